@@ -1,0 +1,142 @@
+// Package plan is the contract between the planner and the webhook: the shapes that phases hand to each other, the plan
+// as it stands in the plan ConfigMap, the pins people write there, and the one lookup that both sides ask for a
+// cluster's replica. It imports nothing of ballast.
+package plan
+
+import (
+	"cmp"
+	"strconv"
+	"time"
+)
+
+// InClusterServer is the server URL under which Argo CD knows the cluster it runs in.
+const InClusterServer = "https://kubernetes.default.svc"
+
+// Shard is a destination cluster. ID is the name of its Secret, Name the cluster's own name (data.name).
+type Shard struct {
+	UID       string `json:"uid,omitempty"`
+	ID        string `json:"id"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Server    string `json:"server"`
+}
+
+// CompareShards is the total order in which clusters are listed everywhere: by Secret name, then namespace and UID.
+func CompareShards(a, b Shard) int {
+	return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.UID, b.UID))
+}
+
+// MetricValue is what one metric said of one cluster.
+type MetricValue struct {
+	ID           string    `json:"id"`
+	Shard        Shard     `json:"shard"`
+	Query        string    `json:"query"`
+	Value        float64   `json:"-"`
+	DisplayValue string    `json:"displayValue"`
+	SampledAt    time.Time `json:"sampledAt,omitzero"`
+}
+
+// LoadIndex is a cluster with its load.
+type LoadIndex struct {
+	Shard        Shard  `json:"shard"`
+	Value        Load   `json:"value"`
+	DisplayValue string `json:"displayValue"`
+}
+
+// Replica is an application-controller replica with the clusters that a partition gives it.
+type Replica struct {
+	ID               int         `json:"id"`
+	LoadIndexes      []LoadIndex `json:"loadIndexes"`
+	TotalLoad        Load        `json:"totalLoad"`
+	TotalLoadDisplay string      `json:"totalLoadDisplay"`
+}
+
+// Mode says how far ballast goes.
+type Mode string
+
+// The modes. An absent or unknown mode is Observe.
+const (
+	Observe Mode = "Observe" // plans, and writes the plan only
+	Hold    Mode = "Hold"    // stamps and keeps what is; moves and scales nothing
+	Enforce Mode = "Enforce" // everything
+)
+
+// Enforced reports whether the webhook and the planner make writes agree with the plan.
+func (m Mode) Enforced() bool { return m == Hold || m == Enforce }
+
+// Workload kinds that Argo CD's application-controller runs as.
+const (
+	StatefulSet = "StatefulSet"
+	Deployment  = "Deployment"
+)
+
+// Target is the application-controller's workload and the container in it.
+type Target struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Container string `json:"container"`
+}
+
+// Resources are the requests and limits a container is held at; a nil *Resources is not ballast's.
+type Resources struct {
+	Requests map[string]string `json:"requests,omitempty"`
+	Limits   map[string]string `json:"limits,omitempty"`
+}
+
+// Row says which replica owns a cluster. Load is the load at that decision; Server a short hash of the server URL, by
+// which a re-created or renamed Secret finds its replica again.
+type Row struct {
+	Replica int    `json:"replica"`
+	Load    string `json:"load,omitempty"`
+	Server  string `json:"srv,omitempty"`
+	Pinned  bool   `json:"pinned,omitempty"`
+}
+
+// Stage is a step of a rollout that the webhook enforces as it stands.
+type Stage string
+
+// The stages of the rollout modes.
+const (
+	Assigning  Stage = "Assigning"
+	Scaling    Stage = "Scaling"
+	Restarting Stage = "Restarting"
+	Reverting  Stage = "Reverting" // the way back of a stage that passed its deadline
+)
+
+// Count is a number of replicas and the env that goes with it.
+type Count struct {
+	Replicas           int `json:"replicas"`
+	ControllerReplicas int `json:"controllerReplicas"`
+}
+
+// Rollout is a change that is under way; what the plan's own fields say is what holds now, Rollout says where it goes.
+// Since is written with the stage and is the only clock of its deadline. Moves holds the present wave only.
+type Rollout struct {
+	Mode               string         `json:"mode"`
+	Stage              Stage          `json:"stage"`
+	Since              time.Time      `json:"since"`
+	From               Count          `json:"from"`
+	Replicas           int            `json:"replicas"`
+	ControllerReplicas int            `json:"controllerReplicas"`
+	Wave               int            `json:"wave,omitempty"`
+	Moves              map[string]int `json:"moves,omitempty"`
+}
+
+// Plan is the document under data.plan.
+type Plan struct {
+	Revision           int64
+	Mode               Mode
+	Target             Target
+	PlannerUser        string
+	Replicas           int
+	ControllerReplicas int
+	MaxReplicas        int
+	Resources          *Resources
+	References         map[string]string
+	Clusters           map[string]Row
+	Rollout            *Rollout
+}
+
+// FormatValue prints a metric's value as a decimal string, without an exponent.
+func FormatValue(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
