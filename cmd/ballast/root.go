@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/zapr"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// version is set at the link: -ldflags "-X main.version=v1.2.3".
+var version = ""
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "ballast",
+		Short: "Keep an Argo CD fleet level",
+		Long: `ballast measures what each destination cluster costs Argo CD's application-controller, decides which replica
+owns which cluster, and keeps it so: a leader-elected planner writes one plan into one ConfigMap, an admission webhook
+makes every write agree with it.
+
+Start with "ballast plan": it only reads, needs no installation, and says what ballast would change and why.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(newVersionCommand())
+	return root
+}
+
+func newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "ballast", buildVersion())
+			return err
+		},
+	}
+}
+
+// buildVersion falls back to what the Go toolchain recorded, so that `go install` and test binaries name themselves too.
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// logOptions are the logging flags of the long-running commands.
+type logOptions struct {
+	level  int
+	format string
+}
+
+func (o *logOptions) register(cmd *cobra.Command) {
+	cmd.Flags().IntVarP(&o.level, "verbosity", "v", 0, "log detail: 0 = changes and errors, 1 = every cycle and call")
+	cmd.Flags().StringVar(&o.format, "log-format", "json", "json for machines, console for people")
+}
+
+// logger writes to standard error; standard output belongs to results.
+func (o *logOptions) logger() (logr.Logger, error) {
+	if o.level < 0 || o.level > 9 {
+		return logr.Logger{}, fmt.Errorf("--verbosity: %d is not between 0 and 9", o.level)
+	}
+	encoding := zap.NewProductionEncoderConfig()
+	encoding.EncodeTime = zapcore.RFC3339NanoTimeEncoder
+	var encoder zapcore.Encoder
+	switch o.format {
+	case "json":
+		encoder = zapcore.NewJSONEncoder(encoding)
+	case "console":
+		encoder = zapcore.NewConsoleEncoder(encoding)
+	default:
+		return logr.Logger{}, fmt.Errorf("--log-format: %q is neither json nor console", o.format)
+	}
+	core := zapcore.NewCore(encoder, zapcore.Lock(os.Stderr), zap.NewAtomicLevelAt(zapcore.Level(-o.level)))
+	return zapr.NewLogger(zap.New(core)), nil
+}

@@ -1,0 +1,188 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// MaxBytes bounds data.plan. An object may have 1 MiB in etcd's eyes by default (1.5 MiB requests); the rest is left to
+// people's pins, annotations and managedFields.
+const MaxBytes = 900 << 10
+
+// wire is the document's JSON shape; the encoder writes the same keys in the same order by hand, because no YAML library
+// keeps a row on one line, and rows are what people read and edit.
+type wire struct {
+	APIVersion         string            `json:"apiVersion"`
+	Kind               string            `json:"kind"`
+	Revision           int64             `json:"revision"`
+	Mode               Mode              `json:"mode"`
+	Target             Target            `json:"target"`
+	PlannerUser        string            `json:"plannerUser"`
+	Replicas           int               `json:"replicas"`
+	ControllerReplicas int               `json:"controllerReplicas"`
+	MaxReplicas        int               `json:"maxReplicas"`
+	Resources          *Resources        `json:"resources,omitempty"`
+	References         map[string]string `json:"references,omitempty"`
+	Clusters           map[string]Row    `json:"clusters"`
+	Rollout            *Rollout          `json:"rollout,omitempty"`
+}
+
+// MarshalJSON writes the plan as its document's JSON.
+func (p Plan) MarshalJSON() ([]byte, error) {
+	return json.Marshal(wire{APIVersion: APIVersion, Kind: Kind, Revision: p.Revision, Mode: p.Mode, Target: p.Target, PlannerUser: p.PlannerUser,
+		Replicas: p.Replicas, ControllerReplicas: p.ControllerReplicas, MaxReplicas: p.MaxReplicas, Resources: p.Resources,
+		References: p.References, Clusters: p.Clusters, Rollout: p.Rollout})
+}
+
+// UnmarshalJSON reads the plan from its document's JSON.
+func (p *Plan) UnmarshalJSON(data []byte) error {
+	var w wire
+	if err := json.Unmarshal(data, &w); err != nil {
+		return err
+	}
+	*p = w.plan()
+	return nil
+}
+
+func (w wire) plan() Plan {
+	return Plan{Revision: w.Revision, Mode: w.Mode, Target: w.Target, PlannerUser: w.PlannerUser, Replicas: w.Replicas,
+		ControllerReplicas: w.ControllerReplicas, MaxReplicas: w.MaxReplicas, Resources: w.Resources, References: w.References,
+		Clusters: w.Clusters, Rollout: w.Rollout}
+}
+
+// Encode writes data.plan: rows sorted by name, one a line, the same bytes for the same plan. A plan that would not fit
+// is refused with the number of clusters that do.
+func Encode(p Plan) (string, error) {
+	if err := p.Validate(); err != nil {
+		return "", fmt.Errorf("encoding plan revision %d: %w", p.Revision, err)
+	}
+	var b strings.Builder
+	b.Grow(256 + 96*len(p.Clusters))
+	writeHead(&b, p)
+	head := b.Len()
+	writeRows(&b, p.Clusters)
+	rows := b.Len() - head
+	writeRollout(&b, p.Rollout)
+	if b.Len() > MaxBytes {
+		fit := len(p.Clusters) * max(MaxBytes-(b.Len()-rows), 0) / max(rows, 1)
+		return "", fmt.Errorf("encoding plan revision %d: %d clusters take %d KiB, above the %d KiB a plan may have: about %d clusters with names as long as these fit",
+			p.Revision, len(p.Clusters), b.Len()>>10, MaxBytes>>10, fit)
+	}
+	return b.String(), nil
+}
+
+func writeHead(b *strings.Builder, p Plan) {
+	fmt.Fprintf(b, "apiVersion: %s\nkind: %s\nrevision: %d\nmode: %s\n", APIVersion, Kind, p.Revision, p.Mode)
+	fmt.Fprintf(b, "target: {kind: %s, namespace: %s, name: %s, container: %s}\n", scalar(p.Target.Kind), scalar(p.Target.Namespace), scalar(p.Target.Name), scalar(p.Target.Container))
+	fmt.Fprintf(b, "plannerUser: %s\nreplicas: %d\ncontrollerReplicas: %d\nmaxReplicas: %d\n", scalar(p.PlannerUser), p.Replicas, p.ControllerReplicas, p.MaxReplicas)
+	if p.Resources != nil {
+		fmt.Fprintf(b, "resources: {requests: %s, limits: %s}\n", flow(p.Resources.Requests, scalarValue), flow(p.Resources.Limits, scalarValue))
+	}
+	if len(p.References) > 0 {
+		fmt.Fprintf(b, "references: %s\n", flow(p.References, scalarValue))
+	}
+}
+
+func writeRows(b *strings.Builder, rows map[string]Row) {
+	if len(rows) == 0 {
+		b.WriteString("clusters: {}\n")
+		return
+	}
+	b.WriteString("clusters:\n")
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		row := rows[name]
+		b.WriteString("  ")
+		b.WriteString(scalar(name))
+		b.WriteString(": {replica: ")
+		b.WriteString(strconv.Itoa(row.Replica))
+		if row.Load != "" {
+			b.WriteString(`, load: "`)
+			b.WriteString(row.Load)
+			b.WriteByte('"')
+		}
+		if row.Server != "" {
+			b.WriteString(", srv: ")
+			b.WriteString(row.Server)
+		}
+		if row.Pinned {
+			b.WriteString(", pinned: true")
+		}
+		b.WriteString("}\n")
+	}
+}
+
+func writeRollout(b *strings.Builder, r *Rollout) {
+	if r == nil {
+		return
+	}
+	fmt.Fprintf(b, "rollout:\n  mode: %s\n  stage: %s\n  since: %q\n", scalar(r.Mode), scalar(string(r.Stage)), r.Since.UTC().Format(time.RFC3339Nano))
+	fmt.Fprintf(b, "  from: {replicas: %d, controllerReplicas: %d}\n  replicas: %d\n  controllerReplicas: %d\n", r.From.Replicas, r.From.ControllerReplicas, r.Replicas, r.ControllerReplicas)
+	if r.Wave > 0 {
+		fmt.Fprintf(b, "  wave: %d\n", r.Wave)
+	}
+	if len(r.Moves) > 0 {
+		fmt.Fprintf(b, "  moves: %s\n", flow(r.Moves, strconv.Itoa))
+	}
+}
+
+func flow[V any](m map[string]V, value func(V) string) string {
+	parts := make([]string, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, scalar(k)+": "+value(m[k]))
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+func scalarValue(v string) string { return strconv.Quote(v) }
+
+// yamlWords are the plain words that some YAML reader takes for a boolean or null.
+var yamlWords = map[string]bool{"true": true, "false": true, "null": true, "yes": true, "no": true, "on": true, "off": true, "y": true, "n": true}
+
+// scalar writes a string so that every YAML reader sees a string: plain where it starts with a letter and holds only
+// what names hold, quoted otherwise ("1e5", "null", "0x1f" are valid Secret names).
+func scalar(s string) string {
+	if s == "" || yamlWords[strings.ToLower(s)] || !isLetter(s[0]) || s[len(s)-1] == ':' {
+		return strconv.Quote(s)
+	}
+	for i := range len(s) {
+		c := s[i]
+		if !isLetter(c) && (c < '0' || c > '9') && c != '-' && c != '.' && c != '_' && c != ':' {
+			return strconv.Quote(s)
+		}
+	}
+	return s
+}
+
+func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+
+// Decode reads data.plan. Fields it does not know are passed over, so that a webhook of the previous version enforces
+// the next version's plan while an upgrade is under way; the digest, not strictness, guards against edits.
+func Decode(text string) (Plan, error) { return decode(text, yaml.Unmarshal) }
+
+// DecodeStrict reads data.plan as a person edited it: an unknown or duplicate field is an error.
+func DecodeStrict(text string) (Plan, error) { return decode(text, yaml.UnmarshalStrict) }
+
+func decode(text string, unmarshal func([]byte, any, ...yaml.JSONOpt) error) (Plan, error) {
+	if len(text) > MaxBytes {
+		return Plan{}, fmt.Errorf("decoding the plan: %d bytes are more than the %d a plan may have", len(text), MaxBytes)
+	}
+	var w wire
+	if err := unmarshal([]byte(text), &w); err != nil {
+		return Plan{}, fmt.Errorf("decoding the plan: %w", err)
+	}
+	if w.APIVersion != APIVersion || w.Kind != Kind {
+		return Plan{}, fmt.Errorf("decoding the plan: apiVersion %q, kind %q is not %s, %s", w.APIVersion, w.Kind, APIVersion, Kind)
+	}
+	p := w.plan()
+	if err := p.Validate(); err != nil {
+		return Plan{}, fmt.Errorf("decoding the plan: %w", err)
+	}
+	return p, nil
+}

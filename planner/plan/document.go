@@ -1,0 +1,47 @@
+package plan
+
+import (
+	"errors"
+	"strconv"
+)
+
+// ErrDigest says that data.plan is not what its digest annotation was made of: somebody else wrote one of them.
+var ErrDigest = errors.New("the plan does not match its digest annotation")
+
+// Document is the plan ConfigMap as read: the plan, people's pins, and people's annotations. Plan is nil where there is
+// none (PlanErr nil) or where it cannot be enforced (PlanErr says why).
+type Document struct {
+	Plan            *Plan        `json:"plan,omitempty"`
+	PlanErr         error        `json:"-"`
+	Pins            Pins         `json:"pins,omitempty"`
+	PinProblems     []PinProblem `json:"pinProblems,omitempty"`
+	Paused          bool         `json:"paused,omitempty"`
+	BreakGlass      bool         `json:"breakGlass,omitempty"`
+	AcceptDiscovery *int         `json:"acceptDiscovery,omitempty"`
+}
+
+// ParseDocument reads the plan ConfigMap's data and annotations. It never fails as a whole: what cannot be read is
+// reported in its own field, since pins must not fall with a plan, nor break-glass with either.
+func ParseDocument(data, annotations map[string]string) Document {
+	d := Document{
+		Paused:     annotations[AnnotationPaused] == "true",
+		BreakGlass: annotations[AnnotationEnforcement] == "off",
+	}
+	if n, err := strconv.Atoi(annotations[AnnotationAcceptDiscovery]); err == nil && n >= 0 {
+		d.AcceptDiscovery = &n
+	}
+	limit := 0
+	if text := data[KeyPlan]; text != "" {
+		p, err := Decode(text)
+		switch {
+		case Digest(text) != annotations[AnnotationDigest]:
+			d.PlanErr = ErrDigest
+		case err != nil:
+			d.PlanErr = err
+		default:
+			d.Plan, limit = &p, p.MaxReplicas
+		}
+	}
+	d.Pins, d.PinProblems = ParsePins(data[KeyPins], limit)
+	return d
+}

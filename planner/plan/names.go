@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// The names of the contract: where the plan lives and which annotations speak of it.
+const (
+	Group      = "ballast.argoproj.io"
+	APIVersion = Group + "/v1alpha1"
+	Kind       = "Plan"
+
+	// KeyPlan and KeyPins are the plan ConfigMap's keys: ballast's, and people's.
+	KeyPlan = "plan"
+	KeyPins = "pins"
+
+	// Annotations of the plan ConfigMap that ballast writes.
+	AnnotationRevision  = Group + "/revision"
+	AnnotationDecidedAt = Group + "/decided-at"
+	AnnotationDecidedBy = Group + "/decided-by"
+	AnnotationReason    = Group + "/reason"
+	AnnotationStage     = Group + "/stage"
+	AnnotationDigest    = Group + "/digest"
+
+	// Annotations of the plan ConfigMap that people write.
+	AnnotationPaused          = Group + "/paused"           // "true": no new decisions, enforcement goes on
+	AnnotationEnforcement     = Group + "/enforcement"      // "off": every write passes, the planner writes only the plan
+	AnnotationAcceptDiscovery = Group + "/accept-discovery" // the number of clusters that is right although it shrank
+
+	// Annotations of cluster Secrets and the workload that people write.
+	AnnotationUnmanaged = Group + "/unmanaged"
+	AnnotationPin       = Group + "/pin"
+
+	// EnvReplicas is what an application-controller takes for the number of replicas; it is read once, at its start.
+	EnvReplicas = "ARGOCD_CONTROLLER_REPLICAS"
+
+	// SecretTypeLabel and SecretTypeCluster mark Argo CD's cluster Secrets.
+	SecretTypeLabel   = "argocd.argoproj.io/secret-type"
+	SecretTypeCluster = "cluster"
+
+	// ShardKey is the key of a cluster Secret's data that names its replica.
+	ShardKey = "shard"
+)
+
+// Digest is what stands in AnnotationDigest: the sha256 of data.plan in hex.
+func Digest(planText string) string {
+	sum := sha256.Sum256([]byte(planText))
+	return hex.EncodeToString(sum[:])
+}
+
+// NormalizeServer is the form in which two server URLs are one cluster to Argo CD: without trailing slashes.
+func NormalizeServer(server string) string { return strings.TrimRight(server, "/") }
+
+// serverHashLetters is the length of a row's server hash: 26^7 is 8e9, so that among 5,000 clusters two share a hash
+// with a chance of 0.2 %, and a clash only means that a new cluster starts on a known cluster's replica.
+const serverHashLetters = 7
+
+// ServerHash is the short hash of a server URL that rows carry. It has letters only, so that YAML never reads a number.
+func ServerHash(server string) string {
+	sum := sha256.Sum256([]byte(NormalizeServer(server)))
+	var out [serverHashLetters]byte
+	for i := range out {
+		out[i] = 'a' + sum[i]%26
+	}
+	return string(out[:])
+}

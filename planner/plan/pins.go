@@ -1,0 +1,210 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	yamlnode "go.yaml.in/yaml/v3"
+)
+
+// Pins are people's: cluster Secret name to replica.
+type Pins map[string]int
+
+// PinProblem is a pin that cannot be, with its line in data.pins and the mend.
+type PinProblem struct {
+	Line    int    `json:"line"`
+	Name    string `json:"name,omitempty"`
+	Message string `json:"message"`
+}
+
+// Error makes the problem an error that names its line.
+func (p PinProblem) Error() string {
+	if p.Name == "" {
+		return fmt.Sprintf("pins line %d: %s", p.Line, p.Message)
+	}
+	return fmt.Sprintf("pins line %d: %s: %s", p.Line, p.Name, p.Message)
+}
+
+// ParsePins reads data.pins. Pins that cannot be are left out and reported; a pin named twice counts as its first line.
+// maxReplicas bounds the replicas; 0 judges no upper bound.
+func ParsePins(text string, maxReplicas int) (Pins, []PinProblem) {
+	root, problem := pinsNode(text)
+	if problem != nil {
+		return Pins{}, []PinProblem{*problem}
+	}
+	pins := Pins{}
+	var problems []PinProblem
+	if root == nil {
+		return pins, nil
+	}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, value := root.Content[i], root.Content[i+1]
+		if _, twice := pins[key.Value]; twice {
+			problems = append(problems, PinProblem{key.Line, clip(key.Value), "is pinned twice: delete one of the lines"})
+			continue
+		}
+		replica, message := pinValue(key, value, maxReplicas)
+		if message != "" {
+			problems = append(problems, PinProblem{value.Line, clip(key.Value), message})
+			continue
+		}
+		pins[key.Value] = replica
+	}
+	return pins, problems
+}
+
+// pinsNode is the mapping under data.pins; nil when there is none.
+func pinsNode(text string) (*yamlnode.Node, *PinProblem) {
+	if len(text) > MaxBytes {
+		return nil, &PinProblem{Line: 1, Message: "is too long to be read"}
+	}
+	var doc yamlnode.Node
+	if err := yamlnode.Unmarshal([]byte(text), &doc); err != nil {
+		return nil, &PinProblem{Line: 1, Message: "is not YAML; write one `cluster-secret: replica` a line"}
+	}
+	if len(doc.Content) == 0 {
+		return nil, nil
+	}
+	root := doc.Content[0]
+	if root.Kind == yamlnode.ScalarNode && root.Tag == "!!null" {
+		return nil, nil
+	}
+	if root.Kind != yamlnode.MappingNode {
+		return nil, &PinProblem{Line: root.Line, Message: "is not a mapping; write one `cluster-secret: replica` a line"}
+	}
+	return root, nil
+}
+
+func pinValue(key, value *yamlnode.Node, maxReplicas int) (int, string) {
+	if key.Kind != yamlnode.ScalarNode || key.Value == "" {
+		return 0, "a pin's key is the name of a cluster Secret"
+	}
+	replica, err := strconv.Atoi(value.Value)
+	switch {
+	case value.Kind != yamlnode.ScalarNode || err != nil || strconv.Itoa(replica) != value.Value:
+		return 0, "a replica is a whole number, like 3"
+	case replica < 0:
+		return 0, fmt.Sprintf("replica %d is below 0: a negative shard leaves the cluster without an owner", replica)
+	case maxReplicas > 0 && replica >= maxReplicas:
+		return 0, fmt.Sprintf("replica %d is not below maxReplicas %d: choose 0 to %d, or raise maxReplicas", replica, maxReplicas, maxReplicas-1)
+	case replica >= ReplicaLimit:
+		return 0, fmt.Sprintf("replica %d is not below %d", replica, ReplicaLimit)
+	}
+	return replica, ""
+}
+
+// clip keeps a name that somebody pasted from filling a warning.
+func clip(s string) string {
+	const most = 63
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "..."
+	}
+	return s
+}
+
+// AddPins writes pins into data.pins and leaves every other character as it stands: comments and order survive. A pin
+// that stands already gets its new replica on its line; the others follow at the end, sorted by name.
+func AddPins(text string, add Pins) (string, error) {
+	root, problem := pinsNode(text)
+	if problem != nil {
+		return "", fmt.Errorf("adding pins: %w", *problem)
+	}
+	if root != nil && root.Style&yamlnode.FlowStyle != 0 {
+		text, root = unflow(root)
+	}
+	lines := strings.SplitAfter(text, "\n")
+	done := Pins{}
+	if root != nil {
+		for i := 0; i+1 < len(root.Content); i += 2 {
+			key, value := root.Content[i], root.Content[i+1]
+			replica, wanted := add[key.Value]
+			if _, twice := done[key.Value]; !wanted || twice {
+				continue
+			}
+			if key.Line != value.Line || value.Kind != yamlnode.ScalarNode {
+				return "", fmt.Errorf("adding pins: %w", PinProblem{key.Line, clip(key.Value), "a replica is a whole number, like 3"})
+			}
+			replaceScalar(lines, key.Line-1, value, replica)
+			done[key.Value] = replica
+		}
+	}
+	return appendPins(strings.Join(lines, ""), root, add, done), nil
+}
+
+// replaceScalar swaps the value on its line; columns count from 1 in characters, quotes and comments around it stay.
+func replaceScalar(lines []string, line int, value *yamlnode.Node, replica int) {
+	runes := []rune(lines[line])
+	start := value.Column - 1
+	end := start
+	for end < len(runes) && !strings.ContainsRune(" \t\r\n#", runes[end]) {
+		end++
+	}
+	lines[line] = string(runes[:start]) + strconv.Itoa(replica) + string(runes[end:])
+}
+
+func appendPins(text string, root *yamlnode.Node, add, done Pins) string {
+	indent := ""
+	if root != nil && len(root.Content) > 0 {
+		indent = strings.Repeat(" ", root.Content[0].Column-1)
+	}
+	for _, name := range slices.Sorted(maps.Keys(add)) {
+		if _, ok := done[name]; ok {
+			continue
+		}
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		text += indent + scalar(name) + ": " + strconv.Itoa(add[name]) + "\n"
+	}
+	return text
+}
+
+// unflow turns `{a: 1, b: 2}` into lines, since a line is what a pin is added to.
+func unflow(root *yamlnode.Node) (string, *yamlnode.Node) {
+	var b strings.Builder
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		fmt.Fprintf(&b, "%s: %s\n", scalar(root.Content[i].Value), root.Content[i+1].Value)
+	}
+	node, _ := pinsNode(b.String())
+	return b.String(), node
+}
+
+// Nearest is the name in names that is most like name, by edit distance and then by name; empty when none is within a
+// third of its length.
+func Nearest(name string, names []string) string {
+	best, distance := "", len(name)/3+1
+	for _, n := range names {
+		if d := editDistance(name, n, distance); d < distance || d == distance && best != "" && cmp.Less(n, best) {
+			best, distance = n, d
+		}
+	}
+	return best
+}
+
+// editDistance is Levenshtein's, cut off at limit: names come from people, lists from fleets of thousands.
+func editDistance(a, b string, limit int) int {
+	if max(len(a)-len(b), len(b)-len(a)) > limit {
+		return limit + 1
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

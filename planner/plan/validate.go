@@ -1,0 +1,84 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// ReplicaLimit is the number no replica reaches: a shard has at most six digits.
+const ReplicaLimit = 1_000_000
+
+// Validate reports every way in which the plan could not be enforced, in a fixed order.
+func (p Plan) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if p.Revision < 1 {
+		bad("revision: %d is below 1", p.Revision)
+	}
+	if p.Replicas < 0 || p.Replicas > ReplicaLimit {
+		bad("replicas: %d is not between 0 and %d", p.Replicas, ReplicaLimit)
+	}
+	if p.ControllerReplicas < 0 || p.ControllerReplicas > ReplicaLimit {
+		bad("controllerReplicas: %d is not between 0 and %d", p.ControllerReplicas, ReplicaLimit)
+	}
+	if p.MaxReplicas < 1 || p.MaxReplicas > ReplicaLimit {
+		bad("maxReplicas: %d is not between 1 and %d", p.MaxReplicas, ReplicaLimit)
+	}
+	if p.Target.Kind != StatefulSet && p.Target.Kind != Deployment {
+		bad("target.kind: %q is neither %s nor %s", p.Target.Kind, StatefulSet, Deployment)
+	}
+	if p.Target.Namespace == "" || p.Target.Name == "" {
+		bad("target: namespace and name are needed")
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Clusters)) {
+		if r := p.Clusters[name].Replica; r < 0 || r >= ReplicaLimit {
+			bad("clusters[%s].replica: %d is not between 0 and %d", name, r, ReplicaLimit-1)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Clone copies the plan deeply, so that a phase may change its copy.
+func (p Plan) Clone() Plan {
+	p.Clusters = maps.Clone(p.Clusters)
+	p.References = maps.Clone(p.References)
+	if p.Resources != nil {
+		p.Resources = &Resources{Requests: maps.Clone(p.Resources.Requests), Limits: maps.Clone(p.Resources.Limits)}
+	}
+	if p.Rollout != nil {
+		r := *p.Rollout
+		r.Moves = maps.Clone(r.Moves)
+		p.Rollout = &r
+	}
+	return p
+}
+
+// SameEnforced reports whether two plans enforce the same: everything but the revision and the loads, which are those of
+// the decision and change with it only. A plan that is the same is not written again.
+func (p Plan) SameEnforced(o Plan) bool {
+	if p.Mode != o.Mode || p.Target != o.Target || p.PlannerUser != o.PlannerUser || p.Replicas != o.Replicas ||
+		p.ControllerReplicas != o.ControllerReplicas || p.MaxReplicas != o.MaxReplicas || !maps.Equal(p.References, o.References) {
+		return false
+	}
+	return sameResources(p.Resources, o.Resources) && sameRollout(p.Rollout, o.Rollout) &&
+		maps.EqualFunc(p.Clusters, o.Clusters, func(a, b Row) bool {
+			return a.Replica == b.Replica && a.Pinned == b.Pinned && a.Server == b.Server
+		})
+}
+
+func sameResources(a, b *Resources) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return maps.Equal(a.Requests, b.Requests) && maps.Equal(a.Limits, b.Limits)
+}
+
+func sameRollout(a, b *Rollout) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Mode == b.Mode && a.Stage == b.Stage && a.Since.Equal(b.Since) && a.From == b.From && a.Replicas == b.Replicas &&
+		a.ControllerReplicas == b.ControllerReplicas && a.Wave == b.Wave && maps.Equal(a.Moves, b.Moves)
+}

@@ -1,0 +1,120 @@
+package plan
+
+import (
+	"hash/fnv"
+	"math"
+	"strconv"
+)
+
+// ModeX0Y is the rollout mode that stops every replica while clusters change owners; pins wait for its end.
+const ModeX0Y = "x0y"
+
+// View is a plan with its pins, indexed for lookups: made once a change, asked on every write.
+type View struct {
+	Plan     Plan
+	pins     Pins
+	byServer map[string]int
+	weights  []float64
+}
+
+// NewView indexes a plan. It keeps the plan and the pins: neither may change afterwards.
+func NewView(p Plan, pins Pins) *View {
+	v := &View{Plan: p, pins: pins, byServer: make(map[string]int, len(p.Clusters))}
+	for name, row := range p.Clusters {
+		if row.Server == "" {
+			continue
+		}
+		replica, _, _ := v.Effective(name)
+		// Two Secrets of one server have one replica; where they do not (a pin on one of them), the lower one answers,
+		// so that the answer does not depend on the order of a map.
+		if other, ok := v.byServer[row.Server]; !ok || replica < other {
+			v.byServer[row.Server] = replica
+		}
+	}
+	v.weights = freeCapacity(p, v)
+	return v
+}
+
+// Effective is the one lookup of webhook and planner: the pin if it is below the replicas in force and no x0y rollout is
+// under way, else the row. ok is false for a cluster that the plan does not know, unless it is pinned.
+func (v *View) Effective(name string) (replica int, why Reason, ok bool) {
+	if pin, pinned := v.pins[name]; pinned && pin < v.Plan.Replicas && (v.Plan.Rollout == nil || v.Plan.Rollout.Mode != ModeX0Y) {
+		return pin, Pinned, true
+	}
+	row, ok := v.Plan.Clusters[name]
+	return row.Replica, InPlan, ok
+}
+
+// Pin is a cluster's pin, whether it holds now or waits for a rollout.
+func (v *View) Pin(name string) (int, bool) {
+	pin, ok := v.pins[name]
+	return pin, ok
+}
+
+// Assign answers for a cluster that is not in the plan: the replica of a row with its server, else the valid shard it
+// has already (current, -1 for none) while that is below the replicas, else weighted rendezvous hashing of its server
+// over the replicas' free capacity, which is the same answer from every webhook replica and at every retry.
+func (v *View) Assign(server string, current int) int {
+	if replica, ok := v.byServer[ServerHash(server)]; ok {
+		return replica
+	}
+	if current >= 0 && current < v.Plan.Replicas {
+		return current
+	}
+	return v.rendezvous(NormalizeServer(server))
+}
+
+// rendezvous gives each replica the score -w/ln(u), u in (0,1) hashed from server and replica; the highest wins, so that
+// a replica is chosen with probability w/sum(w) and nothing has to be remembered.
+func (v *View) rendezvous(server string) int {
+	best, bestScore := 0, math.Inf(-1)
+	for replica, w := range v.weights {
+		h := fnv.New64a()
+		h.Write([]byte(server))
+		h.Write([]byte{0})
+		h.Write([]byte(strconv.Itoa(replica)))
+		u := (float64(mix(h.Sum64())>>11) + 0.5) / (1 << 53)
+		if score := -w / math.Log(u); score > bestScore {
+			best, bestScore = replica, score
+		}
+	}
+	return best
+}
+
+// mix is the finalizer of splitmix64: FNV's high bits barely differ between inputs that differ in their last byte.
+func mix(x uint64) uint64 {
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// freeCapacity weighs each replica by what it carries below twice the mean, the bound that a burst of new clusters must
+// keep. Where no row has a load yet, clusters count instead. A full replica keeps 1/64 of the mean: rows are as old as
+// their decision, and no replica may be shut for good.
+func freeCapacity(p Plan, v *View) []float64 {
+	n := max(p.Replicas, 1)
+	carried, clusters := make([]float64, n), make([]float64, n)
+	var total float64
+	for name, row := range p.Clusters {
+		replica, _, _ := v.Effective(name)
+		if replica >= n {
+			replica = 0 // Argo CD takes a shard beyond the replicas for shard 0
+		}
+		var load Load
+		if row.Load != "" && load.UnmarshalText([]byte(row.Load)) == nil {
+			carried[replica] += float64(load) // whole numbers below 2^53: their sum does not depend on the map's order
+			total += float64(load)
+		}
+		clusters[replica]++
+	}
+	if total == 0 {
+		carried, total = clusters, float64(len(p.Clusters))
+	}
+	mean := max(total/float64(n), 1)
+	for i, c := range carried {
+		carried[i] = max(2*mean-c, mean/64)
+	}
+	return carried
+}
