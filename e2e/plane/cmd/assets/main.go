@@ -1,0 +1,31 @@
+// The assets command builds the control plane's binaries, if they are not
+// built yet, and prints their folder: what KUBEBUILDER_ASSETS is set to.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"ballast/e2e/plane"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "assets:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	b, err := plane.Build(ctx, os.Stderr)
+	if err != nil {
+		return err
+	}
+	fmt.Println(b.Dir)
+	return nil
+}
