@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"strconv"
 	"strings"
 )
@@ -70,20 +69,17 @@ func (l Load) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // UnmarshalText reads what MarshalText and Display write.
 func (l *Load) UnmarshalText(text []byte) error {
-	s := string(text)
-	if s == "" || strings.Trim(s, "0123456789.") != "" {
-		return fmt.Errorf("load %q is not a decimal number", s)
+	whole, fraction, _ := strings.Cut(string(text), ".")
+	if whole == "" || strings.Trim(whole, "0123456789") != "" || strings.Trim(fraction, "0123456789") != "" {
+		return fmt.Errorf("load %q is not a decimal number", text)
 	}
-	r, ok := new(big.Rat).SetString(s)
-	if !ok {
-		return fmt.Errorf("load %q is not a decimal number", s)
+	const decimals = 9
+	fraction = (fraction + strings.Repeat("0", decimals))[:decimals]
+	n, err := strconv.ParseInt(whole+fraction, 10, 64)
+	if err != nil {
+		return fmt.Errorf("load %q is too large", text)
 	}
-	r.Mul(r, new(big.Rat).SetInt64(int64(LoadUnit)))
-	n := new(big.Int).Quo(r.Num(), r.Denom())
-	if !n.IsInt64() {
-		return fmt.Errorf("load %q is too large", s)
-	}
-	*l = Load(n.Int64())
+	*l = Load(n)
 	return nil
 }
 

@@ -95,8 +95,8 @@ func mix(x uint64) uint64 {
 // their decision, and no replica may be shut for good.
 func freeCapacity(p Plan, v *View) []float64 {
 	n := max(p.Replicas, 1)
-	carried, clusters := make([]float64, n), make([]float64, n)
-	var total float64
+	carried, clusters := make([]Load, n), make([]Load, n)
+	var total Load
 	for name, row := range p.Clusters {
 		replica, _, _ := v.Effective(name)
 		if replica >= n {
@@ -104,17 +104,18 @@ func freeCapacity(p Plan, v *View) []float64 {
 		}
 		var load Load
 		if row.Load != "" && load.UnmarshalText([]byte(row.Load)) == nil {
-			carried[replica] += float64(load) // whole numbers below 2^53: their sum does not depend on the map's order
-			total += float64(load)
+			carried[replica] += load // integers: the sum does not depend on the map's order
+			total += load
 		}
 		clusters[replica]++
 	}
 	if total == 0 {
-		carried, total = clusters, float64(len(p.Clusters))
+		carried, total = clusters, Load(len(p.Clusters))
 	}
-	mean := max(total/float64(n), 1)
+	mean := max(float64(total)/float64(n), 1)
+	weights := make([]float64, n)
 	for i, c := range carried {
-		carried[i] = max(2*mean-c, mean/64)
+		weights[i] = max(2*mean-float64(c), mean/64)
 	}
-	return carried
+	return weights
 }

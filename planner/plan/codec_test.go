@@ -1,0 +1,202 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func example() Plan {
+	return Plan{
+		Revision: 17, Mode: Enforce,
+		Target:      Target{Kind: StatefulSet, Namespace: "argocd", Name: "argocd-application-controller", Container: "application-controller"},
+		PlannerUser: "system:serviceaccount:argocd:ballast-planner",
+		Replicas:    4, ControllerReplicas: 16, MaxReplicas: 16,
+		Resources:  &Resources{Requests: map[string]string{"cpu": "1", "memory": "2Gi"}, Limits: map[string]string{"memory": "4Gi"}},
+		References: map[string]string{"apps": "5120"},
+		Clusters: map[string]Row{
+			"prod-eu": {Replica: 3, Load: "1.82", Server: ServerHash("https://eu"), Pinned: true},
+			"prod-us": {Replica: 0, Load: "0.41"},
+			"null":    {Replica: 1}, "1e5": {Replica: 2}, "0x1f": {Replica: 3}, "a.b-c": {},
+		},
+		Rollout: &Rollout{Mode: "default", Stage: Assigning, Since: time.Date(2026, 11, 20, 10, 0, 0, 5, time.UTC),
+			From: Count{4, 16}, Replicas: 5, ControllerReplicas: 16, Wave: 1, Moves: map[string]int{"prod-us": 4}},
+	}
+}
+
+func TestEncodeWritesOneRowALine(t *testing.T) {
+	got, err := Encode(example())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `apiVersion: ballast.argoproj.io/v1alpha1
+kind: Plan
+revision: 17
+mode: Enforce
+target: {kind: StatefulSet, namespace: argocd, name: argocd-application-controller, container: application-controller}
+plannerUser: system:serviceaccount:argocd:ballast-planner
+replicas: 4
+controllerReplicas: 16
+maxReplicas: 16
+resources: {requests: {cpu: "1", memory: "2Gi"}, limits: {memory: "4Gi"}}
+references: {apps: "5120"}
+clusters:
+  "0x1f": {replica: 3}
+  "1e5": {replica: 2}
+  a.b-c: {replica: 0}
+  "null": {replica: 1}
+  prod-eu: {replica: 3, load: "1.82", srv: ` + ServerHash("https://eu") + `, pinned: true}
+  prod-us: {replica: 0, load: "0.41"}
+rollout:
+  mode: default
+  stage: Assigning
+  since: "2026-11-20T10:00:00.000000005Z"
+  from: {replicas: 4, controllerReplicas: 16}
+  replicas: 5
+  controllerReplicas: 16
+  wave: 1
+  moves: {prod-us: 4}
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Encode (-want +got):\n%s", diff)
+	}
+}
+
+func TestDecodeReadsWhatEncodeWrites(t *testing.T) {
+	want := example()
+	text, err := Encode(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, decode := range map[string]func(string) (Plan, error){"lenient": Decode, "strict": DecodeStrict} {
+		got, err := decode(text)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// drawPlan draws a plan that Validate accepts.
+func drawPlan(t *rapid.T) Plan {
+	name := rapid.StringMatching(`[a-z0-9]([a-z0-9.-]{0,20}[a-z0-9])?`)
+	p := Plan{
+		Revision:    rapid.Int64Range(1, 1<<40).Draw(t, "revision"),
+		Mode:        rapid.SampledFrom([]Mode{Observe, Hold, Enforce}).Draw(t, "mode"),
+		Target:      Target{Kind: StatefulSet, Namespace: name.Draw(t, "namespace"), Name: name.Draw(t, "name"), Container: name.Draw(t, "container")},
+		PlannerUser: rapid.String().Draw(t, "user"),
+		Replicas:    rapid.IntRange(0, 64).Draw(t, "replicas"), ControllerReplicas: rapid.IntRange(0, 64).Draw(t, "env"),
+		MaxReplicas: rapid.IntRange(1, 64).Draw(t, "max"),
+		Clusters:    map[string]Row{},
+	}
+	for _, n := range rapid.SliceOfN(name, 0, 30).Draw(t, "clusters") {
+		load := Load(rapid.Int64Range(0, int64(LoadUnit)*1000).Draw(t, "load"))
+		p.Clusters[n] = Row{Replica: rapid.IntRange(0, 63).Draw(t, "replica"), Load: load.Display(), Server: ServerHash("https://" + n), Pinned: rapid.Bool().Draw(t, "pinned")}
+	}
+	return p
+}
+
+func TestEveryValidPlanSurvivesTheCodec(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := drawPlan(t)
+		text, err := Encode(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := DecodeStrict(text)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestEncodeSaysHowManyClustersFit(t *testing.T) {
+	p := example()
+	p.Clusters = map[string]Row{}
+	for i := range 8000 {
+		name := fmt.Sprintf("%083d", i)
+		p.Clusters["c"+name[1:]] = Row{Replica: 12, Load: "0.000213", Server: ServerHash(name)}
+	}
+	_, err := Encode(p)
+	if err == nil || !strings.Contains(err.Error(), "about 6") {
+		t.Fatalf("8,000 clusters with 83-character names: %v, want a refusal that says how many fit", err)
+	}
+	for i := range 1300 {
+		name := fmt.Sprintf("%083d", i)
+		delete(p.Clusters, "c"+name[1:])
+	}
+	if _, err := Encode(p); err != nil {
+		t.Errorf("6,700 clusters: %v, want them to fit", err)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	good, err := Encode(example())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct{ text, want string }{
+		"another kind":         {strings.Replace(good, "kind: Plan", "kind: Plane", 1), `kind "Plane"`},
+		"no revision":          {strings.Replace(good, "revision: 17\n", "", 1), "revision: 0 is below 1"},
+		"a negative replica":   {strings.Replace(good, "prod-us: {replica: 0", "prod-us: {replica: -1", 1), "clusters[prod-us].replica: -1"},
+		"no target":            {strings.Replace(good, "name: argocd-application-controller", `name: ""`, 1), "target: namespace and name"},
+		"text that is no YAML": {"{", "decoding the plan"},
+		"a huge text":          {strings.Repeat("#", MaxBytes+1), "bytes are more than"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Decode(test.text); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestOnlyStrictDecodingRefusesUnknownFields(t *testing.T) {
+	good, err := Encode(example())
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := good + "cordoned: [3]\n"
+	if _, err := Decode(newer); err != nil {
+		t.Errorf("Decode of a newer version's plan: %v", err)
+	}
+	if _, err := DecodeStrict(newer); err == nil {
+		t.Error("DecodeStrict took an unknown field")
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	good, err := Encode(example())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add("clusters: {a: {replica: 1e9}}")
+	f.Add("a: &a [*a]")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := Decode(text)
+		if err != nil {
+			return
+		}
+		again, err := Encode(p)
+		if err != nil {
+			return // a mode or a number that only a newer version writes
+		}
+		back, err := Decode(again)
+		if err != nil {
+			t.Fatalf("what Encode wrote is not read: %v\n%s", err, again)
+		}
+		if !p.SameEnforced(back) {
+			t.Fatalf("enforced fields changed:\n%+v\n%+v", p, back)
+		}
+	})
+}

@@ -1,0 +1,126 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestParsePins(t *testing.T) {
+	for name, test := range map[string]struct {
+		text     string
+		want     Pins
+		problems []string
+	}{
+		"nothing":              {"", Pins{}, nil},
+		"only a comment":       {"# none yet\n", Pins{}, nil},
+		"null":                 {"null", Pins{}, nil},
+		"two pins":             {"prod-eu: 3 # near its repo\nprod-us: 0\n", Pins{"prod-eu": 3, "prod-us": 0}, nil},
+		"flow style":           {"{a: 1}", Pins{"a": 1}, nil},
+		"a word":               {"a: 1\nb: three\n", Pins{"a": 1}, []string{"pins line 2: b: a replica is a whole number, like 3"}},
+		"a hexadecimal":        {"a: 0x1", Pins{}, []string{"pins line 1: a: a replica is a whole number, like 3"}},
+		"a negative":           {"a: -1", Pins{}, []string{"pins line 1: a: replica -1 is below 0: a negative shard leaves the cluster without an owner"}},
+		"at maxReplicas":       {"a: 4", Pins{}, []string{"pins line 1: a: replica 4 is not below maxReplicas 4: choose 0 to 3, or raise maxReplicas"}},
+		"a name twice":         {"a: 1\nb: 2\na: 3\n", Pins{"a": 1, "b": 2}, []string{"pins line 3: a: is pinned twice: delete one of the lines"}},
+		"a list":               {"- a\n", Pins{}, []string{"pins line 1: is not a mapping; write one `cluster-secret: replica` a line"}},
+		"no YAML":              {"a: [", Pins{}, []string{"pins line 1: is not YAML; write one `cluster-secret: replica` a line"}},
+		"a mapping as a value": {"a: {b: 1}", Pins{}, []string{"pins line 1: a: a replica is a whole number, like 3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pins, problems := ParsePins(test.text, 4)
+			var messages []string
+			for _, p := range problems {
+				messages = append(messages, p.Error())
+			}
+			if diff := cmp.Diff(test.want, pins); diff != "" {
+				t.Errorf("pins (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.problems, messages); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAddPinsLeavesEveryOtherWord(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string
+		add  Pins
+		want string
+	}{
+		"to nothing":          {"", Pins{"b": 2, "a": 1}, "a: 1\nb: 2\n"},
+		"to a comment":        {"# ours\n", Pins{"a": 1}, "# ours\na: 1\n"},
+		"without a newline":   {"z: 1", Pins{"a": 1}, "z: 1\na: 1\n"},
+		"changes in place":    {"# top\nz: 1   # why\n\na: 2\n", Pins{"z": 3}, "# top\nz: 3   # why\n\na: 2\n"},
+		"quoted":              {"\"1e5\": \"1\" # q\n", Pins{"1e5": 2}, "\"1e5\": 2 # q\n"},
+		"indented":            {"  z: 1\n", Pins{"a": 1}, "  z: 1\n  a: 1\n"},
+		"flow":                {"{z: 1, y: 2}", Pins{"z": 3}, "z: 3\n\"y\": 2\n"},
+		"a name YAML renames": {"", Pins{"null": 1}, "\"null\": 1\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := AddPins(test.text, test.add)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAddedPinsAreReadBack(t *testing.T) {
+	names := rapid.StringMatching(`[a-z0-9]([a-z0-9.-]{0,10}[a-z0-9])?`)
+	pins := rapid.MapOfN(names, rapid.IntRange(0, 15), 0, 8)
+	rapid.Check(t, func(t *rapid.T) {
+		text, err := AddPins("", pins.Draw(t, "first"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, _ := ParsePins(text, 16)
+		add := pins.Draw(t, "second")
+		text, err = AddPins(text, add)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, problems := ParsePins(text, 16)
+		if len(problems) > 0 {
+			t.Fatalf("%v in\n%s", problems, text)
+		}
+		for name, replica := range add {
+			before[name] = replica
+		}
+		if diff := cmp.Diff(before, got); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"prod-eu-1", "prod-eu-2", "prod-us-1", "staging"}
+	for name, want := range map[string]string{"prod-eu1": "prod-eu-1", "stagin": "staging", "prod-us-2": "prod-us-1", "unheard-of": "", "": ""} {
+		if got := Nearest(name, names); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+func FuzzPins(f *testing.F) {
+	f.Add("a: 1\n", "b")
+	f.Add("{a: 1}", "a")
+	f.Add("a: |\n  1\n", "a")
+	f.Add("? a\n: 1\n", "a")
+	f.Add("a: 1\n...\n", "b")
+	f.Fuzz(func(t *testing.T, text, name string) {
+		pins, _ := ParsePins(text, 16)
+		for n, replica := range pins {
+			if replica < 0 || replica >= 16 {
+				t.Fatalf("%q pinned to %d", n, replica)
+			}
+		}
+		if _, err := AddPins(text, Pins{name: 3}); err != nil {
+			return
+		}
+	})
+}
