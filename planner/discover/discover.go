@@ -1,0 +1,159 @@
+// Package discover turns cluster Secrets into the fleet that is planned for, and says where Argo CD itself would put each
+// cluster. All but watch.go are functions of values.
+package discover
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"ballast/planner/plan"
+)
+
+// ImplicitID is the ID of the cluster Argo CD runs in while no Secret describes it.
+const ImplicitID = "in-cluster"
+
+// Input is what was seen in Argo CD's namespace; with Known it decides the fleet.
+type Input struct {
+	Namespace        string   `json:"namespace"`
+	Secrets          []Secret `json:"secrets"`
+	InClusterEnabled bool     `json:"inClusterEnabled"`
+	InClusterOwner   int      `json:"inClusterOwner"`            // the shard on which Argo CD keeps an implicit in-cluster
+	AcceptDiscovery  *int     `json:"acceptDiscovery,omitempty"` // people's annotation accept-discovery
+	Algorithm        string   `json:"algorithm,omitempty"`       // controller.sharding.algorithm of argocd-cmd-params-cm
+}
+
+// Options are the configuration's part.
+type Options struct {
+	MaxShrink float64 // share of the known clusters that may be lost at once, 0 to 1
+}
+
+// Cluster is a destination cluster. Explicit is its data.shard, Pin its annotation if that is a number. FixedAt is set for
+// a cluster without a Secret: nothing can move it from there. Skip means that Argo CD reconciles nothing there, so that
+// it carries no load.
+type Cluster struct {
+	Shard     plan.Shard `json:"shard"`
+	Explicit  ShardValue `json:"explicit,omitzero"`
+	Pin       string     `json:"pin,omitempty"`
+	FixedAt   *int       `json:"fixedAt,omitempty"`
+	Implicit  bool       `json:"implicit,omitempty"`
+	Skip      bool       `json:"skip,omitempty"`
+	Unmanaged bool       `json:"unmanaged,omitempty"`
+	Immutable bool       `json:"immutable,omitempty"`
+}
+
+// Unit is the clusters with one server URL, which Argo CD cannot tell apart: they share a shard. Clusters are ascending
+// indexes into Fleet.Clusters.
+type Unit struct {
+	Server   string `json:"server"`
+	Clusters []int  `json:"clusters"`
+}
+
+// Fleet is every cluster in the order of plan.CompareShards, the units in the order of their first cluster, and what is
+// wrong with the Secrets.
+type Fleet struct {
+	Clusters []Cluster `json:"clusters"`
+	Units    []Unit    `json:"units"`
+	Problems []Problem `json:"problems,omitempty"`
+}
+
+// Discover lists the fleet and compares it with the last accepted one. The error, a *ShrinkError, says that too many
+// clusters went at once: the plan in force stays, and the returned Known is to be kept for the next call all the same.
+func Discover(in Input, known Known, o Options, now time.Time) (Fleet, Known, error) {
+	fleet := list(in)
+	fleet.Units = units(fleet.Clusters)
+	for _, u := range fleet.Units {
+		if p, found := conflict(u.Server, fleet.Clusters, u); found {
+			fleet.Problems = append(fleet.Problems, p)
+		}
+	}
+	slices.SortFunc(fleet.Problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Secret, b.Secret), cmp.Compare(a.Kind, b.Kind))
+	})
+	known, err := known.accept(fleet.secretNames(), in.AcceptDiscovery, o, now)
+	return fleet, known, err
+}
+
+func list(in Input) Fleet {
+	fleet := Fleet{Clusters: make([]Cluster, 0, len(in.Secrets)+1)}
+	explicit, nameTaken := false, false
+	for _, s := range in.Secrets {
+		nameTaken = nameTaken || s.Name == ImplicitID
+		if p, out := leftOut(s); out {
+			fleet.Problems = append(fleet.Problems, p)
+			continue
+		}
+		fleet.Problems = append(fleet.Problems, flaws(s)...)
+		c := newCluster(s)
+		if c.Shard.Server == plan.InClusterServer {
+			explicit = true
+			if !in.InClusterEnabled {
+				c.Skip = true
+				fleet.Problems = append(fleet.Problems, Problem{s.Name, InClusterDisabled, fmt.Sprintf(
+					"Secret %q describes the cluster Argo CD runs in, which cluster.inClusterEnabled in argocd-cm turns off: nobody owns it; delete the Secret or turn it on", s.Name)})
+			}
+		}
+		fleet.Clusters = append(fleet.Clusters, c)
+	}
+	if in.InClusterEnabled && !explicit {
+		fleet.Clusters = append(fleet.Clusters, implicit(in, nameTaken))
+	}
+	slices.SortFunc(fleet.Clusters, func(a, b Cluster) int { return plan.CompareShards(a.Shard, b.Shard) })
+	return fleet
+}
+
+func newCluster(s Secret) Cluster {
+	c := Cluster{
+		Shard: plan.Shard{
+			UID: s.UID, ID: s.Name, Namespace: s.Namespace, Name: cmp.Or(s.Cluster, s.Name), Server: NormalizeServer(s.Server),
+		},
+		Explicit: s.Shard, Skip: s.SkipReconcile, Unmanaged: s.Unmanaged, Immutable: s.Immutable,
+	}
+	if s.Pin != invalidPin {
+		c.Pin = s.Pin
+	}
+	return c
+}
+
+// implicit is the cluster that Argo CD adds by itself. Its ID must be no Secret's: a row of the plan under that name
+// would be read as that Secret's.
+func implicit(in Input, nameTaken bool) Cluster {
+	id := ImplicitID
+	if nameTaken {
+		id = ImplicitID + " (implicit)"
+	}
+	owner := in.InClusterOwner
+	return Cluster{
+		Shard:    plan.Shard{ID: id, Namespace: in.Namespace, Name: ImplicitID, Server: plan.InClusterServer},
+		Implicit: true, FixedAt: &owner,
+	}
+}
+
+func units(clusters []Cluster) []Unit {
+	us := make([]Unit, 0, len(clusters))
+	at := make(map[string]int, len(clusters))
+	members := make([]int, len(clusters)) // one backing array: most units have one cluster
+	for i, c := range clusters {
+		members[i] = i
+		u, found := at[c.Shard.Server]
+		if !found {
+			at[c.Shard.Server] = len(us)
+			us = append(us, Unit{Server: c.Shard.Server, Clusters: members[i : i+1 : i+1]})
+			continue
+		}
+		us[u].Clusters = append(us[u].Clusters, i)
+	}
+	return us
+}
+
+// secretNames are the clusters that a Secret stands for: the implicit one can not be lost.
+func (f Fleet) secretNames() []string {
+	names := make([]string, 0, len(f.Clusters))
+	for _, c := range f.Clusters {
+		if !c.Implicit {
+			names = append(names, c.Shard.ID)
+		}
+	}
+	return names
+}

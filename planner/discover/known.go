@@ -1,0 +1,66 @@
+package discover
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	// shrinkFrom is the smallest fleet whose shrinking is judged by its share: of three clusters, losing two is a
+	// Tuesday. Losing all of any fleet is judged always.
+	shrinkFrom = 4
+	// AcceptAfter is how long a shrunken discovery must last until it is believed.
+	AcceptAfter = 30 * time.Minute
+)
+
+// Known is the last accepted discovery: the names of the cluster Secrets, sorted. While a smaller one waits to be
+// accepted, ShrunkSince says since when and ShrunkTo how many clusters are left.
+type Known struct {
+	Clusters    []string  `json:"clusters,omitempty"`
+	ShrunkSince time.Time `json:"shrunkSince,omitzero"`
+	ShrunkTo    int       `json:"shrunkTo,omitempty"`
+}
+
+// ShrinkError refuses a discovery that lost too many of the known clusters at once.
+type ShrinkError struct {
+	Found, Lost, Known int
+	Until              time.Time // when it is believed, if it stays so
+}
+
+// Error names the counts, what happens, and what a person can do.
+func (e *ShrinkError) Error() string {
+	return fmt.Sprintf("accepting a discovery of %d clusters: %d of %d known clusters are gone at once, so the plan stays as it is until %s; "+
+		"if they are gone for good, annotate the plan ConfigMap with ballast.argoproj.io/accept-discovery: %q",
+		e.Found, e.Lost, e.Known, e.Until.UTC().Format(time.RFC3339), fmt.Sprint(e.Found))
+}
+
+// accept compares the names found, sorted, with the known ones.
+func (k Known) accept(found []string, accepted *int, o Options, now time.Time) (Known, error) {
+	lost := k.lost(found)
+	tooMany := len(k.Clusters) >= shrinkFrom && float64(lost) > o.MaxShrink*float64(len(k.Clusters))
+	empty := len(found) == 0 && len(k.Clusters) > 0
+	if !tooMany && !empty || accepted != nil && *accepted == len(found) {
+		return Known{Clusters: found}, nil
+	}
+	since := k.ShrunkSince
+	// A clock that went back counts as no time, and a further loss is a new one to get used to.
+	if since.IsZero() || now.Before(since) || len(found) < k.ShrunkTo {
+		since = now
+	}
+	if now.Sub(since) >= AcceptAfter {
+		return Known{Clusters: found}, nil
+	}
+	k.ShrunkSince, k.ShrunkTo = since, len(found)
+	return k, &ShrinkError{Found: len(found), Lost: lost, Known: len(k.Clusters), Until: since.Add(AcceptAfter)}
+}
+
+func (k Known) lost(found []string) int {
+	lost := 0
+	for _, name := range k.Clusters {
+		if _, still := slices.BinarySearch(found, name); !still {
+			lost++
+		}
+	}
+	return lost
+}

@@ -1,0 +1,142 @@
+package discover
+
+import (
+	"hash/fnv"
+	"slices"
+	"strconv"
+)
+
+// Algorithm is Argo CD's way to give a shard to a cluster that asks for none.
+type Algorithm string
+
+// Argo CD's algorithms. It takes any other name for Legacy.
+const (
+	Legacy            Algorithm = "legacy"
+	RoundRobin        Algorithm = "round-robin"
+	ConsistentHashing Algorithm = "consistent-hashing"
+)
+
+// AlgorithmOf reads the configured name as Argo CD does.
+func AlgorithmOf(name string) Algorithm {
+	switch a := Algorithm(name); a {
+	case RoundRobin, ConsistentHashing:
+		return a
+	}
+	return Legacy
+}
+
+// Nobody is the owner of a cluster that no replica reconciles.
+const Nobody = -1
+
+// Owners is the shard on which Argo CD, with that ARGOCD_CONTROLLER_REPLICAS, reconciles each cluster of a fleet in the
+// order of plan.CompareShards. An explicit shard comes before any algorithm. apps is the number of Applications by server
+// URL; only ConsistentHashing looks at it, and without it every cluster weighs nothing, as in an Argo CD without
+// Applications. Of clusters with one server URL Argo CD knows only one; the first stands for it here, and all have its
+// owner. The rules are those of controller/sharding in argo-cd v3.2.11, and testdata/owners.json.gz proves them; that
+// skip-reconcile leaves a cluster to nobody is newer than that.
+func Owners(clusters []Cluster, a Algorithm, replicas int, apps map[string]int) []int {
+	known := distinct(clusters)
+	byServer := make(map[string]int, len(known))
+	computed := owners(clusters, known, a, replicas, apps)
+	for k, i := range known {
+		byServer[clusters[i].Shard.Server] = effective(clusters[i].Explicit, computed[k], replicas)
+	}
+	result := make([]int, len(clusters))
+	for i, c := range clusters {
+		result[i] = byServer[c.Shard.Server]
+		if c.Skip {
+			result[i] = Nobody
+		}
+	}
+	return result
+}
+
+// InClusterOwner is the shard of an in-cluster without a Secret. Argo CD gives it no ID, so it comes first in every order
+// and no load has been placed before it.
+func InClusterOwner(a Algorithm, replicas int) int {
+	return owners([]Cluster{{Implicit: true}}, []int{0}, a, replicas, nil)[0]
+}
+
+func effective(explicit ShardValue, computed, replicas int) int {
+	switch explicit.State {
+	case ShardNegative:
+		return Nobody
+	case ShardTooLarge:
+		return 0
+	case ShardValid:
+		if explicit.N >= replicas {
+			return 0
+		}
+		return explicit.N
+	}
+	return computed
+}
+
+// distinct are the indexes of the first cluster of each server, in the order of Argo CD's cluster IDs: the Secrets' UIDs.
+func distinct(clusters []Cluster) []int {
+	seen := make(map[string]bool, len(clusters))
+	indexes := make([]int, 0, len(clusters))
+	for i, c := range clusters {
+		if !seen[c.Shard.Server] {
+			seen[c.Shard.Server] = true
+			indexes = append(indexes, i)
+		}
+	}
+	slices.SortStableFunc(indexes, func(i, j int) int {
+		return compareIDs(clusters[i], clusters[j])
+	})
+	return indexes
+}
+
+func compareIDs(a, b Cluster) int {
+	if x, y := clusterID(a), clusterID(b); x != y {
+		if x < y {
+			return -1
+		}
+		return 1
+	}
+	return 0
+}
+
+func clusterID(c Cluster) string {
+	if c.Implicit {
+		return ""
+	}
+	return c.Shard.UID
+}
+
+// owners applies the algorithm to the known clusters, explicit shards or not: they take ranks and room on the ring all
+// the same.
+func owners(clusters []Cluster, known []int, a Algorithm, replicas int, apps map[string]int) []int {
+	result := make([]int, len(known))
+	if replicas <= 1 {
+		return result
+	}
+	var r *ring
+	if a == ConsistentHashing {
+		r = newRing(replicas)
+	}
+	for k, i := range known {
+		switch a {
+		case RoundRobin:
+			result[k] = k % replicas
+		case ConsistentHashing:
+			result[k] = r.place(clusterID(clusters[i]), apps[clusters[i].Shard.Server])
+		default:
+			result[k] = legacyOwner(clusterID(clusters[i]), replicas)
+		}
+	}
+	return result
+}
+
+func legacyOwner(id string, replicas int) int {
+	if id == "" {
+		return 0
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	return int(h.Sum32() % uint32(replicas))
+}
+
+// ringPoint returns the name under which a shard's i-th point on the ring is hashed.
+func ringPoint(shard, i int) string { return strconv.Itoa(shard) + strconv.Itoa(i) }

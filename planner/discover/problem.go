@@ -1,0 +1,89 @@
+package discover
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ProblemKind is what is wrong with a cluster Secret.
+type ProblemKind string
+
+// The kinds of problems; the set is closed.
+const (
+	MissingData       ProblemKind = "MissingData"
+	MissingServer     ProblemKind = "MissingServer"
+	MissingName       ProblemKind = "MissingName"
+	InvalidShard      ProblemKind = "InvalidShard"
+	NegativeShard     ProblemKind = "NegativeShard"
+	ShardOutOfRange   ProblemKind = "ShardOutOfRange"
+	ConflictingShards ProblemKind = "ConflictingShards"
+	InvalidPin        ProblemKind = "InvalidPin"
+	BeingDeleted      ProblemKind = "BeingDeleted"
+	InClusterDisabled ProblemKind = "InClusterDisabled"
+)
+
+// ProblemKinds lists the closed set, for metrics that show every kind from the start.
+func ProblemKinds() []ProblemKind {
+	return []ProblemKind{MissingData, MissingServer, MissingName, InvalidShard, NegativeShard, ShardOutOfRange,
+		ConflictingShards, InvalidPin, BeingDeleted, InClusterDisabled}
+}
+
+// Problem is one thing wrong with one Secret: what it is, what it does, and the mend.
+type Problem struct {
+	Secret  string      `json:"secret"`
+	Kind    ProblemKind `json:"kind"`
+	Message string      `json:"message"`
+}
+
+// leftOut is the problem that keeps a Secret from being a cluster, if it has one.
+func leftOut(s Secret) (Problem, bool) {
+	switch {
+	case !s.HasData:
+		return Problem{s.Name, MissingData, fmt.Sprintf("Secret %q has no data and is left out: give it name, server and config, or delete it", s.Name)}, true
+	case NormalizeServer(s.Server) == "":
+		return Problem{s.Name, MissingServer, fmt.Sprintf("Secret %q has no data.server and is left out: set the cluster's URL, or delete the Secret", s.Name)}, true
+	}
+	return Problem{}, false
+}
+
+// flaws are the problems a cluster has by itself; it is planned for all the same.
+func flaws(s Secret) []Problem {
+	var ps []Problem
+	add := func(kind ProblemKind, message string) {
+		ps = append(ps, Problem{s.Name, kind, fmt.Sprintf(message, s.Name)})
+	}
+	if s.Cluster == "" {
+		add(MissingName, "Secret %q has no data.name, so the Secret's name stands for it: set data.name")
+	}
+	switch s.Shard.State {
+	case ShardInvalid:
+		add(InvalidShard, "data.shard of Secret %q is not a number, so Argo CD reads none: write digits only, or remove it")
+	case ShardNegative:
+		add(NegativeShard, "data.shard of Secret %q is negative, so no replica of Argo CD owns the cluster: write a number from 0, or remove it")
+	case ShardTooLarge:
+		add(ShardOutOfRange, "data.shard of Secret %q is above 999999, so Argo CD puts the cluster on shard 0: write a smaller number, or remove it")
+	}
+	if s.Pin == invalidPin {
+		add(InvalidPin, "the annotation "+AnnotationPin+" of Secret %q is not a replica's number and is ignored: write digits only")
+	}
+	if s.Deleting {
+		add(BeingDeleted, "Secret %q is being deleted and waits for its finalizers; its cluster is planned for until it is gone")
+	}
+	return ps
+}
+
+// conflict is the problem of a server URL whose Secrets ask for different shards.
+func conflict(server string, clusters []Cluster, unit Unit) (Problem, bool) {
+	first, differ := clusters[unit.Clusters[0]], false
+	names := make([]string, 0, len(unit.Clusters))
+	for _, i := range unit.Clusters {
+		differ = differ || clusters[i].Explicit != first.Explicit
+		names = append(names, fmt.Sprintf("%q", clusters[i].Shard.ID))
+	}
+	if !differ {
+		return Problem{}, false
+	}
+	return Problem{first.Shard.ID, ConflictingShards, fmt.Sprintf(
+		"Secrets %s share the server %s and differ in data.shard; Argo CD takes whichever it saw last: keep one of them, or give all the same shard",
+		strings.Join(names, ", "), server)}, true
+}

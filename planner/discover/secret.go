@@ -1,0 +1,80 @@
+package discover
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Secret is what ballast keeps of a cluster Secret: enough to plan with, and nothing that a log, a replay file or a core
+// dump may not show. It is part of a cycle's replayable input.
+type Secret struct {
+	UID           string     `json:"uid,omitempty"`
+	Name          string     `json:"name"`
+	Namespace     string     `json:"namespace,omitempty"`
+	Cluster       string     `json:"cluster,omitempty"` // data.name
+	Server        string     `json:"server,omitempty"`  // data.server
+	Shard         ShardValue `json:"shard,omitzero"`
+	Pin           string     `json:"pin,omitempty"` // the annotation's digits, or invalidPin
+	SkipReconcile bool       `json:"skipReconcile,omitempty"`
+	Unmanaged     bool       `json:"unmanaged,omitempty"`
+	Immutable     bool       `json:"immutable,omitempty"`
+	HasData       bool       `json:"hasData,omitempty"`
+	Deleting      bool       `json:"deleting,omitempty"`
+}
+
+// ShardState says what Argo CD makes of data.shard.
+type ShardState string
+
+// The states of data.shard.
+const (
+	ShardAbsent   ShardState = ""         // no such key: the algorithm decides
+	ShardValid    ShardState = "valid"    // a number from 0 to 999999
+	ShardInvalid  ShardState = "invalid"  // not a number to Argo CD: the algorithm decides
+	ShardNegative ShardState = "negative" // a number to Argo CD, and no replica owns the cluster
+	ShardTooLarge ShardState = "tooLarge" // a number to Argo CD above any count of replicas: shard 0 owns the cluster
+)
+
+// ShardValue is data.shard as Argo CD reads it. The raw bytes are never kept: people paste tokens into the wrong field.
+type ShardValue struct {
+	State ShardState `json:"state,omitempty"`
+	N     int        `json:"n,omitempty"` // set only where State is ShardValid
+}
+
+// maxShard has six digits, the width that every output of ballast prints.
+const maxShard = 999_999
+
+// ParseShard reads data.shard with strconv.Atoi, as Argo CD does: " 1", "0x1", "1.0" and "" are no numbers, "+1" is 1.
+func ParseShard(raw []byte) ShardValue {
+	if raw == nil {
+		return ShardValue{}
+	}
+	n, err := strconv.Atoi(string(raw))
+	switch {
+	case err != nil:
+		return ShardValue{State: ShardInvalid}
+	case n < 0:
+		return ShardValue{State: ShardNegative}
+	case n > maxShard:
+		return ShardValue{State: ShardTooLarge}
+	}
+	return ShardValue{State: ShardValid, N: n}
+}
+
+// invalidPin stands for a pin annotation that is not a replica's number, whatever it held.
+const invalidPin = "invalid"
+
+var pinDigits = regexp.MustCompile(`^[0-9]{1,6}$`)
+
+func parsePin(annotation string, found bool) string {
+	switch {
+	case !found:
+		return ""
+	case pinDigits.MatchString(annotation):
+		return annotation
+	}
+	return invalidPin
+}
+
+// NormalizeServer is the server URL by which Argo CD tells clusters apart: without trailing slashes, otherwise as it is.
+func NormalizeServer(server string) string { return strings.TrimRight(server, "/") }
