@@ -1,0 +1,196 @@
+// Package config is the planner's configuration file: its types, its defaults, and a strict parser that reports every
+// mistake at once. Parsing and judging are functions of bytes; only reload.go reads files.
+package config
+
+import (
+	"time"
+
+	promconfig "github.com/prometheus/common/config"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ballast/planner/plan"
+)
+
+// Kind is the configuration file's kind; its apiVersion is the plan's.
+const Kind = "PlannerConfig"
+
+// PlannerConfig is the configuration file. In every phase exactly one of the fields tagged `phase:"implementation"` is
+// set.
+type PlannerConfig struct {
+	APIVersion string      `json:"apiVersion"`
+	Kind       string      `json:"kind"`
+	Mode       plan.Mode   `json:"mode"`
+	Interval   Duration    `json:"interval"`
+	Target     plan.Target `json:"target"` // kind, name and container may be empty: found by label, by env
+	Plan       Objects     `json:"plan"`
+	Discover   Discover    `json:"discover"`
+	Poll       Poll        `json:"poll"`
+	Normalize  Normalize   `json:"normalize"`
+	Index      Index       `json:"index"`
+	Partition  Partition   `json:"partition"`
+	Evaluate   Evaluate    `json:"evaluate"`
+	Rollout    Rollout     `json:"rollout"`
+}
+
+// Objects names the ConfigMaps in the target's namespace that the planner writes.
+type Objects struct {
+	ConfigMap string `json:"configMap"`
+	History   string `json:"history"`
+}
+
+// Discover says which Secrets are clusters.
+type Discover struct {
+	Selector  metav1.LabelSelector `json:"selector" merge:"no"` // given, it replaces the default whole
+	MaxShrink Percent              `json:"maxShrink"`
+}
+
+// Poll says how metrics are read, and how much of the fleet they must cover to be believed.
+type Poll struct {
+	MinCoverage Decimal     `json:"minCoverage"` // share of the clusters with a value last time, 0 to 1
+	MaxDrop     Percent     `json:"maxDrop"`
+	Prometheus  *Prometheus `json:"prometheus,omitempty" phase:"implementation"`
+}
+
+// Prometheus is a Prometheus server, or anything that answers its query API. A nil Metrics is the default set.
+type Prometheus struct {
+	URL         string     `json:"url"`
+	Timeout     Duration   `json:"timeout"`
+	Concurrency int        `json:"concurrency"`
+	MaxAge      Duration   `json:"maxAge"`
+	HTTP        HTTPClient `json:"http"`
+	Metrics     []Metric   `json:"metrics" null:"default"`
+}
+
+// Metric is one number a cluster: by one query for the whole fleet, whose samples are joined to clusters by a label, or
+// by a query a cluster, a Go template. AgeQuery's values are the unix times of the samples behind Query.
+type Metric struct {
+	ID              string   `json:"id"`
+	Query           string   `json:"query,omitempty"`
+	QueryPerCluster string   `json:"queryPerCluster,omitempty"`
+	AgeQuery        string   `json:"ageQuery,omitempty"`
+	Match           *Match   `json:"match,omitempty"`
+	NoData          *Decimal `json:"noData,omitempty"` // for a cluster that never had a value; nil: such a cluster has none
+}
+
+// Match joins a sample to the cluster whose field To equals the sample's Label, after Aliases (label value: field value).
+type Match struct {
+	Label   string            `json:"label"`
+	To      MatchField        `json:"to"`
+	Aliases map[string]string `json:"aliases,omitempty" null:"default"`
+}
+
+// MatchField is a cluster's field that samples are joined by.
+type MatchField string
+
+// The fields: the server URL, the cluster's own name (data.name), the name of its Secret.
+const (
+	MatchServer MatchField = "server"
+	MatchName   MatchField = "name"
+	MatchID     MatchField = "id"
+)
+
+// Normalize makes metrics of different units comparable.
+type Normalize struct {
+	Reference *Reference `json:"reference,omitempty" phase:"implementation"`
+	Robust    *Robust    `json:"robust,omitempty" phase:"implementation"`
+	MinMax    *MinMax    `json:"minMax,omitempty" phase:"implementation"`
+	None      *None      `json:"none,omitempty" phase:"implementation"`
+}
+
+// Reference divides by the fleet's total when the first plan was made.
+type Reference struct{}
+
+// Robust scales by median and interquartile range and lifts the scores above zero.
+type Robust struct {
+	PositiveOffset Decimal `json:"positiveOffset"`
+}
+
+// MinMax scales to 0 to 1.
+type MinMax struct{}
+
+// None leaves a phase out.
+type None struct{}
+
+// Index makes one load of a cluster's metrics.
+type Index struct {
+	PNorm *PNorm `json:"pNorm,omitempty" phase:"implementation"`
+}
+
+// PNorm is the weighted p-norm. Nil Weights are those of the default metrics.
+type PNorm struct {
+	P       Decimal            `json:"p"`
+	Weights map[string]Decimal `json:"weights" null:"default"`
+}
+
+// Partition gives clusters to replicas. Nil MinReplicas is min(2, found), nil MaxReplicas max(16, found), where found is
+// the replicas of the first plan; nil Replicas lets the partition choose; nil Capacity is the heaviest cluster's load.
+type Partition struct {
+	LPT                   *LPT      `json:"lpt,omitempty" phase:"implementation"`
+	MinReplicas           *int      `json:"minReplicas" null:"default"`
+	MaxReplicas           *int      `json:"maxReplicas" null:"default"`
+	Replicas              *Replicas `json:"replicas" null:"default"`
+	MaxClustersPerReplica int       `json:"maxClustersPerReplica"` // 0 is no cap
+	Capacity              *Decimal  `json:"capacity" null:"default"`
+}
+
+// LPT is longest processing time first.
+type LPT struct{}
+
+// Evaluate decides when a partition becomes the plan.
+type Evaluate struct {
+	MostWanted *MostWanted `json:"mostWanted,omitempty" phase:"implementation"`
+	None       *None       `json:"none,omitempty" phase:"implementation"`
+}
+
+// MostWanted elects the partition that was wanted most often in a window.
+type MostWanted struct {
+	Window     Duration `json:"window"`
+	MinSamples int      `json:"minSamples"`
+}
+
+// Rollout brings a plan about.
+type Rollout struct {
+	Default      *DefaultRollout `json:"default,omitempty" phase:"implementation"`
+	StageTimeout Duration        `json:"stageTimeout"`
+}
+
+// DefaultRollout assigns, scales, and restarts if asked to.
+type DefaultRollout struct {
+	RolloutRestart bool `json:"rolloutRestart"`
+}
+
+// Default is the whole configuration as it is without a file.
+func Default() PlannerConfig {
+	return PlannerConfig{
+		APIVersion: plan.APIVersion,
+		Kind:       Kind,
+		Mode:       plan.Observe,
+		Interval:   Duration(time.Minute),
+		Target:     plan.Target{Namespace: "argocd"},
+		Plan:       Objects{ConfigMap: "ballast-plan", History: "ballast-history"},
+		Discover: Discover{
+			Selector:  metav1.LabelSelector{MatchLabels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}},
+			MaxShrink: 50,
+		},
+		Poll: Poll{
+			MinCoverage: "0.9",
+			MaxDrop:     50,
+			Prometheus: &Prometheus{
+				URL:         "http://prometheus-operated.monitoring:9090",
+				Timeout:     Duration(10 * time.Second),
+				Concurrency: 4,
+				MaxAge:      Duration(10 * time.Minute),
+				HTTP:        HTTPClient{promconfig.DefaultHTTPClientConfig},
+			},
+		},
+		Normalize: Normalize{Reference: &Reference{}},
+		Index:     Index{PNorm: &PNorm{P: "1"}},
+		Partition: Partition{LPT: &LPT{}},
+		Evaluate:  Evaluate{MostWanted: &MostWanted{Window: Duration(time.Hour), MinSamples: 10}},
+		Rollout:   Rollout{Default: &DefaultRollout{}, StageTimeout: Duration(10 * time.Minute)},
+	}
+}
+
+// Implementations and list items that are not part of Default start from these.
+func (r *Robust) setDefaults() { r.PositiveOffset = "0.01" }
+func (m *Match) setDefaults()  { m.To = MatchServer }

@@ -1,0 +1,239 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	promconfig "github.com/prometheus/common/config"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"ballast/planner/plan"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/*.bad.txt and *.good.out.yaml")
+
+func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
+	for name, want := range map[string]func(*PlannerConfig){
+		"minimal": func(*PlannerConfig) {},
+		"full": func(c *PlannerConfig) {
+			three, twelve, capacity, noData := 3, 12, Decimal("1.5"), Decimal("0")
+			c.Mode, c.Interval = plan.Enforce, Duration(2*time.Minute)
+			c.Target = plan.Target{Namespace: "gitops", Kind: "Deployment", Name: "controller", Container: "application-controller"}
+			c.Plan = Objects{ConfigMap: "the-plan", History: "the-history"}
+			c.Discover = Discover{MaxShrink: 25, Selector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "argocd.argoproj.io/secret-type", Operator: "In", Values: []string{"cluster"}},
+			}}}
+			c.Poll.MinCoverage, c.Poll.MaxDrop = "0.75", 40
+			p := c.Poll.Prometheus
+			p.URL, p.Timeout, p.Concurrency, p.MaxAge = "https://prometheus.example/path", Duration(30*time.Second), 8, Duration(7*24*time.Hour)
+			p.HTTP.BearerTokenFile = ""
+			p.HTTP.Authorization = &promconfig.Authorization{Type: "Bearer", CredentialsFile: "token"}
+			p.HTTP.TLSConfig = promconfig.TLSConfig{CAFile: "/etc/ca.crt", MinVersion: promconfig.TLSVersions["TLS13"]}
+			p.HTTP.EnableHTTP2 = false
+			p.Metrics = []Metric{
+				{ID: "apps", Query: "count by (dest_server) (argocd_app_info)", AgeQuery: "min(timestamp(up))", NoData: &noData,
+					Match: &Match{Label: "dest_server", To: "server", Aliases: map[string]string{"https://10.0.0.1": "https://kubernetes.default.svc"}}},
+				{ID: "custom", QueryPerCluster: `sum(x{server="{{ .server }}"})`},
+			}
+			c.Normalize = Normalize{Robust: &Robust{PositiveOffset: "0.01"}}
+			c.Index = Index{PNorm: &PNorm{P: "2.5", Weights: map[string]Decimal{"apps": "1", "custom": "0.25"}}}
+			c.Partition = Partition{LPT: &LPT{}, MinReplicas: &three, MaxReplicas: &twelve, Replicas: &Replicas{Fixed: 5}, MaxClustersPerReplica: 40, Capacity: &capacity}
+			c.Evaluate.MostWanted.Window = Duration(6 * time.Hour)
+			c.Rollout = Rollout{Default: &DefaultRollout{RolloutRestart: true}, StageTimeout: Duration(5 * time.Minute)}
+		},
+		"replicas-workload": func(c *PlannerConfig) { c.Partition.Replicas = &Replicas{Workload: true} },
+		"other-implementations": func(c *PlannerConfig) {
+			c.Normalize, c.Evaluate = Normalize{MinMax: &MinMax{}}, Evaluate{None: &None{}}
+		},
+		"beside-the-implementation": func(c *PlannerConfig) {
+			four := 4
+			c.Partition.MinReplicas, c.Rollout.StageTimeout = &four, Duration(time.Minute)
+		},
+		"nulls": func(*PlannerConfig) {},
+		"json":  func(c *PlannerConfig) { c.Mode = plan.Hold },
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Parse(read(t, name+".good.yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			expected := Default()
+			want(&expected)
+			if diff := cmp.Diff(expected, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEveryGoodFileIsNamedAbove(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.good.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range files {
+		got = append(got, strings.TrimSuffix(filepath.Base(f), ".good.yaml"))
+	}
+	want := []string{"beside-the-implementation", "full", "json", "minimal", "nulls", "other-implementations", "replicas-workload"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestEachMistakeIsReportedWithItsPathLineAndMend(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.bad.yaml")
+	if err != nil || len(files) < 40 {
+		t.Fatalf("found %d files of mistakes: %v", len(files), err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".bad.yaml")
+		t.Run(name, func(t *testing.T) {
+			c, err := Parse(read(t, name+".bad.yaml"))
+			if err == nil {
+				t.Fatal("no mistake was found")
+			}
+			if diff := cmp.Diff(PlannerConfig{}, c); diff != "" {
+				t.Errorf("a configuration came with the mistake:\n%s", diff)
+			}
+			got := messages(err)
+			golden := filepath.Join("testdata", name+".bad.txt")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(string(read(t, name+".bad.txt")), got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// messages puts each mistake on a line.
+func messages(err error) string {
+	var b strings.Builder
+	var all utilerrors.Aggregate
+	if !errors.As(err, &all) {
+		return err.Error() + "\n"
+	}
+	for _, e := range all.Errors() {
+		fmt.Fprintln(&b, e)
+	}
+	return b.String()
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestTheDefaultsAreValidAndSurviveBothEncodings(t *testing.T) {
+	if errs := Default().Validate(); len(errs) != 0 {
+		t.Errorf("the defaults have mistakes: %v", errs)
+	}
+	text, err := Marshal(Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromYAML, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Default(), fromYAML); diff != "" {
+		t.Errorf("through Marshal -want +got:\n%s", diff)
+	}
+	data, err := json.Marshal(Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fromJSON PlannerConfig
+	if err := json.Unmarshal(data, &fromJSON); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Default(), fromJSON); diff != "" {
+		t.Errorf("through JSON -want +got:\n%s", diff)
+	}
+}
+
+func TestEveryGoodFileSurvivesBothEncodings(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.good.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no good files", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			first, err := Parse(read(t, filepath.Base(file)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := Marshal(first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			second, err := Parse(text)
+			if err != nil {
+				t.Fatalf("%v in:\n%s", err, text)
+			}
+			if diff := cmp.Diff(first, second); diff != "" {
+				t.Errorf("through Marshal:\n%s", diff)
+			}
+			data, err := json.Marshal(first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var third PlannerConfig
+			if err := json.Unmarshal(data, &third); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(first, third); diff != "" {
+				t.Errorf("through JSON:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRelativeFilesAreRelativeToTheConfigurationsFolder(t *testing.T) {
+	c, err := ParseFile(filepath.Join("testdata", "full.good.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{c.Poll.Prometheus.HTTP.Authorization.CredentialsFile, c.Poll.Prometheus.HTTP.TLSConfig.CAFile}
+	if diff := cmp.Diff([]string{"testdata/token", "/etc/ca.crt"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestNoMistakePrintsASecret(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.bad.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := 0
+	for _, file := range files {
+		data := read(t, filepath.Base(file))
+		if !strings.Contains(string(data), "hunter2") {
+			continue
+		}
+		with++
+		if _, err := Parse(data); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	if with < 5 {
+		t.Errorf("only %d files have a secret", with)
+	}
+}

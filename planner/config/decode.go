@@ -1,0 +1,308 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	promconfig "github.com/prometheus/common/config"
+	yamlnode "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"ballast/planner/plan"
+)
+
+// decoder fills a struct from YAML and collects every mistake instead of stopping at the first. The libraries' strict
+// modes stop, or forget the path, or print the value, which may be a secret.
+type decoder struct {
+	errs  field.ErrorList
+	lines map[string]int // path: line, for mistakes found later
+}
+
+func newDecoder() *decoder { return &decoder{lines: map[string]int{}} }
+
+// scalar is a value type of this package.
+type scalar interface{ fromNode(*yamlnode.Node) error }
+
+// defaulter is an implementation or item that does not start from zero values.
+type defaulter interface{ setDefaults() }
+
+// invalid never prints the value: the file's author sees it at the path, and it may be a secret.
+func (d *decoder) invalid(p *field.Path, format string, args ...any) {
+	d.errs = append(d.errs, field.Invalid(p, field.OmitValueType{}, fmt.Sprintf(format, args...)))
+}
+
+func (d *decoder) value(n *yamlnode.Node, v reflect.Value, p *field.Path) {
+	d.lines[p.String()] = n.Line
+	if n.ShortTag() == "!!null" && n.Kind == yamlnode.ScalarNode {
+		d.invalid(p, "must not be null: leave it out for its default")
+		return
+	}
+	switch target := v.Addr().Interface().(type) {
+	case scalar:
+		d.text(n, p, func() error { return target.fromNode(n) })
+		return
+	case *promconfig.URL:
+		d.text(n, p, func() error { return hide(n.Decode(target), "is not a URL") })
+		return
+	case *promconfig.TLSVersion:
+		d.text(n, p, func() error { return hide(n.Decode(target), "is not one of TLS10, TLS11, TLS12, TLS13") })
+		return
+	}
+	d.kind(n, v, p)
+}
+
+func (d *decoder) kind(n *yamlnode.Node, v reflect.Value, p *field.Path) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		d.pointer(n, v, p)
+	case reflect.Struct:
+		if m, ok := inlineMap(v); ok {
+			d.mapping(n, m, p)
+			return
+		}
+		d.fields(n, v, p)
+		if s, ok := v.Addr().Interface().(interface{ Validate() error }); ok {
+			d.judge(p, s.Validate())
+		}
+	case reflect.Map:
+		d.mapping(n, v, p)
+	case reflect.Slice:
+		d.list(n, v, p)
+	case reflect.Interface:
+		d.free(n, v, p)
+	default:
+		d.plain(n, v, p)
+	}
+}
+
+// hide replaces a library's error, which may quote the value.
+func hide(err error, message string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s", message)
+}
+
+// judge takes over what prometheus/common says of its own structs; those messages name fields, never values.
+func (d *decoder) judge(p *field.Path, err error) {
+	if err != nil {
+		d.invalid(p, "%v", err)
+	}
+}
+
+func (d *decoder) text(n *yamlnode.Node, p *field.Path, read func() error) {
+	if n.Kind != yamlnode.ScalarNode {
+		d.invalid(p, "is %s, where one value belongs", kindName(n))
+		return
+	}
+	if err := read(); err != nil {
+		d.invalid(p, "%v", err)
+	}
+}
+
+func (d *decoder) plain(n *yamlnode.Node, v reflect.Value, p *field.Path) {
+	d.text(n, p, func() error {
+		switch v.Kind() {
+		case reflect.String:
+			if n.ShortTag() != "!!str" {
+				return fmt.Errorf("is not text: put it in quotes")
+			}
+			v.SetString(n.Value)
+		case reflect.Bool:
+			if n.ShortTag() != "!!bool" || n.Value != "true" && n.Value != "false" {
+				return fmt.Errorf("is neither true nor false")
+			}
+			v.SetBool(n.Value == "true")
+		case reflect.Int:
+			i, err := strconv.ParseInt(n.Value, 10, 64)
+			if n.ShortTag() != "!!int" || err != nil || strconv.FormatInt(i, 10) != n.Value {
+				return fmt.Errorf("is not a whole number, like 3")
+			}
+			v.SetInt(i)
+		default:
+			return fmt.Errorf("cannot be read into %s", v.Type())
+		}
+		return nil
+	})
+}
+
+func (d *decoder) pointer(n *yamlnode.Node, v reflect.Value, p *field.Path) {
+	if v.IsNil() {
+		v.Set(reflect.New(v.Type().Elem()))
+		if s, ok := v.Interface().(defaulter); ok {
+			s.setDefaults()
+		}
+	}
+	d.value(n, v.Elem(), p)
+}
+
+func (d *decoder) list(n *yamlnode.Node, v reflect.Value, p *field.Path) {
+	if n.Kind != yamlnode.SequenceNode {
+		d.invalid(p, "is %s, where a list belongs", kindName(n))
+		return
+	}
+	items := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
+	for i, item := range n.Content {
+		d.value(item, items.Index(i), p.Index(i))
+	}
+	v.Set(items)
+}
+
+// mapping replaces a map whole: what a file names is what there is.
+func (d *decoder) mapping(n *yamlnode.Node, v reflect.Value, p *field.Path) {
+	if n.Kind != yamlnode.MappingNode {
+		d.invalid(p, "is %s, where a mapping belongs", kindName(n))
+		return
+	}
+	v.Set(reflect.MakeMapWithSize(v.Type(), len(n.Content)/2))
+	d.pairs(n, p, func(key string, value *yamlnode.Node) {
+		item := reflect.New(v.Type().Elem()).Elem()
+		d.value(value, item, p.Key(key))
+		v.SetMapIndex(reflect.ValueOf(key).Convert(v.Type().Key()), item)
+	})
+}
+
+// free takes what has no type of ours: oauth2's claims.
+func (d *decoder) free(n *yamlnode.Node, v reflect.Value, p *field.Path) {
+	var out any
+	switch n.Kind {
+	case yamlnode.MappingNode:
+		m := map[string]any{}
+		d.mapping(n, reflect.ValueOf(&m).Elem(), p)
+		out = m
+	case yamlnode.SequenceNode:
+		var l []any
+		d.list(n, reflect.ValueOf(&l).Elem(), p)
+		out = l
+	default:
+		if err := n.Decode(&out); err != nil || n.ShortTag() == "!!float" && strings.ContainsAny(n.Value, "nN") {
+			d.invalid(p, "is not a value that JSON can carry")
+			return
+		}
+	}
+	v.Set(reflect.ValueOf(&out).Elem())
+}
+
+// fields fills a struct. Afterwards the implementation that the mapping names is the only one that is set.
+func (d *decoder) fields(n *yamlnode.Node, v reflect.Value, p *field.Path) {
+	if n.Kind != yamlnode.MappingNode {
+		d.invalid(p, "is %s, where a mapping belongs", kindName(n))
+		return
+	}
+	known := fieldsOf(v)
+	errsBefore := len(d.errs)
+	var named []string
+	d.pairs(n, p, func(key string, value *yamlnode.Node) {
+		f, ok := known[key]
+		if !ok {
+			d.unknown(key, known, p)
+			return
+		}
+		if f.implementation {
+			named = append(named, key)
+		}
+		d.field(value, f, p.Child(key))
+	})
+	d.choose(known, named, len(n.Content) == 0 && len(d.errs) == errsBefore, p)
+}
+
+func (d *decoder) field(n *yamlnode.Node, f structField, p *field.Path) {
+	null := n.Kind == yamlnode.ScalarNode && n.ShortTag() == "!!null"
+	switch {
+	case null && f.nullable:
+		f.value.SetZero()
+		return
+	case null && f.implementation:
+		d.lines[p.String()] = n.Line
+		d.invalid(p, "is empty: write {} for its defaults")
+		if f.value.IsNil() {
+			f.value.Set(reflect.New(f.value.Type().Elem()))
+		}
+		return
+	}
+	if f.replaced {
+		f.value.SetZero()
+	}
+	d.value(n, f.value, p)
+}
+
+// choose keeps the implementation that was named. A phase with settings beside its implementation may leave it out and
+// keeps its default; an empty mapping says nothing at all, which nobody means.
+func (d *decoder) choose(known map[string]structField, named []string, empty bool, p *field.Path) {
+	all := implementations(known)
+	switch {
+	case len(all) == 0:
+	case len(named) > 1:
+		d.invalid(p, "names %s: name one", strings.Join(named, " and "))
+	case len(named) == 1:
+		for _, name := range all {
+			if name != named[0] {
+				known[name].value.SetZero()
+			}
+		}
+	case empty:
+		d.errs = append(d.errs, field.Required(p, "name one of "+strings.Join(all, ", ")))
+	}
+}
+
+// unknown names the field that was probably meant.
+func (d *decoder) unknown(key string, known map[string]structField, p *field.Path) {
+	names := make([]string, 0, len(known))
+	for name := range known {
+		if strings.EqualFold(name, key) {
+			d.errs = append(d.errs, field.Forbidden(p.Child(key), fmt.Sprintf("is not a field: write %s", name)))
+			return
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	d.errs = append(d.errs, field.Forbidden(p.Child(key), "is not a field: "+hint(key, names)))
+}
+
+// hint names what was probably meant, else what there is.
+func hint(name string, names []string) string {
+	if nearest := plan.Nearest(name, names); nearest != "" {
+		return fmt.Sprintf("did you mean %s?", nearest)
+	}
+	if len(names) == 0 {
+		return "there are none here"
+	}
+	return "there are " + strings.Join(names, ", ")
+}
+
+// pairs calls with each key once, in the file's order.
+func (d *decoder) pairs(n *yamlnode.Node, p *field.Path, each func(string, *yamlnode.Node)) {
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		switch at := p.Child(key.Value); {
+		case key.ShortTag() == "!!merge":
+			d.invalid(p, "has a merge key in line %d: write its fields out", key.Line)
+			continue
+		case key.Kind != yamlnode.ScalarNode || key.ShortTag() != "!!str":
+			d.invalid(p, "has a key that is not text in line %d: put it in quotes", key.Line)
+			continue
+		case seen[key.Value]:
+			d.invalid(at, "stands twice, again in line %d: delete one", key.Line)
+			continue
+		default:
+			d.lines[at.String()] = key.Line
+		}
+		seen[key.Value] = true
+		each(key.Value, n.Content[i+1])
+	}
+}
+
+func kindName(n *yamlnode.Node) string {
+	switch n.Kind {
+	case yamlnode.MappingNode:
+		return "a mapping"
+	case yamlnode.SequenceNode:
+		return "a list"
+	default:
+		return "one value"
+	}
+}

@@ -1,0 +1,165 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	yamlnode "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// maxBytes is above any file that fits a ConfigMap.
+const maxBytes = 1 << 20
+
+// Parse reads a configuration file over the defaults. The error lists every mistake with its path, line and mend; it is
+// an aggregate of *field.Error where the text is YAML at all.
+func Parse(data []byte) (PlannerConfig, error) {
+	root, err := document(data)
+	if err != nil {
+		return PlannerConfig{}, err
+	}
+	c := Default()
+	c.APIVersion, c.Kind = "", "" // only a file that says what it is can be read by the next version
+	d := newDecoder()
+	d.value(root, reflect.ValueOf(&c).Elem(), nil)
+	if errs := d.mistakes(c.Validate()); len(errs) > 0 {
+		return PlannerConfig{}, errs.ToAggregate()
+	}
+	return c, nil
+}
+
+// wholeFile is how the empty path prints.
+const wholeFile = "<nil>"
+
+// mistakes adds what validation found, each with its line, in the file's order. A value that could not be read is not
+// judged a second time.
+func (d *decoder) mistakes(found field.ErrorList) field.ErrorList {
+	errs, unread := slices.Clone(d.errs), map[string]bool{}
+	for _, e := range errs {
+		unread[e.Field] = true
+	}
+	for _, e := range found {
+		if !unread[e.Field] {
+			errs = append(errs, e)
+		}
+	}
+	slices.SortStableFunc(errs, func(a, b *field.Error) int { return cmp.Compare(d.line(a.Field), d.line(b.Field)) })
+	for _, e := range errs {
+		switch line := d.line(e.Field); {
+		case line > 0 && e.Detail == "":
+			e.Detail = fmt.Sprintf("line %d", line)
+		case line > 0:
+			e.Detail += fmt.Sprintf(" (line %d)", line)
+		}
+		if e.Field == wholeFile {
+			e.Field = "the file"
+		}
+	}
+	return errs
+}
+
+// line is where a field stands, or the field that it is missing from; 0 where that is the file.
+func (d *decoder) line(path string) int {
+	for path != "" {
+		if line, ok := d.lines[path]; ok {
+			return line
+		}
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+	}
+	return 0
+}
+
+// ParseFile reads a file; relative paths in it are relative to its folder.
+func ParseFile(path string) (PlannerConfig, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return PlannerConfig{}, fmt.Errorf("reading the configuration: %w", err)
+	}
+	return parseIn(data, filepath.Dir(path))
+}
+
+func parseIn(data []byte, dir string) (PlannerConfig, error) {
+	c, err := Parse(data)
+	if err == nil && c.Poll.Prometheus != nil {
+		c.Poll.Prometheus.HTTP.SetDirectory(dir)
+	}
+	return c, err
+}
+
+// document is the file's one mapping.
+func document(data []byte) (*yamlnode.Node, error) {
+	if len(data) > maxBytes {
+		return nil, fmt.Errorf("parsing the configuration: it has more than %d bytes", maxBytes)
+	}
+	reader := yamlnode.NewDecoder(bytes.NewReader(data))
+	var doc, more yamlnode.Node
+	if err := reader.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil, field.ErrorList{field.Required(field.NewPath("apiVersion"), "the file is empty: start from `ballast config default`")}.ToAggregate()
+	} else if err != nil {
+		return nil, fmt.Errorf("parsing the configuration: %w", err)
+	}
+	if err := reader.Decode(&more); !errors.Is(err, io.EOF) {
+		return nil, errors.New("parsing the configuration: it has more than one document: delete what follows the first ---")
+	}
+	if n := aliased(&doc); n != nil {
+		return nil, fmt.Errorf("parsing the configuration: line %d has an anchor or alias: write the value out", n.Line)
+	}
+	if root := doc.Content[0]; root.Kind != yamlnode.MappingNode {
+		return nil, fmt.Errorf("parsing the configuration: line %d starts %s, where a mapping belongs", root.Line, kindName(root))
+	}
+	return doc.Content[0], nil
+}
+
+// aliased finds an anchor or alias. They make a short file long, and a path ambiguous.
+func aliased(n *yamlnode.Node) *yamlnode.Node {
+	if n.Kind == yamlnode.AliasNode || n.Anchor != "" {
+		return n
+	}
+	for _, c := range n.Content {
+		if found := aliased(c); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// Marshal writes a configuration as a file, fields in the order of the types. Secrets are masked.
+func Marshal(c PlannerConfig) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(c); err != nil {
+		return nil, fmt.Errorf("encoding the configuration: %w", err)
+	}
+	var doc yamlnode.Node // JSON is YAML; the nodes keep its order
+	if err := yamlnode.Unmarshal(text.Bytes(), &doc); err != nil {
+		return nil, fmt.Errorf("encoding the configuration: %w", err)
+	}
+	unstyle(&doc)
+	var out bytes.Buffer
+	writer := yamlnode.NewEncoder(&out)
+	writer.SetIndent(2)
+	if err := errors.Join(writer.Encode(&doc), writer.Close()); err != nil {
+		return nil, fmt.Errorf("encoding the configuration: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// unstyle turns JSON's braces and quotes into lines; what is empty keeps its braces.
+func unstyle(n *yamlnode.Node) {
+	if len(n.Content) > 0 || n.Kind == yamlnode.ScalarNode {
+		n.Style = 0
+	}
+	for _, c := range n.Content {
+		unstyle(c)
+	}
+}

@@ -1,0 +1,107 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	metricIDPattern  = `^[a-z][a-zA-Z0-9_]*$`
+	labelNamePattern = `^[a-zA-Z_][a-zA-Z0-9_]*$` // Prometheus's label names before UTF-8: what Argo CD and relabelling make
+)
+
+func (o Poll) validate(interval Duration, p *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if share := o.MinCoverage.Float(); share < 0 || share > 1 {
+		errs = append(errs, field.Invalid(p.Child("minCoverage"), string(o.MinCoverage), "is not a share between 0 and 1"))
+	}
+	errs = append(errs, between(p.Child("maxDrop"), o.MaxDrop, 0, 100)...)
+	errs = append(errs, oneImplementation(&o, p)...)
+	if o.Prometheus != nil {
+		errs = append(errs, o.Prometheus.validate(interval, p.Child("prometheus"))...)
+	}
+	return errs
+}
+
+func (s Prometheus) validate(interval Duration, p *field.Path) field.ErrorList {
+	errs := validURL(p.Child("url"), s.URL)
+	at := p.Child("timeout")
+	switch {
+	case s.Timeout < 1:
+		errs = append(errs, field.Invalid(at, s.Timeout.String(), "is not above 0"))
+	case s.Timeout >= interval && interval >= minInterval:
+		errs = append(errs, field.Invalid(at, s.Timeout.String(), fmt.Sprintf("is not below the interval of %v: cycles would overlap", interval)))
+	}
+	errs = append(errs, between(p.Child("concurrency"), s.Concurrency, 1, maxConcurrency)...)
+	errs = append(errs, between(p.Child("maxAge"), s.MaxAge, minInterval, maxTime)...)
+	at = p.Child("metrics")
+	if s.Metrics != nil && len(s.Metrics) == 0 {
+		errs = append(errs, field.Required(at, "name at least one, or leave metrics out for the default set"))
+	}
+	seen := map[string]bool{}
+	for i, m := range s.Metrics {
+		errs = append(errs, m.validate(at.Index(i))...)
+		if m.ID != "" && seen[m.ID] {
+			errs = append(errs, field.Duplicate(at.Index(i).Child("id"), m.ID))
+		}
+		seen[m.ID] = true
+	}
+	return errs
+}
+
+func (m Metric) validate(p *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if !regexp.MustCompile(metricIDPattern).MatchString(m.ID) {
+		errs = append(errs, field.Invalid(p.Child("id"), m.ID, "is not a letter a-z followed by letters, digits and _"))
+	}
+	switch {
+	case m.Query == "" && m.QueryPerCluster == "":
+		errs = append(errs, field.Required(p.Child("query"), "write query (one for the fleet) or queryPerCluster"))
+	case m.Query != "" && m.QueryPerCluster != "":
+		errs = append(errs, field.Forbidden(p.Child("queryPerCluster"), "there is a query for the whole fleet already: delete one of them"))
+	case m.Query != "" && m.Match == nil:
+		errs = append(errs, field.Required(p.Child("match"), "say which label of the samples names the cluster, like {label: dest_server, to: server}"))
+	case m.QueryPerCluster != "" && m.Match != nil:
+		errs = append(errs, field.Forbidden(p.Child("match"), "a query per cluster answers for its cluster: delete match"))
+	}
+	if m.Match != nil {
+		errs = append(errs, only(p.Child("match", "to"), m.Match.To, MatchServer, MatchName, MatchID)...)
+		if !regexp.MustCompile(labelNamePattern).MatchString(m.Match.Label) {
+			errs = append(errs, field.Invalid(p.Child("match", "label"), m.Match.Label, "is not the name of a label"))
+		}
+	}
+	if m.NoData != nil && m.NoData.Float() < 0 {
+		errs = append(errs, field.Invalid(p.Child("noData"), string(*m.NoData), "is below 0"))
+	}
+	return errs
+}
+
+// validateWeights wants a weight for each metric and no other, where the metrics are known here: a nil set is the
+// default one, which the poll phase fills in, and then asks Validate again.
+func (c PlannerConfig) validateWeights() field.ErrorList {
+	if c.Index.PNorm == nil || c.Poll.Prometheus == nil || c.Poll.Prometheus.Metrics == nil {
+		return nil
+	}
+	at, weights := field.NewPath("index", "pNorm", "weights"), c.Index.PNorm.Weights
+	if weights == nil {
+		return field.ErrorList{field.Required(at, "the metrics are your own, so give each its weight, like {apps: \"1\"}")}
+	}
+	var errs field.ErrorList
+	named := map[string]bool{}
+	for _, m := range c.Poll.Prometheus.Metrics {
+		if _, ok := weights[m.ID]; !ok && !named[m.ID] {
+			errs = append(errs, field.Required(at.Key(m.ID), "the metric has no weight: give it one, 0 to leave it out of the load"))
+		}
+		named[m.ID] = true
+	}
+	for _, id := range slices.Sorted(maps.Keys(weights)) {
+		if !named[id] {
+			errs = append(errs, field.Invalid(at.Key(id), field.OmitValueType{}, "is no metric's id: "+hint(id, slices.Sorted(maps.Keys(named)))))
+		}
+	}
+	return errs
+}
