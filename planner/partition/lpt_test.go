@@ -2,6 +2,7 @@ package partition_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,9 @@ func TestLPT(t *testing.T) {
 		"at the maximum the load is spread over all": {
 			[]partition.Item{item("a", 5), item("b", 5), item("c", 4), item("d", 4), item("e", 3)}, partition.Bounds{MaxReplicas: 2},
 			partition.Partition{Replicas: 2, Of: []int{0, 1, 0, 1, 0}, Loads: []plan.Load{12, 9}, Clusters: []int{3, 2}}},
+		"at the maximum better balanced than opened one by one": { // which gives 27 and 23
+			[]partition.Item{item("a", 13), item("b", 10), item("c", 8), item("d", 8), item("e", 6), item("f", 5)}, partition.Bounds{MaxReplicas: 2, Capacity: 25},
+			partition.Partition{Replicas: 2, Of: []int{0, 1, 1, 0, 1, 0}, Loads: []plan.Load{26, 24}, Clusters: []int{3, 3}}},
 		"a capacity packs tighter": {
 			[]partition.Item{item("a", 5), item("b", 5), item("c", 5)}, partition.Bounds{MaxReplicas: 9, Capacity: 10},
 			partition.Partition{Replicas: 2, Of: []int{0, 0, 1}, Loads: []plan.Load{10, 5}, Clusters: []int{2, 1}}},
@@ -89,6 +93,33 @@ func wantPartition(t *testing.T, items []partition.Item, b partition.Bounds, wan
 	}
 }
 
+// LPT over more replicas can be worse than over those that were needed (found by search: 11 replicas hold these loads, LPT
+// over 12 does not). A giant that is above the capacity anyway must not hide it.
+func TestSpreadingOverTheMinimumNeverOverloads(t *testing.T) {
+	loads := []plan.Load{20, 28, 18, 17, 14, 24, 25, 15, 34, 15, 14, 34, 29, 13, 22, 30, 19, 33, 16, 22, 35, 34, 29, 23, 24, 8}
+	for name, tc := range map[string]struct {
+		loads       []plan.Load
+		minReplicas int
+		wantOver    int
+	}{
+		"alone":        {loads, 12, 0},
+		"with a giant": {append(slices.Clone(loads), 200), 13, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := lpt(t, items(tc.loads...), partition.Bounds{MinReplicas: tc.minReplicas, MaxReplicas: 100, Capacity: 58})
+			over := 0
+			for _, l := range p.Loads {
+				if l > 58 {
+					over++
+				}
+			}
+			if over != tc.wantOver || p.Replicas != tc.minReplicas {
+				t.Errorf("%d of %d replicas are above the capacity, want %d of %d: %v", over, p.Replicas, tc.wantOver, tc.minReplicas, p.Loads)
+			}
+		})
+	}
+}
+
 func TestTheCapOfClusters(t *testing.T) {
 	for name, tc := range map[string]struct {
 		items  []partition.Item
@@ -104,6 +135,13 @@ func TestTheCapOfClusters(t *testing.T) {
 		"passes over the least loaded for a unit that has no room there": {
 			[]partition.Item{item("a", 9), item("b", 3), item("c", 3), unit(2, item("u", 2))}, partition.Bounds{MaxReplicas: 9, MaxClusters: 3, Fixed: 2},
 			partition.Partition{Replicas: 2, Of: []int{0, 1, 1, 0}, Loads: []plan.Load{11, 6}, Clusters: []int{3, 2}}},
+		"passes over to the least loaded of those with room": {
+			[]partition.Item{on(0, unit(2, item("p", 1))), on(1, item("q", 9)), on(2, item("r", 8)), unit(2, item("u", 2))}, partition.Bounds{MaxReplicas: 9, MaxClusters: 3, Fixed: 3},
+			partition.Partition{Replicas: 3, Of: []int{0, 1, 2, 2}, Loads: []plan.Load{1, 9, 10}, Clusters: []int{2, 1, 3}}},
+		"an empty replica takes a unit above the cap before a new one": {
+			[]partition.Item{on(1, item("pin", 1)), unit(3, item("u", 3))}, partition.Bounds{MaxReplicas: 9, MaxClusters: 2},
+			partition.Partition{Replicas: 2, Of: []int{1, 0}, Loads: []plan.Load{3, 1}, Clusters: []int{3, 1},
+				Lost: []partition.Lost{{What: partition.MaxClusters, To: partition.SameServer, Item: "u", Replica: 0}}}},
 		"loses to the maximum": {
 			[]partition.Item{item("a", 3), item("b", 2), item("c", 1), item("d", 1), item("e", 1)}, partition.Bounds{MaxReplicas: 2, MaxClusters: 1},
 			partition.Partition{Replicas: 2, Of: []int{0, 1, 1, 0, 1}, Loads: []plan.Load{4, 4}, Clusters: []int{2, 3},
