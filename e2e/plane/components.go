@@ -53,8 +53,19 @@ func (p *Plane) run(name, binary string, args ...string) (*child, error) {
 		return nil, err
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	stopped := p.stopped
 	p.parts = append(p.parts, c)
+	p.mu.Unlock()
+	if stopped {
+		c.end(partGrace)
+		return nil, fmt.Errorf("starting %q: %w", name, errStopped)
+	}
+	go func() {
+		<-c.done
+		if p.ctx.Err() == nil && !c.wanted.Load() {
+			p.log.printf("%s exited: %v: %s", c.name, c.err, c.logTail())
+		}
+	}()
 	return c, nil
 }
 

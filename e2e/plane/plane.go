@@ -55,6 +55,7 @@ type Plane struct {
 
 	mu      sync.Mutex
 	parts   []*child // in the order of their start
+	stopped bool     // Stop has taken the parts
 	kubelet *kubelet
 }
 
@@ -217,7 +218,7 @@ func (p *Plane) Stop() {
 		p.cancel()
 		p.mu.Lock()
 		kubelet, parts := p.kubelet, p.parts
-		p.parts = nil
+		p.stopped = true
 		p.mu.Unlock()
 		if kubelet != nil {
 			kubelet.wait()

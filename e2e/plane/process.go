@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -92,6 +93,8 @@ type child struct {
 	log  string
 	done chan struct{} // closed at the exit; err is set before
 	err  error
+
+	wanted atomic.Bool // end was called: the exit is no news
 }
 
 // spawn starts a command whose output goes to the end of the log file. It is a
@@ -109,14 +112,18 @@ func (n *nursery) spawn(name, log string, cmd *exec.Cmd) (*child, error) {
 	c := &child{name: name, pid: cmd.Process.Pid, log: log, done: make(chan struct{})}
 	go func() {
 		c.err = cmd.Wait()
+		// What it left behind goes with it, now, while its number cannot yet
+		// belong to anybody else.
+		_ = syscall.Kill(-c.pid, syscall.SIGKILL)
 		close(c.done)
 	}()
 	return c, nil
 }
 
-// end asks the process to stop, waits for at most the grace, then kills its
-// whole group. It returns when the process is gone.
+// end asks the process to stop, waits for at most the grace, then kills it. It
+// returns when the process and its group are gone.
 func (c *child) end(grace time.Duration) {
+	c.wanted.Store(true)
 	c.signal(syscall.SIGTERM)
 	select {
 	case <-c.done:
@@ -126,10 +133,12 @@ func (c *child) end(grace time.Duration) {
 	<-c.done
 }
 
-// signal goes to the group, which a dead leader may have left children in. A
-// group that is gone is no error: that is what the caller wanted.
+// signal goes to the process and its children. One that is gone gets none: its
+// number may be somebody else's.
 func (c *child) signal(s syscall.Signal) {
-	_ = syscall.Kill(-c.pid, s)
+	if !c.exited() {
+		_ = syscall.Kill(-c.pid, s)
+	}
 }
 
 func (c *child) exited() bool {

@@ -46,9 +46,12 @@ import (
 const workers = 1
 
 func main() {
-	kubeconfig := flag.String("kubeconfig", "", "file with the API server's address and this process's identity")
-	klog.InitFlags(nil)
-	flag.Parse()
+	// A flag set of its own: controller-runtime has a --kubeconfig in the global
+	// one, which cert-manager's library would not look at.
+	flags := flag.NewFlagSet("cert-manager", flag.ExitOnError)
+	kubeconfig := flags.String("kubeconfig", "", "file with the API server's address and this process's identity")
+	klog.InitFlags(flags)
+	_ = flags.Parse(os.Args[1:]) // ExitOnError: it does not return one
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

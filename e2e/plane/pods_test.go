@@ -1,0 +1,272 @@
+package plane
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// issued is a chain as ballast ships it: a self-signed root, a CA under it, an
+// issuer of that CA, and the serving certificate.
+const issued = `
+apiVersion: cert-manager.io/v1
+kind: Issuer
+metadata: {name: root, namespace: hook}
+spec: {selfSigned: {}}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: ca, namespace: hook}
+spec: {isCA: true, commonName: hook-ca, secretName: ca, privateKey: {algorithm: ECDSA}, issuerRef: {name: root}}
+---
+apiVersion: cert-manager.io/v1
+kind: Issuer
+metadata: {name: ca, namespace: hook}
+spec: {ca: {secretName: ca}}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {name: serving, namespace: hook}
+spec: {secretName: serving, dnsNames: [hook.hook.svc], privateKey: {algorithm: ECDSA}, issuerRef: {name: ca}}
+`
+
+const hook = `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: hook, namespace: hook}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: hook}
+data: {ready: "true", name: settings}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: note, namespace: hook}
+stringData: {text: first}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: hook, namespace: hook}
+spec: {selector: {app.kubernetes.io/name: ballast}, ports: [{port: 443, targetPort: https}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: hook, namespace: hook}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app.kubernetes.io/name: ballast}}
+  template:
+    metadata: {labels: {app.kubernetes.io/name: ballast}}
+    spec:
+      serviceAccountName: hook
+      terminationGracePeriodSeconds: 10
+      containers:
+      - name: hook
+        image: none
+        args: ["--listen=$(POD_IP):9443", "--certs=/certs", "--settings=/etc/$(SETTINGS)"]
+        ports: [{name: https, containerPort: 9443}]
+        env:
+        - {name: PLANE_TEST_ROLE, value: pod}
+        - {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
+        - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+        - {name: SETTINGS, valueFrom: {configMapKeyRef: {name: settings, key: name}}}
+        - {name: NOTE, value: /notes/text}
+        readinessProbe: {httpGet: {path: /readyz, port: https, scheme: HTTPS}, periodSeconds: 1, failureThreshold: 2}
+        livenessProbe: {tcpSocket: {port: https}, periodSeconds: 1}
+        volumeMounts:
+        - {name: certs, mountPath: /certs}
+        - {name: settings, mountPath: /etc/settings}
+        - {name: notes, mountPath: /notes}
+      volumes:
+      - {name: certs, secret: {secretName: serving}}
+      - {name: settings, configMap: {name: settings}}
+      - {name: notes, secret: {secretName: note}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: hook, annotations: {cert-manager.io/inject-ca-from: hook/ca}}
+webhooks:
+- name: hook.plane.test
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  failurePolicy: Fail
+  timeoutSeconds: 2
+  clientConfig: {service: {namespace: hook, name: hook, path: /validate}}
+  rules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}]
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: hooked}}
+`
+
+// TestPodsRunForReal follows one installation through its life; the steps build
+// on each other.
+func TestPodsRunForReal(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := shared.StartCertManager(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := shared.RunPods(t.Context(), self); err != nil {
+		t.Fatal(err)
+	}
+	namespace(t, "hook")
+	namespace(t, "hooked")
+	apply(t, hook)
+	steps := []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"pods wait for their missing secret", podsWait},
+		{"with the certificate issued they become ready by their probe", podsBecomeReady},
+		{"the process is the service account", processIsServiceAccount},
+		{"the API server calls them through the proxy", webhookIsCalled},
+		{"a refused network fails the call", networkFails},
+		{"a changed secret arrives in the volume", secretArrives},
+		{"readiness follows the real probe", readinessFollows},
+		{"a killed process is restarted", killedRestarts},
+		{"a deleted pod ends gracefully before its object goes", deletedEndsGracefully},
+	}
+	for _, s := range steps {
+		if !t.Run(s.name, s.run) {
+			t.FailNow()
+		}
+	}
+}
+
+func podsWait(t *testing.T) {
+	eventually(t, 15*time.Second, "the waiting message", func() error {
+		got, _, err := shared.Kubectl(t.Context(), "", "get", "pods", "-n", "hook", "-o=jsonpath={.items[*].status.containerStatuses[*].state.waiting.message}")
+		if err != nil || !strings.Contains(got, `secret "serving"`) {
+			return fmt.Errorf("got %q (%v)", got, err)
+		}
+		return nil
+	})
+}
+
+func podsBecomeReady(t *testing.T) {
+	apply(t, issued)
+	kubectl(t, "wait", "-n", "hook", "certificate/serving", "--for=condition=Ready", "--timeout=30s")
+	kubectl(t, "rollout", "status", "-n", "hook", "deployment/hook", "--timeout=30s")
+}
+
+func processIsServiceAccount(t *testing.T) {
+	eventually(t, 10*time.Second, "the name in the log", func() error {
+		log, err := shared.PodLog(podNames(t)[0])
+		if err != nil || !strings.Contains(log, "I am system:serviceaccount:hook:hook\n") {
+			return fmt.Errorf("got %q (%v)", log, err)
+		}
+		return nil
+	})
+}
+
+func webhookIsCalled(t *testing.T) {
+	before := shared.Proxy().Connections(AllPods)
+	eventually(t, 15*time.Second, "a write through the webhook", func() error { return write(t.Context(), "let-through", "") })
+	err := write(t.Context(), "not-let-through", "refuse=yes")
+	if err == nil || !strings.Contains(err.Error(), "refused by hook-") {
+		t.Errorf("a write to refuse: got %v, want the webhook's refusal", err)
+	}
+	if after := shared.Proxy().Connections(AllPods); after <= before {
+		t.Errorf("connections through the proxy: got %d, had %d before", after, before)
+	}
+}
+
+// write creates a ConfigMap by a server-side dry run, which calls the webhook
+// and leaves nothing.
+func write(ctx context.Context, name, label string) error {
+	manifest := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: hooked}\n", name)
+	if key, value, ok := strings.Cut(label, "="); ok {
+		manifest = strings.Replace(manifest, "hooked}", fmt.Sprintf("hooked, labels: {%s: %q}}", key, value), 1)
+	}
+	_, _, err := shared.KubectlStdin(ctx, strings.NewReader(manifest), "", "create", "--dry-run=server", "-f", "-")
+	return err
+}
+
+func networkFails(t *testing.T) {
+	for name, fail := range map[string]func(string){"refused": shared.Proxy().Refuse, "blackholed": shared.Proxy().Blackhole} {
+		fail(AllPods)
+		if err := write(t.Context(), name, ""); err == nil {
+			t.Errorf("a write with the pods %s: got none, want an error", name)
+		}
+		shared.Proxy().Allow(AllPods)
+	}
+	eventually(t, 15*time.Second, "a write with the network back", func() error { return write(t.Context(), "back", "") })
+}
+
+func secretArrives(t *testing.T) {
+	note := "https://" + net.JoinHostPort(podAddress(t, podNames(t)[0]), "9443") + "/note"
+	if got, err := body(t, note); got != "first" {
+		t.Fatalf("the note: got %q (%v), want %q", got, err, "first")
+	}
+	kubectl(t, "patch", "secret", "-n", "hook", "note", "-p", `{"stringData":{"text":"second"}}`)
+	eventually(t, 10*time.Second, "the second note", func() error {
+		if got, err := body(t, note); got != "second" {
+			return fmt.Errorf("got %q (%v)", got, err)
+		}
+		return nil
+	})
+}
+
+func readinessFollows(t *testing.T) {
+	pod := "pod/" + podNames(t)[0]
+	for ready, want := range map[string]string{"false": "Ready=false"} {
+		kubectl(t, "patch", "configmap", "-n", "hook", "settings", "-p", fmt.Sprintf(`{"data":{"ready":%q}}`, ready))
+		kubectl(t, "wait", "-n", "hook", pod, "--for=condition="+want, "--timeout=20s")
+	}
+	kubectl(t, "patch", "configmap", "-n", "hook", "settings", "-p", `{"data":{"ready":"true"}}`)
+	kubectl(t, "rollout", "status", "-n", "hook", "deployment/hook", "--timeout=20s")
+}
+
+func killedRestarts(t *testing.T) {
+	name := podNames(t)[0]
+	before := shared.PodPID("hook", name)
+	if err := shared.KillPod(t.Context(), "hook", name); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 15*time.Second, "the restart", func() error {
+		got := kubectl(t, "get", "pod", "-n", "hook", name, "-o=jsonpath={.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].ready} {.status.containerStatuses[0].lastState.terminated.exitCode}")
+		if got != "1 true 137" {
+			return fmt.Errorf("restarts, readiness and exit code: got %q", got)
+		}
+		return nil
+	})
+	if after := shared.PodPID("hook", name); after == 0 || after == before || alive(before) {
+		t.Errorf("processes: got %d after %d", after, before)
+	}
+}
+
+func deletedEndsGracefully(t *testing.T) {
+	name := podNames(t)[0]
+	pid := shared.PodPID("hook", name)
+	kubectl(t, "delete", "pod", "-n", "hook", name, "--wait", "--timeout=20s")
+	if alive(pid) {
+		t.Errorf("process %d lives after its pod is gone", pid)
+	}
+	if log, err := shared.PodLog(name); !strings.Contains(log, "goodbye") {
+		t.Errorf("log: got %q (%v), want a goodbye", log, err)
+	}
+	kubectl(t, "rollout", "status", "-n", "hook", "deployment/hook", "--timeout=30s")
+}
+
+func podNames(t *testing.T) []string {
+	t.Helper()
+	names := strings.Fields(kubectl(t, "get", "pods", "-n", "hook", "-o=jsonpath={.items[*].metadata.name}"))
+	if len(names) == 0 {
+		t.Fatal("there are no pods")
+	}
+	return names
+}
+
+func podAddress(t *testing.T, name string) string {
+	t.Helper()
+	address, err := shared.PodAddress(kubectl(t, "get", "pod", "-n", "hook", name, "-o=jsonpath={.status.podIP}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
