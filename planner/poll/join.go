@@ -1,0 +1,334 @@
+package poll
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+)
+
+// Options are the bounds within which an answer is believed.
+type Options struct {
+	MinCoverage float64       // share of the clusters measured last time that must be measured now, 0 to 1
+	MaxDrop     float64       // share by which the total of the clusters measured both times may fall at once, 0 to 1
+	MaxAge      time.Duration // a sample older than that is no measurement; 0 is any age
+}
+
+// AcceptDropAfter is how long a fallen total must last until it is believed: without an end to it, a fleet that really
+// lost half of its work would stand still for ever.
+const AcceptDropAfter = 30 * time.Minute
+
+// Join gives every cluster a value for each metric: this answer's, else its last good one, else the metric's noData. A
+// metric whose answer cannot be believed keeps its last good values, and the table is frozen; a cluster without a value
+// never freezes the rest. Clusters with one server URL are one to Argo CD: the first that is reconciled carries the
+// unit's value, the largest where they have their own, and the others 0. Series that name one cluster in two spellings
+// are added up; two with the very same label refuse the metric, since its query does not aggregate by that label.
+// The error is for metrics that are none: no metric at all, or two with one ID.
+func Join(metrics []Metric, fleet discover.Fleet, fetched []Fetched, last LastGood, o Options, now time.Time) (Table, error) {
+	if err := checkIDs(metrics); err != nil {
+		return Table{}, err
+	}
+	t := Table{At: now, Shards: make([]plan.Shard, len(fleet.Clusters)), Columns: make([]Column, 0, len(metrics))}
+	for i, c := range fleet.Clusters {
+		t.Shards[i] = c.Shard
+	}
+	j := joiner{fleet: fleet, carriers: carry(fleet), indexes: map[MatchTo]index{}, rows: last.rows(t), options: o, now: now}
+	samples := 0
+	for _, m := range metrics {
+		answer := answerTo(m, fetched)
+		samples += len(answer.Samples)
+		column, problems := j.join(m, answer, last.column(m.ID))
+		t.Columns = append(t.Columns, column)
+		t.Problems = append(t.Problems, problems...)
+		t.Frozen = t.Frozen || column.Refused
+	}
+	if samples == 0 && j.active() > 0 && !slices.ContainsFunc(fetched, func(f Fetched) bool { return f.Err != "" }) {
+		t.Frozen = true
+		t.Problems = append(t.Problems, Problem{Kind: NothingFound, Message: nothingAtAll})
+	}
+	return t, nil
+}
+
+const nothingAtAll = "no metric has a single series: does Prometheus scrape the application-controller? With the Helm chart set " +
+	"controller.metrics.enabled=true and controller.metrics.serviceMonitor.enabled=true, and compare the metric queries' pod matcher with the scraped labels"
+
+func checkIDs(metrics []Metric) error {
+	if len(metrics) == 0 {
+		return fmt.Errorf("joining metrics to clusters: there is no metric")
+	}
+	for i, m := range metrics {
+		if slices.ContainsFunc(metrics[:i], func(o Metric) bool { return o.ID == m.ID }) {
+			return fmt.Errorf("joining metrics to clusters: the ID %q stands twice", m.ID)
+		}
+	}
+	return nil
+}
+
+func answerTo(m Metric, fetched []Fetched) Fetched {
+	for _, f := range fetched {
+		if f.Metric == m.ID {
+			return f
+		}
+	}
+	return Fetched{Metric: m.ID, Err: "it was not asked for"}
+}
+
+// joiner is what all columns of one table share.
+type joiner struct {
+	fleet    discover.Fleet
+	carriers []int
+	indexes  map[MatchTo]index
+	rows     []int // by cluster: its row in the last good columns, or -1
+	options  Options
+	now      time.Time
+}
+
+// carries reports whether a cluster carries load at all.
+func (j *joiner) carries(i int) bool { return j.carriers[i] == i && !j.fleet.Clusters[i].Skip }
+
+func (j *joiner) active() int {
+	n := 0
+	for i := range j.fleet.Clusters {
+		if j.carries(i) {
+			n++
+		}
+	}
+	return n
+}
+
+func (j *joiner) index(m Metric) index {
+	to := m.Match.To
+	if m.perCluster() {
+		to = ToID
+	}
+	x, found := j.indexes[to]
+	if !found {
+		x = newIndex(j.fleet, j.carriers, to)
+		j.indexes[to] = x
+	}
+	return x
+}
+
+func (j *joiner) join(m Metric, answer Fetched, last *LastColumn) (Column, []Problem) {
+	var problems []Problem
+	report := func(kind ProblemKind, message string) {
+		problems = append(problems, Problem{m.ID, kind, fmt.Sprintf("metric %q: %s", m.ID, message)})
+	}
+	for _, w := range answer.Warnings {
+		report(QueryWarned, w)
+	}
+	if answer.Err != "" {
+		report(QueryFailed, answer.Err)
+		return j.refuse(m, last), problems
+	}
+	g := j.gather(m, answer)
+	g.report(report)
+	if g.duplicate != "" {
+		report(DuplicateSeries, fmt.Sprintf("two series have %s=%q: aggregate the query by that label", m.Match.Label, g.duplicate))
+		return j.refuse(m, last), problems
+	}
+	column := j.choose(m, g, last)
+	if kind, message := j.judge(m, column, last); kind != "" {
+		report(kind, message)
+		refused := j.refuse(m, last)
+		if kind == TotalDropped {
+			refused.droppedSince = j.droppedSince(last)
+		}
+		return refused, problems
+	}
+	return column, problems
+}
+
+// choose gives each cluster the best value there is.
+func (j *joiner) choose(m Metric, g gathered, last *LastColumn) Column {
+	column := newColumn(m, len(j.fleet.Clusters))
+	oldest := int64(math.MinInt64)
+	if j.options.MaxAge > 0 {
+		oldest = j.now.Add(-j.options.MaxAge).UnixMilli()
+	}
+	for i := range j.fleet.Clusters {
+		if g.got[i] && (g.at[i] == 0 || g.at[i] >= oldest) && j.carries(i) {
+			column.Values[i], column.SampledAt[i], column.Flags[i] = g.values[i], g.at[i], Fresh
+			continue
+		}
+		if j.fallBack(&column, i, m, last); column.Flags[i] == Missing && g.got[i] {
+			column.Values[i], column.SampledAt[i], column.Flags[i] = g.values[i], g.at[i], Stale
+		}
+	}
+	return column
+}
+
+// fallBack is the value of a cluster that this answer says nothing of.
+func (j *joiner) fallBack(c *Column, i int, m Metric, last *LastColumn) {
+	row := j.rows[i]
+	switch {
+	case j.fleet.Clusters[i].Skip:
+		c.Flags[i] = Skipped
+	case j.carriers[i] != i:
+		c.Flags[i] = Shared
+	case last != nil && row >= 0 && last.At[row] != 0:
+		c.Values[i], c.SampledAt[i], c.Flags[i] = last.Values[row], last.At[row]*1000, Held
+	case m.NoData != nil:
+		c.Values[i], c.Flags[i] = *m.NoData, NoData
+	}
+}
+
+// refuse is the column of a metric whose answer is not believed.
+func (j *joiner) refuse(m Metric, last *LastColumn) Column {
+	column := newColumn(m, len(j.fleet.Clusters))
+	column.Refused = true
+	if last != nil {
+		column.droppedSince = last.DroppedSince
+	}
+	for i := range j.fleet.Clusters {
+		j.fallBack(&column, i, m, last)
+	}
+	return column
+}
+
+func newColumn(m Metric, n int) Column {
+	return Column{ID: m.ID, Query: m.text(), Values: make([]float64, n), Flags: make([]Flag, n), SampledAt: make([]int64, n)}
+}
+
+// judge compares a column with the last one: an empty kind believes it.
+func (j *joiner) judge(m Metric, c Column, last *LastColumn) (ProblemKind, string) {
+	var fresh, before, both int
+	var sumBefore, sumNow float64
+	for i, row := range j.rows {
+		measured := last != nil && row >= 0 && last.Measured[row] && j.carries(i)
+		switch {
+		case measured && c.Flags[i] == Fresh:
+			fresh, before, both = fresh+1, before+1, both+1
+			sumBefore += last.Values[row]
+			sumNow += c.Values[i]
+		case measured:
+			before++
+		case c.Flags[i] == Fresh:
+			fresh++
+		}
+	}
+	switch {
+	case before > 0 && (both == 0 || float64(both) < j.options.MinCoverage*float64(before)):
+		return LowCoverage, fmt.Sprintf("only %d of the %d clusters measured last time have a value now, so all keep their last good one", both, before)
+	case before == 0 && fresh == 0 && m.NoData == nil && j.active() > 0:
+		return NothingFound, "no cluster has a value, and none is configured as noData"
+	case sumNow < (1-j.options.MaxDrop)*sumBefore && j.now.Sub(j.droppedSince(last)) < AcceptDropAfter:
+		return TotalDropped, fmt.Sprintf("the total of the %d clusters measured both times fell from %.4g to %.4g, so all keep their last good value until %s",
+			both, sumBefore, sumNow, j.droppedSince(last).Add(AcceptDropAfter).UTC().Format(time.RFC3339))
+	}
+	return "", ""
+}
+
+// droppedSince is since when the total is refused as fallen; a clock that went back counts as no time.
+func (j *joiner) droppedSince(last *LastColumn) time.Time {
+	if last == nil || last.DroppedSince.IsZero() || j.now.Before(last.DroppedSince) {
+		return j.now
+	}
+	return last.DroppedSince
+}
+
+// gathered is an answer by cluster, before anything is made of it.
+type gathered struct {
+	got       []bool
+	values    []float64
+	at        []int64
+	keys      []string // the label's value that was seen first
+	bad       []string
+	old       []string
+	unmatched []string
+	ambiguous []string
+	matched   int
+	duplicate string
+}
+
+func (j *joiner) gather(m Metric, answer Fetched) gathered {
+	n := len(j.fleet.Clusters)
+	g := gathered{got: make([]bool, n), values: make([]float64, n), at: make([]int64, n), keys: make([]string, n)}
+	x := j.index(m)
+	for _, s := range answer.Samples {
+		switch i := x.find(s.Key, m.Match.Aliases); {
+		case i == ambiguous:
+			g.ambiguous = append(g.ambiguous, s.Key)
+		case i == nobody:
+			g.unmatched = append(g.unmatched, s.Key)
+		case math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || s.Value < 0:
+			g.matched++
+			g.bad = append(g.bad, s.Key)
+		default:
+			g.matched++
+			g.add(i, s, j.now)
+		}
+	}
+	if j.options.MaxAge > 0 {
+		g.markOld(j.now.Add(-j.options.MaxAge).UnixMilli())
+	}
+	for i, carrier := range j.carriers {
+		if i != carrier && g.got[i] && (!g.got[carrier] || g.values[i] > g.values[carrier]) {
+			g.got[carrier], g.values[carrier], g.at[carrier] = true, g.values[i], g.at[i]
+		}
+	}
+	return g
+}
+
+func (g *gathered) add(i int, s Sample, now time.Time) {
+	at := int64(0)
+	if !s.At.IsZero() {
+		at = min(s.At.UnixMilli(), now.UnixMilli()) // a scraper's clock may be ahead
+	}
+	if !g.got[i] {
+		g.got[i], g.values[i], g.at[i], g.keys[i] = true, s.Value, at, s.Key
+		return
+	}
+	if g.keys[i] == s.Key && (g.duplicate == "" || s.Key < g.duplicate) {
+		g.duplicate = s.Key
+	}
+	g.values[i] = min(g.values[i]+s.Value, math.MaxFloat64)
+	g.at[i] = min(g.at[i], at) // of two ages the higher; unknown if one is
+}
+
+func (g *gathered) markOld(oldest int64) {
+	for i, at := range g.at {
+		if g.got[i] && at != 0 && at < oldest {
+			g.old = append(g.old, g.keys[i])
+		}
+	}
+}
+
+func (g *gathered) report(report func(ProblemKind, string)) {
+	if len(g.unmatched) > 0 {
+		hint := ""
+		if g.matched == 0 {
+			hint = "; none does: compare match.label and match.to with the answer, or set match.aliases"
+		}
+		report(Unmatched, fmt.Sprintf("%s: no cluster is called so%s", some(g.unmatched), hint))
+	}
+	for _, p := range []struct {
+		kind ProblemKind
+		keys []string
+		text string
+	}{
+		{SharedName, g.ambiguous, "several clusters are called so; match by server or id"},
+		{BadValue, g.bad, "the value is negative or not a number, so the last good one stands"},
+		{OldValue, g.old, "the newest sample is older than maxAge, so the last good one stands"},
+	} {
+		if len(p.keys) > 0 {
+			report(p.kind, some(p.keys)+": "+p.text)
+		}
+	}
+}
+
+// some names up to three keys, the first in the alphabet, and how many more there are.
+func some(keys []string) string {
+	slices.Sort(keys)
+	shown := keys[:min(3, len(keys))]
+	text := fmt.Sprintf("%q", shown)
+	text = strings.Trim(text, "[]")
+	if more := len(keys) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

@@ -1,0 +1,502 @@
+package poll
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+var noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+
+var usual = Options{MinCoverage: 0.9, MaxDrop: 0.5, MaxAge: 10 * time.Minute}
+
+// fleetOf makes clusters a, b, ... whose servers are the given ones; "-" before a server marks skip-reconcile.
+func fleetOf(servers ...string) discover.Fleet {
+	var secrets []discover.Secret
+	for i, s := range servers {
+		name := string(rune('a' + i))
+		url, skip := strings.CutPrefix(s, "-")
+		secrets = append(secrets, discover.Secret{UID: "uid-" + name, Name: name, Cluster: "the-" + name, Server: url, HasData: true, SkipReconcile: skip})
+	}
+	fleet, _, err := discover.Discover(discover.Input{Secrets: secrets}, discover.Known{}, discover.Options{}, noon)
+	if err != nil {
+		panic(err)
+	}
+	return fleet
+}
+
+var abc = fleetOf("https://a", "https://b", "https://c")
+
+func apps() Metric {
+	return Metric{ID: "apps", Query: "q", Match: Match{Label: "dest_server"}}
+}
+
+func number(v float64) *float64 { return &v }
+
+func answer(samples ...Sample) []Fetched { return []Fetched{{Metric: "apps", Samples: samples}} }
+
+// lastly is a last good table of abc: 10, 20 and 30, all measured a minute ago.
+func lastly() LastGood {
+	at := noon.Add(-time.Minute).Unix()
+	return LastGood{IDs: []string{"a", "b", "c"}, Columns: []LastColumn{{
+		ID: "apps", Values: []float64{10, 20, 30}, At: []int64{at, at, at}, Measured: []bool{true, true, true}}}}
+}
+
+func lenient(o Options) Options {
+	o.MinCoverage = 0.1
+	return o
+}
+
+func TestJoin(t *testing.T) {
+	type row struct {
+		Value float64
+		Flag  Flag
+		Age   time.Duration // -1 is unknown
+	}
+	minute := time.Minute
+	ago := func(d time.Duration) time.Time { return noon.Add(-d) }
+	tests := map[string]struct {
+		metric   Metric
+		fleet    discover.Fleet
+		fetched  []Fetched
+		last     LastGood
+		options  Options
+		want     []row
+		wantKind []ProblemKind
+		frozen   bool
+	}{
+		"values find their clusters by server, whatever slashes end it": {
+			metric: apps(), fleet: abc, options: usual,
+			fetched: answer(Sample{"https://b/", 2, ago(minute)}, Sample{"https://a", 1, time.Time{}}, Sample{"https://c", 3, noon.Add(time.Hour)}),
+			want:    []row{{1, Fresh, -1}, {2, Fresh, minute}, {3, Fresh, 0}},
+		},
+		"scheme and host may be written large, the path not": {
+			metric: apps(), fleet: fleetOf("https://a/X", "https://b", "https://C"), options: usual,
+			fetched:  answer(Sample{Key: "HTTPS://A/X", Value: 1}, Sample{Key: "https://B", Value: 2}, Sample{Key: "https://c/x", Value: 3}),
+			want:     []row{{1, Fresh, -1}, {2, Fresh, -1}, {0, Missing, -1}},
+			wantKind: []ProblemKind{Unmatched},
+		},
+		"two servers that differ in case only are two clusters": {
+			metric: apps(), fleet: fleetOf("https://a", "https://A", "https://c"), options: usual,
+			fetched: answer(Sample{Key: "https://A", Value: 2}, Sample{Key: "https://a", Value: 1}, Sample{Key: "https://C", Value: 3}),
+			want:    []row{{1, Fresh, -1}, {2, Fresh, -1}, {3, Fresh, -1}},
+		},
+		"by name, and by an alias": {
+			metric: Metric{ID: "apps", Query: "q", Match: Match{Label: "name", To: ToName, Aliases: map[string]string{"old": "the-b"}}}, fleet: abc, options: usual,
+			fetched: answer(Sample{Key: "the-a", Value: 1}, Sample{Key: "old", Value: 2}, Sample{Key: "the-c", Value: 3}),
+			want:    []row{{1, Fresh, -1}, {2, Fresh, -1}, {3, Fresh, -1}},
+		},
+		"each for itself, by the Secret's name": {
+			metric: Metric{ID: "apps", QueryPerCluster: "q"}, fleet: abc, options: usual,
+			fetched: answer(Sample{Key: "c", Value: 3}, Sample{Key: "a", Value: 1}, Sample{Key: "b", Value: 2}),
+			want:    []row{{1, Fresh, -1}, {2, Fresh, -1}, {3, Fresh, -1}},
+		},
+		"a cluster without a value holds its last good one": {
+			metric: apps(), fleet: abc, options: lenient(usual), last: lastly(),
+			fetched: answer(Sample{Key: "https://a", Value: 11}, Sample{Key: "https://c", Value: 33}),
+			want:    []row{{11, Fresh, -1}, {20, Held, minute}, {33, Fresh, -1}},
+		},
+		"NaN, infinities, negatives and old samples are no values": {
+			metric: apps(), fleet: fleetOf("https://a", "https://b", "https://c", "https://d"), options: lenient(usual), last: lastly(),
+			fetched: answer(Sample{Key: "https://a", Value: math.NaN()}, Sample{Key: "https://b", Value: math.Inf(1)},
+				Sample{Key: "https://c", Value: 3, At: ago(11 * minute)}, Sample{Key: "https://d", Value: -1}, Sample{Key: "https://z", Value: 1}),
+			want:   []row{{10, Held, minute}, {20, Held, minute}, {30, Held, minute}, {0, Missing, -1}},
+			frozen: true, wantKind: []ProblemKind{Unmatched, BadValue, OldValue, LowCoverage},
+		},
+		"what was never measured is noData, and the rest goes on": {
+			metric: Metric{ID: "apps", Query: "q", NoData: number(7)}, fleet: abc, options: usual,
+			fetched:  answer(Sample{Key: "https://a", Value: 1}, Sample{Key: "https://b", Value: 2, At: ago(time.Hour)}),
+			want:     []row{{1, Fresh, -1}, {7, NoData, -1}, {7, NoData, -1}},
+			wantKind: []ProblemKind{OldValue},
+		},
+		"without noData an old value is better than none": {
+			metric: apps(), fleet: abc, options: usual,
+			fetched:  answer(Sample{Key: "https://a", Value: 1}, Sample{Key: "https://b", Value: 2, At: ago(time.Hour)}),
+			want:     []row{{1, Fresh, -1}, {2, Stale, time.Hour}, {0, Missing, -1}},
+			wantKind: []ProblemKind{OldValue},
+		},
+		"noData is only for a cluster that never had a value": {
+			metric: Metric{ID: "apps", Query: "q", NoData: number(7)}, fleet: abc, options: lenient(usual), last: lastly(),
+			fetched: answer(Sample{Key: "https://a", Value: 10}),
+			want:    []row{{10, Fresh, -1}, {20, Held, minute}, {30, Held, minute}},
+		},
+		"Secrets with one server carry its load once": {
+			metric: apps(), fleet: fleetOf("https://a", "https://b", "https://a/"), options: usual,
+			fetched: answer(Sample{Key: "https://a", Value: 8}, Sample{Key: "https://b", Value: 2}),
+			want:    []row{{8, Fresh, -1}, {2, Fresh, -1}, {0, Shared, -1}},
+		},
+		"the one that is reconciled carries it": {
+			metric: apps(), fleet: fleetOf("-https://a", "https://b", "https://a/"), options: usual,
+			fetched: answer(Sample{Key: "https://a", Value: 8}, Sample{Key: "https://b", Value: 2}),
+			want:    []row{{0, Skipped, -1}, {2, Fresh, -1}, {8, Fresh, -1}},
+		},
+		"of two values for one server the larger counts": {
+			metric: Metric{ID: "apps", QueryPerCluster: "q"}, fleet: fleetOf("https://a", "https://b", "https://a"), options: usual,
+			fetched: answer(Sample{Key: "a", Value: 3}, Sample{Key: "b", Value: 2}, Sample{Key: "c", Value: 5}),
+			want:    []row{{5, Fresh, -1}, {2, Fresh, -1}, {0, Shared, -1}},
+		},
+		"a skipped cluster carries nothing": {
+			metric: apps(), fleet: fleetOf("https://a", "-https://b"), options: usual,
+			fetched: answer(Sample{Key: "https://a", Value: 8}, Sample{Key: "https://b", Value: 2}),
+			want:    []row{{8, Fresh, -1}, {0, Skipped, -1}},
+		},
+		"two spellings of one server add up": {
+			metric: apps(), fleet: fleetOf("https://a"), options: usual,
+			fetched: answer(Sample{"https://a", 3, ago(minute)}, Sample{"https://a/", 4, ago(2 * minute)}),
+			want:    []row{{7, Fresh, 2 * minute}},
+		},
+		"two series of one label refuse the metric": {
+			metric: apps(), fleet: abc, options: usual, last: lastly(),
+			fetched: answer(Sample{Key: "https://a", Value: 3}, Sample{Key: "https://a", Value: 4}, Sample{Key: "https://b", Value: 4}, Sample{Key: "https://c", Value: 4}),
+			want:    []row{{10, Held, minute}, {20, Held, minute}, {30, Held, minute}},
+			frozen:  true, wantKind: []ProblemKind{DuplicateSeries},
+		},
+		"a failed query keeps every last good value": {
+			metric: apps(), fleet: abc, options: usual, last: lastly(),
+			fetched: []Fetched{{Metric: "apps", Err: "context deadline exceeded"}},
+			want:    []row{{10, Held, minute}, {20, Held, minute}, {30, Held, minute}},
+			frozen:  true, wantKind: []ProblemKind{QueryFailed},
+		},
+		"too few clusters measured keep every last good value": {
+			metric: apps(), fleet: abc, options: usual, last: lastly(),
+			fetched: answer(Sample{Key: "https://a", Value: 11}, Sample{Key: "https://b", Value: 22}),
+			want:    []row{{10, Held, minute}, {20, Held, minute}, {30, Held, minute}},
+			frozen:  true, wantKind: []ProblemKind{LowCoverage},
+		},
+		"an empty answer keeps every last good value": {
+			metric: Metric{ID: "apps", Query: "q", NoData: number(0)}, fleet: abc, options: Options{MaxDrop: 1}, last: lastly(),
+			fetched: answer(),
+			want:    []row{{10, Held, minute}, {20, Held, minute}, {30, Held, minute}},
+			frozen:  true, wantKind: []ProblemKind{LowCoverage, NothingFound},
+		},
+		"an empty first answer decides nothing, even with noData": {
+			metric: Metric{ID: "apps", Query: "q", NoData: number(0)}, fleet: abc, options: usual,
+			fetched: answer(),
+			want:    []row{{0, NoData, -1}, {0, NoData, -1}, {0, NoData, -1}},
+			frozen:  true, wantKind: []ProblemKind{NothingFound},
+		},
+		"an answer about others decides nothing": {
+			metric: apps(), fleet: abc, options: usual,
+			fetched: answer(Sample{Key: "https://x", Value: 1}),
+			want:    []row{{0, Missing, -1}, {0, Missing, -1}, {0, Missing, -1}},
+			frozen:  true, wantKind: []ProblemKind{Unmatched, NothingFound},
+		},
+		"a total that falls by more than half keeps every last good value": {
+			metric: apps(), fleet: abc, options: usual, last: lastly(),
+			fetched: answer(Sample{Key: "https://a", Value: 10}, Sample{Key: "https://b", Value: 10}, Sample{Key: "https://c", Value: 9}),
+			want:    []row{{10, Held, minute}, {20, Held, minute}, {30, Held, minute}},
+			frozen:  true, wantKind: []ProblemKind{TotalDropped},
+		},
+		"by half it may fall": {
+			metric: apps(), fleet: abc, options: usual, last: lastly(),
+			fetched: answer(Sample{Key: "https://a", Value: 10}, Sample{Key: "https://b", Value: 10}, Sample{Key: "https://c", Value: 10}),
+			want:    []row{{10, Fresh, -1}, {10, Fresh, -1}, {10, Fresh, -1}},
+		},
+		"clusters that left the fleet are no fall": {
+			metric: apps(), fleet: fleetOf("https://a"), options: usual, last: lastly(),
+			fetched: answer(Sample{Key: "https://a", Value: 10}),
+			want:    []row{{10, Fresh, -1}},
+		},
+		"a name that two clusters have says nothing of either": {
+			metric: Metric{ID: "apps", Query: "q", Match: Match{Label: "name", To: ToName}}, options: usual,
+			fleet: func() discover.Fleet {
+				f := fleetOf("https://a", "https://b", "https://c")
+				f.Clusters[1].Shard.Name = "the-a"
+				return f
+			}(),
+			fetched:  answer(Sample{Key: "the-a", Value: 1}, Sample{Key: "the-c", Value: 3}),
+			want:     []row{{0, Missing, -1}, {0, Missing, -1}, {3, Fresh, -1}},
+			wantKind: []ProblemKind{SharedName},
+		},
+		"a fleet that has nothing to measure is not frozen": {
+			metric: apps(), fleet: fleetOf("-https://a"), options: usual, fetched: answer(),
+			want: []row{{0, Skipped, -1}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			table, err := Join([]Metric{test.metric}, test.fleet, test.fetched, test.last, test.options, noon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []row
+			for i, v := range table.Columns[0].Values {
+				age := time.Duration(-1)
+				if at := table.Columns[0].SampledAt[i]; at != 0 {
+					age = noon.Sub(time.UnixMilli(at))
+				}
+				got = append(got, row{v, table.Columns[0].Flags[i], age})
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("values (-want +got):\n%s", diff)
+			}
+			var kinds []ProblemKind
+			for _, p := range table.Problems {
+				kinds = append(kinds, p.Kind)
+			}
+			if diff := cmp.Diff(test.wantKind, kinds); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+			if table.Frozen != test.frozen {
+				t.Errorf("frozen is %v, want %v", table.Frozen, test.frozen)
+			}
+		})
+	}
+}
+
+func TestProblemsSayWhatToDo(t *testing.T) {
+	tests := map[string]struct {
+		fetched []Fetched
+		last    LastGood
+		want    []Problem
+	}{
+		"labels that name no cluster": {
+			fetched: answer(Sample{Key: "z4", Value: 1}, Sample{Key: "z1", Value: 1}, Sample{Key: "z2", Value: 1}, Sample{Key: "z3", Value: 1}),
+			want: []Problem{
+				{"apps", Unmatched, `metric "apps": "z1" "z2" "z3" and 1 more: no cluster is called so; none does: compare match.label and match.to with the answer, or set match.aliases`},
+				{"apps", NothingFound, `metric "apps": no cluster has a value, and none is configured as noData`},
+			},
+		},
+		"two series of one label": {
+			fetched: answer(Sample{Key: "https://a", Value: 3}, Sample{Key: "https://a", Value: 4}),
+			want:    []Problem{{"apps", DuplicateSeries, `metric "apps": two series have dest_server="https://a": aggregate the query by that label`}},
+		},
+		"few clusters": {
+			fetched: answer(Sample{Key: "https://a", Value: 3}), last: lastly(),
+			want: []Problem{{"apps", LowCoverage, `metric "apps": only 1 of the 3 clusters measured last time have a value now, so all keep their last good one`}},
+		},
+		"a fall": {
+			fetched: answer(Sample{Key: "https://a", Value: 1}, Sample{Key: "https://b", Value: 1}, Sample{Key: "https://c", Value: 1}), last: lastly(),
+			want: []Problem{{"apps", TotalDropped,
+				`metric "apps": the total of the 3 clusters measured both times fell from 60 to 3, so all keep their last good value until 2026-08-01T12:30:00Z`}},
+		},
+		"warnings of Prometheus": {
+			fetched: []Fetched{{Metric: "apps", Warnings: []string{"not a counter"}, Samples: []Sample{{Key: "https://a"}}}},
+			want:    []Problem{{"apps", QueryWarned, `metric "apps": not a counter`}},
+		},
+		"no series at all": {
+			fetched: answer(), last: LastGood{},
+			want: []Problem{
+				{"apps", NothingFound, `metric "apps": no cluster has a value, and none is configured as noData`},
+				{"", NothingFound, "no metric has a single series: does Prometheus scrape the application-controller? With the Helm chart set " +
+					"controller.metrics.enabled=true and controller.metrics.serviceMonitor.enabled=true, and compare the metric queries' pod matcher with the scraped labels"},
+			},
+		},
+		"no answer": {
+			want: []Problem{{"apps", QueryFailed, `metric "apps": it was not asked for`}, {"", NothingFound, nothingAtAll}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			table, err := Join([]Metric{apps()}, abc, test.fetched, test.last, usual, noon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, table.Problems); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestJoinRefusesMetricsThatAreNone(t *testing.T) {
+	for want, metrics := range map[string][]Metric{
+		"joining metrics to clusters: there is no metric":         nil,
+		`joining metrics to clusters: the ID "apps" stands twice`: {apps(), apps()},
+	} {
+		if _, err := Join(metrics, abc, nil, LastGood{}, usual, noon); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// The peer halts for all clusters at one without data, and never notices that a metric has stopped.
+func TestHoldingAndAgeing(t *testing.T) {
+	last := LastGood{}
+	cycle := func(now time.Time, samples ...Sample) Table {
+		t.Helper()
+		table, err := Join([]Metric{apps()}, abc, answer(samples...), last, Options{MinCoverage: 0.6, MaxDrop: 1, MaxAge: 10 * time.Minute}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = NewLastGood(table, last)
+		return table
+	}
+	cycle(noon, Sample{"https://a", 1, noon}, Sample{"https://b", 2, noon}, Sample{"https://c", 3, noon})
+	// The scrape of c has stopped: its range query still answers, with samples that grow old.
+	later := noon.Add(20 * time.Minute)
+	table := cycle(later, Sample{"https://a", 5, later}, Sample{"https://b", 6, later}, Sample{"https://c", 2.5, noon.Add(time.Minute)})
+	if diff := cmp.Diff(Column{ID: "apps", Query: "q", Values: []float64{5, 6, 3}, Flags: []Flag{Fresh, Fresh, Held},
+		SampledAt: []int64{later.UnixMilli(), later.UnixMilli(), noon.UnixMilli()}}, table.Columns[0], cmpopts.IgnoreUnexported(Column{})); diff != "" {
+		t.Errorf("with one cluster's samples old (-want +got):\n%s", diff)
+	}
+	if table.Frozen {
+		t.Error("one cluster without data has frozen the rest")
+	}
+	// c is not counted on any more: only a and b were measured last time.
+	table = cycle(later.Add(time.Minute), Sample{"https://a", 5, later}, Sample{"https://b", 6, later})
+	if table.Frozen || len(table.Problems) != 0 {
+		t.Errorf("a cluster that is held counts as lost coverage: %v", table.Problems)
+	}
+	// Then Prometheus forgets everything: nothing changes, however often.
+	for range 3 {
+		table = cycle(later.Add(time.Hour))
+		if diff := cmp.Diff([]float64{5, 6, 3}, table.Columns[0].Values); diff != "" || !table.Frozen {
+			t.Errorf("with nothing answered, frozen %v (-want +got):\n%s", table.Frozen, diff)
+		}
+	}
+}
+
+func TestAFallenTotalIsBelievedAfterHalfAnHour(t *testing.T) {
+	last := lastly()
+	for _, step := range []struct {
+		after      time.Duration
+		wantFrozen bool
+	}{
+		{0, true}, {29 * time.Minute, true}, {-time.Hour, true}, {-31 * time.Minute, true}, {-30 * time.Minute, false}, {0, false},
+	} {
+		now := noon.Add(step.after)
+		table, err := Join([]Metric{apps()}, abc, answer(Sample{Key: "https://a", Value: 1}, Sample{Key: "https://b", Value: 1}, Sample{Key: "https://c", Value: 1}), last, usual, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if table.Frozen != step.wantFrozen {
+			t.Errorf("%v after noon: frozen %v, want %v", step.after, table.Frozen, step.wantFrozen)
+		}
+		last = NewLastGood(table, last)
+	}
+}
+
+func TestMetricValuesShowEveryValue(t *testing.T) {
+	table, err := Join([]Metric{apps()}, fleetOf("https://a", "https://b"), answer(Sample{"https://a", 1.5, noon.Add(-time.Second)}, Sample{Key: "https://b", Value: 1e21}), LastGood{}, usual, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []plan.MetricValue{
+		{ID: "apps", Shard: table.Shards[0], Query: "q", Value: 1.5, DisplayValue: "1.5", SampledAt: noon.Add(-time.Second)},
+		{ID: "apps", Shard: table.Shards[1], Query: "q", Value: 1e21, DisplayValue: "1000000000000000000000"},
+	}
+	if diff := cmp.Diff(want, MetricValues(table)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+var anyValue = rapid.OneOf(rapid.Float64Range(0, 1000), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 0, math.MaxFloat64}))
+
+func TestJoinHoldsForEveryAnswer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		fleet := fleetOf(rapid.SliceOfN(rapid.SampledFrom([]string{"https://a", "https://a/", "-https://b", "https://b", "https://c", "https://d"}), 1, 8).Draw(t, "servers")...)
+		metrics := []Metric{apps(), {ID: "other", QueryPerCluster: "q", NoData: number(1)}}
+		samples := rapid.Custom(func(t *rapid.T) Sample {
+			s := Sample{Key: rapid.SampledFrom([]string{"https://a", "https://a/", "https://b", "https://c", "https://d", "https://z", "a", "b", "c"}).Draw(t, "key"), Value: anyValue.Draw(t, "value")}
+			if rapid.Bool().Draw(t, "aged") {
+				s.At = noon.Add(-time.Duration(rapid.IntRange(-60, 3600).Draw(t, "age")) * time.Second)
+			}
+			return s
+		})
+		last := LastGood{}
+		for range 3 {
+			var fetched []Fetched
+			for _, m := range metrics {
+				fetched = append(fetched, Fetched{Metric: m.ID, Samples: rapid.SliceOfN(samples, 0, 6).Draw(t, "samples"), Err: rapid.SampledFrom([]string{"", "", "down"}).Draw(t, "err")})
+			}
+			fetched = overJSON(t, fetched)
+			table, err := Join(metrics, fleet, fetched, last, usual, noon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkTable(t, table)
+			again, _ := Join(metrics, fleet, fetched, last, usual, noon)
+			if !cmp.Equal(table, again, cmpopts.IgnoreUnexported(Column{})) {
+				t.Fatal("the same input gives two tables")
+			}
+			last = NewLastGood(table, last)
+			if !cmp.Equal(last, overCodec(t, last)) {
+				t.Fatalf("the codec changes the last good values:\n%s", cmp.Diff(last, overCodec(t, last)))
+			}
+		}
+	})
+}
+
+func checkTable(t *rapid.T, table Table) {
+	for _, c := range table.Columns {
+		carried := map[string]bool{}
+		for i, v := range c.Values {
+			server := table.Shards[i].Server
+			if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
+				t.Fatalf("%s of %q is %v", c.ID, table.Shards[i].ID, v)
+			}
+			if v > 0 && carried[server] {
+				t.Fatalf("%s counts %s twice", c.ID, server)
+			}
+			carried[server] = carried[server] || v > 0
+			if c.Refused && (!table.Frozen || c.Flags[i] == Fresh || c.Flags[i] == Stale) {
+				t.Fatalf("%s is refused, but a value is %s and frozen is %v", c.ID, c.Flags[i], table.Frozen)
+			}
+		}
+	}
+}
+
+func overJSON(t *rapid.T, fetched []Fetched) []Fetched {
+	text, err := json.Marshal(fetched)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back []Fetched
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(fetched, back, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("JSON changes what was fetched:\n%s", diff)
+	}
+	return back
+}
+
+func TestFlagsAndTablesSurviveJSON(t *testing.T) {
+	text, err := json.Marshal(Flags())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(`["Missing","Fresh","Held","NoData","Stale","Shared","Skipped"]`, string(text)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var back []Flag
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Flags(), back); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := json.Unmarshal([]byte(`["Fresh","Rotten"]`), &back); err == nil || !strings.Contains(err.Error(), `"Rotten" is none of`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func BenchmarkJoin(b *testing.B) {
+	for _, n := range []int{100, 1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprintf("clusters=%d", n), func(b *testing.B) {
+			metrics, fleet, fetched := bigFleet(n, 6)
+			table, err := Join(metrics, fleet, fetched, LastGood{}, usual, noon)
+			if err != nil {
+				b.Fatal(err)
+			}
+			last := NewLastGood(table, LastGood{})
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Join(metrics, fleet, fetched, last, usual, noon); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,103 @@
+package poll
+
+import (
+	"math"
+	"time"
+)
+
+// LastGood is the last value of every metric and cluster that could be believed. It is kept in the history, so that a
+// new leader, too, holds what it cannot measure. IDs are sorted and every column has a value for each.
+type LastGood struct {
+	IDs     []string     `json:"ids,omitempty"`
+	Columns []LastColumn `json:"columns,omitempty"`
+}
+
+// LastColumn is a metric's last good values. At is when a value was scraped, in Unix seconds; 0 says that there is none.
+// Measured marks the clusters that had a value of their own at the last answer that was not refused: those, minCoverage
+// asks for. DroppedSince is when a fall of the total was first refused.
+type LastColumn struct {
+	ID           string    `json:"id"`
+	Values       []float64 `json:"values"`
+	At           []int64   `json:"at"`
+	Measured     []bool    `json:"measured"`
+	DroppedSince time.Time `json:"droppedSince,omitzero"`
+}
+
+// NewLastGood is what to keep of a table, given what was kept before. Clusters that are gone are forgotten; a refused
+// column stays as it was. Values are rounded to what the codec stores, so that the leader that measured them and the one
+// that reads them hold the same.
+func NewLastGood(t Table, last LastGood) LastGood {
+	old := last.rows(t)
+	next := LastGood{IDs: make([]string, len(t.Shards)), Columns: make([]LastColumn, len(t.Columns))}
+	for i, s := range t.Shards {
+		next.IDs[i] = s.ID
+	}
+	for c, column := range t.Columns {
+		before := last.column(column.ID)
+		kept := newLastColumn(column.ID, len(t.Shards))
+		kept.DroppedSince = column.droppedSince.UTC().Truncate(time.Second)
+		for i, flag := range column.Flags {
+			switch {
+			case flag == Fresh && !column.Refused:
+				kept.Values[i], kept.Measured[i] = round(column.Values[i]), true
+				kept.At[i] = scraped(column.SampledAt[i], t.At)
+			case before != nil && old[i] >= 0:
+				kept.Values[i], kept.At[i] = before.Values[old[i]], before.At[old[i]]
+				kept.Measured[i] = column.Refused && before.Measured[old[i]]
+			}
+		}
+		next.Columns[c] = kept
+	}
+	return next
+}
+
+func newLastColumn(id string, n int) LastColumn {
+	return LastColumn{ID: id, Values: make([]float64, n), At: make([]int64, n), Measured: make([]bool, n)}
+}
+
+// scraped is when a value was scraped; where that is unknown it is when it was asked for.
+func scraped(sampledAt int64, asked time.Time) int64 {
+	if sampledAt != 0 {
+		return sampledAt / 1000
+	}
+	return asked.Unix()
+}
+
+// rows finds the table's clusters: -1 for one that is not known.
+func (l LastGood) rows(t Table) []int {
+	at := make([]int, len(t.Shards))
+	k := 0
+	for i, s := range t.Shards { // both are sorted
+		for k < len(l.IDs) && l.IDs[k] < s.ID {
+			k++
+		}
+		at[i] = -1
+		if k < len(l.IDs) && l.IDs[k] == s.ID {
+			at[i] = k
+		}
+	}
+	return at
+}
+
+func (l LastGood) column(id string) *LastColumn {
+	for i := range l.Columns {
+		if l.Columns[i].ID == id {
+			return &l.Columns[i]
+		}
+	}
+	return nil
+}
+
+// keptBits is how much of a value's 64 bits is stored: sign, exponent and 20 bits of the mantissa, an error of at most
+// 5e-7, where a plan shows three digits.
+const keptBits = 32
+
+func round(v float64) float64 {
+	bits := math.Float64bits(v)
+	const rest = 64 - keptBits
+	rounded := (bits + 1<<(rest-1)) >> rest << rest
+	if f := math.Float64frombits(rounded); !math.IsInf(f, 0) {
+		return f
+	}
+	return math.Float64frombits(bits >> rest << rest)
+}

@@ -1,0 +1,118 @@
+package poll
+
+import (
+	"fmt"
+	"time"
+
+	"ballast/planner/plan"
+)
+
+// Flag says where a value comes from.
+type Flag uint8
+
+// The flags; the set is closed.
+const (
+	Missing Flag = iota // never had a value: 0
+	Fresh               // of this answer
+	Held                // the last good one: this answer has none, or a bad or an old one
+	NoData              // never had a value: the metric's noData
+	Stale               // never had a good value: an old one is better than none
+	Shared              // another cluster with the same server carries the value: 0
+	Skipped             // Argo CD reconciles nothing there: 0
+)
+
+var flagNames = [...]string{"Missing", "Fresh", "Held", "NoData", "Stale", "Shared", "Skipped"}
+
+// Flags lists the closed set, for metrics that show every flag from the start.
+func Flags() []Flag { return []Flag{Missing, Fresh, Held, NoData, Stale, Shared, Skipped} }
+
+// String is the flag's name.
+func (f Flag) String() string {
+	if int(f) < len(flagNames) {
+		return flagNames[f]
+	}
+	return fmt.Sprintf("Flag(%d)", uint8(f))
+}
+
+// MarshalText writes the flag's name.
+func (f Flag) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// UnmarshalText reads a flag's name.
+func (f *Flag) UnmarshalText(text []byte) error {
+	for i, name := range flagNames {
+		if name == string(text) {
+			*f = Flag(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("reading the flag of a value: %q is none of %v", text, flagNames)
+}
+
+// ProblemKind is what is wrong with a metric.
+type ProblemKind string
+
+// The kinds of problems; the set is closed. Those up to NothingFound refuse the metric: its last good values stand and
+// nothing may be decided. The others are for people to know.
+const (
+	QueryFailed     ProblemKind = "QueryFailed"
+	DuplicateSeries ProblemKind = "DuplicateSeries"
+	LowCoverage     ProblemKind = "LowCoverage"
+	TotalDropped    ProblemKind = "TotalDropped"
+	NothingFound    ProblemKind = "NothingFound"
+
+	Unmatched   ProblemKind = "Unmatched"
+	BadValue    ProblemKind = "BadValue"
+	OldValue    ProblemKind = "OldValue"
+	SharedName  ProblemKind = "SharedName"
+	QueryWarned ProblemKind = "QueryWarned"
+)
+
+// ProblemKinds lists the closed set, for metrics that show every kind from the start.
+func ProblemKinds() []ProblemKind {
+	return []ProblemKind{QueryFailed, DuplicateSeries, LowCoverage, TotalDropped, NothingFound, Unmatched, BadValue, OldValue, SharedName, QueryWarned}
+}
+
+// Problem is one thing wrong with a metric's answer; Metric is empty where it is about all of them.
+type Problem struct {
+	Metric  string      `json:"metric,omitempty"`
+	Kind    ProblemKind `json:"kind"`
+	Message string      `json:"message"`
+}
+
+// Column is a metric over the clusters of the table. Every value is finite and not negative. SampledAt is in Unix
+// milliseconds, 0 where unknown. A refused column is the last good one.
+type Column struct {
+	ID        string    `json:"id"`
+	Query     string    `json:"query"`
+	Values    []float64 `json:"values"`
+	Flags     []Flag    `json:"flags"`
+	SampledAt []int64   `json:"sampledAt"`
+	Refused   bool      `json:"refused,omitempty"`
+	// droppedSince is when a fall of the total was first refused.
+	droppedSince time.Time
+}
+
+// Table is what is known of every cluster, a column a metric, both in the order they were given. While it is Frozen the
+// plan in force stays.
+type Table struct {
+	At       time.Time    `json:"at"`
+	Shards   []plan.Shard `json:"shards"`
+	Columns  []Column     `json:"columns"`
+	Problems []Problem    `json:"problems,omitempty"`
+	Frozen   bool         `json:"frozen,omitempty"`
+}
+
+// MetricValues are the table's values for people, metric by metric.
+func MetricValues(t Table) []plan.MetricValue {
+	values := make([]plan.MetricValue, 0, len(t.Columns)*len(t.Shards))
+	for _, c := range t.Columns {
+		for i, shard := range t.Shards {
+			v := plan.MetricValue{ID: c.ID, Shard: shard, Query: c.Query, Value: c.Values[i], DisplayValue: plan.FormatValue(c.Values[i])}
+			if at := c.SampledAt[i]; at != 0 {
+				v.SampledAt = time.UnixMilli(at).UTC()
+			}
+			values = append(values, v)
+		}
+	}
+	return values
+}

@@ -1,0 +1,146 @@
+package poll
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"ballast/planner/plan"
+
+	"github.com/Masterminds/sprig/v3"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+var prod = plan.Shard{UID: "u-1", ID: "prod-eu", Namespace: "argocd", Name: "prod", Server: "https://prod:6443"}
+
+func TestRender(t *testing.T) {
+	tests := map[string]struct {
+		query   string
+		shard   plan.Shard
+		want    string
+		wantErr string
+	}{
+		"our spelling":      {`x{a="{{ .id }}",b="{{.uid}}",c="{{.namespace}}",d="{{.name}}",e="{{.server}}"}`, prod, `x{a="prod-eu",b="u-1",c="argocd",d="prod",e="https://prod:6443"}`, ""},
+		"the seed's":        {`x{a="{{ .shardID }}",b="{{.shardUID}}",c="{{.shardNamespace}}",d="{{.shardName}}",e="{{.shardServer}}"}`, prod, `x{a="prod-eu",b="u-1",c="argocd",d="prod",e="https://prod:6443"}`, ""},
+		"sprig":             {`x{a="{{ .server | trimPrefix "https://" | upper }}"}`, prod, `x{a="PROD:6443"}`, ""},
+		"a quote stays in":  {`x{a="{{ .name }}"}`, plan.Shard{Name: `p"} or vector(1e9) or x{a="`}, `x{a="p\x22} or vector(1e9) or x{a=\x22"}`, ""},
+		"single ones too":   {`x{a='{{ .name }}'}`, plan.Shard{Name: `p'`}, `x{a='p\x27'}`, ""},
+		"a backslash":       {`x{a="{{ .name }}"}`, plan.Shard{Name: `p\`}, `x{a="p\\"}`, ""},
+		"a line end":        {`x{a="{{ .name }}"}`, plan.Shard{Name: "p\n"}, `x{a="p\x0a"}`, ""},
+		"a key that is not": {`x{a="{{ .cluster }}"}`, prod, "", `map has no entry for key "cluster"`},
+		"the environment":   {`{{ env "HOME" }}`, prod, "", `function "env" not defined`},
+		"expandenv":         {`{{ expandenv "$HOME" }}`, prod, "", `function "expandenv" not defined`},
+		"the network":       {`{{ getHostByName "localhost" }}`, prod, "", `function "getHostByName" not defined`},
+		"the clock":         {`{{ now }}`, prod, "", `function "now" not defined`},
+		"randomness":        {`{{ genCA "a" 1 }}`, prod, "", `function "genCA" not defined`},
+		"no template":       {`{{ .id `, prod, "", "parsing the query template"},
+		"too long":          {`{{ repeat 40000 "x" }}{{ repeat 40000 "x" }}`, prod, "", "the query is longer than 64 KiB"},
+		"far too long":      {`{{ repeat 4000000000 "x" }}`, prod, "", "the query is longer than 64 KiB"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := Render(test.query, test.shard)
+			if test.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), test.wantErr) {
+					t.Fatalf("error %v, want one with %q", err, test.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNoFunctionReadsHostClockOrChance(t *testing.T) {
+	offered := functions()
+	hermetic := sprig.HermeticTxtFuncMap()
+	for name := range offered {
+		if _, ok := hermetic[name]; !ok {
+			t.Errorf("%s is not repeatable, says sprig itself", name)
+		}
+	}
+	for _, name := range withheld {
+		if _, ok := offered[name]; ok {
+			t.Errorf("%s is offered", name)
+		}
+		if _, ok := sprig.TxtFuncMap()[name]; !ok {
+			t.Errorf("%s is withheld, but sprig has no such function", name)
+		}
+	}
+}
+
+func TestRenderFleet(t *testing.T) {
+	sts := plan.Target{Kind: plan.StatefulSet, Name: "argocd-application-controller"}
+	tests := map[string]struct {
+		query, pods, want string
+	}{
+		"a StatefulSet":  {"x{ {{.pods}} }", PodsMatcher("pod", sts), `x{ pod=~"argocd-application-controller-[0-9]+" }`},
+		"a Deployment":   {"x{ {{.pods}},a!=\"\"}", PodsMatcher("kubernetes_pod_name", plan.Target{Kind: plan.Deployment, Name: "ctl"}), `x{ kubernetes_pod_name=~"ctl-[a-z0-9]+-[a-z0-9]{5}",a!=""}`},
+		"a dotted name":  {"x{ {{.pods}} }", PodsMatcher("pod", plan.Target{Name: "my.argocd"}), `x{ pod=~"my\\.argocd-[0-9]+" }`},
+		"without a hole": {"vector(1)", "", "vector(1)"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := RenderFleet(test.query, FleetVars{Pods: test.pods})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if _, err := RenderFleet("{{ .server }}", FleetVars{}); err == nil || !strings.Contains(err.Error(), `no entry for key "server"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// staysInside checks that a value fills one PromQL string and means itself there: PromQL and Go unquote alike.
+func staysInside(t interface{ Fatalf(string, ...any) }, value string) {
+	for _, quote := range []string{`"`, `'`, "`"} {
+		got, err := Render(quote+"{{ .server }}"+quote, plan.Shard{Server: value})
+		if err != nil {
+			t.Fatalf("%q: %v", value, err)
+		}
+		inside := got[1 : len(got)-1]
+		if strings.ContainsAny(inside, "\"'`\n") {
+			t.Fatalf("%q breaks out of %s: %s", value, quote, got)
+		}
+		if quote == "`" {
+			continue
+		}
+		if back, err := strconv.Unquote(`"` + inside + `"`); err != nil || back != strings.ToValidUTF8(value, "�") && strings.ToValidUTF8(value, "") == value {
+			t.Fatalf("%q reads as %q, %v", value, back, err)
+		}
+	}
+}
+
+func TestNoValueBreaksOutOfItsString(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		staysInside(t, rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune("\\\"'`\n\x00{}")))).Draw(t, "value"))
+	})
+}
+
+func FuzzRender(f *testing.F) {
+	for _, query := range []string{`x{a="{{ .server }}"}`, `{{ .id | quote }}`, `{{ with .name }}{{ . }}{{ end }}`, "{{ .pods }}", "{{", `{{ repeat 3 .uid }}`} {
+		f.Add(query, `https://a"\`+"`'\n")
+	}
+	f.Fuzz(func(t *testing.T, query, server string) {
+		staysInside(t, server)
+		shard := plan.Shard{ID: server, Server: server}
+		a, errA := Render(query, shard)
+		b, errB := Render(query, shard)
+		if a != b || (errA == nil) != (errB == nil) {
+			t.Errorf("one query renders as %q and as %q", a, b)
+		}
+		if len(a) > maxQuery {
+			t.Errorf("%d bytes", len(a))
+		}
+	})
+}
