@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"ballast/webhook"
+)
+
+// webhookOptions are the flags of `ballast webhook`.
+type webhookOptions struct {
+	log          logOptions
+	namespace    string
+	configMap    string
+	plannerUser  string
+	bindAddress  string
+	port         int
+	metricsPort  int
+	healthPort   int
+	certDir      string
+	clientCAFile string
+	lameDuck     time.Duration
+}
+
+// plainDeadline bounds a call of the kubelet or of Prometheus.
+const plainDeadline = 10 * time.Second
+
+const webhookHelp = `Serve the admission webhook: every write to Argo CD's cluster Secrets and to its application-controller is
+made to agree with the plan in the plan ConfigMap, whoever writes and by whichever path.
+
+It needs one right, get, list and watch of that one ConfigMap, and reads nothing else: the object is in the
+request. Nothing it does can reject a write, except one: a pin in data.pins that cannot be. Whatever fails
+inside lets the write pass unchanged, warns its writer, and counts in ballast_webhook_faults_total.
+
+  path          answers writes to                       and holds
+  /clusters     cluster Secrets                         data.shard
+  /controllers  the StatefulSet or Deployment           replicas, ARGOCD_CONTROLLER_REPLICAS, resources
+  /scale        its scale subresource                   spec.replicas
+  /plan         the plan ConfigMap                      data.plan; edited rows become pins
+
+How to see what it did: each call leaves the audit annotations reason, revision, requested and enforced in the
+API server's audit log (level Metadata is enough), and each rewritten value a warning to who wrote it.
+
+How to stop it at once, for every replica, without a restart:
+  kubectl -n argocd annotate configmap ballast-plan ballast.argoproj.io/enforcement=off
+
+It is ready once it has listed the plan and has a certificate. On SIGTERM it is unready at once, and goes on
+answering for --lame-duck, each call on a connection that is then closed; then it ends.`
+
+func newWebhookCommand() *cobra.Command {
+	o := &webhookOptions{}
+	cmd := &cobra.Command{
+		Use:   "webhook",
+		Short: "Serve the admission webhook that makes every write agree with the plan",
+		Long:  webhookHelp,
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.namespace, "namespace", "argocd", "Argo CD's namespace, where the plan ConfigMap is")
+	f.StringVar(&o.configMap, "plan-configmap", "ballast-plan", "name of the plan ConfigMap")
+	f.StringVar(&o.plannerUser, "planner-user", "", "user of the planner beside the one that the plan names (default: ServiceAccount ballast-planner of --namespace)")
+	f.StringVar(&o.bindAddress, "bind-address", "", "address of all ports (default: all addresses)")
+	f.IntVar(&o.port, "port", 9443, "port of the webhook, TLS 1.3")
+	f.IntVar(&o.metricsPort, "metrics-port", 8080, "port of /metrics, plain HTTP")
+	f.IntVar(&o.healthPort, "health-port", 8081, "port of /healthz and /readyz, plain HTTP")
+	f.StringVar(&o.certDir, "cert-dir", "/etc/ballast/tls", "folder of tls.crt and tls.key; a new pair is taken up without a restart")
+	f.StringVar(&o.clientCAFile, "client-ca-file", "", "CA of the API server's client certificate, which is then demanded")
+	f.DurationVar(&o.lameDuck, "lame-duck", 5*time.Second, "how long calls are still answered after SIGTERM")
+	o.log.register(cmd)
+	return cmd
+}
+
+func (o *webhookOptions) run(ctx context.Context) error {
+	log, err := o.log.logger()
+	if err != nil {
+		return err
+	}
+	log = log.WithName("webhook")
+	ctrllog.SetLogger(log)
+	klog.SetLogger(log)
+	client, err := o.client()
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics := webhook.NewMetrics(registry)
+	source := webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: o.namespace, ConfigMap: o.configMap, Planner: o.planner(), Metrics: metrics, Log: log})
+	server := webhook.NewServer(webhook.ServerOptions{
+		Handler: webhook.NewHandler(source, metrics, log), Listen: o.listener(o.port), CertDir: o.certDir, ClientCAFile: o.clientCAFile,
+		LameDuck: o.lameDuck, Metrics: metrics, Log: log,
+	})
+
+	// What serves the last calls outlives them: the plan is watched, and health and metrics answer, through the lame duck.
+	background, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	stop, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	var wg sync.WaitGroup
+	wg.Go(func() { source.Run(background) })
+	wg.Go(func() { fail(o.serveHTTP(background, o.healthPort, healthHandler(source.Ready, server.Ready))) })
+	wg.Go(func() {
+		mux := http.NewServeMux()
+		mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+		fail(o.serveHTTP(background, o.metricsPort, mux))
+	})
+	err = server.Serve(stop)
+	if cause := context.Cause(stop); ctx.Err() == nil && cause != nil {
+		err = errors.Join(cause, err)
+	}
+	end()
+	wg.Wait()
+	return err
+}
+
+// client asks the API server with the command's kubeconfig or the pod's own token.
+func (o *webhookOptions) client() (kubernetes.Interface, error) {
+	config, err := ctrlconfig.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the API server: %w", err)
+	}
+	config.UserAgent = "ballast-webhook/" + buildVersion()
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client: %w", err)
+	}
+	return client, nil
+}
+
+func (o *webhookOptions) planner() string {
+	if o.plannerUser != "" {
+		return o.plannerUser
+	}
+	return "system:serviceaccount:" + o.namespace + ":ballast-planner"
+}
+
+func (o *webhookOptions) listener(port int) func() (net.Listener, error) {
+	return func() (net.Listener, error) {
+		return net.Listen("tcp", net.JoinHostPort(o.bindAddress, strconv.Itoa(port)))
+	}
+}
+
+// serveHTTP serves one of the plain ports until the context ends.
+func (o *webhookOptions) serveHTTP(ctx context.Context, port int, handler http.Handler) error {
+	listener, err := o.listener(port)()
+	if err != nil {
+		return fmt.Errorf("listening on port %d: %w", port, err)
+	}
+	server := &http.Server{Handler: handler, ReadTimeout: plainDeadline, WriteTimeout: plainDeadline}
+	stopped := context.AfterFunc(ctx, func() { server.Close() })
+	defer stopped()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving port %d: %w", port, err)
+	}
+	return nil
+}
+
+// healthHandler answers /healthz while the process runs, and /readyz with what it waits for.
+func healthHandler(checks ...func() error) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		for _, check := range checks {
+			if err := check(); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	return mux
+}

@@ -1,0 +1,138 @@
+package webhook
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strconv"
+
+	"ballast/planner/plan"
+)
+
+// Request is what a decision needs of an admission request beside the objects.
+type Request struct {
+	Create    bool // else an update
+	Kind      string
+	Namespace string
+	Name      string
+	User      string
+}
+
+// DecideCluster answers a write to a cluster Secret: data.shard is what the plan says, and what it does not say yet is
+// assigned so that every webhook replica and every retry gives the same answer.
+func DecideCluster(s *State, r Request, object, old Secret) Verdict {
+	v := Verdict{Revision: s.revision(), Requested: object.requested()}
+	why, enforcing := s.enforcing()
+	switch {
+	case !enforcing:
+		v.Reason = why
+		return v
+	case object.Unmanaged, !object.Cluster, r.Namespace != s.View.Plan.Target.Namespace:
+		// A Secret that loses its label in this write matched by its old self: it leaves, and its shard is its own.
+		v.Reason = plan.Unmanaged
+		return v
+	}
+	name := r.Name
+	if name == "" {
+		name = object.Name // both are empty under generateName
+	}
+	replica, why, ok := s.replica(&v, name, object, old)
+	if !ok {
+		v.Reason = plan.Unmanaged
+		v.warn("ballast: data.server is missing, so no replica can be assigned; the shard is left as written")
+		return v
+	}
+	s.holdShard(&v, name, strconv.Itoa(replica), why, object, old)
+	return v
+}
+
+// replica is the one a cluster belongs to: a pin in data.pins, the Secret's own pin, the row, the rules for new clusters.
+func (s *State) replica(v *Verdict, name string, object, old Secret) (int, plan.Reason, bool) {
+	_, pinned := s.View.Pin(name)
+	if object.Pinned && !pinned {
+		if pin, ok := s.annotatedPin(v, object.Pin); ok {
+			return pin, plan.Pinned, true
+		}
+	}
+	if name != "" {
+		if replica, why, ok := s.View.Effective(name); ok {
+			return replica, why, true
+		}
+	}
+	// old is the zero Secret on CREATE: the shard of a Secret that was not there does not count.
+	current := old.shard()
+	if current >= s.View.Plan.Replicas {
+		current = -1
+	}
+	if object.Server == "" {
+		return current, plan.Assigned, current >= 0
+	}
+	return s.View.Assign(object.Server, current), plan.Assigned, true
+}
+
+// annotatedPin judges the pin annotation of a Secret as Effective judges data.pins: one at or above the replicas in
+// force, or during an x0y rollout, waits for the planner; one that can never be is told to the writer.
+func (s *State) annotatedPin(v *Verdict, text string) (int, bool) {
+	p := s.View.Plan
+	pin, err := strconv.Atoi(text)
+	if err != nil || strconv.Itoa(pin) != text || pin < 0 || pin >= p.MaxReplicas {
+		v.warn(fmt.Sprintf("ballast: annotation %s is passed over: a pin is a whole number from 0 to %d", plan.AnnotationPin, p.MaxReplicas-1))
+		return 0, false
+	}
+	waits := p.Rollout != nil && p.Rollout.Mode == plan.ModeX0Y
+	return pin, pin < p.Replicas && !waits
+}
+
+// holdShard makes data.shard want, unless the Secret can no longer be changed.
+func (s *State) holdShard(v *Verdict, name, want string, why plan.Reason, object, old Secret) {
+	v.Enforced = []Field{{plan.ShardKey, want}}
+	agrees := object.HasShard && object.Shard == want
+	if !agrees && (object.Immutable || old.Immutable) {
+		v.Reason, v.Enforced = plan.Immutable, nil
+		v.warn(fmt.Sprintf("ballast: the Secret is immutable: shard %s stays, plan %d has %s; re-create it to change that",
+			orDash(object.Shard), v.Revision, want))
+		return
+	}
+	if !agrees && why == plan.InPlan {
+		why = plan.Restored
+	}
+	v.Reason = s.enforced(why)
+	if agrees {
+		return
+	}
+	v.Patches = shardPatch(object, want)
+	// A shard that was never there is added without a word; one that was asked for, or taken away, is worth a line.
+	if object.HasShard || old.HasShard {
+		s.warnShard(v, name, want, why, object)
+	}
+}
+
+func shardPatch(object Secret, want string) []Op {
+	encoded := base64.StdEncoding.EncodeToString([]byte(want))
+	switch {
+	case !object.HasData:
+		return []Op{{"add", "/data", map[string]string{plan.ShardKey: encoded}}}
+	case !object.HasShard:
+		return []Op{{"add", "/data/" + plan.ShardKey, encoded}}
+	}
+	return []Op{{"replace", "/data/" + plan.ShardKey, encoded}}
+}
+
+// warnShard says what stood, what stays, and how to pin.
+func (s *State) warnShard(v *Verdict, name, want string, why plan.Reason, object Secret) {
+	asked := "no shard"
+	if object.HasShard {
+		asked = "shard " + object.Shard
+	}
+	if why == plan.Pinned {
+		v.warn(fmt.Sprintf("ballast: %s was asked, pin %s stays; change the pin: data.pins of ConfigMap %s, or its annotation", asked, want, s.ConfigMap),
+			fmt.Sprintf("ballast: %s was asked, pin %s stays", asked, want))
+		return
+	}
+	said := fmt.Sprintf("ballast: %s was asked, %s stays (plan %d); ", asked, want, v.Revision)
+	example := want
+	if object.Shard != invalid && object.HasShard {
+		example = object.Shard
+	}
+	v.warn(said+fmt.Sprintf("to pin, add %q to data.pins of ConfigMap %s", name+": "+example, s.ConfigMap),
+		said+"to pin, add it to data.pins of ConfigMap "+s.ConfigMap)
+}

@@ -1,0 +1,203 @@
+package webhook
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"ballast/planner/plan"
+)
+
+// DecideController answers a write to the application-controller's workload: spec.replicas, the replicas that its
+// container is told by env, and that container's resources are what the plan says.
+func DecideController(s *State, r Request, object Workload) Verdict {
+	v := Verdict{Revision: s.revision()}
+	name := ""
+	if s != nil && s.View != nil {
+		name = s.View.Plan.Target.Container
+	}
+	at := object.controller(name)
+	v.Requested = requestedOf(s, object, at)
+	why, enforcing := s.enforcing()
+	switch {
+	case !enforcing:
+		v.Reason = why
+		return v
+	case object.Unmanaged, !s.targets(r):
+		v.Reason = plan.Unmanaged
+		return v
+	}
+	s.holdReplicas(&v, object)
+	s.holdContainer(&v, r, object, at)
+	v.Reason = s.enforced(plan.InPlan)
+	if len(v.Patches) > 0 {
+		v.Reason = s.enforced(plan.Restored)
+	}
+	return v
+}
+
+// requestedOf lists what the write asked for of everything that may be enforced.
+func requestedOf(s *State, object Workload, at int) []Field {
+	list := []Field{{fieldReplicas, ""}}
+	if object.HasReplicas {
+		list[0].Value = strconv.Itoa(object.Replicas)
+	}
+	if at < 0 {
+		return list
+	}
+	list = append(list, Field{plan.EnvReplicas, object.Containers[at].printableEnv()})
+	if s == nil {
+		return list
+	}
+	for _, h := range s.resources {
+		list = append(list, Field{h.section + "." + h.name, printableQuantity(object.Containers[at].quantity(h))})
+	}
+	return list
+}
+
+func (s *State) holdReplicas(v *Verdict, object Workload) {
+	want := s.View.Plan.Replicas
+	if s.View.Plan.FreeReplicas {
+		return
+	}
+	v.Enforced = append(v.Enforced, Field{fieldReplicas, strconv.Itoa(want)})
+	if object.HasReplicas && object.Replicas == want {
+		return
+	}
+	v.Patches = append(v.Patches, Op{replaceOrAdd(object.HasReplicas), "/spec/replicas", want})
+	v.warnReplicas(orNone(object.HasReplicas, object.Replicas), want)
+}
+
+func (s *State) holdContainer(v *Verdict, r Request, object Workload, at int) {
+	if at < 0 {
+		v.warn(fmt.Sprintf("ballast: no container runs %s, so %s is not held", controllerCommand, plan.EnvReplicas))
+		return
+	}
+	c := object.Containers[at]
+	prefix := "/spec/template/spec/containers/" + strconv.Itoa(at)
+	// A Deployment distributes by its own spec.replicas; the env counts there only for who set it. 0 is never held: with
+	// it, every pod owns every cluster.
+	want := s.View.Plan.ControllerReplicas
+	if want > 0 && (r.Kind != plan.Deployment || len(c.Env) > 0) {
+		v.holdEnv(c, prefix+"/env", want)
+	}
+	v.holdResources(c, prefix+"/resources", s.resources)
+}
+
+// holdEnv sets every entry of the env in place, so that the order stays and no duplicate comes up.
+func (v *Verdict) holdEnv(c Container, path string, replicas int) {
+	want := strconv.Itoa(replicas)
+	v.Enforced = append(v.Enforced, Field{plan.EnvReplicas, want})
+	before := len(v.Patches)
+	entry := map[string]string{"name": plan.EnvReplicas, "value": want}
+	switch {
+	case !c.HasEnv:
+		v.Patches = append(v.Patches, Op{"add", path, []map[string]string{entry}})
+	case len(c.Env) == 0:
+		v.Patches = append(v.Patches, Op{"add", path + "/-", entry})
+	}
+	for _, e := range c.Env {
+		place := path + "/" + strconv.Itoa(e.Index)
+		switch {
+		case e.Reference:
+			v.Patches = append(v.Patches, Op{"replace", place, entry})
+		case e.Value != want:
+			v.Patches = append(v.Patches, Op{replaceOrAdd(e.HasValue), place + "/value", want})
+		}
+	}
+	if len(v.Patches) > before && len(c.Env) > 0 {
+		v.warn(fmt.Sprintf("ballast: %s %s was asked, %s stays (plan %d)", plan.EnvReplicas, c.printableEnv(), want, v.Revision))
+	}
+}
+
+// holdResources holds the quantities that the plan names and leaves others alone.
+func (v *Verdict) holdResources(c Container, path string, want []heldQuantity) {
+	missing := map[string]map[string]string{} // a section that has to be made whole
+	var replaced []string
+	for _, h := range want {
+		v.Enforced = append(v.Enforced, Field{h.section + "." + h.name, h.text})
+		got := c.quantity(h)
+		if q, err := resource.ParseQuantity(got); err == nil && q.Cmp(h.quantity) == 0 {
+			continue
+		}
+		if got != "" {
+			replaced = append(replaced, h.section+"."+h.name)
+		}
+		if c.section(h) == nil {
+			if missing[h.section] == nil {
+				missing[h.section] = map[string]string{}
+			}
+			missing[h.section][h.name] = h.text
+			continue
+		}
+		_, there := c.section(h)[h.name]
+		v.Patches = append(v.Patches, Op{replaceOrAdd(there), path + "/" + h.section + "/" + escapePointer(h.name), h.text})
+	}
+	switch {
+	case len(missing) > 0 && !c.HasResources:
+		v.Patches = append(v.Patches, Op{"add", path, missing})
+	default:
+		for _, section := range sortedKeys(missing) {
+			v.Patches = append(v.Patches, Op{"add", path + "/" + section, missing[section]})
+		}
+	}
+	if len(replaced) > 0 {
+		v.warn(fmt.Sprintf("ballast: %s stay as planned (plan %d); the sizes are set in ballast-config", strings.Join(replaced, ", "), v.Revision))
+	}
+}
+
+func (c Container) section(h heldQuantity) map[string]string {
+	if h.section == "limits" {
+		return c.Limits
+	}
+	return c.Requests
+}
+
+func (c Container) quantity(h heldQuantity) string { return c.section(h)[h.name] }
+
+// printableEnv is the env's value for people; "reference" stands for valueFrom.
+func (c Container) printableEnv() string {
+	if len(c.Env) == 0 {
+		return ""
+	}
+	last := c.Env[len(c.Env)-1] // the one that the container sees
+	switch {
+	case last.Reference:
+		return "reference"
+	case last.Value == "":
+		return ""
+	}
+	return printableCount(last.Value)
+}
+
+func printableQuantity(s string) string {
+	if s == "" {
+		return ""
+	}
+	q, err := resource.ParseQuantity(s)
+	if err != nil {
+		return invalid
+	}
+	return q.String()
+}
+
+func replaceOrAdd(there bool) string {
+	if there {
+		return "replace"
+	}
+	return "add"
+}
+
+func orNone(has bool, n int) string {
+	if !has {
+		return "no"
+	}
+	return strconv.Itoa(n)
+}
+
+// escapePointer writes a key into a JSON pointer (RFC 6901).
+func escapePointer(key string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}

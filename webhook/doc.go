@@ -1,0 +1,9 @@
+// Package webhook makes every write to Argo CD's cluster Secrets and to its application-controller agree with the plan.
+//
+// Each kind has one pure decision (DecideCluster, DecideController, DecideScale, DecidePlan) that turns the plan in force
+// and the essentials of a request into a Verdict: data, not effects. Around them stand a source that keeps the plan
+// current, a handler that speaks AdmissionReview, and a server that stops without losing a call.
+//
+// The package may read the plan ConfigMap and nothing else: the object is in the request. It admits every write but one
+// with a pin that cannot be; whatever fails inside it lets the write pass unchanged.
+package webhook

@@ -1,0 +1,206 @@
+package webhook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"unicode/utf8"
+)
+
+// errMalformed says that a document is not the JSON it should be; it names no content, which may be a credential.
+var errMalformed = errors.New("malformed JSON")
+
+// node is one JSON value within a document, read in place: what nobody asks for is skipped, not decoded, so that a
+// Secret's other keys never become values of their own, keys are matched by case (encoding/json takes "Shard" for
+// "shard"), and a call's cost is one pass over the bytes. A nil node is an absent value.
+//
+// The API server sends well-formed documents. Others are either found malformed or read leniently, and never crash.
+type node []byte
+
+// parseNode finds the one value of a document.
+func parseNode(doc []byte) (node, error) {
+	start := skipSpace(doc, 0)
+	end := skipValue(doc, start)
+	if end < 0 || skipSpace(doc, end) != len(doc) {
+		return nil, errMalformed
+	}
+	return node(doc[start:end]), nil
+}
+
+// kind is the value's first byte, which tells its type; 0 when it is absent.
+func (n node) kind() byte {
+	if len(n) == 0 {
+		return 0
+	}
+	return n[0]
+}
+
+// absent reports whether there is no value, or null, which the API server takes for the same.
+func (n node) absent() bool { return n.kind() == 0 || n.kind() == 'n' }
+
+// members walks an object's keys and values, or an array's (with nil keys).
+func (n node) members() iter.Seq2[node, node] {
+	return func(yield func(node, node) bool) {
+		keyed := n.kind() == '{'
+		if !keyed && n.kind() != '[' {
+			return
+		}
+		for i := skipSpace(n, 1); i < len(n) && n[i] != '}' && n[i] != ']'; {
+			var key node
+			if keyed {
+				end := skipValue(n, i)
+				if end < 0 || n[i] != '"' {
+					return
+				}
+				key = n[i:end]
+				i = skipSpace(n, end)
+				if i >= len(n) || n[i] != ':' {
+					return
+				}
+				i = skipSpace(n, i+1)
+			}
+			end := skipValue(n, i)
+			if end < 0 || !yield(key, n[i:end]) {
+				return
+			}
+			if i = skipSpace(n, end); i < len(n) && n[i] == ',' {
+				i = skipSpace(n, i+1)
+			}
+		}
+	}
+}
+
+// object walks the members of a value that must be an object or absent.
+func (n node) object(what string) (iter.Seq2[node, node], error) {
+	if !n.absent() && n.kind() != '{' {
+		return nil, fmt.Errorf("reading %q: %w", what, errMalformed)
+	}
+	return n.members(), nil
+}
+
+// field is an object's value under a key, the last one where a key stands twice, as encoding/json has it.
+func (n node) field(key string) node {
+	var found node
+	for k, v := range n.members() {
+		if k.is(key) {
+			found = v
+		}
+	}
+	return found
+}
+
+// is reports whether the value is the string s.
+func (n node) is(s string) bool {
+	if n.kind() != '"' || len(n) < 2 {
+		return false
+	}
+	inner := n[1 : len(n)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner) == s
+	}
+	return n.text() == s
+}
+
+// text is the string value; empty when the value is no string.
+func (n node) text() string {
+	if n.kind() != '"' || len(n) < 2 {
+		return ""
+	}
+	inner := n[1 : len(n)-1]
+	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return string(inner)
+	}
+	var s string
+	if json.Unmarshal(n, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// integer is the value as a whole number.
+func (n node) integer() (int, bool) {
+	if len(n) == 0 || len(n) > 12 {
+		return 0, false
+	}
+	v, err := strconv.Atoi(string(n))
+	return v, err == nil
+}
+
+// isTrue reports whether the value is the literal true.
+func (n node) isTrue() bool { return n.kind() == 't' }
+
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// skipValue is the index behind the value that starts at i, or -1 where none does. It counts depth instead of recursing,
+// so that nesting costs no stack.
+func skipValue(b []byte, i int) int {
+	if i >= len(b) {
+		return -1
+	}
+	switch b[i] {
+	case '"':
+		return skipString(b, i)
+	case '{', '[':
+		return skipNested(b, i)
+	}
+	start := i
+	for i < len(b) && isScalar(b[i]) {
+		i++
+	}
+	if i == start {
+		return -1
+	}
+	return i
+}
+
+func isScalar(c byte) bool {
+	return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'E'
+}
+
+// skipString jumps from quote to quote: the values of Secrets are long and hold no backslash.
+func skipString(b []byte, i int) int {
+	for j := i + 1; j < len(b); {
+		quote := bytes.IndexByte(b[j:], '"')
+		if quote < 0 {
+			return -1
+		}
+		j += quote
+		slashes := 0
+		for b[j-1-slashes] == '\\' {
+			slashes++
+		}
+		if j++; slashes%2 == 0 {
+			return j
+		}
+	}
+	return -1
+}
+
+func skipNested(b []byte, i int) int {
+	depth := 0
+	for i < len(b) {
+		switch b[i] {
+		case '"':
+			if i = skipString(b, i); i < 0 {
+				return -1
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+		i++
+	}
+	return -1
+}

@@ -1,0 +1,99 @@
+package webhook
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ballast/planner/plan"
+)
+
+// maxAuditPins bounds the pins that one write's audit annotations list.
+const maxAuditPins = 20
+
+// judgePins judges the pins that a write adds or changes, and only those: a pin that stood when its rule came must not
+// keep people from writing others. p is the plan that stands, nil for none; rows are pins that came from edited rows.
+func (v *Verdict) judgePins(p *plan.Plan, before, after string, rows plan.Pins) {
+	if before == after {
+		return
+	}
+	limit := 0
+	if p != nil {
+		limit = p.MaxReplicas
+	}
+	was, oldProblems := plan.ParsePins(before, limit)
+	is, newProblems := plan.ParsePins(after, limit)
+	for _, problem := range newProblems {
+		if !stood(problem, after, oldProblems, before) {
+			v.Reason, v.Denied = plan.PinRefused, "ballast: "+problem.Error()
+			v.Requested = []Field{{"pins." + printableName(problem.Name), invalid}}
+			v.Enforced, v.Patches, v.Warnings = nil, nil, nil
+			return
+		}
+	}
+	v.notePins(was, is, rows)
+	if p != nil {
+		v.warnUnknown(p, was, is)
+	}
+}
+
+// stood reports whether the same mistake stood on the same line's text before.
+func stood(problem plan.PinProblem, text string, old []plan.PinProblem, oldText string) bool {
+	return slices.ContainsFunc(old, func(o plan.PinProblem) bool {
+		return o.Name == problem.Name && o.Message == problem.Message && line(oldText, o.Line) == line(text, problem.Line)
+	})
+}
+
+func line(text string, number int) string {
+	lines := strings.Split(text, "\n")
+	if number < 1 || number > len(lines) {
+		return ""
+	}
+	return strings.TrimSpace(lines[number-1])
+}
+
+// notePins lists the pins that a write adds, changes or takes away.
+func (v *Verdict) notePins(was, is, rows plan.Pins) {
+	changed := plan.Pins{}
+	for name, replica := range is {
+		if old, ok := was[name]; !ok || old != replica {
+			changed[name] = replica
+		}
+	}
+	for name := range was {
+		if _, ok := is[name]; !ok {
+			changed[name] = -1
+		}
+	}
+	names := sortedKeys(changed)
+	for _, name := range names[:min(len(names), maxAuditPins)] {
+		value := ""
+		if changed[name] >= 0 {
+			value = strconv.Itoa(changed[name])
+		}
+		asked := "pins."
+		if _, fromRow := rows[name]; fromRow {
+			asked = "clusters."
+		}
+		v.Requested = append(v.Requested, Field{asked + printableName(name), value})
+		v.Enforced = append(v.Enforced, Field{"pins." + printableName(name), value})
+	}
+}
+
+// warnUnknown names the nearest cluster for a pin of one that the plan does not know: a typing mistake, or a cluster
+// that is still to come.
+func (v *Verdict) warnUnknown(p *plan.Plan, was, is plan.Pins) {
+	for _, name := range sortedKeys(is) {
+		_, stoodBefore := was[name]
+		if _, known := p.Clusters[name]; known || stoodBefore {
+			continue
+		}
+		said := fmt.Sprintf("ballast: pin %s: no such cluster in the plan yet", printableName(name))
+		if near := plan.Nearest(name, sortedKeys(p.Clusters)); near != "" {
+			v.warn(said+"; did you mean "+near+"?", "ballast: a pin names no cluster of the plan; did you mean "+near+"?", said)
+			continue
+		}
+		v.warn(said, "ballast: a pin names no cluster of the plan yet")
+	}
+}

@@ -1,0 +1,91 @@
+package webhook
+
+import "ballast/planner/plan"
+
+// PlanObject is what a decision needs of the plan ConfigMap.
+type PlanObject struct {
+	HasData        bool
+	HasPlan        bool
+	Plan           string
+	HasPins        bool
+	Pins           string
+	HasAnnotations bool
+	Annotations    map[string]string // ballast's, and break-glass
+}
+
+// decodePlanObject reads the plan ConfigMap; an absent object is the zero PlanObject.
+func decodePlanObject(object node) (PlanObject, error) {
+	var o PlanObject
+	members, err := object.object("object")
+	if err != nil || object.absent() {
+		return o, err
+	}
+	named := false
+	for key, value := range members {
+		switch {
+		case key.is("metadata"):
+			named = value.kind() == '{'
+			err = o.readAnnotations(value.field("annotations"))
+		case key.is("data"):
+			err = o.readData(value)
+		}
+		if err != nil {
+			return PlanObject{}, err
+		}
+	}
+	if !named {
+		return PlanObject{}, errMalformed // annotations would have no place
+	}
+	return o, nil
+}
+
+func (o *PlanObject) readAnnotations(annotations node) error {
+	if _, err := annotations.object("metadata.annotations"); err != nil || annotations.absent() {
+		return err
+	}
+	o.HasAnnotations, o.Annotations = true, map[string]string{}
+	for _, key := range append(ours(), plan.AnnotationEnforcement) {
+		if value := annotations.field(key); !value.absent() {
+			o.Annotations[key] = value.text()
+		}
+	}
+	return nil
+}
+
+func (o *PlanObject) readData(data node) error {
+	members, err := data.object("data")
+	if err != nil {
+		return err
+	}
+	o.HasData = !data.absent()
+	for key, value := range members {
+		switch {
+		case key.is(plan.KeyPlan) && !value.absent():
+			o.HasPlan, o.Plan = true, value.text()
+		case key.is(plan.KeyPins) && !value.absent():
+			o.HasPins, o.Pins = true, value.text()
+		}
+	}
+	return nil
+}
+
+func (o *PlanObject) breakGlass() bool { return o.Annotations[plan.AnnotationEnforcement] == "off" }
+
+// whole reports whether data.plan is what its digest was made of.
+func (o *PlanObject) whole() bool {
+	return o.Plan != "" && plan.Digest(o.Plan) == o.Annotations[plan.AnnotationDigest]
+}
+
+// stored is the plan that stands: the old object's, or the last good one where that has none or a broken one; nil where
+// nobody knows one.
+func (s *State) stored(old PlanObject) *Stored {
+	if old.whole() {
+		if s.Kept != nil && s.Kept.Text == old.Plan {
+			return &Stored{old.Plan, pick(old.Annotations), s.Kept.Plan}
+		}
+		if p, err := plan.Decode(old.Plan); err == nil {
+			return &Stored{old.Plan, pick(old.Annotations), &p}
+		}
+	}
+	return s.Kept
+}

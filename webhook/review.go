@@ -1,0 +1,133 @@
+package webhook
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"ballast/planner/plan"
+)
+
+// review is an AdmissionReview request, read in place: its nodes live as long as the body.
+type review struct {
+	Request
+	uid         string
+	operation   string
+	dryRun      bool
+	object, old node
+}
+
+// errNoReview says that a body is no AdmissionReview; there is no request to answer then.
+var errNoReview = errors.New("the body is no admission.k8s.io/v1 AdmissionReview with a request")
+
+func parseReview(body []byte) (review, error) {
+	var rv review
+	root, err := parseNode(body)
+	if err != nil {
+		return rv, errNoReview
+	}
+	request, version := node(nil), node(nil)
+	for key, value := range root.members() {
+		switch {
+		case key.is("apiVersion"):
+			version = value
+		case key.is("request"):
+			request = value
+		}
+	}
+	for key, value := range request.members() {
+		rv.read(key, value)
+	}
+	if !version.is("admission.k8s.io/v1") || rv.uid == "" {
+		return rv, errNoReview
+	}
+	return rv, nil
+}
+
+func (rv *review) read(key, value node) {
+	switch {
+	case key.is("uid"):
+		rv.uid = value.text()
+	case key.is("resource"):
+		rv.Kind = kindOf(value.field("resource"))
+	case key.is("name"):
+		rv.Name = value.text()
+	case key.is("namespace"):
+		rv.Namespace = value.text()
+	case key.is("operation"):
+		rv.operation = value.text()
+		rv.Create = rv.operation == operationCreate
+	case key.is("userInfo"):
+		rv.User = value.field("username").text()
+	case key.is("object"):
+		rv.object = value
+	case key.is("oldObject"):
+		rv.old = value
+	case key.is("dryRun"):
+		rv.dryRun = value.isTrue()
+	}
+}
+
+// The operations that the webhooks are registered for.
+const (
+	operationCreate = "CREATE"
+	operationUpdate = "UPDATE"
+)
+
+// kindOf is the workload kind of a resource; a scale subresource has that of its workload.
+func kindOf(resource node) string {
+	switch {
+	case resource.is("statefulsets"):
+		return plan.StatefulSet
+	case resource.is("deployments"):
+		return plan.Deployment
+	}
+	return ""
+}
+
+// answer is the AdmissionReview that goes back.
+type answer struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Response   response `json:"response"`
+}
+
+type response struct {
+	UID       string   `json:"uid"`
+	Allowed   bool     `json:"allowed"`
+	Status    *status  `json:"status,omitempty"`
+	Patch     []byte   `json:"patch,omitempty"` // base64 in JSON
+	PatchType string   `json:"patchType,omitempty"`
+	Audit     audit    `json:"auditAnnotations"`
+	Warnings  []string `json:"warnings,omitempty"`
+}
+
+type status struct {
+	Code    int    `json:"code"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// audit are the annotations of the API server's audit event; the keys are a contract, and each is there on every call.
+type audit struct {
+	Reason    plan.Reason `json:"reason"`
+	Revision  string      `json:"revision"`
+	Requested string      `json:"requested"`
+	Enforced  string      `json:"enforced"`
+}
+
+// encodeAnswer writes a verdict as the API server reads it.
+func encodeAnswer(uid string, v Verdict) ([]byte, error) {
+	r := response{UID: uid, Allowed: v.Denied == "", Warnings: v.Warnings,
+		Audit: audit{v.Reason, revision(v.Revision), printFields(v.Requested), printFields(v.Enforced)}}
+	if v.Denied != "" {
+		r.Status = &status{Code: 422, Reason: "Invalid", Message: v.Denied}
+	} else if len(v.Patches) > 0 {
+		patch, err := json.Marshal(v.Patches)
+		if err != nil {
+			return nil, fmt.Errorf("encoding the patch: %w", err)
+		}
+		r.Patch, r.PatchType = patch, "JSONPatch"
+	}
+	return json.Marshal(answer{"admission.k8s.io/v1", "AdmissionReview", r})
+}

@@ -1,0 +1,96 @@
+package webhook
+
+import (
+	"fmt"
+	"strconv"
+
+	"ballast/planner/plan"
+)
+
+// Scale is what a decision needs of an autoscaling/v1 Scale. An absent spec.replicas is 0: the field is omitted then.
+type Scale struct {
+	HasSpec     bool
+	HasReplicas bool
+	Replicas    int
+}
+
+func decodeScale(object node) (Scale, error) {
+	var s Scale
+	members, err := object.object("object")
+	if err != nil {
+		return s, err
+	}
+	for key, value := range members {
+		if !key.is("spec") {
+			continue
+		}
+		if _, err := value.object("spec"); err != nil {
+			return Scale{}, err
+		}
+		s.HasSpec = !value.absent()
+		if replicas := value.field("replicas"); !replicas.absent() {
+			s.HasReplicas = true
+			if s.Replicas, err = wholeNumber("spec.replicas", replicas); err != nil {
+				return Scale{}, err
+			}
+		}
+	}
+	return s, nil
+}
+
+func wholeNumber(what string, value node) (int, error) {
+	n, ok := value.integer()
+	if !ok {
+		return 0, fmt.Errorf("reading %q: %w", what, errMalformed)
+	}
+	return n, nil
+}
+
+// DecideScale answers a write to the workload's scale subresource (kubectl scale, HPA, KEDA), which a rule on the
+// workload itself never sees. A Scale has no annotations: a workload that opted out can only be told from the plan.
+func DecideScale(s *State, r Request, object Scale) Verdict {
+	v := Verdict{Revision: s.revision(), Requested: []Field{{fieldReplicas, strconv.Itoa(object.Replicas)}}}
+	why, enforcing := s.enforcing()
+	if !enforcing {
+		v.Reason = why
+		return v
+	}
+	if !s.targets(r) {
+		v.Reason = plan.Unmanaged
+		return v
+	}
+	want := s.View.Plan.Replicas
+	v.Reason = s.enforced(plan.InPlan)
+	if s.View.Plan.FreeReplicas {
+		return v // the number is people's, or an autoscaler's
+	}
+	v.Enforced = []Field{{fieldReplicas, strconv.Itoa(want)}}
+	if object.Replicas == want {
+		return v
+	}
+	v.Reason = s.enforced(plan.Restored)
+	switch {
+	case !object.HasSpec:
+		v.Patches = []Op{{"add", "/spec", map[string]int{fieldReplicas: want}}}
+	case !object.HasReplicas:
+		v.Patches = []Op{{"add", "/spec/replicas", want}}
+	default:
+		v.Patches = []Op{{"replace", "/spec/replicas", want}}
+	}
+	v.warnReplicas(strconv.Itoa(object.Replicas), want)
+	return v
+}
+
+// fieldReplicas is spec.replicas in the audit annotations, and its key.
+const fieldReplicas = "replicas"
+
+// targets reports whether a request is for the plan's workload.
+func (s *State) targets(r Request) bool {
+	t := s.View.Plan.Target
+	return r.Kind == t.Kind && r.Name == t.Name && r.Namespace == t.Namespace
+}
+
+func (v *Verdict) warnReplicas(asked string, want int) {
+	v.warn(fmt.Sprintf("ballast: %s replicas were asked, %d stay (plan %d); to fix a number, set partition.replicas in ballast-config", asked, want, v.Revision),
+		fmt.Sprintf("ballast: %s replicas were asked, %d stay (plan %d)", asked, want, v.Revision))
+}

@@ -1,0 +1,193 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+)
+
+// The deadlines of a connection. The API server's own timeout is 2 s; it keeps an idle connection for 90 s, and we keep
+// it longer, so that no call meets a connection that we are just closing.
+const (
+	readDeadline  = 5 * time.Second
+	writeDeadline = 10 * time.Second
+	idleDeadline  = 2 * time.Minute
+	// drainDeadline ends what still runs after the lame duck: a call takes at most readDeadline to come.
+	drainDeadline = 10 * time.Second
+	// certificatePoll is how often a certificate that is not there yet is looked for.
+	certificatePoll = time.Second
+)
+
+// ServerOptions say how the webhook is served.
+type ServerOptions struct {
+	Handler      http.Handler
+	Listen       func() (net.Listener, error) // called once there is a certificate: until then a call is refused at once
+	CertDir      string                       // holds tls.crt and tls.key; a new pair is taken up while serving
+	ClientCAFile string                       // when set, the API server must show a certificate of this CA
+	// LameDuck is how long calls are still answered after the stop began, each on a connection that is then closed: the
+	// API server keeps using pooled connections long after the endpoint is gone.
+	LameDuck time.Duration
+	Metrics  *Metrics
+	Log      logr.Logger
+}
+
+// Server serves the webhook over TLS 1.3 and HTTP/1.1, and stops without losing a call.
+type Server struct {
+	options  ServerOptions
+	serving  atomic.Bool
+	stopping atomic.Bool
+}
+
+// NewServer makes a server; Serve starts it.
+func NewServer(o ServerOptions) *Server { return &Server{options: o} }
+
+// Ready says why no call should come: there is no certificate yet, or the stop began.
+func (s *Server) Ready() error {
+	switch {
+	case s.stopping.Load():
+		return errors.New("stopping")
+	case !s.serving.Load():
+		return errors.New("no serving certificate yet")
+	}
+	return nil
+}
+
+// Serve answers calls until the context ends and the lame duck is over. It waits for a certificate that is not there
+// yet: cert-manager may come last.
+func (s *Server) Serve(ctx context.Context) error {
+	watcher := s.certificate(ctx)
+	if watcher == nil {
+		return nil // stopped before there was one
+	}
+	config, err := s.tlsConfig(watcher)
+	if err != nil {
+		return err
+	}
+	listener, err := s.options.Listen()
+	if err != nil {
+		return fmt.Errorf("listening for the API server: %w", err)
+	}
+	// The certificate is watched until the last call, not until the stop.
+	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
+	defer unwatch()
+	watched := make(chan error, 1)
+	go func() { watched <- watcher.Start(watching) }()
+
+	server := s.httpServer(config)
+	served := make(chan error, 1)
+	go func() { served <- server.ServeTLS(listener, "", "") }()
+	s.serving.Store(true)
+	s.options.Log.Info("serving", "address", listener.Addr().String())
+	select {
+	case <-ctx.Done():
+		return s.stop(server)
+	case err := <-served:
+		return fmt.Errorf("serving the webhook: %w", err)
+	case err := <-watched:
+		server.Close()
+		return fmt.Errorf("watching the serving certificate: %w", err)
+	}
+}
+
+// stop is the lame duck: not ready at once, calls answered on connections that close, then an orderly end.
+func (s *Server) stop(server *http.Server) error {
+	s.stopping.Store(true)
+	s.options.Log.Info("stopping", "lameDuck", s.options.LameDuck.String())
+	<-time.After(s.options.LameDuck)
+	ctx, cancel := context.WithTimeout(context.Background(), drainDeadline)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		return fmt.Errorf("ending the last calls: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) httpServer(config *tls.Config) *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	return &http.Server{
+		Handler:           http.HandlerFunc(s.serve),
+		TLSConfig:         config,
+		Protocols:         protocols,
+		ReadHeaderTimeout: readDeadline,
+		ReadTimeout:       readDeadline,
+		WriteTimeout:      writeDeadline,
+		IdleTimeout:       idleDeadline,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          log.New(errorLog{s.options.Log}, "", 0),
+	}
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	if s.stopping.Load() {
+		w.Header().Set("Connection", "close")
+	}
+	s.options.Handler.ServeHTTP(w, r)
+}
+
+// certificate loads the serving certificate, as soon as there is one; nil when the context ends before.
+func (s *Server) certificate(ctx context.Context) *certwatcher.CertWatcher {
+	cert, key := filepath.Join(s.options.CertDir, "tls.crt"), filepath.Join(s.options.CertDir, "tls.key")
+	for waiting := false; ; waiting = true {
+		watcher, err := certwatcher.New(cert, key)
+		if err == nil {
+			watcher.RegisterCallback(s.showExpiry)
+			return watcher
+		}
+		if !waiting {
+			s.options.Log.Info("waiting for a serving certificate", "file", cert, "why", err.Error())
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(certificatePoll):
+		}
+	}
+}
+
+func (s *Server) showExpiry(c tls.Certificate) {
+	leaf := c.Leaf
+	if leaf == nil && len(c.Certificate) > 0 {
+		leaf, _ = x509.ParseCertificate(c.Certificate[0]) // tls.X509KeyPair has parsed it before
+	}
+	if leaf != nil {
+		s.options.Metrics.certificate.Set(float64(leaf.NotAfter.Unix()))
+	}
+}
+
+func (s *Server) tlsConfig(watcher *certwatcher.CertWatcher) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, GetCertificate: watcher.GetCertificate}
+	if s.options.ClientCAFile == "" {
+		return config, nil
+	}
+	pem, err := os.ReadFile(s.options.ClientCAFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the client CA: %w", err)
+	}
+	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+	if !config.ClientCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("reading the client CA %q: no certificate in it", s.options.ClientCAFile)
+	}
+	return config, nil
+}
+
+// errorLog puts net/http's own messages (failed handshakes, mostly) into our log at detail: the API server closes pooled
+// connections, and port scanners knock. They name addresses, never content.
+type errorLog struct{ log logr.Logger }
+
+func (e errorLog) Write(line []byte) (int, error) {
+	e.log.V(1).Info("connection failed", "message", string(line))
+	return len(line), nil
+}

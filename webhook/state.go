@@ -1,0 +1,171 @@
+package webhook
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"ballast/planner/plan"
+)
+
+// State is the plan as one decision sees it. It never changes once made; a nil State knows no plan.
+type State struct {
+	// View is the plan that is enforced, nil for none.
+	View *plan.View
+	// Stale says that the plan ConfigMap holds something that does not match its digest: View is the last good one.
+	Stale bool
+	// BreakGlass lets every write pass.
+	BreakGlass bool
+	// Kept is the last good plan as it was stored; it outlives a deleted ConfigMap.
+	Kept *Stored
+	// Identity is who ballast is here; it is the same in every state.
+	Identity
+
+	resources []heldQuantity
+}
+
+// Identity names the plan ConfigMap and the planner.
+type Identity struct {
+	// ConfigMap is the name of the plan ConfigMap.
+	ConfigMap string
+	// Planner is the user of the planner as ballast ships it. The plan names its planner itself; this one counts too, so
+	// that a planner under a new ServiceAccount is not held to a plan that names the old one.
+	Planner string
+}
+
+// Stored is data.plan as it stands in the ConfigMap, with ballast's annotations.
+type Stored struct {
+	Text        string
+	Annotations map[string]string
+	Plan        *plan.Plan
+}
+
+// heldQuantity is one of the requests or limits that the controller's container is held at.
+type heldQuantity struct {
+	section, name string // "requests" or "limits"; "cpu", "memory", ...
+	quantity      resource.Quantity
+	text          string // canonical, as the API server prints it
+}
+
+// NewState makes the state of a plan in force with its pins.
+func NewState(id Identity, view *plan.View) *State {
+	s := &State{Identity: id, View: view}
+	if view != nil {
+		s.resources = held(view.Plan.Resources)
+	}
+	return s
+}
+
+// ours are the annotations of the plan ConfigMap that only the planner writes.
+func ours() []string {
+	return []string{plan.AnnotationDecidedAt, plan.AnnotationDecidedBy, plan.AnnotationDigest, plan.AnnotationReason, plan.AnnotationRevision, plan.AnnotationStage}
+}
+
+// Next is the state after the plan ConfigMap became this: a plan that matches its digest is in force, anything else
+// leaves the last good one in force and says so.
+func (s *State) Next(data, annotations map[string]string) *State {
+	doc := s.parse(data, annotations)
+	next := &State{Identity: s.Identity, BreakGlass: doc.BreakGlass, Kept: s.Kept}
+	switch {
+	case doc.Plan != nil:
+		next.View = plan.NewView(*doc.Plan, doc.Pins)
+		next.Kept = &Stored{Text: data[plan.KeyPlan], Annotations: pick(annotations), Plan: doc.Plan}
+	case s.View != nil:
+		// Pins count whatever became of the plan: they are people's.
+		pins, _ := plan.ParsePins(data[plan.KeyPins], s.View.Plan.MaxReplicas)
+		next.View, next.Stale = plan.NewView(s.View.Plan, pins), true
+	default:
+		next.Stale = doc.PlanErr != nil
+	}
+	if next.View != nil {
+		next.resources = held(next.View.Plan.Resources)
+	}
+	return next
+}
+
+// parse reads the ConfigMap. A plan that was read before is not read again: a changed pin costs the pins.
+func (s *State) parse(data, annotations map[string]string) plan.Document {
+	if s.Kept == nil || s.Kept.Text != data[plan.KeyPlan] || s.Kept.Annotations[plan.AnnotationDigest] != annotations[plan.AnnotationDigest] {
+		return plan.ParseDocument(data, annotations)
+	}
+	doc := plan.ParseDocument(nil, annotations)
+	doc.Plan = s.Kept.Plan
+	doc.Pins, doc.PinProblems = plan.ParsePins(data[plan.KeyPins], doc.Plan.MaxReplicas)
+	return doc
+}
+
+// Gone is the state after the plan ConfigMap was deleted: nothing is enforced until the planner has rebuilt it, and what
+// was kept is put back into one that somebody else makes.
+func (s *State) Gone() *State { return &State{Identity: s.Identity, Kept: s.Kept} }
+
+// enforcing reports whether writes are made to agree with the plan, and why not.
+func (s *State) enforcing() (plan.Reason, bool) {
+	switch {
+	case s == nil:
+		return plan.NoPlan, false
+	case s.BreakGlass:
+		return plan.Observing, false
+	case s.View == nil:
+		return plan.NoPlan, false
+	case !s.View.Plan.Mode.Enforced():
+		return plan.Observing, false
+	}
+	return "", true
+}
+
+// isPlanner reports whether a user is the planner.
+func (s *State) isPlanner(user string) bool {
+	if s == nil || user == "" {
+		return false
+	}
+	return user == s.Planner || s.View != nil && user == s.View.Plan.PlannerUser || s.Kept != nil && user == s.Kept.Plan.PlannerUser
+}
+
+func (s *State) revision() int64 {
+	if s == nil || s.View == nil {
+		return 0
+	}
+	return s.View.Plan.Revision
+}
+
+// enforced is the reason of a decision that was made by the plan: a stale one says so instead.
+func (s *State) enforced(why plan.Reason) plan.Reason {
+	if s.Stale {
+		return plan.StalePlan
+	}
+	return why
+}
+
+// pick keeps ballast's annotations.
+func pick(annotations map[string]string) map[string]string {
+	kept := map[string]string{}
+	for _, key := range ours() {
+		if value, ok := annotations[key]; ok {
+			kept[key] = value
+		}
+	}
+	return kept
+}
+
+// held lists a plan's resources in a fixed order. A quantity that does not parse is not held: the planner's validation
+// is where it is reported, and a write must not fail on it.
+func held(r *plan.Resources) []heldQuantity {
+	if r == nil {
+		return nil
+	}
+	var list []heldQuantity
+	for _, section := range []struct {
+		name   string
+		values map[string]string
+	}{{"limits", r.Limits}, {"requests", r.Requests}} {
+		for _, name := range sortedKeys(section.values) {
+			if q, err := resource.ParseQuantity(section.values[name]); err == nil {
+				list = append(list, heldQuantity{section.name, name, q, q.String()})
+			}
+		}
+	}
+	return list
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,114 @@
+package webhook
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"ballast/planner/plan"
+)
+
+// Verdict is what one write is answered: everything the handler sends, logs and counts.
+type Verdict struct {
+	Reason    plan.Reason
+	Revision  int64 // of the plan that decided; 0 for none
+	Patches   []Op
+	Requested []Field
+	Enforced  []Field
+	Warnings  []string // at most MaxWarning bytes each
+	Denied    string   // only ever for a pin that cannot be
+}
+
+// Op is one operation of a JSON patch (RFC 6902).
+type Op struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// Field is one enforced field with its value, as the audit annotations print it. An empty value is an absent field.
+type Field struct{ Name, Value string }
+
+// MaxWarning is the longest a warning may be: the API server cuts what is longer once the sum is above 4 KiB, and people
+// read one line.
+const MaxWarning = 120
+
+// maxWarnings keeps a write of many mistakes from filling a terminal.
+const maxWarnings = 5
+
+// warn adds a warning: the first of the given forms that fits, the last one cut where none does.
+func (v *Verdict) warn(forms ...string) {
+	if len(v.Warnings) >= maxWarnings {
+		return
+	}
+	for _, form := range forms {
+		if len(form) <= MaxWarning {
+			v.Warnings = append(v.Warnings, form)
+			return
+		}
+	}
+	last := forms[len(forms)-1][:MaxWarning-3]
+	v.Warnings = append(v.Warnings, strings.ToValidUTF8(last, "")+"...")
+}
+
+// printFields prints fields for an audit annotation: pairs joined by one space, "-" for a value or a list that is absent.
+func printFields(list []Field) string {
+	if len(list) == 0 {
+		return "-"
+	}
+	var b strings.Builder
+	for i, f := range list {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(f.Name)
+		b.WriteByte('=')
+		b.WriteString(orDash(f.Value))
+	}
+	return b.String()
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// revision prints a plan's revision for people and annotations.
+func revision(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// invalid is printed for a value that is not what its field holds: people paste tokens into the wrong key.
+const invalid = "invalid"
+
+// printableCount prints a count or a shard that a person wrote; only `^-?[0-9]{1,6}$` is shown as it stands.
+func printableCount(s string) string {
+	digits := strings.TrimPrefix(s, "-")
+	if digits == "" || len(digits) > 6 {
+		return invalid
+	}
+	for i := range len(digits) {
+		if digits[i] < '0' || digits[i] > '9' {
+			return invalid
+		}
+	}
+	return s
+}
+
+// printableName prints a name that may be anything a person typed: of what a Secret's name holds, or "invalid".
+func printableName(s string) string {
+	if s == "" || len(s) > 253 || !utf8.ValidString(s) {
+		return invalid
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '.' {
+			return invalid
+		}
+	}
+	return s
+}

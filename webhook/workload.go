@@ -1,0 +1,167 @@
+package webhook
+
+import (
+	"path"
+	"strings"
+
+	"ballast/planner/plan"
+)
+
+// Workload is what a decision needs of the StatefulSet or Deployment that Argo CD's application-controller runs as.
+type Workload struct {
+	Unmanaged   bool
+	HasReplicas bool
+	Replicas    int
+	Containers  []Container
+}
+
+// Container is one of the pod template's containers.
+type Container struct {
+	Name         string
+	Runs         match // whether its command or arguments name the application-controller
+	HasEnv       bool
+	Env          []EnvEntry // the entries of ARGOCD_CONTROLLER_REPLICAS only; people paste duplicates
+	HasResources bool
+	Requests     map[string]string // nil where the section is absent
+	Limits       map[string]string
+}
+
+// EnvEntry is one entry of a container's env with its place there.
+type EnvEntry struct {
+	Index     int
+	HasValue  bool
+	Value     string
+	Reference bool // valueFrom
+}
+
+// match says how surely a container is the application-controller's.
+type match int
+
+const (
+	none   match = iota
+	within       // some argument holds the name, as in a shell's -c
+	exact        // an argument is the command itself
+)
+
+// controllerCommand is the application-controller's binary; images that wrap it still name it.
+const controllerCommand = "argocd-application-controller"
+
+func decodeWorkload(object node) (Workload, error) {
+	var w Workload
+	members, err := object.object("object")
+	if err != nil {
+		return w, err
+	}
+	for key, value := range members {
+		switch {
+		case key.is("metadata"):
+			w.Unmanaged = value.field("annotations").field(plan.AnnotationUnmanaged).is("true")
+		case key.is("spec"):
+			if err := w.readSpec(value); err != nil {
+				return Workload{}, err
+			}
+		}
+	}
+	return w, nil
+}
+
+func (w *Workload) readSpec(spec node) error {
+	members, err := spec.object("spec")
+	if err != nil {
+		return err
+	}
+	for key, value := range members {
+		switch {
+		case key.is("replicas") && !value.absent():
+			w.HasReplicas = true
+			if w.Replicas, err = wholeNumber("spec.replicas", value); err != nil {
+				return err
+			}
+		case key.is("template"):
+			for _, c := range value.field("spec").field("containers").members() {
+				w.Containers = append(w.Containers, decodeContainer(c))
+			}
+		}
+	}
+	return nil
+}
+
+func decodeContainer(container node) Container {
+	var c Container
+	for key, value := range container.members() {
+		switch {
+		case key.is("name"):
+			c.Name = value.text()
+		case key.is("command"), key.is("args"):
+			c.Runs = max(c.Runs, matchCommand(value))
+		case key.is("env"):
+			c.HasEnv = !value.absent()
+			c.Env = decodeEnv(value)
+		case key.is("resources"):
+			c.HasResources = !value.absent()
+			c.Requests, c.Limits = decodeQuantities(value.field("requests")), decodeQuantities(value.field("limits"))
+		}
+	}
+	return c
+}
+
+func matchCommand(words node) match {
+	found := none
+	for _, word := range words.members() {
+		w := word.text()
+		if path.Base(w) == controllerCommand {
+			return exact
+		}
+		if strings.Contains(w, controllerCommand) {
+			found = within
+		}
+	}
+	return found
+}
+
+func decodeEnv(env node) []EnvEntry {
+	var entries []EnvEntry
+	index := 0
+	for _, entry := range env.members() {
+		if entry.field("name").is(plan.EnvReplicas) {
+			value := entry.field("value")
+			entries = append(entries, EnvEntry{index, !value.absent(), value.text(), !entry.field("valueFrom").absent()})
+		}
+		index++
+	}
+	return entries
+}
+
+func decodeQuantities(section node) map[string]string {
+	if section.absent() {
+		return nil
+	}
+	values := map[string]string{}
+	for name, value := range section.members() {
+		text := value.text()
+		if value.kind() != '"' {
+			text = string(value) // a quantity may be written as a number
+		}
+		values[name.text()] = text
+	}
+	return values
+}
+
+// controller is the place of the application-controller's container: the one the plan names, else the one with the env,
+// else the one whose command is its binary; -1 where none is.
+func (w *Workload) controller(name string) int {
+	found, best := -1, 0
+	for i, c := range w.Containers {
+		score := int(c.Runs) // none, within, exact: 0 to 2
+		if len(c.Env) > 0 {
+			score = 3
+		}
+		if name != "" && c.Name == name {
+			score = 4
+		}
+		if score > best {
+			found, best = i, score
+		}
+	}
+	return found
+}
