@@ -187,6 +187,12 @@ func TestARestartedProcessCountsFromZero(t *testing.T) {
 	if got, want := sum(families["argocd_cluster_events_total"], "server", giant.Server), float64(giant.Work.EventsPerMinute); got != want {
 		t.Errorf("after the restart the events are %v, want %v", got, want)
 	}
+	after.restarts = 2 // seen only when it was up again
+	e.observe(secretsOf(f, "0"), []pod{after})
+	families, _ = get(t, e, "c-0")
+	if got := sum(families["argocd_cluster_events_total"], "server", giant.Server); got != 0 {
+		t.Errorf("right after the next restart the events are %v, want none", got)
+	}
 }
 
 func TestOwnersAndLoad(t *testing.T) {
