@@ -237,3 +237,25 @@ func TestNoMistakePrintsASecret(t *testing.T) {
 		t.Errorf("only %d files have a secret", with)
 	}
 }
+
+func TestTheAnnotatedDefaultsAreTheDefaults(t *testing.T) {
+	c, err := Parse([]byte(DefaultYAML()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Default(), c); diff != "" {
+		t.Errorf("-default +annotated:\n%s", diff)
+	}
+}
+
+func TestTheAnnotatedDefaultsNameEveryField(t *testing.T) {
+	text, err := Marshal(Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		if !strings.Contains(DefaultYAML(), "\n"+line) {
+			t.Errorf("the annotated file lacks %q", line)
+		}
+	}
+}
