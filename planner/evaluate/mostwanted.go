@@ -1,0 +1,117 @@
+package evaluate
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// DefaultMaxAssignments keeps 60 candidates of 5,000 clusters, which fit a ConfigMap (see MarshalBinary).
+const DefaultMaxAssignments = 300_000
+
+// maxBallots bounds the ballots whatever window and interval are: an hour of one a second is 3,600.
+const maxBallots = 10_000
+
+// MostWantedOptions are a vote's rules.
+type MostWantedOptions struct {
+	Window         time.Duration // a ballot counts that long
+	MinSamples     int           // ballots that an election takes; less than 1 = 1
+	MaxAssignments int           // clusters in all kept candidates together; 0 = DefaultMaxAssignments
+}
+
+// MostWanted casts a ballot for c and elects the candidate with the most votes, ties to the newest ballot. It returns
+// the history to go on with; h is not changed.
+//
+// Basis is a hash of what candidates must agree on to be comparable (clusters, pins, bounds): another basis starts a
+// new vote. Ballots older than the window are dropped, and those from the future too, which a clock that was set back
+// leaves. An election ends the vote: its history has no ballots. The candidate elected may be the plan in force, which
+// is for the caller to see.
+//
+// Candidates beyond MaxAssignments are dropped, the least wanted and then the oldest first, never c. Their ballots stay,
+// but they cannot win.
+func MostWanted(h History, c Candidate, basis string, now time.Time, o MostWantedOptions) (Election, History) {
+	key, running := Key(c), h.Basis == basis
+	next := History{Basis: basis}
+	if running {
+		next.Ballots = counting(h.Ballots, now, o.Window)
+	}
+	next.Ballots = append(next.Ballots, Ballot{At: now, Key: key})
+	ranking := rank(next.Ballots)
+	next.Candidates = keep(h.Candidates, ranking, key, c, o)
+
+	e := Election{Samples: len(next.Ballots), Needed: max(o.MinSamples, 1), Reason: TooFewSamples}
+	if e.Samples < e.Needed {
+		if !running {
+			e.Reason = NewVote
+		}
+		return e, next
+	}
+	for _, t := range ranking {
+		if winner, kept := next.Candidates[t.key]; kept {
+			e.Elected, e.Key, e.Candidate, e.Votes, e.Reason = true, t.key, winner, t.votes, MostVotes
+			break
+		}
+	}
+	return e, History{Basis: basis}
+}
+
+// counting returns the ballots within the window, in their order, with room for one more.
+func counting(ballots []Ballot, now time.Time, window time.Duration) []Ballot {
+	kept := make([]Ballot, 0, len(ballots)+1)
+	for _, b := range ballots {
+		if age := now.Sub(b.At); age >= 0 && age <= window {
+			kept = append(kept, b)
+		}
+	}
+	slices.SortStableFunc(kept, func(a, b Ballot) int { return a.At.Compare(b.At) })
+	return kept[max(len(kept)-(maxBallots-1), 0):]
+}
+
+// tally is what a key has of the ballots.
+type tally struct {
+	key    string
+	votes  int
+	newest time.Time
+}
+
+// rank counts ballots: the most votes first, then the newest ballot, then the key.
+func rank(ballots []Ballot) []tally {
+	var ranking []tally
+	at := make(map[string]int)
+	for _, b := range ballots {
+		i, known := at[b.Key]
+		if !known {
+			i = len(ranking)
+			at[b.Key], ranking = i, append(ranking, tally{key: b.Key})
+		}
+		ranking[i].votes++
+		if b.At.After(ranking[i].newest) {
+			ranking[i].newest = b.At
+		}
+	}
+	slices.SortFunc(ranking, func(a, b tally) int {
+		return cmp.Or(cmp.Compare(b.votes, a.votes), b.newest.Compare(a.newest), cmp.Compare(a.key, b.key))
+	})
+	return ranking
+}
+
+// keep returns the present candidate and, in the order of the ranking, the known ones that fit beside it.
+func keep(known map[string]Candidate, ranking []tally, present string, c Candidate, o MostWantedOptions) map[string]Candidate {
+	room := o.MaxAssignments
+	if room <= 0 {
+		room = DefaultMaxAssignments
+	}
+	kept := map[string]Candidate{present: c}
+	room -= len(c.Of)
+	for _, t := range ranking {
+		other, has := known[t.key]
+		if !has || t.key == present {
+			continue
+		}
+		if room -= len(other.Of); room < 0 {
+			break
+		}
+		kept[t.key] = other
+	}
+	return kept
+}
