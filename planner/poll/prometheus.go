@@ -1,0 +1,321 @@
+package poll
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"ballast/planner/discover"
+
+	promapi "github.com/prometheus/client_golang/api"
+	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/config"
+	"github.com/prometheus/common/model"
+	"golang.org/x/sync/errgroup"
+)
+
+// Querier is what of Prometheus's API is asked.
+type Querier interface {
+	Query(ctx context.Context, query string, ts time.Time, opts ...promv1.Option) (model.Value, promv1.Warnings, error)
+}
+
+var _ Querier = promv1.API(nil)
+
+// maxBody bounds an answer, in bytes: a fleet of 100,000 clusters takes some 20 MB.
+const maxBody = 64 << 20
+
+// Config says which Prometheus is asked, and how.
+type Config struct {
+	URL         string
+	Timeout     time.Duration // of one query
+	Concurrency int           // queries at once
+	Pods        string        // fills {{.pods}} of fleet queries; PodsMatcher writes it
+	HTTP        config.HTTPClientConfig
+}
+
+// Prometheus asks a Prometheus for metrics.
+type Prometheus struct {
+	querier Querier
+	config  Config
+}
+
+// New makes the client; nothing is asked yet.
+func New(c Config) (*Prometheus, error) {
+	transport, err := config.NewRoundTripperFromConfig(c.HTTP, "ballast")
+	if err != nil {
+		return nil, fmt.Errorf("setting up the HTTP client for Prometheus: %w", err)
+	}
+	client, err := promapi.NewClient(promapi.Config{Address: c.URL, RoundTripper: boundedBody{transport}})
+	if err != nil {
+		return nil, fmt.Errorf("setting up the client for Prometheus: %w", err)
+	}
+	return NewWith(promv1.NewAPI(client), c), nil
+}
+
+// NewWith asks the given querier; Config's URL and HTTP are not looked at.
+func NewWith(q Querier, c Config) *Prometheus {
+	c.Timeout = cmp.Or(max(c.Timeout, 0), 10*time.Second)
+	c.Concurrency = cmp.Or(max(c.Concurrency, 0), 4)
+	return &Prometheus{querier: q, config: c}
+}
+
+// Fetch asks for every metric: one query for a fleet metric and one for its age, or one for each cluster that is
+// reconciled. It never fails as a whole: what went wrong stands in the answers. As many timeouts as queries run at once
+// are taken for a Prometheus that hangs, and what was not asked by then is not asked any more; so a Fetch ends within a
+// few timeouts, however many clusters there are.
+func (p *Prometheus) Fetch(ctx context.Context, metrics []Metric, fleet discover.Fleet, now time.Time) []Fetched {
+	f := fetch{Prometheus: p, now: now}
+	f.group.SetLimit(p.config.Concurrency)
+	fetched := make([]Fetched, len(metrics))
+	var finish []func()
+	for i, m := range metrics {
+		fetched[i].Metric = m.ID
+		if m.perCluster() {
+			finish = append(finish, f.perCluster(ctx, m, fleet, &fetched[i]))
+			continue
+		}
+		finish = append(finish, f.fleet(ctx, m, &fetched[i]))
+	}
+	_ = f.group.Wait() // the errors stand in the answers
+	for _, done := range finish {
+		done()
+	}
+	return fetched
+}
+
+// fetch is one round of queries.
+type fetch struct {
+	*Prometheus
+	now      time.Time
+	group    errgroup.Group
+	timeouts atomic.Int32
+}
+
+// reply is what came back for one query.
+type reply struct {
+	value    model.Value
+	warnings promv1.Warnings
+	err      error
+}
+
+var errHangs = errors.New("not asked: the queries before it timed out")
+
+func (f *fetch) ask(ctx context.Context, query string, into *reply) {
+	f.group.Go(func() error {
+		if int(f.timeouts.Load()) >= f.config.Concurrency {
+			into.err = errHangs
+			return nil
+		}
+		bounded, cancel := context.WithTimeout(ctx, f.config.Timeout)
+		defer cancel()
+		into.value, into.warnings, into.err = f.querier.Query(bounded, query, f.now, promv1.WithTimeout(f.config.Timeout))
+		if into.err != nil && errors.Is(bounded.Err(), context.DeadlineExceeded) {
+			f.timeouts.Add(1)
+			into.err = fmt.Errorf("no answer within %s: %w", f.config.Timeout, into.err)
+		}
+		return nil
+	})
+}
+
+// fleet asks for a metric of all clusters and for its age; the function it returns reads the answers.
+func (f *fetch) fleet(ctx context.Context, m Metric, into *Fetched) func() {
+	var values, ages reply
+	vars := FleetVars{Pods: f.config.Pods}
+	query, err := RenderFleet(m.Query, vars)
+	if err != nil {
+		into.Err = err.Error()
+		return func() {}
+	}
+	f.ask(ctx, query, &values)
+	if m.AgeQuery != "" {
+		if query, err = RenderFleet(m.AgeQuery, vars); err != nil {
+			ages.err = err
+		} else {
+			f.ask(ctx, query, &ages)
+		}
+	}
+	return func() {
+		into.Warnings = some3(values.warnings)
+		if into.Samples, err = samples(m, values); err != nil {
+			into.Err = fmt.Sprintf("query %q: %v", m.Query, err)
+			return
+		}
+		if m.AgeQuery == "" {
+			return
+		}
+		if err := setAges(m, into.Samples, ages); err != nil {
+			into.Warnings = append(into.Warnings, fmt.Sprintf("the samples' age is unknown: age query %q: %v", m.AgeQuery, err))
+		}
+	}
+}
+
+// samples reads an answer for the whole fleet.
+func samples(m Metric, r reply) ([]Sample, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	vector, ok := r.value.(model.Vector)
+	if !ok {
+		return nil, fmt.Errorf("it answers with a %s; a query for the fleet must answer with an instant vector that has the label %q", typeOf(r.value), m.Match.Label)
+	}
+	out := make([]Sample, 0, len(vector))
+	for _, s := range vector {
+		if s.Histogram != nil {
+			return nil, errors.New("it answers with a native histogram: take histogram_sum, histogram_count or histogram_quantile of it")
+		}
+		if key, found := s.Metric[model.LabelName(m.Match.Label)]; found && key != "" { // without one it is nobody's
+			out = append(out, Sample{Key: string(key), Value: float64(s.Value)})
+		}
+	}
+	if len(vector) > 0 && len(out) == 0 {
+		return nil, fmt.Errorf("none of its %d series has the label %q, as %s", len(vector), m.Match.Label, vector[0].Metric)
+	}
+	slices.SortStableFunc(out, func(a, b Sample) int { return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value)) })
+	return out, nil
+}
+
+func setAges(m Metric, of []Sample, r reply) error {
+	ages, err := samples(m, r)
+	if err != nil {
+		return err
+	}
+	at := make(map[string]time.Time, len(ages))
+	for _, a := range ages {
+		// NaN fails both comparisons; beyond the year 9999 it is no time that JSON has.
+		if a.Value > 0 && a.Value < 253402300800 {
+			at[a.Key] = time.UnixMilli(int64(math.Round(a.Value * 1000))).UTC()
+		}
+	}
+	for i := range of {
+		of[i].At = at[of[i].Key]
+	}
+	return nil
+}
+
+// perCluster asks for every cluster alone.
+func (f *fetch) perCluster(ctx context.Context, m Metric, fleet discover.Fleet, into *Fetched) func() {
+	parsed, err := ParseTemplate(m.QueryPerCluster)
+	if err != nil {
+		into.Err = err.Error()
+		return func() {}
+	}
+	replies := make([]reply, len(fleet.Clusters))
+	for i, c := range fleet.Clusters {
+		if c.Skip {
+			continue
+		}
+		query, err := parsed.Render(c.Shard)
+		if err != nil {
+			replies[i].err = err
+			continue
+		}
+		f.ask(ctx, query, &replies[i])
+	}
+	return func() {
+		var failed, warned []string
+		asked := 0
+		for i, c := range fleet.Clusters {
+			if c.Skip {
+				continue
+			}
+			asked++
+			for _, w := range replies[i].warnings {
+				warned = append(warned, fmt.Sprintf("cluster %q: %s", c.Shard.ID, w))
+			}
+			v, found, err := single(replies[i])
+			if err != nil {
+				failed = append(failed, fmt.Sprintf("cluster %q: %v", c.Shard.ID, err))
+			} else if found {
+				into.Samples = append(into.Samples, Sample{Key: c.Shard.ID, Value: v})
+			}
+		}
+		if asked > 0 && len(failed) == asked {
+			into.Err = fmt.Sprintf("every query failed, the first: %s", failed[0])
+			return
+		}
+		into.Warnings = append(some3(failed), some3(warned)...)
+	}
+}
+
+// single reads an answer for one cluster: no sample is no value, and two are an error.
+func single(r reply) (value float64, found bool, err error) {
+	if r.err != nil {
+		return 0, false, r.err
+	}
+	switch v := r.value.(type) {
+	case *model.Scalar:
+		return float64(v.Value), true, nil
+	case model.Vector:
+		if len(v) == 0 {
+			return 0, false, nil
+		}
+		if len(v) > 1 {
+			return 0, false, fmt.Errorf("it answers with %d series: aggregate them into one", len(v))
+		}
+		if v[0].Histogram != nil {
+			return 0, false, errors.New("it answers with a native histogram: take histogram_sum, histogram_count or histogram_quantile of it")
+		}
+		return float64(v[0].Value), true, nil
+	}
+	return 0, false, fmt.Errorf("it answers with a %s; a query must answer with an instant vector of one series or a scalar", typeOf(r.value))
+}
+
+func typeOf(v model.Value) string {
+	if v == nil {
+		return "nothing"
+	}
+	switch t := v.Type(); t {
+	case model.ValMatrix:
+		return "range vector (take rate, max_over_time or the like of it)"
+	default:
+		return t.String()
+	}
+}
+
+// some3 are the first three messages, and how many more there are.
+func some3(messages []string) []string {
+	if len(messages) <= 3 {
+		return slices.Clone(messages)
+	}
+	return append(slices.Clone(messages[:3]), fmt.Sprintf("and %d more", len(messages)-3))
+}
+
+// boundedBody ends an answer that is larger than maxBody with an error.
+type boundedBody struct{ next http.RoundTripper }
+
+func (b boundedBody) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = &limitedBody{ReadCloser: response.Body, left: maxBody}
+	return response, nil
+}
+
+// CloseIdleConnections lets the HTTP client close what it keeps open.
+func (b boundedBody) CloseIdleConnections() {
+	if c, ok := b.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+type limitedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+func (l *limitedBody) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, fmt.Errorf("the answer is larger than %d MiB", maxBody>>20)
+	}
+	n, err := l.ReadCloser.Read(p[:min(int64(len(p)), l.left)])
+	l.left -= int64(n)
+	return n, err
+}
