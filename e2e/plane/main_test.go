@@ -107,7 +107,7 @@ func servePod(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, func() {
-		time.Sleep(300 * time.Millisecond) // work that a SIGKILL would cut off
+		pause(context.Background(), 300*time.Millisecond) // work that a SIGKILL would cut off
 		fmt.Println("goodbye")
 		os.Exit(0)
 	})
@@ -153,16 +153,16 @@ func validate(w http.ResponseWriter, r *http.Request) {
 // eventually polls until check passes, and fails the test with its last error.
 func eventually(t *testing.T, limit time.Duration, what string, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(limit)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
 	for {
 		err := check()
 		if err == nil {
 			return
 		}
-		if time.Now().After(deadline) {
+		if !pause(ctx, 20*time.Millisecond) {
 			t.Fatalf("%s: not within %s: %v", what, limit, err)
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
 
@@ -196,7 +196,7 @@ func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 func body(t *testing.T, url string) (string, error) {
 	t.Helper()
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
-		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the tests look at the content
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
 	resp, err := client.Get(url)
 	if err != nil {

@@ -46,6 +46,7 @@ type podRunner struct {
 	mu  sync.Mutex
 	pod *corev1.Pod
 
+	address string            // of the loopback network, since the first start
 	volumes map[string]string // what was written last, by folder
 	status  podStatus
 }
@@ -155,6 +156,7 @@ func (r *podRunner) start(ctx context.Context, pod *corev1.Pod) (*child, error) 
 	if err != nil {
 		return nil, err
 	}
+	r.address = address
 	container := &pod.Spec.Containers[0]
 	for _, port := range container.Ports {
 		if err := portFree(address, int(port.ContainerPort)); err != nil {
@@ -205,7 +207,7 @@ func (r *podRunner) writeIdentity(ctx context.Context, pod *corev1.Pod) (string,
 func (r *podRunner) supervise(ctx context.Context, c *child) {
 	probing, stop := context.WithCancel(ctx)
 	defer stop()
-	verdicts := r.startProbes(probing)
+	verdicts := startProbes(probing, &r.current().Spec.Containers[0], r.address)
 	r.report(ctx)
 	retry := time.NewTicker(retryStart)
 	defer retry.Stop()

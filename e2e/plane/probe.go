@@ -43,93 +43,97 @@ type prober struct {
 	address   string
 }
 
+// probes are those of one run of a process.
+type probes struct {
+	container *corev1.Container
+	address   string
+	verdicts  chan verdict
+}
+
 // startProbes probes until the context ends. Readiness and liveness begin
 // after startup has passed. Only verdicts that the runner acts upon arrive:
 // readiness either way, failures of the others.
-func (r *podRunner) startProbes(ctx context.Context) <-chan verdict {
-	verdicts := make(chan verdict)
-	pod := r.current()
-	c := &pod.Spec.Containers[0]
-	address, err := r.kubelet.plane.network.loopback(pod.Status.PodIP)
-	if err != nil {
-		address = pod.Status.PodIP
+func startProbes(ctx context.Context, c *corev1.Container, address string) <-chan verdict {
+	p := &probes{container: c, address: address, verdicts: make(chan verdict)}
+	if c.StartupProbe == nil {
+		p.startRest(ctx)
+		return p.verdicts
 	}
-	start := func(kind probeKind, p *corev1.Probe, on func(verdict)) {
-		if p != nil {
-			go (&prober{kind: kind, probe: p, container: c, address: address}).run(ctx, on)
-		}
-	}
-	send := func(v verdict) {
-		if v.err == nil && v.kind != readiness {
+	starting, started := context.WithCancel(ctx)
+	p.start(starting, startup, c.StartupProbe, func(v verdict) {
+		if v.err != nil {
+			p.send(ctx, v)
 			return
 		}
-		select {
-		case verdicts <- v:
-		case <-ctx.Done():
-		}
-	}
-	rest := func() {
-		start(liveness, c.LivenessProbe, send)
-		start(readiness, c.ReadinessProbe, send)
-		if c.ReadinessProbe == nil {
-			go send(verdict{kind: readiness})
-		}
-	}
-	if c.StartupProbe == nil {
-		rest()
-		return verdicts
-	}
-	started := false // touched by the startup prober's goroutine only
-	start(startup, c.StartupProbe, func(v verdict) {
-		switch {
-		case v.err != nil && !started:
-			send(v)
-		case v.err == nil && !started:
-			started = true
-			rest()
-		}
+		started()
+		p.startRest(ctx)
 	})
-	return verdicts
+	return p.verdicts
+}
+
+// startRest starts what is probed of a process that has started. One without a
+// readiness probe is ready at once.
+func (p *probes) startRest(ctx context.Context) {
+	send := func(v verdict) { p.send(ctx, v) }
+	p.start(ctx, liveness, p.container.LivenessProbe, send)
+	p.start(ctx, readiness, p.container.ReadinessProbe, send)
+	if p.container.ReadinessProbe == nil {
+		go send(verdict{kind: readiness})
+	}
+}
+
+func (p *probes) start(ctx context.Context, kind probeKind, probe *corev1.Probe, report func(verdict)) {
+	if probe != nil {
+		go (&prober{kind: kind, probe: probe, container: p.container, address: p.address}).run(ctx, report)
+	}
+}
+
+func (p *probes) send(ctx context.Context, v verdict) {
+	if v.err == nil && v.kind != readiness {
+		return
+	}
+	select {
+	case p.verdicts <- v:
+	case <-ctx.Done():
+	}
 }
 
 // run reports each time a threshold is reached. Failures are counted in time,
 // threshold minus one periods, and not in tries: an eager one fails no sooner.
 func (p *prober) run(ctx context.Context, report func(verdict)) {
-	if !pause(ctx, seconds(p.probe.InitialDelaySeconds, 0)) {
-		return
-	}
 	period := seconds(p.probe.PeriodSeconds, 10)
 	patience := period * time.Duration(max(p.probe.FailureThreshold, 1)-1)
 	good, passed := int32(0), false
 	var failing time.Time
-	for {
+	for wait := seconds(p.probe.InitialDelaySeconds, 0); pause(ctx, wait); wait = p.interval(passed) {
 		err := p.once(ctx)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return
-		case err == nil:
+		}
+		if err == nil {
 			good, failing = good+1, time.Time{}
 			if good >= max(p.probe.SuccessThreshold, 1) {
 				passed = true
 				report(verdict{kind: p.kind})
 			}
-		default:
-			good = 0
-			if failing.IsZero() {
-				failing = time.Now()
-			}
-			if time.Since(failing) >= patience {
-				report(verdict{kind: p.kind, err: err})
-			}
+			continue
 		}
-		wait := period
-		if !passed && p.kind != liveness {
-			wait = min(eager, period)
+		good = 0
+		if failing.IsZero() {
+			failing = time.Now()
 		}
-		if !pause(ctx, wait) {
-			return
+		if time.Since(failing) >= patience {
+			report(verdict{kind: p.kind, err: err})
 		}
 	}
+}
+
+func (p *prober) interval(passed bool) time.Duration {
+	period := seconds(p.probe.PeriodSeconds, 10)
+	if !passed && p.kind != liveness {
+		return min(eager, period)
+	}
+	return period
 }
 
 func seconds(n, unset int32) time.Duration {
@@ -175,7 +179,7 @@ func (p *prober) http(ctx context.Context, action *corev1.HTTPGetAction) error {
 		scheme = "http"
 	}
 	client := &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, //nolint:gosec // as the kubelet
+		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+target+"/"+strings.TrimPrefix(action.Path, "/"), nil)
