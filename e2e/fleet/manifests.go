@@ -28,17 +28,12 @@ const (
 // Canary begins every bearer token of the fleet: where it shows up, Secret data has leaked.
 const Canary = "canary-bearer-token-"
 
-// Objects are what an installation of Argo CD consists of before ballast comes: the namespace, the ConfigMaps, the
-// cluster Secrets and the StatefulSet, in the order of their creation.
-func (f *Fleet) Objects() []runtime.Object {
-	objects := []runtime.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}},
-		f.configMap(configMap, nil), f.configMap(paramsMap, nil),
+// Installation is what Argo CD consists of before it has clusters and before ballast comes, in the order of creation.
+func (f *Fleet) Installation() []runtime.Object {
+	return []runtime.Object{
+		&corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}},
+		f.configMap(configMap, nil), f.configMap(paramsMap, nil), f.StatefulSet(),
 	}
-	for _, s := range f.Secrets() {
-		objects = append(objects, s)
-	}
-	return append(objects, f.StatefulSet())
 }
 
 // Secrets are the cluster Secrets as Argo CD makes them, without a shard.

@@ -40,7 +40,11 @@ func until(t *testing.T, changed <-chan struct{}, holds func() bool) {
 
 func TestWatchFollowsTheAPIServer(t *testing.T) {
 	f := New(Options{Clusters: 2, Replicas: 2})
-	client := fake.NewClientset(f.Objects()...)
+	objects := f.Installation()
+	for _, s := range f.Secrets() {
+		objects = append(objects, s)
+	}
+	client := fake.NewClientset(objects...)
 	e := f.NewExporter(time.Now)
 	changed := make(chan struct{}, 1)
 	notify := func() {
