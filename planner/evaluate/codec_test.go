@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -40,23 +41,21 @@ func busy(clusters, samples, replicas int) evaluate.History {
 }
 
 func TestAFullHistoryFitsAConfigMap(t *testing.T) {
-	for _, replicas := range []int{16, 64, 128} {
-		h := busy(5_000, 60, replicas)
-		data, err := h.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("60 distinct candidates of 5,000 clusters on %d replicas: %d bytes", replicas, len(data))
-		if len(data) > 400_000 {
-			t.Errorf("%d replicas: %d bytes, want at most 400,000", replicas, len(data))
-		}
-		if again, err := h.MarshalBinary(); !bytes.Equal(data, again) {
-			t.Errorf("a second packing differs: %v", err)
-		}
-		var got evaluate.History
-		if err := got.UnmarshalBinary(data); err != nil || !reflect.DeepEqual(h, got) {
-			t.Errorf("%d replicas: what was packed does not come back: %v", replicas, err)
-		}
+	h := busy(5_000, 60, 128)
+	data, err := h.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("60 distinct candidates of 5,000 clusters on 128 replicas: %d bytes", len(data))
+	if len(data) > 400_000 {
+		t.Errorf("%d bytes, want at most 400,000", len(data))
+	}
+	if again, err := h.MarshalBinary(); !bytes.Equal(data, again) {
+		t.Errorf("a second packing differs: %v", err)
+	}
+	var got evaluate.History
+	if err := got.UnmarshalBinary(data); err != nil || !reflect.DeepEqual(h, got) {
+		t.Errorf("what was packed does not come back: %v", err)
 	}
 }
 
@@ -184,6 +183,29 @@ func TestADamagedOrHostileHistoryIsRefused(t *testing.T) {
 			}
 			if d := cmp.Diff(evaluate.History{Basis: "as before"}, h); d != "" {
 				t.Errorf("a refused document changed the history\n%s", d)
+			}
+		})
+	}
+}
+
+// A count that the rest of the document cannot hold must be refused before anything is made of its size.
+func TestACountThatLiesTakesNoMemory(t *testing.T) {
+	const head = "ballast history\x01\x00"
+	for name, data := range map[string][]byte{
+		"clusters":   zipped(head + "\xc0\x9a\x0c"),                                   // 200,000
+		"keys":       zipped(head + "\x00\xa0\x9c\x01"),                               // 20,000
+		"candidates": zipped(head + manyNames(2000) + manyKeys(900) + "\x00\x84\x07"), // 900 x 2,000
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := new(evaluate.History).UnmarshalBinary(data)
+			runtime.ReadMemStats(&after)
+			if err == nil || !strings.Contains(err.Error(), "ends too early") {
+				t.Errorf("got %v", err)
+			}
+			if n := after.TotalAlloc - before.TotalAlloc; n > 300_000 {
+				t.Errorf("refusing %d bytes took %d", len(data), n)
 			}
 		})
 	}
