@@ -1,9 +1,11 @@
 package discover
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +29,7 @@ type Workload struct {
 	Replicas            int     `json:"replicas"`
 	ReadyReplicas       int     `json:"readyReplicas,omitempty"`
 	UpdatedReplicas     int     `json:"updatedReplicas,omitempty"`
+	CurrentReplicas     int     `json:"currentReplicas,omitempty"` // status.replicas: pods that exist, whatever their revision
 	CurrentRevision     string  `json:"currentRevision,omitempty"`
 	UpdateRevision      string  `json:"updateRevision,omitempty"`
 	Generation          int64   `json:"generation,omitempty"`
@@ -35,6 +38,7 @@ type Workload struct {
 	Algorithm           string  `json:"algorithm,omitempty"`
 	DynamicDistribution bool    `json:"dynamicDistribution,omitempty"`
 	Unmanaged           bool    `json:"unmanaged,omitempty"`
+	RestartedAt         string  `json:"restartedAt,omitempty"` // the pod template's annotation kubectl.kubernetes.io/restartedAt
 }
 
 const controllerCommand = "argocd-application-controller"
@@ -64,12 +68,8 @@ func FindContainer(containers []corev1.Container) (int, error) {
 	if len(candidates) == 1 {
 		return candidates[0], nil
 	}
-	names := make([]string, len(containers))
-	for i, c := range containers {
-		names[i] = fmt.Sprintf("%q", c.Name)
-	}
-	return 0, fmt.Errorf("finding the application-controller's container: none of [%s] stands out by the env %s, the command %s or its name; set target.container",
-		strings.Join(names, " "), EnvReplicas, controllerCommand)
+	return 0, fmt.Errorf("finding the application-controller's container: none of %s stands out by the env %s, the command %s or its name; set target.container",
+		cmp.Or(containerNames(containers), "no containers"), EnvReplicas, controllerCommand)
 }
 
 func hasReplicasEnv(c corev1.Container) bool {
@@ -92,4 +92,12 @@ func env(c corev1.Container, name string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+func containerNames(containers []corev1.Container) string {
+	names := make([]string, len(containers))
+	for i, c := range containers {
+		names[i] = strconv.Quote(c.Name)
+	}
+	return strings.Join(names, ", ")
 }

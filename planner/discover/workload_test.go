@@ -35,7 +35,7 @@ func TestFindContainer(t *testing.T) {
 		"the only one, whatever it is": {containers: []corev1.Container{{Name: "main"}}, want: 0},
 		"none": {
 			containers: []corev1.Container{{Name: "a"}, {Name: "b"}},
-			wantErr: `finding the application-controller's container: none of ["a" "b"] stands out by the env ARGOCD_CONTROLLER_REPLICAS, ` +
+			wantErr: `finding the application-controller's container: none of "a", "b" stands out by the env ARGOCD_CONTROLLER_REPLICAS, ` +
 				`the command argocd-application-controller or its name; set target.container`,
 		},
 	}

@@ -1,0 +1,261 @@
+package discover
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ballast/planner/plan"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Argo CD's ConfigMaps and what of them is read.
+const (
+	configMapSettings = "argocd-cm"
+	configMapParams   = "argocd-cmd-params-cm"
+	keyInCluster      = "cluster.inClusterEnabled"
+	keyAlgorithm      = "controller.sharding.algorithm"
+)
+
+// TransformSecret strips a Secret before an informer keeps it: credentials, last-applied and managed fields never stay in
+// memory. Of data.shard it keeps what ParseShard makes of it. What is no Secret passes as it is.
+func TransformSecret(obj any) (any, error) {
+	s, ok := obj.(*corev1.Secret)
+	if !ok {
+		return obj, nil
+	}
+	kept := &corev1.Secret{
+		TypeMeta: s.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{
+			Name: s.Name, Namespace: s.Namespace, UID: s.UID, ResourceVersion: s.ResourceVersion, Generation: s.Generation,
+			CreationTimestamp: s.CreationTimestamp, DeletionTimestamp: s.DeletionTimestamp, Labels: s.Labels,
+			Annotations: keptAnnotations(s.Annotations),
+		},
+		Immutable: s.Immutable,
+	}
+	if len(s.Data) == 0 {
+		return kept, nil
+	}
+	kept.Data = map[string][]byte{} // not nil: a Secret with other keys only is one with data
+	for _, key := range []string{keyName, keyServer} {
+		if value, found := s.Data[key]; found {
+			kept.Data[key] = slices.Clone(value) // the informer's decoder may share one array between the values
+		}
+	}
+	if value, found := s.Data[keyShard]; found {
+		kept.Data[keyShard] = []byte(ParseShard(value).text())
+	}
+	if len(kept.Data) == 0 {
+		kept.Data[keyServer] = nil
+	}
+	return kept, nil
+}
+
+func keptAnnotations(all map[string]string) map[string]string {
+	var kept map[string]string
+	for _, key := range []string{AnnotationPin, AnnotationUnmanaged, AnnotationSkipReconcile} {
+		value, found := all[key]
+		if !found {
+			continue
+		}
+		switch {
+		case key == AnnotationPin:
+			value = parsePin(value, true)
+		case key == AnnotationSkipReconcile:
+			skip, _ := strconv.ParseBool(value)
+			value = strconv.FormatBool(skip)
+		case value != "true":
+			value = "false"
+		}
+		if kept == nil {
+			kept = map[string]string{}
+		}
+		kept[key] = value
+	}
+	return kept
+}
+
+// text is a data.shard that ParseShard reads as this value.
+func (v ShardValue) text() string {
+	switch v.State {
+	case ShardValid:
+		return strconv.Itoa(v.N)
+	case ShardNegative:
+		return "-1"
+	case ShardTooLarge:
+		return strconv.Itoa(maxShard + 1)
+	}
+	return invalidPin
+}
+
+// ReadInput reads what Discover needs of Argo CD's namespace, but for InClusterOwner and AcceptDiscovery, which others
+// know. Without argocd-cm, or without its key, the in-cluster is enabled, as Argo CD has it.
+func ReadInput(ctx context.Context, r client.Reader, namespace string, selector labels.Selector) (Input, error) {
+	in := Input{Namespace: namespace}
+	var secrets corev1.SecretList
+	if err := r.List(ctx, &secrets, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return Input{}, fmt.Errorf("listing cluster secrets in %q: %w", namespace, err)
+	}
+	in.Secrets = make([]Secret, 0, len(secrets.Items))
+	for i := range secrets.Items {
+		in.Secrets = append(in.Secrets, FromSecret(&secrets.Items[i]))
+	}
+	slices.SortFunc(in.Secrets, func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) })
+	settings, err := readConfigMap(ctx, r, namespace, configMapSettings)
+	if err != nil {
+		return Input{}, err
+	}
+	in.InClusterEnabled = settings[keyInCluster] != "false"
+	params, err := readConfigMap(ctx, r, namespace, configMapParams)
+	if err != nil {
+		return Input{}, err
+	}
+	in.Algorithm = params[keyAlgorithm]
+	return in, nil
+}
+
+func readConfigMap(ctx context.Context, r client.Reader, namespace, name string) (map[string]string, error) {
+	var cm corev1.ConfigMap
+	if err := r.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &cm); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("reading ConfigMap %q in %q: %w", name, namespace, err)
+	}
+	return cm.Data, nil
+}
+
+// found is a workload that may be the application-controller.
+type found struct {
+	object   client.Object
+	workload Workload
+	pod      *corev1.PodTemplateSpec
+}
+
+// FindTarget fills in what the target leaves empty, and says how the workload stands. Without a name it is the one
+// StatefulSet or Deployment with the labels that every installation sets; none or several are an error that lists what
+// is there.
+func FindTarget(ctx context.Context, r client.Reader, target plan.Target) (plan.Target, Workload, error) {
+	all, err := listWorkloads(ctx, r, target)
+	if err != nil {
+		return plan.Target{}, Workload{}, err
+	}
+	fits := slices.DeleteFunc(slices.Clone(all), func(f found) bool {
+		if target.Name != "" {
+			return f.workload.Name != target.Name
+		}
+		l := f.object.GetLabels()
+		return l["app.kubernetes.io/part-of"] != "argocd" || l["app.kubernetes.io/component"] != "application-controller"
+	})
+	if len(fits) != 1 {
+		return plan.Target{}, Workload{}, notOne(target, fits, all)
+	}
+	w, err := fits[0].read(target.Container)
+	if err != nil {
+		return plan.Target{}, Workload{}, err
+	}
+	return plan.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, Container: w.Container}, w, nil
+}
+
+func notOne(target plan.Target, fits, all []found) error {
+	what := "with the labels app.kubernetes.io/part-of=argocd and app.kubernetes.io/component=application-controller"
+	if target.Name != "" {
+		what = fmt.Sprintf("called %q", target.Name)
+	}
+	kind := cmp.Or(target.Kind, "StatefulSet or Deployment")
+	if len(fits) > 1 {
+		return fmt.Errorf("finding the application-controller in %q: %d fit: %s; set target.kind and target.name", target.Namespace, len(fits), workloadNames(fits))
+	}
+	return fmt.Errorf("finding the application-controller in %q: no %s %s; there are: %s; set target.kind and target.name", target.Namespace, kind, what, workloadNames(all))
+}
+
+func workloadNames(fs []found) string {
+	var ns []string
+	for _, f := range fs {
+		ns = append(ns, f.workload.Kind+" "+f.workload.Name)
+	}
+	slices.Sort(ns)
+	return cmp.Or(strings.Join(ns, ", "), "none")
+}
+
+func listWorkloads(ctx context.Context, r client.Reader, target plan.Target) ([]found, error) {
+	var all []found
+	if target.Kind != plan.Deployment {
+		var sets appsv1.StatefulSetList
+		if err := r.List(ctx, &sets, client.InNamespace(target.Namespace)); err != nil {
+			return nil, fmt.Errorf("listing StatefulSets in %q: %w", target.Namespace, err)
+		}
+		for i := range sets.Items {
+			all = append(all, fromStatefulSet(&sets.Items[i]))
+		}
+	}
+	if target.Kind != plan.StatefulSet {
+		var deployments appsv1.DeploymentList
+		if err := r.List(ctx, &deployments, client.InNamespace(target.Namespace)); err != nil {
+			return nil, fmt.Errorf("listing Deployments in %q: %w", target.Namespace, err)
+		}
+		for i := range deployments.Items {
+			all = append(all, fromDeployment(&deployments.Items[i]))
+		}
+	}
+	return all, nil
+}
+
+func fromStatefulSet(s *appsv1.StatefulSet) found {
+	return found{object: s, pod: &s.Spec.Template, workload: Workload{
+		Kind: plan.StatefulSet, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID), Replicas: orOne(s.Spec.Replicas),
+		ReadyReplicas: int(s.Status.ReadyReplicas), UpdatedReplicas: int(s.Status.UpdatedReplicas),
+		CurrentRevision: s.Status.CurrentRevision, UpdateRevision: s.Status.UpdateRevision,
+		Generation: s.Generation, ObservedGeneration: s.Status.ObservedGeneration,
+	}}
+}
+
+func fromDeployment(d *appsv1.Deployment) found {
+	return found{object: d, pod: &d.Spec.Template, workload: Workload{
+		Kind: plan.Deployment, Namespace: d.Namespace, Name: d.Name, UID: string(d.UID), Replicas: orOne(d.Spec.Replicas),
+		ReadyReplicas: int(d.Status.ReadyReplicas), UpdatedReplicas: int(d.Status.UpdatedReplicas),
+		Generation: d.Generation, ObservedGeneration: d.Status.ObservedGeneration,
+	}}
+}
+
+// orOne is the API server's default for an absent number of replicas.
+func orOne(n *int32) int {
+	if n == nil {
+		return 1
+	}
+	return int(*n)
+}
+
+// read adds what the container says; an empty name finds it.
+func (f found) read(container string) (Workload, error) {
+	w, containers := f.workload, f.pod.Spec.Containers
+	at := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == container })
+	if container == "" {
+		var err error
+		if at, err = FindContainer(containers); err != nil {
+			return Workload{}, fmt.Errorf("reading %s %q: %w", w.Kind, w.Name, err)
+		}
+	}
+	if at < 0 {
+		return Workload{}, fmt.Errorf("reading %s %q: it has no container %q, only %s; mend target.container", w.Kind, w.Name, container, containerNames(containers))
+	}
+	c := containers[at]
+	w.Container = c.Name
+	if value, set := env(c, EnvReplicas); set {
+		w.EnvReplicas = &value
+	}
+	w.Algorithm, _ = env(c, EnvAlgorithm)
+	dynamic, _ := env(c, EnvDynamic)
+	w.DynamicDistribution, _ = strconv.ParseBool(dynamic)
+	w.Unmanaged = f.object.GetAnnotations()[AnnotationUnmanaged] == "true"
+	return w, nil
+}

@@ -1,0 +1,288 @@
+package discover
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"ballast/planner/plan"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+const canary = "eyJhbGciOiJSUzI1NiJ9.canary"
+
+func clusterSecret(name string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "argocd", UID: types.UID("uid-" + name), Labels: map[string]string{"argocd.argoproj.io/secret-type": "cluster"}},
+		Data:       map[string][]byte{"name": []byte(name), "server": []byte("https://" + name)},
+	}
+}
+
+func TestNoCredentialStaysInMemory(t *testing.T) {
+	s := clusterSecret("prod")
+	now := metav1.Now()
+	s.DeletionTimestamp = &now
+	s.Data["config"] = []byte(`{"bearerToken":"` + canary + `"}`)
+	s.Data["shard"] = []byte(canary)
+	s.Data["ca"] = []byte(canary)
+	s.StringData = map[string]string{"config": canary}
+	s.Annotations = map[string]string{
+		corev1.LastAppliedConfigAnnotation: canary, "who": canary,
+		AnnotationPin: canary, AnnotationUnmanaged: canary, AnnotationSkipReconcile: canary,
+	}
+	s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: canary, FieldsV1: metav1.NewFieldsV1(canary)}}
+	s.OwnerReferences = []metav1.OwnerReference{{Name: canary}}
+	s.Finalizers = []string{canary}
+	transformed, err := TransformSecret(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(transformed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bytes := fmt.Sprint([]byte(canary))
+	for how, dump := range map[string]string{
+		"JSON": string(text), "Go syntax": fmt.Sprintf("%#v", transformed), "String": fmt.Sprintf("%v %+v", transformed, transformed.(*corev1.Secret).Data),
+		"what is planned with": fmt.Sprintf("%#v", FromSecret(transformed.(*corev1.Secret))),
+	} {
+		if strings.Contains(dump, "canary") || strings.Contains(dump, strings.Trim(bytes, "[]")) || strings.Contains(dump, "0x63, 0x61, 0x6e, 0x61, 0x72, 0x79") {
+			t.Errorf("the canary is in its %s: %s", how, dump)
+		}
+	}
+	want := Secret{UID: "uid-prod", Name: "prod", Namespace: "argocd", Cluster: "prod", Server: "https://prod",
+		Shard: ShardValue{State: ShardInvalid}, Pin: "invalid", HasData: true, Deleting: true}
+	if diff := cmp.Diff(want, FromSecret(transformed.(*corev1.Secret))); diff != "" {
+		t.Errorf("what is planned with (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheTransformChangesNothingThatIsPlannedWith(t *testing.T) {
+	texts := rapid.SampledFrom([]string{"", "true", "false", "1", "7", "-1", " 1", "4294967296", "abc", "T"})
+	rapid.Check(t, func(t *rapid.T) {
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "u"}}
+		for _, key := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"name", "server", "shard", "config"}), rapid.ID).Draw(t, "data") {
+			if s.Data == nil {
+				s.Data = map[string][]byte{}
+			}
+			s.Data[key] = []byte(texts.Draw(t, key))
+		}
+		for _, key := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{AnnotationPin, AnnotationUnmanaged, AnnotationSkipReconcile}), rapid.ID).Draw(t, "annotations") {
+			metav1.SetMetaDataAnnotation(&s.ObjectMeta, key, texts.Draw(t, key))
+		}
+		once, _ := TransformSecret(s.DeepCopy())
+		twice, _ := TransformSecret(once)
+		want, got := FromSecret(s), FromSecret(once.(*corev1.Secret))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(once, twice); diff != "" {
+			t.Fatalf("a second transform changes it:\n%s", diff)
+		}
+	})
+}
+
+func TestTheTransformPassesOtherObjects(t *testing.T) {
+	cm := &corev1.ConfigMap{Data: map[string]string{"a": "b"}}
+	if got, err := TransformSecret(cm); err != nil || got != any(cm) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func configMap(name string, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "argocd"}, Data: data}
+}
+
+func TestReadInput(t *testing.T) {
+	other, elsewhere := clusterSecret("repo"), clusterSecret("elsewhere")
+	other.Labels["argocd.argoproj.io/secret-type"] = "repository"
+	elsewhere.Namespace = "argocd-2"
+	both := []client.Object{clusterSecret("b"), clusterSecret("a"), other, elsewhere}
+	want := []Secret{secret("a"), secret("b")}
+	tests := map[string]struct {
+		objects []client.Object
+		want    Input
+	}{
+		"without settings the in-cluster is enabled": {
+			objects: both, want: Input{Namespace: "argocd", Secrets: want, InClusterEnabled: true},
+		},
+		"settings": {
+			objects: append(both, configMap("argocd-cm", map[string]string{"cluster.inClusterEnabled": "false"}),
+				configMap("argocd-cmd-params-cm", map[string]string{"controller.sharding.algorithm": "round-robin"})),
+			want: Input{Namespace: "argocd", Secrets: want, Algorithm: "round-robin"},
+		},
+		"settings without the keys": {
+			objects: append(both, configMap("argocd-cm", nil), configMap("argocd-cmd-params-cm", nil)),
+			want:    Input{Namespace: "argocd", Secrets: want, InClusterEnabled: true},
+		},
+	}
+	selector, err := Selector(metav1.LabelSelector{MatchLabels: map[string]string{"argocd.argoproj.io/secret-type": "cluster"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := ReadInput(t.Context(), fake.NewClientBuilder().WithObjects(test.objects...).Build(), "argocd", selector)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The peer, given matchExpressions only, takes every Secret of the namespace for a cluster.
+func TestASelectorOfExpressionsSelectsByThem(t *testing.T) {
+	other := clusterSecret("repo")
+	other.Labels["argocd.argoproj.io/secret-type"] = "repository"
+	selector, err := Selector(metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "argocd.argoproj.io/secret-type", Operator: metav1.LabelSelectorOpIn, Values: []string{"cluster"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadInput(t.Context(), fake.NewClientBuilder().WithObjects(clusterSecret("a"), other).Build(), "argocd", selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]Secret{secret("a")}, got.Secrets); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAFailedReadIsAnErrorAndNoEmptyFleet(t *testing.T) {
+	down := errors.New("down")
+	tests := map[string]struct {
+		funcs interceptor.Funcs
+		want  string
+	}{
+		"Secrets": {
+			interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return down }},
+			`listing cluster secrets in "argocd": down`,
+		},
+		"settings": {
+			interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+				return down
+			}},
+			`reading ConfigMap "argocd-cm" in "argocd": down`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := ReadInput(t.Context(), fake.NewClientBuilder().WithInterceptorFuncs(test.funcs).Build(), "argocd", labels.Everything())
+			if err == nil || err.Error() != test.want {
+				t.Errorf("error %v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+func meta(name string, l map[string]string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: "argocd", Labels: l}
+}
+
+func pod(containers ...corev1.Container) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: containers}}
+}
+
+func TestFindTarget(t *testing.T) {
+	three, four := int32(3), "4"
+	controller := map[string]string{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/component": "application-controller"}
+	server := map[string]string{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/component": "server"}
+	helm := &appsv1.StatefulSet{ObjectMeta: meta("rel-argocd-application-controller", controller),
+		Spec: appsv1.StatefulSetSpec{Replicas: &three, Template: pod(corev1.Container{Name: "application-controller", Env: []corev1.EnvVar{
+			{Name: "ARGOCD_CONTROLLER_REPLICAS", Value: "4"}, {Name: "ARGOCD_CONTROLLER_SHARDING_ALGORITHM", Value: "round-robin"}}})},
+		Status: appsv1.StatefulSetStatus{ReadyReplicas: 2, UpdatedReplicas: 1, CurrentRevision: "r1", UpdateRevision: "r2", ObservedGeneration: 6}}
+	helm.Generation = 7
+	upstream := &appsv1.StatefulSet{ObjectMeta: meta("argocd-application-controller", controller),
+		Spec: appsv1.StatefulSetSpec{Template: pod(corev1.Container{Name: "proxy"}, corev1.Container{Name: "argocd-application-controller", Env: []corev1.EnvVar{
+			{Name: "ARGOCD_CONTROLLER_SHARDING_ALGORITHM", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{Key: "controller.sharding.algorithm"}}}}})}}
+	dynamic := &appsv1.Deployment{ObjectMeta: meta("argocd-application-controller", controller),
+		Spec: appsv1.DeploymentSpec{Replicas: &three, Template: pod(corev1.Container{Name: "c", Env: []corev1.EnvVar{{Name: "ARGOCD_ENABLE_DYNAMIC_CLUSTER_DISTRIBUTION", Value: "true"}}})}}
+	dynamic.Annotations = map[string]string{AnnotationUnmanaged: "true"}
+	api := &appsv1.Deployment{ObjectMeta: meta("argocd-server", server), Spec: appsv1.DeploymentSpec{Template: pod(corev1.Container{Name: "server"})}}
+	argocd := plan.Target{Namespace: "argocd"}
+	tests := map[string]struct {
+		objects    []client.Object
+		target     plan.Target
+		wantTarget plan.Target
+		want       Workload
+		wantErr    string
+	}{
+		"Helm, whatever the release is called": {
+			objects: []client.Object{helm, api}, target: argocd,
+			wantTarget: plan.Target{Kind: "StatefulSet", Namespace: "argocd", Name: "rel-argocd-application-controller", Container: "application-controller"},
+			want: Workload{Kind: "StatefulSet", Namespace: "argocd", Name: "rel-argocd-application-controller", Container: "application-controller", Replicas: 3,
+				ReadyReplicas: 2, UpdatedReplicas: 1, CurrentRevision: "r1", UpdateRevision: "r2", Generation: 7, ObservedGeneration: 6, EnvReplicas: &four, Algorithm: "round-robin"},
+		},
+		"upstream, with its settings by reference": {
+			objects: []client.Object{upstream, api}, target: argocd,
+			wantTarget: plan.Target{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-application-controller", Container: "argocd-application-controller"},
+			want:       Workload{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-application-controller", Container: "argocd-application-controller", Replicas: 1},
+		},
+		"a Deployment": {
+			objects: []client.Object{dynamic, api}, target: argocd,
+			wantTarget: plan.Target{Kind: "Deployment", Namespace: "argocd", Name: "argocd-application-controller", Container: "c"},
+			want:       Workload{Kind: "Deployment", Namespace: "argocd", Name: "argocd-application-controller", Container: "c", Replicas: 3, DynamicDistribution: true, Unmanaged: true},
+		},
+		"two, and the kind decides": {
+			objects: []client.Object{dynamic, upstream}, target: plan.Target{Namespace: "argocd", Kind: "Deployment"},
+			wantTarget: plan.Target{Kind: "Deployment", Namespace: "argocd", Name: "argocd-application-controller", Container: "c"},
+			want:       Workload{Kind: "Deployment", Namespace: "argocd", Name: "argocd-application-controller", Container: "c", Replicas: 3, DynamicDistribution: true, Unmanaged: true},
+		},
+		"by its name, without labels": {
+			objects: []client.Object{api, helm}, target: plan.Target{Namespace: "argocd", Name: "argocd-server", Container: "server"},
+			wantTarget: plan.Target{Kind: "Deployment", Namespace: "argocd", Name: "argocd-server", Container: "server"},
+			want:       Workload{Kind: "Deployment", Namespace: "argocd", Name: "argocd-server", Container: "server", Replicas: 1},
+		},
+		"two": {
+			objects: []client.Object{helm, dynamic, api}, target: argocd,
+			wantErr: `finding the application-controller in "argocd": 2 fit: Deployment argocd-application-controller, StatefulSet rel-argocd-application-controller; set target.kind and target.name`,
+		},
+		"none": {
+			objects: []client.Object{api}, target: argocd,
+			wantErr: `finding the application-controller in "argocd": no StatefulSet or Deployment with the labels app.kubernetes.io/part-of=argocd and ` +
+				`app.kubernetes.io/component=application-controller; there are: Deployment argocd-server; set target.kind and target.name`,
+		},
+		"nothing at all": {
+			target:  plan.Target{Namespace: "argocd", Kind: "StatefulSet", Name: "x"},
+			wantErr: `finding the application-controller in "argocd": no StatefulSet called "x"; there are: none; set target.kind and target.name`,
+		},
+		"no such container": {
+			objects: []client.Object{upstream}, target: plan.Target{Namespace: "argocd", Container: "main"},
+			wantErr: `reading StatefulSet "argocd-application-controller": it has no container "main", only "proxy", "argocd-application-controller"; mend target.container`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			target, workload, err := FindTarget(t.Context(), fake.NewClientBuilder().WithObjects(test.objects...).Build(), test.target)
+			text := ""
+			if err != nil {
+				text = err.Error()
+			}
+			if diff := cmp.Diff(test.wantErr, text); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.wantTarget, target); diff != "" {
+				t.Errorf("target (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.want, workload); diff != "" {
+				t.Errorf("workload (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
