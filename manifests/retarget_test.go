@@ -1,0 +1,113 @@
+package manifests
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/config"
+	"ballast/planner/plan"
+)
+
+const (
+	namespace      = "gitops"
+	workload       = "my-argo-argocd-application-controller"
+	plannerAccount = "my-argo-ballast-planner"
+	webhookAccount = "my-argo-ballast-webhook"
+)
+
+// TestRetargetedNothingOldIsLeft reads the text as a whole: what the base says of its target stands nowhere any more.
+func TestRetargetedNothingOldIsLeft(t *testing.T) {
+	text := string(build(t, overlays()["retarget-example"]))
+	for _, old := range []string{
+		`\bargocd\n`, `"argocd"`, `\bargocd/`, `\.argocd\.`, // the namespace, wherever it stands; labels have argocd.argoproj.io
+		`[^-]argocd-application-controller`, `ballast-argocd-application-controller`, // the workload and its Lease
+	} {
+		if found := regexp.MustCompile(`(?m).*`+old+`.*`).FindAllString(text, -1); len(found) > 0 {
+			t.Errorf("%s is left in %q", old, found)
+		}
+	}
+	// Without the replacements the same search finds the base's own words, so that it is worth something.
+	base := string(build(t, overlays()["cert-manager"]))
+	for _, old := range []string{`\bargocd\n`, `"argocd"`, `\bargocd/`, `\.argocd\.`, `[^-]argocd-application-controller`, `ballast-argocd-application-controller`} {
+		if !regexp.MustCompile(`(?m)` + old).MatchString(base) {
+			t.Errorf("%s is not in the base either", old)
+		}
+	}
+}
+
+func TestRetargetedRolesStillMatch(t *testing.T) {
+	in := decode(t, build(t, overlays()["retarget-example"]))
+	want := []string{
+		`patch statefulsets,deployments of "apps" named ` + workload,
+		`get,update leases of "coordination.k8s.io" named ballast-` + workload,
+	}
+	if diff := cmp.Diff(want, rules(in, "ballast-planner-target")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	base := decode(t, build(t, "base"))
+	for _, role := range []string{"ballast-planner", "ballast-webhook"} {
+		if diff := cmp.Diff(rules(base, role), rules(in, role)); diff != "" {
+			t.Errorf("%s changed -base +retargeted:\n%s", role, diff)
+		}
+	}
+}
+
+func TestRetargetedEveryIdentityIsBoundAndUsed(t *testing.T) {
+	in := decode(t, build(t, overlays()["retarget-example"]))
+	for role, account := range map[string]string{
+		"ballast-planner": plannerAccount, "ballast-planner-target": plannerAccount, "ballast-webhook": webhookAccount,
+	} {
+		b, r := in.RoleBindings[role], in.Roles[role]
+		if len(b.Subjects) != 1 || b.Subjects[0].Name != account || b.Subjects[0].Namespace != namespace || b.Subjects[0].Kind != "ServiceAccount" {
+			t.Errorf("%s is bound to %v", role, b.Subjects)
+		}
+		if b.RoleRef.Name != role || b.Namespace != namespace || r.Namespace != namespace {
+			t.Errorf("%s binds %s in %s, the Role is in %s", b.Name, b.RoleRef.Name, b.Namespace, r.Namespace)
+		}
+		if got := in.ServiceAccounts[account]; got.Namespace != namespace {
+			t.Errorf("ServiceAccount %s is in %q", account, got.Namespace)
+		}
+	}
+	for deployment, account := range map[string]string{"ballast-planner": plannerAccount, "ballast-webhook": webhookAccount} {
+		if d := in.Deployments[deployment]; d.Spec.Template.Spec.ServiceAccountName != account || d.Namespace != namespace {
+			t.Errorf("%s runs as %s in %s", deployment, d.Spec.Template.Spec.ServiceAccountName, d.Namespace)
+		}
+	}
+	if len(in.ServiceAccounts) != 2 {
+		t.Errorf("there are %d ServiceAccounts", len(in.ServiceAccounts))
+	}
+}
+
+func TestRetargetedEveryWebhookStillMatches(t *testing.T) {
+	in := decode(t, build(t, overlays()["retarget-example"]))
+	want := decode(t, build(t, overlays()["cert-manager"])).Webhooks["ballast"]
+	want.Annotations["cert-manager.io/inject-ca-from"] = namespace + "/ballast-webhook"
+	for i, w := range want.Webhooks {
+		want.Webhooks[i].ClientConfig.Service.Namespace = namespace
+		want.Webhooks[i].NamespaceSelector.MatchExpressions[0].Values = []string{namespace}
+		if w.Name == "controllers.ballast.argoproj.io" || w.Name == "scale.ballast.argoproj.io" {
+			want.Webhooks[i].MatchConditions[0].Expression = `request.name == "` + workload + `"`
+		}
+	}
+	if diff := cmp.Diff(want, in.Webhooks["ballast"]); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if _, ok := in.Services[want.Webhooks[0].ClientConfig.Service.Name]; !ok {
+		t.Error("the webhooks call a Service that is not there")
+	}
+}
+
+func TestRetargetedTheConfigurationNamesTheTarget(t *testing.T) {
+	in := decode(t, build(t, overlays()["retarget-example"]))
+	got, err := config.Parse([]byte(in.ConfigMaps["ballast-config"].Data["config.yaml"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Default()
+	want.Target = plan.Target{Namespace: namespace, Name: workload}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
