@@ -28,7 +28,8 @@ type answers struct {
 	running int
 	most    int
 	values  map[string]model.Value
-	hold    chan struct{} // if set, every query waits for it
+	hold    chan struct{} // if set, every query waits until as many run as it has room for
+	held    sync.Once
 }
 
 func (a *answers) Query(ctx context.Context, query string, _ time.Time, _ ...promv1.Option) (model.Value, promv1.Warnings, error) {
@@ -40,7 +41,7 @@ func (a *answers) Query(ctx context.Context, query string, _ time.Time, _ ...pro
 	value, found := a.values[query]
 	a.mu.Unlock()
 	if full {
-		close(a.hold)
+		a.held.Do(func() { close(a.hold) })
 	}
 	if a.hold != nil {
 		select {
