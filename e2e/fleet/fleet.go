@@ -17,7 +17,7 @@ type Options struct {
 	Seed      uint64
 	Clusters  int    // cluster Secrets; default 24
 	Namespace string // Argo CD's; default argocd
-	Replicas  int    // application-controller replicas to begin with; default 4
+	Replicas  int    // application-controller replicas to begin with; default 3
 }
 
 // Fleet is Argo CD's destination clusters with the work they make.
@@ -62,9 +62,9 @@ const (
 	reconcilesPerWeight = 60
 	appsPerWeight       = 6
 
-	// giantShare is the giant's part of the whole fleet: no partition can give a replica less than its heaviest cluster,
-	// so that four replicas are about what the fleet fills.
-	giantShare = 0.24
+	// giantShare is the giant's part of the whole fleet. No partition can give a replica less than its heaviest cluster:
+	// that is the capacity, and four of it hold the fleet with 4 % to spare.
+	giantShare = 0.26
 	// inClusterWeight is light: most installations run little beside Argo CD itself.
 	inClusterWeight = 0.3
 	// spread is how far one kind of work may stray from a cluster's weight, up or down: what counts objects and what
@@ -83,7 +83,7 @@ const (
 // New makes a fleet: the clusters' weights are lognormal with sigma 1, but for the giant.
 func New(o Options) *Fleet {
 	f := &Fleet{
-		Namespace: cmp.Or(o.Namespace, "argocd"), Replicas: cmp.Or(o.Replicas, 4),
+		Namespace: cmp.Or(o.Namespace, "argocd"), Replicas: cmp.Or(o.Replicas, 3),
 		seed: o.Seed, byServer: map[string]Cluster{},
 	}
 	names := clusterNames(cmp.Or(o.Clusters, 24))
@@ -180,3 +180,19 @@ func clusterNames(n int) []string {
 }
 
 func trim(server string) string { return strings.TrimRight(server, "/") }
+
+// Total is the work of the whole fleet, the in-cluster's with it.
+func (f *Fleet) Total() Work {
+	total := f.InCluster.Work
+	for _, c := range f.Clusters {
+		total = total.Total(c.Work)
+	}
+	return total
+}
+
+// Share is the part of that much work, each kind counted by the weight it has among ballast's default metrics.
+func (w Work) Share(of Work) float64 {
+	part := func(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
+	return (3*part(w.Objects, of.Objects) + 2*part(w.EventsPerMinute, of.EventsPerMinute) +
+		2*part(w.ReconcilesPerMinute, of.ReconcilesPerMinute) + part(w.Apps, of.Apps)) / 8
+}
