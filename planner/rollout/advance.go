@@ -1,0 +1,254 @@
+package rollout
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"ballast/planner/plan"
+)
+
+// Outcome says what Advance did. The set is closed.
+type Outcome string
+
+// The outcomes.
+const (
+	Idle       Outcome = "Idle"       // no rollout is under way
+	Waiting    Outcome = "Waiting"    // the stage goes on
+	Advanced   Outcome = "Advanced"   // the next stage begins
+	Finished   Outcome = "Finished"   // the plan holds as wanted
+	TurnedBack Outcome = "TurnedBack" // the stage passed its deadline, and the way back begins
+	Reverted   Outcome = "Reverted"   // the way back ended: the count is what it was
+	GaveUp     Outcome = "GaveUp"     // the rollout ended early: the count never changed
+)
+
+// Progress is what Advance did, for events, logs and metrics. Stage is the one that was under way; Why is a sentence for
+// people; Left is the time until its deadline; Late says that it had passed. An Outcome but Idle and Waiting means that
+// the plan changed and is to be written; with Waiting it may have, for a cluster that appeared meanwhile.
+type Progress struct {
+	Outcome Outcome       `json:"outcome"`
+	Stage   plan.Stage    `json:"stage,omitempty"`
+	Why     string        `json:"why,omitempty"`
+	Left    time.Duration `json:"left,omitempty"`
+	Late    bool          `json:"late,omitempty"`
+}
+
+// Advance answers the plan that holds next. It is a function of the plan and of what stands: called again, or by another
+// leader after a crash, it answers the same. The doc of the package has its table.
+func Advance(v *plan.View, seen Seen, o Options, at time.Time) (plan.Plan, Progress) {
+	p := v.Plan.Clone()
+	if p.Rollout == nil {
+		return p, Progress{Outcome: Idle}
+	}
+	progress := Progress{Outcome: Waiting, Stage: p.Rollout.Stage}
+	if p.Mode != plan.Enforce {
+		progress.Why = fmt.Sprintf("the mode is %s, so the rollout stays where it is", p.Mode)
+		return p, progress
+	}
+	elapsed := max(at.Sub(p.Rollout.Since), 0)
+	progress.Left = max(o.StageTimeout-elapsed, 0)
+	progress.Late = elapsed >= o.StageTimeout
+	if p.Rollout.Mode != ModeDefault {
+		return unknown(p, progress)
+	}
+	switch p.Rollout.Stage {
+	case plan.Assigning:
+		return assigning(v, p, seen, o, at, progress)
+	case plan.Scaling, plan.Restarting, plan.Reverting:
+		return replacing(p, seen, o, at, progress)
+	}
+	return unknown(p, progress)
+}
+
+// unknown ends a rollout that another version began: what the plan holds is what stands, but for a workload at 0.
+func unknown(p plan.Plan, progress Progress) (plan.Plan, Progress) {
+	progress.Outcome = GaveUp
+	progress.Why = fmt.Sprintf("this version knows no rollout in mode %q with stage %q", p.Rollout.Mode, p.Rollout.Stage)
+	if p.Replicas < 1 {
+		p.Replicas = max(p.Rollout.From.Replicas, 1)
+	}
+	p.Rollout = nil
+	return p, progress
+}
+
+// assigning waits until every managed Secret carries its replica and, before the workload shrinks, until no Secret at all
+// carries one that goes.
+func assigning(v *plan.View, p plan.Plan, seen Seen, o Options, at time.Time, progress Progress) (plan.Plan, Progress) {
+	behind := laggards(v, seen)
+	var stray []string
+	if shrinks(p) {
+		limit := reach(p.Target.Kind, target(p.Rollout))
+		settleBelow(&p, limit, seen)
+		stray = strays(seen, limit, reach(p.Target.Kind, p.Rollout.From))
+	}
+	unseen := blind(p, seen)
+	switch {
+	case len(behind) == 0 && len(stray) == 0 && !unseen && v.Plan.SameEnforced(p):
+		return next(p, seen, o, at, progress, "every cluster Secret carries its replica")
+	case !progress.Late:
+		progress.Why = waitsFor(behind, stray, unseen)
+		return p, progress
+	case shrinks(p) && (len(stray) > 0 || unseen):
+		progress.Outcome = GaveUp
+		progress.Why = fmt.Sprintf("the workload stays at %d replicas after %s: %s", p.Replicas, o.StageTimeout, waitsFor(behind, stray, unseen))
+		p.Rollout = nil
+		return p, progress
+	}
+	return next(p, seen, o, at, progress, fmt.Sprintf("going on after %s, though %s", o.StageTimeout, waitsFor(behind, stray, unseen)))
+}
+
+// replacing waits until every pod runs the newest template and is ready.
+func replacing(p plan.Plan, seen Seen, o Options, at time.Time, progress Progress) (plan.Plan, Progress) {
+	done := seen.Workload.settled(p) && (!restarts(p) || seen.Workload.restartedSince(p.Rollout.Since))
+	why := replicasSeen(p, seen.Workload)
+	if !done && !progress.Late {
+		progress.Why = "waiting: " + why
+		return p, progress
+	}
+	if !done {
+		why = fmt.Sprintf("not done after %s: %s", o.StageTimeout, why)
+	}
+	switch p.Rollout.Stage {
+	case plan.Reverting:
+		progress.Outcome, progress.Why, p.Rollout = Reverted, why, nil
+		return p, progress
+	case plan.Scaling:
+		if !done {
+			progress.Outcome, progress.Why = TurnedBack, why
+			return enter(p, plan.Reverting, seen, at), progress
+		}
+	}
+	return next(p, seen, o, at, progress, why)
+}
+
+// next goes on to the stage that follows, or ends the rollout.
+func next(p plan.Plan, seen Seen, o Options, at time.Time, progress Progress, why string) (plan.Plan, Progress) {
+	progress.Why = why
+	following := plan.Restarting
+	switch stage := p.Rollout.Stage; {
+	case stage == plan.Assigning && shrinks(p):
+		following = plan.Scaling
+	case stage == plan.Scaling && !shrinks(p):
+		following = plan.Assigning
+	case stage == plan.Restarting || !o.RolloutRestart:
+		progress.Outcome, p.Rollout = Finished, nil
+		return p, progress
+	}
+	progress.Outcome = Advanced
+	return enter(p, following, seen, at), progress
+}
+
+// enter writes a stage into the plan: its count, its rows, and since when. Since has whole seconds, as the restart
+// annotation that repeats it.
+func enter(p plan.Plan, stage plan.Stage, seen Seen, at time.Time) plan.Plan {
+	r := p.Rollout
+	r.Stage, r.Since = stage, at.UTC().Truncate(time.Second)
+	switch stage {
+	case plan.Scaling:
+		p.Replicas, p.ControllerReplicas = r.Replicas, r.ControllerReplicas
+	case plan.Reverting:
+		p.Replicas, p.ControllerReplicas, r.Moves = r.From.Replicas, r.From.ControllerReplicas, nil
+	case plan.Assigning:
+		move(p.Clusters, r.Moves, seen)
+	case plan.Restarting:
+		r.Moves = nil
+	}
+	if stage == plan.Scaling && shrinks(p) {
+		r.Moves = nil
+	}
+	return p
+}
+
+// move gives the rows their new replica. A row that was left out until now comes in if its Secret is still there.
+func move(rows map[string]plan.Row, moves map[string]int, seen Seen) {
+	for _, s := range seen.Secrets {
+		_, known := rows[s.Name]
+		if _, due := moves[s.Name]; due && !known {
+			rows[s.Name] = plan.Row{Server: serverHash(s)}
+		}
+	}
+	for name, replica := range moves {
+		if row, known := rows[name]; known {
+			row.Replica = replica
+			rows[name] = row
+		}
+	}
+}
+
+// laggards are the managed Secrets that do not carry their replica yet, by name.
+func laggards(v *plan.View, seen Seen) []string {
+	var names []string
+	for _, s := range seen.Secrets {
+		if replica, _, ok := v.Effective(s.Name); ok && s.managed() && !s.carries(replica) {
+			names = append(names, s.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// strays are the Secrets that carry a shard between two reaches, by name.
+func strays(seen Seen, low, high int) []string {
+	var names []string
+	for _, s := range seen.Secrets {
+		if s.Valid && s.Shard >= low && s.Shard < high {
+			names = append(names, s.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// settleBelow gives clusters that appeared on a replica that is to go, since the decision, a replica that stays: the one
+// with the fewest clusters.
+func settleBelow(p *plan.Plan, limit int, seen Seen) {
+	due := map[string]plan.Row{}
+	clusters := make([]int, limit)
+	for name, row := range p.Clusters {
+		if row.Replica < limit {
+			clusters[row.Replica]++
+			continue
+		}
+		due[name] = row
+	}
+	for _, s := range seen.Secrets {
+		if _, known := p.Clusters[s.Name]; !known && s.managed() && s.Valid && s.Shard >= limit {
+			due[s.Name] = plan.Row{Server: serverHash(s)}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(due)) {
+		fewest := slices.Index(clusters, slices.Min(clusters))
+		row := due[name]
+		row.Replica = fewest
+		clusters[fewest]++
+		p.Clusters[name] = row
+	}
+}
+
+// serverHash is what a row carries of the server; a broken Secret has none.
+func serverHash(s Stamp) string {
+	if s.Server == "" {
+		return ""
+	}
+	return plan.ServerHash(s.Server)
+}
+
+func waitsFor(behind, stray []string, unseen bool) string {
+	switch {
+	case unseen:
+		return "most of the plan's Secrets are not seen"
+	case len(behind) > 0:
+		return fmt.Sprintf("%d Secrets do not carry their replica yet, the first is %q", len(behind), behind[0])
+	case len(stray) > 0:
+		return fmt.Sprintf("%d Secrets carry a replica that is to go, the first is %q", len(stray), stray[0])
+	}
+	return "the plan changed meanwhile"
+}
+
+func replicasSeen(p plan.Plan, w *Workload) string {
+	if w == nil {
+		return "the workload was not found"
+	}
+	return fmt.Sprintf("of %d replicas %d are updated and %d ready", p.Replicas, min(w.Updated, p.Replicas), min(w.Ready, p.Replicas))
+}

@@ -1,0 +1,147 @@
+package rollout
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"ballast/planner/plan"
+)
+
+// ModeDefault is the rollout mode of this package: scale and assign in the order that is safe, then restart if asked.
+const ModeDefault = "default"
+
+// Want is where a rollout goes. A ControllerReplicas of 0 leaves an absent env to be set to Replicas.
+type Want struct {
+	Replicas           int                 `json:"replicas"`
+	ControllerReplicas int                 `json:"controllerReplicas"`
+	Rows               map[string]plan.Row `json:"rows"`
+}
+
+// Options are the configuration's part: `rollout` in the PlannerConfig.
+type Options struct {
+	RolloutRestart bool          `json:"rolloutRestart,omitempty"`
+	StageTimeout   time.Duration `json:"stageTimeout"`
+}
+
+// ErrUnderWay refuses to begin a rollout while another one is.
+var ErrUnderWay = errors.New("a rollout is under way")
+
+// Begin answers the plan to write for a decision: the first stage of the rollout that leads there, or the new rows
+// alone where no cluster moves and no count changes. The revision is left to the store.
+func Begin(now plan.Plan, next Want, at time.Time) (plan.Plan, error) {
+	p := now.Clone()
+	if now.Rollout != nil {
+		return p, fmt.Errorf("beginning a rollout to %d replicas: %w", next.Replicas, ErrUnderWay)
+	}
+	moves := Moves(now, plan.Plan{Clusters: next.Rows})
+	from := plan.Count{Replicas: now.Replicas, ControllerReplicas: now.ControllerReplicas}
+	if len(moves) == 0 && from == (plan.Count{Replicas: next.Replicas, ControllerReplicas: next.ControllerReplicas}) {
+		p.Clusters = maps.Clone(next.Rows)
+		return p, nil
+	}
+	to, err := destination(now, next)
+	if err != nil {
+		return p, fmt.Errorf("beginning a rollout to %d replicas: %w", next.Replicas, err)
+	}
+	p.Rollout = &plan.Rollout{Mode: ModeDefault, From: wayBack(now), Replicas: to.Replicas, ControllerReplicas: to.ControllerReplicas}
+	p.Clusters = maps.Clone(next.Rows)
+	p.Rollout.Moves = postpone(&p, now, next.Rows, moves)
+	return enter(p, first(p), Seen{}, at), nil
+}
+
+// destination checks a Want: at least one replica, an env that lets each of them own its shard, and no row beyond.
+func destination(now plan.Plan, next Want) (plan.Count, error) {
+	to := plan.Count{Replicas: next.Replicas, ControllerReplicas: next.ControllerReplicas}
+	if to.Replicas < 1 {
+		return to, fmt.Errorf("%d replicas are fewer than one", to.Replicas)
+	}
+	if now.Target.Kind != plan.Deployment {
+		to.ControllerReplicas = max(to.ControllerReplicas, to.Replicas)
+	}
+	for _, name := range slices.Sorted(maps.Keys(next.Rows)) {
+		if r := next.Rows[name].Replica; r < 0 || r >= to.Replicas {
+			return to, fmt.Errorf("cluster %q has replica %d of %d", name, r, to.Replicas)
+		}
+	}
+	return to, nil
+}
+
+// wayBack is what a rollout returns to: the count in force, with an env that gives each cluster one owner where there was
+// none.
+func wayBack(now plan.Plan) plan.Count {
+	c := plan.Count{Replicas: max(now.Replicas, 1), ControllerReplicas: now.ControllerReplicas}
+	if now.Target.Kind != plan.Deployment && c.ControllerReplicas <= 1 {
+		c.ControllerReplicas = c.Replicas
+	}
+	return c
+}
+
+// postpone gives the rows that wait for a growing workload their present replica, and answers the moves that are due:
+// for a cluster that has no present replica in the plan, its row is left out until then, so that it keeps the shard it
+// was given when it was created.
+func postpone(p *plan.Plan, now plan.Plan, rows map[string]plan.Row, moves []Move) map[string]int {
+	due := make(map[string]int, len(moves))
+	for _, m := range moves {
+		due[m.Cluster] = m.To
+	}
+	if first(*p) == plan.Assigning {
+		return due
+	}
+	for _, m := range moves {
+		row := rows[m.Cluster]
+		row.Replica = m.From
+		p.Clusters[m.Cluster] = row
+	}
+	safe := min(reach(now.Target.Kind, p.Rollout.From), reach(now.Target.Kind, target(p.Rollout)))
+	for name, row := range rows {
+		if _, known := now.Clusters[name]; !known && row.Replica >= safe {
+			due[name] = row.Replica
+			delete(p.Clusters, name)
+		}
+	}
+	return due
+}
+
+// Move is a cluster that changes its replica.
+type Move struct {
+	Cluster string `json:"cluster"`
+	From    int    `json:"from"`
+	To      int    `json:"to"`
+	Load    string `json:"load,omitempty"`
+}
+
+// Moves lists by name the clusters that both plans know and that change their replica. A new cluster does not move, nor
+// does one that is gone.
+func Moves(now, next plan.Plan) []Move {
+	var moves []Move
+	for name, row := range next.Clusters {
+		if old, known := now.Clusters[name]; known && old.Replica != row.Replica {
+			moves = append(moves, Move{Cluster: name, From: old.Replica, To: row.Replica, Load: row.Load})
+		}
+	}
+	slices.SortFunc(moves, func(a, b Move) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	return moves
+}
+
+func target(r *plan.Rollout) plan.Count {
+	return plan.Count{Replicas: r.Replicas, ControllerReplicas: r.ControllerReplicas}
+}
+
+// shrinks reports whether the rollout ends with a smaller reach than it began with: then clusters leave the replicas that
+// go before these do.
+func shrinks(p plan.Plan) bool {
+	return reach(p.Target.Kind, p.Rollout.From) > reach(p.Target.Kind, target(p.Rollout))
+}
+
+// first is the stage a rollout begins with, from a plan that still has its old count. A count that stays needs no
+// scaling, but for an absent env, which then is set.
+func first(p plan.Plan) plan.Stage {
+	if shrinks(p) || p.Replicas == p.Rollout.Replicas && p.ControllerReplicas == p.Rollout.ControllerReplicas {
+		return plan.Assigning
+	}
+	return plan.Scaling
+}

@@ -1,0 +1,228 @@
+package rollout
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"ballast/planner/plan"
+)
+
+// run takes a decision into force on a simulated fleet, loop by loop, as the planner does: advance, write, act, wait.
+type run struct {
+	t     *rapid.T
+	fleet *fleet
+	plan  plan.Plan
+	pins  plan.Pins
+	o     Options
+	now   time.Time
+	stale Seen
+	chaos bool
+	owned bool // one owner a cluster is expected at every moment
+	log   []Outcome
+}
+
+func (r *run) check(when string) {
+	r.t.Helper()
+	if r.fleet.replicas < 1 {
+		r.t.Fatalf("%s the workload stands at %d replicas", when, r.fleet.replicas)
+	}
+	if wrong := r.fleet.misowned(); r.owned && wrong != "" {
+		r.t.Fatalf("%s in stage %+v: %s", when, r.plan.Rollout, wrong)
+	}
+}
+
+// loop is one cycle; with chaos the write or any of the steps may be lost, and what is seen may be a cycle old.
+func (r *run) loop() {
+	seen := r.fleet.seen()
+	if r.chaos && r.stale.Workload != nil && rapid.IntRange(0, 4).Draw(r.t, "stale") == 0 {
+		seen = r.stale
+	}
+	r.stale = r.fleet.seen()
+	next, progress := Advance(plan.NewView(r.plan, r.pins), seen, r.o, r.now)
+	if !r.chaos || rapid.IntRange(0, 4).Draw(r.t, "lost") > 0 {
+		if !next.SameEnforced(r.plan) {
+			r.plan = r.stored(next)
+		}
+		r.log = append(r.log, progress.Outcome)
+	}
+	for _, step := range Steps(plan.NewView(r.plan, r.pins), seen, false).Steps {
+		if r.chaos && rapid.IntRange(0, 3).Draw(r.t, "dropped") == 0 {
+			continue
+		}
+		r.fleet.do(step)
+		r.check(fmt.Sprintf("after %q", step))
+	}
+	ticks := 2
+	if r.chaos {
+		ticks = rapid.IntRange(0, 4).Draw(r.t, "ticks")
+	}
+	for range ticks {
+		r.fleet.tick()
+		r.check("after a tick")
+	}
+	r.now = r.now.Add(10 * time.Second)
+	if r.chaos {
+		r.now = r.now.Add(time.Duration(rapid.IntRange(-40, 60).Draw(r.t, "clock")) * time.Second)
+	}
+}
+
+// stored sends the plan through its document, as the next leader reads it.
+func (r *run) stored(p plan.Plan) plan.Plan {
+	text, err := plan.Encode(p)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	p, err = plan.Decode(text)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return p
+}
+
+func (r *run) untilDone(loops int) {
+	for range loops {
+		r.loop()
+		seen := r.fleet.seen()
+		if r.plan.Rollout == nil && len(Steps(plan.NewView(r.plan, r.pins), seen, false).Steps) == 0 && (r.fleet.broken || seen.Workload.settled(r.plan)) {
+			return
+		}
+	}
+	r.t.Fatalf("not done after %d loops: rollout %+v, fleet %+v", loops, r.plan.Rollout, r.fleet)
+}
+
+type change struct {
+	from, to       plan.Count
+	before, after  map[string]int
+	pins           plan.Pins
+	restart, found bool
+}
+
+// drawChange draws a fleet in which each cluster has one owner, or (found) one that Argo CD does not shard, and a plan.
+func drawChange(t *rapid.T) change {
+	c := change{found: rapid.IntRange(0, 3).Draw(t, "found") == 0, restart: rapid.Bool().Draw(t, "restart")}
+	c.from.Replicas = rapid.IntRange(1, 5).Draw(t, "from")
+	c.to.Replicas = rapid.IntRange(1, 5).Draw(t, "to")
+	if !c.found {
+		c.from.ControllerReplicas = c.from.Replicas + rapid.IntRange(0, 2).Draw(t, "spareEnv")
+	}
+	c.to.ControllerReplicas = c.to.Replicas + rapid.IntRange(0, 2).Draw(t, "spareEnvTo")
+	c.before, c.after, c.pins = map[string]int{}, map[string]int{}, plan.Pins{}
+	for i := range rapid.IntRange(1, 12).Draw(t, "clusters") {
+		name := fmt.Sprintf("c%02d", i)
+		c.before[name] = rapid.IntRange(0, c.from.Replicas-1).Draw(t, "before")
+		c.after[name] = rapid.IntRange(0, c.to.Replicas-1).Draw(t, "after")
+		if rapid.IntRange(0, 5).Draw(t, "pinned") == 0 {
+			c.pins[name] = c.after[name]
+		}
+	}
+	return c
+}
+
+func isNew(name string) bool { return name > "c09" }
+
+// start begins the change; clusters beyond the plan in force are new, with the shard they were created with.
+func (c change) start(t *rapid.T, chaos bool) *run {
+	known := maps.Clone(c.before)
+	maps.DeleteFunc(known, func(name string, _ int) bool { return isNew(name) })
+	p, err := Begin(newPlan(c.from.Replicas, c.from.ControllerReplicas, known),
+		Want{Replicas: c.to.Replicas, ControllerReplicas: c.to.ControllerReplicas, Rows: rows(c.after)}, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &run{t: t, fleet: newFleet(c.from.Replicas, c.from.ControllerReplicas, c.before), plan: p, pins: c.pins, chaos: chaos,
+		owned: c.from.Replicas == 1 || c.from.ControllerReplicas > 1, o: Options{RolloutRestart: c.restart, StageTimeout: time.Hour}, now: start}
+}
+
+func TestEveryClusterHasOneOwnerAtEveryMomentAndTheRolloutEndsAsWanted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawChange(t)
+		calm, chaos := c.start(t, false), c.start(t, true)
+		calm.untilDone(200)
+		chaos.untilDone(2000)
+		for _, r := range []*run{calm, chaos} {
+			if diff := cmp.Diff(rows(c.after), r.plan.Clusters); diff != "" {
+				t.Fatalf("rows at the end (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.after, r.fleet.shards()); diff != "" {
+				t.Fatalf("shards at the end (-want +got):\n%s", diff)
+			}
+			got := plan.Count{Replicas: r.fleet.replicas, ControllerReplicas: r.fleet.env}
+			if want := c.ends(); got != want {
+				t.Fatalf("the workload ends at %+v, want %+v", got, want)
+			}
+		}
+		if diff := cmp.Diff(calm.plan, chaos.plan); diff != "" {
+			t.Fatalf("a calm and a crashing run end differently (-calm +crashing):\n%s", diff)
+		}
+	})
+}
+
+// ends is the count the fleet ends with: a change that changes nothing leaves an absent env alone.
+func (c change) ends() plan.Count {
+	if c.from == c.to {
+		return c.from
+	}
+	return c.to
+}
+
+func TestAWorkloadThatNeverBecomesReadyComesBackToWhereItWas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawChange(t)
+		c.restart = false
+		if c.from.ControllerReplicas == 0 {
+			c.from.ControllerReplicas = c.from.Replicas
+		}
+		if c.from == c.to {
+			c.to.Replicas, c.to.ControllerReplicas = c.to.Replicas+1, c.to.ControllerReplicas+1
+		}
+		r := c.start(t, rapid.Bool().Draw(t, "chaos"))
+		r.o.StageTimeout = 10 * time.Minute
+		r.fleet.broken = true
+		r.untilDone(2000)
+		got := plan.Count{Replicas: r.fleet.replicas, ControllerReplicas: r.fleet.env}
+		// An env that stays restarts nothing, and a workload that only shrinks has no pod that must become ready.
+		if got == c.to && c.to.ControllerReplicas == c.from.ControllerReplicas && c.to.Replicas <= c.from.Replicas {
+			return
+		}
+		if r.plan.Rollout != nil || got != c.from {
+			t.Fatalf("the workload ends at %+v with rollout %+v, want %+v", got, r.plan.Rollout, c.from)
+		}
+		for name, row := range r.plan.Clusters {
+			if row.Replica >= c.from.Replicas {
+				t.Fatalf("cluster %s stays on replica %d of %d", name, row.Replica, c.from.Replicas)
+			}
+			if c.to.Replicas >= c.from.Replicas && !isNew(name) && row.Replica != c.before[name] {
+				t.Fatalf("cluster %s moved from %d to %d, though growing failed", name, c.before[name], row.Replica)
+			}
+		}
+	})
+}
+
+func TestStepsAreDeterministicAndLeaveWhatTheyReadAlone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawChange(t)
+		r := c.start(t, true)
+		for range rapid.IntRange(0, 10).Draw(t, "loops") {
+			r.loop()
+		}
+		seen := r.fleet.seen()
+		shuffled := Seen{Workload: seen.Workload, Secrets: rapid.Permutation(seen.Secrets).Draw(t, "order")}
+		v, before := plan.NewView(r.plan, r.pins), r.plan.Clone()
+		if diff := cmp.Diff(Steps(v, seen, false), Steps(v, shuffled, false)); diff != "" {
+			t.Fatalf("the order of Secrets changes the steps:\n%s", diff)
+		}
+		a, pa := Advance(v, seen, r.o, r.now)
+		b, pb := Advance(v, shuffled, r.o, r.now)
+		if diff := cmp.Diff(a, b) + cmp.Diff(pa, pb); diff != "" {
+			t.Fatalf("the order of Secrets changes the advance:\n%s", diff)
+		}
+		if diff := cmp.Diff(before, r.plan); diff != "" {
+			t.Fatalf("the plan in force was changed in place:\n%s", diff)
+		}
+	})
+}

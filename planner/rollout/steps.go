@@ -1,0 +1,198 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ballast/planner/plan"
+)
+
+// draining is the one stage in which a workload at 0 replicas is as it should be; it belongs to the mode x0y.
+const draining plan.Stage = "Draining"
+
+// Agenda is what differs from the plan: what to write, the workload first and the Secrets by name, and what is left
+// alone, with the reason.
+type Agenda struct {
+	Steps []Step `json:"steps,omitempty"`
+	Held  []Held `json:"held,omitempty"`
+}
+
+// Steps lists what differs between what stands and what the plan enforces now. There is nothing to do while the plan
+// only observes or a person broke the glass.
+func Steps(v *plan.View, seen Seen, breakGlass bool) Agenda {
+	if breakGlass || !v.Plan.Mode.Enforced() {
+		return Agenda{}
+	}
+	if seen.Workload == nil {
+		return Agenda{Held: []Held{{Reason: HeldNoWorkload}}}
+	}
+	var a Agenda
+	a.workload(v, seen)
+	a.secrets(v, seen)
+	return a
+}
+
+func (a *Agenda) secrets(v *plan.View, seen Seen) {
+	limit := stampLimit(v.Plan, seen.Workload)
+	for _, s := range sorted(seen.Secrets) {
+		replica, reason, ok := v.Effective(s.Name)
+		if !ok || s.carries(replica) {
+			continue
+		}
+		switch {
+		case s.Immutable:
+			a.Held = append(a.Held, Held{Secret: s.Name, Reason: HeldImmutable, Shard: replica})
+		case s.Unmanaged:
+			a.Held = append(a.Held, Held{Secret: s.Name, Reason: HeldUnmanaged, Shard: replica})
+		case replica >= limit:
+			a.Held = append(a.Held, Held{Secret: s.Name, Reason: HeldBeyondReach, Shard: replica})
+		default:
+			a.Steps = append(a.Steps, PatchShard{Secret: s.Name, Shard: replica, Was: s.display(), Why: whyStamp(v.Plan, s, reason)})
+		}
+	}
+}
+
+// stampLimit is the number no stamp may reach: the reach of what stands, and while a stage replaces pods also that of
+// both ends, since pods of either run.
+func stampLimit(p plan.Plan, w *Workload) int {
+	limit := reach(p.Target.Kind, w.count())
+	if r := p.Rollout; r != nil && (r.Stage == plan.Scaling || r.Stage == plan.Reverting) {
+		limit = min(limit, reach(p.Target.Kind, r.From), reach(p.Target.Kind, target(r)))
+	}
+	return limit
+}
+
+func whyStamp(p plan.Plan, s Stamp, reason plan.Reason) Why {
+	switch {
+	case s.Absent:
+		return Unstamped
+	case !s.Valid || s.Shard < 0:
+		return Broken
+	case reason == plan.Pinned:
+		return Pinned
+	}
+	if p.Rollout != nil {
+		if _, moves := p.Rollout.Moves[s.Name]; moves {
+			return Moved
+		}
+	}
+	return Drifted
+}
+
+func (a *Agenda) workload(v *plan.View, seen Seen) {
+	want, held := guarded(v, seen)
+	stands := seen.Workload.count()
+	step := PatchWorkload{Why: whyWorkload(v.Plan, seen.Workload)}
+	if want.Replicas != stands.Replicas {
+		step.Replicas = &want.Replicas
+	}
+	if enforcesEnv(v.Plan) && want.ControllerReplicas != stands.ControllerReplicas {
+		step.ControllerReplicas = &want.ControllerReplicas
+	}
+	if held == nil && restarts(v.Plan) && !seen.Workload.restartedSince(v.Plan.Rollout.Since) {
+		step.RestartedAt = v.Plan.Rollout.Since.UTC().Format(time.RFC3339)
+	}
+	differs := step.Replicas != nil || step.ControllerReplicas != nil || step.RestartedAt != ""
+	switch {
+	case seen.Workload.Unmanaged:
+		if differs || held != nil {
+			a.Held = append(a.Held, Held{Reason: HeldUnmanaged})
+		}
+		return
+	case held != nil:
+		a.Held = append(a.Held, *held)
+	}
+	if differs {
+		a.Steps = append(a.Steps, step)
+	}
+}
+
+// guarded is the count the workload may be brought to now: the plan's, at least one replica, and not below a shard that a
+// Secret carries. What grows goes on where the other half is held back.
+func guarded(v *plan.View, seen Seen) (plan.Count, *Held) {
+	p, stands := v.Plan, seen.Workload.count()
+	want := plan.Count{Replicas: p.Replicas, ControllerReplicas: p.ControllerReplicas}
+	if want.Replicas < 1 && (p.Rollout == nil || p.Rollout.Stage != draining) {
+		want.Replicas = 1
+	}
+	if !enforcesEnv(p) {
+		want.ControllerReplicas = stands.ControllerReplicas
+	}
+	now := reach(p.Target.Kind, stands)
+	held := inTheWay(v, seen, reach(p.Target.Kind, want), now)
+	if held == nil || want.Replicas == 0 {
+		return want, nil
+	}
+	larger := plan.Count{Replicas: max(want.Replicas, stands.Replicas), ControllerReplicas: max(want.ControllerReplicas, stands.ControllerReplicas)}
+	if reach(p.Target.Kind, larger) < now {
+		return stands, held
+	}
+	return larger, held
+}
+
+// inTheWay names the first Secret whose shard a smaller reach would cut off. A shard at or above the present reach is
+// owned by replica 0 as it is, and stands in nobody's way.
+func inTheWay(v *plan.View, seen Seen, next, now int) *Held {
+	if next >= now {
+		return nil
+	}
+	if blind(v.Plan, seen) {
+		return &Held{Reason: HeldUnseen}
+	}
+	for _, s := range sorted(seen.Secrets) {
+		if s.Valid && s.Shard >= next && s.Shard < now {
+			return &Held{Reason: HeldStillCarried, Shard: s.Shard, By: s.Name}
+		}
+	}
+	return nil
+}
+
+// blindFrom is the smallest plan that is judged by the share of its clusters that are seen, as in discovery.
+const blindFrom = 4
+
+// blind reports whether more than half of the plan's clusters have no Secret: a broken selector looks like a fleet in
+// which nobody carries a high shard.
+func blind(p plan.Plan, seen Seen) bool {
+	found := 0
+	for _, s := range seen.Secrets {
+		if _, ok := p.Clusters[s.Name]; ok {
+			found++
+		}
+	}
+	return len(p.Clusters) >= blindFrom && 2*found < len(p.Clusters)
+}
+
+// restarts reports whether the stage restarts the pods: Restarting, and scaling a Deployment, whose pods read
+// spec.replicas once.
+func restarts(p plan.Plan) bool {
+	if p.Rollout == nil {
+		return false
+	}
+	switch p.Rollout.Stage {
+	case plan.Restarting:
+		return true
+	case plan.Scaling, plan.Reverting:
+		return p.Target.Kind == plan.Deployment
+	}
+	return false
+}
+
+func whyWorkload(p plan.Plan, w *Workload) Why {
+	switch {
+	case w.Replicas == 0:
+		return Stopped
+	case p.Rollout != nil && p.Rollout.Stage != plan.Assigning:
+		return Rolling
+	}
+	return Drifted
+}
+
+// sorted lists Secrets by name and leaves the caller's slice as it is.
+func sorted(secrets []Stamp) []Stamp {
+	byName := func(a, b Stamp) int { return cmp.Compare(a.Name, b.Name) }
+	if slices.IsSortedFunc(secrets, byName) {
+		return secrets
+	}
+	return slices.SortedFunc(slices.Values(secrets), byName)
+}
