@@ -26,6 +26,7 @@ type wire struct {
 	Target             Target            `json:"target"`
 	PlannerUser        string            `json:"plannerUser"`
 	Replicas           int               `json:"replicas"`
+	FreeReplicas       bool              `json:"freeReplicas,omitempty"`
 	ControllerReplicas int               `json:"controllerReplicas"`
 	MaxReplicas        int               `json:"maxReplicas"`
 	Resources          *Resources        `json:"resources,omitempty"`
@@ -37,7 +38,7 @@ type wire struct {
 // MarshalJSON writes the plan as its document's JSON.
 func (p Plan) MarshalJSON() ([]byte, error) {
 	return json.Marshal(wire{APIVersion: APIVersion, Kind: Kind, Revision: p.Revision, Mode: p.Mode, Target: p.Target, PlannerUser: p.PlannerUser,
-		Replicas: p.Replicas, ControllerReplicas: p.ControllerReplicas, MaxReplicas: p.MaxReplicas, Resources: p.Resources,
+		Replicas: p.Replicas, FreeReplicas: p.FreeReplicas, ControllerReplicas: p.ControllerReplicas, MaxReplicas: p.MaxReplicas, Resources: p.Resources,
 		References: p.References, Clusters: p.Clusters, Rollout: p.Rollout})
 }
 
@@ -82,6 +83,9 @@ func writeHead(b *strings.Builder, p Plan) {
 	fmt.Fprintf(b, "apiVersion: %s\nkind: %s\nrevision: %d\nmode: %s\n", APIVersion, Kind, p.Revision, p.Mode)
 	fmt.Fprintf(b, "target: {kind: %s, namespace: %s, name: %s, container: %s}\n", scalar(p.Target.Kind), scalar(p.Target.Namespace), scalar(p.Target.Name), scalar(p.Target.Container))
 	fmt.Fprintf(b, "plannerUser: %s\nreplicas: %d\ncontrollerReplicas: %d\nmaxReplicas: %d\n", scalar(p.PlannerUser), p.Replicas, p.ControllerReplicas, p.MaxReplicas)
+	if p.FreeReplicas {
+		b.WriteString("freeReplicas: true\n")
+	}
 	if p.Resources != nil {
 		fmt.Fprintf(b, "resources: {requests: %s, limits: %s}\n", flow(p.Resources.Requests, scalarValue), flow(p.Resources.Limits, scalarValue))
 	}

@@ -123,13 +123,15 @@ type Rollout struct {
 	Moves              map[string]int `json:"moves,omitempty"`
 }
 
-// Plan is the document under data.plan.
+// Plan is the document under data.plan. Replicas is what spec.replicas is held at, unless FreeReplicas leaves it to
+// people or an autoscaler; ControllerReplicas is what the env is held at, 0 = the workload had none and it is not held.
 type Plan struct {
 	Revision           int64
 	Mode               Mode
 	Target             Target
 	PlannerUser        string
 	Replicas           int
+	FreeReplicas       bool
 	ControllerReplicas int
 	MaxReplicas        int
 	Resources          *Resources

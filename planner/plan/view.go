@@ -14,12 +14,13 @@ type View struct {
 	Plan     Plan
 	pins     Pins
 	byServer map[string]int
+	stable   int // replicas below this run whatever becomes of the rollout under way
 	weights  []float64
 }
 
 // NewView indexes a plan. It keeps the plan and the pins: neither may change afterwards.
 func NewView(p Plan, pins Pins) *View {
-	v := &View{Plan: p, pins: pins, byServer: make(map[string]int, len(p.Clusters))}
+	v := &View{Plan: p, pins: pins, byServer: make(map[string]int, len(p.Clusters)), stable: stableReplicas(p)}
 	for name, row := range p.Clusters {
 		if row.Server == "" {
 			continue
@@ -36,9 +37,10 @@ func NewView(p Plan, pins Pins) *View {
 }
 
 // Effective is the one lookup of webhook and planner: the pin if it is below the replicas in force and no x0y rollout is
-// under way, else the row. ok is false for a cluster that the plan does not know, unless it is pinned.
+// under way, else the row. While a rollout changes the replicas, a pin must be below both ends: a replica that does not
+// run yet, or is about to go, owns nothing. ok is false for a cluster that the plan does not know, unless it is pinned.
 func (v *View) Effective(name string) (replica int, why Reason, ok bool) {
-	if pin, pinned := v.pins[name]; pinned && pin < v.Plan.Replicas && (v.Plan.Rollout == nil || v.Plan.Rollout.Mode != ModeX0Y) {
+	if pin, pinned := v.pins[name]; pinned && pin < v.stable && (v.Plan.Rollout == nil || v.Plan.Rollout.Mode != ModeX0Y) {
 		return pin, Pinned, true
 	}
 	row, ok := v.Plan.Clusters[name]
@@ -58,7 +60,7 @@ func (v *View) Assign(server string, current int) int {
 	if replica, ok := v.byServer[ServerHash(server)]; ok {
 		return replica
 	}
-	if current >= 0 && current < v.Plan.Replicas {
+	if current >= 0 && current < v.stable {
 		return current
 	}
 	return v.rendezvous(NormalizeServer(server))
@@ -81,6 +83,20 @@ func (v *View) rendezvous(server string) int {
 	return best
 }
 
+// stableReplicas is the number of replicas that run before, during and after the rollout under way. New clusters and pins
+// keep to them, so that none waits for a replica to come or has to leave one that goes.
+func stableReplicas(p Plan) int {
+	n := p.Replicas
+	if r := p.Rollout; r != nil {
+		for _, other := range []int{r.From.Replicas, r.Replicas} {
+			if n == 0 || other > 0 && other < n {
+				n = other
+			}
+		}
+	}
+	return max(n, 1)
+}
+
 // mix is the finalizer of splitmix64: FNV's high bits barely differ between inputs that differ in their last byte.
 func mix(x uint64) uint64 {
 	x ^= x >> 30
@@ -94,7 +110,7 @@ func mix(x uint64) uint64 {
 // keep. Where no row has a load yet, clusters count instead. A full replica keeps 1/64 of the mean: rows are as old as
 // their decision, and no replica may be shut for good.
 func freeCapacity(p Plan, v *View) []float64 {
-	n := max(p.Replicas, 1)
+	n := v.stable
 	carried, clusters := make([]Load, n), make([]Load, n)
 	var total Load
 	for name, row := range p.Clusters {

@@ -24,6 +24,7 @@ func TestEffective(t *testing.T) {
 		"the pin":                            {Plan{Replicas: 2, Clusters: rows}, Pins{"a": 0}, "a", want{0, Pinned, true}},
 		"a pin at the replicas waits":        {Plan{Replicas: 2, Clusters: rows}, Pins{"a": 2}, "a", want{1, InPlan, true}},
 		"a pin waits while x0y is under way": {Plan{Replicas: 2, Clusters: rows, Rollout: &Rollout{Mode: ModeX0Y}}, Pins{"a": 0}, "a", want{1, InPlan, true}},
+		"a pin waits for its replica to run": {Plan{Replicas: 3, Clusters: rows, Rollout: &Rollout{Mode: "default", Stage: Scaling, From: Count{Replicas: 2}, Replicas: 3}}, Pins{"b": 2}, "b", want{0, InPlan, true}},
 		"a pin holds in other rollouts":      {Plan{Replicas: 2, Clusters: rows, Rollout: &Rollout{Mode: "default"}}, Pins{"a": 0}, "a", want{0, Pinned, true}},
 		"a cluster nobody knows":             {Plan{Replicas: 2, Clusters: rows}, nil, "c", want{0, InPlan, false}},
 		"a pin for a cluster to come":        {Plan{Replicas: 2, Clusters: rows}, Pins{"c": 1}, "c", want{1, Pinned, true}},
@@ -47,6 +48,26 @@ func TestAssignPrefersWhatIsKnown(t *testing.T) {
 	}
 	if got := v.Assign("https://b", 3); got < 0 || got > 2 {
 		t.Errorf("a shard beyond the replicas became replica %d", got)
+	}
+}
+
+func TestNewClustersKeepOffReplicasThatComeOrGo(t *testing.T) {
+	for name, p := range map[string]Plan{
+		"growing":   {Replicas: 5, Rollout: &Rollout{Stage: Scaling, From: Count{Replicas: 2}, Replicas: 5}},
+		"shrinking": {Replicas: 5, Rollout: &Rollout{Stage: Assigning, From: Count{Replicas: 5}, Replicas: 2}},
+		"drained":   {Replicas: 0, Rollout: &Rollout{Mode: ModeX0Y, From: Count{Replicas: 2}, Replicas: 4}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := NewView(p, nil)
+			if got := v.Assign("https://a", 4); got > 1 {
+				t.Errorf("a new cluster that asks for replica 4 went to %d, want one of the two that stay", got)
+			}
+			for i := range 100 {
+				if got := v.Assign(fmt.Sprint("https://", i), -1); got > 1 {
+					t.Fatalf("a new cluster went to replica %d, want one of the two that stay", got)
+				}
+			}
+		})
 	}
 }
 

@@ -1,0 +1,79 @@
+# Every target works from a fresh clone with Go, make and a C compiler. What is built beside ballast itself (a real
+# control plane, the linter) comes from pinned Go modules and is kept in a cache folder outside the checkout.
+SHELL := /bin/bash
+export CGO_ENABLED ?= 1
+export GOTOOLCHAIN ?= local
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
+CACHE   ?= $(or $(BALLAST_CACHE),$(shell go env GOCACHE)/../ballast)
+LINT    := $(CACHE)/lint/$(shell cat lint/go.mod lint/go.sum 2>/dev/null | sha256sum | cut -c1-12)/golangci-lint
+SEED    ?= 1
+COUNT   ?= 6
+PACKAGES ?= ./...
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test soak race bench e2e lint fmt verify golden manifests image clean binaries build
+
+help: ## what there is
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## bin/ballast
+	@mkdir -p bin
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ballast ./cmd/ballast
+
+binaries: ## the control plane the tests and the demo run on, built once into the cache
+	@go run ./e2e/plane/cmd/assets > /dev/null
+
+demo: ## the main job on a real control plane; KEEP=1 leaves it up
+	@go run ./e2e/demo $(if $(KEEP),--keep)
+
+test: binaries ## everything, in seeded slices, with the race detector
+	go test -race -timeout 35m $(PACKAGES)
+
+race: test ## the same: every test runs with the race detector
+
+e2e: binaries ## only the end-to-end suite
+	go test -race -timeout 20m ./e2e/...
+
+soak: binaries ## the full counts; the figures go to docs/soak.md with commit and seed
+	@mkdir -p docs
+	@{ echo "# Soak"; echo; echo "Commit $(COMMIT), seed $(SEED), $$(date -u +%F), $$(go version | cut -d' ' -f3-4), $$(nproc) cores."; echo; echo '```'; } > docs/soak.md
+	set -o pipefail; BALLAST_SEED=$(SEED) go test -count=1 -timeout 120m ./planner/... ./webhook/... ./certs/... -rapid.checks=20000 | tee -a docs/soak.md
+	@for t in $$(grep -rhoE '^func (Fuzz[A-Za-z0-9]+)' --include=*_test.go planner webhook certs | awk '{print $$2}' | sort -u); do \
+	  p=$$(dirname $$(grep -rlE "^func $$t\(" --include=*_test.go planner webhook certs | head -1)); \
+	  echo "$$p $$t"; go test -run '^$$' -fuzz "^$$t$$" -fuzztime 60s ./$$p 2>&1 | tail -2 | tee -a docs/soak.md; done
+	@echo '```' >> docs/soak.md
+
+bench: ## time, bytes and allocations of each phase and of a whole cycle, COUNT times each, through benchstat
+	@mkdir -p bin
+	go test -run '^$$' -bench . -benchmem -count $(COUNT) -timeout 60m ./planner/... ./webhook/... | tee bin/bench.txt
+	@cd lint && go run golang.org/x/perf/cmd/benchstat ../bin/bench.txt
+
+lint: $(LINT) ## golangci-lint, pinned in lint/go.mod
+	$(LINT) run ./...
+
+$(LINT): lint/go.mod lint/go.sum
+	@echo "building golangci-lint once (some minutes on two cores)"
+	@mkdir -p $(dir $@)
+	cd lint && CGO_ENABLED=0 go build -trimpath -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+fmt: ## gofmt
+	gofmt -w $$(git ls-files '*.go')
+
+golden: ## write the golden files anew
+	go test ./manifests/... ./certs/... ./planner/... ./cmd/... -run 'Golden|TestManifests|TestDefaultConfig' -update
+
+manifests: build ## print what the quick start applies
+	@go run ./manifests/cmd/build manifests/overlays/cert-manager
+
+verify: ## tidy modules, formatted code, golden files up to date, clean tree
+	@for m in . lint e2e/kube e2e/tools e2e/prometheus e2e/argocd; do (cd $$m && go mod tidy -diff) || { echo "$$m/go.mod is not tidy: run go mod tidy there"; exit 1; }; done
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run make fmt"; exit 1; }
+	go vet ./...
+	@if [ -n "$$CI" ]; then test -z "$$(git status --porcelain)" || { git status --short; echo "the tree is not clean"; exit 1; }; fi
+
+image: ## a static image, with docker or podman
+	docker build --build-arg VERSION=$(VERSION) -t ballast:$(VERSION) .
+
+clean: ## remove what was built in the checkout; the cache stays
+	rm -rf bin

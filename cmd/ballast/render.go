@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"ballast/planner"
+	"ballast/planner/plan"
+)
+
+// barWidth is the longest bar; a table with it still fits a terminal of 80 columns.
+const barWidth = 40
+
+// writeBars draws each replica's load against the heaviest.
+func writeBars(w io.Writer, replicas []plan.Replica) error {
+	var most plan.Load
+	for _, r := range replicas {
+		most = max(most, r.TotalLoad)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, r := range replicas {
+		fmt.Fprintf(t, "  %d\t%s\t%s\t%s\n", r.ID, bar(r.TotalLoad, most), r.TotalLoadDisplay, plural(len(r.LoadIndexes), "cluster"))
+	}
+	return t.Flush()
+}
+
+func bar(load, most plan.Load) string {
+	if most == 0 {
+		return "·"
+	}
+	const eighths = "▏▎▍▌▋▊▉█"
+	n := int(float64(load) / float64(most) * barWidth * 8)
+	s := strings.Repeat("█", n/8)
+	if rest := n % 8; rest > 0 {
+		s += string([]rune(eighths)[rest-1])
+	}
+	if s == "" {
+		s = "·"
+	}
+	return s
+}
+
+func writeMoves(w io.Writer, moves []planner.Move, loads map[string]string, most int) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "  CLUSTER\tLOAD\tFROM\tTO")
+	for i, m := range moves {
+		if most > 0 && i == most {
+			fmt.Fprintf(t, "  ... and %d more (--all shows them)\n", len(moves)-most)
+			break
+		}
+		fmt.Fprintf(t, "  %s\t%s\t%d\t%d\n", m.Cluster, loads[m.Cluster], m.From, m.To)
+	}
+	return t.Flush()
+}
+
+func writeProblems(w io.Writer, problems []planner.Problem) {
+	for _, p := range problems {
+		mark := "-"
+		if p.Keeps {
+			mark = "!"
+		}
+		fmt.Fprintf(w, "  %s %s: %s\n", mark, p.Phase, strings.ReplaceAll(p.Message, "\n", "\n      "))
+	}
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,299 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"ballast/planner/config"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+)
+
+// forgetAfter is how long a row outlives its Secret: long enough for a Secret that is deleted and created again, by a
+// person or a restore, to come back to its replica.
+const forgetAfter = time.Hour
+
+// defaultMaxReplicas is how far a fleet may grow where nobody said: room without surprise.
+const defaultMaxReplicas = 16
+
+// adoption is the plan in force brought up to date with the world, without deciding anything: new clusters have rows,
+// gone ones lose theirs in time, pins and the configuration are taken over.
+type adoption struct {
+	in     Inputs
+	fleet  discover.Fleet
+	owners []int
+	pins   plan.Pins
+	next   plan.Plan
+	gone   map[string]time.Time
+	notes  []string // what changed, in words
+	found  []Problem
+}
+
+func adopt(in Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *adoption {
+	a := &adoption{in: in, fleet: fleet, owners: ownersNow(in, fleet), pins: pins, next: base.Clone(), gone: map[string]time.Time{}}
+	a.frame()
+	a.reportOrphans()
+	if a.next.Mode.Enforced() {
+		a.addRows()
+		a.forgetRows()
+		a.pinRows()
+		a.retarget()
+	} else {
+		a.observeRows()
+	}
+	a.describeRows()
+	return a
+}
+
+// reportOrphans names the clusters that nobody reconciles, which Argo CD itself never says.
+func (a *adoption) reportOrphans() {
+	for i, c := range a.fleet.Clusters {
+		if a.owners[i] != discover.Nobody || c.Skip {
+			continue
+		}
+		a.found = append(a.found, Problem{Phase: PhaseDiscover, Subject: c.Shard.ID, Kind: "Orphaned", Message: fmt.Sprintf(
+			"no replica reconciles %q: there are %d, and Argo CD counts %d (%s); ballast gives it an owner in Hold and Enforce",
+			c.Shard.ID, a.in.Workload.Replicas, controllerReplicas(a.in.Workload), plan.EnvReplicas)})
+	}
+}
+
+// frame takes over what the configuration and the workload say outside the rows.
+func (a *adoption) frame() {
+	before := a.next.Mode
+	a.next.Mode, a.next.Target, a.next.PlannerUser = a.in.Config.Mode, targetOf(a.in.Workload), a.in.PlannerUser
+	a.next.MaxReplicas = maxReplicas(a.in.Config.Partition, a.next)
+	a.next.FreeReplicas = byWorkload(a.in.Config.Partition)
+	if before != a.next.Mode && a.in.InForce != nil {
+		a.notes = append(a.notes, fmt.Sprintf("mode %s instead of %s", a.next.Mode, before))
+	}
+	if !a.next.Mode.Enforced() {
+		a.next.Rollout = nil
+		a.next.Replicas, a.next.ControllerReplicas = foundReplicas(a.in.Workload), heldEnv(a.in.Workload)
+	}
+}
+
+func byWorkload(p config.Partition) bool { return p.Replicas != nil && p.Replicas.Workload }
+
+// maxReplicas is configured, else what the plan has, else room to grow; never below what stands.
+func maxReplicas(p config.Partition, now plan.Plan) int {
+	most := now.MaxReplicas
+	if p.MaxReplicas != nil {
+		most = *p.MaxReplicas
+	} else if most == 0 {
+		most = max(defaultMaxReplicas, now.Replicas)
+	}
+	return max(most, 1)
+}
+
+// managed reports whether a cluster has a row: not without a Secret, and not where a person opted out.
+func managed(c discover.Cluster) bool { return !c.Implicit && !c.Unmanaged }
+
+// observeRows follows the fleet: while nothing is enforced, the plan is what stands.
+func (a *adoption) observeRows() {
+	rows := make(map[string]plan.Row, len(a.fleet.Clusters))
+	var homeless []int
+	for i, c := range a.fleet.Clusters {
+		if !managed(c) {
+			continue
+		}
+		if a.owners[i] == discover.Nobody {
+			homeless = append(homeless, i)
+			continue
+		}
+		row := a.next.Clusters[c.Shard.ID]
+		row.Replica = a.owners[i]
+		rows[c.Shard.ID] = row
+	}
+	a.next.Clusters = rows
+	a.place(homeless)
+}
+
+// addRows gives every cluster without one a row, as the webhook answers for it, so that taking it over moves nothing.
+func (a *adoption) addRows() {
+	var unknown []int
+	for i, c := range a.fleet.Clusters {
+		if _, known := a.next.Clusters[c.Shard.ID]; managed(c) && !known {
+			unknown = append(unknown, i)
+		}
+	}
+	if len(unknown) == 0 {
+		return
+	}
+	if a.in.InForce == nil {
+		for _, i := range unknown {
+			if a.owners[i] != discover.Nobody {
+				a.next.Clusters[a.fleet.Clusters[i].Shard.ID] = plan.Row{Replica: a.owners[i]}
+			}
+		}
+		unknown = slices.DeleteFunc(unknown, func(i int) bool { return a.owners[i] != discover.Nobody })
+	} else {
+		a.notes = append(a.notes, fmt.Sprintf("%d new: %s", len(unknown), a.names(unknown)))
+	}
+	a.place(unknown)
+}
+
+// place gives rows to clusters that nobody owns yet: a row with the same server, a valid shard, else rendezvous.
+func (a *adoption) place(clusters []int) {
+	if len(clusters) == 0 {
+		return
+	}
+	v := plan.NewView(a.next.Clone(), a.pins)
+	for _, i := range clusters {
+		c, current := a.fleet.Clusters[i], -1
+		if c.Explicit.State == discover.ShardValid {
+			current = c.Explicit.N
+		}
+		a.next.Clusters[c.Shard.ID] = plan.Row{Replica: v.Assign(c.Shard.Server, current)}
+	}
+}
+
+// forgetRows drops rows whose Secret has been gone for an hour, and those of clusters that a person took out.
+func (a *adoption) forgetRows() {
+	present := make(map[string]bool, len(a.fleet.Clusters))
+	for _, c := range a.fleet.Clusters {
+		if managed(c) {
+			present[c.Shard.ID] = true
+		} else {
+			delete(a.next.Clusters, c.Shard.ID)
+		}
+	}
+	var forgotten []string
+	for _, name := range slices.Sorted(maps.Keys(a.next.Clusters)) {
+		if present[name] {
+			continue
+		}
+		since, seen := a.in.Memory.Gone[name]
+		if !seen || a.in.Now.Before(since) {
+			since = a.in.Now
+		}
+		if a.in.Now.Sub(since) >= forgetAfter {
+			delete(a.next.Clusters, name)
+			forgotten = append(forgotten, name)
+			continue
+		}
+		a.gone[name] = since
+	}
+	if len(forgotten) > 0 {
+		a.notes = append(a.notes, fmt.Sprintf("%d gone for an hour: %s", len(forgotten), clipList(forgotten)))
+	}
+}
+
+// pinRows makes each pin that holds now its cluster's row, so that a pin that is taken away later moves nothing, and
+// gives the Secrets of one server one replica.
+func (a *adoption) pinRows() {
+	v := plan.NewView(a.next.Clone(), a.pins)
+	for name, row := range a.next.Clusters {
+		if replica, why, _ := v.Effective(name); why == plan.Pinned {
+			row.Replica = replica
+			a.next.Clusters[name] = row
+		}
+	}
+	for _, u := range a.fleet.Units {
+		if len(u.Clusters) > 1 {
+			a.unite(u, v)
+		}
+	}
+}
+
+// retarget keeps a shrinking rollout from ending below a pin that holds meanwhile: the replica that a person chose stays.
+func (a *adoption) retarget() {
+	r := a.next.Rollout
+	if r == nil || r.Stage != plan.Assigning || r.Replicas >= a.next.Replicas {
+		return
+	}
+	for _, name := range sortedNames(a.pins) {
+		if _, known := a.next.Clusters[name]; known && a.pins[name] >= r.Replicas && a.pins[name] < a.next.Replicas {
+			r.Replicas = a.pins[name] + 1
+			r.ControllerReplicas = max(r.ControllerReplicas, r.Replicas)
+		}
+	}
+}
+
+// unite gives a unit the replica of its pinned Secret, else of its first: Argo CD takes whichever it saw last, so that
+// only one answer for all is an answer.
+func (a *adoption) unite(u discover.Unit, v *plan.View) {
+	lead := -1
+	for _, i := range u.Clusters {
+		c := a.fleet.Clusters[i]
+		if !managed(c) {
+			continue
+		}
+		_, why, _ := v.Effective(c.Shard.ID)
+		if lead < 0 || why == plan.Pinned && !a.pinnedNow(lead, v) {
+			lead = i
+		}
+	}
+	if lead < 0 {
+		return
+	}
+	replica := a.next.Clusters[a.fleet.Clusters[lead].Shard.ID].Replica
+	for _, i := range u.Clusters {
+		c := a.fleet.Clusters[i]
+		if !managed(c) {
+			continue
+		}
+		row := a.next.Clusters[c.Shard.ID]
+		if pin, _, _ := v.Effective(c.Shard.ID); a.pinnedNow(i, v) && pin != replica {
+			a.found = append(a.found, Problem{Phase: PhasePartition, Subject: c.Shard.ID, Kind: "PinConflict",
+				Message: fmt.Sprintf("%q is pinned to replica %d and %q, which has the same server, to %d: pin both alike", c.Shard.ID, pin, a.fleet.Clusters[lead].Shard.ID, replica)})
+			continue
+		}
+		row.Replica = replica
+		a.next.Clusters[c.Shard.ID] = row
+	}
+}
+
+func (a *adoption) pinnedNow(i int, v *plan.View) bool {
+	_, why, _ := v.Effective(a.fleet.Clusters[i].Shard.ID)
+	return why == plan.Pinned
+}
+
+// describeRows fills in what a row says beside its replica.
+func (a *adoption) describeRows() {
+	for _, c := range a.fleet.Clusters {
+		row, ok := a.next.Clusters[c.Shard.ID]
+		if !ok {
+			continue
+		}
+		pin, pinned := a.pins[c.Shard.ID]
+		row.Server, row.Pinned = plan.ServerHash(c.Shard.Server), pinned && pin == row.Replica
+		a.next.Clusters[c.Shard.ID] = row
+	}
+}
+
+func (a *adoption) names(clusters []int) string {
+	names := make([]string, len(clusters))
+	for k, i := range clusters {
+		names[k] = a.fleet.Clusters[i].Shard.ID
+	}
+	return clipList(names)
+}
+
+// clipList keeps a reason readable when a thousand clusters come at once.
+func clipList(names []string) string {
+	const most = 3
+	s := ""
+	for i, n := range names {
+		if i == most {
+			return s + fmt.Sprintf(" and %d more", len(names)-most)
+		}
+		s += []string{"", ", "}[cmp.Compare(i, 0)] + n
+	}
+	return s
+}
+
+// allPins joins people's pins: those of the plan ConfigMap win over the Secrets' annotations.
+func allPins(data plan.Pins, clusters []discover.Cluster) plan.Pins {
+	pins := make(plan.Pins, len(data))
+	for _, c := range clusters {
+		if replica, err := strconv.Atoi(c.Pin); err == nil {
+			pins[c.Shard.ID] = replica
+		}
+	}
+	maps.Copy(pins, data)
+	return pins
+}

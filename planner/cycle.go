@@ -1,0 +1,186 @@
+// Package planner is the loop that keeps an Argo CD fleet level. Cycle is its whole core, a function of values: what was
+// seen goes in, the next plan and its reasons come out. What touches the world stands in loop.go and its neighbours.
+package planner
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ballast/planner/discover"
+	"ballast/planner/evaluate"
+	"ballast/planner/plan"
+	"ballast/planner/poll"
+)
+
+// Cycle runs every phase once. It has no error: what a phase cannot do is a Problem, and the plan in force stays.
+func Cycle(in Inputs) Outcome {
+	c := &cycle{in: in, out: Outcome{Memory: in.Memory}}
+	if !c.discover() {
+		return c.keep()
+	}
+	base := c.base()
+	c.out.Pins = allPins(in.Pins, c.out.Fleet.Clusters)
+	a := adopt(in, c.out.Fleet, base, c.out.Pins)
+	c.poll()
+	c.measure(a)
+	c.pinProblems(a)
+	c.out.Problems = append(c.out.Problems, a.found...)
+	c.out.Memory.Gone = a.gone
+	c.out.Now = replicasOf(c.out.Fleet, c.out.Loads, a.next.Replicas, func(i int) int { return a.standing(i) })
+	c.decide(a)
+	c.finish(a)
+	return c.out
+}
+
+type cycle struct {
+	winner *evaluate.Candidate
+	in     Inputs
+	out    Outcome
+	notes  []string
+}
+
+// discover lists the fleet; false means that it cannot be believed and everything stays.
+func (c *cycle) discover() bool {
+	in := c.in.Discovered
+	in.InClusterOwner = discover.InClusterOwner(algorithm(c.in), controllerReplicas(c.in.Workload))
+	var err error
+	c.out.Fleet, c.out.Memory.Known, err = discover.Discover(in, c.in.Memory.Known,
+		discover.Options{MaxShrink: c.in.Config.Discover.MaxShrink.Share()}, c.in.Now)
+	for _, p := range c.out.Fleet.Problems {
+		c.problem(Problem{Phase: PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind), Message: p.Message})
+	}
+	var shrink *discover.ShrinkError
+	if errors.As(err, &shrink) {
+		c.problem(Problem{Phase: PhaseDiscover, Kind: "Shrunk", Message: err.Error(), Keeps: true})
+		return false
+	}
+	if err != nil {
+		c.problem(Problem{Phase: PhaseDiscover, Kind: "Refused", Message: err.Error(), Keeps: true})
+		return false
+	}
+	return true
+}
+
+// keep ends a cycle that could not see the fleet: the plan in force, or the one to mend it from, as it is.
+func (c *cycle) keep() Outcome {
+	if base := cmp.Or(c.in.InForce, c.in.Last); base != nil {
+		c.out.Next = base.Clone()
+		c.out.Changed = c.in.InForce == nil
+		c.out.Reason = "put back the last plan, which was deleted or broken"
+	}
+	c.out.Pins = allPins(c.in.Pins, nil)
+	return c.out
+}
+
+// base is what this cycle starts from: the plan in force, else the newest of the history, else the fleet as it is.
+func (c *cycle) base() plan.Plan {
+	switch {
+	case c.in.InForce != nil:
+		return c.in.InForce.Clone()
+	case c.in.Last != nil:
+		c.note("put back the last plan, which was deleted or broken")
+		return c.in.Last.Clone()
+	}
+	return firstPlan(c.in)
+}
+
+// poll joins what Prometheus answered to the fleet.
+func (c *cycle) poll() {
+	p := c.in.Config.Poll
+	table, err := poll.Join(MetricsOf(c.in.Config), c.out.Fleet, c.in.Fetched, c.in.Memory.LastGood,
+		poll.Options{MinCoverage: p.MinCoverage.Float(), MaxDrop: p.MaxDrop.Share(), MaxAge: time.Duration(p.Prometheus.MaxAge)}, c.in.Now)
+	if err != nil {
+		c.problem(Problem{Phase: PhasePoll, Kind: "Refused", Message: err.Error(), Keeps: true})
+		c.out.Table = poll.Table{Frozen: true}
+		return
+	}
+	c.out.Table = table
+	c.out.Memory.LastGood = poll.NewLastGood(table, c.in.Memory.LastGood)
+	for _, p := range table.Problems {
+		c.problem(Problem{Phase: PhasePoll, Subject: p.Metric, Kind: string(p.Kind), Message: p.Message, Keeps: table.Frozen})
+	}
+}
+
+// measure makes loads of the table and takes over references for metrics that had none.
+func (c *cycle) measure(a *adoption) {
+	if c.out.Table.Columns == nil {
+		return
+	}
+	loads, references, problem := loadsOf(c.in.Config, c.out.Table, a.next.References)
+	if problem != nil {
+		c.problem(*problem)
+		return
+	}
+	c.out.Loads = loads
+	if !c.out.Table.Frozen {
+		a.next.References = references
+	}
+}
+
+// pinProblems says which pins do not hold, and why: a pin is a person's word, and is never dropped in silence.
+func (c *cycle) pinProblems(a *adoption) {
+	known := make(map[string]bool, len(c.out.Fleet.Clusters))
+	names := make([]string, 0, len(c.out.Fleet.Clusters))
+	for _, cl := range c.out.Fleet.Clusters {
+		known[cl.Shard.ID] = true
+		names = append(names, cl.Shard.ID)
+	}
+	for _, name := range sortedNames(c.out.Pins) {
+		replica := c.out.Pins[name]
+		p := Problem{Phase: PhasePartition, Subject: name}
+		switch {
+		case !known[name]:
+			p.Kind, p.Message = "PinUnknown", fmt.Sprintf("%q is pinned to replica %d, and no cluster Secret has that name", name, replica)
+			if near := plan.Nearest(name, names); near != "" {
+				p.Message += fmt.Sprintf("; %q has", near)
+			}
+		case replica >= a.next.MaxReplicas:
+			p.Kind, p.Message = "PinRefused", fmt.Sprintf("%q is pinned to replica %d, and maxReplicas is %d: pin it lower, or raise partition.maxReplicas", name, replica, a.next.MaxReplicas)
+		case replica >= a.next.Replicas && a.next.Mode != plan.Enforce:
+			p.Kind, p.Message = "PinWaits", fmt.Sprintf("%q is pinned to replica %d, and there are %d: it waits for mode Enforce, since %s scales nothing", name, replica, a.next.Replicas, a.next.Mode)
+		default:
+			continue
+		}
+		c.problem(p)
+	}
+}
+
+// finish compares with the plan in force and words the reason.
+func (c *cycle) finish(a *adoption) {
+	c.notes = append(a.notes, c.notes...)
+	c.out.Next = a.next
+	c.out.Changed = c.in.InForce == nil || !a.next.SameEnforced(*c.in.InForce)
+	if !c.out.Changed {
+		c.out.Next = c.in.InForce.Clone()
+		return
+	}
+	c.stampLoads()
+	if c.in.InForce == nil && c.in.Last == nil {
+		c.out.Decided = true
+		c.note(fmt.Sprintf("took over the fleet as it is: %d clusters on %d replicas", len(c.out.Next.Clusters), c.out.Next.Replicas))
+	}
+	if len(c.notes) == 0 {
+		c.note("what is enforced changed with the configuration or the Secrets")
+	}
+	c.out.Reason = strings.Join(c.notes, "; ")
+}
+
+// stampLoads writes the loads of this decision into the rows; the last ones stay while nothing is known.
+func (c *cycle) stampLoads() {
+	if c.out.Loads == nil || c.out.Table.Frozen {
+		return
+	}
+	for i, cl := range c.out.Fleet.Clusters {
+		if row, ok := c.out.Next.Clusters[cl.Shard.ID]; ok {
+			row.Load = c.out.Loads[i].Display()
+			c.out.Next.Clusters[cl.Shard.ID] = row
+		}
+	}
+}
+
+func (c *cycle) problem(p Problem) { c.out.Problems = append(c.out.Problems, p) }
+
+func (c *cycle) note(s string) { c.notes = append(c.notes, s) }

@@ -1,0 +1,266 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"ballast/planner/discover"
+	"ballast/planner/evaluate"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+func compareNames(a, b string) int { return cmp.Compare(a, b) }
+
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// standing is the replica that holds a cluster under the plan: its row, or where it stands without one.
+func (a *adoption) standing(i int) int {
+	if row, ok := a.next.Clusters[a.fleet.Clusters[i].Shard.ID]; ok {
+		return row.Replica
+	}
+	return a.owners[i]
+}
+
+// decide advances a rollout that is under way, and otherwise asks the partition and the evaluation whether to begin one.
+func (c *cycle) decide(a *adoption) {
+	c.candidate(a)
+	switch {
+	case a.next.Rollout != nil && !c.in.BreakGlass:
+		c.advance(a)
+	case c.mayBegin(a):
+		c.begin(a)
+	}
+}
+
+// candidate divides the fleet anew and lets the evaluation vote, in every mode: people see what ballast would do long
+// before they let it.
+func (c *cycle) candidate(a *adoption) {
+	if c.out.Loads == nil || c.out.Table.Frozen {
+		return
+	}
+	d, err := divide(c.in, a, c.out.Loads)
+	if err != nil {
+		c.problem(Problem{Phase: PhasePartition, Kind: "Refused", Message: err.Error(), Keeps: true})
+		return
+	}
+	can := &Candidate{Moves: a.moves(d.of), Replicas: replicasOf(c.out.Fleet, c.out.Loads, d.answer.Replicas, func(i int) int {
+		if to, ok := d.of[c.out.Fleet.Clusters[i].Shard.ID]; ok {
+			return to
+		}
+		return a.owners[i]
+	})}
+	for _, lost := range d.answer.Lost {
+		can.Lost = append(can.Lost, lost.String())
+	}
+	c.out.Candidate = can
+	c.elect(a, d)
+}
+
+// elect lets the evaluation vote on the candidate; what it elects is kept in c.winner. Where nothing may begin the vote goes
+// on without an election, so that it need not start anew on the day it may.
+func (c *cycle) elect(a *adoption, d division) {
+	vote := evaluate.Candidate{Replicas: d.answer.Replicas, Of: d.of}
+	if c.in.Config.Evaluate.MostWanted == nil {
+		c.out.Memory.Votes = evaluate.History{}
+		election := evaluate.None(vote)
+		c.winner, c.out.Candidate.Verdict = &election.Candidate, election.String()
+		return
+	}
+	if a.next.Rollout != nil {
+		c.out.Candidate.Verdict = "not voted on while a rollout is under way"
+		return
+	}
+	configured := c.in.Config.Evaluate.MostWanted
+	o := evaluate.MostWantedOptions{Window: time.Duration(configured.Window), MinSamples: configured.MinSamples}
+	if !c.mayBegin(a) {
+		o.MinSamples = math.MaxInt
+	}
+	election, history := evaluate.MostWanted(c.in.Memory.Votes, vote, d.basis(), c.in.Now, o)
+	c.out.Memory.Votes = history
+	switch {
+	case election.Elected:
+		c.winner, c.out.Candidate.Verdict = &election.Candidate, election.String()
+	case c.mayBegin(a):
+		c.out.Candidate.Verdict = election.String()
+	default:
+		c.out.Candidate.Verdict = fmt.Sprintf("%s so far; nothing begins while %s", plural(election.Samples, "vote"), c.standstill(a))
+	}
+}
+
+// mayBegin reports whether this cycle may begin a rollout. The first plan, and one put back, only say what is.
+func (c *cycle) mayBegin(a *adoption) bool {
+	return c.in.InForce != nil && a.next.Rollout == nil && a.next.Mode == plan.Enforce && !c.in.Paused && !c.in.BreakGlass
+}
+
+// standstill says why nothing may begin.
+func (c *cycle) standstill(a *adoption) string {
+	switch {
+	case c.in.BreakGlass:
+		return "enforcement is off"
+	case c.in.Paused:
+		return "a person paused it"
+	case c.in.InForce == nil:
+		return "there is no plan yet"
+	}
+	return "the mode is " + string(a.next.Mode)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// begin starts a rollout to what was elected, or to what a pin or the workload's own count asks for at once.
+func (c *cycle) begin(a *adoption) {
+	want, why := c.want(a)
+	if want == nil {
+		return
+	}
+	next, err := rollout.Begin(a.next, *want, c.in.Now)
+	if err != nil {
+		c.problem(Problem{Phase: PhaseRollout, Kind: "Refused", Message: err.Error(), Keeps: true})
+		return
+	}
+	if next.SameEnforced(a.next) {
+		return
+	}
+	c.out.Decided = true
+	c.note(why)
+	a.next = next
+}
+
+// want is where to go: what must be at once comes before what was elected.
+func (c *cycle) want(a *adoption) (*rollout.Want, string) {
+	if w, why := c.urgent(a); w != nil {
+		return w, why
+	}
+	if c.winner == nil {
+		return nil, ""
+	}
+	w := a.wantOf(c.winner.Replicas, c.winner.Of)
+	moves := a.moves(c.winner.Of)
+	if len(moves) == 0 && w.Replicas == a.next.Replicas && w.ControllerReplicas == a.next.ControllerReplicas {
+		return nil, ""
+	}
+	return w, fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d: makespan over mean %.2f instead of %.2f",
+		len(moves), len(a.next.Clusters), w.Replicas, a.next.Replicas, Imbalance(c.out.Candidate.Replicas), Imbalance(c.out.Now))
+}
+
+// urgent is a change that no vote may delay: a pin beyond the replicas, or replicas that people changed themselves where
+// they are the workload's.
+func (c *cycle) urgent(a *adoption) (*rollout.Want, string) {
+	replicas, why := a.next.Replicas, ""
+	if a.next.FreeReplicas {
+		if found := min(foundReplicas(c.in.Workload), a.next.MaxReplicas); found != replicas {
+			why = fmt.Sprintf("the workload has %d replicas instead of %d", found, replicas)
+			replicas = found
+		}
+	}
+	for _, name := range sortedNames(a.pins) {
+		_, known := a.next.Clusters[name]
+		if pin := a.pins[name]; known && pin >= replicas && pin < a.next.MaxReplicas && !a.next.FreeReplicas {
+			replicas, why = pin+1, fmt.Sprintf("%s is pinned to replica %d", name, pin)
+		}
+	}
+	if why == "" {
+		return nil, ""
+	}
+	of := make(map[string]int, len(a.next.Clusters))
+	for name, row := range a.next.Clusters {
+		of[name] = row.Replica
+		if pin, ok := a.pins[name]; ok && pin < replicas {
+			of[name] = pin
+		}
+	}
+	c.evacuate(a, of, replicas)
+	return a.wantOf(replicas, of), why
+}
+
+// evacuate gives every cluster of replicas that go away to the lightest that stay.
+func (c *cycle) evacuate(a *adoption, of map[string]int, replicas int) {
+	carried := make([]plan.Load, replicas)
+	loads := map[string]plan.Load{}
+	for i, cl := range a.fleet.Clusters {
+		if c.out.Loads != nil {
+			loads[cl.Shard.ID] = c.out.Loads[i]
+		}
+		if r, ok := of[cl.Shard.ID]; ok && r < replicas {
+			carried[r] += loads[cl.Shard.ID] + 1 // clusters count where loads are unknown or alike
+		}
+	}
+	for _, name := range sortedNames(of) {
+		if of[name] < replicas {
+			continue
+		}
+		lightest := 0
+		for r := range carried {
+			if carried[r] < carried[lightest] {
+				lightest = r
+			}
+		}
+		of[name] = lightest
+		carried[lightest] += loads[name] + 1
+	}
+}
+
+// wantOf words a target for the rollout. The env goes with the replicas: an Argo CD without one believes in one replica.
+func (a *adoption) wantOf(replicas int, of map[string]int) *rollout.Want {
+	rows := make(map[string]plan.Row, len(a.next.Clusters))
+	for name, row := range a.next.Clusters {
+		if to, ok := of[name]; ok {
+			row.Replica = to
+		} else if row.Replica >= replicas {
+			row.Replica = 0 // a row whose Secret is gone; nobody runs it, and it must stay in range
+		}
+		pin, pinned := a.pins[name]
+		row.Pinned = pinned && pin == row.Replica
+		rows[name] = row
+	}
+	return &rollout.Want{Replicas: replicas, ControllerReplicas: replicas, Rows: rows}
+}
+
+func (c *cycle) advance(a *adoption) {
+	view := plan.NewView(a.next.Clone(), a.pins)
+	next, progress := rollout.Advance(view, Seen(c.out.Fleet, c.in.Workload), c.rolloutOptions(), c.in.Now)
+	c.out.Progress = progress
+	if !next.SameEnforced(a.next) {
+		c.note(progress.Why)
+	}
+	a.next = next
+}
+
+func (c *cycle) rolloutOptions() rollout.Options {
+	return rollout.Options{RolloutRestart: c.in.Config.Rollout.Default.RolloutRestart, StageTimeout: time.Duration(c.in.Config.Rollout.StageTimeout)}
+}
+
+// Seen is what stands, as a rollout looks at it.
+func Seen(fleet discover.Fleet, w discover.Workload) rollout.Seen {
+	seen := rollout.Seen{Workload: seenWorkload(w), Secrets: make([]rollout.Stamp, 0, len(fleet.Clusters))}
+	for _, cl := range fleet.Clusters {
+		if cl.Implicit {
+			continue
+		}
+		seen.Secrets = append(seen.Secrets, rollout.Stamp{Name: cl.Shard.ID, Server: cl.Shard.Server, Immutable: cl.Immutable, Unmanaged: cl.Unmanaged,
+			Shard: cl.Explicit.N, Valid: cl.Explicit.State == discover.ShardValid, Absent: cl.Explicit.State == discover.ShardAbsent})
+	}
+	return seen
+}
+
+func seenWorkload(w discover.Workload) *rollout.Workload {
+	s := &rollout.Workload{Replicas: w.Replicas, Ready: w.ReadyReplicas, Updated: w.UpdatedReplicas, Current: w.CurrentReplicas,
+		ObservedCurrent: w.ObservedGeneration >= w.Generation, RestartedAt: w.RestartedAt, Unmanaged: w.Unmanaged}
+	if w.EnvReplicas != nil {
+		if n, err := strconv.Atoi(*w.EnvReplicas); err == nil {
+			s.ControllerReplicas = &n
+		}
+	}
+	return s
+}

@@ -1,0 +1,175 @@
+package planner
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"ballast/planner/config"
+	"ballast/planner/discover"
+	"ballast/planner/partition"
+	"ballast/planner/plan"
+)
+
+// defaultMinReplicas is how few replicas there may be where nobody said and the fleet had them: one replica's failure
+// must not stop the whole fleet.
+const defaultMinReplicas = 2
+
+// division is the partition's question and answer: units as items, and the clusters' replicas that come of it.
+type division struct {
+	items  []partition.Item
+	bounds partition.Bounds
+	answer partition.Partition
+	of     map[string]int // managed clusters' replicas, by Secret
+}
+
+// divide asks the partition for the best distribution from what stands.
+func divide(in Inputs, a *adoption, loads []plan.Load) (division, error) {
+	d := division{bounds: boundsOf(in.Config.Partition, in.Workload, a)}
+	var err error
+	if d.items, err = itemsOf(a, loads); err != nil {
+		return division{}, err
+	}
+	if d.answer, err = partition.LPT(d.items, d.bounds); err != nil {
+		return division{}, err
+	}
+	now := make(map[string]int, len(d.items))
+	for k, u := range a.fleet.Units {
+		if row, ok := a.next.Clusters[a.fleet.Clusters[u.Clusters[0]].Shard.ID]; ok {
+			now[d.items[k].ID] = row.Replica
+		}
+	}
+	d.answer = partition.Relabel(d.answer, d.items, now)
+	d.of = make(map[string]int, len(a.fleet.Clusters))
+	for k, u := range a.fleet.Units {
+		for _, i := range u.Clusters {
+			if c := a.fleet.Clusters[i]; managed(c) {
+				d.of[c.Shard.ID] = d.answer.Of[k]
+			}
+		}
+	}
+	return d, nil
+}
+
+// itemsOf makes an item of each unit, in the units' order; fixed are pins, and what no write can move.
+func itemsOf(a *adoption, loads []plan.Load) ([]partition.Item, error) {
+	items := make([]partition.Item, len(a.fleet.Units))
+	for k, u := range a.fleet.Units {
+		item := partition.Item{ID: a.fleet.Clusters[u.Clusters[0]].Shard.ID, Clusters: len(u.Clusters), Replica: partition.Free}
+		sum := make([]plan.Load, 0, len(u.Clusters))
+		for _, i := range u.Clusters {
+			sum = append(sum, loads[i])
+			if at := a.fixedAt(i); at >= 0 && (item.Replica < 0 || a.isPinned(i)) {
+				item.Replica = min(at, a.next.MaxReplicas-1)
+			}
+		}
+		var err error
+		if item.Load, err = plan.SumLoads(sum...); err != nil {
+			return nil, fmt.Errorf("adding up the loads of %q: %w", u.Server, err)
+		}
+		items[k] = item
+	}
+	return items, nil
+}
+
+// fixedAt is the replica a cluster cannot leave: its pin, or where it stands if nothing may be written to its Secret.
+func (a *adoption) fixedAt(i int) int {
+	c := a.fleet.Clusters[i]
+	if pin, ok := a.pins[c.Shard.ID]; ok && pin < a.next.MaxReplicas {
+		return pin
+	}
+	if c.FixedAt != nil {
+		return *c.FixedAt
+	}
+	if c.Unmanaged || c.Immutable {
+		return a.owners[i]
+	}
+	return partition.Free
+}
+
+func (a *adoption) isPinned(i int) bool {
+	_, ok := a.pins[a.fleet.Clusters[i].Shard.ID]
+	return ok
+}
+
+func boundsOf(p config.Partition, w discover.Workload, a *adoption) partition.Bounds {
+	b := partition.Bounds{MaxReplicas: a.next.MaxReplicas, MaxClusters: p.MaxClustersPerReplica}
+	b.MinReplicas = min(defaultMinReplicas, a.next.Replicas)
+	if p.MinReplicas != nil {
+		b.MinReplicas = *p.MinReplicas
+	}
+	b.MinReplicas = min(max(b.MinReplicas, 1), b.MaxReplicas)
+	switch {
+	case p.Replicas == nil:
+	case p.Replicas.Workload:
+		b.Fixed = min(foundReplicas(w), b.MaxReplicas)
+	default:
+		b.Fixed = p.Replicas.Fixed
+	}
+	if p.Capacity != nil {
+		if capacity, err := plan.NewLoad(p.Capacity.Float()); err == nil {
+			b.Capacity = capacity
+		}
+	}
+	return b
+}
+
+// basis is what candidates must agree on to be votes of one election: who is there, what is fixed, what bounds hold.
+func (d division) basis() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%+v\n", d.bounds)
+	for _, it := range d.items {
+		fmt.Fprintf(h, "%s %d %d\n", it.ID, it.Clusters, it.Replica)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// moves are the clusters whose replica differs from their rows, by name.
+func (a *adoption) moves(of map[string]int) []Move {
+	var moves []Move
+	for name, to := range of {
+		if row := a.next.Clusters[name]; row.Replica != to {
+			moves = append(moves, Move{Cluster: name, From: row.Replica, To: to})
+		}
+	}
+	slices.SortFunc(moves, func(x, y Move) int { return compareNames(x.Cluster, y.Cluster) })
+	return moves
+}
+
+// replicasOf lists who owns what, for people: of is each cluster's replica, in the fleet's order.
+func replicasOf(fleet discover.Fleet, loads []plan.Load, count int, of func(i int) int) []plan.Replica {
+	replicas := make([]plan.Replica, count)
+	for r := range replicas {
+		replicas[r].ID = r
+	}
+	for i, c := range fleet.Clusters {
+		r := of(i)
+		if r < 0 || r >= count {
+			continue
+		}
+		var load plan.Load
+		if loads != nil {
+			load = loads[i]
+		}
+		rep := &replicas[r]
+		rep.LoadIndexes = append(rep.LoadIndexes, plan.LoadIndex{Shard: c.Shard, Value: load, DisplayValue: load.Display()})
+		rep.TotalLoad += load
+	}
+	for r := range replicas {
+		replicas[r].TotalLoadDisplay = replicas[r].TotalLoad.Display()
+	}
+	return replicas
+}
+
+// Imbalance is the makespan over the mean: 1 is perfectly level. It is 1 for a fleet without load.
+func Imbalance(replicas []plan.Replica) float64 {
+	var most, total plan.Load
+	for _, r := range replicas {
+		most, total = max(most, r.TotalLoad), total+r.TotalLoad
+	}
+	if total == 0 {
+		return 1
+	}
+	return float64(most) * float64(len(replicas)) / float64(total)
+}

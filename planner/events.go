@@ -1,0 +1,68 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+// Event is something that people should find with kubectl describe: on the plan ConfigMap, and where it concerns the
+// workload, there too.
+type Event struct {
+	Type     string // corev1.EventTypeNormal or EventTypeWarning
+	Reason   string
+	Message  string
+	Workload bool
+}
+
+func planWritten(p plan.Plan, reason string) Event {
+	return Event{Type: corev1.EventTypeNormal, Reason: "PlanWritten", Message: fmt.Sprintf("revision %d: %s", p.Revision, reason), Workload: p.Rollout != nil}
+}
+
+func leaderElected(identity string, p *plan.Plan) Event {
+	if p == nil {
+		return Event{Type: corev1.EventTypeNormal, Reason: "LeaderElected", Message: identity + " plans from here on; there is no plan yet"}
+	}
+	return Event{Type: corev1.EventTypeNormal, Reason: "LeaderElected", Message: fmt.Sprintf("%s plans from here on, from revision %d", identity, p.Revision)}
+}
+
+func rolloutTurned(p rollout.Progress) (Event, bool) {
+	switch p.Outcome {
+	case rollout.TurnedBack, rollout.Reverted, rollout.GaveUp:
+		return Event{Type: corev1.EventTypeWarning, Reason: "Rollout" + string(p.Outcome), Message: p.Why, Workload: true}, true
+	case rollout.Finished:
+		return Event{Type: corev1.EventTypeNormal, Reason: "RolloutFinished", Message: p.Why, Workload: true}, true
+	}
+	return Event{}, false
+}
+
+func breakGlassSeen() Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "EnforcementOff", Message: "the annotation " + plan.AnnotationEnforcement + ": \"off\" lets every write pass, and ballast writes nothing but the plan; remove it to enforce again", Workload: true}
+}
+
+// problemNews turns problems into events once: when they appear, not at every cycle they last. What a metric is called
+// in problems changes with every value, so the key leaves the message out.
+type problemNews struct{ known map[string]bool }
+
+func (n *problemNews) of(problems []Problem) []Event {
+	now := make(map[string]bool, len(problems))
+	var events []Event
+	for _, p := range problems {
+		key := string(p.Phase) + "/" + p.Kind + "/" + p.Subject
+		if !n.known[key] && !now[key] {
+			events = append(events, Event{Type: corev1.EventTypeWarning, Reason: p.Kind, Message: p.Message})
+		}
+		now[key] = true
+	}
+	n.known = now
+	const most = 20 // of one cycle; the rest stands in `ballast status` and the metric
+	if len(events) > most {
+		rest := len(events) - most
+		events = append(slices.Clip(events[:most]), Event{Type: corev1.EventTypeWarning, Reason: "MoreProblems", Message: fmt.Sprintf("and %d more; `ballast status` lists them", rest)})
+	}
+	return events
+}

@@ -1,0 +1,119 @@
+package planner
+
+import (
+	"strconv"
+	"strings"
+
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/poll"
+)
+
+// controllerReplicas is the number of replicas that the application-controller believes in: its env, which counts as one
+// where it is absent or not a positive number; in a Deployment with dynamic distribution, spec.replicas.
+func controllerReplicas(w discover.Workload) int {
+	if w.Kind == plan.Deployment && w.DynamicDistribution {
+		return max(w.Replicas, 1)
+	}
+	if w.EnvReplicas == nil {
+		return 1
+	}
+	n, err := strconv.Atoi(*w.EnvReplicas)
+	if err != nil || n < 1 {
+		return 1
+	}
+	return n
+}
+
+// heldEnv is what the plan holds the env at: as found, and not at all where there is none, since adding it would restart
+// every pod.
+func heldEnv(w discover.Workload) int {
+	if w.EnvReplicas == nil {
+		return 0
+	}
+	return controllerReplicas(w)
+}
+
+// algorithm is the one in use: the workload's env, else argocd-cmd-params-cm.
+func algorithm(in Inputs) discover.Algorithm {
+	if in.Workload.Algorithm != "" {
+		return discover.AlgorithmOf(in.Workload.Algorithm)
+	}
+	return discover.AlgorithmOf(in.Discovered.Algorithm)
+}
+
+// ownersNow is the replica that owns each cluster of the fleet today: the one seen in metrics, else the explicit shard,
+// else the algorithm's. discover.Nobody where no replica has that number, or Argo CD skips the cluster.
+func ownersNow(in Inputs, fleet discover.Fleet) []int {
+	replicas := controllerReplicas(in.Workload)
+	owners := discover.Owners(fleet.Clusters, algorithm(in), replicas, nil)
+	seen := seenOwners(in.Owners, in.Workload)
+	for i, c := range fleet.Clusters {
+		owner, ok := seen[c.Shard.Server]
+		if ok && owner < replicas && !c.Skip && !c.Implicit {
+			owners[i] = owner
+		}
+		if owners[i] >= foundReplicas(in.Workload) {
+			owners[i] = discover.Nobody // the env promises more replicas than run: nobody reconciles this cluster
+		}
+	}
+	return owners
+}
+
+// seenOwners reads who reconciles which server from the pods' own metrics. A server that two pods report (a move a moment
+// ago, or two owners) or a pod without an ordinal says nothing.
+func seenOwners(fetched poll.Fetched, w discover.Workload) map[string]int {
+	owners := make(map[string]int, len(fetched.Samples))
+	for _, s := range fetched.Samples {
+		pod, server, ok := strings.Cut(s.Key, "|")
+		if !ok || server == "" {
+			continue
+		}
+		server = plan.NormalizeServer(server)
+		ordinal, ok := podOrdinal(pod, w)
+		if other, twice := owners[server]; twice && other != ordinal || !ok {
+			ordinal = discover.Nobody
+		}
+		owners[server] = ordinal
+	}
+	for server, owner := range owners {
+		if owner == discover.Nobody {
+			delete(owners, server)
+		}
+	}
+	return owners
+}
+
+func podOrdinal(pod string, w discover.Workload) (int, bool) {
+	digits, ok := strings.CutPrefix(pod, w.Name+"-")
+	if !ok || w.Kind != plan.StatefulSet {
+		return 0, false
+	}
+	n, err := strconv.Atoi(digits)
+	return n, err == nil && n >= 0
+}
+
+// foundReplicas is the workload's count as a plan may hold it: a workload found at 0 has stopped reconciling everything,
+// which no plan may keep, so it comes back at what its env says it had.
+func foundReplicas(w discover.Workload) int {
+	if w.Replicas > 0 {
+		return w.Replicas
+	}
+	return controllerReplicas(w)
+}
+
+// firstPlan is the fleet as it is: it moves nothing and scales nothing.
+func firstPlan(in Inputs) plan.Plan {
+	return plan.Plan{
+		Mode:               in.Config.Mode,
+		Target:             targetOf(in.Workload),
+		PlannerUser:        in.PlannerUser,
+		Replicas:           foundReplicas(in.Workload),
+		ControllerReplicas: heldEnv(in.Workload),
+		Clusters:           map[string]plan.Row{},
+	}
+}
+
+func targetOf(w discover.Workload) plan.Target {
+	return plan.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, Container: w.Container}
+}

@@ -1,0 +1,93 @@
+package planner
+
+import (
+	"time"
+
+	"ballast/planner/config"
+	"ballast/planner/discover"
+	"ballast/planner/evaluate"
+	"ballast/planner/plan"
+	"ballast/planner/poll"
+	"ballast/planner/rollout"
+)
+
+// Inputs is all that a cycle depends on. It marshals to JSON, so that a cycle seen in production runs again elsewhere;
+// nothing in it is Secret data.
+type Inputs struct {
+	Now         time.Time            `json:"now"`
+	Config      config.PlannerConfig `json:"config"`
+	PlannerUser string               `json:"plannerUser"`
+	InForce     *plan.Plan           `json:"inForce,omitempty"` // nil: there is none, or it cannot be read
+	Last        *plan.Plan           `json:"last,omitempty"`    // the newest plan of the history, to mend a lost one from
+	Pins        plan.Pins            `json:"pins,omitempty"`    // data.pins
+	Paused      bool                 `json:"paused,omitempty"`
+	BreakGlass  bool                 `json:"breakGlass,omitempty"`
+	Discovered  discover.Input       `json:"discovered"`
+	Workload    discover.Workload    `json:"workload"`
+	Fetched     []poll.Fetched       `json:"fetched"`
+	Owners      poll.Fetched         `json:"owners"` // who reconciles which server now, by metrics: keys pod|server
+	Memory      Memory               `json:"memory"`
+}
+
+// Memory is what a cycle hands to the next one, through the history ConfigMap, so that it survives a change of leaders.
+type Memory struct {
+	Known    discover.Known       `json:"known,omitzero"`
+	Gone     map[string]time.Time `json:"gone,omitempty"` // rows whose Secret went, and when that was seen first
+	LastGood poll.LastGood        `json:"lastGood,omitzero"`
+	Votes    evaluate.History     `json:"votes,omitzero"`
+}
+
+// Outcome is what a cycle decided and what it decided on.
+type Outcome struct {
+	Next      plan.Plan
+	Changed   bool   // Next enforces something else than the plan in force and is to be written
+	Decided   bool   // a rollout began, or a plan was made: the history is written at once
+	Reason    string // one sentence a person understands
+	Memory    Memory
+	Fleet     discover.Fleet
+	Table     poll.Table
+	Loads     []plan.Load // of Fleet.Clusters; nil while the metrics say nothing
+	Now       []plan.Replica
+	Candidate *Candidate
+	Progress  rollout.Progress
+	Problems  []Problem
+	Pins      plan.Pins // data.pins and the Secrets' annotations together
+}
+
+// Candidate is what the partition would do, whether or not it is decided for.
+type Candidate struct {
+	Replicas []plan.Replica `json:"replicas"`
+	Moves    []Move         `json:"moves,omitempty"`
+	Lost     []string       `json:"lost,omitempty"`
+	Verdict  string         `json:"verdict"` // what the evaluation says of it
+}
+
+// Move is one cluster's change of replica.
+type Move struct {
+	Cluster string `json:"cluster"`
+	From    int    `json:"from"`
+	To      int    `json:"to"`
+}
+
+// Phase names a phase in problems, metrics and logs.
+type Phase string
+
+// The phases, in their order.
+const (
+	PhaseDiscover  Phase = "discover"
+	PhasePoll      Phase = "poll"
+	PhaseNormalize Phase = "normalize"
+	PhaseIndex     Phase = "index"
+	PhasePartition Phase = "partition"
+	PhaseEvaluate  Phase = "evaluate"
+	PhaseRollout   Phase = "rollout"
+)
+
+// Problem is what a phase could not do or will not believe. Keeps says that it keeps the plan from changing.
+type Problem struct {
+	Phase   Phase  `json:"phase"`
+	Subject string `json:"subject,omitempty"` // the Secret, metric or pin that it is about
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+	Keeps   bool   `json:"keeps,omitempty"`
+}
