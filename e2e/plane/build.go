@@ -142,7 +142,7 @@ func buildAll(ctx context.Context, e2e, final string, progress io.Writer) error 
 	if err != nil {
 		return fmt.Errorf("making a build folder: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // after the rename there is nothing
 	for i, c := range components {
 		fmt.Fprintf(progress, "building %s (%d of %d)\n", c.name, i+1, len(components))
 		start := time.Now()
@@ -210,7 +210,7 @@ func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) 
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("running go %s: %w: %s", args[0], err, tail(stderr.String(), 2000))
+		return nil, fmt.Errorf("running go %s: %w: %s", args[0], err, tail(stderr.String()))
 	}
 	return stdout.Bytes(), nil
 }
@@ -306,10 +306,11 @@ func exists(path string) bool {
 }
 
 // tail is the end of a text, where commands say why they failed.
-func tail(s string, n int) string {
+func tail(s string) string {
+	const limit = 2000
 	s = strings.TrimSpace(s)
-	if len(s) <= n {
+	if len(s) <= limit {
 		return s
 	}
-	return "..." + s[len(s)-n:]
+	return "..." + s[len(s)-limit:]
 }

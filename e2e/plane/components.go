@@ -57,7 +57,7 @@ func (p *Plane) run(name, binary string, args ...string) (*child, error) {
 	p.parts = append(p.parts, c)
 	p.mu.Unlock()
 	if stopped {
-		c.end(partGrace)
+		c.end()
 		return nil, fmt.Errorf("starting %q: %w", name, errStopped)
 	}
 	go func() {

@@ -89,7 +89,7 @@ func (p *Plane) KubectlStdin(ctx context.Context, stdin io.Reader, kubeconfig st
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &errOut
 	err = p.runToEnd(ctx, "kubectl", cmd)
 	if err != nil {
-		err = fmt.Errorf("running kubectl %q: %w: %s", args, err, tail(errOut.String(), 2000))
+		err = fmt.Errorf("running kubectl %q: %w: %s", args, err, tail(errOut.String()))
 	}
 	return out.String(), errOut.String(), err
 }

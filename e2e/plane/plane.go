@@ -246,12 +246,12 @@ func (p *Plane) endParts(parts []*child) {
 	if len(parts) > stores {
 		var wg sync.WaitGroup
 		for _, c := range parts[stores:] {
-			wg.Go(func() { c.end(partGrace) })
+			wg.Go(func() { c.end() })
 		}
 		wg.Wait()
 	}
 	for i := min(stores, len(parts)) - 1; i >= 0; i-- {
-		parts[i].end(partGrace)
+		parts[i].end()
 	}
 }
 

@@ -122,6 +122,7 @@ func TestPodsRunForReal(t *testing.T) {
 		run  func(*testing.T)
 	}{
 		{"pods wait for their missing secret", podsWait},
+		{"a waiting pod can be deleted", waitingPodGoes},
 		{"with the certificate issued they become ready by their probe", podsBecomeReady},
 		{"the process is the service account", processIsServiceAccount},
 		{"the API server calls them through the proxy", webhookIsCalled},
@@ -142,10 +143,18 @@ func podsWait(t *testing.T) {
 	eventually(t, 15*time.Second, "the waiting message", func() error {
 		got, _, err := shared.Kubectl(t.Context(), "", "get", "pods", "-n", "hook", "-o=jsonpath={.items[*].status.containerStatuses[*].state.waiting.message}")
 		if err != nil || !strings.Contains(got, `secret "serving"`) {
-			return fmt.Errorf("got %q (%v)", got, err)
+			return fmt.Errorf("got %q (%w)", got, err)
 		}
 		return nil
 	})
+}
+
+func waitingPodGoes(t *testing.T) {
+	name := podNames(t)[0]
+	kubectl(t, "delete", "pod", "-n", "hook", name, "--wait", "--timeout=20s")
+	if pid := shared.PodPID("hook", name); pid != 0 {
+		t.Errorf("process: got %d of a pod that never started", pid)
+	}
 }
 
 func podsBecomeReady(t *testing.T) {
@@ -158,7 +167,7 @@ func processIsServiceAccount(t *testing.T) {
 	eventually(t, 10*time.Second, "the name in the log", func() error {
 		log, err := shared.PodLog(podNames(t)[0])
 		if err != nil || !strings.Contains(log, "I am system:serviceaccount:hook:hook\n") {
-			return fmt.Errorf("got %q (%v)", log, err)
+			return fmt.Errorf("got %q (%w)", log, err)
 		}
 		return nil
 	})
@@ -206,7 +215,7 @@ func secretArrives(t *testing.T) {
 	kubectl(t, "patch", "secret", "-n", "hook", "note", "-p", `{"stringData":{"text":"second"}}`)
 	eventually(t, 10*time.Second, "the second note", func() error {
 		if got, err := body(t, note); got != "second" {
-			return fmt.Errorf("got %q (%v)", got, err)
+			return fmt.Errorf("got %q (%w)", got, err)
 		}
 		return nil
 	})

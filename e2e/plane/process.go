@@ -120,14 +120,14 @@ func (n *nursery) spawn(name, log string, cmd *exec.Cmd) (*child, error) {
 	return c, nil
 }
 
-// end asks the process to stop, waits for at most the grace, then kills it. It
-// returns when the process and its group are gone.
-func (c *child) end(grace time.Duration) {
+// end asks a part of the plane to stop, waits for at most its grace, then kills
+// it. It returns when the process and its group are gone.
+func (c *child) end() {
 	c.wanted.Store(true)
 	c.signal(syscall.SIGTERM)
 	select {
 	case <-c.done:
-	case <-time.After(grace):
+	case <-time.After(partGrace):
 	}
 	c.signal(syscall.SIGKILL)
 	<-c.done
@@ -161,7 +161,7 @@ func (c *child) await(ctx context.Context, check func(context.Context) error) er
 		}
 		select {
 		case <-c.done:
-			return fmt.Errorf("waiting for %q, which exited (%v): %w: %s", c.name, c.err, err, c.logTail())
+			return fmt.Errorf("waiting for %q, which exited: %w: %s", c.name, errors.Join(c.err, err), c.logTail())
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %q: %w: %s", c.name, errors.Join(ctx.Err(), err), c.logTail())
 		case <-time.After(interval):
@@ -174,5 +174,5 @@ func (c *child) logTail() string {
 	if err != nil {
 		return err.Error()
 	}
-	return tail(string(data), 2000)
+	return tail(string(data))
 }

@@ -81,7 +81,7 @@ func (p *Plane) writePast(ctx context.Context, dir string, samples io.Reader) er
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := p.runToEnd(ctx, promtoolBinary, cmd); err != nil {
-		return fmt.Errorf("importing past samples: %w: %s", err, tail(out.String(), 2000))
+		return fmt.Errorf("importing past samples: %w: %s", err, tail(out.String()))
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (p *Plane) StopPrometheus() {
 	p.mu.Unlock()
 	for _, c := range parts {
 		if c.name == prometheusBinary {
-			c.end(partGrace)
+			c.end()
 		}
 	}
 }
