@@ -15,6 +15,7 @@ import (
 	promconfig "github.com/prometheus/common/config"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"ballast/planner/plan"
 )
@@ -257,5 +258,18 @@ func TestTheAnnotatedDefaultsNameEveryField(t *testing.T) {
 		if !strings.Contains(DefaultYAML(), "\n"+line) {
 			t.Errorf("the annotated file lacks %q", line)
 		}
+	}
+}
+
+func TestChecksJudgeBesideTheRest(t *testing.T) {
+	check := func(c PlannerConfig) field.ErrorList {
+		return field.ErrorList{field.Invalid(field.NewPath("poll", "prometheus", "url"), field.OmitValueType{}, "is not reached from "+c.Target.Namespace)}
+	}
+	_, err := Parse([]byte(header+"mode: hold\npoll:\n  prometheus:\n    url: http://prometheus\n"), check)
+	want := `mode: Unsupported value: "hold": supported values: "Observe", "Hold", "Enforce" (line 3)
+poll.prometheus.url: Invalid value: is not reached from argocd (line 6)
+`
+	if diff := cmp.Diff(want, messages(err)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

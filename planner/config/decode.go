@@ -35,7 +35,9 @@ func (d *decoder) invalid(p *field.Path, format string, args ...any) {
 }
 
 func (d *decoder) value(n *yamlnode.Node, v reflect.Value, p *field.Path) {
-	d.lines[p.String()] = n.Line
+	if at := p.String(); d.lines[at] == 0 { // its key's line, where it has one
+		d.lines[at] = n.Line
+	}
 	if n.ShortTag() == "!!null" && n.Kind == yamlnode.ScalarNode {
 		d.invalid(p, "must not be null: leave it out for its default")
 		return
@@ -216,7 +218,6 @@ func (d *decoder) field(n *yamlnode.Node, f structField, p *field.Path) {
 		f.value.SetZero()
 		return
 	case null && f.implementation:
-		d.lines[p.String()] = n.Line
 		d.invalid(p, "is empty: write {} for its defaults")
 		if f.value.IsNil() {
 			f.value.Set(reflect.New(f.value.Type().Elem()))

@@ -20,9 +20,12 @@ import (
 // maxBytes is above any file that fits a ConfigMap.
 const maxBytes = 1 << 20
 
-// Parse reads a configuration file over the defaults. The error lists every mistake with its path, line and mend; it is
-// an aggregate of *field.Error where the text is YAML at all.
-func Parse(data []byte) (PlannerConfig, error) {
+// Check judges what this package knows nothing of, such as whether a phase can parse its queries.
+type Check func(PlannerConfig) field.ErrorList
+
+// Parse reads a configuration file over the defaults. The error lists every mistake with its path, line and mend, those
+// of the checks too; it is an aggregate of *field.Error where the text is YAML at all.
+func Parse(data []byte, checks ...Check) (PlannerConfig, error) {
 	root, err := document(data)
 	if err != nil {
 		return PlannerConfig{}, err
@@ -31,7 +34,11 @@ func Parse(data []byte) (PlannerConfig, error) {
 	c.APIVersion, c.Kind = "", "" // only a file that says what it is can be read by the next version
 	d := newDecoder()
 	d.value(root, reflect.ValueOf(&c).Elem(), nil)
-	if errs := d.mistakes(c.Validate()); len(errs) > 0 {
+	found := c.Validate()
+	for _, check := range checks {
+		found = append(found, check(c)...)
+	}
+	if errs := d.mistakes(found); len(errs) > 0 {
 		return PlannerConfig{}, errs.ToAggregate()
 	}
 	return c, nil
@@ -79,16 +86,16 @@ func (d *decoder) line(path string) int {
 }
 
 // ParseFile reads a file; relative paths in it are relative to its folder.
-func ParseFile(path string) (PlannerConfig, error) {
+func ParseFile(path string, checks ...Check) (PlannerConfig, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return PlannerConfig{}, fmt.Errorf("reading the configuration: %w", err)
 	}
-	return parseIn(data, filepath.Dir(path))
+	return parseIn(data, filepath.Dir(path), checks)
 }
 
-func parseIn(data []byte, dir string) (PlannerConfig, error) {
-	c, err := Parse(data)
+func parseIn(data []byte, dir string, checks []Check) (PlannerConfig, error) {
+	c, err := Parse(data, checks...)
 	if err == nil && c.Poll.Prometheus != nil {
 		c.Poll.Prometheus.HTTP.SetDirectory(dir)
 	}

@@ -16,12 +16,14 @@ import (
 // so that a watch on the folder would save nothing that anybody sees.
 const reloadEvery = 5 * time.Second
 
-// ReloaderOptions are the hooks of a Reloader. Both are called from Run's goroutine, one at a time.
+// ReloaderOptions are the hooks of a Reloader. OnChange and OnError are called from Run's goroutine, one at a time.
 type ReloaderOptions struct {
 	// OnChange is called with each configuration that takes the place of another.
 	OnChange func(PlannerConfig)
 	// OnError is called once for each text or failure that is refused; the configuration in force stays.
 	OnError func(error)
+	// Checks judge a text beside Parse.
+	Checks []Check
 	// Clock is the real one when nil.
 	Clock clock.WithTicker
 }
@@ -45,7 +47,7 @@ func NewReloader(path string, options ReloaderOptions) (*Reloader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the configuration: %w", err)
 	}
-	c, err := parseIn(data, filepath.Dir(path))
+	c, err := parseIn(data, filepath.Dir(path), options.Checks)
 	if err != nil {
 		return nil, fmt.Errorf("reading the configuration %q: %w", path, err)
 	}
@@ -97,7 +99,7 @@ func (r *Reloader) Reload() {
 	if !r.differs(sum) {
 		return
 	}
-	c, err := parseIn(data, filepath.Dir(r.path))
+	c, err := parseIn(data, filepath.Dir(r.path), r.options.Checks)
 	if err != nil {
 		r.refuse(fmt.Errorf("reading the configuration %q: %w", r.path, err))
 		return

@@ -68,6 +68,9 @@ func (m Metric) validate(p *field.Path) field.ErrorList {
 	case m.QueryPerCluster != "" && m.Match != nil:
 		errs = append(errs, field.Forbidden(p.Child("match"), "a query per cluster answers for its cluster: delete match"))
 	}
+	if m.QueryPerCluster != "" && m.AgeQuery != "" {
+		errs = append(errs, field.Forbidden(p.Child("ageQuery"), "it answers for the whole fleet, as query does: delete it"))
+	}
 	if m.Match != nil {
 		errs = append(errs, only(p.Child("match", "to"), m.Match.To, MatchServer, MatchName, MatchID)...)
 		if !regexp.MustCompile(labelNamePattern).MatchString(m.Match.Label) {
