@@ -1,10 +1,14 @@
 package manifests
 
 import (
+	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"ballast/planner/config"
 	"ballast/planner/plan"
@@ -109,5 +113,65 @@ func TestRetargetedTheConfigurationNamesTheTarget(t *testing.T) {
 	want.Target = plan.Target{Namespace: namespace, Name: workload}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestOnesOwnConfigurationTakesThePlaceOfTheRetargetedOne(t *testing.T) {
+	in := decode(t, build(t, "testdata/own-config"))
+	got, err := config.Parse([]byte(in.ConfigMaps["ballast-config"].Data["config.yaml"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Default()
+	want.Mode, want.Target.Namespace = plan.Hold, namespace
+	want.Poll.Prometheus.URL = "http://prometheus.observability:9090"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	mounted := mounts(in.Deployments["ballast-planner"].Spec.Template.Spec)
+	if diff := cmp.Diff(map[string]string{"/etc/ballast/config": "ballast-config"}, mounted); diff != "" {
+		t.Errorf("mounts -want +got:\n%s", diff)
+	}
+	if got := in.ConfigMaps["ballast-config"].Namespace; got != namespace {
+		t.Errorf("it is in namespace %s", got)
+	}
+}
+
+// TestTheReadmesConfigurationParses takes the file out of README.md, where it is indented by eight.
+func TestTheReadmesConfigurationParses(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(text), "      config.yaml: |\n")
+	file, _, _ := strings.Cut(after, "\n\n")
+	if !found {
+		t.Fatal("README.md shows no config.yaml")
+	}
+	if _, err := config.Parse([]byte(file)); err != nil {
+		t.Errorf("%v in:\n%s", err, file)
+	}
+}
+
+func TestTheReadmeNamesEverySetting(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := os.ReadFile("base/settings.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object corev1.ConfigMap
+	if err := yaml.UnmarshalStrict(settings, &object); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range object.Data {
+		if row := "| `" + name + "` | `" + value + "` |"; !strings.Contains(string(text), row) {
+			t.Errorf("README.md has no row %s", row)
+		}
+	}
+	if len(object.Data) != 4 {
+		t.Errorf("there are %d settings", len(object.Data))
 	}
 }
