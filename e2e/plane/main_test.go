@@ -183,12 +183,14 @@ func apply(t *testing.T, manifest string) {
 	}
 }
 
-// namespace makes one for the test and waits for its default ServiceAccount,
-// without which no pod can be created.
-func namespace(t *testing.T, name string) {
+// namespace makes a new one of that name and a number, and waits for its
+// default ServiceAccount, without which no pod can be created.
+func namespace(t *testing.T, name string) string {
 	t.Helper()
+	name = fmt.Sprintf("%s-%d", name, time.Now().UnixNano())
 	kubectl(t, "create", "namespace", name)
 	kubectl(t, "wait", "--for=create", "--timeout=30s", "-n", name, "serviceaccount/default")
+	return name
 }
 
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }

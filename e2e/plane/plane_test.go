@@ -20,7 +20,7 @@ import (
 const controllers = `
 apiVersion: apps/v1
 kind: StatefulSet
-metadata: {name: argocd-application-controller, namespace: fleet}
+metadata: {name: argocd-application-controller, namespace: FLEET}
 spec:
   replicas: 3
   podManagementPolicy: Parallel
@@ -33,41 +33,41 @@ spec:
 `
 
 func TestAStatefulSetBecomesReadyAndItsPodsFallIll(t *testing.T) {
-	namespace(t, "fleet")
-	apply(t, controllers)
-	kubectl(t, "rollout", "status", "-n", "fleet", "statefulset/argocd-application-controller", "--timeout=30s")
+	fleet := namespace(t, "fleet")
+	apply(t, strings.ReplaceAll(controllers, "FLEET", fleet))
+	kubectl(t, "rollout", "status", "-n", fleet, "statefulset/argocd-application-controller", "--timeout=30s")
 	const pod = "pod/argocd-application-controller-1"
 	for _, state := range []string{"NotReady", "OOMKilled"} {
-		kubectl(t, "annotate", "-n", "fleet", pod, "plane.ballast/state="+state)
-		kubectl(t, "wait", "-n", "fleet", pod, "--for=condition=Ready=false", "--timeout=20s")
-		kubectl(t, "annotate", "-n", "fleet", pod, "plane.ballast/state-")
-		kubectl(t, "wait", "-n", "fleet", pod, "--for=condition=Ready", "--timeout=20s")
+		kubectl(t, "annotate", "-n", fleet, pod, "plane.ballast/state="+state)
+		kubectl(t, "wait", "-n", fleet, pod, "--for=condition=Ready=false", "--timeout=20s")
+		kubectl(t, "annotate", "-n", fleet, pod, "plane.ballast/state-")
+		kubectl(t, "wait", "-n", fleet, pod, "--for=condition=Ready", "--timeout=20s")
 	}
-	got := kubectl(t, "get", "-n", "fleet", pod, "-o=jsonpath={.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].lastState.terminated.reason}")
+	got := kubectl(t, "get", "-n", fleet, pod, "-o=jsonpath={.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].lastState.terminated.reason}")
 	if want := "1 OOMKilled"; got != want {
 		t.Errorf("restarts and last state: got %q, want %q", got, want)
 	}
-	kubectl(t, "scale", "-n", "fleet", "statefulset/argocd-application-controller", "--replicas=1")
-	kubectl(t, "wait", "-n", "fleet", pod, "--for=delete", "--timeout=20s")
+	kubectl(t, "scale", "-n", fleet, "statefulset/argocd-application-controller", "--replicas=1")
+	kubectl(t, "wait", "-n", fleet, pod, "--for=delete", "--timeout=20s")
 }
 
 func TestAPersonWritesAndTheAuditLogNamesThem(t *testing.T) {
-	namespace(t, "people")
-	kubectl(t, "create", "rolebinding", "-n", "people", "alice", "--clusterrole=edit", "--group=platform")
+	people := namespace(t, "people")
+	kubectl(t, "create", "rolebinding", "-n", people, "alice", "--clusterrole=edit", "--group=platform")
 	alice, err := shared.KubeconfigFor("alice", "platform")
 	if err != nil {
 		t.Fatal(err)
 	}
 	// RBAC follows its informers, a moment behind the write.
 	eventually(t, 10*time.Second, "alice writes", func() error {
-		_, _, err := shared.Kubectl(t.Context(), alice, "create", "secret", "generic", "-n", "people", "of-alice", "--from-literal=a=b")
+		_, _, err := shared.Kubectl(t.Context(), alice, "create", "secret", "generic", "-n", people, "of-alice", "--from-literal=a=b")
 		return err
 	})
 	if _, _, err := shared.Kubectl(t.Context(), alice, "create", "namespace", "of-alice"); err == nil {
 		t.Error("alice may create a namespace: RBAC is off")
 	}
 	events := auditEvents(t, func(e auditv1.Event) bool {
-		return e.Verb == "create" && e.ObjectRef != nil && e.ObjectRef.Resource == "secrets" && e.ObjectRef.Name == "of-alice" && e.ResponseStatus.Code == 201
+		return e.Verb == "create" && e.ObjectRef != nil && e.ObjectRef.Resource == "secrets" && e.ObjectRef.Namespace == people && e.ObjectRef.Name == "of-alice" && e.ResponseStatus.Code == 201
 	})
 	if len(events) != 1 || events[0].User.Username != "alice" {
 		t.Errorf("audit events of the write: got %+v, want one by alice", events)

@@ -2,10 +2,12 @@ package plane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -15,48 +17,48 @@ import (
 const issued = `
 apiVersion: cert-manager.io/v1
 kind: Issuer
-metadata: {name: root, namespace: hook}
+metadata: {name: root, namespace: HOOK}
 spec: {selfSigned: {}}
 ---
 apiVersion: cert-manager.io/v1
 kind: Certificate
-metadata: {name: ca, namespace: hook}
+metadata: {name: ca, namespace: HOOK}
 spec: {isCA: true, commonName: hook-ca, secretName: ca, privateKey: {algorithm: ECDSA}, issuerRef: {name: root}}
 ---
 apiVersion: cert-manager.io/v1
 kind: Issuer
-metadata: {name: ca, namespace: hook}
+metadata: {name: ca, namespace: HOOK}
 spec: {ca: {secretName: ca}}
 ---
 apiVersion: cert-manager.io/v1
 kind: Certificate
-metadata: {name: serving, namespace: hook}
-spec: {secretName: serving, dnsNames: [hook.hook.svc], privateKey: {algorithm: ECDSA}, issuerRef: {name: ca}}
+metadata: {name: serving, namespace: HOOK}
+spec: {secretName: serving, dnsNames: [hook.HOOK.svc], privateKey: {algorithm: ECDSA}, issuerRef: {name: ca}}
 `
 
 const hook = `
 apiVersion: v1
 kind: ServiceAccount
-metadata: {name: hook, namespace: hook}
+metadata: {name: hook, namespace: HOOK}
 ---
 apiVersion: v1
 kind: ConfigMap
-metadata: {name: settings, namespace: hook}
+metadata: {name: settings, namespace: HOOK}
 data: {ready: "true", name: settings}
 ---
 apiVersion: v1
 kind: Secret
-metadata: {name: note, namespace: hook}
+metadata: {name: note, namespace: HOOK}
 stringData: {text: first}
 ---
 apiVersion: v1
 kind: Service
-metadata: {name: hook, namespace: hook}
+metadata: {name: hook, namespace: HOOK}
 spec: {selector: {app.kubernetes.io/name: ballast}, ports: [{port: 443, targetPort: https}]}
 ---
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: hook, namespace: hook}
+metadata: {name: hook, namespace: HOOK}
 spec:
   replicas: 2
   selector: {matchLabels: {app.kubernetes.io/name: ballast}}
@@ -89,48 +91,59 @@ spec:
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
-metadata: {name: hook, annotations: {cert-manager.io/inject-ca-from: hook/ca}}
+metadata: {name: hook, annotations: {cert-manager.io/inject-ca-from: HOOK/ca}}
 webhooks:
 - name: hook.plane.test
   admissionReviewVersions: [v1]
   sideEffects: None
   failurePolicy: Fail
   timeoutSeconds: 2
-  clientConfig: {service: {namespace: hook, name: hook, path: /validate}}
+  clientConfig: {service: {namespace: HOOK, name: hook, path: /validate}}
   rules: [{apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}]
-  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: hooked}}
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: HOOKED}}
 `
+
+// startPods is once a plane, however often the test runs.
+var startPods = sync.OnceValue(func() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := shared.StartCertManager(context.Background()); err != nil {
+		return err
+	}
+	return shared.RunPods(context.Background(), self)
+})
+
+// installation is where the pods run and whose writes their webhook sees.
+type installation struct{ namespace, hooked string }
+
+func (h *installation) manifest(s string) string {
+	return strings.NewReplacer("HOOKED", h.hooked, "HOOK", h.namespace).Replace(s)
+}
 
 // TestPodsRunForReal follows one installation through its life; the steps build
 // on each other.
 func TestPodsRunForReal(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
+	if err := startPods(); err != nil {
 		t.Fatal(err)
 	}
-	if err := shared.StartCertManager(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := shared.RunPods(t.Context(), self); err != nil {
-		t.Fatal(err)
-	}
-	namespace(t, "hook")
-	namespace(t, "hooked")
-	apply(t, hook)
+	h := &installation{namespace: namespace(t, "hook"), hooked: namespace(t, "hooked")}
+	apply(t, h.manifest(hook))
 	steps := []struct {
 		name string
 		run  func(*testing.T)
 	}{
-		{"pods wait for their missing secret", podsWait},
-		{"a waiting pod can be deleted", waitingPodGoes},
-		{"with the certificate issued they become ready by their probe", podsBecomeReady},
-		{"the process is the service account", processIsServiceAccount},
-		{"the API server calls them through the proxy", webhookIsCalled},
-		{"a refused network fails the call", networkFails},
-		{"a changed secret arrives in the volume", secretArrives},
-		{"readiness follows the real probe", readinessFollows},
-		{"a killed process is restarted", killedRestarts},
-		{"a deleted pod ends gracefully before its object goes", deletedEndsGracefully},
+		{"pods wait for their missing secret", h.podsWait},
+		{"a waiting pod can be deleted", h.waitingPodGoes},
+		{"with the certificate issued they become ready by their probe", h.podsBecomeReady},
+		{"the process is the service account", h.processIsServiceAccount},
+		{"the API server calls them through the proxy", h.webhookIsCalled},
+		{"a refused network fails the call", h.networkFails},
+		{"a changed secret arrives in the volume", h.secretArrives},
+		{"readiness follows the real probe", h.readinessFollows},
+		{"a killed process is restarted", h.killedRestarts},
+		{"a deleted pod ends gracefully before its object goes", h.deletedEndsGracefully},
 	}
 	for _, s := range steps {
 		if !t.Run(s.name, s.run) {
@@ -139,44 +152,44 @@ func TestPodsRunForReal(t *testing.T) {
 	}
 }
 
-func podsWait(t *testing.T) {
+func (h *installation) podsWait(t *testing.T) {
 	eventually(t, 15*time.Second, "the waiting message", func() error {
-		got, _, err := shared.Kubectl(t.Context(), "", "get", "pods", "-n", "hook", "-o=jsonpath={.items[*].status.containerStatuses[*].state.waiting.message}")
+		got, _, err := shared.Kubectl(t.Context(), "", "get", "pods", "-n", h.namespace, "-o=jsonpath={.items[*].status.containerStatuses[*].state.waiting.message}")
 		if err != nil || !strings.Contains(got, `secret "serving"`) {
-			return fmt.Errorf("got %q (%w)", got, err)
+			return errors.Join(fmt.Errorf("got %q", got), err)
 		}
 		return nil
 	})
 }
 
-func waitingPodGoes(t *testing.T) {
-	name := podNames(t)[0]
-	kubectl(t, "delete", "pod", "-n", "hook", name, "--wait", "--timeout=20s")
-	if pid := shared.PodPID("hook", name); pid != 0 {
+func (h *installation) waitingPodGoes(t *testing.T) {
+	name := h.podNames(t)[0]
+	kubectl(t, "delete", "pod", "-n", h.namespace, name, "--wait", "--timeout=20s")
+	if pid := shared.PodPID(h.namespace, name); pid != 0 {
 		t.Errorf("process: got %d of a pod that never started", pid)
 	}
 }
 
-func podsBecomeReady(t *testing.T) {
-	apply(t, issued)
-	kubectl(t, "wait", "-n", "hook", "certificate/serving", "--for=condition=Ready", "--timeout=30s")
-	kubectl(t, "rollout", "status", "-n", "hook", "deployment/hook", "--timeout=30s")
+func (h *installation) podsBecomeReady(t *testing.T) {
+	apply(t, h.manifest(issued))
+	kubectl(t, "wait", "-n", h.namespace, "certificate/serving", "--for=condition=Ready", "--timeout=30s")
+	kubectl(t, "rollout", "status", "-n", h.namespace, "deployment/hook", "--timeout=30s")
 }
 
-func processIsServiceAccount(t *testing.T) {
+func (h *installation) processIsServiceAccount(t *testing.T) {
 	eventually(t, 10*time.Second, "the name in the log", func() error {
-		log, err := shared.PodLog(podNames(t)[0])
-		if err != nil || !strings.Contains(log, "I am system:serviceaccount:hook:hook\n") {
-			return fmt.Errorf("got %q (%w)", log, err)
+		log, err := shared.PodLog(h.podNames(t)[0])
+		if err != nil || !strings.Contains(log, "I am system:serviceaccount:"+h.namespace+":hook\n") {
+			return errors.Join(fmt.Errorf("got %q", log), err)
 		}
 		return nil
 	})
 }
 
-func webhookIsCalled(t *testing.T) {
+func (h *installation) webhookIsCalled(t *testing.T) {
 	before := shared.Proxy().Connections(AllPods)
-	eventually(t, 15*time.Second, "a write through the webhook", func() error { return write(t.Context(), "let-through", "") })
-	err := write(t.Context(), "not-let-through", "refuse=yes")
+	eventually(t, 15*time.Second, "a write through the webhook", func() error { return h.write(t.Context(), "let-through", "") })
+	err := h.write(t.Context(), "not-let-through", "refuse=yes")
 	if err == nil || !strings.Contains(err.Error(), "refused by hook-") {
 		t.Errorf("a write to refuse: got %v, want the webhook's refusal", err)
 	}
@@ -187,91 +200,91 @@ func webhookIsCalled(t *testing.T) {
 
 // write creates a ConfigMap by a server-side dry run, which calls the webhook
 // and leaves nothing.
-func write(ctx context.Context, name, label string) error {
-	manifest := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: hooked}\n", name)
+func (h *installation) write(ctx context.Context, name, label string) error {
+	manifest := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\n", name, h.hooked)
 	if key, value, ok := strings.Cut(label, "="); ok {
-		manifest = strings.Replace(manifest, "hooked}", fmt.Sprintf("hooked, labels: {%s: %q}}", key, value), 1)
+		manifest = strings.Replace(manifest, "}", fmt.Sprintf(", labels: {%s: %q}}", key, value), 1)
 	}
 	_, _, err := shared.KubectlStdin(ctx, strings.NewReader(manifest), "", "create", "--dry-run=server", "-f", "-")
 	return err
 }
 
-func networkFails(t *testing.T) {
+func (h *installation) networkFails(t *testing.T) {
 	for name, fail := range map[string]func(string){"refused": shared.Proxy().Refuse, "blackholed": shared.Proxy().Blackhole} {
 		fail(AllPods)
-		if err := write(t.Context(), name, ""); err == nil {
+		if err := h.write(t.Context(), name, ""); err == nil {
 			t.Errorf("a write with the pods %s: got none, want an error", name)
 		}
 		shared.Proxy().Allow(AllPods)
 	}
-	eventually(t, 15*time.Second, "a write with the network back", func() error { return write(t.Context(), "back", "") })
+	eventually(t, 15*time.Second, "a write with the network back", func() error { return h.write(t.Context(), "back", "") })
 }
 
-func secretArrives(t *testing.T) {
-	note := "https://" + net.JoinHostPort(podAddress(t, podNames(t)[0]), "9443") + "/note"
+func (h *installation) secretArrives(t *testing.T) {
+	note := "https://" + net.JoinHostPort(h.podAddress(t, h.podNames(t)[0]), "9443") + "/note"
 	if got, err := body(t, note); got != "first" {
 		t.Fatalf("the note: got %q (%v), want %q", got, err, "first")
 	}
-	kubectl(t, "patch", "secret", "-n", "hook", "note", "-p", `{"stringData":{"text":"second"}}`)
+	kubectl(t, "patch", "secret", "-n", h.namespace, "note", "-p", `{"stringData":{"text":"second"}}`)
 	eventually(t, 10*time.Second, "the second note", func() error {
 		if got, err := body(t, note); got != "second" {
-			return fmt.Errorf("got %q (%w)", got, err)
+			return errors.Join(fmt.Errorf("got %q", got), err)
 		}
 		return nil
 	})
 }
 
-func readinessFollows(t *testing.T) {
-	pod := "pod/" + podNames(t)[0]
-	kubectl(t, "patch", "configmap", "-n", "hook", "settings", "-p", `{"data":{"ready":"false"}}`)
-	kubectl(t, "wait", "-n", "hook", pod, "--for=condition=Ready=false", "--timeout=20s")
-	kubectl(t, "patch", "configmap", "-n", "hook", "settings", "-p", `{"data":{"ready":"true"}}`)
-	kubectl(t, "rollout", "status", "-n", "hook", "deployment/hook", "--timeout=20s")
+func (h *installation) readinessFollows(t *testing.T) {
+	pod := "pod/" + h.podNames(t)[0]
+	kubectl(t, "patch", "configmap", "-n", h.namespace, "settings", "-p", `{"data":{"ready":"false"}}`)
+	kubectl(t, "wait", "-n", h.namespace, pod, "--for=condition=Ready=false", "--timeout=20s")
+	kubectl(t, "patch", "configmap", "-n", h.namespace, "settings", "-p", `{"data":{"ready":"true"}}`)
+	kubectl(t, "rollout", "status", "-n", h.namespace, "deployment/hook", "--timeout=20s")
 }
 
-func killedRestarts(t *testing.T) {
-	name := podNames(t)[0]
-	before := shared.PodPID("hook", name)
-	if err := shared.KillPod(t.Context(), "hook", name); err != nil {
+func (h *installation) killedRestarts(t *testing.T) {
+	name := h.podNames(t)[0]
+	before := shared.PodPID(h.namespace, name)
+	if err := shared.KillPod(t.Context(), h.namespace, name); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, 15*time.Second, "the restart", func() error {
-		got := kubectl(t, "get", "pod", "-n", "hook", name, "-o=jsonpath={.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].ready} {.status.containerStatuses[0].lastState.terminated.exitCode}")
+		got := kubectl(t, "get", "pod", "-n", h.namespace, name, "-o=jsonpath={.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].ready} {.status.containerStatuses[0].lastState.terminated.exitCode}")
 		if got != "1 true 137" {
 			return fmt.Errorf("restarts, readiness and exit code: got %q", got)
 		}
 		return nil
 	})
-	if after := shared.PodPID("hook", name); after == 0 || after == before || alive(before) {
+	if after := shared.PodPID(h.namespace, name); after == 0 || after == before || alive(before) {
 		t.Errorf("processes: got %d after %d", after, before)
 	}
 }
 
-func deletedEndsGracefully(t *testing.T) {
-	name := podNames(t)[0]
-	pid := shared.PodPID("hook", name)
-	kubectl(t, "delete", "pod", "-n", "hook", name, "--wait", "--timeout=20s")
+func (h *installation) deletedEndsGracefully(t *testing.T) {
+	name := h.podNames(t)[0]
+	pid := shared.PodPID(h.namespace, name)
+	kubectl(t, "delete", "pod", "-n", h.namespace, name, "--wait", "--timeout=20s")
 	if alive(pid) {
 		t.Errorf("process %d lives after its pod is gone", pid)
 	}
 	if log, err := shared.PodLog(name); !strings.Contains(log, "goodbye") {
 		t.Errorf("log: got %q (%v), want a goodbye", log, err)
 	}
-	kubectl(t, "rollout", "status", "-n", "hook", "deployment/hook", "--timeout=30s")
+	kubectl(t, "rollout", "status", "-n", h.namespace, "deployment/hook", "--timeout=30s")
 }
 
-func podNames(t *testing.T) []string {
+func (h *installation) podNames(t *testing.T) []string {
 	t.Helper()
-	names := strings.Fields(kubectl(t, "get", "pods", "-n", "hook", "-o=jsonpath={.items[*].metadata.name}"))
+	names := strings.Fields(kubectl(t, "get", "pods", "-n", h.namespace, "-o=jsonpath={.items[*].metadata.name}"))
 	if len(names) == 0 {
 		t.Fatal("there are no pods")
 	}
 	return names
 }
 
-func podAddress(t *testing.T, name string) string {
+func (h *installation) podAddress(t *testing.T, name string) string {
 	t.Helper()
-	address, err := shared.PodAddress(kubectl(t, "get", "pod", "-n", "hook", name, "-o=jsonpath={.status.podIP}"))
+	address, err := shared.PodAddress(kubectl(t, "get", "pod", "-n", h.namespace, name, "-o=jsonpath={.status.podIP}"))
 	if err != nil {
 		t.Fatal(err)
 	}
