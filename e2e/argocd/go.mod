@@ -2,7 +2,12 @@ module ballast/e2e/argocd
 
 go 1.26.0
 
-require github.com/argoproj/argo-cd/v3 v3.2.11
+require (
+	github.com/argoproj/argo-cd/v3 v3.2.11
+	github.com/sirupsen/logrus v1.9.3
+	k8s.io/api v0.34.0
+	k8s.io/apimachinery v0.34.0
+)
 
 require (
 	cloud.google.com/go/compute/metadata v0.7.0 // indirect
@@ -99,7 +104,6 @@ require (
 	github.com/robfig/cron/v3 v3.0.2-0.20210106135023-bc59245fe10e // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/sergi/go-diff v1.3.2-0.20230802210424-5b0b94c5c0d3 // indirect
-	github.com/sirupsen/logrus v1.9.3 // indirect
 	github.com/skeema/knownhosts v1.3.1 // indirect
 	github.com/spf13/cobra v1.10.1 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
@@ -130,9 +134,7 @@ require (
 	gopkg.in/warnings.v0 v0.1.2 // indirect
 	gopkg.in/yaml.v2 v2.4.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	k8s.io/api v0.34.0 // indirect
 	k8s.io/apiextensions-apiserver v0.34.0 // indirect
-	k8s.io/apimachinery v0.34.0 // indirect
 	k8s.io/apiserver v0.34.0 // indirect
 	k8s.io/cli-runtime v0.34.0 // indirect
 	k8s.io/client-go v0.34.0 // indirect
