@@ -20,7 +20,7 @@ const (
 	Finished   Outcome = "Finished"   // the plan holds as wanted
 	TurnedBack Outcome = "TurnedBack" // the stage passed its deadline, and the way back begins
 	Reverted   Outcome = "Reverted"   // the way back ended: the count is what it was
-	GaveUp     Outcome = "GaveUp"     // the rollout ended early: the count never changed
+	GaveUp     Outcome = "GaveUp"     // the rollout ended where it was
 )
 
 // Progress is what Advance did, for events, logs and metrics. Stage is the one that was under way; Why is a sentence for
@@ -114,6 +114,10 @@ func replacing(p plan.Plan, seen Seen, o Options, at time.Time, progress Progres
 		progress.Outcome, progress.Why, p.Rollout = Reverted, why, nil
 		return p, progress
 	case plan.Scaling:
+		if !done && p.FreeReplicas { // there is no way back to replicas that are people's; the next decision follows them
+			progress.Outcome, progress.Why, p.Rollout = GaveUp, why, nil
+			return p, progress
+		}
 		if !done {
 			progress.Outcome, progress.Why = TurnedBack, why
 			return enter(p, plan.Reverting, seen, at), progress

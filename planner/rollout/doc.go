@@ -22,6 +22,8 @@
 //	           Restarting  N              new   as above                         ends
 //	way back   Reverting   N              kept  all pods updated and ready       ends at N
 //
+// Where the plan leaves replicas free, they are never written, and Scaling past its deadline ends at Y instead.
+//
 // Restarting is part of a path only with rolloutRestart. A stage's since is the only clock of its deadline, and a lower
 // now counts as no time passed.
 //

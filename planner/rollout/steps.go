@@ -109,12 +109,16 @@ func (a *Agenda) workload(v *plan.View, seen Seen) {
 }
 
 // guarded is the count the workload may be brought to now: the plan's, at least one replica, and not below a shard that a
-// Secret carries. What grows goes on where the other half is held back.
+// Secret carries. What grows goes on where the other half is held back. Replicas that the plan leaves free are people's,
+// 0 included.
 func guarded(v *plan.View, seen Seen) (plan.Count, *Held) {
 	p, stands := v.Plan, seen.Workload.count()
 	want := plan.Count{Replicas: p.Replicas, ControllerReplicas: p.ControllerReplicas}
 	if want.Replicas < 1 && (p.Rollout == nil || p.Rollout.Stage != draining) {
 		want.Replicas = 1
+	}
+	if p.FreeReplicas {
+		want.Replicas = stands.Replicas
 	}
 	if !enforcesEnv(p) {
 		want.ControllerReplicas = stands.ControllerReplicas

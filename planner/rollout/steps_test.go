@@ -128,8 +128,12 @@ func TestSteps(t *testing.T) {
 			pins: plan.Pins{"b": 2}, seen: Seen{standing(3, ptr(3)), []Stamp{carried("a", 1), carried("b", 1), carried("c", 1)}},
 			want: Agenda{
 				Steps: []Step{PatchShard{Secret: "a", Shard: 0, Was: "1", Why: Drifted}},
-				Held:  []Held{{Secret: "b", Reason: HeldBeyondReach, Shard: 2}, {Secret: "c", Reason: HeldBeyondReach, Shard: 2}},
+				Held:  []Held{{Secret: "c", Reason: HeldBeyondReach, Shard: 2}},
 			},
+		},
+		"replicas that the plan leaves free are people's, the env is not": {
+			plan: three(func(p *plan.Plan) { p.FreeReplicas = true }), seen: Seen{standing(2, ptr(2)), inPlace[:2]},
+			want: Agenda{Steps: []Step{PatchWorkload{ControllerReplicas: ptr(3), Why: Drifted}}},
 		},
 		"the workload does not shrink below a shard that is carried, whoever manages it": {
 			plan: three(nil), seen: Seen{standing(5, ptr(5)), append([]Stamp{{Name: "z", Shard: 4, Valid: true, Unmanaged: true}}, inPlace...)},
