@@ -14,6 +14,13 @@ import (
 
 const configHeader = "apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\n"
 
+// defaultSummary is what check says of the defaults, but for the replicas.
+const defaultSummary = `ok: -
+  mode      Observe, every 1m
+  target    (found by its labels) in namespace argocd
+  metrics   objects, events, reconciles, apps from http://prometheus-operated.monitoring:9090
+`
+
 // runConfig runs `ballast config` and returns its standard output and its error's text.
 func runConfig(t *testing.T, stdin string, args ...string) (string, string) {
 	t.Helper()
@@ -46,12 +53,7 @@ func TestConfigDefaultPrintsTheDefaults(t *testing.T) {
 
 func TestConfigCheck(t *testing.T) {
 	for name, c := range map[string]struct{ text, out, failure string }{
-		"the least there can be": {configHeader, `ok: -
-  mode      Observe, every 1m
-  target    (found by its labels) in namespace argocd
-  metrics   objects, events, reconciles, apps from http://prometheus-operated.monitoring:9090
-  replicas  min(2, found) to max(16, found)
-`, ""},
+		"the least there can be": {configHeader, defaultSummary + "  replicas  min(2, found) to max(16, found)\n", ""},
 		"one's own": {configHeader + `mode: Enforce
 target: {namespace: gitops, name: my-controller}
 poll: {prometheus: {url: "http://prom", metrics: [{id: mine, queryPerCluster: 'up{server="{{ .server }}"}'}]}}
@@ -63,12 +65,7 @@ partition: {replicas: 3}
   metrics   mine from http://prom
   replicas  always 3
 `, ""},
-		"an autoscaler's replicas": {configHeader + "partition: {replicas: workload}", `ok: -
-  mode      Observe, every 1m
-  target    (found by its labels) in namespace argocd
-  metrics   objects, events, reconciles, apps from http://prometheus-operated.monitoring:9090
-  replicas  the workload's own
-`, ""},
+		"an autoscaler's replicas": {configHeader + "partition: {replicas: workload}", defaultSummary + "  replicas  the workload's own\n", ""},
 		"two mistakes": {configHeader + "mode: enforce\nintervall: 1m\n",
 			`mode: Unsupported value: "enforce": supported values: "Observe", "Hold", "Enforce" (line 3)
 intervall: Forbidden: is not a field: did you mean interval? (line 4)
