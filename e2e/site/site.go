@@ -25,10 +25,10 @@ import (
 // Options make a site.
 type Options struct {
 	Binaries plane.Binaries
+	Ballast  string // the command's file, as BuildBallast made it
 	Fleet    fleet.Options
 	Dir      string    // as plane.Options.Dir
 	Log      io.Writer // as plane.Options.Log
-	Race     bool      // build ballast with the race detector
 }
 
 // Site is a running installation.
@@ -41,7 +41,7 @@ type Site struct {
 	// Prometheus is its URL once Monitor is done.
 	Prometheus string
 
-	race    bool
+	ballast string
 	log     io.Writer
 	server  *http.Server
 	address string             // the server's
@@ -60,7 +60,7 @@ func Start(ctx context.Context, o Options) (*Site, error) {
 		return nil, fmt.Errorf("making the administrator's client: %w", err)
 	}
 	f := fleet.New(o.Fleet)
-	s := &Site{Plane: p, Fleet: f, Exporter: f.NewExporter(time.Now), Client: client, race: o.Race, log: cmp.Or(o.Log, io.Discard)}
+	s := &Site{Plane: p, Fleet: f, Exporter: f.NewExporter(time.Now), Client: client, ballast: o.Ballast, log: cmp.Or(o.Log, io.Discard)}
 	if err := s.serveMetrics(); err != nil {
 		p.Stop()
 		return nil, err
@@ -120,18 +120,20 @@ func (s *Site) targets() string { return filepath.Join(s.Plane.Dir(), "targets.j
 
 // WaitReady returns when the application-controller has that many pods, all ready, of its present template.
 func (s *Site) WaitReady(ctx context.Context, replicas int) error {
-	sets := s.Client.AppsV1().StatefulSets(s.Fleet.Namespace)
-	return Poll(ctx, func(ctx context.Context) error {
-		sts, err := sets.Get(ctx, fleet.Workload, metav1.GetOptions{})
-		if err != nil {
-			return fmt.Errorf("getting stateful set %q: %w", fleet.Workload, err)
-		}
-		st, want := sts.Status, int32(replicas)
-		if st.ObservedGeneration < sts.Generation || st.Replicas != want || st.ReadyReplicas != want || st.UpdatedReplicas != want {
-			return fmt.Errorf("stateful set %q has %d pods, %d ready, %d updated, want %d", fleet.Workload, st.Replicas, st.ReadyReplicas, st.UpdatedReplicas, want)
-		}
-		return nil
-	})
+	return Poll(ctx, func(ctx context.Context) error { return s.Ready(ctx, replicas) })
+}
+
+// Ready is nil if the application-controller has that many pods, all ready, of its present template.
+func (s *Site) Ready(ctx context.Context, replicas int) error {
+	sts, err := s.StatefulSet(ctx)
+	if err != nil {
+		return err
+	}
+	st, want := sts.Status, int32(replicas)
+	if st.ObservedGeneration < sts.Generation || st.Replicas != want || st.ReadyReplicas != want || st.UpdatedReplicas != want {
+		return fmt.Errorf("stateful set %q has %d pods, %d ready, %d updated, want %d", fleet.Workload, st.Replicas, st.ReadyReplicas, st.UpdatedReplicas, want)
+	}
+	return nil
 }
 
 const (

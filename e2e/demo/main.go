@@ -1,0 +1,69 @@
+// The demo command tells ballast's story on a real control plane: a fleet of clusters of very unequal load, what Argo CD
+// makes of it, what ballast makes of it, and what happens when people and failures get in the way. It installs ballast
+// from its shipped manifests, does everything as a person with kubectl does, and checks each step on the API server.
+//
+//	go run ./e2e/demo [--keep]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Exit codes: 1 a step did not do what it says, 130 interrupted, as shells have it.
+const (
+	exitFailed      = 1
+	exitInterrupted = 130
+)
+
+func main() {
+	keep := flag.Bool("keep", false, "leave everything up at the end, until Ctrl-C")
+	seed := flag.Uint64("seed", 1, "the fleet's seed")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, newScreen(os.Stdout), *seed, *keep)
+	stop()
+	switch {
+	case err == nil:
+	case errors.Is(err, errInterrupted):
+		fmt.Fprintln(os.Stderr, "Interrupted. Every process is stopped.")
+		os.Exit(exitInterrupted)
+	default:
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(exitFailed)
+	}
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// run tells the story and ends what it started, however it ends. The files of a story that failed are kept.
+func run(ctx context.Context, out *screen, seed uint64, keep bool) error {
+	dir, err := os.MkdirTemp("", "ballast-demo-")
+	if err != nil {
+		return fmt.Errorf("making the demo's folder: %w", err)
+	}
+	s := &story{out: out, dir: dir, seed: seed}
+	err = s.tell(ctx)
+	if err == nil && keep {
+		s.stay(ctx)
+	}
+	interrupted := err != nil && ctx.Err() != nil
+	if s.site != nil {
+		stop := out.ticking(func() string { return "stopping every process" })
+		s.site.Stop()
+		stop(true)
+	}
+	if err != nil && !interrupted {
+		return fmt.Errorf("%w\nEvery process is stopped; their logs are in %s", err, dir)
+	}
+	err = os.RemoveAll(dir)
+	if interrupted {
+		return errInterrupted
+	}
+	return err
+}

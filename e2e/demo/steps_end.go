@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// leaderKilled is step 6.
+func (s *story) leaderKilled(ctx context.Context) error {
+	leader, err := s.site.Leader(ctx)
+	if err != nil {
+		return err
+	}
+	if leader == "" {
+		return errors.New("nobody holds the planner's lease")
+	}
+	pod, _, _ := strings.Cut(leader, "_")
+	before, err := s.versions(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := s.plan(ctx)
+	if err != nil {
+		return err
+	}
+	s.out.command(fmt.Sprintf("kill -9 %d   # %s, which leads", s.site.Plane.PodPID(s.site.Fleet.Namespace, pod), pod))
+	if err := s.site.Plane.KillPod(ctx, s.site.Fleet.Namespace, pod); err != nil {
+		return err
+	}
+	if err := s.holds(ctx, 40*time.Second, "the other planner takes over when the lease has run out", func(ctx context.Context) error {
+		now, err := s.site.Leader(ctx)
+		if err != nil {
+			return err
+		}
+		if now == "" || now == leader || strings.HasPrefix(now, pod+"_") {
+			return fmt.Errorf("the lease is held by %q, want the other planner", now)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	// Within the first cycle of the new leader anything that it sees differently would move.
+	if err := s.out.busy("the new leader's first cycles", func() error { return pause(ctx, 12*time.Second) }); err != nil {
+		return err
+	}
+	after, err := s.plan(ctx)
+	if err != nil {
+		return err
+	}
+	if err := equal("the plan's digest", p.Annotation("digest"), after.Annotation("digest")); err != nil {
+		return err
+	}
+	s.passed("the plan is the same, byte for byte")
+	return s.untouched(ctx, "nothing moved", before)
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// audit is step 7: who tried what against the plan.
+func (s *story) audit(context.Context) error {
+	events, err := s.site.Audit()
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"TIME", "WHO", "VERB", "OBJECT", "REQUESTED", "ENFORCED", "REASON", "REV"}}
+	seen := map[string]bool{}
+	others := 0
+	for _, e := range events {
+		if e.User != "alice" {
+			others++
+			continue
+		}
+		seen[e.Webhook+" "+e.Reason] = true
+		rows = append(rows, []string{
+			e.Time.Local().Format(time.TimeOnly), e.User, e.Verb, strings.TrimSuffix(e.Resource, "s") + " " + shorten(e.Name),
+			shorten(e.Requested), shorten(e.Enforced), e.Reason, strconv.Itoa(e.Revision),
+		})
+	}
+	s.out.table(rows)
+	s.out.say("and %d writes by others, which agreed with the plan", others)
+	for _, want := range []string{"clusters Restored", "scale Restored", "controllers Restored", "clusters Pinned", "clusters Assigned", "plan PinRefused"} {
+		if !seen[want] {
+			return fmt.Errorf("no event of alice's with webhook and reason %q, want each thing she did", want)
+		}
+	}
+	s.passed("everything alice did is there, with what was enforced instead")
+	return s.noSecretShown()
+}
+
+// noSecretShown looks for the fleet's credentials in everything that the processes wrote.
+func (s *story) noSecretShown() error {
+	leaks, err := s.site.Leaks()
+	if err != nil {
+		return err
+	}
+	if len(leaks) > 0 {
+		return fmt.Errorf("a cluster's bearer token stands in %v, want it in no log", leaks)
+	}
+	s.passed("no cluster's credentials stand in any log")
+	return nil
+}
+
+// shorten keeps a column of the audit table narrow.
+func shorten(text string) string {
+	const most = 34
+	text = strings.ReplaceAll(text, "ARGOCD_CONTROLLER_REPLICAS", "…_REPLICAS")
+	text = strings.ReplaceAll(text, "argocd-application-controller", "…-controller")
+	return clip(text, most)
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ballast/e2e/fleet"
+	"ballast/e2e/site"
+)
+
+// handEdits is step 3: three ways to write by hand against the plan.
+func (s *story) handEdits(ctx context.Context) error {
+	p, err := s.plan(ctx)
+	if err != nil {
+		return err
+	}
+	for _, edit := range []func(context.Context, *site.Plan) error{s.editShard, s.scale, s.applyEnv} {
+		if err := edit(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *story) editShard(ctx context.Context, p *site.Plan) error {
+	const cluster = fleet.Giant
+	wrong := (p.Clusters[cluster].Replica + 1) % p.Replicas
+	warnings, err := s.kubectl(ctx, "patch", "secret", cluster, "--type=merge", "-p", fmt.Sprintf(`{"stringData":{"shard":"%d"}}`, wrong))
+	if err != nil {
+		return err
+	}
+	if err := s.warned(warnings, "shard"); err != nil {
+		return err
+	}
+	return s.holds(ctx, atOnce, fmt.Sprintf("%s is still on replica %d", cluster, p.Clusters[cluster].Replica), s.nowAgrees(p))
+}
+
+func (s *story) scale(ctx context.Context, p *site.Plan) error {
+	warnings, err := s.kubectl(ctx, "scale", "statefulset", fleet.Workload, "--replicas=1")
+	if err != nil {
+		return err
+	}
+	if err := s.warned(warnings, "replicas"); err != nil {
+		return err
+	}
+	return s.holds(ctx, atOnce, fmt.Sprintf("there are still %d replicas", p.Replicas), s.nowAgrees(p))
+}
+
+// applyEnv applies the manifest as it was first applied, with another number of replicas and in its env.
+func (s *story) applyEnv(ctx context.Context, p *site.Plan) error {
+	manifest := s.site.Fleet.StatefulSet()
+	for i, env := range manifest.Spec.Template.Spec.Containers[0].Env {
+		if env.Name == fleet.ReplicasEnv {
+			manifest.Spec.Template.Spec.Containers[0].Env[i].Value = "1"
+		}
+	}
+	text, err := json.Marshal(manifest)
+	if err != nil {
+		return fmt.Errorf("marshalling the manifest: %w", err)
+	}
+	before, err := s.site.StatefulSet(ctx)
+	if err != nil {
+		return err
+	}
+	s.out.print("", "  argocd.yaml has replicas: "+strconv.Itoa(s.site.Fleet.Replicas)+" and "+fleet.ReplicasEnv+": \"1\"")
+	warnings, err := s.kubectlWith(ctx, string(text), "apply", "-f", "argocd.yaml")
+	if err != nil {
+		return err
+	}
+	if err := s.warned(warnings, fleet.ReplicasEnv); err != nil {
+		return err
+	}
+	if err := s.holds(ctx, atOnce, fmt.Sprintf("%s is still %d", fleet.ReplicasEnv, p.ControllerReplicas), s.nowAgrees(p)); err != nil {
+		return err
+	}
+	return s.holds(ctx, atOnce, "no pod was restarted", func(ctx context.Context) error {
+		after, err := s.site.StatefulSet(ctx)
+		if err != nil {
+			return err
+		}
+		return equal("the template's revision", before.Status.UpdateRevision, after.Status.UpdateRevision)
+	})
+}
+
+func (s *story) nowAgrees(p *site.Plan) func(context.Context) error {
+	return func(ctx context.Context) error { return s.agrees(ctx, p) }
+}
+
+// warned checks that the person was told, in one short line that names what was put back.
+func (s *story) warned(warnings []string, of string) error {
+	const longest = 120 // what kubectl and the API server show of a warning
+	i := slices.IndexFunc(warnings, func(w string) bool { return strings.Contains(w, of) })
+	if i < 0 {
+		return fmt.Errorf("kubectl showed the warnings %q, want one that names %q", warnings, of)
+	}
+	if n := len(warnings[i]); n > longest {
+		return fmt.Errorf("the warning has %d characters, want at most %d", n, longest)
+	}
+	s.passed("alice is told so at once")
+	return nil
+}
+
+// pin is step 4.
+func (s *story) pin(ctx context.Context) error {
+	p, err := s.plan(ctx)
+	if err != nil {
+		return err
+	}
+	const cluster = "stage-us-1"
+	target := (p.Clusters[cluster].Replica + 1) % p.Replicas
+	if _, err := s.kubectl(ctx, "patch", "configmap", site.PlanConfigMap, "--type=merge", "-p",
+		fmt.Sprintf(`{"data":{"pins":"%s: %d   # its neighbours are noisy\n"}}`, cluster, target)); err != nil {
+		return err
+	}
+	shardIs := func(ctx context.Context) error {
+		shards, err := s.site.Shards(ctx)
+		if err != nil {
+			return err
+		}
+		return equal("the shard of "+cluster, strconv.Itoa(target), shards[cluster])
+	}
+	if err := s.holds(ctx, 15*time.Second, fmt.Sprintf("%s moves from replica %d to %d", cluster, p.Clusters[cluster].Replica, target), shardIs); err != nil {
+		return err
+	}
+	warnings, err := s.kubectl(ctx, "patch", "secret", cluster, "--type=merge", "-p", fmt.Sprintf(`{"stringData":{"shard":"%d"}}`, p.Clusters[cluster].Replica))
+	if err != nil {
+		return err
+	}
+	if err := s.warned(warnings, "shard"); err != nil {
+		return err
+	}
+	if err := s.holds(ctx, atOnce, "and stays there", shardIs); err != nil {
+		return err
+	}
+	return s.badPin(ctx)
+}
+
+// badPin shows the only write that ballast ever refuses.
+func (s *story) badPin(ctx context.Context) error {
+	before, err := s.plan(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = s.kubectl(ctx, "patch", "configmap", site.PlanConfigMap, "--type=merge", "-p", `{"data":{"pins":"prod-eu-1: 99\n"}}`)
+	if err == nil {
+		return fmt.Errorf("a pin to replica 99 was accepted, want it refused: maxReplicas is %d", before.MaxReplicas)
+	}
+	return s.holds(ctx, atOnce, "a pin that cannot be is refused with its line and the mend; the pins stay", func(ctx context.Context) error {
+		after, err := s.plan(ctx)
+		if err != nil {
+			return err
+		}
+		return equal("data.pins", before.Pins, after.Pins)
+	})
+}
+
+// newClusters is step 5.
+func (s *story) newClusters(ctx context.Context) error {
+	names := []string{"prod-sa-1", "prod-af-1", "edge-sa-1", "edge-af-1"}
+	var manifests strings.Builder
+	encoder := json.NewEncoder(&manifests)
+	for _, name := range names {
+		if err := encoder.Encode(s.site.Fleet.Secret(s.site.Fleet.Another(name))); err != nil {
+			return fmt.Errorf("marshalling secret %q: %w", name, err)
+		}
+	}
+	s.out.print("", "  new-clusters.yaml has "+strings.Join(names, ", ")+"; no shard in any of them")
+	if _, err := s.kubectlWith(ctx, manifests.String(), "create", "-f", "new-clusters.yaml"); err != nil {
+		return err
+	}
+	shards, err := s.site.Shards(ctx)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"CLUSTER", "SHARD"}}
+	for _, name := range names {
+		if shards[name] == "" {
+			return fmt.Errorf("secret %q was created without a shard, want one from its first moment", name)
+		}
+		rows = append(rows, []string{name, shards[name]})
+	}
+	s.out.table(rows)
+	s.passed("each has a shard from its first moment")
+	if err := s.holds(ctx, 40*time.Second, "the planner takes them into the plan where they are", func(ctx context.Context) error {
+		p, err := s.plan(ctx)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if row, planned := p.Clusters[name]; !planned || strconv.Itoa(row.Replica) != shards[name] {
+				return fmt.Errorf("the plan has %q on replica %d (in the plan: %t), want %s", name, row.Replica, planned, shards[name])
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return s.holds(ctx, 10*time.Second, "every cluster has exactly one owner", func(context.Context) error {
+		return equal("clusters with exactly one owner", len(s.site.Fleet.Clusters)+len(names)+1, s.ownedOnce())
+	})
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ballast/e2e/fleet"
+	"ballast/e2e/site"
+)
+
+// aFleet is step 1: the fleet stands, and Prometheus knows its past.
+func (s *story) aFleet(ctx context.Context) error {
+	f := s.site.Fleet
+	total := f.Total()
+	s.out.say("%d cluster Secrets and an implicit in-cluster; %d Applications, %d objects, %d events a minute.",
+		len(f.Clusters), total.Apps, total.Objects, total.EventsPerMinute)
+	heaviest := slices.SortedFunc(slices.Values(f.Clusters), func(a, b fleet.Cluster) int {
+		return cmp.Or(cmp.Compare(b.Work.Share(total), a.Work.Share(total)), cmp.Compare(a.Name, b.Name))
+	})
+	rows := [][]string{{"CLUSTER", "APPS", "OBJECTS", "EVENTS/MIN", "SHARE OF THE WORK", ""}}
+	for i, c := range heaviest {
+		if i == 5 {
+			rows = append(rows, []string{"...", "", "", "", "", ""})
+		}
+		if i < 5 || i >= len(heaviest)-2 {
+			share := c.Work.Share(total)
+			rows = append(rows, []string{c.Name, strconv.Itoa(c.Work.Apps), strconv.Itoa(c.Work.Objects), strconv.Itoa(c.Work.EventsPerMinute), percent(share), bar(share, heaviest[0].Work.Share(total))})
+		}
+	}
+	s.out.table(rows)
+	if err := s.holds(ctx, 10*time.Second, fmt.Sprintf("%s has %d replicas, all ready", fleet.Workload, f.Replicas), func(ctx context.Context) error {
+		return s.site.Ready(ctx, f.Replicas)
+	}); err != nil {
+		return err
+	}
+	if err := s.holds(ctx, 10*time.Second, fmt.Sprintf("%d cluster Secrets, none with a shard", len(f.Clusters)), s.noShards); err != nil {
+		return err
+	}
+	return s.holds(ctx, 20*time.Second, "Prometheus knows three hours of every cluster that has an Application", s.knowsThePast)
+}
+
+func (s *story) noShards(ctx context.Context) error {
+	shards, err := s.site.Shards(ctx)
+	if err != nil {
+		return err
+	}
+	for name, shard := range shards {
+		if shard != "" {
+			return fmt.Errorf("secret %q has shard %q, want none", name, shard)
+		}
+	}
+	return equal("cluster Secrets", len(s.site.Fleet.Clusters), len(shards))
+}
+
+// knowsThePast compares a range query over the whole past with the fleet's own figures.
+func (s *story) knowsThePast(ctx context.Context) error {
+	events, err := s.site.Query(ctx, "server", `60 * quantile_over_time(0.5, (sum by (server) (rate(argocd_cluster_events_total[10m])))[3h:5m])`)
+	if err != nil {
+		return err
+	}
+	for _, c := range append(slices.Clone(s.site.Fleet.Clusters), s.site.Fleet.InCluster) {
+		server := strings.TrimRight(c.Server, "/")
+		if got := events[server]; int(got+0.5) != c.Work.EventsPerMinute {
+			return fmt.Errorf("cluster %q has %.1f events a minute in Prometheus, want %d", c.Name, got, c.Work.EventsPerMinute)
+		}
+	}
+	return nil
+}
+
+// takesHold is step 2.
+func (s *story) takesHold(ctx context.Context) error {
+	for _, part := range []func(context.Context) error{s.before, s.preview, s.observe, s.enforce} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// before shows how the hash of Argo CD spreads the fleet.
+func (s *story) before(context.Context) error {
+	s.out.say("Argo CD gives a cluster to the replica that a hash of its Secret's UID names:")
+	s.bars()
+	return equal("clusters with exactly one owner", len(s.site.Fleet.Clusters)+1, s.ownedOnce())
+}
+
+// preview asks ballast, not yet installed, with read-only rights.
+func (s *story) preview(ctx context.Context) error {
+	args := []string{"plan", "--namespace=" + s.site.Fleet.Namespace, "--prometheus-url=" + s.site.Prometheus}
+	s.out.say("")
+	s.out.say("bob, who may only read, asks what ballast would change. Nothing is installed yet.")
+	s.out.command("ballast " + quote(args))
+	before, err := s.versions(ctx)
+	if err != nil {
+		return err
+	}
+	stdout, stderr, err := s.site.RunBallast(ctx, s.bob, args...)
+	s.out.seen(stderr + stdout)
+	if err != nil {
+		return err
+	}
+	return s.untouched(ctx, "ballast plan changed nothing", before)
+}
+
+// observe installs ballast as it ships: it writes its plan and touches nothing.
+func (s *story) observe(ctx context.Context) error {
+	s.out.say("")
+	s.out.say("Installed as it ships, ballast observes: the first plan is the fleet as it is.")
+	before, err := s.versions(ctx)
+	if err != nil {
+		return err
+	}
+	s.out.command("kubectl apply -k overlay   # manifests/overlays/cert-manager, Prometheus's address, interval 10s")
+	if err := s.out.busy("two planners, two webhooks, their certificates", func() error {
+		return s.site.InstallBallast(ctx, s.site.Config("Observe"))
+	}); err != nil {
+		return err
+	}
+	if err := s.holds(ctx, 40*time.Second, "the plan ConfigMap holds revision 1: every cluster where Argo CD has it", s.firstPlan); err != nil {
+		return err
+	}
+	return s.untouched(ctx, "no Secret and no replica was touched", before)
+}
+
+func (s *story) firstPlan(ctx context.Context) error {
+	p, err := s.plan(ctx)
+	if err != nil {
+		return err
+	}
+	if p.Mode != "Observe" {
+		return fmt.Errorf("the plan's mode is %q, want Observe", p.Mode)
+	}
+	if p.Revision != 1 {
+		return fmt.Errorf("the plan has revision %d, want 1", p.Revision)
+	}
+	return s.ownersAre(p)
+}
+
+// enforce turns the mode, as a person does in the configuration.
+func (s *story) enforce(ctx context.Context) error {
+	s.out.say("")
+	s.out.command("kubectl apply -k overlay   # mode: Enforce")
+	if err := s.site.Configure(ctx, s.site.Config("Enforce")); err != nil {
+		return err
+	}
+	if err := s.holds(ctx, 90*time.Second, "the plan is in force: shards, replicas and env agree with it", s.settled); err != nil {
+		return err
+	}
+	p, err := s.plan(ctx)
+	if err != nil {
+		return err
+	}
+	s.out.say("revision %d by %s: %s", p.Revision, p.Annotation("decided-by"), p.Annotation("reason"))
+	s.bars()
+	if err := s.holds(ctx, 30*time.Second, "Argo CD's replicas own exactly what the plan says, each cluster once", func(context.Context) error { return s.ownersAre(p) }); err != nil {
+		return err
+	}
+	const bound = 1.1
+	if got := s.imbalance(); got > bound {
+		return fmt.Errorf("the heaviest replica has %.2f times the ideal load, want at most %.2f", got, bound)
+	}
+	s.passed("the heaviest replica has %.2f times the ideal load", s.imbalance())
+	return nil
+}
+
+// settled is a plan that is balanced and that everything agrees with.
+func (s *story) settled(ctx context.Context) error {
+	p, err := s.plan(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.Mode != "Enforce":
+		return fmt.Errorf("the plan's mode is %q, want Enforce", p.Mode)
+	case p.Rollout != nil:
+		return fmt.Errorf("the rollout is at stage %q, want it finished", p.Rollout.Stage)
+	case p.Revision < 2:
+		return fmt.Errorf("the plan has revision %d, want a later one than the first", p.Revision)
+	}
+	return errors.Join(s.agrees(ctx, p), s.site.Ready(ctx, p.Replicas))
+}
+
+// agrees compares everything that the plan holds with what stands.
+func (s *story) agrees(ctx context.Context, p *site.Plan) error {
+	shards, err := s.site.Shards(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(shards)) {
+		if want := strconv.Itoa(p.Clusters[name].Replica); shards[name] != want {
+			return fmt.Errorf("secret %q has shard %q, want %q", name, shards[name], want)
+		}
+	}
+	sts, err := s.site.StatefulSet(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		equal("spec.replicas", p.Replicas, int(*sts.Spec.Replicas)),
+		equal(fleet.ReplicasEnv, strconv.Itoa(p.ControllerReplicas), site.EnvReplicas(sts)))
+}
+
+// plan is the plan ConfigMap, which has to be there.
+func (s *story) plan(ctx context.Context) (*site.Plan, error) {
+	p, err := s.site.Plan(ctx)
+	if err == nil && p == nil {
+		err = errors.New("there is no plan ConfigMap yet")
+	}
+	return p, err
+}
+
+func equal[T comparable](what string, want, got T) error {
+	if want != got {
+		return fmt.Errorf("%s: %v, want %v", what, got, want)
+	}
+	return nil
+}
+
+func percent(share float64) string { return fmt.Sprintf("%5.1f %%", 100*share) }

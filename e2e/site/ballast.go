@@ -1,0 +1,177 @@
+package site
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+)
+
+// The names that ballast is installed under.
+const (
+	PlanConfigMap = "ballast-plan"
+	Planner       = "ballast-planner"
+	Webhook       = "ballast-webhook"
+	Lease         = "ballast-argocd-application-controller"
+	PlannerUser   = "system:serviceaccount:argocd:ballast-planner"
+)
+
+// Config is a PlannerConfig: over the defaults, what an end-to-end run cannot wait for, and the Prometheus's address.
+func (s *Site) Config(mode string) map[string]any {
+	return map[string]any{
+		"apiVersion": "ballast.argoproj.io/v1alpha1",
+		"kind":       "PlannerConfig",
+		"mode":       mode,
+		"interval":   "10s",
+		"target":     map[string]any{"namespace": s.Fleet.Namespace},
+		"poll":       map[string]any{"prometheus": map[string]any{"url": s.Prometheus, "timeout": "5s"}},
+		"evaluate":   map[string]any{"mostWanted": map[string]any{"window": "1m", "minSamples": 2}},
+	}
+}
+
+// BuildBallast builds the command from this checkout into a file, with the race detector if asked.
+func BuildBallast(ctx context.Context, file string, race bool) error {
+	args := []string{"build", "-o", file}
+	if race {
+		args = append(args, "-race")
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, "ballast/cmd/ballast")...)
+	if !race {
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building ballast: %w: %s", err, out)
+	}
+	return nil
+}
+
+// RunBallast runs a command of ballast's as a person at a terminal does, and gives what it printed.
+func (s *Site) RunBallast(ctx context.Context, kubeconfig string, args ...string) (stdout, stderr string, err error) {
+	var out, errOut bytes.Buffer
+	cmd := exec.CommandContext(ctx, s.ballast, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	if err := cmd.Run(); err != nil {
+		return out.String(), errOut.String(), fmt.Errorf("running ballast %s: %w: %s", strings.Join(args, " "), err, errOut.String())
+	}
+	return out.String(), errOut.String(), nil
+}
+
+// InstallBallast applies the shipped overlay and returns when both Deployments are available and the API server knows
+// the webhook's CA.
+func (s *Site) InstallBallast(ctx context.Context, config map[string]any) error {
+	if err := s.Configure(ctx, config); err != nil {
+		return err
+	}
+	if err := s.Plane.RunPods(ctx, s.ballast); err != nil {
+		return fmt.Errorf("running ballast's pods: %w", err)
+	}
+	if err := s.Available(ctx); err != nil {
+		return err
+	}
+	configurations := s.Client.AdmissionregistrationV1().MutatingWebhookConfigurations()
+	return Poll(ctx, func(ctx context.Context) error {
+		c, err := configurations.Get(ctx, "ballast", metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("getting the webhook configuration: %w", err)
+		}
+		for _, w := range c.Webhooks {
+			if len(w.ClientConfig.CABundle) == 0 {
+				return fmt.Errorf("webhook %q has no caBundle yet", w.Name)
+			}
+		}
+		return nil
+	})
+}
+
+// Available returns when each of ballast's Deployments has all its pods ready.
+func (s *Site) Available(ctx context.Context) error {
+	deployments := s.Client.AppsV1().Deployments(s.Fleet.Namespace)
+	return Poll(ctx, func(ctx context.Context) error {
+		for _, name := range []string{Planner, Webhook} {
+			d, err := deployments.Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return fmt.Errorf("getting deployment %q: %w", name, err)
+			}
+			st, want := d.Status, *d.Spec.Replicas
+			if st.ObservedGeneration < d.Generation || st.Replicas != want || st.ReadyReplicas != want || st.UpdatedReplicas != want {
+				return fmt.Errorf("deployment %q has %d pods, %d ready, %d updated, want %d", name, st.Replicas, st.ReadyReplicas, st.UpdatedReplicas, want)
+			}
+		}
+		return nil
+	})
+}
+
+// Configure applies the shipped overlay with that configuration, as a person does who changes it.
+func (s *Site) Configure(ctx context.Context, config map[string]any) error {
+	manifests, err := s.overlay(ctx, config)
+	if err != nil {
+		return err
+	}
+	if _, _, err := s.Plane.KubectlStdin(ctx, bytes.NewReader(manifests), "", "apply", "-f", "-"); err != nil {
+		return fmt.Errorf("applying ballast's manifests: %w", err)
+	}
+	return nil
+}
+
+// overlay builds a person's own overlay over manifests/overlays/cert-manager: it differs in the configuration.
+func (s *Site) overlay(ctx context.Context, config map[string]any) ([]byte, error) {
+	file, err := yaml.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("marshalling the configuration: %w", err)
+	}
+	patch, err := yaml.Marshal(&corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Name: "ballast-config", Namespace: s.Fleet.Namespace},
+		Data:       map[string]string{"config.yaml": string(file)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("marshalling the configuration's ConfigMap: %w", err)
+	}
+	dir := filepath.Join(s.Plane.Dir(), "overlay")
+	base, err := relativeBase(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	kustomization, err := yaml.Marshal(types.Kustomization{
+		TypeMeta:  types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind},
+		Resources: []string{base},
+		Patches:   []types.Patch{{Patch: string(patch)}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("marshalling the kustomization: %w", err)
+	}
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "kustomization.yaml"), kustomization, 0o644)); err != nil {
+		return nil, fmt.Errorf("writing the overlay: %w", err)
+	}
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		return nil, fmt.Errorf("building the overlay: %w", err)
+	}
+	return built.AsYaml()
+}
+
+// relativeBase is the way from a folder to the shipped overlay: kustomize takes no absolute one.
+func relativeBase(ctx context.Context, dir string) (string, error) {
+	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("finding the checkout: %w", err)
+	}
+	shipped := filepath.Join(filepath.Dir(strings.TrimSpace(string(mod))), "manifests", "overlays", "cert-manager")
+	base, err := filepath.Rel(dir, shipped)
+	if err != nil {
+		return "", fmt.Errorf("finding the shipped overlay from %q: %w", dir, err)
+	}
+	return base, nil
+}
