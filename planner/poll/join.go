@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"ballast/planner/discover"
@@ -229,106 +228,4 @@ func (j *joiner) droppedSince(last *LastColumn) time.Time {
 		return j.now
 	}
 	return last.DroppedSince
-}
-
-// gathered is an answer by cluster, before anything is made of it.
-type gathered struct {
-	got       []bool
-	values    []float64
-	at        []int64
-	keys      []string // the label's value that was seen first
-	bad       []string
-	old       []string
-	unmatched []string
-	ambiguous []string
-	matched   int
-	duplicate string
-}
-
-func (j *joiner) gather(m Metric, answer Fetched) gathered {
-	n := len(j.fleet.Clusters)
-	g := gathered{got: make([]bool, n), values: make([]float64, n), at: make([]int64, n), keys: make([]string, n)}
-	x := j.index(m)
-	for _, s := range answer.Samples {
-		switch i := x.find(s.Key, m.Match.Aliases); {
-		case i == ambiguous:
-			g.ambiguous = append(g.ambiguous, s.Key)
-		case i == nobody:
-			g.unmatched = append(g.unmatched, s.Key)
-		case math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || s.Value < 0:
-			g.matched++
-			g.bad = append(g.bad, s.Key)
-		default:
-			g.matched++
-			g.add(i, s, j.now)
-		}
-	}
-	if j.options.MaxAge > 0 {
-		g.markOld(j.now.Add(-j.options.MaxAge).UnixMilli())
-	}
-	for i, carrier := range j.carriers {
-		if i != carrier && g.got[i] && (!g.got[carrier] || g.values[i] > g.values[carrier]) {
-			g.got[carrier], g.values[carrier], g.at[carrier] = true, g.values[i], g.at[i]
-		}
-	}
-	return g
-}
-
-func (g *gathered) add(i int, s Sample, now time.Time) {
-	at := int64(0)
-	if !s.At.IsZero() {
-		at = min(s.At.UnixMilli(), now.UnixMilli()) // a scraper's clock may be ahead
-	}
-	if !g.got[i] {
-		g.got[i], g.values[i], g.at[i], g.keys[i] = true, s.Value, at, s.Key
-		return
-	}
-	if g.keys[i] == s.Key && (g.duplicate == "" || s.Key < g.duplicate) {
-		g.duplicate = s.Key
-	}
-	g.values[i] = min(g.values[i]+s.Value, math.MaxFloat64)
-	g.at[i] = min(g.at[i], at) // of two ages the higher; unknown if one is
-}
-
-func (g *gathered) markOld(oldest int64) {
-	for i, at := range g.at {
-		if g.got[i] && at != 0 && at < oldest {
-			g.old = append(g.old, g.keys[i])
-		}
-	}
-}
-
-func (g *gathered) report(report func(ProblemKind, string)) {
-	if len(g.unmatched) > 0 {
-		hint := ""
-		if g.matched == 0 {
-			hint = "; none does: compare match.label and match.to with the answer, or set match.aliases"
-		}
-		report(Unmatched, fmt.Sprintf("%s: no cluster is called so%s", some(g.unmatched), hint))
-	}
-	for _, p := range []struct {
-		kind ProblemKind
-		keys []string
-		text string
-	}{
-		{SharedName, g.ambiguous, "several clusters are called so; match by server or id"},
-		{BadValue, g.bad, "the value is negative or not a number, so the last good one stands"},
-		{OldValue, g.old, "the newest sample is older than maxAge, so the last good one stands"},
-	} {
-		if len(p.keys) > 0 {
-			report(p.kind, some(p.keys)+": "+p.text)
-		}
-	}
-}
-
-// some names up to three keys, the first in the alphabet, and how many more there are.
-func some(keys []string) string {
-	slices.Sort(keys)
-	shown := keys[:min(3, len(keys))]
-	text := fmt.Sprintf("%q", shown)
-	text = strings.Trim(text, "[]")
-	if more := len(keys) - len(shown); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }

@@ -1,0 +1,66 @@
+package poll
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// The peer halts for all clusters at one without data, and never notices that a metric has stopped.
+func TestHoldingAndAgeing(t *testing.T) {
+	last := LastGood{}
+	cycle := func(now time.Time, samples ...Sample) Table {
+		t.Helper()
+		table, err := Join([]Metric{apps()}, abc, answer(samples...), last, Options{MinCoverage: 0.6, MaxDrop: 1, MaxAge: 10 * time.Minute}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = NewLastGood(table, last)
+		return table
+	}
+	cycle(noon, Sample{"https://a", 1, noon}, Sample{"https://b", 2, noon}, Sample{"https://c", 3, noon})
+	// The scrape of c has stopped: its range query still answers, with samples that grow old.
+	later := noon.Add(20 * time.Minute)
+	table := cycle(later, Sample{"https://a", 5, later}, Sample{"https://b", 6, later}, Sample{"https://c", 2.5, noon.Add(time.Minute)})
+	if diff := cmp.Diff(Column{ID: "apps", Query: "q", Values: []float64{5, 6, 3}, Flags: []Flag{Fresh, Fresh, Held},
+		SampledAt: []int64{later.UnixMilli(), later.UnixMilli(), noon.UnixMilli()}}, table.Columns[0], cmpopts.IgnoreUnexported(Column{})); diff != "" {
+		t.Errorf("with one cluster's samples old (-want +got):\n%s", diff)
+	}
+	if table.Frozen {
+		t.Error("one cluster without data has frozen the rest")
+	}
+	// c is not counted on any more: only a and b were measured last time.
+	table = cycle(later.Add(time.Minute), Sample{"https://a", 5, later}, Sample{"https://b", 6, later})
+	if table.Frozen || len(table.Problems) != 0 {
+		t.Errorf("a cluster that is held counts as lost coverage: %v", table.Problems)
+	}
+	// Then Prometheus forgets everything: nothing changes, however often.
+	for range 3 {
+		table = cycle(later.Add(time.Hour))
+		if diff := cmp.Diff([]float64{5, 6, 3}, table.Columns[0].Values); diff != "" || !table.Frozen {
+			t.Errorf("with nothing answered, frozen %v (-want +got):\n%s", table.Frozen, diff)
+		}
+	}
+}
+
+func TestAFallenTotalIsBelievedAfterHalfAnHour(t *testing.T) {
+	last := lastly()
+	for _, step := range []struct {
+		after      time.Duration
+		wantFrozen bool
+	}{
+		{0, true}, {29 * time.Minute, true}, {-time.Hour, true}, {-31 * time.Minute, true}, {-30 * time.Minute, false}, {0, false},
+	} {
+		now := noon.Add(step.after)
+		table, err := Join([]Metric{apps()}, abc, answer(Sample{Key: "https://a", Value: 1}, Sample{Key: "https://b", Value: 1}, Sample{Key: "https://c", Value: 1}), last, usual, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if table.Frozen != step.wantFrozen {
+			t.Errorf("%v after noon: frozen %v, want %v", step.after, table.Frozen, step.wantFrozen)
+		}
+		last = NewLastGood(table, last)
+	}
+}
