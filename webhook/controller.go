@@ -107,8 +107,8 @@ func (v *Verdict) holdEnv(c Container, path string, replicas int) {
 			v.Patches = append(v.Patches, Op{replaceOrAdd(e.HasValue), place + "/value", want})
 		}
 	}
-	if len(v.Patches) > before && len(c.Env) > 0 {
-		v.warn(fmt.Sprintf("ballast: %s %s was asked, %s stays (plan %d)", plan.EnvReplicas, c.printableEnv(), want, v.Revision))
+	if asked := c.printableEnv(); asked != "" && len(v.Patches) > before {
+		v.warn(fmt.Sprintf("ballast: %s %s was asked, %s stays (plan %d)", plan.EnvReplicas, asked, want, v.Revision))
 	}
 }
 

@@ -76,7 +76,15 @@ func (n node) members() iter.Seq2[node, node] {
 // object walks the members of a value that must be an object or absent.
 func (n node) object(what string) (iter.Seq2[node, node], error) {
 	if !n.absent() && n.kind() != '{' {
-		return nil, fmt.Errorf("reading %q: %w", what, errMalformed)
+		return n.members(), fmt.Errorf("reading %q: %w", what, errMalformed)
+	}
+	return n.members(), nil
+}
+
+// array walks the items of a value that must be an array or absent.
+func (n node) array(what string) (iter.Seq2[node, node], error) {
+	if !n.absent() && n.kind() != '[' {
+		return n.members(), fmt.Errorf("reading %q: %w", what, errMalformed)
 	}
 	return n.members(), nil
 }

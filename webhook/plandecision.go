@@ -56,7 +56,7 @@ func (v *Verdict) readEdit(object PlanObject, stored *Stored) plan.Pins {
 	at := stored.Plan.Revision
 	kept := fmt.Sprintf("ballast: data.plan is the planner's, revision %d stays: ", at)
 	if object.whole() {
-		v.warn(kept + "what was written is a backup, and the planner takes over from here")
+		v.warn(kept + "this is a backup; the planner goes on from there")
 		return nil
 	}
 	edited, err := plan.DecodeStrict(object.Plan)

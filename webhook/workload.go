@@ -46,63 +46,112 @@ const (
 // controllerCommand is the application-controller's binary; images that wrap it still name it.
 const controllerCommand = "argocd-application-controller"
 
+// decodeWorkload reads a workload of an admission request. Where a patch would have no place, it fails.
 func decodeWorkload(object node) (Workload, error) {
 	var w Workload
 	members, err := object.object("object")
 	if err != nil {
 		return w, err
 	}
+	err = errMalformed // until there is a spec
 	for key, value := range members {
 		switch {
 		case key.is("metadata"):
 			w.Unmanaged = value.field("annotations").field(plan.AnnotationUnmanaged).is("true")
-		case key.is("spec"):
-			if err := w.readSpec(value); err != nil {
+		case key.is("spec") && value.kind() == '{':
+			if err = w.readSpec(value); err != nil {
 				return Workload{}, err
 			}
 		}
 	}
-	return w, nil
+	return w, err
 }
 
 func (w *Workload) readSpec(spec node) error {
-	members, err := spec.object("spec")
-	if err != nil {
-		return err
-	}
-	for key, value := range members {
+	for key, value := range spec.members() {
+		var err error
 		switch {
 		case key.is("replicas") && !value.absent():
 			w.HasReplicas = true
-			if w.Replicas, err = wholeNumber("spec.replicas", value); err != nil {
-				return err
-			}
+			w.Replicas, err = wholeNumber("spec.replicas", value)
 		case key.is("template"):
-			for _, c := range value.field("spec").field("containers").members() {
-				w.Containers = append(w.Containers, decodeContainer(c))
-			}
+			err = w.readContainers(value.field("spec").field("containers"))
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func decodeContainer(container node) Container {
+func (w *Workload) readContainers(containers node) error {
+	items, err := containers.array("containers")
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		c, err := decodeContainer(item)
+		if err != nil {
+			return err
+		}
+		w.Containers = append(w.Containers, c)
+	}
+	return nil
+}
+
+func decodeContainer(container node) (Container, error) {
 	var c Container
-	for key, value := range container.members() {
+	members, err := container.object("container")
+	for key, value := range members {
 		switch {
 		case key.is("name"):
 			c.Name = value.text()
 		case key.is("command"), key.is("args"):
 			c.Runs = max(c.Runs, matchCommand(value))
 		case key.is("env"):
-			c.HasEnv = !value.absent()
-			c.Env = decodeEnv(value)
+			err = c.readEnv(value)
 		case key.is("resources"):
-			c.HasResources = !value.absent()
-			c.Requests, c.Limits = decodeQuantities(value.field("requests")), decodeQuantities(value.field("limits"))
+			err = c.readResources(value)
+		}
+		if err != nil {
+			return Container{}, err
 		}
 	}
-	return c
+	return c, err
+}
+
+func (c *Container) readEnv(env node) error {
+	entries, err := env.array("env")
+	if err != nil {
+		return err
+	}
+	c.HasEnv = !env.absent()
+	index := 0
+	for _, entry := range entries {
+		if entry.field("name").is(plan.EnvReplicas) {
+			value := entry.field("value")
+			c.Env = append(c.Env, EnvEntry{index, !value.absent(), value.text(), !entry.field("valueFrom").absent()})
+		}
+		index++
+	}
+	return nil
+}
+
+func (c *Container) readResources(resources node) error {
+	members, err := resources.object("resources")
+	c.HasResources = !resources.absent()
+	for key, value := range members {
+		switch {
+		case key.is("requests"):
+			c.Requests, err = decodeQuantities(value)
+		case key.is("limits"):
+			c.Limits, err = decodeQuantities(value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 func matchCommand(words node) match {
@@ -119,32 +168,20 @@ func matchCommand(words node) match {
 	return found
 }
 
-func decodeEnv(env node) []EnvEntry {
-	var entries []EnvEntry
-	index := 0
-	for _, entry := range env.members() {
-		if entry.field("name").is(plan.EnvReplicas) {
-			value := entry.field("value")
-			entries = append(entries, EnvEntry{index, !value.absent(), value.text(), !entry.field("valueFrom").absent()})
-		}
-		index++
-	}
-	return entries
-}
-
-func decodeQuantities(section node) map[string]string {
-	if section.absent() {
-		return nil
+func decodeQuantities(section node) (map[string]string, error) {
+	members, err := section.object("quantities")
+	if err != nil || section.absent() {
+		return nil, err
 	}
 	values := map[string]string{}
-	for name, value := range section.members() {
+	for name, value := range members {
 		text := value.text()
 		if value.kind() != '"' {
 			text = string(value) // a quantity may be written as a number
 		}
 		values[name.text()] = text
 	}
-	return values
+	return values, nil
 }
 
 // controller is the place of the application-controller's container: the one the plan names, else the one with the env,

@@ -1,0 +1,143 @@
+package webhook
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/plan"
+)
+
+// cluster is a cluster Secret with a shard; "" for none.
+func cluster(shard string) Secret {
+	return Secret{Cluster: true, HasData: true, HasShard: shard != "", Shard: shard, Server: "https://new.example"}
+}
+
+func changed(s Secret, change func(*Secret)) Secret { change(&s); return s }
+
+func TestDecideClusterAnswersByThePlan(t *testing.T) {
+	update := Request{Kind: "", Namespace: "argocd", Name: "prod-eu", User: person}
+	named := func(name string) Request { r := update; r.Name = name; return r }
+	replace := func(shard string) []Op { return []Op{{"replace", "/data/shard", base64Of(shard)}} }
+	add := func(shard string) []Op { return []Op{{"add", "/data/shard", base64Of(shard)}} }
+	const pinHint = `to pin, add "prod-eu: 1" to data.pins of ConfigMap ballast-plan`
+	for name, tc := range map[string]struct {
+		state       *State
+		request     Request
+		object, old Secret
+		want        Verdict
+	}{
+		"a shard as planned passes": {withPlan(nil, nil), update, cluster("3"), cluster("3"),
+			Verdict{Reason: plan.InPlan, Revision: 17, Requested: shardIs("3"), Enforced: shardIs("3")}},
+		"another shard is put back, with a word to the writer": {withPlan(nil, nil), update, cluster("1"), cluster("3"),
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: shardIs("1"), Enforced: shardIs("3"), Patches: replace("3"),
+				Warnings: []string{"ballast: shard 1 was asked, 3 stays (plan 17); " + pinHint}}},
+		"a shard that is dropped is put back": {withPlan(nil, nil), update, cluster(""), cluster("3"),
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: shardIs(""), Enforced: shardIs("3"), Patches: add("3"),
+				Warnings: []string{`ballast: no shard was asked, 3 stays (plan 17); to pin, add "prod-eu: 3" to data.pins of ConfigMap ballast-plan`}}},
+		"a shard that was never there is added without a word": {withPlan(nil, nil), update, cluster(""), cluster(""),
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: shardIs(""), Enforced: shardIs("3"), Patches: add("3")}},
+		"a Secret without data gets data": {withPlan(nil, nil), update, Secret{Cluster: true}, Secret{},
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: shardIs(""), Enforced: shardIs("3"),
+				Patches: []Op{{"add", "/data", map[string]string{"shard": base64Of("3")}}}}},
+		"a pasted token is not printed": {withPlan(nil, nil), update, cluster(invalid), cluster("3"),
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: shardIs(invalid), Enforced: shardIs("3"), Patches: replace("3"),
+				Warnings: []string{`ballast: shard invalid was asked, 3 stays (plan 17); to pin, add "prod-eu: 3" to data.pins of ConfigMap ballast-plan`}}},
+		"a pin below the replicas decides": {withPlan(plan.Pins{"prod-eu": 2}, nil), update, cluster("3"), cluster("2"),
+			Verdict{Reason: plan.Pinned, Revision: 17, Requested: shardIs("3"), Enforced: shardIs("2"), Patches: replace("2"),
+				Warnings: []string{"ballast: shard 3 was asked, pin 2 stays; change the pin: data.pins of ConfigMap ballast-plan, or its annotation"}}},
+		"a pin above the replicas waits, and the row decides": {withPlan(plan.Pins{"prod-eu": 7}, nil), update, cluster("3"), cluster("3"),
+			Verdict{Reason: plan.InPlan, Revision: 17, Requested: shardIs("3"), Enforced: shardIs("3")}},
+		"a pin waits for the end of an x0y rollout": {
+			withPlan(plan.Pins{"prod-eu": 2}, func(p *plan.Plan) { p.Rollout = &plan.Rollout{Mode: plan.ModeX0Y} }), update, cluster("3"), cluster("3"),
+			Verdict{Reason: plan.InPlan, Revision: 17, Requested: shardIs("3"), Enforced: shardIs("3")}},
+		"the Secret's own pin decides": {withPlan(nil, nil), update, changed(cluster("1"), func(s *Secret) { s.Pinned, s.Pin = true, "1" }), cluster("3"),
+			Verdict{Reason: plan.Pinned, Revision: 17, Requested: shardIs("1"), Enforced: shardIs("1")}},
+		"data.pins wins over the Secret's own": {withPlan(plan.Pins{"prod-eu": 2}, nil), update, changed(cluster("2"), func(s *Secret) { s.Pinned, s.Pin = true, "1" }), cluster("2"),
+			Verdict{Reason: plan.Pinned, Revision: 17, Requested: shardIs("2"), Enforced: shardIs("2")}},
+		"the Secret's own pin above the replicas waits": {withPlan(nil, nil), update, changed(cluster("3"), func(s *Secret) { s.Pinned, s.Pin = true, "9" }), cluster("3"),
+			Verdict{Reason: plan.InPlan, Revision: 17, Requested: shardIs("3"), Enforced: shardIs("3")}},
+		"the Secret's own pin that cannot be is told and passed over": {withPlan(nil, nil), update, changed(cluster("3"), func(s *Secret) { s.Pinned, s.Pin = true, "-1" }), cluster("3"),
+			Verdict{Reason: plan.InPlan, Revision: 17, Requested: shardIs("3"), Enforced: shardIs("3"),
+				Warnings: []string{"ballast: annotation ballast.argoproj.io/pin is passed over: a pin is a whole number from 0 to 15"}}},
+		"a new cluster with a known server gets its replica": {withPlan(nil, nil), named("renamed"), changed(cluster("2"), func(s *Secret) { s.Server = "https://us.example/" }), Secret{},
+			Verdict{Reason: plan.Assigned, Revision: 17, Requested: shardIs("2"), Enforced: shardIs("0"), Patches: replace("0"),
+				Warnings: []string{`ballast: shard 2 was asked, 0 stays (plan 17); to pin, add "renamed: 2" to data.pins of ConfigMap ballast-plan`}}},
+		"an unknown cluster keeps the valid shard it had": {withPlan(nil, nil), named("unknown"), cluster("1"), cluster("2"),
+			Verdict{Reason: plan.Assigned, Revision: 17, Requested: shardIs("1"), Enforced: shardIs("2"), Patches: replace("2"),
+				Warnings: []string{`ballast: shard 1 was asked, 2 stays (plan 17); to pin, add "unknown: 1" to data.pins of ConfigMap ballast-plan`}}},
+		"an unknown cluster without a server keeps its shard": {withPlan(nil, nil), named("unknown"), changed(cluster("2"), func(s *Secret) { s.Server = "" }), cluster("2"),
+			Verdict{Reason: plan.Assigned, Revision: 17, Requested: shardIs("2"), Enforced: shardIs("2")}},
+		"an unknown cluster without a server and a shard is left alone": {withPlan(nil, nil), named("unknown"), changed(cluster("9"), func(s *Secret) { s.Server = "" }), cluster("9"),
+			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: shardIs("9"),
+				Warnings: []string{"ballast: data.server is missing, so no replica can be assigned; the shard is left as written"}}},
+		"an immutable Secret stays as it is": {withPlan(nil, nil), update, cluster("1"), changed(cluster("1"), func(s *Secret) { s.Immutable = true }),
+			Verdict{Reason: plan.Immutable, Revision: 17, Requested: shardIs("1"),
+				Warnings: []string{"ballast: the Secret is immutable: shard 1 stays, plan 17 has 3; re-create it to change that"}}},
+		"an immutable Secret that agrees passes": {withPlan(nil, nil), update, changed(cluster("3"), func(s *Secret) { s.Immutable = true }), cluster("3"),
+			Verdict{Reason: plan.InPlan, Revision: 17, Requested: shardIs("3"), Enforced: shardIs("3")}},
+		"a Secret that loses its label leaves with its shard": {withPlan(nil, nil), update, changed(cluster("1"), func(s *Secret) { s.Cluster = false }), cluster("3"),
+			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: shardIs("1")}},
+		"the write that opts out passes": {withPlan(nil, nil), update, changed(cluster("1"), func(s *Secret) { s.Unmanaged = true }), cluster("3"),
+			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: shardIs("1")}},
+		"the write that opts in again is enforced": {withPlan(nil, nil), update, cluster("1"), changed(cluster("1"), func(s *Secret) { s.Unmanaged = true }),
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: shardIs("1"), Enforced: shardIs("3"), Patches: replace("3"),
+				Warnings: []string{"ballast: shard 1 was asked, 3 stays (plan 17); " + pinHint}}},
+		"a Secret of another namespace is not ours": {withPlan(nil, nil), Request{Namespace: "other", Name: "prod-eu"}, cluster("1"), cluster("3"),
+			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: shardIs("1")}},
+		"without a plan every write passes":    {NewState(identity(), nil), update, cluster("1"), cluster("3"), Verdict{Reason: plan.NoPlan, Requested: shardIs("1")}},
+		"without a state every write passes":   {nil, update, cluster("1"), cluster("3"), Verdict{Reason: plan.NoPlan, Requested: shardIs("1")}},
+		"in Observe every write passes":        {withPlan(nil, func(p *plan.Plan) { p.Mode = plan.Observe }), update, cluster("1"), cluster("3"), Verdict{Reason: plan.Observing, Revision: 17, Requested: shardIs("1")}},
+		"an unknown mode is Observe":           {withPlan(nil, func(p *plan.Plan) { p.Mode = "Enforced" }), update, cluster("1"), cluster("3"), Verdict{Reason: plan.Observing, Revision: 17, Requested: shardIs("1")}},
+		"with break-glass every write passes":  {broken(withPlan(nil, nil), func(s *State) { s.BreakGlass = true }), update, cluster("1"), cluster("3"), Verdict{Reason: plan.Observing, Revision: 17, Requested: shardIs("1")}},
+		"in Hold what is stays":                {withPlan(nil, func(p *plan.Plan) { p.Mode = plan.Hold }), update, cluster("3"), cluster("3"), Verdict{Reason: plan.InPlan, Revision: 17, Requested: shardIs("3"), Enforced: shardIs("3")}},
+		"a stale plan is enforced and says so": {broken(withPlan(nil, nil), func(s *State) { s.Stale = true }), update, cluster("3"), cluster("3"), Verdict{Reason: plan.StalePlan, Revision: 17, Requested: shardIs("3"), Enforced: shardIs("3")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, DecideCluster(tc.state, tc.request, tc.object, tc.old)); diff != "" {
+				t.Errorf("verdict (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func broken(s *State, change func(*State)) *State { change(s); return s }
+
+func TestANewClusterIsAssignedTheSameByEveryReplicaAndRetry(t *testing.T) {
+	create := Request{Create: true, Namespace: "argocd"} // generateName: no name yet
+	var first Verdict
+	for i := range 3 {
+		v := DecideCluster(withPlan(nil, nil), create, cluster(""), Secret{})
+		if i == 0 {
+			first = v
+		}
+		if diff := cmp.Diff(first, v); diff != "" {
+			t.Errorf("another answer at try %d:\n%s", i, diff)
+		}
+	}
+	want := withPlan(nil, nil).View.Assign("https://new.example", -1)
+	if diff := cmp.Diff(shardIs(string(rune('0'+want))), first.Enforced); diff != "" || first.Reason != plan.Assigned {
+		t.Errorf("assigned for reason %s:\n%s", first.Reason, diff)
+	}
+}
+
+func TestTheShardAskedForInACreationDoesNotCount(t *testing.T) {
+	for _, asked := range []string{"", "0", "1", "2", "3", "-1", "99"} {
+		v := DecideCluster(withPlan(nil, nil), Request{Create: true, Namespace: "argocd", Name: "new"}, cluster(asked), Secret{})
+		want := DecideCluster(withPlan(nil, nil), Request{Create: true, Namespace: "argocd", Name: "new"}, cluster(""), Secret{})
+		if diff := cmp.Diff(want.Enforced, v.Enforced); diff != "" {
+			t.Errorf("asking for shard %q changed the assignment:\n%s", asked, diff)
+		}
+	}
+}
+
+func TestAWarningAlwaysFits(t *testing.T) {
+	long := strings.Repeat("very-long-name-", 16)
+	p := withPlan(nil, func(p *plan.Plan) { p.Clusters[long] = plan.Row{Replica: 1}; p.Revision = 9_000_000_000_000_000_000 })
+	v := DecideCluster(p, Request{Namespace: "argocd", Name: long}, cluster("-99999"), cluster("1"))
+	want := []string{"ballast: shard -99999 was asked, 1 stays (plan 9000000000000000000); to pin, add it to data.pins of ConfigMap ballast..."}
+	if diff := cmp.Diff(want, v.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}

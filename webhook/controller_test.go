@@ -1,0 +1,231 @@
+package webhook
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	"ballast/planner/plan"
+)
+
+// reporter is what a helper needs of a test or a property.
+type reporter interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
+}
+
+// apply does to a document what the API server does with a patch, by the same library.
+func apply(t reporter, object string, patches []Op) string {
+	t.Helper()
+	raw, err := json.Marshal(patches)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch, err := jsonpatch.DecodePatch(raw)
+	if err != nil {
+		t.Fatalf("decoding patch %s: %v", raw, err)
+	}
+	out, err := patch.Apply([]byte(object))
+	if err != nil {
+		t.Fatalf("applying patch %s to %s: %v", raw, object, err)
+	}
+	return string(out)
+}
+
+func workloadWith(replicas, containers string) string {
+	return `{"metadata":{"name":"argocd-application-controller"},"spec":{"replicas":` + replicas + `,"template":{"spec":{"containers":[` + containers + `]}}}}`
+}
+
+func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
+	const agrees = `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}]}`
+	both := func(replicas, env string) []Field {
+		return []Field{{"replicas", replicas}, {"ARGOCD_CONTROLLER_REPLICAS", env}}
+	}
+	sized := withPlan(nil, func(p *plan.Plan) {
+		p.Resources = &plan.Resources{Requests: map[string]string{"cpu": "500m", "memory": "2Gi"}, Limits: map[string]string{"memory": "4096Mi"}}
+	})
+	sizedFields := func(replicas, env, memoryLimit, cpu, memory string) []Field {
+		return append(both(replicas, env), Field{"limits.memory", memoryLimit}, Field{"requests.cpu", cpu}, Field{"requests.memory", memory})
+	}
+	deployment := withPlan(nil, func(p *plan.Plan) { p.Target.Kind = plan.Deployment })
+	for name, tc := range map[string]struct {
+		state     *State
+		kind      string
+		object    string
+		stored    string // what the object is after the patch
+		reason    plan.Reason
+		requested []Field
+		enforced  []Field
+		warnings  []string
+	}{
+		"a workload as planned passes": {state: withPlan(nil, nil), object: workloadWith("4", agrees), stored: workloadWith("4", agrees),
+			reason: plan.InPlan, requested: both("4", "16"), enforced: both("4", "16")},
+		"both numbers are put back, the order of env stays": {state: withPlan(nil, nil),
+			object: workloadWith("9", `{"name":"application-controller","env":[{"name":"A","value":"1"},{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"9"},{"name":"B","value":"2"}]}`),
+			stored: workloadWith("4", `{"name":"application-controller","env":[{"name":"A","value":"1"},{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"},{"name":"B","value":"2"}]}`),
+			reason: plan.Restored, requested: both("9", "9"), enforced: both("4", "16"),
+			warnings: []string{"ballast: 9 replicas were asked, 4 stay (plan 17); to fix a number, set partition.replicas in ballast-config",
+				"ballast: ARGOCD_CONTROLLER_REPLICAS 9 was asked, 16 stays (plan 17)"}},
+		"replicas that are not given are added": {state: withPlan(nil, nil),
+			object: `{"spec":{"template":{"spec":{"containers":[` + agrees + `]}}}}`, stored: `{"spec":{"replicas":4,"template":{"spec":{"containers":[` + agrees + `]}}}}`,
+			reason: plan.Restored, requested: both("", "16"), enforced: both("4", "16"),
+			warnings: []string{"ballast: no replicas were asked, 4 stay (plan 17); to fix a number, set partition.replicas in ballast-config"}},
+		"an absent entry is appended": {state: withPlan(nil, nil),
+			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"A","value":"1"}]}`),
+			stored: workloadWith("4", `{"name":"application-controller","env":[{"name":"A","value":"1"},{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}]}`),
+			reason: plan.Restored, requested: both("4", ""), enforced: both("4", "16")},
+		"an absent env is made": {state: withPlan(nil, nil),
+			object: workloadWith("4", `{"name":"application-controller"}`),
+			stored: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}]}`),
+			reason: plan.Restored, requested: both("4", ""), enforced: both("4", "16")},
+		"an entry without a value gets one": {state: withPlan(nil, nil),
+			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS"}]}`),
+			stored: workloadWith("4", agrees),
+			reason: plan.Restored, requested: both("4", ""), enforced: both("4", "16")},
+		"a reference is replaced whole": {state: withPlan(nil, nil),
+			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","valueFrom":{"configMapKeyRef":{"name":"c","key":"k"}}}]}`),
+			stored: workloadWith("4", agrees),
+			reason: plan.Restored, requested: both("4", "reference"), enforced: both("4", "16"),
+			warnings: []string{"ballast: ARGOCD_CONTROLLER_REPLICAS reference was asked, 16 stays (plan 17)"}},
+		"every duplicate is set": {state: withPlan(nil, nil),
+			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"},{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"2"}]}`),
+			stored: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"},{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}]}`),
+			reason: plan.Restored, requested: both("4", "2"), enforced: both("4", "16"),
+			warnings: []string{"ballast: ARGOCD_CONTROLLER_REPLICAS 2 was asked, 16 stays (plan 17)"}},
+		"a token in the env is not printed": {state: withPlan(nil, nil),
+			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"eyJhbGciOi"}]}`),
+			stored: workloadWith("4", agrees),
+			reason: plan.Restored, requested: both("4", invalid), enforced: both("4", "16"),
+			warnings: []string{"ballast: ARGOCD_CONTROLLER_REPLICAS invalid was asked, 16 stays (plan 17)"}},
+		"the container of another name is found by its env": {state: withPlan(nil, nil),
+			object: workloadWith("4", `{"name":"sidecar","args":["argocd-application-controller"]},{"name":"renamed","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"1"}]}`),
+			stored: workloadWith("4", `{"name":"sidecar","args":["argocd-application-controller"]},{"name":"renamed","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}]}`),
+			reason: plan.Restored, requested: both("4", "1"), enforced: both("4", "16"),
+			warnings: []string{"ballast: ARGOCD_CONTROLLER_REPLICAS 1 was asked, 16 stays (plan 17)"}},
+		"the container of another name is found by its command": {state: withPlan(nil, nil),
+			object: workloadWith("4", `{"name":"proxy","args":["--to=argocd-application-controller"]},{"name":"renamed","command":["/usr/local/bin/argocd-application-controller"]}`),
+			stored: workloadWith("4", `{"name":"proxy","args":["--to=argocd-application-controller"]},{"name":"renamed","command":["/usr/local/bin/argocd-application-controller"],"env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}]}`),
+			reason: plan.Restored, requested: both("4", ""), enforced: both("4", "16")},
+		"the container of another name is found by its shell line": {state: withPlan(nil, nil),
+			object: workloadWith("4", `{"name":"proxy"},{"name":"renamed","command":["sh","-c","exec argocd-application-controller -v"]}`),
+			stored: workloadWith("4", `{"name":"proxy"},{"name":"renamed","command":["sh","-c","exec argocd-application-controller -v"],"env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}]}`),
+			reason: plan.Restored, requested: both("4", ""), enforced: both("4", "16")},
+		"without the container the replicas are held, and it is told": {state: withPlan(nil, nil),
+			object: workloadWith("9", `{"name":"other"}`), stored: workloadWith("4", `{"name":"other"}`),
+			reason: plan.Restored, requested: []Field{{"replicas", "9"}}, enforced: []Field{{"replicas", "4"}},
+			warnings: []string{"ballast: 9 replicas were asked, 4 stay (plan 17); to fix a number, set partition.replicas in ballast-config",
+				"ballast: no container runs argocd-application-controller, so ARGOCD_CONTROLLER_REPLICAS is not held"}},
+		"an env of 0 is never held: every pod would own every cluster": {state: withPlan(nil, func(p *plan.Plan) { p.ControllerReplicas = 0 }),
+			object: workloadWith("4", agrees), stored: workloadWith("4", agrees),
+			reason: plan.InPlan, requested: both("4", "16"), enforced: []Field{{"replicas", "4"}}},
+		"free replicas are left, the env is held": {state: withPlan(nil, func(p *plan.Plan) { p.FreeReplicas = true }),
+			object: workloadWith("9", agrees), stored: workloadWith("9", agrees),
+			reason: plan.InPlan, requested: both("9", "16"), enforced: []Field{{"ARGOCD_CONTROLLER_REPLICAS", "16"}}},
+		"a Deployment without the env gets none": {state: deployment, kind: plan.Deployment,
+			object: workloadWith("4", `{"name":"application-controller"}`), stored: workloadWith("4", `{"name":"application-controller"}`),
+			reason: plan.InPlan, requested: both("4", ""), enforced: []Field{{"replicas", "4"}}},
+		"a Deployment with the env is held at it": {state: deployment, kind: plan.Deployment,
+			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"2"}]}`), stored: workloadWith("4", agrees),
+			reason: plan.Restored, requested: both("4", "2"), enforced: both("4", "16"),
+			warnings: []string{"ballast: ARGOCD_CONTROLLER_REPLICAS 2 was asked, 16 stays (plan 17)"}},
+		"another kind under the name is not ours": {state: withPlan(nil, nil), kind: plan.Deployment,
+			object: workloadWith("9", agrees), stored: workloadWith("9", agrees), reason: plan.Unmanaged, requested: both("9", "16")},
+		"a workload that opted out is left": {state: withPlan(nil, nil),
+			object: `{"metadata":{"annotations":{"ballast.argoproj.io/unmanaged":"true"}},"spec":{"replicas":9}}`,
+			stored: `{"metadata":{"annotations":{"ballast.argoproj.io/unmanaged":"true"}},"spec":{"replicas":9}}`,
+			reason: plan.Unmanaged, requested: []Field{{"replicas", "9"}}},
+		"in Observe every write passes": {state: withPlan(nil, func(p *plan.Plan) { p.Mode = plan.Observe }),
+			object: workloadWith("9", agrees), stored: workloadWith("9", agrees), reason: plan.Observing, requested: both("9", "16")},
+		"the same sizes in other words pass": {state: sized,
+			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}],"resources":{"limits":{"memory":"4Gi"},"requests":{"cpu":0.5,"memory":"2048Mi"}}}`),
+			stored: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}],"resources":{"limits":{"memory":"4Gi"},"requests":{"cpu":0.5,"memory":"2048Mi"}}}`),
+			reason: plan.InPlan, requested: sizedFields("4", "16", "4Gi", "500m", "2Gi"), enforced: sizedFields("4", "16", "4Gi", "500m", "2Gi")},
+		"other sizes are put back, and only those the plan names": {state: sized,
+			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}],"resources":{"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"1"}}}`),
+			stored: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}],"resources":{"limits":{"cpu":"1","memory":"4Gi"},"requests":{"cpu":"500m","memory":"2Gi"}}}`),
+			reason: plan.Restored, requested: sizedFields("4", "16", "1Gi", "1", ""), enforced: sizedFields("4", "16", "4Gi", "500m", "2Gi"),
+			warnings: []string{"ballast: limits.memory, requests.cpu stay as planned (plan 17); the sizes are set in ballast-config"}},
+		"absent sizes are made": {state: sized,
+			object: workloadWith("4", agrees),
+			stored: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}],"resources":{"limits":{"memory":"4Gi"},"requests":{"cpu":"500m","memory":"2Gi"}}}`),
+			reason: plan.Restored, requested: sizedFields("4", "16", "", "", ""), enforced: sizedFields("4", "16", "4Gi", "500m", "2Gi")},
+		"an absent section is made": {state: sized,
+			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}],"resources":{"limits":{"memory":"4Gi"}}}`),
+			stored: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}],"resources":{"limits":{"memory":"4Gi"},"requests":{"cpu":"500m","memory":"2Gi"}}}`),
+			reason: plan.Restored, requested: sizedFields("4", "16", "4Gi", "", ""), enforced: sizedFields("4", "16", "4Gi", "500m", "2Gi")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kind := tc.kind
+			if kind == "" {
+				kind = plan.StatefulSet
+			}
+			rv := &review{Request: Request{Kind: kind, Namespace: "argocd", Name: workload, User: person}, object: mustParse(t, tc.object)}
+			got, err := reviewController(tc.state, rv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := Verdict{Reason: tc.reason, Revision: 17, Patches: got.Patches, Requested: tc.requested, Enforced: tc.enforced, Warnings: tc.warnings}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("verdict (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tree(t, tc.stored), tree(t, apply(t, tc.object, got.Patches))); diff != "" {
+				t.Errorf("stored object (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func tree(t testing.TB, doc string) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(doc), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestDecideScaleHoldsTheTargetsReplicas(t *testing.T) {
+	const word = "to fix a number, set partition.replicas in ballast-config"
+	on := Request{Kind: plan.StatefulSet, Namespace: "argocd", Name: workload, User: person}
+	other := on
+	other.Name = "argocd-repo-server"
+	replicas := func(n string) []Field { return []Field{{"replicas", n}} }
+	for name, tc := range map[string]struct {
+		state   *State
+		request Request
+		object  string
+		want    Verdict
+	}{
+		"the planned number passes": {withPlan(nil, nil), on, `{"spec":{"replicas":4}}`,
+			Verdict{Reason: plan.InPlan, Revision: 17, Requested: replicas("4"), Enforced: replicas("4")}},
+		"another number is put back": {withPlan(nil, nil), on, `{"spec":{"replicas":9}}`,
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: replicas("9"), Enforced: replicas("4"), Patches: []Op{{"replace", "/spec/replicas", 4}},
+				Warnings: []string{"ballast: 9 replicas were asked, 4 stay (plan 17); " + word}}},
+		"an absent number is 0": {withPlan(nil, nil), on, `{"spec":{}}`,
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: replicas("0"), Enforced: replicas("4"), Patches: []Op{{"add", "/spec/replicas", 4}},
+				Warnings: []string{"ballast: 0 replicas were asked, 4 stay (plan 17); " + word}}},
+		"a plan of 0 lets an absent number pass": {withPlan(nil, func(p *plan.Plan) { p.Replicas = 0 }), on, `{"spec":{}}`,
+			Verdict{Reason: plan.InPlan, Revision: 17, Requested: replicas("0"), Enforced: replicas("0")}},
+		"an absent spec is made": {withPlan(nil, nil), on, `{}`,
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: replicas("0"), Enforced: replicas("4"), Patches: []Op{{"add", "/spec", map[string]int{"replicas": 4}}},
+				Warnings: []string{"ballast: 0 replicas were asked, 4 stay (plan 17); " + word}}},
+		"free replicas are left": {withPlan(nil, func(p *plan.Plan) { p.FreeReplicas = true }), on, `{"spec":{"replicas":9}}`,
+			Verdict{Reason: plan.InPlan, Revision: 17, Requested: replicas("9")}},
+		"another workload is not ours": {withPlan(nil, nil), other, `{"spec":{"replicas":9}}`,
+			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: replicas("9")}},
+		"without a plan every write passes": {NewState(identity(), nil), on, `{"spec":{"replicas":9}}`, Verdict{Reason: plan.NoPlan, Requested: replicas("9")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := reviewScale(tc.state, &review{Request: tc.request, object: mustParse(t, tc.object)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("verdict (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

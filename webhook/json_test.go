@@ -1,0 +1,97 @@
+package webhook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseNodeRefusesWhatEndsEarly(t *testing.T) {
+	for _, doc := range []string{``, ` `, `{`, `{"a":`, `{"a":"b`, `"a\"`, `[1,2`, `{} {}`, `}`, `,`} {
+		if n, err := parseNode([]byte(doc)); !errors.Is(err, errMalformed) {
+			t.Errorf("%q was read as %q", doc, n)
+		}
+	}
+}
+
+// FuzzNode compares the reader to encoding/json on every document that the latter takes, and only asks for an end of the
+// others.
+func FuzzNode(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"a":1,"b":[true,{"c":"\\\""}],"a":"é"}`, `{"\u0061":null}`, ` [ ] `, `"\\"`, `{"a":{"b":{"c":[[[]]]}}}`, `{"a"`, "{\"a\":\"\xff\"}", `-1.5e+3`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		n, err := parseNode(doc)
+		if err == nil {
+			walk(n, 0)
+		}
+		if !json.Valid(doc) || !utf8.Valid(doc) {
+			return // the API server writes valid UTF-8; what encoding/json mends elsewhere is not our matter
+		}
+		if err != nil {
+			t.Fatalf("%q is JSON: %v", doc, err)
+		}
+		if !bytes.Equal(bytes.TrimSpace(doc), n) {
+			t.Errorf("%q was read as %q", doc, n)
+		}
+		compare(t, n)
+	})
+}
+
+// walk visits everything and asks every question.
+func walk(n node, depth int) {
+	n.text()
+	n.integer()
+	n.is("a")
+	n.field("a")
+	if depth > 50 {
+		return
+	}
+	for k, v := range n.members() {
+		k.text()
+		walk(v, depth+1)
+	}
+}
+
+// compare holds a node against what encoding/json makes of it.
+func compare(t *testing.T, n node) {
+	t.Helper()
+	switch n.kind() {
+	case '"':
+		var want string
+		if json.Unmarshal(n, &want) == nil && n.text() != want {
+			t.Errorf("%s was read as %q, want %q", n, n.text(), want)
+		}
+	case '{':
+		var want map[string]json.RawMessage
+		if err := json.Unmarshal(n, &want); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]json.RawMessage{}
+		for k, v := range n.members() {
+			got[k.text()] = json.RawMessage(v)
+			if !bytes.Equal(n.field(k.text()), want[k.text()]) {
+				t.Errorf("field %q is %q, want %q", k.text(), n.field(k.text()), want[k.text()])
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("members (-want +got):\n%s", diff)
+		}
+	case '[':
+		want, got := []json.RawMessage{}, []json.RawMessage{}
+		if err := json.Unmarshal(n, &want); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range n.members() {
+			got = append(got, json.RawMessage(v))
+			compare(t, v)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("items (-want +got):\n%s", diff)
+		}
+	}
+}

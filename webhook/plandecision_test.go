@@ -1,0 +1,260 @@
+package webhook
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/plan"
+)
+
+// object is a plan ConfigMap as the planner wrote it.
+func object(t testing.TB, p plan.Plan, pins string) PlanObject {
+	t.Helper()
+	data, annotations := written(t, p, pins)
+	return PlanObject{HasData: true, HasPlan: true, Plan: data[plan.KeyPlan], HasPins: pins != "", Pins: pins, HasAnnotations: true, Annotations: annotations}
+}
+
+func edited(o PlanObject, change func(*PlanObject)) PlanObject {
+	o.Annotations = maps.Clone(o.Annotations)
+	change(&o)
+	return o
+}
+
+// knowing is the state of a webhook that has seen this object.
+func knowing(t testing.TB, o PlanObject) *State {
+	t.Helper()
+	s := NewState(identity(), nil).Next(map[string]string{plan.KeyPlan: o.Plan, plan.KeyPins: o.Pins}, o.Annotations)
+	if s.View == nil || s.Stale {
+		t.Fatal("the fixture's plan is not enforced")
+	}
+	return s
+}
+
+const (
+	keptSays = "ballast: data.plan is the planner's, revision 17 stays: "
+	rowSays  = keptSays + "only a row's replica can be edited; it becomes a pin"
+)
+
+func TestDecidePlanHasOneWriter(t *testing.T) {
+	const comments = "# why: the giant\nprod-us: 1 # ask ada\n"
+	stands := object(t, fleet(), comments)
+	digest, other := short(stands.Plan), func(text string) string { return short(text) }
+	state := knowing(t, stands)
+	swap := func(old, new string) string {
+		text := strings.Replace(stands.Plan, old, new, 1)
+		if text == stands.Plan {
+			t.Fatalf("%q is not in the plan", old)
+		}
+		return text
+	}
+	movedRow := swap(`prod-eu: {replica: 3`, `prod-eu: {replica: 1`)
+	newRow := swap("clusters:\n", "clusters:\n  dev: {replica: 2}\n")
+	newRevision := swap("revision: 17", "revision: 16")
+	replicas := swap("replicas: 4", "replicas: 9")
+	tooHigh := swap(`prod-eu: {replica: 3`, `prod-eu: {replica: 16`)
+	older := fleet()
+	older.Revision, older.Replicas = 12, 2
+	backup := object(t, older, comments)
+	putBack := []Op{{"replace", "/data/plan", stands.Plan}}
+	kept := func(requested string) Verdict {
+		return Verdict{Reason: plan.PlanKept, Revision: 17, Requested: []Field{{"plan", other(requested)}}, Enforced: []Field{{"plan", digest}}, Patches: putBack}
+	}
+	with := func(v Verdict, change func(*Verdict)) Verdict { change(&v); return v }
+	for name, tc := range map[string]struct {
+		state       *State
+		user        string
+		object, old PlanObject
+		want        Verdict
+	}{
+		"the planner writes what it decided":                                      {state, plannerUser, object(t, older, comments), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
+		"the shipped planner may take over":                                       {state, shippedUser, object(t, older, comments), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
+		"the planner of the stored plan is known to a webhook that has seen none": {NewState(identity(), nil), plannerUser, object(t, older, ""), stands, Verdict{Reason: plan.InPlan}},
+		"the planner is not judged by its pins":                                   {state, plannerUser, edited(stands, func(o *PlanObject) { o.Pins = "a: -1" }), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
+		"a person's annotation passes":                                            {state, person, edited(stands, func(o *PlanObject) { o.Annotations[plan.AnnotationPaused] = "true" }), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
+		"break-glass passes, whatever comes with it": {state, person, edited(stands, func(o *PlanObject) { o.Annotations[plan.AnnotationEnforcement] = "off"; o.Plan = "x" }), stands,
+			Verdict{Reason: plan.Observing, Revision: 17}},
+		"an edited row becomes a pin; comments and order survive": {state, person, edited(stands, func(o *PlanObject) { o.Plan = movedRow }), stands,
+			Verdict{Reason: plan.PinAdded, Revision: 17, Requested: []Field{{"plan", short(movedRow)}, {"clusters.prod-eu", "1"}}, Enforced: []Field{{"plan", digest}, {"pins.prod-eu", "1"}},
+				Patches:  []Op{{"replace", "/data/pins", comments + "prod-eu: 1\n"}, {"replace", "/data/plan", stands.Plan}},
+				Warnings: []string{"ballast: these rows became pins in data.pins: prod-eu: 1"}}},
+		"an edited row of a pinned cluster changes its pin": {state, person, edited(stands, func(o *PlanObject) { o.Plan = swap(`prod-us: {replica: 0`, `prod-us: {replica: 2`) }), stands,
+			Verdict{Reason: plan.PinAdded, Revision: 17, Requested: []Field{{"plan", short(swap(`prod-us: {replica: 0`, `prod-us: {replica: 2`))}, {"clusters.prod-us", "2"}},
+				Enforced: []Field{{"plan", digest}, {"pins.prod-us", "2"}},
+				Patches:  []Op{{"replace", "/data/pins", "# why: the giant\nprod-us: 2 # ask ada\n"}, {"replace", "/data/plan", stands.Plan}},
+				Warnings: []string{"ballast: these rows became pins in data.pins: prod-us: 2"}}},
+		"a row of a new cluster becomes a pin and names the nearest": {state, person, edited(stands, func(o *PlanObject) { o.Plan = newRow }), stands,
+			Verdict{Reason: plan.PinAdded, Revision: 17, Requested: []Field{{"plan", short(newRow)}, {"clusters.dev", "2"}}, Enforced: []Field{{"plan", digest}, {"pins.dev", "2"}},
+				Patches:  []Op{{"replace", "/data/pins", comments + "dev: 2\n"}, {"replace", "/data/plan", stands.Plan}},
+				Warnings: []string{"ballast: these rows became pins in data.pins: dev: 2", "ballast: pin dev: no such cluster in the plan yet"}}},
+		"an edited row above the limit is refused": {state, person, edited(stands, func(o *PlanObject) { o.Plan = tooHigh }), stands,
+			Verdict{Reason: plan.PinRefused, Revision: 17, Requested: []Field{{"clusters.prod-eu", "16"}},
+				Denied: "ballast: row prod-eu: replica 16 is not below maxReplicas 16: choose 0 to 15, or raise maxReplicas"}},
+		"another field is put back": {state, person, edited(stands, func(o *PlanObject) { o.Plan = replicas }), stands,
+			with(kept(replicas), func(v *Verdict) { v.Warnings = []string{rowSays} })},
+		"another revision is put back": {state, person, edited(stands, func(o *PlanObject) { o.Plan = newRevision }), stands,
+			with(kept(newRevision), func(v *Verdict) {
+				v.Warnings = []string{keptSays + "the edit is of revision 16, so edit again"}
+			})},
+		"what does not parse is put back": {state, person, edited(stands, func(o *PlanObject) { o.Plan = "clusters: [" }), stands,
+			with(kept("clusters: ["), func(v *Verdict) {
+				v.Warnings = []string{keptSays + "what was written is no plan; write pins into data.pins"}
+			})},
+		"an unknown field is put back": {state, person, edited(stands, func(o *PlanObject) { o.Plan = movedRow + "surprise: 1\n" }), stands,
+			with(kept(movedRow+"surprise: 1\n"), func(v *Verdict) {
+				v.Warnings = []string{keptSays + "what was written is no plan; write pins into data.pins"}
+			})},
+		"a dropped plan is put back": {state, person, edited(stands, func(o *PlanObject) { o.HasPlan, o.Plan = false, "" }), stands,
+			with(kept(""), func(v *Verdict) {
+				v.Patches = []Op{{"add", "/data/plan", stands.Plan}}
+				v.Warnings = []string{keptSays + "what was written is no plan; write pins into data.pins"}
+			})},
+		"dropped data is put back, and the pins are people's to drop": {state, person, edited(stands, func(o *PlanObject) { *o = PlanObject{HasAnnotations: true, Annotations: o.Annotations} }), stands,
+			with(kept(""), func(v *Verdict) {
+				v.Requested, v.Enforced = append(v.Requested, Field{"pins.prod-us", ""}), append(v.Enforced, Field{"pins.prod-us", ""})
+				v.Patches = []Op{{"add", "/data", map[string]string{"plan": stands.Plan}}}
+				v.Warnings = []string{keptSays + "what was written is no plan; write pins into data.pins"}
+			})},
+		"a backup makes no pins and is put back": {state, person, backup, stands,
+			with(kept(backup.Plan), func(v *Verdict) {
+				v.Patches = append(putBack, Op{"replace", "/metadata/annotations/ballast.argoproj.io~1digest", stands.Annotations[plan.AnnotationDigest]},
+					Op{"replace", "/metadata/annotations/ballast.argoproj.io~1revision", "17"})
+				v.Warnings = []string{keptSays + "this is a backup; the planner goes on from there"}
+			})},
+		"a backup into a deleted ConfigMap is put back from what was kept": {state.Gone(), person, backup, PlanObject{},
+			Verdict{Reason: plan.PlanKept, Requested: []Field{{"plan", short(backup.Plan)}, {"pins.prod-us", "1"}}, Enforced: []Field{{"plan", digest}, {"pins.prod-us", "1"}},
+				Patches: append(putBack, Op{"replace", "/metadata/annotations/ballast.argoproj.io~1digest", stands.Annotations[plan.AnnotationDigest]},
+					Op{"replace", "/metadata/annotations/ballast.argoproj.io~1revision", "17"}),
+				Warnings: []string{keptSays + "this is a backup; the planner goes on from there"}}},
+		"a backup where nobody knows a plan is left to the planner": {NewState(identity(), nil), person, object(t, older, ""), PlanObject{}, Verdict{Reason: plan.NoPlan}},
+		"a forged revision is put back": {state, person, edited(stands, func(o *PlanObject) { o.Annotations[plan.AnnotationRevision] = "99" }), stands,
+			Verdict{Reason: plan.PlanKept, Revision: 17, Patches: []Op{{"replace", "/metadata/annotations/ballast.argoproj.io~1revision", "17"}},
+				Warnings: []string{"ballast: the plan's annotations are the planner's and were put back"}}},
+		"dropped annotations are put back": {state, person, edited(stands, func(o *PlanObject) { o.HasAnnotations, o.Annotations = false, nil }), stands,
+			Verdict{Reason: plan.PlanKept, Revision: 17, Patches: []Op{{"add", "/metadata/annotations", stands.Annotations}},
+				Warnings: []string{"ballast: the plan's annotations are the planner's and were put back"}}},
+		"an invented stage is taken out": {state, person, edited(stands, func(o *PlanObject) { o.Annotations[plan.AnnotationStage] = "Draining" }), stands,
+			Verdict{Reason: plan.PlanKept, Revision: 17, Patches: []Op{{Op: "remove", Path: "/metadata/annotations/ballast.argoproj.io~1stage"}},
+				Warnings: []string{"ballast: the plan's annotations are the planner's and were put back"}}},
+		"a plan that is broken already is mended from what was kept": {state, person,
+			edited(stands, func(o *PlanObject) { o.Plan = "broken"; o.Pins = "" }), edited(stands, func(o *PlanObject) { o.Plan = "broken"; o.Pins = "" }),
+			with(kept("broken"), func(v *Verdict) {
+				v.Warnings = []string{keptSays + "what was written is no plan; write pins into data.pins"}
+			})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := DecidePlan(tc.state, Request{Namespace: "argocd", Name: "ballast-plan", User: tc.user}, tc.object, tc.old)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("verdict (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAtMostTwentyEditedRowsBecomePins(t *testing.T) {
+	for rows, want := range map[int]plan.Reason{20: plan.PinAdded, 21: plan.PlanKept} {
+		p := fleet()
+		for i := range 30 {
+			p.Clusters[fmt.Sprintf("c-%02d", i)] = plan.Row{Replica: 0}
+		}
+		stands := object(t, p, "")
+		for i := range rows {
+			p.Clusters[fmt.Sprintf("c-%02d", i)] = plan.Row{Replica: 1}
+		}
+		text := encode(t, p)
+		got := DecidePlan(knowing(t, stands), Request{User: person}, edited(stands, func(o *PlanObject) { o.Plan = text }), stands)
+		if got.Reason != want || got.Patches[len(got.Patches)-1] != (Op{"replace", "/data/plan", stands.Plan}) {
+			t.Errorf("%d rows: reason %s, want %s", rows, got.Reason, want)
+		}
+	}
+}
+
+func TestOnlyPinsThatAWriteAddsOrChangesAreJudged(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before, after string
+		reason        plan.Reason
+		denied        string
+		warnings      []string
+		requested     []Field
+	}{
+		"a good pin":                        {"", "prod-eu: 2\n", plan.InPlan, "", nil, []Field{{"pins.prod-eu", "2"}}},
+		"a pin above the replicas":          {"", "prod-eu: 15\n", plan.InPlan, "", nil, []Field{{"pins.prod-eu", "15"}}},
+		"a pin that goes":                   {"prod-eu: 2\n", "", plan.InPlan, "", nil, []Field{{"pins.prod-eu", ""}}},
+		"a pin at maxReplicas":              {"# a\n", "# a\nprod-eu: 16\n", plan.PinRefused, "ballast: pins line 2: prod-eu: replica 16 is not below maxReplicas 16: choose 0 to 15, or raise maxReplicas", nil, []Field{{"pins.prod-eu", invalid}}},
+		"a pin below 0":                     {"", "prod-eu: -1\n", plan.PinRefused, "ballast: pins line 1: prod-eu: replica -1 is below 0: a negative shard leaves the cluster without an owner", nil, []Field{{"pins.prod-eu", invalid}}},
+		"a pin that is no number":           {"", "prod-eu: three\n", plan.PinRefused, "ballast: pins line 1: prod-eu: a replica is a whole number, like 3", nil, []Field{{"pins.prod-eu", invalid}}},
+		"pins that are no mapping":          {"", "- a\n", plan.PinRefused, "ballast: pins line 1: is not a mapping; write one `cluster-secret: replica` a line", nil, []Field{{"pins." + invalid, invalid}}},
+		"a bad pin that stood before":       {"prod-eu: 99\n", "# moved down\nprod-eu: 99\nprod-us: 1\n", plan.InPlan, "", nil, []Field{{"pins.prod-us", "1"}}},
+		"a bad pin that becomes another":    {"prod-eu: 99\n", "prod-eu: 98\n", plan.PinRefused, "ballast: pins line 1: prod-eu: replica 98 is not below maxReplicas 16: choose 0 to 15, or raise maxReplicas", nil, []Field{{"pins.prod-eu", invalid}}},
+		"a word that becomes another":       {"prod-eu: abc\n", "prod-eu: def\n", plan.PinRefused, "ballast: pins line 1: prod-eu: a replica is a whole number, like 3", nil, []Field{{"pins.prod-eu", invalid}}},
+		"a cluster that is misspelt":        {"", "prod-eo: 1\n", plan.InPlan, "", []string{"ballast: pin prod-eo: no such cluster in the plan yet; did you mean prod-eu?"}, []Field{{"pins.prod-eo", "1"}}},
+		"a cluster that is still to come":   {"", "brand-new: 1\n", plan.InPlan, "", []string{"ballast: pin brand-new: no such cluster in the plan yet"}, []Field{{"pins.brand-new", "1"}}},
+		"an unknown cluster pinned already": {"brand-new: 1\n", "brand-new: 1\n\nprod-eu: 0\n", plan.InPlan, "", nil, []Field{{"pins.prod-eu", "0"}}},
+		"a name that is none":               {"", "\"a b\": 1\n", plan.InPlan, "", []string{"ballast: pin invalid: no such cluster in the plan yet"}, []Field{{"pins." + invalid, "1"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := object(t, fleet(), tc.before)
+			old.HasPins = true
+			got := DecidePlan(knowing(t, old), Request{User: person}, edited(old, func(o *PlanObject) { o.Pins = tc.after }), old)
+			want := Verdict{Reason: tc.reason, Revision: 17, Requested: tc.requested, Enforced: got.Enforced, Warnings: tc.warnings, Denied: tc.denied}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("verdict (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestStateFollowsThePlanConfigMap(t *testing.T) {
+	first := fleet()
+	second := fleet()
+	second.Revision = 18
+	data1, notes1 := written(t, first, "prod-eu: 1\n")
+	data2, notes2 := written(t, second, "")
+	forged := maps.Clone(notes1)
+	opened := maps.Clone(notes1)
+	opened[plan.AnnotationEnforcement] = "off"
+	type seen struct {
+		Revision   int64
+		Stale      bool
+		BreakGlass bool
+		ProdEU     int
+		Known      bool
+		Kept       string
+	}
+	look := func(s *State) seen {
+		out := seen{Revision: s.revision(), Stale: s.Stale, BreakGlass: s.BreakGlass}
+		if s.View != nil {
+			out.ProdEU, _, out.Known = s.View.Effective("prod-eu")
+		}
+		if s.Kept != nil {
+			out.Kept = s.Kept.Annotations[plan.AnnotationRevision]
+		}
+		return out
+	}
+	s := NewState(identity(), nil)
+	for _, step := range []struct {
+		name string
+		next func(*State) *State
+		want seen
+	}{
+		{"an empty ConfigMap", func(s *State) *State { return s.Next(nil, nil) }, seen{}},
+		{"a broken plan at first", func(s *State) *State { return s.Next(data2, forged) }, seen{Stale: true}},
+		{"a plan", func(s *State) *State { return s.Next(data1, notes1) }, seen{Revision: 17, ProdEU: 1, Known: true, Kept: "17"}},
+		{"another pin", func(s *State) *State {
+			return s.Next(map[string]string{plan.KeyPlan: data1[plan.KeyPlan], plan.KeyPins: "prod-eu: 2"}, notes1)
+		}, seen{Revision: 17, ProdEU: 2, Known: true, Kept: "17"}},
+		{"a plan that is not its digest's", func(s *State) *State { return s.Next(data2, forged) }, seen{Revision: 17, Stale: true, ProdEU: 3, Known: true, Kept: "17"}},
+		{"an emptied ConfigMap", func(s *State) *State { return s.Next(nil, nil) }, seen{Revision: 17, Stale: true, ProdEU: 3, Known: true, Kept: "17"}},
+		{"break-glass", func(s *State) *State { return s.Next(data1, opened) }, seen{Revision: 17, BreakGlass: true, ProdEU: 1, Known: true, Kept: "17"}},
+		{"the next plan", func(s *State) *State { return s.Next(data2, notes2) }, seen{Revision: 18, ProdEU: 3, Known: true, Kept: "18"}},
+		{"no ConfigMap", (*State).Gone, seen{Kept: "18"}},
+	} {
+		s = step.next(s)
+		if diff := cmp.Diff(step.want, look(s)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.name, diff)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package webhook
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDecodeSecretReadsOnlyWhatADecisionNeeds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		object string
+		want   Secret
+	}{
+		"a cluster Secret": {`{"kind":"Secret","metadata":{"name":"prod-eu","labels":{"argocd.argoproj.io/secret-type":"cluster"},"annotations":{"a":"b"}},
+			"data":{"config":"c2VjcmV0","name":"cHJvZA==","server":"aHR0cHM6Ly9ldQ==","shard":"Mw=="},"type":"Opaque"}`,
+			Secret{Name: "prod-eu", Cluster: true, HasData: true, HasShard: true, Shard: "3", Server: "https://eu"}},
+		"no data":                             {`{"metadata":{"name":"a"}}`, Secret{Name: "a"}},
+		"null data":                           {`{"metadata":{"name":"a"},"data":null}`, Secret{Name: "a"}},
+		"empty data":                          {`{"metadata":{},"data":{}}`, Secret{HasData: true}},
+		"keys differ by case":                 {`{"data":{"Shard":"Mw==","SERVER":"aHR0cHM6Ly9ldQ=="}}`, Secret{HasData: true}},
+		"a token pasted as the shard":         {`{"data":{"shard":"ZXlKaGJHY2lPaUpJVXpJMU5pSjk="}}`, Secret{HasData: true, HasShard: true, Shard: invalid}},
+		"a short word as the shard":           {`{"data":{"shard":"YXV0bw=="}}`, Secret{HasData: true, HasShard: true, Shard: invalid}},
+		"an empty shard":                      {`{"data":{"shard":""}}`, Secret{HasData: true, HasShard: true, Shard: invalid}},
+		"a shard that is no base64":           {`{"data":{"shard":"3"}}`, Secret{HasData: true, HasShard: true, Shard: invalid}},
+		"a negative shard":                    {`{"data":{"shard":"LTE="}}`, Secret{HasData: true, HasShard: true, Shard: "-1"}},
+		"opted out, pinned and immutable":     {`{"immutable":true,"metadata":{"annotations":{"ballast.argoproj.io/unmanaged":"true","ballast.argoproj.io/pin":"3"}}}`, Secret{Unmanaged: true, Pinned: true, Pin: "3", Immutable: true}},
+		"an annotation that is not literally": {`{"metadata":{"annotations":{"ballast.argoproj.io/unmanaged":"yes"}}}`, Secret{}},
+		"a key in escapes":                    {`{"data":{"\u0073hard":"Mw=="}}`, Secret{HasData: true, HasShard: true, Shard: "3"}},
+		"an absent object":                    {`null`, Secret{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := decodeSecret(mustParse(t, tc.object))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("secret (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecodeSecretRefusesWhatNoPatchWouldFit(t *testing.T) {
+	for _, object := range []string{`[]`, `"x"`, `{"data":[]}`, `{"data":"x"}`, `{"metadata":3}`} {
+		if _, err := decodeSecret(mustParse(t, object)); !errors.Is(err, errMalformed) {
+			t.Errorf("%s: error %v, want %v", object, err, errMalformed)
+		}
+	}
+}
+
+func mustParse(t testing.TB, doc string) node {
+	t.Helper()
+	n, err := parseNode([]byte(doc))
+	if err != nil {
+		t.Fatalf("parsing %s: %v", doc, err)
+	}
+	return n
+}
