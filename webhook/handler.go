@@ -32,10 +32,20 @@ type kind struct {
 // kinds are the four webhooks of the configuration.
 func kinds() []kind {
 	return []kind{
-		{"clusters", "/clusters", reviewCluster},
-		{"controllers", "/controllers", reviewController},
-		{"scale", "/scale", reviewScale},
-		{kindPlan, "/plan", reviewPlan},
+		{"clusters", "/clusters", withObject(reviewCluster)},
+		{"controllers", "/controllers", withObject(reviewController)},
+		{"scale", "/scale", withObject(reviewScale)},
+		{kindPlan, "/plan", withObject(reviewPlan)},
+	}
+}
+
+// withObject refuses a request without an object, which no patch could apply to.
+func withObject(decide func(*State, *review) (Verdict, error)) func(*State, *review) (Verdict, error) {
+	return func(s *State, rv *review) (Verdict, error) {
+		if rv.object.kind() != '{' {
+			return Verdict{}, errMalformed
+		}
+		return decide(s, rv)
 	}
 }
 

@@ -1,0 +1,280 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"ballast/planner/plan"
+)
+
+// plans is a plan source that stands still until it is read live.
+type plans struct {
+	known *State
+	live  *State
+	err   error
+	reads int
+}
+
+func (p *plans) State() *State { return p.known }
+func (p *plans) Fresh(context.Context) (*State, error) {
+	p.reads++
+	return p.live, p.err
+}
+
+const clusterSecret = `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"prod-eu","namespace":"argocd","labels":{"argocd.argoproj.io/secret-type":"cluster"}},` +
+	`"data":{"config":"Y2FuYXJ5LXRva2Vu","server":"aHR0cHM6Ly9ldQ==","shard":"MQ=="}}`
+
+// admissionRequest is a review as the API server encodes it.
+func admissionRequest(t testing.TB, change func(*admissionv1.AdmissionRequest)) []byte {
+	t.Helper()
+	r := &admissionv1.AdmissionRequest{UID: "6d0c", Name: "prod-eu", Namespace: "argocd", Operation: admissionv1.Update,
+		Object: runtime.RawExtension{Raw: []byte(clusterSecret)}, OldObject: runtime.RawExtension{Raw: []byte(strings.Replace(clusterSecret, "MQ==", "Mw==", 1))}}
+	r.Kind.Kind, r.Resource.Version, r.Resource.Resource = "Secret", "v1", "secrets"
+	r.UserInfo.Username = person
+	if change != nil {
+		change(r)
+	}
+	review := admissionv1.AdmissionReview{Request: r}
+	review.APIVersion, review.Kind = "admission.k8s.io/v1", "AdmissionReview"
+	body, err := json.Marshal(review)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// ask sends a review to a handler and reads the answer as the API server does.
+func ask(t testing.TB, h http.Handler, path string, body []byte) *admissionv1.AdmissionResponse {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, bytes.NewReader(body)))
+	if w.Code != http.StatusOK {
+		t.Fatalf("status %d: %s", w.Code, w.Body)
+	}
+	var review admissionv1.AdmissionReview
+	if err := json.Unmarshal(w.Body.Bytes(), &review); err != nil {
+		t.Fatal(err)
+	}
+	if review.APIVersion != "admission.k8s.io/v1" || review.Kind != "AdmissionReview" || review.Response == nil {
+		t.Fatalf("no answer in %s", w.Body)
+	}
+	return review.Response
+}
+
+func statusOf(message string) *metav1.Status {
+	return &metav1.Status{Code: 422, Reason: metav1.StatusReasonInvalid, Message: message}
+}
+
+func patchType() *admissionv1.PatchType { p := admissionv1.PatchTypeJSONPatch; return &p }
+
+func TestHandlerAnswersEachWebhook(t *testing.T) {
+	stands := object(t, fleet(), "")
+	configMap := func(pins, text string) []byte {
+		doc, err := json.Marshal(map[string]any{"metadata": map[string]any{"name": "ballast-plan", "annotations": stands.Annotations}, "data": map[string]string{"plan": text, "pins": pins}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return doc
+	}
+	on := func(resource, name string, object, old []byte) func(*admissionv1.AdmissionRequest) {
+		return func(r *admissionv1.AdmissionRequest) {
+			r.Resource.Resource, r.Name, r.Object.Raw, r.OldObject.Raw = resource, name, object, old
+		}
+	}
+	for name, tc := range map[string]struct {
+		path   string
+		change func(*admissionv1.AdmissionRequest)
+		want   *admissionv1.AdmissionResponse
+	}{
+		"clusters": {"/clusters", nil, &admissionv1.AdmissionResponse{UID: "6d0c", Allowed: true,
+			Patch: []byte(`[{"op":"replace","path":"/data/shard","value":"Mw=="}]`), PatchType: patchType(),
+			AuditAnnotations: map[string]string{"reason": "Restored", "revision": "17", "requested": "shard=1", "enforced": "shard=3"},
+			Warnings:         []string{`ballast: shard 1 was asked, 3 stays (plan 17); to pin, add "prod-eu: 1" to data.pins of ConfigMap ballast-plan`}}},
+		"controllers": {"/controllers", on("statefulsets", workload, []byte(workloadWith("9", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}]}`)), nil),
+			&admissionv1.AdmissionResponse{UID: "6d0c", Allowed: true, Patch: []byte(`[{"op":"replace","path":"/spec/replicas","value":4}]`), PatchType: patchType(),
+				AuditAnnotations: map[string]string{"reason": "Restored", "revision": "17",
+					"requested": "replicas=9 ARGOCD_CONTROLLER_REPLICAS=16", "enforced": "replicas=4 ARGOCD_CONTROLLER_REPLICAS=16"},
+				Warnings: []string{"ballast: 9 replicas were asked, 4 stay (plan 17); to fix a number, set partition.replicas in ballast-config"}}},
+		"scale": {"/scale", on("statefulsets", workload, []byte(`{"kind":"Scale","spec":{}}`), nil),
+			&admissionv1.AdmissionResponse{UID: "6d0c", Allowed: true, Patch: []byte(`[{"op":"add","path":"/spec/replicas","value":4}]`), PatchType: patchType(),
+				AuditAnnotations: map[string]string{"reason": "Restored", "revision": "17", "requested": "replicas=0", "enforced": "replicas=4"},
+				Warnings:         []string{"ballast: 0 replicas were asked, 4 stay (plan 17); to fix a number, set partition.replicas in ballast-config"}}},
+		"plan": {"/plan", on("configmaps", "ballast-plan", configMap("prod-eu: 99\n", stands.Plan), configMap("", stands.Plan)),
+			&admissionv1.AdmissionResponse{UID: "6d0c", Allowed: false,
+				Result:           statusOf("ballast: pins line 1: prod-eu: replica 99 is not below maxReplicas 16: choose 0 to 15, or raise maxReplicas"),
+				AuditAnnotations: map[string]string{"reason": "PinRefused", "revision": "17", "requested": "pins.prod-eu=invalid", "enforced": "-"}}},
+		"an object that cannot be read": {"/clusters", on("secrets", "prod-eu", []byte(`{"data":[]}`), nil),
+			&admissionv1.AdmissionResponse{UID: "6d0c", Allowed: true,
+				AuditAnnotations: map[string]string{"reason": "Faulted", "revision": "17", "requested": "-", "enforced": "-"},
+				Warnings:         []string{"ballast: internal fault, write passed unchanged"}}},
+		"an operation that is not registered": {"/clusters", func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Delete },
+			&admissionv1.AdmissionResponse{UID: "6d0c", Allowed: true, AuditAnnotations: map[string]string{"reason": "Unmanaged", "revision": "-", "requested": "-", "enforced": "-"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := NewHandler(&plans{known: knowing(t, stands)}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+			if diff := cmp.Diff(tc.want, ask(t, h, tc.path, admissionRequest(t, tc.change))); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestThePlannerIsNeverTurnedBackByAnOldPlan(t *testing.T) {
+	next := withPlan(nil, func(p *plan.Plan) { p.Revision = 18; p.Clusters["prod-eu"] = plan.Row{Replica: 1} })
+	old := withPlan(nil, nil)
+	for name, tc := range map[string]struct {
+		plans  plans
+		user   string
+		reads  int
+		reason plan.Reason
+		patch  string
+	}{
+		"its write by the next plan is admitted after a live read": {plans{known: old, live: next}, plannerUser, 1, plan.InPlan, ""},
+		"its probe is enforced by the live plan":                   {plans{known: old, live: old}, plannerUser, 1, plan.Restored, `[{"op":"replace","path":"/data/shard","value":"Mw=="}]`},
+		"its write by the known plan needs no read":                {plans{known: next}, plannerUser, 0, plan.InPlan, ""},
+		"its write passes where the plan cannot be read":           {plans{known: old, err: errors.New("away")}, plannerUser, 1, plan.Faulted, ""},
+		"a person's write is enforced without a read":              {plans{known: old, live: next}, person, 0, plan.Restored, `[{"op":"replace","path":"/data/shard","value":"Mw=="}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := NewHandler(&tc.plans, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+			got := ask(t, h, "/clusters", admissionRequest(t, func(r *admissionv1.AdmissionRequest) { r.UserInfo.Username = tc.user }))
+			if !got.Allowed || got.AuditAnnotations["reason"] != string(tc.reason) || string(got.Patch) != tc.patch || tc.plans.reads != tc.reads {
+				t.Errorf("reason %s, patch %s after %d reads; want %s, %s after %d", got.AuditAnnotations["reason"], got.Patch, tc.plans.reads, tc.reason, tc.patch, tc.reads)
+			}
+		})
+	}
+}
+
+// panicPlans is a plan source that breaks the decision it is asked for, and then comes back.
+type panicPlans struct{ *plans }
+
+func (p panicPlans) State() *State {
+	if p.reads++; p.reads == 1 {
+		panic("a message that may hold anything")
+	}
+	return p.known
+}
+
+func TestAPanicLetsTheWritePassAndCounts(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	h := NewHandler(panicPlans{&plans{}}, NewMetrics(registry), logr.Discard())
+	got := ask(t, h, "/clusters", admissionRequest(t, nil))
+	want := &admissionv1.AdmissionResponse{UID: "6d0c", Allowed: true,
+		AuditAnnotations: map[string]string{"reason": "Faulted", "revision": "-", "requested": "-", "enforced": "-"},
+		Warnings:         []string{"ballast: internal fault, write passed unchanged"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("answer (-want +got):\n%s", diff)
+	}
+	counted := "# HELP ballast_webhook_faults_total Writes that passed unchanged because ballast failed.\n# TYPE ballast_webhook_faults_total counter\n" +
+		"ballast_webhook_faults_total{webhook=\"clusters\"} 1\nballast_webhook_faults_total{webhook=\"controllers\"} 0\n" +
+		"ballast_webhook_faults_total{webhook=\"plan\"} 0\nballast_webhook_faults_total{webhook=\"scale\"} 0\n"
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(counted), "ballast_webhook_faults_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestABodyThatIsNoReviewIsAnHTTPError(t *testing.T) {
+	h := NewHandler(&plans{known: withPlan(nil, nil)}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+	for name, tc := range map[string]struct {
+		method, path, body string
+		want               int
+	}{
+		"nothing":         {http.MethodPost, "/clusters", "", http.StatusBadRequest},
+		"no JSON":         {http.MethodPost, "/clusters", "hello", http.StatusBadRequest},
+		"no request":      {http.MethodPost, "/clusters", `{"apiVersion":"admission.k8s.io/v1"}`, http.StatusBadRequest},
+		"another version": {http.MethodPost, "/clusters", `{"apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"a"}}`, http.StatusBadRequest},
+		"another path":    {http.MethodPost, "/metrics", `{}`, http.StatusNotFound},
+		"another method":  {http.MethodGet, "/clusters", ``, http.StatusMethodNotAllowed},
+		"too large":       {http.MethodPost, "/clusters", strings.Repeat(" ", maxBody+1), http.StatusRequestEntityTooLarge},
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(tc.method, tc.path, strings.NewReader(tc.body)))
+		if w.Code != tc.want {
+			t.Errorf("%s: status %d, want %d", name, w.Code, tc.want)
+		}
+	}
+}
+
+func TestNoSecretDataIsLoggedCountedOrAnswered(t *testing.T) {
+	var out strings.Builder
+	log := funcr.New(func(prefix, args string) { out.WriteString(prefix + args + "\n") }, funcr.Options{Verbosity: 9})
+	registry := prometheus.NewRegistry()
+	h := NewHandler(&plans{known: withPlan(nil, nil)}, NewMetrics(registry), log)
+	// The token stands where it should, in the shard, in another key, and in an object that cannot be read.
+	for _, secret := range []string{clusterSecret, strings.Replace(clusterSecret, "MQ==", "Y2FuYXJ5LXRva2Vu", 1), `{"data":["Y2FuYXJ5LXRva2Vu"]}`, `{"data":"Y2FuYXJ5LXRva2Vu"}`} {
+		got := ask(t, h, "/clusters", admissionRequest(t, func(r *admissionv1.AdmissionRequest) { r.Object.Raw = []byte(secret) }))
+		fmt.Fprintf(&out, "%+v %s\n", got, got.Patch)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(&out, families)
+	for _, token := range []string{"Y2FuYXJ5", "canary"} {
+		if strings.Contains(out.String(), token) {
+			t.Errorf("%q got out:\n%s", token, out.String())
+		}
+	}
+	if !strings.Contains(out.String(), `"requested"="shard=invalid"`) {
+		t.Errorf("the log does not tell of the rewrite:\n%s", out.String())
+	}
+}
+
+// FuzzHandler sends any body to every webhook: each answers with a patch that touches the four path families only, or
+// with an HTTP error, and never crashes.
+func FuzzHandler(f *testing.F) {
+	stands := object(f, fleet(), "prod-us: 1\n")
+	f.Add(admissionRequest(f, nil))
+	f.Add(admissionRequest(f, func(r *admissionv1.AdmissionRequest) {
+		r.Operation, r.Name, r.OldObject.Raw = admissionv1.Create, "", nil
+		r.Object.Raw = []byte(`{"metadata":{"generateName":"c-"}}`)
+	}))
+	f.Add(admissionRequest(f, func(r *admissionv1.AdmissionRequest) {
+		r.Resource.Resource, r.Name = "statefulsets", workload
+		r.Object.Raw = []byte(workloadWith("9", `{"name":"x","command":["argocd-application-controller"],"env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","valueFrom":{}}]}`))
+	}))
+	f.Add(admissionRequest(f, func(r *admissionv1.AdmissionRequest) {
+		r.Object.Raw = []byte(`{"metadata":{"annotations":{"ballast.argoproj.io/digest":"x"}},"data":{"plan":"revision: 17","pins":"a: 1"}}`)
+	}))
+	h := NewHandler(&plans{known: knowing(f, stands), live: withPlan(nil, nil)}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, k := range kinds() {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, k.path, bytes.NewReader(body)))
+			if w.Code != http.StatusOK {
+				continue
+			}
+			var got admissionv1.AdmissionReview
+			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || got.Response == nil {
+				t.Fatalf("no answer in %s: %v", w.Body, err)
+			}
+			var ops []Op
+			if p := got.Response.Patch; p != nil {
+				if err := json.Unmarshal(p, &ops); err != nil {
+					t.Fatalf("no patch in %s: %v", p, err)
+				}
+			}
+			for _, op := range ops {
+				if !families.MatchString(op.Path) {
+					t.Errorf("a patch of %s touches %s", k.name, op.Path)
+				}
+			}
+		}
+	})
+}
