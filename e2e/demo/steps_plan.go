@@ -93,7 +93,7 @@ func (s *story) before(context.Context) error {
 
 // preview asks ballast, not yet installed, with read-only rights.
 func (s *story) preview(ctx context.Context) error {
-	args := []string{"plan", "--namespace=" + s.site.Fleet.Namespace, "--prometheus-url=" + s.site.Prometheus}
+	args := []string{"plan", "--prometheus=" + s.site.Prometheus}
 	s.out.say("")
 	s.out.say("bob, who may only read, asks what ballast would change. Nothing is installed yet.")
 	s.out.command("ballast " + quote(args))

@@ -1,0 +1,81 @@
+package suite
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ballast/e2e/fleet"
+	"ballast/e2e/plane"
+	"ballast/e2e/site"
+)
+
+func failures(w *world) {
+	var p site.Plan
+	BeforeEach(func(ctx SpecContext) { p = w.plan(ctx) })
+
+	It("moves nothing when the leader is killed and the other takes over", func(ctx SpecContext) {
+		leader, err := w.Leader(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		pod, _, _ := strings.Cut(leader, "_")
+		before := w.versions(ctx)
+		Expect(w.Plane.KillPod(ctx, w.Fleet.Namespace, pod)).To(Succeed())
+		Eventually(func() (string, error) { return w.Leader(ctx) }, "40s").Should(And(HavePrefix(site.Planner), Not(HavePrefix(pod))))
+		Consistently(func() map[string]string { return w.versions(ctx) }, "12s", "1s").Should(Equal(before))
+		Expect(w.plan(ctx).Annotation("digest")).To(Equal(p.Annotation("digest")))
+		Expect(w.Available(ctx)).To(Succeed())
+	}, SpecTimeout(2*time.Minute))
+
+	It("keeps enforcing while no planner runs", func(ctx SpecContext) {
+		w.kubectl(ctx, "scale", "deployment", site.Planner, "--replicas=0")
+		Eventually(func() (int, error) { return w.pods(ctx, "planner") }).Should(BeZero())
+		Expect(w.setShard(ctx, fleet.Giant, "3"+"3")).To(HaveLen(1))
+		Expect(w.apply(ctx, w.Fleet.Secret(w.Fleet.Another("edge-sa-1")), "create")).To(BeEmpty())
+		now := w.state(ctx)
+		Expect(now.Shards["edge-sa-1"]).To(MatchRegexp("^[0-3]$"))
+		delete(now.Shards, "edge-sa-1")
+		Expect(now).To(Equal(stateOf(p)))
+		w.kubectl(ctx, "scale", "deployment", site.Planner, "--replicas=2")
+		Expect(w.Available(ctx)).To(Succeed())
+		w.planSoon(ctx, "want the planner to take the new cluster over", func(p site.Plan) bool { _, planned := p.Clusters["edge-sa-1"]; return planned })
+	}, SpecTimeout(2*time.Minute))
+
+	It("mends what was written while no webhook answered, a workload at 0 before all", func(ctx SpecContext) {
+		w.Plane.Proxy().Refuse(plane.AllPods)
+		DeferCleanup(func() { w.Plane.Proxy().Allow(plane.AllPods) })
+		Eventually(func() []string { return w.kubectl(ctx, "scale", "statefulset", fleet.Workload, "--replicas=0") }).Should(BeEmpty())
+		Eventually(func() int { return w.state(ctx).Replicas }, "5s").Should(Equal(p.Replicas))
+		w.setShard(ctx, fleet.Giant, "-1")
+		Eventually(func() state { return w.state(ctx) }, "5s").Should(Equal(stateOf(p)))
+		w.Plane.Proxy().Allow(plane.AllPods)
+		Expect(w.WaitReady(ctx, p.Replicas)).To(Succeed())
+		Eventually(w.Exporter.Owners).Should(Equal(owned(p)))
+	}, SpecTimeout(2*time.Minute))
+
+	It("keeps the plan while Prometheus is away", func(ctx SpecContext) {
+		w.Plane.StopPrometheus()
+		before := w.versions(ctx)
+		Consistently(func() string { return w.plan(ctx).Text }, "22s", "1s").Should(Equal(p.Text))
+		Expect(w.versions(ctx)).To(Equal(before))
+		Expect(w.kubectl(ctx, "scale", "statefulset", fleet.Workload, "--replicas=1")).To(HaveLen(1))
+		Expect(w.apply(ctx, w.Fleet.Secret(w.Fleet.Another("edge-af-1")), "create")).To(BeEmpty())
+		shard := w.state(ctx).Shards["edge-af-1"]
+		p := w.planSoon(ctx, "want the new cluster in the plan", func(p site.Plan) bool { _, planned := p.Clusters["edge-af-1"]; return planned })
+		Expect(strconv.Itoa(p.Clusters["edge-af-1"].Replica)).To(Equal(shard))
+		Expect(w.state(ctx)).To(Equal(stateOf(p)))
+	}, SpecTimeout(2*time.Minute))
+}
+
+// pods counts ballast's pods of a component.
+func (w *world) pods(ctx SpecContext, component string) (int, error) {
+	list, err := w.Client.CoreV1().Pods(w.Fleet.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=ballast,app.kubernetes.io/component=" + component})
+	if err != nil {
+		return 0, fmt.Errorf("listing pods: %w", err)
+	}
+	return len(list.Items), nil
+}

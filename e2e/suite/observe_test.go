@@ -1,0 +1,88 @@
+package suite
+
+import (
+	"strconv"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"ballast/e2e/fleet"
+	"ballast/e2e/site"
+)
+
+func preview(w *world) {
+	It("plans with read-only rights and no configuration, and changes nothing", func(ctx SpecContext) {
+		before := w.versions(ctx)
+		stdout, _, err := w.RunBallast(ctx, w.bob, "plan", "--prometheus="+w.Prometheus, "--all")
+		Expect(err).NotTo(HaveOccurred())
+		for name, replica := range fleetPlan() {
+			if from := startReplica(w.Fleet, name); from != replica {
+				Expect(stdout).To(MatchRegexp(`(?m)^ *%s +[0-9.]+ +%d +%d *$`, name, from, replica))
+			}
+		}
+		Expect(stdout).NotTo(ContainSubstring(fleet.Canary))
+		Expect(w.versions(ctx)).To(Equal(before))
+		Expect(w.Plan(ctx)).To(BeNil())
+	}, SpecTimeout(time.Minute))
+}
+
+func observing(w *world) {
+	var before map[string]string
+
+	It("is installed from the shipped manifests", func(ctx SpecContext) {
+		before = w.versions(ctx)
+		Expect(w.InstallBallast(ctx, w.Config("Observe"))).To(Succeed())
+	}, SpecTimeout(time.Minute))
+
+	It("writes revision 1: the fleet as it is", func(ctx SpecContext) {
+		p := w.planSoon(ctx, "want a plan", func(p site.Plan) bool { return p.Revision == 1 })
+		want := map[string]int{}
+		for _, name := range w.Fleet.Names() {
+			want[name] = startReplica(w.Fleet, name)
+		}
+		Expect(p.Replica()).To(Equal(want))
+		Expect(p.Mode).To(Equal("Observe"))
+		Expect([]int{p.Replicas, p.ControllerReplicas, p.MaxReplicas}).To(Equal([]int{3, 3, 16}))
+		Expect(p.PlannerUser).To(Equal(site.PlannerUser))
+		Expect(p.Annotation("revision")).To(Equal("1"))
+		Expect(p.Annotation("decided-by")).To(HavePrefix(site.Planner))
+		Expect(time.Parse(time.RFC3339, p.Annotation("decided-at"))).To(BeTemporally("~", time.Now(), time.Minute))
+	}, SpecTimeout(time.Minute))
+
+	It("touches nothing", func(ctx SpecContext) {
+		Consistently(func() map[string]string { return w.versions(ctx) }, "12s", "1s").Should(Equal(before))
+		Expect(w.plan(ctx).Revision).To(Equal(1), "an unchanged fleet writes no plan")
+	}, SpecTimeout(time.Minute))
+
+	It("lets every write pass, and says so in the audit log", func(ctx SpecContext) {
+		cluster := w.Fleet.Names()[0]
+		Expect(w.setShard(ctx, cluster, 2)).To(BeEmpty())
+		Expect(w.state(ctx).Shards[cluster]).To(Equal("2"))
+		Expect(w.lastRecord()).To(Equal(record{"patch", "secrets " + cluster, "Observing", "shard=2", "-", 1}))
+		w.planSoon(ctx, "want the plan to follow", func(p site.Plan) bool { return p.Clusters[cluster].Replica == 2 })
+		Expect(w.setShard(ctx, cluster, startReplica(w.Fleet, cluster))).To(BeEmpty())
+		w.planSoon(ctx, "want the plan to follow back", func(p site.Plan) bool {
+			return p.Clusters[cluster].Replica == startReplica(w.Fleet, cluster)
+		})
+	}, SpecTimeout(time.Minute))
+}
+
+func holding(w *world) {
+	It("keeps what is, and moves and scales nothing", func(ctx SpecContext) {
+		before := w.state(ctx)
+		Expect(w.Configure(ctx, w.Config("Hold"))).To(Succeed())
+		p := w.planSoon(ctx, "want mode Hold", func(p site.Plan) bool { return p.Mode == "Hold" })
+		Consistently(func() state { return w.state(ctx) }, "12s", "1s").Should(Equal(before))
+		Expect(w.plan(ctx).Replica()).To(Equal(p.Replica()))
+		Expect(stateOf(p)).To(Equal(before))
+	}, SpecTimeout(time.Minute))
+
+	It("puts back what somebody changes", func(ctx SpecContext) {
+		cluster := w.Fleet.Names()[0]
+		revision := w.plan(ctx).Revision
+		Expect(w.setShard(ctx, cluster, 2)).To(ConsistOf(
+			"ballast: shard 2 was asked, 0 stays (plan " + strconv.Itoa(revision) + `); to pin, add "` + cluster + `: 2" to data.pins of ConfigMap ballast-plan`))
+		Expect(w.state(ctx).Shards[cluster]).To(Equal("0"))
+	}, SpecTimeout(time.Minute))
+}
