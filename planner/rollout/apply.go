@@ -1,0 +1,294 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/plan"
+)
+
+// FieldManager is the name under which the planner's writes stand in managedFields.
+const FieldManager = "ballast-planner"
+
+const (
+	// attempts is how often a write that met a concurrent one is read again and tried again before it fails.
+	attempts = 4
+	// defaultConcurrency and defaultBudget let 5,000 Secrets be stamped in about 4 minutes, two requests each, well below
+	// what an API server gives one client by default (priority and fairness), and heal a thousand at once.
+	defaultConcurrency = 4
+	defaultBudget      = 1200
+)
+
+// ApplyOutcome says what became of a step. The set is closed.
+type ApplyOutcome string
+
+// The outcomes of steps.
+const (
+	Applied   ApplyOutcome = "Applied"
+	Unchanged ApplyOutcome = "Unchanged" // it stood so already when it was read
+	Deferred  ApplyOutcome = "Deferred"  // its backoff or the fleet's budget lets it wait until Result.Until
+	Refused   ApplyOutcome = "Refused"   // what was read just now must not be written: Result.Err says why
+	Failed    ApplyOutcome = "Failed"
+)
+
+// ApplyOutcomes lists the closed set, for metrics that show every label from the start.
+func ApplyOutcomes() []ApplyOutcome {
+	return []ApplyOutcome{Applied, Unchanged, Deferred, Refused, Failed}
+}
+
+// Result is what became of one step.
+type Result struct {
+	Step    Step
+	Outcome ApplyOutcome
+	Err     error
+	Until   time.Time
+}
+
+// Contested is an object that somebody else writes back again and again. Secret is empty for the workload; Manager is the
+// other writer's field manager, if it is known.
+type Contested struct {
+	Secret   string `json:"secret,omitempty"`
+	Reverted int    `json:"reverted"`
+	Manager  string `json:"manager,omitempty"`
+}
+
+// Report is what became of all steps, in their order.
+type Report struct {
+	Results   []Result
+	Contested []Contested
+}
+
+// Counts is the number of steps by outcome.
+func (r Report) Counts() map[ApplyOutcome]int {
+	counts := map[ApplyOutcome]int{}
+	for _, result := range r.Results {
+		counts[result.Outcome]++
+	}
+	return counts
+}
+
+// ApplierOptions make an Applier. Client writes; Reader reads past any cache. A Concurrency or BudgetPerMinute of 0 is the
+// default.
+type ApplierOptions struct {
+	Client          client.Client
+	Reader          client.Reader
+	Clock           clock.PassiveClock
+	Concurrency     int
+	BudgetPerMinute int // writes to Secrets
+}
+
+// Applier carries out steps. It keeps the backoff of each object, so that a second writer is not fought at full speed.
+type Applier struct {
+	ApplierOptions
+	pace *pace
+}
+
+// NewApplier makes an Applier; its backoffs begin anew.
+func NewApplier(o ApplierOptions) *Applier {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Concurrency <= 0 {
+		o.Concurrency = defaultConcurrency
+	}
+	if o.BudgetPerMinute <= 0 {
+		o.BudgetPerMinute = defaultBudget
+	}
+	return &Applier{ApplierOptions: o, pace: newPace(o.BudgetPerMinute)}
+}
+
+// Apply writes steps against the target's namespace: the workload's in their order, the Secrets' side by side. Each reads
+// what stands just before it writes, and no failure keeps the others from being tried.
+func (a *Applier) Apply(ctx context.Context, target plan.Target, steps []Step) Report {
+	report := Report{Results: make([]Result, len(steps))}
+	a.pace.forget(a.Clock.Now())
+	var mu sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(a.Concurrency)
+	run := func(i int, w write) {
+		result, contested := a.paced(ctx, w)
+		result.Step = steps[i]
+		mu.Lock()
+		defer mu.Unlock()
+		report.Results[i] = result
+		if contested != nil {
+			report.Contested = append(report.Contested, *contested)
+		}
+	}
+	for i, s := range steps {
+		switch s := s.(type) {
+		case PatchWorkload:
+			run(i, a.workloadWrite(target, s))
+		case PatchShard:
+			group.Go(func() error {
+				run(i, a.shardWrite(target.Namespace, s))
+				return nil
+			})
+		}
+	}
+	_ = group.Wait() // a step's error is in its result
+	slices.SortFunc(report.Contested, func(x, y Contested) int { return cmp.Compare(x.Secret, y.Secret) })
+	return report
+}
+
+// write is a step made ready: try reads and writes once, and answers who wrote what it found.
+type write struct {
+	secret string // empty for the workload
+	value  string // what is written: the same again is a revert
+	try    func(context.Context) (manager string, err error)
+}
+
+// Errors by which one try tells paced what to make of it.
+var (
+	errUnchanged = errors.New("it stands so already")
+	errRefused   = errors.New("it must not be written")
+)
+
+// paced carries a write out when its backoff and the budget let it, and again where it met a concurrent one.
+func (a *Applier) paced(ctx context.Context, w write) (Result, *Contested) {
+	now := a.Clock.Now()
+	if wait := a.pace.wait(w.secret, w.value, now); wait > 0 {
+		return Result{Outcome: Deferred, Until: now.Add(wait)}, nil
+	}
+	if w.secret != "" {
+		if wait := a.pace.spend(now); wait > 0 {
+			return Result{Outcome: Deferred, Until: now.Add(wait)}, nil
+		}
+	}
+	var manager string
+	err := ctx.Err()
+	for attempt := 0; attempt < attempts && ctx.Err() == nil; attempt++ {
+		if manager, err = w.try(ctx); !concurrent(err) {
+			break
+		}
+	}
+	switch {
+	case errors.Is(err, errUnchanged):
+		return Result{Outcome: Unchanged}, nil
+	case errors.Is(err, errRefused):
+		return Result{Outcome: Refused, Err: err}, nil
+	}
+	var contested *Contested
+	if reverted := a.pace.wrote(w.secret, w.value, err == nil, a.Clock.Now()); reverted >= contestedFrom {
+		contested = &Contested{Secret: w.secret, Reverted: reverted, Manager: manager}
+	}
+	if err != nil {
+		return Result{Outcome: Failed, Err: err}, contested
+	}
+	return Result{Outcome: Applied}, contested
+}
+
+// concurrent reports whether a write met another one between its read and itself: a resourceVersion that is old, or a test
+// of a JSON patch that fails, which the API server answers with 422.
+func concurrent(err error) bool { return apierrors.IsConflict(err) || apierrors.IsInvalid(err) }
+
+func (a *Applier) shardWrite(namespace string, s PatchShard) write {
+	return write{secret: s.Secret, value: strconv.Itoa(s.Shard), try: func(ctx context.Context) (string, error) {
+		return a.writeShard(ctx, types.NamespacedName{Namespace: namespace, Name: s.Secret}, s.Shard)
+	}}
+}
+
+// writeShard reads the Secret whole, since its shard is data, and keeps nothing of it; what the API server answers to the
+// patch is metadata only.
+func (a *Applier) writeShard(ctx context.Context, key types.NamespacedName, shard int) (string, error) {
+	var live corev1.Secret
+	if err := a.Reader.Get(ctx, key, &live); apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("writing the shard of Secret %q: it is gone: %w", key, errRefused)
+	} else if err != nil {
+		return "", fmt.Errorf("reading Secret %q: %w", key, err)
+	}
+	if why := mayWrite(live.ObjectMeta, live.Immutable != nil && *live.Immutable); why != "" {
+		return "", fmt.Errorf("writing the shard of Secret %q: %s: %w", key, why, errRefused)
+	}
+	if string(live.Data[plan.ShardKey]) == strconv.Itoa(shard) {
+		return "", errUnchanged
+	}
+	patch, err := shardPatch(live.ResourceVersion, shard)
+	if err != nil {
+		return "", fmt.Errorf("writing the shard of Secret %q: %w", key, err)
+	}
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	manager := shardManager(live.ManagedFields)
+	if err := a.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager)); err != nil {
+		return manager, fmt.Errorf("writing the shard of Secret %q: %w", key, err)
+	}
+	return manager, nil
+}
+
+func (a *Applier) workloadWrite(target plan.Target, s PatchWorkload) write {
+	value := s
+	value.Why = ""
+	return write{value: value.String(), try: func(ctx context.Context) (string, error) { return "", a.writeWorkload(ctx, target, s) }}
+}
+
+func (a *Applier) writeWorkload(ctx context.Context, target plan.Target, s PatchWorkload) error {
+	live, err := a.readWorkload(ctx, target)
+	if err != nil {
+		return err
+	}
+	switch {
+	case live.DeletionTimestamp != nil:
+		return fmt.Errorf("writing %s %q: it is being deleted: %w", target.Kind, target.Name, errRefused)
+	case live.Annotations[plan.AnnotationUnmanaged] == "true":
+		return fmt.Errorf("writing %s %q: it is annotated as unmanaged: %w", target.Kind, target.Name, errRefused)
+	}
+	ops, err := workloadOps(live, target.Container, s)
+	if err != nil {
+		return err
+	}
+	if len(ops) == 0 {
+		return errUnchanged
+	}
+	patch, err := json.Marshal(ops)
+	if err != nil {
+		return fmt.Errorf("writing %s %q: %w", target.Kind, target.Name, err)
+	}
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: target.Namespace, Name: target.Name}}
+	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(target.Kind))
+	if err := a.Client.Patch(ctx, object, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(FieldManager)); err != nil {
+		return fmt.Errorf("writing %s %q: %w", target.Kind, target.Name, err)
+	}
+	return nil
+}
+
+func (a *Applier) readWorkload(ctx context.Context, target plan.Target) (controller, error) {
+	key := types.NamespacedName{Namespace: target.Namespace, Name: target.Name}
+	var err error
+	var w controller
+	switch target.Kind {
+	case plan.StatefulSet:
+		var live appsv1.StatefulSet
+		err = a.Reader.Get(ctx, key, &live)
+		w = controller{live.ObjectMeta, live.Spec.Replicas, live.Spec.Template}
+	case plan.Deployment:
+		var live appsv1.Deployment
+		err = a.Reader.Get(ctx, key, &live)
+		w = controller{live.ObjectMeta, live.Spec.Replicas, live.Spec.Template}
+	default:
+		err = fmt.Errorf("kind %q is neither %s nor %s", target.Kind, plan.StatefulSet, plan.Deployment)
+	}
+	if apierrors.IsNotFound(err) {
+		return w, fmt.Errorf("reading %s %q: it is gone: %w", target.Kind, key, errRefused)
+	}
+	if err != nil {
+		return w, fmt.Errorf("reading %s %q: %w", target.Kind, key, err)
+	}
+	return w, nil
+}

@@ -1,0 +1,93 @@
+package rollout
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+const (
+	// firstBackoff and maxBackoff pace the writes of one value to one object: 1 s, doubled by each, to 10 min.
+	firstBackoff = time.Second
+	maxBackoff   = 10 * time.Minute
+	// forgetAfter is how long an object must have been left in peace to count as new: several rounds of the hour that
+	// External Secrets Operator refreshes at by default.
+	forgetAfter = 6 * time.Hour
+	// contestedFrom is the number of reverts that make a second writer of what looks like an accident.
+	contestedFrom = 3
+)
+
+// pace decides when an object may be written again. It is asked by concurrent writes; time is an argument.
+type pace struct {
+	mu      sync.Mutex
+	budget  *rate.Limiter
+	objects map[string]record
+}
+
+// record is what pace remembers of an object: the value that was written last and how often it was undone.
+type record struct {
+	value    string
+	written  bool // at least one write of the value succeeded
+	reverted int
+	at, next time.Time
+	delay    time.Duration
+}
+
+func newPace(perMinute int) *pace {
+	return &pace{budget: rate.NewLimiter(rate.Limit(float64(perMinute)/60), perMinute), objects: map[string]record{}}
+}
+
+// wait is how long a write must still wait for the object's backoff. A new value is not a revert, and waits for nothing; a
+// wait beyond any backoff is a clock that went back.
+func (p *pace) wait(object, value string, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r, known := p.objects[object]
+	if !known || r.value != value {
+		return 0
+	}
+	if left := r.next.Sub(now); left > 0 && left <= maxBackoff {
+		return left
+	}
+	return 0
+}
+
+// spend takes one write from the fleet's budget, or answers when there is one again.
+func (p *pace) spend(now time.Time) time.Duration {
+	reservation := p.budget.ReserveN(now, 1)
+	wait := reservation.DelayFrom(now)
+	if wait > 0 {
+		reservation.CancelAt(now)
+	}
+	return wait
+}
+
+// wrote records a write, and answers how often somebody undid it before.
+func (p *pace) wrote(object, value string, succeeded bool, now time.Time) (reverted int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r, known := p.objects[object]
+	if !known || r.value != value || now.Sub(r.at) > forgetAfter {
+		r = record{value: value}
+	}
+	if r.written {
+		r.reverted++
+	}
+	r.written = succeeded
+	r.delay = min(max(2*r.delay, firstBackoff), maxBackoff)
+	r.at, r.next = now, now.Add(r.delay)
+	p.objects[object] = r
+	return r.reverted
+}
+
+// forget drops what nobody touched for long, so that Secrets that are gone take no memory.
+func (p *pace) forget(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for object, r := range p.objects {
+		if now.Sub(r.at) > forgetAfter {
+			delete(p.objects, object)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package rollout
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ballast/planner/plan"
+)
+
+// restartedAtAnnotation is what `kubectl rollout restart` writes into a pod template.
+const restartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
+
+// op is an operation of a JSON patch (RFC 6902).
+type op struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// controller is the part of a StatefulSet or Deployment that a step touches.
+type controller struct {
+	metav1.ObjectMeta
+	Replicas *int32
+	Template corev1.PodTemplateSpec
+}
+
+// workloadOps are the operations that bring the workload to the step, in place and in the env's own order; none where it
+// is there already. They hold for the very spec that was read: its generation is tested first.
+func workloadOps(w controller, container string, s PatchWorkload) ([]op, error) {
+	var ops []op
+	if s.Replicas != nil && (w.Replicas == nil || int(*w.Replicas) != *s.Replicas) {
+		ops = append(ops, op{"add", "/spec/replicas", *s.Replicas})
+	}
+	if s.ControllerReplicas != nil {
+		index := slices.IndexFunc(w.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == container })
+		if index < 0 {
+			return nil, fmt.Errorf("finding container %q in the workload's pod template: there is none", container)
+		}
+		ops = append(ops, envOps(w.Template.Spec.Containers[index], "/spec/template/spec/containers/"+strconv.Itoa(index)+"/env", strconv.Itoa(*s.ControllerReplicas))...)
+	}
+	if s.RestartedAt != "" && w.Template.Annotations[restartedAtAnnotation] != s.RestartedAt {
+		ops = append(ops, annotationOp(w.Template.Annotations, s.RestartedAt))
+	}
+	if len(ops) == 0 {
+		return nil, nil
+	}
+	return append([]op{{"test", "/metadata/uid", w.UID}, {"test", "/metadata/generation", w.Generation}}, ops...), nil
+}
+
+// envOps write the value into the entries that are there. A second entry of the name would break server-side apply
+// (argo-helm#3732), and so would a new order.
+func envOps(c corev1.Container, path, value string) []op {
+	entry := map[string]string{"name": plan.EnvReplicas, "value": value}
+	var ops []op
+	found := false
+	for i, e := range c.Env {
+		if e.Name != plan.EnvReplicas {
+			continue
+		}
+		found = true
+		if e.ValueFrom != nil || e.Value != value {
+			ops = append(ops, op{"replace", path + "/" + strconv.Itoa(i), entry})
+		}
+	}
+	switch {
+	case found:
+		return ops
+	case len(c.Env) == 0:
+		return []op{{"add", path, []map[string]string{entry}}}
+	}
+	return []op{{"add", path + "/-", entry}}
+}
+
+func annotationOp(annotations map[string]string, restartedAt string) op {
+	if len(annotations) == 0 {
+		return op{"add", "/spec/template/metadata/annotations", map[string]string{restartedAtAnnotation: restartedAt}}
+	}
+	return op{"add", "/spec/template/metadata/annotations/" + strings.ReplaceAll(restartedAtAnnotation, "/", "~1"), restartedAt}
+}
+
+// shardPatch is the merge patch of data.shard alone, for the very Secret that was read.
+func shardPatch(resourceVersion string, shard int) ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"metadata": map[string]string{"resourceVersion": resourceVersion},
+		"data":     map[string]string{plan.ShardKey: base64.StdEncoding.EncodeToString([]byte(strconv.Itoa(shard)))},
+	})
+}
+
+// mayWrite says why a Secret that was read just now must not be written; an empty reason says that it may.
+func mayWrite(s metav1.ObjectMeta, immutable bool) string {
+	switch {
+	case s.DeletionTimestamp != nil:
+		return "it is being deleted"
+	case s.Labels[plan.SecretTypeLabel] != plan.SecretTypeCluster:
+		return "it is no cluster Secret of Argo CD any more"
+	case s.Annotations[plan.AnnotationUnmanaged] == "true":
+		return "it is annotated as unmanaged"
+	case immutable:
+		return "it is immutable"
+	}
+	return ""
+}
+
+// shardManager is the field manager, other than ballast's, that wrote data.shard last; empty where nobody is known.
+func shardManager(entries []metav1.ManagedFieldsEntry) string {
+	var manager string
+	var latest time.Time
+	for _, e := range entries {
+		if e.Manager == FieldManager || e.FieldsV1 == nil {
+			continue
+		}
+		var fields struct {
+			Data map[string]json.RawMessage `json:"f:data"`
+		}
+		if json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields) != nil || fields.Data["f:"+plan.ShardKey] == nil {
+			continue
+		}
+		var at time.Time
+		if e.Time != nil {
+			at = e.Time.Time
+		}
+		if manager == "" || at.After(latest) {
+			manager, latest = e.Manager, at
+		}
+	}
+	return manager
+}
