@@ -44,6 +44,22 @@ func breakGlassSeen() Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "EnforcementOff", Message: "the annotation " + plan.AnnotationEnforcement + ": \"off\" lets every write pass, and ballast writes nothing but the plan; remove it to enforce again", Workload: true}
 }
 
+func contested(c rollout.Contested) Event {
+	what, manager := "the workload", c.Manager
+	if c.Secret != "" {
+		what = fmt.Sprintf("data.shard of Secret %q", c.Secret)
+	}
+	if manager == "" {
+		manager = "somebody whose field manager is unknown"
+	}
+	return Event{Type: corev1.EventTypeWarning, Reason: "Contested", Workload: c.Secret == "",
+		Message: fmt.Sprintf("%s writes %s back again and again (%d times): stop it, pin the cluster, or annotate the object with %s: \"true\"", manager, what, c.Reverted, plan.AnnotationUnmanaged)}
+}
+
+func configRefused(err error) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "ConfigRefused", Message: "the new configuration is refused and the last good one stays in force: " + err.Error()}
+}
+
 // problemNews turns problems into events once: when they appear, not at every cycle they last. What a metric is called
 // in problems changes with every value, so the key leaves the message out.
 type problemNews struct{ known map[string]bool }

@@ -213,7 +213,7 @@ func listWorkloads(ctx context.Context, r client.Reader, target plan.Target) ([]
 func fromStatefulSet(s *appsv1.StatefulSet) found {
 	return found{object: s, pod: &s.Spec.Template, workload: Workload{
 		Kind: plan.StatefulSet, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID), Replicas: orOne(s.Spec.Replicas),
-		ReadyReplicas: int(s.Status.ReadyReplicas), UpdatedReplicas: updated(s), CurrentReplicas: int(s.Status.Replicas),
+		ReadyReplicas: int(s.Status.ReadyReplicas), UpdatedReplicas: int(s.Status.UpdatedReplicas), CurrentReplicas: int(s.Status.Replicas),
 		CurrentRevision: s.Status.CurrentRevision, UpdateRevision: s.Status.UpdateRevision,
 		Generation: s.Generation, ObservedGeneration: s.Status.ObservedGeneration,
 	}}
@@ -225,15 +225,6 @@ func fromDeployment(d *appsv1.Deployment) found {
 		ReadyReplicas: int(d.Status.ReadyReplicas), UpdatedReplicas: int(d.Status.UpdatedReplicas), CurrentReplicas: int(d.Status.Replicas),
 		Generation: d.Generation, ObservedGeneration: d.Status.ObservedGeneration,
 	}}
-}
-
-// updated is the number of pods of the newest revision. The StatefulSet controller stops counting updatedReplicas when the
-// rollout is complete in some releases, so that equal revisions speak for all pods.
-func updated(s *appsv1.StatefulSet) int {
-	if s.Status.CurrentRevision == s.Status.UpdateRevision && s.Status.UpdateRevision != "" {
-		return int(s.Status.Replicas)
-	}
-	return int(s.Status.UpdatedReplicas)
 }
 
 // orOne is the API server's default for an absent number of replicas.

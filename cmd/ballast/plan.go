@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"ballast/planner"
+	"ballast/planner/config"
+	"ballast/planner/plan"
+)
+
+// clusterOptions say which cluster a person's command talks to, as kubectl's flags do.
+type clusterOptions struct {
+	kubeconfig string
+	context    string
+	namespace  string
+}
+
+func (o *clusterOptions) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file (default: $KUBECONFIG, ~/.kube/config, or the pod's own ServiceAccount)")
+	cmd.Flags().StringVar(&o.context, "context", "", "context of the kubeconfig")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "argocd", "Argo CD's namespace")
+}
+
+func (o *clusterOptions) rest() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	cfg.UserAgent = "ballast/" + buildVersion()
+	cfg.QPS, cfg.Burst = 50, 100
+	return cfg, nil
+}
+
+func (o *clusterOptions) client() (client.Client, error) {
+	cfg, err := o.rest()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(cfg, client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %q: %w", cfg.Host, err)
+	}
+	return c, nil
+}
+
+type planOptions struct {
+	cluster    clusterOptions
+	prometheus string
+	config     string
+	output     string
+	saveInputs string
+	all        bool
+}
+
+func newPlanCommand() *cobra.Command {
+	o := &planOptions{}
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Show what ballast would change, without changing anything",
+		Long: `plan runs one cycle against a live cluster and prints it: what each replica carries now, what it would carry, and which
+clusters would move. It reads cluster Secrets, Argo CD's ConfigMaps and the application-controller's workload, and asks
+Prometheus; it writes nothing and needs nothing installed.
+
+The workload is found by its labels, whatever it is called. Of the Secrets only name, server and shard are looked at.`,
+		Example: `  ballast plan --prometheus http://localhost:9090
+  ballast plan --config ballast.yaml -o json
+  ballast plan --prometheus http://localhost:9090 --save-inputs inputs.json   # what a bug report needs; holds no Secret data`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), cmd.Flags().Changed("namespace"))
+		},
+	}
+	o.cluster.register(cmd)
+	cmd.Flags().StringVar(&o.prometheus, "prometheus", "", "URL of the Prometheus that scrapes the application-controller (default: the configuration's)")
+	cmd.Flags().StringVar(&o.config, "config", "", "configuration file (default: every setting's default)")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table, json or yaml (the plan document)")
+	cmd.Flags().StringVar(&o.saveInputs, "save-inputs", "", "also write the cycle's inputs to this file, to run it again elsewhere")
+	cmd.Flags().BoolVar(&o.all, "all", false, "list every move")
+	return cmd
+}
+
+func (o *planOptions) run(ctx context.Context, out, progress io.Writer, namespaceSet bool) error {
+	if o.output != "table" && o.output != "json" && o.output != "yaml" {
+		return fmt.Errorf("--output: %q is not table, json or yaml", o.output)
+	}
+	cfg, err := o.loadConfig(namespaceSet)
+	if err != nil {
+		return err
+	}
+	c, err := o.cluster.client()
+	if err != nil {
+		return err
+	}
+	in, err := observe(ctx, c, cfg, progress)
+	if err != nil {
+		return err
+	}
+	if o.saveInputs != "" {
+		if err := saveInputs(o.saveInputs, in); err != nil {
+			return err
+		}
+	}
+	result := planner.Cycle(in)
+	switch o.output {
+	case "json":
+		return writePlanJSON(out, result)
+	case "yaml":
+		return writePlanYAML(out, result)
+	}
+	return writePlanTable(out, in, result, o.all)
+}
+
+func (o *planOptions) loadConfig(namespaceSet bool) (config.PlannerConfig, error) {
+	cfg := config.Default()
+	if o.config != "" {
+		data, err := os.ReadFile(o.config)
+		if err != nil {
+			return cfg, fmt.Errorf("reading the configuration: %w", err)
+		}
+		if cfg, err = config.Parse(data); err != nil {
+			return cfg, fmt.Errorf("reading the configuration %q: %w", o.config, err)
+		}
+	}
+	if namespaceSet || o.config == "" {
+		cfg.Target.Namespace = o.cluster.namespace
+	}
+	if o.prometheus != "" {
+		cfg.Poll.Prometheus.URL = o.prometheus
+	}
+	return cfg, nil
+}
+
+// observe gathers a cycle's inputs with a person's rights.
+func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, progress io.Writer) (planner.Inputs, error) {
+	in := planner.Inputs{Now: time.Now().UTC().Truncate(time.Second), Config: cfg}
+	var err error
+	fmt.Fprintf(progress, "reading cluster Secrets and the application-controller in %s\n", cfg.Target.Namespace)
+	if in.Discovered, in.Workload, err = planner.Look(ctx, c, cfg); err != nil {
+		return in, explainDenied(err, cfg.Target.Namespace)
+	}
+	doc, err := readDocument(ctx, c, cfg)
+	if err != nil {
+		return in, err
+	}
+	in.InForce, in.Pins, in.Paused, in.BreakGlass = doc.Plan, doc.Pins, doc.Paused, doc.BreakGlass
+	if doc.Plan != nil {
+		in.PlannerUser = doc.Plan.PlannerUser
+	}
+	target := plan.Target{Kind: in.Workload.Kind, Namespace: in.Workload.Namespace, Name: in.Workload.Name}
+	prometheus, err := planner.NewFetcher(cfg, target)
+	if err != nil {
+		return in, err
+	}
+	fmt.Fprintf(progress, "asking %s about %s\n", cfg.Poll.Prometheus.URL, plural(len(in.Discovered.Secrets), "cluster Secret"))
+	in.Fetched, in.Owners = planner.Measure(ctx, prometheus, cfg, in.Discovered, in.Now)
+	return in, nil
+}
+
+// readDocument reads the plan ConfigMap; without one, or without the right to read it, there is no plan.
+func readDocument(ctx context.Context, c client.Reader, cfg config.PlannerConfig) (plan.Document, error) {
+	var cm corev1.ConfigMap
+	err := c.Get(ctx, client.ObjectKey{Namespace: cfg.Target.Namespace, Name: cfg.Plan.ConfigMap}, &cm)
+	switch {
+	case apierrors.IsNotFound(err):
+		return plan.Document{}, nil
+	case err != nil:
+		return plan.Document{}, fmt.Errorf("reading ConfigMap %q in %q: %w", cfg.Plan.ConfigMap, cfg.Target.Namespace, err)
+	}
+	return plan.ParseDocument(cm.Data, cm.Annotations), nil
+}
+
+func explainDenied(err error, namespace string) error {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w\nplan needs get and list on secrets, configmaps, statefulsets and deployments in %q", err, namespace)
+	}
+	return err
+}
+
+func saveInputs(file string, in planner.Inputs) error {
+	data, err := json.MarshalIndent(in, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the inputs: %w", err)
+	}
+	if err := os.WriteFile(file, append(data, '\n'), 0o600); err != nil {
+		return fmt.Errorf("saving the inputs: %w", err)
+	}
+	return nil
+}

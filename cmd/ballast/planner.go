@@ -1,0 +1,303 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"ballast/planner"
+	"ballast/planner/config"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+	"ballast/planner/store"
+)
+
+// plannerOptions are the flags of `ballast planner`.
+type plannerOptions struct {
+	log         logOptions
+	config      string
+	bindAddress string
+	metricsPort int
+	healthPort  int
+	identity    string
+}
+
+const plannerHelp = `Run the planner: measure the fleet, decide which replica owns which cluster, write the plan, and keep what stands in
+agreement with it. Two replicas run it; the one that holds the Lease ballast-<workload> plans, the other takes over from the
+plan and history ConfigMaps and moves nothing by doing so.
+
+It needs the ServiceAccount of the shipped manifests: in Argo CD's namespace it reads Secrets, ConfigMaps and workloads, patches
+data.shard of cluster Secrets and three fields of the application-controller, and writes its two ConfigMaps, its Lease and events.
+
+How far it goes is the configuration's mode: Observe (default) writes the plan only, Hold keeps what is, Enforce moves and scales.
+The configuration is read again when its file changes; a mistake keeps the last good one and is told by event, log and metric.`
+
+func newPlannerCommand() *cobra.Command {
+	o := &plannerOptions{}
+	cmd := &cobra.Command{
+		Use:   "planner",
+		Short: "Run the planner, one of which leads",
+		Long:  plannerHelp,
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	host, _ := os.Hostname()
+	f := cmd.Flags()
+	f.StringVar(&o.config, "config", "/etc/ballast/config/config.yaml", "configuration file; `ballast config default` prints one")
+	f.StringVar(&o.bindAddress, "bind-address", "", "address of both ports (default: all addresses)")
+	f.IntVar(&o.metricsPort, "metrics-port", 8080, "port of /metrics, plain HTTP")
+	f.IntVar(&o.healthPort, "health-port", 8081, "port of /healthz and /readyz, plain HTTP")
+	f.StringVar(&o.identity, "identity", envOr("POD_NAME", host), "name of this replica in the plan's decided-by")
+	o.log.register(cmd)
+	return cmd
+}
+
+func envOr(name, otherwise string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return otherwise
+}
+
+// errRestart ends the process where a new configuration concerns what is watched or elected; the kubelet starts it again.
+var errRestart = errors.New("the new configuration names another namespace, target, selector or ConfigMap: restarting to take it over")
+
+func (o *plannerOptions) run(ctx context.Context) error {
+	log, err := o.log.logger()
+	if err != nil {
+		return err
+	}
+	log = log.WithName("planner")
+	ctrllog.SetLogger(log)
+	klog.SetLogger(log)
+	cfg, err := ctrlconfig.GetConfig()
+	if err != nil {
+		return fmt.Errorf("finding the API server: %w", err)
+	}
+	// A wave of 5,000 stamps should take seconds; the applier bounds what goes at once.
+	cfg.UserAgent, cfg.QPS, cfg.Burst = "ballast-planner/"+buildVersion(), 200, 400
+
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	app := &plannerApp{options: o, log: log, rest: cfg, stop: stop, metrics: planner.NewMetrics(ctrlmetrics.Registry)}
+	if err := app.loadConfig(); err != nil {
+		return err
+	}
+	if err := app.findTarget(ctx); err != nil {
+		return err
+	}
+	if err := app.assemble(ctx); err != nil {
+		return err
+	}
+	err = app.manager.Start(ctx)
+	if cause := context.Cause(ctx); errors.Is(cause, errRestart) {
+		log.Info("restarting", "reason", errRestart.Error())
+		return nil
+	}
+	return err
+}
+
+// plannerApp only wires: what it wires stands in packages of its own.
+type plannerApp struct {
+	options *plannerOptions
+	log     logr.Logger
+	rest    *rest.Config
+	stop    context.CancelCauseFunc
+	metrics *planner.Metrics
+	config  *config.Reloader
+	target  plan.Target
+	user    string
+	manager manager.Manager
+	loop    *planner.Loop
+}
+
+func (a *plannerApp) loadConfig() error {
+	var err error
+	var first config.PlannerConfig
+	a.config, err = config.NewReloader(a.options.config, config.ReloaderOptions{
+		Checks: []config.Check{checkMetrics},
+		OnChange: func(c config.PlannerConfig) {
+			if needsRestart(first, c) {
+				a.stop(errRestart)
+				return
+			}
+			a.log.Info("took over a new configuration", "mode", c.Mode)
+			a.loop.ConfigChanged(nil)
+		},
+		OnError: func(err error) {
+			a.log.Error(err, "refused the new configuration; the last good one stays in force")
+			a.loop.ConfigChanged(err)
+		},
+	})
+	if err == nil {
+		first = a.config.Current()
+	}
+	return err
+}
+
+// needsRestart reports whether what was set up once, watches and the Lease, would no longer fit.
+func needsRestart(a, b config.PlannerConfig) bool {
+	return a.Target != b.Target || a.Plan != b.Plan || metav1.FormatLabelSelector(&a.Discover.Selector) != metav1.FormatLabelSelector(&b.Discover.Selector)
+}
+
+// findTarget waits for the workload, since the Lease is named after it, and asks who we are.
+func (a *plannerApp) findTarget(ctx context.Context) error {
+	c, err := client.New(a.rest, client.Options{})
+	if err != nil {
+		return fmt.Errorf("connecting to %q: %w", a.rest.Host, err)
+	}
+	for {
+		err := a.identify(ctx, c)
+		if err == nil {
+			return nil
+		}
+		a.log.Error(err, "waiting for the application-controller's workload")
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the application-controller's workload: %w", err)
+		case <-time.After(5 * time.Second):
+		}
+	}
+}
+
+func (a *plannerApp) identify(ctx context.Context, c client.Client) (err error) {
+	if a.target, _, err = discover.FindTarget(ctx, c, a.config.Current().Target); err != nil {
+		return err
+	}
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := c.Create(ctx, review); err != nil {
+		return fmt.Errorf("asking the API server who we are: %w", err)
+	}
+	a.user = review.Status.UserInfo.Username
+	return nil
+}
+
+// assemble makes the manager with its caches, and the loop that it runs on the leader.
+func (a *plannerApp) assemble(ctx context.Context) error {
+	c := a.config.Current()
+	selector, err := discover.Selector(c.Discover.Selector)
+	if err != nil {
+		return fmt.Errorf("reading discover.selector: %w", err)
+	}
+	o := a.options
+	a.manager, err = ctrl.NewManager(a.rest, ctrl.Options{
+		Logger:                        a.log,
+		LeaderElection:                true,
+		LeaderElectionID:              "ballast-" + a.target.Name,
+		LeaderElectionNamespace:       c.Target.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		Metrics:                       metricsserver.Options{BindAddress: net.JoinHostPort(o.bindAddress, strconv.Itoa(o.metricsPort))},
+		HealthProbeBindAddress:        net.JoinHostPort(o.bindAddress, strconv.Itoa(o.healthPort)),
+		// ConfigMaps are read live: few and rare, and of Argo CD's namespace none but the plan's concerns us as a watch.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.ConfigMap{}}}},
+		Cache: cache.Options{
+			DefaultNamespaces: map[string]cache.Config{c.Target.Namespace: {}},
+			ByObject: map[client.Object]cache.ByObject{
+				&corev1.Secret{}:    {Label: selector, Transform: discover.TransformSecret},
+				&corev1.ConfigMap{}: {Field: fields.OneTermEqualSelector("metadata.name", c.Plan.ConfigMap)},
+			},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("setting up the manager: %w", err)
+	}
+	a.loop = a.newLoop(c)
+	if err := a.watch(ctx, c); err != nil {
+		return err
+	}
+	for name, check := range map[string]healthz.Checker{"cycles": a.cyclesEnd} {
+		if err := a.manager.AddHealthzCheck(name, check); err != nil {
+			return fmt.Errorf("adding the health check %q: %w", name, err)
+		}
+	}
+	if err := a.manager.AddReadyzCheck("caches", a.cachesSynced); err != nil {
+		return fmt.Errorf("adding the readiness check: %w", err)
+	}
+	if err := a.manager.Add(manager.RunnableFunc(a.loop.Run)); err != nil { // needs the Lease, as every plain Runnable
+		return fmt.Errorf("adding the loop: %w", err)
+	}
+	return a.manager.Add(everywhere(a.config.Run))
+}
+
+func (a *plannerApp) newLoop(c config.PlannerConfig) *planner.Loop {
+	st := store.New(store.Options{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Namespace: c.Target.Namespace,
+		Plan: c.Plan.ConfigMap, History: c.Plan.History})
+	return planner.NewLoop(planner.Options{
+		Config:  a.config.Current,
+		Reader:  a.manager.GetClient(),
+		Store:   st,
+		Applier: rollout.NewApplier(rollout.ApplierOptions{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Clock: clock.RealClock{}}),
+		NewFetcher: func(c config.PlannerConfig, t plan.Target) (planner.Fetcher, error) {
+			return planner.NewFetcher(c, t)
+		},
+		Emit:        newEmitter(a.manager.GetEventRecorder("ballast-planner"), c),
+		Metrics:     a.metrics,
+		Log:         a.log,
+		Clock:       clock.RealClock{},
+		Identity:    a.options.identity,
+		PlannerUser: a.user,
+	})
+}
+
+// watch wakes the loop when Secrets, workloads or the plan change; on a standby nobody listens.
+func (a *plannerApp) watch(ctx context.Context, c config.PlannerConfig) error {
+	changed := toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { a.loop.Changed() },
+		UpdateFunc: func(any, any) { a.loop.Changed() },
+		DeleteFunc: func(any) { a.loop.Changed() },
+	}
+	planSeen := toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { a.planSeen(c, o) },
+		UpdateFunc: func(_, o any) { a.planSeen(c, o) },
+		DeleteFunc: func(any) { a.loop.Changed() },
+	}
+	workload := client.Object(&appsv1.StatefulSet{})
+	if a.target.Kind == plan.Deployment {
+		workload = &appsv1.Deployment{}
+	}
+	for _, w := range []struct {
+		object  client.Object
+		handler toolscache.ResourceEventHandler
+	}{{&corev1.Secret{}, changed}, {workload, changed}, {&corev1.ConfigMap{}, planSeen}} {
+		informer, err := a.manager.GetCache().GetInformer(ctx, w.object, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", w.object, err)
+		}
+		if _, err := informer.AddEventHandler(w.handler); err != nil {
+			return fmt.Errorf("watching %T: %w", w.object, err)
+		}
+	}
+	return nil
+}
+
+func (a *plannerApp) planSeen(c config.PlannerConfig, o any) {
+	if cm, ok := o.(*corev1.ConfigMap); ok && cm.Name == c.Plan.ConfigMap {
+		a.loop.PlanSeen(plan.ParseDocument(cm.Data, cm.Annotations))
+	}
+}

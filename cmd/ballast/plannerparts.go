@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+
+	"ballast/planner"
+	"ballast/planner/config"
+	"ballast/planner/discover"
+)
+
+// everywhere is a Runnable that runs on the leader and the standby alike.
+type everywhere func(context.Context) error
+
+// Start implements manager.Runnable.
+func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (everywhere) NeedLeaderElection() bool { return false }
+
+var errCaches = errors.New("the caches of Secrets, workloads and the plan have not synced yet")
+
+// cachesSynced is the readiness of leader and standby: one that took over without it would see an empty fleet.
+func (a *plannerApp) cachesSynced(r *http.Request) error {
+	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+	defer cancel()
+	if !a.manager.GetCache().WaitForCacheSync(ctx) {
+		return errCaches
+	}
+	return nil
+}
+
+func (a *plannerApp) cyclesEnd(*http.Request) error { return a.loop.Alive() }
+
+// newEmitter writes events on the plan ConfigMap and, where they concern it, on the workload.
+func newEmitter(recorder events.EventRecorder, c config.PlannerConfig) func(discover.Workload, ...planner.Event) {
+	planMap := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.Target.Namespace, Name: c.Plan.ConfigMap}}
+	return func(w discover.Workload, list ...planner.Event) {
+		for _, e := range list {
+			targets := []runtime.Object{planMap}
+			if e.Workload && w.Name != "" {
+				targets = append(targets, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: w.Kind},
+					ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name, UID: types.UID(w.UID)}})
+			}
+			for _, t := range targets {
+				recorder.Eventf(t, nil, e.Type, e.Reason, "Plan", "%s", clipNote(e.Message))
+			}
+		}
+	}
+}
+
+// clipNote keeps a note within the 1,024 bytes that the API server takes.
+func clipNote(s string) string {
+	const most = 1000
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "..."
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/config"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+type uninstallOptions struct {
+	cluster  clusterOptions
+	plan     string
+	history  string
+	webhooks string
+	yes      bool
+	keepPlan bool
+	timeout  time.Duration
+}
+
+func newUninstallCommand() *cobra.Command {
+	o := &uninstallOptions{}
+	cmd := &cobra.Command{
+		Use:   "uninstall",
+		Short: "Take ballast out, and leave every cluster with its owner",
+		Long: `uninstall takes ballast out in the order that leaves no cluster without an owner:
+
+  1. break-glass: every write passes, and the planner stops writing
+  2. ARGOCD_CONTROLLER_REPLICAS becomes spec.replicas, so that Argo CD's own algorithm finds an owner for clusters added later;
+     where it differs, this restarts the application-controller once
+  3. the webhook configuration, so that no write asks for what is about to go
+  4. the Deployments, their accounts, roles, services and certificates, then the plan and its history
+
+Cluster Secrets keep their shard: each cluster stays where it is. It runs with your own rights, and needs delete on all of these.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	o.cluster.register(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.plan, "plan-configmap", "ballast-plan", "name of the plan ConfigMap")
+	f.StringVar(&o.history, "history-configmap", "ballast-history", "name of the history ConfigMap")
+	f.StringVar(&o.webhooks, "webhook-configuration", "ballast", "name of the MutatingWebhookConfiguration")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&o.keepPlan, "keep-plan", false, "keep the plan and its history, for an installation to come")
+	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long the application-controller may take to restart")
+	return cmd
+}
+
+func (o *uninstallOptions) run(ctx context.Context, in io.Reader, out io.Writer) error {
+	c, err := o.cluster.client()
+	if err != nil {
+		return err
+	}
+	target, w, err := o.target(ctx, c)
+	if err != nil {
+		return err
+	}
+	if !o.yes && !confirm(in, out, fmt.Sprintf("Take ballast out of %s, where %s %s has %s?", o.cluster.namespace, w.Kind, w.Name, plural(w.Replicas, "replica"))) {
+		return errors.New("nothing was changed")
+	}
+	for _, step := range []struct {
+		what string
+		do   func(context.Context, client.Client) error
+	}{
+		{"break-glass: every write passes from here on", o.breakGlass},
+		{fmt.Sprintf("%s = spec.replicas (%d), and the pods that read it", plan.EnvReplicas, w.Replicas), func(ctx context.Context, c client.Client) error { return o.alignEnv(ctx, c, target) }},
+		{"the webhook configuration", o.deleteWebhooks},
+		{"the Deployments and what belongs to them", o.deleteRest},
+		{"the plan and its history", o.deletePlan},
+	} {
+		fmt.Fprintf(out, "- %s\n", step.what)
+		if err := step.do(ctx, c); err != nil {
+			return fmt.Errorf("%s: %w\nwhat went before is done; run uninstall again to go on", step.what, err)
+		}
+	}
+	fmt.Fprintln(out, "ballast is gone. Every cluster Secret keeps its shard.")
+	return nil
+}
+
+func confirm(in io.Reader, out io.Writer, question string) bool {
+	fmt.Fprint(out, question, " [y/N] ")
+	line, _ := bufio.NewReader(in).ReadString('\n')
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return answer == "y" || answer == "yes"
+}
+
+// target is the plan's, else the one that is found.
+func (o *uninstallOptions) target(ctx context.Context, c client.Client) (plan.Target, discover.Workload, error) {
+	cfg := config.Default()
+	cfg.Target.Namespace, cfg.Plan.ConfigMap = o.cluster.namespace, o.plan
+	doc, err := readDocument(ctx, c, cfg)
+	if err != nil {
+		return plan.Target{}, discover.Workload{}, err
+	}
+	want := cfg.Target
+	if doc.Plan != nil {
+		want = doc.Plan.Target
+	}
+	return discover.FindTarget(ctx, c, want)
+}
+
+func (o *uninstallOptions) breakGlass(ctx context.Context, c client.Client) error {
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.namespace, Name: o.plan}}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"off"}}}`, plan.AnnotationEnforcement)
+	return client.IgnoreNotFound(c.Patch(ctx, cm, client.RawPatch("application/merge-patch+json", patch)))
+}
+
+// alignEnv writes the env where it differs and waits until every pod runs with it. A webhook replica sees the break-glass
+// within a moment; until it does it puts the old value back, so that the write is repeated.
+func (o *uninstallOptions) alignEnv(ctx context.Context, c client.Client, target plan.Target) error {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	applier := rollout.NewApplier(rollout.ApplierOptions{Client: c, Reader: c})
+	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+		_, w, err := discover.FindTarget(ctx, c, target)
+		if err != nil {
+			return false, err
+		}
+		if w.EnvReplicas == nil || *w.EnvReplicas == fmt.Sprint(w.Replicas) {
+			return w.ReadyReplicas >= w.Replicas && w.UpdatedReplicas >= w.Replicas && w.ObservedGeneration >= w.Generation, nil
+		}
+		step := rollout.PatchWorkload{ControllerReplicas: &w.Replicas, Why: rollout.Rolling}
+		for _, result := range applier.Apply(ctx, target, []rollout.Step{step}).Results {
+			if result.Outcome == rollout.Failed || result.Outcome == rollout.Refused {
+				return false, result.Err
+			}
+		}
+		return false, nil
+	})
+}
+
+func (o *uninstallOptions) deleteWebhooks(ctx context.Context, c client.Client) error {
+	return client.IgnoreNotFound(c.Delete(ctx, &admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: o.webhooks}}))
+}
+
+// deleteRest deletes everything in the namespace with ballast's label, in an order in which nothing is missed: what runs
+// first, what it needs later. Kinds that the cluster does not have are passed over.
+func (o *uninstallOptions) deleteRest(ctx context.Context, c client.Client) error {
+	labels := client.MatchingLabels{"app.kubernetes.io/part-of": "ballast"}
+	for _, list := range []client.ObjectList{
+		&appsv1.DeploymentList{}, &policyv1.PodDisruptionBudgetList{}, &corev1.ServiceList{},
+		certManagerList("Certificate"), certManagerList("Issuer"),
+		&rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &corev1.ServiceAccountList{}, &corev1.ConfigMapList{},
+	} {
+		err := c.List(ctx, list, client.InNamespace(o.cluster.namespace), labels)
+		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("listing %T: %w", list, err)
+		}
+		objects, err := meta.ExtractList(list)
+		if err != nil {
+			return err
+		}
+		for _, object := range objects {
+			named, ok := object.(client.Object)
+			if !ok || named.GetName() == o.plan || named.GetName() == o.history {
+				continue
+			}
+			if err := c.Delete(ctx, named, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("deleting %T %q: %w", object, named.GetName(), err)
+			}
+		}
+	}
+	return nil
+}
+
+func certManagerList(kind string) *unstructured.UnstructuredList {
+	l := &unstructured.UnstructuredList{}
+	l.SetGroupVersionKind(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: kind + "List"})
+	return l
+}
+
+func (o *uninstallOptions) deletePlan(ctx context.Context, c client.Client) error {
+	if o.keepPlan {
+		return nil
+	}
+	for _, name := range []string{o.plan, o.history} {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.namespace, Name: name}}
+		if err := c.Delete(ctx, cm); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting ConfigMap %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
