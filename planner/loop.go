@@ -108,6 +108,7 @@ func (l *Loop) begin(ctx context.Context) {
 		l.Log.Error(errors.Join(dropped...), "a part of the history was dropped")
 	}
 	l.Log.Info("leading", "identity", l.Identity)
+	l.Emit(discover.Workload{}, leaderElected(l.Identity, l.enforced.Plan))
 }
 
 // cycle gathers, decides and writes, once.

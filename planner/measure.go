@@ -16,10 +16,7 @@ import (
 // loadsOf turns a table into loads: normalize, then index. references are the plan's, and come back with those of metrics
 // that had none; they stay as they are for ever after, so that a load means the same next year.
 func loadsOf(c config.PlannerConfig, t poll.Table, references map[string]string) ([]plan.Load, map[string]string, *Problem) {
-	weights, err := weightsOf(c)
-	if err != nil {
-		return nil, references, &Problem{Phase: PhaseIndex, Kind: "Unweighted", Message: err.Error(), Keeps: true}
-	}
+	weights := weightsOf(c)
 	cols := make([]normalize.Column, 0, len(t.Columns))
 	for _, col := range t.Columns {
 		cols = append(cols, normalize.Column{ID: col.ID, Values: col.Values})
@@ -81,23 +78,17 @@ func byReference(cols []normalize.Column, references map[string]string) ([]norma
 	return out, kept, nil
 }
 
-// weightsOf are the configured weights, else the default set's; own metrics without weights weigh alike.
-func weightsOf(c config.PlannerConfig) (map[string]float64, error) {
-	if w := c.Index.PNorm.Weights; w != nil {
-		weights := make(map[string]float64, len(w))
-		for id, d := range w {
-			weights[id] = d.Float()
-		}
-		return weights, nil
+// weightsOf are the configured weights, else the default set's. The configuration's check has seen to it that own metrics
+// have weights.
+func weightsOf(c config.PlannerConfig) map[string]float64 {
+	if c.Index.PNorm.Weights == nil {
+		return poll.DefaultWeights()
 	}
-	if c.Poll.Prometheus.Metrics == nil {
-		return poll.DefaultWeights(), nil
+	weights := make(map[string]float64, len(c.Index.PNorm.Weights))
+	for id, d := range c.Index.PNorm.Weights {
+		weights[id] = d.Float()
 	}
-	weights := make(map[string]float64, len(c.Poll.Prometheus.Metrics))
-	for _, m := range c.Poll.Prometheus.Metrics {
-		weights[m.ID] = 1 / float64(len(c.Poll.Prometheus.Metrics))
-	}
-	return weights, nil
+	return weights
 }
 
 // MetricsOf is what the configuration asks Prometheus for: its own metrics, else the default set.

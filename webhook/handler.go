@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -140,11 +141,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (h *handler) refuse(w http.ResponseWriter, err error) {
 	code := http.StatusBadRequest
-	switch err {
-	case errBusy:
+	switch {
+	case errors.Is(err, errBusy):
 		h.metrics.busy.Inc()
 		code = http.StatusServiceUnavailable
-	case errTooLarge:
+	case errors.Is(err, errTooLarge):
 		code = http.StatusRequestEntityTooLarge
 	}
 	http.Error(w, http.StatusText(code), code)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -138,7 +139,7 @@ func TestParseDocument(t *testing.T) {
 		t.Errorf("pins %v, problems %v", d.Pins, d.PinProblems)
 	}
 	data[KeyPlan] += "#\n"
-	if d := ParseDocument(data, map[string]string{AnnotationDigest: Digest(text), AnnotationEnforcement: "off"}); d.Plan != nil || d.PlanErr != ErrDigest || !d.BreakGlass {
+	if d := ParseDocument(data, map[string]string{AnnotationDigest: Digest(text), AnnotationEnforcement: "off"}); d.Plan != nil || !errors.Is(d.PlanErr, ErrDigest) || !d.BreakGlass {
 		t.Errorf("an edited plan was read as %+v, want ErrDigest and break-glass", d)
 	}
 }
