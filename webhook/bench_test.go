@@ -1,0 +1,189 @@
+package webhook
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"ballast/planner/plan"
+)
+
+// sized is a plan of n clusters with names of 83 characters, among them the fixture's.
+func sized(n int) plan.Plan {
+	p := fleet()
+	for i := len(p.Clusters); i < n; i++ {
+		name := fmt.Sprintf("cluster-%s-%05d", strings.Repeat("x", 69), i)
+		p.Clusters[name] = plan.Row{Replica: i % 4, Load: "0.000123", Server: plan.ServerHash(name)}
+	}
+	return p
+}
+
+func BenchmarkDecide(b *testing.B) {
+	secret := []byte(clusterSecret)
+	unknown := []byte(strings.Replace(clusterSecret, "prod-eu", "unknown", 1))
+	set := []byte(workloadWith("9", `{"name":"application-controller","env":[{"name":"A","value":"1"},{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"9"}]}`))
+	for _, clusters := range []int{100, 7500} {
+		stands := object(b, sized(clusters), "")
+		s := knowing(b, stands)
+		configMap, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": stands.Annotations}, "data": map[string]string{"plan": stands.Plan, "pins": "prod-eu: 1\n"}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, tc := range []struct {
+			name   string
+			decide func(*State, *review) (Verdict, error)
+			rv     review
+			want   plan.Reason
+		}{
+			{"cluster", reviewCluster, review{Request: Request{Namespace: "argocd", Name: "prod-eu", User: person}, object: secret, old: secret}, plan.Restored},
+			{"newCluster", reviewCluster, review{Request: Request{Namespace: "argocd", Name: "unknown", User: person, Create: true}, object: unknown}, plan.Assigned},
+			{"controller", reviewController, review{Request: Request{Namespace: "argocd", Name: workload, Kind: plan.StatefulSet, User: person}, object: set}, plan.Restored},
+			{"scale", reviewScale, review{Request: Request{Namespace: "argocd", Name: workload, Kind: plan.StatefulSet, User: person}, object: []byte(`{"spec":{"replicas":9}}`)}, plan.Restored},
+			{"plan", reviewPlan, review{Request: Request{Namespace: "argocd", Name: "ballast-plan", User: person}, object: configMap, old: configMap}, plan.InPlan},
+		} {
+			b.Run(fmt.Sprintf("kind=%s/clusters=%d", tc.name, clusters), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if v, err := tc.decide(s, &tc.rv); err != nil || v.Reason != tc.want {
+						b.Fatalf("reason %s: %v", v.Reason, err)
+					}
+				}
+			})
+		}
+		b.Run(fmt.Sprintf("kind=newPlan/clusters=%d", clusters), func(b *testing.B) {
+			b.ReportAllocs()
+			data := map[string]string{plan.KeyPlan: stands.Plan}
+			for b.Loop() {
+				if next := NewState(identity(), nil).Next(data, stands.Annotations); next.View == nil {
+					b.Fatal("no plan")
+				}
+			}
+		})
+	}
+}
+
+// floor decodes a review and allows it, and does nothing else: the least that any webhook costs.
+func floor() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review admissionv1.AdmissionReview
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = json.Unmarshal(body, &review)
+		}
+		if err != nil {
+			http.Error(w, "no review", http.StatusBadRequest)
+			return
+		}
+		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+		review.Request = nil
+		_ = json.NewEncoder(w).Encode(review)
+	})
+}
+
+// typed does what ours does for a cluster Secret the usual way: the whole object decoded, and again for the old one.
+func typed() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review admissionv1.AdmissionReview
+		var object, old corev1.Secret
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = json.Unmarshal(body, &review)
+		}
+		if err == nil {
+			err = json.Unmarshal(review.Request.Object.Raw, &object)
+		}
+		if err == nil {
+			err = json.Unmarshal(review.Request.OldObject.Raw, &old)
+		}
+		if err != nil {
+			http.Error(w, "no review", http.StatusBadRequest)
+			return
+		}
+		kind := admissionv1.PatchTypeJSONPatch
+		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true, PatchType: &kind,
+			Patch: []byte(`[{"op":"replace","path":"/data/shard","value":"Mw=="}]`), Warnings: []string{"ballast: " + string(object.Data["shard"]) + string(old.Data["shard"])}}
+		review.Request = nil
+		_ = json.NewEncoder(w).Encode(review)
+	})
+}
+
+// requestOf is an update of a cluster Secret of some size, as the API server sends it.
+func requestOf(b testing.TB, size int) []byte {
+	token := make([]byte, size*3/4)
+	if _, err := rand.Read(token); err != nil {
+		b.Fatal(err)
+	}
+	secret := strings.Replace(clusterSecret, "Y2FuYXJ5LXRva2Vu", base64.StdEncoding.EncodeToString(token), 1)
+	return admissionRequest(b, func(r *admissionv1.AdmissionRequest) {
+		r.Object.Raw, r.OldObject.Raw = []byte(secret), []byte(strings.Replace(secret, "MQ==", "Mw==", 1))
+	})
+}
+
+// BenchmarkHandler compares a whole call over TLS with the floor and with typed decoding, in one run; the client's part
+// is in each.
+func BenchmarkHandler(b *testing.B) {
+	for _, clusters := range []int{100, 7500} {
+		ours := NewHandler(&plans{known: NewState(identity(), plan.NewView(sized(clusters), nil))}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+		for _, size := range []int{4 << 10, 64 << 10} {
+			body := requestOf(b, size)
+			for _, h := range []struct {
+				name string
+				http.Handler
+			}{{"floor", floor()}, {"ours", ours}, {"typed", typed()}} {
+				b.Run(fmt.Sprintf("clusters=%d/secret=%dKiB/%s", clusters, size>>10, h.name), func(b *testing.B) { benchmarkCalls(b, h.Handler, body) })
+			}
+		}
+	}
+}
+
+// BenchmarkServe is the handler alone, without a network.
+func BenchmarkServe(b *testing.B) {
+	ours := NewHandler(&plans{known: withPlan(nil, nil)}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+	for _, size := range []int{4 << 10, 64 << 10} {
+		body := requestOf(b, size)
+		for name, h := range map[string]http.Handler{"floor": floor(), "ours": ours, "typed": typed()} {
+			b.Run(fmt.Sprintf("secret=%dKiB/%s", size>>10, name), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					w := httptest.NewRecorder()
+					h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/clusters", bytes.NewReader(body)))
+					if w.Code != http.StatusOK {
+						b.Fatal(w.Code)
+					}
+				}
+			})
+		}
+	}
+}
+
+func benchmarkCalls(b *testing.B, h http.Handler, body []byte) {
+	s := serve(b, h, nil)
+	s.install(b, 2, time.Now().Add(time.Hour))
+	eventually(b, "readiness", 10*time.Second, ready(s))
+	client := s.client(nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		resp, err := client.Post("https://"+s.address+"/clusters", "application/json", bytes.NewReader(body))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+			b.Fatal(resp.StatusCode, err)
+		}
+		resp.Body.Close()
+	}
+	client.CloseIdleConnections()
+}

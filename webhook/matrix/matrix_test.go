@@ -1,0 +1,19 @@
+package matrix
+
+import "testing"
+
+// TestEveryWritePath goes through the whole matrix on one API server.
+func TestEveryWritePath(t *testing.T) {
+	s := startSite(t)
+	t.Run("clusters", s.clusters)
+	t.Run("many clusters at once", s.manyClusters)
+	t.Run("workloads", s.workloads)
+	t.Run("plan", s.plans)
+	t.Run("the planner's writes", s.plannersWrites)
+	t.Run("clusters made anew", s.recreated)
+	t.Run("convergence", s.convergence)
+	t.Run("a writer that rewrites", s.rewriter)
+	t.Run("pins in force", s.pinsInForce)
+	t.Run("kubectl", s.kubectl)
+	t.Run("the webhook away", s.away) // the last: nobody brings it back
+}

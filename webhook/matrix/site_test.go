@@ -1,0 +1,301 @@
+package matrix
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionregistration "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"ballast/e2e/plane"
+	"ballast/planner/plan"
+	"ballast/webhook"
+)
+
+const (
+	namespace = "argocd"
+	workload  = "argocd-application-controller"
+	planName  = "ballast-plan"
+	planner   = "system:serviceaccount:argocd:ballast-planner"
+)
+
+var (
+	secrets      = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	configMaps   = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	statefulSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
+	deployments  = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+)
+
+// auditPolicy is what we recommend: the audit annotations are there, and no object is.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules: [{level: Metadata}]
+`
+
+// site is a real API server with the shipped webhook configuration, and the webhook it calls.
+type site struct {
+	binaries   plane.Binaries
+	admin      *rest.Config // sets the scene
+	person     *rest.Config // ada, who may do everything
+	kubeconfig string       // ada's
+	planner    *rest.Config // the shipped planner's ServiceAccount under its shipped Roles
+	audit      string
+	source     *webhook.Source
+	stopWatch  context.CancelFunc
+	watch      func()
+	stopServer func()
+}
+
+func startSite(t *testing.T) *site {
+	t.Helper()
+	binaries, err := plane.Build(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	s := &site{binaries: binaries, audit: filepath.Join(dir, "audit.log"), kubeconfig: filepath.Join(dir, "kubeconfig")}
+	policy := filepath.Join(dir, "policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shipped := shippedObjects(t)
+	env := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir, ControlPlaneStartTimeout: time.Minute, ControlPlaneStopTimeout: time.Minute}
+	env.WebhookInstallOptions.MutatingWebhooks = []*admissionregistration.MutatingWebhookConfiguration{configuration(t, shipped)}
+	env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", s.audit).Set("audit-log-mode", "blocking")
+	if s.admin, err = env.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Errorf("stopping the API server: %v", err)
+		}
+	})
+	s.admin.QPS = -1
+	ada, err := env.AddUser(envtest.User{Name: "ada", Groups: []string{"system:masters"}}, s.admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.person = ada.Config()
+	kubeconfig, err := ada.KubeConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.kubeconfig, kubeconfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.install(t, shipped)
+	s.planner = s.account(t, "ballast-planner")
+	s.serve(t, &env.WebhookInstallOptions)
+	return s
+}
+
+// shippedObjects builds the shipped base.
+func shippedObjects(t *testing.T) []unstructured.Unstructured {
+	t.Helper()
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("..", "..", "manifests", "base"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []unstructured.Unstructured
+	for _, r := range built.Resources() {
+		text, err := r.AsYAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var u unstructured.Unstructured
+		if err := yaml.Unmarshal(text, &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, u)
+	}
+	return list
+}
+
+// configuration is the shipped webhook configuration; envtest swaps the Service for a URL on loopback.
+func configuration(t *testing.T, shipped []unstructured.Unstructured) *admissionregistration.MutatingWebhookConfiguration {
+	t.Helper()
+	for _, u := range shipped {
+		if u.GetKind() != "MutatingWebhookConfiguration" {
+			continue
+		}
+		c := &admissionregistration.MutatingWebhookConfiguration{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, c); err != nil {
+			t.Fatal(err)
+		}
+		for i := range c.Webhooks {
+			path := strings.TrimPrefix(*c.Webhooks[i].ClientConfig.Service.Path, "/") // envtest adds its own
+			c.Webhooks[i].ClientConfig.Service.Path = &path
+		}
+		return c
+	}
+	t.Fatal("no webhook configuration is shipped")
+	return nil
+}
+
+// install creates the namespace and the shipped ServiceAccounts and Roles.
+func (s *site) install(t *testing.T, shipped []unstructured.Unstructured) {
+	t.Helper()
+	client := s.dynamic(t, s.admin)
+	ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}}}
+	if _, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	rbac := func(resource string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}
+	}
+	kinds := map[string]schema.GroupVersionResource{"ServiceAccount": {Version: "v1", Resource: "serviceaccounts"}, "Role": rbac("roles"), "RoleBinding": rbac("rolebindings")}
+	for _, u := range shipped {
+		if resource, ok := kinds[u.GetKind()]; ok {
+			if _, err := client.Resource(resource).Namespace(u.GetNamespace()).Create(t.Context(), &u, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// account is what a pod of a shipped ServiceAccount would connect as.
+func (s *site) account(t *testing.T, name string) *rest.Config {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(s.admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := rest.AnonymousClientConfig(s.admin)
+	c.BearerToken, c.QPS = token.Status.Token, -1
+	return c
+}
+
+// serve runs the webhook under its shipped ServiceAccount.
+func (s *site) serve(t *testing.T, at *envtest.WebhookInstallOptions) {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(s.account(t, "ballast-webhook"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := webhook.NewMetrics(prometheus.NewRegistry())
+	s.source = webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: namespace, ConfigMap: planName, Metrics: metrics, Log: logr.Discard()})
+	server := webhook.NewServer(webhook.ServerOptions{
+		Handler: webhook.NewHandler(s.source, metrics, logr.Discard()), CertDir: at.LocalServingCertDir, Metrics: metrics, Log: logr.Discard(),
+		Listen: func() (net.Listener, error) {
+			return net.Listen("tcp", net.JoinHostPort(at.LocalServingHost, strconv.Itoa(at.LocalServingPort)))
+		},
+	})
+	s.watch = func() {
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() { s.source.Run(ctx); close(ended) }()
+		s.stopWatch = func() { stop(); <-ended }
+	}
+	s.watch()
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx) }()
+	stopped := false
+	s.stopServer = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		stop()
+		if err := <-served; err != nil {
+			t.Errorf("serving the webhook: %v", err)
+		}
+	}
+	t.Cleanup(func() { s.stopServer(); s.stopWatch() })
+	eventually(t, "a webhook that is ready", func() bool { return server.Ready() == nil && s.source.Ready() == nil })
+}
+
+func (s *site) dynamic(t testing.TB, c *rest.Config) dynamic.Interface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// eventually waits for what another process brings about.
+func eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-deadline:
+			t.Fatalf("%s did not come about", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// fleet is the plan of the matrix: the clusters c-00 to c-99 on replica 3 of 4.
+func fleet(kind string, revision int64) plan.Plan {
+	p := plan.Plan{
+		Revision: revision, Mode: plan.Enforce, PlannerUser: planner,
+		Target:   plan.Target{Kind: kind, Namespace: namespace, Name: workload, Container: "application-controller"},
+		Replicas: 4, ControllerReplicas: 16, MaxReplicas: 16, Clusters: map[string]plan.Row{},
+	}
+	for i := range 100 {
+		p.Clusters["c-"+string(rune('0'+i/10))+string(rune('0'+i%10))] = plan.Row{Replica: 3, Load: "0.01"}
+	}
+	p.Clusters["known"] = plan.Row{Replica: 2, Load: "0.01", Server: plan.ServerHash("https://known.example")}
+	return p
+}
+
+// document is a plan ConfigMap as the planner writes it.
+func document(t testing.TB, p plan.Plan, pins string) *unstructured.Unstructured {
+	t.Helper()
+	text, err := plan.Encode(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := map[string]any{plan.KeyPlan: text}
+	if pins != "" {
+		data[plan.KeyPins] = pins
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data, "metadata": map[string]any{
+		"name": planName, "namespace": namespace, "annotations": map[string]any{
+			plan.AnnotationRevision: strconv.FormatInt(p.Revision, 10), plan.AnnotationDigest: plan.Digest(text), plan.AnnotationReason: "the test says so",
+		}}}}
+}
+
+// decide puts a plan in force as the planner does, anew, and waits for the webhook to have it.
+func (s *site) decide(t testing.TB, p plan.Plan, pins string) {
+	t.Helper()
+	err := s.dynamic(t, s.admin).Resource(configMaps).Namespace(namespace).Delete(context.Background(), planName, metav1.DeleteOptions{})
+	if err == nil {
+		eventually(t, "the deletion of the plan", func() bool { return s.source.State().View == nil })
+	}
+	if _, err := s.dynamic(t, s.planner).Resource(configMaps).Namespace(namespace).Create(context.Background(), document(t, p, pins), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the plan at the webhook", func() bool {
+		view := s.source.State().View
+		return view != nil && view.Plan.Revision == p.Revision && view.Plan.Target == p.Target
+	})
+}
