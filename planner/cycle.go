@@ -36,10 +36,11 @@ func Cycle(in Inputs) Outcome {
 }
 
 type cycle struct {
-	winner *evaluate.Candidate
-	in     Inputs
-	out    Outcome
-	notes  []string
+	unstamped bool // Secrets wait for their present owner
+	winner    *evaluate.Candidate
+	in        Inputs
+	out       Outcome
+	notes     []string
 }
 
 // discover lists the fleet; false means that it cannot be believed and everything stays.

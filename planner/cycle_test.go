@@ -152,6 +152,25 @@ func TestEnforceComesToTheElectedPlan(t *testing.T) {
 	}
 }
 
+// Adoption writes present owners first: a number of replicas that changes under an algorithm gives clusters two owners.
+func TestNothingBeginsBeforeEverySecretIsStamped(t *testing.T) {
+	w := newWorld(lognormal(4, 24)...)
+	w.in.Config.Evaluate = config.Evaluate{None: &config.None{}}
+	w.cycle()
+	w.secret("c003").Shard = discover.ShardValue{}
+	w.run(1)
+	if w.in.InForce.Rollout != nil {
+		t.Fatal("a rollout began while c003 has no shard")
+	}
+	if diff := cmp.Diff([]string{"rollout/Unstamped/c003"}, problems(w.last)); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	w.run(1)
+	if w.in.InForce.Rollout == nil {
+		t.Error("no rollout began after c003 was stamped")
+	}
+}
+
 func TestWithoutEvidenceNothingMoves(t *testing.T) {
 	for name, spoil := range map[string]func(*world){
 		"Prometheus is away":            func(w *world) { w.in.Fetched = []poll.Fetched{{Metric: "apps", Err: "connection refused"}} },

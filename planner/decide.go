@@ -29,6 +29,7 @@ func (a *adoption) standing(i int) int {
 
 // decide advances a rollout that is under way, and otherwise asks the partition and the evaluation whether to begin one.
 func (c *cycle) decide(a *adoption) {
+	c.checkStamps(a)
 	c.candidate(a)
 	switch {
 	case a.next.Rollout != nil && !c.in.BreakGlass:
@@ -36,6 +37,26 @@ func (c *cycle) decide(a *adoption) {
 	case c.mayBegin(a):
 		c.begin(a)
 	}
+}
+
+// checkStamps finds Secrets whose cluster is still owned by an algorithm. An algorithm answers otherwise as soon as the
+// number of replicas changes, in some pods before others: two owners. So every present owner is written first.
+func (c *cycle) checkStamps(a *adoption) {
+	first, n := "", 0
+	for _, cl := range a.fleet.Clusters {
+		if !managed(cl) || cl.Immutable || cl.Skip || cl.Explicit.State == discover.ShardValid {
+			continue
+		}
+		if n++; n == 1 {
+			first = cl.Shard.ID
+		}
+	}
+	if n == 0 || !c.mayBegin(a) {
+		return
+	}
+	c.unstamped = true
+	c.problem(Problem{Phase: PhaseRollout, Subject: first, Kind: "Unstamped", Message: fmt.Sprintf(
+		"%s without the replica that owns its cluster now, the first is %q: present owners are written before anything moves", plural(n, "Secret"), first)})
 }
 
 // candidate divides the fleet anew and lets the evaluation vote, in every mode: people see what ballast would do long
@@ -95,7 +116,7 @@ func (c *cycle) elect(a *adoption, d division) {
 
 // mayBegin reports whether this cycle may begin a rollout. The first plan, and one put back, only say what is.
 func (c *cycle) mayBegin(a *adoption) bool {
-	return c.in.InForce != nil && a.next.Rollout == nil && a.next.Mode == plan.Enforce && !c.in.Paused && !c.in.BreakGlass
+	return c.in.InForce != nil && !c.unstamped && a.next.Rollout == nil && a.next.Mode == plan.Enforce && !c.in.Paused && !c.in.BreakGlass
 }
 
 // standstill says why nothing may begin.
@@ -107,6 +128,8 @@ func (c *cycle) standstill(a *adoption) string {
 		return "a person paused it"
 	case c.in.InForce == nil:
 		return "there is no plan yet"
+	case c.unstamped:
+		return "present owners are written"
 	}
 	return "the mode is " + string(a.next.Mode)
 }
