@@ -1,25 +1,35 @@
 // Package store keeps the plan and its history in two ConfigMaps. It is the planner's only writer of state: optimistic
-// about concurrency (a lost race is read again, never overwritten), and silent about what does not change.
+// about concurrency (a lost race is read again, never overwritten), and silent about what does not change. The plan's
+// ConfigMap is shared with people, so that a write names ballast's own keys and nothing else.
 package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"math"
 	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/plan"
 )
 
-// ErrConflict says that somebody else wrote the ConfigMap since it was read: read it again and decide anew.
-var ErrConflict = errors.New("the ConfigMap was written by somebody else meanwhile")
+// FieldManager is the name under which the planner's writes stand in managedFields.
+const FieldManager = "ballast-planner"
+
+var (
+	// ErrConflict says that somebody else wrote the ConfigMap since it was read: read it again and decide anew.
+	ErrConflict = errors.New("the ConfigMap was written by somebody else meanwhile")
+	// ErrNotKept says that the plan was written and another one stands: something changed it on its way.
+	ErrNotKept = errors.New("the plan was changed on its way into the ConfigMap")
+)
 
 // Options say where the ConfigMaps are. Reader reads past any cache.
 type Options struct {
@@ -83,51 +93,87 @@ func snapshotOf(cm *corev1.ConfigMap) Snapshot {
 	}
 }
 
-// WritePlan writes the next plan over the snapshot it was decided on, at a revision above the snapshot's and above floor,
-// the highest that was ever seen: a plan restored from a backup must not turn the count back. Only data.plan and
-// ballast's own annotations change; people's pins, annotations and labels stay to the letter.
+// WritePlan writes the next plan over the snapshot it was decided on, at a revision above every one that the snapshot
+// shows and above floor, the highest that the caller knows: a plan restored from a backup must not turn the count back.
+// Only data.plan and ballast's own annotations are written; people's pins, annotations and labels stay to the letter.
+// Where the snapshot's plan enforces the same, matches its digest and is not below floor, nothing is, and the snapshot is
+// answered as it was.
 func (s *Store) WritePlan(ctx context.Context, base Snapshot, next plan.Plan, floor int64, m Meta) (Snapshot, error) {
-	next.Revision = floor + 1
-	if p := base.Document.Plan; p != nil {
-		next.Revision = max(floor, p.Revision) + 1
+	if p := base.Document.Plan; p != nil && p.Revision >= floor && next.SameEnforced(*p) {
+		return base, nil
 	}
+	next.Revision = base.newest(floor) + 1
 	text, err := plan.Encode(next)
 	if err != nil {
 		return base, err
 	}
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Plan, Labels: labels()}}
-	if base.object != nil {
-		cm = base.object.DeepCopy()
-	}
-	if cm.Data == nil {
-		cm.Data = map[string]string{}
-	}
-	if cm.Annotations == nil {
-		cm.Annotations = map[string]string{}
-	}
-	cm.Data[plan.KeyPlan] = text
-	maps.Copy(cm.Annotations, annotations(next, text, m))
-	if next.Rollout == nil {
-		delete(cm.Annotations, plan.AnnotationStage)
-	}
-	if err := s.put(ctx, cm, base.object != nil); err != nil {
+	cm, err := s.put(ctx, s.Plan, base.object, change{
+		Metadata: changeMeta{Annotations: annotations(next, text, m)},
+		Data:     map[string]string{plan.KeyPlan: text},
+	})
+	if err != nil {
 		return base, err
+	}
+	if cm.Data[plan.KeyPlan] != text {
+		return snapshotOf(cm), fmt.Errorf("writing plan revision %d: %w", next.Revision, ErrNotKept)
 	}
 	return snapshotOf(cm), nil
 }
 
-func annotations(p plan.Plan, text string, m Meta) map[string]string {
-	a := map[string]string{
+// believable bounds the revisions that are taken from where anybody could have written them: an annotation, or a plan
+// that does not match its digest. Far more lie beyond it than below, so that a forged number never uses them up.
+const believable = 1 << 52
+
+// newest is the highest revision that the snapshot shows, or floor. Where the plan was deleted or cannot be read, its
+// annotation still knows.
+func (s Snapshot) newest(floor int64) int64 {
+	newest := min(max(floor, 0), math.MaxInt64/2)
+	if s.object == nil {
+		return newest
+	}
+	if s.Document.Plan != nil {
+		newest = max(newest, s.Document.Plan.Revision)
+	} else if p, err := plan.Decode(s.object.Data[plan.KeyPlan]); err == nil && p.Revision <= believable {
+		newest = max(newest, p.Revision)
+	}
+	annotated, err := strconv.ParseInt(s.object.Annotations[plan.AnnotationRevision], 10, 64)
+	if err == nil && annotated <= believable {
+		newest = max(newest, annotated)
+	}
+	return newest
+}
+
+// annotations are ballast's; nil takes one away.
+func annotations(p plan.Plan, text string, m Meta) map[string]*string {
+	set := map[string]*string{plan.AnnotationStage: nil}
+	for name, value := range map[string]string{
 		plan.AnnotationRevision:  strconv.FormatInt(p.Revision, 10),
 		plan.AnnotationDecidedAt: m.DecidedAt.UTC().Format(time.RFC3339),
 		plan.AnnotationDecidedBy: m.DecidedBy,
 		plan.AnnotationReason:    m.Reason,
 		plan.AnnotationDigest:    plan.Digest(text),
+	} {
+		set[name] = &value
 	}
 	if p.Rollout != nil {
-		a[plan.AnnotationStage] = string(p.Rollout.Stage)
+		stage := string(p.Rollout.Stage)
+		set[plan.AnnotationStage] = &stage
 	}
-	return a
+	return set
+}
+
+// change is a merge patch of a ConfigMap: what it does not name stays, and nil takes a key away.
+type change struct {
+	Metadata   changeMeta         `json:"metadata"`
+	Data       map[string]string  `json:"data,omitempty"`
+	BinaryData map[string]*[]byte `json:"binaryData,omitempty"`
+}
+
+// changeMeta names the state that the patch holds for; the API server refuses it for any other.
+type changeMeta struct {
+	UID             types.UID          `json:"uid,omitempty"`
+	ResourceVersion string             `json:"resourceVersion,omitempty"`
+	Annotations     map[string]*string `json:"annotations,omitempty"`
 }
 
 // labels mark what ballast made, so that uninstall and people find it.
@@ -135,21 +181,37 @@ func labels() map[string]string {
 	return map[string]string{"app.kubernetes.io/name": "ballast", "app.kubernetes.io/component": "planner", "app.kubernetes.io/part-of": "ballast"}
 }
 
-// put creates or updates a ConfigMap, which comes back as the API server stored it. An update carries the
-// resourceVersion it was read at, so that a race is lost and never won by force.
-func (s *Store) put(ctx context.Context, cm *corev1.ConfigMap, exists bool) error {
-	name := cm.Name
+// put patches the ConfigMap as it was read, or creates it where it was not there, and answers it as it is stored. A race
+// is lost and never won by force.
+func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c change) (*corev1.ConfigMap, error) {
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
 	var err error
-	if exists {
-		err = s.Client.Update(ctx, cm)
+	if base == nil {
+		cm.Labels, cm.Annotations, cm.Data, cm.BinaryData = labels(), present(c.Metadata.Annotations), c.Data, present(c.BinaryData)
+		err = s.Client.Create(ctx, cm, client.FieldOwner(FieldManager))
 	} else {
-		err = s.Client.Create(ctx, cm)
+		c.Metadata.UID, c.Metadata.ResourceVersion = base.UID, base.ResourceVersion
+		var patch []byte
+		if patch, err = json.Marshal(c); err == nil {
+			err = s.Client.Patch(ctx, cm, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager))
+		}
 	}
 	switch {
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), exists && apierrors.IsNotFound(err):
-		return fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, ErrConflict)
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), base != nil && apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, ErrConflict)
 	case err != nil:
-		return fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, err)
+		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, err)
 	}
-	return nil
+	return cm, nil
+}
+
+// present leaves out what a patch takes away.
+func present[V any](m map[string]*V) map[string]V {
+	set := make(map[string]V, len(m))
+	for name, value := range m {
+		if value != nil {
+			set[name] = *value
+		}
+	}
+	return set
 }

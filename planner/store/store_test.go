@@ -1,0 +1,416 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"ballast/e2e/plane"
+	"ballast/planner/plan"
+)
+
+// TestStore runs every case against one real API server, each in its own namespace.
+func TestStore(t *testing.T) {
+	config := startAPIServer(t)
+	for name, run := range map[string]func(*testing.T, *world){
+		"the first plan makes its ConfigMap":                   makesTheConfigMap,
+		"what people wrote survives byte for byte":             keepsWhatPeopleWrote,
+		"a stage comes and goes in the annotations":            showsTheStage,
+		"an idle planner writes nothing":                       writesNothingWhenIdle,
+		"a lost race is answered as such":                      losesRaces,
+		"people and planner write at once and nothing is lost": losesNothing,
+		"a deleted plan comes back above its revision":         comesBackAfterDeletion,
+		"a plan that does not match its digest is replaced":    replacesABrokenPlan,
+		"a restored backup is followed by a higher revision":   goesAboveABackup,
+		"a forged revision does not turn the count back":       countsOverForgedRevisions,
+		"a plan changed on its way is an error":                noticesAChangedPlan,
+		"a plan that cannot be encoded is not written":         refusesAPlanThatCannotBe,
+		"the history comes back":                               keepsTheHistory,
+		"a history written elsewhere is a conflict":            losesHistoryRaces,
+		"an API server that refuses is an error":               passesErrorsOn,
+	} {
+		t.Run(name, func(t *testing.T) { run(t, newWorld(t, config)) })
+	}
+}
+
+func startAPIServer(t *testing.T) *rest.Config {
+	t.Helper()
+	binaries, err := plane.Build(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir}
+	env.ControlPlane.GetAPIServer().Out, env.ControlPlane.GetAPIServer().Err = io.Discard, io.Discard
+	config, err := env.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	config.QPS, config.Burst = 500, 1000
+	return config
+}
+
+type world struct {
+	*Store
+	t      *testing.T
+	ctx    context.Context
+	client client.WithWatch
+}
+
+func newWorld(t *testing.T, config *rest.Config) *world {
+	t.Helper()
+	c, err := client.NewWithWatch(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "argocd-"}}
+	if err := c.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	return &world{New(Options{Client: c, Reader: c, Namespace: namespace.Name, Plan: "ballast-plan", History: "ballast-history"}), t, t.Context(), c}
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) equal(want, got any, opts ...cmp.Option) {
+	w.t.Helper()
+	if diff := cmp.Diff(want, got, opts...); diff != "" {
+		w.t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func (w *world) read() Snapshot {
+	w.t.Helper()
+	s, err := w.Read(w.ctx)
+	w.must(err)
+	return s
+}
+
+func (w *world) write(base Snapshot, p plan.Plan, floor int64) Snapshot {
+	w.t.Helper()
+	s, err := w.WritePlan(w.ctx, base, p, floor, meta)
+	w.must(err)
+	return s
+}
+
+// stored is the plan ConfigMap as people see it.
+func (w *world) stored() *corev1.ConfigMap {
+	w.t.Helper()
+	var cm corev1.ConfigMap
+	w.must(w.client.Get(w.ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Plan}, &cm))
+	return &cm
+}
+
+func (w *world) edit(change func(*corev1.ConfigMap)) {
+	w.t.Helper()
+	cm := w.stored()
+	change(cm)
+	w.must(w.client.Update(w.ctx, cm, client.FieldOwner("a-person")))
+}
+
+var meta = Meta{DecidedAt: at, DecidedBy: "planner-0", Reason: "moves 1 of 2 clusters"}
+
+func revised(p plan.Plan, revision int64) plan.Plan {
+	p.Revision = revision
+	return p
+}
+
+func makesTheConfigMap(t *testing.T, w *world) {
+	empty := w.read()
+	w.equal(false, empty.Exists())
+	w.equal(plan.Document{}, empty.Document, cmpopts.EquateEmpty())
+	got := w.write(empty, newPlan("a", "b"), 0)
+	cm := w.stored()
+	text, err := plan.Encode(newPlan("a", "b"))
+	w.must(err)
+	w.equal(map[string]string{"plan": text}, cm.Data)
+	w.equal(map[string]string{
+		"ballast.argoproj.io/revision": "1", "ballast.argoproj.io/decided-at": "2026-08-01T12:00:00Z", "ballast.argoproj.io/decided-by": "planner-0",
+		"ballast.argoproj.io/reason": "moves 1 of 2 clusters", "ballast.argoproj.io/digest": plan.Digest(text),
+	}, cm.Annotations)
+	w.equal(labels(), cm.Labels)
+	w.equal(FieldManager, cm.ManagedFields[0].Manager)
+	again := w.read()
+	w.equal(newPlan("a", "b"), *again.Document.Plan)
+	w.equal(meta, again.Meta)
+	w.equal(again.Document, got.Document)
+}
+
+func keepsWhatPeopleWrote(t *testing.T, w *world) {
+	pins := "# the bank's, by contract\nb:   1   # until 2027\n\n\"0x1f\": 0\n"
+	before := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Plan, Labels: map[string]string{"team": "fleet"},
+			Annotations: map[string]string{"ballast.argoproj.io/paused": "false", "example.org/notes": "line 1\nline 2 é \t"}, Finalizers: []string{"example.org/backup"}},
+		Data: map[string]string{"pins": pins, "notes.txt": "\r\n kept \r\n"}, BinaryData: map[string][]byte{"photo": {0, 255, 1}},
+	}
+	w.must(w.client.Create(w.ctx, before, client.FieldOwner("a-person")))
+	w.write(w.read(), newPlan("a", "b"), 0)
+	moved := newPlan("a", "b")
+	moved.Clusters["a"] = plan.Row{Replica: 1}
+	w.write(w.read(), moved, 1)
+	after := w.stored()
+	for _, ours := range []string{"revision", "decided-at", "decided-by", "reason", "digest"} {
+		delete(after.Annotations, plan.Group+"/"+ours)
+	}
+	delete(after.Data, "plan")
+	w.equal(before, after, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion", "ManagedFields"))
+	for _, e := range after.ManagedFields {
+		if e.Manager == FieldManager && strings.Contains(e.FieldsV1.GetRawString(), "pins") {
+			t.Errorf("the planner owns people's pins: %s", e.FieldsV1.GetRawString())
+		}
+	}
+}
+
+func showsTheStage(t *testing.T, w *world) {
+	p := newPlan("a")
+	p.Rollout = &plan.Rollout{Mode: "default", Stage: plan.Scaling, Since: at, From: plan.Count{Replicas: 2, ControllerReplicas: 2}, Replicas: 3, ControllerReplicas: 3}
+	s := w.write(w.read(), p, 0)
+	w.equal("Scaling", w.stored().Annotations[plan.AnnotationStage])
+	s = w.write(s, newPlan("a"), 1)
+	_, still := w.stored().Annotations[plan.AnnotationStage]
+	w.equal(false, still)
+	w.equal(int64(2), s.Document.Plan.Revision)
+}
+
+func writesNothingWhenIdle(t *testing.T, w *world) {
+	s := w.write(w.read(), newPlan("a", "b"), 0)
+	before := w.stored().ResourceVersion
+	for i := range 60 { // an hour of cycles, each with other loads
+		p := newPlan("a", "b")
+		p.Clusters["a"] = plan.Row{Replica: 0, Load: fmt.Sprintf("0.%d", i+1)}
+		s = w.write(s, p, 1)
+		s = w.write(w.read(), p, 1)
+	}
+	w.equal(before, w.stored().ResourceVersion)
+	w.equal(int64(1), s.Document.Plan.Revision)
+}
+
+func losesRaces(t *testing.T, w *world) {
+	empty := w.read()
+	s := w.write(empty, newPlan("a"), 0)
+	w.edit(func(cm *corev1.ConfigMap) { cm.Data["pins"] = "a: 1\n" })
+	_, raced := w.WritePlan(w.ctx, s, newPlan("b"), 1, meta)
+	_, created := w.WritePlan(w.ctx, empty, newPlan("b"), 1, meta)
+	s = w.read()
+	w.must(w.client.Delete(w.ctx, w.stored()))
+	_, deleted := w.WritePlan(w.ctx, s, newPlan("b"), 1, meta)
+	w.must(w.client.Create(w.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Plan}}))
+	_, recreated := w.WritePlan(w.ctx, s, newPlan("b"), 1, meta)
+	for name, err := range map[string]error{"edited": raced, "created": created, "deleted": deleted, "created anew": recreated} {
+		if !errors.Is(err, ErrConflict) {
+			t.Errorf("where it was %s: %v, want %v", name, err, ErrConflict)
+		}
+	}
+	w.equal(map[string]string(nil), w.stored().Data)
+}
+
+func losesNothing(t *testing.T, w *world) {
+	const writes = 40
+	w.write(w.read(), newPlan("a"), 0)
+	var all sync.WaitGroup
+	var races, lost int
+	all.Go(func() { // a person adds pins, with a comment each
+		for i := range writes {
+			for {
+				cm := w.stored()
+				cm.Data["pins"] += fmt.Sprintf("# because of %d\nc%d: 0\n", i, i)
+				err := w.client.Update(w.ctx, cm)
+				if err == nil {
+					break
+				}
+				if lost++; !apierrors.IsConflict(err) {
+					t.Errorf("the person's write failed: %v", err)
+					return
+				}
+			}
+		}
+	})
+	all.Go(func() {
+		for i := range writes {
+			for {
+				_, err := w.WritePlan(w.ctx, w.read(), newPlan(fmt.Sprintf("cluster-%d", i)), 0, meta)
+				if err == nil {
+					break
+				}
+				if races++; !errors.Is(err, ErrConflict) {
+					t.Errorf("the planner's write failed: %v", err)
+					return
+				}
+			}
+		}
+	})
+	all.Wait()
+	var pins strings.Builder
+	for i := range writes {
+		fmt.Fprintf(&pins, "# because of %d\nc%d: 0\n", i, i)
+	}
+	w.equal(pins.String(), w.stored().Data["pins"])
+	w.equal(revised(newPlan("cluster-39"), writes+1), *w.read().Document.Plan)
+	t.Logf("the planner lost %d races, the person %d", races, lost)
+}
+
+func comesBackAfterDeletion(t *testing.T, w *world) {
+	s := w.write(w.write(w.read(), newPlan("a"), 0), newPlan("b"), 0)
+	history, err := w.WriteHistory(w.ctx, History{}.WithPlan(s), at)
+	w.must(err)
+	w.must(w.client.Delete(w.ctx, w.stored()))
+	gone := w.read()
+	w.equal(false, gone.Exists())
+	got := w.write(gone, *history.LastPlan(), history.Floor())
+	w.equal(revised(newPlan("b"), 3), *got.Document.Plan)
+}
+
+func replacesABrokenPlan(t *testing.T, w *world) {
+	w.write(w.write(w.read(), newPlan("a"), 0), newPlan("b"), 0)
+	for _, change := range []func(*corev1.ConfigMap){
+		func(cm *corev1.ConfigMap) {
+			cm.Data["plan"] = strings.Replace(cm.Data["plan"], "replica: 0", "replica: 1", 1)
+		},
+		func(cm *corev1.ConfigMap) { cm.Data["plan"] = "{" },
+		func(cm *corev1.ConfigMap) { delete(cm.Data, "plan") },
+		func(cm *corev1.ConfigMap) { cm.Annotations = nil },
+	} {
+		was := w.read().Document.Plan.Revision
+		w.edit(change)
+		w.equal((*plan.Plan)(nil), w.read().Document.Plan)
+		w.equal(revised(newPlan("b"), was+1), *w.write(w.read(), newPlan("b"), 0).Document.Plan)
+	}
+	w.equal(revised(newPlan("b"), 6), *w.read().Document.Plan)
+}
+
+func goesAboveABackup(t *testing.T, w *world) {
+	first := w.write(w.read(), newPlan("a"), 0)
+	backup := w.stored()
+	w.write(w.write(first, newPlan("b"), 0), newPlan("c"), 0)
+	w.edit(func(cm *corev1.ConfigMap) { cm.Data, cm.Annotations = backup.Data, backup.Annotations })
+	w.equal(revised(newPlan("a"), 1), *w.read().Document.Plan)
+	w.equal(revised(newPlan("c"), 4), *w.write(w.read(), newPlan("c"), 3).Document.Plan)
+	w.edit(func(cm *corev1.ConfigMap) { cm.Data, cm.Annotations = backup.Data, backup.Annotations })
+	w.equal(revised(newPlan("a"), 5), *w.write(w.read(), newPlan("a"), 4).Document.Plan)
+}
+
+func countsOverForgedRevisions(t *testing.T, w *world) {
+	forge := func(revision string) {
+		w.edit(func(cm *corev1.ConfigMap) { cm.Annotations[plan.AnnotationRevision] = revision })
+	}
+	next := func(floor int64) int64 { return w.write(w.read(), newPlan("x"), floor).Document.Plan.Revision }
+	w.write(w.read(), newPlan("a"), 0)
+	forge("900")
+	w.equal(int64(901), next(0))
+	w.edit(func(cm *corev1.ConfigMap) { delete(cm.Data, "plan") })
+	w.equal(int64(902), next(0))
+	for _, forged := range []string{"1", "-7", "abc", fmt.Sprint(int64(math.MaxInt64)), "99999999999999999999999"} {
+		was := w.read().Document.Plan.Revision
+		forge(forged)
+		p := newPlan("y" + fmt.Sprint(was))
+		w.equal(was+1, w.write(w.read(), p, 0).Document.Plan.Revision)
+	}
+	w.equal(int64(math.MaxInt64/2+1), next(math.MaxInt64))
+}
+
+func noticesAChangedPlan(t *testing.T, w *world) {
+	s := w.write(w.read(), newPlan("a"), 0)
+	w.Client = interceptor.NewClient(w.client, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+		err := c.Patch(ctx, o, p, opts...)
+		o.(*corev1.ConfigMap).Data["plan"] = "put back by a webhook"
+		return err
+	}})
+	if _, err := w.WritePlan(w.ctx, s, newPlan("b"), 0, meta); !errors.Is(err, ErrNotKept) {
+		t.Errorf("got %v, want %v", err, ErrNotKept)
+	}
+}
+
+func refusesAPlanThatCannotBe(t *testing.T, w *world) {
+	s := w.write(w.read(), newPlan("a"), 0)
+	p := newPlan("b")
+	p.MaxReplicas = 0
+	_, err := w.WritePlan(w.ctx, s, p, 0, meta)
+	w.equal("encoding plan revision 2: maxReplicas: 0 is not between 1 and 1000000", fmt.Sprint(err))
+	w.equal(revised(newPlan("a"), 1), *w.read().Document.Plan)
+}
+
+func keepsTheHistory(t *testing.T, w *world) {
+	none, problems, err := w.ReadHistory(w.ctx)
+	w.must(err)
+	w.equal(History{}, none, cmpopts.IgnoreUnexported(History{}))
+	s := w.write(w.read(), newPlan("a"), 0)
+	h := none.WithPlan(s)
+	h.Parts = map[string][]byte{"votes": {1, 2}, "fleet.json.gz": {3}}
+	h, err = w.WriteHistory(w.ctx, h, at)
+	w.must(err)
+	h = h.WithPlan(w.write(s, newPlan("b"), 0))
+	h.Parts = map[string][]byte{"votes": {9}}
+	h, err = w.WriteHistory(w.ctx, h, at.Add(time.Minute))
+	w.must(err)
+	got, problems, err := w.ReadHistory(w.ctx)
+	w.must(err)
+	w.equal([]string(nil), problems)
+	text := func(p plan.Plan) string {
+		text, err := plan.Encode(p)
+		w.must(err)
+		return text
+	}
+	w.equal(History{
+		Plans: []Record{{2, text(revised(newPlan("b"), 2)), meta}, {1, text(newPlan("a")), meta}}, Parts: map[string][]byte{"votes": {9}}, SavedAt: at.Add(time.Minute),
+	}, got, cmpopts.IgnoreUnexported(History{}))
+	w.equal(h, got, cmpopts.IgnoreUnexported(History{}))
+	w.equal(int64(2), got.Floor())
+}
+
+func losesHistoryRaces(t *testing.T, w *world) {
+	first, err := w.WriteHistory(w.ctx, History{Parts: map[string][]byte{"votes": {1}}}, at)
+	w.must(err)
+	_, err = w.WriteHistory(w.ctx, first, at.Add(time.Minute))
+	w.must(err)
+	_, stale := w.WriteHistory(w.ctx, first, at.Add(2*time.Minute))
+	_, unread := w.WriteHistory(w.ctx, History{}, at.Add(2*time.Minute))
+	for name, err := range map[string]error{"stale": stale, "unread": unread} {
+		if !errors.Is(err, ErrConflict) {
+			t.Errorf("a %s history: %v, want %v", name, err, ErrConflict)
+		}
+	}
+	got, _, err := w.ReadHistory(w.ctx)
+	w.must(err)
+	w.equal(at.Add(time.Minute), got.SavedAt)
+}
+
+func passesErrorsOn(t *testing.T, w *world) {
+	s := w.read()
+	w.Namespace = "not-there"
+	_, err := w.WritePlan(w.ctx, s, newPlan("a"), 0, meta)
+	w.equal(`writing ConfigMap "ballast-plan" in "not-there": namespaces "not-there" not found`, fmt.Sprint(err))
+	stopped, cancel := context.WithCancel(w.ctx)
+	cancel()
+	if _, err := w.Read(stopped); !errors.Is(err, context.Canceled) {
+		t.Errorf("reading: %v, want %v", err, context.Canceled)
+	}
+	if _, _, err := w.ReadHistory(stopped); !errors.Is(err, context.Canceled) {
+		t.Errorf("reading the history: %v, want %v", err, context.Canceled)
+	}
+}
