@@ -25,6 +25,7 @@ type Metrics struct {
 	count       *prometheus.GaugeVec
 	imbalance   *prometheus.GaugeVec
 	moves       prometheus.Gauge
+	votes       prometheus.Gauge
 	values      *prometheus.GaugeVec
 	problems    *prometheus.GaugeVec
 	steps       *prometheus.CounterVec
@@ -65,6 +66,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		count:       gauges("replica_clusters", "Clusters of each replica under the plan in force.", "replica"),
 		imbalance:   gauges("imbalance_ratio", "Makespan over mean: of the plan in force, and of the candidate.", "of"),
 		moves:       gauge("candidate_moves", "Clusters that the candidate would move."),
+		votes:       gauge("votes", "Samples that the election of the most wanted partition has so far."),
 		values:      gauges("metric_values", "Values of each metric by where they come from.", "metric", "flag"),
 		problems:    gauges("problems", "Problems of the last cycle by phase and kind.", "phase", "kind"),
 		steps:       counters("steps_total", "Writes to Secrets and the workload by kind and result.", "step", "result"),
@@ -76,7 +78,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		lastCycle:   gauge("last_cycle_timestamp_seconds", "When the last cycle ended, in Unix time."),
 	}
 	r.MustRegister(m.cycles, m.cycleTime, m.phaseTime, m.leader, m.revision, m.mode, m.rollout, m.replicas, m.clusters, m.load, m.count,
-		m.imbalance, m.moves, m.values, m.problems, m.steps, m.held, m.writes, m.breakGlass, m.paused, m.configError, m.lastCycle)
+		m.imbalance, m.moves, m.votes, m.values, m.problems, m.steps, m.held, m.writes, m.breakGlass, m.paused, m.configError, m.lastCycle)
 	return m
 }
 
@@ -105,6 +107,7 @@ func (m *Metrics) observeOutcome(in Inputs, out Outcome, now time.Time) {
 	}
 	m.imbalance.Reset()
 	m.moves.Set(0)
+	m.votes.Set(float64(len(out.Memory.Votes.Ballots)))
 	if out.Loads != nil {
 		m.imbalance.WithLabelValues("plan").Set(Imbalance(out.Now))
 	}

@@ -249,13 +249,11 @@ func (a *plannerApp) newLoop(c config.PlannerConfig) *planner.Loop {
 	st := store.New(store.Options{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Namespace: c.Target.Namespace,
 		Plan: c.Plan.ConfigMap, History: c.Plan.History})
 	return planner.NewLoop(planner.Options{
-		Config:  a.config.Current,
-		Reader:  a.manager.GetClient(),
-		Store:   st,
-		Applier: rollout.NewApplier(rollout.ApplierOptions{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Clock: clock.RealClock{}}),
-		NewFetcher: func(c config.PlannerConfig, t plan.Target) (planner.Fetcher, error) {
-			return planner.NewFetcher(c, t)
-		},
+		Config:      a.config.Current,
+		Reader:      a.manager.GetClient(),
+		Store:       st,
+		Applier:     rollout.NewApplier(rollout.ApplierOptions{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Clock: clock.RealClock{}}),
+		NewFetcher:  (&fetchers{}).get,
 		Emit:        newEmitter(a.manager.GetEventRecorder("ballast-planner"), c),
 		Metrics:     a.metrics,
 		Log:         a.log,

@@ -15,6 +15,8 @@ import (
 	"ballast/planner"
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/poll"
 )
 
 // everywhere is a Runnable that runs on the leader and the standby alike.
@@ -25,6 +27,26 @@ func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (everywhere) NeedLeaderElection() bool { return false }
+
+// fetchers keeps one Prometheus client until its settings change: a new one a cycle would leave its idle connections behind.
+type fetchers struct {
+	settings *config.Prometheus
+	target   plan.Target
+	client   *poll.Prometheus
+}
+
+// get is called by the loop only, one call at a time.
+func (f *fetchers) get(c config.PlannerConfig, t plan.Target) (planner.Fetcher, error) {
+	if f.client != nil && f.settings == c.Poll.Prometheus && f.target == t {
+		return f.client, nil
+	}
+	client, err := planner.NewFetcher(c, t)
+	if err != nil {
+		return nil, err
+	}
+	f.settings, f.target, f.client = c.Poll.Prometheus, t, client
+	return client, nil
+}
 
 var errCaches = errors.New("the caches of Secrets, workloads and the plan have not synced yet")
 
