@@ -88,7 +88,7 @@ func TestWhatIsBrokenTakesNothingElseWithIt(t *testing.T) {
 }
 
 func TestAFewBytesDoNotBecomeManyInMemory(t *testing.T) {
-	bomb, err := Pack(make([]byte, 256<<20))
+	bomb, err := Pack(make([]byte, 64<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestAFewBytesDoNotBecomeManyInMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, problems := decodeHistory(map[string][]byte{planKey(1): bomb})
 	runtime.ReadMemStats(&after)
-	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 32<<20 {
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 24<<20 {
 		t.Errorf("%d bytes took %d MiB to be refused", len(bomb), allocated>>20)
 	}
 	if diff := cmp.Diff([]string{"plan revision 1: unpacking: it is larger than 2 MiB"}, problems); diff != "" {

@@ -1,0 +1,42 @@
+package rollout
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"ballast/planner/plan"
+)
+
+// BenchmarkRollout times what a cycle asks of this package while every tenth cluster moves.
+func BenchmarkRollout(b *testing.B) {
+	for _, n := range []int{100, 1000, 10_000, 100_000} {
+		before, after := map[string]int{}, map[string]int{}
+		seen := Seen{Workload: standing(50, ptr(50))}
+		for i := range n {
+			name := fmt.Sprintf("cluster-%06d", i)
+			before[name], after[name] = i%50, i%50
+			if i%10 == 0 {
+				after[name] = (i + 1) % 50
+			}
+			seen.Secrets = append(seen.Secrets, carried(name, before[name]))
+		}
+		now, next := newPlan(50, 50, before), Want{Replicas: 50, ControllerReplicas: 50, Rows: rows(after)}
+		begun, err := Begin(now, next, start)
+		if err != nil {
+			b.Fatal(err)
+		}
+		view := plan.NewView(begun, nil)
+		run := func(name string, f func()) {
+			b.Run(fmt.Sprintf("%s/clusters=%d", name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					f()
+				}
+			})
+		}
+		run("begin", func() { _, _ = Begin(now, next, start) })
+		run("steps", func() { Steps(view, seen, false) })
+		run("advance", func() { Advance(view, seen, Options{StageTimeout: time.Minute}, start) })
+	}
+}
