@@ -21,11 +21,11 @@ import (
 	"ballast/planner/plan"
 )
 
-// sized is a plan of n clusters with names of 83 characters, among them the fixture's.
+// sized is a plan of n clusters with names of 69 characters, among them the fixture's.
 func sized(n int) plan.Plan {
 	p := fleet()
 	for i := len(p.Clusters); i < n; i++ {
-		name := fmt.Sprintf("cluster-%s-%05d", strings.Repeat("x", 69), i)
+		name := fmt.Sprintf("cluster-%s-%05d", strings.Repeat("x", 55), i)
 		p.Clusters[name] = plan.Row{Replica: i % 4, Load: "0.000123", Server: plan.ServerHash(name)}
 	}
 	return p

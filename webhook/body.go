@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,12 +13,14 @@ import (
 
 // The bounds of request bodies. A review holds an object twice, and an object has at most 1.5 MiB in a request, which
 // JSON's escapes may double. Bodies up to smallBody are every Secret's and workload's; the plan's are larger. Each has
-// its own budget of bytes being read, so that a flood of large bodies keeps no small one waiting.
+// its own budget of bytes being read, so that a flood of large bodies keeps no small one waiting; a length is a claim,
+// and the budget is what makes it safe to believe.
 const (
 	maxBody     = 8 << 20
-	smallBody   = 128 << 10
+	smallBody   = 256 << 10
 	smallBudget = 16 << 20
 	largeBudget = 24 << 20
+	pooledBody  = 32 << 10 // an update of a Secret of up to some 12 KiB
 	// busyAfter leaves the API server half of its timeout of 2 s to hear that we are busy.
 	busyAfter = time.Second
 )
@@ -27,13 +28,14 @@ const (
 var (
 	errBusy     = errors.New("too many bytes are being read")
 	errTooLarge = errors.New("the body is too large")
+	errNoLength = errors.New("the body's length is not given")
 	errBody     = errors.New("the body could not be read")
 )
 
 // bodies reads request bodies within the budgets.
 type bodies struct {
 	small, large *semaphore.Weighted
-	buffers      sync.Pool // *[]byte of smallBody, zeroed
+	buffers      sync.Pool // *[]byte of pooledBody, zeroed
 }
 
 func newBodies() *bodies {
@@ -52,14 +54,14 @@ type body struct {
 func (b *bodies) read(r *http.Request) (body, error) {
 	size := r.ContentLength
 	switch {
+	case size < 0:
+		return body{}, errNoLength // the API server always gives one
 	case size > maxBody:
 		return body{}, errTooLarge
-	case size < 0:
-		size = maxBody // chunked: the API server never does, so it may be anything
 	}
-	out := body{budget: b.large, weight: size, from: b}
+	out := body{budget: b.large, weight: max(size, pooledBody), from: b}
 	if size <= smallBody {
-		out.budget, out.weight = b.small, smallBody
+		out.budget = b.small
 	}
 	if !out.budget.TryAcquire(out.weight) {
 		ctx, cancel := context.WithTimeout(r.Context(), busyAfter)
@@ -68,41 +70,26 @@ func (b *bodies) read(r *http.Request) (body, error) {
 			return body{}, errBusy
 		}
 	}
-	if err := out.fill(r.Body, size); err != nil {
+	out.take(int(size))
+	if _, err := io.ReadFull(r.Body, out.bytes); err != nil {
 		out.release()
-		return body{}, err
+		return body{}, errBody
 	}
 	return out, nil
 }
 
-// fill reads into a pooled buffer, or grows with what really comes: a length is only a claim.
-func (b *body) fill(from io.Reader, size int64) error {
-	if size <= smallBody {
-		b.pooled, _ = b.from.buffers.Get().(*[]byte)
-		if b.pooled == nil {
-			fresh := make([]byte, smallBody)
-			b.pooled = &fresh
-		}
-		b.bytes = (*b.pooled)[:size]
-		if _, err := io.ReadFull(from, b.bytes); err != nil {
-			return errBody
-		}
-		return nil
+// take finds room for the bytes.
+func (b *body) take(size int) {
+	if size > pooledBody {
+		b.bytes = make([]byte, size)
+		return
 	}
-	limited := io.LimitReader(from, maxBody+1)
-	for {
-		b.bytes = slices.Grow(b.bytes, max(smallBody, len(b.bytes)/2))
-		n, err := limited.Read(b.bytes[len(b.bytes):cap(b.bytes)])
-		b.bytes = b.bytes[:len(b.bytes)+n]
-		switch {
-		case len(b.bytes) > maxBody:
-			return errTooLarge
-		case err == io.EOF && (int64(len(b.bytes)) == size || size == maxBody):
-			return nil
-		case err != nil:
-			return errBody
-		}
+	b.pooled, _ = b.from.buffers.Get().(*[]byte)
+	if b.pooled == nil {
+		fresh := make([]byte, pooledBody)
+		b.pooled = &fresh
 	}
+	b.bytes = (*b.pooled)[:size]
 }
 
 // release wipes the bytes: they are credentials, and a pooled buffer outlives its request.

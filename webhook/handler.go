@@ -145,6 +145,8 @@ func (h *handler) refuse(w http.ResponseWriter, err error) {
 	case errors.Is(err, errBusy):
 		h.metrics.busy.Inc()
 		code = http.StatusServiceUnavailable
+	case errors.Is(err, errNoLength):
+		code = http.StatusLengthRequired
 	case errors.Is(err, errTooLarge):
 		code = http.StatusRequestEntityTooLarge
 	}

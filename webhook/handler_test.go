@@ -191,6 +191,12 @@ func TestAPanicLetsTheWritePassAndCounts(t *testing.T) {
 
 func TestABodyThatIsNoReviewIsAnHTTPError(t *testing.T) {
 	h := NewHandler(&plans{known: withPlan(nil, nil)}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+	chunked := httptest.NewRequest(http.MethodPost, "/clusters", strings.NewReader("{}"))
+	chunked.ContentLength = -1
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, chunked); w.Code != http.StatusLengthRequired {
+		t.Errorf("a body of unknown length: status %d", w.Code)
+	}
 	for name, tc := range map[string]struct {
 		method, path, body string
 		want               int

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"strconv"
 	"unicode/utf8"
 )
@@ -41,58 +40,60 @@ func (n node) kind() byte {
 // absent reports whether there is no value, or null, which the API server takes for the same.
 func (n node) absent() bool { return n.kind() == 0 || n.kind() == 'n' }
 
-// members walks an object's keys and values, or an array's (with nil keys).
-func (n node) members() iter.Seq2[node, node] {
-	return func(yield func(node, node) bool) {
-		keyed := n.kind() == '{'
-		if !keyed && n.kind() != '[' {
-			return
-		}
-		for i := skipSpace(n, 1); i < len(n) && n[i] != '}' && n[i] != ']'; {
-			var key node
-			if keyed {
-				end := skipValue(n, i)
-				if end < 0 || n[i] != '"' {
-					return
-				}
-				key = n[i:end]
-				i = skipSpace(n, end)
-				if i >= len(n) || n[i] != ':' {
-					return
-				}
-				i = skipSpace(n, i+1)
-			}
-			end := skipValue(n, i)
-			if end < 0 || !yield(key, n[i:end]) {
+// members walks an object's keys and values, or an array's values under nil keys. It is an iterator itself, `range
+// n.members`, so that a walk allocates nothing.
+func (n node) members(yield func(key, value node) bool) {
+	keyed := n.kind() == '{'
+	if !keyed && n.kind() != '[' {
+		return
+	}
+	for i := skipSpace(n, 1); i < len(n) && n[i] != '}' && n[i] != ']'; {
+		var key node
+		if keyed {
+			if key, i = n.key(i); key == nil {
 				return
 			}
-			if i = skipSpace(n, end); i < len(n) && n[i] == ',' {
-				i = skipSpace(n, i+1)
-			}
+		}
+		end := skipValue(n, i)
+		if end < 0 || !yield(key, n[i:end]) {
+			return
+		}
+		if i = skipSpace(n, end); i < len(n) && n[i] == ',' {
+			i = skipSpace(n, i+1)
 		}
 	}
 }
 
-// object walks the members of a value that must be an object or absent.
-func (n node) object(what string) (iter.Seq2[node, node], error) {
-	if !n.absent() && n.kind() != '{' {
-		return n.members(), fmt.Errorf("reading %q: %w", what, errMalformed)
+// key is the key that starts at i, and where its value does.
+func (n node) key(i int) (node, int) {
+	end := skipValue(n, i)
+	if end < 0 || n[i] != '"' {
+		return nil, 0
 	}
-	return n.members(), nil
+	colon := skipSpace(n, end)
+	if colon >= len(n) || n[colon] != ':' {
+		return nil, 0
+	}
+	return n[i:end], skipSpace(n, colon+1)
 }
 
-// array walks the items of a value that must be an array or absent.
-func (n node) array(what string) (iter.Seq2[node, node], error) {
-	if !n.absent() && n.kind() != '[' {
-		return n.members(), fmt.Errorf("reading %q: %w", what, errMalformed)
+// object says that a value is neither an object nor absent.
+func (n node) object(what string) error { return n.shape('{', what) }
+
+// array says that a value is neither an array nor absent.
+func (n node) array(what string) error { return n.shape('[', what) }
+
+func (n node) shape(kind byte, what string) error {
+	if n.absent() || n.kind() == kind {
+		return nil
 	}
-	return n.members(), nil
+	return fmt.Errorf("reading %q: %w", what, errMalformed)
 }
 
 // field is an object's value under a key, the last one where a key stands twice, as encoding/json has it.
 func (n node) field(key string) node {
 	var found node
-	for k, v := range n.members() {
+	for k, v := range n.members {
 		if k.is(key) {
 			found = v
 		}

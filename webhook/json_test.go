@@ -51,7 +51,7 @@ func walk(n node, depth int) {
 	if depth > 50 {
 		return
 	}
-	for k, v := range n.members() {
+	for k, v := range n.members {
 		k.text()
 		walk(v, depth+1)
 	}
@@ -72,7 +72,7 @@ func compare(t *testing.T, n node) {
 			t.Fatal(err)
 		}
 		got := map[string]json.RawMessage{}
-		for k, v := range n.members() {
+		for k, v := range n.members {
 			got[k.text()] = json.RawMessage(v)
 			if !bytes.Equal(n.field(k.text()), want[k.text()]) {
 				t.Errorf("field %q is %q, want %q", k.text(), n.field(k.text()), want[k.text()])
@@ -86,7 +86,7 @@ func compare(t *testing.T, n node) {
 		if err := json.Unmarshal(n, &want); err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range n.members() {
+		for _, v := range n.members {
 			got = append(got, json.RawMessage(v))
 			compare(t, v)
 		}

@@ -16,12 +16,12 @@ type PlanObject struct {
 // decodePlanObject reads the plan ConfigMap; an absent object is the zero PlanObject.
 func decodePlanObject(object node) (PlanObject, error) {
 	var o PlanObject
-	members, err := object.object("object")
+	err := object.object("object")
 	if err != nil || object.absent() {
 		return o, err
 	}
 	named := false
-	for key, value := range members {
+	for key, value := range object.members {
 		switch {
 		case key.is("metadata"):
 			named = value.kind() == '{'
@@ -40,7 +40,7 @@ func decodePlanObject(object node) (PlanObject, error) {
 }
 
 func (o *PlanObject) readAnnotations(annotations node) error {
-	if _, err := annotations.object("metadata.annotations"); err != nil || annotations.absent() {
+	if err := annotations.object("metadata.annotations"); err != nil || annotations.absent() {
 		return err
 	}
 	o.HasAnnotations, o.Annotations = true, map[string]string{}
@@ -53,12 +53,12 @@ func (o *PlanObject) readAnnotations(annotations node) error {
 }
 
 func (o *PlanObject) readData(data node) error {
-	members, err := data.object("data")
+	err := data.object("data")
 	if err != nil {
 		return err
 	}
 	o.HasData = !data.absent()
-	for key, value := range members {
+	for key, value := range data.members {
 		switch {
 		case key.is(plan.KeyPlan) && !value.absent():
 			o.HasPlan, o.Plan = true, value.text()

@@ -27,7 +27,7 @@ func parseReview(body []byte) (review, error) {
 		return rv, errNoReview
 	}
 	request, version := node(nil), node(nil)
-	for key, value := range root.members() {
+	for key, value := range root.members {
 		switch {
 		case key.is("apiVersion"):
 			version = value
@@ -35,7 +35,7 @@ func parseReview(body []byte) (review, error) {
 			request = value
 		}
 	}
-	for key, value := range request.members() {
+	for key, value := range request.members {
 		rv.read(key, value)
 	}
 	if !version.is("admission.k8s.io/v1") || rv.uid == "" {

@@ -16,15 +16,15 @@ type Scale struct {
 
 func decodeScale(object node) (Scale, error) {
 	var s Scale
-	members, err := object.object("object")
+	err := object.object("object")
 	if err != nil {
 		return s, err
 	}
-	for key, value := range members {
+	for key, value := range object.members {
 		if !key.is("spec") {
 			continue
 		}
-		if _, err := value.object("spec"); err != nil {
+		if err := value.object("spec"); err != nil {
 			return Scale{}, err
 		}
 		s.HasSpec = !value.absent()

@@ -30,11 +30,11 @@ const maxServerBase64 = 4096
 // decodeSecret reads a Secret of an admission request; an absent object is the zero Secret.
 func decodeSecret(object node) (Secret, error) {
 	var s Secret
-	members, err := object.object("object")
+	err := object.object("object")
 	if err != nil {
 		return s, err
 	}
-	for key, value := range members {
+	for key, value := range object.members {
 		switch {
 		case key.is("metadata"):
 			err = s.readMetadata(value)
@@ -51,11 +51,11 @@ func decodeSecret(object node) (Secret, error) {
 }
 
 func (s *Secret) readMetadata(metadata node) error {
-	members, err := metadata.object("metadata")
+	err := metadata.object("metadata")
 	if err != nil {
 		return err
 	}
-	for key, value := range members {
+	for key, value := range metadata.members {
 		switch {
 		case key.is("name"):
 			s.Name = value.text()
@@ -71,12 +71,12 @@ func (s *Secret) readMetadata(metadata node) error {
 }
 
 func (s *Secret) readData(data node) error {
-	members, err := data.object("data")
+	err := data.object("data")
 	if err != nil {
 		return err
 	}
 	s.HasData = !data.absent()
-	for key, value := range members {
+	for key, value := range data.members {
 		switch {
 		case key.is(plan.ShardKey) && !value.absent():
 			s.HasShard, s.Shard = true, invalid
@@ -90,12 +90,18 @@ func (s *Secret) readData(data node) error {
 	return nil
 }
 
+// decodeBase64 is a value of a Secret's data; empty when it is none.
 func decodeBase64(value node) string {
-	decoded, err := base64.StdEncoding.DecodeString(value.text())
+	if value.kind() != '"' || len(value) < 2 {
+		return ""
+	}
+	encoded := value[1 : len(value)-1]
+	decoded := make([]byte, base64.StdEncoding.DecodedLen(len(encoded)))
+	n, err := base64.StdEncoding.Decode(decoded, encoded)
 	if err != nil {
 		return ""
 	}
-	return string(decoded)
+	return string(decoded[:n])
 }
 
 // shard is data.shard as Argo CD reads it; -1 where it reads none.

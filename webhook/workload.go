@@ -49,12 +49,12 @@ const controllerCommand = "argocd-application-controller"
 // decodeWorkload reads a workload of an admission request. Where a patch would have no place, it fails.
 func decodeWorkload(object node) (Workload, error) {
 	var w Workload
-	members, err := object.object("object")
+	err := object.object("object")
 	if err != nil {
 		return w, err
 	}
 	err = errMalformed // until there is a spec
-	for key, value := range members {
+	for key, value := range object.members {
 		switch {
 		case key.is("metadata"):
 			w.Unmanaged = value.field("annotations").field(plan.AnnotationUnmanaged).is("true")
@@ -68,7 +68,7 @@ func decodeWorkload(object node) (Workload, error) {
 }
 
 func (w *Workload) readSpec(spec node) error {
-	for key, value := range spec.members() {
+	for key, value := range spec.members {
 		var err error
 		switch {
 		case key.is("replicas") && !value.absent():
@@ -85,11 +85,11 @@ func (w *Workload) readSpec(spec node) error {
 }
 
 func (w *Workload) readContainers(containers node) error {
-	items, err := containers.array("containers")
+	err := containers.array("containers")
 	if err != nil {
 		return err
 	}
-	for _, item := range items {
+	for _, item := range containers.members {
 		c, err := decodeContainer(item)
 		if err != nil {
 			return err
@@ -101,8 +101,8 @@ func (w *Workload) readContainers(containers node) error {
 
 func decodeContainer(container node) (Container, error) {
 	var c Container
-	members, err := container.object("container")
-	for key, value := range members {
+	err := container.object("container")
+	for key, value := range container.members {
 		switch {
 		case key.is("name"):
 			c.Name = value.text()
@@ -121,13 +121,13 @@ func decodeContainer(container node) (Container, error) {
 }
 
 func (c *Container) readEnv(env node) error {
-	entries, err := env.array("env")
+	err := env.array("env")
 	if err != nil {
 		return err
 	}
 	c.HasEnv = !env.absent()
 	index := 0
-	for _, entry := range entries {
+	for _, entry := range env.members {
 		if entry.field("name").is(plan.EnvReplicas) {
 			value := entry.field("value")
 			c.Env = append(c.Env, EnvEntry{index, !value.absent(), value.text(), !entry.field("valueFrom").absent()})
@@ -138,9 +138,9 @@ func (c *Container) readEnv(env node) error {
 }
 
 func (c *Container) readResources(resources node) error {
-	members, err := resources.object("resources")
+	err := resources.object("resources")
 	c.HasResources = !resources.absent()
-	for key, value := range members {
+	for key, value := range resources.members {
 		switch {
 		case key.is("requests"):
 			c.Requests, err = decodeQuantities(value)
@@ -156,7 +156,7 @@ func (c *Container) readResources(resources node) error {
 
 func matchCommand(words node) match {
 	found := none
-	for _, word := range words.members() {
+	for _, word := range words.members {
 		w := word.text()
 		if path.Base(w) == controllerCommand {
 			return exact
@@ -169,12 +169,12 @@ func matchCommand(words node) match {
 }
 
 func decodeQuantities(section node) (map[string]string, error) {
-	members, err := section.object("quantities")
+	err := section.object("quantities")
 	if err != nil || section.absent() {
 		return nil, err
 	}
 	values := map[string]string{}
-	for name, value := range members {
+	for name, value := range section.members {
 		text := value.text()
 		if value.kind() != '"' {
 			text = string(value) // a quantity may be written as a number
