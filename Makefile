@@ -63,8 +63,8 @@ fmt: ## gofmt
 golden: ## write the golden files anew
 	go test ./manifests/... ./certs/... ./planner/... ./cmd/... -run 'Golden|TestManifests|TestDefaultConfig' -update
 
-manifests: build ## print what the quick start applies
-	@go run ./manifests/cmd/build manifests/overlays/cert-manager
+manifests: ## print what the quick start applies
+	@$$(go run ./e2e/plane/cmd/assets)/kubectl kustomize manifests/overlays/cert-manager
 
 verify: ## tidy modules, formatted code, golden files up to date, clean tree
 	@for m in . lint e2e/kube e2e/tools e2e/prometheus e2e/argocd; do (cd $$m && go mod tidy -diff) || { echo "$$m/go.mod is not tidy: run go mod tidy there"; exit 1; }; done
