@@ -12,6 +12,9 @@ import (
 	"ballast/e2e/site"
 )
 
+// level is how far above the ideal a replica may be and still count as level.
+const level = 1.1
+
 // bars shows each replica's part of the fleet's work, by who really owns what.
 func (s *story) bars() {
 	shares, counts := s.shares()
@@ -21,7 +24,12 @@ func (s *story) bars() {
 	}
 	rows := [][]string{}
 	for _, pod := range slices.Sorted(maps.Keys(shares)) {
-		rows = append(rows, []string{ordinal(pod), bar(shares[pod], most), percent(shares[pod]), fmt.Sprintf("%d clusters", counts[pod])})
+		style := green
+		if shares[pod]*float64(len(shares)) > level {
+			style = yellow
+		}
+		// Every bar has a colour of as many bytes, so that the columns stay aligned.
+		rows = append(rows, []string{ordinal(pod), s.out.paint(style, bar(shares[pod], most)), percent(shares[pod]), plural(counts[pod], "cluster")})
 	}
 	s.out.table(append([][]string{{"REPLICA", "SHARE OF THE WORK", "", ""}}, rows...))
 	s.out.say("max load over ideal: %.2f", s.imbalance())
@@ -115,3 +123,10 @@ func (s *story) untouched(ctx context.Context, what string, before map[string]st
 }
 
 func ordinal(pod string) string { return pod[strings.LastIndex(pod, "-")+1:] }
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

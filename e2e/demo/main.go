@@ -57,13 +57,12 @@ func run(ctx context.Context, out *screen, seed uint64, keep bool) error {
 		stop := out.ticking(func() string { return "stopping every process" })
 		s.site.Stop()
 		stop(true)
+		if err != nil && !interrupted {
+			return fmt.Errorf("%w\nEvery process is stopped; their logs are in %s", err, dir)
+		}
 	}
-	if err != nil && !interrupted {
-		return fmt.Errorf("%w\nEvery process is stopped; their logs are in %s", err, dir)
-	}
-	err = os.RemoveAll(dir)
 	if interrupted {
-		return errInterrupted
+		err = errInterrupted
 	}
-	return err
+	return errors.Join(err, os.RemoveAll(dir))
 }

@@ -7,18 +7,23 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"ballast/e2e/site"
 )
 
 // leaderKilled is step 6.
 func (s *story) leaderKilled(ctx context.Context) error {
-	leader, err := s.site.Leader(ctx)
+	pod, err := s.site.Leader(ctx)
 	if err != nil {
 		return err
 	}
-	if leader == "" {
-		return errors.New("nobody holds the planner's lease")
+	if pod == "" {
+		return errors.New("no planner leads")
 	}
-	pod, _, _ := strings.Cut(leader, "_")
+	holder, err := s.site.LeaseHolder(ctx)
+	if err != nil {
+		return err
+	}
 	before, err := s.versions(ctx)
 	if err != nil {
 		return err
@@ -36,10 +41,14 @@ func (s *story) leaderKilled(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if now == "" || now == leader || strings.HasPrefix(now, pod+"_") {
-			return fmt.Errorf("the lease is held by %q, want the other planner", now)
+		if now == "" || now == pod {
+			return fmt.Errorf("the leader is %q, want the other planner", now)
 		}
-		return nil
+		lease, err := s.site.LeaseHolder(ctx)
+		if err == nil && lease == holder {
+			err = fmt.Errorf("the lease is held by %q, want another holder", lease)
+		}
+		return err
 	}); err != nil {
 		return err
 	}
@@ -75,20 +84,25 @@ func (s *story) audit(context.Context) error {
 	}
 	rows := [][]string{{"TIME", "WHO", "VERB", "OBJECT", "REQUESTED", "ENFORCED", "REASON", "REV"}}
 	seen := map[string]bool{}
-	others := 0
+	byBallast, others := 0, 0
 	for _, e := range events {
-		if e.User != "alice" {
+		switch e.User {
+		case "alice":
+		case site.PlannerUser:
+			byBallast++
+			continue
+		default:
 			others++
 			continue
 		}
 		seen[e.Webhook+" "+e.Reason] = true
 		rows = append(rows, []string{
-			e.Time.Local().Format(time.TimeOnly), e.User, e.Verb, strings.TrimSuffix(e.Resource, "s") + " " + shorten(e.Name),
+			e.Time.Local().Format("15:04:05.000"), e.User, e.Verb, strings.TrimSuffix(e.Resource, "s") + " " + shorten(e.Name),
 			shorten(e.Requested), shorten(e.Enforced), e.Reason, strconv.Itoa(e.Revision),
 		})
 	}
 	s.out.table(rows)
-	s.out.say("and %d writes by others, which agreed with the plan", others)
+	s.out.say("and %d writes of ballast's planner, %d of others", byBallast, others)
 	for _, want := range []string{"clusters Restored", "scale Restored", "controllers Restored", "clusters Pinned", "clusters Assigned", "plan PinRefused"} {
 		if !seen[want] {
 			return fmt.Errorf("no event of alice's with webhook and reason %q, want each thing she did", want)

@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"ballast/e2e/fleet"
 	"ballast/e2e/site"
@@ -59,16 +60,15 @@ func (s *story) applyEnv(ctx context.Context, p *site.Plan) error {
 			manifest.Spec.Template.Spec.Containers[0].Env[i].Value = "1"
 		}
 	}
-	text, err := json.Marshal(manifest)
-	if err != nil {
-		return fmt.Errorf("marshalling the manifest: %w", err)
+	if err := s.file("argocd.yaml", manifest); err != nil {
+		return err
 	}
 	before, err := s.site.StatefulSet(ctx)
 	if err != nil {
 		return err
 	}
 	s.out.print("", "  argocd.yaml has replicas: "+strconv.Itoa(s.site.Fleet.Replicas)+" and "+fleet.ReplicasEnv+": \"1\"")
-	warnings, err := s.kubectlWith(ctx, string(text), "apply", "-f", "argocd.yaml")
+	warnings, err := s.kubectl(ctx, "apply", "-f", "argocd.yaml")
 	if err != nil {
 		return err
 	}
@@ -134,10 +134,16 @@ func (s *story) pin(ctx context.Context) error {
 	if err := s.warned(warnings, "shard"); err != nil {
 		return err
 	}
-	if err := s.holds(ctx, atOnce, "and stays there", shardIs); err != nil {
+	if err := s.holds(ctx, atOnce, "and it stays", shardIs); err != nil {
 		return err
 	}
-	return s.badPin(ctx)
+	if err := s.badPin(ctx); err != nil {
+		return err
+	}
+	if err := s.holds(ctx, 60*time.Second, "the planner has measured again and balanced the others around it", s.settledSince(time.Now())); err != nil {
+		return err
+	}
+	return s.holds(ctx, atOnce, fmt.Sprintf("and %s is still on replica %d", cluster, target), shardIs)
 }
 
 // badPin shows the only write that ballast ever refuses.
@@ -161,16 +167,16 @@ func (s *story) badPin(ctx context.Context) error {
 
 // newClusters is step 5.
 func (s *story) newClusters(ctx context.Context) error {
-	names := []string{"prod-sa-1", "prod-af-1", "edge-sa-1", "edge-af-1"}
-	var manifests strings.Builder
-	encoder := json.NewEncoder(&manifests)
+	names := []string{"edge-in-2", "prod-mx-2", "stage-sa-2"}
+	var secrets []runtime.Object
 	for _, name := range names {
-		if err := encoder.Encode(s.site.Fleet.Secret(s.site.Fleet.Another(name))); err != nil {
-			return fmt.Errorf("marshalling secret %q: %w", name, err)
-		}
+		secrets = append(secrets, s.site.Fleet.Secret(s.site.Fleet.Another(name)))
+	}
+	if err := s.file("new-clusters.yaml", secrets...); err != nil {
+		return err
 	}
 	s.out.print("", "  new-clusters.yaml has "+strings.Join(names, ", ")+"; no shard in any of them")
-	if _, err := s.kubectlWith(ctx, manifests.String(), "create", "-f", "new-clusters.yaml"); err != nil {
+	if _, err := s.kubectl(ctx, "create", "-f", "new-clusters.yaml"); err != nil {
 		return err
 	}
 	shards, err := s.site.Shards(ctx)
@@ -200,7 +206,15 @@ func (s *story) newClusters(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.holds(ctx, 60*time.Second, "the planner has measured them and levelled the fleet", s.settledSince(time.Now())); err != nil {
+		return err
+	}
+	s.bars()
 	return s.holds(ctx, 10*time.Second, "every cluster has exactly one owner", func(context.Context) error {
 		return equal("clusters with exactly one owner", len(s.site.Fleet.Clusters)+len(names)+1, s.ownedOnce())
 	})
+}
+
+func (s *story) settledSince(t time.Time) func(context.Context) error {
+	return func(ctx context.Context) error { return s.site.Settled(ctx, t) }
 }

@@ -94,7 +94,7 @@ func (s *story) before(context.Context) error {
 // preview asks ballast, not yet installed, with read-only rights.
 func (s *story) preview(ctx context.Context) error {
 	args := []string{"plan", "--prometheus=" + s.site.Prometheus}
-	s.out.say("")
+	s.out.print("")
 	s.out.say("bob, who may only read, asks what ballast would change. Nothing is installed yet.")
 	s.out.command("ballast " + quote(args))
 	before, err := s.versions(ctx)
@@ -111,7 +111,7 @@ func (s *story) preview(ctx context.Context) error {
 
 // observe installs ballast as it ships: it writes its plan and touches nothing.
 func (s *story) observe(ctx context.Context) error {
-	s.out.say("")
+	s.out.print("")
 	s.out.say("Installed as it ships, ballast observes: the first plan is the fleet as it is.")
 	before, err := s.versions(ctx)
 	if err != nil {
@@ -145,37 +145,45 @@ func (s *story) firstPlan(ctx context.Context) error {
 
 // enforce turns the mode, as a person does in the configuration.
 func (s *story) enforce(ctx context.Context) error {
-	s.out.say("")
 	s.out.command("kubectl apply -k overlay   # mode: Enforce")
 	if err := s.site.Configure(ctx, s.site.Config("Enforce")); err != nil {
 		return err
 	}
-	if err := s.holds(ctx, 90*time.Second, "the plan is in force: shards, replicas and env agree with it", s.settled); err != nil {
+	configured := time.Now()
+	rows := [][]string{{"REVISION", "STAGE", "WHY"}}
+	last := 1
+	err := s.holds(ctx, 90*time.Second, "the plan is in force: shards, replicas and env agree with it", func(ctx context.Context) error {
+		p, err := s.plan(ctx)
+		if err != nil {
+			return err
+		}
+		if p.Revision > last {
+			rows = append(rows, []string{strconv.Itoa(p.Revision), cmp.Or(p.Annotation("stage"), "-"), p.Annotation("reason")})
+			last = p.Revision
+		}
+		return errors.Join(s.settled(ctx, p), s.site.Settled(ctx, configured))
+	})
+	if err != nil {
 		return err
 	}
+	s.out.table(rows)
 	p, err := s.plan(ctx)
 	if err != nil {
 		return err
 	}
-	s.out.say("revision %d by %s: %s", p.Revision, p.Annotation("decided-by"), p.Annotation("reason"))
 	s.bars()
 	if err := s.holds(ctx, 30*time.Second, "Argo CD's replicas own exactly what the plan says, each cluster once", func(context.Context) error { return s.ownersAre(p) }); err != nil {
 		return err
 	}
-	const bound = 1.1
-	if got := s.imbalance(); got > bound {
-		return fmt.Errorf("the heaviest replica has %.2f times the ideal load, want at most %.2f", got, bound)
+	if got := s.imbalance(); got > level {
+		return fmt.Errorf("the heaviest replica has %.2f times the ideal load, want at most %.2f", got, level)
 	}
 	s.passed("the heaviest replica has %.2f times the ideal load", s.imbalance())
 	return nil
 }
 
 // settled is a plan that is balanced and that everything agrees with.
-func (s *story) settled(ctx context.Context) error {
-	p, err := s.plan(ctx)
-	if err != nil {
-		return err
-	}
+func (s *story) settled(ctx context.Context, p *site.Plan) error {
 	switch {
 	case p.Mode != "Enforce":
 		return fmt.Errorf("the plan's mode is %q, want Enforce", p.Mode)

@@ -10,6 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
 	"ballast/e2e/fleet"
 	"ballast/e2e/plane"
 	"ballast/e2e/site"
@@ -171,22 +174,33 @@ func (s *story) holds(ctx context.Context, within time.Duration, what string, ch
 
 // kubectl shows a command, runs it as alice and shows what she sees. It gives the warnings among that.
 func (s *story) kubectl(ctx context.Context, args ...string) (warnings []string, err error) {
-	return s.kubectlWith(ctx, "", args...)
-}
-
-func (s *story) kubectlWith(ctx context.Context, stdin string, args ...string) ([]string, error) {
 	args = append([]string{"-n", s.site.Fleet.Namespace}, args...)
 	s.out.command("kubectl " + quote(args))
-	stdout, stderr, err := s.site.Plane.KubectlStdin(ctx, strings.NewReader(stdin), s.alice, args...)
+	stdout, stderr, err := s.site.Plane.Kubectl(ctx, s.alice, args...)
 	s.out.seen(stderr)
 	s.out.seen(stdout)
-	var warnings []string
 	for line := range strings.Lines(stderr) {
 		if text, ok := strings.CutPrefix(strings.TrimSpace(line), "Warning: "); ok {
 			warnings = append(warnings, text)
 		}
 	}
 	return warnings, err
+}
+
+// file writes manifests where alice's kubectl finds them.
+func (s *story) file(name string, objects ...runtime.Object) error {
+	var documents []byte
+	for _, o := range objects {
+		document, err := yaml.Marshal(o)
+		if err != nil {
+			return fmt.Errorf("marshalling an object for %q: %w", name, err)
+		}
+		documents = append(append(documents, "---\n"...), document...)
+	}
+	if err := os.WriteFile(filepath.Join(s.site.Plane.Dir(), name), documents, 0o600); err != nil {
+		return fmt.Errorf("writing %q: %w", name, err)
+	}
+	return nil
 }
 
 // quote writes arguments as they are typed.

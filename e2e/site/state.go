@@ -123,21 +123,6 @@ func EnvReplicas(sts *appsv1.StatefulSet) string {
 	return ""
 }
 
-// Leader is the pod that holds the planner's Lease, empty while nobody does. An identity begins with the pod's name.
-func (s *Site) Leader(ctx context.Context) (string, error) {
-	lease, err := s.Client.CoordinationV1().Leases(s.Fleet.Namespace).Get(ctx, Lease, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("getting lease %q: %w", Lease, err)
-	}
-	if lease.Spec.HolderIdentity == nil {
-		return "", nil
-	}
-	return *lease.Spec.HolderIdentity, nil
-}
-
 // Leaks lists the logs, the audit log among them, in which a credential of a cluster shows.
 func (s *Site) Leaks() ([]string, error) {
 	var leaks []string

@@ -18,7 +18,13 @@ import (
 // fleetPlan is the plan of the fleet with seed 1: longest processing time first over as many replicas as the heaviest
 // cluster's load asks for, which is four, numbered so that the fewest clusters move.
 func fleetPlan() map[string]int {
-	return map[string]int{}
+	return map[string]int{
+		"prod-us-1": 3,                // load 0.261: the heaviest, alone
+		"dev-eu-2":  0, "dev-us-2": 0, // 0.249, and the in-cluster
+		"edge-eu-1": 2, "dev-eu-1": 2, "prod-ap-2": 2, "prod-eu-2": 2, "stage-eu-1": 2, "stage-ap-1": 2, // 0.241
+		"prod-ap-1": 1, "dev-ap-1": 1, "edge-ap-1": 1, "prod-us-2": 1, "edge-ap-2": 1, "dev-us-1": 1, "stage-ap-2": 1, // 0.242
+		"stage-eu-2": 1, "edge-us-1": 1, "dev-ap-2": 1, "stage-us-2": 1, "edge-us-2": 1, "edge-eu-2": 1, "stage-us-1": 1, "prod-eu-1": 1,
+	}
 }
 
 func enforcing(w *world) {

@@ -1,14 +1,12 @@
 package suite
 
 import (
-	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"ballast/e2e/fleet"
 	"ballast/e2e/plane"
@@ -20,12 +18,11 @@ func failures(w *world) {
 	BeforeEach(func(ctx SpecContext) { p = w.plan(ctx) })
 
 	It("moves nothing when the leader is killed and the other takes over", func(ctx SpecContext) {
-		leader, err := w.Leader(ctx)
+		pod, err := w.Leader(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		pod, _, _ := strings.Cut(leader, "_")
 		before := w.versions(ctx)
 		Expect(w.Plane.KillPod(ctx, w.Fleet.Namespace, pod)).To(Succeed())
-		Eventually(func() (string, error) { return w.Leader(ctx) }, "40s").Should(And(HavePrefix(site.Planner), Not(HavePrefix(pod))))
+		Eventually(func() (string, error) { return w.Leader(ctx) }, "40s").Should(And(HavePrefix(site.Planner), Not(Equal(pod))))
 		Consistently(func() map[string]string { return w.versions(ctx) }, "12s", "1s").Should(Equal(before))
 		Expect(w.plan(ctx).Annotation("digest")).To(Equal(p.Annotation("digest")))
 		Expect(w.Available(ctx)).To(Succeed())
@@ -33,7 +30,7 @@ func failures(w *world) {
 
 	It("keeps enforcing while no planner runs", func(ctx SpecContext) {
 		w.kubectl(ctx, "scale", "deployment", site.Planner, "--replicas=0")
-		Eventually(func() (int, error) { return w.pods(ctx, "planner") }).Should(BeZero())
+		Eventually(func() ([]corev1.Pod, error) { return w.Pods(ctx, "planner") }).Should(BeEmpty())
 		Expect(w.setShard(ctx, fleet.Giant, "3"+"3")).To(HaveLen(1))
 		Expect(w.apply(ctx, w.Fleet.Secret(w.Fleet.Another("edge-sa-1")), "create")).To(BeEmpty())
 		now := w.state(ctx)
@@ -69,13 +66,4 @@ func failures(w *world) {
 		Expect(strconv.Itoa(p.Clusters["edge-af-1"].Replica)).To(Equal(shard))
 		Expect(w.state(ctx)).To(Equal(stateOf(p)))
 	}, SpecTimeout(2*time.Minute))
-}
-
-// pods counts ballast's pods of a component.
-func (w *world) pods(ctx SpecContext, component string) (int, error) {
-	list, err := w.Client.CoreV1().Pods(w.Fleet.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=ballast,app.kubernetes.io/component=" + component})
-	if err != nil {
-		return 0, fmt.Errorf("listing pods: %w", err)
-	}
-	return len(list.Items), nil
 }

@@ -1,15 +1,11 @@
 package suite
 
 import (
-	"io"
-	"net"
-	"net/http"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ballast/e2e/fleet"
 )
@@ -54,19 +50,16 @@ func rights(w *world) {
 	}, SpecTimeout(time.Minute))
 
 	It("shows no credential in its metrics", func(ctx SpecContext) {
-		pods, err := w.Client.CoreV1().Pods(w.Fleet.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=ballast"})
-		Expect(err).NotTo(HaveOccurred())
-		Expect(pods.Items).To(HaveLen(4))
-		for _, pod := range pods.Items {
-			address, err := w.Plane.PodAddress(pod.Status.PodIP)
+		for component, metric := range map[string]string{"planner": "ballast_planner_", "webhook": "ballast_webhook_"} {
+			pods, err := w.Pods(ctx, component)
 			Expect(err).NotTo(HaveOccurred())
-			response, err := http.Get("http://" + net.JoinHostPort(address, "8080") + "/metrics")
-			Expect(err).NotTo(HaveOccurred())
-			body, err := io.ReadAll(response.Body)
-			response.Body.Close()
-			Expect(err).NotTo(HaveOccurred())
-			Expect(string(body)).To(ContainSubstring("ballast_"), pod.Name)
-			Expect(string(body)).NotTo(ContainSubstring(fleet.Canary), pod.Name)
+			Expect(pods).To(HaveLen(2))
+			for _, pod := range pods {
+				text, err := w.Metrics(ctx, pod)
+				Expect(err).NotTo(HaveOccurred())
+				Expect(text).To(ContainSubstring(metric), pod.Name)
+				Expect(text).NotTo(ContainSubstring(fleet.Canary), pod.Name)
+			}
 		}
 	}, SpecTimeout(time.Minute))
 }

@@ -1,0 +1,120 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Pods are ballast's pods of a component: planner or webhook.
+func (s *Site) Pods(ctx context.Context, component string) ([]corev1.Pod, error) {
+	list, err := s.Client.CoreV1().Pods(s.Fleet.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: "app.kubernetes.io/name=ballast,app.kubernetes.io/component=" + component,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the %s's pods: %w", component, err)
+	}
+	return list.Items, nil
+}
+
+// Metrics is what a pod of ballast's shows at /metrics.
+func (s *Site) Metrics(ctx context.Context, pod corev1.Pod) (string, error) {
+	const port = "8080"
+	address, err := s.Plane.PodAddress(pod.Status.PodIP)
+	if err != nil {
+		return "", fmt.Errorf("reaching pod %q: %w", pod.Name, err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(address, port)+"/metrics", nil)
+	if err != nil {
+		return "", fmt.Errorf("asking pod %q for its metrics: %w", pod.Name, err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", fmt.Errorf("asking pod %q for its metrics: %w", pod.Name, err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return "", fmt.Errorf("reading the metrics of pod %q: %w", pod.Name, err)
+	}
+	return string(text), nil
+}
+
+// Leader is the planner's pod that leads by its own metrics, empty while none does. The Lease does not tell: a holder's
+// identity begins with its host's name, which is the pod's only in a container.
+func (s *Site) Leader(ctx context.Context) (string, error) {
+	pods, err := s.Pods(ctx, "planner")
+	if err != nil {
+		return "", err
+	}
+	for _, pod := range pods {
+		text, err := s.Metrics(ctx, pod)
+		if err == nil && value(text, "ballast_planner_leader") == 1 {
+			return pod.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// LeaseHolder is who holds the planner's Lease, empty while nobody does.
+func (s *Site) LeaseHolder(ctx context.Context) (string, error) {
+	lease, err := s.Client.CoordinationV1().Leases(s.Fleet.Namespace).Get(ctx, Lease, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("getting lease %q: %w", Lease, err)
+	}
+	if lease.Spec.HolderIdentity == nil {
+		return "", nil
+	}
+	return *lease.Spec.HolderIdentity, nil
+}
+
+// Settled is nil if a cycle of the leader that began after that time would move nothing, and no rollout is under way.
+func (s *Site) Settled(ctx context.Context, after time.Time) error {
+	p, err := s.Plan(ctx)
+	if err != nil {
+		return err
+	}
+	if p == nil || p.Rollout != nil {
+		return errors.New("there is no plan, or a rollout is under way")
+	}
+	pods, err := s.Pods(ctx, "planner")
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		text, err := s.Metrics(ctx, pod)
+		if err != nil || value(text, "ballast_planner_leader") != 1 {
+			continue
+		}
+		const longest = time.Second // of a cycle: what ended later began after that time
+		switch moves, ended := value(text, "ballast_planner_candidate_moves"), value(text, "ballast_planner_last_cycle_timestamp_seconds"); {
+		case ended < float64(after.Add(longest).Unix()):
+			return fmt.Errorf("planner %q has run no cycle since %s", pod.Name, after.Format(time.TimeOnly))
+		case moves != 0:
+			return fmt.Errorf("planner %q would still move %v clusters", pod.Name, moves)
+		}
+		return nil
+	}
+	return errors.New("no planner leads")
+}
+
+// value is that of a metric without labels in a text of metrics, -1 where it is not.
+func value(text, metric string) float64 {
+	for line := range strings.Lines(text) {
+		if v, ok := strings.CutPrefix(line, metric+" "); ok {
+			if f, err := strconv.ParseFloat(strings.TrimSpace(v), 64); err == nil {
+				return f
+			}
+		}
+	}
+	return -1
+}
