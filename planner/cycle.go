@@ -36,6 +36,7 @@ func Cycle(in Inputs) Outcome {
 }
 
 type cycle struct {
+	heldOff   bool // a rollout failed a short while ago
 	unstamped bool // Secrets wait for their present owner
 	winner    *evaluate.Candidate
 	in        Inputs

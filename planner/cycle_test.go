@@ -171,6 +171,44 @@ func TestNothingBeginsBeforeEverySecretIsStamped(t *testing.T) {
 	}
 }
 
+func TestAFailedRolloutIsNotTriedAgainAtOnce(t *testing.T) {
+	w := newWorld(lognormal(4, 24)...)
+	w.run(3)
+	w.in.Pins = plan.Pins{"c003": 5}
+	w.run(1)
+	for w.in.InForce.Rollout != nil { // no pod ever gets ready
+		w.in.Workload.ReadyReplicas = min(w.in.Workload.ReadyReplicas, 3)
+		w.run(1)
+	}
+	if w.in.InForce.Replicas != 3 || w.in.Workload.Replicas != 3 {
+		t.Fatalf("after the failure the plan has %d replicas and %d stand, want the 3 there were", w.in.InForce.Replicas, w.in.Workload.Replicas)
+	}
+	w.run(29)
+	if w.in.InForce.Rollout != nil {
+		t.Error("it was tried again within half an hour")
+	}
+	if !slices.Contains(problems(w.last), "rollout/HeldOff/") {
+		t.Errorf("nobody was told: %v", problems(w.last))
+	}
+	w.run(2)
+	if w.in.InForce.Rollout == nil {
+		t.Error("the pin is forgotten after half an hour")
+	}
+}
+
+func TestALargerEnvIsKept(t *testing.T) {
+	w := newWorld(lognormal(4, 24)...)
+	env := "16"
+	w.in.Workload.EnvReplicas = &env
+	for i, s := range w.in.Discovered.Secrets {
+		w.in.Discovered.Secrets[i].Shard = discover.ShardValue{State: discover.ShardValid, N: len(s.Name+s.UID) % 3}
+	}
+	w.run(30)
+	if got := *w.in.Workload.EnvReplicas; got != "16" || w.writes < 2 {
+		t.Errorf("after %d plans the env is %s, want the 16 it was: changing it restarts every pod", w.writes, got)
+	}
+}
+
 func TestWithoutEvidenceNothingMoves(t *testing.T) {
 	for name, spoil := range map[string]func(*world){
 		"Prometheus is away":            func(w *world) { w.in.Fetched = []poll.Fetched{{Metric: "apps", Err: "connection refused"}} },

@@ -30,6 +30,7 @@ func (a *adoption) standing(i int) int {
 // decide advances a rollout that is under way, and otherwise asks the partition and the evaluation whether to begin one.
 func (c *cycle) decide(a *adoption) {
 	c.checkStamps(a)
+	c.checkHoldOff(a)
 	c.candidate(a)
 	switch {
 	case a.next.Rollout != nil && !c.in.BreakGlass:
@@ -57,6 +58,20 @@ func (c *cycle) checkStamps(a *adoption) {
 	c.unstamped = true
 	c.problem(Problem{Phase: PhaseRollout, Subject: first, Kind: "Unstamped", Message: fmt.Sprintf(
 		"%s without the replica that owns its cluster now, the first is %q: present owners are written before anything moves", plural(n, "Secret"), first)})
+}
+
+// holdOff is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is likely to
+// be there still, and each try restarts them.
+const holdOff = 30 * time.Minute
+
+func (c *cycle) checkHoldOff(a *adoption) {
+	since := c.in.Now.Sub(c.in.Memory.HoldOff)
+	if c.in.Memory.HoldOff.IsZero() || since < 0 || since >= holdOff || !c.mayBegin(a) {
+		return
+	}
+	c.heldOff = true
+	c.problem(Problem{Phase: PhaseRollout, Kind: "HeldOff", Message: fmt.Sprintf(
+		"the last rollout failed; nothing new begins before %s", c.in.Memory.HoldOff.Add(holdOff).Format(time.RFC3339))})
 }
 
 // candidate divides the fleet anew and lets the evaluation vote, in every mode: people see what ballast would do long
@@ -116,7 +131,7 @@ func (c *cycle) elect(a *adoption, d division) {
 
 // mayBegin reports whether this cycle may begin a rollout. The first plan, and one put back, only say what is.
 func (c *cycle) mayBegin(a *adoption) bool {
-	return c.in.InForce != nil && !c.unstamped && a.next.Rollout == nil && a.next.Mode == plan.Enforce && !c.in.Paused && !c.in.BreakGlass
+	return c.in.InForce != nil && !c.unstamped && !c.heldOff && a.next.Rollout == nil && a.next.Mode == plan.Enforce && !c.in.Paused && !c.in.BreakGlass
 }
 
 // standstill says why nothing may begin.
@@ -128,6 +143,8 @@ func (c *cycle) standstill(a *adoption) string {
 		return "a person paused it"
 	case c.in.InForce == nil:
 		return "there is no plan yet"
+	case c.heldOff:
+		return "the last rollout failed a short while ago"
 	case c.unstamped:
 		return "present owners are written"
 	}
@@ -234,7 +251,8 @@ func (c *cycle) evacuate(a *adoption, of map[string]int, replicas int) {
 	}
 }
 
-// wantOf words a target for the rollout. The env goes with the replicas: an Argo CD without one believes in one replica.
+// wantOf words a target for the rollout. The env goes with the replicas, since an Argo CD without one believes in one
+// replica; one that was found larger stays as large, so that no pod restarts for it.
 func (a *adoption) wantOf(replicas int, of map[string]int) *rollout.Want {
 	rows := make(map[string]plan.Row, len(a.next.Clusters))
 	for name, row := range a.next.Clusters {
@@ -247,13 +265,31 @@ func (a *adoption) wantOf(replicas int, of map[string]int) *rollout.Want {
 		row.Pinned = pinned && pin == row.Replica
 		rows[name] = row
 	}
-	return &rollout.Want{Replicas: replicas, ControllerReplicas: replicas, Rows: rows}
+	env := replicas
+	if a.next.ControllerReplicas > a.next.Replicas && a.inClusterBelow(replicas) {
+		env = max(env, a.next.ControllerReplicas)
+	}
+	return &rollout.Want{Replicas: replicas, ControllerReplicas: env, Rows: rows}
+}
+
+// inClusterBelow reports whether an implicit in-cluster, whose shard only the env decides, is on one of these replicas.
+func (a *adoption) inClusterBelow(replicas int) bool {
+	for _, c := range a.fleet.Clusters {
+		if c.FixedAt != nil && *c.FixedAt >= replicas {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *cycle) advance(a *adoption) {
 	view := plan.NewView(a.next.Clone(), a.pins)
 	next, progress := rollout.Advance(view, Seen(c.out.Fleet, c.in.Workload), c.rolloutOptions(), c.in.Now)
 	c.out.Progress = progress
+	switch progress.Outcome {
+	case rollout.TurnedBack, rollout.Reverted, rollout.GaveUp:
+		c.out.Memory.HoldOff = c.in.Now
+	}
 	if !next.SameEnforced(a.next) {
 		c.note(progress.Why)
 	}

@@ -35,6 +35,7 @@ type Memory struct {
 	Gone     map[string]time.Time `json:"gone,omitempty"` // rows whose Secret went, and when that was seen first
 	LastGood poll.LastGood        `json:"lastGood,omitzero"`
 	Votes    evaluate.History     `json:"votes,omitzero"`
+	HoldOff  time.Time            `json:"holdOff,omitzero"` // when a rollout failed last
 }
 
 // Outcome is what a cycle decided and what it decided on.

@@ -209,6 +209,9 @@ func (l *Loop) write(ctx context.Context, in Inputs, out Outcome, base store.Sna
 	l.Metrics.writes.WithLabelValues("plan", "written").Inc()
 	l.PlanSeen(written.Document)
 	p := written.Document.Plan
+	if before := base.Document.Plan; before != nil && before.Revision == p.Revision {
+		return "quiet", written, nil // it enforces the same, so the store left it alone
+	}
 	l.Log.Info("wrote the plan", "revision", p.Revision, "mode", p.Mode, "replicas", p.Replicas, "clusters", len(p.Clusters), "reason", out.Reason)
 	l.Emit(in.Workload, planWritten(*p, out.Reason))
 	return "changed", written, nil
@@ -248,16 +251,23 @@ func (l *Loop) remember(ctx context.Context, out Outcome, written store.Snapshot
 	if !store.Due(history.SavedAt, l.Clock.Now(), out.Changed || out.Decided) {
 		return nil
 	}
+	result := "written"
 	saved, err := l.Store.WriteHistory(ctx, next, l.Clock.Now())
 	if errors.Is(err, store.ErrConflict) {
-		l.Metrics.writes.WithLabelValues("history", "conflict").Inc()
-		return nil
+		// A leader before this one, or a restore, wrote it: go on from there, with the next cycle's memory.
+		result = "conflict"
+		saved, _, err = l.Store.ReadHistory(ctx)
 	}
 	if err != nil {
-		l.Metrics.writes.WithLabelValues("history", "failed").Inc()
+		result = "failed"
+	}
+	l.Metrics.writes.WithLabelValues("history", result).Inc()
+	if err != nil {
 		return err
 	}
-	l.Metrics.writes.WithLabelValues("history", "written").Inc()
+	if d := saved.Dropped; len(d.Plans)+len(d.Parts) > 0 {
+		l.Log.Info("the history is full; its oldest parts were dropped", "plans", d.Plans, "parts", d.Parts)
+	}
 	l.mu.Lock()
 	l.history = saved
 	l.mu.Unlock()

@@ -3,6 +3,7 @@ package planner
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"ballast/planner/discover"
@@ -16,15 +17,16 @@ const (
 	partVotes    = "votes"
 )
 
-// fleetMemory is what is remembered of discovery.
+// fleetMemory is what is remembered of discovery and of rollouts.
 type fleetMemory struct {
-	Known discover.Known       `json:"known,omitzero"`
-	Gone  map[string]time.Time `json:"gone,omitempty"`
+	Known   discover.Known       `json:"known,omitzero"`
+	Gone    map[string]time.Time `json:"gone,omitempty"`
+	HoldOff time.Time            `json:"holdOff,omitzero"`
 }
 
 // historyOf is a history with this memory in its parts.
 func historyOf(h store.History, m Memory) (store.History, error) {
-	fleet, err := json.Marshal(fleetMemory{Known: m.Known, Gone: m.Gone})
+	fleet, err := json.Marshal(fleetMemory{Known: m.Known, Gone: m.Gone, HoldOff: m.HoldOff})
 	if err != nil {
 		return h, fmt.Errorf("packing what is known of the fleet: %w", err)
 	}
@@ -40,7 +42,12 @@ func historyOf(h store.History, m Memory) (store.History, error) {
 	if err != nil {
 		return h, fmt.Errorf("packing the votes: %w", err)
 	}
-	h.Parts = map[string][]byte{partFleet: packed, partLastGood: lastGood, partVotes: votes}
+	parts := maps.Clone(h.Parts) // a part that only a newer version knows stays
+	if parts == nil {
+		parts = map[string][]byte{}
+	}
+	parts[partFleet], parts[partLastGood], parts[partVotes] = packed, lastGood, votes
+	h.Parts = parts
 	return h, nil
 }
 
@@ -57,7 +64,7 @@ func memoryOf(h store.History) (Memory, []error) {
 		if err != nil {
 			dropped = append(dropped, fmt.Errorf("reading what was known of the fleet: %w", err))
 		} else {
-			m.Known, m.Gone = fleet.Known, fleet.Gone
+			m.Known, m.Gone, m.HoldOff = fleet.Known, fleet.Gone, fleet.HoldOff
 		}
 	}
 	if part, ok := h.Parts[partLastGood]; ok {

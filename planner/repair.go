@@ -2,7 +2,10 @@ package planner
 
 import (
 	"context"
+	"maps"
 	"time"
+
+	"k8s.io/utils/ptr"
 
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -29,12 +32,25 @@ func (l *Loop) PlanSeen(d plan.Document) {
 		l.mu.Unlock()
 		return
 	}
+	news := !sameDocument(l.enforced, d)
 	l.enforced = d
 	if d.Plan != nil {
 		l.Metrics.observePlan(*d.Plan)
 	}
 	l.mu.Unlock()
-	l.Changed()
+	if news {
+		l.Changed()
+	}
+}
+
+// sameDocument reports whether two readings of the plan ConfigMap enforce the same: every cycle reads it anew, and its own
+// reading must not wake the next one.
+func sameDocument(a, b plan.Document) bool {
+	if (a.Plan == nil) != (b.Plan == nil) || a.Paused != b.Paused || a.BreakGlass != b.BreakGlass || !maps.Equal(a.Pins, b.Pins) ||
+		ptr.Deref(a.AcceptDiscovery, -1) != ptr.Deref(b.AcceptDiscovery, -1) {
+		return false
+	}
+	return a.Plan == nil || a.Plan.Revision == b.Plan.Revision && a.Plan.SameEnforced(*b.Plan)
 }
 
 // repair makes what stands agree with the plan, as soon as it does not: what was written while the webhook was away, what
