@@ -60,11 +60,21 @@ func configRefused(err error) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "ConfigRefused", Message: "the new configuration is refused and the last good one stays in force: " + err.Error()}
 }
 
-// problemNews turns problems into events once: when they appear, not at every cycle they last. What a metric is called
-// in problems changes with every value, so the key leaves the message out.
-type problemNews struct{ known map[string]bool }
+// news is what people were told of: problems become events when they appear, not at every cycle they last. A problem's
+// message has numbers that change with every cycle, so that it is known by its kind and subject.
+type news struct {
+	known map[string]bool
+	glass bool
+}
 
-func (n *problemNews) of(problems []Problem) []Event {
+// opened reports whether the enforcement was turned off since it was asked last.
+func (n *news) opened(breakGlass bool) bool {
+	was := n.glass
+	n.glass = breakGlass
+	return breakGlass && !was
+}
+
+func (n *news) of(problems []Problem) []Event {
 	now := make(map[string]bool, len(problems))
 	var events []Event
 	for _, p := range problems {

@@ -24,31 +24,33 @@ type fleetMemory struct {
 	HoldOff time.Time            `json:"holdOff,omitzero"`
 }
 
-// historyOf is a history with this memory in its parts.
-func historyOf(h store.History, m Memory) (store.History, error) {
-	fleet, err := json.Marshal(fleetMemory{Known: m.Known, Gone: m.Gone, HoldOff: m.HoldOff})
-	if err != nil {
-		return h, fmt.Errorf("packing what is known of the fleet: %w", err)
-	}
-	packed, err := store.Pack(fleet)
-	if err != nil {
-		return h, err
-	}
-	lastGood, err := m.LastGood.MarshalBinary()
-	if err != nil {
-		return h, fmt.Errorf("packing the last good values: %w", err)
-	}
-	votes, err := m.Votes.MarshalBinary()
-	if err != nil {
-		return h, fmt.Errorf("packing the votes: %w", err)
-	}
-	parts := maps.Clone(h.Parts) // a part that only a newer version knows stays
+// historyOf is a history with this memory in its parts. A part that only a newer version knows stays, and so does one that
+// cannot be packed anew, which is reported: neither the others nor the plans may be lost with it.
+func historyOf(h store.History, m Memory) (store.History, []error) {
+	parts := maps.Clone(h.Parts)
 	if parts == nil {
 		parts = map[string][]byte{}
 	}
-	parts[partFleet], parts[partLastGood], parts[partVotes] = packed, lastGood, votes
+	var stale []error
+	keep := func(name, what string, pack func() ([]byte, error)) {
+		part, err := pack()
+		if err != nil {
+			stale = append(stale, fmt.Errorf("packing %s: %w", what, err))
+			return
+		}
+		parts[name] = part
+	}
+	keep(partFleet, "what is known of the fleet", func() ([]byte, error) {
+		fleet, err := json.Marshal(fleetMemory{Known: m.Known, Gone: m.Gone, HoldOff: m.HoldOff})
+		if err != nil {
+			return nil, err
+		}
+		return store.Pack(fleet)
+	})
+	keep(partLastGood, "the last good values", m.LastGood.MarshalBinary)
+	keep(partVotes, "the votes", m.Votes.MarshalBinary)
 	h.Parts = parts
-	return h, nil
+	return h, stale
 }
 
 // memoryOf reads the memory back. A part that cannot be read begins anew and is reported; the others serve.

@@ -2,55 +2,61 @@ package planner
 
 import (
 	"context"
-	"maps"
+	"reflect"
 	"time"
-
-	"k8s.io/utils/ptr"
 
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
 
-// How often repairs look without having been told of a change: soon while a step was put off by its backoff or is held
-// back until pods are ready, and rarely otherwise, in case a watch said nothing.
+// How often repairs look without having been told of a change: soon after a failure, and rarely otherwise, in case a watch
+// said nothing. What waits for its backoff is looked at when that ends, and what waits for pods is told of by a watch.
 const (
 	lookSoon  = time.Second
 	lookAgain = 30 * time.Second
 )
 
-// PlanSeen takes the plan ConfigMap as a watch saw it. The watch may lag behind what this leader wrote, so that a lower
-// revision is passed over; a plan that cannot be read leaves the last good one to enforce, with today's pins and
-// annotations.
+// PlanSeen takes the plan ConfigMap as a watch saw it. The watch may be behind what this leader wrote: a lower revision is
+// left to the next cycle, which reads live, and finds out whether somebody restored a backup.
 func (l *Loop) PlanSeen(d plan.Document) {
-	l.mu.Lock()
-	known := l.enforced.Plan
-	switch {
-	case d.Plan == nil:
-		d.Plan = known
-	case known != nil && d.Plan.Revision < known.Revision:
-		l.mu.Unlock()
+	if p := l.known().Plan; p != nil && d.Plan != nil && d.Plan.Revision < p.Revision {
+		l.Changed()
 		return
 	}
-	news := !sameDocument(l.enforced, d)
-	l.enforced = d
-	if d.Plan != nil {
-		l.Metrics.observePlan(*d.Plan)
-	}
-	l.mu.Unlock()
-	if news {
+	if l.learn(l.standing(d)) {
 		l.Changed()
 	}
 }
 
-// sameDocument reports whether two readings of the plan ConfigMap enforce the same: every cycle reads it anew, and its own
-// reading must not wake the next one.
-func sameDocument(a, b plan.Document) bool {
-	if (a.Plan == nil) != (b.Plan == nil) || a.Paused != b.Paused || a.BreakGlass != b.BreakGlass || !maps.Equal(a.Pins, b.Pins) ||
-		ptr.Deref(a.AcceptDiscovery, -1) != ptr.Deref(b.AcceptDiscovery, -1) {
+// standing is what a document asks to be enforced: its plan or, where that is missing, cannot be read or was turned back,
+// the last good one, with the document's pins and annotations in any case.
+func (l *Loop) standing(d plan.Document) plan.Document {
+	if p := l.known().Plan; p != nil && (d.Plan == nil || d.Plan.Revision < p.Revision) {
+		d.Plan = p
+	}
+	return d
+}
+
+// learn takes over what is to be enforced, and answers whether it is news. Nobody may be woken by what is not: a cycle
+// reads the plan, and would be followed by the next one at once.
+func (l *Loop) learn(d plan.Document) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if reflect.DeepEqual(l.enforced, d) {
 		return false
 	}
-	return a.Plan == nil || a.Plan.Revision == b.Plan.Revision && a.Plan.SameEnforced(*b.Plan)
+	l.enforced = d
+	if d.Plan != nil {
+		l.Metrics.observePlan(*d.Plan)
+	}
+	return true
+}
+
+func (l *Loop) known() plan.Document {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.enforced
 }
 
 // repair makes what stands agree with the plan, as soon as it does not: what was written while the webhook was away, what
@@ -66,44 +72,56 @@ func (l *Loop) repair(ctx context.Context) {
 		case <-timer.C():
 		}
 		timer.Stop()
-		unfinished, err := l.mend(ctx)
-		if err != nil && ctx.Err() == nil {
+		var err error
+		if wait, err = l.mend(ctx); err != nil && ctx.Err() == nil {
 			l.Log.Error(err, "repairing failed; it is tried again")
-		}
-		wait = lookAgain
-		if unfinished || err != nil {
-			wait = lookSoon
 		}
 	}
 }
 
-// mend looks at what stands, by the cache, and writes what differs. unfinished says that some of it is still to be done.
-func (l *Loop) mend(ctx context.Context) (unfinished bool, err error) {
-	l.mu.Lock()
-	doc := l.enforced
-	l.mu.Unlock()
-	if doc.Plan == nil || doc.BreakGlass || !doc.Plan.Mode.Enforced() {
-		return false, nil
+// mend looks at what stands, by the cache, and writes what differs, by a plan that was read just now: the watch may be
+// behind a person's pin or break-glass. It answers when to look again.
+func (l *Loop) mend(ctx context.Context) (again time.Duration, err error) {
+	if !enforces(l.known()) {
+		return lookAgain, nil
 	}
 	in, w, err := Look(ctx, l.Reader, l.Config())
 	if err != nil {
-		return false, err
+		return lookSoon, err
 	}
 	fleet, _, _ := discover.Discover(in, discover.Known{}, discover.Options{MaxShrink: 1}, l.Clock.Now()) // only what is there is written to
-	view := plan.NewView(*doc.Plan, allPins(doc.Pins, fleet.Clusters))
-	agenda := rollout.Steps(view, Seen(fleet, w), doc.BreakGlass)
+	agenda := agendaOf(l.known(), fleet, w)
+	if len(agenda.Steps) > 0 {
+		snapshot, err := l.Store.Read(ctx)
+		if err != nil {
+			return lookSoon, err
+		}
+		agenda = agendaOf(l.standing(snapshot.Document), fleet, w)
+	}
 	l.Metrics.held.Set(float64(len(agenda.Held)))
 	if len(agenda.Steps) == 0 {
-		return len(agenda.Held) > 0, nil
+		return lookAgain, nil
 	}
 	started := l.Clock.Now()
-	report := l.Applier.Apply(ctx, doc.Plan.Target, agenda.Steps)
+	report := l.Applier.Apply(ctx, targetOf(w), agenda.Steps)
 	l.Metrics.phaseTime.WithLabelValues("apply").Observe(l.Clock.Since(started).Seconds())
-	return l.reportSteps(w, report) || len(agenda.Held) > 0, nil
+	return l.reportSteps(w, report), nil
 }
 
-// reportSteps counts what was written and tells of a second writer; unfinished says that something failed or waits.
-func (l *Loop) reportSteps(w discover.Workload, r rollout.Report) (unfinished bool) {
+func enforces(d plan.Document) bool { return d.Plan != nil && !d.BreakGlass && d.Plan.Mode.Enforced() }
+
+// agendaOf is what is to be written. A plan for another workload says nothing of this one: the next cycle makes it a plan.
+func agendaOf(d plan.Document, fleet discover.Fleet, w discover.Workload) rollout.Agenda {
+	if !enforces(d) || d.Plan.Target != targetOf(w) {
+		return rollout.Agenda{}
+	}
+	return rollout.Steps(plan.NewView(*d.Plan, allPins(d.Pins, fleet.Clusters)), Seen(fleet, w), d.BreakGlass)
+}
+
+// reportSteps counts what was written and tells of a second writer. It answers when to look again: a step that was refused
+// waits for its object to change.
+func (l *Loop) reportSteps(w discover.Workload, r rollout.Report) (again time.Duration) {
+	again = lookAgain
 	for _, result := range r.Results {
 		kind := "shard"
 		if _, ok := result.Step.(rollout.PatchWorkload); ok {
@@ -113,15 +131,17 @@ func (l *Loop) reportSteps(w discover.Workload, r rollout.Report) (unfinished bo
 		switch result.Outcome {
 		case rollout.Applied:
 			l.Log.Info("wrote", "step", result.Step.String())
-		case rollout.Refused, rollout.Failed:
+		case rollout.Refused:
+			l.Log.Info("left a step unwritten", "step", result.Step.String(), "why", result.Err.Error())
+		case rollout.Failed:
 			l.Log.Error(result.Err, "a step was not written; it is tried again", "step", result.Step.String())
-			unfinished = true
+			again = lookSoon
 		case rollout.Deferred:
-			unfinished = true
+			again = min(again, max(result.Until.Sub(l.Clock.Now()), lookSoon))
 		}
 	}
 	for _, c := range r.Contested {
 		l.Emit(w, contested(c))
 	}
-	return unfinished
+	return again
 }

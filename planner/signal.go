@@ -50,7 +50,11 @@ func await(ctx context.Context, c clock.Clock, changes signal, interval time.Dur
 				defer settle.Stop()
 				continue
 			}
-			settle.Reset(max(min(quiet, deadline.Sub(now)), 0))
+			left := deadline.Sub(now)
+			if left <= 0 {
+				return true
+			}
+			settle.Reset(min(quiet, left))
 		}
 	}
 }

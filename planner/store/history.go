@@ -79,6 +79,13 @@ func (h History) WithPlan(s Snapshot) History {
 	return h
 }
 
+// Over is the history to write over one that somebody else left meanwhile: its plans beside one's own.
+func (h History) Over(current History) History {
+	current.Plans = newestFirst(slices.Concat(current.Plans, h.Plans))
+	current.Parts, current.floor = h.Parts, max(h.floor, current.floor)
+	return current
+}
+
 // newestFirst sorts and bounds plans; of two with one revision the later one in the list counts.
 func newestFirst(records []Record) []Record {
 	slices.Reverse(records)

@@ -1,0 +1,100 @@
+package planner
+
+import (
+	"context"
+	"errors"
+
+	"ballast/planner/store"
+)
+
+// write stores a plan that changed. A lost race is no error: the winner's ConfigMap starts the next cycle.
+func (l *Loop) write(ctx context.Context, in Inputs, out Outcome, base store.Snapshot) (string, store.Snapshot, error) {
+	if !out.Changed {
+		for _, p := range out.Problems {
+			if p.Keeps {
+				return "kept", base, nil
+			}
+		}
+		return "quiet", base, nil
+	}
+	written, err := l.Store.WritePlan(ctx, base, out.Next, l.floor(), store.Meta{DecidedAt: in.Now, DecidedBy: l.Identity, Reason: out.Reason})
+	if errors.Is(err, store.ErrConflict) {
+		l.Metrics.writes.WithLabelValues("plan", "conflict").Inc()
+		l.changed.raise()
+		return "conflict", base, nil
+	}
+	if err != nil {
+		l.Metrics.writes.WithLabelValues("plan", "failed").Inc()
+		return "failed", base, err
+	}
+	l.learn(written.Document)
+	p := written.Document.Plan
+	if before := base.Document.Plan; before != nil && before.Revision == p.Revision {
+		return "quiet", written, nil // it enforces the same, so the store left it alone
+	}
+	l.Metrics.writes.WithLabelValues("plan", "written").Inc()
+	l.Log.Info("wrote the plan", "revision", p.Revision, "mode", p.Mode, "replicas", p.Replicas, "clusters", len(p.Clusters), "reason", out.Reason)
+	events := []Event{planWritten(*p, out.Reason)}
+	if e, ok := rolloutTurned(out.Progress); ok {
+		events = append(events, e)
+	}
+	l.tell(in, events...)
+	return "changed", written, nil
+}
+
+// report tells people what is new: problems once, and an enforcement that was turned off.
+func (l *Loop) report(in Inputs, out Outcome) {
+	events := l.news.of(out.Problems)
+	if l.news.opened(in.BreakGlass) {
+		events = append(events, breakGlassSeen())
+	}
+	l.tell(in, events...)
+	l.Log.V(1).Info("cycle", "clusters", len(out.Fleet.Clusters), "changed", out.Changed, "problems", len(out.Problems), "rollout", out.Progress.Outcome)
+}
+
+func (l *Loop) tell(in Inputs, events ...Event) {
+	for _, e := range events {
+		l.Log.Info("told people", "reason", e.Reason, "message", e.Message)
+	}
+	l.Emit(in.Workload, events...)
+}
+
+// remember writes the history when it is due. A decision that could not be written stays due.
+func (l *Loop) remember(ctx context.Context, out Outcome, written store.Snapshot) error {
+	if out.Changed {
+		l.history = l.history.WithPlan(written)
+	}
+	l.unsaved = l.unsaved || out.Changed || out.Decided
+	if !store.Due(l.history.SavedAt, l.Clock.Now(), l.unsaved) {
+		return nil
+	}
+	next, stale := historyOf(l.history, out.Memory)
+	if len(stale) > 0 {
+		l.Log.Error(errors.Join(stale...), "a part of the history stays as it was")
+	}
+	saved, err := l.Store.WriteHistory(ctx, next, l.Clock.Now())
+	if errors.Is(err, store.ErrConflict) {
+		l.Metrics.writes.WithLabelValues("history", "conflict").Inc()
+		return l.readAgain(ctx)
+	}
+	if err != nil {
+		l.Metrics.writes.WithLabelValues("history", "failed").Inc()
+		return err
+	}
+	l.Metrics.writes.WithLabelValues("history", "written").Inc()
+	if d := saved.Dropped; len(d.Plans)+len(d.Parts) > 0 {
+		l.Log.Info("the history is full; its oldest plans or largest parts were dropped", "plans", d.Plans, "parts", d.Parts)
+	}
+	l.history, l.unsaved = saved, false
+	return nil
+}
+
+// readAgain takes over a history that somebody else wrote or deleted, so that the next write is over that one.
+func (l *Loop) readAgain(ctx context.Context) error {
+	current, _, err := l.Store.ReadHistory(ctx)
+	if err != nil {
+		return err
+	}
+	l.history, l.unsaved = l.history.Over(current), true
+	return nil
+}
