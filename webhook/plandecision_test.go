@@ -154,6 +154,21 @@ func TestDecidePlanHasOneWriter(t *testing.T) {
 	}
 }
 
+func TestAnEditIsJudgedByTheStoredPlanNotByAnOlderOne(t *testing.T) {
+	earlier := fleet()
+	earlier.Revision, earlier.MaxReplicas = 16, 32
+	behind := knowing(t, object(t, earlier, ""))
+	stands := object(t, fleet(), "")
+	row := edited(stands, func(o *PlanObject) { o.Plan = strings.Replace(o.Plan, "prod-eu: {replica: 3", "prod-eu: {replica: 1", 1) })
+	if got := DecidePlan(behind, Request{User: person}, row, stands); got.Reason != plan.PinAdded {
+		t.Errorf("a row of the stored revision: reason %s, warnings %q", got.Reason, got.Warnings)
+	}
+	pin := edited(stands, func(o *PlanObject) { o.HasPins, o.Pins = true, "prod-eu: 20\n" })
+	if got := DecidePlan(behind, Request{User: person}, pin, stands); got.Reason != plan.PinRefused {
+		t.Errorf("a pin above the stored maxReplicas: reason %s", got.Reason)
+	}
+}
+
 func TestAtMostTwentyEditedRowsBecomePins(t *testing.T) {
 	for rows, want := range map[int]plan.Reason{20: plan.PinAdded, 21: plan.PlanKept} {
 		p := fleet()

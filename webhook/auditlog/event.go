@@ -1,0 +1,157 @@
+package auditlog
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"ballast/planner/plan"
+)
+
+// event is what is read of an audit.k8s.io/v1 Event. The objects of a request and its response are left out, so that they
+// are never decoded.
+type event struct {
+	Kind             string      `json:"kind"`
+	APIVersion       string      `json:"apiVersion"`
+	AuditID          string      `json:"auditID"`
+	Stage            string      `json:"stage"`
+	RequestURI       string      `json:"requestURI"`
+	Verb             string      `json:"verb"`
+	User             user        `json:"user"`
+	ImpersonatedUser *user       `json:"impersonatedUser"`
+	ObjectRef        *objectRef  `json:"objectRef"`
+	ResponseStatus   *statusPart `json:"responseStatus"`
+	// Received is when the API server had the request; the server sets it, whatever the client sends.
+	Received    time.Time         `json:"requestReceivedTimestamp"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+type user struct {
+	Username string `json:"username"`
+}
+
+type objectRef struct {
+	Resource    string `json:"resource"`
+	Namespace   string `json:"namespace"`
+	Name        string `json:"name"`
+	APIGroup    string `json:"apiGroup"`
+	Subresource string `json:"subresource"`
+}
+
+type statusPart struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"` // compared, never handed on: it quotes what people sent
+}
+
+// The stages in which a request is over.
+const (
+	stageComplete = "ResponseComplete"
+	stagePanic    = "Panic"
+)
+
+// failedOpen begins the keys of the annotations whose values name the webhooks that did not answer.
+const failedOpen = "failed-open.mutation.webhook.admission.k8s.io/"
+
+var errNoEvent = errors.New("no audit.k8s.io Event")
+
+// parse reads one line. No webhook of ballast's was concerned where ours is false.
+func parse(line []byte) (e event, w Write, ours bool, err error) {
+	if err := json.Unmarshal(line, &e); err != nil {
+		return e, w, false, fmt.Errorf("decoding an audit event: %w", err)
+	}
+	if e.Kind != "Event" || !strings.HasPrefix(e.APIVersion, "audit.k8s.io/") {
+		return e, w, false, errNoEvent
+	}
+	if e.ObjectRef == nil || e.Stage != stageComplete && e.Stage != stagePanic {
+		return e, w, false, nil
+	}
+	webhook, kind := e.ObjectRef.webhook()
+	if webhook == "" {
+		return e, w, false, nil
+	}
+	w = e.write(kind)
+	return e, w, e.judge(&w, webhook+"."+plan.Group), nil
+}
+
+// webhook is the one that is asked about an object, and the object's kind as people write it; "" for none. An annotation
+// of another webhook than the object's own is not ballast's.
+func (o objectRef) webhook() (name, kind string) {
+	switch o.APIGroup + "/" + o.Resource + "/" + o.Subresource {
+	case "/secrets/":
+		return "clusters", "secret"
+	case "/configmaps/":
+		return "plan", "configmap"
+	case "apps/statefulsets/":
+		return "controllers", "statefulset"
+	case "apps/deployments/":
+		return "controllers", "deployment"
+	case "apps/statefulsets/scale":
+		return "scale", "statefulset"
+	case "apps/deployments/scale":
+		return "scale", "deployment"
+	}
+	return "", ""
+}
+
+func (e event) write(kind string) Write {
+	w := Write{
+		Time: e.Received.UTC(), AuditID: printText(e.AuditID), User: printText(e.User.Username), Verb: printVerb(e.Verb),
+		Namespace: printName(e.ObjectRef.Namespace), Kind: kind, Name: printName(e.ObjectRef.Name), Subresource: e.ObjectRef.Subresource,
+		DryRun: e.dryRun(), Panicked: e.Stage == stagePanic,
+	}
+	if e.ImpersonatedUser != nil {
+		w.User, w.By = printText(e.ImpersonatedUser.Username), w.User
+	}
+	w.Account = AccountOf(w.User)
+	if e.ResponseStatus != nil {
+		w.Code = e.ResponseStatus.Code
+	}
+	return w
+}
+
+// judge fills in what the webhook of that name said, and reports whether it was concerned at all. Where it answered one
+// round and not the next, the write passed as the API server's other webhooks left it: that counts as failed open.
+func (e event) judge(w *Write, webhook string) bool {
+	reason, answered := e.Annotations[webhook+"/reason"]
+	w.Reason = printReason(reason)
+	w.Requested = printFields(e.Annotations[webhook+"/requested"])
+	w.Enforced = printFields(e.Annotations[webhook+"/enforced"])
+	w.Revision = readRevision(e.Annotations[webhook+"/revision"])
+	switch {
+	case e.failedOpen(webhook):
+		w.Reason = FailedOpen
+	case answered:
+	case e.failedClosed(webhook):
+		w.Reason = FailedClosed
+	default:
+		return false
+	}
+	w.Effect = effectOf(w.Reason, w.Requested, w.Enforced)
+	return true
+}
+
+func (e event) failedOpen(webhook string) bool {
+	for key, value := range e.Annotations {
+		if value == webhook && strings.HasPrefix(key, failedOpen) {
+			return true
+		}
+	}
+	return false
+}
+
+// failedClosed knows it by the beginning of the API server's own message, where nobody else's words can stand.
+func (e event) failedClosed(webhook string) bool {
+	const begins = "Internal error occurred: failed calling webhook "
+	return e.ResponseStatus != nil && e.ResponseStatus.Code >= 500 && strings.HasPrefix(e.ResponseStatus.Message, fmt.Sprintf("%s%q", begins, webhook))
+}
+
+// dryRun reads the request's own parameter, in whatever way it is escaped.
+func (e event) dryRun() bool {
+	_, query, _ := strings.Cut(e.RequestURI, "?")
+	values, _ := url.ParseQuery(query) // what can be read of it is what the API server acted on
+	return slices.Contains(values["dryRun"], "All")
+}

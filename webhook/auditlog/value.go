@@ -1,0 +1,163 @@
+package auditlog
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"ballast/planner/plan"
+)
+
+// Bounds of what is printed. A webhook lists at most 20 pins and a workload's handful of fields.
+const (
+	maxFields = 64
+	maxText   = 256 // characters of a user's name; an LDAP name or a cloud role has some 150
+)
+
+// absent is printed for no value.
+const absent = "-"
+
+// printFields returns an annotation of field=value pairs with everything in it that is not of their grammar replaced.
+func printFields(text string) string {
+	if text == "" || text == absent {
+		return absent
+	}
+	pairs := strings.SplitN(text, " ", maxFields+1)
+	if len(pairs) > maxFields {
+		pairs[maxFields] = Invalid
+	}
+	for i, pair := range pairs {
+		pairs[i] = printField(pair)
+	}
+	return strings.Join(pairs, " ")
+}
+
+func printField(pair string) string {
+	name, value, _ := strings.Cut(pair, "=")
+	family, member, _ := strings.Cut(name, ".")
+	good := false
+	switch {
+	case name == plan.ShardKey, name == "replicas", name == plan.EnvReplicas:
+		good = isCount(value) || value == "reference" && name == plan.EnvReplicas
+	case name == plan.KeyPlan:
+		good = isShortDigest(value)
+	case (family == "pins" || family == "clusters") && isName(member):
+		good = isCount(value)
+	case (family == "requests" || family == "limits") && isResource(member):
+		good = isQuantity(value)
+	default:
+		return Invalid
+	}
+	if good || value == absent {
+		return pair
+	}
+	return name + "=" + Invalid
+}
+
+// isCount accepts what fits an int32, which spec.replicas is.
+func isCount(s string) bool {
+	if s == Invalid {
+		return true
+	}
+	_, err := strconv.ParseInt(s, 10, 32)
+	return err == nil && !strings.HasPrefix(s, "+")
+}
+
+// isShortDigest accepts the first digits of a data.plan's digest.
+func isShortDigest(s string) bool {
+	return len(s) == 12 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// isName accepts what names an object: a DNS subdomain's letters.
+func isName(s string) bool {
+	return s != "" && len(s) <= 253 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-.") == ""
+}
+
+// isResource accepts the name of a compute resource, extended ones included: nvidia.com/gpu.
+func isResource(s string) bool { return len(s) <= 63 && isName(strings.Replace(s, "/", ".", 1)) }
+
+func isQuantity(s string) bool {
+	if len(s) > 24 {
+		return false
+	}
+	_, err := resource.ParseQuantity(s)
+	return err == nil
+}
+
+// differ reports whether a field was enforced that was asked for otherwise.
+func differ(requested, enforced string) bool {
+	asked := map[string]string{}
+	for pair := range strings.SplitSeq(requested, " ") {
+		name, value, _ := strings.Cut(pair, "=")
+		asked[name] = value
+	}
+	for pair := range strings.SplitSeq(enforced, " ") {
+		name, value, found := strings.Cut(pair, "=")
+		if found && !same(asked[name], value) {
+			return true
+		}
+	}
+	return false
+}
+
+// same compares values as the webhook does: 1000m CPU is 1 CPU.
+func same(a, b string) bool {
+	if a == b {
+		return true
+	}
+	p, err := resource.ParseQuantity(a)
+	if err != nil {
+		return false
+	}
+	q, err := resource.ParseQuantity(b)
+	return err == nil && p.Cmp(q) == 0
+}
+
+// printText makes a name that anybody may have chosen safe for a terminal: no control character, no escape sequence, no
+// change of the writing direction, and an end.
+func printText(s string) string {
+	clean := []rune(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s[:min(len(s), 4*maxText)]))
+	if len(clean) > maxText {
+		clean = append(clean[:maxText-3], '.', '.', '.')
+	}
+	return string(clean)
+}
+
+func printName(s string) string {
+	if s == "" || isName(s) {
+		return s
+	}
+	return Invalid
+}
+
+func printReason(s string) string {
+	if slices.Contains(plan.Reasons(), plan.Reason(s)) {
+		return s
+	}
+	return Invalid
+}
+
+// printVerb knows the verbs that admission is called for.
+func printVerb(s string) string {
+	if s == "create" || s == "update" || s == "patch" {
+		return s
+	}
+	return Invalid
+}
+
+// readRevision is 0 for none, and for what is no revision.
+func readRevision(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}

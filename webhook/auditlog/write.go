@@ -1,0 +1,121 @@
+package auditlog
+
+import (
+	"strconv"
+	"time"
+
+	"ballast/planner/plan"
+)
+
+// Write is one write that a webhook of ballast's was asked about, or should have been. Every text in it is safe to print.
+type Write struct {
+	Time    time.Time `json:"time"`
+	AuditID string    `json:"auditID"`
+	User    string    `json:"user"`
+	// By is who impersonated User.
+	By          string  `json:"impersonatedBy,omitempty"`
+	Account     Account `json:"account"`
+	Verb        string  `json:"verb"`
+	Namespace   string  `json:"namespace"`
+	Kind        string  `json:"kind"` // secret | configmap | statefulset | deployment
+	Name        string  `json:"name"` // empty where the API server generated it
+	Subresource string  `json:"subresource,omitempty"`
+	Effect      Effect  `json:"effect"`
+	// Reason is one of plan.Reasons, FailedOpen, FailedClosed, or Invalid.
+	Reason string `json:"reason"`
+	// Revision is the plan's that decided, 0 for none.
+	Revision int64 `json:"revision,omitempty"`
+	// Requested and Enforced are field=value pairs joined by one space, or "-".
+	Requested string `json:"requested"`
+	Enforced  string `json:"enforced"`
+	DryRun    bool   `json:"dryRun,omitempty"`
+	Panicked  bool   `json:"panicked,omitempty"` // the API server did, while it handled the write
+	Code      int    `json:"code,omitempty"`     // of the response
+}
+
+// Object is the object in the form that people filter by.
+func (w Write) Object() string {
+	if w.Name == "" {
+		return w.Kind + "/(generated)"
+	}
+	return w.Kind + "/" + w.Name
+}
+
+// Action is the verb, with the subresource where there is one.
+func (w Write) Action() string {
+	if w.Subresource == "" {
+		return w.Verb
+	}
+	return w.Verb + " " + w.Subresource
+}
+
+// Result says what became of the write as a whole, whatever ballast made of it.
+func (w Write) Result() string {
+	said := "written"
+	switch {
+	case w.Panicked:
+		said = "panicked"
+	case w.Code >= 300:
+		said = "failed " + strconv.Itoa(w.Code)
+	case w.DryRun:
+		return "dry run"
+	}
+	if w.DryRun {
+		return "dry run, " + said
+	}
+	return said
+}
+
+// Reasons of writes that no webhook answered; the others are plan.Reasons.
+const (
+	FailedOpen   = "FailedOpen"   // the webhook was away, and the write passed (failurePolicy Ignore)
+	FailedClosed = "FailedClosed" // the webhook was away, and the write was refused for that (failurePolicy Fail)
+	// Invalid stands for whatever is not of the set or the grammar of its place.
+	Invalid = "invalid"
+)
+
+// Reasons lists what Write.Reason may be.
+func Reasons() []string {
+	list := []string{FailedOpen, FailedClosed, Invalid}
+	for _, r := range plan.Reasons() {
+		list = append(list, string(r))
+	}
+	return list
+}
+
+// Effect is what ballast did to a write.
+type Effect string
+
+// The effects.
+const (
+	Agreed    Effect = "Agreed"    // it agreed with the plan
+	Passed    Effect = "Passed"    // a rule lets it pass: no plan, observing, unmanaged, immutable
+	Rewritten Effect = "Rewritten" // something else was enforced than was asked
+	Refused   Effect = "Refused"   // a pin that cannot be, or no webhook where one is demanded
+	Faulted   Effect = "Faulted"   // ballast failed, and it passed unchanged
+	Bypassed  Effect = "Bypassed"  // no webhook answered, and it passed unchanged
+	Unknown   Effect = "Unknown"   // the reason is none of ballast's
+)
+
+func effectOf(reason, requested, enforced string) Effect {
+	switch plan.Reason(reason) {
+	case plan.Restored, plan.PinAdded, plan.PlanKept:
+		return Rewritten
+	case plan.InPlan:
+		return Agreed
+	case plan.Assigned, plan.Pinned, plan.StalePlan:
+		if differ(requested, enforced) {
+			return Rewritten
+		}
+		return Agreed
+	case plan.NoPlan, plan.Observing, plan.Unmanaged, plan.Immutable:
+		return Passed
+	case plan.PinRefused, FailedClosed:
+		return Refused
+	case plan.Faulted:
+		return Faulted
+	case FailedOpen:
+		return Bypassed
+	}
+	return Unknown
+}
