@@ -1,0 +1,189 @@
+package certs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func rules() Rules { return DefaultSettings().DefaultRules() }
+
+// made fails the test where nothing should fail.
+func made(t testing.TB) func(Pair, error) Pair {
+	return func(p Pair, err error) Pair {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+}
+
+// four is the bundle in each of the four webhooks.
+func four(texts ...[]byte) [][]byte {
+	b := bytes.Join(texts, nil)
+	return [][]byte{b, b, b, b}
+}
+
+// step is an Action without the bytes.
+type step struct {
+	Kind ActionKind
+	Why  Reason
+	CAs  int // in the bundle
+	Wait time.Duration
+}
+
+func steps(now time.Time, actions []Action) []step {
+	var out []step
+	for _, a := range actions {
+		s := step{Kind: a.Kind, Why: a.Why, CAs: bytes.Count(a.Bundle, []byte("BEGIN CERTIFICATE"))}
+		if !a.Until.IsZero() {
+			s.Wait = a.Until.Sub(now)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func TestNext(t *testing.T) {
+	must := made(t)
+	names := rules().DNSNames
+	ca, ca2 := must(NewCA(start())), must(NewCA(start().Add(5*day)))
+	leaf, leaf2 := must(NewLeaf(ca, names, start())), must(NewLeaf(ca2, names, start().Add(5*day)))
+	misnamed := must(NewLeaf(ca, []string{"ballast-webhook.gitops.svc"}, start()))
+	well := State{CA: ca, Leaf: leaf, LeafCA: ca.Cert, Bundles: four(ca.Cert), BundledAt: start()}
+	with := func(change func(*State)) State {
+		s := well
+		s.Bundles = slices.Clone(s.Bundles)
+		change(&s)
+		return s
+	}
+	moving := with(func(s *State) { s.CA, s.Bundles, s.BundledAt = ca2, four(ca2.Cert, ca.Cert), start().Add(5*day) })
+	moved := with(func(s *State) {
+		*s = State{CA: ca2, Leaf: leaf2, LeafCA: ca2.Cert, Bundles: four(ca2.Cert, ca.Cert), BundledAt: start().Add(5 * day)}
+	})
+
+	for name, c := range map[string]struct {
+		state State
+		after time.Duration
+		want  []step
+	}{
+		"all is well":                             {well, day, nil},
+		"nothing is there":                        {State{}, 0, []step{{Kind: IssueCA, Why: CAUnreadable}}},
+		"only a CA, and nobody calls":             {State{CA: ca}, 0, []step{{Kind: IssueLeaf, Why: Reason(LeafUnreadable)}}},
+		"a CA and webhooks that never worked":     {State{CA: ca, Bundles: four(nil)}, 0, []step{{Kind: WriteBundle, Why: CAAdded, CAs: 1}, {Kind: IssueLeaf, Why: Reason(LeafUnreadable)}}},
+		"the CA's key is lost":                    {with(func(s *State) { s.CA.Key = nil }), day, []step{{Kind: IssueCA, Why: Reason(KeyMismatch)}}},
+		"the CA is a leaf":                        {with(func(s *State) { s.CA = leaf }), day, []step{{Kind: IssueCA, Why: CAUnreadable}}},
+		"the CA is in its last year":              {well, CADuration - CARenewBefore + day, []step{{Kind: IssueCA, Why: Renewal}}},
+		"the CA is past its end":                  {well, CADuration + day, []step{{Kind: IssueCA, Why: Reason(Expired)}}},
+		"the CA is of tomorrow":                   {well, -day, []step{{Kind: IssueCA, Why: Reason(NotYetValid)}}},
+		"the leaf's Secret was deleted":           {with(func(s *State) { s.Leaf, s.LeafCA = Pair{}, nil }), day, []step{{Kind: IssueLeaf, Why: Reason(LeafUnreadable)}}},
+		"the leaf has eleven days left":           {well, 19 * day, nil},
+		"the leaf has nine days left":             {well, 21 * day, []step{{Kind: IssueLeaf, Why: Renewal}}},
+		"the leaf is past its end":                {well, 31 * day, []step{{Kind: IssueLeaf, Why: Reason(Expired)}}},
+		"the leaf has another key":                {with(func(s *State) { s.Leaf.Key = leaf2.Key }), day, []step{{Kind: IssueLeaf, Why: Reason(KeyMismatch)}}},
+		"the leaf has another namespace's names":  {with(func(s *State) { s.Leaf = misnamed }), day, []step{{Kind: IssueLeaf, Why: Reason(NameMismatch)}}},
+		"the leaf is the CA itself":               {with(func(s *State) { s.Leaf = ca }), day, []step{{Kind: IssueLeaf, Why: Reason(NameMismatch)}}},
+		"one webhook lost its bundle":             {with(func(s *State) { s.Bundles[2] = nil }), day, []step{{Kind: WriteBundle, Why: CAAdded, CAs: 1}}},
+		"a bundle holds what is no PEM":           {with(func(s *State) { s.Bundles[0] = []byte("Cg==") }), day, []step{{Kind: WriteBundle, Why: CAAdded, CAs: 1}}},
+		"a bundle holds a stranger":               {with(func(s *State) { s.Bundles = four(ca.Cert, ca2.Cert) }), 6 * day, []step{{Kind: WriteBundle, Why: CARetired, CAs: 1}}},
+		"a new CA that no bundle holds yet":       {with(func(s *State) { s.CA = ca2 }), 5 * day, []step{{Kind: WriteBundle, Why: CAAdded, CAs: 2}, {Kind: Wait, Why: Settling, Wait: DefaultSettle}}},
+		"a new CA that API servers may not know":  {moving, 5*day + time.Second, []step{{Kind: Wait, Why: Settling, Wait: DefaultSettle - time.Second}}},
+		"a new CA that every API server knows":    {moving, 5*day + DefaultSettle, []step{{Kind: IssueLeaf, Why: CAChanged}}},
+		"a new CA in bundles of an unknown age":   {with(func(s *State) { *s = moving; s.BundledAt = time.Time{} }), 6 * day, []step{{Kind: WriteBundle, Why: Undated, CAs: 2}, {Kind: Wait, Why: Settling, Wait: DefaultSettle}}},
+		"a new CA in bundles of next year":        {with(func(s *State) { *s = moving; s.BundledAt = start().Add(365 * day) }), 6 * day, []step{{Kind: WriteBundle, Why: Undated, CAs: 2}, {Kind: Wait, Why: Settling, Wait: DefaultSettle}}},
+		"a new CA, and the old one's bundle lost": {with(func(s *State) { *s = moving; s.Bundles = four(nil) }), 6 * day, []step{{Kind: WriteBundle, Why: CAAdded, CAs: 2}, {Kind: Wait, Why: Settling, Wait: DefaultSettle}}},
+		"a new CA, and nobody calls":              {with(func(s *State) { *s = moving; s.Bundles = nil }), 5 * day, []step{{Kind: IssueLeaf, Why: CAChanged}}},
+		"a new leaf that pods may not serve yet":  {moved, 5*day + time.Minute, []step{{Kind: Wait, Why: Loading, Wait: DefaultOverlap - time.Minute}}},
+		"a new leaf that every pod serves":        {moved, 5*day + DefaultOverlap, []step{{Kind: WriteBundle, Why: CARetired, CAs: 1}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := start().Add(c.after)
+			if diff := cmp.Diff(c.want, steps(now, Next(now, c.state, rules()))); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAFloodOfCAsDoesNotPushOutTheLeafsOwn(t *testing.T) {
+	must := made(t)
+	own := must(NewCA(start()))
+	s := State{CA: must(NewCA(start())), Leaf: must(NewLeaf(own, rules().DNSNames, start())), LeafCA: own.Cert}
+	var strangers [][]byte
+	for range 2 * maxRetained {
+		strangers = append(strangers, must(NewCA(start())).Cert)
+	}
+	s.Bundles = four(strangers...)
+	actions := Next(start(), s, rules())
+	if len(actions) != 2 || actions[0].Kind != WriteBundle {
+		t.Fatalf("got %v", steps(start(), actions))
+	}
+	if got := bytes.Count(actions[0].Bundle, []byte("BEGIN")); got != 1+maxRetained {
+		t.Errorf("the bundle holds %d certificates", got)
+	}
+	if problems := Check(s.Leaf.Cert, s.Leaf.Key, actions[0].Bundle, rules().DNSNames, start()); len(problems) > 0 {
+		t.Errorf("the leaf that is served is no longer trusted: %v", problems)
+	}
+}
+
+func TestACAThatSomebodyBroughtMaySign(t *testing.T) {
+	own := issue(t, nil, asCA) // its key is in SEC 1, as openssl writes it
+	leaf := made(t)(NewLeaf(Pair{own.certPEM(), own.keyPEM(t)}, rules().DNSNames, start()))
+	if problems := Check(leaf.Cert, leaf.Key, own.certPEM(), rules().DNSNames, start()); len(problems) > 0 {
+		t.Error(problems)
+	}
+	_, err := NewLeaf(Pair{own.certPEM(), own.certPEM()}, rules().DNSNames, start())
+	if err == nil || err.Error() != "making a leaf: the CA's key is of no kind that signs" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAPairPrintsNothingOfItsKey(t *testing.T) {
+	state := State{CA: made(t)(NewCA(start()))}
+	key := strings.Split(string(state.CA.Key), "\n")[1]
+	text, err := json.Marshal(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed := string(text)
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		printed += fmt.Sprintf(verb, state) + fmt.Sprintf(verb, state.CA)
+	}
+	for _, secret := range []string{key, fmt.Sprintf("%x", key), fmt.Sprintf("%d", []byte(key[:8]))} {
+		if strings.Contains(printed, strings.Trim(secret, "[]")) {
+			t.Error("the key shows")
+		}
+	}
+}
+
+// FuzzNext: whatever stands in the Secrets and bundles, nothing panics, what is to be written verifies, and nothing holds a key.
+func FuzzNext(f *testing.F) {
+	must := made(f)
+	ca := must(NewCA(start()))
+	leaf := must(NewLeaf(ca, rules().DNSNames, start()))
+	f.Add(ca.Cert, ca.Key, leaf.Cert, leaf.Key, ca.Cert, ca.Cert, int64(0))
+	f.Add(ca.Cert, ca.Key, []byte{}, []byte{}, []byte("Cg=="), ca.Key, int64(1<<40))
+	f.Add(leaf.Cert, leaf.Key, ca.Cert, ca.Key, slices.Concat(leaf.Cert, ca.Cert), ca.Cert, int64(-1<<50))
+	f.Fuzz(func(t *testing.T, caCert, caKey, cert, key, leafCA, bundle []byte, at int64) {
+		s := State{CA: Pair{caCert, caKey}, Leaf: Pair{cert, key}, LeafCA: leafCA, Bundles: [][]byte{bundle, nil}, BundledAt: start()}
+		now := start().Add(time.Duration(at))
+		for _, a := range Next(now, s, rules()) {
+			if a.Kind != WriteBundle {
+				continue
+			}
+			if got, err := certificates(a.Bundle); err != nil || len(got) == 0 || len(got) > 1+maxRetained {
+				t.Errorf("the bundle holds %d certificates: %v", len(got), err)
+			}
+			if bytes.Contains(a.Bundle, []byte("KEY")) {
+				t.Error("the bundle holds a key")
+			}
+		}
+	})
+}
