@@ -32,21 +32,21 @@ func (s *story) leaderKilled(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.out.command(fmt.Sprintf("kill -9 %d   # %s, which leads", s.site.Plane.PodPID(s.site.Fleet.Namespace, pod), pod))
-	if err := s.site.Plane.KillPod(ctx, s.site.Fleet.Namespace, pod); err != nil {
+	s.out.command(fmt.Sprintf("kill -9 %d   # %s, which leads, and again as often as it restarts", s.site.Plane.PodPID(s.site.Fleet.Namespace, pod), pod))
+	var leader string
+	if err := s.out.busy("the other planner waits for the lease to run out", func() error {
+		limited, cancel := context.WithTimeout(ctx, 60*time.Second)
+		defer cancel()
+		leader, err = s.site.Crash(limited, pod)
+		return err
+	}); err != nil {
 		return err
 	}
-	if err := s.holds(ctx, 40*time.Second, "the other planner takes over when the lease has run out", func(ctx context.Context) error {
-		now, err := s.site.Leader(ctx)
-		if err != nil {
-			return err
-		}
-		if now == "" || now == pod {
-			return fmt.Errorf("the leader is %q, want the other planner", now)
-		}
-		lease, err := s.site.LeaseHolder(ctx)
-		if err == nil && lease == holder {
-			err = fmt.Errorf("the lease is held by %q, want another holder", lease)
+	s.passed("%s took over, from the ConfigMap alone", leader)
+	if err := s.holds(ctx, 10*time.Second, "the lease has another holder", func(ctx context.Context) error {
+		now, err := s.site.LeaseHolder(ctx)
+		if err == nil && now == holder {
+			err = fmt.Errorf("the lease is held by %q, want another holder", now)
 		}
 		return err
 	}); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"strconv"
@@ -63,6 +64,27 @@ func (s *Site) Leader(ctx context.Context) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// Crash kills the process of a planner's pod, and each one that its container restarts, until another pod leads. Without
+// the latter a fast restart might win the race for the Lease.
+func (s *Site) Crash(ctx context.Context, pod string) (leader string, err error) {
+	err = Poll(ctx, func(ctx context.Context) error {
+		if s.Plane.PodPID(s.Fleet.Namespace, pod) != 0 {
+			if err := s.Plane.KillPod(ctx, s.Fleet.Namespace, pod); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("killing planner %q: %w", pod, err)
+			}
+		}
+		leader, err = s.Leader(ctx)
+		if err != nil {
+			return err
+		}
+		if leader == "" || leader == pod {
+			return fmt.Errorf("the leader is %q, want another planner than %q", leader, pod)
+		}
+		return nil
+	})
+	return leader, err
 }
 
 // LeaseHolder is who holds the planner's Lease, empty while nobody does.

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,7 +27,7 @@ func clusters(w *world) {
 		added[name] = shard
 		p := w.planSoon(ctx, "want it in the plan", func(p site.Plan) bool { _, planned := p.Clusters[name]; return planned })
 		Expect(strconv.Itoa(p.Clusters[name].Replica)).To(Equal(shard))
-		Eventually(w.Exporter.Owners).Should(Equal(owned(p)))
+		Eventually(w.Exporter.Owners).Should(Equal(w.owned(ctx, p)))
 	}, SpecTimeout(time.Minute))
 
 	It("gives it another one than it asks for, if that is not the plan's, and says so", func(ctx SpecContext) {
@@ -51,7 +52,7 @@ func clusters(w *world) {
 			Expect(shards[fmt.Sprintf("burst-%d", i)]).To(MatchRegexp("^[0-3]$"))
 		}
 		p := w.planSoon(ctx, "want all in the plan", func(p site.Plan) bool { return len(p.Clusters) == len(w.Fleet.Clusters)+2+16 })
-		Expect(stateOf(p).Shards).To(Equal(shards))
+		Expect(w.planned(ctx, p).Shards).To(Equal(shards))
 	}, SpecTimeout(time.Minute))
 
 	It("gives a Secret that is deleted and created again its replica back", func(ctx SpecContext) {
@@ -70,6 +71,18 @@ func clusters(w *world) {
 		Expect(w.lastRecord()).To(Equal(record{"patch", "secrets " + name, "Unmanaged", "shard=" + other, "-", p.Revision}))
 		w.planSoon(ctx, "want its row gone", func(p site.Plan) bool { _, planned := p.Clusters[name]; return !planned })
 		w.kubectl(ctx, "annotate", "secret", name, "ballast.argoproj.io/unmanaged-")
-		w.planSoon(ctx, "want it where it is now", func(p site.Plan) bool { return stateOf(p).Shards[name] == other })
+		w.planSoon(ctx, "want it where it is now", func(p site.Plan) bool { return w.planned(ctx, p).Shards[name] == other })
+	}, SpecTimeout(time.Minute))
+
+	It("lets go of what is deleted without moving the rest", func(ctx SpecContext) {
+		before := w.state(ctx)
+		for cluster := range p.Clusters {
+			if !slices.Contains(w.Fleet.Names(), cluster) {
+				w.kubectl(ctx, "delete", "secret", cluster)
+				delete(before.Shards, cluster)
+			}
+		}
+		Consistently(func() state { return w.state(ctx) }, "5s", "1s").Should(Equal(before))
+		Expect(w.plan(ctx).Replica()).To(Equal(p.Replica()), "a row outlives its Secret by an hour")
 	}, SpecTimeout(time.Minute))
 }

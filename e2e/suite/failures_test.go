@@ -21,8 +21,7 @@ func failures(w *world) {
 		pod, err := w.Leader(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		before := w.versions(ctx)
-		Expect(w.Plane.KillPod(ctx, w.Fleet.Namespace, pod)).To(Succeed())
-		Eventually(func() (string, error) { return w.Leader(ctx) }, "40s").Should(And(HavePrefix(site.Planner), Not(Equal(pod))))
+		Expect(w.Crash(ctx, pod)).To(HavePrefix(site.Planner))
 		Consistently(func() map[string]string { return w.versions(ctx) }, "12s", "1s").Should(Equal(before))
 		Expect(w.plan(ctx).Annotation("digest")).To(Equal(p.Annotation("digest")))
 		Expect(w.Available(ctx)).To(Succeed())
@@ -36,7 +35,7 @@ func failures(w *world) {
 		now := w.state(ctx)
 		Expect(now.Shards["edge-sa-1"]).To(MatchRegexp("^[0-3]$"))
 		delete(now.Shards, "edge-sa-1")
-		Expect(now).To(Equal(stateOf(p)))
+		Expect(now).To(Equal(w.planned(ctx, p)))
 		w.kubectl(ctx, "scale", "deployment", site.Planner, "--replicas=2")
 		Expect(w.Available(ctx)).To(Succeed())
 		w.planSoon(ctx, "want the planner to take the new cluster over", func(p site.Plan) bool { _, planned := p.Clusters["edge-sa-1"]; return planned })
@@ -48,10 +47,10 @@ func failures(w *world) {
 		Eventually(func() []string { return w.kubectl(ctx, "scale", "statefulset", fleet.Workload, "--replicas=0") }).Should(BeEmpty())
 		Eventually(func() int { return w.state(ctx).Replicas }, "5s").Should(Equal(p.Replicas))
 		w.setShard(ctx, fleet.Giant, "-1")
-		Eventually(func() state { return w.state(ctx) }, "5s").Should(Equal(stateOf(p)))
+		Eventually(func() state { return w.state(ctx) }, "5s").Should(Equal(w.planned(ctx, p)))
 		w.Plane.Proxy().Allow(plane.AllPods)
 		Expect(w.WaitReady(ctx, p.Replicas)).To(Succeed())
-		Eventually(w.Exporter.Owners).Should(Equal(owned(p)))
+		Eventually(w.Exporter.Owners).Should(Equal(w.owned(ctx, p)))
 	}, SpecTimeout(2*time.Minute))
 
 	It("keeps the plan while Prometheus is away", func(ctx SpecContext) {
@@ -64,6 +63,6 @@ func failures(w *world) {
 		shard := w.state(ctx).Shards["edge-af-1"]
 		p := w.planSoon(ctx, "want the new cluster in the plan", func(p site.Plan) bool { _, planned := p.Clusters["edge-af-1"]; return planned })
 		Expect(strconv.Itoa(p.Clusters["edge-af-1"].Replica)).To(Equal(shard))
-		Expect(w.state(ctx)).To(Equal(stateOf(p)))
+		Expect(w.state(ctx)).To(Equal(w.planned(ctx, p)))
 	}, SpecTimeout(2*time.Minute))
 }

@@ -75,7 +75,7 @@ func holding(w *world) {
 		p := w.planSoon(ctx, "want mode Hold", func(p site.Plan) bool { return p.Mode == "Hold" })
 		Consistently(func() state { return w.state(ctx) }, "12s", "1s").Should(Equal(before))
 		Expect(w.plan(ctx).Replica()).To(Equal(p.Replica()))
-		Expect(stateOf(p)).To(Equal(before))
+		Expect(w.planned(ctx, p)).To(Equal(before))
 	}, SpecTimeout(time.Minute))
 
 	It("puts back what somebody changes", func(ctx SpecContext) {

@@ -20,7 +20,7 @@ func pins(w *world) {
 		GinkgoHelper()
 		Eventually(func() string { return w.state(ctx).Shards[name] }).Should(Equal(strconv.Itoa(replica)))
 		w.planSoon(ctx, "want the row pinned", func(p site.Plan) bool { return p.Clusters[name].Replica == replica && p.Clusters[name].Pinned })
-		Eventually(func() []string { return w.Exporter.Owners()[name] }).Should(Equal(owned(w.plan(ctx))[name]))
+		Eventually(func() []string { return w.Exporter.Owners()[name] }).Should(Equal(w.owned(ctx, w.plan(ctx))[name]))
 	}
 
 	It("moves a pinned cluster, and no other", func(ctx SpecContext) {

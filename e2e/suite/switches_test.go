@@ -20,7 +20,7 @@ func switches(w *world) {
 
 	It("lets every write pass at once while enforcement is off, and heals when it is on again", func(ctx SpecContext) {
 		const cluster = fleet.Giant
-		right := stateOf(p).Shards[cluster]
+		right := w.planned(ctx, p).Shards[cluster]
 		annotate(ctx, "ballast.argoproj.io/enforcement=off")
 		Eventually(func(g Gomega) {
 			g.Expect(w.setShard(ctx, cluster, "0")).To(BeEmpty())
@@ -32,36 +32,47 @@ func switches(w *world) {
 		Consistently(func() state { return w.state(ctx) }, "5s", "500ms").Should(And(
 			HaveField("Replicas", 5), HaveField("Shards", HaveKeyWithValue(cluster, "1"))))
 		annotate(ctx, "ballast.argoproj.io/enforcement-")
-		Eventually(func() state { return w.state(ctx) }, "10s").Should(Equal(stateOf(p)))
+		Eventually(func() state { return w.state(ctx) }, "10s").Should(Equal(w.planned(ctx, p)))
 		Expect(w.setShard(ctx, cluster, right)).To(BeEmpty())
 		Expect(w.WaitReady(ctx, p.Replicas)).To(Succeed())
 	}, SpecTimeout(time.Minute))
 
-	It("decides nothing new while it is paused, and goes on enforcing", func(ctx SpecContext) {
+	It("is paused: from here on it decides nothing new, and goes on enforcing", func(ctx SpecContext) {
 		annotate(ctx, "ballast.argoproj.io/paused=true")
 		_, err := w.setPins(ctx, "dev-ap-1: 4\n") // a replica that there is not yet
 		Expect(err).NotTo(HaveOccurred())
-		Consistently(func() int { return w.plan(ctx).Replicas }, "12s", "1s").Should(Equal(p.Replicas))
-		Expect(w.plan(ctx).Rollout).To(BeNil())
+		Consistently(func() site.Plan { return w.plan(ctx) }, "12s", "1s").Should(And(HaveField("Replicas", p.Replicas), HaveField("Rollout", BeNil())))
 		Expect(w.kubectl(ctx, "scale", "statefulset", fleet.Workload, "--replicas=1")).To(HaveLen(1))
-		Expect(w.state(ctx).Replicas).To(Equal(p.Replicas))
+		Expect(w.state(ctx)).To(Equal(w.planned(ctx, p)))
+		_, err = w.setPins(ctx, "")
+		Expect(err).NotTo(HaveOccurred())
 	}, SpecTimeout(time.Minute))
+}
 
-	It("goes on when the pause ends: a pin beyond the replicas adds them", func(ctx SpecContext) {
-		annotate(ctx, "ballast.argoproj.io/paused-")
-		p := w.planSoon(ctx, "want five replicas", func(p site.Plan) bool { return p.Replicas == 5 && p.Rollout == nil })
-		Expect(p.Clusters["dev-ap-1"]).To(And(HaveField("Replica", 4), HaveField("Pinned", true)))
-		Eventually(func() state { return w.state(ctx) }).Should(Equal(stateOf(p)))
-		Expect(w.WaitReady(ctx, 5)).To(Succeed())
-		Eventually(w.Exporter.Owners).Should(Equal(owned(p)))
-	}, SpecTimeout(time.Minute))
+// deciding ends the pause in which pins and clusters came and went: what has piled up is decided now.
+func deciding(w *world) {
+	settled := func(ctx SpecContext, replicas int) site.Plan {
+		GinkgoHelper()
+		after := time.Now()
+		Eventually(func(ctx SpecContext) error { return w.Settled(ctx, after) }, "90s").WithContext(ctx).Should(Succeed())
+		p := w.plan(ctx)
+		Expect(p.Replicas).To(Equal(replicas))
+		Expect(w.state(ctx)).To(Equal(w.planned(ctx, p)))
+		Expect(w.WaitReady(ctx, replicas)).To(Succeed())
+		Eventually(w.Exporter.Owners).Should(Equal(w.owned(ctx, p)))
+		return p
+	}
 
-	It("goes back when that pin is gone", func(ctx SpecContext) {
+	It("adds a replica for a pin beyond the last one when the pause ends", func(ctx SpecContext) {
+		_, err := w.setPins(ctx, "dev-ap-1: 4\n")
+		Expect(err).NotTo(HaveOccurred())
+		w.kubectl(ctx, "annotate", "configmap", site.PlanConfigMap, "ballast.argoproj.io/paused-")
+		Expect(settled(ctx, 5).Clusters["dev-ap-1"]).To(And(HaveField("Replica", 4), HaveField("Pinned", true)))
+	}, SpecTimeout(2*time.Minute))
+
+	It("takes it away again when the pin is gone", func(ctx SpecContext) {
 		_, err := w.setPins(ctx, "")
 		Expect(err).NotTo(HaveOccurred())
-		p := w.planSoon(ctx, "want four replicas", func(p site.Plan) bool { return p.Replicas == 4 && p.Rollout == nil })
-		Eventually(func() state { return w.state(ctx) }).Should(Equal(stateOf(p)))
-		Expect(w.WaitReady(ctx, 4)).To(Succeed())
-		Eventually(w.Exporter.Owners).Should(Equal(owned(p)))
+		settled(ctx, 4)
 	}, SpecTimeout(2*time.Minute))
 }

@@ -58,11 +58,16 @@ func (w *world) state(ctx context.Context) state {
 	return state{shards, int(*sts.Spec.Replicas), site.EnvReplicas(sts)}
 }
 
-// stateOf is what has to stand under a plan.
-func stateOf(p site.Plan) state {
+// planned is what has to stand under a plan. Rows outlive their Secrets; only what is there counts.
+func (w *world) planned(ctx context.Context, p site.Plan) state {
+	GinkgoHelper()
 	s := state{map[string]string{}, p.Replicas, strconv.Itoa(p.ControllerReplicas)}
+	shards, err := w.Shards(ctx)
+	Expect(err).NotTo(HaveOccurred())
 	for name, row := range p.Clusters {
-		s.Shards[name] = strconv.Itoa(row.Replica)
+		if _, there := shards[name]; there {
+			s.Shards[name] = strconv.Itoa(row.Replica)
+		}
 	}
 	return s
 }
@@ -82,11 +87,12 @@ func (w *world) versions(ctx context.Context) map[string]string {
 	return versions
 }
 
-// owned is who reconciles what, as the replicas see it: each cluster by its one replica.
-func owned(p site.Plan) map[string][]string {
+// owned is who has to reconcile what under a plan, as the replicas see it: each cluster by its one replica.
+func (w *world) owned(ctx context.Context, p site.Plan) map[string][]string {
+	GinkgoHelper()
 	owners := map[string][]string{"in-cluster": {fleet.Workload + "-0"}}
-	for name, row := range p.Clusters {
-		owners[name] = []string{fleet.Workload + "-" + strconv.Itoa(row.Replica)}
+	for name, replica := range w.planned(ctx, p).Shards {
+		owners[name] = []string{fleet.Workload + "-" + replica}
 	}
 	return owners
 }
