@@ -29,6 +29,7 @@ func overlays() map[string]string {
 		"base":             "base",
 		"cert-manager":     filepath.Join("overlays", "cert-manager"),
 		"retarget-example": filepath.Join("overlays", "retarget-example"),
+		"self-signed":      filepath.Join("overlays", "self-signed"),
 	}
 }
 
@@ -54,6 +55,10 @@ type install struct {
 	ConfigMaps      map[string]corev1.ConfigMap
 	Roles           map[string]rbacv1.Role
 	RoleBindings    map[string]rbacv1.RoleBinding
+	ClusterRoles    map[string]rbacv1.ClusterRole
+	ClusterBindings map[string]rbacv1.ClusterRoleBinding
+	Policies        map[string]admissionregistration.ValidatingAdmissionPolicy
+	PolicyBindings  map[string]admissionregistration.ValidatingAdmissionPolicyBinding
 	Budgets         map[string]policyv1.PodDisruptionBudget
 	Webhooks        map[string]admissionregistration.MutatingWebhookConfiguration
 	Issuers         map[string]certmanager.Issuer
@@ -66,7 +71,8 @@ func decode(t *testing.T, text []byte) install {
 	t.Helper()
 	in := install{
 		map[string]appsv1.Deployment{}, map[string]corev1.Service{}, map[string]corev1.ServiceAccount{}, map[string]corev1.ConfigMap{},
-		map[string]rbacv1.Role{}, map[string]rbacv1.RoleBinding{}, map[string]policyv1.PodDisruptionBudget{},
+		map[string]rbacv1.Role{}, map[string]rbacv1.RoleBinding{}, map[string]rbacv1.ClusterRole{}, map[string]rbacv1.ClusterRoleBinding{},
+		map[string]admissionregistration.ValidatingAdmissionPolicy{}, map[string]admissionregistration.ValidatingAdmissionPolicyBinding{}, map[string]policyv1.PodDisruptionBudget{},
 		map[string]admissionregistration.MutatingWebhookConfiguration{}, map[string]certmanager.Issuer{}, map[string]certmanager.Certificate{},
 	}
 	for _, doc := range bytes.Split(text, []byte("\n---\n")) {
@@ -87,6 +93,14 @@ func decode(t *testing.T, text []byte) install {
 			add(t, in.Roles, head.Name, doc)
 		case "rbac.authorization.k8s.io/v1 RoleBinding":
 			add(t, in.RoleBindings, head.Name, doc)
+		case "rbac.authorization.k8s.io/v1 ClusterRole":
+			add(t, in.ClusterRoles, head.Name, doc)
+		case "rbac.authorization.k8s.io/v1 ClusterRoleBinding":
+			add(t, in.ClusterBindings, head.Name, doc)
+		case "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy":
+			add(t, in.Policies, head.Name, doc)
+		case "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding":
+			add(t, in.PolicyBindings, head.Name, doc)
 		case "policy/v1 PodDisruptionBudget":
 			add(t, in.Budgets, head.Name, doc)
 		case "admissionregistration.k8s.io/v1 MutatingWebhookConfiguration":

@@ -1,0 +1,185 @@
+package manifests
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistration "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/utils/ptr"
+
+	"ballast/certs"
+)
+
+const (
+	everything = "testdata/everything"
+	failClosed = "testdata/fail-closed"
+)
+
+func TestSelfSignedGrantsThisAndNothingElse(t *testing.T) {
+	in := decode(t, build(t, overlays()["self-signed"]))
+	want := []string{
+		`get,update,watch secrets of "" named ` + certs.CASecret + `,` + certs.LeafTLS,
+		`create secrets of ""`,
+	}
+	if diff := cmp.Diff(want, rules(in, "ballast-certs")); diff != "" {
+		t.Errorf("Role -want +got:\n%s", diff)
+	}
+	wantCluster := []rbacv1.PolicyRule{{
+		APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations"},
+		ResourceNames: []string{certs.Webhooks}, Verbs: []string{"get", "watch", "patch"},
+	}}
+	if diff := cmp.Diff(wantCluster, in.ClusterRoles["ballast-certs"].Rules); diff != "" {
+		t.Errorf("ClusterRole -want +got:\n%s", diff)
+	}
+	base := decode(t, build(t, "base"))
+	for role := range base.Roles {
+		if diff := cmp.Diff(rules(base, role), rules(in, role)); diff != "" {
+			t.Errorf("%s -base +self-signed:\n%s", role, diff)
+		}
+	}
+}
+
+// TestSelfSignedIsBoundAndUsed in the namespace it was made for, and in another one.
+func TestSelfSignedIsBoundAndUsed(t *testing.T) {
+	for dir, namespace := range map[string]string{overlays()["self-signed"]: "argocd", everything: namespace} {
+		in := decode(t, build(t, dir))
+		subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "ballast-certs", Namespace: namespace}}
+		role, cluster := in.RoleBindings["ballast-certs"], in.ClusterBindings["ballast-certs"]
+		if diff := cmp.Diff(subjects, role.Subjects) + cmp.Diff(subjects, cluster.Subjects); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", dir, diff)
+		}
+		if role.RoleRef.Kind+role.RoleRef.Name != "Roleballast-certs" || cluster.RoleRef.Kind+cluster.RoleRef.Name != "ClusterRoleballast-certs" {
+			t.Errorf("%s: bound to %v and %v", dir, role.RoleRef, cluster.RoleRef)
+		}
+		d := in.Deployments["ballast-certs"]
+		for what, got := range map[string]string{
+			"the Role": in.Roles["ballast-certs"].Namespace, "its binding": role.Namespace, "the Deployment": d.Namespace,
+			"the account": in.ServiceAccounts["ballast-certs"].Namespace,
+		} {
+			if got != namespace {
+				t.Errorf("%s: %s is in %q", dir, what, got)
+			}
+		}
+		if got := d.Spec.Template.Spec.ServiceAccountName; got != "ballast-certs" {
+			t.Errorf("%s: it runs as %s", dir, got)
+		}
+		if len(in.ClusterRoles) != 1 || len(in.ClusterBindings) != 1 {
+			t.Errorf("%s: %d cluster roles, %d bindings", dir, len(in.ClusterRoles), len(in.ClusterBindings))
+		}
+	}
+}
+
+func TestSelfSignedRunsHardenedAndAsTheWebhookExpects(t *testing.T) {
+	in := decode(t, build(t, overlays()["self-signed"]))
+	d, webhook := in.Deployments["ballast-certs"], in.Deployments["ballast-webhook"]
+	pod, like := d.Spec.Template.Spec, webhook.Spec.Template.Spec
+	if diff := cmp.Diff(like.SecurityContext, pod.SecurityContext) + cmp.Diff(like.Containers[0].SecurityContext, pod.Containers[0].SecurityContext); diff != "" {
+		t.Errorf("-webhook +certs:\n%s", diff)
+	}
+	if got := strings.Join(pod.Containers[0].Args, " "); got != "certs --namespace=$(POD_NAMESPACE)" || *d.Spec.Replicas != 1 || len(pod.Volumes) > 0 {
+		t.Errorf("args %s, %d replicas, %d volumes", got, *d.Spec.Replicas, len(pod.Volumes))
+	}
+	for k, v := range d.Spec.Selector.MatchLabels {
+		if d.Spec.Template.Labels[k] != v {
+			t.Errorf("it does not select its own pods by %s", k)
+		}
+	}
+	if limits := pod.Containers[0].Resources.Limits; limits.Memory().String() != "128Mi" || !limits.Cpu().IsZero() {
+		t.Errorf("limits %v", limits)
+	}
+	settings := certs.DefaultSettings()
+	service := in.Webhooks[certs.Webhooks].Webhooks[0].ClientConfig.Service
+	if service.Name != settings.Service || service.Namespace != settings.Namespace {
+		t.Errorf("the webhooks call %s/%s, the certificate is for %v", service.Namespace, service.Name, settings)
+	}
+	if got := mounts(like)["/etc/ballast/tls"]; got != certs.LeafTLS {
+		t.Errorf("the webhook mounts %s", got)
+	}
+}
+
+func TestSelfSignedNeedsNothingOfCertManager(t *testing.T) {
+	for _, dir := range []string{overlays()["self-signed"], everything} {
+		if found := regexp.MustCompile(`cert-manager\.io\S*`).FindString(string(build(t, dir))); found != "" {
+			t.Errorf("%s: %s", dir, found)
+		}
+	}
+}
+
+// TestOnlyThisIsClusterScoped with every component.
+func TestOnlyThisIsClusterScoped(t *testing.T) {
+	var got []string
+	for doc := range strings.SplitSeq(string(build(t, everything)), "\n---\n") {
+		if !strings.Contains(doc, "\n  namespace: ") {
+			got = append(got, fmt.Sprint(regexp.MustCompile(`(?m)^kind: (.*)$`).FindStringSubmatch(doc)[1], " ", regexp.MustCompile(`(?m)^  name: (.*)$`).FindStringSubmatch(doc)[1]))
+		}
+	}
+	slices.Sort(got)
+	want := []string{
+		"ClusterRole ballast-certs", "ClusterRoleBinding ballast-certs", "MutatingWebhookConfiguration ballast",
+		"ValidatingAdmissionPolicy ballast-floor", "ValidatingAdmissionPolicyBinding ballast-floor",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestRetargetedComponentsLeaveNothingOldBehind(t *testing.T) {
+	text := string(build(t, everything))
+	for _, old := range []string{`\bargocd\n`, `"argocd"`, `\bargocd/`, `\.argocd\.`, `[^-]argocd-application-controller`, `cert-manager`} {
+		if found := regexp.MustCompile(`(?m).*`+old+`.*`).FindAllString(text, -1); len(found) > 0 {
+			t.Errorf("%s is left in %q", old, found)
+		}
+	}
+	selector := decode(t, []byte(text)).Policies["ballast-floor"].Spec.MatchConstraints.NamespaceSelector
+	if got := selector.MatchExpressions[0].Values; !cmp.Equal(got, []string{namespace}) {
+		t.Errorf("the floor is laid in %v", got)
+	}
+}
+
+func TestFailClosedIsForClustersOnlyAndChangesNothingElse(t *testing.T) {
+	want, got := decode(t, build(t, overlays()["cert-manager"])), decode(t, build(t, failClosed))
+	for i, w := range want.Webhooks[certs.Webhooks].Webhooks {
+		if w.Name == "clusters.ballast.argoproj.io" {
+			want.Webhooks[certs.Webhooks].Webhooks[i].FailurePolicy = ptr.To(admissionregistration.Fail)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestTheFloorIsLaidWhereTheWebhookStands(t *testing.T) {
+	in := decode(t, build(t, everything))
+	var webhook admissionregistration.MutatingWebhook
+	for _, w := range in.Webhooks[certs.Webhooks].Webhooks {
+		if w.Name == "clusters.ballast.argoproj.io" {
+			webhook = w
+		}
+	}
+	policy, binding := in.Policies["ballast-floor"], in.PolicyBindings["ballast-floor"]
+	match := policy.Spec.MatchConstraints
+	if diff := cmp.Diff(webhook.NamespaceSelector, match.NamespaceSelector) + cmp.Diff(webhook.ObjectSelector, match.ObjectSelector); diff != "" {
+		t.Errorf("selectors -webhook +floor:\n%s", diff)
+	}
+	if len(match.ResourceRules) != 1 {
+		t.Fatalf("%d rules", len(match.ResourceRules))
+	}
+	if diff := cmp.Diff(webhook.Rules[0], match.ResourceRules[0].RuleWithOperations); diff != "" {
+		t.Errorf("rules -webhook +floor:\n%s", diff)
+	}
+	if *policy.Spec.FailurePolicy != admissionregistration.Ignore {
+		t.Error("it refuses what it cannot judge")
+	}
+	ref := binding.Spec.ParamRef
+	if binding.Spec.PolicyName != policy.Name || ref.Name != "ballast-plan" || *ref.ParameterNotFoundAction != admissionregistration.AllowAction || ref.Namespace != "" {
+		t.Errorf("it binds %s to %+v", binding.Spec.PolicyName, ref)
+	}
+	if diff := cmp.Diff([]admissionregistration.ValidationAction{admissionregistration.Deny}, binding.Spec.ValidationActions); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
