@@ -1,0 +1,169 @@
+package auditlog
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const header = `{"kind":"Event","apiVersion":"audit.k8s.io/v1",`
+
+// secretWrite is a person's edit of a shard; what a case gives replaces a field or adds one, and nil takes it away.
+func secretWrite(t testing.TB, change map[string]any) []byte {
+	t.Helper()
+	e := map[string]any{
+		"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": "a-1", "stage": "ResponseComplete",
+		"requestURI": "/api/v1/namespaces/argocd/secrets/prod-eu?fieldManager=kubectl-edit", "verb": "patch", "user": map[string]any{"username": "alice"},
+		"objectRef":      map[string]any{"resource": "secrets", "namespace": "argocd", "name": "prod-eu", "apiVersion": "v1"},
+		"responseStatus": map[string]any{"code": 200}, "requestReceivedTimestamp": "2026-08-01T12:00:00.5Z",
+		"annotations": said("clusters", "Restored", "shard=1", "shard=3"),
+	}
+	maps.Copy(e, change)
+	line, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line
+}
+
+// said are the annotations of a webhook's answer.
+func said(webhook, reason, requested, enforced string) map[string]string {
+	key := webhook + ".ballast.argoproj.io/"
+	return map[string]string{key + "reason": reason, key + "revision": "7", key + "requested": requested, key + "enforced": enforced, "authorization.k8s.io/decision": "allow"}
+}
+
+func with(annotations map[string]string, key, value string) map[string]string {
+	annotations[key] = value
+	return annotations
+}
+
+func object(group, resource, subresource, name string) map[string]any {
+	return map[string]any{"apiGroup": group, "resource": resource, "subresource": subresource, "namespace": "argocd", "name": name}
+}
+
+// shardEdit is what secretWrite says.
+func shardEdit(change func(*Write)) *Write {
+	w := Write{
+		Time: time.Date(2026, 8, 1, 12, 0, 0, 5e8, time.UTC), AuditID: "a-1", User: "alice", Account: Account{Kind: Person}, Verb: "patch",
+		Namespace: "argocd", Kind: "secret", Name: "prod-eu", Effect: Rewritten, Reason: "Restored", Revision: 7, Requested: "shard=1", Enforced: "shard=3", Code: 200,
+	}
+	change(&w)
+	return &w
+}
+
+func TestParse(t *testing.T) {
+	const roundTwo = "failed-open.mutation.webhook.admission.k8s.io/round_1_index_2"
+	type fields = map[string]any
+	for name, c := range map[string]struct {
+		event fields
+		want  *Write // nil for no concern of ballast's
+	}{
+		"a rewritten write":         {nil, shardEdit(func(*Write) {})},
+		"a request that has begun":  {fields{"stage": "RequestReceived"}, nil},
+		"a response that has begun": {fields{"stage": "ResponseStarted"}, nil},
+		"a panic of the API server": {fields{"stage": "Panic", "responseStatus": fields{"code": 500}}, shardEdit(func(w *Write) { w.Panicked, w.Code = true, 500 })},
+		"a request for no object":   {fields{"objectRef": nil}, nil},
+		"an object of another kind": {fields{"objectRef": object("apps", "daemonsets", "", "x")}, nil},
+		"the kind in another group": {fields{"objectRef": object("example.com", "secrets", "", "x")}, nil},
+		"a Secret that is not ours": {fields{"annotations": map[string]string{"authorization.k8s.io/reason": "clusters.ballast.argoproj.io/reason"}}, nil},
+		"another webhook's words":   {fields{"annotations": said("scale", "Restored", "replicas=1", "replicas=2")}, nil},
+		"no answer's reason":        {fields{"annotations": map[string]string{"clusters.ballast.argoproj.io/enforced": "shard=3"}}, nil},
+		"no response":               {fields{"responseStatus": nil}, shardEdit(func(w *Write) { w.Code = 0 })},
+		"a generated name":          {fields{"verb": "create", "objectRef": object("", "secrets", "", "")}, shardEdit(func(w *Write) { w.Verb, w.Name = "create", "" })},
+		"a dry run":                 {fields{"requestURI": "/api/v1/namespaces/argocd/secrets/prod-eu?fieldManager=x&dryRun=All"}, shardEdit(func(w *Write) { w.DryRun = true })},
+		"a dry run, escaped":        {fields{"requestURI": "/x?dry%52un=%41ll"}, shardEdit(func(w *Write) { w.DryRun = true })},
+		"a dry run in a value":      {fields{"requestURI": "/x?fieldManager=dryRun%3DAll"}, shardEdit(func(*Write) {})},
+		"an impersonated user":      {fields{"impersonatedUser": fields{"username": "bob"}}, shardEdit(func(w *Write) { w.User, w.By = "bob", "alice" })},
+		"a fault":                   {fields{"annotations": said("clusters", "Faulted", "-", "-")}, shardEdit(func(w *Write) { w.Effect, w.Reason, w.Requested, w.Enforced = Faulted, "Faulted", "-", "-" })},
+		"agreement":                 {fields{"annotations": said("clusters", "InPlan", "shard=3", "shard=3")}, shardEdit(func(w *Write) { w.Effect, w.Reason, w.Requested = Agreed, "InPlan", "shard=3" })},
+		"an assignment":             {fields{"annotations": said("clusters", "Assigned", "shard=-", "shard=3")}, shardEdit(func(w *Write) { w.Reason, w.Requested = "Assigned", "shard=-" })},
+		"an assignment that stood":  {fields{"annotations": said("clusters", "Assigned", "shard=3", "shard=3")}, shardEdit(func(w *Write) { w.Effect, w.Reason, w.Requested = Agreed, "Assigned", "shard=3" })},
+		"a reason that does not be": {fields{"annotations": said("clusters", "Bogus", "-", "-")}, shardEdit(func(w *Write) { w.Effect, w.Reason, w.Requested, w.Enforced = Unknown, Invalid, "-", "-" })},
+		"a webhook that was away": {fields{"annotations": map[string]string{roundTwo: "clusters.ballast.argoproj.io"}}, shardEdit(func(w *Write) {
+			w.Effect, w.Reason, w.Revision, w.Requested, w.Enforced = Bypassed, FailedOpen, 0, "-", "-"
+		})},
+		"away in the second round": {fields{"annotations": with(said("clusters", "Restored", "shard=1", "shard=3"), roundTwo, "clusters.ballast.argoproj.io")}, shardEdit(func(w *Write) { w.Effect, w.Reason = Bypassed, FailedOpen })},
+		"another webhook was away": {fields{"annotations": with(said("clusters", "Restored", "shard=1", "shard=3"), roundTwo, "istio.example")}, shardEdit(func(*Write) {})},
+		"away, and refused for that": {fields{"annotations": nil, "responseStatus": refusedByPolicy("clusters")}, shardEdit(func(w *Write) {
+			w.Effect, w.Reason, w.Revision, w.Requested, w.Enforced, w.Code = Refused, FailedClosed, 0, "-", "-", 500
+		})},
+		"refused for another's": {fields{"annotations": nil, "responseStatus": refusedByPolicy("plan")}, nil},
+		"quoted by a person": {fields{"annotations": nil, "responseStatus": fields{"code": 422,
+			"message": `Invalid value: "Internal error occurred: failed calling webhook \"clusters.ballast.argoproj.io\""`}}, nil},
+		"kubectl scale": {
+			fields{"verb": "update", "objectRef": object("apps", "statefulsets", "scale", "c"), "annotations": said("scale", "Restored", "replicas=9", "replicas=4")},
+			shardEdit(func(w *Write) {
+				w.Verb, w.Kind, w.Name, w.Subresource, w.Requested, w.Enforced = "update", "statefulset", "c", "scale", "replicas=9", "replicas=4"
+			}),
+		},
+		"a Deployment": {
+			fields{"objectRef": object("apps", "deployments", "", "c"), "annotations": said("controllers", "InPlan", "replicas=4 ARGOCD_CONTROLLER_REPLICAS=-", "replicas=4")},
+			shardEdit(func(w *Write) {
+				w.Kind, w.Name, w.Effect, w.Reason, w.Requested, w.Enforced = "deployment", "c", Agreed, "InPlan", "replicas=4 ARGOCD_CONTROLLER_REPLICAS=-", "replicas=4"
+			}),
+		},
+		"forged words": {
+			fields{"verb": "pat\x1bch", "user": fields{"username": "al\x1b[2Jice\u202e"}, "auditID": "id\n", "objectRef": object("", "secrets", "", "eyJhbGciOi"),
+				"annotations": with(said("clusters", "Restored", "token=eyJhbGciOi shard=eyJhbGciOi", "shard=3\x1b[31m eyJhbGciOi"), "clusters.ballast.argoproj.io/revision", "eyJhbGciOi")},
+			shardEdit(func(w *Write) {
+				w.Verb, w.User, w.AuditID, w.Name, w.Requested, w.Enforced, w.Revision = Invalid, "al?[2Jice?", "id?", Invalid, "invalid shard=invalid", "shard=invalid invalid", 0
+			}),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, got, ours, err := parse(secretWrite(t, c.event))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ours {
+				if c.want != nil {
+					t.Error("the write is no concern of ballast's, want it to be")
+				}
+				return
+			}
+			if diff := cmp.Diff(c.want, &got); diff != "" {
+				t.Errorf("write (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func refusedByPolicy(webhook string) map[string]any {
+	return map[string]any{"code": 500, "message": `Internal error occurred: failed calling webhook "` + webhook + `.ballast.argoproj.io": failed to call webhook: EOF`}
+}
+
+func TestParseRefusesWhatIsNoEvent(t *testing.T) {
+	for name, line := range map[string]string{
+		"no JSON":             `{`,
+		"two events":          header + `"stage":"Panic"}{"kind":"Event"}`,
+		"another kind":        `{"kind":"EventList","apiVersion":"audit.k8s.io/v1"}`,
+		"an event of the API": `{"kind":"Event","apiVersion":"v1","message":"audit.k8s.io/v1"}`,
+		"a value's type":      header + `"annotations":{"clusters.ballast.argoproj.io/reason":7}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, w, _, err := parse([]byte(line)); err == nil {
+				t.Errorf("%s was read as %+v, want an error", line, w)
+			}
+		})
+	}
+}
+
+// FuzzParse: whatever stands in a line, what is handed on is printable and of the closed sets.
+func FuzzParse(f *testing.F) {
+	f.Add(secretWrite(f, nil))
+	f.Add(secretWrite(f, map[string]any{"annotations": said("clusters", "Faulted", "pins.a=1 clusters.b=- plan=0123456789ab", "requests.cpu=1500m")}))
+	f.Add(secretWrite(f, map[string]any{"annotations": said("clusters", "eyJhbGciOi", "token=eyJhbGciOi", "shard=\u001b[31m")}))
+	f.Add(secretWrite(f, map[string]any{"user": map[string]any{"username": strings.Repeat("é\x00", 400)}}))
+	f.Add([]byte(header + `"stage":"Panic","objectRef":{"resource":"secrets"}}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		_, w, ours, err := parse(line)
+		if err != nil || !ours {
+			return
+		}
+		checkSafe(t, w)
+	})
+}
