@@ -159,7 +159,9 @@ func TestAnEditIsJudgedByTheStoredPlanNotByAnOlderOne(t *testing.T) {
 	earlier.Revision, earlier.MaxReplicas = 16, 32
 	behind := knowing(t, object(t, earlier, ""))
 	stands := object(t, fleet(), "")
-	row := edited(stands, func(o *PlanObject) { o.Plan = strings.Replace(o.Plan, "prod-eu: {replica: 3", "prod-eu: {replica: 1", 1) })
+	row := edited(stands, func(o *PlanObject) {
+		o.Plan = strings.Replace(o.Plan, "prod-eu: {replica: 3", "prod-eu: {replica: 1", 1)
+	})
 	if got := DecidePlan(behind, Request{User: person}, row, stands); got.Reason != plan.PinAdded {
 		t.Errorf("a row of the stored revision: reason %s, warnings %q", got.Reason, got.Warnings)
 	}

@@ -113,7 +113,7 @@ func (s *site) recreated(t *testing.T) {
 func (s *site) away(t *testing.T) {
 	s.decide(t, fleet(plan.StatefulSet, 1), "")
 	s.remove(secrets)(t, "c-03")
-	s.stopServer()
+	<-s.replica.stopping()
 	client := s.dynamic(t, s.person)
 	got, err := client.Resource(secrets).Namespace(namespace).Create(t.Context(), named(secret("1"), "c-03"), metav1.CreateOptions{})
 	if err != nil || shardOf(got)["shard"] != "1" {

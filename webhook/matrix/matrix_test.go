@@ -1,9 +1,15 @@
 package matrix
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
 
 // TestEveryWritePath goes through the whole matrix on one API server.
 func TestEveryWritePath(t *testing.T) {
+	log.SetLogger(logr.Discard()) // the certificate watcher speaks through controller-runtime
 	s := startSite(t)
 	t.Run("clusters", s.clusters)
 	t.Run("many clusters at once", s.manyClusters)
@@ -15,5 +21,6 @@ func TestEveryWritePath(t *testing.T) {
 	t.Run("a writer that rewrites", s.rewriter)
 	t.Run("pins in force", s.pinsInForce)
 	t.Run("kubectl", s.kubectl)
+	t.Run("rolling restarts", s.rollingRestarts)
 	t.Run("the webhook away", s.away) // the last: nobody brings it back
 }

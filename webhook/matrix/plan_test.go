@@ -127,8 +127,8 @@ func (s *site) plannersWrites(t *testing.T) {
 	if _, err := s.dynamic(t, s.admin).Resource(secrets).Namespace(namespace).Create(t.Context(), named(secret(""), "c-00"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s.stopWatch() // the watch is held back
-	defer s.watch()
+	s.replica.stopWatch() // the watch is held back
+	defer s.replica.watch()
 	next := fleet(plan.StatefulSet, 2)
 	next.Clusters["c-00"] = plan.Row{Replica: 0}
 	client := s.dynamic(t, quiet(s.planner))

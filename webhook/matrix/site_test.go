@@ -60,10 +60,10 @@ type site struct {
 	kubeconfig string       // ada's
 	planner    *rest.Config // the shipped planner's ServiceAccount under its shipped Roles
 	audit      string
-	source     *webhook.Source
-	stopWatch  context.CancelFunc
-	watch      func()
-	stopServer func()
+	certs      string
+	endpoints  *endpoints
+	replica    *replica        // the one that serves, unless a test says otherwise
+	source     *webhook.Source // its view of the plan
 }
 
 func startSite(t *testing.T) *site {
@@ -189,44 +189,62 @@ func (s *site) account(t *testing.T, name string) *rest.Config {
 	return c
 }
 
-// serve runs the webhook under its shipped ServiceAccount.
+// replica is one webhook process: its own watch of the plan, and its own server.
+type replica struct {
+	address   string
+	source    *webhook.Source
+	stopWatch func() // ends the watch; the plan stays as it is then
+	watch     func()
+	stopping  func() <-chan struct{} // begins the stop, and tells its end
+}
+
+// serve puts a replica behind the address that the webhook configuration names.
 func (s *site) serve(t *testing.T, at *envtest.WebhookInstallOptions) {
+	t.Helper()
+	s.certs = at.LocalServingCertDir
+	s.endpoints = newEndpoints(t, net.JoinHostPort(at.LocalServingHost, strconv.Itoa(at.LocalServingPort)))
+	s.replica = s.start(t, 0)
+	s.source = s.replica.source
+	s.endpoints.set(s.replica.address)
+}
+
+// start runs a replica under its shipped ServiceAccount until it is ready.
+func (s *site) start(t *testing.T, lameDuck time.Duration) *replica {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(s.account(t, "ballast-webhook"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
-	s.source = webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: namespace, ConfigMap: planName, Metrics: metrics, Log: logr.Discard()})
+	r := &replica{address: listener.Addr().String()}
+	r.source = webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: namespace, ConfigMap: planName, Metrics: metrics, Log: logr.Discard()})
 	server := webhook.NewServer(webhook.ServerOptions{
-		Handler: webhook.NewHandler(s.source, metrics, logr.Discard()), CertDir: at.LocalServingCertDir, Metrics: metrics, Log: logr.Discard(),
-		Listen: func() (net.Listener, error) {
-			return net.Listen("tcp", net.JoinHostPort(at.LocalServingHost, strconv.Itoa(at.LocalServingPort)))
-		},
+		Handler: webhook.NewHandler(r.source, metrics, logr.Discard()), CertDir: s.certs, Metrics: metrics, Log: logr.Discard(), LameDuck: lameDuck,
+		Listen: func() (net.Listener, error) { return listener, nil },
 	})
-	s.watch = func() {
+	r.watch = func() {
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan struct{})
-		go func() { s.source.Run(ctx); close(ended) }()
-		s.stopWatch = func() { stop(); <-ended }
+		go func() { r.source.Run(ctx); close(ended) }()
+		r.stopWatch = func() { stop(); <-ended }
 	}
-	s.watch()
+	r.watch()
 	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ctx) }()
-	stopped := false
-	s.stopServer = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		stop()
-		if err := <-served; err != nil {
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		if err := server.Serve(ctx); err != nil {
 			t.Errorf("serving the webhook: %v", err)
 		}
-	}
-	t.Cleanup(func() { s.stopServer(); s.stopWatch() })
-	eventually(t, "a webhook that is ready", func() bool { return server.Ready() == nil && s.source.Ready() == nil })
+	}()
+	r.stopping = func() <-chan struct{} { stop(); return served }
+	t.Cleanup(func() { <-r.stopping(); r.stopWatch() })
+	eventually(t, "a webhook that is ready", func() bool { return server.Ready() == nil && r.source.Ready() == nil })
+	return r
 }
 
 func (s *site) dynamic(t testing.TB, c *rest.Config) dynamic.Interface {
