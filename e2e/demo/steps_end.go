@@ -86,12 +86,13 @@ func (s *story) audit(context.Context) error {
 	seen := map[string]bool{}
 	byBallast, others := 0, 0
 	for _, e := range events {
-		switch e.User {
-		case "alice":
-		case site.PlannerUser:
+		switch {
+		case !e.Ours():
+			continue
+		case e.User == site.PlannerUser:
 			byBallast++
 			continue
-		default:
+		case e.User != "alice":
 			others++
 			continue
 		}

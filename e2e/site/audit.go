@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// AuditEvent is what the API server's audit log says of a write that one of ballast's webhooks saw.
+// AuditEvent is what the API server's audit log says of a write. The fields from Webhook on are ballast's annotations,
+// empty where none of its webhooks saw the write.
 type AuditEvent struct {
 	Time       time.Time
 	User       string
@@ -49,7 +51,10 @@ type auditLine struct {
 
 const webhookSuffix = ".ballast.argoproj.io/"
 
-// Audit reads the audit log: every write with an annotation of ballast's, in the order of the log.
+// Ours reports whether one of ballast's webhooks saw the write, or should have.
+func (e AuditEvent) Ours() bool { return e.Webhook != "" || e.FailedOpen }
+
+// Audit reads the writes in the audit log, in its order.
 func (s *Site) Audit() ([]AuditEvent, error) {
 	f, err := os.Open(s.Plane.AuditLogPath())
 	if err != nil {
@@ -74,14 +79,14 @@ func readAudit(r io.Reader) ([]AuditEvent, error) {
 		if err := json.Unmarshal(line, &l); err != nil {
 			return nil, fmt.Errorf("reading line %d of the audit log: %w", n, err)
 		}
-		if e, ours := l.event(); ours {
+		if e, write := l.event(); write {
 			events = append(events, e)
 		}
 	}
 }
 
 func (l auditLine) event() (AuditEvent, bool) {
-	if l.Stage != "ResponseComplete" || l.ObjectRef == nil {
+	if l.Stage != "ResponseComplete" || l.ObjectRef == nil || slices.Contains([]string{"get", "list", "watch"}, l.Verb) {
 		return AuditEvent{}, false
 	}
 	e := AuditEvent{
@@ -94,19 +99,16 @@ func (l auditLine) event() (AuditEvent, bool) {
 	if l.ResponseStatus != nil {
 		e.Code = l.ResponseStatus.Code
 	}
-	ours := false
 	for key, value := range l.Annotations {
-		webhook, field, found := strings.Cut(key, webhookSuffix)
 		if strings.HasPrefix(key, "failed-open.") && strings.Contains(value, "ballast.argoproj.io") {
-			e.FailedOpen, ours = true, true
+			e.FailedOpen = true
 		}
-		if !found || strings.Contains(webhook, "/") {
-			continue
+		if webhook, field, found := strings.Cut(key, webhookSuffix); found && !strings.Contains(webhook, "/") {
+			e.Webhook = webhook
+			e.set(field, value)
 		}
-		e.Webhook, ours = webhook, true
-		e.set(field, value)
 	}
-	return e, ours
+	return e, true
 }
 
 func (e *AuditEvent) set(field, value string) {

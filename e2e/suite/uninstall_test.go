@@ -1,29 +1,44 @@
 package suite
 
 import (
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ballast/e2e/fleet"
+	"ballast/e2e/site"
 )
 
 func uninstalling(w *world) {
 	It("goes in an order that leaves every cluster with an owner", func(ctx SpecContext) {
+		w.kubectl(ctx, "annotate", "configmap", site.PlanConfigMap, "ballast.argoproj.io/enforcement=off")
+		Eventually(func() int {
+			w.kubectl(ctx, "scale", "statefulset", fleet.Workload, "--replicas=5")
+			return w.state(ctx).Replicas
+		}).Should(Equal(5))
 		before := w.state(ctx)
+		Expect(before.Env).To(Equal("4"), "an env that does not fit, which a new cluster would suffer from")
 		_, _, err := w.RunBallast(ctx, w.Plane.KubeconfigPath(), "uninstall", "--yes")
 		Expect(err).NotTo(HaveOccurred())
-		now := w.state(ctx)
-		Expect(now.Shards).To(Equal(before.Shards))
-		Expect([]any{now.Replicas, now.Env}).To(Equal([]any{before.Replicas, before.Env}))
+		Expect(w.state(ctx)).To(Equal(state{before.Shards, 5, "5"}))
+		Expect(w.WaitReady(ctx, 5)).To(Succeed())
+		Expect(w.uninstallOrder()).To(Equal([]string{"patch statefulsets", "delete mutatingwebhookconfigurations", "delete deployments"}))
+	}, SpecTimeout(time.Minute))
+
+	It("leaves nothing behind", func(ctx SpecContext) {
+		stdout, _, err := w.Plane.Kubectl(ctx, "", "-n", w.Fleet.Namespace, "get", "-l", "app.kubernetes.io/part-of=ballast", "--ignore-not-found", "-o", "name",
+			"deployments,services,serviceaccounts,roles,rolebindings,configmaps,poddisruptionbudgets,certificates,issuers")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(stdout).To(BeEmpty())
 		_, err = w.Client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(ctx, "ballast", metav1.GetOptions{})
 		Expect(err).To(MatchError(ContainSubstring("not found")))
-		deployments, err := w.Client.AppsV1().Deployments(w.Fleet.Namespace).List(ctx, metav1.ListOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		Expect(deployments.Items).To(BeEmpty())
 		Expect(w.Plan(ctx)).To(BeNil())
+		Eventually(func() ([]corev1.Pod, error) { return w.Pods(ctx, "planner") }).Should(BeEmpty())
+		Eventually(func() ([]corev1.Pod, error) { return w.Pods(ctx, "webhook") }).Should(BeEmpty())
 	}, SpecTimeout(time.Minute))
 
 	It("leaves Argo CD to itself: a cluster that is added then has an owner", func(ctx SpecContext) {
@@ -36,7 +51,25 @@ func uninstalling(w *world) {
 	}, SpecTimeout(time.Minute))
 
 	It("gives people their application-controller back", func(ctx SpecContext) {
-		Expect(w.kubectl(ctx, "scale", "statefulset", fleet.Workload, "--replicas=5")).To(BeEmpty())
-		Expect(w.state(ctx).Replicas).To(Equal(5))
+		Expect(w.kubectl(ctx, "scale", "statefulset", fleet.Workload, "--replicas=2")).To(BeEmpty())
+		Expect(w.state(ctx).Replicas).To(Equal(2))
 	}, SpecTimeout(time.Minute))
+}
+
+// uninstallOrder is what the administrator wrote last, of what must come in an order, each kind at its first write.
+func (w *world) uninstallOrder() []string {
+	GinkgoHelper()
+	events, err := w.Audit()
+	Expect(err).NotTo(HaveOccurred())
+	var order []string
+	for _, e := range events {
+		what := e.Verb + " " + e.Resource
+		if e.User != "plane-admin" || slices.Contains(order, what) {
+			continue
+		}
+		if what == "patch statefulsets" || e.Verb == "delete" && (e.Resource == "mutatingwebhookconfigurations" || e.Resource == "deployments") {
+			order = append(order, what)
+		}
+	}
+	return order
 }

@@ -167,7 +167,7 @@ func (w *world) lastRecord() record {
 	events, err := w.Audit()
 	Expect(err).NotTo(HaveOccurred())
 	for i := len(events) - 1; i >= 0; i-- {
-		if e := events[i]; e.User == "alice" {
+		if e := events[i]; e.User == "alice" && e.Ours() {
 			return record{e.Verb, e.Resource + " " + e.Name, e.Reason, e.Requested, e.Enforced, e.Revision}
 		}
 	}

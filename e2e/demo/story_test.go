@@ -1,0 +1,27 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// The whole demo, as `make demo` runs it: what it says is checked by itself, so here it only has to get to its end.
+func TestTheStory(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var out bytes.Buffer
+	if err := run(t.Context(), &screen{w: &out}, 1, false); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	for _, want := range []string{
+		"1/7  A fleet", "2/7  Before", "3/7  People", "4/7  A person pins", "5/7  Clusters", "6/7  The planner's leader", "7/7  The API server's audit log",
+		"Warning: ballast: shard", "checks passed in",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the story does not say %q:\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "canary-bearer-token") {
+		t.Error("the story shows a credential")
+	}
+}
