@@ -1,7 +1,6 @@
 package manifests
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,7 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionregistration "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 
 	"ballast/certs"
 )
@@ -114,8 +115,12 @@ func TestSelfSignedNeedsNothingOfCertManager(t *testing.T) {
 func TestOnlyThisIsClusterScoped(t *testing.T) {
 	var got []string
 	for doc := range strings.SplitSeq(string(build(t, everything)), "\n---\n") {
-		if !strings.Contains(doc, "\n  namespace: ") {
-			got = append(got, fmt.Sprint(regexp.MustCompile(`(?m)^kind: (.*)$`).FindStringSubmatch(doc)[1], " ", regexp.MustCompile(`(?m)^  name: (.*)$`).FindStringSubmatch(doc)[1]))
+		var head metav1.PartialObjectMetadata
+		if err := yaml.Unmarshal([]byte(doc), &head); err != nil {
+			t.Fatal(err)
+		}
+		if head.Namespace == "" {
+			got = append(got, head.Kind+" "+head.Name)
 		}
 	}
 	slices.Sort(got)
