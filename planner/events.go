@@ -45,15 +45,15 @@ func breakGlassSeen() Event {
 }
 
 func contested(c rollout.Contested) Event {
-	what, manager := "the workload", c.Manager
+	what, mend, manager := "the workload", "stop it", c.Manager
 	if c.Secret != "" {
-		what = fmt.Sprintf("data.shard of Secret %q", c.Secret)
+		what, mend = fmt.Sprintf("data.shard of Secret %q", c.Secret), "stop it, pin the cluster"
 	}
 	if manager == "" {
 		manager = "somebody whose field manager is unknown"
 	}
 	return Event{Type: corev1.EventTypeWarning, Reason: "Contested", Workload: c.Secret == "",
-		Message: fmt.Sprintf("%s writes %s back again and again (%d times): stop it, pin the cluster, or annotate the object with %s: \"true\"", manager, what, c.Reverted, plan.AnnotationUnmanaged)}
+		Message: fmt.Sprintf("%s writes %s back again and again (%d times): %s, or annotate the object with %s: \"true\"", manager, what, c.Reverted, mend, plan.AnnotationUnmanaged)}
 }
 
 func configRefused(err error) Event {
