@@ -70,8 +70,9 @@ func (c *cycle) discover() bool {
 func (c *cycle) keep() Outcome {
 	if base := cmp.Or(c.in.InForce, c.in.Last); base != nil {
 		c.out.Next = base.Clone()
-		c.out.Changed = c.in.InForce == nil
-		c.out.Reason = "put back the last plan, which was deleted or broken"
+		if c.out.Changed = c.in.InForce == nil; c.out.Changed {
+			c.out.Reason = "put back the last plan, which was deleted or broken"
+		}
 	}
 	c.out.Pins = allPins(c.in.Pins, nil)
 	return c.out
