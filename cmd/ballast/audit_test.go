@@ -168,7 +168,7 @@ func TestAuditRefusesWhatItCannotDo(t *testing.T) {
 		want string
 	}{
 		"an unknown output":  {[]string{"-o", "yaml"}, `--output: "yaml" is not table, json or totals`},
-		"an unknown reason":  {[]string{"--reason", "Restord"}, `--reason: "Restord" is none of ` + strings.Join(auditlog.Reasons(), ", ")},
+		"an unknown reason":  {[]string{"--reason", "Restore"}, `--reason: "Restore" is none of ` + strings.Join(auditlog.Reasons(), ", ")},
 		"a time of no form":  {[]string{"--since", "yesterday"}, `--since: "yesterday" is neither a time (2026-08-01T12:00:00Z) nor how long ago (90m, 24h)`},
 		"a time that is not": {[]string{"--until", "-1h"}, `--until: "-1h" is neither a time (2026-08-01T12:00:00Z) nor how long ago (90m, 24h)`},
 	} {

@@ -92,6 +92,8 @@ func TestParse(t *testing.T) {
 			w.Effect, w.Reason, w.Revision, w.Requested, w.Enforced, w.Code = Refused, FailedClosed, 0, "-", "-", 500
 		})},
 		"refused for another's": {fields{"annotations": nil, "responseStatus": refusedByPolicy("plan")}, nil},
+		"quoted by another webhook": {fields{"annotations": nil, "responseStatus": fields{"code": 500,
+			"message": `Internal error occurred: Internal error occurred: failed calling webhook "clusters.ballast.argoproj.io"`}}, nil},
 		"quoted by a person": {fields{"annotations": nil, "responseStatus": fields{"code": 422,
 			"message": `Invalid value: "Internal error occurred: failed calling webhook \"clusters.ballast.argoproj.io\""`}}, nil},
 		"kubectl scale": {

@@ -58,7 +58,7 @@ func (l *Log) Read(name string, r io.Reader, each func(Write) error) error {
 				return err
 			}
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -74,12 +74,12 @@ func (l *Log) line(name string, in *lines, line []byte, each func(Write) error) 
 		l.count(whole, name, in)
 		return nil
 	}
-	e, w, ours, err := parse(line)
+	e, w, ours, err := parse(line) // what fails is counted, and never ours
 	l.count(err == nil, name, in)
-	if err != nil || !ours || !l.seen.first(e) {
-		return nil
+	if ours && l.seen.first(e) {
+		return each(w)
 	}
-	return each(w)
+	return nil
 }
 
 // count counts a line. A last line without its end is no mistake: the API server is writing it.
@@ -111,14 +111,15 @@ func (l *lines) next() ([]byte, error) {
 	tooLong := false
 	for {
 		part, err := l.r.ReadSlice('\n')
+		more := errors.Is(err, bufio.ErrBufferFull)
 		if tooLong = tooLong || len(l.long)+len(part) > MaxLine; tooLong {
 			l.long = nil
-		} else if err == bufio.ErrBufferFull || len(l.long) > 0 {
+		} else if more || len(l.long) > 0 {
 			l.long = append(l.long, part...)
 			part = l.long
 		}
 		switch {
-		case err == bufio.ErrBufferFull:
+		case more:
 			continue
 		case tooLong:
 			return nil, errTooLong // the end of the log comes again

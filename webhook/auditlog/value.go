@@ -38,7 +38,7 @@ func printFields(text string) string {
 func printField(pair string) string {
 	name, value, _ := strings.Cut(pair, "=")
 	family, member, _ := strings.Cut(name, ".")
-	good := false
+	var good bool
 	switch {
 	case name == plan.ShardKey, name == "replicas", name == plan.EnvReplicas:
 		good = isCount(value) || value == "reference" && name == plan.EnvReplicas
