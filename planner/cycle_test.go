@@ -209,6 +209,27 @@ func TestALargerEnvIsKept(t *testing.T) {
 	}
 }
 
+func TestNothingScalesWhileTheWebhookIsAway(t *testing.T) {
+	w := newWorld(lognormal(4, 24)...)
+	w.run(3)
+	away := false
+	w.in.Enforcement = &away
+	w.in.Pins = plan.Pins{"c003": 5}
+	w.run(20)
+	if w.in.InForce.Rollout != nil || w.in.InForce.Replicas != 3 {
+		t.Errorf("it scales to %+v", w.in.InForce.Rollout)
+	}
+	if !slices.Contains(problems(w.last), "rollout/EnforcementDown/") {
+		t.Errorf("nobody was told: %v", problems(w.last))
+	}
+	back := true
+	w.in.Enforcement = &back
+	w.run(1)
+	if r := w.in.InForce.Rollout; r == nil || r.Replicas != 6 {
+		t.Errorf("with the webhook back the rollout is %+v, want one to 6", r)
+	}
+}
+
 func TestWithoutEvidenceNothingMoves(t *testing.T) {
 	for name, spoil := range map[string]func(*world){
 		"Prometheus is away":            func(w *world) { w.in.Fetched = []poll.Fetched{{Metric: "apps", Err: "connection refused"}} },

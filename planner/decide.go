@@ -31,6 +31,7 @@ func (a *adoption) standing(i int) int {
 func (c *cycle) decide(a *adoption) {
 	c.checkStamps(a)
 	c.checkHoldOff(a)
+	c.checkEnforcement(a)
 	c.candidate(a)
 	switch {
 	case a.next.Rollout != nil && !c.in.BreakGlass:
@@ -58,6 +59,22 @@ func (c *cycle) checkStamps(a *adoption) {
 	c.unstamped = true
 	c.problem(Problem{Phase: PhaseRollout, Subject: first, Kind: "Unstamped", Message: fmt.Sprintf(
 		"%s without the replica that owns its cluster now, the first is %q: present owners are written before anything moves", plural(n, "Secret"), first)})
+}
+
+// checkEnforcement reports a webhook that does not hold the plan; begin then scales nothing, since the first writer to
+// come would turn it back.
+func (c *cycle) checkEnforcement(a *adoption) {
+	if c.in.Enforcement == nil || *c.in.Enforcement || !a.next.Mode.Enforced() {
+		return
+	}
+	c.problem(Problem{Phase: PhaseRollout, Kind: "EnforcementDown", Message: "the webhook does not hold the plan: a wrong number of replicas passed a dry-run; " +
+		"nothing scales until it does; look at the pods of Deployment ballast-webhook, the endpoints of its Service and the caBundle of MutatingWebhookConfiguration ballast"})
+}
+
+// scales reports whether a cycle begins to change the number of replicas.
+func (o Outcome) scales() bool {
+	r := o.Next.Rollout
+	return o.Decided && r != nil && r.Replicas != r.From.Replicas
 }
 
 // holdOff is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is likely to
@@ -170,6 +187,10 @@ func (c *cycle) begin(a *adoption) {
 		return
 	}
 	if next.SameEnforced(a.next) {
+		return
+	}
+	if down := c.in.Enforcement != nil && !*c.in.Enforcement; down && next.Rollout != nil && next.Rollout.Replicas != a.next.Replicas {
+		c.out.Memory.Votes = c.in.Memory.Votes // what was elected did not begin: the vote stands as it was
 		return
 	}
 	c.out.Decided = true

@@ -25,7 +25,8 @@ type Inputs struct {
 	Discovered  discover.Input       `json:"discovered"`
 	Workload    discover.Workload    `json:"workload"`
 	Fetched     []poll.Fetched       `json:"fetched"`
-	Owners      poll.Fetched         `json:"owners"` // who reconciles which server now, by metrics: keys pod|server
+	Owners      poll.Fetched         `json:"owners"`                // who reconciles which server now, by metrics: keys pod|server
+	Enforcement *bool                `json:"enforcement,omitempty"` // whether the webhook holds the plan; nil: unknown
 	Memory      Memory               `json:"memory"`
 }
 

@@ -25,6 +25,7 @@ type Options struct {
 	Store       *store.Store
 	Applier     *rollout.Applier
 	NewFetcher  func(config.PlannerConfig, plan.Target) (Fetcher, error)
+	Probe       func(context.Context, plan.Plan) (bool, error) // whether the webhook holds the plan; nil: never asked
 	Emit        func(discover.Workload, ...Event)
 	Metrics     *Metrics
 	Log         logr.Logger
@@ -49,6 +50,7 @@ type Loop struct {
 	history store.History
 	unsaved bool // the history has a decision that is not written yet
 	news    news
+	probed  probed
 }
 
 // NewLoop makes a loop; Run starts it.
@@ -130,6 +132,10 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 	}
 	started := l.Clock.Now()
 	out := Cycle(in)
+	if out.scales() { // before each change of replicas the webhook is asked once more
+		in.Enforcement = l.enforcement(ctx, in, probeFresh)
+		out = Cycle(in)
+	}
 	l.Metrics.phaseTime.WithLabelValues("decide").Observe(l.Clock.Since(started).Seconds())
 	l.Metrics.observeOutcome(in, out, l.Clock.Now())
 	l.report(in, out)
@@ -161,6 +167,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (Inputs, stor
 		return Inputs{}, snapshot, err
 	}
 	in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
+	in.Enforcement = l.enforcement(ctx, in, probeEvery)
 	l.Metrics.phaseTime.WithLabelValues("gather").Observe(l.Clock.Since(started).Seconds())
 	fetcher, err := l.NewFetcher(c, targetOf(in.Workload))
 	if err != nil {

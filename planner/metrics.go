@@ -32,6 +32,7 @@ type Metrics struct {
 	held        prometheus.Gauge
 	writes      *prometheus.CounterVec
 	breakGlass  prometheus.Gauge
+	enforcement *prometheus.GaugeVec
 	paused      prometheus.Gauge
 	configError prometheus.Gauge
 	lastCycle   prometheus.Gauge
@@ -56,29 +57,32 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Time of a whole cycle with its I/O.", Buckets: buckets}),
 		phaseTime: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "ballast", Subsystem: "planner", Name: "phase_duration_seconds",
 			Help: "Time of a cycle's parts: gather and fetch are I/O, decide is every pure phase, store and apply write.", Buckets: buckets}, []string{"phase"}),
-		leader:      gauge("leader", "1 on the replica that plans."),
-		revision:    gauge("plan_revision", "Revision of the plan in force."),
-		mode:        gauges("plan_mode", "1 for the mode of the plan in force.", "mode"),
-		rollout:     gauges("rollout_stage", "1 for the stage of the rollout under way.", "stage"),
-		replicas:    gauges("replicas", "Replicas: planned, env (ARGOCD_CONTROLLER_REPLICAS), found and ready.", "of"),
-		clusters:    gauge("clusters", "Clusters discovered."),
-		load:        gauges("replica_load_ratio", "Load index of each replica under the plan in force.", "replica"),
-		count:       gauges("replica_clusters", "Clusters of each replica under the plan in force.", "replica"),
-		imbalance:   gauges("imbalance_ratio", "Makespan over mean: of the plan in force, and of the candidate.", "of"),
-		moves:       gauge("candidate_moves", "Clusters that the candidate would move."),
-		votes:       gauge("votes", "Samples that the election of the most wanted partition has so far."),
-		values:      gauges("metric_values", "Values of each metric by where they come from.", "metric", "flag"),
-		problems:    gauges("problems", "Problems of the last cycle by phase and kind.", "phase", "kind"),
-		steps:       counters("steps_total", "Writes to Secrets and the workload by kind and result.", "step", "result"),
-		held:        gauge("held_steps", "Differences from the plan that are left alone for now."),
-		writes:      counters("plan_writes_total", "Writes of the plan and the history by result.", "object", "result"),
-		breakGlass:  gauge("enforcement_off", "1 while a person's break-glass annotation is on the plan."),
+		leader:     gauge("leader", "1 on the replica that plans."),
+		revision:   gauge("plan_revision", "Revision of the plan in force."),
+		mode:       gauges("plan_mode", "1 for the mode of the plan in force.", "mode"),
+		rollout:    gauges("rollout_stage", "1 for the stage of the rollout under way.", "stage"),
+		replicas:   gauges("replicas", "Replicas: planned, env (ARGOCD_CONTROLLER_REPLICAS), found and ready.", "of"),
+		clusters:   gauge("clusters", "Clusters discovered."),
+		load:       gauges("replica_load_ratio", "Load index of each replica under the plan in force.", "replica"),
+		count:      gauges("replica_clusters", "Clusters of each replica under the plan in force.", "replica"),
+		imbalance:  gauges("imbalance_ratio", "Makespan over mean: of the plan in force, and of the candidate.", "of"),
+		moves:      gauge("candidate_moves", "Clusters that the candidate would move."),
+		votes:      gauge("votes", "Samples that the election of the most wanted partition has so far."),
+		values:     gauges("metric_values", "Values of each metric by where they come from.", "metric", "flag"),
+		problems:   gauges("problems", "Problems of the last cycle by phase and kind.", "phase", "kind"),
+		steps:      counters("steps_total", "Writes to Secrets and the workload by kind and result.", "step", "result"),
+		held:       gauge("held_steps", "Differences from the plan that are left alone for now."),
+		writes:     counters("plan_writes_total", "Writes of the plan and the history by result.", "object", "result"),
+		breakGlass: gauge("enforcement_off", "1 while a person's break-glass annotation is on the plan."),
+		// The name is a contract, without the planner's subsystem: it is what people alert on. No labels; absent while unknown.
+		enforcement: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Name: "enforcement_up",
+			Help: "1 while the webhook holds the plan, 0 while it does not, absent while there is nothing to hold."}, nil),
 		paused:      gauge("paused", "1 while a person paused new decisions."),
 		configError: gauge("config_error", "1 while the configuration file on disk is refused and the last good one is in use."),
 		lastCycle:   gauge("last_cycle_timestamp_seconds", "When the last cycle ended, in Unix time."),
 	}
 	r.MustRegister(m.cycles, m.cycleTime, m.phaseTime, m.leader, m.revision, m.mode, m.rollout, m.replicas, m.clusters, m.load, m.count,
-		m.imbalance, m.moves, m.votes, m.values, m.problems, m.steps, m.held, m.writes, m.breakGlass, m.paused, m.configError, m.lastCycle)
+		m.imbalance, m.moves, m.votes, m.values, m.problems, m.steps, m.held, m.writes, m.breakGlass, m.enforcement, m.paused, m.configError, m.lastCycle)
 	return m
 }
 

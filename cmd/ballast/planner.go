@@ -249,11 +249,14 @@ func (a *plannerApp) newLoop(c config.PlannerConfig) *planner.Loop {
 	st := store.New(store.Options{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Namespace: c.Target.Namespace,
 		Plan: c.Plan.ConfigMap, History: c.Plan.History})
 	return planner.NewLoop(planner.Options{
-		Config:      a.config.Current,
-		Reader:      a.manager.GetClient(),
-		Store:       st,
-		Applier:     rollout.NewApplier(rollout.ApplierOptions{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Clock: clock.RealClock{}}),
-		NewFetcher:  (&fetchers{}).get,
+		Config:     a.config.Current,
+		Reader:     a.manager.GetClient(),
+		Store:      st,
+		Applier:    rollout.NewApplier(rollout.ApplierOptions{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Clock: clock.RealClock{}}),
+		NewFetcher: (&fetchers{}).get,
+		Probe: func(ctx context.Context, p plan.Plan) (bool, error) {
+			return planner.Probe(ctx, a.manager.GetClient(), p)
+		},
 		Emit:        newEmitter(a.manager.GetEventRecorder("ballast-planner"), c),
 		Metrics:     a.metrics,
 		Log:         a.log,
