@@ -153,19 +153,13 @@ func (a *adoption) place(clusters []int) {
 
 // forgetRows drops rows whose Secret has been gone for an hour, and those of clusters that a person took out.
 func (a *adoption) forgetRows() {
-	present := make(map[string]bool, len(a.fleet.Clusters))
 	for _, c := range a.fleet.Clusters {
-		if managed(c) {
-			present[c.Shard.ID] = true
-		} else {
+		if !managed(c) {
 			delete(a.next.Clusters, c.Shard.ID)
 		}
 	}
 	var forgotten []string
-	for _, name := range slices.Sorted(maps.Keys(a.next.Clusters)) {
-		if present[name] {
-			continue
-		}
+	for _, name := range a.orphanedRows() {
 		since, seen := a.in.Memory.Gone[name]
 		if !seen || a.in.Now.Before(since) {
 			since = a.in.Now
@@ -182,12 +176,36 @@ func (a *adoption) forgetRows() {
 	}
 }
 
+// orphanedRows are the rows without a Secret, by name.
+func (a *adoption) orphanedRows() []string {
+	present := 0
+	for _, c := range a.fleet.Clusters {
+		if _, ok := a.next.Clusters[c.Shard.ID]; ok {
+			present++
+		}
+	}
+	if present == len(a.next.Clusters) {
+		return nil // as nearly always
+	}
+	var names []string
+	for name := range a.next.Clusters {
+		if !inFleet(a.fleet, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // pinRows makes each pin that holds now its cluster's row, so that a pin that is taken away later moves nothing, and
 // gives the Secrets of one server one replica.
 func (a *adoption) pinRows() {
-	v := plan.NewView(a.next.Clone(), a.pins)
-	for name, row := range a.next.Clusters {
-		if replica, why, _ := v.Effective(name); why == plan.Pinned {
+	slim := a.next // which rows there are says nothing of pins, and a view indexes all it is given
+	slim.Clusters = nil
+	v := plan.NewView(slim, a.pins)
+	for name := range a.pins {
+		row, known := a.next.Clusters[name]
+		if replica, why, _ := v.Effective(name); known && why == plan.Pinned {
 			row.Replica = replica
 			a.next.Clusters[name] = row
 		}
@@ -260,8 +278,11 @@ func (a *adoption) describeRows() {
 			continue
 		}
 		pin, pinned := a.pins[c.Shard.ID]
-		row.Server, row.Pinned = plan.ServerHash(c.Shard.Server), pinned && pin == row.Replica
-		a.next.Clusters[c.Shard.ID] = row
+		described := row
+		described.Server, described.Pinned = plan.ServerHash(c.Shard.Server), pinned && pin == row.Replica
+		if described != row {
+			a.next.Clusters[c.Shard.ID] = described
+		}
 	}
 }
 
@@ -290,6 +311,9 @@ func clipList(names []string) string {
 func allPins(data plan.Pins, clusters []discover.Cluster) plan.Pins {
 	pins := make(plan.Pins, len(data))
 	for _, c := range clusters {
+		if c.Pin == "" {
+			continue
+		}
 		if replica, err := strconv.Atoi(c.Pin); err == nil {
 			pins[c.Shard.ID] = replica
 		}

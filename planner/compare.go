@@ -33,7 +33,7 @@ func Compare(in discover.Input, w discover.Workload, doc plan.Document) Comparis
 		// A row's load is for display; one that cannot be read counts as nothing.
 		_ = loads[i].UnmarshalText([]byte(doc.Plan.Clusters[cl.Shard.ID].Load))
 	}
-	c.Replicas = replicasOf(fleet, loads, doc.Plan.Replicas, func(i int) int {
+	c.Replicas = replicasOf(loadIndexes(fleet, loads), doc.Plan.Replicas, func(i int) int {
 		if replica, _, ok := view.Effective(fleet.Clusters[i].Shard.ID); ok {
 			return replica
 		}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,8 @@ func Cycle(in Inputs) Outcome {
 	c.pinProblems(a)
 	c.out.Problems = append(c.out.Problems, a.found...)
 	c.out.Memory.Gone = a.gone
-	c.out.Now = replicasOf(c.out.Fleet, c.out.Loads, a.next.Replicas, func(i int) int { return a.standing(i) })
+	c.indexes = loadIndexes(c.out.Fleet, c.out.Loads)
+	c.out.Now = replicasOf(c.indexes, a.next.Replicas, a.standing)
 	c.decide(a)
 	c.finish(a)
 	return c.out
@@ -39,6 +41,7 @@ type cycle struct {
 	heldOff   bool // a rollout failed a short while ago
 	unstamped bool // Secrets wait for their present owner
 	winner    *evaluate.Candidate
+	indexes   []plan.LoadIndex // of Fleet.Clusters
 	in        Inputs
 	out       Outcome
 	notes     []string
@@ -82,10 +85,10 @@ func (c *cycle) keep() Outcome {
 func (c *cycle) base() plan.Plan {
 	switch {
 	case c.in.InForce != nil:
-		return c.in.InForce.Clone()
+		return *c.in.InForce
 	case c.in.Last != nil:
 		c.note("put back the last plan, which was deleted or broken")
-		return c.in.Last.Clone()
+		return *c.in.Last
 	}
 	return firstPlan(c.in)
 }
@@ -125,19 +128,13 @@ func (c *cycle) measure(a *adoption) {
 
 // pinProblems says which pins do not hold, and why: a pin is a person's word, and is never dropped in silence.
 func (c *cycle) pinProblems(a *adoption) {
-	known := make(map[string]bool, len(c.out.Fleet.Clusters))
-	names := make([]string, 0, len(c.out.Fleet.Clusters))
-	for _, cl := range c.out.Fleet.Clusters {
-		known[cl.Shard.ID] = true
-		names = append(names, cl.Shard.ID)
-	}
 	for _, name := range sortedNames(c.out.Pins) {
 		replica := c.out.Pins[name]
 		p := Problem{Phase: PhasePartition, Subject: name}
 		switch {
-		case !known[name]:
+		case !inFleet(c.out.Fleet, name):
 			p.Kind, p.Message = "PinUnknown", fmt.Sprintf("%q is pinned to replica %d, and no cluster Secret has that name", name, replica)
-			if near := plan.Nearest(name, names); near != "" {
+			if near := plan.Nearest(name, namesOf(c.out.Fleet)); near != "" {
 				p.Message += fmt.Sprintf("; %q has", near)
 			}
 		case replica >= a.next.MaxReplicas:
@@ -151,13 +148,27 @@ func (c *cycle) pinProblems(a *adoption) {
 	}
 }
 
-// finish compares with the plan in force and words the reason.
+// inFleet reports whether a Secret, or the implicit in-cluster, has that name; clusters are in the order of their names.
+func inFleet(f discover.Fleet, name string) bool {
+	_, known := slices.BinarySearchFunc(f.Clusters, name, func(c discover.Cluster, name string) int { return cmp.Compare(c.Shard.ID, name) })
+	return known
+}
+
+func namesOf(f discover.Fleet) []string {
+	names := make([]string, len(f.Clusters))
+	for i, c := range f.Clusters {
+		names[i] = c.Shard.ID
+	}
+	return names
+}
+
+// finish compares with the plan in force and words the reason. A plan that enforces the same is the one in force, loads and
+// revision too, since rows keep the load of their decision.
 func (c *cycle) finish(a *adoption) {
 	c.notes = append(a.notes, c.notes...)
 	c.out.Next = a.next
 	c.out.Changed = c.in.InForce == nil || !a.next.SameEnforced(*c.in.InForce)
 	if !c.out.Changed {
-		c.out.Next = c.in.InForce.Clone()
 		return
 	}
 	c.stampLoads()
@@ -178,7 +189,7 @@ func (c *cycle) stampLoads() {
 	}
 	for i, cl := range c.out.Fleet.Clusters {
 		if row, ok := c.out.Next.Clusters[cl.Shard.ID]; ok {
-			row.Load = c.out.Loads[i].Display()
+			row.Load = c.indexes[i].DisplayValue
 			c.out.Next.Clusters[cl.Shard.ID] = row
 		}
 	}

@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -14,8 +13,6 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
-
-func compareNames(a, b string) int { return cmp.Compare(a, b) }
 
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
@@ -102,7 +99,7 @@ func (c *cycle) candidate(a *adoption) {
 		c.problem(Problem{Phase: PhasePartition, Kind: "Refused", Message: err.Error(), Keeps: true})
 		return
 	}
-	can := &Candidate{Moves: a.moves(d.of), Replicas: replicasOf(c.out.Fleet, c.out.Loads, d.answer.Replicas, func(i int) int {
+	can := &Candidate{Moves: a.moves(d.of), Replicas: replicasOf(c.indexes, d.answer.Replicas, func(i int) int {
 		if to, ok := d.of[c.out.Fleet.Clusters[i].Shard.ID]; ok {
 			return to
 		}

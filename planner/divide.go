@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
+	"strconv"
 
 	"ballast/planner/config"
 	"ballast/planner/discover"
@@ -57,16 +57,14 @@ func itemsOf(a *adoption, loads []plan.Load) ([]partition.Item, error) {
 	items := make([]partition.Item, len(a.fleet.Units))
 	for k, u := range a.fleet.Units {
 		item := partition.Item{ID: a.fleet.Clusters[u.Clusters[0]].Shard.ID, Clusters: len(u.Clusters), Replica: partition.Free}
-		sum := make([]plan.Load, 0, len(u.Clusters))
+		var err error
 		for _, i := range u.Clusters {
-			sum = append(sum, loads[i])
+			if item.Load, err = plan.SumLoads(item.Load, loads[i]); err != nil {
+				return nil, fmt.Errorf("adding up the loads of %q: %w", u.Server, err)
+			}
 			if at := a.fixedAt(i); at >= 0 && (item.Replica < 0 || a.isPinned(i)) {
 				item.Replica = min(at, a.next.MaxReplicas-1)
 			}
-		}
-		var err error
-		if item.Load, err = plan.SumLoads(sum...); err != nil {
-			return nil, fmt.Errorf("adding up the loads of %q: %w", u.Server, err)
 		}
 		items[k] = item
 	}
@@ -117,44 +115,61 @@ func boundsOf(p config.Partition, w discover.Workload, a *adoption) partition.Bo
 
 // basis is what candidates must agree on to be votes of one election: who is there, what is fixed, what bounds hold.
 func (d division) basis() string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%+v\n", d.bounds)
+	b := fmt.Appendf(make([]byte, 0, 256+32*len(d.items)), "%+v\n", d.bounds)
 	for _, it := range d.items {
-		fmt.Fprintf(h, "%s %d %d\n", it.ID, it.Clusters, it.Replica)
+		b = append(append(b, it.ID...), ' ')
+		b = append(strconv.AppendInt(b, int64(it.Clusters), 10), ' ')
+		b = append(strconv.AppendInt(b, int64(it.Replica), 10), '\n')
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8])
 }
 
 // moves are the clusters whose replica differs from their rows, by name.
 func (a *adoption) moves(of map[string]int) []Move {
 	var moves []Move
-	for name, to := range of {
-		if row := a.next.Clusters[name]; row.Replica != to {
-			moves = append(moves, Move{Cluster: name, From: row.Replica, To: to})
+	for _, c := range a.fleet.Clusters { // in the order of their names
+		name := c.Shard.ID
+		if to, ok := of[name]; ok && a.next.Clusters[name].Replica != to {
+			moves = append(moves, Move{Cluster: name, From: a.next.Clusters[name].Replica, To: to})
 		}
 	}
-	slices.SortFunc(moves, func(x, y Move) int { return compareNames(x.Cluster, y.Cluster) })
 	return moves
 }
 
-// replicasOf lists who owns what, for people: of is each cluster's replica, in the fleet's order.
-func replicasOf(fleet discover.Fleet, loads []plan.Load, count int, of func(i int) int) []plan.Replica {
-	replicas := make([]plan.Replica, count)
+// loadIndexes are the clusters with their loads, for people, in the fleet's order; without loads they are 0.
+func loadIndexes(fleet discover.Fleet, loads []plan.Load) []plan.LoadIndex {
+	indexes := make([]plan.LoadIndex, len(fleet.Clusters))
+	for i, c := range fleet.Clusters {
+		indexes[i].Shard = c.Shard
+		if loads != nil {
+			indexes[i].Value = loads[i]
+		}
+		indexes[i].DisplayValue = indexes[i].Value.Display()
+	}
+	return indexes
+}
+
+// replicasOf lists who owns what, for people: of is each cluster's replica.
+func replicasOf(indexes []plan.LoadIndex, count int, of func(i int) int) []plan.Replica {
+	replicas, owners, owned := make([]plan.Replica, count), make([]int, len(indexes)), make([]int, count)
+	for i := range indexes {
+		owners[i] = of(i)
+		if r := owners[i]; r >= 0 && r < count {
+			owned[r]++
+		}
+	}
 	for r := range replicas {
 		replicas[r].ID = r
+		if owned[r] > 0 {
+			replicas[r].LoadIndexes = make([]plan.LoadIndex, 0, owned[r])
+		}
 	}
-	for i, c := range fleet.Clusters {
-		r := of(i)
-		if r < 0 || r >= count {
-			continue
+	for i, r := range owners {
+		if r >= 0 && r < count {
+			replicas[r].LoadIndexes = append(replicas[r].LoadIndexes, indexes[i])
+			replicas[r].TotalLoad += indexes[i].Value
 		}
-		var load plan.Load
-		if loads != nil {
-			load = loads[i]
-		}
-		rep := &replicas[r]
-		rep.LoadIndexes = append(rep.LoadIndexes, plan.LoadIndex{Shard: c.Shard, Value: load, DisplayValue: load.Display()})
-		rep.TotalLoad += load
 	}
 	for r := range replicas {
 		replicas[r].TotalLoadDisplay = replicas[r].TotalLoad.Display()
