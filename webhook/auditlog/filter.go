@@ -40,7 +40,7 @@ type Globs struct{ include, exclude []*regexp.Regexp }
 func NewGlobs(patterns ...string) Globs {
 	var g Globs
 	for _, p := range patterns {
-		text, excludes := strings.CutPrefix(p, "!")
+		text, excludes := strings.CutPrefix(strings.ToValidUTF8(p, "\ufffd"), "!") // as a log's text is decoded
 		text = strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(text))
 		// Everything that a glob may hold is quoted, so that this always compiles.
 		compiled := regexp.MustCompile(`\A(?s:` + text + `)\z`)
