@@ -21,7 +21,7 @@ func failures(w *world, closed bool) {
 	BeforeAll(func(ctx SpecContext) {
 		w.install(ctx, whole)
 		Expect(w.Available(ctx)).To(Succeed())
-		w.recovered(ctx, time.Now(), "applied")
+		w.enforces(ctx)
 	}, NodeTimeout(2*time.Minute))
 
 	It("bears that no webhook pod can be reached", func(ctx SpecContext) {

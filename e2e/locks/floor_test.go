@@ -29,7 +29,7 @@ func floor(w *world) {
 
 	It("refuses a cluster Secret without a shard while the webhook is away", func(ctx SpecContext) {
 		w.install(ctx, selfSignedInstallation("floor"))
-		w.recovered(ctx, time.Now(), "self-signed with a floor, failing open, applied")
+		w.enforces(ctx)
 		w.Plane.Proxy().Refuse(plane.AllPods)
 		DeferCleanup(func() { w.Plane.Proxy().Allow(plane.AllPods) })
 		Eventually(func() error { _, err := w.tryShard(ctx, wrong, metav1.DryRunAll); return err }).Should(HaveOccurred()) // it is in force

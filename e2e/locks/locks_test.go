@@ -129,12 +129,17 @@ func (w *world) kubectl(ctx context.Context, args ...string) string {
 // recovered waits until a write of a wrong shard is put back again, and tells how long that took.
 func (w *world) recovered(ctx context.Context, since time.Time, after string) {
 	GinkgoHelper()
+	w.enforces(ctx)
+	took := time.Since(since)
+	Expect(took).To(BeNumerically("<", recovery))
+	AddReportEntry("recovered", fmt.Sprintf("%s: %.1f s", after, took.Seconds()), ReportEntryVisibilityAlways)
+}
+
+func (w *world) enforces(ctx context.Context) {
+	GinkgoHelper()
 	Eventually(func(g Gomega) {
 		got, err := w.tryShard(ctx, wrong, metav1.DryRunAll)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(got).To(Equal(w.right()))
 	}).WithContext(ctx).Should(Succeed())
-	took := time.Since(since)
-	Expect(took).To(BeNumerically("<", recovery))
-	AddReportEntry("recovered", fmt.Sprintf("%s: %.1f s", after, took.Seconds()), ReportEntryVisibilityAlways)
 }

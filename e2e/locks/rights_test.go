@@ -31,10 +31,10 @@ func rights(w *world) {
 			"secrets [] [] [get list watch patch]",
 			"statefulsets.apps [] [] [get list watch]",
 			"statefulsets.apps [] [argocd-application-controller] [patch]",
-		}, nil),
+		}, []string{}),
 		Entry("the webhook's", SpecTimeout(time.Minute), "ballast-webhook", []string{
 			"configmaps [] [ballast-plan] [get list watch]",
-		}, nil),
+		}, []string{}),
 		Entry("of what makes certificates", SpecTimeout(time.Minute), "ballast-certs", []string{
 			"mutatingwebhookconfigurations.admissionregistration.k8s.io [] [ballast] [get watch patch]",
 			"secrets [] [] [create]",
