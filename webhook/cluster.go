@@ -78,15 +78,15 @@ func (s *State) annotatedPin(v *Verdict, text string) (int, bool) {
 		v.warn(fmt.Sprintf("ballast: annotation %s is passed over: a pin is a whole number from 0 to %d", plan.AnnotationPin, p.MaxReplicas-1))
 		return 0, false
 	}
-	waits := p.Rollout != nil && p.Rollout.Mode == plan.ModeX0Y
-	return pin, pin < p.Replicas && !waits
+	return pin, s.View.PinHolds(pin)
 }
 
-// holdShard makes data.shard want, unless the Secret can no longer be changed.
+// holdShard makes data.shard want, unless the Secret can no longer be changed: one that becomes immutable by this very
+// write still can.
 func (s *State) holdShard(v *Verdict, name, want string, why plan.Reason, object, old Secret) {
 	v.Enforced = []Field{{plan.ShardKey, want}}
 	agrees := object.HasShard && object.Shard == want
-	if !agrees && (object.Immutable || old.Immutable) {
+	if !agrees && old.Immutable {
 		v.Reason, v.Enforced = plan.Immutable, nil
 		v.warn(fmt.Sprintf("ballast: the Secret is immutable: shard %s stays, plan %d has %s; re-create it to change that",
 			orDash(object.Shard), v.Revision, want))

@@ -40,11 +40,16 @@ func NewView(p Plan, pins Pins) *View {
 // under way, else the row. While a rollout changes the replicas, a pin must be below both ends: a replica that does not
 // run yet, or is about to go, owns nothing. ok is false for a cluster that the plan does not know, unless it is pinned.
 func (v *View) Effective(name string) (replica int, why Reason, ok bool) {
-	if pin, pinned := v.pins[name]; pinned && pin < v.stable && (v.Plan.Rollout == nil || v.Plan.Rollout.Mode != ModeX0Y) {
+	if pin, pinned := v.pins[name]; pinned && v.PinHolds(pin) {
 		return pin, Pinned, true
 	}
 	row, ok := v.Plan.Clusters[name]
 	return row.Replica, InPlan, ok
+}
+
+// PinHolds reports whether a pin to that replica holds now, wherever it was written.
+func (v *View) PinHolds(pin int) bool {
+	return pin < v.stable && (v.Plan.Rollout == nil || v.Plan.Rollout.Mode != ModeX0Y)
 }
 
 // Pin is a cluster's pin, whether it holds now or waits for a rollout.

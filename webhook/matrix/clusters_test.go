@@ -87,8 +87,8 @@ func clusterCells(assigned int) map[string]cell {
 			want: outcome{Fields: shard(fmt.Sprint(assigned)), Audit: audit("Assigned", "1", "shard=-", fmt.Sprintf("shard=%d", assigned))}},
 		"CREATE of a server that the plan knows": {write: create(secret("", with("metadata", "generateName", "gen-"), with("data", "server", encoded("https://known.example/")))),
 			want: outcome{Fields: shard("2"), Audit: audit("Assigned", "1", "shard=-", "shard=2")}},
-		"CREATE immutable": {write: create(secret("1", with("immutable", true))), want: outcome{Fields: shard("1"), Audit: audit("Immutable", "1", "shard=1", "-"),
-			Warnings: []string{"ballast: the Secret is immutable: shard 1 stays, plan 1 has 3; re-create it to change that"}}},
+		"CREATE immutable":                     {write: create(secret("1", with("immutable", true))), want: restored},
+		"PUT that makes it immutable":          {before: stands, write: put(func(u *unstructured.Unstructured) { setShard(encoded("1"))(u); u.Object["immutable"] = true }), want: restored},
 		"CREATE of another Secret is not ours": {write: create(secret("1", with("metadata", "labels", map[string]any{}))), want: outcome{Fields: shard("1")}},
 
 		"PUT of another shard":       {before: stands, write: put(setShard(encoded("1"))), want: restored},
@@ -108,7 +108,7 @@ func clusterCells(assigned int) map[string]cell {
 		"PUT that pins what cannot be": {before: stands, write: put(func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{plan.AnnotationPin: "16"}) }),
 			want: outcome{Fields: shard("3"), Audit: audit("InPlan", "1", "shard=3", "shard=3"),
 				Warnings: []string{"ballast: annotation ballast.argoproj.io/pin is passed over: a pin is a whole number from 0 to 15"}}},
-		"PUT on an immutable Secret": {before: secret("1", with("immutable", true)), write: put(func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) }),
+		"PUT on an immutable Secret": {before: secret("1", with("immutable", true), with("metadata", "annotations", map[string]any{plan.AnnotationUnmanaged: "true"})), write: put(func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) }),
 			want: outcome{Fields: shard("1"), Audit: audit("Immutable", "1", "shard=1", "-"),
 				Warnings: []string{"ballast: the Secret is immutable: shard 1 stays, plan 1 has 3; re-create it to change that"}}},
 
