@@ -64,7 +64,25 @@ func (s *story) leaderKilled(ctx context.Context) error {
 		return err
 	}
 	s.passed("the plan is the same, byte for byte")
-	return s.untouched(ctx, "nothing moved", before)
+	if err := s.untouched(ctx, "nothing moved", before); err != nil {
+		return err
+	}
+	return s.status(ctx)
+}
+
+// status is how a person asks how things are.
+func (s *story) status(ctx context.Context) error {
+	s.out.command("ballast status")
+	stdout, stderr, err := s.site.RunBallast(ctx, s.bob, "status")
+	s.out.seen(stderr + stdout)
+	if err != nil {
+		return err
+	}
+	if agrees := "Nothing differs from the plan."; !strings.Contains(stdout, agrees) {
+		return fmt.Errorf("ballast status does not say %q", agrees)
+	}
+	s.passed("nothing differs from the plan")
+	return nil
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -36,7 +36,7 @@ func WriteTargets(file string, targets []Target) error {
 	if err != nil {
 		return fmt.Errorf("writing targets: %w", err)
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }() // gone already, unless something failed
 	_, err = f.Write(data)
 	if closing := f.Close(); err == nil {
 		err = closing

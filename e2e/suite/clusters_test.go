@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -28,7 +27,7 @@ func clusters(w *world) {
 		p := w.planSoon(ctx, "want it in the plan", func(p site.Plan) bool { _, planned := p.Clusters[name]; return planned })
 		Expect(strconv.Itoa(p.Clusters[name].Replica)).To(Equal(shard))
 		Eventually(w.Exporter.Owners).Should(Equal(w.owned(ctx, p)))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("gives it another one than it asks for, if that is not the plan's, and says so", func(ctx SpecContext) {
 		secret := w.Fleet.Secret(w.Fleet.Another("prod-af-1"))
@@ -39,7 +38,7 @@ func clusters(w *world) {
 		Expect(warnings).To(HaveLen(1))
 		Expect(warnings[0]).To(HavePrefix(fmt.Sprintf("ballast: shard 9 was asked, %s stays (plan %d); to pin", shard, p.Revision)))
 		added[secret.Name] = shard
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("spreads a burst, without making a replica twice as full as the others", func(ctx SpecContext) {
 		for i := range 16 {
@@ -53,7 +52,7 @@ func clusters(w *world) {
 		}
 		p := w.planSoon(ctx, "want all in the plan", func(p site.Plan) bool { return len(p.Clusters) == len(w.Fleet.Clusters)+2+16 })
 		Expect(w.planned(ctx, p).Shards).To(Equal(shards))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("gives a Secret that is deleted and created again its replica back", func(ctx SpecContext) {
 		w.kubectl(ctx, "delete", "secret", name)
@@ -61,7 +60,7 @@ func clusters(w *world) {
 		Expect(w.apply(ctx, w.Fleet.Secret(w.Fleet.Another(name)), "create")).To(BeEmpty())
 		Expect(w.state(ctx).Shards[name]).To(Equal(added[name]))
 		Expect(w.lastRecord().Reason).To(Equal("Restored"))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("leaves what a person took out alone", func(ctx SpecContext) {
 		w.kubectl(ctx, "annotate", "secret", name, "ballast.argoproj.io/unmanaged=true")
@@ -72,7 +71,7 @@ func clusters(w *world) {
 		w.planSoon(ctx, "want its row gone", func(p site.Plan) bool { _, planned := p.Clusters[name]; return !planned })
 		w.kubectl(ctx, "annotate", "secret", name, "ballast.argoproj.io/unmanaged-")
 		w.planSoon(ctx, "want it where it is now", func(p site.Plan) bool { return w.planned(ctx, p).Shards[name] == other })
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("lets go of what is deleted without moving the rest", func(ctx SpecContext) {
 		before := w.state(ctx)
@@ -84,5 +83,5 @@ func clusters(w *world) {
 		}
 		Consistently(func() state { return w.state(ctx) }, "5s", "1s").Should(Equal(before))
 		Expect(w.plan(ctx).Replica()).To(Equal(p.Replica()), "a row outlives its Secret by an hour")
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 }

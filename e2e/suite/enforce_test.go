@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -36,7 +35,7 @@ func enforcing(w *world) {
 		Eventually(func() state { return w.state(ctx) }).Should(Equal(w.planned(ctx, p)))
 		Expect(w.WaitReady(ctx, 4)).To(Succeed())
 		Eventually(w.Exporter.Owners).Should(Equal(w.owned(ctx, p)))
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 
 	It("says in each row what the cluster costs: its share of the fleet", func(ctx SpecContext) {
 		p, total := w.plan(ctx), w.Fleet.Total()
@@ -46,13 +45,21 @@ func enforcing(w *world) {
 			want := c.Work.Share(total)
 			Expect(math.Abs(load-want)).To(BeNumerically("<=", 0.01*want), "%s has load %v, want %v", c.Name, load, want)
 		}
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
+
+	It("says so to whoever may read", func(ctx SpecContext) {
+		stdout, _, err := w.RunBallast(ctx, w.bob, "status")
+		Expect(err).NotTo(HaveOccurred())
+		p := w.plan(ctx)
+		Expect(stdout).To(HavePrefix(fmt.Sprintf("Plan revision %d, Enforce, decided %s by %s", p.Revision, p.Annotation("decided-at"), p.Annotation("decided-by"))))
+		Expect(stdout).To(ContainSubstring("Nothing differs from the plan."))
+	}, SpecTimeout(patience))
 
 	It("leaves an idle fleet alone", func(ctx SpecContext) {
 		before, plan := w.versions(ctx), w.plan(ctx)
 		Consistently(func() map[string]string { return w.versions(ctx) }, "12s", "1s").Should(Equal(before))
 		Expect(w.plan(ctx).ResourceVersion).To(Equal(plan.ResourceVersion))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 }
 
 // writes are the ways in which other people and programs write against the plan.
@@ -82,7 +89,7 @@ func writes(w *world) {
 		Expect(w.lastRecord()).To(Equal(record{
 			"patch", "secrets " + cluster, "Restored", fmt.Sprintf("shard=%d", wrong), fmt.Sprintf("shard=%d", right), p.Revision,
 		}))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("turns a wrong value that comes again and again into a write of nothing", func(ctx SpecContext) {
 		wrong := (p.Clusters[cluster].Replica + 1) % p.Replicas
@@ -92,7 +99,7 @@ func writes(w *world) {
 		w.setShard(ctx, cluster, wrong)
 		w.kubectl(ctx, "scale", "statefulset", fleet.Workload, "--replicas=1")
 		Expect(w.versions(ctx)).To(Equal(before))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("puts back a shard that kubectl patch removes, and what is none", func(ctx SpecContext) {
 		right := fmt.Sprintf("shard=%d", p.Clusters[cluster].Replica)
@@ -100,7 +107,7 @@ func writes(w *world) {
 		Expect(w.lastRecord()).To(Equal(record{"patch", "secrets " + cluster, "Restored", "shard=-", right, p.Revision}))
 		w.setShard(ctx, cluster, fleet.Canary+"pasted")
 		Expect(w.lastRecord()).To(Equal(record{"patch", "secrets " + cluster, "Restored", "shard=invalid", right, p.Revision}))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("keeps the shard when argocd-server writes the whole Secret anew", func(ctx SpecContext) {
 		secrets := w.Client.CoreV1().Secrets(w.Fleet.Namespace)
@@ -109,7 +116,7 @@ func writes(w *world) {
 		delete(s.Data, "shard")
 		_, err = secrets.Update(ctx, s, metav1.UpdateOptions{})
 		Expect(err).NotTo(HaveOccurred())
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("puts back kubectl scale", func(ctx SpecContext) {
 		Expect(w.kubectl(ctx, "scale", "statefulset", fleet.Workload, "--replicas=1")).To(ConsistOf(replicasWarning(1)))
@@ -117,7 +124,7 @@ func writes(w *world) {
 			"patch", "statefulsets/scale " + fleet.Workload, "Restored", "replicas=1", fmt.Sprintf("replicas=%d", p.Replicas), p.Revision,
 		}))
 		Expect(w.kubectl(ctx, "scale", "statefulset", fleet.Workload, "--replicas=0")).To(ConsistOf(replicasWarning(0)))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("puts back kubectl edit", func(ctx SpecContext) {
 		warnings, err := w.edit(ctx, `s/^  replicas: .*/  replicas: 2/`, "statefulset", fleet.Workload)
@@ -128,7 +135,17 @@ func writes(w *world) {
 			fmt.Sprintf("replicas=2 %s=%d", fleet.ReplicasEnv, p.ControllerReplicas),
 			fmt.Sprintf("replicas=%d %s=%d", p.Replicas, fleet.ReplicasEnv, p.ControllerReplicas), p.Revision,
 		}))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
+
+	It("puts back the replicas and the env of a manifest that is applied", func(ctx SpecContext) {
+		manifest := w.Fleet.StatefulSet()
+		setEnv(manifest, "2")
+		Expect(w.apply(ctx, manifest, "apply")).To(ConsistOf(replicasWarning(3), envWarning("2")))
+		Expect(w.lastRecord()).To(Equal(record{
+			"patch", "statefulsets " + fleet.Workload, "Restored", fmt.Sprintf("replicas=3 %s=2", fleet.ReplicasEnv),
+			fmt.Sprintf("replicas=%d %s=%d", p.Replicas, fleet.ReplicasEnv, p.ControllerReplicas), p.Revision,
+		}))
+	}, SpecTimeout(patience))
 
 	It("puts back the replicas and the env of a manifest that is applied on the server's side, dry or not", func(ctx SpecContext) {
 		manifest := w.Fleet.StatefulSet()
@@ -141,7 +158,7 @@ func writes(w *world) {
 		setEnv(sts, "2")
 		_, err = w.Client.AppsV1().StatefulSets(w.Fleet.Namespace).Update(ctx, sts, metav1.UpdateOptions{FieldManager: sts.ManagedFields[0].Manager})
 		Expect(err).NotTo(HaveOccurred())
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 }
 
 func (w *world) generation(ctx SpecContext) int64 {

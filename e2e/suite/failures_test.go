@@ -2,7 +2,6 @@ package suite
 
 import (
 	"strconv"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -25,7 +24,7 @@ func failures(w *world) {
 		Consistently(func() map[string]string { return w.versions(ctx) }, "12s", "1s").Should(Equal(before))
 		Expect(w.plan(ctx).Annotation("digest")).To(Equal(p.Annotation("digest")))
 		Expect(w.Available(ctx)).To(Succeed())
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 
 	It("keeps enforcing while no planner runs", func(ctx SpecContext) {
 		w.kubectl(ctx, "scale", "deployment", site.Planner, "--replicas=0")
@@ -39,19 +38,20 @@ func failures(w *world) {
 		w.kubectl(ctx, "scale", "deployment", site.Planner, "--replicas=2")
 		Expect(w.Available(ctx)).To(Succeed())
 		w.planSoon(ctx, "want the planner to take the new cluster over", func(p site.Plan) bool { _, planned := p.Clusters["edge-sa-1"]; return planned })
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 
 	It("mends what was written while no webhook answered, a workload at 0 before all", func(ctx SpecContext) {
 		w.Plane.Proxy().Refuse(plane.AllPods)
 		DeferCleanup(func() { w.Plane.Proxy().Allow(plane.AllPods) })
-		Eventually(func() []string { return w.kubectl(ctx, "scale", "statefulset", fleet.Workload, "--replicas=0") }).Should(BeEmpty())
-		Eventually(func() int { return w.state(ctx).Replicas }, "5s").Should(Equal(p.Replicas))
+		Expect(w.kubectl(ctx, "scale", "statefulset", fleet.Workload, "--replicas=0")).To(BeEmpty())
+		Expect(w.lastEvent()).To(And(HaveField("Resource", "statefulsets/scale"), HaveField("FailedOpen", true), HaveField("Code", BeNumerically("==", 200))))
+		Eventually(func() int { return w.state(ctx).Replicas }, "10s").Should(Equal(p.Replicas))
 		w.setShard(ctx, fleet.Giant, "-1")
-		Eventually(func() state { return w.state(ctx) }, "5s").Should(Equal(w.planned(ctx, p)))
+		Eventually(func() state { return w.state(ctx) }, "10s").Should(Equal(w.planned(ctx, p)))
 		w.Plane.Proxy().Allow(plane.AllPods)
 		Expect(w.WaitReady(ctx, p.Replicas)).To(Succeed())
 		Eventually(w.Exporter.Owners).Should(Equal(w.owned(ctx, p)))
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 
 	It("keeps the plan while Prometheus is away", func(ctx SpecContext) {
 		w.Plane.StopPrometheus()
@@ -64,5 +64,5 @@ func failures(w *world) {
 		p := w.planSoon(ctx, "want the new cluster in the plan", func(p site.Plan) bool { _, planned := p.Clusters["edge-af-1"]; return planned })
 		Expect(strconv.Itoa(p.Clusters["edge-af-1"].Replica)).To(Equal(shard))
 		Expect(w.state(ctx)).To(Equal(w.planned(ctx, p)))
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 }

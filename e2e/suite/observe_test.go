@@ -24,7 +24,7 @@ func preview(w *world) {
 		Expect(stdout).NotTo(ContainSubstring(fleet.Canary))
 		Expect(w.versions(ctx)).To(Equal(before))
 		Expect(w.Plan(ctx)).To(BeNil())
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(firstPatience))
 }
 
 func observing(w *world) {
@@ -33,7 +33,7 @@ func observing(w *world) {
 	It("is installed from the shipped manifests", func(ctx SpecContext) {
 		before = w.versions(ctx)
 		Expect(w.InstallBallast(ctx, w.Config("Observe"))).To(Succeed())
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("writes revision 1: the fleet as it is", func(ctx SpecContext) {
 		p := w.planSoon(ctx, "want a plan", func(p site.Plan) bool { return p.Revision == 1 })
@@ -48,12 +48,12 @@ func observing(w *world) {
 		Expect(p.Annotation("revision")).To(Equal("1"))
 		Expect(p.Annotation("decided-by")).To(HavePrefix(site.Planner))
 		Expect(time.Parse(time.RFC3339, p.Annotation("decided-at"))).To(BeTemporally("~", time.Now(), time.Minute))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("touches nothing", func(ctx SpecContext) {
 		Consistently(func() map[string]string { return w.versions(ctx) }, "12s", "1s").Should(Equal(before))
 		Expect(w.plan(ctx).Revision).To(Equal(1), "an unchanged fleet writes no plan")
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("lets every write pass, and says so in the audit log", func(ctx SpecContext) {
 		cluster := w.Fleet.Names()[0]
@@ -65,7 +65,7 @@ func observing(w *world) {
 		w.planSoon(ctx, "want the plan to follow back", func(p site.Plan) bool {
 			return p.Clusters[cluster].Replica == startReplica(w.Fleet, cluster)
 		})
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 }
 
 func holding(w *world) {
@@ -76,7 +76,7 @@ func holding(w *world) {
 		Consistently(func() state { return w.state(ctx) }, "12s", "1s").Should(Equal(before))
 		Expect(w.plan(ctx).Replica()).To(Equal(p.Replica()))
 		Expect(w.planned(ctx, p)).To(Equal(before))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("puts back what somebody changes", func(ctx SpecContext) {
 		cluster := w.Fleet.Names()[0]
@@ -84,5 +84,5 @@ func holding(w *world) {
 		Expect(w.setShard(ctx, cluster, 2)).To(ConsistOf(
 			"ballast: shard 2 was asked, 0 stays (plan " + strconv.Itoa(revision) + `); to pin, add "` + cluster + `: 2" to data.pins of ConfigMap ballast-plan`))
 		Expect(w.state(ctx).Shards[cluster]).To(Equal("0"))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 }

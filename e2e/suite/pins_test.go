@@ -3,7 +3,6 @@ package suite
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -34,7 +33,7 @@ func pins(w *world) {
 		pinned(ctx, cluster, target)
 		before.Shards[cluster] = strconv.Itoa(target)
 		Expect(w.state(ctx)).To(Equal(before))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("keeps it there against a hand", func(ctx SpecContext) {
 		at := p.Clusters[cluster].Replica
@@ -44,14 +43,14 @@ func pins(w *world) {
 		Expect(w.lastRecord()).To(Equal(record{
 			"patch", "secrets " + cluster, "Pinned", fmt.Sprintf("shard=%d", wrong), fmt.Sprintf("shard=%d", at), p.Revision,
 		}))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("refuses a pin that cannot be, with its line and the mend", func(ctx SpecContext) {
 		_, err := w.setPins(ctx, p.Pins+"prod-eu-1: 99\n")
 		Expect(err).To(MatchError(ContainSubstring("ballast: pins line 3: prod-eu-1: replica 99 is not below maxReplicas 16: choose 0 to 15, or raise maxReplicas")))
 		Expect(w.lastRecord()).To(Equal(record{"patch", "configmaps " + site.PlanConfigMap, "PinRefused", "pins.prod-eu-1=invalid", "-", p.Revision}))
 		Expect(w.plan(ctx).Pins).To(Equal(p.Pins))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("takes a pin of a cluster that is none, and names the nearest", func(ctx SpecContext) {
 		warnings, err := w.setPins(ctx, p.Pins+"prod-eu-11: 1\n")
@@ -59,7 +58,7 @@ func pins(w *world) {
 		Expect(warnings).To(ConsistOf("ballast: pin prod-eu-11: no such cluster in the plan yet; did you mean prod-eu-1?"))
 		_, err = w.setPins(ctx, p.Pins)
 		Expect(err).NotTo(HaveOccurred())
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("makes a pin of a row that kubectl edit changes, and keeps the comments", func(ctx SpecContext) {
 		target := (p.Clusters[other].Replica + 1) % p.Replicas
@@ -68,14 +67,14 @@ func pins(w *world) {
 		Expect(warnings).To(ConsistOf(fmt.Sprintf("ballast: these rows became pins in data.pins: %s: %d", other, target)))
 		Expect(w.plan(ctx).Pins).To(Equal(p.Pins + fmt.Sprintf("%s: %d\n", other, target)))
 		pinned(ctx, other, target)
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("puts back what else is written into the plan", func(ctx SpecContext) {
 		warnings, err := w.edit(ctx, `s/^    replicas: [0-9]*/    replicas: 9/`, "configmap", site.PlanConfigMap)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(warnings).To(ConsistOf(fmt.Sprintf("ballast: data.plan is the planner's, revision %d stays: only a row's replica can be edited; it becomes a pin", p.Revision)))
 		Expect(w.plan(ctx).Text).To(Equal(p.Text))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("moves nothing when the pins are taken away", func(ctx SpecContext) {
 		before := w.state(ctx)
@@ -84,5 +83,5 @@ func pins(w *world) {
 		w.planSoon(ctx, "want no row pinned", func(p site.Plan) bool { return !p.Clusters[cluster].Pinned && !p.Clusters[other].Pinned })
 		Expect(w.plan(ctx).Replica()).To(Equal(p.Replica()))
 		Expect(w.state(ctx)).To(Equal(before))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 }

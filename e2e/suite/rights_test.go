@@ -2,7 +2,6 @@ package suite
 
 import (
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -28,7 +27,7 @@ func rights(w *world) {
 		for _, verb := range []string{"get", "list", "watch", "create", "update", "patch", "delete"} {
 			Expect(canI(ctx, "ballast-webhook", verb, "secrets")).To(Equal("no"), verb)
 		}
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("lets the planner write no Secret anew and delete nothing", func(ctx SpecContext) {
 		for _, verb := range []string{"create", "update", "delete", "deletecollection"} {
@@ -37,7 +36,7 @@ func rights(w *world) {
 		}
 		Expect(canI(ctx, "ballast-planner", "patch", "secrets", "-n", "default")).To(Equal("no"))
 		Expect(canI(ctx, "ballast-planner", "update", "configmaps/argocd-cm")).To(Equal("no"))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("lets it do all that it does: nothing was forbidden to it", func() {
 		Expect(w.logsWith("is forbidden", "cannot create resource", "cannot patch resource")).To(BeEmpty())
@@ -47,7 +46,7 @@ func rights(w *world) {
 		stdout, _, err := w.Plane.Kubectl(ctx, w.alice, "-n", w.Fleet.Namespace, "get", "events", "--field-selector", "involvedObject.name=ballast-plan", "-o", "custom-columns=REASON:.reason")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(strings.Fields(stdout)).To(ContainElements("PlanWritten", "LeaderElected"))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("shows no credential in its metrics", func(ctx SpecContext) {
 		for component, metric := range map[string]string{"planner": "ballast_planner_", "webhook": "ballast_webhook_"} {
@@ -61,5 +60,5 @@ func rights(w *world) {
 				Expect(text).NotTo(ContainSubstring(fleet.Canary), pod.Name)
 			}
 		}
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 }

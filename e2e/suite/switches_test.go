@@ -35,7 +35,7 @@ func switches(w *world) {
 		Eventually(func() state { return w.state(ctx) }, "10s").Should(Equal(w.planned(ctx, p)))
 		Expect(w.setShard(ctx, cluster, right)).To(BeEmpty())
 		Expect(w.WaitReady(ctx, p.Replicas)).To(Succeed())
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("is paused: from here on it decides nothing new, and goes on enforcing", func(ctx SpecContext) {
 		annotate(ctx, "ballast.argoproj.io/paused=true")
@@ -46,7 +46,7 @@ func switches(w *world) {
 		Expect(w.state(ctx)).To(Equal(w.planned(ctx, p)))
 		_, err = w.setPins(ctx, "")
 		Expect(err).NotTo(HaveOccurred())
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 }
 
 // deciding ends the pause in which pins and clusters came and went: what has piled up is decided now.
@@ -68,11 +68,11 @@ func deciding(w *world) {
 		Expect(err).NotTo(HaveOccurred())
 		w.kubectl(ctx, "annotate", "configmap", site.PlanConfigMap, "ballast.argoproj.io/paused-")
 		Expect(settled(ctx, 5).Clusters["dev-ap-1"]).To(And(HaveField("Replica", 4), HaveField("Pinned", true)))
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 
 	It("takes it away again when the pin is gone", func(ctx SpecContext) {
 		_, err := w.setPins(ctx, "")
 		Expect(err).NotTo(HaveOccurred())
 		settled(ctx, 4)
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(patience))
 }

@@ -2,7 +2,6 @@ package suite
 
 import (
 	"slices"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -27,7 +26,7 @@ func uninstalling(w *world) {
 		Expect(w.state(ctx)).To(Equal(state{before.Shards, 5, "5"}))
 		Expect(w.WaitReady(ctx, 5)).To(Succeed())
 		Expect(w.uninstallOrder()).To(Equal([]string{"patch statefulsets", "delete mutatingwebhookconfigurations", "delete deployments"}))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("leaves nothing behind", func(ctx SpecContext) {
 		stdout, _, err := w.Plane.Kubectl(ctx, "", "-n", w.Fleet.Namespace, "get", "-l", "app.kubernetes.io/part-of=ballast", "--ignore-not-found", "-o", "name",
@@ -39,7 +38,7 @@ func uninstalling(w *world) {
 		Expect(w.Plan(ctx)).To(BeNil())
 		Eventually(func() ([]corev1.Pod, error) { return w.Pods(ctx, "planner") }).Should(BeEmpty())
 		Eventually(func() ([]corev1.Pod, error) { return w.Pods(ctx, "webhook") }).Should(BeEmpty())
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("leaves Argo CD to itself: a cluster that is added then has an owner", func(ctx SpecContext) {
 		Expect(w.apply(ctx, w.Fleet.Secret(w.Fleet.Another("after-1")), "create")).To(BeEmpty())
@@ -48,12 +47,12 @@ func uninstalling(w *world) {
 		for name, owners := range w.Exporter.Owners() {
 			Expect(owners).To(HaveLen(1), name)
 		}
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 
 	It("gives people their application-controller back", func(ctx SpecContext) {
 		Expect(w.kubectl(ctx, "scale", "statefulset", fleet.Workload, "--replicas=2")).To(BeEmpty())
 		Expect(w.state(ctx).Replicas).To(Equal(2))
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(patience))
 }
 
 // uninstallOrder is what the administrator wrote last, of what must come in an order, each kind at its first write.

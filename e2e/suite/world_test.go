@@ -164,13 +164,20 @@ type record struct {
 // lastRecord is alice's last write that a webhook saw.
 func (w *world) lastRecord() record {
 	GinkgoHelper()
+	e := w.lastEvent()
+	return record{e.Verb, e.Resource + " " + e.Name, e.Reason, e.Requested, e.Enforced, e.Revision}
+}
+
+// lastEvent is what the audit log says of alice's last write that a webhook saw, or should have seen.
+func (w *world) lastEvent() site.AuditEvent {
+	GinkgoHelper()
 	events, err := w.Audit()
 	Expect(err).NotTo(HaveOccurred())
 	for i := len(events) - 1; i >= 0; i-- {
 		if e := events[i]; e.User == "alice" && e.Ours() {
-			return record{e.Verb, e.Resource + " " + e.Name, e.Reason, e.Requested, e.Enforced, e.Revision}
+			return e
 		}
 	}
 	Fail("alice has written nothing")
-	return record{}
+	return site.AuditEvent{}
 }
