@@ -56,6 +56,17 @@ func selfSigned(w *world) {
 		w.recovered(ctx, since, "self-signed, a caBundle was removed")
 	}, SpecTimeout(2*time.Minute))
 
+	It("changes nothing by a run beside it, once all is well", func(ctx SpecContext) {
+		versions := func() []string {
+			return []string{w.secret(ctx, certs.LeafTLS).ResourceVersion, w.secret(ctx, certs.CASecret).ResourceVersion, fmt.Sprintf("%x", w.bundles(ctx))}
+		}
+		Eventually(func() int { return w.trusted(ctx) }).Should(Equal(1))
+		before := versions()
+		_, _, err := w.RunBallast(ctx, w.Plane.KubeconfigPath(), "certs", "--once")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(versions()).To(Equal(before))
+	}, SpecTimeout(time.Minute))
+
 	It("comes back when every pod and every certificate is gone", func(ctx SpecContext) {
 		w.scale(ctx, "ballast-certs", "certs", 0)
 		w.scale(ctx, site.Webhook, "webhook", 0)
