@@ -80,7 +80,7 @@ func Encode(p Plan) (string, error) {
 }
 
 func writeHead(b *strings.Builder, p Plan) {
-	fmt.Fprintf(b, "apiVersion: %s\nkind: %s\nrevision: %d\nmode: %s\n", APIVersion, Kind, p.Revision, p.Mode)
+	fmt.Fprintf(b, "apiVersion: %s\nkind: %s\nrevision: %d\nmode: %s\n", APIVersion, Kind, p.Revision, scalar(string(p.Mode)))
 	fmt.Fprintf(b, "target: {kind: %s, namespace: %s, name: %s, container: %s}\n", scalar(p.Target.Kind), scalar(p.Target.Namespace), scalar(p.Target.Name), scalar(p.Target.Container))
 	fmt.Fprintf(b, "plannerUser: %s\nreplicas: %d\ncontrollerReplicas: %d\nmaxReplicas: %d\n", scalar(p.PlannerUser), p.Replicas, p.ControllerReplicas, p.MaxReplicas)
 	if p.FreeReplicas {
@@ -107,13 +107,12 @@ func writeRows(b *strings.Builder, rows map[string]Row) {
 		b.WriteString(": {replica: ")
 		b.WriteString(strconv.Itoa(row.Replica))
 		if row.Load != "" {
-			b.WriteString(`, load: "`)
-			b.WriteString(row.Load)
-			b.WriteByte('"')
+			b.WriteString(", load: ")
+			b.WriteString(strconv.Quote(row.Load))
 		}
 		if row.Server != "" {
 			b.WriteString(", srv: ")
-			b.WriteString(row.Server)
+			b.WriteString(scalar(row.Server))
 		}
 		if row.Pinned {
 			b.WriteString(", pinned: true")
@@ -178,8 +177,15 @@ func decode(text string, unmarshal func([]byte, any, ...yaml.JSONOpt) error) (Pl
 		return Plan{}, fmt.Errorf("decoding the plan: %d bytes are more than the %d a plan may have", len(text), MaxBytes)
 	}
 	var w wire
-	if err := unmarshal([]byte(text), &w); err != nil {
+	rest, rows, cut := cutRows(text)
+	if !cut {
+		rest = text
+	}
+	if err := unmarshal([]byte(rest), &w); err != nil {
 		return Plan{}, fmt.Errorf("decoding the plan: %w", err)
+	}
+	if cut {
+		w.Clusters = rows
 	}
 	if w.APIVersion != APIVersion || w.Kind != Kind {
 		return Plan{}, fmt.Errorf("decoding the plan: apiVersion %q, kind %q is not %s, %s", w.APIVersion, w.Kind, APIVersion, Kind)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
 )
 
 func example() Plan {
@@ -174,6 +175,93 @@ func TestOnlyStrictDecodingRefusesUnknownFields(t *testing.T) {
 	}
 }
 
+// What the reader of lines takes must be what a reader of the whole document takes.
+func checkRows(t interface{ Fatalf(string, ...any) }, text string) {
+	rest, rows, ok := cutRows(text)
+	if !ok {
+		return
+	}
+	var whole, head wire
+	if err := yaml.UnmarshalStrict([]byte(text), &whole); err != nil {
+		if yaml.UnmarshalStrict([]byte(rest), &head) == nil {
+			t.Fatalf("only the reader of lines takes this: %v\n%s", err, text)
+		}
+		return
+	}
+	if diff := cmp.Diff(whole.Clusters, rows); diff != "" {
+		t.Fatalf("rows (-YAML +lines):\n%s\n%s", diff, text)
+	}
+	if err := yaml.UnmarshalStrict([]byte(rest), &head); err != nil {
+		t.Fatalf("the rest is not read: %v\n%s", err, rest)
+	}
+	whole.Clusters, head.Clusters = nil, nil
+	if diff := cmp.Diff(whole, head); diff != "" {
+		t.Fatalf("rest (-YAML +lines):\n%s", diff)
+	}
+}
+
+func TestLinesAreReadAsYAMLReadsThem(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPlan(t)
+		text, err := Encode(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, ok := cutRows(text); ok != (len(p.Clusters) > 0) {
+			t.Fatalf("the reader of lines gave up on\n%s", text)
+		}
+		checkRows(t, text)
+	})
+}
+
+func TestEditedRowsAreLeftToYAML(t *testing.T) {
+	good, err := Encode(example())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, edit := range map[string][2]string{
+		"a comment":           {`prod-us: {replica: 0, load: "0.41"}`, `prod-us: {replica: 0, load: "0.41"} # why`},
+		"another order":       {`{replica: 0, load: "0.41"}`, `{load: "0.41", replica: 0}`},
+		"a name twice":        {"  prod-us:", "  prod-eu: {replica: 1}\n  prod-us:"},
+		"a block":             {`prod-us: {replica: 0, load: "0.41"}`, "prod-us:\n    replica: 0"},
+		"a number in octal":   {"prod-us: {replica: 0", "prod-us: {replica: 00"},
+		"a name YAML renames": {"  prod-us:", "  yes:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			edited := strings.Replace(good, edit[0], edit[1], 1)
+			if edited == good {
+				t.Fatal("the edit changed nothing")
+			}
+			if _, rows, ok := cutRows(edited); ok {
+				t.Errorf("the reader of lines took it: %v", rows)
+			}
+		})
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	for _, n := range []int{100, 7500} {
+		p := example()
+		p.Clusters = map[string]Row{}
+		for i := range n {
+			name := fmt.Sprintf("cluster-%06d", i)
+			p.Clusters[name] = Row{Replica: i % 8, Load: "0.000213", Server: ServerHash(name)}
+		}
+		text, err := Encode(p)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("clusters=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Decode(text); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	good, err := Encode(example())
 	if err != nil {
@@ -182,7 +270,9 @@ func FuzzDecode(f *testing.F) {
 	f.Add(good)
 	f.Add("clusters: {a: {replica: 1e9}}")
 	f.Add("a: &a [*a]")
+	f.Add(strings.Replace(good, "replica: 3", "replica: +3", 1))
 	f.Fuzz(func(t *testing.T, text string) {
+		checkRows(t, text)
 		p, err := Decode(text)
 		if err != nil {
 			return
