@@ -240,13 +240,25 @@ func (b *bed) eventually(what string, holds func() bool) {
 	}
 }
 
-// idle waits until the loop does nothing but wait for the clock: the cycle for its interval or for quiet, repairs for their
-// next look. A goroutine that took its signal and has not stopped its timer yet looks idle for a moment, hence the streak.
+// idle waits until the loop does nothing but wait for the clock: the cycle for its interval, repairs for their next look.
 func (b *bed) idle(l *Loop) {
 	b.Helper()
+	b.waiting(l, 2)
+}
+
+// stirred is idle after a change that the loop was told of: the cycle waits for quiet beside.
+func (b *bed) stirred(l *Loop) {
+	b.Helper()
+	b.waiting(l, 3)
+}
+
+// waiting waits for that many timers. A goroutine that took its signal and has not stopped its timer yet looks idle for a
+// moment, hence the streak.
+func (b *bed) waiting(l *Loop, timers int) {
+	b.Helper()
 	streak := 0
-	b.eventually("the loop is idle", func() bool {
-		if b.clock.Waiters() >= 2 && len(l.changed) == 0 && len(l.drifted) == 0 {
+	b.eventually(fmt.Sprintf("the loop waits on %d timers", timers), func() bool {
+		if b.clock.Waiters() == timers && len(l.changed) == 0 && len(l.drifted) == 0 {
 			streak++
 		} else {
 			streak = 0
@@ -268,9 +280,9 @@ func (b *bed) cycles(l *Loop, n int) {
 }
 
 // quieten lets a second pass without a change, once the loop waits for it: the cycle that a change runs.
-func (b *bed) quieten() {
+func (b *bed) quieten(l *Loop) {
 	b.Helper()
-	b.eventually("it waits for a second of quiet", func() bool { return b.clock.Waiters() == 3 })
+	b.stirred(l)
 	b.clock.Step(quiet)
 }
 

@@ -140,11 +140,12 @@ func keepsAWriteDuringACycle(t *testing.T, server *rest.Config) {
 	b.prometheus.once(func() {
 		b.edit(func(cm *corev1.ConfigMap) { cm.Data[plan.KeyPins] = "c001: 2 # mine\n" })
 	})
-	b.cycles(l, 1) // reads the plan before, and would write it after the edit
+	b.clock.Step(time.Duration(b.config.Interval)) // the cycle reads the plan before the edit, and would write it after
+	b.stirred(l)
 	if p := b.plan(); p.Revision != 1 {
 		t.Fatalf("the plan is at revision %d: the lost race was won by force", p.Revision)
 	}
-	b.quieten()
+	b.quieten(l)
 	b.eventually("the next cycle starts after a second", func() bool { return b.plan().Revision == 2 })
 	b.idle(l)
 	if got := b.planMap().Data[plan.KeyPins]; got != "c001: 2 # mine\n" {
@@ -266,7 +267,7 @@ func replacesABackup(t *testing.T, server *rest.Config) {
 		cm.Data[plan.KeyPins] = "c000: 1\n"
 	})
 	b.seen(l)
-	b.quieten()
+	b.quieten(l)
 	b.eventually("it is replaced after a second", func() bool { return b.plan().Revision == newest.Revision+1 })
 	p := b.plan()
 	if _, known := p.Clusters["new"]; !known || b.planMap().Data[plan.KeyPins] != "c000: 1\n" || p.Clusters["c000"] != (plan.Row{Replica: 1, Load: p.Clusters["c000"].Load, Server: p.Clusters["c000"].Server, Pinned: true}) {
@@ -285,7 +286,7 @@ func replacesABrokenPlan(t *testing.T, server *rest.Config) {
 		cm.Data[plan.KeyPlan] = strings.NewReplacer("replica: 0", "replica: 1", "replica: 1", "replica: 2", "replica: 2", "replica: 0").Replace(cm.Data[plan.KeyPlan])
 	})
 	b.seen(l)
-	b.quieten()
+	b.quieten(l)
 	b.eventually("it is replaced after a second", func() bool { return b.planMap().Annotations[plan.AnnotationRevision] == "2" })
 	b.idle(l)
 	if p := b.plan(); !p.SameEnforced(before) {
@@ -357,7 +358,7 @@ func tellsOfARefusedConfiguration(t *testing.T, server *rest.Config) {
 	}
 	asked := b.prometheus.asked()
 	l.ConfigChanged(nil)
-	b.quieten()
+	b.quieten(l)
 	b.eventually("a new configuration runs a cycle", func() bool { return b.prometheus.asked() == asked+1 })
 	b.idle(l)
 }

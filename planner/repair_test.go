@@ -36,12 +36,12 @@ func pinsAtOnce(t *testing.T, server *rest.Config) {
 	if b.prometheus.asked() != asked || b.plan().Clusters["c000"].Replica != mustAtoi(t, own) {
 		t.Error("it took a cycle")
 	}
-	b.quieten()
+	b.quieten(l)
 	b.eventually("the pin is in the plan", func() bool { return b.plan().Clusters["c000"].Pinned })
 	b.idle(l)
 	b.edit(func(cm *corev1.ConfigMap) { delete(cm.Data, plan.KeyPins) })
 	b.seen(l)
-	b.idle(l)
+	b.stirred(l)
 	if got := b.shards()["c000"]; got != other {
 		t.Errorf("a pin that was taken away moved its cluster from %s to %s", other, got)
 	}
@@ -63,7 +63,7 @@ func readsPinsBeforeItWrites(t *testing.T, server *rest.Config) {
 	b.stamp("c000", other, "a-webhook") // enforces the pin already
 	patches := b.tried("patch c000")
 	l.Changed()
-	b.idle(l)
+	b.stirred(l)
 	if got := b.shards()["c000"]; got != other || b.tried("patch c000") != patches {
 		t.Errorf("c000 is on %s after %d writes, want it to stay on %s, where the person pinned it", got, b.tried("patch c000")-patches, other)
 	}
@@ -75,8 +75,7 @@ func repairsDrift(t *testing.T, server *rest.Config) {
 	b.stamp("c000", other, "kubectl-edit")
 	l.Changed()
 	b.eventually("a watch told of the drift", func() bool { return b.shards()["c000"] == own })
-	b.idle(l)
-	b.quieten()
+	b.quieten(l)
 	b.eventually("the change ran a cycle", func() bool { return b.prometheus.asked() == asked+1 })
 	b.idle(l)
 	b.stamp("c000", other, "kubectl-edit")
@@ -101,11 +100,12 @@ func breaksTheGlass(t *testing.T, server *rest.Config) {
 	b.must(b.client.Update(b.ctx, set))
 	before := b.versions()
 	l.Changed() // the watch of Secrets tells; that of the plan is behind
-	b.idle(l)
+	b.stirred(l)
 	if diff := cmp.Diff(before, b.versions()); diff != "" {
 		t.Errorf("something was written before the watch of the plan told of break-glass:\n%s", diff)
 	}
 	b.seen(l)
+	b.stirred(l)
 	for range 3 {
 		b.clock.Step(time.Minute)
 		b.idle(l)
@@ -121,7 +121,7 @@ func breaksTheGlass(t *testing.T, server *rest.Config) {
 	b.eventually("the workload is put back", func() bool { return *b.workload().Spec.Replicas == 3 })
 	l.Changed() // as the watch of the workload tells: now there is a replica to own the cluster
 	b.eventually("the Secret is put back", func() bool { return b.shards()["c000"] == own })
-	b.idle(l)
+	b.stirred(l)
 }
 
 func bringsTheWorkloadBack(t *testing.T, server *rest.Config) {
@@ -132,7 +132,7 @@ func bringsTheWorkloadBack(t *testing.T, server *rest.Config) {
 	b.must(b.client.Update(b.ctx, set))
 	l.Changed()
 	b.eventually("it has its replicas again", func() bool { return *b.workload().Spec.Replicas == 3 })
-	b.idle(l)
+	b.stirred(l)
 	if p := b.plan(); p.Revision != 1 || p.Replicas != 3 || b.prometheus.asked() != asked {
 		t.Errorf("it took revision %d with %d replicas and %d cycles, want none", p.Revision, p.Replicas, b.prometheus.asked()-asked)
 	}
@@ -147,6 +147,7 @@ func namesASecondWriter(t *testing.T, server *rest.Config) {
 			b.clock.Step(time.Second) // for the backoff, which doubles
 			return b.shards()["c000"] == own
 		})
+		b.clock.Step(quiet)
 		b.idle(l)
 	}
 	want := []string{`a-gitops-tool writes data.shard of Secret "c000" back again and again (3 times): stop it, pin the cluster, or annotate the object with ballast.argoproj.io/unmanaged: "true"`}
@@ -162,7 +163,7 @@ func triesAgain(t *testing.T, server *rest.Config) {
 	tried := b.tried("patch c000")
 	l.Changed()
 	b.eventually("it is tried", func() bool { return b.tried("patch c000") == tried+1 })
-	b.idle(l)
+	b.stirred(l)
 	looked := b.tried("get ballast-plan")
 	for _, test := range []struct {
 		after time.Duration
@@ -193,8 +194,7 @@ func leavesWhatItMayNotWrite(t *testing.T, server *rest.Config) {
 	b.must(b.client.Update(b.ctx, &s))
 	b.must(b.client.Delete(b.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "c000"}}))
 	l.Changed()
-	b.idle(l)
-	b.clock.Step(5 * time.Second) // the cycle for the change
+	b.quieten(l) // the cycle for the change
 	b.idle(l)
 	looked := b.tried("get ballast-plan")
 	for range 20 {
