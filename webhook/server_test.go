@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -247,7 +248,7 @@ func TestAFloodOfLargeBodiesIsBoundedAndKeepsNoSmallOneWaiting(t *testing.T) {
 		b.large.Release(7 << 20)
 		return false
 	})
-	if _, err := b.read(request(7<<20, stalled{gone})); err != errBusy {
+	if _, err := b.read(request(7<<20, stalled{gone})); !errors.Is(err, errBusy) {
 		t.Errorf("one body more: %v, want %v", err, errBusy)
 	}
 	small, err := b.read(request(3, io.NopCloser(bytes.NewReader([]byte("abc")))))
@@ -261,7 +262,7 @@ func TestAFloodOfLargeBodiesIsBoundedAndKeepsNoSmallOneWaiting(t *testing.T) {
 	}
 	close(gone)
 	for range flood {
-		if err := <-ended; err != errBody {
+		if err := <-ended; !errors.Is(err, errBody) {
 			t.Errorf("a body that ended early: %v", err)
 		}
 	}

@@ -52,7 +52,7 @@ func newUninstallCommand() *cobra.Command {
   2. ARGOCD_CONTROLLER_REPLICAS becomes spec.replicas, so that Argo CD's own algorithm finds an owner for clusters added later;
      where it differs, this restarts the application-controller once
   3. the webhook configuration, so that no write asks for what is about to go
-  4. the Deployments, their accounts, roles, services and certificates, then the plan and its history
+  4. the Deployments, their accounts, roles, services and certificates, components' policies, then the plan and its history
 
 Cluster Secrets keep their shard: each cluster stays where it is. It runs with your own rights, and needs delete on all of these.`,
 		Args: cobra.NoArgs,
@@ -158,7 +158,7 @@ func (o *uninstallOptions) deleteWebhooks(ctx context.Context, c client.Client) 
 	return client.IgnoreNotFound(c.Delete(ctx, &admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: o.webhooks}}))
 }
 
-// deleteRest deletes everything in the namespace with ballast's label, in an order in which nothing is missed: what runs
+// deleteRest deletes everything with ballast's label, in the namespace and beside it, in an order in which nothing is missed: what runs
 // first, what it needs later. Kinds that the cluster does not have are passed over.
 func (o *uninstallOptions) deleteRest(ctx context.Context, c client.Client) error {
 	labels := client.MatchingLabels{"app.kubernetes.io/part-of": "ballast"}
@@ -166,6 +166,8 @@ func (o *uninstallOptions) deleteRest(ctx context.Context, c client.Client) erro
 		&appsv1.DeploymentList{}, &policyv1.PodDisruptionBudgetList{}, &corev1.ServiceList{},
 		certManagerList("Certificate"), certManagerList("Issuer"),
 		&rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &corev1.ServiceAccountList{}, &corev1.ConfigMapList{},
+		&admissionv1.ValidatingAdmissionPolicyBindingList{}, &admissionv1.ValidatingAdmissionPolicyList{},
+		&rbacv1.ClusterRoleBindingList{}, &rbacv1.ClusterRoleList{},
 	} {
 		err := c.List(ctx, list, client.InNamespace(o.cluster.namespace), labels)
 		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
@@ -186,6 +188,13 @@ func (o *uninstallOptions) deleteRest(ctx context.Context, c client.Client) erro
 			if err := c.Delete(ctx, named, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
 				return fmt.Errorf("deleting %T %q: %w", object, named.GetName(), err)
 			}
+		}
+	}
+	// The serving certificate's Secrets are made by others, without ballast's label.
+	for _, name := range []string{"ballast-webhook-tls", "ballast-webhook-ca"} {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.namespace, Name: name}}
+		if err := c.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting Secret %q: %w", name, err)
 		}
 	}
 	return nil

@@ -54,7 +54,7 @@ func TestNoCredentialStaysInMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bytes := fmt.Sprint([]byte(canary))
+	bytes := fmt.Sprintf("%d", []byte(canary))
 	for how, dump := range map[string]string{
 		"JSON": string(text), "Go syntax": fmt.Sprintf("%#v", transformed), "String": fmt.Sprintf("%v %+v", transformed, transformed.(*corev1.Secret).Data),
 		"what is planned with": fmt.Sprintf("%#v", FromSecret(transformed.(*corev1.Secret))),

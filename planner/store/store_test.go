@@ -204,7 +204,7 @@ func writesNothingWhenIdle(t *testing.T, w *world) {
 	for i := range 60 { // an hour of cycles, each with other loads
 		p := newPlan("a", "b")
 		p.Clusters["a"] = plan.Row{Replica: 0, Load: fmt.Sprintf("0.%d", i+1)}
-		s = w.write(s, p, 1)
+		w.write(s, p, 1)
 		s = w.write(w.read(), p, 1)
 	}
 	w.equal(before, w.stored().ResourceVersion)
@@ -358,6 +358,7 @@ func refusesAPlanThatCannotBe(t *testing.T, w *world) {
 func keepsTheHistory(t *testing.T, w *world) {
 	none, problems, err := w.ReadHistory(w.ctx)
 	w.must(err)
+	w.equal(0, len(problems))
 	w.equal(History{}, none, cmpopts.IgnoreUnexported(History{}))
 	s := w.write(w.read(), newPlan("a"), 0)
 	h := none.WithPlan(s)
