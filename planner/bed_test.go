@@ -132,8 +132,15 @@ func (b *bed) addCluster(name string, load float64) {
 	}))
 }
 
-// start runs a loop as a leader until the returned function ends it.
+// start runs a loop as a leader, until the returned function ends it, and waits for its first cycle.
 func (b *bed) start() (*Loop, func()) {
+	b.Helper()
+	l, end := b.launch()
+	b.idle(l)
+	return l, end
+}
+
+func (b *bed) launch() (*Loop, func()) {
 	b.Helper()
 	guarded := b.guarded()
 	l := NewLoop(Options{
@@ -161,7 +168,6 @@ func (b *bed) start() (*Loop, func()) {
 		}
 	})
 	b.Cleanup(end)
-	b.idle(l)
 	return l, end
 }
 

@@ -25,6 +25,7 @@ func TestLoop(t *testing.T) {
 		"Observe writes the plan once and touches nothing":           observes,
 		"an idle hour writes no plan and little history":             idlesForAnHour,
 		"Enforce writes present owners, then what was elected":       enforces24,
+		"neither its readings nor its writes wake the loop":          wakesNoOtherCycle,
 		"a person's write during a cycle is kept":                    keepsAWriteDuringACycle,
 		"a plan that could not be written is elected again":          electsAgainAfterAFailedWrite,
 		"another leader goes on where the last one stopped":          goesOn,
@@ -130,6 +131,29 @@ func enforces24(t *testing.T, server *rest.Config) {
 	}
 	if got := b.told("PlanWritten"); int64(len(got)) != p.Revision {
 		t.Errorf("%d PlanWritten events for %d revisions: %q", len(got), p.Revision, got)
+	}
+}
+
+// wakesNoOtherCycle: a loop that woke itself would vote every second instead of every minute.
+func wakesNoOtherCycle(t *testing.T, server *rest.Config) {
+	b := newBed(t, server, plan.Hold, 3, 2, 1)
+	l, _ := b.start()
+	for range 2 {
+		b.seen(l) // what the watch tells is what the loop wrote or read itself
+		b.idle(l)
+		b.clock.Step(quiet)
+		b.idle(l)
+		b.edit(func(cm *corev1.ConfigMap) { cm.Data[plan.KeyPins] += "# a comment\n" })
+		b.cycles(l, 1) // reads it before any watch tells
+	}
+	b.edit(func(cm *corev1.ConfigMap) { cm.Data[plan.KeyPins] = "c000: 2\n" })
+	b.cycles(l, 1)
+	b.seen(l)
+	b.idle(l)
+	b.clock.Step(quiet)
+	b.idle(l)
+	if got := b.prometheus.asked(); got != 4 {
+		t.Errorf("%d cycles, want 4: the first, and one at each interval", got)
 	}
 }
 
@@ -322,18 +346,17 @@ func bringsAPlanBack(t *testing.T, server *rest.Config) {
 
 func failsItsHealthCheck(t *testing.T, server *rest.Config) {
 	b := newBed(t, server, plan.Hold, 3, 2, 1)
-	l, _ := b.start()
 	hung, release := make(chan struct{}), make(chan struct{})
 	b.prometheus.once(func() { close(hung); <-release })
-	b.clock.Step(time.Minute)
+	l, _ := b.launch() // its first cycle is the one that hangs
 	<-hung
 	for _, test := range []struct {
 		after time.Duration
 		want  string
 	}{
-		{3 * time.Minute, "<nil>"}, // 3 intervals and 10 timeouts of 10 s are 4m40s, one of them has passed
-		{39 * time.Second, "<nil>"},
-		{time.Minute, "no cycle has ended for 5m39s, more than 4m40s"},
+		{4 * time.Minute, "<nil>"}, // 3 intervals and 10 timeouts of 10 s are 4m40s
+		{40 * time.Second, "<nil>"},
+		{time.Second, "no cycle has ended for 4m41s, more than 4m40s"},
 	} {
 		b.clock.Step(test.after)
 		if got := fmt.Sprint(l.Alive()); got != test.want {
