@@ -278,7 +278,7 @@ func namesTheSecondWriter(t *testing.T, w *world) {
 		w.clock.SetTime(early.Results[0].Until)
 	}
 	w.equal([]Contested{{Secret: "a", Reverted: 3, Manager: "external-secrets"}}, got)
-	w.equal(start.Add(15*time.Second), w.clock.Now()) // 1 + 2 + 4 + 8 s
+	w.equal(start.Add(39*time.Second), w.clock.Now()) // 1 + 2 + 4 + 32 s
 }
 
 func defersBeyondTheBudget(t *testing.T, w *world) {

@@ -8,14 +8,17 @@ import (
 )
 
 const (
-	// firstBackoff and maxBackoff pace the writes of one value to one object: 1 s, doubled by each, to 10 min.
+	// firstBackoff and maxBackoff pace the writes of one value to one object: 1 s, doubled by each, to 10 min at most.
 	firstBackoff = time.Second
 	maxBackoff   = 10 * time.Minute
 	// forgetAfter is how long an object must have been left in peace to count as new: several rounds of the hour that
 	// External Secrets Operator refreshes at by default.
 	forgetAfter = 6 * time.Hour
-	// contestedFrom is the number of reverts that make a second writer of what looks like an accident.
-	contestedFrom = 3
+	// contestedFrom is the number of reverts that make a second writer of what looks like an accident. Nobody wins against a
+	// second writer by writing more often: from there on the delay grows eightfold instead of twofold, so that a writer that
+	// reverts at once is answered six times in its first ten minutes, and then every ten.
+	contestedFrom   = 3
+	contestedGrowth = 8
 )
 
 // pace decides when an object may be written again. It is asked by concurrent writes; time is an argument.
@@ -75,7 +78,11 @@ func (p *pace) wrote(object, value string, succeeded bool, now time.Time) (rever
 		r.reverted++
 	}
 	r.written = succeeded
-	r.delay = min(max(2*r.delay, firstBackoff), maxBackoff)
+	growth := time.Duration(2)
+	if r.reverted >= contestedFrom {
+		growth = contestedGrowth
+	}
+	r.delay = min(max(growth*r.delay, firstBackoff), maxBackoff)
 	r.at, r.next = now, now.Add(r.delay)
 	p.objects[object] = r
 	return r.reverted

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -109,10 +110,15 @@ func mayWrite(s metav1.ObjectMeta, immutable bool) string {
 	return ""
 }
 
-// shardManager is the field manager, other than ballast's, that wrote data.shard last; empty where nobody is known.
+// shardManager is the field manager, other than ballast's, that wrote data.shard last; empty where nobody is known. Who
+// takes a field away owns nothing of it afterwards: where nobody else has the shard, it is the last writer of the data
+// around it.
 func shardManager(entries []metav1.ManagedFieldsEntry) string {
-	var manager string
-	var latest time.Time
+	type writer struct {
+		name string
+		at   time.Time
+	}
+	var ofShard, ofData writer
 	for _, e := range entries {
 		if e.Manager == FieldManager || e.FieldsV1 == nil {
 			continue
@@ -120,16 +126,19 @@ func shardManager(entries []metav1.ManagedFieldsEntry) string {
 		var fields struct {
 			Data map[string]json.RawMessage `json:"f:data"`
 		}
-		if json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields) != nil || fields.Data["f:"+plan.ShardKey] == nil {
+		if json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields) != nil || fields.Data == nil {
 			continue
 		}
-		var at time.Time
+		w, last := writer{name: e.Manager}, &ofData
 		if e.Time != nil {
-			at = e.Time.Time
+			w.at = e.Time.Time
 		}
-		if manager == "" || at.After(latest) {
-			manager, latest = e.Manager, at
+		if fields.Data["f:"+plan.ShardKey] != nil {
+			last = &ofShard
+		}
+		if last.name == "" || w.at.After(last.at) {
+			*last = w
 		}
 	}
-	return manager
+	return cmp.Or(ofShard.name, ofData.name)
 }
