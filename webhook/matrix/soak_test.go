@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	admissionregistration "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"ballast/planner/plan"
@@ -95,45 +97,85 @@ func (e *endpoints) cut() {
 	}
 }
 
-// restarts is how many rolling restarts the soak makes: a slice in every test run, the whole by BALLAST_SOAK_RESTARTS.
-func restarts(t *testing.T) int {
-	t.Helper()
-	n, err := strconv.Atoi(os.Getenv("BALLAST_SOAK_RESTARTS"))
-	if err != nil {
-		return 5
-	}
-	return n
+// counts say how much the soak does: a slice in every test run, the whole by environment variables.
+type counts struct {
+	restarts, rotations int
+	calls               int64 // at least so many; the load then has to be a load, too
 }
 
-// rollingRestarts replaces replica after replica under load, with failurePolicy Fail: not one write may be lost.
+func soakCounts(t *testing.T) counts {
+	t.Helper()
+	of := func(name string, slice int) int {
+		text := os.Getenv(name)
+		if text == "" {
+			return slice
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("reading %s: %v", name, err)
+		}
+		return n
+	}
+	return counts{restarts: of("BALLAST_SOAK_RESTARTS", 5), rotations: of("BALLAST_SOAK_ROTATIONS", 3), calls: int64(of("BALLAST_SOAK_CALLS", 0))}
+}
+
+// leastRate is the load, in writes a second, below which a soak proves nothing.
+const leastRate = 100
+
+// rollingRestarts replaces replica after replica, rotates the leaf while one stops, and renews the CA halfway, all under
+// load and with failurePolicy Fail: not one write may be lost.
 func (s *site) rollingRestarts(t *testing.T) {
+	n := soakCounts(t)
 	s.decide(t, fleet(plan.StatefulSet, 1), "")
 	s.setFailurePolicy(t, admissionregistration.Fail)
 	defer s.setFailurePolicy(t, admissionregistration.Ignore)
-	defer s.endpoints.set(s.replica.address)
-	load := s.startLoad(t, 4)
+	id := s.identify(t)
 	replicas := []*replica{s.start(t, 2*time.Second), s.start(t, 2*time.Second)}
 	s.endpoints.set(replicas[0].address, replicas[1].address)
-	n := restarts(t)
-	for i := range n {
-		old, next := replicas[i%2], s.start(t, 2*time.Second)
-		stopped := old.stopping()
-		// The endpoint goes only after the stop began: kube-proxy and the API server learn of it later.
-		s.endpoints.set(old.address, next.address, replicas[(i+1)%2].address)
-		load.more(t, 20)
-		replicas[i%2] = next
-		s.endpoints.set(replicas[0].address, replicas[1].address)
-		<-stopped
+	load, shakes := s.startLoad(t, 8), id.shakes(t)
+	rotated := 0
+	for i := range n.restarts {
+		s.restart(t, replicas, i%2, func() {
+			for ; rotated < n.rotations*(i+1)/n.restarts; rotated++ {
+				id.rotate(t, replicas...)
+			}
+			load.more(t, 20)
+		})
+		if i == n.restarts/2 {
+			id.renew(t, replicas...)
+		}
 	}
+	for load.writes.Load() < n.calls {
+		load.more(t, leastRate)
+	}
+	handshakes, refused := shakes.end()
+	load.end()
 	s.endpoints.set(s.replica.address)
-	for _, r := range replicas {
-		<-r.stopping()
-	}
-	writes, lost := load.end()
-	t.Logf("%d rolling restarts, %d writes, %d lost", n, writes, len(lost))
-	for _, err := range lost {
+	id.revert(t)
+	t.Logf("%d rolling restarts, %d leaf rotations, 1 CA renewal: %s; %d handshakes, %d failed", n.restarts, rotated, load, handshakes, len(refused))
+	for _, err := range load.lost {
 		t.Errorf("a write was lost: %v", err)
 	}
+	for _, err := range refused {
+		t.Errorf("a handshake failed: %v", err)
+	}
+	if n.calls > 0 && load.slowest() < leastRate {
+		t.Errorf("the load fell to %d writes a second", load.slowest())
+	}
+}
+
+// restart replaces one replica, and calls during while the old one still answers and the new one already does.
+func (s *site) restart(t *testing.T, replicas []*replica, i int, during func()) {
+	t.Helper()
+	old, next := replicas[i], s.start(t, 2*time.Second)
+	replicas[i] = next
+	stopped := old.stopping()
+	// The endpoint goes only after the stop began: kube-proxy and the API server learn of it later.
+	s.endpoints.set(old.address, replicas[0].address, replicas[1].address)
+	during()
+	s.endpoints.set(replicas[0].address, replicas[1].address)
+	<-stopped
+	old.stopWatch()
 }
 
 // setFailurePolicy changes the policy of the webhook for clusters, and waits until the API server goes by it.
@@ -165,15 +207,19 @@ func (s *site) setFailurePolicy(t *testing.T, policy admissionregistration.Failu
 type load struct {
 	stop   context.CancelFunc
 	wg     sync.WaitGroup
+	start  time.Time
+	took   time.Duration
 	writes atomic.Int64
 	mu     sync.Mutex
 	lost   []error
+	rates  []int64 // writes of each whole second
 }
 
 func (s *site) startLoad(t *testing.T, writers int) *load {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	l := &load{stop: stop}
+	l := &load{stop: stop, start: time.Now()}
+	t.Cleanup(l.end)
 	client := s.dynamic(t, quiet(s.person)).Resource(secrets).Namespace(namespace)
 	for i := range writers {
 		name := fmt.Sprintf("c-9%d", i)
@@ -181,22 +227,43 @@ func (s *site) startLoad(t *testing.T, writers int) *load {
 		if _, err := client.Create(t.Context(), named(secret(""), name), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		l.wg.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
-				got, err := client.Patch(context.Background(), name, types.MergePatchType, []byte(`{"data":{"shard":"MQ==","n":"`+encoded(strconv.Itoa(n))+`"}}`), metav1.PatchOptions{})
-				if err == nil && shardOf(got)["shard"] != "3" {
-					err = fmt.Errorf("shard %s was stored", shardOf(got)["shard"])
-				}
-				if err != nil {
-					l.mu.Lock()
-					l.lost = append(l.lost, err)
-					l.mu.Unlock()
-				}
-				l.writes.Add(1)
-			}
-		})
+		l.wg.Go(func() { l.write(ctx, client, name) })
 	}
+	l.start = time.Now()
+	l.wg.Go(func() { l.measure(ctx) })
 	return l
+}
+
+func (l *load) write(ctx context.Context, client dynamic.ResourceInterface, name string) {
+	for n := 0; ctx.Err() == nil; n++ {
+		body := []byte(`{"data":{"shard":"MQ==","n":"` + encoded(strconv.Itoa(n)) + `"}}`)
+		got, err := client.Patch(context.Background(), name, types.MergePatchType, body, metav1.PatchOptions{})
+		if err == nil && shardOf(got)["shard"] != "3" {
+			err = fmt.Errorf("shard %s was stored", shardOf(got)["shard"])
+		}
+		if err != nil {
+			l.mu.Lock()
+			l.lost = append(l.lost, err)
+			l.mu.Unlock()
+		}
+		l.writes.Add(1)
+	}
+}
+
+// measure notes the rate of each second.
+func (l *load) measure(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for last := l.writes.Load(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			now := l.writes.Load()
+			l.rates = append(l.rates, now-last)
+			last = now
+		}
+	}
 }
 
 // more waits for some writes more.
@@ -206,8 +273,25 @@ func (l *load) more(t *testing.T, n int64) {
 	eventually(t, "more writes", func() bool { return l.writes.Load() >= from+n })
 }
 
-func (l *load) end() (int64, []error) {
+// end stops the writers; only then are lost and rates to be read.
+func (l *load) end() {
+	if l.took == 0 {
+		l.took = time.Since(l.start)
+	}
 	l.stop()
 	l.wg.Wait()
-	return l.writes.Load(), l.lost
+}
+
+// slowest is the rate of the slowest second.
+func (l *load) slowest() int64 {
+	if len(l.rates) == 0 {
+		return 0
+	}
+	return slices.Min(l.rates)
+}
+
+// String is the line of figures.
+func (l *load) String() string {
+	return fmt.Sprintf("%d calls in %.1f s, %.0f writes/s, slowest second %d, %d failed", l.writes.Load(), l.took.Seconds(),
+		float64(l.writes.Load())/l.took.Seconds(), l.slowest(), len(l.lost))
 }
