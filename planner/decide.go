@@ -127,6 +127,13 @@ func (c *cycle) elect(a *adoption, d division) {
 		return
 	}
 	configured := c.in.Config.Evaluate.MostWanted
+	if b := c.in.Memory.Votes.Ballots; len(b) > 0 && c.in.Memory.Votes.Basis == d.basis() {
+		// Changes of Secrets and pods run cycles, too; a vote counts time, not changes.
+		if since := c.in.Now.Sub(b[len(b)-1].At); since >= 0 && since < time.Duration(c.in.Config.Interval)/2 {
+			c.out.Candidate.Verdict = fmt.Sprintf("%s so far, the last less than half an interval ago", plural(len(b), "vote"))
+			return
+		}
+	}
 	o := evaluate.MostWantedOptions{Window: time.Duration(configured.Window), MinSamples: configured.MinSamples}
 	if !c.mayBegin(a) {
 		o.MinSamples = math.MaxInt

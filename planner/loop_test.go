@@ -203,6 +203,7 @@ func goesOn(t *testing.T, server *rest.Config) {
 	end()
 	votes := len(first.memory.Votes.Ballots)
 	written, others := b.planMap().ResourceVersion, b.versions()
+	b.clock.Step(time.Duration(b.config.Interval)) // a vote counts time, not cycles
 	second, _ := b.start()
 	if got := len(second.memory.Votes.Ballots); votes != 6 || got != 7 {
 		t.Errorf("after one cycle the second leader has %d votes, the first had %d; want 7 and 6", got, votes)

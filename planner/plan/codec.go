@@ -53,7 +53,7 @@ func (p *Plan) UnmarshalJSON(data []byte) error {
 }
 
 func (w wire) plan() Plan {
-	return Plan{Revision: w.Revision, Mode: w.Mode, Target: w.Target, PlannerUser: w.PlannerUser, Replicas: w.Replicas,
+	return Plan{Revision: w.Revision, Mode: w.Mode, Target: w.Target, PlannerUser: w.PlannerUser, FreeReplicas: w.FreeReplicas, Replicas: w.Replicas,
 		ControllerReplicas: w.ControllerReplicas, MaxReplicas: w.MaxReplicas, Resources: w.Resources, References: w.References,
 		Clusters: w.Clusters, Rollout: w.Rollout}
 }

@@ -93,8 +93,8 @@ func drawPlan(t *rapid.T) Plan {
 		Target:      Target{Kind: StatefulSet, Namespace: name.Draw(t, "namespace"), Name: name.Draw(t, "name"), Container: name.Draw(t, "container")},
 		PlannerUser: rapid.String().Draw(t, "user"),
 		Replicas:    rapid.IntRange(0, 64).Draw(t, "replicas"), ControllerReplicas: rapid.IntRange(0, 64).Draw(t, "env"),
-		MaxReplicas: rapid.IntRange(1, 64).Draw(t, "max"),
-		Clusters:    map[string]Row{},
+		MaxReplicas: rapid.IntRange(1, 64).Draw(t, "max"), FreeReplicas: rapid.Bool().Draw(t, "free"),
+		Clusters: map[string]Row{},
 	}
 	for _, n := range rapid.SliceOfN(name, 0, 30).Draw(t, "clusters") {
 		load := Load(rapid.Int64Range(0, int64(LoadUnit)*1000).Draw(t, "load"))
