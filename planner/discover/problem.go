@@ -2,6 +2,7 @@ package discover
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -74,14 +75,13 @@ func flaws(s Secret) []Problem {
 
 // conflict is the problem of a server URL whose Secrets ask for different shards.
 func conflict(server string, clusters []Cluster, unit Unit) (Problem, bool) {
-	first, differ := clusters[unit.Clusters[0]], false
+	first := clusters[unit.Clusters[0]]
+	if !slices.ContainsFunc(unit.Clusters, func(i int) bool { return clusters[i].Explicit != first.Explicit }) {
+		return Problem{}, false
+	}
 	names := make([]string, 0, len(unit.Clusters))
 	for _, i := range unit.Clusters {
-		differ = differ || clusters[i].Explicit != first.Explicit
 		names = append(names, fmt.Sprintf("%q", clusters[i].Shard.ID))
-	}
-	if !differ {
-		return Problem{}, false
 	}
 	return Problem{first.Shard.ID, ConflictingShards, fmt.Sprintf(
 		"Secrets %s share the server %s and differ in data.shard; Argo CD takes whichever it saw last: keep one of them, or give all the same shard",

@@ -56,26 +56,26 @@ type overlap struct {
 }
 
 func overlaps(p Partition, items []Item, now map[string]int) []overlap {
-	shared := make([]overlap, 0, len(items))
+	var shared []overlap
+	at := make(map[[2]int]int)
 	for i := range items {
-		if r, known := now[items[i].ID]; known && r >= 0 && r < p.Replicas {
-			shared = append(shared, overlap{p.Of[i], r, items[i].Clusters, items[i].Load})
-		}
-	}
-	slices.SortFunc(shared, byPair)
-	merged := shared[:0]
-	for _, o := range shared {
-		if n := len(merged); n > 0 && byPair(merged[n-1], o) == 0 {
-			merged[n-1].clusters += o.clusters
-			merged[n-1].load += o.load
+		r, known := now[items[i].ID]
+		if !known || r < 0 || r >= p.Replicas {
 			continue
 		}
-		merged = append(merged, o)
+		pair := [2]int{p.Of[i], r}
+		k, seen := at[pair]
+		if !seen {
+			k = len(shared)
+			at[pair], shared = k, append(shared, overlap{from: p.Of[i], to: r})
+		}
+		shared[k].clusters += items[i].Clusters
+		shared[k].load += items[i].Load
 	}
-	slices.SortFunc(merged, func(a, b overlap) int {
+	slices.SortFunc(shared, func(a, b overlap) int {
 		return cmp.Or(cmp.Compare(b.clusters, a.clusters), cmp.Compare(b.load, a.load), byPair(a, b))
 	})
-	return merged
+	return shared
 }
 
 func byPair(a, b overlap) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) }
