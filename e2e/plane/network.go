@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strconv"
 	"syscall"
 )
@@ -19,34 +17,31 @@ const (
 )
 
 // network is a plane's number N, held against every other plane of this
-// machine by the lock on a file: the kernel drops it with the process, however
-// that ends.
+// machine by a listener that only one process can have. The kernel closes it
+// with the process, however that ends; and unlike a locked file it is the same
+// one whatever TMPDIR, HOME and user a plane runs under.
 type network struct {
 	n    byte
-	lock *os.File
+	lock net.Listener
 }
+
+// lockPort lies above the ephemeral ports (net.ipv4.ip_local_port_range), so
+// that no client ever has it by chance.
+const lockPort = "64000"
 
 // claimNetwork takes the lowest number that no plane holds.
 func claimNetwork() (*network, error) {
-	dir := filepath.Join(os.TempDir(), "ballast-planes")
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, fmt.Errorf("making the folder of plane numbers: %w", err)
-	}
-	// Numbers are shared by all users of the machine, whatever their umask; only
-	// the owner of a file can open it up, and has done so already.
-	_ = os.Chmod(dir, 0o777)
+	var last error
 	for n := firstNetwork; n <= lastNetwork; n++ {
-		f, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(n)), os.O_CREATE|os.O_RDWR, 0o666)
-		if err != nil {
-			return nil, fmt.Errorf("opening plane number %d: %w", n, err)
+		l, err := net.Listen("tcp", net.JoinHostPort(fmt.Sprintf("127.%d.255.252", n), lockPort))
+		if err == nil {
+			return &network{n: byte(n), lock: l}, nil
 		}
-		_ = f.Chmod(0o666)
-		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
-			return &network{n: byte(n), lock: f}, nil
+		if last = err; !errors.Is(err, syscall.EADDRINUSE) {
+			break
 		}
-		f.Close()
 	}
-	return nil, errors.New("claiming a plane number: all are taken")
+	return nil, fmt.Errorf("claiming a plane number: %w", last)
 }
 
 func (n *network) release() { n.lock.Close() }
