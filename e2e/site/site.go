@@ -141,6 +141,8 @@ const (
 	// past covers the longest range of the default queries, 3 h of 10 min windows, with room for a slow start.
 	past     = 3*time.Hour + 30*time.Minute
 	pastStep = time.Minute
+
+	longest = 2 * time.Minute // that anything is waited for, unless the caller says
 )
 
 // Monitor gives the fleet a past and starts a Prometheus that scrapes its pods.
@@ -159,8 +161,16 @@ func (s *Site) Monitor(ctx context.Context) error {
 }
 
 // Poll asks until there is no error, or the context ends: then the last error says what was still amiss.
+//
+// A context without a deadline gets one: what has not come after two minutes does not come, and a demo must end with what
+// it waited for.
 func Poll(ctx context.Context, check func(context.Context) error) error {
 	const interval = 100 * time.Millisecond
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, longest, fmt.Errorf("given up after %s", longest))
+		defer cancel()
+	}
 	for {
 		err := check(ctx)
 		if err == nil {
