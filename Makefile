@@ -35,13 +35,19 @@ race: test ## the same: every test runs with the race detector
 e2e: binaries ## only the end-to-end suite
 	go test -race -timeout 20m ./e2e/...
 
-soak: binaries ## the full counts; the figures go to docs/soak.md with commit and seed
+CHECKS   ?= 2000
+FUZZTIME ?= 60s
+
+soak: binaries ## the full counts, about an hour; figures with commit and seed go to docs/soak.md
 	@mkdir -p docs
 	@{ echo "# Soak"; echo; echo "Commit $(COMMIT), seed $(SEED), $$(date -u +%F), $$(go version | cut -d' ' -f3-4), $$(nproc) cores."; echo; echo '```'; } > docs/soak.md
-	set -o pipefail; BALLAST_SEED=$(SEED) go test -count=1 -timeout 120m ./planner/... ./webhook/... ./certs/... -rapid.checks=20000 | tee -a docs/soak.md
-	@for t in $$(grep -rhoE '^func (Fuzz[A-Za-z0-9]+)' --include=*_test.go planner webhook certs | awk '{print $$2}' | sort -u); do \
-	  p=$$(dirname $$(grep -rlE "^func $$t\(" --include=*_test.go planner webhook certs | head -1)); \
-	  echo "$$p $$t"; go test -run '^$$' -fuzz "^$$t$$" -fuzztime 60s ./$$p 2>&1 | tail -2 | tee -a docs/soak.md; done
+	@set -o pipefail; for p in $$(grep -rl pgregory.net/rapid --include='*_test.go' planner webhook certs | xargs -n1 dirname | sort -u); do \
+	  go test -count=1 -timeout 60m ./$$p -rapid.checks=$(CHECKS) -rapid.seed=$(SEED) | tee -a docs/soak.md || exit 1; done
+	@set -o pipefail; BALLAST_SOAK_RESTARTS=50 BALLAST_SOAK_ROTATIONS=20 BALLAST_SOAK_CALLS=100000 \
+	  go test -count=1 -v -timeout 60m -run 'TestEveryWritePath/rolling' ./webhook/matrix | grep -E 'writes|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; grep -rlE '^func Fuzz' --include='*_test.go' planner webhook certs | while read -r f; do \
+	  for t in $$(grep -oE '^func Fuzz[A-Za-z0-9]+' $$f | cut -c6-); do \
+	    go test -run '^$$' -fuzz "^$$t$$" -fuzztime $(FUZZTIME) ./$$(dirname $$f) 2>&1 | tail -1 | sed "s|^|$$t |" | tee -a docs/soak.md || exit 1; done; done
 	@echo '```' >> docs/soak.md
 
 bench: ## time, bytes and allocations of each phase and of a whole cycle, COUNT times each, through benchstat
@@ -61,7 +67,7 @@ fmt: ## gofmt
 	gofmt -w $$(git ls-files '*.go')
 
 golden: ## write the golden files anew
-	go test ./manifests/... ./certs/... ./planner/... ./cmd/... -run 'Golden|TestManifests|TestDefaultConfig' -update
+	@for p in $$(grep -rl 'flag.Bool("update"' --include='*_test.go' cmd manifests planner certs webhook | xargs -n1 dirname | sort -u); do go test -count=1 ./$$p -update || exit 1; done
 
 manifests: ## print what the quick start applies
 	@$$(go run ./e2e/plane/cmd/assets)/kubectl kustomize manifests/overlays/cert-manager
