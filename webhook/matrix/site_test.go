@@ -65,7 +65,7 @@ type site struct {
 	source     *webhook.Source // its view of the plan
 }
 
-func startSite(t *testing.T) *site {
+func startSite(t testing.TB) *site {
 	t.Helper()
 	binaries, err := plane.Build(t.Context(), os.Stderr)
 	if err != nil {
@@ -109,7 +109,7 @@ func startSite(t *testing.T) *site {
 }
 
 // shippedObjects builds the shipped base.
-func shippedObjects(t *testing.T) []unstructured.Unstructured {
+func shippedObjects(t testing.TB) []unstructured.Unstructured {
 	t.Helper()
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("..", "..", "manifests", "base"))
 	if err != nil {
@@ -131,7 +131,7 @@ func shippedObjects(t *testing.T) []unstructured.Unstructured {
 }
 
 // configuration is the shipped webhook configuration; envtest swaps the Service for a URL on loopback.
-func configuration(t *testing.T, shipped []unstructured.Unstructured) *admissionregistration.MutatingWebhookConfiguration {
+func configuration(t testing.TB, shipped []unstructured.Unstructured) *admissionregistration.MutatingWebhookConfiguration {
 	t.Helper()
 	for _, u := range shipped {
 		if u.GetKind() != "MutatingWebhookConfiguration" {
@@ -152,7 +152,7 @@ func configuration(t *testing.T, shipped []unstructured.Unstructured) *admission
 }
 
 // install creates the namespace and the shipped ServiceAccounts and Roles.
-func (s *site) install(t *testing.T, shipped []unstructured.Unstructured) {
+func (s *site) install(t testing.TB, shipped []unstructured.Unstructured) {
 	t.Helper()
 	client := s.dynamic(t, s.admin)
 	ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}}}
@@ -173,7 +173,7 @@ func (s *site) install(t *testing.T, shipped []unstructured.Unstructured) {
 }
 
 // account is what a pod of a shipped ServiceAccount would connect as.
-func (s *site) account(t *testing.T, name string) *rest.Config {
+func (s *site) account(t testing.TB, name string) *rest.Config {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(s.admin)
 	if err != nil {
@@ -198,7 +198,7 @@ type replica struct {
 }
 
 // serve puts a replica behind the address that the webhook configuration names.
-func (s *site) serve(t *testing.T, at *envtest.WebhookInstallOptions) {
+func (s *site) serve(t testing.TB, at *envtest.WebhookInstallOptions) {
 	t.Helper()
 	s.certs = at.LocalServingCertDir
 	s.endpoints = newEndpoints(t, net.JoinHostPort(at.LocalServingHost, strconv.Itoa(at.LocalServingPort)))
@@ -208,7 +208,7 @@ func (s *site) serve(t *testing.T, at *envtest.WebhookInstallOptions) {
 }
 
 // start runs a replica under its shipped ServiceAccount until it is ready.
-func (s *site) start(t *testing.T, lameDuck time.Duration) *replica {
+func (s *site) start(t testing.TB, lameDuck time.Duration) *replica {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(s.account(t, "ballast-webhook"))
 	if err != nil {

@@ -1,0 +1,299 @@
+package matrix
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	admissionregistration "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"ballast/planner/plan"
+	"ballast/webhook"
+)
+
+const (
+	// gap lies between two writes: 50 a second in all, each due at its time whatever became of the one before.
+	gap = 20 * time.Millisecond
+	// beats is how many writes a way makes in a round: 4 s with five ways.
+	beats = 40
+	// warmBeats come before the first round: connections, caches, the heap.
+	warmBeats = 10
+	// spares is how many Secrets a way writes by turns: a write of a second or more would conflict with another, and
+	// what is then measured is the API server's retries.
+	spares = 10
+	// patience ends a write: a machine that is so far behind the rate measures nothing.
+	patience = 5 * time.Second
+	// wayLabel selects the webhook that a Secret is shown to.
+	wayLabel = "bench"
+)
+
+// way is one kind of webhook that a write can pass.
+type way struct {
+	name  string
+	shard string // what is stored of a write of 1; "" without a webhook or with one that changes nothing
+	serve http.Handler
+}
+
+// defaulter is what a webhook of controller-runtime usually is: the object decoded, changed, encoded and compared.
+type defaulter struct{}
+
+func (defaulter) Default(_ context.Context, s *corev1.Secret) error {
+	s.Data["shard"] = []byte("3")
+	return nil
+}
+
+// ways are what is compared; the second one is the floor.
+func (s *site) ways(b *testing.B) []way {
+	b.Helper()
+	standalone := func(h *admission.Webhook) http.Handler {
+		handler, err := admission.StandaloneWebhook(h, admission.StandaloneOptions{Logger: logr.Discard()})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return handler
+	}
+	allow := admission.HandlerFunc(func(context.Context, admission.Request) admission.Response { return admission.Allowed("") })
+	return []way{
+		{name: "none", shard: "1"},
+		{name: "noop", shard: "1", serve: standalone(&admission.Webhook{Handler: allow})},
+		{name: "ours/plan=100", shard: "3", serve: s.ours(b, 100)},
+		{name: "ours/plan=7500", shard: "3", serve: s.ours(b, 7500)},
+		{name: "typed", shard: "3", serve: standalone(admission.WithDefaulter(scheme.Scheme, defaulter{}))},
+	}
+}
+
+// ours is the shipped handler under a plan of n clusters, which it watches as it always does.
+func (s *site) ours(b *testing.B, n int) http.Handler {
+	b.Helper()
+	p := fleet(plan.StatefulSet, 1)
+	for i := len(p.Clusters); i < n; i++ {
+		name := fmt.Sprintf("cluster-%s-%05d", strings.Repeat("x", 55), i)
+		p.Clusters[name] = plan.Row{Replica: i % 4, Load: "0.000123", Server: plan.ServerHash(name)}
+	}
+	object := named(document(b, p, ""), fmt.Sprintf("%s-%d", planName, n))
+	if _, err := s.dynamic(b, s.admin).Resource(configMaps).Namespace(namespace).Create(b.Context(), object, metav1.CreateOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(s.admin)
+	if err != nil {
+		b.Fatal(err)
+	}
+	metrics := webhook.NewMetrics(prometheus.NewRegistry())
+	source := webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: namespace, ConfigMap: object.GetName(), Metrics: metrics, Log: logr.Discard()})
+	ctx, stop := context.WithCancel(context.Background())
+	b.Cleanup(stop)
+	go source.Run(ctx)
+	eventually(b, "the plan", func() bool { v := source.State().View; return v != nil && len(v.Plan.Clusters) >= n })
+	return webhook.NewHandler(source, metrics, logr.Discard())
+}
+
+// register serves each way by itself and shows it the Secrets of its label; the shipped configuration goes.
+func (s *site) register(b *testing.B, ways []way) {
+	b.Helper()
+	client, err := kubernetes.NewForConfig(s.admin)
+	if err != nil {
+		b.Fatal(err)
+	}
+	configs := client.AdmissionregistrationV1().MutatingWebhookConfigurations()
+	shipped, err := configs.Get(b.Context(), "ballast", metav1.GetOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	own := &admissionregistration.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "bench"}}
+	for i, w := range ways {
+		if w.serve == nil {
+			continue
+		}
+		hook := shipped.Webhooks[0].DeepCopy()
+		hook.Name = fmt.Sprintf("way-%d.ballast.argoproj.io", i)
+		hook.ObjectSelector.MatchLabels[wayLabel] = strconv.Itoa(i)
+		address := "https://" + s.listen(b, w.serve) + "/clusters"
+		hook.ClientConfig.URL = &address
+		own.Webhooks = append(own.Webhooks, *hook)
+	}
+	if err := configs.Delete(b.Context(), "ballast", metav1.DeleteOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := configs.Create(b.Context(), own, metav1.CreateOptions{}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// listen serves a handler with our server, so that only the handlers differ.
+func (s *site) listen(b *testing.B, h http.Handler) string {
+	b.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	server := webhook.NewServer(webhook.ServerOptions{Handler: h, CertDir: s.certs, Metrics: webhook.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(),
+		Listen: func() (net.Listener, error) { return listener, nil }})
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx) }()
+	b.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			b.Errorf("serving: %v", err)
+		}
+	})
+	eventually(b, "a webhook that is ready", func() bool { return server.Ready() == nil })
+	return listener.Addr().String()
+}
+
+// bench writes Secrets of one size through every way.
+type bench struct {
+	client dynamic.ResourceInterface
+	ways   []way
+	first  int // the number of the first Secret
+	n      int // makes every write another
+}
+
+func (s *site) bench(b *testing.B, ways []way, first, size int) *bench {
+	b.Helper()
+	m := &bench{client: s.dynamic(b, quiet(s.person)).Resource(secrets).Namespace(namespace), ways: ways, first: first}
+	config := encoded(strings.Repeat("t", size*3/4)) // base64 adds a third
+	for i, w := range ways {
+		for j := range spares {
+			object := named(secret("1", with("data", "config", config), with("metadata", "labels", wayLabel, strconv.Itoa(i))), m.secret(i, j))
+			if _, err := m.client.Create(b.Context(), object, metav1.CreateOptions{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		eventually(b, w.name, func() bool { return m.write(i, 0) == nil })
+	}
+	m.round(b, warmBeats)
+	return m
+}
+
+func (m *bench) secret(way, spare int) string {
+	return fmt.Sprintf("c-%02d", m.first+way*spares+spare)
+}
+
+func (m *bench) write(way, n int) error {
+	body := []byte(`{"data":{"shard":"MQ==","n":"` + encoded(strconv.Itoa(n)) + `"}}`)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	got, err := m.client.Patch(ctx, m.secret(way, n%spares), types.MergePatchType, body, metav1.PatchOptions{})
+	if err != nil {
+		return err
+	}
+	if shard := shardOf(got)["shard"]; shard != m.ways[way].shard {
+		return fmt.Errorf("%s: shard %s was stored", m.ways[way].name, shard)
+	}
+	return nil
+}
+
+// round makes one write each way in every beat, the order changing, and answers how long each took, in ms from when it
+// was due: [way][beat].
+func (m *bench) round(b *testing.B, beats int) [][]float64 {
+	b.Helper()
+	took := make([][]float64, len(m.ways))
+	for i := range took {
+		took[i] = make([]float64, beats)
+	}
+	var group errgroup.Group
+	tick := time.NewTimer(0)
+	defer tick.Stop()
+	start := time.Now()
+	for i := range beats * len(m.ways) {
+		beat := i / len(m.ways)
+		way, due, n := (i+beat)%len(m.ways), start.Add(time.Duration(i)*gap), m.n+beat
+		tick.Reset(time.Until(due))
+		<-tick.C
+		group.Go(func() error {
+			err := m.write(way, n)
+			took[way][beat] = float64(time.Since(due)) / float64(time.Millisecond)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		b.Fatal(err)
+	}
+	m.n += beats
+	return took
+}
+
+// benchRounds is how many rounds a figure is the median of.
+func benchRounds(b *testing.B) int {
+	b.Helper()
+	n, err := strconv.Atoi(os.Getenv("BALLAST_BENCH_ROUNDS"))
+	if err != nil || n < 1 {
+		return 3
+	}
+	return n
+}
+
+// BenchmarkThroughAPIServer is what a write costs a person: through a real API server, by every way in turn. All ways of a
+// size are measured together, and the lines of one count are of the same rounds. A line tells the time of a write and
+// what it adds to the no-op webhook, all in ms; iterations say nothing here.
+func BenchmarkThroughAPIServer(b *testing.B) {
+	log.SetLogger(logr.Discard())
+	s := startSite(b)
+	ways := s.ways(b)
+	s.register(b, ways)
+	for i, size := range []int{4, 64} {
+		m := s.bench(b, ways, i*len(ways)*spares, size<<10)
+		measured := map[int][][][]float64{} // [count][way][round][beat]
+		for w := range ways {
+			count := 0
+			b.Run(fmt.Sprintf("secret=%dKiB/webhook=%s", size, ways[w].name), func(b *testing.B) {
+				if b.N == 1 { // the first call of a count
+					count++
+				}
+				if measured[count] == nil {
+					measured[count] = m.rounds(b, benchRounds(b))
+				}
+				report(b, measured[count][w], measured[count][1])
+			})
+		}
+	}
+}
+
+func (m *bench) rounds(b *testing.B, n int) [][][]float64 {
+	b.Helper()
+	out := make([][][]float64, len(m.ways))
+	for range n {
+		for w, took := range m.round(b, beats) {
+			out[w] = append(out[w], took)
+		}
+	}
+	return out
+}
+
+func report(b *testing.B, ours, floor [][]float64) {
+	b.Helper()
+	b.ReportMetric(0, "ns/op")
+	for _, q := range []float64{0.5, 0.99} {
+		each := make([]float64, len(ours))
+		for r := range ours {
+			each[r] = quantile(ours[r], q)
+		}
+		name := fmt.Sprintf("p%g", 100*q)
+		b.ReportMetric(quantile(each, 0.5), name+"-ms")
+		if &ours[0] == &floor[0] {
+			continue
+		}
+		e := added(ours, floor, q)
+		b.ReportMetric(e.Value, name+"-added-ms")
+		b.ReportMetric(e.Low, name+"-added-low-ms")
+		b.ReportMetric(e.High, name+"-added-high-ms")
+	}
+}
