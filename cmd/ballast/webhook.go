@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -39,6 +41,10 @@ type webhookOptions struct {
 
 // plainDeadline bounds a call of the kubelet or of Prometheus.
 const plainDeadline = 10 * time.Second
+
+// gcPercent is how much the heap may grow between two collections: under a plan of 7,500 clusters that is rewritten, the
+// process's own memory peaks at some 22 MiB instead of 34. An operator's GOGC wins.
+const gcPercent = 40
 
 const webhookHelp = `Serve the admission webhook: every write to Argo CD's cluster Secrets and to its application-controller is
 made to agree with the plan in the plan ConfigMap, whoever writes and by whichever path.
@@ -87,6 +93,9 @@ func newWebhookCommand() *cobra.Command {
 }
 
 func (o *webhookOptions) run(ctx context.Context) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	log, err := o.log.logger()
 	if err != nil {
 		return err
