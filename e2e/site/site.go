@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"ballast/e2e/fleet"
 	"ballast/e2e/plane"
@@ -54,7 +55,9 @@ func Start(ctx context.Context, o Options) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}
-	client, err := kubernetes.NewForConfig(p.Config())
+	config := p.Config()
+	config.WarningHandler = rest.NoWarnings{} // whoever looks at warnings writes by kubectl
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		p.Stop()
 		return nil, fmt.Errorf("making the administrator's client: %w", err)
