@@ -120,6 +120,10 @@ func (o *plannerOptions) run(ctx context.Context) error {
 		log.Info("restarting", "reason", errRestart.Error())
 		return nil
 	}
+	if ctx.Err() != nil {
+		log.Info("stopped") // asked to: that the Lease was given up on the way is no failure
+		return nil
+	}
 	return err
 }
 
