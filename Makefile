@@ -45,12 +45,13 @@ soak: binaries ## the full counts, about an hour; figures with commit and seed g
 	  go test -count=1 -timeout 60m ./$$p -rapid.checks=$(CHECKS) -rapid.seed=$(SEED) | tee -a docs/soak.md || exit 1; done
 	@set -o pipefail; BALLAST_SOAK_RESTARTS=50 BALLAST_SOAK_ROTATIONS=20 BALLAST_SOAK_CALLS=100000 \
 	  go test -count=1 -v -timeout 60m -run 'TestEveryWritePath/rolling' ./webhook/matrix | grep -E 'writes|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; BALLAST_CANARY_SECRETS=1000 go test -count=1 -timeout 30m ./e2e/canary | tee -a docs/soak.md
 	@set -o pipefail; grep -rlE '^func Fuzz' --include='*_test.go' planner webhook certs | while read -r f; do \
 	  for t in $$(grep -oE '^func Fuzz[A-Za-z0-9]+' $$f | cut -c6-); do \
 	    go test -run '^$$' -fuzz "^$$t$$" -fuzztime $(FUZZTIME) ./$$(dirname $$f) 2>&1 | tail -1 | sed "s|^|$$t |" | tee -a docs/soak.md || exit 1; done; done
 	@echo '```' >> docs/soak.md
 
-bench: ## time, bytes and allocations of each phase and of a whole cycle, COUNT times each, through benchstat
+bench: binaries ## time, bytes and allocations of each phase and of a whole cycle, COUNT times each, through benchstat
 	@mkdir -p bin
 	go test -run '^$$' -bench . -benchmem -count $(COUNT) -timeout 60m ./planner/... ./webhook/... | tee bin/bench.txt
 	@cd lint && go run golang.org/x/perf/cmd/benchstat ../bin/bench.txt
