@@ -3,8 +3,6 @@ package planner
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -20,9 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"ballast/e2e/plane"
 	"ballast/planner/config"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -30,27 +26,6 @@ import (
 	"ballast/planner/rollout"
 	"ballast/planner/store"
 )
-
-func startAPIServer(t *testing.T) *rest.Config {
-	t.Helper()
-	binaries, err := plane.Build(t.Context(), os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir}
-	env.ControlPlane.GetAPIServer().Out, env.ControlPlane.GetAPIServer().Err = io.Discard, io.Discard
-	c, err := env.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	c.QPS, c.Burst = 1000, 2000
-	return c
-}
 
 // bed is a namespace of a real API server with a fleet in it, a fake clock and a fake Prometheus; nothing runs there but the
 // loops of the test. No watch tells them anything: the test does, where a watch would.

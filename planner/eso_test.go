@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/e2e/apiserver"
 	"ballast/planner/plan"
 )
 
@@ -203,5 +204,5 @@ func (b *bed) recovers(l *Loop, e *externalSecrets) {
 }
 
 func TestExternalSecretsIsOutlasted(t *testing.T) {
-	outlastsAWriterThatPutsTheShardAway(t, startAPIServer(t))
+	outlastsAWriterThatPutsTheShardAway(t, apiserver.Start(t))
 }

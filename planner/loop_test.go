@@ -14,13 +14,14 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/e2e/apiserver"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
 
 // TestLoop runs every case against one real API server, each in its own namespace.
 func TestLoop(t *testing.T) {
-	server := startAPIServer(t)
+	server := apiserver.Start(t)
 	for name, run := range map[string]func(*testing.T, *rest.Config){
 		"Observe writes the plan once and touches nothing":           observes,
 		"an idle hour writes no plan and little history":             idlesForAnHour,

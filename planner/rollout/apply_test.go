@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -20,15 +18,14 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/apiserver"
 	"ballast/planner/plan"
 )
 
 // TestApplier runs every case against one real API server, each in its own namespace.
 func TestApplier(t *testing.T) {
-	config := startAPIServer(t)
+	config := apiserver.Start(t)
 	cases := map[string]func(*testing.T, *world){
 		"a stamp changes nothing but the shard":                      stampsNothingElse,
 		"what must not be written is refused by what is read now":    refusesByWhatIsRead,
@@ -48,27 +45,6 @@ func TestApplier(t *testing.T) {
 	for name, run := range cases {
 		t.Run(name, func(t *testing.T) { run(t, newWorld(t, config)) })
 	}
-}
-
-func startAPIServer(t *testing.T) *rest.Config {
-	t.Helper()
-	binaries, err := plane.Build(t.Context(), os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir}
-	env.ControlPlane.GetAPIServer().Out, env.ControlPlane.GetAPIServer().Err = io.Discard, io.Discard
-	config, err := env.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	config.QPS, config.Burst = 200, 400
-	return config
 }
 
 // world is a namespace of a real API server with an Applier on it.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -20,15 +18,14 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"ballast/e2e/plane"
+	"ballast/e2e/apiserver"
 	"ballast/planner/plan"
 )
 
 // TestStore runs every case against one real API server, each in its own namespace.
 func TestStore(t *testing.T) {
-	config := startAPIServer(t)
+	config := apiserver.Start(t)
 	for name, run := range map[string]func(*testing.T, *world){
 		"the first plan makes its ConfigMap":                   makesTheConfigMap,
 		"what people wrote survives byte for byte":             keepsWhatPeopleWrote,
@@ -48,27 +45,6 @@ func TestStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { run(t, newWorld(t, config)) })
 	}
-}
-
-func startAPIServer(t *testing.T) *rest.Config {
-	t.Helper()
-	binaries, err := plane.Build(t.Context(), os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir}
-	env.ControlPlane.GetAPIServer().Out, env.ControlPlane.GetAPIServer().Err = io.Discard, io.Discard
-	config, err := env.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	config.QPS, config.Burst = 500, 1000
-	return config
 }
 
 type world struct {
