@@ -171,6 +171,33 @@ func TestNothingBeginsBeforeEverySecretIsStamped(t *testing.T) {
 	}
 }
 
+// A move must be worth it: loads that wobble by a per cent re-deal nothing, and one that doubles does.
+func TestAGainOfNextToNothingMovesNothing(t *testing.T) {
+	w := newWorld(lognormal(4, 24)...)
+	w.in.Config.Evaluate = config.Evaluate{None: &config.None{}}
+	w.run(20)
+	before := w.in.InForce.Clone()
+	heaviest, other := 0.0, 0.0
+	for _, s := range w.in.Fetched[0].Samples {
+		heaviest = max(heaviest, s.Value)
+	}
+	for i := range w.in.Fetched[0].Samples {
+		s := &w.in.Fetched[0].Samples[i]
+		if s.Value < heaviest {
+			other, s.Value = s.Value, s.Value*(1+float64(i%3-1)/200)
+		}
+	}
+	w.run(20)
+	if !w.in.InForce.SameEnforced(before) || len(w.last.Candidate.Moves) > 0 {
+		t.Errorf("loads that changed by half a per cent moved clusters: %s", w.last.Reason)
+	}
+	w.setLoad("c000", 20*heaviest+other)
+	w.run(20)
+	if w.in.InForce.SameEnforced(before) {
+		t.Error("a cluster twenty times as heavy as the heaviest moved nothing")
+	}
+}
+
 func TestAFailedRolloutIsNotTriedAgainAtOnce(t *testing.T) {
 	w := newWorld(lognormal(4, 24)...)
 	w.run(3)

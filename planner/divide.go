@@ -41,6 +41,7 @@ func divide(in Inputs, a *adoption, loads []plan.Load) (division, error) {
 		}
 	}
 	d.answer = partition.Relabel(d.answer, d.items, now)
+	d.settle(a)
 	d.of = make(map[string]int, len(a.fleet.Clusters))
 	for k, u := range a.fleet.Units {
 		for _, i := range u.Clusters {
@@ -50,6 +51,36 @@ func divide(in Inputs, a *adoption, loads []plan.Load) (division, error) {
 		}
 	}
 	return d, nil
+}
+
+// usefulGain is the share by which a partition must lower the makespan to be worth its moves. Loads are measured and
+// never stand still; without it a fleet that is level to a few per cent is re-dealt at every election, for nothing.
+const usefulGain = 0.01
+
+// settle leaves everything where it stands, as the answer, if the partition needs the same number of replicas, nothing
+// stands where it must not, and the gain is not worth a move.
+func (d *division) settle(a *adoption) {
+	if d.answer.Replicas != a.next.Replicas {
+		return
+	}
+	stands := partition.Partition{Replicas: d.answer.Replicas, Of: make([]int, len(d.items)), Lost: d.answer.Lost,
+		Loads: make([]plan.Load, d.answer.Replicas), Clusters: make([]int, d.answer.Replicas)}
+	for k, u := range a.fleet.Units {
+		r, item := a.standing(u.Clusters[0]), d.items[k]
+		if r < 0 || r >= stands.Replicas || item.Replica >= 0 && item.Replica != r {
+			return
+		}
+		stands.Of[k] = r
+		stands.Loads[r] += item.Load
+		stands.Clusters[r] += item.Clusters
+		if most := d.bounds.MaxClusters; most > 0 && stands.Clusters[r] > most {
+			return
+		}
+	}
+	if float64(d.answer.Makespan()) < (1-usefulGain)*float64(stands.Makespan()) {
+		return
+	}
+	d.answer = stands
 }
 
 // itemsOf makes an item of each unit, in the units' order; fixed are pins, and what no write can move.
