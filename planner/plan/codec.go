@@ -130,8 +130,14 @@ func writeRollout(b *strings.Builder, r *Rollout) {
 	if r.Wave > 0 {
 		fmt.Fprintf(b, "  wave: %d\n", r.Wave)
 	}
+	if r.Waves > 0 {
+		fmt.Fprintf(b, "  waves: %d\n", r.Waves)
+	}
 	if len(r.Moves) > 0 {
 		fmt.Fprintf(b, "  moves: %s\n", flow(r.Moves, strconv.Itoa))
+	}
+	if len(r.Was) > 0 {
+		fmt.Fprintf(b, "  was: %s\n", flow(r.Was, strconv.Itoa))
 	}
 }
 

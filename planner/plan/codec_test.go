@@ -25,7 +25,7 @@ func example() Plan {
 			"null":    {Replica: 1}, "1e5": {Replica: 2}, "0x1f": {Replica: 3}, "a.b-c": {},
 		},
 		Rollout: &Rollout{Mode: "default", Stage: Assigning, Since: time.Date(2026, 11, 20, 10, 0, 0, 5, time.UTC),
-			From: Count{4, 16}, Replicas: 5, ControllerReplicas: 16, Wave: 1, Moves: map[string]int{"prod-us": 4}},
+			From: Count{4, 16}, Replicas: 5, ControllerReplicas: 16, Wave: 1, Waves: 3, Moves: map[string]int{"prod-us": 4}, Was: map[string]int{"prod-us": 0}},
 	}
 }
 
@@ -60,7 +60,9 @@ rollout:
   replicas: 5
   controllerReplicas: 16
   wave: 1
+  waves: 3
   moves: {prod-us: 4}
+  was: {prod-us: 0}
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Encode (-want +got):\n%s", diff)

@@ -102,6 +102,18 @@ const (
 	Scaling    Stage = "Scaling"
 	Restarting Stage = "Restarting"
 	Reverting  Stage = "Reverting" // the way back of a stage that passed its deadline
+	Draining   Stage = "Draining"  // x0y: no replica runs
+	Restoring  Stage = "Restoring" // x0y: the replicas come back
+	Moving     Stage = "Moving"    // live: a wave of clusters changes its replica
+	Verifying  Stage = "Verifying" // live: every cluster has its one owner, before replicas go
+	Shrinking  Stage = "Shrinking" // live: the replicas that were left go
+)
+
+// The rollout modes.
+const (
+	ModeLive    = "live"    // replicas come and go without a restart; clusters move in waves
+	ModeX0Y     = "x0y"     // every replica stops while clusters change owners; pins wait for its end
+	ModeDefault = "default" // scale and assign in the order that is safe, and restart if asked
 )
 
 // Count is a number of replicas and the env that goes with it.
@@ -111,7 +123,9 @@ type Count struct {
 }
 
 // Rollout is a change that is under way; what the plan's own fields say is what holds now, Rollout says where it goes.
-// Since is written with the stage and is the only clock of its deadline. Moves holds the present wave only.
+// Since is written with the stage and is the only clock of its deadline. Moves holds the present wave only: where its
+// clusters go, or went; Was where they came from, once their rows are the new ones. Waves is how many waves were expected
+// when the present one began.
 type Rollout struct {
 	Mode               string         `json:"mode"`
 	Stage              Stage          `json:"stage"`
@@ -120,7 +134,9 @@ type Rollout struct {
 	Replicas           int            `json:"replicas"`
 	ControllerReplicas int            `json:"controllerReplicas"`
 	Wave               int            `json:"wave,omitempty"`
+	Waves              int            `json:"waves,omitempty"`
 	Moves              map[string]int `json:"moves,omitempty"`
+	Was                map[string]int `json:"was,omitempty"`
 }
 
 // Plan is the document under data.plan. Replicas is what spec.replicas is held at, unless FreeReplicas leaves it to

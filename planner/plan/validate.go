@@ -49,7 +49,7 @@ func (p Plan) Clone() Plan {
 	}
 	if p.Rollout != nil {
 		r := *p.Rollout
-		r.Moves = maps.Clone(r.Moves)
+		r.Moves, r.Was = maps.Clone(r.Moves), maps.Clone(r.Was)
 		p.Rollout = &r
 	}
 	return p
@@ -80,5 +80,6 @@ func sameRollout(a, b *Rollout) bool {
 		return a == b
 	}
 	return a.Mode == b.Mode && a.Stage == b.Stage && a.Since.Equal(b.Since) && a.From == b.From && a.Replicas == b.Replicas &&
-		a.ControllerReplicas == b.ControllerReplicas && a.Wave == b.Wave && maps.Equal(a.Moves, b.Moves)
+		a.ControllerReplicas == b.ControllerReplicas && a.Wave == b.Wave && a.Waves == b.Waves &&
+		maps.Equal(a.Moves, b.Moves) && maps.Equal(a.Was, b.Was)
 }

@@ -6,9 +6,6 @@ import (
 	"strconv"
 )
 
-// ModeX0Y is the rollout mode that stops every replica while clusters change owners; pins wait for its end.
-const ModeX0Y = "x0y"
-
 // View is a plan with its pins, indexed for lookups: made once a change, asked on every write.
 type View struct {
 	Plan     Plan

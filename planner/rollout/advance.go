@@ -49,7 +49,7 @@ func Advance(v *plan.View, seen Seen, o Options, at time.Time) (plan.Plan, Progr
 	elapsed := max(at.Sub(p.Rollout.Since), 0)
 	progress.Left = max(o.StageTimeout-elapsed, 0)
 	progress.Late = elapsed >= o.StageTimeout
-	if p.Rollout.Mode != ModeDefault {
+	if p.Rollout.Mode != plan.ModeDefault {
 		return unknown(p, progress)
 	}
 	switch p.Rollout.Stage {

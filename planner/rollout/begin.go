@@ -11,9 +11,6 @@ import (
 	"ballast/planner/plan"
 )
 
-// ModeDefault is the rollout mode of this package: scale and assign in the order that is safe, then restart if asked.
-const ModeDefault = "default"
-
 // Want is where a rollout goes. A ControllerReplicas of 0 leaves an absent env to be set to Replicas.
 type Want struct {
 	Replicas           int                 `json:"replicas"`
@@ -47,7 +44,7 @@ func Begin(now plan.Plan, next Want, at time.Time) (plan.Plan, error) {
 	if err != nil {
 		return p, fmt.Errorf("beginning a rollout to %d replicas: %w", next.Replicas, err)
 	}
-	p.Rollout = &plan.Rollout{Mode: ModeDefault, From: wayBack(now), Replicas: to.Replicas, ControllerReplicas: to.ControllerReplicas}
+	p.Rollout = &plan.Rollout{Mode: plan.ModeDefault, From: wayBack(now), Replicas: to.Replicas, ControllerReplicas: to.ControllerReplicas}
 	p.Clusters = maps.Clone(next.Rows)
 	p.Rollout.Moves = postpone(&p, now, next.Rows, moves)
 	return enter(p, first(p), Seen{}, at), nil

@@ -8,9 +8,6 @@ import (
 	"ballast/planner/plan"
 )
 
-// draining is the one stage in which a workload at 0 replicas is as it should be; it belongs to the mode x0y.
-const draining plan.Stage = "Draining"
-
 // Agenda is what differs from the plan: what to write, the workload first and the Secrets by name, and what is left
 // alone, with the reason.
 type Agenda struct {
@@ -114,7 +111,7 @@ func (a *Agenda) workload(v *plan.View, seen Seen) {
 func guarded(v *plan.View, seen Seen) (plan.Count, *Held) {
 	p, stands := v.Plan, seen.Workload.count()
 	want := plan.Count{Replicas: p.Replicas, ControllerReplicas: p.ControllerReplicas}
-	if want.Replicas < 1 && (p.Rollout == nil || p.Rollout.Stage != draining) {
+	if want.Replicas < 1 && (p.Rollout == nil || p.Rollout.Stage != plan.Draining) {
 		want.Replicas = 1
 	}
 	if p.FreeReplicas {

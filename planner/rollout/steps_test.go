@@ -26,7 +26,7 @@ func TestSteps(t *testing.T) {
 		return p
 	}
 	rollout := func(stage plan.Stage, from, to plan.Count) *plan.Rollout {
-		return &plan.Rollout{Mode: ModeDefault, Stage: stage, Since: start, From: from, Replicas: to.Replicas, ControllerReplicas: to.ControllerReplicas}
+		return &plan.Rollout{Mode: plan.ModeDefault, Stage: stage, Since: start, From: from, Replicas: to.Replicas, ControllerReplicas: to.ControllerReplicas}
 	}
 	inPlace := []Stamp{carried("a", 0), carried("b", 1), carried("c", 2)}
 	for name, test := range map[string]struct {
@@ -90,7 +90,7 @@ func TestSteps(t *testing.T) {
 		},
 		"an x0y rollout that drains may stand at 0": {
 			plan: three(func(p *plan.Plan) {
-				p.Replicas, p.Rollout = 0, rollout(draining, plan.Count{Replicas: 3, ControllerReplicas: 3}, plan.Count{Replicas: 4, ControllerReplicas: 4})
+				p.Replicas, p.Rollout = 0, rollout(plan.Draining, plan.Count{Replicas: 3, ControllerReplicas: 3}, plan.Count{Replicas: 4, ControllerReplicas: 4})
 				p.Rollout.Mode = plan.ModeX0Y
 			}),
 			seen: Seen{standing(0, ptr(3)), inPlace},
