@@ -51,6 +51,7 @@ type Loop struct {
 	unsaved bool // the history has a decision that is not written yet
 	news    news
 	probed  probed
+	asked   asked
 }
 
 // NewLoop makes a loop; Run starts it.
@@ -91,7 +92,7 @@ func (l *Loop) Run(ctx context.Context) error {
 			l.Log.Error(err, "cycle failed; the plan in force stays enforced")
 		}
 		l.alive()
-		if !await(ctx, l.Clock, l.changed, time.Duration(l.Config().Interval)) {
+		if !await(ctx, l.Clock, l.changed, l.pause()) {
 			return nil
 		}
 	}
@@ -173,9 +174,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (Inputs, stor
 	if err != nil {
 		return Inputs{}, snapshot, err
 	}
-	started = l.Clock.Now()
-	in.Fetched, in.Owners = Measure(ctx, fetcher, c, in.Discovered, in.Now)
-	l.Metrics.phaseTime.WithLabelValues("fetch").Observe(l.Clock.Since(started).Seconds())
+	in.Fetched, in.Owners = l.fetch(ctx, fetcher, in)
 	return in, snapshot, nil
 }
 
