@@ -29,7 +29,9 @@ type PlannerConfig struct {
 	Index      Index       `json:"index"`
 	Partition  Partition   `json:"partition"`
 	Evaluate   Evaluate    `json:"evaluate"`
+	Change     Change      `json:"change"`
 	Rollout    Rollout     `json:"rollout"`
+	Failover   *Failover   `json:"failover" null:"off"` // nil: no replica's clusters move because it is unwell
 }
 
 // Objects names the ConfigMaps in the target's namespace that the planner writes.
@@ -148,15 +150,51 @@ type MostWanted struct {
 	MinSamples int      `json:"minSamples"`
 }
 
+// Change says how much may change in a time.
+type Change struct {
+	Moves Moves `json:"moves"`
+}
+
+// Moves bounds the clusters that change their replica, whatever the cause. Every window of Rate holds; an empty list is
+// no limit.
+type Moves struct {
+	Rate []Rate `json:"rate"`
+}
+
+// Rate allows moves of that many of a hundred clusters of the fleet in any window of Period, and one at least.
+type Rate struct {
+	Percent int      `json:"percent"`
+	Period  Duration `json:"period"`
+}
+
 // Rollout brings a plan about.
 type Rollout struct {
+	Live         *LiveRollout    `json:"live,omitempty" phase:"implementation"`
+	X0Y          *X0YRollout     `json:"x0y,omitempty" phase:"implementation"`
 	Default      *DefaultRollout `json:"default,omitempty" phase:"implementation"`
 	StageTimeout Duration        `json:"stageTimeout"`
 }
 
+// LiveRollout moves clusters in waves and restarts nothing. Nudge refreshes one Application of a moved cluster, so that
+// its new owner starts at once.
+type LiveRollout struct {
+	MaxMovesPerWave int  `json:"maxMovesPerWave"`
+	Nudge           bool `json:"nudge"`
+}
+
+// X0YRollout stops every replica while clusters change owners.
+type X0YRollout struct{}
+
 // DefaultRollout assigns, scales, and restarts if asked to.
 type DefaultRollout struct {
 	RolloutRestart bool `json:"rolloutRestart"`
+}
+
+// Failover says when a replica is unwell, so that its clusters move: not ready for After, and not before Settle has passed
+// since a rollout of the workload.
+type Failover struct {
+	After  Duration `json:"after"`
+	Settle Duration `json:"settle"`
 }
 
 // Default is the whole configuration as it is without a file.
@@ -187,10 +225,17 @@ func Default() PlannerConfig {
 		Index:     Index{PNorm: &PNorm{P: "1"}},
 		Partition: Partition{LPT: &LPT{}},
 		Evaluate:  Evaluate{MostWanted: &MostWanted{Window: Duration(time.Hour), MinSamples: 10}},
-		Rollout:   Rollout{Default: &DefaultRollout{}, StageTimeout: Duration(10 * time.Minute)},
+		Change: Change{Moves: Moves{Rate: []Rate{
+			{Percent: 10, Period: Duration(time.Hour)},
+			{Percent: 25, Period: Duration(24 * time.Hour)},
+		}}},
+		Rollout:  Rollout{Default: &DefaultRollout{}, StageTimeout: Duration(10 * time.Minute)},
+		Failover: &Failover{After: Duration(5 * time.Minute), Settle: Duration(10 * time.Minute)},
 	}
 }
 
 // Implementations and list items that are not part of Default start from these.
 func (r *Robust) setDefaults() { r.PositiveOffset = "0.01" }
 func (m *Match) setDefaults()  { m.To = MatchServer }
+
+func (l *LiveRollout) setDefaults() { l.MaxMovesPerWave, l.Nudge = 5, true }

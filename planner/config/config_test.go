@@ -49,7 +49,24 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 			c.Index = Index{PNorm: &PNorm{P: "2.5", Weights: map[string]Decimal{"apps": "1", "custom": "0.25"}}}
 			c.Partition = Partition{LPT: &LPT{}, MinReplicas: &three, MaxReplicas: &twelve, Replicas: &Replicas{Fixed: 5}, MaxClustersPerReplica: 40, Capacity: &capacity}
 			c.Evaluate.MostWanted.Window = Duration(6 * time.Hour)
+			c.Change.Moves.Rate = []Rate{{Percent: 5, Period: Duration(30 * time.Minute)}}
 			c.Rollout = Rollout{Default: &DefaultRollout{RolloutRestart: true}, StageTimeout: Duration(5 * time.Minute)}
+			c.Failover = &Failover{After: Duration(2 * time.Minute), Settle: Duration(time.Minute)}
+		},
+		"change-by-the-minute": func(c *PlannerConfig) {
+			c.Change.Moves.Rate = []Rate{{Percent: 1, Period: Duration(time.Minute)}, {Percent: 100, Period: Duration(7 * 24 * time.Hour)}}
+		},
+		"change-unlimited": func(c *PlannerConfig) { c.Change.Moves.Rate = []Rate{} },
+		"failover-off":     func(c *PlannerConfig) { c.Failover = nil },
+		"failover-patient": func(c *PlannerConfig) { c.Failover = &Failover{After: Duration(15 * time.Minute)} },
+		"rollout-live": func(c *PlannerConfig) {
+			c.Rollout = Rollout{Live: &LiveRollout{MaxMovesPerWave: 25, Nudge: true}, StageTimeout: Duration(10 * time.Minute)}
+		},
+		"rollout-live-defaults": func(c *PlannerConfig) {
+			c.Rollout = Rollout{Live: &LiveRollout{MaxMovesPerWave: 5, Nudge: true}, StageTimeout: Duration(10 * time.Minute)}
+		},
+		"rollout-x0y": func(c *PlannerConfig) {
+			c.Rollout = Rollout{X0Y: &X0YRollout{}, StageTimeout: Duration(20 * time.Minute)}
 		},
 		"replicas-workload": func(c *PlannerConfig) { c.Partition.Replicas = &Replicas{Workload: true} },
 		"other-implementations": func(c *PlannerConfig) {
@@ -85,7 +102,8 @@ func TestEveryGoodFileIsNamedAbove(t *testing.T) {
 	for _, f := range files {
 		got = append(got, strings.TrimSuffix(filepath.Base(f), ".good.yaml"))
 	}
-	want := []string{"beside-the-implementation", "full", "json", "minimal", "nulls", "other-implementations", "replicas-workload"}
+	want := []string{"beside-the-implementation", "change-by-the-minute", "change-unlimited", "failover-off", "failover-patient", "full", "json",
+		"minimal", "nulls", "other-implementations", "replicas-workload", "rollout-live-defaults", "rollout-live", "rollout-x0y"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -240,13 +258,39 @@ func TestNoMistakePrintsASecret(t *testing.T) {
 }
 
 func TestTheAnnotatedDefaultsAreTheDefaults(t *testing.T) {
-	c, err := Parse([]byte(DefaultYAML()))
+	text := DefaultYAML()
+	if *update {
+		text = withBlock(t, text, "\nrollout:\n")
+		if err := os.WriteFile("default.yaml", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(Default(), c); diff != "" {
 		t.Errorf("-default +annotated:\n%s", diff)
 	}
+}
+
+// withBlock puts Default's values into the annotated file's block: which rollout is the default is then said in one place.
+func withBlock(t *testing.T, text, key string) string {
+	t.Helper()
+	marshalled, err := Marshal(Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := func(text string) (start, end int) {
+		start = strings.Index(text, key) + len(key)
+		for end = start; strings.HasPrefix(text[end:], "  "); {
+			end += strings.Index(text[end:], "\n") + 1
+		}
+		return start, end
+	}
+	from, to := cut(string(marshalled))
+	start, end := cut(text)
+	return text[:start] + string(marshalled[from:to]) + text[end:]
 }
 
 func TestTheAnnotatedDefaultsNameEveryField(t *testing.T) {

@@ -132,13 +132,19 @@ func (d *decoder) plain(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 }
 
 func (d *decoder) pointer(n *yamlnode.Node, v reflect.Value, p *field.Path) {
-	if v.IsNil() {
-		v.Set(reflect.New(v.Type().Elem()))
-		if s, ok := v.Interface().(defaulter); ok {
-			s.setDefaults()
-		}
-	}
+	fill(v)
 	d.value(n, v.Elem(), p)
+}
+
+// fill points a nil pointer at its type's defaults.
+func fill(v reflect.Value) {
+	if !v.IsNil() {
+		return
+	}
+	v.Set(reflect.New(v.Type().Elem()))
+	if s, ok := v.Interface().(defaulter); ok {
+		s.setDefaults()
+	}
 }
 
 func (d *decoder) list(n *yamlnode.Node, v reflect.Value, p *field.Path) {
@@ -214,14 +220,18 @@ func (d *decoder) fields(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 func (d *decoder) field(n *yamlnode.Node, f structField, p *field.Path) {
 	null := n.Kind == yamlnode.ScalarNode && n.ShortTag() == "!!null"
 	switch {
-	case null && f.nullable:
+	case null && f.nullable, null && f.switchable && n.Value != "":
 		f.value.SetZero()
+		return
+	case null && f.switchable: // its lines may have been commented out one by one
+		d.invalid(p, "is empty: write null to turn it off, or {} for its defaults")
+		return
+	case f.switchable && n.Kind == yamlnode.ScalarNode:
+		d.invalid(p, "is one value, where a mapping belongs: write null to turn it off")
 		return
 	case null && f.implementation:
 		d.invalid(p, "is empty: write {} for its defaults")
-		if f.value.IsNil() {
-			f.value.Set(reflect.New(f.value.Type().Elem()))
-		}
+		fill(f.value)
 		return
 	}
 	if f.replaced {

@@ -11,6 +11,7 @@ type structField struct {
 	value          reflect.Value
 	implementation bool // one of a phase's implementations
 	nullable       bool // null stands for the default
+	switchable     bool // null, in so many letters, turns it off
 	replaced       bool // given, it starts from nothing instead of from the default
 }
 
@@ -42,6 +43,7 @@ func fieldsOf(v reflect.Value) map[string]structField {
 			value:          v.Field(i),
 			implementation: f.Tag.Get("phase") == "implementation",
 			nullable:       f.Tag.Get("null") == "default",
+			switchable:     f.Tag.Get("null") == "off",
 			replaced:       f.Tag.Get("merge") == "no",
 		}
 	}

@@ -21,11 +21,10 @@ import (
 
 // Bounds of a configuration.
 const (
-	minInterval     = Duration(10 * time.Second) // below, cycles overlap with Prometheus's own scrape intervals
-	minStageTimeout = Duration(10 * time.Second) // below, no pod becomes ready in time
-	maxTime         = Duration(366 * 24 * time.Hour)
-	maxReplicas     = 999 // Argo CD's largest known fleets have dozens
-	maxConcurrency  = 64  // above, ballast is Prometheus's load
+	minInterval    = Duration(10 * time.Second) // below, cycles overlap with Prometheus's own scrape intervals
+	maxTime        = Duration(366 * 24 * time.Hour)
+	maxReplicas    = 999 // Argo CD's largest known fleets have dozens
+	maxConcurrency = 64  // above, ballast is Prometheus's load
 )
 
 // Validate reports every mistake, in the order of the fields.
@@ -44,8 +43,9 @@ func (c PlannerConfig) Validate() field.ErrorList {
 	errs = append(errs, c.validateWeights()...)
 	errs = append(errs, c.Partition.validate(field.NewPath("partition"))...)
 	errs = append(errs, c.Evaluate.validate(c.Interval, field.NewPath("evaluate"))...)
-	errs = append(errs, oneImplementation(&c.Rollout, field.NewPath("rollout"))...)
-	return append(errs, between(field.NewPath("rollout", "stageTimeout"), c.Rollout.StageTimeout, minStageTimeout, maxTime)...)
+	errs = append(errs, c.Change.validate(field.NewPath("change"))...)
+	errs = append(errs, c.Rollout.validate(field.NewPath("rollout"))...)
+	return append(errs, c.Failover.validate(field.NewPath("failover"))...)
 }
 
 // only wants one of a closed set.

@@ -1,0 +1,164 @@
+package nudge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	configMapParams = "argocd-cmd-params-cm"
+	keyNamespaces   = "application.namespaces"
+)
+
+// ProblemReason says what kind of Problem it is. The set is closed.
+type ProblemReason string
+
+// The reasons of Problems.
+const (
+	NamespaceForbidden ProblemReason = "NamespaceForbidden" // Applications that Argo CD looks at cannot be listed
+	PatternUnread      ProblemReason = "PatternUnread"      // an entry of application.namespaces that Argo CD reads
+)
+
+// Problem is what keeps Applications from being found, while others are. Message is a sentence for people.
+type Problem struct {
+	Reason  ProblemReason
+	Message string
+}
+
+// listing is what one look at all Applications found.
+type listing struct {
+	namespace    string
+	at           time.Time // when it began
+	applications index
+}
+
+func (l *listing) serves(namespace string, now time.Time, age time.Duration) bool {
+	if l == nil || l.namespace != namespace {
+		return false
+	}
+	old := now.Sub(l.at)
+	return old >= 0 && old <= age
+}
+
+// listed is a listing of at most that age: the last one, or one that is made now, by one caller for all that wait for it.
+func (n *Nudger) listed(ctx context.Context, namespace string, age time.Duration) (*listing, error) {
+	if l := n.last.Load(); l.serves(namespace, n.Clock.Now(), age) {
+		return l, nil
+	}
+	select {
+	case n.turn <- struct{}{}:
+		defer func() { <-n.turn }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for a listing of Applications: %w", context.Cause(ctx))
+	}
+	now := n.Clock.Now()
+	if l := n.last.Load(); l.serves(namespace, now, age) {
+		return l, nil
+	}
+	all, problems, err := n.list(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	n.report(problems)
+	l := &listing{namespace: namespace, at: now, applications: newIndex(all)}
+	n.last.Store(l)
+	return l, nil
+}
+
+func (n *Nudger) report(problems []Problem) {
+	for _, p := range problems {
+		if n.Report != nil && !slices.Contains(n.reported, p) {
+			n.Report(p)
+		}
+	}
+	n.reported = problems
+}
+
+// list finds what Argo CD looks at. With patterns among its namespaces that takes a look at all of them; without, or where
+// that is forbidden, at each that is known by name. Only Argo CD's own has to be allowed.
+func (n *Nudger) list(ctx context.Context, own string) ([]Application, []Problem, error) {
+	setting, err := n.setting(ctx, own)
+	if err != nil {
+		return nil, nil, err
+	}
+	watched, unread := Watch(own, setting)
+	var problems []Problem
+	for _, entry := range unread {
+		problems = append(problems, Problem{PatternUnread, fmt.Sprintf("no Application is looked for in the namespaces of %s (%s of ConfigMap %s): its form is not one that ballast reads; add them by name", entry, keyNamespaces, configMapParams)})
+	}
+	if watched.Open() {
+		all, err := n.listIn(ctx, "", watched)
+		if !isForbidden(err) {
+			return all, problems, err
+		}
+		problems = append(problems, Problem{NamespaceForbidden, fmt.Sprintf("Applications are looked for in %s only: the planner may not list them in all namespaces, as %s of ConfigMap %s asks for; add component nudge-any-namespace", strings.Join(watched.Named(), ", "), keyNamespaces, configMapParams)})
+	}
+	var all []Application
+	for _, namespace := range watched.Named() {
+		found, err := n.listIn(ctx, namespace, watched)
+		switch {
+		case isForbidden(err) && namespace != own:
+			problems = append(problems, Problem{NamespaceForbidden, fmt.Sprintf("no Application is looked for in %q: the planner may not list them there; add component nudge-any-namespace, or a Role in that namespace", namespace)})
+		case err != nil:
+			return nil, nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, problems, nil
+}
+
+func (n *Nudger) setting(ctx context.Context, own string) (string, error) {
+	var cm corev1.ConfigMap
+	err := n.Reader.Get(ctx, types.NamespacedName{Namespace: own, Name: configMapParams}, &cm)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("reading ConfigMap %q in %q: %w", configMapParams, own, err)
+	}
+	return cm.Data[keyNamespaces], nil
+}
+
+// listIn lists a namespace, or all, and keeps what Argo CD looks at. A listing that takes so long that the API server has
+// forgotten its beginning is begun anew once.
+func (n *Nudger) listIn(ctx context.Context, namespace string, watched Watched) ([]Application, error) {
+	all, err := n.listPages(ctx, namespace, watched)
+	if apierrors.IsResourceExpired(err) {
+		all, err = n.listPages(ctx, namespace, watched)
+	}
+	switch {
+	case meta.IsNoMatchError(err): // without the kind there is none of it
+		return nil, nil
+	case err != nil && namespace == "":
+		return nil, refused("list", "", fmt.Errorf("listing Applications in all namespaces: %w", err))
+	case err != nil:
+		return nil, refused("list", namespace, fmt.Errorf("listing Applications in %q: %w", namespace, err))
+	}
+	return all, nil
+}
+
+func (n *Nudger) listPages(ctx context.Context, namespace string, watched Watched) ([]Application, error) {
+	var all []Application
+	limit, next := firstPage, ""
+	for {
+		p := newPage()
+		if err := n.Reader.List(ctx, p, client.InNamespace(namespace), client.Limit(int64(limit)), client.Continue(next)); err != nil {
+			return nil, err
+		}
+		for _, a := range p.applications {
+			if watched.Has(a.Namespace) {
+				all = append(all, a)
+			}
+		}
+		if next = p.GetContinue(); next == "" {
+			return all, nil
+		}
+		limit = nextLimit(len(p.applications), p.bytes)
+	}
+}

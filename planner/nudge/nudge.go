@@ -1,0 +1,178 @@
+// Package nudge wakes the new owner of a moved cluster. An application-controller that is given a cluster leaves it alone
+// until an Application that deploys there is refreshed; until then nobody owns the cluster, by default for up to three
+// minutes. Nudger asks Argo CD to refresh one of them.
+package nudge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// keep is how long a listing tells where to look. It may be old: what it names is read again before it is written.
+	keep = 10 * time.Minute
+	// fresh is how old a listing may be to say that a cluster has no Application. One that was made since then needs no
+	// nudge: Argo CD takes up what is new by itself.
+	fresh = 10 * time.Second
+	// tries is how many Applications of a cluster are read to find one without fault.
+	tries = 4
+
+	fieldOwner = "ballast-planner"
+)
+
+// Options make a Nudger. Client writes; Reader reads past any cache. Report, which may be nil, is told once of each Problem,
+// and again of one that was gone and came back.
+type Options struct {
+	Client client.Client
+	Reader client.Reader
+	Clock  clock.PassiveClock
+	Report func(Problem)
+}
+
+// Nudger finds Applications by the cluster they deploy to, and has Argo CD refresh them. It is for concurrent use.
+type Nudger struct {
+	Options
+	turn     chan struct{} // held by whoever lists
+	last     atomic.Pointer[listing]
+	reported []Problem // under turn
+}
+
+// New makes a Nudger that has listed nothing yet.
+func New(o Options) *Nudger {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &Nudger{Options: o, turn: make(chan struct{}, 1)}
+}
+
+// Nudge asks for a refresh of one Application of the cluster: of its server or, where it is not empty, its name in Argo CD.
+// namespace is Argo CD's; cluster is the Secret's name, for errors. The answer is the Application as namespace/name, or
+// empty where there is none that Argo CD would look at: such a cluster needs no nudge. Missing rights are a ForbiddenError.
+func (n *Nudger) Nudge(ctx context.Context, namespace, cluster, server, name string) (string, error) {
+	var before *listing
+	for _, age := range []time.Duration{keep, fresh} {
+		l, err := n.listed(ctx, namespace, age)
+		if err == nil && l == before {
+			break
+		}
+		var application string
+		if err == nil {
+			before = l
+			application, err = n.refreshOne(ctx, l.applications.of(server, name), server, name)
+		}
+		if err != nil {
+			return "", fmt.Errorf("nudging the owner of cluster %q: %w", cluster, err)
+		}
+		if application != "" {
+			return application, nil
+		}
+	}
+	return "", nil
+}
+
+// refreshOne asks for a refresh of the best of the candidates as they are now, or of none.
+func (n *Nudger) refreshOne(ctx context.Context, candidates []Application, server, name string) (string, error) {
+	var live []Application
+	var forbidden error
+	for _, c := range candidates[:min(tries, len(candidates))] {
+		a, err := n.read(ctx, c)
+		switch {
+		case apierrors.IsNotFound(err), err == nil && !a.serves(server, name):
+			continue
+		case isForbidden(err):
+			forbidden = err
+			continue
+		case err != nil:
+			return "", err
+		}
+		if live = append(live, a); a.rank() == 0 {
+			break
+		}
+	}
+	slices.SortFunc(live, Application.compare)
+	for _, a := range live {
+		err := n.request(ctx, a)
+		switch {
+		case err == nil:
+			return a.Namespace + "/" + a.Name, nil
+		case isForbidden(err):
+			forbidden = err
+		case !apierrors.IsNotFound(err):
+			return "", err
+		}
+	}
+	return "", forbidden
+}
+
+func (n *Nudger) read(ctx context.Context, a Application) (Application, error) {
+	var u unstructured.Unstructured
+	u.SetGroupVersionKind(applicationKind)
+	if err := n.Reader.Get(ctx, types.NamespacedName{Namespace: a.Namespace, Name: a.Name}, &u); err != nil {
+		return Application{}, refused("get", a.Namespace, fmt.Errorf("reading Application %q in %q: %w", a.Name, a.Namespace, err))
+	}
+	return fromUnstructured(&u)
+}
+
+// request sets the annotation. Setting it to what it is would be a write without an event, by which nobody is woken: a
+// request that is pending is taken back first and then made again as it was.
+func (n *Nudger) request(ctx context.Context, a Application) error {
+	if a.Refresh != "" {
+		if err := n.annotate(ctx, a, nil); err != nil {
+			return err
+		}
+		return n.annotate(ctx, a, &a.Refresh)
+	}
+	normal := refreshNormal
+	return n.annotate(ctx, a, &normal)
+}
+
+func (n *Nudger) annotate(ctx context.Context, a Application, value *string) error {
+	var u unstructured.Unstructured
+	u.SetGroupVersionKind(applicationKind)
+	u.SetNamespace(a.Namespace)
+	u.SetName(a.Name)
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]*string{annotationRefresh: value}}})
+	if err != nil {
+		return fmt.Errorf("marshalling the refresh of Application %q: %w", a.Name, err)
+	}
+	if err := n.Client.Patch(ctx, &u, client.RawPatch(types.MergePatchType, body), client.FieldOwner(fieldOwner)); err != nil {
+		return refused("patch", a.Namespace, fmt.Errorf("refreshing Application %q in %q: %w", a.Name, a.Namespace, err))
+	}
+	return nil
+}
+
+// ForbiddenError says what RBAC does not let the planner do with Applications. Component nudge grants it in Argo CD's
+// namespace, component nudge-any-namespace in all.
+type ForbiddenError struct {
+	Verb      string
+	Namespace string // empty: all
+	Err       error
+}
+
+func (e *ForbiddenError) Error() string { return e.Err.Error() }
+
+// Unwrap is the API server's answer.
+func (e *ForbiddenError) Unwrap() error { return e.Err }
+
+func refused(verb, namespace string, err error) error {
+	if apierrors.IsForbidden(err) {
+		return &ForbiddenError{Verb: verb, Namespace: namespace, Err: err}
+	}
+	return err
+}
+
+func isForbidden(err error) bool {
+	var f *ForbiddenError
+	return errors.As(err, &f)
+}
