@@ -27,7 +27,7 @@ func Compare(in discover.Input, w discover.Workload, doc plan.Document) Comparis
 		return c
 	}
 	view := plan.NewView(*doc.Plan, c.Pins)
-	c.Agenda = rollout.Steps(view, Seen(fleet, w), doc.BreakGlass)
+	c.Agenda = rollout.Steps(view, Seen(fleet, w), rollout.StepOptions{BreakGlass: doc.BreakGlass})
 	loads := make([]plan.Load, len(fleet.Clusters))
 	for i, cl := range fleet.Clusters {
 		// A row's load is for display; one that cannot be read counts as nothing.

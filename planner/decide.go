@@ -185,7 +185,7 @@ func (c *cycle) begin(a *adoption) {
 	if want == nil {
 		return
 	}
-	next, err := rollout.Begin(a.next, *want, c.in.Now)
+	next, err := rollout.Begin(a.next, *want, c.rolloutOptions(), c.in.Now)
 	if err != nil {
 		c.problem(Problem{Phase: PhaseRollout, Kind: "Refused", Message: err.Error(), Keeps: true})
 		return
@@ -309,7 +309,7 @@ func (a *adoption) inClusterBelow(replicas int) bool {
 
 func (c *cycle) advance(a *adoption) {
 	view := plan.NewView(a.next.Clone(), a.pins)
-	next, progress := rollout.Advance(view, Seen(c.out.Fleet, c.in.Workload), c.rolloutOptions(), c.in.Now)
+	next, progress := rollout.Advance(view, Seen(c.out.Fleet, c.in.Workload), nil, c.rolloutOptions(), c.in.Now)
 	c.out.Progress = progress
 	switch progress.Outcome {
 	case rollout.TurnedBack, rollout.Reverted, rollout.GaveUp:
@@ -322,7 +322,7 @@ func (c *cycle) advance(a *adoption) {
 }
 
 func (c *cycle) rolloutOptions() rollout.Options {
-	return rollout.Options{RolloutRestart: c.in.Config.Rollout.Default.RolloutRestart, StageTimeout: time.Duration(c.in.Config.Rollout.StageTimeout)}
+	return rollout.Options{Mode: plan.ModeDefault, RolloutRestart: c.in.Config.Rollout.Default.RolloutRestart, StageTimeout: time.Duration(c.in.Config.Rollout.StageTimeout)}
 }
 
 // Seen is what stands, as a rollout looks at it.
@@ -332,7 +332,7 @@ func Seen(fleet discover.Fleet, w discover.Workload) rollout.Seen {
 		if cl.Implicit {
 			continue
 		}
-		seen.Secrets = append(seen.Secrets, rollout.Stamp{Name: cl.Shard.ID, Server: cl.Shard.Server, Immutable: cl.Immutable, Unmanaged: cl.Unmanaged,
+		seen.Secrets = append(seen.Secrets, rollout.Stamp{Name: cl.Shard.ID, Cluster: cl.Shard.Name, Server: cl.Shard.Server, Skip: cl.Skip, Immutable: cl.Immutable, Unmanaged: cl.Unmanaged,
 			Shard: cl.Explicit.N, Valid: cl.Explicit.State == discover.ShardValid, Absent: cl.Explicit.State == discover.ShardAbsent})
 	}
 	return seen

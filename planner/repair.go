@@ -115,7 +115,7 @@ func agendaOf(d plan.Document, fleet discover.Fleet, w discover.Workload) rollou
 	if !enforces(d) || d.Plan.Target != targetOf(w) {
 		return rollout.Agenda{}
 	}
-	return rollout.Steps(plan.NewView(*d.Plan, allPins(d.Pins, fleet.Clusters)), Seen(fleet, w), d.BreakGlass)
+	return rollout.Steps(plan.NewView(*d.Plan, allPins(d.Pins, fleet.Clusters)), Seen(fleet, w), rollout.StepOptions{BreakGlass: d.BreakGlass})
 }
 
 // reportSteps counts what was written and tells of a second writer. It answers when to look again: a step that was refused

@@ -106,7 +106,7 @@ func (w *world) cycle() Outcome {
 
 func (w *world) apply(out Outcome) {
 	view := plan.NewView(w.in.InForce.Clone(), out.Pins)
-	for _, step := range rollout.Steps(view, Seen(out.Fleet, w.in.Workload), w.in.BreakGlass).Steps {
+	for _, step := range rollout.Steps(view, Seen(out.Fleet, w.in.Workload), rollout.StepOptions{BreakGlass: w.in.BreakGlass}).Steps {
 		switch s := step.(type) {
 		case rollout.PatchShard:
 			w.secret(s.Secret).Shard = discover.ShardValue{State: discover.ShardValid, N: s.Shard}

@@ -118,7 +118,7 @@ func TestHandlerAnswersEachWebhook(t *testing.T) {
 		"plan": {"/plan", on("configmaps", "ballast-plan", configMap("prod-eu: 99\n", stands.Plan), configMap("", stands.Plan)),
 			&admissionv1.AdmissionResponse{UID: "6d0c", Allowed: false,
 				Result:           statusOf("ballast: pins line 1: prod-eu: replica 99 is not below maxReplicas 16: choose 0 to 15, or raise maxReplicas"),
-				AuditAnnotations: map[string]string{"reason": "PinRefused", "revision": "17", "requested": "pins.prod-eu=invalid", "enforced": "-"}}},
+				AuditAnnotations: map[string]string{"reason": "PinRefused", "revision": "17", "requested": "pins.prod-eu=99", "enforced": "-"}}},
 		"an object that cannot be read": {"/clusters", on("secrets", "prod-eu", []byte(`{"data":[]}`), nil),
 			&admissionv1.AdmissionResponse{UID: "6d0c", Allowed: true,
 				AuditAnnotations: map[string]string{"reason": "Faulted", "revision": "17", "requested": "-", "enforced": "-"},

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	yamlnode "go.yaml.in/yaml/v3"
+
 	"ballast/planner/plan"
 )
 
@@ -27,7 +29,7 @@ func (v *Verdict) judgePins(p *plan.Plan, before, after string, rows plan.Pins) 
 	for _, problem := range newProblems {
 		if !stood(problem, after, oldProblems, before) {
 			v.Reason, v.Denied = plan.PinRefused, "ballast: "+problem.Error()
-			v.Requested = []Field{{"pins." + printableName(problem.Name), invalid}}
+			v.Requested = []Field{{"pins." + printableName(problem.Name), printableCount(asWritten(after, problem))}}
 			v.Enforced, v.Patches, v.Warnings = nil, nil, nil
 			return
 		}
@@ -36,6 +38,22 @@ func (v *Verdict) judgePins(p *plan.Plan, before, after string, rows plan.Pins) 
 	if p != nil {
 		v.warnUnknown(p, was, is)
 	}
+}
+
+// asWritten is the value that a problem is about, as it stands; empty where it is no scalar, or the name was cut.
+func asWritten(pins string, problem plan.PinProblem) string {
+	var doc yamlnode.Node
+	if yamlnode.Unmarshal([]byte(pins), &doc) != nil || len(doc.Content) == 0 || doc.Content[0].Kind != yamlnode.MappingNode {
+		return ""
+	}
+	pairs := doc.Content[0].Content
+	for i := len(pairs) - 2; i >= 0; i -= 2 { // the last one where a name stands twice on a line
+		key, value := pairs[i], pairs[i+1]
+		if key.Value == problem.Name && (key.Line == problem.Line || value.Line == problem.Line) && value.Kind == yamlnode.ScalarNode {
+			return value.Value
+		}
+	}
+	return ""
 }
 
 // stood reports whether the same mistake stood on the same line's text before.

@@ -48,7 +48,7 @@ func pins(w *world) {
 	It("refuses a pin that cannot be, with its line and the mend", func(ctx SpecContext) {
 		_, err := w.setPins(ctx, p.Pins+"prod-eu-1: 99\n")
 		Expect(err).To(MatchError(ContainSubstring("ballast: pins line 3: prod-eu-1: replica 99 is not below maxReplicas 16: choose 0 to 15, or raise maxReplicas")))
-		Expect(w.lastRecord()).To(Equal(record{"patch", "configmaps " + site.PlanConfigMap, "PinRefused", "pins.prod-eu-1=invalid", "-", p.Revision}))
+		Expect(w.lastRecord()).To(Equal(record{"patch", "configmaps " + site.PlanConfigMap, "PinRefused", "pins.prod-eu-1=99", "-", p.Revision}))
 		Expect(w.plan(ctx).Pins).To(Equal(p.Pins))
 	}, SpecTimeout(patience))
 

@@ -18,6 +18,9 @@ type Document struct {
 	Paused          bool         `json:"paused,omitempty"`
 	BreakGlass      bool         `json:"breakGlass,omitempty"`
 	AcceptDiscovery *int         `json:"acceptDiscovery,omitempty"`
+	Cordon          string       `json:"cordon,omitempty"`   // as written; planner/failover reads it
+	Rollback        string       `json:"rollback,omitempty"` // the revision to go back to, as written
+	Tripped         string       `json:"tripped,omitempty"`  // why ballast stopped itself; empty: it did not
 }
 
 // ParseDocument reads the plan ConfigMap's data and annotations. It never fails as a whole: what cannot be read is
@@ -26,6 +29,9 @@ func ParseDocument(data, annotations map[string]string) Document {
 	d := Document{
 		Paused:     annotations[AnnotationPaused] == "true",
 		BreakGlass: annotations[AnnotationEnforcement] == "off",
+		Cordon:     annotations[AnnotationCordon],
+		Rollback:   annotations[AnnotationRollback],
+		Tripped:    annotations[AnnotationTripped],
 	}
 	if n, err := strconv.Atoi(annotations[AnnotationAcceptDiscovery]); err == nil && n >= 0 {
 		d.AcceptDiscovery = &n

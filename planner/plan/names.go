@@ -28,6 +28,16 @@ const (
 	AnnotationPaused          = Group + "/paused"           // "true": no new decisions, enforcement goes on
 	AnnotationEnforcement     = Group + "/enforcement"      // "off": every write passes, the planner writes only the plan
 	AnnotationAcceptDiscovery = Group + "/accept-discovery" // the number of clusters that is right although it shrank
+	AnnotationPausedReason    = Group + "/paused-reason"    // why, for people
+	AnnotationPausedBy        = Group + "/paused-by"        // who, for people
+	AnnotationCordon          = Group + "/cordon"           // replicas to empty, each until a time: "3=2026-11-20T17:00:00Z"
+
+	// AnnotationRollback names the revision of a kept plan to go back to. A person writes it, the leader takes it away
+	// once it is done or refused.
+	AnnotationRollback = Group + "/rollback-to"
+
+	// AnnotationTripped says why ballast stopped itself. The leader writes it, a person takes it away.
+	AnnotationTripped = Group + "/tripped"
 
 	// Annotations of cluster Secrets and the workload that people write.
 	AnnotationUnmanaged = Group + "/unmanaged"

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -141,6 +143,28 @@ func TestParseDocument(t *testing.T) {
 	data[KeyPlan] += "#\n"
 	if d := ParseDocument(data, map[string]string{AnnotationDigest: Digest(text), AnnotationEnforcement: "off"}); d.Plan != nil || !errors.Is(d.PlanErr, ErrDigest) || !d.BreakGlass {
 		t.Errorf("an edited plan was read as %+v, want ErrDigest and break-glass", d)
+	}
+}
+
+func TestParseDocumentReadsWhatPeopleAndTheLeaderAskOfEachOther(t *testing.T) {
+	for name, test := range map[string]struct {
+		annotations map[string]string
+		want        Document
+	}{
+		"nothing": {nil, Document{}},
+		"each as it is written, with a plan or without": {
+			map[string]string{"ballast.argoproj.io/cordon": "3=2026-11-20T17:00:00Z", "ballast.argoproj.io/rollback-to": "12", "ballast.argoproj.io/tripped": "prod-eu was orphaned"},
+			Document{Cordon: "3=2026-11-20T17:00:00Z", Rollback: "12", Tripped: "prod-eu was orphaned"},
+		},
+		"why and by whom it was paused does not pause": {
+			map[string]string{"ballast.argoproj.io/paused-reason": "an upgrade", "ballast.argoproj.io/paused-by": "alice"}, Document{},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, ParseDocument(nil, test.annotations), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -35,8 +35,9 @@ type Progress struct {
 }
 
 // Advance answers the plan that holds next. It is a function of the plan and of what stands: called again, or by another
-// leader after a crash, it answers the same. The doc of the package has its table.
-func Advance(v *plan.View, seen Seen, o Options, at time.Time) (plan.Plan, Progress) {
+// leader after a crash, it answers the same. The doc of the package has its table. target is where a rollout in mode live
+// goes, a replica for each cluster; nil = nobody knows any more: then what is under way ends safely.
+func Advance(v *plan.View, seen Seen, target map[string]int, o Options, at time.Time) (plan.Plan, Progress) {
 	p := v.Plan.Clone()
 	if p.Rollout == nil {
 		return p, Progress{Outcome: Idle}

@@ -13,7 +13,7 @@ import (
 // stageWorld is a rollout from {2,2} with rows a:0 b:1, in the middle of a stage.
 func stageWorld(t *testing.T, to int, shards map[string]int, stage plan.Stage) plan.Plan {
 	t.Helper()
-	p, err := Begin(newPlan(2, 2, map[string]int{"a": 0, "b": 1}), Want{Replicas: to, ControllerReplicas: to, Rows: rows(shards)}, start)
+	p, err := Begin(newPlan(2, 2, map[string]int{"a": 0, "b": 1}), Want{Replicas: to, ControllerReplicas: to, Rows: rows(shards)}, Options{}, start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,90 +42,90 @@ func TestAdvance(t *testing.T) {
 	}{
 		"growing waits for its pods": {
 			to: 3, shards: grown, stage: plan.Scaling, at: inTime,
-			seen: Seen{&Workload{Replicas: 3, Ready: 3, Updated: 2, Current: 3, ObservedCurrent: true, ControllerReplicas: ptr(3)}, nil},
+			seen: stands(&Workload{Replicas: 3, Ready: 3, Updated: 2, Current: 3, ObservedCurrent: true, ControllerReplicas: ptr(3)}, nil),
 			want: Waiting, wantStage: plan.Scaling, wantCount: plan.Count{Replicas: 3, ControllerReplicas: 3}, wantMoving: true,
 			wantRows: map[string]int{"a": 0, "b": 1}, wantWhy: "waiting: of 3 replicas 2 are updated and 3 ready",
 		},
 		"growing assigns once every pod runs the new env": {
-			to: 3, shards: grown, stage: plan.Scaling, at: inTime, seen: Seen{standing(3, ptr(3)), nil},
+			to: 3, shards: grown, stage: plan.Scaling, at: inTime, seen: stands(standing(3, ptr(3)), nil),
 			want: Advanced, wantStage: plan.Assigning, wantCount: plan.Count{Replicas: 3, ControllerReplicas: 3}, wantMoving: true,
 			wantRows: grown, wantWhy: "of 3 replicas 3 are updated and 3 ready",
 		},
 		"growing that never gets ready turns back, and nobody moved": {
 			to: 3, shards: grown, stage: plan.Scaling, at: late,
-			seen: Seen{&Workload{Replicas: 3, Ready: 2, Updated: 1, Current: 3, ObservedCurrent: true, ControllerReplicas: ptr(3)}, nil},
+			seen: stands(&Workload{Replicas: 3, Ready: 2, Updated: 1, Current: 3, ObservedCurrent: true, ControllerReplicas: ptr(3)}, nil),
 			want: TurnedBack, wantStage: plan.Reverting, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2},
 			wantRows: map[string]int{"a": 0, "b": 1}, wantWhy: "not done after 10m0s: of 3 replicas 1 are updated and 2 ready",
 		},
 		"a clock that went back counts as no time": {
-			to: 3, shards: grown, stage: plan.Scaling, at: start.Add(-48 * time.Hour), seen: Seen{nil, nil},
+			to: 3, shards: grown, stage: plan.Scaling, at: start.Add(-48 * time.Hour), seen: stands(nil, nil),
 			want: Waiting, wantStage: plan.Scaling, wantCount: plan.Count{Replicas: 3, ControllerReplicas: 3}, wantMoving: true,
 			wantRows: map[string]int{"a": 0, "b": 1}, wantWhy: "waiting: the workload was not found",
 		},
 		"the way back waits for its pods too": {
-			to: 3, shards: grown, stage: plan.Reverting, at: inTime, seen: Seen{standing(3, ptr(3)), nil},
+			to: 3, shards: grown, stage: plan.Reverting, at: inTime, seen: stands(standing(3, ptr(3)), nil),
 			want: Waiting, wantStage: plan.Reverting, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2},
 			wantRows: map[string]int{"a": 0, "b": 1}, wantWhy: "waiting: of 2 replicas 2 are updated and 2 ready",
 		},
 		"the way back ends": {
-			to: 3, shards: grown, stage: plan.Reverting, at: inTime, seen: Seen{standing(2, ptr(2)), nil},
+			to: 3, shards: grown, stage: plan.Reverting, at: inTime, seen: stands(standing(2, ptr(2)), nil),
 			want: Reverted, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2},
 			wantRows: map[string]int{"a": 0, "b": 1}, wantWhy: "of 2 replicas 2 are updated and 2 ready",
 		},
 		"the way back ends at its deadline, whatever stands": {
-			to: 3, shards: grown, stage: plan.Reverting, at: late, seen: Seen{standing(3, ptr(3)), nil},
+			to: 3, shards: grown, stage: plan.Reverting, at: late, seen: stands(standing(3, ptr(3)), nil),
 			want: Reverted, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2},
 			wantRows: map[string]int{"a": 0, "b": 1}, wantWhy: "not done after 10m0s: of 2 replicas 2 are updated and 2 ready",
 		},
 		"assigning waits for the Secrets": {
-			to: 3, shards: grown, stage: plan.Assigning, at: inTime, seen: Seen{standing(3, ptr(3)), []Stamp{carried("b", 1)}},
+			to: 3, shards: grown, stage: plan.Assigning, at: inTime, seen: stands(standing(3, ptr(3)), []Stamp{carried("b", 1)}),
 			want: Waiting, wantStage: plan.Assigning, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantMoving: true,
 			wantRows: grown, wantWhy: `1 Secrets do not carry their replica yet, the first is "b"`,
 		},
 		"assigning waits for no Secret that it may not write": {
 			to: 3, shards: grown, stage: plan.Assigning, at: inTime,
-			seen: Seen{standing(3, ptr(3)), []Stamp{{Name: "a", Immutable: true}, {Name: "b", Shard: 1, Valid: true, Unmanaged: true}}},
+			seen: stands(standing(3, ptr(3)), []Stamp{{Name: "a", Immutable: true}, {Name: "b", Shard: 1, Valid: true, Unmanaged: true}}),
 			want: Finished, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantRows: grown, wantWhy: "every cluster Secret carries its replica",
 		},
 		"assigning to replicas that run goes on at its deadline": {
-			to: 3, shards: grown, stage: plan.Assigning, at: late, seen: Seen{standing(3, ptr(3)), []Stamp{carried("b", 1)}},
+			to: 3, shards: grown, stage: plan.Assigning, at: late, seen: stands(standing(3, ptr(3)), []Stamp{carried("b", 1)}),
 			want: Finished, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantRows: grown,
 			wantWhy: `going on after 10m0s, though 1 Secrets do not carry their replica yet, the first is "b"`,
 		},
 		"assigning goes on to the restart that was asked for": {
-			to: 3, shards: grown, stage: plan.Assigning, restart: true, at: inTime, seen: Seen{standing(3, ptr(3)), nil},
+			to: 3, shards: grown, stage: plan.Assigning, restart: true, at: inTime, seen: stands(standing(3, ptr(3)), nil),
 			want: Advanced, wantStage: plan.Restarting, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantRows: grown,
 			wantWhy: "every cluster Secret carries its replica",
 		},
 		"shrinking scales once nobody carries what goes": {
-			to: 1, shards: shrunken, stage: plan.Assigning, at: inTime, seen: Seen{standing(2, ptr(2)), []Stamp{carried("a", 0), carried("b", 0)}},
+			to: 1, shards: shrunken, stage: plan.Assigning, at: inTime, seen: stands(standing(2, ptr(2)), []Stamp{carried("a", 0), carried("b", 0)}),
 			want: Advanced, wantStage: plan.Scaling, wantCount: plan.Count{Replicas: 1, ControllerReplicas: 1}, wantRows: shrunken,
 			wantWhy: "every cluster Secret carries its replica",
 		},
 		"shrinking gives up where a Secret keeps a replica": {
 			to: 1, shards: shrunken, stage: plan.Assigning, at: late,
-			seen: Seen{standing(2, ptr(2)), []Stamp{carried("a", 0), {Name: "b", Shard: 1, Valid: true, Immutable: true}}},
+			seen: stands(standing(2, ptr(2)), []Stamp{carried("a", 0), {Name: "b", Shard: 1, Valid: true, Immutable: true}}),
 			want: GaveUp, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantRows: shrunken,
 			wantWhy: `the workload stays at 2 replicas after 10m0s: 1 Secrets carry a replica that is to go, the first is "b"`,
 		},
 		"a cluster created on a replica that goes is moved with the others": {
 			to: 1, shards: shrunken, stage: plan.Assigning, at: inTime,
-			seen: Seen{standing(2, ptr(2)), []Stamp{carried("a", 0), carried("b", 0), carried("new", 1)}},
+			seen: stands(standing(2, ptr(2)), []Stamp{carried("a", 0), carried("b", 0), carried("new", 1)}),
 			want: Waiting, wantStage: plan.Assigning, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantMoving: true,
 			wantRows: map[string]int{"a": 0, "b": 0, "new": 0}, wantWhy: `1 Secrets carry a replica that is to go, the first is "new"`,
 		},
 		"a smaller workload that never gets ready turns back": {
-			to: 1, shards: shrunken, stage: plan.Scaling, at: late, seen: Seen{standing(2, ptr(2)), nil},
+			to: 1, shards: shrunken, stage: plan.Scaling, at: late, seen: stands(standing(2, ptr(2)), nil),
 			want: TurnedBack, wantStage: plan.Reverting, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantRows: shrunken,
 			wantWhy: "not done after 10m0s: of 1 replicas 1 are updated and 1 ready",
 		},
 		"restarting waits for the restart itself": {
-			to: 3, shards: grown, stage: plan.Restarting, restart: true, at: inTime, seen: Seen{standing(2, ptr(2)), nil},
+			to: 3, shards: grown, stage: plan.Restarting, restart: true, at: inTime, seen: stands(standing(2, ptr(2)), nil),
 			want: Waiting, wantStage: plan.Restarting, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantRows: map[string]int{"a": 0, "b": 1},
 			wantWhy: "waiting: of 2 replicas 2 are updated and 2 ready",
 		},
 		"restarting ends at its deadline": {
-			to: 3, shards: grown, stage: plan.Restarting, restart: true, at: late, seen: Seen{standing(2, ptr(2)), nil},
+			to: 3, shards: grown, stage: plan.Restarting, restart: true, at: late, seen: stands(standing(2, ptr(2)), nil),
 			want: Finished, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantRows: map[string]int{"a": 0, "b": 1},
 			wantWhy: "not done after 10m0s: of 2 replicas 2 are updated and 2 ready",
 		},
@@ -135,7 +135,7 @@ func TestAdvance(t *testing.T) {
 			if test.stage == plan.Assigning || test.stage == plan.Restarting {
 				p.Replicas, p.ControllerReplicas = 2, 2
 			}
-			got, progress := Advance(plan.NewView(p, nil), test.seen, Options{RolloutRestart: test.restart, StageTimeout: 10 * time.Minute}, test.at)
+			got, progress := Advance(plan.NewView(p, nil), test.seen, nil, Options{RolloutRestart: test.restart, StageTimeout: 10 * time.Minute}, test.at)
 			type result struct {
 				Outcome Outcome
 				Stage   plan.Stage
@@ -171,7 +171,7 @@ func TestAdvanceLeavesAPlanAloneWhereNothingIsToBeDone(t *testing.T) {
 		"holding":    {held, Progress{Outcome: Waiting, Stage: plan.Scaling, Why: "the mode is Hold, so the rollout stays where it is"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, progress := Advance(plan.NewView(test.plan, nil), Seen{Workload: standing(3, ptr(3))}, Options{StageTimeout: time.Minute}, start.Add(time.Hour))
+			got, progress := Advance(plan.NewView(test.plan, nil), Seen{Workload: standing(3, ptr(3))}, nil, Options{StageTimeout: time.Minute}, start.Add(time.Hour))
 			if diff := cmp.Diff(test.plan, got) + cmp.Diff(test.want, progress); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -182,7 +182,7 @@ func TestAdvanceLeavesAPlanAloneWhereNothingIsToBeDone(t *testing.T) {
 func TestARolloutOfAnotherVersionEndsWithoutAWorkloadAt0(t *testing.T) {
 	p := newPlan(0, 4, map[string]int{"a": 0})
 	p.Rollout = &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Since: start, From: plan.Count{Replicas: 4, ControllerReplicas: 4}, Replicas: 5, ControllerReplicas: 5}
-	got, progress := Advance(plan.NewView(p, nil), Seen{Workload: standing(0, ptr(4))}, Options{StageTimeout: time.Minute}, start)
+	got, progress := Advance(plan.NewView(p, nil), Seen{Workload: standing(0, ptr(4))}, nil, Options{StageTimeout: time.Minute}, start)
 	want := newPlan(4, 4, map[string]int{"a": 0})
 	wantProgress := Progress{Outcome: GaveUp, Stage: plan.Draining, Left: time.Minute, Why: `this version knows no rollout in mode "x0y" with stage "Draining"`}
 	if diff := cmp.Diff(want, got) + cmp.Diff(wantProgress, progress); diff != "" {
@@ -193,7 +193,7 @@ func TestARolloutOfAnotherVersionEndsWithoutAWorkloadAt0(t *testing.T) {
 func TestScalingReplicasThatArePeoplesHasNoWayBack(t *testing.T) {
 	p := stageWorld(t, 3, map[string]int{"a": 0, "b": 2}, plan.Scaling)
 	p.FreeReplicas = true
-	got, progress := Advance(plan.NewView(p, nil), Seen{Workload: standing(5, ptr(3))}, Options{StageTimeout: time.Minute}, start.Add(time.Hour))
+	got, progress := Advance(plan.NewView(p, nil), Seen{Workload: standing(5, ptr(3))}, nil, Options{StageTimeout: time.Minute}, start.Add(time.Hour))
 	want := p.Clone()
 	want.Rollout = nil
 	if diff := cmp.Diff(want, got) + cmp.Diff(GaveUp, progress.Outcome); diff != "" {
@@ -253,7 +253,7 @@ func TestBegin(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Begin(test.now, test.next, start)
+			got, err := Begin(test.now, test.next, Options{}, start)
 			message := ""
 			if err != nil {
 				message = err.Error()
@@ -267,7 +267,7 @@ func TestBegin(t *testing.T) {
 
 func TestARolloutIsNotBegunInAnother(t *testing.T) {
 	p := stageWorld(t, 3, map[string]int{"a": 0}, plan.Scaling)
-	if _, err := Begin(p, Want{1, 1, nil}, start); !errors.Is(err, ErrUnderWay) {
+	if _, err := Begin(p, Want{1, 1, nil}, Options{}, start); !errors.Is(err, ErrUnderWay) {
 		t.Errorf("got %v, want %v", err, ErrUnderWay)
 	}
 }

@@ -18,10 +18,17 @@ type Want struct {
 	Rows               map[string]plan.Row `json:"rows"`
 }
 
-// Options are the configuration's part: `rollout` in the PlannerConfig.
+// Options are the configuration's part: `rollout` in the PlannerConfig. Mode is one of plan's, "" = plan.ModeDefault; it is
+// that of the rollouts that begin, and one that is under way keeps its own. RolloutRestart is of mode default, DrainTimeout
+// of x0y. MaxMovesPerWave and Budget are of mode live: clusters that one wave may move, and that may be moved now at all
+// (math.MaxInt = no limit).
 type Options struct {
-	RolloutRestart bool          `json:"rolloutRestart,omitempty"`
-	StageTimeout   time.Duration `json:"stageTimeout"`
+	Mode            string        `json:"mode,omitempty"`
+	RolloutRestart  bool          `json:"rolloutRestart,omitempty"`
+	StageTimeout    time.Duration `json:"stageTimeout"`
+	DrainTimeout    time.Duration `json:"drainTimeout,omitempty"`
+	MaxMovesPerWave int           `json:"maxMovesPerWave,omitempty"`
+	Budget          int           `json:"budget,omitempty"`
 }
 
 // ErrUnderWay refuses to begin a rollout while another one is.
@@ -29,10 +36,13 @@ var ErrUnderWay = errors.New("a rollout is under way")
 
 // Begin answers the plan to write for a decision: the first stage of the rollout that leads there, or the new rows
 // alone where no cluster moves and no count changes. The revision is left to the store.
-func Begin(now plan.Plan, next Want, at time.Time) (plan.Plan, error) {
+func Begin(now plan.Plan, next Want, o Options, at time.Time) (plan.Plan, error) {
 	p := now.Clone()
 	if now.Rollout != nil {
 		return p, fmt.Errorf("beginning a rollout to %d replicas: %w", next.Replicas, ErrUnderWay)
+	}
+	if o.Mode != "" && o.Mode != plan.ModeDefault {
+		return p, fmt.Errorf("beginning a rollout to %d replicas: this version knows no mode %q", next.Replicas, o.Mode)
 	}
 	moves := Moves(now, plan.Plan{Clusters: next.Rows})
 	from := plan.Count{Replicas: now.Replicas, ControllerReplicas: now.ControllerReplicas}

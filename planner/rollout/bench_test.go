@@ -22,7 +22,7 @@ func BenchmarkRollout(b *testing.B) {
 			seen.Secrets = append(seen.Secrets, carried(name, before[name]))
 		}
 		now, next := newPlan(50, 50, before), Want{Replicas: 50, ControllerReplicas: 50, Rows: rows(after)}
-		begun, err := Begin(now, next, start)
+		begun, err := Begin(now, next, Options{}, start)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -35,8 +35,8 @@ func BenchmarkRollout(b *testing.B) {
 				}
 			})
 		}
-		run("begin", func() { _, _ = Begin(now, next, start) })
-		run("steps", func() { Steps(view, seen, false) })
-		run("advance", func() { Advance(view, seen, Options{StageTimeout: time.Minute}, start) })
+		run("begin", func() { _, _ = Begin(now, next, Options{}, start) })
+		run("steps", func() { Steps(view, seen, StepOptions{}) })
+		run("advance", func() { Advance(view, seen, nil, Options{StageTimeout: time.Minute}, start) })
 	}
 }

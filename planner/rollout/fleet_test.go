@@ -166,3 +166,6 @@ func rows(shards map[string]int) map[string]plan.Row {
 }
 
 func ptr(n int) *int { return &n }
+
+// stands is what the modes without waves look at.
+func stands(w *Workload, secrets []Stamp) Seen { return Seen{Workload: w, Secrets: secrets} }

@@ -43,14 +43,14 @@ func (r *run) loop() {
 		seen = r.stale
 	}
 	r.stale = r.fleet.seen()
-	next, progress := Advance(plan.NewView(r.plan, r.pins), seen, r.o, r.now)
+	next, progress := Advance(plan.NewView(r.plan, r.pins), seen, nil, r.o, r.now)
 	if !r.chaos || rapid.IntRange(0, 4).Draw(r.t, "lost") > 0 {
 		if !next.SameEnforced(r.plan) {
 			r.plan = r.stored(next)
 		}
 		r.log = append(r.log, progress.Outcome)
 	}
-	for _, step := range Steps(plan.NewView(r.plan, r.pins), seen, false).Steps {
+	for _, step := range Steps(plan.NewView(r.plan, r.pins), seen, StepOptions{}).Steps {
 		if r.chaos && rapid.IntRange(0, 3).Draw(r.t, "dropped") == 0 {
 			continue
 		}
@@ -88,7 +88,7 @@ func (r *run) untilDone(loops int) {
 	for range loops {
 		r.loop()
 		seen := r.fleet.seen()
-		if r.plan.Rollout == nil && len(Steps(plan.NewView(r.plan, r.pins), seen, false).Steps) == 0 && (r.fleet.broken || seen.Workload.settled(r.plan)) {
+		if r.plan.Rollout == nil && len(Steps(plan.NewView(r.plan, r.pins), seen, StepOptions{}).Steps) == 0 && (r.fleet.broken || seen.Workload.settled(r.plan)) {
 			return
 		}
 	}
@@ -130,7 +130,7 @@ func (c change) start(t *rapid.T, chaos bool) *run {
 	known := maps.Clone(c.before)
 	maps.DeleteFunc(known, func(name string, _ int) bool { return isNew(name) })
 	p, err := Begin(newPlan(c.from.Replicas, c.from.ControllerReplicas, known),
-		Want{Replicas: c.to.Replicas, ControllerReplicas: c.to.ControllerReplicas, Rows: rows(c.after)}, start)
+		Want{Replicas: c.to.Replicas, ControllerReplicas: c.to.ControllerReplicas, Rows: rows(c.after)}, Options{}, start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,11 +213,11 @@ func TestStepsAreDeterministicAndLeaveWhatTheyReadAlone(t *testing.T) {
 		seen := r.fleet.seen()
 		shuffled := Seen{Workload: seen.Workload, Secrets: rapid.Permutation(seen.Secrets).Draw(t, "order")}
 		v, before := plan.NewView(r.plan, r.pins), r.plan.Clone()
-		if diff := cmp.Diff(Steps(v, seen, false), Steps(v, shuffled, false)); diff != "" {
+		if diff := cmp.Diff(Steps(v, seen, StepOptions{}), Steps(v, shuffled, StepOptions{})); diff != "" {
 			t.Fatalf("the order of Secrets changes the steps:\n%s", diff)
 		}
-		a, pa := Advance(v, seen, r.o, r.now)
-		b, pb := Advance(v, shuffled, r.o, r.now)
+		a, pa := Advance(v, seen, nil, r.o, r.now)
+		b, pb := Advance(v, shuffled, nil, r.o, r.now)
 		if diff := cmp.Diff(a, b) + cmp.Diff(pa, pb); diff != "" {
 			t.Fatalf("the order of Secrets changes the advance:\n%s", diff)
 		}

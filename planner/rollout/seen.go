@@ -7,10 +7,47 @@ import (
 	"ballast/planner/plan"
 )
 
-// Seen is what stands: the workload (nil: not found) and every cluster Secret.
+// Seen is what stands: the workload (nil: not found), every cluster Secret, the application-controllers' pods, and which
+// replicas own each cluster by their own account, by the name of its Secret. Asked says that every ready pod answered, so
+// that an owner that is absent is none. Where pods and owners are not known, only mode live misses them: it waits.
 type Seen struct {
-	Workload *Workload `json:"workload,omitempty"`
-	Secrets  []Stamp   `json:"secrets,omitempty"`
+	Workload  *Workload        `json:"workload,omitempty"`
+	Secrets   []Stamp          `json:"secrets,omitempty"`
+	InCluster InCluster        `json:"inCluster,omitzero"`
+	Pods      []Pod            `json:"pods,omitempty"`
+	Owned     map[string]Owned `json:"owned,omitempty"`
+	Asked     bool             `json:"asked,omitempty"`
+}
+
+// InCluster is the cluster Argo CD runs in. Implicit says that Argo CD knows it without a Secret; then Algorithm (legacy,
+// round-robin, consistent-hashing) gives it a shard.
+type InCluster struct {
+	Implicit  bool   `json:"implicit,omitempty"`
+	Algorithm string `json:"algorithm,omitempty"`
+}
+
+// Pod is an application-controller's. RestartedAt is the start of the running container if it restarted; OOMKilled speaks
+// of the end before that. Memory and MemoryLimit are bytes, 0 where they are not known. Claimed says that the pod holds the
+// slot of its replica with a fresh heartbeat; a StatefulSet's pod always does.
+type Pod struct {
+	Replica     int       `json:"replica"`
+	Name        string    `json:"name"`
+	Ready       bool      `json:"ready,omitempty"`
+	Restarts    int       `json:"restarts,omitempty"`
+	RestartedAt time.Time `json:"restartedAt,omitzero"`
+	OOMKilled   bool      `json:"oomKilled,omitempty"`
+	Memory      int64     `json:"memory,omitempty"`
+	MemoryLimit int64     `json:"memoryLimit,omitempty"`
+	Claimed     bool      `json:"claimed,omitempty"`
+}
+
+// Owned is who reconciles a cluster. Owners are the replicas whose own metrics carry it now, Live those of them that have
+// it connected (its cache has an age and its connection status is 1), both ascending. Idle says that no Application has
+// this destination: then nobody ever reports it, and nothing is lost.
+type Owned struct {
+	Owners []int `json:"owners,omitempty"`
+	Live   []int `json:"live,omitempty"`
+	Idle   bool  `json:"idle,omitempty"`
 }
 
 // Workload is the application-controller's StatefulSet or Deployment. Replicas and ControllerReplicas (the env; nil: it
@@ -29,9 +66,12 @@ type Workload struct {
 }
 
 // Stamp is a cluster Secret's data.shard. Valid says that Argo CD reads it as a number, Shard is that number; Absent says
-// that there is no such key.
+// that there is no such key. Cluster is the cluster's own name (data.name), by which Applications may name it; Skip says
+// that Argo CD is told to leave the cluster alone (skip-reconcile), so that nobody owns it.
 type Stamp struct {
 	Name      string `json:"name"`
+	Cluster   string `json:"cluster,omitempty"`
+	Skip      bool   `json:"skip,omitempty"`
 	Shard     int    `json:"shard,omitempty"`
 	Valid     bool   `json:"valid,omitempty"`
 	Absent    bool   `json:"absent,omitempty"`

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Step is one write that would bring what stands closer to the plan. The set is closed: PatchShard and PatchWorkload.
+// Step is one write that would bring what stands closer to the plan. The set is closed: PatchShard, PatchWorkload, Nudge.
 type Step interface {
 	fmt.Stringer
 	json.Marshaler

@@ -15,10 +15,17 @@ type Agenda struct {
 	Held  []Held `json:"held,omitempty"`
 }
 
+// StepOptions say what Steps may list. BreakGlass is a person's, and nothing is; Nudge lets a moved cluster's new owner be
+// woken.
+type StepOptions struct {
+	BreakGlass bool
+	Nudge      bool
+}
+
 // Steps lists what differs between what stands and what the plan enforces now. There is nothing to do while the plan
 // only observes or a person broke the glass.
-func Steps(v *plan.View, seen Seen, breakGlass bool) Agenda {
-	if breakGlass || !v.Plan.Mode.Enforced() {
+func Steps(v *plan.View, seen Seen, o StepOptions) Agenda {
+	if o.BreakGlass || !v.Plan.Mode.Enforced() {
 		return Agenda{}
 	}
 	if seen.Workload == nil {

@@ -14,8 +14,13 @@ import (
 	"ballast/planner/plan"
 )
 
-// reapplies is how often three field managers write wrong values, together.
-const reapplies = 1000
+const (
+	// reapplies is how often three field managers write wrong values, together.
+	reapplies = 1000
+	// rewrites are ten minutes of External Secrets, which writes a Secret at most about once a second: the API server
+	// asks for no pause between them.
+	rewrites = 600
+)
 
 // convergence: whoever re-applies a wrong value, and however often, changes nothing that is stored.
 func (s *site) convergence(t *testing.T) {
@@ -50,7 +55,7 @@ func quiet(c *rest.Config) *rest.Config {
 }
 
 // rewriter is a writer like External Secrets: it wants a Secret's data to be its own and nothing else, and PUTs it
-// whole, without a shard, each time it looks.
+// whole, without a shard, each time it looks. Nothing is stored after the first time.
 func (s *site) rewriter(t *testing.T) {
 	s.decide(t, fleet(plan.StatefulSet, 1), "")
 	s.remove(secrets)(t, "c-01")
@@ -59,7 +64,7 @@ func (s *site) rewriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 100 {
+	for i := range rewrites {
 		object := named(secret(""), "c-01")
 		got, err := client.Update(t.Context(), object, metav1.UpdateOptions{})
 		if err != nil || shardOf(got)["shard"] != "3" || got.GetResourceVersion() != stood.GetResourceVersion() {

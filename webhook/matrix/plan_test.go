@@ -52,7 +52,7 @@ func (s *site) planCells(t *testing.T) map[string]cell {
 	restored := outcome{Fields: fields(pins), Audit: audit("PlanKept", "1", "plan="+plan.Digest(olderText)[:12], "plan="+digest),
 		Warnings: []string{"ballast: data.plan is the planner's, revision 1 stays: this is a backup; the planner goes on from there"}}
 	forged := outcome{Fields: fields(pins), Audit: audit("PlanKept", "1", "-", "-"), Warnings: []string{"ballast: the plan's annotations are the planner's and were put back"}}
-	refused := outcome{Audit: audit("PinRefused", "1", "pins.c-00=invalid", "-"),
+	refused := outcome{Audit: audit("PinRefused", "1", "pins.c-00=16", "-"),
 		Error: `admission webhook "plan.ballast.argoproj.io" denied the request: ballast: pins line 3: c-00: replica 16 is not below maxReplicas 16: choose 0 to 15, or raise maxReplicas`}
 	set := func(key, value string) func(*unstructured.Unstructured) {
 		return func(u *unstructured.Unstructured) { with("data", key, value)(u.Object) }

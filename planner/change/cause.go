@@ -1,0 +1,53 @@
+// Package change says how much of a fleet may move now, and when a change did harm so that nothing more may move.
+package change
+
+import "slices"
+
+// Cause is why a cluster changed its replica. The set is closed.
+type Cause string
+
+// The causes. Turning a wave back counts with the cause of the wave.
+const (
+	Balance  Cause = "Balance"  // a better partition
+	Failover Cause = "Failover" // off a replica that is unwell
+	Drain    Cause = "Drain"    // off a replica that a person cordoned, or that goes
+	Healing  Cause = "Healing"  // put back after another writer: see Foreign
+	Rollback Cause = "Rollback" // back to an earlier plan, as a person asked
+	Pin      Cause = "Pin"      // a person's pin
+)
+
+// Causes lists the closed set.
+func Causes() []Cause { return []Cause{Balance, Failover, Drain, Healing, Rollback, Pin} }
+
+func (c Cause) known() bool { return slices.Contains(Causes(), c) }
+
+// Limited reports whether moves of this cause wait for the budget. A pin is a person's word. Healing brings back what is in
+// force, and has a pace of its own: to withhold it would leave the fleet to the other writer. Both still count, so that
+// everything else waits for them.
+func (c Cause) Limited() bool { return c != Pin && c != Healing }
+
+// Foreign is what a healed Secret said before: another writer's shard, and what is known of who owned the cluster then.
+type Foreign struct {
+	Replica int   // that the plan gives the cluster
+	Of      int   // replicas that Argo CD counts with: ARGOCD_CONTROLLER_REPLICAS, in Deployment mode spec.replicas
+	Valid   bool  // the value is a number
+	Shard   int   // that number
+	Seen    []int // replicas whose metrics carried the cluster; nil: not known
+	Idle    bool  // no Application has this destination
+}
+
+// Moved reports whether the cluster had another owner in reality, so that healing it is a move: Argo CD takes a changed
+// shard at once, a negative one for no owner and one beyond the replicas for 0. What is no number leaves the cluster to
+// Argo CD's algorithm; only metrics know whom that chose, and without them it counts. Nothing moved where nobody caches the
+// cluster, and where Argo CD believes in one replica, for then every pod owns every cluster.
+func (f Foreign) Moved() bool {
+	switch {
+	case f.Idle || f.Of <= 1:
+		return false
+	case !f.Valid:
+		return len(f.Seen) != 1 || f.Seen[0] != f.Replica
+	case f.Shard >= f.Of:
+		return f.Replica != 0
+	}
+	return f.Shard != f.Replica // a negative one never is
+}

@@ -1,0 +1,226 @@
+package change
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+const (
+	// watched is how long a wave answers for what follows it.
+	watched = 15 * time.Minute
+	// warm is how long after a wave reconcile times say nothing: its clusters' caches fill, and their first refreshes wait
+	// for that.
+	warm = 3 * time.Minute
+	// minReconciles is how many reconciles a mean needs, before as after.
+	minReconciles = 20
+	// slower is how much longer than before a mean must be.
+	slower = 2.0
+	// minRise is how much longer in seconds: the first bucket of Argo CD's own histogram, below which it tells nothing
+	// apart.
+	minRise = 0.25
+)
+
+// Work is what a replica did, by argocd_app_reconcile's count and sum: counters since its process began.
+type Work struct {
+	Reconciles uint64  `json:"n"`
+	Seconds    float64 `json:"s"`
+}
+
+func (w Work) mean() float64 { return w.Seconds / float64(w.Reconciles) }
+
+func (w Work) believable() bool {
+	return w.Seconds >= 0 && !math.IsInf(w.Seconds, 1) // NaN is not >= 0
+}
+
+// since is the work after an earlier count; ok is false for a process that began anew in between.
+func (w Work) since(earlier Work) (done Work, ok bool) {
+	if w.Reconciles < earlier.Reconciles || w.Seconds < earlier.Seconds {
+		return Work{}, false
+	}
+	return Work{w.Reconciles - earlier.Reconciles, w.Seconds - earlier.Seconds}, true
+}
+
+// Kill is a container that was killed for its memory.
+type Kill struct {
+	Pod string    `json:"pod"`
+	At  time.Time `json:"at"`
+}
+
+// Signs is what is seen of the fleet at one time: orphaned clusters (beyond their grace period), OOM kills with the time
+// at which the container was started again, and every replica's work so far.
+type Signs struct {
+	Orphans []string
+	Kills   []Kill
+	Work    map[int]Work
+}
+
+// Wave is one that ended. Orphans and Work are of the time at which it began.
+type Wave struct {
+	Began    time.Time
+	Ended    time.Time
+	Clusters []string
+	Orphans  []string
+	Work     map[int]Work
+}
+
+// Watch is the memory of waves that still answer for what follows them; the zero value watches nothing. From is each
+// replica's work when its caches had filled.
+type Watch struct {
+	Began    time.Time    `json:"began,omitzero"`
+	Ended    time.Time    `json:"ended,omitzero"`
+	Clusters []string     `json:"clusters,omitempty"`
+	Orphans  []string     `json:"orphans,omitempty"`
+	Before   map[int]Work `json:"before,omitempty"`
+	From     map[int]Work `json:"from,omitempty"`
+}
+
+// TripReason is why nothing more may move. The set is closed.
+type TripReason string
+
+// The reasons.
+const (
+	Orphaned  TripReason = "Orphaned"
+	OOMKilled TripReason = "OOMKilled"
+	Slowed    TripReason = "Slowed" // a replica's mean reconcile time more than doubled
+)
+
+// Trip says that nothing more may move until a person clears it.
+type Trip struct {
+	At     time.Time  `json:"at"`
+	Reason TripReason `json:"reason"`
+	Why    string     `json:"why"`
+}
+
+// After watches another wave. What was before the first of several waves in a row stays what the fleet is compared with.
+func (w Watch) After(wave Wave) Watch {
+	next := Watch{Began: wave.Began, Ended: wave.Ended, Clusters: wave.Clusters, Orphans: wave.Orphans, Before: maps.Clone(wave.Work)}
+	if w.Ended.IsZero() {
+		next.Clusters, next.Orphans = sorted(wave.Clusters), sorted(wave.Orphans)
+		return next
+	}
+	next.Began, next.Orphans = w.Began, w.Orphans
+	next.Clusters = sorted(append(slices.Clone(w.Clusters), wave.Clusters...))
+	for replica, work := range w.Before {
+		if next.Before == nil {
+			next.Before = map[int]Work{}
+		}
+		next.Before[replica] = work
+	}
+	return next
+}
+
+func sorted(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
+
+// Judge looks at the fleet after waves. A sign that they did harm within 15 minutes ends the watch with a trip; without one
+// the watch goes on, or ends when its time is over. A clock that went back counts as no time passed.
+func Judge(w Watch, now time.Time, signs Signs) (*Trip, Watch) {
+	if w.Ended.IsZero() {
+		return nil, Watch{}
+	}
+	trip := func(r TripReason, format string, args ...any) (*Trip, Watch) {
+		return &Trip{At: now, Reason: r, Why: fmt.Sprintf(format, args...) + w.blame(now)}, Watch{}
+	}
+	if kill, ok := w.killed(signs.Kills); ok {
+		return trip(OOMKilled, "pod %q was killed for its memory", kill.Pod)
+	}
+	elapsed := now.Sub(w.Ended)
+	if elapsed > watched {
+		return nil, Watch{}
+	}
+	if cluster, ok := w.orphan(signs.Orphans); ok {
+		return trip(Orphaned, "cluster %q has no owner", cluster)
+	}
+	if elapsed < warm {
+		return nil, w
+	}
+	w = w.measuredFrom(signs.Work)
+	if replica, before, after, ok := w.slowed(signs.Work); ok {
+		return trip(Slowed, "replica %d takes %.2f s for a reconcile instead of %.2f s", replica, after, before)
+	}
+	return nil, w
+}
+
+// blame ends a trip's sentence.
+func (w Watch) blame(now time.Time) string {
+	ago := max(now.Sub(w.Ended), 0).Truncate(time.Second)
+	switch len(w.Clusters) {
+	case 0:
+		return fmt.Sprintf(", %s after clusters moved", ago)
+	case 1:
+		return fmt.Sprintf(", %s after cluster %q moved", ago, w.Clusters[0])
+	}
+	return fmt.Sprintf(", %s after cluster %q and %d more moved", ago, w.Clusters[0], len(w.Clusters)-1)
+}
+
+// killed finds the first OOM kill that may be the waves' doing. A kill may be seen late, by its own time it is judged.
+func (w Watch) killed(kills []Kill) (Kill, bool) {
+	var first *Kill
+	for _, k := range kills {
+		if k.At.Before(w.Began) || k.At.Sub(w.Ended) > watched {
+			continue
+		}
+		if first == nil || k.At.Before(first.At) || k.At.Equal(first.At) && k.Pod < first.Pod {
+			first = &k
+		}
+	}
+	if first == nil {
+		return Kill{}, false
+	}
+	return *first, true
+}
+
+// orphan finds a cluster that lost its owner since, one that moved before others.
+func (w Watch) orphan(orphans []string) (string, bool) {
+	var found []string
+	for _, name := range sorted(orphans) {
+		if _, before := slices.BinarySearch(w.Orphans, name); before {
+			continue
+		}
+		if _, moved := slices.BinarySearch(w.Clusters, name); moved {
+			return name, true
+		}
+		found = append(found, name)
+	}
+	if len(found) == 0 {
+		return "", false
+	}
+	return found[0], true
+}
+
+// measuredFrom notes the work of replicas that are seen for the first time, or whose process began anew.
+func (w Watch) measuredFrom(work map[int]Work) Watch {
+	from := maps.Clone(w.From)
+	for replica, now := range work {
+		if !now.believable() {
+			continue
+		}
+		earlier, known := from[replica]
+		if _, ok := now.since(earlier); known && ok {
+			continue
+		}
+		if from == nil {
+			from = map[int]Work{}
+		}
+		from[replica] = now
+	}
+	w.From = from
+	return w
+}
+
+// slowed finds the first replica whose mean reconcile time rose too much.
+func (w Watch) slowed(work map[int]Work) (replica int, before, after float64, ok bool) {
+	for _, replica := range slices.Sorted(maps.Keys(work)) {
+		base, from := w.Before[replica], w.From[replica]
+		done, same := work[replica].since(from)
+		if !same || !work[replica].believable() || !base.believable() || base.Reconciles < minReconciles || done.Reconciles < minReconciles {
+			continue
+		}
+		if before, after := base.mean(), done.mean(); after > slower*before && after-before >= minRise {
+			return replica, before, after, true
+		}
+	}
+	return 0, 0, 0, false
+}

@@ -1,0 +1,193 @@
+package failover
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"ballast/planner/plan"
+)
+
+// betweenFailovers is how long after one replica's failover another's may begin. An illness that wanders from replica to
+// replica with the clusters takes one replica an hour instead of the fleet.
+const betweenFailovers = time.Hour
+
+// Last is the failover that began last. Its replica goes on to be emptied, wave by wave, while others wait.
+type Last struct {
+	Replica int       `json:"replica"`
+	At      time.Time `json:"at,omitzero"`
+}
+
+// Request is everything that decides where clusters go. Of the plan count the rows and the replicas that run at both ends of
+// a rollout that is under way.
+type Request struct {
+	View        *plan.View
+	Loads       map[string]plan.Load // present loads, by cluster; the row's for others
+	Beside      []plan.Load          // what replicas carry beside the plan's rows, such as an implicit in-cluster
+	Capacity    plan.Load            // the load a replica may carry; 0: not known
+	MaxClusters int                  // of one replica; 0: no cap. Like the capacity it is kept while that is possible
+	Fixed       map[string]bool      // clusters whose Secret nobody may write
+	Unwell      []int
+	Cordoned    []int
+	Budget      int // clusters that may move now
+	Last        Last
+}
+
+// Evacuation is the moves, by cluster, of which FailedOver leave an unwell replica and Drained a cordoned one; what people
+// should know; and the failover that counts as the last one once the moves are made.
+type Evacuation struct {
+	Moves      map[string]int
+	FailedOver int
+	Drained    int
+	Notes      []Note
+	Last       Last
+}
+
+// Evacuate says where clusters of unwell and cordoned replicas go.
+//
+// One unwell replica an hour is emptied, the most loaded first; cordoned ones at once, all of them. Clusters go to replicas
+// that are neither: first those that fit within the capacity, the heaviest first, each to the fullest replica that takes it;
+// then the others, placed the heaviest first on the lightest replica, which keeps the largest load small. Secrets with one
+// server go together, and join the ones that stand on a healthy replica; pinned ones stay. Where the budget is too small for
+// all, an unwell replica comes before cordoned ones, for nobody reconciles its clusters; of one replica those that fit the
+// capacity come first, the heaviest first, for they are the most work that stands still; then, of those beyond it, the
+// lightest first, for they do the least harm. The rest waits. Nothing ever brings a cluster back but balance.
+func Evacuate(r Request, now time.Time) Evacuation {
+	if now.Before(r.Last.At) {
+		r.Last.At = now // the clock went back: no time passed
+	}
+	e := newEvacuation(r)
+	e.out.Last = r.Last
+	e.keep()
+	if !slices.Contains(e.open, true) {
+		e.nowhere()
+		return e.out
+	}
+	if replica, ok := e.next(now); ok {
+		e.out.FailedOver = e.empty([]int{replica})
+		if e.out.FailedOver > 0 && !e.within(now, replica) {
+			e.out.Last = Last{Replica: replica, At: now}
+		}
+	}
+	e.out.Drained = e.empty(e.cordoned)
+	e.overloads()
+	return e.out
+}
+
+// evacuation is the state of one: which replicas are open, what they carry, and who belongs together.
+type evacuation struct {
+	Request
+	running  int
+	unwell   []int // that run and are not cordoned
+	cordoned []int // that run
+	open     []bool
+	carries  []burden
+	movable  []burden // of what it carries, what may leave
+	names    []string
+	groups   map[string]*group
+	left     int
+	beyond   []bool // replicas that received what did not fit
+	out      Evacuation
+}
+
+// burden is what a replica carries.
+type burden struct {
+	load     plan.Load
+	clusters int
+}
+
+func (b burden) with(load plan.Load, clusters int) burden {
+	return burden{add(b.load, load), b.clusters + clusters}
+}
+
+// above orders by load, then by clusters.
+func (b burden) above(other burden) bool {
+	return cmp.Or(cmp.Compare(b.load, other.load), cmp.Compare(b.clusters, other.clusters)) > 0
+}
+
+func newEvacuation(r Request) *evacuation {
+	n := running(r.View.Plan)
+	e := &evacuation{Request: r, running: n, left: max(r.Budget, 0), names: slices.Sorted(maps.Keys(r.View.Plan.Clusters)),
+		open: make([]bool, n), carries: make([]burden, n), movable: make([]burden, n), beyond: make([]bool, n)}
+	e.cordoned = slices.DeleteFunc(union(r.Cordoned, nil), e.absent)
+	e.unwell = slices.DeleteFunc(union(r.Unwell, nil), func(replica int) bool {
+		return e.absent(replica) || slices.Contains(e.cordoned, replica)
+	})
+	for replica := range e.open {
+		e.open[replica] = !slices.Contains(e.cordoned, replica) && !slices.Contains(e.unwell, replica)
+		if replica < len(r.Beside) {
+			e.carries[replica].load = max(r.Beside[replica], 0)
+		}
+	}
+	e.gather()
+	return e
+}
+
+func (e *evacuation) absent(replica int) bool { return replica < 0 || replica >= e.running }
+
+// running is the number of replicas that run before, during and after the rollout under way.
+func running(p plan.Plan) int {
+	n := p.Replicas
+	if r := p.Rollout; r != nil {
+		for _, other := range []int{r.From.Replicas, r.Replicas} {
+			if n == 0 || other > 0 && other < n {
+				n = other
+			}
+		}
+	}
+	return max(n, 0)
+}
+
+// next chooses the unwell replica to empty: the one whose failover began within the hour, else the one with the most load
+// that can move. The others wait, and are named.
+func (e *evacuation) next(now time.Time) (replica int, ok bool) {
+	for _, candidate := range e.unwell {
+		if e.movable[candidate].clusters == 0 || e.busy(now) && candidate != e.Last.Replica {
+			continue
+		}
+		if !ok || e.movable[candidate].above(e.movable[replica]) {
+			replica, ok = candidate, true
+		}
+	}
+	e.waiting(replica, ok, now)
+	return replica, ok
+}
+
+// until is when another replica's failover may begin.
+func (e *evacuation) until(now time.Time) time.Time {
+	if e.busy(now) {
+		return e.Last.At.Add(betweenFailovers)
+	}
+	return now.Add(betweenFailovers)
+}
+
+// busy reports whether a failover began less than an hour ago.
+func (e *evacuation) busy(now time.Time) bool {
+	return !e.Last.At.IsZero() && now.Sub(e.Last.At) < betweenFailovers
+}
+
+func (e *evacuation) within(now time.Time, replica int) bool {
+	return e.busy(now) && e.Last.Replica == replica
+}
+
+// load is a cluster's present load, else the one of its row's decision.
+func (e *evacuation) load(name string) plan.Load {
+	if load, ok := e.Loads[name]; ok {
+		return max(load, 0)
+	}
+	var load plan.Load
+	if text := e.View.Plan.Clusters[name].Load; text == "" || load.UnmarshalText([]byte(text)) != nil {
+		return 0
+	}
+	return load
+}
+
+// add stops at the largest load instead of wrapping.
+func add(a, b plan.Load) plan.Load {
+	if b > math.MaxInt64-a {
+		return math.MaxInt64
+	}
+	return a + b
+}

@@ -1,0 +1,121 @@
+package failover
+
+import (
+	"slices"
+	"time"
+
+	"ballast/planner/rollout"
+)
+
+// Memory is what is remembered of the replicas from one look to the next, and from one leader to the next.
+type Memory struct {
+	Looked   time.Time       `json:"looked,omitzero"`
+	Rolled   time.Time       `json:"rolled,omitzero"` // when a rollout of the workload was seen last
+	Replicas map[int]History `json:"replicas,omitempty"`
+}
+
+// History is one replica's: its pod with that pod's count of restarts, since when it does not work (zero: it does), and the
+// restarts and the last OOM kill of the last 15 minutes.
+type History struct {
+	Pod      string      `json:"pod,omitempty"`
+	Count    int         `json:"count,omitempty"`
+	Down     time.Time   `json:"down,omitzero"`
+	Restarts []time.Time `json:"restarts,omitempty"`
+	OOM      time.Time   `json:"oom,omitzero"`
+}
+
+// rolling forgets everything but the counts: what happens while pods are replaced says nothing of a replica, then or later.
+func (m Memory) rolling(f Fleet, now time.Time) Memory {
+	next := Memory{Looked: now, Rolled: now, Replicas: make(map[int]History, f.Replicas)}
+	for replica, pod := range f.pods() {
+		next.Replicas[replica] = History{Pod: pod.Name, Count: pod.Restarts}
+	}
+	return next
+}
+
+// looked takes in what is seen.
+func (m Memory) looked(f Fleet, o Options, now time.Time) Memory {
+	// After a longer absence nobody knows whether a pod that does not work did so in between, nor when it restarted.
+	blind := now.Sub(m.Looked) > max(o.After, 3*o.Interval)
+	next := Memory{Looked: now, Rolled: m.Rolled, Replicas: make(map[int]History, f.Replicas)}
+	for replica, pod := range f.pods() {
+		h := m.Replicas[replica]
+		switch {
+		case f.up(pod):
+			h.Down = time.Time{}
+		case h.Down.IsZero() || blind:
+			h.Down = now
+		}
+		next.Replicas[replica] = h.taking(pod, blind, m.Rolled, now)
+	}
+	return next
+}
+
+// taking adds the pod's restarts and its OOM kill. Of a pod that is new, or was not looked at for long, only the last restart
+// has a known time. What happened before the last rollout was over does not count.
+func (h History) taking(pod rollout.Pod, blind bool, rolled, now time.Time) History {
+	same := pod.Name == h.Pod && pod.Restarts >= h.Count
+	restarts := pod.Restarts - h.Count
+	if !same || blind {
+		restarts = min(restarts, 1)
+	}
+	if !same {
+		restarts = min(pod.Restarts, 1)
+	}
+	at, known := pod.RestartedAt.UTC(), !pod.RestartedAt.IsZero()
+	if !known || at.After(now) {
+		at = now
+	}
+	counts := at.After(rolled)
+	h.Restarts = slices.Clone(h.Restarts)
+	for range min(restarts, manyRestarts) {
+		if counts {
+			h.Restarts = append(h.Restarts, at)
+		}
+	}
+	if keep := same && !known && !h.OOM.IsZero(); pod.OOMKilled && counts && !keep {
+		h.OOM = at
+	}
+	if pod.Name != "" {
+		h.Pod, h.Count = pod.Name, pod.Restarts
+	}
+	return h.since(now.Add(-window))
+}
+
+// since forgets what is older.
+func (h History) since(from time.Time) History {
+	slices.SortFunc(h.Restarts, time.Time.Compare)
+	h.Restarts = slices.DeleteFunc(h.Restarts, func(at time.Time) bool { return !at.After(from) })
+	h.Restarts = slices.Clip(h.Restarts[max(len(h.Restarts)-manyRestarts, 0):])
+	if len(h.Restarts) == 0 {
+		h.Restarts = nil
+	}
+	if !h.OOM.After(from) {
+		h.OOM = time.Time{}
+	}
+	return h
+}
+
+// shifted is the memory after the clock went back: no time passed since the last look, and goes on from now.
+func (m Memory) shifted(now time.Time) Memory {
+	back := m.Looked.Sub(now)
+	if back <= 0 {
+		return m
+	}
+	shift := func(t time.Time) time.Time {
+		if t.IsZero() {
+			return t
+		}
+		return t.Add(-back)
+	}
+	next := Memory{Looked: now, Rolled: shift(m.Rolled), Replicas: make(map[int]History, len(m.Replicas))}
+	for replica, h := range m.Replicas {
+		h.Down, h.OOM = shift(h.Down), shift(h.OOM)
+		h.Restarts = slices.Clone(h.Restarts)
+		for i := range h.Restarts {
+			h.Restarts[i] = shift(h.Restarts[i])
+		}
+		next.Replicas[replica] = h
+	}
+	return next
+}

@@ -1,0 +1,90 @@
+package failover
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// NoteKind is what a note is about: the reason of its event. The set is closed.
+type NoteKind string
+
+// The kinds.
+const (
+	PinnedStays    NoteKind = "PinnedStays"    // a pinned cluster stays on a replica that is to be empty
+	FixedStays     NoteKind = "FixedStays"     // so does one whose Secret nobody may write
+	HourWaits      NoteKind = "HourWaits"      // an unwell replica waits for its hour
+	BudgetWaits    NoteKind = "BudgetWaits"    // clusters wait for the move budget
+	BeyondCapacity NoteKind = "BeyondCapacity" // a replica received more than it may carry
+	NowhereToGo    NoteKind = "NowhereToGo"    // every replica is unwell or cordoned
+)
+
+// Note is what people should know. Cluster is empty where it is about a replica.
+type Note struct {
+	Kind    NoteKind `json:"kind"`
+	Cluster string   `json:"cluster,omitempty"`
+	Replica int      `json:"replica"`
+	Message string   `json:"message"`
+}
+
+func (e *evacuation) note(kind NoteKind, cluster string, replica int, format string, args ...any) {
+	e.out.Notes = append(e.out.Notes, Note{Kind: kind, Cluster: cluster, Replica: replica, Message: fmt.Sprintf(format, args...)})
+}
+
+// state is why a replica is to be empty.
+func (e *evacuation) state(replica int) string {
+	if slices.Contains(e.cordoned, replica) {
+		return "cordoned"
+	}
+	return "unwell"
+}
+
+// keep names the clusters that stay on replicas that are to be empty.
+func (e *evacuation) keep() {
+	for _, name := range e.names {
+		at := e.at(name)
+		if e.absent(at) || e.open[at] {
+			continue
+		}
+		g := e.group(name)
+		switch {
+		case e.pinned(name):
+			e.note(PinnedStays, name, at, "cluster %q stays on replica %d, which is %s, for it is pinned there: unpin it, or pin it to another", name, at, e.state(at))
+		case e.Fixed[name]:
+			e.note(FixedStays, name, at, "cluster %q stays on replica %d, which is %s, for its Secret is immutable or unmanaged", name, at, e.state(at))
+		case g.stays():
+			e.note(PinnedStays, name, at, "cluster %q stays on replica %d, which is %s, for it has the server of %q, which stays", name, at, e.state(at), g.trapped)
+		}
+	}
+}
+
+// waiting names the unwell replicas that keep their clusters for now.
+func (e *evacuation) waiting(emptied int, any bool, now time.Time) {
+	for _, replica := range e.unwell {
+		if e.movable[replica].clusters > 0 && (!any || replica != emptied) {
+			e.note(HourWaits, "", replica, "replica %d is unwell and keeps its clusters for now: one replica an hour is emptied, and another may be from %s",
+				replica, e.until(now).UTC().Format(time.RFC3339))
+		}
+	}
+}
+
+// overloads names the replicas that received more than they may carry.
+func (e *evacuation) overloads() {
+	for replica, beyond := range e.beyond {
+		b := e.carries[replica]
+		switch {
+		case !beyond:
+		case e.Capacity > 0 && b.load > e.Capacity:
+			e.note(BeyondCapacity, "", replica, "replica %d goes to load %s, beyond the capacity of %s: no other replica has room for what leaves", replica, b.load.Display(), e.Capacity.Display())
+		case e.MaxClusters > 0 && b.clusters > e.MaxClusters:
+			e.note(BeyondCapacity, "", replica, "replica %d goes to %d clusters, beyond maxClustersPerReplica %d: no other replica has room for what leaves", replica, b.clusters, e.MaxClusters)
+		}
+	}
+}
+
+// nowhere says that every replica is closed.
+func (e *evacuation) nowhere() {
+	if e.running > 0 {
+		e.note(NowhereToGo, "", 0, "all of the %s are unwell or cordoned, so that clusters have nowhere to go: let a cordon end", plural(e.running, "replica"))
+	}
+}

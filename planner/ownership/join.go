@@ -1,0 +1,108 @@
+package ownership
+
+import (
+	"slices"
+	"time"
+
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+)
+
+// Applications is how many Applications Argo CD would work on for each server URL, normalised: of the namespaces that it
+// watches, without those that are annotated to be skipped, whether their destination is given by server or by name. nil
+// means that nobody could read them.
+type Applications map[string]int
+
+// Unknown is a number of Applications that nobody could read.
+const Unknown = -1
+
+// Sight is one look at the fleet: who shows what, and who said nothing.
+type Sight struct {
+	Pods     []PodSight              `json:"pods"`
+	Asked    bool                    `json:"asked"` // every ready pod answered, and there is one
+	Clusters map[string]ClusterSight `json:"clusters"`
+}
+
+// PodSight is a pod in a Sight.
+type PodSight struct {
+	Name      string    `json:"name"`
+	Replica   int       `json:"replica"`
+	Ready     bool      `json:"ready,omitempty"`
+	Running   bool      `json:"running,omitempty"`
+	Answered  bool      `json:"answered,omitempty"`
+	SampledAt time.Time `json:"sampledAt,omitzero"`
+}
+
+// ClusterSight is a cluster in a Sight. Holders indexes the pods that are responsible for one of its Applications; Owners are
+// their replicas, Live those of them that have read the cluster and are connected to it, Cached all replicas that show its
+// gauges; each sorted, none twice.
+type ClusterSight struct {
+	Server  string `json:"server"`
+	Skip    bool   `json:"skip,omitempty"` // Argo CD was told to leave the cluster alone
+	Owners  []int  `json:"owners,omitempty"`
+	Live    []int  `json:"live,omitempty"`
+	Cached  []int  `json:"cached,omitempty"`
+	Holders []int  `json:"holders,omitempty"`
+	Apps    int    `json:"apps"` // Applications that there are, or Unknown
+}
+
+// Join puts the reports beside the fleet, by cluster Secret name. Clusters with one server URL cannot be told apart, and
+// all have what any of them has.
+func Join(reports []PodReport, fleet discover.Fleet, apps Applications) Sight {
+	s := Sight{Pods: make([]PodSight, len(reports)), Clusters: make(map[string]ClusterSight, len(fleet.Clusters))}
+	ready, answered := 0, 0
+	for i, r := range reports {
+		s.Pods[i] = PodSight{r.Name, r.Replica, r.Ready, r.Running, r.Answered(), r.SampledAt}
+		if r.Ready {
+			ready++
+			if r.Answered() {
+				answered++
+			}
+		}
+	}
+	s.Asked = ready > 0 && answered == ready
+	for _, unit := range fleet.Units {
+		seen := joinServer(reports, plan.NormalizeServer(unit.Server))
+		seen.Apps = Unknown
+		if apps != nil {
+			seen.Apps = apps[seen.Server]
+		}
+		for _, i := range unit.Clusters {
+			c := seen
+			c.Skip = fleet.Clusters[i].Skip
+			s.Clusters[fleet.Clusters[i].Shard.ID] = c
+		}
+	}
+	return s
+}
+
+func joinServer(reports []PodReport, server string) ClusterSight {
+	c := ClusterSight{Server: server}
+	for i, r := range reports {
+		shown, found := r.Servers[server]
+		if !found || !r.Answered() {
+			continue
+		}
+		if shown.Cached {
+			c.Cached = insert(c.Cached, r.Replica)
+		}
+		if shown.Apps == 0 {
+			continue
+		}
+		c.Holders = append(c.Holders, i)
+		c.Owners = insert(c.Owners, r.Replica)
+		if shown.live() {
+			c.Live = insert(c.Live, r.Replica)
+		}
+	}
+	return c
+}
+
+// insert keeps the numbers sorted and each once.
+func insert(numbers []int, n int) []int {
+	at, found := slices.BinarySearch(numbers, n)
+	if found {
+		return numbers
+	}
+	return slices.Insert(numbers, at, n)
+}

@@ -1,0 +1,232 @@
+package ownership
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"ballast/planner/rollout"
+)
+
+// Grace is for how long a fault must be seen before it is one: clusters are without an owner, or have two, for a moment
+// whenever they move. Zero values are the defaults.
+type Grace struct {
+	Orphaned time.Duration // default 2 minutes
+	Doubled  time.Duration // default 30 s
+}
+
+func (g Grace) withDefaults() Grace {
+	return Grace{Orphaned: cmp.Or(max(g.Orphaned, 0), 2*time.Minute), Doubled: cmp.Or(max(g.Doubled, 0), 30*time.Second)}
+}
+
+const (
+	// resting is for how long a replica must show a cluster's gauges without any Application until the last Application is
+	// taken to be deleted: a loser shows its gauges for 30 s, half as much again is the margin.
+	resting = 45 * time.Second
+	// forgotten is for how long a cluster that vanished without a trace is taken to be orphaned, where nobody can read the
+	// Applications: longer than the longest orphan that was reported (argo-cd#29476: 57 h), and not for ever.
+	forgotten = 72 * time.Hour
+)
+
+// Memory is what must be remembered from one verdict to the next, by the next leader too. The zero value is a memory of
+// nothing.
+type Memory struct {
+	Last    map[string]int       `json:"last,omitempty"`    // the replica that had the cluster when one last had
+	Lost    map[string]time.Time `json:"lost,omitempty"`    // since when nobody has it
+	Doubled map[string]time.Time `json:"doubled,omitempty"` // since when several have it
+	Newest  time.Time            `json:"newest,omitzero"`   // the newest sample that was looked at: no fault began before it
+}
+
+// Verdict is what a sight means. Orphans and Doubled are beyond their grace, by cluster.
+type Verdict struct {
+	Owned   map[string]rollout.Owned `json:"owned"`
+	Orphans []Orphan                 `json:"orphans,omitempty"`
+	Doubled []Doubled                `json:"doubled,omitempty"`
+}
+
+// Judge says who owns each cluster, and which have no owner or several for longer than the grace. intended is the replica
+// that the plan gives a cluster. now only bounds the samples' own clock. Neither argument is changed.
+func Judge(m Memory, s Sight, intended func(cluster string) (replica int, planned bool), now time.Time, g Grace) (Memory, Verdict) {
+	j := judge{sight: s, grace: g.withDefaults(), memory: m.clone(), verdict: Verdict{Owned: make(map[string]rollout.Owned, len(s.Clusters))}}
+	j.oldest, j.newest = span(s.Pods, everyPod(s.Pods), now)
+	j.newest = later(j.newest, m.Newest)
+	for _, name := range slices.Sorted(maps.Keys(s.Clusters)) {
+		replica, planned := intended(name)
+		if !planned {
+			replica = NoReplica
+		}
+		j.cluster(name, s.Clusters[name], replica, now)
+	}
+	j.memory.Newest = j.newest
+	j.memory.forget(s.Clusters)
+	return j.memory, j.verdict
+}
+
+// judge is one verdict while it is made. Oldest and newest are the samples' bounds.
+type judge struct {
+	sight          Sight
+	grace          Grace
+	memory         Memory
+	verdict        Verdict
+	oldest, newest time.Time
+}
+
+func (j *judge) cluster(name string, c ClusterSight, intended int, now time.Time) {
+	idle := false
+	switch {
+	case len(c.Holders) > 0:
+		j.memory.Last[name] = c.Owners[0]
+		delete(j.memory.Lost, name)
+	case c.Skip:
+		idle = true
+		delete(j.memory.Last, name)
+		delete(j.memory.Lost, name)
+	case j.unknown(name, intended):
+	case j.empty(name, c):
+		idle = true
+		delete(j.memory.Last, name)
+		delete(j.memory.Lost, name)
+	default:
+		j.orphan(name, c, intended)
+	}
+	j.doubled(name, c, now)
+	j.verdict.Owned[name] = rollout.Owned{Owners: c.Owners, Live: c.Live, Idle: idle}
+}
+
+// unknown reports whether somebody who did not answer may have the cluster: any ready pod; the pod of its replica, however it
+// is; the pod that had it last, and one whose replica nobody knows, if they run.
+func (j *judge) unknown(name string, intended int) bool {
+	if !j.sight.Asked {
+		return true
+	}
+	last, known := j.memory.Last[name]
+	return slices.ContainsFunc(j.sight.Pods, func(p PodSight) bool {
+		if p.Answered {
+			return false
+		}
+		return p.Replica == intended && intended != NoReplica || p.Running && (p.Replica == NoReplica || known && p.Replica == last)
+	})
+}
+
+// empty reports whether a cluster that nobody has is one without Applications. Where those cannot be read, one that nobody
+// ever had is; so is one whose cache stays where it was.
+func (j *judge) empty(name string, c ClusterSight) bool {
+	if c.Apps != Unknown {
+		return c.Apps == 0
+	}
+	if _, had := j.memory.Last[name]; !had {
+		return true
+	}
+	lost, known := j.memory.Lost[name]
+	if !known {
+		return false
+	}
+	if len(c.Cached) > 0 && j.oldest.Sub(lost) >= resting {
+		return true
+	}
+	return j.oldest.Sub(lost) >= forgotten
+}
+
+func (j *judge) orphan(name string, c ClusterSight, intended int) {
+	since, known := j.memory.Lost[name]
+	if !known {
+		since = j.newest
+		j.memory.Lost[name] = since
+	}
+	if j.oldest.Sub(since) < j.grace.Orphaned {
+		return
+	}
+	o := Orphan{Cluster: name, Since: since, Intended: intended, Last: NoReplica, Apps: c.Apps, Why: NotTaken}
+	if last, had := j.memory.Last[name]; had {
+		o.Last = last
+	}
+	switch {
+	case intended == NoReplica:
+		o.Why = NotPlanned
+	case !slices.ContainsFunc(j.sight.Pods, func(p PodSight) bool { return p.Replica == intended }):
+		o.Why = NoPod
+	}
+	j.verdict.Orphans = append(j.verdict.Orphans, o)
+}
+
+// doubled judges by the samples of those pods alone that have the cluster. One holder clears the fault only if no other ready
+// pod kept silent.
+func (j *judge) doubled(name string, c ClusterSight, now time.Time) {
+	if len(c.Holders) < 2 {
+		if j.sight.Asked {
+			delete(j.memory.Doubled, name)
+		}
+		return
+	}
+	oldest, newest := span(j.sight.Pods, c.Holders, now)
+	since, known := j.memory.Doubled[name]
+	if !known {
+		since = later(newest, j.memory.Newest)
+		j.memory.Doubled[name] = since
+	}
+	if oldest.Sub(since) < j.grace.Doubled {
+		return
+	}
+	d := Doubled{Cluster: name, Since: since, Owners: c.Owners}
+	for _, i := range c.Holders {
+		d.Pods = append(d.Pods, j.sight.Pods[i].Name)
+	}
+	slices.Sort(d.Pods)
+	j.verdict.Doubled = append(j.verdict.Doubled, d)
+}
+
+func everyPod(pods []PodSight) []int {
+	all := make([]int, len(pods))
+	for i := range pods {
+		all[i] = i
+	}
+	return all
+}
+
+// span is the oldest and the newest sample of those pods that answered, not later than now.
+func span(pods []PodSight, of []int, now time.Time) (oldest, newest time.Time) {
+	for _, i := range of {
+		if !pods[i].Answered {
+			continue
+		}
+		at := pods[i].SampledAt
+		if at.After(now) {
+			at = now
+		}
+		if oldest.IsZero() || at.Before(oldest) {
+			oldest = at
+		}
+		newest = later(newest, at)
+	}
+	return oldest, newest
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+func (m Memory) clone() Memory {
+	c := Memory{Last: maps.Clone(m.Last), Lost: maps.Clone(m.Lost), Doubled: maps.Clone(m.Doubled), Newest: m.Newest}
+	if c.Last == nil {
+		c.Last = map[string]int{}
+	}
+	if c.Lost == nil {
+		c.Lost = map[string]time.Time{}
+	}
+	if c.Doubled == nil {
+		c.Doubled = map[string]time.Time{}
+	}
+	return c
+}
+
+// forget drops the clusters that are not there any more.
+func (m Memory) forget(clusters map[string]ClusterSight) {
+	gone := func(name string) bool { _, found := clusters[name]; return !found }
+	maps.DeleteFunc(m.Last, func(name string, _ int) bool { return gone(name) })
+	maps.DeleteFunc(m.Lost, func(name string, _ time.Time) bool { return gone(name) })
+	maps.DeleteFunc(m.Doubled, func(name string, _ time.Time) bool { return gone(name) })
+}

@@ -1,0 +1,187 @@
+package ownership
+
+import (
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	metricsPortName = "metrics"
+	metricsPort     = 8082 // Argo CD's default
+	oomKilled       = "OOMKilled"
+)
+
+// belongs reports whether the pod is one of the target's and not over. A Deployment's pods are owned by a ReplicaSet that is
+// called like the Deployment and the pods' template hash, so that no ReplicaSet has to be read.
+func belongs(p *corev1.Pod, target plan.Target) bool {
+	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+		return false
+	}
+	owner := metav1.GetControllerOf(p)
+	if owner == nil || !strings.HasPrefix(owner.APIVersion, "apps/") {
+		return false
+	}
+	if target.Kind == plan.Deployment {
+		hash := p.Labels["pod-template-hash"]
+		return owner.Kind == "ReplicaSet" && hash != "" && owner.Name == target.Name+"-"+hash
+	}
+	return owner.Kind == plan.StatefulSet && owner.Name == target.Name && ordinal(p.Name) != NoReplica
+}
+
+// ordinal is the number behind the last dash of a StatefulSet's pod.
+func ordinal(pod string) int {
+	digits := pod[strings.LastIndexByte(pod, '-')+1:]
+	n, err := strconv.Atoi(digits)
+	if err != nil || strconv.Itoa(n) != digits {
+		return NoReplica
+	}
+	return n
+}
+
+// fromPod keeps of a pod what is needed, but for its replica. A pod that is being deleted is not ready, whatever it says.
+func fromPod(p *corev1.Pod, container string) Controller {
+	c := Controller{
+		Pod:         rollout.Pod{Name: p.Name, Ready: p.DeletionTimestamp == nil && isReady(p)},
+		Terminating: p.DeletionTimestamp != nil,
+	}
+	spec := controllerOf(p, container)
+	if spec == nil {
+		return c
+	}
+	if limit, found := spec.Resources.Limits[corev1.ResourceMemory]; found {
+		c.MemoryLimit = limit.Value()
+	}
+	if p.Status.PodIP != "" {
+		c.Address = net.JoinHostPort(p.Status.PodIP, strconv.Itoa(portOf(spec)))
+	}
+	for i := range p.Status.ContainerStatuses {
+		if s := &p.Status.ContainerStatuses[i]; s.Name == spec.Name {
+			c.Running = s.State.Running != nil
+			c.Restarts = int(s.RestartCount)
+			c.RestartedAt, c.OOMKilled = lastRestart(s)
+		}
+	}
+	return c
+}
+
+// lastRestart says when the container last began anew, or ended if it has not begun again, and whether memory ended it.
+func lastRestart(s *corev1.ContainerStatus) (at time.Time, oom bool) {
+	if ended := s.State.Terminated; ended != nil {
+		return ended.FinishedAt.Time, ended.Reason == oomKilled
+	}
+	ended := s.LastTerminationState.Terminated
+	oom = ended != nil && ended.Reason == oomKilled
+	switch {
+	case s.RestartCount == 0:
+		return time.Time{}, oom
+	case s.State.Running != nil:
+		return s.State.Running.StartedAt.Time, oom
+	case ended != nil:
+		return ended.FinishedAt.Time, oom
+	}
+	return time.Time{}, oom
+}
+
+func isReady(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// controllerOf is the application-controller's container; nil where it cannot be told.
+func controllerOf(p *corev1.Pod, name string) *corev1.Container {
+	containers := p.Spec.Containers
+	i := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == name })
+	if name == "" {
+		found, err := discover.FindContainer(containers)
+		if err != nil {
+			return nil
+		}
+		i = found
+	}
+	if i < 0 {
+		return nil
+	}
+	return &containers[i]
+}
+
+func portOf(c *corev1.Container) int {
+	for _, p := range c.Ports {
+		if p.Name == metricsPortName && p.ContainerPort > 0 {
+			return int(p.ContainerPort)
+		}
+	}
+	return metricsPort
+}
+
+// distribution says whether a Deployment's clusters are distributed dynamically.
+type distribution int
+
+const (
+	distributionOff distribution = iota
+	distributionUnknown
+	distributionOn
+)
+
+// dynamic reads the env of the pods; where they differ, as during a rollout, one that distributes is enough. A value by
+// reference is not followed: the ConfigMap's being there then decides.
+func dynamic(pods []corev1.Pod, container string) distribution {
+	most := distributionOff
+	for i := range pods {
+		env := envOf(&pods[i], container, discover.EnvDynamic)
+		switch on, _ := strconv.ParseBool(env.Value); {
+		case on:
+			most = distributionOn
+		case env.ValueFrom != nil:
+			most = max(most, distributionUnknown)
+		}
+	}
+	return most
+}
+
+// patienceOf reads how often heartbeats are written; where the pods differ, the most patient setting counts.
+func patienceOf(pods []corev1.Pod, container string) Patience {
+	p := Patience{}
+	for i := range pods {
+		c := controllerOf(&pods[i], container)
+		if c == nil {
+			continue
+		}
+		p.Heartbeat = max(p.Heartbeat, heartbeatTime(envOf(&pods[i], container, EnvHeartbeat).Value))
+		if c.ReadinessProbe != nil && c.ReadinessProbe.PeriodSeconds > 0 {
+			p.Probe = max(p.Probe, time.Duration(c.ReadinessProbe.PeriodSeconds)*time.Second)
+		}
+	}
+	return Patience{Heartbeat: max(p.Heartbeat, defaultHeartbeat), Probe: max(p.Probe, defaultHeartbeat)}
+}
+
+// heartbeatTime reads the env as Argo CD does: what is no number from 10 to 60 is 10.
+func heartbeatTime(value string) time.Duration {
+	seconds, err := strconv.Atoi(value)
+	if err != nil || seconds < int(defaultHeartbeat/time.Second) || seconds > int(maxHeartbeat/time.Second) {
+		return defaultHeartbeat
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+func envOf(p *corev1.Pod, container, name string) corev1.EnvVar {
+	c := controllerOf(p, container)
+	if c == nil {
+		return corev1.EnvVar{}
+	}
+	i := slices.IndexFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == name })
+	if i < 0 {
+		return corev1.EnvVar{}
+	}
+	return c.Env[i]
+}

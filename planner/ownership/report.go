@@ -1,0 +1,58 @@
+package ownership
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ballast/planner/rollout"
+)
+
+// NoReplica is the replica of a pod that holds no slot: a Deployment's pod that has claimed none.
+const NoReplica = -1
+
+// Controller is an application-controller's pod: what rollouts need to know of it, and where it can be asked.
+type Controller struct {
+	rollout.Pod
+	Address     string `json:"address,omitempty"`     // host:port of its metrics; empty: it has no address yet
+	Running     bool   `json:"running,omitempty"`     // its container runs, ready or not: it may own clusters
+	Terminating bool   `json:"terminating,omitempty"` // it is being deleted, and owns what it owns until it is gone
+}
+
+// PodReport is what one pod said, or why it said nothing.
+type PodReport struct {
+	Controller
+	Err       string                  `json:"err,omitempty"`      // why it did not answer; empty: it answered
+	SampledAt time.Time               `json:"sampledAt,omitzero"` // when that was so
+	Servers   map[string]ServerReport `json:"servers,omitempty"`  // by server URL, normalised
+	Unplaced  int                     `json:"unplaced,omitempty"` // Applications whose destination Argo CD cannot find; every pod shows them
+}
+
+// Answered reports whether the pod said anything: what it does not name, it does not have.
+func (r PodReport) Answered() bool { return r.Err == "" }
+
+// ServerReport is what a pod shows of one cluster. Seconds and Reconciles are counters, and may be left from an earlier
+// ownership; all else is of now, or of up to 30 s ago.
+type ServerReport struct {
+	Apps       int     `json:"apps,omitempty"`       // Applications that the pod is responsible for
+	Cached     bool    `json:"cached,omitempty"`     // the cluster gauges are there
+	CacheAge   float64 `json:"cacheAge,omitempty"`   // seconds since the cluster was read; below 0: never
+	Connected  bool    `json:"connected,omitempty"`  // the last connection went well, or none was tried yet
+	Reconciles float64 `json:"reconciles,omitempty"` // argocd_app_reconcile_count, all namespaces
+	Seconds    float64 `json:"seconds,omitempty"`    // argocd_app_reconcile_sum, all namespaces
+}
+
+// live reports whether the pod has read the cluster and is connected to it.
+func (s ServerReport) live() bool { return s.Cached && s.CacheAge >= 0 && s.Connected }
+
+// Pods are the reports' pods as rollouts see them, by replica and name, with the memory that they reported.
+func Pods(reports []PodReport) []rollout.Pod {
+	pods := make([]rollout.Pod, len(reports))
+	for i, r := range reports {
+		pods[i] = r.Pod
+	}
+	slices.SortFunc(pods, func(a, b rollout.Pod) int {
+		return cmp.Or(cmp.Compare(a.Replica, b.Replica), cmp.Compare(a.Name, b.Name))
+	})
+	return pods
+}

@@ -1,0 +1,118 @@
+package ownership
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// ScrapeOptions bound what asking the pods may cost. Zero values are the defaults.
+type ScrapeOptions struct {
+	Client      *http.Client  // default NewClient; redirects are never followed
+	Timeout     time.Duration // of one pod, from dialling to the last byte; default 5 s
+	Concurrency int           // pods asked at once; default 8
+	MaxBody     int64         // bytes of one answer; default 64 MiB: 5,000 Applications take some 10 MB
+}
+
+// Scraper asks pods for their metrics.
+type Scraper struct{ o ScrapeOptions }
+
+// NewScraper makes a scraper; nothing is asked yet.
+func NewScraper(o ScrapeOptions) *Scraper {
+	o.Timeout = cmp.Or(max(o.Timeout, 0), 5*time.Second)
+	o.Concurrency = cmp.Or(max(o.Concurrency, 0), 8)
+	o.MaxBody = cmp.Or(max(o.MaxBody, 0), 64<<20)
+	c := NewClient()
+	if o.Client != nil {
+		*c = *o.Client
+	}
+	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	o.Client = c
+	return &Scraper{o}
+}
+
+// NewClient is an HTTP client for pods: it uses no proxy, since a pod's address means nothing to one, and asks for no
+// compression, since the pods' CPU is what ballast is there to spare.
+func NewClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		Proxy:                  nil,
+		DialContext:            (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DisableCompression:     true,
+		MaxIdleConnsPerHost:    1,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+	}}
+}
+
+// Scrape asks every pod that may own clusters, those that are being deleted too. It never fails as a whole: what went
+// wrong stands in the reports, which are in the order of the pods. clock says when an answer was complete.
+func (s *Scraper) Scrape(ctx context.Context, pods []Controller, clock func() time.Time) []PodReport {
+	reports := make([]PodReport, len(pods))
+	var group errgroup.Group
+	group.SetLimit(s.o.Concurrency)
+	for i, pod := range pods {
+		group.Go(func() error {
+			reports[i] = s.ask(ctx, pod, clock)
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors stand in the reports
+	return reports
+}
+
+func (s *Scraper) ask(ctx context.Context, pod Controller, clock func() time.Time) PodReport {
+	report := PodReport{Controller: pod}
+	err := errors.New("its container does not run")
+	switch {
+	case pod.Running && pod.Address == "":
+		err = errors.New("it has no address yet")
+	case pod.Running:
+		err = s.read(ctx, pod.Address, &report)
+	}
+	if err != nil {
+		return PodReport{Controller: pod, Err: fmt.Sprintf("asking pod %q for its metrics: %v", pod.Name, err)}
+	}
+	report.SampledAt = clock().UTC()
+	return report
+}
+
+func (s *Scraper) read(ctx context.Context, address string, into *PodReport) error {
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Accept", "text/plain;version=0.0.4")
+	request.Header.Set("User-Agent", "ballast")
+	response, err := s.o.Client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("it answers %d instead of 200", response.StatusCode)
+	}
+	return readMetrics(&bounded{response.Body, s.o.MaxBody}, into)
+}
+
+// bounded ends in an error where more comes than was allowed.
+type bounded struct {
+	from io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errors.New("the answer is too large")
+	}
+	return n, err
+}
