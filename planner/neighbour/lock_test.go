@@ -213,7 +213,7 @@ func losesARace(t *testing.T, w *world) {
 	w.must(a.Create(w.ctx, resourcelock.LeaderElectionRecord{HolderIdentity: "planner-0", LeaseDurationSeconds: 1}))
 	_, _, err := b.Get(w.ctx)
 	w.must(err)
-	w.must(a.Update(w.ctx, resourcelock.LeaderElectionRecord{HolderIdentity: "planner-0", LeaseDurationSeconds: 1}))
+	w.must(a.Update(w.ctx, resourcelock.LeaderElectionRecord{HolderIdentity: "planner-0", LeaseDurationSeconds: 2}))
 	if err := b.Update(w.ctx, resourcelock.LeaderElectionRecord{HolderIdentity: "planner-1", LeaseDurationSeconds: 1}); !apierrors.IsConflict(err) {
 		t.Errorf("a write over another one's: %v, want a conflict", err)
 	}
