@@ -3,8 +3,6 @@ package plane
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -49,8 +46,22 @@ type component struct {
 	flags  []string
 }
 
-// components stand longest build first: the first ones fill the build cache
-// that the later ones draw on, and a wait is worst at the end.
+// set is what is built together, into one folder of the cache.
+type set struct {
+	// components stand longest build first: the first ones fill the build cache
+	// that the later ones draw on, and a wait is worst at the end.
+	components []component
+	// modules are the nested modules whose sources decide the outcome.
+	modules []string
+	// files copies what is needed beside the binaries out of the modules that
+	// they are built from.
+	files func(ctx context.Context, e2e, dir string) error
+}
+
+// planeSet is the control plane. What only some tests need is a set of its own:
+// a change there builds nothing of this one anew.
+var planeSet = set{components: components, modules: []string{"kube", "prometheus", "tools"}, files: copyCertManagerCRDs}
+
 var components = []component{
 	{apiserverBinary, "kube", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesFlags()},
 	{prometheusBinary, "prometheus", "github.com/prometheus/prometheus/cmd/prometheus", prometheusFlags()},
@@ -108,50 +119,55 @@ func (b Binaries) CRDs() string { return filepath.Join(filepath.Dir(b.Dir), "crd
 // a folder appears under its name only when it is whole. The first build takes
 // some 7 minutes on two cores, and a warm call milliseconds.
 func Build(ctx context.Context, progress io.Writer) (Binaries, error) {
+	dir, err := planeSet.build(ctx, progress)
+	return Binaries{Dir: filepath.Join(dir, "bin")}, err
+}
+
+// build gives the set's folder, which has the binaries in bin.
+func (s set) build(ctx context.Context, progress io.Writer) (string, error) {
 	root, err := repoRoot()
 	if err != nil {
-		return Binaries{}, err
+		return "", err
 	}
 	cache, err := cacheDir()
 	if err != nil {
-		return Binaries{}, err
+		return "", err
 	}
-	key, err := sourceHash(filepath.Join(root, "e2e"))
+	key, err := s.sourceHash(filepath.Join(root, "e2e"))
 	if err != nil {
-		return Binaries{}, err
+		return "", err
 	}
 	final := filepath.Join(cache, key)
-	b := Binaries{Dir: filepath.Join(final, "bin")}
 	if exists(final) {
-		return b, nil
+		return final, nil
 	}
 	unlock, err := lock(ctx, final+".lock", progress)
 	if err != nil {
-		return Binaries{}, err
+		return "", err
 	}
 	defer unlock()
 	if exists(final) {
-		return b, nil
+		return final, nil
 	}
-	return b, buildAll(ctx, filepath.Join(root, "e2e"), final, progress)
+	return final, s.buildAll(ctx, filepath.Join(root, "e2e"), final, progress)
 }
 
 // buildAll builds into a folder beside final and renames it at the end.
-func buildAll(ctx context.Context, e2e, final string, progress io.Writer) error {
+func (s set) buildAll(ctx context.Context, e2e, final string, progress io.Writer) error {
 	dir, err := os.MkdirTemp(filepath.Dir(final), "building-")
 	if err != nil {
 		return fmt.Errorf("making a build folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // after the rename there is nothing
-	for i, c := range components {
-		fmt.Fprintf(progress, "building %s (%d of %d)\n", c.name, i+1, len(components))
+	for i, c := range s.components {
+		fmt.Fprintf(progress, "building %s (%d of %d)\n", c.name, i+1, len(s.components))
 		start := time.Now()
 		if err := buildOne(ctx, e2e, filepath.Join(dir, "bin"), c); err != nil {
 			return err
 		}
 		fmt.Fprintf(progress, "built %s in %.1f s\n", c.name, time.Since(start).Seconds())
 	}
-	if err := copyCRDs(ctx, filepath.Join(e2e, "tools"), filepath.Join(dir, "crds")); err != nil {
+	if err := s.files(ctx, e2e, dir); err != nil {
 		return err
 	}
 	if err := os.Chmod(dir, 0o755); err != nil {
@@ -172,27 +188,35 @@ func buildOne(ctx context.Context, e2e, bin string, c component) error {
 	return nil
 }
 
-// copyCRDs takes the CRDs out of the very module version that the controllers
-// are built from.
-func copyCRDs(ctx context.Context, module, to string) error {
-	out, err := goCommand(ctx, module, "list", "-m", "-f", "{{.Dir}}", "github.com/cert-manager/cert-manager")
+// copyCertManagerCRDs takes the CRDs out of the very module version that the
+// controllers are built from.
+func copyCertManagerCRDs(ctx context.Context, e2e, dir string) error {
+	return copyModuleFiles(ctx, filepath.Join(e2e, "tools"), "github.com/cert-manager/cert-manager", filepath.Join(dir, "crds"), "deploy/crds/*.yaml")
+}
+
+// copyModuleFiles copies files of a dependency of the nested module into a
+// folder, by patterns below the dependency's own.
+func copyModuleFiles(ctx context.Context, module, dependency, to string, patterns ...string) error {
+	out, err := goCommand(ctx, module, "list", "-m", "-f", "{{.Dir}}", dependency)
 	if err != nil {
-		return fmt.Errorf("finding cert-manager's module: %w", err)
-	}
-	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "deploy", "crds", "*.yaml"))
-	if err != nil || len(files) == 0 {
-		return fmt.Errorf("finding cert-manager's CRDs: %w", errors.Join(fs.ErrNotExist, err))
+		return fmt.Errorf("finding the sources of %q: %w", dependency, err)
 	}
 	if err := os.MkdirAll(to, 0o755); err != nil {
-		return fmt.Errorf("making the CRD folder: %w", err)
+		return fmt.Errorf("making the folder of files of %q: %w", dependency, err)
 	}
-	for _, f := range files {
-		data, err := os.ReadFile(f)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(to, filepath.Base(f)), data, 0o644)
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), pattern))
+		if err != nil || len(files) == 0 {
+			return fmt.Errorf("finding %q of %q: %w", pattern, dependency, errors.Join(fs.ErrNotExist, err))
 		}
-		if err != nil {
-			return fmt.Errorf("copying CRD %q: %w", filepath.Base(f), err)
+		for _, f := range files {
+			data, err := os.ReadFile(f)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(to, filepath.Base(f)), data, 0o644)
+			}
+			if err != nil {
+				return fmt.Errorf("copying %q of %q: %w", filepath.Base(f), dependency, err)
+			}
 		}
 	}
 	return nil
@@ -213,104 +237,4 @@ func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) 
 		return nil, fmt.Errorf("running go %s: %w: %s", args[0], err, tail(stderr.String()))
 	}
 	return stdout.Bytes(), nil
-}
-
-// lock takes the file's lock, waiting while another process builds. The lock
-// ends with its holder, so a killed build blocks nobody.
-func lock(ctx context.Context, path string, progress io.Writer) (unlock func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, fmt.Errorf("making the cache folder: %w", err)
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("opening the build lock: %w", err)
-	}
-	for told := false; ; told = true {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return nil, errors.Join(fmt.Errorf("locking the build: %w", err), f.Close())
-		}
-		if !told {
-			fmt.Fprintln(progress, "waiting for another process that builds the same binaries")
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("waiting for the build lock: %w", ctx.Err()), f.Close())
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
-}
-
-// sourceHash names a build by everything that decides its outcome.
-func sourceHash(e2e string) (string, error) {
-	h := sha256.New()
-	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, runtime.GOARCH, buildEnv)
-	for _, c := range components {
-		fmt.Fprintf(h, "%q\n", []string{c.name, c.module, c.pkg, strings.Join(c.flags, "\n")})
-	}
-	for _, module := range []string{"kube", "prometheus", "tools"} {
-		err := filepath.WalkDir(filepath.Join(e2e, module), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !isSource(d.Name()) {
-				return err
-			}
-			data, err := os.ReadFile(path)
-			fmt.Fprintf(h, "%s/%s %d\n%s", module, d.Name(), len(data), data)
-			return err
-		})
-		if err != nil {
-			return "", fmt.Errorf("hashing the sources of %q: %w", module, err)
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil))[:16], nil
-}
-
-func isSource(name string) bool {
-	return name == "go.mod" || name == "go.sum" || filepath.Ext(name) == ".go"
-}
-
-// repoRoot walks up from the working folder, which for a test is its package,
-// to the go.mod of this module, past those of the nested ones.
-func repoRoot() (string, error) {
-	wd, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("finding the working folder: %w", err)
-	}
-	for dir := wd; ; dir = filepath.Dir(dir) {
-		data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil && bytes.HasPrefix(data, []byte("module ballast\n")) {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("finding ballast's go.mod above %q: %w", wd, fs.ErrNotExist)
-		}
-	}
-}
-
-func cacheDir() (string, error) {
-	if dir := os.Getenv("BALLAST_CACHE"); dir != "" {
-		return filepath.Abs(dir)
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("finding the cache folder: %w", err)
-	}
-	return filepath.Join(dir, "ballast"), nil
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-// tail is the end of a text, where commands say why they failed.
-func tail(s string) string {
-	const limit = 2000
-	s = strings.TrimSpace(s)
-	if len(s) <= limit {
-		return s
-	}
-	return "..." + s[len(s)-limit:]
 }

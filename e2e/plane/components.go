@@ -48,6 +48,11 @@ const systemGroup = "system:plane"
 func (p *Plane) run(name, binary string, args ...string) (*child, error) {
 	cmd := exec.Command(p.binaries.Path(binary), args...)
 	cmd.Dir, cmd.Env = p.dir, p.env()
+	return p.start(name, cmd)
+}
+
+// start is run for a command that is made already.
+func (p *Plane) start(name string, cmd *exec.Cmd) (*child, error) {
 	c, err := p.nursery.spawn(name, p.path(name+".log"), cmd)
 	if err != nil {
 		return nil, err

@@ -2,12 +2,12 @@ package plane
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -21,15 +21,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// podSelector are the pods that run for real; kwok simulates the others.
-var podSelector = labels.Set{"app.kubernetes.io/name": "ballast"}
+// programLabel on a pod names the program that RunProgram runs for it.
+const programLabel = "plane.ballast/program"
 
 // kubelet runs one real process for each selected pod, whichever node it is on:
 // the first container's, with the environment, volumes, identity and probes
 // that the pod's spec gives it. Init containers and further containers are
-// taken as done and running.
+// taken as done and running. Pods that no kubelet may have are kwok's to
+// simulate.
 type kubelet struct {
 	plane      *Plane
+	selector   string
 	binary     string
 	secrets    listers.SecretLister
 	configMaps listers.ConfigMapLister
@@ -46,6 +48,16 @@ type kubelet struct {
 // Until then such pods stay Pending, and deleted ones stay Terminating. The
 // context bounds the call and not the pods, which live as long as the plane.
 func (p *Plane) RunPods(ctx context.Context, binary string) error {
+	return p.runPods(ctx, labels.Set{"app.kubernetes.io/name": "ballast"}.String(), binary)
+}
+
+// RunProgram is RunPods for the pods labelled plane.ballast/program with that
+// name.
+func (p *Plane) RunProgram(ctx context.Context, name, binary string) error {
+	return p.runPods(ctx, labels.Set{programLabel: name}.String(), binary)
+}
+
+func (p *Plane) runPods(ctx context.Context, selector, binary string) error {
 	path, err := exec.LookPath(binary)
 	if err != nil {
 		return fmt.Errorf("finding the pods' binary: %w", err)
@@ -56,15 +68,15 @@ func (p *Plane) RunPods(ctx context.Context, binary string) error {
 	if err := os.MkdirAll(p.path("pods"), 0o755); err != nil {
 		return fmt.Errorf("making the pods' folder: %w", err)
 	}
-	k := &kubelet{plane: p, binary: path, pods: map[types.UID]*podRunner{}}
+	k := &kubelet{plane: p, selector: selector, binary: path, pods: map[types.UID]*podRunner{}}
 	p.mu.Lock()
-	running := p.kubelet != nil
+	running := slices.ContainsFunc(p.kubelets, func(other *kubelet) bool { return other.selector == selector })
 	if !running {
-		p.kubelet = k
+		p.kubelets = append(p.kubelets, k)
 	}
 	p.mu.Unlock()
 	if running {
-		return errors.New("starting the pods' processes: it was done before")
+		return fmt.Errorf("starting the processes of pods %q: it was done before", selector)
 	}
 	return k.watch(ctx)
 }
@@ -75,7 +87,7 @@ func (k *kubelet) watch(ctx context.Context) error {
 	secrets, configMaps := all.Core().V1().Secrets(), all.Core().V1().ConfigMaps()
 	k.secrets, k.configMaps = secrets.Lister(), configMaps.Lister()
 	selected := informers.NewSharedInformerFactoryWithOptions(k.plane.client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.LabelSelector = podSelector.String()
+		o.LabelSelector = k.selector
 	}))
 	pods := selected.Core().V1().Pods().Informer()
 
@@ -205,11 +217,17 @@ func (p *Plane) PodPID(namespace, name string) int {
 
 func (p *Plane) podProcess(namespace, name string) *child {
 	p.mu.Lock()
-	k := p.kubelet
+	kubelets := slices.Clone(p.kubelets)
 	p.mu.Unlock()
-	if k == nil {
-		return nil
+	for _, k := range kubelets {
+		if c := k.process(namespace, name); c != nil {
+			return c
+		}
 	}
+	return nil
+}
+
+func (k *kubelet) process(namespace, name string) *child {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, r := range k.pods {
@@ -225,14 +243,15 @@ func (p *Plane) podProcess(namespace, name string) *child {
 // PodLog is what the processes of the pods of this name have printed so far,
 // restarts included.
 func (p *Plane) PodLog(name string) (string, error) {
-	data, err := os.ReadFile(p.podLogPath(name))
+	data, err := os.ReadFile(p.PodLogPath(name))
 	if err != nil {
 		return "", fmt.Errorf("reading the log of pod %q: %w", name, err)
 	}
 	return string(data), nil
 }
 
-func (p *Plane) podLogPath(name string) string { return p.path("pods/" + name + ".log") }
+// PodLogPath is the file that PodLog reads.
+func (p *Plane) PodLogPath(name string) string { return p.path("pods/" + name + ".log") }
 
 // pause waits, and tells whether it could: false when the context ended.
 func pause(ctx context.Context, d time.Duration) bool {

@@ -139,7 +139,7 @@ func TestTheHashOfABuildFollowsItsSources(t *testing.T) {
 		}
 	}
 	hash := func() string {
-		h, err := sourceHash(e2e)
+		h, err := planeSet.sourceHash(e2e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +192,7 @@ func TestAFailedBuildLeavesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := buildAll(t.Context(), e2e, filepath.Join(cache, "whole"), io.Discard); err == nil {
+	if err := planeSet.buildAll(t.Context(), e2e, filepath.Join(cache, "whole"), io.Discard); err == nil {
 		t.Fatal("a build of nothing succeeded")
 	}
 	if left, err := os.ReadDir(cache); len(left) > 0 || err != nil {

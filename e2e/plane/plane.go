@@ -53,10 +53,10 @@ type Plane struct {
 	cancel context.CancelFunc
 	stop   sync.Once
 
-	mu      sync.Mutex
-	parts   []*child // in the order of their start
-	stopped bool     // Stop has taken the parts
-	kubelet *kubelet
+	mu       sync.Mutex
+	parts    []*child // in the order of their start
+	stopped  bool     // Stop has taken the parts
+	kubelets []*kubelet
 }
 
 // startTimeout is for the slowest shared machine: a plane takes some 4 seconds
@@ -217,11 +217,11 @@ func (p *Plane) Stop() {
 	p.stop.Do(func() {
 		p.cancel()
 		p.mu.Lock()
-		kubelet, parts := p.kubelet, p.parts
+		kubelets, parts := p.kubelets, p.parts
 		p.stopped = true
 		p.mu.Unlock()
-		if kubelet != nil {
-			kubelet.wait()
+		for _, k := range kubelets {
+			k.wait()
 		}
 		p.endParts(parts)
 		if p.proxy != nil {

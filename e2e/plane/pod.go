@@ -176,12 +176,13 @@ func (r *podRunner) start(ctx context.Context, pod *corev1.Pod) (*child, error) 
 	}
 	cmd := exec.Command(r.kubelet.binary, r.arguments(container, env)...)
 	cmd.Dir = r.dir
-	cmd.Env = append(plane.env(), "HOME="+r.dir, "TMPDIR="+r.dir, "KUBECONFIG="+kubeconfig)
+	// PLANE_POD_IP stands in for the one address that a container has.
+	cmd.Env = append(plane.env(), "HOME="+r.dir, "TMPDIR="+r.dir, "KUBECONFIG="+kubeconfig, "HOSTNAME="+pod.Name, "PLANE_POD_IP="+address)
 	if coverage := os.Getenv("GOCOVERDIR"); coverage != "" {
 		cmd.Env = append(cmd.Env, "GOCOVERDIR="+coverage)
 	}
 	cmd.Env = append(cmd.Env, env.list()...)
-	return plane.nursery.spawn("pod "+r.namespace+"/"+r.name, plane.podLogPath(r.name), cmd)
+	return plane.nursery.spawn("pod "+r.namespace+"/"+r.name, plane.PodLogPath(r.name), cmd)
 }
 
 // writeIdentity asks for a token of the pod's ServiceAccount, bound to the pod

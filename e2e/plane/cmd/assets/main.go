@@ -26,6 +26,9 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	if _, err := plane.BuildArgoCD(ctx, os.Stderr); err != nil {
+		return err
+	}
 	fmt.Println(b.Dir)
 	return nil
 }

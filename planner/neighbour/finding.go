@@ -1,0 +1,25 @@
+// Package neighbour finds what else has a say over the application-controller: autoscalers that scale it, budgets that
+// would keep its nodes from being drained, and another instance of ballast that plans for it. The judgements are functions
+// of values; look.go and lock.go ask the API server.
+package neighbour
+
+// Kind says what a finding is about: event reason, metric label and log value. The set is closed.
+type Kind string
+
+// The kinds of findings.
+const (
+	Autoscaled Kind = "Autoscaled" // somebody else scales the workload
+	PDBBlocks  Kind = "PDBBlocks"  // no node that runs a replica can be drained
+	CannotLook Kind = "CannotLook" // the right to find out is missing
+)
+
+// Kinds lists the closed set, for metrics that show every label from the start.
+func Kinds() []Kind { return []Kind{Autoscaled, PDBBlocks, CannotLook} }
+
+// Finding is a neighbour that the plan and a person should know of. Subject names one object, or the resource that could
+// not be looked at; Message is a sentence with the mend.
+type Finding struct {
+	Kind    Kind   `json:"kind"`
+	Subject string `json:"subject"`
+	Message string `json:"message"`
+}
