@@ -3,9 +3,13 @@ package planner
 import (
 	"time"
 
+	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
+	"ballast/planner/failover"
+	"ballast/planner/neighbour"
+	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/rollout"
@@ -27,7 +31,30 @@ type Inputs struct {
 	Fetched     []poll.Fetched       `json:"fetched"`
 	Owners      poll.Fetched         `json:"owners"`                // who reconciles which server now, by metrics: keys pod|server
 	Enforcement *bool                `json:"enforcement,omitempty"` // whether the webhook holds the plan; nil: unknown
+	Observed    Observed             `json:"observed,omitzero"`
+	Cordon      string               `json:"cordon,omitempty"`   // replicas that people want empty, as the annotation has it
+	Rollback    *Rollback            `json:"rollback,omitempty"` // a person asks for an earlier plan
+	Tripped     string               `json:"tripped,omitempty"`  // why ballast stopped itself; a person takes it away
+	Neighbours  []neighbour.Finding  `json:"neighbours,omitempty"`
 	Memory      Memory               `json:"memory"`
+}
+
+// Observed is what the application-controllers' pods are and say. Known is false where they could not be listed.
+type Observed struct {
+	Known   bool                `json:"known,omitempty"`
+	Dynamic bool                `json:"dynamic,omitempty"` // replicas are claimed slots, not ordinals
+	Pods    []rollout.Pod       `json:"pods,omitempty"`
+	Slots   []ownership.Slot    `json:"slots,omitempty"` // of a Deployment's dynamic distribution
+	Sight   ownership.Sight     `json:"sight,omitzero"`
+	Work    map[int]change.Work `json:"work,omitempty"` // reconciliations so far, by replica
+	Trouble []string            `json:"trouble,omitempty"`
+}
+
+// Rollback is a person's wish for an earlier plan. Plan is nil where the history has none of that revision; Problem says so.
+type Rollback struct {
+	Revision int64      `json:"revision"`
+	Plan     *plan.Plan `json:"plan,omitempty"`
+	Problem  string     `json:"problem,omitempty"`
 }
 
 // Memory is what a cycle hands to the next one, through the history ConfigMap, so that it survives a change of leaders.
@@ -37,6 +64,22 @@ type Memory struct {
 	LastGood poll.LastGood        `json:"lastGood,omitzero"`
 	Votes    evaluate.History     `json:"votes,omitzero"`
 	HoldOff  time.Time            `json:"holdOff,omitzero"` // when a rollout failed last
+	Changes  Changes              `json:"changes,omitzero"`
+}
+
+// Changes is what is remembered of moves and of those who carry them.
+type Changes struct {
+	Target    map[string]int   `json:"target,omitempty"`  // where the live rollout under way goes, by cluster; its plan has the present wave only
+	Cause     change.Cause     `json:"cause,omitempty"`   // of the rollout under way
+	Ledger    change.Ledger    `json:"ledger,omitempty"`  // moves that were made
+	Counted   time.Time        `json:"counted,omitzero"`  // the stage whose moves were counted last, by its since
+	Began     change.Signs     `json:"began,omitzero"`    // what was seen when the present wave began
+	Watch     change.Watch     `json:"watch,omitzero"`    // waves that still answer for what follows
+	Trip      *change.Trip     `json:"trip,omitempty"`    // why ballast stopped itself
+	TripTold  bool             `json:"tripTold,omitempty"` // the plan ConfigMap has the annotation, so that its absence is a person's word
+	Replicas  failover.Memory  `json:"replicas,omitzero"`
+	Failover  failover.Last    `json:"failover,omitzero"`
+	Ownership ownership.Memory `json:"ownership,omitzero"`
 }
 
 // Outcome is what a cycle decided and what it decided on.
@@ -52,6 +95,10 @@ type Outcome struct {
 	Now       []plan.Replica
 	Candidate *Candidate
 	Progress  rollout.Progress
+	Verdict   ownership.Verdict // who has each cluster
+	Replicas  failover.Verdict  // who is unwell
+	Budget    change.Budget
+	Done      bool // the rollback that a person asked for holds, or was refused
 	Problems  []Problem
 	Pins      plan.Pins // data.pins and the Secrets' annotations together
 }
@@ -83,6 +130,7 @@ const (
 	PhasePartition Phase = "partition"
 	PhaseEvaluate  Phase = "evaluate"
 	PhaseRollout   Phase = "rollout"
+	PhaseOwnership Phase = "ownership" // what the pods say
 )
 
 // Problem is what a phase could not do or will not believe. Keeps says that it keeps the plan from changing.
