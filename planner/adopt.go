@@ -65,6 +65,12 @@ func (a *adoption) reportOrphans() {
 func (a *adoption) frame() {
 	before := a.next.Mode
 	a.next.Mode, a.next.Target, a.next.PlannerUser = a.in.Config.Mode, targetOf(a.in.Workload), a.in.PlannerUser
+	if a.next.Rollout != nil && a.next.Replicas < 1 && a.next.Mode != plan.Enforce {
+		// No other mode goes on with a rollout, and this one has stopped every replica.
+		a.next.Mode = plan.Enforce
+		a.found = append(a.found, Problem{Phase: PhaseRollout, Kind: "ModeWaits", Message: fmt.Sprintf(
+			"mode %s waits until the replicas that rollout.x0y stopped are back", a.in.Config.Mode)})
+	}
 	a.next.MaxReplicas = maxReplicas(a.in.Config.Partition, a.next)
 	a.next.FreeReplicas = byWorkload(a.in.Config.Partition)
 	if before != a.next.Mode && a.in.InForce != nil {
@@ -220,7 +226,7 @@ func (a *adoption) pinRows() {
 // retarget keeps a shrinking rollout from ending below a pin that holds meanwhile: the replica that a person chose stays.
 func (a *adoption) retarget() {
 	r := a.next.Rollout
-	if r == nil || r.Stage != plan.Assigning || r.Replicas >= a.next.Replicas {
+	if r == nil || r.Replicas >= a.next.Replicas || r.Stage != plan.Assigning && r.Stage != plan.Moving && r.Stage != plan.Verifying {
 		return
 	}
 	for _, name := range sortedNames(a.pins) {

@@ -12,6 +12,7 @@ import (
 
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
+	"ballast/planner/failover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 )
@@ -27,6 +28,7 @@ func Cycle(in Inputs) Outcome {
 	a := adopt(in, c.out.Fleet, base, c.out.Pins)
 	c.poll()
 	c.measure(a)
+	c.look(a)
 	c.pinProblems(a)
 	c.out.Problems = append(c.out.Problems, a.found...)
 	c.out.Memory.Gone = a.gone
@@ -40,6 +42,9 @@ func Cycle(in Inputs) Outcome {
 type cycle struct {
 	heldOff   bool // a rollout failed a short while ago
 	unstamped bool // Secrets wait for their present owner
+	unready   bool // the mode live waits for something
+	cordoned  []int
+	evacuated failover.Last // the failover that counts as the last one if what was decided is written
 	winner    *evaluate.Candidate
 	indexes   []plan.LoadIndex // of Fleet.Clusters
 	in        Inputs
@@ -172,6 +177,7 @@ func (c *cycle) finish(a *adoption) {
 		return
 	}
 	c.stampLoads()
+	c.countPins()
 	if c.in.InForce == nil && c.in.Last == nil {
 		c.out.Decided = true
 		c.note(fmt.Sprintf("took over the fleet as it is: %d clusters on %d replicas", len(c.out.Next.Clusters), c.out.Next.Replicas))

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"ballast/planner/change"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/plan"
@@ -28,12 +30,13 @@ func (a *adoption) standing(i int) int {
 func (c *cycle) decide(a *adoption) {
 	c.checkStamps(a)
 	c.checkHoldOff(a)
+	c.checkLive(a)
 	c.checkEnforcement(a)
 	c.candidate(a)
 	switch {
 	case a.next.Rollout != nil && !c.in.BreakGlass:
 		c.advance(a)
-	case c.mayBegin(a):
+	case c.mayAct(a):
 		c.begin(a)
 	}
 }
@@ -50,7 +53,7 @@ func (c *cycle) checkStamps(a *adoption) {
 			first = cl.Shard.ID
 		}
 	}
-	if n == 0 || !c.mayBegin(a) {
+	if n == 0 || !c.mayAct(a) {
 		return
 	}
 	c.unstamped = true
@@ -150,9 +153,14 @@ func (c *cycle) elect(a *adoption, d division) {
 	}
 }
 
-// mayBegin reports whether this cycle may begin a rollout. The first plan, and one put back, only say what is.
+// mayAct reports whether this cycle may begin a rollout at all. The first plan, and one put back, only say what is.
+func (c *cycle) mayAct(a *adoption) bool {
+	return c.in.InForce != nil && !c.unstamped && !c.unready && a.next.Rollout == nil && a.next.Mode == plan.Enforce && !c.in.BreakGlass
+}
+
+// mayBegin reports whether this cycle may begin what ballast thinks is better.
 func (c *cycle) mayBegin(a *adoption) bool {
-	return c.in.InForce != nil && !c.unstamped && !c.heldOff && a.next.Rollout == nil && a.next.Mode == plan.Enforce && !c.in.Paused && !c.in.BreakGlass
+	return c.mayAct(a) && !c.heldOff && !c.stopped()
 }
 
 // standstill says why nothing may begin.
@@ -162,12 +170,16 @@ func (c *cycle) standstill(a *adoption) string {
 		return "enforcement is off"
 	case c.in.Paused:
 		return "a person paused it"
+	case c.tripped():
+		return "a wave did harm and nobody has cleared it"
 	case c.in.InForce == nil:
 		return "there is no plan yet"
 	case c.heldOff:
 		return "the last rollout failed a short while ago"
 	case c.unstamped:
 		return "present owners are written"
+	case c.unready:
+		return "rollout.live waits"
 	}
 	return "the mode is " + string(a.next.Mode)
 }
@@ -179,13 +191,19 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// begin starts a rollout to what was elected, or to what a pin or the workload's own count asks for at once.
+// begin starts a rollout to what was elected, or to what must be at once.
 func (c *cycle) begin(a *adoption) {
-	want, why := c.want(a)
+	want, why, cause := c.want(a)
 	if want == nil {
 		return
 	}
-	next, err := rollout.Begin(a.next, *want, c.rolloutOptions(), c.in.Now)
+	m := &c.out.Memory.Changes
+	m.Cause = cause
+	o := c.rolloutOptions()
+	if o.Mode != plan.ModeLive && cause.Limited() && !c.limit(a, want, o.Budget) {
+		return
+	}
+	next, err := rollout.Begin(a.next, *want, o, c.in.Now)
 	if err != nil {
 		c.problem(Problem{Phase: PhaseRollout, Kind: "Refused", Message: err.Error(), Keeps: true})
 		return
@@ -193,30 +211,118 @@ func (c *cycle) begin(a *adoption) {
 	if next.SameEnforced(a.next) {
 		return
 	}
-	if down := c.in.Enforcement != nil && !*c.in.Enforcement; down && next.Rollout != nil && next.Rollout.Replicas != a.next.Replicas {
+	if down := c.in.Enforcement != nil && !*c.in.Enforcement; down && next.Rollout != nil && (next.Rollout.Replicas != a.next.Replicas || o.Mode == plan.ModeX0Y) {
 		c.out.Memory.Votes = c.in.Memory.Votes // what was elected did not begin: the vote stands as it was
 		return
 	}
 	c.out.Decided = true
 	c.note(why)
+	if cause == change.Failover {
+		m.Failover = c.evacuated
+	}
+	m.Target = destination(o.Mode, a.next, *want)
+	c.follow(nil, next.Rollout)
 	a.next = next
 }
 
-// want is where to go: what must be at once comes before what was elected.
-func (c *cycle) want(a *adoption) (*rollout.Want, string) {
-	if w, why := c.urgent(a); w != nil {
-		return w, why
+// limit leaves moves for later that the budget has no room for; false where none is left. A fleet that shrinks keeps
+// its moves, since what stays behind would have no owner.
+func (c *cycle) limit(a *adoption, w *rollout.Want, budget int) bool {
+	moves := rollout.Moves(a.next, plan.Plan{Clusters: w.Rows})
+	if len(moves) <= budget || w.Replicas < a.next.Replicas {
+		return true
 	}
-	if c.winner == nil {
-		return nil, ""
+	if budget == 0 && w.Replicas == a.next.Replicas {
+		return false
+	}
+	load := func(m rollout.Move) plan.Load {
+		var l plan.Load
+		_ = l.UnmarshalText([]byte(m.Load)) // without one it weighs nothing
+		return l
+	}
+	slices.SortStableFunc(moves, func(x, y rollout.Move) int { return cmp.Compare(load(y), load(x)) })
+	stays := map[string]bool{} // servers whose clusters must not part
+	for _, m := range moves[budget:] {
+		stays[w.Rows[m.Cluster].Server] = true
+	}
+	for i, m := range moves {
+		row := w.Rows[m.Cluster]
+		if i >= budget || row.Server != "" && stays[row.Server] {
+			row.Replica = m.From
+			w.Rows[m.Cluster] = row
+		}
+	}
+	return true
+}
+
+// want is where to go, and why: what must be at once comes before what a person asks for, that before what an unwell
+// replica needs, and all of it before what was elected.
+func (c *cycle) want(a *adoption) (*rollout.Want, string, change.Cause) {
+	if c.mayBegin(a) {
+		if c.prepares(a) {
+			w, why := c.prepare(a)
+			return w, why, change.Balance
+		}
+		if w, why := c.urgent(a); w != nil {
+			return w, why, change.Pin
+		}
+	}
+	if w, why := c.rollback(a); w != nil {
+		return w, why, change.Rollback
+	}
+	if w, why, cause := c.evacuation(a); w != nil {
+		return w, why, cause
+	}
+	if c.winner == nil || !c.mayBegin(a) {
+		return nil, "", ""
+	}
+	if len(c.cordoned)+len(c.out.Replicas.Sick) > 0 {
+		c.out.Candidate.Verdict = "waits: a replica is unwell or cordoned, and nothing is levelled out meanwhile"
+		return nil, "", ""
 	}
 	w := a.wantOf(c.winner.Replicas, c.winner.Of)
 	moves := a.moves(c.winner.Of)
 	if len(moves) == 0 && w.Replicas == a.next.Replicas && w.ControllerReplicas == a.next.ControllerReplicas {
-		return nil, ""
+		return nil, "", ""
 	}
 	return w, fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d: makespan over mean %.2f instead of %.2f",
-		len(moves), len(a.next.Clusters), w.Replicas, a.next.Replicas, Imbalance(c.out.Candidate.Replicas), Imbalance(c.out.Now))
+		len(moves), len(a.next.Clusters), w.Replicas, a.next.Replicas, Imbalance(c.out.Candidate.Replicas), Imbalance(c.out.Now)), change.Balance
+}
+
+// rollback is the earlier plan that a person asks for: its rows for the clusters that are still there, its replicas within
+// today's bounds. Once it holds, the balance is left alone for as long as after a rollout that failed, or ballast would undo
+// at once what the person asked for.
+func (c *cycle) rollback(a *adoption) (*rollout.Want, string) {
+	r := c.in.Rollback
+	if r == nil || c.out.Done {
+		return nil, ""
+	}
+	if r.Plan == nil {
+		c.problem(Problem{Phase: PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackRefused", Message: r.Problem})
+		c.out.Done = true
+		return nil, ""
+	}
+	replicas := min(max(r.Plan.Replicas, 1), a.next.MaxReplicas)
+	if a.next.FreeReplicas {
+		replicas = a.next.Replicas
+	}
+	of := a.present()
+	for name := range of {
+		if row, known := r.Plan.Clusters[name]; known {
+			of[name] = row.Replica
+		}
+		if pin, pinned := a.pins[name]; pinned && pin < a.next.MaxReplicas {
+			of[name] = pin
+			replicas = max(replicas, pin+1)
+		}
+	}
+	c.evacuate(a, of, replicas)
+	w := a.wantOf(replicas, of)
+	if len(rollout.Moves(a.next, plan.Plan{Clusters: w.Rows})) == 0 && replicas == a.next.Replicas {
+		c.out.Done, c.out.Memory.HoldOff, c.out.Memory.Votes = true, c.in.Now, evaluate.History{}
+		return nil, ""
+	}
+	return w, fmt.Sprintf("goes back to revision %d, as a person asked", r.Revision)
 }
 
 // urgent is a change that no vote may delay: a pin beyond the replicas, or replicas that people changed themselves where
@@ -291,7 +397,9 @@ func (a *adoption) wantOf(replicas int, of map[string]int) *rollout.Want {
 		rows[name] = row
 	}
 	env := replicas
-	if a.next.ControllerReplicas > a.next.Replicas && a.inClusterBelow(replicas) {
+	if a.in.Config.Rollout.Live != nil {
+		env = max(env, a.constantEnv())
+	} else if a.next.ControllerReplicas > a.next.Replicas && a.inClusterBelow(replicas) {
 		env = max(env, a.next.ControllerReplicas)
 	}
 	return &rollout.Want{Replicas: replicas, ControllerReplicas: env, Rows: rows}
@@ -309,7 +417,7 @@ func (a *adoption) inClusterBelow(replicas int) bool {
 
 func (c *cycle) advance(a *adoption) {
 	view := plan.NewView(a.next.Clone(), a.pins)
-	next, progress := rollout.Advance(view, Seen(c.out.Fleet, c.in.Workload), nil, c.rolloutOptions(), c.in.Now)
+	next, progress := rollout.Advance(view, c.seen(), c.in.Memory.Changes.Target, c.rolloutOptions(), c.in.Now)
 	c.out.Progress = progress
 	switch progress.Outcome {
 	case rollout.TurnedBack, rollout.Reverted, rollout.GaveUp:
@@ -317,12 +425,9 @@ func (c *cycle) advance(a *adoption) {
 	}
 	if !next.SameEnforced(a.next) {
 		c.note(progress.Why)
+		c.follow(a.next.Rollout, next.Rollout)
 	}
 	a.next = next
-}
-
-func (c *cycle) rolloutOptions() rollout.Options {
-	return rollout.Options{Mode: plan.ModeDefault, RolloutRestart: c.in.Config.Rollout.Default.RolloutRestart, StageTimeout: time.Duration(c.in.Config.Rollout.StageTimeout)}
 }
 
 // Seen is what stands, as a rollout looks at it.

@@ -3,10 +3,13 @@ package planner
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
+	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -25,16 +28,55 @@ func modeOf(r config.Rollout) string {
 	return plan.ModeDefault
 }
 
-func (c *cycle) rolloutOptions(a *adoption) rollout.Options {
+func (c *cycle) rolloutOptions() rollout.Options {
 	r := c.in.Config.Rollout
-	o := rollout.Options{Mode: modeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout, Budget: c.budget(a)}
+	o := rollout.Options{Mode: modeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout, Budget: c.budget()}
 	switch {
 	case r.Live != nil:
-		o.MaxMovesPerWave, o.Nudge = r.Live.MaxMovesPerWave, r.Live.Nudge
+		o.MaxMovesPerWave = r.Live.MaxMovesPerWave
 	case r.Default != nil:
 		o.RolloutRestart = r.Default.RolloutRestart
 	}
 	return o
+}
+
+// budget is how many clusters may change their replica now, for the cause of the rollout under way. A person's own word
+// waits neither for a pause nor for a trip to be cleared: to take a change back is what both are for.
+func (c *cycle) budget() int {
+	cause := c.out.Memory.Changes.Cause
+	if c.stopped() && !byPerson(cause) {
+		return 0 // a wave that is under way ends, and no other begins
+	}
+	if cause != "" && !cause.Limited() {
+		return math.MaxInt
+	}
+	return c.out.Budget.Left
+}
+
+// stopped reports whether ballast may decide nothing by itself.
+func (c *cycle) stopped() bool { return c.in.Paused || c.tripped() }
+
+func (c *cycle) tripped() bool { return c.in.Tripped != "" || c.out.Memory.Changes.Trip != nil }
+
+func byPerson(cause change.Cause) bool {
+	return cause == change.Pin || cause == change.Rollback || cause == change.Drain
+}
+
+// seen is what stands, with what the pods say of themselves.
+func (c *cycle) seen() rollout.Seen {
+	s := Seen(c.out.Fleet, c.in.Workload)
+	s.Pods, s.Asked, s.Owned = c.in.Observed.Pods, c.in.Observed.Sight.Asked, c.out.Verdict.Owned
+	s.InCluster = inCluster(c.out.Fleet, c.in)
+	return s
+}
+
+func inCluster(fleet discover.Fleet, in Inputs) rollout.InCluster {
+	for _, cl := range fleet.Clusters {
+		if cl.Implicit {
+			return rollout.InCluster{Implicit: true, Algorithm: string(algorithm(in))}
+		}
+	}
+	return rollout.InCluster{}
 }
 
 // constantEnv is what ARGOCD_CONTROLLER_REPLICAS is held at for good in mode live: with it above every replica there will
@@ -57,10 +99,10 @@ func (c *cycle) checkLive(a *adoption) {
 			"rollout.live restarts the application-controller once, when the mode becomes Enforce: %s changes from %s to %d and stays there, so that nothing restarts for scaling afterwards",
 			plan.EnvReplicas, envFound(a.next.ControllerReplicas), a.constantEnv())})
 	}
-	if !c.mayBegin(a) {
+	if c.unstamped || c.in.InForce == nil || a.next.Mode != plan.Enforce || c.in.BreakGlass {
 		return
 	}
-	if missing := rollout.Missing(a.next, c.seen(a)); len(missing) > 0 {
+	if missing := rollout.Missing(a.next, c.seen()); len(missing) > 0 {
 		c.unready = true
 		c.problem(Problem{Phase: PhaseRollout, Kind: "LiveNotReady", Message: "rollout.live begins nothing yet: " + strings.Join(missing, "; ")})
 	}
@@ -70,26 +112,32 @@ func envFound(n int) string {
 	if n == 0 {
 		return "none"
 	}
-	return fmt.Sprint(n)
+	return strconv.Itoa(n)
 }
 
 // prepare is the rollout that the mode live needs once.
 func (c *cycle) prepare(a *adoption) (*rollout.Want, string) {
+	return a.wantOf(a.next.Replicas, a.present()), fmt.Sprintf("prepares live rollouts: %s becomes %d for good, which restarts the application-controller once, and scaling restarts nothing afterwards",
+		plan.EnvReplicas, a.constantEnv())
+}
+
+// present is the replica of each row.
+func (a *adoption) present() map[string]int {
 	of := make(map[string]int, len(a.next.Clusters))
 	for name, row := range a.next.Clusters {
 		of[name] = row.Replica
 	}
-	return a.wantOf(a.next.Replicas, of), fmt.Sprintf("prepares live rollouts: %s becomes %d for good, which restarts the application-controller once, and nothing will afterwards",
-		plan.EnvReplicas, a.constantEnv())
+	return of
 }
 
-// budget is how many clusters may change their replica now.
-func (c *cycle) budget(a *adoption) int {
-	switch {
-	case c.in.Paused, c.in.Tripped != "":
-		return 0 // a wave that is under way ends; no other begins
-	case c.unlimited:
-		return math.MaxInt
+// destination remembers where a live rollout goes: its plan has the present wave only.
+func destination(mode string, now plan.Plan, want rollout.Want) map[string]int {
+	if mode != plan.ModeLive {
+		return nil
 	}
-	return c.movesLeft(a)
+	target := map[string]int{}
+	for _, m := range rollout.Moves(now, plan.Plan{Clusters: want.Rows}) {
+		target[m.Cluster] = m.To
+	}
+	return target
 }

@@ -13,6 +13,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/neighbour"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 	"ballast/planner/store"
@@ -25,7 +26,9 @@ type Options struct {
 	Store       *store.Store
 	Applier     *rollout.Applier
 	NewFetcher  func(config.PlannerConfig, plan.Target) (Fetcher, error)
-	Probe       func(context.Context, plan.Plan) (bool, error) // whether the webhook holds the plan; nil: never asked
+	Probe       func(context.Context, plan.Plan) (bool, error)                       // whether the webhook holds the plan; nil: never asked
+	Observe     func(context.Context, Fetcher, plan.Target, discover.Fleet) Observed // the pods; nil: nothing is known of them
+	Neighbours  func(context.Context, plan.Plan) ([]neighbour.Finding, error)        // nil: never asked
 	Emit        func(discover.Workload, ...Event)
 	Metrics     *Metrics
 	Log         logr.Logger
@@ -42,6 +45,7 @@ type Loop struct {
 
 	mu       sync.Mutex
 	enforced plan.Document // the newest plan known, written or seen, with people's pins and annotations
+	shown    shown         // what the pods said last
 	lastLive time.Time     // when the last cycle ended, or this leader began, for the health check
 
 	// What only the goroutine of Run touches.
@@ -52,6 +56,9 @@ type Loop struct {
 	news    news
 	probed  probed
 	asked   asked
+
+	found        []neighbour.Finding
+	neighboursAt time.Time
 }
 
 // NewLoop makes a loop; Run starts it.
@@ -140,11 +147,16 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 	l.Metrics.phaseTime.WithLabelValues("decide").Observe(l.Clock.Since(started).Seconds())
 	l.Metrics.observeOutcome(in, out, l.Clock.Now())
 	l.report(in, out)
+	l.show(in, out)
 	result, written, err := l.write(ctx, in, out, base)
 	l.memory = out.Memory
 	if err != nil || result == "conflict" {
-		l.memory.Votes = in.Memory.Votes // what was elected was not written: the vote stands as it was
+		// What was decided was not written: the vote stands as it was, and nothing moved.
+		l.memory.Votes, l.memory.Changes = in.Memory.Votes, in.Memory.Changes
 		return result, err
+	}
+	if written, err = l.answer(ctx, in, out, written); err != nil {
+		return "failed", err
 	}
 	l.drifted.raise()
 	return result, l.remember(ctx, out, written)
@@ -164,6 +176,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (Inputs, stor
 	in := Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory,
 		Pins: doc.Pins, Paused: doc.Paused, BreakGlass: doc.BreakGlass}
 	in.InForce, in.Last = l.inForce(doc.Plan)
+	in.Cordon, in.Tripped, in.Rollback = doc.Cordon, doc.Tripped, l.rollbackTo(doc.Rollback)
 	if in.Discovered, in.Workload, err = Look(ctx, l.Reader, c); err != nil {
 		return Inputs{}, snapshot, err
 	}
@@ -175,6 +188,8 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (Inputs, stor
 		return Inputs{}, snapshot, err
 	}
 	in.Fetched, in.Owners = l.fetch(ctx, fetcher, in)
+	in.Observed = l.observe(ctx, fetcher, in)
+	in.Neighbours = l.neighbours(ctx, in)
 	return in, snapshot, nil
 }
 

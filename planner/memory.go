@@ -15,6 +15,7 @@ const (
 	partFleet    = "fleet.json.gz"
 	partLastGood = "lastgood"
 	partVotes    = "votes"
+	partChanges  = "changes.json.gz"
 )
 
 // fleetMemory is what is remembered of discovery and of rollouts.
@@ -40,17 +41,30 @@ func historyOf(h store.History, m Memory) (store.History, []error) {
 		}
 		parts[name] = part
 	}
-	keep(partFleet, "what is known of the fleet", func() ([]byte, error) {
-		fleet, err := json.Marshal(fleetMemory{Known: m.Known, Gone: m.Gone, HoldOff: m.HoldOff})
-		if err != nil {
-			return nil, err
-		}
-		return store.Pack(fleet)
-	})
+	keep(partFleet, "what is known of the fleet", packed(fleetMemory{Known: m.Known, Gone: m.Gone, HoldOff: m.HoldOff}))
+	keep(partChanges, "what is known of moves", packed(m.Changes))
 	keep(partLastGood, "the last good values", m.LastGood.MarshalBinary)
 	keep(partVotes, "the votes", m.Votes.MarshalBinary)
 	h.Parts = parts
 	return h, stale
+}
+
+func packed(v any) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		data, err := json.Marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		return store.Pack(data)
+	}
+}
+
+func unpacked(part []byte, into any) error {
+	data, err := store.Unpack(part)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, into)
 }
 
 // memoryOf reads the memory back. A part that cannot be read begins anew and is reported; the others serve.
@@ -59,14 +73,18 @@ func memoryOf(h store.History) (Memory, []error) {
 	var dropped []error
 	if part, ok := h.Parts[partFleet]; ok {
 		var fleet fleetMemory
-		data, err := store.Unpack(part)
-		if err == nil {
-			err = json.Unmarshal(data, &fleet)
-		}
-		if err != nil {
+		if err := unpacked(part, &fleet); err != nil {
 			dropped = append(dropped, fmt.Errorf("reading what was known of the fleet: %w", err))
 		} else {
 			m.Known, m.Gone, m.HoldOff = fleet.Known, fleet.Gone, fleet.HoldOff
+		}
+	}
+	if part, ok := h.Parts[partChanges]; ok {
+		var changes Changes
+		if err := unpacked(part, &changes); err != nil {
+			dropped = append(dropped, fmt.Errorf("reading what was known of moves: %w", err))
+		} else {
+			m.Changes = changes
 		}
 	}
 	if part, ok := h.Parts[partLastGood]; ok {

@@ -90,13 +90,13 @@ func (l *Loop) mend(ctx context.Context) (again time.Duration, err error) {
 		return lookSoon, err
 	}
 	fleet, _, _ := discover.Discover(in, discover.Known{}, discover.Options{MaxShrink: 1}, l.Clock.Now()) // only what is there is written to
-	agenda := agendaOf(l.known(), fleet, w)
+	agenda := l.agenda(l.known(), fleet, w)
 	if len(agenda.Steps) > 0 {
 		snapshot, err := l.Store.Read(ctx)
 		if err != nil {
 			return lookSoon, err
 		}
-		agenda = agendaOf(l.standing(snapshot.Document), fleet, w)
+		agenda = l.agenda(l.standing(snapshot.Document), fleet, w)
 	}
 	l.Metrics.held.Set(float64(len(agenda.Held)))
 	if len(agenda.Steps) == 0 {
@@ -110,12 +110,16 @@ func (l *Loop) mend(ctx context.Context) (again time.Duration, err error) {
 
 func enforces(d plan.Document) bool { return d.Plan != nil && !d.BreakGlass && d.Plan.Mode.Enforced() }
 
-// agendaOf is what is to be written. A plan for another workload says nothing of this one: the next cycle makes it a plan.
-func agendaOf(d plan.Document, fleet discover.Fleet, w discover.Workload) rollout.Agenda {
+// agenda is what is to be written. A plan for another workload says nothing of this one: the next cycle makes it a plan.
+func (l *Loop) agenda(d plan.Document, fleet discover.Fleet, w discover.Workload) rollout.Agenda {
 	if !enforces(d) || d.Plan.Target != targetOf(w) {
 		return rollout.Agenda{}
 	}
-	return rollout.Steps(plan.NewView(*d.Plan, allPins(d.Pins, fleet.Clusters)), Seen(fleet, w), rollout.StepOptions{BreakGlass: d.BreakGlass})
+	seen, last := Seen(fleet, w), l.lookedAt()
+	seen.Pods, seen.Owned, seen.Asked = last.pods, last.owned, last.asked
+	live := l.Config().Rollout.Live
+	o := rollout.StepOptions{BreakGlass: d.BreakGlass, Nudge: live != nil && live.Nudge}
+	return rollout.Steps(plan.NewView(*d.Plan, allPins(d.Pins, fleet.Clusters)), seen, o)
 }
 
 // reportSteps counts what was written and tells of a second writer. It answers when to look again: a step that was refused
@@ -124,8 +128,11 @@ func (l *Loop) reportSteps(w discover.Workload, r rollout.Report) (again time.Du
 	again = lookAgain
 	for _, result := range r.Results {
 		kind := "shard"
-		if _, ok := result.Step.(rollout.PatchWorkload); ok {
+		switch result.Step.(type) {
+		case rollout.PatchWorkload:
 			kind = "workload"
+		case rollout.Nudge:
+			kind = "nudge"
 		}
 		l.Metrics.steps.WithLabelValues(kind, string(result.Outcome)).Inc()
 		switch result.Outcome {

@@ -120,6 +120,15 @@ func (s *Store) WritePlan(ctx context.Context, base Snapshot, next plan.Plan, fl
 	return snapshotOf(cm), nil
 }
 
+// Annotate writes annotations beside the plan, over the snapshot; nil takes one away.
+func (s *Store) Annotate(ctx context.Context, base Snapshot, set map[string]*string) (Snapshot, error) {
+	cm, err := s.put(ctx, s.Plan, base.object, change{Metadata: changeMeta{Annotations: set}})
+	if err != nil {
+		return base, err
+	}
+	return snapshotOf(cm), nil
+}
+
 // believable bounds the revisions that are taken from where anybody could have written them: an annotation, or a plan
 // that does not match its digest. Far more lie beyond it than below, so that a forged number never uses them up.
 const believable = 1 << 52

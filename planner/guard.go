@@ -1,0 +1,242 @@
+package planner
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/failover"
+	"ballast/planner/ownership"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+// look takes in what the pods say: who has each cluster, which replicas are unwell, whether a wave did harm.
+func (c *cycle) look(a *adoption) {
+	c.count()
+	c.judgeOwners(a)
+	c.judgeReplicas(a)
+	c.judgeWaves()
+	for _, n := range c.in.Neighbours {
+		c.problem(Problem{Phase: PhaseRollout, Subject: n.Subject, Kind: string(n.Kind), Message: n.Message})
+	}
+	for _, trouble := range c.in.Observed.Trouble {
+		c.problem(Problem{Phase: PhaseOwnership, Kind: "PodsUnseen", Message: trouble})
+	}
+}
+
+func (c *cycle) rates() []change.Rate {
+	rates := make([]change.Rate, len(c.in.Config.Change.Moves.Rate))
+	for i, r := range c.in.Config.Change.Moves.Rate {
+		rates[i] = change.Rate{Percent: r.Percent, Period: time.Duration(r.Period)}
+	}
+	return rates
+}
+
+// count enters the moves of the stage in force into the ledger, once: what was written counts, whoever wrote it, and what
+// was decided and lost the race does not.
+func (c *cycle) count() {
+	m := &c.out.Memory.Changes
+	m.Ledger = m.Ledger.Kept(c.in.Now, c.rates())
+	if p := c.in.InForce; p != nil && p.Rollout != nil && p.Rollout.Since.After(m.Counted) {
+		if n := movedBy(*p.Rollout); n > 0 {
+			m.Ledger = m.Ledger.Add(c.in.Now, cmp.Or(m.Cause, change.Balance), n)
+		}
+		m.Counted = p.Rollout.Since
+	}
+	if p := c.in.InForce; p != nil && p.Rollout == nil {
+		m.Cause, m.Target = "", nil
+	}
+	c.out.Budget = change.Look(m.Ledger, c.rates(), len(c.out.Fleet.Clusters), c.in.Now)
+}
+
+// movedBy is how many clusters a stage gives another replica as it begins.
+func movedBy(r plan.Rollout) int {
+	switch r.Stage {
+	case plan.Moving, plan.Reverting:
+		return len(r.Was)
+	case plan.Assigning:
+		return max(len(r.Was), len(r.Moves))
+	}
+	return 0
+}
+
+func (c *cycle) judgeOwners(a *adoption) {
+	if len(c.in.Observed.Sight.Pods) == 0 {
+		return // nothing was seen, and nothing is forgotten
+	}
+	v := plan.NewView(a.next.Clone(), a.pins)
+	intended := func(name string) (int, bool) {
+		replica, _, ok := v.Effective(name)
+		return replica, ok
+	}
+	c.out.Memory.Changes.Ownership, c.out.Verdict = ownership.Judge(c.in.Memory.Changes.Ownership, c.in.Observed.Sight, intended, c.in.Now, ownership.Grace{})
+	for _, o := range c.out.Verdict.Orphans {
+		c.problem(Problem{Phase: PhaseOwnership, Subject: o.Cluster, Kind: "Orphaned", Message: o.Message()})
+	}
+	for _, d := range c.out.Verdict.Doubled {
+		c.problem(Problem{Phase: PhaseOwnership, Subject: d.Cluster, Kind: "Doubled", Message: d.Message()})
+	}
+}
+
+func (c *cycle) judgeReplicas(a *adoption) {
+	cordons, err := failover.ParseCordons(c.in.Cordon)
+	if err != nil {
+		c.problem(Problem{Phase: PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused", Message: err.Error()})
+	}
+	c.cordoned = failover.Cordoned(cordons, c.in.Now)
+	f := c.in.Config.Failover
+	if f == nil || a.next.FreeReplicas && c.in.Workload.Replicas == 0 {
+		return
+	}
+	seen := failover.Fleet{Known: c.in.Observed.Known, Replicas: a.next.Replicas, Dynamic: c.in.Observed.Dynamic, Pods: c.in.Observed.Pods, Rolling: rolling(c.in, a.next)}
+	c.out.Replicas, c.out.Memory.Changes.Replicas = failover.Judge(seen,
+		failover.Options{After: time.Duration(f.After), Settle: time.Duration(f.Settle), Interval: time.Duration(c.in.Config.Interval)}, c.in.Now, c.in.Memory.Changes.Replicas)
+	for _, s := range c.out.Replicas.Sick {
+		c.problem(Problem{Phase: PhaseOwnership, Subject: s.Pod, Kind: "Unwell", Message: s.String()})
+	}
+}
+
+// rolling reports whether the workload's pods are being replaced, by whomever.
+func rolling(in Inputs, p plan.Plan) bool {
+	w := in.Workload
+	if w.ObservedGeneration < w.Generation || w.UpdatedReplicas < min(w.Replicas, w.CurrentReplicas) {
+		return true
+	}
+	if p.Rollout == nil {
+		return false
+	}
+	switch p.Rollout.Stage {
+	case plan.Moving, plan.Verifying:
+		return false
+	case plan.Reverting:
+		return p.Rollout.Mode != plan.ModeLive
+	}
+	return true
+}
+
+// judgeWaves stops everything after a wave that did harm, until a person takes the annotation away.
+func (c *cycle) judgeWaves() {
+	m := &c.out.Memory.Changes
+	if m.Trip != nil {
+		if m.TripTold = m.TripTold || c.in.Tripped != ""; m.TripTold && c.in.Tripped == "" {
+			m.Trip, m.TripTold, m.Watch = nil, false, change.Watch{}
+		}
+	}
+	trip, watch := change.Judge(m.Watch, c.in.Now, c.signs())
+	m.Watch = watch
+	if trip != nil && m.Trip == nil {
+		m.Trip, m.TripTold = trip, false
+	}
+	if why := cmp.Or(c.in.Tripped, tripWhy(m.Trip)); why != "" {
+		c.problem(Problem{Phase: PhaseRollout, Kind: "Tripped", Message: "nothing moves and nothing scales any more: " + why +
+			"; see what happened, then run `ballast resume` (or take the annotation " + plan.AnnotationTripped + " from the plan ConfigMap)"})
+	}
+}
+
+func tripWhy(t *change.Trip) string {
+	if t == nil {
+		return ""
+	}
+	return t.Why
+}
+
+func (c *cycle) signs() change.Signs {
+	s := change.Signs{Work: c.in.Observed.Work}
+	for _, o := range c.out.Verdict.Orphans {
+		s.Orphans = append(s.Orphans, o.Cluster)
+	}
+	for _, p := range c.in.Observed.Pods {
+		if p.OOMKilled {
+			s.Kills = append(s.Kills, change.Kill{Pod: p.Name, At: p.RestartedAt})
+		}
+	}
+	return s
+}
+
+// follow notes the waves that began and ended between two plans.
+func (c *cycle) follow(before, after *plan.Rollout) {
+	m := &c.out.Memory.Changes
+	if before != nil && len(before.Was) > 0 && before.Stage == plan.Moving && (after == nil || after.Wave != before.Wave || after.Stage != plan.Moving || len(after.Moves) == 0) {
+		m.Watch = m.Watch.After(change.Wave{Began: before.Since, Ended: c.in.Now, Clusters: slices.Sorted(maps.Keys(before.Was)), Orphans: m.Began.Orphans, Work: m.Began.Work})
+	}
+	if after != nil && len(after.Was) > 0 && (before == nil || after.Wave != before.Wave) {
+		m.Began = c.signs()
+	}
+}
+
+// evacuation is where the clusters of replicas go that are unwell, or that a person wants empty.
+func (c *cycle) evacuation(a *adoption) (*rollout.Want, string, change.Cause) {
+	var unwell []int
+	if !c.stopped() {
+		unwell = c.out.Replicas.Unwell()
+	}
+	if len(unwell)+len(c.cordoned) == 0 {
+		return nil, "", ""
+	}
+	e := failover.Evacuate(c.request(a, unwell), c.in.Now)
+	for _, n := range e.Notes {
+		c.problem(Problem{Phase: PhaseRollout, Subject: n.Cluster, Kind: string(n.Kind), Message: n.Message})
+	}
+	if len(e.Moves) == 0 {
+		return nil, "", ""
+	}
+	of := a.present()
+	maps.Copy(of, e.Moves)
+	why := "empties " + replicaList(append(slices.Clone(unwell), c.cordoned...)) + ": moves " + plural(len(e.Moves), "cluster")
+	c.evacuated = e.Last
+	cause := change.Failover
+	if e.FailedOver == 0 {
+		cause = change.Drain
+	}
+	return a.wantOf(a.next.Replicas, of), why, cause
+}
+
+func (c *cycle) request(a *adoption, unwell []int) failover.Request {
+	r := failover.Request{View: plan.NewView(a.next.Clone(), a.pins), MaxClusters: c.in.Config.Partition.MaxClustersPerReplica, Fixed: map[string]bool{},
+		Unwell: unwell, Cordoned: c.cordoned, Budget: c.out.Budget.Left, Last: c.in.Memory.Changes.Failover, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, a.next.Replicas)}
+	if b := boundsOf(c.in.Config.Partition, c.in.Workload, a); b.Capacity > 0 {
+		r.Capacity = b.Capacity
+	}
+	for i, cl := range c.out.Fleet.Clusters {
+		name := cl.Shard.ID
+		if c.out.Loads != nil {
+			r.Loads[name] = c.out.Loads[i]
+		}
+		if cl.Immutable || cl.Unmanaged {
+			r.Fixed[name] = true
+		}
+		if _, row := a.next.Clusters[name]; !row && a.owners[i] >= 0 && a.owners[i] < len(r.Beside) && c.out.Loads != nil {
+			r.Beside[a.owners[i]] += c.out.Loads[i]
+		}
+	}
+	return r
+}
+
+func replicaList(replicas []int) string {
+	slices.Sort(replicas)
+	names := make([]string, 0, len(replicas))
+	for _, r := range slices.Compact(replicas) {
+		names = append(names, strconv.Itoa(r))
+	}
+	return "replica " + strings.Join(names, ", ")
+}
+
+// countPins enters the moves that pins made without a rollout.
+func (c *cycle) countPins() {
+	if c.in.InForce == nil {
+		return
+	}
+	pinned := 0
+	for _, m := range rollout.Moves(*c.in.InForce, c.out.Next) {
+		if c.out.Next.Clusters[m.Cluster].Pinned {
+			pinned++
+		}
+	}
+	m := &c.out.Memory.Changes
+	m.Ledger = m.Ledger.Add(c.in.Now, change.Pin, pinned)
+}

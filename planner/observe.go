@@ -1,0 +1,143 @@
+package planner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/change"
+	"ballast/planner/discover"
+	"ballast/planner/neighbour"
+	"ballast/planner/ownership"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+// Observer asks the application-controllers' pods who has which cluster, and Prometheus for those that cannot be reached:
+// a NetworkPolicy may keep ballast from the pods. Reader reads past any cache. Count, which may be nil, is how many
+// Applications each server has.
+type Observer struct {
+	Reader client.Reader
+	Scrape *ownership.Scraper
+	Count  func(ctx context.Context, namespace string, fleet discover.Fleet) (ownership.Applications, error)
+	Clock  clock.PassiveClock
+}
+
+// Observe never fails as a whole: what could not be seen is a sentence in the answer, and makes nothing move.
+func (o *Observer) Observe(ctx context.Context, f Fetcher, target plan.Target, fleet discover.Fleet) Observed {
+	now := o.Clock.Now()
+	controllers, err := ownership.List(ctx, o.Reader, target, now)
+	if err != nil {
+		return Observed{Trouble: []string{err.Error()}}
+	}
+	reports := o.Scrape.Scrape(ctx, controllers.Pods, o.Clock.Now)
+	o.askAgain(ctx, f, controllers.Pods, reports)
+	seen := Observed{Known: true, Dynamic: controllers.Dynamic, Pods: ownership.Pods(reports), Work: workOf(reports), Trouble: controllers.Problems}
+	if controllers.Dynamic {
+		seen.Slots = controllers.Slots(0, now)
+	}
+	var applications ownership.Applications
+	if o.Count != nil {
+		if applications, err = o.Count(ctx, target.Namespace, fleet); err != nil {
+			seen.Trouble = append(seen.Trouble, err.Error())
+		}
+	}
+	seen.Sight = ownership.Join(reports, fleet, applications)
+	for _, r := range reports {
+		if r.Ready && !r.Answered() {
+			seen.Trouble = append(seen.Trouble, fmt.Sprintf("nothing is known of what %s owns: %s", r.Name, r.Err))
+		}
+	}
+	return seen
+}
+
+// askAgain asks Prometheus about the pods that did not answer.
+func (o *Observer) askAgain(ctx context.Context, f Fetcher, pods []ownership.Controller, reports []ownership.PodReport) {
+	var silent []ownership.Controller
+	at := map[string]int{}
+	for i, r := range reports {
+		if r.Running && !r.Answered() {
+			silent = append(silent, pods[i])
+			at[r.Name] = i
+		}
+	}
+	if len(silent) == 0 {
+		return
+	}
+	for _, r := range ownership.Ask(ctx, f, silent, o.Clock.Now()) {
+		if i := at[r.Name]; r.Answered() {
+			reports[i] = r
+		}
+	}
+}
+
+// workOf adds up the reconciliations of each replica.
+func workOf(reports []ownership.PodReport) map[int]change.Work {
+	work := map[int]change.Work{}
+	for _, r := range reports {
+		if !r.Answered() || r.Replica < 0 || r.Terminating {
+			continue
+		}
+		w := work[r.Replica]
+		for _, s := range r.Servers {
+			w.Reconciles += uint64(max(s.Reconciles, 0))
+			w.Seconds += s.Seconds
+		}
+		work[r.Replica] = w
+	}
+	return work
+}
+
+// observe looks at the pods, if anything is there to look with.
+func (l *Loop) observe(ctx context.Context, f Fetcher, in Inputs) Observed {
+	if l.Observe == nil {
+		return Observed{}
+	}
+	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
+	started := l.Clock.Now()
+	seen := l.Observe(ctx, f, targetOf(in.Workload), fleet)
+	l.Metrics.phaseTime.WithLabelValues("observe").Observe(l.Clock.Since(started).Seconds())
+	return seen
+}
+
+// shown is what the pods said last, as far as repairs need it: who waits for a nudge.
+type shown struct {
+	pods  []rollout.Pod
+	owned map[string]rollout.Owned
+	asked bool
+}
+
+func (l *Loop) show(in Inputs, out Outcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shown = shown{in.Observed.Pods, out.Verdict.Owned, in.Observed.Sight.Asked}
+}
+
+func (l *Loop) lookedAt() shown {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.shown
+}
+
+// neighboursEvery is how long what else has a say over the workload is believed.
+const neighboursEvery = 5 * time.Minute
+
+// neighbours looks for autoscalers and disruption budgets from time to time.
+func (l *Loop) neighbours(ctx context.Context, in Inputs) []neighbour.Finding {
+	if l.Neighbours == nil || in.InForce == nil {
+		return nil
+	}
+	if since := l.Clock.Since(l.neighboursAt); !l.neighboursAt.IsZero() && since >= 0 && since < neighboursEvery {
+		return l.found
+	}
+	found, err := l.Neighbours(ctx, *in.InForce)
+	if err != nil {
+		l.Log.Error(err, "looking for autoscalers and disruption budgets; it is tried again")
+		return l.found
+	}
+	l.found, l.neighboursAt = found, l.Clock.Now()
+	return found
+}
