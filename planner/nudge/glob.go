@@ -71,9 +71,12 @@ func parseSet(rest []rune) (part globPart, after []rune, ok bool) {
 	if len(rest) > 0 && rest[0] == '!' {
 		part.not, rest = true, rest[1:]
 	}
-	if len(rest) > 3 && rest[1] == '-' {
+	if len(rest) > 1 && rest[1] == '-' {
+		if len(rest) < 4 || rest[3] != ']' || rest[0] > rest[2] {
+			return globPart{}, nil, false
+		}
 		part.lo, part.hi = rest[0], rest[2]
-		return part, rest[4:], rest[3] == ']' && part.lo <= part.hi
+		return part, rest[4:], true
 	}
 	var set []rune
 	for len(rest) > 0 && rest[0] != ']' {

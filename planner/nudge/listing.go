@@ -38,15 +38,18 @@ type Problem struct {
 type listing struct {
 	namespace    string
 	at           time.Time // when it began
+	took         time.Duration
 	applications index
 }
 
+// serves tells whether it is of at most that age. One that took long is good for as long again four
+// times, so that at most a fifth of the time goes into listings, and whoever waited for it takes it.
 func (l *listing) serves(namespace string, now time.Time, age time.Duration) bool {
 	if l == nil || l.namespace != namespace {
 		return false
 	}
 	old := now.Sub(l.at)
-	return old >= 0 && old <= age
+	return old >= 0 && old <= max(age, 5*l.took)
 }
 
 // listed is a listing of at most that age: the last one, or one that is made now, by one caller for all that wait for it.
@@ -69,7 +72,7 @@ func (n *Nudger) listed(ctx context.Context, namespace string, age time.Duration
 		return nil, err
 	}
 	n.report(problems)
-	l := &listing{namespace: namespace, at: now, applications: newIndex(all)}
+	l := &listing{namespace: namespace, at: now, took: n.Clock.Since(now), applications: newIndex(all)}
 	n.last.Store(l)
 	return l, nil
 }

@@ -22,8 +22,8 @@ import (
 const (
 	// keep is how long a listing tells where to look. It may be old: what it names is read again before it is written.
 	keep = 10 * time.Minute
-	// fresh is how old a listing may be to say that a cluster has no Application. One that was made since then needs no
-	// nudge: Argo CD takes up what is new by itself.
+	// fresh is how old a listing may be to say that a cluster has no Application: two nudges of one cluster apart. One that
+	// was made since, before the cluster moved, is found by the second.
 	fresh = 10 * time.Second
 	// tries is how many Applications of a cluster are read to find one without fault.
 	tries = 4
@@ -60,55 +60,67 @@ func New(o Options) *Nudger {
 // namespace is Argo CD's; cluster is the Secret's name, for errors. The answer is the Application as namespace/name, or
 // empty where there is none that Argo CD would look at: such a cluster needs no nudge. Missing rights are a ForbiddenError.
 func (n *Nudger) Nudge(ctx context.Context, namespace, cluster, server, name string) (string, error) {
+	application, err := n.find(ctx, namespace, server, name)
+	if err != nil {
+		return "", fmt.Errorf("nudging the owner of cluster %q: %w", cluster, err)
+	}
+	return application, nil
+}
+
+// find looks into the last listing first, and into one of now where that did not serve.
+func (n *Nudger) find(ctx context.Context, namespace, server, name string) (string, error) {
 	var before *listing
 	for _, age := range []time.Duration{keep, fresh} {
 		l, err := n.listed(ctx, namespace, age)
-		if err == nil && l == before {
+		if err != nil {
+			return "", err
+		}
+		if l == before {
 			break
 		}
-		var application string
-		if err == nil {
-			before = l
-			application, err = n.refreshOne(ctx, l.applications.of(server, name), server, name)
-		}
-		if err != nil {
-			return "", fmt.Errorf("nudging the owner of cluster %q: %w", cluster, err)
-		}
-		if application != "" {
-			return application, nil
+		before = l
+		application, err := n.refreshOne(ctx, l.applications.of(server, name), server, name)
+		if err != nil || application != "" {
+			return application, err
 		}
 	}
 	return "", nil
 }
 
-// refreshOne asks for a refresh of the best of the candidates as they are now, or of none.
+// refreshOne asks for a refresh of the best of the candidates as they are now, or of none. One that may not be read or
+// written stands in no other's way; if there is no other, it is the error.
 func (n *Nudger) refreshOne(ctx context.Context, candidates []Application, server, name string) (string, error) {
-	var live []Application
 	var forbidden error
+	tolerate := func(err error) error {
+		if isForbidden(err) {
+			forbidden = err
+			return nil
+		}
+		return client.IgnoreNotFound(err)
+	}
+	var faulty []Application
 	for _, c := range candidates[:min(tries, len(candidates))] {
 		a, err := n.read(ctx, c)
-		switch {
-		case apierrors.IsNotFound(err), err == nil && !a.serves(server, name):
-			continue
-		case isForbidden(err):
-			forbidden = err
-			continue
-		case err != nil:
+		if err == nil && a.serves(server, name) {
+			if a.rank() > 0 {
+				faulty = append(faulty, a)
+				continue
+			}
+			if err = n.request(ctx, a); err == nil {
+				return a.Namespace + "/" + a.Name, nil
+			}
+		}
+		if err := tolerate(err); err != nil {
 			return "", err
 		}
-		if live = append(live, a); a.rank() == 0 {
-			break
-		}
 	}
-	slices.SortFunc(live, Application.compare)
-	for _, a := range live {
+	slices.SortFunc(faulty, Application.compare)
+	for _, a := range faulty {
 		err := n.request(ctx, a)
-		switch {
-		case err == nil:
+		if err == nil {
 			return a.Namespace + "/" + a.Name, nil
-		case isForbidden(err):
-			forbidden = err
-		case !apierrors.IsNotFound(err):
+		}
+		if err := tolerate(err); err != nil {
 			return "", err
 		}
 	}

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,14 +44,20 @@ func Advance(v *plan.View, seen Seen, target map[string]int, o Options, at time.
 		return p, Progress{Outcome: Idle}
 	}
 	progress := Progress{Outcome: Waiting, Stage: p.Rollout.Stage}
-	if p.Mode != plan.Enforce {
+	if p.Mode != plan.Enforce && !(p.Mode == plan.Hold && p.Rollout.Mode == plan.ModeX0Y) {
 		progress.Why = fmt.Sprintf("the mode is %s, so the rollout stays where it is", p.Mode)
 		return p, progress
 	}
-	elapsed := max(at.Sub(p.Rollout.Since), 0)
-	progress.Left = max(o.StageTimeout-elapsed, 0)
-	progress.Late = elapsed >= o.StageTimeout
-	if p.Rollout.Mode != plan.ModeDefault {
+	elapsed, most := max(at.Sub(p.Rollout.Since), 0), deadline(*p.Rollout, o)
+	progress.Left = max(most-elapsed, 0)
+	progress.Late = elapsed >= most
+	switch t := (turn{v: v, p: p, seen: seen, target: target, o: o, at: at, progress: progress}); p.Rollout.Mode {
+	case plan.ModeLive:
+		return t.live()
+	case plan.ModeX0Y:
+		return t.x0y()
+	case plan.ModeDefault:
+	default:
 		return unknown(p, progress)
 	}
 	switch p.Rollout.Stage {
@@ -62,15 +69,23 @@ func Advance(v *plan.View, seen Seen, target map[string]int, o Options, at time.
 	return unknown(p, progress)
 }
 
+// defaultDrain is how long pods may take to stop where nobody said: their grace period is 30 s, and a node that is gone
+// holds its pods for 5 minutes.
+const defaultDrain = 5 * time.Minute
+
+// deadline is how long a stage may take.
+func deadline(r plan.Rollout, o Options) time.Duration {
+	if r.Stage == plan.Draining {
+		return cmp.Or(o.DrainTimeout, defaultDrain)
+	}
+	return o.StageTimeout
+}
+
 // unknown ends a rollout that another version began: what the plan holds is what stands, but for a workload at 0.
 func unknown(p plan.Plan, progress Progress) (plan.Plan, Progress) {
 	progress.Outcome = GaveUp
 	progress.Why = fmt.Sprintf("this version knows no rollout in mode %q with stage %q", p.Rollout.Mode, p.Rollout.Stage)
-	if p.Replicas < 1 {
-		p.Replicas = max(p.Rollout.From.Replicas, 1)
-	}
-	p.Rollout = nil
-	return p, progress
+	return Abandon(p), progress
 }
 
 // assigning waits until every managed Secret carries its replica and, before the workload shrinks, until no Secret at all

@@ -181,10 +181,10 @@ func TestAdvanceLeavesAPlanAloneWhereNothingIsToBeDone(t *testing.T) {
 
 func TestARolloutOfAnotherVersionEndsWithoutAWorkloadAt0(t *testing.T) {
 	p := newPlan(0, 4, map[string]int{"a": 0})
-	p.Rollout = &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Since: start, From: plan.Count{Replicas: 4, ControllerReplicas: 4}, Replicas: 5, ControllerReplicas: 5}
+	p.Rollout = &plan.Rollout{Mode: "future", Stage: plan.Draining, Since: start, From: plan.Count{Replicas: 4, ControllerReplicas: 4}, Replicas: 5, ControllerReplicas: 5}
 	got, progress := Advance(plan.NewView(p, nil), Seen{Workload: standing(0, ptr(4))}, nil, Options{StageTimeout: time.Minute}, start)
 	want := newPlan(4, 4, map[string]int{"a": 0})
-	wantProgress := Progress{Outcome: GaveUp, Stage: plan.Draining, Left: time.Minute, Why: `this version knows no rollout in mode "x0y" with stage "Draining"`}
+	wantProgress := Progress{Outcome: GaveUp, Stage: plan.Draining, Left: defaultDrain, Why: `this version knows no rollout in mode "future" with stage "Draining"`}
 	if diff := cmp.Diff(want, got) + cmp.Diff(wantProgress, progress); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -3,7 +3,6 @@ package rollout
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,11 +81,12 @@ func (r Report) Counts() map[ApplyOutcome]int {
 	return counts
 }
 
-// ApplierOptions make an Applier. Client writes; Reader reads past any cache. A Concurrency or BudgetPerMinute of 0 is the
-// default.
+// ApplierOptions make an Applier. Client writes; Reader reads past any cache; without a Nudger nobody is nudged. A
+// Concurrency or BudgetPerMinute of 0 is the default.
 type ApplierOptions struct {
 	Client          client.Client
 	Reader          client.Reader
+	Nudger          Nudger
 	Clock           clock.PassiveClock
 	Concurrency     int
 	BudgetPerMinute int // writes to Secrets
@@ -114,14 +113,15 @@ func NewApplier(o ApplierOptions) *Applier {
 }
 
 // Apply writes steps against the target's namespace: the workload's in their order, the Secrets' side by side. Each reads
-// what stands just before it writes, and no failure keeps the others from being tried.
+// what stands just before it writes, and no failure keeps the others from being tried. A cluster is nudged as soon as its
+// own Secret is written.
 func (a *Applier) Apply(ctx context.Context, target plan.Target, steps []Step) Report {
 	report := Report{Results: make([]Result, len(steps))}
 	a.pace.forget(a.Clock.Now())
 	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(a.Concurrency)
-	run := func(i int, w write) {
+	run := func(i int, w write) Result {
 		result, contested := a.paced(ctx, w)
 		result.Step = steps[i]
 		mu.Lock()
@@ -130,16 +130,28 @@ func (a *Applier) Apply(ctx context.Context, target plan.Target, steps []Step) R
 		if contested != nil {
 			report.Contested = append(report.Contested, *contested)
 		}
+		return result
 	}
+	after := nudgesOf(steps)
 	for i, s := range steps {
 		switch s := s.(type) {
 		case PatchWorkload:
 			run(i, a.workloadWrite(target, s))
 		case PatchShard:
 			group.Go(func() error {
-				run(i, a.shardWrite(target.Namespace, s))
+				written := run(i, a.shardWrite(target.Namespace, s))
+				if n, moves := after[s.Secret]; moves {
+					report.Results[n] = a.nudge(ctx, target.Namespace, steps[n].(Nudge), written)
+				}
 				return nil
 			})
+		case Nudge:
+			if _, waits := after[s.Cluster]; !waits {
+				group.Go(func() error {
+					report.Results[i] = a.nudge(ctx, target.Namespace, s, Result{})
+					return nil
+				})
+			}
 		}
 	}
 	_ = group.Wait() // a step's error is in its result
@@ -230,65 +242,4 @@ func (a *Applier) writeShard(ctx context.Context, key types.NamespacedName, shar
 		return manager, fmt.Errorf("writing the shard of Secret %q: %w", key, err)
 	}
 	return manager, nil
-}
-
-func (a *Applier) workloadWrite(target plan.Target, s PatchWorkload) write {
-	value := s
-	value.Why = ""
-	return write{value: value.String(), try: func(ctx context.Context) (string, error) { return "", a.writeWorkload(ctx, target, s) }}
-}
-
-func (a *Applier) writeWorkload(ctx context.Context, target plan.Target, s PatchWorkload) error {
-	live, err := a.readWorkload(ctx, target)
-	if err != nil {
-		return err
-	}
-	switch {
-	case live.DeletionTimestamp != nil:
-		return fmt.Errorf("writing %s %q: it is being deleted: %w", target.Kind, target.Name, errRefused)
-	case live.Annotations[plan.AnnotationUnmanaged] == "true":
-		return fmt.Errorf("writing %s %q: it is annotated as unmanaged: %w", target.Kind, target.Name, errRefused)
-	}
-	ops, err := workloadOps(live, target.Container, s)
-	if err != nil {
-		return err
-	}
-	if len(ops) == 0 {
-		return errUnchanged
-	}
-	patch, err := json.Marshal(ops)
-	if err != nil {
-		return fmt.Errorf("writing %s %q: %w", target.Kind, target.Name, err)
-	}
-	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: target.Namespace, Name: target.Name}}
-	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(target.Kind))
-	if err := a.Client.Patch(ctx, object, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(FieldManager)); err != nil {
-		return fmt.Errorf("writing %s %q: %w", target.Kind, target.Name, err)
-	}
-	return nil
-}
-
-func (a *Applier) readWorkload(ctx context.Context, target plan.Target) (controller, error) {
-	key := types.NamespacedName{Namespace: target.Namespace, Name: target.Name}
-	var err error
-	var w controller
-	switch target.Kind {
-	case plan.StatefulSet:
-		var live appsv1.StatefulSet
-		err = a.Reader.Get(ctx, key, &live)
-		w = controller{live.ObjectMeta, live.Spec.Replicas, live.Spec.Template}
-	case plan.Deployment:
-		var live appsv1.Deployment
-		err = a.Reader.Get(ctx, key, &live)
-		w = controller{live.ObjectMeta, live.Spec.Replicas, live.Spec.Template}
-	default:
-		err = fmt.Errorf("kind %q is neither %s nor %s", target.Kind, plan.StatefulSet, plan.Deployment)
-	}
-	if apierrors.IsNotFound(err) {
-		return w, fmt.Errorf("reading %s %q: it is gone: %w", target.Kind, key, errRefused)
-	}
-	if err != nil {
-		return w, fmt.Errorf("reading %s %q: %w", target.Kind, key, err)
-	}
-	return w, nil
 }

@@ -31,39 +31,57 @@ type Options struct {
 	Budget          int           `json:"budget,omitempty"`
 }
 
-// ErrUnderWay refuses to begin a rollout while another one is.
-var ErrUnderWay = errors.New("a rollout is under way")
+// Errors that refuse to begin a rollout.
+var (
+	ErrUnderWay     = errors.New("a rollout is under way")
+	ErrFreeReplicas = errors.New("the replicas are people's (partition.replicas: workload) and mode x0y stops them all: " +
+		"set rollout.live or rollout.default, or give partition.replicas a number")
+)
 
 // Begin answers the plan to write for a decision: the first stage of the rollout that leads there, or the new rows
-// alone where no cluster moves and no count changes. The revision is left to the store.
+// alone where no cluster moves and no count changes. The revision is left to the store. In mode live the env is what Begin
+// holds it at, whatever next says, the rows wait for their waves, and Missing must have nothing to say.
 func Begin(now plan.Plan, next Want, o Options, at time.Time) (plan.Plan, error) {
 	p := now.Clone()
-	if now.Rollout != nil {
-		return p, fmt.Errorf("beginning a rollout to %d replicas: %w", next.Replicas, ErrUnderWay)
-	}
-	if o.Mode != "" && o.Mode != plan.ModeDefault {
-		return p, fmt.Errorf("beginning a rollout to %d replicas: this version knows no mode %q", next.Replicas, o.Mode)
+	mode := cmp.Or(o.Mode, plan.ModeDefault)
+	if mode == plan.ModeLive {
+		next.ControllerReplicas = liveEnv(now, next.Replicas)
 	}
 	moves := Moves(now, plan.Plan{Clusters: next.Rows})
 	from := plan.Count{Replicas: now.Replicas, ControllerReplicas: now.ControllerReplicas}
-	if len(moves) == 0 && from == (plan.Count{Replicas: next.Replicas, ControllerReplicas: next.ControllerReplicas}) {
+	if now.Rollout == nil && len(moves) == 0 && from == (plan.Count{Replicas: next.Replicas, ControllerReplicas: next.ControllerReplicas}) {
 		p.Clusters = maps.Clone(next.Rows)
 		return p, nil
 	}
-	to, err := destination(now, next)
+	to, err := destination(now, next, mode)
 	if err != nil {
 		return p, fmt.Errorf("beginning a rollout to %d replicas: %w", next.Replicas, err)
 	}
-	p.Rollout = &plan.Rollout{Mode: plan.ModeDefault, From: wayBack(now), Replicas: to.Replicas, ControllerReplicas: to.ControllerReplicas}
+	p.Rollout = &plan.Rollout{Mode: mode, From: wayBack(now), Replicas: to.Replicas, ControllerReplicas: to.ControllerReplicas}
 	p.Clusters = maps.Clone(next.Rows)
+	switch mode {
+	case plan.ModeLive:
+		withhold(&p, now, next.Rows, moves)
+		return enterLive(p, at), nil
+	case plan.ModeX0Y:
+		p.Rollout.Moves = withhold(&p, now, next.Rows, moves)
+		return enterX0Y(p, at), nil
+	}
 	p.Rollout.Moves = postpone(&p, now, next.Rows, moves)
 	return enter(p, first(p), Seen{}, at), nil
 }
 
 // destination checks a Want: at least one replica, an env that lets each of them own its shard, and no row beyond.
-func destination(now plan.Plan, next Want) (plan.Count, error) {
+func destination(now plan.Plan, next Want, mode string) (plan.Count, error) {
 	to := plan.Count{Replicas: next.Replicas, ControllerReplicas: next.ControllerReplicas}
-	if to.Replicas < 1 {
+	switch {
+	case now.Rollout != nil:
+		return to, ErrUnderWay
+	case mode != plan.ModeLive && mode != plan.ModeX0Y && mode != plan.ModeDefault:
+		return to, fmt.Errorf("this version knows no mode %q", mode)
+	case mode == plan.ModeX0Y && now.FreeReplicas:
+		return to, ErrFreeReplicas
+	case to.Replicas < 1:
 		return to, fmt.Errorf("%d replicas are fewer than one", to.Replicas)
 	}
 	if now.Target.Kind != plan.Deployment {
@@ -87,18 +105,25 @@ func wayBack(now plan.Plan) plan.Count {
 	return c
 }
 
-// postpone gives the rows that wait for a growing workload their present replica, and answers the moves that are due:
-// for a cluster that has no present replica in the plan, its row is left out until then, so that it keeps the shard it
-// was given when it was created.
+// postpone answers the moves that are due, and withholds them where they wait for a growing workload.
 func postpone(p *plan.Plan, now plan.Plan, rows map[string]plan.Row, moves []Move) map[string]int {
+	if first(*p) != plan.Assigning {
+		return withhold(p, now, rows, moves)
+	}
 	due := make(map[string]int, len(moves))
 	for _, m := range moves {
 		due[m.Cluster] = m.To
 	}
-	if first(*p) == plan.Assigning {
-		return due
-	}
+	return due
+}
+
+// withhold gives the rows that move later their present replica, and answers the moves that are due: for a cluster that
+// has no present replica in the plan, its row is left out until then, so that it keeps the shard it was given when it was
+// created.
+func withhold(p *plan.Plan, now plan.Plan, rows map[string]plan.Row, moves []Move) map[string]int {
+	due := make(map[string]int, len(moves))
 	for _, m := range moves {
+		due[m.Cluster] = m.To
 		row := rows[m.Cluster]
 		row.Replica = m.From
 		p.Clusters[m.Cluster] = row

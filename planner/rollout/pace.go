@@ -19,6 +19,10 @@ const (
 	// reverts at once is answered six times in its first ten minutes, and then every ten.
 	contestedFrom   = 3
 	contestedGrowth = 8
+	// nudgeEvery and nudgesAtMost pace the nudges of one move: at once, and again until its new owner took the cluster, for
+	// half a minute. The first may come before the new owner heard of the Secret; whom six did not wake, none will.
+	nudgeEvery   = 5 * time.Second
+	nudgesAtMost = 6
 )
 
 // pace decides when an object may be written again. It is asked by concurrent writes; time is an argument.
@@ -26,7 +30,21 @@ type pace struct {
 	mu      sync.Mutex
 	budget  *rate.Limiter
 	objects map[string]record
+	nudges  map[nudged]called
 }
+
+// nudged is one move of a cluster, called how often and when its new owner was nudged.
+type (
+	nudged struct {
+		cluster string
+		shard   int
+		since   int64 // of the wave, in seconds
+	}
+	called struct {
+		times int
+		last  time.Time
+	}
+)
 
 // record is what pace remembers of an object: the value that was written last and how often it was undone.
 type record struct {
@@ -38,7 +56,7 @@ type record struct {
 }
 
 func newPace(perMinute int) *pace {
-	return &pace{budget: rate.NewLimiter(rate.Limit(float64(perMinute)/60), perMinute), objects: map[string]record{}}
+	return &pace{budget: rate.NewLimiter(rate.Limit(float64(perMinute)/60), perMinute), objects: map[string]record{}, nudges: map[nudged]called{}}
 }
 
 // wait is how long a write must still wait for the object's backoff. A new value is not a revert, and waits for nothing; a
@@ -97,4 +115,26 @@ func (p *pace) forget(now time.Time) {
 			delete(p.objects, object)
 		}
 	}
+	for move, c := range p.nudges {
+		if now.Sub(c.last) > forgetAfter {
+			delete(p.nudges, move)
+		}
+	}
+}
+
+// nudge takes one nudge of a move, or answers when there is one again; spent says that there is none any more. A wait
+// beyond the pace is a clock that went back.
+func (p *pace) nudge(s Nudge, now time.Time) (wait time.Duration, spent bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	move := nudged{s.Cluster, s.Shard, s.Since.Unix()}
+	c := p.nudges[move]
+	if c.times >= nudgesAtMost {
+		return 0, true
+	}
+	if left := nudgeEvery - now.Sub(c.last); c.times > 0 && left > 0 && left <= nudgeEvery {
+		return left, false
+	}
+	p.nudges[move] = called{c.times + 1, now}
+	return 0, false
 }

@@ -130,6 +130,11 @@ func (w *Workload) settled(p plan.Plan) bool {
 	return w.Ready == p.Replicas && w.Updated == p.Replicas && w.Current == p.Replicas
 }
 
+// stopped reports whether no pod runs, and none is to.
+func (w *Workload) stopped() bool {
+	return w != nil && w.ObservedCurrent && w.Replicas == 0 && w.Current == 0
+}
+
 // restartedSince reports whether the pod template was marked for a restart at or after a time, by whomever.
 func (w *Workload) restartedSince(since time.Time) bool {
 	if w == nil {

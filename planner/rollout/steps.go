@@ -34,6 +34,9 @@ func Steps(v *plan.View, seen Seen, o StepOptions) Agenda {
 	var a Agenda
 	a.workload(v, seen)
 	a.secrets(v, seen)
+	if o.Nudge {
+		a.nudges(v, seen)
+	}
 	return a
 }
 
@@ -58,13 +61,23 @@ func (a *Agenda) secrets(v *plan.View, seen Seen) {
 }
 
 // stampLimit is the number no stamp may reach: the reach of what stands, and while a stage replaces pods also that of
-// both ends, since pods of either run.
+// both ends, since pods of either run. Where x0y has stopped them all, only the pods that come will read what is written.
 func stampLimit(p plan.Plan, w *Workload) int {
 	limit := reach(p.Target.Kind, w.count())
-	if r := p.Rollout; r != nil && (r.Stage == plan.Scaling || r.Stage == plan.Reverting) {
+	switch r := p.Rollout; {
+	case r == nil:
+	case r.Mode == plan.ModeX0Y && r.Stage == plan.Assigning && w.stopped():
+		limit = reach(p.Target.Kind, target(r))
+	case replaces(r):
 		limit = min(limit, reach(p.Target.Kind, r.From), reach(p.Target.Kind, target(r)))
 	}
 	return limit
+}
+
+// replaces reports whether pods of both ends of a rollout may run: on its way there, and on its way back, but for a wave's,
+// whose clusters go back between pods that stay.
+func replaces(r *plan.Rollout) bool {
+	return r.Stage == plan.Scaling || r.Stage == plan.Shrinking || r.Stage == plan.Reverting && len(r.Moves) == 0
 }
 
 func whyStamp(p plan.Plan, s Stamp, reason plan.Reason) Why {
@@ -77,7 +90,8 @@ func whyStamp(p plan.Plan, s Stamp, reason plan.Reason) Why {
 		return Pinned
 	}
 	if p.Rollout != nil {
-		if _, moves := p.Rollout.Moves[s.Name]; moves {
+		_, moves := p.Rollout.Moves[s.Name]
+		if _, moved := p.Rollout.Was[s.Name]; moves || moved {
 			return Moved
 		}
 	}
@@ -114,14 +128,14 @@ func (a *Agenda) workload(v *plan.View, seen Seen) {
 
 // guarded is the count the workload may be brought to now: the plan's, at least one replica, and not below a shard that a
 // Secret carries. What grows goes on where the other half is held back. Replicas that the plan leaves free are people's,
-// 0 included.
+// 0 included, but for those that x0y stopped.
 func guarded(v *plan.View, seen Seen) (plan.Count, *Held) {
 	p, stands := v.Plan, seen.Workload.count()
 	want := plan.Count{Replicas: p.Replicas, ControllerReplicas: p.ControllerReplicas}
-	if want.Replicas < 1 && (p.Rollout == nil || p.Rollout.Stage != plan.Draining) {
+	if want.Replicas < 1 && !stops(p.Rollout) {
 		want.Replicas = 1
 	}
-	if p.FreeReplicas {
+	if p.FreeReplicas && (p.Rollout == nil || p.Rollout.Mode != plan.ModeX0Y) {
 		want.Replicas = stands.Replicas
 	}
 	if !enforcesEnv(p) {
@@ -171,29 +185,27 @@ func blind(p plan.Plan, seen Seen) bool {
 	return len(p.Clusters) >= blindFrom && 2*found < len(p.Clusters)
 }
 
-// restarts reports whether the stage restarts the pods: Restarting, and scaling a Deployment, whose pods read
-// spec.replicas once.
+// restarts reports whether the stage restarts the pods: Restarting, and another number of replicas in a Deployment, whose
+// pods read spec.replicas once.
 func restarts(p plan.Plan) bool {
 	if p.Rollout == nil {
 		return false
 	}
-	switch p.Rollout.Stage {
-	case plan.Restarting:
-		return true
-	case plan.Scaling, plan.Reverting:
-		return p.Target.Kind == plan.Deployment
-	}
-	return false
+	return p.Rollout.Stage == plan.Restarting || p.Target.Kind == plan.Deployment && replaces(p.Rollout)
 }
 
 func whyWorkload(p plan.Plan, w *Workload) Why {
-	switch {
-	case w.Replicas == 0:
-		return Stopped
-	case p.Rollout != nil && p.Rollout.Stage != plan.Assigning:
-		return Rolling
+	stage := plan.Stage("")
+	if p.Rollout != nil {
+		stage = p.Rollout.Stage
 	}
-	return Drifted
+	switch {
+	case w.Replicas == 0 && (p.Rollout == nil || p.Rollout.Mode != plan.ModeX0Y):
+		return Stopped
+	case stage == "", stage == plan.Assigning, stage == plan.Moving, stage == plan.Verifying:
+		return Drifted
+	}
+	return Rolling
 }
 
 // sorted lists Secrets by name and leaves the caller's slice as it is.

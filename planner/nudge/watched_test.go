@@ -1,0 +1,176 @@
+package nudge
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// asked are namespaces that the cases ask for.
+var asked = []string{"argocd", "app-team-one", "app-team-two", "team-1", "team-a", "kube-system", "not-allowed", "also-not-allowed-here", "x"}
+
+func TestWatched(t *testing.T) {
+	cases := map[string]struct {
+		setting string
+		want    []string // of asked
+		open    bool
+		unread  []string
+	}{
+		"nothing is set": {setting: "", want: []string{"argocd"}},
+		"names, with spaces as in Argo CD's documentation": {setting: "app-team-one, app-team-two", want: []string{"argocd", "app-team-one", "app-team-two"}},
+		"an empty entry allows nothing":                    {setting: " , ,x,", want: []string{"argocd", "x"}},
+		"all":                                              {setting: "*", want: asked, open: true},
+		"a beginning":                                      {setting: "app-team-*", want: []string{"argocd", "app-team-one", "app-team-two"}, open: true},
+		"an end and a middle":                              {setting: "*-system,*not*here", want: []string{"argocd", "kube-system", "also-not-allowed-here"}, open: true},
+		"two stars are one":                                {setting: "**-one", want: []string{"argocd", "app-team-one"}, open: true},
+		"one character":                                    {setting: "team-?", want: []string{"argocd", "team-1", "team-a"}, open: true},
+		"one of a range":                                   {setting: "team-[0-9]", want: []string{"argocd", "team-1"}, open: true},
+		"none of a range":                                  {setting: "team-[!0-9]", want: []string{"argocd", "team-a"}, open: true},
+		"one of a list":                                    {setting: "team-[xa]", want: []string{"argocd", "team-a"}, open: true},
+		"none of a list":                                   {setting: "team-[!xa]", want: []string{"argocd", "team-1"}, open: true},
+		"braces are lost at the comma":                     {setting: "team-{a,1}", want: []string{"argocd", "team-a"}, open: true},
+		"an escaped character is itself":                   {setting: `te\am-a`, want: []string{"argocd", "team-a"}, open: true},
+		"an escaped star is no namespace":                  {setting: `team-\*`, want: []string{"argocd"}, open: true},
+		"a set of two ranges is refused by Argo CD, too":   {setting: "team-[a-z0-9]", want: []string{"argocd"}},
+		"a set that is not closed is refused, too":         {setting: "team-[a,team-[a-", want: []string{"argocd"}},
+		"an empty set is refused, too":                     {setting: "team-[],team-[!]", want: []string{"argocd"}},
+		"a range from high to low is refused, too":         {setting: "team-[9-0]", want: []string{"argocd"}},
+		"an expression is found anywhere":                  {setting: "/team/", want: []string{"argocd", "app-team-one", "app-team-two", "team-1", "team-a"}, open: true},
+		"an expression that is anchored":                   {setting: "/^team-[a-z0-9]+$/", want: []string{"argocd", "team-1", "team-a"}, open: true},
+		"all but some, as in Argo CD's documentation":      {setting: "/^((?!not-allowed).)*$/", want: []string{"argocd", "app-team-one", "app-team-two", "team-1", "team-a", "kube-system", "x"}, open: true},
+		"the same without a capture, and not empty":        {setting: "/^(?:(?!not-allowed|team).)+$/", want: []string{"argocd", "kube-system", "x"}, open: true},
+		"all but some beginnings":                          {setting: "/^(?!kube-)(?!app-|also).*$/", want: []string{"argocd", "team-1", "team-a", "not-allowed", "x"}, open: true},
+		"what has to follow":                               {setting: "/^(?=.*-one)app/", want: []string{"argocd", "app-team-one"}, open: true},
+		"a set with a parenthesis in a lookahead":          {setting: `/^(?!t[)e]am|x\)|x).*m-/`, want: []string{"argocd", "app-team-one", "app-team-two"}, open: true},
+		"an expression of neither form is named":           {setting: "x,/team-(?!one)/", want: []string{"argocd", "x"}, unread: []string{"/team-(?!one)/"}},
+		"a lookahead in one branch only is named":          {setting: "/^(?!a)b|c/", want: []string{"argocd"}, unread: []string{"/^(?!a)b|c/"}},
+		"an expression that nobody reads is named":         {setting: "/team(/", want: []string{"argocd"}, unread: []string{"/team(/"}},
+		"a slash alone is no expression":                   {setting: "/", want: []string{"argocd"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w, unread := Watch("argocd", c.setting)
+			var got []string
+			for _, namespace := range asked {
+				if w.Has(namespace) {
+					got = append(got, namespace)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("allowed (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.unread, unread); diff != "" {
+				t.Errorf("unread (-want +got):\n%s", diff)
+			}
+			if w.Open() != c.open {
+				t.Errorf("Open() = %v", w.Open())
+			}
+		})
+	}
+}
+
+func TestNamedNamespacesAreSortedAfterArgoCDsOwn(t *testing.T) {
+	w, _ := Watch("argocd", "zoo,argocd,ant,a*,zoo")
+	if diff := cmp.Diff([]string{"argocd", "ant", "zoo"}, w.Named()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// namespaces are names as Kubernetes has them, of few letters so that patterns meet them.
+func namespaces() *rapid.Generator[string] { return rapid.StringMatching(`[ab](-?[ab01]){0,6}`) }
+
+// patterns are globs of the dialect, with the regular expression that says the same in another engine.
+func patterns() *rapid.Generator[[2]string] {
+	part := rapid.SampledFrom([][2]string{
+		{"*", ".*"}, {"**", ".*"}, {"?", "."}, {"a", "a"}, {"b", "b"}, {"-", "-"}, {"[ab]", "[ab]"}, {"[!ab]", "[^ab]"},
+		{"[0-9]", "[0-9]"}, {"[!a-b]", "[^a-b]"}, {"{a}", "a"}, {`\b`, "b"},
+	})
+	return rapid.Custom(func(t *rapid.T) [2]string {
+		var glob, expression strings.Builder
+		for _, p := range rapid.SliceOfN(part, 1, 7).Draw(t, "parts") {
+			glob.WriteString(p[0])
+			expression.WriteString(p[1])
+		}
+		return [2]string{glob.String(), "^(?:" + expression.String() + ")$"}
+	})
+}
+
+func TestGlobsMatchWhatTheirExpressionsMatch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, namespace := patterns().Draw(t, "pattern"), namespaces().Draw(t, "namespace")
+		g, ok := parseGlob(p[0])
+		if !ok {
+			t.Fatalf("%q is refused", p[0])
+		}
+		if want := regexp.MustCompile(p[1]).MatchString(namespace); g.match(namespace) != want {
+			t.Errorf("%q on %q: %v, want %v", p[0], namespace, !want, want)
+		}
+	})
+}
+
+func TestLookaheadsLeaveOutWhatTheyName(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		out, namespace := namespaces().Draw(t, "left out"), namespaces().Draw(t, "namespace")
+		anywhere, _ := Watch("argocd", "/^((?!"+out+").)*$/")
+		if got, want := anywhere.Has(namespace), !strings.Contains(namespace, out); got != want {
+			t.Errorf("without %q anywhere: %q is %v", out, namespace, got)
+		}
+		begin, _ := Watch("argocd", "/^(?!"+out+").*$/")
+		if got, want := begin.Has(namespace), !strings.HasPrefix(namespace, out); got != want {
+			t.Errorf("without %q at the beginning: %q is %v", out, namespace, got)
+		}
+		exact, _ := Watch("argocd", "/^(?!"+out+"$).*$/")
+		if got, want := exact.Has(namespace), namespace != out; got != want {
+			t.Errorf("without exactly %q: %q is %v", out, namespace, got)
+		}
+	})
+}
+
+func TestEachEntryAllowsWhatItAllowsAlone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		entry := rapid.OneOf(namespaces(), rapid.Map(patterns(), func(p [2]string) string { return p[0] }), rapid.Map(namespaces(), func(s string) string { return "/" + s + "/" }))
+		entries := rapid.SliceOfN(entry, 0, 4).Draw(t, "entries")
+		namespace := namespaces().Draw(t, "namespace")
+		all, _ := Watch("argocd", strings.Join(entries, " ,"))
+		want := slices.ContainsFunc(entries, func(e string) bool {
+			w, _ := Watch("argocd", e)
+			return w.Has(namespace)
+		})
+		if got := all.Has(namespace); got != want {
+			t.Errorf("%q on %q: %v, want %v", entries, namespace, got, want)
+		}
+		if !all.Has("argocd") {
+			t.Error("Argo CD's own namespace is left out")
+		}
+		if !all.Open() && slices.Contains(all.Named(), namespace) != all.Has(namespace) {
+			t.Errorf("without patterns Named() is all, but %q is in one only", namespace)
+		}
+	})
+}
+
+func FuzzWatch(f *testing.F) {
+	for _, seed := range []string{"", "*", "a,b", "app-team-*", "/^((?!x).)*$/", "/^(?!a)(?=b)[)]c/", "[!a-z]", "[a-", `\`, "{", "/(/", "/", "//", "a*a*a*a*b", "\xff*", "/^(?!a)*b/"} {
+		f.Add(seed, "argocd")
+	}
+	f.Fuzz(func(t *testing.T, setting, namespace string) {
+		w, unread := Watch("argocd", setting)
+		w.Has(namespace)
+		if !w.Has("argocd") {
+			t.Error("Argo CD's own namespace is left out")
+		}
+		for _, entry := range unread {
+			if !isExpression(entry) {
+				t.Errorf("%q is unread", entry)
+			}
+		}
+		for _, name := range w.Named() {
+			if !w.Has(name) {
+				t.Errorf("%q is named, but not allowed", name)
+			}
+		}
+	})
+}

@@ -1,0 +1,59 @@
+package rollout
+
+import (
+	"context"
+	"fmt"
+)
+
+// Nudger refreshes one Application of a cluster, by its server URL or its name, and answers which; "" = the cluster has
+// none.
+type Nudger interface {
+	Nudge(ctx context.Context, namespace, cluster, server, name string) (application string, err error)
+}
+
+// nudgesOf are the nudges of clusters whose Secret is written by the same steps: they wait for that.
+func nudgesOf(steps []Step) map[string]int {
+	written, after := map[string]bool{}, map[string]int{}
+	for _, s := range steps {
+		if s, ok := s.(PatchShard); ok {
+			written[s.Secret] = true
+		}
+	}
+	for i, s := range steps {
+		if s, ok := s.(Nudge); ok && written[s.Cluster] {
+			after[s.Cluster] = i
+		}
+	}
+	return after
+}
+
+// nudge wakes a cluster's new owner, at the pace of nudges, unless its Secret was not written just now. One that has no
+// Application needs none.
+func (a *Applier) nudge(ctx context.Context, namespace string, s Nudge, written Result) Result {
+	now := a.Clock.Now()
+	result := Result{Step: s, Outcome: Unchanged}
+	switch written.Outcome {
+	case Deferred, Refused, Failed:
+		result.Outcome, result.Until = Deferred, now.Add(nudgeEvery)
+		return result
+	}
+	if a.Nudger == nil {
+		return result
+	}
+	wait, spent := a.pace.nudge(s, now)
+	switch {
+	case spent:
+		return result
+	case wait > 0:
+		result.Outcome, result.Until = Deferred, now.Add(wait)
+		return result
+	}
+	application, err := a.Nudger.Nudge(ctx, namespace, s.Cluster, s.Server, s.Name)
+	switch {
+	case err != nil:
+		result.Outcome, result.Err = Failed, fmt.Errorf("nudging an Application of cluster %q: %w", s.Cluster, err)
+	case application != "":
+		result.Outcome = Applied
+	}
+	return result
+}

@@ -1,0 +1,76 @@
+package rollout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/plan"
+)
+
+func (a *Applier) workloadWrite(target plan.Target, s PatchWorkload) write {
+	value := s
+	value.Why = ""
+	return write{value: value.String(), try: func(ctx context.Context) (string, error) { return "", a.writeWorkload(ctx, target, s) }}
+}
+
+func (a *Applier) writeWorkload(ctx context.Context, target plan.Target, s PatchWorkload) error {
+	live, err := a.readWorkload(ctx, target)
+	if err != nil {
+		return err
+	}
+	switch {
+	case live.DeletionTimestamp != nil:
+		return fmt.Errorf("writing %s %q: it is being deleted: %w", target.Kind, target.Name, errRefused)
+	case live.Annotations[plan.AnnotationUnmanaged] == "true":
+		return fmt.Errorf("writing %s %q: it is annotated as unmanaged: %w", target.Kind, target.Name, errRefused)
+	}
+	ops, err := workloadOps(live, target.Container, s)
+	if err != nil {
+		return err
+	}
+	if len(ops) == 0 {
+		return errUnchanged
+	}
+	patch, err := json.Marshal(ops)
+	if err != nil {
+		return fmt.Errorf("writing %s %q: %w", target.Kind, target.Name, err)
+	}
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: target.Namespace, Name: target.Name}}
+	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(target.Kind))
+	if err := a.Client.Patch(ctx, object, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(FieldManager)); err != nil {
+		return fmt.Errorf("writing %s %q: %w", target.Kind, target.Name, err)
+	}
+	return nil
+}
+
+func (a *Applier) readWorkload(ctx context.Context, target plan.Target) (controller, error) {
+	key := types.NamespacedName{Namespace: target.Namespace, Name: target.Name}
+	var err error
+	var w controller
+	switch target.Kind {
+	case plan.StatefulSet:
+		var live appsv1.StatefulSet
+		err = a.Reader.Get(ctx, key, &live)
+		w = controller{live.ObjectMeta, live.Spec.Replicas, live.Spec.Template}
+	case plan.Deployment:
+		var live appsv1.Deployment
+		err = a.Reader.Get(ctx, key, &live)
+		w = controller{live.ObjectMeta, live.Spec.Replicas, live.Spec.Template}
+	default:
+		err = fmt.Errorf("kind %q is neither %s nor %s", target.Kind, plan.StatefulSet, plan.Deployment)
+	}
+	if apierrors.IsNotFound(err) {
+		return w, fmt.Errorf("reading %s %q: it is gone: %w", target.Kind, key, errRefused)
+	}
+	if err != nil {
+		return w, fmt.Errorf("reading %s %q: %w", target.Kind, key, err)
+	}
+	return w, nil
+}

@@ -1,0 +1,105 @@
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"ballast/planner/plan"
+)
+
+// choose answers the next wave, or why there is none; spent says that it is for want of a budget.
+//
+// The rule: no replica comes above the heaviest load that any replica has now or will have in the end, what arrives in a
+// wave counted before what leaves in it. Of the units that fit, one from the heaviest replica goes first, then a heavier
+// one, then by name; those that nobody has connected come last, since no owner can show that it took them. Where none fits,
+// as in an exchange between two full replicas, one goes alone: the one whose receiver is the lightest with it. Each unit of
+// the wave takes one look at all that are left.
+func (t *turn) choose(left []unit) (wave []unit, blocked string, spent bool) {
+	limit := min(max(t.o.MaxMovesPerWave, 1), t.o.Budget)
+	if why := t.blind(); why != "" {
+		return nil, why, false
+	}
+	if limit < 1 {
+		return nil, "the budget of moves is used up", true
+	}
+	free, blocked := t.movable(left)
+	if len(free) == 0 {
+		return nil, blocked, false
+	}
+	now := t.carried(nil)
+	d := &deal{now: now, least: slices.Clone(now), ceiling: max(slices.Max(now), slices.Max(t.carried(left)))}
+	for moved := 0; moved < limit; {
+		i := d.next(free, len(wave) == 0, limit-moved)
+		if i < 0 {
+			break
+		}
+		u := free[i]
+		free = slices.Delete(free, i, i+1)
+		wave, moved = append(wave, u), moved+len(u.names)
+		d.now[u.to] += u.load
+		d.least[u.from] -= u.load
+		if d.now[u.to] > d.ceiling {
+			break // alone
+		}
+	}
+	return wave, "", false
+}
+
+// movable are the units that may move now, and why the first of the others may not.
+func (t *turn) movable(left []unit) (free []unit, blocked string) {
+	shut := map[int]string{}
+	for _, u := range left {
+		why, asked := shut[u.to]
+		if !asked {
+			why = t.cannotReceive(u.to)
+			shut[u.to] = why
+		}
+		if u.unknown != "" {
+			why = fmt.Sprintf("nobody says who owns cluster %q", u.unknown)
+		}
+		if why == "" {
+			free = append(free, u)
+			continue
+		}
+		blocked = cmp.Or(blocked, why)
+	}
+	return free, blocked
+}
+
+// deal is how loads change while a wave is chosen: now with what arrives, least without what leaves.
+type deal struct {
+	now, least []plan.Load
+	ceiling    plan.Load
+}
+
+// next is the index of the unit that goes next, -1 for none; room is how many clusters the wave may still move, which one
+// unit alone may exceed.
+func (d *deal) next(free []unit, first bool, room int) int {
+	best := -1
+	for i, u := range free {
+		fits := d.now[u.to]+u.load <= d.ceiling
+		if !first && (!fits || len(u.names) > room) {
+			continue
+		}
+		if best < 0 || d.before(u, free[best]) {
+			best = i
+		}
+	}
+	return best
+}
+
+func (d *deal) before(a, b unit) bool {
+	over := func(u unit) plan.Load { return max(d.now[u.to]+u.load-d.ceiling, 0) }
+	heavier := func(x, y plan.Load) int { return cmp.Compare(y, x) }
+	last := func(x, y bool) int { return cmp.Compare(rank(x), rank(y)) }
+	return cmp.Or(cmp.Compare(over(a), over(b)), last(!a.connected, !b.connected), heavier(d.least[a.from], d.least[b.from]),
+		heavier(a.load, b.load), cmp.Compare(a.names[0], b.names[0])) < 0
+}
+
+func rank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

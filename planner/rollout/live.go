@@ -1,0 +1,254 @@
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"ballast/planner/plan"
+)
+
+// liveEnv is what mode live holds the env at: with every Secret explicit, an env at the largest number of replicas that may
+// ever be never changes again, and so scaling restarts nothing. A Deployment has none.
+func liveEnv(now plan.Plan, replicas int) int {
+	if now.Target.Kind == plan.Deployment {
+		return now.ControllerReplicas
+	}
+	return max(now.MaxReplicas, now.ControllerReplicas, replicas)
+}
+
+// enterLive writes a live rollout's first stage. Where the env is another one, setting it is the one announced restart, and
+// the replicas stay as they are meanwhile.
+func enterLive(p plan.Plan, at time.Time) plan.Plan {
+	r := p.Rollout
+	r.Stage, r.Since = plan.Moving, at.UTC().Truncate(time.Second)
+	switch {
+	case p.ControllerReplicas != r.ControllerReplicas:
+		r.Stage, p.ControllerReplicas = plan.Scaling, r.ControllerReplicas
+	case grows(r):
+		r.Stage, p.Replicas = plan.Scaling, r.Replicas
+	}
+	return p
+}
+
+func grows(r *plan.Rollout) bool { return r.Replicas > r.From.Replicas }
+
+func falls(r *plan.Rollout) bool { return r.Replicas < r.From.Replicas }
+
+// renews reports whether the env's one restart is still to be done: then the way back is to the old env.
+func renews(r *plan.Rollout) bool { return r.From.ControllerReplicas != r.ControllerReplicas }
+
+func (t *turn) live() (plan.Plan, Progress) {
+	switch t.p.Rollout.Stage {
+	case plan.Scaling:
+		t.scaling()
+	case plan.Moving:
+		t.moving()
+	case plan.Verifying:
+		t.verifying()
+	case plan.Shrinking:
+		t.shrinking()
+	case plan.Reverting:
+		t.reverting()
+	default:
+		return unknown(t.p, t.progress)
+	}
+	return t.p, t.progress
+}
+
+// scaling waits for the env's restart, and then for the replicas that come. Nothing moves meanwhile.
+func (t *turn) scaling() {
+	r := t.p.Rollout
+	done, why := t.replaced()
+	switch {
+	case done && t.p.Replicas < r.Replicas:
+		r.From.ControllerReplicas, t.p.Replicas = r.ControllerReplicas, r.Replicas
+		t.enter(plan.Scaling, Advanced, why)
+	case done:
+		r.From.ControllerReplicas = r.ControllerReplicas
+		t.enter(plan.Moving, Advanced, why)
+	case !t.progress.Late:
+		t.wait(why)
+	case t.p.FreeReplicas && !renews(r): // there is no way back to replicas that are people's
+		t.end(GaveUp, t.late(why))
+	default:
+		late := t.late(why)
+		t.hold(r.From)
+		t.enter(plan.Reverting, TurnedBack, late)
+	}
+}
+
+// moving waits for the present wave and begins the next one.
+func (t *turn) moving() {
+	if len(t.p.Rollout.Moves) == 0 {
+		t.nextWave("")
+		return
+	}
+	if trouble := t.trouble(); trouble != "" {
+		t.turnBack(trouble)
+		return
+	}
+	rest, unconnected := t.unfinished()
+	switch {
+	case rest == "":
+		t.nextWave(fmt.Sprintf("wave %d is done; ", t.p.Rollout.Wave))
+	case !t.progress.Late:
+		t.wait(rest)
+	case unconnected:
+		t.nextWave(fmt.Sprintf("going on after %s, though %s; ", t.deadline(), rest))
+	default:
+		t.turnBack(t.late(rest))
+	}
+}
+
+// nextWave enters the next wave, or what comes after the last one.
+func (t *turn) nextWave(done string) {
+	r := t.p.Rollout
+	left := t.remaining()
+	if len(left) == 0 && !blind(t.p, t.seen) {
+		t.settleGone()
+		r.Moves, r.Was = nil, nil
+		t.enter(plan.Verifying, Advanced, done+"every cluster has its replica")
+		return
+	}
+	wave, blocked, spent := t.choose(left)
+	switch {
+	case len(wave) > 0:
+		t.enterWave(wave, left, done)
+	case len(r.Moves) > 0:
+		r.Moves, r.Was = nil, nil
+		t.enter(plan.Moving, Advanced, done+"the next wave waits: "+blocked)
+	case !t.progress.Late:
+		t.wait(blocked)
+	case spent:
+		t.end(Finished, fmt.Sprintf("%s after %s: where the other clusters go is decided anew", blocked, t.deadline()))
+	default:
+		t.turnBack(t.late(blocked))
+	}
+}
+
+// turnBack takes the present wave back: to where its clusters came from, but for those that somebody decided about
+// meanwhile, and those that came from replicas that people took away.
+func (t *turn) turnBack(why string) {
+	r := t.p.Rollout
+	back, forth := map[string]int{}, map[string]int{}
+	for name, to := range r.Moves {
+		row, known := t.p.Clusters[name]
+		was, moved := r.Was[name]
+		now, _, _ := t.v.Effective(name)
+		gone := t.p.FreeReplicas && was >= t.seen.Workload.count().Replicas
+		if !known || !moved || gone || row.Replica != to || now != to || t.pinnedTo(name, to) {
+			continue
+		}
+		t.setRow(name, was)
+		back[name], forth[name] = was, to
+	}
+	r.Moves, r.Was = back, forth
+	if len(back) > 0 {
+		t.enter(plan.Reverting, TurnedBack, why)
+		return
+	}
+	t.retreat(TurnedBack, GaveUp, why)
+}
+
+func (t *turn) pinnedTo(name string, replica int) bool {
+	pin, pinned := t.v.Pin(name)
+	return pinned && pin == replica
+}
+
+// retreat brings the count back where replicas came and no cluster is on them, and otherwise ends the rollout.
+func (t *turn) retreat(back, end Outcome, why string) {
+	r := t.p.Rollout
+	r.Moves, r.Was = nil, nil
+	if !grows(r) || t.p.FreeReplicas || t.p.Replicas == r.From.Replicas || t.occupied(r.From.Replicas) {
+		t.end(end, why)
+		return
+	}
+	t.hold(r.From)
+	t.enter(plan.Reverting, back, why)
+}
+
+// occupied reports whether a row is at or above a number of replicas. A pin there never holds before the rollout has
+// ended, nor does it afterwards if they go.
+func (t *turn) occupied(replicas int) bool {
+	for _, row := range t.p.Clusters {
+		if row.Replica >= replicas {
+			return true
+		}
+	}
+	return false
+}
+
+// reverting waits for a wave that was turned back, and then for the count.
+func (t *turn) reverting() {
+	if len(t.p.Rollout.Moves) == 0 {
+		done, why := t.replaced()
+		switch {
+		case done:
+			t.end(Reverted, why)
+		case t.progress.Late:
+			t.end(Reverted, t.late(why))
+		default:
+			t.wait(why)
+		}
+		return
+	}
+	rest := t.unreturned()
+	switch {
+	case rest == "":
+		t.retreat(Advanced, Reverted, "the wave's clusters are back where they were")
+	case t.progress.Late:
+		t.retreat(Advanced, Reverted, t.late(rest))
+	default:
+		t.wait(rest)
+	}
+}
+
+// verifying looks whether every cluster has its one owner, and, before replicas go, whether nothing is left on them.
+func (t *turn) verifying() {
+	r := t.p.Rollout
+	if falls(r) && slices.ContainsFunc(t.remaining(), func(u unit) bool { return u.leaves }) {
+		t.enter(plan.Moving, Advanced, "a cluster came to a replica that is to go")
+		return
+	}
+	left, disagree := t.left(), t.disagreement()
+	switch why := cmp.Or(left, disagree, "every cluster has its one owner"); {
+	case left == "" && disagree == "":
+		t.verified(why)
+	case !t.progress.Late:
+		t.wait(why)
+	case falls(r) && left != "":
+		t.end(GaveUp, fmt.Sprintf("the workload stays at %d replicas after %s: %s", t.p.Replicas, t.deadline(), left))
+	default:
+		t.verified(fmt.Sprintf("going on after %s, though %s", t.deadline(), why))
+	}
+}
+
+func (t *turn) verified(why string) {
+	if !falls(t.p.Rollout) {
+		t.end(Finished, why)
+		return
+	}
+	t.settleGone()
+	t.p.Replicas = t.p.Rollout.Replicas
+	t.enter(plan.Shrinking, Advanced, why)
+}
+
+// shrinking waits until the replicas that were left are gone. A workload that could not be made smaller by then stays as
+// it is: somebody carries a shard that goes, or it is unmanaged.
+func (t *turn) shrinking() {
+	r := t.p.Rollout
+	done, why := t.replaced()
+	switch {
+	case done:
+		t.end(Finished, why)
+	case !t.progress.Late:
+		t.wait(why)
+	default:
+		if w := t.seen.Workload; !t.p.FreeReplicas && (w == nil || w.Replicas > r.Replicas) {
+			t.p.Replicas = r.From.Replicas
+		}
+		t.end(GaveUp, t.late(why))
+	}
+}

@@ -1,0 +1,52 @@
+package rollout
+
+import (
+	"fmt"
+
+	"ballast/planner/plan"
+)
+
+// consistentHashing is the algorithm under which an in-cluster without a Secret has a shard that changes with the env; the
+// others give it shard 0.
+const consistentHashing = "consistent-hashing"
+
+// Missing lists what mode live lacks, a sentence each with its mend; empty = a live rollout may begin. It rests on shards
+// that mean the same replica to every pod, whatever env that pod read: an algorithm answers otherwise as soon as one does.
+func Missing(p plan.Plan, seen Seen) []string {
+	if seen.Workload == nil {
+		return []string{fmt.Sprintf("%s %q was not found: set target", p.Target.Kind, p.Target.Name)}
+	}
+	var missing []string
+	limit := reach(p.Target.Kind, plan.Count{Replicas: p.Replicas, ControllerReplicas: p.ControllerReplicas})
+	for _, s := range sorted(seen.Secrets) {
+		if why := lacks(s, limit); why != "" && !s.Skip {
+			missing = append(missing, why)
+		}
+	}
+	if seen.InCluster.Implicit && seen.InCluster.Algorithm == consistentHashing {
+		missing = append(missing, fmt.Sprintf("the in-cluster %s has no Secret, and under %s its shard changes with %s: "+
+			"create a cluster Secret for it, or set the algorithm to legacy or round-robin", plan.InClusterServer, consistentHashing, plan.EnvReplicas))
+	}
+	return missing
+}
+
+// lacks is what is missing of one Secret. A negative shard of a Secret that is not ballast's is left: it means nobody to
+// every pod.
+func lacks(s Stamp, limit int) string {
+	what := fmt.Sprintf("carries shard %s, and there are %d replicas", s.display(), limit)
+	switch {
+	case s.Valid && s.Shard >= 0 && s.Shard < limit, s.Valid && s.Shard < 0 && !s.managed():
+		return ""
+	case s.Absent:
+		what = "carries no shard"
+	case !s.Valid:
+		what = "carries a shard that is no number"
+	}
+	switch {
+	case s.Unmanaged:
+		return fmt.Sprintf("unmanaged Secret %q %s: give it one from 0 to %d, or take the annotation %s off", s.Name, what, limit-1, plan.AnnotationUnmanaged)
+	case s.Immutable:
+		return fmt.Sprintf("immutable Secret %q %s: delete it and create it again with one from 0 to %d, or without immutable", s.Name, what, limit-1)
+	}
+	return fmt.Sprintf("Secret %q %s: ballast writes it in mode Hold or Enforce; look for the writer that takes it away if this stays", s.Name, what)
+}

@@ -1,0 +1,246 @@
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"ballast/planner/plan"
+)
+
+// nearLimit is the share of its memory limit, in percent, from which a replica receives no cluster, and a wave onto it
+// stops. At 100 the kernel kills it without a warning, and its clusters have no owner until it is back; a cluster that
+// arrives lists all it has at once, and memory was read some seconds ago.
+const nearLimit = 90
+
+// nears reports whether a pod is near its memory limit, as far as both are known.
+func (p Pod) nears() bool {
+	return p.Memory > 0 && p.MemoryLimit > 0 && 100*p.Memory >= nearLimit*p.MemoryLimit
+}
+
+// pods lists a replica's: one, or while a Deployment replaces them two.
+func (s Seen) podsOf(replica int) []Pod {
+	var pods []Pod
+	for _, p := range s.Pods {
+		if p.Replica == replica {
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}
+
+// asleep says why a replica would not take a cluster now.
+func (s Seen) asleep(replica int) string {
+	pods := s.podsOf(replica)
+	switch {
+	case len(pods) == 0:
+		return fmt.Sprintf("replica %d has no pod that is seen", replica)
+	case slices.ContainsFunc(pods, func(p Pod) bool { return p.Ready && p.Claimed }):
+		return ""
+	case slices.ContainsFunc(pods, func(p Pod) bool { return p.Ready }):
+		return fmt.Sprintf("no pod has claimed replica %d", replica)
+	}
+	return fmt.Sprintf("replica %d is not ready", replica)
+}
+
+// cannotReceive says why no wave may be begun onto a replica. In a Deployment pods claim replicas, whichever they find: no
+// wave is begun before all are claimed.
+func (t *turn) cannotReceive(replica int) string {
+	if t.p.Target.Kind == plan.Deployment {
+		for r := range t.p.Replicas {
+			if why := t.seen.asleep(r); why != "" {
+				return why
+			}
+		}
+	}
+	if why := t.seen.asleep(replica); why != "" {
+		return why
+	}
+	for _, p := range t.seen.podsOf(replica) {
+		if p.nears() {
+			return nearing(p)
+		}
+	}
+	return ""
+}
+
+func nearing(p Pod) string {
+	return fmt.Sprintf("replica %d uses %d MiB of its memory limit of %d MiB", p.Replica, p.Memory>>20, p.MemoryLimit>>20)
+}
+
+// blind says why nothing can be said of the fleet as a whole.
+func (t *turn) blind() string {
+	switch {
+	case blind(t.p, t.seen):
+		return "most of the plan's Secrets are not seen"
+	case !t.seen.Asked:
+		return "not every pod says which clusters it owns"
+	}
+	return ""
+}
+
+// trouble says why the present wave must stop: a replica that receives died of it, or is about to.
+func (t *turn) trouble() string {
+	since := t.p.Rollout.Since
+	for _, replica := range t.receivers() {
+		for _, p := range t.seen.podsOf(replica) {
+			died := p.RestartedAt.After(since)
+			switch {
+			case p.OOMKilled && (died || !p.Ready && p.RestartedAt.IsZero()): // killed, and not started again yet
+				return fmt.Sprintf("replica %d was out of memory", replica)
+			case p.Restarts > 0 && died:
+				return fmt.Sprintf("replica %d restarted", replica)
+			case p.nears():
+				return nearing(p)
+			}
+		}
+	}
+	return ""
+}
+
+// receivers are the replicas that the present wave gives clusters to, ascending.
+func (t *turn) receivers() []int {
+	set := map[int]bool{}
+	for name := range t.p.Rollout.Moves {
+		if to, _, known := t.v.Effective(name); known {
+			set[to] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// unfinished says what the present wave waits for. unconnected says that its clusters are all owned as they should be, and
+// that each of those that nobody has connected went to a replica that has others connected: then the cluster is what
+// cannot be reached, and to take the wave back would help nobody.
+func (t *turn) unfinished() (rest string, unconnected bool) {
+	if blind(t.p, t.seen) {
+		return t.blind(), false
+	}
+	if rest = t.uncarried(); rest != "" {
+		return rest, false
+	}
+	for _, replica := range t.receivers() {
+		if why := t.seen.asleep(replica); why != "" {
+			return why, false
+		}
+	}
+	return t.untaken()
+}
+
+// unreturned is unfinished for a wave that goes back. Where nobody says who owns what, Secrets that are written are enough:
+// the replicas that had those clusters are as good as they were.
+func (t *turn) unreturned() string {
+	rest := t.uncarried()
+	if rest == "" && t.seen.Asked {
+		rest, _ = t.untaken()
+	}
+	return rest
+}
+
+// uncarried says which of the wave's Secrets are not written yet.
+func (t *turn) uncarried() string {
+	var behind []string
+	for _, s := range sorted(t.seen.Secrets) {
+		_, moves := t.p.Rollout.Moves[s.Name]
+		if replica, _, known := t.v.Effective(s.Name); moves && known && s.managed() && !s.carries(replica) {
+			behind = append(behind, s.Name)
+		}
+	}
+	if len(behind) == 0 {
+		return ""
+	}
+	return waitsFor(behind, nil, false)
+}
+
+// untaken says which of the wave's clusters its new owner does not have yet.
+func (t *turn) untaken() (rest string, unconnected bool) {
+	if !t.seen.Asked {
+		return t.blind(), false
+	}
+	idle := false
+	for _, s := range sorted(t.seen.Secrets) {
+		_, moves := t.p.Rollout.Moves[s.Name]
+		replica, _, known := t.v.Effective(s.Name)
+		owned, told := t.seen.Owned[s.Name]
+		switch {
+		case !moves || !known || !s.managed() || s.Skip || owned.Idle:
+		case !told:
+			return fmt.Sprintf("nobody says who owns cluster %q", s.Name), false
+		case !slices.Equal(owned.Owners, []int{replica}):
+			return fmt.Sprintf("cluster %q is owned by %s instead of replica %d", s.Name, owners(owned.Owners), replica), false
+		case !slices.Contains(owned.Live, replica):
+			idle = idle || !t.works(replica)
+			rest = cmp.Or(rest, fmt.Sprintf("replica %d has not connected cluster %q", replica, s.Name))
+		}
+	}
+	return rest, rest != "" && !idle
+}
+
+// works reports whether a replica has any cluster connected.
+func (t *turn) works(replica int) bool {
+	for _, owned := range t.seen.Owned {
+		if slices.Contains(owned.Live, replica) {
+			return true
+		}
+	}
+	return false
+}
+
+// left says what is still on replicas that are to go.
+func (t *turn) left() string {
+	r := t.p.Rollout
+	if !falls(r) {
+		return ""
+	}
+	if why := t.blind(); why != "" {
+		return why
+	}
+	if stray := strays(t.seen, r.Replicas, r.From.Replicas); len(stray) > 0 {
+		return waitsFor(nil, stray, false)
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.seen.Owned)) {
+		for _, owner := range t.seen.Owned[name].Owners {
+			if owner >= r.Replicas {
+				return fmt.Sprintf("cluster %q is owned by replica %d, which is to go", name, owner)
+			}
+		}
+	}
+	return ""
+}
+
+// disagreement names the first cluster that is not owned as its Secret says.
+func (t *turn) disagreement() string {
+	if why := t.blind(); why != "" {
+		return why
+	}
+	if behind := laggards(t.v, t.seen); len(behind) > 0 {
+		return waitsFor(behind, nil, false)
+	}
+	for _, s := range sorted(t.seen.Secrets) {
+		replica, _, known := t.v.Effective(s.Name)
+		if !s.managed() && s.Valid {
+			replica = s.Shard
+		}
+		owned, told := t.seen.Owned[s.Name]
+		switch {
+		case !known || s.Skip || owned.Idle:
+		case !told:
+			return fmt.Sprintf("nobody says who owns cluster %q", s.Name)
+		case !slices.Equal(owned.Owners, []int{replica}):
+			return fmt.Sprintf("cluster %q is owned by %s instead of replica %d", s.Name, owners(owned.Owners), replica)
+		}
+	}
+	return ""
+}
+
+// owners words who owns a cluster.
+func owners(replicas []int) string {
+	switch len(replicas) {
+	case 0:
+		return "nobody"
+	case 1:
+		return fmt.Sprintf("replica %d", replicas[0])
+	}
+	return fmt.Sprintf("replicas %v", replicas)
+}

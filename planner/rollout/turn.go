@@ -1,0 +1,65 @@
+package rollout
+
+import (
+	"fmt"
+	"time"
+
+	"ballast/planner/plan"
+)
+
+// turn is one call of Advance in the modes live and x0y: what it was given, the plan it changes, and what it answers.
+type turn struct {
+	v        *plan.View
+	p        plan.Plan
+	seen     Seen
+	target   map[string]int
+	o        Options
+	at       time.Time
+	progress Progress
+}
+
+func (t *turn) wait(why string) { t.progress.Why = "waiting: " + why }
+
+// enter begins a stage, or the same one anew, with a deadline of its own.
+func (t *turn) enter(stage plan.Stage, outcome Outcome, why string) {
+	r := t.p.Rollout
+	r.Stage, r.Since = stage, t.at.UTC().Truncate(time.Second)
+	t.progress.Outcome, t.progress.Why = outcome, why
+}
+
+func (t *turn) end(outcome Outcome, why string) {
+	t.p.Rollout = nil
+	t.progress.Outcome, t.progress.Why = outcome, why
+}
+
+// hold makes a count the one that is in force.
+func (t *turn) hold(c plan.Count) {
+	t.p.Replicas, t.p.ControllerReplicas = c.Replicas, c.ControllerReplicas
+}
+
+// late words a reason for what is done at a stage's deadline.
+func (t *turn) late(why string) string {
+	return fmt.Sprintf("not done after %s: %s", t.deadline(), why)
+}
+
+// deadline is how long the stage may take.
+func (t *turn) deadline() time.Duration { return deadline(*t.p.Rollout, t.o) }
+
+// replaced reports whether the workload is as the plan holds it, every pod at the newest template and ready. Replicas that
+// people hold count as they are, where the stage asks for no others.
+func (t *turn) replaced() (bool, string) {
+	p, w := t.p, t.seen.Workload
+	if r := p.Rollout; w != nil && p.FreeReplicas && r.Mode == plan.ModeLive && p.Replicas == r.From.Replicas {
+		p.Replicas = w.Replicas
+	}
+	done := w.settled(p) && (!restarts(p) || w.restartedSince(p.Rollout.Since))
+	return done, replicasSeen(p, w)
+}
+
+// setRow gives a cluster a replica; whether that is a person's pin goes with it.
+func (t *turn) setRow(name string, replica int) {
+	row := t.p.Clusters[name]
+	pin, pinned := t.v.Pin(name)
+	row.Replica, row.Pinned = replica, pinned && pin == replica
+	t.p.Clusters[name] = row
+}

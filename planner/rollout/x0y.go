@@ -1,0 +1,211 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ballast/planner/plan"
+)
+
+// enterX0Y writes an x0y rollout's first stage: no replica, with the env and the rows as they are.
+func enterX0Y(p plan.Plan, at time.Time) plan.Plan {
+	p.Rollout.Stage, p.Rollout.Since = plan.Draining, at.UTC().Truncate(time.Second)
+	p.Replicas = 0
+	return p
+}
+
+// stops reports whether a stage holds the workload at 0: the only ones that may.
+func stops(r *plan.Rollout) bool {
+	return r != nil && r.Mode == plan.ModeX0Y && (r.Stage == plan.Draining || r.Stage == plan.Assigning)
+}
+
+func (t *turn) x0y() (plan.Plan, Progress) {
+	if stops(t.p.Rollout) {
+		switch {
+		case t.p.Mode != plan.Enforce:
+			t.revert(fmt.Sprintf("the mode is %s, and no replica runs", t.p.Mode))
+			return t.p, t.progress
+		case t.p.FreeReplicas:
+			t.revert("the replicas are people's now, and none runs")
+			return t.p, t.progress
+		}
+	}
+	switch t.p.Rollout.Stage {
+	case plan.Draining:
+		t.draining()
+	case plan.Assigning:
+		t.rewriting()
+	case plan.Restoring:
+		t.restoring()
+	case plan.Reverting:
+		t.returning()
+	default:
+		return unknown(t.p, t.progress)
+	}
+	return t.p, t.progress
+}
+
+// draining waits until no pod is left; then the rows are the new ones.
+func (t *turn) draining() {
+	r := t.p.Rollout
+	switch w := t.seen.Workload; {
+	case w.stopped():
+		r.Was = map[string]int{}
+		for name := range r.Moves {
+			if row, known := t.p.Clusters[name]; known {
+				r.Was[name] = row.Replica
+			}
+		}
+		move(t.p.Clusters, r.Moves, t.seen)
+		r.Moves = nil
+		t.enter(plan.Assigning, Advanced, "no replica runs")
+	case t.progress.Late:
+		t.revert(t.late(pods(w)))
+	default:
+		t.wait(pods(w))
+	}
+}
+
+// rewriting waits until every managed Secret carries its replica, while no pod reads them.
+func (t *turn) rewriting() {
+	behind, unseen, stopped := laggards(t.v, t.seen), blind(t.p, t.seen), t.seen.Workload.stopped()
+	why := "every cluster Secret carries its replica"
+	switch {
+	case !stopped:
+		why = pods(t.seen.Workload)
+	case len(behind) > 0 || unseen:
+		why = waitsFor(behind, nil, unseen)
+	}
+	switch done := stopped && len(behind) == 0 && !unseen; {
+	case !done && !t.progress.Late:
+		t.wait(why)
+		return
+	case !stopped: // pods of the old env run: those that came now would be beside them
+		t.revert(t.late(why))
+		return
+	case !done: // each Secret has one owner among pods of one env, and healing continues
+		why = fmt.Sprintf("going on after %s, though %s", t.deadline(), why)
+	}
+	t.hold(target(t.p.Rollout))
+	t.enter(plan.Restoring, Advanced, why)
+}
+
+// restoring waits until the replicas are back.
+func (t *turn) restoring() {
+	r := t.p.Rollout
+	done, why := t.replaced()
+	switch {
+	case done:
+		t.end(Finished, why)
+	case !t.progress.Late:
+		t.wait(why)
+	case r.From == target(r): // there is no other count to come back to
+		t.end(GaveUp, t.late(why))
+	default:
+		t.revert(t.late(why))
+	}
+}
+
+// revert brings back the count, and the rows as far as they are below both counts: pods of both may run. The others come
+// back when all are of one count.
+func (t *turn) revert(why string) {
+	r := t.p.Rollout
+	safe := min(reach(t.p.Target.Kind, r.From), reach(t.p.Target.Kind, target(r)))
+	for name, was := range r.Was {
+		if _, known := t.p.Clusters[name]; known && was < safe {
+			t.setRow(name, was)
+		}
+	}
+	r.Moves = nil
+	t.hold(r.From)
+	t.enter(plan.Reverting, TurnedBack, why)
+}
+
+// returning waits until the count is what it was, and then for the rows that had to wait for it.
+func (t *turn) returning() {
+	r := t.p.Rollout
+	if len(r.Moves) > 0 {
+		switch rest := t.unreturned(); {
+		case rest == "":
+			t.end(Reverted, "every cluster is back where it was")
+		case t.progress.Late:
+			t.end(Reverted, t.late(rest))
+		default:
+			t.wait(rest)
+		}
+		return
+	}
+	done, why := t.replaced()
+	switch {
+	case !done && !t.progress.Late:
+		t.wait(why)
+		return
+	case !done:
+		t.end(Reverted, t.late(why))
+		return
+	}
+	back := map[string]int{}
+	for name, was := range r.Was {
+		if row, known := t.p.Clusters[name]; known && row.Replica != was && was < r.From.Replicas {
+			t.setRow(name, was)
+			back[name] = was
+		}
+	}
+	r.Moves, r.Was = back, nil
+	if len(back) == 0 {
+		t.end(Reverted, why)
+		return
+	}
+	t.enter(plan.Reverting, Advanced, why)
+}
+
+func pods(w *Workload) string {
+	if w == nil {
+		return "the workload was not found"
+	}
+	return fmt.Sprintf("%d pods run", w.Current)
+}
+
+// Abandon answers the plan to write where the rollout under way must be dropped: at least one replica, and every row on one
+// of them. What the plan holds is what stands, but for a workload that x0y stopped: that one comes back as it was, and is
+// ballast's to bring back, whoever's its replicas are. The plan must be enforced until it stands.
+func Abandon(p plan.Plan) plan.Plan {
+	p = p.Clone()
+	r := p.Rollout
+	if r == nil {
+		return p
+	}
+	p.Rollout = nil
+	if p.Replicas < 1 {
+		p.Replicas, p.ControllerReplicas, p.FreeReplicas = max(r.From.Replicas, 1), r.From.ControllerReplicas, false
+		for name, was := range r.Was {
+			if row, known := p.Clusters[name]; known {
+				row.Replica = was
+				p.Clusters[name] = row
+			}
+		}
+	}
+	house(p)
+	return p
+}
+
+// house gives rows beyond the replicas the lightest one.
+func house(p plan.Plan) {
+	carried := make([]plan.Load, p.Replicas)
+	var beyond []string
+	for name, row := range p.Clusters {
+		if row.Replica >= p.Replicas {
+			beyond = append(beyond, name)
+			continue
+		}
+		carried[row.Replica] += loadOf(row)
+	}
+	slices.Sort(beyond)
+	for _, name := range beyond {
+		row := p.Clusters[name]
+		row.Replica = slices.Index(carried, slices.Min(carried))
+		carried[row.Replica] += loadOf(row)
+		p.Clusters[name] = row
+	}
+}
