@@ -31,6 +31,9 @@ type world struct {
 func newWorld(loads ...float64) *world {
 	c := config.Default()
 	c.Mode = plan.Enforce
+	// Everything at once and without a limit; live.go's worlds have both.
+	c.Rollout = config.Rollout{Default: &config.DefaultRollout{}, StageTimeout: c.Rollout.StageTimeout}
+	c.Change.Moves.Rate = nil
 	c.Poll.Prometheus.Metrics = []config.Metric{{ID: "apps", Query: "apps", Match: &config.Match{Label: "dest_server", To: config.MatchServer}}}
 	c.Index.PNorm.Weights = map[string]config.Decimal{"apps": "1"}
 	env := "3"
