@@ -20,7 +20,7 @@ const (
 	smallBody   = 256 << 10
 	smallBudget = 16 << 20
 	largeBudget = 24 << 20
-	pooledBody  = 32 << 10 // an update of a Secret of up to some 12 KiB
+	pooledBody  = 32 << 10 // an update of a Secret of up to some 12 KiB; a larger one takes a buffer of smallBody
 	// busyAfter leaves the API server half of its timeout of 2 s to hear that we are busy.
 	busyAfter = time.Second
 )
@@ -36,6 +36,7 @@ var (
 type bodies struct {
 	small, large *semaphore.Weighted
 	buffers      sync.Pool // *[]byte of pooledBody, zeroed
+	wide         sync.Pool // *[]byte of smallBody, zeroed
 }
 
 func newBodies() *bodies {
@@ -45,10 +46,10 @@ func newBodies() *bodies {
 // body is a body that was read; its bytes are gone once released.
 type body struct {
 	bytes  []byte
-	pooled *[]byte
+	buffer *[]byte    // what the bytes are of
+	pool   *sync.Pool // where the buffer came from and goes to; nil for none
 	budget *semaphore.Weighted
 	weight int64
-	from   *bodies
 }
 
 func (b *bodies) read(r *http.Request) (body, error) {
@@ -59,9 +60,12 @@ func (b *bodies) read(r *http.Request) (body, error) {
 	case size > maxBody:
 		return body{}, errTooLarge
 	}
-	out := body{budget: b.large, weight: max(size, pooledBody), from: b}
-	if size <= smallBody {
-		out.budget = b.small
+	out := body{budget: b.large, weight: size}
+	switch {
+	case size <= pooledBody:
+		out.budget, out.weight, out.pool = b.small, pooledBody, &b.buffers
+	case size <= smallBody:
+		out.budget, out.weight, out.pool = b.small, smallBody, &b.wide
 	}
 	if !out.budget.TryAcquire(out.weight) {
 		ctx, cancel := context.WithTimeout(r.Context(), busyAfter)
@@ -80,23 +84,23 @@ func (b *bodies) read(r *http.Request) (body, error) {
 
 // take finds room for the bytes.
 func (b *body) take(size int) {
-	if size > pooledBody {
+	if b.pool == nil {
 		b.bytes = make([]byte, size)
 		return
 	}
-	b.pooled, _ = b.from.buffers.Get().(*[]byte)
-	if b.pooled == nil {
-		fresh := make([]byte, pooledBody)
-		b.pooled = &fresh
+	b.buffer, _ = b.pool.Get().(*[]byte)
+	if b.buffer == nil {
+		fresh := make([]byte, b.weight)
+		b.buffer = &fresh
 	}
-	b.bytes = (*b.pooled)[:size]
+	b.bytes = (*b.buffer)[:size]
 }
 
 // release wipes the bytes: they are credentials, and a pooled buffer outlives its request.
 func (b *body) release() {
 	clear(b.bytes)
-	if b.pooled != nil {
-		b.from.buffers.Put(b.pooled)
+	if b.pool != nil {
+		b.pool.Put(b.buffer)
 	}
 	b.budget.Release(b.weight)
 }

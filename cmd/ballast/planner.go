@@ -33,6 +33,7 @@ import (
 	"ballast/planner"
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/neighbour"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 	"ballast/planner/store"
@@ -46,11 +47,13 @@ type plannerOptions struct {
 	metricsPort int
 	healthPort  int
 	identity    string
+	grace       time.Duration // that a target stays another installation's; 0: neighbour.DefaultGrace
 }
 
 const plannerHelp = `Run the planner: measure the fleet, decide which replica owns which cluster, write the plan, and keep what stands in
 agreement with it. Two replicas run it; the one that holds the Lease ballast-<workload> plans, the other takes over from the
-plan and history ConfigMaps and moves nothing by doing so.
+plan and history ConfigMaps and moves nothing by doing so. A planner with another plan ConfigMap or another user stands by,
+is not ready, and says who owns the workload, until that one has been gone for ten minutes.
 
 It needs the ServiceAccount of the shipped manifests: in Argo CD's namespace it reads Secrets, ConfigMaps and workloads, patches
 data.shard of cluster Secrets and three fields of the application-controller, and writes its two ConfigMaps, its Lease and events.
@@ -136,7 +139,9 @@ type plannerApp struct {
 	metrics *planner.Metrics
 	config  *config.Reloader
 	target  plan.Target
+	found   discover.Workload // the target as it was found
 	user    string
+	owner   *neighbour.Lock
 	manager manager.Manager
 	loop    *planner.Loop
 }
@@ -191,7 +196,7 @@ func (a *plannerApp) findTarget(ctx context.Context) error {
 }
 
 func (a *plannerApp) identify(ctx context.Context, c client.Client) (err error) {
-	if a.target, _, err = discover.FindTarget(ctx, c, a.config.Current().Target); err != nil {
+	if a.target, a.found, err = discover.FindTarget(ctx, c, a.config.Current().Target); err != nil {
 		return err
 	}
 	review := &authenticationv1.SelfSubjectReview{}
@@ -210,14 +215,17 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 		return fmt.Errorf("reading discover.selector: %w", err)
 	}
 	o := a.options
+	if a.owner, err = a.newOwner(c); err != nil {
+		return err
+	}
 	a.manager, err = ctrl.NewManager(a.rest, ctrl.Options{
-		Logger:                        a.log,
-		LeaderElection:                true,
-		LeaderElectionID:              "ballast-" + a.target.Name,
-		LeaderElectionNamespace:       c.Target.Namespace,
-		LeaderElectionReleaseOnCancel: true,
-		Metrics:                       metricsserver.Options{BindAddress: net.JoinHostPort(o.bindAddress, strconv.Itoa(o.metricsPort))},
-		HealthProbeBindAddress:        net.JoinHostPort(o.bindAddress, strconv.Itoa(o.healthPort)),
+		Logger:                              a.log,
+		LeaderElection:                      true,
+		LeaderElectionID:                    a.owner.Describe(), // a label of the election's metrics
+		LeaderElectionReleaseOnCancel:       true,
+		LeaderElectionResourceLockInterface: a.owner,
+		Metrics:                             metricsserver.Options{BindAddress: net.JoinHostPort(o.bindAddress, strconv.Itoa(o.metricsPort))},
+		HealthProbeBindAddress:              net.JoinHostPort(o.bindAddress, strconv.Itoa(o.healthPort)),
 		// ConfigMaps are read live: few and rare, and of Argo CD's namespace none but the plan's concerns us as a watch.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.ConfigMap{}}}},
 		Cache: cache.Options{
@@ -240,8 +248,10 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 			return fmt.Errorf("adding the health check %q: %w", name, err)
 		}
 	}
-	if err := a.manager.AddReadyzCheck("caches", a.cachesSynced); err != nil {
-		return fmt.Errorf("adding the readiness check: %w", err)
+	for name, check := range map[string]healthz.Checker{"caches": a.cachesSynced, "owner": a.ownsTarget} {
+		if err := a.manager.AddReadyzCheck(name, check); err != nil {
+			return fmt.Errorf("adding the readiness check %q: %w", name, err)
+		}
 	}
 	if err := a.manager.Add(manager.RunnableFunc(a.loop.Run)); err != nil { // needs the Lease, as every plain Runnable
 		return fmt.Errorf("adding the loop: %w", err)

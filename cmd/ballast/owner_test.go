@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/e2e/apiserver"
+	"ballast/e2e/site"
+	"ballast/planner"
+	"ballast/planner/plan"
+)
+
+// planning is a running `ballast planner`.
+type planning struct {
+	t      *testing.T
+	health string
+	end    func() // returns when it has ended
+
+	mu  sync.Mutex
+	log []string
+}
+
+// startPlanner runs a planner on that API server as the command does, with its own configuration.
+func startPlanner(t *testing.T, server *rest.Config, identity, planMap string) *planning {
+	t.Helper()
+	p := &planning{t: t, health: freePort(t)}
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	text := fmt.Sprintf("apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\nplan: {configMap: %s, history: %s-history}\npoll: {prometheus: {url: \"http://127.0.0.1:%s\", timeout: 1s}}\n", planMap, planMap, freePort(t))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	healthPort, err := strconv.Atoi(p.health)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancelCause(t.Context())
+	app := &plannerApp{rest: rest.CopyConfig(server), stop: stop, metrics: planner.NewMetrics(prometheus.NewRegistry()),
+		options: &plannerOptions{config: file, bindAddress: "127.0.0.1", healthPort: healthPort, identity: identity, grace: 2 * time.Second},
+		log:     funcr.New(func(_, args string) { p.write(args) }, funcr.Options{})}
+	for _, step := range []func() error{app.loadConfig, func() error { return app.findTarget(ctx) }, func() error { return app.assemble(ctx) }} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- app.manager.Start(ctx) }()
+	p.end = sync.OnceFunc(func() {
+		stop(nil)
+		if err := <-ended; err != nil {
+			t.Errorf("planner %s ended with %v", identity, err)
+		}
+	})
+	t.Cleanup(p.end)
+	return p
+}
+
+func (p *planning) write(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.log = append(p.log, line)
+}
+
+func (p *planning) logged(text string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Contains(strings.Join(p.log, "\n"), text)
+}
+
+// asks is what a readiness check answers; empty for a planner that does not listen yet.
+func (p *planning) asks(check string) (status int, body string) {
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://"+net.JoinHostPort("127.0.0.1", p.health)+check, nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, ""
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline, tick := time.After(time.Minute), time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline:
+			t.Fatalf("waited in vain: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+func mustDo(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+const controllerName = "argocd-application-controller"
+
+// addController makes Argo CD's namespace and the application-controller in it.
+func addController(t *testing.T, c client.Client, replicas int32) {
+	t.Helper()
+	mustDo(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "argocd"}}))
+	labels := map[string]string{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/component": "application-controller"}
+	mustDo(t, c.Create(t.Context(), &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: controllerName, Labels: labels},
+		Spec: appsv1.StatefulSetSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "application-controller", Image: "argocd",
+				Env: []corev1.EnvVar{{Name: plan.EnvReplicas, Value: strconv.Itoa(int(replicas))}}}}}}},
+	}))
+}
+
+// TestASecondInstallationStandsBy: of two installations on one workload only one plans, the other says who owns it, and
+// plans when the first is gone for good.
+func TestASecondInstallationStandsBy(t *testing.T) {
+	server := apiserver.Start(t)
+	c, err := client.New(server, client.Options{})
+	mustDo(t, err)
+	addController(t, c, 2)
+	planned := func(name string) bool {
+		err := c.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: name}, &corev1.ConfigMap{})
+		if client.IgnoreNotFound(err) != nil {
+			t.Fatal(err)
+		}
+		return !apierrors.IsNotFound(err)
+	}
+
+	first := startPlanner(t, server, "planner-a", "ballast-plan")
+	waitFor(t, "the first installation plans", func() bool { return planned("ballast-plan") })
+	second := startPlanner(t, server, "planner-b", "other-plan")
+	var refusal string
+	waitFor(t, "the second installation is not ready, and says why", func() bool {
+		_, refusal = second.asks("/readyz/owner")
+		return strings.Contains(refusal, `is held by "planner-a_`)
+	})
+	user := "admin"
+	for _, says := range []string{`Lease "argocd/ballast-argocd-application-controller"`, `which plans in ConfigMap "argocd/ballast-plan" as "` + user + `"`,
+		`this instance would plan in "argocd/other-plan" as "` + user + `", so it stands by and writes nothing`} {
+		if !strings.Contains(refusal, says) {
+			t.Errorf("it says %q, without %q", refusal, says)
+		}
+	}
+	if status, _ := second.asks("/readyz"); status != http.StatusInternalServerError {
+		t.Errorf("the second installation is as ready as %d", status)
+	}
+	waitFor(t, "the first installation is ready", func() bool { status, _ := first.asks("/readyz"); return status == http.StatusOK })
+	waitFor(t, "the second installation logs it", func() bool { return second.logged("the target is another installation's; standing by") })
+	waitFor(t, "an event on the workload and on its own plan says so", func() bool {
+		return cmp.Equal([]string{"ConfigMap other-plan", "StatefulSet " + controllerName}, eventsOf(t, c, "OwnedElsewhere", `is held by "planner-a_`))
+	})
+	standby := startPlanner(t, server, "planner-c", "ballast-plan")
+	waitFor(t, "a second replica of the first installation is ready", func() bool { status, _ := standby.asks("/readyz"); return status == http.StatusOK })
+	first.end()
+	waitFor(t, "the first installation goes on with its other replica", func() bool { return standby.logged("leading") })
+	if planned("other-plan") || second.logged(`"leading"`) {
+		t.Error("the second installation planned, too")
+	}
+
+	standby.end()
+	var lease coordinationv1.Lease
+	key := client.ObjectKey{Namespace: "argocd", Name: site.Lease}
+	mustDo(t, c.Get(t.Context(), key, &lease))
+	gone := lease.Spec.RenewTime.Time
+	waitFor(t, "the second installation plans when the first is gone for good", func() bool { return planned("other-plan") })
+	mustDo(t, c.Get(t.Context(), key, &lease))
+	if at := lease.Spec.AcquireTime.Time; at.Before(gone.Add(3*time.Second)) || !strings.HasPrefix(*lease.Spec.HolderIdentity, "planner-b_") {
+		t.Errorf("%s leads from %s on; the first installation went at %s, and its claim lasts three seconds", *lease.Spec.HolderIdentity, at, gone)
+	}
+	waitFor(t, "it is ready then", func() bool { status, _ := second.asks("/readyz"); return status == http.StatusOK })
+}
+
+// eventsOf are the objects with an event of that reason whose note holds that text, sorted.
+func eventsOf(t *testing.T, c client.Client, reason, text string) []string {
+	t.Helper()
+	var list eventsv1.EventList
+	mustDo(t, c.List(t.Context(), &list, client.InNamespace("argocd")))
+	about := map[string]bool{}
+	for _, e := range list.Items {
+		if e.Reason == reason && strings.Contains(e.Note, text) {
+			about[e.Regarding.Kind+" "+e.Regarding.Name] = true
+		}
+	}
+	return sortedKeys(about)
+}

@@ -1,0 +1,27 @@
+package webhook
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"testing"
+)
+
+func TestABufferIsWipedWhenItsRequestIsOver(t *testing.T) {
+	for name, size := range map[string]int{"small": 100, "as large as a small one is": pooledBody, "wide": pooledBody + 1, "as large as a wide one is": smallBody, "of its own": smallBody + 1} {
+		t.Run(name, func(t *testing.T) {
+			sent := bytes.Repeat([]byte("x"), size)
+			got, err := newBodies().read(&http.Request{ContentLength: int64(size), Body: io.NopCloser(bytes.NewReader(sent))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept := got.bytes[:cap(got.bytes)]
+			if !bytes.Equal(got.bytes, sent) {
+				t.Fatal("another body was read than sent")
+			}
+			if got.release(); !bytes.Equal(kept, make([]byte, len(kept))) {
+				t.Error("the buffer still holds the body")
+			}
+		})
+	}
+}
