@@ -262,12 +262,18 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 func (a *plannerApp) newLoop(c config.PlannerConfig) *planner.Loop {
 	st := store.New(store.Options{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Namespace: c.Target.Namespace,
 		Plan: c.Plan.ConfigMap, History: c.Plan.History})
+	nudger := a.newNudger()
 	return planner.NewLoop(planner.Options{
-		Config:     a.config.Current,
-		Reader:     a.manager.GetClient(),
-		Store:      st,
-		Applier:    rollout.NewApplier(rollout.ApplierOptions{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Clock: clock.RealClock{}}),
+		Config: a.config.Current,
+		Reader: a.manager.GetClient(),
+		Store:  st,
+		Applier: rollout.NewApplier(rollout.ApplierOptions{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(),
+			Clock: clock.RealClock{}, Nudger: nudger}),
 		NewFetcher: (&fetchers{}).get,
+		Observe:    a.newObserver(nudger).Observe,
+		Neighbours: func(ctx context.Context, p plan.Plan) ([]neighbour.Finding, error) {
+			return neighbour.Look(ctx, a.manager.GetAPIReader(), p)
+		},
 		Probe: func(ctx context.Context, p plan.Plan) (bool, error) {
 			return planner.Probe(ctx, a.manager.GetClient(), p)
 		},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -11,10 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 
 	"ballast/planner"
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/nudge"
+	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 )
@@ -46,6 +50,31 @@ func (f *fetchers) get(c config.PlannerConfig, t plan.Target) (planner.Fetcher, 
 	}
 	f.settings, f.target, f.client = c.Poll.Prometheus, t, client
 	return client, nil
+}
+
+// newNudger refreshes Applications. Where it may not, rollouts go on without: a new owner then begins later.
+func (a *plannerApp) newNudger() *nudge.Nudger {
+	return nudge.New(nudge.Options{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Clock: clock.RealClock{},
+		Report: func(p nudge.Problem) {
+			a.log.Info("not every Application is found", "reason", p.Reason, "message", p.Message)
+		}})
+}
+
+// newObserver asks the application-controllers' pods for what they own.
+func (a *plannerApp) newObserver(n *nudge.Nudger) *planner.Observer {
+	return &planner.Observer{Reader: a.manager.GetAPIReader(), Scrape: ownership.NewScraper(ownership.ScrapeOptions{}), Clock: clock.RealClock{},
+		Count: func(ctx context.Context, namespace string, fleet discover.Fleet) (ownership.Applications, error) {
+			destinations := make([]nudge.Destination, len(fleet.Clusters))
+			for i, c := range fleet.Clusters {
+				destinations[i] = nudge.Destination{Server: c.Shard.Server, Name: c.Shard.Name}
+			}
+			count, err := n.Count(ctx, namespace, destinations)
+			var forbidden *nudge.ForbiddenError
+			if errors.As(err, &forbidden) {
+				return nil, fmt.Errorf("nothing tells a cluster without Applications from one without an owner, and no new owner is nudged: add component nudge, or set rollout.live.nudge: false: %w", err)
+			}
+			return count, err
+		}}
 }
 
 var errCaches = errors.New("the caches of Secrets, workloads and the plan have not synced yet")
