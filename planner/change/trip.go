@@ -96,20 +96,25 @@ type Trip struct {
 
 // After watches another wave. What was before the first of several waves in a row stays what the fleet is compared with.
 func (w Watch) After(wave Wave) Watch {
-	next := Watch{Began: wave.Began, Ended: wave.Ended, Clusters: wave.Clusters, Orphans: wave.Orphans, Before: maps.Clone(wave.Work)}
+	next := Watch{Began: wave.Began, Ended: wave.Ended, Clusters: sorted(append(slices.Clone(w.Clusters), wave.Clusters...)),
+		Orphans: sorted(wave.Orphans), Before: believable(wave.Work)}
 	if w.Ended.IsZero() {
-		next.Clusters, next.Orphans = sorted(wave.Clusters), sorted(wave.Orphans)
 		return next
 	}
 	next.Began, next.Orphans = w.Began, w.Orphans
-	next.Clusters = sorted(append(slices.Clone(w.Clusters), wave.Clusters...))
-	for replica, work := range w.Before {
-		if next.Before == nil {
-			next.Before = map[int]Work{}
-		}
-		next.Before[replica] = work
-	}
+	maps.Copy(next.Before, w.Before)
 	return next
+}
+
+// believable leaves out what is no measurement; JSON could not carry it either.
+func believable(work map[int]Work) map[int]Work {
+	out := make(map[int]Work, len(work))
+	for replica, w := range work {
+		if w.believable() {
+			out[replica] = w
+		}
+	}
+	return out
 }
 
 func sorted(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
@@ -192,19 +197,14 @@ func (w Watch) orphan(orphans []string) (string, bool) {
 
 // measuredFrom notes the work of replicas that are seen for the first time, or whose process began anew.
 func (w Watch) measuredFrom(work map[int]Work) Watch {
-	from := maps.Clone(w.From)
-	for replica, now := range work {
-		if !now.believable() {
-			continue
+	from := believable(work)
+	for replica, earlier := range w.From {
+		if now, ok := from[replica]; ok {
+			if _, same := now.since(earlier); !same {
+				continue
+			}
 		}
-		earlier, known := from[replica]
-		if _, ok := now.since(earlier); known && ok {
-			continue
-		}
-		if from == nil {
-			from = map[int]Work{}
-		}
-		from[replica] = now
+		from[replica] = earlier
 	}
 	w.From = from
 	return w
@@ -215,7 +215,7 @@ func (w Watch) slowed(work map[int]Work) (replica int, before, after float64, ok
 	for _, replica := range slices.Sorted(maps.Keys(work)) {
 		base, from := w.Before[replica], w.From[replica]
 		done, same := work[replica].since(from)
-		if !same || !work[replica].believable() || !base.believable() || base.Reconciles < minReconciles || done.Reconciles < minReconciles {
+		if !same || !work[replica].believable() || base.Reconciles < minReconciles || done.Reconciles < minReconciles {
 			continue
 		}
 		if before, after := base.mean(), done.mean(); after > slower*before && after-before >= minRise {
