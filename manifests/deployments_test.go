@@ -110,6 +110,16 @@ func mounts(pod corev1.PodSpec) map[string]string {
 	return out
 }
 
+func TestTheWebhookStartsBeforeItsCertificate(t *testing.T) {
+	for name, dir := range overlays() {
+		d := decode(t, build(t, dir)).Deployments["ballast-webhook"]
+		want := []corev1.Volume{{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "ballast-webhook-tls", Optional: ptr.To(true)}}}}
+		if diff := cmp.Diff(want, d.Spec.Template.Spec.Volumes); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+	}
+}
+
 func TestMemoryIsLimitedAndCPUIsNot(t *testing.T) {
 	for name, d := range decode(t, build(t, "base")).Deployments {
 		limits := d.Spec.Template.Spec.Containers[0].Resources.Limits

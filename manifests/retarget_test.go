@@ -61,7 +61,7 @@ func TestRetargetedRolesStillMatch(t *testing.T) {
 func TestRetargetedEveryIdentityIsBoundAndUsed(t *testing.T) {
 	in := decode(t, build(t, overlays()["retarget-example"]))
 	for role, account := range map[string]string{
-		"ballast-planner": plannerAccount, "ballast-planner-target": plannerAccount, "ballast-webhook": webhookAccount,
+		"ballast-planner": plannerAccount, "ballast-planner-target": plannerAccount, "ballast-planner-nudge": plannerAccount, "ballast-webhook": webhookAccount,
 	} {
 		b, r := in.RoleBindings[role], in.Roles[role]
 		if len(b.Subjects) != 1 || b.Subjects[0].Name != account || b.Subjects[0].Namespace != namespace || b.Subjects[0].Kind != "ServiceAccount" {

@@ -62,7 +62,7 @@ func floorAlone(w *world) {
 	BeforeAll(func(ctx SpecContext) {
 		var docs []string
 		for _, doc := range w.documents(selfSignedInstallation("floor")) {
-			if strings.HasPrefix(kindOf(doc), "ValidatingAdmissionPolicy") {
+			if strings.HasPrefix(kindOf(doc), "ValidatingAdmissionPolicy") && strings.Contains(doc, "name: ballast-floor\n") {
 				docs = append(docs, strings.ReplaceAll(doc, "- "+w.Fleet.Namespace+"\n", "- "+elsewhere+"\n"))
 			}
 		}

@@ -18,6 +18,7 @@ func rights(w *world) {
 		Expect(w.grants(ctx, account, "kube-system")).To(Equal(anywhere))
 	},
 		Entry("the planner's", SpecTimeout(time.Minute), "ballast-planner", []string{
+			"applications.argoproj.io [] [] [get list patch]",
 			"configmaps [] [] [get list watch create]",
 			"configmaps [] [ballast-history] [update patch]",
 			"configmaps [] [ballast-plan] [update patch]",
@@ -25,9 +26,12 @@ func rights(w *world) {
 			"deployments.apps [] [argocd-application-controller] [patch]",
 			"events [] [] [create patch]",
 			"events.events.k8s.io [] [] [create patch]",
+			"horizontalpodautoscalers.autoscaling [] [] [list]",
 			"leases.coordination.k8s.io [] [] [create]",
 			"leases.coordination.k8s.io [] [ballast-argocd-application-controller] [get update]",
+			"poddisruptionbudgets.policy [] [] [list]",
 			"pods [] [] [get list watch]",
+			"scaledobjects.keda.sh [] [] [list]",
 			"secrets [] [] [get list watch patch]",
 			"statefulsets.apps [] [] [get list watch]",
 			"statefulsets.apps [] [argocd-application-controller] [patch]",

@@ -22,10 +22,11 @@ import (
 	"ballast/e2e/site"
 )
 
-// What an end-to-end run cannot wait for: API server and pods of a plane learn of a change within milliseconds.
+// What an end-to-end run cannot wait for: API server and pods of a plane learn of a change within milliseconds. But a webhook
+// whose certificate was deleted, and so its optional volume emptied, no longer watches the file and looks for it every 10 s.
 const hasten = `[
   {"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--settle=2s"},
-  {"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--overlap=4s"}
+  {"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--overlap=12s"}
 ]`
 
 func selfSignedInstallation(components ...string) installation {

@@ -36,6 +36,10 @@ func rights(w *world) {
 		}
 		Expect(canI(ctx, "ballast-planner", "patch", "secrets", "-n", "default")).To(Equal("no"))
 		Expect(canI(ctx, "ballast-planner", "update", "configmaps/argocd-cm")).To(Equal("no"))
+		for _, verb := range []string{"create", "update", "delete", "deletecollection"} {
+			Expect(canI(ctx, "ballast-planner", verb, "applications.argoproj.io")).To(Equal("no"), verb)
+		}
+		Expect(canI(ctx, "ballast-planner", "patch", "applications.argoproj.io", "-n", "default")).To(Equal("no"))
 	}, SpecTimeout(patience))
 
 	It("lets it do all that it does: nothing was forbidden to it", func() {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"ballast/e2e/apiserver"
+	"ballast/planner/rollout"
 )
 
 const eu, us = "https://eu.example", "https://us.example:6443"
@@ -299,3 +300,5 @@ func leavesTheQueue(t *testing.T, w *world) {
 	close(release)
 	w.must(first.Wait())
 }
+
+var _ rollout.Nudger = (*Nudger)(nil)

@@ -36,6 +36,7 @@ type Memory struct {
 	Lost    map[string]time.Time `json:"lost,omitempty"`    // since when nobody has it
 	Doubled map[string]time.Time `json:"doubled,omitempty"` // since when several have it
 	Newest  time.Time            `json:"newest,omitzero"`   // the newest sample that was looked at: no fault began before it
+	Begun   time.Time            `json:"begun,omitzero"`    // the first sample that was looked at
 }
 
 // Verdict is what a sight means. Orphans and Doubled are beyond their grace, by cluster.
@@ -51,6 +52,9 @@ func Judge(m Memory, s Sight, intended func(cluster string) (replica int, planne
 	j := judge{sight: s, grace: g.withDefaults(), memory: m.clone(), verdict: Verdict{Owned: make(map[string]rollout.Owned, len(s.Clusters))}}
 	j.oldest, j.newest = span(s.Pods, everyPod(s.Pods), now)
 	j.newest = later(j.newest, m.Newest)
+	if j.memory.Begun.IsZero() {
+		j.memory.Begun = j.newest
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Clusters)) {
 		replica, planned := intended(name)
 		if !planned {
@@ -82,7 +86,7 @@ func (j *judge) cluster(name string, c ClusterSight, intended int, now time.Time
 		idle = true
 		delete(j.memory.Last, name)
 		delete(j.memory.Lost, name)
-	case j.unknown(name, intended):
+	case j.unknown(name, c, intended):
 	case j.empty(name, c):
 		idle = true
 		delete(j.memory.Last, name)
@@ -95,12 +99,13 @@ func (j *judge) cluster(name string, c ClusterSight, intended int, now time.Time
 }
 
 // unknown reports whether somebody who did not answer may have the cluster: any ready pod; the pod of its replica, however it
-// is; the pod that had it last, and one whose replica nobody knows, if they run.
-func (j *judge) unknown(name string, intended int) bool {
-	if !j.sight.Asked {
+// is; the pod that had it last, and one whose replica nobody knows, if they run. So is a cluster that was not seen since the
+// memory began, until more than one look was taken.
+func (j *judge) unknown(name string, c ClusterSight, intended int) bool {
+	last, known := j.memory.Last[name]
+	if !j.sight.Asked || c.Apps == Unknown && !known && j.oldest.Sub(j.memory.Begun) < resting {
 		return true
 	}
-	last, known := j.memory.Last[name]
 	return slices.ContainsFunc(j.sight.Pods, func(p PodSight) bool {
 		if p.Answered {
 			return false
@@ -210,7 +215,7 @@ func later(a, b time.Time) time.Time {
 }
 
 func (m Memory) clone() Memory {
-	c := Memory{Last: maps.Clone(m.Last), Lost: maps.Clone(m.Lost), Doubled: maps.Clone(m.Doubled), Newest: m.Newest}
+	c := Memory{Last: maps.Clone(m.Last), Lost: maps.Clone(m.Lost), Doubled: maps.Clone(m.Doubled), Newest: m.Newest, Begun: m.Begun}
 	if c.Last == nil {
 		c.Last = map[string]int{}
 	}

@@ -77,7 +77,7 @@ func fromPod(p *corev1.Pod, container string) Controller {
 // lastRestart says when the container last began anew, or ended if it has not begun again, and whether memory ended it.
 func lastRestart(s *corev1.ContainerStatus) (at time.Time, oom bool) {
 	if ended := s.State.Terminated; ended != nil {
-		return ended.FinishedAt.Time, ended.Reason == oomKilled
+		return ended.FinishedAt.UTC(), ended.Reason == oomKilled
 	}
 	ended := s.LastTerminationState.Terminated
 	oom = ended != nil && ended.Reason == oomKilled
@@ -85,9 +85,9 @@ func lastRestart(s *corev1.ContainerStatus) (at time.Time, oom bool) {
 	case s.RestartCount == 0:
 		return time.Time{}, oom
 	case s.State.Running != nil:
-		return s.State.Running.StartedAt.Time, oom
+		return s.State.Running.StartedAt.UTC(), oom
 	case ended != nil:
-		return ended.FinishedAt.Time, oom
+		return ended.FinishedAt.UTC(), oom
 	}
 	return time.Time{}, oom
 }

@@ -1,0 +1,139 @@
+package ownership
+
+import (
+	"testing"
+	"time"
+
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func fleetOf(t testing.TB, in discover.Input) discover.Fleet {
+	t.Helper()
+	fleet, _, err := discover.Discover(in, discover.Known{}, discover.Options{MaxShrink: 1}, noon())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fleet
+}
+
+func secret(name, server string) discover.Secret {
+	return discover.Secret{Name: name, UID: "uid-" + name, Server: server, HasData: true}
+}
+
+// answer is a pod's report; its name is its replica's.
+func answer(replica int, servers map[string]ServerReport) PodReport {
+	pod := running("ac-"+string(rune('0'+replica)), "")
+	pod.Replica, pod.Claimed = replica, true
+	return PodReport{Controller: pod, SampledAt: noon(), Servers: servers}
+}
+
+// silent is the report of a pod that runs and did not answer.
+func silent(replica int, ready bool) PodReport {
+	r := answer(replica, nil)
+	r.Ready, r.Err, r.SampledAt = ready, "no answer", time.Time{}
+	return r
+}
+
+func TestReportsAreJoinedToTheFleet(t *testing.T) {
+	const a, b = "https://a", "https://b"
+	live := ServerReport{Apps: 2, Cached: true, CacheAge: 5, Connected: true}
+	one := discover.Input{Secrets: []discover.Secret{secret("prod", a)}}
+	for name, test := range map[string]struct {
+		reports []PodReport
+		fleet   discover.Input
+		apps    Applications
+		asked   bool
+		want    map[string]ClusterSight
+	}{
+		"one owner, at work": {
+			reports: []PodReport{answer(0, nil), answer(1, map[string]ServerReport{a: live})}, fleet: one, asked: true,
+			want: map[string]ClusterSight{"prod": {Server: a, Owners: []int{1}, Live: []int{1}, Cached: []int{1}, Holders: []int{1}, Apps: Unknown}},
+		},
+		"the owner has not read it yet": {
+			reports: []PodReport{answer(0, map[string]ServerReport{a: {Apps: 1, Cached: true, CacheAge: -1, Connected: true}})}, fleet: one, asked: true,
+			want: map[string]ClusterSight{"prod": {Server: a, Owners: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
+		},
+		"the owner cannot reach it": {
+			reports: []PodReport{answer(0, map[string]ServerReport{a: {Apps: 1, Cached: true, CacheAge: 9}})}, fleet: one, asked: true,
+			want: map[string]ClusterSight{"prod": {Server: a, Owners: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
+		},
+		"just moved: the loser shows its last gauges and counters": {
+			reports: []PodReport{answer(0, map[string]ServerReport{a: {Cached: true, CacheAge: 400, Connected: true, Reconciles: 7}}), answer(1, map[string]ServerReport{a: {Apps: 2}})}, fleet: one, asked: true,
+			want: map[string]ClusterSight{"prod": {Server: a, Owners: []int{1}, Cached: []int{0}, Holders: []int{1}, Apps: Unknown}},
+		},
+		"two owners, one at work": {
+			reports: []PodReport{answer(3, map[string]ServerReport{a: live}), answer(0, map[string]ServerReport{a: {Apps: 2}})}, fleet: one, asked: true, apps: Applications{a: 2},
+			want: map[string]ClusterSight{"prod": {Server: a, Owners: []int{0, 3}, Live: []int{3}, Cached: []int{3}, Holders: []int{0, 1}, Apps: 2}},
+		},
+		"two pods that take themselves for one replica": {
+			reports: []PodReport{answer(0, map[string]ServerReport{a: live}), answer(0, map[string]ServerReport{a: live})}, fleet: one, asked: true,
+			want: map[string]ClusterSight{"prod": {Server: a, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0, 1}, Apps: Unknown}},
+		},
+		"nobody has it, and it has no Applications": {
+			reports: []PodReport{answer(0, map[string]ServerReport{b: live})}, fleet: one, asked: true, apps: Applications{b: 2},
+			want: map[string]ClusterSight{"prod": {Server: a}},
+		},
+		"a slash at the end of a Secret's server is nothing": {
+			reports: []PodReport{answer(0, map[string]ServerReport{a: live})}, fleet: discover.Input{Secrets: []discover.Secret{secret("prod", a+"/")}}, asked: true,
+			want: map[string]ClusterSight{"prod": {Server: a, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
+		},
+		"two Secrets with one server have what either has": {
+			reports: []PodReport{answer(0, map[string]ServerReport{a: live})}, fleet: discover.Input{Secrets: []discover.Secret{secret("prod", a+"/"), secret("twin", a)}}, asked: true,
+			want: map[string]ClusterSight{
+				"prod": {Server: a, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown},
+				"twin": {Server: a, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown},
+			},
+		},
+		"the in-cluster without a Secret": {
+			reports: []PodReport{answer(0, map[string]ServerReport{plan.InClusterServer: live})}, fleet: discover.Input{InClusterEnabled: true}, asked: true,
+			want: map[string]ClusterSight{"in-cluster": {Server: plan.InClusterServer, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
+		},
+		"a cluster that Argo CD leaves alone": {
+			reports: []PodReport{answer(0, nil)}, fleet: discover.Input{Secrets: []discover.Secret{{Name: "prod", Server: a, HasData: true, SkipReconcile: true}}}, asked: true,
+			want: map[string]ClusterSight{"prod": {Server: a, Skip: true, Apps: Unknown}},
+		},
+		"a ready pod is silent": {
+			reports: []PodReport{answer(0, map[string]ServerReport{a: live}), silent(1, true)}, fleet: one,
+			want: map[string]ClusterSight{"prod": {Server: a, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
+		},
+		"an unready pod is silent": {
+			reports: []PodReport{answer(0, nil), silent(1, false)}, fleet: one, asked: true,
+			want: map[string]ClusterSight{"prod": {Server: a, Apps: Unknown}},
+		},
+		"what a pod said before it failed does not count": {
+			reports: []PodReport{{Controller: running("ac-0", ""), Err: "no answer", Servers: map[string]ServerReport{a: live}}}, fleet: one,
+			want: map[string]ClusterSight{"prod": {Server: a, Apps: Unknown}},
+		},
+		"no pods": {fleet: one, want: map[string]ClusterSight{"prod": {Server: a, Apps: Unknown}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Join(test.reports, fleetOf(t, test.fleet), test.apps)
+			if diff := cmp.Diff(test.want, got.Clusters); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got.Asked != test.asked {
+				t.Errorf("asked is %v, want %v", got.Asked, test.asked)
+			}
+		})
+	}
+}
+
+func TestPodsAreHandedOnWithWhatTheyReported(t *testing.T) {
+	second, first := answer(1, nil), answer(0, nil)
+	second.Memory, second.MemoryLimit = 7, 10
+	want := []rollout.Pod{
+		{Replica: 0, Name: "ac-0", Ready: true, Claimed: true},
+		{Replica: 1, Name: "ac-1", Ready: true, Claimed: true, Memory: 7, MemoryLimit: 10},
+	}
+	if diff := cmp.Diff(want, Pods([]PodReport{second, first})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	sight := []PodSight{{Name: "ac-1", Replica: 1, Ready: true, Running: true, Answered: true, SampledAt: noon()}, {Name: "ac-0", Ready: true, Running: true}}
+	if diff := cmp.Diff(sight, Join([]PodReport{second, silent(0, true)}, discover.Fleet{}, nil).Pods); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

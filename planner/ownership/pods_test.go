@@ -1,0 +1,328 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+const controllerName = "argocd-application-controller"
+
+func target(kind string) plan.Target {
+	return plan.Target{Kind: kind, Namespace: "argocd", Name: controllerName, Container: "application-controller"}
+}
+
+// newPod is a ready pod of the StatefulSet or, with a name as a Deployment gives it, of the ReplicaSet of its hash.
+func newPod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
+	yes := true
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "argocd", OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: controllerName, Controller: &yes}}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "proxy"}, {Name: "application-controller"}}},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, PodIP: "10.1.0.7",
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{
+				{Name: "proxy", RestartCount: 9, LastTerminationState: ended("OOMKilled", time.Minute)},
+				{Name: "application-controller", State: begun(time.Hour)},
+			},
+		},
+	}
+	if hash := strings.Split(strings.TrimPrefix(name, controllerName+"-"), "-"); len(hash) == 2 {
+		p.Labels = map[string]string{"pod-template-hash": hash[0]}
+		p.OwnerReferences[0].Kind, p.OwnerReferences[0].Name = "ReplicaSet", controllerName+"-"+hash[0]
+	}
+	for _, c := range change {
+		c(p)
+	}
+	return p
+}
+
+func begun(ago time.Duration) corev1.ContainerState {
+	return corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon().Add(-ago))}}
+}
+
+func ended(reason string, ago time.Duration) corev1.ContainerState {
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: reason, FinishedAt: metav1.NewTime(noon().Add(-ago))}}
+}
+
+func status(change func(*corev1.ContainerStatus)) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { change(&p.Status.ContainerStatuses[1]) }
+}
+
+func env(name, value string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Containers[1].Env = append(p.Spec.Containers[1].Env, corev1.EnvVar{Name: name, Value: value})
+	}
+}
+
+func probe(seconds int32) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Containers[1].ReadinessProbe = &corev1.Probe{PeriodSeconds: seconds}
+	}
+}
+
+func list(t *testing.T, of plan.Target, objects ...client.Object) Controllers {
+	t.Helper()
+	c, err := List(t.Context(), fake.NewClientBuilder().WithObjects(objects...).Build(), of, noon())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestAPodIsReadAsItStands(t *testing.T) {
+	const ip = "10.1.0.7:8082"
+	deleted := func(p *corev1.Pod) {
+		now := metav1.NewTime(noon())
+		p.DeletionTimestamp, p.Finalizers = &now, []string{"batch.kubernetes.io/job-tracking"}
+	}
+	ordinary := rollout.Pod{Replica: 2, Name: controllerName + "-2", Ready: true, Claimed: true}
+	with := func(change func(*rollout.Pod)) rollout.Pod {
+		p := ordinary
+		change(&p)
+		return p
+	}
+	for name, test := range map[string]struct {
+		change func(*corev1.Pod)
+		want   Controller
+	}{
+		"an ordinary one": {func(*corev1.Pod) {}, Controller{Pod: ordinary, Address: ip, Running: true}},
+		"not ready": {func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse },
+			Controller{Pod: with(func(p *rollout.Pod) { p.Ready = false }), Address: ip, Running: true}},
+		"being deleted: not ready, but it still owns": {deleted,
+			Controller{Pod: with(func(p *rollout.Pod) { p.Ready = false }), Address: ip, Running: true, Terminating: true}},
+		"without an address": {func(p *corev1.Pod) { p.Status.PodIP = "" }, Controller{Pod: ordinary, Running: true}},
+		"with an IPv6 address": {func(p *corev1.Pod) { p.Status.PodIP = "fd00::7" },
+			Controller{Pod: ordinary, Address: "[fd00::7]:8082", Running: true}},
+		"with another metrics port": {func(p *corev1.Pod) {
+			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{Name: "metrics", ContainerPort: 1}}
+			p.Spec.Containers[1].Ports = []corev1.ContainerPort{{Name: "web", ContainerPort: 2}, {Name: "metrics", ContainerPort: 9102}}
+		}, Controller{Pod: ordinary, Address: "10.1.0.7:9102", Running: true}},
+		"with a memory limit": {func(p *corev1.Pod) {
+			p.Spec.Containers[1].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("4Gi")}
+		}, Controller{Pod: with(func(p *rollout.Pod) { p.MemoryLimit = 4 << 30 }), Address: ip, Running: true}},
+		"restarted": {status(func(s *corev1.ContainerStatus) {
+			s.RestartCount, s.State, s.LastTerminationState = 2, begun(5*time.Minute), ended("Error", 6*time.Minute)
+		}), Controller{Pod: with(func(p *rollout.Pod) { p.Restarts, p.RestartedAt = 2, noon().Add(-5*time.Minute) }), Address: ip, Running: true}},
+		"restarted for its memory": {status(func(s *corev1.ContainerStatus) {
+			s.RestartCount, s.State, s.LastTerminationState = 1, begun(5*time.Minute), ended("OOMKilled", 6*time.Minute)
+		}), Controller{Pod: with(func(p *rollout.Pod) { p.Restarts, p.RestartedAt, p.OOMKilled = 1, noon().Add(-5*time.Minute), true }), Address: ip, Running: true}},
+		"ended for its memory just now": {status(func(s *corev1.ContainerStatus) { s.State = ended("OOMKilled", time.Second) }),
+			Controller{Pod: with(func(p *rollout.Pod) { p.RestartedAt, p.OOMKilled = noon().Add(-time.Second), true }), Address: ip}},
+		"waiting to begin again": {status(func(s *corev1.ContainerStatus) {
+			s.RestartCount, s.LastTerminationState = 4, ended("OOMKilled", 2*time.Minute)
+			s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+		}), Controller{Pod: with(func(p *rollout.Pod) { p.Restarts, p.RestartedAt, p.OOMKilled = 4, noon().Add(-2*time.Minute), true }), Address: ip}},
+		"not begun yet": {func(p *corev1.Pod) { p.Status.ContainerStatuses, p.Status.Phase = nil, corev1.PodPending },
+			Controller{Pod: ordinary, Address: ip}},
+		"without the container": {func(p *corev1.Pod) { p.Spec.Containers = p.Spec.Containers[:1] }, Controller{Pod: ordinary}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := list(t, target(plan.StatefulSet), newPod(controllerName+"-2", test.change))
+			if diff := cmp.Diff([]Controller{test.want}, got.Pods); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheContainerIsFoundWithoutAName(t *testing.T) {
+	nameless := target(plan.StatefulSet)
+	nameless.Container = ""
+	limited := newPod(controllerName+"-0", func(p *corev1.Pod) {
+		p.Spec.Containers[1].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
+	})
+	if got := list(t, nameless, limited).Pods[0].MemoryLimit; got != 1<<30 {
+		t.Errorf("the memory limit is %d, want %d", got, 1<<30)
+	}
+	puzzling := newPod(controllerName+"-0", func(p *corev1.Pod) { p.Spec.Containers[1].Name = "sidecar" })
+	want := []Controller{{Pod: rollout.Pod{Name: controllerName + "-0", Ready: true, Claimed: true}}}
+	if diff := cmp.Diff(want, list(t, nameless, puzzling).Pods); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestOnlyTheTargetsPodsCount(t *testing.T) {
+	no, yes := false, true
+	foreign := func(change func(*metav1.OwnerReference)) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { change(&p.OwnerReferences[0]) }
+	}
+	objects := []client.Object{
+		newPod(controllerName + "-10"), newPod(controllerName + "-2"), newPod(controllerName + "-0"),
+		newPod(controllerName+"-3", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }),
+		newPod(controllerName+"-4", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }),
+		newPod(controllerName+"-5", foreign(func(o *metav1.OwnerReference) { o.Name = controllerName + "-canary" })),
+		newPod(controllerName+"-6", foreign(func(o *metav1.OwnerReference) { o.Controller = &no })),
+		newPod(controllerName+"-7", foreign(func(o *metav1.OwnerReference) { o.APIVersion = "apps.example.com/v1" })),
+		newPod(controllerName+"-8", foreign(func(o *metav1.OwnerReference) { o.Kind = "DaemonSet" })),
+		newPod(controllerName+"-9", func(p *corev1.Pod) { p.OwnerReferences = nil }),
+		newPod(controllerName + "-x"), newPod(controllerName + "-01"), newPod("argocd-server-7d4b-abcde"),
+		newPod(controllerName+"-5d9f7-aaaaa", env("ARGOCD_ENABLE_DYNAMIC_CLUSTER_DISTRIBUTION", "false")),
+		newPod(controllerName+"-66f00-bbbbb", func(p *corev1.Pod) { p.Labels = nil }),
+		newPod(controllerName+"-x-5d9f7-ccccc", func(p *corev1.Pod) {
+			p.Labels = map[string]string{"pod-template-hash": "5d9f7"}
+			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: controllerName + "-x-5d9f7", Controller: &yes}}
+		}),
+	}
+	elsewhere := newPod(controllerName + "-1")
+	elsewhere.Namespace = "other"
+	objects = append(objects, elsewhere)
+	for kind, want := range map[string][]string{
+		plan.StatefulSet: {"0 " + controllerName + "-0", "2 " + controllerName + "-2", "10 " + controllerName + "-10"},
+		plan.Deployment:  {"0 " + controllerName + "-5d9f7-aaaaa"},
+	} {
+		if diff := cmp.Diff(want, numbered(list(t, target(kind), objects...))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", kind, diff)
+		}
+	}
+}
+
+// numbered lists the pods as "replica name", with what their claim lacks.
+func numbered(c Controllers) []string {
+	var out []string
+	for _, p := range c.Pods {
+		line := fmt.Sprintf("%d %s", p.Replica, p.Name)
+		if !p.Claimed {
+			line += " unclaimed"
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+const dynamicEnv = "ARGOCD_ENABLE_DYNAMIC_CLUSTER_DISTRIBUTION"
+
+func mapping(text string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: ClaimsConfigMap, Namespace: "argocd"}, Data: map[string]string{ClaimsKey: text}}
+}
+
+func TestADeploymentsPodsAreWhatTheyClaim(t *testing.T) {
+	const a, b, c = controllerName + "-5d9f7-aaaaa", controllerName + "-5d9f7-bbbbb", controllerName + "-66f00-ccccc"
+	on := env(dynamicEnv, "true")
+	fresh, stale := `"2026-03-01T11:59:35Z"`, `"2026-03-01T11:59:25Z"` // 25 s and 35 s ago
+	byReference := func(p *corev1.Pod) {
+		p.Spec.Containers[1].Env = []corev1.EnvVar{{Name: dynamicEnv, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{Key: "k"}}}}
+	}
+	claim := func(shard, name, beat string) string {
+		return `{"ShardNumber":` + shard + `,"ControllerName":"` + name + `","HeartbeatTime":` + beat + `}`
+	}
+	const slow = "the readiness probe of the application-controller runs every 1m0s, but Argo CD gives a slot away after 30s without a heartbeat, which only the probe writes: set periodSeconds to 10 or less"
+	for name, test := range map[string]struct {
+		objects  []client.Object
+		want     []string
+		dynamic  bool
+		patience Patience
+		problems []string
+	}{
+		"each has its slot": {
+			objects: []client.Object{newPod(a, on), newPod(b, on), mapping("[" + claim("0", b, fresh) + "," + claim("1", a, fresh) + "]")},
+			want:    []string{"0 " + b, "1 " + a}, dynamic: true,
+		},
+		"a heartbeat is old: the slot may be taken, but the pod believes in it": {
+			objects: []client.Object{newPod(a, on), newPod(b, on), mapping("[" + claim("0", b, stale) + "," + claim("1", a, fresh) + "]")},
+			want:    []string{"0 " + b + " unclaimed", "1 " + a}, dynamic: true,
+		},
+		"a longer heartbeat is kept to": {
+			objects: []client.Object{newPod(a, on, env("ARGOCD_CONTROLLER_HEARTBEAT_TIME", "20")), mapping("[" + claim("0", a, stale) + "]")},
+			want:    []string{"0 " + a}, dynamic: true, patience: Patience{20 * time.Second, 10 * time.Second},
+		},
+		"a heartbeat that Argo CD would not take is 10 s": {
+			objects: []client.Object{newPod(a, on, env("ARGOCD_CONTROLLER_HEARTBEAT_TIME", "61")), newPod(b, on, env("ARGOCD_CONTROLLER_HEARTBEAT_TIME", "9")), mapping("[" + claim("0", a, stale) + "]")},
+			want:    []string{"-1 " + b + " unclaimed", "0 " + a + " unclaimed"}, dynamic: true,
+		},
+		"a slow probe is kept to, and warned about": {
+			objects: []client.Object{newPod(a, on, probe(60)), mapping("[" + claim("0", a, stale) + "]")},
+			want:    []string{"0 " + a}, dynamic: true, patience: Patience{10 * time.Second, time.Minute}, problems: []string{slow},
+		},
+		"no free slot": {
+			objects: []client.Object{newPod(a, on), newPod(b, on), newPod(c, on), mapping("[" + claim("0", b, fresh) + "," + claim("1", a, fresh) + "]")},
+			want:    []string{"-1 " + c + " unclaimed", "0 " + b, "1 " + a}, dynamic: true,
+		},
+		"the mapping was reset": {
+			objects: []client.Object{newPod(a, on), mapping("[" + claim("0", "", "null") + "]")},
+			want:    []string{"-1 " + a + " unclaimed"}, dynamic: true,
+		},
+		"a pod has two slots: Argo CD takes the first": {
+			objects: []client.Object{newPod(a, on), mapping("[" + claim("2", a, stale) + "," + claim("1", a, fresh) + "]")},
+			want:    []string{"2 " + a + " unclaimed"}, dynamic: true,
+		},
+		"a bad entry does not hide the others": {
+			objects: []client.Object{newPod(a, on), mapping("[" + claim("-2", b, fresh) + "," + claim("1", a, fresh) + "]")},
+			want:    []string{"1 " + a}, dynamic: true, problems: []string{"reading shardControllerMapping: entry 0: ShardNumber is not a replica's number"},
+		},
+		"a broken mapping": {
+			objects: []client.Object{newPod(a, on), mapping("{")},
+			want:    []string{"-1 " + a + " unclaimed"}, dynamic: true, problems: []string{"reading shardControllerMapping: unexpected end of JSON input"},
+		},
+		"no mapping yet": {
+			objects: []client.Object{newPod(a, on)},
+			want:    []string{"-1 " + a + " unclaimed"}, dynamic: true, problems: []string{`ConfigMap "argocd-app-controller-shard-cm" is not there yet, so no pod has claimed a slot`},
+		},
+		"not dynamic: every pod is shard 0, whatever an old mapping says": {
+			objects: []client.Object{newPod(a), newPod(b, env(dynamicEnv, "no")), mapping("[" + claim("1", a, fresh) + "]")},
+			want:    []string{"0 " + a, "0 " + b},
+		},
+		"by reference, with a mapping": {
+			objects: []client.Object{newPod(a, byReference), mapping("[" + claim("1", a, fresh) + "]")},
+			want:    []string{"1 " + a}, dynamic: true,
+		},
+		"by reference, without one": {
+			objects: []client.Object{newPod(a, byReference)},
+			want:    []string{"0 " + a},
+		},
+		"half of the pods are": {
+			objects: []client.Object{newPod(a), newPod(b, on), mapping("[" + claim("1", b, fresh) + "]")},
+			want:    []string{"-1 " + a + " unclaimed", "1 " + b}, dynamic: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := list(t, target(plan.Deployment), test.objects...)
+			if diff := cmp.Diff(test.want, numbered(got)); diff != "" {
+				t.Errorf("pods (-want +got):\n%s", diff)
+			}
+			if test.patience == (Patience{}) {
+				test.patience = Patience{10 * time.Second, 10 * time.Second}
+			}
+			if diff := cmp.Diff(Controllers{Dynamic: test.dynamic, Patience: test.patience, Problems: test.problems},
+				Controllers{Dynamic: got.Dynamic, Patience: got.Patience, Problems: got.Problems}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeReadIsAnError(t *testing.T) {
+	down := errors.New("the API server is away")
+	objects := []client.Object{newPod(controllerName+"-5d9f7-aaaaa", env(dynamicEnv, "true"))}
+	for want, funcs := range map[string]interceptor.Funcs{
+		`listing the pods in "argocd": the API server is away`: {List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return down
+		}},
+		`reading ConfigMap "argocd-app-controller-shard-cm" in "argocd": the API server is away`: {Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return down
+		}},
+	} {
+		reader := interceptor.NewClient(fake.NewClientBuilder().WithObjects(objects...).Build(), funcs)
+		got, err := List(t.Context(), reader, target(plan.Deployment), noon())
+		if !errors.Is(err, down) || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if diff := cmp.Diff(Controllers{}, got); diff != "" {
+			t.Errorf("beside the error (-want +got):\n%s", diff)
+		}
+	}
+}
