@@ -419,3 +419,22 @@ func (w *liveWorld) on(replica int) []string {
 	}
 	return names
 }
+
+func TestAWaveCountsOnceHoweverLongItTakes(t *testing.T) {
+	w := adopted(t, skewed(40)...)
+	for i := range w.in.Discovered.Secrets {
+		w.setLoad(w.in.Discovered.Secrets[i].Name, float64(10+90*(i%2)))
+		w.taken[w.in.Discovered.Secrets[i].Name] = true // nobody takes up what is given to him
+	}
+	w.until(t, "a wave", 2*time.Hour, func(Outcome) bool { return len(w.waves) == 1 })
+	for range 8 {
+		w.step(30 * time.Second)
+	}
+	counted := 0
+	for _, r := range w.in.Memory.Changes.Ledger {
+		counted += r.Moves
+	}
+	if counted != w.waves[0] {
+		t.Errorf("a wave of %d clusters counts as %d moves", w.waves[0], counted)
+	}
+}

@@ -37,6 +37,9 @@ func (s *Site) Config(mode string) map[string]any {
 		"target":     map[string]any{"namespace": s.Fleet.Namespace},
 		"poll":       map[string]any{"prometheus": map[string]any{"url": s.Prometheus, "timeout": "5s"}},
 		"evaluate":   map[string]any{"mostWanted": map[string]any{"window": "1m", "minSamples": 2}},
+		// What moves, moves at once, and Applications are none: Argo CD is simulated. Live rollouts are for those who ask.
+		"change":  map[string]any{"moves": map[string]any{"rate": []any{}}},
+		"rollout": map[string]any{"default": map[string]any{}},
 	}
 }
 

@@ -229,7 +229,7 @@ func Default() PlannerConfig {
 			{Percent: 10, Period: Duration(time.Hour)},
 			{Percent: 25, Period: Duration(24 * time.Hour)},
 		}}},
-		Rollout:  Rollout{Default: &DefaultRollout{}, StageTimeout: Duration(10 * time.Minute)},
+		Rollout:  Rollout{Live: &LiveRollout{MaxMovesPerWave: 5, Nudge: true}, StageTimeout: Duration(10 * time.Minute)},
 		Failover: &Failover{After: Duration(5 * time.Minute), Settle: Duration(10 * time.Minute)},
 	}
 }
