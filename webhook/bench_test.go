@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -170,20 +172,41 @@ func BenchmarkServe(b *testing.B) {
 }
 
 func benchmarkCalls(b *testing.B, h http.Handler, body []byte) {
-	s := serve(b, h, nil)
-	s.install(b, 2, time.Now().Add(time.Hour))
-	eventually(b, "readiness", 10*time.Second, ready(s))
-	client := s.client(nil)
+	call := caller(b, h, body)
 	b.ReportAllocs()
 	for b.Loop() {
+		call()
+	}
+}
+
+// caller serves a handler over TLS and calls it with a body, on one connection.
+func caller(t testing.TB, h http.Handler, body []byte) func() {
+	t.Helper()
+	s := serve(t, h, nil)
+	s.install(t, 2, time.Now().Add(time.Hour))
+	eventually(t, "readiness", 10*time.Second, ready(s))
+	client := s.client(nil)
+	t.Cleanup(client.CloseIdleConnections)
+	return func() {
 		resp, err := client.Post("https://"+s.address+"/clusters", "application/json", bytes.NewReader(body))
 		if err != nil {
-			b.Fatal(err)
+			t.Fatal(err)
 		}
 		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
-			b.Fatal(resp.StatusCode, err)
+			t.Fatal(resp.StatusCode, err)
 		}
 		resp.Body.Close()
 	}
-	client.CloseIdleConnections()
+}
+
+// TestACallAllocatesLittle holds what a call for a Secret of 4 KiB may allocate, over TLS and the client included.
+func TestACallAllocatesLittle(t *testing.T) {
+	limit := 130.0
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		limit = 150 // pools forget a part of what they keep then
+	}
+	h := NewHandler(&plans{known: NewState(identity(), plan.NewView(sized(7500), nil))}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+	if n := testing.AllocsPerRun(500, caller(t, h, requestOf(t, 4<<10))); n > limit {
+		t.Errorf("a call allocates %.0f times, want at most %.0f", n, limit)
+	}
 }

@@ -27,7 +27,7 @@ Start with "ballast plan": it only reads, needs no installation, and says what b
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newPlanCommand(), newStatusCommand(), newPlannerCommand(), newWebhookCommand(), newConfigCommand(), newUninstallCommand(), newAuditCommand(), newCertsCommand(), newVersionCommand())
+	root.AddCommand(newPlanCommand(), newStatusCommand(), newPlannerCommand(), newWebhookCommand(), newConfigCommand(), newFreezeCommand(), newResumeCommand(), newEvacuateCommand(), newRollbackCommand(), newUninstallCommand(), newAuditCommand(), newCertsCommand(), newVersionCommand())
 	return root
 }
 

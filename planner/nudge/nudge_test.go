@@ -72,7 +72,7 @@ func refreshesOne(t *testing.T, w *world) {
 	w.equal(map[string]string{"theirs": "kept", annotationRefresh: "normal"}, after.GetAnnotations())
 	w.equal([]string{"", ""}, []string{w.refresh(b), w.refresh(other)})
 	i := slices.IndexFunc(after.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == fieldOwner })
-	w.equal(`{"f:metadata":{"f:annotations":{"f:argocd.argoproj.io/refresh":{}}}}`, string(after.GetManagedFields()[i].FieldsV1.Raw))
+	w.equal(`{"f:metadata":{"f:annotations":{"f:argocd.argoproj.io/refresh":{}}}}`, after.GetManagedFields()[i].FieldsV1.GetRawString())
 	for _, u := range []*unstructured.Unstructured{before, after} {
 		u.SetAnnotations(nil)
 		u.SetManagedFields(nil)

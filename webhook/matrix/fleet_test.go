@@ -2,7 +2,9 @@ package matrix
 
 import (
 	"context"
+	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +24,16 @@ func fleet(kind string, revision int64) plan.Plan {
 		p.Clusters["c-"+string(rune('0'+i/10))+string(rune('0'+i%10))] = plan.Row{Replica: 3, Load: "0.01"}
 	}
 	p.Clusters["known"] = plan.Row{Replica: 2, Load: "0.01", Server: plan.ServerHash("https://known.example")}
+	return p
+}
+
+// fleetOf is the plan of the matrix with more clusters, of names of 69 characters.
+func fleetOf(n int, revision int64) plan.Plan {
+	p := fleet(plan.StatefulSet, revision)
+	for i := len(p.Clusters); i < n; i++ {
+		name := fmt.Sprintf("cluster-%s-%05d", strings.Repeat("x", 55), i)
+		p.Clusters[name] = plan.Row{Replica: i % 4, Load: "0.000123", Server: plan.ServerHash(name)}
+	}
 	return p
 }
 

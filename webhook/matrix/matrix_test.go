@@ -20,6 +20,7 @@ func TestEveryWritePath(t *testing.T) {
 	t.Run("convergence", s.convergence)
 	t.Run("a writer that rewrites", s.rewriter)
 	t.Run("pins in force", s.pinsInForce)
+	t.Run("a plan at every replica", s.planEverywhere)
 	t.Run("kubectl", s.kubectl)
 	t.Run("rolling restarts", s.rollingRestarts)
 	t.Run("the webhook away", s.away) // the last: nobody brings it back

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ballast/planner/failover"
+	"ballast/planner/plan"
+)
+
+type evacuateOptions struct {
+	steerOptions
+	keep    time.Duration
+	keepSet bool
+	off     bool
+	dryRun  bool
+	wait    bool
+	timeout time.Duration
+	poll    time.Duration
+	until   time.Time // what --for comes to
+}
+
+func newEvacuateCommand() *cobra.Command {
+	o := &evacuateOptions{poll: 2 * time.Second}
+	cmd := &cobra.Command{
+		Use:   "evacuate [REPLICA]",
+		Short: "Empty a replica for a while, before its node is drained or its pod looked into",
+		Long: `evacuate moves the clusters of one application-controller replica to the others, a wave at a time and within the move budget, and
+keeps it empty until its time is over. Nothing new is placed there meanwhile. When the time is over the replica is one like any
+other: clusters come back by balance, if that is worth their moves, and not because they were there.
+
+Clusters that are pinned there stay, and so do those whose Secret is immutable or unmanaged; they are named. First it shows which
+clusters would go where, by the loads of the last decision; the planner chooses anew, by present loads, when it begins.
+
+It is the annotation ballast.argoproj.io/cordon on the plan ConfigMap, like "3=2026-11-20T17:00:00Z,1=2026-11-20T18:30:00Z", and
+needs get and patch on that ConfigMap. Without a replica, it lists those that are cordoned.`,
+		Example: `  ballast evacuate 3 --dry-run            # what would move
+  ballast evacuate 3 --for 2h --wait && kubectl drain node-17
+  ballast evacuate                        # which replicas are cordoned, and until when
+  ballast evacuate 3 --off`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.keepSet = cmd.Flags().Changed("for")
+			if len(args) == 0 {
+				return o.list(cmd.Context(), cmd.OutOrStdout())
+			}
+			return o.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	o.register(cmd)
+	f := cmd.Flags()
+	f.DurationVar(&o.keep, "for", 2*time.Hour, "how long from now the replica stays empty; without it, one that is cordoned keeps its time")
+	f.BoolVar(&o.off, "off", false, "end it: the replica takes clusters again")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would move, and change nothing")
+	f.BoolVar(&o.wait, "wait", false, "tell of each wave until the replica is empty")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Minute, "how long --wait waits")
+	return cmd
+}
+
+// The bounds of --for: less than a wave takes is a slip, and a cordon of more than a month is one that was forgotten.
+const (
+	shortestCordon = time.Minute
+	longestCordon  = 31 * 24 * time.Hour
+)
+
+// check reads the replica and what contradicts itself.
+func (o *evacuateOptions) check(arg string) (int, error) {
+	replica, err := strconv.Atoi(arg)
+	switch {
+	case err != nil || replica < 0 || replica >= plan.ReplicaLimit:
+		return 0, fmt.Errorf("REPLICA: %q is not the number of a replica: the pod argocd-application-controller-3 is replica 3", arg)
+	case o.off && (o.wait || o.dryRun || o.keepSet):
+		return 0, errors.New("--off: it ends a cordon at once, and goes with none of --for, --wait and --dry-run")
+	case o.wait && o.dryRun:
+		return 0, errors.New("--wait: there is nothing to wait for with --dry-run")
+	case o.keep < shortestCordon || o.keep > longestCordon:
+		return 0, fmt.Errorf("--for: %s is not between %s and %s", o.keep, shortestCordon, longestCordon)
+	case o.timeout <= 0:
+		return 0, fmt.Errorf("--timeout: %s is not above 0", o.timeout)
+	}
+	return replica, nil
+}
+
+func (o *evacuateOptions) run(ctx context.Context, arg string, out, notes io.Writer) error {
+	replica, err := o.check(arg)
+	if err != nil {
+		return err
+	}
+	m, err := o.open()
+	if err != nil {
+		return err
+	}
+	if o.off {
+		return o.end(ctx, m, replica, out)
+	}
+	o.until = o.now().Add(o.keep).UTC().Truncate(time.Second)
+	preview, err := o.begin(ctx, m, replica, notes)
+	if err != nil {
+		return err
+	}
+	if err := o.print(out, preview); err != nil {
+		return err
+	}
+	if !o.wait {
+		return nil
+	}
+	return o.follow(ctx, m, replica, preview.fixed, notes)
+}
+
+// begin writes the cordon, unless it is only tried, and answers what is to come of it.
+func (o *evacuateOptions) begin(ctx context.Context, m *planMap, replica int, notes io.Writer) (evacuation, error) {
+	state, err := m.read(ctx)
+	if err != nil {
+		return evacuation{}, err
+	}
+	if _, err := o.cordon(state, replica); err != nil { // before anything else is asked for
+		return evacuation{}, err
+	}
+	secrets, err := m.stands(ctx, state.Document, notes)
+	if err != nil {
+		return evacuation{}, err
+	}
+	written := false
+	if !o.dryRun {
+		state, written, err = m.annotate(ctx, func(now planState) (edits, error) {
+			cordons, err := o.cordon(now, replica)
+			text := failover.FormatCordons(cordons)
+			return edits{plan.AnnotationCordon: &text}, err
+		})
+		if err != nil {
+			return evacuation{}, err
+		}
+	}
+	cordons, err := o.cordon(state, replica)
+	if err != nil {
+		return evacuation{}, err
+	}
+	e := evacuating(state, secrets, cordons, replica, o.now())
+	e.DryRun, e.Changed = o.dryRun, written
+	return e, nil
+}
+
+// cordon is the cordons as they will stand: those that are not over, and this replica's. It refuses what cannot be.
+func (o *evacuateOptions) cordon(s planState, replica int) ([]failover.Cordon, error) {
+	p, err := s.needEnforce()
+	if err != nil {
+		return nil, err
+	}
+	n := replicasAhead(*p)
+	if replica >= n {
+		return nil, fmt.Errorf("REPLICA: %d is not between 0 and %d: the plan has %s%s", replica, n-1, plural(n, "replica"), ahead(*p))
+	}
+	cordons, err := s.cordons(o.now())
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(cordons, func(c failover.Cordon) bool { return c.Replica == replica })
+	switch {
+	case at < 0:
+		cordons = append(cordons, failover.Cordon{Replica: replica, Until: o.until})
+	case o.keepSet:
+		cordons[at].Until = o.until
+	}
+	closed := failover.Cordoned(cordons, o.now())
+	if open := n - len(slices.DeleteFunc(closed, func(r int) bool { return r >= n })); open < 1 {
+		return nil, fmt.Errorf("REPLICA: %d is the last one that is not cordoned, and its clusters would have nowhere to go: end another one's first (ballast evacuate lists them), or raise partition.minReplicas", replica)
+	}
+	return cordons, nil
+}
+
+// replicasAhead is the number of replicas that there are, or will be when the rollout under way has ended.
+func replicasAhead(p plan.Plan) int {
+	if p.Rollout != nil {
+		return p.Rollout.Replicas
+	}
+	return p.Replicas
+}
+
+func ahead(p plan.Plan) string {
+	if p.Rollout != nil {
+		return " when the rollout under way has ended"
+	}
+	return ""
+}
+
+// cordons are those that are not over.
+func (s planState) cordons(now time.Time) ([]failover.Cordon, error) {
+	cordons, err := failover.ParseCordons(s.Cordon)
+	if err != nil {
+		return nil, fmt.Errorf("annotation %s of the plan ConfigMap: %w\nmend it there, or take the annotation away", plan.AnnotationCordon, err)
+	}
+	return slices.DeleteFunc(cordons, func(c failover.Cordon) bool { return !c.Until.After(now) }), nil
+}
+
+// end takes a replica's cordon away, and the annotation with the last one.
+func (o *evacuateOptions) end(ctx context.Context, m *planMap, replica int, out io.Writer) error {
+	state, written, err := m.annotate(ctx, func(now planState) (edits, error) {
+		cordons, err := now.cordons(o.now())
+		if err != nil {
+			return nil, err
+		}
+		kept := slices.DeleteFunc(slices.Clone(cordons), func(c failover.Cordon) bool { return c.Replica == replica })
+		if len(kept) == len(cordons) {
+			return nil, nil
+		}
+		text := failover.FormatCordons(kept)
+		if text == "" {
+			return edits{plan.AnnotationCordon: nil}, nil
+		}
+		return edits{plan.AnnotationCordon: &text}, nil
+	})
+	if err != nil {
+		return err
+	}
+	l, err := cordonsOf(state, o.now())
+	if err != nil {
+		return err
+	}
+	l.ended, l.Changed = &replica, written
+	return o.print(out, l)
+}
+
+func (o *evacuateOptions) list(ctx context.Context, out io.Writer) error {
+	if o.off || o.wait || o.dryRun || o.keepSet {
+		return errors.New("REPLICA: name the replica: ballast evacuate 3")
+	}
+	m, err := o.open()
+	if err != nil {
+		return err
+	}
+	state, err := m.read(ctx)
+	if err != nil {
+		return err
+	}
+	l, err := cordonsOf(state, o.now())
+	if err != nil {
+		return err
+	}
+	return o.print(out, l)
+}
+
+// listed names some of many.
+func listed(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

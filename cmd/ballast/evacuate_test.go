@@ -1,0 +1,246 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"ballast/planner/failover"
+	"ballast/planner/plan"
+)
+
+// evacuator is the command's options at noon, as `ballast evacuate N --for 2h` has them where the flag is given.
+func evacuator(given bool) *evacuateOptions {
+	o := &evacuateOptions{keep: 2 * time.Hour, keepSet: given, until: noon.Add(2 * time.Hour)}
+	o.now = func() time.Time { return noon }
+	return o
+}
+
+func cordonAnnotation(text string) map[string]string {
+	return map[string]string{plan.AnnotationCordon: text}
+}
+
+func TestEvacuateGolden(t *testing.T) {
+	preview := func(s planState, secrets standing, replica int, change func(*evacuation)) evacuation {
+		cordons, err := evacuator(false).cordon(s, replica)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := evacuating(s, secrets, cordons, replica, noon)
+		change(&e)
+		return e
+	}
+	list := func(s planState, ended *int, changed bool) cordonList {
+		l, err := cordonsOf(s, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.ended, l.Changed = ended, changed
+		return l
+	}
+	plain := stateWith(t, steered(nil), "", nil)
+	busy := stateWith(t, steered(nil), "stage-eu: 2\n", map[string]string{plan.AnnotationCordon: "2=2026-11-20T18:30:00Z,0=2026-11-20T11:59:59Z", plan.AnnotationPaused: "true"})
+	one, two := 1, 2
+	for name, r := range map[string]writer{
+		"begins":           preview(plain, standing{}, 2, func(e *evacuation) { e.Changed = true }),
+		"dry-run":          preview(plain, standing{}, 2, func(e *evacuation) { e.DryRun = true }),
+		"stays-and-waits":  preview(busy, standing{pins: plan.Pins{"stage-eu": 2}, fixed: map[string]bool{"lab": true}}, 2, func(*evacuation) {}),
+		"beside-another":   preview(busy, standing{pins: plan.Pins{"stage-eu": 2}}, 0, func(e *evacuation) { e.Changed = true }),
+		"nothing-to-move":  preview(stateWith(t, steered(func(p *plan.Plan) { p.Replicas = 4 }), "", nil), standing{}, 3, func(e *evacuation) { e.Changed = true }),
+		"list":             list(busy, nil, false),
+		"list-none":        list(plain, nil, false),
+		"ended":            list(busy, &one, true),
+		"ended-before":     list(plain, &two, false),
+		"list-with-no-way": list(planState{}, nil, false),
+	} {
+		t.Run(name, func(t *testing.T) {
+			table, json := printed(t, r)
+			golden(t, "evacuate/"+name, table+"--- json\n"+json)
+		})
+	}
+}
+
+func TestEvacuateRefusesWhatCannotBe(t *testing.T) {
+	growing := func(p *plan.Plan) {
+		p.Rollout = &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Shrinking, Since: noon, From: plan.Count{Replicas: 3, ControllerReplicas: 16}, Replicas: 2, ControllerReplicas: 16}
+	}
+	const last = "REPLICA: 2 is the last one that is not cordoned, and its clusters would have nowhere to go: end another one's first (ballast evacuate lists them), or raise partition.minReplicas"
+	for name, test := range map[string]struct {
+		plan    func(*plan.Plan)
+		cordon  string
+		replica int
+		want    string
+	}{
+		"a replica beyond the last":                   {nil, "", 3, "REPLICA: 3 is not between 0 and 2: the plan has 3 replicas"},
+		"a replica that goes":                         {growing, "", 2, "REPLICA: 2 is not between 0 and 1: the plan has 2 replicas when the rollout under way has ended"},
+		"the last one":                                {nil, "0=2026-11-20T17:00:00Z,1=2026-11-20T17:00:00Z", 2, last},
+		"the last one beside one that is over":        {nil, "0=2026-11-20T12:00:00Z,1=2026-11-20T17:00:00Z", 2, ""},
+		"the last one beside one that is not there":   {nil, "0=2026-11-20T17:00:00Z,7=2026-11-20T17:00:00Z", 2, ""},
+		"the only one":                                {func(p *plan.Plan) { p.Replicas, p.Clusters = 1, nil }, "", 0, "REPLICA: 0 is the last one that is not cordoned, and its clusters would have nowhere to go: end another one's first (ballast evacuate lists them), or raise partition.minReplicas"},
+		"a mode that moves nothing":                   {func(p *plan.Plan) { p.Mode = plan.Hold }, "", 1, "the mode is Hold, in which nothing moves: set mode: Enforce in the planner's configuration"},
+		"beside an annotation that cannot be read":    {nil, "soon", 1, "annotation ballast.argoproj.io/cordon of the plan ConfigMap: reading the cordon \"soon\": it has no time: write it like 3=2026-11-20T17:00:00Z\nmend it there, or take the annotation away"},
+		"nothing: one that is cordoned already":       {nil, "1=2026-11-20T17:00:00Z", 1, ""},
+		"nothing: the last one, cordoned already too": {nil, "1=2026-11-20T17:00:00Z,2=2026-11-20T17:00:00Z", 2, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if _, err := evacuator(false).cordon(stateWith(t, steered(test.plan), "", cordonAnnotation(test.cordon)), test.replica); err != nil {
+				got = err.Error()
+			}
+			if got != test.want {
+				t.Errorf("got %q\nwant %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestACordonKeepsTheOthers(t *testing.T) {
+	for name, test := range map[string]struct {
+		stands string
+		given  bool
+		want   string
+	}{
+		"the first":                                 {"", false, "1=2026-11-20T14:00:00Z"},
+		"beside another":                            {"2=2026-11-20T17:00:00Z", false, "1=2026-11-20T14:00:00Z,2=2026-11-20T17:00:00Z"},
+		"one that is over goes":                     {"2=2026-11-20T12:00:00Z", false, "1=2026-11-20T14:00:00Z"},
+		"one's own stays as it was":                 {"1=2026-11-20T17:00:00Z", false, "1=2026-11-20T17:00:00Z"},
+		"one's own gets the time that was asked":    {"1=2026-11-20T17:00:00Z", true, "1=2026-11-20T14:00:00Z"},
+		"one's own that is over begins anew":        {"1=2026-11-20T11:00:00Z", false, "1=2026-11-20T14:00:00Z"},
+		"in whatever order and zone they were kept": {"2=2026-11-20T18:00:00+01:00 , 1=2026-11-20T17:00:00Z", false, "1=2026-11-20T17:00:00Z,2=2026-11-20T17:00:00Z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cordons, err := evacuator(test.given).cordon(stateWith(t, steered(nil), "", cordonAnnotation(test.stands)), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := failover.FormatCordons(cordons); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestEvacuateRefusesFlagsThatContradictEachOther(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"a pod's name":                {[]string{"argocd-application-controller-3"}, `REPLICA: "argocd-application-controller-3" is not the number of a replica: the pod argocd-application-controller-3 is replica 3`},
+		"a number that is none":       {[]string{"1.0"}, `REPLICA: "1.0" is not the number of a replica: the pod argocd-application-controller-3 is replica 3`},
+		"a time for its end":          {[]string{"1", "--off", "--for", "2h"}, "--off: it ends a cordon at once, and goes with none of --for, --wait and --dry-run"},
+		"to wait for its end":         {[]string{"1", "--off", "--wait"}, "--off: it ends a cordon at once, and goes with none of --for, --wait and --dry-run"},
+		"to wait for nothing":         {[]string{"1", "--dry-run", "--wait"}, "--wait: there is nothing to wait for with --dry-run"},
+		"no time at all":              {[]string{"1", "--for", "0s"}, "--for: 0s is not between 1m0s and 744h0m0s"},
+		"for ever":                    {[]string{"1", "--for", "8000h"}, "--for: 8000h0m0s is not between 1m0s and 744h0m0s"},
+		"no time to wait":             {[]string{"1", "--wait", "--timeout", "0s"}, "--timeout: 0s is not above 0"},
+		"an end of nobody in special": {[]string{"--off"}, "REPLICA: name the replica: ballast evacuate 3"},
+		"two replicas":                {[]string{"1", "2"}, "accepts at most 1 arg(s), received 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, _, failure := steer(t, "", "", append([]string{"evacuate"}, test.args...)...); failure != test.want {
+				t.Errorf("it fails with %q, want %q", failure, test.want)
+			}
+		})
+	}
+}
+
+func TestHowEmptyAReplicaIs(t *testing.T) {
+	live := func(change func(*plan.Rollout)) func(*plan.Plan) {
+		return func(p *plan.Plan) {
+			p.Rollout = &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Moving, Since: noon, From: plan.Count{Replicas: 3, ControllerReplicas: 16}, Replicas: 3, ControllerReplicas: 16, Wave: 1, Waves: 2}
+			change(p.Rollout)
+		}
+	}
+	for name, test := range map[string]struct {
+		plan  func(*plan.Plan)
+		pins  string
+		fixed map[string]bool
+		want  emptying
+	}{
+		"full":               {nil, "", nil, emptying{left: []string{"dev", "lab", "prod-ap", "stage-eu"}}},
+		"but for what stays": {nil, "dev: 2\n", map[string]bool{"lab": true}, emptying{left: []string{"prod-ap", "stage-eu"}, stays: 2}},
+		"empty":              {func(p *plan.Plan) { p.Clusters = map[string]plan.Row{"dev": {Replica: 1}} }, "", nil, emptying{}},
+		"with a wave that comes from it": {func(p *plan.Plan) {
+			live(func(r *plan.Rollout) { r.Moves, r.Was = map[string]int{"prod-us": 1}, map[string]int{"prod-us": 2} })(p)
+		}, "", nil, emptying{left: []string{"dev", "lab", "prod-ap", "stage-eu"}, moving: 1, wave: "live, Moving, wave 1 of 2, 1 move"}},
+		"with a wave that goes to it": {live(func(r *plan.Rollout) { r.Moves = map[string]int{"prod-us": 2} }), "dev: 2\nlab: 2\nprod-ap: 2\nstage-eu: 2\n", nil,
+			emptying{moving: 1, stays: 4, wave: "live, Moving, wave 1 of 2, 1 move"}},
+		"with a wave of others": {live(func(r *plan.Rollout) { r.Moves, r.Was = map[string]int{"prod-us": 1}, map[string]int{"prod-us": 0} }), "dev: 2\nlab: 2\nprod-ap: 2\nstage-eu: 2\n", nil,
+			emptying{stays: 4, wave: "live, Moving, wave 1 of 2, 1 move"}},
+		"with a rollout that does not say where from": {live(func(r *plan.Rollout) { r.Mode, r.Moves = plan.ModeX0Y, map[string]int{"prod-us": 1, "dev": 0} }), "", nil,
+			emptying{left: []string{"dev", "lab", "prod-ap", "stage-eu"}, moving: 2, wave: "x0y, Moving, wave 1 of 2, 2 moves"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := howEmpty(stateWith(t, steered(test.plan), test.pins, nil), 2, test.fixed, noon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(emptying{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// drawFleet is any fleet with pins, and Secrets that nobody may write.
+func drawFleet(t *rapid.T) (plan.Plan, standing) {
+	replicas := rapid.IntRange(2, 6).Draw(t, "replicas")
+	secrets := standing{pins: plan.Pins{}, fixed: map[string]bool{}}
+	p := steered(func(p *plan.Plan) { p.Replicas, p.Clusters = replicas, map[string]plan.Row{} })
+	for i := range rapid.IntRange(0, 12).Draw(t, "clusters") {
+		name := fmt.Sprintf("c%02d", i)
+		p.Clusters[name] = plan.Row{Replica: rapid.IntRange(0, replicas-1).Draw(t, "replica"), Load: fmt.Sprintf("0.%02d", rapid.IntRange(0, 99).Draw(t, "load"))}
+		switch rapid.IntRange(0, 5).Draw(t, "stays") {
+		case 0:
+			secrets.pins[name] = rapid.IntRange(0, replicas-1).Draw(t, "pin")
+		case 1:
+			secrets.fixed[name] = true
+		}
+	}
+	return p, secrets
+}
+
+// TestAPreviewEmptiesTheReplica: nothing goes to a cordoned replica, what is pinned or fixed stays, and all else leaves.
+func TestAPreviewEmptiesTheReplica(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, secrets := drawFleet(t)
+		replica := rapid.IntRange(0, p.Replicas-1).Draw(t, "evacuated")
+		s := planState{Document: plan.Document{Plan: &p, Pins: secrets.pins}}
+		o := evacuator(false)
+		cordons, err := o.cordon(s, replica)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := evacuating(s, secrets, cordons, replica, noon)
+		view := plan.NewView(p, secrets.pins)
+		for _, m := range e.Moves {
+			_, pinned := secrets.pins[m.Cluster]
+			if at, _, _ := view.Effective(m.Cluster); m.From != replica || at != replica || m.To == replica || pinned || secrets.fixed[m.Cluster] {
+				t.Fatalf("move %+v of a cluster on %d", m, at)
+			}
+		}
+		stays, clusters, load := 0, 0, plan.Load(0)
+		for name := range p.Clusters {
+			_, pinned := secrets.pins[name]
+			if at, _, _ := view.Effective(name); at == replica && (pinned || secrets.fixed[name]) {
+				stays++
+			}
+		}
+		for _, r := range e.Then {
+			clusters += len(r.LoadIndexes)
+			load += r.TotalLoad
+		}
+		if left := len(e.Then[replica].LoadIndexes); left != stays || clusters != len(p.Clusters) || load < 0 || load > math.MaxInt64/2 {
+			t.Fatalf("%d clusters are left on it, want %d that stay; %d are anywhere, want %d", left, stays, clusters, len(p.Clusters))
+		}
+		empty, err := howEmpty(s, replica, secrets.fixed, noon)
+		if err != nil || len(empty.left) != len(e.Moves) || empty.stays != stays || !slices.IsSorted(empty.left) {
+			t.Fatalf("%+v (%v), with %d moves to come", empty, err, len(e.Moves))
+		}
+	})
+}

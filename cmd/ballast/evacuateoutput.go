@@ -1,0 +1,186 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"ballast/planner"
+	"ballast/planner/failover"
+	"ballast/planner/plan"
+)
+
+// evacuation is what is to come of a cordon, as it looks now.
+type evacuation struct {
+	Replica  int             `json:"replica"`
+	Until    time.Time       `json:"until"`
+	Revision int64           `json:"revision"`
+	Moves    []planner.Move  `json:"moves"`
+	Notes    []failover.Note `json:"notes,omitempty"` // what stays, and why
+	Waits    []string        `json:"waits,omitempty"` // why the planner does not begin at once
+	Then     []plan.Replica  `json:"then"`
+	Changed  bool            `json:"changed"`
+	DryRun   bool            `json:"dryRun,omitempty"`
+
+	now   time.Time
+	loads map[string]string
+	fixed map[string]bool
+}
+
+// evacuating previews what the planner would do with the replica's clusters: what it goes by is here, but for present loads
+// and the capacity that it computes of them.
+func evacuating(s planState, secrets standing, cordons []failover.Cordon, replica int, now time.Time) evacuation {
+	p := *s.Plan
+	view := plan.NewView(p, secrets.pins)
+	answer := failover.Evacuate(failover.Request{View: view, Fixed: secrets.fixed, Cordoned: failover.Cordoned(cordons, now), Budget: math.MaxInt}, now)
+	e := evacuation{Replica: replica, Revision: p.Revision, Waits: s.waits(), Moves: []planner.Move{}, now: now, fixed: secrets.fixed, loads: map[string]string{}}
+	for _, c := range cordons {
+		if c.Replica == replica {
+			e.Until = c.Until
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(answer.Moves)) {
+		if from, _, _ := view.Effective(name); from == replica {
+			e.Moves = append(e.Moves, planner.Move{Cluster: name, From: from, To: answer.Moves[name]})
+		}
+	}
+	for _, n := range answer.Notes {
+		if n.Replica == replica {
+			e.Notes = append(e.Notes, n)
+		}
+	}
+	e.Then = carried(p, replicasAhead(p), func(name string) int {
+		if to, moves := answer.Moves[name]; moves {
+			return to
+		}
+		at, _, _ := view.Effective(name)
+		return at
+	})
+	for name, row := range p.Clusters {
+		e.loads[name] = row.Load
+	}
+	return e
+}
+
+// carried is what each replica carries by the rows' loads, where of says which replica a cluster has.
+func carried(p plan.Plan, replicas int, of func(name string) int) []plan.Replica {
+	list := make([]plan.Replica, replicas)
+	for _, name := range sortedKeys(p.Clusters) {
+		at := of(name)
+		if at < 0 || at >= replicas {
+			continue
+		}
+		var load plan.Load
+		_ = load.UnmarshalText([]byte(p.Clusters[name].Load)) // for display only; one that cannot be read counts as nothing
+		list[at].LoadIndexes = append(list[at].LoadIndexes, plan.LoadIndex{Shard: plan.Shard{ID: name}, Value: load, DisplayValue: load.Display()})
+		list[at].TotalLoad += load
+	}
+	for i := range list {
+		list[i].ID, list[i].TotalLoadDisplay = i, list[i].TotalLoad.Display()
+	}
+	return list
+}
+
+func (e evacuation) write(w io.Writer) error {
+	verb := "takes nothing and is emptied"
+	if e.DryRun {
+		verb = "would take nothing and be emptied"
+	}
+	fmt.Fprintf(w, "Replica %d %s until %s, for %s; by revision %d %s.\n", e.Replica, verb, e.Until.Format(time.RFC3339),
+		e.Until.Sub(e.now).Round(time.Second), e.Revision, leaving(len(e.Moves)))
+	if len(e.Moves) > 0 {
+		if err := writeMoves(w, e.Moves, e.loads, 0); err != nil {
+			return err
+		}
+	}
+	for _, n := range e.Notes {
+		fmt.Fprintf(w, "  - %s\n", n.Message)
+	}
+	fmt.Fprintln(w, "\nThen:")
+	if err := writeBars(w, e.Then); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	for _, why := range e.Waits {
+		fmt.Fprintf(w, "It waits: %s\n", why)
+	}
+	switch {
+	case e.DryRun:
+		fmt.Fprintln(w, "Nothing was changed.")
+	case !e.Changed:
+		fmt.Fprintln(w, "It was cordoned so before; nothing was changed.")
+	case len(e.Waits) == 0:
+		fmt.Fprintf(w, "The planner begins within its interval, in waves; ballast evacuate %d --wait tells how far it is, --off ends it.\n", e.Replica)
+	default:
+		fmt.Fprintf(w, "It is cordoned; ballast evacuate %d --wait tells how far it is, --off ends it.\n", e.Replica)
+	}
+	return nil
+}
+
+func leaving(clusters int) string {
+	switch clusters {
+	case 0:
+		return "no cluster has to leave it"
+	case 1:
+		return "1 cluster leaves it"
+	}
+	return plural(clusters, "cluster") + " leave it"
+}
+
+// cordonList is the replicas that are cordoned.
+type cordonList struct {
+	Cordons []cordoned `json:"cordons"`
+	Changed bool       `json:"changed"`
+
+	now   time.Time
+	ended *int
+}
+
+type cordoned struct {
+	Replica  int       `json:"replica"`
+	Until    time.Time `json:"until"`
+	Clusters int       `json:"clusters"` // that it still has, those that stay among them
+}
+
+func cordonsOf(s planState, now time.Time) (cordonList, error) {
+	cordons, err := s.cordons(now)
+	if err != nil {
+		return cordonList{}, err
+	}
+	l := cordonList{Cordons: make([]cordoned, 0, len(cordons)), now: now}
+	has := map[int]int{}
+	if s.Plan != nil {
+		view := plan.NewView(*s.Plan, s.Pins)
+		for name := range s.Plan.Clusters {
+			at, _, _ := view.Effective(name)
+			has[at]++
+		}
+	}
+	for _, c := range cordons {
+		l.Cordons = append(l.Cordons, cordoned{c.Replica, c.Until, has[c.Replica]})
+	}
+	return l, nil
+}
+
+func (l cordonList) write(w io.Writer) error {
+	switch {
+	case l.ended != nil && l.Changed:
+		fmt.Fprintf(w, "Replica %d is no longer cordoned: it takes clusters again, as balance asks for.\n", *l.ended)
+	case l.ended != nil:
+		fmt.Fprintf(w, "Replica %d was not cordoned; nothing was changed.\n", *l.ended)
+	}
+	if len(l.Cordons) == 0 {
+		fmt.Fprintln(w, "No replica is cordoned.")
+		return nil
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "REPLICA\tUNTIL\tLEFT\tSTILL HAS")
+	for _, c := range l.Cordons {
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\n", c.Replica, c.Until.Format(time.RFC3339), c.Until.Sub(l.now).Round(time.Second), plural(c.Clusters, "cluster"))
+	}
+	return t.Flush()
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"ballast/planner/failover"
+	"ballast/planner/plan"
+)
+
+// emptying is how far an evacuation is.
+type emptying struct {
+	left    []string // that are still to go
+	moving  int      // whose wave is not over: from there, or to there
+	stays   int
+	wave    string
+	waiting []string
+}
+
+func howEmpty(s planState, replica int, fixed map[string]bool, now time.Time) (emptying, error) {
+	p, err := s.needPlan()
+	if err != nil {
+		return emptying{}, err
+	}
+	view := plan.NewView(*p, s.Pins)
+	answer := failover.Evacuate(failover.Request{View: view, Fixed: fixed, Cordoned: []int{replica}, Budget: math.MaxInt}, now)
+	e := emptying{waiting: s.waits()}
+	for _, name := range sortedKeys(p.Clusters) {
+		switch at, _, _ := view.Effective(name); {
+		case at != replica:
+		case contains(answer.Moves, name):
+			e.left = append(e.left, name)
+		default:
+			e.stays++
+		}
+	}
+	if p.Rollout != nil {
+		e.wave, e.moving = describeRollout(p.Rollout), onTheWay(*p.Rollout, view, replica)
+	}
+	return e, nil
+}
+
+// onTheWay counts the clusters of the present wave that come from the replica, whose new owners are awaited, or that go to it
+// by a decision from before the cordon. Only a live rollout says where they came from: another is awaited whole.
+func onTheWay(r plan.Rollout, view *plan.View, replica int) int {
+	if r.Mode != plan.ModeLive {
+		return len(r.Moves)
+	}
+	n := 0
+	for name, from := range r.Was {
+		if at, _, _ := view.Effective(name); from == replica && at != replica {
+			n++
+		}
+	}
+	for name, to := range r.Moves {
+		if at, _, _ := view.Effective(name); to == replica && at != replica {
+			n++
+		}
+	}
+	return n
+}
+
+func contains[V any](m map[string]V, name string) bool { _, ok := m[name]; return ok }
+
+// line is what is told, each time that it differs.
+func (e emptying) line() string {
+	s := fmt.Sprintf("%s to go, %d on the way", plural(len(e.left), "cluster"), e.moving)
+	if e.wave != "" {
+		s += "; " + e.wave
+	}
+	for _, why := range e.waiting {
+		s += "; waiting: " + why
+	}
+	return s
+}
+
+// follow tells of each wave until the replica is empty.
+func (o *evacuateOptions) follow(ctx context.Context, m *planMap, replica int, fixed map[string]bool, notes io.Writer) error {
+	limit, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	told := ""
+	var e emptying
+	for {
+		state, err := m.read(limit)
+		switch {
+		case limit.Err() != nil:
+		case err != nil:
+			return err
+		default:
+			if e, err = howEmpty(state, replica, fixed, o.now()); err != nil {
+				return err
+			}
+			if line := e.line(); line != told {
+				fmt.Fprintf(notes, "%s  %s\n", o.now().Format(time.TimeOnly), line)
+				told = line
+			}
+			if len(e.left) == 0 && e.moving == 0 {
+				return o.emptied(notes, replica, e.stays)
+			}
+			if err := o.stillCordoned(state, replica, e); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("interrupted; the evacuation goes on, and ballast evacuate %d --off ends it", replica)
+		case <-limit.Done():
+			return fmt.Errorf("replica %d is not empty after %s: %s to go (%s), %d on the way; the evacuation goes on", replica, o.timeout, plural(len(e.left), "cluster"), listed(e.left), e.moving)
+		case <-time.After(o.poll):
+		}
+	}
+}
+
+func (o *evacuateOptions) emptied(notes io.Writer, replica, stays int) error {
+	if stays > 0 {
+		fmt.Fprintf(notes, "Replica %d is empty but for %s that cannot leave it.\n", replica, plural(stays, "cluster"))
+		return nil
+	}
+	fmt.Fprintf(notes, "Replica %d is empty.\n", replica)
+	return nil
+}
+
+// stillCordoned ends the waiting where the cordon was taken away or is over.
+func (o *evacuateOptions) stillCordoned(s planState, replica int, e emptying) error {
+	cordons, err := s.cordons(o.now())
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(failover.Cordoned(cordons, o.now()), replica) {
+		return fmt.Errorf("the cordon of replica %d was taken away or is over, with %s to go (%s)", replica, plural(len(e.left), "cluster"), listed(e.left))
+	}
+	return nil
+}

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
+
+	"ballast/planner/plan"
+)
+
+type freezeOptions struct {
+	steerOptions
+	reason string
+	off    bool
+	yes    bool
+}
+
+func newFreezeCommand() *cobra.Command {
+	o := &freezeOptions{}
+	cmd := &cobra.Command{
+		Use:   "freeze",
+		Short: "Let the planner decide nothing new, and keep everything as it is",
+		Long: `freeze stops decisions, not enforcement. From here on the planner begins nothing: no move, no scaling, no failover, no rollback,
+no evacuation. What is decided stays: every write is still made to agree with the plan, what drifts is repaired, pins hold, and a
+cluster that is added gets a replica. A live rollout ends the wave that is under way, so that no cluster is left between two
+replicas, and then waits; in the other modes a rollout goes on to its end, for half of one is no state to stay in.
+
+It is the annotation ballast.argoproj.io/paused: "true" on the plan ConfigMap; kubectl annotate does the same, and so does a GitOps
+tool. To let every write pass as well, which is another thing: ballast.argoproj.io/enforcement: "off".
+
+It needs get and patch on that ConfigMap.`,
+		Example: `  ballast freeze --reason "Black Friday, ask @alice"
+  ballast freeze --off`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
+	}
+	o.register(cmd)
+	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for those who find it frozen")
+	cmd.Flags().BoolVar(&o.off, "off", false, "end it: the planner decides again")
+	return cmd
+}
+
+func newResumeCommand() *cobra.Command {
+	o := &freezeOptions{}
+	cmd := &cobra.Command{
+		Use:   "resume",
+		Short: "Let the planner decide again, after it was frozen or stopped itself",
+		Long: `resume clears both things that keep the planner from deciding: a freeze, and that it stopped itself.
+
+ballast stops itself when a wave of moves is followed within 15 minutes by a cluster without an owner, a replica killed for its
+memory, or one that reconciles much slower. Then nothing moves any more until a person has looked: the annotation
+ballast.argoproj.io/tripped on the plan ConfigMap says what happened. resume shows it, asks, and takes it away. The moves of that
+wave stay; "ballast rollback" takes them back.
+
+It needs get and patch on that ConfigMap.`,
+		Example: "  ballast resume",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.resume(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	o.register(cmd)
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+// longestReason in characters: a sentence or two, which every list shows on one line.
+const longestReason = 250
+
+func (o *freezeOptions) check() error {
+	switch {
+	case o.off && o.reason != "":
+		return errors.New("--reason: it goes with a freeze, and --off ends one")
+	case strings.ContainsAny(o.reason, "\r\n"):
+		return errors.New("--reason: it has a line break; one line is what people see")
+	case !utf8.ValidString(o.reason):
+		return errors.New("--reason: it is not UTF-8")
+	case utf8.RuneCountInString(o.reason) > longestReason:
+		return fmt.Errorf("--reason: it has %d characters, and at most %d are shown", utf8.RuneCountInString(o.reason), longestReason)
+	}
+	return nil
+}
+
+func (o *freezeOptions) run(ctx context.Context, out io.Writer) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	m, err := o.open()
+	if err != nil {
+		return err
+	}
+	change := edits{plan.AnnotationPaused: nil, plan.AnnotationPausedReason: nil, plan.AnnotationPausedBy: nil}
+	if !o.off {
+		change = o.freezing(m.user(ctx))
+	}
+	state, written, err := m.annotate(ctx, func(now planState) (edits, error) {
+		if now.Paused && !o.off && o.reason == "" {
+			return nil, nil // as whoever froze it left it
+		}
+		return change, nil
+	})
+	if err != nil {
+		return err
+	}
+	return o.print(out, frozenAs(state, written))
+}
+
+func (o *freezeOptions) freezing(user string) edits {
+	yes, change := "true", edits{plan.AnnotationPausedReason: nil, plan.AnnotationPausedBy: nil}
+	change[plan.AnnotationPaused] = &yes
+	if o.reason != "" {
+		change[plan.AnnotationPausedReason] = &o.reason
+	}
+	if user != "" {
+		change[plan.AnnotationPausedBy] = &user
+	}
+	return change
+}
+
+// user is the name by which the API server knows who asks; empty where it does not say.
+func (m *planMap) user(ctx context.Context) string {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := m.Create(ctx, review); err != nil {
+		return ""
+	}
+	return review.Status.UserInfo.Username
+}
+
+// errTrippedAnew keeps a person from clearing what nobody has looked at.
+var errTrippedAnew = errors.New("ballast stopped itself for another reason meanwhile: run resume again to see it")
+
+func (o *freezeOptions) resume(ctx context.Context, in io.Reader, out io.Writer) error {
+	m, err := o.open()
+	if err != nil {
+		return err
+	}
+	seen, err := m.read(ctx)
+	if err != nil {
+		return err
+	}
+	if seen.Tripped != "" && !o.yes {
+		fmt.Fprintf(out, "ballast stopped itself: %s\n", oneLine(seen.Tripped))
+		if !confirm(in, out, "Clear that and let it decide again?") {
+			return errors.New("nothing was changed")
+		}
+	}
+	state, written, err := m.annotate(ctx, func(now planState) (edits, error) {
+		if now.Tripped != "" && now.Tripped != seen.Tripped {
+			return nil, errTrippedAnew
+		}
+		return edits{plan.AnnotationTripped: nil, plan.AnnotationPaused: nil, plan.AnnotationPausedReason: nil, plan.AnnotationPausedBy: nil}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return o.print(out, frozenAs(state, written))
+}
+
+// frozen is whether the planner decides, and what holds beside.
+type frozen struct {
+	Frozen     bool          `json:"frozen"`
+	By         string        `json:"by,omitempty"`
+	Reason     string        `json:"reason,omitempty"`
+	Tripped    string        `json:"tripped,omitempty"`
+	BreakGlass bool          `json:"enforcementOff,omitempty"`
+	Revision   int64         `json:"revision,omitempty"`
+	Mode       plan.Mode     `json:"mode,omitempty"`
+	Rollout    *plan.Rollout `json:"rollout,omitempty"`
+	Changed    bool          `json:"changed"` // by this command; else it was so before
+}
+
+func frozenAs(s planState, changed bool) frozen {
+	f := frozen{Frozen: s.Paused, By: oneLine(s.annotations[plan.AnnotationPausedBy]), Reason: oneLine(s.annotations[plan.AnnotationPausedReason]),
+		Tripped: oneLine(s.Tripped), BreakGlass: s.BreakGlass, Changed: changed}
+	if s.Plan != nil {
+		f.Revision, f.Mode, f.Rollout = s.Plan.Revision, s.Plan.Mode, s.Plan.Rollout
+	}
+	return f
+}
+
+func (f frozen) write(w io.Writer) error {
+	already := ""
+	if !f.Changed {
+		already = ", as before"
+	}
+	if !f.Frozen {
+		fmt.Fprintf(w, "Not frozen%s: the planner decides at each of its cycles.\n", already)
+		if f.Tripped != "" {
+			fmt.Fprintf(w, "Tripped    ballast stopped itself all the same: %s\n           look into it, then: ballast resume\n", f.Tripped)
+		}
+		f.writePlan(w)
+		return nil
+	}
+	fmt.Fprintf(w, "Frozen%s: nothing new is decided until ballast freeze --off.\n", already)
+	if f.By != "" {
+		fmt.Fprintf(w, "By         %s\n", f.By)
+	}
+	if f.Reason != "" {
+		fmt.Fprintf(w, "Reason     %s\n", f.Reason)
+	}
+	if f.Tripped != "" {
+		fmt.Fprintf(w, "Tripped    ballast stopped itself before: %s\n", f.Tripped)
+	}
+	f.writePlan(w)
+	return nil
+}
+
+func (f frozen) writePlan(w io.Writer) {
+	switch {
+	case f.Revision == 0:
+		fmt.Fprintln(w, "Plan       none is in force")
+	case f.BreakGlass:
+		fmt.Fprintf(w, "Plan       revision %d, and enforcement is off: every write passes\n", f.Revision)
+	case f.Mode.Enforced():
+		fmt.Fprintf(w, "Plan       revision %d goes on being enforced (%s)\n", f.Revision, f.Mode)
+	default:
+		fmt.Fprintf(w, "Plan       revision %d, of which nothing is enforced (%s)\n", f.Revision, f.Mode)
+	}
+	if f.Rollout == nil {
+		return
+	}
+	then := ""
+	switch {
+	case f.Frozen && f.Rollout.Mode == plan.ModeLive:
+		then = ": it ends this wave, then waits"
+	case f.Frozen:
+		then = ": it goes on to its end"
+	}
+	fmt.Fprintf(w, "Rollout    %s%s\n", describeRollout(f.Rollout), then)
+}
+
+// describeRollout says in one line what is under way.
+func describeRollout(r *plan.Rollout) string {
+	s := fmt.Sprintf("%s, %s", r.Mode, r.Stage)
+	if r.Replicas != r.From.Replicas {
+		s += fmt.Sprintf(", %d -> %s", r.From.Replicas, plural(r.Replicas, "replica"))
+	}
+	if r.Wave > 0 {
+		s += fmt.Sprintf(", wave %d", r.Wave)
+		if r.Waves >= r.Wave {
+			s += fmt.Sprintf(" of %d", r.Waves)
+		}
+	}
+	if len(r.Moves) > 0 {
+		s += ", " + plural(len(r.Moves), "move")
+	}
+	return s
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"ballast/planner/plan"
+)
+
+func TestFreezeGolden(t *testing.T) {
+	under := func(mode string) plan.Plan {
+		return steered(func(p *plan.Plan) {
+			p.Rollout = &plan.Rollout{Mode: mode, Stage: plan.Moving, Since: noon, From: plan.Count{Replicas: 3, ControllerReplicas: 16}, Replicas: 4, ControllerReplicas: 16,
+				Wave: 2, Waves: 5, Moves: map[string]int{"dev": 3, "lab": 3}}
+			p.Replicas = 4
+		})
+	}
+	alice := map[string]string{plan.AnnotationPaused: "true", plan.AnnotationPausedBy: "alice", plan.AnnotationPausedReason: "a sale\nuntil Monday"}
+	with := func(more ...string) map[string]string {
+		m := map[string]string{}
+		for k, v := range alice {
+			m[k] = v
+		}
+		for i := 0; i < len(more); i += 2 {
+			m[more[i]] = more[i+1]
+		}
+		return m
+	}
+	none := planState{Document: plan.Document{Paused: true}}
+	for name, f := range map[string]frozen{
+		"frozen":                    frozenAs(stateWith(t, steered(nil), "", alice), true),
+		"frozen-before":             frozenAs(stateWith(t, steered(nil), "", map[string]string{plan.AnnotationPaused: "true"}), false),
+		"frozen-in-a-live-rollout":  frozenAs(stateWith(t, under(plan.ModeLive), "", alice), true),
+		"frozen-in-an-x0y-rollout":  frozenAs(stateWith(t, under(plan.ModeX0Y), "", alice), true),
+		"frozen-after-a-trip":       frozenAs(stateWith(t, steered(nil), "", with(plan.AnnotationTripped, `cluster "dev" has no owner`)), true),
+		"frozen-without-a-plan":     frozenAs(none, true),
+		"not-frozen":                frozenAs(stateWith(t, under(plan.ModeLive), "", nil), true),
+		"not-frozen-before":         frozenAs(stateWith(t, steered(func(p *plan.Plan) { p.Mode = plan.Observe }), "", nil), false),
+		"not-frozen-but-tripped":    frozenAs(stateWith(t, steered(nil), "", map[string]string{plan.AnnotationTripped: `cluster "dev" has no owner`}), true),
+		"not-frozen-nor-enforcing":  frozenAs(stateWith(t, steered(nil), "", map[string]string{plan.AnnotationEnforcement: "off"}), true),
+		"a-reason-without-a-freeze": frozenAs(stateWith(t, steered(nil), "", map[string]string{plan.AnnotationPausedReason: "a sale"}), false),
+	} {
+		t.Run(name, func(t *testing.T) {
+			table, json := printed(t, f)
+			golden(t, "freeze/"+name, table+"--- json\n"+json)
+		})
+	}
+}
+
+func TestFreezeRefusesWhatItCannotDo(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"a reason for its end": {[]string{"freeze", "--off", "--reason", "why"}, "--reason: it goes with a freeze, and --off ends one"},
+		"a reason of lines":    {[]string{"freeze", "--reason", "a\nb"}, "--reason: it has a line break; one line is what people see"},
+		"a reason of bytes":    {[]string{"freeze", "--reason", "a\xffb"}, "--reason: it is not UTF-8"},
+		"a novel":              {[]string{"freeze", "--reason", strings.Repeat("ö", 251)}, "--reason: it has 251 characters, and at most 250 are shown"},
+		"an unknown output":    {[]string{"resume", "-o", "yaml"}, `--output: "yaml" is neither table nor json`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, _, failure := steer(t, "", "", test.args...); failure != test.want {
+				t.Errorf("it fails with %q, want %q", failure, test.want)
+			}
+		})
+	}
+}

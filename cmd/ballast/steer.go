@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner"
+	"ballast/planner/config"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+)
+
+// fieldManager is the name under which what people write by this command stands in managedFields.
+const fieldManager = "ballast"
+
+// steerOptions are shared by the commands that steer the planner: by annotations on the plan ConfigMap, which the leader
+// acts on, and never by writing the plan.
+type steerOptions struct {
+	cluster clusterOptions
+	plan    string
+	output  string
+	now     func() time.Time
+}
+
+func (o *steerOptions) register(cmd *cobra.Command) {
+	o.now = time.Now
+	o.cluster.register(cmd)
+	cmd.Flags().StringVar(&o.plan, "plan-configmap", "ballast-plan", "name of the plan ConfigMap")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table or json")
+}
+
+// open connects to the plan ConfigMap.
+func (o *steerOptions) open() (*planMap, error) {
+	if o.output != "table" && o.output != "json" {
+		return nil, fmt.Errorf("--output: %q is neither table nor json", o.output)
+	}
+	c, err := o.cluster.client()
+	if err != nil {
+		return nil, err
+	}
+	return &planMap{Client: c, key: client.ObjectKey{Namespace: o.cluster.namespace, Name: o.plan}}, nil
+}
+
+// writer is a result that has a table beside its JSON.
+type writer interface{ write(io.Writer) error }
+
+// print writes a result in the form that was asked for.
+func (o *steerOptions) print(w io.Writer, result writer) error {
+	if o.output != "json" {
+		return result.write(w)
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(result)
+}
+
+// planMap is the plan ConfigMap and the way to it.
+type planMap struct {
+	client.Client
+	key client.ObjectKey
+}
+
+// planState is the plan ConfigMap at one moment.
+type planState struct {
+	plan.Document
+	annotations map[string]string
+	uid         types.UID
+	version     string
+}
+
+// needPlan refuses where there is no plan to act on.
+func (s planState) needPlan() (*plan.Plan, error) {
+	switch {
+	case s.PlanErr != nil:
+		return nil, fmt.Errorf("the plan cannot be read: %w; the planner mends it within a cycle, see `ballast status`", s.PlanErr)
+	case s.Plan == nil:
+		return nil, fmt.Errorf("there is no plan yet: the planner makes the first one when it leads, see `ballast status`")
+	}
+	return s.Plan, nil
+}
+
+// needEnforce refuses what only mode Enforce does.
+func (s planState) needEnforce() (*plan.Plan, error) {
+	p, err := s.needPlan()
+	if err == nil && p.Mode != plan.Enforce {
+		return nil, fmt.Errorf("the mode is %s, in which nothing moves: set mode: Enforce in the planner's configuration", p.Mode)
+	}
+	return p, err
+}
+
+// waits says why what is asked for is not taken up at once; empty: it is.
+func (s planState) waits() []string {
+	var why []string
+	if s.BreakGlass {
+		why = append(why, fmt.Sprintf("enforcement is off (annotation %s): the planner moves nothing until that is removed", plan.AnnotationEnforcement))
+	}
+	if s.Tripped != "" {
+		why = append(why, "ballast stopped itself: "+oneLine(s.Tripped)+"; look into it, then `ballast resume`")
+	}
+	if s.Paused {
+		why = append(why, "ballast is frozen"+s.frozenBy()+": it is taken up after `ballast freeze --off`")
+	}
+	return why
+}
+
+// frozenBy says who froze it and why, in parentheses, as far as that is known.
+func (s planState) frozenBy() string {
+	by, reason := oneLine(s.annotations[plan.AnnotationPausedBy]), oneLine(s.annotations[plan.AnnotationPausedReason])
+	switch {
+	case by == "" && reason == "":
+		return ""
+	case reason == "":
+		return " (by " + by + ")"
+	case by == "":
+		return " (" + reason + ")"
+	}
+	return " (by " + by + ": " + reason + ")"
+}
+
+func stateOf(cm *corev1.ConfigMap) planState {
+	return planState{Document: plan.ParseDocument(cm.Data, cm.Annotations), annotations: cm.Annotations, uid: cm.UID, version: cm.ResourceVersion}
+}
+
+func (m *planMap) read(ctx context.Context) (planState, error) {
+	var cm corev1.ConfigMap
+	err := m.Get(ctx, m.key, &cm)
+	if err != nil {
+		return planState{}, m.explain("reading", err)
+	}
+	return stateOf(&cm), nil
+}
+
+func (m *planMap) explain(doing string, err error) error {
+	mend := ""
+	switch {
+	case apierrors.IsNotFound(err):
+		mend = "\nis ballast installed there? --namespace and --plan-configmap say where to look"
+	case apierrors.IsForbidden(err):
+		mend = "\nthis needs get and patch on that ConfigMap, and no other right to write"
+	}
+	return fmt.Errorf("%s the plan ConfigMap %q in %q: %w%s", doing, m.key.Name, m.key.Namespace, err, mend)
+}
+
+// edits are annotations to write; nil takes one away.
+type edits map[string]*string
+
+// annotate lets decide say what is to change in what stands, and writes that for no other state: a lost race is read and
+// decided anew. It answers what stands then, and whether anything was written.
+func (m *planMap) annotate(ctx context.Context, decide func(planState) (edits, error)) (state planState, written bool, err error) {
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		var err error
+		if state, err = m.read(ctx); err != nil {
+			return err
+		}
+		change, err := decide(state)
+		if err != nil || !change.differ(state.annotations) {
+			return err
+		}
+		state, err = m.patch(ctx, state, change)
+		written = err == nil
+		return err
+	})
+	return state, written, err
+}
+
+func (e edits) differ(annotations map[string]string) bool {
+	for name, value := range e {
+		if got, there := annotations[name]; there != (value != nil) || there && got != *value {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *planMap) patch(ctx context.Context, base planState, change edits) (planState, error) {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": base.uid, "resourceVersion": base.version, "annotations": change}})
+	if err != nil {
+		return base, fmt.Errorf("encoding the annotations: %w", err)
+	}
+	cm := &corev1.ConfigMap{}
+	cm.Namespace, cm.Name = m.key.Namespace, m.key.Name
+	if err := m.Patch(ctx, cm, client.RawPatch(types.MergePatchType, body), client.FieldOwner(fieldManager)); err != nil {
+		return base, m.explain("annotating", err)
+	}
+	if change.differ(cm.Annotations) {
+		return stateOf(cm), fmt.Errorf("annotating the plan ConfigMap %q in %q: something changed the annotations on their way; look for other webhooks on ConfigMaps", m.key.Name, m.key.Namespace)
+	}
+	return stateOf(cm), nil
+}
+
+// standing is what people and Secrets say beside the plan's rows: pins, and clusters whose Secret nobody may write.
+type standing struct {
+	pins  plan.Pins
+	fixed map[string]bool
+}
+
+// stands reads it. Without the right to read Secrets it goes by the plan alone, and notes that.
+func (m *planMap) stands(ctx context.Context, doc plan.Document, notes io.Writer) (standing, error) {
+	selector, err := discover.Selector(config.Default().Discover.Selector)
+	if err != nil {
+		return standing{}, err
+	}
+	in, err := discover.ReadInput(ctx, m, m.key.Namespace, selector)
+	if apierrors.IsForbidden(err) {
+		fmt.Fprintln(notes, "note: without the right to list Secrets, those that are immutable or unmanaged are not known and counted as any other")
+		return standing{pins: doc.Pins}, nil
+	}
+	if err != nil {
+		return standing{}, err
+	}
+	s := standing{pins: planner.Compare(in, discover.Workload{}, doc).Pins, fixed: map[string]bool{}}
+	fleet, _, _ := discover.Discover(in, discover.Known{}, discover.Options{MaxShrink: 1}, time.Time{}) // nothing known, so nothing is lost
+	for _, c := range fleet.Clusters {
+		if c.Immutable || c.Unmanaged {
+			s.fixed[c.Shard.ID] = true
+		}
+	}
+	return s, nil
+}
+
+// oneLine makes text that anybody may have written fit to be printed: no control characters, and not without end.
+func oneLine(s string) string {
+	const most = 300
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	if runes := []rune(s); len(runes) > most {
+		s = string(runes[:most]) + "..."
+	}
+	return strings.TrimSpace(s)
+}

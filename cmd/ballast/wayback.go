@@ -1,0 +1,244 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"ballast/planner"
+	"ballast/planner/plan"
+)
+
+// difference is the way from the plan in force back to one that is kept.
+type difference struct {
+	From      int64          `json:"from"`
+	To        int64          `json:"to"`
+	Replicas  [2]int         `json:"replicas"` // now and then
+	Moves     []planner.Move `json:"moves"`
+	Displaced []string       `json:"displaced,omitempty"` // added since then, on a replica that goes: the planner places them
+	Pinned    []string       `json:"pinned,omitempty"`    // stay, though they were elsewhere
+	Fixed     []string       `json:"fixed,omitempty"`     // stay, for nobody may write their Secret
+	Beyond    []string       `json:"beyond,omitempty"`    // stay, for they were on a replica that there is not
+	Gone      []string       `json:"gone,omitempty"`      // were there then, and are no more
+	Then      []plan.Replica `json:"then"`
+	Asked     string         `json:"asked,omitempty"` // a rollback that was asked for before
+	Waits     []string       `json:"waits,omitempty"`
+	Changed   bool           `json:"changed"`
+	DryRun    bool           `json:"dryRun,omitempty"`
+
+	loads map[string]string
+	asked bool // the planner was asked for it
+	shown bool // a person saw it already
+}
+
+// wayBack says what would move, by what people and Secrets say now. The number of replicas is the one of then, where it is the
+// planner's and no pin needs more.
+func wayBack(now plan.Plan, secrets standing, then plan.Plan) difference {
+	d := difference{From: now.Revision, To: then.Revision, Replicas: [2]int{replicasAhead(now), then.Replicas}, Moves: []planner.Move{}, loads: map[string]string{}}
+	if now.FreeReplicas {
+		d.Replicas[1] = d.Replicas[0]
+	}
+	view := plan.NewView(now, secrets.pins)
+	for name := range now.Clusters {
+		if pin, pinned := secrets.pins[name]; pinned && pin < now.MaxReplicas {
+			d.Replicas[1] = max(d.Replicas[1], pin+1)
+		}
+		d.loads[name] = now.Clusters[name].Load
+	}
+	to := make(map[string]int, len(now.Clusters))
+	for _, name := range sortedKeys(now.Clusters) {
+		at, _, _ := view.Effective(name)
+		to[name] = d.place(name, at, view, secrets, then)
+	}
+	for _, name := range sortedKeys(then.Clusters) {
+		if !contains(now.Clusters, name) {
+			d.Gone = append(d.Gone, name)
+		}
+	}
+	d.Then = carried(now, d.Replicas[1], func(name string) int { return to[name] })
+	return d
+}
+
+// place says where a cluster goes that is at a replica now: -1 for one that the planner finds a place for.
+func (d *difference) place(name string, at int, view *plan.View, secrets standing, then plan.Plan) int {
+	row, known := then.Clusters[name]
+	pin, pinned := view.Pin(name)
+	moves := known && row.Replica != at
+	switch {
+	case pinned || view.Plan.Clusters[name].Pinned:
+		if moves {
+			d.Pinned = append(d.Pinned, name)
+		}
+		if pinned {
+			return pin
+		}
+		return at
+	case secrets.fixed[name]:
+		if moves {
+			d.Fixed = append(d.Fixed, name)
+		}
+		return at
+	case known && row.Replica < d.Replicas[1]:
+		if moves {
+			d.Moves = append(d.Moves, planner.Move{Cluster: name, From: at, To: row.Replica})
+		}
+		return row.Replica
+	case at < d.Replicas[1]:
+		if known {
+			d.Beyond = append(d.Beyond, name)
+		}
+		return at
+	}
+	d.Displaced = append(d.Displaced, name)
+	return -1
+}
+
+// nothing reports whether there is nothing to go back from.
+func (d difference) nothing() bool {
+	return len(d.Moves)+len(d.Displaced) == 0 && d.Replicas[0] == d.Replicas[1]
+}
+
+func (d difference) write(w io.Writer) error {
+	if d.nothing() {
+		fmt.Fprintf(w, "Nothing would move: the plan in force, revision %d, has every cluster where revision %d had it, or may not move it.\n", d.From, d.To)
+		d.writeStays(w)
+		return nil
+	}
+	if !d.shown {
+		if err := d.writeWay(w); err != nil {
+			return err
+		}
+	}
+	for _, why := range d.Waits {
+		fmt.Fprintf(w, "It waits: %s\n", why)
+	}
+	switch {
+	case d.DryRun:
+		fmt.Fprintln(w, "Nothing was changed.")
+	case d.asked && d.Changed && len(d.Waits) == 0:
+		fmt.Fprintln(w, "The planner begins within its interval, in waves; ballast status shows how far it is, ballast rollback --off stops it.")
+	case d.asked && d.Changed:
+		fmt.Fprintln(w, "It is asked for; ballast rollback --off takes that back.")
+	case d.asked:
+		fmt.Fprintln(w, "It was asked for before; nothing was changed.")
+	}
+	return nil
+}
+
+func (d difference) writeWay(w io.Writer) error {
+	replicas := fmt.Sprintf("with %s as now", plural(d.Replicas[1], "replica"))
+	if d.Replicas[0] != d.Replicas[1] {
+		replicas = fmt.Sprintf("with %s instead of %d", plural(d.Replicas[1], "replica"), d.Replicas[0])
+	}
+	fmt.Fprintf(w, "From revision %d back to %d: %s, %s.\n", d.From, d.To, plural(len(d.Moves), "move"), replicas)
+	if len(d.Moves) > 0 {
+		if err := writeMoves(w, d.Moves, d.loads, 0); err != nil {
+			return err
+		}
+	}
+	d.writeStays(w)
+	fmt.Fprintln(w, "\nThen, by the loads of the last decision:")
+	if err := writeBars(w, d.Then); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	if d.Asked != "" {
+		fmt.Fprintf(w, "Revision %s was asked for before.\n", d.Asked)
+	}
+	return nil
+}
+
+func (d difference) writeStays(w io.Writer) {
+	for _, l := range []struct {
+		names []string
+		what  string
+	}{
+		{d.Pinned, "pinned, and stay: "},
+		{d.Fixed, "immutable or unmanaged, and stay: "},
+		{d.Beyond, "then on a replica that there is not, and stay: "},
+		{d.Displaced, "added since then on a replica that goes, and placed anew: "},
+		{d.Gone, "gone since then, and do not come back: "},
+	} {
+		if len(l.names) > 0 {
+			fmt.Fprintf(w, "  - %s%s\n", l.what, listed(l.names))
+		}
+	}
+}
+
+// keptList is the plans that are kept.
+type keptList struct {
+	InForce    int64      `json:"inForce"`
+	RollbackTo string     `json:"rollbackTo,omitempty"` // what was asked for
+	Plans      []keptPlan `json:"plans"`
+	Hidden     int        `json:"hidden,omitempty"` // from the midst of a rollout
+
+	now time.Time
+}
+
+func (l keptList) write(w io.Writer) error {
+	fmt.Fprintf(w, "Revision %d is in force.\n", l.InForce)
+	if l.RollbackTo != "" {
+		fmt.Fprintf(w, "Going back to revision %s was asked for; ballast rollback --off stops it.\n", l.RollbackTo)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "REVISION\tAGE\tBY\tREPLICAS\tMOVES FROM NOW\tREASON")
+	for _, k := range l.Plans {
+		if k.Revision == 0 {
+			continue // a record of which nothing can be read is told below
+		}
+		moves, reason, replicas := "-", k.Reason, fmt.Sprint(k.Replicas)
+		switch {
+		case k.InForce:
+			moves = "in force"
+		case k.Moves != nil:
+			moves = fmt.Sprint(*k.Moves)
+		case k.Midst != "":
+			reason = "(" + k.Midst + ") " + reason
+		case k.Problem != "":
+			reason, replicas = "cannot be read: "+k.Problem, "-"
+		}
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", k.Revision, age(l.now, k.DecidedAt), orDash(k.DecidedBy), replicas, moves, reason)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, k := range l.Plans {
+		if k.Revision == 0 {
+			fmt.Fprintf(w, "A plan that is kept cannot be read: %s\n", k.Problem)
+		}
+	}
+	if l.Hidden > 0 {
+		fmt.Fprintf(w, "Not shown: %s from the midst of a rollout (--all shows them)\n", plural(l.Hidden, "plan"))
+	}
+	return nil
+}
+
+func age(now, at time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return duration.HumanDuration(max(now.Sub(at), 0))
+}
+
+// cancelled is a rollback that is no longer asked for.
+type cancelled struct {
+	Was      string        `json:"was,omitempty"`
+	Revision int64         `json:"revision,omitempty"`
+	Rollout  *plan.Rollout `json:"rollout,omitempty"`
+	Changed  bool          `json:"changed"`
+}
+
+func (c cancelled) write(w io.Writer) error {
+	if !c.Changed {
+		fmt.Fprintln(w, "No rollback was asked for; nothing was changed.")
+		return nil
+	}
+	fmt.Fprintf(w, "Going back to revision %s is no longer asked for. What moved so far stays; revision %d is in force.\n", c.Was, c.Revision)
+	if c.Rollout != nil {
+		fmt.Fprintf(w, "Rollout    %s\n", describeRollout(c.Rollout))
+	}
+	return nil
+}
