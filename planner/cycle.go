@@ -40,10 +40,9 @@ func Cycle(in Inputs) Outcome {
 }
 
 type cycle struct {
-	heldOff   bool // a rollout failed a short while ago
-	unstamped bool // Secrets wait for their present owner
-	unready   bool // the mode live waits for something
-	cordoned  []int
+	heldOff   bool          // a rollout failed a short while ago
+	unstamped bool          // Secrets wait for their present owner
+	unready   bool          // the mode live waits for something
 	evacuated failover.Last // the failover that counts as the last one if what was decided is written
 	winner    *evaluate.Candidate
 	indexes   []plan.LoadIndex // of Fleet.Clusters

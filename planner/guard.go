@@ -42,16 +42,28 @@ func (c *cycle) rates() []change.Rate {
 func (c *cycle) count() {
 	m := &c.out.Memory.Changes
 	m.Ledger = m.Ledger.Kept(c.in.Now, c.rates())
+	c.enter(change.Healing, c.in.Healed)
 	if p := c.in.InForce; p != nil && p.Rollout != nil && p.Rollout.Since.After(m.Counted) {
-		if n := movedBy(*p.Rollout); n > 0 {
-			m.Ledger = m.Ledger.Add(c.in.Now, cmp.Or(m.Cause, change.Balance), n)
-		}
+		c.enter(cmp.Or(m.Cause, change.Balance), movedBy(*p.Rollout))
 		m.Counted = p.Rollout.Since
 	}
 	if p := c.in.InForce; p != nil && p.Rollout == nil {
 		m.Cause, m.Target = "", nil
 	}
 	c.out.Budget = change.Look(m.Ledger, c.rates(), len(c.out.Fleet.Clusters), c.in.Now)
+}
+
+// enter adds moves to the ledger.
+func (c *cycle) enter(cause change.Cause, moves int) {
+	if moves == 0 {
+		return
+	}
+	m := &c.out.Memory.Changes
+	m.Ledger = m.Ledger.Add(c.in.Now, cause, moves)
+	if c.out.Counted == nil {
+		c.out.Counted = map[change.Cause]int{}
+	}
+	c.out.Counted[cause] += moves
 }
 
 // movedBy is how many clusters a stage gives another replica as it begins.
@@ -88,7 +100,7 @@ func (c *cycle) judgeReplicas(a *adoption) {
 	if err != nil {
 		c.problem(Problem{Phase: PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused", Message: err.Error()})
 	}
-	c.cordoned = failover.Cordoned(cordons, c.in.Now)
+	c.out.Cordoned = failover.Cordoned(cordons, c.in.Now)
 	f := c.in.Config.Failover
 	if f == nil || a.next.FreeReplicas && c.in.Workload.Replicas == 0 {
 		return
@@ -175,7 +187,7 @@ func (c *cycle) evacuation(a *adoption) (*rollout.Want, string, change.Cause) {
 	if !c.stopped() {
 		unwell = c.out.Replicas.Unwell()
 	}
-	if len(unwell)+len(c.cordoned) == 0 {
+	if len(unwell)+len(c.out.Cordoned) == 0 {
 		return nil, "", ""
 	}
 	e := failover.Evacuate(c.request(a, unwell), c.in.Now)
@@ -187,7 +199,7 @@ func (c *cycle) evacuation(a *adoption) (*rollout.Want, string, change.Cause) {
 	}
 	of := a.present()
 	maps.Copy(of, e.Moves)
-	why := "empties " + replicaList(append(slices.Clone(unwell), c.cordoned...)) + ": moves " + plural(len(e.Moves), "cluster")
+	why := "empties " + replicaList(append(slices.Clone(unwell), c.out.Cordoned...)) + ": moves " + plural(len(e.Moves), "cluster")
 	c.evacuated = e.Last
 	cause := change.Failover
 	if e.FailedOver == 0 {
@@ -198,7 +210,7 @@ func (c *cycle) evacuation(a *adoption) (*rollout.Want, string, change.Cause) {
 
 func (c *cycle) request(a *adoption, unwell []int) failover.Request {
 	r := failover.Request{View: plan.NewView(a.next.Clone(), a.pins), MaxClusters: c.in.Config.Partition.MaxClustersPerReplica, Fixed: map[string]bool{},
-		Unwell: unwell, Cordoned: c.cordoned, Budget: c.out.Budget.Left, Last: c.in.Memory.Changes.Failover, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, a.next.Replicas)}
+		Unwell: unwell, Cordoned: c.out.Cordoned, Budget: c.out.Budget.Left, Last: c.in.Memory.Changes.Failover, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, a.next.Replicas)}
 	if b := boundsOf(c.in.Config.Partition, c.in.Workload, a); b.Capacity > 0 {
 		r.Capacity = b.Capacity
 	}
@@ -237,6 +249,5 @@ func (c *cycle) countPins() {
 			pinned++
 		}
 	}
-	m := &c.out.Memory.Changes
-	m.Ledger = m.Ledger.Add(c.in.Now, change.Pin, pinned)
+	c.enter(change.Pin, pinned)
 }

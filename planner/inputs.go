@@ -36,6 +36,7 @@ type Inputs struct {
 	Rollback    *Rollback            `json:"rollback,omitempty"` // a person asks for an earlier plan
 	Tripped     string               `json:"tripped,omitempty"`  // why ballast stopped itself; a person takes it away
 	Neighbours  []neighbour.Finding  `json:"neighbours,omitempty"`
+	Healed      int                  `json:"healed,omitempty"` // clusters that repairs brought back from another owner since the last cycle
 	Memory      Memory               `json:"memory"`
 }
 
@@ -97,8 +98,10 @@ type Outcome struct {
 	Progress  rollout.Progress
 	Verdict   ownership.Verdict // who has each cluster
 	Replicas  failover.Verdict  // who is unwell
+	Cordoned  []int             // whom a person wants empty
 	Budget    change.Budget
-	Done      bool // the rollback that a person asked for holds, or was refused
+	Counted   map[change.Cause]int // moves that entered the ledger in this cycle
+	Done      bool                 // the rollback that a person asked for holds, or was refused
 	Problems  []Problem
 	Pins      plan.Pins // data.pins and the Secrets' annotations together
 }

@@ -46,6 +46,7 @@ type Loop struct {
 	mu       sync.Mutex
 	enforced plan.Document // the newest plan known, written or seen, with people's pins and annotations
 	shown    shown         // what the pods said last
+	healed   int           // clusters that repairs brought back since the last cycle
 	lastLive time.Time     // when the last cycle ended, or this leader began, for the health check
 
 	// What only the goroutine of Run touches.
@@ -189,6 +190,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (Inputs, stor
 	}
 	in.Fetched, in.Owners = l.fetch(ctx, fetcher, in)
 	in.Observed = l.observe(ctx, fetcher, in)
+	in.Healed = l.takeHealed()
 	in.Neighbours = l.neighbours(ctx, in)
 	return in, snapshot, nil
 }

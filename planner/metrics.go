@@ -36,6 +36,15 @@ type Metrics struct {
 	paused      prometheus.Gauge
 	configError prometheus.Gauge
 	lastCycle   prometheus.Gauge
+	orphaned    prometheus.Gauge
+	doubled     prometheus.Gauge
+	unwell      *prometheus.GaugeVec
+	cordoned    prometheus.Gauge
+	asked       prometheus.Gauge
+	moved       *prometheus.CounterVec
+	budget      *prometheus.GaugeVec
+	tripped     prometheus.Gauge
+	wave        *prometheus.GaugeVec
 }
 
 // NewMetrics registers the planner's metrics.
@@ -81,6 +90,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		configError: gauge("config_error", "1 while the configuration file on disk is refused and the last good one is in use."),
 		lastCycle:   gauge("last_cycle_timestamp_seconds", "When the last cycle ended, in Unix time."),
 	}
+	m.registerOwnership(r)
 	r.MustRegister(m.cycles, m.cycleTime, m.phaseTime, m.leader, m.revision, m.mode, m.rollout, m.replicas, m.clusters, m.load, m.count,
 		m.imbalance, m.moves, m.votes, m.values, m.problems, m.steps, m.held, m.writes, m.breakGlass, m.enforcement, m.paused, m.configError, m.lastCycle)
 	return m
@@ -121,6 +131,7 @@ func (m *Metrics) observeOutcome(in Inputs, out Outcome, now time.Time) {
 	}
 	m.observeProblems(out)
 	m.observeValues(out.Table)
+	m.observeOwnership(in, out)
 }
 
 func (m *Metrics) observeProblems(out Outcome) {

@@ -3,8 +3,10 @@ package planner
 import (
 	"context"
 	"reflect"
+	"strconv"
 	"time"
 
+	"ballast/planner/change"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -138,6 +140,7 @@ func (l *Loop) reportSteps(w discover.Workload, r rollout.Report) (again time.Du
 		switch result.Outcome {
 		case rollout.Applied:
 			l.Log.Info("wrote", "step", result.Step.String())
+			l.noteHealed(result.Step, w)
 		case rollout.Refused:
 			l.Log.Info("left a step unwritten", "step", result.Step.String(), "why", result.Err.Error())
 		case rollout.Failed:
@@ -151,4 +154,32 @@ func (l *Loop) reportSteps(w discover.Workload, r rollout.Report) (again time.Du
 		l.Emit(w, contested(c))
 	}
 	return again
+}
+
+// noteHealed counts a repair that gave a cluster back to its replica: for Argo CD it moved twice.
+func (l *Loop) noteHealed(step rollout.Step, w discover.Workload) {
+	s, ok := step.(rollout.PatchShard)
+	if !ok || s.Why != rollout.Drifted && s.Why != rollout.Broken {
+		return
+	}
+	foreign := change.Foreign{Replica: s.Shard, Of: controllerReplicas(w)}
+	if n, err := strconv.Atoi(s.Was); err == nil {
+		foreign.Valid, foreign.Shard = true, n
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if owned, known := l.shown.owned[s.Secret]; known {
+		foreign.Seen, foreign.Idle = owned.Owners, owned.Idle
+	}
+	if foreign.Moved() {
+		l.healed++
+	}
+}
+
+func (l *Loop) takeHealed() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.healed
+	l.healed = 0
+	return n
 }

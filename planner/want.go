@@ -1,0 +1,202 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"ballast/planner/change"
+	"ballast/planner/evaluate"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+// want is where to go, and why: what must be at once comes before what a person asks for, that before what an unwell
+// replica needs, and all of it before what was elected.
+func (c *cycle) want(a *adoption) (*rollout.Want, string, change.Cause) {
+	if c.mayBegin(a) {
+		if c.prepares(a) {
+			w, why := c.prepare(a)
+			return w, why, change.Balance
+		}
+		if w, why := c.urgent(a); w != nil {
+			return w, why, change.Pin
+		}
+	}
+	if w, why := c.rollback(a); w != nil {
+		return w, why, change.Rollback
+	}
+	if w, why, cause := c.evacuation(a); w != nil {
+		return w, why, cause
+	}
+	if c.winner == nil || !c.mayBegin(a) {
+		return nil, "", ""
+	}
+	if len(c.out.Cordoned)+len(c.out.Replicas.Sick) > 0 {
+		c.out.Candidate.Verdict = "waits: a replica is unwell or cordoned, and nothing is levelled out meanwhile"
+		return nil, "", ""
+	}
+	w := a.wantOf(c.winner.Replicas, c.winner.Of)
+	moves := a.moves(c.winner.Of)
+	if len(moves) == 0 && w.Replicas == a.next.Replicas && w.ControllerReplicas == a.next.ControllerReplicas {
+		return nil, "", ""
+	}
+	return w, fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d: makespan over mean %.2f instead of %.2f",
+		len(moves), len(a.next.Clusters), w.Replicas, a.next.Replicas, Imbalance(c.out.Candidate.Replicas), Imbalance(c.out.Now)), change.Balance
+}
+
+// rollback is the earlier plan that a person asks for: its rows for the clusters that are still there, its replicas within
+// today's bounds. Once it holds, the balance is left alone for as long as after a rollout that failed, or ballast would undo
+// at once what the person asked for.
+func (c *cycle) rollback(a *adoption) (*rollout.Want, string) {
+	r := c.in.Rollback
+	if r == nil || c.out.Done {
+		return nil, ""
+	}
+	if r.Plan == nil {
+		c.problem(Problem{Phase: PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackRefused", Message: r.Problem})
+		c.out.Done = true
+		return nil, ""
+	}
+	replicas := min(max(r.Plan.Replicas, 1), a.next.MaxReplicas)
+	if a.next.FreeReplicas {
+		replicas = a.next.Replicas
+	}
+	of := a.present()
+	for name := range of {
+		if row, known := r.Plan.Clusters[name]; known {
+			of[name] = row.Replica
+		}
+		if pin, pinned := a.pins[name]; pinned && pin < a.next.MaxReplicas {
+			of[name] = pin
+			replicas = max(replicas, pin+1)
+		}
+	}
+	c.evacuate(a, of, replicas)
+	w := a.wantOf(replicas, of)
+	if len(rollout.Moves(a.next, plan.Plan{Clusters: w.Rows})) == 0 && replicas == a.next.Replicas {
+		c.out.Done, c.out.Memory.HoldOff, c.out.Memory.Votes = true, c.in.Now, evaluate.History{}
+		return nil, ""
+	}
+	return w, fmt.Sprintf("goes back to revision %d, as a person asked", r.Revision)
+}
+
+// urgent is a change that no vote may delay: a pin beyond the replicas, or replicas that people changed themselves where
+// they are the workload's.
+func (c *cycle) urgent(a *adoption) (*rollout.Want, string) {
+	replicas, why := a.next.Replicas, ""
+	if a.next.FreeReplicas {
+		if found := min(foundReplicas(c.in.Workload), a.next.MaxReplicas); found != replicas {
+			why = fmt.Sprintf("the workload has %d replicas instead of %d", found, replicas)
+			replicas = found
+		}
+	}
+	for _, name := range sortedNames(a.pins) {
+		_, known := a.next.Clusters[name]
+		if pin := a.pins[name]; known && pin >= replicas && pin < a.next.MaxReplicas && !a.next.FreeReplicas {
+			replicas, why = pin+1, fmt.Sprintf("%s is pinned to replica %d", name, pin)
+		}
+	}
+	if why == "" {
+		return nil, ""
+	}
+	of := make(map[string]int, len(a.next.Clusters))
+	for name, row := range a.next.Clusters {
+		of[name] = row.Replica
+		if pin, ok := a.pins[name]; ok && pin < replicas {
+			of[name] = pin
+		}
+	}
+	c.evacuate(a, of, replicas)
+	return a.wantOf(replicas, of), why
+}
+
+// evacuate gives every cluster of replicas that go away to the lightest that stay.
+func (c *cycle) evacuate(a *adoption, of map[string]int, replicas int) {
+	carried := make([]plan.Load, replicas)
+	loads := map[string]plan.Load{}
+	for i, cl := range a.fleet.Clusters {
+		if c.out.Loads != nil {
+			loads[cl.Shard.ID] = c.out.Loads[i]
+		}
+		if r, ok := of[cl.Shard.ID]; ok && r < replicas {
+			carried[r] += loads[cl.Shard.ID] + 1 // clusters count where loads are unknown or alike
+		}
+	}
+	for _, name := range sortedNames(of) {
+		if of[name] < replicas {
+			continue
+		}
+		lightest := 0
+		for r := range carried {
+			if carried[r] < carried[lightest] {
+				lightest = r
+			}
+		}
+		of[name] = lightest
+		carried[lightest] += loads[name] + 1
+	}
+}
+
+// wantOf words a target for the rollout. The env goes with the replicas, since an Argo CD without one believes in one
+// replica; one that was found larger stays as large, so that no pod restarts for it.
+func (a *adoption) wantOf(replicas int, of map[string]int) *rollout.Want {
+	rows := make(map[string]plan.Row, len(a.next.Clusters))
+	for name, row := range a.next.Clusters {
+		if to, ok := of[name]; ok {
+			row.Replica = to
+		} else if row.Replica >= replicas {
+			row.Replica = 0 // a row whose Secret is gone; nobody runs it, and it must stay in range
+		}
+		pin, pinned := a.pins[name]
+		row.Pinned = pinned && pin == row.Replica
+		rows[name] = row
+	}
+	env := replicas
+	if a.in.Config.Rollout.Live != nil {
+		env = max(env, a.constantEnv())
+	} else if a.next.ControllerReplicas > a.next.Replicas && a.inClusterBelow(replicas) {
+		env = max(env, a.next.ControllerReplicas)
+	}
+	return &rollout.Want{Replicas: replicas, ControllerReplicas: env, Rows: rows}
+}
+
+// inClusterBelow reports whether an implicit in-cluster, whose shard only the env decides, is on one of these replicas.
+func (a *adoption) inClusterBelow(replicas int) bool {
+	for _, c := range a.fleet.Clusters {
+		if c.FixedAt != nil && *c.FixedAt >= replicas {
+			return false
+		}
+	}
+	return true
+}
+
+// limit leaves moves for later that the budget has no room for; false where none is left. A fleet that shrinks keeps
+// its moves, since what stays behind would have no owner.
+func (c *cycle) limit(a *adoption, w *rollout.Want, budget int) bool {
+	moves := rollout.Moves(a.next, plan.Plan{Clusters: w.Rows})
+	if len(moves) <= budget || w.Replicas < a.next.Replicas {
+		return true
+	}
+	if budget == 0 && w.Replicas == a.next.Replicas {
+		return false
+	}
+	load := func(m rollout.Move) plan.Load {
+		var l plan.Load
+		_ = l.UnmarshalText([]byte(m.Load)) // without one it weighs nothing
+		return l
+	}
+	slices.SortStableFunc(moves, func(x, y rollout.Move) int { return cmp.Compare(load(y), load(x)) })
+	stays := map[string]bool{} // servers whose clusters must not part
+	for _, m := range moves[budget:] {
+		stays[w.Rows[m.Cluster].Server] = true
+	}
+	for i, m := range moves {
+		row := w.Rows[m.Cluster]
+		if i >= budget || row.Server != "" && stays[row.Server] {
+			row.Replica = m.From
+			w.Rows[m.Cluster] = row
+		}
+	}
+	return true
+}
