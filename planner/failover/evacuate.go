@@ -88,7 +88,7 @@ type evacuation struct {
 	names    []string
 	groups   map[string]*group
 	left     int
-	beyond   []bool // replicas that received what did not fit
+	received []bool // replicas that clusters move to
 	out      Evacuation
 }
 
@@ -109,8 +109,8 @@ func (b burden) above(other burden) bool {
 
 func newEvacuation(r Request) *evacuation {
 	n := running(r.View.Plan)
-	e := &evacuation{Request: r, running: n, left: max(r.Budget, 0), names: slices.Sorted(maps.Keys(r.View.Plan.Clusters)),
-		open: make([]bool, n), carries: make([]burden, n), movable: make([]burden, n), beyond: make([]bool, n)}
+	e := &evacuation{Request: r, running: n, left: r.Budget, names: slices.Sorted(maps.Keys(r.View.Plan.Clusters)),
+		open: make([]bool, n), carries: make([]burden, n), movable: make([]burden, n), received: make([]bool, n)}
 	e.cordoned = slices.DeleteFunc(union(r.Cordoned, nil), e.absent)
 	e.unwell = slices.DeleteFunc(union(r.Unwell, nil), func(replica int) bool {
 		return e.absent(replica) || slices.Contains(e.cordoned, replica)
@@ -144,7 +144,7 @@ func running(p plan.Plan) int {
 // that can move. The others wait, and are named.
 func (e *evacuation) next(now time.Time) (replica int, ok bool) {
 	for _, candidate := range e.unwell {
-		if e.movable[candidate].clusters == 0 || e.busy(now) && candidate != e.Last.Replica {
+		if e.busy(now) && candidate != e.Last.Replica {
 			continue
 		}
 		if !ok || e.movable[candidate].above(e.movable[replica]) {

@@ -84,7 +84,6 @@ func (h History) taking(pod rollout.Pod, blind bool, rolled, now time.Time) Hist
 
 // since forgets what is older.
 func (h History) since(from time.Time) History {
-	slices.SortFunc(h.Restarts, time.Time.Compare)
 	h.Restarts = slices.DeleteFunc(h.Restarts, func(at time.Time) bool { return !at.After(from) })
 	h.Restarts = slices.Clip(h.Restarts[max(len(h.Restarts)-manyRestarts, 0):])
 	if len(h.Restarts) == 0 {

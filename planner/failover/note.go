@@ -70,10 +70,10 @@ func (e *evacuation) waiting(emptied int, any bool, now time.Time) {
 
 // overloads names the replicas that received more than they may carry.
 func (e *evacuation) overloads() {
-	for replica, beyond := range e.beyond {
+	for replica, received := range e.received {
 		b := e.carries[replica]
 		switch {
-		case !beyond:
+		case !received:
 		case e.Capacity > 0 && b.load > e.Capacity:
 			e.note(BeyondCapacity, "", replica, "replica %d goes to load %s, beyond the capacity of %s: no other replica has room for what leaves", replica, b.load.Display(), e.Capacity.Display())
 		case e.MaxClusters > 0 && b.clusters > e.MaxClusters:

@@ -18,8 +18,8 @@ type group struct {
 	open    int    // an open replica that others stand on, or none
 }
 
-// stays reports whether clusters of the group cannot leave a replica that is to be empty.
-func (g *group) stays() bool { return g.anchor == none && g.trapped != "" }
+// stays reports whether clusters of the group cannot leave a replica that is to be empty: one that has to stay keeps them.
+func (g *group) stays() bool { return g.trapped != "" }
 
 // home is the open replica that clusters of the group must go to; none leaves it open.
 func (g *group) home() int {
@@ -104,17 +104,7 @@ type unit struct {
 func (e *evacuation) empty(replicas []int) int {
 	units := e.units(replicas)
 	e.place(units)
-	slices.SortFunc(units, func(a, b *unit) int {
-		switch {
-		case a.fits && !b.fits:
-			return -1
-		case b.fits && !a.fits:
-			return 1
-		case a.fits:
-			return heavier(a, b)
-		}
-		return cmp.Or(cmp.Compare(a.load, b.load), cmp.Compare(a.names[0], b.names[0]))
-	})
+	slices.SortFunc(units, sooner)
 	moved, waiting, first := 0, 0, ""
 	for _, u := range units {
 		if len(u.names) > e.left {
@@ -125,7 +115,7 @@ func (e *evacuation) empty(replicas []int) int {
 		moved += len(u.names)
 	}
 	if waiting > 0 {
-		e.note(BudgetWaits, first, replicas[0], "%s of %s wait for the move budget, the first is %q", plural(waiting, "cluster"), e.these(replicas), first)
+		e.note(BudgetWaits, first, e.at(first), "%s of %s %s for the move budget, the first is %q", plural(waiting, "cluster"), e.these(replicas), verb(waiting, "wait"), first)
 	}
 	return moved
 }
@@ -144,9 +134,29 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+func verb(n int, word string) string {
+	if n == 1 {
+		return word + "s"
+	}
+	return word
+}
+
 // heavier orders the heaviest first.
 func heavier(a, b *unit) int {
 	return cmp.Or(cmp.Compare(b.load, a.load), cmp.Compare(a.names[0], b.names[0]))
+}
+
+// sooner orders by what the budget is for first.
+func sooner(a, b *unit) int {
+	switch {
+	case a.fits != b.fits && a.fits:
+		return -1
+	case a.fits != b.fits:
+		return 1
+	case a.fits:
+		return heavier(a, b)
+	}
+	return cmp.Or(cmp.Compare(a.load, b.load), cmp.Compare(a.names[0], b.names[0]))
 }
 
 // units is what leaves those replicas, the heaviest first.
@@ -175,27 +185,32 @@ func (e *evacuation) units(replicas []int) []*unit {
 	return units
 }
 
-// place chooses each unit's replica as if all of them moved: what fits first.
+// place chooses each unit's replica as if all of them moved: those that can go to one replica alone, then what fits, then the
+// rest.
 func (e *evacuation) place(units []*unit) {
 	carries := slices.Clone(e.carries)
 	put := func(u *unit, to int) {
 		u.to = to
-		carries[to] = carries[to].with(u.load, len(u.names))
+		b := carries[to].with(u.load, len(u.names))
+		u.fits, carries[to] = e.fits(b), b
 	}
 	var rest []*unit
 	for _, u := range units {
+		if home := u.group.home(); home != none {
+			put(u, home)
+		}
+	}
+	for _, u := range units {
+		if u.group.home() != none {
+			continue
+		}
 		if to := e.fullest(u, carries); to != none {
-			u.fits = true
 			put(u, to)
 			continue
 		}
 		rest = append(rest, u)
 	}
 	for _, u := range rest {
-		if home := u.group.home(); home != none {
-			put(u, home)
-			continue
-		}
 		put(u, e.lightest(carries))
 	}
 }
@@ -204,10 +219,7 @@ func (e *evacuation) place(units []*unit) {
 func (e *evacuation) fullest(u *unit, carries []burden) int {
 	best := none
 	for replica, b := range carries {
-		if home := u.group.home(); !e.open[replica] || home != none && home != replica {
-			continue
-		}
-		if e.fits(b.with(u.load, len(u.names))) && (best == none || b.load > carries[best].load) {
+		if e.open[replica] && e.fits(b.with(u.load, len(u.names))) && (best == none || b.load > carries[best].load) {
 			best = replica
 		}
 	}
@@ -240,7 +252,7 @@ func (e *evacuation) send(u *unit) {
 	}
 	e.left -= len(u.names)
 	e.carries[u.to] = e.carries[u.to].with(u.load, len(u.names))
-	e.beyond[u.to] = e.beyond[u.to] || !u.fits
+	e.received[u.to] = true
 	if u.group.home() == none {
 		u.group.open = u.to
 	}

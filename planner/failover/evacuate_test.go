@@ -1,0 +1,278 @@
+package failover
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"ballast/planner/plan"
+)
+
+// rows is a plan of so many replicas.
+func rows(replicas int, clusters map[string]plan.Row) plan.Plan {
+	return plan.Plan{Replicas: replicas, MaxReplicas: 16, Clusters: clusters}
+}
+
+// units is a load.
+func units(index float64) plan.Load { return plan.Load(index * float64(plan.LoadUnit)) }
+
+func request(p plan.Plan, change ...func(*Request)) Request {
+	r := Request{View: plan.NewView(p, nil), Capacity: units(10), Budget: math.MaxInt}
+	for _, c := range change {
+		c(&r)
+	}
+	return r
+}
+
+func unwell(replicas ...int) func(*Request)   { return func(r *Request) { r.Unwell = replicas } }
+func cordoned(replicas ...int) func(*Request) { return func(r *Request) { r.Cordoned = replicas } }
+func budget(n int) func(*Request)             { return func(r *Request) { r.Budget = n } }
+func capacity(c float64) func(*Request)       { return func(r *Request) { r.Capacity = units(c) } }
+func last(replica int, minute float64) func(*Request) {
+	return func(r *Request) { r.Last = Last{replica, at(minute)} }
+}
+
+func pins(pins plan.Pins) func(*Request) {
+	return func(r *Request) { r.View = plan.NewView(r.View.Plan, pins) }
+}
+
+// four is four replicas: 0 with 6, 1 with 4, 2 with 2 and 3 with 9.
+func four() plan.Plan {
+	return rows(4, map[string]plan.Row{
+		"a": {Replica: 0, Load: "4"}, "b": {Replica: 0, Load: "2"},
+		"c": {Replica: 1, Load: "4"},
+		"d": {Replica: 2, Load: "2"},
+		"e": {Replica: 3, Load: "5"}, "f": {Replica: 3, Load: "3"}, "g": {Replica: 3, Load: "1"},
+	})
+}
+
+func TestWhereClustersGo(t *testing.T) {
+	withServers := four()
+	withServers.Clusters["f"] = plan.Row{Replica: 3, Load: "3", Server: "samehost"}
+	withServers.Clusters["g"] = plan.Row{Replica: 3, Load: "1", Server: "samehost"}
+	split := four()
+	split.Clusters["d"] = plan.Row{Replica: 2, Load: "2", Server: "samehost"}
+	split.Clusters["e"] = plan.Row{Replica: 3, Load: "5", Server: "samehost"}
+	shrinking := four()
+	shrinking.Rollout = &plan.Rollout{Mode: plan.ModeLive, From: plan.Count{Replicas: 4}, Replicas: 2}
+	beyond := four()
+	beyond.Clusters["lost"] = plan.Row{Replica: 9, Load: "50"}
+	for name, test := range map[string]struct {
+		request Request
+		want    Evacuation
+	}{
+		"nobody is unwell": {request(four()), Evacuation{}},
+		"an unwell replica: the heaviest first, each to the fullest that takes it": {request(four(), unwell(3)),
+			Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}, FailedOver: 3, Last: Last{3, at(0)}}},
+		"a cordoned replica": {request(four(), cordoned(3)), Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}, Drained: 3}},
+		"present loads win over the rows'": {request(four(), unwell(3), func(r *Request) {
+			r.Loads = map[string]plan.Load{"e": units(1), "f": units(6), "a": units(9)}
+		}), Evacuation{Moves: map[string]int{"f": 1, "e": 2, "g": 2}, FailedOver: 3, Last: Last{3, at(0)}}},
+		"what replicas carry beside the plan counts": {request(four(), unwell(3), func(r *Request) { r.Beside = []plan.Load{units(4), units(5), 0} }),
+			Evacuation{Moves: map[string]int{"e": 2, "f": 2, "g": 1}, FailedOver: 3, Last: Last{3, at(0)}}},
+		"more than fits: the largest load is kept small": {request(four(), unwell(3), capacity(6)),
+			Evacuation{Moves: map[string]int{"f": 2, "g": 2, "e": 1}, FailedOver: 3, Last: Last{3, at(0)},
+				Notes: []Note{{BeyondCapacity, "", 1, "replica 1 goes to load 9, beyond the capacity of 6: no other replica has room for what leaves"}}}},
+		"an unknown capacity: everything is spread": {request(four(), unwell(3), capacity(0)),
+			Evacuation{Moves: map[string]int{"e": 2, "f": 1, "g": 0}, FailedOver: 3, Last: Last{3, at(0)}}},
+		"a cap on clusters": {request(four(), unwell(3), func(r *Request) { r.MaxClusters = 2 }),
+			Evacuation{Moves: map[string]int{"e": 1, "f": 2, "g": 2}, FailedOver: 3, Last: Last{3, at(0)},
+				Notes: []Note{{BeyondCapacity, "", 2, "replica 2 goes to 3 clusters, beyond maxClustersPerReplica 2: no other replica has room for what leaves"}}}},
+		"a small budget: what fits comes first, the heaviest of it": {request(four(), unwell(3), budget(1)),
+			Evacuation{Moves: map[string]int{"e": 1}, FailedOver: 1, Last: Last{3, at(0)},
+				Notes: []Note{{BudgetWaits, "f", 3, `2 clusters of replica 3, which is unwell, wait for the move budget, the first is "f"`}}}},
+		"a small budget and little room: what fits comes before what is heavier": {request(four(), unwell(3), capacity(6), budget(2)),
+			Evacuation{Moves: map[string]int{"f": 2, "g": 2}, FailedOver: 2, Last: Last{3, at(0)},
+				Notes: []Note{{BudgetWaits, "e", 3, `1 cluster of replica 3, which is unwell, waits for the move budget, the first is "e"`}}}},
+		"a small budget and no room: the least harm comes first": {request(four(), unwell(3), capacity(1), budget(2)),
+			Evacuation{Moves: map[string]int{"g": 0, "f": 1}, FailedOver: 2, Last: Last{3, at(0)},
+				Notes: []Note{
+					{BudgetWaits, "e", 3, `1 cluster of replica 3, which is unwell, waits for the move budget, the first is "e"`},
+					{BeyondCapacity, "", 0, "replica 0 goes to load 7, beyond the capacity of 1: no other replica has room for what leaves"},
+					{BeyondCapacity, "", 1, "replica 1 goes to load 7, beyond the capacity of 1: no other replica has room for what leaves"},
+				}}},
+		"no budget: the hour does not begin": {request(four(), unwell(3), budget(0)),
+			Evacuation{Notes: []Note{{BudgetWaits, "e", 3, `3 clusters of replica 3, which is unwell, wait for the move budget, the first is "e"`}}}},
+		"a budget that pins overdrew": {request(four(), cordoned(2), budget(-7)),
+			Evacuation{Notes: []Note{{BudgetWaits, "d", 2, `1 cluster of replica 2, which is cordoned, waits for the move budget, the first is "d"`}}}},
+		"an unwell replica comes before cordoned ones": {request(four(), unwell(1), cordoned(3, 2), budget(2)),
+			Evacuation{Moves: map[string]int{"c": 0, "g": 0}, FailedOver: 1, Drained: 1, Last: Last{1, at(0)},
+				Notes: []Note{
+					{BudgetWaits, "d", 2, `3 clusters of 2 replicas that are cordoned wait for the move budget, the first is "d"`},
+					{BeyondCapacity, "", 0, "replica 0 goes to load 11, beyond the capacity of 10: no other replica has room for what leaves"},
+				}}},
+		"a replica that is both is cordoned": {request(four(), unwell(3), cordoned(3), last(1, -1)),
+			Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}, Drained: 3, Last: Last{1, at(-1)}}},
+		"of two unwell ones the most loaded": {request(four(), unwell(0, 3), capacity(100)),
+			Evacuation{Moves: map[string]int{"e": 1, "f": 1, "g": 1}, FailedOver: 3, Last: Last{3, at(0)},
+				Notes: []Note{{HourWaits, "", 0, "replica 0 is unwell and keeps its clusters for now: one replica an hour is emptied, and another may be from 2026-11-20T18:00:00Z"}}}},
+		"another one within the hour": {request(four(), unwell(0), last(3, -59)),
+			Evacuation{Last: Last{3, at(-59)},
+				Notes: []Note{{HourWaits, "", 0, "replica 0 is unwell and keeps its clusters for now: one replica an hour is emptied, and another may be from 2026-11-20T17:01:00Z"}}}},
+		"another one after the hour": {request(four(), unwell(0), last(3, -60)),
+			Evacuation{Moves: map[string]int{"a": 1, "b": 1}, FailedOver: 2, Last: Last{0, at(0)}}},
+		"the same one within the hour goes on": {request(four(), unwell(0, 3), last(0, -59), capacity(100)),
+			Evacuation{Moves: map[string]int{"a": 1, "b": 1}, FailedOver: 2, Last: Last{0, at(-59)},
+				Notes: []Note{{HourWaits, "", 3, "replica 3 is unwell and keeps its clusters for now: one replica an hour is emptied, and another may be from 2026-11-20T17:01:00Z"}}}},
+		"a clock that went back": {request(four(), unwell(0), last(3, 500_000)),
+			Evacuation{Last: Last{3, at(0)},
+				Notes: []Note{{HourWaits, "", 0, "replica 0 is unwell and keeps its clusters for now: one replica an hour is emptied, and another may be from 2026-11-20T18:00:00Z"}}}},
+		"an empty replica takes nobody's hour": {request(rows(3, map[string]plan.Row{"a": {Replica: 1}}), unwell(0, 1)),
+			Evacuation{Moves: map[string]int{"a": 2}, FailedOver: 1, Last: Last{1, at(0)}}},
+		"clusters without a load": {request(rows(3, map[string]plan.Row{"a": {}, "b": {}, "c": {Replica: 1}}), unwell(0), capacity(0)),
+			Evacuation{Moves: map[string]int{"a": 2, "b": 1}, FailedOver: 2, Last: Last{0, at(0)}}},
+		"a pinned cluster stays": {request(four(), unwell(3), pins(plan.Pins{"e": 3, "a": 0})),
+			Evacuation{Moves: map[string]int{"f": 0, "g": 0}, FailedOver: 2, Last: Last{3, at(0)},
+				Notes: []Note{{PinnedStays, "e", 3, `cluster "e" stays on replica 3, which is unwell, for it is pinned there: unpin it, or pin it to another`}}}},
+		"nobody may write its Secret": {request(four(), cordoned(1), func(r *Request) { r.Fixed = map[string]bool{"c": true, "a": true} }),
+			Evacuation{Notes: []Note{{FixedStays, "c", 1, `cluster "c" stays on replica 1, which is cordoned, for its Secret is immutable or unmanaged`}}}},
+		"one server goes together": {request(withServers, unwell(3), capacity(7)),
+			Evacuation{Moves: map[string]int{"e": 2, "f": 1, "g": 1}, FailedOver: 3, Last: Last{3, at(0)},
+				Notes: []Note{{BeyondCapacity, "", 1, "replica 1 goes to load 8, beyond the capacity of 7: no other replica has room for what leaves"}}}},
+		"one server waits together": {request(withServers, cordoned(3), budget(2)),
+			Evacuation{Moves: map[string]int{"e": 1}, Drained: 1,
+				Notes: []Note{{BudgetWaits, "f", 3, `2 clusters of replica 3, which is cordoned, wait for the move budget, the first is "f"`}}}},
+		"one server takes a move for each Secret": {request(withServers, cordoned(3), budget(2), func(r *Request) {
+			r.Loads = map[string]plan.Load{"f": units(6), "g": 0}
+		}), Evacuation{Moves: map[string]int{"f": 1, "g": 1}, Drained: 2,
+			Notes: []Note{{BudgetWaits, "e", 3, `1 cluster of replica 3, which is cordoned, waits for the move budget, the first is "e"`}}}},
+		"one server that stands on two healthy ones joins the lower": {request(rows(4, map[string]plan.Row{
+			"a": {Replica: 0, Server: "samehost"}, "b": {Replica: 2, Server: "samehost"}, "c": {Replica: 3, Server: "samehost"}}), unwell(3)),
+			Evacuation{Moves: map[string]int{"c": 0}, FailedOver: 1, Last: Last{3, at(0)}}},
+		"one server that is pinned to two healthy ones joins the lower": {request(rows(4, map[string]plan.Row{
+			"a": {Replica: 1, Server: "samehost", Pinned: true}, "b": {Replica: 2, Server: "samehost", Pinned: true}, "c": {Replica: 3, Server: "samehost"},
+			"d": {Replica: 0, Server: "samehost"}}), unwell(3)),
+			Evacuation{Moves: map[string]int{"c": 1}, FailedOver: 1, Last: Last{3, at(0)}}},
+		"one server stays with its pinned one": {request(withServers, unwell(3), pins(plan.Pins{"g": 3})),
+			Evacuation{Moves: map[string]int{"e": 1}, FailedOver: 1, Last: Last{3, at(0)},
+				Notes: []Note{
+					{PinnedStays, "f", 3, `cluster "f" stays on replica 3, which is unwell, for it has the server of "g", which stays`},
+					{PinnedStays, "g", 3, `cluster "g" stays on replica 3, which is unwell, for it is pinned there: unpin it, or pin it to another`},
+				}}},
+		"one server joins its pinned one": {request(withServers, unwell(3), pins(plan.Pins{"g": 2})),
+			Evacuation{Moves: map[string]int{"e": 1, "f": 2}, FailedOver: 2, Last: Last{3, at(0)}}},
+		"one server whose pins disagree stays": {request(withServers, unwell(3), func(r *Request) {
+			p := r.View.Plan.Clone()
+			p.Clusters["h"] = plan.Row{Replica: 2, Server: "samehost"}
+			r.View = plan.NewView(p, nil)
+			r.Fixed = map[string]bool{"g": true, "h": true}
+		}), Evacuation{Moves: map[string]int{"e": 1}, FailedOver: 1, Last: Last{3, at(0)},
+			Notes: []Note{
+				{PinnedStays, "f", 3, `cluster "f" stays on replica 3, which is unwell, for it has the server of "g", which stays`},
+				{FixedStays, "g", 3, `cluster "g" stays on replica 3, which is unwell, for its Secret is immutable or unmanaged`},
+			}}},
+		"one server joins the one that stands elsewhere": {request(split, unwell(3)),
+			Evacuation{Moves: map[string]int{"e": 2, "f": 2, "g": 0}, FailedOver: 3, Last: Last{3, at(0)}}},
+		"even beyond the capacity": {request(split, unwell(3), capacity(6)),
+			Evacuation{Moves: map[string]int{"e": 2, "f": 1, "g": 1}, FailedOver: 3, Last: Last{3, at(0)},
+				Notes: []Note{
+					{BeyondCapacity, "", 1, "replica 1 goes to load 8, beyond the capacity of 6: no other replica has room for what leaves"},
+					{BeyondCapacity, "", 2, "replica 2 goes to load 7, beyond the capacity of 6: no other replica has room for what leaves"},
+				}}},
+		"what was split over two that are emptied meets again": {request(split, unwell(2), cordoned(3)),
+			Evacuation{Moves: map[string]int{"d": 0, "e": 0, "f": 1, "g": 1}, FailedOver: 1, Drained: 3, Last: Last{2, at(0)},
+				Notes: []Note{{BeyondCapacity, "", 0, "replica 0 goes to load 13, beyond the capacity of 10: no other replica has room for what leaves"}}}},
+		"replicas that are about to go receive nothing": {request(shrinking, unwell(0), capacity(100)),
+			Evacuation{Moves: map[string]int{"a": 1, "b": 1}, FailedOver: 2, Last: Last{0, at(0)}}},
+		"replicas that do not run are nobody's": {request(beyond, unwell(9, -1, 4), cordoned(7, -5)), Evacuation{}},
+		"everybody is unwell or cordoned": {request(four(), unwell(0, 1), cordoned(2, 3)),
+			Evacuation{Notes: []Note{{NowhereToGo, "", 0, "all of the 4 replicas are unwell or cordoned, so that clusters have nowhere to go: let a cordon end"}}}},
+		"no replica runs": {request(rows(0, nil), unwell(0)), Evacuation{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Evacuate(test.request, at(0))
+			if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLoadsThatAddUpToTooMuchStopAtTheMost(t *testing.T) {
+	clusters := map[string]plan.Row{}
+	loads := map[string]plan.Load{}
+	for i := range 12 {
+		name := fmt.Sprint("c", i)
+		clusters[name], loads[name] = plan.Row{Replica: i % 3}, math.MaxInt64/8
+	}
+	got := Evacuate(request(rows(3, clusters), unwell(0), func(r *Request) { r.Loads, r.Capacity = loads, 1 }), at(0))
+	if got := add(math.MaxInt64-1, 2); got != math.MaxInt64 {
+		t.Errorf("they add up to %d", got)
+	}
+	if diff := cmp.Diff(map[string]int{"c0": 1, "c3": 2, "c6": 1, "c9": 2}, got.Moves); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestAWholeReplicaIsEmptiedWaveByWave plays waves of three under a budget, minute by minute.
+func TestAWholeReplicaIsEmptiedWaveByWave(t *testing.T) {
+	clusters := map[string]plan.Row{}
+	for i := range 20 {
+		clusters[fmt.Sprintf("c%02d", i)] = plan.Row{Replica: i % 2, Load: fmt.Sprint(i)}
+	}
+	p := rows(4, clusters)
+	var l Last
+	var first []string
+	for minute := range 4 {
+		e := Evacuate(request(p, unwell(0, 1), budget(3), capacity(60), last(l.Replica, 0), func(r *Request) { r.Last = l }), at(float64(minute)))
+		if e.FailedOver != min(3, 10-3*minute) {
+			t.Fatalf("wave %d moves %d clusters: %v", minute, e.FailedOver, e)
+		}
+		for name, to := range e.Moves {
+			row := p.Clusters[name]
+			if row.Replica != 1 || to < 2 {
+				t.Fatalf("%s moves from %d to %d", name, row.Replica, to)
+			}
+			row.Replica = to
+			p.Clusters[name] = row
+			if minute == 0 {
+				first = append(first, name)
+			}
+		}
+		l = e.Last
+	}
+	if diff := cmp.Diff([]string{"c15", "c17", "c19"}, first, cmpopts.SortSlices(func(a, b string) bool { return a < b })); diff != "" {
+		t.Errorf("the heaviest do not go first -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(Last{1, at(0)}, l); diff != "" {
+		t.Errorf("the failover began with its first wave -want +got:\n%s", diff)
+	}
+	if e := Evacuate(request(p, unwell(0, 1), func(r *Request) { r.Last = l }), at(59)); e.Moves != nil {
+		t.Errorf("the other replica follows within the hour: %v", e.Moves)
+	}
+	if e := Evacuate(request(p, unwell(0, 1), func(r *Request) { r.Last = l }), at(60)); e.FailedOver != 10 {
+		t.Errorf("the other replica's hour has come, and %d clusters move", e.FailedOver)
+	}
+}
+
+var sinkMoves int
+
+// BenchmarkEvacuate is 10,000 clusters on 16 replicas, of which one is unwell and one is cordoned.
+func BenchmarkEvacuate(b *testing.B) {
+	clusters, loads := make(map[string]plan.Row, 10_000), make(map[string]plan.Load, 10_000)
+	for i := range 10_000 {
+		name := fmt.Sprintf("cluster-%05d", i)
+		clusters[name] = plan.Row{Replica: i % 16, Server: plan.ServerHash(fmt.Sprint("https://", i))}
+		loads[name] = plan.Load(1+i*7919%1000) * plan.LoadUnit / 1000
+	}
+	r := request(rows(16, clusters), unwell(3), cordoned(5), budget(1000), capacity(400), func(r *Request) { r.Loads = loads })
+	for b.Loop() {
+		sinkMoves += len(Evacuate(r, start).Moves)
+	}
+}
+
+// BenchmarkJudge is a look at 16 replicas.
+func BenchmarkJudge(b *testing.B) {
+	f := look{pods: nil}.fleet(false)
+	f.Replicas = 16
+	var m Memory
+	now := start
+	for b.Loop() {
+		now = now.Add(time.Minute)
+		_, m = Judge(f, patience, now, m)
+	}
+}

@@ -1,0 +1,227 @@
+package failover
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"ballast/planner/plan"
+)
+
+// drawRequest is any request: clusters that share servers or stand where nothing runs, pins of every kind, replicas that do
+// not exist, a budget that pins overdrew.
+func drawRequest(t *rapid.T) Request {
+	p := plan.Plan{Replicas: rapid.IntRange(0, 6).Draw(t, "replicas"), MaxReplicas: 16, Clusters: map[string]plan.Row{}}
+	if rapid.IntRange(0, 4).Draw(t, "rollout") == 0 {
+		p.Rollout = &plan.Rollout{Mode: rapid.SampledFrom([]string{plan.ModeLive, plan.ModeX0Y}).Draw(t, "mode"),
+			From: plan.Count{Replicas: p.Replicas}, Replicas: rapid.IntRange(0, 7).Draw(t, "next replicas")}
+	}
+	r := Request{Loads: map[string]plan.Load{}, Fixed: map[string]bool{}}
+	pins := plan.Pins{}
+	for i := range rapid.IntRange(0, 25).Draw(t, "clusters") {
+		name := fmt.Sprintf("c%02d", i)
+		row := plan.Row{Replica: rapid.IntRange(0, 7).Draw(t, "at")}
+		if rapid.IntRange(0, 2).Draw(t, "shares") == 0 {
+			row.Server = rapid.SampledFrom([]string{"aaaaaaa", "bbbbbbb", "ccccccc"}).Draw(t, "server")
+		}
+		row.Load = fmt.Sprint(rapid.IntRange(0, 9).Draw(t, "load of its row"))
+		switch rapid.IntRange(0, 9).Draw(t, "stays") {
+		case 0:
+			pins[name] = rapid.IntRange(0, 7).Draw(t, "pin")
+		case 1:
+			r.Fixed[name] = true
+		case 2:
+			row.Pinned = true
+		}
+		if rapid.Bool().Draw(t, "measured") {
+			r.Loads[name] = units(float64(rapid.IntRange(0, 9).Draw(t, "load")))
+		}
+		p.Clusters[name] = row
+	}
+	r.View = plan.NewView(p, pins)
+	replicas := rapid.SliceOfN(rapid.IntRange(-1, 7), 0, 3)
+	r.Unwell, r.Cordoned = replicas.Draw(t, "unwell"), replicas.Draw(t, "cordoned")
+	r.Capacity, r.Budget = units(float64(rapid.IntRange(0, 40).Draw(t, "capacity"))), rapid.IntRange(-3, 30).Draw(t, "budget")
+	r.MaxClusters = rapid.IntRange(0, 9).Draw(t, "most clusters")
+	if rapid.Bool().Draw(t, "failed over before") {
+		r.Last = Last{rapid.IntRange(0, 7).Draw(t, "last"), at(float64(rapid.IntRange(-120, 60).Draw(t, "minute")))}
+	}
+	return r
+}
+
+func fixed(r Request, name string) bool {
+	_, pinned := r.View.Pin(name)
+	return pinned || r.Fixed[name] || r.View.Plan.Clusters[name].Pinned
+}
+
+func stands(r Request, name string) int {
+	replica, _, _ := r.View.Effective(name)
+	return replica
+}
+
+func TestEvacuationsKeepToTheRules(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRequest(t)
+		e := Evacuate(r, start)
+		closed := Closed(r.Unwell, r.Cordoned)
+		if len(e.Moves) > max(r.Budget, 0) || len(e.Moves) != e.FailedOver+e.Drained {
+			t.Fatalf("%d moves (%d off unwell, %d off cordoned), the budget is %d", len(e.Moves), e.FailedOver, e.Drained, r.Budget)
+		}
+		for name, to := range e.Moves {
+			from := stands(r, name)
+			switch {
+			case fixed(r, name):
+				t.Fatalf("%s is fixed, and moves", name)
+			case !slices.Contains(closed, from):
+				t.Fatalf("%s leaves %d, which is neither unwell nor cordoned", name, from)
+			case slices.Contains(closed, to) || to < 0 || to >= running(r.View.Plan):
+				t.Fatalf("%s moves to %d, which is unwell, cordoned or does not run", name, to)
+			}
+		}
+		oneReplicaAnHour(t, r, e)
+		serversTogether(t, r, e)
+		pinnedAreNamed(t, r, e)
+	})
+}
+
+func oneReplicaAnHour(t *rapid.T, r Request, e Evacuation) {
+	left := map[int]int{}
+	for name := range e.Moves {
+		if from := stands(r, name); !slices.Contains(r.Cordoned, from) {
+			left[from]++
+		}
+	}
+	busy := !r.Last.At.IsZero() && start.Sub(r.Last.At) < time.Hour
+	for from, n := range left {
+		if len(left) > 1 || n != e.FailedOver || busy && from != r.Last.Replica || e.Last.Replica != from {
+			t.Fatalf("clusters leave %v, the last failover is %v and then %v", left, r.Last, e.Last)
+		}
+	}
+	if len(left) == 0 && e.FailedOver > 0 || e.Last.At.After(start) || busy && !r.Last.At.After(start) && e.Last != r.Last {
+		t.Fatalf("%d failed over, the last failover was %v and is %v", e.FailedOver, r.Last, e.Last)
+	}
+}
+
+// serversTogether: Secrets with one server that stood on one replica do so afterwards. One that is fixed keeps them.
+func serversTogether(t *rapid.T, r Request, e Evacuation) {
+	after := func(name string) int {
+		if to, moves := e.Moves[name]; moves {
+			return to
+		}
+		return stands(r, name)
+	}
+	for a, rowA := range r.View.Plan.Clusters {
+		for b, rowB := range r.View.Plan.Clusters {
+			if rowA.Server != "" && rowA.Server == rowB.Server && stands(r, a) == stands(r, b) && after(a) != after(b) {
+				t.Fatalf("%s and %s have one server and stood on %d; now they are on %d and %d", a, b, stands(r, a), after(a), after(b))
+			}
+		}
+	}
+}
+
+func pinnedAreNamed(t *rapid.T, r Request, e Evacuation) {
+	named := map[string]int{}
+	for _, n := range e.Notes {
+		if n.Kind == PinnedStays {
+			named[n.Cluster]++
+		}
+	}
+	for name, row := range r.View.Plan.Clusters {
+		_, pinned := r.View.Pin(name)
+		at := stands(r, name)
+		if (pinned || row.Pinned) && at < running(r.View.Plan) && slices.Contains(Closed(r.Unwell, r.Cordoned), at) && named[name] != 1 {
+			t.Fatalf("%s is pinned to %d, which is to be emptied, and is named %d times", name, at, named[name])
+		}
+	}
+}
+
+func TestTheSameQuestionHasTheSameAnswer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRequest(t)
+		first := Evacuate(r, start)
+		again := r
+		again.Unwell = append(rapid.Permutation(r.Unwell).Draw(t, "unwell again"), r.Unwell...)
+		again.Cordoned = rapid.Permutation(r.Cordoned).Draw(t, "cordoned again")
+		again.View = plan.NewView(r.View.Plan.Clone(), pinsOf(r))
+		if diff := cmp.Diff(first, Evacuate(again, start)); diff != "" {
+			t.Fatalf("-first +again:\n%s", diff)
+		}
+	})
+}
+
+func pinsOf(r Request) plan.Pins {
+	pins := plan.Pins{}
+	for name := range r.View.Plan.Clusters {
+		if pin, ok := r.View.Pin(name); ok {
+			pins[name] = pin
+		}
+	}
+	return pins
+}
+
+// TestEnoughBudgetEmptiesAndKeepsTheLargestLoadSmall: with no limit every cluster leaves that can, and no replica carries
+// more than it did, than the capacity, or than the mean and one cluster: the bound of a list schedule.
+func TestEnoughBudgetEmptiesAndKeepsTheLargestLoadSmall(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRequest(t)
+		r.Budget, r.Unwell, r.MaxClusters = 1000, nil, 0
+		for name, row := range r.View.Plan.Clusters {
+			row.Server = ""
+			r.View.Plan.Clusters[name] = row
+		}
+		n := running(r.View.Plan)
+		e := Evacuate(r, start)
+		before, after := make([]plan.Load, n), make([]plan.Load, n)
+		var heaviest, total plan.Load
+		for _, name := range slices.Sorted(maps.Keys(r.View.Plan.Clusters)) {
+			from := stands(r, name)
+			to, moves := e.Moves[name]
+			if from >= n {
+				continue
+			}
+			open := !slices.Contains(r.Cordoned, from)
+			if !moves && !open && !fixed(r, name) && len(Closed(nil, r.Cordoned)) > 0 && anyOpen(r, n) {
+				t.Fatalf("%s stays on %d, which is cordoned", name, from)
+			}
+			if !moves {
+				to = from
+			}
+			load, measured := r.Loads[name]
+			if !measured {
+				if err := load.UnmarshalText([]byte(r.View.Plan.Clusters[name].Load)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before[from], after[to] = before[from]+load, after[to]+load
+			if heaviest = max(heaviest, load); moves || open {
+				total += load
+			}
+		}
+		opened := plan.Load(0)
+		for replica := range n {
+			if !slices.Contains(r.Cordoned, replica) {
+				opened++
+			}
+		}
+		for replica := range n {
+			if !slices.Contains(r.Cordoned, replica) && after[replica] > max(before[replica], r.Capacity, total/opened+heaviest) {
+				t.Fatalf("replica %d goes from %s to %s: the capacity is %s, the mean %s and the heaviest cluster %s",
+					replica, before[replica], after[replica], r.Capacity, total/opened, heaviest)
+			}
+		}
+	})
+}
+
+func anyOpen(r Request, n int) bool {
+	for replica := range n {
+		if !slices.Contains(r.Cordoned, replica) {
+			return true
+		}
+	}
+	return false
+}

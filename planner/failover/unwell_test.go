@@ -1,0 +1,323 @@
+package failover
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"ballast/planner/rollout"
+)
+
+var patience = Options{After: 5 * time.Minute, Settle: 10 * time.Minute, Interval: time.Minute}
+
+func pod(replica int, change ...func(*rollout.Pod)) rollout.Pod {
+	p := rollout.Pod{Replica: replica, Name: fmt.Sprintf("controller-%d", replica), Ready: true, Claimed: true}
+	for _, c := range change {
+		c(&p)
+	}
+	return p
+}
+
+func notReady(p *rollout.Pod) { p.Ready = false }
+func unclaimed(p *rollout.Pod) {
+	p.Claimed = false
+}
+
+func restarted(times int, minute float64) func(*rollout.Pod) {
+	return func(p *rollout.Pod) { p.Restarts, p.RestartedAt = times, at(minute) }
+}
+
+func oomKilled(times int, minute float64) func(*rollout.Pod) {
+	return func(p *rollout.Pod) { p.Restarts, p.RestartedAt, p.OOMKilled = times, at(minute), true }
+}
+
+// named is a pod whose name is not its replica's, as a Deployment's.
+func named(name string) func(*rollout.Pod) { return func(p *rollout.Pod) { p.Name = name } }
+
+// look is what is seen at a minute: four replicas, of which those pods differ from well ones.
+type look struct {
+	minute  float64
+	pods    []rollout.Pod
+	missing []int
+	rolling bool
+	unseen  bool
+}
+
+func (l look) fleet(dynamic bool) Fleet {
+	f := Fleet{Known: !l.unseen, Replicas: 4, Dynamic: dynamic, Rolling: l.rolling, Pods: l.pods}
+	for replica := range 4 {
+		given := false
+		for _, p := range l.pods {
+			given = given || p.Replica == replica
+		}
+		for _, m := range l.missing {
+			given = given || m == replica
+		}
+		if !given {
+			f.Pods = append(f.Pods, pod(replica))
+		}
+	}
+	return f
+}
+
+func judged(dynamic bool, looks []look) (v Verdict) {
+	var m Memory
+	for _, l := range looks {
+		v, m = Judge(l.fleet(dynamic), patience, at(l.minute), m)
+	}
+	return v
+}
+
+// every minute from one to another the same is seen.
+func every(from, to float64, l look) (looks []look) {
+	for l.minute = from; l.minute <= to; l.minute++ {
+		looks = append(looks, l)
+	}
+	return looks
+}
+
+func then(looks ...[]look) (all []look) {
+	for _, l := range looks {
+		all = append(all, l...)
+	}
+	return all
+}
+
+func seen(pods ...rollout.Pod) look { return look{pods: pods} }
+
+func TestUnwellReplicas(t *testing.T) {
+	ill := seen(pod(2, notReady))
+	well := look{}
+	for name, test := range map[string]struct {
+		looks []look
+		want  []Sick
+		held  Hold
+	}{
+		"all is well":                         {every(0, 30, well), nil, ""},
+		"not ready for less than after":       {every(0, 4, ill), nil, ""},
+		"not ready for as long as after":      {every(0, 5, ill), []Sick{{2, NotReady, at(0), "controller-2"}}, ""},
+		"ready in between":                    {then(every(0, 4, ill), every(5, 5, well), every(6, 10, ill)), nil, ""},
+		"ready again":                         {then(every(0, 20, ill), every(21, 21, well)), nil, ""},
+		"a pod that is missing":               {every(0, 5, look{missing: []int{3}}), []Sick{{3, Missing, at(0), ""}}, ""},
+		"a pod that came and is not ready":    {then(every(0, 2, look{missing: []int{2}}), every(3, 5, ill)), []Sick{{2, NotReady, at(0), "controller-2"}}, ""},
+		"an OOM kill":                         {[]look{{minute: 0}, {minute: 1, pods: []rollout.Pod{pod(1, oomKilled(1, 0.5))}}}, []Sick{{1, OOMKilled, at(0.5), "controller-1"}}, ""},
+		"an OOM kill at the first look":       {every(0, 0, seen(pod(1, oomKilled(9, -14)))), []Sick{{1, OOMKilled, at(-14), "controller-1"}}, ""},
+		"an OOM kill 15 minutes ago":          {every(0, 0, seen(pod(1, oomKilled(9, -15)))), nil, ""},
+		"an OOM kill of a pod that waits":     {every(0, 14, seen(pod(1, func(p *rollout.Pod) { p.OOMKilled = true }))), []Sick{{1, OOMKilled, at(0), "controller-1"}}, ""},
+		"an OOM kill at a time to come":       {every(0, 1, seen(pod(1, oomKilled(1, 99)))), []Sick{{1, OOMKilled, at(1), "controller-1"}}, ""},
+		"an OOM kill whose pod is gone":       {then(every(0, 0, seen(pod(1, oomKilled(1, 0)))), every(1, 1, look{missing: []int{1}})), []Sick{{1, OOMKilled, at(0), ""}}, ""},
+		"three restarts in looks far apart":   {[]look{{minute: 0}, {minute: 1, pods: []rollout.Pod{pod(0, restarted(1, 1))}}, {minute: 7, pods: []rollout.Pod{pod(0, restarted(2, 7))}}, {minute: 13, pods: []rollout.Pod{pod(0, restarted(3, 13))}}}, []Sick{{0, Restarting, at(1), "controller-0"}}, ""},
+		"three restarts, looked at each time": {then(every(0, 0, well), every(1, 6, seen(pod(0, restarted(1, 1)))), every(7, 12, seen(pod(0, restarted(2, 7)))), every(13, 13, seen(pod(0, restarted(3, 13))))), []Sick{{0, Restarting, at(1), "controller-0"}}, ""},
+		"three restarts in 15 minutes":        {then(every(0, 0, well), every(1, 6, seen(pod(0, restarted(1, 1)))), every(7, 15, seen(pod(0, restarted(2, 7)))), every(16, 16, seen(pod(0, restarted(3, 16))))), nil, ""},
+		"three restarts between two looks":    {then(every(0, 0, well), every(1, 1, seen(pod(0, restarted(3, 0.9))))), []Sick{{0, Restarting, at(0.9), "controller-0"}}, ""},
+		"restarts of old at the first look":   {every(0, 1, seen(pod(0, restarted(500, -1)))), nil, ""},
+		"restarts of another pod":             {then(every(0, 0, seen(pod(0, restarted(7, -60)))), every(1, 1, seen(pod(0, restarted(1, 0.5))))), nil, ""},
+		"restarts after a long absence":       {then(every(0, 0, well), every(120, 120, seen(pod(0, restarted(3, 119))))), nil, ""},
+		"restarts of a pod that was not seen for a look": {then(every(0, 0, well), every(1, 1, seen(pod(0, restarted(1, 1)))), every(2, 2, look{missing: []int{0}}), every(3, 3, seen(pod(0, restarted(1, 1)))),
+			every(4, 4, look{missing: []int{0}}), every(5, 5, seen(pod(0, restarted(1, 1))))), nil, ""},
+		"restarts of another pod of the replica": {then(every(0, 0, seen(pod(0, named("a")))), every(1, 1, seen(pod(0, named("b"), restarted(3, 0.5))))), nil, ""},
+		"restarts of a new pod under the old name": {then(every(0, 0, seen(pod(0, restarted(7, -60)))), every(1, 1, seen(pod(0, restarted(1, 0.5)))), every(2, 2, seen(pod(0, restarted(2, 1.5)))), every(3, 3, seen(pod(0, restarted(3, 2.5))))),
+			[]Sick{{0, Restarting, at(0.5), "controller-0"}}, ""},
+		"not ready before and after an absence":     {then(every(0, 0, ill), every(6, 10, ill)), nil, ""},
+		"a clock that went back after a rollout":    {then(every(0, 0, look{pods: ill.pods, rolling: true}), every(-500, -490, ill)), []Sick{{2, NotReady, at(-500), "controller-2"}}, ""},
+		"a clock that went back after an OOM kill":  {then(every(0, 0, seen(pod(1, oomKilled(1, 0)))), every(-500, -485, well)), nil, ""},
+		"not ready before and after a long absence": {then(every(0, 0, ill), every(120, 124, ill)), nil, ""},
+		"not ready through a short absence":         {then(every(0, 2, ill), every(7, 7, ill)), []Sick{{2, NotReady, at(0), "controller-2"}}, ""},
+		"while pods cannot be listed":               {then(every(0, 5, ill), every(6, 6, look{unseen: true})), nil, Unseen},
+		"after pods could not be listed":            {then(every(0, 2, ill), every(3, 4, look{unseen: true}), every(5, 5, ill)), []Sick{{2, NotReady, at(0), "controller-2"}}, ""},
+		"while the workload rolls out":              {every(0, 60, look{pods: ill.pods, rolling: true}), nil, RollingOut},
+		"after a rollout, before settle":            {then(every(0, 0, look{pods: ill.pods, rolling: true}), every(1, 9, ill)), []Sick{{2, NotReady, at(1), "controller-2"}}, Settling},
+		"after a rollout, after settle":             {then(every(0, 0, look{pods: ill.pods, rolling: true}), every(1, 10, ill)), []Sick{{2, NotReady, at(1), "controller-2"}}, ""},
+		"well after a rollout":                      {then(every(0, 0, look{rolling: true}), every(1, 1, well)), nil, ""},
+		"an OOM kill in a rollout":                  {then(every(0, 3, look{rolling: true, pods: []rollout.Pod{pod(1, oomKilled(1, 1))}}), every(4, 14, seen(pod(1, oomKilled(1, 1))))), nil, ""},
+		"restarts in a rollout":                     {then(every(0, 3, look{rolling: true, pods: []rollout.Pod{pod(1, restarted(3, 2))}}), every(4, 14, seen(pod(1, restarted(3, 2))))), nil, ""},
+		"half of the fleet":                         {every(0, 5, seen(pod(0, notReady), pod(1, notReady))), []Sick{{0, NotReady, at(0), "controller-0"}, {1, NotReady, at(0), "controller-1"}}, ""},
+		"more than half of it":                      {every(0, 5, look{pods: []rollout.Pod{pod(0, notReady), pod(1, oomKilled(1, 1))}, missing: []int{2}}), []Sick{{0, NotReady, at(0), "controller-0"}, {1, OOMKilled, at(1), "controller-1"}, {2, Missing, at(0), ""}}, WholeFleet},
+		"two pods, one of them ready":               {every(0, 9, seen(pod(2, notReady), pod(2, named("another")))), nil, ""},
+		"pods of no replica and beyond":             {every(0, 9, seen(pod(-1, notReady), pod(4, notReady))), nil, ""},
+		"a clock that went back":                    {then(every(0, 3, ill), every(-500, -498, ill)), []Sick{{2, NotReady, at(-503), "controller-2"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := judged(false, test.looks)
+			if diff := cmp.Diff(Verdict{Sick: test.want, Held: test.held}, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestInDeploymentModeOnlyASlotThatNobodyClaimsIsUnwell(t *testing.T) {
+	for name, test := range map[string]struct {
+		looks []look
+		want  []Sick
+	}{
+		"claimed by a pod that is not ready":        {every(0, 30, seen(pod(2, notReady))), nil},
+		"claimed by a pod that was OOM-killed":      {every(0, 3, seen(pod(2, oomKilled(1, 0)))), nil},
+		"claimed by another pod than before":        {then(every(0, 4, seen(pod(2, named("a"), unclaimed))), every(5, 9, seen(pod(2, named("a"), unclaimed), pod(2, named("b"))))), nil},
+		"ready, but without a claim":                {every(0, 5, seen(pod(2, unclaimed))), []Sick{{2, Unclaimed, at(0), "controller-2"}}},
+		"without a claim for less than after":       {every(0, 4, seen(pod(2, unclaimed))), nil},
+		"without a pod":                             {every(0, 5, look{missing: []int{1}}), []Sick{{1, Unclaimed, at(0), ""}}},
+		"OOM-killed, and then nobody's":             {then(every(0, 2, seen(pod(2, oomKilled(1, 0)))), every(3, 3, seen(pod(2, oomKilled(1, 0), unclaimed)))), []Sick{{2, OOMKilled, at(0), "controller-2"}}},
+		"a pod without a slot beside a healthy one": {every(0, 9, seen(pod(-1, unclaimed, notReady))), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(Verdict{Sick: test.want}, judged(true, test.looks)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestVerdictsAreSentences(t *testing.T) {
+	for want, sick := range map[string]Sick{
+		`replica 3 is unwell: pod "controller-3" was killed for its memory, and started again at 2026-11-20T17:00:00Z`: {3, OOMKilled, start, "controller-3"},
+		`replica 3 is unwell: pod "controller-3" restarted 3 times since 2026-11-20T17:00:00Z`:                         {3, Restarting, start, "controller-3"},
+		`replica 3 is unwell: pod "controller-3" is not ready since 2026-11-20T17:00:00Z`:                              {3, NotReady, start, "controller-3"},
+		`replica 3 is unwell: it has no pod since 2026-11-20T17:00:00Z`:                                                {3, Missing, start, ""},
+		`replica 3 is unwell: no pod claims its slot since 2026-11-20T17:00:00Z`:                                       {3, Unclaimed, start, ""},
+	} {
+		if diff := cmp.Diff(want, sick.String()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+	for want, v := range map[string]Verdict{
+		"": {Sick: make([]Sick, 1)},
+		"the application-controller's pods cannot be listed: no replica is judged":              {Held: Unseen},
+		"the workload rolls out: no replica is judged":                                          {Held: RollingOut},
+		"the workload rolled out a short while ago: nothing moves although 1 replica is unwell": {Held: Settling, Sick: make([]Sick, 1)},
+		"more than half of the fleet is ill (3 replicas are unwell): nothing moves, for what ails most of them is not theirs alone and would come along; look at Redis, the repo-server, the API server, the nodes and the image first": {
+			Held: WholeFleet, Sick: make([]Sick, 3)},
+	} {
+		if diff := cmp.Diff(want, v.String()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+	held := Verdict{Sick: []Sick{{Replica: 1}, {Replica: 3}}, Held: Settling}
+	if got := held.Unwell(); got != nil {
+		t.Errorf("while it is held, %v are to be emptied", got)
+	}
+	held.Held = ""
+	if diff := cmp.Diff([]int{1, 3}, held.Unwell()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// drawFleet is any fleet: pods of any state, also none and several of one replica.
+func drawFleet(t *rapid.T, now time.Time) Fleet {
+	f := Fleet{Known: rapid.IntRange(0, 9).Draw(t, "known") > 0, Replicas: rapid.IntRange(0, 5).Draw(t, "replicas"),
+		Dynamic: rapid.Bool().Draw(t, "dynamic"), Rolling: rapid.IntRange(0, 9).Draw(t, "rolling") == 0}
+	f.Pods = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) rollout.Pod {
+		p := pod(rapid.IntRange(-1, 5).Draw(t, "replica"))
+		p.Ready, p.Claimed, p.OOMKilled = rapid.Bool().Draw(t, "ready"), rapid.Bool().Draw(t, "claimed"), rapid.IntRange(0, 5).Draw(t, "oom") == 0
+		if p.Restarts = rapid.IntRange(0, 5).Draw(t, "restarts"); rapid.Bool().Draw(t, "restarted at") {
+			p.RestartedAt = now.Add(-time.Duration(rapid.IntRange(-60, 3600).Draw(t, "seconds ago")) * time.Second)
+		}
+		return p
+	}), 0, 8).Draw(t, "pods")
+	return f
+}
+
+// TestFailoverKeepsQuietDuringARolloutAndForAWholeFleet plays random looks, on a clock that goes back now and then, and with
+// leaders that pass their memory on as JSON.
+func TestFailoverKeepsQuietDuringARolloutAndForAWholeFleet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var m Memory
+		now, rolled := start, time.Duration(-1)
+		for range rapid.IntRange(1, 40).Draw(t, "looks") {
+			passed := time.Duration(rapid.SampledFrom([]int{0, 10, 60, 60, 200, 4000}).Draw(t, "seconds")) * time.Second
+			if now = now.Add(passed); rapid.IntRange(0, 9).Draw(t, "back") == 0 {
+				now, passed = now.Add(-24*time.Hour), 0
+			}
+			f := drawFleet(t, now)
+			if f.Rolling && f.Known {
+				rolled = 0
+			} else if rolled >= 0 {
+				rolled += passed
+			}
+			if rapid.Bool().Draw(t, "another leader") {
+				m = reread(t, m)
+			}
+			var v Verdict
+			v, m = Judge(f, patience, now, m)
+			unwell := v.Unwell()
+			switch {
+			case len(unwell) > 0 && f.Rolling:
+				t.Fatalf("%v are to be emptied during a rollout", unwell)
+			case len(unwell) > 0 && rolled >= 0 && rolled < patience.Settle:
+				t.Fatalf("%v are to be emptied %s after a rollout", unwell, rolled)
+			case 2*len(unwell) > f.Replicas:
+				t.Fatalf("%v of %d replicas are to be emptied", unwell, f.Replicas)
+			case len(unwell) > 0 && !f.Known:
+				t.Fatalf("%v are to be emptied, and nobody saw them", unwell)
+			}
+			for _, replica := range unwell {
+				if f.Dynamic && claimed(f, replica) {
+					t.Fatalf("replica %d is to be emptied though a pod claims it", replica)
+				}
+			}
+			for replica, h := range m.Replicas {
+				if len(h.Restarts) > manyRestarts || replica < 0 {
+					t.Fatalf("replica %d is remembered with %v", replica, h)
+				}
+			}
+		}
+	})
+}
+
+func claimed(f Fleet, replica int) bool {
+	for _, p := range f.Pods {
+		if p.Replica == replica && p.Claimed {
+			return true
+		}
+	}
+	return false
+}
+
+func reread(t *rapid.T, m Memory) Memory {
+	data, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again Memory
+	if err := json.Unmarshal(data, &again); err != nil {
+		t.Fatal(err)
+	}
+	return again
+}
+
+func TestForgettingChangesNothingItWasGiven(t *testing.T) {
+	m := Memory{Looked: at(19), Replicas: map[int]History{0: {Pod: "controller-0", Count: 2, Restarts: []time.Time{at(0), at(10)}}}}
+	_, next := Judge(look{}.fleet(false), patience, at(20), m)
+	if diff := cmp.Diff([]time.Time{at(0), at(10)}, m.Replicas[0].Restarts); diff != "" {
+		t.Errorf("-before +after:\n%s", diff)
+	}
+	if diff := cmp.Diff([]time.Time{at(10)}, next.Replicas[0].Restarts); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestJudgingChangesNothingItWasGiven(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var m Memory
+		now := start
+		for range rapid.IntRange(1, 20).Draw(t, "looks") {
+			now = now.Add(time.Duration(rapid.SampledFrom([]int{-100, 0, 60, 240, 290}).Draw(t, "seconds")) * time.Second)
+			f := drawFleet(t, now)
+			before, pods := reread(t, m), slices.Clone(f.Pods)
+			first, next := Judge(f, patience, now, m)
+			second, again := Judge(f, patience, now, m)
+			if diff := cmp.Diff(before, reread(t, m)) + cmp.Diff(pods, f.Pods); diff != "" {
+				t.Fatalf("what was given changed:\n%s", diff)
+			}
+			if diff := cmp.Diff(first, second) + cmp.Diff(next, again); diff != "" {
+				t.Fatalf("asked twice, it answers otherwise:\n%s", diff)
+			}
+			m = next
+		}
+	})
+}
