@@ -122,6 +122,17 @@ func (e *Exporter) Handler() http.Handler {
 	return mux
 }
 
+// Running are the pods whose process is alive and that have an address, by name.
+func (e *Exporter) Running() map[string]string {
+	addresses := map[string]string{}
+	for _, p := range e.runningPods() {
+		if p.ip != "" {
+			addresses[p.name] = p.ip
+		}
+	}
+	return addresses
+}
+
 func (e *Exporter) process(name string) *process {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -42,6 +42,7 @@ type Plane struct {
 	nursery *nursery
 	ca      *authority
 	proxy   *Proxy
+	forward *forward
 	socket  string
 	etcdURL string
 	address string
@@ -130,6 +131,9 @@ func (p *Plane) bringUp(ctx context.Context) error {
 		return err
 	}
 	p.proxy = proxy
+	if p.forward, err = startForward(proxy, p.network.host()); err != nil {
+		return err
+	}
 	if err := p.step("etcd", func() error { return p.startEtcd(ctx) }); err != nil {
 		return err
 	}
@@ -224,6 +228,11 @@ func (p *Plane) Stop() {
 			k.wait()
 		}
 		p.endParts(parts)
+		if p.forward != nil {
+			if err := p.forward.close(); err != nil {
+				p.log.printf("closing the pods' proxy: %v", err)
+			}
+		}
 		if p.proxy != nil {
 			if err := p.proxy.close(); err != nil {
 				p.log.printf("closing the egress proxy: %v", err)

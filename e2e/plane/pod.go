@@ -176,8 +176,9 @@ func (r *podRunner) start(ctx context.Context, pod *corev1.Pod) (*child, error) 
 	}
 	cmd := exec.Command(r.kubelet.binary, r.arguments(container, env)...)
 	cmd.Dir = r.dir
-	// PLANE_POD_IP stands in for the one address that a container has.
-	cmd.Env = append(plane.env(), "HOME="+r.dir, "TMPDIR="+r.dir, "KUBECONFIG="+kubeconfig, "HOSTNAME="+pod.Name, "PLANE_POD_IP="+address)
+	// PLANE_POD_IP stands in for the one address that a container has, HTTP_PROXY for the way to other pods.
+	cmd.Env = append(plane.env(), "HOME="+r.dir, "TMPDIR="+r.dir, "KUBECONFIG="+kubeconfig, "HOSTNAME="+pod.Name, "PLANE_POD_IP="+address,
+		"HTTP_PROXY="+plane.forward.url)
 	if coverage := os.Getenv("GOCOVERDIR"); coverage != "" {
 		cmd.Env = append(cmd.Env, "GOCOVERDIR="+coverage)
 	}

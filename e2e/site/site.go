@@ -47,6 +47,7 @@ type Site struct {
 	server  *http.Server
 	address string             // the server's
 	unwatch context.CancelFunc // ends the exporter's watch
+	doors   *doors             // the pods' own metrics
 }
 
 // Start brings up the control plane. The context bounds the life of the site.
@@ -64,6 +65,7 @@ func Start(ctx context.Context, o Options) (*Site, error) {
 	}
 	f := fleet.New(o.Fleet)
 	s := &Site{Plane: p, Fleet: f, Exporter: f.NewExporter(time.Now), Client: client, ballast: o.Ballast, log: cmp.Or(o.Log, io.Discard)}
+	s.doors = &doors{handler: s.Exporter.Handler(), at: p.PodAddress}
 	if err := s.serveMetrics(); err != nil {
 		p.Stop()
 		return nil, err
@@ -88,6 +90,7 @@ func (s *Site) Stop() {
 	if s.unwatch != nil {
 		s.unwatch()
 	}
+	s.doors.close()
 	_ = s.server.Close() // its connections are Prometheus's, which ends as well
 	s.Plane.Stop()
 }
@@ -114,6 +117,9 @@ func (s *Site) InstallArgoCD(ctx context.Context, shape func(*corev1.Secret)) er
 	defer context.AfterFunc(ctx, unwatch)() // only while it begins
 	return s.Exporter.Watch(watching, s.Client, func() {
 		if err := fleet.WriteTargets(s.targets(), s.Exporter.Targets(s.address)); err != nil {
+			fmt.Fprintln(s.log, err)
+		}
+		if err := s.doors.follow(s.Exporter.Running()); err != nil {
 			fmt.Fprintln(s.log, err)
 		}
 	})

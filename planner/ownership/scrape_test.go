@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -198,9 +199,10 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func TestPodsAreAskedWithoutAProxy(t *testing.T) {
-	if NewClient().Transport.(*http.Transport).Proxy != nil {
-		t.Error("the client would use a proxy")
+func TestPodsAreAskedByTheProxyThatTheEnvironmentNames(t *testing.T) {
+	got := reflect.ValueOf(NewClient().Transport.(*http.Transport).Proxy).Pointer() // the environment is read once a process
+	if got != reflect.ValueOf(http.ProxyFromEnvironment).Pointer() {
+		t.Error("the client finds its proxy elsewhere")
 	}
 }
 

@@ -1,0 +1,45 @@
+package plane
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"time"
+)
+
+// forward is the pods' way to each other: an HTTP proxy that the processes find by HTTP_PROXY. To a pod's address it goes by
+// the Proxy, whose failures it therefore shares. Go's clients leave loopback addresses alone, and TLS has no business here.
+type forward struct {
+	server *http.Server
+	url    string
+}
+
+func startForward(p *Proxy, host string) (*forward, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return nil, fmt.Errorf("listening for the pods' connections to each other: %w", err)
+	}
+	transport := &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute}
+	transport.DialContext = func(ctx context.Context, _, address string) (net.Conn, error) {
+		host, port, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		return p.dial(ctx, host, port)
+	}
+	handler := &httputil.ReverseProxy{
+		Rewrite:   func(*httputil.ProxyRequest) {}, // a request to a proxy names its destination whole
+		Transport: transport,
+		ErrorLog:  log.New(io.Discard, "", 0), // who asked is told, by a 502
+	}
+	f := &forward{server: &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}, url: (&url.URL{Scheme: "http", Host: l.Addr().String()}).String()}
+	go func() { _ = f.server.Serve(l) }()
+	return f, nil
+}
+
+func (f *forward) close() error { return f.server.Close() }
