@@ -52,9 +52,9 @@ type Kill struct {
 // Signs is what is seen of the fleet at one time: orphaned clusters (beyond their grace period), OOM kills with the time
 // at which the container was started again, and every replica's work so far.
 type Signs struct {
-	Orphans []string
-	Kills   []Kill
-	Work    map[int]Work
+	Orphans []string     `json:"orphans,omitempty"`
+	Kills   []Kill       `json:"kills,omitempty"`
+	Work    map[int]Work `json:"work,omitempty"`
 }
 
 // Wave is one that ended. Orphans and Work are of the time at which it began.

@@ -36,7 +36,8 @@ type Request struct {
 }
 
 // Evacuation is the moves, by cluster, of which FailedOver leave an unwell replica and Drained a cordoned one; what people
-// should know; and the failover that counts as the last one once the moves are made.
+// should know; and the failover that counts as the last one once the moves are made. Where FailedOver is 0 Last is to be kept
+// at once: it is the one that was given, or follows a clock that went back.
 type Evacuation struct {
 	Moves      map[string]int
 	FailedOver int

@@ -164,6 +164,10 @@ func TestAStoryOfOneClusterIsJudged(t *testing.T) {
 			{0, both, nobodyHasIt}, {time.Hour, []PodReport{sampled(without(0), time.Minute), sampled(without(1), time.Hour)}, nobodyHasIt},
 			{2 * time.Hour, []PodReport{sampled(without(0), 2*time.Minute), sampled(without(1), time.Hour)}, nobodyHasIt + "; orphaned NotTaken after 0s, intended 1, last -1"},
 		}},
+		"samples of the future prove nothing yet": {apps: Applications{serverA: 3}, looks: []look{
+			{0, both, nobodyHasIt}, {minute, []PodReport{sampled(without(0), time.Hour), sampled(without(1), time.Hour)}, nobodyHasIt},
+			{2 * minute, []PodReport{sampled(without(0), time.Hour), sampled(without(1), time.Hour)}, nobodyHasIt + "; orphaned NotTaken after 0s, intended 1, last -1"},
+		}},
 		"doubled": {looks: []look{
 			{0, []PodReport{has(0), has(1)}, bothOwn}, {29 * second, []PodReport{has(0), has(1)}, bothOwn}, {30 * second, []PodReport{has(0), has(1)}, bothOwn + "; doubled after 0s on ac-0 ac-1"},
 			{minute, []PodReport{without(0), has(1)}, oneOwner}, {2 * minute, []PodReport{has(0), has(1)}, bothOwn}, {3 * minute, []PodReport{has(0), has(1)}, bothOwn + "; doubled after 2m0s on ac-0 ac-1"},
@@ -173,6 +177,9 @@ func TestAStoryOfOneClusterIsJudged(t *testing.T) {
 		}},
 		"doubled only by an old sample": {looks: []look{
 			{0, []PodReport{sampled(has(0), -minute), has(1)}, bothOwn}, {40 * second, []PodReport{sampled(has(0), -minute), has(1)}, bothOwn}, {50 * second, []PodReport{without(0), has(1)}, oneOwner},
+		}},
+		"doubled since the newer of the first two samples": {looks: []look{
+			{0, []PodReport{sampled(has(0), -minute), has(1)}, bothOwn}, {10 * second, []PodReport{has(0), has(1)}, bothOwn}, {30 * second, []PodReport{has(0), has(1)}, bothOwn + "; doubled after 0s on ac-0 ac-1"},
 		}},
 		"one of two owners is silent: neither doubled nor cleared": {looks: []look{
 			{0, []PodReport{has(0), has(1)}, bothOwn}, {minute, []PodReport{silent(0, true), has(1)}, oneOwner}, {2 * minute, []PodReport{has(0), has(1)}, bothOwn + "; doubled after 0s on ac-0 ac-1"},

@@ -59,6 +59,7 @@ func TestAReplicaIsSlowerLikeForLike(t *testing.T) {
 		"twice as slow":                    {Interval{0: {"a": {100, 40}}}, Interval{0: {"a": {50, 40}}}, []int{0}, []Pace{{0, 0.4, 0.8}}},
 		"not quite twice":                  {Interval{0: {"a": {100, 40}}}, Interval{0: {"a": {100, 79}}}, []int{0}, nil},
 		"a slow cluster came, others stay": {Interval{0: {"a": {100, 40}}}, Interval{0: {"a": {100, 40}, "b": {100, 900}}}, []int{0}, nil},
+		"a slow cluster came, others slow": {Interval{0: {"a": {100, 40}}}, Interval{0: {"a": {100, 100}, "b": {100, 900}}}, []int{0}, []Pace{{0, 0.4, 1}}},
 		"more of the slow cluster's work":  {Interval{0: {"a": {100, 10}, "b": {100, 200}}}, Interval{0: {"a": {20, 2}, "b": {400, 800}}}, []int{0}, nil},
 		"too little was done before":       {Interval{0: {"a": {19, 1}}}, Interval{0: {"a": {100, 90}}}, []int{0}, nil},
 		"too little was done after":        {Interval{0: {"a": {100, 10}}}, Interval{0: {"a": {19, 90}}}, []int{0}, nil},
