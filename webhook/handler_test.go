@@ -119,6 +119,10 @@ func TestHandlerAnswersEachWebhook(t *testing.T) {
 			&admissionv1.AdmissionResponse{UID: "6d0c", Allowed: false,
 				Result:           statusOf("ballast: pins line 1: prod-eu: replica 99 is not below maxReplicas 16: choose 0 to 15, or raise maxReplicas"),
 				AuditAnnotations: map[string]string{"reason": "PinRefused", "revision": "17", "requested": "pins.prod-eu=99", "enforced": "-"}}},
+		"the planner's plan is not even read": {"/plan", func(r *admissionv1.AdmissionRequest) {
+			on("configmaps", "ballast-plan", []byte(`{"data":[]}`), nil)(r)
+			r.UserInfo.Username = plannerUser
+		}, &admissionv1.AdmissionResponse{UID: "6d0c", Allowed: true, AuditAnnotations: map[string]string{"reason": "InPlan", "revision": "17", "requested": "-", "enforced": "-"}}},
 		"an object that cannot be read": {"/clusters", on("secrets", "prod-eu", []byte(`{"data":[]}`), nil),
 			&admissionv1.AdmissionResponse{UID: "6d0c", Allowed: true,
 				AuditAnnotations: map[string]string{"reason": "Faulted", "revision": "17", "requested": "-", "enforced": "-"},

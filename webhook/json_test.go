@@ -21,7 +21,8 @@ func TestParseNodeRefusesWhatEndsEarly(t *testing.T) {
 // FuzzNode compares the reader to encoding/json on every document that the latter takes, and only asks for an end of the
 // others.
 func FuzzNode(f *testing.F) {
-	for _, seed := range []string{`{}`, `{"a":1,"b":[true,{"c":"\\\""}],"a":"é"}`, `{"\u0061":null}`, ` [ ] `, `"\\"`, `{"a":{"b":{"c":[[[]]]}}}`, `{"a"`, "{\"a\":\"\xff\"}", `-1.5e+3`} {
+	for _, seed := range []string{`{}`, `{"a":1,"b":[true,{"c":"\\\""}],"a":"é"}`, `{"\u0061":null}`, ` [ ] `, `"\\"`, `{"a":{"b":{"c":[[[]]]}}}`, `{"a"`, "{\"a\":\"\xff\"}", `-1.5e+3`,
+		`"a\n\t\r\b\f\/\"\\\u003c\u00e9é"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\u00"`, `"\x"`, `{"\n":"\u0000"}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {

@@ -79,10 +79,10 @@ func (o *PlanObject) whole() bool {
 // stored is the plan that stands: the old object's, or the last good one where that has none or a broken one; nil where
 // nobody knows one.
 func (s *State) stored(old PlanObject) *Stored {
+	if k := s.Kept; k != nil && k.Text == old.Plan && k.Annotations[plan.AnnotationDigest] == old.Annotations[plan.AnnotationDigest] {
+		return &Stored{old.Plan, pick(old.Annotations), k.Plan} // its digest was compared when it came
+	}
 	if old.whole() {
-		if s.Kept != nil && s.Kept.Text == old.Plan {
-			return &Stored{old.Plan, pick(old.Annotations), s.Kept.Plan}
-		}
 		if p, err := plan.Decode(old.Plan); err == nil {
 			return &Stored{old.Plan, pick(old.Annotations), &p}
 		}

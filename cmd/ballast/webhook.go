@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -145,6 +146,8 @@ func (o *webhookOptions) client() (kubernetes.Interface, error) {
 		return nil, fmt.Errorf("finding the API server: %w", err)
 	}
 	config.UserAgent = "ballast-webhook/" + buildVersion()
+	// The largest plan is one string of 0.8 MB, which JSON holds once more in escapes.
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
