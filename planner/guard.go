@@ -2,6 +2,7 @@ package planner
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -43,7 +44,7 @@ func (c *cycle) count() {
 	m := &c.out.Memory.Changes
 	m.Ledger = m.Ledger.Kept(c.in.Now, c.rates())
 	c.enter(change.Healing, c.in.Healed)
-	if p := c.in.InForce; p != nil && p.Rollout != nil && p.Rollout.Since.After(m.Counted) {
+	if p := c.in.InForce; p != nil && p.Rollout != nil && !p.Rollout.Since.Equal(m.Counted) {
 		c.enter(cmp.Or(m.Cause, change.Balance), movedBy(*p.Rollout))
 		m.Counted = p.Rollout.Since
 	}
@@ -192,7 +193,10 @@ func (c *cycle) evacuation(a *adoption) (*rollout.Want, string, change.Cause) {
 	}
 	e := failover.Evacuate(c.request(a, unwell), c.in.Now)
 	for _, n := range e.Notes {
-		c.problem(Problem{Phase: PhaseRollout, Subject: n.Cluster, Kind: string(n.Kind), Message: n.Message})
+		c.problem(Problem{Phase: PhaseRollout, Subject: cmp.Or(n.Cluster, fmt.Sprintf("replica %d", n.Replica)), Kind: string(n.Kind), Message: n.Message})
+	}
+	if e.FailedOver == 0 {
+		c.out.Memory.Changes.Failover = e.Last
 	}
 	if len(e.Moves) == 0 {
 		return nil, "", ""
@@ -211,8 +215,14 @@ func (c *cycle) evacuation(a *adoption) (*rollout.Want, string, change.Cause) {
 func (c *cycle) request(a *adoption, unwell []int) failover.Request {
 	r := failover.Request{View: plan.NewView(a.next.Clone(), a.pins), MaxClusters: c.in.Config.Partition.MaxClustersPerReplica, Fixed: map[string]bool{},
 		Unwell: unwell, Cordoned: c.out.Cordoned, Budget: c.out.Budget.Left, Last: c.in.Memory.Changes.Failover, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, a.next.Replicas)}
-	if b := boundsOf(c.in.Config.Partition, c.in.Workload, a); b.Capacity > 0 {
-		r.Capacity = b.Capacity
+	r.Capacity = boundsOf(c.in.Config.Partition, c.in.Workload, a).Capacity
+	for _, load := range c.out.Loads {
+		if c.in.Config.Partition.Capacity == nil {
+			r.Capacity = max(r.Capacity, load) // as the partition has it
+		}
+	}
+	for name := range a.next.Clusters {
+		r.Fixed[name] = !inFleet(c.out.Fleet, name) // a row whose Secret went: nobody would move it
 	}
 	for i, cl := range c.out.Fleet.Clusters {
 		name := cl.Shard.ID

@@ -26,9 +26,9 @@ type Options struct {
 	Store       *store.Store
 	Applier     *rollout.Applier
 	NewFetcher  func(config.PlannerConfig, plan.Target) (Fetcher, error)
-	Probe       func(context.Context, plan.Plan) (bool, error)                       // whether the webhook holds the plan; nil: never asked
-	Observe     func(context.Context, Fetcher, plan.Target, discover.Fleet) Observed // the pods; nil: nothing is known of them
-	Neighbours  func(context.Context, plan.Plan) ([]neighbour.Finding, error)        // nil: never asked
+	Probe       func(context.Context, plan.Plan) (bool, error)                            // whether the webhook holds the plan; nil: never asked
+	Observe     func(context.Context, Fetcher, plan.Target, int, discover.Fleet) Observed // the pods; nil: nothing is known of them
+	Neighbours  func(context.Context, plan.Plan) ([]neighbour.Finding, error)             // nil: never asked
 	Emit        func(discover.Workload, ...Event)
 	Metrics     *Metrics
 	Log         logr.Logger

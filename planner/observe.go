@@ -26,8 +26,8 @@ type Observer struct {
 	Clock  clock.PassiveClock
 }
 
-// Observe never fails as a whole: what could not be seen is a sentence in the answer, and makes nothing move.
-func (o *Observer) Observe(ctx context.Context, f Fetcher, target plan.Target, fleet discover.Fleet) Observed {
+// Observe looks at the pods of a workload of that many replicas. It never fails as a whole: what could not be seen is a sentence in the answer, and makes nothing move.
+func (o *Observer) Observe(ctx context.Context, f Fetcher, target plan.Target, replicas int, fleet discover.Fleet) Observed {
 	now := o.Clock.Now()
 	controllers, err := ownership.List(ctx, o.Reader, target, now)
 	if err != nil {
@@ -37,7 +37,7 @@ func (o *Observer) Observe(ctx context.Context, f Fetcher, target plan.Target, f
 	o.askAgain(ctx, f, controllers.Pods, reports)
 	seen := Observed{Known: true, Dynamic: controllers.Dynamic, Pods: ownership.Pods(reports), Work: workOf(reports), Trouble: controllers.Problems}
 	if controllers.Dynamic {
-		seen.Slots = controllers.Slots(0, now)
+		seen.Slots = controllers.Slots(replicas, now)
 	}
 	var applications ownership.Applications
 	if o.Count != nil {
@@ -98,7 +98,7 @@ func (l *Loop) observe(ctx context.Context, f Fetcher, in Inputs) Observed {
 	}
 	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
 	started := l.Clock.Now()
-	seen := l.Observe(ctx, f, targetOf(in.Workload), fleet)
+	seen := l.Observe(ctx, f, targetOf(in.Workload), in.Workload.Replicas, fleet)
 	l.Metrics.phaseTime.WithLabelValues("observe").Observe(l.Clock.Since(started).Seconds())
 	return seen
 }

@@ -96,6 +96,7 @@ func TestMetricsAreArgoCDs(t *testing.T) {
 		"argocd_cluster_api_resources":        {"GAUGE", "server"},
 		"argocd_cluster_cache_age_seconds":    {"GAUGE", "server"},
 		"argocd_cluster_connection_status":    {"GAUGE", "k8s_version server"},
+		"process_resident_memory_bytes":       {"GAUGE", ""},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)

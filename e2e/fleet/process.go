@@ -53,6 +53,7 @@ func (p *process) hold(secrets []Secret, of func(server string) Cluster, now tim
 // collect sends what the process shows at a time.
 func (p *process) collect(now time.Time, ch chan<- prometheus.Metric) {
 	d := newDescs()
+	ch <- prometheus.MustNewConstMetric(d.memory, prometheus.GaugeValue, float64(idleMemory))
 	for _, h := range p.holdings {
 		if h.cluster.Work.Apps == 0 {
 			continue // no Application, no cluster cache, no metrics
