@@ -15,6 +15,11 @@ var start = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 type pod struct {
 	env, generation int
 	ready           bool
+	slow            int // ticks until it is ready
+	restarts        int
+	restartedAt     time.Time
+	killed          bool
+	memory          int64 // of 100
 }
 
 // fleet is a StatefulSet as Kubernetes treats it (OrderedReady, RollingUpdate) and the shards of its cluster Secrets as
@@ -25,16 +30,20 @@ type fleet struct {
 	pods                                []pod
 	stamps                              map[string]Stamp
 	broken                              bool // pods that start from now on never become ready
+	slow                                int  // ticks that pods which start from now on take
+	deployment                          bool // pods read spec.replicas for the env; a slot is an ordinal
+	argo                                argo
 }
 
 func newFleet(replicas, env int, shards map[string]int) *fleet {
-	f := &fleet{replicas: replicas, env: env, generation: 1, observed: 1, stamps: map[string]Stamp{}}
+	f := &fleet{replicas: replicas, env: env, generation: 1, observed: 1, stamps: map[string]Stamp{}, argo: newArgo()}
 	for range replicas {
 		f.pods = append(f.pods, pod{env: env, generation: 1, ready: true})
 	}
 	for name, shard := range shards {
-		f.stamps[name] = Stamp{Name: name, Shard: shard, Valid: true, Server: "https://" + name}
+		f.stamps[name] = Stamp{Name: name, Cluster: name, Shard: shard, Valid: true, Server: "https://" + name}
 	}
+	f.resync(resyncTicks)
 	return f
 }
 
@@ -52,7 +61,8 @@ func (f *fleet) seen() Seen {
 			w.Updated++
 		}
 	}
-	s := Seen{Workload: w}
+	s := f.reports()
+	s.Workload = w
 	for _, name := range slices.Sorted(maps.Keys(f.stamps)) {
 		s.Secrets = append(s.Secrets, f.stamps[name])
 	}
@@ -79,22 +89,29 @@ func (f *fleet) do(s Step) {
 		if s.ControllerReplicas != nil || s.RestartedAt != "" {
 			f.generation++
 		}
+	case Nudge:
+		f.nudge(s)
 	}
 }
 
 // tick is one act of the StatefulSet's controller: an unready pod blocks all others.
 func (f *fleet) tick() {
+	f.resync(1)
 	if f.observed != f.generation {
 		f.observed = f.generation
 		return
 	}
 	for i := range f.pods[:min(len(f.pods), f.replicas)] {
-		if !f.pods[i].ready {
-			f.pods[i].ready = !f.broken
+		if p := &f.pods[i]; !p.ready {
+			p.slow--
+			p.ready = !f.broken && p.slow < 0
 			return
 		}
 	}
-	fresh := pod{env: f.env, generation: f.generation}
+	fresh := pod{env: f.env, generation: f.generation, slow: f.slow}
+	if f.deployment {
+		fresh.env = f.replicas
+	}
 	switch {
 	case len(f.pods) < f.replicas:
 		f.pods = append(f.pods, fresh)
@@ -139,6 +156,10 @@ func (f *fleet) misowned() string {
 		}
 	}
 	return ""
+}
+
+func (f *fleet) String() string {
+	return fmt.Sprintf("%d replicas, env %d, pods %+v, shards %v", f.replicas, f.env, f.pods, f.shards())
 }
 
 func (f *fleet) shards() map[string]int {

@@ -70,8 +70,10 @@ func (t *turn) scaling() {
 		t.enter(plan.Moving, Advanced, why)
 	case !t.progress.Late:
 		t.wait(why)
-	case t.p.FreeReplicas && !renews(r): // there is no way back to replicas that are people's
-		t.end(GaveUp, t.late(why))
+	case t.p.FreeReplicas && !renews(r): // there is no way back to replicas that are people's, nor can those be relied on
+		late := t.late(why)
+		t.hold(r.From)
+		t.end(GaveUp, late)
 	default:
 		late := t.late(why)
 		t.hold(r.From)
@@ -157,7 +159,7 @@ func (t *turn) pinnedTo(name string, replica int) bool {
 	return pinned && pin == replica
 }
 
-// retreat brings the count back where replicas came and no cluster is on them, and otherwise ends the rollout.
+// retreat brings the count back where replicas came and nothing is on them, and otherwise ends the rollout.
 func (t *turn) retreat(back, end Outcome, why string) {
 	r := t.p.Rollout
 	r.Moves, r.Was = nil, nil
@@ -169,15 +171,17 @@ func (t *turn) retreat(back, end Outcome, why string) {
 	t.enter(plan.Reverting, back, why)
 }
 
-// occupied reports whether a row is at or above a number of replicas. A pin there never holds before the rollout has
-// ended, nor does it afterwards if they go.
+// occupied reports whether a row is at or above a number of replicas, or a Secret that ballast may not write. A pin there
+// never holds before the rollout has ended, nor does it afterwards if they go.
 func (t *turn) occupied(replicas int) bool {
 	for _, row := range t.p.Clusters {
 		if row.Replica >= replicas {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(t.seen.Secrets, func(s Stamp) bool {
+		return !s.managed() && s.Valid && s.Shard >= replicas && s.Shard < t.p.Replicas
+	})
 }
 
 // reverting waits for a wave that was turned back, and then for the count.

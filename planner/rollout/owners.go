@@ -48,7 +48,11 @@ func (s Seen) asleep(replica int) string {
 // wave is begun before all are claimed.
 func (t *turn) cannotReceive(replica int) string {
 	if t.p.Target.Kind == plan.Deployment {
-		for r := range t.p.Replicas {
+		running := t.p.Replicas
+		if t.p.FreeReplicas {
+			running = t.seen.Workload.count().Replicas
+		}
+		for r := range running {
 			if why := t.seen.asleep(r); why != "" {
 				return why
 			}

@@ -3,6 +3,7 @@ package rollout
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,33 +25,81 @@ type run struct {
 	chaos bool
 	owned bool // one owner a cluster is expected at every moment
 	log   []Outcome
+
+	target   map[string]int  // where a live rollout goes; nil: the leader forgot
+	moved    map[string]bool // clusters that anybody ever moved
+	owners   map[string][]int
+	counts   []int  // what spec.replicas was, each time it changed
+	dropped  bool   // what stopped the workload was abandoned
+	held     []Held // in the end
+	stopping bool   // x0y leaves every cluster without an owner for a while
+	mischief func() // what happens to the fleet between two cycles
 }
 
 func (r *run) check(when string) {
 	r.t.Helper()
-	if r.fleet.replicas < 1 {
+	if stopped := r.dropped || r.plan.Rollout != nil && r.plan.Rollout.Mode == plan.ModeX0Y; r.fleet.replicas < 1 && !stopped {
 		r.t.Fatalf("%s the workload stands at %d replicas", when, r.fleet.replicas)
 	}
 	if wrong := r.fleet.misowned(); r.owned && wrong != "" {
 		r.t.Fatalf("%s in stage %+v: %s", when, r.plan.Rollout, wrong)
 	}
+	r.watch(when)
+}
+
+// watch knows what no mode may do: give a cluster a second owner, or another one to a cluster that was not to move.
+func (r *run) watch(when string) {
+	r.t.Helper()
+	if r.moved == nil {
+		return
+	}
+	if n := len(r.counts); n == 0 || r.counts[n-1] != r.fleet.replicas {
+		r.counts = append(r.counts, r.fleet.replicas)
+	}
+	for name, s := range r.fleet.stamps {
+		if r.stopping && !s.managed() { // what ballast may not write may be above one of two counts
+			continue
+		}
+		owners, before := r.fleet.owners(name), r.owners[name]
+		if len(owners) > 1 {
+			r.t.Fatalf("%s in stage %+v: cluster %s with shard %d is owned by %v; pods %+v", when, r.plan.Rollout, name, r.fleet.stamps[name].Shard, owners, r.fleet.pods)
+		}
+		if before != nil && !r.moved[name] && !r.stopping && !slices.Equal(before, owners) {
+			r.t.Fatalf("%s in stage %+v: cluster %s came from %v to %v, though nobody moved it; pods %+v", when, r.plan.Rollout, name, before, owners, r.fleet.pods)
+		}
+		if before == nil || r.moved[name] {
+			r.owners[name] = owners
+		}
+	}
 }
 
 // loop is one cycle; with chaos the write or any of the steps may be lost, and what is seen may be a cycle old.
 func (r *run) loop() {
+	if r.mischief != nil {
+		r.mischief()
+	}
 	seen := r.fleet.seen()
 	if r.chaos && r.stale.Workload != nil && rapid.IntRange(0, 4).Draw(r.t, "stale") == 0 {
 		seen = r.stale
 	}
 	r.stale = r.fleet.seen()
-	next, progress := Advance(plan.NewView(r.plan, r.pins), seen, nil, r.o, r.now)
+	next, progress := Advance(plan.NewView(r.plan, r.pins), seen, r.target, r.o, r.now)
 	if !r.chaos || rapid.IntRange(0, 4).Draw(r.t, "lost") > 0 {
 		if !next.SameEnforced(r.plan) {
 			r.plan = r.stored(next)
 		}
+		if next.Rollout != nil && r.moved != nil {
+			for name := range next.Rollout.Moves {
+				r.moved[name] = true
+			}
+		}
 		r.log = append(r.log, progress.Outcome)
 	}
-	for _, step := range Steps(plan.NewView(r.plan, r.pins), seen, StepOptions{}).Steps {
+	steps := Steps(plan.NewView(r.plan, r.pins), seen, StepOptions{Nudge: true}).Steps
+	if r.chaos && r.moved != nil && len(steps) > 1 {
+		steps = rapid.Permutation(steps).Draw(r.t, "order")
+	}
+	for _, step := range steps {
 		if r.chaos && rapid.IntRange(0, 3).Draw(r.t, "dropped") == 0 {
 			continue
 		}
@@ -88,11 +137,13 @@ func (r *run) untilDone(loops int) {
 	for range loops {
 		r.loop()
 		seen := r.fleet.seen()
-		if r.plan.Rollout == nil && len(Steps(plan.NewView(r.plan, r.pins), seen, StepOptions{}).Steps) == 0 && (r.fleet.broken || seen.Workload.settled(r.plan)) {
+		agenda := Steps(plan.NewView(r.plan, r.pins), seen, StepOptions{})
+		stands := r.fleet.broken || r.plan.FreeReplicas || len(agenda.Held) > 0 || seen.Workload.settled(r.plan)
+		if r.held = agenda.Held; r.plan.Rollout == nil && len(agenda.Steps) == 0 && stands {
 			return
 		}
 	}
-	r.t.Fatalf("not done after %d loops: rollout %+v, fleet %+v", loops, r.plan.Rollout, r.fleet)
+	r.t.Fatalf("not done after %d loops: rollout %+v, fleet %s", loops, r.plan.Rollout, r.fleet)
 }
 
 type change struct {

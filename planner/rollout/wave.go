@@ -186,17 +186,24 @@ func (t *turn) enterWave(wave, left []unit, done string) {
 	t.enter(plan.Moving, Advanced, fmt.Sprintf("%swave %d of %d moves %d of %d clusters", done, r.Wave, r.Waves, moving, len(t.p.Clusters)))
 }
 
-// settleGone gives rows whose Secret is gone their destination: nobody runs them, and should the Secret come back, its
-// replica must be there.
+// settleGone gives rows whose Secret is gone their destination, or the replica of a Secret with the same server: nobody
+// runs them, and should the Secret come back, its replica must be there.
 func (t *turn) settleGone() {
-	present := map[string]bool{}
-	for _, s := range t.seen.Secrets {
+	present, twins := map[string]bool{}, map[string]int{}
+	for _, s := range sorted(t.seen.Secrets) {
 		present[s.Name] = true
+		if row, known := t.p.Clusters[s.Name]; known && row.Server != "" {
+			twins[row.Server] = row.Replica
+		}
 	}
 	var gone []unit
 	for _, name := range slices.Sorted(maps.Keys(t.p.Clusters)) {
 		row := t.p.Clusters[name]
-		if to := t.destination(name); !present[name] && to != row.Replica {
+		to := t.destination(name)
+		if twin, ok := twins[row.Server]; ok {
+			to = twin
+		}
+		if !present[name] && to != row.Replica {
 			gone = append(gone, unit{names: []string{name}, from: row.Replica, to: to, load: loadOf(row)})
 		}
 	}

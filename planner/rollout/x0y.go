@@ -98,7 +98,7 @@ func (t *turn) restoring() {
 	switch {
 	case done:
 		t.end(Finished, why)
-	case !t.progress.Late:
+	case !t.progress.Late || t.down():
 		t.wait(why)
 	case r.From == target(r): // there is no other count to come back to
 		t.end(GaveUp, t.late(why))
@@ -138,7 +138,7 @@ func (t *turn) returning() {
 	}
 	done, why := t.replaced()
 	switch {
-	case !done && !t.progress.Late:
+	case !done && (!t.progress.Late || t.down() || t.mixed()):
 		t.wait(why)
 		return
 	case !done:
@@ -158,6 +158,21 @@ func (t *turn) returning() {
 		return
 	}
 	t.enter(plan.Reverting, Advanced, why)
+}
+
+// down reports whether the workload still stands at 0, and is ballast's to bring back: no deadline ends a rollout there,
+// since afterwards its replicas may be people's.
+func (t *turn) down() bool {
+	w := t.seen.Workload
+	return w != nil && w.Replicas < 1 && !w.Unmanaged
+}
+
+// mixed reports whether pods of the smaller count may still run on the way back to a larger one. The rollout under way is
+// what keeps pins and new clusters below both; without it they would have two owners, however long the pods take.
+func (t *turn) mixed() bool {
+	r, w := t.p.Rollout, t.seen.Workload
+	larger := reach(t.p.Target.Kind, r.From) > reach(t.p.Target.Kind, target(r))
+	return larger && w != nil && (!w.ObservedCurrent || w.Updated < w.Current)
 }
 
 func pods(w *Workload) string {
