@@ -44,7 +44,7 @@ func TestEvacuateGolden(t *testing.T) {
 		return l
 	}
 	plain := stateWith(t, steered(nil), "", nil)
-	busy := stateWith(t, steered(nil), "stage-eu: 2\n", map[string]string{plan.AnnotationCordon: "2=2026-11-20T18:30:00Z,0=2026-11-20T11:59:59Z", plan.AnnotationPaused: "true"})
+	busy := stateWith(t, steered(nil), "stage-eu: 2\n", map[string]string{plan.AnnotationCordon: "2=2026-11-20T18:30:00Z,0=2026-11-20T11:59:59Z", plan.AnnotationEnforcement: "off"})
 	one, two := 1, 2
 	for name, r := range map[string]writer{
 		"begins":           preview(plain, standing{}, 2, func(e *evacuation) { e.Changed = true }),

@@ -21,7 +21,7 @@ type evacuation struct {
 	Revision int64           `json:"revision"`
 	Moves    []planner.Move  `json:"moves"`
 	Notes    []failover.Note `json:"notes,omitempty"` // what stays, and why
-	Waits    []string        `json:"waits,omitempty"` // why the planner does not begin at once
+	Waits    string          `json:"waits,omitempty"` // why the planner does not begin now
 	Then     []plan.Replica  `json:"then"`
 	Changed  bool            `json:"changed"`
 	DryRun   bool            `json:"dryRun,omitempty"`
@@ -105,15 +105,15 @@ func (e evacuation) write(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	for _, why := range e.Waits {
-		fmt.Fprintf(w, "It waits: %s\n", why)
+	if e.Waits != "" {
+		fmt.Fprintf(w, "It waits: %s.\n", e.Waits)
 	}
 	switch {
 	case e.DryRun:
 		fmt.Fprintln(w, "Nothing was changed.")
 	case !e.Changed:
 		fmt.Fprintln(w, "It was cordoned so before; nothing was changed.")
-	case len(e.Waits) == 0:
+	case e.Waits == "":
 		fmt.Fprintf(w, "The planner begins within its interval, in waves; ballast evacuate %d --wait tells how far it is, --off ends it.\n", e.Replica)
 	default:
 		fmt.Fprintf(w, "It is cordoned; ballast evacuate %d --wait tells how far it is, --off ends it.\n", e.Replica)

@@ -8,17 +8,19 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"ballast/planner/failover"
 	"ballast/planner/plan"
 )
 
 // emptying is how far an evacuation is.
 type emptying struct {
-	left    []string // that are still to go
-	moving  int      // whose wave is not over: from there, or to there
-	stays   int
-	wave    string
-	waiting []string
+	left   []string // that are still to go
+	moving int      // whose wave is not over: from there, or to there
+	stays  int
+	wave   string
+	waits  string
 }
 
 func howEmpty(s planState, replica int, fixed map[string]bool, now time.Time) (emptying, error) {
@@ -28,7 +30,7 @@ func howEmpty(s planState, replica int, fixed map[string]bool, now time.Time) (e
 	}
 	view := plan.NewView(*p, s.Pins)
 	answer := failover.Evacuate(failover.Request{View: view, Fixed: fixed, Cordoned: []int{replica}, Budget: math.MaxInt}, now)
-	e := emptying{waiting: s.waits()}
+	e := emptying{waits: s.waits()}
 	for _, name := range sortedKeys(p.Clusters) {
 		switch at, _, _ := view.Effective(name); {
 		case at != replica:
@@ -72,56 +74,74 @@ func (e emptying) line() string {
 	if e.wave != "" {
 		s += "; " + e.wave
 	}
-	for _, why := range e.waiting {
-		s += "; waiting: " + why
+	if e.waits != "" {
+		s += "; it waits: " + e.waits
 	}
 	return s
 }
 
-// follow tells of each wave until the replica is empty.
+// patience is how long one read may take while a command waits.
+const patience = 10 * time.Second
+
+func (m *planMap) readSoon(ctx context.Context) (planState, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return m.read(ctx)
+}
+
+// follow tells of each wave until the replica is empty. An API server that does not answer, or a plan that is being mended,
+// is told and waited out: neither ends the evacuation.
 func (o *evacuateOptions) follow(ctx context.Context, m *planMap, replica int, fixed map[string]bool, notes io.Writer) error {
 	limit, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	told := ""
 	var e emptying
 	for {
-		state, err := m.read(limit)
-		switch {
-		case limit.Err() != nil:
-		case err != nil:
+		state, err := m.readSoon(ctx)
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 			return err
-		default:
-			if e, err = howEmpty(state, replica, fixed, o.now()); err != nil {
-				return err
-			}
-			if line := e.line(); line != told {
-				fmt.Fprintf(notes, "%s  %s\n", o.now().Format(time.TimeOnly), line)
-				told = line
-			}
-			if len(e.left) == 0 && e.moving == 0 {
-				return o.emptied(notes, replica, e.stays)
-			}
-			if err := o.stillCordoned(state, replica, e); err != nil {
-				return err
+		}
+		if err == nil {
+			if e, err = howEmpty(state, replica, fixed, o.now()); err == nil && len(e.left)+e.moving > 0 {
+				if err := o.stillCordoned(state, replica, e); err != nil {
+					return err
+				}
 			}
 		}
+		line := e.line()
+		if err != nil {
+			line = oneLine(err.Error())
+		}
+		if line != told && limit.Err() == nil {
+			fmt.Fprintf(notes, "%s  %s\n", o.now().Format(time.TimeOnly), line)
+			told = line
+		}
+		if err == nil && len(e.left)+e.moving == 0 {
+			e.tellEmpty(notes, replica)
+			return nil
+		}
 		select {
-		case <-ctx.Done():
-			return fmt.Errorf("interrupted; the evacuation goes on, and ballast evacuate %d --off ends it", replica)
 		case <-limit.Done():
-			return fmt.Errorf("replica %d is not empty after %s: %s to go (%s), %d on the way; the evacuation goes on", replica, o.timeout, plural(len(e.left), "cluster"), listed(e.left), e.moving)
+			return o.gaveUp(ctx, replica, e)
 		case <-time.After(o.poll):
 		}
 	}
 }
 
-func (o *evacuateOptions) emptied(notes io.Writer, replica, stays int) error {
-	if stays > 0 {
-		fmt.Fprintf(notes, "Replica %d is empty but for %s that cannot leave it.\n", replica, plural(stays, "cluster"))
-		return nil
+// gaveUp is why the waiting ended.
+func (o *evacuateOptions) gaveUp(ctx context.Context, replica int, e emptying) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("interrupted; the evacuation goes on, and ballast evacuate %d --off ends it", replica)
 	}
-	fmt.Fprintf(notes, "Replica %d is empty.\n", replica)
-	return nil
+	return fmt.Errorf("replica %d is not empty after %s: %s to go (%s), %d on the way; the evacuation goes on", replica, o.timeout, plural(len(e.left), "cluster"), listed(e.left), e.moving)
+}
+
+func (e emptying) tellEmpty(w io.Writer, replica int) {
+	if e.stays > 0 {
+		fmt.Fprintf(w, "Replica %d is empty but for %s that cannot leave it.\n", replica, plural(e.stays, "cluster"))
+		return
+	}
+	fmt.Fprintf(w, "Replica %d is empty.\n", replica)
 }
 
 // stillCordoned ends the waiting where the cordon was taken away or is over.

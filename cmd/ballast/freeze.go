@@ -25,11 +25,12 @@ func newFreezeCommand() *cobra.Command {
 	o := &freezeOptions{}
 	cmd := &cobra.Command{
 		Use:   "freeze",
-		Short: "Let the planner decide nothing new, and keep everything as it is",
-		Long: `freeze stops decisions, not enforcement. From here on the planner begins nothing: no move, no scaling, no failover, no rollback,
-no evacuation. What is decided stays: every write is still made to agree with the plan, what drifts is repaired, pins hold, and a
-cluster that is added gets a replica. A live rollout ends the wave that is under way, so that no cluster is left between two
-replicas, and then waits; in the other modes a rollout goes on to its end, for half of one is no state to stay in.
+		Short: "Let the planner decide nothing by itself, and keep everything as it is",
+		Long: `freeze stops decisions, not enforcement. From here on the planner begins nothing by itself: it levels nothing out, scales
+nothing, and fails nothing over. What is decided stays: every write is still made to agree with the plan, what drifts is repaired,
+and a cluster that is added gets a replica. What people ask for is still done: a pin, "ballast evacuate", "ballast rollback". A live
+rollout that the planner began ends the wave that is under way, so that no cluster is left between two replicas, and then waits;
+in the other modes it goes on to its end, for half of one is no state to stay in.
 
 It is the annotation ballast.argoproj.io/paused: "true" on the plan ConfigMap; kubectl annotate does the same, and so does a GitOps
 tool. To let every write pass as well, which is another thing: ballast.argoproj.io/enforcement: "off".
@@ -54,9 +55,9 @@ func newResumeCommand() *cobra.Command {
 		Long: `resume clears both things that keep the planner from deciding: a freeze, and that it stopped itself.
 
 ballast stops itself when a wave of moves is followed within 15 minutes by a cluster without an owner, a replica killed for its
-memory, or one that reconciles much slower. Then nothing moves any more until a person has looked: the annotation
+memory, or one that reconciles much slower. Then it begins nothing by itself any more until a person has looked: the annotation
 ballast.argoproj.io/tripped on the plan ConfigMap says what happened. resume shows it, asks, and takes it away. The moves of that
-wave stay; "ballast rollback" takes them back.
+wave stay; "ballast rollback" takes them back, before as well as after.
 
 It needs get and patch on that ConfigMap.`,
 		Example: "  ballast resume",
@@ -169,6 +170,7 @@ type frozen struct {
 	Reason     string        `json:"reason,omitempty"`
 	Tripped    string        `json:"tripped,omitempty"`
 	BreakGlass bool          `json:"enforcementOff,omitempty"`
+	Asked      bool          `json:"asked,omitempty"` // people asked for a rollback or an evacuation, which goes on
 	Revision   int64         `json:"revision,omitempty"`
 	Mode       plan.Mode     `json:"mode,omitempty"`
 	Rollout    *plan.Rollout `json:"rollout,omitempty"`
@@ -177,7 +179,7 @@ type frozen struct {
 
 func frozenAs(s planState, changed bool) frozen {
 	f := frozen{Frozen: s.Paused, By: oneLine(s.annotations[plan.AnnotationPausedBy]), Reason: oneLine(s.annotations[plan.AnnotationPausedReason]),
-		Tripped: oneLine(s.Tripped), BreakGlass: s.BreakGlass, Changed: changed}
+		Tripped: oneLine(s.Tripped), BreakGlass: s.BreakGlass, Asked: s.Rollback != "" || s.Cordon != "", Changed: changed}
 	if s.Plan != nil {
 		f.Revision, f.Mode, f.Rollout = s.Plan.Revision, s.Plan.Mode, s.Plan.Rollout
 	}
@@ -197,7 +199,7 @@ func (f frozen) write(w io.Writer) error {
 		f.writePlan(w)
 		return nil
 	}
-	fmt.Fprintf(w, "Frozen%s: nothing new is decided until ballast freeze --off.\n", already)
+	fmt.Fprintf(w, "Frozen%s: the planner decides nothing by itself until ballast freeze --off.\n", already)
 	if f.By != "" {
 		fmt.Fprintf(w, "By         %s\n", f.By)
 	}
@@ -227,6 +229,8 @@ func (f frozen) writePlan(w io.Writer) {
 	}
 	then := ""
 	switch {
+	case f.Frozen && f.Rollout.Mode == plan.ModeLive && f.Asked:
+		then = ": what a person asked for goes on, anything else ends this wave, then waits"
 	case f.Frozen && f.Rollout.Mode == plan.ModeLive:
 		then = ": it ends this wave, then waits"
 	case f.Frozen:

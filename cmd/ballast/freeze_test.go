@@ -31,6 +31,7 @@ func TestFreezeGolden(t *testing.T) {
 		"frozen":                    frozenAs(stateWith(t, steered(nil), "", alice), true),
 		"frozen-before":             frozenAs(stateWith(t, steered(nil), "", map[string]string{plan.AnnotationPaused: "true"}), false),
 		"frozen-in-a-live-rollout":  frozenAs(stateWith(t, under(plan.ModeLive), "", alice), true),
+		"frozen-in-a-rollback":      frozenAs(stateWith(t, under(plan.ModeLive), "", with(plan.AnnotationRollback, "14")), true),
 		"frozen-in-an-x0y-rollout":  frozenAs(stateWith(t, under(plan.ModeX0Y), "", alice), true),
 		"frozen-after-a-trip":       frozenAs(stateWith(t, steered(nil), "", with(plan.AnnotationTripped, `cluster "dev" has no owner`)), true),
 		"frozen-without-a-plan":     frozenAs(none, true),

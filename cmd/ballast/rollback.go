@@ -32,8 +32,9 @@ func newRollbackCommand() *cobra.Command {
 		Use:   "rollback [REVISION]",
 		Short: "Go back to one of the last plans, a wave at a time",
 		Long: `rollback takes the fleet back to a plan that was in force: every cluster to the replica it had then, and as many replicas as there
-were. The planner does it like any other change: in waves, within the move budget, watched, and turned back where a wave fails.
-It is a new decision and gets a new revision; what was measured meanwhile may lead away from it again, unless you freeze.
+were. The planner does it like any other change: in waves, within the move budget, watched, and turned back where a wave fails;
+a freeze does not keep it from that, nor does a trip. It is a new decision and gets a new revision. Then the balance is left alone
+for half an hour; if things are to stay so, "ballast freeze".
 
 Without a revision it lists the plans that are kept, the last ten, with the moves that each would take from now. With one it shows
 the difference and asks. Clusters that are pinned now stay where they are, as do those whose Secret is immutable or unmanaged;

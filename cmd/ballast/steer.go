@@ -101,33 +101,13 @@ func (s planState) needEnforce() (*plan.Plan, error) {
 	return p, err
 }
 
-// waits says why what is asked for is not taken up at once; empty: it is.
-func (s planState) waits() []string {
-	var why []string
+// waits says why what a person asks for is not taken up now; empty: it is. Neither a freeze nor a trip keeps the planner from
+// what people ask for.
+func (s planState) waits() string {
 	if s.BreakGlass {
-		why = append(why, fmt.Sprintf("enforcement is off (annotation %s): the planner moves nothing until that is removed", plan.AnnotationEnforcement))
+		return fmt.Sprintf("enforcement is off (annotation %s), and the planner moves nothing until that is removed", plan.AnnotationEnforcement)
 	}
-	if s.Tripped != "" {
-		why = append(why, "ballast stopped itself: "+oneLine(s.Tripped)+"; look into it, then `ballast resume`")
-	}
-	if s.Paused {
-		why = append(why, "ballast is frozen"+s.frozenBy()+": it is taken up after `ballast freeze --off`")
-	}
-	return why
-}
-
-// frozenBy says who froze it and why, in parentheses, as far as that is known.
-func (s planState) frozenBy() string {
-	by, reason := oneLine(s.annotations[plan.AnnotationPausedBy]), oneLine(s.annotations[plan.AnnotationPausedReason])
-	switch {
-	case by == "" && reason == "":
-		return ""
-	case reason == "":
-		return " (by " + by + ")"
-	case by == "":
-		return " (" + reason + ")"
-	}
-	return " (by " + by + ": " + reason + ")"
+	return ""
 }
 
 func stateOf(cm *corev1.ConfigMap) planState {

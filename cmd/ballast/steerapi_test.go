@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -73,7 +74,7 @@ func freezes(t *testing.T, s *steerSite) {
 	s.plans(t, steered(nil), nil)
 	s.writes(t, 1, func() {
 		out, _ := works(t, s.alice, "", "freeze", "--reason", "a sale")
-		holds(t, out, "Frozen: nothing new is decided", "By         alice\n", "Reason     a sale\n", "revision 17 goes on being enforced")
+		holds(t, out, "Frozen: the planner decides nothing by itself", "By         alice\n", "Reason     a sale\n", "revision 17 goes on being enforced")
 	})
 	s.stands(t, map[string]string{plan.AnnotationPaused: "true", plan.AnnotationPausedReason: "a sale", plan.AnnotationPausedBy: "alice"})
 	s.writes(t, 1, func() {
@@ -292,8 +293,38 @@ func waitsForWaves(t *testing.T, s *steerSite) {
 	mustDo(t, <-ended)
 }
 
+func waitsItOut(t *testing.T, s *steerSite) {
+	s.plans(t, steered(nil), cordonAnnotation("2=2126-11-20T17:00:00Z"))
+	w, ended, broken := told{make(chan string, 100)}, make(chan error, 1), atomic.Bool{}
+	m := &planMap{key: client.ObjectKey{Namespace: "argocd", Name: site.PlanConfigMap}, Client: interceptor.NewClient(s.planner, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			if broken.Load() {
+				return apierrors.NewServiceUnavailable("etcd has no leader")
+			}
+			return c.Get(ctx, key, o, opts...)
+		}})}
+	go func() { ended <- s.evacuator().follow(t.Context(), m, 2, nil, w) }()
+	steps := []struct {
+		happens func()
+		want    string
+	}{
+		{func() {}, "12:00:00  3 clusters to go, 0 on the way"},
+		{func() { broken.Store(true) }, `12:00:00  reading the plan ConfigMap "ballast-plan" in "argocd": etcd has no leader`},
+		{func() { broken.Store(false) }, "12:00:00  3 clusters to go, 0 on the way"},
+		{func() { s.annotates(t, plan.AnnotationDigest, "0") }, "12:00:00  the plan cannot be read: the plan does not match its digest annotation; the planner mends it within a cycle, see `ballast status`"},
+		{func() { s.goesOn(t, wave(18, 0, map[string]int{"dev": 0, "lab": 1, "prod-ap": 0, "stage-eu": 1}, nil)) }, "12:00:00  0 clusters to go, 0 on the way"},
+	}
+	for _, step := range steps {
+		step.happens()
+		if got := w.next(t); got != step.want {
+			t.Fatalf("told %q, want %q", got, step.want)
+		}
+	}
+	mustDo(t, <-ended)
+}
+
 func waitsNoLonger(t *testing.T, s *steerSite) {
-	s.plans(t, steered(nil), map[string]string{plan.AnnotationPaused: "true"})
+	s.plans(t, steered(nil), map[string]string{plan.AnnotationEnforcement: "off"})
 	o, notes := s.evacuator(), &bytes.Buffer{}
 	o.timeout = 300 * time.Millisecond
 	err := o.run(t.Context(), "2", io.Discard, notes)
@@ -301,7 +332,7 @@ func waitsNoLonger(t *testing.T, s *steerSite) {
 	if err == nil || err.Error() != want {
 		t.Errorf("it ends with %v, want %s", err, want)
 	}
-	if got := notes.String(); got != "12:00:00  3 clusters to go, 0 on the way; waiting: ballast is frozen: it is taken up after `ballast freeze --off`\n" {
+	if got := notes.String(); got != "12:00:00  3 clusters to go, 0 on the way; it waits: enforcement is off (annotation ballast.argoproj.io/enforcement), and the planner moves nothing until that is removed\n" {
 		t.Errorf("told %q", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

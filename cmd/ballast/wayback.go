@@ -18,14 +18,13 @@ type difference struct {
 	To        int64          `json:"to"`
 	Replicas  [2]int         `json:"replicas"` // now and then
 	Moves     []planner.Move `json:"moves"`
-	Displaced []string       `json:"displaced,omitempty"` // added since then, on a replica that goes: the planner places them
+	Displaced []string       `json:"displaced,omitempty"` // on a replica that goes, or then on one that there is not: the planner places them
 	Pinned    []string       `json:"pinned,omitempty"`    // stay, though they were elsewhere
 	Fixed     []string       `json:"fixed,omitempty"`     // stay, for nobody may write their Secret
-	Beyond    []string       `json:"beyond,omitempty"`    // stay, for they were on a replica that there is not
 	Gone      []string       `json:"gone,omitempty"`      // were there then, and are no more
 	Then      []plan.Replica `json:"then"`
 	Asked     string         `json:"asked,omitempty"` // a rollback that was asked for before
-	Waits     []string       `json:"waits,omitempty"`
+	Waits     string         `json:"waits,omitempty"`
 	Changed   bool           `json:"changed"`
 	DryRun    bool           `json:"dryRun,omitempty"`
 
@@ -86,10 +85,7 @@ func (d *difference) place(name string, at int, view *plan.View, secrets standin
 			d.Moves = append(d.Moves, planner.Move{Cluster: name, From: at, To: row.Replica})
 		}
 		return row.Replica
-	case at < d.Replicas[1]:
-		if known {
-			d.Beyond = append(d.Beyond, name)
-		}
+	case at < d.Replicas[1] && !known:
 		return at
 	}
 	d.Displaced = append(d.Displaced, name)
@@ -112,13 +108,13 @@ func (d difference) write(w io.Writer) error {
 			return err
 		}
 	}
-	for _, why := range d.Waits {
-		fmt.Fprintf(w, "It waits: %s\n", why)
+	if d.Waits != "" {
+		fmt.Fprintf(w, "It waits: %s.\n", d.Waits)
 	}
 	switch {
 	case d.DryRun:
 		fmt.Fprintln(w, "Nothing was changed.")
-	case d.asked && d.Changed && len(d.Waits) == 0:
+	case d.asked && d.Changed && d.Waits == "":
 		fmt.Fprintln(w, "The planner begins within its interval, in waves; ballast status shows how far it is, ballast rollback --off stops it.")
 	case d.asked && d.Changed:
 		fmt.Fprintln(w, "It is asked for; ballast rollback --off takes that back.")
@@ -158,8 +154,7 @@ func (d difference) writeStays(w io.Writer) {
 	}{
 		{d.Pinned, "pinned, and stay: "},
 		{d.Fixed, "immutable or unmanaged, and stay: "},
-		{d.Beyond, "then on a replica that there is not, and stay: "},
-		{d.Displaced, "added since then on a replica that goes, and placed anew: "},
+		{d.Displaced, "on a replica that goes or went, and placed anew: "},
 		{d.Gone, "gone since then, and do not come back: "},
 	} {
 		if len(l.names) > 0 {
