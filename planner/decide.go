@@ -82,7 +82,7 @@ const holdOff = 30 * time.Minute
 
 func (c *cycle) checkHoldOff(a *adoption) {
 	since := c.in.Now.Sub(c.in.Memory.HoldOff)
-	if c.in.Memory.HoldOff.IsZero() || since < 0 || since >= holdOff || !c.mayBegin(a) {
+	if c.in.Memory.HoldOff.IsZero() || since < 0 || since >= holdOff || !c.mayAct(a) {
 		return
 	}
 	c.heldOff = true
@@ -199,6 +199,9 @@ func (c *cycle) begin(a *adoption) {
 	m := &c.out.Memory.Changes
 	m.Cause = cause
 	o := c.rolloutOptions()
+	if o.Mode == plan.ModeX0Y && c.heldOff { // whoever asks: it would stop every replica again and again
+		return
+	}
 	if o.Mode != plan.ModeLive && cause.Limited() && !c.limit(a, want, o.Budget) {
 		return
 	}

@@ -126,6 +126,8 @@ func rolling(in Inputs, p plan.Plan) bool {
 	switch p.Rollout.Stage {
 	case plan.Moving, plan.Verifying:
 		return false
+	case plan.Assigning: // default moves clusters between pods that stay; x0y has stopped them
+		return p.Rollout.Mode == plan.ModeX0Y
 	case plan.Reverting:
 		return p.Rollout.Mode != plan.ModeLive
 	}

@@ -37,6 +37,10 @@ func (c *cycle) rolloutOptions() rollout.Options {
 	case r.Default != nil:
 		o.RolloutRestart = r.Default.RolloutRestart
 	}
+	if c.out.Memory.Changes.Cause == change.Failover && o.Mode != plan.ModeLive {
+		// An unwell pod keeps all behind it from starting (OrderedReady): for its sake nobody else may stop.
+		o.Mode, o.RolloutRestart = plan.ModeDefault, false
+	}
 	return o
 }
 

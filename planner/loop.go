@@ -149,6 +149,7 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 	l.Metrics.observeOutcome(in, out, l.Clock.Now())
 	l.report(in, out)
 	l.show(in, out)
+	l.saveHoldOff(ctx, in, out)
 	result, written, err := l.write(ctx, in, out, base)
 	l.memory = out.Memory
 	if err != nil || result == "conflict" {

@@ -23,8 +23,8 @@ func (c *cycle) want(a *adoption) (*rollout.Want, string, change.Cause) {
 			return w, why, change.Pin
 		}
 	}
-	if w, why := c.rollback(a); w != nil {
-		return w, why, change.Rollback
+	if w, why := c.rollback(a); w != nil || c.out.Done {
+		return w, why, change.Rollback // once it is done, what was elected beforehand must not undo it
 	}
 	if w, why, cause := c.evacuation(a); w != nil {
 		return w, why, cause

@@ -68,7 +68,24 @@ func (l *Loop) remember(ctx context.Context, out Outcome, written store.Snapshot
 	if !store.Due(l.history.SavedAt, l.Clock.Now(), l.unsaved) {
 		return nil
 	}
-	next, stale := historyOf(l.history, out.Memory)
+	return l.save(ctx, out.Memory)
+}
+
+// saveHoldOff saves for how long nothing begins before it writes what that follows from: a leader that dies in between must
+// not leave one behind that tries again at once. Nothing waits for it, least of all a way back.
+func (l *Loop) saveHoldOff(ctx context.Context, in Inputs, out Outcome) {
+	if out.Memory.HoldOff.Equal(in.Memory.HoldOff) {
+		return
+	}
+	m := in.Memory
+	m.HoldOff = out.Memory.HoldOff
+	if err := l.save(ctx, m); err != nil {
+		l.Log.Error(err, "the hold-off is not saved yet")
+	}
+}
+
+func (l *Loop) save(ctx context.Context, m Memory) error {
+	next, stale := historyOf(l.history, m)
 	if len(stale) > 0 {
 		l.Log.Error(errors.Join(stale...), "a part of the history stays as it was")
 	}
