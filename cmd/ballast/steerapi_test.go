@@ -36,6 +36,7 @@ func TestSteeringOnARealAPIServer(t *testing.T) {
 		"evacuate writes a cordon beside others, and ends it":     evacuates,
 		"evacuate shows what Secrets keep from moving":            showsWhatStays,
 		"evacuate tells of each wave until the replica is empty":  waitsForWaves,
+		"evacuate waits out what is wrong for a moment":           waitsItOut,
 		"evacuate waits no longer than it may":                    waitsNoLonger,
 		"evacuate waits no longer than the cordon":                waitsForACordonOnly,
 		"rollback lists the plans that are kept":                  listsPlans,
