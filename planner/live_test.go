@@ -438,3 +438,29 @@ func TestAWaveCountsOnceHoweverLongItTakes(t *testing.T) {
 		t.Errorf("a wave of %d clusters counts as %d moves", w.waves[0], counted)
 	}
 }
+
+func TestWhatCannotBeGoneBackToIsRefusedWithTheMend(t *testing.T) {
+	now := plan.Plan{Target: plan.Target{Kind: plan.StatefulSet, Name: "argocd-application-controller"}, Replicas: 3, MaxReplicas: 8}
+	at := func(change func(*plan.Plan)) *plan.Plan {
+		p := now.Clone()
+		change(&p)
+		return &p
+	}
+	for name, test := range map[string]struct {
+		rollback Rollback
+		want     string
+	}{
+		"one at rest":             {Rollback{7, at(func(*plan.Plan) {}), ""}, ""},
+		"not kept":                {Rollback{7, nil, "revision 7 is not kept any more"}, "revision 7 is not kept any more"},
+		"in the middle":           {Rollback{7, at(func(p *plan.Plan) { p.Rollout = &plan.Rollout{} }), ""}, "revision 7 was written in the middle of a rollout, and says nothing of where that went; `ballast rollback` lists those at rest"},
+		"another workload":        {Rollback{7, at(func(p *plan.Plan) { p.Target.Kind = plan.Deployment }), ""}, `revision 7 is for another workload, Deployment "argocd-application-controller"`},
+		"more than there may be":  {Rollback{7, at(func(p *plan.Plan) { p.Replicas = 9 }), ""}, "revision 7 has 9 replicas, and partition.maxReplicas is 8: raise it first"},
+		"a fleet that is stopped": {Rollback{7, at(func(p *plan.Plan) { p.Replicas = 0 }), ""}, "revision 7 has 0 replicas, and partition.maxReplicas is 8: raise it first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := test.rollback.refused(now); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

@@ -53,21 +53,25 @@ func (c *cycle) rollback(a *adoption) (*rollout.Want, string) {
 	if r == nil || c.out.Done {
 		return nil, ""
 	}
-	if r.Plan == nil {
-		c.problem(Problem{Phase: PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackRefused", Message: r.Problem})
+	if why := r.refused(a.next); why != "" {
+		c.problem(Problem{Phase: PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackRefused", Message: why})
 		c.out.Done = true
 		return nil, ""
 	}
-	replicas := min(max(r.Plan.Replicas, 1), a.next.MaxReplicas)
+	replicas := r.Plan.Replicas
 	if a.next.FreeReplicas {
 		replicas = a.next.Replicas
 	}
 	of := a.present()
-	for name := range of {
-		if row, known := r.Plan.Clusters[name]; known {
+	for _, cl := range c.out.Fleet.Clusters {
+		name := cl.Shard.ID
+		if _, present := of[name]; !present {
+			continue
+		}
+		if row, known := r.Plan.Clusters[name]; known && row.Replica < replicas && !cl.Immutable {
 			of[name] = row.Replica
 		}
-		if pin, pinned := a.pins[name]; pinned && pin < a.next.MaxReplicas {
+		if pin, pinned := a.pins[name]; pinned && pin < a.next.MaxReplicas && !a.next.FreeReplicas {
 			of[name] = pin
 			replicas = max(replicas, pin+1)
 		}
@@ -79,6 +83,21 @@ func (c *cycle) rollback(a *adoption) (*rollout.Want, string) {
 		return nil, ""
 	}
 	return w, fmt.Sprintf("goes back to revision %d, as a person asked", r.Revision)
+}
+
+// refused says why a plan cannot be gone back to; empty where it can.
+func (r *Rollback) refused(now plan.Plan) string {
+	switch {
+	case r.Plan == nil:
+		return r.Problem
+	case r.Plan.Rollout != nil:
+		return fmt.Sprintf("revision %d was written in the middle of a rollout, and says nothing of where that went; `ballast rollback` lists those at rest", r.Revision)
+	case r.Plan.Target != now.Target:
+		return fmt.Sprintf("revision %d is for another workload, %s %q", r.Revision, r.Plan.Target.Kind, r.Plan.Target.Name)
+	case r.Plan.Replicas < 1 || r.Plan.Replicas > now.MaxReplicas:
+		return fmt.Sprintf("revision %d has %d replicas, and partition.maxReplicas is %d: raise it first", r.Revision, r.Plan.Replicas, now.MaxReplicas)
+	}
+	return ""
 }
 
 // urgent is a change that no vote may delay: a pin beyond the replicas, or replicas that people changed themselves where

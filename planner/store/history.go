@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -86,11 +87,16 @@ func (h History) Over(current History) History {
 	return current
 }
 
-// newestFirst sorts and bounds plans; of two with one revision the later one in the list counts.
+// newestFirst sorts and bounds plans; of two with one revision the later one in the list counts. Beside the newest one only
+// those at rest are kept: a rollout writes a plan a stage and a wave, and nobody goes back into the middle of one.
 func newestFirst(records []Record) []Record {
 	slices.Reverse(records)
 	slices.SortStableFunc(records, func(a, b Record) int { return cmp.Compare(b.Revision, a.Revision) })
 	records = slices.CompactFunc(records, func(a, b Record) bool { return a.Revision == b.Revision })
+	if len(records) > 0 {
+		atRest := slices.DeleteFunc(slices.Clone(records[1:]), func(r Record) bool { return strings.Contains(r.Text, "\nrollout:\n") })
+		records = append(records[:1:1], atRest...)
+	}
 	return records[:min(len(records), keptPlans)]
 }
 

@@ -238,3 +238,34 @@ func FuzzDecodeHistory(f *testing.F) {
 		}
 	})
 }
+
+func TestPlansOfARolloutDoNotPushOutThoseThatOneCanGoBackTo(t *testing.T) {
+	var h History
+	for revision := int64(1); revision <= 30; revision++ {
+		r := record(t, revision, "a")
+		if revision%3 != 0 {
+			r = underWay(t, revision)
+		}
+		h.Plans = newestFirst(append(slices.Clone(h.Plans), r))
+	}
+	h.Plans = newestFirst(append(slices.Clone(h.Plans), underWay(t, 31)))
+	var got []int64
+	for _, r := range h.Plans {
+		got = append(got, r.Revision)
+	}
+	if diff := cmp.Diff([]int64{31, 30, 27, 24, 21, 18, 15, 12, 9, 6}, got); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+}
+
+// underWay is a plan in the middle of a rollout.
+func underWay(t *testing.T, revision int64) Record {
+	t.Helper()
+	p := newPlan("a")
+	p.Revision, p.Rollout = revision, &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Moving, Since: at, Replicas: 2}
+	text, err := plan.Encode(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Record{Revision: revision, Text: text}
+}
