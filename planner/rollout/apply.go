@@ -50,7 +50,7 @@ func ApplyOutcomes() []ApplyOutcome {
 	return []ApplyOutcome{Applied, Unchanged, Deferred, Refused, Failed}
 }
 
-// Result is what became of one step.
+// Result is what became of one step. Until is when a step that was deferred, or a nudge, is due again.
 type Result struct {
 	Step    Step
 	Outcome ApplyOutcome

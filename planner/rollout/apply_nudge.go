@@ -28,7 +28,7 @@ func nudgesOf(steps []Step) map[string]int {
 }
 
 // nudge wakes a cluster's new owner, at the pace of nudges, unless its Secret was not written just now. One that has no
-// Application needs none.
+// Application needs none. Until says when there is another one to be made, if the new owner has not taken it by then.
 func (a *Applier) nudge(ctx context.Context, namespace string, s Nudge, written Result) Result {
 	now := a.Clock.Now()
 	result := Result{Step: s, Outcome: Unchanged}
@@ -51,9 +51,9 @@ func (a *Applier) nudge(ctx context.Context, namespace string, s Nudge, written 
 	application, err := a.Nudger.Nudge(ctx, namespace, s.Cluster, s.Server, s.Name)
 	switch {
 	case err != nil:
-		result.Outcome, result.Err = Failed, fmt.Errorf("nudging an Application of cluster %q: %w", s.Cluster, err)
+		result.Outcome, result.Err, result.Until = Failed, fmt.Errorf("nudging an Application of cluster %q: %w", s.Cluster, err), now.Add(nudgeEvery)
 	case application != "":
-		result.Outcome = Applied
+		result.Outcome, result.Until = Applied, now.Add(nudgeEvery)
 	}
 	return result
 }

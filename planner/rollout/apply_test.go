@@ -39,6 +39,7 @@ func TestApplier(t *testing.T) {
 		"an env by reference is replaced":                            replacesReference,
 		"a restart is marked once, whatever annotations there are":   marksRestart,
 		"a Deployment is scaled and restarted":                       writesDeployment,
+		"a nudge follows the write of its own Secret":                patchesFirst,
 		"a write between read and patch of the workload is kept":     keepsConcurrentWorkloadWrite,
 		"a workload that is gone, unmanaged or strange is an answer": refusesWorkload,
 	}

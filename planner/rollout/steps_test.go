@@ -192,6 +192,10 @@ func TestStepsReadAsLinesAndAsJSON(t *testing.T) {
 			"workload: replicas=4 ARGOCD_CONTROLLER_REPLICAS=5 restartedAt=2026-08-01T12:00:00Z (Rolling)",
 			`{"step":"PatchWorkload","replicas":4,"controllerReplicas":5,"restartedAt":"2026-08-01T12:00:00Z","why":"Rolling"}`,
 		},
+		"a nudge": {
+			Nudge{Cluster: "prod-eu", Server: "https://eu", Name: "eu", Shard: 3, Since: start}, "nudge of prod-eu on 3",
+			`{"step":"Nudge","cluster":"prod-eu","server":"https://eu","name":"eu","shard":3,"since":"2026-08-01T12:00:00Z"}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text, err := json.Marshal(test.step)

@@ -142,6 +142,10 @@ func (t *turn) returning() {
 		t.wait(why)
 		return
 	case !done:
+		if w := t.seen.Workload.count(); t.p.FreeReplicas && w.Replicas > t.p.ControllerReplicas {
+			// Replicas that are people's now stay: a pod whose number is above its env would be a second replica 0.
+			t.p.ControllerReplicas = max(t.p.ControllerReplicas, w.ControllerReplicas)
+		}
 		t.end(Reverted, t.late(why))
 		return
 	}

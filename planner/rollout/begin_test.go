@@ -1,0 +1,191 @@
+package rollout
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/plan"
+)
+
+func TestBeginInModesLiveAndX0Y(t *testing.T) {
+	deployment := func(p plan.Plan) plan.Plan {
+		p.Target.Kind = plan.Deployment
+		return p
+	}
+	free := func(p plan.Plan) plan.Plan {
+		p.FreeReplicas = true
+		return p
+	}
+	for name, c := range map[string]struct {
+		mode string
+		now  plan.Plan
+		next Want
+		want string
+	}{
+		"live: the same again is no rollout": {
+			plan.ModeLive, newPlan(2, 16, old), Want{2, 2, rows(old)}, "<nil>: 2/16 rows [a0 b1 c1]",
+		},
+		"live: a new cluster is no rollout": {
+			plan.ModeLive, newPlan(2, 16, old), Want{2, 2, rows(shards{"a": 0, "b": 1, "c": 1, "new": 0})}, "<nil>: 2/16 rows [a0 b1 c1 new0]",
+		},
+		"live: growing scales, and nothing moves": {
+			plan.ModeLive, newPlan(2, 16, old), Want{3, 3, rows(grown)}, "<nil>: Scaling 3/16 rows [a0 b1 c1]",
+		},
+		"live: a new cluster on a replica that comes is left where it was created": {
+			plan.ModeLive, newPlan(2, 16, old), Want{3, 3, rows(shards{"a": 0, "b": 1, "c": 1, "near": 1, "far": 2})}, "<nil>: Scaling 3/16 rows [a0 b1 c1 near1]",
+		},
+		"live: another env comes first, and the replicas stay": {
+			plan.ModeLive, newPlan(2, 2, old), Want{3, 3, rows(grown)}, "<nil>: Scaling 2/16 rows [a0 b1 c1]",
+		},
+		"live: another env is a rollout where nothing else changes": {
+			plan.ModeLive, newPlan(2, 2, old), Want{2, 2, rows(old)}, "<nil>: Scaling 2/16 rows [a0 b1 c1]",
+		},
+		"live: an absent env comes first": {
+			plan.ModeLive, newPlan(2, 0, old), Want{1, 1, rows(shards{"a": 0, "b": 0, "c": 0})}, "<nil>: Scaling 2/16 rows [a0 b1 c1]",
+		},
+		"live: an env found larger stays": {
+			plan.ModeLive, newPlan(2, 40, old), Want{3, 3, rows(grown)}, "<nil>: Scaling 3/40 rows [a0 b1 c1]",
+		},
+		"live: level moves": {
+			plan.ModeLive, newPlan(2, 16, old), Want{2, 2, rows(shards{"a": 1, "b": 1, "c": 0})}, "<nil>: Moving 2/16 rows [a0 b1 c1]",
+		},
+		"live: shrinking moves first": {
+			plan.ModeLive, newPlan(3, 16, before), Want{2, 2, rows(shrunken)}, "<nil>: Moving 3/16 rows [a0 b1 c2]",
+		},
+		"live: a Deployment has no env": {
+			plan.ModeLive, deployment(newPlan(2, 0, old)), Want{3, 0, rows(grown)}, "<nil>: Scaling 3/0 rows [a0 b1 c1]",
+		},
+		"live: no row is beyond the replicas": {
+			plan.ModeLive, newPlan(2, 16, old), Want{2, 2, rows(grown)}, `beginning a rollout to 2 replicas: cluster "b" has replica 2 of 2: 2/16 rows [a0 b1 c1]`,
+		},
+		"x0y: every replica goes, and where clusters go is said": {
+			plan.ModeX0Y, newPlan(2, 2, old), Want{3, 3, rows(grown)}, "<nil>: Draining 0/2 rows [a0 b1 c1] moves [b2] was []",
+		},
+		"x0y: an absent env stays absent until then": {
+			plan.ModeX0Y, newPlan(2, 0, old), Want{3, 3, rows(grown)}, "<nil>: Draining 0/0 rows [a0 b1 c1] moves [b2] was []",
+		},
+		"x0y: a new cluster on a replica that comes waits": {
+			plan.ModeX0Y, newPlan(2, 2, old), Want{3, 3, rows(shards{"a": 0, "b": 1, "c": 1, "near": 1, "far": 2})}, "<nil>: Draining 0/2 rows [a0 b1 c1 near1] moves [far2] was []",
+		},
+		"x0y: people's replicas cannot be stopped": {
+			plan.ModeX0Y, free(newPlan(2, 2, old)), Want{3, 3, rows(grown)}, "beginning a rollout to 3 replicas: " + ErrFreeReplicas.Error() + ": 2/2 rows [a0 b1 c1]",
+		},
+		"x0y: people's replicas need not be stopped where nothing changes": {
+			plan.ModeX0Y, free(newPlan(2, 2, old)), Want{2, 2, rows(old)}, "<nil>: 2/2 rows [a0 b1 c1]",
+		},
+		"a mode of another version": {
+			"future", newPlan(2, 2, old), Want{3, 3, rows(grown)}, `beginning a rollout to 3 replicas: this version knows no mode "future": 2/2 rows [a0 b1 c1]`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := Begin(c.now, c.next, Options{Mode: c.mode}, start)
+			outcome := "<nil>"
+			if err != nil {
+				outcome = err.Error()
+			}
+			if diff := cmp.Diff(c.want, told(p, Progress{Outcome: Outcome(outcome)})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if p.Rollout != nil && (p.Rollout.Mode != c.mode || !p.Rollout.Since.Equal(start)) {
+				t.Errorf("the rollout is in mode %s since %s", p.Rollout.Mode, p.Rollout.Since)
+			}
+		})
+	}
+}
+
+func TestNoModeBeginsInAnotherRollout(t *testing.T) {
+	for _, mode := range []string{plan.ModeLive, plan.ModeX0Y, plan.ModeDefault} {
+		if _, err := Begin(growing(plan.Moving, nil), Want{2, 2, nil}, Options{Mode: mode}, start); !errors.Is(err, ErrUnderWay) {
+			t.Errorf("mode %s: got %v, want %v", mode, err, ErrUnderWay)
+		}
+	}
+}
+
+func TestMissingNamesWhatModeLiveLacksAndTheMend(t *testing.T) {
+	p := newPlan(2, 2, old)
+	with := func(s Stamp) Seen {
+		return but(fit(2, 2, old), func(seen *Seen) { seen.Secrets = append(seen.Secrets, s) })
+	}
+	for name, test := range map[string]struct {
+		seen Seen
+		want []string
+	}{
+		"nothing": {fit(2, 2, old), nil},
+		"a Secret without a shard": {with(Stamp{Name: "z", Absent: true}),
+			[]string{`Secret "z" carries no shard: ballast writes it in mode Hold or Enforce; look for the writer that takes it away if this stays`}},
+		"a Secret with a shard that is none": {with(Stamp{Name: "z"}),
+			[]string{`Secret "z" carries a shard that is no number: ballast writes it in mode Hold or Enforce; look for the writer that takes it away if this stays`}},
+		"a Secret beyond the replicas": {with(Stamp{Name: "z", Shard: 2, Valid: true}),
+			[]string{`Secret "z" carries shard 2, and there are 2 replicas: ballast writes it in mode Hold or Enforce; look for the writer that takes it away if this stays`}},
+		"an orphan of ballast's": {with(Stamp{Name: "z", Shard: -1, Valid: true}),
+			[]string{`Secret "z" carries shard -1, and there are 2 replicas: ballast writes it in mode Hold or Enforce; look for the writer that takes it away if this stays`}},
+		"an immutable one": {with(Stamp{Name: "z", Absent: true, Immutable: true}),
+			[]string{`immutable Secret "z" carries no shard: delete it and create it again with one from 0 to 1, or without immutable`}},
+		"an unmanaged one": {with(Stamp{Name: "z", Shard: 7, Valid: true, Unmanaged: true}),
+			[]string{`unmanaged Secret "z" carries shard 7, and there are 2 replicas: give it one from 0 to 1, or take the annotation ballast.argoproj.io/unmanaged off`}},
+		"people's orphan is nobody's to every pod":             {with(Stamp{Name: "z", Shard: -1, Valid: true, Unmanaged: true}), nil},
+		"a cluster that Argo CD is told to leave is not asked": {with(Stamp{Name: "z", Absent: true, Skip: true}), nil},
+		"an in-cluster on a ring": {but(fit(2, 2, old), func(s *Seen) { s.InCluster = InCluster{Implicit: true, Algorithm: "consistent-hashing"} }),
+			[]string{"the in-cluster https://kubernetes.default.svc has no Secret, and under consistent-hashing its shard changes with ARGOCD_CONTROLLER_REPLICAS: create a cluster Secret for it, or set the algorithm to legacy or round-robin"}},
+		"an in-cluster on shard 0": {but(fit(2, 2, old), func(s *Seen) { s.InCluster = InCluster{Implicit: true, Algorithm: "round-robin"} }), nil},
+		"no workload":              {Seen{}, []string{`StatefulSet "argocd-application-controller" was not found: set target`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, Missing(p, test.seen)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAbandonLeavesWhatStandsButNoWorkloadAt0(t *testing.T) {
+	x0y := func(stage plan.Stage, replicas int, rows, was shards) plan.Plan {
+		p := stopped(stage, rows, func(p *plan.Plan) { p.Replicas, p.FreeReplicas = replicas, true })
+		p.Rollout.Was = was
+		return p
+	}
+	for name, test := range map[string]struct {
+		plan plan.Plan
+		want string
+		free bool
+	}{
+		"no rollout":             {newPlan(2, 2, old), ": 2/2 rows [a0 b1 c1]", false},
+		"live in a wave":         {growing(plan.Moving, moved), ": 3/16 rows [a0 b2 c1]", false},
+		"live shrinking":         {shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas = 2 }), ": 2/16 rows [a0 b1 c0]", false},
+		"x0y draining":           {x0y(plan.Draining, 0, old, nil), ": 2/2 rows [a0 b1 c1]", false},
+		"x0y assigning":          {x0y(plan.Assigning, 0, grown, shards{"b": 1, "gone": 1}), ": 2/2 rows [a0 b1 c1]", false},
+		"x0y restoring":          {x0y(plan.Restoring, 3, grown, shards{"b": 1}), ": 3/2 rows [a0 b2 c1]", true},
+		"a row beyond it all":    {shrinking(plan.Shrinking, before, func(p *plan.Plan) { p.Replicas = 2 }), ": 2/16 rows [a0 b1 c0]", false},
+		"another version's at 0": {func() plan.Plan { p := x0y("Future", 0, old, nil); p.Rollout.From = plan.Count{}; return p }(), ": 1/0 rows [a0 b0 c0]", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := test.plan.Clone()
+			p := Abandon(test.plan)
+			if diff := cmp.Diff(test.want, told(p, Progress{})) + cmp.Diff(before, test.plan) + cmp.Diff(test.free, p.FreeReplicas); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// stopped is an x0y rollout from 2 to 3 in the middle of a stage.
+func stopped(stage plan.Stage, shards map[string]int, change func(*plan.Plan)) plan.Plan {
+	p := newPlan(0, 2, shards)
+	p.Rollout = &plan.Rollout{Mode: plan.ModeX0Y, Stage: stage, Since: start, From: plan.Count{Replicas: 2, ControllerReplicas: 2}, Replicas: 3, ControllerReplicas: 3}
+	if change != nil {
+		change(&p)
+	}
+	return p
+}
+
+// after is x0y's options and a time within the deadline or past it.
+func after(late bool) (Options, time.Time) {
+	o := Options{Mode: plan.ModeX0Y, StageTimeout: 10 * time.Minute, DrainTimeout: 10 * time.Minute}
+	if late {
+		return o, start.Add(10 * time.Minute)
+	}
+	return o, start.Add(9 * time.Minute)
+}

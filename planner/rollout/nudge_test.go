@@ -1,0 +1,208 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"ballast/planner/plan"
+)
+
+func TestNudgesWakeWhoHasNotTakenItsCluster(t *testing.T) {
+	nudge := func(cluster string, shard int) Nudge {
+		return Nudge{Cluster: cluster, Server: "https://" + cluster, Name: "name of " + cluster, Shard: shard, Since: start}
+	}
+	named := func(s Seen) Seen {
+		for i := range s.Secrets {
+			s.Secrets[i].Cluster = "name of " + s.Secrets[i].Name
+		}
+		return s
+	}
+	patch := PatchShard{Secret: "b", Shard: 2, Was: "1", Why: Moved}
+	waiting := named(but(fit(3, 16, grown), func(s *Seen) { s.Owned["b"] = Owned{Owners: []int{2}} }))
+	for name, test := range map[string]struct {
+		plan plan.Plan
+		pins plan.Pins
+		seen Seen
+		off  bool
+		want []Step
+	}{
+		"with the write that moves it": {
+			plan: growing(plan.Moving, moved), seen: named(fit(3, 16, old)), want: []Step{patch, nudge("b", 2)},
+		},
+		"again until it is taken": {plan: growing(plan.Moving, moved), seen: waiting, want: []Step{nudge("b", 2)}},
+		"where nothing is known of owners": {
+			plan: growing(plan.Moving, moved), seen: named(but(fit(3, 16, grown), func(s *Seen) { s.Owned, s.Asked, s.Pods = nil, false, nil })), want: []Step{nudge("b", 2)},
+		},
+		"not when it is taken":         {plan: growing(plan.Moving, moved), seen: named(fit(3, 16, grown))},
+		"not where nudging is off":     {plan: growing(plan.Moving, moved), seen: waiting, off: true},
+		"not outside a wave":           {plan: growing(plan.Verifying, nil), seen: named(fit(3, 16, old))},
+		"not a pod that does not hear": {plan: growing(plan.Moving, moved), seen: but(waiting, func(s *Seen) { s.Pods = slices.Clone(s.Pods); s.Pods[2].Ready = false })},
+		"not for a cluster without an Application": {
+			plan: growing(plan.Moving, moved), seen: but(waiting, func(s *Seen) { s.Owned = map[string]Owned{"b": {Idle: true}} }),
+		},
+		"not for a cluster that Argo CD is told to leave": {
+			plan: growing(plan.Moving, moved), seen: but(waiting, func(s *Seen) { s.Secrets = slices.Clone(s.Secrets); s.Secrets[1].Skip = true }),
+		},
+		"not for a Secret that cannot be written": {
+			plan: growing(plan.Moving, moved), seen: but(named(fit(3, 16, old)), func(s *Seen) { s.Secrets[1].Immutable = true }),
+		},
+		"not while its Secret is held back": {
+			plan: growing(plan.Moving, moved), seen: but(named(fit(3, 16, old)), func(s *Seen) { s.Workload = standing(2, ptr(16)) }),
+			want: []Step{PatchWorkload{Replicas: ptr(3), Why: Drifted}},
+		},
+		"where a pin says now": {
+			plan: growing(plan.Moving, moved), pins: plan.Pins{"b": 0}, seen: named(but(fit(3, 16, shards{"a": 0, "b": 0, "c": 1}), func(s *Seen) { s.Owned["b"] = Owned{} })),
+			want: []Step{nudge("b", 0)},
+		},
+		"on the way back": {
+			plan: growing(plan.Reverting, func(p *plan.Plan) { wave(p, shards{"b": 1}, shards{"b": 2}) }), seen: named(fit(3, 16, grown)),
+			want: []Step{PatchShard{Secret: "b", Shard: 1, Was: "2", Why: Moved}, nudge("b", 1)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Steps(plan.NewView(test.plan, test.pins), test.seen, StepOptions{Nudge: !test.off})
+			if diff := cmp.Diff(test.want, got.Steps); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// recorder is a Nudger that notes in which order things were done.
+type recorder struct {
+	mu   sync.Mutex
+	did  []string
+	err  error
+	none bool // the cluster has no Application
+}
+
+func (r *recorder) note(what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.did = append(r.did, what)
+}
+
+func (r *recorder) Nudge(_ context.Context, _, cluster, server, name string) (string, error) {
+	r.note(fmt.Sprintf("nudge %s by %s or %s", cluster, server, name))
+	if r.none || r.err != nil {
+		return "", r.err
+	}
+	return "argocd/app-of-" + cluster, nil
+}
+
+// patchesFirst nudges each cluster after its own Secret was written, and not where that failed or had to wait.
+func patchesFirst(t *testing.T, w *world) {
+	r := &recorder{}
+	away := errors.New("the API server is away")
+	for _, name := range []string{"a", "b", "c"} {
+		w.secret(name, "0", nil)
+	}
+	w.options.Nudger, w.options.Concurrency = r, 1
+	w.options.Client = interceptor.NewClient(w.client, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+		if o.GetName() == "b" {
+			return away
+		}
+		err := c.Patch(ctx, o, p, opts...)
+		r.note("patch " + o.GetName())
+		return err
+	}})
+	nudge := func(name string) Nudge {
+		return Nudge{Cluster: name, Server: "https://" + name, Name: name, Shard: 1, Since: start}
+	}
+	applier := NewApplier(w.options)
+	steps := []Step{nudge("c"), PatchShard{Secret: "a", Shard: 1}, PatchShard{Secret: "b", Shard: 1}, nudge("a"), nudge("b")}
+	report := applier.Apply(w.ctx, w.target, steps)
+	w.equal([]ApplyOutcome{Applied, Applied, Failed, Applied, Deferred}, w.outcomes(report))
+	w.equal([]string{"nudge c by https://c or c", "patch a", "nudge a by https://a or a"}, r.did)
+	w.equal([]time.Time{start.Add(5 * time.Second), start.Add(5 * time.Second)}, []time.Time{report.Results[3].Until, report.Results[4].Until})
+	for i, s := range steps {
+		w.equal(s, report.Results[i].Step)
+	}
+	w.equal([]ApplyOutcome{Deferred, Deferred}, w.outcomes(applier.Apply(w.ctx, w.target, []Step{PatchShard{Secret: "b", Shard: 1}, nudge("b")}))) // its backoff
+	w.equal([]ApplyOutcome{Deferred, Deferred}, w.outcomes(applier.Apply(w.ctx, w.target, []Step{PatchShard{Secret: "a", Shard: 1}, nudge("a")})))
+	w.clock.SetTime(start.Add(5 * time.Second))
+	w.equal([]ApplyOutcome{Unchanged, Applied}, w.outcomes(applier.Apply(w.ctx, w.target, []Step{PatchShard{Secret: "a", Shard: 1}, nudge("a")})))
+}
+
+func TestANudgeIsAnAnswerOfItsOwn(t *testing.T) {
+	step := Nudge{Cluster: "a", Server: "https://a", Name: "a", Shard: 1, Since: start}
+	refused := errors.New("patching applications is forbidden")
+	for name, test := range map[string]struct {
+		nudger Nudger
+		want   ApplyOutcome
+		err    string
+	}{
+		"done":                      {&recorder{}, Applied, ""},
+		"a cluster without any":     {&recorder{none: true}, Unchanged, ""},
+		"failed":                    {&recorder{err: refused}, Failed, `nudging an Application of cluster "a": patching applications is forbidden`},
+		"an Applier without Nudger": {nil, Unchanged, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := NewApplier(ApplierOptions{Nudger: test.nudger}).Apply(t.Context(), plan.Target{}, []Step{step}).Results[0]
+			message := ""
+			if result.Err != nil {
+				message = result.Err.Error()
+			}
+			if diff := cmp.Diff([]string{string(test.want), test.err}, []string{string(result.Outcome), message}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNudgesAreMadeAtOnceThenEvery5sAndSixTimes(t *testing.T) {
+	p, step := newPace(1000), Nudge{Cluster: "a", Shard: 1, Since: start}
+	var made []time.Duration
+	for now := time.Duration(0); now < 2*time.Minute; now += time.Second {
+		if wait, spent := p.nudge(step, start.Add(now)); wait == 0 && !spent {
+			made = append(made, now/time.Second)
+		}
+	}
+	if diff := cmp.Diff([]time.Duration{0, 5, 10, 15, 20, 25}, made); diff != "" {
+		t.Errorf("seconds (-want +got):\n%s", diff)
+	}
+}
+
+func TestThePaceOfNudgesIsOneMoves(t *testing.T) {
+	type answer struct {
+		Wait  time.Duration
+		Spent bool
+	}
+	for name, test := range map[string]struct {
+		step  Nudge
+		times int
+		after time.Duration
+		want  answer
+	}{
+		"the same":                 {Nudge{Cluster: "a", Shard: 1, Since: start}, 1, 2 * time.Second, answer{Wait: 3 * time.Second}},
+		"another cluster":          {Nudge{Cluster: "b", Shard: 1, Since: start}, 1, 0, answer{}},
+		"another replica":          {Nudge{Cluster: "a", Shard: 2, Since: start}, 1, 0, answer{}},
+		"another wave":             {Nudge{Cluster: "a", Shard: 1, Since: start.Add(time.Second)}, 1, 0, answer{}},
+		"a clock that went back":   {Nudge{Cluster: "a", Shard: 1, Since: start}, 1, -time.Hour, answer{}},
+		"six are enough":           {Nudge{Cluster: "a", Shard: 1, Since: start}, 6, time.Minute, answer{Spent: true}},
+		"what is long forgotten":   {Nudge{Cluster: "a", Shard: 1, Since: start}, 6, 7 * time.Hour, answer{}},
+		"what is nearly forgotten": {Nudge{Cluster: "a", Shard: 1, Since: start}, 6, 6 * time.Hour, answer{Spent: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPace(1000)
+			for i := range test.times {
+				p.nudge(Nudge{Cluster: "a", Shard: 1, Since: start}, start.Add(time.Duration(i-test.times+1)*nudgeEvery))
+			}
+			now := start.Add(test.after)
+			p.forget(now)
+			wait, spent := p.nudge(test.step, now)
+			if diff := cmp.Diff(test.want, answer{wait, spent}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
