@@ -58,11 +58,16 @@ func recallReplicas(in Inputs) failover.Verdict {
 	for replica, h := range m.Replicas {
 		works := h.Down.IsZero()
 		p := rollout.Pod{Replica: replica, Name: h.Pod, Restarts: h.Count, Ready: works, Claimed: works}
-		if gone := in.Observed.Known && !here[h.Pod]; gone && !works && h.OOM.IsZero() && len(h.Restarts) == 0 {
+		if gone := in.Observed.Known && !here[h.Pod]; gone && !works {
 			p.Name, p.Restarts = "", 0
 		}
 		seen.Pods = append(seen.Pods, p)
 	}
 	v, _ := failover.Judge(seen, failover.Options{After: time.Duration(f.After), Settle: time.Duration(f.Settle), Interval: time.Duration(in.Config.Interval)}, m.Looked, m)
+	for i, s := range v.Sick {
+		if s.Reason == failover.OOMKilled || s.Reason == failover.Restarting {
+			v.Sick[i].Pod = m.Replicas[s.Replica].Pod // whose kill or restarts they were, here or not
+		}
+	}
 	return v
 }
