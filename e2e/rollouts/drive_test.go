@@ -1,0 +1,154 @@
+package rollouts
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"ballast/e2e/gaps"
+	"ballast/e2e/site"
+)
+
+// change is one step of a mode: what was there before and after, and what the processes' logs tell of it.
+type change struct {
+	timeline      gaps.Timeline
+	before, after map[string]int // replica of each cluster
+	asked         time.Time
+	marks         []gaps.Mark
+}
+
+// moved are the clusters that got another replica.
+func (c change) moved() map[string]int {
+	moved := map[string]int{}
+	for name, to := range c.after {
+		if c.before[name] != to {
+			moved[name] = to
+		}
+	}
+	return moved
+}
+
+// drive does something and waits until ballast is done with it: that many replicas, no rollout, nothing that would still
+// move, and every cluster with the owner that the plan names. reached, which may be nil, is what else the plan must show.
+func (w *world) drive(t *testing.T, replicas int, do func(context.Context) error, reached func(site.Plan) bool) change {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	before, err := w.owners(time.Now())
+	must(t, err)
+	c := change{before: before, asked: time.Now()}
+	w.marks = nil
+	must(t, do(ctx))
+	must(t, site.Poll(ctx, func(ctx context.Context) error {
+		plan, err := w.observed(ctx)
+		if err == nil {
+			err = cmp.Or(resting(plan, replicas, reached), w.Settled(ctx, c.asked), w.Ready(ctx, replicas))
+		}
+		if err != nil {
+			return err
+		}
+		c.after = w.rows(plan)
+		return w.ownedAs(c.after)
+	}))
+	c.timeline, err = w.timeline(c.asked, time.Now())
+	must(t, err)
+	c.marks = w.marks
+	return c
+}
+
+// observed is the plan, whose stages become marks.
+func (w *world) observed(ctx context.Context) (*site.Plan, error) {
+	p, err := w.Plan(ctx)
+	if err != nil || p == nil {
+		return p, cmp.Or(err, errors.New("there is no plan yet"))
+	}
+	text := "done"
+	if r := p.Rollout; r != nil {
+		text = r.Stage
+		if r.Stage == "Moving" && len(r.Moves) > 0 {
+			text = fmt.Sprintf("wave of %d", len(r.Moves))
+		}
+	}
+	if n := len(w.marks); p.Rollout != nil && n == 0 || n > 0 && w.marks[n-1].Text != text {
+		w.marks = append(w.marks, gaps.Mark{At: time.Now(), Text: text})
+	}
+	return p, nil
+}
+
+func resting(p *site.Plan, replicas int, reached func(site.Plan) bool) error {
+	why := p.Annotation("reason")
+	switch {
+	case p.Rollout != nil:
+		return fmt.Errorf("stage %s is under way: %s", p.Rollout.Stage, why)
+	case p.Replicas != replicas:
+		return fmt.Errorf("the plan is for %d replicas, want %d: %s", p.Replicas, replicas, why)
+	case reached != nil && !reached(*p):
+		return fmt.Errorf("revision %d is not what was asked for: %s", p.Revision, why)
+	}
+	return nil
+}
+
+// rows are the plan's for the clusters that have a Secret.
+func (w *world) rows(p *site.Plan) map[string]int {
+	rows := p.Replica()
+	maps.DeleteFunc(rows, func(name string, _ int) bool {
+		return !slices.ContainsFunc(w.Clusters, func(c gaps.Cluster) bool { return c.Name == name })
+	})
+	return rows
+}
+
+// timeline is the site's, with the processes that were stopped.
+func (w *world) timeline(from, to time.Time) (gaps.Timeline, error) {
+	t, err := w.Timeline(from, to)
+	t.Events = append(t.Events, w.hung...)
+	slices.SortStableFunc(t.Events, func(a, b gaps.Event) int { return a.At.Compare(b.At) })
+	return t, err
+}
+
+// owners are the replicas that own the clusters by the logs. It is an error while one has none, two, or is not synced yet.
+func (w *world) owners(at time.Time) (map[string]int, error) {
+	t, err := w.timeline(at, at)
+	if err != nil {
+		return nil, err
+	}
+	of := map[string]int{}
+	for _, c := range w.Clusters {
+		pod, err := t.Owner(c)
+		if err != nil {
+			return nil, err
+		}
+		of[c.Name] = ordinal(pod)
+	}
+	return of, nil
+}
+
+// ordinal is a pod's number, -1 for one that is no application-controller.
+func ordinal(pod string) int {
+	for n := range maxReplicas {
+		if gaps.Pod(n) == pod {
+			return n
+		}
+	}
+	return -1
+}
+
+// maxReplicas is the default of partition.maxReplicas, and what mode live holds the env at.
+const maxReplicas = 16
+
+func (w *world) ownedAs(rows map[string]int) error {
+	owners, err := w.owners(time.Now())
+	if err != nil {
+		return err
+	}
+	for _, c := range w.Clusters {
+		if owners[c.Name] != rows[c.Name] {
+			return fmt.Errorf("cluster %q is owned by replica %d, want %d", c.Name, owners[c.Name], rows[c.Name])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package rollouts
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"ballast/e2e/gaps"
+)
+
+// figure is a line of the table: what a step cost.
+type figure struct {
+	mode      mode
+	step      string
+	moved     int             // clusters with another replica than before
+	gaps      []time.Duration // without an owner, of each cluster that was
+	doubled   []time.Duration // with two owners, of each cluster that was
+	restarts  map[string]int  // of pods that had run before
+	disturbed []string        // clusters that stayed and yet lost their owner, or were taken up anew
+	twice     []string        // clusters that moved more than once
+	starts    []time.Duration // from a process's first line to each cluster that it took, of those that began in the step
+	took      time.Duration
+}
+
+// figureOf reads a step's cost from the logs.
+func figureOf(m mode, step string, c change) figure {
+	moved := c.moved()
+	f := figure{mode: m, step: step, moved: len(moved), restarts: c.timeline.Restarts(), starts: starts(c.timeline), took: c.timeline.To.Sub(c.asked)}
+	for _, a := range c.timeline.Accounts() {
+		if gap := total(a.Unowned); gap > 0 {
+			f.gaps = append(f.gaps, gap)
+		}
+		if doubled := total(a.Doubled); doubled > 0 {
+			f.doubled = append(f.doubled, doubled)
+		}
+		if _, moves := moved[a.Cluster]; !moves && a.Touched {
+			f.disturbed = append(f.disturbed, a.Cluster)
+		} else if len(a.Moves) > 1 {
+			f.twice = append(f.twice, a.Cluster)
+		}
+	}
+	return f
+}
+
+func total(spans []gaps.Span) (d time.Duration) {
+	for _, s := range spans {
+		d += s.Length()
+	}
+	return d
+}
+
+// starts are how long processes that began in the window took until they had each of their clusters.
+func starts(t gaps.Timeline) []time.Duration {
+	var starts []time.Duration
+	began, taken := map[string]time.Time{}, map[string]bool{}
+	for _, e := range t.Events {
+		at, running := began[e.Pod]
+		switch key := e.Pod + " " + e.Server; {
+		case e.At.Before(t.From) || e.At.After(t.To):
+		case e.Kind == gaps.Began:
+			began[e.Pod] = e.At
+			maps.DeleteFunc(taken, func(key string, _ bool) bool { return strings.HasPrefix(key, e.Pod+" ") })
+		case e.Kind == gaps.Syncing && running && !taken[key]:
+			taken[key] = true
+			starts = append(starts, e.At.Sub(at))
+		}
+	}
+	return starts
+}
+
+// table prints figures as they stand in docs/rollouts.md.
+func table(figures []figure) string {
+	var b strings.Builder
+	line := "%-8s %-13s %5s %7s %8s %8s %10s %9s %8s %8s\n"
+	fmt.Fprintf(&b, "\n"+line, "mode", "step", "moved", "unowned", "median", "longest", "two owners", "disturbed", "restarts", "took")
+	for _, f := range figures {
+		restarts := 0
+		for n := range maps.Values(f.restarts) {
+			restarts += n
+		}
+		fmt.Fprintf(&b, line, f.mode, f.step, fmt.Sprint(f.moved), fmt.Sprint(len(f.gaps)), seconds(gaps.Median(f.gaps)), seconds(gaps.Longest(f.gaps)),
+			seconds(gaps.Longest(f.doubled)), fmt.Sprint(len(f.disturbed)), fmt.Sprint(restarts), seconds(f.took))
+	}
+	return b.String()
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
+
+// spread is the shortest, the median and the longest of durations.
+func spread(ds []time.Duration) string {
+	if len(ds) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%s, median %s, longest %s", seconds(slices.Min(ds)), seconds(gaps.Median(ds)), seconds(gaps.Longest(ds)))
+}

@@ -1,0 +1,91 @@
+package rollouts
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"ballast/e2e/gaps"
+	"ballast/e2e/plane"
+	"ballast/e2e/site"
+)
+
+// patience is for one step on a machine that does other things as well: a pod's start takes 6 s on an idle one, and ten
+// times that here.
+const patience = 6 * time.Minute
+
+// world is one installation, through which all modes go one after the other.
+type world struct {
+	*gaps.Site
+	full    bool // the whole programme, for which make test has no time
+	perWave int  // maxMovesPerWave
+	heavy   []gaps.Cluster
+	hung    []gaps.Event // of processes that were stopped: to Argo CD's clusters they have ended, but no log says so
+	marks   []gaps.Mark  // of the present step
+	figures []figure
+	starts  []time.Duration // from a process's first line to each cluster that it took, where nothing was ballast's doing
+}
+
+// start brings up Argo CD with two replicas whose env is 2 and no shards, and all that ballast needs beside itself.
+func start(t *testing.T, algorithm string, clusters int) *world {
+	t.Helper()
+	ctx := t.Context()
+	binaries, err := plane.Build(ctx, os.Stderr)
+	must(t, err)
+	argocd, err := plane.BuildArgoCD(ctx, os.Stderr)
+	must(t, err)
+	ballast := filepath.Join(t.TempDir(), "ballast")
+	must(t, site.BuildBallast(ctx, ballast, false))
+	s, err := gaps.Start(context.WithoutCancel(ctx), gaps.Options{
+		Binaries: binaries, ArgoCD: argocd, Ballast: ballast, Clusters: clusters, Replicas: 2, Log: os.Stderr,
+		Algorithm: algorithm, Shard: func(int) string { return "" },
+	})
+	must(t, err)
+	t.Cleanup(s.Stop)
+	t.Cleanup(func() { keepLogs(t, s) })
+	must(t, s.Monitor(ctx))
+	must(t, s.Plane.StartCertManager(ctx))
+	return &world{Site: s, perWave: 12}
+}
+
+// keepLogs of a test that failed, among its artifacts.
+func keepLogs(t *testing.T, s *gaps.Site) {
+	if !t.Failed() {
+		return
+	}
+	logs, err := filepath.Glob(s.Plane.PodLogPath("*"))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, log := range logs {
+		text, err := os.ReadFile(log)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(t.ArtifactDir(), filepath.Base(log)), text, 0o644)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// count is an environment variable's number, or the default: of make test, which takes a slice.
+func count(t *testing.T, name string, slice int) int {
+	t.Helper()
+	text, set := os.LookupEnv(name)
+	if !set {
+		return slice
+	}
+	n, err := strconv.Atoi(text)
+	must(t, err)
+	return n
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
