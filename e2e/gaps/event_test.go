@@ -67,6 +67,7 @@ func TestReadEvents(t *testing.T) {
 func FuzzReadEvents(f *testing.F) {
 	f.Add(logText)
 	f.Add("{}\n")
+	f.Add(`{"msg":"Start syncing cluster","server":"https://x"}` + "\n")
 	f.Add(`{"time":"2026-11-20T14:24:53Z","msg":"Cluster has changed shard from 1 to 0"}` + "\n")
 	f.Add(`{"time":"2026-11-20T14:24:53Z","msg":"Cluster x has been assigned to shard 1x"}` + "\n")
 	f.Fuzz(func(t *testing.T, text string) {

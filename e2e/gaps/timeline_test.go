@@ -75,6 +75,10 @@ func TestWhatBecameOfACluster(t *testing.T) {
 			[]string{"11 0 syncing x"},
 			brief{Touched: true},
 		},
+		"a pod that thinks otherwise of it": {
+			[]string{"11 1 changed x"},
+			brief{Touched: true},
+		},
 		"another cluster's move":               {[]string{"11 0 invalidated y", "11.5 1 syncing y"}, brief{}},
 		"another pod's end":                    {[]string{"11 1 ended"}, brief{}},
 		"a new pod that is told of it":         {[]string{"11 2 began", "12 2 assigned x"}, brief{}},
@@ -99,6 +103,7 @@ func TestWhoOwnsAClusterAtTheEnd(t *testing.T) {
 		"one":              {[]string{"1 0 syncing x", "2 0 synced x"}, "c-0", ""},
 		"one not yet done": {[]string{"1 0 syncing x", "2 1 synced x"}, "c-0", `cluster "x" is not yet synced by its owner "c-0"`},
 		"two":              {[]string{"1 0 syncing x", "2 0 synced x", "3 1 syncing x"}, "", `cluster "x" has two owners, "c-0" and "c-1"`},
+		"one until later":  {[]string{"1 0 syncing x", "2 0 synced x", "11 0 invalidated x", "12 1 syncing x"}, "c-0", ""},
 		"the next":         {[]string{"1 0 syncing x", "2 0 synced x", "3 0 invalidated x", "3 1 syncing x", "4 1 synced x"}, "c-1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
