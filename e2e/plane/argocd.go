@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // argocdVersion must name the release of e2e/argocd/go.mod.
@@ -40,7 +41,7 @@ func (a ArgoCD) Manifests() string { return filepath.Join(a.dir, "manifests") }
 
 // argocdSet takes some 3 minutes on two cores, and few tests need it.
 func argocdSet() set {
-	flags := []string{"-ldflags", "-s -w -X github.com/argoproj/argo-cd/v3/common.version=" + argocdVersion}
+	flags := []string{"-ldflags", "-s -w -X github.com/argoproj/argo-cd/v3/common.version=" + strings.TrimPrefix(argocdVersion, "v")}
 	return set{
 		components: []component{
 			{applicationControllerBinary, "argocd", "./application-controller", flags},

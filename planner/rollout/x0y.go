@@ -119,6 +119,7 @@ func (t *turn) revert(why string) {
 	}
 	r.Moves = nil
 	t.hold(r.From)
+	house(t.p) // a cluster that came meanwhile, beside another one of its server
 	t.enter(plan.Reverting, TurnedBack, why)
 }
 
@@ -209,9 +210,9 @@ func Abandon(p plan.Plan) plan.Plan {
 	return p
 }
 
-// house gives rows beyond the replicas the lightest one.
+// house gives rows beyond the replicas that of another row with their server, else the lightest one.
 func house(p plan.Plan) {
-	carried := make([]plan.Load, p.Replicas)
+	carried, servers := make([]plan.Load, p.Replicas), map[string]int{}
 	var beyond []string
 	for name, row := range p.Clusters {
 		if row.Replica >= p.Replicas {
@@ -219,12 +220,22 @@ func house(p plan.Plan) {
 			continue
 		}
 		carried[row.Replica] += loadOf(row)
+		if at, known := servers[row.Server]; row.Server != "" && (!known || row.Replica < at) {
+			servers[row.Server] = row.Replica
+		}
 	}
 	slices.Sort(beyond)
 	for _, name := range beyond {
 		row := p.Clusters[name]
-		row.Replica = slices.Index(carried, slices.Min(carried))
-		carried[row.Replica] += loadOf(row)
+		at, known := servers[row.Server]
+		if !known {
+			at = slices.Index(carried, slices.Min(carried))
+		}
+		if row.Server != "" {
+			servers[row.Server] = at
+		}
+		row.Replica = at
+		carried[at] += loadOf(row)
 		p.Clusters[name] = row
 	}
 }

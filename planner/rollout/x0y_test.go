@@ -120,6 +120,14 @@ func TestX0Y(t *testing.T) {
 			plan: restoring, seen: but(fit(3, 3, grown), unready), late: true,
 			want: "TurnedBack: Reverting 2/2 rows [a0 b1 c1] moves [] was [b1]; not done after 10m0s: of 3 replicas 3 are updated and 1 ready",
 		},
+		"a cluster that came meanwhile goes with the one that has its server": {
+			plan: stopped(plan.Assigning, shards{"a": 0, "b": 2, "c": 1, "twin": 2, "new": 2}, func(p *plan.Plan) {
+				was(p)
+				p.Clusters["twin"] = plan.Row{Replica: 2, Server: plan.ServerHash("https://b")}
+				p.Mode = plan.Hold
+			}), seen: none(0, 2, old),
+			want: "TurnedBack: Reverting 2/2 rows [a0 b1 c1 new0 twin1] moves [] was [b1]; the mode is Hold, and no replica runs",
+		},
 		"restoring to the count it came from has no other to come back to": {
 			plan: level, seen: but(fit(2, 2, shards{"a": 1, "b": 1, "c": 1}), unready), late: true,
 			want: "GaveUp: 2/2 rows [a1 b1 c1]; not done after 10m0s: of 2 replicas 2 are updated and 1 ready",

@@ -19,9 +19,9 @@ type request struct {
 	Ask   []string `json:"ask"` // server URLs
 }
 
-// step is what happens to one pod: it starts, stops, or sees an event of a cluster Secret.
+// step is what happens to one pod: it starts, stops, or sees an event of a cluster Secret. A reset ends all pods.
 type step struct {
-	Do  string `json:"do"` // start | stop | add | update | delete
+	Do  string `json:"do"` // reset | start | stop | add | update | delete
 	Pod string `json:"pod"`
 
 	// Of start: what the pod reads once.

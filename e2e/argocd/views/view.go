@@ -31,6 +31,10 @@ type view struct {
 
 func (v *views) take(steps []step) error {
 	for _, s := range steps {
+		if s.Do == "reset" {
+			v.pods = nil
+			continue
+		}
 		i := slices.IndexFunc(v.pods, func(p *view) bool { return p.pod == s.Pod })
 		if (i >= 0) == (s.Do == "start") {
 			return fmt.Errorf("taking step %q of pod %q: it lives: %t", s.Do, s.Pod, i >= 0)
