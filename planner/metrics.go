@@ -10,7 +10,7 @@ import (
 	"ballast/planner/poll"
 )
 
-// Metrics are the planner's. A gauge that only a leader knows is absent on a standby.
+// Metrics are the planner's. A plain gauge that only a leader knows is 0 on a standby, one with labels is absent there.
 type Metrics struct {
 	cycles      *prometheus.CounterVec
 	cycleTime   prometheus.Histogram
@@ -89,6 +89,15 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		paused:      gauge("paused", "1 while a person paused new decisions."),
 		configError: gauge("config_error", "1 while the configuration file on disk is refused and the last good one is in use."),
 		lastCycle:   gauge("last_cycle_timestamp_seconds", "When the last cycle ended, in Unix time."),
+	}
+	// Every label from the start: a counter that begins at 1 has no increase that Prometheus could see.
+	for _, result := range []string{"changed", "quiet", "kept", "conflict", "failed"} {
+		m.cycles.WithLabelValues(result)
+	}
+	for _, object := range []string{"plan", "history"} {
+		for _, result := range []string{"written", "conflict", "failed"} {
+			m.writes.WithLabelValues(object, result)
+		}
 	}
 	m.registerOwnership(r)
 	r.MustRegister(m.cycles, m.cycleTime, m.phaseTime, m.leader, m.revision, m.mode, m.rollout, m.replicas, m.clusters, m.load, m.count,

@@ -55,6 +55,9 @@ func run(ctx context.Context, out *screen, seed uint64, keep bool) error {
 	interrupted := err != nil && ctx.Err() != nil
 	if s.site != nil {
 		stop := out.ticking(func() string { return "stopping every process" })
+		if s.second != nil {
+			s.second.Stop()
+		}
 		s.site.Stop()
 		stop(true)
 		if err != nil && !interrupted {

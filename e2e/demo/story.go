@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ballast/e2e/fleet"
+	"ballast/e2e/gaps"
 	"ballast/e2e/plane"
 	"ballast/e2e/site"
 )
@@ -24,12 +25,14 @@ type story struct {
 	dir  string
 	seed uint64
 
-	bin    string // the control plane's binaries, kubectl among them
-	site   *site.Site
-	alice  string // her kubeconfig: she works in Argo CD's namespace
-	bob    string // his: he may only read there
-	checks int
-	began  time.Time
+	bin      string // the control plane's binaries, kubectl among them
+	binaries plane.Binaries
+	site     *site.Site
+	second   *gaps.Site // the control plane of the last step
+	alice    string     // her kubeconfig: she works in Argo CD's namespace
+	bob      string     // his: he may only read there
+	checks   int
+	began    time.Time
 }
 
 // step is a chapter: it says what happens, does it as a person would, and checks what it said.
@@ -47,6 +50,7 @@ func (s *story) steps() []step {
 		{"Clusters are added without a shard", s.newClusters},
 		{"The planner's leader is killed", s.leaderKilled},
 		{"The API server's audit log: who tried what, and what was enforced", s.audit},
+		{"A replica more, live, with Argo CD's own application-controllers", s.live},
 	}
 }
 
@@ -57,7 +61,7 @@ func (s *story) tell(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("✗ Building: %w", err)
 	}
-	s.bin, s.began = binaries.Dir, time.Now()
+	s.binaries, s.bin, s.began = binaries, binaries.Dir, time.Now()
 	if err := s.start(ctx, binaries); err != nil {
 		return fmt.Errorf("✗ Starting: %w", err)
 	}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"ballast/e2e/fleet"
+	"ballast/e2e/gaps"
+	"ballast/e2e/plane"
+	"ballast/e2e/site"
+)
+
+// The second control plane of the demo: what it takes to show a rollout, and no more.
+const (
+	liveClusters = 12
+	liveBefore   = 2
+	liveAfter    = 3
+	liveEnv      = "16"
+)
+
+// The bars of a live rollout: for how long a moved cluster may be without an owner.
+const (
+	longestGap = 2 * time.Second
+	medianGap  = time.Second
+)
+
+// live is the last step: Argo CD's own application-controllers, and how long a cluster is without an owner.
+func (s *story) live(ctx context.Context) error {
+	argocd, err := s.buildArgoCD(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := s.startLive(ctx, argocd)
+	if w != nil {
+		s.second = w
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.adopt(ctx, w); err != nil {
+		return err
+	}
+	return s.grow(ctx, w)
+}
+
+func (s *story) buildArgoCD(ctx context.Context) (argocd plane.ArgoCD, err error) {
+	now := &lastLine{text: "looking for Argo CD's application-controller in the build cache"}
+	stop := s.out.ticking(now.String)
+	argocd, err = plane.BuildArgoCD(ctx, now)
+	stop(err == nil)
+	return argocd, err
+}
+
+// startLive brings up a second control plane beside the first.
+func (s *story) startLive(ctx context.Context, argocd plane.ArgoCD) (w *gaps.Site, err error) {
+	dir := filepath.Join(s.dir, "live")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making the second plane's folder: %w", err)
+	}
+	log, err := os.Create(filepath.Join(s.dir, "live.log"))
+	if err != nil {
+		return nil, fmt.Errorf("making the second plane's log: %w", err)
+	}
+	err = s.out.busy(fmt.Sprintf("another control plane, %d application-controllers of Argo CD v3.2.11, %d clusters", liveBefore, liveClusters), func() error {
+		w, err = gaps.Start(context.WithoutCancel(ctx), gaps.Options{Binaries: s.binaries, ArgoCD: argocd, Ballast: s.ballast(),
+			Replicas: liveBefore, ControllerReplicas: liveBefore, Clusters: liveClusters, Dir: dir, Log: log})
+		return err
+	})
+	if err != nil {
+		return w, err
+	}
+	return w, s.out.busy("its cert-manager and Prometheus", func() error {
+		return errors.Join(w.Plane.StartCertManager(ctx), w.Monitor(ctx))
+	})
+}
+
+// liveConfig asks for that many replicas; a cluster's load is its Applications, of which each has one.
+func liveConfig(w *gaps.Site, replicas int) map[string]any {
+	c := w.Config("Enforce")
+	c["rollout"] = map[string]any{"live": map[string]any{}}
+	c["partition"] = map[string]any{"lpt": map[string]any{}, "replicas": replicas}
+	c["normalize"] = map[string]any{"none": map[string]any{}}
+	c["index"] = map[string]any{"pNorm": map[string]any{"weights": map[string]any{"apps": "1"}}}
+	c["evaluate"] = map[string]any{"none": map[string]any{}}
+	c["poll"].(map[string]any)["prometheus"].(map[string]any)["metrics"] = []any{map[string]any{
+		"id": "apps", "noData": "0", "match": map[string]any{"label": "dest_server"},
+		"query": `count by (dest_server) (group by (dest_server,name) (last_over_time(argocd_app_info{ {{.pods}},dest_server!="" }[10m])))`,
+	}}
+	return c
+}
+
+// adopt installs ballast: the one restart, in which no cluster changes its owner.
+func (s *story) adopt(ctx context.Context, w *gaps.Site) error {
+	from := time.Now()
+	before, err := liveOwners(w)
+	if err != nil {
+		return err
+	}
+	s.out.say("ballast is installed, with rollout: {live: {}} and %d replicas", liveBefore)
+	if err := s.out.busy("ballast from its manifests", func() error { return w.InstallBallast(ctx, liveConfig(w, liveBefore)) }); err != nil {
+		return err
+	}
+	err = s.holds(ctx, 3*time.Minute, fmt.Sprintf("the one restart: %s is %s from now on", fleet.ReplicasEnv, liveEnv), func(ctx context.Context) error {
+		sts, err := w.StatefulSet(ctx)
+		if err != nil {
+			return err
+		}
+		if got := site.EnvReplicas(sts); got != liveEnv {
+			return fmt.Errorf("%s is %q, want %q", fleet.ReplicasEnv, got, liveEnv)
+		}
+		return settledLive(ctx, w, from, liveBefore)
+	})
+	if err != nil {
+		return err
+	}
+	return s.holds(ctx, time.Minute, "every cluster has the owner that it had", func(context.Context) error {
+		after, err := liveOwners(w)
+		if err != nil {
+			return err
+		}
+		if !maps.Equal(before, after) {
+			return fmt.Errorf("owners: %v, want %v", after, before)
+		}
+		return nil
+	})
+}
+
+// settledLive is nil when that many replicas run and nothing is under way.
+func settledLive(ctx context.Context, w *gaps.Site, since time.Time, replicas int) error {
+	p, err := w.Plan(ctx)
+	switch {
+	case err != nil:
+		return err
+	case p == nil:
+		return errors.New("there is no plan yet")
+	case p.Rollout != nil:
+		return fmt.Errorf("stage %s is under way", p.Rollout.Stage)
+	case p.Replicas != replicas:
+		return fmt.Errorf("the plan is for %d replicas, want %d", p.Replicas, replicas)
+	}
+	return errors.Join(w.Settled(ctx, since), w.Ready(ctx, replicas))
+}
+
+func liveOwners(w *gaps.Site) (map[string]string, error) {
+	now := time.Now()
+	tl, err := w.Timeline(now, now)
+	if err != nil {
+		return nil, err
+	}
+	owners := map[string]string{}
+	for _, c := range w.Clusters {
+		if owners[c.Name], err = tl.Owner(c); err != nil {
+			return nil, err
+		}
+	}
+	return owners, nil
+}
+
+// grow adds a replica, and measures in the controllers' own logs.
+func (s *story) grow(ctx context.Context, w *gaps.Site) error {
+	before, err := liveOwners(w)
+	if err != nil {
+		return err
+	}
+	asked := time.Now()
+	s.out.say("partition.replicas: %d instead of %d", liveAfter, liveBefore)
+	if err := w.Configure(ctx, liveConfig(w, liveAfter)); err != nil {
+		return err
+	}
+	if err := s.holds(ctx, 5*time.Minute, fmt.Sprintf("there are %d replicas, and all waves are done", liveAfter), func(ctx context.Context) error {
+		return settledLive(ctx, w, asked, liveAfter)
+	}); err != nil {
+		return err
+	}
+	after, err := liveOwners(w)
+	if err != nil {
+		return err
+	}
+	tl, err := w.Timeline(asked, time.Now())
+	if err != nil {
+		return err
+	}
+	return s.measured(tl, before, after)
+}
+
+func (s *story) measured(tl gaps.Timeline, before, after map[string]string) error {
+	var without []time.Duration
+	rows := [][]string{{"CLUSTER", "FROM", "TO", "WITHOUT AN OWNER"}}
+	for _, a := range tl.Accounts() {
+		moved := before[a.Cluster] != after[a.Cluster]
+		switch {
+		case !moved && a.Touched:
+			return fmt.Errorf("cluster %q did not move and was touched: %+v", a.Cluster, a)
+		case len(a.Doubled) > 0 && a.Doubled[0].Length() > time.Second:
+			return fmt.Errorf("cluster %q had two owners for %s", a.Cluster, a.Doubled[0].Length())
+		case moved && len(a.Moves) != 1:
+			return fmt.Errorf("cluster %q moved %d times, want once", a.Cluster, len(a.Moves))
+		case moved:
+			without = append(without, a.Moves[0].Gap)
+			rows = append(rows, []string{a.Cluster, a.Moves[0].From, a.Moves[0].To, a.Moves[0].Gap.Round(time.Millisecond).String()})
+		}
+	}
+	s.out.table(rows)
+	switch {
+	case len(without) == 0:
+		return errors.New("no cluster moved to the new replica")
+	case gaps.Longest(without) > longestGap, gaps.Median(without) > medianGap:
+		return fmt.Errorf("clusters were without an owner for %s at the median and %s at most, want at most %s and %s",
+			gaps.Median(without), gaps.Longest(without), medianGap, longestGap)
+	case len(tl.Restarts()) > 0:
+		return fmt.Errorf("pods restarted: %v", tl.Restarts())
+	}
+	slices.Sort(without)
+	s.passed("%d clusters moved, each without an owner for %s at the median, %s at most", len(without),
+		gaps.Median(without).Round(time.Millisecond), gaps.Longest(without).Round(time.Millisecond))
+	s.passed("%d clusters did not move and noticed nothing; no replica restarted", len(after)-len(without))
+	return nil
+}
