@@ -38,13 +38,16 @@ e2e: binaries ## only the end-to-end suite
 CHECKS   ?= 2000
 FUZZTIME ?= 60s
 
-soak: binaries ## the full counts, about an hour; figures with commit and seed go to docs/soak.md
+soak: binaries ## the full counts, about two hours; figures with commit and seed go to docs/soak.md
 	@mkdir -p docs
 	@{ echo "# Soak"; echo; echo "Commit $(COMMIT), seed $(SEED), $$(date -u +%F), $$(go version | cut -d' ' -f3-4), $$(nproc) cores."; echo; echo '```'; } > docs/soak.md
 	@set -o pipefail; for p in $$(grep -rl pgregory.net/rapid --include='*_test.go' planner webhook certs | xargs -n1 dirname | sort -u); do \
 	  go test -count=1 -timeout 60m ./$$p -rapid.checks=$(CHECKS) -rapid.seed=$(SEED) | tee -a docs/soak.md || exit 1; done
 	@set -o pipefail; BALLAST_SOAK_RESTARTS=50 BALLAST_SOAK_ROTATIONS=20 BALLAST_SOAK_CALLS=100000 \
 	  go test -count=1 -v -timeout 60m -run 'TestEveryWritePath/rolling' ./webhook/matrix | grep -E 'writes|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; BALLAST_CRASH_RUNS=200 BALLAST_SEED=$(SEED) go test -count=1 -v -timeout 60m -run 'TestCrash' ./planner | grep -E 'runs|faults|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; BALLAST_TRANSITIONS=10000 go test -count=1 -v -timeout 60m ./e2e/transitions | grep -E 'transitions|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; BALLAST_SOAK_MOVES=30 BALLAST_SOAK_ROLLOUTS=5 go test -count=1 -v -timeout 90m -p 1 ./e2e/gaps ./e2e/rollouts | grep -E 'moves|live|x0y|default|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_CANARY_SECRETS=1000 go test -count=1 -timeout 30m ./e2e/canary | tee -a docs/soak.md
 	@set -o pipefail; grep -rlE '^func Fuzz' --include='*_test.go' planner webhook certs | while read -r f; do \
 	  for t in $$(grep -oE '^func Fuzz[A-Za-z0-9]+' $$f | cut -c6-); do \

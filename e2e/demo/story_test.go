@@ -14,7 +14,7 @@ func TestTheStory(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	for _, want := range []string{
-		"1/7  A fleet", "2/7  Before", "3/7  People", "4/7  A person pins", "5/7  Clusters", "6/7  The planner's leader", "7/7  The API server's audit log",
+		"1/8  A fleet", "2/8  Before", "3/8  People", "4/8  A person pins", "5/8  Clusters", "6/8  The planner's leader", "7/8  The API server's audit log", "8/8  A replica more",
 		"Warning: ballast: shard", "checks passed in",
 	} {
 		if !strings.Contains(out.String(), want) {
