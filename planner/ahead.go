@@ -23,9 +23,10 @@ type Ahead struct {
 	Missing  []string   `json:"missing,omitempty"`  // what must be mended first, a sentence each
 }
 
-// Foresee says it of an outcome; nil where there is no candidate, or nothing to do for it.
+// Foresee says it of an outcome; nil where there is no candidate, nothing to do for it, or a rollout under way, after which
+// all is measured anew.
 func Foresee(in Inputs, out Outcome) *Ahead {
-	if out.Candidate == nil {
+	if out.Candidate == nil || in.InForce != nil && in.InForce.Rollout != nil {
 		return nil
 	}
 	c, a := &cycle{in: in, out: out}, &adoption{in: in, next: out.Next, fleet: out.Fleet, pins: out.Pins}

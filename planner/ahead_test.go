@@ -65,6 +65,11 @@ func TestForesee(t *testing.T) {
 				w.in.Discovered.Secrets[i].Shard.N = i % 3
 			}
 		}, &Ahead{Mode: plan.ModeLive, From: plan.Count{Replicas: 3, ControllerReplicas: 3}, To: plan.Count{Replicas: 3, ControllerReplicas: 16}, PerWave: 5, Once: true, Done: epoch}},
+		"a rollout is under way": {live, func(w *world) {
+			w.in.Config.Mode = plan.Enforce
+			w.cycle()
+			w.in.InForce.Rollout = &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Moving, Since: epoch, Replicas: 3, ControllerReplicas: 3}
+		}, nil},
 		"no metrics, no candidate": {live, func(w *world) { w.in.Fetched[0].Samples, w.in.Fetched[0].Err = nil, "connection refused" }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"ballast/planner"
 	"ballast/planner/config"
 	"ballast/planner/plan"
+	"ballast/planner/store"
 )
 
 // clusterOptions say which cluster a person's command talks to, as kubectl's flags do.
@@ -74,8 +75,9 @@ func newPlanCommand() *cobra.Command {
 		Use:   "plan",
 		Short: "Show what ballast would change, without changing anything",
 		Long: `plan runs one cycle against a live cluster and prints it: what each replica carries now, what it would carry, and which
-clusters would move. It reads cluster Secrets, Argo CD's ConfigMaps and the application-controller's workload, and asks
-Prometheus; it writes nothing and needs nothing installed.
+clusters would move; by which rollout mode, what that waits for, in how many waves, and how long the move budget makes it take at
+least. It reads cluster Secrets, Argo CD's ConfigMaps and the application-controller's workload, and asks Prometheus; it writes
+nothing and needs nothing installed.
 
 The workload is found by its labels, whatever it is called. Of the Secrets only name, server and shard are looked at.`,
 		Example: `  ballast plan --prometheus http://localhost:9090
@@ -119,7 +121,7 @@ func (o *planOptions) run(ctx context.Context, out, progress io.Writer, namespac
 	result := planner.Cycle(in)
 	switch o.output {
 	case "json":
-		return writePlanJSON(out, result)
+		return writePlanJSON(out, in, result)
 	case "yaml":
 		return writePlanYAML(out, result)
 	}
@@ -158,7 +160,10 @@ func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, pro
 	if err != nil {
 		return in, err
 	}
-	in.InForce, in.Pins, in.Paused, in.BreakGlass = doc.Plan, doc.Pins, doc.Paused, doc.BreakGlass
+	in.InForce, in.Pins, in.Paused, in.BreakGlass, in.Cordon, in.Tripped = doc.Plan, doc.Pins, doc.Paused, doc.BreakGlass, doc.Cordon, doc.Tripped
+	if in.Memory.Changes, err = recallChanges(ctx, c, cfg); err != nil {
+		fmt.Fprintf(progress, "note: moves that were made already are not counted: %v\n", err)
+	}
 	if doc.Plan != nil {
 		in.PlannerUser = doc.Plan.PlannerUser
 	}
@@ -183,6 +188,16 @@ func readDocument(ctx context.Context, c client.Reader, cfg config.PlannerConfig
 		return plan.Document{}, fmt.Errorf("reading ConfigMap %q in %q: %w", cfg.Plan.ConfigMap, cfg.Target.Namespace, err)
 	}
 	return plan.ParseDocument(cm.Data, cm.Annotations), nil
+}
+
+// recallChanges is what the leader remembers of moves; nothing where no leader ever saved anything.
+func recallChanges(ctx context.Context, c client.Client, cfg config.PlannerConfig) (planner.Changes, error) {
+	h, _, err := store.New(store.Options{Client: c, Reader: c, Namespace: cfg.Target.Namespace, Plan: cfg.Plan.ConfigMap, History: cfg.Plan.History}).ReadHistory(ctx)
+	if err != nil {
+		return planner.Changes{}, err
+	}
+	recalled, problems := planner.Recall(h)
+	return recalled.Changes, errors.Join(problems...)
 }
 
 func explainDenied(err error, namespace string) error {

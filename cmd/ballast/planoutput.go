@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
+	"time"
 
 	"ballast/planner"
 	"ballast/planner/plan"
@@ -27,7 +29,7 @@ func writePlanTable(w io.Writer, in planner.Inputs, out planner.Outcome, all boo
 	if err := writeBars(w, out.Now); err != nil {
 		return err
 	}
-	if err := writeCandidate(w, out, all); err != nil {
+	if err := writeCandidate(w, in, out, all); err != nil {
 		return err
 	}
 	if len(out.Problems) > 0 {
@@ -51,7 +53,7 @@ func writeMetrics(w io.Writer, table poll.Table) {
 	fmt.Fprintln(w)
 }
 
-func writeCandidate(w io.Writer, out planner.Outcome, all bool) error {
+func writeCandidate(w io.Writer, in planner.Inputs, out planner.Outcome, all bool) error {
 	c := out.Candidate
 	if c == nil {
 		fmt.Fprintln(w, "\nNo evidence, no move: without believable metrics ballast would keep everything as it is.")
@@ -63,6 +65,11 @@ func writeCandidate(w io.Writer, out planner.Outcome, all bool) error {
 	}
 	for _, lost := range c.Lost {
 		fmt.Fprintf(w, "  - %s\n", lost)
+	}
+	if in.InForce != nil && in.InForce.Rollout != nil {
+		fmt.Fprintf(w, "\nA rollout is under way: %s. Nothing else begins before its end; ballast status says how far it is.\n", describeRollout(in.InForce.Rollout))
+	} else if ahead := planner.Foresee(in, out); ahead != nil {
+		writeAhead(w, *ahead, in.Now)
 	}
 	if len(c.Moves) == 0 {
 		return nil
@@ -79,6 +86,69 @@ func writeCandidate(w io.Writer, out planner.Outcome, all bool) error {
 	return writeMoves(w, c.Moves, loads, most)
 }
 
+// writeAhead says in a line or two how it would come about, and what comes before.
+func writeAhead(w io.Writer, a planner.Ahead, now time.Time) {
+	fmt.Fprintf(w, "\nRollout %s: %s%s\n", a.Mode, strings.Join(aheadSteps(a, now), ", "), aheadPace(a, now))
+	if a.Once {
+		fmt.Fprintf(w, "  Before that, once and for all: %s becomes %d, which restarts the application-controller.\n", plan.EnvReplicas, a.To.ControllerReplicas)
+	}
+	if n := len(a.Missing); n > 0 {
+		more := ""
+		if n > 1 {
+			more = fmt.Sprintf("; and %d more like that", n-1)
+		}
+		fmt.Fprintf(w, "  It waits: %s%s.\n", a.Missing[0], more)
+	}
+}
+
+// aheadSteps are what a mode does for it, in order. Where the budget is smaller than a wave, there are more waves.
+func aheadSteps(a planner.Ahead, now time.Time) []string {
+	counts := fmt.Sprintf("%d -> %s", a.From.Replicas, plural(a.To.Replicas, "replica"))
+	moves := plural(a.Moves, "cluster") + " at once"
+	var steps []string
+	if a.Mode == plan.ModeX0Y {
+		steps = append(steps, "every replica stops")
+		counts = plural(a.To.Replicas, "replica") + " start"
+	} else if a.Mode == plan.ModeLive {
+		moves = fmt.Sprintf("%s of at most %s", plural(a.Waves, "wave"), plural(a.PerWave, "cluster"))
+		if a.Done.After(now) {
+			moves = "at least " + moves
+		}
+	}
+	if a.Moves > 0 {
+		steps = append(steps, moves)
+	}
+	switch {
+	case a.Mode == plan.ModeX0Y, a.To.Replicas < a.From.Replicas:
+		steps = append(steps, counts)
+	case a.To.Replicas > a.From.Replicas:
+		steps = append([]string{counts}, steps...)
+	}
+	switch {
+	case a.Mode == plan.ModeX0Y:
+	case a.Restarts:
+		steps = append(steps, "and every pod restarts")
+	case len(steps) > 0:
+		steps = append(steps, "and nothing restarts for it")
+	default:
+		steps = []string{"nothing moves"}
+	}
+	return steps
+}
+
+// aheadPace is how long the move budget makes it take.
+func aheadPace(a planner.Ahead, now time.Time) string {
+	switch took := a.Done.Sub(now); {
+	case !a.Limited || a.Moves == 0:
+		return "."
+	case a.Done.IsZero():
+		return "; the move budget never has room for it."
+	case took > 0:
+		return fmt.Sprintf("; by the move budget it takes %s at least.", short(took))
+	}
+	return "; the move budget has room for all of it now."
+}
+
 // planResult is what -o json prints.
 type planResult struct {
 	Plan      plan.Plan          `json:"plan"`
@@ -88,11 +158,12 @@ type planResult struct {
 	Loads     []plan.LoadIndex   `json:"loads"`
 	Now       []plan.Replica     `json:"now"`
 	Candidate *planner.Candidate `json:"candidate,omitempty"`
+	Ahead     *planner.Ahead     `json:"ahead,omitempty"`
 	Problems  []planner.Problem  `json:"problems,omitempty"`
 }
 
-func writePlanJSON(w io.Writer, out planner.Outcome) error {
-	r := planResult{Plan: out.Next, Reason: out.Reason, Values: poll.MetricValues(out.Table), Now: out.Now, Candidate: out.Candidate, Problems: out.Problems}
+func writePlanJSON(w io.Writer, in planner.Inputs, out planner.Outcome) error {
+	r := planResult{Plan: out.Next, Reason: out.Reason, Values: poll.MetricValues(out.Table), Now: out.Now, Candidate: out.Candidate, Ahead: planner.Foresee(in, out), Problems: out.Problems}
 	for i, c := range out.Fleet.Clusters {
 		r.Shards = append(r.Shards, c.Shard)
 		if out.Loads != nil {

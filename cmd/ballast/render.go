@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"ballast/planner"
 	"ballast/planner/plan"
@@ -70,4 +71,20 @@ func plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// short is a time span for people: whole seconds, of days whole minutes, and no unit that is zero: 45s, 1m20s, 2h, 26h5m.
+func short(d time.Duration) string {
+	d = max(d, 0).Round(time.Second)
+	if d >= 24*time.Hour {
+		d = d.Round(time.Minute)
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }

@@ -8,13 +8,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner"
-	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/failover"
+	"ballast/planner/neighbour"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -22,16 +20,25 @@ import (
 type statusOptions struct {
 	cluster clusterOptions
 	plan    string
+	config  string
 	output  string
+	now     func() time.Time
 }
 
 func newStatusCommand() *cobra.Command {
-	o := &statusOptions{}
+	o := &statusOptions{now: time.Now}
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show the plan in force, who leads, and whether what stands agrees",
-		Long: `status reads the plan ConfigMap, the cluster Secrets and the application-controller, and says which plan is in force and why,
-what each replica carries under it, what is pinned, and what differs from it. It writes nothing.
+		Short: "Show the plan in force, what is under way, who leads, and whether what stands agrees",
+		Long: `status says which plan is in force and why, what each replica carries under it and how its pod is, how far a rollout is and
+what it waits for, what people asked for (pins, cordons, a freeze, a rollback), how much may move yet, what the leader knows of
+replicas that are unwell and of clusters that nobody or several replicas have, who else has a say over the workload, and what
+differs from the plan. It writes nothing.
+
+What the leader knows it saves at each decision, and every five minutes; the line "Budget" says how long ago that was.
+
+It needs get and list on the Secrets, ConfigMaps, StatefulSets and Deployments of Argo CD's namespace. With list on its pods,
+HorizontalPodAutoscalers and PodDisruptionBudgets, and get on its Leases, it shows more; what it may not see it names.
 
 It ends with exit code 1 where something differs that ballast should have put right.`,
 		Example: "  ballast status\n  ballast status -o json | jq .drift",
@@ -40,6 +47,7 @@ It ends with exit code 1 where something differs that ballast should have put ri
 	}
 	o.cluster.register(cmd)
 	cmd.Flags().StringVar(&o.plan, "plan-configmap", "ballast-plan", "name of the plan ConfigMap")
+	cmd.Flags().StringVar(&o.config, "config-configmap", "ballast-config", "name of the ConfigMap with the planner's configuration, whose limits and deadlines are shown")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table or json")
 	return cmd
 }
@@ -53,15 +61,120 @@ type status struct {
 	DecidedBy   string            `json:"decidedBy,omitempty"`
 	Leader      string            `json:"leader,omitempty"`
 	Renewed     time.Time         `json:"renewed,omitzero"`
+	Owner       *neighbour.Owner  `json:"owner,omitempty"` // another installation, whose the target is
 	Paused      bool              `json:"paused,omitempty"`
+	PausedBy    string            `json:"pausedBy,omitempty"`
+	PausedWhy   string            `json:"pausedReason,omitempty"`
 	BreakGlass  bool              `json:"enforcementOff,omitempty"`
+	Tripped     string            `json:"tripped,omitempty"` // why ballast stopped itself
+	HeldUntil   time.Time         `json:"heldUntil,omitzero"`
+	RollbackTo  string            `json:"rollbackTo,omitempty"`
+	Cordons     []cordoned        `json:"cordons,omitempty"`
+	Rollout     *underWay         `json:"rollout,omitempty"`
 	Workload    discover.Workload `json:"workload"`
 	Replicas    []plan.Replica    `json:"replicas,omitempty"`
+	Pods        []podStatus       `json:"pods,omitempty"`
+	Slots       *slotsStatus      `json:"slots,omitempty"`
+	Unwell      []unwell          `json:"unwell,omitempty"`
+	FailoverOff string            `json:"failoverHeld,omitempty"` // why nothing is done about them
+	Orphaned    []fault           `json:"orphaned,omitempty"`
+	Doubled     []fault           `json:"doubled,omitempty"`
+	Budget      *budgetStatus     `json:"budget,omitempty"`
 	Pins        plan.Pins         `json:"pins,omitempty"`
 	PinProblems []plan.PinProblem `json:"pinProblems,omitempty"`
 	Drift       []rollout.Step    `json:"drift,omitempty"`
 	Held        []string          `json:"held,omitempty"`
-	Problems    []planner.Problem `json:"problems,omitempty"`
+
+	Neighbours []neighbour.Finding `json:"neighbours,omitempty"`
+	Unseen     []string            `json:"unseen,omitempty"` // what this person may not read
+	Unread     []string            `json:"unread,omitempty"` // what could not be read for another reason
+	Problems   []planner.Problem   `json:"problems,omitempty"`
+
+	now      time.Time
+	seesPods bool
+	said     string // the budget in a sentence
+}
+
+// underWay is the rollout. Moves are those of its present wave, in the other modes than live all of them; Waits is what it
+// waits for, Next what the leader does next instead.
+type underWay struct {
+	Mode     string         `json:"mode"`
+	Stage    plan.Stage     `json:"stage"`
+	Since    time.Time      `json:"since"`
+	Deadline time.Time      `json:"deadline,omitzero"`
+	Late     bool           `json:"late,omitempty"`
+	From     plan.Count     `json:"from"`
+	To       plan.Count     `json:"to"`
+	Wave     int            `json:"wave,omitempty"`
+	Waves    int            `json:"waves,omitempty"`
+	Moves    []planner.Move `json:"moves,omitempty"`
+	After    int            `json:"after,omitempty"` // clusters that move after this wave
+	Waits    string         `json:"waits,omitempty"`
+	Next     string         `json:"next,omitempty"`
+}
+
+// podStatus is an application-controller's pod, with what its replica carries under the plan. Its replica is -1 where it
+// holds no slot of a Deployment.
+type podStatus struct {
+	Replica     int       `json:"replica"`
+	Name        string    `json:"name"`
+	Ready       bool      `json:"ready"`
+	Terminating bool      `json:"terminating,omitempty"`
+	Claimed     bool      `json:"claimed"`
+	Restarts    int       `json:"restarts"`
+	RestartedAt time.Time `json:"restartedAt,omitzero"`
+	OOMKilled   bool      `json:"oomKilled,omitempty"`   // its last end
+	MemoryLimit int64     `json:"memoryLimit,omitempty"` // bytes
+	Clusters    int       `json:"clusters"`
+	Load        string    `json:"load"`
+}
+
+// slotsStatus is a Deployment's dynamic distribution. Unhealthy says that fewer slots are held than there are replicas.
+type slotsStatus struct {
+	Healthy   int          `json:"healthy"`
+	Of        int          `json:"of"`
+	Unhealthy bool         `json:"unhealthy"`
+	Slots     []slotStatus `json:"slots"`
+}
+
+type slotStatus struct {
+	Shard        int    `json:"shard"`
+	State        string `json:"state"`
+	Controller   string `json:"controller,omitempty"`
+	HeartbeatAge string `json:"heartbeatAge,omitempty"`
+	Unhealthy    bool   `json:"unhealthy,omitempty"` // its controller is silent, or gone
+}
+
+// unwell is a replica whose clusters are to go elsewhere, as the leader had it when it looked last.
+type unwell struct {
+	Replica int             `json:"replica"`
+	Reason  failover.Reason `json:"reason"`
+	Since   time.Time       `json:"since"`
+	Pod     string          `json:"pod,omitempty"`
+	Message string          `json:"message"`
+}
+
+// fault is a cluster that nobody has, or several replicas, as the leader remembers it.
+type fault struct {
+	Cluster string    `json:"cluster"`
+	Since   time.Time `json:"since"`
+	Last    *int      `json:"last,omitempty"` // the replica that had it last
+}
+
+// budgetStatus is how much may move. A nil Left is no limit; a zero Next is never.
+type budgetStatus struct {
+	SavedAt time.Time      `json:"savedAt"`
+	Left    *int           `json:"left,omitempty"`
+	Next    time.Time      `json:"next,omitzero"`
+	Windows []windowStatus `json:"windows,omitempty"`
+	Causes  map[string]int `json:"causes,omitempty"`
+}
+
+type windowStatus struct {
+	Period  string `json:"period"`
+	Percent int    `json:"percent"`
+	Allowed int    `json:"allowed"`
+	Used    int    `json:"used"`
 }
 
 func (o *statusOptions) run(ctx context.Context, out io.Writer) error {
@@ -72,110 +185,20 @@ func (o *statusOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s, err := o.read(ctx, c)
+	seen, err := o.read(ctx, c)
 	if err != nil {
 		return err
 	}
+	s := seen.status()
 	if o.output == "json" {
 		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")
-		if err := e.Encode(s); err != nil {
-			return err
-		}
-	} else if err := s.write(out); err != nil {
-		return err
+		err = e.Encode(s)
+	} else {
+		err = s.write(out)
 	}
-	if len(s.Drift) > 0 {
-		return fmt.Errorf("%s from the plan", plural(len(s.Drift), "difference"))
+	if err == nil && len(s.Drift) > 0 {
+		err = fmt.Errorf("%s from the plan", plural(len(s.Drift), "difference"))
 	}
-	return nil
-}
-
-func (o *statusOptions) read(ctx context.Context, c client.Client) (status, error) {
-	cfg := config.Default()
-	cfg.Target.Namespace, cfg.Plan.ConfigMap = o.cluster.namespace, o.plan
-	var cm corev1.ConfigMap
-	if err := c.Get(ctx, client.ObjectKey{Namespace: o.cluster.namespace, Name: o.plan}, &cm); err != nil {
-		return status{}, fmt.Errorf("reading the plan ConfigMap %q in %q: %w", o.plan, o.cluster.namespace, err)
-	}
-	doc := plan.ParseDocument(cm.Data, cm.Annotations)
-	s := status{Plan: doc.Plan, Reason: cm.Annotations[plan.AnnotationReason], DecidedAt: cm.Annotations[plan.AnnotationDecidedAt],
-		DecidedBy: cm.Annotations[plan.AnnotationDecidedBy], Paused: doc.Paused, BreakGlass: doc.BreakGlass, PinProblems: doc.PinProblems}
-	if doc.PlanErr != nil {
-		s.PlanError = doc.PlanErr.Error()
-	}
-	if doc.Plan != nil {
-		cfg.Target = doc.Plan.Target
-	}
-	in, w, err := planner.Look(ctx, c, cfg)
-	if err != nil {
-		return status{}, explainDenied(err, o.cluster.namespace)
-	}
-	s.Workload = w
-	s.compare(planner.Compare(in, w, doc))
-	var lease coordinationv1.Lease
-	if err := c.Get(ctx, client.ObjectKey{Namespace: o.cluster.namespace, Name: "ballast-" + w.Name}, &lease); err == nil && lease.Spec.HolderIdentity != nil {
-		s.Leader = *lease.Spec.HolderIdentity
-		if lease.Spec.RenewTime != nil {
-			s.Renewed = lease.Spec.RenewTime.Time
-		}
-	}
-	return s, nil
-}
-
-func (s *status) compare(c planner.Comparison) {
-	s.Replicas, s.Pins, s.Drift, s.Problems = c.Replicas, c.Pins, c.Agenda.Steps, c.Problems
-	for _, h := range c.Agenda.Held {
-		s.Held = append(s.Held, h.Message())
-	}
-}
-
-func (s *status) write(w io.Writer) error {
-	if s.Plan == nil {
-		fmt.Fprintln(w, "There is no plan in force.", s.PlanError)
-		return nil
-	}
-	fmt.Fprintf(w, "Plan revision %d, %s, decided %s by %s\n  %s\n", s.Plan.Revision, s.Plan.Mode, s.DecidedAt, s.DecidedBy, s.Reason)
-	if s.Leader != "" {
-		fmt.Fprintf(w, "Leader   %s, renewed %s ago\n", s.Leader, time.Since(s.Renewed).Round(time.Second))
-	}
-	env := "none"
-	if s.Workload.EnvReplicas != nil {
-		env = *s.Workload.EnvReplicas
-	}
-	fmt.Fprintf(w, "Workload %s %s/%s: %d of %d replicas ready, %s=%s; the plan holds %d and %d\n", s.Workload.Kind, s.Workload.Namespace, s.Workload.Name,
-		s.Workload.ReadyReplicas, s.Workload.Replicas, plan.EnvReplicas, env, s.Plan.Replicas, s.Plan.ControllerReplicas)
-	if r := s.Plan.Rollout; r != nil {
-		fmt.Fprintf(w, "Rollout  %s since %s: %d -> %s, %s\n", r.Stage, r.Since.Format(time.RFC3339), r.From.Replicas, plural(r.Replicas, "replica"), plural(len(r.Moves), "move"))
-	}
-	if s.Paused {
-		fmt.Fprintln(w, "Paused   nothing new is decided; enforcement goes on")
-	}
-	if s.BreakGlass {
-		fmt.Fprintln(w, "Off      break-glass: every write passes, ballast writes nothing but the plan")
-	}
-	if err := writeBars(w, s.Replicas); err != nil {
-		return err
-	}
-	s.writeLists(w)
-	return nil
-}
-
-func (s *status) writeLists(w io.Writer) {
-	for _, name := range sortedKeys(s.Pins) {
-		fmt.Fprintf(w, "Pin      %s: %d\n", name, s.Pins[name])
-	}
-	for _, p := range s.PinProblems {
-		fmt.Fprintf(w, "Pin      %s\n", p.Error())
-	}
-	for _, d := range s.Drift {
-		fmt.Fprintf(w, "Differs  %s\n", d)
-	}
-	for _, h := range s.Held {
-		fmt.Fprintf(w, "Held     %s\n", h)
-	}
-	if len(s.Drift)+len(s.Held) == 0 && s.Plan.Mode.Enforced() {
-		fmt.Fprintln(w, "Nothing differs from the plan.")
-	}
-	writeProblems(w, s.Problems)
+	return err
 }

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+)
+
+func (s *status) write(w io.Writer) error {
+	if s.Plan == nil {
+		fmt.Fprintln(w, "There is no plan in force.", s.PlanError)
+		return nil
+	}
+	fmt.Fprintf(w, "Plan revision %d, %s, decided %s by %s\n  %s\n", s.Plan.Revision, s.Plan.Mode, s.DecidedAt, s.DecidedBy, s.Reason)
+	s.writeLeader(w)
+	s.writeWorkload(w)
+	if s.Rollout != nil {
+		s.writeRollout(w)
+	}
+	s.writeAsked(w)
+	if err := s.writeReplicas(w); err != nil {
+		return err
+	}
+	if s.Slots != nil {
+		if err := s.writeSlots(w); err != nil {
+			return err
+		}
+	}
+	s.writeTrouble(w)
+	s.writeBudget(w)
+	s.writeLists(w)
+	s.writeBeside(w)
+	writeProblems(w, s.Problems)
+	return nil
+}
+
+func (s *status) writeLeader(w io.Writer) {
+	if o := s.Owner; o != nil {
+		fmt.Fprintf(w, "Owner    another installation (%s), which plans in ConfigMap %q as %q: this plan's planners stand by\n", cmp.Or(o.Identity, "away at present"), o.Plan, o.PlannerUser)
+		return
+	}
+	if s.Leader != "" {
+		fmt.Fprintf(w, "Leader   %s, renewed %s ago\n", s.Leader, short(s.now.Sub(s.Renewed)))
+	}
+}
+
+func (s *status) writeWorkload(w io.Writer) {
+	fmt.Fprintf(w, "Workload %s %s/%s: %d of %d replicas ready", s.Workload.Kind, s.Workload.Namespace, s.Workload.Name, s.Workload.ReadyReplicas, s.Workload.Replicas)
+	if s.Workload.Kind == plan.Deployment { // it has no env
+		fmt.Fprintf(w, "; the plan holds %d\n", s.Plan.Replicas)
+		return
+	}
+	env := "none"
+	if s.Workload.EnvReplicas != nil {
+		env = *s.Workload.EnvReplicas
+	}
+	fmt.Fprintf(w, ", %s=%s; the plan holds %d and %d\n", plan.EnvReplicas, env, s.Plan.Replicas, s.Plan.ControllerReplicas)
+}
+
+// shownMoves is how many moves of a wave the table lists.
+const shownMoves = 5
+
+func (s *status) writeRollout(w io.Writer) {
+	r := s.Rollout
+	fmt.Fprintf(w, "Rollout  %s, %s", r.Mode, r.Stage)
+	if r.Wave > 0 {
+		fmt.Fprintf(w, ", wave %d of about %d", r.Wave, max(r.Waves, r.Wave))
+	}
+	fmt.Fprintf(w, " since %s (%s): %s", r.Since.Format(time.RFC3339), short(s.now.Sub(r.Since)), s.describeCounts())
+	if len(r.Moves) > 0 {
+		fmt.Fprintf(w, ", %s", plural(len(r.Moves), "move"))
+	}
+	switch {
+	case r.Late:
+		fmt.Fprint(w, "; past its deadline")
+	case !r.Deadline.IsZero():
+		fmt.Fprintf(w, "; %s until its deadline", short(r.Deadline.Sub(s.now)))
+	}
+	fmt.Fprintln(w)
+	for i, m := range r.Moves {
+		if i == shownMoves {
+			fmt.Fprintf(w, "           ... and %d more (-o json shows them)\n", len(r.Moves)-i)
+			break
+		}
+		fmt.Fprintf(w, "           %s\n", describe(m))
+	}
+	if r.After > 0 {
+		fmt.Fprintf(w, "         then %s more\n", plural(r.After, "cluster"))
+	}
+	if r.Waits != "" {
+		fmt.Fprintf(w, "         it waits: %s\n", r.Waits)
+	}
+	if r.Next != "" {
+		fmt.Fprintf(w, "         at the leader's next cycle %s\n", r.Next)
+	}
+}
+
+// describeCounts is what becomes of the replicas and of the env.
+func (s *status) describeCounts() string {
+	from, to := s.Rollout.From, s.Rollout.To
+	said := plural(to.Replicas, "replica")
+	if from.Replicas != to.Replicas {
+		said = fmt.Sprintf("%d -> %s", from.Replicas, said)
+	}
+	if from.ControllerReplicas != to.ControllerReplicas && s.Workload.Kind != plan.Deployment {
+		said += fmt.Sprintf(", %s %d -> %d", plan.EnvReplicas, from.ControllerReplicas, to.ControllerReplicas)
+	}
+	return said
+}
+
+// writeAsked says what people asked for, and what keeps ballast from deciding.
+func (s *status) writeAsked(w io.Writer) {
+	if s.Tripped != "" {
+		fmt.Fprintf(w, "Tripped  ballast stopped itself: %s\n         look into it, then: ballast resume\n", s.Tripped)
+	}
+	if s.Paused {
+		fmt.Fprintf(w, "Paused   nothing new is decided; enforcement goes on%s\n", s.pausedBy())
+	}
+	if s.BreakGlass {
+		fmt.Fprintln(w, "Off      break-glass: every write passes, ballast writes nothing but the plan")
+	}
+	if !s.HeldUntil.IsZero() {
+		fmt.Fprintf(w, "Waits    the last rollout failed; nothing new begins before %s (%s)\n", s.HeldUntil.Format(time.RFC3339), short(s.HeldUntil.Sub(s.now)))
+	}
+	if s.RollbackTo != "" {
+		fmt.Fprintf(w, "Rollback to revision %s, as a person asked\n", s.RollbackTo)
+	}
+	for _, c := range s.Cordons {
+		fmt.Fprintf(w, "Cordon   replica %d until %s (%s): %s still there\n", c.Replica, c.Until.Format(time.RFC3339), short(c.Until.Sub(s.now)), plural(c.Clusters, "cluster"))
+	}
+}
+
+func (s *status) pausedBy() string {
+	switch {
+	case s.PausedBy != "" && s.PausedWhy != "":
+		return fmt.Sprintf(" (%s: %s)", s.PausedBy, s.PausedWhy)
+	case s.PausedBy+s.PausedWhy != "":
+		return fmt.Sprintf(" (%s)", s.PausedBy+s.PausedWhy)
+	}
+	return ""
+}
+
+// writeReplicas draws each replica's load against the heaviest, with how its pod is.
+func (s *status) writeReplicas(w io.Writer) error {
+	replicas, pods := s.Replicas, map[int][]string{}
+	var most plan.Load
+	for _, r := range replicas {
+		most = max(most, r.TotalLoad)
+	}
+	for _, p := range s.Pods {
+		if pods[p.Replica] = append(pods[p.Replica], s.describePod(p)); p.Replica >= len(replicas) {
+			replicas = append(replicas, s.carriedBy(p.Replica)) // it comes, or it goes
+		}
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i, r := range replicas {
+		if i > 0 && r.ID == replicas[i-1].ID {
+			continue // one of two pods while a Deployment replaces them
+		}
+		fmt.Fprintf(t, "  %d\t%s\t%s\t%s", r.ID, bar(r.TotalLoad, most), r.TotalLoadDisplay, plural(len(r.LoadIndexes), "cluster"))
+		switch {
+		case len(pods[r.ID]) > 0:
+			fmt.Fprintf(t, "\t%s", strings.Join(pods[r.ID], "; beside it: "))
+		case s.seesPods:
+			fmt.Fprint(t, "\tno pod")
+		}
+		fmt.Fprintln(t)
+	}
+	return t.Flush()
+}
+
+func (s *status) describePod(p podStatus) string {
+	said := "not ready"
+	switch {
+	case p.Terminating:
+		said = "stops"
+	case p.Ready:
+		said = "ready"
+	}
+	if p.Restarts > 0 {
+		said += ", " + plural(p.Restarts, "restart")
+		if !p.RestartedAt.IsZero() {
+			said += fmt.Sprintf(", the last %s ago", short(s.now.Sub(p.RestartedAt)))
+		}
+	}
+	if p.OOMKilled {
+		said += ", killed for its memory"
+	}
+	if p.MemoryLimit > 0 {
+		said += fmt.Sprintf(", limit %d MiB", p.MemoryLimit>>20)
+	}
+	return said
+}
+
+// writeSlots shows a Deployment's dynamic distribution.
+func (s *status) writeSlots(w io.Writer) error {
+	flag := ""
+	if s.Slots.Unhealthy {
+		flag = " (unhealthy)"
+	}
+	fmt.Fprintf(w, "Slots    %d of %d healthy%s\n", s.Slots.Healthy, s.Slots.Of, flag)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, slot := range s.Slots.Slots {
+		fmt.Fprintf(t, "  %d\t%s\t%s\n", slot.Shard, slot.State, slot.describe())
+	}
+	for _, p := range s.Pods {
+		if p.Replica == discover.Nobody {
+			fmt.Fprintf(t, "  -\tNo slot\t%s: %s\n", p.Name, s.describePod(p))
+		}
+	}
+	return t.Flush()
+}
+
+func (s slotStatus) describe() string {
+	if s.Controller == "" {
+		return "-"
+	}
+	said := s.Controller + ": no heartbeat yet"
+	if s.HeartbeatAge != "" {
+		said = fmt.Sprintf("%s: heartbeat %s ago", s.Controller, s.HeartbeatAge)
+	}
+	if s.Unhealthy {
+		said += ", unhealthy"
+	}
+	return said
+}
+
+// writeTrouble says what is wrong with replicas and owners, as the leader remembers it.
+func (s *status) writeTrouble(w io.Writer) {
+	for _, u := range s.Unwell {
+		fmt.Fprintf(w, "Unwell   %s\n", u.Message)
+	}
+	if s.FailoverOff != "" {
+		fmt.Fprintf(w, "         %s\n", s.FailoverOff)
+	}
+	for _, f := range s.Orphaned {
+		last := ""
+		if f.Last != nil {
+			last = fmt.Sprintf("; replica %d had it last", *f.Last)
+		}
+		fmt.Fprintf(w, "Orphaned %s: no replica has it since %s (%s)%s\n", f.Cluster, f.Since.UTC().Format(time.RFC3339), short(s.now.Sub(f.Since)), last)
+	}
+	for _, f := range s.Doubled {
+		fmt.Fprintf(w, "Doubled  %s: several replicas have it since %s (%s)\n", f.Cluster, f.Since.UTC().Format(time.RFC3339), short(s.now.Sub(f.Since)))
+	}
+}
+
+func (s *status) writeBudget(w io.Writer) {
+	if s.Budget == nil {
+		return
+	}
+	fmt.Fprintf(w, "Budget   %s; as the leader saved it %s ago\n", s.said, short(s.now.Sub(s.Budget.SavedAt)))
+}
+
+func (s *status) writeLists(w io.Writer) {
+	for _, name := range sortedKeys(s.Pins) {
+		fmt.Fprintf(w, "Pin      %s: %d\n", name, s.Pins[name])
+	}
+	for _, p := range s.PinProblems {
+		fmt.Fprintf(w, "Pin      %s\n", p.Error())
+	}
+	for _, d := range s.Drift {
+		fmt.Fprintf(w, "Differs  %s\n", d)
+	}
+	for _, h := range s.Held {
+		fmt.Fprintf(w, "Held     %s\n", h)
+	}
+	if len(s.Drift)+len(s.Held) == 0 && s.Plan.Mode.Enforced() {
+		fmt.Fprintln(w, "Nothing differs from the plan.")
+	}
+}
+
+// writeBeside says who else has a say over the workload, and what does not show.
+func (s *status) writeBeside(w io.Writer) {
+	for _, n := range s.Neighbours {
+		fmt.Fprintf(w, "Beside   %s\n", n.Message)
+	}
+	if len(s.Unseen) > 0 {
+		fmt.Fprintf(w, "Unseen   not visible to you: %s\n", strings.Join(s.Unseen, ", "))
+	}
+	for _, u := range s.Unread {
+		fmt.Fprintf(w, "Unseen   %s\n", u)
+	}
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner"
+	"ballast/planner/config"
+	"ballast/planner/discover"
+	"ballast/planner/neighbour"
+	"ballast/planner/ownership"
+	"ballast/planner/plan"
+	"ballast/planner/store"
+)
+
+// sight is all that a status is made of.
+type sight struct {
+	now        time.Time
+	state      planState
+	config     config.PlannerConfig
+	input      discover.Input
+	workload   discover.Workload
+	lease      *coordinationv1.Lease
+	history    planner.Recalled
+	pods       *ownership.Controllers // nil: they could not be listed
+	neighbours []neighbour.Finding
+	unseen     []string // what may not be read
+	unread     []string // what could not be read for another reason
+}
+
+// note takes a failure of what is only worth showing: a status without it serves.
+func (s *sight) note(what string, err error) {
+	switch {
+	case apierrors.IsForbidden(err):
+		s.unseen = append(s.unseen, what)
+	case err != nil && !apierrors.IsNotFound(err):
+		s.unread = append(s.unread, oneLine(err.Error()))
+	}
+}
+
+func (o *statusOptions) read(ctx context.Context, c client.Client) (*sight, error) {
+	s := &sight{now: o.now().UTC().Truncate(time.Second)}
+	m := &planMap{Client: c, key: client.ObjectKey{Namespace: o.cluster.namespace, Name: o.plan}}
+	var cm corev1.ConfigMap
+	if err := c.Get(ctx, m.key, &cm); err != nil {
+		return nil, fmt.Errorf("reading the plan ConfigMap %q in %q: %w", o.plan, o.cluster.namespace, err)
+	}
+	s.state = stateOf(&cm)
+	s.readConfig(ctx, c, o)
+	var err error
+	if s.input, s.workload, err = planner.Look(ctx, c, s.config); err != nil {
+		return nil, explainDenied(err, o.cluster.namespace)
+	}
+	s.readLease(ctx, c)
+	s.readHistory(ctx, c)
+	pods, err := ownership.List(ctx, c, s.target(), s.now)
+	if s.note("pods", err); err == nil {
+		s.pods = &pods
+	}
+	s.readNeighbours(ctx, c)
+	return s, nil
+}
+
+// target is the plan's, else the workload that was found.
+func (s *sight) target() plan.Target {
+	if s.state.Plan != nil {
+		return s.state.Plan.Target
+	}
+	w := s.workload
+	return plan.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, Container: w.Container}
+}
+
+// readConfig reads the planner's configuration where the shipped manifests put it. The names and the namespace that were
+// given, and the plan's target, go before what it says.
+func (s *sight) readConfig(ctx context.Context, c client.Reader, o *statusOptions) {
+	var cm corev1.ConfigMap
+	err := c.Get(ctx, client.ObjectKey{Namespace: o.cluster.namespace, Name: o.config}, &cm)
+	if err == nil {
+		s.config, err = config.Parse([]byte(cm.Data["config.yaml"]))
+	}
+	if err != nil {
+		s.config = config.Default()
+		s.unread = append(s.unread, oneLine(fmt.Sprintf("limits and deadlines are the defaults': reading ConfigMap %q: %v", o.config, err)))
+	}
+	s.config.Target.Namespace, s.config.Plan.ConfigMap = o.cluster.namespace, o.plan
+	if s.state.Plan != nil {
+		s.config.Target = s.state.Plan.Target
+	}
+}
+
+func (s *sight) readLease(ctx context.Context, c client.Reader) {
+	lease := &coordinationv1.Lease{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: s.config.Target.Namespace, Name: "ballast-" + s.workload.Name}, lease)
+	if s.note("leases.coordination.k8s.io", err); err == nil {
+		s.lease = lease
+	}
+}
+
+func (s *sight) readHistory(ctx context.Context, c client.Client) {
+	name := s.config.Plan.History
+	h, problems, err := store.New(store.Options{Client: c, Reader: c, Namespace: s.config.Target.Namespace, Plan: s.config.Plan.ConfigMap, History: name}).ReadHistory(ctx)
+	s.note(fmt.Sprintf("configmap %s", name), err)
+	var dropped []error
+	s.history, dropped = planner.Recall(h)
+	if len(dropped) > 0 {
+		problems = append(problems, errors.Join(dropped...).Error())
+	}
+	for _, p := range problems {
+		s.unread = append(s.unread, oneLine(fmt.Sprintf("reading ConfigMap %q: %s", name, p)))
+	}
+}
+
+// readNeighbours looks for what else has a say. What the person may not list is said in the same words as all else of that
+// kind: the findings speak of the planner's rights.
+func (s *sight) readNeighbours(ctx context.Context, c client.Reader) {
+	if s.state.Plan == nil {
+		return
+	}
+	found, err := neighbour.Look(ctx, c, *s.state.Plan)
+	s.note("neighbours", err)
+	for _, f := range found {
+		if f.Kind == neighbour.CannotLook {
+			s.unseen = append(s.unseen, f.Subject)
+			continue
+		}
+		s.neighbours = append(s.neighbours, f)
+	}
+}
