@@ -76,14 +76,15 @@ func leaseOf(planMap, user string) *coordinationv1.Lease {
 // controllerTemplate is a pod's, with the env that was given.
 func controllerTemplate(env ...corev1.EnvVar) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app.kubernetes.io/name": controllerName}},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "application-controller", Env: env,
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "application-controller", Image: "argocd", Env: env,
 			Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2Gi")}}}}}}
 }
 
 // stands makes the workload a StatefulSet of so many replicas with that env, all of them ready.
 func (w *statusWorld) stands(replicas int32, env int) {
+	template := controllerTemplate(corev1.EnvVar{Name: plan.EnvReplicas, Value: strconv.Itoa(env)})
 	w.workload = &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: controllerName},
-		Spec:   appsv1.StatefulSetSpec{Replicas: &replicas, Template: controllerTemplate(corev1.EnvVar{Name: plan.EnvReplicas, Value: strconv.Itoa(env)})},
+		Spec:   appsv1.StatefulSetSpec{Replicas: &replicas, Template: template, Selector: &metav1.LabelSelector{MatchLabels: template.Labels}},
 		Status: appsv1.StatefulSetStatus{Replicas: replicas, ReadyReplicas: replicas, UpdatedReplicas: replicas}}
 }
 
@@ -132,7 +133,7 @@ func (w *statusWorld) client(t *testing.T) client.Client {
 	t.Helper()
 	cm, err := planMapOf(w.plan, w.pins, w.people)
 	mustDo(t, err)
-	objects := append([]client.Object{cm, w.workload}, w.objects...)
+	objects := slices.Concat([]client.Object{cm, w.workload}, w.secrets(), w.objects)
 	if w.config != "" {
 		objects = append(objects, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "ballast-config"}, Data: map[string]string{"config.yaml": w.config}})
 	}
@@ -142,6 +143,16 @@ func (w *statusWorld) client(t *testing.T) client.Client {
 	for _, p := range w.pods {
 		objects = append(objects, p)
 	}
+	built := fake.NewClientBuilder().WithObjects(objects...).WithInterceptorFuncs(w.refusals()).Build()
+	if w.saved != nil {
+		w.save(t, built)
+	}
+	return built
+}
+
+// secrets are the clusters', as the plan has them but for what differs.
+func (w *statusWorld) secrets() []client.Object {
+	var objects []client.Object
 	for _, name := range slices.Sorted(maps.Keys(w.plan.Clusters)) {
 		shard := w.plan.Clusters[name].Replica
 		if other, differs := w.shards[name]; differs {
@@ -150,11 +161,7 @@ func (w *statusWorld) client(t *testing.T) client.Client {
 		objects = append(objects, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: name, Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}},
 			Data: map[string][]byte{"name": []byte(name), "server": []byte("https://" + name), "shard": []byte(strconv.Itoa(shard))}})
 	}
-	built := fake.NewClientBuilder().WithObjects(objects...).WithInterceptorFuncs(w.refusals()).Build()
-	if w.saved != nil {
-		w.save(t, built)
-	}
-	return built
+	return objects
 }
 
 // save writes the history as the leader does, two minutes ago.

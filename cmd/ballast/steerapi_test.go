@@ -46,6 +46,7 @@ func TestSteeringOnARealAPIServer(t *testing.T) {
 		"a race that is lost for ever is told":                    tellsOfLostRaces,
 		"a write that is changed on its way is told":              tellsOfChangedWrites,
 		"few rights do, and missing ones are named":               namesRights,
+		"status shows what is under way, and names what it hides": showsWhatIsUnderWay,
 		"without a plan there is nothing to steer":                needsAPlan,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, s) })
