@@ -75,6 +75,28 @@ func TestOnlyStagesThatReplacePodsKeepReplicasFromBeingJudged(t *testing.T) {
 	}
 }
 
+// TestNothingIsLevelledOutOntoAReplicaThatIsNotReady: a leader that has only just begun cannot know since when.
+func TestNothingIsLevelledOutOntoAReplicaThatIsNotReady(t *testing.T) {
+	w := newWorld(9, 1, 1, 1, 1, 1)
+	w.in.Config.Evaluate = config.Evaluate{None: &config.None{}}
+	for i := range 3 {
+		w.in.Observed.Pods = append(w.in.Observed.Pods, rollout.Pod{Replica: i, Name: crashPodName(i), Ready: i != 1, Claimed: true})
+	}
+	w.in.Observed.Known = true
+	w.run(4)
+	if got := w.in.InForce.Revision; got != 1 {
+		t.Errorf("revision %d: %s", got, w.last.Reason)
+	}
+	if got := w.last.Candidate.Verdict; got != "waits: replica 1 is not ready, and nothing is levelled out onto it" {
+		t.Errorf("verdict %q", got)
+	}
+	w.in.Observed.Pods[1].Ready = true
+	w.run(2)
+	if got := w.in.InForce.Revision; got == 1 {
+		t.Error("nothing is levelled out once it is ready")
+	}
+}
+
 // TestX0YDoesNotStopTheFleetAgainRightAfterItFailed, whoever asks for it: a person's rollback asks at every cycle.
 func TestX0YDoesNotStopTheFleetAgainRightAfterItFailed(t *testing.T) {
 	w := newWorld(9, 1, 1, 1, 1, 1)

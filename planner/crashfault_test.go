@@ -106,17 +106,15 @@ func (m crashMet) String() string { return fmt.Sprintf("%s (%s %s)", m.crashFaul
 // away reports whether the API server is gone.
 func (f *crashFaults) away(now time.Time) bool { return now.Before(f.back) }
 
-// busy reports whether something still happens, or its traces may be there.
+// busy reports whether something still happens, or was not over long enough ago.
 func (f *crashFaults) busy(now time.Time) bool {
-	if f.away(now) || f.late != nil || f.forgets {
-		return true
-	}
+	over := f.back
 	for _, until := range f.refuses {
-		if now.Before(until) {
-			return true
+		if until.After(over) {
+			over = until
 		}
 	}
-	return false
+	return f.late != nil || f.forgets || now.Before(over.Add(crashPeace))
 }
 
 // lasted is for how long faults so far kept writes from passing.

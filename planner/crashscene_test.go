@@ -96,6 +96,31 @@ func shortLived(r *crashRun) func(crashKind, bool) bool {
 	}
 }
 
+// TestARollbackOutlivesTheHistory: each revision's first two writes of the history die with their leaders, those by which the
+// peace after a person's rollback is kept as well. The plan that the person goes back to, and that peace, must not.
+func TestARollbackOutlivesTheHistory(t *testing.T) {
+	server := apiserver.Start(t)
+	for _, mode := range crashModes() {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			c := sceneOf(mode, crashRollback())
+			r := newCrashRun(t, server, c)
+			died := map[int64]int{}
+			r.faults.kills = func(k crashKind, after bool) bool {
+				if k != crashHistory || after || r.watch.plan == nil || r.watch.plan.Rollout != nil || died[r.watch.plan.Revision] == 2 {
+					return false
+				}
+				died[r.watch.plan.Revision]++
+				return true
+			}
+			r.reach(c)
+			if r.leaders < 7 {
+				r.fatal("only %d leaders", r.leaders)
+			}
+		})
+	}
+}
+
 // neverReady: a fleet of three is to have five replicas, and the fourth pod is never ready, so that OrderedReady never starts
 // the fifth.
 func neverReady(t *testing.T, server *rest.Config, mode crashMode) {

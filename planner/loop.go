@@ -149,7 +149,9 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 	l.Metrics.observeOutcome(in, out, l.Clock.Now())
 	l.report(in, out)
 	l.show(in, out)
-	l.saveHoldOff(ctx, in, out)
+	if !l.saveHoldOff(ctx, in, out) {
+		out.Done = false // what a person asked for stands until its peace outlives this leader
+	}
 	result, written, err := l.write(ctx, in, out, base)
 	l.memory = out.Memory
 	if err != nil || result == "conflict" {
@@ -171,6 +173,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (Inputs, stor
 	if err != nil {
 		return Inputs{}, snapshot, err
 	}
+	l.keepPlan(snapshot)
 	doc := snapshot.Document
 	if l.learn(l.standing(doc)) {
 		l.drifted.raise()

@@ -36,6 +36,10 @@ func (c *cycle) want(a *adoption) (*rollout.Want, string, change.Cause) {
 		c.out.Candidate.Verdict = "waits: a replica is unwell or cordoned, and nothing is levelled out meanwhile"
 		return nil, "", ""
 	}
+	if replica, down := c.down(a); down {
+		c.out.Candidate.Verdict = fmt.Sprintf("waits: replica %d is not ready, and nothing is levelled out onto it", replica)
+		return nil, "", ""
+	}
 	w := a.wantOf(c.winner.Replicas, c.winner.Of)
 	moves := a.moves(c.winner.Of)
 	if len(moves) == 0 && w.Replicas == a.next.Replicas && w.ControllerReplicas == a.next.ControllerReplicas {
@@ -43,6 +47,20 @@ func (c *cycle) want(a *adoption) (*rollout.Want, string, change.Cause) {
 	}
 	return w, fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d: makespan over mean %.2f instead of %.2f",
 		len(moves), len(a.next.Clusters), w.Replicas, a.next.Replicas, Imbalance(c.out.Candidate.Replicas), Imbalance(c.out.Now)), change.Balance
+}
+
+// down names a replica that nobody works for now, as far as pods are seen: a new leader does not know for how long it has
+// been so, and would undo what the last one did about it.
+func (c *cycle) down(a *adoption) (int, bool) {
+	if !c.in.Observed.Known {
+		return 0, false
+	}
+	for replica := range a.next.Replicas {
+		if !slices.ContainsFunc(c.in.Observed.Pods, func(p rollout.Pod) bool { return p.Replica == replica && p.Ready && p.Claimed }) {
+			return replica, true
+		}
+	}
+	return 0, false
 }
 
 // rollback is the earlier plan that a person asks for: its rows for the clusters that are still there, its replicas within

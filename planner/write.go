@@ -72,15 +72,24 @@ func (l *Loop) remember(ctx context.Context, out Outcome, written store.Snapshot
 }
 
 // saveHoldOff saves for how long nothing begins before it writes what that follows from: a leader that dies in between must
-// not leave one behind that tries again at once. Nothing waits for it, least of all a way back.
-func (l *Loop) saveHoldOff(ctx context.Context, in Inputs, out Outcome) {
+// not leave one behind that tries again at once. No plan waits for it, least of all one that is a way back.
+func (l *Loop) saveHoldOff(ctx context.Context, in Inputs, out Outcome) (saved bool) {
 	if out.Memory.HoldOff.Equal(in.Memory.HoldOff) {
-		return
+		return true
 	}
 	m := in.Memory
 	m.HoldOff = out.Memory.HoldOff
+	l.unsaved = true
 	if err := l.save(ctx, m); err != nil {
 		l.Log.Error(err, "the hold-off is not saved yet")
+	}
+	return !l.unsaved
+}
+
+// keepPlan takes the plan in force into the history where the leader that wrote it died before it could.
+func (l *Loop) keepPlan(s store.Snapshot) {
+	if p := s.Document.Plan; p != nil && p.Revision > l.history.Floor() {
+		l.history, l.unsaved = l.history.WithPlan(s), true
 	}
 }
 
