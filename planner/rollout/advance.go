@@ -44,7 +44,7 @@ func Advance(v *plan.View, seen Seen, target map[string]int, o Options, at time.
 		return p, Progress{Outcome: Idle}
 	}
 	progress := Progress{Outcome: Waiting, Stage: p.Rollout.Stage}
-	if p.Mode != plan.Enforce && !(p.Mode == plan.Hold && p.Rollout.Mode == plan.ModeX0Y) {
+	if frozen(p) {
 		progress.Why = fmt.Sprintf("the mode is %s, so the rollout stays where it is", p.Mode)
 		return p, progress
 	}
@@ -67,6 +67,11 @@ func Advance(v *plan.View, seen Seen, target map[string]int, o Options, at time.
 		return replacing(p, seen, o, at, progress)
 	}
 	return unknown(p, progress)
+}
+
+// frozen reports whether the mode stops a rollout where it is: Hold lets x0y go on, which may have stopped the workload.
+func frozen(p plan.Plan) bool {
+	return !p.Mode.Enforced() || p.Mode == plan.Hold && p.Rollout.Mode != plan.ModeX0Y
 }
 
 // defaultDrain is how long pods may take to stop where nobody said: their grace period is 30 s, and a node that is gone

@@ -30,6 +30,7 @@ type run struct {
 	moved    map[string]bool // clusters that anybody ever moved
 	owners   map[string][]int
 	counts   []int  // what spec.replicas was, each time it changed
+	adrift   int    // how many clusters may be without a new owner at once while they move; 0 = any number
 	dropped  bool   // what stopped the workload was abandoned
 	held     []Held // in the end
 	stopping bool   // x0y leaves every cluster without an owner for a while
@@ -56,7 +57,11 @@ func (r *run) watch(when string) {
 	if n := len(r.counts); n == 0 || r.counts[n-1] != r.fleet.replicas {
 		r.counts = append(r.counts, r.fleet.replicas)
 	}
+	adrift := 0
 	for name, s := range r.fleet.stamps {
+		if at := r.fleet.argo.connected[name]; r.moved[name] && !slices.Equal(r.fleet.owners(name), []int{at}) {
+			adrift++
+		}
 		if r.stopping && !s.managed() { // what ballast may not write may be above one of two counts
 			continue
 		}
@@ -70,6 +75,9 @@ func (r *run) watch(when string) {
 		if before == nil || r.moved[name] {
 			r.owners[name] = owners
 		}
+	}
+	if now := r.plan.Rollout; r.adrift > 0 && adrift > r.adrift && now != nil && (now.Stage == plan.Moving || now.Stage == plan.Verifying) {
+		r.t.Fatalf("%s in stage %+v: %d clusters wait for their new owners, %d may", when, r.plan.Rollout, adrift, r.adrift)
 	}
 }
 

@@ -25,6 +25,17 @@ func drawStopping(t *rapid.T) journey {
 	return j
 }
 
+// doom keeps the pods that x0y brings back from ever getting ready, but for a first few: then it must come back.
+func (r *run) doom() {
+	mischief, doomed, ready := r.mischief, false, rapid.IntRange(0, 3).Draw(r.t, "ready at first")
+	r.mischief = func() {
+		mischief()
+		if back := r.plan.Rollout != nil && r.plan.Rollout.Stage == plan.Restoring && len(r.fleet.pods) >= ready; back && !doomed {
+			doomed, r.fleet.broken = true, true
+		}
+	}
+}
+
 // falls0 is how often spec.replicas came to 0.
 func (r *run) falls0() int {
 	n := 0
@@ -65,6 +76,9 @@ func TestAnX0YRolloutNeverDoublesAClusterNorLeavesTheWorkloadAt0(t *testing.T) {
 		r.o.StageTimeout = rapid.SampledFrom([]time.Duration{time.Minute, 10 * time.Minute}).Draw(t, "timeout")
 		r.o.DrainTimeout = rapid.SampledFrom([]time.Duration{20 * time.Second, 0}).Draw(t, "drain")
 		r.disturb(j, rapid.IntRange(0, 120).Draw(t, "disturbed"))
+		if rapid.Bool().Draw(t, "doomed") {
+			r.doom()
+		}
 		r.untilDone(4000)
 		same := r.fleet.replicas == r.plan.Replicas || len(r.held) > 0 || r.plan.FreeReplicas
 		if n := r.fleet.replicas; !same || n != j.from && n != j.to {
