@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
 	"ballast/e2e/gaps"
 	"ballast/e2e/site"
 )
@@ -67,17 +69,29 @@ func (w *world) observed(ctx context.Context) (*site.Plan, error) {
 	if err != nil || p == nil {
 		return p, cmp.Or(err, errors.New("there is no plan yet"))
 	}
-	text := "done"
-	if r := p.Rollout; r != nil {
-		text = r.Stage
-		if r.Stage == "Moving" && len(r.Moves) > 0 {
-			text = fmt.Sprintf("wave of %d", len(r.Moves))
-		}
-	}
+	text, err := stage(p)
 	if n := len(w.marks); p.Rollout != nil && n == 0 || n > 0 && w.marks[n-1].Text != text {
 		w.marks = append(w.marks, gaps.Mark{At: time.Now(), Text: text})
 	}
-	return p, nil
+	return p, err
+}
+
+// stage is the one under way in a picture's words.
+func stage(p *site.Plan) (string, error) {
+	var waves struct {
+		Rollout struct{ Wave int }
+	}
+	if err := yaml.Unmarshal([]byte(p.Text), &waves); err != nil {
+		return "", fmt.Errorf("reading the wave of revision %d: %w", p.Revision, err)
+	}
+	switch r := p.Rollout; {
+	case r == nil:
+		return "done", nil
+	case len(r.Moves) > 0 && waves.Rollout.Wave > 0:
+		return fmt.Sprintf("wave %d", waves.Rollout.Wave), nil
+	default:
+		return r.Stage, nil
+	}
 }
 
 func resting(p *site.Plan, replicas int, reached func(site.Plan) bool) error {

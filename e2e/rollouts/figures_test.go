@@ -70,6 +70,25 @@ func starts(t gaps.Timeline) []time.Duration {
 	return starts
 }
 
+// stopped is how long no process ran: that much of the time without owners is ballast's own doing.
+func stopped(t gaps.Timeline) (longest time.Duration) {
+	running, since := map[string]bool{}, time.Time{}
+	for _, e := range t.Events {
+		switch e.Kind {
+		case gaps.Began:
+			if len(running) == 0 && since.After(t.From) {
+				longest = max(longest, e.At.Sub(since))
+			}
+			running[e.Pod] = true
+		case gaps.Ended:
+			if delete(running, e.Pod); len(running) == 0 {
+				since = e.At
+			}
+		}
+	}
+	return longest
+}
+
 // table prints figures as they stand in docs/rollouts.md.
 func table(figures []figure) string {
 	var b strings.Builder

@@ -20,8 +20,7 @@ const patience = 6 * time.Minute
 // world is one installation, through which all modes go one after the other.
 type world struct {
 	*gaps.Site
-	full    bool // the whole programme, for which make test has no time
-	perWave int  // maxMovesPerWave
+	perWave int // maxMovesPerWave
 	heavy   []gaps.Cluster
 	hung    []gaps.Event // of processes that were stopped: to Argo CD's clusters they have ended, but no log says so
 	marks   []gaps.Mark  // of the present step
@@ -48,7 +47,11 @@ func start(t *testing.T, algorithm string, clusters int) *world {
 	t.Cleanup(func() { keepLogs(t, s) })
 	must(t, s.Monitor(ctx))
 	must(t, s.Plane.StartCertManager(ctx))
-	return &world{Site: s, perWave: 12}
+	w := &world{Site: s, perWave: clusters}
+	first, err := w.timeline(time.Time{}, time.Now())
+	must(t, err)
+	w.starts = starts(first)
+	return w
 }
 
 // keepLogs of a test that failed, among its artifacts.

@@ -1,0 +1,75 @@
+package rollouts
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ballast/e2e/gaps"
+)
+
+// TestFigures reads what a step cost from events whose figures are known.
+func TestFigures(t *testing.T) {
+	clusters := []gaps.Cluster{{Name: "moved", Server: "https://a"}, {Name: "stayed", Server: "https://b"}, {Name: "asked", Server: "https://c"}}
+	zero := time.Unix(1_000_000, 0)
+	at := func(second float64, pod int, kind gaps.Kind, server string) gaps.Event {
+		return gaps.Event{At: zero.Add(time.Duration(second * float64(time.Second))), Pod: gaps.Pod(pod), Kind: kind, Server: server}
+	}
+	before := []gaps.Event{
+		at(-9, 0, gaps.Began, ""), at(-8, 0, gaps.Syncing, "https://a"), at(-8, 0, gaps.Syncing, "https://b"), at(-8, 0, gaps.Syncing, "https://c"),
+		at(-7, 1, gaps.Began, ""),
+	}
+	moves := []gaps.Event{at(1, 0, gaps.Invalidated, "https://a"), at(1.25, 1, gaps.Syncing, "https://a")}
+	for name, test := range map[string]struct {
+		events  []gaps.Event
+		want    figure
+		stopped time.Duration
+	}{
+		"a move leaves the others alone": {
+			events: moves,
+			want:   figure{gaps: []time.Duration{250 * time.Millisecond}},
+		},
+		"the winner is there before the loser has left": {
+			events: []gaps.Event{at(1, 1, gaps.Syncing, "https://a"), at(1.5, 0, gaps.Invalidated, "https://a")},
+			want:   figure{doubled: []time.Duration{500 * time.Millisecond}},
+		},
+		"a cluster that stays is taken up anew": {
+			events: append(moves, at(2, 0, gaps.Syncing, "https://b")),
+			want:   figure{gaps: []time.Duration{250 * time.Millisecond}, disturbed: []string{"stayed"}},
+		},
+		"a cluster goes there and back and there": {
+			events: append(moves, at(2, 1, gaps.Invalidated, "https://a"), at(3, 0, gaps.Syncing, "https://a"), at(4, 0, gaps.Invalidated, "https://a"), at(4.5, 1, gaps.Syncing, "https://a")),
+			want:   figure{gaps: []time.Duration{1750 * time.Millisecond}, twice: []string{"moved"}},
+		},
+		"everything stops and starts": {
+			events: []gaps.Event{
+				at(1, 0, gaps.Ended, ""), at(2, 1, gaps.Ended, ""), at(5, 0, gaps.Began, ""), at(5.5, 0, gaps.Syncing, "https://b"), at(6, 0, gaps.Syncing, "https://c"),
+				at(7, 1, gaps.Began, ""), at(7.25, 1, gaps.Syncing, "https://a"), at(8, 1, gaps.Syncing, "https://a"),
+			},
+			want: figure{
+				gaps:      []time.Duration{6250 * time.Millisecond, 4500 * time.Millisecond, 5 * time.Second},
+				disturbed: []string{"stayed", "asked"},
+				restarts:  map[string]int{gaps.Pod(0): 1, gaps.Pod(1): 1},
+				starts:    []time.Duration{500 * time.Millisecond, time.Second, 250 * time.Millisecond},
+			},
+			stopped: 3 * time.Second,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := change{before: map[string]int{"moved": 0, "stayed": 0, "asked": 0}, after: map[string]int{"moved": 1, "stayed": 0, "asked": 0}, asked: zero}
+			c.timeline = gaps.Timeline{From: zero, To: zero.Add(10 * time.Second), Clusters: clusters, Events: append(before[:len(before):len(before)], test.events...)}
+			want := test.want
+			want.mode, want.step, want.moved, want.took = live, "a step", 1, 10*time.Second
+			if want.restarts == nil {
+				want.restarts = map[string]int{}
+			}
+			if diff := cmp.Diff(want, figureOf(live, "a step", c), cmp.AllowUnexported(figure{})); diff != "" {
+				t.Errorf("figures (-want +got):\n%s", diff)
+			}
+			if got := stopped(c.timeline); got != test.stopped {
+				t.Errorf("the time in which nothing ran: got %s, want %s", got, test.stopped)
+			}
+		})
+	}
+}

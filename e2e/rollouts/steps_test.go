@@ -1,0 +1,222 @@
+package rollouts
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"ballast/e2e/gaps"
+	"ballast/e2e/site"
+)
+
+// measured is a step with its cost.
+type measured struct {
+	figure
+	world  *world
+	change change
+}
+
+func (w *world) note(t *testing.T, m mode, step string, c change) measured {
+	t.Helper()
+	f := figureOf(m, step, c)
+	w.figures = append(w.figures, f)
+	t.Log(table([]figure{f}))
+	return measured{f, w, c}
+}
+
+// install takes over a fleet whose shards are Argo CD's own choice. Every cluster keeps its owner, and nothing restarts.
+func install(t *testing.T, w *world) {
+	c := w.drive(t, 2, func(ctx context.Context) error { return w.InstallBallast(ctx, w.config(x0y, 2)) }, nil)
+	m := w.note(t, x0y, "adoption", c)
+	m.restarted(t, 0, 0)
+	for _, name := range m.disturbed {
+		t.Errorf("cluster %q was disturbed", name)
+	}
+	must(t, site.Poll(t.Context(), w.ownershipKnown))
+}
+
+// prepare is what mode live does once: the env's one restart.
+func (w *world) prepare(t *testing.T, replicas int) {
+	c := w.drive(t, replicas, func(ctx context.Context) error { return w.Configure(ctx, w.config(live, replicas)) }, envStands)
+	w.note(t, live, "adoption", c).restarted(t, replicas, 1)
+}
+
+// adoptFrom is both at once, from an algorithm of Argo CD's. Under consistent-hashing the in-cluster must not be there without
+// a Secret: its shard would change with the env.
+func adoptFrom(t *testing.T, algorithm string, clusters int) {
+	w := start(t, algorithm, clusters)
+	if algorithm == "consistent-hashing" {
+		patch := []byte(`{"data":{"cluster.inClusterEnabled":"false"}}`)
+		_, err := w.Client.CoreV1().ConfigMaps(w.Fleet.Namespace).Patch(t.Context(), "argocd-cm", types.MergePatchType, patch, metav1.PatchOptions{})
+		must(t, err)
+	}
+	c := w.drive(t, 2, func(ctx context.Context) error { return w.InstallBallast(ctx, w.config(live, 2)) }, envStands)
+	w.note(t, live, algorithm, c).restarted(t, 2, 1)
+}
+
+func envStands(p site.Plan) bool { return p.ControllerReplicas == maxReplicas }
+
+// restarted wants that many replicas to have restarted so often, and every cluster to have the owner that it had.
+func (m measured) restarted(t *testing.T, replicas, times int) {
+	t.Helper()
+	want := map[string]int{}
+	for n := range replicas {
+		want[gaps.Pod(n)] = times
+	}
+	if !maps.Equal(m.restarts, want) {
+		t.Errorf("restarts: got %v, want %v", m.restarts, want)
+	}
+	for name, to := range m.change.moved() {
+		t.Errorf("cluster %q went from replica %d to %d", name, m.change.before[name], to)
+	}
+	m.owned(t)
+}
+
+// ownershipKnown is nil when the planner that leads has asked every application-controller what it owns.
+func (w *world) ownershipKnown(ctx context.Context) error {
+	leader, err := w.Leader(ctx)
+	if err != nil {
+		return err
+	}
+	pods, err := w.Pods(ctx, "planner")
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		text, err := w.Metrics(ctx, pod)
+		if pod.Name == leader && err == nil && strings.Contains(text, "\nballast_ownership_known 1\n") {
+			return nil
+		}
+	}
+	return fmt.Errorf("the planner that leads, %q, does not show ballast_ownership_known 1", leader)
+}
+
+func (w *world) scale(t *testing.T, m mode, replicas int) measured {
+	t.Helper()
+	before, err := w.Plan(t.Context())
+	must(t, err)
+	c := w.drive(t, replicas, func(ctx context.Context) error { return w.Configure(ctx, w.config(m, replicas)) }, nil)
+	return w.note(t, m, fmt.Sprintf("%d to %d", before.Replicas, replicas), c)
+}
+
+// level makes three clusters of replica 0 heavy, or other ones than before.
+func (w *world) level(t *testing.T, m mode, replicas int) measured {
+	t.Helper()
+	before, err := w.Plan(t.Context())
+	must(t, err)
+	was := w.heavy
+	w.heavy = nil
+	for _, c := range w.Clusters {
+		if before.Clusters[c.Name].Replica == len(was)%2 && len(w.heavy) < 3 {
+			w.heavy = append(w.heavy, c)
+		}
+	}
+	c := w.drive(t, replicas, func(ctx context.Context) error { return w.Configure(ctx, w.config(m, replicas)) },
+		func(p site.Plan) bool { return p.Revision > before.Revision })
+	return w.note(t, m, "rebalance", c)
+}
+
+// kill ends a process as the kernel does; the kubelet starts it again. Its clusters wait for it, and the others do not notice.
+func (w *world) kill(t *testing.T, m mode, replicas int) measured {
+	t.Helper()
+	const lost = 1
+	c := w.drive(t, replicas, func(ctx context.Context) error { return w.Kill(ctx, lost) }, nil)
+	f := w.note(t, m, "kill", c)
+	for _, a := range c.timeline.Accounts() {
+		if hers := c.before[a.Cluster] == lost; a.Touched != hers || len(a.Doubled) > 0 {
+			t.Errorf("cluster %q of replica %d: touched %t, want %t: %+v", a.Cluster, c.before[a.Cluster], a.Touched, hers, a)
+		}
+	}
+	return f
+}
+
+// failover stops a process: it stays, and neither works nor answers. Its clusters go to the others, which notice nothing else.
+// Then it is killed, comes back, and gets clusters again.
+func failover(t *testing.T, w *world) {
+	const lost, replicas = 1, 3
+	before, err := w.owners(time.Now())
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c := change{before: before, asked: time.Now()}
+	must(t, syscall.Kill(w.Plane.PodPID(w.Fleet.Namespace, gaps.Pod(lost)), syscall.SIGSTOP))
+	w.hung = append(w.hung, gaps.Event{At: c.asked, Pod: gaps.Pod(lost), Kind: gaps.Ended})
+	w.marks = nil
+	must(t, site.Poll(ctx, func(ctx context.Context) error {
+		plan, err := w.observed(ctx)
+		if err == nil {
+			err = resting(plan, replicas, nil)
+		}
+		if err != nil {
+			return err
+		}
+		c.after = w.rows(plan)
+		for name, replica := range c.after {
+			if replica == lost {
+				return fmt.Errorf("cluster %q is still on replica %d", name, lost)
+			}
+		}
+		return w.ownedAs(c.after)
+	}))
+	c.timeline, err = w.timeline(c.asked, time.Now())
+	must(t, err)
+	w.note(t, live, "failover", c).quietBut(t, patience)
+	back := w.drive(t, replicas, func(ctx context.Context) error { return w.Kill(ctx, lost) }, nil)
+	w.note(t, live, "and back", back).quietExcept(t, lost)
+}
+
+// byHand stops and starts the same replicas without ballast: what x0y is compared with. The glass is broken meanwhile, so that
+// nobody writes but the person.
+func byHand(t *testing.T, w *world) {
+	const replicas = 4
+	x0y := w.figures[len(w.figures)-1]
+	c := w.drive(t, replicas, func(ctx context.Context) error {
+		if err := w.annotate(ctx, map[string]any{"enforcement": "off", "paused": "true"}); err != nil {
+			return err
+		}
+		for _, n := range []int{0, replicas} {
+			if err := w.scaleByHand(ctx, n); err != nil {
+				return err
+			}
+		}
+		return cmp.Or(w.WaitSynced(ctx), w.annotate(ctx, map[string]any{"enforcement": nil, "paused": nil}))
+	}, nil)
+	hand := w.note(t, "by hand", "4 to 0 to 4", c)
+	t.Logf("nothing ran for %s", seconds(stopped(c.timeline)))
+	if got, most := gaps.Longest(x0y.gaps), 3*gaps.Longest(hand.gaps)/2+5*time.Second; got > most {
+		t.Errorf("the longest gap of x0y's growth to %d: got %s, and by hand %s", replicas, got, gaps.Longest(hand.gaps))
+	}
+}
+
+// scaleByHand repeats itself: a webhook's replica may not know yet that the glass is broken.
+func (w *world) scaleByHand(ctx context.Context, replicas int) error {
+	return site.Poll(ctx, func(ctx context.Context) error {
+		return cmp.Or(w.Scale(ctx, replicas), w.Ready(ctx, replicas))
+	})
+}
+
+// annotate sets the plan's annotations that are people's.
+func (w *world) annotate(ctx context.Context, values map[string]any) error {
+	annotations := map[string]any{}
+	for name, value := range values {
+		annotations["ballast.argoproj.io/"+name] = value
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		return fmt.Errorf("marshalling the plan's annotations: %w", err)
+	}
+	_, err = w.Client.CoreV1().ConfigMaps(w.Fleet.Namespace).Patch(ctx, site.PlanConfigMap, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("annotating the plan: %w", err)
+	}
+	return nil
+}
