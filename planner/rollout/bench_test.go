@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -38,5 +39,43 @@ func BenchmarkRollout(b *testing.B) {
 		run("begin", func() { _, _ = Begin(now, next, Options{}, start) })
 		run("steps", func() { Steps(view, seen, StepOptions{}) })
 		run("advance", func() { Advance(view, seen, nil, Options{StageTimeout: time.Minute}, start) })
+	}
+}
+
+// BenchmarkWave times the choice of a live rollout's wave, and the wait for it, while every tenth cluster is to move.
+func BenchmarkWave(b *testing.B) {
+	for _, n := range []int{100, 1000, 10_000} {
+		stands, target := shards{}, shards{}
+		for i := range n {
+			name := fmt.Sprintf("cluster-%06d", i)
+			stands[name], target[name] = i%50, i%50
+			if i%10 == 0 {
+				target[name] = (i + 1) % 50
+			}
+		}
+		p := newPlan(50, 50, stands)
+		p.MaxReplicas = 50
+		seen, o := fit(50, 50, stands), Options{Mode: plan.ModeLive, StageTimeout: time.Minute, MaxMovesPerWave: 5, Budget: math.MaxInt}
+		p, err := Begin(p, Want{Replicas: 50, ControllerReplicas: 50, Rows: rows(target)}, o, start)
+		if err != nil {
+			b.Fatal(err)
+		}
+		between := plan.NewView(p, nil)
+		p, _ = Advance(between, seen, target, o, start)
+		during := plan.NewView(p, nil)
+		for name, v := range map[string]*plan.View{"choose": between, "wait": during} {
+			b.Run(fmt.Sprintf("%s/clusters=%d", name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					Advance(v, seen, target, o, start)
+				}
+			})
+		}
+		b.Run(fmt.Sprintf("steps/clusters=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Steps(during, seen, StepOptions{Nudge: true})
+			}
+		})
 	}
 }
