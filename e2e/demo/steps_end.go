@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
-
-	"ballast/e2e/site"
 )
 
 // leaderKilled is step 6.
@@ -94,43 +91,6 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// audit is step 7: who tried what against the plan.
-func (s *story) audit(context.Context) error {
-	events, err := s.site.Audit()
-	if err != nil {
-		return err
-	}
-	rows := [][]string{{"TIME", "WHO", "VERB", "OBJECT", "REQUESTED", "ENFORCED", "REASON", "REV"}}
-	seen := map[string]bool{}
-	byBallast, others := 0, 0
-	for _, e := range events {
-		switch {
-		case !e.Ours():
-			continue
-		case e.User == site.PlannerUser:
-			byBallast++
-			continue
-		case e.User != "alice":
-			others++
-			continue
-		}
-		seen[e.Webhook+" "+e.Reason] = true
-		rows = append(rows, []string{
-			e.Time.Local().Format("15:04:05.000"), e.User, e.Verb, strings.TrimSuffix(e.Resource, "s") + " " + shorten(e.Name),
-			shorten(e.Requested), shorten(e.Enforced), e.Reason, strconv.Itoa(e.Revision),
-		})
-	}
-	s.out.table(rows)
-	s.out.say("and %d writes of ballast's planner, %d of others", byBallast, others)
-	for _, want := range []string{"clusters Restored", "scale Restored", "controllers Restored", "clusters Pinned", "clusters Assigned", "plan PinRefused"} {
-		if !seen[want] {
-			return fmt.Errorf("no event of alice's with webhook and reason %q, want each thing she did", want)
-		}
-	}
-	s.passed("everything alice did is there, with what was enforced instead")
-	return s.noSecretShown()
-}
-
 // noSecretShown looks for the fleet's credentials in everything that the processes wrote.
 func (s *story) noSecretShown() error {
 	leaks, err := s.site.Leaks()
@@ -142,12 +102,4 @@ func (s *story) noSecretShown() error {
 	}
 	s.passed("no cluster's credentials stand in any log")
 	return nil
-}
-
-// shorten keeps a column of the audit table narrow.
-func shorten(text string) string {
-	const most = 34
-	text = strings.ReplaceAll(text, "ARGOCD_CONTROLLER_REPLICAS", "…_REPLICAS")
-	text = strings.ReplaceAll(text, "argocd-application-controller", "…-controller")
-	return clip(text, most)
 }
