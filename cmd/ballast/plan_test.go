@@ -37,9 +37,10 @@ func TestPlanSaysWhatItWouldTake(t *testing.T) {
 		"Rollout live: nothing moves.\n  Before that, once and for all: ARGOCD_CONTROLLER_REPLICAS becomes 16, which restarts the application-controller.\n": live(func(a *planner.Ahead) { a.Moves, a.Waves, a.Once = 0, 0, true }),
 		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it.\n  It waits: Secret \"a\" carries no shard.\n":                            live(func(a *planner.Ahead) { a.Limited, a.Missing = false, []string{`Secret "a" carries no shard`} }),
 		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it.\n  It waits: b; and 2 more like that.\n":                                  live(func(a *planner.Ahead) { a.Limited, a.Missing = false, []string{"b", "c", "d"} }),
-		"Rollout x0y: every replica stops, 17 clusters at once, 4 replicas start.\n":                                                                         {Mode: plan.ModeX0Y, From: three, To: four, Moves: 17, Restarts: true},
-		"Rollout default: 3 -> 4 replicas, 17 clusters at once, and every pod restarts.\n":                                                                   {Mode: plan.ModeDefault, From: three, To: four, Moves: 17, Restarts: true},
-		"Rollout default: 1 cluster at once, and nothing restarts for it.\n":                                                                                 {Mode: plan.ModeDefault, From: three, To: three, Moves: 1},
+		"Rollout x0y: every replica stops, 17 clusters move at once, 4 replicas come back.\n":                                                                {Mode: plan.ModeX0Y, From: three, To: four, Moves: 17, Restarts: true},
+		"Rollout x0y: every replica stops, no cluster moves, 4 replicas come back.\n":                                                                        {Mode: plan.ModeX0Y, From: three, To: four, Restarts: true},
+		"Rollout default: 3 -> 4 replicas, 17 clusters move at once, and every pod restarts.\n":                                                              {Mode: plan.ModeDefault, From: three, To: four, Moves: 17, Restarts: true},
+		"Rollout default: 1 cluster moves, and nothing restarts for it.\n":                                                                                   {Mode: plan.ModeDefault, From: three, To: three, Moves: 1},
 	} {
 		var b bytes.Buffer
 		writeAhead(&b, a, noon)

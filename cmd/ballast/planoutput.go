@@ -103,37 +103,44 @@ func writeAhead(w io.Writer, a planner.Ahead, now time.Time) {
 
 // aheadSteps are what a mode does for it, in order. Where the budget is smaller than a wave, there are more waves.
 func aheadSteps(a planner.Ahead, now time.Time) []string {
-	counts := fmt.Sprintf("%d -> %s", a.From.Replicas, plural(a.To.Replicas, "replica"))
-	moves := plural(a.Moves, "cluster") + " at once"
-	var steps []string
+	moves := moving(a.Moves)
 	if a.Mode == plan.ModeX0Y {
-		steps = append(steps, "every replica stops")
-		counts = plural(a.To.Replicas, "replica") + " start"
-	} else if a.Mode == plan.ModeLive {
+		return []string{"every replica stops", moves, plural(a.To.Replicas, "replica") + " come back"}
+	}
+	if a.Mode == plan.ModeLive {
 		moves = fmt.Sprintf("%s of at most %s", plural(a.Waves, "wave"), plural(a.PerWave, "cluster"))
 		if a.Done.After(now) {
 			moves = "at least " + moves
 		}
 	}
+	var steps []string
 	if a.Moves > 0 {
 		steps = append(steps, moves)
 	}
+	counts := fmt.Sprintf("%d -> %s", a.From.Replicas, plural(a.To.Replicas, "replica"))
 	switch {
-	case a.Mode == plan.ModeX0Y, a.To.Replicas < a.From.Replicas:
-		steps = append(steps, counts)
 	case a.To.Replicas > a.From.Replicas:
 		steps = append([]string{counts}, steps...)
+	case a.To.Replicas < a.From.Replicas:
+		steps = append(steps, counts)
 	}
 	switch {
-	case a.Mode == plan.ModeX0Y:
+	case len(steps) == 0:
+		return []string{"nothing moves"}
 	case a.Restarts:
-		steps = append(steps, "and every pod restarts")
-	case len(steps) > 0:
-		steps = append(steps, "and nothing restarts for it")
-	default:
-		steps = []string{"nothing moves"}
+		return append(steps, "and every pod restarts")
 	}
-	return steps
+	return append(steps, "and nothing restarts for it")
+}
+
+func moving(clusters int) string {
+	switch clusters {
+	case 0:
+		return "no cluster moves"
+	case 1:
+		return "1 cluster moves"
+	}
+	return plural(clusters, "cluster") + " move at once"
 }
 
 // aheadPace is how long the move budget makes it take.

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -178,15 +179,13 @@ func (w *statusWorld) save(t *testing.T, c client.Client) {
 
 // refusals are what the API server says where a right is missing, and where nobody installed KEDA.
 func (w *statusWorld) refusals() interceptor.Funcs {
-	refused := func(c client.Client, o client.Object, list client.ObjectList) error {
-		gvk := schema.GroupVersionKind{}
-		if list != nil {
-			if u, ok := list.(*unstructured.UnstructuredList); ok {
-				return &meta.NoKindMatchError{GroupKind: u.GroupVersionKind().GroupKind()}
-			}
-			gvk, _ = c.GroupVersionKindFor(list)
-		} else {
-			gvk, _ = c.GroupVersionKindFor(o)
+	refused := func(c client.Client, o runtime.Object) error {
+		if u, ok := o.(*unstructured.UnstructuredList); ok {
+			return &meta.NoKindMatchError{GroupKind: u.GroupVersionKind().GroupKind()}
+		}
+		gvk, err := c.GroupVersionKindFor(o)
+		if err != nil {
+			return err
 		}
 		what := strings.ToLower(strings.TrimSuffix(gvk.Kind, "List")) + "s"
 		if slices.Contains(w.forbidden, what) {
@@ -199,13 +198,13 @@ func (w *statusWorld) refusals() interceptor.Funcs {
 			if slices.Contains(w.forbidden, key.Name) {
 				return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, key.Name, errors.New("no"))
 			}
-			if err := refused(c, o, nil); err != nil {
+			if err := refused(c, o); err != nil {
 				return err
 			}
 			return c.Get(ctx, key, o, opts...)
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			if err := refused(c, nil, list); err != nil {
+			if err := refused(c, list); err != nil {
 				return err
 			}
 			return c.List(ctx, list, opts...)
