@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -93,6 +94,26 @@ func (s *Site) Kill(ctx context.Context, ordinal int) error {
 	return nil
 }
 
+// Lose kills the process of a pod and each one that its container restarts, until release is called: a replica that crashes
+// again and again and never gets to work.
+func (s *Site) Lose(ctx context.Context, ordinal int) (release func(), err error) {
+	if err := s.Kill(ctx, ordinal); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		const look = 10 * time.Millisecond // a process takes some 200 ms to its first cluster
+		for pause(ctx, look) == nil {
+			if s.Plane.PodPID(s.Fleet.Namespace, Pod(ordinal)) != 0 {
+				_ = s.Kill(ctx, ordinal) // one that ended meanwhile is as good as killed
+			}
+		}
+	}()
+	return func() { cancel(); <-done }, nil
+}
+
 // Pace is when the Applications of moved clusters are refreshed.
 type Pace struct {
 	First time.Duration // after the answer to the last write of a shard
@@ -117,10 +138,8 @@ func (s *Site) Reassign(ctx context.Context, to map[string]int, pace Pace) (agai
 	}
 	for round := 0; len(names) > 0; round++ {
 		again += min(round, 1) * len(names)
-		for _, name := range names {
-			if err := s.Nudge(ctx, name); err != nil {
-				return again, err
-			}
+		if err := s.nudgeAll(ctx, names); err != nil {
+			return again, err
 		}
 		if pace.Again == 0 {
 			break
@@ -130,6 +149,15 @@ func (s *Site) Reassign(ctx context.Context, to map[string]int, pace Pace) (agai
 		}
 	}
 	return again, s.WaitOwned(ctx, to)
+}
+
+// nudgeAll nudges all at once: one after the other, the last would wait for what the first have set to work.
+func (s *Site) nudgeAll(ctx context.Context, clusters []string) error {
+	var group errgroup.Group
+	for _, name := range clusters {
+		group.Go(func() error { return s.Nudge(ctx, name) })
+	}
+	return group.Wait()
 }
 
 // untaken waits at most that long for the new owners, and gives the clusters that are still without.
@@ -160,6 +188,6 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("waiting to nudge: %w", ctx.Err())
+		return fmt.Errorf("waiting for %s: %w", d, ctx.Err())
 	}
 }

@@ -35,131 +35,15 @@ func TestLiveByHand(t *testing.T) {
 		{"a nudge that is pending is not heard a second time", nudgePending},
 		{"a new replica touches nothing", newReplica},
 		{"Prometheus says the same as the logs", metricsAgree},
-		{"waves move what they move and nothing else", wave},
+		{"waves move what they move and nothing else", waves},
 		{"an emptied replica leaves without a trace", shrink},
 		{"a killed replica's clusters wait for it, and the others do not", lose},
+		{"a replica that crashes again and again has its clusters when it stays", crash},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.run(t, s) }) {
 			t.FailNow()
 		}
 	}
-}
-
-// nudgeLater moves one cluster after the other to the other replica, the nudge sent that long after the answer to the write. The
-// full count is BALLAST_SOAK_MOVES of each. A cluster's turn comes again only when its last refresh is over: a pod has one
-// Application in hand once, and a second nudge of it would wait for the first.
-func nudgeLater(t *testing.T, s *Site) {
-	turn := 0
-	for _, later := range []time.Duration{0, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond} {
-		var gaps []time.Duration
-		repeated := 0
-		for range count(t, "BALLAST_SOAK_MOVES", 3) {
-			c := s.Clusters[turn%len(s.Clusters)]
-			if err := s.waitRefreshed(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
-			to := map[string]int{c.Name: 0}
-			if slices.Contains(owned(t, s, 0), c) {
-				to[c.Name] = 1
-			}
-			tl := window(t, s, func() error {
-				again, err := s.Reassign(t.Context(), to, Pace{First: later, Again: AtOnce().Again})
-				repeated += again
-				return err
-			})
-			gaps = append(gaps, onlyMoved(t, tl, to)...)
-			turn++
-		}
-		t.Logf("nudged %s after the write: %d moves, %d nudges were lost, gap median %s, longest %s", later, len(gaps), repeated, Median(gaps), Longest(gaps))
-		if longest := Longest(gaps); longest > later+longestGap {
-			t.Errorf("the longest gap with a nudge after %s: got %s", later, longest)
-		}
-	}
-}
-
-// nudgeTooEarly: that the new owner would still come cannot be waited for, so another cluster's whole move is put in between.
-func nudgeTooEarly(t *testing.T, s *Site) {
-	ctx, from := t.Context(), time.Now()
-	mine := owned(t, s, 0)
-	c, other := mine[0], mine[1:2]
-	err := s.Nudge(ctx, c.Name)
-	if err == nil {
-		err = s.WaitEvent(ctx, from, Event{Pod: Pod(0), Kind: Refreshed, Application: c.Name})
-	}
-	if err == nil {
-		err = s.waitRefreshed(ctx, c)
-	}
-	if err == nil {
-		err = s.SetShard(ctx, c.Name, 1)
-	}
-	if err == nil {
-		_, err = s.Reassign(ctx, assign(other, 1), AtOnce())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	unowned(t, s, c)
-	if err := errors.Join(s.Nudge(ctx, c.Name), s.WaitOwned(ctx, map[string]int{c.Name: 1})); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// nudgePending: a cluster whose shard has no pod keeps the request. When it is given to a pod, that one has seen the request
-// already and passed over it; the same once more is no write, and no event.
-func nudgePending(t *testing.T, s *Site) {
-	ctx, from := t.Context(), time.Now()
-	mine := owned(t, s, 1)
-	c, other := mine[0], mine[1:2]
-	const nobody = 9
-	err := s.SetShard(ctx, c.Name, nobody)
-	if err == nil {
-		err = s.WaitEvent(ctx, from, Event{Pod: Pod(1), Kind: Invalidated, Server: c.Server})
-	}
-	if err == nil {
-		err = s.annotate(ctx, c.Name, "normal")
-	}
-	if err == nil {
-		err = s.SetShard(ctx, c.Name, 0)
-	}
-	if err == nil {
-		err = s.WaitEvent(ctx, from, Event{Pod: Pod(0), Kind: Changed, Server: c.Server, Shard: 0})
-	}
-	if err == nil {
-		err = s.annotate(ctx, c.Name, "normal")
-	}
-	if err == nil {
-		_, err = s.Reassign(ctx, assign(other, 0), AtOnce())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	unowned(t, s, c)
-	if err := errors.Join(s.Nudge(ctx, c.Name), s.WaitOwned(ctx, map[string]int{c.Name: 0})); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func unowned(t *testing.T, s *Site, c Cluster) {
-	t.Helper()
-	now := time.Now()
-	tl, err := s.Timeline(now, now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if owner, err := tl.Owner(c); err == nil || err.Error() != fmt.Sprintf("cluster %q has no owner", c.Name) {
-		t.Errorf("cluster %q: got owner %q, %v, want none", c.Name, owner, err)
-	}
-}
-
-// waitRefreshed returns when Argo CD has taken the request away.
-func (s *Site) waitRefreshed(ctx context.Context, c Cluster) error {
-	return s.wait(ctx, func(Timeline) error {
-		app, err := s.objects.Resource(applications).Namespace(s.Fleet.Namespace).Get(ctx, c.Name, metav1.GetOptions{})
-		if err == nil && app.GetAnnotations()[refresh] != "" {
-			err = errors.New("the refresh is pending")
-		}
-		return err
-	})
 }
 
 func newReplica(t *testing.T, s *Site) {
@@ -205,34 +89,42 @@ func metricsAgree(t *testing.T, s *Site) {
 	}
 }
 
-// wave moves a third of all clusters in waves of 4.
-func wave(t *testing.T, s *Site) {
+// waves moves a third of all clusters to the new replica.
+func waves(t *testing.T, s *Site) {
 	moving := slices.Concat(owned(t, s, 0)[:4], owned(t, s, 1)[:4])
-	tl := window(t, s, func() error {
-		for clusters := range slices.Chunk(moving, 4) {
-			if _, err := s.Reassign(t.Context(), assign(clusters, 2), AtOnce()); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	underTheBars(t, onlyMoved(t, tl, assign(moving, 2)))
+	to := assign(moving, 2)
+	tl := window(t, s, func() error { return s.inWaves(t.Context(), moving, to) })
+	underTheBars(t, onlyMoved(t, tl, to))
 	keep(t, tl, "Two waves of four clusters to a third replica, by hand")
 }
 
 func shrink(t *testing.T, s *Site) {
 	leaving := owned(t, s, 2)
 	to := assign(leaving, 0, 1)
-	emptying := window(t, s, func() error {
-		_, err := s.Reassign(t.Context(), to, AtOnce())
-		return err
-	})
+	emptying := window(t, s, func() error { return s.inWaves(t.Context(), leaving, to) })
 	underTheBars(t, onlyMoved(t, emptying, to))
 	leave := window(t, s, func() error { return errors.Join(s.Scale(t.Context(), 2), s.WaitReady(t.Context(), 2)) })
 	onlyMoved(t, leave, nil)
 	if ran := leave.Runs(Pod(2)); len(ran) == 0 || !ran[len(ran)-1].To.Before(leave.To) {
 		t.Errorf("the replica that left still runs: %+v", ran)
 	}
+}
+
+// inWaves moves four clusters at a time, each when its last refresh is over.
+func (s *Site) inWaves(ctx context.Context, moving []Cluster, to map[string]int) error {
+	for clusters := range slices.Chunk(moving, 4) {
+		wave := map[string]int{}
+		for _, c := range clusters {
+			if err := s.waitRefreshed(ctx, c); err != nil {
+				return err
+			}
+			wave[c.Name] = to[c.Name]
+		}
+		if _, err := s.Reassign(ctx, wave, AtOnce()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func underTheBars(t *testing.T, gaps []time.Duration) {
@@ -247,6 +139,37 @@ func underTheBars(t *testing.T, gaps []time.Duration) {
 func lose(t *testing.T, s *Site) {
 	lost := assign(owned(t, s, 1), 1)
 	tl := window(t, s, func() error { return errors.Join(s.Kill(t.Context(), 1), s.WaitOwned(t.Context(), lost)) })
+	gaps := lostAndFound(t, tl, lost)
+	t.Logf("%d clusters without their replica for %s to %s", len(gaps), slices.Min(gaps), Longest(gaps))
+	if restarts := tl.Restarts(); !maps.Equal(restarts, map[string]int{Pod(1): 1}) {
+		t.Errorf("restarts: got %v", restarts)
+	}
+}
+
+// crash: the replica comes back only when it is let.
+func crash(t *testing.T, s *Site) {
+	lost := assign(owned(t, s, 1), 1)
+	tl := window(t, s, func() error {
+		release, err := s.Lose(t.Context(), 1)
+		if err != nil {
+			return err
+		}
+		err = s.waitRestarts(t.Context(), 1, 3)
+		for _, c := range s.Clusters {
+			if _, mine := lost[c.Name]; mine {
+				unowned(t, s, c)
+			}
+		}
+		release()
+		return errors.Join(err, s.WaitOwned(t.Context(), lost))
+	})
+	gaps := lostAndFound(t, tl, lost)
+	t.Logf("%d clusters without their replica for %s to %s", len(gaps), slices.Min(gaps), Longest(gaps))
+}
+
+// lostAndFound gives the gaps of the clusters that came back to their owner; the others were not touched.
+func lostAndFound(t *testing.T, tl Timeline, lost map[string]int) []time.Duration {
+	t.Helper()
 	var gaps []time.Duration
 	for _, a := range tl.Accounts() {
 		if _, mine := lost[a.Cluster]; a.Touched != mine || len(a.Doubled) > 0 {
@@ -256,8 +179,24 @@ func lose(t *testing.T, s *Site) {
 			gaps = append(gaps, m.Gap)
 		}
 	}
-	if restarts := tl.Restarts(); !maps.Equal(restarts, map[string]int{Pod(1): 1}) {
-		t.Errorf("restarts: got %v", restarts)
-	}
-	t.Logf("%d clusters without their replica for %s to %s", len(gaps), slices.Min(gaps), Longest(gaps))
+	return gaps
+}
+
+// waitRestarts returns when the pod says that its container has restarted that often more than it had.
+func (s *Site) waitRestarts(ctx context.Context, ordinal, more int) error {
+	before := int32(-1)
+	return site.Poll(ctx, func(ctx context.Context) error {
+		pod, err := s.Client.CoreV1().Pods(s.Fleet.Namespace).Get(ctx, Pod(ordinal), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		now := pod.Status.ContainerStatuses[0].RestartCount
+		if before < 0 {
+			before = now
+		}
+		if now < before+int32(more) {
+			return fmt.Errorf("pod %q restarted %d times", Pod(ordinal), now-before)
+		}
+		return nil
+	})
 }
