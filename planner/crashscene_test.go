@@ -168,10 +168,3 @@ func (r *crashRun) in(stages ...plan.Stage) bool {
 	p := r.watch.plan
 	return p != nil && p.Rollout != nil && slices.Contains(stages, p.Rollout.Stage)
 }
-
-// referred is a run without faults, with its writes.
-func referred(t *testing.T, server *rest.Config, c crashCase) (*crashRun, []crashEnd) {
-	t.Helper()
-	r := newCrashRun(t, server, c)
-	return r, r.reach(c)
-}

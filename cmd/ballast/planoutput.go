@@ -104,10 +104,10 @@ func writeAhead(w io.Writer, a planner.Ahead, now time.Time) {
 // aheadSteps are what a mode does for it, in order. Where the budget is smaller than a wave, there are more waves.
 func aheadSteps(a planner.Ahead, now time.Time) []string {
 	moves := moving(a.Moves)
-	if a.Mode == plan.ModeX0Y {
+	switch a.Mode {
+	case plan.ModeX0Y:
 		return []string{"every replica stops", moves, plural(a.To.Replicas, "replica") + " come back"}
-	}
-	if a.Mode == plan.ModeLive {
+	case plan.ModeLive:
 		moves = fmt.Sprintf("%s of at most %s", plural(a.Waves, "wave"), plural(a.PerWave, "cluster"))
 		if a.Done.After(now) {
 			moves = "at least " + moves
