@@ -108,7 +108,7 @@ func (p *picture) pods() []string {
 
 // step is the distance of the axis's ticks: a round one, of which at most ten fit.
 func (p *picture) step() time.Duration {
-	for _, s := range []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute} {
+	for _, s := range []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute} {
 		if p.To.Sub(p.From) <= 10*s {
 			return s
 		}
