@@ -51,6 +51,7 @@ func (a *Applier) nudge(ctx context.Context, namespace string, s Nudge, written 
 	application, err := a.Nudger.Nudge(ctx, namespace, s.Cluster, s.Server, s.Name)
 	switch {
 	case err != nil:
+		a.pace.missed(s)
 		result.Outcome, result.Err, result.Until = Failed, fmt.Errorf("nudging an Application of cluster %q: %w", s.Cluster, err), now.Add(nudgeEvery)
 	case application != "":
 		result.Outcome, result.Until = Applied, now.Add(nudgeEvery)

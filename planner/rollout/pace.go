@@ -132,9 +132,18 @@ func (p *pace) nudge(s Nudge, now time.Time) (wait time.Duration, spent bool) {
 	if c.times >= nudgesAtMost {
 		return 0, true
 	}
-	if left := nudgeEvery - now.Sub(c.last); c.times > 0 && left > 0 && left <= nudgeEvery {
+	if left := nudgeEvery - now.Sub(c.last); !c.last.IsZero() && left > 0 && left <= nudgeEvery {
 		return left, false
 	}
 	p.nudges[move] = called{c.times + 1, now}
 	return 0, false
+}
+
+// missed gives a nudge back that reached nobody, such as one while the API server was away. It kept the pace all the same.
+func (p *pace) missed(s Nudge) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	move := nudged{s.Cluster, s.Shard, s.Since.Unix()}
+	c := p.nudges[move]
+	p.nudges[move] = called{c.times - 1, c.last}
 }
