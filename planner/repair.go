@@ -141,6 +141,9 @@ func (l *Loop) reportSteps(w discover.Workload, r rollout.Report) (again time.Du
 		case rollout.Applied:
 			l.Log.Info("wrote", "step", result.Step.String())
 			l.noteHealed(result.Step, w)
+			if !result.Until.IsZero() { // a nudge may be lost
+				again = min(again, max(result.Until.Sub(l.Clock.Now()), lookSoon))
+			}
 		case rollout.Refused:
 			l.Log.Info("left a step unwritten", "step", result.Step.String(), "why", result.Err.Error())
 		case rollout.Failed:

@@ -54,7 +54,7 @@ func (a *Applier) nudge(ctx context.Context, namespace string, s Nudge, written 
 		a.pace.missed(s)
 		result.Outcome, result.Err, result.Until = Failed, fmt.Errorf("nudging an Application of cluster %q: %w", s.Cluster, err), now.Add(nudgeEvery)
 	case application != "":
-		result.Outcome, result.Until = Applied, now.Add(nudgeEvery)
+		result.Outcome, result.Until = Applied, now.Add(a.pace.again(s))
 	}
 	return result
 }

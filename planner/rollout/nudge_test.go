@@ -159,7 +159,7 @@ func TestANudgeIsAnAnswerOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestNudgesAreMadeAtOnceThenEvery5sAndSixTimes(t *testing.T) {
+func TestNudgesAreMadeAtOnceAfter1sThenEvery5sAndSixTimes(t *testing.T) {
 	p, step := newPace(1000), Nudge{Cluster: "a", Shard: 1, Since: start}
 	var made []time.Duration
 	for now := time.Duration(0); now < 2*time.Minute; now += time.Second {
@@ -167,7 +167,7 @@ func TestNudgesAreMadeAtOnceThenEvery5sAndSixTimes(t *testing.T) {
 			made = append(made, now/time.Second)
 		}
 	}
-	if diff := cmp.Diff([]time.Duration{0, 5, 10, 15, 20, 25}, made); diff != "" {
+	if diff := cmp.Diff([]time.Duration{0, 1, 6, 11, 16, 21}, made); diff != "" {
 		t.Errorf("seconds (-want +got):\n%s", diff)
 	}
 }
@@ -183,7 +183,8 @@ func TestThePaceOfNudgesIsOneMoves(t *testing.T) {
 		after time.Duration
 		want  answer
 	}{
-		"the same":                 {Nudge{Cluster: "a", Shard: 1, Since: start}, 1, 2 * time.Second, answer{Wait: 3 * time.Second}},
+		"the same":                 {Nudge{Cluster: "a", Shard: 1, Since: start}, 2, 2 * time.Second, answer{Wait: 3 * time.Second}},
+		"the same, once":           {Nudge{Cluster: "a", Shard: 1, Since: start}, 1, time.Second / 2, answer{Wait: time.Second / 2}},
 		"another cluster":          {Nudge{Cluster: "b", Shard: 1, Since: start}, 1, 0, answer{}},
 		"another replica":          {Nudge{Cluster: "a", Shard: 2, Since: start}, 1, 0, answer{}},
 		"another wave":             {Nudge{Cluster: "a", Shard: 1, Since: start.Add(time.Second)}, 1, 0, answer{}},
