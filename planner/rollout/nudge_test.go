@@ -123,7 +123,7 @@ func patchesFirst(t *testing.T, w *world) {
 	report := applier.Apply(w.ctx, w.target, steps)
 	w.equal([]ApplyOutcome{Applied, Applied, Failed, Applied, Deferred}, w.outcomes(report))
 	w.equal([]string{"nudge c by https://c or c", "patch a", "nudge a by https://a or a"}, r.did)
-	w.equal([]time.Time{start.Add(5 * time.Second), start.Add(5 * time.Second)}, []time.Time{report.Results[3].Until, report.Results[4].Until})
+	w.equal([]time.Time{start.Add(time.Second), start.Add(5 * time.Second)}, []time.Time{report.Results[3].Until, report.Results[4].Until})
 	for i, s := range steps {
 		w.equal(s, report.Results[i].Step)
 	}
