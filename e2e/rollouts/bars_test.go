@@ -77,7 +77,7 @@ func (m measured) single(t *testing.T) measured {
 	}
 	t.Logf("from a process's first line to its clusters: by itself %s; now %s; nothing ran for %s",
 		spread(m.world.starts), spread(m.starts), seconds(stopped(m.change.timeline)))
-	if got, most := gaps.Longest(m.starts), 2*gaps.Longest(m.world.starts)+time.Second; got > most {
+	if got, most := gaps.Longest(m.starts), 2*gaps.Longest(m.world.starts)+2*time.Second; got > most {
 		t.Errorf("the longest start of a process up to its last cluster: got %s, want at most %s", got, most)
 	}
 	return m

@@ -41,6 +41,13 @@ func (w *world) config(m mode, replicas int) map[string]any {
 	return c
 }
 
+// patient is config, but levels nothing out for now: Argo CD's algorithms leave fleets uneven.
+func (w *world) patient(m mode, replicas int) map[string]any {
+	c := w.config(m, replicas)
+	c["evaluate"] = map[string]any{"mostWanted": map[string]any{"window": "1h", "minSamples": 300}}
+	return c
+}
+
 // heavyLoad is that of a cluster that weighs as much as several.
 const heavyLoad = 3
 

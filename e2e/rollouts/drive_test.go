@@ -35,9 +35,16 @@ func (c change) moved() map[string]int {
 	return moved
 }
 
-// drive does something and waits until ballast is done with it: that many replicas, no rollout, nothing that would still
-// move, and every cluster with the owner that the plan names. reached, which may be nil, is what else the plan must show.
-func (w *world) drive(t *testing.T, replicas int, do func(context.Context) error, reached func(site.Plan) bool) change {
+// goal is what a step waits for: that many replicas, no rollout, every cluster with the owner that the plan names and, but
+// for one that is not to be levelled yet, nothing that would still move. reached, which may be nil, is what else there must be.
+type goal struct {
+	replicas int
+	unlevel  bool
+	reached  func(context.Context, site.Plan) error
+}
+
+// drive does something and waits until ballast is done with it.
+func (w *world) drive(t *testing.T, g goal, do func(context.Context) error) change {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -49,7 +56,13 @@ func (w *world) drive(t *testing.T, replicas int, do func(context.Context) error
 	must(t, site.Poll(ctx, func(ctx context.Context) error {
 		plan, err := w.observed(ctx)
 		if err == nil {
-			err = cmp.Or(resting(plan, replicas, reached), w.Settled(ctx, c.asked), w.Ready(ctx, replicas))
+			err = cmp.Or(resting(plan, g.replicas), w.Ready(ctx, g.replicas))
+		}
+		if err == nil && g.reached != nil {
+			err = g.reached(ctx, *plan)
+		}
+		if err == nil && !g.unlevel {
+			err = w.Settled(ctx, c.asked)
 		}
 		if err != nil {
 			return err
@@ -94,15 +107,13 @@ func stage(p *site.Plan) (string, error) {
 	}
 }
 
-func resting(p *site.Plan, replicas int, reached func(site.Plan) bool) error {
+func resting(p *site.Plan, replicas int) error {
 	why := p.Annotation("reason")
 	switch {
 	case p.Rollout != nil:
 		return fmt.Errorf("stage %s is under way: %s", p.Rollout.Stage, why)
 	case p.Replicas != replicas:
 		return fmt.Errorf("the plan is for %d replicas, want %d: %s", p.Replicas, replicas, why)
-	case reached != nil && !reached(*p):
-		return fmt.Errorf("revision %d is not what was asked for: %s", p.Revision, why)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ type figure struct {
 	moved     int             // clusters with another replica than before
 	gaps      []time.Duration // without an owner, of each cluster that was
 	doubled   []time.Duration // with two owners, of each cluster that was
-	restarts  map[string]int  // of pods that had run before
+	restarts  map[string]int  // of pods that ran when the step began
 	disturbed []string        // clusters that stayed and yet lost their owner, or were taken up anew
 	twice     []string        // clusters that moved more than once
 	starts    []time.Duration // from a process's first line to each cluster that it took, of those that began in the step
@@ -27,7 +27,7 @@ type figure struct {
 // figureOf reads a step's cost from the logs.
 func figureOf(m mode, step string, c change) figure {
 	moved := c.moved()
-	f := figure{mode: m, step: step, moved: len(moved), restarts: c.timeline.Restarts(), starts: starts(c.timeline), took: c.timeline.To.Sub(c.asked)}
+	f := figure{mode: m, step: step, moved: len(moved), restarts: restarts(c.timeline), starts: starts(c.timeline), took: c.timeline.To.Sub(c.asked)}
 	for _, a := range c.timeline.Accounts() {
 		if gap := total(a.Unowned); gap > 0 {
 			f.gaps = append(f.gaps, gap)
@@ -49,6 +49,24 @@ func total(spans []gaps.Span) (d time.Duration) {
 		d += s.Length()
 	}
 	return d
+}
+
+// restarts count how often pods began that ran when the window opened. One that comes anew, as another pod of that name did
+// before, is none of them.
+func restarts(t gaps.Timeline) map[string]int {
+	restarts := map[string]int{}
+	for n := range maxReplicas {
+		running := false
+		for _, run := range t.Runs(gaps.Pod(n)) {
+			switch {
+			case run.From.Before(t.From):
+				running = !run.To.Before(t.From)
+			case running:
+				restarts[gaps.Pod(n)]++
+			}
+		}
+	}
+	return restarts
 }
 
 // starts are how long processes that began in the window took until they had each of their clusters.

@@ -20,12 +20,13 @@ const patience = 6 * time.Minute
 // world is one installation, through which all modes go one after the other.
 type world struct {
 	*gaps.Site
-	perWave int // maxMovesPerWave
-	heavy   []gaps.Cluster
-	hung    []gaps.Event // of processes that were stopped: to Argo CD's clusters they have ended, but no log says so
-	marks   []gaps.Mark  // of the present step
-	figures []figure
-	starts  []time.Duration // from a process's first line to each cluster that it took, where nothing was ballast's doing
+	algorithm string // of Argo CD's
+	perWave   int    // maxMovesPerWave
+	heavy     []gaps.Cluster
+	hung      []gaps.Event // of processes that were stopped: to Argo CD's clusters they have ended, but no log says so
+	marks     []gaps.Mark  // of the present step
+	figures   []figure
+	starts    []time.Duration // from a process's first line to each cluster that it took, where nothing was ballast's doing
 }
 
 // start brings up Argo CD with two replicas whose env is 2 and no shards, and all that ballast needs beside itself.
@@ -47,7 +48,7 @@ func start(t *testing.T, algorithm string, clusters int) *world {
 	t.Cleanup(func() { keepLogs(t, s) })
 	must(t, s.Monitor(ctx))
 	must(t, s.Plane.StartCertManager(ctx))
-	w := &world{Site: s, perWave: clusters}
+	w := &world{Site: s, algorithm: algorithm, perWave: 5}
 	first, err := w.timeline(time.Time{}, time.Now())
 	must(t, err)
 	w.starts = starts(first)

@@ -42,6 +42,10 @@ func TestFigures(t *testing.T) {
 			events: append(moves, at(2, 1, gaps.Invalidated, "https://a"), at(3, 0, gaps.Syncing, "https://a"), at(4, 0, gaps.Invalidated, "https://a"), at(4.5, 1, gaps.Syncing, "https://a")),
 			want:   figure{gaps: []time.Duration{1750 * time.Millisecond}, twice: []string{"moved"}},
 		},
+		"a replica comes back that was gone": {
+			events: []gaps.Event{at(-6, 2, gaps.Began, ""), at(-5, 2, gaps.Ended, ""), at(3, 2, gaps.Began, "")},
+			want:   figure{},
+		},
 		"everything stops and starts": {
 			events: []gaps.Event{
 				at(1, 0, gaps.Ended, ""), at(2, 1, gaps.Ended, ""), at(5, 0, gaps.Began, ""), at(5.5, 0, gaps.Syncing, "https://b"), at(6, 0, gaps.Syncing, "https://c"),

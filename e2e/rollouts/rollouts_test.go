@@ -1,49 +1,38 @@
 package rollouts
 
 import (
-	"slices"
 	"testing"
 )
 
-// TestRollouts goes through the modes on one installation, told by nothing but ballast's configuration. The steps build on
-// each other. Live comes last: it sets the env to 16 for good, and before that the other modes have to change it with the
-// replicas. A soak is everything, on twice the clusters, with that many rounds of live.
-func TestRollouts(t *testing.T) {
-	rounds := count(t, "BALLAST_SOAK_ROLLOUTS", 0)
-	full, clusters, perWave := rounds > 0, 12, 12
-	if full {
-		clusters, perWave = 24, 5
-		for _, algorithm := range []string{"legacy", "round-robin", "consistent-hashing"} {
-			t.Run("adoption from "+algorithm, func(t *testing.T) { adoptFrom(t, algorithm, clusters) })
-		}
+// The tests go through the modes, told by nothing but ballast's configuration; their steps build on each other. Live has an
+// installation of its own: it sets the env to 16 for good, and the other modes have to change it with the replicas. A slice,
+// for make test, is two installations of 12 clusters side by side, since most of the time nothing but probes and gauges is
+// waited for. A soak has 24 clusters, the default wave, all steps, and the machine for itself.
+
+func TestLive(t *testing.T) {
+	rounds := soak(t)
+	if rounds == 0 {
+		t.Parallel()
+		w := start(t, "round-robin", 12)
+		w.perWave = 12
+		w.follow(t, []step{{"adoption", func(t *testing.T, w *world) { w.adopt(t) }}}, liveSteps())
+		return
 	}
-	w := start(t, "round-robin", clusters)
-	w.perWave = perWave
-	t.Cleanup(func() { t.Log(table(w.figures)) })
-	programme := slice()
-	if full {
-		programme = append(whole(), slices.Repeat(liveWhole(), rounds)...)
+	for _, algorithm := range []string{"legacy", "consistent-hashing"} {
+		t.Run("adoption from "+algorithm, func(t *testing.T) { start(t, algorithm, 24).adopt(t) })
 	}
-	for _, s := range programme {
-		if !t.Run(s.name, func(t *testing.T) { s.run(t, w) }) {
-			t.FailNow()
-		}
+	w := start(t, "round-robin", 24)
+	w.follow(t, []step{{"adoption from round-robin", func(t *testing.T, w *world) { w.adopt(t) }}})
+	for range rounds {
+		w.follow(t, liveSteps(), []step{
+			{"live loses a replica that stays away", failover},
+			{"live shrinks to two", func(t *testing.T, w *world) { w.scale(t, live, 2).quiet(t) }},
+		})
 	}
 }
 
-type step struct {
-	name string
-	run  func(*testing.T, *world)
-}
-
-func slice() []step {
+func liveSteps() []step {
 	return []step{
-		{"installing changes nothing", install},
-		{"x0y grows", func(t *testing.T, w *world) { w.scale(t, x0y, 4).single(t) }},
-		{"x0y shrinks", func(t *testing.T, w *world) { w.scale(t, x0y, 3).single(t) }},
-		{"default grows", func(t *testing.T, w *world) { w.scale(t, defaults, 4).owned(t) }},
-		{"default shrinks", func(t *testing.T, w *world) { w.scale(t, defaults, 2).owned(t) }},
-		{"live sets the env", func(t *testing.T, w *world) { w.prepare(t, 2) }},
 		{"live grows", func(t *testing.T, w *world) { w.scale(t, live, 4).quiet(t).picture(t, "grow") }},
 		{"live levels", func(t *testing.T, w *world) { w.level(t, live, 4).quiet(t) }},
 		{"live shrinks", func(t *testing.T, w *world) { w.scale(t, live, 3).quiet(t).picture(t, "shrink") }},
@@ -51,8 +40,19 @@ func slice() []step {
 	}
 }
 
-func whole() []step {
-	return []step{
+func TestX0YAndDefault(t *testing.T) {
+	if soak(t) == 0 {
+		t.Parallel()
+		start(t, "round-robin", 12).follow(t, []step{
+			{"installing changes nothing", install},
+			{"x0y grows", func(t *testing.T, w *world) { w.scale(t, x0y, 3).single(t) }},
+			{"x0y shrinks", func(t *testing.T, w *world) { w.scale(t, x0y, 2).single(t) }},
+			{"default grows", func(t *testing.T, w *world) { w.scale(t, defaults, 3).owned(t) }},
+			{"default shrinks", func(t *testing.T, w *world) { w.scale(t, defaults, 2).owned(t) }},
+		})
+		return
+	}
+	start(t, "round-robin", 24).follow(t, []step{
 		{"installing changes nothing", install},
 		{"x0y grows", func(t *testing.T, w *world) { w.scale(t, x0y, 4).single(t) }},
 		{"a person stops and starts", byHand},
@@ -64,17 +64,28 @@ func whole() []step {
 		{"default levels", func(t *testing.T, w *world) { w.level(t, defaults, 4).owned(t) }},
 		{"default shrinks", func(t *testing.T, w *world) { w.scale(t, defaults, 3).owned(t) }},
 		{"default loses a replica that comes back", func(t *testing.T, w *world) { w.kill(t, defaults, 3) }},
-		{"live sets the env", func(t *testing.T, w *world) { w.prepare(t, 3) }},
-	}
+		{"live follows the other modes", func(t *testing.T, w *world) { w.prepare(t, 3) }},
+	})
 }
 
-func liveWhole() []step {
-	return []step{
-		{"live shrinks to two", func(t *testing.T, w *world) { w.scale(t, live, 2).quiet(t) }},
-		{"live grows", func(t *testing.T, w *world) { w.scale(t, live, 4).quiet(t).picture(t, "grow") }},
-		{"live levels", func(t *testing.T, w *world) { w.level(t, live, 4).quiet(t) }},
-		{"live shrinks", func(t *testing.T, w *world) { w.scale(t, live, 3).quiet(t).picture(t, "shrink") }},
-		{"live loses a replica that comes back", func(t *testing.T, w *world) { w.kill(t, live, 3) }},
-		{"live loses a replica that stays away", failover},
+// soak is how many rounds of live there shall be; 0 is a slice.
+func soak(t *testing.T) int { return count(t, "BALLAST_SOAK_ROLLOUTS", 0) }
+
+type step struct {
+	name string
+	run  func(*testing.T, *world)
+}
+
+// follow takes the steps up to the first one that fails, and prints what they cost.
+func (w *world) follow(t *testing.T, programme ...[]step) {
+	t.Helper()
+	from := len(w.figures)
+	defer func() { t.Log(table(w.figures[from:])) }()
+	for _, steps := range programme {
+		for _, s := range steps {
+			if !t.Run(s.name, func(t *testing.T) { s.run(t, w) }) {
+				t.FailNow()
+			}
+		}
 	}
 }

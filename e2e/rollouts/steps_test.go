@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,7 +36,7 @@ func (w *world) note(t *testing.T, m mode, step string, c change) measured {
 
 // install takes over a fleet whose shards are Argo CD's own choice. Every cluster keeps its owner, and nothing restarts.
 func install(t *testing.T, w *world) {
-	c := w.drive(t, 2, func(ctx context.Context) error { return w.InstallBallast(ctx, w.config(x0y, 2)) }, nil)
+	c := w.drive(t, goal{replicas: 2, unlevel: true, reached: w.stamped}, func(ctx context.Context) error { return w.InstallBallast(ctx, w.patient(x0y, 2)) })
 	m := w.note(t, x0y, "adoption", c)
 	m.restarted(t, 0, 0)
 	for _, name := range m.disturbed {
@@ -46,24 +47,46 @@ func install(t *testing.T, w *world) {
 
 // prepare is what mode live does once: the env's one restart.
 func (w *world) prepare(t *testing.T, replicas int) {
-	c := w.drive(t, replicas, func(ctx context.Context) error { return w.Configure(ctx, w.config(live, replicas)) }, envStands)
-	w.note(t, live, "adoption", c).restarted(t, replicas, 1)
+	t.Helper()
+	c := w.drive(t, goal{replicas: replicas, reached: envStands}, func(ctx context.Context) error { return w.Configure(ctx, w.config(live, replicas)) })
+	w.note(t, live, "env to 16", c).restarted(t, replicas, 1)
 }
 
-// adoptFrom is both at once, from an algorithm of Argo CD's. Under consistent-hashing the in-cluster must not be there without
-// a Secret: its shard would change with the env.
-func adoptFrom(t *testing.T, algorithm string, clusters int) {
-	w := start(t, algorithm, clusters)
-	if algorithm == "consistent-hashing" {
+// adopt installs ballast with mode live: every Secret gets the owner that Argo CD's algorithm chose, and then the env's one
+// restart comes. Under consistent-hashing the in-cluster must have a Secret or be off: its shard would change with the env.
+func (w *world) adopt(t *testing.T) {
+	t.Helper()
+	if w.algorithm == "consistent-hashing" {
 		patch := []byte(`{"data":{"cluster.inClusterEnabled":"false"}}`)
 		_, err := w.Client.CoreV1().ConfigMaps(w.Fleet.Namespace).Patch(t.Context(), "argocd-cm", types.MergePatchType, patch, metav1.PatchOptions{})
 		must(t, err)
 	}
-	c := w.drive(t, 2, func(ctx context.Context) error { return w.InstallBallast(ctx, w.config(live, 2)) }, envStands)
-	w.note(t, live, algorithm, c).restarted(t, 2, 1)
+	stands := func(ctx context.Context, p site.Plan) error { return cmp.Or(envStands(ctx, p), w.stamped(ctx, p)) }
+	c := w.drive(t, goal{replicas: 2, unlevel: true, reached: stands}, func(ctx context.Context) error { return w.InstallBallast(ctx, w.patient(live, 2)) })
+	w.note(t, live, "adoption", c).restarted(t, 2, 1)
+	must(t, site.Poll(t.Context(), w.ownershipKnown))
 }
 
-func envStands(p site.Plan) bool { return p.ControllerReplicas == maxReplicas }
+func envStands(_ context.Context, p site.Plan) error {
+	if p.ControllerReplicas != maxReplicas {
+		return fmt.Errorf("the plan's env is %d, want %d", p.ControllerReplicas, maxReplicas)
+	}
+	return nil
+}
+
+// stamped is nil when every Secret carries the plan's replica.
+func (w *world) stamped(ctx context.Context, p site.Plan) error {
+	shards, err := w.Shards(ctx)
+	if err != nil {
+		return err
+	}
+	for name, replica := range w.rows(&p) {
+		if shards[name] != strconv.Itoa(replica) {
+			return fmt.Errorf("secret %q carries shard %q, want %d", name, shards[name], replica)
+		}
+	}
+	return nil
+}
 
 // restarted wants that many replicas to have restarted so often, and every cluster to have the owner that it had.
 func (m measured) restarted(t *testing.T, replicas, times int) {
@@ -104,7 +127,7 @@ func (w *world) scale(t *testing.T, m mode, replicas int) measured {
 	t.Helper()
 	before, err := w.Plan(t.Context())
 	must(t, err)
-	c := w.drive(t, replicas, func(ctx context.Context) error { return w.Configure(ctx, w.config(m, replicas)) }, nil)
+	c := w.drive(t, goal{replicas: replicas}, func(ctx context.Context) error { return w.Configure(ctx, w.config(m, replicas)) })
 	return w.note(t, m, fmt.Sprintf("%d to %d", before.Replicas, replicas), c)
 }
 
@@ -120,8 +143,13 @@ func (w *world) level(t *testing.T, m mode, replicas int) measured {
 			w.heavy = append(w.heavy, c)
 		}
 	}
-	c := w.drive(t, replicas, func(ctx context.Context) error { return w.Configure(ctx, w.config(m, replicas)) },
-		func(p site.Plan) bool { return p.Revision > before.Revision })
+	decided := func(_ context.Context, p site.Plan) error {
+		if p.Revision == before.Revision {
+			return fmt.Errorf("revision %d is still the newest", p.Revision)
+		}
+		return nil
+	}
+	c := w.drive(t, goal{replicas: replicas, reached: decided}, func(ctx context.Context) error { return w.Configure(ctx, w.config(m, replicas)) })
 	return w.note(t, m, "rebalance", c)
 }
 
@@ -129,7 +157,7 @@ func (w *world) level(t *testing.T, m mode, replicas int) measured {
 func (w *world) kill(t *testing.T, m mode, replicas int) measured {
 	t.Helper()
 	const lost = 1
-	c := w.drive(t, replicas, func(ctx context.Context) error { return w.Kill(ctx, lost) }, nil)
+	c := w.drive(t, goal{replicas: replicas}, func(ctx context.Context) error { return w.Kill(ctx, lost) })
 	f := w.note(t, m, "kill", c)
 	for _, a := range c.timeline.Accounts() {
 		if hers := c.before[a.Cluster] == lost; a.Touched != hers || len(a.Doubled) > 0 {
@@ -154,7 +182,7 @@ func failover(t *testing.T, w *world) {
 	must(t, site.Poll(ctx, func(ctx context.Context) error {
 		plan, err := w.observed(ctx)
 		if err == nil {
-			err = resting(plan, replicas, nil)
+			err = resting(plan, replicas)
 		}
 		if err != nil {
 			return err
@@ -170,7 +198,7 @@ func failover(t *testing.T, w *world) {
 	c.timeline, err = w.timeline(c.asked, time.Now())
 	must(t, err)
 	w.note(t, live, "failover", c).quietBut(t, patience)
-	back := w.drive(t, replicas, func(ctx context.Context) error { return w.Kill(ctx, lost) }, nil)
+	back := w.drive(t, goal{replicas: replicas}, func(ctx context.Context) error { return w.Kill(ctx, lost) })
 	w.note(t, live, "and back", back).quietExcept(t, lost)
 }
 
@@ -179,7 +207,7 @@ func failover(t *testing.T, w *world) {
 func byHand(t *testing.T, w *world) {
 	const replicas = 4
 	x0y := w.figures[len(w.figures)-1]
-	c := w.drive(t, replicas, func(ctx context.Context) error {
+	c := w.drive(t, goal{replicas: replicas}, func(ctx context.Context) error {
 		if err := w.annotate(ctx, map[string]any{"enforcement": "off", "paused": "true"}); err != nil {
 			return err
 		}
@@ -189,7 +217,7 @@ func byHand(t *testing.T, w *world) {
 			}
 		}
 		return cmp.Or(w.WaitSynced(ctx), w.annotate(ctx, map[string]any{"enforcement": nil, "paused": nil}))
-	}, nil)
+	})
 	hand := w.note(t, "by hand", "4 to 0 to 4", c)
 	t.Logf("nothing ran for %s", seconds(stopped(c.timeline)))
 	if got, most := gaps.Longest(x0y.gaps), 3*gaps.Longest(hand.gaps)/2+5*time.Second; got > most {
