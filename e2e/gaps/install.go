@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ballast/e2e/fleet"
+	"ballast/e2e/site"
 )
 
 const (
@@ -52,8 +53,8 @@ func (s *Site) installController(ctx context.Context) error {
 	if err := s.applyFiles(ctx, "*-crd.yaml", "argocd-application-controller-[cr]*.yaml", "argocd-application-controller-sa.yaml"); err != nil {
 		return err
 	}
-	if _, _, err := s.Plane.Kubectl(ctx, "", "wait", "--for=condition=Established", "--timeout=30s", "crd/applications.argoproj.io", "crd/appprojects.argoproj.io"); err != nil {
-		return fmt.Errorf("waiting for the CRDs: %w", err)
+	if err := site.Poll(ctx, s.crdsServed); err != nil {
+		return err
 	}
 	auth := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -61,6 +62,15 @@ func (s *Site) installController(ctx context.Context) error {
 		StringData: map[string]string{"auth": password},
 	}
 	return s.Apply(ctx, "", append(settings, auth, defaultProject(s.Fleet.Namespace), workload)...)
+}
+
+// crdsServed is nil when Applications and AppProjects can be made. kubectl wait does not wait for a CRD that has no condition
+// yet: that is an error.
+func (s *Site) crdsServed(ctx context.Context) error {
+	if _, _, err := s.Plane.Kubectl(ctx, "", "wait", "--for=condition=Established", "--timeout=30s", "crd/applications.argoproj.io", "crd/appprojects.argoproj.io"); err != nil {
+		return fmt.Errorf("waiting for the CRDs: %w", err)
+	}
+	return nil
 }
 
 // applyFiles applies on the server's side: the CRDs are too large for kubectl's own annotation.
