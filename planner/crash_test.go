@@ -42,6 +42,29 @@ func TestCrashes(t *testing.T) {
 	t.Logf("seed %d: %s", seed, figures)
 }
 
+// TestASeedGivesTheSameCrashAgain, write for write: what a failure prints can be looked into.
+func TestASeedGivesTheSameCrashAgain(t *testing.T) {
+	server := apiserver.Start(t)
+	c := newCrashCase(5, crashLive, 0)
+	c.goals = c.goals[:1]
+	type ran struct {
+		Kinds   []crashKind
+		Ends    []crashEnd
+		Leaders int
+		Took    time.Duration
+	}
+	var runs []ran
+	for range 2 {
+		random := rand.New(rand.NewPCG(5, 5))
+		r := newCrashRun(t, server, c, newCrashFault(random, 8), newCrashFault(random, 21), newCrashFault(random, 30))
+		ends := r.reach(c)
+		runs = append(runs, ran{r.faults.kinds, ends, r.leaders, r.clock.Since(epoch)})
+	}
+	if diff := gocmp.Diff(runs[0], runs[1]); diff != "" {
+		t.Errorf("(-first +second):\n%s", diff)
+	}
+}
+
 // crash runs a case without a fault, and then that many times with some.
 func (c crashCase) crash(t *testing.T, server *rest.Config, runs int, figures *crashFigures) {
 	began := time.Now()

@@ -44,7 +44,7 @@ type crashFleet struct {
 	observed         int64
 	shards           map[string]int // of the Secrets that have one
 	pods             map[int]*crashPod
-	made             int
+	made, found      int          // pods so far, and those that were there at first
 	broken           map[int]bool // ordinals whose pods are not ready, whatever becomes of them
 }
 
@@ -77,6 +77,7 @@ func (f *crashFleet) populate(now time.Time) {
 	for i := range f.replicas {
 		f.start(i, now.Add(-time.Hour))
 	}
+	f.found = f.replicas
 	f.observed = f.generation
 	f.own(now.Add(-time.Hour + time.Second)) // they have had their clusters since
 	f.own(now)
@@ -150,9 +151,9 @@ func (f *crashFleet) settled(now time.Time) bool {
 }
 
 // algorithm is the shard of a cluster without one. It goes by the cluster's name instead of its Secret's UID, which is
-// another one in every run.
+// another one in every run; for the same reason it leaves no cluster to a replica that was not there.
 func (f *crashFleet) algorithm(cluster string, env int) int {
-	return int(f.draw(uint64(env), "algorithm", cluster))
+	return int(f.draw(uint64(min(env, f.found)), "algorithm", cluster))
 }
 
 // rule reports whether a pod owns a cluster, by Argo CD's rules as measured.

@@ -30,12 +30,14 @@ type crashWatch struct {
 // crashWait is for how long nobody has worked on a cluster, and for how long of that the pod that should was ready.
 type crashWait struct{ all, ready time.Duration }
 
-// For how long a cluster may at most be without anybody who works on it: while its replica's pod is ready, the longest
-// resync and a few seconds; while pods are replaced or stopped, that and a stage's deadline, and whatever the API server
-// was gone or refused writes for.
+// For how long a cluster may at most be without anybody who works on it. While its replica's pod is ready: the longest resync
+// and a few seconds, or in mode live three nudges, and whatever the leader or the API server was away for. While pods are
+// replaced or stopped: that and a stage's deadline. Of this the workload stands at 0 for the time of four pods to stop.
 const (
-	crashMostUp   = crashResync*3/2 + 5*time.Second
-	crashMostDown = 8 * time.Minute
+	crashMostUp      = crashResync*3/2 + 5*time.Second
+	crashMostLive    = 15 * time.Second
+	crashMostDown    = 8 * time.Minute
+	crashMostStopped = time.Minute
 )
 
 func newCrashWatch(r *crashRun) crashWatch {
@@ -126,6 +128,9 @@ func (w *crashWatch) workloadWritten() {
 func (w *crashWatch) secretWritten(name string, before int, had bool) {
 	w.changed = w.run.clock.Now()
 	shard, has := w.run.fleet.shards[name]
+	if t, waits := w.waits[name]; waits && shard != before {
+		w.waits[name] = crashWait{all: t.all} // another replica's turn
+	}
 	switch {
 	case had && !has:
 		w.blame("Secret %s lost its shard", name)
@@ -159,6 +164,9 @@ func (w *crashWatch) second(now time.Time) {
 		w.stoppedFor = 0
 	}
 	w.stopped = max(w.stopped, w.stoppedFor)
+	if w.stoppedFor > crashMostStopped+w.run.faults.lasted() {
+		w.blame("the workload has stood at 0 for %s", w.stoppedFor)
+	}
 	if f.replicas == 0 && (w.plan == nil || w.plan.Rollout == nil || w.plan.Rollout.Mode != plan.ModeX0Y) {
 		w.blame("the workload stands at 0")
 	}
@@ -205,7 +213,11 @@ func (w *crashWatch) wait(c string, now time.Time) {
 	}
 	w.waits[c] = t
 	w.longest, w.longestUp = max(w.longest, t.all), max(w.longestUp, t.ready)
-	if t.ready > crashMostUp {
+	most := crashMostUp
+	if w.mode == plan.ModeLive {
+		most = min(most, crashMostLive+w.run.faults.lasted())
+	}
+	if t.ready > most {
 		w.blame("nobody has worked on cluster %s for %s, though replica %d is ready", c, t.ready, shard)
 	}
 	if t.all > crashMostDown+w.run.faults.lasted() {
