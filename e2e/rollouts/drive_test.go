@@ -83,13 +83,15 @@ func (w *world) observed(ctx context.Context) (*site.Plan, error) {
 		return p, cmp.Or(err, errors.New("there is no plan yet"))
 	}
 	text, err := stage(p)
-	if n := len(w.marks); p.Rollout != nil && n == 0 || n > 0 && w.marks[n-1].Text != text {
-		w.marks = append(w.marks, gaps.Mark{At: time.Now(), Text: text})
+	if n := len(w.marks); err == nil && text != "" && (n == 0 || w.marks[n-1].Text != text) {
+		var at time.Time
+		at, err = time.Parse(time.RFC3339, p.Annotation("decided-at"))
+		w.marks = append(w.marks, gaps.Mark{At: at, Text: text})
 	}
 	return p, err
 }
 
-// stage is the one under way in a picture's words.
+// stage is the one under way in a picture's words, empty where there is nothing to see.
 func stage(p *site.Plan) (string, error) {
 	var waves struct {
 		Rollout struct{ Wave int }
@@ -99,9 +101,11 @@ func stage(p *site.Plan) (string, error) {
 	}
 	switch r := p.Rollout; {
 	case r == nil:
-		return "done", nil
+		return "", nil
 	case len(r.Moves) > 0 && waves.Rollout.Wave > 0:
 		return fmt.Sprintf("wave %d", waves.Rollout.Wave), nil
+	case r.Stage == "Moving":
+		return "", nil // its first wave is about to begin
 	default:
 		return r.Stage, nil
 	}
