@@ -47,7 +47,7 @@ soak: binaries ## the full counts, about two hours; figures with commit and seed
 	  go test -count=1 -v -timeout 60m -run 'TestEveryWritePath/rolling' ./webhook/matrix | grep -E 'writes|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_CRASH_RUNS=200 BALLAST_SEED=$(SEED) go test -count=1 -v -timeout 60m -run 'TestCrash' ./planner | grep -E 'runs|faults|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_TRANSITIONS=10000 go test -count=1 -v -timeout 60m ./e2e/transitions | grep -E 'transitions|^(ok|FAIL|---)' | tee -a docs/soak.md
-	@set -o pipefail; BALLAST_SOAK_MOVES=30 BALLAST_SOAK_ROLLOUTS=5 go test -count=1 -v -timeout 90m -p 1 ./e2e/gaps ./e2e/rollouts | grep -E 'moves|live|x0y|default|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; BALLAST_SOAK_MOVES=30 BALLAST_SOAK_ROLLOUTS=1 BALLAST_PICTURES=$(CURDIR)/docs/rollouts go test -count=1 -v -timeout 90m -p 1 ./e2e/gaps ./e2e/rollouts | grep -E 'moves|live|x0y|default|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_CANARY_SECRETS=1000 go test -count=1 -timeout 30m ./e2e/canary | tee -a docs/soak.md
 	@set -o pipefail; grep -rlE '^func Fuzz' --include='*_test.go' planner webhook certs | while read -r f; do \
 	  for t in $$(grep -oE '^func Fuzz[A-Za-z0-9]+' $$f | cut -c6-); do \
