@@ -55,6 +55,13 @@ func (f *fetchers) get(c config.PlannerConfig, t plan.Target) (planner.Fetcher, 
 // newNudger refreshes Applications. Where it may not, rollouts go on without: a new owner then begins later.
 func (a *plannerApp) newNudger() *nudge.Nudger {
 	return nudge.New(nudge.Options{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Clock: clock.RealClock{},
+		Own: func(ctx context.Context) (string, bool, error) {
+			_, w, err := discover.FindTarget(ctx, a.manager.GetClient(), a.loop.Config().Target)
+			if err != nil || w.ApplicationNamespaces == nil {
+				return "", false, err
+			}
+			return *w.ApplicationNamespaces, true, nil
+		},
 		Report: func(p nudge.Problem) {
 			a.log.Info("not every Application is found", "reason", p.Reason, "message", p.Message)
 		}})

@@ -253,9 +253,12 @@ func (f found) read(container string) (Workload, error) {
 	if value, set := env(c, EnvReplicas); set {
 		w.EnvReplicas = &value
 	}
-	w.Algorithm, _ = env(c, EnvAlgorithm)
-	dynamic, _ := env(c, EnvDynamic)
+	w.Algorithm, _ = setting(c, flagAlgorithm, EnvAlgorithm)
+	dynamic, _ := setting(c, flagDynamic, EnvDynamic)
 	w.DynamicDistribution, _ = strconv.ParseBool(dynamic)
+	if namespaces, set := setting(c, flagNamespaces, envNamespaces); set {
+		w.ApplicationNamespaces = &namespaces
+	}
 	w.RestartedAt = f.pod.Annotations["kubectl.kubernetes.io/restartedAt"]
 	w.Unmanaged = f.object.GetAnnotations()[AnnotationUnmanaged] == "true"
 	return w, nil

@@ -214,6 +214,14 @@ func TestFindTarget(t *testing.T) {
 	dynamic := &appsv1.Deployment{ObjectMeta: meta("argocd-application-controller", controller),
 		Spec: appsv1.DeploymentSpec{Replicas: &three, Template: pod(corev1.Container{Name: "c", Env: []corev1.EnvVar{{Name: "ARGOCD_ENABLE_DYNAMIC_CLUSTER_DISTRIBUTION", Value: "true"}}})}}
 	dynamic.Annotations = map[string]string{AnnotationUnmanaged: "true"}
+	everywhere, some := "", "team-a,team-b,sre-*"
+	told := &appsv1.StatefulSet{ObjectMeta: meta("example-application-controller", controller), Spec: appsv1.StatefulSetSpec{Template: pod(corev1.Container{Name: "operator",
+		Command: []string{"argocd-application-controller", "--application-namespaces", "team-a,team-b", "--dynamic-cluster-distribution-enabled", "--sharding-method"},
+		Args:    []string{"consistent-hashing", "--application-namespaces=sre-*", "--application-namespaces"},
+		Env:     []corev1.EnvVar{{Name: "ARGOCD_CONTROLLER_SHARDING_ALGORITHM", Value: "legacy"}, {Name: "ARGOCD_APPLICATION_NAMESPACES", Value: "elsewhere"}}})}}
+	own := &appsv1.StatefulSet{ObjectMeta: meta("argocd-application-controller", controller), Spec: appsv1.StatefulSetSpec{Template: pod(corev1.Container{Name: "c",
+		Args: []string{"--dynamic-cluster-distribution-enabled=false"},
+		Env:  []corev1.EnvVar{{Name: "ARGOCD_APPLICATION_NAMESPACES"}, {Name: "ARGOCD_ENABLE_DYNAMIC_CLUSTER_DISTRIBUTION", Value: "true"}}})}}
 	api := &appsv1.Deployment{ObjectMeta: meta("argocd-server", server), Spec: appsv1.DeploymentSpec{Template: pod(corev1.Container{Name: "server"})}}
 	argocd := plan.Target{Namespace: "argocd"}
 	tests := map[string]struct {
@@ -238,6 +246,17 @@ func TestFindTarget(t *testing.T) {
 			objects: []client.Object{dynamic, api}, target: argocd,
 			wantTarget: plan.Target{Kind: "Deployment", Namespace: "argocd", Name: "argocd-application-controller", Container: "c"},
 			want:       Workload{Kind: "Deployment", Namespace: "argocd", Name: "argocd-application-controller", Container: "c", Replicas: 3, DynamicDistribution: true, Unmanaged: true},
+		},
+		"the operator, whose command line goes before the env": {
+			objects: []client.Object{told}, target: argocd,
+			wantTarget: plan.Target{Kind: "StatefulSet", Namespace: "argocd", Name: "example-application-controller", Container: "operator"},
+			want: Workload{Kind: "StatefulSet", Namespace: "argocd", Name: "example-application-controller", Container: "operator", Replicas: 1,
+				Algorithm: "consistent-hashing", DynamicDistribution: true, ApplicationNamespaces: &some},
+		},
+		"its own namespace alone, and a switch that is off": {
+			objects: []client.Object{own}, target: argocd,
+			wantTarget: plan.Target{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-application-controller", Container: "c"},
+			want:       Workload{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-application-controller", Container: "c", Replicas: 1, ApplicationNamespaces: &everywhere},
 		},
 		"two, and the kind decides": {
 			objects: []client.Object{dynamic, upstream}, target: plan.Target{Namespace: "argocd", Kind: "Deployment"},

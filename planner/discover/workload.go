@@ -16,10 +16,20 @@ const (
 	EnvReplicas  = "ARGOCD_CONTROLLER_REPLICAS"
 	EnvAlgorithm = "ARGOCD_CONTROLLER_SHARDING_ALGORITHM"
 	EnvDynamic   = "ARGOCD_ENABLE_DYNAMIC_CLUSTER_DISTRIBUTION"
+
+	envNamespaces = "ARGOCD_APPLICATION_NAMESPACES"
+)
+
+// The application-controller's flags that say the same, and go before its env.
+const (
+	flagAlgorithm  = "--sharding-method"
+	flagDynamic    = "--dynamic-cluster-distribution-enabled"
+	flagNamespaces = "--application-namespaces"
 )
 
 // Workload is the application-controller's StatefulSet or Deployment as it stands. EnvReplicas is nil where the env is
-// absent or comes from a reference; Algorithm is empty where the env is absent, else what it says.
+// absent or comes from a reference; Algorithm is empty where neither flag nor env is there, else what they say.
+// ApplicationNamespaces is nil where they leave it to Argo CD's settings.
 type Workload struct {
 	UID                 string  `json:"uid,omitempty"`
 	Kind                string  `json:"kind"`
@@ -39,6 +49,8 @@ type Workload struct {
 	DynamicDistribution bool    `json:"dynamicDistribution,omitempty"`
 	Unmanaged           bool    `json:"unmanaged,omitempty"`
 	RestartedAt         string  `json:"restartedAt,omitempty"` // the pod template's annotation kubectl.kubernetes.io/restartedAt
+
+	ApplicationNamespaces *string `json:"applicationNamespaces,omitempty"`
 }
 
 const controllerCommand = "argocd-application-controller"
@@ -92,6 +104,32 @@ func env(c corev1.Container, name string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// setting is what the container's command line gives a flag, else what its env holds. A flag without "=" takes the next
+// word unless it is a switch, and one that stands several times is a list, as Argo CD reads them.
+func setting(c corev1.Container, flag, variable string) (string, bool) {
+	words := slices.Concat(c.Command, c.Args)
+	var values []string
+	for i, word := range words {
+		name, value, found := strings.Cut(word, "=")
+		switch {
+		case name != flag:
+		case found:
+			values = append(values, value)
+		case flag == flagDynamic:
+			values = append(values, "true")
+		case i+1 < len(words):
+			values = append(values, words[i+1])
+		}
+	}
+	if len(values) == 0 {
+		return env(c, variable)
+	}
+	if flag != flagNamespaces {
+		values = values[len(values)-1:]
+	}
+	return strings.Join(values, ","), true
 }
 
 func containerNames(containers []corev1.Container) string {

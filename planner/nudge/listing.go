@@ -96,14 +96,14 @@ func (n *Nudger) list(ctx context.Context, own string) ([]Application, []Problem
 	watched, unread := Watch(own, setting)
 	var problems []Problem
 	for _, entry := range unread {
-		problems = append(problems, Problem{PatternUnread, fmt.Sprintf("no Application is looked for in the namespaces of %s (%s of ConfigMap %s): its form is not one that ballast reads; add them by name", entry, keyNamespaces, configMapParams)})
+		problems = append(problems, Problem{PatternUnread, fmt.Sprintf("no Application is looked for in the namespaces of %s (Argo CD's setting %s): its form is not one that ballast reads; add them by name", entry, keyNamespaces)})
 	}
 	if watched.Open() {
 		all, err := n.listIn(ctx, "", watched)
 		if !isForbidden(err) {
 			return all, problems, err
 		}
-		problems = append(problems, Problem{NamespaceForbidden, fmt.Sprintf("Applications are looked for in %s only: the planner may not list them in all namespaces, as %s of ConfigMap %s asks for; add component nudge-any-namespace", strings.Join(watched.Named(), ", "), keyNamespaces, configMapParams)})
+		problems = append(problems, Problem{NamespaceForbidden, fmt.Sprintf("Applications are looked for in %s only: the planner may not list them in all namespaces, as Argo CD's setting %s asks for; add component nudge-any-namespace", strings.Join(watched.Named(), ", "), keyNamespaces)})
 	}
 	var all []Application
 	for _, namespace := range watched.Named() {
@@ -119,7 +119,13 @@ func (n *Nudger) list(ctx context.Context, own string) ([]Application, []Problem
 	return all, problems, nil
 }
 
+// setting is application.namespaces, as the application-controller has it.
 func (n *Nudger) setting(ctx context.Context, own string) (string, error) {
+	if n.Own != nil {
+		if setting, set, err := n.Own(ctx); err != nil || set {
+			return setting, err
+		}
+	}
 	var cm corev1.ConfigMap
 	err := n.Reader.Get(ctx, types.NamespacedName{Namespace: own, Name: configMapParams}, &cm)
 	if err != nil && !apierrors.IsNotFound(err) {

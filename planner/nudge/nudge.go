@@ -32,12 +32,14 @@ const (
 )
 
 // Options make a Nudger. Client writes; Reader reads past any cache. Report, which may be nil, is told once of each Problem,
-// and again of one that was gone and came back.
+// and again of one that was gone and came back. Own, which may be nil, is the application-controller's own setting of the
+// namespaces, by its command line or env; without one Argo CD's ConfigMap has it.
 type Options struct {
 	Client client.Client
 	Reader client.Reader
 	Clock  clock.PassiveClock
 	Report func(Problem)
+	Own    func(context.Context) (setting string, set bool, err error)
 }
 
 // Nudger finds Applications by the cluster they deploy to, and has Argo CD refresh them. It is for concurrent use.

@@ -44,6 +44,7 @@ func TestNudger(t *testing.T) {
 		"a listing that was forgotten on its way begins anew":                  beginsAnew,
 		"other namespaces count if Argo CD looks there":                        findsInWatchedNamespaces,
 		"a namespace by name is listed alone":                                  listsNamedNamespaces,
+		"the controller's command line goes before the ConfigMap":              obeysTheCommandLine,
 		"an entry that cannot be read is reported once":                        reportsUnread,
 		"without the component the error says what is missing":                 saysWhatIsForbidden,
 		"the component's rights are enough":                                    worksWithTheComponent,
@@ -218,13 +219,34 @@ func listsNamedNamespaces(t *testing.T, w *world) {
 	w.equal([]ProblemReason(nil), w.reasons())
 }
 
+func obeysTheCommandLine(t *testing.T, w *world) {
+	team, stranger := w.namespace("team-"), w.namespace("stranger-")
+	w.application(team, "a", eu, nil)
+	w.application(stranger, "a", us, nil)
+	w.watch(stranger)
+	setting, set, away := team, true, error(nil)
+	w.nudger.Own = func(context.Context) (string, bool, error) { return setting, set, away }
+	w.equal([]string{team + "/a", ""}, []string{w.nudge(eu, ""), w.nudge(us, "")})
+	setting = "" // Argo CD's own namespace and no other
+	w.clock.SetTime(start.Add(time.Hour))
+	w.equal([]string{"", ""}, []string{w.nudge(eu, ""), w.nudge(us, "")})
+	set = false
+	w.clock.SetTime(start.Add(2 * time.Hour))
+	w.equal([]string{"", stranger + "/a"}, []string{w.nudge(eu, ""), w.nudge(us, "")})
+	away = errors.New("no workload")
+	w.clock.SetTime(start.Add(3 * time.Hour))
+	if _, err := w.nudger.Nudge(w.ctx, w.own, "prod-eu", eu, ""); !errors.Is(err, away) {
+		t.Errorf("got %v, want %v", err, away)
+	}
+}
+
 func reportsUnread(t *testing.T, w *world) {
 	w.watch("/a(?!b)/,team")
 	for i := range 3 {
 		w.clock.SetTime(start.Add(time.Duration(i) * time.Minute))
 		w.equal("", w.nudge(eu, ""))
 	}
-	w.equal([]Problem{{PatternUnread, "no Application is looked for in the namespaces of /a(?!b)/ (application.namespaces of ConfigMap argocd-cmd-params-cm): its form is not one that ballast reads; add them by name"}}, w.problems)
+	w.equal([]Problem{{PatternUnread, "no Application is looked for in the namespaces of /a(?!b)/ (Argo CD's setting application.namespaces): its form is not one that ballast reads; add them by name"}}, w.problems)
 	w.watch("team")
 	w.clock.SetTime(start.Add(time.Hour))
 	w.equal("", w.nudge(eu, ""))

@@ -80,7 +80,7 @@ func fallsBackToItsOwn(t *testing.T, w *world) {
 		w.equal([]string{w.own + "/b", ""}, []string{w.nudge(eu, ""), w.nudge(us, "")})
 	}
 	w.equal([]Problem{
-		{NamespaceForbidden, "Applications are looked for in " + w.own + ", " + team + " only: the planner may not list them in all namespaces, as application.namespaces of ConfigMap argocd-cmd-params-cm asks for; add component nudge-any-namespace"},
+		{NamespaceForbidden, "Applications are looked for in " + w.own + ", " + team + " only: the planner may not list them in all namespaces, as Argo CD's setting application.namespaces asks for; add component nudge-any-namespace"},
 		{NamespaceForbidden, `no Application is looked for in "` + team + `": the planner may not list them there; add component nudge-any-namespace, or a Role in that namespace`},
 	}, w.problems)
 }
