@@ -1,12 +1,14 @@
 package planner
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/rollout"
 )
 
 // controllerReplicas is the number of replicas that the application-controller believes in: its env, which counts as one
@@ -47,7 +49,7 @@ func algorithm(in Inputs) discover.Algorithm {
 func ownersNow(in Inputs, fleet discover.Fleet) []int {
 	replicas := controllerReplicas(in.Workload)
 	owners := discover.Owners(fleet.Clusters, algorithm(in), replicas, nil)
-	seen := seenOwners(in.Owners, in.Workload)
+	seen := seenOwners(in.Owners, in.Workload, in.Observed.Pods)
 	for i, c := range fleet.Clusters {
 		owner, ok := seen[c.Shard.Server]
 		if ok && owner < replicas && !c.Skip && !c.Implicit {
@@ -61,8 +63,8 @@ func ownersNow(in Inputs, fleet discover.Fleet) []int {
 }
 
 // seenOwners reads who reconciles which server from the pods' own metrics. A server that two pods report (a move a moment
-// ago, or two owners) or a pod without an ordinal says nothing.
-func seenOwners(fetched poll.Fetched, w discover.Workload) map[string]int {
+// ago, or two owners) or a pod whose replica nobody knows says nothing.
+func seenOwners(fetched poll.Fetched, w discover.Workload, pods []rollout.Pod) map[string]int {
 	owners := make(map[string]int, len(fetched.Samples))
 	for _, s := range fetched.Samples {
 		pod, server, ok := strings.Cut(s.Key, "|")
@@ -70,11 +72,11 @@ func seenOwners(fetched poll.Fetched, w discover.Workload) map[string]int {
 			continue
 		}
 		server = plan.NormalizeServer(server)
-		ordinal, ok := podOrdinal(pod, w)
-		if other, twice := owners[server]; twice && other != ordinal || !ok {
-			ordinal = discover.Nobody
+		replica, ok := replicaOf(pod, w, pods)
+		if other, twice := owners[server]; twice && other != replica || !ok {
+			replica = discover.Nobody
 		}
-		owners[server] = ordinal
+		owners[server] = replica
 	}
 	for server, owner := range owners {
 		if owner == discover.Nobody {
@@ -84,9 +86,17 @@ func seenOwners(fetched poll.Fetched, w discover.Workload) map[string]int {
 	return owners
 }
 
-func podOrdinal(pod string, w discover.Workload) (int, bool) {
+// replicaOf is a pod's replica: its ordinal, or in a Deployment the slot that it has claimed.
+func replicaOf(pod string, w discover.Workload, pods []rollout.Pod) (int, bool) {
+	if w.Kind != plan.StatefulSet {
+		i := slices.IndexFunc(pods, func(p rollout.Pod) bool { return p.Name == pod })
+		if i < 0 || pods[i].Replica < 0 {
+			return 0, false
+		}
+		return pods[i].Replica, true
+	}
 	digits, ok := strings.CutPrefix(pod, w.Name+"-")
-	if !ok || w.Kind != plan.StatefulSet {
+	if !ok {
 		return 0, false
 	}
 	n, err := strconv.Atoi(digits)

@@ -142,7 +142,7 @@ func (c *cycle) judgeWaves() {
 			m.Trip, m.TripTold, m.Watch = nil, false, change.Watch{}
 		}
 	}
-	trip, watch := change.Judge(m.Watch, c.in.Now, c.signs())
+	trip, watch := change.Judge(m.Watch, c.in.Now, c.signs(m.Watch.Apart))
 	m.Watch = watch
 	if trip != nil && m.Trip == nil {
 		m.Trip, m.TripTold = trip, false
@@ -160,8 +160,10 @@ func tripWhy(t *change.Trip) string {
 	return t.Why
 }
 
-func (c *cycle) signs() change.Signs {
-	s := change.Signs{Work: c.in.Observed.Work}
+// signs are what is seen of the fleet. Clusters that move are apart: one that takes long by nature makes neither the replica
+// slower that it comes to, nor the one faster that it left.
+func (c *cycle) signs(apart []string) change.Signs {
+	s := change.Signs{Work: c.work(apart), Apart: apart}
 	for _, o := range c.out.Verdict.Orphans {
 		s.Orphans = append(s.Orphans, o.Cluster)
 	}
@@ -173,14 +175,39 @@ func (c *cycle) signs() change.Signs {
 	return s
 }
 
+func (c *cycle) work(without []string) map[int]change.Work {
+	moving, apart := map[string]bool{}, map[string]bool{}
+	for _, name := range without {
+		moving[name] = true
+	}
+	for _, cl := range c.out.Fleet.Clusters {
+		if moving[cl.Shard.ID] {
+			apart[cl.Shard.Server] = true
+		}
+	}
+	all := make(map[int]change.Work, len(c.in.Observed.Work))
+	for replica, servers := range c.in.Observed.Work {
+		var sum change.Work
+		for _, server := range slices.Sorted(maps.Keys(servers)) { // in order: sums of fractions depend on it
+			if !apart[server] {
+				sum.Reconciles += servers[server].Reconciles
+				sum.Seconds += servers[server].Seconds
+			}
+		}
+		all[replica] = sum
+	}
+	return all
+}
+
 // follow notes the waves that began and ended between two plans.
 func (c *cycle) follow(before, after *plan.Rollout) {
 	m := &c.out.Memory.Changes
 	if before != nil && len(before.Was) > 0 && before.Stage == plan.Moving && (after == nil || after.Wave != before.Wave || after.Stage != plan.Moving || len(after.Moves) == 0) {
-		m.Watch = m.Watch.After(change.Wave{Began: before.Since, Ended: c.in.Now, Clusters: slices.Sorted(maps.Keys(before.Was)), Orphans: m.Began.Orphans, Work: m.Began.Work})
+		m.Watch = m.Watch.After(change.Wave{Began: before.Since, Ended: c.in.Now, Clusters: slices.Sorted(maps.Keys(before.Was)), Orphans: m.Began.Orphans, Work: m.Began.Work, Apart: m.Began.Apart})
 	}
 	if after != nil && len(after.Was) > 0 && (before == nil || after.Wave != before.Wave) {
-		m.Began = c.signs()
+		moved := slices.AppendSeq(slices.Clone(m.Watch.Apart), maps.Keys(after.Was))
+		m.Began = c.signs(slices.Compact(slices.Sorted(slices.Values(moved))))
 	}
 }
 

@@ -42,14 +42,17 @@ type Inputs struct {
 
 // Observed is what the application-controllers' pods are and say. Known is false where they could not be listed.
 type Observed struct {
-	Known   bool                `json:"known,omitempty"`
-	Dynamic bool                `json:"dynamic,omitempty"` // replicas are claimed slots, not ordinals
-	Pods    []rollout.Pod       `json:"pods,omitempty"`
-	Slots   []ownership.Slot    `json:"slots,omitempty"` // of a Deployment's dynamic distribution
-	Sight   ownership.Sight     `json:"sight,omitzero"`
-	Work    map[int]change.Work `json:"work,omitempty"` // reconciliations so far, by replica
-	Trouble []string            `json:"trouble,omitempty"`
+	Known   bool               `json:"known,omitempty"`
+	Dynamic bool               `json:"dynamic,omitempty"` // replicas are claimed slots, not ordinals
+	Pods    []rollout.Pod      `json:"pods,omitempty"`
+	Slots   []ownership.Slot   `json:"slots,omitempty"` // of a Deployment's dynamic distribution
+	Sight   ownership.Sight    `json:"sight,omitzero"`
+	Work    map[int]ServerWork `json:"work,omitempty"` // reconciliations so far, by replica
+	Trouble []string           `json:"trouble,omitempty"`
 }
+
+// ServerWork is what a replica did for each cluster, by server URL.
+type ServerWork map[string]change.Work
 
 // Rollback is a person's wish for an earlier plan. Plan is nil where the history has none of that revision; Problem says so.
 type Rollback struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
@@ -27,6 +28,9 @@ type liveWorld struct {
 	envs    []int
 	waves   []int // moves of each
 	counts  []int
+
+	pace map[string]float64 // seconds that a reconciliation of a cluster takes; nil: no pod says
+	work map[int]ServerWork
 }
 
 func newLiveWorld(loads ...float64) *liveWorld {
@@ -55,8 +59,27 @@ func (w *liveWorld) observe() {
 			c.Owners, c.Live, c.Cached, c.Holders = []int{s.Shard.N}, []int{s.Shard.N}, []int{s.Shard.N}, []int{holder}
 		}
 		o.Sight.Clusters[s.Name] = c
+		w.reconcile(s, c.Owners)
 	}
+	o.Work = w.work
 	w.in.Observed = o
+}
+
+// reconcile lets a cluster's owners do what they do in a minute.
+func (w *liveWorld) reconcile(s discover.Secret, owners []int) {
+	if w.pace == nil {
+		return
+	}
+	if w.work == nil {
+		w.work = map[int]ServerWork{}
+	}
+	for _, r := range owners {
+		if w.work[r] == nil {
+			w.work[r] = ServerWork{}
+		}
+		done := w.work[r][s.Server]
+		w.work[r][s.Server] = change.Work{Reconciles: done.Reconciles + 10, Seconds: done.Seconds + 10*w.pace[s.Name]}
+	}
 }
 
 // step runs a cycle and notes who owns what, the env and the waves.
@@ -252,6 +275,56 @@ func TestAWaveThatOrphansStopsEverythingUntilAPersonClearsIt(t *testing.T) {
 	}
 	w.in.Tripped = ""
 	w.until(t, "it goes on", 3*time.Hour, func(Outcome) bool { return len(w.waves) > stopped })
+}
+
+func TestASlowClusterMakesNoSlowReplica(t *testing.T) {
+	begin := func() *liveWorld {
+		w := adopted(t, skewed(40)...)
+		w.in.Config.Change.Moves.Rate = []config.Rate{{Percent: 10, Period: config.Duration(time.Hour)}} // some of what is to move stays for now
+		w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 3}                                      // a new one has no work to compare with
+		w.pace = map[string]float64{}
+		for i, s := range w.in.Discovered.Secrets {
+			w.setLoad(s.Name, float64(10+90*(i%2)))
+			w.pace[s.Name] = 0.1
+		}
+		return w
+	}
+	moved := func(w *liveWorld) (names []string) {
+		w.until(t, "a first wave is done", 2*time.Hour, func(Outcome) bool { return len(w.waves) >= 1 && w.in.InForce.Rollout == nil })
+		for name, owners := range w.history {
+			if len(owners) > 1 {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	movers := moved(begin())
+	for _, harmed := range []bool{false, true} {
+		w := begin()
+		for _, name := range movers {
+			w.pace[name] = 5 // by nature
+		}
+		if diff := cmp.Diff(len(movers), len(moved(w))); diff != "" || len(movers) == 0 {
+			t.Fatalf("other clusters moved than in the world before (-want +got):\n%s", diff)
+		}
+		for name := range w.pace {
+			if harmed && !slices.Contains(movers, name) {
+				w.pace[name] *= 20
+			}
+		}
+		var trip *change.Trip
+		for range 40 {
+			if trip = w.step(30 * time.Second).Memory.Changes.Trip; trip != nil {
+				break
+			}
+		}
+		switch {
+		case !harmed && trip != nil:
+			t.Errorf("nothing became slower, and it tripped because %s", trip.Why)
+		case harmed && (trip == nil || trip.Reason != change.Slowed):
+			t.Errorf("the clusters that stayed take twenty times as long: got the trip %+v, want one for %s", trip, change.Slowed)
+		}
+	}
 }
 
 func TestTheClustersOfAReplicaThatIsUnwellMoveAndComeBackOnlyByBalance(t *testing.T) {

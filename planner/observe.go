@@ -74,19 +74,20 @@ func (o *Observer) askAgain(ctx context.Context, f Fetcher, pods []ownership.Con
 	}
 }
 
-// workOf adds up the reconciliations of each replica.
-func workOf(reports []ownership.PodReport) map[int]change.Work {
-	work := map[int]change.Work{}
+// workOf is what each replica did, by server.
+func workOf(reports []ownership.PodReport) map[int]ServerWork {
+	work := map[int]ServerWork{}
 	for _, r := range reports {
 		if !r.Answered() || r.Replica < 0 || r.Terminating {
 			continue
 		}
-		w := work[r.Replica]
-		for _, s := range r.Servers {
-			w.Reconciles += uint64(max(s.Reconciles, 0))
-			w.Seconds += s.Seconds
+		if work[r.Replica] == nil {
+			work[r.Replica] = ServerWork{}
 		}
-		work[r.Replica] = w
+		for server, s := range r.Servers {
+			w := work[r.Replica][server]
+			work[r.Replica][server] = change.Work{Reconciles: w.Reconciles + uint64(max(s.Reconciles, 0)), Seconds: w.Seconds + s.Seconds}
+		}
 	}
 	return work
 }

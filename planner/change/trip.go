@@ -50,29 +50,32 @@ type Kill struct {
 }
 
 // Signs is what is seen of the fleet at one time: orphaned clusters (beyond their grace period), OOM kills with the time
-// at which the container was started again, and every replica's work so far.
+// at which the container was started again, and every replica's work so far, for all clusters but those Apart.
 type Signs struct {
 	Orphans []string     `json:"orphans,omitempty"`
 	Kills   []Kill       `json:"kills,omitempty"`
 	Work    map[int]Work `json:"work,omitempty"`
+	Apart   []string     `json:"apart,omitempty"`
 }
 
-// Wave is one that ended. Orphans and Work are of the time at which it began.
+// Wave is one that ended. Orphans, Work and Apart are of the time at which it began.
 type Wave struct {
 	Began    time.Time
 	Ended    time.Time
 	Clusters []string
 	Orphans  []string
 	Work     map[int]Work
+	Apart    []string
 }
 
-// Watch is the memory of waves that still answer for what follows them; the zero value watches nothing. From is each
-// replica's work when its caches had filled.
+// Watch is the memory of waves that still answer for what follows them; the zero value watches nothing. Apart are the
+// clusters that its work leaves out, and From is each replica's work when its caches had filled.
 type Watch struct {
 	Began    time.Time    `json:"began,omitzero"`
 	Ended    time.Time    `json:"ended,omitzero"`
 	Clusters []string     `json:"clusters,omitempty"`
 	Orphans  []string     `json:"orphans,omitempty"`
+	Apart    []string     `json:"apart,omitempty"`
 	Before   map[int]Work `json:"before,omitempty"`
 	From     map[int]Work `json:"from,omitempty"`
 }
@@ -94,15 +97,18 @@ type Trip struct {
 	Why    string     `json:"why"`
 }
 
-// After watches another wave. What was before the first of several waves in a row stays what the fleet is compared with.
+// After watches another wave. What was before the first of several waves in a row stays what the fleet is compared with,
+// unless the new one leaves out other clusters.
 func (w Watch) After(wave Wave) Watch {
 	next := Watch{Began: wave.Began, Ended: wave.Ended, Clusters: sorted(append(slices.Clone(w.Clusters), wave.Clusters...)),
-		Orphans: sorted(wave.Orphans), Before: believable(wave.Work)}
+		Orphans: sorted(wave.Orphans), Apart: sorted(wave.Apart), Before: believable(wave.Work)}
 	if w.Ended.IsZero() {
 		return next
 	}
 	next.Began, next.Orphans = w.Began, w.Orphans
-	maps.Copy(next.Before, w.Before)
+	if slices.Equal(next.Apart, w.Apart) {
+		maps.Copy(next.Before, w.Before)
+	}
 	return next
 }
 
