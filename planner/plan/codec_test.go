@@ -150,6 +150,8 @@ func TestDecodeRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"another kind":         {strings.Replace(good, "kind: Plan", "kind: Plane", 1), `kind "Plane"`},
 		"no revision":          {strings.Replace(good, "revision: 17\n", "", 1), "revision: 0 is below 1"},
+		"a revision beyond":    {strings.Replace(good, "revision: 17\n", "revision: 4503599627370497\n", 1), "revision: 4503599627370497 is above 4503599627370496"},
+		"a forged revision":    {strings.Replace(good, "revision: 17\n", "revision: 9223372036854775807\n", 1), "revision: 9223372036854775807 is above 4503599627370496"},
 		"a negative replica":   {strings.Replace(good, "prod-us: {replica: 0", "prod-us: {replica: -1", 1), "clusters[prod-us].replica: -1"},
 		"no target":            {strings.Replace(good, "name: argocd-application-controller", `name: ""`, 1), "target: namespace and name"},
 		"text that is no YAML": {"{", "decoding the plan"},

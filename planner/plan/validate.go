@@ -10,12 +10,19 @@ import (
 // ReplicaLimit is the number no replica reaches: a shard has at most six digits.
 const ReplicaLimit = 1_000_000
 
+// MaxRevision bounds revisions: far more than will ever be written, and far from where counting on overflows. Anybody who
+// may write the ConfigMap can forge a plan with its digest, and no number in it may use the revisions up.
+const MaxRevision = 1 << 52
+
 // Validate reports every way in which the plan could not be enforced, in a fixed order.
 func (p Plan) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if p.Revision < 1 {
 		bad("revision: %d is below 1", p.Revision)
+	}
+	if p.Revision > MaxRevision {
+		bad("revision: %d is above %d", p.Revision, int64(MaxRevision))
 	}
 	if p.Replicas < 0 || p.Replicas > ReplicaLimit {
 		bad("replicas: %d is not between 0 and %d", p.Replicas, ReplicaLimit)

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"ballast/planner/plan"
 )
 
 const (
@@ -126,12 +128,12 @@ func planKey(revision int64) string {
 	return planPrefix + strconv.FormatInt(revision, 10) + planSuffix
 }
 
-// planRevision reads a plan's key; any other key is a part's.
+// planRevision reads a plan's key; any other key is a part's, and so is one with a revision that no plan may have.
 func planRevision(key string) (int64, bool) {
 	digits, isPlan := strings.CutPrefix(key, planPrefix)
 	digits, packed := strings.CutSuffix(digits, planSuffix)
 	revision, err := strconv.ParseInt(digits, 10, 64)
-	return revision, isPlan && packed && err == nil && revision > 0 && planKey(revision) == key
+	return revision, isPlan && packed && err == nil && revision > 0 && revision <= plan.MaxRevision && planKey(revision) == key
 }
 
 // Pack compresses a part. The header carries no time, so that the same content gives the same bytes.

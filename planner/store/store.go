@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 
@@ -102,7 +101,7 @@ func (s *Store) WritePlan(ctx context.Context, base Snapshot, next plan.Plan, fl
 	if p := base.Document.Plan; p != nil && p.Revision >= floor && next.SameEnforced(*p) {
 		return base, nil
 	}
-	next.Revision = base.newest(floor) + 1
+	next.Revision = min(base.newest(floor), plan.MaxRevision-1) + 1 // at the end of all revisions they stand still, and plans do not
 	text, err := plan.Encode(next)
 	if err != nil {
 		return base, err
@@ -129,24 +128,20 @@ func (s *Store) Annotate(ctx context.Context, base Snapshot, set map[string]*str
 	return snapshotOf(cm), nil
 }
 
-// believable bounds the revisions that are taken from where anybody could have written them: an annotation, or a plan
-// that does not match its digest. Far more lie beyond it than below, so that a forged number never uses them up.
-const believable = 1 << 52
-
 // newest is the highest revision that the snapshot shows, or floor. Where the plan was deleted or cannot be read, its
-// annotation still knows.
+// annotation still knows. A number that no plan may have was forged, and counts for nothing.
 func (s Snapshot) newest(floor int64) int64 {
-	newest := min(max(floor, 0), math.MaxInt64/2)
+	newest := min(max(floor, 0), plan.MaxRevision)
 	if s.object == nil {
 		return newest
 	}
 	if s.Document.Plan != nil {
 		newest = max(newest, s.Document.Plan.Revision)
-	} else if p, err := plan.Decode(s.object.Data[plan.KeyPlan]); err == nil && p.Revision <= believable {
+	} else if p, err := plan.Decode(s.object.Data[plan.KeyPlan]); err == nil {
 		newest = max(newest, p.Revision)
 	}
 	annotated, err := strconv.ParseInt(s.object.Annotations[plan.AnnotationRevision], 10, 64)
-	if err == nil && annotated <= believable {
+	if err == nil && annotated <= plan.MaxRevision {
 		newest = max(newest, annotated)
 	}
 	return newest

@@ -307,7 +307,30 @@ func countsOverForgedRevisions(t *testing.T, w *world) {
 		p := newPlan("y" + fmt.Sprint(was))
 		w.equal(was+1, w.write(w.read(), p, 0).Document.Plan.Revision)
 	}
-	w.equal(int64(math.MaxInt64/2+1), next(math.MaxInt64))
+	forgePlan := func(revision int64) {
+		w.edit(func(cm *corev1.ConfigMap) {
+			_, rest, _ := strings.Cut(cm.Data["plan"], "revision: ")
+			_, rest, _ = strings.Cut(rest, "\n")
+			cm.Data["plan"] = fmt.Sprintf("apiVersion: ballast.argoproj.io/v1alpha1\nkind: Plan\nrevision: %d\n%s", revision, rest)
+			cm.Annotations[plan.AnnotationDigest] = plan.Digest(cm.Data["plan"])
+		})
+	}
+	for _, forged := range []int64{plan.MaxRevision + 1, math.MaxInt64 - 1, math.MaxInt64, 0, -1} { // they match their digest
+		was := w.read().Document.Plan.Revision
+		forgePlan(forged)
+		w.equal((*plan.Plan)(nil), w.read().Document.Plan)
+		w.equal(was+1, next(was))
+	}
+	forgePlan(5000)
+	w.equal(int64(5000), w.read().Document.Plan.Revision)
+	w.equal(revised(newPlan("z"), 5001), *w.write(w.read(), newPlan("z"), 0).Document.Plan)
+	// What is forged to the last revision of all ends the counting, and not the planning.
+	forgePlan(plan.MaxRevision)
+	for _, name := range []string{"a", "b"} {
+		got := w.write(w.read(), newPlan(name), plan.MaxRevision)
+		w.equal(revised(newPlan(name), plan.MaxRevision), *got.Document.Plan)
+	}
+	w.equal(int64(plan.MaxRevision), w.write(w.read(), newPlan("c"), math.MaxInt64).Document.Plan.Revision)
 }
 
 func noticesAChangedPlan(t *testing.T, w *world) {
