@@ -47,6 +47,11 @@ var _ = Describe("ballast", Ordered, func() {
 	w := &world{}
 	BeforeAll(func(ctx SpecContext) { w.start(ctx) }, NodeTimeout(20*time.Minute)) // the first build of a machine is in it
 	AfterAll(func() { w.stop() })
+	JustAfterEach(func(ctx SpecContext) {
+		if CurrentSpecReport().Failed() && w.Site != nil {
+			AddReportEntry("what ballast said last", w.LastWords(ctx, 30))
+		}
+	})
 
 	Describe("installed cold, in an odd order", func() { cold(w) })
 	Describe("with failurePolicy Ignore", func() { failures(w, false) })

@@ -140,3 +140,24 @@ func value(text, metric string) float64 {
 	}
 	return -1
 }
+
+// LastWords are the last lines of what each of ballast's pods printed: what a failure is understood by.
+func (s *Site) LastWords(ctx context.Context, lines int) string {
+	var b strings.Builder
+	for _, component := range []string{"planner", "webhook"} {
+		pods, err := s.Pods(ctx, component)
+		if err != nil {
+			fmt.Fprintln(&b, err)
+			continue
+		}
+		for _, pod := range pods {
+			text, err := s.Plane.PodLog(pod.Name)
+			if err != nil {
+				text = err.Error()
+			}
+			all := strings.Split(strings.TrimSpace(text), "\n")
+			fmt.Fprintf(&b, "%s:\n  %s\n", pod.Name, strings.Join(all[max(0, len(all)-lines):], "\n  "))
+		}
+	}
+	return b.String()
+}

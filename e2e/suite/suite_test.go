@@ -48,6 +48,11 @@ var _ = Describe("ballast", Ordered, ContinueOnFailure, func() {
 	w := &world{}
 	BeforeAll(func(ctx SpecContext) { w.start(ctx) }, NodeTimeout(firstPatience))
 	AfterAll(func() { w.stop() })
+	JustAfterEach(func(ctx SpecContext) {
+		if CurrentSpecReport().Failed() && w.Site != nil {
+			AddReportEntry("what ballast said last", w.LastWords(ctx, 30))
+		}
+	})
 
 	Describe("before it is installed", func() { preview(w) })
 	Describe("observing", func() { observing(w) })
