@@ -3,8 +3,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -104,73 +102,6 @@ func clip(s string) string {
 		return strings.ToValidUTF8(s[:most], "") + "..."
 	}
 	return s
-}
-
-// AddPins writes pins into data.pins and leaves every other character as it stands: comments and order survive. A pin
-// that stands already gets its new replica on its line; the others follow at the end, sorted by name.
-func AddPins(text string, add Pins) (string, error) {
-	root, problem := pinsNode(text)
-	if problem != nil {
-		return "", fmt.Errorf("adding pins: %w", *problem)
-	}
-	if root != nil && root.Style&yamlnode.FlowStyle != 0 {
-		text, root = unflow(root)
-	}
-	lines := strings.SplitAfter(text, "\n")
-	done := Pins{}
-	if root != nil {
-		for i := 0; i+1 < len(root.Content); i += 2 {
-			key, value := root.Content[i], root.Content[i+1]
-			replica, wanted := add[key.Value]
-			if _, twice := done[key.Value]; !wanted || twice {
-				continue
-			}
-			if key.Line != value.Line || value.Kind != yamlnode.ScalarNode {
-				return "", fmt.Errorf("adding pins: %w", PinProblem{key.Line, clip(key.Value), "a replica is a whole number, like 3"})
-			}
-			replaceScalar(lines, key.Line-1, value, replica)
-			done[key.Value] = replica
-		}
-	}
-	return appendPins(strings.Join(lines, ""), root, add, done), nil
-}
-
-// replaceScalar swaps the value on its line; columns count from 1 in characters, quotes and comments around it stay.
-func replaceScalar(lines []string, line int, value *yamlnode.Node, replica int) {
-	runes := []rune(lines[line])
-	start := value.Column - 1
-	end := start
-	for end < len(runes) && !strings.ContainsRune(" \t\r\n#", runes[end]) {
-		end++
-	}
-	lines[line] = string(runes[:start]) + strconv.Itoa(replica) + string(runes[end:])
-}
-
-func appendPins(text string, root *yamlnode.Node, add, done Pins) string {
-	indent := ""
-	if root != nil && len(root.Content) > 0 {
-		indent = strings.Repeat(" ", root.Content[0].Column-1)
-	}
-	for _, name := range slices.Sorted(maps.Keys(add)) {
-		if _, ok := done[name]; ok {
-			continue
-		}
-		if text != "" && !strings.HasSuffix(text, "\n") {
-			text += "\n"
-		}
-		text += indent + scalar(name) + ": " + strconv.Itoa(add[name]) + "\n"
-	}
-	return text
-}
-
-// unflow turns `{a: 1, b: 2}` into lines, since a line is what a pin is added to.
-func unflow(root *yamlnode.Node) (string, *yamlnode.Node) {
-	var b strings.Builder
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		fmt.Fprintf(&b, "%s: %s\n", scalar(root.Content[i].Value), root.Content[i+1].Value)
-	}
-	node, _ := pinsNode(b.String())
-	return b.String(), node
 }
 
 // Nearest is the name in names that is most like name, by edit distance and then by name; empty when none is within a

@@ -57,6 +57,15 @@ func TestAddPinsLeavesEveryOtherWord(t *testing.T) {
 		"indented":            {"  z: 1\n", Pins{"a": 1}, "  z: 1\n  a: 1\n"},
 		"flow":                {"{z: 1, y: 2}", Pins{"z": 3}, "z: 3\n\"y\": 2\n"},
 		"a name YAML renames": {"", Pins{"null": 1}, "\"null\": 1\n"},
+		"to null":             {"null\n", Pins{"b": 3}, "b: 3\n"},
+		"to a tilde":          {"# ours\n~ # none yet\n", Pins{"b": 3}, "# ours\n# none yet\nb: 3\n"},
+		"to a marked nothing": {"---\n# ours\n...\n", Pins{"b": 3}, "# ours\nb: 3\n"},
+		"before an end":       {"a: 1\n# last\n...\n", Pins{"b": 3}, "a: 1\n# last\nb: 3\n...\n"},
+		"before another text": {"---\na: 1\n--- # more\nz: 9\n", Pins{"a": 2, "b": 3}, "---\na: 2\nb: 3\n--- # more\nz: 9\n"},
+		"flow with comments": {"# top\n{z: 1, # near\n  # why y\n  y: 2, 'x#1': 4 # both\n} # end\n# last\n", Pins{"z": 3, "b": 5},
+			"# top\nz: 3 # near\n# why y\n\"y\": 2\n\"x#1\": 4 # both\n# end\n# last\nb: 5\n"},
+		"flow with a mistake": {"{z: 1, y: two words, w: \"0x1\"}", Pins{"z": 3}, "z: 3\n\"y\": \"two words\"\nw: \"0x1\"\n"},
+		"an empty flow":       {"{} # none\n", Pins{"z": 3}, "# none\nz: 3\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := AddPins(test.text, test.add)
@@ -65,6 +74,31 @@ func TestAddPinsLeavesEveryOtherWord(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What cannot be edited without saying something else is refused, and never half done.
+func TestAddPinsRefusesWhatItWouldBreak(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string
+		add  Pins
+	}{
+		"an anchor":                 {"a: &x 1\n", Pins{"a": 2}},
+		"a value of several words":  {"a: \"1 \"\n", Pins{"a": 2}},
+		"a mapping within braces":   {"{a: {b: 1}}", Pins{"c": 2}},
+		"an alias within braces":    {"{a: &x 1, b: *x}", Pins{"c": 2}},
+		"lines that end in \\r":     {"a: 1\rb: 2\r", Pins{"b": 3}},
+		"a name that is none":       {"", Pins{"": 3}},
+		"a name that is no text":    {"", Pins{"\xff": 3}},
+		"a replica that is none":    {"", Pins{"a": -1}},
+		"a block within the braces": {"? {a: 1}\n: 2\n", Pins{"{a": 2, "b": -2}},
+		"no YAML":                   {"a: [", Pins{"a": 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := AddPins(test.text, test.add); err == nil {
+				t.Errorf("it became %q", got)
 			}
 		})
 	}
@@ -112,6 +146,12 @@ func FuzzPins(f *testing.F) {
 	f.Add("a: |\n  1\n", "a")
 	f.Add("? a\n: 1\n", "a")
 	f.Add("a: 1\n...\n", "b")
+	f.Add("null", "b")
+	f.Add("~ # none", "b")
+	f.Add("a: 1\rb: 2", "b")
+	f.Add("{a: 1, # why\n b: 2} # c\n", "b")
+	f.Add("a: &x 1\nb: *x\n", "a")
+	f.Add("---\na: 1\n---\nb: 2\n", "c")
 	f.Fuzz(func(t *testing.T, text, name string) {
 		pins, _ := ParsePins(text, 16)
 		for n, replica := range pins {
@@ -119,8 +159,14 @@ func FuzzPins(f *testing.F) {
 				t.Fatalf("%q pinned to %d", n, replica)
 			}
 		}
-		if _, err := AddPins(text, Pins{name: 3}); err != nil {
+		added, err := AddPins(text, Pins{name: 3})
+		if err != nil {
 			return
+		}
+		want, _ := ParsePins(text, 0)
+		want[name] = 3
+		if got, _ := ParsePins(added, 0); !cmp.Equal(want, got) {
+			t.Fatalf("%q became %q, which says %v, want %v", text, added, got, want)
 		}
 	})
 }
