@@ -26,7 +26,7 @@ func cold(w *world) {
 		Eventually(func() error { _, err := w.tryShard(ctx, w.right(), "All"); return err }).Should(Succeed())
 		w.expectBystandersPass(ctx)
 		w.expectAway(ctx, false)
-	}, SpecTimeout(time.Minute))
+	}, SpecTimeout(firstPatience))
 
 	It("lets every write pass while the webhook waits for its certificate", func(ctx SpecContext) {
 		var rest []string

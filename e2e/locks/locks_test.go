@@ -31,6 +31,9 @@ func TestLocks(t *testing.T) {
 // recovery is the promise: after any failure, without a manual step.
 const recovery = 60 * time.Second
 
+// firstPatience is that of the first spec, which the start counts for, with the first build of a machine in it.
+const firstPatience = 25 * time.Minute
+
 const (
 	clusters  = 6
 	certifier = "cert-manager"
@@ -45,7 +48,7 @@ type world struct {
 
 var _ = Describe("ballast", Ordered, func() {
 	w := &world{}
-	BeforeAll(func(ctx SpecContext) { w.start(ctx) }, NodeTimeout(20*time.Minute)) // the first build of a machine is in it
+	BeforeAll(func(ctx SpecContext) { w.start(ctx) }, NodeTimeout(firstPatience))
 	AfterAll(func() { w.stop() })
 	JustAfterEach(func(ctx SpecContext) {
 		if CurrentSpecReport().Failed() && w.Site != nil {
