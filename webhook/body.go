@@ -13,16 +13,25 @@ import (
 
 // The bounds of request bodies. A review holds an object twice, and an object has at most 1.5 MiB in a request, which
 // JSON's escapes may double. Bodies up to smallBody are every Secret's and workload's; the plan's are larger. Each has
-// its own budget of bytes being read, so that a flood of large bodies keeps no small one waiting; a length is a claim,
-// and the budget is what makes it safe to believe.
+// its own budget of bytes being read, so that a flood of large bodies keeps no small one waiting.
+//
+// A length is a claim that anybody on the network may make, so that no more than headBody is set aside for it until as
+// much has come. What is claimed is set aside as a whole then: bodies that grew together could each wait for the rest of
+// the budget and hold the others' part of it.
 const (
 	maxBody     = 8 << 20
 	smallBody   = 256 << 10
 	smallBudget = 16 << 20
 	largeBudget = 24 << 20
+	headBody    = 4 << 10
 	pooledBody  = 32 << 10 // an update of a Secret of up to some 12 KiB; a larger one takes a buffer of smallBody
 	// busyAfter leaves the API server half of its timeout of 2 s to hear that we are busy.
 	busyAfter = time.Second
+	// stalledAfter is how long a body may take while others wait for its bytes. The API server sends a request at once;
+	// who takes longer loses its place to who waits.
+	stalledAfter = 250 * time.Millisecond
+	// cutEvery is how often one that waits looks for a body that has stalled.
+	cutEvery = 25 * time.Millisecond
 )
 
 var (
@@ -35,24 +44,38 @@ var (
 // bodies reads request bodies within the budgets.
 type bodies struct {
 	small, large *semaphore.Weighted
+	readings     sync.Pool // *reading
 	buffers      sync.Pool // *[]byte of pooledBody, zeroed
 	wide         sync.Pool // *[]byte of smallBody, zeroed
+
+	mu             sync.Mutex
+	oldest, newest *reading // those that wait for the network
 }
 
 func newBodies() *bodies {
 	return &bodies{small: semaphore.NewWeighted(smallBudget), large: semaphore.NewWeighted(largeBudget)}
 }
 
-// body is a body that was read; its bytes are gone once released.
-type body struct {
-	bytes  []byte
-	buffer *[]byte    // what the bytes are of
-	pool   *sync.Pool // where the buffer came from and goes to; nil for none
-	budget *semaphore.Weighted
-	weight int64
+// reading is a body that is being read, and the bytes that it begins with.
+type reading struct {
+	head         [headBody]byte
+	since        time.Time           // when it began to wait for the network
+	connection   http.ResponseWriter // whose read deadline ends the reading; nil in tests
+	prev, next   *reading
+	listed, cut  bool
+	small, large int64 // what it holds of each budget
 }
 
-func (b *bodies) read(r *http.Request) (body, error) {
+// body is a body that was read; its bytes are gone once released.
+type body struct {
+	bytes   []byte
+	reading *reading
+	buffer  *[]byte    // what the bytes are of, where they are more than a head
+	pool    *sync.Pool // where the buffer came from and goes to; nil for none
+	from    *bodies
+}
+
+func (b *bodies) read(w http.ResponseWriter, r *http.Request) (body, error) {
 	size := r.ContentLength
 	switch {
 	case size < 0:
@@ -60,37 +83,86 @@ func (b *bodies) read(r *http.Request) (body, error) {
 	case size > maxBody:
 		return body{}, errTooLarge
 	}
-	out := body{budget: b.large, weight: size}
-	switch {
-	case size <= pooledBody:
-		out.budget, out.weight, out.pool = b.small, pooledBody, &b.buffers
-	case size <= smallBody:
-		out.budget, out.weight, out.pool = b.small, smallBody, &b.wide
+	if err := b.acquire(r.Context(), b.small, headBody); err != nil {
+		return body{}, err
 	}
-	if !out.budget.TryAcquire(out.weight) {
-		ctx, cancel := context.WithTimeout(r.Context(), busyAfter)
-		defer cancel()
-		if out.budget.Acquire(ctx, out.weight) != nil {
-			return body{}, errBusy
-		}
+	out := body{from: b, reading: b.newReading(w)}
+	b.list(out.reading)
+	err := out.fill(r, int(size))
+	if b.unlist(out.reading) {
+		err = errBusy // whatever came meanwhile: the connection is of no use any more
 	}
-	out.take(int(size))
-	if _, err := io.ReadFull(r.Body, out.bytes); err != nil {
+	if err != nil {
 		out.release()
-		return body{}, errBody
+		return body{}, err
 	}
 	return out, nil
 }
 
+func (b *bodies) newReading(w http.ResponseWriter) *reading {
+	r, _ := b.readings.Get().(*reading)
+	if r == nil {
+		r = &reading{}
+	}
+	r.connection, r.cut, r.small, r.large = w, false, headBody, 0
+	return r
+}
+
+// fill reads the head, and finds room for the rest only when all of that has come.
+func (b *body) fill(r *http.Request, size int) error {
+	b.bytes = b.reading.head[:min(size, headBody)]
+	if _, err := io.ReadFull(r.Body, b.bytes); err != nil {
+		return errBody
+	}
+	if size <= headBody {
+		return nil
+	}
+	if err := b.from.grow(r.Context(), b.reading, int64(size)); err != nil {
+		return err
+	}
+	b.take(size)
+	copy(b.bytes, b.reading.head[:])
+	if _, err := io.ReadFull(r.Body, b.bytes[headBody:]); err != nil {
+		return errBody
+	}
+	return nil
+}
+
+// grow sets aside what a body of that size needs beside its head. While it waits for that it is not stalled.
+func (b *bodies) grow(ctx context.Context, r *reading, size int64) error {
+	if b.unlist(r) {
+		return errBusy
+	}
+	budget, weight, held := b.large, size, &r.large
+	switch {
+	case size <= pooledBody:
+		budget, weight, held = b.small, pooledBody, &r.small
+	case size <= smallBody:
+		budget, weight, held = b.small, smallBody, &r.small
+	}
+	if err := b.acquire(ctx, budget, weight); err != nil {
+		return err
+	}
+	*held += weight
+	b.list(r)
+	return nil
+}
+
 // take finds room for the bytes.
 func (b *body) take(size int) {
-	if b.pool == nil {
+	length := size
+	switch {
+	case size <= pooledBody:
+		b.pool, length = &b.from.buffers, pooledBody
+	case size <= smallBody:
+		b.pool, length = &b.from.wide, smallBody
+	default:
 		b.bytes = make([]byte, size)
 		return
 	}
 	b.buffer, _ = b.pool.Get().(*[]byte)
 	if b.buffer == nil {
-		fresh := make([]byte, b.weight)
+		fresh := make([]byte, length)
 		b.buffer = &fresh
 	}
 	b.bytes = (*b.buffer)[:size]
@@ -99,8 +171,90 @@ func (b *body) take(size int) {
 // release wipes the bytes: they are credentials, and a pooled buffer outlives its request.
 func (b *body) release() {
 	clear(b.bytes)
+	clear(b.reading.head[:])
 	if b.pool != nil {
 		b.pool.Put(b.buffer)
 	}
-	b.budget.Release(b.weight)
+	small, large := b.reading.small, b.reading.large
+	b.reading.connection = nil
+	b.from.readings.Put(b.reading)
+	b.from.small.Release(small)
+	b.from.large.Release(large)
+}
+
+// acquire sets bytes aside, if need be those of bodies that have stalled.
+func (b *bodies) acquire(ctx context.Context, budget *semaphore.Weighted, weight int64) error {
+	if budget.TryAcquire(weight) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, busyAfter)
+	defer cancel()
+	acquired := make(chan error, 1)
+	go func() { acquired <- budget.Acquire(ctx, weight) }()
+	tick := time.NewTicker(cutEvery)
+	defer tick.Stop()
+	for {
+		b.cutStalled(budget == b.large, weight, time.Now())
+		select {
+		case err := <-acquired:
+			if err != nil {
+				return errBusy
+			}
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// cutStalled ends the oldest readings of a budget that take too long, until so many bytes come free.
+func (b *bodies) cutStalled(large bool, weight int64, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for r := b.oldest; r != nil && weight > 0 && now.Sub(r.since) > stalledAfter; r = r.next {
+		held := r.small
+		if large {
+			held = r.large
+		}
+		if held == 0 {
+			continue
+		}
+		weight -= held
+		if r.cut = true; r.connection != nil {
+			_ = http.NewResponseController(r.connection).SetReadDeadline(now) // one without deadlines is a test's
+		}
+	}
+}
+
+// list notes that a reading waits for the network from now on.
+func (b *bodies) list(r *reading) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r.since, r.listed, r.prev, r.next = time.Now(), true, b.newest, nil
+	if b.newest == nil {
+		b.oldest = r
+	} else {
+		b.newest.next = r
+	}
+	b.newest = r
+}
+
+// unlist notes that a reading does not wait for the network, so that nobody cuts it; it reports whether somebody has.
+func (b *bodies) unlist(r *reading) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !r.listed {
+		return r.cut
+	}
+	if r.prev == nil {
+		b.oldest = r.next
+	} else {
+		r.prev.next = r.next
+	}
+	if r.next == nil {
+		b.newest = r.prev
+	} else {
+		r.next.prev = r.prev
+	}
+	r.listed, r.prev, r.next = false, nil, nil
+	return r.cut
 }

@@ -117,7 +117,7 @@ func NewHandler(plans Plans, metrics *Metrics, log logr.Logger) http.Handler {
 // request to answer: a body that is no review, too large, or one too many.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	body, err := h.bodies.read(r)
+	body, err := h.bodies.read(w, r)
 	if err != nil {
 		h.refuse(w, err)
 		return

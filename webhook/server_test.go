@@ -11,12 +11,16 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/metrics"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"golang.org/x/sync/semaphore"
 )
 
 // served is a server under test on a free port of loopback.
@@ -221,23 +225,32 @@ func TestASlowBodyIsClosedWithinItsDeadline(t *testing.T) {
 	}
 }
 
-// stalled is a body that never comes.
-type stalled struct{ gone chan struct{} }
+// stalled is a body of which only the head comes.
+type stalled struct {
+	head *bytes.Reader
+	gone chan struct{}
+}
 
-func (s stalled) Read([]byte) (int, error) { <-s.gone; return 0, io.ErrUnexpectedEOF }
-func (s stalled) Close() error             { return nil }
-
-func TestAFloodOfLargeBodiesIsBoundedAndKeepsNoSmallOneWaiting(t *testing.T) {
-	b := newBodies()
-	request := func(size int64, from io.ReadCloser) *http.Request {
-		return &http.Request{ContentLength: size, Body: from}
+func (s stalled) Read(p []byte) (int, error) {
+	if n, err := s.head.Read(p); err == nil {
+		return n, nil
 	}
+	<-s.gone
+	return 0, io.ErrUnexpectedEOF
+}
+func (s stalled) Close() error { return nil }
+
+func TestALargeBodyTooManyIsTurnedAwayAndNoSmallOneWaits(t *testing.T) {
+	b := newBodies()
 	gone := make(chan struct{})
+	request := func(size, comes int64) *http.Request {
+		return &http.Request{ContentLength: size, Body: stalled{bytes.NewReader(make([]byte, comes)), gone}}
+	}
 	const flood = largeBudget / (7 << 20)
 	ended := make(chan error, flood)
 	for range flood {
 		go func() {
-			_, err := b.read(request(7<<20, stalled{gone}))
+			_, err := b.read(nil, request(7<<20, headBody))
 			ended <- err
 		}()
 	}
@@ -248,27 +261,139 @@ func TestAFloodOfLargeBodiesIsBoundedAndKeepsNoSmallOneWaiting(t *testing.T) {
 		b.large.Release(7 << 20)
 		return false
 	})
-	if _, err := b.read(request(7<<20, stalled{gone})); !errors.Is(err, errBusy) {
+	if _, err := b.read(nil, request(7<<20, headBody)); !errors.Is(err, errBusy) {
 		t.Errorf("one body more: %v, want %v", err, errBusy)
 	}
-	small, err := b.read(request(3, io.NopCloser(bytes.NewReader([]byte("abc")))))
-	if err != nil || string(small.bytes) != "abc" {
-		t.Errorf("a small body: %q, %v", small.bytes, err)
+	small, err := b.read(nil, request(100<<10, 100<<10))
+	if err != nil || len(small.bytes) != 100<<10 {
+		t.Errorf("a small body: %d bytes, %v", len(small.bytes), err)
 	}
-	kept := small.bytes
 	small.release()
-	if !bytes.Equal(kept, make([]byte, 3)) {
-		t.Errorf("a released body still holds %q", kept)
-	}
 	close(gone)
 	for range flood {
-		if err := <-ended; !errors.Is(err, errBody) {
+		// One of them made room for the one more, as far as it could.
+		if err := <-ended; !errors.Is(err, errBody) && !errors.Is(err, errBusy) {
 			t.Errorf("a body that ended early: %v", err)
 		}
 	}
-	large, err := b.read(request(1<<20, io.NopCloser(bytes.NewReader(make([]byte, 1<<20)))))
+	large, err := b.read(nil, request(1<<20, 1<<20))
 	if err != nil || len(large.bytes) != 1<<20 {
 		t.Errorf("a large body after the flood: %d bytes, %v", len(large.bytes), err)
 	}
 	large.release()
+	for name, budget := range map[string]struct {
+		budget *semaphore.Weighted
+		size   int64
+	}{"small": {b.small, smallBudget}, "large": {b.large, largeBudget}} {
+		if !budget.budget.TryAcquire(budget.size) {
+			t.Errorf("not all of the %s budget came back", name)
+		}
+	}
+	if b.oldest != nil || b.newest != nil {
+		t.Error("a reading is still listed")
+	}
+}
+
+// under is a server over the four webhooks, and the bodies that it reads.
+func under(t *testing.T) (*served, *bodies) {
+	t.Helper()
+	mux, shared := http.NewServeMux(), newBodies()
+	for _, k := range kinds() {
+		mux.Handle("POST "+k.path, &handler{k, &plans{known: withPlan(nil, nil)}, shared, NewMetrics(prometheus.NewRegistry()), logr.Discard()})
+	}
+	s := serve(t, mux, nil)
+	s.install(t, 2, time.Now().Add(time.Hour))
+	eventually(t, "readiness", 10*time.Second, ready(s))
+	return s, shared
+}
+
+// claim opens a connection, until the test ends, and claims a body there; send sends a part of it, until the server has
+// had enough.
+func (s *served) claim(t *testing.T, size int) (send func(bytes int)) {
+	t.Helper()
+	conn, err := tls.Dial("tcp", s.address, &tls.Config{RootCAs: s.ca.pool})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	fmt.Fprintf(conn, "POST /clusters HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", size)
+	return func(n int) {
+		for chunk := make([]byte, 64<<10); n > 0; n -= len(chunk) {
+			if _, err := conn.Write(chunk[:min(n, len(chunk))]); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// TestStalledBodiesKeepNobodyWaiting: whoever can reach the webhook may claim bodies that never come. An honest call is
+// answered all the same, long before the API server gives it up.
+func TestStalledBodiesKeepNobodyWaiting(t *testing.T) {
+	const many = 2 * smallBudget / smallBody // more than the budget holds
+	for name, sends := range map[string]int{"nothing comes": 0, "more than a head comes": headBody + 1} {
+		t.Run(name, func(t *testing.T) {
+			s, b := under(t)
+			for range many {
+				s.claim(t, smallBody)(sends)
+			}
+			eventually(t, "the flood", 5*time.Second, func() bool {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				return b.newest != nil && (sends == 0 || b.newest.small > headBody)
+			})
+			client, body := s.client(nil), requestOf(t, 3<<10)
+			for range 10 {
+				start := time.Now()
+				resp, err := client.Post("https://"+s.address+"/clusters", "application/json", bytes.NewReader(body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp.Body.Close()
+				if took := time.Since(start); resp.StatusCode != http.StatusOK || took > 2*busyAfter {
+					t.Fatalf("an honest call: status %d after %s", resp.StatusCode, took)
+				}
+			}
+		})
+	}
+}
+
+// TestAFloodOfLargeBodiesIsBoundedInMemory sends bodies of 7 MiB that end a byte early, as many as would take 280 MiB, to
+// a server, and watches the heap of this process, which holds the senders too.
+func TestAFloodOfLargeBodiesIsBoundedInMemory(t *testing.T) {
+	const flood, size = 40, 7 << 20
+	s, _ := under(t)
+	runtime.GC()
+	heap := func() uint64 {
+		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		metrics.Read(sample)
+		return sample[0].Value.Uint64()
+	}
+	before, peak := heap(), uint64(0)
+	var senders sync.WaitGroup
+	for range flood {
+		send := s.claim(t, size)
+		senders.Go(func() { send(size - 1) })
+	}
+	ended := make(chan struct{})
+	go func() { senders.Wait(); close(ended) }()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for done := false; !done; {
+		select {
+		case <-ended:
+			done = true
+		case <-tick.C:
+		}
+		peak = max(peak, heap())
+	}
+	t.Logf("the heap grew by %d MiB at most", (peak-min(peak, before))>>20)
+	// What is garbage already counts, until the collector has seen it.
+	if most := before + 3*largeBudget; peak > most {
+		t.Errorf("the heap had %d MiB, want at most %d", peak>>20, most>>20)
+	}
+	if resp, _ := s.client(nil).Post("https://"+s.address+"/clusters", "application/json", bytes.NewReader(requestOf(t, 3<<10))); resp == nil || resp.StatusCode != http.StatusOK {
+		t.Error("no answer after the flood")
+	} else {
+		resp.Body.Close()
+	}
 }
