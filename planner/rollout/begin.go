@@ -20,8 +20,9 @@ type Want struct {
 
 // Options are the configuration's part: `rollout` in the PlannerConfig. Mode is one of plan's, "" = plan.ModeDefault; it is
 // that of the rollouts that begin, and one that is under way keeps its own. RolloutRestart is of mode default, DrainTimeout
-// of x0y. MaxMovesPerWave and Budget are of mode live: clusters that one wave may move, and that may be moved now at all
-// (math.MaxInt = no limit).
+// of x0y. The others are of mode live. MaxMovesPerWave and Budget: clusters that one wave may move, and that may be moved
+// now at all (math.MaxInt = no limit). Closed are the replicas that may receive nothing. Ends says why a rollout is to end
+// where it may, between two waves or before replicas go; empty: it goes on.
 type Options struct {
 	Mode            string        `json:"mode,omitempty"`
 	RolloutRestart  bool          `json:"rolloutRestart,omitempty"`
@@ -29,6 +30,8 @@ type Options struct {
 	DrainTimeout    time.Duration `json:"drainTimeout,omitempty"`
 	MaxMovesPerWave int           `json:"maxMovesPerWave,omitempty"`
 	Budget          int           `json:"budget,omitempty"`
+	Closed          map[int]bool  `json:"closed,omitempty"`
+	Ends            string        `json:"ends,omitempty"`
 }
 
 // Errors that refuse to begin a rollout.

@@ -57,7 +57,8 @@
 // restarts, is out of memory or near its limit; a pod that is near it beforehand receives nothing. Where the wave's
 // clusters are owned as they should be, but some are connected by nobody, at replicas that have others connected, it is the
 // clusters that cannot be reached: then its deadline lets it pass. Between two waves Moves is empty: Moving waits for a
-// budget, for pods and for word of who owns what, and its deadline ends the rollout where it is.
+// budget, for pods and for word of who owns what, and its deadline ends the rollout where it is. Options.Ends ends it there at
+// once, and before replicas go: a leader that may decide nothing by itself any more, or sees a replica unwell, does so.
 //
 // The Secrets of a wave, and of its way back, are nudged as they are written: see Nudge.
 //

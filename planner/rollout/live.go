@@ -62,6 +62,8 @@ func (t *turn) scaling() {
 	r := t.p.Rollout
 	done, why := t.replaced()
 	switch {
+	case done && t.p.Replicas < r.Replicas && t.o.Ends != "":
+		t.end(Finished, fmt.Sprintf("%s; the workload stays at %d replicas: %s", why, t.p.Replicas, t.o.Ends))
 	case done && t.p.Replicas < r.Replicas:
 		r.From.ControllerReplicas, t.p.Replicas = r.ControllerReplicas, r.Replicas
 		t.enter(plan.Scaling, Advanced, why)
@@ -112,6 +114,10 @@ func (t *turn) nextWave(done string) {
 		t.settleGone()
 		r.Moves, r.Was = nil, nil
 		t.enter(plan.Verifying, Advanced, done+"every cluster has its replica")
+		return
+	}
+	if t.o.Ends != "" {
+		t.end(Finished, fmt.Sprintf("%s%s: where the other clusters go is decided anew", done, t.o.Ends))
 		return
 	}
 	wave, blocked, spent := t.choose(left)
@@ -232,6 +238,10 @@ func (t *turn) verifying() {
 func (t *turn) verified(why string) {
 	if !falls(t.p.Rollout) {
 		t.end(Finished, why)
+		return
+	}
+	if t.o.Ends != "" {
+		t.end(Finished, fmt.Sprintf("%s; the workload stays at %d replicas: %s", why, t.p.Replicas, t.o.Ends))
 		return
 	}
 	t.settleGone()

@@ -99,12 +99,13 @@ type liveCase struct {
 	target shards
 	budget int // 0 = no limit, -1 = none
 	late   bool
+	ends   string
 	want   string
 }
 
 func (c liveCase) run(t *testing.T) {
 	t.Helper()
-	o := Options{Mode: plan.ModeLive, StageTimeout: 10 * time.Minute, MaxMovesPerWave: 5, Budget: c.budget}
+	o := Options{Mode: plan.ModeLive, StageTimeout: 10 * time.Minute, MaxMovesPerWave: 5, Budget: c.budget, Ends: c.ends}
 	switch c.budget {
 	case 0:
 		o.Budget = math.MaxInt
