@@ -169,7 +169,7 @@ func (c *cycle) signs(apart []string) change.Signs {
 	}
 	for _, p := range c.in.Observed.Pods {
 		if p.OOMKilled {
-			s.Kills = append(s.Kills, change.Kill{Pod: p.Name, At: p.RestartedAt})
+			s.Kills = append(s.Kills, change.Kill{Pod: p.Name, Replica: p.Replica, At: p.KilledAt})
 		}
 	}
 	return s
@@ -203,7 +203,8 @@ func (c *cycle) work(without []string) map[int]change.Work {
 func (c *cycle) follow(before, after *plan.Rollout) {
 	m := &c.out.Memory.Changes
 	if before != nil && len(before.Was) > 0 && before.Stage == plan.Moving && (after == nil || after.Wave != before.Wave || after.Stage != plan.Moving || len(after.Moves) == 0) {
-		m.Watch = m.Watch.After(change.Wave{Began: before.Since, Ended: c.in.Now, Clusters: slices.Sorted(maps.Keys(before.Was)), Orphans: m.Began.Orphans, Work: m.Began.Work, Apart: m.Began.Apart})
+		m.Watch = m.Watch.After(change.Wave{Began: before.Since, Ended: c.in.Now, Clusters: slices.Sorted(maps.Keys(before.Was)),
+			Receivers: slices.Collect(maps.Values(before.Moves)), Orphans: m.Began.Orphans, Work: m.Began.Work, Apart: m.Began.Apart})
 	}
 	if after != nil && len(after.Was) > 0 && (before == nil || after.Wave != before.Wave) {
 		moved := slices.AppendSeq(slices.Clone(m.Watch.Apart), maps.Keys(after.Was))

@@ -24,6 +24,7 @@ type liveWorld struct {
 	*world
 	down    map[int]bool    // replicas that are not ready
 	taken   map[string]bool // clusters that nobody takes up, whatever their Secret says
+	shape   func(*rollout.Pod)
 	history map[string][]int
 	envs    []int
 	waves   []int // moves of each
@@ -48,6 +49,9 @@ func (w *liveWorld) observe() {
 	for r := range w.in.Workload.Replicas {
 		name := fmt.Sprintf("argocd-application-controller-%d", r)
 		o.Pods = append(o.Pods, rollout.Pod{Replica: r, Name: name, Ready: !w.down[r], Claimed: true})
+		if w.shape != nil {
+			w.shape(&o.Pods[r])
+		}
 		if !w.down[r] {
 			holders[r] = len(o.Sight.Pods)
 			o.Sight.Pods = append(o.Sight.Pods, ownership.PodSight{Name: name, Replica: r, Ready: true, Running: true, Answered: true, SampledAt: w.in.Now})

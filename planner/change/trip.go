@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -43,14 +44,15 @@ func (w Work) since(earlier Work) (done Work, ok bool) {
 	return Work{w.Reconciles - earlier.Reconciles, w.Seconds - earlier.Seconds}, true
 }
 
-// Kill is a container that was killed for its memory.
+// Kill is a replica's container that was killed for its memory, and when.
 type Kill struct {
-	Pod string    `json:"pod"`
-	At  time.Time `json:"at"`
+	Pod     string    `json:"pod"`
+	Replica int       `json:"replica"`
+	At      time.Time `json:"at"`
 }
 
-// Signs is what is seen of the fleet at one time: orphaned clusters (beyond their grace period), OOM kills with the time
-// at which the container was started again, and every replica's work so far, for all clusters but those Apart.
+// Signs is what is seen of the fleet at one time: orphaned clusters (beyond their grace period), OOM kills, and every
+// replica's work so far, for all clusters but those Apart.
 type Signs struct {
 	Orphans []string     `json:"orphans,omitempty"`
 	Kills   []Kill       `json:"kills,omitempty"`
@@ -58,26 +60,29 @@ type Signs struct {
 	Apart   []string     `json:"apart,omitempty"`
 }
 
-// Wave is one that ended. Orphans, Work and Apart are of the time at which it began.
+// Wave is one that ended. Receivers are the replicas that its clusters came to; Orphans, Work and Apart are of the time at
+// which it began.
 type Wave struct {
-	Began    time.Time
-	Ended    time.Time
-	Clusters []string
-	Orphans  []string
-	Work     map[int]Work
-	Apart    []string
+	Began     time.Time
+	Ended     time.Time
+	Clusters  []string
+	Receivers []int
+	Orphans   []string
+	Work      map[int]Work
+	Apart     []string
 }
 
 // Watch is the memory of waves that still answer for what follows them; the zero value watches nothing. Apart are the
 // clusters that its work leaves out, and From is each replica's work when its caches had filled.
 type Watch struct {
-	Began    time.Time    `json:"began,omitzero"`
-	Ended    time.Time    `json:"ended,omitzero"`
-	Clusters []string     `json:"clusters,omitempty"`
-	Orphans  []string     `json:"orphans,omitempty"`
-	Apart    []string     `json:"apart,omitempty"`
-	Before   map[int]Work `json:"before,omitempty"`
-	From     map[int]Work `json:"from,omitempty"`
+	Began     time.Time    `json:"began,omitzero"`
+	Ended     time.Time    `json:"ended,omitzero"`
+	Clusters  []string     `json:"clusters,omitempty"`
+	Receivers []int        `json:"receivers,omitempty"`
+	Orphans   []string     `json:"orphans,omitempty"`
+	Apart     []string     `json:"apart,omitempty"`
+	Before    map[int]Work `json:"before,omitempty"`
+	From      map[int]Work `json:"from,omitempty"`
 }
 
 // TripReason is why nothing more may move. The set is closed.
@@ -101,7 +106,7 @@ type Trip struct {
 // unless the new one leaves out other clusters.
 func (w Watch) After(wave Wave) Watch {
 	next := Watch{Began: wave.Began, Ended: wave.Ended, Clusters: sorted(append(slices.Clone(w.Clusters), wave.Clusters...)),
-		Orphans: sorted(wave.Orphans), Apart: sorted(wave.Apart), Before: believable(wave.Work)}
+		Receivers: sorted(slices.Concat(w.Receivers, wave.Receivers)), Orphans: sorted(wave.Orphans), Apart: sorted(wave.Apart), Before: believable(wave.Work)}
 	if w.Ended.IsZero() {
 		return next
 	}
@@ -123,7 +128,9 @@ func believable(work map[int]Work) map[int]Work {
 	return out
 }
 
-func sorted(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
+func sorted[T cmp.Ordered](values []T) []T {
+	return slices.Compact(slices.Sorted(slices.Values(values)))
+}
 
 // Judge looks at the fleet after waves. A sign that they did harm within 15 minutes ends the watch with a trip; without one
 // the watch goes on, or ends when its time is over. A clock that went back counts as no time passed.
@@ -166,11 +173,12 @@ func (w Watch) blame(now time.Time) string {
 	return fmt.Sprintf(", %s after cluster %q and %d more moved", ago, w.Clusters[0], len(w.Clusters)-1)
 }
 
-// killed finds the first OOM kill that may be the waves' doing. A kill may be seen late, by its own time it is judged.
+// killed finds the first OOM kill that may be the waves' doing: of a replica that received. One that lost clusters may go on
+// dying of what it has left, and that is what a failover is for. A kill may be seen late, by its own time it is judged.
 func (w Watch) killed(kills []Kill) (Kill, bool) {
 	var first *Kill
 	for _, k := range kills {
-		if k.At.Before(w.Began) || k.At.Sub(w.Ended) > watched {
+		if _, received := slices.BinarySearch(w.Receivers, k.Replica); !received || k.At.Before(w.Began) || k.At.Sub(w.Ended) > watched {
 			continue
 		}
 		if first == nil || k.At.Before(first.At) || k.At.Equal(first.At) && k.Pod < first.Pod {

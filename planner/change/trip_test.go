@@ -14,7 +14,7 @@ import (
 var before = map[int]Work{0: {1000, 400}, 1: {1000, 400}}
 
 func wave() Wave {
-	return Wave{Began: at(-60), Ended: at(0), Clusters: []string{"prod-us", "prod-eu"}, Orphans: []string{"lost-long-ago"}, Work: before}
+	return Wave{Began: at(-60), Ended: at(0), Clusters: []string{"prod-us", "prod-eu"}, Receivers: []int{1, 0, 1}, Orphans: []string{"lost-long-ago"}, Work: before}
 }
 
 // plus is a replica's counters after so many more reconciles of so many seconds each.
@@ -52,15 +52,16 @@ func TestASignOfHarmWithinFifteenMinutesTrips(t *testing.T) {
 			&Trip{at(900), Orphaned, `cluster "elsewhere" has no owner, 15m0s after cluster "prod-eu" and 1 more moved`}},
 		"an orphan that was there before": {[]look{{120, Signs{Orphans: []string{"lost-long-ago"}}}}, nil},
 		"an orphan after 15 minutes":      {[]look{{901, Signs{Orphans: []string{"prod-us"}}}}, nil},
-		"an OOM kill": {[]look{{300, Signs{Kills: []Kill{{"controller-1", at(200)}, {"controller-0", at(100)}}}}},
+		"an OOM kill": {[]look{{300, Signs{Kills: []Kill{{"controller-1", 1, at(200)}, {"controller-0", 0, at(100)}}}}},
 			&Trip{at(300), OOMKilled, `pod "controller-0" was killed for its memory, 5m0s after cluster "prod-eu" and 1 more moved`}},
-		"an OOM kill while the wave moved": {[]look{{1, Signs{Kills: []Kill{{"controller-1", at(-30)}}}}},
+		"an OOM kill while the wave moved": {[]look{{1, Signs{Kills: []Kill{{"controller-1", 1, at(-30)}}}}},
 			&Trip{at(1), OOMKilled, `pod "controller-1" was killed for its memory, 1s after cluster "prod-eu" and 1 more moved`}},
-		"an OOM kill as the wave began": {[]look{{1, Signs{Kills: []Kill{{"controller-1", at(-60)}}}}},
+		"an OOM kill as the wave began": {[]look{{1, Signs{Kills: []Kill{{"controller-1", 1, at(-60)}}}}},
 			&Trip{at(1), OOMKilled, `pod "controller-1" was killed for its memory, 1s after cluster "prod-eu" and 1 more moved`}},
-		"an OOM kill before the wave":   {[]look{{60, Signs{Kills: []Kill{{"controller-1", at(-61)}}}}}, nil},
-		"an OOM kill that is seen late": {[]look{{4000, Signs{Kills: []Kill{{"controller-1", at(900)}}}}}, &Trip{at(4000), OOMKilled, `pod "controller-1" was killed for its memory, 1h6m40s after cluster "prod-eu" and 1 more moved`}},
-		"an OOM kill after 15 minutes":  {[]look{{902, Signs{Kills: []Kill{{"controller-1", at(901)}}}}}, nil},
+		"an OOM kill of a replica that received nothing": {[]look{{300, Signs{Kills: []Kill{{"controller-2", 2, at(100)}}}}}, nil},
+		"an OOM kill before the wave":                    {[]look{{60, Signs{Kills: []Kill{{"controller-1", 1, at(-61)}}}}}, nil},
+		"an OOM kill that is seen late":                  {[]look{{4000, Signs{Kills: []Kill{{"controller-1", 1, at(900)}}}}}, &Trip{at(4000), OOMKilled, `pod "controller-1" was killed for its memory, 1h6m40s after cluster "prod-eu" and 1 more moved`}},
+		"an OOM kill after 15 minutes":                   {[]look{{902, Signs{Kills: []Kill{{"controller-1", 1, at(901)}}}}}, nil},
 		"reconciles that take more than twice as long": {[]look{{180, Signs{Work: warmed}}, {600, Signs{Work: slow}}},
 			&Trip{at(600), Slowed, `replica 1 takes 1.50 s for a reconcile instead of 0.40 s, 10m0s after cluster "prod-eu" and 1 more moved`}},
 		"slow reconciles while caches fill": {[]look{{60, Signs{Work: warmed}}, {179, Signs{Work: slow}}, {180, Signs{Work: slow}}}, nil},
@@ -177,7 +178,7 @@ func TestAWatchEndsAndKeepsQuietWithoutAWave(t *testing.T) {
 	if diff := cmp.Diff(Watch{}, w); trip != nil || diff != "" {
 		t.Errorf("after its time: %+v %s", trip, diff)
 	}
-	if trip, w := Judge(Watch{}, at(0), Signs{Orphans: []string{"prod-eu"}, Kills: []Kill{{"controller-0", at(0)}}}); trip != nil || !w.Ended.IsZero() {
+	if trip, w := Judge(Watch{}, at(0), Signs{Orphans: []string{"prod-eu"}, Kills: []Kill{{"controller-0", 0, at(0)}}}); trip != nil || !w.Ended.IsZero() {
 		t.Errorf("without a wave: %+v %+v", trip, w)
 	}
 }
@@ -185,8 +186,8 @@ func TestAWatchEndsAndKeepsQuietWithoutAWave(t *testing.T) {
 func TestWavesInARowAreComparedWithWhatWasBeforeTheFirst(t *testing.T) {
 	w := Watch{}.After(wave())
 	_, w = Judge(w, at(180), Signs{Work: before})
-	second := Wave{Began: at(200), Ended: at(260), Clusters: []string{"prod-eu", "dev"}, Orphans: []string{"prod-us"}, Work: map[int]Work{1: {1100, 900}, 2: {40, 8}}}
-	want := Watch{Began: at(-60), Ended: at(260), Clusters: []string{"dev", "prod-eu", "prod-us"}, Orphans: []string{"lost-long-ago"},
+	second := Wave{Began: at(200), Ended: at(260), Clusters: []string{"prod-eu", "dev"}, Receivers: []int{2, 1}, Orphans: []string{"prod-us"}, Work: map[int]Work{1: {1100, 900}, 2: {40, 8}}}
+	want := Watch{Began: at(-60), Ended: at(260), Clusters: []string{"dev", "prod-eu", "prod-us"}, Receivers: []int{0, 1, 2}, Orphans: []string{"lost-long-ago"},
 		Before: map[int]Work{0: {1000, 400}, 1: {1000, 400}, 2: {40, 8}}}
 	w = w.After(second)
 	if diff := cmp.Diff(want, w); diff != "" {

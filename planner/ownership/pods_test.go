@@ -120,13 +120,19 @@ func TestAPodIsReadAsItStands(t *testing.T) {
 		}), Controller{Pod: with(func(p *rollout.Pod) { p.Restarts, p.RestartedAt = 2, noon().Add(-5*time.Minute) }), Address: ip, Running: true}},
 		"restarted for its memory": {status(func(s *corev1.ContainerStatus) {
 			s.RestartCount, s.State, s.LastTerminationState = 1, begun(5*time.Minute), ended("OOMKilled", 6*time.Minute)
-		}), Controller{Pod: with(func(p *rollout.Pod) { p.Restarts, p.RestartedAt, p.OOMKilled = 1, noon().Add(-5*time.Minute), true }), Address: ip, Running: true}},
+		}), Controller{Pod: with(func(p *rollout.Pod) {
+			p.Restarts, p.RestartedAt, p.OOMKilled, p.KilledAt = 1, noon().Add(-5*time.Minute), true, noon().Add(-6*time.Minute)
+		}), Address: ip, Running: true}},
 		"ended for its memory just now": {status(func(s *corev1.ContainerStatus) { s.State = ended("OOMKilled", time.Second) }),
-			Controller{Pod: with(func(p *rollout.Pod) { p.RestartedAt, p.OOMKilled = noon().Add(-time.Second), true }), Address: ip}},
+			Controller{Pod: with(func(p *rollout.Pod) {
+				p.RestartedAt, p.OOMKilled, p.KilledAt = noon().Add(-time.Second), true, noon().Add(-time.Second)
+			}), Address: ip}},
 		"waiting to begin again": {status(func(s *corev1.ContainerStatus) {
 			s.RestartCount, s.LastTerminationState = 4, ended("OOMKilled", 2*time.Minute)
 			s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
-		}), Controller{Pod: with(func(p *rollout.Pod) { p.Restarts, p.RestartedAt, p.OOMKilled = 4, noon().Add(-2*time.Minute), true }), Address: ip}},
+		}), Controller{Pod: with(func(p *rollout.Pod) {
+			p.Restarts, p.RestartedAt, p.OOMKilled, p.KilledAt = 4, noon().Add(-2*time.Minute), true, noon().Add(-2*time.Minute)
+		}), Address: ip}},
 		"not begun yet": {func(p *corev1.Pod) { p.Status.ContainerStatuses, p.Status.Phase = nil, corev1.PodPending },
 			Controller{Pod: ordinary, Address: ip}},
 		"without the container": {func(p *corev1.Pod) { p.Spec.Containers = p.Spec.Containers[:1] }, Controller{Pod: ordinary}},

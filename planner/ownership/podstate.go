@@ -68,28 +68,40 @@ func fromPod(p *corev1.Pod, container string) Controller {
 		if s := &p.Status.ContainerStatuses[i]; s.Name == spec.Name {
 			c.Running = s.State.Running != nil
 			c.Restarts = int(s.RestartCount)
-			c.RestartedAt, c.OOMKilled = lastRestart(s)
+			c.RestartedAt = lastRestart(s)
+			c.KilledAt, c.OOMKilled = lastKill(s)
 		}
 	}
 	return c
 }
 
-// lastRestart says when the container last began anew, or ended if it has not begun again, and whether memory ended it.
-func lastRestart(s *corev1.ContainerStatus) (at time.Time, oom bool) {
-	if ended := s.State.Terminated; ended != nil {
-		return ended.FinishedAt.UTC(), ended.Reason == oomKilled
-	}
+// lastRestart says when the container last began anew, or ended if it has not begun again.
+func lastRestart(s *corev1.ContainerStatus) time.Time {
 	ended := s.LastTerminationState.Terminated
-	oom = ended != nil && ended.Reason == oomKilled
 	switch {
+	case s.State.Terminated != nil:
+		return s.State.Terminated.FinishedAt.UTC()
 	case s.RestartCount == 0:
-		return time.Time{}, oom
+		return time.Time{}
 	case s.State.Running != nil:
-		return s.State.Running.StartedAt.UTC(), oom
+		return s.State.Running.StartedAt.UTC()
 	case ended != nil:
-		return ended.FinishedAt.UTC(), oom
+		return ended.FinishedAt.UTC()
 	}
-	return time.Time{}, oom
+	return time.Time{}
+}
+
+// lastKill says whether memory ended the container last, and when. That is not when it began again: a pod that is backed off
+// does so up to 5 minutes later.
+func lastKill(s *corev1.ContainerStatus) (at time.Time, oom bool) {
+	ended := s.State.Terminated
+	if ended == nil {
+		ended = s.LastTerminationState.Terminated
+	}
+	if ended == nil || ended.Reason != oomKilled {
+		return time.Time{}, false
+	}
+	return ended.FinishedAt.UTC(), true
 }
 
 func isReady(p *corev1.Pod) bool {

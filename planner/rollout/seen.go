@@ -27,8 +27,8 @@ type InCluster struct {
 }
 
 // Pod is an application-controller's. RestartedAt is the start of the running container if it restarted; OOMKilled speaks
-// of the end before that. Memory and MemoryLimit are bytes, 0 where they are not known. Claimed says that the pod holds the
-// slot of its replica with a fresh heartbeat; a StatefulSet's pod always does.
+// of the end before that, and KilledAt is when that was. Memory and MemoryLimit are bytes, 0 where they are not known.
+// Claimed says that the pod holds the slot of its replica with a fresh heartbeat; a StatefulSet's pod always does.
 type Pod struct {
 	Replica     int       `json:"replica"`
 	Name        string    `json:"name"`
@@ -36,6 +36,7 @@ type Pod struct {
 	Restarts    int       `json:"restarts,omitempty"`
 	RestartedAt time.Time `json:"restartedAt,omitzero"`
 	OOMKilled   bool      `json:"oomKilled,omitempty"`
+	KilledAt    time.Time `json:"killedAt,omitzero"`
 	Memory      int64     `json:"memory,omitempty"`
 	MemoryLimit int64     `json:"memoryLimit,omitempty"`
 	Claimed     bool      `json:"claimed,omitempty"`

@@ -1,0 +1,75 @@
+package planner
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ballast/planner/failover"
+	"ballast/planner/rollout"
+)
+
+// dying is a replica whose container memory kills, or whose process ends by itself, again and again: it runs for a minute of
+// every four.
+type dying struct {
+	replica int
+	oom     bool
+	times   int
+	at      time.Time // of the last end
+}
+
+func (d *dying) shape(w *liveWorld) func(*rollout.Pod) {
+	return func(p *rollout.Pod) {
+		if p.Replica != d.replica {
+			return
+		}
+		if w.in.Now.Sub(d.at) >= 4*time.Minute {
+			d.times, d.at = d.times+1, w.in.Now
+		}
+		begun := d.at.Add(3 * time.Minute) // backed off until then
+		p.Restarts, p.RestartedAt, p.Ready = d.times, d.at, !w.in.Now.Before(begun)
+		if p.Ready {
+			p.RestartedAt = begun
+		}
+		if d.oom {
+			p.OOMKilled, p.KilledAt = true, d.at
+		}
+	}
+}
+
+func TestAReplicaThatKeepsDyingIsEmptiedAndTripsNothing(t *testing.T) {
+	for name, d := range map[string]*dying{
+		"of its memory": {replica: 2, oom: true},
+		"by itself":     {replica: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(24)...)
+			for range 30 {
+				w.step(time.Minute) // settled
+			}
+			w.waves = nil
+			w.shape = d.shape(w)
+			w.until(t, "replica 2 is empty", 2*time.Hour, func(out Outcome) bool {
+				if trip := out.Memory.Changes.Trip; trip != nil {
+					t.Fatalf("it tripped with %d clusters left on replica 2, because %s", len(w.on(2)), trip.Why)
+				}
+				return w.in.InForce.Rollout == nil && len(w.on(2)) == 0
+			})
+			if len(w.waves) < 2 {
+				t.Errorf("one wave of %v was all: the kill after it was not seen", w.waves)
+			}
+			for range 30 {
+				if out := w.step(time.Minute); out.Memory.Changes.Trip != nil {
+					t.Fatalf("it tripped afterwards because %s", out.Memory.Changes.Trip.Why)
+				}
+			}
+			reason := failover.Restarting
+			if d.oom {
+				reason = failover.OOMKilled
+			}
+			if !slices.ContainsFunc(w.last.Replicas.Sick, func(s failover.Sick) bool { return s.Replica == 2 && s.Reason == reason }) {
+				t.Errorf("replica 2 is not known as %s: %+v", reason, w.last.Replicas.Sick)
+			}
+		})
+	}
+}
