@@ -123,9 +123,9 @@ func (w *world) expectEnforced(ctx context.Context) {
 }
 
 // expectAway: no webhook answers, so that the write passes as it is, or is refused where somebody chose so.
-func (w *world) expectAway(ctx context.Context, closed bool) {
+func (w *world) expectAway(ctx context.Context, closed bool, dryRun ...string) {
 	GinkgoHelper()
-	got, err := w.tryShard(ctx, wrong)
+	got, err := w.tryShard(ctx, wrong, dryRun...)
 	if closed {
 		Expect(apierrors.IsInternalError(err)).To(BeTrue(), "got shard %q, error %v", got, err)
 		Expect(err).To(MatchError(ContainSubstring(`failed calling webhook "clusters.ballast.argoproj.io"`)))
