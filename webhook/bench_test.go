@@ -3,7 +3,9 @@ package webhook
 import (
 	"bytes"
 	"crypto/rand"
+	"crypto/sha512"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -33,6 +35,51 @@ func sized(n int) plan.Plan {
 	return p
 }
 
+// pinsToCome are pins of n clusters that no plan knows, with names as long as an exporter's of a cloud account are, which
+// have little in common: what a search for the nearest takes longest for.
+func pinsToCome(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "a%s: 1\n", mixed(i))
+	}
+	return b.String()
+}
+
+// mixed is a name of 82 letters like no other.
+func mixed(i int) string {
+	sum := sha512.Sum512(fmt.Append(nil, i))
+	return hex.EncodeToString(sum[:41])
+}
+
+// mixedPlan is a plan of n clusters with such names.
+func mixedPlan(n int) plan.Plan {
+	p := fleet()
+	for i := range n {
+		p.Clusters["c"+mixed(-1-i)] = plan.Row{Replica: i % 4, Load: "0.000123"}
+	}
+	return p
+}
+
+// TestPinsOfAFleetToComeAreJudgedInTime: after 2 s the API server would go on without an answer, and a bad pin pass. The bound
+// has room for the race detector on a busy machine; a search for every pin would take minutes there.
+func TestPinsOfAFleetToComeAreJudgedInTime(t *testing.T) {
+	const generous = 10 * time.Second
+	stands := object(t, mixedPlan(7400), "")
+	s := knowing(t, stands)
+	start := time.Now()
+	v := DecidePlan(s, Request{User: person}, edited(stands, func(o *PlanObject) { o.HasPins, o.Pins = true, pinsToCome(500) }), stands)
+	if took := time.Since(start); took > generous || len(v.Warnings) != maxWarnings || v.Reason != plan.InPlan {
+		t.Errorf("reason %s, %d warnings after %s", v.Reason, len(v.Warnings), took)
+	}
+	// And so are mistakes that stood before.
+	old := edited(stands, func(o *PlanObject) { o.HasPins, o.Pins = true, strings.ReplaceAll(pinsToCome(9000), ": 1", ": 99") })
+	start = time.Now()
+	v = DecidePlan(s, Request{User: person}, edited(old, func(o *PlanObject) { o.Pins = "prod-eu: 1\n" + o.Pins }), old)
+	if took := time.Since(start); took > generous || v.Reason != plan.InPlan {
+		t.Errorf("reason %s after %s: %s", v.Reason, took, v.Denied)
+	}
+}
+
 func BenchmarkDecide(b *testing.B) {
 	secret := []byte(clusterSecret)
 	unknown := []byte(strings.Replace(clusterSecret, "prod-eu", "unknown", 1))
@@ -41,6 +88,10 @@ func BenchmarkDecide(b *testing.B) {
 		stands := object(b, sized(clusters), "")
 		s := knowing(b, stands)
 		configMap, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": stands.Annotations}, "data": map[string]string{"plan": stands.Plan, "pins": "prod-eu: 1\n"}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		toCome, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": stands.Annotations}, "data": map[string]string{"plan": stands.Plan, "pins": pinsToCome(500)}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -54,6 +105,7 @@ func BenchmarkDecide(b *testing.B) {
 			{"newCluster", reviewCluster, review{Request: Request{Namespace: "argocd", Name: "unknown", User: person, Create: true}, object: unknown}, plan.Assigned},
 			{"controller", reviewController, review{Request: Request{Namespace: "argocd", Name: workload, Kind: plan.StatefulSet, User: person}, object: set}, plan.Restored},
 			{"scale", reviewScale, review{Request: Request{Namespace: "argocd", Name: workload, Kind: plan.StatefulSet, User: person}, object: []byte(`{"spec":{"replicas":9}}`)}, plan.Restored},
+			{"unknownPins", reviewPlan, review{Request: Request{Namespace: "argocd", Name: "ballast-plan", User: person}, object: toCome, old: configMap}, plan.InPlan},
 			{"plan", reviewPlan, review{Request: Request{Namespace: "argocd", Name: "ballast-plan", User: person}, object: configMap, old: configMap}, plan.InPlan},
 		} {
 			b.Run(fmt.Sprintf("kind=%s/clusters=%d", tc.name, clusters), func(b *testing.B) {

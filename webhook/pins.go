@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -26,8 +25,10 @@ func (v *Verdict) judgePins(p *plan.Plan, before, after string, rows plan.Pins) 
 	}
 	was, oldProblems := plan.ParsePins(before, limit)
 	is, newProblems := plan.ParsePins(after, limit)
+	stood := mistakes(before, oldProblems)
+	lines := strings.Split(after, "\n")
 	for _, problem := range newProblems {
-		if !stood(problem, after, oldProblems, before) {
+		if !stood[mistake{problem.Name, problem.Message, line(lines, problem.Line)}] {
 			v.Reason, v.Denied = plan.PinRefused, "ballast: "+problem.Error()
 			v.Requested = []Field{{"pins." + printableName(problem.Name), printableCount(asWritten(after, problem))}}
 			v.Enforced, v.Patches, v.Warnings = nil, nil, nil
@@ -56,15 +57,19 @@ func asWritten(pins string, problem plan.PinProblem) string {
 	return ""
 }
 
-// stood reports whether the same mistake stood on the same line's text before.
-func stood(problem plan.PinProblem, text string, old []plan.PinProblem, oldText string) bool {
-	return slices.ContainsFunc(old, func(o plan.PinProblem) bool {
-		return o.Name == problem.Name && o.Message == problem.Message && line(oldText, o.Line) == line(text, problem.Line)
-	})
+// mistake is a pin that cannot be, wherever its line stands.
+type mistake struct{ name, message, line string }
+
+// mistakes are those of a text.
+func mistakes(text string, problems []plan.PinProblem) map[mistake]bool {
+	found, lines := map[mistake]bool{}, strings.Split(text, "\n")
+	for _, p := range problems {
+		found[mistake{p.Name, p.Message, line(lines, p.Line)}] = true
+	}
+	return found
 }
 
-func line(text string, number int) string {
-	lines := strings.Split(text, "\n")
+func line(lines []string, number int) string {
 	if number < 1 || number > len(lines) {
 		return ""
 	}
@@ -100,15 +105,22 @@ func (v *Verdict) notePins(was, is, rows plan.Pins) {
 }
 
 // warnUnknown names the nearest cluster for a pin of one that the plan does not know: a typing mistake, or a cluster
-// that is still to come.
+// that is still to come. A person may pin a whole fleet to come: only those are looked up that there is a warning left for.
 func (v *Verdict) warnUnknown(p *plan.Plan, was, is plan.Pins) {
+	var names []string
 	for _, name := range sortedKeys(is) {
 		_, stoodBefore := was[name]
 		if _, known := p.Clusters[name]; known || stoodBefore {
 			continue
 		}
+		if len(v.Warnings) >= maxWarnings {
+			return
+		}
+		if names == nil {
+			names = sortedKeys(p.Clusters)
+		}
 		said := fmt.Sprintf("ballast: pin %s: no such cluster in the plan yet", printableName(name))
-		if near := plan.Nearest(name, sortedKeys(p.Clusters)); near != "" {
+		if near := plan.Nearest(name, names); near != "" {
 			v.warn(said+"; did you mean "+near+"?", "ballast: a pin names no cluster of the plan; did you mean "+near+"?", said)
 			continue
 		}

@@ -116,26 +116,54 @@ func Nearest(name string, names []string) string {
 	return best
 }
 
-// editDistance is Levenshtein's, cut off at limit: names come from people, lists from fleets of thousands.
+// editDistance is Levenshtein's where that is at most limit, and more than limit where it is not: names come from people,
+// lists from fleets of thousands. What the names begin and end with in common, as a fleet's do, costs a comparison; of the
+// rest only the cells that can still be within the limit are filled, and none after a row without one.
 func editDistance(a, b string, limit int) int {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
 	if max(len(a)-len(b), len(b)-len(a)) > limit {
 		return limit + 1
 	}
-	row := make([]int, len(b)+1)
+	var cells [256]int // a Secret's name has at most 253 characters: no search leaves garbage
+	row := cells[:]
+	if len(b) >= len(cells) {
+		row = make([]int, len(b)+1)
+	}
+	row = row[:len(b)+1]
 	for j := range row {
-		row[j] = j
+		row[j] = min(j, limit+1)
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		if !nextRow(row, a[i], b, i, limit) {
+			return limit + 1
 		}
 	}
 	return row[len(b)]
+}
+
+// nextRow makes the row of edit distances behind i characters the one behind i+1, of which c is the last, and reports
+// whether anything in it is within the limit.
+func nextRow(row []int, c byte, b string, i, limit int) bool {
+	from, to := max(i-limit, 0), min(i+limit+1, len(b)) // cells further from the diagonal are above the limit
+	diagonal := row[from]
+	row[from] = limit + 1
+	if from == 0 {
+		row[0] = min(i+1, limit+1)
+	}
+	least := row[from]
+	for j := from; j < to; j++ {
+		change := diagonal
+		if c != b[j] {
+			change++
+		}
+		diagonal = row[j+1]
+		row[j+1] = min(change, row[j]+1, row[j+1]+1, limit+1)
+		least = min(least, row[j+1])
+	}
+	return least <= limit
 }

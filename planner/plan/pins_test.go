@@ -140,6 +140,38 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+// levenshtein fills the whole table: the definition.
+func levenshtein(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+func TestEditDistanceIsLevenshteinsUpToItsLimit(t *testing.T) {
+	names := rapid.StringMatching(`[abc]{0,9}`)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, limit := names.Draw(t, "a"), names.Draw(t, "b"), rapid.IntRange(0, 10).Draw(t, "limit")
+		want, got := levenshtein(a, b), editDistance(a, b, limit)
+		if got != want && (want <= limit || got <= limit) {
+			t.Fatalf("editDistance(%q, %q, %d) = %d, want %d", a, b, limit, got, want)
+		}
+	})
+}
+
 func FuzzPins(f *testing.F) {
 	f.Add("a: 1\n", "b")
 	f.Add("{a: 1}", "a")
