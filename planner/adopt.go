@@ -73,12 +73,26 @@ func (a *adoption) frame() {
 	}
 	a.next.MaxReplicas = maxReplicas(a.in.Config.Partition, a.next)
 	a.next.FreeReplicas = byWorkload(a.in.Config.Partition)
+	a.optOut()
 	if before != a.next.Mode && a.in.InForce != nil {
 		a.notes = append(a.notes, fmt.Sprintf("mode %s instead of %s", a.next.Mode, before))
 	}
 	if !a.next.Mode.Enforced() {
 		a.next.Rollout = nil
 		a.next.Replicas, a.next.ControllerReplicas = foundReplicas(a.in.Workload), heldEnv(a.in.Workload)
+	}
+}
+
+// optOut takes over whether the workload opted out: from then on people alone decide its replicas.
+func (a *adoption) optOut() {
+	before := a.next.Unmanaged
+	a.next.Unmanaged = a.in.Workload.Unmanaged
+	switch {
+	case a.in.InForce == nil || before == a.next.Unmanaged:
+	case a.next.Unmanaged:
+		a.notes = append(a.notes, "the workload opted out: its replicas, env and resources are not held")
+	default:
+		a.notes = append(a.notes, "the workload is managed again")
 	}
 }
 

@@ -145,6 +145,8 @@ func (c *cycle) pinProblems(a *adoption) {
 			p.Kind, p.Message = "PinRefused", fmt.Sprintf("%q is pinned to replica %d, and maxReplicas is %d: pin it lower, or raise partition.maxReplicas", name, replica, a.next.MaxReplicas)
 		case replica >= a.next.Replicas && a.next.Mode != plan.Enforce:
 			p.Kind, p.Message = "PinWaits", fmt.Sprintf("%q is pinned to replica %d, and there are %d: it waits for mode Enforce, since %s scales nothing", name, replica, a.next.Replicas, a.next.Mode)
+		case replica >= a.next.Replicas && a.next.Unmanaged:
+			p.Kind, p.Message = "PinWaits", fmt.Sprintf("%q is pinned to replica %d, and there are %d: it waits while the workload is annotated as unmanaged, which keeps ballast from scaling it", name, replica, a.next.Replicas)
 		default:
 			continue
 		}

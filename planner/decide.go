@@ -213,6 +213,12 @@ func (c *cycle) begin(a *adoption) {
 	if next.SameEnforced(a.next) {
 		return
 	}
+	if a.next.Unmanaged && needsWorkload(a.next, next, o) {
+		c.problem(Problem{Phase: PhaseRollout, Kind: "WorkloadUnmanaged", Message: fmt.Sprintf(
+			"the workload is annotated as unmanaged, and nothing begins that changes its replicas or its env or restarts it; take the annotation %s off for what waits: %s", plan.AnnotationUnmanaged, why)})
+		c.out.Memory.Votes = c.in.Memory.Votes
+		return
+	}
 	if down := c.in.Enforcement != nil && !*c.in.Enforcement; down && next.Rollout != nil && (next.Rollout.Replicas != a.next.Replicas || o.Mode == plan.ModeX0Y) {
 		c.out.Memory.Votes = c.in.Memory.Votes // what was elected did not begin: the vote stands as it was
 		return

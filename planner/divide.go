@@ -10,6 +10,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/partition"
 	"ballast/planner/plan"
+	"ballast/planner/rollout"
 )
 
 // defaultMinReplicas is how few replicas there may be where nobody said and the fleet had them: one replica's failure
@@ -105,7 +106,7 @@ func itemsOf(a *adoption, loads []plan.Load) ([]partition.Item, error) {
 // fixedAt is the replica a cluster cannot leave: its pin, or where it stands if nothing may be written to its Secret.
 func (a *adoption) fixedAt(i int) int {
 	c := a.fleet.Clusters[i]
-	if pin, ok := a.pins[c.Shard.ID]; ok && pin < a.next.MaxReplicas {
+	if pin, ok := a.pins[c.Shard.ID]; ok && pin < a.pinnable() {
 		return pin
 	}
 	if c.FixedAt != nil {
@@ -115,6 +116,14 @@ func (a *adoption) fixedAt(i int) int {
 		return a.owners[i]
 	}
 	return partition.Free
+}
+
+// pinnable is the number of replicas that pins may ask for: a workload that opted out is not scaled for one.
+func (a *adoption) pinnable() int {
+	if a.next.Unmanaged && !a.next.FreeReplicas {
+		return a.next.Replicas
+	}
+	return a.next.MaxReplicas
 }
 
 func (a *adoption) isPinned(i int) bool {
@@ -136,12 +145,25 @@ func boundsOf(p config.Partition, w discover.Workload, a *adoption) partition.Bo
 	default:
 		b.Fixed = p.Replicas.Fixed
 	}
+	if w.Unmanaged && !byWorkload(p) {
+		b.Fixed = min(max(a.next.Replicas, 1), b.MaxReplicas) // another number could not be brought about
+	}
 	if p.Capacity != nil {
 		if capacity, err := plan.NewLoad(p.Capacity.Float()); err == nil {
 			b.Capacity = capacity
 		}
 	}
 	return b
+}
+
+// needsWorkload reports whether a rollout writes to the workload: another number of replicas or another env, or a restart.
+func needsWorkload(now, next plan.Plan, o rollout.Options) bool {
+	r := next.Rollout
+	if r == nil {
+		return false
+	}
+	return !now.FreeReplicas && r.Replicas != now.Replicas || r.ControllerReplicas != now.ControllerReplicas ||
+		r.Mode == plan.ModeX0Y || r.Mode == plan.ModeDefault && o.RolloutRestart
 }
 
 // basis is what candidates must agree on to be votes of one election: who is there, what is fixed, what bounds hold.

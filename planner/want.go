@@ -130,7 +130,7 @@ func (c *cycle) urgent(a *adoption) (*rollout.Want, string) {
 	}
 	for _, name := range sortedNames(a.pins) {
 		_, known := a.next.Clusters[name]
-		if pin := a.pins[name]; known && pin >= replicas && pin < a.next.MaxReplicas && !a.next.FreeReplicas {
+		if pin := a.pins[name]; known && pin >= replicas && pin < a.next.MaxReplicas && !a.next.FreeReplicas && !a.next.Unmanaged {
 			replicas, why = pin+1, fmt.Sprintf("%s is pinned to replica %d", name, pin)
 		}
 	}

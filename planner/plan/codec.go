@@ -27,6 +27,7 @@ type wire struct {
 	PlannerUser        string            `json:"plannerUser"`
 	Replicas           int               `json:"replicas"`
 	FreeReplicas       bool              `json:"freeReplicas,omitempty"`
+	Unmanaged          bool              `json:"unmanaged,omitempty"`
 	ControllerReplicas int               `json:"controllerReplicas"`
 	MaxReplicas        int               `json:"maxReplicas"`
 	Resources          *Resources        `json:"resources,omitempty"`
@@ -38,7 +39,7 @@ type wire struct {
 // MarshalJSON writes the plan as its document's JSON.
 func (p Plan) MarshalJSON() ([]byte, error) {
 	return json.Marshal(wire{APIVersion: APIVersion, Kind: Kind, Revision: p.Revision, Mode: p.Mode, Target: p.Target, PlannerUser: p.PlannerUser,
-		Replicas: p.Replicas, FreeReplicas: p.FreeReplicas, ControllerReplicas: p.ControllerReplicas, MaxReplicas: p.MaxReplicas, Resources: p.Resources,
+		Replicas: p.Replicas, FreeReplicas: p.FreeReplicas, Unmanaged: p.Unmanaged, ControllerReplicas: p.ControllerReplicas, MaxReplicas: p.MaxReplicas, Resources: p.Resources,
 		References: p.References, Clusters: p.Clusters, Rollout: p.Rollout})
 }
 
@@ -53,7 +54,7 @@ func (p *Plan) UnmarshalJSON(data []byte) error {
 }
 
 func (w wire) plan() Plan {
-	return Plan{Revision: w.Revision, Mode: w.Mode, Target: w.Target, PlannerUser: w.PlannerUser, FreeReplicas: w.FreeReplicas, Replicas: w.Replicas,
+	return Plan{Revision: w.Revision, Mode: w.Mode, Target: w.Target, PlannerUser: w.PlannerUser, FreeReplicas: w.FreeReplicas, Unmanaged: w.Unmanaged, Replicas: w.Replicas,
 		ControllerReplicas: w.ControllerReplicas, MaxReplicas: w.MaxReplicas, Resources: w.Resources, References: w.References,
 		Clusters: w.Clusters, Rollout: w.Rollout}
 }
@@ -85,6 +86,9 @@ func writeHead(b *strings.Builder, p Plan) {
 	fmt.Fprintf(b, "plannerUser: %s\nreplicas: %d\ncontrollerReplicas: %d\nmaxReplicas: %d\n", scalar(p.PlannerUser), p.Replicas, p.ControllerReplicas, p.MaxReplicas)
 	if p.FreeReplicas {
 		b.WriteString("freeReplicas: true\n")
+	}
+	if p.Unmanaged {
+		b.WriteString("unmanaged: true\n")
 	}
 	if p.Resources != nil {
 		fmt.Fprintf(b, "resources: {requests: %s, limits: %s}\n", flow(p.Resources.Requests, scalarValue), flow(p.Resources.Limits, scalarValue))

@@ -95,7 +95,7 @@ func drawPlan(t *rapid.T) Plan {
 		Target:      Target{Kind: StatefulSet, Namespace: name.Draw(t, "namespace"), Name: name.Draw(t, "name"), Container: name.Draw(t, "container")},
 		PlannerUser: rapid.String().Draw(t, "user"),
 		Replicas:    rapid.IntRange(0, 64).Draw(t, "replicas"), ControllerReplicas: rapid.IntRange(0, 64).Draw(t, "env"),
-		MaxReplicas: rapid.IntRange(1, 64).Draw(t, "max"), FreeReplicas: rapid.Bool().Draw(t, "free"),
+		MaxReplicas: rapid.IntRange(1, 64).Draw(t, "max"), FreeReplicas: rapid.Bool().Draw(t, "free"), Unmanaged: rapid.Bool().Draw(t, "unmanaged"),
 		Clusters: map[string]Row{},
 	}
 	for _, n := range rapid.SliceOfN(name, 0, 30).Draw(t, "clusters") {

@@ -141,6 +141,8 @@ type Rollout struct {
 
 // Plan is the document under data.plan. Replicas is what spec.replicas is held at, unless FreeReplicas leaves it to
 // people or an autoscaler; ControllerReplicas is what the env is held at, 0 = the workload had none and it is not held.
+// Unmanaged says that the workload carries the annotation by which it opted out: neither of them is held, nor its
+// resources. The plan has to say so since a write to the workload's scale does not show its annotations.
 type Plan struct {
 	Revision           int64
 	Mode               Mode
@@ -148,6 +150,7 @@ type Plan struct {
 	PlannerUser        string
 	Replicas           int
 	FreeReplicas       bool
+	Unmanaged          bool
 	ControllerReplicas int
 	MaxReplicas        int
 	Resources          *Resources

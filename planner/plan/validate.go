@@ -65,7 +65,7 @@ func (p Plan) Clone() Plan {
 // SameEnforced reports whether two plans enforce the same: everything but the revision and the loads, which are those of
 // the decision and change with it only. A plan that is the same is not written again.
 func (p Plan) SameEnforced(o Plan) bool {
-	if p.Mode != o.Mode || p.Target != o.Target || p.PlannerUser != o.PlannerUser || p.Replicas != o.Replicas || p.FreeReplicas != o.FreeReplicas ||
+	if p.Mode != o.Mode || p.Target != o.Target || p.PlannerUser != o.PlannerUser || p.Replicas != o.Replicas || p.FreeReplicas != o.FreeReplicas || p.Unmanaged != o.Unmanaged ||
 		p.ControllerReplicas != o.ControllerReplicas || p.MaxReplicas != o.MaxReplicas || !maps.Equal(p.References, o.References) {
 		return false
 	}
