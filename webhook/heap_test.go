@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,24 +25,29 @@ import (
 )
 
 const (
-	heapCalls       = 1000
-	heapConnections = 4
-	// A request's bytes stand in the read buffer of its connection (crypto/tls, net/http) until another request's take
+	heapCalls = 1000
+	// A request's bytes stand in the read buffers of its connection (crypto/tls, net/http) until another request's take
 	// their place; nothing of ours keeps them.
-	heldAtOnce = 2 * heapConnections
+	heldAtOnce = 2 // a connection
 	heldLater  = 2
 )
 
 // heapAddress tells a process of this test binary to be an API server that calls a webhook there, and nothing else: what it
-// sends must not be in the heap that is looked at. heapMark is how each of its tokens begins.
+// sends must not be in the heap that is looked at. heapMark is how each of its tokens begins, and heapConnections over how
+// many connections it sends them by turns.
 const (
-	heapAddress = "BALLAST_HEAP_ADDRESS"
-	heapMark    = "BALLAST_HEAP_MARK"
+	heapAddress     = "BALLAST_HEAP_ADDRESS"
+	heapMark        = "BALLAST_HEAP_MARK"
+	heapConnections = "BALLAST_HEAP_CONNECTIONS"
 )
 
 func TestMain(m *testing.M) {
 	if address := os.Getenv(heapAddress); address != "" {
-		if err := sendTokens(address, os.Getenv(heapMark), os.Stdin, os.Stdout); err != nil {
+		connections, err := strconv.Atoi(os.Getenv(heapConnections))
+		if err == nil {
+			err = sendTokens(address, os.Getenv(heapMark), connections, os.Stdin, os.Stdout)
+		}
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -50,14 +56,22 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestTheHeapHoldsNoSecretAfterItsRequest serves a process that sends tokens, and looks for them in dumps of the heap.
+// TestTheHeapHoldsNoSecretAfterItsRequest serves a process that sends tokens, and looks for them in dumps of the heap. An
+// API server that makes one call after the other makes them on one connection.
 func TestTheHeapHoldsNoSecretAfterItsRequest(t *testing.T) {
+	for _, connections := range []int{1, 4} {
+		t.Run(fmt.Sprintf("%d connections", connections), func(t *testing.T) { holdsNoSecret(t, connections) })
+	}
+}
+
+func holdsNoSecret(t *testing.T, connections int) {
+	t.Helper()
 	s := serve(t, NewHandler(&plans{known: withPlan(nil, nil)}, NewMetrics(prometheus.NewRegistry()), logr.Discard()), nil)
 	s.install(t, 2, time.Now().Add(time.Hour))
 	eventually(t, "readiness", 10*time.Second, ready(s))
 	mark := "token" + rand.Text()[:19] // 24 letters, which base64 makes 32 of wherever it goes on
 	cmd := exec.Command(os.Args[0])
-	cmd.Env, cmd.Stderr = append(os.Environ(), heapAddress+"="+s.address, heapMark+"="+mark), os.Stderr
+	cmd.Env, cmd.Stderr = append(os.Environ(), heapAddress+"="+s.address, heapMark+"="+mark, heapConnections+"="+strconv.Itoa(connections)), os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +93,7 @@ func TestTheHeapHoldsNoSecretAfterItsRequest(t *testing.T) {
 	for _, at := range []struct {
 		when string
 		most int
-	}{{"at once", heldAtOnce}, {"after another request", heldLater}} {
+	}{{"at once", connections * heldAtOnce}, {"after another request", heldLater}} {
 		if _, err := said.ReadString('\n'); err != nil {
 			t.Fatalf("the caller ended: %v", err)
 		}
@@ -121,14 +135,14 @@ func tokensInHeap(t *testing.T, mark string) int {
 
 // sendTokens makes calls with a token each, in the key that Argo CD keeps it in and in the one that we read, by turns on
 // several connections and in bodies of every kind of buffer; then, told to, a call on each connection that has none.
-func sendTokens(address, mark string, in io.Reader, out io.Writer) error {
+func sendTokens(address, mark string, connections int, in io.Reader, out io.Writer) error {
 	var clients []*http.Client
-	for range heapConnections {
+	for range connections {
 		clients = append(clients, &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}})
 	}
 	for i := range heapCalls {
-		token := fmt.Sprintf("%s%03d%s", mark, i, strings.Repeat(tokenRest(), []int{1, 1, 10, 50}[i/heapConnections%4]))
-		if err := send(clients[i%heapConnections], address, token); err != nil {
+		token := fmt.Sprintf("%s%03d%s", mark, i, strings.Repeat(tokenRest(), []int{50, 10, 1, 1}[i/connections%4]))
+		if err := send(clients[i%connections], address, token); err != nil {
 			return err
 		}
 	}
