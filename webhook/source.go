@@ -15,8 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 )
@@ -40,8 +41,8 @@ type Source struct {
 	synced  atomic.Bool
 
 	mu      sync.Mutex // orders changes: the watch and the live reads race
-	uid     types.UID
-	version uint64
+	version uint64     // the newest that was seen
+	listing uint64     // version when the reflector's last list began
 
 	reads liveReads
 }
@@ -64,12 +65,10 @@ func (s *Source) Synced() bool { return s.synced.Load() }
 
 // Run watches until the context ends.
 func (s *Source) Run(ctx context.Context) {
-	name := fields.OneTermEqualSelector(metav1.ObjectNameField, s.options.ConfigMap)
-	lw := cache.NewListWatchFromClient(s.options.Client.CoreV1().RESTClient(), "configmaps", s.options.Namespace, name)
 	// The default backoff grows to 30 s; a replica that enforces an old plan for so long after the API server is back
 	// turns people's pins away. One object costs little to ask for.
 	backoff := &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 5, Cap: 3 * time.Second}
-	r := cache.NewReflectorWithOptions(lw, &corev1.ConfigMap{}, s, cache.ReflectorOptions{Name: "ballast-plan", Backoff: backoff})
+	r := cache.NewReflectorWithOptions(planWatch{&cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}}, &corev1.ConfigMap{}, s, cache.ReflectorOptions{Name: "ballast-plan", Backoff: backoff})
 	r.RunWithContext(ctx)
 }
 
@@ -89,12 +88,16 @@ func (s *Source) Delete(obj any) error {
 // Replace takes a whole list, which holds the ConfigMap or nothing.
 func (s *Source) Replace(list []any, version string) error {
 	defer s.synced.Store(true)
+	s.mu.Lock()
+	began := s.listing
+	s.mu.Unlock()
 	for _, obj := range list {
 		if cm, ok := obj.(*corev1.ConfigMap); ok && cm.Name == s.options.ConfigMap {
-			return s.take(cm)
+			s.answer(cm, cm.ResourceVersion, began)
+			return nil
 		}
 	}
-	s.gone(version)
+	s.answer(nil, version, began)
 	return nil
 }
 
@@ -104,40 +107,60 @@ func (s *Source) take(obj any) error {
 		return fmt.Errorf("taking the plan: %T is no ConfigMap", obj)
 	}
 	if cm.Name == s.options.ConfigMap {
-		s.observe(cm)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.newer(cm.ResourceVersion) {
+			s.become(s.state.Load().Next(cm.Data, cm.Annotations))
+		}
 	}
 	return nil
 }
 
-// observe makes the ConfigMap the state, unless a newer one was seen, and answers what holds then.
-func (s *Source) observe(cm *corev1.ConfigMap) *State {
+// gone takes the deletion at a version.
+func (s *Source) gone(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.state.Load()
-	if !s.newer(cm.ResourceVersion) && s.uid == cm.UID {
-		return before
+	if s.newer(version) {
+		s.become(s.state.Load().Gone())
 	}
-	s.uid = cm.UID
-	next := before.Next(cm.Data, cm.Annotations)
-	s.publish(before, next)
-	return next
 }
 
-// gone makes no plan the state.
-func (s *Source) gone(version string) *State {
+// answer takes what a read answered that asked for the latest, and gives what holds then: the ConfigMap, nil for none, at
+// a version, empty where the API server tells none. Only began, the newest version seen when the read began, tells what an
+// older answer is. Where something came meanwhile, it is that which is newer. Where nothing did, the API server itself went
+// back, as it does when etcd is restored from a backup, and counts on from there: what it says now is true.
+func (s *Source) answer(cm *corev1.ConfigMap, version string, began uint64) *State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.state.Load()
-	if version != "" && !s.newer(version) {
+	v, err := strconv.ParseUint(version, 10, 64)
+	switch {
+	case s.version != began && (err != nil || v <= s.version):
 		return before
+	case err == nil && v == s.version && (cm == nil) == (before.View == nil):
+		return before // which is the common case: it costs no parsing
+	case err == nil:
+		if v < s.version {
+			s.options.Log.Info("the API server went back to an older state, and so does the plan", "version", v, "seen", s.version)
+		}
+		s.version = v
 	}
 	next := before.Gone()
-	s.uid = ""
-	s.publish(before, next)
+	if cm != nil {
+		next = before.Next(cm.Data, cm.Annotations)
+	}
+	s.become(next)
 	return next
 }
 
-// newer reports whether a resource version is newer than the last one, and remembers it. Resource versions of one
+// seen is the newest version that was seen.
+func (s *Source) seen() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
+// newer reports whether the version of an event is newer than the last one, and remembers it. Resource versions of one
 // resource are comparable numbers; one that is none is believed.
 func (s *Source) newer(version string) bool {
 	v, err := strconv.ParseUint(version, 10, 64)
@@ -151,7 +174,9 @@ func (s *Source) newer(version string) bool {
 	return true
 }
 
-func (s *Source) publish(before, next *State) {
+// become makes a state the present one.
+func (s *Source) become(next *State) {
+	before := s.state.Load()
 	s.state.Store(next)
 	changed := before.revision() != next.revision()
 	s.options.Metrics.observe(next, changed, time.Now())
@@ -171,14 +196,64 @@ func (s *Source) publish(before, next *State) {
 
 // get reads the ConfigMap live and makes it the state.
 func (s *Source) get(ctx context.Context) (*State, error) {
+	began := s.seen()
 	cm, err := s.options.Client.CoreV1().ConfigMaps(s.options.Namespace).Get(ctx, s.options.ConfigMap, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return s.gone(""), nil
+		return s.answer(nil, "", began), nil
 	case err != nil:
 		return nil, fmt.Errorf("reading the plan %q: %w", s.options.ConfigMap, err)
 	}
-	return s.observe(cm), nil
+	return s.answer(cm, cm.ResourceVersion, began), nil
+}
+
+// planWatch is the list and the watch of the one ConfigMap.
+type planWatch struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported makes the reflector list: of a stream nobody knows when it was asked for.
+func (planWatch) IsWatchListSemanticsUnSupported() bool { return true }
+
+// list asks for the latest, which an API server that was restored answers as well as any other; the reflector would ask
+// for what is not older than the last it saw.
+func (s *Source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	began := s.seen()
+	o.ResourceVersion, o.ResourceVersionMatch, o.FieldSelector = "", "", s.selector()
+	list, err := s.options.Client.CoreV1().ConfigMaps(s.options.Namespace).List(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listing = began
+	return list, nil
+}
+
+// watch goes on from a version. An API server that was away and came back at an older one would say nothing until it has
+// counted up to there, so that it is asked first; the reflector lists anew then.
+func (s *Source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	began := s.seen()
+	latest, err := s.options.Client.CoreV1().ConfigMaps(s.options.Namespace).List(ctx, metav1.ListOptions{FieldSelector: s.selector()})
+	if err != nil {
+		return nil, err
+	}
+	if older(latest.ResourceVersion, o.ResourceVersion) {
+		return nil, apierrors.NewResourceExpired("the API server went back to version " + latest.ResourceVersion)
+	}
+	for i := range latest.Items {
+		s.answer(&latest.Items[i], latest.Items[i].ResourceVersion, began)
+	}
+	o.FieldSelector = s.selector()
+	return s.options.Client.CoreV1().ConfigMaps(s.options.Namespace).Watch(ctx, o)
+}
+
+func (s *Source) selector() string {
+	return fields.OneTermEqualSelector(metav1.ObjectNameField, s.options.ConfigMap).String()
+}
+
+func older(version, than string) bool {
+	v, err := strconv.ParseUint(version, 10, 64)
+	t, thanErr := strconv.ParseUint(than, 10, 64)
+	return err == nil && thanErr == nil && v < t
 }
 
 // Ready says why the source cannot serve yet.

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -56,6 +57,7 @@ func TestSourceKeepsTheNewestPlanWhateverTheOrder(t *testing.T) {
 		{"the next plan", func() error { return s.Update(configMap(t, "a", "8", 18)) }, 18},
 		{"its deletion", func() error { return s.Delete(configMap(t, "a", "10", 18)) }, 0},
 		{"a new ConfigMap", func() error { return s.Add(configMap(t, "b", "11", 19)) }, 19},
+		{"an older event of the ConfigMap before", func() error { return s.Update(configMap(t, "a", "9", 18)) }, 19},
 		{"an older deletion", func() error { return s.Delete(configMap(t, "a", "10", 18)) }, 19},
 		{"a list after a lost watch", func() error { return s.Replace([]any{configMap(t, "b", "14", 21)}, "15") }, 21},
 		{"a list without it", func() error { return s.Replace(nil, "20") }, 0},
@@ -73,6 +75,117 @@ func TestSourceKeepsTheNewestPlanWhateverTheOrder(t *testing.T) {
 	if err := s.Add("a word"); err == nil {
 		t.Error("a word was taken for a ConfigMap")
 	}
+}
+
+// TestSourceFollowsAnAPIServerThatWentBack: etcd restored from a backup knows nothing of the newest versions and plans. A
+// read that began after the newest was seen, and answers an older one, tells of that; one that was overtaken does not.
+func TestSourceFollowsAnAPIServerThatWentBack(t *testing.T) {
+	live := func(s *Source) error { _, err := s.Fresh(context.Background()); return err }
+	list := func(s *Source) error {
+		got, err := s.list(context.Background(), metav1.ListOptions{ResourceVersion: "100"})
+		if err != nil {
+			return err
+		}
+		var items []any
+		for i := range got.(*corev1.ConfigMapList).Items {
+			items = append(items, &got.(*corev1.ConfigMapList).Items[i])
+		}
+		return s.Replace(items, "90")
+	}
+	for name, tc := range map[string]struct {
+		stands *corev1.ConfigMap
+		read   func(*Source) error
+		during func(*Source) error // while the answer is on its way
+		want   int64
+		next   string // the version of an event that is taken afterwards
+	}{
+		"a list of an older version":              {configMap(t, "a", "60", 15), list, nil, 15, "61"},
+		"a live read of an older version":         {configMap(t, "a", "60", 15), live, nil, 15, "61"},
+		"a list of an older ConfigMap":            {configMap(t, "b", "60", 15), list, nil, 15, "61"},
+		"a live read of an older ConfigMap":       {configMap(t, "b", "60", 15), live, nil, 15, "61"},
+		"a list without it":                       {nil, list, nil, 0, "91"},
+		"a live read without it":                  {nil, live, nil, 0, "101"},
+		"a list that was overtaken":               {configMap(t, "a", "100", 17), list, func(s *Source) error { return s.Update(configMap(t, "a", "101", 18)) }, 18, "102"},
+		"a live read that was overtaken":          {configMap(t, "a", "100", 17), live, func(s *Source) error { return s.Update(configMap(t, "a", "101", 18)) }, 18, "102"},
+		"a live read of one that was deleted":     {configMap(t, "a", "100", 17), live, func(s *Source) error { return s.Delete(configMap(t, "a", "101", 17)) }, 0, "102"},
+		"a live read of one that was made anew":   {configMap(t, "a", "100", 17), live, renewed(t), 18, "103"},
+		"a list of one that was made anew":        {configMap(t, "a", "100", 17), list, renewed(t), 18, "103"},
+		"a live read between the two":             {nil, live, renewed(t), 18, "103"},
+		"a live read that is ahead of the events": {configMap(t, "a", "105", 20), live, func(s *Source) error { return s.Update(configMap(t, "a", "101", 18)) }, 20, "106"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var objects []runtime.Object
+			if tc.stands != nil {
+				objects = append(objects, tc.stands)
+			}
+			s, client := newSource(objects...)
+			if err := s.Add(configMap(t, "a", "100", 17)); err != nil {
+				t.Fatal(err)
+			}
+			if tc.during != nil {
+				client.PrependReactor("*", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return false, nil, tc.during(s) })
+			}
+			if err := tc.read(s); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.State().revision(); got != tc.want {
+				t.Errorf("revision %d, want %d", got, tc.want)
+			}
+			if err := s.Update(configMap(t, "c", tc.next, 30)); err != nil || s.State().revision() != 30 {
+				t.Errorf("the next event, of version %s: revision %d, %v", tc.next, s.State().revision(), err)
+			}
+		})
+	}
+}
+
+// renewed is a ConfigMap that goes and comes again.
+func renewed(t *testing.T) func(*Source) error {
+	return func(s *Source) error {
+		return errors.Join(s.Delete(configMap(t, "a", "101", 17)), s.Add(configMap(t, "b", "102", 18)))
+	}
+}
+
+// TestAWatchIsNotResumedOnAnAPIServerThatWentBack: the reflector would go on from the version that it has, and hear nothing
+// until the API server has counted up to it again.
+func TestAWatchIsNotResumedOnAnAPIServerThatWentBack(t *testing.T) {
+	s, client := newSource()
+	type served struct {
+		version string
+		plan    *corev1.ConfigMap
+	}
+	var now atomic.Pointer[served]
+	now.Store(&served{"100", configMap(t, "a", "99", 17)})
+	client.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		at := now.Load()
+		return true, &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: at.version}, Items: []corev1.ConfigMap{*at.plan}}, nil
+	})
+	watches := make(chan *watch.FakeWatcher, 10)
+	client.PrependWatchReactor("configmaps", func(clienttesting.Action) (bool, watch.Interface, error) {
+		w := watch.NewFake()
+		watches <- w
+		return true, w, nil
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { s.Run(ctx); close(ended) }()
+	defer func() { stop(); <-ended }()
+	first := <-watches
+	if got := s.State().revision(); got != 17 {
+		t.Fatalf("revision %d, want 17", got)
+	}
+	// The plan of the backup stands at a version that a reader of events only would wait for.
+	now.Store(&served{"80", configMap(t, "a", "60", 15)})
+	first.Modify(configMap(t, "a", "101", 18)) // the last that was heard
+	first.Stop()
+	second := <-watches
+	eventually(t, "the plan of the backup", 5*time.Second, func() bool { return s.State().revision() == 15 })
+	second.Modify(configMap(t, "a", "81", 16))
+	eventually(t, "the next plan", 5*time.Second, func() bool { return s.State().revision() == 16 })
+	// And one that has counted beyond it, while nobody watched.
+	now.Store(&served{"300", configMap(t, "a", "70", 14)})
+	second.Stop()
+	<-watches
+	eventually(t, "the plan of another backup", 5*time.Second, func() bool { return s.State().revision() == 14 })
 }
 
 func TestSourceShowsWhatItHolds(t *testing.T) {
