@@ -63,7 +63,7 @@ func TestBothDeploymentsRunAsAgreed(t *testing.T) {
 			map[string]int32{"metrics": 8080, "health": 8081}, "/readyz health", "/healthz health", "1", "1", "50m", "128Mi", spread,
 			map[string]string{"/etc/ballast/config": "ballast-config"}, env},
 		"ballast-webhook": {2, "ballast-webhook", "ballast", "ballast:dev",
-			[]string{"webhook", "--namespace=$(POD_NAMESPACE)", "--bind-address=$(POD_IP)", "--port=9443", "--metrics-port=8080", "--health-port=8081", "--cert-dir=/etc/ballast/tls"},
+			[]string{"webhook", "--namespace=$(POD_NAMESPACE)", "--planner-user=system:serviceaccount:$(POD_NAMESPACE):ballast-planner", "--bind-address=$(POD_IP)", "--port=9443", "--metrics-port=8080", "--health-port=8081", "--cert-dir=/etc/ballast/tls"},
 			map[string]int32{"webhook": 9443, "metrics": 8080, "health": 8081}, "/readyz health", "/healthz health", "0", "1", "50m", "64Mi", spread,
 			map[string]string{"/etc/ballast/tls": "ballast-webhook-tls"}, env},
 	}

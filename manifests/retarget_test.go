@@ -3,6 +3,7 @@ package manifests
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,6 +79,12 @@ func TestRetargetedEveryIdentityIsBoundAndUsed(t *testing.T) {
 		if d := in.Deployments[deployment]; d.Spec.Template.Spec.ServiceAccountName != account || d.Namespace != namespace {
 			t.Errorf("%s runs as %s in %s", deployment, d.Spec.Template.Spec.ServiceAccountName, d.Namespace)
 		}
+	}
+	args := in.Deployments["ballast-webhook"].Spec.Template.Spec.Containers[0].Args
+	want := slices.Clone(decode(t, build(t, "base")).Deployments["ballast-webhook"].Spec.Template.Spec.Containers[0].Args)
+	want[2] = "--planner-user=system:serviceaccount:$(POD_NAMESPACE):" + plannerAccount // $(POD_NAMESPACE) is the namespace of the pod
+	if diff := cmp.Diff(want, args); diff != "" {
+		t.Errorf("the webhook's arguments -want +got:\n%s", diff)
 	}
 	if len(in.ServiceAccounts) != 2 {
 		t.Errorf("there are %d ServiceAccounts", len(in.ServiceAccounts))
