@@ -42,6 +42,21 @@ type bed struct {
 	events   []Event
 	failing  map[string]error // what a write or read of that object fails with, by "verb name"
 	attempts map[string]int   // by "verb name"
+	woken    []string         // clusters whose owner was nudged
+}
+
+// Nudge makes the bed a Nudger: every cluster has an Application.
+func (b *bed) Nudge(_ context.Context, _, cluster, _, _ string) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.woken = append(b.woken, cluster)
+	return "argocd/app-of-" + cluster, nil
+}
+
+func (b *bed) nudged() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.woken)
 }
 
 func newBed(t *testing.T, server *rest.Config, mode plan.Mode, loads ...float64) *bed {
@@ -122,7 +137,7 @@ func (b *bed) launch() (*Loop, func()) {
 		Config:  func() config.PlannerConfig { return b.config },
 		Reader:  b.client,
 		Store:   store.New(store.Options{Client: guarded, Reader: guarded, Namespace: b.namespace, Plan: b.config.Plan.ConfigMap, History: b.config.Plan.History}),
-		Applier: rollout.NewApplier(rollout.ApplierOptions{Client: guarded, Reader: b.client, Clock: b.clock}),
+		Applier: rollout.NewApplier(rollout.ApplierOptions{Client: guarded, Reader: b.client, Nudger: b, Clock: b.clock}),
 		NewFetcher: func(config.PlannerConfig, plan.Target) (Fetcher, error) {
 			return b.prometheus, nil
 		},

@@ -39,6 +39,7 @@ func TestLoop(t *testing.T) {
 		"a refused configuration is an event":                        tellsOfARefusedConfiguration,
 		"a pin holds without a cycle":                                pinsAtOnce,
 		"a pin that no watch told of is not written back":            readsPinsBeforeItWrites,
+		"in mode live whom a repair gives a cluster is woken":        wakesWhomItRepairs,
 		"drift is repaired, told or not":                             repairsDrift,
 		"break-glass stops every write at once":                      breaksTheGlass,
 		"a workload at 0 is brought back":                            bringsTheWorkloadBack,

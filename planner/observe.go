@@ -109,12 +109,13 @@ type shown struct {
 	pods  []rollout.Pod
 	owned map[string]rollout.Owned
 	asked bool
+	at    time.Time
 }
 
 func (l *Loop) show(in Inputs, out Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.shown = shown{in.Observed.Pods, out.Verdict.Owned, in.Observed.Sight.Asked}
+	l.shown = shown{in.Observed.Pods, out.Verdict.Owned, in.Observed.Sight.Asked, in.Now}
 }
 
 func (l *Loop) lookedAt() shown {

@@ -118,7 +118,7 @@ func (l *Loop) agenda(d plan.Document, fleet discover.Fleet, w discover.Workload
 		return rollout.Agenda{}
 	}
 	seen, last := Seen(fleet, w), l.lookedAt()
-	seen.Pods, seen.Owned, seen.Asked = last.pods, last.owned, last.asked
+	seen.Pods, seen.Owned, seen.Asked, seen.Looked, seen.Given = last.pods, last.owned, last.asked, last.at, l.Applier.Given()
 	live := l.Config().Rollout.Live
 	o := rollout.StepOptions{BreakGlass: d.BreakGlass, Nudge: live != nil && live.Nudge}
 	return rollout.Steps(plan.NewView(*d.Plan, allPins(d.Pins, fleet.Clusters)), seen, o)

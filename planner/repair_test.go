@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"ballast/planner/config"
 	"ballast/planner/plan"
 )
 
@@ -44,6 +45,27 @@ func pinsAtOnce(t *testing.T, server *rest.Config) {
 	b.stirred(l)
 	if got := b.shards()["c000"]; got != other {
 		t.Errorf("a pin that was taken away moved its cluster from %s to %s", other, got)
+	}
+}
+
+// wakesWhomItRepairs: Argo CD's new owner of a cluster does nothing for it before its next resync.
+func wakesWhomItRepairs(t *testing.T, server *rest.Config) {
+	b := newBed(t, server, plan.Hold, 3, 2, 1)
+	b.config.Rollout.Default, b.config.Rollout.Live = nil, &config.LiveRollout{MaxMovesPerWave: 5, Nudge: true}
+	l, _ := b.start()
+	b.eventually("every Secret is stamped", func() bool { return cmp.Equal(b.planned(), b.shards()) })
+	b.idle(l)
+	b.clock.Step(2 * time.Second) // beyond the backoff of the stamps
+	own := b.shards()["c000"]
+	other := strconv.Itoa((mustAtoi(t, own) + 1) % 3)
+	b.stamp("c000", other, "kubectl-edit")
+	l.Changed()
+	b.eventually("the new owner was nudged", func() bool { return len(b.nudged()) == 1 })
+	b.stirred(l)
+	b.clock.Step(lookSoon)
+	b.eventually("and once more, a second later", func() bool { return len(b.nudged()) == 2 })
+	if diff := cmp.Diff([]string{"c000", "c000"}, b.nudged()); diff != "" || b.shards()["c000"] != own {
+		t.Errorf("c000 is on %s; nudged (-want +got):\n%s", b.shards()["c000"], diff)
 	}
 }
 

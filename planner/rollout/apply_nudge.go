@@ -27,6 +27,9 @@ func nudgesOf(steps []Step) map[string]int {
 	return after
 }
 
+// Given are the Secrets whose clusters repairs gave another owner lately, as long as there are nudges left for it.
+func (a *Applier) Given() map[string]Given { return a.pace.given(a.Clock.Now()) }
+
 // nudge wakes a cluster's new owner, at the pace of nudges, unless its Secret was not written just now. One that has no
 // Application needs none. Until says when there is another one to be made, if the new owner has not taken it by then.
 func (a *Applier) nudge(ctx context.Context, namespace string, s Nudge, written Result) Result {
@@ -37,8 +40,12 @@ func (a *Applier) nudge(ctx context.Context, namespace string, s Nudge, written 
 		result.Outcome, result.Until = Deferred, now.Add(nudgeEvery)
 		return result
 	}
-	if a.Nudger == nil {
-		return result
+	if a.Nudger == nil || s.Since.IsZero() && written.Outcome != Applied {
+		return result // whoever wrote the Secret before the repair did is not known
+	}
+	if s.Since.IsZero() {
+		s.Since = now
+		a.pace.gave(s.Cluster, Given{Shard: s.Shard, At: now})
 	}
 	wait, spent := a.pace.nudge(s, now)
 	switch {
@@ -55,6 +62,8 @@ func (a *Applier) nudge(ctx context.Context, namespace string, s Nudge, written 
 		result.Outcome, result.Err, result.Until = Failed, fmt.Errorf("nudging an Application of cluster %q: %w", s.Cluster, err), now.Add(nudgeEvery)
 	case application != "":
 		result.Outcome, result.Until = Applied, now.Add(a.pace.again(s))
+	default:
+		a.pace.leave(s.Cluster)
 	}
 	return result
 }

@@ -40,6 +40,7 @@ func TestApplier(t *testing.T) {
 		"a restart is marked once, whatever annotations there are":   marksRestart,
 		"a Deployment is scaled and restarted":                       writesDeployment,
 		"a nudge follows the write of its own Secret":                patchesFirst,
+		"a repair is nudged until its owner has the cluster":         nudgesRepairs,
 		"a write between read and patch of the workload is kept":     keepsConcurrentWorkloadWrite,
 		"a workload that is gone, unmanaged or strange is an answer": refusesWorkload,
 	}

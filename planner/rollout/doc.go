@@ -60,7 +60,8 @@
 // budget, for pods and for word of who owns what, and its deadline ends the rollout where it is. Options.Ends ends it there at
 // once, and before replicas go: a leader that may decide nothing by itself any more, or sees a replica unwell, does so.
 //
-// The Secrets of a wave, and of its way back, are nudged as they are written: see Nudge.
+// The clusters of a wave, and of its way back, are nudged as their Secrets are written, and so are those that a pin or a
+// repair gives another owner, whatever stage there is: see Nudge.
 //
 // # Why nobody is orphaned or doubled
 //

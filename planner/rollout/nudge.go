@@ -11,13 +11,14 @@ import (
 
 // Nudge refreshes one Application of a moved cluster: the new owner of a cluster does nothing for it until one of its
 // Applications is refreshed, which without a nudge may take as long as timeout.reconciliation. Cluster is the name of the
-// Secret; by Server or Name an Application names its destination; Shard and Since (of the wave) say which move it is of.
+// Secret; by Server or Name an Application names its destination; Shard and Since say which move it is of: since the
+// wave began, or since a repair gave the cluster back; zero for the repair that the same steps make.
 type Nudge struct {
 	Cluster string    `json:"cluster"`
 	Server  string    `json:"server"`
 	Name    string    `json:"name,omitempty"`
 	Shard   int       `json:"shard"`
-	Since   time.Time `json:"since"`
+	Since   time.Time `json:"since,omitzero"`
 }
 
 func (Nudge) step() {}
@@ -34,29 +35,50 @@ func (s Nudge) MarshalJSON() ([]byte, error) {
 	}{"Nudge", fields(s)})
 }
 
-// nudges wakes the new owners of the clusters that the present wave moves, or takes back: those whose Secret carries its
-// replica, or is given it by this agenda. A pod that is not ready hears nothing.
+// Given is a Secret's shard as a repair wrote it, and when.
+type Given struct {
+	Shard int       `json:"shard"`
+	At    time.Time `json:"at"`
+}
+
+// nudges wakes the new owners of clusters: of those that the present wave moves, or takes back, and of those that a repair
+// gave another owner. Their Secrets carry their replica, or are given it by this agenda. A pod that is not ready hears
+// nothing.
 func (a *Agenda) nudges(v *plan.View, seen Seen) {
-	r := v.Plan.Rollout
-	if r == nil || len(r.Moves) == 0 || r.Stage != plan.Moving && r.Stage != plan.Reverting {
-		return
-	}
-	given := map[string]bool{}
+	patched := map[string]Why{}
 	for _, s := range a.Steps {
 		if patch, ok := s.(PatchShard); ok {
-			given[patch.Secret] = true
+			patched[patch.Secret] = patch.Why
 		}
 	}
 	for _, s := range sorted(seen.Secrets) {
-		_, moves := r.Moves[s.Name]
 		replica, _, known := v.Effective(s.Name)
-		owned := seen.Owned[s.Name]
-		if !moves || !known || !s.managed() || s.Skip || owned.Idle || !s.carries(replica) && !given[s.Name] {
+		why, given := patched[s.Name]
+		if !known || !s.managed() || s.Skip || seen.Owned[s.Name].Idle || !s.carries(replica) && !given {
 			continue
 		}
-		if slices.Contains(owned.Live, replica) || len(seen.Pods) > 0 && seen.asleep(replica) != "" {
+		if len(seen.Pods) > 0 && seen.asleep(replica) != "" {
 			continue
 		}
-		a.Steps = append(a.Steps, Nudge{Cluster: s.Name, Server: s.Server, Name: s.Cluster, Shard: replica, Since: r.Since})
+		if since, due := seen.due(v.Plan.Rollout, s.Name, replica, why); due {
+			a.Steps = append(a.Steps, Nudge{Cluster: s.Name, Server: s.Server, Name: s.Cluster, Shard: replica, Since: since})
+		}
 	}
+}
+
+// due reports whether a cluster's new owner is to be woken, and since when it is the new one. Of a repair only a look that
+// began later says that the owner has the cluster: what another writer took from it for a second it still showed then.
+func (s Seen) due(r *plan.Rollout, name string, replica int, why Why) (since time.Time, due bool) {
+	live := slices.Contains(s.Owned[name].Live, replica)
+	if r != nil && (r.Stage == plan.Moving || r.Stage == plan.Reverting) {
+		if _, moves := r.Moves[name]; moves {
+			return r.Since, !live
+		}
+	}
+	switch why {
+	case Pinned, Drifted, Broken:
+		return time.Time{}, true
+	}
+	given, lately := s.Given[name]
+	return given.At, lately && given.Shard == replica && !(live && s.Looked.After(given.At))
 }

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -25,6 +28,14 @@ func TestNudgesWakeWhoHasNotTakenItsCluster(t *testing.T) {
 			s.Secrets[i].Cluster = "name of " + s.Secrets[i].Name
 		}
 		return s
+	}
+	repair := func(cluster string, shard int) Nudge {
+		n := nudge(cluster, shard)
+		n.Since = time.Time{}
+		return n
+	}
+	given := func(cluster string, shard int, looked time.Time) Seen {
+		return but(fit(3, 16, old), func(s *Seen) { s.Given, s.Looked = map[string]Given{cluster: {shard, start}}, looked })
 	}
 	patch := PatchShard{Secret: "b", Shard: 2, Was: "1", Why: Moved}
 	waiting := named(but(fit(3, 16, grown), func(s *Seen) { s.Owned["b"] = Owned{Owners: []int{2}} }))
@@ -67,6 +78,31 @@ func TestNudgesWakeWhoHasNotTakenItsCluster(t *testing.T) {
 			plan: growing(plan.Reverting, func(p *plan.Plan) { wave(p, shards{"b": 1}, shards{"b": 2}) }), seen: named(fit(3, 16, grown)),
 			want: []Step{PatchShard{Secret: "b", Shard: 1, Was: "2", Why: Moved}, nudge("b", 1)},
 		},
+		"with the write of a pin": {
+			plan: newPlan(3, 16, old), pins: plan.Pins{"b": 2}, seen: named(fit(3, 16, old)),
+			want: []Step{PatchShard{Secret: "b", Shard: 2, Was: "1", Why: Pinned}, repair("b", 2)},
+		},
+		"with the repair of a drift, which its owner has by the last look": {
+			plan: newPlan(3, 16, old), seen: named(but(fit(3, 16, grown), func(s *Seen) { s.Owned["b"] = Owned{Owners: []int{1}, Live: []int{1}} })),
+			want: []Step{PatchShard{Secret: "b", Shard: 1, Was: "2", Why: Drifted}, repair("b", 1)},
+		},
+		"with the repair of what is no shard": {
+			plan: newPlan(3, 16, old), seen: named(but(fit(3, 16, old), func(s *Seen) { s.Secrets[1].Valid = false })),
+			want: []Step{PatchShard{Secret: "b", Shard: 1, Was: "invalid", Why: Broken}, repair("b", 1)},
+		},
+		"not with a stamp, which moves nothing": {
+			plan: newPlan(3, 16, old), seen: named(but(fit(3, 16, old), func(s *Seen) { s.Secrets[1].Valid, s.Secrets[1].Absent = false, true })),
+			want: []Step{PatchShard{Secret: "b", Shard: 1, Was: "-", Why: Unstamped}},
+		},
+		"after a repair, whatever was seen before it": {
+			plan: newPlan(3, 16, old), seen: named(given("b", 1, start)), want: []Step{nudge("b", 1)},
+		},
+		"after a repair, while nobody has it": {
+			plan: newPlan(3, 16, old), seen: named(but(given("b", 1, start.Add(time.Second)), func(s *Seen) { s.Owned["b"] = Owned{} })), want: []Step{nudge("b", 1)},
+		},
+		"not after a repair once it is taken":      {plan: newPlan(3, 16, old), seen: named(given("b", 1, start.Add(time.Second)))},
+		"not after a repair that others overruled": {plan: newPlan(3, 16, old), seen: named(given("b", 2, start))},
+		"not after a repair where nudging is off":  {plan: newPlan(3, 16, old), seen: named(given("b", 1, start)), off: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Steps(plan.NewView(test.plan, test.pins), test.seen, StepOptions{Nudge: !test.off})
@@ -131,6 +167,48 @@ func patchesFirst(t *testing.T, w *world) {
 	w.equal([]ApplyOutcome{Deferred, Deferred}, w.outcomes(applier.Apply(w.ctx, w.target, []Step{PatchShard{Secret: "a", Shard: 1}, nudge("a")})))
 	w.clock.SetTime(start.Add(5 * time.Second))
 	w.equal([]ApplyOutcome{Unchanged, Applied}, w.outcomes(applier.Apply(w.ctx, w.target, []Step{PatchShard{Secret: "a", Shard: 1}, nudge("a")})))
+}
+
+// nudgesRepairs nudges at the pace of a wave's nudges, from the write on, six times at most; each repair anew.
+func nudgesRepairs(t *testing.T, w *world) {
+	r := &recorder{}
+	w.options.Nudger = r
+	w.secret("a", "0", nil)
+	applier, v := NewApplier(w.options), plan.NewView(newPlan(2, 16, shards{"a": 1}), nil)
+	seen := but(fit(2, 16, shards{"a": 0}), func(s *Seen) { s.Asked, s.Owned = false, nil })
+	var nudged []int
+	for second := range 60 {
+		if second == 30 { // somebody else writes again
+			w.must(w.client.Patch(w.ctx, w.secretNamed("a"), client.RawPatch(types.MergePatchType, []byte(`{"stringData":{"shard":"0"}}`))))
+			seen.Secrets[0].Shard = 0
+		}
+		w.clock.SetTime(start.Add(time.Duration(second) * time.Second))
+		seen.Given = applier.Given()
+		for _, result := range applier.Apply(w.ctx, w.target, Steps(v, seen, StepOptions{Nudge: true}).Steps).Results {
+			switch result.Step.(type) {
+			case PatchShard:
+				seen.Secrets[0].Shard = 1
+			case Nudge:
+				if result.Outcome == Applied {
+					nudged = append(nudged, second)
+				}
+			}
+		}
+	}
+	w.equal([]int{0, 1, 6, 11, 16, 21, 30, 31, 36, 41, 46, 51}, nudged)
+	w.equal(map[string]Given{}, applier.Given())
+	w.secret("b", "1", nil) // as somebody else wrote it already
+	steps := []Step{PatchShard{Secret: "b", Shard: 1, Why: Pinned}, Nudge{Cluster: "b", Shard: 1}}
+	w.equal([]ApplyOutcome{Unchanged, Unchanged}, w.outcomes(applier.Apply(w.ctx, w.target, steps)))
+	w.equal(map[string]Given{}, applier.Given())
+	r.none = true
+	steps[0] = PatchShard{Secret: "b", Shard: 0, Why: Pinned}
+	w.equal([]ApplyOutcome{Applied, Unchanged}, w.outcomes(applier.Apply(w.ctx, w.target, steps)))
+	w.equal(map[string]Given{}, applier.Given())
+}
+
+func (w *world) secretNamed(name string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.target.Namespace, Name: name}}
 }
 
 func TestANudgeIsAnAnswerOfItsOwn(t *testing.T) {

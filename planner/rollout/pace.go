@@ -26,6 +26,9 @@ const (
 	// the new owner, or only the old one, saw the Application before the Secret.
 	nudgeSoon    = time.Second
 	nudgesAtMost = 6
+	// nudgedFor is how long a repaired cluster is nudged at most, such as while the API server is away. Argo CD's own resync
+	// wakes its owner meanwhile: by default after 3 minutes at most.
+	nudgedFor = 10 * time.Minute
 )
 
 // pace decides when an object may be written again. It is asked by concurrent writes; time is an argument.
@@ -34,6 +37,7 @@ type pace struct {
 	budget  *rate.Limiter
 	objects map[string]record
 	nudges  map[nudged]called
+	givings map[string]Given // by Secret
 }
 
 // nudged is one move of a cluster, called how often and when its new owner was nudged.
@@ -59,7 +63,7 @@ type record struct {
 }
 
 func newPace(perMinute int) *pace {
-	return &pace{budget: rate.NewLimiter(rate.Limit(float64(perMinute)/60), perMinute), objects: map[string]record{}, nudges: map[nudged]called{}}
+	return &pace{budget: rate.NewLimiter(rate.Limit(float64(perMinute)/60), perMinute), objects: map[string]record{}, nudges: map[nudged]called{}, givings: map[string]Given{}}
 }
 
 // wait is how long a write must still wait for the object's backoff. A new value is not a revert, and waits for nothing; a
@@ -123,6 +127,38 @@ func (p *pace) forget(now time.Time) {
 			delete(p.nudges, move)
 		}
 	}
+	for secret, g := range p.givings {
+		if now.Sub(g.At) > nudgedFor {
+			delete(p.givings, secret)
+		}
+	}
+}
+
+// gave remembers that a repair gave a cluster another owner.
+func (p *pace) gave(secret string, g Given) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.givings[secret] = g
+}
+
+// leave forgets it: there is nobody to be woken.
+func (p *pace) leave(secret string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.givings, secret)
+}
+
+// given are the repairs whose nudges are not over.
+func (p *pace) given(now time.Time) map[string]Given {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	open := map[string]Given{}
+	for secret, g := range p.givings {
+		if p.nudges[nudged{secret, g.Shard, g.At.Unix()}].times < nudgesAtMost && now.Sub(g.At) <= nudgedFor {
+			open[secret] = g
+		}
+	}
+	return open
 }
 
 // nudge takes one nudge of a move, or answers when there is one again; spent says that there is none any more. A wait

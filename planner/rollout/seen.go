@@ -9,7 +9,8 @@ import (
 
 // Seen is what stands: the workload (nil: not found), every cluster Secret, the application-controllers' pods, and which
 // replicas own each cluster by their own account, by the name of its Secret. Asked says that every ready pod answered, so
-// that an owner that is absent is none. Where pods and owners are not known, only mode live misses them: it waits.
+// that an owner that is absent is none, and Looked is when they were asked. Given are the Secrets that repairs wrote lately.
+// Where pods and owners are not known, only mode live misses them: it waits.
 type Seen struct {
 	Workload  *Workload        `json:"workload,omitempty"`
 	Secrets   []Stamp          `json:"secrets,omitempty"`
@@ -17,6 +18,8 @@ type Seen struct {
 	Pods      []Pod            `json:"pods,omitempty"`
 	Owned     map[string]Owned `json:"owned,omitempty"`
 	Asked     bool             `json:"asked,omitempty"`
+	Looked    time.Time        `json:"looked,omitzero"`
+	Given     map[string]Given `json:"given,omitempty"`
 }
 
 // InCluster is the cluster Argo CD runs in. Implicit says that Argo CD knows it without a Secret; then Algorithm (legacy,
