@@ -60,11 +60,8 @@ func (s *State) replica(v *Verdict, name string, object, old Secret) (int, plan.
 	}
 	// old is the zero Secret on CREATE: the shard of a Secret that was not there does not count.
 	current := old.shard()
-	if current >= s.View.Plan.Replicas {
-		current = -1
-	}
 	if object.Server == "" {
-		return current, plan.Assigned, current >= 0
+		return current, plan.Assigned, s.View.Stays(current)
 	}
 	return s.View.Assign(object.Server, current), plan.Assigned, true
 }
@@ -129,9 +126,9 @@ func (s *State) warnShard(v *Verdict, name, want string, why plan.Reason, object
 		return
 	}
 	said := fmt.Sprintf("ballast: %s was asked, %s stays (plan %d); ", asked, want, v.Revision)
-	example := want
-	if object.Shard != invalid && object.HasShard {
-		example = object.Shard
+	example := want // what was asked is one only where a pin may be it
+	if n := object.shard(); n >= 0 && n < s.View.Plan.MaxReplicas {
+		example = strconv.Itoa(n)
 	}
 	v.warn(said+fmt.Sprintf("to pin, add %q to data.pins of ConfigMap %s", name+": "+example, s.ConfigMap),
 		said+"to pin, add it to data.pins of ConfigMap "+s.ConfigMap)

@@ -69,6 +69,20 @@ func TestDecideClusterAnswersByThePlan(t *testing.T) {
 				Warnings: []string{`ballast: shard 1 was asked, 2 stays (plan 17); to pin, add "unknown: 1" to data.pins of ConfigMap ballast-plan`}}},
 		"an unknown cluster without a server keeps its shard": {withPlan(nil, nil), named("unknown"), changed(cluster("2"), func(s *Secret) { s.Server = "" }), cluster("2"),
 			Verdict{Reason: plan.Assigned, Revision: 17, Requested: shardIs("2"), Enforced: shardIs("2")}},
+		"an unknown cluster keeps its shard while every replica is stopped": {withPlan(nil, stopped), named("unknown"), cluster("1"), cluster("2"),
+			Verdict{Reason: plan.Assigned, Revision: 17, Requested: shardIs("1"), Enforced: shardIs("2"), Patches: replace("2"),
+				Warnings: []string{`ballast: shard 1 was asked, 2 stays (plan 17); to pin, add "unknown: 1" to data.pins of ConfigMap ballast-plan`}}},
+		"and so does one without a server": {withPlan(nil, stopped), named("unknown"), changed(cluster("2"), func(s *Secret) { s.Server = "" }), cluster("2"),
+			Verdict{Reason: plan.Assigned, Revision: 17, Requested: shardIs("2"), Enforced: shardIs("2")}},
+		"a shard that goes with a rollout is not kept without a server": {withPlan(nil, shrinking), named("unknown"), changed(cluster("3"), func(s *Secret) { s.Server = "" }), cluster("3"),
+			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: shardIs("3"),
+				Warnings: []string{"ballast: data.server is missing, so no replica can be assigned; the shard is left as written"}}},
+		"a negative shard is no example of a pin": {withPlan(nil, nil), update, cluster("-1"), cluster("3"),
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: shardIs("-1"), Enforced: shardIs("3"), Patches: replace("3"),
+				Warnings: []string{`ballast: shard -1 was asked, 3 stays (plan 17); to pin, add "prod-eu: 3" to data.pins of ConfigMap ballast-plan`}}},
+		"a shard at maxReplicas is no example of a pin": {withPlan(nil, nil), update, cluster("16"), cluster("3"),
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: shardIs("16"), Enforced: shardIs("3"), Patches: replace("3"),
+				Warnings: []string{`ballast: shard 16 was asked, 3 stays (plan 17); to pin, add "prod-eu: 3" to data.pins of ConfigMap ballast-plan`}}},
 		"an unknown cluster without a server and a shard is left alone": {withPlan(nil, nil), named("unknown"), changed(cluster("4"), func(s *Secret) { s.Server = "" }), cluster("4"),
 			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: shardIs("4"),
 				Warnings: []string{"ballast: data.server is missing, so no replica can be assigned; the shard is left as written"}}},
@@ -100,6 +114,16 @@ func TestDecideClusterAnswersByThePlan(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stopped is the plan of an x0y rollout from 4 to 5 replicas while none runs.
+func stopped(p *plan.Plan) {
+	p.Replicas, p.Rollout = 0, &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, From: plan.Count{Replicas: 4}, Replicas: 5}
+}
+
+// shrinking is the plan of a rollout to 3 replicas before the fourth goes.
+func shrinking(p *plan.Plan) {
+	p.Rollout = &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Moving, From: plan.Count{Replicas: 4}, Replicas: 3}
 }
 
 func broken(s *State, change func(*State)) *State { change(s); return s }

@@ -55,6 +55,9 @@ func (v *View) Pin(name string) (int, bool) {
 	return pin, ok
 }
 
+// Stays reports whether a replica runs before, during and after the rollout under way.
+func (v *View) Stays(replica int) bool { return replica >= 0 && replica < v.stable }
+
 // Assign answers for a cluster that is not in the plan: the replica of a row with its server, else the valid shard it
 // has already (current, -1 for none) while that is below the replicas, else weighted rendezvous hashing of its server
 // over the replicas' free capacity, which is the same answer from every webhook replica and at every retry.
@@ -62,7 +65,7 @@ func (v *View) Assign(server string, current int) int {
 	if replica, ok := v.byServer[ServerHash(server)]; ok {
 		return replica
 	}
-	if current >= 0 && current < v.stable {
+	if v.Stays(current) {
 		return current
 	}
 	return v.rendezvous(NormalizeServer(server))

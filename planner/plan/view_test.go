@@ -62,6 +62,9 @@ func TestNewClustersKeepOffReplicasThatComeOrGo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := NewView(p, nil)
+			if !v.Stays(1) || v.Stays(2) || v.Stays(-1) {
+				t.Errorf("replicas 1, 2, -1 stay: %t, %t, %t", v.Stays(1), v.Stays(2), v.Stays(-1))
+			}
 			if got := v.Assign("https://a", 4); got > 1 {
 				t.Errorf("a new cluster that asks for replica 4 went to %d, want one of the two that stay", got)
 			}

@@ -127,7 +127,7 @@ func clusterCells(assigned int) map[string]cell {
 			want: outcome{Error: `Apply failed with 1 conflict: conflict with "setup" using v1: .data.shard`}},
 		"apply of a negative shard": {before: stands, write: apply("gitops", true, secret("-1")),
 			want: outcome{Fields: shard("3"), Audit: audit("Restored", "1", "shard=-1", "shard=3"),
-				Warnings: []string{`ballast: shard -1 was asked, 3 stays (plan 1); to pin, add "{name}: -1" to data.pins of ConfigMap ballast-plan`}}},
+				Warnings: []string{`ballast: shard -1 was asked, 3 stays (plan 1); to pin, add "{name}: 3" to data.pins of ConfigMap ballast-plan`}}},
 	}
 }
 
