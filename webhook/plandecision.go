@@ -105,10 +105,10 @@ func editedRows(edited plan.Plan, stored *plan.Plan) (plan.Pins, int) {
 func (v *Verdict) addRows(pins string, rows plan.Pins, stored *Stored) string {
 	most := stored.Plan.MaxReplicas
 	for _, name := range sortedKeys(rows) {
-		if rows[name] >= most {
+		if why := plan.BadPin(rows[name], most); why != "" {
 			v.Reason, v.Enforced, v.Warnings = plan.PinRefused, nil, nil
-			v.Requested = []Field{{"clusters." + printableName(name), strconv.Itoa(rows[name])}}
-			v.Denied = fmt.Sprintf("ballast: row %s: replica %d is not below maxReplicas %d: choose 0 to %d, or raise maxReplicas", printableName(name), rows[name], most, most-1)
+			v.Requested = []Field{{"clusters." + printableName(name), printableCount(strconv.Itoa(rows[name]))}}
+			v.Denied = "ballast: row " + printableName(name) + ": " + why
 			return pins
 		}
 	}

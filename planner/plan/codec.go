@@ -177,12 +177,18 @@ func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 
 // Decode reads data.plan. Fields it does not know are passed over, so that a webhook of the previous version enforces
 // the next version's plan while an upgrade is under way; the digest, not strictness, guards against edits.
-func Decode(text string) (Plan, error) { return decode(text, yaml.Unmarshal) }
+func Decode(text string) (Plan, error) { return decode(text, yaml.Unmarshal, Plan.Validate) }
 
-// DecodeStrict reads data.plan as a person edited it: an unknown or duplicate field is an error.
-func DecodeStrict(text string) (Plan, error) { return decode(text, yaml.UnmarshalStrict) }
+// DecodeStrict reads data.plan as a person edited it: an unknown or duplicate field is an error. The replicas of the rows
+// may be any number: they are meant as pins, and it is as pins that they are judged.
+func DecodeStrict(text string) (Plan, error) {
+	return decode(text, yaml.UnmarshalStrict, func(p Plan) error {
+		p.Clusters = nil
+		return p.Validate()
+	})
+}
 
-func decode(text string, unmarshal func([]byte, any, ...yaml.JSONOpt) error) (Plan, error) {
+func decode(text string, unmarshal func([]byte, any, ...yaml.JSONOpt) error, validate func(Plan) error) (Plan, error) {
 	if len(text) > MaxBytes {
 		return Plan{}, fmt.Errorf("decoding the plan: %d bytes are more than the %d a plan may have", len(text), MaxBytes)
 	}
@@ -201,7 +207,7 @@ func decode(text string, unmarshal func([]byte, any, ...yaml.JSONOpt) error) (Pl
 		return Plan{}, fmt.Errorf("decoding the plan: apiVersion %q, kind %q is not %s, %s", w.APIVersion, w.Kind, APIVersion, Kind)
 	}
 	p := w.plan()
-	if err := p.Validate(); err != nil {
+	if err := validate(p); err != nil {
 		return Plan{}, fmt.Errorf("decoding the plan: %w", err)
 	}
 	return p, nil

@@ -82,17 +82,26 @@ func pinValue(key, value *yamlnode.Node, maxReplicas int) (int, string) {
 		return 0, "a pin's key is the name of a cluster Secret"
 	}
 	replica, err := strconv.Atoi(value.Value)
-	switch {
-	case value.Kind != yamlnode.ScalarNode || err != nil || strconv.Itoa(replica) != value.Value:
+	if value.Kind != yamlnode.ScalarNode || err != nil || strconv.Itoa(replica) != value.Value {
 		return 0, "a replica is a whole number, like 3"
-	case replica < 0:
-		return 0, fmt.Sprintf("replica %d is below 0: a negative shard leaves the cluster without an owner", replica)
-	case maxReplicas > 0 && replica >= maxReplicas:
-		return 0, fmt.Sprintf("replica %d is not below maxReplicas %d: choose 0 to %d, or raise maxReplicas", replica, maxReplicas, maxReplicas-1)
-	case replica >= ReplicaLimit:
-		return 0, fmt.Sprintf("replica %d is not below %d", replica, ReplicaLimit)
+	}
+	if why := BadPin(replica, maxReplicas); why != "" {
+		return 0, why
 	}
 	return replica, ""
+}
+
+// BadPin says why no cluster can be pinned to a replica; empty where one can. A maxReplicas of 0 judges no upper bound.
+func BadPin(replica, maxReplicas int) string {
+	switch {
+	case replica < 0:
+		return fmt.Sprintf("replica %d is below 0: a negative shard leaves the cluster without an owner", replica)
+	case maxReplicas > 0 && replica >= maxReplicas:
+		return fmt.Sprintf("replica %d is not below maxReplicas %d: choose 0 to %d, or raise maxReplicas", replica, maxReplicas, maxReplicas-1)
+	case replica >= ReplicaLimit:
+		return fmt.Sprintf("replica %d is not below %d", replica, ReplicaLimit)
+	}
+	return ""
 }
 
 // clip keeps a name that somebody pasted from filling a warning.
