@@ -180,10 +180,17 @@ func runWebhook(t *testing.T, binary, kubeconfig string, serving *envtest.Webhoo
 			t.Errorf("the webhook ended with %v: %s", err, stderr.String())
 		}
 	})
+	awaitReady(t, net.JoinHostPort(serving.LocalServingHost, health))
+	return cmd.Process.Pid
+}
+
+// awaitReady waits until the webhook with that health port serves.
+func awaitReady(t *testing.T, health string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := site.Poll(ctx, func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(serving.LocalServingHost, health)+"/readyz", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+health+"/readyz", nil)
 		if err != nil {
 			return err
 		}
@@ -200,7 +207,6 @@ func runWebhook(t *testing.T, binary, kubeconfig string, serving *envtest.Webhoo
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cmd.Process.Pid
 }
 
 func freePort(t *testing.T) string {
