@@ -38,6 +38,14 @@ func (c *cycle) decide(a *adoption) {
 	case c.mayAct(a):
 		c.begin(a)
 	}
+	c.forget(a)
+}
+
+// forget drops what was remembered of a rollout that is none: the next one must not take it for its own.
+func (c *cycle) forget(a *adoption) {
+	if a.next.Rollout == nil {
+		c.out.Memory.Changes.Cause, c.out.Memory.Changes.Target = "", nil
+	}
 }
 
 // checkStamps finds Secrets whose cluster is still owned by an algorithm. An algorithm answers otherwise as soon as the
@@ -202,7 +210,8 @@ func (c *cycle) begin(a *adoption) {
 	if o.Mode == plan.ModeX0Y && c.heldOff { // whoever asks: it would stop every replica again and again
 		return
 	}
-	if o.Mode != plan.ModeLive && cause.Limited() && !c.limit(a, want, o.Budget) {
+	if waits := c.limit(a, want, cause, o); waits != "" {
+		c.waits(cause, why, waits)
 		return
 	}
 	next, err := rollout.Begin(a.next, *want, o, c.in.Now)
@@ -231,6 +240,16 @@ func (c *cycle) begin(a *adoption) {
 	m.Target = destination(o.Mode, a.next, *want)
 	c.follow(nil, next.Rollout)
 	a.next = next
+}
+
+// waits says what a change waits for that did not begin. Its vote stands as it was.
+func (c *cycle) waits(cause change.Cause, why, waits string) {
+	c.out.Memory.Votes = c.in.Memory.Votes
+	if cause == change.Balance && c.out.Candidate != nil {
+		c.out.Candidate.Verdict = waits
+		return
+	}
+	c.problem(Problem{Phase: PhaseRollout, Subject: string(cause), Kind: "BudgetWaits", Message: why + ": " + waits})
 }
 
 func (c *cycle) advance(a *adoption) {

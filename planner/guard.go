@@ -21,7 +21,7 @@ func (c *cycle) look(a *adoption) {
 	c.count()
 	c.judgeOwners(a)
 	c.judgeReplicas(a)
-	c.judgeWaves()
+	c.judgeWaves(a)
 	for _, n := range c.in.Neighbours {
 		c.problem(Problem{Phase: PhaseRollout, Subject: n.Subject, Kind: string(n.Kind), Message: n.Message})
 	}
@@ -135,8 +135,9 @@ func rolling(in Inputs, p plan.Plan) bool {
 }
 
 // judgeWaves stops everything after a wave that did harm, until a person takes the annotation away.
-func (c *cycle) judgeWaves() {
+func (c *cycle) judgeWaves(a *adoption) {
 	m := &c.out.Memory.Changes
+	c.expect(a)
 	if m.Trip != nil {
 		if m.TripTold = m.TripTold || c.in.Tripped != ""; m.TripTold && c.in.Tripped == "" {
 			m.Trip, m.TripTold, m.Watch = nil, false, change.Watch{}
@@ -151,6 +152,26 @@ func (c *cycle) judgeWaves() {
 		c.problem(Problem{Phase: PhaseRollout, Kind: "Tripped", Message: "nothing moves and nothing scales any more: " + why +
 			"; see what happened, then run `ballast resume` (or take the annotation " + plan.AnnotationTripped + " from the plan ConfigMap)"})
 	}
+}
+
+// expect takes the clusters on replicas that people took away for orphans that no wave made.
+func (c *cycle) expect(a *adoption) {
+	if !a.next.FreeReplicas {
+		return
+	}
+	for _, name := range sortedNames(a.next.Clusters) {
+		if a.next.Clusters[name].Replica >= c.in.Workload.Replicas {
+			c.taken = append(c.taken, name)
+		}
+	}
+	if m := &c.out.Memory.Changes; len(c.taken) > 0 {
+		m.Watch.Orphans, m.Began.Orphans = joined(m.Watch.Orphans, c.taken), joined(m.Began.Orphans, c.taken)
+	}
+}
+
+// joined is all names of both lists, in order.
+func joined(a, b []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
 
 func tripWhy(t *change.Trip) string {
@@ -209,6 +230,7 @@ func (c *cycle) follow(before, after *plan.Rollout) {
 	if after != nil && len(after.Was) > 0 && (before == nil || after.Wave != before.Wave) {
 		moved := slices.AppendSeq(slices.Clone(m.Watch.Apart), maps.Keys(after.Was))
 		m.Began = c.signs(slices.Compact(slices.Sorted(slices.Values(moved))))
+		m.Began.Orphans = joined(m.Began.Orphans, c.taken)
 	}
 }
 

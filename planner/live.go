@@ -30,18 +30,50 @@ func modeOf(r config.Rollout) string {
 
 func (c *cycle) rolloutOptions() rollout.Options {
 	r := c.in.Config.Rollout
-	o := rollout.Options{Mode: modeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout, Budget: c.budget()}
+	o := rollout.Options{Mode: modeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout, Budget: c.budget(), Ends: c.ends()}
 	switch {
 	case r.Live != nil:
 		o.MaxMovesPerWave = r.Live.MaxMovesPerWave
 	case r.Default != nil:
 		o.RolloutRestart = r.Default.RolloutRestart
 	}
-	if c.out.Memory.Changes.Cause == change.Failover && o.Mode != plan.ModeLive {
-		// An unwell pod keeps all behind it from starting (OrderedReady): for its sake nobody else may stop.
+	cause := c.out.Memory.Changes.Cause
+	if (cause == change.Failover || cause == change.Drain) && o.Mode != plan.ModeLive {
+		// An unwell pod keeps all behind it from starting (OrderedReady): for its sake, or that of one replica that a person
+		// wants empty, nobody else may stop.
 		o.Mode, o.RolloutRestart = plan.ModeDefault, false
 	}
+	if cause != change.Pin { // that is a person's word, and where it says
+		o.Closed = c.closed()
+	}
 	return o
+}
+
+// closed are the replicas that may receive nothing: those that are unwell, whatever holds failover back, and the cordoned.
+func (c *cycle) closed() map[int]bool {
+	closed := map[int]bool{}
+	for _, s := range c.out.Replicas.Sick {
+		closed[s.Replica] = true
+	}
+	for _, replica := range c.out.Cordoned {
+		closed[replica] = true
+	}
+	return closed
+}
+
+// ends says why the rollout under way is to end where it may: what is left of it is decided anew when the reason is gone. One
+// that waited instead would keep people's wishes and a failover waiting, too.
+func (c *cycle) ends() string {
+	cause := c.out.Memory.Changes.Cause
+	switch {
+	case c.in.Paused && !byPerson(cause):
+		return "a person paused it"
+	case c.tripped() && !byPerson(cause):
+		return "a wave did harm and nobody has cleared it"
+	case (cause == change.Balance || cause == "") && len(c.closed()) > 0:
+		return "a replica is unwell or cordoned"
+	}
+	return ""
 }
 
 // budget is how many clusters may change their replica now, for the cause of the rollout under way. A person's own word

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"ballast/planner/change"
 	"ballast/planner/evaluate"
@@ -14,14 +15,12 @@ import (
 // want is where to go, and why: what must be at once comes before what a person asks for, that before what an unwell
 // replica needs, and all of it before what was elected.
 func (c *cycle) want(a *adoption) (*rollout.Want, string, change.Cause) {
-	if c.mayBegin(a) {
-		if c.prepares(a) {
-			w, why := c.prepare(a)
-			return w, why, change.Balance
-		}
-		if w, why := c.urgent(a); w != nil {
-			return w, why, change.Pin
-		}
+	if c.mayBegin(a) && c.prepares(a) {
+		w, why := c.prepare(a)
+		return w, why, change.Balance
+	}
+	if w, why := c.urgent(a); w != nil {
+		return w, why, change.Pin
 	}
 	if w, why := c.rollback(a); w != nil || c.out.Done {
 		return w, why, change.Rollback // once it is done, what was elected beforehand must not undo it
@@ -80,19 +79,28 @@ func (c *cycle) rollback(a *adoption) (*rollout.Want, string) {
 	if a.next.FreeReplicas {
 		replicas = a.next.Replicas
 	}
-	of := a.present()
+	of, closed := a.present(), c.closed()
+	var stay []string
 	for _, cl := range c.out.Fleet.Clusters {
 		name := cl.Shard.ID
 		if _, present := of[name]; !present {
 			continue
 		}
 		if row, known := r.Plan.Clusters[name]; known && row.Replica < replicas && !cl.Immutable {
+			if of[name] != row.Replica && closed[row.Replica] {
+				stay = append(stay, name)
+				continue
+			}
 			of[name] = row.Replica
 		}
 		if pin, pinned := a.pins[name]; pinned && pin < a.next.MaxReplicas && !a.next.FreeReplicas {
 			of[name] = pin
 			replicas = max(replicas, pin+1)
 		}
+	}
+	if len(stay) > 0 {
+		c.problem(Problem{Phase: PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
+			"of what is to go back to revision %d, %s stay: the replica is unwell or cordoned", r.Revision, clipList(stay))})
 	}
 	c.evacuate(a, of, replicas)
 	w := a.wantOf(replicas, of)
@@ -118,17 +126,22 @@ func (r *Rollback) refused(now plan.Plan) string {
 	return ""
 }
 
-// urgent is a change that no vote may delay: a pin beyond the replicas, or replicas that people changed themselves where
-// they are the workload's.
+// urgent is a change that no vote may delay, and neither a freeze nor a trip, for people decided it: a pin beyond the replicas,
+// or replicas that they changed themselves where they are the workload's. After a rollout that failed only replicas that people
+// took away are urgent, for their clusters have no owner.
 func (c *cycle) urgent(a *adoption) (*rollout.Want, string) {
 	replicas, why := a.next.Replicas, ""
 	if a.next.FreeReplicas {
-		if found := min(foundReplicas(c.in.Workload), a.next.MaxReplicas); found != replicas {
+		if found := min(foundReplicas(c.in.Workload), a.next.MaxReplicas); found < replicas || found > replicas && !c.heldOff {
 			why = fmt.Sprintf("the workload has %d replicas instead of %d", found, replicas)
 			replicas = found
 		}
 	}
-	for _, name := range sortedNames(a.pins) {
+	pins := sortedNames(a.pins)
+	if c.heldOff {
+		pins = nil
+	}
+	for _, name := range pins {
 		_, known := a.next.Clusters[name]
 		if pin := a.pins[name]; known && pin >= replicas && pin < a.next.MaxReplicas && !a.next.FreeReplicas && !a.next.Unmanaged {
 			replicas, why = pin+1, fmt.Sprintf("%s is pinned to replica %d", name, pin)
@@ -148,9 +161,9 @@ func (c *cycle) urgent(a *adoption) (*rollout.Want, string) {
 	return a.wantOf(replicas, of), why
 }
 
-// evacuate gives every cluster of replicas that go away to the lightest that stay.
+// evacuate gives every cluster of replicas that go away to the lightest that stay, if one is open to an open one.
 func (c *cycle) evacuate(a *adoption, of map[string]int, replicas int) {
-	carried := make([]plan.Load, replicas)
+	carried, closed := make([]plan.Load, replicas), c.closed()
 	loads := map[string]plan.Load{}
 	for i, cl := range a.fleet.Clusters {
 		if c.out.Loads != nil {
@@ -166,7 +179,7 @@ func (c *cycle) evacuate(a *adoption, of map[string]int, replicas int) {
 		}
 		lightest := 0
 		for r := range carried {
-			if carried[r] < carried[lightest] {
+			if closed[r] == closed[lightest] && carried[r] < carried[lightest] || !closed[r] && closed[lightest] {
 				lightest = r
 			}
 		}
@@ -208,32 +221,88 @@ func (a *adoption) inClusterBelow(replicas int) bool {
 	return true
 }
 
-// limit leaves moves for later that the budget has no room for; false where none is left. A fleet that shrinks keeps
-// its moves, since what stays behind would have no owner.
-func (c *cycle) limit(a *adoption, w *rollout.Want, budget int) bool {
+// limit leaves moves for later that the budget has no room for. It answers what all of it waits for, "" where it may begin:
+// mode live, which looks at the budget before each wave, for room for one move; x0y, which stops every replica, and should
+// do so once, for room for all of them.
+func (c *cycle) limit(a *adoption, w *rollout.Want, cause change.Cause, o rollout.Options) string {
 	moves := rollout.Moves(a.next, plan.Plan{Clusters: w.Rows})
-	if len(moves) <= budget || w.Replicas < a.next.Replicas {
-		return true
+	switch {
+	case !cause.Limited() || len(moves) <= o.Budget:
+		return ""
+	case o.Mode == plan.ModeX0Y:
+		return c.room(len(moves))
+	case o.Mode != plan.ModeLive:
+		cut(a, w, moves, o.Budget)
 	}
-	if budget == 0 && w.Replicas == a.next.Replicas {
-		return false
+	if o.Budget < 1 && (o.Mode == plan.ModeLive || w.Replicas == a.next.Replicas) {
+		return c.room(1)
 	}
-	load := func(m rollout.Move) plan.Load {
-		var l plan.Load
-		_ = l.UnmarshalText([]byte(m.Load)) // without one it weighs nothing
-		return l
+	return ""
+}
+
+// room says when the budget has room for so many moves at once.
+func (c *cycle) room(moves int) string {
+	at, ok := change.When(c.out.Memory.Changes.Ledger, c.rates(), len(c.out.Fleet.Clusters), c.in.Now, moves)
+	switch {
+	case moves == 1:
+		return "waits for the move budget: " + c.out.Budget.String()
+	case ok:
+		return fmt.Sprintf("waits until %s for a move budget of %d at once, since every replica stops for it: %s", at.UTC().Format(time.RFC3339), moves, c.out.Budget)
 	}
-	slices.SortStableFunc(moves, func(x, y rollout.Move) int { return cmp.Compare(load(y), load(x)) })
-	stays := map[string]bool{} // servers whose clusters must not part
-	for _, m := range moves[budget:] {
-		stays[w.Rows[m.Cluster].Server] = true
+	return fmt.Sprintf("waits for a move budget of %d at once, since every replica stops for it, and change.moves.rate never has room for them: raise it, or set rollout.live, which moves some at a time: %s",
+		moves, c.out.Budget)
+}
+
+// cut takes moves out of what is wanted until the budget has room: those off replicas that go come first, then the heaviest,
+// and the clusters of one server stay together. Replicas go only when all that is on them can leave at once; until then some of
+// it leaves before.
+func cut(a *adoption, w *rollout.Want, moves []rollout.Move, budget int) {
+	goes := func(m rollout.Move) bool { return m.From >= w.Replicas }
+	slices.SortStableFunc(moves, func(x, y rollout.Move) int {
+		return cmp.Or(trueFirst(goes(x), goes(y)), cmp.Compare(loadOf(y), loadOf(x)))
+	})
+	leaving := 0
+	units := map[string][]rollout.Move{}
+	var order []string
+	for _, m := range moves {
+		if goes(m) {
+			leaving++
+		}
+		unit := cmp.Or(w.Rows[m.Cluster].Server, m.Cluster)
+		if units[unit] == nil {
+			order = append(order, unit)
+		}
+		units[unit] = append(units[unit], m)
 	}
-	for i, m := range moves {
-		row := w.Rows[m.Cluster]
-		if i >= budget || row.Server != "" && stays[row.Server] {
+	if leaving > budget {
+		w.Replicas, w.ControllerReplicas = a.next.Replicas, a.next.ControllerReplicas
+	}
+	for _, unit := range order {
+		if n := len(units[unit]); n <= budget {
+			budget -= n
+			continue
+		}
+		for _, m := range units[unit] {
+			row := w.Rows[m.Cluster]
 			row.Replica = m.From
 			w.Rows[m.Cluster] = row
 		}
 	}
-	return true
+}
+
+func trueFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// loadOf is a move's load; without one it weighs nothing.
+func loadOf(m rollout.Move) plan.Load {
+	var l plan.Load
+	_ = l.UnmarshalText([]byte(m.Load))
+	return l
 }
