@@ -1,10 +1,13 @@
 package planner
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"ballast/planner/change"
+	"ballast/planner/config"
 	"ballast/planner/failover"
 	"ballast/planner/rollout"
 )
@@ -35,6 +38,39 @@ func (d *dying) shape(w *liveWorld) func(*rollout.Pod) {
 			p.OOMKilled, p.KilledAt = true, d.at
 		}
 	}
+}
+
+func TestAnEvacuationWaitsForNoBalanceAndNothingComesMeanwhile(t *testing.T) {
+	w := adopted(t, skewed(40)...)
+	w.in.Config.Rollout.Live.MaxMovesPerWave = 1
+	w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 3}
+	for i := range w.in.Discovered.Secrets {
+		w.setLoad(w.in.Discovered.Secrets[i].Name, float64(10+90*(i%2)))
+	}
+	w.until(t, "a wave of many", 2*time.Hour, func(Outcome) bool { return len(w.waves) == 1 })
+	if r := w.in.InForce.Rollout; r.Waves < 4 {
+		t.Fatalf("%d waves are few", r.Waves)
+	}
+	receiver := -1
+	for name, to := range w.in.Memory.Changes.Target {
+		if _, now := w.in.InForce.Rollout.Moves[name]; !now {
+			receiver = to
+		}
+	}
+	w.in.Cordon = fmt.Sprintf("%d=%s", receiver, w.in.Now.Add(2*time.Hour).UTC().Format(time.RFC3339))
+	before := map[string]bool{}
+	for _, name := range w.on(receiver) {
+		before[name] = true
+	}
+	w.until(t, "the evacuation began", 2*time.Minute, func(Outcome) bool { return w.in.Memory.Changes.Cause == change.Drain })
+	w.until(t, "the cordoned replica is empty", time.Hour, func(Outcome) bool {
+		for _, name := range w.on(receiver) {
+			if !before[name] {
+				t.Fatalf("%s came to the cordoned replica %d", name, receiver)
+			}
+		}
+		return len(w.on(receiver)) == 0
+	})
 }
 
 func TestAReplicaThatKeepsDyingIsEmptiedAndTripsNothing(t *testing.T) {

@@ -55,6 +55,9 @@ func (t *turn) movable(left []unit) (free []unit, blocked string) {
 			why = t.cannotReceive(u.to)
 			shut[u.to] = why
 		}
+		if t.o.Closed[u.to] && !t.pinnedTo(u.names[0], u.to) { // a pin is a person's word
+			why = cmp.Or(why, fmt.Sprintf("replica %d is unwell or cordoned", u.to))
+		}
 		if u.unknown != "" {
 			why = fmt.Sprintf("nobody says who owns cluster %q", u.unknown)
 		}

@@ -100,12 +100,13 @@ type liveCase struct {
 	budget int // 0 = no limit, -1 = none
 	late   bool
 	ends   string
+	closed map[int]bool
 	want   string
 }
 
 func (c liveCase) run(t *testing.T) {
 	t.Helper()
-	o := Options{Mode: plan.ModeLive, StageTimeout: 10 * time.Minute, MaxMovesPerWave: 5, Budget: c.budget, Ends: c.ends}
+	o := Options{Mode: plan.ModeLive, StageTimeout: 10 * time.Minute, MaxMovesPerWave: 5, Budget: c.budget, Ends: c.ends, Closed: c.closed}
 	switch c.budget {
 	case 0:
 		o.Budget = math.MaxInt

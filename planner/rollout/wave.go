@@ -92,16 +92,18 @@ func (t *turn) unitOf(stamps []Stamp) unit {
 	return u
 }
 
-// destination is where a cluster goes: its pin, the decision, or where it is, if that replica stays.
+// destination is where a cluster goes: its pin, the decision, or where it is, if that replica stays. What must leave its
+// replica does not wait for one that may receive nothing.
 func (t *turn) destination(name string) int {
 	end := t.p.Rollout.Replicas
+	now, _, _ := t.v.Effective(name)
 	if pin, pinned := t.v.Pin(name); pinned && pin < end {
 		return pin
 	}
-	if to, decided := t.target[name]; decided && to >= 0 && to < end {
+	if to, decided := t.target[name]; decided && to >= 0 && to < end && (now < end || !t.o.Closed[to]) {
 		return to
 	}
-	if now, _, _ := t.v.Effective(name); now < end {
+	if now < end {
 		return now
 	}
 	return anywhere
@@ -123,7 +125,7 @@ func (t *turn) spread(units []unit) {
 	slices.SortStableFunc(homeless, func(a, b *unit) int { return cmp.Compare(b.load, a.load) })
 	shut := make([]bool, len(carried))
 	for r := range carried {
-		shut[r] = t.cannotReceive(r) != ""
+		shut[r] = t.o.Closed[r] || t.cannotReceive(r) != ""
 	}
 	for _, u := range homeless {
 		for r := range carried {
