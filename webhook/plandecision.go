@@ -24,10 +24,18 @@ func DecidePlan(s *State, r Request, object, old PlanObject) Verdict {
 	case object.breakGlass():
 		v.Reason = plan.Observing
 		return v
+	case old.Immutable:
+		// The API server refuses any change of the data, and ours would take the rest of the write along.
+		v.Reason = plan.Immutable
+		v.warn(fmt.Sprintf("ballast: ConfigMap %s is immutable and the planner locked out; delete it: the planner makes it anew", s.ConfigMap),
+			"ballast: the plan is immutable and the planner locked out; delete it: the planner makes it anew")
+		return v
 	case stored == nil:
 		// Nothing to put back: the planner takes over from what is written here.
 		v.Reason = plan.NoPlan
-		v.judgePins(nil, old.Pins, object.Pins, nil)
+		if v.judgePins(nil, old.Pins, object.Pins, nil); v.Denied == "" {
+			v.keepMutable(object)
+		}
 		return v
 	}
 	rows := v.readEdit(object, stored)
@@ -40,9 +48,27 @@ func DecidePlan(s *State, r Request, object, old PlanObject) Verdict {
 	}
 	if v.Denied == "" {
 		v.keepPlan(object, stored, pins)
+		v.keepMutable(object)
 	}
 	return v
 }
+
+// keepMutable takes out what would lock the planner out for good: nobody can take it back.
+func (v *Verdict) keepMutable(object PlanObject) {
+	if !object.Immutable {
+		return
+	}
+	v.Patches = append(v.Patches, Op{Op: "remove", Path: "/immutable"})
+	v.Requested = append(v.Requested, Field{fieldImmutable, "true"})
+	v.Enforced = append(v.Enforced, Field{fieldImmutable, ""})
+	if v.Reason == plan.InPlan || v.Reason == plan.NoPlan {
+		v.Reason = plan.PlanKept
+	}
+	v.warn("ballast: immutable was taken out: the planner writes here; to stop it, annotate " + plan.AnnotationPaused + ": \"true\"")
+}
+
+// fieldImmutable is the plan ConfigMap's field in the audit annotations.
+const fieldImmutable = "immutable"
 
 // readEdit finds what a person meant by writing another data.plan: the rows that become pins. Everything else in it is
 // put back, with a warning that says why.

@@ -35,8 +35,9 @@ func knowing(t testing.TB, o PlanObject) *State {
 }
 
 const (
-	keptSays = "ballast: data.plan is the planner's, revision 17 stays: "
-	rowSays  = keptSays + "only a row's replica can be edited; it becomes a pin"
+	keptSays      = "ballast: data.plan is the planner's, revision 17 stays: "
+	immutableSays = "ballast: immutable was taken out: the planner writes here; to stop it, annotate ballast.argoproj.io/paused: \"true\""
+	rowSays       = keptSays + "only a row's replica can be edited; it becomes a pin"
 )
 
 func TestDecidePlanHasOneWriter(t *testing.T) {
@@ -99,6 +100,21 @@ func TestDecidePlanHasOneWriter(t *testing.T) {
 		"an edited row that is no replica at all is refused": {state, person, edited(stands, func(o *PlanObject) { o.Plan = swap(`prod-eu: {replica: 3`, `prod-eu: {replica: 1234567`) }), stands,
 			Verdict{Reason: plan.PinRefused, Revision: 17, Requested: []Field{{"clusters.prod-eu", invalid}},
 				Denied: "ballast: row prod-eu: replica 1234567 is not below maxReplicas 16: choose 0 to 15, or raise maxReplicas"}},
+		"immutable is taken out": {state, person, edited(stands, func(o *PlanObject) { o.Immutable = true }), stands,
+			Verdict{Reason: plan.PlanKept, Revision: 17, Requested: []Field{{"immutable", "true"}}, Enforced: []Field{{"immutable", ""}},
+				Patches: []Op{{Op: "remove", Path: "/immutable"}}, Warnings: []string{immutableSays}}},
+		"immutable is taken out where nobody knows a plan": {NewState(identity(), nil), person, PlanObject{Immutable: true}, PlanObject{},
+			Verdict{Reason: plan.PlanKept, Requested: []Field{{"immutable", "true"}}, Enforced: []Field{{"immutable", ""}},
+				Patches: []Op{{Op: "remove", Path: "/immutable"}}, Warnings: []string{immutableSays}}},
+		"immutable is taken out of a write that is put back": {state, person, edited(stands, func(o *PlanObject) { o.Immutable, o.Plan = true, replicas }), stands,
+			with(kept(replicas), func(v *Verdict) {
+				v.Requested, v.Enforced = append(v.Requested, Field{"immutable", "true"}), append(v.Enforced, Field{"immutable", ""})
+				v.Patches, v.Warnings = append(putBack, Op{Op: "remove", Path: "/immutable"}), []string{rowSays, immutableSays}
+			})},
+		"where it stands already nothing can be put back, and the mend is told": {state, person,
+			edited(stands, func(o *PlanObject) { o.Immutable, o.Plan = true, replicas }), edited(stands, func(o *PlanObject) { o.Immutable, o.Plan = true, replicas }),
+			Verdict{Reason: plan.Immutable, Revision: 17,
+				Warnings: []string{"ballast: ConfigMap ballast-plan is immutable and the planner locked out; delete it: the planner makes it anew"}}},
 		"another field is put back": {state, person, edited(stands, func(o *PlanObject) { o.Plan = replicas }), stands,
 			with(kept(replicas), func(v *Verdict) { v.Warnings = []string{rowSays} })},
 		"another revision is put back": {state, person, edited(stands, func(o *PlanObject) { o.Plan = newRevision }), stands,

@@ -4,6 +4,7 @@ import "ballast/planner/plan"
 
 // PlanObject is what a decision needs of the plan ConfigMap.
 type PlanObject struct {
+	Immutable      bool
 	HasData        bool
 	HasPlan        bool
 	Plan           string
@@ -28,6 +29,8 @@ func decodePlanObject(object node) (PlanObject, error) {
 			err = o.readAnnotations(value.field("annotations"))
 		case key.is("data"):
 			err = o.readData(value)
+		case key.is("immutable"):
+			o.Immutable = value.isTrue()
 		}
 		if err != nil {
 			return PlanObject{}, err

@@ -44,6 +44,8 @@ func printField(pair string) string {
 		good = isCount(value) || value == "reference" && name == plan.EnvReplicas
 	case name == plan.KeyPlan:
 		good = isShortDigest(value)
+	case name == "immutable":
+		good = value == "true"
 	case (family == "pins" || family == "clusters") && isName(member):
 		good = isCount(value)
 	case (family == "requests" || family == "limits") && isResource(member):
