@@ -90,7 +90,9 @@ func TestAPodIsReadAsItStands(t *testing.T) {
 		now := metav1.NewTime(noon())
 		p.DeletionTimestamp, p.Finalizers = &now, []string{"batch.kubernetes.io/job-tracking"}
 	}
-	ordinary := rollout.Pod{Replica: 2, Name: controllerName + "-2", Ready: true, Claimed: true}
+	idle := rollout.Pod{Replica: 2, Name: controllerName + "-2", Ready: true, Claimed: true}
+	ordinary := idle
+	ordinary.Started = noon().Add(-time.Hour)
 	with := func(change func(*rollout.Pod)) rollout.Pod {
 		p := ordinary
 		change(&p)
@@ -117,25 +119,26 @@ func TestAPodIsReadAsItStands(t *testing.T) {
 		}, Controller{Pod: with(func(p *rollout.Pod) { p.MemoryLimit = 4 << 30 }), Address: ip, Running: true}},
 		"restarted": {status(func(s *corev1.ContainerStatus) {
 			s.RestartCount, s.State, s.LastTerminationState = 2, begun(5*time.Minute), ended("Error", 6*time.Minute)
-		}), Controller{Pod: with(func(p *rollout.Pod) { p.Restarts, p.RestartedAt = 2, noon().Add(-5*time.Minute) }), Address: ip, Running: true}},
+		}), Controller{Pod: with(func(p *rollout.Pod) { p.Restarts, p.RestartedAt, p.Started = 2, noon().Add(-5*time.Minute), noon().Add(-5*time.Minute) }), Address: ip, Running: true}},
 		"restarted for its memory": {status(func(s *corev1.ContainerStatus) {
 			s.RestartCount, s.State, s.LastTerminationState = 1, begun(5*time.Minute), ended("OOMKilled", 6*time.Minute)
 		}), Controller{Pod: with(func(p *rollout.Pod) {
 			p.Restarts, p.RestartedAt, p.OOMKilled, p.KilledAt = 1, noon().Add(-5*time.Minute), true, noon().Add(-6*time.Minute)
+			p.Started = p.RestartedAt
 		}), Address: ip, Running: true}},
 		"ended for its memory just now": {status(func(s *corev1.ContainerStatus) { s.State = ended("OOMKilled", time.Second) }),
 			Controller{Pod: with(func(p *rollout.Pod) {
-				p.RestartedAt, p.OOMKilled, p.KilledAt = noon().Add(-time.Second), true, noon().Add(-time.Second)
+				p.RestartedAt, p.OOMKilled, p.KilledAt, p.Started = noon().Add(-time.Second), true, noon().Add(-time.Second), time.Time{}
 			}), Address: ip}},
 		"waiting to begin again": {status(func(s *corev1.ContainerStatus) {
 			s.RestartCount, s.LastTerminationState = 4, ended("OOMKilled", 2*time.Minute)
 			s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 		}), Controller{Pod: with(func(p *rollout.Pod) {
-			p.Restarts, p.RestartedAt, p.OOMKilled, p.KilledAt = 4, noon().Add(-2*time.Minute), true, noon().Add(-2*time.Minute)
+			p.Restarts, p.RestartedAt, p.OOMKilled, p.KilledAt, p.Started = 4, noon().Add(-2*time.Minute), true, noon().Add(-2*time.Minute), time.Time{}
 		}), Address: ip}},
 		"not begun yet": {func(p *corev1.Pod) { p.Status.ContainerStatuses, p.Status.Phase = nil, corev1.PodPending },
-			Controller{Pod: ordinary, Address: ip}},
-		"without the container": {func(p *corev1.Pod) { p.Spec.Containers = p.Spec.Containers[:1] }, Controller{Pod: ordinary}},
+			Controller{Pod: idle, Address: ip}},
+		"without the container": {func(p *corev1.Pod) { p.Spec.Containers = p.Spec.Containers[:1] }, Controller{Pod: idle}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := list(t, target(plan.StatefulSet), newPod(controllerName+"-2", test.change))

@@ -66,7 +66,9 @@ func fromPod(p *corev1.Pod, container string) Controller {
 	}
 	for i := range p.Status.ContainerStatuses {
 		if s := &p.Status.ContainerStatuses[i]; s.Name == spec.Name {
-			c.Running = s.State.Running != nil
+			if c.Running = s.State.Running != nil; c.Running {
+				c.Started = s.State.Running.StartedAt.UTC()
+			}
 			c.Restarts = int(s.RestartCount)
 			c.RestartedAt = lastRestart(s)
 			c.KilledAt, c.OOMKilled = lastKill(s)

@@ -174,6 +174,15 @@ func TestADeploymentsWaveWaitsForEveryClaim(t *testing.T) {
 			plan: of(shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas = 2 })), seen: fit(2, 16, shrunken),
 			want: "Waiting: Shrinking 2/0 rows [a0 b1 c0]; waiting: of 2 replicas 2 are updated and 2 ready",
 		},
+		"shrinking waits for the slots, which the restart leaves unclaimed": {
+			plan: of(shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas = 2 })),
+			seen: but(fit(2, 16, shrunken), func(s *Seen) { restarted(s); s.Pods[1].Replica = -1 }),
+			want: "Waiting: Shrinking 2/0 rows [a0 b1 c0]; waiting: replica 1 has no pod that is seen",
+		},
+		"shrinking ends when they are claimed": {
+			plan: of(shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas = 2 })), seen: but(fit(2, 16, shrunken), restarted),
+			want: "Finished: 2/0 rows [a0 b1 c0]; of 2 replicas 2 are updated and 2 ready",
+		},
 	} {
 		t.Run(name, c.run)
 	}

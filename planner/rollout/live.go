@@ -254,6 +254,9 @@ func (t *turn) verified(why string) {
 func (t *turn) shrinking() {
 	r := t.p.Rollout
 	done, why := t.replaced()
+	if unclaimed := t.unclaimed(); done && unclaimed != "" && !t.progress.Late {
+		done, why = false, unclaimed
+	}
 	switch {
 	case done:
 		t.end(Finished, why)

@@ -47,16 +47,8 @@ func (s Seen) asleep(replica int) string {
 // cannotReceive says why no wave may be begun onto a replica. In a Deployment pods claim replicas, whichever they find: no
 // wave is begun before all are claimed.
 func (t *turn) cannotReceive(replica int) string {
-	if t.p.Target.Kind == plan.Deployment {
-		running := t.p.Replicas
-		if t.p.FreeReplicas {
-			running = t.seen.Workload.count().Replicas
-		}
-		for r := range running {
-			if why := t.seen.asleep(r); why != "" {
-				return why
-			}
-		}
+	if why := t.unclaimed(); why != "" {
+		return why
 	}
 	if why := t.seen.asleep(replica); why != "" {
 		return why
@@ -64,6 +56,23 @@ func (t *turn) cannotReceive(replica int) string {
 	for _, p := range t.seen.podsOf(replica) {
 		if p.nears() {
 			return nearing(p)
+		}
+	}
+	return ""
+}
+
+// unclaimed names the first slot of a Deployment's that no pod which is ready has claimed.
+func (t *turn) unclaimed() string {
+	if t.p.Target.Kind != plan.Deployment {
+		return ""
+	}
+	running := t.p.Replicas
+	if t.p.FreeReplicas {
+		running = t.seen.Workload.count().Replicas
+	}
+	for r := range running {
+		if why := t.seen.asleep(r); why != "" {
+			return why
 		}
 	}
 	return ""

@@ -29,7 +29,7 @@ type InCluster struct {
 	Algorithm string `json:"algorithm,omitempty"`
 }
 
-// Pod is an application-controller's. RestartedAt is the start of the running container if it restarted; OOMKilled speaks
+// Pod is an application-controller's. Started is the start of the running container, RestartedAt the same if it restarted; OOMKilled speaks
 // of the end before that, and KilledAt is when that was. Memory and MemoryLimit are bytes, 0 where they are not known.
 // Claimed says that the pod holds the slot of its replica with a fresh heartbeat; a StatefulSet's pod always does.
 type Pod struct {
@@ -37,6 +37,7 @@ type Pod struct {
 	Name        string    `json:"name"`
 	Ready       bool      `json:"ready,omitempty"`
 	Restarts    int       `json:"restarts,omitempty"`
+	Started     time.Time `json:"started,omitzero"`
 	RestartedAt time.Time `json:"restartedAt,omitzero"`
 	OOMKilled   bool      `json:"oomKilled,omitempty"`
 	KilledAt    time.Time `json:"killedAt,omitzero"`

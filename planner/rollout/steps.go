@@ -36,6 +36,7 @@ func Steps(v *plan.View, seen Seen, o StepOptions) Agenda {
 	a.secrets(v, seen)
 	if o.Nudge {
 		a.nudges(v, seen)
+		a.wakes(v, seen)
 	}
 	return a
 }

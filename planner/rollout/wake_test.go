@@ -1,0 +1,66 @@
+package rollout
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/plan"
+)
+
+// TestADeploymentsSleepersAreWoken: replica 1 owns cluster b by its own account and does nothing for it.
+func TestADeploymentsSleepersAreWoken(t *testing.T) {
+	const slow, quick = 41 * time.Second, 39 * time.Second
+	asleep := but(fit(3, 0, old), func(s *Seen) {
+		s.Workload.ControllerReplicas, s.Looked = nil, start
+		for i := range s.Pods {
+			s.Pods[i].Started = start.Add(-slow)
+		}
+		s.Owned["b"] = Owned{Owners: []int{1}}
+	})
+	holder := func(change func(*Pod)) Seen {
+		return but(asleep, func(s *Seen) { s.Pods = append([]Pod(nil), s.Pods...); change(&s.Pods[1]) })
+	}
+	owned := func(o Owned) Seen {
+		return but(asleep, func(s *Seen) { s.Owned = map[string]Owned{"b": o} })
+	}
+	woken := []Step{Nudge{Cluster: "b", Server: "https://b", Shard: 1, Since: start.Add(-slow)}}
+	for name, test := range map[string]struct {
+		seen     Seen
+		stateful bool
+		moves    bool
+		off      bool
+		want     []Step
+	}{
+		"one that owns and shows no gauges":     {seen: asleep, want: woken},
+		"not one that started a short time ago": {seen: holder(func(p *Pod) { p.Started = start.Add(-quick) })},
+		"not one whose start nobody knows":      {seen: holder(func(p *Pod) { p.Started = time.Time{} })},
+		"not one that is not ready":             {seen: holder(func(p *Pod) { p.Ready = false })},
+		"not one whose slot is anyone's":        {seen: holder(func(p *Pod) { p.Claimed = false })},
+		"not one that works":                    {seen: owned(Owned{Owners: []int{1}, Live: []int{1}})},
+		"not one that does not own it":          {seen: owned(Owned{Owners: []int{0}})},
+		"not one of two that own it":            {seen: owned(Owned{Owners: []int{0, 1}})},
+		"not for a cluster without work":        {seen: owned(Owned{Owners: []int{1}, Idle: true})},
+		"not where nudging is off":              {seen: asleep, off: true},
+		"not a StatefulSet's":                   {seen: asleep, stateful: true},
+		"what a wave moves is the wave's": {
+			seen: asleep, moves: true, want: []Step{Nudge{Cluster: "b", Server: "https://b", Shard: 1, Since: start}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlan(3, 0, old)
+			if p.ControllerReplicas = 0; !test.stateful {
+				p.Target.Kind = plan.Deployment
+			}
+			if test.moves {
+				p = growing(plan.Moving, func(p *plan.Plan) { wave(p, shards{"b": 0}, shards{"b": 1}); p.Clusters = rows(old) })
+				p.Target.Kind = plan.Deployment
+			}
+			got := Steps(plan.NewView(p, nil), test.seen, StepOptions{Nudge: !test.off})
+			if diff := cmp.Diff(test.want, got.Steps); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
