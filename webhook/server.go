@@ -9,7 +9,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -172,13 +171,15 @@ func (s *Server) tlsConfig(watcher *certwatcher.CertWatcher) (*tls.Config, error
 	if s.options.ClientCAFile == "" {
 		return config, nil
 	}
-	pem, err := os.ReadFile(s.options.ClientCAFile)
-	if err != nil {
-		return nil, fmt.Errorf("reading the client CA: %w", err)
+	clients := &clientCA{file: s.options.ClientCAFile, log: s.options.Log}
+	if err := clients.load(); err != nil {
+		return nil, err
 	}
-	config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
-	if !config.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("reading the client CA %q: no certificate in it", s.options.ClientCAFile)
+	config.ClientAuth = tls.RequireAndVerifyClientCert
+	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		now := config.Clone()
+		now.ClientCAs = clients.now()
+		return now, nil
 	}
 	return config, nil
 }

@@ -13,11 +13,15 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/metrics"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"golang.org/x/sync/semaphore"
@@ -166,25 +170,89 @@ func TestServerDemandsTheClientCertificateOfItsCA(t *testing.T) {
 		by *authority
 		ok bool
 	}{"nobody's": {nil, false}, "another CA's": {newAuthority(t), false}, "its CA's": {clients, true}} {
-		c := s.client(func(c *tls.Config) {
-			if tc.by == nil {
-				return
-			}
-			cert, key := tc.by.leaf(t, 9, time.Now().Add(time.Hour))
-			pair, err := tls.X509KeyPair(cert, key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			// Shown whatever CA the server asks for.
-			c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
-		})
-		resp, err := c.Get("https://" + s.address)
-		if err == nil {
-			resp.Body.Close()
-		}
-		if (err == nil) != tc.ok {
+		if err := knockAt(s.address, s.shows(t, tc.by)); (err == nil) != tc.ok {
 			t.Errorf("%s certificate: %v", name, err)
 		}
+	}
+}
+
+// shows is a client that shows a certificate of a CA, whatever CA the server asks for.
+func (s *served) shows(t *testing.T, by *authority) *http.Client {
+	t.Helper()
+	c := s.client(func(c *tls.Config) {
+		c.ClientSessionCache = tls.NewLRUClientSessionCache(1)
+		if by == nil {
+			return
+		}
+		cert, key := by.leaf(t, 9, time.Now().Add(time.Hour))
+		pair, err := tls.X509KeyPair(cert, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+	})
+	return c
+}
+
+func knockAt(address string, c *http.Client) error {
+	defer c.CloseIdleConnections()
+	resp, err := c.Get("https://" + address)
+	if err == nil {
+		resp.Body.Close()
+	}
+	return err
+}
+
+func TestServerTakesUpTheNextClientCA(t *testing.T) {
+	first, second := newAuthority(t), newAuthority(t)
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	write := func(text []byte) {
+		t.Helper()
+		if text == nil {
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(first.pem())
+	var refused atomic.Int64
+	log := funcr.New(func(_, args string) {
+		if strings.Contains(args, "the client CA cannot be taken up; the last good one holds") {
+			refused.Add(1)
+		}
+	}, funcr.Options{})
+	s := serve(t, hello(), func(o *ServerOptions) { o.ClientCAFile, o.Log = file, log })
+	s.install(t, 2, time.Now().Add(time.Hour))
+	eventually(t, "readiness", 10*time.Second, ready(s))
+	old, renewed := s.shows(t, first), s.shows(t, second) // which resume their sessions where they may
+	for _, step := range []struct {
+		name     string
+		file     []byte
+		old, new bool
+	}{
+		{"the first CA", first.pem(), true, false},
+		{"both CAs, while the API server takes up the next", slices.Concat(first.pem(), second.pem()), true, true},
+		{"the second CA", second.pem(), false, true},
+		{"a file without a certificate", []byte("half of"), false, true},
+		{"no file", nil, false, true},
+		{"the first CA again", first.pem(), true, false},
+	} {
+		write(step.file)
+		for range 2 {
+			if err := knockAt(s.address, old); (err == nil) != step.old {
+				t.Errorf("%s, a certificate of the first: %v", step.name, err)
+			}
+			if err := knockAt(s.address, renewed); (err == nil) != step.new {
+				t.Errorf("%s, a certificate of the second: %v", step.name, err)
+			}
+		}
+	}
+	if n := refused.Load(); n != 2 {
+		t.Errorf("2 refusals were logged %d times", n)
 	}
 }
 

@@ -1,0 +1,63 @@
+package webhook
+
+import (
+	"bytes"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/go-logr/logr"
+)
+
+// clientCA is the CA of the API server's client certificate as it stands in its file, which whoever renews the CA replaces.
+// A handshake reads some 2 KiB for it, and costs much more than that; the API server keeps its connections.
+type clientCA struct {
+	file string
+	log  logr.Logger
+
+	mu      sync.Mutex
+	text    []byte // the file as it was last looked at; nil for not at all
+	refused error  // why that was not taken; it is logged once
+	pool    *x509.CertPool
+}
+
+// now is the pool of the file as it stands; the last good one where no certificate can be read from it.
+func (c *clientCA) now() *x509.CertPool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.refused
+	c.refused = c.read()
+	if c.refused != nil && (before == nil || before.Error() != c.refused.Error()) {
+		c.log.Error(c.refused, "the client CA cannot be taken up; the last good one holds")
+	}
+	return c.pool
+}
+
+// load reads the file for the first time.
+func (c *clientCA) load() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.read()
+}
+
+func (c *clientCA) read() error {
+	text, err := os.ReadFile(c.file)
+	if err != nil {
+		c.text = nil
+		return fmt.Errorf("reading the client CA: %w", err)
+	}
+	if c.text != nil && bytes.Equal(text, c.text) {
+		return c.refused // what became of it
+	}
+	c.text = text
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return fmt.Errorf("reading the client CA %q: no certificate in it", c.file)
+	}
+	first := c.pool == nil
+	if c.pool = pool; !first {
+		c.log.Info("client CA taken up", "file", c.file)
+	}
+	return nil
+}
