@@ -50,6 +50,10 @@ func TestOnARealAPIServer(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+	s.meddle(t)
+	if got, err := meddleWith(t, alice); err != nil || string(got.Data[plan.ShardKey]) != "2" {
+		t.Errorf("after another webhook's change, shard %s: %v", got.Data[plan.ShardKey], err)
+	}
 	s.stopServer()
 	s.must(t)(editShard(alice, "prod-eu", "1"))
 	s.failClosed(t)
@@ -57,7 +61,7 @@ func TestOnARealAPIServer(t *testing.T) {
 		t.Error("a write passed without a webhook under failurePolicy Fail")
 	}
 
-	got := s.read(t, 10)
+	got := s.read(t, 11)
 	const eu, us = "prod-eu", "prod-us"
 	person, app := auditlog.Account{Kind: auditlog.Person}, auditlog.Account{Kind: auditlog.ServiceAccount, StandsFor: "people in Argo CD's UI and CLI"}
 	want := []auditlog.Write{
@@ -69,6 +73,7 @@ func TestOnARealAPIServer(t *testing.T) {
 		{User: "carol", Account: person, Verb: "patch", Kind: "secret", Name: us, Effect: auditlog.Rewritten, Reason: "Restored", Revision: 7, Requested: "shard=invalid", Enforced: "shard=2", Code: 200},
 		{User: "carol", Account: person, Verb: "create", Kind: "secret", Effect: auditlog.Passed, Reason: "Unmanaged", Revision: 7, Requested: "shard=-", Enforced: "-", Code: 201},
 		{User: "bob", By: "alice", Account: person, Verb: "patch", Kind: "configmap", Name: planName, Effect: auditlog.Refused, Reason: "PinRefused", Revision: 7, Requested: "pins.prod-eu=99", Enforced: "-", Code: 422},
+		{User: "alice", Account: person, Verb: "patch", Kind: "secret", Name: us, Effect: auditlog.Rewritten, Reason: "InPlan", Revision: 7, Requested: "shard=2", Enforced: "shard=2", Code: 200},
 		{User: "alice", Account: person, Verb: "patch", Kind: "secret", Name: eu, Effect: auditlog.Bypassed, Reason: auditlog.FailedOpen, Requested: "-", Enforced: "-", Code: 200},
 		{User: "alice", Account: person, Verb: "patch", Kind: "secret", Name: eu, Effect: auditlog.Refused, Reason: auditlog.FailedClosed, Requested: "-", Enforced: "-", Code: 500},
 	}

@@ -53,8 +53,12 @@ const (
 	stagePanic    = "Panic"
 )
 
-// failedOpen begins the keys of the annotations whose values name the webhooks that did not answer.
-const failedOpen = "failed-open.mutation.webhook.admission.k8s.io/"
+// failedOpen begins the keys of the annotations whose values name the webhooks that did not answer; mutation those whose
+// values tell who changed the object. Each goes on with round_<n>_index_<m>.
+const (
+	failedOpen = "failed-open.mutation.webhook.admission.k8s.io/"
+	mutation   = "mutation.webhook.admission.k8s.io/"
+)
 
 var errNoEvent = errors.New("no audit.k8s.io Event")
 
@@ -131,7 +135,29 @@ func (e event) judge(w *Write, webhook string) bool {
 		return false
 	}
 	w.Effect = effectOf(w.Reason, w.Requested, w.Enforced)
+	if (w.Effect == Agreed || w.Effect == Passed) && e.mutatedAgain(webhook) {
+		// Its words are those of the first round, when nothing was to be done: another webhook changed the object then.
+		w.Effect = Rewritten
+	}
 	return true
+}
+
+// mutatedAgain reports whether a webhook changed the object in a later round than the first.
+func (e event) mutatedAgain(webhook string) bool {
+	for key, value := range e.Annotations {
+		round, ok := strings.CutPrefix(key, mutation)
+		if !ok || strings.HasPrefix(round, "round_0_") {
+			continue
+		}
+		var told struct {
+			Webhook string `json:"webhook"`
+			Mutated bool   `json:"mutated"`
+		}
+		if json.Unmarshal([]byte(value), &told) == nil && told.Mutated && told.Webhook == webhook {
+			return true
+		}
+	}
+	return false
 }
 
 func (e event) failedOpen(webhook string) bool {

@@ -2,6 +2,7 @@ package auditlog
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -41,6 +42,11 @@ func with(annotations map[string]string, key, value string) map[string]string {
 	return annotations
 }
 
+// mutated is how the API server tells of a webhook's part in a round.
+func mutated(webhook string, yes bool) string {
+	return fmt.Sprintf(`{"configuration":"ballast","webhook":"%s.ballast.argoproj.io","mutated":%t}`, webhook, yes)
+}
+
 func object(group, resource, subresource, name string) map[string]any {
 	return map[string]any{"apiGroup": group, "resource": resource, "subresource": subresource, "namespace": "argocd", "name": name}
 }
@@ -56,6 +62,7 @@ func shardEdit(change func(*Write)) *Write {
 }
 
 func TestParse(t *testing.T) {
+	const second = "mutation.webhook.admission.k8s.io/round_1_index_3"
 	const roundTwo = "failed-open.mutation.webhook.admission.k8s.io/round_1_index_2"
 	type fields = map[string]any
 	for name, c := range map[string]struct {
@@ -88,6 +95,16 @@ func TestParse(t *testing.T) {
 		})},
 		"away in the second round": {fields{"annotations": with(said("clusters", "Restored", "shard=1", "shard=3"), roundTwo, "clusters.ballast.argoproj.io")}, shardEdit(func(w *Write) { w.Effect, w.Reason = Bypassed, FailedOpen })},
 		"another webhook was away": {fields{"annotations": with(said("clusters", "Restored", "shard=1", "shard=3"), roundTwo, "istio.example")}, shardEdit(func(*Write) {})},
+		"put back in the second round": {fields{"annotations": with(said("clusters", "InPlan", "shard=3", "shard=3"), second, mutated("clusters", true))},
+			shardEdit(func(w *Write) { w.Reason, w.Requested = "InPlan", "shard=3" })},
+		"put back after it had passed": {fields{"annotations": with(said("clusters", "Unmanaged", "shard=3", "-"), second, mutated("clusters", true))},
+			shardEdit(func(w *Write) { w.Reason, w.Requested, w.Enforced = "Unmanaged", "shard=3", "-" })},
+		"asked again for nothing": {fields{"annotations": with(said("clusters", "InPlan", "shard=3", "shard=3"), second, mutated("clusters", false))},
+			shardEdit(func(w *Write) { w.Effect, w.Reason, w.Requested = Agreed, "InPlan", "shard=3" })},
+		"another webhook's second round": {fields{"annotations": with(said("clusters", "InPlan", "shard=3", "shard=3"), second, mutated("scale", true))},
+			shardEdit(func(w *Write) { w.Effect, w.Reason, w.Requested = Agreed, "InPlan", "shard=3" })},
+		"forged words of a second round": {fields{"annotations": with(said("clusters", "InPlan", "shard=3", "shard=3"), second, `"clusters.ballast.argoproj.io"`)},
+			shardEdit(func(w *Write) { w.Effect, w.Reason, w.Requested = Agreed, "InPlan", "shard=3" })},
 		"away, and refused for that": {fields{"annotations": nil, "responseStatus": refusedByPolicy("clusters")}, shardEdit(func(w *Write) {
 			w.Effect, w.Reason, w.Revision, w.Requested, w.Enforced, w.Code = Refused, FailedClosed, 0, "-", "-", 500
 		})},
