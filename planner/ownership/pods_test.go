@@ -119,7 +119,9 @@ func TestAPodIsReadAsItStands(t *testing.T) {
 		}, Controller{Pod: with(func(p *rollout.Pod) { p.MemoryLimit = 4 << 30 }), Address: ip, Running: true}},
 		"restarted": {status(func(s *corev1.ContainerStatus) {
 			s.RestartCount, s.State, s.LastTerminationState = 2, begun(5*time.Minute), ended("Error", 6*time.Minute)
-		}), Controller{Pod: with(func(p *rollout.Pod) { p.Restarts, p.RestartedAt, p.Started = 2, noon().Add(-5*time.Minute), noon().Add(-5*time.Minute) }), Address: ip, Running: true}},
+		}), Controller{Pod: with(func(p *rollout.Pod) {
+			p.Restarts, p.RestartedAt, p.Started = 2, noon().Add(-5*time.Minute), noon().Add(-5*time.Minute)
+		}), Address: ip, Running: true}},
 		"restarted for its memory": {status(func(s *corev1.ContainerStatus) {
 			s.RestartCount, s.State, s.LastTerminationState = 1, begun(5*time.Minute), ended("OOMKilled", 6*time.Minute)
 		}), Controller{Pod: with(func(p *rollout.Pod) {

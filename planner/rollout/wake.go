@@ -9,7 +9,7 @@ import (
 
 // begun is how long after a controller's start its gauges tell of the clusters that it began with: they are renewed every
 // 30 s, and a start takes some more.
-const begun = 40 * time.Second
+const begun = 35 * time.Second
 
 // wakes nudges a Deployment's pods for clusters that they own and do nothing for. A pod that finds no free slot at its start
 // claims one when its last holder's heartbeat has become old. By its own metrics it then owns the slot's clusters, and yet it

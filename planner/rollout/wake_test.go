@@ -11,7 +11,7 @@ import (
 
 // TestADeploymentsSleepersAreWoken: replica 1 owns cluster b by its own account and does nothing for it.
 func TestADeploymentsSleepersAreWoken(t *testing.T) {
-	const slow, quick = 41 * time.Second, 39 * time.Second
+	const slow, quick = 36 * time.Second, 34 * time.Second
 	asleep := but(fit(3, 0, old), func(s *Seen) {
 		s.Workload.ControllerReplicas, s.Looked = nil, start
 		for i := range s.Pods {
