@@ -214,6 +214,8 @@ func TestDecideScaleHoldsTheTargetsReplicas(t *testing.T) {
 				Warnings: []string{"ballast: 0 replicas were asked, 4 stay (plan 17); " + word}}},
 		"free replicas are left": {withPlan(nil, func(p *plan.Plan) { p.FreeReplicas = true }), on, `{"spec":{"replicas":9}}`,
 			Verdict{Reason: plan.InPlan, Revision: 17, Requested: replicas("9")}},
+		"a workload that opted out is left": {withPlan(nil, func(p *plan.Plan) { p.Unmanaged = true }), on, `{"spec":{"replicas":9}}`,
+			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: replicas("9")}},
 		"another workload is not ours": {withPlan(nil, nil), other, `{"spec":{"replicas":9}}`,
 			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: replicas("9")}},
 		"without a plan every write passes": {NewState(identity(), nil), on, `{"spec":{"replicas":9}}`, Verdict{Reason: plan.NoPlan, Requested: replicas("9")}},

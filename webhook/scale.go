@@ -47,7 +47,8 @@ func wholeNumber(what string, value node) (int, error) {
 }
 
 // DecideScale answers a write to the workload's scale subresource (kubectl scale, HPA, KEDA), which a rule on the
-// workload itself never sees. A Scale has no annotations: a workload that opted out can only be told from the plan.
+// workload itself never sees. A Scale has no annotations: that its workload opted out is known from the plan only, within a
+// cycle of the planner.
 func DecideScale(s *State, r Request, object Scale) Verdict {
 	v := Verdict{Revision: s.revision(), Requested: []Field{{fieldReplicas, strconv.Itoa(object.Replicas)}}}
 	why, enforcing := s.enforcing()
@@ -55,7 +56,7 @@ func DecideScale(s *State, r Request, object Scale) Verdict {
 		v.Reason = why
 		return v
 	}
-	if !s.targets(r) {
+	if !s.targets(r) || s.View.Plan.Unmanaged {
 		v.Reason = plan.Unmanaged
 		return v
 	}
