@@ -13,8 +13,9 @@ import (
 // The rule: no replica comes above the heaviest load that any replica has now or will have in the end, what arrives in a
 // wave counted before what leaves in it. Of the units that fit, one from the heaviest replica goes first, then a heavier
 // one, then by name; those that nobody has connected come last, since no owner can show that it took them. Where none fits,
-// as in an exchange between two full replicas, one goes alone: the one whose receiver is the lightest with it. Each unit of
-// the wave takes one look at all that are left.
+// as in an exchange between two full replicas, one goes alone: the one whose receiver is the lightest with it. One of more
+// clusters than a wave may move goes alone too, one of more than the budget waits. Each unit of the wave takes one look at
+// all that are left.
 func (t *turn) choose(left []unit) (wave []unit, blocked string, spent bool) {
 	limit := min(max(t.o.MaxMovesPerWave, 1), t.o.Budget)
 	if why := t.blind(); why != "" {
@@ -26,6 +27,10 @@ func (t *turn) choose(left []unit) (wave []unit, blocked string, spent bool) {
 	free, blocked := t.movable(left)
 	if len(free) == 0 {
 		return nil, blocked, false
+	}
+	free = slices.DeleteFunc(free, func(u unit) bool { return len(u.names) > t.o.Budget })
+	if len(free) == 0 {
+		return nil, fmt.Sprintf("the budget of moves has room for %d, and the clusters of one server move together", t.o.Budget), true
 	}
 	now := t.carried(nil)
 	d := &deal{now: now, least: slices.Clone(now), ceiling: max(slices.Max(now), slices.Max(t.carried(left)))}
@@ -76,8 +81,8 @@ type deal struct {
 	ceiling    plan.Load
 }
 
-// next is the index of the unit that goes next, -1 for none; room is how many clusters the wave may still move, which one
-// unit alone may exceed.
+// next is the index of the unit that goes next, -1 for none; room is how many clusters the wave may still move, which the
+// first one may exceed.
 func (d *deal) next(free []unit, first bool, room int) int {
 	best := -1
 	for i, u := range free {

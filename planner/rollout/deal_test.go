@@ -54,8 +54,16 @@ func TestAWaveIsChosenSoThatNobodyIsOverloadedOnTheWay(t *testing.T) {
 			want: "Advanced: Moving 1/2 3/16 rows [a0 b11 b21 c1] moves [b11 b21] was [b10 b20]; wave 1 of 2 moves 2 of 4 clusters",
 		},
 		"alone, if they are more than a wave": {
-			stands: shards{"b1": 0, "b2": 0, "c": 0}, target: shards{"b1": 1, "b2": 1, "c": 1}, perWave: 1, budget: 1,
+			stands: shards{"b1": 0, "b2": 0, "c": 0}, target: shards{"b1": 1, "b2": 1, "c": 1}, perWave: 1, budget: 2,
 			want: "Advanced: Moving 1/2 3/16 rows [b11 b21 c0] moves [b11 b21] was [b10 b20]; wave 1 of 2 moves 2 of 3 clusters",
+		},
+		"not if they are more than the budget": {
+			stands: shards{"b1": 0, "b2": 0, "c": 0}, target: shards{"b1": 1, "b2": 1, "c": 1}, perWave: 5, budget: 1,
+			want: "Advanced: Moving 1/2 3/16 rows [b10 b20 c1] moves [c1] was [c0]; wave 1 of 2 moves 1 of 3 clusters",
+		},
+		"nor where nothing else is left": {
+			stands: shards{"b1": 0, "b2": 0, "c": 0}, target: shards{"b1": 1, "b2": 1, "c": 0}, perWave: 5, budget: 1,
+			want: "Waiting: Moving 3/16 rows [b10 b20 c0]; waiting: the budget of moves has room for 1, and the clusters of one server move together",
 		},
 		"what nobody can reach comes last": {
 			stands: shards{"a": 0, "b": 0}, target: shards{"a": 1, "b": 1}, loads: map[string]string{"a": "9"}, perWave: 1, budget: math.MaxInt,
