@@ -9,6 +9,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/failover"
+	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
 
@@ -71,6 +72,32 @@ func TestAnEvacuationWaitsForNoBalanceAndNothingComesMeanwhile(t *testing.T) {
 		}
 		return len(w.on(receiver)) == 0
 	})
+}
+
+func TestAFleetWhosePodsFallOneAfterTheOtherMovesNothing(t *testing.T) {
+	for _, mode := range []string{plan.ModeLive, plan.ModeDefault} {
+		w := undecided(t, skewed(24)...)
+		for range 30 {
+			w.step(time.Minute) // settled
+		}
+		if mode == plan.ModeDefault { // nothing but the choice of the receivers keeps clusters off pods that do not work
+			w.in.Config.Rollout.Live, w.in.Config.Rollout.Default = nil, &config.DefaultRollout{}
+		}
+		w.history = map[string][]int{}
+		for replica := range 3 {
+			w.down[replica] = true
+			w.step(20 * time.Second)
+		}
+		for range 60 {
+			w.step(20 * time.Second)
+			if w.last.Replicas.Held != failover.WholeFleet && len(w.last.Replicas.Sick) > 0 {
+				t.Fatalf("in mode %s %v are sick, and nothing is held back", mode, w.last.Replicas.Sick)
+			}
+		}
+		if moved := w.moved(); len(moved) > 0 {
+			t.Errorf("in mode %s clusters moved while nobody could take them: %v", mode, moved)
+		}
+	}
 }
 
 func TestAReplicaThatKeepsDyingIsEmptiedAndTripsNothing(t *testing.T) {

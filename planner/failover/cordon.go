@@ -100,9 +100,6 @@ func Cordoned(cordons []Cordon, now time.Time) []int {
 	return union(replicas, nil)
 }
 
-// Closed lists the replicas that may receive nothing, for the partition and for waves: the unwell and the cordoned.
-func Closed(unwell, cordoned []int) []int { return union(unwell, cordoned) }
-
 func union(a, b []int) []int {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }

@@ -74,15 +74,6 @@ func TestACordonEndsAtItsTime(t *testing.T) {
 	}
 }
 
-func TestClosedAreTheUnwellAndTheCordoned(t *testing.T) {
-	if diff := cmp.Diff([]int{0, 2, 5}, Closed([]int{5, 2}, []int{2, 0})); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if got := Closed(nil, nil); len(got) != 0 {
-		t.Errorf("none are %v", got)
-	}
-}
-
 func TestCordonsSurviveTheAnnotation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		until := rapid.Map(rapid.Int64Range(0, 253402300799), func(s int64) time.Time { return time.Unix(s, 0).UTC() })

@@ -31,7 +31,8 @@ type Request struct {
 	Fixed       map[string]bool      // clusters whose Secret nobody may write
 	Unwell      []int
 	Cordoned    []int
-	Budget      int // clusters that may move now
+	Shut        []int // others that receive nothing now, and keep what they have
+	Budget      int   // clusters that may move now
 	Last        Last
 }
 
@@ -49,7 +50,7 @@ type Evacuation struct {
 // Evacuate says where clusters of unwell and cordoned replicas go.
 //
 // One unwell replica an hour is emptied, the most loaded first; cordoned ones at once, all of them. Clusters go to replicas
-// that are neither: first those that fit within the capacity, the heaviest first, each to the fullest replica that takes it;
+// that are neither, nor shut: first those that fit within the capacity, the heaviest first, each to the fullest replica that takes it;
 // then the others, placed the heaviest first on the lightest replica, which keeps the largest load small. Secrets with one
 // server go together, and join the ones that stand on a healthy replica; pinned ones stay. Where the budget is too small for
 // all, an unwell replica comes before cordoned ones, for nobody reconciles its clusters; of one replica those that fit the
@@ -81,9 +82,10 @@ func Evacuate(r Request, now time.Time) Evacuation {
 type evacuation struct {
 	Request
 	running  int
-	unwell   []int // that run and are not cordoned
-	cordoned []int // that run
-	open     []bool
+	unwell   []int  // that run and are not cordoned
+	cordoned []int  // that run
+	emptied  []bool // unwell or cordoned
+	open     []bool // neither, and not shut
 	carries  []burden
 	movable  []burden // of what it carries, what may leave
 	names    []string
@@ -111,13 +113,14 @@ func (b burden) above(other burden) bool {
 func newEvacuation(r Request) *evacuation {
 	n := running(r.View.Plan)
 	e := &evacuation{Request: r, running: n, left: r.Budget, names: slices.Sorted(maps.Keys(r.View.Plan.Clusters)),
-		open: make([]bool, n), carries: make([]burden, n), movable: make([]burden, n), received: make([]bool, n)}
+		emptied: make([]bool, n), open: make([]bool, n), carries: make([]burden, n), movable: make([]burden, n), received: make([]bool, n)}
 	e.cordoned = slices.DeleteFunc(union(r.Cordoned, nil), e.absent)
 	e.unwell = slices.DeleteFunc(union(r.Unwell, nil), func(replica int) bool {
 		return e.absent(replica) || slices.Contains(e.cordoned, replica)
 	})
 	for replica := range e.open {
-		e.open[replica] = !slices.Contains(e.cordoned, replica) && !slices.Contains(e.unwell, replica)
+		e.emptied[replica] = slices.Contains(e.cordoned, replica) || slices.Contains(e.unwell, replica)
+		e.open[replica] = !e.emptied[replica] && !slices.Contains(r.Shut, replica)
 		if replica < len(r.Beside) {
 			e.carries[replica].load = max(r.Beside[replica], 0)
 		}

@@ -30,6 +30,7 @@ func request(p plan.Plan, change ...func(*Request)) Request {
 
 func unwell(replicas ...int) func(*Request)   { return func(r *Request) { r.Unwell = replicas } }
 func cordoned(replicas ...int) func(*Request) { return func(r *Request) { r.Cordoned = replicas } }
+func shut(replicas ...int) func(*Request)     { return func(r *Request) { r.Shut = replicas } }
 func budget(n int) func(*Request)             { return func(r *Request) { r.Budget = n } }
 func capacity(c float64) func(*Request)       { return func(r *Request) { r.Capacity = units(c) } }
 func last(replica int, minute float64) func(*Request) {
@@ -181,6 +182,12 @@ func TestWhereClustersGo(t *testing.T) {
 		"replicas that do not run are nobody's": {request(beyond, unwell(9, -1, 4), cordoned(7, -5)), Evacuation{}},
 		"everybody is unwell or cordoned": {request(four(), unwell(0, 1), cordoned(2, 3)),
 			Evacuation{Notes: []Note{{NowhereToGo, "", 0, "all of the 4 replicas are unwell or cordoned, so that clusters have nowhere to go: let a cordon end"}}}},
+		"what is shut receives nothing, and keeps what it has": {request(four(), unwell(3), shut(0, 1), pins(plan.Pins{"a": 0})),
+			Evacuation{Moves: map[string]int{"e": 2, "f": 2, "g": 2}, FailedOver: 3, Last: Last{3, at(0)}, Notes: []Note{
+				{BeyondCapacity, "", 2, "replica 2 goes to load 11, beyond the capacity of 10: no other replica has room for what leaves"}}}},
+		"all others are shut": {request(four(), unwell(3), shut(0, 1, 2)),
+			Evacuation{Notes: []Note{{NowhereToGo, "", 0, "clusters have nowhere to go: of the 4 replicas none is well, ready, answers for itself and is not cordoned"}}}},
+		"everybody is shut, and nobody is to be emptied": {request(four(), shut(0, 1, 2, 3)), Evacuation{}},
 		"no replica runs": {request(rows(0, nil), unwell(0)), Evacuation{}},
 	} {
 		t.Run(name, func(t *testing.T) {

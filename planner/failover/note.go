@@ -16,7 +16,7 @@ const (
 	HourWaits      NoteKind = "HourWaits"      // an unwell replica waits for its hour
 	BudgetWaits    NoteKind = "BudgetWaits"    // clusters wait for the move budget
 	BeyondCapacity NoteKind = "BeyondCapacity" // a replica received more than it may carry
-	NowhereToGo    NoteKind = "NowhereToGo"    // every replica is unwell or cordoned
+	NowhereToGo    NoteKind = "NowhereToGo"    // every replica is unwell, cordoned or shut
 )
 
 // Note is what people should know. Cluster is empty where it is about a replica.
@@ -43,7 +43,7 @@ func (e *evacuation) state(replica int) string {
 func (e *evacuation) keep() {
 	for _, name := range e.names {
 		at := e.at(name)
-		if e.absent(at) || e.open[at] {
+		if e.absent(at) || !e.emptied[at] {
 			continue
 		}
 		g := e.group(name)
@@ -82,9 +82,13 @@ func (e *evacuation) overloads() {
 	}
 }
 
-// nowhere says that every replica is closed.
+// nowhere says that no replica is open.
 func (e *evacuation) nowhere() {
-	if e.running > 0 {
+	switch {
+	case e.running == 0 || !slices.Contains(e.emptied, true):
+	case slices.Contains(e.emptied, false):
+		e.note(NowhereToGo, "", 0, "clusters have nowhere to go: of the %s none is well, ready, answers for itself and is not cordoned", plural(e.running, "replica"))
+	default:
 		e.note(NowhereToGo, "", 0, "all of the %s are unwell or cordoned, so that clusters have nowhere to go: let a cordon end", plural(e.running, "replica"))
 	}
 }

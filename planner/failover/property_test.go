@@ -45,7 +45,7 @@ func drawRequest(t *rapid.T) Request {
 	}
 	r.View = plan.NewView(p, pins)
 	replicas := rapid.SliceOfN(rapid.IntRange(-1, 7), 0, 3)
-	r.Unwell, r.Cordoned = replicas.Draw(t, "unwell"), replicas.Draw(t, "cordoned")
+	r.Unwell, r.Cordoned, r.Shut = replicas.Draw(t, "unwell"), replicas.Draw(t, "cordoned"), replicas.Draw(t, "shut")
 	r.Capacity, r.Budget = units(float64(rapid.IntRange(0, 40).Draw(t, "capacity"))), rapid.IntRange(-3, 30).Draw(t, "budget")
 	r.MaxClusters = rapid.IntRange(0, 9).Draw(t, "most clusters")
 	if rapid.Bool().Draw(t, "failed over before") {
@@ -68,7 +68,7 @@ func TestEvacuationsKeepToTheRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRequest(t)
 		e := Evacuate(r, start)
-		closed := Closed(r.Unwell, r.Cordoned)
+		emptied := union(r.Unwell, r.Cordoned)
 		if len(e.Moves) > max(r.Budget, 0) || len(e.Moves) != e.FailedOver+e.Drained {
 			t.Fatalf("%d moves (%d off unwell, %d off cordoned), the budget is %d", len(e.Moves), e.FailedOver, e.Drained, r.Budget)
 		}
@@ -77,10 +77,10 @@ func TestEvacuationsKeepToTheRules(t *testing.T) {
 			switch {
 			case fixed(r, name):
 				t.Fatalf("%s is fixed, and moves", name)
-			case !slices.Contains(closed, from):
+			case !slices.Contains(emptied, from):
 				t.Fatalf("%s leaves %d, which is neither unwell nor cordoned", name, from)
-			case slices.Contains(closed, to) || to < 0 || to >= running(r.View.Plan):
-				t.Fatalf("%s moves to %d, which is unwell, cordoned or does not run", name, to)
+			case slices.Contains(emptied, to) || slices.Contains(r.Shut, to) || to < 0 || to >= running(r.View.Plan):
+				t.Fatalf("%s moves to %d, which is unwell, cordoned, shut or does not run", name, to)
 			}
 		}
 		oneReplicaAnHour(t, r, e)
@@ -134,7 +134,7 @@ func pinnedAreNamed(t *rapid.T, r Request, e Evacuation) {
 	for name, row := range r.View.Plan.Clusters {
 		_, pinned := r.View.Pin(name)
 		at := stands(r, name)
-		if (pinned || row.Pinned) && at < running(r.View.Plan) && slices.Contains(Closed(r.Unwell, r.Cordoned), at) && named[name] != 1 {
+		if (pinned || row.Pinned) && at < running(r.View.Plan) && slices.Contains(union(r.Unwell, r.Cordoned), at) && named[name] != 1 {
 			t.Fatalf("%s is pinned to %d, which is to be emptied, and is named %d times", name, at, named[name])
 		}
 	}
@@ -169,7 +169,7 @@ func pinsOf(r Request) plan.Pins {
 func TestEnoughBudgetEmptiesAndKeepsTheLargestLoadSmall(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRequest(t)
-		r.Budget, r.Unwell, r.MaxClusters = 1000, nil, 0
+		r.Budget, r.Unwell, r.Shut, r.MaxClusters = 1000, nil, nil, 0
 		for name, row := range r.View.Plan.Clusters {
 			row.Server = ""
 			r.View.Plan.Clusters[name] = row
@@ -185,7 +185,7 @@ func TestEnoughBudgetEmptiesAndKeepsTheLargestLoadSmall(t *testing.T) {
 				continue
 			}
 			open := !slices.Contains(r.Cordoned, from)
-			if !moves && !open && !fixed(r, name) && len(Closed(nil, r.Cordoned)) > 0 && anyOpen(r, n) {
+			if !moves && !open && !fixed(r, name) && len(r.Cordoned) > 0 && anyOpen(r, n) {
 				t.Fatalf("%s stays on %d, which is cordoned", name, from)
 			}
 			if !moves {

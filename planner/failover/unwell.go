@@ -77,12 +77,13 @@ const (
 	Unseen     Hold = "Unseen"     // the pods could not be listed
 	RollingOut Hold = "RollingOut" // the workload's pods are being replaced
 	Settling   Hold = "Settling"   // they were, less than Options.Settle ago
-	WholeFleet Hold = "WholeFleet" // more than half of the replicas are unwell
+	WholeFleet Hold = "WholeFleet" // more than half of the replicas are unwell, or do not work now
 )
 
-// Verdict is which replicas are sick, and what holds failover back.
+// Verdict is which replicas are sick, which others do not work now, and what holds failover back.
 type Verdict struct {
 	Sick []Sick // by replica
+	Down []int  // for less than Options.After; they receive nothing
 	Held Hold
 }
 
@@ -100,16 +101,16 @@ func (v Verdict) Unwell() []int {
 
 // String is a sentence for people; empty where there is nothing to say.
 func (v Verdict) String() string {
-	n := len(v.Sick)
+	n := len(v.Sick) + len(v.Down)
 	switch v.Held {
 	case Unseen:
 		return "the application-controller's pods cannot be listed: no replica is judged"
 	case RollingOut:
 		return "the workload rolls out: no replica is judged"
 	case Settling:
-		return fmt.Sprintf("the workload rolled out a short while ago: nothing moves although %s unwell", count(n))
+		return fmt.Sprintf("the workload rolled out a short while ago: nothing moves although %s unwell", count(len(v.Sick)))
 	case WholeFleet:
-		return fmt.Sprintf("more than half of the fleet is ill (%s unwell): nothing moves, for what ails most of them is not theirs alone and would come along; "+
+		return fmt.Sprintf("more than half of the fleet is ill (%s unwell or not ready): nothing moves, for what ails most of them is not theirs alone and would come along; "+
 			"look at Redis, the repo-server, the API server, the nodes and the image first", count(n))
 	}
 	return ""
@@ -124,7 +125,8 @@ func count(n int) string {
 
 // Judge looks at the replicas. Nothing is done for more than half of the fleet: what makes most of it ill (Redis, the API
 // server, the nodes, an image) comes along with the clusters, and the few healthy ones would fall under the load of the
-// many. Half of it, one of two, is still one replica's own trouble.
+// many. Half of it, one of two, is still one replica's own trouble. Pods of one fault fall one after the other: those that
+// do not work now count from the first moment.
 func Judge(f Fleet, o Options, now time.Time, m Memory) (Verdict, Memory) {
 	m = m.shifted(now)
 	if !f.Known {
@@ -135,14 +137,27 @@ func Judge(f Fleet, o Options, now time.Time, m Memory) (Verdict, Memory) {
 	}
 	m = m.looked(f, o, now)
 	v := Verdict{Sick: m.sick(f, o, now)}
+	v.Down = m.down(f, v.Sick)
 	switch {
 	case len(v.Sick) == 0:
 	case !m.Rolled.IsZero() && now.Sub(m.Rolled) < o.Settle:
 		v.Held = Settling
-	case 2*len(v.Sick) > f.Replicas:
+	case 2*(len(v.Sick)+len(v.Down)) > f.Replicas:
 		v.Held = WholeFleet
 	}
 	return v, m
+}
+
+// down are the replicas that do not work now and are not sick, in order.
+func (m Memory) down(f Fleet, sick []Sick) []int {
+	var down []int
+	for replica := range f.Replicas {
+		known := slices.ContainsFunc(sick, func(s Sick) bool { return s.Replica == replica })
+		if !known && !m.Replicas[replica].Down.IsZero() {
+			down = append(down, replica)
+		}
+	}
+	return down
 }
 
 // pods is each replica's pod: of several the one that works. A replica without one has a pod without a name.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"ballast/planner/rollout"
@@ -144,10 +145,35 @@ func TestUnwellReplicas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := judged(false, test.looks)
-			if diff := cmp.Diff(Verdict{Sick: test.want, Held: test.held}, got); diff != "" {
+			if diff := cmp.Diff(Verdict{Sick: test.want, Held: test.held}, got, cmpopts.IgnoreFields(Verdict{}, "Down")); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAFleetThatFallsPodByPodIsAWholeFleet: the first that is unwell is not emptied onto those that fell after it.
+func TestAFleetThatFallsPodByPodIsAWholeFleet(t *testing.T) {
+	falling := func(fall int) (looks []look) { // one every 20 s
+		for second := 0; second <= 5*60; second += 20 {
+			l := look{minute: float64(second) / 60}
+			for replica := range min(fall, second/20+1) {
+				l.pods = append(l.pods, pod(replica, notReady))
+			}
+			looks = append(looks, l)
+		}
+		return looks
+	}
+	first := []Sick{{0, NotReady, at(0), "controller-0"}}
+	for fall, want := range map[int]Verdict{
+		4: {Sick: first, Down: []int{1, 2, 3}, Held: WholeFleet},
+		3: {Sick: first, Down: []int{1, 2}, Held: WholeFleet},
+		2: {Sick: first, Down: []int{1}},
+		1: {Sick: first},
+	} {
+		if diff := cmp.Diff(want, judged(false, falling(fall))); diff != "" {
+			t.Errorf("%d of 4 fall: -want +got:\n%s", fall, diff)
+		}
 	}
 }
 
@@ -166,7 +192,7 @@ func TestInDeploymentModeOnlyASlotThatNobodyClaimsIsUnwell(t *testing.T) {
 		"a pod without a slot beside a healthy one": {every(0, 9, seen(pod(-1, unclaimed, notReady))), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(Verdict{Sick: test.want}, judged(true, test.looks)); diff != "" {
+			if diff := cmp.Diff(Verdict{Sick: test.want}, judged(true, test.looks), cmpopts.IgnoreFields(Verdict{}, "Down")); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -190,8 +216,8 @@ func TestVerdictsAreSentences(t *testing.T) {
 		"the application-controller's pods cannot be listed: no replica is judged":              {Held: Unseen},
 		"the workload rolls out: no replica is judged":                                          {Held: RollingOut},
 		"the workload rolled out a short while ago: nothing moves although 1 replica is unwell": {Held: Settling, Sick: make([]Sick, 1)},
-		"more than half of the fleet is ill (3 replicas are unwell): nothing moves, for what ails most of them is not theirs alone and would come along; look at Redis, the repo-server, the API server, the nodes and the image first": {
-			Held: WholeFleet, Sick: make([]Sick, 3)},
+		"more than half of the fleet is ill (3 replicas are unwell or not ready): nothing moves, for what ails most of them is not theirs alone and would come along; look at Redis, the repo-server, the API server, the nodes and the image first": {
+			Held: WholeFleet, Sick: make([]Sick, 1), Down: make([]int, 2)},
 	} {
 		if diff := cmp.Diff(want, v.String()); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
