@@ -38,8 +38,13 @@ func (s *Site) patchWorkload(ctx context.Context, patch map[string]any) error {
 	if err != nil {
 		return fmt.Errorf("marshalling a patch of the workload: %w", err)
 	}
-	if _, err := s.Client.AppsV1().StatefulSets(s.Fleet.Namespace).Patch(ctx, fleet.Workload, types.StrategicMergePatchType, body, metav1.PatchOptions{}); err != nil {
-		return fmt.Errorf("patching stateful set %q: %w", fleet.Workload, err)
+	if s.options.Dynamic {
+		_, err = s.Client.AppsV1().Deployments(s.Fleet.Namespace).Patch(ctx, fleet.Workload, types.StrategicMergePatchType, body, metav1.PatchOptions{})
+	} else {
+		_, err = s.Client.AppsV1().StatefulSets(s.Fleet.Namespace).Patch(ctx, fleet.Workload, types.StrategicMergePatchType, body, metav1.PatchOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("patching workload %q: %w", fleet.Workload, err)
 	}
 	return nil
 }
@@ -86,18 +91,18 @@ func (s *Site) annotate(ctx context.Context, application string, value any) erro
 }
 
 // Kill kills the process of a pod, as the kernel does when memory runs out. It tells the logs, which the process cannot.
-func (s *Site) Kill(ctx context.Context, ordinal int) error {
-	if err := s.Plane.KillPod(ctx, s.Fleet.Namespace, Pod(ordinal)); err != nil {
+func (s *Site) Kill(ctx context.Context, pod string) error {
+	if err := s.Plane.KillPod(ctx, s.Fleet.Namespace, pod); err != nil {
 		return err
 	}
-	s.logs.add(Event{At: time.Now(), Pod: Pod(ordinal), Kind: Ended})
+	s.logs.add(Event{At: time.Now(), Pod: pod, Kind: Ended})
 	return nil
 }
 
 // Lose kills the process of a pod and each one that its container restarts, until release is called: a replica that crashes
 // again and again and never gets to work.
 func (s *Site) Lose(ctx context.Context, ordinal int) (release func(), err error) {
-	if err := s.Kill(ctx, ordinal); err != nil {
+	if err := s.Kill(ctx, Pod(ordinal)); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -107,7 +112,7 @@ func (s *Site) Lose(ctx context.Context, ordinal int) (release func(), err error
 		const look = 10 * time.Millisecond // a process takes some 200 ms to its first cluster
 		for pause(ctx, look) == nil {
 			if s.Plane.PodPID(s.Fleet.Namespace, Pod(ordinal)) != 0 {
-				_ = s.Kill(ctx, ordinal) // one that ended meanwhile is as good as killed
+				_ = s.Kill(ctx, Pod(ordinal)) // one that ended meanwhile is as good as killed
 			}
 		}
 	}()

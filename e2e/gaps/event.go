@@ -31,6 +31,8 @@ const (
 	Invalidated Kind = "invalidated"
 	// Refreshed is when a pod takes up a refresh that was asked for: a nudge that arrived.
 	Refreshed Kind = "refreshed"
+	// Claimed is when a pod takes another slot than it had: it has none of its clusters any more, and says nothing of it.
+	Claimed Kind = "claimed"
 )
 
 // Event is one line. At is when the process wrote it, by its own clock.
@@ -39,7 +41,7 @@ type Event struct {
 	Pod         string
 	Kind        Kind
 	Server      string // of a cluster's
-	Shard       int    // of Assigned and Changed: the new one
+	Shard       int    // of Assigned, Changed and Claimed: the new one
 	Application string // of Refreshed
 }
 

@@ -127,8 +127,11 @@ func (s *Site) settings(redis string) ([]runtime.Object, error) {
 	return objects, nil
 }
 
-// workload is upstream's StatefulSet.
-func (s *Site) workload() (*appsv1.StatefulSet, error) {
+// workload is upstream's StatefulSet or, with dynamic cluster distribution, its Deployment.
+func (s *Site) workload() (runtime.Object, error) {
+	if s.options.Dynamic {
+		return s.deployment()
+	}
 	sts := &appsv1.StatefulSet{}
 	if err := s.read("argocd-application-controller-statefulset.yaml", sts); err != nil {
 		return nil, err
@@ -142,6 +145,23 @@ func (s *Site) workload() (*appsv1.StatefulSet, error) {
 		}
 	}
 	return sts, nil
+}
+
+// deployment has what upstream's documents tell people to add. No shorter time between heartbeats is allowed, and Argo CD's
+// default is as short.
+func (s *Site) deployment() (*appsv1.Deployment, error) {
+	d := &appsv1.Deployment{}
+	if err := s.read("argocd-application-controller-deployment.yaml", d); err != nil {
+		return nil, err
+	}
+	d.Namespace = s.Fleet.Namespace
+	d.Spec.Replicas = ptr.To(int32(s.options.Replicas))
+	d.Spec.Template.Labels[programLabel] = fleet.Workload
+	c := &d.Spec.Template.Spec.Containers[0]
+	c.Env = append(c.Env,
+		corev1.EnvVar{Name: "ARGOCD_ENABLE_DYNAMIC_CLUSTER_DISTRIBUTION", Value: "true"},
+		corev1.EnvVar{Name: "ARGOCD_CONTROLLER_HEARTBEAT_TIME", Value: "10"})
+	return d, nil
 }
 
 func (s *Site) read(file string, object any) error {

@@ -138,7 +138,7 @@ func underTheBars(t *testing.T, gaps []time.Duration) {
 // lose: the container restarts by itself. A cluster that nobody moves has no owner until then, and none of the others notices.
 func lose(t *testing.T, s *Site) {
 	lost := assign(owned(t, s, 1), 1)
-	tl := window(t, s, func() error { return errors.Join(s.Kill(t.Context(), 1), s.WaitOwned(t.Context(), lost)) })
+	tl := window(t, s, func() error { return errors.Join(s.Kill(t.Context(), Pod(1)), s.WaitOwned(t.Context(), lost)) })
 	gaps := lostAndFound(t, tl, lost)
 	t.Logf("%d clusters without their replica for %s to %s", len(gaps), slices.Min(gaps), Longest(gaps))
 	if restarts := tl.Restarts(); !maps.Equal(restarts, map[string]int{Pod(1): 1}) {

@@ -27,6 +27,7 @@ type Options struct {
 	// Shard is data.shard of the cluster Secret of that number; nil deals them out in turn, and "" is none.
 	Shard     func(i int) string
 	Algorithm string        // controller.sharding.algorithm; empty: Argo CD's default
+	Dynamic   bool          // dynamic cluster distribution: a Deployment, whose pods claim their slots
 	Resync    time.Duration // timeout.reconciliation; default 1 h, so that nothing but a nudge wakes an owner
 
 	Dir string    // as plane.Options.Dir
@@ -46,6 +47,7 @@ type Site struct {
 	log     io.Writer
 
 	unfollow context.CancelFunc // ends Monitor's watch of the pods; nil before
+	unclaim  context.CancelFunc // ends the watch of the claims; nil where there are none
 }
 
 // Start brings up the control plane, Argo CD and its clusters, and returns when every application-controller is ready and
@@ -75,8 +77,10 @@ func Start(ctx context.Context, o Options) (*Site, error) {
 
 // Stop ends every process and returns when all are gone.
 func (s *Site) Stop() {
-	if s.unfollow != nil {
-		s.unfollow()
+	for _, end := range []context.CancelFunc{s.unfollow, s.unclaim} {
+		if end != nil {
+			end()
+		}
 	}
 	s.Site.Stop()
 	if s.gates != nil {
@@ -101,6 +105,11 @@ func (s *Site) install(ctx context.Context) error {
 	}
 	if err := s.addClusters(ctx); err != nil {
 		return err
+	}
+	if s.options.Dynamic {
+		if err := s.followClaims(ctx); err != nil {
+			return err
+		}
 	}
 	if err := s.Plane.RunProgram(ctx, fleet.Workload, s.options.ArgoCD.ApplicationController()); err != nil {
 		return err

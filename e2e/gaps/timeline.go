@@ -21,8 +21,8 @@ type Timeline struct {
 	Events   []Event // by time
 }
 
-// Tenure is the time in which a pod owned a cluster: from its "Start syncing cluster" until its "Invalidated cluster" or the
-// end of its process. A zero To means that it owns it still.
+// Tenure is the time in which a pod owned a cluster: from its "Start syncing cluster" until its "Invalidated cluster", the
+// end of its process, or its claim of another slot. A zero To means that it owns it still.
 type Tenure struct {
 	Pod      string
 	From, To time.Time
@@ -130,7 +130,7 @@ func (t Timeline) Tenures(server string) []Tenure {
 		switch {
 		case e.At.After(t.To):
 			return tenures
-		case e.Kind == Began || e.Kind == Ended: // one that begins has ended, whether or not it said so
+		case e.Kind == Began || e.Kind == Ended || e.Kind == Claimed: // one that begins has ended, whether or not it said so
 			lose(e)
 		case e.Server == server && e.Kind == Invalidated:
 			lose(e)

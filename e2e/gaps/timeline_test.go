@@ -71,6 +71,10 @@ func TestWhatBecameOfACluster(t *testing.T) {
 			[]string{"13 0 began", "14 0 syncing x"},
 			brief{Touched: true, Moves: []string{"c-0>c-0 1s"}, Unowned: []string{"13s-14s"}},
 		},
+		"an owner that claims another slot and says nothing": {
+			[]string{"11 0 claimed", "12 1 syncing x"},
+			brief{Touched: true, Moves: []string{"c-0>c-1 1s"}, Unowned: []string{"11s-12s"}},
+		},
 		"its owner's only new sync": {
 			[]string{"11 0 syncing x"},
 			brief{Touched: true},
@@ -135,7 +139,7 @@ func TestTheWindowIsWhollyAccountedFor(t *testing.T) {
 		for range rapid.IntRange(0, 30).Draw(r, "events") {
 			at += rapid.Float64Range(0, 2).Draw(r, "later")
 			pod := rapid.SampledFrom([]string{"0", "1", "2"}).Draw(r, "pod")
-			kind := rapid.SampledFrom([]string{"began", "ended", "syncing x", "invalidated x", "syncing y", "changed x"}).Draw(r, "kind")
+			kind := rapid.SampledFrom([]string{"began", "ended", "syncing x", "invalidated x", "syncing y", "changed x", "claimed"}).Draw(r, "kind")
 			lines = append(lines, fmt.Sprintf("%.3f %s %s", at, pod, kind))
 		}
 		tl := script(t, 10, 20, lines...)

@@ -67,7 +67,8 @@ func copyArgoCDManifests(ctx context.Context, e2e, dir string) error {
 		"manifests/base/config/argocd-cm.yaml", "manifests/base/config/argocd-cmd-params-cm.yaml",
 		"manifests/base/application-controller-roles/argocd-application-controller-*.yaml",
 		"manifests/cluster-rbac/application-controller/argocd-application-controller-*.yaml",
-		"manifests/base/application-controller/argocd-application-controller-statefulset.yaml")
+		"manifests/base/application-controller/argocd-application-controller-statefulset.yaml",
+		"manifests/base/application-controller-deployment/argocd-application-controller-deployment.yaml")
 }
 
 // StartRedis runs a Redis that takes the password and keeps nothing, and gives

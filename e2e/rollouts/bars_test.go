@@ -21,7 +21,10 @@ const (
 // quiet holds a step of mode live to its bars.
 func (m measured) quiet(t *testing.T) measured {
 	t.Helper()
-	m.quietBut(t, longestGap)
+	m.quietExcept(t, "")
+	if got := gaps.Longest(m.gaps); got > longestGap {
+		t.Errorf("the longest gap: got %s, want at most %s", got, longestGap)
+	}
 	if got := gaps.Median(m.gaps); got > medianGap {
 		t.Errorf("half of the gaps: got longer than %s, want at most %s", got, medianGap)
 	}
@@ -31,20 +34,11 @@ func (m measured) quiet(t *testing.T) measured {
 	return m
 }
 
-// quietBut allows gaps of another length.
-func (m measured) quietBut(t *testing.T, longest time.Duration) {
-	t.Helper()
-	m.quietExcept(t, -1)
-	if got := gaps.Longest(m.gaps); got > longest {
-		t.Errorf("the longest gap: got %s, want at most %s", got, longest)
-	}
-}
-
-// quietExcept leaves out a replica that was killed.
-func (m measured) quietExcept(t *testing.T, lost int) {
+// quietExcept allows gaps of any length, and leaves out a pod that was killed.
+func (m measured) quietExcept(t *testing.T, lost string) {
 	t.Helper()
 	for pod, n := range m.restarts {
-		if ordinal(pod) != lost {
+		if pod != lost {
 			t.Errorf("restarts of %s: got %d", pod, n)
 		}
 	}

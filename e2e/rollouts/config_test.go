@@ -11,12 +11,16 @@ import (
 type mode string
 
 const (
-	live     mode = "live"
-	x0y      mode = "x0y"
-	defaults mode = "default"
+	live       mode = "live"
+	x0y        mode = "x0y"
+	defaults   mode = "default"
+	deployment mode = "deployment" // live, of a Deployment whose pods claim their slots
 )
 
 func (w *world) rollout(m mode) map[string]any {
+	if m == deployment {
+		m = live
+	}
 	settings := map[mode]map[string]any{
 		live:     {"maxMovesPerWave": w.perWave},
 		x0y:      {},
@@ -34,12 +38,16 @@ func (w *world) config(m mode, replicas int) map[string]any {
 	c["normalize"] = map[string]any{"none": map[string]any{}}
 	c["index"] = map[string]any{"pNorm": map[string]any{"weights": map[string]any{"load": "1"}}}
 	c["evaluate"] = map[string]any{"none": map[string]any{}}
-	c["failover"] = map[string]any{"after": "10s", "settle": "10s"}
+	c["failover"] = map[string]any{"after": failoverAfter[m], "settle": "10s"}
 	c["poll"].(map[string]any)["prometheus"].(map[string]any)["metrics"] = []any{map[string]any{
 		"id": "load", "query": load(w.heavy), "match": map[string]any{"label": "dest_server"}, "noData": "0",
 	}}
 	return c
 }
+
+// failoverAfter is how long a replica must be unwell. Argo CD gives a Deployment's pod the slot of one that is gone when that
+// was silent for 30 s, and the pod asks every 10 s: failover has no business there.
+var failoverAfter = map[mode]string{live: "10s", x0y: "10s", defaults: "10s", deployment: "90s"}
 
 // patient is config, but levels nothing out for now: Argo CD's algorithms leave fleets uneven.
 func (w *world) patient(m mode, replicas int) map[string]any {

@@ -48,7 +48,7 @@ func (w *world) drive(t *testing.T, g goal, do func(context.Context) error) chan
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	before, err := w.owners(time.Now())
+	before, err := w.owners(ctx, time.Now())
 	must(t, err)
 	c := change{before: before, asked: time.Now()}
 	w.marks = nil
@@ -68,7 +68,7 @@ func (w *world) drive(t *testing.T, g goal, do func(context.Context) error) chan
 			return err
 		}
 		c.after = w.rows(plan)
-		return w.ownedAs(c.after)
+		return w.ownedAs(ctx, c.after)
 	}))
 	c.timeline, err = w.timeline(c.asked, time.Now())
 	must(t, err)
@@ -140,8 +140,12 @@ func (w *world) timeline(from, to time.Time) (gaps.Timeline, error) {
 }
 
 // owners are the replicas that own the clusters by the logs. It is an error while one has none, two, or is not synced yet.
-func (w *world) owners(at time.Time) (map[string]int, error) {
+func (w *world) owners(ctx context.Context, at time.Time) (map[string]int, error) {
 	t, err := w.timeline(at, at)
+	if err != nil {
+		return nil, err
+	}
+	replica, err := w.Replicas(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -151,26 +155,16 @@ func (w *world) owners(at time.Time) (map[string]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		of[c.Name] = ordinal(pod)
+		of[c.Name] = replica(pod)
 	}
 	return of, nil
-}
-
-// ordinal is a pod's number, -1 for one that is no application-controller.
-func ordinal(pod string) int {
-	for n := range maxReplicas {
-		if gaps.Pod(n) == pod {
-			return n
-		}
-	}
-	return -1
 }
 
 // maxReplicas is the default of partition.maxReplicas, and what mode live holds the env at.
 const maxReplicas = 16
 
-func (w *world) ownedAs(rows map[string]int) error {
-	owners, err := w.owners(time.Now())
+func (w *world) ownedAs(ctx context.Context, rows map[string]int) error {
+	owners, err := w.owners(ctx, time.Now())
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,9 @@ type figure struct {
 func figureOf(m mode, step string, c change) figure {
 	moved := c.moved()
 	f := figure{mode: m, step: step, moved: len(moved), restarts: restarts(c.timeline), starts: starts(c.timeline), took: c.timeline.To.Sub(c.asked)}
+	if m == deployment {
+		f.restarts = ended(c.timeline)
+	}
 	for _, a := range c.timeline.Accounts() {
 		if gap := total(a.Unowned); gap > 0 {
 			f.gaps = append(f.gaps, gap)
@@ -55,18 +58,41 @@ func total(spans []gaps.Span) (d time.Duration) {
 // before, is none of them.
 func restarts(t gaps.Timeline) map[string]int {
 	restarts := map[string]int{}
-	for n := range maxReplicas {
+	for _, pod := range pods(t) {
 		running := false
-		for _, run := range t.Runs(gaps.Pod(n)) {
+		for _, run := range t.Runs(pod) {
 			switch {
 			case run.From.Before(t.From):
 				running = !run.To.Before(t.From)
 			case running:
-				restarts[gaps.Pod(n)]++
+				restarts[pod]++
 			}
 		}
 	}
 	return restarts
+}
+
+// ended counts the processes that ran when the window opened, and ended in it: a Deployment's pods are not restarted, but
+// other ones come for them.
+func ended(t gaps.Timeline) map[string]int {
+	ended := map[string]int{}
+	for _, pod := range pods(t) {
+		for _, run := range t.Runs(pod) {
+			if run.From.Before(t.From) && run.To.After(t.From) && run.To.Before(t.To) {
+				ended[pod]++
+			}
+		}
+	}
+	return ended
+}
+
+// pods are all that ever ran.
+func pods(t gaps.Timeline) []string {
+	seen := map[string]bool{}
+	for _, e := range t.Events {
+		seen[e.Pod] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // starts are how long processes that began in the window took until they had each of their clusters.
@@ -110,7 +136,7 @@ func stopped(t gaps.Timeline) (longest time.Duration) {
 // table prints figures as they stand in docs/rollouts.md.
 func table(figures []figure) string {
 	var b strings.Builder
-	line := "%-8s %-13s %5s %7s %8s %8s %10s %9s %8s %8s\n"
+	line := "%-10s %-13s %5s %7s %8s %8s %10s %9s %8s %8s\n"
 	fmt.Fprintf(&b, "\n"+line, "mode", "step", "moved", "unowned", "median", "longest", "two owners", "disturbed", "restarts", "took")
 	for _, f := range figures {
 		restarts := 0

@@ -32,6 +32,11 @@ type world struct {
 // start brings up Argo CD with two replicas whose env is 2 and no shards, and all that ballast needs beside itself.
 func start(t *testing.T, algorithm string, clusters int) *world {
 	t.Helper()
+	return launch(t, gaps.Options{Algorithm: algorithm, Clusters: clusters})
+}
+
+func launch(t *testing.T, o gaps.Options) *world {
+	t.Helper()
 	ctx := t.Context()
 	binaries, err := plane.Build(ctx, os.Stderr)
 	must(t, err)
@@ -39,16 +44,15 @@ func start(t *testing.T, algorithm string, clusters int) *world {
 	must(t, err)
 	ballast := filepath.Join(t.TempDir(), "ballast")
 	must(t, site.BuildBallast(ctx, ballast, false))
-	s, err := gaps.Start(context.WithoutCancel(ctx), gaps.Options{
-		Binaries: binaries, ArgoCD: argocd, Ballast: ballast, Clusters: clusters, Replicas: 2, Log: os.Stderr,
-		Algorithm: algorithm, Shard: func(int) string { return "" },
-	})
+	o.Binaries, o.ArgoCD, o.Ballast, o.Replicas, o.Log = binaries, argocd, ballast, 2, os.Stderr
+	o.Shard = func(int) string { return "" }
+	s, err := gaps.Start(context.WithoutCancel(ctx), o)
 	must(t, err)
 	t.Cleanup(s.Stop)
 	t.Cleanup(func() { keepLogs(t, s) })
 	must(t, s.Monitor(ctx))
 	must(t, s.Plane.StartCertManager(ctx))
-	w := &world{Site: s, algorithm: algorithm, perWave: 5}
+	w := &world{Site: s, algorithm: o.Algorithm, perWave: 5}
 	first, err := w.timeline(time.Time{}, time.Now())
 	must(t, err)
 	w.starts = starts(first)

@@ -9,6 +9,26 @@ import (
 	"ballast/e2e/gaps"
 )
 
+// TestEndedPods: a Deployment's pods are replaced by others; what counts is which of those that ran did not stay.
+func TestEndedPods(t *testing.T) {
+	zero := time.Unix(1_000_000, 0)
+	var events []gaps.Event
+	for _, e := range []struct {
+		second int
+		pod    string
+		kind   gaps.Kind
+	}{
+		{-9, "stays", gaps.Began}, {-9, "replaced", gaps.Began}, {-9, "killed", gaps.Began}, {-9, "gone", gaps.Began}, {-1, "gone", gaps.Ended},
+		{1, "comes", gaps.Began}, {2, "replaced", gaps.Ended}, {3, "killed", gaps.Ended}, {4, "killed", gaps.Began}, {5, "comes", gaps.Ended},
+	} {
+		events = append(events, gaps.Event{At: zero.Add(time.Duration(e.second) * time.Second), Pod: e.pod, Kind: e.kind})
+	}
+	got := ended(gaps.Timeline{From: zero, To: zero.Add(10 * time.Second), Events: events})
+	if diff := cmp.Diff(map[string]int{"replaced": 1, "killed": 1}, got); diff != "" {
+		t.Errorf("pods that ended (-want +got):\n%s", diff)
+	}
+}
+
 // TestFigures reads what a step cost from events whose figures are known.
 func TestFigures(t *testing.T) {
 	clusters := []gaps.Cluster{{Name: "moved", Server: "https://a"}, {Name: "stayed", Server: "https://b"}, {Name: "asked", Server: "https://c"}}

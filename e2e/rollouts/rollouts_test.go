@@ -1,6 +1,7 @@
 package rollouts
 
 import (
+	"context"
 	"testing"
 )
 
@@ -25,7 +26,9 @@ func TestLive(t *testing.T) {
 	w.follow(t, []step{{"adoption from round-robin", func(t *testing.T, w *world) { w.adopt(t) }}})
 	for range rounds {
 		w.follow(t, liveSteps(), []step{
-			{"live loses a replica that stays away", failover},
+			{"live loses a replica that stays away", func(t *testing.T, w *world) {
+				w.failover(t, live, func(context.Context) error { return nil })
+			}},
 			{"live shrinks to two", func(t *testing.T, w *world) { w.scale(t, live, 2).quiet(t) }},
 		})
 	}
@@ -44,7 +47,7 @@ func TestX0YAndDefault(t *testing.T) {
 	if soak(t) == 0 {
 		t.Parallel()
 		start(t, "round-robin", 12).follow(t, []step{
-			{"installing changes nothing", install},
+			{"installing changes nothing", func(t *testing.T, w *world) { w.install(t, x0y) }},
 			{"x0y grows", func(t *testing.T, w *world) { w.scale(t, x0y, 3).single(t) }},
 			{"x0y shrinks", func(t *testing.T, w *world) { w.scale(t, x0y, 2).single(t) }},
 			{"default grows", func(t *testing.T, w *world) { w.scale(t, defaults, 3).owned(t) }},
@@ -53,7 +56,7 @@ func TestX0YAndDefault(t *testing.T) {
 		return
 	}
 	start(t, "round-robin", 24).follow(t, []step{
-		{"installing changes nothing", install},
+		{"installing changes nothing", func(t *testing.T, w *world) { w.install(t, x0y) }},
 		{"x0y grows", func(t *testing.T, w *world) { w.scale(t, x0y, 4).single(t) }},
 		{"a person stops and starts", byHand},
 		{"x0y levels", func(t *testing.T, w *world) { w.level(t, x0y, 4).single(t) }},

@@ -35,11 +35,12 @@ func (w *world) note(t *testing.T, m mode, step string, c change) measured {
 }
 
 // install takes over a fleet whose shards are Argo CD's own choice. Every cluster keeps its owner, and nothing restarts.
-func install(t *testing.T, w *world) {
-	c := w.drive(t, goal{replicas: 2, unlevel: true, reached: w.stamped}, func(ctx context.Context) error { return w.InstallBallast(ctx, w.patient(x0y, 2)) })
-	m := w.note(t, x0y, "adoption", c)
-	m.restarted(t, 0, 0)
-	for _, name := range m.disturbed {
+func (w *world) install(t *testing.T, m mode) {
+	t.Helper()
+	c := w.drive(t, goal{replicas: 2, unlevel: true, reached: w.stamped}, func(ctx context.Context) error { return w.InstallBallast(ctx, w.patient(m, 2)) })
+	f := w.note(t, m, "adoption", c)
+	f.restarted(t, 0, 0)
+	for _, name := range f.disturbed {
 		t.Errorf("cluster %q was disturbed", name)
 	}
 	must(t, site.Poll(t.Context(), w.ownershipKnown))
@@ -157,7 +158,9 @@ func (w *world) level(t *testing.T, m mode, replicas int) measured {
 func (w *world) kill(t *testing.T, m mode, replicas int) measured {
 	t.Helper()
 	const lost = 1
-	c := w.drive(t, goal{replicas: replicas}, func(ctx context.Context) error { return w.Kill(ctx, lost) })
+	pod, err := w.Holder(t.Context(), lost)
+	must(t, err)
+	c := w.drive(t, goal{replicas: replicas}, func(ctx context.Context) error { return w.Kill(ctx, pod) })
 	f := w.note(t, m, "kill", c)
 	for _, a := range c.timeline.Accounts() {
 		if hers := c.before[a.Cluster] == lost; a.Touched != hers || len(a.Doubled) > 0 {
@@ -169,20 +172,23 @@ func (w *world) kill(t *testing.T, m mode, replicas int) measured {
 
 // failover stops a process: it stays, and neither works nor answers. Its clusters go to the others, which notice nothing else.
 // Then it is killed, comes back, and gets clusters again.
-func failover(t *testing.T, w *world) {
+func (w *world) failover(t *testing.T, m mode, look func(context.Context) error) (away, back measured) {
+	t.Helper()
 	const lost, replicas = 1, 3
-	before, err := w.owners(time.Now())
-	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
+	before, err := w.owners(ctx, time.Now())
+	must(t, err)
+	pod, err := w.Holder(ctx, lost)
+	must(t, err)
 	c := change{before: before, asked: time.Now()}
-	must(t, syscall.Kill(w.Plane.PodPID(w.Fleet.Namespace, gaps.Pod(lost)), syscall.SIGSTOP))
-	w.hung = append(w.hung, gaps.Event{At: c.asked, Pod: gaps.Pod(lost), Kind: gaps.Ended})
+	must(t, syscall.Kill(w.Plane.PodPID(w.Fleet.Namespace, pod), syscall.SIGSTOP))
+	w.hung = append(w.hung, gaps.Event{At: c.asked, Pod: pod, Kind: gaps.Ended})
 	w.marks = nil
 	must(t, site.Poll(ctx, func(ctx context.Context) error {
 		plan, err := w.observed(ctx)
 		if err == nil {
-			err = resting(plan, replicas)
+			err = cmp.Or(look(ctx), resting(plan, replicas))
 		}
 		if err != nil {
 			return err
@@ -193,13 +199,16 @@ func failover(t *testing.T, w *world) {
 				return fmt.Errorf("cluster %q is still on replica %d", name, lost)
 			}
 		}
-		return w.ownedAs(c.after)
+		return w.ownedAs(ctx, c.after)
 	}))
 	c.timeline, err = w.timeline(c.asked, time.Now())
 	must(t, err)
-	w.note(t, live, "failover", c).quietBut(t, patience)
-	back := w.drive(t, goal{replicas: replicas}, func(ctx context.Context) error { return w.Kill(ctx, lost) })
-	w.note(t, live, "and back", back).quietExcept(t, lost)
+	c.marks = w.marks
+	away = w.note(t, m, "failover", c)
+	away.quietExcept(t, pod)
+	back = w.note(t, m, "and back", w.drive(t, goal{replicas: replicas}, func(ctx context.Context) error { return w.Kill(ctx, pod) }))
+	back.quietExcept(t, pod)
+	return away, back
 }
 
 // byHand stops and starts the same replicas without ballast: what x0y is compared with. The glass is broken meanwhile, so that

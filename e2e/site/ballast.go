@@ -2,6 +2,7 @@ package site
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,20 +101,22 @@ func (s *Site) InstallBallast(ctx context.Context, config map[string]any) error 
 
 // Available returns when each of ballast's Deployments has all its pods ready.
 func (s *Site) Available(ctx context.Context) error {
-	deployments := s.Client.AppsV1().Deployments(s.Fleet.Namespace)
 	return Poll(ctx, func(ctx context.Context) error {
-		for _, name := range []string{Planner, Webhook} {
-			d, err := deployments.Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
-				return fmt.Errorf("getting deployment %q: %w", name, err)
-			}
-			st, want := d.Status, *d.Spec.Replicas
-			if st.ObservedGeneration < d.Generation || st.Replicas != want || st.ReadyReplicas != want || st.UpdatedReplicas != want {
-				return fmt.Errorf("deployment %q has %d pods, %d ready, %d updated, want %d", name, st.Replicas, st.ReadyReplicas, st.UpdatedReplicas, want)
-			}
-		}
-		return nil
+		return cmp.Or(s.Deployed(ctx, Planner), s.Deployed(ctx, Webhook))
 	})
+}
+
+// Deployed is nil if a Deployment has the pods that it asks for, all ready, of its present template.
+func (s *Site) Deployed(ctx context.Context, name string) error {
+	d, err := s.Client.AppsV1().Deployments(s.Fleet.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("getting deployment %q: %w", name, err)
+	}
+	st, want := d.Status, *d.Spec.Replicas
+	if st.ObservedGeneration < d.Generation || st.Replicas != want || st.ReadyReplicas != want || st.UpdatedReplicas != want {
+		return fmt.Errorf("deployment %q has %d pods, %d ready, %d updated, want %d", name, st.Replicas, st.ReadyReplicas, st.UpdatedReplicas, want)
+	}
+	return nil
 }
 
 // Configure applies the shipped overlay with that configuration, as a person does who changes it.

@@ -1,13 +1,14 @@
 // Command application-controller is Argo CD's own, as upstream's image runs it, with what a container gives it beside its
 // environment: a host name and an address of its own.
 //
-//   - The controller finds its shard at the end of its host name, which here is the machine's. It takes
-//     ARGOCD_CONTROLLER_SHARD before that, so that is set to what it would have found in HOSTNAME.
+//   - The controller finds its shard at the end of its host name or, distributed dynamically, claims one under it. Here that is
+//     the machine's, so it is told HOSTNAME instead.
 //   - It serves metrics and health on every address of its host, which here it shares with the other replicas. So it gets a
 //     port of its own, and what comes in at port 8082 of PLANE_POD_IP is passed on to it.
 package main
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -16,13 +17,21 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	_ "unsafe" // for go:linkname
 
 	"github.com/argoproj/argo-cd/v3/cmd/argocd-application-controller/commands"
 	"github.com/argoproj/argo-cd/v3/common"
+	_ "github.com/argoproj/argo-cd/v3/controller/sharding" // whose variable hostname is
 	"github.com/argoproj/argo-cd/v3/util/log"
 	"github.com/sirupsen/logrus"
 	"k8s.io/klog/v2"
 )
+
+// hostname is what Argo CD's sharding asks for the host name: the variable that its own tests replace. Were it called
+// otherwise, this one would be nil.
+//
+//go:linkname hostname github.com/argoproj/argo-cd/v3/controller/sharding.osHostnameFunction
+var hostname func() (string, error)
 
 func main() {
 	// Upstream's main formats klog so; the rest is formatted from the first line on, and not from when the flags are read:
@@ -43,9 +52,12 @@ func flags(args []string) []string {
 	return args
 }
 
-func run(hostname, podIP string, args []string) error {
-	if err := setShard(hostname); err != nil {
-		return err
+func run(pod, podIP string, args []string) error {
+	if hostname == nil {
+		return errors.New("this Argo CD asks for its host name elsewhere: look for os.Hostname in controller/sharding")
+	}
+	if pod != "" {
+		hostname = func() (string, error) { return pod, nil }
 	}
 	if podIP != "" {
 		port, err := ownPort(podIP)
@@ -60,18 +72,6 @@ func run(hostname, podIP string, args []string) error {
 	command := commands.NewCommand()
 	command.SetArgs(args)
 	return command.Execute()
-}
-
-// setShard: a host name without a number at its end leaves the shard to the controller.
-func setShard(hostname string) error {
-	if os.Getenv(common.EnvControllerShard) != "" {
-		return nil
-	}
-	ordinal, err := strconv.Atoi(hostname[strings.LastIndex(hostname, "-")+1:])
-	if err != nil {
-		return nil //nolint:nilerr // the controller tells of it
-	}
-	return os.Setenv(common.EnvControllerShard, strconv.Itoa(ordinal))
 }
 
 // ownPort is one that nobody listens on, on any address. It lies below the ephemeral ports, so that no connection takes it
