@@ -37,7 +37,7 @@ func TestWhatWasElectedDoesNotUndoARollbackThatIsDone(t *testing.T) {
 	}
 }
 
-func TestAFailoverStopsAndRestartsNobody(t *testing.T) {
+func TestAFailoverAndADrainStopAndRestartNobody(t *testing.T) {
 	for name, configured := range map[string]config.Rollout{
 		"x0y":              {X0Y: &config.X0YRollout{}},
 		"default":          {Default: &config.DefaultRollout{}},
@@ -46,9 +46,11 @@ func TestAFailoverStopsAndRestartsNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := &cycle{in: Inputs{Config: newWorld().in.Config}}
 			c.in.Config.Rollout = configured
-			c.out.Memory.Changes.Cause = change.Failover
-			if o := c.rolloutOptions(); o.Mode != plan.ModeDefault || o.RolloutRestart {
-				t.Errorf("mode %s, restart %t", o.Mode, o.RolloutRestart)
+			for _, cause := range []change.Cause{change.Failover, change.Drain} {
+				c.out.Memory.Changes.Cause = cause
+				if o := c.rolloutOptions(); o.Mode != plan.ModeDefault || o.RolloutRestart {
+					t.Errorf("%s: mode %s, restart %t", cause, o.Mode, o.RolloutRestart)
+				}
 			}
 			c.out.Memory.Changes.Cause = change.Balance
 			want := rollout.Options{Mode: modeOf(configured), RolloutRestart: configured.Default != nil && configured.Default.RolloutRestart}

@@ -43,7 +43,7 @@ type cycle struct {
 	heldOff   bool          // a rollout failed a short while ago
 	unstamped bool          // Secrets wait for their present owner
 	unready   bool          // the mode live waits for something
-	taken     []string      // clusters on replicas that people took away: no wave's doing
+	taken     []string      // clusters without an owner, or soon to be, by no wave's doing
 	evacuated failover.Last // the failover that counts as the last one if what was decided is written
 	winner    *evaluate.Candidate
 	indexes   []plan.LoadIndex // of Fleet.Clusters

@@ -154,17 +154,30 @@ func (c *cycle) judgeWaves(a *adoption) {
 	}
 }
 
-// expect takes the clusters on replicas that people took away for orphans that no wave made.
+// expect finds orphans that no wave made: the clusters on replicas that people took away, and those on one that died without
+// having received any, whose failover must go on.
 func (c *cycle) expect(a *adoption) {
-	if !a.next.FreeReplicas {
-		return
+	m := &c.out.Memory.Changes
+	received := map[int]bool{}
+	for _, replica := range m.Watch.Receivers {
+		received[replica] = true
 	}
-	for _, name := range sortedNames(a.next.Clusters) {
-		if a.next.Clusters[name].Replica >= c.in.Workload.Replicas {
+	if r := a.next.Rollout; r != nil {
+		for _, replica := range r.Moves {
+			received[replica] = true
+		}
+	}
+	for _, o := range c.out.Verdict.Orphans {
+		if c.in.Observed.Known && o.Intended != ownership.NoReplica && !received[o.Intended] && !c.works(o.Intended) {
+			c.taken = append(c.taken, o.Cluster)
+		}
+	}
+	for name, row := range a.next.Clusters {
+		if a.next.FreeReplicas && row.Replica >= c.in.Workload.Replicas {
 			c.taken = append(c.taken, name)
 		}
 	}
-	if m := &c.out.Memory.Changes; len(c.taken) > 0 {
+	if len(c.taken) > 0 {
 		m.Watch.Orphans, m.Began.Orphans = joined(m.Watch.Orphans, c.taken), joined(m.Began.Orphans, c.taken)
 	}
 }

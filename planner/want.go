@@ -55,11 +55,15 @@ func (c *cycle) down(a *adoption) (int, bool) {
 		return 0, false
 	}
 	for replica := range a.next.Replicas {
-		if !slices.ContainsFunc(c.in.Observed.Pods, func(p rollout.Pod) bool { return p.Replica == replica && p.Ready && p.Claimed }) {
+		if !c.works(replica) {
 			return replica, true
 		}
 	}
 	return 0, false
+}
+
+func (c *cycle) works(replica int) bool {
+	return slices.ContainsFunc(c.in.Observed.Pods, func(p rollout.Pod) bool { return p.Replica == replica && p.Ready && p.Claimed })
 }
 
 // rollback is the earlier plan that a person asks for: its rows for the clusters that are still there, its replicas within
