@@ -43,6 +43,7 @@ func (c *cycle) rolloutOptions() rollout.Options {
 		// wants empty, nobody else may stop.
 		o.Mode, o.RolloutRestart = plan.ModeDefault, false
 	}
+	o.Unwell = c.unwell()
 	if cause != change.Pin { // that is a person's word, and where it says
 		o.Closed = c.closed()
 	}
@@ -51,14 +52,19 @@ func (c *cycle) rolloutOptions() rollout.Options {
 
 // closed are the replicas that may receive nothing: those that are unwell, whatever holds failover back, and the cordoned.
 func (c *cycle) closed() map[int]bool {
-	closed := map[int]bool{}
-	for _, s := range c.out.Replicas.Sick {
-		closed[s.Replica] = true
-	}
+	closed := c.unwell()
 	for _, replica := range c.out.Cordoned {
 		closed[replica] = true
 	}
 	return closed
+}
+
+func (c *cycle) unwell() map[int]bool {
+	unwell := map[int]bool{}
+	for _, s := range c.out.Replicas.Sick {
+		unwell[s.Replica] = true
+	}
+	return unwell
 }
 
 // ends says why the rollout under way is to end where it may: what is left of it is decided anew when the reason is gone. One

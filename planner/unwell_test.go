@@ -100,6 +100,29 @@ func TestAFleetWhosePodsFallOneAfterTheOtherMovesNothing(t *testing.T) {
 	}
 }
 
+func TestAFailoverThatIsTakenBackDoesNotGoBackToTheDead(t *testing.T) {
+	w := undecided(t, skewed(24)...)
+	for range 30 {
+		w.step(time.Minute) // settled
+	}
+	w.down[2], w.waves = true, nil
+	w.until(t, "the first wave", 20*time.Minute, func(Outcome) bool { return len(w.waves) == 1 })
+	rescued := w.in.InForce.Rollout.Moves
+	w.shape = func(p *rollout.Pod) { p.Memory, p.MemoryLimit = 99, 100 }
+	for name := range rescued {
+		w.taken[name] = true
+	}
+	out := w.until(t, "the wave is over", 5*time.Minute, func(Outcome) bool { return w.in.InForce.Rollout == nil })
+	if out.Progress.Outcome != rollout.GaveUp {
+		t.Errorf("it ended as %+v", out.Progress)
+	}
+	for name, to := range rescued {
+		if got := w.row(t, name); got != to || w.owners()[name] != to {
+			t.Errorf("%s was moved to %d, and its row is on %d, its Secret on %d", name, to, got, w.owners()[name])
+		}
+	}
+}
+
 func TestAReplicaThatKeepsDyingIsEmptiedAndTripsNothing(t *testing.T) {
 	for name, d := range map[string]*dying{
 		"of its memory": {replica: 2, oom: true},

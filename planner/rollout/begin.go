@@ -21,7 +21,8 @@ type Want struct {
 // Options are the configuration's part: `rollout` in the PlannerConfig. Mode is one of plan's, "" = plan.ModeDefault; it is
 // that of the rollouts that begin, and one that is under way keeps its own. RolloutRestart is of mode default, DrainTimeout
 // of x0y. The others are of mode live. MaxMovesPerWave and Budget: clusters that one wave may move, and that may be moved
-// now at all (math.MaxInt = no limit). Closed are the replicas that may receive nothing. Ends says why a rollout is to end
+// now at all (math.MaxInt = no limit). Closed are the replicas that may receive nothing,
+// Unwell those for which nobody works. Ends says why a rollout is to end
 // where it may, between two waves or before replicas go; empty: it goes on.
 type Options struct {
 	Mode            string        `json:"mode,omitempty"`
@@ -31,6 +32,7 @@ type Options struct {
 	MaxMovesPerWave int           `json:"maxMovesPerWave,omitempty"`
 	Budget          int           `json:"budget,omitempty"`
 	Closed          map[int]bool  `json:"closed,omitempty"`
+	Unwell          map[int]bool  `json:"unwell,omitempty"`
 	Ends            string        `json:"ends,omitempty"`
 }
 

@@ -54,8 +54,8 @@
 //
 // A wave moves at most maxMovesPerWave clusters and no more than the budget has, clusters of one server together. Its rows
 // are written with it (Moves: where to, Was: where from). It turns back before its deadline when a pod that receives
-// restarts, is out of memory or near its limit; a pod that is near it beforehand receives nothing. Where the wave's
-// clusters are owned as they should be, but some are connected by nobody, at replicas that have others connected, it is the
+// restarts, is out of memory or near its limit; a pod that is near it beforehand receives nothing. What came from a replica
+// for which nobody works stays where it is. Where the wave's clusters are owned as they should be, but some are connected by nobody, at replicas that have others connected, it is the
 // clusters that cannot be reached: then its deadline lets it pass. Between two waves Moves is empty: Moving waits for a
 // budget, for pods and for word of who owns what, and its deadline ends the rollout where it is. Options.Ends ends it there at
 // once, and before replicas go: a leader that may decide nothing by itself any more, or sees a replica unwell, does so.

@@ -137,7 +137,7 @@ func (t *turn) nextWave(done string) {
 }
 
 // turnBack takes the present wave back: to where its clusters came from, but for those that somebody decided about
-// meanwhile, and those that came from replicas that people took away.
+// meanwhile, and those that came from replicas that people took away, or for which nobody works.
 func (t *turn) turnBack(why string) {
 	r := t.p.Rollout
 	back, forth := map[string]int{}, map[string]int{}
@@ -146,7 +146,7 @@ func (t *turn) turnBack(why string) {
 		was, moved := r.Was[name]
 		now, _, _ := t.v.Effective(name)
 		gone := t.p.FreeReplicas && was >= t.seen.Workload.count().Replicas
-		if !known || !moved || gone || row.Replica != to || now != to || t.pinnedTo(name, to) {
+		if !known || !moved || gone || t.forsaken(was) || row.Replica != to || now != to || t.pinnedTo(name, to) {
 			continue
 		}
 		t.setRow(name, was)
@@ -158,6 +158,12 @@ func (t *turn) turnBack(why string) {
 		return
 	}
 	t.retreat(TurnedBack, GaveUp, why)
+}
+
+// forsaken reports whether nobody works for a replica's clusters, as far as is known: then they are to leave it, and nothing
+// goes back to it.
+func (t *turn) forsaken(replica int) bool {
+	return t.o.Unwell[replica] || len(t.seen.Pods) > 0 && t.seen.asleep(replica) != ""
 }
 
 func (t *turn) pinnedTo(name string, replica int) bool {

@@ -101,12 +101,13 @@ type liveCase struct {
 	late   bool
 	ends   string
 	closed map[int]bool
+	unwell map[int]bool
 	want   string
 }
 
 func (c liveCase) run(t *testing.T) {
 	t.Helper()
-	o := Options{Mode: plan.ModeLive, StageTimeout: 10 * time.Minute, MaxMovesPerWave: 5, Budget: c.budget, Ends: c.ends, Closed: c.closed}
+	o := Options{Mode: plan.ModeLive, StageTimeout: 10 * time.Minute, MaxMovesPerWave: 5, Budget: c.budget, Ends: c.ends, Closed: c.closed, Unwell: c.unwell}
 	switch c.budget {
 	case 0:
 		o.Budget = math.MaxInt

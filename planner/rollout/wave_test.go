@@ -116,7 +116,13 @@ func TestLiveWaves(t *testing.T) {
 }
 
 func TestLiveWavesTurnBack(t *testing.T) {
-	pod := func(change func(*Pod)) Seen { return but(fit(3, 16, grown), func(s *Seen) { change(&s.Pods[2]) }) }
+	pod := func(change func(*Pod), others ...func(*Seen)) Seen {
+		s := but(fit(3, 16, grown), func(s *Seen) { change(&s.Pods[2]) })
+		for _, other := range others {
+			other(&s)
+		}
+		return s
+	}
 	const back = "TurnedBack: Reverting 1/1 3/16 rows [a0 b1 c1] moves [b1] was [b2]; "
 	for name, c := range map[string]liveCase{
 		"when the pod that receives restarted": {
@@ -186,6 +192,22 @@ func TestLiveWavesTurnBack(t *testing.T) {
 			}),
 			seen: but(fit(2, 16, shrunken), func(s *Seen) { s.Pods[0].Memory = 1 << 30 }),
 			want: "GaveUp: 3/16 rows [a0 b1 c0]; replica 0 uses 1024 MiB of its memory limit of 1024 MiB",
+		},
+		"but not onto a replica that does not work": {
+			plan: growing(plan.Moving, moved), seen: pod(func(p *Pod) { p.Memory = 922 << 20 }, func(s *Seen) { s.Pods[1].Ready = false }),
+			want: "GaveUp: 3/16 rows [a0 b2 c1]; replica 2 uses 922 MiB of its memory limit of 1024 MiB",
+		},
+		"but not onto one that is unwell, though it is ready now": {
+			plan: growing(plan.Moving, moved), seen: pod(func(p *Pod) { p.Memory = 922 << 20 }), unwell: map[int]bool{1: true},
+			want: "GaveUp: 3/16 rows [a0 b2 c1]; replica 2 uses 922 MiB of its memory limit of 1024 MiB",
+		},
+		"and what came from others goes back alone": {
+			plan: growing(plan.Moving, func(p *plan.Plan) {
+				p.Clusters = rows(shards{"a": 2, "b": 2, "c": 1})
+				wave(p, shards{"a": 2, "b": 2}, shards{"a": 0, "b": 1})
+			}),
+			seen: but(fit(3, 16, shards{"a": 2, "b": 2, "c": 1}), func(s *Seen) { s.Pods[1].Ready, s.Pods[2].Memory = false, 922<<20 }),
+			want: "TurnedBack: Reverting 1/1 3/16 rows [a0 b2 c1] moves [a0] was [a2]; replica 2 uses 922 MiB of its memory limit of 1024 MiB",
 		},
 		"then it waits until its Secrets are back": {
 			plan: growing(plan.Reverting, func(p *plan.Plan) { wave(p, shards{"b": 1}, shards{"b": 2}) }), seen: fit(3, 16, grown),
