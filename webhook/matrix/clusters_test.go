@@ -74,6 +74,10 @@ func clusterCells(assigned int) map[string]cell {
 	dropped := outcome{Fields: shard("3"), Audit: audit("Restored", "1", "shard=-", "shard=3"),
 		Warnings: []string{`ballast: no shard was asked, 3 stays (plan 1); to pin, add "{name}: 3" to data.pins of ConfigMap ballast-plan`}}
 	stands := secret("3")
+	left := outcome{Fields: shard("1"), Audit: audit("Unmanaged", "1", "shard=1", "-")}
+	frozen := secret("1", with("immutable", true), with("metadata", "annotations", map[string]any{plan.AnnotationUnmanaged: "true"}))
+	immutable := outcome{Fields: shard("1"), Audit: audit("Immutable", "1", "shard=1", "-"),
+		Warnings: []string{"ballast: the Secret is immutable: shard 1 stays, plan 1 has 3; re-create it to change that"}}
 	const jsonShard = `[{"op":"replace","path":"/data/shard","value":"MQ=="}]`
 	return map[string]cell{
 		"CREATE with another shard": {write: create(secret("1")), want: restored},
@@ -91,26 +95,28 @@ func clusterCells(assigned int) map[string]cell {
 		"PUT that makes it immutable":          {before: stands, write: put(func(u *unstructured.Unstructured) { setShard(encoded("1"))(u); u.Object["immutable"] = true }), want: restored},
 		"CREATE of another Secret is not ours": {write: create(secret("1", with("metadata", "labels", map[string]any{}))), want: outcome{Fields: shard("1")}},
 
-		"PUT of another shard":       {before: stands, write: put(setShard(encoded("1"))), want: restored},
-		"PUT of stringData":          {before: stands, write: put(func(u *unstructured.Unstructured) { with("stringData", "shard", "1")(u.Object) }), want: restored},
-		"PUT without the shard":      {before: stands, write: put(func(u *unstructured.Unstructured) { unstructured.RemoveNestedField(u.Object, "data", "shard") }), want: dropped},
-		"PUT without data":           {before: stands, write: put(func(u *unstructured.Unstructured) { delete(u.Object, "data") }), want: dropped},
-		"PUT that changes the token": {before: stands, write: put(func(u *unstructured.Unstructured) { with("data", "config", encoded("x"))(u.Object) }), want: outcome{Fields: shard("3"), Audit: audit("InPlan", "1", "shard=3", "shard=3")}},
-		"PUT that takes the label off": {before: stands, write: put(func(u *unstructured.Unstructured) { u.SetLabels(nil); setShard(encoded("1"))(u) }),
-			want: outcome{Fields: shard("1"), Audit: audit("Unmanaged", "1", "shard=1", "-")}},
+		"PUT of another shard":         {before: stands, write: put(setShard(encoded("1"))), want: restored},
+		"PUT of stringData":            {before: stands, write: put(func(u *unstructured.Unstructured) { with("stringData", "shard", "1")(u.Object) }), want: restored},
+		"PUT without the shard":        {before: stands, write: put(func(u *unstructured.Unstructured) { unstructured.RemoveNestedField(u.Object, "data", "shard") }), want: dropped},
+		"PUT without data":             {before: stands, write: put(func(u *unstructured.Unstructured) { delete(u.Object, "data") }), want: dropped},
+		"PUT that changes the token":   {before: stands, write: put(func(u *unstructured.Unstructured) { with("data", "config", encoded("x"))(u.Object) }), want: outcome{Fields: shard("3"), Audit: audit("InPlan", "1", "shard=3", "shard=3")}},
+		"PUT that takes the label off": {before: stands, write: put(func(u *unstructured.Unstructured) { u.SetLabels(nil); setShard(encoded("1"))(u) }), want: left},
 		"PUT that opts out": {before: stands, write: put(func(u *unstructured.Unstructured) {
 			u.SetAnnotations(map[string]string{plan.AnnotationUnmanaged: "true"})
 			setShard(encoded("1"))(u)
-		}), want: outcome{Fields: shard("1"), Audit: audit("Unmanaged", "1", "shard=1", "-")}},
+		}), want: left},
 		"PUT that pins": {before: stands, write: put(func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{plan.AnnotationPin: "1"}) }),
 			want: outcome{Fields: shard("1"), Audit: audit("Pinned", "1", "shard=3", "shard=1"),
 				Warnings: []string{"ballast: shard 3 was asked, pin 1 stays; change the pin: data.pins of ConfigMap ballast-plan, or its annotation"}}},
 		"PUT that pins what cannot be": {before: stands, write: put(func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{plan.AnnotationPin: "16"}) }),
 			want: outcome{Fields: shard("3"), Audit: audit("InPlan", "1", "shard=3", "shard=3"),
 				Warnings: []string{"ballast: annotation ballast.argoproj.io/pin is passed over: a pin is a whole number from 0 to 15"}}},
-		"PUT on an immutable Secret": {before: secret("1", with("immutable", true), with("metadata", "annotations", map[string]any{plan.AnnotationUnmanaged: "true"})), write: put(func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) }),
-			want: outcome{Fields: shard("1"), Audit: audit("Immutable", "1", "shard=1", "-"),
-				Warnings: []string{"ballast: the Secret is immutable: shard 1 stays, plan 1 has 3; re-create it to change that"}}},
+		"PUT on an immutable Secret": {before: frozen, write: put(func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) }), want: immutable},
+
+		"merge patch on an immutable Secret":      {before: frozen, write: patch(types.MergePatchType, `{"metadata":{"annotations":null}}`), want: immutable},
+		"apply with force on an immutable Secret": {before: frozen, write: apply("gitops", true, secret("1", with("immutable", true), with("metadata", "annotations", map[string]any{plan.AnnotationUnmanaged: "false"}))), want: immutable},
+		"JSON patch that takes the label off":     {before: stands, write: patch(types.JSONPatchType, `[{"op":"remove","path":"/metadata/labels"},{"op":"replace","path":"/data/shard","value":"MQ=="}]`), want: left},
+		"merge patch that takes the label off":    {before: stands, write: patch(types.MergePatchType, `{"metadata":{"labels":null},"data":{"shard":"MQ=="}}`), want: left},
 
 		"JSON patch":                {before: stands, write: patch(types.JSONPatchType, jsonShard), want: restored},
 		"JSON patch of the removal": {before: stands, write: patch(types.JSONPatchType, `[{"op":"remove","path":"/data/shard"}]`), want: dropped},

@@ -16,6 +16,9 @@ import (
 func planFields(u *unstructured.Unstructured) map[string]string {
 	data, _, _ := unstructured.NestedStringMap(u.Object, "data")
 	out := map[string]string{"plan": plan.Digest(data[plan.KeyPlan])[:12], "pins": data[plan.KeyPins]}
+	if immutable, _, _ := unstructured.NestedBool(u.Object, "immutable"); immutable {
+		out["immutable"] = "true"
+	}
 	for key, value := range u.GetAnnotations() {
 		if name, ok := strings.CutPrefix(key, plan.Group+"/"); ok && name != "digest" {
 			out[name] = value
@@ -52,6 +55,8 @@ func (s *site) planCells(t *testing.T) map[string]cell {
 	restored := outcome{Fields: fields(pins), Audit: audit("PlanKept", "1", "plan="+plan.Digest(olderText)[:12], "plan="+digest),
 		Warnings: []string{"ballast: data.plan is the planner's, revision 1 stays: this is a backup; the planner goes on from there"}}
 	forged := outcome{Fields: fields(pins), Audit: audit("PlanKept", "1", "-", "-"), Warnings: []string{"ballast: the plan's annotations are the planner's and were put back"}}
+	mutable := outcome{Fields: fields(pins), Audit: audit("PlanKept", "1", "immutable=true", "immutable=-"),
+		Warnings: []string{`ballast: immutable was taken out: the planner writes here; to stop it, annotate ballast.argoproj.io/paused: "true"`}}
 	refused := outcome{Audit: audit("PinRefused", "1", "pins.c-00=16", "-"),
 		Error: `admission webhook "plan.ballast.argoproj.io" denied the request: ballast: pins line 3: c-00: replica 16 is not below maxReplicas 16: choose 0 to 15, or raise maxReplicas`}
 	set := func(key, value string) func(*unstructured.Unstructured) {
@@ -73,6 +78,10 @@ func (s *site) planCells(t *testing.T) map[string]cell {
 		"a row by merge patch":           {before: stands, write: patch(types.MergePatchType, `{"data":{"plan":`+quote(t, row)+`}}`), want: pinned},
 		"a row by strategic merge patch": {before: stands, write: patch(types.StrategicMergePatchType, `{"data":{"plan":`+quote(t, row)+`}}`), want: pinned},
 		"a row by apply with force":      {before: stands, write: apply("gitops", true, applied("plan", row)), want: pinned},
+		"a row by apply without force": {before: stands, write: apply("gitops", false, applied("plan", row)), stored: fields(pins),
+			want: outcome{Error: `Apply failed with 1 conflict: conflict with "setup" using v1: .data.plan`}},
+		"immutable by PUT":         {before: stands, write: put(func(u *unstructured.Unstructured) { u.Object["immutable"] = true }), want: mutable},
+		"immutable by merge patch": {before: stands, write: patch(types.MergePatchType, `{"immutable":true}`), want: mutable},
 		"a pin by merge patch": {before: stands, write: patch(types.MergePatchType, `{"data":{"pins":"c-00: 2\n"}}`),
 			want: outcome{Fields: fields("c-00: 2\n"), Audit: audit("InPlan", "1", "pins.c-00=2 pins.known=-", "pins.c-00=2 pins.known=-")}},
 		"a pin of a cluster to come": {before: stands, write: patch(types.MergePatchType, `{"data":{"pins":"knwon: 2\n"}}`),

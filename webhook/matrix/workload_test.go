@@ -91,7 +91,10 @@ func controllerCells(kind string) map[string]cell {
 		"apply of a new workload": {write: apply("gitops", false, controller(kind, 9, "9")), want: both},
 		"apply with force":        {before: stands, write: apply("gitops", true, controller(kind, 9, "9")), want: both},
 		"apply by the owner":      {before: stands, owner: "gitops", write: apply("gitops", false, controller(kind, 9, "9")), want: both},
-		"a write as planned":      {before: stands, write: put(func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) }), want: outcome{Fields: held(planned), Audit: audited("InPlan", "4", "16")}},
+		"apply without force": {before: stands, write: apply("gitops", false, controller(kind, 9, "9")), stored: held(planned),
+			want: outcome{Error: "Apply failed with 2 conflicts: conflicts with \"setup\" using apps/v1:\n- .spec.replicas\n" +
+				`- .spec.template.spec.containers[name="renamed"].env[name="ARGOCD_CONTROLLER_REPLICAS"].value`}},
+		"a write as planned": {before: stands, write: put(func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) }), want: outcome{Fields: held(planned), Audit: audited("InPlan", "4", "16")}},
 		"a write that opts out": {before: stands, write: put(func(u *unstructured.Unstructured) {
 			u.SetAnnotations(map[string]string{plan.AnnotationUnmanaged: "true"})
 			scale(u, 9)
@@ -145,8 +148,29 @@ func scaleCells(kind string) map[string]cell {
 		"JSON patch":              {before: stands, write: patch(types.JSONPatchType, `[{"op":"replace","path":"/spec/replicas","value":9}]`, "scale"), want: said("9")},
 		"merge patch":             {before: stands, write: patch(types.MergePatchType, `{"spec":{"replicas":9}}`, "scale"), want: said("9")},
 		"merge patch of null":     {before: stands, write: patch(types.MergePatchType, `{"spec":{"replicas":null}}`, "scale"), want: said("0")},
+		"strategic merge patch":   {before: stands, write: patch(types.StrategicMergePatchType, `{"spec":{"replicas":9}}`, "scale"), want: said("9")},
 		"apply with force":        {before: stands, write: apply("hpa", true, scaleObject(9, ""), "scale"), want: said("9")},
+		"apply without force": {before: stands, write: apply("hpa", false, scaleObject(9, ""), "scale"), stored: map[string]string{"replicas": "4"},
+			want: outcome{Error: `Apply failed with 1 conflict: conflict with "setup" using autoscaling/v1: .spec.replicas`}},
 	}
+}
+
+// optedOutCells are the write paths of the scale of a workload that opted out, by a plan that says so.
+func optedOutCells(kind string) map[string]cell {
+	stands := controller(kind, 4, "16", with("metadata", "annotations", map[string]any{plan.AnnotationUnmanaged: "true"}))
+	passed := outcome{Fields: map[string]string{"replicas": "9"}, Audit: audit("Unmanaged", "1", "replicas=9", "-")}
+	return map[string]cell{
+		"PUT":              {before: stands, write: putScale(9, false), want: passed},
+		"merge patch":      {before: stands, write: patch(types.MergePatchType, `{"spec":{"replicas":9}}`, "scale"), want: passed},
+		"apply with force": {before: stands, write: apply("hpa", true, scaleObject(9, ""), "scale"), want: passed},
+	}
+}
+
+// scaleFields are those of a Scale, and of the workload that it is a part of.
+func scaleFields(u *unstructured.Unstructured) map[string]string {
+	fields := workloadFields(u)
+	delete(fields, "env")
+	return fields
 }
 
 func (s *site) workloads(t *testing.T) {
@@ -160,12 +184,15 @@ func (s *site) workloads(t *testing.T) {
 		})
 		t.Run(kind+" scale", func(t *testing.T) {
 			tb := tb
-			tb.webhook, tb.cells = "scale.ballast.argoproj.io", scaleCells(kind)
-			tb.fields = func(u *unstructured.Unstructured) map[string]string {
-				fields := workloadFields(u)
-				delete(fields, "env")
-				return fields
-			}
+			tb.webhook, tb.cells, tb.fields = "scale.ballast.argoproj.io", scaleCells(kind), scaleFields
+			s.run(t, tb)
+		})
+		t.Run(kind+" scale of a workload that opted out", func(t *testing.T) {
+			p := fleet(kind, 1)
+			p.Unmanaged = true
+			s.decide(t, p, "")
+			tb := tb
+			tb.webhook, tb.cells, tb.fields = "scale.ballast.argoproj.io", optedOutCells(kind), scaleFields
 			s.run(t, tb)
 		})
 		s.remove(resource)(t, workload)
