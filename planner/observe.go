@@ -18,11 +18,11 @@ import (
 
 // Observer asks the application-controllers' pods who has which cluster, and Prometheus for those that cannot be reached:
 // a NetworkPolicy may keep ballast from the pods. Reader reads past any cache. Count, which may be nil, is how many
-// Applications each server has.
+// Applications each server has, by a listing of at most that age, and when that was so.
 type Observer struct {
 	Reader client.Reader
 	Scrape *ownership.Scraper
-	Count  func(ctx context.Context, namespace string, fleet discover.Fleet) (ownership.Applications, error)
+	Count  func(ctx context.Context, namespace string, fleet discover.Fleet, age time.Duration) (ownership.Applications, time.Time, error)
 	Clock  clock.PassiveClock
 }
 
@@ -39,19 +39,38 @@ func (o *Observer) Observe(ctx context.Context, f Fetcher, target plan.Target, r
 	if controllers.Dynamic {
 		seen.Slots = controllers.Slots(replicas, now)
 	}
-	var applications ownership.Applications
-	if o.Count != nil {
-		if applications, err = o.Count(ctx, target.Namespace, fleet); err != nil {
-			seen.Trouble = append(seen.Trouble, err.Error())
-		}
+	if seen.Sight, err = o.sight(ctx, target.Namespace, reports, fleet); err != nil {
+		seen.Trouble = append(seen.Trouble, err.Error())
 	}
-	seen.Sight = ownership.Join(reports, fleet, applications)
 	for _, r := range reports {
 		if r.Ready && !r.Answered() {
 			seen.Trouble = append(seen.Trouble, fmt.Sprintf("nothing is known of what %s owns: %s", r.Name, r.Err))
 		}
 	}
 	return seen
+}
+
+// countedFor is how long the number of Applications is believed while every cluster has an owner.
+const countedFor = 10 * time.Minute
+
+// sight joins the reports to the number of Applications. A cluster that nobody has is counted anew: its last Application may
+// have been deleted since.
+func (o *Observer) sight(ctx context.Context, namespace string, reports []ownership.PodReport, fleet discover.Fleet) (ownership.Sight, error) {
+	if o.Count == nil {
+		return ownership.Join(reports, fleet, nil), nil
+	}
+	sight := ownership.Join(reports, fleet, nil)
+	for _, age := range []time.Duration{countedFor, ownership.OrphanedAfter} {
+		applications, at, err := o.Count(ctx, namespace, fleet, age)
+		if err != nil {
+			return sight, err
+		}
+		sight = ownership.Join(reports, fleet, applications)
+		if sight.Counted = at; !sight.Misses() {
+			break
+		}
+	}
+	return sight, nil
 }
 
 // askAgain asks Prometheus about the pods that did not answer.

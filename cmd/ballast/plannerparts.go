@@ -70,17 +70,17 @@ func (a *plannerApp) newNudger() *nudge.Nudger {
 // newObserver asks the application-controllers' pods for what they own.
 func (a *plannerApp) newObserver(n *nudge.Nudger) *planner.Observer {
 	return &planner.Observer{Reader: a.manager.GetAPIReader(), Scrape: ownership.NewScraper(ownership.ScrapeOptions{}), Clock: clock.RealClock{},
-		Count: func(ctx context.Context, namespace string, fleet discover.Fleet) (ownership.Applications, error) {
+		Count: func(ctx context.Context, namespace string, fleet discover.Fleet, age time.Duration) (ownership.Applications, time.Time, error) {
 			destinations := make([]nudge.Destination, len(fleet.Clusters))
 			for i, c := range fleet.Clusters {
 				destinations[i] = nudge.Destination{Server: c.Shard.Server, Name: c.Shard.Name}
 			}
-			count, err := n.Count(ctx, namespace, destinations)
+			count, at, err := n.Count(ctx, namespace, destinations, age)
 			var forbidden *nudge.ForbiddenError
 			if errors.As(err, &forbidden) {
-				return nil, fmt.Errorf("nothing tells a cluster without Applications from one without an owner, and no new owner is nudged: add component nudge, or set rollout.live.nudge: false: %w", err)
+				return nil, at, fmt.Errorf("nothing tells a cluster without Applications from one without an owner, and no new owner is nudged: add component nudge, or set rollout.live.nudge: false: %w", err)
 			}
-			return count, err
+			return count, at, err
 		}}
 }
 

@@ -54,6 +54,8 @@ func TestNudger(t *testing.T) {
 		"what may be listed but not patched is passed over":                    passesOverWhatItMayNotPatch,
 		"an API server that refuses is an error, and is asked again next time": passesErrorsOn,
 		"whoever waits for a listing can leave":                                leavesTheQueue,
+		"Applications are counted as they were at a time that is told":         countsWithItsTime,
+		"two Secrets of one server have the Applications of both":              countsTheMost,
 	}
 	for name, run := range cases {
 		t.Run(name, func(t *testing.T) { run(t, newWorld(t, config)) })
@@ -80,6 +82,37 @@ func refreshesOne(t *testing.T, w *world) {
 		u.SetResourceVersion("")
 	}
 	w.equal(before.Object, after.Object)
+}
+
+func countsWithItsTime(t *testing.T, w *world) {
+	a := w.application(w.own, "a", eu, nil)
+	count := func(age time.Duration) (int, time.Duration) {
+		t.Helper()
+		apps, at, err := w.nudger.Count(w.ctx, w.own, []Destination{{Server: eu, Name: "eu"}}, age)
+		w.must(err)
+		return apps[eu], at.Sub(start)
+	}
+	is := func(apps int, at time.Duration) func(int, time.Duration) {
+		return func(gotApps int, gotAt time.Duration) {
+			t.Helper()
+			w.equal([]any{apps, at}, []any{gotApps, gotAt})
+		}
+	}
+	is(1, 0)(count(10 * time.Minute))
+	w.must(w.client.Delete(w.ctx, a))
+	w.clock.SetTime(start.Add(3 * time.Minute))
+	is(1, 0)(count(10 * time.Minute))
+	is(0, 3*time.Minute)(count(2 * time.Minute))
+	is(0, 3*time.Minute)(count(10 * time.Minute))
+}
+
+func countsTheMost(t *testing.T, w *world) {
+	w.application(w.own, "a", "prod-eu", nil)
+	for _, names := range [][]string{{"prod-eu", "twin"}, {"twin", "prod-eu"}} {
+		apps, _, err := w.nudger.Count(w.ctx, w.own, []Destination{{Server: eu, Name: names[0]}, {Server: eu + "/", Name: names[1]}}, time.Minute)
+		w.must(err)
+		w.equal(map[string]int{eu: 1}, apps)
+	}
 }
 
 func refreshesByName(t *testing.T, w *world) {

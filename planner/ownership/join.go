@@ -21,6 +21,17 @@ type Sight struct {
 	Pods     []PodSight              `json:"pods"`
 	Asked    bool                    `json:"asked"` // every ready pod answered, and there is one
 	Clusters map[string]ClusterSight `json:"clusters"`
+	Counted  time.Time               `json:"counted,omitzero"` // when the Applications were listed; zero: just now
+}
+
+// Misses reports whether a cluster has Applications, by their number, and nobody is responsible for any of them.
+func (s Sight) Misses() bool {
+	for _, c := range s.Clusters {
+		if c.Apps > 0 && len(c.Holders) == 0 && !c.Skip {
+			return true
+		}
+	}
+	return false
 }
 
 // PodSight is a pod in a Sight.

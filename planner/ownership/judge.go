@@ -12,13 +12,16 @@ import (
 // Grace is for how long a fault must be seen before it is one: clusters are without an owner, or have two, for a moment
 // whenever they move. Zero values are the defaults.
 type Grace struct {
-	Orphaned time.Duration // default 2 minutes
+	Orphaned time.Duration // default OrphanedAfter
 	Doubled  time.Duration // default 30 s
 }
 
 func (g Grace) withDefaults() Grace {
-	return Grace{Orphaned: cmp.Or(max(g.Orphaned, 0), 2*time.Minute), Doubled: cmp.Or(max(g.Doubled, 0), 30*time.Second)}
+	return Grace{Orphaned: cmp.Or(max(g.Orphaned, 0), OrphanedAfter), Doubled: cmp.Or(max(g.Doubled, 0), 30*time.Second)}
 }
+
+// OrphanedAfter is for how long nobody must have a cluster.
+const OrphanedAfter = 2 * time.Minute
 
 const (
 	// resting is for how long a replica must show a cluster's gauges without any Application until the last Application is
@@ -139,7 +142,8 @@ func (j *judge) orphan(name string, c ClusterSight, intended int) {
 		since = j.newest
 		j.memory.Lost[name] = since
 	}
-	if j.oldest.Sub(since) < j.grace.Orphaned {
+	stale := !j.sight.Counted.IsZero() && j.sight.Counted.Before(since) // it may have lost its last Application then
+	if stale || j.oldest.Sub(since) < j.grace.Orphaned {
 		return
 	}
 	o := Orphan{Cluster: name, Since: since, Intended: intended, Last: NoReplica, Apps: c.Apps, Why: NotTaken}

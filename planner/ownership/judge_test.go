@@ -72,6 +72,32 @@ const (
 	bothOwn     = "owners [0 1] live [0 1]"
 )
 
+// TestAClusterIsNoOrphanByANumberFromBefore: its last Application may have been deleted since it was counted.
+func TestAClusterIsNoOrphanByANumberFromBefore(t *testing.T) {
+	fleet := fleetOf(t, discover.Input{Secrets: []discover.Secret{secret("prod", serverA)}})
+	intended := func(string) (int, bool) { return 1, true }
+	var m Memory
+	for _, l := range []struct {
+		minutes, counted int // when the Applications were counted
+		apps             int
+		want             string
+	}{
+		{0, -9, 1, nobodyHasIt}, {2, -9, 1, nobodyHasIt}, {3, -9, 1, nobodyHasIt},
+		{4, 3, 0, nobodyIdle},                          // it was deleted
+		{5, 4, 1, nobodyHasIt}, {7, 4, 1, nobodyHasIt}, // another one came; nobody takes it
+		{8, 5, 1, nobodyHasIt + "; orphaned NotTaken after 5m0s, intended 1, last -1"},
+	} {
+		now := noon().Add(time.Duration(l.minutes) * time.Minute)
+		s := Join(at([]PodReport{without(0), without(1)}, now), fleet, Applications{serverA: l.apps})
+		s.Counted = noon().Add(time.Duration(l.counted) * time.Minute)
+		var v Verdict
+		m, v = Judge(m, s, intended, now, Grace{})
+		if diff := cmp.Diff(l.want, told(v)); diff != "" {
+			t.Errorf("after %d minutes (-want +got):\n%s", l.minutes, diff)
+		}
+	}
+}
+
 func TestAStoryOfOneClusterIsJudged(t *testing.T) {
 	second, minute := time.Second, time.Minute
 	both := []PodReport{without(0), without(1)}
