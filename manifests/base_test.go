@@ -46,7 +46,7 @@ func TestRolesGrantThisAndNothingElse(t *testing.T) {
 			`create leases of "coordination.k8s.io"`,
 		},
 		"ballast-planner-target": {
-			`patch statefulsets,deployments of "apps" named argocd-application-controller`,
+			`patch statefulsets,deployments,statefulsets/scale,deployments/scale of "apps" named argocd-application-controller`,
 			`get,update leases of "coordination.k8s.io" named ballast-argocd-application-controller`,
 		},
 		"ballast-webhook": {`get,list,watch configmaps of "" named ballast-plan`},

@@ -45,7 +45,7 @@ func TestRetargetedNothingOldIsLeft(t *testing.T) {
 func TestRetargetedRolesStillMatch(t *testing.T) {
 	in := decode(t, build(t, overlays()["retarget-example"]))
 	want := []string{
-		`patch statefulsets,deployments of "apps" named ` + workload,
+		`patch statefulsets,deployments,statefulsets/scale,deployments/scale of "apps" named ` + workload,
 		`get,update leases of "coordination.k8s.io" named ballast-` + workload,
 	}
 	if diff := cmp.Diff(want, rules(in, "ballast-planner-target")); diff != "" {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"ballast/planner/change"
@@ -74,8 +75,8 @@ func (c *cycle) checkEnforcement(a *adoption) {
 	if c.in.Enforcement == nil || *c.in.Enforcement || !a.next.Mode.Enforced() {
 		return
 	}
-	c.problem(Problem{Phase: PhaseRollout, Kind: "EnforcementDown", Message: "the webhook does not hold the plan: a wrong number of replicas passed a dry-run; " +
-		"nothing scales until it does; look at the pods of Deployment ballast-webhook, the endpoints of its Service and the caBundle of MutatingWebhookConfiguration ballast"})
+	c.problem(Problem{Phase: PhaseRollout, Kind: "EnforcementDown", Message: "the webhook does not hold the plan: " + strings.Join(c.in.Unheld, "; ") +
+		"; nothing scales until it does; look at the pods of Deployment ballast-webhook, the endpoints of its Service and the caBundle of MutatingWebhookConfiguration ballast"})
 }
 
 // scales reports whether a cycle begins to change the number of replicas.
@@ -228,7 +229,7 @@ func (c *cycle) begin(a *adoption) {
 		c.out.Memory.Votes = c.in.Memory.Votes
 		return
 	}
-	if down := c.in.Enforcement != nil && !*c.in.Enforcement; down && next.Rollout != nil && (next.Rollout.Replicas != a.next.Replicas || o.Mode == plan.ModeX0Y) {
+	if down := c.in.Enforcement != nil && !*c.in.Enforcement; down && next.Rollout != nil && (next.Rollout.Replicas != a.next.Replicas && !a.next.FreeReplicas || o.Mode == plan.ModeX0Y) {
 		c.out.Memory.Votes = c.in.Memory.Votes // what was elected did not begin: the vote stands as it was
 		return
 	}

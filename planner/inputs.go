@@ -30,7 +30,8 @@ type Inputs struct {
 	Workload    discover.Workload    `json:"workload"`
 	Fetched     []poll.Fetched       `json:"fetched"`
 	Owners      poll.Fetched         `json:"owners"`                // who reconciles which server now, by metrics: keys pod|server
-	Enforcement *bool                `json:"enforcement,omitempty"` // whether the webhook holds the plan; nil: unknown
+	Enforcement *bool                `json:"enforcement,omitempty"` // whether the webhooks hold the plan; nil: unknown
+	Unheld      []string             `json:"unheld,omitempty"`      // which webhook does not, and how that shows
 	Observed    Observed             `json:"observed,omitzero"`
 	Cordon      string               `json:"cordon,omitempty"`   // replicas that people want empty, as the annotation has it
 	Rollback    *Rollback            `json:"rollback,omitempty"` // a person asks for an earlier plan

@@ -26,7 +26,7 @@ type Options struct {
 	Store       *store.Store
 	Applier     *rollout.Applier
 	NewFetcher  func(config.PlannerConfig, plan.Target) (Fetcher, error)
-	Probe       func(context.Context, plan.Plan) (bool, error)                            // whether the webhook holds the plan; nil: never asked
+	Probe       func(context.Context, Inputs) Probed                                      // whether the webhooks hold the plan; nil: never asked
 	Observe     func(context.Context, Fetcher, plan.Target, int, discover.Fleet) Observed // the pods; nil: nothing is known of them
 	Neighbours  func(context.Context, plan.Plan) ([]neighbour.Finding, error)             // nil: never asked
 	Emit        func(discover.Workload, ...Event)
@@ -142,7 +142,7 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 	started := l.Clock.Now()
 	out := Cycle(in)
 	if out.scales() { // before each change of replicas the webhook is asked once more
-		in.Enforcement = l.enforcement(ctx, in, probeFresh)
+		in.Enforcement, in.Unheld = l.enforcement(ctx, in, probeFresh)
 		out = Cycle(in)
 	}
 	l.Metrics.phaseTime.WithLabelValues("decide").Observe(l.Clock.Since(started).Seconds())
@@ -186,7 +186,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (Inputs, stor
 		return Inputs{}, snapshot, err
 	}
 	in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
-	in.Enforcement = l.enforcement(ctx, in, probeEvery)
+	in.Enforcement, in.Unheld = l.enforcement(ctx, in, probeEvery)
 	l.Metrics.phaseTime.WithLabelValues("gather").Observe(l.Clock.Since(started).Seconds())
 	fetcher, err := l.NewFetcher(c, targetOf(in.Workload))
 	if err != nil {

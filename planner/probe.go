@@ -2,15 +2,21 @@ package planner
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
+	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
 
@@ -19,29 +25,201 @@ const (
 	probeEvery = 5 * time.Minute
 	// probeFresh is how old an answer may be on which a rollout begins.
 	probeFresh = 10 * time.Second
+	// probeSecrets is how many Secrets are tried until one is still there.
+	probeSecrets = 3
 )
 
-// Probe asks whether the webhook is there and holds the plan: it writes a wrong number of replicas to the workload, by a
-// server-side dry-run, and looks for the plan's in the answer. A webhook configuration without a caBundle or a Service
-// without endpoints looks well from everywhere else, for its failurePolicy lets writes pass.
-func Probe(ctx context.Context, c client.Client, p plan.Plan) (holds bool, err error) {
-	wrong := p.Replicas + 1
-	patch, err := json.Marshal(map[string]any{"spec": map[string]int{"replicas": wrong}})
+// The webhooks that hold what the planner may write, by their names in the configuration. That of the plan lets every write
+// of the planner pass, and cannot be asked.
+const (
+	webhookClusters    = "clusters." + plan.Group
+	webhookControllers = "controllers." + plan.Group
+	webhookScale       = "scale." + plan.Group
+)
+
+// Probed is what a probe found. Nothing is asked where nothing is to be held.
+type Probed struct {
+	Asked  int
+	Unheld []string // a sentence for each webhook that let a wrong value pass, or could not be asked
+}
+
+// Probe asks each webhook whether it is there and holds the plan: it writes a wrong value by a server-side dry-run, and looks
+// for the plan's in the answer. A webhook without a caBundle or a Service without endpoints looks well from everywhere else,
+// for its failurePolicy lets writes pass. A webhook never turns the planner back by an old plan: it reads the plan anew, so
+// that the answer is that of the plan in force.
+func Probe(ctx context.Context, c client.Client, in Inputs) Probed {
+	questions := probes(in)
+	answers := make([]string, len(questions))
+	var all sync.WaitGroup
+	for i, q := range questions {
+		all.Go(func() { answers[i] = q.ask(ctx, c) }) // a webhook that does not answer takes its whole timeout
+	}
+	all.Wait()
+	p := Probed{Asked: len(questions)}
+	for _, a := range answers {
+		if a != "" {
+			p.Unheld = append(p.Unheld, a)
+		}
+	}
+	return p
+}
+
+// probe is one wrong write and what has to become of it.
+type probe struct {
+	webhook, what string
+	kind          schema.GroupVersionKind
+	namespace     string
+	names         []string // the first that is there is written to
+	subresource   string
+	patchType     types.PatchType
+	patch         any
+	got           func(*unstructured.Unstructured) (string, error)
+	want          string
+}
+
+// probes are the questions to ask: of each webhook one for a value that it holds now.
+func probes(in Inputs) []probe {
+	list := probesOfClusters(in)
+	p := *in.InForce
+	workload := probe{kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: p.Target.Kind}, namespace: p.Target.Namespace, names: []string{p.Target.Name},
+		patchType: types.MergePatchType, patch: map[string]any{"spec": map[string]any{"replicas": p.Replicas + 1}},
+		what: "a wrong number of replicas", got: specReplicas, want: strconv.Itoa(p.Replicas)}
+	switch {
+	case in.Workload.Unmanaged:
+	case !p.FreeReplicas:
+		controllers, scale := workload, workload
+		controllers.webhook = webhookControllers
+		scale.webhook, scale.subresource = webhookScale, "scale"
+		list = append(list, controllers, scale)
+	case p.ControllerReplicas > 0 && in.Workload.EnvReplicas != nil:
+		env := workload
+		env.webhook, env.what = webhookControllers, "a wrong "+plan.EnvReplicas
+		env.patchType, env.patch = types.StrategicMergePatchType, envPatch(p.Target.Container, p.ControllerReplicas+1)
+		env.got, env.want = func(u *unstructured.Unstructured) (string, error) { return envOf(u, p.Target.Container) }, strconv.Itoa(p.ControllerReplicas)
+		list = append(list, env)
+	}
+	return list
+}
+
+// probesOfClusters asks by Secrets of one shard, those without a pin first: a person may change a pin at any moment.
+func probesOfClusters(in Inputs) []probe {
+	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
+	pins := allPins(in.Pins, fleet.Clusters)
+	view := plan.NewView(*in.InForce, pins)
+	byShard := func(pinned bool) (names []string, shard int) {
+		for _, c := range fleet.Clusters {
+			name := c.Shard.ID
+			replica, _, planned := view.Effective(name)
+			if _, pin := pins[name]; pin != pinned || !planned || !managed(c) || c.Immutable || len(names) > 0 && replica != shard {
+				continue
+			}
+			if names, shard = append(names, name), replica; len(names) == probeSecrets {
+				break
+			}
+		}
+		return names, shard
+	}
+	names, shard := byShard(false)
+	if len(names) == 0 {
+		names, shard = byShard(true)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	wrong := shard + 1
+	if wrong >= in.InForce.Replicas && shard > 0 {
+		wrong = shard - 1 // valid, as far as anything else looks at it
+	}
+	return []probe{{webhook: webhookClusters, what: "a wrong shard", kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, namespace: in.InForce.Target.Namespace,
+		names: names, patchType: types.MergePatchType, patch: map[string]any{"data": map[string][]byte{plan.ShardKey: []byte(strconv.Itoa(wrong))}},
+		got: shardOf, want: strconv.Itoa(shard)}}
+}
+
+// ask answers why the webhook does not hold the value, "" where it does. It shows nothing of the object.
+func (q probe) ask(ctx context.Context, c client.Client) string {
+	patch, err := json.Marshal(q.patch)
 	if err != nil {
-		return false, fmt.Errorf("probing the webhook: %w", err)
+		return fmt.Sprintf("%s could not be asked: %v", q.webhook, err)
 	}
-	w := &unstructured.Unstructured{}
-	w.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: p.Target.Kind})
-	w.SetNamespace(p.Target.Namespace)
-	w.SetName(p.Target.Name)
-	if err := c.Patch(ctx, w, client.RawPatch(types.MergePatchType, patch), client.DryRunAll); err != nil {
-		return false, fmt.Errorf("probing the webhook by a dry-run on %s %q: %w", p.Target.Kind, p.Target.Name, err)
+	for _, name := range q.names {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(q.kind)
+		u.SetNamespace(q.namespace)
+		u.SetName(name)
+		if err = q.write(ctx, c, u, client.RawPatch(q.patchType, patch)); apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			break
+		}
+		got, err := q.got(u)
+		switch {
+		case err != nil:
+			return fmt.Sprintf("%s could not be asked: %v", q.webhook, err)
+		case got != q.want:
+			return fmt.Sprintf("%s let %s of %s %q pass a dry-run", q.webhook, q.what, q.kind.Kind, name)
+		}
+		return ""
 	}
-	got, _, err := unstructured.NestedInt64(w.Object, "spec", "replicas")
+	return fmt.Sprintf("%s could not be asked: %v", q.webhook, err)
+}
+
+func (q probe) write(ctx context.Context, c client.Client, u *unstructured.Unstructured, patch client.Patch) error {
+	if q.subresource != "" {
+		return c.SubResource(q.subresource).Patch(ctx, u, patch, client.DryRunAll)
+	}
+	return c.Patch(ctx, u, patch, client.DryRunAll)
+}
+
+// specReplicas is 0 where the field is absent, as it is in a Scale of 0.
+func specReplicas(u *unstructured.Unstructured) (string, error) {
+	n, _, err := unstructured.NestedInt64(u.Object, "spec", "replicas")
+	return strconv.FormatInt(n, 10), err
+}
+
+var errNoShard = errors.New("data.shard is not base64")
+
+func shardOf(u *unstructured.Unstructured) (string, error) {
+	encoded, _, err := unstructured.NestedString(u.Object, "data", plan.ShardKey)
 	if err != nil {
-		return false, fmt.Errorf("probing the webhook: %w", err)
+		return "", errNoShard
 	}
-	return got == int64(p.Replicas), nil
+	shard, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return "", errNoShard
+	}
+	return string(shard), nil
+}
+
+func envPatch(container string, replicas int) any {
+	env := []any{map[string]any{"name": plan.EnvReplicas, "value": strconv.Itoa(replicas)}}
+	return map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+		"containers": []any{map[string]any{"name": container, "env": env}}}}}}
+}
+
+// envOf is the replicas that the container is told.
+func envOf(u *unstructured.Unstructured, container string) (string, error) {
+	containers, _, err := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers")
+	if err != nil {
+		return "", err
+	}
+	for _, c := range containers {
+		if fields, ok := c.(map[string]any); ok && fields["name"] == container {
+			return envIn(fields), nil
+		}
+	}
+	return "", fmt.Errorf("no container is called %q", container)
+}
+
+func envIn(container map[string]any) string {
+	env, _, _ := unstructured.NestedSlice(container, "env")
+	for _, e := range env {
+		if entry, ok := e.(map[string]any); ok && entry["name"] == plan.EnvReplicas {
+			value, _ := entry["value"].(string)
+			return value
+		}
+	}
+	return ""
 }
 
 // probed is the last answer of a probe.
@@ -50,24 +228,32 @@ type probed struct {
 	holds bool
 }
 
-// enforcement is whether the webhook holds the plan in force, nil where that cannot be asked: nothing is enforced, or the
-// number of replicas is not the plan's to hold. The answer is as old as fresh allows.
-func (l *Loop) enforcement(ctx context.Context, in Inputs, fresh time.Duration) *bool {
+// enforcement is whether the webhooks hold the plan in force, nil where that cannot be asked: nothing is enforced, or there
+// is nothing to hold. Where they do not, it says which. The answer is as old as fresh allows.
+func (l *Loop) enforcement(ctx context.Context, in Inputs, fresh time.Duration) (*bool, []string) {
 	p := in.InForce
-	if l.Probe == nil || p == nil || !p.Mode.Enforced() || p.FreeReplicas || in.BreakGlass || in.Workload.Unmanaged {
-		l.probed = probed{}
-		l.Metrics.enforcement.Reset()
-		return nil
+	if l.Probe == nil || p == nil || !p.Mode.Enforced() || in.BreakGlass {
+		return l.notAsked()
 	}
 	age := l.Clock.Since(l.probed.at)
 	if l.probed.holds && age >= 0 && age < fresh {
-		return &l.probed.holds
+		return &l.probed.holds, nil
 	}
-	holds, err := l.Probe(ctx, *p)
-	if err != nil {
-		l.Log.Error(err, "the probe of the webhook failed")
+	found := l.Probe(ctx, in)
+	if found.Asked == 0 {
+		return l.notAsked()
+	}
+	holds := len(found.Unheld) == 0
+	if !holds {
+		l.Log.Info("a probe of the webhooks failed", "unheld", found.Unheld)
 	}
 	l.probed = probed{at: l.Clock.Now(), holds: holds}
 	l.Metrics.enforcement.WithLabelValues().Set(boolGauge(holds))
-	return &holds
+	return &holds, found.Unheld
+}
+
+func (l *Loop) notAsked() (*bool, []string) {
+	l.probed = probed{}
+	l.Metrics.enforcement.Reset()
+	return nil, nil
 }

@@ -274,8 +274,8 @@ func (a *plannerApp) newLoop(c config.PlannerConfig) *planner.Loop {
 		Neighbours: func(ctx context.Context, p plan.Plan) ([]neighbour.Finding, error) {
 			return neighbour.Look(ctx, a.manager.GetAPIReader(), p)
 		},
-		Probe: func(ctx context.Context, p plan.Plan) (bool, error) {
-			return planner.Probe(ctx, a.manager.GetClient(), p)
+		Probe: func(ctx context.Context, in planner.Inputs) planner.Probed {
+			return planner.Probe(ctx, a.manager.GetClient(), in)
 		},
 		Emit:        newEmitter(a.manager.GetEventRecorder("ballast-planner"), c),
 		Metrics:     a.metrics,

@@ -24,6 +24,7 @@ func rights(w *world) {
 			"configmaps [] [ballast-plan] [update patch]",
 			"deployments.apps [] [] [get list watch]",
 			"deployments.apps [] [argocd-application-controller] [patch]",
+			"deployments.apps/scale [] [argocd-application-controller] [patch]",
 			"events [] [] [create patch]",
 			"events.events.k8s.io [] [] [create patch]",
 			"horizontalpodautoscalers.autoscaling [] [] [list]",
@@ -35,6 +36,7 @@ func rights(w *world) {
 			"secrets [] [] [get list watch patch]",
 			"statefulsets.apps [] [] [get list watch]",
 			"statefulsets.apps [] [argocd-application-controller] [patch]",
+			"statefulsets.apps/scale [] [argocd-application-controller] [patch]",
 		}, []string{}),
 		Entry("the webhook's", SpecTimeout(time.Minute), "ballast-webhook", []string{
 			"configmaps [] [ballast-plan] [get list watch]",

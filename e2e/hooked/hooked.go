@@ -1,0 +1,234 @@
+// Package hooked is a real API server under the shipped webhook configuration and Roles, with the real webhook behind it, for
+// tests of what a client meets whose writes are answered. Package plane is the whole control plane.
+package hooked
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	admissionregistration "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"ballast/e2e/plane"
+	"ballast/webhook"
+)
+
+// The names that are shipped.
+const (
+	Namespace     = "argocd"
+	PlanConfigMap = "ballast-plan"
+	Planner       = "system:serviceaccount:argocd:ballast-planner"
+	webhookUser   = "system:serviceaccount:argocd:ballast-webhook"
+)
+
+// Options say what to start beside the shipped configuration.
+type Options struct {
+	APIServer map[string]string // arguments, without dashes
+}
+
+// Site is the API server with the webhook that it calls.
+type Site struct {
+	Admin  client.WithWatch // may do everything, and is nobody that ballast knows
+	Source *webhook.Source  // the webhook's view of the plan
+
+	t   testing.TB
+	env *envtest.Environment
+}
+
+// Start starts everything until the test ends.
+func Start(t testing.TB, o Options) *Site {
+	t.Helper()
+	binaries, err := plane.Build(t.Context(), os.Stderr)
+	must(t, err)
+	shipped := build(t)
+	s := &Site{t: t, env: &envtest.Environment{BinaryAssetsDirectory: binaries.Dir, ControlPlaneStartTimeout: time.Minute, ControlPlaneStopTimeout: time.Minute}}
+	s.env.WebhookInstallOptions.MutatingWebhooks = []*admissionregistration.MutatingWebhookConfiguration{configuration(t, shipped)}
+	server := s.env.ControlPlane.GetAPIServer()
+	server.Out, server.Err = io.Discard, io.Discard
+	for name, value := range o.APIServer {
+		server.Configure().Set(name, value)
+	}
+	_, err = s.env.Start()
+	must(t, err)
+	t.Cleanup(func() {
+		if err := s.env.Stop(); err != nil {
+			t.Errorf("stopping the API server: %v", err)
+		}
+	})
+	s.Admin = s.client(s.user("admin", "system:masters"))
+	s.install(shipped)
+	s.serve()
+	return s
+}
+
+// As is a client of a user: of a shipped ServiceAccount, with its Roles, or of a person who may do everything.
+func (s *Site) As(user string) client.WithWatch {
+	s.t.Helper()
+	if strings.HasPrefix(user, "system:serviceaccount:") {
+		return s.client(s.account(user))
+	}
+	return s.client(s.user(user, "system:masters"))
+}
+
+// Webhooks changes the webhook configuration; the API server takes it up in a moment.
+func (s *Site) Webhooks(change func(*admissionregistration.MutatingWebhook)) {
+	s.t.Helper()
+	c := &admissionregistration.MutatingWebhookConfiguration{}
+	must(s.t, s.Admin.Get(s.t.Context(), client.ObjectKey{Name: "ballast"}, c))
+	for i := range c.Webhooks {
+		change(&c.Webhooks[i])
+	}
+	must(s.t, s.Admin.Update(s.t.Context(), c))
+}
+
+func (s *Site) client(c *rest.Config) client.WithWatch {
+	s.t.Helper()
+	c.QPS, c.WarningHandler = -1, rest.NoWarnings{}
+	made, err := client.NewWithWatch(c, client.Options{})
+	must(s.t, err)
+	return made
+}
+
+func (s *Site) user(name string, groups ...string) *rest.Config {
+	s.t.Helper()
+	u, err := s.env.AddUser(envtest.User{Name: name, Groups: groups}, nil)
+	must(s.t, err)
+	return u.Config()
+}
+
+func (s *Site) account(user string) *rest.Config {
+	c := rest.CopyConfig(s.env.Config)
+	c.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	return c
+}
+
+// install makes the namespace, the ServiceAccounts and what they may do.
+func (s *Site) install(shipped []unstructured.Unstructured) {
+	s.t.Helper()
+	must(s.t, s.Admin.Create(s.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}))
+	for _, u := range shipped {
+		switch u.GetKind() {
+		case "ServiceAccount", "Role", "RoleBinding":
+			must(s.t, s.Admin.Create(s.t.Context(), &u))
+		}
+	}
+}
+
+// serve runs the webhook.
+func (s *Site) serve() {
+	s.t.Helper()
+	at := &s.env.WebhookInstallOptions
+	c := s.account(webhookUser)
+	c.QPS = -1
+	clients, err := kubernetes.NewForConfig(c)
+	must(s.t, err)
+	metrics := webhook.NewMetrics(prometheus.NewRegistry())
+	s.Source = webhook.NewSource(webhook.SourceOptions{Client: clients, Namespace: Namespace, ConfigMap: PlanConfigMap, Planner: Planner, Metrics: metrics, Log: logr.Discard()})
+	server := webhook.NewServer(webhook.ServerOptions{Handler: webhook.NewHandler(s.Source, metrics, logr.Discard()), CertDir: at.LocalServingCertDir, Metrics: metrics, Log: logr.Discard(),
+		Listen: func() (net.Listener, error) {
+			return net.Listen("tcp", net.JoinHostPort(at.LocalServingHost, strconv.Itoa(at.LocalServingPort)))
+		}})
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { s.Source.Run(ctx) })
+	wg.Go(func() {
+		if err := server.Serve(ctx); err != nil {
+			s.t.Errorf("serving the webhook: %v", err)
+		}
+	})
+	s.t.Cleanup(func() { cancel(); wg.Wait() })
+	Eventually(s.t, "a webhook that is ready", func() bool { return errors.Join(server.Ready(), s.Source.Ready()) == nil })
+}
+
+// build builds the shipped base.
+func build(t testing.TB) []unstructured.Unstructured {
+	t.Helper()
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(checkout(t), "manifests", "base"))
+	must(t, err)
+	var list []unstructured.Unstructured
+	for _, r := range built.Resources() {
+		text, err := r.AsYAML()
+		must(t, err)
+		var u unstructured.Unstructured
+		must(t, yaml.Unmarshal(text, &u.Object))
+		list = append(list, u)
+	}
+	return list
+}
+
+// checkout is the folder above the test's that has go.mod.
+func checkout(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	must(t, err)
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no folder above has go.mod")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// configuration is the shipped webhook configuration; envtest swaps the Service for a URL on loopback.
+func configuration(t testing.TB, shipped []unstructured.Unstructured) *admissionregistration.MutatingWebhookConfiguration {
+	t.Helper()
+	for _, u := range shipped {
+		if u.GetKind() != "MutatingWebhookConfiguration" {
+			continue
+		}
+		c := &admissionregistration.MutatingWebhookConfiguration{}
+		must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, c))
+		for i := range c.Webhooks {
+			path := strings.TrimPrefix(*c.Webhooks[i].ClientConfig.Service.Path, "/") // envtest adds its own
+			c.Webhooks[i].ClientConfig.Service.Path = &path
+		}
+		return c
+	}
+	t.Fatal("no webhook configuration is shipped")
+	return nil
+}
+
+// Eventually waits for what another process brings about.
+func Eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	deadline, tick := time.After(time.Minute), time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-deadline:
+			t.Fatalf("waited in vain: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

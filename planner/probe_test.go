@@ -1,0 +1,271 @@
+package planner
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	admissionregistration "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/e2e/hooked"
+	"ballast/planner/config"
+	"ballast/planner/plan"
+	"ballast/planner/store"
+)
+
+// probeSite is a fleet on a real API server with the real webhook, as a planner of the shipped rights sees it.
+type probeSite struct {
+	*hooked.Site
+	*testing.T
+	planner client.Client
+	store   *store.Store
+	w       *world
+	loop    *Loop
+	metrics *Metrics
+}
+
+func startProbeSite(t *testing.T) *probeSite {
+	t.Helper()
+	s := &probeSite{Site: hooked.Start(t, hooked.Options{}), T: t, w: newWorld(3, 2, 1), metrics: NewMetrics(prometheus.NewRegistry())}
+	s.planner = s.As(hooked.Planner)
+	s.store = store.New(store.Options{Client: s.planner, Reader: s.planner, Namespace: hooked.Namespace, Plan: hooked.PlanConfigMap, History: "ballast-history"})
+	s.loop = NewLoop(Options{Metrics: s.metrics, Log: logr.Discard(), Clock: clock.RealClock{},
+		Probe: func(ctx context.Context, in Inputs) Probed { return Probe(ctx, s.planner, in) }})
+	labels := map[string]string{"app": "controller"}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{
+		{Name: "application-controller", Image: "argocd", Env: []corev1.EnvVar{{Name: "A", Value: "a"}, {Name: plan.EnvReplicas, Value: "3"}}}}}}
+	s.must(s.Admin.Create(t.Context(), &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: hooked.Namespace, Name: "argocd-application-controller"},
+		Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(int32(3)), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template}}))
+	for _, secret := range s.w.in.Discovered.Secrets {
+		s.must(s.Admin.Create(t.Context(), &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: hooked.Namespace, Name: secret.Name, Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}},
+			Data:       map[string][]byte{"name": []byte(secret.Name), "server": []byte(secret.Server), "config": []byte("canary")},
+		}))
+	}
+	s.w.cycle()
+	s.writes()
+	return s
+}
+
+func (s *probeSite) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// writes writes the world's plan.
+func (s *probeSite) writes() {
+	s.Helper()
+	base, err := s.store.Read(s.Context())
+	s.must(err)
+	written, err := s.store.WritePlan(s.Context(), base, *s.w.in.InForce, 0, store.Meta{})
+	s.must(err)
+	s.w.in.InForce = written.Document.Plan
+}
+
+// asks probes as a cycle does, and gives what people are told, by the webhook's short name; gauge is -1 where it is absent.
+func (s *probeSite) asks() (unheld []string, gauge float64) {
+	s.Helper()
+	s.loop.probed = probed{}
+	in := s.w.in
+	in.Enforcement, in.Unheld = s.loop.enforcement(s.Context(), in, 0)
+	if gauge = -1; testutil.CollectAndCount(s.metrics.enforcement) > 0 {
+		gauge = testutil.ToFloat64(s.metrics.enforcement)
+	}
+	for _, p := range Cycle(in).Problems {
+		if strings.Contains(p.Message, "canary") {
+			s.Errorf("a Secret's data is told: %s", p.Message)
+		}
+		if p.Kind != "EnforcementDown" {
+			continue
+		}
+		for _, webhook := range []string{"clusters", "controllers", "scale"} {
+			if strings.Contains(p.Message, webhook+".ballast.argoproj.io") {
+				unheld = append(unheld, webhook)
+			}
+		}
+	}
+	return unheld, gauge
+}
+
+// TestTheProbeFindsEachWebhookThatIsNotThere breaks the webhooks one by one.
+func TestTheProbeFindsEachWebhookThatIsNotThere(t *testing.T) {
+	s := startProbeSite(t)
+	comes := func(t *testing.T, want []string, wantGauge float64) {
+		t.Helper()
+		var unheld []string
+		var gauge float64
+		hooked.Eventually(t, fmt.Sprintf("%q, gauge %v", want, wantGauge), func() bool {
+			unheld, gauge = s.asks()
+			return cmp.Equal(want, unheld) && gauge == wantGauge
+		})
+	}
+	before := s.versions()
+	comes(t, nil, 1)
+	s.w.in.Workload.EnvReplicas = ptr.To("3")
+	for name, test := range map[string]struct {
+		change func(*admissionregistration.MutatingWebhook)
+		want   []string
+	}{
+		"clusters. without a caBundle":    {without("clusters"), []string{"clusters"}},
+		"controllers. without a caBundle": {without("controllers"), []string{"controllers"}},
+		"scale. without a caBundle":       {without("scale"), []string{"scale"}},
+		"no endpoints": {func(w *admissionregistration.MutatingWebhook) {
+			w.ClientConfig.URL = ptr.To("https://127.0.0.1:1/" + strings.SplitN(w.Name, ".", 2)[0])
+		}, []string{"clusters", "controllers", "scale"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stood := map[string]admissionregistration.WebhookClientConfig{}
+			s.Webhooks(func(w *admissionregistration.MutatingWebhook) {
+				stood[w.Name] = *w.ClientConfig.DeepCopy()
+				test.change(w)
+			})
+			comes(t, test.want, 0)
+			s.Webhooks(func(w *admissionregistration.MutatingWebhook) { w.ClientConfig = stood[w.Name] })
+			comes(t, nil, 1)
+		})
+	}
+	t.Run("where the replicas are people's", func(t *testing.T) {
+		s.w.in.InForce.FreeReplicas = true
+		s.w.in.Config.Partition.Replicas = &config.Replicas{Workload: true}
+		s.writes()
+		comes(t, nil, 1)
+		s.Webhooks(without("controllers"))
+		comes(t, []string{"controllers"}, 0)
+	})
+	t.Run("where the workload opted out", func(t *testing.T) {
+		s.w.in.Workload.Unmanaged = true
+		comes(t, nil, 1) // nobody asks controllers., which is broken
+		s.Webhooks(without("clusters"))
+		comes(t, []string{"clusters"}, 0)
+	})
+	if diff := cmp.Diff(before, s.versions()); diff != "" {
+		t.Errorf("a probe changed something (-before +after):\n%s", diff)
+	}
+}
+
+// without takes the caBundle from a webhook.
+func without(name string) func(*admissionregistration.MutatingWebhook) {
+	return func(w *admissionregistration.MutatingWebhook) {
+		if strings.HasPrefix(w.Name, name+".") {
+			w.ClientConfig.CABundle = nil
+		}
+	}
+}
+
+func (s *probeSite) versions() map[string]string {
+	s.Helper()
+	versions := map[string]string{}
+	var secrets corev1.SecretList
+	s.must(s.Admin.List(s.Context(), &secrets, client.InNamespace(hooked.Namespace)))
+	for _, secret := range secrets.Items {
+		versions[secret.Name] = secret.ResourceVersion
+	}
+	var set appsv1.StatefulSet
+	s.must(s.Admin.Get(s.Context(), client.ObjectKey{Namespace: hooked.Namespace, Name: "argocd-application-controller"}, &set))
+	versions["the workload"] = set.ResourceVersion
+	return versions
+}
+
+func TestAProbeAsksForWhatIsHeld(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*world)
+		want   []string
+	}{
+		"all of it":               {func(*world) {}, []string{"clusters c000 c001 c002 shard 0, not 1", "controllers 3", "scale 3"}},
+		"a fleet without Secrets": {func(w *world) { w.in.Discovered.Secrets = nil }, []string{"controllers 3", "scale 3"}},
+		"Secrets that cannot be changed": {func(w *world) {
+			w.in.Discovered.Secrets[0].Immutable, w.in.Discovered.Secrets[1].Unmanaged = true, true
+		}, []string{"clusters c002 shard 0, not 1", "controllers 3", "scale 3"}},
+		"a Secret that no row names":   {func(w *world) { w.add("new", 1) }, []string{"clusters c000 c001 c002 shard 0, not 1", "controllers 3", "scale 3"}},
+		"pins, while others have none": {func(w *world) { w.in.Pins, w.in.Discovered.Secrets[1].Pin = plan.Pins{"c000": 2}, "2" }, []string{"clusters c002 shard 0, not 1", "controllers 3", "scale 3"}},
+		"nothing but pins":             {func(w *world) { w.in.Pins = plan.Pins{"c000": 2, "c001": 2, "c002": 1} }, []string{"clusters c000 c001 shard 2, not 1", "controllers 3", "scale 3"}},
+		"replicas that are people's":   {func(w *world) { w.in.InForce.FreeReplicas = true }, []string{"clusters c000 c001 c002 shard 0, not 1", "controllers 3"}},
+		"no env that could be held":    {func(w *world) { w.in.InForce.FreeReplicas, w.in.Workload.EnvReplicas = true, nil }, []string{"clusters c000 c001 c002 shard 0, not 1"}},
+		"a workload that opted out":    {func(w *world) { w.in.Workload.Unmanaged = true }, []string{"clusters c000 c001 c002 shard 0, not 1"}},
+		"nothing at all":               {func(w *world) { w.in.Workload.Unmanaged, w.in.Discovered.Secrets = true, nil }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(1, 1, 1)
+			w.cycle()
+			for name, row := range w.in.InForce.Clusters {
+				row.Replica = 0
+				w.in.InForce.Clusters[name] = row
+			}
+			test.change(w)
+			var got []string
+			for _, q := range probes(w.in) {
+				said := strings.SplitN(q.webhook, ".", 2)[0]
+				if q.webhook == webhookClusters {
+					wrong := q.patch.(map[string]any)["data"].(map[string][]byte)[plan.ShardKey]
+					said += " " + strings.Join(q.names, " ") + " shard " + q.want + ", not " + string(wrong)
+				} else {
+					said += " " + q.want
+				}
+				got = append(got, said)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("questions (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAnAnswerIsBelievedForAsLongAsItMay: one that failed is asked for again at once.
+func TestAnAnswerIsBelievedForAsLongAsItMay(t *testing.T) {
+	w := newWorld(1)
+	w.cycle()
+	asked, answer, time := 0, Probed{Asked: 2}, clocktesting.NewFakeClock(epoch)
+	metrics := NewMetrics(prometheus.NewRegistry())
+	l := NewLoop(Options{Metrics: metrics, Log: logr.Discard(), Clock: time, Probe: func(context.Context, Inputs) Probed { asked++; return answer }})
+	says := func(want string) {
+		t.Helper()
+		holds, unheld := l.enforcement(t.Context(), w.in, probeEvery)
+		said := "unknown"
+		if holds != nil {
+			said = strconv.FormatBool(*holds)
+		}
+		if got := fmt.Sprintf("%s %v, asked %d times, %d gauges", said, unheld, asked, testutil.CollectAndCount(metrics.enforcement)); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	says("true [], asked 1 times, 1 gauges")
+	time.Step(probeEvery - 1)
+	says("true [], asked 1 times, 1 gauges")
+	answer.Unheld = []string{"x is away", "y is away"}
+	time.Step(1)
+	says("false [x is away y is away], asked 2 times, 1 gauges")
+	says("false [x is away y is away], asked 3 times, 1 gauges")
+	answer = Probed{}
+	says("unknown [], asked 4 times, 0 gauges")
+	answer.Asked = 1
+	says("true [], asked 5 times, 1 gauges")
+	w.in.BreakGlass = true
+	says("unknown [], asked 5 times, 0 gauges")
+}
+
+func TestReplicasOfPeopleAreFollowedWithoutTheWebhook(t *testing.T) {
+	w := newWorld(lognormal(15, 24)...)
+	w.in.Config.Partition.Replicas = &config.Replicas{Workload: true}
+	w.run(5)
+	w.in.Enforcement = ptr.To(false)
+	w.scale(2)
+	w.run(6)
+	if p := w.in.InForce; p.Replicas != 2 || p.Rollout != nil {
+		t.Errorf("the plan has %d replicas, rollout %v, want the workload's 2: nobody would have the clusters of the third", p.Replicas, p.Rollout)
+	}
+}
