@@ -3,6 +3,7 @@ package planner
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"ballast/planner/store"
 )
@@ -88,6 +89,7 @@ func (l *Loop) saveHoldOff(ctx context.Context, in Inputs, out Outcome) (saved b
 
 // keepPlan takes the plan in force into the history where the leader that wrote it died before it could.
 func (l *Loop) keepPlan(s store.Snapshot) {
+	l.history.Asked, _ = strconv.ParseInt(s.Document.Rollback, 10, 64) // what is no revision is refused elsewhere
 	if p := s.Document.Plan; p != nil && p.Revision > l.history.Floor() {
 		l.history, l.unsaved = l.history.WithPlan(s), true
 	}

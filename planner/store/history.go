@@ -35,12 +35,14 @@ type Record struct {
 
 // History is what outlives a leader: the last plans, newest first, and the memory between cycles in named parts whose
 // content is the planner's. Each plan and each part has a key of its own, so that one that breaks takes no other with
-// it. Dropped is what had no room when it was written.
+// it. Dropped is what had no room when it was written. Asked is the revision that a person wants to go back to, 0 for none:
+// it stays until they are there, however many plans that takes. It is not written.
 type History struct {
 	Plans   []Record
 	Parts   map[string][]byte
 	SavedAt time.Time
 	Dropped Dropped
+	Asked   int64
 	floor   int64 // the highest revision that a key names, whether or not its plan can be read
 	object  *corev1.ConfigMap
 }
@@ -70,24 +72,50 @@ func (h History) Floor() int64 {
 	return floor
 }
 
-// WithPlan adds a written plan to the others and drops the eleventh.
+// WithPlan adds a written plan to the others and drops the eleventh, the oldest that nobody asked for.
 func (h History) WithPlan(s Snapshot) History {
 	if s.Document.Plan == nil || s.object == nil {
 		return h
 	}
 	r := Record{Revision: s.Document.Plan.Revision, Text: s.object.Data[plan.KeyPlan], Meta: s.Meta}
-	h.Plans = newestFirst(append(slices.Clone(h.Plans), r))
+	h.Plans = h.kept(append(slices.Clone(h.Plans), r))
 	return h
+}
+
+// kept bounds plans, newest first. One at rest that enforces what its predecessor did goes: it is no other state to go back to.
+func (h History) kept(records []Record) []Record {
+	records = newestFirst(records)
+	if len(records) > 2 && records[1].Revision != h.Asked && records[1].same(records[2]) {
+		records = slices.Delete(records, 1, 2)
+	}
+	for len(records) > keptPlans {
+		last := len(records) - 1
+		if records[last].Revision == h.Asked {
+			last--
+		}
+		records = slices.Delete(records, last, last+1)
+	}
+	return records
+}
+
+// same reports whether two plans enforce the same, as far as both can be read.
+func (r Record) same(other Record) bool {
+	a, err := plan.Decode(r.Text)
+	if err != nil {
+		return false
+	}
+	b, err := plan.Decode(other.Text)
+	return err == nil && a.SameEnforced(b)
 }
 
 // Over is the history to write over one that somebody else left meanwhile: its plans beside one's own.
 func (h History) Over(current History) History {
-	current.Plans = newestFirst(slices.Concat(current.Plans, h.Plans))
-	current.Parts, current.floor = h.Parts, max(h.floor, current.floor)
+	current.Plans = h.kept(slices.Concat(current.Plans, h.Plans))
+	current.Parts, current.floor, current.Asked = h.Parts, max(h.floor, current.floor), h.Asked
 	return current
 }
 
-// newestFirst sorts and bounds plans; of two with one revision the later one in the list counts. Beside the newest one only
+// newestFirst sorts plans; of two with one revision the later one in the list counts. Beside the newest one only
 // those at rest are kept: a rollout writes a plan a stage and a wave, and nobody goes back into the middle of one.
 func newestFirst(records []Record) []Record {
 	slices.Reverse(records)
@@ -97,7 +125,7 @@ func newestFirst(records []Record) []Record {
 		atRest := slices.DeleteFunc(slices.Clone(records[1:]), func(r Record) bool { return strings.Contains(r.Text, "\nrollout:\n") })
 		records = append(records[:1:1], atRest...)
 	}
-	return records[:min(len(records), keptPlans)]
+	return records
 }
 
 // Due reports whether the history is to be written: after a decision at once, otherwise every five minutes. A clock that

@@ -46,8 +46,8 @@ func encodeHistory(h History) (map[string][]byte, Dropped, error) {
 	return data, fit(h, data), nil
 }
 
-// fit takes out what has no room: the oldest plans, then parts from the largest on. The newest plan stays: it fits its own
-// ConfigMap.
+// fit takes out what has no room: the oldest plans, the one that a person asked for as the last of them, then parts from the
+// largest on. The newest plan stays: it fits its own ConfigMap.
 func fit(h History, data map[string][]byte) Dropped {
 	total := 0
 	for key, content := range data {
@@ -62,9 +62,19 @@ func fit(h History, data map[string][]byte) Dropped {
 		return true
 	}
 	var dropped Dropped
-	for i := len(h.Plans) - 1; i > 0; i-- {
-		if drop(planKey(h.Plans[i].Revision)) {
-			dropped.Plans = append(dropped.Plans, h.Plans[i].Revision)
+	asked := func(r Record) int {
+		if r.Revision == h.Asked {
+			return 1
+		}
+		return 0
+	}
+	plans := slices.Clone(h.Plans[min(1, len(h.Plans)):])
+	slices.SortFunc(plans, func(a, b Record) int {
+		return cmp.Or(cmp.Compare(asked(a), asked(b)), cmp.Compare(a.Revision, b.Revision))
+	})
+	for _, r := range plans {
+		if drop(planKey(r.Revision)) {
+			dropped.Plans = append(dropped.Plans, r.Revision)
 		}
 	}
 	names := slices.SortedFunc(maps.Keys(h.Parts), func(a, b string) int {

@@ -192,7 +192,7 @@ func TestTheHistoryKeepsTheLastTenPlans(t *testing.T) {
 	for _, revision := range []int64{3, 1, 7, 2, 9, 4, 11, 5, 6, 8, 10} {
 		plans = append(plans, Record{Revision: revision, Text: "old"})
 	}
-	got := newestFirst(append(plans, Record{Revision: 7, Text: "new"}))
+	got := History{}.kept(append(plans, Record{Revision: 7, Text: "new"}))
 	var want []Record
 	for revision := int64(11); revision >= 2; revision-- {
 		want = append(want, Record{Revision: revision, Text: "old"})
@@ -242,13 +242,13 @@ func FuzzDecodeHistory(f *testing.F) {
 func TestPlansOfARolloutDoNotPushOutThoseThatOneCanGoBackTo(t *testing.T) {
 	var h History
 	for revision := int64(1); revision <= 30; revision++ {
-		r := record(t, revision, "a")
+		r := record(t, revision, fmt.Sprintf("c%d", revision))
 		if revision%3 != 0 {
 			r = underWay(t, revision)
 		}
-		h.Plans = newestFirst(append(slices.Clone(h.Plans), r))
+		h.Plans = History{}.kept(append(slices.Clone(h.Plans), r))
 	}
-	h.Plans = newestFirst(append(slices.Clone(h.Plans), underWay(t, 31)))
+	h.Plans = History{}.kept(append(slices.Clone(h.Plans), underWay(t, 31)))
 	var got []int64
 	for _, r := range h.Plans {
 		got = append(got, r.Revision)
