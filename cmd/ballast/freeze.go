@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +30,9 @@ func newFreezeCommand() *cobra.Command {
 		Long: `freeze stops decisions, not enforcement. From here on the planner begins nothing by itself: it levels nothing out, scales
 nothing, and fails nothing over. What is decided stays: every write is still made to agree with the plan, what drifts is repaired,
 and a cluster that is added gets a replica. What people ask for is still done: a pin, "ballast evacuate", "ballast rollback". A live
-rollout that the planner began ends the wave that is under way, so that no cluster is left between two replicas, and then waits;
-in the other modes it goes on to its end, for half of one is no state to stay in.
+rollout that the planner began ends with the wave that is under way, so that no cluster is left between two replicas, and no
+replica goes that was to; what is left of it is decided anew after the freeze. In the other modes it goes on to its end, for half
+of one is no state to stay in.
 
 It is the annotation ballast.argoproj.io/paused: "true" on the plan ConfigMap; kubectl annotate does the same, and so does a GitOps
 tool. To let every write pass as well, which is another thing: ballast.argoproj.io/enforcement: "off".
@@ -56,8 +58,9 @@ func newResumeCommand() *cobra.Command {
 
 ballast stops itself when a wave of moves is followed within 15 minutes by a cluster without an owner, a replica killed for its
 memory, or one that reconciles much slower. Then it begins nothing by itself any more until a person has looked: the annotation
-ballast.argoproj.io/tripped on the plan ConfigMap says what happened. resume shows it, asks, and takes it away. The moves of that
-wave stay; "ballast rollback" takes them back, before as well as after.
+ballast.argoproj.io/tripped on the plan ConfigMap says what happened. resume shows it, with the freeze that it ends, too, if
+somebody froze it beside, asks, and takes both away. The moves of that wave stay; "ballast rollback" takes them back, before as
+well as after.
 
 It needs get and patch on that ConfigMap.`,
 		Example: "  ballast resume",
@@ -133,8 +136,11 @@ func (m *planMap) user(ctx context.Context) string {
 	return review.Status.UserInfo.Username
 }
 
-// errTrippedAnew keeps a person from clearing what nobody has looked at.
-var errTrippedAnew = errors.New("ballast stopped itself for another reason meanwhile: run resume again to see it")
+// These keep a person from clearing what nobody has looked at.
+var (
+	errTrippedAnew = errors.New("ballast stopped itself for another reason meanwhile: run resume again to see it")
+	errFrozenAnew  = errors.New("somebody froze it meanwhile: run resume again to see who")
+)
 
 func (o *freezeOptions) resume(ctx context.Context, in io.Reader, out io.Writer) error {
 	m, err := o.open()
@@ -147,13 +153,21 @@ func (o *freezeOptions) resume(ctx context.Context, in io.Reader, out io.Writer)
 	}
 	if seen.Tripped != "" && !o.yes {
 		fmt.Fprintf(out, "ballast stopped itself: %s\n", oneLine(seen.Tripped))
-		if !confirm(in, out, "Clear that and let it decide again?") {
+		question := "Clear that and let it decide again?"
+		if seen.Paused {
+			fmt.Fprintln(out, seen.frozenBy())
+			question = "Clear that, end the freeze, too, and let it decide again?"
+		}
+		if !confirm(in, out, question) {
 			return errors.New("nothing was changed")
 		}
 	}
 	state, written, err := m.annotate(ctx, func(now planState) (edits, error) {
-		if now.Tripped != "" && now.Tripped != seen.Tripped {
+		switch {
+		case now.Tripped != "" && now.Tripped != seen.Tripped:
 			return nil, errTrippedAnew
+		case now.Paused && seen.Tripped != "" && !o.yes && now.frozenBy() != seen.frozenBy():
+			return nil, errFrozenAnew
 		}
 		return edits{plan.AnnotationTripped: nil, plan.AnnotationPaused: nil, plan.AnnotationPausedReason: nil, plan.AnnotationPausedBy: nil}, nil
 	})
@@ -161,6 +175,18 @@ func (o *freezeOptions) resume(ctx context.Context, in io.Reader, out io.Writer)
 		return err
 	}
 	return o.print(out, frozenAs(state, written))
+}
+
+// frozenBy says who froze it and why, as far as that is written; empty where nobody did.
+func (s planState) frozenBy() string {
+	if !s.Paused {
+		return ""
+	}
+	who, why := cmp.Or(oneLine(s.annotations[plan.AnnotationPausedBy]), "somebody"), oneLine(s.annotations[plan.AnnotationPausedReason])
+	if why == "" {
+		return who + " froze it beside"
+	}
+	return who + " froze it beside: " + why
 }
 
 // frozen is whether the planner decides, and what holds beside.
@@ -230,9 +256,9 @@ func (f frozen) writePlan(w io.Writer) {
 	then := ""
 	switch {
 	case f.Frozen && f.Rollout.Mode == plan.ModeLive && f.Asked:
-		then = ": what a person asked for goes on, anything else ends this wave, then waits"
+		then = ": what a person asked for goes on, anything else ends with this wave"
 	case f.Frozen && f.Rollout.Mode == plan.ModeLive:
-		then = ": it ends this wave, then waits"
+		then = ": it ends with this wave"
 	case f.Frozen:
 		then = ": it goes on to its end"
 	}

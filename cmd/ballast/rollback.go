@@ -38,7 +38,9 @@ for half an hour; if things are to stay so, "ballast freeze".
 
 Without a revision it lists the plans that are kept, the last ten, with the moves that each would take from now. With one it shows
 the difference and asks. Clusters that are pinned now stay where they are, as do those whose Secret is immutable or unmanaged;
-clusters that were added since then stay, too, unless their replica goes; those that are gone do not come back.
+clusters that were added since then stay, too, unless their replica goes; those that are gone do not come back. None goes back to a
+replica that is unwell or cordoned when its turn comes: an event names those that stay. Where the move budget is smaller than
+the difference, it takes hours or days, and the revision is kept until then.
 
 It is the annotation ballast.argoproj.io/rollback-to: "14" on the plan ConfigMap. The planner takes it away when it is done, or when
 it refuses, with an event that says why. It needs get on the history ConfigMap and get and patch on the plan's.`,

@@ -33,6 +33,7 @@ func TestSteeringOnARealAPIServer(t *testing.T) {
 		"freeze leaves another one's freeze as it is":             leavesAFreeze,
 		"resume shows a trip, asks, and clears it with a freeze":  resumes,
 		"resume clears no trip that nobody saw":                   clearsNoNewTrip,
+		"resume lifts no freeze that nobody saw":                  liftsNoNewFreeze,
 		"evacuate writes a cordon beside others, and ends it":     evacuates,
 		"evacuate shows what Secrets keep from moving":            showsWhatStays,
 		"evacuate tells of each wave until the replica is empty":  waitsForWaves,
@@ -111,7 +112,7 @@ func resumes(t *testing.T, s *steerSite) {
 	s.plans(t, steered(nil), stopped)
 	s.writes(t, 0, func() {
 		out, _, failure := steer(t, s.alice, "n\n", "resume")
-		if holds(t, out, `ballast stopped itself: cluster "dev" has no owner`, "[y/N]"); failure != "nothing was changed" {
+		if holds(t, out, `ballast stopped itself: cluster "dev" has no owner`, "bob froze it beside\n", "end the freeze, too", "[y/N]"); failure != "nothing was changed" {
 			t.Errorf("it ends with %q", failure)
 		}
 	})
@@ -172,6 +173,22 @@ func clearsNoNewTrip(t *testing.T, s *steerSite) {
 		t.Errorf("got %v, want %v", err, errTrippedAnew)
 	}
 	s.stands(t, map[string]string{plan.AnnotationTripped: "a pod was killed for its memory"})
+}
+
+// liftsNoNewFreeze: who looks at a trip has not seen the freeze that came while they were asked.
+func liftsNoNewFreeze(t *testing.T, s *steerSite) {
+	s.plans(t, steered(nil), map[string]string{plan.AnnotationTripped: "a cluster has no owner"})
+	o := &freezeOptions{steerOptions: s.connected()}
+	err := o.resume(t.Context(), &whenAsked{happens: func() { s.annotates(t, plan.AnnotationPaused, "true") }}, io.Discard)
+	if !errors.Is(err, errFrozenAnew) {
+		t.Errorf("got %v, want %v", err, errFrozenAnew)
+	}
+	s.stands(t, map[string]string{plan.AnnotationTripped: "a cluster has no owner", plan.AnnotationPaused: "true"})
+	o.yes = true
+	if err := o.resume(t.Context(), &whenAsked{}, io.Discard); err != nil {
+		t.Error(err)
+	}
+	s.stands(t, map[string]string{plan.AnnotationTripped: "", plan.AnnotationPaused: ""})
 }
 
 func evacuates(t *testing.T, s *steerSite) {
