@@ -138,6 +138,7 @@ const (
 	PhaseEvaluate  Phase = "evaluate"
 	PhaseRollout   Phase = "rollout"
 	PhaseOwnership Phase = "ownership" // what the pods say
+	PhaseStore     Phase = "store"     // writing what was decided
 )
 
 // Problem is what a phase could not do or will not believe. Keeps says that it keeps the plan from changing.

@@ -146,6 +146,7 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 		out = Cycle(in)
 	}
 	l.Metrics.phaseTime.WithLabelValues("decide").Observe(l.Clock.Since(started).Seconds())
+	out.Problems = append(out.Problems, l.locked(base)...)
 	l.Metrics.observeOutcome(in, out, l.Clock.Now())
 	l.report(in, out)
 	l.show(in, out)

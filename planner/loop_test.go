@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/e2e/apiserver"
@@ -35,6 +36,7 @@ func TestLoop(t *testing.T) {
 		"a restored backup is replaced by the newest plan":           replacesABackup,
 		"a broken plan is replaced by the newest one":                replacesABrokenPlan,
 		"a deleted plan comes back, also under another leader":       bringsAPlanBack,
+		"ConfigMaps that somebody locked are named with the mend":    namesLockedConfigMaps,
 		"a cycle that does not end is a health check that fails":     failsItsHealthCheck,
 		"a refused configuration is an event":                        tellsOfARefusedConfiguration,
 		"a pin holds without a cycle":                                pinsAtOnce,
@@ -344,6 +346,49 @@ func bringsAPlanBack(t *testing.T, server *rest.Config) {
 	b.cycles(second, 1)
 	if diff := cmp.Diff(others, b.versions()); diff != "" {
 		t.Errorf("Secrets or the workload were touched:\n%s", diff)
+	}
+}
+
+func namesLockedConfigMaps(t *testing.T, server *rest.Config) {
+	b := newBed(t, server, plan.Hold, 3, 2, 1)
+	l, _ := b.start()
+	lock := func(name string) {
+		var cm corev1.ConfigMap
+		b.get(&cm, name)
+		cm.Immutable = ptr.To(true)
+		b.must(b.client.Update(b.ctx, &cm))
+	}
+	lock("ballast-plan")
+	b.addCluster("new", 5)
+	b.cycles(l, 3)
+	want := []string{fmt.Sprintf("ConfigMap \"ballast-plan\" is immutable, so that nothing is written to it any more: keep a copy of data.pins, which are yours to put back, "+
+		"and delete it (kubectl -n %s delete configmap ballast-plan), and ballast makes it anew", b.namespace)}
+	if diff := cmp.Diff(want, b.told("Immutable")); diff != "" {
+		t.Errorf("told of the plan (-want +got):\n%s", diff)
+	}
+	if _, known := b.plan().Clusters["new"]; known {
+		t.Fatal("the plan was written: it is not locked")
+	}
+	b.must(b.client.Delete(b.ctx, b.planMap()))
+	b.cycles(l, 1)
+	if _, known := b.plan().Clusters["new"]; !known || b.plan().Revision != 2 {
+		t.Errorf("what came back is revision %d with %v, want 2, with the new cluster", b.plan().Revision, b.plan().Clusters)
+	}
+	lock("ballast-history")
+	b.addCluster("newer", 5)
+	b.cycles(l, 2)
+	want = append(want, fmt.Sprintf("ConfigMap \"ballast-history\" is immutable, so that nothing is written to it any more: delete it (kubectl -n %s delete configmap ballast-history), and ballast makes it anew", b.namespace))
+	if diff := cmp.Diff(want, b.told("Immutable")); diff != "" {
+		t.Errorf("told of both (-want +got):\n%s", diff)
+	}
+	var history corev1.ConfigMap
+	b.get(&history, "ballast-history")
+	b.must(b.client.Delete(b.ctx, &history))
+	b.cycles(l, 2)
+	history = corev1.ConfigMap{}
+	b.get(&history, "ballast-history")
+	if history.Immutable != nil || history.BinaryData["plan.3.json.gz"] == nil {
+		t.Errorf("the history has %v, immutable: %v", sortedNames(history.BinaryData), history.Immutable)
 	}
 }
 

@@ -28,6 +28,8 @@ var (
 	ErrConflict = errors.New("the ConfigMap was written by somebody else meanwhile")
 	// ErrNotKept says that the plan was written and another one stands: something changed it on its way.
 	ErrNotKept = errors.New("the plan was changed on its way into the ConfigMap")
+	// ErrImmutable says that somebody made the ConfigMap immutable: nothing but deleting it lets it be written again.
+	ErrImmutable = errors.New("the ConfigMap is immutable: delete it, and ballast makes it anew")
 )
 
 // Options say where the ConfigMaps are. Reader reads past any cache.
@@ -54,6 +56,14 @@ type Snapshot struct {
 
 // Exists reports whether there is a plan ConfigMap, with or without a plan.
 func (s Snapshot) Exists() bool { return s.object != nil }
+
+// Immutable reports whether somebody made the plan ConfigMap immutable.
+func (s Snapshot) Immutable() bool { return immutable(s.object) }
+
+// Immutable reports whether somebody made the history's ConfigMap immutable, when it was read or written last.
+func (h History) Immutable() bool { return immutable(h.object) }
+
+func immutable(cm *corev1.ConfigMap) bool { return cm != nil && cm.Immutable != nil && *cm.Immutable }
 
 // Meta is what stands beside a plan in the annotations.
 type Meta struct {
@@ -203,6 +213,8 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), base != nil && apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, ErrConflict)
+	case immutable(base) && apierrors.IsInvalid(err): // asked all the same: it may be gone meanwhile
+		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, ErrImmutable)
 	case err != nil:
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, err)
 	}

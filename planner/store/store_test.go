@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -38,6 +39,7 @@ func TestStore(t *testing.T) {
 		"a restored backup is followed by a higher revision":   goesAboveABackup,
 		"a forged revision does not turn the count back":       countsOverForgedRevisions,
 		"a plan changed on its way is an error":                noticesAChangedPlan,
+		"an immutable ConfigMap is an error that says so":      namesAnImmutableConfigMap,
 		"a plan that cannot be encoded is not written":         refusesAPlanThatCannotBe,
 		"the history comes back":                               keepsTheHistory,
 		"a history written elsewhere is a conflict":            losesHistoryRaces,
@@ -343,6 +345,36 @@ func noticesAChangedPlan(t *testing.T, w *world) {
 	if _, err := w.WritePlan(w.ctx, s, newPlan("b"), 0, meta); !errors.Is(err, ErrNotKept) {
 		t.Errorf("got %v, want %v", err, ErrNotKept)
 	}
+}
+
+func namesAnImmutableConfigMap(t *testing.T, w *world) {
+	s := w.write(w.read(), newPlan("a"), 0)
+	h, err := w.WriteHistory(w.ctx, History{}.WithPlan(s), at)
+	w.must(err)
+	w.equal(false, s.Immutable() || h.Immutable())
+	w.edit(func(cm *corev1.ConfigMap) { cm.Immutable = ptr.To(true) })
+	var history corev1.ConfigMap
+	w.must(w.client.Get(w.ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.History}, &history))
+	history.Immutable = ptr.To(true)
+	w.must(w.client.Update(w.ctx, &history))
+	s = w.read()
+	h, _, err = w.ReadHistory(w.ctx)
+	w.must(err)
+	w.equal(true, s.Immutable() && h.Immutable())
+	for name, write := range map[string]func() error{
+		"plan":    func() error { _, err := w.WritePlan(w.ctx, s, newPlan("b"), 0, meta); return err },
+		"history": func() error { _, err := w.WriteHistory(w.ctx, h, at.Add(time.Minute)); return err },
+	} {
+		err := write()
+		w.equal(true, errors.Is(err, ErrImmutable))
+		w.equal(fmt.Sprintf("writing ConfigMap %q in %q: the ConfigMap is immutable: delete it, and ballast makes it anew", "ballast-"+name, w.Namespace), fmt.Sprint(err))
+	}
+	stage := "noted"
+	_, err = w.Annotate(w.ctx, s, map[string]*string{"example.org/stage": &stage}) // which may be changed still
+	w.must(err)
+	w.must(w.client.Delete(w.ctx, w.stored()))
+	w.equal(revised(newPlan("b"), 2), *w.write(w.read(), newPlan("b"), 1).Document.Plan)
+	w.equal(false, w.read().Immutable())
 }
 
 func refusesAPlanThatCannotBe(t *testing.T, w *world) {
