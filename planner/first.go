@@ -44,14 +44,17 @@ func algorithm(in Inputs) discover.Algorithm {
 	return discover.AlgorithmOf(in.Discovered.Algorithm)
 }
 
-// ownersNow is the replica that owns each cluster of the fleet today: the one seen in metrics, else the explicit shard,
-// else the algorithm's. discover.Nobody where no replica has that number, or Argo CD skips the cluster.
+// ownersNow is the replica that owns each cluster of the fleet today: the one that says so itself or is seen in metrics, else
+// the explicit shard, else the algorithm's. discover.Nobody where no replica has that number, or Argo CD skips the cluster.
 func ownersNow(in Inputs, fleet discover.Fleet) []int {
 	replicas := controllerReplicas(in.Workload)
 	owners := discover.Owners(fleet.Clusters, algorithm(in), replicas, nil)
 	seen := seenOwners(in.Owners, in.Workload, in.Observed.Pods)
 	for i, c := range fleet.Clusters {
 		owner, ok := seen[c.Shard.Server]
+		if asked := in.Observed.Sight.Clusters[c.Shard.ID].Owners; len(asked) == 1 && asked[0] >= 0 {
+			owner, ok = asked[0], true // Prometheus may be some scrapes behind, or new
+		}
 		if ok && owner < replicas && !c.Skip && !c.Implicit {
 			owners[i] = owner
 		}

@@ -12,7 +12,8 @@ import (
 // Nudge refreshes one Application of a moved cluster: the new owner of a cluster does nothing for it until one of its
 // Applications is refreshed, which without a nudge may take as long as timeout.reconciliation. Cluster is the name of the
 // Secret; by Server or Name an Application names its destination; Shard and Since say which move it is of: since the
-// wave began, or since a repair gave the cluster back; zero for the repair that the same steps make.
+// wave began, since a repair gave the cluster back, or since the pod started that is to wake; zero for the repair that the
+// same steps make.
 type Nudge struct {
 	Cluster string    `json:"cluster"`
 	Server  string    `json:"server"`
