@@ -72,7 +72,7 @@ func (s *site) register(b *testing.B, ways []way) {
 }
 
 // listen serves a handler with our server, so that only the handlers differ.
-func (s *site) listen(b *testing.B, h http.Handler) string {
+func (s *site) listen(b testing.TB, h http.Handler) string {
 	b.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

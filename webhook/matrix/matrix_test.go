@@ -16,6 +16,8 @@ func TestEveryWritePath(t *testing.T) {
 	t.Run("workloads", s.workloads)
 	t.Run("plan", s.plans)
 	t.Run("the planner's writes", s.plannersWrites)
+	t.Run("a stale plan", s.stalePlan)
+	t.Run("faults", s.faulted)
 	t.Run("clusters made anew", s.recreated)
 	t.Run("convergence", s.convergence)
 	t.Run("a writer that rewrites", s.rewriter)

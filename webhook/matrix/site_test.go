@@ -192,6 +192,7 @@ func (s *site) account(t testing.TB, name string) *rest.Config {
 type replica struct {
 	address   string
 	source    *webhook.Source
+	registry  *prometheus.Registry
 	stopWatch func() // ends the watch; the plan stays as it is then
 	watch     func()
 	stopping  func() <-chan struct{} // begins the stop, and tells its end
@@ -218,8 +219,8 @@ func (s *site) start(t testing.TB, lameDuck time.Duration) *replica {
 	if err != nil {
 		t.Fatal(err)
 	}
-	metrics := webhook.NewMetrics(prometheus.NewRegistry())
-	r := &replica{address: listener.Addr().String()}
+	r := &replica{address: listener.Addr().String(), registry: prometheus.NewRegistry()}
+	metrics := webhook.NewMetrics(r.registry)
 	r.source = webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: namespace, ConfigMap: planName, Metrics: metrics, Log: logr.Discard()})
 	server := webhook.NewServer(webhook.ServerOptions{
 		Handler: webhook.NewHandler(r.source, metrics, logr.Discard()), CertDir: s.certs, Metrics: metrics, Log: logr.Discard(), LameDuck: lameDuck,
