@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -12,7 +13,7 @@ import (
 	"ballast/planner/rollout"
 )
 
-// pods are Argo CD's replicas as they run: each with the env that it read at its start.
+// pods are Argo CD's replicas as they run: each with the env that it read at its start, 0 for none.
 type pods struct {
 	*liveWorld
 	algorithm discover.Algorithm
@@ -20,14 +21,21 @@ type pods struct {
 }
 
 // owners is who owns each cluster, by every pod's own reckoning. discover.Owners is Argo CD's: see the vectors in
-// planner/discover.
+// planner/discover. A pod without an env owns all, and one whose number is above its env takes itself for replica 0.
 func (p *pods) owners(t *testing.T) map[string][]int {
 	t.Helper()
 	fleet := fleetOf(t, p.world)
-	owners := map[string][]int{}
+	owners, computed := map[string][]int{}, map[int][]int{}
 	for pod, env := range p.envs {
-		for i, owner := range discover.Owners(fleet.Clusters, p.algorithm, env, nil) {
-			if name := fleet.Clusters[i].Shard.ID; owner == pod {
+		if computed[env] == nil {
+			computed[env] = discover.Owners(fleet.Clusters, p.algorithm, env, nil)
+		}
+		own := pod
+		if pod > env {
+			own = 0
+		}
+		for i, owner := range computed[env] {
+			if name := fleet.Clusters[i].Shard.ID; owner == own || env <= 1 {
 				owners[name] = append(owners[name], pod)
 			}
 		}
@@ -35,63 +43,120 @@ func (p *pods) owners(t *testing.T) map[string][]int {
 	return owners
 }
 
-// TestAdoptionChangesNoOwner takes fleets over from each algorithm: through stamping Secret by Secret, and through the
-// restart for the env pod by pod, every cluster keeps the owner that it had, and no other beside.
+// adopting is a fleet that is taken over, and who owned its clusters before.
+type adopting struct {
+	*pods
+	before, last map[string][]int
+	stamped      int
+	restarted    bool
+}
+
+// fair looks that no cluster comes to another owner than it had, nor loses its last one; one that nobody had may get one.
+func (a *adopting) fair(t *testing.T, when string) {
+	t.Helper()
+	now := a.owners(t)
+	for _, s := range a.in.Discovered.Secrets {
+		before, last, now := a.before[s.Name], a.last[s.Name], now[s.Name]
+		foreign := slices.ContainsFunc(now, func(pod int) bool { return !slices.Contains(before, pod) })
+		switch {
+		case len(before) > 0 && (foreign || len(now) == 0):
+			t.Fatalf("%s: %s is owned by %v, and was by %v", when, s.Name, now, before)
+		case len(before) == 0 && (len(now) > 1 || len(last) == 1 && !slices.Equal(last, now)):
+			t.Fatalf("%s: %s is owned by %v; nobody had it, then %v", when, s.Name, now, last)
+		}
+	}
+	a.last = now
+}
+
+// observed is what such pods say.
+func (a *adopting) observed(t *testing.T) {
+	a.observe()
+	for name, owners := range a.owners(t) {
+		c := a.in.Observed.Sight.Clusters[name]
+		c.Owners, c.Live, c.Cached, c.Holders = owners, owners, owners, owners
+		a.in.Observed.Sight.Clusters[name] = c
+	}
+}
+
+// mend does a cycle's steps, one at a time.
+func (a *adopting) mend(t *testing.T, out Outcome) {
+	for _, step := range rollout.Steps(plan.NewView(a.in.InForce.Clone(), out.Pins), Seen(out.Fleet, a.in.Workload), rollout.StepOptions{}).Steps {
+		switch s := step.(type) {
+		case rollout.PatchShard:
+			a.secret(s.Secret).Shard = discover.ShardValue{State: discover.ShardValid, N: s.Shard}
+			a.stamped++
+			a.fair(t, fmt.Sprintf("after %d stamps", a.stamped))
+		case rollout.PatchWorkload:
+			if s.Replicas != nil || s.ControllerReplicas == nil || a.restarted {
+				t.Fatalf("the workload is written otherwise than once for its env: %s", s)
+			}
+			a.restarted = true
+			env := strconv.Itoa(*s.ControllerReplicas)
+			a.in.Workload.EnvReplicas = &env
+			for pod := len(a.envs) - 1; pod >= 0; pod-- { // as a StatefulSet does
+				a.envs[pod] = *s.ControllerReplicas
+				a.fair(t, fmt.Sprintf("with pods from %d on restarted", pod))
+			}
+		}
+	}
+}
+
+// TestAdoptionChangesNoOwner takes fleets of six replicas over from each algorithm, with an env that fits, none, and one that is
+// smaller or larger: through stamping Secret by Secret, and through the restart for the env pod by pod, no cluster comes to a
+// replica that did not have it or is left by its last one; in the end each has one.
 func TestAdoptionChangesNoOwner(t *testing.T) {
+	const replicas, clusters = 6, 90
 	for _, algorithm := range []discover.Algorithm{discover.Legacy, discover.RoundRobin, discover.ConsistentHashing} {
-		t.Run(string(algorithm), func(t *testing.T) {
-			w := newLiveWorld(lognormal(7, 180)...)
-			w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 5000}}
-			w.in.Discovered.Algorithm = string(algorithm)
-			six := "6"
-			w.in.Workload.Replicas, w.in.Workload.ReadyReplicas, w.in.Workload.UpdatedReplicas, w.in.Workload.CurrentReplicas = 6, 6, 6, 6
-			w.in.Workload.EnvReplicas = &six
-			p := &pods{liveWorld: w, algorithm: algorithm, envs: []int{6, 6, 6, 6, 6, 6}}
-			before := p.owners(t)
-			same := func(when string) {
-				t.Helper()
-				for name, now := range p.owners(t) {
-					if fmt.Sprint(now) != fmt.Sprint(before[name]) || len(now) != 1 {
-						t.Fatalf("%s: %s is owned by %v, and was by %v", when, name, now, before[name])
+		for name, test := range map[string]struct {
+			env               int
+			doubled, orphaned bool
+		}{
+			"as many": {6, false, false}, "none": {0, true, false}, "too small": {4, true, false}, "too large": {8, false, true},
+		} {
+			t.Run(string(algorithm)+", env "+name, func(t *testing.T) {
+				w := newLiveWorld(lognormal(7, clusters)...)
+				w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 5000}}
+				w.in.Discovered.Algorithm = string(algorithm)
+				w.scale(replicas)
+				w.in.Workload.EnvReplicas = nil
+				if env := strconv.Itoa(test.env); test.env > 0 {
+					w.in.Workload.EnvReplicas = &env
+				}
+				a := &adopting{pods: &pods{liveWorld: w, algorithm: algorithm, envs: slices.Repeat([]int{test.env}, replicas)}}
+				a.before = a.owners(t)
+				a.last = a.before
+				doubled, orphaned := 0, clusters-len(a.before)
+				for _, owners := range a.before {
+					if len(owners) > 1 {
+						doubled++
 					}
 				}
-			}
-			stamped, restarted := 0, false
-			for range 20 {
-				w.in.Now = w.in.Now.Add(time.Minute)
-				w.observe()
-				out := Cycle(w.in)
-				w.in.Memory = out.Memory
-				if out.Changed {
-					next := out.Next.Clone()
-					next.Revision = int64(w.writes + 1)
-					w.in.InForce, w.writes = &next, w.writes+1
+				if doubled > 0 != test.doubled || orphaned > 0 != test.orphaned {
+					t.Fatalf("the test itself failed: %d clusters are doubled and %d orphaned before", doubled, orphaned)
 				}
-				for _, step := range rollout.Steps(plan.NewView(w.in.InForce.Clone(), out.Pins), Seen(out.Fleet, w.in.Workload), rollout.StepOptions{}).Steps {
-					switch s := step.(type) {
-					case rollout.PatchShard:
-						w.secret(s.Secret).Shard = discover.ShardValue{State: discover.ShardValid, N: s.Shard}
-						if stamped++; stamped%9 == 0 {
-							same(fmt.Sprintf("after %d stamps", stamped))
-						}
-					case rollout.PatchWorkload:
-						if s.Replicas != nil || s.ControllerReplicas == nil || restarted {
-							t.Fatalf("the workload is written otherwise than once for its env: %s", s)
-						}
-						restarted = true
-						env := strconv.Itoa(*s.ControllerReplicas)
-						w.in.Workload.EnvReplicas = &env
-						for pod := 5; pod >= 0; pod-- { // as a StatefulSet does
-							p.envs[pod] = *s.ControllerReplicas
-							same(fmt.Sprintf("with pods %d to 5 restarted", pod))
-						}
+				for range 20 {
+					w.in.Now = w.in.Now.Add(time.Minute)
+					a.observed(t)
+					out := Cycle(w.in)
+					w.in.Memory = out.Memory
+					if out.Changed {
+						next := out.Next.Clone()
+						next.Revision = int64(w.writes + 1)
+						w.in.InForce, w.writes = &next, w.writes+1
+					}
+					a.mend(t, out)
+					a.fair(t, "after a cycle")
+				}
+				for _, s := range w.in.Discovered.Secrets {
+					if got := a.last[s.Name]; len(got) != 1 || got[0] != w.row(t, s.Name) {
+						t.Errorf("%s is owned by %v in the end, its row is %d", s.Name, got, w.row(t, s.Name))
 					}
 				}
-				same("after a cycle")
-			}
-			if stamped != 180 || !restarted || w.in.InForce.Rollout != nil || w.in.InForce.ControllerReplicas != 16 {
-				t.Errorf("%d Secrets were stamped, restarted %v, rollout %v, env %d; want 180, once, none, 16", stamped, restarted, w.in.InForce.Rollout, w.in.InForce.ControllerReplicas)
-			}
-		})
+				if a.stamped != clusters || !a.restarted || w.in.InForce.Rollout != nil || w.in.InForce.ControllerReplicas != 16 {
+					t.Errorf("%d Secrets were stamped, restarted %v, rollout %+v, env %d; want %d, once, none, 16",
+						a.stamped, a.restarted, w.in.InForce.Rollout, w.in.InForce.ControllerReplicas, clusters)
+				}
+			})
+		}
 	}
 }
