@@ -49,6 +49,7 @@ type adopting struct {
 	before, last map[string][]int
 	stamped      int
 	restarted    bool
+	silent       bool // the pods say nothing before the Secrets are stamped
 }
 
 // fair looks that no cluster comes to another owner than it had, nor loses its last one; one that nobody had may get one.
@@ -70,7 +71,10 @@ func (a *adopting) fair(t *testing.T, when string) {
 
 // observed is what such pods say.
 func (a *adopting) observed(t *testing.T) {
-	a.observe()
+	if a.observe(); a.silent && a.stamped == 0 {
+		a.in.Observed = Observed{}
+		return
+	}
 	for name, owners := range a.owners(t) {
 		c := a.in.Observed.Sight.Clusters[name]
 		c.Owners, c.Live, c.Cached, c.Holders = owners, owners, owners, owners
@@ -102,7 +106,7 @@ func (a *adopting) mend(t *testing.T, out Outcome) {
 }
 
 // TestAdoptionChangesNoOwner takes fleets of six replicas over from each algorithm, with an env that fits, none, and one that is
-// smaller or larger: through stamping Secret by Secret, and through the restart for the env pod by pod, no cluster comes to a
+// smaller or larger, whether or not the pods say what they own: through stamping Secret by Secret, and through the restart for the env pod by pod, no cluster comes to a
 // replica that did not have it or is left by its last one; in the end each has one.
 func TestAdoptionChangesNoOwner(t *testing.T) {
 	const replicas, clusters = 6, 90
@@ -113,50 +117,52 @@ func TestAdoptionChangesNoOwner(t *testing.T) {
 		}{
 			"as many": {6, false, false}, "none": {0, true, false}, "too small": {4, true, false}, "too large": {8, false, true},
 		} {
-			t.Run(string(algorithm)+", env "+name, func(t *testing.T) {
-				w := newLiveWorld(lognormal(7, clusters)...)
-				w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 5000}}
-				w.in.Discovered.Algorithm = string(algorithm)
-				w.scale(replicas)
-				w.in.Workload.EnvReplicas = nil
-				if env := strconv.Itoa(test.env); test.env > 0 {
-					w.in.Workload.EnvReplicas = &env
-				}
-				a := &adopting{pods: &pods{liveWorld: w, algorithm: algorithm, envs: slices.Repeat([]int{test.env}, replicas)}}
-				a.before = a.owners(t)
-				a.last = a.before
-				doubled, orphaned := 0, clusters-len(a.before)
-				for _, owners := range a.before {
-					if len(owners) > 1 {
-						doubled++
+			for _, silent := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, env %s, silent %t", algorithm, name, silent), func(t *testing.T) {
+					w := newLiveWorld(lognormal(7, clusters)...)
+					w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 5000}}
+					w.in.Discovered.Algorithm = string(algorithm)
+					w.scale(replicas)
+					w.in.Workload.EnvReplicas = nil
+					if env := strconv.Itoa(test.env); test.env > 0 {
+						w.in.Workload.EnvReplicas = &env
 					}
-				}
-				if doubled > 0 != test.doubled || orphaned > 0 != test.orphaned {
-					t.Fatalf("the test itself failed: %d clusters are doubled and %d orphaned before", doubled, orphaned)
-				}
-				for range 20 {
-					w.in.Now = w.in.Now.Add(time.Minute)
-					a.observed(t)
-					out := Cycle(w.in)
-					w.in.Memory = out.Memory
-					if out.Changed {
-						next := out.Next.Clone()
-						next.Revision = int64(w.writes + 1)
-						w.in.InForce, w.writes = &next, w.writes+1
+					a := &adopting{pods: &pods{liveWorld: w, algorithm: algorithm, envs: slices.Repeat([]int{test.env}, replicas)}}
+					a.before, a.silent = a.owners(t), silent
+					a.last = a.before
+					doubled, orphaned := 0, clusters-len(a.before)
+					for _, owners := range a.before {
+						if len(owners) > 1 {
+							doubled++
+						}
 					}
-					a.mend(t, out)
-					a.fair(t, "after a cycle")
-				}
-				for _, s := range w.in.Discovered.Secrets {
-					if got := a.last[s.Name]; len(got) != 1 || got[0] != w.row(t, s.Name) {
-						t.Errorf("%s is owned by %v in the end, its row is %d", s.Name, got, w.row(t, s.Name))
+					if doubled > 0 != test.doubled || orphaned > 0 != test.orphaned {
+						t.Fatalf("the test itself failed: %d clusters are doubled and %d orphaned before", doubled, orphaned)
 					}
-				}
-				if a.stamped != clusters || !a.restarted || w.in.InForce.Rollout != nil || w.in.InForce.ControllerReplicas != 16 {
-					t.Errorf("%d Secrets were stamped, restarted %v, rollout %+v, env %d; want %d, once, none, 16",
-						a.stamped, a.restarted, w.in.InForce.Rollout, w.in.InForce.ControllerReplicas, clusters)
-				}
-			})
+					for range 20 {
+						w.in.Now = w.in.Now.Add(time.Minute)
+						a.observed(t)
+						out := Cycle(w.in)
+						w.in.Memory = out.Memory
+						if out.Changed {
+							next := out.Next.Clone()
+							next.Revision = int64(w.writes + 1)
+							w.in.InForce, w.writes = &next, w.writes+1
+						}
+						a.mend(t, out)
+						a.fair(t, "after a cycle")
+					}
+					for _, s := range w.in.Discovered.Secrets {
+						if got := a.last[s.Name]; len(got) != 1 || got[0] != w.row(t, s.Name) {
+							t.Errorf("%s is owned by %v in the end, its row is %d", s.Name, got, w.row(t, s.Name))
+						}
+					}
+					if a.stamped != clusters || !a.restarted || w.in.InForce.Rollout != nil || w.in.InForce.ControllerReplicas != 16 {
+						t.Errorf("%d Secrets were stamped, restarted %v, rollout %+v, env %d; want %d, once, none, 16",
+							a.stamped, a.restarted, w.in.InForce.Rollout, w.in.InForce.ControllerReplicas, clusters)
+					}
+				})
+			}
 		}
 	}
 }
