@@ -1,0 +1,189 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistration "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/e2e/hooked"
+	"ballast/planner/plan"
+	"ballast/planner/store"
+	"ballast/webhook/auditlog"
+)
+
+// TestAuditOnARealAPIServer compares what the command prints, in each of its forms, of what a real API server has just logged.
+func TestAuditOnARealAPIServer(t *testing.T) {
+	dir, began := t.TempDir(), time.Now().Truncate(time.Second)
+	log, policy := filepath.Join(dir, "audit.log"), filepath.Join(dir, "policy.yaml")
+	mustDo(t, os.WriteFile(policy, []byte(auditlog.Policy), 0o600))
+	s := hooked.Start(t, hooked.Options{APIServer: map[string]string{"audit-policy-file": policy, "audit-log-path": log, "audit-log-mode": "blocking"}})
+	populate(t, s)
+	peopleWrite(t, s)
+
+	people := []string{"--user", "alice", "--user", "bob", log}
+	t.Run("table", func(t *testing.T) {
+		out, notes, failure := runAudit(t, nil, people...)
+		want := [][]string{
+			{"TIME", "USER", "VERB", "NAMESPACE", "OBJECT", "REQUESTED", "ENFORCED", "REASON", "REVISION", "RESULT"},
+			{"alice", "patch", "argocd", "secret/prod-eu", "shard=1", "shard=3", "Restored", "1", "written"},
+			{"alice", "patch", "argocd", "secret/prod-eu", "shard=2", "shard=3", "Restored", "1", "dry run"},
+			{"bob", "update scale", "argocd", "statefulset/argocd-application-controller", "replicas=9", "replicas=4", "Restored", "1", "written"},
+			{"bob", "patch", "argocd", "configmap/ballast-plan", "pins.prod-eu=99", "-", "PinRefused", "1", "failed 422"},
+			{"alice", "patch", "argocd", "secret/prod-eu", "-", "-", "FailedOpen", "-", "written"},
+		}
+		if diff := cmp.Diff(want, cellsOf(t, out, began)); diff != "" || failure != "" {
+			t.Errorf("%s rows (-want +got):\n%s", failure, diff)
+		}
+		if want := "not shown: 2 writes that agreed with the plan or that a rule let pass (--all shows them)\n"; notes != want {
+			t.Errorf("notes %q, want %q", notes, want)
+		}
+	})
+	t.Run("json", func(t *testing.T) {
+		out, _, failure := runAudit(t, nil, append([]string{"-o", "json"}, people...)...)
+		secret := func(requested string, more map[string]any) map[string]any {
+			return over(map[string]any{"user": "alice", "account": map[string]any{"kind": "person"}, "verb": "patch", "kind": "secret", "namespace": "argocd", "name": "prod-eu",
+				"effect": "Rewritten", "reason": "Restored", "revision": 1.0, "requested": requested, "enforced": "shard=3", "code": 200.0}, more)
+		}
+		want := []map[string]any{
+			secret("shard=1", nil),
+			secret("shard=2", map[string]any{"dryRun": true}),
+			secret("replicas=9", map[string]any{"user": "bob", "verb": "update", "kind": "statefulset", "name": controllerName, "subresource": "scale", "enforced": "replicas=4"}),
+			secret("pins.prod-eu=99", map[string]any{"user": "bob", "kind": "configmap", "name": "ballast-plan", "effect": "Refused", "reason": "PinRefused", "enforced": "-", "code": 422.0}),
+			secret("-", map[string]any{"effect": "Bypassed", "reason": "FailedOpen", "revision": nil, "enforced": "-"}),
+		}
+		if diff := cmp.Diff(want, objectsOf(t, out)); diff != "" || failure != "" {
+			t.Errorf("%s objects (-want +got):\n%s", failure, diff)
+		}
+	})
+	t.Run("totals", func(t *testing.T) {
+		out, _, failure := runAudit(t, nil, append([]string{"-o", "totals"}, people...)...)
+		want := [][]string{
+			{"USER", "IMPERSONATED BY", "ACCOUNT", "WRITES", "REWRITTEN", "REFUSED", "FAULTED", "FAILED OPEN", "FAILED CLOSED", "DRY RUNS", "LAST"},
+			{"alice", "-", "person", "3", "1", "0", "0", "1", "0", "1"}, // a dry run is no write
+			{"bob", "-", "person", "3", "1", "1", "0", "0", "0", "0"},
+		}
+		if diff := cmp.Diff(want, cellsOf(t, out, began)); diff != "" || failure != "" {
+			t.Errorf("%s rows (-want +got):\n%s", failure, diff)
+		}
+	})
+}
+
+// populate makes a fleet under a plan in force.
+func populate(t *testing.T, s *hooked.Site) {
+	t.Helper()
+	planner := s.As(hooked.Planner)
+	st := store.New(store.Options{Client: planner, Reader: planner, Namespace: "argocd", Plan: hooked.PlanConfigMap, History: "ballast-history"})
+	_, err := st.WritePlan(t.Context(), store.Snapshot{}, plan.Plan{Mode: plan.Enforce, PlannerUser: hooked.Planner, Replicas: 4, ControllerReplicas: 4, MaxReplicas: 16,
+		Target:   plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: controllerName, Container: "application-controller"},
+		Clusters: map[string]plan.Row{"prod-eu": {Replica: 3}}}, 0, store.Meta{})
+	mustDo(t, err)
+	waitFor(t, "the plan at the webhook", func() bool { return s.Source.State().View != nil })
+	labels := map[string]string{"app": "controller"}
+	mustDo(t, s.Admin.Create(t.Context(), &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: controllerName},
+		Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(int32(4)), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "application-controller", Image: "argocd"}}}}}}))
+	mustDo(t, s.Admin.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "prod-eu", Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}},
+		Data:       map[string][]byte{"name": []byte("prod-eu"), "server": []byte("https://eu")}}))
+}
+
+// peopleWrite has alice and bob write this and that, the last of it without a webhook.
+func peopleWrite(t *testing.T, s *hooked.Site) {
+	t.Helper()
+	alice, bob := s.As("alice"), s.As("bob")
+	secret := func(c client.Client, shard string, opts ...client.PatchOption) error {
+		o := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "prod-eu"}}
+		return c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"stringData":{"shard":"`+shard+`"}}`)), opts...)
+	}
+	pins := func(pins string) error {
+		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: hooked.PlanConfigMap}}
+		return bob.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"data":{"pins":"`+pins+`\n"}}`)))
+	}
+	mustDo(t, secret(alice, "1"))
+	mustDo(t, secret(alice, "2", client.DryRunAll))
+	mustDo(t, secret(alice, "3"))
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: controllerName}}
+	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: controllerName}, Spec: autoscalingv1.ScaleSpec{Replicas: 9}}
+	mustDo(t, bob.SubResource("scale").Update(t.Context(), set, client.WithSubResourceBody(scale)))
+	if err := pins("prod-eu: 99"); !apierrors.IsInvalid(err) {
+		t.Errorf("a pin above maxReplicas: %v", err)
+	}
+	mustDo(t, pins("prod-eu: 3"))
+	s.Webhooks(func(w *admissionregistration.MutatingWebhook) { w.ClientConfig.CABundle = nil })
+	nobody := s.As("nobody-here")
+	waitFor(t, "a write that no webhook answers", func() bool {
+		o := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "prod-eu"}}
+		mustDo(t, nobody.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"stringData":{"shard":"0"}}`)), client.DryRunAll))
+		return string(o.Data[plan.ShardKey]) == "0"
+	})
+	mustDo(t, secret(alice, "1"))
+}
+
+var auditTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+
+// cellsOf reads a table's cells but for its times, which have to be now, and makes sure that its columns line up.
+func cellsOf(t *testing.T, out string, began time.Time) [][]string {
+	t.Helper()
+	gap := regexp.MustCompile(`   +`)
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	var rows [][]string
+	for _, line := range lines {
+		for _, found := range auditTime.FindAllString(line, -1) {
+			if at, err := time.Parse(time.RFC3339, found); err != nil || at.Before(began) || at.After(time.Now()) {
+				t.Errorf("%s is not when it was", found)
+			}
+		}
+		for i, column := range gap.FindAllStringIndex(lines[0], -1) {
+			if at := column[1]; at > len(line) || line[at-3:at] != "   " || line[at] == ' ' {
+				t.Errorf("column %d begins elsewhere in %q", i+1, line)
+			}
+		}
+		rows = append(rows, slices.DeleteFunc(gap.Split(line, -1), auditTime.MatchString))
+	}
+	return rows
+}
+
+// objectsOf reads JSON, a line an object, without when and under which id it was logged.
+func objectsOf(t *testing.T, out string) (list []map[string]any) {
+	t.Helper()
+	for line := range strings.Lines(out) {
+		var o map[string]any
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			t.Fatal(err)
+		}
+		if at, id := fmt.Sprint(o["time"]), fmt.Sprint(o["auditID"]); !strings.HasPrefix(at, "20") || len(id) != 36 {
+			t.Errorf("time %s, audit ID %s", at, id)
+		}
+		delete(o, "time")
+		delete(o, "auditID")
+		list = append(list, o)
+	}
+	return list
+}
+
+// over is a map with others' values; nil takes a key away.
+func over(m, others map[string]any) map[string]any {
+	for key, value := range others {
+		if m[key] = value; value == nil {
+			delete(m, key)
+		}
+	}
+	return m
+}
