@@ -63,6 +63,9 @@ func (c *cycle) asks(v *Ahead) {
 		v.Waves = (v.Moves + v.PerWave - 1) / v.PerWave
 		v.Restarts = rereads
 		v.Missing = rollout.Missing(next, c.seen())
+		if unsaid := rollout.Unsaid(c.seen()); unsaid != "" && c.in.Observed.Known {
+			v.Missing = append(v.Missing, unsaid)
+		}
 	case plan.ModeX0Y:
 		if v.Restarts = true; next.FreeReplicas {
 			v.Missing = []string{rollout.ErrFreeReplicas.Error()}

@@ -43,6 +43,8 @@ type cycle struct {
 	heldOff   bool          // a rollout failed a short while ago
 	unstamped bool          // Secrets wait for their present owner
 	unready   bool          // the mode live waits for something
+	unsighted bool          // not every pod says what it owns, and the mode live moves only what nobody works for
+	fault     string        // a cluster that nobody has, or several pods: the mode live begins nothing by itself
 	taken     []string      // clusters without an owner, or soon to be, by no wave's doing
 	evacuated failover.Last // the failover that counts as the last one if what was decided is written
 	winner    *evaluate.Candidate

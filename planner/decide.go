@@ -168,7 +168,7 @@ func (c *cycle) mayAct(a *adoption) bool {
 
 // mayBegin reports whether this cycle may begin what ballast thinks is better.
 func (c *cycle) mayBegin(a *adoption) bool {
-	return c.mayAct(a) && !c.heldOff && !c.stopped()
+	return c.mayAct(a) && !c.heldOff && !c.stopped() && !c.unsighted && c.fault == ""
 }
 
 // standstill says why nothing may begin.
@@ -186,8 +186,10 @@ func (c *cycle) standstill(a *adoption) string {
 		return "the last rollout failed a short while ago"
 	case c.unstamped:
 		return "present owners are written"
-	case c.unready:
+	case c.unready, c.unsighted:
 		return "rollout.live waits"
+	case c.fault != "":
+		return c.fault
 	}
 	return "the mode is " + string(a.next.Mode)
 }

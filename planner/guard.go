@@ -279,7 +279,7 @@ func (c *cycle) evacuation(a *adoption) (*rollout.Want, string, change.Cause) {
 
 func (c *cycle) request(a *adoption, unwell []int) failover.Request {
 	r := failover.Request{View: plan.NewView(a.next.Clone(), a.pins), MaxClusters: c.in.Config.Partition.MaxClustersPerReplica, Fixed: map[string]bool{},
-		Unwell: unwell, Cordoned: c.out.Cordoned, Shut: c.out.Replicas.Down, Budget: c.out.Budget.Left, Last: c.in.Memory.Changes.Failover, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, a.next.Replicas)}
+		Unwell: unwell, Cordoned: c.out.Cordoned, Shut: append(slices.Clone(c.out.Replicas.Down), c.silent()...), Budget: c.out.Budget.Left, Last: c.in.Memory.Changes.Failover, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, a.next.Replicas)}
 	r.Capacity = boundsOf(c.in.Config.Partition, c.in.Workload, a).Capacity
 	for _, load := range c.out.Loads {
 		if c.in.Config.Partition.Capacity == nil {
@@ -302,6 +302,17 @@ func (c *cycle) request(a *adoption, unwell []int) failover.Request {
 		}
 	}
 	return r
+}
+
+// silent are the replicas that do not say what they own, in mode live, which would not know whether they took a cluster.
+func (c *cycle) silent() []int {
+	var silent []int
+	for _, p := range c.in.Observed.Pods {
+		if c.unsighted && !p.Answered {
+			silent = append(silent, p.Replica)
+		}
+	}
+	return silent
 }
 
 func replicaList(replicas []int) string {

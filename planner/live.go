@@ -43,7 +43,7 @@ func (c *cycle) rolloutOptions() rollout.Options {
 		// wants empty, nobody else may stop.
 		o.Mode, o.RolloutRestart = plan.ModeDefault, false
 	}
-	o.Unwell = c.unwell()
+	o.Unwell, o.Insists = c.unwell(), byPerson(cause)
 	if cause != change.Pin { // that is a person's word, and where it says
 		o.Closed = c.closed()
 	}
@@ -108,6 +108,12 @@ func byPerson(cause change.Cause) bool {
 func (c *cycle) seen() rollout.Seen {
 	s := Seen(c.out.Fleet, c.in.Workload)
 	s.Pods, s.Asked, s.Owned = c.in.Observed.Pods, c.in.Observed.Sight.Asked, c.out.Verdict.Owned
+	for _, o := range c.out.Verdict.Orphans {
+		s.Orphans = append(s.Orphans, o.Cluster)
+	}
+	for _, d := range c.out.Verdict.Doubled {
+		s.Doubled = append(s.Doubled, d.Cluster)
+	}
 	s.InCluster = inCluster(c.out.Fleet, c.in)
 	return s
 }
@@ -147,7 +153,13 @@ func (c *cycle) checkLive(a *adoption) {
 	if missing := rollout.Missing(a.next, c.seen()); len(missing) > 0 {
 		c.unready = true
 		c.problem(Problem{Phase: PhaseRollout, Kind: "LiveNotReady", Message: "rollout.live begins nothing yet: " + strings.Join(missing, "; ")})
+		return
 	}
+	if unsaid := rollout.Unsaid(c.seen()); unsaid != "" {
+		c.unsighted = true
+		c.problem(Problem{Phase: PhaseRollout, Kind: "LiveNotReady", Message: "rollout.live begins nothing but a failover: " + unsaid})
+	}
+	c.fault = c.seen().Fault(a.next)
 }
 
 func envFound(n int) string {

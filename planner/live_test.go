@@ -23,6 +23,8 @@ import (
 type liveWorld struct {
 	*world
 	down    map[int]bool    // replicas that are not ready
+	mute    map[int]bool    // replicas that are, and do not say what they own
+	doubled map[string]bool // clusters that replica 0 has, too
 	taken   map[string]bool // clusters that nobody takes up, whatever their Secret says
 	shape   func(*rollout.Pod)
 	history map[string][]int
@@ -48,19 +50,25 @@ func (w *liveWorld) observe() {
 	holders := map[int]int{}
 	for r := range w.in.Workload.Replicas {
 		name := fmt.Sprintf("argocd-application-controller-%d", r)
-		o.Pods = append(o.Pods, rollout.Pod{Replica: r, Name: name, Ready: !w.down[r], Claimed: true})
+		o.Pods = append(o.Pods, rollout.Pod{Replica: r, Name: name, Ready: !w.down[r], Claimed: true, Answered: !w.down[r] && !w.mute[r]})
 		if w.shape != nil {
 			w.shape(&o.Pods[r])
 		}
 		if !w.down[r] {
-			holders[r] = len(o.Sight.Pods)
-			o.Sight.Pods = append(o.Sight.Pods, ownership.PodSight{Name: name, Replica: r, Ready: true, Running: true, Answered: true, SampledAt: w.in.Now})
+			if !w.mute[r] {
+				holders[r] = len(o.Sight.Pods)
+			}
+			o.Sight.Asked = o.Sight.Asked && !w.mute[r]
+			o.Sight.Pods = append(o.Sight.Pods, ownership.PodSight{Name: name, Replica: r, Ready: true, Running: true, Answered: !w.mute[r], SampledAt: w.in.Now})
 		}
 	}
 	for _, s := range w.in.Discovered.Secrets {
 		c := ownership.ClusterSight{Server: s.Server, Apps: 1}
 		if holder, up := holders[s.Shard.N]; up && s.Shard.State == discover.ShardValid && !w.taken[s.Name] {
 			c.Owners, c.Live, c.Cached, c.Holders = []int{s.Shard.N}, []int{s.Shard.N}, []int{s.Shard.N}, []int{holder}
+		}
+		if w.doubled[s.Name] && s.Shard.N != 0 {
+			c.Owners, c.Live, c.Holders = []int{0, s.Shard.N}, []int{0, s.Shard.N}, []int{holders[0], holders[s.Shard.N]}
 		}
 		o.Sight.Clusters[s.Name] = c
 		w.reconcile(s, c.Owners)

@@ -3,8 +3,11 @@ package planner
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/change"
 	"ballast/planner/config"
@@ -120,6 +123,68 @@ func TestAFailoverThatIsTakenBackDoesNotGoBackToTheDead(t *testing.T) {
 		if got := w.row(t, name); got != to || w.owners()[name] != to {
 			t.Errorf("%s was moved to %d, and its row is on %d, its Secret on %d", name, to, got, w.owners()[name])
 		}
+	}
+}
+
+// unlevel has more on one replica than on others, and needs more replicas than there are.
+func unlevel(w *liveWorld) {
+	for i := range w.in.Discovered.Secrets {
+		w.setLoad(w.in.Discovered.Secrets[i].Name, float64(10+90*(i%2)))
+	}
+}
+
+func TestWithoutTheAnswerOfEveryPodOnlyAFailoverBegins(t *testing.T) {
+	w := adopted(t, skewed(24)...)
+	w.history, w.counts = map[string][]int{}, nil
+	unlevel(w)
+	w.mute = map[int]bool{0: true}
+	w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 5}
+	w.in.Pins = plan.Pins{"c000": 4}
+	for range 4 * 60 {
+		w.step(time.Minute)
+	}
+	if diff := cmp.Diff([]int{3}, w.counts) + cmp.Diff(map[string][]int{}, w.moved()); diff != "" {
+		t.Errorf("replicas and owners over time (-want +got):\n%s", diff)
+	}
+	const want = "LiveNotReady: rollout.live begins nothing but a failover: nothing is known of what argocd-application-controller-0 owns: let ballast's planner reach"
+	if told := messages(w.last); !slices.ContainsFunc(told, func(m string) bool { return strings.HasPrefix(m, want) }) {
+		t.Errorf("nobody is told who does not answer: %v", told)
+	}
+	before := w.on(0)
+	w.in.Config.Partition.Replicas, w.in.Pins = &config.Replicas{Fixed: 3}, nil
+	w.down[2] = true
+	w.until(t, "replica 2 is empty", 2*time.Hour, func(Outcome) bool { return len(w.on(2)) == 0 })
+	if diff := cmp.Diff(before, w.on(0)); diff != "" {
+		t.Errorf("what the replica has that does not answer (-want +got):\n%s", diff)
+	}
+}
+
+func TestAFaultStopsWhatBallastBeginsByItself(t *testing.T) {
+	for name, fault := range map[string]func(w *liveWorld){
+		"a cluster that nobody has":    func(w *liveWorld) { w.taken["c001"] = true },
+		"a cluster that two pods have": func(w *liveWorld) { w.doubled = map[string]bool{w.on(1)[0]: true} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(24)...)
+			fault(w)
+			for range 5 {
+				w.step(time.Minute) // beyond its grace
+			}
+			unlevel(w)
+			w.in.Config.Evaluate.MostWanted = &config.MostWanted{Window: config.Duration(time.Hour), MinSamples: 3}
+			w.waves, w.counts = nil, nil
+			for range 2 * 60 {
+				w.step(time.Minute)
+			}
+			if diff := cmp.Diff([]int{3}, w.counts); diff != "" || len(w.waves) > 0 {
+				t.Errorf("waves of %v; replicas over time (-want +got):\n%s", w.waves, diff)
+			}
+			if got := w.last.Candidate.Verdict; !strings.Contains(got, "nothing begins while") {
+				t.Errorf("the verdict is %q", got)
+			}
+			w.taken, w.doubled = map[string]bool{}, nil
+			w.until(t, "it goes on when all is well", 2*time.Hour, func(Outcome) bool { return len(w.waves) > 0 })
+		})
 	}
 }
 

@@ -19,13 +19,15 @@ func (c *cycle) want(a *adoption) (*rollout.Want, string, change.Cause) {
 		w, why := c.prepare(a)
 		return w, why, change.Balance
 	}
-	if w, why := c.urgent(a); w != nil {
+	if w, why := c.urgent(a); w != nil && (!c.unsighted || a.next.FreeReplicas) { // people's replicas are not waited for
 		return w, why, change.Pin
 	}
-	if w, why := c.rollback(a); w != nil || c.out.Done {
-		return w, why, change.Rollback // once it is done, what was elected beforehand must not undo it
+	if !c.unsighted {
+		if w, why := c.rollback(a); w != nil || c.out.Done {
+			return w, why, change.Rollback // once it is done, what was elected beforehand must not undo it
+		}
 	}
-	if w, why, cause := c.evacuation(a); w != nil {
+	if w, why, cause := c.evacuation(a); w != nil && (!c.unsighted || cause == change.Failover) {
 		return w, why, cause
 	}
 	if c.winner == nil || !c.mayBegin(a) {

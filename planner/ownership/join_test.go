@@ -126,10 +126,11 @@ func TestPodsAreHandedOnWithWhatTheyReported(t *testing.T) {
 	second, first := answer(1, nil), answer(0, nil)
 	second.Memory, second.MemoryLimit = 7, 10
 	want := []rollout.Pod{
-		{Replica: 0, Name: "ac-0", Ready: true, Claimed: true},
-		{Replica: 1, Name: "ac-1", Ready: true, Claimed: true, Memory: 7, MemoryLimit: 10},
+		{Replica: 0, Name: "ac-0", Ready: true, Claimed: true, Answered: true},
+		{Replica: 1, Name: "ac-1", Ready: true, Claimed: true, Memory: 7, MemoryLimit: 10, Answered: true},
+		{Replica: 2, Name: "ac-2", Ready: true, Claimed: true},
 	}
-	if diff := cmp.Diff(want, Pods([]PodReport{second, first})); diff != "" {
+	if diff := cmp.Diff(want, Pods([]PodReport{second, silent(2, true), first})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	sight := []PodSight{{Name: "ac-1", Replica: 1, Ready: true, Running: true, Answered: true, SampledAt: noon()}, {Name: "ac-0", Ready: true, Running: true}}

@@ -45,11 +45,13 @@ type ServerReport struct {
 // live reports whether the pod has read the cluster and is connected to it.
 func (s ServerReport) live() bool { return s.Cached && s.CacheAge >= 0 && s.Connected }
 
-// Pods are the reports' pods as rollouts see them, by replica and name, with the memory that they reported.
+// Pods are the reports' pods as rollouts see them, by replica and name, with the memory that they reported and whether they
+// answered.
 func Pods(reports []PodReport) []rollout.Pod {
 	pods := make([]rollout.Pod, len(reports))
 	for i, r := range reports {
 		pods[i] = r.Pod
+		pods[i].Answered = r.Answered()
 	}
 	slices.SortFunc(pods, func(a, b rollout.Pod) int {
 		return cmp.Or(cmp.Compare(a.Replica, b.Replica), cmp.Compare(a.Name, b.Name))

@@ -16,6 +16,8 @@ type argo struct {
 	dead      map[string]bool
 	idle      map[string]bool
 	away      bool // nobody can be asked
+	orphans   []string
+	doubled   []string
 }
 
 func newArgo() argo {
@@ -62,7 +64,10 @@ func (f *fleet) reports() Seen {
 	if f.argo.away {
 		return s
 	}
-	s.Asked, s.Owned = true, map[string]Owned{}
+	s.Asked, s.Owned, s.Orphans, s.Doubled = true, map[string]Owned{}, f.argo.orphans, f.argo.doubled
+	for i := range s.Pods {
+		s.Pods[i].Answered = true
+	}
 	for name := range f.stamps {
 		owned := Owned{Idle: f.argo.idle[name]}
 		if !owned.Idle {

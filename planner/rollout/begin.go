@@ -22,7 +22,7 @@ type Want struct {
 // that of the rollouts that begin, and one that is under way keeps its own. RolloutRestart is of mode default, DrainTimeout
 // of x0y. The others are of mode live. MaxMovesPerWave and Budget: clusters that one wave may move, and that may be moved
 // now at all (math.MaxInt = no limit). Closed are the replicas that may receive nothing,
-// Unwell those for which nobody works. Ends says why a rollout is to end
+// Unwell those for which nobody works. Insists says that a person asked for it. Ends says why a rollout is to end
 // where it may, between two waves or before replicas go; empty: it goes on.
 type Options struct {
 	Mode            string        `json:"mode,omitempty"`
@@ -33,6 +33,7 @@ type Options struct {
 	Budget          int           `json:"budget,omitempty"`
 	Closed          map[int]bool  `json:"closed,omitempty"`
 	Unwell          map[int]bool  `json:"unwell,omitempty"`
+	Insists         bool          `json:"insists,omitempty"`
 	Ends            string        `json:"ends,omitempty"`
 }
 

@@ -18,8 +18,8 @@ import (
 // all that are left.
 func (t *turn) choose(left []unit) (wave []unit, blocked string, spent bool) {
 	limit := min(max(t.o.MaxMovesPerWave, 1), t.o.Budget)
-	if why := t.blind(); why != "" {
-		return nil, why, false
+	if blind(t.p, t.seen) {
+		return nil, t.blind(), false
 	}
 	if limit < 1 {
 		return nil, "the budget of moves is used up", true
@@ -63,7 +63,8 @@ func (t *turn) movable(left []unit) (free []unit, blocked string) {
 		if t.o.Closed[u.to] && !t.pinnedTo(u.names[0], u.to) { // a pin is a person's word
 			why = cmp.Or(why, fmt.Sprintf("replica %d is unwell or cordoned", u.to))
 		}
-		if u.unknown != "" {
+		why = cmp.Or(t.risk(u), why)
+		if u.unknown != "" && t.seen.Asked {
 			why = fmt.Sprintf("nobody says who owns cluster %q", u.unknown)
 		}
 		if why == "" {

@@ -29,8 +29,8 @@
 //	waves      Moving      Y or N, E      wave  each Secret of the wave has its  Reverting: the wave's rows go back
 //	                                            row, its new owner alone has it
 //	                                            connected, and is ready
-//	           Verifying   Y or N, E      new   every cluster has its one owner, shrinking with something left: ends at N;
-//	                                            nothing is left on what goes     else goes on
+//	           Verifying   Y or N, E      new   every cluster has its one owner, shrinking with something left or
+//	                                            nothing is left on what goes     doubled: ends at N; else goes on
 //	shrinking  Shrinking   Y, E           new   the replicas that were left are  ends: at N if the workload was not made
 //	                                            gone                             smaller, else at Y
 //	way back   Reverting   as it was, E   was   the wave's Secrets have their    ends; where the replicas that came have no
@@ -55,10 +55,15 @@
 // A wave moves at most maxMovesPerWave clusters and no more than the budget has, clusters of one server together. Its rows
 // are written with it (Moves: where to, Was: where from). It turns back before its deadline when a pod that receives
 // restarts, is out of memory or near its limit; a pod that is near it beforehand receives nothing. What came from a replica
-// for which nobody works stays where it is. Where the wave's clusters are owned as they should be, but some are connected by nobody, at replicas that have others connected, it is the
-// clusters that cannot be reached: then its deadline lets it pass. Between two waves Moves is empty: Moving waits for a
-// budget, for pods and for word of who owns what, and its deadline ends the rollout where it is. Options.Ends ends it there at
-// once, and before replicas go: a leader that may decide nothing by itself any more, or sees a replica unwell, does so.
+// for which nobody works stays where it is. Where the wave's clusters are owned as they should be, but some are connected by
+// nobody, at replicas that have others connected, it is the clusters that cannot be reached: then its deadline lets it pass.
+//
+// No wave begins while a cluster has several owners, or none, but for those that leave a replica for which nobody works, and
+// those that a person asked for. The first need an answer of who receives only, all others one of every pod.
+//
+// Between two waves Moves is empty: Moving waits for a budget, for pods and for word of who owns what, and its deadline ends
+// the rollout where it is. Options.Ends ends it there at once, and before replicas go: a leader that may decide nothing by
+// itself any more, or sees a replica unwell, does so.
 //
 // The clusters of a wave, and of its way back, are nudged as their Secrets are written, and so are those that a pin or a
 // repair gives another owner, whatever stage there is: see Nudge.

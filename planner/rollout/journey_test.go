@@ -135,7 +135,7 @@ func (r *run) disturb(j journey, loops int) {
 		loops--
 		r.o.Budget = math.MaxInt
 		if loops < 0 {
-			r.o.Closed = nil
+			r.o.Closed, r.o.Unwell, r.fleet.argo.orphans, r.fleet.argo.doubled = nil, nil, nil, nil
 			r.fleet.argo.away, r.plan.Mode, r.plan.FreeReplicas = false, plan.Enforce, j.free
 			r.fleet.broken = r.fleet.broken && !r.stopping // x0y's way back ends when people have mended what keeps pods unready
 			r.adopt()
@@ -143,7 +143,7 @@ func (r *run) disturb(j journey, loops int) {
 			return
 		}
 		r.o.Budget = rapid.SampledFrom([]int{math.MaxInt, math.MaxInt, 1, 0}).Draw(r.t, "budget")
-		switch event := rapid.SampledFrom([]string{"", "", "", "pin", "unpin", "oom", "restart", "memory", "away", "new", "forget", "break", "mend", "dead", "gone", "opt out", "freeze", "hold", "enforce", "slow", "people", "close"}).Draw(r.t, "mischief"); event {
+		switch event := rapid.SampledFrom([]string{"", "", "", "pin", "unpin", "oom", "restart", "memory", "away", "new", "forget", "break", "mend", "dead", "gone", "opt out", "freeze", "hold", "enforce", "slow", "people", "close", "unwell", "orphan", "double"}).Draw(r.t, "mischief"); event {
 		case "pin":
 			pin := rapid.IntRange(0, 5).Draw(r.t, "pin")
 			for _, name := range rapid.SampledFrom(j.units).Draw(r.t, "pinned") {
@@ -161,6 +161,12 @@ func (r *run) disturb(j journey, loops int) {
 			}
 		case "close":
 			r.o.Closed = map[int]bool{rapid.IntRange(0, 5).Draw(r.t, "closed"): true}
+		case "unwell":
+			r.o.Unwell = map[int]bool{rapid.IntRange(0, 5).Draw(r.t, "unwell"): true}
+		case "orphan":
+			r.fleet.argo.orphans = rapid.SampledFrom(j.units).Draw(r.t, "orphan")
+		case "double":
+			r.fleet.argo.doubled = rapid.SampledFrom(j.units).Draw(r.t, "doubled")
 		case "hold":
 			r.plan.Mode = plan.Hold
 		case "enforce":

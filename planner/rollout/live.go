@@ -221,21 +221,22 @@ func (t *turn) reverting() {
 	}
 }
 
-// verifying looks whether every cluster has its one owner, and, before replicas go, whether nothing is left on them.
+// verifying looks whether every cluster has its one owner, and, before replicas go, whether nothing is left on them. They do
+// not go while a cluster has several.
 func (t *turn) verifying() {
 	r := t.p.Rollout
 	if falls(r) && slices.ContainsFunc(t.remaining(), func(u unit) bool { return u.leaves }) {
 		t.enter(plan.Moving, Advanced, "a cluster came to a replica that is to go")
 		return
 	}
-	left, disagree := t.left(), t.disagreement()
-	switch why := cmp.Or(left, disagree, "every cluster has its one owner"); {
-	case left == "" && disagree == "":
-		t.verified(why)
+	grave := cmp.Or(t.left(), t.several())
+	switch why := cmp.Or(grave, t.disagreement()); {
+	case why == "":
+		t.verified("every cluster has its one owner")
 	case !t.progress.Late:
 		t.wait(why)
-	case falls(r) && left != "":
-		t.end(GaveUp, fmt.Sprintf("the workload stays at %d replicas after %s: %s", t.p.Replicas, t.deadline(), left))
+	case falls(r) && grave != "":
+		t.end(GaveUp, fmt.Sprintf("the workload stays at %d replicas after %s: %s", t.p.Replicas, t.deadline(), grave))
 	default:
 		t.verified(fmt.Sprintf("going on after %s, though %s", t.deadline(), why))
 	}

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"strings"
 
 	"ballast/planner/plan"
 )
@@ -28,6 +29,25 @@ func Missing(p plan.Plan, seen Seen) []string {
 			"create a cluster Secret for it, or set the algorithm to legacy or round-robin", plan.InClusterServer, consistentHashing, plan.EnvReplicas))
 	}
 	return missing
+}
+
+// Unsaid says why nobody could tell whether a live rollout does well, with its mend; empty = every pod answers. Only what nobody
+// works for may move meanwhile.
+func Unsaid(seen Seen) string {
+	if seen.Asked {
+		return ""
+	}
+	var silent []string
+	for _, p := range seen.Pods {
+		if p.Ready && !p.Answered {
+			silent = append(silent, p.Name)
+		}
+	}
+	if len(silent) == 0 {
+		return "no application-controller is ready and says which clusters it owns: look at its pods"
+	}
+	return fmt.Sprintf("nothing is known of what %s owns: let ballast's planner reach the metrics of the application-controller's pods (port 8082; a NetworkPolicy may be in the way), "+
+		"or have Prometheus scrape them", strings.Join(silent, ", "))
 }
 
 // lacks is what is missing of one Secret. A negative shard of a Secret that is not ballast's is left: it means nobody to

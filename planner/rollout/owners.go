@@ -82,16 +82,75 @@ func nearing(p Pod) string {
 	return fmt.Sprintf("replica %d uses %d MiB of its memory limit of %d MiB", p.Replica, p.Memory>>20, p.MemoryLimit>>20)
 }
 
+// unsaid is what is missing where a ready pod does not answer.
+const unsaid = "not every pod says which clusters it owns"
+
 // blind says why nothing can be said of the fleet as a whole.
 func (t *turn) blind() string {
 	switch {
 	case blind(t.p, t.seen):
 		return "most of the plan's Secrets are not seen"
 	case !t.seen.Asked:
-		return "not every pod says which clusters it owns"
+		return unsaid
 	}
 	return ""
 }
+
+// mute says that one of those replicas does not tell which clusters it owns.
+func (s Seen) mute(replicas ...int) string {
+	if s.Asked {
+		return ""
+	}
+	for _, r := range replicas {
+		if !slices.ContainsFunc(s.podsOf(r), func(p Pod) bool { return p.Ready && p.Answered }) {
+			return unsaid
+		}
+	}
+	return ""
+}
+
+// risk says why a unit waits: who should have it is not known, or another cluster of the plan has a fault that this wave does
+// not mend, and for all that is known another wave would make more of them. What nobody works for is worse off where it is,
+// and needs no more than an answer of who receives it. A person's own word waits for no fault: it may be the mend.
+func (t *turn) risk(u unit) string {
+	switch {
+	case t.forsaken(u.from):
+		for _, name := range u.names {
+			if slices.Contains(t.seen.Doubled, name) {
+				return severally(name)
+			}
+		}
+		return t.seen.mute(u.to)
+	case !t.seen.Asked:
+		return unsaid
+	case t.o.Insists:
+		return ""
+	}
+	return t.seen.Fault(t.p)
+}
+
+// Fault names the first of the plan's clusters that several pods have, or nobody; empty: there is none. One whose Secret ballast
+// may not write is people's.
+func (s Seen) Fault(p plan.Plan) string {
+	ours := map[string]bool{}
+	for _, stamp := range s.Secrets {
+		_, planned := p.Clusters[stamp.Name]
+		ours[stamp.Name] = planned && stamp.managed()
+	}
+	for _, name := range s.Doubled {
+		if ours[name] {
+			return severally(name)
+		}
+	}
+	for _, name := range s.Orphans {
+		if ours[name] {
+			return fmt.Sprintf("nobody reconciles cluster %q", name)
+		}
+	}
+	return ""
+}
+
+func severally(name string) string { return fmt.Sprintf("several pods reconcile cluster %q", name) }
 
 // trouble says why the present wave must stop: a replica that receives died of it, or is about to.
 func (t *turn) trouble() string {
@@ -110,6 +169,17 @@ func (t *turn) trouble() string {
 		}
 	}
 	return ""
+}
+
+// concerned are the replicas whose answers say whether the present wave is done.
+func (t *turn) concerned() []int {
+	replicas := t.receivers()
+	for _, was := range t.p.Rollout.Was {
+		if !t.forsaken(was) {
+			replicas = append(replicas, was)
+		}
+	}
+	return replicas
 }
 
 // receivers are the replicas that the present wave gives clusters to, ascending.
@@ -166,10 +236,11 @@ func (t *turn) uncarried() string {
 	return waitsFor(behind, nil, false)
 }
 
-// untaken says which of the wave's clusters its new owner does not have yet.
+// untaken says which of the wave's clusters its new owner does not have yet. Who receives must answer, and so must who gives
+// if anybody works there: a pod that keeps silent may still have what it gave.
 func (t *turn) untaken() (rest string, unconnected bool) {
-	if !t.seen.Asked {
-		return t.blind(), false
+	if why := t.seen.mute(t.concerned()...); why != "" {
+		return why, false
 	}
 	idle := false
 	for _, s := range sorted(t.seen.Secrets) {
@@ -217,6 +288,20 @@ func (t *turn) left() string {
 			if owner >= r.Replicas {
 				return fmt.Sprintf("cluster %q is owned by replica %d, which is to go", name, owner)
 			}
+		}
+	}
+	return ""
+}
+
+// several names the first cluster that several replicas own, or several pods of one: a replica may go, and with it the owner
+// that was to stay.
+func (t *turn) several() string {
+	for _, name := range slices.Sorted(maps.Keys(t.seen.Owned)) {
+		if _, planned := t.p.Clusters[name]; !planned {
+			continue
+		}
+		if len(t.seen.Owned[name].Owners) > 1 || slices.Contains(t.seen.Doubled, name) {
+			return severally(name)
 		}
 	}
 	return ""

@@ -9,7 +9,8 @@ import (
 
 // Seen is what stands: the workload (nil: not found), every cluster Secret, the application-controllers' pods, and which
 // replicas own each cluster by their own account, by the name of its Secret. Asked says that every ready pod answered, so
-// that an owner that is absent is none, and Looked is when they were asked. Given are the Secrets that repairs wrote lately.
+// that an owner that is absent is none, and Looked is when they were asked. Orphans and Doubled are the clusters that nobody
+// has, or several pods, for longer than a move takes, by name. Given are the Secrets that repairs wrote lately.
 // Where pods and owners are not known, only mode live misses them: it waits.
 type Seen struct {
 	Workload  *Workload        `json:"workload,omitempty"`
@@ -19,6 +20,8 @@ type Seen struct {
 	Owned     map[string]Owned `json:"owned,omitempty"`
 	Asked     bool             `json:"asked,omitempty"`
 	Looked    time.Time        `json:"looked,omitzero"`
+	Orphans   []string         `json:"orphans,omitempty"`
+	Doubled   []string         `json:"doubled,omitempty"`
 	Given     map[string]Given `json:"given,omitempty"`
 }
 
@@ -31,7 +34,8 @@ type InCluster struct {
 
 // Pod is an application-controller's. Started is the start of the running container, RestartedAt the same if it restarted; OOMKilled speaks
 // of the end before that, and KilledAt is when that was. Memory and MemoryLimit are bytes, 0 where they are not known.
-// Claimed says that the pod holds the slot of its replica with a fresh heartbeat; a StatefulSet's pod always does.
+// Claimed says that the pod holds the slot of its replica with a fresh heartbeat; a StatefulSet's pod always does. Answered
+// says that it told which clusters it owns.
 type Pod struct {
 	Replica     int       `json:"replica"`
 	Name        string    `json:"name"`
@@ -44,6 +48,7 @@ type Pod struct {
 	Memory      int64     `json:"memory,omitempty"`
 	MemoryLimit int64     `json:"memoryLimit,omitempty"`
 	Claimed     bool      `json:"claimed,omitempty"`
+	Answered    bool      `json:"answered,omitempty"`
 }
 
 // Owned is who reconciles a cluster. Owners are the replicas whose own metrics carry it now, Live those of them that have

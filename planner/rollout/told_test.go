@@ -102,12 +102,13 @@ type liveCase struct {
 	ends   string
 	closed map[int]bool
 	unwell map[int]bool
+	person bool // who asked for it
 	want   string
 }
 
 func (c liveCase) run(t *testing.T) {
 	t.Helper()
-	o := Options{Mode: plan.ModeLive, StageTimeout: 10 * time.Minute, MaxMovesPerWave: 5, Budget: c.budget, Ends: c.ends, Closed: c.closed, Unwell: c.unwell}
+	o := Options{Mode: plan.ModeLive, StageTimeout: 10 * time.Minute, MaxMovesPerWave: 5, Budget: c.budget, Ends: c.ends, Closed: c.closed, Unwell: c.unwell, Insists: c.person}
 	switch c.budget {
 	case 0:
 		o.Budget = math.MaxInt
