@@ -76,7 +76,7 @@ func TestAuditOnARealAPIServer(t *testing.T) {
 		out, _, failure := runAudit(t, nil, append([]string{"-o", "totals"}, people...)...)
 		want := [][]string{
 			{"USER", "IMPERSONATED BY", "ACCOUNT", "WRITES", "REWRITTEN", "REFUSED", "FAULTED", "FAILED OPEN", "FAILED CLOSED", "DRY RUNS", "LAST"},
-			{"bob", "-", "person", "3", "1", "1", "0", "0", "0", "0"}, // more of his did not agree
+			{"bob", "-", "person", "3", "1", "1", "0", "0", "0", "0"},   // more of his did not agree
 			{"alice", "-", "person", "3", "1", "0", "0", "1", "0", "1"}, // a dry run is no write
 		}
 		if diff := cmp.Diff(want, cellsOf(t, out, began)); diff != "" || failure != "" {
