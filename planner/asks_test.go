@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -25,6 +26,7 @@ func TestAsks(t *testing.T) {
 	for name, run := range map[string]func(*testing.T, *rest.Config){
 		"a rollback that takes more plans than are kept ends in the earlier one": goesBackForDays,
 		"it stays stopped until a person clears it, under the next leader, too":  staysTripped,
+		"a repair counts once, also where the plan could not be written":         countsRepairs,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, server) })
 	}
@@ -115,6 +117,34 @@ func staysTripped(t *testing.T, server *rest.Config) {
 	}
 	if got := b.told("Tripped"); len(got) != 2 || !strings.Contains(got[0], why) {
 		t.Errorf("Tripped events %q, want one of each leader", got)
+	}
+}
+
+// countsRepairs: for Argo CD a cluster that is put back moved, and the budget of everything else is smaller by it.
+func countsRepairs(t *testing.T, server *rest.Config) {
+	b, l, own, other := stamped(t, server)
+	b.config.Change.Moves.Rate = shipped()
+	b.stamp("c000", other, "somebody")
+	l.Changed()
+	b.eventually("it is put back", func() bool { return b.shards()["c000"] == own })
+	b.addCluster("new", 5) // what the next cycle wants to write
+	b.fail("patch ballast-plan", errors.New("the API server is away"))
+	b.quieten(l)
+	b.eventually("it cannot be written", func() bool { return b.tried("patch ballast-plan") > 0 })
+	b.idle(l)
+	if got := testutil.ToFloat64(l.Metrics.moved.WithLabelValues(string(change.Healing))); got != 0 || len(l.memory.Changes.Ledger) != 0 {
+		t.Errorf("%g moves counted and the ledger %v, though nothing was written", got, l.memory.Changes.Ledger)
+	}
+	b.fail("patch ballast-plan", nil)
+	b.cycles(l, 3)
+	total := 0
+	for _, r := range l.memory.Changes.Ledger {
+		if total += r.Moves; r.Cause != change.Healing {
+			t.Errorf("the ledger has %+v", r)
+		}
+	}
+	if got := testutil.ToFloat64(l.Metrics.moved.WithLabelValues(string(change.Healing))); got != 1 || total != 1 {
+		t.Errorf("%g moves counted, %d in the ledger; want 1 and 1", got, total)
 	}
 }
 

@@ -158,8 +158,10 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 	if err != nil || result == "conflict" {
 		// What was decided was not written: the vote stands as it was, and nothing moved.
 		l.memory.Votes, l.memory.Changes = in.Memory.Votes, in.Memory.Changes
+		l.addHealed(in.Healed)
 		return result, err
 	}
+	l.Metrics.observeMoves(out)
 	if written, err = l.answer(ctx, in, out, written); err != nil {
 		return "failed", err
 	}

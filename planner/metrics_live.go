@@ -52,6 +52,10 @@ func (m *Metrics) observeOwnership(in Inputs, out Outcome) {
 		m.wave.WithLabelValues("present").Set(float64(r.Wave))
 		m.wave.WithLabelValues("expected").Set(float64(r.Waves))
 	}
+}
+
+// observeMoves counts the moves that entered the ledger, once what was decided is written: else the next cycle counts them.
+func (m *Metrics) observeMoves(out Outcome) {
 	for cause, n := range out.Counted {
 		m.moved.WithLabelValues(string(cause)).Add(float64(n))
 	}

@@ -179,6 +179,13 @@ func (l *Loop) noteHealed(step rollout.Step, w discover.Workload) {
 	}
 }
 
+// addHealed gives back what a cycle took and could not write.
+func (l *Loop) addHealed(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.healed += n
+}
+
 func (l *Loop) takeHealed() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
