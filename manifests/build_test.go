@@ -13,6 +13,7 @@ import (
 	admissionregistration "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,6 +61,7 @@ type install struct {
 	Policies        map[string]admissionregistration.ValidatingAdmissionPolicy
 	PolicyBindings  map[string]admissionregistration.ValidatingAdmissionPolicyBinding
 	Budgets         map[string]policyv1.PodDisruptionBudget
+	NetworkPolicies map[string]networkingv1.NetworkPolicy
 	Webhooks        map[string]admissionregistration.MutatingWebhookConfiguration
 	Issuers         map[string]certmanager.Issuer
 	Certificates    map[string]certmanager.Certificate
@@ -73,6 +75,7 @@ func decode(t *testing.T, text []byte) install {
 		map[string]appsv1.Deployment{}, map[string]corev1.Service{}, map[string]corev1.ServiceAccount{}, map[string]corev1.ConfigMap{},
 		map[string]rbacv1.Role{}, map[string]rbacv1.RoleBinding{}, map[string]rbacv1.ClusterRole{}, map[string]rbacv1.ClusterRoleBinding{},
 		map[string]admissionregistration.ValidatingAdmissionPolicy{}, map[string]admissionregistration.ValidatingAdmissionPolicyBinding{}, map[string]policyv1.PodDisruptionBudget{},
+		map[string]networkingv1.NetworkPolicy{},
 		map[string]admissionregistration.MutatingWebhookConfiguration{}, map[string]certmanager.Issuer{}, map[string]certmanager.Certificate{},
 	}
 	for _, doc := range bytes.Split(text, []byte("\n---\n")) {
@@ -103,6 +106,8 @@ func decode(t *testing.T, text []byte) install {
 			add(t, in.PolicyBindings, head.Name, doc)
 		case "policy/v1 PodDisruptionBudget":
 			add(t, in.Budgets, head.Name, doc)
+		case "networking.k8s.io/v1 NetworkPolicy":
+			add(t, in.NetworkPolicies, head.Name, doc)
 		case "admissionregistration.k8s.io/v1 MutatingWebhookConfiguration":
 			add(t, in.Webhooks, head.Name, doc)
 		case "cert-manager.io/v1 Issuer":
