@@ -11,14 +11,12 @@ import (
 // 30 s, and a start takes some more.
 const begun = 35 * time.Second
 
-// wakes nudges a Deployment's pods for clusters that they own and do nothing for. A pod that finds no free slot at its start
+// wakes nudges pods for clusters that they own and do nothing for. A Deployment's pod that finds no free slot at its start
 // claims one when its last holder's heartbeat has become old. By its own metrics it then owns the slot's clusters, and yet it
 // begins with none of them before an Application's refresh or its resync (argo-cd v3.2.11): everybody who asks for owners is
-// told that all is well. What a wave moves is the wave's to nudge.
+// told that all is well. So it is with any pod where a leader ended between a write and its nudge, and where the webhook wrote
+// a person's pin. What a wave moves is the wave's to nudge.
 func (a *Agenda) wakes(v *plan.View, seen Seen) {
-	if v.Plan.Target.Kind != plan.Deployment {
-		return
-	}
 	nudged := map[string]bool{}
 	for _, s := range a.Steps {
 		if n, ok := s.(Nudge); ok {

@@ -43,7 +43,7 @@ func TestADeploymentsSleepersAreWoken(t *testing.T) {
 		"not one of two that own it":            {seen: owned(Owned{Owners: []int{0, 1}})},
 		"not for a cluster without work":        {seen: owned(Owned{Owners: []int{1}, Idle: true})},
 		"not where nudging is off":              {seen: asleep, off: true},
-		"not a StatefulSet's":                   {seen: asleep, stateful: true},
+		"a StatefulSet's, too":                  {seen: asleep, stateful: true, want: woken},
 		"what a wave moves is the wave's": {
 			seen: asleep, moves: true, want: []Step{Nudge{Cluster: "b", Server: "https://b", Shard: 1, Since: start}},
 		},
