@@ -204,8 +204,13 @@ func (r *crashRun) annotate(name, value string) {
 		text = "null"
 	}
 	r.note("a person writes %s=%s", name, text)
+	r.patchPlan(fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, name, text))
+}
+
+func (r *crashRun) patchPlan(patch string) {
+	r.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: r.config.Plan.ConfigMap}}
-	r.must(r.client.Patch(r.ctx, cm, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, name, text))))
+	r.must(r.client.Patch(r.ctx, cm, client.RawPatch("application/merge-patch+json", []byte(patch))))
 	r.news.plan = true
 	r.readPlan()
 }

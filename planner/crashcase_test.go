@@ -45,6 +45,7 @@ type crashCase struct {
 	env      string // as found; empty: absent
 	loads    map[string]float64
 	goals    []crashGoal
+	change   func(*config.PlannerConfig) // of the configuration; may be nil
 }
 
 // crashMaxReplicas is the configured bound, and with it what mode live holds the env at.
@@ -82,6 +83,9 @@ func (c crashCase) config(namespace string) config.PlannerConfig {
 	cfg.Partition.Replicas, cfg.Partition.MaxReplicas = &config.Replicas{Fixed: c.replicas}, &most
 	cfg.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(time.Hour), MinSamples: 2}}
 	cfg.Failover = &config.Failover{After: config.Duration(2 * time.Minute), Settle: config.Duration(time.Minute)}
+	if c.change != nil {
+		c.change(&cfg)
+	}
 	return cfg
 }
 

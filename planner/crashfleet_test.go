@@ -240,7 +240,7 @@ func (f *crashFleet) observe(fleet discover.Fleet, now time.Time) Observed {
 	for _, i := range slices.Sorted(maps.Keys(f.pods)) {
 		p := f.pods[i]
 		r := ownership.PodReport{Controller: ownership.Controller{
-			Pod:     rollout.Pod{Replica: i, Name: crashPodName(i), Ready: f.up(p, now), Claimed: true},
+			Pod:     rollout.Pod{Replica: i, Name: crashPodName(i), Ready: f.up(p, now), Claimed: true, Started: p.runs},
 			Running: p.running(now), Terminating: !p.gone.IsZero()}}
 		if !r.Running {
 			r.Err = "it does not run"

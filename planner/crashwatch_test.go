@@ -12,6 +12,7 @@ type crashWatch struct {
 	run       *crashRun
 	mode      string
 	plan      *plan.Plan // as it stands in its ConfigMap
+	pins      plan.Pins  // people's, beside it
 	rollouts  int        // that began
 	changed   time.Time  // when anything changed last
 	zeroings  int        // of the rollout under way, or the last one
@@ -56,6 +57,7 @@ func (w *crashWatch) blame(format string, args ...any) {
 
 // planSeen takes in the plan as it was written.
 func (w *crashWatch) planSeen(d plan.Document) {
+	w.pins = d.Pins
 	if d.Plan == nil {
 		if w.plan != nil {
 			w.blame("the plan cannot be read any more: %v", d.PlanErr)
@@ -124,7 +126,7 @@ func (w *crashWatch) workloadWritten() {
 	}
 }
 
-// secretWritten knows that in mode live nothing moves but a wave.
+// secretWritten knows that in mode live nothing moves but by a wave or a pin.
 func (w *crashWatch) secretWritten(name string, before int, had bool) {
 	w.changed = w.run.clock.Now()
 	shard, has := w.run.fleet.shards[name]
@@ -137,10 +139,16 @@ func (w *crashWatch) secretWritten(name string, before int, had bool) {
 	case !had && has:
 		w.stamped(name, shard)
 	case w.mode == plan.ModeLive && had && shard != before:
-		if _, moves := w.plan.Rollout.Moves[name]; w.plan.Rollout == nil || !moves {
+		pin, pinned := w.pins[name]
+		if moves := w.plan.Rollout != nil && hasKey(w.plan.Rollout.Moves, name); !moves && !(pinned && pin == shard) {
 			w.blame("Secret %s went from %d to %d, and no wave moves it", name, before, shard)
 		}
 	}
+}
+
+func hasKey(m map[string]int, name string) bool {
+	_, has := m[name]
+	return has
 }
 
 // stamped: the first shard of a Secret is who owns its cluster.
