@@ -248,3 +248,21 @@ func TestWhatIsRememberedOfARolloutEndsWithIt(t *testing.T) {
 		t.Errorf("the test itself failed: outcomes %v", seen)
 	}
 }
+
+// TestARollbackNeedNotWaitForTheWavesOfABalance.
+func TestARollbackNeedNotWaitForTheWavesOfABalance(t *testing.T) {
+	w := inWaves(t)
+	earlier := w.in.InForce.Clone()
+	for name, was := range earlier.Rollout.Was {
+		earlier.Clusters[name] = plan.Row{Replica: was, Server: earlier.Clusters[name].Server}
+	}
+	earlier.Rollout = nil
+	w.in.Rollback = &Rollback{Revision: 1, Plan: &earlier}
+	w.until(t, "the way back begins", 5*time.Minute, func(out Outcome) bool { return out.Memory.Changes.Cause == change.Rollback })
+	w.until(t, "the earlier plan holds", 20*time.Minute, func(out Outcome) bool { return out.Done })
+	for name, row := range earlier.Clusters {
+		if got := w.owners()[name]; got != row.Replica {
+			t.Errorf("%s is on %d, and was on %d", name, got, row.Replica)
+		}
+	}
+}

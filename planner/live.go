@@ -76,8 +76,11 @@ func (c *cycle) ends() string {
 		return "a person paused it"
 	case c.tripped() && !byPerson(cause):
 		return "a wave did harm and nobody has cleared it"
-	case (cause == change.Balance || cause == "") && len(c.closed()) > 0:
+	case cause != change.Balance && cause != "":
+	case len(c.closed()) > 0:
 		return "a replica is unwell or cordoned"
+	case c.in.Rollback != nil:
+		return "a person asked for an earlier plan"
 	}
 	return ""
 }
