@@ -150,7 +150,7 @@ func (b *bodies) grow(ctx context.Context, r *reading, size int64) error {
 
 // take finds room for the bytes.
 func (b *body) take(size int) {
-	length := size
+	var length int
 	switch {
 	case size <= pooledBody:
 		b.pool, length = &b.from.buffers, pooledBody
