@@ -93,10 +93,10 @@ func seenOwners(fetched poll.Fetched, w discover.Workload, pods []rollout.Pod) m
 func replicaOf(pod string, w discover.Workload, pods []rollout.Pod) (int, bool) {
 	if w.Kind != plan.StatefulSet {
 		i := slices.IndexFunc(pods, func(p rollout.Pod) bool { return p.Name == pod })
-		if i < 0 || pods[i].Replica < 0 {
+		if i < 0 {
 			return 0, false
 		}
-		return pods[i].Replica, true
+		return pods[i].Replica, true // discover.Nobody without a slot
 	}
 	digits, ok := strings.CutPrefix(pod, w.Name+"-")
 	if !ok {
