@@ -158,9 +158,21 @@ func TestADeploymentsWaveWaitsForEveryClaim(t *testing.T) {
 			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *Seen) { s.Pods[0].Claimed = false }), target: grown,
 			want: "Waiting: Moving 3/0 rows [a0 b1 c1]; waiting: no pod has claimed replica 0",
 		},
-		"a slot whose pod is not seen": {
-			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *Seen) { s.Pods = s.Pods[1:] }), target: grown,
+		"a slot that a pod is about to claim": {
+			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *Seen) { s.Pods[0].Replica, s.Pods[0].Claimed = -1, false }), target: grown,
 			want: "Waiting: Moving 3/0 rows [a0 b1 c1]; waiting: replica 0 has no pod that is seen",
+		},
+		"a slot that nobody is there to claim is left": {
+			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *Seen) { s.Pods[1].Ready, s.Pods[1].Claimed = false, false }), target: grown,
+			want: "Advanced: Moving 1/1 3/0 rows [a0 b2 c1] moves [b2] was [b1]; wave 1 of 1 moves 1 of 3 clusters",
+		},
+		"a slot whose pod is gone is left": {
+			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *Seen) { s.Pods = []Pod{s.Pods[0], s.Pods[2], {Replica: -1}} }), target: grown,
+			want: "Advanced: Moving 1/1 3/0 rows [a0 b2 c1] moves [b2] was [b1]; wave 1 of 1 moves 1 of 3 clusters",
+		},
+		"nothing goes to a slot that nobody is there to claim": {
+			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *Seen) { s.Pods = s.Pods[:2] }), target: grown,
+			want: "Waiting: Moving 3/0 rows [a0 b1 c1]; waiting: replica 2 has no pod that is seen",
 		},
 		"a slot that an old and a new pod hold": {
 			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *Seen) { s.Pods = append([]Pod{{Replica: 2, Name: "old"}}, s.Pods...) }), target: grown,
@@ -184,7 +196,7 @@ func TestADeploymentsWaveWaitsForEveryClaim(t *testing.T) {
 		},
 		"shrinking waits for the slots, which the restart leaves unclaimed": {
 			plan: of(shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas = 2 })),
-			seen: but(fit(2, 16, shrunken), func(s *Seen) { restarted(s); s.Pods[1].Replica = -1 }),
+			seen: but(fit(2, 16, shrunken), func(s *Seen) { restarted(s); s.Pods[1].Replica, s.Pods[1].Claimed = -1, false }),
 			want: "Waiting: Shrinking 2/0 rows [a0 b1 c0]; waiting: replica 1 has no pod that is seen",
 		},
 		"shrinking ends when they are claimed": {

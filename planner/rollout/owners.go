@@ -45,7 +45,7 @@ func (s Seen) asleep(replica int) string {
 }
 
 // cannotReceive says why no wave may be begun onto a replica. In a Deployment pods claim replicas, whichever they find: no
-// wave is begun before all are claimed.
+// wave is begun before those that are there have claimed theirs.
 func (t *turn) cannotReceive(replica int) string {
 	if why := t.unclaimed(); why != "" {
 		return why
@@ -61,9 +61,10 @@ func (t *turn) cannotReceive(replica int) string {
 	return ""
 }
 
-// unclaimed names the first slot of a Deployment's that no pod which is ready has claimed.
+// unclaimed names the first slot of a Deployment's that no pod has claimed while one is there that will: it is ready and has
+// none. A slot that nobody is there to claim is that of a pod which hangs, or is gone for good: its clusters have to leave it.
 func (t *turn) unclaimed() string {
-	if t.p.Target.Kind != plan.Deployment {
+	if t.p.Target.Kind != plan.Deployment || !slices.ContainsFunc(t.seen.Pods, func(p Pod) bool { return p.Ready && !p.Claimed }) {
 		return ""
 	}
 	running := t.p.Replicas
