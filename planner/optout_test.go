@@ -1,7 +1,9 @@
 package planner
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"ballast/planner/config"
 	"ballast/planner/plan"
@@ -49,8 +51,7 @@ func TestNothingBeginsThatNeedsAWorkloadThatOptedOut(t *testing.T) {
 		"mode x0y": {func(w *world) {
 			w.in.Config.Rollout = config.Rollout{X0Y: &config.X0YRollout{}, StageTimeout: w.in.Config.Rollout.StageTimeout}
 		}, "rollout/WorkloadUnmanaged/"},
-		"a restart":      {func(w *world) { w.in.Config.Rollout.Default.RolloutRestart = true }, "rollout/WorkloadUnmanaged/"},
-		"live's one env": {func(w *world) { w.in.Config.Rollout = config.Default().Rollout }, "rollout/WorkloadUnmanaged/"},
+		"a restart": {func(w *world) { w.in.Config.Rollout.Default.RolloutRestart = true }, "rollout/WorkloadUnmanaged/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(lognormal(4, 24)...)
@@ -68,7 +69,7 @@ func TestNothingBeginsThatNeedsAWorkloadThatOptedOut(t *testing.T) {
 				}
 			}
 			if test.problem != "" && !seen[test.problem] {
-				t.Errorf("nobody was told of %s: %v", test.problem, problems(w.last))
+				t.Errorf("nobody was told of %s: %v", test.problem, w.last.Problems)
 			}
 			w.in.Workload.Unmanaged = false
 			began := func() bool {
@@ -83,6 +84,17 @@ func TestNothingBeginsThatNeedsAWorkloadThatOptedOut(t *testing.T) {
 			t.Error("with the workload managed again, nothing began either: this test proves nothing")
 		})
 	}
+}
+
+func TestLiveDoesNotPrepareAWorkloadThatOptedOut(t *testing.T) {
+	w := newLiveWorld(lognormal(4, 24)...)
+	w.in.Workload.Unmanaged = true
+	w.until(t, "somebody is told", 2*time.Hour, func(out Outcome) bool { return slices.Contains(problems(out), "rollout/WorkloadUnmanaged/") })
+	if p := w.in.InForce; p.Rollout != nil || p.ControllerReplicas != 3 || *w.in.Workload.EnvReplicas != "3" {
+		t.Errorf("the plan has env %d, rollout %+v; the workload env %s", p.ControllerReplicas, p.Rollout, *w.in.Workload.EnvReplicas)
+	}
+	w.in.Workload.Unmanaged = false
+	w.until(t, "the one restart", 2*time.Hour, func(Outcome) bool { return w.in.InForce.ControllerReplicas == 16 })
 }
 
 // wayTo is a plan in the history with so many replicas.
