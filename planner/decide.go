@@ -166,10 +166,13 @@ func (c *cycle) mayAct(a *adoption) bool {
 	return c.in.InForce != nil && !c.unstamped && !c.unready && a.next.Rollout == nil && a.next.Mode == plan.Enforce && !c.in.BreakGlass
 }
 
-// mayBegin reports whether this cycle may begin what ballast thinks is better.
-func (c *cycle) mayBegin(a *adoption) bool {
-	return c.mayAct(a) && !c.heldOff && !c.stopped() && !c.unsighted && c.fault == ""
+// mayDecide reports whether this cycle may begin anything that nobody asked for.
+func (c *cycle) mayDecide(a *adoption) bool {
+	return c.mayAct(a) && !c.heldOff && !c.stopped() && !c.unsighted
 }
+
+// mayBegin reports whether this cycle may begin what ballast thinks is better.
+func (c *cycle) mayBegin(a *adoption) bool { return c.mayDecide(a) && c.fault == "" }
 
 // standstill says why nothing may begin.
 func (c *cycle) standstill(a *adoption) string {

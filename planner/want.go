@@ -15,7 +15,7 @@ import (
 // want is where to go, and why: what must be at once comes before what a person asks for, that before what an unwell
 // replica needs, and all of it before what was elected.
 func (c *cycle) want(a *adoption) (*rollout.Want, string, change.Cause) {
-	if c.mayBegin(a) && c.prepares(a) {
+	if c.mayDecide(a) && c.prepares(a) { // an env that gives clusters several owners, or none, is mended by this alone
 		w, why := c.prepare(a)
 		return w, why, change.Balance
 	}
