@@ -207,6 +207,12 @@ func TestClustersOfOneServerDoNotPartForTheBudget(t *testing.T) {
 			a.next.Clusters[name] = row
 		}
 	}
+	together := maps.Clone(of)
+	together["c006"] = 0
+	never := "waits for a move budget of 3 at once, and change.moves.rate never has room for them: raise it: 2 more clusters may move now: made 0 of 2 within 1h"
+	if got := c.limit(a, a.wantOf(3, together), change.Balance, c.rolloutOptions()); got != never || !slices.Contains(problems(c.out), "rollout/BudgetTooSmall/") {
+		t.Errorf("they alone: %q, problems %v", got, problems(c.out))
+	}
 	w := a.wantOf(3, of)
 	if waits := c.limit(a, w, change.Balance, c.rolloutOptions()); waits != "" {
 		t.Errorf("it waits: %s", waits)

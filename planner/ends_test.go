@@ -146,11 +146,6 @@ func (w *liveWorld) people() {
 	w.step(time.Minute)
 }
 
-func (w *liveWorld) scale(replicas int) {
-	wl := &w.in.Workload
-	wl.Replicas, wl.ReadyReplicas, wl.UpdatedReplicas, wl.CurrentReplicas = replicas, replicas, replicas, replicas
-}
-
 // TestReplicasThatAnAutoscalerTookAwayLeaveNoOrphans, whatever keeps ballast from deciding by itself, and their clusters are no
 // wave's orphans: otherwise it would stop itself in the middle of it.
 func TestReplicasThatAnAutoscalerTookAwayLeaveNoOrphans(t *testing.T) {

@@ -236,33 +236,38 @@ func (c *cycle) limit(a *adoption, w *rollout.Want, cause change.Cause, o rollou
 	case !cause.Limited() || len(moves) <= o.Budget:
 		return ""
 	case o.Mode == plan.ModeX0Y:
-		return c.room(len(moves))
-	case o.Mode != plan.ModeLive:
-		cut(a, w, moves, o.Budget)
+		return c.room(len(moves), ", since every replica stops for it", ", or set rollout.live, which moves some at a time")
+	case o.Mode == plan.ModeLive:
+		if o.Budget < 1 {
+			return c.room(1, "", "")
+		}
+		return ""
 	}
-	if o.Budget < 1 && (o.Mode == plan.ModeLive || w.Replicas == a.next.Replicas) {
-		return c.room(1)
+	least := cut(a, w, moves, o.Budget)
+	if least > o.Budget && w.Replicas == a.next.Replicas {
+		return c.room(least, "", "")
 	}
 	return ""
 }
 
-// room says when the budget has room for so many moves at once.
-func (c *cycle) room(moves int) string {
+// room says when the budget has room for so many moves at once, and where it never has, with the mend.
+func (c *cycle) room(moves int, since, mend string) string {
 	at, ok := change.When(c.out.Memory.Changes.Ledger, c.rates(), len(c.out.Fleet.Clusters), c.in.Now, moves)
 	switch {
 	case moves == 1:
 		return "waits for the move budget: " + c.out.Budget.String()
 	case ok:
-		return fmt.Sprintf("waits until %s for a move budget of %d at once, since every replica stops for it: %s", at.UTC().Format(time.RFC3339), moves, c.out.Budget)
+		return fmt.Sprintf("waits until %s for a move budget of %d at once%s: %s", at.UTC().Format(time.RFC3339), moves, since, c.out.Budget)
 	}
-	return fmt.Sprintf("waits for a move budget of %d at once, since every replica stops for it, and change.moves.rate never has room for them: raise it, or set rollout.live, which moves some at a time: %s",
-		moves, c.out.Budget)
+	never := fmt.Sprintf("waits for a move budget of %d at once%s, and change.moves.rate never has room for them: raise it%s: %s", moves, since, mend, c.out.Budget)
+	c.problem(Problem{Phase: PhaseRollout, Kind: "BudgetTooSmall", Message: "what is to move " + never})
+	return never
 }
 
 // cut takes moves out of what is wanted until the budget has room: those off replicas that go come first, then the heaviest,
 // and the clusters of one server stay together. Replicas go only when all that is on them can leave at once; until then some of
-// it leaves before.
-func cut(a *adoption, w *rollout.Want, moves []rollout.Move, budget int) {
+// it leaves before. It answers how many moves the smallest part of it has.
+func cut(a *adoption, w *rollout.Want, moves []rollout.Move, budget int) (least int) {
 	goes := func(m rollout.Move) bool { return m.From >= w.Replicas }
 	slices.SortStableFunc(moves, func(x, y rollout.Move) int {
 		return cmp.Or(trueFirst(goes(x), goes(y)), cmp.Compare(loadOf(y), loadOf(x)))
@@ -283,8 +288,11 @@ func cut(a *adoption, w *rollout.Want, moves []rollout.Move, budget int) {
 	if leaving > budget {
 		w.Replicas, w.ControllerReplicas = a.next.Replicas, a.next.ControllerReplicas
 	}
+	least = len(moves)
 	for _, unit := range order {
-		if n := len(units[unit]); n <= budget {
+		n := len(units[unit])
+		least = min(least, n)
+		if n <= budget {
 			budget -= n
 			continue
 		}
@@ -294,6 +302,7 @@ func cut(a *adoption, w *rollout.Want, moves []rollout.Move, budget int) {
 			w.Rows[m.Cluster] = row
 		}
 	}
+	return least
 }
 
 func trueFirst(a, b bool) int {
