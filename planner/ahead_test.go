@@ -46,6 +46,12 @@ func TestForesee(t *testing.T) {
 		}, &Ahead{Mode: plan.ModeLive, From: plan.Count{Replicas: 3}, To: plan.Count{Replicas: 4}, Moves: 9, PerWave: 5, Waves: 2, Restarts: true, Done: epoch}},
 		"x0y": {x0y, func(w *world) { fixed(w, 4) }, &Ahead{Mode: plan.ModeX0Y, From: plan.Count{Replicas: 3, ControllerReplicas: 3}, To: plan.Count{Replicas: 4, ControllerReplicas: 4},
 			Moves: 9, Restarts: true, Done: epoch}},
+		"x0y, for which the budget has no room at once": {x0y, func(w *world) { w.in.Config.Change.Moves.Rate = hourly }, &Ahead{Mode: plan.ModeX0Y, From: plan.Count{Replicas: 3, ControllerReplicas: 3},
+			To: plan.Count{Replicas: 3, ControllerReplicas: 3}, Moves: 8, Restarts: true, Limited: true}},
+		"x0y, for which it has when what was used is over": {x0y, func(w *world) {
+			w.in.Config.Change.Moves.Rate = []config.Rate{{Percent: 70, Period: config.Duration(time.Hour)}}
+			w.in.Memory.Changes.Ledger = change.Ledger{{At: epoch.Add(-20 * time.Minute), Moves: 1, Cause: change.Balance}}
+		}, &Ahead{Mode: plan.ModeX0Y, From: plan.Count{Replicas: 3, ControllerReplicas: 3}, To: plan.Count{Replicas: 3, ControllerReplicas: 3}, Moves: 8, Restarts: true, Limited: true, Done: epoch.Add(40 * time.Minute)}},
 		"x0y, with replicas that are people's": {x0y, func(w *world) { w.in.Config.Partition.Replicas = &config.Replicas{Workload: true} },
 			&Ahead{Mode: plan.ModeX0Y, From: plan.Count{Replicas: 3, ControllerReplicas: 3}, To: plan.Count{Replicas: 3, ControllerReplicas: 3}, Moves: 8, Restarts: true, Done: epoch,
 				Missing: []string{rollout.ErrFreeReplicas.Error()}}},
