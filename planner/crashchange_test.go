@@ -5,8 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/e2e/apiserver"
+	"ballast/planner/config"
 	"ballast/planner/plan"
 )
 
@@ -18,9 +24,7 @@ func TestCrashesWhilePeopleHaveTheirSay(t *testing.T) {
 	figures := newCrashFigures()
 	t.Run("of", func(t *testing.T) {
 		for _, mode := range []crashMode{crashLive, crashX0Y, crashDefault} {
-			for name, c := range map[string]crashCase{
-				"pins": sceneOf(mode, crashPin(false), crashPin(true), crashUnpin()),
-			} {
+			for name, c := range changesOf(mode) {
 				t.Run(fmt.Sprintf("%s %s", mode, name), func(t *testing.T) {
 					t.Parallel()
 					c.crash(t, server, runs, figures)
@@ -29,6 +33,66 @@ func TestCrashesWhilePeopleHaveTheirSay(t *testing.T) {
 		}
 	})
 	t.Log(figures)
+}
+
+// changesOf are the cases of a mode.
+func changesOf(mode crashMode) map[string]crashCase {
+	cases := map[string]crashCase{
+		"pins":                     sceneOf(mode, crashPin(false), crashPin(true), crashUnpin()),
+		"a replica that is killed": sceneOf(mode, crashDie(), crashSpare()),
+	}
+	if mode == crashX0Y {
+		return cases // it begins nothing that the budget cannot carry whole, and nothing where the replicas are people's
+	}
+	budget := sceneOf(mode, crashShift(), crashCordon(), crashUncordon())
+	budget.change = func(c *config.PlannerConfig) {
+		c.Change.Moves.Rate = []config.Rate{{Percent: 25, Period: config.Duration(2 * time.Minute)}}
+	}
+	cases["a budget"] = budget
+	if mode == crashLive { // elsewhere more replicas than the env have two owners of shard 0 before there is a rollout
+		people := sceneOf(mode, crashScale(5), crashScale(2))
+		people.change = func(c *config.PlannerConfig) { c.Partition.Replicas = &config.Replicas{Workload: true} }
+		cases["people's replicas"] = people
+	}
+	return cases
+}
+
+// crashDie: the container of a replica is killed for its memory again and again, and works for a minute in between.
+func crashDie() crashGoal {
+	return crashGoal{name: "die again and again", begin: func(r *crashRun) {
+		rest := r.watch.changed.Add(16 * time.Minute) // what received clusters a short time before would trip
+		r.until("no wave answers for what follows", time.Hour, func() bool { return !r.clock.Now().Before(rest) })
+		r.empty()
+		r.note("GOAL replica %d is killed again and again", r.emptied)
+		r.fleet.dies[r.emptied], r.watch.changed = r.clock.Now(), r.clock.Now()
+	}, done: func(r *crashRun, e crashEnd) {
+		r.isEmptied(e)
+		if why := r.planMap().Annotations[plan.AnnotationTripped]; why != "" {
+			r.fatal("it tripped: %s", why)
+		}
+	}, empties: true}
+}
+
+func crashSpare() crashGoal {
+	return crashGoal{name: "spared", begin: func(r *crashRun) {
+		r.note("GOAL replica %d is killed no more", r.emptied)
+		delete(r.fleet.dies, r.emptied)
+	}}
+}
+
+// crashScale: people, or an autoscaler, give the workload another number of replicas.
+func crashScale(replicas int) crashGoal {
+	return crashGoal{name: fmt.Sprintf("scale to %d", replicas), begin: func(r *crashRun) {
+		r.note("GOAL people scale to %d", replicas)
+		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: crashWorkload}}
+		r.must(r.client.Patch(r.ctx, set, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))))
+		r.readWorkload()
+		r.watch.workloadWritten()
+	}, done: func(r *crashRun, _ crashEnd) {
+		if r.has(replicas); r.fleet.replicas != replicas {
+			r.fatal("people's %d replicas became %d", replicas, r.fleet.replicas)
+		}
+	}}
 }
 
 // pin is a person's write of data.pins.

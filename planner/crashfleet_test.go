@@ -44,12 +44,32 @@ type crashFleet struct {
 	observed         int64
 	shards           map[string]int // of the Secrets that have one
 	pods             map[int]*crashPod
-	made, found      int          // pods so far, and those that were there at first
-	broken           map[int]bool // ordinals whose pods are not ready, whatever becomes of them
+	made, found      int               // pods so far, and those that were there at first
+	broken           map[int]bool      // ordinals whose pods are not ready, whatever becomes of them
+	dies             map[int]time.Time // ordinals whose container is killed for its memory again and again, since when
+}
+
+// A container that keeps being killed is so every crashDies, and is backed off for most of that.
+const crashDies, crashBackoff = 4 * time.Minute, 3 * time.Minute
+
+// killed is how often an ordinal's container was killed, and when it was last.
+func (f *crashFleet) killed(ordinal int, now time.Time) (times int, at time.Time) {
+	since, dies := f.dies[ordinal]
+	if !dies {
+		return 0, time.Time{}
+	}
+	times = int(now.Sub(since)/crashDies) + 1
+	return times, since.Add(time.Duration(times-1) * crashDies)
+}
+
+// dead reports whether an ordinal's container was killed and does not run again yet.
+func (f *crashFleet) dead(ordinal int, now time.Time) bool {
+	times, at := f.killed(ordinal, now)
+	return times > 0 && now.Sub(at) < crashBackoff
 }
 
 func newCrashFleet(seed uint64, loads map[string]float64) *crashFleet {
-	return &crashFleet{seed: seed, clusters: sortedNames(loads), loads: loads, shards: map[string]int{}, pods: map[int]*crashPod{}, broken: map[int]bool{}}
+	return &crashFleet{seed: seed, clusters: sortedNames(loads), loads: loads, shards: map[string]int{}, pods: map[int]*crashPod{}, broken: map[int]bool{}, dies: map[int]time.Time{}}
 }
 
 // draw is a number below n that only the seed and the words decide.
@@ -69,7 +89,7 @@ func (p *crashPod) running(now time.Time) bool {
 }
 
 func (f *crashFleet) up(p *crashPod, now time.Time) bool {
-	return p != nil && p.gone.IsZero() && p.running(now) && !now.Before(p.ready) && !f.broken[p.ordinal]
+	return p != nil && p.gone.IsZero() && p.running(now) && !now.Before(p.ready) && !f.broken[p.ordinal] && !f.dead(p.ordinal, now)
 }
 
 // populate starts every pod long ago.
@@ -241,7 +261,13 @@ func (f *crashFleet) observe(fleet discover.Fleet, now time.Time) Observed {
 		p := f.pods[i]
 		r := ownership.PodReport{Controller: ownership.Controller{
 			Pod:     rollout.Pod{Replica: i, Name: crashPodName(i), Ready: f.up(p, now), Claimed: true, Started: p.runs},
-			Running: p.running(now), Terminating: !p.gone.IsZero()}}
+			Running: p.running(now) && !f.dead(i, now), Terminating: !p.gone.IsZero()}}
+		if times, at := f.killed(i, now); times > 0 {
+			r.Restarts, r.RestartedAt, r.OOMKilled, r.KilledAt = times, at, true, at
+			if !f.dead(i, now) {
+				r.RestartedAt = at.Add(crashBackoff)
+			}
+		}
 		if !r.Running {
 			r.Err = "it does not run"
 			reports = append(reports, r)

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"ballast/planner/change"
 	"ballast/planner/plan"
+	"ballast/planner/rollout"
 )
 
 // crashWatch knows what must never be, and notes the first time it is.
@@ -21,11 +23,18 @@ type crashWatch struct {
 	templates int
 	template  string
 	waits     map[string]crashWait // clusters that nobody works on
+	moves     []crashMoves         // that plans decided on
 	counted   bool                 // every pod has an env above 1, so that each cluster has one owner
 	wrong     string
 
 	longest, longestUp, stopped time.Duration
 	stoppedFor                  time.Duration
+}
+
+// crashMoves is how many rows a plan gave another replica, and when it was written.
+type crashMoves struct {
+	at time.Time
+	n  int
 }
 
 // crashWait is for how long nobody has worked on a cluster, and for how long of that the pod that should was ready.
@@ -76,6 +85,9 @@ func (w *crashWatch) planSeen(d plan.Document) {
 		w.blame("revision %d came after %d", d.Plan.Revision, old.Revision)
 	}
 	w.changed = w.run.clock.Now()
+	if old != nil {
+		w.limited(*old, *d.Plan)
+	}
 	r := d.Plan.Rollout
 	switch {
 	case r == nil:
@@ -89,6 +101,27 @@ func (w *crashWatch) planSeen(d plan.Document) {
 		w.blame("the plan holds 0 replicas")
 	}
 	w.run.note("plan %d: %d replicas, env %d, %s", d.Plan.Revision, d.Plan.Replicas, d.Plan.ControllerReplicas, stageOf(*d.Plan))
+}
+
+// limited: no plan moves more clusters than the budget has room for, but to take a wave back.
+func (w *crashWatch) limited(old, next plan.Plan) {
+	moved := len(rollout.Moves(old, next))
+	if moved == 0 || next.Rollout != nil && next.Rollout.Stage == plan.Reverting {
+		return
+	}
+	now := w.run.clock.Now()
+	w.moves = append(w.moves, crashMoves{now, moved})
+	for _, rate := range w.run.config.Change.Moves.Rate {
+		sum, allowed := 0, change.Rate{Percent: rate.Percent}.Allowed(len(w.run.fleet.clusters))
+		for _, m := range w.moves {
+			if now.Sub(m.at) < time.Duration(rate.Period) {
+				sum += m.n
+			}
+		}
+		if sum > allowed {
+			w.blame("%d clusters moved within %s, of at most %d: %v", sum, time.Duration(rate.Period), allowed, w.moves)
+		}
+	}
 }
 
 func stageOf(p plan.Plan) string {
@@ -212,7 +245,7 @@ func (w *crashWatch) wait(c string, now time.Time) {
 		return // found without an owner: its first one waits for its resync
 	}
 	shard, stamped := f.shards[c]
-	if stamped && f.broken[shard] {
+	if stamped && (f.broken[shard] || f.dead(shard, now)) {
 		return // for as long as its replica is ill
 	}
 	t.all += time.Second

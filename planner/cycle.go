@@ -182,6 +182,7 @@ func (c *cycle) finish(a *adoption) {
 	}
 	c.stampLoads()
 	c.countPins()
+	c.countStage(c.out.Next.Rollout)
 	if c.in.InForce == nil && c.in.Last == nil {
 		c.out.Decided = true
 		c.note(fmt.Sprintf("took over the fleet as it is: %d clusters on %d replicas", len(c.out.Next.Clusters), c.out.Next.Replicas))

@@ -38,20 +38,29 @@ func (c *cycle) rates() []change.Rate {
 	return rates
 }
 
-// count enters the moves of the stage in force into the ledger, once: what was written counts, whoever wrote it, and what
-// was decided and lost the race does not.
+// count enters the moves of the stage in force into the ledger, once: what was written counts, whoever wrote it. What was
+// decided and lost the race does not: its memory is dropped.
 func (c *cycle) count() {
 	m := &c.out.Memory.Changes
 	m.Ledger = m.Ledger.Kept(c.in.Now, c.rates())
 	c.enter(change.Healing, c.in.Healed)
-	if p := c.in.InForce; p != nil && p.Rollout != nil && !p.Rollout.Since.Equal(m.Counted) {
-		c.enter(cmp.Or(m.Cause, change.Balance), movedBy(*p.Rollout))
-		m.Counted = p.Rollout.Since
+	if p := c.in.InForce; p != nil {
+		c.countStage(p.Rollout)
 	}
 	if p := c.in.InForce; p != nil && p.Rollout == nil {
 		m.Cause, m.Target = "", nil
 	}
 	c.out.Budget = change.Look(m.Ledger, c.rates(), len(c.out.Fleet.Clusters), c.in.Now)
+}
+
+// countStage enters the moves that a stage begins with.
+func (c *cycle) countStage(r *plan.Rollout) {
+	m := &c.out.Memory.Changes
+	if r == nil || r.Since.Equal(m.Counted) {
+		return
+	}
+	c.enter(cmp.Or(m.Cause, change.Balance), movedBy(*r))
+	m.Counted = r.Since
 }
 
 // enter adds moves to the ledger.

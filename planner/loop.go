@@ -153,6 +153,11 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 	if !l.saveHoldOff(ctx, in, out) {
 		out.Done = false // what a person asked for stands until its peace outlives this leader
 	}
+	if err := l.saveMoves(ctx, in, out); err != nil {
+		l.memory.Changes = in.Memory.Changes
+		l.addHealed(in.Healed)
+		return "failed", err
+	}
 	result, written, err := l.write(ctx, in, out, base)
 	l.memory = out.Memory
 	if err != nil || result == "conflict" {

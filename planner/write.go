@@ -3,8 +3,10 @@ package planner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 
+	"ballast/planner/plan"
 	"ballast/planner/store"
 )
 
@@ -85,6 +87,26 @@ func (l *Loop) saveHoldOff(ctx context.Context, in Inputs, out Outcome) (saved b
 		l.Log.Error(err, "the hold-off is not saved yet")
 	}
 	return !l.unsaved
+}
+
+// saveMoves saves that clusters move before the plan says so, for a leader that dies in between would leave a budget that
+// knows nothing of them; one that counts moves which never came waits longer, and no more. A way back waits for nothing, nor
+// does a workload that stands at 0.
+func (l *Loop) saveMoves(ctx context.Context, in Inputs, out Outcome) error {
+	r := out.Next.Rollout
+	if len(in.Config.Change.Moves.Rate) == 0 || !out.Changed || r == nil || r.Since.Equal(in.Memory.Changes.Counted) || r.Stage == plan.Reverting || movedBy(*r) == 0 || out.Next.Replicas == 0 {
+		return nil
+	}
+	m := in.Memory
+	m.Changes.Ledger, m.Changes.Counted = out.Memory.Changes.Ledger, out.Memory.Changes.Counted
+	l.unsaved = true
+	if err := l.save(ctx, m); err != nil {
+		return fmt.Errorf("saving that %d clusters move: %w", movedBy(*r), err)
+	}
+	if l.unsaved {
+		return fmt.Errorf("saving that %d clusters move: %w", movedBy(*r), store.ErrConflict)
+	}
+	return nil
 }
 
 // keepPlan takes the plan in force into the history where the leader that wrote it died before it could.
