@@ -150,6 +150,8 @@ func (c *cycle) pinProblems(a *adoption) {
 			p.Kind, p.Message = "PinWaits", fmt.Sprintf("%q is pinned to replica %d, and there are %d: it waits for mode Enforce, since %s scales nothing", name, replica, a.next.Replicas, a.next.Mode)
 		case replica >= a.next.Replicas && a.next.Unmanaged:
 			p.Kind, p.Message = "PinWaits", fmt.Sprintf("%q is pinned to replica %d, and there are %d: it waits while the workload is annotated as unmanaged, which keeps ballast from scaling it", name, replica, a.next.Replicas)
+		case replica >= a.next.Replicas && c.stopped():
+			p.Kind, p.Message = "PinWaits", fmt.Sprintf("%q is pinned to replica %d, and there are %d: it waits while nothing scales (frozen, or stopped after a wave that did harm): \"ballast resume\" ends that", name, replica, a.next.Replicas)
 		default:
 			continue
 		}

@@ -97,7 +97,7 @@ func TestNoReplicaGoesWhileNothingMayBeDecided(t *testing.T) {
 	}
 }
 
-// TestWhatAPersonAskedForScalesAllTheSame, frozen and tripped.
+// TestWhatAPersonAskedForScalesAllTheSame, frozen and tripped: in so many words, which a pin is not.
 func TestWhatAPersonAskedForScalesAllTheSame(t *testing.T) {
 	stopped := func(t *testing.T) *liveWorld {
 		w := undecided(t, skewed(12)...)
@@ -118,10 +118,22 @@ func TestWhatAPersonAskedForScalesAllTheSame(t *testing.T) {
 			t.Errorf("%d replicas, want %d", w.in.Workload.Replicas, had-1)
 		}
 	})
-	t.Run("a pin beyond the replicas", func(t *testing.T) {
+	t.Run("a pin beyond the replicas waits, and it is said", func(t *testing.T) {
 		w := stopped(t)
 		had := w.in.InForce.Replicas
 		w.in.Pins = plan.Pins{"c004": had}
+		var out Outcome
+		for range 60 {
+			out = w.step(time.Minute)
+		}
+		if w.in.InForce.Replicas != had || w.in.Workload.Replicas != had {
+			t.Errorf("%d replicas by the plan and %d that run, want %d: in another mode they would restart all others", w.in.InForce.Replicas, w.in.Workload.Replicas, had)
+		}
+		want := fmt.Sprintf(`PinWaits: "c004" is pinned to replica %d, and there are %d: it waits while nothing scales (frozen, or stopped after a wave that did harm): "ballast resume" ends that`, had, had)
+		if !slices.Contains(messages(out), want) {
+			t.Errorf("problems %q, want among them %q", messages(out), want)
+		}
+		w.in.Paused, w.in.Tripped = false, ""
 		w.until(t, "the cluster is there", time.Hour, func(Outcome) bool {
 			return w.in.InForce.Rollout == nil && w.in.Workload.Replicas == had+1 && w.owners()["c004"] == had
 		})
@@ -129,6 +141,7 @@ func TestWhatAPersonAskedForScalesAllTheSame(t *testing.T) {
 	t.Run("but not again right after it failed", func(t *testing.T) {
 		w := stopped(t)
 		had := w.in.InForce.Replicas
+		w.in.Paused, w.in.Tripped = false, ""
 		w.in.Pins, w.in.Memory.HoldOff = plan.Pins{"c004": had}, w.in.Now
 		for range 29 {
 			w.step(time.Minute)

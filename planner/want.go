@@ -144,7 +144,7 @@ func (c *cycle) urgent(a *adoption) (*rollout.Want, string) {
 		}
 	}
 	pins := sortedNames(a.pins)
-	if c.heldOff {
+	if c.heldOff || c.stopped() { // replicas that come restart the others in the modes x0y and default
 		pins = nil
 	}
 	for _, name := range pins {

@@ -19,14 +19,18 @@ type doors struct {
 	handler http.Handler // by the path /pods/{pod}/metrics
 	at      func(podIP string) (string, error)
 
-	mu   sync.Mutex
-	open map[string]*http.Server // by pod and address
+	mu     sync.Mutex
+	open   map[string]*http.Server // by pod and address
+	closed bool                    // for good: a last look at the pods may come after the end
 }
 
 // follow opens a door for each running pod and closes those of pods that are gone.
 func (d *doors) follow(running map[string]string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.closed {
+		return nil
+	}
 	if d.open == nil {
 		d.open = map[string]*http.Server{}
 	}
@@ -69,6 +73,7 @@ func (d *doors) serve(l net.Listener, pod string) *http.Server {
 func (d *doors) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.closed = true
 	for server := range maps.Values(d.open) {
 		server.Close()
 	}
