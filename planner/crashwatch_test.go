@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"ballast/planner/change"
@@ -24,6 +25,7 @@ type crashWatch struct {
 	template  string
 	waits     map[string]crashWait // clusters that nobody works on
 	moves     []crashMoves         // that plans decided on
+	given     map[string]int       // by the last wave of each cluster, or its way back
 	counted   bool                 // every pod has an env above 1, so that each cluster has one owner
 	wrong     string
 
@@ -51,7 +53,7 @@ const (
 )
 
 func newCrashWatch(r *crashRun) crashWatch {
-	return crashWatch{run: r, waits: map[string]crashWait{}}
+	return crashWatch{run: r, waits: map[string]crashWait{}, given: map[string]int{}}
 }
 
 func (w *crashWatch) blame(format string, args ...any) {
@@ -89,6 +91,9 @@ func (w *crashWatch) planSeen(d plan.Document) {
 		w.limited(*old, *d.Plan)
 	}
 	r := d.Plan.Rollout
+	if r != nil {
+		maps.Copy(w.given, r.Moves)
+	}
 	switch {
 	case r == nil:
 		w.back = true
@@ -159,7 +164,8 @@ func (w *crashWatch) workloadWritten() {
 	}
 }
 
-// secretWritten knows that in mode live nothing moves but by a wave or a pin.
+// secretWritten knows that in mode live nothing moves but by a wave or a pin. A wave off a replica for which nobody works is
+// not taken back: what could not be written in its time is written later.
 func (w *crashWatch) secretWritten(name string, before int, had bool) {
 	w.changed = w.run.clock.Now()
 	shard, has := w.run.fleet.shards[name]
@@ -173,7 +179,8 @@ func (w *crashWatch) secretWritten(name string, before int, had bool) {
 		w.stamped(name, shard)
 	case w.mode == plan.ModeLive && had && shard != before:
 		pin, pinned := w.pins[name]
-		if moves := w.plan.Rollout != nil && hasKey(w.plan.Rollout.Moves, name); !moves && !(pinned && pin == shard) {
+		to, given := w.given[name]
+		if moves := w.plan.Rollout != nil && hasKey(w.plan.Rollout.Moves, name); !moves && !(pinned && pin == shard) && !(given && to == shard) {
 			w.blame("Secret %s went from %d to %d, and no wave moves it", name, before, shard)
 		}
 	}
