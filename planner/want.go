@@ -132,9 +132,9 @@ func (r *Rollback) refused(now plan.Plan) string {
 	return ""
 }
 
-// urgent is a change that no vote may delay, and neither a freeze nor a trip, for people decided it: a pin beyond the replicas,
-// or replicas that they changed themselves where they are the workload's. After a rollout that failed only replicas that people
-// took away are urgent, for their clusters have no owner.
+// urgent is a change that no vote may delay: a pin beyond the replicas, or replicas that people changed themselves where they
+// are the workload's. A freeze and a trip keep a pin waiting, but no replicas that stand as they do; after a rollout that failed
+// only replicas that people took away are urgent, for their clusters have no owner.
 func (c *cycle) urgent(a *adoption) (*rollout.Want, string) {
 	replicas, why := a.next.Replicas, ""
 	if a.next.FreeReplicas {
