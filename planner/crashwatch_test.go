@@ -179,8 +179,11 @@ func (w *crashWatch) secretWritten(name string, before int, had bool) {
 		w.stamped(name, shard)
 	case w.mode == plan.ModeLive && had && shard != before:
 		pin, pinned := w.pins[name]
-		to, given := w.given[name]
-		if moves := w.plan.Rollout != nil && hasKey(w.plan.Rollout.Moves, name); !moves && !(pinned && pin == shard) && !(given && to == shard) {
+		meant := pinned && pin == shard
+		if to, given := w.given[name]; given && to == shard {
+			meant = true
+		}
+		if moves := w.plan.Rollout != nil && hasKey(w.plan.Rollout.Moves, name); !moves && !meant {
 			w.blame("Secret %s went from %d to %d, and no wave moves it", name, before, shard)
 		}
 	}

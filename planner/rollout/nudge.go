@@ -81,5 +81,6 @@ func (s Seen) due(r *plan.Rollout, name string, replica int, why Why) (since tim
 		return time.Time{}, true
 	}
 	given, lately := s.Given[name]
-	return given.At, lately && given.Shard == replica && !(live && s.Looked.After(given.At))
+	taken := live && s.Looked.After(given.At)
+	return given.At, lately && given.Shard == replica && !taken
 }
