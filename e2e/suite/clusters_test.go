@@ -117,6 +117,8 @@ func clusters(w *world) {
 				delete(before.Shards, cluster)
 			}
 		}
+		// More than half of the fleet goes at once: without a person's word that would be believed after half an hour.
+		w.kubectl(ctx, "annotate", "configmap", site.PlanConfigMap, fmt.Sprintf("ballast.argoproj.io/accept-discovery=%d", len(w.Fleet.Names())))
 		w.kubectl(ctx, gone...)
 		Consistently(func() state { return w.state(ctx) }, "5s", "1s").Should(Equal(before))
 		Expect(w.plan(ctx).Replica()).To(Equal(p.Replica()), "a row outlives its Secret by an hour")
