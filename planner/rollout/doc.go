@@ -39,7 +39,9 @@
 //	x0y        stage       replicas, env  rows  waits until                      past its deadline
 //	           Draining    0, as it is    old   no pod is left                   Reverting (drainTimeout)
 //	           Assigning   0, as it is    new   every managed Secret has its row goes on; Reverting if pods run
-//	           Restoring   Y              new   all pods updated and ready       Reverting; ends if Y is N
+//	           Restoring   Y              new   all pods updated and ready       Reverting, for a larger N twice as late
+//	                                                                             while a Secret carries what is beyond
+//	                                                                             Y; ends if Y is N
 //	way back   Reverting   N              was   all pods updated and ready, then ends, but not at 0, nor while pods of a
 //	                                            the rest of the rows             smaller Y may run
 //

@@ -95,9 +95,11 @@ func (t *turn) rewriting() {
 func (t *turn) restoring() {
 	r := t.p.Rollout
 	done, why := t.replaced()
-	switch {
+	switch behind := t.behind(); {
 	case done:
 		t.end(Finished, why)
+	case len(behind) > 0 && t.at.Sub(r.Since) < 2*t.deadline():
+		t.wait(waitsFor(behind, nil, false))
 	case !t.progress.Late || t.down():
 		t.wait(why)
 	case r.From == target(r): // there is no other count to come back to
@@ -105,6 +107,20 @@ func (t *turn) restoring() {
 	default:
 		t.revert(t.late(why))
 	}
+}
+
+// behind are the Secrets of ballast's that still carry a shard at or above the smaller count, where the way back is to a larger
+// one: to the pods that run it means replica 0, and to those that would come beside them it means another. Their rows are new
+// already, and they are written as soon as they can be.
+func (t *turn) behind() []string {
+	low, high := reach(t.p.Target.Kind, target(t.p.Rollout)), reach(t.p.Target.Kind, t.p.Rollout.From)
+	var names []string
+	for _, s := range sorted(t.seen.Secrets) {
+		if _, planned := t.p.Clusters[s.Name]; planned && s.managed() && s.Valid && s.Shard >= low && s.Shard < high {
+			names = append(names, s.Name)
+		}
+	}
+	return names
 }
 
 // revert brings back the count, and the rows as far as they are below both counts: pods of both may run. The others come

@@ -144,6 +144,10 @@ func TestX0Y(t *testing.T) {
 			plan: smaller(plan.Restoring, func(p *plan.Plan) { p.Replicas, p.ControllerReplicas = 2, 2 }), seen: but(fit(2, 2, shrunken), unready), late: true,
 			want: "TurnedBack: Reverting 3/3 rows [a1 b1 c0] moves [] was [a1 c2]; not done after 10m0s: of 2 replicas 2 are updated and 1 ready",
 		},
+		"but not while a Secret carries a shard beyond the smaller one": {
+			plan: smaller(plan.Restoring, func(p *plan.Plan) { p.Replicas, p.ControllerReplicas = 2, 2 }), seen: but(fit(2, 2, before), unready), late: true,
+			want: `Waiting: Restoring 2/2 rows [a0 b1 c0] moves [] was [a1 c2]; waiting: 1 Secrets do not carry their replica yet, the first is "c"`,
+		},
 		"and the rest when all pods are of one count": {
 			plan: smaller(plan.Reverting, func(p *plan.Plan) { p.Clusters = rows(shards{"a": 1, "b": 1, "c": 0}) }), seen: fit(3, 3, shards{"a": 1, "b": 1, "c": 0}),
 			want: "Advanced: Reverting 3/3 rows [a1 b1 c2] moves [c2] was []; of 3 replicas 3 are updated and 3 ready",
@@ -201,6 +205,21 @@ func TestX0Y(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAWayBackWaitsForASecretOnlySoLong: one that nobody may write keeps no fleet at pods that are not ready.
+func TestAWayBackWaitsForASecretOnlySoLong(t *testing.T) {
+	p := stopped(plan.Restoring, shrunken, func(p *plan.Plan) {
+		p.Rollout.From, p.Rollout.Replicas, p.Rollout.ControllerReplicas = plan.Count{Replicas: 3, ControllerReplicas: 3}, 2, 2
+		p.Replicas, p.ControllerReplicas, p.Rollout.Was = 2, 2, shards{"c": 2}
+	})
+	seen := but(fit(2, 2, before), func(s *Seen) { s.Workload.Ready = 1 })
+	for minutes, want := range map[int]Outcome{10: Waiting, 19: Waiting, 20: TurnedBack} {
+		_, progress := Advance(plan.NewView(p, nil), seen, nil, Options{StageTimeout: 10 * time.Minute}, start.Add(time.Duration(minutes)*time.Minute))
+		if progress.Outcome != want {
+			t.Errorf("after %d minutes: %+v, want %s", minutes, progress, want)
+		}
 	}
 }
 
