@@ -109,7 +109,7 @@ func (a *adopting) mend(t *testing.T, out Outcome) {
 // smaller or larger, whether or not the pods say what they own: through stamping Secret by Secret, and through the restart for the env pod by pod, no cluster comes to a
 // replica that did not have it or is left by its last one; in the end each has one.
 func TestAdoptionChangesNoOwner(t *testing.T) {
-	const replicas, clusters = 6, 90
+	const replicas, clusters = 6, 180
 	for _, algorithm := range []discover.Algorithm{discover.Legacy, discover.RoundRobin, discover.ConsistentHashing} {
 		for name, test := range map[string]struct {
 			env               int
