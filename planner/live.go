@@ -117,7 +117,7 @@ func (c *cycle) seen() rollout.Seen {
 	for _, d := range c.out.Verdict.Doubled {
 		s.Doubled = append(s.Doubled, d.Cluster)
 	}
-	s.InCluster = inCluster(c.out.Fleet, c.in)
+	s.InCluster, s.Accepted = inCluster(c.out.Fleet, c.in), c.in.Discovered.AcceptDiscovery
 	return s
 }
 

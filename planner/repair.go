@@ -118,6 +118,7 @@ func (l *Loop) agenda(d plan.Document, fleet discover.Fleet, w discover.Workload
 		return rollout.Agenda{}
 	}
 	seen, last := Seen(fleet, w), l.lookedAt()
+	seen.Accepted = d.AcceptDiscovery
 	seen.Pods, seen.Owned, seen.Asked, seen.Looked, seen.Given = last.pods, last.owned, last.asked, last.at, l.Applier.Given()
 	live := l.Config().Rollout.Live
 	o := rollout.StepOptions{BreakGlass: d.BreakGlass, Nudge: live != nil && live.Nudge}

@@ -23,6 +23,7 @@ type Seen struct {
 	Orphans   []string         `json:"orphans,omitempty"`
 	Doubled   []string         `json:"doubled,omitempty"`
 	Given     map[string]Given `json:"given,omitempty"`
+	Accepted  *int             `json:"accepted,omitempty"` // how many Secrets a person says are right, whatever the plan has
 }
 
 // InCluster is the cluster Argo CD runs in. Implicit says that Argo CD knows it without a Secret; then Algorithm (legacy,

@@ -175,8 +175,11 @@ func inTheWay(v *plan.View, seen Seen, next, now int) *Held {
 const blindFrom = 4
 
 // blind reports whether more than half of the plan's clusters have no Secret: a broken selector looks like a fleet in
-// which nobody carries a high shard.
+// which nobody carries a high shard. It is none where a person says that so many are right.
 func blind(p plan.Plan, seen Seen) bool {
+	if seen.Accepted != nil && *seen.Accepted == len(seen.Secrets) {
+		return false
+	}
 	found := 0
 	for _, s := range seen.Secrets {
 		if _, ok := p.Clusters[s.Name]; ok {

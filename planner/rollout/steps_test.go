@@ -154,6 +154,16 @@ func TestSteps(t *testing.T) {
 			plan: newPlan(2, 2, map[string]int{"a": 0, "b": 1, "c": 0, "d": 1}), seen: stands(standing(4, ptr(4)), []Stamp{carried("a", 0)}),
 			want: Agenda{Held: []Held{{Reason: HeldUnseen}}},
 		},
+		"but for one that a person says is that small": {
+			plan: newPlan(2, 2, map[string]int{"a": 0, "b": 1, "c": 0, "d": 1}),
+			seen: but(stands(standing(4, ptr(4)), []Stamp{carried("a", 0)}), func(s *Seen) { s.Accepted = ptr(1) }),
+			want: Agenda{Steps: []Step{PatchWorkload{Replicas: ptr(2), ControllerReplicas: ptr(2), Why: Drifted}}},
+		},
+		"and not for another number of Secrets": {
+			plan: newPlan(2, 2, map[string]int{"a": 0, "b": 1, "c": 0, "d": 1}),
+			seen: but(stands(standing(4, ptr(4)), []Stamp{carried("a", 0)}), func(s *Seen) { s.Accepted = ptr(2) }),
+			want: Agenda{Held: []Held{{Reason: HeldUnseen}}},
+		},
 		"a restart is asked for once": {
 			plan: three(func(p *plan.Plan) {
 				p.Rollout = rollout(plan.Restarting, plan.Count{Replicas: 3, ControllerReplicas: 3}, plan.Count{Replicas: 3, ControllerReplicas: 3})
