@@ -8,8 +8,26 @@ import (
 	"time"
 )
 
+// quiet waits until none of Prometheus's subqueries takes its next step of five minutes for a while: from there the new
+// clusters weigh more, and to level that out would look like a new leader's whim.
+func (s *story) quiet(ctx context.Context) error {
+	const step, needed, evaluated = 5 * time.Minute, time.Minute, 5 * time.Second
+	left := time.Until(time.Now().Truncate(step).Add(step))
+	if left >= needed {
+		return nil
+	}
+	if err := s.out.busy("the next measurement in which the new clusters weigh more", func() error { return pause(ctx, left+evaluated) }); err != nil {
+		return err
+	}
+	since := time.Now()
+	return s.holds(ctx, time.Minute, "the fleet is level by it", func(ctx context.Context) error { return s.site.Settled(ctx, since) })
+}
+
 // leaderKilled is step 6.
 func (s *story) leaderKilled(ctx context.Context) error {
+	if err := s.quiet(ctx); err != nil {
+		return err
+	}
 	pod, err := s.site.Leader(ctx)
 	if err != nil {
 		return err
