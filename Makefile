@@ -49,7 +49,6 @@ soak: binaries ## the full counts, about two hours; figures with commit and seed
 	  go test -count=1 -v -timeout 60m -run 'TestEveryWritePath/rolling' ./webhook/matrix | grep -E 'writes|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_CRASH_RUNS=200 BALLAST_SEED=$(SEED) go test -count=1 -v -timeout 60m -run 'TestCrash' ./planner | grep -E 'runs|faults|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_TRANSITIONS=10000 go test -count=1 -v -timeout 60m ./e2e/transitions | grep -E 'transitions|^(ok|FAIL|---)' | tee -a docs/soak.md
-	@set -o pipefail; BALLAST_SOAK_MOVES=30 BALLAST_SOAK_ROLLOUTS=1 BALLAST_PICTURES=$(CURDIR)/docs/rollouts go test -count=1 -v -timeout 90m -p 1 ./e2e/gaps ./e2e/rollouts | grep -E 'moves|live|x0y|default|deployment|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_CANARY_SECRETS=1000 go test -count=1 -timeout 30m ./e2e/canary | tee -a docs/soak.md
 	@# A fuzzer whose time ends while it works may fail with "context deadline exceeded" alone: it has found nothing then.
 	@grep -rlE '^func Fuzz' --include='*_test.go' planner webhook certs | sort | while read -r f; do \
@@ -57,6 +56,7 @@ soak: binaries ## the full counts, about two hours; figures with commit and seed
 	    go test -run '^$$' -fuzz "^$$t$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./$$(dirname $$f) > bin/fuzz.txt 2>&1 || \
 	      { grep -q 'context deadline exceeded' bin/fuzz.txt && ! grep -q 'Failing input' bin/fuzz.txt; } || { cat bin/fuzz.txt; exit 1; }; \
 	    echo "$$t $$(grep -oE 'execs: [0-9]+' bin/fuzz.txt | tail -1), nothing found" | tee -a docs/soak.md; done; done
+	@set -o pipefail; BALLAST_SOAK_MOVES=30 BALLAST_SOAK_ROLLOUTS=1 BALLAST_PICTURES=$(CURDIR)/docs/rollouts go test -count=1 -v -timeout 90m -p 1 ./e2e/gaps ./e2e/rollouts | grep -E 'moves|live|x0y|default|deployment|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@echo '```' >> docs/soak.md
 
 bench: binaries ## time, bytes and allocations of each phase and of a whole cycle, COUNT times each, through benchstat
