@@ -77,7 +77,7 @@ func (w *world) replace(t *testing.T, replicas int) {
 		}
 		return err
 	}
-	c := w.drive(t, goal{replicas: replicas, reached: taken}, func(ctx context.Context) error {
+	c := w.drive(t, goal{replicas: replicas, unlevel: !w.levels, reached: taken}, func(ctx context.Context) error {
 		return w.Client.CoreV1().Pods(w.Fleet.Namespace).Delete(ctx, pod, metav1.DeleteOptions{})
 	})
 	m := w.note(t, deployment, "pod deleted", c)

@@ -52,6 +52,11 @@ func (w *world) drive(t *testing.T, g goal, do func(context.Context) error) chan
 	must(t, err)
 	c := change{before: before, asked: time.Now()}
 	w.marks = nil
+	defer func() {
+		if t.Failed() {
+			t.Log(w.LastWords(context.WithoutCancel(ctx), 20))
+		}
+	}()
 	must(t, do(ctx))
 	must(t, site.Poll(ctx, func(ctx context.Context) error {
 		plan, err := w.observed(ctx)

@@ -22,6 +22,7 @@ type world struct {
 	*gaps.Site
 	algorithm string // of Argo CD's
 	perWave   int    // maxMovesPerWave
+	levels    bool   // configured to; before, an algorithm's unevenness stays
 	heavy     []gaps.Cluster
 	hung      []gaps.Event // of processes that were stopped: to Argo CD's clusters they have ended, but no log says so
 	marks     []gaps.Mark  // of the present step

@@ -128,6 +128,7 @@ func (w *world) scale(t *testing.T, m mode, replicas int) measured {
 	t.Helper()
 	before, err := w.Plan(t.Context())
 	must(t, err)
+	w.levels = true
 	c := w.drive(t, goal{replicas: replicas}, func(ctx context.Context) error { return w.Configure(ctx, w.config(m, replicas)) })
 	return w.note(t, m, fmt.Sprintf("%d to %d", before.Replicas, replicas), c)
 }
@@ -160,7 +161,7 @@ func (w *world) kill(t *testing.T, m mode, replicas int) measured {
 	const lost = 1
 	pod, err := w.Holder(t.Context(), lost)
 	must(t, err)
-	c := w.drive(t, goal{replicas: replicas}, func(ctx context.Context) error { return w.Kill(ctx, pod) })
+	c := w.drive(t, goal{replicas: replicas, unlevel: !w.levels}, func(ctx context.Context) error { return w.Kill(ctx, pod) })
 	f := w.note(t, m, "kill", c)
 	for _, a := range c.timeline.Accounts() {
 		if hers := c.before[a.Cluster] == lost; a.Touched != hers || len(a.Doubled) > 0 {
