@@ -72,6 +72,7 @@ type fleet struct {
 	leaving                             bool // the workload loses pods because a rollout emptied them
 	apps                                apps
 	owners                              map[string][]int // by server, as Argo CD's package answered last
+	began                               map[string]int   // how many versions of each Secret there were when the rollout began
 }
 
 // names are the Secrets' that stand.
@@ -219,7 +220,7 @@ func (f *fleet) loseLast() {
 	last := len(f.pods) - 1
 	f.answers()
 	for _, server := range f.servers() {
-		if f.leaving && slices.Contains(f.owners[server.url], last) && !f.apps.idle[server.url] {
+		if f.leaving && slices.Contains(f.owners[server.url], last) && !f.apps.idle[server.url] && !f.flickers(server, last) {
 			f.Fatalf("pod %d goes for good and owns %q still; %s", last, server.url, f)
 		}
 	}
@@ -228,6 +229,21 @@ func (f *fleet) loseLast() {
 	if p.runs {
 		f.ask(fmt.Sprintf("pod %d goes for good", last), gaps.Step{Do: gaps.DoStop, Pod: strconv.Itoa(last)})
 	}
+}
+
+// flickers: somebody took one of the server's Secrets from the pod in this rollout, and it was given back before it left. The
+// pod lost it, said so, and believes by now that it is back; nobody can see that coming, and what it believes last is that it
+// left.
+func (f *fleet) flickers(s server, pod int) bool {
+	for _, secret := range s.secrets {
+		believed := f.pods[pod].sees[secret.stamp.Name]
+		for i := max(f.began[secret.stamp.Name], 1); i < believed; i++ {
+			if secret.versions[i-1].owner != pod && believed < len(secret.versions) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // crash ends a process; the kubelet starts it again.

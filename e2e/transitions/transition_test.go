@@ -45,6 +45,10 @@ func (l *life) transition() {
 		l.Fatalf("nothing begins: %+v", want)
 	}
 	replaced := l.figures.replaced
+	l.began = map[string]int{}
+	for name, s := range l.secrets {
+		l.began[name] = len(s.versions)
+	}
 	l.constant = begun.Rollout.ControllerReplicas == l.plan.ControllerReplicas
 	l.plan, l.target = l.stored(begun), map[string]int{}
 	for name, row := range want.Rows {
