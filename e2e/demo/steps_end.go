@@ -6,21 +6,35 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"ballast/e2e/site"
 )
 
-// quiet waits until none of Prometheus's subqueries takes its next step of five minutes for a while: from there the new
-// clusters weigh more, and to level that out would look like a new leader's whim.
+// quiet waits until nothing would change by itself for a while, whoever leads: an election takes two votes, so a plan that has
+// stood for three cycles stands until something else is measured. New clusters weigh more with each step of five minutes
+// that Prometheus's subqueries take: the next one must be far enough.
 func (s *story) quiet(ctx context.Context) error {
-	const step, needed, evaluated = 5 * time.Minute, time.Minute, 5 * time.Second
-	left := time.Until(time.Now().Truncate(step).Add(step))
-	if left >= needed {
-		return nil
-	}
-	if err := s.out.busy("the next measurement in which the new clusters weigh more", func() error { return pause(ctx, left+evaluated) }); err != nil {
-		return err
-	}
-	since := time.Now()
-	return s.holds(ctx, time.Minute, "the fleet is level by it", func(ctx context.Context) error { return s.site.Settled(ctx, since) })
+	const step, needed, calm = 5 * time.Minute, time.Minute, 30 * time.Second
+	var version string
+	var since time.Time
+	return s.out.busy("the new clusters are measured, and nothing is left to level out", func() error {
+		limited, cancel := context.WithTimeout(ctx, 4*time.Minute)
+		defer cancel()
+		return site.Poll(limited, func(ctx context.Context) error {
+			p, err := s.plan(ctx)
+			if err != nil {
+				return err
+			}
+			now := time.Now()
+			if p.ResourceVersion != version {
+				version, since = p.ResourceVersion, now
+			}
+			if left := now.Truncate(step).Add(step).Sub(now); now.Sub(since) < calm || left < needed {
+				return fmt.Errorf("the plan has stood for %s, and the next measurement that weighs more is in %s", now.Sub(since), left)
+			}
+			return s.site.Settled(ctx, since)
+		})
+	})
 }
 
 // leaderKilled is step 6.

@@ -75,7 +75,7 @@ func nudgeTooEarly(t *testing.T, s *Site) {
 func nudgePending(t *testing.T, s *Site) {
 	ctx, from := t.Context(), time.Now()
 	mine := owned(t, s, 1)
-	c, other := mine[0], mine[1:2]
+	c, other, his := mine[0], mine[1:2], owned(t, s, 0)[0]
 	const nobody = 9
 	err := s.SetShard(ctx, c.Name, nobody)
 	if err == nil {
@@ -83,6 +83,9 @@ func nudgePending(t *testing.T, s *Site) {
 	}
 	if err == nil {
 		err = s.annotate(ctx, c.Name, "normal")
+	}
+	if err == nil { // the pod to be has seen that request once it has answered a later one
+		err = errors.Join(s.Nudge(ctx, his.Name), s.waitRefreshed(ctx, his))
 	}
 	if err == nil {
 		err = s.SetShard(ctx, c.Name, 0)
