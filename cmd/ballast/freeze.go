@@ -29,10 +29,12 @@ func newFreezeCommand() *cobra.Command {
 		Short: "Let the planner decide nothing by itself, and keep everything as it is",
 		Long: `freeze stops decisions, not enforcement. From here on the planner begins nothing by itself: it levels nothing out, scales
 nothing, and fails nothing over. What is decided stays: every write is still made to agree with the plan, what drifts is repaired,
-and a cluster that is added gets a replica. What people ask for is still done: "ballast evacuate", "ballast rollback", and a pin, but
-for one to a replica that there is not yet: it waits, since replicas that come restart the others in some modes. A live rollout that the planner began ends with the wave that is under way, so that no cluster is left between two replicas, and no
-replica goes that was to; what is left of it is decided anew after the freeze. In the other modes it goes on to its end, for half
-of one is no state to stay in.
+and a cluster that is added gets a replica. What people ask for is still done: "ballast evacuate", "ballast rollback", and a pin,
+but for one to a replica that there is not yet: it waits, since replicas that come restart the others in some modes.
+
+A live rollout that the planner began ends with the wave that is under way, so that no cluster is left between two replicas, and
+no replica goes that was to; what is left of it is decided anew after the freeze. In the other modes it goes on to its end, for
+half of one is no state to stay in.
 
 It is the annotation ballast.argoproj.io/paused: "true" on the plan ConfigMap; kubectl annotate does the same, and so does a GitOps
 tool. To let every write pass as well, which is another thing: ballast.argoproj.io/enforcement: "off".
