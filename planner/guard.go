@@ -152,12 +152,14 @@ func (c *cycle) judgeWaves(a *adoption) {
 			m.Trip, m.TripTold, m.Watch = nil, false, change.Watch{}
 		}
 	}
+	var signs change.Signs
 	if !m.Watch.Ended.IsZero() { // adding up the fleet's work is for what is watched
-		trip, watch := change.Judge(m.Watch, c.in.Now, c.signs(m.Watch.Apart))
-		m.Watch = watch
-		if trip != nil && m.Trip == nil {
-			m.Trip, m.TripTold = trip, false
-		}
+		signs = c.signs(m.Watch.Apart)
+	}
+	trip, watch := change.Judge(m.Watch, c.in.Now, signs)
+	m.Watch = watch
+	if trip != nil && m.Trip == nil {
+		m.Trip, m.TripTold = trip, false
 	}
 	if why := cmp.Or(c.in.Tripped, tripWhy(m.Trip)); why != "" {
 		c.problem(Problem{Phase: PhaseRollout, Kind: "Tripped", Message: "nothing moves and nothing scales any more: " + why +
