@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -153,7 +154,7 @@ func flow[V any](m map[string]V, value func(V) string) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-func scalarValue(v string) string { return strconv.Quote(v) }
+func scalarValue(v string) string { return quote(v) }
 
 // yamlWords are the plain words that some YAML reader takes for a boolean or null.
 var yamlWords = map[string]bool{"true": true, "false": true, "null": true, "yes": true, "no": true, "on": true, "off": true, "y": true, "n": true}
@@ -162,15 +163,20 @@ var yamlWords = map[string]bool{"true": true, "false": true, "null": true, "yes"
 // what names hold, quoted otherwise ("1e5", "null", "0x1f" are valid Secret names).
 func scalar(s string) string {
 	if s == "" || yamlWords[strings.ToLower(s)] || !isLetter(s[0]) || s[len(s)-1] == ':' {
-		return strconv.Quote(s)
+		return quote(s)
 	}
 	for i := range len(s) {
 		c := s[i]
 		if !isLetter(c) && (c < '0' || c > '9') && c != '-' && c != '.' && c != '_' && c != ':' {
-			return strconv.Quote(s)
+			return quote(s)
 		}
 	}
 	return s
+}
+
+// quote writes a quoted string without the two characters by which a decoder knows aliases and anchors.
+func quote(s string) string {
+	return strings.NewReplacer("&", `\x26`, "*", `\x2a`).Replace(strconv.Quote(s))
 }
 
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
@@ -188,21 +194,36 @@ func DecodeStrict(text string) (Plan, error) {
 	})
 }
 
+// maxOddBytes bounds what the YAML library is given: it takes some 80 bytes for each of the text's. What Encode writes leaves
+// a few hundred once its rows and moves are read by lines; a plan that a person edited may have rows in another form.
+const maxOddBytes = 256 << 10
+
+// errAlias says that a document has what makes a short text long. The two characters stand nowhere in what Encode writes.
+var errAlias = errors.New("it has an anchor, an alias or one of their characters, & and *: write values out")
+
 func decode(text string, unmarshal func([]byte, any, ...yaml.JSONOpt) error, validate func(Plan) error) (Plan, error) {
 	if len(text) > MaxBytes {
 		return Plan{}, fmt.Errorf("decoding the plan: %d bytes are more than the %d a plan may have", len(text), MaxBytes)
 	}
-	var w wire
 	rest, rows, cut := cutRows(text)
 	if !cut {
 		rest = text
 	}
+	rest, flows := cutFlows(rest)
+	switch {
+	case len(rest) > maxOddBytes:
+		return Plan{}, fmt.Errorf("decoding the plan: %d KiB of it are not in ballast's own form, and at most %d are read", len(rest)>>10, maxOddBytes>>10)
+	case strings.ContainsAny(rest, "&*"):
+		return Plan{}, fmt.Errorf("decoding the plan: %w", errAlias)
+	}
+	var w wire
 	if err := unmarshal([]byte(rest), &w); err != nil {
 		return Plan{}, fmt.Errorf("decoding the plan: %w", err)
 	}
 	if cut {
 		w.Clusters = rows
 	}
+	flows.into(w.Rollout)
 	if w.APIVersion != APIVersion || w.Kind != Kind {
 		return Plan{}, fmt.Errorf("decoding the plan: apiVersion %q, kind %q is not %s, %s", w.APIVersion, w.Kind, APIVersion, Kind)
 	}

@@ -156,6 +156,10 @@ func TestDecodeRefuses(t *testing.T) {
 		"no target":            {strings.Replace(good, "name: argocd-application-controller", `name: ""`, 1), "target: namespace and name"},
 		"text that is no YAML": {"{", "decoding the plan"},
 		"a huge text":          {strings.Repeat("#", MaxBytes+1), "bytes are more than"},
+		"an alias":             {good + "z: &z a\ny: [*z]\n", "has an anchor, an alias"},
+		"the alias bomb":       {bomb, "has an anchor, an alias"},
+		"a huge odd part":      {good + "y: [" + strings.Repeat("a,", maxOddBytes/2) + "]\n", "KiB of it are not in ballast's own form"},
+		"an alias in moves":    {good + "rollout:\n  mode: live\n  moves: {a: &a 1, b: *a}\n", "has an anchor, an alias"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Decode(test.text); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -176,6 +180,69 @@ func TestOnlyStrictDecodingRefusesUnknownFields(t *testing.T) {
 	}
 	if _, err := DecodeStrict(newer); err == nil {
 		t.Error("DecodeStrict took an unknown field")
+	}
+}
+
+// bomb is what made 600 MiB of 52 KiB.
+var bomb = "apiVersion: ballast.argoproj.io/v1alpha1\nkind: Plan\nz: &z \"" + strings.Repeat("a", 32<<10) + "\"\ny: [" + strings.Repeat("*z,", 6<<10) + "]\n"
+
+// What ballast writes has neither of the characters, whatever people name things.
+func TestNothingThatIsEncodedLooksLikeAnAlias(t *testing.T) {
+	p := example()
+	p.PlannerUser, p.References = "a&b*c", map[string]string{"*x": "&1"}
+	p.Clusters["*&"] = Row{Replica: 1}
+	p.Rollout = &Rollout{Mode: ModeX0Y, Stage: Draining, Moves: map[string]int{"*a": 1}, Was: map[string]int{"&a": 1}}
+	text, err := Encode(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(text, "&*") {
+		t.Errorf("it has one:\n%s", text)
+	}
+	back, err := Decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !back.SameEnforced(p) {
+		t.Errorf("read back: %+v", back)
+	}
+}
+
+// The whole fleet may move at once, and a plan of any size that may be written can be read again.
+func TestAPlanWhoseWholeFleetMovesIsReadByLines(t *testing.T) {
+	p := example()
+	p.Rollout = &Rollout{Mode: ModeX0Y, Stage: Draining, Moves: map[string]int{}, Was: map[string]int{}}
+	p.Clusters = map[string]Row{}
+	for i := range 5000 {
+		name := fmt.Sprintf("cluster-%06d", i)
+		p.Clusters[name], p.Rollout.Moves[name], p.Rollout.Was[name] = Row{Replica: i % 8}, i%7, i%8
+	}
+	text, err := Encode(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !back.SameEnforced(p) {
+		t.Error("what was read back is another plan")
+	}
+}
+
+// What the reader of lines takes of a rollout's moves must be what a reader of the whole document takes.
+func checkFlows(t interface{ Fatalf(string, ...any) }, text string) {
+	rest, f := cutFlows(text)
+	if f.moves == nil && f.was == nil {
+		return
+	}
+	var whole, head wire
+	if yaml.UnmarshalStrict([]byte(text), &whole) != nil || yaml.UnmarshalStrict([]byte(rest), &head) != nil {
+		return
+	}
+	f.into(head.Rollout)
+	if diff := cmp.Diff(whole, head); diff != "" {
+		t.Fatalf("moves (-YAML +lines):\n%s\n%s", diff, text)
 	}
 }
 
@@ -215,6 +282,7 @@ func TestLinesAreReadAsYAMLReadsThem(t *testing.T) {
 			t.Fatalf("the reader of lines gave up on\n%s", text)
 		}
 		checkRows(t, text)
+		checkFlows(t, text)
 	})
 }
 
@@ -274,9 +342,13 @@ func FuzzDecode(f *testing.F) {
 	f.Add(good)
 	f.Add("clusters: {a: {replica: 1e9}}")
 	f.Add("a: &a [*a]")
+	f.Add(good + "rollout:\n  mode: live\n  moves: {a: 1, b: 2}\n  was: {a: 0, b: 1}\n")
+	f.Add("Rollout:\n  #0000000\nrollout:\n  was: {A: 0}\n") // which a reader of lines once took apart
+	f.Add(good + "rollout:\n  mode: live\nother:\n  moves: {a: 1, b: 2}\n")
 	f.Add(strings.Replace(good, "replica: 3", "replica: +3", 1))
 	f.Fuzz(func(t *testing.T, text string) {
 		checkRows(t, text)
+		checkFlows(t, text)
 		p, err := Decode(text)
 		if err != nil {
 			return

@@ -38,16 +38,23 @@ func ParseDocument(data, annotations map[string]string) Document {
 	}
 	limit := 0
 	if text := data[KeyPlan]; text != "" {
-		p, err := Decode(text)
-		switch {
-		case Digest(text) != annotations[AnnotationDigest]:
-			d.PlanErr = ErrDigest
-		case err != nil:
-			d.PlanErr = err
-		default:
-			d.Plan, limit = &p, p.MaxReplicas
+		d.Plan, d.PlanErr = readPlan(text, annotations[AnnotationDigest])
+		if d.Plan != nil {
+			limit = d.Plan.MaxReplicas
 		}
 	}
 	d.Pins, d.PinProblems = ParsePins(data[KeyPins], limit)
 	return d
+}
+
+// readPlan compares the digest first: what nobody vouches for is not worth decoding.
+func readPlan(text, digest string) (*Plan, error) {
+	if len(text) > MaxBytes || Digest(text) != digest {
+		return nil, ErrDigest
+	}
+	p, err := Decode(text)
+	if err != nil {
+		return nil, err
+	}
+	return &p, nil
 }

@@ -23,6 +23,7 @@ const (
 	AnnotationReason    = Group + "/reason"
 	AnnotationStage     = Group + "/stage"
 	AnnotationDigest    = Group + "/digest"
+	AnnotationMAC       = Group + "/mac" // proves to the next leader that a planner wrote data.plan
 
 	// Annotations of the plan ConfigMap that people write.
 	AnnotationPaused          = Group + "/paused"           // "true": no new decisions, enforcement goes on

@@ -9,6 +9,9 @@ import (
 	yamlnode "go.yaml.in/yaml/v3"
 )
 
+// MaxPinsBytes bounds data.pins: 4,000 pins with names of 60 characters. The YAML library takes some 80 bytes for each.
+const MaxPinsBytes = 256 << 10
+
 // Pins are people's: cluster Secret name to replica.
 type Pins map[string]int
 
@@ -57,8 +60,8 @@ func ParsePins(text string, maxReplicas int) (Pins, []PinProblem) {
 
 // pinsNode is the mapping under data.pins; nil when there is none.
 func pinsNode(text string) (*yamlnode.Node, *PinProblem) {
-	if len(text) > MaxBytes {
-		return nil, &PinProblem{Line: 1, Message: "is too long to be read"}
+	if len(text) > MaxPinsBytes {
+		return nil, &PinProblem{Line: 1, Message: fmt.Sprintf("has %d KiB, and at most %d are read: pin fewer clusters", (len(text)+1023)>>10, MaxPinsBytes>>10)}
 	}
 	var doc yamlnode.Node
 	if err := yamlnode.Unmarshal([]byte(text), &doc); err != nil {
@@ -80,6 +83,9 @@ func pinsNode(text string) (*yamlnode.Node, *PinProblem) {
 func pinValue(key, value *yamlnode.Node, maxReplicas int) (int, string) {
 	if key.Kind != yamlnode.ScalarNode || key.Value == "" {
 		return 0, "a pin's key is the name of a cluster Secret"
+	}
+	if key.Anchor != "" || value.Anchor != "" || value.Kind == yamlnode.AliasNode {
+		return 0, "has an anchor or an alias: write the number out"
 	}
 	replica, err := strconv.Atoi(value.Value)
 	if value.Kind != yamlnode.ScalarNode || err != nil || strconv.Itoa(replica) != value.Value {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,6 +26,9 @@ func TestParsePins(t *testing.T) {
 		"a name twice":         {"a: 1\nb: 2\na: 3\n", Pins{"a": 1, "b": 2}, []string{"pins line 3: a: is pinned twice: delete one of the lines"}},
 		"a list":               {"- a\n", Pins{}, []string{"pins line 1: is not a mapping; write one `cluster-secret: replica` a line"}},
 		"no YAML":              {"a: [", Pins{}, []string{"pins line 1: is not YAML; write one `cluster-secret: replica` a line"}},
+		"an anchor":            {"a: &x 1\nb: *x\nc: 2\n", Pins{"c": 2}, []string{"pins line 1: a: has an anchor or an alias: write the number out", "pins line 2: b: has an anchor or an alias: write the number out"}},
+		"an anchor on a name":  {"&x a: 1\n", Pins{}, []string{"pins line 1: a: has an anchor or an alias: write the number out"}},
+		"too long":             {"a: 1\n" + strings.Repeat("#", MaxPinsBytes), Pins{}, []string{"pins line 1: has 257 KiB, and at most 256 are read: pin fewer clusters"}},
 		"a mapping as a value": {"a: {b: 1}", Pins{}, []string{"pins line 1: a: a replica is a whole number, like 3"}},
 	} {
 		t.Run(name, func(t *testing.T) {

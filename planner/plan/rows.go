@@ -40,13 +40,7 @@ func parseRow(line string) (string, Row, bool) {
 	if !ok {
 		return "", Row{}, false
 	}
-	if strings.HasPrefix(name, `"`) {
-		unquoted, err := strconv.Unquote(name)
-		if err != nil || strconv.Quote(unquoted) != name {
-			return "", Row{}, false
-		}
-		name = unquoted
-	} else if scalar(name) != name {
+	if name, ok = unscalar(name); !ok {
 		return "", Row{}, false
 	}
 	row, ok := parseFields(fields)
@@ -80,4 +74,74 @@ func parseFields(s string) (row Row, ok bool) {
 		row.Pinned, s = true, rest
 	}
 	return row, s == "}"
+}
+
+// flows are the moves of a rollout that were read by lines; nil for one that was not.
+type flows struct{ moves, was map[string]int }
+
+// cutFlows takes the moves out of the rollout that Encode wrote, which may be as long as the rows. It looks at the last
+// lines only, where Encode puts them.
+func cutFlows(text string) (string, flows) {
+	var f flows
+	text, f.was = cutFlow(text, "  was: {")
+	text, f.moves = cutFlow(text, "  moves: {")
+	return text, f
+}
+
+// cutFlow takes one map out, if it is the document's last line.
+func cutFlow(text, head string) (string, map[string]int) {
+	line := strings.LastIndexByte(strings.TrimSuffix(text, "\n"), '\n') + 1
+	body, found := strings.CutPrefix(text[line:], head)
+	body, closed := strings.CutSuffix(body, "}\n")
+	if !found || !closed || !endsInRollout(text[:line], strings.TrimRight(head, "{ ")) {
+		return text, nil
+	}
+	m := make(map[string]int, strings.Count(body, ",")+1)
+	for field := range strings.SplitSeq(body, ", ") {
+		name, value, _ := strings.Cut(field, ": ")
+		name, ok := unscalar(name)
+		n, err := strconv.Atoi(value)
+		if _, twice := m[name]; !ok || twice || err != nil || strconv.Itoa(n) != value {
+			return text, nil
+		}
+		m[name] = n
+	}
+	return text[:line], m
+}
+
+// endsInRollout reports whether the next line of a document is the rollout's, and the first to begin so.
+func endsInRollout(text, head string) bool {
+	const begins = "\nrollout:\n  mode: "
+	at := strings.LastIndex(text, begins)
+	if at < 0 {
+		return false
+	}
+	for line := range strings.Lines(text[at+len(begins)-len("  mode: "):]) {
+		if !strings.HasPrefix(line, "  ") || strings.HasPrefix(line, head) {
+			return false
+		}
+	}
+	return true
+}
+
+// into puts the moves back where they were cut out.
+func (f flows) into(r *Rollout) {
+	if r == nil {
+		return
+	}
+	if f.moves != nil {
+		r.Moves = f.moves
+	}
+	if f.was != nil {
+		r.Was = f.was
+	}
+}
+
+// unscalar reads a name as scalar wrote it.
+func unscalar(name string) (string, bool) {
+	if !strings.HasPrefix(name, `"`) {
+		return name, scalar(name) == name
+	}
+	unquoted, err := strconv.Unquote(name)
+	return unquoted, err == nil && scalar(unquoted) == name
 }
