@@ -74,7 +74,7 @@ func TestPinsOfAFleetToComeAreJudgedInTime(t *testing.T) {
 		t.Errorf("reason %s, %d warnings after %s", v.Reason, len(v.Warnings), took)
 	}
 	// And so are mistakes that stood before.
-	old := edited(stands, func(o *PlanObject) { o.HasPins, o.Pins = true, strings.ReplaceAll(pinsToCome(9000), ": 1", ": 99") })
+	old := edited(stands, func(o *PlanObject) { o.HasPins, o.Pins = true, strings.ReplaceAll(pinsToCome(2900), ": 1", ": 99") })
 	start = time.Now()
 	v = DecidePlan(s, Request{User: person}, edited(old, func(o *PlanObject) { o.Pins = "prod-eu: 1\n" + o.Pins }), old)
 	if took := time.Since(start); took > generous || v.Reason != plan.InPlan {

@@ -14,7 +14,9 @@ const (
 	workload    = "argocd-application-controller"
 )
 
-func identity() Identity { return Identity{ConfigMap: "ballast-plan", Planner: shippedUser} }
+func identity() Identity {
+	return Identity{Namespace: "argocd", ConfigMap: "ballast-plan", Planner: shippedUser}
+}
 
 // fleet is the plan of these tests: revision 17 over 4 replicas.
 func fleet() plan.Plan {

@@ -81,6 +81,9 @@ func reviewScale(s *State, rv *review) (Verdict, error) {
 }
 
 func reviewPlan(s *State, rv *review) (Verdict, error) {
+	if rv.Name != s.ConfigMap || rv.Namespace != s.Namespace {
+		return Verdict{Reason: plan.Unmanaged, Revision: s.revision()}, nil // an API server without matchConditions asks about every ConfigMap
+	}
 	if s.isPlanner(rv.User) {
 		return DecidePlan(s, rv.Request, PlanObject{}, PlanObject{}), nil // which is admitted whatever it writes
 	}

@@ -119,6 +119,16 @@ func TestHandlerAnswersEachWebhook(t *testing.T) {
 			&admissionv1.AdmissionResponse{UID: "6d0c", Allowed: false,
 				Result:           statusOf("ballast: pins line 1: prod-eu: replica 99 is not below maxReplicas 16: choose 0 to 15, or raise maxReplicas"),
 				AuditAnnotations: map[string]string{"reason": "PinRefused", "revision": "17", "requested": "pins.prod-eu=99", "enforced": "-"}}},
+		"another ConfigMap, from an API server that knows no matchConditions": {"/plan",
+			on("configmaps", "argocd-cm", configMap("prod-eu: 99", "forged"), []byte("null")),
+			&admissionv1.AdmissionResponse{UID: "6d0c", Allowed: true,
+				AuditAnnotations: map[string]string{"reason": "Unmanaged", "revision": "17", "requested": "-", "enforced": "-"}}},
+		"a ConfigMap of that name elsewhere": {"/plan", func(r *admissionv1.AdmissionRequest) {
+			on("configmaps", "ballast-plan", configMap("prod-eu: 99", "forged"), []byte("null"))(r)
+			r.Namespace = "elsewhere"
+		},
+			&admissionv1.AdmissionResponse{UID: "6d0c", Allowed: true,
+				AuditAnnotations: map[string]string{"reason": "Unmanaged", "revision": "17", "requested": "-", "enforced": "-"}}},
 		"the planner's plan is not even read": {"/plan", func(r *admissionv1.AdmissionRequest) {
 			on("configmaps", "ballast-plan", []byte(`{"data":[]}`), nil)(r)
 			r.UserInfo.Username = plannerUser

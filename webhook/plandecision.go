@@ -10,47 +10,53 @@ import (
 // maxRowEdits is how many rows a person may edit at once and have them become pins; more is a mistake or a merge.
 const maxRowEdits = 20
 
-// DecidePlan answers a write to the plan ConfigMap. Only the planner changes data.plan and ballast's annotations; from
-// anyone else they are put back, edited rows become pins, and pins that the write adds or changes are judged.
+// DecidePlan answers a write to the plan ConfigMap. Only the planner changes data.plan and ballast's annotations: from anyone
+// else they become what they were before the write, whatever else it does. Edited rows become pins, and pins that the write
+// adds or changes are judged.
+//
+// What is put back is taken from the request alone, and never from what this webhook knows: whoever reaches the port would
+// be told the plan. A plan that was broken before stays so until the planner writes it anew.
 func DecidePlan(s *State, r Request, object, old PlanObject) Verdict {
 	v := Verdict{Revision: s.revision(), Reason: plan.InPlan}
-	if s.isPlanner(r.User) {
+	stored := s.stored(old)
+	if s.isPlanner(r.User) || stored != nil && r.User != "" && r.User == stored.Plan.PlannerUser {
 		return v
 	}
-	stored := s.stored(old)
 	switch {
-	case stored != nil && r.User != "" && r.User == stored.Plan.PlannerUser:
-		return v
-	case object.breakGlass():
-		v.Reason = plan.Observing
-		return v
 	case old.Immutable:
 		// The API server refuses any change of the data, and ours would take the rest of the write along.
 		v.Reason = plan.Immutable
+		v.keepAnnotations(object, pick(old.Annotations))
 		v.warn(fmt.Sprintf("ballast: ConfigMap %s is immutable and the planner locked out; delete it: the planner makes it anew", s.ConfigMap),
 			"ballast: the plan is immutable and the planner locked out; delete it: the planner makes it anew")
 		return v
-	case stored == nil:
-		// Nothing to put back: the planner takes over from what is written here.
-		v.Reason = plan.NoPlan
-		if v.judgePins(nil, old.Pins, object.Pins, nil); v.Denied == "" {
-			v.keepMutable(object)
-		}
+	case object.breakGlass():
+		v.keepPlan(s, object, old, object.Pins)
+		v.Reason = plan.Observing
 		return v
 	}
-	rows := v.readEdit(object, stored)
-	pins := object.Pins
-	if len(rows) > 0 {
-		pins = v.addRows(pins, rows, stored)
-	}
+	v.decideEdit(s, object, old, stored)
 	if v.Denied == "" {
-		v.judgePins(stored.Plan, old.Pins, pins, rows)
-	}
-	if v.Denied == "" {
-		v.keepPlan(object, stored, pins)
 		v.keepMutable(object)
 	}
 	return v
+}
+
+// decideEdit judges what a person edited while the plan is enforced.
+func (v *Verdict) decideEdit(s *State, object, old PlanObject, stored *Stored) {
+	pins, rows := object.Pins, plan.Pins(nil)
+	var standing *plan.Plan
+	if stored != nil {
+		if standing, rows = stored.Plan, v.readEdit(object, stored); len(rows) > 0 {
+			pins = v.addRows(pins, rows, stored)
+		}
+	}
+	if v.Denied == "" {
+		v.judgePins(standing, old.Pins, pins, rows)
+	}
+	if v.Denied == "" {
+		v.keepPlan(s, object, old, pins)
+	}
 }
 
 // keepMutable takes out what would lock the planner out for good: nobody can take it back.
@@ -153,25 +159,56 @@ func (v *Verdict) addRows(pins string, rows plan.Pins, stored *Stored) string {
 	return added
 }
 
-// keepPlan patches data.plan, data.pins and ballast's annotations to what they have to be.
-func (v *Verdict) keepPlan(object PlanObject, stored *Stored, pins string) {
+// keepPlan patches data.plan and ballast's annotations to what they were before the write, and data.pins to what it has to be.
+func (v *Verdict) keepPlan(s *State, object, old PlanObject, pins string) {
+	if !old.HasPlan && s.Kept == nil {
+		// Nobody knows a plan. What is written here may be a backup of our own: the planner judges it.
+		v.Reason = plan.NoPlan
+		v.patchData(object, PlanObject{HasPlan: object.HasPlan, Plan: object.Plan}, pins)
+		return
+	}
+	if object.HasPlan != old.HasPlan || object.Plan != old.Plan {
+		v.noteKept(object, old)
+	}
+	v.patchData(object, old, pins)
+	v.keepAnnotations(object, pick(old.Annotations))
+}
+
+// noteKept says that data.plan was put back, where readEdit has not said why.
+func (v *Verdict) noteKept(object, old PlanObject) {
+	if v.Reason == plan.PlanKept || v.Reason == plan.PinAdded {
+		return
+	}
+	v.Reason = plan.PlanKept
+	v.Requested = append([]Field{{plan.KeyPlan, short(object.Plan)}}, v.Requested...)
+	v.Enforced = append([]Field{{plan.KeyPlan, short(old.Plan)}}, v.Enforced...)
+	if old.HasPlan {
+		v.warn("ballast: data.plan is the planner's alone and stays as it was; pins go to data.pins")
+		return
+	}
+	v.warn("ballast: data.plan is the planner's alone and was left out; the planner writes it anew; pins go to data.pins")
+}
+
+// patchData makes data what it has to be, in the fewest words.
+func (v *Verdict) patchData(object, old PlanObject, pins string) {
 	data := map[string]string{}
-	if !object.HasPlan || object.Plan != stored.Text {
-		data[plan.KeyPlan] = stored.Text
+	if old.HasPlan && (!object.HasPlan || object.Plan != old.Plan) {
+		data[plan.KeyPlan] = old.Plan
 	}
 	if pins != object.Pins {
 		data[plan.KeyPins] = pins
 	}
-	there := map[string]bool{plan.KeyPlan: object.HasPlan, plan.KeyPins: object.HasPins}
-	switch {
-	case len(data) > 0 && !object.HasData:
+	if len(data) > 0 && !object.HasData {
 		v.Patches = append(v.Patches, Op{"add", "/data", data})
-	default:
-		for _, key := range sortedKeys(data) {
-			v.Patches = append(v.Patches, Op{replaceOrAdd(there[key]), "/data/" + key, data[key]})
-		}
+		return
 	}
-	v.keepAnnotations(object, stored.Annotations)
+	there := map[string]bool{plan.KeyPlan: object.HasPlan, plan.KeyPins: object.HasPins}
+	for _, key := range sortedKeys(data) {
+		v.Patches = append(v.Patches, Op{replaceOrAdd(there[key]), "/data/" + key, data[key]})
+	}
+	if object.HasPlan && !old.HasPlan {
+		v.Patches = append(v.Patches, Op{Op: "remove", Path: "/data/" + plan.KeyPlan})
+	}
 }
 
 func (v *Verdict) keepAnnotations(object PlanObject, want map[string]string) {

@@ -34,7 +34,17 @@ func knowing(t testing.TB, o PlanObject) *State {
 	return s
 }
 
+// without takes ballast's annotations out.
+func without(o PlanObject) []Op {
+	var ops []Op
+	for _, key := range sortedKeys(pick(o.Annotations)) {
+		ops = append(ops, Op{Op: "remove", Path: "/metadata/annotations/" + escapePointer(key)})
+	}
+	return ops
+}
+
 const (
+	oneWriterSays = "ballast: data.plan is the planner's alone and stays as it was; pins go to data.pins"
 	keptSays      = "ballast: data.plan is the planner's, revision 17 stays: "
 	immutableSays = "ballast: immutable was taken out: the planner writes here; to stop it, annotate ballast.argoproj.io/paused: \"true\""
 	rowSays       = keptSays + "only a row's replica can be edited; it becomes a pin"
@@ -76,8 +86,44 @@ func TestDecidePlanHasOneWriter(t *testing.T) {
 		"the planner of the stored plan is known to a webhook that has seen none": {NewState(identity(), nil), plannerUser, object(t, older, ""), stands, Verdict{Reason: plan.InPlan}},
 		"the planner is not judged by its pins":                                   {state, plannerUser, edited(stands, func(o *PlanObject) { o.Pins = "a: -1" }), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
 		"a person's annotation passes":                                            {state, person, edited(stands, func(o *PlanObject) { o.Annotations[plan.AnnotationPaused] = "true" }), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
-		"break-glass passes, whatever comes with it": {state, person, edited(stands, func(o *PlanObject) { o.Annotations[plan.AnnotationEnforcement] = "off"; o.Plan = "x" }), stands,
+		"break-glass lets everything pass but another plan": {state, person, edited(stands, func(o *PlanObject) {
+			o.Annotations[plan.AnnotationEnforcement], o.Annotations[plan.AnnotationDigest] = "off", plan.Digest(replicas)
+			o.Plan, o.Pins, o.Immutable = replicas, "prod-eu: 99\n", true
+		}), stands,
+			Verdict{Reason: plan.Observing, Revision: 17, Requested: []Field{{"plan", short(replicas)}}, Enforced: []Field{{"plan", digest}},
+				Patches:  append(putBack, Op{"replace", "/metadata/annotations/ballast.argoproj.io~1digest", stands.Annotations[plan.AnnotationDigest]}),
+				Warnings: []string{oneWriterSays}}},
+		"break-glass alone passes": {state, person, edited(stands, func(o *PlanObject) { o.Annotations[plan.AnnotationEnforcement] = "off" }), stands,
 			Verdict{Reason: plan.Observing, Revision: 17}},
+		"break-glass that drops the plan": {state, person, edited(stands, func(o *PlanObject) {
+			*o = PlanObject{HasAnnotations: true, Annotations: map[string]string{plan.AnnotationEnforcement: "off"}}
+		}), stands,
+			Verdict{Reason: plan.Observing, Revision: 17, Requested: []Field{{"plan", ""}}, Enforced: []Field{{"plan", digest}},
+				Patches: append([]Op{{"add", "/data", map[string]string{"plan": stands.Plan}}},
+					Op{"add", "/metadata/annotations/ballast.argoproj.io~1decided-at", stands.Annotations[plan.AnnotationDecidedAt]},
+					Op{"add", "/metadata/annotations/ballast.argoproj.io~1decided-by", stands.Annotations[plan.AnnotationDecidedBy]},
+					Op{"add", "/metadata/annotations/ballast.argoproj.io~1digest", stands.Annotations[plan.AnnotationDigest]},
+					Op{"add", "/metadata/annotations/ballast.argoproj.io~1reason", stands.Annotations[plan.AnnotationReason]},
+					Op{"add", "/metadata/annotations/ballast.argoproj.io~1revision", "17"}),
+				Warnings: []string{oneWriterSays}}},
+		"a forged plan that comes with its digest, its revision and a MAC": {state, person, edited(stands, func(o *PlanObject) {
+			o.Plan = replicas
+			o.Annotations[plan.AnnotationDigest], o.Annotations[plan.AnnotationMAC] = plan.Digest(replicas), "00"
+		}), stands,
+			with(kept(replicas), func(v *Verdict) {
+				v.Patches = append(putBack, Op{"replace", "/metadata/annotations/ballast.argoproj.io~1digest", stands.Annotations[plan.AnnotationDigest]},
+					Op{Op: "remove", Path: "/metadata/annotations/ballast.argoproj.io~1mac"})
+				v.Warnings = []string{keptSays + "this is a backup; the planner goes on from there"}
+			})},
+		"a forged plan where no webhook ever saw one, over one that nobody can read": {NewState(identity(), nil), person,
+			object(t, older, ""), edited(stands, func(o *PlanObject) { o.Plan, o.Annotations = "broken", nil; o.HasPins, o.Pins = false, "" }),
+			Verdict{Reason: plan.PlanKept, Requested: []Field{{"plan", short(backup.Plan)}}, Enforced: []Field{{"plan", short("broken")}},
+				Patches:  append([]Op{{"replace", "/data/plan", "broken"}}, without(backup)...),
+				Warnings: []string{oneWriterSays}}},
+		"a forged digest of an immutable one": {state, person, edited(stands, func(o *PlanObject) { o.Immutable, o.Annotations[plan.AnnotationDigest] = true, "00" }),
+			edited(stands, func(o *PlanObject) { o.Immutable = true }),
+			Verdict{Reason: plan.Immutable, Revision: 17, Patches: []Op{{"replace", "/metadata/annotations/ballast.argoproj.io~1digest", stands.Annotations[plan.AnnotationDigest]}},
+				Warnings: []string{"ballast: ConfigMap ballast-plan is immutable and the planner locked out; delete it: the planner makes it anew"}}},
 		"an edited row becomes a pin; comments and order survive": {state, person, edited(stands, func(o *PlanObject) { o.Plan = movedRow }), stands,
 			Verdict{Reason: plan.PinAdded, Revision: 17, Requested: []Field{{"plan", short(movedRow)}, {"clusters.prod-eu", "1"}}, Enforced: []Field{{"plan", digest}, {"pins.prod-eu", "1"}},
 				Patches:  []Op{{"replace", "/data/pins", comments + "prod-eu: 1\n"}, {"replace", "/data/plan", stands.Plan}},
@@ -146,11 +192,10 @@ func TestDecidePlanHasOneWriter(t *testing.T) {
 					Op{"replace", "/metadata/annotations/ballast.argoproj.io~1revision", "17"})
 				v.Warnings = []string{keptSays + "this is a backup; the planner goes on from there"}
 			})},
-		"a backup into a deleted ConfigMap is put back from what was kept": {state.Gone(), person, backup, PlanObject{},
-			Verdict{Reason: plan.PlanKept, Requested: []Field{{"plan", short(backup.Plan)}, {"pins.prod-us", "1"}}, Enforced: []Field{{"plan", digest}, {"pins.prod-us", "1"}},
-				Patches: append(putBack, Op{"replace", "/metadata/annotations/ballast.argoproj.io~1digest", stands.Annotations[plan.AnnotationDigest]},
-					Op{"replace", "/metadata/annotations/ballast.argoproj.io~1revision", "17"}),
-				Warnings: []string{keptSays + "this is a backup; the planner goes on from there"}}},
+		"a backup into a deleted ConfigMap is left out, for what was kept is nothing to tell": {state.Gone(), person, backup, PlanObject{},
+			Verdict{Reason: plan.PlanKept, Requested: []Field{{"plan", short(backup.Plan)}, {"pins.prod-us", "1"}}, Enforced: []Field{{"plan", ""}, {"pins.prod-us", "1"}},
+				Patches:  append([]Op{{Op: "remove", Path: "/data/plan"}}, without(backup)...),
+				Warnings: []string{"ballast: data.plan is the planner's alone and was left out; the planner writes it anew; pins go to data.pins"}}},
 		"a backup where nobody knows a plan is left to the planner": {NewState(identity(), nil), person, object(t, older, ""), PlanObject{}, Verdict{Reason: plan.NoPlan}},
 		"a forged revision is put back": {state, person, edited(stands, func(o *PlanObject) { o.Annotations[plan.AnnotationRevision] = "99" }), stands,
 			Verdict{Reason: plan.PlanKept, Revision: 17, Patches: []Op{{"replace", "/metadata/annotations/ballast.argoproj.io~1revision", "17"}},
@@ -161,11 +206,12 @@ func TestDecidePlanHasOneWriter(t *testing.T) {
 		"an invented stage is taken out": {state, person, edited(stands, func(o *PlanObject) { o.Annotations[plan.AnnotationStage] = "Draining" }), stands,
 			Verdict{Reason: plan.PlanKept, Revision: 17, Patches: []Op{{Op: "remove", Path: "/metadata/annotations/ballast.argoproj.io~1stage"}},
 				Warnings: []string{"ballast: the plan's annotations are the planner's and were put back"}}},
-		"a plan that is broken already is mended from what was kept": {state, person,
+		"a plan that is broken already waits for the planner": {state, person,
 			edited(stands, func(o *PlanObject) { o.Plan = "broken"; o.Pins = "" }), edited(stands, func(o *PlanObject) { o.Plan = "broken"; o.Pins = "" }),
-			with(kept("broken"), func(v *Verdict) {
-				v.Warnings = []string{keptSays + "what was written is no plan; write pins into data.pins"}
-			})},
+			Verdict{Reason: plan.InPlan, Revision: 17}},
+		"nor does anybody else mend it": {state, person, edited(stands, func(o *PlanObject) { o.Plan = replicas }), edited(stands, func(o *PlanObject) { o.Plan = "broken" }),
+			Verdict{Reason: plan.PlanKept, Revision: 17, Requested: []Field{{"plan", short(replicas)}}, Enforced: []Field{{"plan", short("broken")}},
+				Patches: []Op{{"replace", "/data/plan", "broken"}}, Warnings: []string{oneWriterSays}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := DecidePlan(tc.state, Request{Namespace: "argocd", Name: "ballast-plan", User: tc.user}, tc.object, tc.old)
@@ -295,6 +341,8 @@ func TestStateFollowsThePlanConfigMap(t *testing.T) {
 		{"break-glass", func(s *State) *State { return s.Next(data1, opened) }, seen{Revision: 17, BreakGlass: true, ProdEU: 1, Known: true, Kept: "17"}},
 		{"the next plan", func(s *State) *State { return s.Next(data2, notes2) }, seen{Revision: 18, ProdEU: 3, Known: true, Kept: "18"}},
 		{"no ConfigMap", (*State).Gone, seen{Kept: "18"}},
+		{"one made anew without a plan", func(s *State) *State { return s.Next(nil, nil) }, seen{Revision: 18, Stale: true, ProdEU: 3, Known: true, Kept: "18"}},
+		{"one made anew from a backup without its digest", func(s *State) *State { return s.Gone().Next(data1, nil) }, seen{Revision: 18, Stale: true, ProdEU: 1, Known: true, Kept: "18"}},
 	} {
 		s = step.next(s)
 		if diff := cmp.Diff(step.want, look(s)); diff != "" {

@@ -79,16 +79,17 @@ func (o *PlanObject) whole() bool {
 	return o.Plan != "" && plan.Digest(o.Plan) == o.Annotations[plan.AnnotationDigest]
 }
 
-// stored is the plan that stands: the old object's, or the last good one where that has none or a broken one; nil where
-// nobody knows one.
+// stored is the plan that the old object holds; nil where it holds none, or a broken one.
 func (s *State) stored(old PlanObject) *Stored {
 	if k := s.Kept; k != nil && k.Text == old.Plan && k.Annotations[plan.AnnotationDigest] == old.Annotations[plan.AnnotationDigest] {
 		return &Stored{old.Plan, pick(old.Annotations), k.Plan} // its digest was compared when it came
 	}
-	if old.whole() {
-		if p, err := plan.Decode(old.Plan); err == nil {
-			return &Stored{old.Plan, pick(old.Annotations), &p}
-		}
+	if !old.whole() {
+		return nil
 	}
-	return s.Kept
+	p, err := plan.Decode(old.Plan)
+	if err != nil {
+		return nil
+	}
+	return &Stored{old.Plan, pick(old.Annotations), &p}
 }

@@ -52,7 +52,7 @@ var _ cache.ReflectorStore = (*Source)(nil)
 // NewSource makes a source that knows no plan until Run has listed it.
 func NewSource(o SourceOptions) *Source {
 	s := &Source{options: o}
-	s.state.Store(&State{Identity: Identity{ConfigMap: o.ConfigMap, Planner: o.Planner}})
+	s.state.Store(&State{Identity: Identity{Namespace: o.Namespace, ConfigMap: o.ConfigMap, Planner: o.Planner}})
 	s.reads.limit = rate.NewLimiter(readsPerSecond, 1)
 	return s
 }

@@ -27,8 +27,8 @@ type State struct {
 
 // Identity names the plan ConfigMap and the planner.
 type Identity struct {
-	// ConfigMap is the name of the plan ConfigMap.
-	ConfigMap string
+	// Namespace and ConfigMap name the plan ConfigMap.
+	Namespace, ConfigMap string
 	// Planner is the user of the planner as ballast ships it. The plan names its planner itself; this one counts too, so
 	// that a planner under a new ServiceAccount is not held to a plan that names the old one.
 	Planner string
@@ -59,7 +59,8 @@ func NewState(id Identity, view *plan.View) *State {
 
 // ours are the annotations of the plan ConfigMap that only the planner writes.
 func ours() []string {
-	return []string{plan.AnnotationDecidedAt, plan.AnnotationDecidedBy, plan.AnnotationDigest, plan.AnnotationReason, plan.AnnotationRevision, plan.AnnotationStage}
+	return []string{plan.AnnotationDecidedAt, plan.AnnotationDecidedBy, plan.AnnotationDigest, plan.AnnotationMAC, plan.AnnotationReason,
+		plan.AnnotationRevision, plan.AnnotationStage}
 }
 
 // Next is the state after the plan ConfigMap became this: a plan that matches its digest is in force, anything else
@@ -71,10 +72,11 @@ func (s *State) Next(data, annotations map[string]string) *State {
 	case doc.Plan != nil:
 		next.View = plan.NewView(*doc.Plan, doc.Pins)
 		next.Kept = &Stored{Text: data[plan.KeyPlan], Annotations: pick(annotations), Plan: doc.Plan}
-	case s.View != nil:
-		// Pins count whatever became of the plan: they are people's.
-		pins, _ := plan.ParsePins(data[plan.KeyPins], s.View.Plan.MaxReplicas)
-		next.View, next.Stale = plan.NewView(s.View.Plan, pins), true
+	case s.Kept != nil:
+		// The last good one, of a ConfigMap too that was deleted and made anew: the planner writes it there. Pins count
+		// whatever became of the plan: they are people's.
+		pins, _ := plan.ParsePins(data[plan.KeyPins], s.Kept.Plan.MaxReplicas)
+		next.View, next.Stale = plan.NewView(*s.Kept.Plan, pins), true
 	default:
 		next.Stale = doc.PlanErr != nil
 	}
@@ -95,8 +97,8 @@ func (s *State) parse(data, annotations map[string]string) plan.Document {
 	return doc
 }
 
-// Gone is the state after the plan ConfigMap was deleted: nothing is enforced until the planner has rebuilt it, and what
-// was kept is put back into one that somebody else makes.
+// Gone is the state after the plan ConfigMap was deleted: nothing is enforced until somebody makes it anew, and then what was
+// kept until the planner has rebuilt it.
 func (s *State) Gone() *State { return &State{Identity: s.Identity, Kept: s.Kept} }
 
 // enforcing reports whether writes are made to agree with the plan, and why not.
