@@ -9,12 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistration "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"ballast/certs"
 	"ballast/planner/config"
 	"ballast/planner/plan"
+	"ballast/planner/store"
 )
 
 // rule is a policy rule on one line: verbs resources/group [names].
@@ -177,5 +179,19 @@ func TestTheShippedConfigurationObserves(t *testing.T) {
 	names := slices.Sorted(maps.Keys(in.ConfigMaps))
 	if diff := cmp.Diff([]string{"ballast-config"}, names); diff != "" {
 		t.Errorf("ConfigMaps -want +got:\n%s", diff)
+	}
+}
+
+// The key is made by a planner, and a Secret that is shipped with data would be the same everywhere, or overwrite it.
+func TestThePlansKeyIsShippedEmpty(t *testing.T) {
+	for _, overlay := range []string{"overlays/cert-manager", "overlays/self-signed", "overlays/retarget-example"} {
+		in := decode(t, build(t, overlay))
+		s, there := in.Secrets[store.KeyName("ballast-plan")]
+		if !there || len(in.Secrets) != 1 || s.Type != corev1.SecretTypeOpaque || len(s.Data)+len(s.StringData) > 0 {
+			t.Errorf("%s ships %d Secrets, the key's there %v, with data %v", overlay, len(in.Secrets), there, s.Data)
+		}
+		if want := in.ConfigMaps["ballast-config"].Namespace; s.Namespace != want {
+			t.Errorf("%s has it in %q, want %q", overlay, s.Namespace, want)
+		}
 	}
 }

@@ -54,6 +54,7 @@ type install struct {
 	Services        map[string]corev1.Service
 	ServiceAccounts map[string]corev1.ServiceAccount
 	ConfigMaps      map[string]corev1.ConfigMap
+	Secrets         map[string]corev1.Secret
 	Roles           map[string]rbacv1.Role
 	RoleBindings    map[string]rbacv1.RoleBinding
 	ClusterRoles    map[string]rbacv1.ClusterRole
@@ -72,7 +73,7 @@ type install struct {
 func decode(t *testing.T, text []byte) install {
 	t.Helper()
 	in := install{
-		map[string]appsv1.Deployment{}, map[string]corev1.Service{}, map[string]corev1.ServiceAccount{}, map[string]corev1.ConfigMap{},
+		map[string]appsv1.Deployment{}, map[string]corev1.Service{}, map[string]corev1.ServiceAccount{}, map[string]corev1.ConfigMap{}, map[string]corev1.Secret{},
 		map[string]rbacv1.Role{}, map[string]rbacv1.RoleBinding{}, map[string]rbacv1.ClusterRole{}, map[string]rbacv1.ClusterRoleBinding{},
 		map[string]admissionregistration.ValidatingAdmissionPolicy{}, map[string]admissionregistration.ValidatingAdmissionPolicyBinding{}, map[string]policyv1.PodDisruptionBudget{},
 		map[string]networkingv1.NetworkPolicy{},
@@ -92,6 +93,8 @@ func decode(t *testing.T, text []byte) install {
 			add(t, in.ServiceAccounts, head.Name, doc)
 		case "v1 ConfigMap":
 			add(t, in.ConfigMaps, head.Name, doc)
+		case "v1 Secret":
+			add(t, in.Secrets, head.Name, doc)
 		case "rbac.authorization.k8s.io/v1 Role":
 			add(t, in.Roles, head.Name, doc)
 		case "rbac.authorization.k8s.io/v1 RoleBinding":

@@ -45,6 +45,13 @@ type bed struct {
 	woken    []string         // clusters whose owner was nudged
 }
 
+const keySecret = "ballast-plan-key"
+
+// newKeySecret is the Secret as it is shipped: a planner fills it.
+func newKeySecret(namespace string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: keySecret}}
+}
+
 // Nudge makes the bed a Nudger: every cluster has an Application.
 func (b *bed) Nudge(_ context.Context, _, cluster, _, _ string) (string, error) {
 	b.mu.Lock()
@@ -70,6 +77,7 @@ func newBed(t *testing.T, server *rest.Config, mode plan.Mode, loads ...float64)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "argocd-"}}
 	b.must(c.Create(b.ctx, namespace))
 	b.namespace = namespace.Name
+	b.must(c.Create(b.ctx, newKeySecret(b.namespace)))
 	b.config = newWorld().in.Config
 	b.config.Mode, b.config.Target.Namespace = mode, b.namespace
 	b.addWorkload(3)
@@ -136,7 +144,7 @@ func (b *bed) launch() (*Loop, func()) {
 	l := NewLoop(Options{
 		Config:  func() config.PlannerConfig { return b.config },
 		Reader:  b.client,
-		Store:   store.New(store.Options{Client: guarded, Reader: guarded, Namespace: b.namespace, Plan: b.config.Plan.ConfigMap, History: b.config.Plan.History}),
+		Store:   store.New(store.Options{Client: guarded, Reader: guarded, Namespace: b.namespace, Plan: b.config.Plan.ConfigMap, History: b.config.Plan.History, Key: keySecret}),
 		Applier: rollout.NewApplier(rollout.ApplierOptions{Client: guarded, Reader: b.client, Nudger: b, Clock: b.clock}),
 		NewFetcher: func(config.PlannerConfig, plan.Target) (Fetcher, error) {
 			return b.prometheus, nil
@@ -322,7 +330,7 @@ func (b *bed) edit(change func(*corev1.ConfigMap)) {
 func (b *bed) seen(l *Loop) {
 	b.Helper()
 	cm := b.planMap()
-	l.PlanSeen(plan.ParseDocument(cm.Data, cm.Annotations))
+	l.PlanSeen(cm)
 }
 
 func annotate(o metav1.Object, name, value string) {

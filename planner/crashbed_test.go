@@ -122,6 +122,7 @@ func (r *crashRun) populate(c crashCase) {
 	}))
 	r.must(r.client.Create(r.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "argocd-cm"},
 		Data: map[string]string{"cluster.inClusterEnabled": "false"}}))
+	r.must(r.client.Create(r.ctx, newKeySecret(r.namespace)))
 	for _, name := range r.fleet.clusters {
 		r.must(r.client.Create(r.ctx, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name, Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}},
@@ -271,7 +272,7 @@ func (r *crashRun) deliver() {
 		return
 	}
 	if cm := r.planMap(); cm != nil {
-		r.leader.loop.PlanSeen(plan.ParseDocument(cm.Data, cm.Annotations))
+		r.leader.loop.PlanSeen(cm)
 	}
 }
 

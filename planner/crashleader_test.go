@@ -43,7 +43,7 @@ func (r *crashRun) lead() {
 	l.loop = NewLoop(Options{
 		Config:     func() config.PlannerConfig { return r.config },
 		Reader:     &r.cache,
-		Store:      store.New(store.Options{Client: guarded, Reader: guarded, Namespace: r.namespace, Plan: r.config.Plan.ConfigMap, History: r.config.Plan.History}),
+		Store:      store.New(store.Options{Client: guarded, Reader: guarded, Namespace: r.namespace, Plan: r.config.Plan.ConfigMap, History: r.config.Plan.History, Key: keySecret}),
 		Applier:    rollout.NewApplier(rollout.ApplierOptions{Client: guarded, Reader: guarded, Nudger: l, Clock: r.clock, Concurrency: 1}),
 		NewFetcher: func(config.PlannerConfig, plan.Target) (Fetcher, error) { return crashPrometheus{r}, nil },
 		Observe: func(_ context.Context, _ Fetcher, _ plan.Target, _ int, fleet discover.Fleet) Observed {

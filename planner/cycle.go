@@ -20,6 +20,9 @@ import (
 // Cycle runs every phase once. It has no error: what a phase cannot do is a Problem, and the plan in force stays.
 func Cycle(in Inputs) Outcome {
 	c := &cycle{in: in, out: Outcome{Memory: in.Memory}}
+	if in.PlanFault != "" {
+		c.problem(planFaultProblem(in.PlanFault))
+	}
 	if !c.discover() {
 		return c.keep()
 	}
@@ -81,7 +84,7 @@ func (c *cycle) keep() Outcome {
 	if base := cmp.Or(c.in.InForce, c.in.Last); base != nil {
 		c.out.Next = base.Clone()
 		if c.out.Changed = c.in.InForce == nil; c.out.Changed {
-			c.out.Reason = "put back the last plan, which was deleted or broken"
+			c.out.Reason = putBack(c.in.PlanFault)
 		}
 	}
 	c.out.Pins = allPins(c.in.Pins, nil)
@@ -92,10 +95,10 @@ func (c *cycle) keep() Outcome {
 func (c *cycle) base() plan.Plan {
 	switch {
 	case c.in.InForce != nil:
-		return *c.in.InForce
+		return withinBounds(*c.in.InForce, c.in, c.out.Fleet)
 	case c.in.Last != nil:
-		c.note("put back the last plan, which was deleted or broken")
-		return *c.in.Last
+		c.note(putBack(c.in.PlanFault))
+		return withinBounds(*c.in.Last, c.in, c.out.Fleet)
 	}
 	return firstPlan(c.in)
 }

@@ -40,6 +40,10 @@ func rolloutTurned(p rollout.Progress) (Event, bool) {
 	return Event{}, false
 }
 
+func keyMissing(err error) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "KeyMissing", Message: "nothing is planned, since no plan can be told from a forged one: " + err.Error()}
+}
+
 func breakGlassSeen() Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "EnforcementOff", Message: "the annotation " + plan.AnnotationEnforcement + ": \"off\" lets every write pass, and ballast writes nothing but the plan; remove it to enforce again", Workload: true}
 }

@@ -62,7 +62,7 @@ func goldenCycles() map[string]func() Inputs {
 		"broken-plan": func() Inputs {
 			w := newWorld(lognormal(25, 24)...)
 			w.run(30)
-			w.in.InForce, w.in.Last = nil, w.in.InForce
+			w.in.InForce, w.in.Last, w.in.PlanFault = nil, w.in.InForce, planBroken
 			w.add("new", 40)
 			return w.next()
 		},

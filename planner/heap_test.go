@@ -282,7 +282,7 @@ func heapLoop(c config.PlannerConfig, cached, live client.Client) *Loop {
 	return NewLoop(Options{
 		Config:      func() config.PlannerConfig { return c },
 		Reader:      cached,
-		Store:       store.New(store.Options{Client: cached, Reader: live, Namespace: c.Target.Namespace, Plan: c.Plan.ConfigMap, History: c.Plan.History}),
+		Store:       store.New(store.Options{Client: cached, Reader: live, Namespace: c.Target.Namespace, Plan: c.Plan.ConfigMap, History: c.Plan.History, Key: store.KeyName(c.Plan.ConfigMap)}),
 		Applier:     rollout.NewApplier(rollout.ApplierOptions{Client: cached, Reader: live}),
 		NewFetcher:  func(config.PlannerConfig, plan.Target) (Fetcher, error) { return fake, nil },
 		Emit:        func(discover.Workload, ...Event) {},

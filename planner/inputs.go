@@ -23,6 +23,7 @@ type Inputs struct {
 	PlannerUser string               `json:"plannerUser"`
 	InForce     *plan.Plan           `json:"inForce,omitempty"` // nil: there is none, or it cannot be read
 	Last        *plan.Plan           `json:"last,omitempty"`    // the newest plan of the history, to mend a lost one from
+	PlanFault   string               `json:"planFault,omitempty"` // why the plan that stands is not in force: a Problem's kind
 	Pins        plan.Pins            `json:"pins,omitempty"`    // data.pins
 	Paused      bool                 `json:"paused,omitempty"`
 	BreakGlass  bool                 `json:"breakGlass,omitempty"`
@@ -138,7 +139,7 @@ const (
 	PhaseEvaluate  Phase = "evaluate"
 	PhaseRollout   Phase = "rollout"
 	PhaseOwnership Phase = "ownership" // what the pods say
-	PhaseStore     Phase = "store"     // writing what was decided
+	PhaseStore     Phase = "store"     // reading and writing the plan
 )
 
 // Problem is what a phase could not do or will not believe. Keeps says that it keeps the plan from changing.

@@ -48,12 +48,14 @@ type Loop struct {
 	shown    shown         // what the pods said last
 	healed   int           // clusters that repairs brought back since the last cycle
 	lastLive time.Time     // when the last cycle ended, or this leader began, for the health check
+	judged   bool          // a cycle has compared the plan with the history: before that nothing is enforced
 
 	// What only the goroutine of Run touches.
 	leading bool
 	memory  Memory
 	history store.History
 	unsaved bool // the history has a decision that is not written yet
+	keyless bool // people were told that the plan's key is missing
 	news    news
 	probed  probed
 	asked   asked
@@ -111,6 +113,9 @@ func (l *Loop) Run(ctx context.Context) error {
 func (l *Loop) takeOver(ctx context.Context) error {
 	if l.leading {
 		return nil
+	}
+	if err := l.unseal(ctx); err != nil {
+		return err
 	}
 	history, problems, err := l.Store.ReadHistory(ctx)
 	if err != nil {
@@ -183,12 +188,12 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (Inputs, stor
 	}
 	l.keepPlan(snapshot)
 	doc := snapshot.Document
-	if l.learn(l.standing(doc)) {
-		l.drifted.raise()
-	}
+	inForce, last := l.inForce(doc.Plan)
+	l.judge(doc, inForce)
 	in := Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory,
 		Pins: doc.Pins, Paused: doc.Paused, BreakGlass: doc.BreakGlass}
-	in.InForce, in.Last = l.inForce(doc.Plan)
+	in.InForce, in.Last, in.PlanFault = inForce, last, planFault(doc, inForce)
+	l.Metrics.observePlanFault(in.PlanFault)
 	in.Cordon, in.Tripped, in.Rollback = doc.Cordon, doc.Tripped, l.rollbackTo(doc.Rollback)
 	if in.Discovered, in.Workload, err = Look(ctx, l.Reader, c); err != nil {
 		return Inputs{}, snapshot, err
@@ -205,6 +210,30 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (Inputs, stor
 	in.Healed = l.takeHealed()
 	in.Neighbours = l.neighbours(ctx, in)
 	return in, snapshot, nil
+}
+
+// unseal reads the key by which this installation's plans are known. Without it none can be believed, and people hear why.
+func (l *Loop) unseal(ctx context.Context) error {
+	err := l.Store.Unseal(ctx)
+	if err != nil && !l.keyless {
+		l.Emit(discover.Workload{}, keyMissing(err))
+	}
+	l.keyless = err != nil
+	return err
+}
+
+// judge takes over what is enforced: the plan in force, or the last good one where that is none, with people's pins and
+// annotations in any case.
+func (l *Loop) judge(doc plan.Document, inForce *plan.Plan) {
+	if doc.Plan = inForce; inForce == nil {
+		doc.Plan = l.known().Plan
+	}
+	if l.learn(doc) {
+		l.drifted.raise()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.judged = true
 }
 
 // inForce judges the plan that was read: one below the highest revision known is a backup that somebody restored, and one

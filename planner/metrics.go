@@ -31,6 +31,7 @@ type Metrics struct {
 	steps       *prometheus.CounterVec
 	held        prometheus.Gauge
 	writes      *prometheus.CounterVec
+	planRefused *prometheus.CounterVec
 	breakGlass  prometheus.Gauge
 	enforcement *prometheus.GaugeVec
 	paused      prometheus.Gauge
@@ -82,6 +83,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		steps:      counters("steps_total", "Writes to Secrets and the workload by kind and result.", "step", "result"),
 		held:       gauge("held_steps", "Differences from the plan that are left alone for now."),
 		writes:     counters("plan_writes_total", "Writes of the plan and the history by result.", "object", "result"),
+		planRefused: counters("plan_refused_total", "Plans found in the ConfigMap that were not believed, and put back, by what was wrong.", "kind"),
 		breakGlass: gauge("enforcement_off", "1 while a person's break-glass annotation is on the plan."),
 		// The name is a contract, without the planner's subsystem: it is what people alert on. No labels; absent while unknown.
 		enforcement: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Name: "enforcement_up",
@@ -99,10 +101,20 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			m.writes.WithLabelValues(object, result)
 		}
 	}
+	for _, kind := range planFaults() {
+		m.planRefused.WithLabelValues(kind)
+	}
 	m.registerOwnership(r)
 	r.MustRegister(m.cycles, m.cycleTime, m.phaseTime, m.leader, m.revision, m.mode, m.rollout, m.replicas, m.clusters, m.load, m.count,
-		m.imbalance, m.moves, m.votes, m.values, m.problems, m.steps, m.held, m.writes, m.breakGlass, m.enforcement, m.paused, m.configError, m.lastCycle)
+		m.imbalance, m.moves, m.votes, m.values, m.problems, m.steps, m.held, m.writes, m.planRefused, m.breakGlass, m.enforcement, m.paused, m.configError, m.lastCycle)
 	return m
+}
+
+// observePlanFault counts a plan that was not believed.
+func (m *Metrics) observePlanFault(kind string) {
+	if kind != "" {
+		m.planRefused.WithLabelValues(kind).Inc()
+	}
 }
 
 // observeOutcome shows what a cycle saw and decided.

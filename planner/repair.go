@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"ballast/planner/change"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -20,9 +22,11 @@ const (
 )
 
 // PlanSeen takes the plan ConfigMap as a watch saw it. The watch may be behind what this leader wrote: a lower revision is
-// left to the next cycle, which reads live, and finds out whether somebody restored a backup.
-func (l *Loop) PlanSeen(d plan.Document) {
-	if p := l.known().Plan; p != nil && d.Plan != nil && d.Plan.Revision < p.Revision {
+// left to the next cycle, which reads live, and finds out whether somebody restored a backup. So is everything before the
+// first cycle: only that knows the history.
+func (l *Loop) PlanSeen(cm *corev1.ConfigMap) {
+	d := l.Store.Judge(cm)
+	if p := l.known().Plan; !l.hasJudged() || p != nil && d.Plan != nil && d.Plan.Revision < p.Revision {
 		l.Changed()
 		return
 	}
@@ -53,6 +57,12 @@ func (l *Loop) learn(d plan.Document) bool {
 		l.Metrics.observePlan(*d.Plan)
 	}
 	return true
+}
+
+func (l *Loop) hasJudged() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.judged
 }
 
 func (l *Loop) known() plan.Document {

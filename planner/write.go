@@ -118,6 +118,9 @@ func (l *Loop) keepPlan(s store.Snapshot) {
 }
 
 func (l *Loop) save(ctx context.Context, m Memory) error {
+	if err := l.unseal(ctx); err != nil {
+		l.Log.Error(err, "the plan's key cannot be read again; the one that is known is used on")
+	}
 	next, stale := historyOf(l.history, m)
 	if len(stale) > 0 {
 		l.Log.Error(errors.Join(stale...), "a part of the history stays as it was")

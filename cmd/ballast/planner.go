@@ -261,7 +261,7 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 
 func (a *plannerApp) newLoop(c config.PlannerConfig) *planner.Loop {
 	st := store.New(store.Options{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Namespace: c.Target.Namespace,
-		Plan: c.Plan.ConfigMap, History: c.Plan.History})
+		Plan: c.Plan.ConfigMap, History: c.Plan.History, Key: store.KeyName(c.Plan.ConfigMap)})
 	nudger := a.newNudger()
 	return planner.NewLoop(planner.Options{
 		Config: a.config.Current,
@@ -319,6 +319,6 @@ func (a *plannerApp) watch(ctx context.Context, c config.PlannerConfig) error {
 
 func (a *plannerApp) planSeen(c config.PlannerConfig, o any) {
 	if cm, ok := o.(*corev1.ConfigMap); ok && cm.Name == c.Plan.ConfigMap {
-		a.loop.PlanSeen(plan.ParseDocument(cm.Data, cm.Annotations))
+		a.loop.PlanSeen(cm)
 	}
 }

@@ -129,7 +129,7 @@ func (s *Site) install(shipped []unstructured.Unstructured) {
 	must(s.t, s.Admin.Create(s.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}))
 	for _, u := range shipped {
 		switch u.GetKind() {
-		case "ServiceAccount", "Role", "RoleBinding":
+		case "ServiceAccount", "Role", "RoleBinding", "Secret":
 			must(s.t, s.Admin.Create(s.t.Context(), &u))
 		}
 	}

@@ -141,8 +141,9 @@ func (s *Store) ReadHistory(ctx context.Context) (History, []string, error) {
 	if err != nil || cm == nil {
 		return History{}, nil, err
 	}
-	h, problems := decodeHistory(cm.BinaryData)
-	h.object = cm
+	own, foreign := s.own(cm.BinaryData)
+	h, problems := decodeHistory(own)
+	h.object, problems = cm, append(foreign, problems...)
 	if h.SavedAt, err = time.Parse(time.RFC3339, cm.Data[keySavedAt]); err != nil {
 		problems = append(problems, "when it was saved is not a time")
 	}
@@ -153,6 +154,9 @@ func (s *Store) ReadHistory(ctx context.Context) (History, []string, error) {
 // its any more. What does not fit is left out and named.
 func (s *Store) WriteHistory(ctx context.Context, h History, now time.Time) (History, error) {
 	data, dropped, err := encodeHistory(h)
+	if err == nil {
+		err = s.vouchAll(data)
+	}
 	if err != nil {
 		return h, err
 	}

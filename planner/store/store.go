@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,17 +33,22 @@ var (
 	ErrImmutable = errors.New("the ConfigMap is immutable: delete it, and ballast makes it anew")
 )
 
-// Options say where the ConfigMaps are. Reader reads past any cache.
+// Options say where the ConfigMaps are. Reader reads past any cache. Key is the Secret by whose key the planner knows its
+// own plans; without one everything is shown as it stands, which is for people's commands.
 type Options struct {
 	Client    client.Client
 	Reader    client.Reader
 	Namespace string
 	Plan      string
 	History   string
+	Key       string
 }
 
-// Store reads and writes the plan and its history.
-type Store struct{ Options }
+// Store reads and writes the plan and its history. One with a Key believes neither before Unseal has read that.
+type Store struct {
+	Options
+	seal atomic.Pointer[seal]
+}
 
 // New makes a Store.
 func New(o Options) *Store { return &Store{Options: o} }
@@ -78,7 +84,7 @@ func (s *Store) Read(ctx context.Context) (Snapshot, error) {
 	if err != nil || cm == nil {
 		return Snapshot{}, err
 	}
-	return snapshotOf(cm), nil
+	return s.snapshotOf(cm), nil
 }
 
 func (s *Store) get(ctx context.Context, name string) (*corev1.ConfigMap, error) {
@@ -93,10 +99,10 @@ func (s *Store) get(ctx context.Context, name string) (*corev1.ConfigMap, error)
 	return &cm, nil
 }
 
-func snapshotOf(cm *corev1.ConfigMap) Snapshot {
+func (s *Store) snapshotOf(cm *corev1.ConfigMap) Snapshot {
 	at, _ := time.Parse(time.RFC3339, cm.Annotations[plan.AnnotationDecidedAt]) // for display only
 	return Snapshot{
-		Document: plan.ParseDocument(cm.Data, cm.Annotations),
+		Document: s.Judge(cm),
 		Meta:     Meta{DecidedAt: at, DecidedBy: cm.Annotations[plan.AnnotationDecidedBy], Reason: cm.Annotations[plan.AnnotationReason]},
 		object:   cm,
 	}
@@ -117,16 +123,16 @@ func (s *Store) WritePlan(ctx context.Context, base Snapshot, next plan.Plan, fl
 		return base, err
 	}
 	cm, err := s.put(ctx, s.Plan, base.object, change{
-		Metadata: changeMeta{Annotations: annotations(next, text, m)},
+		Metadata: changeMeta{Annotations: s.annotations(next, text, m)},
 		Data:     map[string]string{plan.KeyPlan: text},
 	})
 	if err != nil {
 		return base, err
 	}
 	if cm.Data[plan.KeyPlan] != text {
-		return snapshotOf(cm), fmt.Errorf("writing plan revision %d: %w", next.Revision, ErrNotKept)
+		return s.snapshotOf(cm), fmt.Errorf("writing plan revision %d: %w", next.Revision, ErrNotKept)
 	}
-	return snapshotOf(cm), nil
+	return s.snapshotOf(cm), nil
 }
 
 // Annotate writes annotations beside the plan, over the snapshot; nil takes one away.
@@ -135,31 +141,37 @@ func (s *Store) Annotate(ctx context.Context, base Snapshot, set map[string]*str
 	if err != nil {
 		return base, err
 	}
-	return snapshotOf(cm), nil
+	return s.snapshotOf(cm), nil
 }
 
-// newest is the highest revision that the snapshot shows, or floor. Where the plan was deleted or cannot be read, its
-// annotation still knows. A number that no plan may have was forged, and counts for nothing.
+// maxJump is how far a number that nobody vouches for may carry the revisions on: past those of a history that was lost, and
+// far from their end however often somebody forges one.
+const maxJump = 1_000_000
+
+// newest is the highest revision that the snapshot shows, or floor. Where the plan was deleted or cannot be believed, its text
+// and its annotation may still know.
 func (s Snapshot) newest(floor int64) int64 {
 	newest := min(max(floor, 0), plan.MaxRevision)
 	if s.object == nil {
 		return newest
 	}
-	if s.Document.Plan != nil {
-		newest = max(newest, s.Document.Plan.Revision)
-	} else if p, err := plan.Decode(s.object.Data[plan.KeyPlan]); err == nil {
+	if p := s.Document.Plan; p != nil {
+		return max(newest, p.Revision)
+	}
+	most := newest + maxJump
+	if p, err := plan.Decode(s.object.Data[plan.KeyPlan]); err == nil && p.Revision <= most {
 		newest = max(newest, p.Revision)
 	}
 	annotated, err := strconv.ParseInt(s.object.Annotations[plan.AnnotationRevision], 10, 64)
-	if err == nil && annotated <= plan.MaxRevision {
+	if err == nil && annotated <= most {
 		newest = max(newest, annotated)
 	}
 	return newest
 }
 
 // annotations are ballast's; nil takes one away.
-func annotations(p plan.Plan, text string, m Meta) map[string]*string {
-	set := map[string]*string{plan.AnnotationStage: nil}
+func (s *Store) annotations(p plan.Plan, text string, m Meta) map[string]*string {
+	set := map[string]*string{plan.AnnotationStage: nil, plan.AnnotationMAC: nil}
 	for name, value := range map[string]string{
 		plan.AnnotationRevision:  strconv.FormatInt(p.Revision, 10),
 		plan.AnnotationDecidedAt: m.DecidedAt.UTC().Format(time.RFC3339),
@@ -172,6 +184,9 @@ func annotations(p plan.Plan, text string, m Meta) map[string]*string {
 	if p.Rollout != nil {
 		stage := string(p.Rollout.Stage)
 		set[plan.AnnotationStage] = &stage
+	}
+	if mac := s.vouch(text); mac != "" {
+		set[plan.AnnotationMAC] = &mac
 	}
 	return set
 }

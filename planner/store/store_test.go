@@ -66,7 +66,10 @@ func newWorld(t *testing.T, config *rest.Config) *world {
 	if err := c.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
-	return &world{New(Options{Client: c, Reader: c, Namespace: namespace.Name, Plan: "ballast-plan", History: "ballast-history"}), t, t.Context(), c}
+	w := &world{New(Options{Client: c, Reader: c, Namespace: namespace.Name, Plan: "ballast-plan", History: "ballast-history", Key: KeyName("ballast-plan")}), t, t.Context(), c}
+	w.must(c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Key}}))
+	w.must(w.Unseal(t.Context()))
+	return w
 }
 
 func (w *world) must(err error) {
@@ -131,6 +134,7 @@ func makesTheConfigMap(t *testing.T, w *world) {
 	w.equal(map[string]string{
 		"ballast.argoproj.io/revision": "1", "ballast.argoproj.io/decided-at": "2026-08-01T12:00:00Z", "ballast.argoproj.io/decided-by": "planner-0",
 		"ballast.argoproj.io/reason": "moves 1 of 2 clusters", "ballast.argoproj.io/digest": plan.Digest(text),
+		"ballast.argoproj.io/mac": w.vouch(text),
 	}, cm.Annotations)
 	w.equal(labels(), cm.Labels)
 	w.equal(FieldManager, cm.ManagedFields[0].Manager)
@@ -153,7 +157,7 @@ func keepsWhatPeopleWrote(t *testing.T, w *world) {
 	moved.Clusters["a"] = plan.Row{Replica: 1}
 	w.write(w.read(), moved, 1)
 	after := w.stored()
-	for _, ours := range []string{"revision", "decided-at", "decided-by", "reason", "digest"} {
+	for _, ours := range []string{"revision", "decided-at", "decided-by", "reason", "digest", "mac"} {
 		delete(after.Annotations, plan.Group+"/"+ours)
 	}
 	delete(after.Data, "plan")
@@ -297,17 +301,19 @@ func countsOverForgedRevisions(t *testing.T, w *world) {
 	forge := func(revision string) {
 		w.edit(func(cm *corev1.ConfigMap) { cm.Annotations[plan.AnnotationRevision] = revision })
 	}
-	next := func(floor int64) int64 { return w.write(w.read(), newPlan("x"), floor).Document.Plan.Revision }
+	next := func(name string) int64 {
+		return w.write(w.read(), newPlan(name), w.read().newest(0)).Document.Plan.Revision
+	}
 	w.write(w.read(), newPlan("a"), 0)
 	forge("900")
-	w.equal(int64(901), next(0))
+	w.equal(int64(2), next("x")) // beside our own plan an annotation says nothing
 	w.edit(func(cm *corev1.ConfigMap) { delete(cm.Data, "plan") })
-	w.equal(int64(902), next(0))
+	forge("900")
+	w.equal(int64(901), next("y"))
 	for _, forged := range []string{"1", "-7", "abc", fmt.Sprint(int64(math.MaxInt64)), "99999999999999999999999"} {
 		was := w.read().Document.Plan.Revision
 		forge(forged)
-		p := newPlan("y" + fmt.Sprint(was))
-		w.equal(was+1, w.write(w.read(), p, 0).Document.Plan.Revision)
+		w.equal(was+1, next("z"+fmt.Sprint(was)))
 	}
 	forgePlan := func(revision int64) {
 		w.edit(func(cm *corev1.ConfigMap) {
@@ -317,22 +323,19 @@ func countsOverForgedRevisions(t *testing.T, w *world) {
 			cm.Annotations[plan.AnnotationDigest] = plan.Digest(cm.Data["plan"])
 		})
 	}
-	for _, forged := range []int64{plan.MaxRevision + 1, math.MaxInt64 - 1, math.MaxInt64, 0, -1} { // they match their digest
-		was := w.read().Document.Plan.Revision
+	was := w.read().Document.Plan.Revision
+	forgePlan(was + maxJump)
+	w.equal((*plan.Plan)(nil), w.read().Document.Plan)
+	w.equal(true, errors.Is(w.read().Document.PlanErr, ErrForeign))
+	// Beyond the jump nothing counts, so that revisions never come to their end.
+	for i, forged := range []int64{plan.MaxRevision, plan.MaxRevision + 1, math.MaxInt64, 0, -1} {
 		forgePlan(forged)
 		w.equal((*plan.Plan)(nil), w.read().Document.Plan)
-		w.equal(was+1, next(was))
+		w.equal(was+int64(i)+1, w.write(w.read(), newPlan(fmt.Sprint("f", i)), was+int64(i)).Document.Plan.Revision)
 	}
-	forgePlan(5000)
-	w.equal(int64(5000), w.read().Document.Plan.Revision)
-	w.equal(revised(newPlan("z"), 5001), *w.write(w.read(), newPlan("z"), 0).Document.Plan)
-	// What is forged to the last revision of all ends the counting, and not the planning.
-	forgePlan(plan.MaxRevision)
-	for _, name := range []string{"a", "b"} {
-		got := w.write(w.read(), newPlan(name), plan.MaxRevision)
-		w.equal(revised(newPlan(name), plan.MaxRevision), *got.Document.Plan)
-	}
-	w.equal(int64(plan.MaxRevision), w.write(w.read(), newPlan("c"), math.MaxInt64).Document.Plan.Revision)
+	was = w.read().Document.Plan.Revision
+	forgePlan(was + 5000)
+	w.equal(revised(newPlan("z"), was+5001), *w.write(w.read(), newPlan("z"), was).Document.Plan)
 }
 
 func noticesAChangedPlan(t *testing.T, w *world) {

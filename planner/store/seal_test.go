@@ -1,0 +1,179 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"ballast/planner/plan"
+)
+
+// A MAC holds for the text, the name and the Secret that it was made for, and for no other.
+func TestAMACHoldsForWhatItWasMadeFor(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(label string) string { return rapid.StringN(0, 8, -1).Draw(t, label) }
+		key := rapid.SliceOfN(rapid.Byte(), keyBytes, keyBytes)
+		s := &seal{uid: types.UID(draw("uid")), key: key.Draw(t, "key")}
+		name, text := draw("name"), draw("text")
+		mac := s.mac(name, []byte(text))
+		if !s.holds(name, []byte(text), mac) {
+			t.Fatal("it does not hold for what it was made for")
+		}
+		o := &seal{uid: types.UID(draw("other uid")), key: key.Draw(t, "other key")}
+		otherName, otherText := draw("other name"), draw("other text")
+		for what, other := range map[string]struct {
+			same  bool
+			holds bool
+		}{
+			"another text":   {otherText == text, s.holds(name, []byte(otherText), mac)},
+			"another name":   {otherName == name, s.holds(otherName, []byte(text), mac)},
+			"another Secret": {o.uid == s.uid, (&seal{o.uid, s.key}).holds(name, []byte(text), mac)},
+			"another key":    {string(o.key) == string(s.key), (&seal{s.uid, o.key}).holds(name, []byte(text), mac)},
+			// What stands on the two sides of a border must not be moved over it.
+			"a moved border": {name == "", s.holds("", []byte(name+text), mac)},
+		} {
+			if other.holds != other.same {
+				t.Errorf("%s: holds %v", what, other.holds)
+			}
+		}
+	})
+}
+
+// keyed is a Store over a fake API server: what is asked here is what it makes of the Secret, and not how that is served.
+func keyed(objects ...client.Object) (*Store, client.Client) {
+	c := fake.NewClientBuilder().WithObjects(objects...).Build()
+	return New(Options{Client: c, Reader: c, Namespace: "argocd", Plan: "ballast-plan", History: "ballast-history", Key: "ballast-plan-key"}), c
+}
+
+func keySecret(uid string, key []byte) *corev1.Secret {
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "ballast-plan-key", UID: types.UID(uid)}}
+	if key != nil {
+		s.Data = map[string][]byte{"key": key}
+	}
+	return s
+}
+
+func keyOf(t *testing.T, c client.Client) string {
+	t.Helper()
+	s := &corev1.Secret{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: "ballast-plan-key"}, s); err != nil {
+		t.Fatal(err)
+	}
+	return string(s.Data["key"])
+}
+
+func TestUnseal(t *testing.T) {
+	full := []byte(strings.Repeat("k", keyBytes))
+	for name, secret := range map[string]*corev1.Secret{"empty": keySecret("1", nil), "too short": keySecret("1", []byte("k")), "too long": keySecret("1", append(full, 'k'))} {
+		s, c := keyed(secret)
+		if err := s.Unseal(t.Context()); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		made := keyOf(t, c)
+		if len(made) != keyBytes || made != string(s.seal.Load().key) || s.seal.Load().uid != "1" {
+			t.Errorf("%s: a key of %d bytes stands, and it is known: %v", name, len(made), made == string(s.seal.Load().key))
+		}
+		other, c2 := keyed(secret.DeepCopy())
+		if err := other.Unseal(t.Context()); err != nil || keyOf(t, c2) == made {
+			t.Errorf("%s: error %v, or two installations have one key", name, err)
+		}
+	}
+	s, c := keyed(keySecret("1", full))
+	if err := s.Unseal(t.Context()); err != nil || keyOf(t, c) != string(full) {
+		t.Errorf("a key that stands is taken: %v", err)
+	}
+	missing, _ := keyed()
+	if err := missing.Unseal(t.Context()); err == nil || !strings.Contains(err.Error(), "kubectl -n argocd create secret generic ballast-plan-key") {
+		t.Errorf("without the Secret: %v", err)
+	}
+}
+
+// Two planners that start at once agree on the key of who came first.
+func TestTwoPlannersMakeOneKey(t *testing.T) {
+	s, c := keyed(keySecret("1", nil))
+	first := strings.Repeat("f", keyBytes)
+	s.Client = interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{Patch: func(ctx context.Context, w client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+		current := &corev1.Secret{}
+		if err := w.Get(ctx, client.ObjectKeyFromObject(o), current); err != nil {
+			return err
+		}
+		if current.Data == nil { // somebody was faster
+			current.Data = map[string][]byte{"key": []byte(first)}
+			if err := w.Update(ctx, current); err != nil {
+				return err
+			}
+		}
+		return w.Patch(ctx, o, p, opts...)
+	}})
+	if err := s.Unseal(t.Context()); err == nil {
+		t.Error("a key was written over another planner's")
+	}
+	if err := s.Unseal(t.Context()); err != nil || keyOf(t, c) != first || string(s.seal.Load().key) != first {
+		t.Errorf("the second time: %v", err)
+	}
+}
+
+// A Store that was not unsealed believes nothing, whoever wrote it.
+func TestNothingIsBelievedBeforeTheKeyIsKnown(t *testing.T) {
+	s, _ := keyed(keySecret("1", nil))
+	text, err := plan.Encode(plan.Plan{Revision: 1, MaxReplicas: 1, Target: plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: "a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cm := &corev1.ConfigMap{Data: map[string]string{"plan": text}}
+	cm.Annotations = map[string]string{plan.AnnotationDigest: plan.Digest(text)}
+	if d := s.Judge(cm); d.Plan != nil || !errors.Is(d.PlanErr, ErrForeign) {
+		t.Errorf("believed %v, error %v", d.Plan, d.PlanErr)
+	}
+	if err := s.Unseal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if d := s.Judge(cm); d.Plan != nil {
+		t.Error("a plan without a MAC is believed")
+	}
+	cm.Annotations[plan.AnnotationMAC] = s.vouch(text)
+	if d := s.Judge(cm); d.Plan == nil || d.Plan.Revision != 1 {
+		t.Errorf("its own plan is not believed: %v", d.PlanErr)
+	}
+}
+
+// Of a history only what a planner wrote counts: each key for itself.
+func TestAForgedHistoryIsLeftOut(t *testing.T) {
+	s, _ := keyed(keySecret("1", nil))
+	if err := s.Unseal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	data := map[string][]byte{"votes": []byte("ours"), "fleet.json.gz": []byte("too"), planKey(7): []byte("plan")}
+	if err := s.vouchAll(data); err != nil {
+		t.Fatal(err)
+	}
+	data["votes"] = []byte("forged")
+	data[planKey(9)] = data[planKey(7)] // our own plan under another name
+	kept, foreign := s.own(data)
+	if len(kept) != 2 || string(kept["fleet.json.gz"]) != "too" || string(kept[planKey(7)]) != "plan" {
+		t.Errorf("kept %q", kept)
+	}
+	want := []string{"plan.9.json.gz is not this installation's own: its MAC is missing or wrong", "votes is not this installation's own: its MAC is missing or wrong"}
+	if strings.Join(foreign, "; ") != strings.Join(want, "; ") {
+		t.Errorf("left out %q, want %q", foreign, want)
+	}
+	for name, macs := range map[string]string{"none": "", "no JSON": "{", "too long": strings.Repeat(" ", maxMACs) + "{}"} {
+		data[keyMACs] = []byte(macs)
+		if kept, _ := s.own(data); len(kept) != 0 {
+			t.Errorf("%s: kept %q", name, kept)
+		}
+	}
+	reader := New(Options{})
+	if kept, foreign := reader.own(data); len(kept) != 4 || foreign != nil {
+		t.Errorf("for people everything is shown; kept %d, left out %q", len(kept), foreign)
+	}
+}
