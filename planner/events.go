@@ -44,6 +44,10 @@ func keyMissing(err error) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "KeyMissing", Message: "nothing is planned, since no plan can be told from a forged one: " + err.Error()}
 }
 
+func planFull(err error) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "PlanFull", Message: "the plan cannot be written, and the last one stays: " + err.Error()}
+}
+
 func breakGlassSeen() Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "EnforcementOff", Message: "the annotation " + plan.AnnotationEnforcement + ": \"off\" lets every write pass, and ballast writes nothing but the plan; remove it to enforce again", Workload: true}
 }

@@ -21,10 +21,10 @@ type Inputs struct {
 	Now         time.Time            `json:"now"`
 	Config      config.PlannerConfig `json:"config"`
 	PlannerUser string               `json:"plannerUser"`
-	InForce     *plan.Plan           `json:"inForce,omitempty"` // nil: there is none, or it cannot be read
-	Last        *plan.Plan           `json:"last,omitempty"`    // the newest plan of the history, to mend a lost one from
+	InForce     *plan.Plan           `json:"inForce,omitempty"`   // nil: there is none, or it cannot be read
+	Last        *plan.Plan           `json:"last,omitempty"`      // the newest plan of the history, to mend a lost one from
 	PlanFault   string               `json:"planFault,omitempty"` // why the plan that stands is not in force: a Problem's kind
-	Pins        plan.Pins            `json:"pins,omitempty"`    // data.pins
+	Pins        plan.Pins            `json:"pins,omitempty"`      // data.pins
 	Paused      bool                 `json:"paused,omitempty"`
 	BreakGlass  bool                 `json:"breakGlass,omitempty"`
 	Discovered  discover.Input       `json:"discovered"`

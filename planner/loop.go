@@ -55,6 +55,7 @@ type Loop struct {
 	memory  Memory
 	history store.History
 	unsaved bool // the history has a decision that is not written yet
+	full    bool // people were told that the plan's ConfigMap has no room left
 	keyless bool // people were told that the plan's key is missing
 	news    news
 	probed  probed

@@ -28,8 +28,13 @@ func (l *Loop) write(ctx context.Context, in Inputs, out Outcome, base store.Sna
 	}
 	if err != nil {
 		l.Metrics.writes.WithLabelValues("plan", "failed").Inc()
+		if full := errors.Is(err, store.ErrFull); full && !l.full {
+			l.full = full
+			l.tell(in, planFull(err))
+		}
 		return "failed", base, err
 	}
+	l.full = false
 	l.learn(written.Document)
 	p := written.Document.Plan
 	if before := base.Document.Plan; before != nil && before.Revision == p.Revision {

@@ -29,6 +29,8 @@ var (
 	ErrConflict = errors.New("the ConfigMap was written by somebody else meanwhile")
 	// ErrNotKept says that the plan was written and another one stands: something changed it on its way.
 	ErrNotKept = errors.New("the plan was changed on its way into the ConfigMap")
+	// ErrFull says that other keys or annotations leave the ConfigMap no room for what ballast writes.
+	ErrFull = errors.New("the ConfigMap has no room left")
 	// ErrImmutable says that somebody made the ConfigMap immutable: nothing but deleting it lets it be written again.
 	ErrImmutable = errors.New("the ConfigMap is immutable: delete it, and ballast makes it anew")
 )
@@ -230,6 +232,8 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, ErrConflict)
 	case immutable(base) && apierrors.IsInvalid(err): // asked all the same: it may be gone meanwhile
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, ErrImmutable)
+	case tooLarge(err) && base != nil:
+		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w: %s; the API server says: %w", name, s.Namespace, ErrFull, roomiest(base), err)
 	case err != nil:
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, err)
 	}

@@ -40,6 +40,7 @@ func TestStore(t *testing.T) {
 		"a forged revision does not turn the count back":       countsOverForgedRevisions,
 		"a plan changed on its way is an error":                noticesAChangedPlan,
 		"an immutable ConfigMap is an error that says so":      namesAnImmutableConfigMap,
+		"a filler that leaves no room is named":                namesWhatTakesTheRoom,
 		"a plan that cannot be encoded is not written":         refusesAPlanThatCannotBe,
 		"the history comes back":                               keepsTheHistory,
 		"a history written elsewhere is a conflict":            losesHistoryRaces,
@@ -348,6 +349,29 @@ func noticesAChangedPlan(t *testing.T, w *world) {
 	if _, err := w.WritePlan(w.ctx, s, newPlan("b"), 0, meta); !errors.Is(err, ErrNotKept) {
 		t.Errorf("got %v, want %v", err, ErrNotKept)
 	}
+}
+
+func namesWhatTakesTheRoom(t *testing.T, w *world) {
+	w.write(w.read(), newPlan("a"), 0)
+	for what, fill := range map[string]struct {
+		by   func(*corev1.ConfigMap)
+		says string
+	}{
+		"another key": {func(cm *corev1.ConfigMap) { cm.Data["notes"] = strings.Repeat("x", 1<<20-len(cm.Data["plan"])-40) },
+			"the ConfigMap has no room left: data.notes takes 1024 KiB of it: delete that"},
+		"an annotation": {func(cm *corev1.ConfigMap) { cm.Annotations["example.org/x"] = strings.Repeat("x", 256<<10-700) },
+			"the ConfigMap has no room left: annotation example.org/x takes 256 KiB of it: delete that"},
+	} {
+		w.edit(fill.by)
+		more := meta
+		more.Reason = strings.Repeat("a reason ", 100)
+		_, err := w.WritePlan(w.ctx, w.read(), newPlan("a", "one-more-cluster-that-takes-some-forty-letters"), 0, more)
+		if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), fill.says) {
+			t.Errorf("%s: %.300v", what, err)
+		}
+		w.edit(func(cm *corev1.ConfigMap) { delete(cm.Data, "notes"); delete(cm.Annotations, "example.org/x") })
+	}
+	w.equal(int64(2), w.write(w.read(), newPlan("a", "b"), 0).Document.Plan.Revision)
 }
 
 func namesAnImmutableConfigMap(t *testing.T, w *world) {
