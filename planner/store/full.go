@@ -1,0 +1,56 @@
+package store
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"ballast/planner/plan"
+)
+
+// tooLarge reports whether a write was refused for its size: by the request, by validation (1 MiB of data, 256 KiB of
+// annotations), or by etcd (1.5 MiB), whose answer comes as an internal error.
+func tooLarge(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	if apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(status.Status().Message, "request is too large") {
+		return true
+	}
+	details := status.Status().Details
+	return details != nil && slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool {
+		return c.Type == metav1.CauseType(field.ErrorTypeTooLong)
+	})
+}
+
+// roomiest names what is not ballast's and takes the most room, with the mend.
+func roomiest(cm *corev1.ConfigMap) string {
+	type part struct {
+		name string
+		size int
+	}
+	var parts []part
+	for key, value := range cm.Data {
+		if key != plan.KeyPlan && key != keySavedAt {
+			parts = append(parts, part{"data." + key, len(value)})
+		}
+	}
+	for key, value := range cm.Annotations {
+		if !strings.HasPrefix(key, plan.Group+"/") {
+			parts = append(parts, part{"annotation " + key, len(value)})
+		}
+	}
+	if len(parts) == 0 {
+		return "the plan alone is too large"
+	}
+	most := slices.MaxFunc(parts, func(a, b part) int { return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(b.name, a.name)) })
+	return fmt.Sprintf("%s takes %d KiB of it: delete that", most.name, (most.size+1023)>>10)
+}
