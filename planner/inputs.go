@@ -135,7 +135,6 @@ const (
 	PhaseNormalize Phase = "normalize"
 	PhaseIndex     Phase = "index"
 	PhasePartition Phase = "partition"
-	PhaseEvaluate  Phase = "evaluate"
 	PhaseRollout   Phase = "rollout"
 	PhaseOwnership Phase = "ownership" // what the pods say
 	PhaseStore     Phase = "store"     // writing what was decided

@@ -45,11 +45,6 @@ const (
 	Failed    ApplyOutcome = "Failed"
 )
 
-// ApplyOutcomes lists the closed set, for metrics that show every label from the start.
-func ApplyOutcomes() []ApplyOutcome {
-	return []ApplyOutcome{Applied, Unchanged, Deferred, Refused, Failed}
-}
-
 // Result is what became of one step. Until is when a step that was deferred, or a nudge, is due again.
 type Result struct {
 	Step    Step
