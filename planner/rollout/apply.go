@@ -67,15 +67,6 @@ type Report struct {
 	Contested []Contested
 }
 
-// Counts is the number of steps by outcome.
-func (r Report) Counts() map[ApplyOutcome]int {
-	counts := map[ApplyOutcome]int{}
-	for _, result := range r.Results {
-		counts[result.Outcome]++
-	}
-	return counts
-}
-
 // ApplierOptions make an Applier. Client writes; Reader reads past any cache; without a Nudger nobody is nudged. A
 // Concurrency or BudgetPerMinute of 0 is the default.
 type ApplierOptions struct {
