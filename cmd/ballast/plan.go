@@ -131,11 +131,8 @@ func (o *planOptions) run(ctx context.Context, out, progress io.Writer, namespac
 func (o *planOptions) loadConfig(namespaceSet bool) (config.PlannerConfig, error) {
 	cfg := config.Default()
 	if o.config != "" {
-		data, err := os.ReadFile(o.config)
-		if err != nil {
-			return cfg, fmt.Errorf("reading the configuration: %w", err)
-		}
-		if cfg, err = config.Parse(data); err != nil {
+		var err error
+		if cfg, err = config.ParseFile(o.config, checkMetrics); err != nil {
 			return cfg, fmt.Errorf("reading the configuration %q: %w", o.config, err)
 		}
 	}
