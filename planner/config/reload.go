@@ -18,7 +18,7 @@ const reloadEvery = 5 * time.Second
 
 // ReloaderOptions are the hooks of a Reloader. OnChange and OnError are called from Run's goroutine, one at a time.
 type ReloaderOptions struct {
-	// OnChange is called with each configuration that takes the place of another.
+	// OnChange is called with each configuration that takes the place of another or of a mistake.
 	OnChange func(PlannerConfig)
 	// OnError is called once for each text or failure that is refused; the configuration in force stays.
 	OnError func(error)
