@@ -43,10 +43,14 @@ var errAway = fmt.Errorf("dialing the API server: %w", syscall.ECONNREFUSED)
 type crashRun struct {
 	*testing.T
 	ctx       context.Context
-	client    client.WithWatch
+	client    client.WithWatch // may do everything
+	planner   client.WithWatch // what leaders work with
 	namespace string
 	clock     *clocktesting.FakeClock
 	config    config.PlannerConfig
+	fetcher   func(config.PlannerConfig, plan.Target) (Fetcher, error)
+	probe     func(context.Context, Inputs) Probed // nil: never asked
+	planned   func()                               // after each write of the plan; may be nil
 	fleet     *crashFleet
 	watch     crashWatch
 	faults    *crashFaults
@@ -76,15 +80,25 @@ func newCrashRun(t *testing.T, server *rest.Config, c crashCase, faults ...crash
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &crashRun{T: t, ctx: t.Context(), client: cl, clock: clocktesting.NewFakeClock(epoch), fleet: newCrashFleet(c.seed, maps.Clone(c.loads)),
-		coin: rand.New(rand.NewPCG(c.seed, 7)), told: map[string]int{}, stands: crashCache{secrets: map[string]*corev1.Secret{}}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "argocd-"}}
+	if err := cl.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	r := newCrashRunIn(t, cl, namespace.Name, c, faults...)
+	r.config = c.config(r.namespace)
+	return r
+}
+
+// newCrashRunIn is a run in a namespace that is there. It has no configuration yet.
+func newCrashRunIn(t *testing.T, cl client.WithWatch, namespace string, c crashCase, faults ...crashFault) *crashRun {
+	t.Helper()
+	r := &crashRun{T: t, ctx: t.Context(), client: cl, planner: cl, namespace: namespace, clock: clocktesting.NewFakeClock(epoch),
+		fleet: newCrashFleet(c.seed, maps.Clone(c.loads)), coin: rand.New(rand.NewPCG(c.seed, 7)), told: map[string]int{},
+		stands: crashCache{secrets: map[string]*corev1.Secret{}}}
+	r.fetcher = func(config.PlannerConfig, plan.Target) (Fetcher, error) { return crashPrometheus{r}, nil }
 	r.faulty = len(faults)
 	r.faults = &crashFaults{run: r, due: faults, refuses: map[string]time.Time{}}
 	r.watch = newCrashWatch(r)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "argocd-"}}
-	r.must(cl.Create(r.ctx, namespace))
-	r.namespace = namespace.Name
-	r.config = c.config(r.namespace)
 	r.populate(c)
 	return r
 }

@@ -32,7 +32,7 @@ func (c *crashCache) Get(_ context.Context, key client.ObjectKey, o client.Objec
 	return nil
 }
 
-// List answers for cluster Secrets and StatefulSets.
+// List answers for cluster Secrets and workloads.
 func (c *crashCache) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	switch list := list.(type) {
 	case *corev1.SecretList:
@@ -41,6 +41,7 @@ func (c *crashCache) List(_ context.Context, list client.ObjectList, _ ...client
 		}
 	case *appsv1.StatefulSetList:
 		list.Items = append(list.Items, *c.set.DeepCopy())
+	case *appsv1.DeploymentList: // there is none
 	default:
 		return fmt.Errorf("this cache has no %T", list)
 	}

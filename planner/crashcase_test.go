@@ -109,7 +109,7 @@ func (r *crashRun) end() crashEnd {
 
 // carried is the load of each replica, by the rows.
 func (r *crashRun) carried() []float64 {
-	carried := make([]float64, crashMaxReplicas)
+	carried := make([]float64, max(crashMaxReplicas, r.watch.plan.Replicas))
 	for name, row := range r.watch.plan.Clusters {
 		carried[row.Replica] += r.fleet.loads[name]
 	}

@@ -45,7 +45,8 @@ func (r *crashRun) lead() {
 		Reader:     &r.cache,
 		Store:      store.New(store.Options{Client: guarded, Reader: guarded, Namespace: r.namespace, Plan: r.config.Plan.ConfigMap, History: r.config.Plan.History, Key: keySecret}),
 		Applier:    rollout.NewApplier(rollout.ApplierOptions{Client: guarded, Reader: guarded, Nudger: l, Clock: r.clock, Concurrency: 1}),
-		NewFetcher: func(config.PlannerConfig, plan.Target) (Fetcher, error) { return crashPrometheus{r}, nil },
+		NewFetcher: r.fetcher,
+		Probe:      r.probe,
 		Observe: func(_ context.Context, _ Fetcher, _ plan.Target, _ int, fleet discover.Fleet) Observed {
 			if l.dead || r.faults.away(r.clock.Now()) {
 				return Observed{Trouble: []string{"the pods cannot be listed"}}
@@ -187,7 +188,7 @@ func (l *crashLeader) reads() error {
 
 // guarded is a client whose every call meets the faults. It has no other writes than these.
 func (l *crashLeader) guarded() client.WithWatch {
-	return interceptor.NewClient(l.run.client, interceptor.Funcs{
+	return interceptor.NewClient(l.run.planner, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			if err := l.reads(); err != nil {
 				return err
@@ -245,6 +246,9 @@ func (r *crashRun) written(k crashKind, name string, err error) {
 	case crashPlan, crashAnnotation:
 		r.readPlan()
 		r.news.plan = true
+		if r.planned != nil {
+			r.planned()
+		}
 		if r.coin.IntN(8) == 0 {
 			r.lag = r.clock.Now().Add(time.Duration(1+r.coin.IntN(3)) * time.Second)
 		}

@@ -15,8 +15,8 @@ import (
 	"ballast/planner/rollout"
 )
 
-// Inputs is all that a cycle depends on. It marshals to JSON, so that a cycle seen in production runs again elsewhere;
-// nothing in it is Secret data.
+// Inputs is all that a cycle depends on. It marshals to JSON, so that a cycle seen in production runs again in a test; of
+// the Secrets it has names, servers and shards, and no credentials.
 type Inputs struct {
 	Now         time.Time            `json:"now"`
 	Config      config.PlannerConfig `json:"config"`
@@ -136,7 +136,6 @@ const (
 	PhaseNormalize Phase = "normalize"
 	PhaseIndex     Phase = "index"
 	PhasePartition Phase = "partition"
-	PhaseEvaluate  Phase = "evaluate"
 	PhaseRollout   Phase = "rollout"
 	PhaseOwnership Phase = "ownership" // what the pods say
 	PhaseStore     Phase = "store"     // reading and writing the plan

@@ -79,10 +79,10 @@ clusters would move; by which rollout mode, what that waits for, in how many wav
 least. It reads cluster Secrets, Argo CD's ConfigMaps and the application-controller's workload, and asks Prometheus; it writes
 nothing and needs nothing installed.
 
-The workload is found by its labels, whatever it is called. Of the Secrets only name, server and shard are looked at.`,
+The workload is found by its labels, whatever it is called. Of the Secrets only name, server, shard, labels and annotations are looked at.`,
 		Example: `  ballast plan --prometheus http://localhost:9090
   ballast plan --config ballast.yaml -o json
-  ballast plan --prometheus http://localhost:9090 --save-inputs inputs.json   # what a bug report needs; holds no Secret data`,
+  ballast plan --prometheus http://localhost:9090 --save-inputs inputs.json   # for a bug report: names, servers and loads, no credentials`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), cmd.Flags().Changed("namespace"))
@@ -92,7 +92,7 @@ The workload is found by its labels, whatever it is called. Of the Secrets only 
 	cmd.Flags().StringVar(&o.prometheus, "prometheus", "", "URL of the Prometheus that scrapes the application-controller (default: the configuration's)")
 	cmd.Flags().StringVar(&o.config, "config", "", "configuration file (default: every setting's default)")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table, json or yaml (the plan document)")
-	cmd.Flags().StringVar(&o.saveInputs, "save-inputs", "", "also write the cycle's inputs to this file, to run it again elsewhere")
+	cmd.Flags().StringVar(&o.saveInputs, "save-inputs", "", "also write the cycle's inputs to this `file`, as JSON: what a bug report needs to be understood; names and servers, no credentials")
 	cmd.Flags().BoolVar(&o.all, "all", false, "list every move")
 	return cmd
 }
@@ -131,11 +131,8 @@ func (o *planOptions) run(ctx context.Context, out, progress io.Writer, namespac
 func (o *planOptions) loadConfig(namespaceSet bool) (config.PlannerConfig, error) {
 	cfg := config.Default()
 	if o.config != "" {
-		data, err := os.ReadFile(o.config)
-		if err != nil {
-			return cfg, fmt.Errorf("reading the configuration: %w", err)
-		}
-		if cfg, err = config.Parse(data); err != nil {
+		var err error
+		if cfg, err = config.ParseFile(o.config, checkMetrics); err != nil {
 			return cfg, fmt.Errorf("reading the configuration %q: %w", o.config, err)
 		}
 	}

@@ -50,6 +50,24 @@ func TestPlanSaysWhatItWouldTake(t *testing.T) {
 	}
 }
 
+// A file is read as the planner reads it: what it names relatively is beside it, and its queries are judged.
+func TestPlanReadsAFileAsThePlannerDoes(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "ballast.yaml")
+	head := "apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\n"
+	mustDo(t, os.WriteFile(file, []byte(head+"poll: {prometheus: {http: {authorization: {credentials_file: token}}}}\n"), 0o600))
+	o := &planOptions{config: file}
+	cfg, err := o.loadConfig(false)
+	mustDo(t, err)
+	if got, want := cfg.Poll.Prometheus.HTTP.Authorization.CredentialsFile, filepath.Join(dir, "token"); got != want {
+		t.Errorf("the token is read from %q, want %q, which is beside the file", got, want)
+	}
+	mustDo(t, os.WriteFile(file, []byte(head+`index: {pNorm: {weights: {apps: "1"}}}`+"\n"), 0o600))
+	if _, err := o.loadConfig(false); err == nil || !strings.Contains(err.Error(), "the default metric has no weight") {
+		t.Errorf("weights that leave default metrics out: %v", err)
+	}
+}
+
 // seenCycle is what a cycle saw, as a bug report has it; its rollouts are live, as they are by default.
 func seenCycle(t *testing.T, name string) planner.Inputs {
 	t.Helper()

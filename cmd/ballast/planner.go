@@ -55,10 +55,11 @@ agreement with it. Two replicas run it; the one that holds the Lease ballast-<wo
 plan and history ConfigMaps and moves nothing by doing so. A planner with another plan ConfigMap or another user stands by,
 is not ready, and says who owns the workload, until that one has been gone for ten minutes.
 
-It needs the ServiceAccount of the shipped manifests: in Argo CD's namespace it reads Secrets, ConfigMaps and workloads, patches
-data.shard of cluster Secrets and three fields of the application-controller, and writes its two ConfigMaps, its Lease and events.
+It needs the ServiceAccount of the shipped manifests: in Argo CD's namespace it reads Secrets, ConfigMaps, workloads, their pods, and
+what else scales or guards them; patches data.shard of cluster Secrets, three fields of the application-controller and, with
+component nudge, an annotation of Applications; and writes its two ConfigMaps, its Lease and events.
 
-How far it goes is the configuration's mode: Observe (default) writes the plan only, Hold keeps what is, Enforce moves and scales.
+How far it goes is the configuration's mode: Observe (default) writes nothing of Argo CD's, Hold keeps what is, Enforce moves and scales.
 The configuration is read again when its file changes; a mistake keeps the last good one and is told by event, log and metric.`
 
 func newPlannerCommand() *cobra.Command {
@@ -72,7 +73,7 @@ func newPlannerCommand() *cobra.Command {
 	}
 	host, _ := os.Hostname()
 	f := cmd.Flags()
-	f.StringVar(&o.config, "config", "/etc/ballast/config/config.yaml", "configuration file; `ballast config default` prints one")
+	f.StringVar(&o.config, "config", "/etc/ballast/config/config.yaml", "configuration `file`; \"ballast config default\" prints one")
 	f.StringVar(&o.bindAddress, "bind-address", "", "address of both ports (default: all addresses)")
 	f.IntVar(&o.metricsPort, "metrics-port", 8080, "port of /metrics, plain HTTP")
 	f.IntVar(&o.healthPort, "health-port", 8081, "port of /healthz and /readyz, plain HTTP")

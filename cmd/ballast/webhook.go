@@ -56,7 +56,7 @@ inside lets the write pass unchanged, warns its writer, and counts in ballast_we
 
   path          answers writes to                       and holds
   /clusters     cluster Secrets                         data.shard
-  /controllers  the StatefulSet or Deployment           replicas, ARGOCD_CONTROLLER_REPLICAS, resources
+  /controllers  the StatefulSet or Deployment           replicas, ARGOCD_CONTROLLER_REPLICAS
   /scale        its scale subresource                   spec.replicas
   /plan         the plan ConfigMap                      data.plan; edited rows become pins
 

@@ -1,7 +1,6 @@
 package gaps
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -69,16 +68,6 @@ func (t Timeline) Accounts() []Account {
 		})
 	}
 	return accounts
-}
-
-// Moves are those of all clusters in the window, by time.
-func (t Timeline) Moves() []Move {
-	var moves []Move
-	for _, a := range t.Accounts() {
-		moves = append(moves, a.Moves...)
-	}
-	slices.SortFunc(moves, func(a, b Move) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Cluster, b.Cluster)) })
-	return moves
 }
 
 // Restarts counts, for each pod of that name which had run before, how often it began in the window.

@@ -18,7 +18,7 @@ const reloadEvery = 5 * time.Second
 
 // ReloaderOptions are the hooks of a Reloader. OnChange and OnError are called from Run's goroutine, one at a time.
 type ReloaderOptions struct {
-	// OnChange is called with each configuration that takes the place of another.
+	// OnChange is called with each configuration that takes the place of another or of a mistake.
 	OnChange func(PlannerConfig)
 	// OnError is called once for each text or failure that is refused; the configuration in force stays.
 	OnError func(error)
@@ -86,8 +86,10 @@ func (r *Reloader) Run(ctx context.Context) error {
 	}
 }
 
-// Reload reads the file now.
+// Reload reads the file now. A file that is good again is told of even if it says what it said before: whoever heard of the
+// mistake would believe it to be there still.
 func (r *Reloader) Reload() {
+	was := r.Healthy()
 	data, err := os.ReadFile(r.path)
 	if err != nil {
 		if r.fail(err.Error()) {
@@ -97,6 +99,9 @@ func (r *Reloader) Reload() {
 	}
 	sum := sha256.Sum256(data)
 	if !r.differs(sum) {
+		if !was && r.Healthy() {
+			r.change(r.Current())
+		}
 		return
 	}
 	c, err := parseIn(data, filepath.Dir(r.path), r.options.Checks)
@@ -104,7 +109,13 @@ func (r *Reloader) Reload() {
 		r.refuse(fmt.Errorf("reading the configuration %q: %w", r.path, err))
 		return
 	}
-	if r.take(c, sum) && r.options.OnChange != nil {
+	if r.take(c, sum) || !was {
+		r.change(c)
+	}
+}
+
+func (r *Reloader) change(c PlannerConfig) {
+	if r.options.OnChange != nil {
 		r.options.OnChange(c)
 	}
 }
@@ -127,8 +138,7 @@ func (r *Reloader) differs(sum [sha256.Size]byte) bool {
 	return changed
 }
 
-// take puts a good configuration in force and reports whether it is another text than the last good one: a mistake that
-// is taken back changes nothing.
+// take puts a good configuration in force and reports whether it is another text than the last good one.
 func (r *Reloader) take(c PlannerConfig, sum [sha256.Size]byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

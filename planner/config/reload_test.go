@@ -74,7 +74,7 @@ func TestReloading(t *testing.T) {
 		"the same mistake is reported once":      {[]string{"a: 1", "a: 1"}, []string{"refused"}, plan.Observe, false},
 		"another mistake is reported":            {[]string{"a: 1", "b: 1"}, []string{"refused", "refused"}, plan.Observe, false},
 		"a mended file takes hold":               {[]string{"a: 1", header + "mode: Enforce"}, []string{"refused", "Enforce"}, plan.Enforce, true},
-		"a mistake taken back changes nothing":   {[]string{"a: 1", header}, []string{"refused"}, plan.Observe, true},
+		"a mistake taken back is told":           {[]string{"a: 1", header, header}, []string{"refused", "Observe"}, plan.Observe, true},
 		"an emptied file is a mistake as others": {[]string{""}, []string{"refused"}, plan.Observe, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,6 +108,11 @@ func TestAFileThatGoesAwayIsReportedOnceAndComesBack(t *testing.T) {
 	r.Reload()
 	if diff := cmp.Diff([]string{"refused"}, h.calls); diff != "" || r.Healthy() {
 		t.Errorf("healthy %t, calls -want +got:\n%s", r.Healthy(), diff)
+	}
+	v.must(os.WriteFile(v.path(), []byte(header), 0o644))
+	r.Reload()
+	if diff := cmp.Diff([]string{"refused", "Observe"}, h.calls); diff != "" || !r.Healthy() {
+		t.Errorf("back with the text it had: healthy %t, calls -want +got:\n%s", r.Healthy(), diff)
 	}
 	v.must(os.WriteFile(v.path(), []byte(header+"mode: Hold"), 0o644))
 	r.Reload()

@@ -23,12 +23,6 @@ const (
 	InClusterDisabled ProblemKind = "InClusterDisabled"
 )
 
-// ProblemKinds lists the closed set, for metrics that show every kind from the start.
-func ProblemKinds() []ProblemKind {
-	return []ProblemKind{MissingData, MissingServer, MissingName, InvalidShard, NegativeShard, ShardOutOfRange,
-		ConflictingShards, InvalidPin, BeingDeleted, InClusterDisabled}
-}
-
 // Problem is one thing wrong with one Secret: what it is, what it does, and the mend.
 type Problem struct {
 	Secret  string      `json:"secret"`

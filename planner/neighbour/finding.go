@@ -13,9 +13,6 @@ const (
 	CannotLook Kind = "CannotLook" // the right to find out is missing
 )
 
-// Kinds lists the closed set, for metrics that show every label from the start.
-func Kinds() []Kind { return []Kind{Autoscaled, PDBBlocks, CannotLook} }
-
 // Finding is a neighbour that the plan and a person should know of. Subject names one object, or the resource that could
 // not be looked at; Message is a sentence with the mend.
 type Finding struct {

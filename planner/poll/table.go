@@ -67,11 +67,6 @@ const (
 	QueryWarned ProblemKind = "QueryWarned"
 )
 
-// ProblemKinds lists the closed set, for metrics that show every kind from the start.
-func ProblemKinds() []ProblemKind {
-	return []ProblemKind{QueryFailed, DuplicateSeries, LowCoverage, TotalDropped, NothingFound, Unmatched, BadValue, OldValue, SharedName, QueryWarned}
-}
-
 // Problem is one thing wrong with a metric's answer; Metric is empty where it is about all of them.
 type Problem struct {
 	Metric  string      `json:"metric,omitempty"`

@@ -45,11 +45,6 @@ const (
 	Failed    ApplyOutcome = "Failed"
 )
 
-// ApplyOutcomes lists the closed set, for metrics that show every label from the start.
-func ApplyOutcomes() []ApplyOutcome {
-	return []ApplyOutcome{Applied, Unchanged, Deferred, Refused, Failed}
-}
-
 // Result is what became of one step. Until is when a step that was deferred, or a nudge, is due again.
 type Result struct {
 	Step    Step
@@ -70,15 +65,6 @@ type Contested struct {
 type Report struct {
 	Results   []Result
 	Contested []Contested
-}
-
-// Counts is the number of steps by outcome.
-func (r Report) Counts() map[ApplyOutcome]int {
-	counts := map[ApplyOutcome]int{}
-	for _, result := range r.Results {
-		counts[result.Outcome]++
-	}
-	return counts
 }
 
 // ApplierOptions make an Applier. Client writes; Reader reads past any cache; without a Nudger nobody is nudged. A

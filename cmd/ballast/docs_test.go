@@ -1,0 +1,112 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// documents are the files that people read, with their text.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../manifests/*.md"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[file] = string(text)
+		}
+	}
+	if len(texts) < 8 {
+		t.Fatalf("only %d documents were found; the test looks in the wrong place", len(texts))
+	}
+	return texts
+}
+
+// A row of docs/enforcement.md is worth as much as the test that it names.
+func TestTheDocumentsNameTestsThatExist(t *testing.T) {
+	exists := map[string]bool{}
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`).FindAllStringSubmatch(string(text), -1) {
+			exists[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begins := func(prefix string) bool {
+		for name := range exists {
+			if strings.HasPrefix(name, prefix) {
+				return true
+			}
+		}
+		return false
+	}
+	seen := 0
+	for file, text := range documents(t) {
+		for _, m := range regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z0-9]\\w*)(\\.\\.\\.)?").FindAllStringSubmatch(text, -1) {
+			seen++
+			if !exists[m[1]] && (m[2] == "" || !begins(m[1])) {
+				t.Errorf("%s names %s, and there is no such test", file, m[1])
+			}
+		}
+	}
+	if seen < 50 {
+		t.Errorf("only %d tests are named; the test reads the documents wrongly", seen)
+	}
+}
+
+func TestTheDocumentsNameMakeTargetsThatExist(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for file, text := range documents(t) {
+		for _, m := range regexp.MustCompile("(?m)(?:`|^ {4}|^)make ([a-z]+)").FindAllStringSubmatch(text, -1) {
+			seen[m[1]] = true
+			if !regexp.MustCompile(`(?m)^` + m[1] + `:`).Match(makefile) {
+				t.Errorf("%s names make %s, and the Makefile has no such target", file, m[1])
+			}
+		}
+	}
+	for _, target := range []string{"build", "demo", "test", "image", "soak", "bench", "golden"} {
+		if !seen[target] {
+			t.Errorf("no document names make %s; the test reads them wrongly", target)
+		}
+	}
+}
+
+// pflag takes whatever stands in back-quotes in a flag's usage for the name of its value.
+func TestHelpCallsEveryValueByOneWord(t *testing.T) {
+	word := regexp.MustCompile(`^[a-z]*$`)
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if name, _ := pflag.UnquoteUsage(f); !word.MatchString(name) {
+				t.Errorf("%s --%s calls its value %q", cmd.CommandPath(), f.Name, name)
+			}
+		})
+		for _, sub := range cmd.Commands() {
+			check(sub)
+		}
+	}
+	check(newRootCommand())
+}
