@@ -18,7 +18,9 @@ import (
 )
 
 // Cycle runs every phase once. It has no error: what a phase cannot do is a Problem, and the plan in force stays.
-func Cycle(in Inputs) Outcome {
+func Cycle(in Inputs) Outcome { return runCycle(in).printable() }
+
+func runCycle(in Inputs) Outcome {
 	c := &cycle{in: in, out: Outcome{Memory: in.Memory}}
 	if !c.discover() {
 		return c.keep()

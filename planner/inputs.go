@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"strings"
 	"time"
 
 	"ballast/planner/change"
@@ -148,4 +149,30 @@ type Problem struct {
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
 	Keeps   bool   `json:"keeps,omitempty"`
+}
+
+// maxMessage is the longest message of a problem, in characters.
+const maxMessage = 1000
+
+// Printable is the gate of every problem: its texts come from Secrets, annotations, pods and Prometheus. Of an error of
+// several lines it makes one.
+func (p Problem) Printable() Problem {
+	p.Subject = plan.Printable(p.Subject, maxMessage)
+	p.Message = plan.Printable(strings.ReplaceAll(p.Message, "\n", "; "), maxMessage)
+	return p
+}
+
+func printable(problems []Problem) []Problem {
+	for i, p := range problems {
+		problems[i] = p.Printable()
+	}
+	return problems
+}
+
+// printable is the gate of what else an outcome says in words.
+func (o Outcome) printable() Outcome {
+	o.Problems = printable(o.Problems)
+	o.Reason = plan.Printable(o.Reason, maxMessage)
+	o.Progress.Why = plan.Printable(o.Progress.Why, maxMessage)
+	return o
 }

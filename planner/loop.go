@@ -64,6 +64,7 @@ type Loop struct {
 
 // NewLoop makes a loop; Run starts it.
 func NewLoop(o Options) *Loop {
+	o.Emit = printableEvents(o.Emit)
 	return &Loop{Options: o, changed: newSignal(), drifted: newSignal()}
 }
 
@@ -146,7 +147,7 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 		out = Cycle(in)
 	}
 	l.Metrics.phaseTime.WithLabelValues("decide").Observe(l.Clock.Since(started).Seconds())
-	out.Problems = append(out.Problems, l.locked(base)...)
+	out.Problems = append(out.Problems, printable(l.locked(base))...)
 	l.Metrics.observeOutcome(in, out, l.Clock.Now())
 	l.report(in, out)
 	l.show(in, out)

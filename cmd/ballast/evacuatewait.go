@@ -113,7 +113,7 @@ func (o *evacuateOptions) follow(ctx context.Context, m *planMap, replica int, f
 			line = oneLine(err.Error())
 		}
 		if line != told && limit.Err() == nil {
-			fmt.Fprintf(notes, "%s  %s\n", o.now().Format(time.TimeOnly), line)
+			say(notes, "%s  %s\n", o.now().Format(time.TimeOnly), line)
 			told = line
 		}
 		if err == nil && len(e.left)+e.moving == 0 {
@@ -138,10 +138,10 @@ func (o *evacuateOptions) gaveUp(ctx context.Context, replica int, e emptying) e
 
 func (e emptying) tellEmpty(w io.Writer, replica int) {
 	if e.stays > 0 {
-		fmt.Fprintf(w, "Replica %d is empty but for %s that cannot leave it.\n", replica, plural(e.stays, "cluster"))
+		say(w, "Replica %d is empty but for %s that cannot leave it.\n", replica, plural(e.stays, "cluster"))
 		return
 	}
-	fmt.Fprintf(w, "Replica %d is empty.\n", replica)
+	say(w, "Replica %d is empty.\n", replica)
 }
 
 // stillCordoned ends the waiting where the cordon was taken away or is over.
