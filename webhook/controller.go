@@ -72,7 +72,7 @@ func (s *State) holdReplicas(v *Verdict, object Workload) {
 
 func (s *State) holdContainer(v *Verdict, r Request, object Workload, at int) {
 	if at < 0 {
-		v.warn(fmt.Sprintf("ballast: no container runs %s, so %s is not held", controllerCommand, plan.EnvReplicas))
+		v.warn(fmt.Sprintf("ballast: no container runs %s, so %s is not held", plan.ControllerCommand, plan.EnvReplicas))
 		return
 	}
 	c := object.Containers[at]
