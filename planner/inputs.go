@@ -22,9 +22,10 @@ type Inputs struct {
 	Now         time.Time            `json:"now"`
 	Config      config.PlannerConfig `json:"config"`
 	PlannerUser string               `json:"plannerUser"`
-	InForce     *plan.Plan           `json:"inForce,omitempty"` // nil: there is none, or it cannot be read
-	Last        *plan.Plan           `json:"last,omitempty"`    // the newest plan of the history, to mend a lost one from
-	Pins        plan.Pins            `json:"pins,omitempty"`    // data.pins
+	InForce     *plan.Plan           `json:"inForce,omitempty"`     // nil: there is none, or it cannot be read
+	Last        *plan.Plan           `json:"last,omitempty"`        // the newest plan of the history, to mend a lost one from
+	Pins        plan.Pins            `json:"pins,omitempty"`        // data.pins
+	PinProblems []plan.PinProblem    `json:"pinProblems,omitempty"` // of data.pins
 	Paused      bool                 `json:"paused,omitempty"`
 	BreakGlass  bool                 `json:"breakGlass,omitempty"`
 	Discovered  discover.Input       `json:"discovered"`

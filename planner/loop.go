@@ -188,7 +188,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (Inputs, stor
 		l.drifted.raise()
 	}
 	in := Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory,
-		Pins: doc.Pins, Paused: doc.Paused, BreakGlass: doc.BreakGlass}
+		Pins: doc.Pins, PinProblems: doc.PinProblems, Paused: doc.Paused, BreakGlass: doc.BreakGlass}
 	in.InForce, in.Last = l.inForce(doc.Plan)
 	in.Cordon, in.Tripped, in.Rollback = doc.Cordon, doc.Tripped, l.rollbackTo(doc.Rollback)
 	if in.Discovered, in.Workload, err = Look(ctx, l.Reader, c); err != nil {

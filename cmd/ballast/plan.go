@@ -167,6 +167,7 @@ func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, pro
 		return in, err
 	}
 	in.InForce, in.Pins, in.Paused, in.BreakGlass, in.Cordon, in.Tripped = doc.Plan, doc.Pins, doc.Paused, doc.BreakGlass, doc.Cordon, doc.Tripped
+	in.PinProblems = doc.PinProblems
 	if in.Memory.Changes, err = recallChanges(ctx, c, cfg); err != nil {
 		say(progress, "note: moves that were made already are not counted: %v\n", err)
 	}
