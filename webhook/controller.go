@@ -107,7 +107,7 @@ func (v *Verdict) holdEnv(c Container, path string, replicas int) {
 			v.Patches = append(v.Patches, Op{replaceOrAdd(e.HasValue), place + "/value", want})
 		}
 	}
-	if asked := c.printableEnv(); asked != "" && len(v.Patches) > before {
+	if asked := c.printableEnv(); asked != "" && asked != want && len(v.Patches) > before {
 		v.warn(fmt.Sprintf("ballast: %s %s was asked, %s stays (plan %d)", plan.EnvReplicas, asked, want, v.Revision))
 	}
 }
