@@ -26,7 +26,7 @@ func Compare(in discover.Input, w discover.Workload, doc plan.Document) Comparis
 	fleet := standingFleet(in)
 	c := Comparison{Pins: allPins(doc.Pins, fleet.Clusters)}
 	for _, p := range fleet.Problems {
-		c.Problems = append(c.Problems, Problem{Phase: PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind), Message: p.Message})
+		c.Problems = append(c.Problems, Problem{Phase: PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind), Message: p.Message}.Printable())
 	}
 	if doc.Plan == nil {
 		return c

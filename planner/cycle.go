@@ -18,7 +18,9 @@ import (
 )
 
 // Cycle runs every phase once. It has no error: what a phase cannot do is a Problem, and the plan in force stays.
-func Cycle(in Inputs) Outcome {
+func Cycle(in Inputs) Outcome { return runCycle(in).printable() }
+
+func runCycle(in Inputs) Outcome {
 	c := &cycle{in: in, out: Outcome{Memory: in.Memory}}
 	if in.PlanFault != "" {
 		c.problem(planFaultProblem(in.PlanFault))
@@ -136,8 +138,14 @@ func (c *cycle) measure(a *adoption) {
 	}
 }
 
+// mostPinProblems is how many lines of data.pins that cannot be are told of; the webhook lets none in while it answers.
+const mostPinProblems = 20
+
 // pinProblems says which pins do not hold, and why: a pin is a person's word, and is never dropped in silence.
 func (c *cycle) pinProblems(a *adoption) {
+	for _, p := range c.in.PinProblems[:min(len(c.in.PinProblems), mostPinProblems)] {
+		c.problem(Problem{Phase: PhasePartition, Subject: p.Name, Kind: "PinRefused", Message: "data.pins: " + p.Error()})
+	}
 	for _, name := range sortedNames(c.out.Pins) {
 		replica := c.out.Pins[name]
 		p := Problem{Phase: PhasePartition, Subject: name}

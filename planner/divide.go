@@ -92,7 +92,7 @@ func itemsOf(a *adoption, loads []plan.Load) ([]partition.Item, error) {
 		var err error
 		for _, i := range u.Clusters {
 			if item.Load, err = plan.SumLoads(item.Load, loads[i]); err != nil {
-				return nil, fmt.Errorf("adding up the loads of %q: %w", u.Server, err)
+				return nil, fmt.Errorf("adding up the loads of %q: %w", plan.PrintableServer(u.Server), err)
 			}
 			if at := a.fixedAt(i); at >= 0 && (item.Replica < 0 || a.isPinned(i)) {
 				item.Replica = min(at, a.next.MaxReplicas-1)

@@ -3,9 +3,12 @@ package planner
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -66,6 +69,34 @@ func contested(c rollout.Contested) Event {
 
 func configRefused(err error) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "ConfigRefused", Message: "the new configuration is refused and the last good one stays in force: " + err.Error()}
+}
+
+// maxNote is the longest note of an event, in bytes: the API server refuses more than 1,024.
+const maxNote = 1000
+
+// printableEvents is the gate of every event: a message has names and texts of clusters, Secrets, annotations, Leases and
+// errors in it, and people read it in a terminal.
+func printableEvents(emit func(discover.Workload, ...Event)) func(discover.Workload, ...Event) {
+	return func(w discover.Workload, events ...Event) {
+		told := make([]Event, len(events))
+		for i, e := range events {
+			e.Message = cutNote(plan.Printable(strings.ReplaceAll(e.Message, "\n", "; "), maxNote))
+			told[i] = e
+		}
+		emit(w, told...)
+	}
+}
+
+// cutNote cuts a note between two characters.
+func cutNote(s string) string {
+	if len(s) <= maxNote {
+		return s
+	}
+	cut := maxNote - len("…")
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
 }
 
 // news is what people were told of: problems become events when they appear, not at every cycle they last. A problem's

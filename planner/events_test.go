@@ -3,11 +3,18 @@ package planner
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
+	"ballast/planner/config"
+	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/poll"
 	"ballast/planner/rollout"
 )
 
@@ -100,4 +107,99 @@ func TestBreakGlassIsToldWhenItIsOpened(t *testing.T) {
 	if diff := cmp.Diff([]bool{false, true, false, false, true}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+// TestWhateverIsToldIsHarmless: an event is one line without control characters and credentials that the API server takes,
+// whatever clusters, field managers and errors are called.
+func TestWhateverIsToldIsHarmless(t *testing.T) {
+	const secret = "s3cr3t-t0ken"
+	pieces := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"\x1b[2J", "\u202e", "\u009b", "\n", " https://u:" + secret + "@h ", strings.Repeat("ö", 400)}))
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(pieces, 0, 6).Draw(t, "text"), "")
+		var told []Event
+		emit := printableEvents(func(_ discover.Workload, events ...Event) { told = append(told, events...) })
+		emit(discover.Workload{}, planWritten(plan.Plan{Revision: 7}, text), leaderElected(text, nil), configRefused(errors.New(text)),
+			contested(rollout.Contested{Secret: "a", Manager: text, Reverted: 3}), Event{Message: text})
+		for _, e := range told {
+			checkHarmless(t, e.Message, secret)
+			if len(e.Message) > 1000 {
+				t.Fatalf("%d bytes: %q", len(e.Message), e.Message)
+			}
+		}
+		if len(told) != 5 {
+			t.Fatalf("%d events are told", len(told))
+		}
+	})
+}
+
+func checkHarmless(t *rapid.T, said, secret string) {
+	t.Helper()
+	if strings.ContainsFunc(said, func(r rune) bool { return !unicode.IsPrint(r) }) || !utf8.ValidString(said) || strings.Contains(said, secret) {
+		t.Fatalf("%q", said)
+	}
+}
+
+func TestNotesAreCutBetweenCharacters(t *testing.T) {
+	for text, want := range map[string]string{
+		"short":                  "short",
+		strings.Repeat("a", 999): strings.Repeat("a", 999),
+		strings.Repeat("ö", 501): strings.Repeat("ö", 498) + "…",
+		strings.Repeat("a", 2000) + "https://u:p@h": strings.Repeat("a", 997) + "…",
+	} {
+		var got string
+		printableEvents(func(_ discover.Workload, events ...Event) { got = events[0].Message })(discover.Workload{}, Event{Message: text})
+		if got != want {
+			t.Errorf("%d bytes become %q", len(text), got)
+		}
+	}
+}
+
+// TestWhateverACycleSaysIsHarmless: problems and reasons have names and texts of clusters, pins, cordons, pods and Prometheus
+// in them. An error of several lines is told as one.
+func TestWhateverACycleSaysIsHarmless(t *testing.T) {
+	const secret = "s3cr3t-t0ken"
+	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"\x1b[2J", "a\nb", "\u202e", "https://u:" + secret + "@h", "https://h?token=" + secret}))
+	rapid.Check(t, func(t *rapid.T) {
+		server := text.Draw(t, "server") + "x"
+		secretOf := func(name, shard string) discover.Secret {
+			return discover.Secret{Name: name, Cluster: text.Draw(t, "cluster"), Server: server, Shard: discover.ParseShard([]byte(shard)), HasData: true}
+		}
+		in := Inputs{Config: config.Default(), Discovered: discover.Input{Namespace: "argocd", Secrets: []discover.Secret{secretOf("a", "0"), secretOf("b", "1")}},
+			Pins: plan.Pins{text.Draw(t, "pin"): 3}, PinProblems: []plan.PinProblem{{Line: 1, Name: text.Draw(t, "bad pin"), Message: "x"}},
+			Cordon: text.Draw(t, "cordon"), Tripped: text.Draw(t, "tripped"), Rollback: &Rollback{Revision: 3, Problem: text.Draw(t, "rollback")},
+			Workload: discover.Workload{Kind: plan.StatefulSet, Name: text.Draw(t, "workload"), Replicas: 2},
+			Fetched:  []poll.Fetched{{Metric: "apps", Err: text.Draw(t, "metric"), Warnings: []string{text.Draw(t, "warning")}}},
+			Observed: Observed{Known: true, Trouble: []string{text.Draw(t, "trouble")}}}
+		out := Cycle(in)
+		said := []string{out.Reason, out.Progress.Why}
+		for _, p := range out.Problems {
+			said = append(said, p.Subject, p.Message)
+		}
+		for _, p := range Compare(in.Discovered, in.Workload, plan.Document{}).Problems {
+			said = append(said, p.Message)
+		}
+		for _, s := range said {
+			checkHarmless(t, s, secret)
+		}
+		if len(out.Problems) < 2 {
+			t.Fatalf("only %d problems are told: %+v", len(out.Problems), out.Problems)
+		}
+	})
+}
+
+func TestAPinThatCannotBeReadIsAProblem(t *testing.T) {
+	doc := plan.ParseDocument(map[string]string{plan.KeyPins: "a: 1\n---\nb: 2\n"}, nil)
+	out := Cycle(Inputs{Config: config.Default(), PinProblems: doc.PinProblems, Pins: doc.Pins,
+		Discovered: discover.Input{Namespace: "argocd", Secrets: []discover.Secret{{Name: "a", Cluster: "a", Server: "https://a", HasData: true}}}})
+	for _, p := range out.Problems {
+		if p.Kind == "PinRefused" {
+			const want = "data.pins: pins line 3: stands behind the end of the YAML document (a --- or ... line, or an indented first pin), where nothing is read; " +
+				"write every pin at the beginning of a line of one document"
+			if p.Message != want {
+				t.Errorf("it is told as %q, want %q", p.Message, want)
+			}
+			return
+		}
+	}
+	t.Errorf("nobody is told: %+v", out.Problems)
 }

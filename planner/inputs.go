@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"strings"
 	"time"
 
 	"ballast/planner/change"
@@ -21,10 +22,11 @@ type Inputs struct {
 	Now         time.Time            `json:"now"`
 	Config      config.PlannerConfig `json:"config"`
 	PlannerUser string               `json:"plannerUser"`
-	InForce     *plan.Plan           `json:"inForce,omitempty"`   // nil: there is none, or it cannot be read
-	Last        *plan.Plan           `json:"last,omitempty"`      // the newest plan of the history, to mend a lost one from
-	PlanFault   string               `json:"planFault,omitempty"` // why the plan that stands is not in force: a Problem's kind
-	Pins        plan.Pins            `json:"pins,omitempty"`      // data.pins
+	InForce     *plan.Plan           `json:"inForce,omitempty"`     // nil: there is none, or it cannot be read
+	Last        *plan.Plan           `json:"last,omitempty"`        // the newest plan of the history, to mend a lost one from
+	PlanFault   string               `json:"planFault,omitempty"`   // why the plan that stands is not in force: a Problem's kind
+	Pins        plan.Pins            `json:"pins,omitempty"`        // data.pins
+	PinProblems []plan.PinProblem    `json:"pinProblems,omitempty"` // of data.pins
 	Paused      bool                 `json:"paused,omitempty"`
 	BreakGlass  bool                 `json:"breakGlass,omitempty"`
 	Discovered  discover.Input       `json:"discovered"`
@@ -148,4 +150,30 @@ type Problem struct {
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
 	Keeps   bool   `json:"keeps,omitempty"`
+}
+
+// maxMessage is the longest message of a problem, in characters.
+const maxMessage = 1000
+
+// Printable is the gate of every problem: its texts come from Secrets, annotations, pods and Prometheus. Of an error of
+// several lines it makes one.
+func (p Problem) Printable() Problem {
+	p.Subject = plan.Printable(p.Subject, maxMessage)
+	p.Message = plan.Printable(strings.ReplaceAll(p.Message, "\n", "; "), maxMessage)
+	return p
+}
+
+func printable(problems []Problem) []Problem {
+	for i, p := range problems {
+		problems[i] = p.Printable()
+	}
+	return problems
+}
+
+// printable is the gate of what else an outcome says in words.
+func (o Outcome) printable() Outcome {
+	o.Problems = printable(o.Problems)
+	o.Reason = plan.Printable(o.Reason, maxMessage)
+	o.Progress.Why = plan.Printable(o.Progress.Why, maxMessage)
+	return o
 }

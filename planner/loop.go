@@ -67,6 +67,7 @@ type Loop struct {
 
 // NewLoop makes a loop; Run starts it.
 func NewLoop(o Options) *Loop {
+	o.Emit = printableEvents(o.Emit)
 	return &Loop{Options: o, changed: newSignal(), drifted: newSignal()}
 }
 
@@ -152,7 +153,7 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 		out = Cycle(in)
 	}
 	l.Metrics.phaseTime.WithLabelValues("decide").Observe(l.Clock.Since(started).Seconds())
-	out.Problems = append(out.Problems, l.locked(base)...)
+	out.Problems = append(out.Problems, printable(l.locked(base))...)
 	l.Metrics.observeOutcome(in, out, l.Clock.Now())
 	l.report(in, out)
 	l.show(in, out)
@@ -192,7 +193,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (Inputs, stor
 	inForce, last := l.inForce(doc.Plan)
 	l.judge(doc, inForce)
 	in := Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory,
-		Pins: doc.Pins, Paused: doc.Paused, BreakGlass: doc.BreakGlass}
+		Pins: doc.Pins, PinProblems: doc.PinProblems, Paused: doc.Paused, BreakGlass: doc.BreakGlass}
 	in.InForce, in.Last, in.PlanFault = inForce, last, planFault(doc, inForce)
 	l.Metrics.observePlanFault(in.PlanFault)
 	in.Cordon, in.Tripped, in.Rollback = doc.Cordon, doc.Tripped, l.rollbackTo(doc.Rollback)

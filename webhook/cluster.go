@@ -38,7 +38,7 @@ func DecideCluster(s *State, r Request, object, old Secret) Verdict {
 	replica, why, ok := s.replica(&v, name, object, old)
 	if !ok {
 		v.Reason = plan.Unmanaged
-		v.warn("ballast: data.server is missing, so no replica can be assigned; the shard is left as written")
+		v.warn("ballast: data.server is missing or too long, so no replica can be assigned; the shard is left as written")
 		return v
 	}
 	s.holdShard(&v, name, strconv.Itoa(replica), why, object, old)

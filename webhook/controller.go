@@ -72,7 +72,7 @@ func (s *State) holdReplicas(v *Verdict, object Workload) {
 
 func (s *State) holdContainer(v *Verdict, r Request, object Workload, at int) {
 	if at < 0 {
-		v.warn(fmt.Sprintf("ballast: no container runs %s, so %s is not held", controllerCommand, plan.EnvReplicas))
+		v.warn(fmt.Sprintf("ballast: no container runs %s, so %s is not held", plan.ControllerCommand, plan.EnvReplicas))
 		return
 	}
 	c := object.Containers[at]
@@ -107,7 +107,7 @@ func (v *Verdict) holdEnv(c Container, path string, replicas int) {
 			v.Patches = append(v.Patches, Op{replaceOrAdd(e.HasValue), place + "/value", want})
 		}
 	}
-	if asked := c.printableEnv(); asked != "" && len(v.Patches) > before {
+	if asked := c.printableEnv(); asked != "" && asked != want && len(v.Patches) > before {
 		v.warn(fmt.Sprintf("ballast: %s %s was asked, %s stays (plan %d)", plan.EnvReplicas, asked, want, v.Revision))
 	}
 }

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"encoding/json"
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,8 +102,8 @@ func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 			reason: plan.Restored, requested: both("4", invalid), enforced: both("4", "16"),
 			warnings: []string{"ballast: ARGOCD_CONTROLLER_REPLICAS invalid was asked, 16 stays (plan 17)"}},
 		"the container of another name is found by its env": {state: withPlan(nil, nil),
-			object: workloadWith("4", `{"name":"sidecar","args":["argocd-application-controller"]},{"name":"renamed","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"1"}]}`),
-			stored: workloadWith("4", `{"name":"sidecar","args":["argocd-application-controller"]},{"name":"renamed","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}]}`),
+			object: workloadWith("4", `{"name":"sidecar","args":["--watch","argocd-application-controller"]},{"name":"renamed","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"1"}]}`),
+			stored: workloadWith("4", `{"name":"sidecar","args":["--watch","argocd-application-controller"]},{"name":"renamed","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}]}`),
 			reason: plan.Restored, requested: both("4", "1"), enforced: both("4", "16"),
 			warnings: []string{"ballast: ARGOCD_CONTROLLER_REPLICAS 1 was asked, 16 stays (plan 17)"}},
 		"the container of another name is found by its command": {state: withPlan(nil, nil),
@@ -114,7 +115,7 @@ func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 			stored: workloadWith("4", `{"name":"proxy"},{"name":"renamed","command":["sh","-c","exec argocd-application-controller -v"],"env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}]}`),
 			reason: plan.Restored, requested: both("4", ""), enforced: both("4", "16")},
 		"without the container the replicas are held, and it is told": {state: withPlan(nil, nil),
-			object: workloadWith("9", `{"name":"other"}`), stored: workloadWith("4", `{"name":"other"}`),
+			object: workloadWith("9", `{"name":"other"},{"name":"more"}`), stored: workloadWith("4", `{"name":"other"},{"name":"more"}`),
 			reason: plan.Restored, requested: []Field{{"replicas", "9"}}, enforced: []Field{{"replicas", "4"}},
 			warnings: []string{"ballast: 9 replicas were asked, 4 stay (plan 17); to fix a number, set partition.replicas in ballast-config",
 				"ballast: no container runs argocd-application-controller, so ARGOCD_CONTROLLER_REPLICAS is not held"}},
@@ -227,6 +228,33 @@ func TestDecideScaleHoldsTheTargetsReplicas(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTheContainerIsFoundAsThePlannerFindsIt reads the table of plan.FindController as an admission request.
+func TestTheContainerIsFoundAsThePlannerFindsIt(t *testing.T) {
+	text, err := os.ReadFile("../planner/plan/testdata/containers.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table map[string]struct {
+		Named      string
+		Containers json.RawMessage
+		Want       int
+	}
+	if err := json.Unmarshal(text, &table); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range table {
+		t.Run(name, func(t *testing.T) {
+			object, err := decodeWorkload(mustParse(t, workloadWith("4", string(tc.Containers[1:len(tc.Containers)-1]))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := object.controller(tc.Named); got != tc.Want {
+				t.Errorf("container %d, want %d", got, tc.Want)
 			}
 		})
 	}

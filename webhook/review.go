@@ -121,7 +121,7 @@ func encodeAnswer(uid string, v Verdict) ([]byte, error) {
 	r := response{UID: uid, Allowed: v.Denied == "", Warnings: v.Warnings,
 		Audit: audit{v.Reason, revision(v.Revision), printFields(v.Requested), printFields(v.Enforced)}}
 	if v.Denied != "" {
-		r.Status = &status{Code: 422, Reason: "Invalid", Message: v.Denied}
+		r.Status = &status{Code: 422, Reason: "Invalid", Message: plan.Printable(v.Denied, maxMessage)}
 	} else if len(v.Patches) > 0 {
 		patch, err := json.Marshal(v.Patches)
 		if err != nil {

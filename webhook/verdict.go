@@ -33,6 +33,9 @@ type Field struct{ Name, Value string }
 // read one line.
 const MaxWarning = 120
 
+// maxMessage is the longest text that is answered, in characters.
+const maxMessage = 1000
+
 // maxWarnings keeps a write of many mistakes from filling a terminal.
 const maxWarnings = 5
 
@@ -41,7 +44,9 @@ func (v *Verdict) warn(forms ...string) {
 	if len(v.Warnings) >= maxWarnings {
 		return
 	}
-	for _, form := range forms {
+	for i, form := range forms {
+		form = plan.Printable(form, maxMessage) // it may have a name in it that the API server has not judged yet
+		forms[i] = form
 		if len(form) <= MaxWarning {
 			v.Warnings = append(v.Warnings, form)
 			return

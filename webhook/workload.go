@@ -1,8 +1,7 @@
 package webhook
 
 import (
-	"path"
-	"strings"
+	"slices"
 
 	"ballast/planner/plan"
 )
@@ -18,7 +17,8 @@ type Workload struct {
 // Container is one of the pod template's containers.
 type Container struct {
 	Name         string
-	Runs         match // whether its command or arguments name the application-controller
+	Command      []string
+	Args         []string
 	HasEnv       bool
 	Env          []EnvEntry // the entries of ARGOCD_CONTROLLER_REPLICAS only; people paste duplicates
 	HasResources bool
@@ -33,18 +33,6 @@ type EnvEntry struct {
 	Value     string
 	Reference bool // valueFrom
 }
-
-// match says how surely a container is the application-controller's.
-type match int
-
-const (
-	none   match = iota
-	within       // some argument holds the name, as in a shell's -c
-	exact        // an argument is the command itself
-)
-
-// controllerCommand is the application-controller's binary; images that wrap it still name it.
-const controllerCommand = "argocd-application-controller"
 
 // decodeWorkload reads a workload of an admission request. Where a patch would have no place, it fails.
 func decodeWorkload(object node) (Workload, error) {
@@ -106,8 +94,10 @@ func decodeContainer(container node) (Container, error) {
 		switch {
 		case key.is("name"):
 			c.Name = value.text()
-		case key.is("command"), key.is("args"):
-			c.Runs = max(c.Runs, matchCommand(value))
+		case key.is("command"):
+			c.Command = words(value)
+		case key.is("args"):
+			c.Args = words(value)
 		case key.is("env"):
 			err = c.readEnv(value)
 		case key.is("resources"):
@@ -154,18 +144,12 @@ func (c *Container) readResources(resources node) error {
 	return err
 }
 
-func matchCommand(words node) match {
-	found := none
-	for _, word := range words.members {
-		w := word.text()
-		if path.Base(w) == controllerCommand {
-			return exact
-		}
-		if strings.Contains(w, controllerCommand) {
-			found = within
-		}
+func words(list node) []string {
+	var all []string
+	for _, word := range list.members {
+		all = append(all, word.text())
 	}
-	return found
+	return all
 }
 
 func decodeQuantities(section node) (map[string]string, error) {
@@ -184,21 +168,12 @@ func decodeQuantities(section node) (map[string]string, error) {
 	return values, nil
 }
 
-// controller is the place of the application-controller's container: the one the plan names, else the one with the env,
-// else the one whose command is its binary; -1 where none is.
+// controller is the place of the application-controller's container by plan.FindController, as the planner finds it; -1
+// where none is.
 func (w *Workload) controller(name string) int {
-	found, best := -1, 0
+	signs := make([]plan.ContainerSigns, len(w.Containers))
 	for i, c := range w.Containers {
-		score := int(c.Runs) // none, within, exact: 0 to 2
-		if len(c.Env) > 0 {
-			score = 3
-		}
-		if name != "" && c.Name == name {
-			score = 4
-		}
-		if score > best {
-			found, best = i, score
-		}
+		signs[i] = plan.ContainerSigns{Name: c.Name, Words: slices.Concat(c.Command, c.Args), HasEnv: len(c.Env) > 0}
 	}
-	return found
+	return plan.FindController(signs, name)
 }

@@ -160,10 +160,10 @@ func (c *columns) print(cells []string) error {
 // noteAudit says what the output does not: what was left out, and what could not be read.
 func noteAudit(w io.Writer, log *auditlog.Log, hidden int) {
 	if hidden > 0 {
-		fmt.Fprintf(w, "not shown: %s that agreed with the plan or that a rule let pass (--all shows them)\n", plural(hidden, "write"))
+		say(w, "not shown: %s that agreed with the plan or that a rule let pass (--all shows them)\n", plural(hidden, "write"))
 	}
 	if log.Events == 0 && log.Lines > 0 {
-		fmt.Fprintf(w, "none of %s is an audit event: is this an API server's audit log?\n", plural(int(log.Lines), "line"))
+		say(w, "none of %s is an audit event: is this an API server's audit log?\n", plural(int(log.Lines), "line"))
 	}
 	noteTrouble(w, log.Broken, "could not be read as an audit event")
 	noteTrouble(w, log.TooLong, fmt.Sprintf("is longer than %d MiB and was left out", auditlog.MaxLine>>20))
@@ -173,8 +173,8 @@ func noteAudit(w io.Writer, log *auditlog.Log, hidden int) {
 func noteTrouble(w io.Writer, t auditlog.Trouble, what string) {
 	switch {
 	case t.Count == 1:
-		fmt.Fprintf(w, "line %d of %s %s\n", t.Line, t.File, what)
+		say(w, "line %d of %s %s\n", t.Line, t.File, what)
 	case t.Count > 1:
-		fmt.Fprintf(w, "each of %d lines %s; the first is line %d of %s\n", t.Count, what, t.Line, t.File)
+		say(w, "each of %d lines %s; the first is line %d of %s\n", t.Count, what, t.Line, t.File)
 	}
 }

@@ -83,7 +83,7 @@ func reportMistakes(w io.Writer, name string, err error) error {
 		return err
 	}
 	for _, mistake := range all.Errors() {
-		fmt.Fprintln(w, mistake)
+		say(w, "%s\n", mistake)
 	}
 	return fmt.Errorf("checking %q: %s", name, plural(len(all.Errors()), "mistake"))
 }
@@ -103,12 +103,12 @@ func reportConfig(w io.Writer, name string, c config.PlannerConfig) error {
 	if target == "" {
 		target = "(found by its labels)"
 	}
-	fmt.Fprintf(w, "ok: %s\n", name)
+	say(w, "ok: %s\n", name)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "  mode\t%s, every %s\n", c.Mode, c.Interval)
-	fmt.Fprintf(t, "  target\t%s in namespace %s\n", target, c.Target.Namespace)
-	fmt.Fprintf(t, "  metrics\t%s from %s\n", strings.Join(ids, ", "), p.URL)
-	fmt.Fprintf(t, "  replicas\t%s\n", replicasSummary(c.Partition))
+	say(t, "  mode\t%s, every %s\n", c.Mode, c.Interval)
+	say(t, "  target\t%s in namespace %s\n", target, c.Target.Namespace)
+	say(t, "  metrics\t%s from %s\n", strings.Join(ids, ", "), p.URL)
+	say(t, "  replicas\t%s\n", replicasSummary(c.Partition))
 	return t.Flush()
 }
 

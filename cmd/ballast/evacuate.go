@@ -39,7 +39,9 @@ wave, so that this need not wait. A cluster that is created in that time may be 
 alone, and is moved off like the others. When the time is over the replica is one like any other: clusters come back by balance,
 if that is worth their moves, and not because they were there.
 
-Clusters that are pinned there stay, and so do those whose Secret is immutable or unmanaged; they are named. First it shows which
+Clusters that are pinned there stay, and so do those whose Secret is immutable or unmanaged; they are named. With --wait it
+ends with exit code 0 when the replica is empty, with 3 when such clusters are all that is left, and with 1 where it cannot
+tell or the time is over: in "ballast evacuate 3 --wait && kubectl drain" nothing is drained that still works. First it shows which
 clusters would go where, by the loads of the last decision; the planner chooses anew, by present loads, when it begins.
 
 It is the annotation ballast.argoproj.io/cordon on the plan ConfigMap, like "3=2026-11-20T17:00:00Z,1=2026-11-20T18:30:00Z", and
@@ -62,7 +64,7 @@ needs get and patch on that ConfigMap. Without a replica, it lists those that ar
 	f.DurationVar(&o.keep, "for", 2*time.Hour, "how long from now the replica stays empty; without it, one that is cordoned keeps its time")
 	f.BoolVar(&o.off, "off", false, "end it: the replica takes clusters again")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would move, and change nothing")
-	f.BoolVar(&o.wait, "wait", false, "tell of each wave until the replica is empty")
+	f.BoolVar(&o.wait, "wait", false, "tell of each wave until the replica is empty; exit code 3 where clusters stay by their pins")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Minute, "how long --wait waits")
 	return cmd
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -163,15 +164,19 @@ func TestHowEmptyAReplicaIs(t *testing.T) {
 		want  emptying
 	}{
 		"full":               {nil, "", nil, emptying{left: []string{"dev", "lab", "prod-ap", "stage-eu"}}},
-		"but for what stays": {nil, "dev: 2\n", map[string]bool{"lab": true}, emptying{left: []string{"prod-ap", "stage-eu"}, stays: 2}},
-		"empty":              {func(p *plan.Plan) { p.Clusters = map[string]plan.Row{"dev": {Replica: 1}} }, "", nil, emptying{}},
+		"but for what stays": {nil, "dev: 2\n", map[string]bool{"lab": true}, emptying{left: []string{"prod-ap", "stage-eu"}, pinned: []string{"dev"}, fixed: []string{"lab"}}},
+		"the server of one that stays": {func(p *plan.Plan) {
+			p.Clusters = map[string]plan.Row{"dev": {Replica: 2, Server: "0123456789ab"}, "lab": {Replica: 2, Server: "0123456789ab"}}
+		}, "dev: 2\n", nil, emptying{pinned: []string{"dev", "lab"}}},
+		"pinned by its Secret": {func(p *plan.Plan) { p.Clusters = map[string]plan.Row{"dev": {Replica: 2, Pinned: true}} }, "", nil, emptying{pinned: []string{"dev"}}},
+		"empty":                {func(p *plan.Plan) { p.Clusters = map[string]plan.Row{"dev": {Replica: 1}} }, "", nil, emptying{}},
 		"with a wave that comes from it": {func(p *plan.Plan) {
 			live(func(r *plan.Rollout) { r.Moves, r.Was = map[string]int{"prod-us": 1}, map[string]int{"prod-us": 2} })(p)
 		}, "", nil, emptying{left: []string{"dev", "lab", "prod-ap", "stage-eu"}, moving: 1, wave: "live, Moving, wave 1 of 2, 1 move"}},
 		"with a wave that goes to it": {live(func(r *plan.Rollout) { r.Moves = map[string]int{"prod-us": 2} }), "dev: 2\nlab: 2\nprod-ap: 2\nstage-eu: 2\n", nil,
-			emptying{moving: 1, stays: 4, wave: "live, Moving, wave 1 of 2, 1 move"}},
+			emptying{moving: 1, pinned: []string{"dev", "lab", "prod-ap", "stage-eu"}, wave: "live, Moving, wave 1 of 2, 1 move"}},
 		"with a wave of others": {live(func(r *plan.Rollout) { r.Moves, r.Was = map[string]int{"prod-us": 1}, map[string]int{"prod-us": 0} }), "dev: 2\nlab: 2\nprod-ap: 2\nstage-eu: 2\n", nil,
-			emptying{stays: 4, wave: "live, Moving, wave 1 of 2, 1 move"}},
+			emptying{pinned: []string{"dev", "lab", "prod-ap", "stage-eu"}, wave: "live, Moving, wave 1 of 2, 1 move"}},
 		"with a rollout that does not say where from": {live(func(r *plan.Rollout) { r.Mode, r.Moves = plan.ModeX0Y, map[string]int{"prod-us": 1, "dev": 0} }), "", nil,
 			emptying{left: []string{"dev", "lab", "prod-ap", "stage-eu"}, moving: 2, wave: "x0y, Moving, wave 1 of 2, 2 moves"}},
 	} {
@@ -182,6 +187,40 @@ func TestHowEmptyAReplicaIs(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(emptying{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A script goes on after --wait only where nothing is left on the replica.
+func TestWhatStaysEndsTheWaitingWithItsOwnCode(t *testing.T) {
+	many := make([]string, 60)
+	for i := range many {
+		many[i] = fmt.Sprintf("c%02d", i)
+	}
+	const unpin = `: take the pin out of data.pins of ConfigMap "ballast-plan", or the annotation ballast.argoproj.io/pin off the Secret, or pin to another replica`
+	const free = ": create it anew, or take the annotation ballast.argoproj.io/unmanaged off"
+	for name, test := range map[string]struct {
+		e    emptying
+		want string
+	}{
+		"nothing":       {emptying{}, ""},
+		"one by a pin":  {emptying{pinned: []string{"dev"}}, "replica 2 is not empty: 1 cluster stays there by a pin (dev)" + unpin + "; then evacuate it again"},
+		"two by a pin":  {emptying{pinned: []string{"dev", "lab"}}, "replica 2 is not empty: 2 clusters stay there by a pin (dev, lab)" + unpin + "; then evacuate it again"},
+		"one fixed":     {emptying{fixed: []string{"lab"}}, "replica 2 is not empty: 1 cluster stays there because the Secret is immutable or unmanaged (lab)" + free + "; then evacuate it again"},
+		"of both kinds": {emptying{pinned: []string{"dev"}, fixed: []string{"lab"}}, "replica 2 is not empty: 1 cluster stays there by a pin (dev)" + unpin + "; 1 cluster stays there because the Secret is immutable or unmanaged (lab)" + free + "; then evacuate it again"},
+		"many by a pin": {emptying{pinned: many}, "replica 2 is not empty: 60 clusters stay there by a pin (" + strings.Join(many[:50], ", ") + " and 10 more)" + unpin + "; then evacuate it again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := test.e.staying(2, "ballast-plan")
+			if test.want == "" {
+				if err != nil {
+					t.Errorf("it ends with %v", err)
+				}
+				return
+			}
+			if err == nil || err.Error() != test.want || exitCode(err) != 3 {
+				t.Errorf("it ends with %d, %v\nwant 3, %s", exitCode(err), err, test.want)
 			}
 		})
 	}
@@ -239,7 +278,7 @@ func TestAPreviewEmptiesTheReplica(t *testing.T) {
 			t.Fatalf("%d clusters are left on it, want %d that stay; %d are anywhere, want %d", left, stays, clusters, len(p.Clusters))
 		}
 		empty, err := howEmpty(s, replica, secrets.fixed, noon)
-		if err != nil || len(empty.left) != len(e.Moves) || empty.stays != stays || !slices.IsSorted(empty.left) {
+		if err != nil || len(empty.left) != len(e.Moves) || len(empty.pinned)+len(empty.fixed) != stays || !slices.IsSorted(empty.left) {
 			t.Fatalf("%+v (%v), with %d moves to come", empty, err, len(e.Moves))
 		}
 	})

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -90,7 +89,7 @@ func (e evacuation) write(w io.Writer) error {
 	if e.DryRun {
 		verb = "would take nothing and be emptied"
 	}
-	fmt.Fprintf(w, "Replica %d %s until %s, for %s; by revision %d %s.\n", e.Replica, verb, e.Until.Format(time.RFC3339),
+	say(w, "Replica %d %s until %s, for %s; by revision %d %s.\n", e.Replica, verb, e.Until.Format(time.RFC3339),
 		e.Until.Sub(e.now).Round(time.Second), e.Revision, leaving(len(e.Moves)))
 	if len(e.Moves) > 0 {
 		if err := writeMoves(w, e.Moves, e.loads, 0); err != nil {
@@ -98,25 +97,25 @@ func (e evacuation) write(w io.Writer) error {
 		}
 	}
 	for _, n := range e.Notes {
-		fmt.Fprintf(w, "  - %s\n", n.Message)
+		say(w, "  - %s\n", n.Message)
 	}
-	fmt.Fprintln(w, "\nThen:")
+	say(w, "\nThen:\n")
 	if err := writeBars(w, e.Then); err != nil {
 		return err
 	}
-	fmt.Fprintln(w)
+	say(w, "\n")
 	if e.Waits != "" {
-		fmt.Fprintf(w, "It waits: %s.\n", e.Waits)
+		say(w, "It waits: %s.\n", e.Waits)
 	}
 	switch {
 	case e.DryRun:
-		fmt.Fprintln(w, "Nothing was changed.")
+		say(w, "Nothing was changed.\n")
 	case !e.Changed:
-		fmt.Fprintln(w, "It was cordoned so before; nothing was changed.")
+		say(w, "It was cordoned so before; nothing was changed.\n")
 	case e.Waits == "":
-		fmt.Fprintf(w, "The planner begins within its interval, in waves; ballast evacuate %d --wait tells how far it is, --off ends it.\n", e.Replica)
+		say(w, "The planner begins within its interval, in waves; ballast evacuate %d --wait tells how far it is, --off ends it.\n", e.Replica)
 	default:
-		fmt.Fprintf(w, "It is cordoned; ballast evacuate %d --wait tells how far it is, --off ends it.\n", e.Replica)
+		say(w, "It is cordoned; ballast evacuate %d --wait tells how far it is, --off ends it.\n", e.Replica)
 	}
 	return nil
 }
@@ -169,18 +168,18 @@ func cordonsOf(s planState, now time.Time) (cordonList, error) {
 func (l cordonList) write(w io.Writer) error {
 	switch {
 	case l.ended != nil && l.Changed:
-		fmt.Fprintf(w, "Replica %d is no longer cordoned: it takes clusters again, as balance asks for.\n", *l.ended)
+		say(w, "Replica %d is no longer cordoned: it takes clusters again, as balance asks for.\n", *l.ended)
 	case l.ended != nil:
-		fmt.Fprintf(w, "Replica %d was not cordoned; nothing was changed.\n", *l.ended)
+		say(w, "Replica %d was not cordoned; nothing was changed.\n", *l.ended)
 	}
 	if len(l.Cordons) == 0 {
-		fmt.Fprintln(w, "No replica is cordoned.")
+		say(w, "No replica is cordoned.\n")
 		return nil
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "REPLICA\tUNTIL\tLEFT\tSTILL HAS")
+	say(t, "REPLICA\tUNTIL\tLEFT\tSTILL HAS\n")
 	for _, c := range l.Cordons {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\n", c.Replica, c.Until.Format(time.RFC3339), c.Until.Sub(l.now).Round(time.Second), plural(c.Clusters, "cluster"))
+		say(t, "%d\t%s\t%s\t%s\n", c.Replica, c.Until.Format(time.RFC3339), c.Until.Sub(l.now).Round(time.Second), plural(c.Clusters, "cluster"))
 	}
 	return t.Flush()
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,7 +19,8 @@ import (
 type emptying struct {
 	left   []string // that are still to go
 	moving int      // whose wave is not over: from there, or to there
-	stays  int
+	pinned []string // that stay by their pin, or by the one of another Secret of their server
+	fixed  []string // that stay because nobody may write their Secret
 	wave   string
 	waits  string
 }
@@ -30,14 +32,22 @@ func howEmpty(s planState, replica int, fixed map[string]bool, now time.Time) (e
 	}
 	view := plan.NewView(*p, s.Pins)
 	answer := failover.Evacuate(failover.Request{View: view, Fixed: fixed, Cordoned: []int{replica}, Budget: math.MaxInt}, now)
+	stays := map[string]failover.NoteKind{}
+	for _, n := range answer.Notes {
+		stays[n.Cluster] = n.Kind
+	}
 	e := emptying{waits: s.waits()}
 	for _, name := range sortedKeys(p.Clusters) {
 		switch at, _, _ := view.Effective(name); {
 		case at != replica:
 		case contains(answer.Moves, name):
 			e.left = append(e.left, name)
-		default:
-			e.stays++
+		case stays[name] == failover.PinnedStays:
+			e.pinned = append(e.pinned, name)
+		case stays[name] == failover.FixedStays:
+			e.fixed = append(e.fixed, name)
+		default: // nothing keeps it but that there is no room for it now
+			e.left = append(e.left, name)
 		}
 	}
 	if p.Rollout != nil {
@@ -113,11 +123,14 @@ func (o *evacuateOptions) follow(ctx context.Context, m *planMap, replica int, f
 			line = oneLine(err.Error())
 		}
 		if line != told && limit.Err() == nil {
-			fmt.Fprintf(notes, "%s  %s\n", o.now().Format(time.TimeOnly), line)
+			say(notes, "%s  %s\n", o.now().Format(time.TimeOnly), line)
 			told = line
 		}
 		if err == nil && len(e.left)+e.moving == 0 {
-			e.tellEmpty(notes, replica)
+			if err := e.staying(replica, m.key.Name); err != nil {
+				return err
+			}
+			say(notes, "Replica %d is empty.\n", replica)
 			return nil
 		}
 		select {
@@ -136,12 +149,40 @@ func (o *evacuateOptions) gaveUp(ctx context.Context, replica int, e emptying) e
 	return fmt.Errorf("replica %d is not empty after %s: %s to go (%s), %d on the way; the evacuation goes on", replica, o.timeout, plural(len(e.left), "cluster"), listed(e.left), e.moving)
 }
 
-func (e emptying) tellEmpty(w io.Writer, replica int) {
-	if e.stays > 0 {
-		fmt.Fprintf(w, "Replica %d is empty but for %s that cannot leave it.\n", replica, plural(e.stays, "cluster"))
-		return
+// exitStays is the exit code where an evacuation is over and clusters stay: a node must not be drained by a script then.
+const exitStays = 3
+
+// staying is the error that names the clusters that no evacuation moves, with the mend; nil where there are none.
+func (e emptying) staying(replica int, planMap string) error {
+	var parts []string
+	if n := len(e.pinned); n > 0 {
+		parts = append(parts, fmt.Sprintf("%s there by a pin (%s): take the pin out of data.pins of ConfigMap %q, or the annotation %s off the Secret, or pin to another replica",
+			stay(n), named(e.pinned), planMap, plan.AnnotationPin))
 	}
-	fmt.Fprintf(w, "Replica %d is empty.\n", replica)
+	if n := len(e.fixed); n > 0 {
+		parts = append(parts, fmt.Sprintf("%s there because the Secret is immutable or unmanaged (%s): create it anew, or take the annotation %s off",
+			stay(n), named(e.fixed), plan.AnnotationUnmanaged))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return exitError{fmt.Errorf("replica %d is not empty: %s; then evacuate it again", replica, strings.Join(parts, "; ")), exitStays}
+}
+
+func stay(clusters int) string {
+	if clusters == 1 {
+		return "1 cluster stays"
+	}
+	return plural(clusters, "cluster") + " stay"
+}
+
+// named lists more names than a table does: each has to be mended.
+func named(names []string) string {
+	const most = 50
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // stillCordoned ends the waiting where the cordon was taken away or is over.

@@ -154,10 +154,10 @@ func (o *freezeOptions) resume(ctx context.Context, in io.Reader, out io.Writer)
 		return err
 	}
 	if seen.Tripped != "" && !o.yes {
-		fmt.Fprintf(out, "ballast stopped itself: %s\n", oneLine(seen.Tripped))
+		say(out, "ballast stopped itself: %s\n", oneLine(seen.Tripped))
 		question := "Clear that and let it decide again?"
 		if seen.Paused {
-			fmt.Fprintln(out, seen.frozenBy())
+			say(out, "%s\n", seen.frozenBy())
 			question = "Clear that, end the freeze, too, and let it decide again?"
 		}
 		if !confirm(in, out, question) {
@@ -220,22 +220,22 @@ func (f frozen) write(w io.Writer) error {
 		already = ", as before"
 	}
 	if !f.Frozen {
-		fmt.Fprintf(w, "Not frozen%s: the planner decides at each of its cycles.\n", already)
+		say(w, "Not frozen%s: the planner decides at each of its cycles.\n", already)
 		if f.Tripped != "" {
-			fmt.Fprintf(w, "Tripped    ballast stopped itself all the same: %s\n           look into it, then: ballast resume\n", f.Tripped)
+			say(w, "Tripped    ballast stopped itself all the same: %s\n           look into it, then: ballast resume\n", f.Tripped)
 		}
 		f.writePlan(w)
 		return nil
 	}
-	fmt.Fprintf(w, "Frozen%s: the planner decides nothing by itself until ballast freeze --off.\n", already)
+	say(w, "Frozen%s: the planner decides nothing by itself until ballast freeze --off.\n", already)
 	if f.By != "" {
-		fmt.Fprintf(w, "By         %s\n", f.By)
+		say(w, "By         %s\n", f.By)
 	}
 	if f.Reason != "" {
-		fmt.Fprintf(w, "Reason     %s\n", f.Reason)
+		say(w, "Reason     %s\n", f.Reason)
 	}
 	if f.Tripped != "" {
-		fmt.Fprintf(w, "Tripped    ballast stopped itself before: %s\n", f.Tripped)
+		say(w, "Tripped    ballast stopped itself before: %s\n", f.Tripped)
 	}
 	f.writePlan(w)
 	return nil
@@ -244,13 +244,13 @@ func (f frozen) write(w io.Writer) error {
 func (f frozen) writePlan(w io.Writer) {
 	switch {
 	case f.Revision == 0:
-		fmt.Fprintln(w, "Plan       none is in force")
+		say(w, "Plan       none is in force\n")
 	case f.BreakGlass:
-		fmt.Fprintf(w, "Plan       revision %d, and enforcement is off: every write passes\n", f.Revision)
+		say(w, "Plan       revision %d, and enforcement is off: every write passes\n", f.Revision)
 	case f.Mode.Enforced():
-		fmt.Fprintf(w, "Plan       revision %d goes on being enforced (%s)\n", f.Revision, f.Mode)
+		say(w, "Plan       revision %d goes on being enforced (%s)\n", f.Revision, f.Mode)
 	default:
-		fmt.Fprintf(w, "Plan       revision %d, of which nothing is enforced (%s)\n", f.Revision, f.Mode)
+		say(w, "Plan       revision %d, of which nothing is enforced (%s)\n", f.Revision, f.Mode)
 	}
 	if f.Rollout == nil {
 		return
@@ -264,7 +264,7 @@ func (f frozen) writePlan(w io.Writer) {
 	case f.Frozen:
 		then = ": it goes on to its end"
 	}
-	fmt.Fprintf(w, "Rollout    %s%s\n", describeRollout(f.Rollout), then)
+	say(w, "Rollout    %s%s\n", describeRollout(f.Rollout), then)
 }
 
 // describeRollout says in one line what is under way.

@@ -3,7 +3,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -13,7 +13,23 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := newRootCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "ballast:", err)
-		os.Exit(1)
+		sayError(&cleanWriter{w: os.Stderr}, err)
+		os.Exit(exitCode(err))
 	}
+}
+
+// exitError is an error with an exit code of its own; every other one ends with 1.
+type exitError struct {
+	error
+	code int
+}
+
+func (e exitError) Unwrap() error { return e.error }
+
+func exitCode(err error) int {
+	var own exitError
+	if errors.As(err, &own) {
+		return own.code
+	}
+	return 1
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -114,8 +115,13 @@ func (o *planOptions) run(ctx context.Context, out, progress io.Writer, namespac
 		return err
 	}
 	if o.saveInputs != "" {
-		if err := saveInputs(o.saveInputs, in); err != nil {
+		masked, err := saveInputs(o.saveInputs, in)
+		if err != nil {
 			return err
+		}
+		if masked > 0 {
+			say(progress, "note: the server URL of %s holds credentials, which stand in %s as %s: clusters that differ in nothing else are one there\n",
+				plural(masked, "cluster Secret"), o.saveInputs, plan.Mark)
 		}
 	}
 	result := planner.Cycle(in)
@@ -149,7 +155,7 @@ func (o *planOptions) loadConfig(namespaceSet bool) (config.PlannerConfig, error
 func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, progress io.Writer) (planner.Inputs, error) {
 	in := planner.Inputs{Now: time.Now().UTC().Truncate(time.Second), Config: cfg}
 	var err error
-	fmt.Fprintf(progress, "reading cluster Secrets and the application-controller in %s\n", cfg.Target.Namespace)
+	say(progress, "reading cluster Secrets and the application-controller in %s\n", cfg.Target.Namespace)
 	if in.Discovered, in.Workload, err = planner.Look(ctx, c, cfg); err != nil {
 		return in, explainDenied(err, cfg.Target.Namespace)
 	}
@@ -158,8 +164,9 @@ func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, pro
 		return in, err
 	}
 	in.InForce, in.Pins, in.Paused, in.BreakGlass, in.Cordon, in.Tripped = doc.Plan, doc.Pins, doc.Paused, doc.BreakGlass, doc.Cordon, doc.Tripped
+	in.PinProblems = doc.PinProblems
 	if in.Memory.Changes, err = recallChanges(ctx, c, cfg); err != nil {
-		fmt.Fprintf(progress, "note: moves that were made already are not counted: %v\n", err)
+		say(progress, "note: moves that were made already are not counted: %v\n", err)
 	}
 	if doc.Plan != nil {
 		in.PlannerUser = doc.Plan.PlannerUser
@@ -169,7 +176,7 @@ func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, pro
 	if err != nil {
 		return in, err
 	}
-	fmt.Fprintf(progress, "asking %s about %s\n", cfg.Poll.Prometheus.URL, plural(len(in.Discovered.Secrets), "cluster Secret"))
+	say(progress, "asking %s about %s\n", cfg.Poll.Prometheus.URL, plural(len(in.Discovered.Secrets), "cluster Secret"))
 	in.Fetched, in.Owners = planner.Measure(ctx, prometheus, cfg, in.Discovered, in.Now)
 	return in, nil
 }
@@ -205,13 +212,34 @@ func explainDenied(err error, namespace string) error {
 	return err
 }
 
-func saveInputs(file string, in planner.Inputs) error {
+// saveInputs writes what a cycle saw, without credentials: those within URLs become a mark. It answers how many clusters'
+// server URLs had some.
+func saveInputs(file string, in planner.Inputs) (masked int, err error) {
 	data, err := json.MarshalIndent(in, "", "  ")
 	if err != nil {
-		return fmt.Errorf("encoding the inputs: %w", err)
+		return 0, fmt.Errorf("encoding the inputs: %w", err)
 	}
-	if err := os.WriteFile(file, append(data, '\n'), 0o600); err != nil {
-		return fmt.Errorf("saving the inputs: %w", err)
+	text := string(data)
+	for _, s := range in.Discovered.Secrets {
+		shown := plan.MaskServer(s.Server)
+		if shown == s.Server {
+			continue
+		}
+		masked++
+		text = strings.ReplaceAll(text, withinJSON(s.Server), withinJSON(shown)) // where it is a Prometheus label's value, too
 	}
-	return nil
+	text = plan.Visible(plan.MaskCredentials(text))
+	if !json.Valid([]byte(text)) { // a server like "n@" is part of an escape elsewhere
+		return 0, errors.New("saving the inputs: a cluster's server URL is so odd that its credentials cannot be masked; nothing was saved: mend data.server of the Secret first")
+	}
+	if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
+		return 0, fmt.Errorf("saving the inputs: %w", err)
+	}
+	return masked, nil
+}
+
+// withinJSON is a text as it stands between the quotes of a JSON string.
+func withinJSON(s string) string {
+	quoted, _ := json.Marshal(s) // a string never fails
+	return string(quoted[1 : len(quoted)-1])
 }

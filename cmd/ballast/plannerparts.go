@@ -110,17 +110,8 @@ func newEmitter(recorder events.EventRecorder, c config.PlannerConfig) func(disc
 					ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name, UID: types.UID(w.UID)}})
 			}
 			for _, t := range targets {
-				recorder.Eventf(t, nil, e.Type, e.Reason, "Plan", "%s", clipNote(e.Message))
+				recorder.Eventf(t, nil, e.Type, e.Reason, "Plan", "%s", e.Message)
 			}
 		}
 	}
-}
-
-// clipNote keeps a note within the 1,024 bytes that the API server takes.
-func clipNote(s string) string {
-	const most = 1000
-	if len(s) <= most {
-		return s
-	}
-	return s[:most] + "..."
 }

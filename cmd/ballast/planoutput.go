@@ -22,10 +22,10 @@ func writePlanTable(w io.Writer, in planner.Inputs, out planner.Outcome, all boo
 	if wl.EnvReplicas != nil {
 		env = *wl.EnvReplicas
 	}
-	fmt.Fprintf(w, "%s %s/%s: %s, %s=%s; %s\n\n", wl.Kind, wl.Namespace, wl.Name, plural(wl.Replicas, "replica"), plan.EnvReplicas, env,
+	say(w, "%s %s/%s: %s, %s=%s; %s\n\n", wl.Kind, wl.Namespace, wl.Name, plural(wl.Replicas, "replica"), plan.EnvReplicas, env,
 		plural(len(out.Fleet.Clusters), "cluster"))
 	writeMetrics(w, out.Table)
-	fmt.Fprintf(w, "Now: makespan over mean %.2f\n", planner.Imbalance(out.Now))
+	say(w, "Now: makespan over mean %.2f\n", planner.Imbalance(out.Now))
 	if err := writeBars(w, out.Now); err != nil {
 		return err
 	}
@@ -33,10 +33,10 @@ func writePlanTable(w io.Writer, in planner.Inputs, out planner.Outcome, all boo
 		return err
 	}
 	if len(out.Problems) > 0 {
-		fmt.Fprintln(w, "\nProblems (! keeps the plan from changing)")
+		say(w, "\nProblems (! keeps the plan from changing)\n")
 		writeProblems(w, out.Problems)
 	}
-	fmt.Fprintln(w, "\nNothing was changed.")
+	say(w, "\nNothing was changed.\n")
 	return nil
 }
 
@@ -47,27 +47,27 @@ func writeMetrics(w io.Writer, table poll.Table) {
 		for _, v := range c.Values {
 			total += v
 		}
-		fmt.Fprintf(t, "  %s\t%s\tfleet total %.4g\n", c.ID, planner.Coverage(c), total)
+		say(t, "  %s\t%s\tfleet total %.4g\n", c.ID, planner.Coverage(c), total)
 	}
 	t.Flush()
-	fmt.Fprintln(w)
+	say(w, "\n")
 }
 
 func writeCandidate(w io.Writer, in planner.Inputs, out planner.Outcome, all bool) error {
 	c := out.Candidate
 	if c == nil {
-		fmt.Fprintln(w, "\nNo evidence, no move: without believable metrics ballast would keep everything as it is.")
+		say(w, "\nNo evidence, no move: without believable metrics ballast would keep everything as it is.\n")
 		return nil
 	}
-	fmt.Fprintf(w, "\nWould be: makespan over mean %.2f on %s, %s\n", planner.Imbalance(c.Replicas), plural(len(c.Replicas), "replica"), plural(len(c.Moves), "move"))
+	say(w, "\nWould be: makespan over mean %.2f on %s, %s\n", planner.Imbalance(c.Replicas), plural(len(c.Replicas), "replica"), plural(len(c.Moves), "move"))
 	if err := writeBars(w, c.Replicas); err != nil {
 		return err
 	}
 	for _, lost := range c.Lost {
-		fmt.Fprintf(w, "  - %s\n", lost)
+		say(w, "  - %s\n", lost)
 	}
 	if in.InForce != nil && in.InForce.Rollout != nil {
-		fmt.Fprintf(w, "\nA rollout is under way: %s. Nothing else begins before its end; ballast status says how far it is.\n", describeRollout(in.InForce.Rollout))
+		say(w, "\nA rollout is under way: %s. Nothing else begins before its end; ballast status says how far it is.\n", describeRollout(in.InForce.Rollout))
 	} else if ahead := planner.Foresee(in, out); ahead != nil {
 		writeAhead(w, *ahead, in.Now)
 	}
@@ -78,7 +78,7 @@ func writeCandidate(w io.Writer, in planner.Inputs, out planner.Outcome, all boo
 	for i, cl := range out.Fleet.Clusters {
 		loads[cl.Shard.ID] = out.Loads[i].Display()
 	}
-	fmt.Fprintln(w)
+	say(w, "\n")
 	most := someMoves
 	if all {
 		most = 0
@@ -88,16 +88,16 @@ func writeCandidate(w io.Writer, in planner.Inputs, out planner.Outcome, all boo
 
 // writeAhead says in a line or two how it would come about, and what comes before.
 func writeAhead(w io.Writer, a planner.Ahead, now time.Time) {
-	fmt.Fprintf(w, "\nRollout %s: %s%s\n", a.Mode, strings.Join(aheadSteps(a, now), ", "), aheadPace(a, now))
+	say(w, "\nRollout %s: %s%s\n", a.Mode, strings.Join(aheadSteps(a, now), ", "), aheadPace(a, now))
 	if a.Once {
-		fmt.Fprintf(w, "  Before that, once and for all: %s becomes %d, which restarts the application-controller.\n", plan.EnvReplicas, a.To.ControllerReplicas)
+		say(w, "  Before that, once and for all: %s becomes %d, which restarts the application-controller.\n", plan.EnvReplicas, a.To.ControllerReplicas)
 	}
 	if n := len(a.Missing); n > 0 {
 		more := ""
 		if n > 1 {
 			more = fmt.Sprintf("; and %d more like that", n-1)
 		}
-		fmt.Fprintf(w, "  It waits: %s%s.\n", a.Missing[0], more)
+		say(w, "  It waits: %s%s.\n", a.Missing[0], more)
 	}
 }
 

@@ -22,7 +22,7 @@ func writeBars(w io.Writer, replicas []plan.Replica) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, r := range replicas {
-		fmt.Fprintf(t, "  %d\t%s\t%s\t%s\n", r.ID, bar(r.TotalLoad, most), r.TotalLoadDisplay, plural(len(r.LoadIndexes), "cluster"))
+		say(t, "  %d\t%s\t%s\t%s\n", r.ID, bar(r.TotalLoad, most), r.TotalLoadDisplay, plural(len(r.LoadIndexes), "cluster"))
 	}
 	return t.Flush()
 }
@@ -45,13 +45,13 @@ func bar(load, most plan.Load) string {
 
 func writeMoves(w io.Writer, moves []planner.Move, loads map[string]string, most int) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "  CLUSTER\tLOAD\tFROM\tTO")
+	say(t, "  CLUSTER\tLOAD\tFROM\tTO\n")
 	for i, m := range moves {
 		if most > 0 && i == most {
-			fmt.Fprintf(t, "  ... and %d more (--all shows them)\n", len(moves)-most)
+			say(t, "  ... and %d more (--all shows them)\n", len(moves)-most)
 			break
 		}
-		fmt.Fprintf(t, "  %s\t%s\t%d\t%d\n", m.Cluster, loads[m.Cluster], m.From, m.To)
+		say(t, "  %s\t%s\t%d\t%d\n", m.Cluster, loads[m.Cluster], m.From, m.To)
 	}
 	return t.Flush()
 }
@@ -62,7 +62,7 @@ func writeProblems(w io.Writer, problems []planner.Problem) {
 		if p.Keeps {
 			mark = "!"
 		}
-		fmt.Fprintf(w, "  %s %s: %s\n", mark, p.Phase, strings.ReplaceAll(p.Message, "\n", "\n      "))
+		say(w, "  %s %s: %s\n", mark, p.Phase, p.Message)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"runtime/debug"
 
@@ -9,7 +10,10 @@ import (
 	"github.com/go-logr/zapr"
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
+	"go.uber.org/zap/buffer"
 	"go.uber.org/zap/zapcore"
+
+	"ballast/planner/plan"
 )
 
 // version is set at the link: -ldflags "-X main.version=v1.2.3".
@@ -26,6 +30,10 @@ makes every write agree with it.
 Start with "ballast plan": it only reads, needs no installation, and says what ballast would change and why.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			cmd.Root().SetOut(&cleanWriter{w: cmd.Root().OutOrStdout()})
+			cmd.Root().SetErr(&cleanWriter{w: cmd.Root().ErrOrStderr()})
+		},
 	}
 	root.AddCommand(newPlanCommand(), newStatusCommand(), newPlannerCommand(), newWebhookCommand(), newConfigCommand(), newFreezeCommand(), newResumeCommand(), newEvacuateCommand(), newRollbackCommand(), newUninstallCommand(), newAuditCommand(), newCertsCommand(), newVersionCommand())
 	return root
@@ -37,8 +45,8 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "ballast", buildVersion())
-			return err
+			say(cmd.OutOrStdout(), "ballast %s\n", buildVersion())
+			return nil
 		},
 	}
 }
@@ -66,7 +74,11 @@ func (o *logOptions) register(cmd *cobra.Command) {
 }
 
 // logger writes to standard error; standard output belongs to results.
-func (o *logOptions) logger() (logr.Logger, error) {
+func (o *logOptions) logger() (logr.Logger, error) { return o.loggerTo(os.Stderr) }
+
+// loggerTo logs what clusters, Secrets, annotations and Leases hold as a terminal may see it: every line goes through a
+// cleanWriter, and a message is one line.
+func (o *logOptions) loggerTo(w io.Writer) (logr.Logger, error) {
 	if o.level < 0 || o.level > 9 {
 		return logr.Logger{}, fmt.Errorf("--verbosity: %d is not between 0 and 9", o.level)
 	}
@@ -81,6 +93,20 @@ func (o *logOptions) logger() (logr.Logger, error) {
 	default:
 		return logr.Logger{}, fmt.Errorf("--log-format: %q is neither json nor console", o.format)
 	}
-	core := zapcore.NewCore(encoder, zapcore.Lock(os.Stderr), zap.NewAtomicLevelAt(zapcore.Level(-o.level)))
+	sink := zapcore.Lock(zapcore.AddSync(&cleanWriter{w: w}))
+	core := zapcore.NewCore(oneLineEncoder{encoder}, sink, zap.NewAtomicLevelAt(zapcore.Level(-o.level)))
 	return zapr.NewLogger(zap.New(core)), nil
+}
+
+// oneLineEncoder keeps a message of a library that has an object's text in it from making lines of its own; values are
+// quoted by every encoder.
+type oneLineEncoder struct{ zapcore.Encoder }
+
+// Clone implements zapcore.Encoder.
+func (e oneLineEncoder) Clone() zapcore.Encoder { return oneLineEncoder{e.Encoder.Clone()} }
+
+// EncodeEntry implements zapcore.Encoder.
+func (e oneLineEncoder) EncodeEntry(entry zapcore.Entry, fields []zapcore.Field) (*buffer.Buffer, error) {
+	entry.Message = plan.Printable(entry.Message, maxWord)
+	return e.Encoder.EncodeEntry(entry, fields)
 }

@@ -14,10 +14,10 @@ import (
 
 func (s *status) write(w io.Writer) error {
 	if s.Plan == nil {
-		fmt.Fprintln(w, "There is no plan in force.", s.PlanError)
+		say(w, "There is no plan in force. %s\n", s.PlanError)
 		return nil
 	}
-	fmt.Fprintf(w, "Plan revision %d, %s, decided %s by %s\n  %s\n", s.Plan.Revision, s.Plan.Mode, s.DecidedAt, s.DecidedBy, s.Reason)
+	say(w, "Plan revision %d, %s, decided %s by %s\n  %s\n", s.Plan.Revision, s.Plan.Mode, s.DecidedAt, s.DecidedBy, s.Reason)
 	s.writeLeader(w)
 	s.writeWorkload(w)
 	if s.Rollout != nil {
@@ -42,25 +42,25 @@ func (s *status) write(w io.Writer) error {
 
 func (s *status) writeLeader(w io.Writer) {
 	if o := s.Owner; o != nil {
-		fmt.Fprintf(w, "Owner    another installation (%s), which plans in ConfigMap %q as %q: this plan's planners stand by\n", cmp.Or(o.Identity, "away at present"), o.Plan, o.PlannerUser)
+		say(w, "Owner    another installation (%s), which plans in ConfigMap %q as %q: this plan's planners stand by\n", cmp.Or(o.Identity, "away at present"), o.Plan, o.PlannerUser)
 		return
 	}
 	if s.Leader != "" {
-		fmt.Fprintf(w, "Leader   %s, renewed %s ago\n", s.Leader, short(s.now.Sub(s.Renewed)))
+		say(w, "Leader   %s, renewed %s ago\n", s.Leader, short(s.now.Sub(s.Renewed)))
 	}
 }
 
 func (s *status) writeWorkload(w io.Writer) {
-	fmt.Fprintf(w, "Workload %s %s/%s: %d of %d replicas ready", s.Workload.Kind, s.Workload.Namespace, s.Workload.Name, s.Workload.ReadyReplicas, s.Workload.Replicas)
+	say(w, "Workload %s %s/%s: %d of %d replicas ready", s.Workload.Kind, s.Workload.Namespace, s.Workload.Name, s.Workload.ReadyReplicas, s.Workload.Replicas)
 	if s.Workload.Kind == plan.Deployment { // it has no env
-		fmt.Fprintf(w, "; the plan holds %d\n", s.Plan.Replicas)
+		say(w, "; the plan holds %d\n", s.Plan.Replicas)
 		return
 	}
 	env := "none"
 	if s.Workload.EnvReplicas != nil {
 		env = *s.Workload.EnvReplicas
 	}
-	fmt.Fprintf(w, ", %s=%s; the plan holds %d and %d\n", plan.EnvReplicas, env, s.Plan.Replicas, s.Plan.ControllerReplicas)
+	say(w, ", %s=%s; the plan holds %d and %d\n", plan.EnvReplicas, env, s.Plan.Replicas, s.Plan.ControllerReplicas)
 }
 
 // shownMoves is how many moves of a wave the table lists.
@@ -68,36 +68,36 @@ const shownMoves = 5
 
 func (s *status) writeRollout(w io.Writer) {
 	r := s.Rollout
-	fmt.Fprintf(w, "Rollout  %s, %s", r.Mode, r.Stage)
+	say(w, "Rollout  %s, %s", r.Mode, r.Stage)
 	if r.Wave > 0 {
-		fmt.Fprintf(w, ", wave %d of about %d", r.Wave, max(r.Waves, r.Wave))
+		say(w, ", wave %d of about %d", r.Wave, max(r.Waves, r.Wave))
 	}
-	fmt.Fprintf(w, " since %s (%s): %s", r.Since.Format(time.RFC3339), short(s.now.Sub(r.Since)), s.describeCounts())
+	say(w, " since %s (%s): %s", r.Since.Format(time.RFC3339), short(s.now.Sub(r.Since)), s.describeCounts())
 	if len(r.Moves) > 0 {
-		fmt.Fprintf(w, ", %s", plural(len(r.Moves), "move"))
+		say(w, ", %s", plural(len(r.Moves), "move"))
 	}
 	switch {
 	case r.Late:
-		fmt.Fprint(w, "; past its deadline")
+		say(w, "; past its deadline")
 	case !r.Deadline.IsZero():
-		fmt.Fprintf(w, "; %s until its deadline", short(r.Deadline.Sub(s.now)))
+		say(w, "; %s until its deadline", short(r.Deadline.Sub(s.now)))
 	}
-	fmt.Fprintln(w)
+	say(w, "\n")
 	for i, m := range r.Moves {
 		if i == shownMoves {
-			fmt.Fprintf(w, "           ... and %d more (-o json shows them)\n", len(r.Moves)-i)
+			say(w, "           ... and %d more (-o json shows them)\n", len(r.Moves)-i)
 			break
 		}
-		fmt.Fprintf(w, "           %s\n", describe(m))
+		say(w, "           %s\n", describe(m))
 	}
 	if r.After > 0 {
-		fmt.Fprintf(w, "         then %s more\n", plural(r.After, "cluster"))
+		say(w, "         then %s more\n", plural(r.After, "cluster"))
 	}
 	if r.Waits != "" {
-		fmt.Fprintf(w, "         it waits: %s\n", r.Waits)
+		say(w, "         it waits: %s\n", r.Waits)
 	}
 	if r.Next != "" {
-		fmt.Fprintf(w, "         at the leader's next cycle %s\n", r.Next)
+		say(w, "         at the leader's next cycle %s\n", r.Next)
 	}
 }
 
@@ -117,22 +117,22 @@ func (s *status) describeCounts() string {
 // writeAsked says what people asked for, and what keeps ballast from deciding.
 func (s *status) writeAsked(w io.Writer) {
 	if s.Tripped != "" {
-		fmt.Fprintf(w, "Tripped  ballast stopped itself: %s\n         look into it, then: ballast resume\n", s.Tripped)
+		say(w, "Tripped  ballast stopped itself: %s\n         look into it, then: ballast resume\n", s.Tripped)
 	}
 	if s.Paused {
-		fmt.Fprintf(w, "Paused   nothing new is decided; enforcement goes on%s\n", s.pausedBy())
+		say(w, "Paused   nothing new is decided; enforcement goes on%s\n", s.pausedBy())
 	}
 	if s.BreakGlass {
-		fmt.Fprintln(w, "Off      break-glass: every write passes, ballast writes nothing but the plan")
+		say(w, "Off      break-glass: every write passes, ballast writes nothing but the plan\n")
 	}
 	if !s.HeldUntil.IsZero() {
-		fmt.Fprintf(w, "Waits    the last rollout failed; nothing new begins before %s (%s)\n", s.HeldUntil.Format(time.RFC3339), short(s.HeldUntil.Sub(s.now)))
+		say(w, "Waits    the last rollout failed; nothing new begins before %s (%s)\n", s.HeldUntil.Format(time.RFC3339), short(s.HeldUntil.Sub(s.now)))
 	}
 	if s.RollbackTo != "" {
-		fmt.Fprintf(w, "Rollback to revision %s, as a person asked\n", s.RollbackTo)
+		say(w, "Rollback to revision %s, as a person asked\n", s.RollbackTo)
 	}
 	for _, c := range s.Cordons {
-		fmt.Fprintf(w, "Cordon   replica %d until %s (%s): %s still there\n", c.Replica, c.Until.Format(time.RFC3339), short(c.Until.Sub(s.now)), plural(c.Clusters, "cluster"))
+		say(w, "Cordon   replica %d until %s (%s): %s still there\n", c.Replica, c.Until.Format(time.RFC3339), short(c.Until.Sub(s.now)), plural(c.Clusters, "cluster"))
 	}
 }
 
@@ -163,14 +163,14 @@ func (s *status) writeReplicas(w io.Writer) error {
 		if i > 0 && r.ID == replicas[i-1].ID {
 			continue // one of two pods while a Deployment replaces them
 		}
-		fmt.Fprintf(t, "  %d\t%s\t%s\t%s", r.ID, bar(r.TotalLoad, most), r.TotalLoadDisplay, plural(len(r.LoadIndexes), "cluster"))
+		say(t, "  %d\t%s\t%s\t%s", r.ID, bar(r.TotalLoad, most), r.TotalLoadDisplay, plural(len(r.LoadIndexes), "cluster"))
 		switch {
 		case len(pods[r.ID]) > 0:
-			fmt.Fprintf(t, "\t%s", strings.Join(pods[r.ID], "; beside it: "))
+			say(t, "\t%s", strings.Join(pods[r.ID], "; beside it: "))
 		case s.seesPods:
-			fmt.Fprint(t, "\tno pod")
+			say(t, "\tno pod")
 		}
-		fmt.Fprintln(t)
+		say(t, "\n")
 	}
 	return t.Flush()
 }
@@ -204,14 +204,14 @@ func (s *status) writeSlots(w io.Writer) error {
 	if s.Slots.Unhealthy {
 		flag = " (unhealthy)"
 	}
-	fmt.Fprintf(w, "Slots    %d of %d healthy%s\n", s.Slots.Healthy, s.Slots.Of, flag)
+	say(w, "Slots    %d of %d healthy%s\n", s.Slots.Healthy, s.Slots.Of, flag)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, slot := range s.Slots.Slots {
-		fmt.Fprintf(t, "  %d\t%s\t%s\n", slot.Shard, slot.State, slot.describe())
+		say(t, "  %d\t%s\t%s\n", slot.Shard, slot.State, slot.describe())
 	}
 	for _, p := range s.Pods {
 		if p.Replica == discover.Nobody {
-			fmt.Fprintf(t, "  -\tNo slot\t%s: %s\n", p.Name, s.describePod(p))
+			say(t, "  -\tNo slot\t%s: %s\n", p.Name, s.describePod(p))
 		}
 	}
 	return t.Flush()
@@ -234,20 +234,20 @@ func (s slotStatus) describe() string {
 // writeTrouble says what is wrong with replicas and owners, as the leader remembers it.
 func (s *status) writeTrouble(w io.Writer) {
 	for _, u := range s.Unwell {
-		fmt.Fprintf(w, "Unwell   %s\n", u.Message)
+		say(w, "Unwell   %s\n", u.Message)
 	}
 	if s.FailoverOff != "" {
-		fmt.Fprintf(w, "         %s\n", s.FailoverOff)
+		say(w, "         %s\n", s.FailoverOff)
 	}
 	for _, f := range s.Orphaned {
 		last := ""
 		if f.Last != nil {
 			last = fmt.Sprintf("; replica %d had it last", *f.Last)
 		}
-		fmt.Fprintf(w, "Orphaned %s: no replica has it since %s (%s)%s\n", f.Cluster, f.Since.UTC().Format(time.RFC3339), short(s.now.Sub(f.Since)), last)
+		say(w, "Orphaned %s: no replica has it since %s (%s)%s\n", f.Cluster, f.Since.UTC().Format(time.RFC3339), short(s.now.Sub(f.Since)), last)
 	}
 	for _, f := range s.Doubled {
-		fmt.Fprintf(w, "Doubled  %s: several replicas have it since %s (%s)\n", f.Cluster, f.Since.UTC().Format(time.RFC3339), short(s.now.Sub(f.Since)))
+		say(w, "Doubled  %s: several replicas have it since %s (%s)\n", f.Cluster, f.Since.UTC().Format(time.RFC3339), short(s.now.Sub(f.Since)))
 	}
 }
 
@@ -255,36 +255,36 @@ func (s *status) writeBudget(w io.Writer) {
 	if s.Budget == nil {
 		return
 	}
-	fmt.Fprintf(w, "Budget   %s; as the leader saved it %s ago\n", s.said, short(s.now.Sub(s.Budget.SavedAt)))
+	say(w, "Budget   %s; as the leader saved it %s ago\n", s.said, short(s.now.Sub(s.Budget.SavedAt)))
 }
 
 func (s *status) writeLists(w io.Writer) {
 	for _, name := range sortedKeys(s.Pins) {
-		fmt.Fprintf(w, "Pin      %s: %d\n", name, s.Pins[name])
+		say(w, "Pin      %s: %d\n", name, s.Pins[name])
 	}
 	for _, p := range s.PinProblems {
-		fmt.Fprintf(w, "Pin      %s\n", p.Error())
+		say(w, "Pin      %s\n", p.Error())
 	}
 	for _, d := range s.Drift {
-		fmt.Fprintf(w, "Differs  %s\n", d)
+		say(w, "Differs  %s\n", d)
 	}
 	for _, h := range s.Held {
-		fmt.Fprintf(w, "Held     %s\n", h)
+		say(w, "Held     %s\n", h)
 	}
 	if len(s.Drift)+len(s.Held) == 0 && s.Plan.Mode.Enforced() {
-		fmt.Fprintln(w, "Nothing differs from the plan.")
+		say(w, "Nothing differs from the plan.\n")
 	}
 }
 
 // writeBeside says who else has a say over the workload, and what does not show.
 func (s *status) writeBeside(w io.Writer) {
 	for _, n := range s.Neighbours {
-		fmt.Fprintf(w, "Beside   %s\n", n.Message)
+		say(w, "Beside   %s\n", n.Message)
 	}
 	if len(s.Unseen) > 0 {
-		fmt.Fprintf(w, "Unseen   not visible to you: %s\n", strings.Join(s.Unseen, ", "))
+		say(w, "Unseen   not visible to you: %s\n", strings.Join(s.Unseen, ", "))
 	}
 	for _, u := range s.Unread {
-		fmt.Fprintf(w, "Unseen   %s\n", u)
+		say(w, "Unseen   %s\n", u)
 	}
 }

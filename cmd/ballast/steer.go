@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -195,7 +193,7 @@ func (m *planMap) stands(ctx context.Context, doc plan.Document, notes io.Writer
 	}
 	in, err := discover.ReadInput(ctx, m, m.key.Namespace, selector)
 	if apierrors.IsForbidden(err) {
-		fmt.Fprintln(notes, "note: without the right to list Secrets, those that are immutable or unmanaged are not known and counted as any other")
+		say(notes, "note: without the right to list Secrets, those that are immutable or unmanaged are not known and counted as any other\n")
 		return standing{pins: doc.Pins}, nil
 	}
 	if err != nil {
@@ -209,19 +207,4 @@ func (m *planMap) stands(ctx context.Context, doc plan.Document, notes io.Writer
 		}
 	}
 	return s, nil
-}
-
-// oneLine makes text that anybody may have written fit to be printed: no control characters, and not without end.
-func oneLine(s string) string {
-	const most = 300
-	s = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, s)
-	if runes := []rune(s); len(runes) > most {
-		s = string(runes[:most]) + "..."
-	}
-	return strings.TrimSpace(s)
 }

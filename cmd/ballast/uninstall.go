@@ -93,17 +93,17 @@ func (o *uninstallOptions) run(ctx context.Context, in io.Reader, out io.Writer)
 		{"the Deployments and what belongs to them", o.deleteRest},
 		{"the plan and its history", o.deletePlan},
 	} {
-		fmt.Fprintf(out, "- %s\n", step.what)
+		say(out, "- %s\n", step.what)
 		if err := step.do(ctx, c); err != nil {
 			return fmt.Errorf("%s: %w\nwhat went before is done; run uninstall again to go on", step.what, err)
 		}
 	}
-	fmt.Fprintln(out, "ballast is gone. Every cluster Secret keeps its shard.")
+	say(out, "ballast is gone. Every cluster Secret keeps its shard.\n")
 	return nil
 }
 
 func confirm(in io.Reader, out io.Writer, question string) bool {
-	fmt.Fprint(out, question, " [y/N] ")
+	say(out, "%s [y/N] ", question)
 	line, _ := bufio.NewReader(in).ReadString('\n')
 	answer := strings.ToLower(strings.TrimSpace(line))
 	return answer == "y" || answer == "yes"

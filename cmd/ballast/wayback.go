@@ -99,7 +99,7 @@ func (d difference) nothing() bool {
 
 func (d difference) write(w io.Writer) error {
 	if d.nothing() {
-		fmt.Fprintf(w, "Nothing would move: the plan in force, revision %d, has every cluster where revision %d had it, or may not move it.\n", d.From, d.To)
+		say(w, "Nothing would move: the plan in force, revision %d, has every cluster where revision %d had it, or may not move it.\n", d.From, d.To)
 		d.writeStays(w)
 		return nil
 	}
@@ -109,17 +109,17 @@ func (d difference) write(w io.Writer) error {
 		}
 	}
 	if d.Waits != "" {
-		fmt.Fprintf(w, "It waits: %s.\n", d.Waits)
+		say(w, "It waits: %s.\n", d.Waits)
 	}
 	switch {
 	case d.DryRun:
-		fmt.Fprintln(w, "Nothing was changed.")
+		say(w, "Nothing was changed.\n")
 	case d.asked && d.Changed && d.Waits == "":
-		fmt.Fprintln(w, "The planner begins within its interval, in waves; ballast status shows how far it is, ballast rollback --off stops it.")
+		say(w, "The planner begins within its interval, in waves; ballast status shows how far it is, ballast rollback --off stops it.\n")
 	case d.asked && d.Changed:
-		fmt.Fprintln(w, "It is asked for; ballast rollback --off takes that back.")
+		say(w, "It is asked for; ballast rollback --off takes that back.\n")
 	case d.asked:
-		fmt.Fprintln(w, "It was asked for before; nothing was changed.")
+		say(w, "It was asked for before; nothing was changed.\n")
 	}
 	return nil
 }
@@ -129,20 +129,20 @@ func (d difference) writeWay(w io.Writer) error {
 	if d.Replicas[0] != d.Replicas[1] {
 		replicas = fmt.Sprintf("with %s instead of %d", plural(d.Replicas[1], "replica"), d.Replicas[0])
 	}
-	fmt.Fprintf(w, "From revision %d back to %d: %s, %s.\n", d.From, d.To, plural(len(d.Moves), "move"), replicas)
+	say(w, "From revision %d back to %d: %s, %s.\n", d.From, d.To, plural(len(d.Moves), "move"), replicas)
 	if len(d.Moves) > 0 {
 		if err := writeMoves(w, d.Moves, d.loads, 0); err != nil {
 			return err
 		}
 	}
 	d.writeStays(w)
-	fmt.Fprintln(w, "\nThen, by the loads of the last decision:")
+	say(w, "\nThen, by the loads of the last decision:\n")
 	if err := writeBars(w, d.Then); err != nil {
 		return err
 	}
-	fmt.Fprintln(w)
+	say(w, "\n")
 	if d.Asked != "" {
-		fmt.Fprintf(w, "Revision %s was asked for before.\n", d.Asked)
+		say(w, "Revision %s was asked for before.\n", d.Asked)
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (d difference) writeStays(w io.Writer) {
 		{d.Gone, "gone since then, and do not come back: "},
 	} {
 		if len(l.names) > 0 {
-			fmt.Fprintf(w, "  - %s%s\n", l.what, listed(l.names))
+			say(w, "  - %s%s\n", l.what, listed(l.names))
 		}
 	}
 }
@@ -174,12 +174,12 @@ type keptList struct {
 }
 
 func (l keptList) write(w io.Writer) error {
-	fmt.Fprintf(w, "Revision %d is in force.\n", l.InForce)
+	say(w, "Revision %d is in force.\n", l.InForce)
 	if l.RollbackTo != "" {
-		fmt.Fprintf(w, "Going back to revision %s was asked for; ballast rollback --off stops it.\n", l.RollbackTo)
+		say(w, "Going back to revision %s was asked for; ballast rollback --off stops it.\n", l.RollbackTo)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "REVISION\tAGE\tBY\tREPLICAS\tMOVES FROM NOW\tREASON")
+	say(t, "REVISION\tAGE\tBY\tREPLICAS\tMOVES FROM NOW\tREASON\n")
 	for _, k := range l.Plans {
 		if k.Revision == 0 {
 			continue // a record of which nothing can be read is told below
@@ -195,18 +195,18 @@ func (l keptList) write(w io.Writer) error {
 		case k.Problem != "":
 			reason, replicas = "cannot be read: "+k.Problem, "-"
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", k.Revision, age(l.now, k.DecidedAt), orDash(k.DecidedBy), replicas, moves, reason)
+		say(t, "%d\t%s\t%s\t%s\t%s\t%s\n", k.Revision, age(l.now, k.DecidedAt), orDash(k.DecidedBy), replicas, moves, reason)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for _, k := range l.Plans {
 		if k.Revision == 0 {
-			fmt.Fprintf(w, "A plan that is kept cannot be read: %s\n", k.Problem)
+			say(w, "A plan that is kept cannot be read: %s\n", k.Problem)
 		}
 	}
 	if l.Hidden > 0 {
-		fmt.Fprintf(w, "Not shown: %s from the midst of a rollout (--all shows them)\n", plural(l.Hidden, "plan"))
+		say(w, "Not shown: %s from the midst of a rollout (--all shows them)\n", plural(l.Hidden, "plan"))
 	}
 	return nil
 }
@@ -228,12 +228,12 @@ type cancelled struct {
 
 func (c cancelled) write(w io.Writer) error {
 	if !c.Changed {
-		fmt.Fprintln(w, "No rollback was asked for; nothing was changed.")
+		say(w, "No rollback was asked for; nothing was changed.\n")
 		return nil
 	}
-	fmt.Fprintf(w, "Going back to revision %s is no longer asked for. What moved so far stays; revision %d is in force.\n", c.Was, c.Revision)
+	say(w, "Going back to revision %s is no longer asked for. What moved so far stays; revision %d is in force.\n", c.Was, c.Revision)
 	if c.Rollout != nil {
-		fmt.Fprintf(w, "Rollout    %s\n", describeRollout(c.Rollout))
+		say(w, "Rollout    %s\n", describeRollout(c.Rollout))
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"ballast/planner/plan"
 )
 
 // ProblemKind is what is wrong with a cluster Secret.
@@ -79,5 +81,5 @@ func conflict(server string, clusters []Cluster, unit Unit) (Problem, bool) {
 	}
 	return Problem{first.Shard.ID, ConflictingShards, fmt.Sprintf(
 		"Secrets %s share the server %s and differ in data.shard; Argo CD takes whichever it saw last: keep one of them, or give all the same shard",
-		strings.Join(names, ", "), server)}, true
+		strings.Join(names, ", "), plan.PrintableServer(server))}, true
 }

@@ -3,12 +3,13 @@ package discover
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"ballast/planner/plan"
 )
 
 // Env variables of the application-controller that ballast reads; it writes the first.
@@ -53,47 +54,18 @@ type Workload struct {
 	ApplicationNamespaces *string `json:"applicationNamespaces,omitempty"`
 }
 
-const controllerCommand = "argocd-application-controller"
-
-// FindContainer finds the application-controller among a pod's containers, whatever it is called: by its env, else by its
-// command, else by the names that the upstream manifests and the Helm chart use, else as the only one. Where a rule fits
-// several, the next decides between them.
+// FindContainer finds the application-controller among a pod's containers by plan.FindController, as the webhook does.
 func FindContainer(containers []corev1.Container) (int, error) {
-	candidates := make([]int, len(containers))
-	for i := range containers {
-		candidates[i] = i
+	signs := make([]plan.ContainerSigns, len(containers))
+	for i, c := range containers {
+		signs[i] = plan.ContainerSigns{Name: c.Name, Words: slices.Concat(c.Command, c.Args),
+			HasEnv: slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == EnvReplicas })}
 	}
-	for _, fits := range []func(corev1.Container) bool{hasReplicasEnv, runsController, isNamedController} {
-		var left []int
-		for _, i := range candidates {
-			if fits(containers[i]) {
-				left = append(left, i)
-			}
-		}
-		if len(left) > 0 {
-			candidates = left
-		}
-		if len(left) == 1 {
-			return left[0], nil
-		}
+	if at := plan.FindController(signs, ""); at >= 0 {
+		return at, nil
 	}
-	if len(candidates) == 1 {
-		return candidates[0], nil
-	}
-	return 0, fmt.Errorf("finding the application-controller's container: none of %s stands out by the env %s, the command %s or its name; set target.container",
-		cmp.Or(containerNames(containers), "no containers"), EnvReplicas, controllerCommand)
-}
-
-func hasReplicasEnv(c corev1.Container) bool {
-	return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == EnvReplicas })
-}
-
-func runsController(c corev1.Container) bool {
-	return slices.ContainsFunc(slices.Concat(c.Command, c.Args), func(arg string) bool { return path.Base(arg) == controllerCommand })
-}
-
-func isNamedController(c corev1.Container) bool {
-	return c.Name == controllerCommand || c.Name == "application-controller"
+	return 0, fmt.Errorf("finding the application-controller's container: none of %s stands out by the command %s, the env %s or its name; set target.container",
+		cmp.Or(containerNames(containers), "no containers"), plan.ControllerCommand, EnvReplicas)
 }
 
 // env is a container's variable: its value, and whether it is there with a value of its own.

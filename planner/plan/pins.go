@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
-	"strings"
 
 	yamlnode "go.yaml.in/yaml/v3"
 )
@@ -39,8 +38,11 @@ func ParsePins(text string, maxReplicas int) (Pins, []PinProblem) {
 	}
 	pins := Pins{}
 	var problems []PinProblem
+	if more := moreDocuments(text, root); more != nil {
+		problems = append(problems, *more)
+	}
 	if root == nil {
-		return pins, nil
+		return pins, problems
 	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
@@ -110,13 +112,10 @@ func BadPin(replica, maxReplicas int) string {
 	return ""
 }
 
-// clip keeps a name that somebody pasted from filling a warning.
+// clip keeps a name that somebody pasted from filling a warning, and from more: it is printed.
 func clip(s string) string {
 	const most = 63
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "..."
-	}
-	return s
+	return Printable(s, most)
 }
 
 // Nearest is the name in names that is most like name, by edit distance and then by name; empty when none is within a

@@ -1,14 +1,18 @@
 package plan
 
 import (
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	yamlnode "go.yaml.in/yaml/v3"
 	"pgregory.net/rapid"
 )
 
 func TestParsePins(t *testing.T) {
+	const behind = behindDocument
 	for name, test := range map[string]struct {
 		text     string
 		want     Pins
@@ -29,6 +33,21 @@ func TestParsePins(t *testing.T) {
 		"an anchor":            {"a: &x 1\nb: *x\nc: 2\n", Pins{"c": 2}, []string{"pins line 1: a: has an anchor or an alias: write the number out", "pins line 2: b: has an anchor or an alias: write the number out"}},
 		"an anchor on a name":  {"&x a: 1\n", Pins{}, []string{"pins line 1: a: has an anchor or an alias: write the number out"}},
 		"too long":             {"a: 1\n" + strings.Repeat("#", MaxPinsBytes), Pins{}, []string{"pins line 1: has 257 KiB, and at most 256 are read: pin fewer clusters"}},
+		"an end":               {"---\na: 1\n...\n# done\n", Pins{"a": 1}, nil},
+		"an empty document":    {"a: 1\n---\n# none\n---\n", Pins{"a": 1}, nil},
+		"a block with a line":  {"? |\n  ---\n  x\n: 1\n", Pins{"---\nx\n": 1}, nil},
+		"a name with a dash":   {"---a: 1\n...b: 2\n", Pins{"---a": 1, "...b": 2}, nil},
+		"a second document":    {"a: 1\n---\nb: 2\n", Pins{"a": 1}, []string{"pins line 3: " + behind}},
+		"a third one":          {"# ours\n---\na: 1\n---\n# none\n---\n\nb: 2\nc: 3\n", Pins{"a": 1}, []string{"pins line 8: " + behind}},
+		"on the marker's line": {"a: 1\n--- {b: 2}\n", Pins{"a": 1}, []string{"pins line 2: " + behind}},
+		"behind an end":        {"a: 1\n...\nb: 2\n", Pins{"a": 1}, []string{"pins line 3: " + behind}},
+		"one that is broken":   {"a: 1\n---\n[", Pins{"a": 1}, []string{"pins line 3: " + behind}},
+		"behind nothing":       {"# ours\n---\n# none\n---\nb: 2\n", Pins{}, []string{"pins line 5: " + behind}},
+		"behind Mac's lines":   {"a: 1\r---\rb: 2\r", Pins{"a": 1}, []string{"pins line 3: " + behind}},
+		"left of the first":    {"  a: 1\nb: 2\n", Pins{"a": 1}, []string{"pins line 2: " + behind}},
+		"behind the braces":    {"{a: 1}\nb: 2\n", Pins{"a": 1}, []string{"pins line 2: " + behind}},
+		"and a mistake":        {"a: x\n---\nb: 2\n", Pins{}, []string{"pins line 3: " + behind, "pins line 1: a: a replica is a whole number, like 3"}},
+		"a name to print":      {"\"\\e[2K\\u202ex\": x", Pins{}, []string{`pins line 1: \u001b[2K\u202ex: a replica is a whole number, like 3`}},
 		"a mapping as a value": {"a: {b: 1}", Pins{}, []string{"pins line 1: a: a replica is a whole number, like 3"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,6 +150,34 @@ func TestAddedPinsAreReadBack(t *testing.T) {
 		}
 		if diff := cmp.Diff(before, got); diff != "" {
 			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+// What YAML reads as a second document is found by its lines.
+func TestNoDocumentIsPassedOverInSilence(t *testing.T) {
+	pieces := rapid.SampledFrom([]string{"a: 1", "b: 2", "---", "...", "--- ", "--- # c", "---x: 1", "# c", "", " ", "  c: 3", "'q", "q': 1", "d: |", "  ---", "\r", "\u2028", "%YAML 1.1", "{", "}"})
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(pieces, 0, 9).Draw(t, "lines"), "\n")
+		d := yamlnode.NewDecoder(strings.NewReader(text))
+		var doc yamlnode.Node
+		if d.Decode(&doc) != nil {
+			return // it is told as no YAML
+		}
+		_, problems := ParsePins(text, 0)
+		said := len(problems) > 0
+		for {
+			doc = yamlnode.Node{}
+			err := d.Decode(&doc)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if !said && (err != nil || len(doc.Content) > 0 && doc.Content[0].Tag != "!!null") {
+				t.Fatalf("%q goes on, and that is not said (%v)", text, err)
+			}
+			if err != nil {
+				return
+			}
 		}
 	})
 }

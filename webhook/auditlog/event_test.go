@@ -129,7 +129,7 @@ func TestParse(t *testing.T) {
 			fields{"verb": "pat\x1bch", "user": fields{"username": "al\x1b[2Jice\u202e"}, "auditID": "id\n", "objectRef": object("", "secrets", "", "eyJhbGciOi"),
 				"annotations": with(said("clusters", "Restored", "token=eyJhbGciOi shard=eyJhbGciOi", "shard=3\x1b[31m eyJhbGciOi"), "clusters.ballast.argoproj.io/revision", "eyJhbGciOi")},
 			shardEdit(func(w *Write) {
-				w.Verb, w.User, w.AuditID, w.Name, w.Requested, w.Enforced, w.Revision = Invalid, "al?[2Jice?", "id?", Invalid, "invalid shard=invalid", "shard=invalid invalid", 0
+				w.Verb, w.User, w.AuditID, w.Name, w.Requested, w.Enforced, w.Revision = Invalid, `al\u001b[2Jice\u202e`, "id ", Invalid, "invalid shard=invalid", "shard=invalid invalid", 0
 			}),
 		},
 	} {

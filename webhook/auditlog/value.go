@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -118,20 +117,8 @@ func same(a, b string) bool {
 	return err == nil && p.Cmp(q) == 0
 }
 
-// printText makes a name that anybody may have chosen safe for a terminal: no control character, no escape sequence, no
-// change of the writing direction, and an end.
-func printText(s string) string {
-	clean := []rune(strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, s[:min(len(s), 4*maxText)]))
-	if len(clean) > maxText {
-		clean = append(clean[:maxText-3], '.', '.', '.')
-	}
-	return string(clean)
-}
+// printText makes a name that anybody may have chosen safe for a terminal.
+func printText(s string) string { return plan.Printable(s, maxText) }
 
 func printName(s string) string {
 	if s == "" || isName(s) {

@@ -53,12 +53,12 @@ func TestPrintText(t *testing.T) {
 	for text, want := range map[string]string{
 		"alice":                     "alice",
 		"Ålice Özil":                "Ålice Özil",
-		"\x1b]0;root\a":             "?]0;root?",
-		"a\r\nb\tc":                 "a??b?c",
-		"right\u202eleft\u200b":     "right?left?",
+		"\x1b]0;root\a":             `\u001b]0;root\u0007`,
+		"a\r\nb\tc":                 "a  b c",
+		"right\u202eleft\u200b":     `right\u202eleft\u200b`,
 		strings.Repeat("x", 256):    strings.Repeat("x", 256),
-		strings.Repeat("x", 257):    strings.Repeat("x", 253) + "...",
-		strings.Repeat("é", 10_000): strings.Repeat("é", 253) + "...",
+		strings.Repeat("x", 257):    strings.Repeat("x", 255) + "…",
+		strings.Repeat("é", 10_000): strings.Repeat("é", 255) + "…",
 	} {
 		if got := printText(text); got != want {
 			t.Errorf("%q is printed %q, want %q", text, got, want)
