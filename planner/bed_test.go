@@ -346,7 +346,7 @@ func annotate(o metav1.Object, name, value string) {
 func (b *bed) shards() map[string]string {
 	b.Helper()
 	var secrets corev1.SecretList
-	b.must(b.client.List(b.ctx, &secrets, client.InNamespace(b.namespace)))
+	b.must(b.client.List(b.ctx, &secrets, client.InNamespace(b.namespace), client.HasLabels{plan.SecretTypeLabel}))
 	shards := map[string]string{}
 	for _, s := range secrets.Items {
 		shards[s.Name] = string(s.Data[plan.ShardKey])
@@ -377,7 +377,7 @@ func (b *bed) versions() map[string]string {
 	b.Helper()
 	versions := map[string]string{"workload": b.workload().ResourceVersion}
 	var secrets corev1.SecretList
-	b.must(b.client.List(b.ctx, &secrets, client.InNamespace(b.namespace)))
+	b.must(b.client.List(b.ctx, &secrets, client.InNamespace(b.namespace), client.HasLabels{plan.SecretTypeLabel}))
 	for _, s := range secrets.Items {
 		versions[s.Name] = s.ResourceVersion
 	}

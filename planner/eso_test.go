@@ -55,7 +55,7 @@ func (b *bed) runExternalSecrets(names ...string) (*externalSecrets, func(l *Loo
 	}
 	ctx, cancel := context.WithCancel(b.ctx)
 	e := &externalSecrets{names: names, stop: cancel, done: make(chan struct{}), undone: map[string]int{}}
-	changes, err := b.client.Watch(ctx, &corev1.SecretList{}, client.InNamespace(b.namespace))
+	changes, err := b.client.Watch(ctx, &corev1.SecretList{}, client.InNamespace(b.namespace), client.HasLabels{plan.SecretTypeLabel})
 	b.must(err)
 	tells := make(chan *Loop, 1)
 	go func() {

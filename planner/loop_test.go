@@ -103,7 +103,7 @@ func idlesForAnHour(t *testing.T, server *rest.Config) {
 func enforces24(t *testing.T, server *rest.Config) {
 	b := newBed(t, server, plan.Enforce, lognormal(5, 24)...)
 	var secrets corev1.SecretList
-	b.must(b.client.List(b.ctx, &secrets, client.InNamespace(b.namespace)))
+	b.must(b.client.List(b.ctx, &secrets, client.InNamespace(b.namespace), client.HasLabels{plan.SecretTypeLabel}))
 	var clusters []discover.Cluster
 	for _, s := range secrets.Items {
 		clusters = append(clusters, discover.Cluster{Shard: plan.Shard{ID: s.Name, UID: string(s.UID), Server: string(s.Data["server"])}})

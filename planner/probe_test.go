@@ -171,7 +171,7 @@ func (s *probeSite) versions() map[string]string {
 	s.Helper()
 	versions := map[string]string{}
 	var secrets corev1.SecretList
-	s.must(s.Admin.List(s.Context(), &secrets, client.InNamespace(hooked.Namespace)))
+	s.must(s.Admin.List(s.Context(), &secrets, client.InNamespace(hooked.Namespace), client.HasLabels{plan.SecretTypeLabel}))
 	for _, secret := range secrets.Items {
 		versions[secret.Name] = secret.ResourceVersion
 	}
