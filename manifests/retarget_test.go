@@ -93,7 +93,8 @@ func TestRetargetedEveryIdentityIsBoundAndUsed(t *testing.T) {
 
 func TestRetargetedEveryWebhookStillMatches(t *testing.T) {
 	in := decode(t, build(t, overlays()["retarget-example"]))
-	want := decode(t, build(t, overlays()["cert-manager"])).Webhooks["ballast"]
+	want := decode(t, build(t, overlays()["cert-manager"])).Webhooks["ballast.argocd"]
+	want.Name = "ballast." + namespace
 	want.Annotations["cert-manager.io/inject-ca-from"] = namespace + "/ballast-webhook"
 	for i, w := range want.Webhooks {
 		want.Webhooks[i].ClientConfig.Service.Namespace = namespace
@@ -102,7 +103,7 @@ func TestRetargetedEveryWebhookStillMatches(t *testing.T) {
 			want.Webhooks[i].MatchConditions[0].Expression = `request.name == "` + workload + `"`
 		}
 	}
-	if diff := cmp.Diff(want, in.Webhooks["ballast"]); diff != "" {
+	if diff := cmp.Diff(want, in.Webhooks["ballast."+namespace]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if _, ok := in.Services[want.Webhooks[0].ClientConfig.Service.Name]; !ok {
