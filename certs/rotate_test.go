@@ -231,7 +231,7 @@ func TestALostRaceIsDecidedAnew(t *testing.T) {
 	}, configuration())
 	w.once()
 	w.wantWell(1, 1, 1, 1)
-	if diff := cmp.Diff(map[string]int{"create ballast-webhook-ca": 2, "create ballast-webhook-tls": 2, "patch ballast": 2}, conflicts); diff != "" {
+	if diff := cmp.Diff(map[string]int{"create ballast-webhook-ca": 2, "create ballast-webhook-tls": 2, "patch ballast.argocd": 2}, conflicts); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
