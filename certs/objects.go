@@ -15,7 +15,6 @@ const (
 	CA        = "ballast-ca"          // Certificate, its Secret, and the Issuer that signs with it
 	Leaf      = "ballast-webhook"     // Certificate of the webhook's Service, which has its name
 	LeafTLS   = "ballast-webhook-tls" // Secret that the webhook mounts
-	Webhooks  = "ballast"             // MutatingWebhookConfiguration
 	InjectKey = "cert-manager.io/inject-ca-from"
 )
 
@@ -42,6 +41,10 @@ func (s Settings) DNSNames() []string {
 	short := s.Service + "." + s.Namespace + ".svc"
 	return []string{short, short + ".cluster.local"}
 }
+
+// Configuration is the name of the MutatingWebhookConfiguration. What has no namespace is named NAME.NAMESPACE, so that two
+// installations in one cluster have nothing in common.
+func (s Settings) Configuration() string { return "ballast." + s.Namespace }
 
 // InjectFrom is the value of the annotation InjectKey, by which cert-manager's cainjector finds the CA.
 func (s Settings) InjectFrom() string { return s.Namespace + "/" + Leaf }

@@ -44,11 +44,11 @@ func (w *world) rotator() *Rotator {
 		defer w.mu.Unlock()
 		fmt.Fprintln(&w.log, prefix, args)
 	}, funcr.Options{Verbosity: 9})
-	return NewRotator(RotatorOptions{Client: w, Settings: DefaultSettings(), Rules: rules(), Configuration: Webhooks, Clock: w.clock, Log: log})
+	return NewRotator(RotatorOptions{Client: w, Settings: DefaultSettings(), Rules: rules(), Configuration: DefaultSettings().Configuration(), Clock: w.clock, Log: log})
 }
 
 func configuration() *admissionv1.MutatingWebhookConfiguration {
-	c := &admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: Webhooks, Annotations: map[string]string{"theirs": "stays"}}}
+	c := &admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: DefaultSettings().Configuration(), Annotations: map[string]string{"theirs": "stays"}}}
 	for _, name := range []string{"clusters", "controllers", "scale", "plan"} {
 		path := "/" + name
 		c.Webhooks = append(c.Webhooks, admissionv1.MutatingWebhook{
@@ -71,7 +71,7 @@ func (w *world) secret(name string) *corev1.Secret {
 func (w *world) configuration() *admissionv1.MutatingWebhookConfiguration {
 	w.t.Helper()
 	var c admissionv1.MutatingWebhookConfiguration
-	if err := w.Get(w.t.Context(), client.ObjectKey{Name: Webhooks}, &c); err != nil {
+	if err := w.Get(w.t.Context(), client.ObjectKey{Name: DefaultSettings().Configuration()}, &c); err != nil {
 		w.t.Fatal(err)
 	}
 	return &c
@@ -231,7 +231,7 @@ func TestALostRaceIsDecidedAnew(t *testing.T) {
 	}, configuration())
 	w.once()
 	w.wantWell(1, 1, 1, 1)
-	if diff := cmp.Diff(map[string]int{"create ballast-webhook-ca": 2, "create ballast-webhook-tls": 2, "patch ballast": 2}, conflicts); diff != "" {
+	if diff := cmp.Diff(map[string]int{"create ballast-webhook-ca": 2, "create ballast-webhook-tls": 2, "patch ballast.argocd": 2}, conflicts); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -270,7 +270,7 @@ func TestAFightEndsWithAnErrorThatSaysSo(t *testing.T) {
 }
 
 func TestAForbiddenReadNamesWhatItWas(t *testing.T) {
-	for resource, want := range map[string]string{"Secret": `getting Secret "ballast-webhook-ca": `, "Configuration": `getting MutatingWebhookConfiguration "ballast": `} {
+	for resource, want := range map[string]string{"Secret": `getting Secret "ballast-webhook-ca": `, "Configuration": `getting MutatingWebhookConfiguration "ballast.argocd": `} {
 		w := newWorld(t, interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
 				if strings.HasSuffix(fmt.Sprintf("%T", o), resource) {

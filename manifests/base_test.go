@@ -80,20 +80,6 @@ func TestOnlyTheTwoServiceAccountsAreBound(t *testing.T) {
 	}
 }
 
-func TestNothingButTheWebhookConfigurationIsClusterScoped(t *testing.T) {
-	for name, dir := range overlays() {
-		if name == "self-signed" {
-			continue // components_test.go names what is, there
-		}
-		for doc := range strings.SplitSeq(string(build(t, dir)), "\n---\n") {
-			cluster := !strings.Contains(doc, "\n  namespace: ")
-			if webhook := strings.Contains(doc, "\nkind: MutatingWebhookConfiguration\n"); cluster != webhook {
-				t.Errorf("%s: cluster-scoped %t:\n%s", name, cluster, doc)
-			}
-		}
-	}
-}
-
 func TestTheWebhooksAreTheContracts(t *testing.T) {
 	in := decode(t, build(t, "base"))
 	hook := func(name string, rule admissionregistration.RuleWithOperations) admissionregistration.MutatingWebhook {
@@ -130,7 +116,7 @@ func TestTheWebhooksAreTheContracts(t *testing.T) {
 	plans := hook("plan", rule("", []string{"configmaps"}, "CREATE", "UPDATE"))
 	plans.MatchConditions = named("ballast-plan")
 	want := []admissionregistration.MutatingWebhook{clusters, controllers, scale, plans}
-	if diff := cmp.Diff(want, in.Webhooks["ballast"].Webhooks); diff != "" {
+	if diff := cmp.Diff(want, in.Webhooks["ballast.argocd"].Webhooks); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -154,7 +140,7 @@ func TestTheCertificatesAreThosePackageCertsMakes(t *testing.T) {
 		if len(in.Issuers) != 2 || len(in.Certificates) != 2 {
 			t.Errorf("%s: %d issuers and %d certificates", name, len(in.Issuers), len(in.Certificates))
 		}
-		if got := in.Webhooks[certs.Webhooks].Annotations[certs.InjectKey]; got != settings.InjectFrom() {
+		if got := in.Webhooks[settings.Configuration()].Annotations[certs.InjectKey]; got != settings.InjectFrom() {
 			t.Errorf("%s: the CA is injected from %q, want %q", name, got, settings.InjectFrom())
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -63,6 +64,7 @@ type install struct {
 	PolicyBindings  map[string]admissionregistration.ValidatingAdmissionPolicyBinding
 	Budgets         map[string]policyv1.PodDisruptionBudget
 	NetworkPolicies map[string]networkingv1.NetworkPolicy
+	PriorityClasses map[string]schedulingv1.PriorityClass
 	Webhooks        map[string]admissionregistration.MutatingWebhookConfiguration
 	Issuers         map[string]certmanager.Issuer
 	Certificates    map[string]certmanager.Certificate
@@ -76,7 +78,7 @@ func decode(t *testing.T, text []byte) install {
 		map[string]appsv1.Deployment{}, map[string]corev1.Service{}, map[string]corev1.ServiceAccount{}, map[string]corev1.ConfigMap{}, map[string]corev1.Secret{},
 		map[string]rbacv1.Role{}, map[string]rbacv1.RoleBinding{}, map[string]rbacv1.ClusterRole{}, map[string]rbacv1.ClusterRoleBinding{},
 		map[string]admissionregistration.ValidatingAdmissionPolicy{}, map[string]admissionregistration.ValidatingAdmissionPolicyBinding{}, map[string]policyv1.PodDisruptionBudget{},
-		map[string]networkingv1.NetworkPolicy{},
+		map[string]networkingv1.NetworkPolicy{}, map[string]schedulingv1.PriorityClass{},
 		map[string]admissionregistration.MutatingWebhookConfiguration{}, map[string]certmanager.Issuer{}, map[string]certmanager.Certificate{},
 	}
 	for _, doc := range bytes.Split(text, []byte("\n---\n")) {
@@ -111,6 +113,8 @@ func decode(t *testing.T, text []byte) install {
 			add(t, in.Budgets, head.Name, doc)
 		case "networking.k8s.io/v1 NetworkPolicy":
 			add(t, in.NetworkPolicies, head.Name, doc)
+		case "scheduling.k8s.io/v1 PriorityClass":
+			add(t, in.PriorityClasses, head.Name, doc)
 		case "admissionregistration.k8s.io/v1 MutatingWebhookConfiguration":
 			add(t, in.Webhooks, head.Name, doc)
 		case "cert-manager.io/v1 Issuer":

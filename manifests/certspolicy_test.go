@@ -44,8 +44,8 @@ type policyBed struct {
 func installPolicy(t *testing.T, config *rest.Config, in install, namespace string) *policyBed {
 	t.Helper()
 	p := &policyBed{namespace: namespace, person: clientOf(t, config, ""), certs: clientOf(t, config, "system:serviceaccount:"+namespace+":ballast-certs")}
-	role, binding, policy, policyBinding := in.Roles["ballast-certs"], in.RoleBindings["ballast-certs"], in.Policies["ballast-certs"], in.PolicyBindings["ballast-certs"]
-	clusterRole, clusterBinding, webhooks := in.ClusterRoles["ballast-certs"], in.ClusterBindings["ballast-certs"], in.Webhooks[certs.Webhooks]
+	role, binding, policy, policyBinding := in.Roles["ballast-certs"], in.RoleBindings["ballast-certs"], in.Policies["ballast-certs."+namespace], in.PolicyBindings["ballast-certs."+namespace]
+	clusterRole, clusterBinding, webhooks := in.ClusterRoles["ballast-certs."+namespace], in.ClusterBindings["ballast-certs."+namespace], in.Webhooks["ballast."+namespace]
 	for i := range webhooks.Webhooks { // nobody answers here
 		webhooks.Webhooks[i].FailurePolicy = ptr.To(admissionregistration.Ignore)
 	}
@@ -196,7 +196,7 @@ func (p *policyBed) refusesToMakeItOne(t *testing.T) {
 func (p *policyBed) letsTheRotatorWork(t *testing.T) {
 	settings := certs.Settings{Namespace: p.namespace, Service: "ballast-webhook"}
 	rotator := certs.NewRotator(certs.RotatorOptions{
-		Client: p.certs, Settings: settings, Rules: certs.Rules{DNSNames: settings.DNSNames(), Settle: time.Millisecond, Overlap: time.Millisecond}, Configuration: certs.Webhooks, Clock: clock.RealClock{}, Log: logr.Discard(),
+		Client: p.certs, Settings: settings, Rules: certs.Rules{DNSNames: settings.DNSNames(), Settle: time.Millisecond, Overlap: time.Millisecond}, Configuration: settings.Configuration(), Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
 	work := func() {
 		t.Helper()

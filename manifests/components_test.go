@@ -19,6 +19,7 @@ import (
 const (
 	everything = "testdata/everything"
 	failClosed = "testdata/fail-closed"
+	floor      = "ballast-floor." + namespace
 )
 
 func TestSelfSignedGrantsThisAndNothingElse(t *testing.T) {
@@ -32,9 +33,9 @@ func TestSelfSignedGrantsThisAndNothingElse(t *testing.T) {
 	}
 	wantCluster := []rbacv1.PolicyRule{{
 		APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations"},
-		ResourceNames: []string{certs.Webhooks}, Verbs: []string{"get", "watch", "patch"},
+		ResourceNames: []string{"ballast.argocd"}, Verbs: []string{"get", "watch", "patch"},
 	}}
-	if diff := cmp.Diff(wantCluster, in.ClusterRoles["ballast-certs"].Rules); diff != "" {
+	if diff := cmp.Diff(wantCluster, in.ClusterRoles["ballast-certs.argocd"].Rules); diff != "" {
 		t.Errorf("ClusterRole -want +got:\n%s", diff)
 	}
 	base := decode(t, build(t, "base"))
@@ -50,11 +51,11 @@ func TestSelfSignedIsBoundAndUsed(t *testing.T) {
 	for dir, namespace := range map[string]string{overlays()["self-signed"]: "argocd", everything: namespace} {
 		in := decode(t, build(t, dir))
 		subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "ballast-certs", Namespace: namespace}}
-		role, cluster := in.RoleBindings["ballast-certs"], in.ClusterBindings["ballast-certs"]
+		role, cluster := in.RoleBindings["ballast-certs"], in.ClusterBindings["ballast-certs."+namespace]
 		if diff := cmp.Diff(subjects, role.Subjects) + cmp.Diff(subjects, cluster.Subjects); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", dir, diff)
 		}
-		if role.RoleRef.Kind+role.RoleRef.Name != "Roleballast-certs" || cluster.RoleRef.Kind+cluster.RoleRef.Name != "ClusterRoleballast-certs" {
+		if role.RoleRef.Kind+role.RoleRef.Name != "Roleballast-certs" || cluster.RoleRef.Kind+cluster.RoleRef.Name != "ClusterRoleballast-certs."+namespace {
 			t.Errorf("%s: bound to %v and %v", dir, role.RoleRef, cluster.RoleRef)
 		}
 		d := in.Deployments["ballast-certs"]
@@ -91,7 +92,7 @@ func TestSelfSignedRunsHardenedAndAsTheWebhookExpects(t *testing.T) {
 		t.Errorf("limits %v", limits)
 	}
 	settings := certs.DefaultSettings()
-	service := in.Webhooks[certs.Webhooks].Webhooks[0].ClientConfig.Service
+	service := in.Webhooks["ballast.argocd"].Webhooks[0].ClientConfig.Service
 	if service.Name != settings.Service || service.Namespace != settings.Namespace {
 		t.Errorf("the webhooks call %s/%s, the certificate is for %v", service.Namespace, service.Name, settings)
 	}
@@ -108,22 +109,70 @@ func TestSelfSignedNeedsNothingOfCertManager(t *testing.T) {
 	}
 }
 
-// TestOnlyThisIsClusterScoped with every component, and in the overlay that has most.
+// TestOnlyThisIsClusterScoped in every overlay, and with every component: each name has the namespace, so that two
+// installations in one cluster have nothing in common.
 func TestOnlyThisIsClusterScoped(t *testing.T) {
-	want := []string{
-		"ClusterRole ballast-certs", "ClusterRole ballast-planner-nudge", "ClusterRoleBinding ballast-certs", "ClusterRoleBinding ballast-planner-nudge",
-		"MutatingWebhookConfiguration ballast",
-		"ValidatingAdmissionPolicy ballast-certs", "ValidatingAdmissionPolicy ballast-floor",
-		"ValidatingAdmissionPolicyBinding ballast-certs", "ValidatingAdmissionPolicyBinding ballast-floor",
+	shipped := []string{"MutatingWebhookConfiguration ballast.argocd", "PriorityClass ballast.argocd"}
+	for dir, want := range map[string][]string{
+		"base":                     shipped,
+		overlays()["cert-manager"]: shipped,
+		overlays()["self-signed"]: {
+			"ClusterRole ballast-certs.argocd", "ClusterRoleBinding ballast-certs.argocd", "MutatingWebhookConfiguration ballast.argocd", "PriorityClass ballast.argocd",
+			"ValidatingAdmissionPolicy ballast-certs.argocd", "ValidatingAdmissionPolicyBinding ballast-certs.argocd",
+		},
+		overlays()["retarget-example"]: {"MutatingWebhookConfiguration ballast.gitops", "PriorityClass ballast.gitops"},
+		everything: {
+			"ClusterRole ballast-certs.gitops", "ClusterRole ballast-planner-nudge.gitops", "ClusterRoleBinding ballast-certs.gitops", "ClusterRoleBinding ballast-planner-nudge.gitops",
+			"MutatingWebhookConfiguration ballast.gitops", "PriorityClass ballast.gitops",
+			"ValidatingAdmissionPolicy ballast-certs.gitops", "ValidatingAdmissionPolicy ballast-floor.gitops",
+			"ValidatingAdmissionPolicyBinding ballast-certs.gitops", "ValidatingAdmissionPolicyBinding ballast-floor.gitops",
+		},
+	} {
+		if diff := cmp.Diff(want, clusterScoped(t, dir)); diff != "" {
+			t.Errorf("%s -want +got:\n%s", dir, diff)
+		}
 	}
-	if diff := cmp.Diff(want, clusterScoped(t, everything)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
+}
+
+// TestWhatRefersToAClusterScopedNameFollowsIt to another namespace.
+func TestWhatRefersToAClusterScopedNameFollowsIt(t *testing.T) {
+	for dir, namespace := range map[string]string{overlays()["self-signed"]: "argocd", everything: namespace} {
+		in := decode(t, build(t, dir))
+		got := map[string]string{
+			"ClusterRole":              in.ClusterRoles["ballast-certs."+namespace].Rules[0].ResourceNames[0],
+			"planner pods":             in.Deployments["ballast-planner"].Spec.Template.Spec.PriorityClassName,
+			"webhook pods":             in.Deployments["ballast-webhook"].Spec.Template.Spec.PriorityClassName,
+			"ballast certs by default": certs.Settings{Namespace: namespace}.Configuration(),
+		}
+		want := map[string]string{"ClusterRole": "ballast." + namespace, "planner pods": "ballast." + namespace, "webhook pods": "ballast." + namespace,
+			"ballast certs by default": "ballast." + namespace}
+		for name, b := range in.ClusterBindings {
+			got[name], want[name] = b.RoleRef.Name, name
+		}
+		for name, b := range in.PolicyBindings {
+			got[name+", a policy's"], want[name+", a policy's"] = b.Spec.PolicyName, name
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s -want +got:\n%s", dir, diff)
+		}
 	}
-	wantShipped := slices.DeleteFunc(want, func(object string) bool {
-		return strings.HasSuffix(object, "-nudge") || strings.HasSuffix(object, "-floor")
-	})
-	if diff := cmp.Diff(wantShipped, clusterScoped(t, overlays()["self-signed"])); diff != "" {
-		t.Errorf("self-signed -want +got:\n%s", diff)
+}
+
+// TestPoliciesStayWithTheirOwnInstallation: each matches one namespace, or one account of it.
+func TestPoliciesStayWithTheirOwnInstallation(t *testing.T) {
+	for name, p := range decode(t, build(t, everything)).Policies {
+		var within []string
+		if selector := p.Spec.MatchConstraints.NamespaceSelector; selector != nil {
+			within = selector.MatchExpressions[0].Values
+		}
+		for _, c := range p.Spec.MatchConditions {
+			if c.Name == "by-user" {
+				within = append(within, strings.Split(c.Expression, ":")[2])
+			}
+		}
+		if diff := cmp.Diff([]string{namespace}, within); diff != "" {
+			t.Errorf("%s is in force elsewhere: -want +got:\n%s", name, diff)
+		}
 	}
 }
 
@@ -150,7 +199,7 @@ func TestRetargetedComponentsLeaveNothingOldBehind(t *testing.T) {
 			t.Errorf("%s is left in %q", old, found)
 		}
 	}
-	selector := decode(t, []byte(text)).Policies["ballast-floor"].Spec.MatchConstraints.NamespaceSelector
+	selector := decode(t, []byte(text)).Policies[floor].Spec.MatchConstraints.NamespaceSelector
 	if got := selector.MatchExpressions[0].Values; !cmp.Equal(got, []string{namespace}) {
 		t.Errorf("the floor is laid in %v", got)
 	}
@@ -158,9 +207,9 @@ func TestRetargetedComponentsLeaveNothingOldBehind(t *testing.T) {
 
 func TestFailClosedIsForClustersOnlyAndChangesNothingElse(t *testing.T) {
 	want, got := decode(t, build(t, overlays()["cert-manager"])), decode(t, build(t, failClosed))
-	for i, w := range want.Webhooks[certs.Webhooks].Webhooks {
+	for i, w := range want.Webhooks["ballast.argocd"].Webhooks {
 		if w.Name == "clusters.ballast.argoproj.io" {
-			want.Webhooks[certs.Webhooks].Webhooks[i].FailurePolicy = ptr.To(admissionregistration.Fail)
+			want.Webhooks["ballast.argocd"].Webhooks[i].FailurePolicy = ptr.To(admissionregistration.Fail)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -171,12 +220,12 @@ func TestFailClosedIsForClustersOnlyAndChangesNothingElse(t *testing.T) {
 func TestTheFloorIsLaidWhereTheWebhookStands(t *testing.T) {
 	in := decode(t, build(t, everything))
 	var webhook admissionregistration.MutatingWebhook
-	for _, w := range in.Webhooks[certs.Webhooks].Webhooks {
+	for _, w := range in.Webhooks["ballast."+namespace].Webhooks {
 		if w.Name == "clusters.ballast.argoproj.io" {
 			webhook = w
 		}
 	}
-	policy, binding := in.Policies["ballast-floor"], in.PolicyBindings["ballast-floor"]
+	policy, binding := in.Policies[floor], in.PolicyBindings[floor]
 	match := policy.Spec.MatchConstraints
 	if diff := cmp.Diff(webhook.NamespaceSelector, match.NamespaceSelector) + cmp.Diff(webhook.ObjectSelector, match.ObjectSelector); diff != "" {
 		t.Errorf("selectors -webhook +floor:\n%s", diff)

@@ -30,3 +30,30 @@ func TestTheImageRunsAsTheUserThatPodsRunAs(t *testing.T) {
 		}
 	}
 }
+
+// TestTheReadmeSaysWhatTheImageIsMadeOf as the Dockerfile does.
+func TestTheReadmeSaysWhatTheImageIsMadeOf(t *testing.T) {
+	dockerfile, err := os.ReadFile("../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for inDockerfile, inReadme := range map[string]string{
+		"\nARG BASE_IMAGE=scratch\n":               "`FROM scratch`",
+		"\nFROM ${BASE_IMAGE}\n":                   "--build-arg BASE_IMAGE=",
+		"\nUSER 65532:65532\n":                     "as user 65532",
+		"/etc/ssl/certs/ca-certificates.crt /etc/": "the CA certificates",
+	} {
+		if !strings.Contains(string(dockerfile), inDockerfile) || !strings.Contains(string(readme), inReadme) {
+			t.Errorf("the Dockerfile lacks %q, or README.md %q", inDockerfile, inReadme)
+		}
+	}
+	for name, d := range decode(t, build(t, overlays()["self-signed"])).Deployments {
+		if got := d.Spec.Template.Spec.Containers[0].Image; got != "ballast:dev" || !strings.Contains(string(readme), "`"+got+"`") {
+			t.Errorf("%s runs %s", name, got)
+		}
+	}
+}

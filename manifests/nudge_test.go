@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,6 +28,16 @@ func TestTheBaseMayNotTouchApplications(t *testing.T) {
 	}
 }
 
+// nudgers are the ClusterRoles that reach Applications.
+func nudgers(in install) (names []string) {
+	for name, role := range in.ClusterRoles {
+		if len(role.Rules) == 0 || slices.Contains(role.Rules[0].APIGroups, "argoproj.io") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // TestEveryOverlayNudges since rollout live does by default, in Argo CD's namespace and in no other.
 func TestEveryOverlayNudges(t *testing.T) {
 	for name, dir := range overlays() {
@@ -37,7 +48,7 @@ func TestEveryOverlayNudges(t *testing.T) {
 		if diff := cmp.Diff(nudgeRules, in.Roles[nudge].Rules); diff != "" {
 			t.Errorf("%s -want +got:\n%s", name, diff)
 		}
-		if _, everywhere := in.ClusterRoles[nudge]; everywhere {
+		if len(nudgers(in)) > 0 {
 			t.Errorf("%s may refresh Applications in all namespaces", name)
 		}
 		subjects := in.Deployments["ballast-planner"].Spec.Template.Spec.ServiceAccountName
@@ -54,15 +65,15 @@ func TestEveryOverlayNudges(t *testing.T) {
 
 func TestNudgingInAnyNamespaceIsTheSameEverywhere(t *testing.T) {
 	in := decode(t, build(t, everything))
-	binding := in.ClusterBindings[nudge]
+	binding := in.ClusterBindings[nudge+"."+namespace]
 	want := rbacv1.ClusterRoleBinding{
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: "ballast-planner", Namespace: namespace}},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: nudge},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: nudge + "." + namespace},
 	}
 	if diff := cmp.Diff(want, rbacv1.ClusterRoleBinding{Subjects: binding.Subjects, RoleRef: binding.RoleRef}); diff != "" {
 		t.Errorf("binding -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(nudgeRules, in.ClusterRoles[nudge].Rules) + cmp.Diff(nudgeRules, in.Roles[nudge].Rules); diff != "" {
+	if diff := cmp.Diff(nudgeRules, in.ClusterRoles[nudge+"."+namespace].Rules) + cmp.Diff(nudgeRules, in.Roles[nudge].Rules); diff != "" {
 		t.Errorf("rules -want +got:\n%s", diff)
 	}
 }

@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 
 	"ballast/planner/config"
@@ -93,7 +95,8 @@ func TestRetargetedEveryIdentityIsBoundAndUsed(t *testing.T) {
 
 func TestRetargetedEveryWebhookStillMatches(t *testing.T) {
 	in := decode(t, build(t, overlays()["retarget-example"]))
-	want := decode(t, build(t, overlays()["cert-manager"])).Webhooks["ballast"]
+	want := decode(t, build(t, overlays()["cert-manager"])).Webhooks["ballast.argocd"]
+	want.Name = "ballast." + namespace
 	want.Annotations["cert-manager.io/inject-ca-from"] = namespace + "/ballast-webhook"
 	for i, w := range want.Webhooks {
 		want.Webhooks[i].ClientConfig.Service.Namespace = namespace
@@ -102,7 +105,7 @@ func TestRetargetedEveryWebhookStillMatches(t *testing.T) {
 			want.Webhooks[i].MatchConditions[0].Expression = `request.name == "` + workload + `"`
 		}
 	}
-	if diff := cmp.Diff(want, in.Webhooks["ballast"]); diff != "" {
+	if diff := cmp.Diff(want, in.Webhooks["ballast."+namespace]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if _, ok := in.Services[want.Webhooks[0].ClientConfig.Service.Name]; !ok {
@@ -180,5 +183,33 @@ func TestTheReadmeNamesEverySetting(t *testing.T) {
 	}
 	if len(object.Data) != 4 {
 		t.Errorf("there are %d settings", len(object.Data))
+	}
+}
+
+// TestRetargetSelectsWithoutPatterns: an older kustomize, which many a kubectl has, compares kinds and names of replacements
+// literally, and a pattern would select nothing without an error.
+func TestRetargetSelectsWithoutPatterns(t *testing.T) {
+	files, err := filepath.Glob("components/retarget/*.yaml")
+	if err != nil || len(files) != 4 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	literal, selects := regexp.MustCompile(`^[A-Za-z0-9.-]*$`), 0
+	for _, f := range files {
+		var replacements []types.Replacement
+		if filepath.Base(f) == "kustomization.yaml" {
+			continue
+		}
+		readStrict(t, f, &replacements)
+		for _, r := range replacements {
+			for _, target := range r.Targets {
+				selects++
+				if !literal.MatchString(target.Select.Kind) || !literal.MatchString(target.Select.Name) {
+					t.Errorf("%s selects %q %q", f, target.Select.Kind, target.Select.Name)
+				}
+			}
+		}
+	}
+	if selects < 30 {
+		t.Errorf("only %d selectors were read", selects)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -248,6 +249,11 @@ func TestNothingScalesWhileTheWebhookIsAway(t *testing.T) {
 	}
 	if !slices.Contains(problems(w.last), "rollout/EnforcementDown/") {
 		t.Errorf("nobody was told: %v", problems(w.last))
+	}
+	for _, p := range w.last.Problems {
+		if p.Kind == "EnforcementDown" && !strings.HasSuffix(p.Message, "the caBundle of MutatingWebhookConfiguration ballast.argocd") {
+			t.Errorf("it names another installation's webhooks: %s", p.Message)
+		}
 	}
 	back := true
 	w.in.Enforcement = &back

@@ -76,7 +76,7 @@ func (c *cycle) checkEnforcement(a *adoption) {
 		return
 	}
 	c.problem(Problem{Phase: PhaseRollout, Kind: "EnforcementDown", Message: "the webhook does not hold the plan: " + strings.Join(c.in.Unheld, "; ") +
-		"; nothing scales until it does; look at the pods of Deployment ballast-webhook, the endpoints of its Service and the caBundle of MutatingWebhookConfiguration ballast"})
+		"; nothing scales until it does; look at the pods of Deployment ballast-webhook, the endpoints of its Service and the caBundle of MutatingWebhookConfiguration ballast." + c.in.Config.Target.Namespace})
 }
 
 // scales reports whether a cycle begins to change the number of replicas.

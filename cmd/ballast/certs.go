@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -32,7 +33,7 @@ const certsHelp = `Make the webhook's certificates where there is no cert-manage
   Secret ballast-webhook-ca    the CA: 10 years, renewed a year before its end
   Secret ballast-webhook-tls   the webhook's certificate: 30 days, renewed 10 days before its end, or when its names or
                                its CA do not fit; the webhook takes it up without a restart
-  caBundle                     of every webhook in MutatingWebhookConfiguration ballast: the CA
+  caBundle                     of every webhook in MutatingWebhookConfiguration ballast.NAMESPACE: the CA
 
 It looks every --interval, and at once when somebody changes or deletes one of these. A new CA first joins the old one in
 the caBundle; after --settle, when every API server knows it, it signs the certificate; after --overlap, when every webhook
@@ -55,7 +56,7 @@ func newCertsCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.settings.Namespace, "namespace", defaults.Namespace, "namespace of the Secrets and of the webhook's Service")
 	f.StringVar(&o.settings.Service, "service", defaults.Service, "name of the webhook's Service")
-	f.StringVar(&o.configuration, "webhook-configuration", certs.Webhooks, "name of the MutatingWebhookConfiguration")
+	f.StringVar(&o.configuration, "webhook-configuration", "", "name of the MutatingWebhookConfiguration (default ballast.NAMESPACE)")
 	f.BoolVar(&o.once, "once", false, "do what is due, and end")
 	f.DurationVar(&o.interval, "interval", certs.DefaultInterval, "how often to look though nothing changed; up to a tenth is added")
 	f.DurationVar(&o.settle, "settle", certs.DefaultSettle, "how long an API server may take to learn a caBundle")
@@ -89,7 +90,7 @@ func (o *certsOptions) run(ctx context.Context) error {
 	rules := o.settings.DefaultRules()
 	rules.Settle, rules.Overlap = o.settle, o.overlap
 	rotator := certs.NewRotator(certs.RotatorOptions{
-		Client: c, Settings: o.settings, Rules: rules, Configuration: o.configuration, Clock: clock.RealClock{}, Log: log,
+		Client: c, Settings: o.settings, Rules: rules, Configuration: cmp.Or(o.configuration, o.settings.Configuration()), Clock: clock.RealClock{}, Log: log,
 	})
 	if o.once {
 		_, err := rotator.Once(ctx)

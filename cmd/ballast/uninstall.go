@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -54,7 +54,8 @@ func newUninstallCommand() *cobra.Command {
   3. the webhook configuration, so that no write asks for what is about to go
   4. the Deployments, their accounts, roles, services and certificates, components' policies, then the plan and its history
 
-Cluster Secrets keep their shard: each cluster stays where it is. It runs with your own rights, and needs delete on all of these.`,
+Cluster Secrets keep their shard: each cluster stays where it is. Another installation in the cluster is not touched: of what has no
+namespace, uninstall takes what calls, binds or is named after its own. It runs with your own rights: list and delete on all of these.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
@@ -64,7 +65,7 @@ Cluster Secrets keep their shard: each cluster stays where it is. It runs with y
 	f := cmd.Flags()
 	f.StringVar(&o.plan, "plan-configmap", "ballast-plan", "name of the plan ConfigMap")
 	f.StringVar(&o.history, "history-configmap", "ballast-history", "name of the history ConfigMap")
-	f.StringVar(&o.webhooks, "webhook-configuration", "ballast", "name of the MutatingWebhookConfiguration")
+	f.StringVar(&o.webhooks, "webhook-configuration", "", "name of the MutatingWebhookConfiguration, where it does not have ballast's label")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	f.BoolVar(&o.keepPlan, "keep-plan", false, "keep the plan and its history, for an installation to come")
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long the application-controller may take to restart")
@@ -154,41 +155,68 @@ func (o *uninstallOptions) alignEnv(ctx context.Context, c client.Client, target
 	})
 }
 
+// deleteWebhooks deletes the configuration of this installation, under whatever name.
 func (o *uninstallOptions) deleteWebhooks(ctx context.Context, c client.Client) error {
-	return client.IgnoreNotFound(c.Delete(ctx, &admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: o.webhooks}}))
+	var all outside
+	if err := list(ctx, c, &all.webhooks); err != nil {
+		return err
+	}
+	own, err := all.configurations(o.cluster.namespace, o.webhooks)
+	if err != nil {
+		return err
+	}
+	return deleteAll(ctx, c, own)
 }
 
-// deleteRest deletes everything with ballast's label, in the namespace and beside it, in an order in which nothing is missed: what runs
-// first, what it needs later. Kinds that the cluster does not have are passed over.
+// list reads what there is of a kind; one that the cluster does not have is none.
+func list(ctx context.Context, c client.Client, to client.ObjectList, options ...client.ListOption) error {
+	err := c.List(ctx, to, options...)
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("listing %T: %w", to, err)
+	}
+	return nil
+}
+
+func deleteAll(ctx context.Context, c client.Client, objects []client.Object) error {
+	for _, object := range objects {
+		if err := c.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting %T %q: %w", object, object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// deleteRest deletes everything with ballast's label in the namespace, in an order in which nothing is missed: what runs first,
+// what it needs later; then what is this installation's beside it. Kinds that the cluster does not have are passed over.
 func (o *uninstallOptions) deleteRest(ctx context.Context, c client.Client) error {
-	labels := client.MatchingLabels{"app.kubernetes.io/part-of": "ballast"}
-	for _, list := range []client.ObjectList{
-		&appsv1.DeploymentList{}, &policyv1.PodDisruptionBudgetList{}, &corev1.ServiceList{},
-		certManagerList("Certificate"), certManagerList("Issuer"),
+	for _, kind := range []client.ObjectList{
+		&appsv1.DeploymentList{}, &policyv1.PodDisruptionBudgetList{}, &networkingv1.NetworkPolicyList{}, &corev1.ServiceList{},
+		untypedList("cert-manager.io", "Certificate"), untypedList("cert-manager.io", "Issuer"),
+		untypedList("monitoring.coreos.com", "PrometheusRule"), untypedList("monitoring.coreos.com", "PodMonitor"),
 		&rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &corev1.ServiceAccountList{}, &corev1.ConfigMapList{},
-		&admissionv1.ValidatingAdmissionPolicyBindingList{}, &admissionv1.ValidatingAdmissionPolicyList{},
-		&rbacv1.ClusterRoleBindingList{}, &rbacv1.ClusterRoleList{},
 	} {
-		err := c.List(ctx, list, client.InNamespace(o.cluster.namespace), labels)
-		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-			continue
+		if err := list(ctx, c, kind, client.InNamespace(o.cluster.namespace), client.MatchingLabels{partOf: "ballast"}); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("listing %T: %w", list, err)
-		}
-		objects, err := meta.ExtractList(list)
+		objects, err := meta.ExtractList(kind)
 		if err != nil {
 			return err
 		}
+		var rest []client.Object
 		for _, object := range objects {
-			named, ok := object.(client.Object)
-			if !ok || named.GetName() == o.plan || named.GetName() == o.history {
-				continue
-			}
-			if err := c.Delete(ctx, named, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
-				return fmt.Errorf("deleting %T %q: %w", object, named.GetName(), err)
+			if named, ok := object.(client.Object); ok && named.GetName() != o.plan && named.GetName() != o.history {
+				rest = append(rest, named)
 			}
 		}
+		if err := deleteAll(ctx, c, rest); err != nil {
+			return err
+		}
+	}
+	if err := o.deleteOutside(ctx, c); err != nil {
+		return err
 	}
 	// The serving certificate's Secrets are made by others, without ballast's label.
 	for _, name := range []string{"ballast-webhook-tls", "ballast-webhook-ca"} {
@@ -200,9 +228,23 @@ func (o *uninstallOptions) deleteRest(ctx context.Context, c client.Client) erro
 	return nil
 }
 
-func certManagerList(kind string) *unstructured.UnstructuredList {
+// deleteOutside deletes what has no namespace and is this installation's.
+func (o *uninstallOptions) deleteOutside(ctx context.Context, c client.Client) error {
+	var all outside
+	for _, kind := range []client.ObjectList{&all.policyBindings, &all.policies, &all.roles, &all.classes} {
+		if err := list(ctx, c, kind, client.MatchingLabels{partOf: "ballast"}); err != nil {
+			return err
+		}
+	}
+	if err := list(ctx, c, &all.bindings); err != nil { // all of them: a ClusterRole that another's binds stays
+		return err
+	}
+	return deleteAll(ctx, c, all.rest(o.cluster.namespace))
+}
+
+func untypedList(group, kind string) *unstructured.UnstructuredList {
 	l := &unstructured.UnstructuredList{}
-	l.SetGroupVersionKind(schema.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: kind + "List"})
+	l.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind + "List"})
 	return l
 }
 

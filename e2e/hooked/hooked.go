@@ -95,7 +95,7 @@ func (s *Site) As(user string) client.WithWatch {
 func (s *Site) Webhooks(change func(*admissionregistration.MutatingWebhook)) {
 	s.t.Helper()
 	c := &admissionregistration.MutatingWebhookConfiguration{}
-	must(s.t, s.Admin.Get(s.t.Context(), client.ObjectKey{Name: "ballast"}, c))
+	must(s.t, s.Admin.Get(s.t.Context(), client.ObjectKey{Name: "ballast.argocd"}, c))
 	for i := range c.Webhooks {
 		change(&c.Webhooks[i])
 	}

@@ -62,7 +62,7 @@ func floorAlone(w *world) {
 	BeforeAll(func(ctx SpecContext) {
 		var docs []string
 		for _, doc := range w.documents(selfSignedInstallation("floor")) {
-			if strings.HasPrefix(kindOf(doc), "ValidatingAdmissionPolicy") && strings.Contains(doc, "name: ballast-floor\n") {
+			if strings.HasPrefix(kindOf(doc), "ValidatingAdmissionPolicy") && strings.Contains(doc, "name: ballast-floor."+w.Fleet.Namespace+"\n") {
 				docs = append(docs, strings.ReplaceAll(doc, "- "+w.Fleet.Namespace+"\n", "- "+elsewhere+"\n"))
 			}
 		}
@@ -70,7 +70,7 @@ func floorAlone(w *world) {
 		w.applyText(ctx, docs...)
 		w.setPlan(ctx, livePlan, nil)
 		Eventually(func() error { return w.create(ctx, nil) }).Should(MatchError(ContainSubstring(told + "999")))
-		policy, err := w.Client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, "ballast-floor", metav1.GetOptions{})
+		policy, err := w.Client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, "ballast-floor."+w.Fleet.Namespace, metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(policy.Status.TypeChecking).To(Or(BeNil(), HaveField("ExpressionWarnings", BeEmpty())))
 	}, NodeTimeout(time.Minute))

@@ -41,7 +41,7 @@ func selfSigned(w *world) {
 		w.kubectl(ctx, "delete", "certificates.cert-manager.io,issuers.cert-manager.io", "--all")
 		w.kubectl(ctx, "delete", "deployment", site.Webhook)
 		w.kubectl(ctx, "delete", "secret", certs.LeafTLS, certs.CA)
-		w.kubectl(ctx, "delete", "mutatingwebhookconfiguration", certs.Webhooks)
+		w.kubectl(ctx, "delete", "mutatingwebhookconfiguration", certs.DefaultSettings().Configuration())
 		since := time.Now()
 		w.install(ctx, selfSignedInstallation("fail-closed"))
 		w.recovered(ctx, since, "self-signed, installed from nothing")
@@ -52,7 +52,7 @@ func selfSigned(w *world) {
 
 	It("puts back at once what somebody takes away", func(ctx SpecContext) {
 		since := time.Now()
-		w.kubectl(ctx, "patch", "mutatingwebhookconfiguration", certs.Webhooks, "--type=json", "-p", `[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]`)
+		w.kubectl(ctx, "patch", "mutatingwebhookconfiguration", certs.DefaultSettings().Configuration(), "--type=json", "-p", `[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]`)
 		Eventually(func() []string { return w.certificateProblems(ctx) }).Should(BeEmpty())
 		w.recovered(ctx, since, "self-signed, a caBundle was removed")
 	}, SpecTimeout(2*time.Minute))
@@ -195,7 +195,7 @@ func (w *world) secret(ctx context.Context, name string) *corev1.Secret {
 
 func (w *world) bundles(ctx context.Context) (bundles [][]byte) {
 	GinkgoHelper()
-	c, err := w.Client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(ctx, certs.Webhooks, metav1.GetOptions{})
+	c, err := w.Client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(ctx, certs.DefaultSettings().Configuration(), metav1.GetOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	for _, h := range c.Webhooks {
 		bundles = append(bundles, h.ClientConfig.CABundle)

@@ -86,7 +86,7 @@ func (s *Site) InstallBallast(ctx context.Context, config map[string]any) error 
 	}
 	configurations := s.Client.AdmissionregistrationV1().MutatingWebhookConfigurations()
 	return Poll(ctx, func(ctx context.Context) error {
-		c, err := configurations.Get(ctx, "ballast", metav1.GetOptions{})
+		c, err := configurations.Get(ctx, "ballast."+s.Fleet.Namespace, metav1.GetOptions{})
 		if err != nil {
 			return fmt.Errorf("getting the webhook configuration: %w", err)
 		}

@@ -30,10 +30,10 @@ func uninstalling(w *world) {
 
 	It("leaves nothing behind", func(ctx SpecContext) {
 		stdout, _, err := w.Plane.Kubectl(ctx, "", "-n", w.Fleet.Namespace, "get", "-l", "app.kubernetes.io/part-of=ballast", "--ignore-not-found", "-o", "name",
-			"deployments,services,serviceaccounts,roles,rolebindings,configmaps,poddisruptionbudgets,certificates,issuers")
+			"deployments,services,serviceaccounts,roles,rolebindings,configmaps,poddisruptionbudgets,networkpolicies,priorityclasses,certificates,issuers")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(stdout).To(BeEmpty())
-		_, err = w.Client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(ctx, "ballast", metav1.GetOptions{})
+		_, err = w.Client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(ctx, "ballast."+w.Fleet.Namespace, metav1.GetOptions{})
 		Expect(err).To(MatchError(ContainSubstring("not found")))
 		Expect(w.Plan(ctx)).To(BeNil())
 		Eventually(func() ([]corev1.Pod, error) { return w.Pods(ctx, "planner") }).Should(BeEmpty())

@@ -106,7 +106,7 @@ func (s *site) must(t *testing.T) func(metav1.Object, error) {
 func (s *site) failClosed(t *testing.T) {
 	t.Helper()
 	admin := s.client(t, s.admin)
-	c, err := admin.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "ballast", metav1.GetOptions{})
+	c, err := admin.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "ballast.argocd", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

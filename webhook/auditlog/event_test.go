@@ -44,7 +44,7 @@ func with(annotations map[string]string, key, value string) map[string]string {
 
 // mutated is how the API server tells of a webhook's part in a round.
 func mutated(webhook string, yes bool) string {
-	return fmt.Sprintf(`{"configuration":"ballast","webhook":"%s.ballast.argoproj.io","mutated":%t}`, webhook, yes)
+	return fmt.Sprintf(`{"configuration":"ballast.argocd","webhook":"%s.ballast.argoproj.io","mutated":%t}`, webhook, yes)
 }
 
 func object(group, resource, subresource, name string) map[string]any {

@@ -47,7 +47,7 @@ func (s *site) register(b *testing.B, ways []way) {
 		b.Fatal(err)
 	}
 	configs := client.AdmissionregistrationV1().MutatingWebhookConfigurations()
-	shipped, err := configs.Get(b.Context(), "ballast", metav1.GetOptions{})
+	shipped, err := configs.Get(b.Context(), "ballast.argocd", metav1.GetOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func (s *site) register(b *testing.B, ways []way) {
 		hook.ClientConfig.URL = &address
 		own.Webhooks = append(own.Webhooks, *hook)
 	}
-	if err := configs.Delete(b.Context(), "ballast", metav1.DeleteOptions{}); err != nil {
+	if err := configs.Delete(b.Context(), "ballast.argocd", metav1.DeleteOptions{}); err != nil {
 		b.Fatal(err)
 	}
 	if _, err := configs.Create(b.Context(), own, metav1.CreateOptions{}); err != nil {

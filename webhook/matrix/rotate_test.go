@@ -49,7 +49,7 @@ func (s *site) identify(t *testing.T) *identity {
 		t.Fatal(err)
 	}
 	id := &identity{site: s, mount: t.TempDir(), ca: newCA(t), configs: client.AdmissionregistrationV1().MutatingWebhookConfigurations()}
-	if id.shipped, err = id.configs.Get(t.Context(), "ballast", metav1.GetOptions{}); err != nil {
+	if id.shipped, err = id.configs.Get(t.Context(), "ballast.argocd", metav1.GetOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range []string{"tls.crt", "tls.key"} {
@@ -159,7 +159,7 @@ func (id *identity) trust(t *testing.T, cas ...certs.Pair) {
 
 func (id *identity) configure(t *testing.T, mark bool, change func(*admissionregistration.MutatingWebhookConfiguration)) {
 	t.Helper()
-	c, err := id.configs.Get(t.Context(), "ballast", metav1.GetOptions{})
+	c, err := id.configs.Get(t.Context(), "ballast.argocd", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

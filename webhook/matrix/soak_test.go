@@ -189,7 +189,7 @@ func (s *site) setFailurePolicy(t *testing.T, policy admissionregistration.Failu
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.AdmissionregistrationV1().MutatingWebhookConfigurations().Patch(t.Context(), "ballast", types.JSONPatchType, body, metav1.PatchOptions{}); err != nil {
+	if _, err := client.AdmissionregistrationV1().MutatingWebhookConfigurations().Patch(t.Context(), "ballast.argocd", types.JSONPatchType, body, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	// With no replica there, a write fails by the one policy and passes by the other.
