@@ -29,6 +29,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
+	"ballast/planner/store"
 )
 
 type uninstallOptions struct {
@@ -67,7 +68,7 @@ namespace, uninstall takes what calls, binds or is named after its own. It runs 
 	f.StringVar(&o.history, "history-configmap", "ballast-history", "name of the history ConfigMap")
 	f.StringVar(&o.webhooks, "webhook-configuration", "", "name of the MutatingWebhookConfiguration, where it does not have ballast's label")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	f.BoolVar(&o.keepPlan, "keep-plan", false, "keep the plan and its history, for an installation to come")
+	f.BoolVar(&o.keepPlan, "keep-plan", false, "keep the plan, its history and their key, for an installation to come")
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long the application-controller may take to restart")
 	return cmd
 }
@@ -257,6 +258,11 @@ func (o *uninstallOptions) deletePlan(ctx context.Context, c client.Client) erro
 		if err := c.Delete(ctx, cm); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting ConfigMap %q: %w", name, err)
 		}
+	}
+	// Without its plans the key vouches for nothing.
+	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.namespace, Name: store.KeyName(o.plan)}}
+	if err := c.Delete(ctx, key); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting Secret %q: %w", key.Name, err)
 	}
 	return nil
 }
