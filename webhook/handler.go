@@ -82,7 +82,9 @@ func reviewScale(s *State, rv *review) (Verdict, error) {
 
 func reviewPlan(s *State, rv *review) (Verdict, error) {
 	if s.isPlanner(rv.User) {
-		return DecidePlan(s, rv.Request, PlanObject{}, PlanObject{}), nil // which is admitted whatever it writes
+		v := DecidePlan(s, rv.Request, PlanObject{}, PlanObject{}) // which is admitted whatever it writes
+		v.probePlan(rv)
+		return v, nil
 	}
 	object, err := decodePlanObject(rv.object)
 	if err != nil {
@@ -116,7 +118,7 @@ func NewHandler(plans Plans, metrics *Metrics, log logr.Logger) http.Handler {
 // ServeHTTP answers one AdmissionReview. It fails as HTTP, which the failure policy judges, only where there is no
 // request to answer: a body that is no review, too large, or one too many.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	start := time.Now()
+	start, fresh := time.Now(), firstOnConnection(r.Context())
 	body, err := h.bodies.read(w, r)
 	if err != nil {
 		h.refuse(w, err)
@@ -129,6 +131,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := h.answer(r.Context(), &rv)
+	if isProbe(h.plans.State(), &rv) {
+		answerProbe(w, &v, fresh)
+	}
 	out, err := encodeAnswer(rv.uid, v)
 	if err != nil {
 		v = h.fault(rv.operation, err)
