@@ -15,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -40,7 +41,7 @@ type probeSite struct {
 func startProbeSite(t *testing.T) *probeSite {
 	t.Helper()
 	s := &probeSite{Site: hooked.Start(t, hooked.Options{}), T: t, w: newWorld(3, 2, 1), metrics: NewMetrics(prometheus.NewRegistry())}
-	s.planner = s.As(hooked.Planner)
+	s.planner = s.Prober(ProbeWarnings{})
 	s.store = store.New(store.Options{Client: s.planner, Reader: s.planner, Namespace: hooked.Namespace, Plan: hooked.PlanConfigMap, History: "ballast-history"})
 	s.loop = NewLoop(Options{Metrics: s.metrics, Log: logr.Discard(), Clock: clock.RealClock{},
 		Probe: func(ctx context.Context, in Inputs) Probed { return Probe(ctx, s.planner, in) }})
@@ -93,7 +94,7 @@ func (s *probeSite) asks() (unheld []string, gauge float64) {
 		if p.Kind != "EnforcementDown" {
 			continue
 		}
-		for _, webhook := range []string{"clusters", "controllers", "scale"} {
+		for _, webhook := range []string{"clusters", "controllers", "scale", "plan"} {
 			if strings.Contains(p.Message, webhook+".ballast.argoproj.io") {
 				unheld = append(unheld, webhook)
 			}
@@ -124,9 +125,10 @@ func TestTheProbeFindsEachWebhookThatIsNotThere(t *testing.T) {
 		"clusters. without a caBundle":    {without("clusters"), []string{"clusters"}},
 		"controllers. without a caBundle": {without("controllers"), []string{"controllers"}},
 		"scale. without a caBundle":       {without("scale"), []string{"scale"}},
+		"plan. without a caBundle":        {without("plan"), []string{"plan"}},
 		"no endpoints": {func(w *admissionregistration.MutatingWebhook) {
 			w.ClientConfig.URL = ptr.To("https://127.0.0.1:1/" + strings.SplitN(w.Name, ".", 2)[0])
-		}, []string{"clusters", "controllers", "scale"}},
+		}, []string{"clusters", "controllers", "scale", "plan"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stood := map[string]admissionregistration.WebhookClientConfig{}
@@ -153,9 +155,47 @@ func TestTheProbeFindsEachWebhookThatIsNotThere(t *testing.T) {
 		s.Webhooks(without("clusters"))
 		comes(t, []string{"clusters"}, 0)
 	})
+	t.Run("where nothing but the plan is to be held", func(t *testing.T) {
+		for i := range s.w.in.Discovered.Secrets {
+			s.w.in.Discovered.Secrets[i].Unmanaged = true
+		}
+		comes(t, nil, 1)
+		s.Webhooks(without("plan"))
+		comes(t, []string{"plan"}, 0)
+	})
 	if diff := cmp.Diff(before, s.versions()); diff != "" {
 		t.Errorf("a probe changed something (-before +after):\n%s", diff)
 	}
+}
+
+// TestTheProbeComesOnNewConnections: writes are enforced over connections that the API server has kept, while no webhook can be
+// reached any more. One probe finds that, although it is given such a connection first.
+func TestTheProbeComesOnNewConnections(t *testing.T) {
+	s := startProbeSite(t)
+	s.Refuse(true) // after the writes that made the fleet
+	if got := s.scaled(); got != "3" || s.Connections() == 0 {
+		t.Fatalf("a person's write over one of %d connections that were kept is answered with %s replicas, want the plan's 3", s.Connections(), got)
+	}
+	unheld, gauge := s.asks()
+	if diff := cmp.Diff([]string{"clusters", "controllers", "scale", "plan"}, unheld); diff != "" || gauge != 0 {
+		t.Errorf("gauge %v, webhooks that cannot be reached (-want +got):\n%s", gauge, diff)
+	}
+	s.Refuse(false)
+	hooked.Eventually(t, "the webhook holds again", func() bool { unheld, gauge := s.asks(); return len(unheld) == 0 && gauge == 1 })
+	before := s.Counter("apiserver_admission_webhook_fail_open_count{name=\"controllers.ballast.argoproj.io\",type=\"admit\"}")
+	s.Webhooks(without("controllers"))
+	hooked.Eventually(t, "the API server counts what it let pass", func() bool {
+		s.scaled()
+		return s.Counter("apiserver_admission_webhook_fail_open_count{name=\"controllers.ballast.argoproj.io\",type=\"admit\"}") > before
+	})
+}
+
+// scaled is what a person's wrong number of replicas becomes, by a dry-run.
+func (s *probeSite) scaled() string {
+	s.Helper()
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: hooked.Namespace, Name: "argocd-application-controller"}}
+	s.must(s.Admin.Patch(s.Context(), set, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":9}}`)), client.DryRunAll))
+	return strconv.Itoa(int(*set.Spec.Replicas))
 }
 
 // without takes the caBundle from a webhook.
@@ -182,22 +222,24 @@ func (s *probeSite) versions() map[string]string {
 }
 
 func TestAProbeAsksForWhatIsHeld(t *testing.T) {
+	answer, _ := plan.ProbeAnswer(plan.ProbeQuestion(strconv.FormatInt(epoch.Unix(), 10)))
+	planAnswer := "plan " + answer
 	for name, test := range map[string]struct {
 		change func(*world)
 		want   []string
 	}{
-		"all of it":               {func(*world) {}, []string{"clusters c000 c001 c002 shard 0, not 1", "controllers 3", "scale 3"}},
-		"a fleet without Secrets": {func(w *world) { w.in.Discovered.Secrets = nil }, []string{"controllers 3", "scale 3"}},
+		"all of it":               {func(*world) {}, []string{"clusters c000 c001 c002 shard 0, not 1", "controllers 3", "scale 3", planAnswer}},
+		"a fleet without Secrets": {func(w *world) { w.in.Discovered.Secrets = nil }, []string{"controllers 3", "scale 3", planAnswer}},
 		"Secrets that cannot be changed": {func(w *world) {
 			w.in.Discovered.Secrets[0].Immutable, w.in.Discovered.Secrets[1].Unmanaged = true, true
-		}, []string{"clusters c002 shard 0, not 1", "controllers 3", "scale 3"}},
-		"a Secret that no row names":   {func(w *world) { w.add("new", 1) }, []string{"clusters c000 c001 c002 shard 0, not 1", "controllers 3", "scale 3"}},
-		"pins, while others have none": {func(w *world) { w.in.Pins, w.in.Discovered.Secrets[1].Pin = plan.Pins{"c000": 2}, "2" }, []string{"clusters c002 shard 0, not 1", "controllers 3", "scale 3"}},
-		"nothing but pins":             {func(w *world) { w.in.Pins = plan.Pins{"c000": 2, "c001": 2, "c002": 1} }, []string{"clusters c000 c001 shard 2, not 1", "controllers 3", "scale 3"}},
-		"replicas that are people's":   {func(w *world) { w.in.InForce.FreeReplicas = true }, []string{"clusters c000 c001 c002 shard 0, not 1", "controllers 3"}},
-		"no env that could be held":    {func(w *world) { w.in.InForce.FreeReplicas, w.in.Workload.EnvReplicas = true, nil }, []string{"clusters c000 c001 c002 shard 0, not 1"}},
-		"a workload that opted out":    {func(w *world) { w.in.Workload.Unmanaged = true }, []string{"clusters c000 c001 c002 shard 0, not 1"}},
-		"nothing at all":               {func(w *world) { w.in.Workload.Unmanaged, w.in.Discovered.Secrets = true, nil }, nil},
+		}, []string{"clusters c002 shard 0, not 1", "controllers 3", "scale 3", planAnswer}},
+		"a Secret that no row names":   {func(w *world) { w.add("new", 1) }, []string{"clusters c000 c001 c002 shard 0, not 1", "controllers 3", "scale 3", planAnswer}},
+		"pins, while others have none": {func(w *world) { w.in.Pins, w.in.Discovered.Secrets[1].Pin = plan.Pins{"c000": 2}, "2" }, []string{"clusters c002 shard 0, not 1", "controllers 3", "scale 3", planAnswer}},
+		"nothing but pins":             {func(w *world) { w.in.Pins = plan.Pins{"c000": 2, "c001": 2, "c002": 1} }, []string{"clusters c000 c001 shard 2, not 1", "controllers 3", "scale 3", planAnswer}},
+		"replicas that are people's":   {func(w *world) { w.in.InForce.FreeReplicas = true }, []string{"clusters c000 c001 c002 shard 0, not 1", "controllers 3", planAnswer}},
+		"no env that could be held":    {func(w *world) { w.in.InForce.FreeReplicas, w.in.Workload.EnvReplicas = true, nil }, []string{"clusters c000 c001 c002 shard 0, not 1", planAnswer}},
+		"a workload that opted out":    {func(w *world) { w.in.Workload.Unmanaged = true }, []string{"clusters c000 c001 c002 shard 0, not 1", planAnswer}},
+		"nothing but the plan":         {func(w *world) { w.in.Workload.Unmanaged, w.in.Discovered.Secrets = true, nil }, []string{planAnswer}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(1, 1, 1)

@@ -118,7 +118,8 @@ func NewHandler(plans Plans, metrics *Metrics, log logr.Logger) http.Handler {
 // ServeHTTP answers one AdmissionReview. It fails as HTTP, which the failure policy judges, only where there is no
 // request to answer: a body that is no review, too large, or one too many.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	start, fresh := time.Now(), firstOnConnection(r.Context())
+	start := time.Now()
+	fresh := firstOnConnection(r.Context(), start)
 	body, err := h.bodies.read(w, r)
 	if err != nil {
 		h.refuse(w, err)

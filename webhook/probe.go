@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"ballast/planner/plan"
 )
@@ -42,18 +43,25 @@ func (v *Verdict) probePlan(rv *review) {
 	v.Patches = append(v.Patches, Op{Op: "replace", Path: path, Value: answer})
 }
 
-// connectionUses is how many calls came on a connection.
-type connectionUses struct{ calls atomic.Int64 }
+// newConnection is how long a call may take to come on the connection that was dialled for it. Go's client dials ahead while
+// calls queue, so that a connection without a call may be old, too.
+const newConnection = time.Second
+
+// connection is what is known of one that a call came on.
+type connection struct {
+	since time.Time
+	calls atomic.Int64
+}
 
 type connectionKey struct{}
 
-// countUses is an http.Server's ConnContext: it gives each connection its count.
-func countUses(ctx context.Context, _ net.Conn) context.Context {
-	return context.WithValue(ctx, connectionKey{}, &connectionUses{})
+// noteConnection is an http.Server's ConnContext.
+func noteConnection(ctx context.Context, _ net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, &connection{since: time.Now()})
 }
 
-// firstOnConnection counts a call, and reports whether it is the first on its connection. It is called once a call.
-func firstOnConnection(ctx context.Context) bool {
-	uses, counted := ctx.Value(connectionKey{}).(*connectionUses)
-	return counted && uses.calls.Add(1) == 1
+// firstOnConnection counts a call, and reports whether its connection was dialled for it. It is called once a call.
+func firstOnConnection(ctx context.Context, now time.Time) bool {
+	c, noted := ctx.Value(connectionKey{}).(*connection)
+	return noted && c.calls.Add(1) == 1 && now.Sub(c.since) < newConnection
 }

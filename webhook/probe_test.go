@@ -128,3 +128,31 @@ func TestEachProbeComesOnAConnectionOfItsOwn(t *testing.T) {
 		t.Errorf("answers (-want +got):\n%s", diff)
 	}
 }
+
+// TestAConnectionIsNewForItsFirstCall, if that comes at once: a client may have dialled ahead.
+func TestAConnectionIsNewForItsFirstCall(t *testing.T) {
+	type call struct {
+		at  time.Duration
+		new bool
+	}
+	for name, calls := range map[string][]call{
+		"at once, and again": {{0, true}, {time.Millisecond, false}, {time.Minute, false}},
+		"after a handshake":  {{newConnection - 1, true}, {newConnection - 1, false}},
+		"dialled ahead":      {{newConnection, false}, {newConnection, false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := noteConnection(t.Context(), nil)
+			since := ctx.Value(connectionKey{}).(*connection).since
+			var got []call
+			for _, c := range calls {
+				got = append(got, call{c.at, firstOnConnection(ctx, since.Add(c.at))})
+			}
+			if diff := cmp.Diff(calls, got, cmp.AllowUnexported(call{})); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if firstOnConnection(t.Context(), time.Now()) {
+		t.Error("a connection of which nothing is known is new")
+	}
+}

@@ -239,7 +239,11 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("setting up the manager: %w", err)
 	}
-	a.loop = a.newLoop(c)
+	probes, err := a.newProber()
+	if err != nil {
+		return err
+	}
+	a.loop = a.newLoop(c, probes)
 	if err := a.watch(ctx, c); err != nil {
 		return err
 	}
@@ -259,7 +263,7 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 	return a.manager.Add(everywhere(a.config.Run))
 }
 
-func (a *plannerApp) newLoop(c config.PlannerConfig) *planner.Loop {
+func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *planner.Loop {
 	st := store.New(store.Options{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Namespace: c.Target.Namespace,
 		Plan: c.Plan.ConfigMap, History: c.Plan.History})
 	nudger := a.newNudger()
@@ -275,7 +279,7 @@ func (a *plannerApp) newLoop(c config.PlannerConfig) *planner.Loop {
 			return neighbour.Look(ctx, a.manager.GetAPIReader(), p)
 		},
 		Probe: func(ctx context.Context, in planner.Inputs) planner.Probed {
-			return planner.Probe(ctx, a.manager.GetClient(), in)
+			return planner.Probe(ctx, probes, in)
 		},
 		Emit:        newEmitter(a.manager.GetEventRecorder("ballast-planner"), c),
 		Metrics:     a.metrics,

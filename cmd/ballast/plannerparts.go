@@ -11,8 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner"
 	"ballast/planner/config"
@@ -82,6 +84,17 @@ func (a *plannerApp) newObserver(n *nudge.Nudger) *planner.Observer {
 			}
 			return count, at, err
 		}}
+}
+
+// newProber is the client of the probe: its warnings say how a probe came to the webhook.
+func (a *plannerApp) newProber() (client.Client, error) {
+	cfg := rest.CopyConfig(a.rest)
+	cfg.WarningHandlerWithContext = planner.ProbeWarnings{}
+	c, err := client.New(cfg, client.Options{HTTPClient: a.manager.GetHTTPClient(), Mapper: a.manager.GetRESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("setting up the probe of the webhooks: %w", err)
+	}
+	return c, nil
 }
 
 var errCaches = errors.New("the caches of Secrets, workloads and the plan have not synced yet")
