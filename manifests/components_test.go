@@ -111,7 +111,8 @@ func TestSelfSignedNeedsNothingOfCertManager(t *testing.T) {
 // TestOnlyThisIsClusterScoped with every component, and in the overlay that has most.
 func TestOnlyThisIsClusterScoped(t *testing.T) {
 	want := []string{
-		"ClusterRole ballast-certs", "ClusterRole ballast-planner-nudge", "ClusterRoleBinding ballast-certs", "ClusterRoleBinding ballast-planner-nudge",
+		"ClusterRole ballast-certs", "ClusterRole ballast-planner-nudge", "ClusterRole ballast-planner.gitops",
+		"ClusterRoleBinding ballast-certs", "ClusterRoleBinding ballast-planner-nudge", "ClusterRoleBinding ballast-planner.gitops",
 		"MutatingWebhookConfiguration ballast",
 		"ValidatingAdmissionPolicy ballast-certs", "ValidatingAdmissionPolicy ballast-floor",
 		"ValidatingAdmissionPolicyBinding ballast-certs", "ValidatingAdmissionPolicyBinding ballast-floor",
@@ -122,6 +123,9 @@ func TestOnlyThisIsClusterScoped(t *testing.T) {
 	wantShipped := slices.DeleteFunc(want, func(object string) bool {
 		return strings.HasSuffix(object, "-nudge") || strings.HasSuffix(object, "-floor")
 	})
+	for i := range wantShipped {
+		wantShipped[i] = strings.Replace(wantShipped[i], ".gitops", ".argocd", 1)
+	}
 	if diff := cmp.Diff(wantShipped, clusterScoped(t, overlays()["self-signed"])); diff != "" {
 		t.Errorf("self-signed -want +got:\n%s", diff)
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/discover"
+	"ballast/planner/installation"
 	"ballast/planner/plan"
 )
 
@@ -305,4 +306,22 @@ func (l *Loop) notAsked() (*bool, []string) {
 	l.probed = probed{}
 	l.Metrics.enforcement.Reset()
 	return nil, nil
+}
+
+// installation is where the cluster differs from what ballast was made for. It keeps nothing from being done: the probe says
+// whether the webhooks hold the plan, whatever they are configured as.
+func (l *Loop) installation(ctx context.Context, in Inputs) []installation.Finding {
+	if l.Installed == nil {
+		return nil
+	}
+	names := installation.Names{Namespace: in.Workload.Namespace, Workload: in.Workload.Name, Plan: in.Config.Plan.ConfigMap}
+	seen, err := l.Installed(ctx, names)
+	if err != nil {
+		l.Log.Error(err, "looking at the installation; it is tried again")
+	}
+	l.Metrics.configured.Reset()
+	if seen.Matches != nil {
+		l.Metrics.configured.WithLabelValues().Set(boolGauge(*seen.Matches))
+	}
+	return seen.Findings
 }

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -20,9 +21,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"ballast/e2e/hooked"
 	"ballast/planner/config"
+	"ballast/planner/installation"
 	"ballast/planner/plan"
 	"ballast/planner/store"
 )
@@ -309,5 +312,124 @@ func TestReplicasOfPeopleAreFollowedWithoutTheWebhook(t *testing.T) {
 	w.run(6)
 	if p := w.in.InForce; p.Replicas != 2 || p.Rollout != nil {
 		t.Errorf("the plan has %d replicas, rollout %v, want the workload's 2: nobody would have the clusters of the third", p.Replicas, p.Rollout)
+	}
+}
+
+// TestWhatIsInstalledIsTold to people and by the metric, and stops nothing.
+func TestWhatIsInstalledIsTold(t *testing.T) {
+	changed := installation.Finding{Kind: installation.Changed, Subject: "plan.ballast.argoproj.io rules", Message: "the rules differ"}
+	old := installation.Finding{Kind: installation.TooOld, Subject: "Kubernetes", Message: "upgrade Kubernetes"}
+	for name, test := range map[string]struct {
+		seen     installation.Seen
+		err      error
+		gauge    float64 // -1: absent
+		problems []string
+	}{
+		"as shipped":            {installation.Seen{Matches: ptr.To(true)}, nil, 1, nil},
+		"changed":               {installation.Seen{Matches: ptr.To(false), Findings: []installation.Finding{changed}}, nil, 0, []string{"rollout/WebhookConfigurationChanged/plan.ballast.argoproj.io rules: the rules differ"}},
+		"unknown":               {installation.Seen{Findings: []installation.Finding{old}}, nil, -1, []string{"rollout/KubernetesTooOld/Kubernetes: upgrade Kubernetes"}},
+		"known, and then asked": {installation.Seen{Matches: ptr.To(true)}, errors.New("the API server is away"), 1, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(3, 2, 1)
+			w.cycle()
+			metrics := NewMetrics(prometheus.NewRegistry())
+			var asked installation.Names
+			l := NewLoop(Options{Metrics: metrics, Log: logr.Discard(), Clock: clock.RealClock{}, Installed: func(_ context.Context, n installation.Names) (installation.Seen, error) {
+				asked = n
+				return test.seen, test.err
+			}})
+			before := Cycle(w.in)
+			w.in.Installation = l.installation(t.Context(), w.in)
+			after := Cycle(w.in)
+			gauge := -1.0
+			if testutil.CollectAndCount(metrics.configured) > 0 {
+				gauge = testutil.ToFloat64(metrics.configured)
+			}
+			var told []string
+			for _, p := range after.Problems {
+				if p.Keeps {
+					t.Errorf("%s keeps the plan from changing", p.Kind)
+				}
+				told = append(told, string(p.Phase)+"/"+p.Kind+"/"+p.Subject+": "+p.Message)
+			}
+			if diff := cmp.Diff(test.problems, told); diff != "" || gauge != test.gauge {
+				t.Errorf("gauge %v, want %v; problems (-want +got):\n%s", gauge, test.gauge, diff)
+			}
+			if diff := cmp.Diff(before.Next, after.Next); diff != "" {
+				t.Errorf("the plan (-without +with):\n%s", diff)
+			}
+			want := installation.Names{Namespace: w.in.Workload.Namespace, Workload: w.in.Workload.Name, Plan: "ballast-plan"}
+			if diff := cmp.Diff(want, asked); diff != "" {
+				t.Errorf("asked for (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// served is a reader that shows a webhook configuration as it is shipped, with the Service that envtest calls by a URL.
+func served(c client.WithWatch) client.Reader {
+	return interceptor.NewClient(c, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+		err := c.Get(ctx, key, o, options...)
+		configuration, ok := o.(*admissionregistration.MutatingWebhookConfiguration)
+		if err != nil || !ok {
+			return err
+		}
+		for i := range configuration.Webhooks {
+			w := &configuration.Webhooks[i]
+			w.ClientConfig = admissionregistration.WebhookClientConfig{Service: &admissionregistration.ServiceReference{
+				Namespace: hooked.Namespace, Name: "ballast-webhook", Path: ptr.To("/" + strings.SplitN(w.Name, ".", 2)[0])}}
+		}
+		return nil
+	}})
+}
+
+// TestAChangedWebhookConfigurationIsFoundOnARealAPIServer, by the shipped rights alone, with the API server's own defaults.
+func TestAChangedWebhookConfigurationIsFoundOnARealAPIServer(t *testing.T) {
+	s := hooked.Start(t, hooked.Options{})
+	as := func(user string) string {
+		t.Helper()
+		l := &installation.Looker{Reader: served(s.As(user)), Clock: clock.RealClock{}, Version: func(context.Context) (string, error) { return "v1.36.1", nil }}
+		seen, err := l.Look(t.Context(), installation.Names{Namespace: hooked.Namespace, Workload: "argocd-application-controller", Plan: hooked.PlanConfigMap})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := "unknown"
+		if seen.Matches != nil {
+			said = strconv.FormatBool(*seen.Matches)
+		}
+		for _, f := range seen.Findings {
+			said += ", " + string(f.Kind) + " " + f.Subject
+		}
+		return said
+	}
+	says := func(want string) {
+		t.Helper()
+		if got := as(hooked.Planner); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	says("true")
+	var stood admissionregistration.MutatingWebhook
+	s.Webhooks(func(w *admissionregistration.MutatingWebhook) {
+		if strings.HasPrefix(w.Name, "plan.") {
+			stood = *w.DeepCopy()
+			w.MatchConditions, w.NamespaceSelector, w.TimeoutSeconds = nil, nil, nil // as the API server fills them in
+		}
+	})
+	says("false, WebhookConfigurationChanged plan.ballast.argoproj.io namespaceSelector, " +
+		"WebhookConfigurationChanged plan.ballast.argoproj.io matchConditions, WebhookConfigurationChanged plan.ballast.argoproj.io timeoutSeconds")
+	s.Webhooks(func(w *admissionregistration.MutatingWebhook) {
+		if w.Name == stood.Name {
+			*w = stood
+		}
+	})
+	says("true")
+	shipped, err := installation.Shipped(installation.Names{Namespace: hooked.Namespace, Workload: "argocd-application-controller", Plan: hooked.PlanConfigMap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := as("system:serviceaccount:argocd:nobody"), "unknown, WebhookConfigurationUnread "+shipped.Name; got != want {
+		t.Errorf("without the right it says %s, want %s", got, want)
 	}
 }

@@ -281,6 +281,7 @@ func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *plan
 		Probe: func(ctx context.Context, in planner.Inputs) planner.Probed {
 			return planner.Probe(ctx, probes, in)
 		},
+		Installed:   a.newLooker().Look,
 		Emit:        newEmitter(a.manager.GetEventRecorder("ballast-planner"), c),
 		Metrics:     a.metrics,
 		Log:         a.log,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	apiversion "k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -19,6 +22,7 @@ import (
 	"ballast/planner"
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/installation"
 	"ballast/planner/nudge"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -95,6 +99,24 @@ func (a *plannerApp) newProber() (client.Client, error) {
 		return nil, fmt.Errorf("setting up the probe of the webhooks: %w", err)
 	}
 	return c, nil
+}
+
+// newLooker looks at the webhook configuration and at the API server's version.
+func (a *plannerApp) newLooker() *installation.Looker {
+	return &installation.Looker{Reader: a.manager.GetAPIReader(), Clock: clock.RealClock{},
+		Version: func(ctx context.Context) (string, error) {
+			c, err := discovery.NewDiscoveryClientForConfigAndClient(a.rest, a.manager.GetHTTPClient())
+			if err != nil {
+				return "", err
+			}
+			var v apiversion.Info
+			text, err := c.RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+			if err != nil {
+				return "", err
+			}
+			err = json.Unmarshal(text, &v)
+			return v.GitVersion, err
+		}}
 }
 
 var errCaches = errors.New("the caches of Secrets, workloads and the plan have not synced yet")
