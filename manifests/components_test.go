@@ -112,17 +112,18 @@ func TestSelfSignedNeedsNothingOfCertManager(t *testing.T) {
 // TestOnlyThisIsClusterScoped in every overlay, and with every component: each name has the namespace, so that two
 // installations in one cluster have nothing in common.
 func TestOnlyThisIsClusterScoped(t *testing.T) {
-	shipped := []string{"MutatingWebhookConfiguration ballast.argocd", "PriorityClass ballast.argocd"}
+	shipped := []string{"ClusterRole ballast-planner.argocd", "ClusterRoleBinding ballast-planner.argocd", "MutatingWebhookConfiguration ballast.argocd", "PriorityClass ballast.argocd"}
 	for dir, want := range map[string][]string{
 		"base":                     shipped,
 		overlays()["cert-manager"]: shipped,
 		overlays()["self-signed"]: {
-			"ClusterRole ballast-certs.argocd", "ClusterRoleBinding ballast-certs.argocd", "MutatingWebhookConfiguration ballast.argocd", "PriorityClass ballast.argocd",
+			"ClusterRole ballast-certs.argocd", "ClusterRole ballast-planner.argocd", "ClusterRoleBinding ballast-certs.argocd", "ClusterRoleBinding ballast-planner.argocd", "MutatingWebhookConfiguration ballast.argocd", "PriorityClass ballast.argocd",
 			"ValidatingAdmissionPolicy ballast-certs.argocd", "ValidatingAdmissionPolicyBinding ballast-certs.argocd",
 		},
-		overlays()["retarget-example"]: {"MutatingWebhookConfiguration ballast.gitops", "PriorityClass ballast.gitops"},
+		overlays()["retarget-example"]: {"ClusterRole ballast-planner.gitops", "ClusterRoleBinding ballast-planner.gitops", "MutatingWebhookConfiguration ballast.gitops", "PriorityClass ballast.gitops"},
 		everything: {
-			"ClusterRole ballast-certs.gitops", "ClusterRole ballast-planner-nudge.gitops", "ClusterRoleBinding ballast-certs.gitops", "ClusterRoleBinding ballast-planner-nudge.gitops",
+			"ClusterRole ballast-certs.gitops", "ClusterRole ballast-planner-nudge.gitops", "ClusterRole ballast-planner.gitops",
+			"ClusterRoleBinding ballast-certs.gitops", "ClusterRoleBinding ballast-planner-nudge.gitops", "ClusterRoleBinding ballast-planner.gitops",
 			"MutatingWebhookConfiguration ballast.gitops", "PriorityClass ballast.gitops",
 			"ValidatingAdmissionPolicy ballast-certs.gitops", "ValidatingAdmissionPolicy ballast-floor.gitops",
 			"ValidatingAdmissionPolicyBinding ballast-certs.gitops", "ValidatingAdmissionPolicyBinding ballast-floor.gitops",

@@ -25,6 +25,9 @@ func (c *cycle) look(a *adoption) {
 	for _, n := range c.in.Neighbours {
 		c.problem(Problem{Phase: PhaseRollout, Subject: n.Subject, Kind: string(n.Kind), Message: n.Message})
 	}
+	for _, f := range c.in.Installation {
+		c.problem(Problem{Phase: PhaseRollout, Subject: f.Subject, Kind: string(f.Kind), Message: f.Message})
+	}
 	for _, trouble := range c.in.Observed.Trouble {
 		c.problem(Problem{Phase: PhaseOwnership, Kind: "PodsUnseen", Message: trouble})
 	}

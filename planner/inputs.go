@@ -9,6 +9,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
+	"ballast/planner/installation"
 	"ballast/planner/neighbour"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -40,8 +41,10 @@ type Inputs struct {
 	Rollback    *Rollback            `json:"rollback,omitempty"` // a person asks for an earlier plan
 	Tripped     string               `json:"tripped,omitempty"`  // why ballast stopped itself; a person takes it away
 	Neighbours  []neighbour.Finding  `json:"neighbours,omitempty"`
-	Healed      int                  `json:"healed,omitempty"` // clusters that repairs brought back from another owner since the last cycle
-	Memory      Memory               `json:"memory"`
+
+	Installation []installation.Finding `json:"installation,omitempty"` // where the cluster is not what ballast was made for
+	Healed       int                    `json:"healed,omitempty"`       // clusters that repairs brought back from another owner since the last cycle
+	Memory       Memory                 `json:"memory"`
 }
 
 // Observed is what the application-controllers' pods are and say. Known is false where they could not be listed.

@@ -13,6 +13,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/installation"
 	"ballast/planner/neighbour"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -29,6 +30,7 @@ type Options struct {
 	Probe       func(context.Context, Inputs) Probed                                      // whether the webhooks hold the plan; nil: never asked
 	Observe     func(context.Context, Fetcher, plan.Target, int, discover.Fleet) Observed // the pods; nil: nothing is known of them
 	Neighbours  func(context.Context, plan.Plan) ([]neighbour.Finding, error)             // nil: never asked
+	Installed   func(context.Context, installation.Names) (installation.Seen, error)      // nil: never asked
 	Emit        func(discover.Workload, ...Event)
 	Metrics     *Metrics
 	Log         logr.Logger
@@ -211,6 +213,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (Inputs, stor
 	in.Observed = l.observe(ctx, fetcher, in)
 	in.Healed = l.takeHealed()
 	in.Neighbours = l.neighbours(ctx, in)
+	in.Installation = l.installation(ctx, in)
 	return in, snapshot, nil
 }
 

@@ -34,6 +34,7 @@ type Metrics struct {
 	planRefused *prometheus.CounterVec
 	breakGlass  prometheus.Gauge
 	enforcement *prometheus.GaugeVec
+	configured  *prometheus.GaugeVec
 	paused      prometheus.Gauge
 	configError prometheus.Gauge
 	lastCycle   prometheus.Gauge
@@ -88,6 +89,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		// The name is a contract, without the planner's subsystem: it is what people alert on. No labels; absent while unknown.
 		enforcement: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Name: "enforcement_up",
 			Help: "1 while the webhook holds the plan, 0 while it does not, absent while there is nothing to hold."}, nil),
+		configured: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "enforcement", Name: "configuration_matches",
+			Help: "1 while the installed webhook configuration is the shipped one, 0 while it is not, absent while that is unknown."}, nil),
 		paused:      gauge("paused", "1 while a person paused new decisions."),
 		configError: gauge("config_error", "1 while the configuration file on disk is refused and the last good one is in use."),
 		lastCycle:   gauge("last_cycle_timestamp_seconds", "When the last cycle ended, in Unix time."),
@@ -106,7 +109,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	m.registerOwnership(r)
 	r.MustRegister(m.cycles, m.cycleTime, m.phaseTime, m.leader, m.revision, m.mode, m.rollout, m.replicas, m.clusters, m.load, m.count,
-		m.imbalance, m.moves, m.votes, m.values, m.problems, m.steps, m.held, m.writes, m.planRefused, m.breakGlass, m.enforcement, m.paused, m.configError, m.lastCycle)
+		m.imbalance, m.moves, m.votes, m.values, m.problems, m.steps, m.held, m.writes, m.planRefused, m.breakGlass, m.enforcement,
+		m.configured, m.paused, m.configError, m.lastCycle)
 	return m
 }
 

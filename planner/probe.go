@@ -14,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/discover"
+	"ballast/planner/installation"
 	"ballast/planner/plan"
 )
 
@@ -25,16 +27,19 @@ const (
 	probeEvery = 5 * time.Minute
 	// probeFresh is how old an answer may be on which a rollout begins.
 	probeFresh = 10 * time.Second
+	// probeTries is one more than the idle connections to a webhook that an API server keeps (client-go, transport/cache.go,
+	// idleConnsPerHost): each probe ends the one that it came on.
+	probeTries = 26
 	// probeSecrets is how many Secrets are tried until one is still there.
 	probeSecrets = 3
 )
 
-// The webhooks that hold what the planner may write, by their names in the configuration. That of the plan lets every write
-// of the planner pass, and cannot be asked.
+// The webhooks, by their names in the configuration.
 const (
 	webhookClusters    = "clusters." + plan.Group
 	webhookControllers = "controllers." + plan.Group
 	webhookScale       = "scale." + plan.Group
+	webhookPlan        = "plan." + plan.Group
 )
 
 // Probed is what a probe found. Nothing is asked where nothing is to be held.
@@ -44,7 +49,8 @@ type Probed struct {
 }
 
 // Probe asks each webhook whether it is there and holds the plan: it writes a wrong value by a server-side dry-run, and looks
-// for the plan's in the answer. A webhook without a caBundle or a Service without endpoints looks well from everywhere else,
+// for the plan's in the answer. That of the plan, which admits whatever the planner writes, is asked a question instead. The
+// client's warnings must go to ProbeWarnings. A webhook without a caBundle or a Service without endpoints looks well from everywhere else,
 // for its failurePolicy lets writes pass. A webhook never turns the planner back by an old plan: it reads the plan anew, so
 // that the answer is that of the plan in force.
 func Probe(ctx context.Context, c client.Client, in Inputs) Probed {
@@ -66,15 +72,16 @@ func Probe(ctx context.Context, c client.Client, in Inputs) Probed {
 
 // probe is one wrong write and what has to become of it.
 type probe struct {
-	webhook, what string
-	kind          schema.GroupVersionKind
-	namespace     string
-	names         []string // the first that is there is written to
-	subresource   string
-	patchType     types.PatchType
-	patch         any
-	got           func(*unstructured.Unstructured) (string, error)
-	want          string
+	webhook     string
+	fails       string // what a webhook does that does not hold the value, to an object: a verb with %s
+	kind        schema.GroupVersionKind
+	namespace   string
+	names       []string // the first that is there is written to
+	subresource string
+	patchType   types.PatchType
+	patch       any
+	got         func(*unstructured.Unstructured) (string, error)
+	want        string
 }
 
 // probes are the questions to ask: of each webhook one for a value that it holds now.
@@ -83,7 +90,7 @@ func probes(in Inputs) []probe {
 	p := *in.InForce
 	workload := probe{kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: p.Target.Kind}, namespace: p.Target.Namespace, names: []string{p.Target.Name},
 		patchType: types.MergePatchType, patch: map[string]any{"spec": map[string]any{"replicas": p.Replicas + 1}},
-		what: "a wrong number of replicas", got: specReplicas, want: strconv.Itoa(p.Replicas)}
+		fails: "let a wrong number of replicas of %s pass a dry-run", got: specReplicas, want: strconv.Itoa(p.Replicas)}
 	switch {
 	case in.Workload.Unmanaged:
 	case !p.FreeReplicas:
@@ -93,12 +100,24 @@ func probes(in Inputs) []probe {
 		list = append(list, controllers, scale)
 	case p.ControllerReplicas > 0 && in.Workload.EnvReplicas != nil:
 		env := workload
-		env.webhook, env.what = webhookControllers, "a wrong "+plan.EnvReplicas
+		env.webhook, env.fails = webhookControllers, "let a wrong "+plan.EnvReplicas+" of %s pass a dry-run"
 		env.patchType, env.patch = types.StrategicMergePatchType, envPatch(p.Target.Container, p.ControllerReplicas+1)
 		env.got, env.want = func(u *unstructured.Unstructured) (string, error) { return envOf(u, p.Target.Container) }, strconv.Itoa(p.ControllerReplicas)
 		list = append(list, env)
 	}
-	return list
+	return append(list, probeOfPlan(in))
+}
+
+// probeOfPlan asks by an annotation that the webhook answers in. The time tells the question from the last one.
+func probeOfPlan(in Inputs) probe {
+	question := plan.ProbeQuestion(strconv.FormatInt(in.Now.Unix(), 10))
+	answer, _ := plan.ProbeAnswer(question)
+	return probe{webhook: webhookPlan, fails: "does not answer a dry-run of %s", kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+		namespace: in.InForce.Target.Namespace, names: []string{in.Config.Plan.ConfigMap}, patchType: types.MergePatchType,
+		patch: map[string]any{"metadata": map[string]any{"annotations": map[string]string{plan.AnnotationProbe: question}}},
+		got: func(u *unstructured.Unstructured) (string, error) {
+			return u.GetAnnotations()[plan.AnnotationProbe], nil
+		}, want: answer}
 }
 
 // probesOfClusters asks by Secrets of one shard, those without a pin first: a person may change a pin at any moment.
@@ -130,13 +149,25 @@ func probesOfClusters(in Inputs) []probe {
 	if wrong >= in.InForce.Replicas && shard > 0 {
 		wrong = shard - 1 // valid, as far as anything else looks at it
 	}
-	return []probe{{webhook: webhookClusters, what: "a wrong shard", kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, namespace: in.InForce.Target.Namespace,
+	return []probe{{webhook: webhookClusters, fails: "let a wrong shard of %s pass a dry-run", kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, namespace: in.InForce.Target.Namespace,
 		names: names, patchType: types.MergePatchType, patch: map[string]any{"data": map[string][]byte{plan.ShardKey: []byte(strconv.Itoa(wrong))}},
 		got: shardOf, want: strconv.Itoa(shard)}}
 }
 
-// ask answers why the webhook does not hold the value, "" where it does. It shows nothing of the object.
-func (q probe) ask(ctx context.Context, c client.Client) string {
+// ask asks until a probe came on a connection that was dialled for it, and answers why the webhook does not hold the value,
+// "" where it does. A webhook that does not say how a probe came is one of an older release, and believed.
+func (q probe) ask(ctx context.Context, c client.Client) (why string) {
+	for range probeTries {
+		came := &connections{}
+		if why = q.askOnce(context.WithValue(ctx, connectionsKey{}, came), c); why != "" || came.anew || !came.used {
+			return why
+		}
+	}
+	return why // others' calls fill up the connections as fast as probes end them, so that they are dialled
+}
+
+// askOnce shows nothing of the object.
+func (q probe) askOnce(ctx context.Context, c client.Client) string {
 	patch, err := json.Marshal(q.patch)
 	if err != nil {
 		return fmt.Sprintf("%s could not be asked: %v", q.webhook, err)
@@ -157,7 +188,7 @@ func (q probe) ask(ctx context.Context, c client.Client) string {
 		case err != nil:
 			return fmt.Sprintf("%s could not be asked: %v", q.webhook, err)
 		case got != q.want:
-			return fmt.Sprintf("%s let %s of %s %q pass a dry-run", q.webhook, q.what, q.kind.Kind, name)
+			return q.webhook + " " + fmt.Sprintf(q.fails, fmt.Sprintf("%s %q", q.kind.Kind, name))
 		}
 		return ""
 	}
@@ -170,6 +201,25 @@ func (q probe) write(ctx context.Context, c client.Client, u *unstructured.Unstr
 	}
 	return c.Patch(ctx, u, patch, client.DryRunAll)
 }
+
+// ProbeWarnings is the warning handler of a client that probes: it tells each probe how it came to the webhook. Nothing else is
+// heard, for each probe is warned of the wrong value that it writes.
+type ProbeWarnings struct{}
+
+var _ rest.WarningHandlerWithContext = ProbeWarnings{}
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
+func (ProbeWarnings) HandleWarningHeaderWithContext(ctx context.Context, _ int, _, text string) {
+	if came, probes := ctx.Value(connectionsKey{}).(*connections); probes {
+		came.anew = came.anew || text == plan.ProbedOnNew
+		came.used = came.used || text == plan.ProbedOnUsed
+	}
+}
+
+// connections are those on which a probe came: several where the API server asked more than once.
+type connections struct{ anew, used bool }
+
+type connectionsKey struct{}
 
 // specReplicas is 0 where the field is absent, as it is in a Scale of 0.
 func specReplicas(u *unstructured.Unstructured) (string, error) {
@@ -256,4 +306,22 @@ func (l *Loop) notAsked() (*bool, []string) {
 	l.probed = probed{}
 	l.Metrics.enforcement.Reset()
 	return nil, nil
+}
+
+// installation is where the cluster differs from what ballast was made for. It keeps nothing from being done: the probe says
+// whether the webhooks hold the plan, whatever they are configured as.
+func (l *Loop) installation(ctx context.Context, in Inputs) []installation.Finding {
+	if l.Installed == nil {
+		return nil
+	}
+	names := installation.Names{Namespace: in.Workload.Namespace, Workload: in.Workload.Name, Plan: in.Config.Plan.ConfigMap}
+	seen, err := l.Installed(ctx, names)
+	if err != nil {
+		l.Log.Error(err, "looking at the installation; it is tried again")
+	}
+	l.Metrics.configured.Reset()
+	if seen.Matches != nil {
+		l.Metrics.configured.WithLabelValues().Set(boolGauge(*seen.Matches))
+	}
+	return seen.Findings
 }

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -15,13 +16,16 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"ballast/e2e/hooked"
 	"ballast/planner/config"
+	"ballast/planner/installation"
 	"ballast/planner/plan"
 	"ballast/planner/store"
 )
@@ -40,7 +44,7 @@ type probeSite struct {
 func startProbeSite(t *testing.T) *probeSite {
 	t.Helper()
 	s := &probeSite{Site: hooked.Start(t, hooked.Options{}), T: t, w: newWorld(3, 2, 1), metrics: NewMetrics(prometheus.NewRegistry())}
-	s.planner = s.As(hooked.Planner)
+	s.planner = s.Prober(ProbeWarnings{})
 	s.store = store.New(store.Options{Client: s.planner, Reader: s.planner, Namespace: hooked.Namespace, Plan: hooked.PlanConfigMap, History: "ballast-history"})
 	s.loop = NewLoop(Options{Metrics: s.metrics, Log: logr.Discard(), Clock: clock.RealClock{},
 		Probe: func(ctx context.Context, in Inputs) Probed { return Probe(ctx, s.planner, in) }})
@@ -93,7 +97,7 @@ func (s *probeSite) asks() (unheld []string, gauge float64) {
 		if p.Kind != "EnforcementDown" {
 			continue
 		}
-		for _, webhook := range []string{"clusters", "controllers", "scale"} {
+		for _, webhook := range []string{"clusters", "controllers", "scale", "plan"} {
 			if strings.Contains(p.Message, webhook+".ballast.argoproj.io") {
 				unheld = append(unheld, webhook)
 			}
@@ -124,9 +128,10 @@ func TestTheProbeFindsEachWebhookThatIsNotThere(t *testing.T) {
 		"clusters. without a caBundle":    {without("clusters"), []string{"clusters"}},
 		"controllers. without a caBundle": {without("controllers"), []string{"controllers"}},
 		"scale. without a caBundle":       {without("scale"), []string{"scale"}},
+		"plan. without a caBundle":        {without("plan"), []string{"plan"}},
 		"no endpoints": {func(w *admissionregistration.MutatingWebhook) {
 			w.ClientConfig.URL = ptr.To("https://127.0.0.1:1/" + strings.SplitN(w.Name, ".", 2)[0])
-		}, []string{"clusters", "controllers", "scale"}},
+		}, []string{"clusters", "controllers", "scale", "plan"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stood := map[string]admissionregistration.WebhookClientConfig{}
@@ -153,9 +158,47 @@ func TestTheProbeFindsEachWebhookThatIsNotThere(t *testing.T) {
 		s.Webhooks(without("clusters"))
 		comes(t, []string{"clusters"}, 0)
 	})
+	t.Run("where nothing but the plan is to be held", func(t *testing.T) {
+		for i := range s.w.in.Discovered.Secrets {
+			s.w.in.Discovered.Secrets[i].Unmanaged = true
+		}
+		comes(t, nil, 1)
+		s.Webhooks(without("plan"))
+		comes(t, []string{"plan"}, 0)
+	})
 	if diff := cmp.Diff(before, s.versions()); diff != "" {
 		t.Errorf("a probe changed something (-before +after):\n%s", diff)
 	}
+}
+
+// TestTheProbeComesOnNewConnections: writes are enforced over connections that the API server has kept, while no webhook can be
+// reached any more. One probe finds that, although it is given such a connection first.
+func TestTheProbeComesOnNewConnections(t *testing.T) {
+	s := startProbeSite(t)
+	s.Refuse(true) // after the writes that made the fleet
+	if got := s.scaled(); got != "3" || s.Connections() == 0 {
+		t.Fatalf("a person's write over one of %d connections that were kept is answered with %s replicas, want the plan's 3", s.Connections(), got)
+	}
+	unheld, gauge := s.asks()
+	if diff := cmp.Diff([]string{"clusters", "controllers", "scale", "plan"}, unheld); diff != "" || gauge != 0 {
+		t.Errorf("gauge %v, webhooks that cannot be reached (-want +got):\n%s", gauge, diff)
+	}
+	s.Refuse(false)
+	hooked.Eventually(t, "the webhook holds again", func() bool { unheld, gauge := s.asks(); return len(unheld) == 0 && gauge == 1 })
+	before := s.Counter("apiserver_admission_webhook_fail_open_count{name=\"controllers.ballast.argoproj.io\",type=\"admit\"}")
+	s.Webhooks(without("controllers"))
+	hooked.Eventually(t, "the API server counts what it let pass", func() bool {
+		s.scaled()
+		return s.Counter("apiserver_admission_webhook_fail_open_count{name=\"controllers.ballast.argoproj.io\",type=\"admit\"}") > before
+	})
+}
+
+// scaled is what a person's wrong number of replicas becomes, by a dry-run.
+func (s *probeSite) scaled() string {
+	s.Helper()
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: hooked.Namespace, Name: "argocd-application-controller"}}
+	s.must(s.Admin.Patch(s.Context(), set, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":9}}`)), client.DryRunAll))
+	return strconv.Itoa(int(*set.Spec.Replicas))
 }
 
 // without takes the caBundle from a webhook.
@@ -182,22 +225,24 @@ func (s *probeSite) versions() map[string]string {
 }
 
 func TestAProbeAsksForWhatIsHeld(t *testing.T) {
+	answer, _ := plan.ProbeAnswer(plan.ProbeQuestion(strconv.FormatInt(epoch.Unix(), 10)))
+	planAnswer := "plan " + answer
 	for name, test := range map[string]struct {
 		change func(*world)
 		want   []string
 	}{
-		"all of it":               {func(*world) {}, []string{"clusters c000 c001 c002 shard 0, not 1", "controllers 3", "scale 3"}},
-		"a fleet without Secrets": {func(w *world) { w.in.Discovered.Secrets = nil }, []string{"controllers 3", "scale 3"}},
+		"all of it":               {func(*world) {}, []string{"clusters c000 c001 c002 shard 0, not 1", "controllers 3", "scale 3", planAnswer}},
+		"a fleet without Secrets": {func(w *world) { w.in.Discovered.Secrets = nil }, []string{"controllers 3", "scale 3", planAnswer}},
 		"Secrets that cannot be changed": {func(w *world) {
 			w.in.Discovered.Secrets[0].Immutable, w.in.Discovered.Secrets[1].Unmanaged = true, true
-		}, []string{"clusters c002 shard 0, not 1", "controllers 3", "scale 3"}},
-		"a Secret that no row names":   {func(w *world) { w.add("new", 1) }, []string{"clusters c000 c001 c002 shard 0, not 1", "controllers 3", "scale 3"}},
-		"pins, while others have none": {func(w *world) { w.in.Pins, w.in.Discovered.Secrets[1].Pin = plan.Pins{"c000": 2}, "2" }, []string{"clusters c002 shard 0, not 1", "controllers 3", "scale 3"}},
-		"nothing but pins":             {func(w *world) { w.in.Pins = plan.Pins{"c000": 2, "c001": 2, "c002": 1} }, []string{"clusters c000 c001 shard 2, not 1", "controllers 3", "scale 3"}},
-		"replicas that are people's":   {func(w *world) { w.in.InForce.FreeReplicas = true }, []string{"clusters c000 c001 c002 shard 0, not 1", "controllers 3"}},
-		"no env that could be held":    {func(w *world) { w.in.InForce.FreeReplicas, w.in.Workload.EnvReplicas = true, nil }, []string{"clusters c000 c001 c002 shard 0, not 1"}},
-		"a workload that opted out":    {func(w *world) { w.in.Workload.Unmanaged = true }, []string{"clusters c000 c001 c002 shard 0, not 1"}},
-		"nothing at all":               {func(w *world) { w.in.Workload.Unmanaged, w.in.Discovered.Secrets = true, nil }, nil},
+		}, []string{"clusters c002 shard 0, not 1", "controllers 3", "scale 3", planAnswer}},
+		"a Secret that no row names":   {func(w *world) { w.add("new", 1) }, []string{"clusters c000 c001 c002 shard 0, not 1", "controllers 3", "scale 3", planAnswer}},
+		"pins, while others have none": {func(w *world) { w.in.Pins, w.in.Discovered.Secrets[1].Pin = plan.Pins{"c000": 2}, "2" }, []string{"clusters c002 shard 0, not 1", "controllers 3", "scale 3", planAnswer}},
+		"nothing but pins":             {func(w *world) { w.in.Pins = plan.Pins{"c000": 2, "c001": 2, "c002": 1} }, []string{"clusters c000 c001 shard 2, not 1", "controllers 3", "scale 3", planAnswer}},
+		"replicas that are people's":   {func(w *world) { w.in.InForce.FreeReplicas = true }, []string{"clusters c000 c001 c002 shard 0, not 1", "controllers 3", planAnswer}},
+		"no env that could be held":    {func(w *world) { w.in.InForce.FreeReplicas, w.in.Workload.EnvReplicas = true, nil }, []string{"clusters c000 c001 c002 shard 0, not 1", planAnswer}},
+		"a workload that opted out":    {func(w *world) { w.in.Workload.Unmanaged = true }, []string{"clusters c000 c001 c002 shard 0, not 1", planAnswer}},
+		"nothing but the plan":         {func(w *world) { w.in.Workload.Unmanaged, w.in.Discovered.Secrets = true, nil }, []string{planAnswer}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(1, 1, 1)
@@ -267,5 +312,124 @@ func TestReplicasOfPeopleAreFollowedWithoutTheWebhook(t *testing.T) {
 	w.run(6)
 	if p := w.in.InForce; p.Replicas != 2 || p.Rollout != nil {
 		t.Errorf("the plan has %d replicas, rollout %v, want the workload's 2: nobody would have the clusters of the third", p.Replicas, p.Rollout)
+	}
+}
+
+// TestWhatIsInstalledIsTold to people and by the metric, and stops nothing.
+func TestWhatIsInstalledIsTold(t *testing.T) {
+	changed := installation.Finding{Kind: installation.Changed, Subject: "plan.ballast.argoproj.io rules", Message: "the rules differ"}
+	old := installation.Finding{Kind: installation.TooOld, Subject: "Kubernetes", Message: "upgrade Kubernetes"}
+	for name, test := range map[string]struct {
+		seen     installation.Seen
+		err      error
+		gauge    float64 // -1: absent
+		problems []string
+	}{
+		"as shipped":            {installation.Seen{Matches: ptr.To(true)}, nil, 1, nil},
+		"changed":               {installation.Seen{Matches: ptr.To(false), Findings: []installation.Finding{changed}}, nil, 0, []string{"rollout/WebhookConfigurationChanged/plan.ballast.argoproj.io rules: the rules differ"}},
+		"unknown":               {installation.Seen{Findings: []installation.Finding{old}}, nil, -1, []string{"rollout/KubernetesTooOld/Kubernetes: upgrade Kubernetes"}},
+		"known, and then asked": {installation.Seen{Matches: ptr.To(true)}, errors.New("the API server is away"), 1, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(3, 2, 1)
+			w.cycle()
+			metrics := NewMetrics(prometheus.NewRegistry())
+			var asked installation.Names
+			l := NewLoop(Options{Metrics: metrics, Log: logr.Discard(), Clock: clock.RealClock{}, Installed: func(_ context.Context, n installation.Names) (installation.Seen, error) {
+				asked = n
+				return test.seen, test.err
+			}})
+			before := Cycle(w.in)
+			w.in.Installation = l.installation(t.Context(), w.in)
+			after := Cycle(w.in)
+			gauge := -1.0
+			if testutil.CollectAndCount(metrics.configured) > 0 {
+				gauge = testutil.ToFloat64(metrics.configured)
+			}
+			var told []string
+			for _, p := range after.Problems {
+				if p.Keeps {
+					t.Errorf("%s keeps the plan from changing", p.Kind)
+				}
+				told = append(told, string(p.Phase)+"/"+p.Kind+"/"+p.Subject+": "+p.Message)
+			}
+			if diff := cmp.Diff(test.problems, told); diff != "" || gauge != test.gauge {
+				t.Errorf("gauge %v, want %v; problems (-want +got):\n%s", gauge, test.gauge, diff)
+			}
+			if diff := cmp.Diff(before.Next, after.Next); diff != "" {
+				t.Errorf("the plan (-without +with):\n%s", diff)
+			}
+			want := installation.Names{Namespace: w.in.Workload.Namespace, Workload: w.in.Workload.Name, Plan: "ballast-plan"}
+			if diff := cmp.Diff(want, asked); diff != "" {
+				t.Errorf("asked for (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// served is a reader that shows a webhook configuration as it is shipped, with the Service that envtest calls by a URL.
+func served(c client.WithWatch) client.Reader {
+	return interceptor.NewClient(c, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+		err := c.Get(ctx, key, o, options...)
+		configuration, ok := o.(*admissionregistration.MutatingWebhookConfiguration)
+		if err != nil || !ok {
+			return err
+		}
+		for i := range configuration.Webhooks {
+			w := &configuration.Webhooks[i]
+			w.ClientConfig = admissionregistration.WebhookClientConfig{Service: &admissionregistration.ServiceReference{
+				Namespace: hooked.Namespace, Name: "ballast-webhook", Path: ptr.To("/" + strings.SplitN(w.Name, ".", 2)[0])}}
+		}
+		return nil
+	}})
+}
+
+// TestAChangedWebhookConfigurationIsFoundOnARealAPIServer, by the shipped rights alone, with the API server's own defaults.
+func TestAChangedWebhookConfigurationIsFoundOnARealAPIServer(t *testing.T) {
+	s := hooked.Start(t, hooked.Options{})
+	as := func(user string) string {
+		t.Helper()
+		l := &installation.Looker{Reader: served(s.As(user)), Clock: clock.RealClock{}, Version: func(context.Context) (string, error) { return "v1.36.1", nil }}
+		seen, err := l.Look(t.Context(), installation.Names{Namespace: hooked.Namespace, Workload: "argocd-application-controller", Plan: hooked.PlanConfigMap})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := "unknown"
+		if seen.Matches != nil {
+			said = strconv.FormatBool(*seen.Matches)
+		}
+		for _, f := range seen.Findings {
+			said += ", " + string(f.Kind) + " " + f.Subject
+		}
+		return said
+	}
+	says := func(want string) {
+		t.Helper()
+		if got := as(hooked.Planner); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	says("true")
+	var stood admissionregistration.MutatingWebhook
+	s.Webhooks(func(w *admissionregistration.MutatingWebhook) {
+		if strings.HasPrefix(w.Name, "plan.") {
+			stood = *w.DeepCopy()
+			w.MatchConditions, w.NamespaceSelector, w.TimeoutSeconds = nil, nil, nil // as the API server fills them in
+		}
+	})
+	says("false, WebhookConfigurationChanged plan.ballast.argoproj.io namespaceSelector, " +
+		"WebhookConfigurationChanged plan.ballast.argoproj.io matchConditions, WebhookConfigurationChanged plan.ballast.argoproj.io timeoutSeconds")
+	s.Webhooks(func(w *admissionregistration.MutatingWebhook) {
+		if w.Name == stood.Name {
+			*w = stood
+		}
+	})
+	says("true")
+	shipped, err := installation.Shipped(installation.Names{Namespace: hooked.Namespace, Workload: "argocd-application-controller", Plan: hooked.PlanConfigMap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := as("system:serviceaccount:argocd:nobody"), "unknown, WebhookConfigurationUnread "+shipped.Name; got != want {
+		t.Errorf("without the right it says %s, want %s", got, want)
 	}
 }

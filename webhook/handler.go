@@ -85,7 +85,9 @@ func reviewPlan(s *State, rv *review) (Verdict, error) {
 		return Verdict{Reason: plan.Unmanaged, Revision: s.revision()}, nil // an API server without matchConditions asks about every ConfigMap
 	}
 	if s.isPlanner(rv.User) {
-		return DecidePlan(s, rv.Request, PlanObject{}, PlanObject{}), nil // which is admitted whatever it writes
+		v := DecidePlan(s, rv.Request, PlanObject{}, PlanObject{}) // which is admitted whatever it writes
+		v.probePlan(rv)
+		return v, nil
 	}
 	object, err := decodePlanObject(rv.object)
 	if err != nil {
@@ -120,6 +122,7 @@ func NewHandler(plans Plans, metrics *Metrics, log logr.Logger) http.Handler {
 // request to answer: a body that is no review, too large, or one too many.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
+	fresh := firstOnConnection(r.Context(), start)
 	body, err := h.bodies.read(w, r)
 	if err != nil {
 		h.refuse(w, err)
@@ -132,6 +135,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := h.answer(r.Context(), &rv)
+	if isProbe(h.plans.State(), &rv) {
+		answerProbe(w, &v, fresh)
+	}
 	out, err := encodeAnswer(rv.uid, v)
 	if err != nil {
 		v = h.fault(rv.operation, err)

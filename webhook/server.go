@@ -125,6 +125,7 @@ func (s *Server) httpServer(config *tls.Config) *http.Server {
 		WriteTimeout:      writeDeadline,
 		IdleTimeout:       idleDeadline,
 		MaxHeaderBytes:    16 << 10,
+		ConnContext:       noteConnection,
 		ErrorLog:          log.New(errorLog{s.options.Log}, "", 0),
 	}
 }

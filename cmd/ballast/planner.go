@@ -240,7 +240,11 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("setting up the manager: %w", err)
 	}
-	a.loop = a.newLoop(c)
+	probes, err := a.newProber()
+	if err != nil {
+		return err
+	}
+	a.loop = a.newLoop(c, probes)
 	if err := a.watch(ctx, c); err != nil {
 		return err
 	}
@@ -260,7 +264,7 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 	return a.manager.Add(everywhere(a.config.Run))
 }
 
-func (a *plannerApp) newLoop(c config.PlannerConfig) *planner.Loop {
+func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *planner.Loop {
 	st := store.New(store.Options{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Namespace: c.Target.Namespace,
 		Plan: c.Plan.ConfigMap, History: c.Plan.History, Key: store.KeyName(c.Plan.ConfigMap)})
 	nudger := a.newNudger()
@@ -276,8 +280,9 @@ func (a *plannerApp) newLoop(c config.PlannerConfig) *planner.Loop {
 			return neighbour.Look(ctx, a.manager.GetAPIReader(), p)
 		},
 		Probe: func(ctx context.Context, in planner.Inputs) planner.Probed {
-			return planner.Probe(ctx, a.manager.GetClient(), in)
+			return planner.Probe(ctx, probes, in)
 		},
+		Installed:   a.newLooker().Look,
 		Emit:        newEmitter(a.manager.GetEventRecorder("ballast-planner"), c),
 		Metrics:     a.metrics,
 		Log:         a.log,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,12 +12,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	apiversion "k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner"
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/installation"
 	"ballast/planner/nudge"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -81,6 +87,35 @@ func (a *plannerApp) newObserver(n *nudge.Nudger) *planner.Observer {
 				return nil, at, fmt.Errorf("nothing tells a cluster without Applications from one without an owner, and no new owner is nudged: add component nudge, or set rollout.live.nudge: false: %w", err)
 			}
 			return count, at, err
+		}}
+}
+
+// newProber is the client of the probe: its warnings say how a probe came to the webhook.
+func (a *plannerApp) newProber() (client.Client, error) {
+	cfg := rest.CopyConfig(a.rest)
+	cfg.WarningHandlerWithContext = planner.ProbeWarnings{}
+	c, err := client.New(cfg, client.Options{HTTPClient: a.manager.GetHTTPClient(), Mapper: a.manager.GetRESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("setting up the probe of the webhooks: %w", err)
+	}
+	return c, nil
+}
+
+// newLooker looks at the webhook configuration and at the API server's version.
+func (a *plannerApp) newLooker() *installation.Looker {
+	return &installation.Looker{Reader: a.manager.GetAPIReader(), Clock: clock.RealClock{},
+		Version: func(ctx context.Context) (string, error) {
+			c, err := discovery.NewDiscoveryClientForConfigAndClient(a.rest, a.manager.GetHTTPClient())
+			if err != nil {
+				return "", err
+			}
+			var v apiversion.Info
+			text, err := c.RESTClient().Get().AbsPath("/version").DoRaw(ctx)
+			if err != nil {
+				return "", err
+			}
+			err = json.Unmarshal(text, &v)
+			return v.GitVersion, err
 		}}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,8 +53,9 @@ type Site struct {
 	Admin  client.WithWatch // may do everything, and is nobody that ballast knows
 	Source *webhook.Source  // the webhook's view of the plan
 
-	t   testing.TB
-	env *envtest.Environment
+	t     testing.TB
+	env   *envtest.Environment
+	dials dials
 }
 
 // Start starts everything until the test ends.
@@ -89,6 +91,69 @@ func (s *Site) As(user string) client.WithWatch {
 		return s.client(s.account(user))
 	}
 	return s.client(s.user(user, "system:masters"))
+}
+
+// Prober is a client of the shipped planner's that hears how a probe came to the webhook.
+func (s *Site) Prober(heard rest.WarningHandlerWithContext) client.WithWatch {
+	s.t.Helper()
+	c := s.account(Planner)
+	c.WarningHandlerWithContext = heard
+	return s.client(c)
+}
+
+// Refuse closes each new connection to the webhook, while those that there are go on.
+func (s *Site) Refuse(yes bool) { s.dials.refuses.Store(yes) }
+
+// Connections is how many connections to the webhook are open.
+func (s *Site) Connections() int { return int(s.dials.open.Load()) }
+
+// Counter is a series of the API server's own metrics by its name and labels, 0 while it is absent.
+func (s *Site) Counter(series string) float64 {
+	s.t.Helper()
+	c, err := kubernetes.NewForConfig(s.env.Config)
+	must(s.t, err)
+	text, err := c.RESTClient().Get().AbsPath("/metrics").DoRaw(s.t.Context())
+	must(s.t, err)
+	for line := range strings.Lines(string(text)) {
+		if value, found := strings.CutPrefix(strings.TrimSpace(line), series+" "); found {
+			n, err := strconv.ParseFloat(value, 64)
+			must(s.t, err)
+			return n
+		}
+	}
+	return 0
+}
+
+// dials is a listener that counts what is open, and may refuse what is new.
+type dials struct {
+	net.Listener
+	refuses atomic.Bool
+	open    atomic.Int64
+}
+
+func (d *dials) Accept() (net.Conn, error) {
+	for {
+		c, err := d.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if !d.refuses.Load() {
+			d.open.Add(1)
+			return &dialled{Conn: c, closed: func() { d.open.Add(-1) }}, nil
+		}
+		_ = c.Close()
+	}
+}
+
+type dialled struct {
+	net.Conn
+	once   sync.Once
+	closed func()
+}
+
+func (d *dialled) Close() error {
+	d.once.Do(d.closed)
+	return d.Conn.Close()
 }
 
 // Webhooks changes the webhook configuration; the API server takes it up in a moment.
@@ -129,7 +194,7 @@ func (s *Site) install(shipped []unstructured.Unstructured) {
 	must(s.t, s.Admin.Create(s.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}))
 	for _, u := range shipped {
 		switch u.GetKind() {
-		case "ServiceAccount", "Role", "RoleBinding", "Secret":
+		case "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Secret":
 			must(s.t, s.Admin.Create(s.t.Context(), &u))
 		}
 	}
@@ -146,8 +211,9 @@ func (s *Site) serve() {
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
 	s.Source = webhook.NewSource(webhook.SourceOptions{Client: clients, Namespace: Namespace, ConfigMap: PlanConfigMap, Planner: Planner, Metrics: metrics, Log: logr.Discard()})
 	server := webhook.NewServer(webhook.ServerOptions{Handler: webhook.NewHandler(s.Source, metrics, logr.Discard()), CertDir: at.LocalServingCertDir, Metrics: metrics, Log: logr.Discard(),
-		Listen: func() (net.Listener, error) {
-			return net.Listen("tcp", net.JoinHostPort(at.LocalServingHost, strconv.Itoa(at.LocalServingPort)))
+		Listen: func() (_ net.Listener, err error) {
+			s.dials.Listener, err = net.Listen("tcp", net.JoinHostPort(at.LocalServingHost, strconv.Itoa(at.LocalServingPort)))
+			return &s.dials, err
 		}})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup

@@ -30,6 +30,8 @@ func rights(w *world) {
 			"horizontalpodautoscalers.autoscaling [] [] [list]",
 			"leases.coordination.k8s.io [] [] [create]",
 			"leases.coordination.k8s.io [] [ballast-argocd-application-controller] [get update]",
+			"mutatingwebhookconfigurations.admissionregistration.k8s.io [] [ballast.argocd] [get]",
+			"mutatingwebhookconfigurations.admissionregistration.k8s.io [] [ballast] [get]",
 			"poddisruptionbudgets.policy [] [] [list]",
 			"pods [] [] [get list watch]",
 			"scaledobjects.keda.sh [] [] [list]",
@@ -37,7 +39,10 @@ func rights(w *world) {
 			"statefulsets.apps [] [] [get list watch]",
 			"statefulsets.apps [] [argocd-application-controller] [patch]",
 			"statefulsets.apps/scale [] [argocd-application-controller] [patch]",
-		}, []string{}),
+		}, []string{
+			"mutatingwebhookconfigurations.admissionregistration.k8s.io [] [ballast.argocd] [get]",
+			"mutatingwebhookconfigurations.admissionregistration.k8s.io [] [ballast] [get]",
+		}),
 		Entry("the webhook's", SpecTimeout(time.Minute), "ballast-webhook", []string{
 			"configmaps [] [ballast-plan] [get list watch]",
 		}, []string{}),

@@ -1,0 +1,67 @@
+package webhook
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"ballast/planner/plan"
+)
+
+// A probe is a dry-run by the planner: it writes what the webhook has to correct, and nothing is stored. The API server
+// keeps connections for later calls, over which a replica answers that no new call could reach. So the webhook closes the
+// connection of each probe behind its answer, and says whether the probe was the first call on it: the planner asks again
+// until one was.
+
+// isProbe reports whether a review is the planner's probe.
+func isProbe(s *State, rv *review) bool { return rv.dryRun && s.isPlanner(rv.User) }
+
+// answerProbe closes the connection behind the answer, and says whether it was new.
+func answerProbe(w http.ResponseWriter, v *Verdict, fresh bool) {
+	w.Header().Set("Connection", "close")
+	said := plan.ProbedOnUsed
+	if fresh {
+		said = plan.ProbedOnNew
+	}
+	v.Warnings = append(v.Warnings, said)
+}
+
+// probePlan puts the answer where a probe of the plan's webhook put its question: nothing else of the planner's writes is
+// changed, so that nothing else could show that the webhook is there.
+func (v *Verdict) probePlan(rv *review) {
+	if !rv.dryRun {
+		return
+	}
+	answer, asked := plan.ProbeAnswer(rv.object.field("metadata").field("annotations").field(plan.AnnotationProbe).text())
+	if !asked {
+		return
+	}
+	path := "/metadata/annotations/" + strings.ReplaceAll(plan.AnnotationProbe, "/", "~1")
+	v.Patches = append(v.Patches, Op{Op: "replace", Path: path, Value: answer})
+}
+
+// newConnection is how long a call may take to come on the connection that was dialled for it. Go's client dials ahead while
+// calls queue, so that a connection without a call may be old, too.
+const newConnection = time.Second
+
+// connection is what is known of one that a call came on.
+type connection struct {
+	since time.Time
+	calls atomic.Int64
+}
+
+type connectionKey struct{}
+
+// noteConnection is an http.Server's ConnContext.
+func noteConnection(ctx context.Context, _ net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, &connection{since: time.Now()})
+}
+
+// firstOnConnection counts a call, and reports whether its connection was dialled for it. It is called once a call.
+func firstOnConnection(ctx context.Context, now time.Time) bool {
+	c, noted := ctx.Value(connectionKey{}).(*connection)
+	return noted && c.calls.Add(1) == 1 && now.Sub(c.since) < newConnection
+}
