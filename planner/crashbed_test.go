@@ -136,7 +136,7 @@ func (r *crashRun) populate(c crashCase) {
 	}))
 	r.must(r.client.Create(r.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "argocd-cm"},
 		Data: map[string]string{"cluster.inClusterEnabled": "false"}}))
-	r.must(r.client.Create(r.ctx, newKeySecret(r.namespace)))
+	r.must(client.IgnoreAlreadyExists(r.client.Create(r.ctx, newKeySecret(r.namespace)))) // where the shipped manifests are installed
 	for _, name := range r.fleet.clusters {
 		r.must(r.client.Create(r.ctx, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name, Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}},
