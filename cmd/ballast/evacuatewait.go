@@ -156,12 +156,12 @@ const exitStays = 3
 func (e emptying) staying(replica int, planMap string) error {
 	var parts []string
 	if n := len(e.pinned); n > 0 {
-		parts = append(parts, fmt.Sprintf("%s there by a pin (%s): take the pin out of data.pins of ConfigMap %q, or the annotation %s off the Secret, or pin to another replica",
-			stay(n), named(e.pinned), planMap, plan.AnnotationPin))
+		parts = append(parts, fmt.Sprintf("%s there by a pin (%s): take the pin out of data.pins of ConfigMap %q, "+
+			"or the annotation %s off the Secret, or pin to another replica", stay(n), named(e.pinned), planMap, plan.AnnotationPin))
 	}
 	if n := len(e.fixed); n > 0 {
-		parts = append(parts, fmt.Sprintf("%s there because the Secret is immutable or unmanaged (%s): create it anew, or take the annotation %s off",
-			stay(n), named(e.fixed), plan.AnnotationUnmanaged))
+		parts = append(parts, fmt.Sprintf("%s there because the Secret is immutable or unmanaged (%s): create it anew, "+
+			"or take the annotation %s off", stay(n), named(e.fixed), plan.AnnotationUnmanaged))
 	}
 	if len(parts) == 0 {
 		return nil

@@ -230,7 +230,7 @@ func saveInputs(file string, in planner.Inputs) (masked int, err error) {
 	}
 	text = plan.Visible(plan.MaskCredentials(text))
 	if !json.Valid([]byte(text)) { // a server like "n@" is part of an escape elsewhere
-		return 0, errors.New("saving the inputs: a cluster's server URL is so odd that its credentials cannot be masked; nothing was saved: mend data.server of the Secret first")
+		return 0, errors.New("saving the inputs: the credentials in a cluster's server URL cannot be masked, so nothing was saved: mend data.server first")
 	}
 	if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
 		return 0, fmt.Errorf("saving the inputs: %w", err)

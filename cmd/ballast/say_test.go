@@ -17,6 +17,7 @@ import (
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 	"pgregory.net/rapid"
 
 	"ballast/planner"
@@ -344,6 +345,29 @@ func TestACleanWriterKeepsCharactersWhole(t *testing.T) {
 		}
 		if want := "größe █ \\u001b[2J 集群\tß\n"; b.String() != want {
 			t.Errorf("in pieces of %d bytes: %q, want %q", size, b.String(), want)
+		}
+	}
+}
+
+// Every command's output ends in a cleanWriter, that of one which is added later, too.
+func TestEveryCommandWritesThroughTheLastGate(t *testing.T) {
+	var out, errs bytes.Buffer
+	root := newRootCommand()
+	root.SetOut(&out)
+	root.SetErr(&errs)
+	root.AddCommand(&cobra.Command{Use: "later", RunE: func(cmd *cobra.Command, _ []string) error {
+		_, err := cmd.OutOrStdout().Write([]byte("\x1b[2J https://u:" + secretText + "@h\n"))
+		cmd.PrintErrln("\u202e")
+		return err
+	}})
+	root.SetArgs([]string{"later"})
+	mustDo(t, root.Execute())
+	if diff := cmp.Diff([]string{`\u001b[2J https://***@h` + "\n", `\u202e` + "\n"}, []string{out.String(), errs.String()}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, c := range root.Commands() {
+		if c.PersistentPreRun != nil || c.PersistentPreRunE != nil {
+			t.Errorf("%s has a PersistentPreRun of its own, which keeps the root's from running", c.Name())
 		}
 	}
 }

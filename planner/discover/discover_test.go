@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -161,6 +162,12 @@ func TestABrokenSecretIsReportedAndStopsNothing(t *testing.T) {
 				`Secrets "x", "y" share the server https://x and differ in data.shard; Argo CD takes whichever it saw last: keep one of them, or give all the same shard`}},
 			wantNames: []string{"good", "x", "y"},
 		},
+		"one URL with credentials, of many Secrets": {
+			broken: slices.Concat([]Secret{secret("a", server("https://u:p@x"), shard("1"))}, secretsOf(names(11), server("https://u:p@x"), shard("2"))),
+			want: []Problem{{"a", ConflictingShards, `Secrets "a", "c00", "c01", "c02", "c03", "c04", "c05", "c06", "c07", "c08", and 2 more share the server https://***@x ` +
+				`and differ in data.shard; Argo CD takes whichever it saw last: keep one of them, or give all the same shard`}},
+			wantNames: slices.Concat([]string{"a"}, names(11), []string{"good"}),
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -176,6 +183,14 @@ func TestABrokenSecretIsReportedAndStopsNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+func secretsOf(names []string, changes ...func(*Secret)) []Secret {
+	list := make([]Secret, len(names))
+	for i, name := range names {
+		list[i] = secret(name, changes...)
+	}
+	return list
 }
 
 func names(n int) []string {

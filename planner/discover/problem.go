@@ -75,9 +75,13 @@ func conflict(server string, clusters []Cluster, unit Unit) (Problem, bool) {
 	if !slices.ContainsFunc(unit.Clusters, func(i int) bool { return clusters[i].Explicit != first.Explicit }) {
 		return Problem{}, false
 	}
-	names := make([]string, 0, len(unit.Clusters))
-	for _, i := range unit.Clusters {
+	const most = 10 // of one server; the mend behind them must be seen, too
+	names := make([]string, 0, most+1)
+	for _, i := range unit.Clusters[:min(len(unit.Clusters), most)] {
 		names = append(names, fmt.Sprintf("%q", clusters[i].Shard.ID))
+	}
+	if rest := len(unit.Clusters) - most; rest > 0 {
+		names = append(names, fmt.Sprintf("and %d more", rest))
 	}
 	return Problem{first.Shard.ID, ConflictingShards, fmt.Sprintf(
 		"Secrets %s share the server %s and differ in data.shard; Argo CD takes whichever it saw last: keep one of them, or give all the same shard",

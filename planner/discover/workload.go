@@ -64,8 +64,8 @@ func FindContainer(containers []corev1.Container) (int, error) {
 	if at := plan.FindController(signs, ""); at >= 0 {
 		return at, nil
 	}
-	return 0, fmt.Errorf("finding the application-controller's container: none of %s stands out by the command %s, the env %s or its name; set target.container",
-		cmp.Or(containerNames(containers), "no containers"), plan.ControllerCommand, EnvReplicas)
+	return 0, fmt.Errorf("finding the application-controller's container: none of %s stands out by the command %s, the env %s or its name; "+
+		"set target.container", cmp.Or(containerNames(containers), "no containers"), plan.ControllerCommand, EnvReplicas)
 }
 
 // env is a container's variable: its value, and whether it is there with a value of its own.

@@ -56,7 +56,9 @@ func (c ContainerSigns) hasEnv() bool { return c.HasEnv }
 
 // namesController looks into words, too: a shell's line is one.
 func (c ContainerSigns) namesController() bool {
-	return slices.ContainsFunc(c.Words, func(word string) bool { return slices.ContainsFunc(strings.FieldsFunc(word, endsWord), isController) })
+	return slices.ContainsFunc(c.Words, func(word string) bool {
+		return slices.ContainsFunc(strings.FieldsFunc(word, endsWord), isController)
+	})
 }
 
 func (c ContainerSigns) calledController() bool {
@@ -70,5 +72,6 @@ func isController(word string) bool { return path.Base(word) == ControllerComman
 // isLauncher knows what images and people put before a binary: a shell, a script, an init for containers.
 func isLauncher(word string) bool {
 	base := path.Base(word)
-	return strings.HasSuffix(base, ".sh") || slices.Contains([]string{"sh", "bash", "ash", "dash", "busybox", "env", "exec", "nice", "timeout", "tini", "tini-static", "dumb-init", "catatonit", "su-exec", "gosu"}, base)
+	return strings.HasSuffix(base, ".sh") || slices.Contains([]string{"sh", "bash", "ash", "dash", "busybox", "env", "exec", "nice",
+		"timeout", "tini", "tini-static", "dumb-init", "catatonit", "su-exec", "gosu"}, base)
 }

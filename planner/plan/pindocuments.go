@@ -8,8 +8,8 @@ import (
 	yamlnode "go.yaml.in/yaml/v3"
 )
 
-// moreDocuments is the problem of a data.pins that goes on behind its first YAML document, whose mapping is root, and of which
-// nothing would be read; nil where it ends there.
+// moreDocuments is the problem of a data.pins that goes on behind its first YAML document, whose mapping is root: nothing
+// of it would be read. It is nil where the text ends there.
 func moreDocuments(text string, root *yamlnode.Node) *PinProblem {
 	if more := moreLines(text); more != nil || root != nil && root.Style&yamlnode.FlowStyle == 0 {
 		return more
@@ -27,8 +27,8 @@ func moreDocuments(text string, root *yamlnode.Node) *PinProblem {
 	}
 }
 
-// moreLines looks for the first line behind a document. A document ends at a `---` or `...` at the beginning of a line, in quotes and blocks, too,
-// at a directive, and where a line begins further to the left than the first pin: lines tell.
+// moreLines looks for the first line behind a document. A document ends at a `---` or `...` at the beginning of a line, in
+// quotes and blocks, too, at a directive, and where a line begins further to the left than the first pin.
 func moreLines(text string) *PinProblem {
 	begun, later := false, false
 	number, indent := 0, -1 // indent of the first pin; -1: it is still to come
@@ -63,7 +63,8 @@ func moreLines(text string) *PinProblem {
 	return nil
 }
 
-const behindDocument = "stands behind the end of the YAML document (a --- or ... line, or an indented first pin), where nothing is read; write every pin at the beginning of a line of one document"
+const behindDocument = "stands behind the end of the YAML document (a --- or ... line, or an indented first pin), where nothing is read; " +
+	"write every pin at the beginning of a line of one document"
 
 // yamlLines ends each line as people do; to YAML a few other characters end one, too.
 func yamlLines(text string) string {
