@@ -95,10 +95,20 @@ func reviewPlan(s *State, rv *review) (Verdict, error) {
 	return DecidePlan(s, rv.Request, object, old), nil
 }
 
+// The memory of decoding the plan's texts. A node of YAML takes 160 bytes, its place in its parent 8 to 16 and its text 8, and
+// two bytes of a flow sequence make one: up to 100 bytes a byte. An answer that puts a plan back holds it as a patch, in base64,
+// and in the answer. What weighs more than the budget is decoded alone.
+const (
+	parseBudget = 64 << 20
+	parseCost   = 100 // a byte of the body
+	answerCost  = 8   // a byte of the plan that may be put back
+)
+
 type handler struct {
 	kind
 	plans   Plans
 	bodies  *bodies
+	parses  *budget
 	metrics *Metrics
 	log     logr.Logger
 }
@@ -106,9 +116,9 @@ type handler struct {
 // NewHandler serves the four webhooks under their paths.
 func NewHandler(plans Plans, metrics *Metrics, log logr.Logger) http.Handler {
 	mux := http.NewServeMux()
-	shared := newBodies()
+	bodies, parses := newBodies(), newBudget(parseBudget)
 	for _, k := range kinds() {
-		mux.Handle("POST "+k.path, &handler{k, plans, shared, metrics, log.WithValues("webhook", k.name)})
+		mux.Handle("POST "+k.path, &handler{k, plans, bodies, parses, metrics, log.WithValues("webhook", k.name)})
 	}
 	return mux
 }
@@ -116,35 +126,72 @@ func NewHandler(plans Plans, metrics *Metrics, log logr.Logger) http.Handler {
 // ServeHTTP answers one AdmissionReview. It fails as HTTP, which the failure policy judges, only where there is no
 // request to answer: a body that is no review, too large, or one too many.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	start := time.Now()
-	body, err := h.bodies.read(w, r)
+	out, weight, err := h.call(w, r)
+	if weight > 0 {
+		defer h.parses.release(weight)
+		// A plan may be answered with a plan, for which whoever does not read holds its part of the budget.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stalledAfter)) // one without deadlines is a test's
+	}
 	if err != nil {
 		h.refuse(w, err)
 		return
 	}
-	defer body.release()
-	rv, err := parseReview(body.bytes)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	v := h.answer(r.Context(), &rv)
-	out, err := encodeAnswer(rv.uid, v)
-	if err != nil {
-		v = h.fault(rv.operation, err)
-		out, _ = encodeAnswer(rv.uid, v) // a fault holds nothing that cannot be encoded
-	}
-	h.metrics.requests.WithLabelValues(h.name, rv.operation, string(v.Reason)).Inc()
-	h.metrics.duration.WithLabelValues(h.name).Observe(time.Since(start).Seconds())
-	h.record(&rv, v)
 	w.Header()["Content-Type"] = []string{"application/json"}
 	w.Header()["Content-Length"] = []string{strconv.Itoa(len(out))}
 	_, _ = w.Write(out) // a caller that went away has no answer to get
 }
 
+// call is the answer, and what it holds of the budget of parses. The body is gone before the answer is sent.
+func (h *handler) call(w http.ResponseWriter, r *http.Request) (out []byte, weight int64, err error) {
+	start := time.Now()
+	body, err := h.bodies.read(w, r)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer body.release()
+	rv, err := parseReview(body.bytes)
+	if err != nil {
+		return nil, 0, err
+	}
+	reviewed(r)
+	if weight, err = h.reserve(r, len(body.bytes)); err != nil {
+		return nil, 0, err
+	}
+	v := h.answer(r.Context(), &rv)
+	if out, err = encodeAnswer(rv.uid, v); err != nil {
+		v = h.fault(rv.operation, err)
+		out, err = encodeAnswer(rv.uid, v) // a fault holds nothing that cannot be encoded
+	}
+	h.metrics.requests.WithLabelValues(h.name, rv.operation, string(v.Reason)).Inc()
+	h.metrics.duration.WithLabelValues(h.name).Observe(time.Since(start).Seconds())
+	h.record(r, &rv, v)
+	return out, weight, err
+}
+
+// reserve sets the memory aside that a plan's decoding may take; the other kinds are read in place.
+func (h *handler) reserve(r *http.Request, size int) (int64, error) {
+	if h.name != kindPlan {
+		return 0, nil
+	}
+	weight := int64(size) * parseCost
+	if s := h.plans.State(); s != nil && s.Kept != nil {
+		weight += int64(len(s.Kept.Text)) * answerCost
+	}
+	weight = min(weight, h.parses.size)
+	ctx, cancel := context.WithTimeout(r.Context(), busyAfter)
+	defer cancel()
+	if h.parses.acquire(ctx, callerOf(r), weight) != nil {
+		return 0, errBusy
+	}
+	return weight, nil
+}
+
 func (h *handler) refuse(w http.ResponseWriter, err error) {
 	code := http.StatusBadRequest
 	switch {
+	case errors.Is(err, errNoReview):
+		http.Error(w, err.Error(), code)
+		return
 	case errors.Is(err, errBusy):
 		h.metrics.busy.Inc()
 		code = http.StatusServiceUnavailable
@@ -182,15 +229,28 @@ func (h *handler) answer(ctx context.Context, rv *review) (v Verdict) {
 	return v
 }
 
-// fault answers for ballast's own failure. Errors here name no content of an object.
+// fault answers for ballast's own failure, which an alert counts, and for an object that cannot be read, which is none: the API
+// server sends no such object, and whoever can reach the port can. Errors here name no content of an object.
 func (h *handler) fault(operation string, err error) Verdict {
-	h.metrics.faults.WithLabelValues(h.name).Inc()
-	h.log.Error(err, "internal fault, the write passed unchanged", "operation", operation)
+	if errors.Is(err, errMalformed) {
+		h.metrics.malformed.WithLabelValues(h.name).Inc()
+		h.log.V(1).Info("an object cannot be read, the write passed unchanged", "operation", operation, "why", err.Error())
+	} else {
+		h.metrics.faults.WithLabelValues(h.name).Inc()
+		h.log.Error(err, "internal fault, the write passed unchanged", "operation", operation)
+	}
 	return Verdict{Reason: plan.Faulted, Revision: h.plans.State().revision(), Warnings: []string{"ballast: internal fault, write passed unchanged"}}
 }
 
-// record logs a rewrite or a refusal, and every call at V(1); values are those of the audit annotations.
-func (h *handler) record(rv *review, v Verdict) {
+// The longest values of a log line: names and users as Kubernetes has them, and twenty pins.
+const (
+	maxLoggedName   = 253
+	maxLoggedFields = 1 << 10
+)
+
+// record logs a rewrite or a refusal, and every call at V(1); values are those of the audit annotations. Unless the caller was
+// verified to be the API server, by its client certificate, a line tells what somebody on the network sent.
+func (h *handler) record(r *http.Request, rv *review, v Verdict) {
 	log := h.log
 	if len(v.Patches) == 0 && v.Denied == "" {
 		log = log.V(1)
@@ -198,6 +258,11 @@ func (h *handler) record(rv *review, v Verdict) {
 	if !log.Enabled() {
 		return
 	}
-	log.Info("write answered", "operation", rv.operation, "namespace", rv.Namespace, "name", rv.Name, "user", rv.User,
-		"dryRun", rv.dryRun, "reason", v.Reason, "revision", v.Revision, "requested", printFields(v.Requested), "enforced", printFields(v.Enforced))
+	name := func(s string) string { return Printable(s, maxLoggedName) }
+	fields := func(list []Field) string { return Printable(printFields(list), maxLoggedFields) }
+	log.Info("write answered", "verified", verified(r), "operation", rv.operation, "namespace", name(rv.Namespace), "name", name(rv.Name),
+		"user", name(rv.User), "dryRun", rv.dryRun, "reason", v.Reason, "revision", v.Revision, "requested", fields(v.Requested), "enforced", fields(v.Enforced))
 }
+
+// verified reports whether the caller has shown a client certificate that the server demands.
+func verified(r *http.Request) bool { return r.TLS != nil && len(r.TLS.VerifiedChains) > 0 }
