@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/netip"
 	"sync"
 	"time"
 )
@@ -195,13 +194,14 @@ func (b *body) release() {
 
 // acquire sets bytes aside, if need be those of bodies that have stalled.
 func (b *bodies) acquire(r *http.Request, budget *budget, weight int64) error {
-	if budget.tryAcquire(weight) {
+	from := callerOf(r)
+	if budget.tryAcquire(from, weight) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), busyAfter)
 	defer cancel()
 	acquired := make(chan error, 1)
-	go func(from netip.Addr) { acquired <- budget.acquire(ctx, from, weight) }(callerOf(r))
+	go func() { acquired <- budget.acquire(ctx, from, weight) }()
 	tick := time.NewTicker(cutEvery)
 	defer tick.Stop()
 	for {

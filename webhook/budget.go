@@ -8,87 +8,103 @@ import (
 	"sync"
 )
 
-// budget is an amount that calls share. While it is used up they wait, and the addresses that they come from take turns:
-// one that asks for more than its share waits behind itself, and an API server's call is the next or the one after.
+// budget is an amount that calls share. While it is used up they wait, and addresses get the same from it, whatever each
+// asks for (start-time fair queueing): who asks for more waits behind itself, and an API server's call behind what is under
+// way, not behind what an attacker still wants.
 type budget struct {
 	size int64
 
-	mu     sync.Mutex
-	free   int64
-	queues []*queue // of the addresses that wait, the next to be served first
-}
-
-// queue is what waits from one address, the longest first.
-type queue struct {
-	from    netip.Addr
-	waiting []*claim
+	mu      sync.Mutex
+	free    int64
+	waiting []*claim             // those that start first, first
+	now     int64                // when the claim started that was granted last, in units that an address was given
+	ends    map[netip.Addr]int64 // when an address has had what it asked for so far
 }
 
 type claim struct {
-	weight  int64
-	granted chan struct{}
+	from          netip.Addr
+	weight, start int64
+	granted       chan struct{}
 }
 
-func newBudget(size int64) *budget { return &budget{size: size, free: size} }
+// maxEnds bounds the addresses that are remembered; one that had its share long ago is as good as new.
+const maxEnds = 1024
+
+func newBudget(size int64) *budget {
+	return &budget{size: size, free: size, ends: map[netip.Addr]int64{}}
+}
 
 // tryAcquire takes a part if it is free and no other call waits for one.
-func (b *budget) tryAcquire(weight int64) bool {
+func (b *budget) tryAcquire(from netip.Addr, weight int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.free < weight || len(b.queues) > 0 {
+	if b.free < weight || len(b.waiting) > 0 {
 		return false
 	}
-	b.free -= weight
+	b.grant(weight, b.book(from, weight))
 	return true
 }
 
 // acquire takes a part, in turn, unless the context ends before. A part that is larger than the whole never comes.
 func (b *budget) acquire(ctx context.Context, from netip.Addr, weight int64) error {
-	if b.tryAcquire(weight) {
+	if b.tryAcquire(from, weight) {
 		return nil
 	}
-	c := &claim{weight, make(chan struct{})}
-	b.enqueue(from, c)
+	c := b.enqueue(from, weight)
 	select {
 	case <-c.granted:
 		return nil
 	case <-ctx.Done():
 	}
-	if b.leave(from, c) {
+	if b.leave(c) {
 		return ctx.Err()
 	}
 	return nil // it was granted at the same moment
 }
 
-func (b *budget) enqueue(from netip.Addr, c *claim) {
+// book gives a claim its start: now, or when its address has had what it asked for before.
+func (b *budget) book(from netip.Addr, weight int64) (start int64) {
+	if len(b.ends) >= maxEnds {
+		for address, end := range b.ends {
+			if end <= b.now {
+				delete(b.ends, address)
+			}
+		}
+	}
+	start = max(b.now, b.ends[from])
+	b.ends[from] = start + weight
+	return start
+}
+
+func (b *budget) grant(weight, start int64) {
+	b.free -= weight
+	b.now = max(b.now, start)
+}
+
+func (b *budget) enqueue(from netip.Addr, weight int64) *claim {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i := slices.IndexFunc(b.queues, func(q *queue) bool { return q.from == from })
-	if i < 0 {
-		i = len(b.queues)
-		b.queues = append(b.queues, &queue{from: from})
+	c := &claim{from, weight, b.book(from, weight), make(chan struct{})}
+	behind := slices.IndexFunc(b.waiting, func(other *claim) bool { return other.start > c.start })
+	if behind < 0 {
+		behind = len(b.waiting)
 	}
-	b.queues[i].waiting = append(b.queues[i].waiting, c)
+	b.waiting = slices.Insert(b.waiting, behind, c)
 	b.serve()
+	return c
 }
 
 // leave takes a claim back; it reports whether it was still waiting.
-func (b *budget) leave(from netip.Addr, c *claim) bool {
+func (b *budget) leave(c *claim) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i := slices.IndexFunc(b.queues, func(q *queue) bool { return q.from == from })
-	if i < 0 {
-		return false
-	}
-	at := slices.Index(b.queues[i].waiting, c)
+	at := slices.Index(b.waiting, c)
 	if at < 0 {
 		return false
 	}
-	b.queues[i].waiting = slices.Delete(b.queues[i].waiting, at, at+1)
-	if len(b.queues[i].waiting) == 0 {
-		b.queues = slices.Delete(b.queues, i, i+1)
-	}
-	b.serve() // it may have stood in the way of smaller ones
+	b.waiting = slices.Delete(b.waiting, at, at+1)
+	b.ends[c.from] -= c.weight // it had nothing
+	b.serve()                  // it may have stood in the way of smaller ones
 	return true
 }
 
@@ -99,22 +115,14 @@ func (b *budget) release(weight int64) {
 	b.serve()
 }
 
-// serve grants what is free, a claim an address by turns. A claim that does not fit is waited for: those behind it may be
-// smaller, and would keep it waiting for ever.
+// serve grants what is free. A claim that does not fit is waited for: those behind it may be smaller, and would keep it
+// waiting for ever.
 func (b *budget) serve() {
-	for len(b.queues) > 0 {
-		first := b.queues[0]
-		c := first.waiting[0]
-		if c.weight > b.free {
-			return
-		}
-		b.free -= c.weight
+	for len(b.waiting) > 0 && b.waiting[0].weight <= b.free {
+		c := b.waiting[0]
+		b.waiting = b.waiting[1:]
+		b.grant(c.weight, c.start)
 		close(c.granted)
-		first.waiting = first.waiting[1:]
-		b.queues = b.queues[1:]
-		if len(first.waiting) > 0 {
-			b.queues = append(b.queues, first)
-		}
 	}
 }
 

@@ -95,14 +95,37 @@ func reviewPlan(s *State, rv *review) (Verdict, error) {
 	return DecidePlan(s, rv.Request, object, old), nil
 }
 
-// The memory of decoding the plan's texts. A node of YAML takes 160 bytes, its place in its parent 8 to 16 and its text 8, and
-// two bytes of a flow sequence make one: up to 100 bytes a byte. An answer that puts a plan back holds it as a patch, in base64,
-// and in the answer. What weighs more than the budget is decoded alone.
+// The memory that a review of the plan takes beside its body. A node of YAML takes 160 bytes, its place in its parent 8 to
+// 16 and its text 8, and two bytes of a flow sequence make one: up to 100 bytes a byte. An answer that puts a plan back holds
+// it as text, as a patch, in base64 and in the answer. What weighs more than parseMost counts as that: two of those are never
+// decoded at once, and beside one there is room for pins of people's.
 const (
 	parseBudget = 64 << 20
-	parseCost   = 100 // a byte of the body
+	parseMost   = 48 << 20
+	parseCost   = 100 // a byte of text that is decoded
 	answerCost  = 8   // a byte of the plan that may be put back
 )
+
+// weight is what a review of the plan takes, told before anything of it is decoded. A plan that was read before is not decoded.
+func (rv *review) weight(kept *Stored) int64 {
+	text, weight := "", int64(0)
+	if kept != nil {
+		text, weight = kept.Text, int64(len(kept.Text))*answerCost
+	}
+	for _, object := range []node{rv.object, rv.old} {
+		for key, data := range object.members {
+			if !key.is("data") {
+				continue
+			}
+			for key, value := range data.members {
+				if key.is(plan.KeyPins) || key.is(plan.KeyPlan) && !value.is(text) {
+					weight += int64(len(value)) * parseCost
+				}
+			}
+		}
+	}
+	return min(weight, parseMost)
+}
 
 type handler struct {
 	kind
@@ -154,7 +177,7 @@ func (h *handler) call(w http.ResponseWriter, r *http.Request) (out []byte, weig
 		return nil, 0, err
 	}
 	reviewed(r)
-	if weight, err = h.reserve(r, len(body.bytes)); err != nil {
+	if weight, err = h.reserve(r, &rv); err != nil {
 		return nil, 0, err
 	}
 	v := h.answer(r.Context(), &rv)
@@ -169,21 +192,25 @@ func (h *handler) call(w http.ResponseWriter, r *http.Request) (out []byte, weig
 }
 
 // reserve sets the memory aside that a plan's decoding may take; the other kinds are read in place.
-func (h *handler) reserve(r *http.Request, size int) (int64, error) {
+func (h *handler) reserve(r *http.Request, rv *review) (int64, error) {
 	if h.name != kindPlan {
 		return 0, nil
 	}
-	weight := int64(size) * parseCost
-	if s := h.plans.State(); s != nil && s.Kept != nil {
-		weight += int64(len(s.Kept.Text)) * answerCost
-	}
-	weight = min(weight, h.parses.size)
+	weight := rv.weight(h.plans.State().kept())
 	ctx, cancel := context.WithTimeout(r.Context(), busyAfter)
 	defer cancel()
 	if h.parses.acquire(ctx, callerOf(r), weight) != nil {
 		return 0, errBusy
 	}
 	return weight, nil
+}
+
+// kept is the last good plan, nil for none.
+func (s *State) kept() *Stored {
+	if s == nil {
+		return nil
+	}
+	return s.Kept
 }
 
 func (h *handler) refuse(w http.ResponseWriter, err error) {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -357,7 +358,7 @@ func TestALargeBodyTooManyIsTurnedAwayAndNoSmallOneWaits(t *testing.T) {
 		}()
 	}
 	eventually(t, "the flood", 5*time.Second, func() bool {
-		if !b.large.tryAcquire(7 << 20) {
+		if !b.large.tryAcquire(netip.Addr{}, 7<<20) {
 			return true
 		}
 		b.large.release(7 << 20)
@@ -387,7 +388,7 @@ func TestALargeBodyTooManyIsTurnedAwayAndNoSmallOneWaits(t *testing.T) {
 		budget *budget
 		size   int64
 	}{"small": {b.small, smallBudget}, "large": {b.large, largeBudget}} {
-		if !budget.budget.tryAcquire(budget.size) {
+		if !budget.budget.tryAcquire(netip.Addr{}, budget.size) {
 			t.Errorf("not all of the %s budget came back", name)
 		}
 	}

@@ -40,12 +40,7 @@ const (
 // TestTheWebhookIsSmallUnderTheLargestPlan runs the built command against a real API server, with the largest plan that
 // fits into a ConfigMap, while that is rewritten and Secrets are written through the webhook.
 func TestTheWebhookIsSmallUnderTheLargestPlan(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "ballast")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, ".") // as it is shipped
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building ballast: %v: %s", err, out)
-	}
+	binary := builtAsShipped(t)
 	env := startWithWebhook(t)
 	planner := rest.CopyConfig(env.Config)
 	planner.Impersonate = rest.ImpersonationConfig{UserName: site.PlannerUser, Groups: []string{"system:masters"}}
@@ -75,6 +70,18 @@ func TestTheWebhookIsSmallUnderTheLargestPlan(t *testing.T) {
 	if most := memoryOf(t, pid, "VmHWM"); most >= residentLimit {
 		t.Errorf("%d KiB were resident, want less than %d throughout", most, residentLimit)
 	}
+}
+
+// builtAsShipped builds the command.
+func builtAsShipped(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "ballast")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building ballast: %v: %s", err, out)
+	}
+	return binary
 }
 
 // startWithWebhook is a real API server under the shipped webhook configuration.
