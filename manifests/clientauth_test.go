@@ -36,8 +36,8 @@ func TestClientAuthDemandsACertificateAndChangesNothingElse(t *testing.T) {
 	}
 }
 
-// TestTheReadmeTellsTheAPIServerWhatTheComponentDemands: its overlay is the tested one, its certificate has the component's name
-// and client use, and the user of its kubeconfig is the host of the webhooks' Service.
+// TestTheReadmeTellsTheAPIServerWhatTheComponentDemands: its overlay is the tested one, its certificate has the
+// component's name and client use, and the user of its kubeconfig is the host of the webhooks' Service.
 func TestTheReadmeTellsTheAPIServerWhatTheComponentDemands(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// The bounds of request bodies. A review holds the object that is written and the one that is stored. The API server reads
-// a request of at most requestLimit, and etcd stores an object of at most storedLimit (their defaults). In a review either
-// is JSON as encoding/json writes it, where one byte becomes six at worst: '<', a control character, a byte that is no UTF-8.
-// The rest of a review is names, the user and the options. A patch may make an object larger than requestLimit of a stored
-// one; that is larger than storedLimit too, and refused after admission whatever we answer. So what is over maxBody is never
-// stored: no filler gets a write past us.
+// The bounds of request bodies. A review holds the object that is written and the one that is stored. The API server
+// reads a request of at most requestLimit, and etcd stores an object of at most storedLimit (their defaults). In a
+// review either is JSON as encoding/json writes it, where one byte becomes six at worst: '<', a control character, a
+// byte that is no UTF-8. The rest of a review is names, the user and the options. A patch may make an object larger
+// than requestLimit of a stored one; that is larger than storedLimit too, and refused after admission whatever we
+// answer. So what is over maxBody is never stored: no filler gets a write past us.
 //
-// Bodies up to smallBody are every Secret's and workload's; the plan's are larger. Each has its own budget of bytes being
-// read, so that a flood of large bodies keeps no small one waiting. The large budget holds one body of maxBody; together they
-// are as large as they were when maxBody was 8 MiB.
+// Bodies up to smallBody are every Secret's and workload's; the plan's are larger. Each has its own budget of bytes
+// being read, so that a flood of large bodies keeps no small one waiting. The large budget holds one body of maxBody;
+// together they are as large as they were when maxBody was 8 MiB.
 //
 // A length is a claim that anybody on the network may make, so that no more than headBody is set aside for it until as
 // much has come. What is claimed is set aside as a whole then: bodies that grew together could each wait for the rest of

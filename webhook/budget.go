@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// budget is an amount that calls share. While it is used up they wait, and addresses get the same from it, whatever each
-// asks for (start-time fair queueing): who asks for more waits behind itself, and an API server's call behind what is under
-// way, not behind what an attacker still wants.
+// budget is an amount that calls share. While it is used up they wait, and addresses get the same from it, whatever
+// each asks for (start-time fair queueing): who asks for more waits behind itself, and an API server's call behind what
+// is under way, not behind what an attacker still wants.
 type budget struct {
 	size int64
 

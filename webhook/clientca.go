@@ -68,11 +68,14 @@ func (c *clientCA) read() error {
 // errClientName names no name: whoever shows a certificate chose what is in it.
 var errClientName = errors.New("the client certificate is for another name")
 
-// namedOneOf holds a client certificate that was verified to a list of common names; an empty one allows any. It is asked
-// for a resumed session, too.
+// namedOneOf holds a client certificate that was verified to a list of common names; an empty one allows any. It is
+// asked for a resumed session, too.
 func namedOneOf(names []string) func(tls.ConnectionState) error {
 	return func(state tls.ConnectionState) error {
-		if len(names) == 0 || len(state.PeerCertificates) > 0 && slices.Contains(names, state.PeerCertificates[0].Subject.CommonName) {
+		if len(names) == 0 {
+			return nil
+		}
+		if shown := state.PeerCertificates; len(shown) > 0 && slices.Contains(names, shown[0].Subject.CommonName) {
 			return nil
 		}
 		return errClientName

@@ -9,17 +9,17 @@ import (
 	"sync"
 )
 
-// The most connections that are held at once. One costs some 40 KiB, in a handshake more. An API server keeps at most 25
-// idle ones to a webhook and opens more only for calls that run at the same time, so that 512 are the idle ones of 20 of
-// them. What has sent no review yet is counted apart: whoever can reach the port may open those, as many as it likes, and
-// they cost no connection that the API server uses.
+// The most connections that are held at once. One costs some 40 KiB, in a handshake more. An API server keeps at most
+// 25 idle ones to a webhook and opens more only for calls that run at the same time, so that 512 are the idle ones of
+// 20 of them. What has sent no review yet is counted apart: whoever can reach the port may open those, as many as it
+// likes, and they cost no connection that the API server uses.
 const (
 	maxFresh = 512
 	maxKnown = 512
 )
 
-// connections is a listener that holds no more than so many connections, and takes every new one: at the limit another is
-// closed, of the address that has most of them the one that was used longest ago. Who opens many closes its own.
+// connections is a listener that holds no more than so many connections, and takes every new one: at the limit another
+// is closed, of the address that has most of them the one that was used longest ago. Who opens many closes its own.
 type connections struct {
 	net.Listener
 

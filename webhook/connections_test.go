@@ -40,7 +40,8 @@ func cut(t *testing.T, conn net.Conn, within time.Duration) bool {
 	return !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// TestAtTheLimitTheAddressWithMostConnectionsLosesItsOldest: a new connection always gets in, and costs none of who has few.
+// TestAtTheLimitTheAddressWithMostConnectionsLosesItsOldest: a new connection always gets in, and costs none of who has
+// few.
 func TestAtTheLimitTheAddressWithMostConnectionsLosesItsOldest(t *testing.T) {
 	type step struct {
 		from   string
@@ -114,7 +115,8 @@ func TestAClosedConnectionGivesItsPlaceFree(t *testing.T) {
 	}
 }
 
-// TestOnlyAReviewKeepsAConnection: the API server's stays open for the next call; of who sends anything else it is the last.
+// TestOnlyAReviewKeepsAConnection: the API server's stays open for the next call; of who sends anything else it is the
+// last.
 func TestOnlyAReviewKeepsAConnection(t *testing.T) {
 	s := serve(t, NewHandler(&plans{known: withPlan(nil, nil)}, NewMetrics(prometheus.NewRegistry()), logr.Discard()), nil)
 	s.install(t, 2, time.Now().Add(time.Hour))
@@ -172,8 +174,8 @@ func TestAConnectionThatSaysNothingIsClosed(t *testing.T) {
 	}
 }
 
-// TestAFloodOfConnectionsKeepsNobodyOut opens more connections than are held, from the API server's own address, half of them
-// after a review of theirs. Both a caller whose connection was idle meanwhile and a new one are answered.
+// TestAFloodOfConnectionsKeepsNobodyOut opens more connections than are held, from the API server's own address, half
+// of them after a review of theirs. Both a caller whose connection was idle meanwhile and a new one are answered.
 func TestAFloodOfConnectionsKeepsNobodyOut(t *testing.T) {
 	s := serve(t, NewHandler(&plans{known: withPlan(nil, nil)}, NewMetrics(prometheus.NewRegistry()), logr.Discard()), nil)
 	s.install(t, 2, time.Now().Add(time.Hour))

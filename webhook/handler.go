@@ -95,10 +95,10 @@ func reviewPlan(s *State, rv *review) (Verdict, error) {
 	return DecidePlan(s, rv.Request, object, old), nil
 }
 
-// The memory that a review of the plan takes beside its body. A node of YAML takes 160 bytes, its place in its parent 8 to
-// 16 and its text 8, and two bytes of a flow sequence make one: up to 100 bytes a byte. An answer that puts a plan back holds
-// it as text, as a patch, in base64 and in the answer. What weighs more than parseMost counts as that: two of those are never
-// decoded at once, and beside one there is room for pins of people's.
+// The memory that a review of the plan takes beside its body. A node of YAML takes 160 bytes, its place in its parent 8
+// to 16 and its text 8, and two bytes of a flow sequence make one: up to 100 bytes a byte. An answer that puts a plan
+// back holds it as text, as a patch, in base64 and in the answer. What weighs more than parseMost counts as that: two
+// of those are never decoded at once, and beside one there is room for pins of people's.
 const (
 	parseBudget = 64 << 20
 	parseMost   = 48 << 20
@@ -106,7 +106,8 @@ const (
 	answerCost  = 8   // a byte of the plan that may be put back
 )
 
-// weight is what a review of the plan takes, told before anything of it is decoded. A plan that was read before is not decoded.
+// weight is what a review of the plan takes, told before anything of it is decoded. A plan that was read before is not
+// decoded.
 func (rv *review) weight(kept *Stored) int64 {
 	text, weight := "", int64(0)
 	if kept != nil {
@@ -256,8 +257,8 @@ func (h *handler) answer(ctx context.Context, rv *review) (v Verdict) {
 	return v
 }
 
-// fault answers for ballast's own failure, which an alert counts, and for an object that cannot be read, which is none: the API
-// server sends no such object, and whoever can reach the port can. Errors here name no content of an object.
+// fault answers for ballast's own failure, which an alert counts, and for an object that cannot be read, which is none:
+// the API server sends no such object, and whoever can reach the port can. Errors here name no content of an object.
 func (h *handler) fault(operation string, err error) Verdict {
 	if errors.Is(err, errMalformed) {
 		h.metrics.malformed.WithLabelValues(h.name).Inc()
@@ -275,8 +276,8 @@ const (
 	maxLoggedFields = 1 << 10
 )
 
-// record logs a rewrite or a refusal, and every call at V(1); values are those of the audit annotations. Unless the caller was
-// verified to be the API server, by its client certificate, a line tells what somebody on the network sent.
+// record logs a rewrite or a refusal, and every call at V(1); values are those of the audit annotations. Unless the
+// caller was verified to be the API server, by its client certificate, a line tells what somebody on the network sent.
 func (h *handler) record(r *http.Request, rv *review, v Verdict) {
 	log := h.log
 	if len(v.Patches) == 0 && v.Denied == "" {
@@ -287,8 +288,9 @@ func (h *handler) record(r *http.Request, rv *review, v Verdict) {
 	}
 	name := func(s string) string { return Printable(s, maxLoggedName) }
 	fields := func(list []Field) string { return Printable(printFields(list), maxLoggedFields) }
-	log.Info("write answered", "verified", verified(r), "operation", rv.operation, "namespace", name(rv.Namespace), "name", name(rv.Name),
-		"user", name(rv.User), "dryRun", rv.dryRun, "reason", v.Reason, "revision", v.Revision, "requested", fields(v.Requested), "enforced", fields(v.Enforced))
+	log.Info("write answered", "verified", verified(r), "operation", rv.operation, "namespace", name(rv.Namespace),
+		"name", name(rv.Name), "user", name(rv.User), "dryRun", rv.dryRun, "reason", v.Reason, "revision", v.Revision,
+		"requested", fields(v.Requested), "enforced", fields(v.Enforced))
 }
 
 // verified reports whether the caller has shown a client certificate that the server demands.

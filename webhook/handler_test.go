@@ -195,8 +195,9 @@ func TestAPanicLetsTheWritePassAndCounts(t *testing.T) {
 	}
 }
 
-// TestWhoeverReachesThePortRaisesNoAlert: the objects of these are none that an API server sends. The write passes, a counter of
-// its own tells, and the one that BallastWebhookFaults looks at stays where it is; a plan that cannot be read live is a fault.
+// TestWhoeverReachesThePortRaisesNoAlert: the objects of these are none that an API server sends. The write passes, a
+// counter of its own tells, and the one that BallastWebhookFaults looks at stays where it is; a plan that cannot be
+// read live is a fault.
 func TestWhoeverReachesThePortRaisesNoAlert(t *testing.T) {
 	object := func(raw, user string) func(*admissionv1.AdmissionRequest) {
 		return func(r *admissionv1.AdmissionRequest) { r.Object.Raw, r.UserInfo.Username = []byte(raw), user }

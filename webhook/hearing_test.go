@@ -91,7 +91,7 @@ func TestASilentAPIServerIsNamedOnceAndItsReturnToo(t *testing.T) {
 			}
 			s.listen()
 			want := []string{
-				`"level"=0 "msg"="nothing was heard from the API server; the last plan is enforced, and pins and plans written meanwhile are not seen" "since"="2026-03-01T10:00:00Z" "revision"=17`,
+				`"level"=0 "msg"="nothing was heard from the API server; the last plan is enforced, and later pins and plans are not seen" "since"="2026-03-01T10:00:00Z" "revision"=17`,
 				`"level"=0 "msg"="the API server is heard again" "silentFor"="8m0s"`,
 			}
 			if diff := cmp.Diff(want, said()); diff != "" {

@@ -43,7 +43,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		faults: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ballast_webhook_faults_total",
 			Help: "Writes that passed unchanged because ballast failed."}, []string{"webhook"}),
 		malformed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ballast_webhook_malformed_total",
-			Help: "Requests with an object that cannot be read, which passed unchanged; the API server sends none."}, []string{"webhook"}),
+			Help: "Requests with an object that cannot be read, which passed unchanged; the API server sends none."},
+			[]string{"webhook"}),
 		busy: prometheus.NewCounter(prometheus.CounterOpts{Name: "ballast_webhook_busy_total",
 			Help: "Requests turned away because too many bytes were being read or decoded."}),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ballast_webhook_plan_reads_total",
@@ -61,7 +62,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		certificate: prometheus.NewGauge(prometheus.GaugeOpts{Name: "ballast_webhook_certificate_expiry_timestamp_seconds",
 			Help: "When the serving certificate ends."}),
 	}
-	r.MustRegister(m.requests, m.duration, m.faults, m.malformed, m.busy, m.reads, m.revision, m.received, m.heard, m.cache, m.breakGlass, m.certificate)
+	r.MustRegister(m.requests, m.duration, m.faults, m.malformed, m.busy, m.reads, m.revision, m.received, m.heard, m.cache,
+		m.breakGlass, m.certificate)
 	m.start()
 	return m
 }

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Printable is what of a string may stand in a log line or on a terminal: without control and format characters, which would
-// forge a line or turn text round, and of at most that many bytes, a cut marked by three dots.
+// Printable is what of a string may stand in a log line or on a terminal: without control and format characters, which
+// would forge a line or turn text round, and of at most that many bytes, a cut marked by three dots.
 func Printable(s string, most int) string {
 	if len(s) <= most && strings.IndexFunc(s, unprintable) < 0 {
 		return s

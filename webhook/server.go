@@ -19,8 +19,8 @@ import (
 )
 
 // The deadlines of a connection. The API server's own timeout is 2 s; it keeps an idle connection for 90 s, and we keep
-// it longer, so that no call meets a connection that we are just closing. That is for one that has brought a review: a handshake
-// has readDeadline to end, the first request as long again to come, and one that is no review is the last.
+// it longer, so that no call meets a connection that we are just closing. That is for one that has brought a review: a
+// handshake has readDeadline to end, the first request as long again to come, and one that is no review is the last.
 const (
 	readDeadline  = 5 * time.Second
 	writeDeadline = 10 * time.Second

@@ -209,6 +209,28 @@ func TestServerDemandsTheClientName(t *testing.T) {
 	}
 }
 
+// TestACallerIsVerifiedByItsCertificateAlone, with a session of before, too.
+func TestACallerIsVerifiedByItsCertificateAlone(t *testing.T) {
+	clients := newAuthority(t)
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(file, clients.pem(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	says := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, verified(r)) })
+	for want, ca := range map[string]string{"true": file, "false": ""} {
+		s := serve(t, says, func(o *ServerOptions) { o.ClientCAFile = ca })
+		s.install(t, 2, time.Now().Add(time.Hour))
+		eventually(t, "readiness", 10*time.Second, ready(s))
+		client := s.shows(t, clients)
+		for range 2 {
+			if _, got := get(t, client, s.address); got != want {
+				t.Errorf("with the CA %q, a caller that shows its certificate is verified: %s", ca, got)
+			}
+			client.CloseIdleConnections()
+		}
+	}
+}
+
 // shows is a client that shows a certificate of a CA, whatever CA the server asks for.
 func (s *served) shows(t *testing.T, by *authority) *http.Client { return s.showsAs(t, by, "") }
 

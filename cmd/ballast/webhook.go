@@ -48,11 +48,13 @@ const plainDeadline = 10 * time.Second
 // process's own memory peaks at some 22 MiB instead of 34. An operator's GOGC wins.
 const gcPercent = 40
 
-// memoryLimit is where the collector begins to work for every MiB, below the shipped Deployment's limit of 256 MiB, which ends
-// the process: the rest is for the program's own file and what stands outside the heap. An operator's GOMEMLIMIT wins.
+// memoryLimit is where the collector begins to work for every MiB, below the shipped Deployment's limit of 256 MiB,
+// which ends the process: the rest is for the program's own file and what stands outside the heap. An operator's
+// GOMEMLIMIT wins.
 const memoryLimit = 200 << 20
 
-// plainConnections is how many connections each of the plain ports holds: the kubelet's and Prometheus's, which open few.
+// plainConnections is how many connections each of the plain ports holds: the kubelet's and Prometheus's, which open
+// few.
 const plainConnections = 64
 
 const webhookHelp = `Serve the admission webhook: every write to Argo CD's cluster Secrets and to its application-controller is
@@ -74,8 +76,8 @@ API server's audit log (level Metadata is enough), and each rewritten value a wa
 How to stop it at once, for every replica, without a restart:
   kubectl -n argocd annotate configmap ballast-plan ballast.argoproj.io/enforcement=off
 
-Whoever can reach its port can ask it. With --client-ca-file it answers the API server alone; manifests/README.md says what
-the API server needs for that. Until then, log lines say verified=false: what they tell may be made up.
+Whoever can reach its port can ask it. With --client-ca-file it answers the API server alone; manifests/README.md
+says what the API server needs for that. Until then, log lines say verified=false: what they tell may be made up.
 
 It is ready once it has listed the plan and has a certificate. On SIGTERM it is unready at once, and goes on
 answering for --lame-duck, each call on a connection that is then closed; then it ends.`
@@ -99,7 +101,7 @@ func newWebhookCommand() *cobra.Command {
 	f.IntVar(&o.healthPort, "health-port", 8081, "port of /healthz and /readyz, plain HTTP")
 	f.StringVar(&o.certDir, "cert-dir", "/etc/ballast/tls", "folder of tls.crt and tls.key; a new pair is taken up without a restart")
 	f.StringVar(&o.clientCAFile, "client-ca-file", "", "CA of the API server's client certificate, which is then demanded")
-	f.StringSliceVar(&o.clientNames, "client-name", nil, "common names that this certificate may have (default: any that the CA signed)")
+	f.StringSliceVar(&o.clientNames, "client-name", nil, "common names that this certificate may have (default: any of that CA)")
 	f.DurationVar(&o.lameDuck, "lame-duck", 5*time.Second, "how long calls are still answered after SIGTERM")
 	o.log.register(cmd)
 	return cmd

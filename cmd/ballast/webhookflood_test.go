@@ -36,7 +36,8 @@ import (
 const (
 	shippedLimit = 256 << 10       // KiB: the Deployment's memory limit
 	answerBar    = 2 * time.Second // the API server's timeout
-	// idleConnections is more than this process may hold open: of those that the webhook has long closed it holds the newest.
+	// idleConnections is more than this process may hold open: of those that the webhook has long closed it holds the
+	// newest.
 	idleConnections = 20_000
 	idleHeld        = 4_000
 	// webhookDescriptors is what the webhook has open at most: 1,024 connections, and what any process has.
@@ -45,9 +46,9 @@ const (
 	apiServer          = "127.0.0.1"
 )
 
-// TestNoFloodEndsTheWebhookOrKeepsAnHonestWriteWaiting runs the built command with the largest plan, and floods it as whoever
-// can reach its port may. Its memory stays below the shipped limit, so that it is never restarted, and an honest write, on a
-// connection that stands and on a new one, is answered before the API server gives it up.
+// TestNoFloodEndsTheWebhookOrKeepsAnHonestWriteWaiting runs the built command with the largest plan, and floods it as
+// whoever can reach its port may. Its memory stays below the shipped limit, so that it is never restarted, and an
+// honest write, on a connection that stands and on a new one, is answered before the API server gives it up.
 func TestNoFloodEndsTheWebhookOrKeepsAnHonestWriteWaiting(t *testing.T) {
 	target := flooded(t)
 	secret, pin := honestSecret(t), honestPin(t)
@@ -203,7 +204,8 @@ func honestPin(t *testing.T) honestWrite {
 	return honestWrite{"/plan", `"enforced":"pins.` + memoryCluster(0) + `=3"`, reviewOf(t, "configmaps", site.PlanConfigMap, object, old)}
 }
 
-// writeHonestly makes the same write, one after the other, until the context ends: each is answered as it should be, and in time.
+// writeHonestly makes the same write, one after the other, until the context ends: each is answered as it should be,
+// and in time.
 func (f *floodTarget) writeHonestly(ctx context.Context, t *testing.T, what string, keep bool, write honestWrite) {
 	client := f.from(apiServer)
 	client.Transport.(*http.Transport).DisableKeepAlives = !keep
@@ -270,8 +272,8 @@ func planReviews(line string) func(*testing.T, *floodTarget) {
 	}
 }
 
-// worstEscaping sends the largest object that the API server reads beside the largest that is stored, of a character that JSON
-// makes six of: it is read and answered.
+// worstEscaping sends the largest object that the API server reads beside the largest that is stored, of a character
+// that JSON makes six of: it is read and answered.
 func worstEscaping(t *testing.T, f *floodTarget) {
 	object := func(bytes int) map[string]any {
 		return map[string]any{"metadata": map[string]string{"name": site.PlanConfigMap}, "data": map[string]string{"notes": strings.Repeat("<", bytes)}}
@@ -309,8 +311,9 @@ func (f *floodTarget) dial(from string) (*tls.Conn, error) {
 	return tls.DialWithDialer(&d, "tcp", f.address, &tls.Config{RootCAs: f.roots})
 }
 
-// idleFlood opens connections, by 32 at a time from four addresses, the API server's own among them: a third says nothing, a
-// third sends what is no review, and a third a review. It closes none that the webhook has not closed before.
+// idleFlood opens connections, by 32 at a time from four addresses, the API server's own among them: a third says
+// nothing, a third sends what is no review, and a third a review. It closes none that the webhook has not closed
+// before.
 func idleFlood(t *testing.T, f *floodTarget) {
 	review := reviewOf(t, "secrets", "a", map[string]any{"metadata": map[string]string{"name": "a"}}, nil)
 	says := []string{"", "POST /clusters HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}",
@@ -342,7 +345,8 @@ func idleFlood(t *testing.T, f *floodTarget) {
 	close(next)
 	wg.Wait()
 	most = max(most, f.descriptors(t))
-	t.Logf("%d connections were opened, %d of them not to the end, the newest %d are held; the webhook had at most %d files open", idleConnections, failed.Load(), len(open), most)
+	t.Logf("%d connections were opened, %d of them not to the end, the newest %d are held; the webhook had at most %d files open",
+		idleConnections, failed.Load(), len(open), most)
 	if failed.Load() > idleConnections/2 || most > webhookDescriptors {
 		t.Errorf("the webhook had %d files open, want at most %d", most, webhookDescriptors)
 	}

@@ -84,8 +84,8 @@ func builtAsShipped(t *testing.T) string {
 	return binary
 }
 
-// startWithWebhook is a real API server under the shipped webhook configuration.
-func startWithWebhook(t *testing.T) *envtest.Environment {
+// startWithWebhook is a real API server under the shipped webhook configuration, changed before it starts.
+func startWithWebhook(t *testing.T, changes ...func(*envtest.Environment)) *envtest.Environment {
 	t.Helper()
 	binaries, err := plane.Build(t.Context(), os.Stderr)
 	if err != nil {
@@ -105,6 +105,9 @@ func startWithWebhook(t *testing.T) *envtest.Environment {
 	}
 	env := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir, ControlPlaneStartTimeout: time.Minute, ControlPlaneStopTimeout: time.Minute}
 	env.WebhookInstallOptions.MutatingWebhooks = []*admissionregistration.MutatingWebhookConfiguration{shipped}
+	for _, change := range changes {
+		change(env)
+	}
 	env.ControlPlane.GetAPIServer().Out, env.ControlPlane.GetAPIServer().Err = io.Discard, io.Discard
 	if _, err := env.Start(); err != nil {
 		t.Fatal(err)
@@ -171,12 +174,12 @@ func largePlan(t *testing.T, revision int64) *corev1.ConfigMap {
 }
 
 // runWebhook runs the command until the test ends, and gives its process when it is ready.
-func runWebhook(t *testing.T, binary, kubeconfig string, serving *envtest.WebhookInstallOptions) (pid int) {
+func runWebhook(t *testing.T, binary, kubeconfig string, serving *envtest.WebhookInstallOptions, more ...string) (pid int) {
 	t.Helper()
 	metrics, health := freePort(t), freePort(t)
 	var stderr bytes.Buffer
-	cmd := exec.Command(binary, "webhook", "--namespace=argocd", "--bind-address="+serving.LocalServingHost, "--port="+strconv.Itoa(serving.LocalServingPort),
-		"--metrics-port="+metrics, "--health-port="+health, "--cert-dir="+serving.LocalServingCertDir, "--lame-duck=0s")
+	cmd := exec.Command(binary, append([]string{"webhook", "--namespace=argocd", "--bind-address=" + serving.LocalServingHost, "--port=" + strconv.Itoa(serving.LocalServingPort),
+		"--metrics-port=" + metrics, "--health-port=" + health, "--cert-dir=" + serving.LocalServingCertDir, "--lame-duck=0s"}, more...)...)
 	cmd.Env, cmd.Stderr = append(os.Environ(), "KUBECONFIG="+kubeconfig), &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
