@@ -202,3 +202,33 @@ func TestAFloodOfConnectionsKeepsNobodyOut(t *testing.T) {
 		}
 	}
 }
+
+// TestACallKeepsItsConnection: of those that have sent a review the one that was used longest ago goes, not the oldest.
+func TestACallKeepsItsConnection(t *testing.T) {
+	open, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	l := limitConnections(open, 3, 2)
+	var callers []net.Conn
+	var taken []*connection
+	for i := range 3 {
+		callers = append(callers, dialFrom(t, "127.0.0.1", open.Addr().String()))
+		conn, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		taken = append(taken, conn.(*connection))
+		if i == 2 {
+			noteCall(taken[0], http.StateActive)
+		}
+		taken[i].spoke()
+	}
+	for i, want := range []bool{false, true, false} {
+		if got := cut(t, callers[i], 20*time.Millisecond); got != want {
+			t.Errorf("connection %d is closed: %v, want %v", i, got, want)
+		}
+	}
+}
