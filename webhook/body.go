@@ -7,24 +7,32 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 )
 
-// The bounds of request bodies. A review holds an object twice, and an object has at most 1.5 MiB in a request, which
-// JSON's escapes may double. Bodies up to smallBody are every Secret's and workload's; the plan's are larger. Each has
-// its own budget of bytes being read, so that a flood of large bodies keeps no small one waiting.
+// The bounds of request bodies. A review holds the object that is written and the one that is stored. The API server
+// reads a request of at most requestLimit, and etcd stores an object of at most storedLimit (their defaults). In a
+// review either is JSON as encoding/json writes it, where one byte becomes six at worst: '<', a control character, a
+// byte that is no UTF-8. The rest of a review is names, the user and the options. A patch may make an object larger
+// than requestLimit of a stored one; that is larger than storedLimit too, and refused after admission whatever we
+// answer. So what is over maxBody is never stored: no filler gets a write past us.
+//
+// Bodies up to smallBody are every Secret's and workload's; the plan's are larger. Each has its own budget of bytes
+// being read, so that a flood of large bodies keeps no small one waiting. The large budget holds one body of maxBody;
+// together they are as large as they were when maxBody was 8 MiB.
 //
 // A length is a claim that anybody on the network may make, so that no more than headBody is set aside for it until as
 // much has come. What is claimed is set aside as a whole then: bodies that grew together could each wait for the rest of
 // the budget and hold the others' part of it.
 const (
-	maxBody     = 8 << 20
-	smallBody   = 256 << 10
-	smallBudget = 16 << 20
-	largeBudget = 24 << 20
-	headBody    = 4 << 10
-	pooledBody  = 32 << 10 // an update of a Secret of up to some 12 KiB; a larger one takes a buffer of smallBody
+	requestLimit = 3 << 20
+	storedLimit  = 3 << 19
+	worstEscape  = 6
+	maxBody      = worstEscape*(requestLimit+storedLimit) + 1<<20
+	smallBody    = 256 << 10
+	smallBudget  = 12 << 20
+	largeBudget  = maxBody
+	headBody     = 4 << 10
+	pooledBody   = 32 << 10 // an update of a Secret of up to some 12 KiB; a larger one takes a buffer of smallBody
 	// busyAfter leaves the API server half of its timeout of 2 s to hear that we are busy.
 	busyAfter = time.Second
 	// stalledAfter is how long a body may take while others wait for its bytes. The API server sends a request at once;
@@ -43,7 +51,7 @@ var (
 
 // bodies reads request bodies within the budgets.
 type bodies struct {
-	small, large *semaphore.Weighted
+	small, large *budget
 	readings     sync.Pool // *reading
 	buffers      sync.Pool // *[]byte of pooledBody, zeroed
 	wide         sync.Pool // *[]byte of smallBody, zeroed
@@ -53,7 +61,7 @@ type bodies struct {
 }
 
 func newBodies() *bodies {
-	return &bodies{small: semaphore.NewWeighted(smallBudget), large: semaphore.NewWeighted(largeBudget)}
+	return &bodies{small: newBudget(smallBudget), large: newBudget(largeBudget)}
 }
 
 // reading is a body that is being read, and the bytes that it begins with.
@@ -83,7 +91,7 @@ func (b *bodies) read(w http.ResponseWriter, r *http.Request) (body, error) {
 	case size > maxBody:
 		return body{}, errTooLarge
 	}
-	if err := b.acquire(r.Context(), b.small, headBody); err != nil {
+	if err := b.acquire(r, b.small, headBody); err != nil {
 		return body{}, err
 	}
 	out := body{from: b, reading: b.newReading(w)}
@@ -117,7 +125,7 @@ func (b *body) fill(r *http.Request, size int) error {
 	if size <= headBody {
 		return nil
 	}
-	if err := b.from.grow(r.Context(), b.reading, int64(size)); err != nil {
+	if err := b.from.grow(r, b.reading, int64(size)); err != nil {
 		return err
 	}
 	b.take(size)
@@ -129,7 +137,7 @@ func (b *body) fill(r *http.Request, size int) error {
 }
 
 // grow sets aside what a body of that size needs beside its head. While it waits for that it is not stalled.
-func (b *bodies) grow(ctx context.Context, r *reading, size int64) error {
+func (b *bodies) grow(request *http.Request, r *reading, size int64) error {
 	if b.unlist(r) {
 		return errBusy
 	}
@@ -140,7 +148,7 @@ func (b *bodies) grow(ctx context.Context, r *reading, size int64) error {
 	case size <= smallBody:
 		budget, weight, held = b.small, smallBody, &r.small
 	}
-	if err := b.acquire(ctx, budget, weight); err != nil {
+	if err := b.acquire(request, budget, weight); err != nil {
 		return err
 	}
 	*held += weight
@@ -178,19 +186,22 @@ func (b *body) release() {
 	small, large := b.reading.small, b.reading.large
 	b.reading.connection = nil
 	b.from.readings.Put(b.reading)
-	b.from.small.Release(small)
-	b.from.large.Release(large)
+	b.from.small.release(small)
+	if large > 0 {
+		b.from.large.release(large)
+	}
 }
 
 // acquire sets bytes aside, if need be those of bodies that have stalled.
-func (b *bodies) acquire(ctx context.Context, budget *semaphore.Weighted, weight int64) error {
-	if budget.TryAcquire(weight) {
+func (b *bodies) acquire(r *http.Request, budget *budget, weight int64) error {
+	from := callerOf(r)
+	if budget.tryAcquire(from, weight) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, busyAfter)
+	ctx, cancel := context.WithTimeout(r.Context(), busyAfter)
 	defer cancel()
 	acquired := make(chan error, 1)
-	go func() { acquired <- budget.Acquire(ctx, weight) }()
+	go func() { acquired <- budget.acquire(ctx, from, weight) }()
 	tick := time.NewTicker(cutEvery)
 	defer tick.Stop()
 	for {

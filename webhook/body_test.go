@@ -2,10 +2,77 @@ package webhook
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"ballast/planner/plan"
 )
+
+// TestTheLargestReviewIsRead: an object as large as the API server reads beside one as large as etcd stores, of the
+// characters that JSON makes most of.
+func TestTheLargestReviewIsRead(t *testing.T) {
+	for name, filler := range map[string]string{"HTML": "<", "a control character": "\x01", "no UTF-8": "\xff", "a line separator": "\u2028"} {
+		t.Run(name, func(t *testing.T) {
+			object := func(bytes int) []byte {
+				return encoded(t, map[string]any{"metadata": map[string]any{}, "data": map[string]string{"notes": strings.Repeat(filler, bytes/len(filler))}})
+			}
+			body := admissionRequest(t, func(r *admissionv1.AdmissionRequest) { r.Object.Raw, r.OldObject.Raw = object(3<<20), object(3<<19) })
+			got, err := newBodies().read(nil, &http.Request{ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))})
+			if err != nil || len(got.bytes) != len(body) {
+				t.Fatalf("%d of %d bytes: %v", len(got.bytes), len(body), err)
+			}
+			got.release()
+		})
+	}
+}
+
+// TestAPlansReviewWeighsWhatIsDecoded, before anything is.
+func TestAPlansReviewWeighsWhatIsDecoded(t *testing.T) {
+	kept := &Stored{Text: strings.Repeat("p: \"1\"\n", 100)}
+	object := func(data map[string]string) node {
+		return encoded(t, map[string]any{"metadata": map[string]any{}, "data": data})
+	}
+	hundred, huge := strings.Repeat("x", 98), strings.Repeat("x", 900<<10) // with the quotes of JSON
+	for name, tc := range map[string]struct {
+		kept *Stored
+		rv   review
+		want int64
+	}{
+		"nothing where nothing is known":   {nil, review{object: object(nil)}, 0},
+		"nothing, which the plan answers":  {kept, review{object: object(nil)}, 700 * answerCost},
+		"the plan that was read before":    {kept, review{object: object(map[string]string{"plan": kept.Text}), old: object(map[string]string{"plan": kept.Text})}, 700 * answerCost},
+		"another plan":                     {nil, review{object: object(map[string]string{"plan": hundred})}, 100 * parseCost},
+		"pins, before and after":           {nil, review{object: object(map[string]string{"pins": hundred}), old: object(map[string]string{"pins": hundred})}, 200 * parseCost},
+		"filler, which nobody decodes":     {nil, review{object: object(map[string]string{"notes": huge})}, 0},
+		"no more than has its place":       {nil, review{object: object(map[string]string{"pins": huge})}, parseMost},
+		"data that is there twice":         {nil, review{object: node(`{"data":{"pins":"abc"},"data":{"pins":"abc"}}`)}, 10 * parseCost},
+		"what is no object has no data":    {nil, review{object: node(`["data"]`), old: node(`null`)}, 0},
+		"a key that is written in escapes": {nil, review{object: node(`{"d\u0061ta":{"p\u0069ns":"abc"}}`)}, 5 * parseCost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.rv.weight(tc.kept); got != tc.want {
+				t.Errorf("it weighs %d, want %d", got, tc.want)
+			}
+		})
+	}
+	if parseMost > parseBudget || plan.MaxBytes*parseCost < parseMost {
+		t.Error("what weighs most does not fit into the budget, or nothing weighs so much")
+	}
+}
+
+func encoded(t *testing.T, object any) []byte {
+	t.Helper()
+	doc, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
 
 func TestABufferIsWipedWhenItsRequestIsOver(t *testing.T) {
 	for name, size := range map[string]int{"a head": 100, "as large as a head is": headBody, "small": headBody + 1, "as large as a small one is": pooledBody, "wide": pooledBody + 1, "as large as a wide one is": smallBody, "of its own": smallBody + 1} {

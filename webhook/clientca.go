@@ -2,9 +2,12 @@ package webhook
 
 import (
 	"bytes"
+	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -60,4 +63,21 @@ func (c *clientCA) read() error {
 		c.log.Info("client CA taken up", "file", c.file)
 	}
 	return nil
+}
+
+// errClientName names no name: whoever shows a certificate chose what is in it.
+var errClientName = errors.New("the client certificate is for another name")
+
+// namedOneOf holds a client certificate that was verified to a list of common names; an empty one allows any. It is
+// asked for a resumed session, too.
+func namedOneOf(names []string) func(tls.ConnectionState) error {
+	return func(state tls.ConnectionState) error {
+		if len(names) == 0 {
+			return nil
+		}
+		if shown := state.PeerCertificates; len(shown) > 0 && slices.Contains(names, shown[0].Subject.CommonName) {
+			return nil
+		}
+		return errClientName
+	}
 }

@@ -100,10 +100,44 @@ func reviewPlan(s *State, rv *review) (Verdict, error) {
 	return DecidePlan(s, rv.Request, object, old), nil
 }
 
+// The memory that a review of the plan takes beside its body. A node of YAML takes 160 bytes, its place in its parent 8
+// to 16 and its text 8, and two bytes of a flow sequence make one: up to 100 bytes a byte. An answer that puts a plan
+// back holds it as text, as a patch, in base64 and in the answer. What weighs more than parseMost counts as that: two
+// of those are never decoded at once, and beside one there is room for pins of people's.
+const (
+	parseBudget = 64 << 20
+	parseMost   = 48 << 20
+	parseCost   = 100 // a byte of text that is decoded
+	answerCost  = 8   // a byte of the plan that may be put back
+)
+
+// weight is what a review of the plan takes, told before anything of it is decoded. A plan that was read before is not
+// decoded.
+func (rv *review) weight(kept *Stored) int64 {
+	text, weight := "", int64(0)
+	if kept != nil {
+		text, weight = kept.Text, int64(len(kept.Text))*answerCost
+	}
+	for _, object := range []node{rv.object, rv.old} {
+		for key, data := range object.members {
+			if !key.is("data") {
+				continue
+			}
+			for key, value := range data.members {
+				if key.is(plan.KeyPins) || key.is(plan.KeyPlan) && !value.is(text) {
+					weight += int64(len(value)) * parseCost
+				}
+			}
+		}
+	}
+	return min(weight, parseMost)
+}
+
 type handler struct {
 	kind
 	plans   Plans
 	bodies  *bodies
+	parses  *budget
 	metrics *Metrics
 	log     logr.Logger
 }
@@ -111,9 +145,9 @@ type handler struct {
 // NewHandler serves the four webhooks under their paths.
 func NewHandler(plans Plans, metrics *Metrics, log logr.Logger) http.Handler {
 	mux := http.NewServeMux()
-	shared := newBodies()
+	bodies, parses := newBodies(), newBudget(parseBudget)
 	for _, k := range kinds() {
-		mux.Handle("POST "+k.path, &handler{k, plans, shared, metrics, log.WithValues("webhook", k.name)})
+		mux.Handle("POST "+k.path, &handler{k, plans, bodies, parses, metrics, log.WithValues("webhook", k.name)})
 	}
 	return mux
 }
@@ -121,39 +155,80 @@ func NewHandler(plans Plans, metrics *Metrics, log logr.Logger) http.Handler {
 // ServeHTTP answers one AdmissionReview. It fails as HTTP, which the failure policy judges, only where there is no
 // request to answer: a body that is no review, too large, or one too many.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	start := time.Now()
-	fresh := firstOnConnection(r.Context(), start)
-	body, err := h.bodies.read(w, r)
+	out, weight, err := h.call(w, r)
+	if weight > 0 {
+		defer h.parses.release(weight)
+		// A plan may be answered with a plan, for which whoever does not read holds its part of the budget.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stalledAfter)) // one without deadlines is a test's
+	}
 	if err != nil {
 		h.refuse(w, err)
 		return
 	}
-	defer body.release()
-	rv, err := parseReview(body.bytes)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	v := h.answer(r.Context(), &rv)
-	if isProbe(h.plans.State(), &rv) {
-		answerProbe(w, &v, fresh)
-	}
-	out, err := encodeAnswer(rv.uid, v)
-	if err != nil {
-		v = h.fault(rv.operation, err)
-		out, _ = encodeAnswer(rv.uid, v) // a fault holds nothing that cannot be encoded
-	}
-	h.metrics.requests.WithLabelValues(h.name, rv.operation, string(v.Reason)).Inc()
-	h.metrics.duration.WithLabelValues(h.name).Observe(time.Since(start).Seconds())
-	h.record(&rv, v)
 	w.Header()["Content-Type"] = []string{"application/json"}
 	w.Header()["Content-Length"] = []string{strconv.Itoa(len(out))}
 	_, _ = w.Write(out) // a caller that went away has no answer to get
 }
 
+// call is the answer, and what it holds of the budget of parses. The body is gone before the answer is sent.
+func (h *handler) call(w http.ResponseWriter, r *http.Request) (out []byte, weight int64, err error) {
+	start := time.Now()
+	fresh := firstOnConnection(r.Context(), start)
+	body, err := h.bodies.read(w, r)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer body.release()
+	rv, err := parseReview(body.bytes)
+	if err != nil {
+		return nil, 0, err
+	}
+	reviewed(r)
+	if weight, err = h.reserve(r, &rv); err != nil {
+		return nil, 0, err
+	}
+	v := h.answer(r.Context(), &rv)
+	if isProbe(h.plans.State(), &rv) {
+		answerProbe(w, &v, fresh)
+	}
+	if out, err = encodeAnswer(rv.uid, v); err != nil {
+		v = h.fault(rv.operation, err)
+		out, err = encodeAnswer(rv.uid, v) // a fault holds nothing that cannot be encoded
+	}
+	h.metrics.requests.WithLabelValues(h.name, rv.operation, string(v.Reason)).Inc()
+	h.metrics.duration.WithLabelValues(h.name).Observe(time.Since(start).Seconds())
+	h.record(r, &rv, v)
+	return out, weight, err
+}
+
+// reserve sets the memory aside that a plan's decoding may take; the other kinds are read in place.
+func (h *handler) reserve(r *http.Request, rv *review) (int64, error) {
+	if h.name != kindPlan {
+		return 0, nil
+	}
+	weight := rv.weight(h.plans.State().kept())
+	ctx, cancel := context.WithTimeout(r.Context(), busyAfter)
+	defer cancel()
+	if h.parses.acquire(ctx, callerOf(r), weight) != nil {
+		return 0, errBusy
+	}
+	return weight, nil
+}
+
+// kept is the last good plan, nil for none.
+func (s *State) kept() *Stored {
+	if s == nil {
+		return nil
+	}
+	return s.Kept
+}
+
 func (h *handler) refuse(w http.ResponseWriter, err error) {
 	code := http.StatusBadRequest
 	switch {
+	case errors.Is(err, errNoReview):
+		http.Error(w, err.Error(), code)
+		return
 	case errors.Is(err, errBusy):
 		h.metrics.busy.Inc()
 		code = http.StatusServiceUnavailable
@@ -191,15 +266,28 @@ func (h *handler) answer(ctx context.Context, rv *review) (v Verdict) {
 	return v
 }
 
-// fault answers for ballast's own failure. Errors here name no content of an object.
+// fault answers for ballast's own failure, which an alert counts, and for an object that cannot be read, which is none:
+// the API server sends no such object, and whoever can reach the port can. Errors here name no content of an object.
 func (h *handler) fault(operation string, err error) Verdict {
-	h.metrics.faults.WithLabelValues(h.name).Inc()
-	h.log.Error(err, "internal fault, the write passed unchanged", "operation", operation)
+	if errors.Is(err, errMalformed) {
+		h.metrics.malformed.WithLabelValues(h.name).Inc()
+		h.log.V(1).Info("an object cannot be read, the write passed unchanged", "operation", operation, "why", err.Error())
+	} else {
+		h.metrics.faults.WithLabelValues(h.name).Inc()
+		h.log.Error(err, "internal fault, the write passed unchanged", "operation", operation)
+	}
 	return Verdict{Reason: plan.Faulted, Revision: h.plans.State().revision(), Warnings: []string{"ballast: internal fault, write passed unchanged"}}
 }
 
-// record logs a rewrite or a refusal, and every call at V(1); values are those of the audit annotations.
-func (h *handler) record(rv *review, v Verdict) {
+// The longest values of a log line: names and users as Kubernetes has them, and twenty pins.
+const (
+	maxLoggedName   = 253
+	maxLoggedFields = 1 << 10
+)
+
+// record logs a rewrite or a refusal, and every call at V(1); values are those of the audit annotations. Unless the
+// caller was verified to be the API server, by its client certificate, a line tells what somebody on the network sent.
+func (h *handler) record(r *http.Request, rv *review, v Verdict) {
 	log := h.log
 	if len(v.Patches) == 0 && v.Denied == "" {
 		log = log.V(1)
@@ -207,6 +295,12 @@ func (h *handler) record(rv *review, v Verdict) {
 	if !log.Enabled() {
 		return
 	}
-	log.Info("write answered", "operation", rv.operation, "namespace", rv.Namespace, "name", rv.Name, "user", rv.User,
-		"dryRun", rv.dryRun, "reason", v.Reason, "revision", v.Revision, "requested", printFields(v.Requested), "enforced", printFields(v.Enforced))
+	name := func(s string) string { return plan.Printable(s, maxLoggedName) }
+	fields := func(list []Field) string { return plan.Printable(printFields(list), maxLoggedFields) }
+	log.Info("write answered", "verified", verified(r), "operation", rv.operation, "namespace", name(rv.Namespace),
+		"name", name(rv.Name), "user", name(rv.User), "dryRun", rv.dryRun, "reason", v.Reason, "revision", v.Revision,
+		"requested", fields(v.Requested), "enforced", fields(v.Enforced))
 }
+
+// verified reports whether the caller has shown a client certificate that the server demands.
+func verified(r *http.Request) bool { return r.TLS != nil && len(r.TLS.VerifiedChains) > 0 }

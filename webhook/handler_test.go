@@ -3,6 +3,8 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -200,6 +202,78 @@ func TestAPanicLetsTheWritePassAndCounts(t *testing.T) {
 		"ballast_webhook_faults_total{webhook=\"plan\"} 0\nballast_webhook_faults_total{webhook=\"scale\"} 0\n"
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(counted), "ballast_webhook_faults_total"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWhoeverReachesThePortRaisesNoAlert: the objects of these are none that an API server sends. The write passes, a
+// counter of its own tells, and the one that BallastWebhookFaults looks at stays where it is; a plan that cannot be
+// read live is a fault.
+func TestWhoeverReachesThePortRaisesNoAlert(t *testing.T) {
+	object := func(raw, user string) func(*admissionv1.AdmissionRequest) {
+		return func(r *admissionv1.AdmissionRequest) { r.Object.Raw, r.UserInfo.Username = []byte(raw), user }
+	}
+	planMap := func(raw string) func(*admissionv1.AdmissionRequest) {
+		return func(r *admissionv1.AdmissionRequest) { object(raw, person)(r); r.Name = "ballast-plan" }
+	}
+	for name, tc := range map[string]struct {
+		path              string
+		change            func(*admissionv1.AdmissionRequest)
+		faults, malformed float64
+	}{
+		"a Secret whose data is a list":   {"/clusters", object(`{"data":[]}`, person), 0, 1},
+		"a Secret that is null":           {"/clusters", object(`null`, person), 0, 1},
+		"a Secret that is a word":         {"/clusters", object(`"x"`, person), 0, 1},
+		"labels that are a word":          {"/clusters", object(`{"metadata":"x"}`, person), 0, 1},
+		"a workload without a spec":       {"/controllers", object(`{}`, person), 0, 1},
+		"containers that are an object":   {"/controllers", object(`{"spec":{"template":{"spec":{"containers":{}}}}}`, person), 0, 1},
+		"a Scale that is a list":          {"/scale", object(`{"spec":[]}`, person), 0, 1},
+		"a plan without metadata":         {"/plan", planMap(`{}`), 0, 1},
+		"a plan whose data is a list":     {"/plan", planMap(`{"metadata":{},"data":[]}`), 0, 1},
+		"a live read of the plan failing": {"/clusters", object(clusterSecret, plannerUser), 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := NewMetrics(prometheus.NewRegistry())
+			got := ask(t, NewHandler(&plans{known: withPlan(nil, nil), err: errors.New("away")}, m, logr.Discard()), tc.path, admissionRequest(t, tc.change))
+			if !got.Allowed || got.AuditAnnotations["reason"] != string(plan.Faulted) || got.Patch != nil {
+				t.Errorf("allowed: %v, reason %s, patch %s", got.Allowed, got.AuditAnnotations["reason"], got.Patch)
+			}
+			kind := strings.TrimPrefix(tc.path, "/")
+			faults, malformed := testutil.ToFloat64(m.faults.WithLabelValues(kind)), testutil.ToFloat64(m.malformed.WithLabelValues(kind))
+			if faults != tc.faults || malformed != tc.malformed {
+				t.Errorf("%v faults and %v malformed objects, want %v and %v", faults, malformed, tc.faults, tc.malformed)
+			}
+		})
+	}
+}
+
+// TestALogLineTellsWhoWasVerifiedAndIsForgedByNobody: names and users of a body are cut and cleaned.
+func TestALogLineTellsWhoWasVerifiedAndIsForgedByNobody(t *testing.T) {
+	forged := func(r *admissionv1.AdmissionRequest) {
+		r.UserInfo.Username = "system:admin\nlevel=error\x1b[2J" + strings.Repeat("x", 1<<20)
+		r.Namespace = "argocd\r\n" + strings.Repeat("y", 1<<10)
+	}
+	for name, tc := range map[string]struct {
+		tls  *tls.ConnectionState
+		want string
+	}{
+		"no TLS":                 {nil, `"verified"=false`},
+		"no client certificate":  {&tls.ConnectionState{}, `"verified"=false`},
+		"the client certificate": {&tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{}}}}, `"verified"=true`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lines []string
+			log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 1})
+			h := NewHandler(&plans{known: withPlan(nil, nil)}, NewMetrics(prometheus.NewRegistry()), log)
+			r := httptest.NewRequest(http.MethodPost, "/clusters", bytes.NewReader(admissionRequest(t, forged)))
+			r.TLS = tc.tls
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); w.Code != http.StatusOK || len(lines) != 1 {
+				t.Fatalf("status %d, %d lines", w.Code, len(lines))
+			}
+			if line := lines[0]; !strings.Contains(line, tc.want) || !strings.Contains(line, `"user"="system:admin level=error\\u001b[2Jxxx`) || len(line) > 1<<10 {
+				t.Errorf("%d bytes: %.600s", len(line), line)
+			}
+		})
 	}
 }
 

@@ -13,10 +13,12 @@ type Metrics struct {
 	requests    *prometheus.CounterVec
 	duration    *prometheus.HistogramVec
 	faults      *prometheus.CounterVec
+	malformed   *prometheus.CounterVec
 	busy        prometheus.Counter
 	reads       *prometheus.CounterVec
 	revision    prometheus.Gauge
 	received    prometheus.Gauge
+	heard       prometheus.Gauge
 	cache       *prometheus.GaugeVec
 	breakGlass  prometheus.Gauge
 	certificate prometheus.Gauge
@@ -40,14 +42,19 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "Time from the first byte of a request's body to its answer.", Buckets: durationBuckets()}, []string{"webhook"}),
 		faults: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ballast_webhook_faults_total",
 			Help: "Writes that passed unchanged because ballast failed."}, []string{"webhook"}),
+		malformed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ballast_webhook_malformed_total",
+			Help: "Requests with an object that cannot be read, which passed unchanged; the API server sends none."},
+			[]string{"webhook"}),
 		busy: prometheus.NewCounter(prometheus.CounterOpts{Name: "ballast_webhook_busy_total",
-			Help: "Requests turned away because too many bytes were being read."}),
+			Help: "Requests turned away because too many bytes were being read or decoded."}),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ballast_webhook_plan_reads_total",
 			Help: "Live reads of the plan for a write of the planner that disagrees with the cached plan, by result."}, []string{"result"}),
 		revision: prometheus.NewGauge(prometheus.GaugeOpts{Name: "ballast_webhook_plan_revision",
 			Help: "Revision of the plan in force; 0 for none."}),
 		received: prometheus.NewGauge(prometheus.GaugeOpts{Name: "ballast_webhook_plan_received_timestamp_seconds",
 			Help: "When the plan in force reached this replica; time() minus this is its age."}),
+		heard: prometheus.NewGauge(prometheus.GaugeOpts{Name: "ballast_webhook_plan_heard_timestamp_seconds",
+			Help: "When the API server last said anything of the plan, if only that it is as it was; 0 for never."}),
 		cache: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ballast_webhook_plan_cache",
 			Help: "1 for the state that the plan cache is in."}, []string{"state"}),
 		breakGlass: prometheus.NewGauge(prometheus.GaugeOpts{Name: "ballast_webhook_break_glass",
@@ -55,7 +62,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		certificate: prometheus.NewGauge(prometheus.GaugeOpts{Name: "ballast_webhook_certificate_expiry_timestamp_seconds",
 			Help: "When the serving certificate ends."}),
 	}
-	r.MustRegister(m.requests, m.duration, m.faults, m.busy, m.reads, m.revision, m.received, m.cache, m.breakGlass, m.certificate)
+	r.MustRegister(m.requests, m.duration, m.faults, m.malformed, m.busy, m.reads, m.revision, m.received, m.heard, m.cache,
+		m.breakGlass, m.certificate)
 	m.start()
 	return m
 }
@@ -63,6 +71,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 func (m *Metrics) start() {
 	for _, kind := range kinds() {
 		m.faults.WithLabelValues(kind.name)
+		m.malformed.WithLabelValues(kind.name)
 		m.duration.WithLabelValues(kind.name)
 		for _, operation := range []string{operationCreate, operationUpdate} {
 			for _, reason := range plan.Reasons() {
@@ -103,9 +112,11 @@ func (m *Metrics) observe(s *State, changed bool, now time.Time) {
 		m.setCache(cacheCurrent)
 	}
 	if changed {
-		m.received.Set(float64(now.UnixMilli()) / 1000)
+		m.received.Set(seconds(now))
 	}
 }
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 func oneIf(yes bool) float64 {
 	if yes {

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -47,21 +46,21 @@ func (v *Verdict) probePlan(rv *review) {
 // calls queue, so that a connection without a call may be old, too.
 const newConnection = time.Second
 
-// connection is what is known of one that a call came on.
-type connection struct {
+// dial is what is known of the connection that a call came on.
+type dial struct {
 	since time.Time
 	calls atomic.Int64
 }
 
-type connectionKey struct{}
+type dialKey struct{}
 
-// noteConnection is an http.Server's ConnContext.
-func noteConnection(ctx context.Context, _ net.Conn) context.Context {
-	return context.WithValue(ctx, connectionKey{}, &connection{since: time.Now()})
+// noteDial begins a connection's context.
+func noteDial(ctx context.Context) context.Context {
+	return context.WithValue(ctx, dialKey{}, &dial{since: time.Now()})
 }
 
 // firstOnConnection counts a call, and reports whether its connection was dialled for it. It is called once a call.
 func firstOnConnection(ctx context.Context, now time.Time) bool {
-	c, noted := ctx.Value(connectionKey{}).(*connection)
+	c, noted := ctx.Value(dialKey{}).(*dial)
 	return noted && c.calls.Add(1) == 1 && now.Sub(c.since) < newConnection
 }

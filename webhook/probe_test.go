@@ -141,8 +141,8 @@ func TestAConnectionIsNewForItsFirstCall(t *testing.T) {
 		"dialled ahead":      {{newConnection, false}, {newConnection, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx := noteConnection(t.Context(), nil)
-			since := ctx.Value(connectionKey{}).(*connection).since
+			ctx := noteDial(t.Context())
+			since := ctx.Value(dialKey{}).(*dial).since
 			var got []call
 			for _, c := range calls {
 				got = append(got, call{c.at, firstOnConnection(ctx, since.Add(c.at))})

@@ -10,15 +10,19 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+
+	"ballast/planner/plan"
 )
 
 // The deadlines of a connection. The API server's own timeout is 2 s; it keeps an idle connection for 90 s, and we keep
-// it longer, so that no call meets a connection that we are just closing.
+// it longer, so that no call meets a connection that we are just closing. That is for one that has brought a review: a
+// handshake has readDeadline to end, the first request as long again to come, and one that is no review is the last.
 const (
 	readDeadline  = 5 * time.Second
 	writeDeadline = 10 * time.Second
@@ -35,6 +39,7 @@ type ServerOptions struct {
 	Listen       func() (net.Listener, error) // called once there is a certificate: until then a call is refused at once
 	CertDir      string                       // holds tls.crt and tls.key; a new pair is taken up while serving
 	ClientCAFile string                       // when set, the API server must show a certificate of this CA
+	ClientNames  []string                     // the common names that certificate may have; none: any
 	// LameDuck is how long calls are still answered after the stop began, each on a connection that is then closed: the
 	// API server keeps using pooled connections long after the endpoint is gone.
 	LameDuck time.Duration
@@ -74,10 +79,11 @@ func (s *Server) Serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	listener, err := s.options.Listen()
+	open, err := s.options.Listen()
 	if err != nil {
 		return fmt.Errorf("listening for the API server: %w", err)
 	}
+	listener := limitConnections(open, maxFresh, maxKnown)
 	// The certificate is watched until the last call, not until the stop.
 	watching, unwatch := context.WithCancel(context.WithoutCancel(ctx))
 	defer unwatch()
@@ -125,7 +131,8 @@ func (s *Server) httpServer(config *tls.Config) *http.Server {
 		WriteTimeout:      writeDeadline,
 		IdleTimeout:       idleDeadline,
 		MaxHeaderBytes:    16 << 10,
-		ConnContext:       noteConnection,
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return withConnection(noteDial(ctx), c) },
+		ConnState:         noteCall,
 		ErrorLog:          log.New(errorLog{s.options.Log}, "", 0),
 	}
 }
@@ -177,6 +184,7 @@ func (s *Server) tlsConfig(watcher *certwatcher.CertWatcher) (*tls.Config, error
 		return nil, err
 	}
 	config.ClientAuth = tls.RequireAndVerifyClientCert
+	config.VerifyConnection = namedOneOf(s.options.ClientNames)
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		now := config.Clone()
 		now.ClientCAs = clients.now()
@@ -190,6 +198,6 @@ func (s *Server) tlsConfig(watcher *certwatcher.CertWatcher) (*tls.Config, error
 type errorLog struct{ log logr.Logger }
 
 func (e errorLog) Write(line []byte) (int, error) {
-	e.log.V(1).Info("connection failed", "message", string(line))
+	e.log.V(1).Info("connection failed", "message", plan.Printable(strings.TrimSpace(string(line)), maxLoggedFields))
 	return len(line), nil
 }

@@ -31,6 +31,7 @@ type SourceOptions struct {
 	Planner string
 	Metrics *Metrics
 	Log     logr.Logger
+	Now     func() time.Time // the clock; nil for the system's
 }
 
 // Source keeps the plan current by a watch of the one ConfigMap, parsed once a change; decisions take it by an atomic
@@ -44,14 +45,22 @@ type Source struct {
 	version uint64     // the newest that was seen
 	listing uint64     // version when the reflector's last list began
 
-	reads liveReads
+	reads   liveReads
+	hearing hearing
 }
 
-var _ cache.ReflectorStore = (*Source)(nil)
+var (
+	_ cache.ReflectorStore         = (*Source)(nil)
+	_ cache.ResourceVersionUpdater = (*Source)(nil)
+)
 
 // NewSource makes a source that knows no plan until Run has listed it.
 func NewSource(o SourceOptions) *Source {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	s := &Source{options: o}
+	s.hearing.last = o.Now()
 	s.state.Store(&State{Identity: Identity{Namespace: o.Namespace, ConfigMap: o.ConfigMap, Planner: o.Planner}})
 	s.reads.limit = rate.NewLimiter(readsPerSecond, 1)
 	return s
@@ -69,6 +78,7 @@ func (s *Source) Run(ctx context.Context) {
 	// turns people's pins away. One object costs little to ask for.
 	backoff := &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 5, Cap: 3 * time.Second}
 	r := cache.NewReflectorWithOptions(planWatch{&cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}}, &corev1.ConfigMap{}, s, cache.ReflectorOptions{Name: "ballast-plan", Backoff: backoff})
+	go wait.UntilWithContext(ctx, func(context.Context) { s.listen() }, listenEvery)
 	r.RunWithContext(ctx)
 }
 
@@ -222,6 +232,7 @@ func (s *Source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 	if err != nil {
 		return nil, err
 	}
+	s.hear()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listing = began
@@ -236,6 +247,7 @@ func (s *Source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 	if err != nil {
 		return nil, err
 	}
+	s.hear()
 	if older(latest.ResourceVersion, o.ResourceVersion) {
 		return nil, apierrors.NewResourceExpired("the API server went back to version " + latest.ResourceVersion)
 	}

@@ -37,6 +37,7 @@ type webhookOptions struct {
 	healthPort   int
 	certDir      string
 	clientCAFile string
+	clientNames  []string
 	lameDuck     time.Duration
 }
 
@@ -46,6 +47,15 @@ const plainDeadline = 10 * time.Second
 // gcPercent is how much the heap may grow between two collections: under a plan of 7,500 clusters that is rewritten, the
 // process's own memory peaks at some 22 MiB instead of 34. An operator's GOGC wins.
 const gcPercent = 40
+
+// memoryLimit is where the collector begins to work for every MiB, below the shipped Deployment's limit of 256 MiB,
+// which ends the process: the rest is for the program's own file and what stands outside the heap. An operator's
+// GOMEMLIMIT wins.
+const memoryLimit = 200 << 20
+
+// plainConnections is how many connections each of the plain ports holds: the kubelet's and Prometheus's, which open
+// few.
+const plainConnections = 64
 
 const webhookHelp = `Serve the admission webhook: every write to Argo CD's cluster Secrets and to its application-controller is
 made to agree with the plan in the plan ConfigMap, whoever writes and by whichever path.
@@ -65,6 +75,9 @@ API server's audit log (level Metadata is enough), and each rewritten value a wa
 
 How to stop it at once, for every replica, without a restart:
   kubectl -n argocd annotate configmap ballast-plan ballast.argoproj.io/enforcement=off
+
+Whoever can reach its port can ask it. With --client-ca-file it answers the API server alone; manifests/README.md
+says what the API server needs for that. Until then, log lines say verified=false: what they tell may be made up.
 
 It is ready once it has listed the plan and has a certificate. On SIGTERM it is unready at once, and goes on
 answering for --lame-duck, each call on a connection that is then closed; then it ends.`
@@ -88,15 +101,17 @@ func newWebhookCommand() *cobra.Command {
 	f.IntVar(&o.healthPort, "health-port", 8081, "port of /healthz and /readyz, plain HTTP")
 	f.StringVar(&o.certDir, "cert-dir", "/etc/ballast/tls", "folder of tls.crt and tls.key; a new pair is taken up without a restart")
 	f.StringVar(&o.clientCAFile, "client-ca-file", "", "CA of the API server's client certificate, which is then demanded")
+	f.StringSliceVar(&o.clientNames, "client-name", nil, "common names that this certificate may have (default: any of that CA)")
 	f.DurationVar(&o.lameDuck, "lame-duck", 5*time.Second, "how long calls are still answered after SIGTERM")
 	o.log.register(cmd)
 	return cmd
 }
 
 func (o *webhookOptions) run(ctx context.Context) error {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
+	if len(o.clientNames) > 0 && o.clientCAFile == "" {
+		return errors.New("--client-name needs --client-ca-file: without a CA nobody's name is verified")
 	}
+	boundMemory()
 	log, err := o.log.logger()
 	if err != nil {
 		return err
@@ -113,8 +128,8 @@ func (o *webhookOptions) run(ctx context.Context) error {
 	metrics := webhook.NewMetrics(registry)
 	source := webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: o.namespace, ConfigMap: o.configMap, Planner: o.planner(), Metrics: metrics, Log: log})
 	server := webhook.NewServer(webhook.ServerOptions{
-		Handler: webhook.NewHandler(source, metrics, log), Listen: o.listener(o.port), CertDir: o.certDir, ClientCAFile: o.clientCAFile,
-		LameDuck: o.lameDuck, Metrics: metrics, Log: log,
+		Handler: webhook.NewHandler(source, metrics, log), Listen: o.listener(o.port), CertDir: o.certDir,
+		ClientCAFile: o.clientCAFile, ClientNames: o.clientNames, LameDuck: o.lameDuck, Metrics: metrics, Log: log,
 	})
 
 	// What serves the last calls outlives them: the plan is watched, and health and metrics answer, through the lame duck.
@@ -137,6 +152,16 @@ func (o *webhookOptions) run(ctx context.Context) error {
 	end()
 	wg.Wait()
 	return err
+}
+
+// boundMemory sets the collector's bounds, where the environment does not.
+func boundMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
 }
 
 // client asks the API server with the command's kubeconfig or the pod's own token.
@@ -177,7 +202,7 @@ func (o *webhookOptions) serveHTTP(ctx context.Context, port int, handler http.H
 	server := &http.Server{Handler: handler, ReadTimeout: plainDeadline, WriteTimeout: plainDeadline}
 	stopped := context.AfterFunc(ctx, func() { server.Close() })
 	defer stopped()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(webhook.LimitConnections(listener, plainConnections)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving port %d: %w", port, err)
 	}
 	return nil

@@ -40,12 +40,7 @@ const (
 // TestTheWebhookIsSmallUnderTheLargestPlan runs the built command against a real API server, with the largest plan that
 // fits into a ConfigMap, while that is rewritten and Secrets are written through the webhook.
 func TestTheWebhookIsSmallUnderTheLargestPlan(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "ballast")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, ".") // as it is shipped
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building ballast: %v: %s", err, out)
-	}
+	binary := builtAsShipped(t)
 	env := startWithWebhook(t)
 	planner := rest.CopyConfig(env.Config)
 	planner.Impersonate = rest.ImpersonationConfig{UserName: site.PlannerUser, Groups: []string{"system:masters"}}
@@ -77,8 +72,20 @@ func TestTheWebhookIsSmallUnderTheLargestPlan(t *testing.T) {
 	}
 }
 
-// startWithWebhook is a real API server under the shipped webhook configuration.
-func startWithWebhook(t *testing.T) *envtest.Environment {
+// builtAsShipped builds the command.
+func builtAsShipped(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "ballast")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building ballast: %v: %s", err, out)
+	}
+	return binary
+}
+
+// startWithWebhook is a real API server under the shipped webhook configuration, changed before it starts.
+func startWithWebhook(t *testing.T, changes ...func(*envtest.Environment)) *envtest.Environment {
 	t.Helper()
 	binaries, err := plane.Build(t.Context(), os.Stderr)
 	if err != nil {
@@ -98,6 +105,9 @@ func startWithWebhook(t *testing.T) *envtest.Environment {
 	}
 	env := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir, ControlPlaneStartTimeout: time.Minute, ControlPlaneStopTimeout: time.Minute}
 	env.WebhookInstallOptions.MutatingWebhooks = []*admissionregistration.MutatingWebhookConfiguration{shipped}
+	for _, change := range changes {
+		change(env)
+	}
 	env.ControlPlane.GetAPIServer().Out, env.ControlPlane.GetAPIServer().Err = io.Discard, io.Discard
 	if _, err := env.Start(); err != nil {
 		t.Fatal(err)
@@ -164,12 +174,12 @@ func largePlan(t *testing.T, revision int64) *corev1.ConfigMap {
 }
 
 // runWebhook runs the command until the test ends, and gives its process when it is ready.
-func runWebhook(t *testing.T, binary, kubeconfig string, serving *envtest.WebhookInstallOptions) (pid int) {
+func runWebhook(t *testing.T, binary, kubeconfig string, serving *envtest.WebhookInstallOptions, more ...string) (pid int) {
 	t.Helper()
 	metrics, health := freePort(t), freePort(t)
 	var stderr bytes.Buffer
-	cmd := exec.Command(binary, "webhook", "--namespace=argocd", "--bind-address="+serving.LocalServingHost, "--port="+strconv.Itoa(serving.LocalServingPort),
-		"--metrics-port="+metrics, "--health-port="+health, "--cert-dir="+serving.LocalServingCertDir, "--lame-duck=0s")
+	cmd := exec.Command(binary, append([]string{"webhook", "--namespace=argocd", "--bind-address=" + serving.LocalServingHost, "--port=" + strconv.Itoa(serving.LocalServingPort),
+		"--metrics-port=" + metrics, "--health-port=" + health, "--cert-dir=" + serving.LocalServingCertDir, "--lame-duck=0s"}, more...)...)
 	cmd.Env, cmd.Stderr = append(os.Environ(), "KUBECONFIG="+kubeconfig), &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

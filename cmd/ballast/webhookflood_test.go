@@ -1,0 +1,382 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"ballast/e2e/site"
+	"ballast/planner/plan"
+)
+
+const (
+	shippedLimit = 256 << 10       // KiB: the Deployment's memory limit
+	answerBar    = 2 * time.Second // the API server's timeout
+	// idleConnections is more than this process may hold open: of those that the webhook has long closed it holds the
+	// newest.
+	idleConnections = 20_000
+	idleHeld        = 4_000
+	// webhookDescriptors is what the webhook has open at most: 1,024 connections, and what any process has.
+	webhookDescriptors = 1_100
+	attacker           = "127.0.0.66"
+	apiServer          = "127.0.0.1"
+)
+
+// TestNoFloodEndsTheWebhookOrKeepsAnHonestWriteWaiting runs the built command with the largest plan, and floods it as
+// whoever can reach its port may. Its memory stays below the shipped limit, so that it is never restarted, and an
+// honest write, on a connection that stands and on a new one, is answered before the API server gives it up.
+func TestNoFloodEndsTheWebhookOrKeepsAnHonestWriteWaiting(t *testing.T) {
+	target := flooded(t)
+	secret, pin := honestSecret(t), honestPin(t)
+	for _, flood := range []struct {
+		name string
+		send func(*testing.T, *floodTarget)
+	}{
+		{"8 plan reviews of 900 KiB at once", planReviews("c%06d: 1\n")},
+		{"8 plan reviews of the costliest YAML at once", planReviews("a,")},
+		{"a review as large as JSON makes the largest object", worstEscaping},
+		{"64 bodies that stall after their head", stalledBodies(28<<20, 5<<10)},
+		{"64 small bodies that stall", stalledBodies(256<<10, 0)},
+		{"20,000 idle connections", idleFlood},
+	} {
+		t.Run(flood.name, func(t *testing.T) {
+			honest, end := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			wg.Go(func() { target.writeHonestly(honest, t, "a Secret on a connection that stands", true, secret) })
+			wg.Go(func() { target.writeHonestly(honest, t, "a Secret on a new connection", false, secret) })
+			wg.Go(func() { target.writeHonestly(honest, t, "a pin", true, pin) })
+			flood.send(t, target)
+			end()
+			wg.Wait()
+			most := memoryOf(t, target.pid, "VmHWM")
+			t.Logf("resident %.1f MiB, at most %.1f MiB", float64(memoryOf(t, target.pid, "VmRSS"))/1024, float64(most)/1024)
+			if most >= shippedLimit {
+				t.Errorf("%d KiB were resident, want less than %d throughout", most, shippedLimit)
+			}
+		})
+	}
+}
+
+// floodTarget is a webhook's process.
+type floodTarget struct {
+	pid     int
+	address string
+	roots   *x509.CertPool
+}
+
+// flooded runs the built command against a server that knows the largest plan, and nothing else.
+func flooded(t *testing.T) *floodTarget {
+	t.Helper()
+	api := httptest.NewServer(planServer(t))
+	t.Cleanup(api.Close)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
+		clusters: [{name: a, cluster: {server: %q}}], users: [{name: a, user: {}}]}`, api.URL)
+	if err := os.WriteFile(kubeconfig, []byte(strings.ReplaceAll(text, "\t", " ")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(freePort(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving := &envtest.WebhookInstallOptions{LocalServingHost: apiServer, LocalServingPort: port, LocalServingCertDir: t.TempDir()}
+	target := &floodTarget{address: net.JoinHostPort(apiServer, strconv.Itoa(port)), roots: selfSigned(t, serving.LocalServingCertDir)}
+	target.pid = runWebhook(t, builtAsShipped(t), kubeconfig, serving)
+	return target
+}
+
+// planServer is an API server to whom asks for the plan: its list, and a watch in which nothing happens.
+func planServer(t *testing.T) http.Handler {
+	t.Helper()
+	cm := largePlan(t, 1)
+	cm.ResourceVersion = "7"
+	list, err := json.Marshal(corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"},
+		ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []corev1.ConfigMap{*cm}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	t.Cleanup(func() { close(ended) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Query().Get("watch") == "" {
+			_, _ = w.Write(list)
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-r.Context().Done():
+		case <-ended:
+		}
+	})
+}
+
+// selfSigned puts a serving certificate for loopback into a folder.
+func selfSigned(t *testing.T, dir string) *x509.CertPool {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.ParseIP(apiServer)}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	for name, text := range map[string][]byte{"tls.crt": cert, "tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(cert)
+	return pool
+}
+
+// from is a client that calls from an address of loopback.
+func (f *floodTarget) from(address string) *http.Client {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{DialContext: d.DialContext, TLSClientConfig: &tls.Config{RootCAs: f.roots}}}
+}
+
+// reviewOf is an AdmissionReview as the API server writes it.
+func reviewOf(t *testing.T, resource, name string, object, old any) []byte {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": map[string]any{
+		"uid": "u1", "resource": map[string]string{"version": "v1", "resource": resource}, "name": name, "namespace": "argocd",
+		"operation": "UPDATE", "userInfo": map[string]string{"username": "ada"}, "object": object, "oldObject": old}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// honestWrite is what an API server asks, and what is in the answer.
+type honestWrite struct {
+	path, answer string
+	body         []byte
+}
+
+// honestSecret is a cluster Secret with a wrong shard.
+func honestSecret(t *testing.T) honestWrite {
+	t.Helper()
+	name := memoryCluster(0)
+	object := map[string]any{"metadata": map[string]any{"name": name, "labels": map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}},
+		"data": map[string][]byte{"config": bytes.Repeat([]byte("x"), 2<<10), "shard": []byte("15")}}
+	return honestWrite{"/clusters", `"reason":"Restored"`, reviewOf(t, "secrets", name, object, nil)}
+}
+
+// honestPin is the plan ConfigMap with a pin more.
+func honestPin(t *testing.T) honestWrite {
+	t.Helper()
+	old, object := largePlan(t, 1), largePlan(t, 1)
+	object.Data[plan.KeyPins] = memoryCluster(0) + ": 3\n"
+	return honestWrite{"/plan", `"enforced":"pins.` + memoryCluster(0) + `=3"`, reviewOf(t, "configmaps", site.PlanConfigMap, object, old)}
+}
+
+// writeHonestly makes the same write, one after the other, until the context ends: each is answered as it should be,
+// and in time.
+func (f *floodTarget) writeHonestly(ctx context.Context, t *testing.T, what string, keep bool, write honestWrite) {
+	client := f.from(apiServer)
+	client.Transport.(*http.Transport).DisableKeepAlives = !keep
+	longest, writes := time.Duration(0), 0
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for ; ctx.Err() == nil; <-tick.C {
+		start := time.Now()
+		answer, err := post(client, f.address, write.path, write.body)
+		took := time.Since(start)
+		if longest, writes = max(longest, took), writes+1; err != nil || took > answerBar || !strings.Contains(string(answer), write.answer) {
+			t.Errorf("%s was answered after %s: %v, %.300s", what, took, err, answer)
+			return
+		}
+	}
+	t.Logf("%s: %d writes were answered within %s", what, writes, longest.Round(time.Millisecond))
+}
+
+func post(client *http.Client, address, path string, body []byte) ([]byte, error) {
+	response, err := client.Post("https://"+address+path, "application/json", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("status %d", response.StatusCode)
+	}
+	return answer, err
+}
+
+// planReviews sends reviews of pins that are made of one line again and again, old ones and new ones.
+func planReviews(line string) func(*testing.T, *floodTarget) {
+	return func(t *testing.T, f *floodTarget) {
+		pins := func(first string) map[string]any {
+			var b strings.Builder
+			b.WriteString(first)
+			for i := 0; b.Len() < 900<<10-len(line); i++ {
+				if strings.Contains(line, "%") {
+					fmt.Fprintf(&b, line, i)
+				} else {
+					b.WriteString(line)
+				}
+			}
+			if !strings.Contains(line, "%") {
+				b.WriteString("]")
+			}
+			return map[string]any{"metadata": map[string]string{"name": site.PlanConfigMap}, "data": map[string]string{plan.KeyPins: b.String()}}
+		}
+		open := map[bool]string{false: "x: [a,", true: "x: 1\n"}[strings.Contains(line, "%")]
+		body := reviewOf(t, "configmaps", site.PlanConfigMap, pins(open), pins("#\n"+open))
+		for range 3 {
+			var wg sync.WaitGroup
+			for range 8 {
+				wg.Go(func() {
+					// Whether it is answered or turned away is not asked: nobody honest writes so.
+					if answer, err := post(f.from(attacker), f.address, "/plan", body); answer == nil && err != nil {
+						t.Errorf("a plan review broke off: %v", err)
+					}
+				})
+			}
+			wg.Wait()
+		}
+	}
+}
+
+// worstEscaping sends the largest object that the API server reads beside the largest that is stored, of a character
+// that JSON makes six of: it is read and answered.
+func worstEscaping(t *testing.T, f *floodTarget) {
+	object := func(bytes int) map[string]any {
+		return map[string]any{"metadata": map[string]string{"name": site.PlanConfigMap}, "data": map[string]string{"notes": strings.Repeat("<", bytes)}}
+	}
+	body := reviewOf(t, "configmaps", site.PlanConfigMap, object(3<<20-1<<10), object(3<<19-1<<10))
+	t.Logf("the review has %.1f MiB", float64(len(body))/(1<<20))
+	answer, err := post(f.from(apiServer), f.address, "/plan", body)
+	if err != nil || !bytes.Contains(answer, []byte(`"reason":"PlanKept"`)) {
+		t.Errorf("it was answered %.300s: %v", answer, err)
+	}
+}
+
+// stalledBodies claims bodies of a size, of which so many bytes come, and holds them until the webhook has closed all.
+func stalledBodies(size, comes int) func(*testing.T, *floodTarget) {
+	return func(t *testing.T, f *floodTarget) {
+		var wg sync.WaitGroup
+		for range 64 {
+			conn, err := f.dial(attacker)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(conn, "POST /plan HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", size, strings.Repeat(" ", comes))
+			wg.Go(func() {
+				defer conn.Close()
+				_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+				_, _ = io.Copy(io.Discard, conn)
+			})
+		}
+		wg.Wait()
+	}
+}
+
+func (f *floodTarget) dial(from string) (*tls.Conn, error) {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: time.Minute}
+	return tls.DialWithDialer(&d, "tcp", f.address, &tls.Config{RootCAs: f.roots})
+}
+
+// idleFlood opens connections, by 32 at a time from four addresses, the API server's own among them: a third says
+// nothing, a third sends what is no review, and a third a review. It closes none that the webhook has not closed
+// before.
+func idleFlood(t *testing.T, f *floodTarget) {
+	review := reviewOf(t, "secrets", "a", map[string]any{"metadata": map[string]string{"name": "a"}}, nil)
+	says := []string{"", "POST /clusters HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}",
+		fmt.Sprintf("POST /clusters HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", len(review), review)}
+	open := make(chan net.Conn, idleHeld) // the newest
+	next := make(chan int)
+	var wg sync.WaitGroup
+	var failed atomic.Int64
+	for range 32 {
+		wg.Go(func() {
+			for i := range next {
+				conn, err := f.dial([]string{apiServer, attacker, "127.0.0.67", "127.0.0.68"}[i%4])
+				if err != nil {
+					failed.Add(1) // it lost its place while it shook hands
+					continue
+				}
+				fmt.Fprint(conn, says[i%len(says)])
+				hold(open, conn.NetConn()) // without what TLS keeps of it
+			}
+		})
+	}
+	most := 0
+	for i := range idleConnections {
+		next <- i
+		if i%1000 == 0 {
+			most = max(most, f.descriptors(t))
+		}
+	}
+	close(next)
+	wg.Wait()
+	most = max(most, f.descriptors(t))
+	t.Logf("%d connections were opened, %d of them not to the end, the newest %d are held; the webhook had at most %d files open",
+		idleConnections, failed.Load(), len(open), most)
+	if failed.Load() > idleConnections/2 || most > webhookDescriptors {
+		t.Errorf("the webhook had %d files open, want at most %d", most, webhookDescriptors)
+	}
+	for len(open) > 0 {
+		(<-open).Close()
+	}
+}
+
+// hold keeps the newest connections.
+func hold(open chan net.Conn, conn net.Conn) {
+	for {
+		select {
+		case open <- conn:
+			return
+		default:
+		}
+		select {
+		case oldest := <-open:
+			oldest.Close()
+		default:
+		}
+	}
+}
+
+// descriptors is how many files the webhook has open.
+func (f *floodTarget) descriptors(t *testing.T) int {
+	t.Helper()
+	open, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(f.pid), "fd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(open)
+}

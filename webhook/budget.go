@@ -1,0 +1,136 @@
+package webhook
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+)
+
+// budget is an amount that calls share. While it is used up they wait, and addresses get the same from it, whatever
+// each asks for (start-time fair queueing): who asks for more waits behind itself, and an API server's call behind what
+// is under way, not behind what an attacker still wants.
+type budget struct {
+	size int64
+
+	mu      sync.Mutex
+	free    int64
+	waiting []*claim             // those that start first, first
+	now     int64                // when the claim started that was granted last, in units that an address was given
+	ends    map[netip.Addr]int64 // when an address has had what it asked for so far
+}
+
+type claim struct {
+	from          netip.Addr
+	weight, start int64
+	granted       chan struct{}
+}
+
+// maxEnds bounds the addresses that are remembered; one that had its share long ago is as good as new.
+const maxEnds = 1024
+
+func newBudget(size int64) *budget {
+	return &budget{size: size, free: size, ends: map[netip.Addr]int64{}}
+}
+
+// tryAcquire takes a part if it is free and no other call waits for one.
+func (b *budget) tryAcquire(from netip.Addr, weight int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.free < weight || len(b.waiting) > 0 {
+		return false
+	}
+	b.grant(weight, b.book(from, weight))
+	return true
+}
+
+// acquire takes a part, in turn, unless the context ends before. A part that is larger than the whole never comes.
+func (b *budget) acquire(ctx context.Context, from netip.Addr, weight int64) error {
+	if b.tryAcquire(from, weight) {
+		return nil
+	}
+	c := b.enqueue(from, weight)
+	select {
+	case <-c.granted:
+		return nil
+	case <-ctx.Done():
+	}
+	if b.leave(c) {
+		return ctx.Err()
+	}
+	return nil // it was granted at the same moment
+}
+
+// book gives a claim its start: now, or when its address has had what it asked for before.
+func (b *budget) book(from netip.Addr, weight int64) (start int64) {
+	if len(b.ends) >= maxEnds {
+		for address, end := range b.ends {
+			if end <= b.now {
+				delete(b.ends, address)
+			}
+		}
+	}
+	start = max(b.now, b.ends[from])
+	b.ends[from] = start + weight
+	return start
+}
+
+func (b *budget) grant(weight, start int64) {
+	b.free -= weight
+	b.now = max(b.now, start)
+}
+
+func (b *budget) enqueue(from netip.Addr, weight int64) *claim {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := &claim{from, weight, b.book(from, weight), make(chan struct{})}
+	behind := slices.IndexFunc(b.waiting, func(other *claim) bool { return other.start > c.start })
+	if behind < 0 {
+		behind = len(b.waiting)
+	}
+	b.waiting = slices.Insert(b.waiting, behind, c)
+	b.serve()
+	return c
+}
+
+// leave takes a claim back; it reports whether it was still waiting.
+func (b *budget) leave(c *claim) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := slices.Index(b.waiting, c)
+	if at < 0 {
+		return false
+	}
+	b.waiting = slices.Delete(b.waiting, at, at+1)
+	b.ends[c.from] -= c.weight // it had nothing
+	b.serve()                  // it may have stood in the way of smaller ones
+	return true
+}
+
+func (b *budget) release(weight int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.free += weight
+	b.serve()
+}
+
+// serve grants what is free. A claim that does not fit is waited for: those behind it may be smaller, and would keep it
+// waiting for ever.
+func (b *budget) serve() {
+	for len(b.waiting) > 0 && b.waiting[0].weight <= b.free {
+		c := b.waiting[0]
+		b.waiting = b.waiting[1:]
+		b.grant(c.weight, c.start)
+		close(c.granted)
+	}
+}
+
+// callerOf is the address that a call comes from; the zero one where it is unknown, as in tests.
+func callerOf(r *http.Request) netip.Addr {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return at.Addr().Unmap()
+}

@@ -1,0 +1,116 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// waits is how many claims wait for a budget.
+func (b *budget) waits() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting)
+}
+
+// TestAddressesGetTheSameOfABudget: one that asks often, or for much, waits behind itself.
+func TestAddressesGetTheSameOfABudget(t *testing.T) {
+	const attacker, one, other = "10.0.0.66", "10.0.0.1", "10.0.0.2"
+	type ask struct {
+		from   string
+		weight int64
+	}
+	for name, tc := range map[string]struct {
+		holds ask   // when the others come
+		asks  []ask // in this order
+		want  []string
+	}{
+		"one address, in its order": {ask{attacker, 10}, []ask{{attacker, 1}, {attacker, 2}}, []string{"1 of " + attacker, "2 of " + attacker}},
+		"before an address that had something": {ask{attacker, 10}, []ask{{attacker, 10}, {attacker, 9}, {one, 8}, {other, 7}},
+			[]string{"8 of " + one, "7 of " + other, "10 of " + attacker, "9 of " + attacker}},
+		"by turns with one that had nothing": {ask{other, 10}, []ask{{attacker, 10}, {attacker, 9}, {one, 10}, {one, 8}},
+			[]string{"10 of " + attacker, "10 of " + one, "9 of " + attacker, "8 of " + one}},
+		"several small for one large": {ask{other, 10}, []ask{{attacker, 10}, {attacker, 9}, {one, 4}, {one, 5}, {one, 6}},
+			[]string{"10 of " + attacker, "4 of " + one, "5 of " + one, "6 of " + one, "9 of " + attacker}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBudget(10)
+			if !b.tryAcquire(netip.MustParseAddr(tc.holds.from), 10) {
+				t.Fatal("a free budget is refused")
+			}
+			served := make(chan ask)
+			for i, a := range tc.asks {
+				go func() {
+					if err := b.acquire(t.Context(), netip.MustParseAddr(a.from), a.weight); err == nil {
+						served <- a
+					}
+				}()
+				eventually(t, "the claim", 5*time.Second, func() bool { return b.waits() == i+1 })
+			}
+			var got []string
+			for range tc.asks {
+				b.mu.Lock()
+				b.free = b.waiting[0].weight // there is room for one
+				b.serve()
+				b.mu.Unlock()
+				a := <-served
+				got = append(got, fmt.Sprintf("%d of %s", a.weight, a.from))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("served (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAddressesOfOldAreForgotten: an attacker may have many.
+func TestAddressesOfOldAreForgotten(t *testing.T) {
+	b := newBudget(10)
+	for i := range 10 * maxEnds {
+		if !b.tryAcquire(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 1) {
+			t.Fatal("a free budget is refused")
+		}
+		b.release(1)
+		if i%100 == 0 { // an address that goes on using it moves the time on
+			b.tryAcquire(netip.Addr{}, 2)
+			b.release(2)
+		}
+	}
+	if len(b.ends) > maxEnds {
+		t.Errorf("%d addresses are remembered", len(b.ends))
+	}
+}
+
+func TestABudgetIsGivenBackWhole(t *testing.T) {
+	b := newBudget(10)
+	if !b.tryAcquire(netip.Addr{}, 4) {
+		t.Fatal("a free budget is refused")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	large := make(chan error, 1)
+	go func() { large <- b.acquire(ctx, netip.Addr{}, 8) }()
+	eventually(t, "the large claim", 5*time.Second, func() bool { return b.waits() == 1 })
+	if b.tryAcquire(netip.Addr{}, 1) {
+		t.Error("a small claim overtook one that waits")
+	}
+	small := make(chan error, 1)
+	go func() { small <- b.acquire(t.Context(), netip.Addr{}, 6) }()
+	eventually(t, "the small claim", 5*time.Second, func() bool { return b.waits() == 2 })
+	cancel()
+	if err := <-large; !errors.Is(err, context.Canceled) {
+		t.Errorf("a claim that was given up: %v", err)
+	}
+	if err := <-small; err != nil {
+		t.Errorf("the claim behind it: %v", err)
+	}
+	b.release(4)
+	b.release(6)
+	if !b.tryAcquire(netip.Addr{}, 10) {
+		t.Error("not all of it came back")
+	}
+}
