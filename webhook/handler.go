@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 
@@ -69,7 +70,8 @@ func reviewController(s *State, rv *review) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	return DecideController(s, rv.Request, object), nil
+	old := Workload{Notes: readNotes(rv.old.field("metadata").field("annotations"))}
+	return DecideController(s, rv.Request, object, old), nil
 }
 
 func reviewScale(s *State, rv *review) (Verdict, error) {
@@ -189,10 +191,10 @@ func (h *handler) fault(operation string, err error) Verdict {
 	return Verdict{Reason: plan.Faulted, Revision: h.plans.State().revision(), Warnings: []string{"ballast: internal fault, write passed unchanged"}}
 }
 
-// record logs a rewrite or a refusal, and every call at V(1); values are those of the audit annotations.
+// record logs a rewrite, a refusal or a powerful act, and every call at V(1); values are those of the audit annotations.
 func (h *handler) record(rv *review, v Verdict) {
 	log := h.log
-	if len(v.Patches) == 0 && v.Denied == "" {
+	if len(v.Patches) == 0 && v.Denied == "" && !slices.ContainsFunc(v.Enforced, Field.isAct) {
 		log = log.V(1)
 	}
 	if !log.Enabled() {

@@ -13,6 +13,14 @@ const maxRowEdits = 20
 // DecidePlan answers a write to the plan ConfigMap. Only the planner changes data.plan and ballast's annotations; from
 // anyone else they are put back, edited rows become pins, and pins that the write adds or changes are judged.
 func DecidePlan(s *State, r Request, object, old PlanObject) Verdict {
+	v := decidePlan(s, r, object, old)
+	if !s.isPlanner(r.User) {
+		v.notePlanActs(object, old)
+	}
+	return v
+}
+
+func decidePlan(s *State, r Request, object, old PlanObject) Verdict {
 	v := Verdict{Revision: s.revision(), Reason: plan.InPlan}
 	if s.isPlanner(r.User) {
 		return v
