@@ -48,8 +48,8 @@ func breakGlassSeen(manager string, at time.Time) Event {
 		who = fmt.Sprintf("field manager %q, at %s,", manager, at.Format(time.RFC3339))
 	}
 	return Event{Type: corev1.EventTypeWarning, Reason: "EnforcementOff", Workload: true,
-		Message: fmt.Sprintf("%s wrote the annotation %s: \"off\": every write passes, and ballast writes nothing but the plan; `ballast audit` names the user; remove it to enforce again",
-			who, plan.AnnotationEnforcement)}
+		Message: fmt.Sprintf("%s wrote the annotation %s: \"off\": every write passes, and ballast writes nothing but the plan; "+
+			"`ballast audit` names the user; remove it to enforce again", who, plan.AnnotationEnforcement)}
 }
 
 func contested(c rollout.Contested) Event {

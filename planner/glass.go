@@ -8,8 +8,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// seeGlass tells people of a break-glass as soon as the watch of the plan tells of it: a cycle may be a minute away, and
-// wait for a Prometheus that hangs.
+// seeGlass tells people of a break-glass as soon as the watch of the plan tells of it: a cycle may be a minute away,
+// and wait for a Prometheus that hangs.
 func (l *Loop) seeGlass(ctx context.Context) {
 	if !l.opened(l.known().BreakGlass) {
 		return
@@ -21,8 +21,8 @@ func (l *Loop) seeGlass(ctx context.Context) {
 	l.tellGlass(ctx, w)
 }
 
-// opened reports whether the enforcement was switched off since it was asked last. A cycle may have read the plan before
-// the watch told: it is closed when both say so.
+// opened reports whether the enforcement was switched off since it was asked last. A cycle may have read the plan
+// before the watch told: it is closed when both say so.
 func (l *Loop) opened(breakGlass bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -41,8 +41,8 @@ func changedNotes(list func() []steering, is, was map[string]string) (asked, tak
 // fieldPins is the number of pins that a write changes, where it changes too many to list.
 const fieldPins = "pins"
 
-// changedPins are the pins that a write adds, changes or takes away; those that came from edited rows are named so. Of many
-// the first are listed, and their number.
+// changedPins are the pins that a write adds, changes or takes away; those that came from edited rows are named so. Of
+// many the first are listed, and their number.
 func changedPins(was, is, rows plan.Pins) []Field {
 	changed := map[string]string{}
 	for name, replica := range is {
@@ -83,7 +83,7 @@ func clusterActs(object, old Secret, maxReplicas int) (asked, taken []Field) {
 	return asked, taken
 }
 
-// notePlanActs notes what a person's admitted write to the plan ConfigMap does. Pins that were judged are noted already.
+// notePlanActs notes what a person's admitted write to the plan ConfigMap does. Judged pins are noted already.
 func (v *Verdict) notePlanActs(object, old PlanObject) {
 	if v.Denied != "" {
 		return
@@ -103,6 +103,8 @@ func (f Field) isPin() bool { return f.Name == fieldPins || strings.HasPrefix(f.
 
 // isAct reports whether a field of what was enforced is a powerful act.
 func (f Field) isAct() bool {
-	named := func(s steering) bool { return s.name == f.Name }
-	return f.isPin() || f.Name == fieldSecretType || slices.ContainsFunc(onPlan(), named) || slices.ContainsFunc(onCluster(0), named)
+	if f.isPin() || f.Name == fieldSecretType {
+		return true
+	}
+	return slices.ContainsFunc(append(onPlan(), onCluster(0)...), func(s steering) bool { return s.name == f.Name })
 }

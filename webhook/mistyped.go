@@ -57,18 +57,22 @@ func mistyped(on surface, is, was map[string]string) [][]string {
 
 // misnamed is the warning on an annotation that is not read on this kind of object.
 func misnamed(on surface, name string) []string {
-	said := "ballast: annotation " + plan.Group + "/" + printedNote(name) + " is not read here"
+	const notHere = " is not read here"
+	brief := "ballast: annotation " + printedNote(name)
+	said := "ballast: annotation " + plan.Group + "/" + printedNote(name) + notHere
 	if place := home(name); place != "" {
-		return []string{said + "; it belongs on " + place, "ballast: annotation " + printedNote(name) + " belongs on " + place}
+		return []string{said + "; it belongs on " + place, brief + " belongs on " + place}
 	}
 	var names []string
 	for _, s := range on.steering {
 		names = append(names, s.name)
 	}
 	if near := nearest(name, names); near != "" {
-		return []string{said + "; did you mean " + near + "?", "ballast: annotation " + printedNote(name) + " is not read here; did you mean " + near + "?"}
+		ask := "; did you mean " + near + "?"
+		return []string{said + ask, brief + notHere + ask}
 	}
-	return []string{said + "; read are: " + strings.Join(names, ", "), "ballast: annotation " + printedNote(name) + ": read here are " + strings.Join(names, ", "), said}
+	all := strings.Join(names, ", ")
+	return []string{said + "; read are: " + all, brief + ": read here are " + all, said}
 }
 
 // home says where an annotation of another kind of object belongs; empty for one that is unknown everywhere.

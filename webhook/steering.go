@@ -50,7 +50,8 @@ func onCluster(maxReplicas int) []steering {
 
 // onWorkload are those of the application-controller's workload.
 func onWorkload() []steering {
-	return []steering{{bare(plan.AnnotationUnmanaged), readWord("true", "false"), `is passed over; write "true" to opt out`}}
+	optOut := readWord("true", "false")
+	return []steering{{bare(plan.AnnotationUnmanaged), optOut, `is passed over; write "true" to opt out`}}
 }
 
 // bare is an annotation's name without the group.
@@ -110,8 +111,8 @@ func readPin(maxReplicas int) func(string) meaning {
 // maxAuditCordons bounds the cordons that one write's audit annotations list.
 const maxAuditCordons = 20
 
-// readCordons takes replicas to empty, each until a time: "3=2026-11-20T17:00:00Z,1=2026-11-20T18:30:00Z". It prints the
-// replicas. An entry that cannot be does not keep the others from being read.
+// readCordons takes replicas to empty, each until a time: "3=2026-11-20T17:00:00Z,1=2026-11-20T18:30:00Z". It prints
+// the replicas. An entry that cannot be does not keep the others from being read.
 func readCordons(value string) meaning {
 	if strings.TrimSpace(value) == "" {
 		return meaning{}
@@ -186,11 +187,16 @@ func readNotes(annotations node) map[string]string {
 // isNote reports whether a key is of ballast's group. The API server writes no escapes, others may.
 func isNote(key node) bool {
 	const begins = `"` + plan.Group + "/"
-	return bytes.HasPrefix(key, []byte(begins)) || bytes.IndexByte(key, '\\') >= 0 && strings.HasPrefix(key.text(), begins[1:])
+	if bytes.IndexByte(key, '\\') >= 0 {
+		return strings.HasPrefix(key.text(), begins[1:])
+	}
+	return bytes.HasPrefix(key, []byte(begins))
 }
 
 // known are all annotations that ballast reads or writes on objects that it is asked about.
 func known() []string {
-	return append(ours(), plan.AnnotationAcceptDiscovery, plan.AnnotationCordon, plan.AnnotationEnforcement, plan.AnnotationPaused, plan.AnnotationPausedBy,
-		plan.AnnotationPausedReason, plan.AnnotationPin, plan.AnnotationRollback, plan.AnnotationTripped, plan.AnnotationUnmanaged)
+	return append(ours(),
+		plan.AnnotationAcceptDiscovery, plan.AnnotationCordon, plan.AnnotationEnforcement, plan.AnnotationPaused,
+		plan.AnnotationPausedBy, plan.AnnotationPausedReason, plan.AnnotationPin, plan.AnnotationRollback,
+		plan.AnnotationTripped, plan.AnnotationUnmanaged)
 }

@@ -8,12 +8,12 @@ import (
 // The names that ballast's own objects begin with: ConfigMaps, webhook configurations, admission policies and bindings.
 const ownPrefix = "ballast"
 
-// unasked is the kind of an object that no webhook is asked about, in an event that concerns ballast all the same; empty for
-// none. Whether a Secret was a cluster's does not stand in the log.
+// unasked is the kind of an object that no webhook is asked about, in an event that concerns ballast all the same; empty
+// for none. Whether a Secret was a cluster's does not stand in the log.
 func (e event) unasked() string {
 	o, deletes := e.ObjectRef, e.Verb == verbDelete || e.Verb == verbDeleteAll
 	changes := deletes || e.Verb == "create" || e.Verb == "update" || e.Verb == "patch"
-	own := e.Verb == verbDeleteAll || o.Name == ownPrefix || strings.HasPrefix(o.Name, ownPrefix+"-") || strings.HasPrefix(o.Name, ownPrefix+".")
+	own := e.Verb == verbDeleteAll || isOwn(o.Name)
 	switch o.APIGroup + "/" + o.Resource + "/" + o.Subresource {
 	case "/secrets/":
 		return when(deletes, kindSecret)
@@ -34,6 +34,11 @@ func (e event) unasked() string {
 	return ""
 }
 
+func isOwn(name string) bool {
+	rest, ok := strings.CutPrefix(name, ownPrefix)
+	return ok && (rest == "" || rest[0] == '-' || rest[0] == '.')
+}
+
 func when(it bool, kind string) string {
 	if it {
 		return kind
@@ -41,16 +46,21 @@ func when(it bool, kind string) string {
 	return ""
 }
 
-// byPlanner reports whether the planner of the object's namespace writes, itself: it keeps its history every few minutes.
+// byPlanner reports whether the planner of the object's namespace writes, itself: it keeps its history every few
+// minutes.
 func (e event) byPlanner() bool {
+	const planner = "ballast-planner"
 	account, ok := strings.CutPrefix(e.User.Username, "system:serviceaccount:"+e.ObjectRef.Namespace+":")
-	return ok && e.ImpersonatedUser == nil && (account == "ballast-planner" || strings.HasSuffix(account, "-ballast-planner"))
+	if !ok || e.ImpersonatedUser != nil {
+		return false
+	}
+	return account == planner || strings.HasSuffix(account, "-"+planner)
 }
 
 // maxSites bounds what is remembered of where ballast is at work.
 const maxSites = 256
 
-// sites are where ballast is at work, as far as the log has told: the namespaces of its objects, and its objects' names.
+// sites are where ballast is at work, as far as the log has told: the namespaces of its objects, and their names.
 type sites struct{ namespaces, objects []string }
 
 // learn takes what a webhook of ballast's was asked about.
@@ -58,7 +68,10 @@ func (s *sites) learn(w Write) {
 	if len(s.namespaces) < maxSites && !slices.Contains(s.namespaces, w.Namespace) {
 		s.namespaces = append(s.namespaces, w.Namespace)
 	}
-	if at := w.Namespace + "/" + w.Object(); w.Kind != kindSecret && len(s.objects) < maxSites && !slices.Contains(s.objects, at) {
+	if w.Kind == kindSecret || len(s.objects) >= maxSites {
+		return
+	}
+	if at := w.Namespace + "/" + w.Object(); !slices.Contains(s.objects, at) {
 		s.objects = append(s.objects, at)
 	}
 }

@@ -65,7 +65,11 @@ func printField(pair string) string {
 // isSteering reports whether a field is a powerful act: an annotation by which people steer, pins that are too many to
 // list, or the label without which a Secret is no cluster's.
 func isSteering(name string) bool {
-	return slices.Contains([]string{"accept-discovery", "cordon", "enforcement", "paused", "pin", "pins", "rollback-to", "secret-type", "tripped", "unmanaged"}, name)
+	switch name {
+	case "accept-discovery", "cordon", "enforcement", "paused", "rollback-to", "tripped", "pin", "pins", "secret-type", "unmanaged":
+		return true
+	}
+	return false
 }
 
 func isSteeringValue(name, value string) bool {
