@@ -101,10 +101,11 @@ func (v *Verdict) note(asked, taken []Field) {
 
 func (f Field) isPin() bool { return f.Name == fieldPins || strings.HasPrefix(f.Name, fieldPins+".") }
 
-// isAct reports whether a field of what was enforced is a powerful act.
+// isAct reports whether a field of what was enforced is a powerful act. It is asked of every write.
 func (f Field) isAct() bool {
-	if f.isPin() || f.Name == fieldSecretType {
+	switch f.Name {
+	case "accept-discovery", "cordon", "enforcement", "paused", "rollback-to", "tripped", "pin", fieldSecretType, "unmanaged":
 		return true
 	}
-	return slices.ContainsFunc(append(onPlan(), onCluster(0)...), func(s steering) bool { return s.name == f.Name })
+	return f.isPin()
 }

@@ -170,6 +170,19 @@ func TestAnOptedOutWorkloadIsNoted(t *testing.T) {
 	}
 }
 
+func TestEveryAnnotationThatSteersIsAnAct(t *testing.T) {
+	for _, s := range append(onPlan(), onCluster(0)...) {
+		if f := (Field{s.name, ""}); !f.isAct() {
+			t.Errorf("%s is no act", s.name)
+		}
+	}
+	for _, name := range []string{plan.ShardKey, fieldReplicas, plan.EnvReplicas, plan.KeyPlan, fieldImmutable, "requests.cpu"} {
+		if f := (Field{name, "1"}); f.isAct() {
+			t.Errorf("%s is an act", name)
+		}
+	}
+}
+
 // TestAnActIsLogged: who switched enforcement off stands in the webhook's log too, where no audit log is kept.
 func TestAnActIsLogged(t *testing.T) {
 	var log bytes.Buffer
