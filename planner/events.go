@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -51,8 +52,15 @@ func planFull(err error) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "PlanFull", Message: "the plan cannot be written, and the last one stays: " + err.Error()}
 }
 
-func breakGlassSeen() Event {
-	return Event{Type: corev1.EventTypeWarning, Reason: "EnforcementOff", Message: "the annotation " + plan.AnnotationEnforcement + ": \"off\" lets every write pass, and ballast writes nothing but the plan; remove it to enforce again", Workload: true}
+// breakGlassSeen names the field manager that wrote the annotation, where it is known.
+func breakGlassSeen(manager string, at time.Time) Event {
+	who := "somebody whose field manager is unknown"
+	if manager != "" {
+		who = fmt.Sprintf("field manager %q, at %s,", manager, at.Format(time.RFC3339))
+	}
+	return Event{Type: corev1.EventTypeWarning, Reason: "EnforcementOff", Workload: true,
+		Message: fmt.Sprintf("%s wrote the annotation %s: \"off\": every write passes, and ballast writes nothing but the plan; "+
+			"`ballast audit` names the user; remove it to enforce again", who, plan.AnnotationEnforcement)}
 }
 
 func contested(c rollout.Contested) Event {
@@ -103,14 +111,6 @@ func cutNote(s string) string {
 // message has numbers that change with every cycle, so that it is known by its kind and subject.
 type news struct {
 	known map[string]bool
-	glass bool
-}
-
-// opened reports whether the enforcement was turned off since it was asked last.
-func (n *news) opened(breakGlass bool) bool {
-	was := n.glass
-	n.glass = breakGlass
-	return breakGlass && !was
 }
 
 func (n *news) of(problems []Problem) []Event {

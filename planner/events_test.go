@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -38,8 +39,12 @@ func TestEventsSayWhatHappenedAndWhatToDo(t *testing.T) {
 		"a rollout that is undone":   {turned(rollout.Reverted), Event{"Warning", "RolloutReverted", why, true}},
 		"a rollout that gave up":     {turned(rollout.GaveUp), Event{"Warning", "RolloutGaveUp", why, true}},
 		"a rollout that goes on":     {turned(rollout.Waiting), Event{}},
-		"break-glass": {breakGlassSeen(), Event{"Warning", "EnforcementOff",
-			`the annotation ballast.argoproj.io/enforcement: "off" lets every write pass, and ballast writes nothing but the plan; remove it to enforce again`, true}},
+		"break-glass": {breakGlassSeen("kubectl-annotate", time.Date(2026, 11, 20, 17, 0, 0, 0, time.UTC)), Event{"Warning", "EnforcementOff",
+			`field manager "kubectl-annotate", at 2026-11-20T17:00:00Z, wrote the annotation ballast.argoproj.io/enforcement: "off": every write passes, and ballast writes nothing but the plan; ` +
+				"`ballast audit` names the user; remove it to enforce again", true}},
+		"break-glass by nobody knows whom": {breakGlassSeen("", time.Time{}), Event{"Warning", "EnforcementOff",
+			`somebody whose field manager is unknown wrote the annotation ballast.argoproj.io/enforcement: "off": every write passes, and ballast writes nothing but the plan; ` +
+				"`ballast audit` names the user; remove it to enforce again", true}},
 		"a second writer of a Secret": {contested(rollout.Contested{Secret: "prod-eu", Reverted: 3, Manager: "helm"}), Event{"Warning", "Contested",
 			`helm writes data.shard of Secret "prod-eu" back again and again (3 times): stop it, pin the cluster, or annotate the object with ballast.argoproj.io/unmanaged: "true"`, false}},
 		"an unknown writer of the workload": {contested(rollout.Contested{Reverted: 4}), Event{"Warning", "Contested",
@@ -98,14 +103,17 @@ func TestManyProblemsAreToldInFew(t *testing.T) {
 	}
 }
 
+// TestBreakGlassIsToldWhenItIsOpened, by the watch or by a cycle, whichever is first, and once: a cycle that had read the
+// plan before the watch told does not close it.
 func TestBreakGlassIsToldWhenItIsOpened(t *testing.T) {
-	var n news
-	var got []bool
-	for _, open := range []bool{false, true, true, false, true} {
-		got = append(got, n.opened(open))
-	}
-	if diff := cmp.Diff([]bool{false, true, false, false, true}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	var l Loop
+	for i, step := range []struct{ watched, read, want bool }{
+		{false, false, false}, {false, true, true}, {true, true, false}, {false, false, false}, {true, true, true}, {true, false, false}, {true, true, false},
+	} {
+		l.enforced.BreakGlass = step.watched
+		if got := l.opened(step.read); got != step.want {
+			t.Errorf("step %d, %+v: told is %v", i, step, got)
+		}
 	}
 }
 

@@ -48,6 +48,7 @@ type Loop struct {
 	mu       sync.Mutex
 	enforced plan.Document // the newest plan known, written or seen, with people's pins and annotations
 	shown    shown         // what the pods said last
+	glass    bool          // people were told that enforcement is switched off
 	healed   int           // clusters that repairs brought back since the last cycle
 	lastLive time.Time     // when the last cycle ended, or this leader began, for the health check
 	judged   bool          // a cycle has compared the plan with the history: before that nothing is enforced
@@ -157,7 +158,7 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 	l.Metrics.phaseTime.WithLabelValues("decide").Observe(l.Clock.Since(started).Seconds())
 	out.Problems = append(out.Problems, printable(l.locked(base))...)
 	l.Metrics.observeOutcome(in, out, l.Clock.Now())
-	l.report(in, out)
+	l.report(ctx, in, out)
 	l.show(in, out)
 	if !l.saveHoldOff(ctx, in, out) {
 		out.Done = false // what a person asked for stands until its peace outlives this leader

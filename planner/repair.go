@@ -84,6 +84,7 @@ func (l *Loop) repair(ctx context.Context) {
 		case <-timer.C():
 		}
 		timer.Stop()
+		l.seeGlass(ctx)
 		var err error
 		if wait, err = l.mend(ctx); err != nil && ctx.Err() == nil {
 			l.Log.Error(err, "repairing failed; it is tried again")

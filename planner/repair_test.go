@@ -2,6 +2,7 @@ package planner
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -127,6 +128,7 @@ func breaksTheGlass(t *testing.T, server *rest.Config) {
 		t.Errorf("something was written before the watch of the plan told of break-glass:\n%s", diff)
 	}
 	b.seen(l)
+	b.eventually("people are told before the clock moves", func() bool { return len(b.told("EnforcementOff")) == 1 })
 	b.stirred(l)
 	for range 3 {
 		b.clock.Step(time.Minute)
@@ -135,8 +137,10 @@ func breaksTheGlass(t *testing.T, server *rest.Config) {
 	if diff := cmp.Diff(before, b.versions()); diff != "" {
 		t.Errorf("something was written while the glass was broken:\n%s", diff)
 	}
-	if got := b.told("EnforcementOff"); len(got) != 1 {
-		t.Errorf("EnforcementOff was told %d times, want once: %q", len(got), got)
+	manager, at := b.enforcementOffBy()
+	want := fmt.Sprintf("field manager %q, at %s, wrote the annotation ballast.argoproj.io/enforcement: \"off\": every write passes, and ballast writes nothing but the plan; `ballast audit` names the user; remove it to enforce again", manager, at)
+	if diff := cmp.Diff([]string{want}, b.told("EnforcementOff")); diff != "" || manager == "" {
+		t.Errorf("EnforcementOff events (-want +got):\n%s", diff)
 	}
 	b.edit(func(cm *corev1.ConfigMap) { delete(cm.Annotations, plan.AnnotationEnforcement) })
 	b.seen(l)
@@ -144,6 +148,16 @@ func breaksTheGlass(t *testing.T, server *rest.Config) {
 	l.Changed() // as the watch of the workload tells: now there is a replica to own the cluster
 	b.eventually("the Secret is put back", func() bool { return b.shards()["c000"] == own })
 	b.stirred(l)
+}
+
+// enforcementOffBy is whose entry of the plan ConfigMap's managedFields names break-glass, by its text alone.
+func (b *bed) enforcementOffBy() (manager, at string) {
+	for _, entry := range b.planMap().ManagedFields {
+		if strings.Contains(string(entry.FieldsV1.Raw), `"f:`+plan.AnnotationEnforcement+`"`) {
+			manager, at = entry.Manager, entry.Time.UTC().Format(time.RFC3339)
+		}
+	}
+	return manager, at
 }
 
 func bringsTheWorkloadBack(t *testing.T, server *rest.Config) {

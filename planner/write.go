@@ -51,12 +51,11 @@ func (l *Loop) write(ctx context.Context, in Inputs, out Outcome, base store.Sna
 }
 
 // report tells people what is new: problems once, and an enforcement that was turned off.
-func (l *Loop) report(in Inputs, out Outcome) {
-	events := l.news.of(out.Problems)
-	if l.news.opened(in.BreakGlass) {
-		events = append(events, breakGlassSeen())
+func (l *Loop) report(ctx context.Context, in Inputs, out Outcome) {
+	l.tell(in, l.news.of(out.Problems)...)
+	if l.opened(in.BreakGlass) {
+		l.tellGlass(ctx, in.Workload)
 	}
-	l.tell(in, events...)
 	l.Log.V(1).Info("cycle", "clusters", len(out.Fleet.Clusters), "changed", out.Changed, "problems", len(out.Problems), "rollout", out.Progress.Outcome)
 }
 

@@ -20,6 +20,13 @@ type Request struct {
 // DecideCluster answers a write to a cluster Secret: data.shard is what the plan says, and what it does not say yet is
 // assigned so that every webhook replica and every retry gives the same answer.
 func DecideCluster(s *State, r Request, object, old Secret) Verdict {
+	v := decideCluster(s, r, object, old)
+	v.note(clusterActs(object, old, s.maxReplicas()))
+	v.warnMistyped(clusterSurface(s.maxReplicas()), object.Notes, old.Notes)
+	return v
+}
+
+func decideCluster(s *State, r Request, object, old Secret) Verdict {
 	v := Verdict{Revision: s.revision(), Requested: object.requested()}
 	why, enforcing := s.enforcing()
 	switch {
@@ -49,7 +56,7 @@ func DecideCluster(s *State, r Request, object, old Secret) Verdict {
 func (s *State) replica(v *Verdict, name string, object, old Secret) (int, plan.Reason, bool) {
 	_, pinned := s.View.Pin(name)
 	if object.Pinned && !pinned {
-		if pin, ok := s.annotatedPin(v, object.Pin); ok {
+		if pin, ok := s.annotatedPin(object.Pin); ok {
 			return pin, plan.Pinned, true
 		}
 	}
@@ -67,12 +74,11 @@ func (s *State) replica(v *Verdict, name string, object, old Secret) (int, plan.
 }
 
 // annotatedPin judges the pin annotation of a Secret as Effective judges data.pins: one at or above the replicas in
-// force, or during an x0y rollout, waits for the planner; one that can never be is told to the writer.
-func (s *State) annotatedPin(v *Verdict, text string) (int, bool) {
+// force, or during an x0y rollout, waits for the planner; one that can never be is told to whoever writes it.
+func (s *State) annotatedPin(text string) (int, bool) {
 	p := s.View.Plan
 	pin, err := strconv.Atoi(text)
 	if err != nil || strconv.Itoa(pin) != text || pin < 0 || pin >= p.MaxReplicas {
-		v.warn(fmt.Sprintf("ballast: annotation %s is passed over: a pin is a whole number from 0 to %d", plan.AnnotationPin, p.MaxReplicas-1))
 		return 0, false
 	}
 	return pin, s.View.PinHolds(pin)

@@ -16,6 +16,14 @@ func cluster(shard string) Secret {
 
 func changed(s Secret, change func(*Secret)) Secret { change(&s); return s }
 
+// noted is a Secret with one of ballast's annotations, as it is decoded.
+func noted(s Secret, key, value string) Secret {
+	s.Notes = map[string]string{key: value}
+	s.Unmanaged = s.Notes[plan.AnnotationUnmanaged] == "true"
+	s.Pin, s.Pinned = s.Notes[plan.AnnotationPin]
+	return s
+}
+
 func TestDecideClusterAnswersByThePlan(t *testing.T) {
 	update := Request{Kind: "", Namespace: "argocd", Name: "prod-eu", User: person}
 	named := func(name string) Request { r := update; r.Name = name; return r }
@@ -58,9 +66,15 @@ func TestDecideClusterAnswersByThePlan(t *testing.T) {
 			Verdict{Reason: plan.Pinned, Revision: 17, Requested: shardIs("2"), Enforced: shardIs("2")}},
 		"the Secret's own pin above the replicas waits": {withPlan(nil, nil), update, changed(cluster("3"), func(s *Secret) { s.Pinned, s.Pin = true, "4" }), cluster("3"),
 			Verdict{Reason: plan.InPlan, Revision: 17, Requested: shardIs("3"), Enforced: shardIs("3")}},
-		"the Secret's own pin that cannot be is told and passed over": {withPlan(nil, nil), update, changed(cluster("3"), func(s *Secret) { s.Pinned, s.Pin = true, "-1" }), cluster("3"),
-			Verdict{Reason: plan.InPlan, Revision: 17, Requested: shardIs("3"), Enforced: shardIs("3"),
-				Warnings: []string{"ballast: annotation ballast.argoproj.io/pin is passed over: a pin is a whole number from 0 to 15"}}},
+		"the Secret's own pin that cannot be is told and passed over": {withPlan(nil, nil), update, noted(cluster("3"), plan.AnnotationPin, "-1"), cluster("3"),
+			Verdict{Reason: plan.InPlan, Revision: 17, Requested: append(shardIs("3"), Field{"pin", "-1"}), Enforced: append(shardIs("3"), Field{"pin", ""}),
+				Warnings: []string{`ballast: annotation ballast.argoproj.io/pin: "-1" is passed over; a pin is a whole number from 0 to 15`}}},
+		"which is not told again by another write": {withPlan(nil, nil), update, noted(cluster("3"), plan.AnnotationPin, "-1"), noted(cluster("3"), plan.AnnotationPin, "-1"),
+			Verdict{Reason: plan.InPlan, Revision: 17, Requested: shardIs("3"), Enforced: shardIs("3")}},
+		"a pin of the Secret's own is noted": {withPlan(nil, nil), update, noted(cluster("1"), plan.AnnotationPin, "1"), cluster("3"),
+			Verdict{Reason: plan.Pinned, Revision: 17, Requested: append(shardIs("1"), Field{"pin", "1"}), Enforced: append(shardIs("1"), Field{"pin", "1"})}},
+		"and that it is taken away": {withPlan(nil, nil), update, cluster("3"), noted(cluster("1"), plan.AnnotationPin, "1"),
+			Verdict{Reason: plan.InPlan, Revision: 17, Requested: append(shardIs("3"), Field{"pin", ""}), Enforced: append(shardIs("3"), Field{"pin", ""})}},
 		"a new cluster with a known server gets its replica": {withPlan(nil, nil), named("renamed"), changed(cluster("2"), func(s *Secret) { s.Server = "https://us.example/" }), Secret{},
 			Verdict{Reason: plan.Assigned, Revision: 17, Requested: shardIs("2"), Enforced: shardIs("0"), Patches: replace("0"),
 				Warnings: []string{`ballast: shard 2 was asked, 0 stays (plan 17); to pin, add "renamed: 2" to data.pins of ConfigMap ballast-plan`}}},
@@ -92,11 +106,16 @@ func TestDecideClusterAnswersByThePlan(t *testing.T) {
 		"an immutable Secret that agrees passes": {withPlan(nil, nil), update, changed(cluster("3"), func(s *Secret) { s.Immutable = true }), cluster("3"),
 			Verdict{Reason: plan.InPlan, Revision: 17, Requested: shardIs("3"), Enforced: shardIs("3")}},
 		"a Secret that loses its label leaves with its shard": {withPlan(nil, nil), update, changed(cluster("1"), func(s *Secret) { s.Cluster = false }), cluster("3"),
+			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: append(shardIs("1"), Field{"secret-type", ""}), Enforced: []Field{{"secret-type", ""}}}},
+		"the write that opts out passes": {withPlan(nil, nil), update, noted(cluster("1"), plan.AnnotationUnmanaged, "true"), cluster("3"),
+			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: append(shardIs("1"), Field{"unmanaged", "true"}), Enforced: []Field{{"unmanaged", "true"}}}},
+		"a write of what has opted out passes": {withPlan(nil, nil), update, noted(cluster("1"), plan.AnnotationUnmanaged, "true"), noted(cluster("3"), plan.AnnotationUnmanaged, "true"),
 			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: shardIs("1")}},
-		"the write that opts out passes": {withPlan(nil, nil), update, changed(cluster("1"), func(s *Secret) { s.Unmanaged = true }), cluster("3"),
-			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: shardIs("1")}},
-		"the write that opts in again is enforced": {withPlan(nil, nil), update, cluster("1"), changed(cluster("1"), func(s *Secret) { s.Unmanaged = true }),
-			Verdict{Reason: plan.Restored, Revision: 17, Requested: shardIs("1"), Enforced: shardIs("3"), Patches: replace("3"),
+		"a write that means to opt out is told how": {withPlan(nil, nil), update, noted(cluster("3"), plan.AnnotationUnmanaged, "True"), cluster("3"),
+			Verdict{Reason: plan.InPlan, Revision: 17, Requested: append(shardIs("3"), Field{"unmanaged", invalid}), Enforced: append(shardIs("3"), Field{"unmanaged", ""}),
+				Warnings: []string{`ballast: annotation ballast.argoproj.io/unmanaged: "True" is passed over; write "true" to opt out`}}},
+		"the write that opts in again is enforced": {withPlan(nil, nil), update, cluster("1"), noted(cluster("1"), plan.AnnotationUnmanaged, "true"),
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: append(shardIs("1"), Field{"unmanaged", ""}), Enforced: append(shardIs("3"), Field{"unmanaged", ""}), Patches: replace("3"),
 				Warnings: []string{"ballast: shard 1 was asked, 3 stays (plan 17); " + pinHint}}},
 		"a Secret of another namespace is not ours": {withPlan(nil, nil), Request{Namespace: "other", Name: "prod-eu"}, cluster("1"), cluster("3"),
 			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: shardIs("1")}},

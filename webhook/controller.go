@@ -11,8 +11,15 @@ import (
 )
 
 // DecideController answers a write to the application-controller's workload: spec.replicas, the replicas that its
-// container is told by env, and that container's resources are what the plan says.
-func DecideController(s *State, r Request, object Workload) Verdict {
+// container is told by env, and that container's resources are what the plan says. Of old only the annotations count.
+func DecideController(s *State, r Request, object, old Workload) Verdict {
+	v := decideController(s, r, object)
+	v.note(changedNotes(onWorkload, object.Notes, old.Notes))
+	v.warnMistyped(workloadSurface, object.Notes, old.Notes)
+	return v
+}
+
+func decideController(s *State, r Request, object Workload) Verdict {
 	v := Verdict{Revision: s.revision()}
 	name := ""
 	if s != nil && s.View != nil {

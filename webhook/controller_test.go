@@ -137,7 +137,7 @@ func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 		"a workload that opted out is left": {state: withPlan(nil, nil),
 			object: `{"metadata":{"annotations":{"ballast.argoproj.io/unmanaged":"true"}},"spec":{"replicas":9}}`,
 			stored: `{"metadata":{"annotations":{"ballast.argoproj.io/unmanaged":"true"}},"spec":{"replicas":9}}`,
-			reason: plan.Unmanaged, requested: []Field{{"replicas", "9"}}},
+			reason: plan.Unmanaged, requested: []Field{{"replicas", "9"}, {"unmanaged", "true"}}, enforced: []Field{{"unmanaged", "true"}}},
 		"in Observe every write passes": {state: withPlan(nil, func(p *plan.Plan) { p.Mode = plan.Observe }),
 			object: workloadWith("9", agrees), stored: workloadWith("9", agrees), reason: plan.Observing, requested: both("9", "16")},
 		"the same sizes in other words pass": {state: sized,

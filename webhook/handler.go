@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 
@@ -69,7 +70,8 @@ func reviewController(s *State, rv *review) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	return DecideController(s, rv.Request, object), nil
+	old := Workload{Notes: readNotes(rv.old.field("metadata").field("annotations"))}
+	return DecideController(s, rv.Request, object, old), nil
 }
 
 func reviewScale(s *State, rv *review) (Verdict, error) {
@@ -285,11 +287,11 @@ const (
 	maxLoggedFields = 1 << 10
 )
 
-// record logs a rewrite or a refusal, and every call at V(1); values are those of the audit annotations. Unless the
+// record logs a rewrite, a refusal or a powerful act, and every call at V(1); values are those of the audit annotations. Unless the
 // caller was verified to be the API server, by its client certificate, a line tells what somebody on the network sent.
 func (h *handler) record(r *http.Request, rv *review, v Verdict) {
 	log := h.log
-	if len(v.Patches) == 0 && v.Denied == "" {
+	if len(v.Patches) == 0 && v.Denied == "" && !slices.ContainsFunc(v.Enforced, Field.isAct) {
 		log = log.V(1)
 	}
 	if !log.Enabled() {

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	yamlnode "go.yaml.in/yaml/v3"
@@ -10,7 +9,7 @@ import (
 	"ballast/planner/plan"
 )
 
-// maxAuditPins bounds the pins that one write's audit annotations list.
+// maxAuditPins bounds the pins that one write's audit annotations list; of more, their number stands there too.
 const maxAuditPins = 20
 
 // judgePins judges the pins that a write adds or changes, and only those: a pin that stood when its rule came must not
@@ -78,30 +77,7 @@ func line(lines []string, number int) string {
 
 // notePins lists the pins that a write adds, changes or takes away.
 func (v *Verdict) notePins(was, is, rows plan.Pins) {
-	changed := plan.Pins{}
-	for name, replica := range is {
-		if old, ok := was[name]; !ok || old != replica {
-			changed[name] = replica
-		}
-	}
-	for name := range was {
-		if _, ok := is[name]; !ok {
-			changed[name] = -1
-		}
-	}
-	names := sortedKeys(changed)
-	for _, name := range names[:min(len(names), maxAuditPins)] {
-		value := ""
-		if changed[name] >= 0 {
-			value = strconv.Itoa(changed[name])
-		}
-		asked := "pins."
-		if _, fromRow := rows[name]; fromRow {
-			asked = "clusters."
-		}
-		v.Requested = append(v.Requested, Field{asked + printableName(name), value})
-		v.Enforced = append(v.Enforced, Field{"pins." + printableName(name), value})
-	}
+	v.note(changedPins(was, is, rows), changedPins(was, is, nil))
 }
 
 // warnUnknown names the nearest cluster for a pin of one that the plan does not know: a typing mistake, or a cluster

@@ -17,6 +17,14 @@ const maxRowEdits = 20
 // What is put back is taken from the request alone, and never from what this webhook knows: whoever reaches the port would
 // be told the plan. A plan that was broken before stays so until the planner writes it anew.
 func DecidePlan(s *State, r Request, object, old PlanObject) Verdict {
+	v := decidePlan(s, r, object, old)
+	if !s.isPlanner(r.User) {
+		v.notePlanActs(object, old)
+	}
+	return v
+}
+
+func decidePlan(s *State, r Request, object, old PlanObject) Verdict {
 	v := Verdict{Revision: s.revision(), Reason: plan.InPlan}
 	stored := s.stored(old)
 	if s.isPlanner(r.User) || stored != nil && r.User != "" && r.User == stored.Plan.PlannerUser {

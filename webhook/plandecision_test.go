@@ -83,22 +83,23 @@ func TestDecidePlanHasOneWriter(t *testing.T) {
 	}{
 		"the planner writes what it decided":                                      {state, plannerUser, object(t, older, comments), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
 		"the shipped planner may take over":                                       {state, shippedUser, object(t, older, comments), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
-		"the planner of the stored plan is known to a webhook that has seen none": {NewState(identity(), nil), plannerUser, object(t, older, ""), stands, Verdict{Reason: plan.InPlan}},
+		"the planner of the stored plan is known to a webhook that has seen none": {NewState(identity(), nil), plannerUser, object(t, older, comments), stands, Verdict{Reason: plan.InPlan}},
 		"the planner is not judged by its pins":                                   {state, plannerUser, edited(stands, func(o *PlanObject) { o.Pins = "a: -1" }), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
-		"a person's annotation passes":                                            {state, person, edited(stands, func(o *PlanObject) { o.Annotations[plan.AnnotationPaused] = "true" }), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
 		"break-glass lets everything pass but another plan": {state, person, edited(stands, func(o *PlanObject) {
 			o.Annotations[plan.AnnotationEnforcement], o.Annotations[plan.AnnotationDigest] = "off", plan.Digest(replicas)
 			o.Plan, o.Pins, o.Immutable = replicas, "prod-eu: 99\n", true
 		}), stands,
-			Verdict{Reason: plan.Observing, Revision: 17, Requested: []Field{{"plan", short(replicas)}}, Enforced: []Field{{"plan", digest}},
+			Verdict{Reason: plan.Observing, Revision: 17, Requested: []Field{{"plan", short(replicas)}, {"enforcement", "off"}, {"pins.prod-eu", "99"}, {"pins.prod-us", ""}},
+				Enforced: []Field{{"plan", digest}, {"enforcement", "off"}, {"pins.prod-eu", "99"}, {"pins.prod-us", ""}},
 				Patches:  append(putBack, Op{"replace", "/metadata/annotations/ballast.argoproj.io~1digest", stands.Annotations[plan.AnnotationDigest]}),
 				Warnings: []string{oneWriterSays}}},
 		"break-glass alone passes": {state, person, edited(stands, func(o *PlanObject) { o.Annotations[plan.AnnotationEnforcement] = "off" }), stands,
-			Verdict{Reason: plan.Observing, Revision: 17}},
+			Verdict{Reason: plan.Observing, Revision: 17, Requested: []Field{{"enforcement", "off"}}, Enforced: []Field{{"enforcement", "off"}}}},
 		"break-glass that drops the plan": {state, person, edited(stands, func(o *PlanObject) {
 			*o = PlanObject{HasAnnotations: true, Annotations: map[string]string{plan.AnnotationEnforcement: "off"}}
 		}), stands,
-			Verdict{Reason: plan.Observing, Revision: 17, Requested: []Field{{"plan", ""}}, Enforced: []Field{{"plan", digest}},
+			Verdict{Reason: plan.Observing, Revision: 17, Requested: []Field{{"plan", ""}, {"enforcement", "off"}, {"pins.prod-us", ""}},
+				Enforced: []Field{{"plan", digest}, {"enforcement", "off"}, {"pins.prod-us", ""}},
 				Patches: append([]Op{{"add", "/data", map[string]string{"plan": stands.Plan}}},
 					Op{"add", "/metadata/annotations/ballast.argoproj.io~1decided-at", stands.Annotations[plan.AnnotationDecidedAt]},
 					Op{"add", "/metadata/annotations/ballast.argoproj.io~1decided-by", stands.Annotations[plan.AnnotationDecidedBy]},
@@ -124,6 +125,14 @@ func TestDecidePlanHasOneWriter(t *testing.T) {
 			edited(stands, func(o *PlanObject) { o.Immutable = true }),
 			Verdict{Reason: plan.Immutable, Revision: 17, Patches: []Op{{"replace", "/metadata/annotations/ballast.argoproj.io~1digest", stands.Annotations[plan.AnnotationDigest]}},
 				Warnings: []string{"ballast: ConfigMap ballast-plan is immutable and the planner locked out; delete it: the planner makes it anew"}}},
+		"a person's annotation passes": {state, person, edited(stands, func(o *PlanObject) { o.Annotations[plan.AnnotationPaused] = "true" }), stands,
+			Verdict{Reason: plan.InPlan, Revision: 17, Requested: []Field{{"paused", "true"}}, Enforced: []Field{{"paused", "true"}}}},
+		"a mistyped one passes, and is told": {state, person, edited(stands, func(o *PlanObject) { o.Annotations[plan.AnnotationPaused] = "yes" }), stands,
+			Verdict{Reason: plan.InPlan, Revision: 17, Requested: []Field{{"paused", invalid}}, Enforced: []Field{{"paused", ""}},
+				Warnings: []string{`ballast: annotation ballast.argoproj.io/paused: "yes" is read as not paused; write "true" to freeze`}}},
+		"a write that is denied does nothing, and is told nothing else": {state, person, edited(stands, func(o *PlanObject) { o.Annotations[plan.AnnotationPaused], o.Pins = "yes", "prod-eu: -1" }), stands,
+			Verdict{Reason: plan.PinRefused, Revision: 17, Requested: []Field{{"pins.prod-eu", "-1"}},
+				Denied: "ballast: pins line 1: prod-eu: replica -1 is below 0: a negative shard leaves the cluster without an owner"}},
 		"an edited row becomes a pin; comments and order survive": {state, person, edited(stands, func(o *PlanObject) { o.Plan = movedRow }), stands,
 			Verdict{Reason: plan.PinAdded, Revision: 17, Requested: []Field{{"plan", short(movedRow)}, {"clusters.prod-eu", "1"}}, Enforced: []Field{{"plan", digest}, {"pins.prod-eu", "1"}},
 				Patches:  []Op{{"replace", "/data/pins", comments + "prod-eu: 1\n"}, {"replace", "/data/plan", stands.Plan}},

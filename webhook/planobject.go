@@ -11,7 +11,7 @@ type PlanObject struct {
 	HasPins        bool
 	Pins           string
 	HasAnnotations bool
-	Annotations    map[string]string // ballast's, and break-glass
+	Annotations    map[string]string // of ballast's group: its own, people's, and a few that are unknown
 }
 
 // decodePlanObject reads the plan ConfigMap; an absent object is the zero PlanObject.
@@ -46,12 +46,7 @@ func (o *PlanObject) readAnnotations(annotations node) error {
 	if err := annotations.object("metadata.annotations"); err != nil || annotations.absent() {
 		return err
 	}
-	o.HasAnnotations, o.Annotations = true, map[string]string{}
-	for _, key := range append(ours(), plan.AnnotationEnforcement) {
-		if value := annotations.field(key); !value.absent() {
-			o.Annotations[key] = value.text()
-		}
-	}
+	o.HasAnnotations, o.Annotations = true, readNotes(annotations)
 	return nil
 }
 

@@ -10,7 +10,8 @@ import (
 // Secret is what a decision needs of a cluster Secret; its other keys are never decoded.
 type Secret struct {
 	Name      string
-	Cluster   bool // it carries Argo CD's label for cluster Secrets
+	Cluster   bool              // it carries Argo CD's label for cluster Secrets
+	Notes     map[string]string // the annotations of ballast's group
 	Unmanaged bool
 	Pinned    bool
 	Pin       string // the pin annotation as it stands
@@ -62,9 +63,9 @@ func (s *Secret) readMetadata(metadata node) error {
 		case key.is("labels"):
 			s.Cluster = value.field(plan.SecretTypeLabel).is(plan.SecretTypeCluster)
 		case key.is("annotations"):
-			s.Unmanaged = value.field(plan.AnnotationUnmanaged).is("true")
-			pin := value.field(plan.AnnotationPin)
-			s.Pinned, s.Pin = !pin.absent(), pin.text()
+			s.Notes = readNotes(value)
+			s.Unmanaged = s.Notes[plan.AnnotationUnmanaged] == "true"
+			s.Pin, s.Pinned = s.Notes[plan.AnnotationPin]
 		}
 	}
 	return nil

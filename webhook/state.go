@@ -131,6 +131,14 @@ func (s *State) revision() int64 {
 	return s.View.Plan.Revision
 }
 
+// maxReplicas bounds pins; 0 where no plan is known.
+func (s *State) maxReplicas() int {
+	if s == nil || s.View == nil {
+		return 0
+	}
+	return s.View.Plan.MaxReplicas
+}
+
 // enforced is the reason of a decision that was made by the plan: a stale one says so instead.
 func (s *State) enforced(why plan.Reason) plan.Reason {
 	if s.Stale {

@@ -8,6 +8,7 @@ import (
 
 // Workload is what a decision needs of the StatefulSet or Deployment that Argo CD's application-controller runs as.
 type Workload struct {
+	Notes       map[string]string // the annotations of ballast's group
 	Unmanaged   bool
 	HasReplicas bool
 	Replicas    int
@@ -45,7 +46,8 @@ func decodeWorkload(object node) (Workload, error) {
 	for key, value := range object.members {
 		switch {
 		case key.is("metadata"):
-			w.Unmanaged = value.field("annotations").field(plan.AnnotationUnmanaged).is("true")
+			w.Notes = readNotes(value.field("annotations"))
+			w.Unmanaged = w.Notes[plan.AnnotationUnmanaged] == "true"
 		case key.is("spec") && value.kind() == '{':
 			if err = w.readSpec(value); err != nil {
 				return Workload{}, err

@@ -56,6 +56,22 @@ const auditExamples = `  ballast audit /var/log/kubernetes/audit.log
   ballast audit -o totals audit.log
   tail -n +1 -F audit.log | ballast audit -o json | jq 'select(.effect == "Bypassed")'`
 
+const auditActs = `The powerful acts, as they stand under REQUESTED; a dash takes away, and "invalid" is what ballast does not read
+    pins.CLUSTER, pins     a pin in data.pins; of more than 20, how many
+    enforcement=off        break-glass: every write passes
+    paused=true            freeze: no new decisions
+    cordon=3,5             replicas to empty
+    rollback-to=12         back to an earlier plan
+    tripped=-              ballast stopped itself, and may go on
+    accept-discovery=12    so many clusters are right, although there were more
+    unmanaged=true         a Secret or the workload opts out
+    pin=3                  a Secret's own pin
+    secret-type=-          a Secret is no cluster's any more
+and those that no webhook is asked about (NotAsked): deletions of Secrets (the log does not tell which were a cluster's), of
+the plan, the history and the workload; writes to ballast's ConfigMaps by anybody but its planner; changes of its webhook
+configuration and admission policies. Deletions of Secrets are shown in namespace argocd, in those that -n names, and in
+those where the log has shown ballast at work before.`
+
 const auditReasons = `Reasons
     InPlan        it agreed with the plan
     Restored      the plan's value was put back
@@ -72,6 +88,7 @@ const auditReasons = `Reasons
     Faulted       ballast failed: it passed
     FailedOpen    no webhook answered: it passed (failurePolicy Ignore)
     FailedClosed  no webhook answered: it was refused (failurePolicy Fail)
+    NotAsked      no webhook is asked: a deletion, or a write to what ballast remembers, is configured by or registered with
     invalid       the log names a reason that ballast does not have`
 
 func auditLong() string {
@@ -79,9 +96,11 @@ func auditLong() string {
 tried what on which object, what was enforced instead, and at which revision of the plan. It asks no cluster.
 
 Shown are the writes that were rewritten, refused, passed unchanged because ballast failed (Faulted) or because no webhook
-answered (FailedOpen; FailedClosed where the failure policy refused them), and those of an immutable Secret. --all shows
-every write that ballast was asked about. RESULT says what became of the write as a whole. A request that authorization or
-an earlier admission plugin refused never came to ballast, and is not here.
+answered (FailedOpen; FailedClosed where the failure policy refused them), those of an immutable Secret, and the powerful
+acts. --all shows every write that ballast was asked about. RESULT says what became of the write as a whole. A request that
+authorization or an earlier admission plugin refused never came to ballast, and is here only where it is NotAsked.
+
+` + auditActs + `
 
 ` + auditReasons + `
 
@@ -121,7 +140,7 @@ func (o *auditOptions) run(in io.Reader, out, notes io.Writer, files []string) e
 	if len(files) == 0 {
 		files = []string{"-"}
 	}
-	log, hidden := &auditlog.Log{}, 0
+	log, hidden := auditlog.NewLog(o.sites()...), 0
 	each := func(write auditlog.Write) error {
 		switch {
 		case !filter.Covers(write):
@@ -201,6 +220,12 @@ func unzip(r io.Reader) (io.Reader, error) {
 		return b, nil
 	}
 	return gzip.NewReader(b)
+}
+
+// sites are the namespaces that are known to be Argo CD's before the log tells.
+func (o *auditOptions) sites() []string {
+	named := slices.Clone(o.namespaces)
+	return append(slices.DeleteFunc(named, func(n string) bool { return strings.ContainsAny(n, "!*?") }), "argocd")
 }
 
 func (o *auditOptions) filter() (auditlog.Filter, error) {

@@ -46,12 +46,13 @@ func TestAuditOnARealAPIServer(t *testing.T) {
 			{"alice", "patch", "argocd", "secret/prod-eu", "shard=2", "shard=3", "Restored", "1", "dry run"},
 			{"bob", "update scale", "argocd", "statefulset/argocd-application-controller", "replicas=9", "replicas=4", "Restored", "1", "written"},
 			{"bob", "patch", "argocd", "configmap/ballast-plan", "pins.prod-eu=99", "-", "PinRefused", "1", "failed 422"},
+			{"bob", "patch", "argocd", "configmap/ballast-plan", "pins.prod-eu=3", "pins.prod-eu=3", "InPlan", "1", "written"},
 			{"alice", "patch", "argocd", "secret/prod-eu", "-", "-", "FailedOpen", "-", "written"},
 		}
 		if diff := cmp.Diff(want, cellsOf(t, out, began)); diff != "" || failure != "" {
 			t.Errorf("%s rows (-want +got):\n%s", failure, diff)
 		}
-		if want := "not shown: 2 writes that agreed with the plan or that a rule let pass (--all shows them)\n"; notes != want {
+		if want := "not shown: 1 write that agreed with the plan or that a rule let pass (--all shows them)\n"; notes != want {
 			t.Errorf("notes %q, want %q", notes, want)
 		}
 	})
@@ -66,6 +67,7 @@ func TestAuditOnARealAPIServer(t *testing.T) {
 			secret("shard=2", map[string]any{"dryRun": true}),
 			secret("replicas=9", map[string]any{"user": "bob", "verb": "update", "kind": "statefulset", "name": controllerName, "subresource": "scale", "enforced": "replicas=4"}),
 			secret("pins.prod-eu=99", map[string]any{"user": "bob", "kind": "configmap", "name": "ballast-plan", "effect": "Refused", "reason": "PinRefused", "enforced": "-", "code": 422.0}),
+			secret("pins.prod-eu=3", map[string]any{"user": "bob", "kind": "configmap", "name": "ballast-plan", "effect": "Steered", "reason": "InPlan", "enforced": "pins.prod-eu=3"}),
 			secret("-", map[string]any{"effect": "Bypassed", "reason": "FailedOpen", "revision": nil, "enforced": "-"}),
 		}
 		if diff := cmp.Diff(want, objectsOf(t, out)); diff != "" || failure != "" {
@@ -75,14 +77,82 @@ func TestAuditOnARealAPIServer(t *testing.T) {
 	t.Run("totals", func(t *testing.T) {
 		out, _, failure := runAudit(t, nil, append([]string{"-o", "totals"}, people...)...)
 		want := [][]string{
-			{"USER", "IMPERSONATED BY", "ACCOUNT", "WRITES", "REWRITTEN", "REFUSED", "FAULTED", "FAILED OPEN", "FAILED CLOSED", "DRY RUNS", "LAST"},
-			{"bob", "-", "person", "3", "1", "1", "0", "0", "0", "0"},   // more of his did not agree
-			{"alice", "-", "person", "3", "1", "0", "0", "1", "0", "1"}, // a dry run is no write
+			{"USER", "IMPERSONATED BY", "ACCOUNT", "WRITES", "REWRITTEN", "REFUSED", "ACTS", "FAULTED", "FAILED OPEN", "FAILED CLOSED", "DRY RUNS", "LAST"},
+			{"bob", "-", "person", "3", "1", "1", "1", "0", "0", "0", "0"},   // more of his did not agree
+			{"alice", "-", "person", "3", "1", "0", "0", "0", "1", "0", "1"}, // a dry run is no write
 		}
 		if diff := cmp.Diff(want, cellsOf(t, out, began)); diff != "" || failure != "" {
 			t.Errorf("%s rows (-want +got):\n%s", failure, diff)
 		}
 	})
+}
+
+// TestAuditShowsThePowerfulActs compares what the command prints by default after each of them.
+func TestAuditShowsThePowerfulActs(t *testing.T) {
+	dir, began := t.TempDir(), time.Now().Truncate(time.Second)
+	log, policy := filepath.Join(dir, "audit.log"), filepath.Join(dir, "policy.yaml")
+	mustDo(t, os.WriteFile(policy, []byte(auditlog.Policy), 0o600))
+	s := hooked.Start(t, hooked.Options{APIServer: map[string]string{"audit-policy-file": policy, "audit-log-path": log, "audit-log-mode": "blocking"}})
+	populate(t, s)
+	planMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: hooked.PlanConfigMap}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "prod-eu"}}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: controllerName}}
+	mustDo(t, s.Admin.Patch(t.Context(), planMap, annotating("tripped", `"of 9 moves 4 came to nothing"`)))
+	carol := s.As("carol")
+	want := [][]string{{"TIME", "USER", "VERB", "NAMESPACE", "OBJECT", "REQUESTED", "ENFORCED", "REASON", "REVISION", "RESULT"}}
+	does := func(o client.Object, p client.Patch, object, requested, enforced, reason string) {
+		t.Helper()
+		mustDo(t, carol.Patch(t.Context(), o, p))
+		want = append(want, []string{"carol", "patch", "argocd", object, requested, enforced, reason, "1", "written"})
+	}
+	steers := func(name, value, field string) {
+		t.Helper()
+		reason := "InPlan"
+		if value == `"off"` {
+			reason = "Observing"
+		}
+		does(planMap, annotating(name, value), "configmap/ballast-plan", field, field, reason)
+	}
+	steers("enforcement", `"off"`, "enforcement=off")
+	steers("enforcement", `null`, "enforcement=-")
+	waitFor(t, "the end of break-glass at the webhook", func() bool { return !s.Source.State().BreakGlass })
+	steers("paused", `"true"`, "paused=true")
+	steers("cordon", `"3=2099-11-20T17:00:00Z"`, "cordon=3")
+	steers("rollback-to", `"12"`, "rollback-to=12")
+	steers("tripped", `null`, "tripped=-")
+	steers("accept-discovery", `"12"`, "accept-discovery=12")
+	does(planMap, client.RawPatch(types.MergePatchType, []byte(`{"data":{"pins":"prod-eu: 2\n"}}`)), "configmap/ballast-plan", "pins.prod-eu=2", "pins.prod-eu=2", "InPlan")
+	does(secret, annotating("unmanaged", `"true"`), "secret/prod-eu", "shard=3 unmanaged=true", "unmanaged=true", "Unmanaged")
+	does(secret, annotating("pin", `"1"`), "secret/prod-eu", "shard=3 pin=1", "pin=1", "Unmanaged")
+	does(set, annotating("unmanaged", `"true"`), "statefulset/"+controllerName, "replicas=4 ARGOCD_CONTROLLER_REPLICAS=4 unmanaged=true", "unmanaged=true", "Unmanaged")
+	deletes := func(o client.Object, cells ...string) {
+		t.Helper()
+		mustDo(t, carol.Delete(t.Context(), o))
+		want = append(want, append(append([]string{"carol", "delete"}, cells...), "-", "-", "NotAsked", "-", "written"))
+	}
+	deletes(secret, "argocd", "secret/prod-eu")
+	deletes(set, "argocd", "statefulset/"+controllerName)
+	deletes(planMap, "argocd", "configmap/ballast-plan")
+	out, notes, failure := runAudit(t, nil, "--user", "carol", log)
+	if diff := cmp.Diff(want, cellsOf(t, out, began)); diff != "" || failure != "" || notes != "" {
+		t.Errorf("%s %s rows (-want +got):\n%s", failure, notes, diff)
+	}
+	t.Run("changes of the webhook configuration", func(t *testing.T) {
+		var list admissionregistration.MutatingWebhookConfigurationList
+		mustDo(t, s.Admin.List(t.Context(), &list))
+		mustDo(t, carol.Delete(t.Context(), &list.Items[0]))
+		out, _, _ := runAudit(t, nil, "-o", "json", "--user", "carol", "--object", "mutatingwebhookconfiguration/*", log)
+		want := []map[string]any{{"user": "carol", "account": map[string]any{"kind": "person"}, "verb": "delete", "kind": "mutatingwebhookconfiguration", "namespace": "",
+			"name": list.Items[0].Name, "effect": "Unasked", "reason": "NotAsked", "requested": "-", "enforced": "-", "code": 200.0}}
+		if diff := cmp.Diff(want, objectsOf(t, out)); diff != "" {
+			t.Errorf("objects (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// annotating is a patch of one of ballast's annotations to a JSON value.
+func annotating(name, value string) client.Patch {
+	return client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+plan.Group+`/`+name+`":`+value+`}}}`))
 }
 
 // populate makes a fleet under a plan in force.

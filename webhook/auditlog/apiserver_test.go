@@ -71,7 +71,7 @@ func TestOnARealAPIServer(t *testing.T) {
 		{User: "alice", Account: person, Verb: "patch", Kind: "secret", Name: eu, Effect: auditlog.Agreed, Reason: "InPlan", Revision: 7, Requested: "shard=3", Enforced: "shard=3", Code: 200},
 		{User: "system:serviceaccount:argocd:argocd-server", Account: app, Verb: "update", Kind: "secret", Name: us, Effect: auditlog.Rewritten, Reason: "Restored", Revision: 7, Requested: "shard=0", Enforced: "shard=2", Code: 200},
 		{User: "carol", Account: person, Verb: "patch", Kind: "secret", Name: us, Effect: auditlog.Rewritten, Reason: "Restored", Revision: 7, Requested: "shard=invalid", Enforced: "shard=2", Code: 200},
-		{User: "carol", Account: person, Verb: "create", Kind: "secret", Effect: auditlog.Passed, Reason: "Unmanaged", Revision: 7, Requested: "shard=-", Enforced: "-", Code: 201},
+		{User: "carol", Account: person, Verb: "create", Kind: "secret", Effect: auditlog.Steered, Reason: "Unmanaged", Revision: 7, Requested: "shard=- unmanaged=true", Enforced: "unmanaged=true", Code: 201},
 		{User: "bob", By: "alice", Account: person, Verb: "patch", Kind: "configmap", Name: planName, Effect: auditlog.Refused, Reason: "PinRefused", Revision: 7, Requested: "pins.prod-eu=99", Enforced: "-", Code: 422},
 		{User: "alice", Account: person, Verb: "patch", Kind: "secret", Name: us, Effect: auditlog.Rewritten, Reason: "InPlan", Revision: 7, Requested: "shard=2", Enforced: "shard=2", Code: 200},
 		{User: "alice", Account: person, Verb: "patch", Kind: "secret", Name: eu, Effect: auditlog.Bypassed, Reason: auditlog.FailedOpen, Requested: "-", Enforced: "-", Code: 200},

@@ -73,12 +73,18 @@ func parse(line []byte) (e event, w Write, ours bool, err error) {
 	if e.ObjectRef == nil || e.Stage != stageComplete && e.Stage != stagePanic {
 		return e, w, false, nil
 	}
-	webhook, kind := e.ObjectRef.webhook()
-	if webhook == "" {
-		return e, w, false, nil
+	if webhook, kind := e.ObjectRef.webhook(); webhook != "" {
+		w = e.write(kind)
+		if e.judge(&w, webhook+"."+plan.Group) {
+			return e, w, true, nil
+		}
 	}
-	w = e.write(kind)
-	return e, w, e.judge(&w, webhook+"."+plan.Group), nil
+	if kind := e.unasked(); kind != "" {
+		w = e.write(kind)
+		w.Effect, w.Reason, w.Requested, w.Enforced = Unasked, NotAsked, absent, absent
+		return e, w, true, nil
+	}
+	return e, Write{}, false, nil
 }
 
 // webhook is the one that is asked about an object, and the object's kind as people write it; "" for none. An annotation
@@ -86,17 +92,17 @@ func parse(line []byte) (e event, w Write, ours bool, err error) {
 func (o objectRef) webhook() (name, kind string) {
 	switch o.APIGroup + "/" + o.Resource + "/" + o.Subresource {
 	case "/secrets/":
-		return "clusters", "secret"
+		return "clusters", kindSecret
 	case "/configmaps/":
-		return "plan", "configmap"
+		return "plan", kindConfigMap
 	case "apps/statefulsets/":
-		return "controllers", "statefulset"
+		return "controllers", kindStatefulSet
 	case "apps/deployments/":
-		return "controllers", "deployment"
+		return "controllers", kindDeployment
 	case "apps/statefulsets/scale":
-		return "scale", "statefulset"
+		return "scale", kindStatefulSet
 	case "apps/deployments/scale":
-		return "scale", "deployment"
+		return "scale", kindDeployment
 	}
 	return "", ""
 }
@@ -135,9 +141,13 @@ func (e event) judge(w *Write, webhook string) bool {
 		return false
 	}
 	w.Effect = effectOf(w.Reason, w.Requested, w.Enforced)
-	if (w.Effect == Agreed || w.Effect == Passed) && e.mutatedAgain(webhook) {
+	switch {
+	case w.Effect != Agreed && w.Effect != Passed:
+	case e.mutatedAgain(webhook):
 		// Its words are those of the first round, when nothing was to be done: another webhook changed the object then.
 		w.Effect = Rewritten
+	case steers(w.Enforced):
+		w.Effect = Steered
 	}
 	return true
 }

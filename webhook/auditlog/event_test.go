@@ -84,12 +84,50 @@ func TestParse(t *testing.T) {
 		"a dry run":                 {fields{"requestURI": "/api/v1/namespaces/argocd/secrets/prod-eu?fieldManager=x&dryRun=All"}, shardEdit(func(w *Write) { w.DryRun = true })},
 		"a dry run, escaped":        {fields{"requestURI": "/x?dry%52un=%41ll"}, shardEdit(func(w *Write) { w.DryRun = true })},
 		"a dry run in a value":      {fields{"requestURI": "/x?fieldManager=dryRun%3DAll"}, shardEdit(func(*Write) {})},
-		"an impersonated user":      {fields{"impersonatedUser": fields{"username": "bob"}}, shardEdit(func(w *Write) { w.User, w.By = "bob", "alice" })},
-		"a fault":                   {fields{"annotations": said("clusters", "Faulted", "-", "-")}, shardEdit(func(w *Write) { w.Effect, w.Reason, w.Requested, w.Enforced = Faulted, "Faulted", "-", "-" })},
-		"agreement":                 {fields{"annotations": said("clusters", "InPlan", "shard=3", "shard=3")}, shardEdit(func(w *Write) { w.Effect, w.Reason, w.Requested = Agreed, "InPlan", "shard=3" })},
-		"an assignment":             {fields{"annotations": said("clusters", "Assigned", "shard=-", "shard=3")}, shardEdit(func(w *Write) { w.Reason, w.Requested = "Assigned", "shard=-" })},
-		"an assignment that stood":  {fields{"annotations": said("clusters", "Assigned", "shard=3", "shard=3")}, shardEdit(func(w *Write) { w.Effect, w.Reason, w.Requested = Agreed, "Assigned", "shard=3" })},
-		"a reason that does not be": {fields{"annotations": said("clusters", "Bogus", "-", "-")}, shardEdit(func(w *Write) { w.Effect, w.Reason, w.Requested, w.Enforced = Unknown, Invalid, "-", "-" })},
+		"a pin":                     {planWrite("InPlan", "pins.prod-eu=3", "pins.prod-eu=3"), planEdit(Steered, "InPlan", "pins.prod-eu=3", "pins.prod-eu=3")},
+		"many pins":                 {planWrite("InPlan", "pins=37", "pins=37"), planEdit(Steered, "InPlan", "pins=37", "pins=37")},
+		"break-glass":               {planWrite("Observing", "enforcement=off", "enforcement=off"), planEdit(Steered, "Observing", "enforcement=off", "enforcement=off")},
+		"a freeze, mistyped":        {planWrite("InPlan", "paused=invalid", "paused=-"), planEdit(Steered, "InPlan", "paused=invalid", "paused=-")},
+		"a trip that is cleared":    {planWrite("InPlan", "tripped=-", "tripped=-"), planEdit(Steered, "InPlan", "tripped=-", "tripped=-")},
+		"a row that became a pin":   {planWrite("PinAdded", "plan=0123456789ab clusters.prod-eu=3", "plan=0123456789ab pins.prod-eu=3"), planEdit(Rewritten, "PinAdded", "plan=0123456789ab clusters.prod-eu=3", "plan=0123456789ab pins.prod-eu=3")},
+		"a pin that is refused":     {planWrite("PinRefused", "pins.prod-eu=99", "-"), planEdit(Refused, "PinRefused", "pins.prod-eu=99", "-")},
+		"an opt-out": {fields{"annotations": said("clusters", "Unmanaged", "shard=1 unmanaged=true", "unmanaged=true")}, shardEdit(func(w *Write) {
+			w.Effect, w.Reason, w.Requested, w.Enforced = Steered, "Unmanaged", "shard=1 unmanaged=true", "unmanaged=true"
+		})},
+		"a Secret that leaves": {fields{"annotations": said("clusters", "Unmanaged", "shard=1 secret-type=-", "secret-type=-")}, shardEdit(func(w *Write) {
+			w.Effect, w.Reason, w.Requested, w.Enforced = Steered, "Unmanaged", "shard=1 secret-type=-", "secret-type=-"
+		})},
+		"a pin of a Secret's own": {fields{"annotations": said("clusters", "Pinned", "shard=3 pin=3", "shard=3 pin=3")}, shardEdit(func(w *Write) {
+			w.Effect, w.Reason, w.Requested, w.Enforced = Steered, "Pinned", "shard=3 pin=3", "shard=3 pin=3"
+		})},
+		"and put back its shard":     {fields{"annotations": said("clusters", "Pinned", "shard=1 pin=3", "shard=3 pin=3")}, shardEdit(func(w *Write) { w.Reason, w.Requested, w.Enforced = "Pinned", "shard=1 pin=3", "shard=3 pin=3" })},
+		"a deleted Secret":           {fields{"verb": "delete", "annotations": nil}, unasked("delete", "secret", "prod-eu")},
+		"all Secrets deleted":        {fields{"verb": "deletecollection", "annotations": nil, "objectRef": object("", "secrets", "", "")}, unasked("deletecollection", "secret", "")},
+		"a Secret that is another's": {fields{"verb": "update", "annotations": nil}, nil},
+		"a deleted plan":             {fields{"verb": "delete", "annotations": nil, "objectRef": object("", "configmaps", "", "ballast-plan")}, unasked("delete", "configmap", "ballast-plan")},
+		"a deleted workload":         {fields{"verb": "delete", "annotations": nil, "objectRef": object("apps", "statefulsets", "", "c")}, unasked("delete", "statefulset", "c")},
+		"a deleted Deployment":       {fields{"verb": "delete", "annotations": nil, "objectRef": object("apps", "deployments", "", "c")}, unasked("delete", "deployment", "c")},
+		"an edited history":          {fields{"annotations": nil, "objectRef": object("", "configmaps", "", "ballast-history")}, unasked("patch", "configmap", "ballast-history")},
+		"the planner's history":      {fields{"annotations": nil, "objectRef": object("", "configmaps", "", "ballast-history"), "user": fields{"username": "system:serviceaccount:argocd:ballast-planner"}}, nil},
+		"a foreign planner's": {fields{"annotations": nil, "objectRef": object("", "configmaps", "", "ballast-history"), "user": fields{"username": "system:serviceaccount:evil:ballast-planner"}},
+			by("system:serviceaccount:evil:ballast-planner", "", unasked("patch", "configmap", "ballast-history"))},
+		"who impersonates the planner": {fields{"annotations": nil, "objectRef": object("", "configmaps", "", "ballast-history"), "impersonatedUser": fields{"username": "system:serviceaccount:argocd:ballast-planner"}},
+			by("system:serviceaccount:argocd:ballast-planner", "alice", unasked("patch", "configmap", "ballast-history"))},
+		"a plan whose webhook is gone": {fields{"annotations": nil, "objectRef": object("", "configmaps", "", "ballast-plan")}, unasked("patch", "configmap", "ballast-plan")},
+		"a read of the history":        {fields{"verb": "get", "annotations": nil, "objectRef": object("", "configmaps", "", "ballast-history")}, nil},
+		"another ConfigMap":            {fields{"annotations": nil, "objectRef": object("", "configmaps", "", "argocd-cm")}, nil},
+		"a webhook configuration":      {registration("mutatingwebhookconfigurations", "ballast.argocd", "patch"), clusterScoped("patch", "mutatingwebhookconfiguration", "ballast.argocd")},
+		"a deleted configuration":      {registration("mutatingwebhookconfigurations", "ballast", "delete"), clusterScoped("delete", "mutatingwebhookconfiguration", "ballast")},
+		"all configurations deleted":   {registration("mutatingwebhookconfigurations", "", "deletecollection"), clusterScoped("deletecollection", "mutatingwebhookconfiguration", "")},
+		"a policy":                     {registration("validatingadmissionpolicies", "ballast-planner.argocd", "update"), clusterScoped("update", "validatingadmissionpolicy", "ballast-planner.argocd")},
+		"a policy's binding":           {registration("validatingadmissionpolicybindings", "ballast-planner.argocd", "delete"), clusterScoped("delete", "validatingadmissionpolicybinding", "ballast-planner.argocd")},
+		"another's configuration":      {registration("mutatingwebhookconfigurations", "istio", "delete"), nil},
+		"an impersonated user":         {fields{"impersonatedUser": fields{"username": "bob"}}, shardEdit(func(w *Write) { w.User, w.By = "bob", "alice" })},
+		"a fault":                      {fields{"annotations": said("clusters", "Faulted", "-", "-")}, shardEdit(func(w *Write) { w.Effect, w.Reason, w.Requested, w.Enforced = Faulted, "Faulted", "-", "-" })},
+		"agreement":                    {fields{"annotations": said("clusters", "InPlan", "shard=3", "shard=3")}, shardEdit(func(w *Write) { w.Effect, w.Reason, w.Requested = Agreed, "InPlan", "shard=3" })},
+		"an assignment":                {fields{"annotations": said("clusters", "Assigned", "shard=-", "shard=3")}, shardEdit(func(w *Write) { w.Reason, w.Requested = "Assigned", "shard=-" })},
+		"an assignment that stood":     {fields{"annotations": said("clusters", "Assigned", "shard=3", "shard=3")}, shardEdit(func(w *Write) { w.Effect, w.Reason, w.Requested = Agreed, "Assigned", "shard=3" })},
+		"a reason that does not be":    {fields{"annotations": said("clusters", "Bogus", "-", "-")}, shardEdit(func(w *Write) { w.Effect, w.Reason, w.Requested, w.Enforced = Unknown, Invalid, "-", "-" })},
 		"a webhook that was away": {fields{"annotations": map[string]string{roundTwo: "clusters.ballast.argoproj.io"}}, shardEdit(func(w *Write) {
 			w.Effect, w.Reason, w.Revision, w.Requested, w.Enforced = Bypassed, FailedOpen, 0, "-", "-"
 		})},
@@ -149,6 +187,41 @@ func TestParse(t *testing.T) {
 			}
 		})
 	}
+}
+
+// planWrite is a write to the plan ConfigMap with what its webhook said.
+func planWrite(reason, requested, enforced string) map[string]any {
+	return map[string]any{"annotations": said("plan", reason, requested, enforced), "objectRef": object("", "configmaps", "", "ballast-plan")}
+}
+
+func planEdit(effect Effect, reason, requested, enforced string) *Write {
+	return shardEdit(func(w *Write) {
+		w.Kind, w.Name, w.Effect, w.Reason, w.Requested, w.Enforced = "configmap", "ballast-plan", effect, reason, requested, enforced
+	})
+}
+
+// unasked is what no webhook was asked about.
+func unasked(verb, kind, name string) *Write {
+	return shardEdit(func(w *Write) {
+		w.Verb, w.Kind, w.Name, w.Effect, w.Reason, w.Requested, w.Enforced, w.Revision = verb, kind, name, Unasked, NotAsked, "-", "-", 0
+	})
+}
+
+func clusterScoped(verb, kind, name string) *Write {
+	w := unasked(verb, kind, name)
+	w.Namespace = ""
+	return w
+}
+
+func by(user, impersonator string, w *Write) *Write {
+	w.User, w.By, w.Account = user, impersonator, AccountOf(user)
+	return w
+}
+
+func registration(resource, name, verb string) map[string]any {
+	o := object("admissionregistration.k8s.io", resource, "", name)
+	delete(o, "namespace")
+	return map[string]any{"verb": verb, "annotations": nil, "objectRef": o}
 }
 
 func refusedByPolicy(webhook string) map[string]any {

@@ -65,6 +65,8 @@ func TestFilterShows(t *testing.T) {
 		"a rewrite":               {Filter{}, Write{Effect: Rewritten}, true},
 		"a refusal":               {Filter{}, Write{Effect: Refused}, true},
 		"a fault":                 {Filter{}, Write{Effect: Faulted}, true},
+		"an act":                  {Filter{}, Write{Effect: Steered, Reason: "InPlan"}, true},
+		"a deletion":              {Filter{}, Write{Effect: Unasked, Reason: NotAsked}, true},
 		"a bypass":                {Filter{}, Write{Effect: Bypassed}, true},
 		"a strange reason":        {Filter{}, Write{Effect: Unknown}, true},
 	} {

@@ -24,8 +24,12 @@ type Log struct {
 	// What could not be read, and where it stands first.
 	Broken, TooLong, Unfinished Trouble
 
-	seen recent
+	seen  recent
+	sites sites
 }
+
+// NewLog makes a Log that knows where ballast is at work: the namespaces of its plans. Others are learned from the log.
+func NewLog(namespaces ...string) *Log { return &Log{sites: sites{namespaces: namespaces}} }
 
 // Trouble is a kind of lines that could not be read.
 type Trouble struct {
@@ -67,16 +71,30 @@ func (l *Log) Read(name string, r io.Reader, each func(Write) error) error {
 	}
 }
 
-// line reads one line. Only one that speaks of ballast is decoded: of a whole cluster's log that is a small part.
+// concerned reports whether a line may speak of what is ballast's concern: of a whole cluster's log that is a small part.
+func concerned(line []byte) bool {
+	has := func(text string) bool { return bytes.Contains(line, []byte(text)) }
+	return has(plan.Group) || has(`"`+verbDelete) || has(`"`+ownPrefix)
+}
+
+// line reads one line. Only one that may concern ballast is decoded.
 func (l *Log) line(name string, in *lines, line []byte, each func(Write) error) error {
 	whole := line[0] == '{' && line[len(line)-1] == '}' && bytes.Contains(line, []byte("audit.k8s.io/"))
-	if !whole || !bytes.Contains(line, []byte(plan.Group)) {
+	if !whole || !concerned(line) {
 		l.count(whole, name, in)
 		return nil
 	}
 	e, w, ours, err := parse(line) // what fails is counted, and never ours
 	l.count(err == nil, name, in)
-	if ours && l.seen.first(e) {
+	if !ours {
+		return nil
+	}
+	if w.Effect != Unasked {
+		l.sites.learn(w)
+	} else if !l.sites.concern(w) {
+		return nil
+	}
+	if l.seen.first(e) {
 		return each(w)
 	}
 	return nil

@@ -14,6 +14,8 @@ import (
 var (
 	count     = `(-|invalid|-?[0-9]{1,10})`
 	fieldForm = regexp.MustCompile(`\A(invalid|(shard|replicas)=` + count + `|ARGOCD_CONTROLLER_REPLICAS=(reference|` + count + `)|plan=(-|invalid|[0-9a-f]{12})|` +
+		`(accept-discovery|pin|pins|rollback-to)=(-|invalid|-?[0-9]{1,10})|cordon=(-|invalid|[0-9]{1,6}(,[0-9]{1,6}){0,20}(,\+[0-9]{1,6})?)|enforcement=(-|invalid|off|on)|` +
+		`(paused|unmanaged)=(-|invalid|true|false)|tripped=(-|invalid|set)|secret-type=(-|invalid)|` +
 		`(pins|clusters)\.[a-z0-9.-]{1,253}=` + count + `|(requests|limits)\.[a-z0-9./-]{1,63}=(-|invalid|[0-9.eEkKMGTPinmu+-]{1,24}))\z`)
 	nameForm = regexp.MustCompile(`\A(|invalid|[a-z0-9.-]{1,253})\z`)
 )
@@ -30,9 +32,9 @@ func checkSafe(t failer, w Write) {
 		"requested":   areFields(w.Requested),
 		"enforced":    areFields(w.Enforced),
 		"reason":      slices.Contains(Reasons(), w.Reason),
-		"effect":      slices.Contains([]Effect{Agreed, Passed, Rewritten, Refused, Faulted, Bypassed, Unknown}, w.Effect),
-		"verb":        slices.Contains([]string{"create", "update", "patch", Invalid}, w.Verb),
-		"kind":        slices.Contains([]string{"secret", "configmap", "statefulset", "deployment"}, w.Kind),
+		"effect":      slices.Contains([]Effect{Agreed, Passed, Rewritten, Refused, Faulted, Bypassed, Steered, Unasked, Unknown}, w.Effect),
+		"verb":        slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection", Invalid}, w.Verb),
+		"kind":        slices.Contains(kinds(), w.Kind),
 		"subresource": w.Subresource == "" || w.Subresource == "scale",
 		"revision":    w.Revision >= 0,
 		"name":        nameForm.MatchString(w.Name),
@@ -47,6 +49,10 @@ func checkSafe(t failer, w Write) {
 	}
 }
 
+func kinds() []string {
+	return []string{"secret", "configmap", "statefulset", "deployment", "mutatingwebhookconfiguration", "validatingadmissionpolicy", "validatingadmissionpolicybinding"}
+}
+
 func areFields(s string) bool {
 	pairs := strings.Split(s, " ")
 	return s == "-" || len(pairs) <= maxFields+1 && !slices.ContainsFunc(pairs, func(p string) bool { return !fieldForm.MatchString(p) })
@@ -58,8 +64,9 @@ func isSafeText(s string) bool {
 
 // annotation draws what a webhook might have written, and what nobody should.
 func annotation() *rapid.Generator[string] {
-	names := rapid.SampledFrom([]string{"shard", "replicas", "ARGOCD_CONTROLLER_REPLICAS", "plan", "pins.a", "pins.", "pins.A", "clusters.b-1", "requests.cpu", "limits.nvidia.com/gpu", "limits.a/b/c", "token", ""})
-	values := rapid.OneOf(rapid.SampledFrom([]string{"-", "", "3", "-1", "+3", "invalid", "reference", "0123456789ab", "0123456789AB", "1500m", "1Gi", "99999999999", "eyJhbGciOi"}), rapid.String())
+	names := rapid.SampledFrom([]string{"shard", "replicas", "ARGOCD_CONTROLLER_REPLICAS", "plan", "pins.a", "pins.", "pins.A", "clusters.b-1", "requests.cpu", "limits.nvidia.com/gpu", "limits.a/b/c", "token", "",
+		"accept-discovery", "cordon", "enforcement", "paused", "pin", "pins", "rollback-to", "secret-type", "tripped", "unmanaged"})
+	values := rapid.OneOf(rapid.SampledFrom([]string{"-", "", "3", "-1", "+3", "invalid", "reference", "0123456789ab", "0123456789AB", "1500m", "1Gi", "99999999999", "eyJhbGciOi", "off", "true", "set", "1,3", "1,+2", "+2", "1,,2", "1,+2,3"}), rapid.String())
 	pair := rapid.Custom(func(t *rapid.T) string { return names.Draw(t, "name") + "=" + values.Draw(t, "value") })
 	return rapid.OneOf(rapid.String(), rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(pair, 0, 80).Draw(t, "pairs"), " ")

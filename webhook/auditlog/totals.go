@@ -14,10 +14,10 @@ const Others = "(others)"
 
 // Total is what one user tried. Dry runs count there only; the rest are attempts, whatever became of them.
 type Total struct {
-	User, By                                                              string
-	Account                                                               Account
-	Writes, Rewritten, Refused, Faulted, FailedOpen, FailedClosed, DryRun int64
-	Last                                                                  time.Time
+	User, By                                                                    string
+	Account                                                                     Account
+	Writes, Rewritten, Refused, Acts, Faulted, FailedOpen, FailedClosed, DryRun int64 // Acts: Steered and Unasked
+	Last                                                                        time.Time
 }
 
 // Totals adds up writes by user. The zero value is ready.
@@ -56,6 +56,8 @@ func (t *Total) add(w Write) {
 	switch {
 	case w.Effect == Rewritten:
 		t.Rewritten++
+	case w.Effect == Steered, w.Effect == Unasked:
+		t.Acts++
 	case w.Effect == Faulted:
 		t.Faulted++
 	case w.Effect == Bypassed:
@@ -67,14 +69,14 @@ func (t *Total) add(w Write) {
 	}
 }
 
-// Users lists the totals: who was corrected most stands first.
+// Users lists the totals: who was corrected or steered most stands first.
 func (t *Totals) Users() []Total {
 	var list []Total
 	for _, total := range t.users {
 		list = append(list, *total)
 	}
 	slices.SortFunc(list, func(a, b Total) int {
-		return cmp.Or(cmp.Compare(b.Rewritten+b.Refused, a.Rewritten+a.Refused), cmp.Compare(b.Writes, a.Writes), cmp.Compare(a.User, b.User), cmp.Compare(a.By, b.By))
+		return cmp.Or(cmp.Compare(b.Rewritten+b.Refused+b.Acts, a.Rewritten+a.Refused+a.Acts), cmp.Compare(b.Writes, a.Writes), cmp.Compare(a.User, b.User), cmp.Compare(a.By, b.By))
 	})
 	return list
 }

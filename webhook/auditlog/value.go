@@ -10,10 +10,11 @@ import (
 	"ballast/planner/plan"
 )
 
-// Bounds of what is printed. A webhook lists at most 20 pins and a workload's handful of fields.
+// Bounds of what is printed. A webhook lists at most 20 pins, 20 cordons and a workload's handful of fields.
 const (
-	maxFields = 64
-	maxText   = 256 // characters of a user's name; an LDAP name or a cloud role has some 150
+	maxFields  = 64
+	maxCordons = 20
+	maxText    = 256 // characters of a user's name; an LDAP name or a cloud role has some 150
 )
 
 // absent is printed for no value.
@@ -45,6 +46,8 @@ func printField(pair string) string {
 		good = isShortDigest(value)
 	case name == "immutable":
 		good = value == "true"
+	case isSteering(name):
+		good = isSteeringValue(name, value)
 	case (family == "pins" || family == "clusters") && isName(member):
 		good = isCount(value)
 	case (family == "requests" || family == "limits") && isResource(member):
@@ -56,6 +59,60 @@ func printField(pair string) string {
 		return pair
 	}
 	return name + "=" + Invalid
+}
+
+// isSteering reports whether a field is a powerful act: an annotation by which people steer, pins that are too many to
+// list, or the label without which a Secret is no cluster's.
+func isSteering(name string) bool {
+	switch name {
+	case "accept-discovery", "cordon", "enforcement", "paused", "rollback-to", "tripped", "pin", "pins", "secret-type", "unmanaged":
+		return true
+	}
+	return false
+}
+
+func isSteeringValue(name, value string) bool {
+	if value == Invalid {
+		return true
+	}
+	switch name {
+	case "accept-discovery", "pin", "pins", "rollback-to":
+		return isDigits(strings.TrimPrefix(value, "-"), 10)
+	case "cordon":
+		return isCordon(value)
+	case "enforcement":
+		return value == "off" || value == "on"
+	case "paused", "unmanaged":
+		return value == "true" || value == "false"
+	case "tripped":
+		return value == "set"
+	}
+	return false
+}
+
+// isCordon accepts replicas, and how many more there are: 1,3,+17.
+func isCordon(s string) bool {
+	replicas := strings.Split(s, ",")
+	last := len(replicas) - 1
+	if more, cut := strings.CutPrefix(replicas[last], "+"); cut && last > 0 {
+		replicas[last] = more
+	}
+	return len(replicas) <= maxCordons+1 && !slices.ContainsFunc(replicas, func(r string) bool { return !isDigits(r, 6) })
+}
+
+func isDigits(s string, most int) bool {
+	return s != "" && len(s) <= most && strings.Trim(s, "0123456789") == ""
+}
+
+// steers reports whether what was enforced is, or has in it, a powerful act.
+func steers(enforced string) bool {
+	for pair := range strings.SplitSeq(enforced, " ") {
+		name, _, _ := strings.Cut(pair, "=")
+		if isSteering(name) || strings.HasPrefix(name, "pins.") {
+			return true
+		}
+	}
+	return false
 }
 
 // isCount accepts what fits an int32, which spec.replicas is.
@@ -134,9 +191,15 @@ func printReason(s string) string {
 	return Invalid
 }
 
-// printVerb knows the verbs that admission is called for.
+// The verbs of a deletion, which no webhook is asked about.
+const (
+	verbDelete    = "delete"
+	verbDeleteAll = "deletecollection"
+)
+
+// printVerb knows the verbs that change something.
 func printVerb(s string) string {
-	if s == "create" || s == "update" || s == "patch" {
+	if slices.Contains([]string{"create", "update", "patch", verbDelete, verbDeleteAll}, s) {
 		return s
 	}
 	return Invalid

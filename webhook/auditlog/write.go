@@ -7,21 +7,24 @@ import (
 	"ballast/planner/plan"
 )
 
-// Write is one write that a webhook of ballast's was asked about, or should have been. Every text in it is safe to print.
+// Write is one write that a webhook of ballast's was asked about or should have been, or one that none is asked about and
+// that is ballast's concern. Every text in it is safe to print.
 type Write struct {
 	Time    time.Time `json:"time"`
 	AuditID string    `json:"auditID"`
 	User    string    `json:"user"`
 	// By is who impersonated User.
-	By          string  `json:"impersonatedBy,omitempty"`
-	Account     Account `json:"account"`
-	Verb        string  `json:"verb"`
-	Namespace   string  `json:"namespace"`
-	Kind        string  `json:"kind"` // secret | configmap | statefulset | deployment
-	Name        string  `json:"name"` // empty where the API server generated it
-	Subresource string  `json:"subresource,omitempty"`
-	Effect      Effect  `json:"effect"`
-	// Reason is one of plan.Reasons, FailedOpen, FailedClosed, or Invalid.
+	By        string  `json:"impersonatedBy,omitempty"`
+	Account   Account `json:"account"`
+	Verb      string  `json:"verb"`
+	Namespace string  `json:"namespace"`
+	// Kind is secret, configmap, statefulset, deployment, mutatingwebhookconfiguration, validatingadmissionpolicy or
+	// validatingadmissionpolicybinding.
+	Kind        string `json:"kind"`
+	Name        string `json:"name"` // empty where the API server generated it, and where all were deleted
+	Subresource string `json:"subresource,omitempty"`
+	Effect      Effect `json:"effect"`
+	// Reason is one of plan.Reasons, FailedOpen, FailedClosed, NotAsked, or Invalid.
 	Reason string `json:"reason"`
 	// Revision is the plan's that decided, 0 for none.
 	Revision int64 `json:"revision,omitempty"`
@@ -35,7 +38,10 @@ type Write struct {
 
 // Object is the object in the form that people filter by.
 func (w Write) Object() string {
-	if w.Name == "" {
+	switch {
+	case w.Verb == verbDeleteAll:
+		return w.Kind + "/(all that match)"
+	case w.Name == "":
 		return w.Kind + "/(generated)"
 	}
 	return w.Kind + "/" + w.Name
@@ -70,18 +76,27 @@ func (w Write) Result() string {
 const (
 	FailedOpen   = "FailedOpen"   // the webhook was away, and the write passed (failurePolicy Ignore)
 	FailedClosed = "FailedClosed" // the webhook was away, and the write was refused for that (failurePolicy Fail)
+	NotAsked     = "NotAsked"     // no webhook is asked: a deletion, or a change of what ballast rests on
 	// Invalid stands for whatever is not of the set or the grammar of its place.
 	Invalid = "invalid"
 )
 
 // Reasons lists what Write.Reason may be.
 func Reasons() []string {
-	list := []string{FailedOpen, FailedClosed, Invalid}
+	list := []string{FailedOpen, FailedClosed, NotAsked, Invalid}
 	for _, r := range plan.Reasons() {
 		list = append(list, string(r))
 	}
 	return list
 }
+
+// The kinds of objects that ballast's webhooks are asked about.
+const (
+	kindSecret      = "secret"
+	kindConfigMap   = "configmap"
+	kindStatefulSet = "statefulset"
+	kindDeployment  = "deployment"
+)
 
 // Effect is what ballast did to a write.
 type Effect string
@@ -94,6 +109,8 @@ const (
 	Refused   Effect = "Refused"   // a pin that cannot be, or no webhook where one is demanded
 	Faulted   Effect = "Faulted"   // ballast failed, and it passed unchanged
 	Bypassed  Effect = "Bypassed"  // no webhook answered, and it passed unchanged
+	Steered   Effect = "Steered"   // it passed, and is what people steer ballast by: pins, break-glass, opt-outs and the like
+	Unasked   Effect = "Unasked"   // no webhook is asked about it: deletions, changes of what ballast rests on
 	Unknown   Effect = "Unknown"   // the reason is none of ballast's
 )
 

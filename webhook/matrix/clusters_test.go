@@ -74,10 +74,12 @@ func clusterCells(assigned int) map[string]cell {
 	dropped := outcome{Fields: shard("3"), Audit: audit("Restored", "1", "shard=-", "shard=3"),
 		Warnings: []string{`ballast: no shard was asked, 3 stays (plan 1); to pin, add "{name}: 3" to data.pins of ConfigMap ballast-plan`}}
 	stands := secret("3")
-	left := outcome{Fields: shard("1"), Audit: audit("Unmanaged", "1", "shard=1", "-")}
+	left := outcome{Fields: shard("1"), Audit: audit("Unmanaged", "1", "shard=1 secret-type=-", "secret-type=-")}
 	frozen := secret("1", with("immutable", true), with("metadata", "annotations", map[string]any{plan.AnnotationUnmanaged: "true"}))
-	immutable := outcome{Fields: shard("1"), Audit: audit("Immutable", "1", "shard=1", "-"),
+	immutable := outcome{Fields: shard("1"), Audit: audit("Immutable", "1", "shard=1 unmanaged=-", "unmanaged=-"),
 		Warnings: []string{"ballast: the Secret is immutable: shard 1 stays, plan 1 has 3; re-create it to change that"}}
+	in := immutable // by a word
+	in.Audit = audit("Immutable", "1", "shard=1 unmanaged=false", "unmanaged=-")
 	const jsonShard = `[{"op":"replace","path":"/data/shard","value":"MQ=="}]`
 	return map[string]cell{
 		"CREATE with another shard": {write: create(secret("1")), want: restored},
@@ -104,17 +106,21 @@ func clusterCells(assigned int) map[string]cell {
 		"PUT that opts out": {before: stands, write: put(func(u *unstructured.Unstructured) {
 			u.SetAnnotations(map[string]string{plan.AnnotationUnmanaged: "true"})
 			setShard(encoded("1"))(u)
-		}), want: left},
+		}), want: outcome{Fields: shard("1"), Audit: audit("Unmanaged", "1", "shard=1 unmanaged=true", "unmanaged=true")}},
+		"PUT that means to opt out": {before: stands, write: put(func(u *unstructured.Unstructured) {
+			u.SetAnnotations(map[string]string{plan.AnnotationUnmanaged: "True"})
+		}), want: outcome{Fields: shard("3"), Audit: audit("InPlan", "1", "shard=3 unmanaged=invalid", "shard=3 unmanaged=-"),
+			Warnings: []string{`ballast: annotation ballast.argoproj.io/unmanaged: "True" is passed over; write "true" to opt out`}}},
 		"PUT that pins": {before: stands, write: put(func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{plan.AnnotationPin: "1"}) }),
-			want: outcome{Fields: shard("1"), Audit: audit("Pinned", "1", "shard=3", "shard=1"),
+			want: outcome{Fields: shard("1"), Audit: audit("Pinned", "1", "shard=3 pin=1", "shard=1 pin=1"),
 				Warnings: []string{"ballast: shard 3 was asked, pin 1 stays; change the pin: data.pins of ConfigMap ballast-plan, or its annotation"}}},
 		"PUT that pins what cannot be": {before: stands, write: put(func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{plan.AnnotationPin: "16"}) }),
-			want: outcome{Fields: shard("3"), Audit: audit("InPlan", "1", "shard=3", "shard=3"),
-				Warnings: []string{"ballast: annotation ballast.argoproj.io/pin is passed over: a pin is a whole number from 0 to 15"}}},
+			want: outcome{Fields: shard("3"), Audit: audit("InPlan", "1", "shard=3 pin=16", "shard=3 pin=-"),
+				Warnings: []string{`ballast: annotation ballast.argoproj.io/pin: "16" is passed over; a pin is a whole number from 0 to 15`}}},
 		"PUT on an immutable Secret": {before: frozen, write: put(func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "b"}) }), want: immutable},
 
 		"merge patch on an immutable Secret":      {before: frozen, write: patch(types.MergePatchType, `{"metadata":{"annotations":null}}`), want: immutable},
-		"apply with force on an immutable Secret": {before: frozen, write: apply("gitops", true, secret("1", with("immutable", true), with("metadata", "annotations", map[string]any{plan.AnnotationUnmanaged: "false"}))), want: immutable},
+		"apply with force on an immutable Secret": {before: frozen, write: apply("gitops", true, secret("1", with("immutable", true), with("metadata", "annotations", map[string]any{plan.AnnotationUnmanaged: "false"}))), want: in},
 		"JSON patch that takes the label off":     {before: stands, write: patch(types.JSONPatchType, `[{"op":"remove","path":"/metadata/labels"},{"op":"replace","path":"/data/shard","value":"MQ=="}]`), want: left},
 		"merge patch that takes the label off":    {before: stands, write: patch(types.MergePatchType, `{"metadata":{"labels":null},"data":{"shard":"MQ=="}}`), want: left},
 

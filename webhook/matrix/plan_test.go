@@ -104,11 +104,14 @@ func (s *site) planCells(t *testing.T) map[string]cell {
 			want: outcome{Fields: fields(""), Audit: audit("PlanKept", "1", "plan=- pins.known=-", "plan="+digest+" pins.known=-"),
 				Warnings: []string{"ballast: data.plan is the planner's, revision 1 stays: what was written is no plan; write pins into data.pins"}}},
 		"paused": {before: stands, write: put(note(plan.AnnotationPaused, "true")),
-			want: outcome{Fields: map[string]string{"plan": digest, "pins": pins, "revision": "1", "reason": "the test says so", "paused": "true"}, Audit: audit("InPlan", "1", "-", "-")}},
+			want: outcome{Fields: map[string]string{"plan": digest, "pins": pins, "revision": "1", "reason": "the test says so", "paused": "true"}, Audit: audit("InPlan", "1", "paused=true", "paused=true")}},
+		"paused, mistyped": {before: stands, write: put(note(plan.AnnotationPaused, "yes")),
+			want: outcome{Fields: map[string]string{"plan": digest, "pins": pins, "revision": "1", "reason": "the test says so", "paused": "yes"}, Audit: audit("InPlan", "1", "paused=invalid", "paused=-"),
+				Warnings: []string{`ballast: annotation ballast.argoproj.io/paused: "yes" is read as not paused; write "true" to freeze`}}},
 		"break-glass": {before: stands, write: put(func(u *unstructured.Unstructured) {
 			note(plan.AnnotationEnforcement, "off")(u)
 			set("plan", row)(u)
-		}), want: outcome{Fields: map[string]string{"plan": rowDigest, "pins": pins, "revision": "1", "reason": "the test says so", "enforcement": "off"}, Audit: audit("Observing", "1", "-", "-")}},
+		}), want: outcome{Fields: map[string]string{"plan": rowDigest, "pins": pins, "revision": "1", "reason": "the test says so", "enforcement": "off"}, Audit: audit("Observing", "1", "enforcement=off", "enforcement=off")}},
 	}
 }
 

@@ -98,7 +98,12 @@ func controllerCells(kind string) map[string]cell {
 		"a write that opts out": {before: stands, write: put(func(u *unstructured.Unstructured) {
 			u.SetAnnotations(map[string]string{plan.AnnotationUnmanaged: "true"})
 			scale(u, 9)
-		}), want: outcome{Fields: map[string]string{"replicas": "9", "env": planned}, Audit: audit("Unmanaged", "1", "replicas=9 ARGOCD_CONTROLLER_REPLICAS=16", "-")}},
+		}), want: outcome{Fields: map[string]string{"replicas": "9", "env": planned}, Audit: audit("Unmanaged", "1", "replicas=9 ARGOCD_CONTROLLER_REPLICAS=16 unmanaged=true", "unmanaged=true")}},
+		"a write that means to opt out": {before: stands, write: put(func(u *unstructured.Unstructured) {
+			u.SetAnnotations(map[string]string{plan.AnnotationUnmanaged: "yes"})
+		}),
+			want: outcome{Fields: held(planned), Audit: audit("InPlan", "1", "replicas=4 ARGOCD_CONTROLLER_REPLICAS=16 unmanaged=invalid", "replicas=4 ARGOCD_CONTROLLER_REPLICAS=16 unmanaged=-"),
+				Warnings: []string{`ballast: annotation ballast.argoproj.io/unmanaged: "yes" is passed over; write "true" to opt out`}}},
 	}
 	if kind == plan.StatefulSet {
 		cells["CREATE without the entry"] = cell{write: create(controller(kind, 4, "")),

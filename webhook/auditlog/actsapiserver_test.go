@@ -1,0 +1,140 @@
+package auditlog_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	admissionregistration "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"ballast/planner/plan"
+	"ballast/webhook/auditlog"
+)
+
+// TestPowerfulActsOnARealAPIServer: under the policy that we recommend, each act is in the log with who did it and what was
+// asked, and the filter's default shows it.
+func TestPowerfulActsOnARealAPIServer(t *testing.T) {
+	s := startSite(t)
+	admin, alice := s.client(t, s.admin), s.client(t, s.user(t, "alice"))
+	s.must(t)(admin.CoreV1().ConfigMaps(namespace).Patch(t.Context(), planName, types.MergePatchType, note("tripped", `"`+canary+`"`), metav1.PatchOptions{}))
+	s.must(t)(admin.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "ballast-history"}}, metav1.CreateOptions{}))
+	want := append(s.steerThePlan(t, alice), s.leave(t, alice)...)
+	want = append(want, s.takeAway(t, alice)...)
+	for i := range want {
+		want[i].User, want[i].Account = "alice", auditlog.Account{Kind: auditlog.Person}
+		if want[i].Code == 0 {
+			want[i].Code = 200
+		}
+		if want[i].Revision == 0 && want[i].Effect != auditlog.Unasked {
+			want[i].Revision = 7
+		}
+		if want[i].Kind == "secret" || want[i].Kind == "configmap" || want[i].Kind == "statefulset" {
+			want[i].Namespace = namespace
+		}
+	}
+	got := s.read(t, len(want))
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(auditlog.Write{}, "Time", "AuditID")); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+	for _, w := range got {
+		if !(auditlog.Filter{}).Shows(w) {
+			t.Errorf("not shown: %+v", w)
+		}
+	}
+}
+
+// note is a patch of one of ballast's annotations to a JSON value.
+func note(name, value string) []byte {
+	return []byte(`{"metadata":{"annotations":{"` + plan.Group + `/` + name + `":` + value + `}}}`)
+}
+
+// steerThePlan does what people do to the plan ConfigMap, and answers what is to stand in the log.
+func (s *site) steerThePlan(t *testing.T, c kubernetes.Interface) (want []auditlog.Write) {
+	for _, act := range []struct {
+		patch             []byte
+		reason            plan.Reason
+		requested, passes string // passes: enforced, where it differs
+	}{
+		{[]byte(`{"data":{"pins":"prod-eu: 3\n"}}`), plan.InPlan, "pins.prod-eu=3", ""},
+		{note("enforcement", `"off"`), plan.Observing, "enforcement=off", ""},
+		{note("enforcement", `null`), plan.InPlan, "enforcement=-", ""},
+		{note("paused", `"true"`), plan.InPlan, "paused=true", ""},
+		{note("paused", `"`+canary+`"`), plan.InPlan, "paused=invalid", "paused=-"},
+		{note("cordon", `"3=2026-11-20T17:00:00Z"`), plan.InPlan, "cordon=3", ""},
+		{note("rollback-to", `"5"`), plan.InPlan, "rollback-to=5", ""},
+		{note("tripped", `null`), plan.InPlan, "tripped=-", ""},
+		{note("accept-discovery", `"12"`), plan.InPlan, "accept-discovery=12", ""},
+	} {
+		s.must(t)(c.CoreV1().ConfigMaps(namespace).Patch(t.Context(), planName, types.MergePatchType, act.patch, metav1.PatchOptions{}))
+		if act.passes == "" {
+			act.passes = act.requested
+		}
+		want = append(want, auditlog.Write{Verb: "patch", Kind: "configmap", Name: planName, Effect: auditlog.Steered, Reason: string(act.reason), Requested: act.requested, Enforced: act.passes})
+	}
+	eventually(t, "the end of break-glass at the webhook", func() bool {
+		state := s.source.State()
+		return !state.BreakGlass && state.View != nil
+	})
+	return want
+}
+
+// leave takes Secrets and the workload out of ballast's hands.
+func (s *site) leave(t *testing.T, c kubernetes.Interface) (want []auditlog.Write) {
+	secret := func(name string, patch []byte, effect auditlog.Effect, reason, requested, enforced string) {
+		s.must(t)(c.CoreV1().Secrets(namespace).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}))
+		want = append(want, auditlog.Write{Verb: "patch", Kind: "secret", Name: name, Effect: effect, Reason: reason, Requested: requested, Enforced: enforced})
+	}
+	secret("prod-eu", note("unmanaged", `"true"`), auditlog.Steered, "Unmanaged", "shard=3 unmanaged=true", "unmanaged=true")
+	secret("prod-eu", note("unmanaged", `null`), auditlog.Steered, "Pinned", "shard=3 unmanaged=-", "shard=3 unmanaged=-")
+	secret("prod-us", note("pin", `"2"`), auditlog.Steered, "Pinned", "shard=2 pin=2", "shard=2 pin=2")
+	secret("prod-us", note("pin", `"1"`), auditlog.Rewritten, "Pinned", "shard=2 pin=1", "shard=1 pin=1")
+	secret("prod-us", []byte(`{"metadata":{"labels":{"`+plan.SecretTypeLabel+`":null}}}`), auditlog.Steered, "Unmanaged", "shard=1 secret-type=-", "secret-type=-")
+	s.must(t)(c.AppsV1().StatefulSets(namespace).Patch(t.Context(), workload, types.MergePatchType, note("unmanaged", `"true"`), metav1.PatchOptions{}))
+	return append(want, auditlog.Write{Verb: "patch", Kind: "statefulset", Name: workload, Effect: auditlog.Steered, Reason: "Unmanaged",
+		Requested: "replicas=4 ARGOCD_CONTROLLER_REPLICAS=4 unmanaged=true", Enforced: "unmanaged=true"})
+}
+
+// takeAway does what no webhook is asked about.
+func (s *site) takeAway(t *testing.T, c kubernetes.Interface) (want []auditlog.Write) {
+	registered, must := c.AdmissionregistrationV1(), s.must(t)
+	done := func(code int, verb, kind, name string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, auditlog.Write{Verb: verb, Kind: kind, Name: name, Effect: auditlog.Unasked, Reason: auditlog.NotAsked, Requested: "-", Enforced: "-", Code: code})
+	}
+	must(c.CoreV1().ConfigMaps(namespace).Patch(t.Context(), "ballast-history", types.MergePatchType, []byte(`{"data":{"plans":"forged"}}`), metav1.PatchOptions{}))
+	done(200, "patch", "configmap", "ballast-history", nil)
+	none := metav1.ListOptions{LabelSelector: "none=such"}
+	done(200, "delete", "secret", "prod-eu", c.CoreV1().Secrets(namespace).Delete(t.Context(), "prod-eu", metav1.DeleteOptions{}))
+	done(200, "deletecollection", "secret", "", c.CoreV1().Secrets(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, none))
+	done(200, "delete", "configmap", planName, c.CoreV1().ConfigMaps(namespace).Delete(t.Context(), planName, metav1.DeleteOptions{}))
+	done(200, "delete", "configmap", "ballast-history", c.CoreV1().ConfigMaps(namespace).Delete(t.Context(), "ballast-history", metav1.DeleteOptions{}))
+	done(200, "delete", "statefulset", workload, c.AppsV1().StatefulSets(namespace).Delete(t.Context(), workload, metav1.DeleteOptions{}))
+	const policy = "ballast-planner.argocd"
+	must(registered.ValidatingAdmissionPolicies().Create(t.Context(), policyNamed(policy), metav1.CreateOptions{}))
+	done(201, "create", "validatingadmissionpolicy", policy, nil)
+	must(registered.ValidatingAdmissionPolicyBindings().Create(t.Context(), &admissionregistration.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policy},
+		Spec: admissionregistration.ValidatingAdmissionPolicyBindingSpec{PolicyName: policy, ValidationActions: []admissionregistration.ValidationAction{admissionregistration.Audit}}}, metav1.CreateOptions{}))
+	done(201, "create", "validatingadmissionpolicybinding", policy, nil)
+	done(200, "delete", "validatingadmissionpolicybinding", policy, registered.ValidatingAdmissionPolicyBindings().Delete(t.Context(), policy, metav1.DeleteOptions{}))
+	name := configuration(t).Name
+	must(registered.MutatingWebhookConfigurations().Patch(t.Context(), name, types.JSONPatchType, []byte(`[{"op":"remove","path":"/webhooks/0"}]`), metav1.PatchOptions{}))
+	done(200, "patch", "mutatingwebhookconfiguration", name, nil)
+	done(200, "delete", "mutatingwebhookconfiguration", name, registered.MutatingWebhookConfigurations().Delete(t.Context(), name, metav1.DeleteOptions{}))
+	return want
+}
+
+func policyNamed(name string) *admissionregistration.ValidatingAdmissionPolicy {
+	fail := admissionregistration.Fail
+	return &admissionregistration.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionregistration.ValidatingAdmissionPolicySpec{
+		FailurePolicy: &fail, Validations: []admissionregistration.Validation{{Expression: "true"}},
+		MatchConstraints: &admissionregistration.MatchResources{ResourceRules: []admissionregistration.NamedRuleWithOperations{{RuleWithOperations: admissionregistration.RuleWithOperations{
+			Operations: []admissionregistration.OperationType{admissionregistration.Create}, Rule: admissionregistration.Rule{APIGroups: []string{"example.com"}, APIVersions: []string{"v1"}, Resources: []string{"nothings"}}}}}},
+	}}
+}

@@ -1,0 +1,91 @@
+package auditlog
+
+import (
+	"slices"
+	"strings"
+)
+
+// The names that ballast's own objects begin with: ConfigMaps, webhook configurations, admission policies and bindings.
+const ownPrefix = "ballast"
+
+// unasked is the kind of an object that no webhook is asked about, in an event that concerns ballast all the same; empty
+// for none. Whether a Secret was a cluster's does not stand in the log.
+func (e event) unasked() string {
+	o, deletes := e.ObjectRef, e.Verb == verbDelete || e.Verb == verbDeleteAll
+	changes := deletes || e.Verb == "create" || e.Verb == "update" || e.Verb == "patch"
+	own := e.Verb == verbDeleteAll || isOwn(o.Name)
+	switch o.APIGroup + "/" + o.Resource + "/" + o.Subresource {
+	case "/secrets/":
+		return when(deletes, kindSecret)
+	case "/configmaps/":
+		// The plan's are asked about; what ballast remembers and how it is configured are not.
+		return when(deletes || changes && own && !e.byPlanner(), kindConfigMap)
+	case "apps/statefulsets/":
+		return when(deletes, kindStatefulSet)
+	case "apps/deployments/":
+		return when(deletes, kindDeployment)
+	case "admissionregistration.k8s.io/mutatingwebhookconfigurations/":
+		return when(changes && own, "mutatingwebhookconfiguration")
+	case "admissionregistration.k8s.io/validatingadmissionpolicies/":
+		return when(changes && own, "validatingadmissionpolicy")
+	case "admissionregistration.k8s.io/validatingadmissionpolicybindings/":
+		return when(changes && own, "validatingadmissionpolicybinding")
+	}
+	return ""
+}
+
+func isOwn(name string) bool {
+	rest, ok := strings.CutPrefix(name, ownPrefix)
+	return ok && (rest == "" || rest[0] == '-' || rest[0] == '.')
+}
+
+func when(it bool, kind string) string {
+	if it {
+		return kind
+	}
+	return ""
+}
+
+// byPlanner reports whether the planner of the object's namespace writes, itself: it keeps its history every few
+// minutes.
+func (e event) byPlanner() bool {
+	const planner = "ballast-planner"
+	account, ok := strings.CutPrefix(e.User.Username, "system:serviceaccount:"+e.ObjectRef.Namespace+":")
+	if !ok || e.ImpersonatedUser != nil {
+		return false
+	}
+	return account == planner || strings.HasSuffix(account, "-"+planner)
+}
+
+// maxSites bounds what is remembered of where ballast is at work.
+const maxSites = 256
+
+// sites are where ballast is at work, as far as the log has told: the namespaces of its objects, and their names.
+type sites struct{ namespaces, objects []string }
+
+// learn takes what a webhook of ballast's was asked about.
+func (s *sites) learn(w Write) {
+	if len(s.namespaces) < maxSites && !slices.Contains(s.namespaces, w.Namespace) {
+		s.namespaces = append(s.namespaces, w.Namespace)
+	}
+	if w.Kind == kindSecret || len(s.objects) >= maxSites {
+		return
+	}
+	if at := w.Namespace + "/" + w.Object(); !slices.Contains(s.objects, at) {
+		s.objects = append(s.objects, at)
+	}
+}
+
+// concern reports whether a write that no webhook was asked about is ballast's concern.
+func (s *sites) concern(w Write) bool {
+	here := w.Namespace == "" || slices.Contains(s.namespaces, w.Namespace)
+	switch {
+	case w.Verb == verbDeleteAll, w.Kind == kindSecret:
+		return here
+	case w.Kind == kindConfigMap:
+		return strings.HasPrefix(w.Name, ownPrefix) || slices.Contains(s.objects, w.Namespace+"/"+w.Object())
+	case w.Kind == kindStatefulSet, w.Kind == kindDeployment:
+		return strings.HasSuffix(w.Name, "application-controller") || slices.Contains(s.objects, w.Namespace+"/"+w.Object())
+	}
+	return true
+}

@@ -1,0 +1,77 @@
+package auditlog
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestDeletionsAreShownWhereBallastIsAtWork: a deletion tells no label, and a log may be a whole cluster's.
+func TestDeletionsAreShownWhereBallastIsAtWork(t *testing.T) {
+	in := func(namespace, group, resource, name string) map[string]any {
+		o := object(group, resource, "", name)
+		o["namespace"] = namespace
+		return o
+	}
+	deleted := func(namespace, group, resource, name string) map[string]any {
+		verb := "delete"
+		if name == "" {
+			verb = "deletecollection"
+		}
+		return map[string]any{"verb": verb, "annotations": nil, "objectRef": in(namespace, group, resource, name)}
+	}
+	asked := func(namespace, group, resource, name, webhook string) map[string]any {
+		return map[string]any{"annotations": said(webhook, "InPlan", "-", "-"), "objectRef": in(namespace, group, resource, name)}
+	}
+	for name, c := range map[string]struct {
+		known  []string
+		events []map[string]any
+		want   []string // the objects that are shown of what no webhook was asked about
+	}{
+		"Secrets of the given namespace": {[]string{"argocd"}, []map[string]any{deleted("argocd", "", "secrets", "a"), deleted("other", "", "secrets", "b"), deleted("argocd", "", "secrets", "")},
+			[]string{"secret/a", "secret/(all that match)"}},
+		"Secrets of one that the log tells of": {nil, []map[string]any{deleted("hub", "", "secrets", "before"), asked("hub", "", "secrets", "a", "clusters"), deleted("hub", "", "secrets", "b"), deleted("other", "", "secrets", "c")},
+			[]string{"secret/b"}},
+		"ballast's ConfigMaps, wherever they are": {nil, []map[string]any{deleted("hub", "", "configmaps", "ballast-plan"), deleted("hub", "", "configmaps", "ballast-history"), deleted("hub", "", "configmaps", "argocd-cm")},
+			[]string{"configmap/ballast-plan", "configmap/ballast-history"}},
+		"a plan of another name": {nil, []map[string]any{deleted("hub", "", "configmaps", "plan-b"), asked("hub", "", "configmaps", "plan-b", "plan"), deleted("hub", "", "configmaps", "plan-b"), deleted("other", "", "configmaps", "plan-b")},
+			[]string{"configmap/plan-b"}},
+		"the workload by its name": {nil, []map[string]any{deleted("hub", "apps", "statefulsets", "openshift-gitops-application-controller"), deleted("hub", "apps", "statefulsets", "redis")},
+			[]string{"statefulset/openshift-gitops-application-controller"}},
+		"a workload of another name": {nil, []map[string]any{asked("hub", "apps", "deployments", "acd", "controllers"), deleted("hub", "apps", "deployments", "acd"), deleted("hub", "apps", "statefulsets", "acd")},
+			[]string{"deployment/acd"}},
+		"all ConfigMaps there": {[]string{"argocd"}, []map[string]any{deleted("argocd", "", "configmaps", ""), deleted("other", "", "configmaps", "")}, []string{"configmap/(all that match)"}},
+		"webhook configurations": {nil, []map[string]any{registration("mutatingwebhookconfigurations", "ballast.argocd", "delete"), registration("mutatingwebhookconfigurations", "", "deletecollection")},
+			[]string{"mutatingwebhookconfiguration/ballast.argocd", "mutatingwebhookconfiguration/(all that match)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var text bytes.Buffer
+			for i, e := range c.events {
+				e["auditID"] = fmt.Sprint(i)
+				text.Write(append(secretWrite(t, e), '\n'))
+			}
+			var got []string
+			err := NewLog(c.known...).Read("a", &text, func(w Write) error {
+				if w.Effect == Unasked {
+					got = append(got, w.Object())
+				}
+				return nil
+			})
+			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+				t.Errorf("%v shown (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestWhereBallastIsAtWorkIsBounded(t *testing.T) {
+	var s sites
+	for i := range 10 * maxSites {
+		s.learn(Write{Namespace: fmt.Sprint(i), Kind: kindConfigMap, Name: "a"})
+	}
+	if len(s.namespaces) != maxSites || len(s.objects) != maxSites {
+		t.Errorf("%d namespaces and %d objects are remembered, want %d", len(s.namespaces), len(s.objects), maxSites)
+	}
+}

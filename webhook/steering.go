@@ -1,0 +1,202 @@
+package webhook
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ballast/planner/plan"
+)
+
+// steering is an annotation by which people steer ballast on one kind of object.
+type steering struct {
+	name string // behind the group
+	read func(value string) meaning
+	mend string // what to write instead, behind the value in a warning
+}
+
+// meaning is what an annotation's value comes to.
+type meaning struct {
+	asked   string // as it is printed: of a closed form, or "invalid", for people paste tokens
+	taken   string // what ballast takes it for; empty for nothing
+	mistake bool   // the writer meant something that ballast does not read
+}
+
+// onPlan are those of the plan ConfigMap, by name.
+func onPlan() []steering {
+	return []steering{
+		{bare(plan.AnnotationAcceptDiscovery), readCount(6), `is passed over; write the number of clusters, as in "12"`},
+		{bare(plan.AnnotationCordon), readCordons, `is passed over; write replica=time: "3=2026-11-20T17:00:00Z"`},
+		{bare(plan.AnnotationEnforcement), readWord("off", "on"), `is read as on; write "off" to let every write pass`},
+		{bare(plan.AnnotationPaused), readWord("true", "false"), `is read as not paused; write "true" to freeze`},
+		{bare(plan.AnnotationRollback), readCount(10), `is no revision; write a number: ballast rollback lists them`},
+		{bare(plan.AnnotationTripped), readSet, ""},
+	}
+}
+
+// onCluster are those of a cluster Secret. maxReplicas bounds a pin; 0 for none.
+func onCluster(maxReplicas int) []steering {
+	highest := "up"
+	if maxReplicas > 0 {
+		highest = "to " + strconv.Itoa(maxReplicas-1)
+	}
+	return []steering{
+		{bare(plan.AnnotationPin), readPin(maxReplicas), "is passed over; a pin is a whole number from 0 " + highest},
+		onWorkload()[0],
+	}
+}
+
+// onWorkload are those of the application-controller's workload.
+func onWorkload() []steering {
+	optOut := readWord("true", "false")
+	return []steering{{bare(plan.AnnotationUnmanaged), optOut, `is passed over; write "true" to opt out`}}
+}
+
+// bare is an annotation's name without the group.
+func bare(annotation string) string { return strings.TrimPrefix(annotation, plan.Group+"/") }
+
+// readWord takes one word, to the letter. The other one says what an absent annotation does, and is no mistake.
+func readWord(word, other string) func(string) meaning {
+	return func(value string) meaning {
+		switch value {
+		case "":
+			return meaning{}
+		case word:
+			return meaning{word, word, false}
+		case other:
+			return meaning{asked: other}
+		}
+		return meaning{invalid, "", true}
+	}
+}
+
+// readCount takes a whole number as the planner does, and prints one of so many digits.
+func readCount(digits int) func(string) meaning {
+	return func(value string) meaning {
+		n, err := strconv.ParseInt(value, 10, 64)
+		printed := strconv.FormatInt(n, 10)
+		if len(strings.TrimPrefix(printed, "-")) > digits {
+			printed = invalid
+		}
+		switch {
+		case value == "":
+			return meaning{}
+		case err != nil:
+			return meaning{invalid, "", true}
+		case n < 0:
+			return meaning{printed, "", true}
+		}
+		return meaning{printed, printed, false}
+	}
+}
+
+// readPin takes the pin of one Secret, to the letter.
+func readPin(maxReplicas int) func(string) meaning {
+	return func(value string) meaning {
+		n, err := strconv.Atoi(value)
+		switch {
+		case value == "":
+			return meaning{}
+		case err != nil, strconv.Itoa(n) != value:
+			return meaning{invalid, "", true}
+		case plan.BadPin(n, maxReplicas) != "":
+			return meaning{printableCount(value), "", true}
+		}
+		return meaning{value, value, false}
+	}
+}
+
+// maxAuditCordons bounds the cordons that one write's audit annotations list.
+const maxAuditCordons = 20
+
+// readCordons takes replicas to empty, each until a time: "3=2026-11-20T17:00:00Z,1=2026-11-20T18:30:00Z". It prints
+// the replicas. An entry that cannot be does not keep the others from being read.
+func readCordons(value string) meaning {
+	if strings.TrimSpace(value) == "" {
+		return meaning{}
+	}
+	var replicas []int
+	bad := false
+	for entry := range strings.SplitSeq(value, ",") {
+		number, until, _ := strings.Cut(strings.TrimSpace(entry), "=")
+		n, err := strconv.Atoi(number)
+		_, late := time.Parse(time.RFC3339, until)
+		switch {
+		case err != nil, late != nil, strconv.Itoa(n) != number, n < 0 || n >= plan.ReplicaLimit:
+			bad = true
+		default:
+			replicas = append(replicas, n)
+		}
+	}
+	slices.Sort(replicas)
+	taken := printReplicas(slices.Compact(replicas))
+	if bad {
+		return meaning{invalid, taken, true}
+	}
+	return meaning{taken, taken, false}
+}
+
+// printReplicas prints the first few, and how many more there are: "1,3" or "0,1,2,+17".
+func printReplicas(replicas []int) string {
+	var list []string
+	for _, n := range replicas[:min(len(replicas), maxAuditCordons)] {
+		list = append(list, strconv.Itoa(n))
+	}
+	if more := len(replicas) - len(list); more > 0 {
+		list = append(list, "+"+strconv.Itoa(more))
+	}
+	return strings.Join(list, ",")
+}
+
+// readSet is of an annotation whose text is for people: that it is there counts, and what it says is not printed.
+func readSet(value string) meaning {
+	if value == "" {
+		return meaning{}
+	}
+	return meaning{"set", "set", false}
+}
+
+// maxUnknownNotes bounds the annotations that are kept though ballast does not know them: for a warning, of which there
+// are few.
+const maxUnknownNotes = maxWarnings
+
+// readNotes are the annotations of ballast's group, whatever else an object has.
+func readNotes(annotations node) map[string]string {
+	var notes map[string]string
+	unknown := 0
+	for key, value := range annotations.members {
+		if value.absent() || !isNote(key) {
+			continue
+		}
+		name := key.text()
+		if !slices.Contains(known(), name) {
+			if unknown++; unknown > maxUnknownNotes {
+				continue
+			}
+		}
+		if notes == nil {
+			notes = map[string]string{}
+		}
+		notes[name] = value.text()
+	}
+	return notes
+}
+
+// isNote reports whether a key is of ballast's group. The API server writes no escapes, others may.
+func isNote(key node) bool {
+	const begins = `"` + plan.Group + "/"
+	if bytes.IndexByte(key, '\\') >= 0 {
+		return strings.HasPrefix(key.text(), begins[1:])
+	}
+	return bytes.HasPrefix(key, []byte(begins))
+}
+
+// known are all annotations that ballast reads or writes on objects that it is asked about.
+func known() []string {
+	return append(ours(),
+		plan.AnnotationAcceptDiscovery, plan.AnnotationCordon, plan.AnnotationEnforcement, plan.AnnotationPaused,
+		plan.AnnotationPausedBy, plan.AnnotationPausedReason, plan.AnnotationPin, plan.AnnotationRollback,
+		plan.AnnotationTripped, plan.AnnotationUnmanaged)
+}
