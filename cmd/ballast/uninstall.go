@@ -66,7 +66,8 @@ namespace, uninstall takes what calls, binds or is named after its own. It runs 
 	f := cmd.Flags()
 	f.StringVar(&o.plan, "plan-configmap", "ballast-plan", "name of the plan ConfigMap")
 	f.StringVar(&o.history, "history-configmap", "ballast-history", "name of the history ConfigMap")
-	f.StringVar(&o.webhooks, "webhook-configuration", "", "name of the MutatingWebhookConfiguration, where it does not have ballast's label")
+	f.StringVar(&o.webhooks, "webhook-configuration", "",
+		"name of the MutatingWebhookConfiguration, where it does not have ballast's label")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	f.BoolVar(&o.keepPlan, "keep-plan", false, "keep the plan, its history and their key, for an installation to come")
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long the application-controller may take to restart")

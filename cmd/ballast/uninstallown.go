@@ -44,11 +44,7 @@ func namespacesOf(o client.Object) (names []string) {
 	switch o := o.(type) {
 	case *admissionv1.MutatingWebhookConfiguration:
 		for _, w := range o.Webhooks {
-			if s := w.ClientConfig.Service; s != nil {
-				names = append(names, s.Namespace)
-			} else {
-				names = append(names, selected(w.NamespaceSelector)...)
-			}
+			names = append(names, calledFrom(w)...)
 		}
 	case *rbacv1.ClusterRoleBinding:
 		for _, s := range o.Subjects {
@@ -65,6 +61,14 @@ func namespacesOf(o client.Object) (names []string) {
 		}
 	}
 	return names
+}
+
+// calledFrom is where the Service is that a webhook calls; of one with a URL, where it is called from.
+func calledFrom(w admissionv1.MutatingWebhook) []string {
+	if s := w.ClientConfig.Service; s != nil {
+		return []string{s.Namespace}
+	}
+	return selected(w.NamespaceSelector)
 }
 
 // accounts finds a policy's by-user condition.
@@ -84,56 +88,65 @@ func selected(s *metav1.LabelSelector) (names []string) {
 
 // configurations are the webhook configurations of the installation in that namespace. It is an error if the one that is
 // named is another's.
-func (all *outside) configurations(namespace, named string) (own []client.Object, err error) {
+func (all *outside) configurations(namespace, named string) ([]client.Object, error) {
 	for i := range all.webhooks.Items {
-		c := &all.webhooks.Items[i]
-		switch mine := owned(namespace, c); {
-		case c.Name == named && !mine:
-			return nil, fmt.Errorf("MutatingWebhookConfiguration %q is for %q: uninstall takes out what calls a Service in %q; name that one, or leave --webhook-configuration out",
-				c.Name, namespacesOf(c), namespace)
-		case mine && (c.Name == named || isBallasts(c)):
-			own = append(own, c)
+		if c := &all.webhooks.Items[i]; c.Name == named && !owned(namespace, c) {
+			return nil, fmt.Errorf("MutatingWebhookConfiguration %q is for %q: uninstall takes out what calls a Service in %q; "+
+				"name that one, or leave --webhook-configuration out", c.Name, namespacesOf(c), namespace)
 		}
 	}
-	return own, nil
+	return only(all.webhooks.Items, func(c *admissionv1.MutatingWebhookConfiguration) bool {
+		return (c.Name == named || isBallasts(c)) && owned(namespace, c)
+	}), nil
 }
 
 // rest is what else is of the installation in that namespace. What shows whose another object is comes after it, so that
 // an uninstall that was interrupted goes on: a ClusterRole before its binding, a policy's binding before the policy.
-func (all *outside) rest(namespace string) (own []client.Object) {
-	bound, policies := map[string]bool{}, map[string]bool{}
-	var bindings, rules []client.Object
+func (all *outside) rest(namespace string) []client.Object {
+	policies := only(all.policies.Items, func(p *admissionv1.ValidatingAdmissionPolicy) bool {
+		return owned(namespace, p)
+	})
+	bindings := only(all.bindings.Items, func(b *rbacv1.ClusterRoleBinding) bool {
+		return isBallasts(b) && owned(namespace, b)
+	})
+	bound := all.bound(namespace)
+	return slices.Concat(
+		only(all.policyBindings.Items, func(b *admissionv1.ValidatingAdmissionPolicyBinding) bool {
+			named := func(p client.Object) bool { return p.GetName() == b.Spec.PolicyName }
+			return owned(namespace, b) || slices.ContainsFunc(policies, named)
+		}),
+		policies,
+		only(all.roles.Items, func(r *rbacv1.ClusterRole) bool { return owned(namespace, r) || bound[r.Name] }),
+		bindings,
+		only(all.classes.Items, func(c *schedulingv1.PriorityClass) bool { return owned(namespace, c) }),
+	)
+}
+
+// bound are the ClusterRoles that the installation's bindings give, and no other's.
+func (all *outside) bound(namespace string) map[string]bool {
+	names := map[string]bool{}
 	for i := range all.bindings.Items {
 		if b := &all.bindings.Items[i]; isBallasts(b) && owned(namespace, b) {
-			bindings, bound[b.RoleRef.Name] = append(bindings, b), true
+			names[b.RoleRef.Name] = true
 		}
 	}
 	for i := range all.bindings.Items {
 		if b := &all.bindings.Items[i]; !owned(namespace, b) {
-			delete(bound, b.RoleRef.Name)
+			delete(names, b.RoleRef.Name)
 		}
 	}
-	for i := range all.policies.Items {
-		if p := &all.policies.Items[i]; owned(namespace, p) {
-			rules, policies[p.Name] = append(rules, p), true
+	return names
+}
+
+// only keeps the objects that are wanted.
+func only[T any, P interface {
+	*T
+	client.Object
+}](items []T, wanted func(P) bool) (kept []client.Object) {
+	for i := range items {
+		if o := P(&items[i]); wanted(o) {
+			kept = append(kept, o)
 		}
 	}
-	for i := range all.policyBindings.Items {
-		if b := &all.policyBindings.Items[i]; policies[b.Spec.PolicyName] || owned(namespace, b) {
-			own = append(own, b)
-		}
-	}
-	own = append(own, rules...)
-	for i := range all.roles.Items {
-		if r := &all.roles.Items[i]; bound[r.Name] || owned(namespace, r) {
-			own = append(own, r)
-		}
-	}
-	own = append(own, bindings...)
-	for i := range all.classes.Items {
-		if c := &all.classes.Items[i]; owned(namespace, c) {
-			own = append(own, c)
-		}
-	}
-	return own
+	return kept
 }

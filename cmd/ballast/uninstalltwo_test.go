@@ -189,9 +189,10 @@ func (w *twoSites) serve(in *installed) {
 	clients, err := kubernetes.NewForConfig(w.server)
 	w.must(err)
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
-	in.source = webhook.NewSource(webhook.SourceOptions{Client: clients, Namespace: in.namespace, ConfigMap: "ballast-plan", Planner: in.planner(), Metrics: metrics, Log: logr.Discard()})
-	server := webhook.NewServer(webhook.ServerOptions{Handler: webhook.NewHandler(in.source, metrics, logr.Discard()), CertDir: dir, Metrics: metrics, Log: logr.Discard(),
-		Listen: func() (net.Listener, error) { return in.listener, nil }})
+	in.source = webhook.NewSource(webhook.SourceOptions{Client: clients, Namespace: in.namespace, ConfigMap: "ballast-plan",
+		Planner: in.planner(), Metrics: metrics, Log: logr.Discard()})
+	server := webhook.NewServer(webhook.ServerOptions{Handler: webhook.NewHandler(in.source, metrics, logr.Discard()),
+		CertDir: dir, Metrics: metrics, Log: logr.Discard(), Listen: func() (net.Listener, error) { return in.listener, nil }})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { in.source.Run(ctx) })
@@ -223,8 +224,10 @@ func (w *twoSites) plan(in *installed) {
 	planner, err := client.New(as, client.Options{})
 	w.must(err)
 	w.must(planner.Create(w.Context(), cm))
-	w.must(planner.Create(w.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "prod-eu", Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}},
-		Data: map[string][]byte{"name": []byte("prod-eu"), "server": []byte("https://prod-eu"), "shard": []byte(strconv.Itoa(in.replica))}}))
+	w.must(planner.Create(w.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "prod-eu", Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}},
+		Data:       map[string][]byte{"name": []byte("prod-eu"), "server": []byte("https://prod-eu"), "shard": []byte(strconv.Itoa(in.replica))},
+	}))
 }
 
 // write tries a wrong shard and a wrong number of replicas by dry-run, and returns what would stand.
