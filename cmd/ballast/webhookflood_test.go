@@ -59,6 +59,7 @@ func TestNoFloodEndsTheWebhookOrKeepsAnHonestWriteWaiting(t *testing.T) {
 		{"8 plan reviews of 900 KiB at once", planReviews("c%06d: 1\n")},
 		{"8 plan reviews of the costliest YAML at once", planReviews("a,")},
 		{"a review as large as JSON makes the largest object", worstEscaping},
+		{"the alias bomb", aliasBomb},
 		{"64 bodies that stall after their head", stalledBodies(28<<20, 5<<10)},
 		{"64 small bodies that stall", stalledBodies(256<<10, 0)},
 		{"20,000 idle connections", idleFlood},
@@ -379,4 +380,17 @@ func (f *floodTarget) descriptors(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return len(open)
+}
+
+// aliasBomb sends plans of 65 KB that aliases would make 340 MB of, as they are and as if they had been stored so.
+func aliasBomb(t *testing.T, f *floodTarget) {
+	text := "apiVersion: ballast.argoproj.io/v1alpha1\nkind: Plan\nz: &z \"" + strings.Repeat("a", 26_000) + "\"\ny: [" + strings.Repeat("*z,", 13_000) + "]\n"
+	object := map[string]any{"metadata": map[string]any{"name": site.PlanConfigMap, "annotations": map[string]string{plan.AnnotationDigest: plan.Digest(text)}},
+		"data": map[string]string{plan.KeyPlan: text, plan.KeyPins: "z: &z 1\ny: [" + strings.Repeat("*z,", 13_000) + "]\n"}}
+	nothing := map[string]any{"metadata": map[string]string{"name": site.PlanConfigMap}}
+	for _, old := range []any{nothing, object, nothing} {
+		if _, err := post(f.from(attacker), f.address, "/plan", reviewOf(t, "configmaps", site.PlanConfigMap, object, old)); err != nil {
+			t.Errorf("it was not answered: %v", err)
+		}
+	}
 }
