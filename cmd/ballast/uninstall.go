@@ -49,7 +49,7 @@ func newUninstallCommand() *cobra.Command {
 		Short: "Take ballast out, and leave every cluster with its owner",
 		Long: `uninstall takes ballast out in the order that leaves no cluster without an owner:
 
-  1. break-glass: every write passes, and the planner stops writing
+  1. break-glass: every write but one to data.plan passes, and the planner stops writing
   2. ARGOCD_CONTROLLER_REPLICAS becomes spec.replicas, so that Argo CD's own algorithm finds an owner for clusters added later;
      where it differs, this restarts the application-controller once
   3. the webhook configuration, so that no write asks for what is about to go
