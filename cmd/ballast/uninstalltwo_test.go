@@ -58,7 +58,9 @@ func TestTwoInstallationsInOneCluster(t *testing.T) {
 	second := &installed{overlay: filepath.Join("testdata", "everything"), namespace: "gitops", workload: "my-argo-" + controllerName, replicas: 5, replica: 1}
 	for _, in := range []*installed{first, second} {
 		w.install(in)
-		w.certify(in)
+		w.certify(in) // before any webhook runs: the command sets the process's logger
+	}
+	for _, in := range []*installed{first, second} {
 		w.serve(in)
 		w.plan(in)
 		w.enforced(in, strconv.Itoa(in.replica), int32(in.replicas))

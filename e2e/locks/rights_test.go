@@ -47,12 +47,12 @@ func rights(w *world) {
 			"configmaps [] [ballast-plan] [get list watch]",
 		}, []string{}),
 		Entry("of what makes certificates", SpecTimeout(time.Minute), "ballast-certs", []string{
-			"mutatingwebhookconfigurations.admissionregistration.k8s.io [] [ballast] [get watch patch]",
+			"mutatingwebhookconfigurations.admissionregistration.k8s.io [] [ballast.argocd] [get watch patch]",
 			"secrets [] [] [create]",
 			"secrets [] [ballast-webhook-ca] [get update watch]",
 			"secrets [] [ballast-webhook-tls] [get update watch]",
 		}, []string{
-			"mutatingwebhookconfigurations.admissionregistration.k8s.io [] [ballast] [get watch patch]",
+			"mutatingwebhookconfigurations.admissionregistration.k8s.io [] [ballast.argocd] [get watch patch]",
 		}),
 	)
 }
