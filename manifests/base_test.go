@@ -78,14 +78,15 @@ func TestOnlyTheTwoServiceAccountsAreBound(t *testing.T) {
 	}
 }
 
-func TestNothingButTheWebhookConfigurationIsClusterScoped(t *testing.T) {
+func TestNothingButTheWebhookConfigurationAndThePoliciesIsClusterScoped(t *testing.T) {
 	for name, dir := range overlays() {
 		if name == "self-signed" {
 			continue // components_test.go names what is, there
 		}
 		for doc := range strings.SplitSeq(string(build(t, dir)), "\n---\n") {
 			cluster := !strings.Contains(doc, "\n  namespace: ")
-			if webhook := strings.Contains(doc, "\nkind: MutatingWebhookConfiguration\n"); cluster != webhook {
+			admission := strings.Contains(doc, "\nkind: MutatingWebhookConfiguration\n") || strings.Contains(doc, "\nkind: ValidatingAdmissionPolicy")
+			if cluster != admission {
 				t.Errorf("%s: cluster-scoped %t:\n%s", name, cluster, doc)
 			}
 		}

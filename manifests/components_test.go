@@ -114,7 +114,9 @@ func TestOnlyThisIsClusterScoped(t *testing.T) {
 		"ClusterRole ballast-certs", "ClusterRole ballast-planner-nudge", "ClusterRoleBinding ballast-certs", "ClusterRoleBinding ballast-planner-nudge",
 		"MutatingWebhookConfiguration ballast",
 		"ValidatingAdmissionPolicy ballast-certs", "ValidatingAdmissionPolicy ballast-floor",
+		"ValidatingAdmissionPolicy ballast-plan.gitops", "ValidatingAdmissionPolicy ballast-planner.gitops",
 		"ValidatingAdmissionPolicyBinding ballast-certs", "ValidatingAdmissionPolicyBinding ballast-floor",
+		"ValidatingAdmissionPolicyBinding ballast-plan.gitops", "ValidatingAdmissionPolicyBinding ballast-planner.gitops",
 	}
 	if diff := cmp.Diff(want, clusterScoped(t, everything)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -122,6 +124,9 @@ func TestOnlyThisIsClusterScoped(t *testing.T) {
 	wantShipped := slices.DeleteFunc(want, func(object string) bool {
 		return strings.HasSuffix(object, "-nudge") || strings.HasSuffix(object, "-floor")
 	})
+	for i := range wantShipped {
+		wantShipped[i] = strings.Replace(wantShipped[i], ".gitops", ".argocd", 1)
+	}
 	if diff := cmp.Diff(wantShipped, clusterScoped(t, overlays()["self-signed"])); diff != "" {
 		t.Errorf("self-signed -want +got:\n%s", diff)
 	}
