@@ -113,9 +113,9 @@ func TestOnlyThisIsClusterScoped(t *testing.T) {
 	want := []string{
 		"ClusterRole ballast-certs", "ClusterRole ballast-planner-nudge", "ClusterRoleBinding ballast-certs", "ClusterRoleBinding ballast-planner-nudge",
 		"MutatingWebhookConfiguration ballast",
-		"ValidatingAdmissionPolicy ballast-certs", "ValidatingAdmissionPolicy ballast-floor",
+		"ValidatingAdmissionPolicy ballast-certs", "ValidatingAdmissionPolicy ballast-certs-webhooks.gitops", "ValidatingAdmissionPolicy ballast-floor",
 		"ValidatingAdmissionPolicy ballast-plan.gitops", "ValidatingAdmissionPolicy ballast-planner.gitops",
-		"ValidatingAdmissionPolicyBinding ballast-certs", "ValidatingAdmissionPolicyBinding ballast-floor",
+		"ValidatingAdmissionPolicyBinding ballast-certs", "ValidatingAdmissionPolicyBinding ballast-certs-webhooks.gitops", "ValidatingAdmissionPolicyBinding ballast-floor",
 		"ValidatingAdmissionPolicyBinding ballast-plan.gitops", "ValidatingAdmissionPolicyBinding ballast-planner.gitops",
 	}
 	if diff := cmp.Diff(want, clusterScoped(t, everything)); diff != "" {

@@ -12,10 +12,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"ballast/e2e/apiserver"
 	"ballast/planner/plan"
@@ -24,6 +26,9 @@ import (
 // TestThePolicies of the base on a real API server without a webhook, as they are shipped and brought to another namespace.
 func TestThePolicies(t *testing.T) {
 	config := apiserver.Start(t)
+	if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{"../planner/nudge/testdata/application-crd.yaml"}}); err != nil {
+		t.Fatal(err)
+	}
 	for _, at := range []struct{ dir, namespace, account, workload string }{
 		{overlays()["cert-manager"], "argocd", "ballast-planner", "argocd-application-controller"},
 		{overlays()["retarget-example"], namespace, plannerAccount, workload},
@@ -32,7 +37,9 @@ func TestThePolicies(t *testing.T) {
 			b := installBase(t, config, at.dir, at.namespace, at.account, at.workload)
 			b.boundsThePlansConfigMap(t)
 			b.keepsThePlansOneWriter(t)
+			b.keepsTheHistorysOneWriter(t)
 			b.holdsThePlannerToItsFields(t)
+			b.holdsThePlannerToTheNudge(t)
 		})
 	}
 }
@@ -62,7 +69,7 @@ func installBase(t *testing.T, config *rest.Config, dir, namespace, account, wor
 	user := "system:serviceaccount:" + namespace + ":" + account
 	b := &baseBed{config: config, namespace: namespace, workload: workload, user: user, person: clientOf(t, config, ""), planner: clientOf(t, config, user)}
 	objects := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}}
-	for _, name := range []string{"ballast-planner", "ballast-planner-target"} {
+	for _, name := range []string{"ballast-planner", "ballast-planner-target", nudge} {
 		role, binding := in.Roles[name], in.RoleBindings[name]
 		objects = append(objects, &role, &binding)
 	}
@@ -164,10 +171,10 @@ func (b *baseBed) boundsThePlansConfigMap(t *testing.T) {
 		"a pin":                        {change: func(cm *corev1.ConfigMap) { cm.Data["pins"] += "prod-us: 1\n" }},
 		"a break-glass":                {change: annotated("ballast.argoproj.io/enforcement", 3)},
 		"96 KiB of pins":               {change: pins(96 << 10)},
-		"more pins":                    {change: pins(96<<10 + 1), told: "data.pins of ConfigMap ballast-plan has 98305 bytes, and 98304 at most leave the plan its room: take out pins"},
-		"pins by their bytes":          {change: func(cm *corev1.ConfigMap) { cm.Data["pins"] = strings.Repeat("\u00e9", 50<<10) }, told: "data.pins of ConfigMap ballast-plan has 102400 bytes"},
+		"more pins":                    {change: pins(96<<10 + 1), told: "data.pins has 98305 bytes, and 98304 at most leave the plan its room: take out pins"},
+		"pins by their bytes":          {change: func(cm *corev1.ConfigMap) { cm.Data["pins"] = strings.Repeat("\u00e9", 50<<10) }, told: "data.pins has 102400 bytes"},
 		"16 KiB beside them":           {change: notes(16<<10 - len("notes"))},
-		"a filler":                     {change: notes(16 << 10), told: "ConfigMap ballast-plan holds 16389 bytes beside data.plan and data.pins, and 16384 at most leave the plan its room: keep other data in a ConfigMap of its own"},
+		"a filler":                     {change: notes(16 << 10), told: "the ConfigMap holds 16389 bytes beside data.plan and data.pins, and 16384 at most leave the plan its room: keep other data in a ConfigMap of its own"},
 		"the filler that escapes":      {change: notes(100 << 10), told: "holds 102405 bytes beside"},
 		"a filler of names":            {change: func(cm *corev1.ConfigMap) { manyKeys(cm, 70) }, told: "bytes beside data.plan and data.pins"},
 		"a binary filler":              {change: func(cm *corev1.ConfigMap) { cm.BinaryData = map[string][]byte{"x": make([]byte, 13<<10)} }, told: "bytes beside data.plan and data.pins"},
@@ -175,20 +182,20 @@ func (b *baseBed) boundsThePlansConfigMap(t *testing.T) {
 		"a filler that stays":          {stands: notes(60 << 10), change: func(cm *corev1.ConfigMap) { cm.Data["pins"] = "" }},
 		"a filler that grows":          {stands: notes(60 << 10), change: notes(60<<10 + 1), told: "bytes beside"},
 		"208 KiB of annotations":       {change: annotated("note", 208<<10-len("note"))},
-		"more annotations":             {change: annotated("note", 208<<10), told: "the annotations of ConfigMap ballast-plan have 212996 bytes, and 212992 at most leave the planner's own their room"},
-		"a long reason of people's":    {change: annotated("ballast.argoproj.io/paused-reason", 250<<10), told: "the annotations of ConfigMap ballast-plan have"},
+		"more annotations":             {change: annotated("note", 208<<10), told: "metadata.annotations has 212996 bytes, and 212992 at most leave the planner's own their room"},
+		"a long reason of people's":    {change: annotated("ballast.argoproj.io/paused-reason", 250<<10), told: "metadata.annotations has"},
 		"annotations that get smaller": {stands: annotated("note", 220<<10), change: annotated("note", 215<<10)},
 		"labels":                       {change: func(cm *corev1.ConfigMap) { cm.Labels = many("label", 64) }},
-		"more labels":                  {change: func(cm *corev1.ConfigMap) { cm.Labels = many("label", 65) }, told: "ConfigMap ballast-plan has more than 64 labels"},
+		"more labels":                  {change: func(cm *corev1.ConfigMap) { cm.Labels = many("label", 65) }, told: "metadata.labels has more than 64: take some out"},
 		"a finalizer":                  {change: func(cm *corev1.ConfigMap) { cm.Finalizers = []string{"example.com/a"} }},
 		"nine finalizers": {change: func(cm *corev1.ConfigMap) {
 			cm.Finalizers = slices.Collect(maps.Keys(many("example.com/finalizer", 9)))
-		}, told: "ConfigMap ballast-plan has more than 8 finalizers"},
+		}, told: "metadata.finalizers has more than 8: take some out"},
 		"an owner that is not there": {change: func(cm *corev1.ConfigMap) {
 			cm.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "gone", UID: "f3d7a0c2-0000-4000-8000-000000000000"}}
-		}, told: "nothing owns ConfigMap ballast-plan"},
-		"an immutable one":                 {change: func(cm *corev1.ConfigMap) { cm.Immutable = ptr.To(true) }, told: "ConfigMap ballast-plan stays mutable"},
-		"a list of writers":                {change: writers(65, 1), told: "metadata.managedFields of ConfigMap ballast-plan has more than 64 entries"},
+		}, told: "nothing owns what the planner keeps: leave metadata.ownerReferences out"},
+		"an immutable one":                 {change: func(cm *corev1.ConfigMap) { cm.Immutable = ptr.To(true) }, told: "the ConfigMap stays mutable, since the planner writes here"},
+		"a list of writers":                {change: writers(65, 1), told: "metadata.managedFields has more than 64 entries"},
 		"a list of many fields":            {change: writers(2, 40<<10), told: "or more than 65536 bytes of names"},
 		"a list that is started from anew": {stands: writers(2, 20<<10), change: func(cm *corev1.ConfigMap) { cm.ManagedFields = []metav1.ManagedFieldsEntry{{}} }},
 	} {
@@ -224,7 +231,7 @@ func writers(n, long int) func(*corev1.ConfigMap) {
 	}
 }
 
-const oneWriter = "data.plan of ConfigMap ballast-plan and the annotations revision, digest, mac, decided-at, decided-by, reason and stage are the planner's alone: pins go to data.pins"
+const oneWriter = "data.plan and the annotations revision, digest, mac, decided-at, decided-by, reason and stage are the planner's alone: pins go to data.pins"
 
 func (b *baseBed) keepsThePlansOneWriter(t *testing.T) {
 	plan := func(text string) func(*corev1.ConfigMap) {
@@ -449,4 +456,67 @@ func (b *baseBed) createsAndDeletesNothing(t *testing.T, there ...client.Object)
 	settings.Data = map[string]string{"application.instanceLabelKey": "x"}
 	told(t, b.planner.Update(t.Context(), settings, client.DryRunAll), twoMaps)
 	told(t, b.planner.Delete(t.Context(), settings, client.DryRunAll), neverDeletes)
+}
+
+func (b *baseBed) holdsThePlannerToTheNudge(t *testing.T) {
+	const only = "of an Application the planner writes the annotation argocd.argoproj.io/refresh and nothing else"
+	var u unstructured.Unstructured
+	u.SetAPIVersion("argoproj.io/v1alpha1")
+	u.SetKind("Application")
+	u.SetNamespace(b.namespace)
+	u.SetName("guestbook")
+	u.SetLabels(map[string]string{"team": "a"})
+	u.SetAnnotations(map[string]string{"note": "a"})
+	u.Object["spec"] = map[string]any{"project": "default", "destination": map[string]any{"server": "https://10.0.0.1"}}
+	u.Object["status"] = map[string]any{"sourceType": "Kustomize"}
+	b.must(t, b.person.Create(t.Context(), &u))
+	refresh := func(value string) string {
+		return `{"metadata":{"annotations":{"argocd.argoproj.io/refresh":` + value + `}}}`
+	}
+	b.must(t, b.planner.Patch(t.Context(), u.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(refresh(`"normal"`)))))
+	b.try(t, &u, types.MergePatchType, []patched{
+		{"the refresh taken back", refresh("null"), ""},
+		{"another refresh", refresh(`"hard"`), ""},
+		{"another annotation", `{"metadata":{"annotations":{"note":"b"}}}`, only},
+		{"a new annotation", `{"metadata":{"annotations":{"notified.notifications.argoproj.io":"b"}}}`, only},
+		{"one of ballast's", `{"metadata":{"annotations":{"ballast.argoproj.io/pin":"1"}}}`, only},
+		{"an annotation less", `{"metadata":{"annotations":{"note":null}}}`, only},
+		{"a label", `{"metadata":{"labels":{"team":"b"}}}`, noLabels},
+		{"a finalizer", `{"metadata":{"finalizers":["resources-finalizer.argocd.argoproj.io"]}}`, noLabels},
+		{"another cluster", `{"spec":{"destination":{"server":"https://mallory"}}}`, only},
+		{"another project", `{"spec":{"project":"admins"}}`, only},
+		{"a sync", `{"operation":{"sync":{"prune":true}}}`, only},
+		{"a status", `{"status":{"sourceType":"Helm"}}`, only},
+	})
+}
+
+func (b *baseBed) keepsTheHistorysOneWriter(t *testing.T) {
+	const itsAlone = "what is in ballast-history is the planner's alone: delete the ConfigMap, and the planner begins another one"
+	for name, w := range map[string]struct {
+		change func(*corev1.ConfigMap)
+		told   string
+	}{
+		"a note":                {change: annotated("note", 100)},
+		"a long note":           {change: annotated("note", 220<<10), told: "metadata.annotations has"},
+		"another record":        {change: func(cm *corev1.ConfigMap) { cm.BinaryData["records"] = []byte("forged") }, told: itsAlone},
+		"a record more":         {change: func(cm *corev1.ConfigMap) { cm.BinaryData["more"] = []byte("forged") }, told: itsAlone},
+		"no records":            {change: func(cm *corev1.ConfigMap) { cm.BinaryData = nil }, told: itsAlone},
+		"text":                  {change: notes(1), told: itsAlone},
+		"an immutable one":      {change: func(cm *corev1.ConfigMap) { cm.Immutable = ptr.To(true) }, told: "the ConfigMap stays mutable"},
+		"a finalizer of others": {change: func(cm *corev1.ConfigMap) { cm.Finalizers = []string{"example.com/a"} }},
+	} {
+		t.Run("history "+name, func(t *testing.T) {
+			cm := b.planMap(func(cm *corev1.ConfigMap) {
+				cm.Name, cm.BinaryData, cm.Annotations = "ballast-history", map[string][]byte{"records": make([]byte, 900<<10)}, map[string]string{}
+			})
+			b.must(t, b.person.Create(t.Context(), cm)) // a backup
+			cm.Data, cm.Annotations = map[string]string{}, map[string]string{}
+			w.change(cm)
+			told(t, b.person.Update(t.Context(), cm.DeepCopy(), client.DryRunAll), w.told)
+			if w.told == itsAlone {
+				told(t, b.planner.Update(t.Context(), cm, client.DryRunAll), "")
+			}
+			b.must(t, b.person.Delete(t.Context(), cm))
+		})
+	}
 }
