@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"context"
+	"encoding/base64"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -29,6 +31,7 @@ func TestTheCertificatesPolicy(t *testing.T) {
 			p := installPolicy(t, config, decode(t, build(t, dir)), namespace)
 			p.refusesWhatIsNoCertificate(t)
 			p.refusesToMakeItOne(t)
+			p.refusesAllButTheBundle(t)
 			p.letsTheRotatorWork(t)
 			p.concernsNobodyElse(t)
 		})
@@ -49,9 +52,11 @@ func installPolicy(t *testing.T, config *rest.Config, in install, namespace stri
 	for i := range webhooks.Webhooks { // nobody answers here
 		webhooks.Webhooks[i].FailurePolicy = ptr.To(admissionregistration.Ignore)
 	}
+	held, heldBinding := in.Policies["ballast-certs-webhooks."+namespace], in.PolicyBindings["ballast-certs-webhooks."+namespace]
+	webhooks.Annotations = map[string]string{"note": "a"}
 	for _, o := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
-		&role, &binding, &clusterRole, &clusterBinding, &webhooks, &policy, &policyBinding,
+		&role, &binding, &clusterRole, &clusterBinding, &webhooks, &policy, &policyBinding, &held, &heldBinding,
 	} {
 		if err := p.person.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
@@ -66,6 +71,10 @@ func installPolicy(t *testing.T, config *rest.Config, in install, namespace stri
 		err := p.create(t, func(s *corev1.Secret) { s.Name = "other" })
 		return err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy")
 	})
+	p.until(t, "the policy of webhook configurations is in force", func() bool {
+		err := p.patchWebhooks(t, `[{"op":"add","path":"/metadata/labels/more","value":"x"}]`)
+		return err != nil && strings.Contains(err.Error(), held.Name)
+	})
 	if err := p.person.Get(t.Context(), client.ObjectKeyFromObject(&policy), &policy); err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +87,7 @@ func installPolicy(t *testing.T, config *rest.Config, in install, namespace stri
 func clientOf(t *testing.T, config *rest.Config, user string) client.WithWatch {
 	t.Helper()
 	config = rest.CopyConfig(config)
+	config.WarningHandler = rest.NoWarnings{}
 	config.Impersonate.UserName = user
 	if user != "" {
 		config.Impersonate.Groups = []string{"system:serviceaccounts", "system:authenticated"}
@@ -241,5 +251,41 @@ func (p *policyBed) concernsNobodyElse(t *testing.T) {
 		if err := p.person.Create(t.Context(), s, client.DryRunAll); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func (p *policyBed) patchWebhooks(t *testing.T, patch string) error {
+	o := &admissionregistration.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: certs.Settings{Namespace: p.namespace}.Configuration()}}
+	return p.certs.Patch(t.Context(), o, client.RawPatch(types.JSONPatchType, []byte(patch)), client.DryRunAll)
+}
+
+// refusesAllButTheBundle: who has the account's token cannot have the API server send writes elsewhere.
+func (p *policyBed) refusesAllButTheBundle(t *testing.T) {
+	const (
+		onlyBundle = "of a webhook ballast certs writes clientConfig.caBundle and nothing else"
+		onlyNotes  = "of a webhook configuration's metadata ballast certs writes ballast's own annotations and nothing else"
+	)
+	ca, err := certs.NewCA(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ patch, told string }{
+		"the bundle":             {patch: `[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"` + base64.StdEncoding.EncodeToString(ca.Cert) + `"}]`},
+		"when it was written":    {patch: `[{"op":"add","path":"/metadata/annotations/ballast.argoproj.io~1x","value":"a"}]`},
+		"another annotation":     {patch: `[{"op":"replace","path":"/metadata/annotations/note","value":"b"}]`, told: onlyNotes},
+		"no annotations":         {patch: `[{"op":"remove","path":"/metadata/annotations"}]`, told: onlyNotes},
+		"a label":                {patch: `[{"op":"add","path":"/metadata/labels/a","value":"b"}]`, told: onlyNotes},
+		"a URL":                  {patch: `[{"op":"replace","path":"/webhooks/0/clientConfig","value":{"url":"https://mallory.example/"}}]`, told: onlyBundle},
+		"another Service":        {patch: `[{"op":"replace","path":"/webhooks/0/clientConfig/service/name","value":"mallory"}]`, told: onlyBundle},
+		"another namespace":      {patch: `[{"op":"replace","path":"/webhooks/0/clientConfig/service/namespace","value":"mallory"}]`, told: onlyBundle},
+		"another path":           {patch: `[{"op":"replace","path":"/webhooks/0/clientConfig/service/path","value":"/plan"}]`, told: onlyBundle},
+		"a wider rule":           {patch: `[{"op":"replace","path":"/webhooks/0/rules/0/resources","value":["*"]}]`, told: onlyBundle},
+		"all namespaces":         {patch: `[{"op":"remove","path":"/webhooks/0/namespaceSelector"}]`, told: onlyBundle},
+		"all objects":            {patch: `[{"op":"remove","path":"/webhooks/0/objectSelector"}]`, told: onlyBundle},
+		"a failure that refuses": {patch: `[{"op":"replace","path":"/webhooks/0/failurePolicy","value":"Fail"}]`, told: onlyBundle},
+		"a webhook less":         {patch: `[{"op":"remove","path":"/webhooks/0"}]`, told: onlyBundle},
+		"a webhook more":         {patch: `[{"op":"copy","from":"/webhooks/0","path":"/webhooks/4"},{"op":"replace","path":"/webhooks/4/name","value":"more.example.com"}]`, told: onlyBundle},
+	} {
+		t.Run(name, func(t *testing.T) { told(t, p.patchWebhooks(t, c.patch), c.told) })
 	}
 }

@@ -112,21 +112,28 @@ func TestSelfSignedNeedsNothingOfCertManager(t *testing.T) {
 // TestOnlyThisIsClusterScoped in every overlay, and with every component: each name has the namespace, so that two
 // installations in one cluster have nothing in common.
 func TestOnlyThisIsClusterScoped(t *testing.T) {
-	shipped := []string{"ClusterRole ballast-planner.argocd", "ClusterRoleBinding ballast-planner.argocd", "MutatingWebhookConfiguration ballast.argocd", "PriorityClass ballast.argocd"}
+	shipped := []string{"ClusterRole ballast-planner.argocd", "ClusterRoleBinding ballast-planner.argocd", "MutatingWebhookConfiguration ballast.argocd", "PriorityClass ballast.argocd",
+		"ValidatingAdmissionPolicy ballast-plan.argocd", "ValidatingAdmissionPolicy ballast-planner.argocd",
+		"ValidatingAdmissionPolicyBinding ballast-plan.argocd", "ValidatingAdmissionPolicyBinding ballast-planner.argocd"}
 	for dir, want := range map[string][]string{
 		"base":                     shipped,
 		overlays()["cert-manager"]: shipped,
 		overlays()["self-signed"]: {
 			"ClusterRole ballast-certs.argocd", "ClusterRole ballast-planner.argocd", "ClusterRoleBinding ballast-certs.argocd", "ClusterRoleBinding ballast-planner.argocd", "MutatingWebhookConfiguration ballast.argocd", "PriorityClass ballast.argocd",
-			"ValidatingAdmissionPolicy ballast-certs.argocd", "ValidatingAdmissionPolicyBinding ballast-certs.argocd",
+			"ValidatingAdmissionPolicy ballast-certs-webhooks.argocd", "ValidatingAdmissionPolicy ballast-certs.argocd", "ValidatingAdmissionPolicy ballast-plan.argocd", "ValidatingAdmissionPolicy ballast-planner.argocd",
+			"ValidatingAdmissionPolicyBinding ballast-certs-webhooks.argocd", "ValidatingAdmissionPolicyBinding ballast-certs.argocd", "ValidatingAdmissionPolicyBinding ballast-plan.argocd", "ValidatingAdmissionPolicyBinding ballast-planner.argocd",
 		},
-		overlays()["retarget-example"]: {"ClusterRole ballast-planner.gitops", "ClusterRoleBinding ballast-planner.gitops", "MutatingWebhookConfiguration ballast.gitops", "PriorityClass ballast.gitops"},
+		overlays()["retarget-example"]: {"ClusterRole ballast-planner.gitops", "ClusterRoleBinding ballast-planner.gitops", "MutatingWebhookConfiguration ballast.gitops", "PriorityClass ballast.gitops",
+			"ValidatingAdmissionPolicy ballast-plan.gitops", "ValidatingAdmissionPolicy ballast-planner.gitops",
+			"ValidatingAdmissionPolicyBinding ballast-plan.gitops", "ValidatingAdmissionPolicyBinding ballast-planner.gitops"},
 		everything: {
 			"ClusterRole ballast-certs.gitops", "ClusterRole ballast-planner-nudge.gitops", "ClusterRole ballast-planner.gitops",
 			"ClusterRoleBinding ballast-certs.gitops", "ClusterRoleBinding ballast-planner-nudge.gitops", "ClusterRoleBinding ballast-planner.gitops",
 			"MutatingWebhookConfiguration ballast.gitops", "PriorityClass ballast.gitops",
-			"ValidatingAdmissionPolicy ballast-certs.gitops", "ValidatingAdmissionPolicy ballast-floor.gitops",
-			"ValidatingAdmissionPolicyBinding ballast-certs.gitops", "ValidatingAdmissionPolicyBinding ballast-floor.gitops",
+			"ValidatingAdmissionPolicy ballast-certs-webhooks.gitops", "ValidatingAdmissionPolicy ballast-certs.gitops", "ValidatingAdmissionPolicy ballast-floor.gitops",
+			"ValidatingAdmissionPolicy ballast-plan.gitops", "ValidatingAdmissionPolicy ballast-planner.gitops",
+			"ValidatingAdmissionPolicyBinding ballast-certs-webhooks.gitops", "ValidatingAdmissionPolicyBinding ballast-certs.gitops", "ValidatingAdmissionPolicyBinding ballast-floor.gitops",
+			"ValidatingAdmissionPolicyBinding ballast-plan.gitops", "ValidatingAdmissionPolicyBinding ballast-planner.gitops",
 		},
 	} {
 		if diff := cmp.Diff(want, clusterScoped(t, dir)); diff != "" {

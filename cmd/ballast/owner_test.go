@@ -30,6 +30,7 @@ import (
 	"ballast/e2e/site"
 	"ballast/planner"
 	"ballast/planner/plan"
+	"ballast/planner/store"
 )
 
 // planning is a running `ballast planner`.
@@ -152,6 +153,9 @@ func TestASecondInstallationStandsBy(t *testing.T) {
 	c, err := client.New(server, client.Options{})
 	mustDo(t, err)
 	addController(t, c, 2)
+	for _, planMap := range []string{"ballast-plan", "other-plan"} { // as each installation's manifests ship it
+		mustDo(t, c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: store.KeyName(planMap)}}))
+	}
 	planned := func(name string) bool {
 		err := c.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: name}, &corev1.ConfigMap{})
 		if client.IgnoreNotFound(err) != nil {

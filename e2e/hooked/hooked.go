@@ -1,5 +1,5 @@
-// Package hooked is a real API server under the shipped webhook configuration and Roles, with the real webhook behind it, for
-// tests of what a client meets whose writes are answered. Package plane is the whole control plane.
+// Package hooked is a real API server under the shipped webhook configuration, policies and Roles, with the real webhook
+// behind it, for tests of what a client meets whose writes are answered. Package plane is the whole control plane.
 package hooked
 
 import (
@@ -188,16 +188,33 @@ func (s *Site) account(user string) *rest.Config {
 	return c
 }
 
-// install makes the namespace, the ServiceAccounts and what they may do.
+// install makes the namespace, the ServiceAccounts, what they may do, and the policies.
 func (s *Site) install(shipped []unstructured.Unstructured) {
 	s.t.Helper()
 	must(s.t, s.Admin.Create(s.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}))
 	for _, u := range shipped {
 		switch u.GetKind() {
-		case "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Secret":
+		case "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Secret", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
 			must(s.t, s.Admin.Create(s.t.Context(), &u))
 		}
 	}
+	s.awaitPolicies()
+}
+
+// awaitPolicies returns when the API server judges by the policies that are shipped, which it does a moment after they are
+// there: each of them refuses a write that no test makes.
+func (s *Site) awaitPolicies() {
+	s.t.Helper()
+	planner := s.As(Planner)
+	refused := func(c client.Client, cm *corev1.ConfigMap) func() bool {
+		cm.Namespace = Namespace
+		return func() bool {
+			err := c.Create(s.t.Context(), cm.DeepCopy(), client.DryRunAll)
+			return err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy")
+		}
+	}
+	Eventually(s.t, "the policy of the plan", refused(s.Admin, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: PlanConfigMap}, Data: map[string]string{"notes": strings.Repeat("x", 20<<10)}}))
+	Eventually(s.t, "the policy of the planner", refused(planner, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "other"}}))
 }
 
 // serve runs the webhook.

@@ -76,6 +76,9 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 			four := 4
 			c.Partition.MinReplicas, c.Rollout.StageTimeout = &four, Duration(time.Minute)
 		},
+		"http-bound-token": func(c *PlannerConfig) {
+			c.Poll.Prometheus.HTTP.Authorization = &promconfig.Authorization{Type: "Bearer", CredentialsFile: "/var/run/secrets/ballast/prometheus/token"}
+		},
 		"nulls": func(*PlannerConfig) {},
 		"json":  func(c *PlannerConfig) { c.Mode = plan.Hold },
 	} {
@@ -102,7 +105,7 @@ func TestEveryGoodFileIsNamedAbove(t *testing.T) {
 	for _, f := range files {
 		got = append(got, strings.TrimSuffix(filepath.Base(f), ".good.yaml"))
 	}
-	want := []string{"beside-the-implementation", "change-by-the-minute", "change-unlimited", "failover-off", "failover-patient", "full", "json",
+	want := []string{"beside-the-implementation", "change-by-the-minute", "change-unlimited", "failover-off", "failover-patient", "full", "http-bound-token", "json",
 		"minimal", "nulls", "other-implementations", "replicas-workload", "rollout-live-defaults", "rollout-live", "rollout-x0y"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -96,10 +96,15 @@ func ParseFile(path string, checks ...Check) (PlannerConfig, error) {
 
 func parseIn(data []byte, dir string, checks []Check) (PlannerConfig, error) {
 	c, err := Parse(data, checks...)
-	if err == nil && c.Poll.Prometheus != nil {
-		c.Poll.Prometheus.HTTP.SetDirectory(dir)
+	if err != nil || c.Poll.Prometheus == nil {
+		return c, err
 	}
-	return c, err
+	h := &c.Poll.Prometheus.HTTP
+	h.SetDirectory(dir)
+	if errs := ownFiles(*h, field.NewPath("poll", "prometheus", "http"), followed); len(errs) > 0 {
+		return PlannerConfig{}, errs.ToAggregate()
+	}
+	return c, nil
 }
 
 // document is the file's one mapping.

@@ -38,6 +38,7 @@ func (s Prometheus) validate(interval Duration, p *field.Path) field.ErrorList {
 	}
 	errs = append(errs, between(p.Child("concurrency"), s.Concurrency, 1, maxConcurrency)...)
 	errs = append(errs, between(p.Child("maxAge"), s.MaxAge, minInterval, maxTime)...)
+	errs = append(errs, ownFiles(s.HTTP, p.Child("http"), asWritten)...)
 	at = p.Child("metrics")
 	if s.Metrics != nil && len(s.Metrics) == 0 {
 		errs = append(errs, field.Required(at, "name at least one, or leave metrics out for the default set"))

@@ -54,6 +54,7 @@ type table struct {
 	settle   func(t *testing.T)              // waits for the webhook to have seen it; nil for no need
 	cells    map[string]cell
 	names    func(i int) string
+	owner    *rest.Config // who makes what stands before; nil: the administrator
 }
 
 // run makes each write twice, as a dry-run and in earnest: the dry-run answers the same and stores nothing.
@@ -70,7 +71,11 @@ func (s *site) run(t *testing.T, tb table) {
 			tb.reset(t, object)
 			before := map[string]string(nil)
 			if c.before != nil {
-				before = tb.fields(setUp(t, admin, c, object))
+				owner := admin
+				if tb.owner != nil {
+					owner = s.dynamic(t, quiet(tb.owner)).Resource(tb.resource).Namespace(namespace)
+				}
+				before = tb.fields(setUp(t, owner, c, object))
 				if tb.settle != nil {
 					tb.settle(t)
 				}

@@ -1,0 +1,82 @@
+package rollout
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/e2e/hooked"
+	"ballast/planner/plan"
+)
+
+// TestTheShippedPoliciesLetTheApplierWork as the planner's ServiceAccount, with its own rights: every kind of step, on a
+// StatefulSet and on a Deployment, with the env as a value, by reference and absent.
+func TestTheShippedPoliciesLetTheApplierWork(t *testing.T) {
+	site := hooked.Start(t, hooked.Options{})
+	planner := site.As(hooked.Planner)
+	meta := metav1.ObjectMeta{Namespace: hooked.Namespace, Name: "argocd-application-controller", Labels: map[string]string{"app": "controller"}}
+	for name, env := range map[string][]corev1.EnvVar{
+		"a value":     {{Name: "A", Value: "a"}, {Name: plan.EnvReplicas, Value: "1"}, {Name: "B", Value: "b"}},
+		"a reference": {{Name: plan.EnvReplicas, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "a"}, Key: "b"}}}},
+		"none":        {{Name: "A", Value: "a"}},
+		"no env":      nil,
+	} {
+		template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: meta.Labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{
+			{Name: "sidecar", Image: "sidecar"}, {Name: "application-controller", Image: "argocd", Env: env}}}}
+		selector := &metav1.LabelSelector{MatchLabels: meta.Labels}
+		set := &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(1)), Selector: selector, Template: template}}
+		deployment := &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: new(int32(1)), Selector: selector, Template: template}}
+		for kind, o := range map[string]client.Object{plan.StatefulSet: set, plan.Deployment: deployment} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				works(t, site.Admin, NewApplier(ApplierOptions{Client: planner, Reader: planner}), kind, o)
+			})
+		}
+	}
+}
+
+func works(t *testing.T, admin client.Client, applier *Applier, kind string, workload client.Object) {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: hooked.Namespace, Name: "prod-eu", Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}},
+		Data:       map[string][]byte{"server": []byte("https://10.0.0.1"), "config": []byte("{}")},
+	}
+	for _, o := range []client.Object{workload, secret} {
+		if err := admin.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := admin.Delete(t.Context(), o); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	target := plan.Target{Kind: kind, Namespace: hooked.Namespace, Name: workload.GetName(), Container: "application-controller"}
+	report := applier.Apply(t.Context(), target, []Step{
+		PatchWorkload{Replicas: ptr(3)}, PatchWorkload{ControllerReplicas: ptr(16)}, PatchWorkload{RestartedAt: "2026-11-20T12:00:00Z"},
+		PatchWorkload{Replicas: ptr(4), ControllerReplicas: ptr(4), RestartedAt: "2026-11-20T13:00:00Z"}, PatchShard{Secret: secret.Name, Shard: 2},
+	})
+	for _, r := range report.Results {
+		if r.Outcome != Applied {
+			t.Errorf("%v: %s %v", r.Step, r.Outcome, r.Err)
+		}
+	}
+	live, err := applier.readWorkload(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{}
+	for _, e := range live.Template.Spec.Containers[1].Env {
+		env[e.Name] = e.Value
+	}
+	got := []any{*live.Replicas, env[plan.EnvReplicas], live.Template.Annotations, string(secret.Data[plan.ShardKey])}
+	want := []any{int32(4), "4", map[string]string{restartedAtAnnotation: "2026-11-20T13:00:00Z"}, "2"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
