@@ -153,7 +153,7 @@ func breaksTheGlass(t *testing.T, server *rest.Config) {
 // enforcementOffBy is whose entry of the plan ConfigMap's managedFields names break-glass, by its text alone.
 func (b *bed) enforcementOffBy() (manager, at string) {
 	for _, entry := range b.planMap().ManagedFields {
-		if strings.Contains(string(entry.FieldsV1.Raw), `"f:`+plan.AnnotationEnforcement+`"`) {
+		if strings.Contains(string(entry.FieldsV1.GetRawBytes()), `"f:`+plan.AnnotationEnforcement+`"`) {
 			manager, at = entry.Manager, entry.Time.UTC().Format(time.RFC3339)
 		}
 	}

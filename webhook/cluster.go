@@ -42,7 +42,7 @@ func decideCluster(s *State, r Request, object, old Secret) Verdict {
 	if name == "" {
 		name = object.Name // both are empty under generateName
 	}
-	replica, why, ok := s.replica(&v, name, object, old)
+	replica, why, ok := s.replica(name, object, old)
 	if !ok {
 		v.Reason = plan.Unmanaged
 		v.warn("ballast: data.server is missing or too long, so no replica can be assigned; the shard is left as written")
@@ -53,7 +53,7 @@ func decideCluster(s *State, r Request, object, old Secret) Verdict {
 }
 
 // replica is the one a cluster belongs to: a pin in data.pins, the Secret's own pin, the row, the rules for new clusters.
-func (s *State) replica(v *Verdict, name string, object, old Secret) (int, plan.Reason, bool) {
+func (s *State) replica(name string, object, old Secret) (int, plan.Reason, bool) {
 	_, pinned := s.View.Pin(name)
 	if object.Pinned && !pinned {
 		if pin, ok := s.annotatedPin(object.Pin); ok {

@@ -17,7 +17,7 @@ func (s Snapshot) SetBy(annotation string) (manager string, at time.Time) {
 				Annotations map[string]json.RawMessage `json:"f:annotations"`
 			} `json:"f:metadata"`
 		}
-		if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.Raw, &fields) != nil {
+		if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 			continue
 		}
 		_, owns := fields.Metadata.Annotations["f:"+annotation]

@@ -13,7 +13,7 @@ import (
 func TestSetByNamesTheManagerOfAnAnnotation(t *testing.T) {
 	at := time.Date(2026, 11, 20, 17, 0, 0, 0, time.UTC)
 	entry := func(manager string, minute int, fields string) metav1.ManagedFieldsEntry {
-		e := metav1.ManagedFieldsEntry{Manager: manager, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+		e := metav1.ManagedFieldsEntry{Manager: manager, FieldsV1: metav1.NewFieldsV1(fields)}
 		if minute >= 0 {
 			e.Time = &metav1.Time{Time: at.Add(time.Duration(minute) * time.Minute)}
 		}
