@@ -225,7 +225,7 @@ func writers(n, long int) func(*corev1.ConfigMap) {
 			fields := fmt.Sprintf(`{"f:data":{"f:%s":{}}}`, strings.Repeat("<", long))
 			cm.ManagedFields = append(cm.ManagedFields, metav1.ManagedFieldsEntry{
 				Manager: fmt.Sprintf("m%d", i), Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", Time: ptr.To(metav1.Unix(1, 0)),
-				FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+				FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
 			})
 		}
 	}
