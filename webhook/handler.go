@@ -186,11 +186,12 @@ func (h *handler) call(w http.ResponseWriter, r *http.Request) (out []byte, weig
 		return nil, 0, err
 	}
 	reviewed(r)
-	if weight, err = h.reserve(r, &rv); err != nil {
-		return nil, 0, err
+	a, err := h.answer(r, &rv)
+	if err != nil {
+		return nil, a.weight, err
 	}
-	v := h.answer(r.Context(), &rv)
-	if isProbe(h.plans.State(), &rv) {
+	v := a.Verdict
+	if isProbe(a.state, &rv) {
 		answerProbe(w, &v, fresh)
 	}
 	if out, err = encodeAnswer(rv.uid, v); err != nil {
@@ -200,15 +201,15 @@ func (h *handler) call(w http.ResponseWriter, r *http.Request) (out []byte, weig
 	h.metrics.requests.WithLabelValues(h.name, rv.operation, string(v.Reason)).Inc()
 	h.metrics.duration.WithLabelValues(h.name).Observe(time.Since(start).Seconds())
 	h.record(r, &rv, v)
-	return out, weight, err
+	return out, a.weight, err
 }
 
 // reserve sets the memory aside that a plan's decoding may take; the other kinds are read in place.
-func (h *handler) reserve(r *http.Request, rv *review) (int64, error) {
+func (h *handler) reserve(r *http.Request, s *State, rv *review) (int64, error) {
 	if h.name != kindPlan {
 		return 0, nil
 	}
-	weight := rv.weight(h.plans.State().kept())
+	weight := rv.weight(s.kept())
 	ctx, cancel := context.WithTimeout(r.Context(), busyAfter)
 	defer cancel()
 	if h.parses.acquire(ctx, callerOf(r), weight) != nil {
@@ -242,30 +243,48 @@ func (h *handler) refuse(w http.ResponseWriter, err error) {
 	http.Error(w, http.StatusText(code), code)
 }
 
-// answer decides, and turns whatever fails on the way into an answer that lets the write pass unchanged.
-func (h *handler) answer(ctx context.Context, rv *review) (v Verdict) {
+// answered is a verdict, the state that it began with (nil after a panic), and what it holds of the budget of parses.
+type answered struct {
+	Verdict
+	state  *State
+	weight int64
+}
+
+// answer decides, and turns whatever fails on the way into an answer that lets the write pass unchanged. Its error is one of
+// HTTP: the budget has no room.
+func (h *handler) answer(r *http.Request, rv *review) (a answered, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			v = h.fault(rv.operation, fmt.Errorf("panic of type %T", p))
+			a.Verdict, a.state, err = h.fault(rv.operation, fmt.Errorf("panic of type %T", p)), nil, nil
 			h.log.V(1).Info("stack of the fault", "stack", string(debug.Stack()))
 		}
 	}()
 	if rv.operation != operationCreate && rv.operation != operationUpdate {
 		rv.operation = operationUpdate // a label of a closed set; no other is registered
-		return Verdict{Reason: plan.Unmanaged}
+		a.Verdict = Verdict{Reason: plan.Unmanaged}
+		return a, nil
 	}
-	s := h.plans.State()
+	a.state = h.plans.State()
+	if a.weight, err = h.reserve(r, a.state, rv); err != nil {
+		return a, err
+	}
+	if a.Verdict, err = h.decideFresh(r.Context(), a.state, rv); err != nil {
+		a.Verdict = h.fault(rv.operation, err)
+	}
+	return a, nil
+}
+
+// decideFresh decides, by the plan as it stands now where the one that is known would turn the planner back: the planner
+// writes the plan first, and its watch may be ahead of ours.
+func (h *handler) decideFresh(ctx context.Context, s *State, rv *review) (Verdict, error) {
 	v, err := h.decide(s, rv)
-	if err == nil && len(v.Patches) > 0 && h.name != kindPlan && s.isPlanner(rv.User) {
-		// The planner writes the plan first, and its watch may be ahead of ours: it is never turned back by an old plan.
-		if s, err = h.plans.Fresh(ctx); err == nil {
-			v, err = h.decide(s, rv)
-		}
+	if err != nil || len(v.Patches) == 0 || h.name == kindPlan || !s.isPlanner(rv.User) {
+		return v, err
 	}
-	if err != nil {
-		return h.fault(rv.operation, err)
+	if s, err = h.plans.Fresh(ctx); err != nil {
+		return v, err
 	}
-	return v
+	return h.decide(s, rv)
 }
 
 // fault answers for ballast's own failure, which an alert counts, and for an object that cannot be read, which is none:

@@ -112,7 +112,9 @@ func (s *site) planCells(t *testing.T) map[string]cell {
 		"break-glass": {before: stands, write: put(func(u *unstructured.Unstructured) {
 			note(plan.AnnotationEnforcement, "off")(u)
 			set("plan", row)(u)
-		}), want: outcome{Fields: map[string]string{"plan": rowDigest, "pins": pins, "revision": "1", "reason": "the test says so", "enforcement": "off"}, Audit: audit("Observing", "1", "enforcement=off", "enforcement=off")}},
+		}), want: outcome{Fields: map[string]string{"plan": digest, "pins": pins, "revision": "1", "reason": "the test says so", "enforcement": "off"},
+			Audit:    audit("Observing", "1", "plan="+rowDigest+" enforcement=off", "plan="+digest+" enforcement=off"),
+			Warnings: []string{"ballast: data.plan is the planner's alone and stays as it was; pins go to data.pins"}}},
 	}
 }
 
