@@ -127,11 +127,7 @@ func (o *evacuateOptions) follow(ctx context.Context, m *planMap, replica int, f
 			told = line
 		}
 		if err == nil && len(e.left)+e.moving == 0 {
-			if err := e.staying(replica, m.key.Name); err != nil {
-				return err
-			}
-			say(notes, "Replica %d is empty.\n", replica)
-			return nil
+			return e.ended(replica, m.key.Name, notes)
 		}
 		select {
 		case <-limit.Done():
@@ -139,6 +135,15 @@ func (o *evacuateOptions) follow(ctx context.Context, m *planMap, replica int, f
 		case <-time.After(o.poll):
 		}
 	}
+}
+
+// ended says that the replica is empty, or what stays on it.
+func (e emptying) ended(replica int, planMap string, notes io.Writer) error {
+	if err := e.staying(replica, planMap); err != nil {
+		return err
+	}
+	say(notes, "Replica %d is empty.\n", replica)
+	return nil
 }
 
 // gaveUp is why the waiting ended.

@@ -76,7 +76,7 @@ func (s *Store) Unseal(ctx context.Context) error {
 	var secret corev1.Secret
 	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Key}, &secret)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("Secret %q is missing in %q: apply ballast's manifests again, or run: kubectl -n %s create secret generic %s",
+		return fmt.Errorf("the plan's key, Secret %q, is missing in %q: apply ballast's manifests again, or run: kubectl -n %s create secret generic %s",
 			s.Key, s.Namespace, s.Namespace, s.Key)
 	}
 	if err != nil {
