@@ -138,10 +138,11 @@ func (b *bed) start() (*Loop, func()) {
 	return l, end
 }
 
-func (b *bed) launch() (*Loop, func()) {
+// newLoop is a planner that does not lead yet.
+func (b *bed) newLoop() *Loop {
 	b.Helper()
 	guarded := b.guarded()
-	l := NewLoop(Options{
+	return NewLoop(Options{
 		Config:  func() config.PlannerConfig { return b.config },
 		Reader:  b.client,
 		Store:   store.New(store.Options{Client: guarded, Reader: guarded, Namespace: b.namespace, Plan: b.config.Plan.ConfigMap, History: b.config.Plan.History, Key: keySecret}),
@@ -156,6 +157,11 @@ func (b *bed) launch() (*Loop, func()) {
 		Identity:    "planner-0",
 		PlannerUser: "system:serviceaccount:argocd:ballast-planner",
 	})
+}
+
+func (b *bed) launch() (*Loop, func()) {
+	b.Helper()
+	l := b.newLoop()
 	ctx, cancel := context.WithCancel(b.ctx)
 	done := make(chan error, 1)
 	go func() { done <- l.Run(ctx) }()

@@ -52,7 +52,7 @@ func (b *bed) stands() stands {
 	return stands{*set.Spec.Replicas, set.Spec.Template.Spec.Containers[0].Env[0].Value, b.shards()}
 }
 
-// write puts a plan into the ConfigMap as a person could, with its digest and whatever else is given.
+// forge puts a plan into the ConfigMap as a person could, with its digest and whatever else is given.
 func (b *bed) forge(p plan.Plan, annotations map[string]string) {
 	b.Helper()
 	text, err := plan.Encode(p)
@@ -190,6 +190,11 @@ func repairsNothingUnjudged(t *testing.T, server *rest.Config) {
 	end()
 	want, writes := b.stands(), b.tried("patch c000")
 	b.edit(func(cm *corev1.ConfigMap) { cm.Data, cm.Annotations = older.Data, older.Annotations })
+	standby := b.newLoop() // a watch tells it of the plan long before its first cycle
+	b.must(standby.Store.Unseal(b.ctx))
+	if b.seen(standby); standby.known().Plan != nil || len(standby.changed) != 1 {
+		t.Errorf("revision %d is enforced by who has compared it with nothing", standby.known().Plan.Revision)
+	}
 	next, _ := b.launch()
 	b.seen(next)
 	b.eventually("the new leader puts the newest plan back", func() bool { return b.plan().Clusters["c000"].Replica == to })
