@@ -16,9 +16,9 @@ import (
 // than requestLimit of a stored one; that is larger than storedLimit too, and refused after admission whatever we
 // answer. So what is over maxBody is never stored: no filler gets a write past us.
 //
-// Bodies up to smallBody are every Secret's and workload's; the plan's are larger. Each has its own budget of bytes
-// being read, so that a flood of large bodies keeps no small one waiting. The large budget holds one body of maxBody;
-// together they are as large as they were when maxBody was 8 MiB.
+// Bodies up to smallBody are every Secret's and workload's; the plan's are larger, and above largeBody there is nothing but
+// filler. Each has its own budget of bytes being read, so that a flood of larger bodies keeps no smaller one waiting. The
+// largest budget holds one body.
 //
 // A length is a claim that anybody on the network may make, so that no more than headBody is set aside for it until as
 // much has come. What is claimed is set aside as a whole then: bodies that grew together could each wait for the rest of
@@ -30,7 +30,9 @@ const (
 	maxBody      = worstEscape*(requestLimit+storedLimit) + 1<<20
 	smallBody    = 256 << 10
 	smallBudget  = 12 << 20
-	largeBudget  = maxBody
+	largeBody    = 6 << 20
+	largeBudget  = 24 << 20
+	hugeBudget   = maxBody
 	headBody     = 4 << 10
 	pooledBody   = 32 << 10 // an update of a Secret of up to some 12 KiB; a larger one takes a buffer of smallBody
 	// busyAfter leaves the API server half of its timeout of 2 s to hear that we are busy.
@@ -51,27 +53,50 @@ var (
 
 // bodies reads request bodies within the budgets.
 type bodies struct {
-	small, large *budget
-	readings     sync.Pool // *reading
-	buffers      sync.Pool // *[]byte of pooledBody, zeroed
-	wide         sync.Pool // *[]byte of smallBody, zeroed
+	budgets  [classes]*budget
+	readings sync.Pool // *reading
+	buffers  sync.Pool // *[]byte of pooledBody, zeroed
+	wide     sync.Pool // *[]byte of smallBody, zeroed
 
 	mu             sync.Mutex
 	oldest, newest *reading // those that wait for the network
 }
 
+// class is a size of bodies that has a budget of its own.
+type class int
+
+const (
+	small class = iota
+	large
+	huge
+	classes
+)
+
+// classOf is a body's class, and what it takes of its budget.
+func classOf(size int64) (class, int64) {
+	switch {
+	case size <= pooledBody:
+		return small, pooledBody
+	case size <= smallBody:
+		return small, smallBody
+	case size <= largeBody:
+		return large, size
+	}
+	return huge, size
+}
+
 func newBodies() *bodies {
-	return &bodies{small: newBudget(smallBudget), large: newBudget(largeBudget)}
+	return &bodies{budgets: [classes]*budget{newBudget(smallBudget), newBudget(largeBudget), newBudget(hugeBudget)}}
 }
 
 // reading is a body that is being read, and the bytes that it begins with.
 type reading struct {
-	head         [headBody]byte
-	since        time.Time           // when it began to wait for the network
-	connection   http.ResponseWriter // whose read deadline ends the reading; nil in tests
-	prev, next   *reading
-	listed, cut  bool
-	small, large int64 // what it holds of each budget
+	head        [headBody]byte
+	since       time.Time           // when it began to wait for the network
+	connection  http.ResponseWriter // whose read deadline ends the reading; nil in tests
+	prev, next  *reading
+	listed, cut bool
+	held        [classes]int64 // of each budget
 }
 
 // body is a body that was read; its bytes are gone once released.
@@ -91,7 +116,7 @@ func (b *bodies) read(w http.ResponseWriter, r *http.Request) (body, error) {
 	case size > maxBody:
 		return body{}, errTooLarge
 	}
-	if err := b.acquire(r, b.small, headBody); err != nil {
+	if err := b.acquire(r, small, headBody); err != nil {
 		return body{}, err
 	}
 	out := body{from: b, reading: b.newReading(w)}
@@ -112,7 +137,7 @@ func (b *bodies) newReading(w http.ResponseWriter) *reading {
 	if r == nil {
 		r = &reading{}
 	}
-	r.connection, r.cut, r.small, r.large = w, false, headBody, 0
+	r.connection, r.cut, r.held = w, false, [classes]int64{small: headBody}
 	return r
 }
 
@@ -141,17 +166,11 @@ func (b *bodies) grow(request *http.Request, r *reading, size int64) error {
 	if b.unlist(r) {
 		return errBusy
 	}
-	budget, weight, held := b.large, size, &r.large
-	switch {
-	case size <= pooledBody:
-		budget, weight, held = b.small, pooledBody, &r.small
-	case size <= smallBody:
-		budget, weight, held = b.small, smallBody, &r.small
-	}
-	if err := b.acquire(request, budget, weight); err != nil {
+	of, weight := classOf(size)
+	if err := b.acquire(request, of, weight); err != nil {
 		return err
 	}
-	*held += weight
+	r.held[of] += weight
 	b.list(r)
 	return nil
 }
@@ -183,18 +202,19 @@ func (b *body) release() {
 	if b.pool != nil {
 		b.pool.Put(b.buffer)
 	}
-	small, large := b.reading.small, b.reading.large
+	held := b.reading.held
 	b.reading.connection = nil
 	b.from.readings.Put(b.reading)
-	b.from.small.release(small)
-	if large > 0 {
-		b.from.large.release(large)
+	for of, weight := range held {
+		if weight > 0 {
+			b.from.budgets[of].release(weight)
+		}
 	}
 }
 
 // acquire sets bytes aside, if need be those of bodies that have stalled.
-func (b *bodies) acquire(r *http.Request, budget *budget, weight int64) error {
-	from := callerOf(r)
+func (b *bodies) acquire(r *http.Request, of class, weight int64) error {
+	from, budget := callerOf(r), b.budgets[of]
 	if budget.tryAcquire(from, weight) {
 		return nil
 	}
@@ -205,7 +225,7 @@ func (b *bodies) acquire(r *http.Request, budget *budget, weight int64) error {
 	tick := time.NewTicker(cutEvery)
 	defer tick.Stop()
 	for {
-		b.cutStalled(budget == b.large, weight, time.Now())
+		b.cutStalled(of, weight, time.Now())
 		select {
 		case err := <-acquired:
 			if err != nil {
@@ -218,18 +238,14 @@ func (b *bodies) acquire(r *http.Request, budget *budget, weight int64) error {
 }
 
 // cutStalled ends the oldest readings of a budget that take too long, until so many bytes come free.
-func (b *bodies) cutStalled(large bool, weight int64, now time.Time) {
+func (b *bodies) cutStalled(of class, weight int64, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for r := b.oldest; r != nil && weight > 0 && now.Sub(r.since) > stalledAfter; r = r.next {
-		held := r.small
-		if large {
-			held = r.large
-		}
-		if held == 0 {
+		if r.held[of] == 0 {
 			continue
 		}
-		weight -= held
+		weight -= r.held[of]
 		if r.cut = true; r.connection != nil {
 			_ = http.NewResponseController(r.connection).SetReadDeadline(now) // one without deadlines is a test's
 		}

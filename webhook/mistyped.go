@@ -109,14 +109,14 @@ func (v *Verdict) warnMistyped(on func() surface, is, was map[string]string) {
 	}
 }
 
-// quoted shows a person what was read: in quotes, in ASCII, and not at length.
+// quoted shows a person what was read, in quotes and in ASCII, where it is a word: people paste tokens, and not a part of one
+// is shown.
 func quoted(value string) string {
-	const most = 20
-	text := strconv.QuoteToASCII(value)
-	if len(text) <= most {
-		return text
+	const word = 12
+	if len(value) > word {
+		return "its value"
 	}
-	return strings.TrimRight(text[:most-4], `\`) + `..."`
+	return strconv.QuoteToASCII(value)
 }
 
 // printedNote is an annotation's name without what a name cannot hold, and not at length.

@@ -58,7 +58,7 @@ func TestOddObjectsAreAnswered(t *testing.T) {
 		putShard    = `[{"op":"replace","path":"/data/shard","value":"Mw=="}]`
 		addOne      = `[{"op":"add","path":"/data/shard","value":"MQ=="}]`
 		stays       = `, 3 stays (plan 17); to pin, add "prod-eu: %d" to data.pins of ConfigMap ballast-plan`
-		badPin      = "ballast: annotation ballast.argoproj.io/pin: %q is passed over; a pin is a whole number from 0 to 15"
+		badPin      = "ballast: annotation ballast.argoproj.io/pin: %s is passed over; a pin is a whole number from 0 to 15"
 		noServer    = "ballast: data.server is missing or too long, so no replica can be assigned; the shard is left as written"
 		fault       = "ballast: internal fault, write passed unchanged"
 		fewReplicas = "ballast: %s replicas were asked, 4 stay (plan 17); to fix a number, set partition.replicas in ballast-config"
@@ -99,11 +99,11 @@ func TestOddObjectsAreAnswered(t *testing.T) {
 		"immutable from now on":            {"/clusters", oddSecret(`"immutable":true,"data":{"shard":"MA=="}`, `"data":{"shard":"MA=="}`), "Restored", "shard=0", "shard=3", putShard, zeroShard},
 		"immutable, and elsewhere":         {"/clusters", oddSecret(`"immutable":true,"data":{"shard":"MA=="}`, `"immutable":true,"data":{"shard":"MA=="}`), "Immutable", "shard=0", "-", "", "ballast: the Secret is immutable: shard 0 stays, plan 17 has 3; re-create it to change that"},
 		"immutable, and in place":          {"/clusters", oddSecret(`"immutable":true,"data":{"shard":"Mw=="}`, `"immutable":true,"data":{"shard":"Mw=="}`), "InPlan", "shard=3", "shard=3", "", ""},
-		"a pin of -0":                      {"/clusters", pinnedSecret(`"-0"`), "Assigned", "shard=- pin=invalid", "shard=1 pin=-", addOne, fmt.Sprintf(badPin, "-0")},
-		"a pin of 20 digits":               {"/clusters", pinnedSecret(`"99999999999999999999"`), "Assigned", "shard=- pin=invalid", "shard=1 pin=-", addOne, fmt.Sprintf(badPin, "999999999999999...")},
-		"a pin of a megabyte":              {"/clusters", pinnedSecret(`"` + strings.Repeat("9", 1<<20) + `"`), "Assigned", "shard=- pin=invalid", "shard=1 pin=-", addOne, fmt.Sprintf(badPin, "999999999999999...")},
+		"a pin of -0":                      {"/clusters", pinnedSecret(`"-0"`), "Assigned", "shard=- pin=invalid", "shard=1 pin=-", addOne, fmt.Sprintf(badPin, `"-0"`)},
+		"a pin of 20 digits":               {"/clusters", pinnedSecret(`"99999999999999999999"`), "Assigned", "shard=- pin=invalid", "shard=1 pin=-", addOne, fmt.Sprintf(badPin, "its value")},
+		"a pin of a megabyte":              {"/clusters", pinnedSecret(`"` + strings.Repeat("9", 1<<20) + `"`), "Assigned", "shard=- pin=invalid", "shard=1 pin=-", addOne, fmt.Sprintf(badPin, "its value")},
 		"a pin that is no text":            {"/clusters", pinnedSecret(`2`), "Assigned", "shard=-", "shard=1", addOne, ""},
-		"a pin at maxReplicas":             {"/clusters", pinnedSecret(`"16"`), "Assigned", "shard=- pin=16", "shard=1 pin=-", addOne, fmt.Sprintf(badPin, "16")},
+		"a pin at maxReplicas":             {"/clusters", pinnedSecret(`"16"`), "Assigned", "shard=- pin=16", "shard=1 pin=-", addOne, fmt.Sprintf(badPin, `"16"`)},
 		"a pin of a replica to come waits": {"/clusters", pinnedSecret(`"15"`), "Assigned", "shard=- pin=15", "shard=1 pin=15", addOne, ""},
 		"a pin":                            {"/clusters", pinnedSecret(`"1"`), "Pinned", "shard=- pin=1", "shard=1 pin=1", addOne, ""},
 		"generateName":                     {"/clusters", newSecret(`"generateName":"c-"`, `"server":"aHR0cHM6Ly9jMw=="`), "Assigned", "shard=-", "shard=1", addOne, ""},

@@ -25,7 +25,7 @@ func (v *Verdict) judgePins(p *plan.Plan, before, after string, rows plan.Pins) 
 	was, oldProblems := plan.ParsePins(before, limit)
 	is, newProblems := plan.ParsePins(after, limit)
 	stood := mistakes(before, oldProblems)
-	lines := strings.Split(after, "\n")
+	lines := linesOf(after)
 	for _, problem := range newProblems {
 		if !stood[mistake{problem.Name, problem.Message, line(lines, problem.Line)}] {
 			v.Reason, v.Denied = plan.PinRefused, "ballast: "+problem.Error()
@@ -42,6 +42,9 @@ func (v *Verdict) judgePins(p *plan.Plan, before, after string, rows plan.Pins) 
 
 // asWritten is the value that a problem is about, as it stands; empty where it is no scalar, or the name was cut.
 func asWritten(pins string, problem plan.PinProblem) string {
+	if problem.Name == "" || len(pins) > plan.MaxPinsBytes {
+		return ""
+	}
 	var doc yamlnode.Node
 	if yamlnode.Unmarshal([]byte(pins), &doc) != nil || len(doc.Content) == 0 || doc.Content[0].Kind != yamlnode.MappingNode {
 		return ""
@@ -61,11 +64,19 @@ type mistake struct{ name, message, line string }
 
 // mistakes are those of a text.
 func mistakes(text string, problems []plan.PinProblem) map[mistake]bool {
-	found, lines := map[mistake]bool{}, strings.Split(text, "\n")
+	found, lines := map[mistake]bool{}, linesOf(text)
 	for _, p := range problems {
 		found[mistake{p.Name, p.Message, line(lines, p.Line)}] = true
 	}
 	return found
+}
+
+// linesOf are the lines of pins that are read at all.
+func linesOf(text string) []string {
+	if len(text) > plan.MaxPinsBytes {
+		return nil
+	}
+	return strings.Split(text, "\n")
 }
 
 func line(lines []string, number int) string {

@@ -371,29 +371,31 @@ func TestALargeBodyTooManyIsTurnedAwayAndNoSmallOneWaits(t *testing.T) {
 	request := func(size, comes int64) *http.Request {
 		return &http.Request{ContentLength: size, Body: stalled{bytes.NewReader(make([]byte, comes)), gone}}
 	}
-	const flood = largeBudget / (7 << 20)
+	const flood, of = largeBudget / largeBody, largeBody
 	ended := make(chan error, flood)
 	for range flood {
 		go func() {
-			_, err := b.read(nil, request(7<<20, headBody))
+			_, err := b.read(nil, request(of, headBody))
 			ended <- err
 		}()
 	}
 	eventually(t, "the flood", 5*time.Second, func() bool {
-		if !b.large.tryAcquire(netip.Addr{}, 7<<20) {
+		if !b.budgets[large].tryAcquire(netip.Addr{}, of) {
 			return true
 		}
-		b.large.release(7 << 20)
+		b.budgets[large].release(of)
 		return false
 	})
-	if _, err := b.read(nil, request(7<<20, headBody)); !errors.Is(err, errBusy) {
+	if _, err := b.read(nil, request(of, headBody)); !errors.Is(err, errBusy) {
 		t.Errorf("one body more: %v, want %v", err, errBusy)
 	}
-	small, err := b.read(nil, request(100<<10, 100<<10))
-	if err != nil || len(small.bytes) != 100<<10 {
-		t.Errorf("a small body: %d bytes, %v", len(small.bytes), err)
+	for _, size := range []int64{100 << 10, largeBody + 1} {
+		other, err := b.read(nil, request(size, size))
+		if err != nil || len(other.bytes) != int(size) {
+			t.Errorf("a body of another class: %d bytes, %v", len(other.bytes), err)
+		}
+		other.release()
 	}
-	small.release()
 	close(gone)
 	for range flood {
 		// One of them made room for the one more, as far as it could.
@@ -401,15 +403,15 @@ func TestALargeBodyTooManyIsTurnedAwayAndNoSmallOneWaits(t *testing.T) {
 			t.Errorf("a body that ended early: %v", err)
 		}
 	}
-	large, err := b.read(nil, request(1<<20, 1<<20))
-	if err != nil || len(large.bytes) != 1<<20 {
-		t.Errorf("a large body after the flood: %d bytes, %v", len(large.bytes), err)
+	after, err := b.read(nil, request(1<<20, 1<<20))
+	if err != nil || len(after.bytes) != 1<<20 {
+		t.Errorf("a large body after the flood: %d bytes, %v", len(after.bytes), err)
 	}
-	large.release()
+	after.release()
 	for name, budget := range map[string]struct {
 		budget *budget
 		size   int64
-	}{"small": {b.small, smallBudget}, "large": {b.large, largeBudget}} {
+	}{"small": {b.budgets[small], smallBudget}, "large": {b.budgets[large], largeBudget}, "huge": {b.budgets[huge], hugeBudget}} {
 		if !budget.budget.tryAcquire(netip.Addr{}, budget.size) {
 			t.Errorf("not all of the %s budget came back", name)
 		}
@@ -464,7 +466,7 @@ func TestStalledBodiesKeepNobodyWaiting(t *testing.T) {
 			eventually(t, "the flood", 5*time.Second, func() bool {
 				b.mu.Lock()
 				defer b.mu.Unlock()
-				return b.newest != nil && (sends == 0 || b.newest.small > headBody)
+				return b.newest != nil && (sends == 0 || b.newest.held[small] > headBody)
 			})
 			client, body := s.client(nil), requestOf(t, 3<<10)
 			for range 10 {

@@ -114,7 +114,10 @@ const maxAuditCordons = 20
 // readCordons takes replicas to empty, each until a time: "3=2026-11-20T17:00:00Z,1=2026-11-20T18:30:00Z". It prints
 // the replicas. An entry that cannot be does not keep the others from being read.
 func readCordons(value string) meaning {
-	if strings.TrimSpace(value) == "" {
+	switch {
+	case len(value) > plan.MaxNoteBytes:
+		return meaning{invalid, "", true}
+	case strings.TrimSpace(value) == "":
 		return meaning{}
 	}
 	var replicas []int

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"fmt"
 	"slices"
 
 	"ballast/planner/plan"
@@ -34,6 +35,17 @@ type EnvEntry struct {
 	Value     string
 	Reference bool // valueFrom
 }
+
+// What is kept of a pod template, far above any that runs: a body of 27 MiB may have nine million containers in it, of which
+// each would take a hundred times its bytes.
+const (
+	maxContainers = 256
+	maxWords      = 4096 // of all commands and arguments
+	maxEnvEntries = 64   // that have the one name
+	maxQuantities = 64
+)
+
+var errTooMany = fmt.Errorf("%w: it has more of something than any workload", errMalformed)
 
 // decodeWorkload reads a workload of an admission request. Where a patch would have no place, it fails.
 func decodeWorkload(object node) (Workload, error) {
@@ -79,10 +91,17 @@ func (w *Workload) readContainers(containers node) error {
 	if err != nil {
 		return err
 	}
+	count := 0
 	for _, item := range containers.members {
+		if len(w.Containers) == maxContainers {
+			return errTooMany
+		}
 		c, err := decodeContainer(item)
 		if err != nil {
 			return err
+		}
+		if count += len(c.Command) + len(c.Args); count > maxWords {
+			return errTooMany
 		}
 		w.Containers = append(w.Containers, c)
 	}
@@ -97,9 +116,9 @@ func decodeContainer(container node) (Container, error) {
 		case key.is("name"):
 			c.Name = value.text()
 		case key.is("command"):
-			c.Command = words(value)
+			c.Command, err = words(value)
 		case key.is("args"):
-			c.Args = words(value)
+			c.Args, err = words(value)
 		case key.is("env"):
 			err = c.readEnv(value)
 		case key.is("resources"):
@@ -120,6 +139,9 @@ func (c *Container) readEnv(env node) error {
 	c.HasEnv = !env.absent()
 	index := 0
 	for _, entry := range env.members {
+		if len(c.Env) > maxEnvEntries {
+			return errTooMany
+		}
 		if entry.field("name").is(plan.EnvReplicas) {
 			value := entry.field("value")
 			c.Env = append(c.Env, EnvEntry{index, !value.absent(), value.text(), !entry.field("valueFrom").absent()})
@@ -146,12 +168,15 @@ func (c *Container) readResources(resources node) error {
 	return err
 }
 
-func words(list node) []string {
+func words(list node) ([]string, error) {
 	var all []string
 	for _, word := range list.members {
+		if len(all) == maxWords {
+			return nil, errTooMany
+		}
 		all = append(all, word.text())
 	}
-	return all
+	return all, nil
 }
 
 func decodeQuantities(section node) (map[string]string, error) {
@@ -161,6 +186,9 @@ func decodeQuantities(section node) (map[string]string, error) {
 	}
 	values := map[string]string{}
 	for name, value := range section.members {
+		if len(values) == maxQuantities {
+			return nil, errTooMany
+		}
 		text := value.text()
 		if value.kind() != '"' {
 			text = string(value) // a quantity may be written as a number

@@ -226,7 +226,7 @@ func (w *twoSites) plan(in *installed) {
 	planner, err := client.New(as, client.Options{})
 	w.must(err)
 	w.must(planner.Create(w.Context(), cm))
-	w.must(planner.Create(w.Context(), &corev1.Secret{
+	w.must(w.Create(w.Context(), &corev1.Secret{ // which a planner may not
 		ObjectMeta: metav1.ObjectMeta{Namespace: in.namespace, Name: "prod-eu", Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}},
 		Data:       map[string][]byte{"name": []byte("prod-eu"), "server": []byte("https://prod-eu"), "shard": []byte(strconv.Itoa(in.replica))},
 	}))

@@ -60,6 +60,8 @@ func TestNoFloodEndsTheWebhookOrKeepsAnHonestWriteWaiting(t *testing.T) {
 		{"8 plan reviews of the costliest YAML at once", planReviews("a,")},
 		{"a review as large as JSON makes the largest object", worstEscaping},
 		{"the alias bomb", aliasBomb},
+		{"millions of containers, words and entries", endless},
+		{"pins as large as a request", largestPins},
 		{"64 bodies that stall after their head", stalledBodies(28<<20, 5<<10)},
 		{"64 small bodies that stall", stalledBodies(256<<10, 0)},
 		{"20,000 idle connections", idleFlood},
@@ -391,6 +393,37 @@ func aliasBomb(t *testing.T, f *floodTarget) {
 	for _, old := range []any{nothing, object, nothing} {
 		if _, err := post(f.from(attacker), f.address, "/plan", reviewOf(t, "configmaps", site.PlanConfigMap, object, old)); err != nil {
 			t.Errorf("it was not answered: %v", err)
+		}
+	}
+}
+
+// endless sends workloads that are nothing but one kind of element, as many as a body holds.
+func endless(t *testing.T, f *floodTarget) {
+	around := map[string][2]string{
+		"{}":                                  {`"containers":[`, `]`},
+		`{"name":"","resources":{}}`:          {`"containers":[`, `]`},
+		`""`:                                  {`"containers":[{"name":"a","args":[`, `]}]`},
+		`{"name":"` + plan.EnvReplicas + `"}`: {`"containers":[{"name":"a","env":[`, `]}]`},
+	}
+	for _, element := range sortedKeys(around) {
+		list := strings.Repeat(element+",", (27<<20)/(len(element)+1)) + element
+		body := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u1","resource":{"resource":"statefulsets"},"name":"` + controllerName +
+			`","namespace":"argocd","operation":"UPDATE","userInfo":{"username":"mallory"},"object":{"metadata":{"name":"` + controllerName + `"},"spec":{"template":{"spec":{` +
+			around[element][0] + list + around[element][1] + `}}}}}}`
+		if answer, err := post(f.from(attacker), f.address, "/controllers", []byte(body)); err != nil || !bytes.Contains(answer, []byte(`"reason":"Faulted"`)) {
+			t.Errorf("%s without end was answered %.300s: %v", element, answer, err)
+		}
+	}
+}
+
+// largestPins sends pins of the largest request, which the webhook sees before anybody has judged their size.
+func largestPins(t *testing.T, f *floodTarget) {
+	for _, pins := range []string{"x: [" + strings.Repeat("a,", 3<<19-8) + "]", strings.Repeat("\n", 3<<20-8), strings.Repeat("a: x\n", 600_000)} {
+		object := map[string]any{"metadata": map[string]string{"name": site.PlanConfigMap}, "data": map[string]string{plan.KeyPins: pins}}
+		old := map[string]any{"metadata": map[string]string{"name": site.PlanConfigMap}, "data": map[string]string{plan.KeyPins: pins + "#"}}
+		answer, err := post(f.from(attacker), f.address, "/plan", reviewOf(t, "configmaps", site.PlanConfigMap, object, old))
+		if err != nil || !bytes.Contains(answer, []byte(`"requested":"pins.=invalid"`)) && !bytes.Contains(answer, []byte(`"allowed":`)) {
+			t.Errorf("%.20q was answered %.300s: %v", pins, answer, err)
 		}
 	}
 }

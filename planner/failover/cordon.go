@@ -22,7 +22,10 @@ type Cordon struct {
 // order and with any offset. Entries that cannot be are left out and reported, all at once; expired ones are read like any
 // other.
 func ParseCordons(text string) ([]Cordon, error) {
-	if strings.TrimSpace(text) == "" {
+	switch {
+	case len(text) > plan.MaxNoteBytes:
+		return nil, fmt.Errorf("reading the cordon: it has %d KiB, and at most %d are read: cordon fewer replicas", len(text)>>10, plan.MaxNoteBytes>>10)
+	case strings.TrimSpace(text) == "":
 		return nil, nil
 	}
 	var cordons []Cordon

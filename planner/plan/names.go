@@ -55,6 +55,10 @@ const (
 	ShardKey = "shard"
 )
 
+// MaxNoteBytes bounds the values of people's annotations that are lists: nobody cordons more than some hundred replicas, and
+// an annotation may have 256 KiB.
+const MaxNoteBytes = 16 << 10
+
 // Digest is what stands in AnnotationDigest: the sha256 of data.plan in hex.
 func Digest(planText string) string {
 	sum := sha256.Sum256([]byte(planText))
