@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"encoding/json"
 	"maps"
 	"strings"
 	"testing"
@@ -173,6 +172,9 @@ func refusesAWholeBackupFromElsewhere(t *testing.T, server *rest.Config) {
 	if told := b.told(planForeign); len(told) != 1 {
 		t.Errorf("people were told %q", told)
 	}
+	if told := b.told("HistoryDropped"); len(told) != 1 || !strings.Contains(told[0], "is not this installation's own: its MAC is missing or wrong") {
+		t.Errorf("of the history people were told %q", told)
+	}
 }
 
 // repairsNothingUnjudged puts an older plan back while no planner leads. Repairs are faster than cycles, and must not be.
@@ -285,10 +287,30 @@ func TestEveryNumberOfAPlanIsBounded(t *testing.T) {
 				t.Fatalf("%s is on replica %d of at most %d", name, row.Replica, most)
 			}
 		}
-		if _, err := json.Marshal(next); err != nil {
-			t.Fatal(err)
-		}
+		checkRollout(t, next.Rollout, most)
 	})
+}
+
+// checkRollout: where a rollout comes from and goes to, and what it moves.
+func checkRollout(t *rapid.T, r *plan.Rollout, most int) {
+	if r == nil {
+		return
+	}
+	for what, n := range map[string]int{"from": r.From.Replicas, "to": r.Replicas} {
+		if n < 1 || n > most {
+			t.Fatalf("%s %d replicas of at most %d", what, n, most)
+		}
+	}
+	if r.From.ControllerReplicas < 0 || max(r.From.ControllerReplicas, r.ControllerReplicas) > most {
+		t.Fatalf("env from %d to %d of at most %d", r.From.ControllerReplicas, r.ControllerReplicas, most)
+	}
+	for _, moves := range []map[string]int{r.Moves, r.Was} {
+		for name, replica := range moves {
+			if replica < 0 || replica >= most {
+				t.Fatalf("%s moves by way of replica %d of at most %d", name, replica, most)
+			}
+		}
+	}
 }
 
 func drawRollout(t *rapid.T, number *rapid.Generator[int], now time.Time) *plan.Rollout {

@@ -48,6 +48,11 @@ func keyMissing(err error) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "KeyMissing", Message: "nothing is planned, since no plan can be told from a forged one: " + err.Error()}
 }
 
+func historyDropped(problems []string) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryDropped", Message: fmt.Sprintf("%d parts of the history are not believed or cannot be read, and begin anew: %s",
+		len(problems), clipList(problems))}
+}
+
 func planFull(err error) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "PlanFull", Message: "the plan cannot be written, and the last one stays: " + err.Error()}
 }

@@ -129,6 +129,9 @@ func (l *Loop) takeOver(ctx context.Context) error {
 	for _, p := range problems {
 		l.Log.Info("a part of the history was dropped", "problem", p)
 	}
+	if len(problems) > 0 {
+		l.Emit(discover.Workload{}, historyDropped(problems))
+	}
 	memory, dropped := memoryOf(history)
 	if len(dropped) > 0 {
 		l.Log.Error(errors.Join(dropped...), "a part of the history was dropped")

@@ -124,7 +124,30 @@ func (o *uninstallOptions) target(ctx context.Context, c client.Client) (plan.Ta
 	if doc.Plan != nil {
 		want = doc.Plan.Target
 	}
-	return discover.FindTarget(ctx, c, want)
+	if want.Namespace != o.cluster.namespace { // who forged it would have us write there, with a person's rights
+		return plan.Target{}, discover.Workload{}, fmt.Errorf("the plan names a workload of namespace %q, and no plan of %q does: delete ConfigMap %q, and run uninstall again",
+			want.Namespace, o.cluster.namespace, o.plan)
+	}
+	target, w, err := discover.FindTarget(ctx, c, want)
+	if err == nil {
+		err = o.standsStill(doc, w)
+	}
+	return target, w, err
+}
+
+// standsStill refuses to leave a workload without replicas: rollout.x0y stops all of them for a while, and nobody would bring
+// them back.
+func (o *uninstallOptions) standsStill(doc plan.Document, w discover.Workload) error {
+	if w.Replicas > 0 {
+		return nil
+	}
+	back := 1
+	if doc.Plan != nil && doc.Plan.Rollout != nil {
+		back = max(back, doc.Plan.Rollout.From.Replicas)
+	}
+	return fmt.Errorf("%s %s has no replicas, and nobody would bring them back: wait until `ballast status` shows no rollout; where no planner runs any more,"+
+		" kubectl -n %s annotate configmap %s %s=off, then kubectl -n %s scale %s %s --replicas=%d, and run uninstall again",
+		w.Kind, w.Name, o.cluster.namespace, o.plan, plan.AnnotationEnforcement, o.cluster.namespace, strings.ToLower(w.Kind), w.Name, back)
 }
 
 func (o *uninstallOptions) breakGlass(ctx context.Context, c client.Client) error {
@@ -142,6 +165,9 @@ func (o *uninstallOptions) alignEnv(ctx context.Context, c client.Client, target
 	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 		_, w, err := discover.FindTarget(ctx, c, target)
 		if err != nil {
+			return false, err
+		}
+		if err := o.standsStill(plan.Document{}, w); err != nil {
 			return false, err
 		}
 		if w.EnvReplicas == nil || *w.EnvReplicas == fmt.Sprint(w.Replicas) {
