@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -56,7 +57,11 @@ type Site struct {
 	t     testing.TB
 	env   *envtest.Environment
 	dials dials
+	asked atomic.Int64
 }
+
+// Asked is how often the API server has asked the webhook anything.
+func (s *Site) Asked() int64 { return s.asked.Load() }
 
 // Start starts everything until the test ends.
 func Start(t testing.TB, o Options) *Site {
@@ -227,7 +232,12 @@ func (s *Site) serve() {
 	must(s.t, err)
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
 	s.Source = webhook.NewSource(webhook.SourceOptions{Client: clients, Namespace: Namespace, ConfigMap: PlanConfigMap, Planner: Planner, Metrics: metrics, Log: logr.Discard()})
-	server := webhook.NewServer(webhook.ServerOptions{Handler: webhook.NewHandler(s.Source, metrics, logr.Discard()), CertDir: at.LocalServingCertDir, Metrics: metrics, Log: logr.Discard(),
+	handler := webhook.NewHandler(s.Source, metrics, logr.Discard())
+	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.asked.Add(1)
+		handler.ServeHTTP(w, r)
+	})
+	server := webhook.NewServer(webhook.ServerOptions{Handler: counted, CertDir: at.LocalServingCertDir, Metrics: metrics, Log: logr.Discard(),
 		Listen: func() (_ net.Listener, err error) {
 			s.dials.Listener, err = net.Listen("tcp", net.JoinHostPort(at.LocalServingHost, strconv.Itoa(at.LocalServingPort)))
 			return &s.dials, err
