@@ -90,7 +90,7 @@ func (o *uninstallOptions) run(ctx context.Context, in io.Reader, out io.Writer)
 		what string
 		do   func(context.Context, client.Client) error
 	}{
-		{"break-glass: every write passes from here on", o.breakGlass},
+		{"break-glass: every write but one to data.plan passes from here on", o.breakGlass},
 		{fmt.Sprintf("%s = spec.replicas (%d), and the pods that read it", plan.EnvReplicas, w.Replicas), func(ctx context.Context, c client.Client) error { return o.alignEnv(ctx, c, target) }},
 		{"the webhook configuration", o.deleteWebhooks},
 		{"the Deployments and what belongs to them", o.deleteRest},
