@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -139,6 +140,36 @@ func TestOnlyThisIsClusterScoped(t *testing.T) {
 		if diff := cmp.Diff(want, clusterScoped(t, dir)); diff != "" {
 			t.Errorf("%s -want +got:\n%s", dir, diff)
 		}
+	}
+}
+
+// TestTheReadmeListsWhatIsClusterScoped: its table has what the overlays and components make, and no more.
+func TestTheReadmeListsWhatIsClusterScoped(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "\n| object | name |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var listed []string
+	for row := range strings.SplitSeq(table, "\n") {
+		kinds, names, _ := strings.Cut(strings.Trim(row, "| "), " | ")
+		for kind := range strings.SplitSeq(kinds, ", ") {
+			for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(names, -1) {
+				listed = append(listed, kind+" "+name[1])
+			}
+		}
+	}
+	slices.Sort(listed)
+	var built []string
+	for _, dir := range []string{"base", overlays()["cert-manager"], overlays()["self-signed"], everything} {
+		for _, name := range clusterScoped(t, dir) {
+			built = append(built, strings.Replace(name, "."+namespace, ".argocd", 1))
+		}
+	}
+	slices.Sort(built)
+	if diff := cmp.Diff(slices.Compact(built), listed); diff != "" {
+		t.Errorf("-built +listed:\n%s", diff)
 	}
 }
 

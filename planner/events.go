@@ -64,7 +64,7 @@ func breakGlassSeen(manager string, at time.Time) Event {
 		who = fmt.Sprintf("field manager %q, at %s,", manager, at.Format(time.RFC3339))
 	}
 	return Event{Type: corev1.EventTypeWarning, Reason: "EnforcementOff", Workload: true,
-		Message: fmt.Sprintf("%s wrote the annotation %s: \"off\": every write passes, and ballast writes nothing but the plan; "+
+		Message: fmt.Sprintf("%s wrote the annotation %s: \"off\": every write but one to data.plan passes, and ballast writes nothing but the plan; "+
 			"`ballast audit` names the user; remove it to enforce again", who, plan.AnnotationEnforcement)}
 }
 
@@ -87,9 +87,9 @@ func configRefused(err error) Event {
 // maxNote is the longest note of an event, in bytes: the API server refuses more than 1,024.
 const maxNote = 1000
 
-// printableEvents is the gate of every event: a message has names and texts of clusters, Secrets, annotations, Leases and
-// errors in it, and people read it in a terminal.
-func printableEvents(emit func(discover.Workload, ...Event)) func(discover.Workload, ...Event) {
+// PrintableEvents is the gate of every event, the loop's and those beside it: a message has names and texts of clusters,
+// Secrets, annotations, Leases and errors in it, and people read it in a terminal.
+func PrintableEvents(emit func(discover.Workload, ...Event)) func(discover.Workload, ...Event) {
 	return func(w discover.Workload, events ...Event) {
 		told := make([]Event, len(events))
 		for i, e := range events {

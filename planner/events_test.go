@@ -40,10 +40,10 @@ func TestEventsSayWhatHappenedAndWhatToDo(t *testing.T) {
 		"a rollout that gave up":     {turned(rollout.GaveUp), Event{"Warning", "RolloutGaveUp", why, true}},
 		"a rollout that goes on":     {turned(rollout.Waiting), Event{}},
 		"break-glass": {breakGlassSeen("kubectl-annotate", time.Date(2026, 11, 20, 17, 0, 0, 0, time.UTC)), Event{"Warning", "EnforcementOff",
-			`field manager "kubectl-annotate", at 2026-11-20T17:00:00Z, wrote the annotation ballast.argoproj.io/enforcement: "off": every write passes, and ballast writes nothing but the plan; ` +
+			`field manager "kubectl-annotate", at 2026-11-20T17:00:00Z, wrote the annotation ballast.argoproj.io/enforcement: "off": every write but one to data.plan passes, and ballast writes nothing but the plan; ` +
 				"`ballast audit` names the user; remove it to enforce again", true}},
 		"break-glass by nobody knows whom": {breakGlassSeen("", time.Time{}), Event{"Warning", "EnforcementOff",
-			`somebody whose field manager is unknown wrote the annotation ballast.argoproj.io/enforcement: "off": every write passes, and ballast writes nothing but the plan; ` +
+			`somebody whose field manager is unknown wrote the annotation ballast.argoproj.io/enforcement: "off": every write but one to data.plan passes, and ballast writes nothing but the plan; ` +
 				"`ballast audit` names the user; remove it to enforce again", true}},
 		"a second writer of a Secret": {contested(rollout.Contested{Secret: "prod-eu", Reverted: 3, Manager: "helm"}), Event{"Warning", "Contested",
 			`helm writes data.shard of Secret "prod-eu" back again and again (3 times): stop it, pin the cluster, or annotate the object with ballast.argoproj.io/unmanaged: "true"`, false}},
@@ -125,7 +125,7 @@ func TestWhateverIsToldIsHarmless(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(pieces, 0, 6).Draw(t, "text"), "")
 		var told []Event
-		emit := printableEvents(func(_ discover.Workload, events ...Event) { told = append(told, events...) })
+		emit := PrintableEvents(func(_ discover.Workload, events ...Event) { told = append(told, events...) })
 		emit(discover.Workload{}, planWritten(plan.Plan{Revision: 7}, text), leaderElected(text, nil), configRefused(errors.New(text)),
 			contested(rollout.Contested{Secret: "a", Manager: text, Reverted: 3}), Event{Message: text})
 		for _, e := range told {
@@ -155,7 +155,7 @@ func TestNotesAreCutBetweenCharacters(t *testing.T) {
 		strings.Repeat("a", 2000) + "https://u:p@h": strings.Repeat("a", 997) + "…",
 	} {
 		var got string
-		printableEvents(func(_ discover.Workload, events ...Event) { got = events[0].Message })(discover.Workload{}, Event{Message: text})
+		PrintableEvents(func(_ discover.Workload, events ...Event) { got = events[0].Message })(discover.Workload{}, Event{Message: text})
 		if got != want {
 			t.Errorf("%d bytes become %q", len(text), got)
 		}

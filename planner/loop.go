@@ -70,7 +70,7 @@ type Loop struct {
 
 // NewLoop makes a loop; Run starts it.
 func NewLoop(o Options) *Loop {
-	o.Emit = printableEvents(o.Emit)
+	o.Emit = PrintableEvents(o.Emit)
 	return &Loop{Options: o, changed: newSignal(), drifted: newSignal()}
 }
 

@@ -13,7 +13,7 @@ import (
 func TestAMistypedAnnotationIsAnsweredWithTheRightOne(t *testing.T) {
 	const (
 		secret    = "ballast: annotation ballast.argoproj.io/"
-		readAsOn  = ` is read as on; write "off" to let every write pass`
+		readAsOn  = ` is read as on; write "off" to open the break-glass`
 		notPaused = ` is read as not paused; write "true" to freeze`
 		optOut    = ` is passed over; write "true" to opt out`
 	)
@@ -91,7 +91,7 @@ func TestOneChangedAnnotationIsToldBesideOneThatStood(t *testing.T) {
 	is := map[string]string{plan.AnnotationPaused: "yes", plan.AnnotationEnforcement: "OFF"}
 	var v Verdict
 	v.warnMistyped(planSurface, is, was)
-	want := []string{`ballast: annotation ballast.argoproj.io/enforcement: "OFF" is read as on; write "off" to let every write pass`}
+	want := []string{`ballast: annotation ballast.argoproj.io/enforcement: "OFF" is read as on; write "off" to open the break-glass`}
 	if diff := cmp.Diff(want, v.Warnings); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}

@@ -29,7 +29,7 @@ func onPlan() []steering {
 	return []steering{
 		{bare(plan.AnnotationAcceptDiscovery), readCount(6), `is passed over; write the number of clusters, as in "12"`},
 		{bare(plan.AnnotationCordon), readCordons, `is passed over; write replica=time: "3=2026-11-20T17:00:00Z"`},
-		{bare(plan.AnnotationEnforcement), readWord("off", "on"), `is read as on; write "off" to let every write pass`},
+		{bare(plan.AnnotationEnforcement), readWord("off", "on"), `is read as on; write "off" to open the break-glass`},
 		{bare(plan.AnnotationPaused), readWord("true", "false"), `is read as not paused; write "true" to freeze`},
 		{bare(plan.AnnotationRollback), readCount(10), `is no revision; write a number: ballast rollback lists them`},
 		{bare(plan.AnnotationTripped), readSet, ""},

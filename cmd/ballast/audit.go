@@ -78,7 +78,8 @@ const auditReasons = `Reasons
     Assigned      a cluster that is not in the plan yet has a replica
     Pinned        a person's pin decided
     PinAdded      rows that somebody edited in the plan became pins
-    PinRefused    a pin that cannot be: the one write that ballast ever refuses
+    PinRefused    a pin that cannot be: the one write that the webhook refuses. What the API server's policies refuse (the
+                  plan or history by another's hand, filler, oversize, immutable, owners) has no reason of ballast's
     PlanKept      the plan, which only the planner writes, was put back
     StalePlan     the plan is damaged, and the last good one decided
     Immutable     the Secret can no longer be changed, so that its shard stays

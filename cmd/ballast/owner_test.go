@@ -24,11 +24,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/e2e/apiserver"
 	"ballast/e2e/site"
 	"ballast/planner"
+	"ballast/planner/config"
+	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/store"
 )
@@ -220,4 +223,19 @@ func eventsOf(t *testing.T, c client.Client, reason, text string) []string {
 		}
 	}
 	return sortedKeys(about)
+}
+
+// TestEveryEventPassesTheGate, also one that is not the loop's: what a Lease says is in it.
+func TestEveryEventPassesTheGate(t *testing.T) {
+	recorder := events.NewFakeRecorder(2)
+	newEmitter(recorder, config.Default())(discover.Workload{Kind: "StatefulSet", Namespace: "argocd", Name: "controller"}, planner.Event{
+		Type: corev1.EventTypeWarning, Reason: "OwnedElsewhere", Workload: true,
+		Message: "held by \"\x1b[2J\u202eplanner\" of https://u:s3cr3t@host\nand " + strings.Repeat("a", 2000)})
+	for range 2 {
+		got := <-recorder.Events
+		note := strings.TrimPrefix(got, "Warning OwnedElsewhere ")
+		if begins := `held by "\u001b[2J\u202eplanner" of https://***@host; and aaa`; !strings.HasPrefix(note, begins) || len(note) > 1000 {
+			t.Errorf("%d bytes: %q", len(note), note)
+		}
+	}
 }

@@ -56,10 +56,12 @@ plan and history ConfigMaps and moves nothing by doing so. A planner with anothe
 is not ready, and says who owns the workload, until that one has been gone for ten minutes.
 
 It needs the ServiceAccount of the shipped manifests: in Argo CD's namespace it reads Secrets, ConfigMaps, workloads, their pods, and
-what else scales or guards them; patches data.shard of cluster Secrets, three fields of the application-controller and, with
-component nudge, an annotation of Applications; and writes its two ConfigMaps, its Lease and events.
+what else scales or guards them, and beside it the webhook configuration that it is installed with; patches data.shard of cluster
+Secrets, three fields of the application-controller and, with component nudge, an annotation of Applications; and writes its two
+ConfigMaps, the key in Secret ballast-plan-key that vouches for them, its Lease and events.
 
-How far it goes is the configuration's mode: Observe (default) writes nothing of Argo CD's, Hold keeps what is, Enforce moves and scales.
+How far it goes is the configuration's mode: Observe (default) writes these last and nothing of Argo CD's, Hold keeps what is, Enforce
+moves and scales.
 The configuration is read again when its file changes; a mistake keeps the last good one and is told by event, log and metric.`
 
 func newPlannerCommand() *cobra.Command {

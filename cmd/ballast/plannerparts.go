@@ -133,11 +133,12 @@ func (a *plannerApp) cachesSynced(r *http.Request) error {
 
 func (a *plannerApp) cyclesEnd(*http.Request) error { return a.loop.Alive() }
 
-// newEmitter writes events on the plan ConfigMap and, where they concern it, on the workload.
+// newEmitter writes events on the plan ConfigMap and, where they concern it, on the workload, and nothing that does not pass
+// the gate: not every event comes from the loop.
 func newEmitter(recorder events.EventRecorder, c config.PlannerConfig) func(discover.Workload, ...planner.Event) {
 	planMap := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.Target.Namespace, Name: c.Plan.ConfigMap}}
-	return func(w discover.Workload, list ...planner.Event) {
+	return planner.PrintableEvents(func(w discover.Workload, list ...planner.Event) {
 		for _, e := range list {
 			targets := []runtime.Object{planMap}
 			if e.Workload && w.Name != "" {
@@ -148,5 +149,5 @@ func newEmitter(recorder events.EventRecorder, c config.PlannerConfig) func(disc
 				recorder.Eventf(t, nil, e.Type, e.Reason, "Plan", "%s", e.Message)
 			}
 		}
-	}
+	})
 }

@@ -53,7 +53,7 @@ func (s *status) leads(v *sight) {
 		return
 	}
 	self := neighbour.Owner{Plan: v.config.Target.Namespace + "/" + v.config.Plan.ConfigMap, PlannerUser: v.state.Plan.PlannerUser}
-	if owner, foreign := neighbour.Judge(v.lease, self, neighbour.DefaultGrace, v.now); foreign {
+	if owner, foreign := neighbour.Judge(neighbour.Bounded(v.lease, v.now), self, neighbour.DefaultGrace, v.now); foreign {
 		s.Owner = &owner
 	}
 }

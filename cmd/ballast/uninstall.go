@@ -53,7 +53,8 @@ func newUninstallCommand() *cobra.Command {
   2. ARGOCD_CONTROLLER_REPLICAS becomes spec.replicas, so that Argo CD's own algorithm finds an owner for clusters added later;
      where it differs, this restarts the application-controller once
   3. the webhook configuration, so that no write asks for what is about to go
-  4. the Deployments, their accounts, roles, services and certificates, components' policies, then the plan and its history
+  4. the Deployments, their accounts, roles, services, NetworkPolicies, certificates and alerts, the admission policies, the priority
+     class; then the plan, its history and their key in Secret ballast-plan-key
 
 Cluster Secrets keep their shard: each cluster stays where it is. Another installation in the cluster is not touched: of what has no
 namespace, uninstall takes what calls, binds or is named after its own. It runs with your own rights: list and delete on all of these.`,
@@ -90,11 +91,11 @@ func (o *uninstallOptions) run(ctx context.Context, in io.Reader, out io.Writer)
 		what string
 		do   func(context.Context, client.Client) error
 	}{
-		{"break-glass: every write passes from here on", o.breakGlass},
+		{"break-glass: every write but one to data.plan passes from here on", o.breakGlass},
 		{fmt.Sprintf("%s = spec.replicas (%d), and the pods that read it", plan.EnvReplicas, w.Replicas), func(ctx context.Context, c client.Client) error { return o.alignEnv(ctx, c, target) }},
 		{"the webhook configuration", o.deleteWebhooks},
 		{"the Deployments and what belongs to them", o.deleteRest},
-		{"the plan and its history", o.deletePlan},
+		{"the plan, its history and their key", o.deletePlan},
 	} {
 		say(out, "- %s\n", step.what)
 		if err := step.do(ctx, c); err != nil {

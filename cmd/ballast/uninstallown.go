@@ -71,8 +71,8 @@ func calledFrom(w admissionv1.MutatingWebhook) []string {
 	return selected(w.NamespaceSelector)
 }
 
-// accounts finds a policy's by-user condition.
-var accounts = regexp.MustCompile(`"system:serviceaccount:([a-z0-9-]+):[a-z0-9.-]+"`)
+// accounts finds the account that a policy's conditions name, in one text or with its name in another.
+var accounts = regexp.MustCompile(`"system:serviceaccount:([a-z0-9-]+):(?:[a-z0-9.-]+"|"\s*\+\s*"[a-z0-9.-]+")`)
 
 func selected(s *metav1.LabelSelector) (names []string) {
 	if s == nil {

@@ -94,6 +94,12 @@ func TestTheRestOfAnInstallation(t *testing.T) {
 		}
 		return p
 	}
+	inTwo := func(name, namespace string) admissionv1.ValidatingAdmissionPolicy {
+		p := policy(name, "")
+		p.Spec.MatchConditions = []admissionv1.MatchCondition{{Name: "by-user",
+			Expression: `request.userInfo.username == "system:serviceaccount:` + namespace + `:" + "ballast-planner"`}}
+		return p
+	}
 	bind := func(name, policy string) admissionv1.ValidatingAdmissionPolicyBinding {
 		return admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: labelled(name), Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: policy}}
 	}
@@ -138,6 +144,12 @@ func TestTheRestOfAnInstallation(t *testing.T) {
 			policies:       admissionv1.ValidatingAdmissionPolicyList{Items: []admissionv1.ValidatingAdmissionPolicy{policy("ballast-certs", "argocd-b"), policy("ballast-floor", "", "argocd-b")}},
 			policyBindings: admissionv1.ValidatingAdmissionPolicyBindingList{Items: []admissionv1.ValidatingAdmissionPolicyBinding{bind("ballast-certs", "ballast-certs"), bind("ballast-floor", "ballast-floor")}},
 		}, ""},
+		"a policy of the planner's, whose account stands in two texts": {outside{
+			policies: admissionv1.ValidatingAdmissionPolicyList{Items: []admissionv1.ValidatingAdmissionPolicy{
+				inTwo("ballast-planner", "argocd"), inTwo("ballast-planner-b", "argocd-b"), inTwo("ballast-plan.argocd", "argocd-b")}},
+			policyBindings: admissionv1.ValidatingAdmissionPolicyBindingList{Items: []admissionv1.ValidatingAdmissionPolicyBinding{
+				bind("ballast-planner", "ballast-planner"), bind("ballast-planner-b", "ballast-planner-b")}},
+		}, "ballast-planner ballast-planner"},
 		"priority classes": {outside{classes: schedulingv1.PriorityClassList{Items: []schedulingv1.PriorityClass{{ObjectMeta: labelled("ballast.argocd")}, {ObjectMeta: labelled("ballast.argocd-b")}}}},
 			"ballast.argocd"},
 	} {

@@ -21,7 +21,7 @@ type PlannerConfig struct {
 	Kind       string      `json:"kind"`
 	Mode       plan.Mode   `json:"mode"`
 	Interval   Duration    `json:"interval"`
-	Target     plan.Target `json:"target"` // kind, name and container may be empty: found by label, by env
+	Target     plan.Target `json:"target"` // kind, name and container may be empty: found by label, by command
 	Plan       Objects     `json:"plan"`
 	Discover   Discover    `json:"discover"`
 	Poll       Poll        `json:"poll"`

@@ -35,7 +35,10 @@ type LockOptions struct {
 type Lock struct {
 	o LockOptions
 
-	lease *coordinationv1.Lease // as read or written last; only the election's goroutine touches it
+	// Only the election's goroutine touches these.
+	lease   *coordinationv1.Lease // as read or written last
+	version string                // the resourceVersion that was read last
+	seen    time.Time             // when it was read first
 
 	mu      sync.Mutex
 	known   bool   // the Lease was read, or found missing
@@ -78,8 +81,12 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	case err != nil:
 		return nil, nil, fmt.Errorf("reading Lease %q: %w", l.o.Lease, err)
 	}
-	l.lease = lease
 	now := l.o.Now()
+	if l.seen.IsZero() || lease.ResourceVersion != l.version {
+		l.version, l.seen = lease.ResourceVersion, now
+	}
+	lease = Bounded(lease, l.seen)
+	l.lease = lease
 	record := resourcelock.LeaseSpecToLeaderElectionRecord(&lease.Spec)
 	refusal := ""
 	if owner, foreign := Judge(lease, l.o.Self, l.o.Grace, now); foreign {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"ballast/planner/plan"
@@ -23,6 +24,26 @@ const DefaultGrace = 10 * time.Minute
 
 // defaultLease is what a Lease is taken to last that does not say.
 const defaultLease = 15 * time.Second
+
+// maxLease is the longest that a Lease is believed to last.
+const maxLease = time.Hour
+
+// Bounded is a Lease as far as it can be true, of which this version was seen first at that time: nobody renewed it later
+// than that, or for longer than an hour. Whoever may write Leases would have a target nobody's for years otherwise.
+func Bounded(lease *coordinationv1.Lease, seen time.Time) *coordinationv1.Lease {
+	if lease == nil {
+		return nil
+	}
+	lease = lease.DeepCopy()
+	s := &lease.Spec
+	if s.RenewTime != nil && s.RenewTime.After(seen) {
+		s.RenewTime = &metav1.MicroTime{Time: seen}
+	}
+	if most := int32(maxLease / time.Second); s.LeaseDurationSeconds != nil && *s.LeaseDurationSeconds > most {
+		s.LeaseDurationSeconds = &most
+	}
+	return lease
+}
 
 // Owner is an instance of ballast on a target: what it plans with, and what its Lease says of it. Instances with the same
 // plan and user are replicas of one installation.

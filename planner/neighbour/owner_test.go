@@ -8,6 +8,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
 	"pgregory.net/rapid"
 )
 
@@ -71,6 +72,60 @@ func TestTheOwnerIsAsItsLeaseSays(t *testing.T) {
 		Expires: noon.Add(75 * time.Second), Until: noon.Add(75*time.Second + 10*time.Minute)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestALeaseIsBelievedAsFarAsItCanBeTrue: it was seen first at noon.
+func TestALeaseIsBelievedAsFarAsItCanBeTrue(t *testing.T) {
+	lasting := func(l *coordinationv1.Lease, seconds int32) *coordinationv1.Lease {
+		l.Spec.LeaseDurationSeconds = &seconds
+		return l
+	}
+	for name, test := range map[string]struct{ lease, want *coordinationv1.Lease }{
+		"none":                      {nil, nil},
+		"as a planner writes it":    {leaseOf(first, "planner-0", noon), leaseOf(first, "planner-0", noon)},
+		"written long ago":          {leaseOf(first, "planner-0", noon.Add(-time.Hour)), leaseOf(first, "planner-0", noon.Add(-time.Hour))},
+		"renewed in years":          {leaseOf(first, "planner-0", noon.AddDate(99, 0, 0)), leaseOf(first, "planner-0", noon)},
+		"for an hour":               {lasting(leaseOf(first, "planner-0", noon), 3600), lasting(leaseOf(first, "planner-0", noon), 3600)},
+		"for longer":                {lasting(leaseOf(first, "planner-0", noon), 3601), lasting(leaseOf(first, "planner-0", noon), 3600)},
+		"for 68 years":              {lasting(leaseOf(first, "planner-0", noon), 1<<31-1), lasting(leaseOf(first, "planner-0", noon), 3600)},
+		"without a time and length": {&coordinationv1.Lease{}, &coordinationv1.Lease{}},
+	} {
+		if diff := cmp.Diff(test.want, Bounded(test.lease, noon)); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+	}
+}
+
+// TestAForgedLeaseKeepsNobodyOffForLong: one that another plan holds for ever, by what is written in it, holds for an hour
+// and the grace from when it was seen first, unless somebody goes on writing it.
+func TestAForgedLeaseKeepsNobodyOffForLong(t *testing.T) {
+	forged := leaseOf(first, "planner-0", noon.AddDate(99, 0, 0))
+	forged.Namespace, forged.Name, forged.ResourceVersion = "argocd", leaseName, "1"
+	*forged.Spec.LeaseDurationSeconds = 1<<31 - 1
+	api := fake.NewClientset(forged)
+	now := noon
+	lock := NewLock(LockOptions{Client: api.CoordinationV1(), Lease: types.NamespacedName{Namespace: "argocd", Name: leaseName}, Self: second,
+		Now: func() time.Time { return now }, Tell: func(string) {}})
+	for _, step := range []struct {
+		after   time.Duration
+		version string
+		ready   bool
+	}{
+		{0, "1", false}, {time.Hour + DefaultGrace - time.Second, "1", false}, {time.Hour + DefaultGrace, "1", true}, {48 * time.Hour, "1", true},
+		{49 * time.Hour, "2", false}, {50*time.Hour + DefaultGrace, "2", true},
+	} {
+		now, forged.ResourceVersion = noon.Add(step.after), step.version
+		if err := api.Tracker().Update(coordinationv1.SchemeGroupVersion.WithResource("leases"), forged, "argocd"); err != nil {
+			t.Fatal(err)
+		}
+		record, _, err := lock.Get(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := lock.Ready() == nil; got != step.ready || record.LeaseDurationSeconds > 3600 || record.RenewTime.After(now) {
+			t.Errorf("after %s, version %s: ready is %t; the election sees %+v", step.after, step.version, got, record)
+		}
 	}
 }
 
