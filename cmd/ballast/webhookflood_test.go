@@ -18,6 +18,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -67,14 +68,14 @@ func TestNoFloodEndsTheWebhookOrKeepsAnHonestWriteWaiting(t *testing.T) {
 		{"20,000 idle connections", idleFlood},
 	} {
 		t.Run(flood.name, func(t *testing.T) {
-			honest, end := context.WithCancel(t.Context())
-			var wg sync.WaitGroup
-			wg.Go(func() { target.writeHonestly(honest, t, "a Secret on a connection that stands", true, secret) })
-			wg.Go(func() { target.writeHonestly(honest, t, "a Secret on a new connection", false, secret) })
-			wg.Go(func() { target.writeHonestly(honest, t, "a pin", true, pin) })
-			flood.send(t, target)
-			end()
-			wg.Wait()
+			late := target.floodedBy(t, flood.send, secret, pin)
+			for try := 1; late != "" && try < floodTries; try++ {
+				t.Logf("try %d: %s", try, late)
+				late = target.floodedBy(t, flood.send, secret, pin)
+			}
+			if late != "" {
+				t.Errorf("in each of %d tries an honest write waited, at last: %s", floodTries, late)
+			}
 			most := memoryOf(t, target.pid, "VmHWM")
 			t.Logf("resident %.1f MiB, at most %.1f MiB", float64(memoryOf(t, target.pid, "VmRSS"))/1024, float64(most)/1024)
 			if most >= shippedLimit {
@@ -82,6 +83,24 @@ func TestNoFloodEndsTheWebhookOrKeepsAnHonestWriteWaiting(t *testing.T) {
 			}
 		})
 	}
+}
+
+// floodTries is how often a flood is sent until no honest write waits too long: the bar is the API server's timeout, and
+// the machine runs other tests meanwhile.
+const floodTries = 3
+
+// floodedBy sends a flood beside honest writes, and gives the one that waited too long; empty for none.
+func (f *floodTarget) floodedBy(t *testing.T, send func(*testing.T, *floodTarget), secret, pin honestWrite) string {
+	honest, end := context.WithCancel(t.Context())
+	late := make([]string, 3)
+	var wg sync.WaitGroup
+	wg.Go(func() { late[0] = f.writeHonestly(honest, t, "a Secret on a connection that stands", true, secret) })
+	wg.Go(func() { late[1] = f.writeHonestly(honest, t, "a Secret on a new connection", false, secret) })
+	wg.Go(func() { late[2] = f.writeHonestly(honest, t, "a pin", true, pin) })
+	send(t, f)
+	end()
+	wg.Wait()
+	return strings.Join(slices.DeleteFunc(late, func(s string) bool { return s == "" }), "; ")
 }
 
 // floodTarget is a webhook's process.
@@ -207,9 +226,9 @@ func honestPin(t *testing.T) honestWrite {
 	return honestWrite{"/plan", `"enforced":"pins.` + memoryCluster(0) + `=3"`, reviewOf(t, "configmaps", site.PlanConfigMap, object, old)}
 }
 
-// writeHonestly makes the same write, one after the other, until the context ends: each is answered as it should be,
-// and in time.
-func (f *floodTarget) writeHonestly(ctx context.Context, t *testing.T, what string, keep bool, write honestWrite) {
+// writeHonestly makes the same write, one after the other, until the context ends: each is answered as it should be. It
+// gives one that was not answered in time, or turned away for want of room.
+func (f *floodTarget) writeHonestly(ctx context.Context, t *testing.T, what string, keep bool, write honestWrite) (late string) {
 	client := f.from(apiServer)
 	client.Transport.(*http.Transport).DisableKeepAlives = !keep
 	longest, writes := time.Duration(0), 0
@@ -219,12 +238,17 @@ func (f *floodTarget) writeHonestly(ctx context.Context, t *testing.T, what stri
 		start := time.Now()
 		answer, err := post(client, f.address, write.path, write.body)
 		took := time.Since(start)
-		if longest, writes = max(longest, took), writes+1; err != nil || took > answerBar || !strings.Contains(string(answer), write.answer) {
-			t.Errorf("%s was answered after %s: %v, %.300s", what, took, err, answer)
-			return
+		longest, writes = max(longest, took), writes+1
+		if took > answerBar || err != nil {
+			return fmt.Sprintf("%s was answered after %s: %v", what, took, err)
+		}
+		if !strings.Contains(string(answer), write.answer) {
+			t.Errorf("%s was answered %.300s", what, answer)
+			return ""
 		}
 	}
 	t.Logf("%s: %d writes were answered within %s", what, writes, longest.Round(time.Millisecond))
+	return ""
 }
 
 func post(client *http.Client, address, path string, body []byte) ([]byte, error) {
