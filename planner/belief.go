@@ -34,8 +34,8 @@ func planFault(doc plan.Document, inForce *plan.Plan) string {
 func planFaultProblem(kind string) Problem {
 	message := map[string]string{
 		planForeign: "the plan that stood in the ConfigMap was written by nobody of this installation (its MAC is missing or wrong): a forgery, or a backup" +
-			" from elsewhere; the newest own plan is put back. See who wrote it with `ballast audit`, and take the right to write the ConfigMap from who should not have it",
-		planBroken: "the plan that stood in the ConfigMap did not match its digest or could not be read; the newest own plan is put back. See who wrote it with `ballast audit`",
+			" from elsewhere; the newest own plan is written over it. See who wrote it with `ballast audit`, and take the right to write the ConfigMap from who should not have it",
+		planBroken: "the plan that stood in the ConfigMap did not match its digest or could not be read; the newest own plan is written over it. See who wrote it with `ballast audit`",
 		planOlder:  "the plan that stood in the ConfigMap was an older one: somebody restored a backup; the newest is put back. To go back on purpose, use `ballast rollback`",
 	}[kind]
 	return Problem{Phase: PhaseStore, Kind: kind, Message: message}

@@ -12,7 +12,7 @@ func (l *Loop) locked(base store.Snapshot) []Problem {
 	var list []Problem
 	add := func(name, keep string) {
 		list = append(list, Problem{Phase: PhaseStore, Subject: name, Kind: "Immutable", Message: fmt.Sprintf(
-			"ConfigMap %q is immutable, so that nothing is written to it any more: %s (kubectl -n %s delete configmap %s), and ballast makes it anew", name, keep, l.Store.Namespace, name)})
+			"ConfigMap %q is immutable, so that nothing is written to it any more: %s (kubectl -n %s delete configmap %s; where it stays, take its finalizers out), and ballast makes it anew", name, keep, l.Store.Namespace, name)})
 	}
 	if base.Immutable() {
 		add(l.Store.Plan, "keep a copy of data.pins, which are yours to put back, and delete it")

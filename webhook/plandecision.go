@@ -15,7 +15,8 @@ const maxRowEdits = 20
 // adds or changes are judged.
 //
 // What is put back is taken from the request alone, and never from what this webhook knows: whoever reaches the port would
-// be told the plan. A plan that was broken before stays so until the planner writes it anew.
+// be told the plan. A plan that was broken before stays so until the planner writes it anew, and where none stood none is
+// brought: a backup's is left out, for the planner has its history.
 func DecidePlan(s *State, r Request, object, old PlanObject) Verdict {
 	v := decidePlan(s, r, object, old)
 	if !s.isPlanner(r.User) {
@@ -27,7 +28,7 @@ func DecidePlan(s *State, r Request, object, old PlanObject) Verdict {
 func decidePlan(s *State, r Request, object, old PlanObject) Verdict {
 	v := Verdict{Revision: s.revision(), Reason: plan.InPlan}
 	stored := s.stored(old)
-	if s.isPlanner(r.User) || stored != nil && r.User != "" && r.User == stored.Plan.PlannerUser {
+	if s.isPlanner(r.User) {
 		return v
 	}
 	switch {
@@ -39,11 +40,11 @@ func decidePlan(s *State, r Request, object, old PlanObject) Verdict {
 			"ballast: the plan is immutable and the planner locked out; delete it: the planner makes it anew")
 		return v
 	case object.breakGlass():
-		v.keepPlan(s, object, old, object.Pins)
+		v.keepPlan(object, old, object.Pins)
 		v.Reason = plan.Observing
 		return v
 	}
-	v.decideEdit(s, object, old, stored)
+	v.decideEdit(object, old, stored)
 	if v.Denied == "" {
 		v.keepMutable(object)
 	}
@@ -51,7 +52,7 @@ func decidePlan(s *State, r Request, object, old PlanObject) Verdict {
 }
 
 // decideEdit judges what a person edited while the plan is enforced.
-func (v *Verdict) decideEdit(s *State, object, old PlanObject, stored *Stored) {
+func (v *Verdict) decideEdit(object, old PlanObject, stored *Stored) {
 	pins, rows := object.Pins, plan.Pins(nil)
 	var standing *plan.Plan
 	if stored != nil {
@@ -63,7 +64,7 @@ func (v *Verdict) decideEdit(s *State, object, old PlanObject, stored *Stored) {
 		v.judgePins(standing, old.Pins, pins, rows)
 	}
 	if v.Denied == "" {
-		v.keepPlan(s, object, old, pins)
+		v.keepPlan(object, old, pins)
 	}
 }
 
@@ -168,13 +169,7 @@ func (v *Verdict) addRows(pins string, rows plan.Pins, stored *Stored) string {
 }
 
 // keepPlan patches data.plan and ballast's annotations to what they were before the write, and data.pins to what it has to be.
-func (v *Verdict) keepPlan(s *State, object, old PlanObject, pins string) {
-	if !old.HasPlan && s.Kept == nil {
-		// Nobody knows a plan. What is written here may be a backup of our own: the planner judges it.
-		v.Reason = plan.NoPlan
-		v.patchData(object, PlanObject{HasPlan: object.HasPlan, Plan: object.Plan}, pins)
-		return
-	}
+func (v *Verdict) keepPlan(object, old PlanObject, pins string) {
 	if object.HasPlan != old.HasPlan || object.Plan != old.Plan {
 		v.noteKept(object, old)
 	}

@@ -81,10 +81,14 @@ func TestDecidePlanHasOneWriter(t *testing.T) {
 		object, old PlanObject
 		want        Verdict
 	}{
-		"the planner writes what it decided":                                      {state, plannerUser, object(t, older, comments), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
-		"the shipped planner may take over":                                       {state, shippedUser, object(t, older, comments), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
-		"the planner of the stored plan is known to a webhook that has seen none": {NewState(identity(), nil), plannerUser, object(t, older, comments), stands, Verdict{Reason: plan.InPlan}},
-		"the planner is not judged by its pins":                                   {state, plannerUser, edited(stands, func(o *PlanObject) { o.Pins = "a: -1" }), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
+		"the planner writes what it decided": {state, plannerUser, object(t, older, comments), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
+		"the shipped planner may take over":  {state, shippedUser, object(t, older, comments), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
+		"whom a stored plan names is nobody to a webhook that knows none": {NewState(identity(), nil), plannerUser, object(t, older, comments), stands,
+			Verdict{Reason: plan.PlanKept, Requested: []Field{{"plan", short(backup.Plan)}}, Enforced: []Field{{"plan", digest}},
+				Patches: append(putBack, Op{"replace", "/metadata/annotations/ballast.argoproj.io~1digest", stands.Annotations[plan.AnnotationDigest]},
+					Op{"replace", "/metadata/annotations/ballast.argoproj.io~1revision", "17"}),
+				Warnings: []string{keptSays + "this is a backup; the planner goes on from there"}}},
+		"the planner is not judged by its pins": {state, plannerUser, edited(stands, func(o *PlanObject) { o.Pins = "a: -1" }), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
 		"break-glass lets everything pass but another plan": {state, person, edited(stands, func(o *PlanObject) {
 			o.Annotations[plan.AnnotationEnforcement], o.Annotations[plan.AnnotationDigest] = "off", plan.Digest(replicas)
 			o.Plan, o.Pins, o.Immutable = replicas, "prod-eu: 99\n", true
@@ -205,7 +209,10 @@ func TestDecidePlanHasOneWriter(t *testing.T) {
 			Verdict{Reason: plan.PlanKept, Requested: []Field{{"plan", short(backup.Plan)}, {"pins.prod-us", "1"}}, Enforced: []Field{{"plan", ""}, {"pins.prod-us", "1"}},
 				Patches:  append([]Op{{Op: "remove", Path: "/data/plan"}}, without(backup)...),
 				Warnings: []string{"ballast: data.plan is the planner's alone and was left out; the planner writes it anew; pins go to data.pins"}}},
-		"a backup where nobody knows a plan is left to the planner": {NewState(identity(), nil), person, object(t, older, ""), PlanObject{}, Verdict{Reason: plan.NoPlan}},
+		"a backup where nobody knows a plan is left out too": {NewState(identity(), nil), person, object(t, older, ""), PlanObject{},
+			Verdict{Reason: plan.PlanKept, Requested: []Field{{"plan", short(backup.Plan)}}, Enforced: []Field{{"plan", ""}},
+				Patches:  append([]Op{{Op: "remove", Path: "/data/plan"}}, without(backup)...),
+				Warnings: []string{"ballast: data.plan is the planner's alone and was left out; the planner writes it anew; pins go to data.pins"}}},
 		"a forged revision is put back": {state, person, edited(stands, func(o *PlanObject) { o.Annotations[plan.AnnotationRevision] = "99" }), stands,
 			Verdict{Reason: plan.PlanKept, Revision: 17, Patches: []Op{{"replace", "/metadata/annotations/ballast.argoproj.io~1revision", "17"}},
 				Warnings: []string{"ballast: the plan's annotations are the planner's and were put back"}}},
@@ -312,6 +319,10 @@ func TestStateFollowsThePlanConfigMap(t *testing.T) {
 	second.Revision = 18
 	data1, notes1 := written(t, first, "prod-eu: 1\n")
 	data2, notes2 := written(t, second, "")
+	third := fleet()
+	third.Revision, third.PlannerUser = 19, "mallory"
+	third.Clusters["prod-eu"] = plan.Row{Replica: 0}
+	theirs, theirNotes := written(t, third, "")
 	forged := maps.Clone(notes1)
 	opened := maps.Clone(notes1)
 	opened[plan.AnnotationEnforcement] = "off"
@@ -349,6 +360,7 @@ func TestStateFollowsThePlanConfigMap(t *testing.T) {
 		{"an emptied ConfigMap", func(s *State) *State { return s.Next(nil, nil) }, seen{Revision: 17, Stale: true, ProdEU: 3, Known: true, Kept: "17"}},
 		{"break-glass", func(s *State) *State { return s.Next(data1, opened) }, seen{Revision: 17, BreakGlass: true, ProdEU: 1, Known: true, Kept: "17"}},
 		{"the next plan", func(s *State) *State { return s.Next(data2, notes2) }, seen{Revision: 18, ProdEU: 3, Known: true, Kept: "18"}},
+		{"a plan of somebody who calls themselves the planner", func(s *State) *State { return s.Next(theirs, theirNotes) }, seen{Revision: 18, Stale: true, ProdEU: 3, Known: true, Kept: "18"}},
 		{"no ConfigMap", (*State).Gone, seen{Kept: "18"}},
 		{"one made anew without a plan", func(s *State) *State { return s.Next(nil, nil) }, seen{Revision: 18, Stale: true, ProdEU: 3, Known: true, Kept: "18"}},
 		{"one made anew from a backup without its digest", func(s *State) *State { return s.Gone().Next(data1, nil) }, seen{Revision: 18, Stale: true, ProdEU: 1, Known: true, Kept: "18"}},

@@ -69,7 +69,7 @@ func (s *State) Next(data, annotations map[string]string) *State {
 	doc := s.parse(data, annotations)
 	next := &State{Identity: s.Identity, BreakGlass: doc.BreakGlass, Kept: s.Kept}
 	switch {
-	case doc.Plan != nil:
+	case doc.Plan != nil && s.trusts(doc.Plan.PlannerUser):
 		next.View = plan.NewView(*doc.Plan, doc.Pins)
 		next.Kept = &Stored{Text: data[plan.KeyPlan], Annotations: pick(annotations), Plan: doc.Plan}
 	case s.Kept != nil:
@@ -78,12 +78,18 @@ func (s *State) Next(data, annotations map[string]string) *State {
 		pins, _ := plan.ParsePins(data[plan.KeyPins], s.Kept.Plan.MaxReplicas)
 		next.View, next.Stale = plan.NewView(*s.Kept.Plan, pins), true
 	default:
-		next.Stale = doc.PlanErr != nil
+		next.Stale = doc.Plan != nil || doc.PlanErr != nil
 	}
 	if next.View != nil {
 		next.resources = held(next.View.Plan.Resources)
 	}
 	return next
+}
+
+// trusts reports whether a plan of that planner may take the place of the one that is known: only the shipped planner's, and
+// that of the planner that wrote the last one. Whoever gets a plan of their own into the ConfigMap does not become the planner.
+func (s *State) trusts(planner string) bool {
+	return s.Planner == "" || planner == s.Planner || s.Kept == nil || planner == s.Kept.Plan.PlannerUser
 }
 
 // parse reads the ConfigMap. A plan that was read before is not read again: a changed pin costs the pins.

@@ -36,10 +36,10 @@ func followed(path string) string {
 }
 
 // ownFile reports whether a path leads to where Kubernetes mounts a pod's own token (/var/run/secrets/kubernetes.io/serviceaccount,
-// and /var/run is /run), or into /proc, by which every file has more names. A relative path counts from wherever it may be.
+// and /var/run is /run), or into /proc or /dev, by which every file has more names (/dev/fd is /proc/self/fd). A relative path counts from wherever it may be.
 func ownFile(path string) bool {
 	clean := filepath.Clean("/"+path) + "/"
-	return strings.HasPrefix(clean, "/proc/") || strings.Contains(clean, "/kubernetes.io/serviceaccount/")
+	return strings.HasPrefix(clean, "/proc/") || strings.HasPrefix(clean, "/dev/") || strings.Contains(clean, "/kubernetes.io/serviceaccount/")
 }
 
 // eachFile shows every path that prometheus/common reads, in order: what is called *_file, and the files of a header.

@@ -53,7 +53,7 @@ func fillFiles(v reflect.Value) {
 func TestNoSpellingOfTheOwnTokenPasses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		path := rapid.SampledFrom([]string{"/", "//", "../../../", "./../../../../", ""}).Draw(t, "start")
-		way := rapid.SampledFrom([]string{"var/run/secrets", "run/secrets", "proc/self/root/run/secrets", "proc/1/cwd/../run/secrets"}).Draw(t, "way")
+		way := rapid.SampledFrom([]string{"var/run/secrets", "run/secrets", "proc/self/root/run/secrets", "proc/1/cwd/../run/secrets", "dev/fd/../root/run/secrets"}).Draw(t, "way")
 		file := rapid.SampledFrom([]string{"token", "..data/token", "ca.crt", "..2026_11_20/token"}).Draw(t, "file")
 		for _, part := range strings.Split(way+"/kubernetes.io/serviceaccount/"+file, "/") {
 			path += part + rapid.SampledFrom([]string{"/", "//", "/./", "/x/../", "/../" + part + "/"}).Draw(t, "between")

@@ -160,10 +160,16 @@ func (s *Store) WriteHistory(ctx context.Context, h History, now time.Time) (His
 	if err != nil {
 		return h, err
 	}
-	c := change{Data: map[string]string{keySavedAt: now.UTC().Format(time.RFC3339)}, BinaryData: map[string]*[]byte{}}
+	saved := now.UTC().Format(time.RFC3339)
+	c := change{Data: map[string]*string{keySavedAt: &saved}, BinaryData: map[string]*[]byte{}}
 	var stored map[string][]byte
 	if h.object != nil {
 		stored = h.object.BinaryData
+		for key := range h.object.Data { // whoever made it first: a key stands in data or in binaryData, and takes room
+			if key != keySavedAt {
+				c.Data[key] = nil
+			}
+		}
 	}
 	for key, content := range data {
 		if old, ok := stored[key]; !ok || !bytes.Equal(old, content) {

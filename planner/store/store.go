@@ -126,7 +126,9 @@ func (s *Store) WritePlan(ctx context.Context, base Snapshot, next plan.Plan, fl
 	}
 	cm, err := s.put(ctx, s.Plan, base.object, change{
 		Metadata: changeMeta{Annotations: s.annotations(next, text, m)},
-		Data:     map[string]string{plan.KeyPlan: text},
+		Data:     map[string]*string{plan.KeyPlan: &text},
+		// A key stands in data or in binaryData: what somebody put there would keep the plan out for good.
+		BinaryData: map[string]*[]byte{plan.KeyPlan: nil},
 	})
 	if err != nil {
 		return base, err
@@ -196,7 +198,7 @@ func (s *Store) annotations(p plan.Plan, text string, m Meta) map[string]*string
 // change is a merge patch of a ConfigMap: what it does not name stays, and nil takes a key away.
 type change struct {
 	Metadata   changeMeta         `json:"metadata"`
-	Data       map[string]string  `json:"data,omitempty"`
+	Data       map[string]*string `json:"data,omitempty"`
 	BinaryData map[string]*[]byte `json:"binaryData,omitempty"`
 }
 
@@ -218,7 +220,7 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
 	var err error
 	if base == nil {
-		cm.Labels, cm.Annotations, cm.Data, cm.BinaryData = labels(), present(c.Metadata.Annotations), c.Data, present(c.BinaryData)
+		cm.Labels, cm.Annotations, cm.Data, cm.BinaryData = labels(), present(c.Metadata.Annotations), present(c.Data), present(c.BinaryData)
 		err = s.Client.Create(ctx, cm, client.FieldOwner(FieldManager))
 	} else {
 		c.Metadata.UID, c.Metadata.ResourceVersion = base.UID, base.ResourceVersion

@@ -28,23 +28,24 @@ import (
 func TestStore(t *testing.T) {
 	config := apiserver.Start(t)
 	for name, run := range map[string]func(*testing.T, *world){
-		"the first plan makes its ConfigMap":                   makesTheConfigMap,
-		"what people wrote survives byte for byte":             keepsWhatPeopleWrote,
-		"a stage comes and goes in the annotations":            showsTheStage,
-		"an idle planner writes nothing":                       writesNothingWhenIdle,
-		"a lost race is answered as such":                      losesRaces,
-		"people and planner write at once and nothing is lost": losesNothing,
-		"a deleted plan comes back above its revision":         comesBackAfterDeletion,
-		"a plan that does not match its digest is replaced":    replacesABrokenPlan,
-		"a restored backup is followed by a higher revision":   goesAboveABackup,
-		"a forged revision does not turn the count back":       countsOverForgedRevisions,
-		"a plan changed on its way is an error":                noticesAChangedPlan,
-		"an immutable ConfigMap is an error that says so":      namesAnImmutableConfigMap,
-		"a filler that leaves no room is named":                namesWhatTakesTheRoom,
-		"a plan that cannot be encoded is not written":         refusesAPlanThatCannotBe,
-		"the history comes back":                               keepsTheHistory,
-		"a history written elsewhere is a conflict":            losesHistoryRaces,
-		"an API server that refuses is an error":               passesErrorsOn,
+		"the first plan makes its ConfigMap":                        makesTheConfigMap,
+		"what people wrote survives byte for byte":                  keepsWhatPeopleWrote,
+		"a stage comes and goes in the annotations":                 showsTheStage,
+		"an idle planner writes nothing":                            writesNothingWhenIdle,
+		"a lost race is answered as such":                           losesRaces,
+		"people and planner write at once and nothing is lost":      losesNothing,
+		"a deleted plan comes back above its revision":              comesBackAfterDeletion,
+		"a plan that does not match its digest is replaced":         replacesABrokenPlan,
+		"a restored backup is followed by a higher revision":        goesAboveABackup,
+		"a forged revision does not turn the count back":            countsOverForgedRevisions,
+		"a plan changed on its way is an error":                     noticesAChangedPlan,
+		"an immutable ConfigMap is an error that says so":           namesAnImmutableConfigMap,
+		"a filler that leaves no room is named":                     namesWhatTakesTheRoom,
+		"what stands in the wrong half of a ConfigMap is taken out": takesOutWhatStandsInTheWrongHalf,
+		"a plan that cannot be encoded is not written":              refusesAPlanThatCannotBe,
+		"the history comes back":                                    keepsTheHistory,
+		"a history written elsewhere is a conflict":                 losesHistoryRaces,
+		"an API server that refuses is an error":                    passesErrorsOn,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, newWorld(t, config)) })
 	}
@@ -349,6 +350,26 @@ func noticesAChangedPlan(t *testing.T, w *world) {
 	if _, err := w.WritePlan(w.ctx, s, newPlan("b"), 0, meta); !errors.Is(err, ErrNotKept) {
 		t.Errorf("got %v, want %v", err, ErrNotKept)
 	}
+}
+
+// takesOutWhatStandsInTheWrongHalf: a key stands in data or in binaryData, so that somebody who makes the ConfigMaps first
+// could keep the planner out of them.
+func takesOutWhatStandsInTheWrongHalf(t *testing.T, w *world) {
+	w.must(w.client.Create(w.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Plan}, BinaryData: map[string][]byte{"plan": []byte("x"), "photo": {1}}}))
+	w.equal(int64(1), w.write(w.read(), newPlan("a"), 0).Document.Plan.Revision)
+	w.equal(map[string][]byte{"photo": {1}}, w.stored().BinaryData)
+	w.must(w.client.Create(w.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.History},
+		Data: map[string]string{"macs.json": "x", "votes": "x", "notes": strings.Repeat("x", 900<<10)}}))
+	h, _, err := w.ReadHistory(w.ctx)
+	w.must(err)
+	h.Parts = map[string][]byte{"votes": make([]byte, 200<<10)}
+	_, err = w.WriteHistory(w.ctx, h, meta.DecidedAt)
+	w.must(err)
+	back, problems, err := w.ReadHistory(w.ctx)
+	w.must(err)
+	w.equal(200<<10, len(back.Parts["votes"]))
+	w.equal([]string(nil), problems, cmpopts.EquateEmpty())
+	w.equal(map[string]string{"savedAt": "2026-08-01T12:00:00Z"}, back.object.Data)
 }
 
 func namesWhatTakesTheRoom(t *testing.T, w *world) {
