@@ -38,8 +38,6 @@ func TestAPlannerUnderAnotherServiceAccountGoesOn(t *testing.T) {
 		return store.New(store.Options{Client: c, Reader: c, Namespace: "argocd", Plan: site.PlanConfigMap, History: "ballast-history"})
 	}
 	mustDo(t, as(before).Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "argocd"}}))
-	runRetargeted(t, env)
-
 	write := func(user string, p plan.Plan) (store.Snapshot, error) {
 		s := as(user)
 		base, err := s.Read(t.Context())
@@ -51,8 +49,9 @@ func TestAPlannerUnderAnotherServiceAccountGoesOn(t *testing.T) {
 			Target:   plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: controllerName, Container: "application-controller"},
 			Clusters: map[string]plan.Row{"prod-eu": {Replica: replica}}}
 	}
-	_, err := write(before, next(before, 1))
+	_, err := write(before, next(before, 1)) // the webhooks know the new name from their start, and nobody else by an old plan
 	mustDo(t, err)
+	runRetargeted(t, env)
 	waitFor(t, "the plan is in force", func() bool {
 		_, err := write("alice", next("alice", 3))
 		return errors.Is(err, store.ErrNotKept)
