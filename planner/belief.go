@@ -66,7 +66,10 @@ func withinBounds(p plan.Plan, in Inputs, fleet discover.Fleet) plan.Plan {
 
 // noReplicaRuns reports whether a rollout is in one of the two stages in which no replica runs.
 func noReplicaRuns(r *plan.Rollout) bool {
-	return r != nil && r.Mode == plan.ModeX0Y && (r.Stage == plan.Draining || r.Stage == plan.Assigning)
+	if r == nil || r.Mode != plan.ModeX0Y {
+		return false
+	}
+	return r.Stage == plan.Draining || r.Stage == plan.Assigning
 }
 
 // standing is the number of replicas that there is evidence of: pods, the env, and shards that Secrets carry.

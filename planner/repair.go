@@ -26,7 +26,9 @@ const (
 // first cycle: only that knows the history.
 func (l *Loop) PlanSeen(cm *corev1.ConfigMap) {
 	d := l.Store.Judge(cm)
-	if p := l.known().Plan; !l.hasJudged() || p != nil && d.Plan != nil && d.Plan.Revision < p.Revision {
+	p := l.known().Plan
+	behind := p != nil && d.Plan != nil && d.Plan.Revision < p.Revision
+	if behind || !l.hasJudged() {
 		l.Changed()
 		return
 	}

@@ -27,11 +27,9 @@ func DecidePlan(s *State, r Request, object, old PlanObject) Verdict {
 
 func decidePlan(s *State, r Request, object, old PlanObject) Verdict {
 	v := Verdict{Revision: s.revision(), Reason: plan.InPlan}
-	stored := s.stored(old)
-	if s.isPlanner(r.User) {
-		return v
-	}
 	switch {
+	case s.isPlanner(r.User):
+		return v
 	case old.Immutable:
 		// The API server refuses any change of the data, and ours would take the rest of the write along.
 		v.Reason = plan.Immutable
@@ -44,7 +42,7 @@ func decidePlan(s *State, r Request, object, old PlanObject) Verdict {
 		v.Reason = plan.Observing
 		return v
 	}
-	v.decideEdit(object, old, stored)
+	v.decideEdit(object, old, s.stored(old))
 	if v.Denied == "" {
 		v.keepMutable(object)
 	}

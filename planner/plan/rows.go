@@ -101,7 +101,8 @@ func cutFlow(text, head string) (string, map[string]int) {
 		name, value, _ := strings.Cut(field, ": ")
 		name, ok := unscalar(name)
 		n, err := strconv.Atoi(value)
-		if _, twice := m[name]; !ok || twice || err != nil || strconv.Itoa(n) != value {
+		whole := err == nil && strconv.Itoa(n) == value
+		if _, twice := m[name]; !ok || twice || !whole {
 			return text, nil
 		}
 		m[name] = n
