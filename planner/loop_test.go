@@ -362,7 +362,7 @@ func namesLockedConfigMaps(t *testing.T, server *rest.Config) {
 	b.addCluster("new", 5)
 	b.cycles(l, 3)
 	want := []string{fmt.Sprintf("ConfigMap \"ballast-plan\" is immutable, so that nothing is written to it any more: keep a copy of data.pins, which are yours to put back, "+
-		"and delete it (kubectl -n %s delete configmap ballast-plan), and ballast makes it anew", b.namespace)}
+		"and delete it (kubectl -n %s delete configmap ballast-plan; where it stays, take its finalizers out), and ballast makes it anew", b.namespace)}
 	if diff := cmp.Diff(want, b.told("Immutable")); diff != "" {
 		t.Errorf("told of the plan (-want +got):\n%s", diff)
 	}
@@ -377,7 +377,7 @@ func namesLockedConfigMaps(t *testing.T, server *rest.Config) {
 	lock("ballast-history")
 	b.addCluster("newer", 5)
 	b.cycles(l, 2)
-	want = append(want, fmt.Sprintf("ConfigMap \"ballast-history\" is immutable, so that nothing is written to it any more: delete it (kubectl -n %s delete configmap ballast-history), and ballast makes it anew", b.namespace))
+	want = append(want, fmt.Sprintf("ConfigMap \"ballast-history\" is immutable, so that nothing is written to it any more: delete it (kubectl -n %s delete configmap ballast-history; where it stays, take its finalizers out), and ballast makes it anew", b.namespace))
 	if diff := cmp.Diff(want, b.told("Immutable")); diff != "" {
 		t.Errorf("told of both (-want +got):\n%s", diff)
 	}

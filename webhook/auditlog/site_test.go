@@ -142,7 +142,7 @@ func (s *site) serve(t *testing.T) {
 	t.Helper()
 	at := &s.env.WebhookInstallOptions
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
-	s.source = webhook.NewSource(webhook.SourceOptions{Client: s.client(t, s.account(t, "ballast-webhook")), Namespace: namespace, ConfigMap: planName, Metrics: metrics, Log: logr.Discard()})
+	s.source = webhook.NewSource(webhook.SourceOptions{Client: s.client(t, s.account(t, "ballast-webhook")), Namespace: namespace, ConfigMap: planName, Planner: plannerUser, Metrics: metrics, Log: logr.Discard()})
 	server := webhook.NewServer(webhook.ServerOptions{
 		Handler: webhook.NewHandler(s.source, metrics, logr.Discard()), CertDir: at.LocalServingCertDir, Metrics: metrics, Log: logr.Discard(),
 		Listen: func() (net.Listener, error) {
@@ -169,19 +169,23 @@ func (s *site) serve(t *testing.T) {
 	eventually(t, "a webhook that is ready", func() bool { return server.Ready() == nil && s.source.Ready() == nil })
 }
 
-// populate makes the plan and what it is about, as admin.
+const plannerUser = "system:serviceaccount:argocd:ballast-planner"
+
+// populate makes the plan as its planner, and what it is about as admin.
 func (s *site) populate(t *testing.T) {
 	t.Helper()
 	client := s.client(t, s.admin)
 	text, err := plan.Encode(plan.Plan{
-		Revision: 7, Mode: plan.Enforce, Replicas: 4, ControllerReplicas: 4, MaxReplicas: 16, PlannerUser: "system:serviceaccount:argocd:ballast-planner",
+		Revision: 7, Mode: plan.Enforce, Replicas: 4, ControllerReplicas: 4, MaxReplicas: 16, PlannerUser: plannerUser,
 		Target:   plan.Target{Kind: plan.StatefulSet, Namespace: namespace, Name: workload, Container: "application-controller"},
 		Clusters: map[string]plan.Row{"prod-eu": {Replica: 3, Load: "0.5"}, "prod-us": {Replica: 2, Load: "0.5"}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.must(t)(client.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{
+	as := rest.CopyConfig(s.admin)
+	as.Impersonate = rest.ImpersonationConfig{UserName: plannerUser, Groups: []string{"system:masters"}}
+	s.must(t)(s.client(t, as).CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: planName, Annotations: map[string]string{plan.AnnotationRevision: "7", plan.AnnotationDigest: plan.Digest(text)}},
 		Data:       map[string]string{plan.KeyPlan: text},
 	}, metav1.CreateOptions{}))

@@ -221,7 +221,7 @@ func (s *site) start(t testing.TB, lameDuck time.Duration) *replica {
 	}
 	r := &replica{address: listener.Addr().String(), registry: prometheus.NewRegistry()}
 	metrics := webhook.NewMetrics(r.registry)
-	r.source = webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: namespace, ConfigMap: planName, Metrics: metrics, Log: logr.Discard()})
+	r.source = webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: namespace, ConfigMap: planName, Planner: planner, Metrics: metrics, Log: logr.Discard()})
 	server := webhook.NewServer(webhook.ServerOptions{
 		Handler: webhook.NewHandler(r.source, metrics, logr.Discard()), CertDir: s.certs, Metrics: metrics, Log: logr.Discard(), LameDuck: lameDuck,
 		Listen: func() (net.Listener, error) { return listener, nil },

@@ -76,7 +76,7 @@ func (s *site) ours(b *testing.B, n int) http.Handler {
 		b.Fatal(err)
 	}
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
-	source := webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: namespace, ConfigMap: object.GetName(), Metrics: metrics, Log: logr.Discard()})
+	source := webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: namespace, ConfigMap: object.GetName(), Planner: planner, Metrics: metrics, Log: logr.Discard()})
 	ctx, stop := context.WithCancel(context.Background())
 	b.Cleanup(stop)
 	go source.Run(ctx)
