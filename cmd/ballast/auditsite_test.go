@@ -103,6 +103,12 @@ func TestAuditShowsThePowerfulActs(t *testing.T) {
 	does := func(o client.Object, p client.Patch, object, requested, enforced, reason string) {
 		t.Helper()
 		mustDo(t, carol.Patch(t.Context(), o, p))
+		// A patch begins with what the API server has cached, and the audit tells of its first attempt.
+		waitFor(t, "the write in the API server's cache", func() bool {
+			cached := o.DeepCopyObject().(client.Object)
+			err := s.Admin.Get(t.Context(), client.ObjectKeyFromObject(o), cached, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}})
+			return err == nil && cached.GetResourceVersion() == o.GetResourceVersion()
+		})
 		want = append(want, []string{"carol", "patch", "argocd", object, requested, enforced, reason, "1", "written"})
 	}
 	steers := func(name, value, field string) {

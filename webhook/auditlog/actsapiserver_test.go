@@ -85,7 +85,15 @@ func (s *site) steerThePlan(t *testing.T, c kubernetes.Interface) (want []auditl
 // leave takes Secrets and the workload out of ballast's hands.
 func (s *site) leave(t *testing.T, c kubernetes.Interface) (want []auditlog.Write) {
 	secret := func(name string, patch []byte, effect auditlog.Effect, reason, requested, enforced string) {
-		s.must(t)(c.CoreV1().Secrets(namespace).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}))
+		written, err := c.CoreV1().Secrets(namespace).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A patch begins with what the API server has cached, and the audit tells of its first attempt.
+		eventually(t, "the write in the API server's cache", func() bool {
+			cached, err := s.client(t, s.admin).CoreV1().Secrets(namespace).Get(t.Context(), name, metav1.GetOptions{ResourceVersion: "0"})
+			return err == nil && cached.ResourceVersion == written.ResourceVersion
+		})
 		want = append(want, auditlog.Write{Verb: "patch", Kind: "secret", Name: name, Effect: effect, Reason: reason, Requested: requested, Enforced: enforced})
 	}
 	secret("prod-eu", note("unmanaged", `"true"`), auditlog.Steered, "Unmanaged", "shard=3 unmanaged=true", "unmanaged=true")
