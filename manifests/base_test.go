@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"ballast/certs"
 	"ballast/planner/config"
 	"ballast/planner/plan"
 	"ballast/planner/store"
@@ -118,31 +117,6 @@ func TestTheWebhooksAreTheContracts(t *testing.T) {
 	want := []admissionregistration.MutatingWebhook{clusters, controllers, scale, plans}
 	if diff := cmp.Diff(want, in.Webhooks["ballast.argocd"].Webhooks); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func TestTheCertificatesAreThosePackageCertsMakes(t *testing.T) {
-	for name, settings := range map[string]certs.Settings{
-		"cert-manager":     certs.DefaultSettings(),
-		"retarget-example": {Namespace: "gitops", Service: "ballast-webhook"},
-	} {
-		in := decode(t, build(t, overlays()[name]))
-		for _, want := range settings.Issuers() {
-			if diff := cmp.Diff(want, in.Issuers[want.Name]); diff != "" {
-				t.Errorf("%s: Issuer %s -certs +manifest:\n%s", name, want.Name, diff)
-			}
-		}
-		for _, want := range settings.Certificates() {
-			if diff := cmp.Diff(want, in.Certificates[want.Name]); diff != "" {
-				t.Errorf("%s: Certificate %s -certs +manifest:\n%s", name, want.Name, diff)
-			}
-		}
-		if len(in.Issuers) != 2 || len(in.Certificates) != 2 {
-			t.Errorf("%s: %d issuers and %d certificates", name, len(in.Issuers), len(in.Certificates))
-		}
-		if got := in.Webhooks[settings.Configuration()].Annotations[certs.InjectKey]; got != settings.InjectFrom() {
-			t.Errorf("%s: the CA is injected from %q, want %q", name, got, settings.InjectFrom())
-		}
 	}
 }
 

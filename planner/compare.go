@@ -94,8 +94,8 @@ func progressOf(in Inputs, fleet discover.Fleet, view *plan.View, budget change.
 		return rollout.Progress{Outcome: rollout.Waiting, Stage: view.Plan.Rollout.Stage, Why: "enforcement is off, so the rollout stays where it is"}, false
 	}
 	c := &cycle{in: in, out: Outcome{Memory: in.Memory, Fleet: fleet, Budget: budget, Replicas: recallReplicas(in)}}
-	if cordons, err := failover.ParseCordons(in.Cordon); err == nil {
-		c.out.Cordoned = failover.Cordoned(cordons, in.Now)
+	if cordons, err := plan.ParseCordons(in.Cordon); err == nil {
+		c.out.Cordoned = plan.Cordoned(cordons, in.Now)
 	}
 	seen := c.seen()
 	seen.Asked, seen.Owned = true, map[string]rollout.Owned{}

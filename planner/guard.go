@@ -109,11 +109,11 @@ func (c *cycle) judgeOwners(a *adoption) {
 }
 
 func (c *cycle) judgeReplicas(a *adoption) {
-	cordons, err := failover.ParseCordons(c.in.Cordon)
+	cordons, err := plan.ParseCordons(c.in.Cordon)
 	if err != nil {
 		c.problem(Problem{Phase: PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused", Message: err.Error()})
 	}
-	c.out.Cordoned = failover.Cordoned(cordons, c.in.Now)
+	c.out.Cordoned = plan.Cordoned(cordons, c.in.Now)
 	f := c.in.Config.Failover
 	if f == nil || a.next.FreeReplicas && c.in.Workload.Replicas == 0 {
 		return

@@ -123,7 +123,7 @@ func BenchmarkDecide(b *testing.B) {
 			b.ReportAllocs()
 			data := map[string]string{plan.KeyPlan: stands.Plan}
 			for b.Loop() {
-				if next := NewState(identity(), nil).Next(data, stands.Annotations); next.View == nil {
+				if next := newState(identity(), nil).Next(data, stands.Annotations); next.View == nil {
 					b.Fatal("no plan")
 				}
 			}
@@ -192,7 +192,7 @@ func requestOf(b testing.TB, size int) []byte {
 // is in each.
 func BenchmarkHandler(b *testing.B) {
 	for _, clusters := range []int{100, 7500} {
-		ours := NewHandler(&plans{known: NewState(identity(), plan.NewView(sized(clusters), nil))}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+		ours := NewHandler(&plans{known: newState(identity(), plan.NewView(sized(clusters), nil))}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
 		for _, size := range []int{4 << 10, 64 << 10} {
 			body := requestOf(b, size)
 			for _, h := range []struct {
@@ -272,7 +272,7 @@ func TestACallAllocatesLittle(t *testing.T) {
 		return
 	}
 	const limit = 130
-	h := NewHandler(&plans{known: NewState(identity(), plan.NewView(sized(7500), nil))}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+	h := NewHandler(&plans{known: newState(identity(), plan.NewView(sized(7500), nil))}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
 	n := testing.AllocsPerRun(500, caller(t, h, requestOf(t, 4<<10)))
 	t.Logf("a call allocates %.0f times", n)
 	if n > limit {
@@ -294,7 +294,7 @@ func TestADecisionCostsTheSameWhateverThePlansSize(t *testing.T) {
 	on := func(name, kind string) Request {
 		return Request{Namespace: "argocd", Name: name, Kind: kind, User: person}
 	}
-	small, large := NewState(identity(), plan.NewView(sized(100), nil)), NewState(identity(), plan.NewView(sized(7500), nil))
+	small, large := newState(identity(), plan.NewView(sized(100), nil)), newState(identity(), plan.NewView(sized(7500), nil))
 	for name, tc := range map[string]struct {
 		decide func(*State, *review) (Verdict, error)
 		review review

@@ -119,7 +119,7 @@ func TestDecideClusterAnswersByThePlan(t *testing.T) {
 				Warnings: []string{"ballast: shard 1 was asked, 3 stays (plan 17); " + pinHint}}},
 		"a Secret of another namespace is not ours": {withPlan(nil, nil), Request{Namespace: "other", Name: "prod-eu"}, cluster("1"), cluster("3"),
 			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: shardIs("1")}},
-		"without a plan every write passes":    {NewState(identity(), nil), update, cluster("1"), cluster("3"), Verdict{Reason: plan.NoPlan, Requested: shardIs("1")}},
+		"without a plan every write passes":    {newState(identity(), nil), update, cluster("1"), cluster("3"), Verdict{Reason: plan.NoPlan, Requested: shardIs("1")}},
 		"without a state every write passes":   {nil, update, cluster("1"), cluster("3"), Verdict{Reason: plan.NoPlan, Requested: shardIs("1")}},
 		"in Observe every write passes":        {withPlan(nil, func(p *plan.Plan) { p.Mode = plan.Observe }), update, cluster("1"), cluster("3"), Verdict{Reason: plan.Observing, Revision: 17, Requested: shardIs("1")}},
 		"an unknown mode is Observe":           {withPlan(nil, func(p *plan.Plan) { p.Mode = "Enforced" }), update, cluster("1"), cluster("3"), Verdict{Reason: plan.Observing, Revision: 17, Requested: shardIs("1")}},

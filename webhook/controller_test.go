@@ -219,7 +219,7 @@ func TestDecideScaleHoldsTheTargetsReplicas(t *testing.T) {
 			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: replicas("9")}},
 		"another workload is not ours": {withPlan(nil, nil), other, `{"spec":{"replicas":9}}`,
 			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: replicas("9")}},
-		"without a plan every write passes": {NewState(identity(), nil), on, `{"spec":{"replicas":9}}`, Verdict{Reason: plan.NoPlan, Requested: replicas("9")}},
+		"without a plan every write passes": {newState(identity(), nil), on, `{"spec":{"replicas":9}}`, Verdict{Reason: plan.NoPlan, Requested: replicas("9")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := reviewScale(tc.state, &review{Request: tc.request, object: mustParse(t, tc.object)})

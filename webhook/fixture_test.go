@@ -14,6 +14,15 @@ const (
 	workload    = "argocd-application-controller"
 )
 
+// newState is the state of a plan in force with its pins.
+func newState(id Identity, view *plan.View) *State {
+	s := &State{Identity: id, View: view}
+	if view != nil {
+		s.resources = held(view.Plan.Resources)
+	}
+	return s
+}
+
 func identity() Identity {
 	return Identity{Namespace: "argocd", ConfigMap: "ballast-plan", Planner: shippedUser}
 }
@@ -37,7 +46,7 @@ func withPlan(pins plan.Pins, change func(*plan.Plan)) *State {
 	if change != nil {
 		change(&p)
 	}
-	return NewState(identity(), plan.NewView(p, pins))
+	return newState(identity(), plan.NewView(p, pins))
 }
 
 func encode(t testing.TB, p plan.Plan) string {

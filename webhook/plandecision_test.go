@@ -27,7 +27,7 @@ func edited(o PlanObject, change func(*PlanObject)) PlanObject {
 // knowing is the state of a webhook that has seen this object.
 func knowing(t testing.TB, o PlanObject) *State {
 	t.Helper()
-	s := NewState(identity(), nil).Next(map[string]string{plan.KeyPlan: o.Plan, plan.KeyPins: o.Pins}, o.Annotations)
+	s := newState(identity(), nil).Next(map[string]string{plan.KeyPlan: o.Plan, plan.KeyPins: o.Pins}, o.Annotations)
 	if s.View == nil || s.Stale {
 		t.Fatal("the fixture's plan is not enforced")
 	}
@@ -83,7 +83,7 @@ func TestDecidePlanHasOneWriter(t *testing.T) {
 	}{
 		"the planner writes what it decided": {state, plannerUser, object(t, older, comments), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
 		"the shipped planner may take over":  {state, shippedUser, object(t, older, comments), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
-		"whom a stored plan names is nobody to a webhook that knows none": {NewState(identity(), nil), plannerUser, object(t, older, comments), stands,
+		"whom a stored plan names is nobody to a webhook that knows none": {newState(identity(), nil), plannerUser, object(t, older, comments), stands,
 			Verdict{Reason: plan.PlanKept, Requested: []Field{{"plan", short(backup.Plan)}}, Enforced: []Field{{"plan", digest}},
 				Patches: append(putBack, Op{"replace", "/metadata/annotations/ballast.argoproj.io~1digest", stands.Annotations[plan.AnnotationDigest]},
 					Op{"replace", "/metadata/annotations/ballast.argoproj.io~1revision", "17"}),
@@ -120,7 +120,7 @@ func TestDecidePlanHasOneWriter(t *testing.T) {
 					Op{Op: "remove", Path: "/metadata/annotations/ballast.argoproj.io~1mac"})
 				v.Warnings = []string{keptSays + "this is a backup; the planner goes on from there"}
 			})},
-		"a forged plan where no webhook ever saw one, over one that nobody can read": {NewState(identity(), nil), person,
+		"a forged plan where no webhook ever saw one, over one that nobody can read": {newState(identity(), nil), person,
 			object(t, older, ""), edited(stands, func(o *PlanObject) { o.Plan, o.Annotations = "broken", nil; o.HasPins, o.Pins = false, "" }),
 			Verdict{Reason: plan.PlanKept, Requested: []Field{{"plan", short(backup.Plan)}}, Enforced: []Field{{"plan", short("broken")}},
 				Patches:  append([]Op{{"replace", "/data/plan", "broken"}}, without(backup)...),
@@ -162,7 +162,7 @@ func TestDecidePlanHasOneWriter(t *testing.T) {
 		"immutable is taken out": {state, person, edited(stands, func(o *PlanObject) { o.Immutable = true }), stands,
 			Verdict{Reason: plan.PlanKept, Revision: 17, Requested: []Field{{"immutable", "true"}}, Enforced: []Field{{"immutable", ""}},
 				Patches: []Op{{Op: "remove", Path: "/immutable"}}, Warnings: []string{immutableSays}}},
-		"immutable is taken out where nobody knows a plan": {NewState(identity(), nil), person, PlanObject{Immutable: true}, PlanObject{},
+		"immutable is taken out where nobody knows a plan": {newState(identity(), nil), person, PlanObject{Immutable: true}, PlanObject{},
 			Verdict{Reason: plan.PlanKept, Requested: []Field{{"immutable", "true"}}, Enforced: []Field{{"immutable", ""}},
 				Patches: []Op{{Op: "remove", Path: "/immutable"}}, Warnings: []string{immutableSays}}},
 		"immutable is taken out of a write that is put back": {state, person, edited(stands, func(o *PlanObject) { o.Immutable, o.Plan = true, replicas }), stands,
@@ -209,7 +209,7 @@ func TestDecidePlanHasOneWriter(t *testing.T) {
 			Verdict{Reason: plan.PlanKept, Requested: []Field{{"plan", short(backup.Plan)}, {"pins.prod-us", "1"}}, Enforced: []Field{{"plan", ""}, {"pins.prod-us", "1"}},
 				Patches:  append([]Op{{Op: "remove", Path: "/data/plan"}}, without(backup)...),
 				Warnings: []string{"ballast: data.plan is the planner's alone and was left out; the planner writes it anew; pins go to data.pins"}}},
-		"a backup where nobody knows a plan is left out too": {NewState(identity(), nil), person, object(t, older, ""), PlanObject{},
+		"a backup where nobody knows a plan is left out too": {newState(identity(), nil), person, object(t, older, ""), PlanObject{},
 			Verdict{Reason: plan.PlanKept, Requested: []Field{{"plan", short(backup.Plan)}}, Enforced: []Field{{"plan", ""}},
 				Patches:  append([]Op{{Op: "remove", Path: "/data/plan"}}, without(backup)...),
 				Warnings: []string{"ballast: data.plan is the planner's alone and was left out; the planner writes it anew; pins go to data.pins"}}},
@@ -344,7 +344,7 @@ func TestStateFollowsThePlanConfigMap(t *testing.T) {
 		}
 		return out
 	}
-	s := NewState(identity(), nil)
+	s := newState(identity(), nil)
 	for _, step := range []struct {
 		name string
 		next func(*State) *State

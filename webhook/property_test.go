@@ -31,7 +31,7 @@ func drawState(t *rapid.T) *State {
 	for range rapid.IntRange(0, 2).Draw(t, "pins") {
 		pins[drawName(t)] = rapid.IntRange(0, 15).Draw(t, "pin")
 	}
-	s := NewState(identity(), plan.NewView(p, pins))
+	s := newState(identity(), plan.NewView(p, pins))
 	s.BreakGlass = rapid.IntRange(0, 9).Draw(t, "glass") == 0
 	s.Stale = rapid.Bool().Draw(t, "stale")
 	return s
@@ -241,7 +241,7 @@ func TestASecondPassNeverPatches(t *testing.T) {
 	}))
 	stands := object(t, fleet(), "# mine\nprod-us: 1\n")
 	t.Run("plan", rapid.MakeCheck(func(t *rapid.T) {
-		s := NewState(identity(), nil)
+		s := newState(identity(), nil)
 		if rapid.Bool().Draw(t, "seen") {
 			s = s.Next(map[string]string{plan.KeyPlan: stands.Plan, plan.KeyPins: stands.Pins}, stands.Annotations)
 		}
@@ -267,7 +267,7 @@ func TestFiftyNewClustersLeaveNoReplicaAboveTwiceTheMean(t *testing.T) {
 			p.Clusters[fmt.Sprintf("c-%d", i)] = plan.Row{Replica: i % p.Replicas}
 			count[i%p.Replicas]++
 		}
-		s := NewState(identity(), plan.NewView(p, nil))
+		s := newState(identity(), plan.NewView(p, nil))
 		salt := rapid.StringMatching(`[a-z]{8}`).Draw(t, "salt")
 		for i := range 50 {
 			v := DecideCluster(s, Request{Create: true, Namespace: "argocd", Name: fmt.Sprintf("n-%d", i)},

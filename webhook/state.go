@@ -48,15 +48,6 @@ type heldQuantity struct {
 	text          string // canonical, as the API server prints it
 }
 
-// NewState makes the state of a plan in force with its pins.
-func NewState(id Identity, view *plan.View) *State {
-	s := &State{Identity: id, View: view}
-	if view != nil {
-		s.resources = held(view.Plan.Resources)
-	}
-	return s
-}
-
 // ours are the annotations of the plan ConfigMap that only the planner writes.
 func ours() []string {
 	return []string{plan.AnnotationDecidedAt, plan.AnnotationDecidedBy, plan.AnnotationDigest, plan.AnnotationMAC, plan.AnnotationReason,

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"ballast/planner/plan"
 )
@@ -111,31 +110,16 @@ func readPin(maxReplicas int) func(string) meaning {
 // maxAuditCordons bounds the cordons that one write's audit annotations list.
 const maxAuditCordons = 20
 
-// readCordons takes replicas to empty, each until a time: "3=2026-11-20T17:00:00Z,1=2026-11-20T18:30:00Z". It prints
-// the replicas. An entry that cannot be does not keep the others from being read.
+// readCordons takes replicas to empty, each until a time, as the planner does. It prints the replicas. An entry that cannot
+// be does not keep the others from being read.
 func readCordons(value string) meaning {
-	switch {
-	case len(value) > plan.MaxNoteBytes:
-		return meaning{invalid, "", true}
-	case strings.TrimSpace(value) == "":
-		return meaning{}
+	cordons, err := plan.ParseCordons(value)
+	replicas := make([]int, len(cordons))
+	for i, c := range cordons {
+		replicas[i] = c.Replica
 	}
-	var replicas []int
-	bad := false
-	for entry := range strings.SplitSeq(value, ",") {
-		number, until, _ := strings.Cut(strings.TrimSpace(entry), "=")
-		n, err := strconv.Atoi(number)
-		_, late := time.Parse(time.RFC3339, until)
-		switch {
-		case err != nil, late != nil, strconv.Itoa(n) != number, n < 0 || n >= plan.ReplicaLimit:
-			bad = true
-		default:
-			replicas = append(replicas, n)
-		}
-	}
-	slices.Sort(replicas)
-	taken := printReplicas(slices.Compact(replicas))
-	if bad {
+	taken := printReplicas(replicas)
+	if err != nil {
 		return meaning{invalid, taken, true}
 	}
 	return meaning{taken, taken, false}

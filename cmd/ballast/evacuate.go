@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ballast/planner/failover"
 	"ballast/planner/plan"
 )
 
@@ -136,7 +135,7 @@ func (o *evacuateOptions) begin(ctx context.Context, m *planMap, replica int, no
 	if !o.dryRun {
 		state, written, err = m.annotate(ctx, func(now planState) (edits, error) {
 			cordons, err := o.cordon(now, replica)
-			text := failover.FormatCordons(cordons)
+			text := plan.FormatCordons(cordons)
 			return edits{plan.AnnotationCordon: &text}, err
 		})
 		if err != nil {
@@ -153,7 +152,7 @@ func (o *evacuateOptions) begin(ctx context.Context, m *planMap, replica int, no
 }
 
 // cordon is the cordons as they will stand: those that are not over, and this replica's. It refuses what cannot be.
-func (o *evacuateOptions) cordon(s planState, replica int) ([]failover.Cordon, error) {
+func (o *evacuateOptions) cordon(s planState, replica int) ([]plan.Cordon, error) {
 	p, err := s.needEnforce()
 	if err != nil {
 		return nil, err
@@ -166,14 +165,14 @@ func (o *evacuateOptions) cordon(s planState, replica int) ([]failover.Cordon, e
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(cordons, func(c failover.Cordon) bool { return c.Replica == replica })
+	at := slices.IndexFunc(cordons, func(c plan.Cordon) bool { return c.Replica == replica })
 	switch {
 	case at < 0:
-		cordons = append(cordons, failover.Cordon{Replica: replica, Until: o.until})
+		cordons = append(cordons, plan.Cordon{Replica: replica, Until: o.until})
 	case o.keepSet:
 		cordons[at].Until = o.until
 	}
-	closed := failover.Cordoned(cordons, o.now())
+	closed := plan.Cordoned(cordons, o.now())
 	if open := n - len(slices.DeleteFunc(closed, func(r int) bool { return r >= n })); open < 1 {
 		return nil, fmt.Errorf("REPLICA: %d is the last one that is not cordoned, and its clusters would have nowhere to go: end another one's first (ballast evacuate lists them), or raise partition.minReplicas", replica)
 	}
@@ -196,12 +195,12 @@ func ahead(p plan.Plan) string {
 }
 
 // cordons are those that are not over.
-func (s planState) cordons(now time.Time) ([]failover.Cordon, error) {
-	cordons, err := failover.ParseCordons(s.Cordon)
+func (s planState) cordons(now time.Time) ([]plan.Cordon, error) {
+	cordons, err := plan.ParseCordons(s.Cordon)
 	if err != nil {
 		return nil, fmt.Errorf("annotation %s of the plan ConfigMap: %w\nmend it there, or take the annotation away", plan.AnnotationCordon, err)
 	}
-	return slices.DeleteFunc(cordons, func(c failover.Cordon) bool { return !c.Until.After(now) }), nil
+	return slices.DeleteFunc(cordons, func(c plan.Cordon) bool { return !c.Until.After(now) }), nil
 }
 
 // end takes a replica's cordon away, and the annotation with the last one.
@@ -211,11 +210,11 @@ func (o *evacuateOptions) end(ctx context.Context, m *planMap, replica int, out 
 		if err != nil {
 			return nil, err
 		}
-		kept := slices.DeleteFunc(slices.Clone(cordons), func(c failover.Cordon) bool { return c.Replica == replica })
+		kept := slices.DeleteFunc(slices.Clone(cordons), func(c plan.Cordon) bool { return c.Replica == replica })
 		if len(kept) == len(cordons) {
 			return nil, nil
 		}
-		text := failover.FormatCordons(kept)
+		text := plan.FormatCordons(kept)
 		if text == "" {
 			return edits{plan.AnnotationCordon: nil}, nil
 		}

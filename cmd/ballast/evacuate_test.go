@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"ballast/planner/failover"
 	"ballast/planner/plan"
 )
 
@@ -119,7 +118,7 @@ func TestACordonKeepsTheOthers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := failover.FormatCordons(cordons); got != test.want {
+			if got := plan.FormatCordons(cordons); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

@@ -32,10 +32,10 @@ type evacuation struct {
 
 // evacuating previews what the planner would do with the replica's clusters: what it goes by is here, but for present loads
 // and the capacity that it computes of them.
-func evacuating(s planState, secrets standing, cordons []failover.Cordon, replica int, now time.Time) evacuation {
+func evacuating(s planState, secrets standing, cordons []plan.Cordon, replica int, now time.Time) evacuation {
 	p := *s.Plan
 	view := plan.NewView(p, secrets.pins)
-	answer := failover.Evacuate(failover.Request{View: view, Fixed: secrets.fixed, Cordoned: failover.Cordoned(cordons, now), Budget: math.MaxInt}, now)
+	answer := failover.Evacuate(failover.Request{View: view, Fixed: secrets.fixed, Cordoned: plan.Cordoned(cordons, now), Budget: math.MaxInt}, now)
 	e := evacuation{Replica: replica, Revision: p.Revision, Waits: s.waits(), Moves: []planner.Move{}, now: now, fixed: secrets.fixed, loads: map[string]string{}}
 	for _, c := range cordons {
 		if c.Replica == replica {

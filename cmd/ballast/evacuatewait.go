@@ -196,7 +196,7 @@ func (o *evacuateOptions) stillCordoned(s planState, replica int, e emptying) er
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(failover.Cordoned(cordons, o.now()), replica) {
+	if !slices.Contains(plan.Cordoned(cordons, o.now()), replica) {
 		return fmt.Errorf("the cordon of replica %d was taken away or is over, with %s to go (%s)", replica, plural(len(e.left), "cluster"), listed(e.left))
 	}
 	return nil

@@ -65,7 +65,7 @@ func (s *status) asked(v *sight) {
 	if doc.Paused {
 		s.PausedBy, s.PausedWhy = oneLine(notes[plan.AnnotationPausedBy]), oneLine(notes[plan.AnnotationPausedReason])
 	}
-	cordons, err := failover.ParseCordons(doc.Cordon)
+	cordons, err := plan.ParseCordons(doc.Cordon)
 	if err != nil {
 		s.Problems = append(s.Problems, planner.Problem{Phase: planner.PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused", Message: err.Error()})
 	}

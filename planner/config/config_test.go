@@ -167,7 +167,7 @@ func TestTheDefaultsAreValidAndSurviveBothEncodings(t *testing.T) {
 	if errs := Default().Validate(); len(errs) != 0 {
 		t.Errorf("the defaults have mistakes: %v", errs)
 	}
-	text, err := Marshal(Default())
+	text, err := marshal(Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestEveryGoodFileSurvivesBothEncodings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text, err := Marshal(first)
+			text, err := marshal(first)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -280,7 +280,7 @@ func TestTheAnnotatedDefaultsAreTheDefaults(t *testing.T) {
 // withBlock puts Default's values into the annotated file's block: which rollout is the default is then said in one place.
 func withBlock(t *testing.T, text, key string) string {
 	t.Helper()
-	marshalled, err := Marshal(Default())
+	marshalled, err := marshal(Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func withBlock(t *testing.T, text, key string) string {
 }
 
 func TestTheAnnotatedDefaultsNameEveryField(t *testing.T) {
-	text, err := Marshal(Default())
+	text, err := marshal(Default())
 	if err != nil {
 		t.Fatal(err)
 	}

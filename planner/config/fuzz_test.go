@@ -40,7 +40,7 @@ func FuzzParse(f *testing.F) {
 // sameAfterMarshal compares without the HTTP client, whose secrets are masked; that one must print the same again.
 func sameAfterMarshal(t *testing.T, first PlannerConfig) {
 	t.Helper()
-	text, err := Marshal(first)
+	text, err := marshal(first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func sameAfterMarshal(t *testing.T, first PlannerConfig) {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
-	again, err := Marshal(second)
+	again, err := marshal(second)
 	if err != nil {
 		t.Fatal(err)
 	}

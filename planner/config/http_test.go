@@ -59,7 +59,7 @@ func TestTheHTTPClientIsReadWithItsSecrets(t *testing.T) {
 func TestNothingPrintsTheHTTPClientsSecrets(t *testing.T) {
 	for name, text := range map[string]string{"basic auth": withSecrets, "OAuth 2": withOAuth2} {
 		c := parsed(t, text)
-		file, err := Marshal(c)
+		file, err := marshal(c)
 		if err != nil {
 			t.Fatal(err)
 		}

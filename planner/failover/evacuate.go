@@ -114,8 +114,8 @@ func newEvacuation(r Request) *evacuation {
 	n := running(r.View.Plan)
 	e := &evacuation{Request: r, running: n, left: r.Budget, names: slices.Sorted(maps.Keys(r.View.Plan.Clusters)),
 		emptied: make([]bool, n), open: make([]bool, n), carries: make([]burden, n), movable: make([]burden, n), received: make([]bool, n)}
-	e.cordoned = slices.DeleteFunc(union(r.Cordoned, nil), e.absent)
-	e.unwell = slices.DeleteFunc(union(r.Unwell, nil), func(replica int) bool {
+	e.cordoned = slices.DeleteFunc(union(r.Cordoned), e.absent)
+	e.unwell = slices.DeleteFunc(union(r.Unwell), func(replica int) bool {
 		return e.absent(replica) || slices.Contains(e.cordoned, replica)
 	})
 	for replica := range e.open {
@@ -194,4 +194,9 @@ func add(a, b plan.Load) plan.Load {
 		return math.MaxInt64
 	}
 	return a + b
+}
+
+// union are the replicas of all lists, in order.
+func union(lists ...[]int) []int {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(lists...))))
 }

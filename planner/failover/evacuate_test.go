@@ -12,6 +12,10 @@ import (
 	"ballast/planner/plan"
 )
 
+var start = time.Date(2026, 11, 20, 17, 0, 0, 0, time.UTC)
+
+func at(minutes float64) time.Time { return start.Add(time.Duration(minutes * float64(time.Minute))) }
+
 // rows is a plan of so many replicas.
 func rows(replicas int, clusters map[string]plan.Row) plan.Plan {
 	return plan.Plan{Replicas: replicas, MaxReplicas: 16, Clusters: clusters}

@@ -31,23 +31,6 @@ func (e *UnanchoredError) Error() string {
 	return b.String()
 }
 
-// Totals adds up each metric over the fleet, in the metric's unit. The totals of the day the first plan is made are the
-// references that Reference takes from then on.
-func Totals(cols []Column) (map[string]float64, error) {
-	if err := check(cols); err != nil {
-		return nil, err
-	}
-	totals := make(map[string]float64, len(cols))
-	for _, c := range cols {
-		t := total(c)
-		if math.IsInf(t, 0) {
-			return nil, fmt.Errorf("adding up metric %q: the fleet's total is too large for float64: divide it in its query", c.ID)
-		}
-		totals[c.ID] = t
-	}
-	return totals, nil
-}
-
 // Reference divides each metric by its reference, which is in the metric's unit: 1 is then the whole fleet on the day
 // the references were taken. A metric whose reference is 0 or missing stays 0 while it has no values, and is reported as
 // an *UnanchoredError, all such metrics at once, as soon as it has.

@@ -1,6 +1,7 @@
 package partition_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -68,10 +69,11 @@ func TestHazard4AnEmptyClusterDoesNotChangeTheReplicas(t *testing.T) {
 		t.Fatalf("the seed goes from %d to %d replicas, and the hazard is 96 to 200", before, after)
 	}
 
-	refs, err := normalize.Totals([]normalize.Column{{ID: "apps", Values: fleet}})
-	if err != nil {
-		t.Fatal(err)
+	var lacking *normalize.UnanchoredError // whose totals a planner takes as references
+	if _, err := normalize.Reference([]normalize.Column{{ID: "apps", Values: fleet}}, nil); !errors.As(err, &lacking) {
+		t.Fatalf("got %v, want an UnanchoredError", err)
 	}
+	refs := lacking.Totals
 	reference := func(cols []normalize.Column) ([]normalize.Column, error) { return normalize.Reference(cols, refs) }
 	for name, capacity := range map[string]plan.Load{"of the heaviest": 0, "of an operator": plan.LoadUnit / 50} {
 		b := partition.Bounds{MaxReplicas: 1000, Capacity: capacity}

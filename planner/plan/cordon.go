@@ -1,4 +1,4 @@
-package failover
+package plan
 
 import (
 	"cmp"
@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"ballast/planner/plan"
 )
 
 // Cordon is a person's word that a replica is to be emptied and receives nothing until a time.
@@ -18,13 +16,13 @@ type Cordon struct {
 	Until   time.Time
 }
 
-// ParseCordons reads the annotation plan.AnnotationCordon, such as "3=2026-11-20T17:00:00Z,1=2026-11-20T18:30:00Z", in any
+// ParseCordons reads the annotation AnnotationCordon, such as "3=2026-11-20T17:00:00Z,1=2026-11-20T18:30:00Z", in any
 // order and with any offset. Entries that cannot be are left out and reported, all at once; expired ones are read like any
 // other.
 func ParseCordons(text string) ([]Cordon, error) {
 	switch {
-	case len(text) > plan.MaxNoteBytes:
-		return nil, fmt.Errorf("reading the cordon: it has %d KiB, and at most %d are read: cordon fewer replicas", len(text)>>10, plan.MaxNoteBytes>>10)
+	case len(text) > MaxNoteBytes:
+		return nil, fmt.Errorf("reading the cordon: it has %d KiB, and at most %d are read: cordon fewer replicas", len(text)>>10, MaxNoteBytes>>10)
 	case strings.TrimSpace(text) == "":
 		return nil, nil
 	}
@@ -55,7 +53,7 @@ func parseCordon(entry string) (Cordon, error) {
 		return Cordon{}, fmt.Errorf("it has no time: %s", example)
 	}
 	replica, err := strconv.Atoi(number)
-	if err != nil || strconv.Itoa(replica) != number || replica < 0 || replica >= plan.ReplicaLimit {
+	if err != nil || strconv.Itoa(replica) != number || replica < 0 || replica >= ReplicaLimit {
 		return Cordon{}, fmt.Errorf("what stands before = is not the number of a replica: %s", example)
 	}
 	at, err := time.Parse(time.RFC3339, until)
@@ -63,15 +61,6 @@ func parseCordon(entry string) (Cordon, error) {
 		return Cordon{}, fmt.Errorf("what stands behind = is not a time with its zone: %s", example)
 	}
 	return Cordon{Replica: replica, Until: at}, nil
-}
-
-// clip shortens what is quoted: an annotation takes 256 KiB.
-func clip(s string) string {
-	const most = 40
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most]) + "..."
-	}
-	return s
 }
 
 func compareCordons(a, b Cordon) int {
@@ -100,9 +89,6 @@ func Cordoned(cordons []Cordon, now time.Time) []int {
 			replicas = append(replicas, c.Replica)
 		}
 	}
-	return union(replicas, nil)
-}
-
-func union(a, b []int) []int {
-	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
+	slices.Sort(replicas)
+	return slices.Compact(replicas)
 }

@@ -1,4 +1,4 @@
-package failover
+package plan
 
 import (
 	"strings"
@@ -15,7 +15,7 @@ func at(minutes float64) time.Time { return start.Add(time.Duration(minutes * fl
 
 func TestCordonsAreRead(t *testing.T) {
 	const example = ": write it like 3=2026-11-20T17:00:00Z"
-	long := strings.Repeat("é", 50)
+	long := strings.Repeat("é", 70)
 	for name, test := range map[string]struct {
 		text string
 		want []Cordon
@@ -36,7 +36,7 @@ func TestCordonsAreRead(t *testing.T) {
 		"a year no zone may change":   {"1=9999-12-31T23:59:59-01:00", nil, `reading the cordon "1=9999-12-31T23:59:59-01:00": what stands behind = is not a time with its zone` + example},
 		"a replica that stands twice": {"3=2026-11-20T17:00:00Z,3=2026-11-20T18:00:00Z", []Cordon{{3, start}}, `reading the cordon "3=2026-11-20T18:00:00Z": replica 3 stands twice: delete one of them`},
 		"all mistakes at once, short": {"x=1," + long + ",2=2026-11-20T17:00:00Z", []Cordon{{2, start}}, `reading the cordon "x=1": what stands before = is not the number of a replica` + example +
-			"\n" + `reading the cordon "` + long[:80] + `...": it has no time` + example},
+			"\n" + `reading the cordon "` + long[:2*62] + `…": it has no time` + example},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParseCordons(test.text)
