@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -38,9 +39,9 @@ import (
 
 // planning is a running `ballast planner`.
 type planning struct {
-	t      *testing.T
-	health string
-	end    func() // returns when it has ended
+	t               *testing.T
+	metrics, health string
+	end             func() // returns when it has ended
 
 	mu  sync.Mutex
 	log []string
@@ -49,19 +50,20 @@ type planning struct {
 // startPlanner runs a planner on that API server as the command does, with its own configuration.
 func startPlanner(t *testing.T, server *rest.Config, identity, planMap string) *planning {
 	t.Helper()
-	p := &planning{t: t, health: freePort(t)}
+	p := &planning{t: t, metrics: freePort(t), health: freePort(t)}
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := fmt.Sprintf("apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\nplan: {configMap: %s, history: %s-history}\npoll: {prometheus: {url: \"http://127.0.0.1:%s\", timeout: 1s}}\n", planMap, planMap, freePort(t))
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	healthPort, err := strconv.Atoi(p.health)
-	if err != nil {
+	healthPort, bad := strconv.Atoi(p.health)
+	metricsPort, worse := strconv.Atoi(p.metrics)
+	if err := errors.Join(bad, worse); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancelCause(t.Context())
 	app := &plannerApp{rest: rest.CopyConfig(server), stop: stop, metrics: planner.NewMetrics(prometheus.NewRegistry()),
-		options: &plannerOptions{config: file, bindAddress: "127.0.0.1", healthPort: healthPort, identity: identity, grace: grace},
+		options: &plannerOptions{config: file, bindAddress: "127.0.0.1", metricsPort: metricsPort, healthPort: healthPort, identity: identity, grace: grace},
 		log:     funcr.New(func(_, args string) { p.write(args) }, funcr.Options{})}
 	for _, step := range []func() error{app.loadConfig, func() error { return app.findTarget(ctx) }, func() error { return app.assemble(ctx) }} {
 		if err := step(); err != nil {
@@ -182,10 +184,15 @@ func TestASecondInstallationStandsBy(t *testing.T) {
 			t.Errorf("it says %q, without %q", refusal, says)
 		}
 	}
-	if status, _ := second.asks("/readyz"); status != http.StatusInternalServerError {
+	if status, _ := second.asks("/readyz"); status != http.StatusServiceUnavailable {
 		t.Errorf("the second installation is as ready as %d", status)
 	}
 	waitFor(t, "the first installation is ready", func() bool { status, _ := first.asks("/readyz"); return status == http.StatusOK })
+	for _, port := range []string{first.metrics, first.health} {
+		if !sendsHead(t, net.JoinHostPort("127.0.0.1", port), "GET / HTTP/1.1\r\nHost: a\r\nx: "+strings.Repeat("y", 64<<10)) {
+			t.Errorf("port %s took a head of 64 KiB, as whoever reaches the pod may send many", port)
+		}
+	}
 	waitFor(t, "the second installation logs it", func() bool { return second.logged("the target is another installation's; standing by") })
 	waitFor(t, "an event on the workload and on its own plan says so", func() bool {
 		return cmp.Equal([]string{"ConfigMap other-plan", "StatefulSet " + controllerName}, eventsOf(t, c, "OwnedElsewhere", `is held by "planner-a_`))

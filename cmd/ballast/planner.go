@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"net/http"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -20,11 +19,11 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -49,6 +48,9 @@ type plannerOptions struct {
 	identity    string
 	grace       time.Duration // that a target stays another installation's; 0: neighbour.DefaultGrace
 }
+
+// plannerMemory is below the shipped Deployment's limit of 512 MiB.
+const plannerMemory = 420 << 20
 
 const plannerHelp = `Run the planner: measure the fleet, decide which replica owns which cluster, write the plan, and keep what stands in
 agreement with it. Two replicas run it; the one that holds the Lease ballast-<workload> plans, the other takes over from the
@@ -108,6 +110,8 @@ func (o *plannerOptions) run(ctx context.Context) error {
 	}
 	// A wave of 5,000 stamps should take seconds; the applier bounds what goes at once.
 	cfg.UserAgent, cfg.QPS, cfg.Burst = "ballast-planner/"+buildVersion(), 200, 400
+
+	boundMemory(plannerMemory)
 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -217,7 +221,6 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading discover.selector: %w", err)
 	}
-	o := a.options
 	if a.owner, err = a.newOwner(c); err != nil {
 		return err
 	}
@@ -227,8 +230,7 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 		LeaderElectionID:                    a.owner.Describe(), // a label of the election's metrics
 		LeaderElectionReleaseOnCancel:       true,
 		LeaderElectionResourceLockInterface: a.owner,
-		Metrics:                             metricsserver.Options{BindAddress: net.JoinHostPort(o.bindAddress, strconv.Itoa(o.metricsPort))},
-		HealthProbeBindAddress:              net.JoinHostPort(o.bindAddress, strconv.Itoa(o.healthPort)),
+		Metrics:                             metricsserver.Options{BindAddress: "0"}, // its ports have no bounds: see servePlain
 		// ConfigMaps are read live: few and rare, and of Argo CD's namespace none but the plan's concerns us as a watch.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.ConfigMap{}}}},
 		Cache: cache.Options{
@@ -250,20 +252,33 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 	if err := a.watch(ctx, c); err != nil {
 		return err
 	}
-	for name, check := range map[string]healthz.Checker{"cycles": a.cyclesEnd} {
-		if err := a.manager.AddHealthzCheck(name, check); err != nil {
-			return fmt.Errorf("adding the health check %q: %w", name, err)
-		}
-	}
-	for name, check := range map[string]healthz.Checker{"caches": a.cachesSynced, "owner": a.ownsTarget} {
-		if err := a.manager.AddReadyzCheck(name, check); err != nil {
-			return fmt.Errorf("adding the readiness check %q: %w", name, err)
-		}
+	if err := a.servePlain(); err != nil {
+		return err
 	}
 	if err := a.manager.Add(manager.RunnableFunc(a.loop.Run)); err != nil { // needs the Lease, as every plain Runnable
 		return fmt.Errorf("adding the loop: %w", err)
 	}
 	return a.manager.Add(everywhere(a.config.Run))
+}
+
+// servePlain adds the plain ports, which answer before the caches have synced.
+func (a *plannerApp) servePlain() error {
+	o := a.options
+	health := healthHandler(checks{"cycles": a.cyclesEnd}, checks{"caches": a.cachesSynced, "owner": a.ownsTarget})
+	for name, port := range map[string]struct {
+		number  int
+		handler http.Handler
+	}{"metrics": {o.metricsPort, metricsHandler(ctrlmetrics.Registry)}, "health": {o.healthPort, health}} {
+		listener, err := listenPlain(o.bindAddress, port.number)
+		if err != nil {
+			return err
+		}
+		server := &manager.Server{Name: name, Server: plainServer(port.handler), Listener: listener, ShutdownTimeout: ptr.To(time.Second)}
+		if err := a.manager.Add(server); err != nil {
+			return fmt.Errorf("adding the port of %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *planner.Loop {

@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -41,21 +38,8 @@ type webhookOptions struct {
 	lameDuck     time.Duration
 }
 
-// plainDeadline bounds a call of the kubelet or of Prometheus.
-const plainDeadline = 10 * time.Second
-
-// gcPercent is how much the heap may grow between two collections: under a plan of 7,500 clusters that is rewritten, the
-// process's own memory peaks at some 22 MiB instead of 34. An operator's GOGC wins.
-const gcPercent = 40
-
-// memoryLimit is where the collector begins to work for every MiB, below the shipped Deployment's limit of 256 MiB,
-// which ends the process: the rest is for the program's own file and what stands outside the heap. An operator's
-// GOMEMLIMIT wins.
-const memoryLimit = 200 << 20
-
-// plainConnections is how many connections each of the plain ports holds: the kubelet's and Prometheus's, which open
-// few.
-const plainConnections = 64
+// webhookMemory is below the shipped Deployment's limit of 256 MiB.
+const webhookMemory = 200 << 20
 
 const webhookHelp = `Serve the admission webhook: every write to Argo CD's cluster Secrets and to its application-controller is
 made to agree with the plan in the plan ConfigMap, whoever writes and by whichever path.
@@ -111,7 +95,7 @@ func (o *webhookOptions) run(ctx context.Context) error {
 	if len(o.clientNames) > 0 && o.clientCAFile == "" {
 		return errors.New("--client-name needs --client-ca-file: without a CA nobody's name is verified")
 	}
-	boundMemory()
+	boundMemory(webhookMemory)
 	log, err := o.log.logger()
 	if err != nil {
 		return err
@@ -139,12 +123,12 @@ func (o *webhookOptions) run(ctx context.Context) error {
 	defer fail(nil)
 	var wg sync.WaitGroup
 	wg.Go(func() { source.Run(background) })
-	wg.Go(func() { fail(o.serveHTTP(background, o.healthPort, healthHandler(source.Ready, server.Ready))) })
-	wg.Go(func() {
-		mux := http.NewServeMux()
-		mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-		fail(o.serveHTTP(background, o.metricsPort, mux))
-	})
+	ready := checks{
+		"plan":        func(*http.Request) error { return source.Ready() },
+		"certificate": func(*http.Request) error { return server.Ready() },
+	}
+	wg.Go(func() { fail(o.serveHTTP(background, o.healthPort, healthHandler(nil, ready))) })
+	wg.Go(func() { fail(o.serveHTTP(background, o.metricsPort, metricsHandler(registry))) })
 	err = server.Serve(stop)
 	if cause := context.Cause(stop); ctx.Err() == nil && cause != nil {
 		err = errors.Join(cause, err)
@@ -152,16 +136,6 @@ func (o *webhookOptions) run(ctx context.Context) error {
 	end()
 	wg.Wait()
 	return err
-}
-
-// boundMemory sets the collector's bounds, where the environment does not.
-func boundMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memoryLimit)
-	}
 }
 
 // client asks the API server with the command's kubeconfig or the pod's own token.
@@ -195,31 +169,15 @@ func (o *webhookOptions) listener(port int) func() (net.Listener, error) {
 
 // serveHTTP serves one of the plain ports until the context ends.
 func (o *webhookOptions) serveHTTP(ctx context.Context, port int, handler http.Handler) error {
-	listener, err := o.listener(port)()
+	listener, err := listenPlain(o.bindAddress, port)
 	if err != nil {
-		return fmt.Errorf("listening on port %d: %w", port, err)
+		return err
 	}
-	server := &http.Server{Handler: handler, ReadTimeout: plainDeadline, WriteTimeout: plainDeadline}
+	server := plainServer(handler)
 	stopped := context.AfterFunc(ctx, func() { server.Close() })
 	defer stopped()
-	if err := server.Serve(webhook.LimitConnections(listener, plainConnections)); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving port %d: %w", port, err)
 	}
 	return nil
-}
-
-// healthHandler answers /healthz while the process runs, and /readyz with what it waits for.
-func healthHandler(checks ...func() error) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		for _, check := range checks {
-			if err := check(); err != nil {
-				http.Error(w, err.Error(), http.StatusServiceUnavailable)
-				return
-			}
-		}
-		fmt.Fprintln(w, "ok")
-	})
-	return mux
 }

@@ -55,20 +55,24 @@ func TestHealthSaysWhatItWaitsFor(t *testing.T) {
 		Code int
 		Body string
 	}
-	waits := func() error { return errors.New("the plan ConfigMap was not listed yet") }
-	fine := func() error { return nil }
+	waits := func(*http.Request) error { return errors.New("the plan ConfigMap was not listed yet") }
+	late := func(*http.Request) error { return errors.New("no cycle has ended for 10m0s") }
+	fine := func(*http.Request) error { return nil }
 	for name, tc := range map[string]struct {
-		checks []func() error
-		path   string
-		want   answer
+		live, ready checks
+		path        string
+		want        answer
 	}{
-		"live while it waits":     {[]func() error{waits}, "/healthz", answer{http.StatusOK, "ok\n"}},
-		"unready while one waits": {[]func() error{fine, waits}, "/readyz", answer{http.StatusServiceUnavailable, "the plan ConfigMap was not listed yet\n"}},
-		"ready when none does":    {[]func() error{fine, fine}, "/readyz", answer{http.StatusOK, "ok\n"}},
+		"live while it waits":     {nil, checks{"plan": waits}, "/healthz", answer{http.StatusOK, "ok\n"}},
+		"unready while one waits": {nil, checks{"a": fine, "plan": waits}, "/readyz", answer{http.StatusServiceUnavailable, "the plan ConfigMap was not listed yet\n"}},
+		"ready when none does":    {nil, checks{"a": fine, "b": fine}, "/readyz", answer{http.StatusOK, "ok\n"}},
+		"all that it waits for":   {nil, checks{"cycles": late, "plan": waits}, "/readyz", answer{http.StatusServiceUnavailable, "no cycle has ended for 10m0s\nthe plan ConfigMap was not listed yet\n"}},
+		"one check alone":         {nil, checks{"cycles": late, "plan": waits}, "/readyz/plan", answer{http.StatusServiceUnavailable, "the plan ConfigMap was not listed yet\n"}},
+		"not live":                {checks{"cycles": late}, checks{"plan": fine}, "/healthz", answer{http.StatusServiceUnavailable, "no cycle has ended for 10m0s\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			healthHandler(tc.checks...).ServeHTTP(w, httptest.NewRequest(http.MethodGet, tc.path, nil))
+			healthHandler(tc.live, tc.ready).ServeHTTP(w, httptest.NewRequest(http.MethodGet, tc.path, nil))
 			if diff := cmp.Diff(tc.want, answer{w.Code, w.Body.String()}); diff != "" {
 				t.Errorf("answer (-want +got):\n%s", diff)
 			}

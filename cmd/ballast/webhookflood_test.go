@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -66,6 +67,7 @@ func TestNoFloodEndsTheWebhookOrKeepsAnHonestWriteWaiting(t *testing.T) {
 		{"64 bodies that stall after their head", stalledBodies(28<<20, 5<<10)},
 		{"64 small bodies that stall", stalledBodies(256<<10, 0)},
 		{"20,000 idle connections", idleFlood},
+		{"256 heads of 1 MiB on each plain port", endlessHeads},
 	} {
 		t.Run(flood.name, func(t *testing.T) {
 			late := target.floodedBy(t, flood.send, secret, pin)
@@ -105,7 +107,7 @@ func (f *floodTarget) floodedBy(t *testing.T, send func(*testing.T, *floodTarget
 
 // floodTarget is a webhook's process.
 type floodTarget struct {
-	pid     int
+	webhookProcess
 	address string
 	roots   *x509.CertPool
 }
@@ -127,7 +129,7 @@ func flooded(t *testing.T) *floodTarget {
 	}
 	serving := &envtest.WebhookInstallOptions{LocalServingHost: apiServer, LocalServingPort: port, LocalServingCertDir: t.TempDir()}
 	target := &floodTarget{address: net.JoinHostPort(apiServer, strconv.Itoa(port)), roots: selfSigned(t, serving.LocalServingCertDir)}
-	target.pid = runWebhook(t, builtAsShipped(t), kubeconfig, serving)
+	target.webhookProcess = runWebhook(t, builtAsShipped(t), kubeconfig, serving)
 	return target
 }
 
@@ -450,4 +452,47 @@ func largestPins(t *testing.T, f *floodTarget) {
 			t.Errorf("%.20q was answered %.300s: %v", pins, answer, err)
 		}
 	}
+}
+
+// endlessHeads sends heads of one line that goes on and on to the ports of /metrics and the probes, which the kubelet is
+// answered on all the while.
+func endlessHeads(t *testing.T, f *floodTarget) {
+	head := "GET /metrics HTTP/1.1\r\nHost: a\r\nx: " + strings.Repeat(strings.Repeat("y", 1<<16)+"\r\n ", 16)
+	var wg sync.WaitGroup
+	var refused atomic.Int64
+	for _, port := range []string{f.metrics, f.health} {
+		for range 256 {
+			wg.Go(func() {
+				if sendsHead(t, port, head) {
+					refused.Add(1)
+				}
+			})
+		}
+	}
+	for range 10 {
+		awaitReady(t, f.health)
+	}
+	wg.Wait()
+	t.Logf("%d of 512 heads were answered with 431, the others' connections were closed", refused.Load())
+	if refused.Load() == 0 {
+		t.Error("no head was refused for its size")
+	}
+}
+
+// sendsHead sends a head and waits until the connection is closed; it reports whether the head was refused for its size.
+func sendsHead(t *testing.T, address, head string) bool {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(attacker)}, Timeout: time.Minute}
+	conn, err := d.Dial("tcp", address)
+	if err != nil {
+		t.Error(err)
+		return false
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	_, _ = io.WriteString(conn, head) // which the server may close before all of it went
+	answer, err := io.ReadAll(conn)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("a head without end was held for a minute")
+	}
+	return strings.HasPrefix(string(answer), "HTTP/1.1 431 ")
 }

@@ -51,7 +51,7 @@ func TestTheWebhookIsSmallUnderTheLargestPlan(t *testing.T) {
 	if _, err := asPlanner.CoreV1().ConfigMaps("argocd").Create(t.Context(), largePlan(t, 1), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	pid := runWebhook(t, binary, kubeconfigOf(t, env), &env.WebhookInstallOptions)
+	pid := runWebhook(t, binary, kubeconfigOf(t, env), &env.WebhookInstallOptions).pid
 	report := func(when string) {
 		t.Logf("%s: resident %.1f MiB, %.1f of them the program's own file, at most %.1f MiB", when, float64(memoryOf(t, pid, "VmRSS"))/1024,
 			float64(memoryOf(t, pid, "RssFile"))/1024, float64(memoryOf(t, pid, "VmHWM"))/1024)
@@ -174,7 +174,7 @@ func largePlan(t *testing.T, revision int64) *corev1.ConfigMap {
 }
 
 // runWebhook runs the command until the test ends, and gives its process when it is ready.
-func runWebhook(t *testing.T, binary, kubeconfig string, serving *envtest.WebhookInstallOptions, more ...string) (pid int) {
+func runWebhook(t *testing.T, binary, kubeconfig string, serving *envtest.WebhookInstallOptions, more ...string) webhookProcess {
 	t.Helper()
 	metrics, health := freePort(t), freePort(t)
 	var stderr bytes.Buffer
@@ -190,8 +190,15 @@ func runWebhook(t *testing.T, binary, kubeconfig string, serving *envtest.Webhoo
 			t.Errorf("the webhook ended with %v: %s", err, stderr.String())
 		}
 	})
-	awaitReady(t, net.JoinHostPort(serving.LocalServingHost, health))
-	return cmd.Process.Pid
+	p := webhookProcess{cmd.Process.Pid, net.JoinHostPort(serving.LocalServingHost, metrics), net.JoinHostPort(serving.LocalServingHost, health)}
+	awaitReady(t, p.health)
+	return p
+}
+
+// webhookProcess is a webhook that runs by itself, with its plain ports.
+type webhookProcess struct {
+	pid             int
+	metrics, health string
 }
 
 // awaitReady waits until the webhook with that health port serves.

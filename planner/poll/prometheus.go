@@ -43,11 +43,11 @@ type Prometheus struct {
 
 // New makes the client; nothing is asked yet.
 func New(c Config) (*Prometheus, error) {
-	transport, err := config.NewRoundTripperFromConfig(c.HTTP, "ballast")
+	caller, err := newHTTPClient(c.HTTP)
 	if err != nil {
 		return nil, fmt.Errorf("setting up the HTTP client for Prometheus: %w", err)
 	}
-	client, err := promapi.NewClient(promapi.Config{Address: c.URL, RoundTripper: boundedBody{transport}})
+	client, err := promapi.NewClient(promapi.Config{Address: c.URL, Client: caller})
 	if err != nil {
 		return nil, fmt.Errorf("setting up the client for Prometheus: %w", err)
 	}
