@@ -78,6 +78,10 @@ func (s *State) holdReplicas(v *Verdict, object Workload) {
 }
 
 func (s *State) holdContainer(v *Verdict, r Request, object Workload, at int) {
+	if object.Overfull {
+		v.warn(fmt.Sprintf("ballast: the pod template is too large to be read here; the planner sets %s", plan.EnvReplicas))
+		return
+	}
 	if at < 0 {
 		v.warn(fmt.Sprintf("ballast: no container runs %s, so %s is not held", plan.ControllerCommand, plan.EnvReplicas))
 		return

@@ -91,11 +91,11 @@ func reviewPlan(s *State, rv *review) (Verdict, error) {
 		v.probePlan(rv)
 		return v, nil
 	}
-	object, err := decodePlanObject(rv.object)
+	object, err := decodePlanObject(rv.object, requestLimit)
 	if err != nil {
 		return Verdict{}, err
 	}
-	old, err := decodePlanObject(rv.old)
+	old, err := decodePlanObject(rv.old, storedLimit)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -120,6 +120,7 @@ func (rv *review) weight(kept *Stored) int64 {
 	if kept != nil {
 		text, weight = kept.Text, int64(len(kept.Text))*answerCost
 	}
+	weight += int64(len(rv.old.field("metadata").field("annotations"))) * answerCost
 	for _, object := range []node{rv.object, rv.old} {
 		for key, data := range object.members {
 			if !key.is("data") {

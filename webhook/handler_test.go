@@ -249,8 +249,8 @@ func TestWhoeverReachesThePortRaisesNoAlert(t *testing.T) {
 // TestALogLineTellsWhoWasVerifiedAndIsForgedByNobody: names and users of a body are cut and cleaned.
 func TestALogLineTellsWhoWasVerifiedAndIsForgedByNobody(t *testing.T) {
 	forged := func(r *admissionv1.AdmissionRequest) {
-		r.UserInfo.Username = "system:admin\nlevel=error\x1b[2J" + strings.Repeat("x", 1<<20)
-		r.Namespace = "argocd\r\n" + strings.Repeat("y", 1<<10)
+		r.UserInfo.Username = "system:admin\nlevel=error\x1b[2J" + strings.Repeat("x", 3<<10)
+		r.Namespace = "argocd\r\n" + strings.Repeat("y", 200)
 	}
 	for name, tc := range map[string]struct {
 		tls  *tls.ConnectionState

@@ -112,19 +112,44 @@ func (n node) is(s string) bool {
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner) == s
 	}
-	return n.text() == s
+	return n.text(len(s)) == s
 }
 
-// text is the string value; empty when the value is no string.
-func (n node) text() string {
-	if n.kind() != '"' || len(n) < 2 {
+// fits reports whether the value may have at most so many bytes once its escapes are gone.
+func (n node) fits(most int) bool { return len(n) <= worstEscape*most+len(`""`) }
+
+// text is the string value; empty when the value is no string, is no UTF-8, or has more than so many bytes: what is longer
+// than its field holds is not copied, since whoever reaches the port may send 27 MiB of it.
+func (n node) text(most int) string {
+	if n.kind() != '"' || len(n) < 2 || !n.fits(most) {
 		return ""
 	}
+	s := n.unquoted()
+	if len(s) > most {
+		return ""
+	}
+	return s
+}
+
+// unreadable stands for a string that is too long, or no UTF-8, where an empty one would mean something.
+const unreadable = "(an unreadable value)"
+
+// legible is the string value, or a mark where it cannot be read.
+func (n node) legible(most int) string {
+	s := n.text(most)
+	if s == "" && n.kind() == '"' && !n.is("") {
+		return unreadable
+	}
+	return s
+}
+
+func (n node) unquoted() string {
 	inner := n[1 : len(n)-1]
-	if utf8.Valid(inner) {
-		if s, ok := unescape(inner); ok {
-			return s
-		}
+	if !utf8.Valid(inner) {
+		return "" // the API server writes none, and what encoding/json makes of it is three times as long
+	}
+	if s, ok := unescape(inner); ok {
+		return s
 	}
 	var s string
 	if json.Unmarshal(n, &s) != nil {

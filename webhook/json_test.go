@@ -45,7 +45,7 @@ func FuzzNode(f *testing.F) {
 
 // walk visits everything and asks every question.
 func walk(n node, depth int) {
-	n.text()
+	n.text(1 << 20)
 	n.integer()
 	n.is("a")
 	n.field("a")
@@ -53,7 +53,7 @@ func walk(n node, depth int) {
 		return
 	}
 	for k, v := range n.members {
-		k.text()
+		k.text(1 << 20)
 		walk(v, depth+1)
 	}
 }
@@ -64,8 +64,8 @@ func compare(t *testing.T, n node) {
 	switch n.kind() {
 	case '"':
 		var want string
-		if json.Unmarshal(n, &want) == nil && n.text() != want {
-			t.Errorf("%s was read as %q, want %q", n, n.text(), want)
+		if json.Unmarshal(n, &want) == nil && n.text(1<<20) != want {
+			t.Errorf("%s was read as %q, want %q", n, n.text(1<<20), want)
 		}
 	case '{':
 		var want map[string]json.RawMessage
@@ -74,9 +74,9 @@ func compare(t *testing.T, n node) {
 		}
 		got := map[string]json.RawMessage{}
 		for k, v := range n.members {
-			got[k.text()] = json.RawMessage(v)
-			if !bytes.Equal(n.field(k.text()), want[k.text()]) {
-				t.Errorf("field %q is %q, want %q", k.text(), n.field(k.text()), want[k.text()])
+			got[k.text(1<<20)] = json.RawMessage(v)
+			if !bytes.Equal(n.field(k.text(1<<20)), want[k.text(1<<20)]) {
+				t.Errorf("field %q is %q, want %q", k.text(1<<20), n.field(k.text(1<<20)), want[k.text(1<<20)])
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

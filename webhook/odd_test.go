@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -191,6 +192,79 @@ func TestOddRequestsAreRefusedAsHTTP(t *testing.T) {
 			h.ServeHTTP(w, r)
 			if w.Code != tc.code {
 				t.Errorf("status %d, want %d: %s", w.Code, tc.code, w.Body)
+			}
+		})
+	}
+}
+
+// What whoever reaches the port sends is not sent back: a value that is longer than its field holds is not read.
+func TestNoAnswerGrowsWithWhatWasSent(t *testing.T) {
+	const size = 2 << 20
+	begins := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","namespace":"argocd","operation":"UPDATE",`
+	secret := `"resource":{"resource":"secrets"},"object":{"metadata":{"name":"a","labels":{"argocd.argoproj.io/secret-type":"cluster"}},"data":{"shard":"OTk=","server":"aHR0cHM6Ly9h"}}}}`
+	planMap := `"resource":{"resource":"configmaps"},"name":"ballast-plan","object":{"metadata":{"name":"ballast-plan"},"data":{}},"oldObject":`
+	workload := func(container string) string {
+		return begins + `"name":"argocd-application-controller",` + `"resource":{"resource":"statefulsets"},"object":{"metadata":{"name":"argocd-application-controller"},"spec":{"template":{"spec":{"containers":[` + container + `]}}}}}}`
+	}
+	for name, tc := range map[string]struct{ path, body string }{
+		"a uid":          {"/clusters", strings.Replace(begins, `"uid":"u"`, `"uid":"`+long("<", size)+`"`, 1) + `"name":"a",` + secret},
+		"a name":         {"/clusters", begins + `"name":"` + long("\x7f", size) + `",` + secret},
+		"no UTF-8":       {"/clusters", begins + `"name":"` + long("\xff", size) + `",` + secret},
+		"an operation":   {"/clusters", strings.Replace(begins, "UPDATE", long("<", size), 1) + `"name":"a",` + secret},
+		"a user":         {"/clusters", begins + `"name":"a","userInfo":{"username":"` + long("<", size) + `"},` + secret},
+		"an annotation":  {"/clusters", begins + `"name":"a",` + strings.Replace(secret, `"name":"a",`, `"name":"a","annotations":{"ballast.argoproj.io/pin":"`+long("<", size)+`"},`, 1)},
+		"its name":       {"/clusters", begins + `"name":"a",` + strings.Replace(secret, `"name":"a",`, `"name":"a","annotations":{"ballast.argoproj.io/`+long("<", size)+`":"x"},`, 1)},
+		"a stored plan":  {"/plan", begins + planMap + `{"metadata":{"name":"ballast-plan"},"data":{"plan":"` + long("<", size) + `"}}}}`},
+		"a stored note":  {"/plan", begins + planMap + `{"metadata":{"name":"ballast-plan","annotations":{"ballast.argoproj.io/reason":"` + long("<", size) + `"}},"data":{}}}}`},
+		"a container":    {"/controllers", workload(`{"name":"` + long("<", size) + `"}`)},
+		"a word":         {"/controllers", workload(`{"name":"a","args":["` + long("<", size) + `"]}`)},
+		"an env's value": {"/controllers", workload(`{"name":"argocd-application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"` + long("<", size) + `"}]}`)},
+		"a quantity":     {"/controllers", workload(`{"name":"argocd-application-controller","resources":{"limits":{"` + long("c", size) + `":"` + long("1", size) + `"}}}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var logged int
+			log := funcr.New(func(_, args string) { logged = max(logged, len(args)) }, funcr.Options{Verbosity: 1})
+			h := NewHandler(&plans{known: withPlan(nil, nil)}, NewMetrics(prometheus.NewRegistry()), log)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, tc.path, strings.NewReader(tc.body)))
+			if w.Body.Len() > 8<<10 || logged > 8<<10 {
+				t.Errorf("%d bytes were answered and %d logged to %d: %.300s", w.Body.Len(), logged, len(tc.body), w.Body)
+			}
+		})
+	}
+}
+
+func long(s string, bytes int) string { return strings.Repeat(s, bytes) }
+
+// A pod template that is too large to be read keeps no writer from the replicas that are held.
+func TestReplicasAreHeldUnderATemplateThatIsTooLarge(t *testing.T) {
+	many := func(one string, n int) string { return strings.TrimSuffix(strings.Repeat(one+",", n), ",") }
+	limits := `"cpu":"1"`
+	for i := range 64 {
+		limits += fmt.Sprintf(`,"example.com/r%d":"1"`, i)
+	}
+	for name, container := range map[string]string{
+		"70 entries of the env": `{"name":"a","env":[` + many(`{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"1"}`, 70) + `]}`,
+		"5,000 words":           `{"name":"a","args":[` + many(`"x"`, 5000) + `]}`,
+		"words of 300 KiB":      `{"name":"a","args":[` + many(`"`+long("x", 60<<10)+`"`, 5) + `]}`,
+		"65 limits":             `{"name":"a","resources":{"limits":{` + limits + `}}}`,
+		"300 containers":        many(`{"name":"a"}`, 300),
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := NewHandler(&plans{known: withPlan(nil, nil)}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/controllers", strings.NewReader(oddWorkload(`"replicas":0,`, container))))
+			var answered admissionv1.AdmissionReview
+			if err := json.Unmarshal(w.Body.Bytes(), &answered); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(`[{"op":"replace","path":"/spec/replicas","value":4}]`, string(answered.Response.Patch)); diff != "" {
+				t.Errorf("patch (-want +got):\n%s", diff)
+			}
+			want := []string{"ballast: 0 replicas were asked, 4 stay (plan 17); to fix a number, set partition.replicas in ballast-config",
+				"ballast: the pod template is too large to be read here; the planner sets ARGOCD_CONTROLLER_REPLICAS"}
+			if diff := cmp.Diff(want, answered.Response.Warnings); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -14,8 +14,9 @@ type PlanObject struct {
 	Annotations    map[string]string // of ballast's group: its own, people's, and a few that are unknown
 }
 
-// decodePlanObject reads the plan ConfigMap; an absent object is the zero PlanObject.
-func decodePlanObject(object node) (PlanObject, error) {
+// decodePlanObject reads the plan ConfigMap, in which no value has more than so many bytes; an absent object is the zero
+// PlanObject.
+func decodePlanObject(object node, most int) (PlanObject, error) {
 	var o PlanObject
 	err := object.object("object")
 	if err != nil || object.absent() {
@@ -28,7 +29,7 @@ func decodePlanObject(object node) (PlanObject, error) {
 			named = value.kind() == '{'
 			err = o.readAnnotations(value.field("annotations"))
 		case key.is("data"):
-			err = o.readData(value)
+			err = o.readData(value, most)
 		case key.is("immutable"):
 			o.Immutable = value.isTrue()
 		}
@@ -50,7 +51,7 @@ func (o *PlanObject) readAnnotations(annotations node) error {
 	return nil
 }
 
-func (o *PlanObject) readData(data node) error {
+func (o *PlanObject) readData(data node, most int) error {
 	err := data.object("data")
 	if err != nil {
 		return err
@@ -59,9 +60,9 @@ func (o *PlanObject) readData(data node) error {
 	for key, value := range data.members {
 		switch {
 		case key.is(plan.KeyPlan) && !value.absent():
-			o.HasPlan, o.Plan = true, value.text()
+			o.HasPlan, o.Plan = true, value.text(most)
 		case key.is(plan.KeyPins) && !value.absent():
-			o.HasPins, o.Pins = true, value.text()
+			o.HasPins, o.Pins = true, value.text(most)
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ func (v *Verdict) probePlan(rv *review) {
 	if !rv.dryRun {
 		return
 	}
-	answer, asked := plan.ProbeAnswer(rv.object.field("metadata").field("annotations").field(plan.AnnotationProbe).text())
+	answer, asked := plan.ProbeAnswer(rv.object.field("metadata").field("annotations").field(plan.AnnotationProbe).text(maxWord))
 	if !asked {
 		return
 	}

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,14 @@ type review struct {
 
 // errNoReview says that a body is no AdmissionReview; there is no request to answer then.
 var errNoReview = errors.New("the body is no admission.k8s.io/v1 AdmissionReview with a request")
+
+// The longest values that a review's fields hold: names are DNS names, and a uid is of 36 characters. Kubernetes bounds no
+// user's name; a longer one than this is nobody's that we know.
+const (
+	maxUID  = 64
+	maxName = 253
+	maxUser = 4 << 10
+)
 
 func parseReview(body []byte) (review, error) {
 	var rv review
@@ -47,18 +56,18 @@ func parseReview(body []byte) (review, error) {
 func (rv *review) read(key, value node) {
 	switch {
 	case key.is("uid"):
-		rv.uid = value.text()
+		rv.uid = value.text(maxUID)
 	case key.is("resource"):
 		rv.Kind = kindOf(value.field("resource"))
 	case key.is("name"):
-		rv.Name = value.text()
+		rv.Name = value.text(maxName)
 	case key.is("namespace"):
-		rv.Namespace = value.text()
+		rv.Namespace = value.text(maxName)
 	case key.is("operation"):
-		rv.operation = value.text()
+		rv.operation = value.text(len(operationUpdate))
 		rv.Create = rv.operation == operationCreate
 	case key.is("userInfo"):
-		rv.User = value.field("username").text()
+		rv.User = value.field("username").legible(maxUser)
 	case key.is("object"):
 		rv.object = value
 	case key.is("oldObject"):
@@ -123,11 +132,20 @@ func encodeAnswer(uid string, v Verdict) ([]byte, error) {
 	if v.Denied != "" {
 		r.Status = &status{Code: 422, Reason: "Invalid", Message: plan.Printable(v.Denied, maxMessage)}
 	} else if len(v.Patches) > 0 {
-		patch, err := json.Marshal(v.Patches)
+		patch, err := marshal(v.Patches)
 		if err != nil {
 			return nil, fmt.Errorf("encoding the patch: %w", err)
 		}
 		r.Patch, r.PatchType = patch, "JSONPatch"
 	}
-	return json.Marshal(answer{"admission.k8s.io/v1", "AdmissionReview", r})
+	return marshal(answer{"admission.k8s.io/v1", "AdmissionReview", r})
+}
+
+// marshal writes JSON that is not for a page: '<' stays one byte, where json.Marshal makes it six.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

@@ -59,7 +59,7 @@ func (s *Secret) readMetadata(metadata node) error {
 	for key, value := range metadata.members {
 		switch {
 		case key.is("name"):
-			s.Name = value.text()
+			s.Name = value.text(maxName)
 		case key.is("labels"):
 			s.Cluster = value.field(plan.SecretTypeLabel).is(plan.SecretTypeCluster)
 		case key.is("annotations"):

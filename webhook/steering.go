@@ -145,6 +145,12 @@ func readSet(value string) meaning {
 	return meaning{"set", "set", false}
 }
 
+// The API server takes annotations whose names have two parts of 253 and 63 characters, and 256 KiB of all of them.
+const (
+	maxNote  = 253 + len("/") + 63
+	maxNotes = 256 << 10
+)
+
 // maxUnknownNotes bounds the annotations that are kept though ballast does not know them: for a warning, of which there
 // are few.
 const maxUnknownNotes = maxWarnings
@@ -157,7 +163,7 @@ func readNotes(annotations node) map[string]string {
 		if value.absent() || !isNote(key) {
 			continue
 		}
-		name := key.text()
+		name := key.text(maxNote)
 		if !slices.Contains(known(), name) {
 			if unknown++; unknown > maxUnknownNotes {
 				continue
@@ -166,7 +172,7 @@ func readNotes(annotations node) map[string]string {
 		if notes == nil {
 			notes = map[string]string{}
 		}
-		notes[name] = value.text()
+		notes[name] = value.legible(maxNotes)
 	}
 	return notes
 }
@@ -175,7 +181,7 @@ func readNotes(annotations node) map[string]string {
 func isNote(key node) bool {
 	const begins = `"` + plan.Group + "/"
 	if bytes.IndexByte(key, '\\') >= 0 {
-		return strings.HasPrefix(key.text(), begins[1:])
+		return strings.HasPrefix(key.text(maxNote), begins[1:])
 	}
 	return bytes.HasPrefix(key, []byte(begins))
 }

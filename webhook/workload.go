@@ -1,7 +1,7 @@
 package webhook
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 
 	"ballast/planner/plan"
@@ -13,6 +13,7 @@ type Workload struct {
 	Unmanaged   bool
 	HasReplicas bool
 	Replicas    int
+	Overfull    bool // its pod template has more of something than is read, and Containers is empty
 	Containers  []Container
 }
 
@@ -43,9 +44,13 @@ const (
 	maxWords      = 4096 // of all commands and arguments
 	maxEnvEntries = 64   // that have the one name
 	maxQuantities = 64
+	maxWord       = 1 << 10   // bytes of a value that is a number
+	maxScript     = 64 << 10  // bytes of one word; a launcher's may be a script
+	maxScripts    = 256 << 10 // bytes of all words
 )
 
-var errTooMany = fmt.Errorf("%w: it has more of something than any workload", errMalformed)
+// errTooMany says that a pod template has more of something than any that runs.
+var errTooMany = errors.New("the pod template has more of something than any that runs")
 
 // decodeWorkload reads a workload of an admission request. Where a patch would have no place, it fails.
 func decodeWorkload(object node) (Workload, error) {
@@ -77,7 +82,7 @@ func (w *Workload) readSpec(spec node) error {
 			w.HasReplicas = true
 			w.Replicas, err = wholeNumber("spec.replicas", value)
 		case key.is("template"):
-			err = w.readContainers(value.field("spec").field("containers"))
+			err = w.readTemplate(value)
 		}
 		if err != nil {
 			return err
@@ -86,12 +91,22 @@ func (w *Workload) readSpec(spec node) error {
 	return nil
 }
 
+// readTemplate reads the containers. Of a template that has too much its spec.replicas are held all the same.
+func (w *Workload) readTemplate(template node) error {
+	err := w.readContainers(template.field("spec").field("containers"))
+	if errors.Is(err, errTooMany) {
+		w.Overfull, w.Containers = true, nil
+		return nil
+	}
+	return err
+}
+
 func (w *Workload) readContainers(containers node) error {
 	err := containers.array("containers")
 	if err != nil {
 		return err
 	}
-	count := 0
+	count, bytes := 0, 0
 	for _, item := range containers.members {
 		if len(w.Containers) == maxContainers {
 			return errTooMany
@@ -100,7 +115,11 @@ func (w *Workload) readContainers(containers node) error {
 		if err != nil {
 			return err
 		}
-		if count += len(c.Command) + len(c.Args); count > maxWords {
+		count += len(c.Command) + len(c.Args)
+		for _, word := range slices.Concat(c.Command, c.Args) {
+			bytes += len(word)
+		}
+		if count > maxWords || bytes > maxScripts {
 			return errTooMany
 		}
 		w.Containers = append(w.Containers, c)
@@ -114,7 +133,7 @@ func decodeContainer(container node) (Container, error) {
 	for key, value := range container.members {
 		switch {
 		case key.is("name"):
-			c.Name = value.text()
+			c.Name = value.text(maxName)
 		case key.is("command"):
 			c.Command, err = words(value)
 		case key.is("args"):
@@ -144,7 +163,7 @@ func (c *Container) readEnv(env node) error {
 		}
 		if entry.field("name").is(plan.EnvReplicas) {
 			value := entry.field("value")
-			c.Env = append(c.Env, EnvEntry{index, !value.absent(), value.text(), !entry.field("valueFrom").absent()})
+			c.Env = append(c.Env, EnvEntry{index, !value.absent(), value.text(maxWord), !entry.field("valueFrom").absent()})
 		}
 		index++
 	}
@@ -174,7 +193,7 @@ func words(list node) ([]string, error) {
 		if len(all) == maxWords {
 			return nil, errTooMany
 		}
-		all = append(all, word.text())
+		all = append(all, word.text(maxScript))
 	}
 	return all, nil
 }
@@ -189,11 +208,11 @@ func decodeQuantities(section node) (map[string]string, error) {
 		if len(values) == maxQuantities {
 			return nil, errTooMany
 		}
-		text := value.text()
-		if value.kind() != '"' {
+		text := value.text(maxWord)
+		if value.kind() != '"' && len(value) <= maxWord {
 			text = string(value) // a quantity may be written as a number
 		}
-		values[name.text()] = text
+		values[name.text(maxNote)] = text
 	}
 	return values, nil
 }
