@@ -90,7 +90,7 @@ func Follow(in Inputs) Course {
 // alone; so they are taken to say that all is as it should be. What is waited for then is what shows, and where
 // nothing is, hidden says that it may be for the pods.
 func progressOf(in Inputs, fleet discover.Fleet, view *plan.View, budget change.Budget) (p rollout.Progress, hidden bool) {
-	if in.BreakGlass {
+	if in.BreakGlass && !rollout.StopsAll(view.Plan) {
 		return rollout.Progress{Outcome: rollout.Waiting, Stage: view.Plan.Rollout.Stage, Why: "enforcement is off, so the rollout stays where it is"}, false
 	}
 	c := &cycle{in: in, out: Outcome{Memory: in.Memory, Fleet: fleet, Budget: budget, Replicas: recallReplicas(in)}}

@@ -15,6 +15,7 @@ import (
 	"ballast/planner/failover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/rollout"
 )
 
 // Cycle runs every phase once. It has no error: what a phase cannot do is a Problem, and the plan in force stays.
@@ -45,11 +46,9 @@ func runCycle(in Inputs) Outcome {
 }
 
 type cycle struct {
-	heldOff   bool          // a rollout failed a short while ago
-	unstamped bool          // Secrets wait for their present owner
-	unready   bool          // the mode live waits for something
-	unsighted bool          // not every pod says what it owns, and the mode live moves only what nobody works for
-	fault     string        // a cluster that nobody has, or several pods: the mode live begins nothing by itself
+	unseen    bool // the discovery is not believed
+	now       situation
+	shut      verdicts
 	taken     []string      // clusters without an owner, or soon to be, by no wave's doing
 	evacuated failover.Last // the failover that counts as the last one if what was decided is written
 	winner    *evaluate.Candidate
@@ -81,15 +80,25 @@ func (c *cycle) discover() bool {
 	return true
 }
 
-// keep ends a cycle that could not see the fleet: the plan in force, or the one to mend it from, as it is.
+// keep ends a cycle that could not see the fleet: the plan in force, or the one to mend it from, as it is. Only a rollout that
+// may have stopped every replica goes on: its deadlines bring them back, whatever Secrets come and go meanwhile.
 func (c *cycle) keep() Outcome {
-	if base := cmp.Or(c.in.InForce, c.in.Last); base != nil {
-		c.out.Next = base.Clone()
-		if c.out.Changed = c.in.InForce == nil; c.out.Changed {
-			c.out.Reason = putBack(c.in.PlanFault)
-		}
-	}
 	c.out.Pins = allPins(c.in.Pins, nil)
+	base := cmp.Or(c.in.InForce, c.in.Last)
+	if base == nil {
+		return c.out
+	}
+	a := &adoption{in: c.in, fleet: c.out.Fleet, next: base.Clone(), pins: c.out.Pins}
+	if c.in.InForce == nil {
+		c.note(putBack(c.in.PlanFault))
+	} else if rollout.StopsAll(a.next) {
+		c.unseen = true
+		c.advance(a)
+	}
+	c.out.Next = a.next
+	if c.out.Changed = c.in.InForce == nil || !a.next.SameEnforced(*c.in.InForce); c.out.Changed {
+		c.out.Reason = strings.Join(c.notes, "; ")
+	}
 	return c.out
 }
 

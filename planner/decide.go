@@ -28,18 +28,27 @@ func (a *adoption) standing(i int) int {
 
 // decide advances a rollout that is under way, and otherwise asks the partition and the evaluation whether to begin one.
 func (c *cycle) decide(a *adoption) {
-	c.checkStamps(a)
-	c.checkHoldOff(a)
-	c.checkLive(a)
+	c.tellRestart(a)
+	c.now = c.situation(a)
+	c.shut = judge(gates(), c.now, c.problem)
 	c.checkEnforcement(a)
 	c.candidate(a)
 	switch {
-	case a.next.Rollout != nil && !c.in.BreakGlass:
-		c.advance(a)
-	case c.mayAct(a):
+	case a.next.Rollout == nil:
 		c.begin(a)
+	case c.goesOn(a.next):
+		c.advance(a)
 	}
 	c.forget(a)
+}
+
+// goesOn reports whether the rollout under way advances: not under break-glass, but for one that may have stopped every replica.
+func (c *cycle) goesOn(p plan.Plan) bool {
+	if !c.in.BreakGlass || !rollout.StopsAll(p) {
+		return !c.in.BreakGlass
+	}
+	c.problem(Problem{Phase: PhaseRollout, Kind: "GlassWaits", Message: "enforcement off waits until the replicas that rollout.x0y stopped are back"})
+	return true
 }
 
 // forget drops what was remembered of a rollout that is none: the next one must not take it for its own.
@@ -47,26 +56,6 @@ func (c *cycle) forget(a *adoption) {
 	if a.next.Rollout == nil {
 		c.out.Memory.Changes.Cause, c.out.Memory.Changes.Target = "", nil
 	}
-}
-
-// checkStamps finds Secrets whose cluster is still owned by an algorithm. An algorithm answers otherwise as soon as the
-// number of replicas changes, in some pods before others: two owners. So every present owner is written first.
-func (c *cycle) checkStamps(a *adoption) {
-	first, n := "", 0
-	for _, cl := range a.fleet.Clusters {
-		if !managed(cl) || cl.Immutable || cl.Skip || cl.Explicit.State == discover.ShardValid {
-			continue
-		}
-		if n++; n == 1 {
-			first = cl.Shard.ID
-		}
-	}
-	if n == 0 || !c.mayAct(a) {
-		return
-	}
-	c.unstamped = true
-	c.problem(Problem{Phase: PhaseRollout, Subject: first, Kind: "Unstamped", Message: fmt.Sprintf(
-		"%s without the replica that owns its cluster now, the first is %q: present owners are written before anything moves", plural(n, "Secret"), first)})
 }
 
 // checkEnforcement reports a webhook that does not hold the plan; begin then scales nothing, since the first writer to
@@ -83,20 +72,6 @@ func (c *cycle) checkEnforcement(a *adoption) {
 func (o Outcome) scales() bool {
 	r := o.Next.Rollout
 	return o.Decided && r != nil && r.Replicas != r.From.Replicas
-}
-
-// holdOff is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is likely to
-// be there still, and each try restarts them.
-const holdOff = 30 * time.Minute
-
-func (c *cycle) checkHoldOff(a *adoption) {
-	since := c.in.Now.Sub(c.in.Memory.HoldOff)
-	if c.in.Memory.HoldOff.IsZero() || since < 0 || since >= holdOff || !c.mayAct(a) {
-		return
-	}
-	c.heldOff = true
-	c.problem(Problem{Phase: PhaseRollout, Kind: "HeldOff", Message: fmt.Sprintf(
-		"the last rollout failed; nothing new begins before %s", c.in.Memory.HoldOff.Add(holdOff).Format(time.RFC3339))})
 }
 
 // candidate divides the fleet anew and lets the evaluation vote, in every mode: people see what ballast would do long
@@ -146,7 +121,7 @@ func (c *cycle) elect(a *adoption, d division) {
 		}
 	}
 	o := evaluate.MostWantedOptions{Window: time.Duration(configured.Window), MinSamples: configured.MinSamples}
-	if !c.mayBegin(a) {
+	if !c.may(balance) {
 		o.MinSamples = math.MaxInt
 	}
 	election, history := evaluate.MostWanted(c.in.Memory.Votes, vote, d.basis(), c.in.Now, o)
@@ -154,47 +129,11 @@ func (c *cycle) elect(a *adoption, d division) {
 	switch {
 	case election.Elected:
 		c.winner, c.out.Candidate.Verdict = &election.Candidate, election.String()
-	case c.mayBegin(a):
+	case c.may(balance):
 		c.out.Candidate.Verdict = election.String()
 	default:
-		c.out.Candidate.Verdict = fmt.Sprintf("%s so far; nothing begins while %s", plural(election.Samples, "vote"), c.standstill(a))
+		c.out.Candidate.Verdict = fmt.Sprintf("%s so far; nothing begins while %s", plural(election.Samples, "vote"), c.shut[balance])
 	}
-}
-
-// mayAct reports whether this cycle may begin a rollout at all. The first plan, and one put back, only say what is.
-func (c *cycle) mayAct(a *adoption) bool {
-	return c.in.InForce != nil && !c.unstamped && !c.unready && a.next.Rollout == nil && a.next.Mode == plan.Enforce && !c.in.BreakGlass
-}
-
-// mayDecide reports whether this cycle may begin anything that nobody asked for.
-func (c *cycle) mayDecide(a *adoption) bool {
-	return c.mayAct(a) && !c.heldOff && !c.stopped() && !c.unsighted
-}
-
-// mayBegin reports whether this cycle may begin what ballast thinks is better.
-func (c *cycle) mayBegin(a *adoption) bool { return c.mayDecide(a) && c.fault == "" }
-
-// standstill says why nothing may begin.
-func (c *cycle) standstill(a *adoption) string {
-	switch {
-	case c.in.BreakGlass:
-		return "enforcement is off"
-	case c.in.Paused:
-		return "a person paused it"
-	case c.tripped():
-		return "a wave did harm and nobody has cleared it"
-	case c.in.InForce == nil:
-		return "there is no plan yet"
-	case c.heldOff:
-		return "the last rollout failed a short while ago"
-	case c.unstamped:
-		return "present owners are written"
-	case c.unready, c.unsighted:
-		return "rollout.live waits"
-	case c.fault != "":
-		return c.fault
-	}
-	return "the mode is " + string(a.next.Mode)
 }
 
 func plural(n int, noun string) string {
@@ -213,7 +152,7 @@ func (c *cycle) begin(a *adoption) {
 	m := &c.out.Memory.Changes
 	m.Cause = cause
 	o := c.rolloutOptions()
-	if o.Mode == plan.ModeX0Y && c.heldOff { // whoever asks: it would stop every replica again and again
+	if o.Mode == plan.ModeX0Y && !c.heldUntil().IsZero() { // whoever asks: it would stop every replica again and again
 		return
 	}
 	if waits := c.limit(a, want, cause, o); waits != "" {
@@ -289,7 +228,7 @@ func Seen(fleet discover.Fleet, w discover.Workload) rollout.Seen {
 func seenWorkload(w discover.Workload) *rollout.Workload {
 	s := &rollout.Workload{Replicas: w.Replicas, Ready: w.ReadyReplicas, Updated: w.UpdatedReplicas, Current: w.CurrentReplicas,
 		ObservedCurrent: w.ObservedGeneration >= w.Generation, RestartedAt: w.RestartedAt, Unmanaged: w.Unmanaged}
-	if w.EnvReplicas != nil {
+	if w.EnvReplicas != nil && !w.EnvMixed { // where entries disagree, none is what the plan holds
 		if n, err := strconv.Atoi(*w.EnvReplicas); err == nil {
 			s.ControllerReplicas = &n
 		}

@@ -266,10 +266,10 @@ func (c *cycle) follow(before, after *plan.Rollout) {
 // evacuation is where the clusters of replicas go that are unwell, or that a person wants empty.
 func (c *cycle) evacuation(a *adoption) (*rollout.Want, string, change.Cause) {
 	var unwell []int
-	if !c.stopped() {
+	if c.may(failOver) {
 		unwell = c.out.Replicas.Unwell()
 	}
-	if len(unwell)+len(c.out.Cordoned) == 0 {
+	if len(unwell) == 0 && (len(c.out.Cordoned) == 0 || !c.may(drain)) {
 		return nil, "", ""
 	}
 	e := failover.Evacuate(c.request(a, unwell), c.in.Now)
@@ -324,7 +324,7 @@ func (c *cycle) request(a *adoption, unwell []int) failover.Request {
 func (c *cycle) silent() []int {
 	var silent []int
 	for _, p := range c.in.Observed.Pods {
-		if c.unsighted && !p.Answered {
+		if c.now.unsaid != "" && !p.Answered {
 			silent = append(silent, p.Replica)
 		}
 	}

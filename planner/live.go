@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"ballast/planner/change"
@@ -30,7 +29,7 @@ func modeOf(r config.Rollout) string {
 
 func (c *cycle) rolloutOptions() rollout.Options {
 	r := c.in.Config.Rollout
-	o := rollout.Options{Mode: modeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout, Budget: c.budget(), Ends: c.ends()}
+	o := rollout.Options{Mode: modeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout, Budget: c.budget(), Ends: c.ends(), TurnsBack: c.turnsBack()}
 	switch {
 	case r.Live != nil:
 		o.MaxMovesPerWave = r.Live.MaxMovesPerWave
@@ -81,6 +80,17 @@ func (c *cycle) ends() string {
 		return "a replica is unwell or cordoned"
 	case c.in.Rollback != nil:
 		return "a person asked for an earlier plan"
+	}
+	return ""
+}
+
+// turnsBack says why a rollout that has stopped every replica brings them back as they were.
+func (c *cycle) turnsBack() string {
+	switch {
+	case c.in.BreakGlass:
+		return "enforcement was switched off"
+	case c.unseen:
+		return "too many cluster Secrets are gone at once"
 	}
 	return ""
 }
@@ -139,30 +149,14 @@ func (c *cycle) prepares(a *adoption) bool {
 	return c.in.Config.Rollout.Live != nil && a.next.Target.Kind == plan.StatefulSet && a.next.ControllerReplicas != a.constantEnv()
 }
 
-// checkLive says what the mode live still waits for, and in Observe and Hold what it will do once: people hear of a restart
-// before it comes.
-func (c *cycle) checkLive(a *adoption) {
-	if c.in.Config.Rollout.Live == nil || a.next.Rollout != nil {
+// tellRestart says in Observe and Hold what mode live will do once: people hear of a restart before it comes.
+func (c *cycle) tellRestart(a *adoption) {
+	if c.in.Config.Rollout.Live == nil || a.next.Rollout != nil || !c.prepares(a) || a.next.Mode == plan.Enforce {
 		return
 	}
-	if c.prepares(a) && a.next.Mode != plan.Enforce {
-		c.problem(Problem{Phase: PhaseRollout, Kind: "RestartAhead", Message: fmt.Sprintf(
-			"rollout.live restarts the application-controller once, when the mode becomes Enforce: %s changes from %s to %d and stays there, so that nothing restarts for scaling afterwards",
-			plan.EnvReplicas, envFound(a.next.ControllerReplicas), a.constantEnv())})
-	}
-	if c.unstamped || c.in.InForce == nil || a.next.Mode != plan.Enforce || c.in.BreakGlass {
-		return
-	}
-	if missing := rollout.Missing(a.next, c.seen()); len(missing) > 0 {
-		c.unready = true
-		c.problem(Problem{Phase: PhaseRollout, Kind: "LiveNotReady", Message: "rollout.live begins nothing yet: " + strings.Join(missing, "; ")})
-		return
-	}
-	if unsaid := rollout.Unsaid(c.seen()); unsaid != "" {
-		c.unsighted = true
-		c.problem(Problem{Phase: PhaseRollout, Kind: "LiveNotReady", Message: "rollout.live begins nothing but a failover: " + unsaid})
-	}
-	c.fault = c.seen().Fault(a.next)
+	c.problem(Problem{Phase: PhaseRollout, Kind: "RestartAhead", Message: fmt.Sprintf(
+		"rollout.live restarts the application-controller once, when the mode becomes Enforce: %s changes from %s to %d and stays there, so that nothing restarts for scaling afterwards",
+		plan.EnvReplicas, envFound(a.next.ControllerReplicas), a.constantEnv())})
 }
 
 func envFound(n int) string {

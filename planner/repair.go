@@ -123,7 +123,9 @@ func (l *Loop) mend(ctx context.Context) (again time.Duration, err error) {
 	return l.reportSteps(w, report), nil
 }
 
-func enforces(d plan.Document) bool { return d.Plan != nil && !d.BreakGlass && d.Plan.Mode.Enforced() }
+func enforces(d plan.Document) bool {
+	return d.Plan != nil && d.Plan.Mode.Enforced() && (!d.BreakGlass || rollout.StopsAll(*d.Plan))
+}
 
 // agenda is what is to be written. A plan for another workload says nothing of this one: the next cycle makes it a plan.
 func (l *Loop) agenda(d plan.Document, fleet discover.Fleet, w discover.Workload) rollout.Agenda {

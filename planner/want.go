@@ -15,22 +15,22 @@ import (
 // want is where to go, and why: what must be at once comes before what a person asks for, that before what an unwell
 // replica needs, and all of it before what was elected.
 func (c *cycle) want(a *adoption) (*rollout.Want, string, change.Cause) {
-	if c.mayDecide(a) && c.prepares(a) { // an env that gives clusters several owners, or none, is mended by this alone
+	if c.may(setEnv) && c.prepares(a) { // an env that gives clusters several owners, or none, is mended by this alone
 		w, why := c.prepare(a)
 		return w, why, change.Balance
 	}
-	if w, why := c.urgent(a); w != nil && (!c.unsighted || a.next.FreeReplicas) { // people's replicas are not waited for
+	if w, why := c.urgent(a); w != nil { // people's replicas are not waited for
 		return w, why, change.Pin
 	}
-	if !c.unsighted {
+	if c.may(rollBack) {
 		if w, why := c.rollback(a); w != nil || c.out.Done {
 			return w, why, change.Rollback // once it is done, what was elected beforehand must not undo it
 		}
 	}
-	if w, why, cause := c.evacuation(a); w != nil && (!c.unsighted || cause == change.Failover) {
+	if w, why, cause := c.evacuation(a); w != nil && (cause == change.Failover || c.may(drain)) {
 		return w, why, cause
 	}
-	if c.winner == nil || !c.mayBegin(a) {
+	if c.winner == nil || !c.may(balance) {
 		return nil, "", ""
 	}
 	if len(c.out.Cordoned)+len(c.out.Replicas.Sick) > 0 {
@@ -138,13 +138,13 @@ func (r *Rollback) refused(now plan.Plan) string {
 func (c *cycle) urgent(a *adoption) (*rollout.Want, string) {
 	replicas, why := a.next.Replicas, ""
 	if a.next.FreeReplicas {
-		if found := min(foundReplicas(c.in.Workload), a.next.MaxReplicas); found < replicas || found > replicas && !c.heldOff {
+		if found := min(foundReplicas(c.in.Workload), a.next.MaxReplicas); found < replicas && c.may(followOut) || found > replicas && c.may(followUp) {
 			why = fmt.Sprintf("the workload has %d replicas instead of %d", found, replicas)
 			replicas = found
 		}
 	}
 	pins := sortedNames(a.pins)
-	if c.heldOff || c.stopped() { // replicas that come restart the others in the modes x0y and default
+	if !c.may(pinOut) { // replicas that come restart the others in the modes x0y and default
 		pins = nil
 	}
 	for _, name := range pins {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
 
@@ -196,5 +197,33 @@ func TestAnActIsLogged(t *testing.T) {
 	}))
 	if want := `"user"="ada"`; !strings.Contains(log.String(), want) || !strings.Contains(log.String(), "enforcement=off") {
 		t.Errorf("logged %q, want enforcement=off and %s", log.String(), want)
+	}
+}
+
+// Whoever has the planner's token acts in its name: what the planner itself never does is noted as anybody's.
+func TestThePlannersUserDoesNothingUnnoticed(t *testing.T) {
+	stands := steered("rollback-to", "3", "tripped", "4 of 9 moves came to nothing")
+	for name, tc := range map[string]struct {
+		object, old PlanObject
+		want        []Field
+	}{
+		"break-glass":                {steered("enforcement", "off"), steered(), []Field{{"enforcement", "off"}}},
+		"break-glass is closed":      {steered(), steered("enforcement", "off"), []Field{{"enforcement", ""}}},
+		"a freeze":                   {steered("paused", "true"), steered(), []Field{{"paused", "true"}}},
+		"a cordon":                   {steered("cordon", "1=2026-11-20T17:00:00Z"), steered(), []Field{{"cordon", "1"}}},
+		"a pin":                      {pinned("a: 1\n"), pinned(""), []Field{{"pins.a", "1"}}},
+		"a rollback":                 {steered("rollback-to", "3"), steered(), []Field{{"rollback-to", "3"}}},
+		"a rollback that is done":    {steered("tripped", "4 of 9 moves came to nothing"), stands, nil},
+		"a trip, as the planner":     {stands, steered("rollback-to", "3"), nil},
+		"nothing but a plan":         {PlanObject{Plan: "b", HasPlan: true}, PlanObject{Plan: "a", HasPlan: true}, nil},
+		"more than that at one time": {steered("enforcement", "off"), stands, []Field{{"enforcement", "off"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := DecidePlan(withPlan(nil, nil), Request{Name: "ballast-plan", Namespace: "argocd", User: plannerUser}, tc.object, tc.old)
+			want := Verdict{Reason: plan.InPlan, Revision: v.Revision, Requested: tc.want, Enforced: tc.want}
+			if diff := cmp.Diff(want, v, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	}
 }

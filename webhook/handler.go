@@ -86,20 +86,24 @@ func reviewPlan(s *State, rv *review) (Verdict, error) {
 	if rv.Name != s.ConfigMap || rv.Namespace != s.Namespace {
 		return Verdict{Reason: plan.Unmanaged, Revision: s.revision()}, nil // an API server without matchConditions asks about every ConfigMap
 	}
-	if s.isPlanner(rv.User) {
-		v := DecidePlan(s, rv.Request, PlanObject{}, PlanObject{}) // which is admitted whatever it writes
+	object, old, err := readPlanObjects(rv)
+	if s.isPlanner(rv.User) { // who is admitted whatever it writes
+		v := DecidePlan(s, rv.Request, object, old)
 		v.probePlan(rv)
 		return v, nil
 	}
-	object, err := decodePlanObject(rv.object, requestLimit)
-	if err != nil {
-		return Verdict{}, err
-	}
-	old, err := decodePlanObject(rv.old, storedLimit)
 	if err != nil {
 		return Verdict{}, err
 	}
 	return DecidePlan(s, rv.Request, object, old), nil
+}
+
+func readPlanObjects(rv *review) (object, old PlanObject, err error) {
+	if object, err = decodePlanObject(rv.object, requestLimit); err != nil {
+		return object, old, err
+	}
+	old, err = decodePlanObject(rv.old, storedLimit)
+	return object, old, err
 }
 
 // The memory that a review of the plan takes beside its body. A node of YAML takes 160 bytes, its place in its parent 8

@@ -19,7 +19,9 @@ const maxRowEdits = 20
 // brought: a backup's is left out, for the planner has its history.
 func DecidePlan(s *State, r Request, object, old PlanObject) Verdict {
 	v := decidePlan(s, r, object, old)
-	if !s.isPlanner(r.User) {
+	if s.isPlanner(r.User) {
+		v.noteUnlike(object, old)
+	} else {
 		v.notePlanActs(object, old)
 	}
 	return v

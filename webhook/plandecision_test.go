@@ -88,7 +88,8 @@ func TestDecidePlanHasOneWriter(t *testing.T) {
 				Patches: append(putBack, Op{"replace", "/metadata/annotations/ballast.argoproj.io~1digest", stands.Annotations[plan.AnnotationDigest]},
 					Op{"replace", "/metadata/annotations/ballast.argoproj.io~1revision", "17"}),
 				Warnings: []string{keptSays + "this is a backup; the planner goes on from there"}}},
-		"the planner is not judged by its pins": {state, plannerUser, edited(stands, func(o *PlanObject) { o.Pins = "a: -1" }), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
+		"the planner is not judged by its pins": {state, plannerUser, edited(stands, func(o *PlanObject) { o.Pins = "a: -1" }), stands,
+			Verdict{Reason: plan.InPlan, Revision: 17, Requested: []Field{{"pins.prod-us", ""}}, Enforced: []Field{{"pins.prod-us", ""}}}},
 		"break-glass lets everything pass but another plan": {state, person, edited(stands, func(o *PlanObject) {
 			o.Annotations[plan.AnnotationEnforcement], o.Annotations[plan.AnnotationDigest] = "off", plan.Digest(replicas)
 			o.Plan, o.Pins, o.Immutable = replicas, "prod-eu: 99\n", true

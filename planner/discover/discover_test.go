@@ -227,12 +227,12 @@ func TestAShrunkenDiscoveryKeepsThePlan(t *testing.T) {
 		},
 		"more than half may not": {
 			known: Known{Clusters: names(10)}, found: names(4),
-			wantKnown: Known{Clusters: names(10), ShrunkSince: noon, ShrunkTo: 4},
+			wantKnown: Known{Clusters: names(10), ShrunkFirst: noon, ShrunkSince: noon, ShrunkTo: 4},
 			wantErr:   &ShrinkError{Found: 4, Lost: 6, Known: 10, Until: noon.Add(30 * time.Minute)},
 		},
 		"as many others do not make up for those that went": {
 			known: Known{Clusters: names(4)}, found: []string{"x0", "x1", "x2", "x3"},
-			wantKnown: Known{Clusters: names(4), ShrunkSince: noon, ShrunkTo: 4},
+			wantKnown: Known{Clusters: names(4), ShrunkFirst: noon, ShrunkSince: noon, ShrunkTo: 4},
 			wantErr:   &ShrinkError{Found: 4, Lost: 4, Known: 4, Until: noon.Add(30 * time.Minute)},
 		},
 		"of three clusters two may go": {
@@ -240,17 +240,17 @@ func TestAShrunkenDiscoveryKeepsThePlan(t *testing.T) {
 		},
 		"but not all of them": {
 			known: Known{Clusters: names(1)}, found: nil,
-			wantKnown: Known{Clusters: names(1), ShrunkSince: noon},
+			wantKnown: Known{Clusters: names(1), ShrunkFirst: noon, ShrunkSince: noon},
 			wantErr:   &ShrinkError{Found: 0, Lost: 1, Known: 1, Until: noon.Add(30 * time.Minute)},
 		},
 		"the in-cluster alone is nothing found": {
 			known: Known{Clusters: names(2)}, found: nil, inCluster: true,
-			wantKnown: Known{Clusters: names(2), ShrunkSince: noon},
+			wantKnown: Known{Clusters: names(2), ShrunkFirst: noon, ShrunkSince: noon},
 			wantErr:   &ShrinkError{Found: 0, Lost: 2, Known: 2, Until: noon.Add(30 * time.Minute)},
 		},
 		"a minute before the half hour is over": {
 			known: Known{Clusters: names(10), ShrunkSince: noon.Add(-29 * time.Minute), ShrunkTo: 3}, found: names(3),
-			wantKnown: Known{Clusters: names(10), ShrunkSince: noon.Add(-29 * time.Minute), ShrunkTo: 3},
+			wantKnown: Known{Clusters: names(10), ShrunkFirst: noon.Add(-29 * time.Minute), ShrunkSince: noon.Add(-29 * time.Minute), ShrunkTo: 3},
 			wantErr:   &ShrinkError{Found: 3, Lost: 7, Known: 10, Until: noon.Add(time.Minute)},
 		},
 		"after half an hour it is believed": {
@@ -263,12 +263,21 @@ func TestAShrunkenDiscoveryKeepsThePlan(t *testing.T) {
 		},
 		"a further loss starts the half hour anew": {
 			known: Known{Clusters: names(10), ShrunkSince: noon.Add(-30 * time.Minute), ShrunkTo: 4}, found: names(3),
-			wantKnown: Known{Clusters: names(10), ShrunkSince: noon, ShrunkTo: 3},
+			wantKnown: Known{Clusters: names(10), ShrunkFirst: noon.Add(-30 * time.Minute), ShrunkSince: noon, ShrunkTo: 3},
 			wantErr:   &ShrinkError{Found: 3, Lost: 7, Known: 10, Until: noon.Add(30 * time.Minute)},
+		},
+		"but not for ever": {
+			known: Known{Clusters: names(10), ShrunkFirst: noon.Add(-50 * time.Minute), ShrunkSince: noon.Add(-20 * time.Minute), ShrunkTo: 4}, found: names(3),
+			wantKnown: Known{Clusters: names(10), ShrunkFirst: noon.Add(-50 * time.Minute), ShrunkSince: noon, ShrunkTo: 3},
+			wantErr:   &ShrinkError{Found: 3, Lost: 7, Known: 10, Until: noon.Add(10 * time.Minute)},
+		},
+		"after an hour a further loss is believed": {
+			known: Known{Clusters: names(10), ShrunkFirst: noon.Add(-60 * time.Minute), ShrunkSince: noon.Add(-20 * time.Minute), ShrunkTo: 4}, found: names(3),
+			wantKnown: Known{Clusters: names(3)},
 		},
 		"a clock that went back counts as no time": {
 			known: Known{Clusters: names(10), ShrunkSince: noon.Add(time.Hour), ShrunkTo: 3}, found: names(3),
-			wantKnown: Known{Clusters: names(10), ShrunkSince: noon, ShrunkTo: 3},
+			wantKnown: Known{Clusters: names(10), ShrunkFirst: noon, ShrunkSince: noon, ShrunkTo: 3},
 			wantErr:   &ShrinkError{Found: 3, Lost: 7, Known: 10, Until: noon.Add(30 * time.Minute)},
 		},
 		"a person accepts it": {
@@ -276,7 +285,7 @@ func TestAShrunkenDiscoveryKeepsThePlan(t *testing.T) {
 		},
 		"a person accepted another one": {
 			known: Known{Clusters: names(10)}, found: names(2), accept: &three,
-			wantKnown: Known{Clusters: names(10), ShrunkSince: noon, ShrunkTo: 2},
+			wantKnown: Known{Clusters: names(10), ShrunkFirst: noon, ShrunkSince: noon, ShrunkTo: 2},
 			wantErr:   &ShrinkError{Found: 2, Lost: 8, Known: 10, Until: noon.Add(30 * time.Minute)},
 		},
 		"a person accepts an empty one": {

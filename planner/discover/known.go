@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -10,14 +11,16 @@ const (
 	// shrinkFrom is the smallest fleet whose shrinking is judged by its share: of three clusters, losing two is a
 	// Tuesday. Losing all of any fleet is judged always.
 	shrinkFrom = 4
-	// AcceptAfter is how long a shrunken discovery must last until it is believed.
+	// AcceptAfter is how long a shrunken discovery must last until it is believed. A further loss is a new one to get used to, but
+	// whoever deletes one Secret every half an hour keeps nothing still for longer than twice of it.
 	AcceptAfter = 30 * time.Minute
 )
 
 // Known is the last accepted discovery: the names of the cluster Secrets, sorted. While a smaller one waits to be
-// accepted, ShrunkSince says since when and ShrunkTo how many clusters are left.
+// accepted, ShrunkFirst says since when, ShrunkSince since when no more were lost, and ShrunkTo how many clusters are left.
 type Known struct {
 	Clusters    []string  `json:"clusters,omitempty"`
+	ShrunkFirst time.Time `json:"shrunkFirst,omitzero"`
 	ShrunkSince time.Time `json:"shrunkSince,omitzero"`
 	ShrunkTo    int       `json:"shrunkTo,omitempty"`
 }
@@ -43,16 +46,23 @@ func (k Known) accept(found []string, accepted *int, o Options, now time.Time) (
 	if !tooMany && !empty || accepted != nil && *accepted == len(found) {
 		return Known{Clusters: found}, nil
 	}
-	since := k.ShrunkSince
-	// A clock that went back counts as no time, and a further loss is a new one to get used to.
+	first, since := cmp.Or(k.ShrunkFirst, k.ShrunkSince), k.ShrunkSince // an older history has the one alone
+	// A clock that went back counts as no time.
+	if first.IsZero() || now.Before(first) {
+		first = now
+	}
 	if since.IsZero() || now.Before(since) || len(found) < k.ShrunkTo {
 		since = now
 	}
-	if now.Sub(since) >= AcceptAfter {
+	until := since.Add(AcceptAfter)
+	if most := first.Add(2 * AcceptAfter); most.Before(until) {
+		until = most
+	}
+	if !now.Before(until) {
 		return Known{Clusters: found}, nil
 	}
-	k.ShrunkSince, k.ShrunkTo = since, len(found)
-	return k, &ShrinkError{Found: len(found), Lost: lost, Known: len(k.Clusters), Until: since.Add(AcceptAfter)}
+	k.ShrunkFirst, k.ShrunkSince, k.ShrunkTo = first, since, len(found)
+	return k, &ShrinkError{Found: len(found), Lost: lost, Known: len(k.Clusters), Until: until}
 }
 
 func (k Known) lost(found []string) int {

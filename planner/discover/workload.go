@@ -46,6 +46,7 @@ type Workload struct {
 	Generation          int64   `json:"generation,omitempty"`
 	ObservedGeneration  int64   `json:"observedGeneration,omitempty"`
 	EnvReplicas         *string `json:"envReplicas,omitempty"`
+	EnvMixed            bool    `json:"envMixed,omitempty"` // the env has several entries, and they do not say the same
 	Algorithm           string  `json:"algorithm,omitempty"`
 	DynamicDistribution bool    `json:"dynamicDistribution,omitempty"`
 	Unmanaged           bool    `json:"unmanaged,omitempty"`
@@ -68,14 +69,30 @@ func FindContainer(containers []corev1.Container) (int, error) {
 		"set target.container", cmp.Or(containerNames(containers), "no containers"), plan.ControllerCommand, EnvReplicas)
 }
 
-// env is a container's variable: its value, and whether it is there with a value of its own.
+// env is a container's variable: its value, and whether it is there with a value of its own. Of several entries the container
+// runtime takes the last.
 func env(c corev1.Container, name string) (string, bool) {
-	for _, e := range c.Env {
+	for _, e := range slices.Backward(c.Env) {
 		if e.Name == name && e.ValueFrom == nil {
 			return e.Value, true
 		}
 	}
 	return "", false
+}
+
+// mixed reports whether a variable has several entries that do not say the same.
+func mixed(c corev1.Container, name string) bool {
+	var first *corev1.EnvVar
+	for i, e := range c.Env {
+		switch {
+		case e.Name != name:
+		case first == nil:
+			first = &c.Env[i]
+		case e.Value != first.Value, e.ValueFrom != nil, first.ValueFrom != nil:
+			return true
+		}
+	}
+	return false
 }
 
 // setting is what the container's command line gives a flag, else what its env holds. A flag without "=" takes the next

@@ -35,6 +35,7 @@ type Options struct {
 	Unwell          map[int]bool  `json:"unwell,omitempty"`
 	Insists         bool          `json:"insists,omitempty"`
 	Ends            string        `json:"ends,omitempty"`
+	TurnsBack       string        `json:"turnsBack,omitempty"`
 }
 
 // Errors that refuse to begin a rollout.

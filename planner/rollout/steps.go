@@ -23,9 +23,9 @@ type StepOptions struct {
 }
 
 // Steps lists what differs between what stands and what the plan enforces now. There is nothing to do while the plan
-// only observes or a person broke the glass.
+// only observes, or a person broke the glass and every replica that ballast stopped is back.
 func Steps(v *plan.View, seen Seen, o StepOptions) Agenda {
-	if o.BreakGlass || !v.Plan.Mode.Enforced() {
+	if o.BreakGlass && !StopsAll(v.Plan) || !v.Plan.Mode.Enforced() {
 		return Agenda{}
 	}
 	if seen.Workload == nil {

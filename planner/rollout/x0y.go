@@ -20,9 +20,16 @@ func stops(r *plan.Rollout) bool {
 	return r != nil && r.Mode == plan.ModeX0Y && (r.Stage == plan.Draining || r.Stage == plan.Assigning)
 }
 
+// StopsAll reports whether a rollout is under way that may hold every replica stopped. Neither break-glass nor a discovery that
+// is not believed leaves one where it is: what it stopped comes back first.
+func StopsAll(p plan.Plan) bool { return p.Rollout != nil && p.Rollout.Mode == plan.ModeX0Y }
+
 func (t *turn) x0y() (plan.Plan, Progress) {
 	if stops(t.p.Rollout) {
 		switch {
+		case t.o.TurnsBack != "":
+			t.revert(t.o.TurnsBack + ", and no replica runs")
+			return t.p, t.progress
 		case t.p.Mode != plan.Enforce:
 			t.revert(fmt.Sprintf("the mode is %s, and no replica runs", t.p.Mode))
 			return t.p, t.progress

@@ -1,0 +1,148 @@
+package planner
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/config"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+)
+
+// stopped is a fleet in the midst of rollout.x0y, at a stage in which no replica runs, and with Secrets that stand for no
+// cluster.
+func stopped(t *testing.T, stage plan.Stage, dummies int) *world {
+	t.Helper()
+	w := newWorld(lognormal(20, 24)...)
+	w.in.Config.Rollout = config.Rollout{X0Y: &config.X0YRollout{}, StageTimeout: w.in.Config.Rollout.StageTimeout}
+	for i := range dummies {
+		w.add(dummy(i), 0)
+	}
+	for range 200 {
+		w.run(1)
+		if p := w.last.Next; p.Rollout != nil && p.Rollout.Stage == stage && w.in.Workload.Replicas == 0 {
+			return w
+		}
+	}
+	t.Fatalf("no rollout came to stage %s", stage)
+	return nil
+}
+
+func dummy(i int) string { return fmt.Sprintf("zz-dummy%02d", i) }
+
+// atZero runs cycles, a minute each, until a replica runs, and answers after how many.
+func (w *world) atZero(each func(minute int)) int {
+	for minute := range 8 * 60 {
+		each(minute)
+		w.run(1)
+		if w.in.Workload.Replicas > 0 {
+			return minute
+		}
+	}
+	return 8 * 60
+}
+
+// Whoever may write Secrets makes the discovery unbelievable by deleting many at once, and keeps it so for as long as there
+// are more to delete. What rollout.x0y stopped comes back all the same, as it was.
+func TestAFleetThatIsStoppedComesBackWhateverSecretsGo(t *testing.T) {
+	for _, stage := range []plan.Stage{plan.Draining, plan.Assigning} {
+		t.Run(string(stage), func(t *testing.T) {
+			w := stopped(t, stage, 60)
+			before := w.in.InForce.Rollout.From.Replicas
+			gone := 0
+			for ; gone < 43; gone++ {
+				w.remove(dummy(gone))
+			}
+			minutes := w.atZero(func(minute int) {
+				if minute%25 == 24 {
+					w.remove(dummy(gone))
+					gone++
+				}
+			})
+			if minutes > 0 || w.in.Workload.Replicas != before {
+				t.Errorf("after %d minutes %d replicas run, want %d at once", minutes, w.in.Workload.Replicas, before)
+			}
+			if got := w.last.Reason; got != "too many cluster Secrets are gone at once, and no replica runs" {
+				t.Errorf("reason %q", got)
+			}
+		})
+	}
+}
+
+// Break-glass binds when the replicas that ballast stopped are back: a person who opens it in fright, or a pinner, leaves no fleet
+// stopped.
+func TestBreakGlassLeavesNoFleetStopped(t *testing.T) {
+	for _, stage := range []plan.Stage{plan.Draining, plan.Assigning} {
+		t.Run(string(stage), func(t *testing.T) {
+			w := stopped(t, stage, 0)
+			before := w.in.InForce.Rollout.From.Replicas
+			w.in.BreakGlass = true
+			if minutes := w.atZero(func(int) {}); minutes > 0 || w.in.Workload.Replicas != before {
+				t.Errorf("after %d minutes %d replicas run, want %d at once", minutes, w.in.Workload.Replicas, before)
+			}
+			want := Problem{Phase: PhaseRollout, Kind: "GlassWaits", Message: "enforcement off waits until the replicas that rollout.x0y stopped are back"}
+			if got := findProblem(w.last, "GlassWaits"); !cmp.Equal(want, got) {
+				t.Errorf("people are told %+v", got)
+			}
+			w.run(30)
+			if w.in.InForce.Rollout != nil {
+				t.Fatalf("the rollout goes on under break-glass: %+v", w.in.InForce.Rollout)
+			}
+			writes := w.writes
+			w.secret("c003").Shard = discover.ShardValue{State: discover.ShardValid, N: 0}
+			w.in.Workload.Replicas = before + 3
+			w.run(30)
+			if w.writes != writes || w.in.Workload.Replicas != before+3 || findProblem(w.last, "GlassWaits").Kind != "" {
+				t.Errorf("%d plans are written and %d replicas held under break-glass", w.writes-writes, w.in.Workload.Replicas)
+			}
+		})
+	}
+}
+
+func findProblem(out Outcome, kind string) Problem {
+	for _, p := range out.Problems {
+		if p.Kind == kind {
+			return p
+		}
+	}
+	return Problem{}
+}
+
+// One Secret that nobody can write keeps a dead replica's clusters waiting no longer than none does.
+func TestOneSecretThatCannotBeWrittenKeepsNoFailoverWaiting(t *testing.T) {
+	for name, change := range map[string]func(*discover.Secret){
+		"unmanaged, beyond the replicas": func(s *discover.Secret) {
+			s.Unmanaged, s.Shard = true, discover.ShardValue{State: discover.ShardValid, N: 99}
+		},
+		"unmanaged, without a shard": func(s *discover.Secret) { s.Unmanaged = true },
+		"immutable, beyond the replicas": func(s *discover.Secret) {
+			s.Immutable, s.Shard = true, discover.ShardValue{State: discover.ShardValid, N: 99}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(12)...)
+			for range 30 {
+				w.step(time.Minute)
+			}
+			w.add("zz", 0)
+			change(w.secret("zz"))
+			for range 10 {
+				w.step(time.Minute)
+			}
+			if findProblem(w.last, "LiveNotReady").Kind == "" {
+				t.Errorf("nobody is told of the Secret: %v", problems(w.last))
+			}
+			w.down[2] = true
+			minutes := 0
+			for ; len(w.on(2)) > 0 && minutes < 60; minutes++ {
+				w.step(time.Minute)
+			}
+			if minutes > 7 {
+				t.Errorf("after %d minutes %v are on the dead replica, and without the Secret none after 7", minutes, w.on(2))
+			}
+		})
+	}
+}
