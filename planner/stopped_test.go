@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ballast/planner/config"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/rollout"
 )
 
 // stopped is a fleet in the midst of rollout.x0y, at a stage in which no replica runs, and with Secrets that stand for no
@@ -144,5 +146,22 @@ func TestOneSecretThatCannotBeWrittenKeepsNoFailoverWaiting(t *testing.T) {
 				t.Errorf("after %d minutes %v are on the dead replica, and without the Secret none after 7", minutes, w.on(2))
 			}
 		})
+	}
+}
+
+// Entries of the env that disagree are written anew, though the one that was read last is right.
+func TestEntriesThatDisagreeAreDrift(t *testing.T) {
+	w := newWorld(4, 2, 1)
+	w.run(2)
+	seen := Seen(w.last.Fleet, w.in.Workload)
+	if steps := rollout.Steps(plan.NewView(*w.in.InForce, nil), seen, rollout.StepOptions{}).Steps; len(steps) > 0 {
+		t.Fatalf("what stands is written: %v", steps)
+	}
+	w.in.Workload.EnvMixed = true
+	three := 3
+	want := []rollout.Step{rollout.PatchWorkload{ControllerReplicas: &three}}
+	got := rollout.Steps(plan.NewView(*w.in.InForce, nil), Seen(w.last.Fleet, w.in.Workload), rollout.StepOptions{}).Steps
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(rollout.PatchWorkload{}, "Why")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

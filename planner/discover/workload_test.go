@@ -2,6 +2,7 @@ package discover
 
 import (
 	"encoding/json"
+	"github.com/google/go-cmp/cmp"
 	"os"
 	"testing"
 
@@ -46,5 +47,43 @@ func TestFindContainerSaysWhatToSet(t *testing.T) {
 		if _, err := FindContainer(containers); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+}
+
+// What the container runtime takes is the last entry; where entries disagree, none of them is what a plan holds.
+func TestEntriesOfOneVariable(t *testing.T) {
+	said := func(values ...string) corev1.Container {
+		var c corev1.Container
+		for _, v := range values {
+			e := corev1.EnvVar{Name: EnvReplicas, Value: v}
+			if v == "ref" {
+				e = corev1.EnvVar{Name: EnvReplicas, ValueFrom: &corev1.EnvVarSource{}}
+			}
+			c.Env = append(c.Env, corev1.EnvVar{Name: "OTHER", Value: "9"}, e)
+		}
+		return c
+	}
+	type reading struct {
+		Value      string
+		Set, Mixed bool
+	}
+	for name, tc := range map[string]struct {
+		c    corev1.Container
+		want reading
+	}{
+		"none":                   {said(), reading{}},
+		"one":                    {said("4"), reading{"4", true, false}},
+		"two that say the same":  {said("4", "4"), reading{"4", true, false}},
+		"two that disagree":      {said("4", "1"), reading{"1", true, true}},
+		"one beside a reference": {said("4", "ref"), reading{"4", true, true}},
+		"a reference before one": {said("ref", "4"), reading{"4", true, true}},
+		"a reference":            {said("ref"), reading{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			value, set := env(tc.c, EnvReplicas)
+			if diff := cmp.Diff(tc.want, reading{value, set, mixed(tc.c, EnvReplicas)}); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	}
 }

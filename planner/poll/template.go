@@ -9,8 +9,6 @@ import (
 	"text/template"
 
 	"ballast/planner/plan"
-
-	"github.com/Masterminds/sprig/v3"
 )
 
 // maxQuery bounds a rendered query, in bytes: a Prometheus takes no longer ones in a URL, and a template may loop.
@@ -25,6 +23,12 @@ type Template struct{ parsed *template.Template }
 func ParseTemplate(text string) (*Template, error) {
 	parsed, err := template.New("query").Funcs(functions()).Option("missingkey=error").Parse(text)
 	if err != nil {
+		return nil, fmt.Errorf("parsing the query template: %w", err)
+	}
+	if len(parsed.Templates()) > 1 {
+		return nil, fmt.Errorf("parsing the query template: %w", errLoops)
+	}
+	if err := endless(parsed.Root); err != nil {
 		return nil, fmt.Errorf("parsing the query template: %w", err)
 	}
 	return &Template{parsed}, nil
@@ -124,33 +128,4 @@ func escape(value string) string {
 
 func needsEscape(r rune) bool {
 	return r < ' ' || r == 0x7f || r == '"' || r == '\'' || r == '`' || r == '\\'
-}
-
-// withheld are the functions that sprig itself calls repeatable and that are not: they read a clock or a time zone, draw
-// random numbers, or list a map in no order.
-var withheld = [...]string{
-	"env", "expandenv", "getHostByName", "now", "ago", "date", "dateInZone", "date_in_zone", "dateModify", "date_modify",
-	"mustDateModify", "must_date_modify", "htmlDate", "htmlDateInZone", "toDate", "mustToDate", "durationRound",
-	"randAlphaNum", "randAlpha", "randAscii", "randNumeric", "randBytes", "randInt", "shuffle", "uuidv4",
-	"genPrivateKey", "genCA", "genCAWithKey", "genSelfSignedCert", "genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey",
-	"buildCustomCert", "derivePassword", "bcrypt", "htpasswd", "encryptAES", "decryptAES", "keys", "values",
-}
-
-// functions are sprig's that may be used. Those that make much out of little are bounded: a template is rendered for
-// every cluster in every cycle.
-func functions() template.FuncMap {
-	all := sprig.TxtFuncMap()
-	for _, name := range withheld {
-		delete(all, name)
-	}
-	all["repeat"] = func(count int, text string) (string, error) {
-		if count < 0 || len(text) > 0 && count > maxQuery/len(text) {
-			return "", errTooLong
-		}
-		return strings.Repeat(text, count), nil
-	}
-	for _, name := range []string{"until", "untilStep", "seq", "indent", "nindent"} {
-		delete(all, name)
-	}
-	return all
 }

@@ -144,3 +144,41 @@ func FuzzRender(f *testing.F) {
 		}
 	})
 }
+
+// Whoever may write the configuration hangs nobody by it: the planner renders what it reads before it has taken it over.
+func TestNoTemplateGoesOnWithoutEnd(t *testing.T) {
+	long := strings.Repeat("x", 60<<10)
+	doubled := func(first, step string) string {
+		return "{{ $a := " + first + " }}" + strings.Repeat("{{ $a = "+step+" }}", 40) + "{{ $a }}"
+	}
+	for name, tc := range map[string]struct{ query, want string }{
+		"range over a number":      {`{{ range 9223372036854775807 }}{{ end }}x`, "range, define, block and template may go on without end"},
+		"range within if":          {`{{ if .id }}a{{ else }}{{ range 9 }}{{ end }}{{ end }}`, "range, define, block and template may go on"},
+		"range within with":        {`{{ with .id }}{{ range 9 }}{{ end }}{{ end }}`, "range, define, block and template may go on"},
+		"a template of itself":     {`{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}`, "range, define, block and template may go on"},
+		"a block":                  {`{{ block "a" . }}x{{ end }}`, "range, define, block and template may go on"},
+		"replace":                  {`{{ replace "" .id .id }}`, errTooLong.Error()},
+		"regexReplaceAll":          {`{{ regexReplaceAll "x" .id (repeat 30 "$0$0$0$0") }}`, errTooLong.Error()},
+		"regexReplaceAllLiteral":   {`{{ regexReplaceAllLiteral "x" .id .id }}`, errTooLong.Error()},
+		"a pattern that is none":   {`{{ regexReplaceAll "(" .id "" }}`, "missing closing"},
+		"cat of itself":            {doubled(".id", "cat $a $a"), errTooLong.Error()},
+		"quotes of quotes":         {doubled(".id", "quote $a"), errTooLong.Error()},
+		"a list of itself":         {doubled("list 1", "list $a $a"), errNested.Error()},
+		"a list in a dict":         {`{{ dict "a" (list 1) }}`, errNested.Error()},
+		"a dict in itself":         {`{{ $d := dict "a" 1 }}{{ $d = set $d "b" $d }}{{ $d }}`, errNested.Error()},
+		"a list beside itself":     {doubled("list 1 2", "concat $a $a"), errTooMany.Error()},
+		"what is split":            {`{{ splitList "" .id }}`, errTooMany.Error()},
+		"what people write":        {`{{ .server | replace "https://" "" | regexReplaceAll "[.].*" }}`, "wrong number of args"},
+		"functions that are shown": {`{{ if has .name (list "a" "prod") }}{{ .name | upper | trunc 3 }}{{ end }}{{ get (dict "k" "1") "k" }}{{ regexReplaceAll "p(.)" .name "$1" }}{{ replace "o" "0" .name }}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Render(tc.query, plan.Shard{ID: long, Name: "prod", Server: "https://a.example"})
+			switch {
+			case tc.want == "" && (err != nil || got != "PRO1"+"rod"+"pr0d"):
+				t.Errorf("got %q, %v", got, err)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("error %.300v, want %q", err, tc.want)
+			}
+		})
+	}
+}
