@@ -58,8 +58,10 @@ func TestNoFloodEndsTheWebhookOrKeepsAnHonestWriteWaiting(t *testing.T) {
 		name string
 		send func(*testing.T, *floodTarget)
 	}{
-		{"8 plan reviews of 900 KiB at once", planReviews("c%06d: 1\n")},
-		{"8 plan reviews of the costliest YAML at once", planReviews("a,")},
+		{"8 plan reviews of 900 KiB at once", planReviews(8, 900<<10, "c%06d: 1\n")},
+		{"8 plan reviews of the costliest YAML at once", planReviews(8, 900<<10, "a,")},
+		{"40 plan reviews of the costliest YAML that is still read", planReviews(40, plan.MaxPinsBytes-1<<10, "a,")},
+		{"40 plan reviews of the most pins that are still read", planReviews(40, plan.MaxPinsBytes-1<<10, "c%06d: 1\n")},
 		{"a review as large as JSON makes the largest object", worstEscaping},
 		{"the alias bomb", aliasBomb},
 		{"millions of containers, words and entries", endless},
@@ -268,13 +270,14 @@ func post(client *http.Client, address, path string, body []byte) ([]byte, error
 	return answer, err
 }
 
-// planReviews sends reviews of pins that are made of one line again and again, old ones and new ones.
-func planReviews(line string) func(*testing.T, *floodTarget) {
+// planReviews sends so many reviews at once, of pins of that size that are made of one line again and again, old ones and new
+// ones.
+func planReviews(callers, size int, line string) func(*testing.T, *floodTarget) {
 	return func(t *testing.T, f *floodTarget) {
 		pins := func(first string) map[string]any {
 			var b strings.Builder
 			b.WriteString(first)
-			for i := 0; b.Len() < 900<<10-len(line); i++ {
+			for i := 0; b.Len() < size-len(line); i++ {
 				if strings.Contains(line, "%") {
 					fmt.Fprintf(&b, line, i)
 				} else {
@@ -290,7 +293,7 @@ func planReviews(line string) func(*testing.T, *floodTarget) {
 		body := reviewOf(t, "configmaps", site.PlanConfigMap, pins(open), pins("#\n"+open))
 		for range 3 {
 			var wg sync.WaitGroup
-			for range 8 {
+			for range callers {
 				wg.Go(func() {
 					// Whether it is answered or turned away is not asked: nobody honest writes so.
 					if answer, err := post(f.from(attacker), f.address, "/plan", body); answer == nil && err != nil {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -365,4 +366,26 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("enforced fields changed:\n%+v\n%+v", p, back)
 		}
 	})
+}
+
+// What nobody vouches for is not decoded: a hash allocates next to nothing, a decoder thousands of times.
+func TestTheDigestIsComparedBeforeAnythingIsDecoded(t *testing.T) {
+	text := "apiVersion: ballast.argoproj.io/v1alpha1\nkind: Plan\ny: [" + strings.Repeat("a,", 10_000) + "]\n"
+	for name, test := range map[string]struct {
+		digest string
+		most   float64
+		least  float64
+	}{
+		"another's": {Digest(text + " "), 100, 0},
+		"its own":   {Digest(text), math.Inf(1), 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := testing.AllocsPerRun(3, func() {
+				ParseDocument(map[string]string{KeyPlan: text}, map[string]string{AnnotationDigest: test.digest})
+			})
+			if got > test.most || got < test.least {
+				t.Errorf("%v allocations, want %v to %v", got, test.least, test.most)
+			}
+		})
+	}
 }

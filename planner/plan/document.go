@@ -18,7 +18,7 @@ type Document struct {
 	Paused          bool         `json:"paused,omitempty"`
 	BreakGlass      bool         `json:"breakGlass,omitempty"`
 	AcceptDiscovery *int         `json:"acceptDiscovery,omitempty"`
-	Cordon          string       `json:"cordon,omitempty"`   // as written; planner/failover reads it
+	Cordon          string       `json:"cordon,omitempty"`   // as written; ParseCordons reads it
 	Rollback        string       `json:"rollback,omitempty"` // the revision to go back to, as written
 	Tripped         string       `json:"tripped,omitempty"`  // why ballast stopped itself; empty: it did not
 }
