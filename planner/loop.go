@@ -117,8 +117,8 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-// guarded runs a cycle. Whatever it was given, the process goes on: a cycle that panics has failed, the plan in force stays, and
-// the next one reads everything anew.
+// guarded runs a cycle. Whatever it was given, the process goes on: a cycle that panics has failed, the plan in force
+// stays, and the next one reads everything anew.
 func (l *Loop) guarded(ctx context.Context) (result string, err error) {
 	defer func() {
 		if p := recover(); p != nil {

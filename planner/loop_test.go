@@ -439,7 +439,8 @@ func tellsOfARefusedConfiguration(t *testing.T, server *rest.Config) {
 
 type secretValue string
 
-// survivesAPanic: one bad input must not end the process, at each start anew; and what a panic says may come from a Secret.
+// survivesAPanic: one bad input must not end the process, at each start anew; and what a panic says may come from a
+// Secret.
 func survivesAPanic(t *testing.T, server *rest.Config) {
 	b := newBed(t, server, plan.Hold, 3, 2, 1)
 	l, _ := b.start()

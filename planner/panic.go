@@ -24,8 +24,8 @@ func panicPhases() []string {
 	return []string{phaseTakeOver, phaseGather, phaseFetch, phaseObserve, phaseDecide, phaseStore, phaseRepair, phaseWatch}
 }
 
-// caught makes a panic an error, which names its type alone: its value may have been read from a Secret. People hear of it
-// once, until the phase ends well. It is called with what recover answers, nil where nothing panicked.
+// caught makes a panic an error, which names its type alone: its value may have been read from a Secret. People hear
+// of it once, until the phase ends well. It is called with what recover answers, nil where nothing panicked.
 func (l *Loop) caught(phase string, panicked any) error {
 	l.mu.Lock()
 	news := panicked != nil && !l.panicking[phase]

@@ -149,7 +149,8 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// FuzzAnswers: no body ends the process, and each that gives no samples gives a reason. Nor is a panic caught on the way.
+// FuzzAnswers: no body ends the process, and each that gives no samples gives a reason. Nor is a panic caught on the
+// way.
 func FuzzAnswers(f *testing.F) {
 	for _, body := range []string{
 		nullAnswer, `null`, `{}`, `[]`, ``, `{"status":"success","data":null}`, `{"status":"success","data":{"resultType":"vector","result":null}}`,

@@ -11,16 +11,17 @@ import (
 	promapi "github.com/prometheus/client_golang/api"
 )
 
-// What an answer takes is told from its text, before anything of it is decoded: client_golang holds the text up to five
-// times, and makes of a sample of 42 bytes a map, a struct and strings of 500. Of 20,000 clusters, four times the fleet that
-// ballast is made for, a default metric takes 40 MiB and the owners 48.
+// What an answer takes is told from its text, before anything of it is decoded: client_golang holds the text up to
+// five times, and makes of a sample of 42 bytes a map, a struct and strings of 500. Of 20,000 clusters, four times the
+// fleet that ballast is made for, a default metric takes 40 MiB and the owners 48.
 const (
 	maxAnswer   = 72 << 20  // bytes of memory for one answer, of which there is one at a time: 14 MiB of text, or 55,000 lean samples
 	smallAnswer = 512 << 10 // what each answer may take beside the others: that of 250 clusters
-	// maxKept bounds what all answers of a Fetch leave, in bytes of memory: 20,000 clusters with the nine queries of the
-	// default set leave 44 MiB.
+	// maxKept bounds what all answers of a Fetch leave, in bytes of memory: 20,000 clusters with the nine queries of
+	// the default set leave 44 MiB.
 	maxKept = 64 << 20
-	// keptSample is what a sample without its key becomes: 48 bytes here, and up to 100 in the index or the report made of it.
+	// keptSample is what a sample without its key becomes: 48 bytes here, and up to 100 in the index or the report
+	// made of it.
 	keptSample   = 150
 	maxComplaint = 64 << 10 // bytes read of an answer that is an error
 	maxMessage   = 1000     // bytes kept of what a Prometheus says in words
@@ -32,9 +33,9 @@ var (
 	errTooMany  = fmt.Errorf("the answers together would take more than %d MiB of memory: let the queries aggregate by the labels that they are matched by", maxKept>>20)
 )
 
-// weight is what the bytes of a JSON text may take once they are decoded: each is held up to five times, an object is a map
-// of eight places of 32 bytes, half a string is its half of a header, an allocation and, where a map grows, a place in it.
-// What stands inside of strings counts as if it were structure.
+// weight is what the bytes of a JSON text may take once they are decoded: each is held up to five times, an object is
+// a map of eight places of 32 bytes, half a string is its half of a header, an allocation and, where a map grows, a
+// place in it. What stands inside of strings counts as if it were structure.
 func weight(text []byte) int64 {
 	sum := int64(len(text)) * 5
 	for _, b := range text {

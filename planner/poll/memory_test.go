@@ -33,7 +33,8 @@ const (
 
 const askOf = "BALLAST_TEST_ASK_OF"
 
-// TestMain runs the package's tests or, where it is told of a Prometheus, is a process that asks it and says what it took.
+// TestMain runs the package's tests or, where it is told of a Prometheus, is a process that asks it and says what it
+// took.
 func TestMain(m *testing.M) {
 	address := os.Getenv(askOf)
 	if address == "" {
@@ -44,7 +45,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// asked is what a process found when it asked for a planner's metrics with 64 queries at once, and what it took at most.
+// asked is what a process found when it asked for a planner's metrics with 64 queries at once, and what it took at
+// most.
 type asked struct {
 	Samples map[string]int
 	Errs    []string
@@ -149,8 +151,8 @@ const (
 	ownerSample = `{"metric":{"pod":"argocd-application-controller-12","owner":"argocd-application-controller-12|` + eksServer + `","dest_server":"x"},"value":[1767225600.123,"1"]}`
 )
 
-// Whatever a Prometheus answers, the process that asks stays within its limit: by all queries at once, each answered with as
-// much as is let in, or with more.
+// Whatever a Prometheus answers, the process that asks stays within its limit: by all queries at once, each answered
+// with as much as is let in, or with more.
 func TestNoAnswerTakesThePlannersMemory(t *testing.T) {
 	lean := `{"metric":{"server":"%d","dest_server":"","owner":"1"},"value":[1,"1"]}`
 	long := `{"metric":{"server":"%d` + strings.Repeat("<", 1<<20) + `"},"value":[1,"1"]}`

@@ -24,8 +24,9 @@ func (t turn) take(ctx context.Context) error {
 
 func (t turn) giveBack() { <-t }
 
-// A head takes up to fourteen times its size while it is parsed; net/http allows 10 MiB, and prometheus/common does not let
-// anyone ask for less. So heads are parsed one at a time, and none is kept that is larger than proxies and gateways make them.
+// A head takes up to fourteen times its size while it is parsed; net/http allows 10 MiB, and prometheus/common does
+// not let anyone ask for less. So heads are parsed one at a time, and none is kept that is larger than proxies and
+// gateways make them.
 const (
 	maxHead    = 64 << 10 // bytes of memory
 	headerLine = 200      // bytes of memory that a line takes beside its text
@@ -69,8 +70,8 @@ func sizeOf(header http.Header) (size int) {
 	return size
 }
 
-// parsing is the parsing of one response's head. It begins in a goroutine of the transport's, again where a request is sent
-// again, and may begin after the call has ended.
+// parsing is the parsing of one response's head. It begins in a goroutine of the transport's, again where a request is
+// sent again, and may begin after the call has ended.
 type parsing struct {
 	turn        turn
 	mu          sync.Mutex
