@@ -53,6 +53,12 @@ func historyDropped(problems []string) Event {
 		len(problems), clipList(problems))}
 }
 
+func panickedEvent(err error) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "Panicked",
+		Message: fmt.Sprintf("ballast met a fault of its own, %v; the plan in force stays enforced, and it is tried again. "+
+			"Please report it with the stack, which the planner logs with --verbosity 1", err)}
+}
+
 func planFull(err error) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "PlanFull", Message: "the plan cannot be written, and the last one stays: " + err.Error()}
 }

@@ -53,8 +53,11 @@ type Loop struct {
 	lastLive time.Time     // when the last cycle ended, or this leader began, for the health check
 	judged   bool          // a cycle has compared the plan with the history: before that nothing is enforced
 
+	panicking map[string]bool // phases that ended in a panic when they ran last
+
 	// What only the goroutine of Run touches.
 	leading bool
+	phase   string // of the cycle under way
 	memory  Memory
 	history store.History
 	unsaved bool // the history has a decision that is not written yet
@@ -96,11 +99,12 @@ func (l *Loop) Run(ctx context.Context) error {
 	defer l.Metrics.leader.Set(0)
 	l.alive()
 	var repairs sync.WaitGroup
+	ctx, stop := context.WithCancel(ctx)
 	repairs.Go(func() { l.repair(ctx) })
-	defer repairs.Wait()
+	defer func() { stop(); repairs.Wait() }() // nothing that ends Run may wait for repairs that do not end
 	for {
 		started := l.Clock.Now()
-		result, err := l.cycle(ctx)
+		result, err := l.guarded(ctx)
 		l.Metrics.cycles.WithLabelValues(result).Inc()
 		l.Metrics.cycleTime.Observe(l.Clock.Since(started).Seconds())
 		if err != nil && ctx.Err() == nil {
@@ -111,6 +115,20 @@ func (l *Loop) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// guarded runs a cycle. Whatever it was given, the process goes on: a cycle that panics has failed, the plan in force
+// stays, and the next one reads everything anew.
+func (l *Loop) guarded(ctx context.Context) (result string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = "failed", l.caught(l.phase, p)
+		}
+	}()
+	if result, err = l.cycle(ctx); err == nil {
+		l.calm()
+	}
+	return result, err
 }
 
 // takeOver takes the last leader's memory, once. Without it nothing is planned: a vote would begin anew, and a lost plan
@@ -145,14 +163,17 @@ func (l *Loop) takeOver(ctx context.Context) error {
 
 // cycle gathers, decides and writes, once.
 func (l *Loop) cycle(ctx context.Context) (result string, err error) {
+	l.phase = phaseTakeOver
 	if err := l.takeOver(ctx); err != nil {
 		return "failed", err
 	}
+	l.phase = phaseGather
 	in, base, err := l.gather(ctx, l.Config())
 	if err != nil {
 		return "failed", err
 	}
 	started := l.Clock.Now()
+	l.phase = phaseDecide
 	out := Cycle(in)
 	if out.scales() { // before each change of replicas the webhook is asked once more
 		in.Enforcement, in.Unheld = l.enforcement(ctx, in, probeFresh)
@@ -161,6 +182,7 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 	l.Metrics.phaseTime.WithLabelValues("decide").Observe(l.Clock.Since(started).Seconds())
 	out.Problems = append(out.Problems, printable(l.locked(base))...)
 	l.Metrics.observeOutcome(in, out, l.Clock.Now())
+	l.phase = phaseStore
 	l.report(ctx, in, out)
 	l.show(in, out)
 	if !l.saveHoldOff(ctx, in, out) {
@@ -213,8 +235,11 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (Inputs, stor
 	if err != nil {
 		return Inputs{}, snapshot, err
 	}
+	l.phase = phaseFetch
 	in.Fetched, in.Owners = l.fetch(ctx, fetcher, in)
+	l.phase = phaseObserve
 	in.Observed = l.observe(ctx, fetcher, in)
+	l.phase = phaseGather
 	in.Healed = l.takeHealed()
 	in.Neighbours = l.neighbours(ctx, in)
 	in.Installation = l.installation(ctx, in)

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
@@ -38,6 +40,7 @@ func TestLoop(t *testing.T) {
 		"a deleted plan comes back, also under another leader":       bringsAPlanBack,
 		"ConfigMaps that somebody locked are named with the mend":    namesLockedConfigMaps,
 		"a cycle that does not end is a health check that fails":     failsItsHealthCheck,
+		"a panic fails the cycle and nothing else":                   survivesAPanic,
 		"a refused configuration is an event":                        tellsOfARefusedConfiguration,
 		"a pin holds without a cycle":                                pinsAtOnce,
 		"a pin that no watch told of is not written back":            readsPinsBeforeItWrites,
@@ -432,4 +435,44 @@ func tellsOfARefusedConfiguration(t *testing.T, server *rest.Config) {
 	b.quieten(l)
 	b.eventually("a new configuration runs a cycle", func() bool { return b.prometheus.asked() == asked+1 })
 	b.idle(l)
+}
+
+type secretValue string
+
+// survivesAPanic: one bad input must not end the process, at each start anew; and what a panic says may come from a
+// Secret.
+func survivesAPanic(t *testing.T, server *rest.Config) {
+	b := newBed(t, server, plan.Hold, 3, 2, 1)
+	l, _ := b.start()
+	before, shards := b.planMap().ResourceVersion, b.shards()
+	var logged strings.Builder
+	l.Log = funcr.New(func(_, args string) { logged.WriteString(args) }, funcr.Options{Verbosity: 1})
+	for range 2 {
+		b.prometheus.once(func() { panic(secretValue("CANARY")) })
+		b.cycles(l, 1)
+	}
+	want := []string{`ballast met a fault of its own, a panic of type planner.secretValue in phase "fetch"; the plan in force stays enforced, and it is tried again. ` +
+		"Please report it with the stack, which the planner logs with --verbosity 1"}
+	if diff := cmp.Diff(want, b.told("Panicked")); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if n := testutil.ToFloat64(l.Metrics.panics.WithLabelValues("fetch")); n != 2 || testutil.ToFloat64(l.Metrics.cycles.WithLabelValues("failed")) != 2 {
+		t.Errorf("%v panics were counted, and %v failed cycles; want 2 and 2", n, testutil.ToFloat64(l.Metrics.cycles.WithLabelValues("failed")))
+	}
+	if text := logged.String(); strings.Contains(text, "CANARY") || !strings.Contains(text, "survivesAPanic") {
+		t.Errorf("the log has the panic's value, or no stack: %s", text)
+	}
+	if diff := cmp.Diff(shards, b.shards()); diff != "" || b.planMap().ResourceVersion != before {
+		t.Errorf("the plan or the shards changed (-before +after):\n%s", diff)
+	}
+	b.addCluster("new", 5)
+	b.cycles(l, 1)
+	if row, planned := b.plan().Clusters["new"]; !planned {
+		t.Errorf("the next cycle did not plan the new cluster: %+v", row)
+	}
+	b.prometheus.once(func() { panic(secretValue("CANARY")) })
+	b.cycles(l, 1)
+	if got := b.told("Panicked"); len(got) != 2 {
+		t.Errorf("%d events after a good cycle and another panic, want 2", len(got))
+	}
 }

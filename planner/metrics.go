@@ -37,6 +37,7 @@ type Metrics struct {
 	configured  *prometheus.GaugeVec
 	paused      prometheus.Gauge
 	configError prometheus.Gauge
+	panics      *prometheus.CounterVec
 	lastCycle   prometheus.Gauge
 	orphaned    prometheus.Gauge
 	doubled     prometheus.Gauge
@@ -93,6 +94,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "1 while the installed webhook configuration is the shipped one, 0 while it is not, absent while that is unknown."}, nil),
 		paused:      gauge("paused", "1 while a person paused new decisions."),
 		configError: gauge("config_error", "1 while the configuration file on disk is refused and the last good one is in use."),
+		panics:      counters("panics_total", "Panics that were caught, by the phase that was under way: those of a cycle, repair and watch.", "phase"),
 		lastCycle:   gauge("last_cycle_timestamp_seconds", "When the last cycle ended, in Unix time."),
 	}
 	// Every label from the start: a counter that begins at 1 has no increase that Prometheus could see.
@@ -107,10 +109,13 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for _, kind := range planFaults() {
 		m.planRefused.WithLabelValues(kind)
 	}
+	for _, phase := range panicPhases() {
+		m.panics.WithLabelValues(phase)
+	}
 	m.registerOwnership(r)
 	r.MustRegister(m.cycles, m.cycleTime, m.phaseTime, m.leader, m.revision, m.mode, m.rollout, m.replicas, m.clusters, m.load, m.count,
 		m.imbalance, m.moves, m.votes, m.values, m.problems, m.steps, m.held, m.writes, m.planRefused, m.breakGlass, m.enforcement,
-		m.configured, m.paused, m.configError, m.lastCycle)
+		m.configured, m.paused, m.configError, m.panics, m.lastCycle)
 	return m
 }
 

@@ -44,8 +44,9 @@ func (l *Loop) fetch(ctx context.Context, f Fetcher, in Inputs) ([]poll.Fetched,
 		return l.asked.fetched, l.asked.owners
 	}
 	started := l.Clock.Now()
-	l.asked = asked{at: in.Now, poll: in.Config.Poll}
-	l.asked.fetched, l.asked.owners = Measure(ctx, f, in.Config, in.Discovered, in.Now)
+	now := asked{at: in.Now, poll: in.Config.Poll}
+	now.fetched, now.owners = Measure(ctx, f, in.Config, in.Discovered, in.Now)
+	l.asked = now
 	l.Metrics.phaseTime.WithLabelValues("fetch").Observe(l.Clock.Since(started).Seconds())
 	return l.asked.fetched, l.asked.owners
 }

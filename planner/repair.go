@@ -25,6 +25,11 @@ const (
 // left to the next cycle, which reads live, and finds out whether somebody restored a backup. So is everything before the
 // first cycle: only that knows the history.
 func (l *Loop) PlanSeen(cm *corev1.ConfigMap) {
+	defer func() {
+		if l.caught(phaseWatch, recover()) != nil {
+			l.Changed() // the cycle reads it, too
+		}
+	}()
 	d := l.Store.Judge(cm)
 	p := l.known().Plan
 	behind := p != nil && d.Plan != nil && d.Plan.Revision < p.Revision
@@ -86,12 +91,22 @@ func (l *Loop) repair(ctx context.Context) {
 		case <-timer.C():
 		}
 		timer.Stop()
-		l.seeGlass(ctx)
 		var err error
-		if wait, err = l.mend(ctx); err != nil && ctx.Err() == nil {
+		if wait, err = l.look(ctx); err != nil && ctx.Err() == nil {
 			l.Log.Error(err, "repairing failed; it is tried again")
 		}
 	}
+}
+
+// look repairs, and sees whether people want it. A panic is a repair that failed.
+func (l *Loop) look(ctx context.Context) (again time.Duration, err error) {
+	defer func() {
+		if caught := l.caught(phaseRepair, recover()); caught != nil {
+			again, err = lookAgain, caught
+		}
+	}()
+	l.seeGlass(ctx)
+	return l.mend(ctx)
 }
 
 // mend looks at what stands, by the cache, and writes what differs, by a plan that was read just now: the watch may be

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,7 +19,7 @@ type ScrapeOptions struct {
 	Client      *http.Client  // default NewClient; redirects are never followed
 	Timeout     time.Duration // of one pod, from dialling to the last byte; default 5 s
 	Concurrency int           // pods asked at once; default 8
-	MaxBody     int64         // bytes of one answer; default 64 MiB: 5,000 Applications take some 10 MB
+	MaxBody     int64         // bytes of one answer, of which little is kept; default 64 MiB: 5,000 Applications take some 10 MB
 }
 
 // Scraper asks pods for their metrics.
@@ -55,11 +56,12 @@ func NewClient() *http.Client {
 // wrong stands in the reports, which are in the order of the pods. clock says when an answer was complete.
 func (s *Scraper) Scrape(ctx context.Context, pods []Controller, clock func() time.Time) []PodReport {
 	reports := make([]PodReport, len(pods))
+	var kept atomic.Int64 // bytes that the reports take
 	var group errgroup.Group
 	group.SetLimit(s.o.Concurrency)
 	for i, pod := range pods {
 		group.Go(func() error {
-			reports[i] = s.ask(ctx, pod, clock)
+			reports[i] = s.ask(ctx, pod, clock, &room{kept: &kept})
 			return nil
 		})
 	}
@@ -67,14 +69,17 @@ func (s *Scraper) Scrape(ctx context.Context, pods []Controller, clock func() ti
 	return reports
 }
 
-func (s *Scraper) ask(ctx context.Context, pod Controller, clock func() time.Time) PodReport {
-	report := PodReport{Controller: pod}
+func (s *Scraper) ask(ctx context.Context, pod Controller, clock func() time.Time, room *room) (report PodReport) {
+	report.Controller = pod
 	err := errors.New("its container does not run")
 	switch {
 	case pod.Running && pod.Address == "":
 		err = errors.New("it has no address yet")
 	case pod.Running:
-		err = s.read(ctx, pod.Address, &report)
+		err = s.read(ctx, pod.Address, &report, room)
+	}
+	if err == nil {
+		err = room.keep()
 	}
 	if err != nil {
 		return PodReport{Controller: pod, Err: fmt.Sprintf("asking pod %q for its metrics: %v", pod.Name, err)}
@@ -83,7 +88,13 @@ func (s *Scraper) ask(ctx context.Context, pod Controller, clock func() time.Tim
 	return report
 }
 
-func (s *Scraper) read(ctx context.Context, address string, into *PodReport) error {
+// read reads a pod's answer. Whatever it has in it is that pod's own fault.
+func (s *Scraper) read(ctx context.Context, address string, into *PodReport, room *room) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("reading the answer ended in a panic of type %T", p)
+		}
+	}()
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
@@ -100,7 +111,7 @@ func (s *Scraper) read(ctx context.Context, address string, into *PodReport) err
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("it answers %d instead of 200", response.StatusCode)
 	}
-	return readMetrics(&bounded{response.Body, s.o.MaxBody}, into)
+	return readMetrics(&bounded{response.Body, s.o.MaxBody}, into, room)
 }
 
 // bounded ends in an error where more comes than was allowed.

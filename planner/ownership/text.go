@@ -34,8 +34,8 @@ var (
 // readMetrics reads a pod's metrics in the Prometheus text format into the report, line by line, so that its size does not
 // matter. A line that is malformed and would be kept, and a text that is something else, are errors. The parser of
 // prometheus/common is the measure, but not in use: it keeps every sample, and v0.67.5 panics at the text "{}0".
-func readMetrics(r io.Reader, into *PodReport) error {
-	t := text{lines: bufio.NewReaderSize(r, readBuffer), report: into, servers: map[string]*gauges{}}
+func readMetrics(r io.Reader, into *PodReport, room *room) error {
+	t := text{lines: bufio.NewReaderSize(r, readBuffer), report: into, servers: map[string]*gauges{}, room: room}
 	for number := 1; ; number++ {
 		line, err := t.next()
 		if errors.Is(err, io.EOF) {
@@ -65,6 +65,7 @@ type text struct {
 	label   []byte // a label's value whose escapes were resolved
 	report  *PodReport
 	servers map[string]*gauges
+	room    *room
 	genuine bool // something in it is an application-controller's
 }
 
@@ -136,8 +137,7 @@ func (t *text) take(line []byte) error {
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", name, err)
 	}
-	t.keep(string(name), server, value)
-	return nil
+	return t.keep(string(name), server, value)
 }
 
 // isController reports whether a metric is one of those that every application-controller has some of.
@@ -151,25 +151,29 @@ func isController(name []byte) bool {
 }
 
 // keep adds a sample to the report. Where a pod shows a gauge of one server twice, the worse one counts.
-func (t *text) keep(metric string, server []byte, value float64) {
+func (t *text) keep(metric string, server []byte, value float64) error {
 	if metric == metricMemory {
 		if value >= 0 && value < math.MaxInt64 { // NaN is neither
 			t.report.Memory = int64(value)
 		}
-		return
+		return nil
 	}
 	if len(server) == 0 {
 		if metric == metricAppInfo {
 			t.report.Unplaced++
 		}
-		return
+		return nil
 	}
 	g := t.servers[string(server)]
 	if g == nil {
+		if err := t.room.take(server); err != nil {
+			return err
+		}
 		g = &gauges{}
 		t.servers[string(server)] = g
 	}
 	g.add(metric, value)
+	return nil
 }
 
 // add takes a sample of one server. Numbers that a gauge or counter cannot have are passed over.

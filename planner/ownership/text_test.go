@@ -19,7 +19,7 @@ import (
 
 func readAll(text string) (PodReport, error) {
 	var r PodReport
-	err := readMetrics(strings.NewReader(text), &r)
+	err := readMetrics(strings.NewReader(text), &r, newRoom())
 	return r, err
 }
 
@@ -49,7 +49,7 @@ func TestTheMetricsOfARealControllerAreRead(t *testing.T) {
 		"error at the data": iotest.DataErrReader(strings.NewReader(sampleText(t))),
 	} {
 		var got PodReport
-		if err := readMetrics(in, &got); err != nil {
+		if err := readMetrics(in, &got, newRoom()); err != nil {
 			t.Fatalf("%s: %v", how, err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -136,7 +136,7 @@ func TestAReaderThatFailsIsSaid(t *testing.T) {
 	broken := errors.New("the connection was reset")
 	var r PodReport
 	for name, before := range map[string]string{"at once": "", "in a line": "argocd_app_in", "after a line": "go_info 1\n"} {
-		if err := readMetrics(io.MultiReader(strings.NewReader(before), iotest.ErrReader(broken)), &r); !errors.Is(err, broken) {
+		if err := readMetrics(io.MultiReader(strings.NewReader(before), iotest.ErrReader(broken)), &r, newRoom()); !errors.Is(err, broken) {
 			t.Errorf("%s: got %v, want %v", name, err, broken)
 		}
 	}

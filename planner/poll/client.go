@@ -10,15 +10,15 @@ import (
 // maxRedirects is net/http's own bound.
 const maxRedirects = 10
 
-// newHTTPClient makes the client that asks Prometheus. It reads answers up to a bound, and stays with the host that the
-// configuration names: prometheus/common adds the credentials to every request, to those that a redirect sends elsewhere too,
+// newHTTPClient makes the client that asks Prometheus. It stays with the host that the configuration names:
+// prometheus/common adds the credentials to every request, to those that a redirect sends elsewhere too,
 // and what another host answers is no measurement.
 func newHTTPClient(c config.HTTPClientConfig) (*http.Client, error) {
 	client, err := config.NewClientFromConfig(c, "ballast")
 	if err != nil {
 		return nil, err
 	}
-	client.Transport = boundedBody{client.Transport}
+	client.Transport = heads{client.Transport, newTurn()}
 	if c.FollowRedirects {
 		client.CheckRedirect = withinHost
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -37,7 +38,9 @@ type Config struct {
 
 // Prometheus asks a Prometheus for metrics.
 type Prometheus struct {
-	querier Querier
+	http    *http.Client             // nil where the querier was given
+	querier func(*allowance) Querier // of one query
+	turn    turn                     // of large answers
 	config  Config
 }
 
@@ -51,14 +54,17 @@ func New(c Config) (*Prometheus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("setting up the client for Prometheus: %w", err)
 	}
-	return NewWith(promv1.NewAPI(client), c), nil
+	p := NewWith(nil, c)
+	p.http = caller
+	p.querier = func(a *allowance) Querier { return promv1.NewAPI(metered{client, caller, a}) }
+	return p, nil
 }
 
 // NewWith asks the given querier; Config's URL and HTTP are not looked at.
 func NewWith(q Querier, c Config) *Prometheus {
 	c.Timeout = cmp.Or(max(c.Timeout, 0), 10*time.Second)
 	c.Concurrency = cmp.Or(max(c.Concurrency, 0), 4)
-	return &Prometheus{querier: q, config: c}
+	return &Prometheus{querier: func(*allowance) Querier { return q }, turn: newTurn(), config: c}
 }
 
 // Fetch asks for every metric: one query for a fleet metric and one for its age, or one for each cluster that is
@@ -91,18 +97,22 @@ type fetch struct {
 	now      time.Time
 	group    errgroup.Group
 	timeouts atomic.Int32
+	kept     atomic.Int64 // bytes that the answers leave
 }
 
-// reply is what came back for one query.
+// reply is what was read of the answer to one query.
 type reply struct {
-	value    model.Value
-	warnings promv1.Warnings
+	samples  []Sample // of the fleet
+	value    float64  // of one cluster
+	found    bool
+	warnings []string
 	err      error
 }
 
 var errHangs = errors.New("not asked: the queries before it timed out")
 
-func (f *fetch) ask(ctx context.Context, query string, into *reply) {
+// ask sends a query when its turn comes, and reads the answer.
+func (f *fetch) ask(ctx context.Context, query string, into *reply, read func(model.Value, *reply) error) {
 	f.group.Go(func() error {
 		if int(f.timeouts.Load()) >= f.config.Concurrency {
 			into.err = errHangs
@@ -110,16 +120,58 @@ func (f *fetch) ask(ctx context.Context, query string, into *reply) {
 		}
 		bounded, cancel := context.WithTimeout(ctx, f.config.Timeout)
 		defer cancel()
-		into.value, into.warnings, into.err = f.querier.Query(bounded, query, f.now, promv1.WithTimeout(f.config.Timeout))
-		if into.err != nil && errors.Is(bounded.Err(), context.DeadlineExceeded) {
+		got, err := f.answer(bounded, query, read)
+		switch {
+		case err != nil && errors.Is(bounded.Err(), context.DeadlineExceeded):
 			f.timeouts.Add(1)
-			into.err = fmt.Errorf("no answer within %s: %w", f.config.Timeout, into.err)
+			into.err = fmt.Errorf("no answer within %s: %w", f.config.Timeout, err)
+		case err != nil:
+			into.err = err
+		default:
+			*into = got
 		}
 		return nil
 	})
 }
 
-// fleet asks for a metric of all clusters and for its age; the function it returns reads the answers.
+// answer asks, and reads the answer at once: it takes many times what is read of it. Whatever it says, and whatever the
+// reading does, is this query's own fault.
+func (f *fetch) answer(ctx context.Context, query string, read func(model.Value, *reply) error) (got reply, err error) {
+	a := allowance{turn: f.turn}
+	defer a.release()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("reading the answer ended in a panic of type %T", p)
+		}
+	}()
+	value, warnings, err := f.querier(&a).Query(ctx, query, f.now, promv1.WithTimeout(f.config.Timeout))
+	if err == nil {
+		err = read(value, &got)
+	}
+	if err != nil {
+		return reply{}, errors.New(clipped(err.Error()))
+	}
+	for _, w := range some3(warnings) {
+		got.warnings = append(got.warnings, clipped(w))
+	}
+	if f.kept.Add(got.size()) > maxKept {
+		return reply{}, errTooMany
+	}
+	return got, nil
+}
+
+// size is what the reply takes, in bytes.
+func (r reply) size() (sum int64) {
+	for _, s := range r.samples {
+		sum += keptSample + int64(len(s.Key))
+	}
+	for _, w := range r.warnings {
+		sum += int64(len(w))
+	}
+	return sum
+}
+
+// fleet asks for a metric of all clusters and for its age; the function it returns gives the samples.
 func (f *fetch) fleet(ctx context.Context, m Metric, into *Fetched) func() {
 	var values, ages reply
 	vars := FleetVars{Pods: f.config.Pods}
@@ -128,43 +180,45 @@ func (f *fetch) fleet(ctx context.Context, m Metric, into *Fetched) func() {
 		into.Err = err.Error()
 		return func() {}
 	}
-	f.ask(ctx, query, &values)
+	read := func(v model.Value, into *reply) (err error) {
+		into.samples, err = samples(m, v)
+		return err
+	}
+	f.ask(ctx, query, &values, read)
 	if m.AgeQuery != "" {
 		if query, err = RenderFleet(m.AgeQuery, vars); err != nil {
 			ages.err = err
 		} else {
-			f.ask(ctx, query, &ages)
+			f.ask(ctx, query, &ages, read)
 		}
 	}
 	return func() {
-		into.Warnings = some3(values.warnings)
-		if into.Samples, err = samples(m, values); err != nil {
-			into.Err = fmt.Sprintf("query %q: %v", m.Query, err)
+		into.Warnings = values.warnings
+		if into.Samples = values.samples; values.err != nil {
+			into.Err = fmt.Sprintf("query %q: %v", m.Query, values.err)
 			return
 		}
-		if m.AgeQuery == "" {
-			return
-		}
-		if err := setAges(m, into.Samples, ages); err != nil {
-			into.Warnings = append(into.Warnings, fmt.Sprintf("the samples' age is unknown: age query %q: %v", m.AgeQuery, err))
+		if m.AgeQuery != "" {
+			into.setAges(m, ages)
 		}
 	}
 }
 
+var errHistogram = errors.New("it answers with a native histogram: take histogram_sum, histogram_count or histogram_quantile of it")
+
 // samples reads an answer for the whole fleet.
-func samples(m Metric, r reply) ([]Sample, error) {
-	if r.err != nil {
-		return nil, r.err
-	}
-	vector, ok := r.value.(model.Vector)
+func samples(m Metric, v model.Value) ([]Sample, error) {
+	vector, ok := v.(model.Vector)
 	if !ok {
-		return nil, fmt.Errorf("it answers with a %s; a query for the fleet must answer with an instant vector that has the label %q", typeOf(r.value), m.Match.Label)
+		return nil, fmt.Errorf("it answers with a %s; a query for the fleet must answer with an instant vector that has the label %q", typeOf(v), m.Match.Label)
+	}
+	for i, s := range vector {
+		if err := checkSample(i, s); err != nil {
+			return nil, err
+		}
 	}
 	out := make([]Sample, 0, len(vector))
 	for _, s := range vector {
-		if s.Histogram != nil {
-			return nil, errors.New("it answers with a native histogram: take histogram_sum, histogram_count or histogram_quantile of it")
-		}
 		if key, found := s.Metric[model.LabelName(m.Match.Label)]; found && key != "" { // without one it is nobody's
 			out = append(out, Sample{Key: string(key), Value: float64(s.Value)})
 		}
@@ -176,25 +230,36 @@ func samples(m Metric, r reply) ([]Sample, error) {
 	return out, nil
 }
 
-func setAges(m Metric, of []Sample, r reply) error {
-	ages, err := samples(m, r)
-	if err != nil {
-		return err
+// checkSample refuses what is no number: JSON's null makes a sample that is not there.
+func checkSample(i int, s *model.Sample) error {
+	switch {
+	case s == nil:
+		return fmt.Errorf("its sample %d is null, which no Prometheus answers: look at what answers at poll.prometheus.url", i)
+	case s.Histogram != nil:
+		return errHistogram
 	}
-	at := make(map[string]time.Time, len(ages))
-	for _, a := range ages {
+	return nil
+}
+
+// setAges says of the samples when they were taken, where that is known.
+func (into *Fetched) setAges(m Metric, ages reply) {
+	if ages.err != nil {
+		into.Warnings = append(into.Warnings, fmt.Sprintf("the samples' age is unknown: age query %q: %v", m.AgeQuery, ages.err))
+		return
+	}
+	at := make(map[string]time.Time, len(ages.samples))
+	for _, a := range ages.samples {
 		// NaN fails both comparisons; beyond the year 9999 it is no time that JSON has.
 		if a.Value > 0 && a.Value < 253402300800 {
 			at[a.Key] = time.UnixMilli(int64(math.Round(a.Value * 1000))).UTC()
 		}
 	}
-	for i := range of {
-		of[i].At = at[of[i].Key]
+	for i, s := range into.Samples {
+		into.Samples[i].At = at[s.Key]
 	}
-	return nil
 }
 
-// perCluster asks for every cluster alone.
+// perCluster asks for every cluster alone; the function it returns gives the samples.
 func (f *fetch) perCluster(ctx context.Context, m Metric, fleet discover.Fleet, into *Fetched) func() {
 	parsed, err := ParseTemplate(m.QueryPerCluster)
 	if err != nil {
@@ -211,55 +276,57 @@ func (f *fetch) perCluster(ctx context.Context, m Metric, fleet discover.Fleet, 
 			replies[i].err = err
 			continue
 		}
-		f.ask(ctx, query, &replies[i])
+		f.ask(ctx, query, &replies[i], single)
 	}
-	return func() {
-		var failed, warned []string
-		asked := 0
-		for i, c := range fleet.Clusters {
-			if c.Skip {
-				continue
-			}
-			asked++
-			for _, w := range replies[i].warnings {
-				warned = append(warned, fmt.Sprintf("cluster %q: %s", c.Shard.ID, w))
-			}
-			v, found, err := single(replies[i])
-			if err != nil {
-				failed = append(failed, fmt.Sprintf("cluster %q: %v", c.Shard.ID, err))
-			} else if found {
-				into.Samples = append(into.Samples, Sample{Key: c.Shard.ID, Value: v})
-			}
+	return func() { into.collect(fleet, replies) }
+}
+
+// collect takes the replies of the clusters, each asked for alone.
+func (into *Fetched) collect(fleet discover.Fleet, replies []reply) {
+	var failed, warned []string
+	asked := 0
+	for i, c := range fleet.Clusters {
+		if c.Skip {
+			continue
 		}
-		if asked > 0 && len(failed) == asked {
-			into.Err = fmt.Sprintf("every query failed, the first: %s", failed[0])
-			return
+		asked++
+		r := replies[i]
+		for _, w := range r.warnings {
+			warned = append(warned, fmt.Sprintf("cluster %q: %s", c.Shard.ID, w))
 		}
-		into.Warnings = append(some3(failed), some3(warned)...)
+		if r.err != nil {
+			failed = append(failed, fmt.Sprintf("cluster %q: %v", c.Shard.ID, r.err))
+		} else if r.found {
+			into.Samples = append(into.Samples, Sample{Key: c.Shard.ID, Value: r.value})
+		}
 	}
+	if asked > 0 && len(failed) == asked {
+		into.Err = fmt.Sprintf("every query failed, the first: %s", failed[0])
+		return
+	}
+	into.Warnings = append(some3(failed), some3(warned)...)
 }
 
 // single reads an answer for one cluster: no sample is no value, and two are an error.
-func single(r reply) (value float64, found bool, err error) {
-	if r.err != nil {
-		return 0, false, r.err
-	}
-	switch v := r.value.(type) {
+func single(value model.Value, into *reply) error {
+	switch v := value.(type) {
 	case *model.Scalar:
-		return float64(v.Value), true, nil
+		into.value, into.found = float64(v.Value), true
+		return nil
 	case model.Vector:
 		if len(v) == 0 {
-			return 0, false, nil
+			return nil
 		}
 		if len(v) > 1 {
-			return 0, false, fmt.Errorf("it answers with %d series: aggregate them into one", len(v))
+			return fmt.Errorf("it answers with %d series: aggregate them into one", len(v))
 		}
-		if v[0].Histogram != nil {
-			return 0, false, errors.New("it answers with a native histogram: take histogram_sum, histogram_count or histogram_quantile of it")
+		if err := checkSample(0, v[0]); err != nil {
+			return err
 		}
-		return float64(v[0].Value), true, nil
+		into.value, into.found = float64(v[0].Value), true
+		return nil
 	}
-	return 0, false, fmt.Errorf("it answers with a %s; a query must answer with an instant vector of one series or a scalar", typeOf(r.value))
+	return fmt.Errorf("it answers with a %s; a query must answer with an instant vector of one series or a scalar", typeOf(value))
 }
 
 func typeOf(v model.Value) string {

@@ -259,7 +259,7 @@ func TestWhatPrometheusSaysReachesTheReader(t *testing.T) {
 					_, err = fmt.Fprint(w, big)
 				}
 			},
-			wantErr: `query "q": the answer is larger than 64 MiB`,
+			wantErr: `query "q": the answer would take more than 72 MiB of memory: let the query aggregate by the label that it is matched by`,
 		},
 	}
 	for name, test := range tests {

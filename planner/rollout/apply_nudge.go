@@ -55,7 +55,7 @@ func (a *Applier) nudge(ctx context.Context, namespace string, s Nudge, written 
 		result.Outcome, result.Until = Deferred, now.Add(wait)
 		return result
 	}
-	application, err := a.Nudger.Nudge(ctx, namespace, s.Cluster, s.Server, s.Name)
+	application, err := a.wake(ctx, namespace, s)
 	switch {
 	case err != nil:
 		a.pace.missed(s)
@@ -66,4 +66,14 @@ func (a *Applier) nudge(ctx context.Context, namespace string, s Nudge, written 
 		a.pace.leave(s.Cluster)
 	}
 	return result
+}
+
+// wake asks the Nudger, which reads Applications, and those are anybody's: a panic there is a nudge that failed.
+func (a *Applier) wake(ctx context.Context, namespace string, s Nudge) (application string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("a panic of type %T", p)
+		}
+	}()
+	return a.Nudger.Nudge(ctx, namespace, s.Cluster, s.Server, s.Name)
 }

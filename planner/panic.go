@@ -1,0 +1,56 @@
+package planner
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"ballast/planner/discover"
+)
+
+// The phases that a panic names; the set is closed.
+const (
+	phaseTakeOver = "takeOver" // reading the key and the last leader's memory
+	phaseGather   = "gather"   // reading the plan, the Secrets and the workload
+	phaseFetch    = "fetch"    // asking Prometheus
+	phaseObserve  = "observe"  // asking the pods
+	phaseDecide   = "decide"
+	phaseStore    = "store"
+	phaseRepair   = "repair"
+	phaseWatch    = "watch" // a plan that a watch told of
+)
+
+// panicPhases is the closed set, for the metric that shows every phase from the start.
+func panicPhases() []string {
+	return []string{phaseTakeOver, phaseGather, phaseFetch, phaseObserve, phaseDecide, phaseStore, phaseRepair, phaseWatch}
+}
+
+// caught makes a panic an error, which names its type alone: its value may have been read from a Secret. People hear
+// of it once, until the phase ends well. It is called with what recover answers, nil where nothing panicked.
+func (l *Loop) caught(phase string, panicked any) error {
+	l.mu.Lock()
+	news := panicked != nil && !l.panicking[phase]
+	if l.panicking == nil {
+		l.panicking = map[string]bool{}
+	}
+	l.panicking[phase] = panicked != nil
+	l.mu.Unlock()
+	if panicked == nil {
+		return nil
+	}
+	err := fmt.Errorf("a panic of type %T in phase %q", panicked, phase)
+	l.Metrics.panics.WithLabelValues(phase).Inc()
+	l.Log.V(1).Info("stack of the panic", "phase", phase, "stack", string(debug.Stack()))
+	if news {
+		l.Emit(discover.Workload{}, panickedEvent(err))
+	}
+	return err
+}
+
+// calm says that a cycle ended well: what panics next is news again.
+func (l *Loop) calm() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for phase := range l.panicking {
+		l.panicking[phase] = l.panicking[phase] && (phase == phaseRepair || phase == phaseWatch)
+	}
+}
