@@ -40,6 +40,9 @@ func TestThePolicies(t *testing.T) {
 			b.keepsTheHistorysOneWriter(t)
 			b.holdsThePlannerToItsFields(t)
 			b.holdsThePlannerToTheNudge(t)
+			if at.namespace == "argocd" { // it takes long, and the other's policies differ by names alone
+				b.writesWhatOthersMadeLarge(t)
+			}
 		})
 	}
 }
@@ -185,6 +188,10 @@ func (b *baseBed) boundsThePlansConfigMap(t *testing.T) {
 		"more annotations":             {change: annotated("note", 208<<10), told: "metadata.annotations has 212996 bytes, and 212992 at most leave the planner's own their room"},
 		"a long reason of people's":    {change: annotated("ballast.argoproj.io/paused-reason", 250<<10), told: "metadata.annotations has"},
 		"annotations that get smaller": {stands: annotated("note", 220<<10), change: annotated("note", 215<<10)},
+		"4000 annotations":             {change: func(cm *corev1.ConfigMap) { maps.Copy(cm.Annotations, tiny(4000)) }},
+		"40000 annotations":            {change: func(cm *corev1.ConfigMap) { maps.Copy(cm.Annotations, tiny(40_000)) }, told: "metadata.annotations has more than 4096 entries, and as many at most leave the planner's own their room"},
+		"40000 annotations less one":   {stands: func(cm *corev1.ConfigMap) { maps.Copy(cm.Annotations, tiny(40_000)) }, change: func(cm *corev1.ConfigMap) { delete(cm.Annotations, "a1") }},
+		"60000 keys":                   {change: func(cm *corev1.ConfigMap) { maps.Copy(cm.Data, tiny(60_000)) }, told: "the ConfigMap holds more than 4096 keys beside data.plan and data.pins"},
 		"labels":                       {change: func(cm *corev1.ConfigMap) { cm.Labels = many("label", 64) }},
 		"more labels":                  {change: func(cm *corev1.ConfigMap) { cm.Labels = many("label", 65) }, told: "metadata.labels has more than 64: take some out"},
 		"a finalizer":                  {change: func(cm *corev1.ConfigMap) { cm.Finalizers = []string{"example.com/a"} }},
@@ -197,6 +204,8 @@ func (b *baseBed) boundsThePlansConfigMap(t *testing.T) {
 		"an immutable one":                 {change: func(cm *corev1.ConfigMap) { cm.Immutable = ptr.To(true) }, told: "the ConfigMap stays mutable, since the planner writes here"},
 		"a list of writers":                {change: writers(65, 1), told: "metadata.managedFields has more than 64 entries"},
 		"a list of many fields":            {change: writers(2, 40<<10), told: "or more than 65536 bytes of names"},
+		"a list of deep fields":            {change: deepWriter(`{"f:data":{"f:a":{"f:b":{"f:c":{"f:deep":{}}}}}}`), told: "or names that no ConfigMap has"},
+		"a list of an owner's fields":      {change: deepWriter(`{"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"a\"}":{".":{},"f:name":{}}}}}`)},
 		"a list that is started from anew": {stands: writers(2, 20<<10), change: func(cm *corev1.ConfigMap) { cm.ManagedFields = []metav1.ManagedFieldsEntry{{}} }},
 	} {
 		t.Run(name, func(t *testing.T) { w.judge(t, b, b.person) })
@@ -228,6 +237,14 @@ func writers(n, long int) func(*corev1.ConfigMap) {
 				FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
 			})
 		}
+	}
+}
+
+// deepWriter brings a list of one field manager.
+func deepWriter(fields string) func(*corev1.ConfigMap) {
+	return func(cm *corev1.ConfigMap) {
+		writers(1, 1)(cm)
+		cm.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(fields)
 	}
 }
 

@@ -24,6 +24,7 @@ type auditOptions struct {
 	objects      []string
 	reasons      []string
 	namespaces   []string
+	planners     []string
 	all          bool
 	now          func() time.Time
 }
@@ -47,12 +48,13 @@ func newAuditCommand() *cobra.Command {
 	f.StringArrayVar(&o.objects, "object", nil, "only objects of this `pattern`, as kind/name or name: secret/prod-*; as for --user")
 	f.StringArrayVarP(&o.namespaces, "namespace", "n", nil, "only namespaces of this `pattern`; as for --user")
 	f.StringArrayVar(&o.reasons, "reason", nil, "only reasons of this `pattern`, those too that are not shown without; as for --user")
+	f.StringArrayVar(&o.planners, "planner-user", nil, "`user` of a planner, whose upkeep of its plan, history and key is not shown (default: ServiceAccount ballast-planner of the object's namespace); may be repeated")
 	f.BoolVar(&o.all, "all", false, "also writes that agreed with the plan, and those that a rule lets pass")
 	return cmd
 }
 
 const auditExamples = `  ballast audit /var/log/kubernetes/audit.log
-  ballast audit --since 24h --user '!*:ballast-planner' audit-*.log.gz audit.log
+  ballast audit --since 24h --user '!system:serviceaccount:argocd:ballast-planner' audit-*.log.gz audit.log
   ballast audit -o totals audit.log
   tail -n +1 -F audit.log | ballast audit -o json | jq 'select(.effect == "Bypassed")'`
 
@@ -68,9 +70,11 @@ const auditActs = `The powerful acts, as they stand under REQUESTED; a dash take
     pin=3                  a Secret's own pin
     secret-type=-          a Secret is no cluster's any more
 and those that no webhook is asked about (NotAsked): deletions of Secrets (the log does not tell which were a cluster's), of
-the plan, the history and the workload; writes to ballast's ConfigMaps by anybody but its planner; changes of its webhook
-configuration and admission policies. Deletions of Secrets are shown in namespace argocd, in those that -n names, and in
-those where the log has shown ballast at work before.`
+the plan, the history and the workload; writes to ballast's ConfigMaps and Secrets, but for its planner's to plan, history
+and key; changes of its webhook configuration and admission policies. Deletions of Secrets are shown in namespace argocd, in
+those that -n names, and in those where the log has shown ballast at work before. A deletion is never shown as a dry run:
+what makes it one stands in the request's body, which the log does not hold. The planner is the ServiceAccount
+ballast-planner of the namespace; --planner-user names the one that you renamed.`
 
 const auditReasons = `Reasons
     InPlan        it agreed with the plan
@@ -141,7 +145,7 @@ func (o *auditOptions) run(in io.Reader, out, notes io.Writer, files []string) e
 	if len(files) == 0 {
 		files = []string{"-"}
 	}
-	log, hidden := auditlog.NewLog(o.sites()...), 0
+	log, hidden := auditlog.NewLog(auditlog.Options{Namespaces: o.sites(), Planners: o.planners}), 0
 	each := func(write auditlog.Write) error {
 		switch {
 		case !filter.Covers(write):

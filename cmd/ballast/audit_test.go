@@ -85,10 +85,10 @@ func edit(id, at, name string) string {
 		`"annotations":{"clusters.ballast.argoproj.io/reason":"Restored","clusters.ballast.argoproj.io/revision":"7","clusters.ballast.argoproj.io/requested":"shard=1","clusters.ballast.argoproj.io/enforced":"shard=3"}}` + "\n"
 }
 
-// names are the objects that JSON output names, in its order.
-func names(t *testing.T, out string) []string {
+// writesOf reads JSON output.
+func writesOf(t *testing.T, out string) []auditlog.Write {
 	t.Helper()
-	var list []string
+	var list []auditlog.Write
 	for d := json.NewDecoder(strings.NewReader(out)); ; {
 		var w auditlog.Write
 		err := d.Decode(&w)
@@ -98,8 +98,18 @@ func names(t *testing.T, out string) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
+		list = append(list, w)
+	}
+}
+
+// names are the objects that JSON output names, in its order.
+func names(t *testing.T, out string) []string {
+	t.Helper()
+	var list []string
+	for _, w := range writesOf(t, out) {
 		list = append(list, w.Name)
 	}
+	return list
 }
 
 func TestAuditReadsWhatItIsGiven(t *testing.T) {
@@ -159,6 +169,29 @@ func TestAuditReadsWhatItIsGiven(t *testing.T) {
 				t.Errorf("it fails with %q, want %q", failure, want)
 			}
 		})
+	}
+}
+
+// TestAuditKnowsThePlanner by its name alone, and a renamed one by the flag.
+func TestAuditKnowsThePlanner(t *testing.T) {
+	var log strings.Builder
+	for i, user := range []string{"ballast-planner", "eve-ballast-planner", "my-argo-ballast-planner"} {
+		line := strings.NewReplacer(`"alice"`, `"system:serviceaccount:argocd:`+user+`"`, "secrets", "configmaps", `"clusters.`, `"x.`).Replace(edit(fmt.Sprint(i), "2026-08-01T12:00:00Z", "ballast-history"))
+		log.WriteString(line)
+	}
+	for name, c := range map[string]struct{ args, want []string }{
+		"the shipped one":   {nil, []string{"eve-ballast-planner", "my-argo-ballast-planner"}},
+		"a renamed one":     {[]string{"--planner-user", "system:serviceaccount:argocd:my-argo-ballast-planner"}, []string{"ballast-planner", "eve-ballast-planner"}},
+		"one and the other": {[]string{"--planner-user", "system:serviceaccount:argocd:my-argo-ballast-planner", "--planner-user", "system:serviceaccount:argocd:ballast-planner"}, []string{"eve-ballast-planner"}},
+	} {
+		out, _, failure := runAudit(t, strings.NewReader(log.String()), append([]string{"-o", "json"}, c.args...)...)
+		var got []string
+		for _, o := range writesOf(t, out) {
+			got = append(got, strings.TrimPrefix(o.User, "system:serviceaccount:argocd:"))
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" || failure != "" {
+			t.Errorf("%s: %s shown (-want +got):\n%s", name, failure, diff)
+		}
 	}
 }
 

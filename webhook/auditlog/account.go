@@ -44,9 +44,12 @@ func AccountOf(user string) Account {
 	return Account{Kind: Person}
 }
 
-// standsFor knows the names that Argo CD, Flux, the External Secrets Operator and ballast ship, whatever a Helm release
-// or an operator puts before them, and the words that pipelines are named with.
+// standsFor knows the names that Argo CD, Flux and the External Secrets Operator ship, whatever a Helm release or an operator
+// puts before them, ballast's own without anything before it, and the words that pipelines are named with.
 func standsFor(name string) string {
+	if name == "ballast-planner" {
+		return "ballast itself"
+	}
 	for _, known := range []struct{ name, who string }{
 		{"argocd-server", "people in Argo CD's UI and CLI"},
 		{"argocd-application-controller", "Git, by Argo CD"},
@@ -54,7 +57,6 @@ func standsFor(name string) string {
 		{"kustomize-controller", "Git, by Flux"},
 		{"helm-controller", "Git, by Flux"},
 		{"external-secrets", "a secret store"},
-		{"ballast-planner", "ballast itself"},
 	} {
 		if name == known.name || strings.HasSuffix(name, "-"+known.name) {
 			return known.who

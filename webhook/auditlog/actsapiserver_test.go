@@ -7,9 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	admissionregistration "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"ballast/planner/plan"
 	"ballast/webhook/auditlog"
@@ -23,9 +25,12 @@ func TestPowerfulActsOnARealAPIServer(t *testing.T) {
 	s.must(t)(admin.CoreV1().ConfigMaps(namespace).Patch(t.Context(), planName, types.MergePatchType, note("tripped", `"`+canary+`"`), metav1.PatchOptions{}))
 	s.must(t)(admin.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "ballast-history"}}, metav1.CreateOptions{}))
 	want := append(s.steerThePlan(t, alice), s.leave(t, alice)...)
+	want = append(want, s.posesAsThePlanner(t)...)
 	want = append(want, s.takeAway(t, alice)...)
 	for i := range want {
-		want[i].User, want[i].Account = "alice", auditlog.Account{Kind: auditlog.Person}
+		if want[i].User == "" {
+			want[i].User, want[i].Account = "alice", auditlog.Account{Kind: auditlog.Person}
+		}
 		if want[i].Code == 0 {
 			want[i].Code = 200
 		}
@@ -106,6 +111,34 @@ func (s *site) leave(t *testing.T, c kubernetes.Interface) (want []auditlog.Writ
 		Requested: "replicas=4 ARGOCD_CONTROLLER_REPLICAS=4 unmanaged=true", Enforced: "unmanaged=true"})
 }
 
+// posesAsThePlanner has an account whose name ends as the planner's does write what is the planner's alone; the planner's own
+// writes of the history and the key are no part of what is to stand there, and its write of the configuration is.
+func (s *site) posesAsThePlanner(t *testing.T) (want []auditlog.Write) {
+	must, admin := s.must(t), s.client(t, s.admin)
+	must(admin.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "ballast-plan-key"}}, metav1.CreateOptions{}))
+	must(admin.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "ballast-config"}}, metav1.CreateOptions{}))
+	eve, planner := s.account(t, "eve-ballast-planner"), s.account(t, "ballast-planner")
+	shown := func(account, kind, name string) {
+		a := auditlog.Account{Kind: auditlog.ServiceAccount}
+		if account == "ballast-planner" {
+			a.StandsFor = "ballast itself"
+		}
+		want = append(want, auditlog.Write{User: "system:serviceaccount:argocd:" + account, Account: a, Verb: "patch", Kind: kind, Name: name, Effect: auditlog.Unasked,
+			Reason: auditlog.NotAsked, Requested: "-", Enforced: "-"})
+	}
+	for _, as := range []*rest.Config{eve, planner} {
+		c := s.client(t, as)
+		must(c.CoreV1().ConfigMaps(namespace).Patch(t.Context(), "ballast-config", types.MergePatchType, []byte(`{"data":{"config.yaml":"mode: Observe"}}`), metav1.PatchOptions{}))
+		must(c.CoreV1().ConfigMaps(namespace).Patch(t.Context(), "ballast-history", types.MergePatchType, []byte(`{"data":{"plans":"forged"}}`), metav1.PatchOptions{}))
+		must(c.CoreV1().Secrets(namespace).Patch(t.Context(), "ballast-plan-key", types.MergePatchType, []byte(`{"stringData":{"key":"`+canary+`"}}`), metav1.PatchOptions{}))
+	}
+	shown("eve-ballast-planner", "configmap", "ballast-config")
+	shown("eve-ballast-planner", "configmap", "ballast-history")
+	shown("eve-ballast-planner", "secret", "ballast-plan-key")
+	shown("ballast-planner", "configmap", "ballast-config")
+	return want
+}
+
 // takeAway does what no webhook is asked about.
 func (s *site) takeAway(t *testing.T, c kubernetes.Interface) (want []auditlog.Write) {
 	registered, must := c.AdmissionregistrationV1(), s.must(t)
@@ -122,7 +155,13 @@ func (s *site) takeAway(t *testing.T, c kubernetes.Interface) (want []auditlog.W
 	done(200, "delete", "secret", "prod-eu", c.CoreV1().Secrets(namespace).Delete(t.Context(), "prod-eu", metav1.DeleteOptions{}))
 	done(200, "deletecollection", "secret", "", c.CoreV1().Secrets(namespace).DeleteCollection(t.Context(), metav1.DeleteOptions{}, none))
 	done(200, "delete", "configmap", planName, c.CoreV1().ConfigMaps(namespace).Delete(t.Context(), planName, metav1.DeleteOptions{}))
-	done(200, "delete", "configmap", "ballast-history", c.CoreV1().ConfigMaps(namespace).Delete(t.Context(), "ballast-history", metav1.DeleteOptions{}))
+	// The API server goes by the body where there is one, and the query stands in the log.
+	path := "/api/v1/namespaces/" + namespace + "/configmaps/ballast-history"
+	body := []byte(`{"kind":"DeleteOptions","apiVersion":"v1"}`)
+	done(200, "delete", "configmap", "ballast-history", c.CoreV1().RESTClient().Delete().AbsPath(path).Param("dryRun", "All").Body(body).SetHeader("Content-Type", "application/json").Do(t.Context()).Error())
+	if _, err := c.CoreV1().ConfigMaps(namespace).Get(t.Context(), "ballast-history", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the history after a deletion whose query says dry run: %v", err)
+	}
 	done(200, "delete", "statefulset", workload, c.AppsV1().StatefulSets(namespace).Delete(t.Context(), workload, metav1.DeleteOptions{}))
 	const policy = "ballast-planner.argocd"
 	must(registered.ValidatingAdmissionPolicies().Create(t.Context(), policyNamed(policy), metav1.CreateOptions{}))

@@ -62,8 +62,8 @@ const (
 
 var errNoEvent = errors.New("no audit.k8s.io Event")
 
-// parse reads one line. No webhook of ballast's was concerned where ours is false.
-func parse(line []byte) (e event, w Write, ours bool, err error) {
+// parse reads one line. Nothing of ballast's was concerned where ours is false.
+func parse(line []byte, p planners) (e event, w Write, ours bool, err error) {
 	if err := json.Unmarshal(line, &e); err != nil {
 		return e, w, false, fmt.Errorf("decoding an audit event: %w", err)
 	}
@@ -79,7 +79,7 @@ func parse(line []byte) (e event, w Write, ours bool, err error) {
 			return e, w, true, nil
 		}
 	}
-	if kind := e.unasked(); kind != "" {
+	if kind := e.unasked(p); kind != "" {
 		w = e.write(kind)
 		w.Effect, w.Reason, w.Requested, w.Enforced = Unasked, NotAsked, absent, absent
 		return e, w, true, nil
@@ -88,8 +88,12 @@ func parse(line []byte) (e event, w Write, ours bool, err error) {
 }
 
 // webhook is the one that is asked about an object, and the object's kind as people write it; "" for none. An annotation
-// of another webhook than the object's own is not ballast's.
+// of another webhook than the object's own is not ballast's, and none of them has to do with what is the planner's alone:
+// whatever label somebody gives it, whatever webhook of such a name somebody registers.
 func (o objectRef) webhook() (name, kind string) {
+	if o.Name == keyName || o.Name == historyName || o.Name == configName {
+		return "", ""
+	}
 	switch o.APIGroup + "/" + o.Resource + "/" + o.Subresource {
 	case "/secrets/":
 		return "clusters", kindSecret
@@ -185,8 +189,15 @@ func (e event) failedClosed(webhook string) bool {
 	return e.ResponseStatus != nil && e.ResponseStatus.Code >= 500 && strings.HasPrefix(e.ResponseStatus.Message, fmt.Sprintf("%s%q", begins, webhook))
 }
 
-// dryRun reads the request's own parameter, in whatever way it is escaped.
+// deletes reports whether the request takes objects away.
+func (e event) deletes() bool { return e.Verb == verbDelete || e.Verb == verbDeleteAll }
+
+// dryRun reads the request's own parameter, in whatever way it is escaped. Of a deletion it tells nothing: the API server
+// goes by the options in the body where there is one, which no log at level Metadata holds.
 func (e event) dryRun() bool {
+	if e.deletes() {
+		return false
+	}
 	_, query, _ := strings.Cut(e.RequestURI, "?")
 	values, _ := url.ParseQuery(query) // what can be read of it is what the API server acted on
 	return slices.Contains(values["dryRun"], "All")

@@ -111,6 +111,29 @@ func TestParse(t *testing.T) {
 		"the planner's history":      {fields{"annotations": nil, "objectRef": object("", "configmaps", "", "ballast-history"), "user": fields{"username": "system:serviceaccount:argocd:ballast-planner"}}, nil},
 		"a foreign planner's": {fields{"annotations": nil, "objectRef": object("", "configmaps", "", "ballast-history"), "user": fields{"username": "system:serviceaccount:evil:ballast-planner"}},
 			by("system:serviceaccount:evil:ballast-planner", "", unasked("patch", "configmap", "ballast-history"))},
+		"an edited history, in a forged webhook's words": {fields{"annotations": said("plan", "InPlan", "-", "-"), "objectRef": object("", "configmaps", "", "ballast-history")}, unasked("patch", "configmap", "ballast-history")},
+		"who ends as the planner does": {fields{"annotations": nil, "objectRef": object("", "configmaps", "", "ballast-history"), "user": fields{"username": "system:serviceaccount:argocd:eve-ballast-planner"}},
+			by("system:serviceaccount:argocd:eve-ballast-planner", "", unasked("patch", "configmap", "ballast-history"))},
+		"a configuration by who ends so": {fields{"annotations": nil, "objectRef": object("", "configmaps", "", "ballast-config"), "user": fields{"username": "system:serviceaccount:argocd:eve-ballast-planner"}},
+			by("system:serviceaccount:argocd:eve-ballast-planner", "", unasked("patch", "configmap", "ballast-config"))},
+		"a configuration by the planner": {fields{"annotations": nil, "objectRef": object("", "configmaps", "", "ballast-config"), "user": fields{"username": "system:serviceaccount:argocd:ballast-planner"}},
+			by("system:serviceaccount:argocd:ballast-planner", "", unasked("patch", "configmap", "ballast-config"))},
+		"the planner's plan without a webhook": {fields{"annotations": nil, "objectRef": object("", "configmaps", "", "ballast-plan"), "user": fields{"username": "system:serviceaccount:argocd:ballast-planner"}}, nil},
+		"the planner's own history, deleted by it": {fields{"verb": "delete", "annotations": nil, "objectRef": object("", "configmaps", "", "ballast-history"), "user": fields{"username": "system:serviceaccount:argocd:ballast-planner"}},
+			by("system:serviceaccount:argocd:ballast-planner", "", unasked("delete", "configmap", "ballast-history"))},
+		"an edited key":                  {fields{"annotations": nil, "objectRef": object("", "secrets", "", "ballast-plan-key")}, unasked("patch", "secret", "ballast-plan-key")},
+		"a replaced key":                 {fields{"verb": "update", "annotations": nil, "objectRef": object("", "secrets", "", "ballast-plan-key")}, unasked("update", "secret", "ballast-plan-key")},
+		"a key by another":               {fields{"verb": "create", "annotations": nil, "objectRef": object("", "secrets", "", "ballast-plan-key")}, unasked("create", "secret", "ballast-plan-key")},
+		"a key that is made a cluster's": {fields{"annotations": said("clusters", "InPlan", "shard=3", "shard=3"), "objectRef": object("", "secrets", "", "ballast-plan-key")}, unasked("patch", "secret", "ballast-plan-key")},
+		"the planner's key":              {fields{"annotations": nil, "objectRef": object("", "secrets", "", "ballast-plan-key"), "user": fields{"username": "system:serviceaccount:argocd:ballast-planner"}}, nil},
+		"a read of the key":              {fields{"verb": "get", "annotations": nil, "objectRef": object("", "secrets", "", "ballast-plan-key")}, nil},
+		"a certificate":                  {fields{"annotations": nil, "objectRef": object("", "secrets", "", "ballast-webhook-tls")}, unasked("patch", "secret", "ballast-webhook-tls")},
+		"the planner's certificate": {fields{"annotations": nil, "objectRef": object("", "secrets", "", "ballast-webhook-tls"), "user": fields{"username": "system:serviceaccount:argocd:ballast-planner"}},
+			by("system:serviceaccount:argocd:ballast-planner", "", unasked("patch", "secret", "ballast-webhook-tls"))},
+		"a deletion whose query says dry run":     {fields{"verb": "delete", "annotations": nil, "objectRef": object("", "configmaps", "", "ballast-history"), "requestURI": "/x?dryRun=All"}, unasked("delete", "configmap", "ballast-history")},
+		"all deleted, and the query says dry run": {fields{"verb": "deletecollection", "annotations": nil, "objectRef": object("", "secrets", "", ""), "requestURI": "/x?dryRun=All"}, unasked("deletecollection", "secret", "")},
+		"an edited history in a dry run": {fields{"annotations": nil, "objectRef": object("", "configmaps", "", "ballast-history"), "requestURI": "/x?dryRun=All"},
+			func() *Write { w := unasked("patch", "configmap", "ballast-history"); w.DryRun = true; return w }()},
 		"who impersonates the planner": {fields{"annotations": nil, "objectRef": object("", "configmaps", "", "ballast-history"), "impersonatedUser": fields{"username": "system:serviceaccount:argocd:ballast-planner"}},
 			by("system:serviceaccount:argocd:ballast-planner", "alice", unasked("patch", "configmap", "ballast-history"))},
 		"a plan whose webhook is gone": {fields{"annotations": nil, "objectRef": object("", "configmaps", "", "ballast-plan")}, unasked("patch", "configmap", "ballast-plan")},
@@ -172,7 +195,7 @@ func TestParse(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, got, ours, err := parse(secretWrite(t, c.event))
+			_, got, ours, err := parse(secretWrite(t, c.event), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -237,7 +260,7 @@ func TestParseRefusesWhatIsNoEvent(t *testing.T) {
 		"a value's type":      header + `"annotations":{"clusters.ballast.argoproj.io/reason":7}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, w, _, err := parse([]byte(line)); err == nil {
+			if _, w, _, err := parse([]byte(line), nil); err == nil {
 				t.Errorf("%s was read as %+v, want an error", line, w)
 			}
 		})
@@ -252,7 +275,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(secretWrite(f, map[string]any{"user": map[string]any{"username": strings.Repeat("é\x00", 400)}}))
 	f.Add([]byte(header + `"stage":"Panic","objectRef":{"resource":"secrets"}}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		_, w, ours, err := parse(line)
+		_, w, ours, err := parse(line, nil)
 		if err != nil || !ours {
 			return
 		}

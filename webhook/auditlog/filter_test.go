@@ -106,12 +106,12 @@ func TestTotals(t *testing.T) {
 		alice(Rewritten, nothing), alice(Rewritten, nothing), alice(Agreed, nothing), alice(Passed, nothing), alice(Unknown, nothing),
 		alice(Refused, nothing), alice(Faulted, nothing), alice(Bypassed, nothing),
 		alice(Refused, func(w *Write) { w.Reason = FailedClosed }),
-		alice(Rewritten, func(w *Write) { w.DryRun, w.Time = true, at(5) }),
+		alice(Rewritten, func(w *Write) { w.DryRun, w.Time = true, at(5) }), alice(Unasked, func(w *Write) { w.Verb = verbDelete }),
 	} {
 		totals.Add(w)
 	}
 	want := []Total{
-		{User: "alice", Account: person, Writes: 9, Rewritten: 2, Refused: 1, Faulted: 1, FailedOpen: 1, FailedClosed: 1, DryRun: 1, Last: at(5)},
+		{User: "alice", Account: person, Writes: 10, Rewritten: 2, Refused: 1, Acts: 1, Faulted: 1, FailedOpen: 1, FailedClosed: 1, DryRun: 1, Last: at(5)},
 		{User: "bob", By: "alice", Account: person, Writes: 1, Rewritten: 1, Last: at(2)},
 		{User: "bob", Account: person, Writes: 2, Last: at(9)},
 	}

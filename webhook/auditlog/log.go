@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"ballast/planner/plan"
 )
@@ -24,12 +25,23 @@ type Log struct {
 	// What could not be read, and where it stands first.
 	Broken, TooLong, Unfinished Trouble
 
-	seen  recent
-	sites sites
+	seen     recent
+	sites    sites
+	planners planners
 }
 
-// NewLog makes a Log that knows where ballast is at work: the namespaces of its plans. Others are learned from the log.
-func NewLog(namespaces ...string) *Log { return &Log{sites: sites{namespaces: namespaces}} }
+// Options are what a log itself does not tell.
+type Options struct {
+	// Namespaces are where ballast is at work: those of its plans. Others are learned from the log.
+	Namespaces []string
+	// Planners are the users of planners; without any, of each namespace its ServiceAccount ballast-planner.
+	Planners []string
+}
+
+// NewLog makes a Log that has read nothing yet.
+func NewLog(o Options) *Log {
+	return &Log{sites: sites{namespaces: slices.Clone(o.Namespaces)}, planners: o.Planners}
+}
 
 // Trouble is a kind of lines that could not be read.
 type Trouble struct {
@@ -84,7 +96,7 @@ func (l *Log) line(name string, in *lines, line []byte, each func(Write) error) 
 		l.count(whole, name, in)
 		return nil
 	}
-	e, w, ours, err := parse(line) // what fails is counted, and never ours
+	e, w, ours, err := parse(line, l.planners) // what fails is counted, and never ours
 	l.count(err == nil, name, in)
 	if !ours {
 		return nil

@@ -5,21 +5,28 @@ import (
 	"strings"
 )
 
-// The names that ballast's own objects begin with: ConfigMaps, webhook configurations, admission policies and bindings.
-const ownPrefix = "ballast"
+// The names that ballast's own objects begin with: ConfigMaps, Secrets, webhook configurations, admission policies and
+// bindings; and those that tell who may write them.
+const (
+	ownPrefix   = "ballast"
+	configName  = "ballast-config"
+	historyName = "ballast-history"
+	keyName     = "ballast-plan-key"
+	planName    = "ballast-plan"
+)
 
 // unasked is the kind of an object that no webhook is asked about, in an event that concerns ballast all the same; empty
 // for none. Whether a Secret was a cluster's does not stand in the log.
-func (e event) unasked() string {
-	o, deletes := e.ObjectRef, e.Verb == verbDelete || e.Verb == verbDeleteAll
+func (e event) unasked(p planners) string {
+	o, deletes := e.ObjectRef, e.deletes()
 	changes := deletes || e.Verb == "create" || e.Verb == "update" || e.Verb == "patch"
 	own := e.Verb == verbDeleteAll || isOwn(o.Name)
 	switch o.APIGroup + "/" + o.Resource + "/" + o.Subresource {
 	case "/secrets/":
-		return when(deletes, kindSecret)
+		return when(deletes || changes && own && !p.keep(e, keyName), kindSecret)
 	case "/configmaps/":
 		// The plan's are asked about; what ballast remembers and how it is configured are not.
-		return when(deletes || changes && own && !e.byPlanner(), kindConfigMap)
+		return when(deletes || changes && own && !p.keep(e, planName, historyName), kindConfigMap)
 	case "apps/statefulsets/":
 		return when(deletes, kindStatefulSet)
 	case "apps/deployments/":
@@ -46,15 +53,19 @@ func when(it bool, kind string) string {
 	return ""
 }
 
-// byPlanner reports whether the planner of the object's namespace writes, itself: it keeps its history every few
-// minutes.
-func (e event) byPlanner() bool {
-	const planner = "ballast-planner"
-	account, ok := strings.CutPrefix(e.User.Username, "system:serviceaccount:"+e.ObjectRef.Namespace+":")
-	if !ok || e.ImpersonatedUser != nil {
+// planners are the users of planners; none stands for the one that is shipped.
+type planners []string
+
+// keep reports whether an event is a planner's own upkeep of one of these objects: it writes its history every few minutes.
+// The shipped planner is one account of the object's own namespace; no part of a name is believed.
+func (p planners) keep(e event, names ...string) bool {
+	if e.ImpersonatedUser != nil || !slices.Contains(names, e.ObjectRef.Name) {
 		return false
 	}
-	return account == planner || strings.HasSuffix(account, "-"+planner)
+	if len(p) == 0 {
+		return e.User.Username == "system:serviceaccount:"+e.ObjectRef.Namespace+":ballast-planner"
+	}
+	return slices.Contains(p, e.User.Username)
 }
 
 // maxSites bounds what is remembered of where ballast is at work.
@@ -80,8 +91,10 @@ func (s *sites) learn(w Write) {
 func (s *sites) concern(w Write) bool {
 	here := w.Namespace == "" || slices.Contains(s.namespaces, w.Namespace)
 	switch {
-	case w.Verb == verbDeleteAll, w.Kind == kindSecret:
+	case w.Verb == verbDeleteAll:
 		return here
+	case w.Kind == kindSecret:
+		return here || isOwn(w.Name)
 	case w.Kind == kindConfigMap:
 		return strings.HasPrefix(w.Name, ownPrefix) || slices.Contains(s.objects, w.Namespace+"/"+w.Object())
 	case w.Kind == kindStatefulSet, w.Kind == kindDeployment:

@@ -53,7 +53,7 @@ func TestDeletionsAreShownWhereBallastIsAtWork(t *testing.T) {
 				text.Write(append(secretWrite(t, e), '\n'))
 			}
 			var got []string
-			err := NewLog(c.known...).Read("a", &text, func(w Write) error {
+			err := NewLog(Options{Namespaces: c.known}).Read("a", &text, func(w Write) error {
 				if w.Effect == Unasked {
 					got = append(got, w.Object())
 				}
@@ -63,6 +63,37 @@ func TestDeletionsAreShownWhereBallastIsAtWork(t *testing.T) {
 				t.Errorf("%v shown (-want +got):\n%s", err, diff)
 			}
 		})
+	}
+}
+
+// TestAPlannersUpkeepIsNotShown: who keeps the history and the key is one account, or those that are named.
+func TestAPlannersUpkeepIsNotShown(t *testing.T) {
+	const shipped, renamed, foreign = "system:serviceaccount:argocd:ballast-planner", "system:serviceaccount:hub:my-argo-ballast-planner", "system:serviceaccount:other:ballast-planner"
+	for name, c := range map[string]struct {
+		planners []string
+		want     []string // whose writes to the history and to the key of two namespaces are shown
+	}{
+		"the shipped one":    {nil, []string{"argocd " + renamed, "argocd " + foreign, "hub " + shipped, "hub " + renamed, "hub " + foreign}},
+		"a renamed one":      {[]string{renamed}, []string{"argocd " + shipped, "argocd " + foreign, "hub " + shipped, "hub " + foreign}},
+		"two that are named": {[]string{renamed, shipped}, []string{"argocd " + foreign, "hub " + foreign}},
+	} {
+		for _, object := range []struct{ resource, name string }{{"configmaps", "ballast-history"}, {"secrets", "ballast-plan-key"}} {
+			var text bytes.Buffer
+			for _, at := range []string{"argocd", "hub"} {
+				for _, user := range []string{shipped, renamed, foreign} {
+					ref := map[string]any{"apiGroup": "", "resource": object.resource, "namespace": at, "name": object.name}
+					text.Write(append(secretWrite(t, map[string]any{"auditID": at + user, "user": map[string]any{"username": user}, "annotations": nil, "objectRef": ref}), '\n'))
+				}
+			}
+			var got []string
+			err := NewLog(Options{Planners: c.planners}).Read("a", &text, func(w Write) error {
+				got = append(got, w.Namespace+" "+w.User)
+				return nil
+			})
+			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+				t.Errorf("%s, %s: %v shown (-want +got):\n%s", name, object.name, err, diff)
+			}
+		}
 	}
 }
 

@@ -130,6 +130,7 @@ func TestAccountOf(t *testing.T) {
 		sa + "flux-system:kustomize-controller":                      {ServiceAccount, "Git, by Flux"},
 		sa + "eso:external-secrets":                                  {ServiceAccount, "a secret store"},
 		sa + "argocd:ballast-planner":                                {ServiceAccount, "ballast itself"},
+		sa + "argocd:eve-ballast-planner":                            {ServiceAccount, ""},
 		sa + "build:gitlab-runner":                                   {ServiceAccount, "a pipeline"},
 		sa + "build:prod-ci":                                         {ServiceAccount, "a pipeline"},
 		sa + "build:civet":                                           {ServiceAccount, ""},
