@@ -27,9 +27,9 @@ var withheld = [...]string{
 const maxElements = 1 << 10
 
 var (
-	errTooMany = fmt.Errorf("it makes a list or a map of more than %d", maxElements)
-	errNested  = errors.New("it puts a list or a map into another one")
-	errLoops   = errors.New("range, define, block and template may go on without end: write the query without them")
+	errTooManyElements = fmt.Errorf("it makes a list or a map of more than %d", maxElements)
+	errNested          = errors.New("it puts a list or a map into another one")
+	errLoops           = errors.New("range, define, block and template may go on without end: write the query without them")
 )
 
 // functions are sprig's that may be used. A template is rendered for every cluster in every cycle, and whoever writes the
@@ -129,7 +129,7 @@ func judgeSize(v reflect.Value) error {
 	case v.Kind() == reflect.String && v.Len() > maxQuery:
 		return errTooLong
 	case (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() > maxElements:
-		return errTooMany
+		return errTooManyElements
 	}
 	return nil
 }

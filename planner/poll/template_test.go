@@ -166,8 +166,8 @@ func TestNoTemplateGoesOnWithoutEnd(t *testing.T) {
 		"a list of itself":         {doubled("list 1", "list $a $a"), errNested.Error()},
 		"a list in a dict":         {`{{ dict "a" (list 1) }}`, errNested.Error()},
 		"a dict in itself":         {`{{ $d := dict "a" 1 }}{{ $d = set $d "b" $d }}{{ $d }}`, errNested.Error()},
-		"a list beside itself":     {doubled("list 1 2", "concat $a $a"), errTooMany.Error()},
-		"what is split":            {`{{ splitList "" .id }}`, errTooMany.Error()},
+		"a list beside itself":     {doubled("list 1 2", "concat $a $a"), errTooManyElements.Error()},
+		"what is split":            {`{{ splitList "" .id }}`, errTooManyElements.Error()},
 		"what people write":        {`{{ .server | replace "https://" "" | regexReplaceAll "[.].*" }}`, "wrong number of args"},
 		"functions that are shown": {`{{ if has .name (list "a" "prod") }}{{ .name | upper | trunc 3 }}{{ end }}{{ get (dict "k" "1") "k" }}{{ regexReplaceAll "p(.)" .name "$1" }}{{ replace "o" "0" .name }}`, ""},
 	} {
