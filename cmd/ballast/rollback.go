@@ -43,7 +43,9 @@ replica that is unwell or cordoned when its turn comes: an event names those tha
 the difference, it takes hours or days, and the revision is kept until then.
 
 It is the annotation ballast.argoproj.io/rollback-to: "14" on the plan ConfigMap. The planner takes it away when it is done, or when
-it refuses, with an event that says why. It needs get on the history ConfigMap and get and patch on the plan's.`,
+it refuses, with an event that says why. It needs get on the history ConfigMap and get and patch on the plan's. To know which
+clusters stay it needs list on secrets, and get on Argo CD's settings and on the planner's configuration (for discover.selector):
+without list on secrets, clusters whose Secret is immutable, unmanaged or not selected are counted as any other.`,
 		Example: `  ballast rollback                # which plans are kept
   ballast rollback 14 --dry-run   # what would change
   ballast rollback 14
@@ -54,6 +56,7 @@ it refuses, with an event that says why. It needs get on the history ConfigMap a
 		},
 	}
 	o.register(cmd)
+	o.registerConfig(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.history, "history-configmap", "ballast-history", "name of the history ConfigMap")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")

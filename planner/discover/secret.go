@@ -41,6 +41,9 @@ type ShardValue struct {
 	N     int        `json:"n,omitempty"` // set only where State is ShardValid
 }
 
+// Decides reports whether Argo CD goes by it, and not by its algorithm.
+func (v ShardValue) Decides() bool { return v.State != ShardAbsent && v.State != ShardInvalid }
+
 // maxShard has six digits, the width that every output of ballast prints.
 const maxShard = 999_999
 
