@@ -58,7 +58,7 @@ const auditExamples = `  ballast audit /var/log/kubernetes/audit.log
 
 const auditActs = `The powerful acts, as they stand under REQUESTED; a dash takes away, and "invalid" is what ballast does not read
     pins.CLUSTER, pins     a pin in data.pins; of more than 20, how many
-    enforcement=off        break-glass: every write but one to data.plan passes
+    enforcement=off        break-glass: every write passes but one to data.plan, and what the API server's policies refuse
     paused=true            freeze: no new decisions
     cordon=3,5             replicas to empty
     rollback-to=12         back to an earlier plan

@@ -50,7 +50,7 @@ func newUninstallCommand() *cobra.Command {
 		Short: "Take ballast out, and leave every cluster with its owner",
 		Long: `uninstall takes ballast out in the order that leaves no cluster without an owner:
 
-  1. break-glass: every write but one to data.plan and what the API server's policies refuse passes, and the planner stops writing
+  1. break-glass: every write passes but one to data.plan, and what the API server's policies refuse; the planner stops writing
   2. ARGOCD_CONTROLLER_REPLICAS becomes spec.replicas, so that Argo CD's own algorithm finds an owner for clusters added later;
      where it differs, this restarts the application-controller once
   3. the webhook configuration, so that no write asks for what is about to go
@@ -113,7 +113,7 @@ func (o *uninstallOptions) steps(target plan.Target, w discover.Workload) []unin
 		last = uninstallStep{"the plan, its history and their key stay; break-glass ends, for an installation to come", o.endBreakGlass}
 	}
 	return []uninstallStep{
-		{"break-glass: every write but one to data.plan and what the policies refuse passes from here on", o.breakGlass},
+		{"break-glass: from here on every write passes but one to data.plan, and what the API server's policies refuse", o.breakGlass},
 		{fmt.Sprintf("%s = spec.replicas (%d), and the pods that read it", plan.EnvReplicas, w.Replicas), align},
 		{"the webhook configuration", o.deleteWebhooks},
 		{"the Deployments and what belongs to them", o.deleteRest},
