@@ -43,7 +43,8 @@ func newAuditCommand() *cobra.Command {
 	f.StringVarP(&o.output, "output", "o", "table", "table, json (an object a line) or totals (a row a user)")
 	f.StringVar(&o.since, "since", "", "only writes from this `time` on: RFC 3339, or how long ago (90m, 24h)")
 	f.StringVar(&o.until, "until", "", "only writes before this `time`: RFC 3339, or how long ago")
-	f.StringArrayVar(&o.users, "user", nil, "only users of this `pattern`, impersonating or impersonated; * matches any text, a leading ! excludes; may be repeated")
+	f.StringArrayVar(&o.users, "user", nil,
+		"only users of this `pattern`, impersonating or impersonated; * matches any text, a leading ! excludes; may be repeated")
 	f.StringArrayVar(&o.objects, "object", nil, "only objects of this `pattern`, as kind/name or name: secret/prod-*; as for --user")
 	f.StringArrayVarP(&o.namespaces, "namespace", "n", nil, "only namespaces of this `pattern`; as for --user")
 	f.StringArrayVar(&o.reasons, "reason", nil, "only reasons of this `pattern`, those too that are not shown without; as for --user")

@@ -80,7 +80,8 @@ func newWebhookCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.namespace, "namespace", "argocd", "Argo CD's namespace, where the plan ConfigMap is")
 	f.StringVar(&o.configMap, "plan-configmap", "ballast-plan", "name of the plan ConfigMap")
-	f.StringVar(&o.plannerUser, "planner-user", "", "user of the planner beside the one that the plan names (default: ServiceAccount ballast-planner of --namespace)")
+	f.StringVar(&o.plannerUser, "planner-user", "",
+		"user of the planner beside the one that the plan names (default: ServiceAccount ballast-planner of --namespace)")
 	f.StringVar(&o.bindAddress, "bind-address", "", "address of all ports (default: all addresses)")
 	f.IntVar(&o.port, "port", 9443, "port of the webhook, TLS 1.3")
 	f.IntVar(&o.metricsPort, "metrics-port", 8080, "port of /metrics, plain HTTP")
@@ -112,7 +113,8 @@ func (o *webhookOptions) run(ctx context.Context) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	metrics := webhook.NewMetrics(registry)
-	source := webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: o.namespace, ConfigMap: o.configMap, Planner: o.planner(), Metrics: metrics, Log: log})
+	source := webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: o.namespace, ConfigMap: o.configMap,
+		Planner: o.planner(), Metrics: metrics, Log: log})
 	server := webhook.NewServer(webhook.ServerOptions{
 		Handler: webhook.NewHandler(source, metrics, log), Listen: o.listener(o.port), CertDir: o.certDir,
 		ClientCAFile: o.clientCAFile, ClientNames: o.clientNames, LameDuck: o.lameDuck, Metrics: metrics, Log: log,
