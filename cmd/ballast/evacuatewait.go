@@ -119,8 +119,8 @@ func (e emptying) line() string {
 	return s
 }
 
-// patience is how long one read may take while a command waits.
-const patience = 10 * time.Second
+// patience is how long one look may take while a command waits: 5,000 Secrets over a slow line.
+const patience = 30 * time.Second
 
 // watched is what a command that waits knows of the Secrets, and since when.
 type watched struct {
