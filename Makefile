@@ -7,6 +7,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 COMMIT  ?= $(shell git rev-parse --short HEAD 2>/dev/null || echo unknown)
 CACHE   ?= $(or $(BALLAST_CACHE),$(shell go env GOCACHE)/../ballast)
 LINT    := $(CACHE)/lint/$(shell cat lint/go.mod lint/go.sum 2>/dev/null | sha256sum | cut -c1-12)/golangci-lint
+CONTAINER ?= docker
 SEED    ?= 1
 COUNT   ?= 6
 PACKAGES ?= ./...
@@ -88,8 +89,8 @@ verify: ## tidy modules, formatted code, golden files up to date, clean tree
 	go vet ./...
 	@if [ -n "$$CI" ]; then test -z "$$(git status --porcelain)" || { git status --short; echo "the tree is not clean"; exit 1; }; fi
 
-image: ## a static image, with docker or podman
-	docker build --build-arg VERSION=$(VERSION) -t ballast:$(VERSION) .
+image: ## a static image, with docker, or with podman: make image CONTAINER=podman
+	$(CONTAINER) build --build-arg VERSION=$(VERSION) -t ballast:$(VERSION) .
 
 clean: ## remove what was built in the checkout; the cache stays
 	rm -rf bin

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"ballast/planner/config"
@@ -334,7 +333,7 @@ func allPins(data plan.Pins, clusters []discover.Cluster) plan.Pins {
 		if c.Pin == "" {
 			continue
 		}
-		if replica, err := strconv.Atoi(c.Pin); err == nil {
+		if replica, ok := plan.ParsePin(c.Pin); ok {
 			pins[c.Shard.ID] = replica
 		}
 	}

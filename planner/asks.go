@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"ballast/planner/plan"
 	"ballast/planner/store"
@@ -15,8 +14,8 @@ func (l *Loop) rollbackTo(asked string) *Rollback {
 	if asked == "" {
 		return nil
 	}
-	revision, err := strconv.ParseInt(asked, 10, 64)
-	if err != nil {
+	revision, ok := plan.ParseAsked(asked, plan.MaxRollback)
+	if !ok {
 		return &Rollback{Problem: fmt.Sprintf("annotation %s: %q is not a revision; `ballast rollback` lists those that are kept", plan.AnnotationRollback, asked)}
 	}
 	r := &Rollback{Revision: revision, Problem: fmt.Sprintf("revision %d is not kept any more; `ballast rollback` lists those that are", revision)}

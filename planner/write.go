@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"ballast/planner/plan"
 	"ballast/planner/store"
@@ -115,7 +114,7 @@ func (l *Loop) saveMoves(ctx context.Context, in Inputs, out Outcome) error {
 
 // keepPlan takes the plan in force into the history where the leader that wrote it died before it could.
 func (l *Loop) keepPlan(s store.Snapshot) {
-	l.history.Asked, _ = strconv.ParseInt(s.Document.Rollback, 10, 64) // what is no revision is refused elsewhere
+	l.history.Asked, _ = plan.ParseAsked(s.Document.Rollback, plan.MaxRollback) // what is no revision is refused elsewhere
 	if p := s.Document.Plan; p != nil && p.Revision > l.history.Floor() {
 		l.history, l.unsaved = l.history.WithPlan(s), true
 	}

@@ -77,8 +77,8 @@ func (s *State) replica(name string, object, old Secret) (int, plan.Reason, bool
 // force, or during an x0y rollout, waits for the planner; one that can never be is told to whoever writes it.
 func (s *State) annotatedPin(text string) (int, bool) {
 	p := s.View.Plan
-	pin, err := strconv.Atoi(text)
-	if err != nil || strconv.Itoa(pin) != text || pin < 0 || pin >= p.MaxReplicas {
+	pin, ok := plan.ParsePin(text)
+	if !ok || plan.BadPin(pin, p.MaxReplicas) != "" {
 		return 0, false
 	}
 	return pin, s.View.PinHolds(pin)

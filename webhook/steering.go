@@ -26,11 +26,11 @@ type meaning struct {
 // onPlan are those of the plan ConfigMap, by name.
 func onPlan() []steering {
 	return []steering{
-		{bare(plan.AnnotationAcceptDiscovery), readCount(6), `is passed over; write the number of clusters, as in "12"`},
+		{bare(plan.AnnotationAcceptDiscovery), readCount(plan.MaxAccepted), `is passed over; write the number of clusters, as in "12"`},
 		{bare(plan.AnnotationCordon), readCordons, `is passed over; write replica=time: "3=2026-11-20T17:00:00Z"`},
 		{bare(plan.AnnotationEnforcement), readWord("off", "on"), `is read as on; write "off" to open the break-glass`},
 		{bare(plan.AnnotationPaused), readWord("true", "false"), `is read as not paused; write "true" to freeze`},
-		{bare(plan.AnnotationRollback), readCount(10), `is no revision; write a number: ballast rollback lists them`},
+		{bare(plan.AnnotationRollback), readCount(plan.MaxRollback), `is no revision; write a number: ballast rollback lists them`},
 		{bare(plan.AnnotationTripped), readSet, ""},
 	}
 }
@@ -71,22 +71,17 @@ func readWord(word, other string) func(string) meaning {
 	}
 }
 
-// readCount takes a whole number as the planner does, and prints one of so many digits.
-func readCount(digits int) func(string) meaning {
+// readCount takes a whole number up to a bound, as the planner does.
+func readCount(most int64) func(string) meaning {
 	return func(value string) meaning {
-		n, err := strconv.ParseInt(value, 10, 64)
-		printed := strconv.FormatInt(n, 10)
-		if len(strings.TrimPrefix(printed, "-")) > digits {
-			printed = invalid
-		}
-		switch {
-		case value == "":
+		if value == "" {
 			return meaning{}
-		case err != nil:
-			return meaning{invalid, "", true}
-		case n < 0:
-			return meaning{printed, "", true}
 		}
+		n, ok := plan.ParseAsked(value, most)
+		if !ok {
+			return meaning{printableCount(value), "", true}
+		}
+		printed := strconv.FormatInt(n, 10)
 		return meaning{printed, printed, false}
 	}
 }
@@ -94,11 +89,11 @@ func readCount(digits int) func(string) meaning {
 // readPin takes the pin of one Secret, to the letter.
 func readPin(maxReplicas int) func(string) meaning {
 	return func(value string) meaning {
-		n, err := strconv.Atoi(value)
+		n, ok := plan.ParsePin(value)
 		switch {
 		case value == "":
 			return meaning{}
-		case err != nil, strconv.Itoa(n) != value:
+		case !ok:
 			return meaning{invalid, "", true}
 		case plan.BadPin(n, maxReplicas) != "":
 			return meaning{printableCount(value), "", true}

@@ -44,7 +44,8 @@ func newAuditCommand() *cobra.Command {
 	f.StringVarP(&o.output, "output", "o", "table", "table, json (an object a line) or totals (a row a user)")
 	f.StringVar(&o.since, "since", "", "only writes from this `time` on: RFC 3339, or how long ago (90m, 24h)")
 	f.StringVar(&o.until, "until", "", "only writes before this `time`: RFC 3339, or how long ago")
-	f.StringArrayVar(&o.users, "user", nil, "only users of this `pattern`, impersonating or impersonated; * matches any text, a leading ! excludes; may be repeated")
+	f.StringArrayVar(&o.users, "user", nil,
+		"only users of this `pattern`, impersonating or impersonated; * matches any text, a leading ! excludes; may be repeated")
 	f.StringArrayVar(&o.objects, "object", nil, "only objects of this `pattern`, as kind/name or name: secret/prod-*; as for --user")
 	f.StringArrayVarP(&o.namespaces, "namespace", "n", nil, "only namespaces of this `pattern`; as for --user")
 	f.StringArrayVar(&o.reasons, "reason", nil, "only reasons of this `pattern`, those too that are not shown without; as for --user")
@@ -60,7 +61,7 @@ const auditExamples = `  ballast audit /var/log/kubernetes/audit.log
 
 const auditActs = `The powerful acts, as they stand under REQUESTED; a dash takes away, and "invalid" is what ballast does not read
     pins.CLUSTER, pins     a pin in data.pins; of more than 20, how many
-    enforcement=off        break-glass: every write but one to data.plan passes
+    enforcement=off        break-glass: every write passes but one to data.plan, and what the API server's policies refuse
     paused=true            freeze: no new decisions
     cordon=3,5             replicas to empty
     rollback-to=12         back to an earlier plan

@@ -82,7 +82,8 @@ func (t *auditTotals) end() error {
 		return nil
 	}
 	c := columns{w: t.w}
-	rows := [][]string{{"USER", "IMPERSONATED BY", "ACCOUNT", "WRITES", "REWRITTEN", "REFUSED", "ACTS", "FAULTED", "FAILED OPEN", "FAILED CLOSED", "DRY RUNS", "LAST"}}
+	rows := [][]string{{"USER", "IMPERSONATED BY", "ACCOUNT", "WRITES", "REWRITTEN", "REFUSED", "ACTS", "FAULTED",
+		"FAILED OPEN", "FAILED CLOSED", "DRY RUNS", "LAST"}}
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
 	for _, u := range users {
 		rows = append(rows, []string{u.User, orDash(u.By), orDash(u.Account.String()), n(u.Writes), n(u.Rewritten), n(u.Refused), n(u.Acts), n(u.Faulted),

@@ -38,13 +38,17 @@ wave, so that this need not wait. A cluster that is created in that time may be 
 alone, and is moved off like the others. When the time is over the replica is one like any other: clusters come back by balance,
 if that is worth their moves, and not because they were there.
 
-Clusters that are pinned there stay, and so do those whose Secret is immutable or unmanaged; they are named. With --wait it
-ends with exit code 0 when the replica is empty, with 3 when such clusters are all that is left, and with 1 where it cannot
-tell or the time is over: in "ballast evacuate 3 --wait && kubectl drain" nothing is drained that still works. First it shows
-which clusters would go where, by the loads of the last decision; the planner chooses anew, by present loads, when it begins.
+Clusters that are pinned there stay, and so do those that ballast does not move: of a Secret that is immutable, unmanaged or not
+of discover.selector, and the in-cluster that Argo CD adds by itself, without a Secret. They are named. With --wait it ends with
+exit code 0 when the replica is empty, with 3 when such clusters are all that is left, and with 1 where it cannot tell or the time
+is over: in "ballast evacuate 3 --wait && kubectl drain" nothing is drained that still works. First it shows which clusters would
+go where, by the loads of the last decision; the planner chooses anew, by present loads, when it begins.
 
 It is the annotation ballast.argoproj.io/cordon on the plan ConfigMap, like "3=2026-11-20T17:00:00Z,1=2026-11-20T18:30:00Z", and
-needs get and patch on that ConfigMap. Without a replica, it lists those that are cordoned.`,
+needs get and patch on that ConfigMap. To know of clusters that stay it needs list on secrets, on statefulsets and deployments,
+and get on configmaps there, the planner's configuration (for discover.selector) and Argo CD's settings among them: without list
+on secrets those clusters are counted as any other, and --wait ends with 1, for it cannot tell that nothing is left.
+Without a replica, it lists those that are cordoned.`,
 		Example: `  ballast evacuate 3 --dry-run            # what would move
   ballast evacuate 3 --for 2h --wait && kubectl drain node-17
   ballast evacuate                        # which replicas are cordoned, and until when
@@ -59,11 +63,12 @@ needs get and patch on that ConfigMap. Without a replica, it lists those that ar
 		},
 	}
 	o.register(cmd)
+	o.registerConfig(cmd)
 	f := cmd.Flags()
 	f.DurationVar(&o.keep, "for", 2*time.Hour, "how long from now the replica stays empty; without it, one that is cordoned keeps its time")
 	f.BoolVar(&o.off, "off", false, "end it: the replica takes clusters again")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would move, and change nothing")
-	f.BoolVar(&o.wait, "wait", false, "tell of each wave until the replica is empty; exit code 3 where clusters stay by their pins")
+	f.BoolVar(&o.wait, "wait", false, "tell of each wave until the replica is empty; exit code 3 where clusters stay by their pins or their Secret")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Minute, "how long --wait waits")
 	return cmd
 }
@@ -115,7 +120,7 @@ func (o *evacuateOptions) run(ctx context.Context, arg string, out, notes io.Wri
 	if !o.wait {
 		return nil
 	}
-	return o.follow(ctx, m, replica, preview.fixed, notes)
+	return o.follow(ctx, m, replica, notes)
 }
 
 // begin writes the cordon, unless it is only tried, and answers what is to come of it.
@@ -127,7 +132,7 @@ func (o *evacuateOptions) begin(ctx context.Context, m *planMap, replica int, no
 	if _, err := o.cordon(state, replica); err != nil { // before anything else is asked for
 		return evacuation{}, err
 	}
-	secrets, err := m.stands(ctx, state.Document, notes)
+	secrets, err := m.standsWhere(ctx, state.Document, notes)
 	if err != nil {
 		return evacuation{}, err
 	}
@@ -174,7 +179,8 @@ func (o *evacuateOptions) cordon(s planState, replica int) ([]plan.Cordon, error
 	}
 	closed := plan.Cordoned(cordons, o.now())
 	if open := n - len(slices.DeleteFunc(closed, func(r int) bool { return r >= n })); open < 1 {
-		return nil, fmt.Errorf("REPLICA: %d is the last one that is not cordoned, and its clusters would have nowhere to go: end another one's first (ballast evacuate lists them), or raise partition.minReplicas", replica)
+		return nil, fmt.Errorf("REPLICA: %d is the last one that is not cordoned, and its clusters would have nowhere to go: "+
+			"end another one's first (ballast evacuate lists them), or raise partition.minReplicas", replica)
 	}
 	return cordons, nil
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"ballast/planner"
+	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
 
@@ -156,31 +158,55 @@ func TestHowEmptyAReplicaIs(t *testing.T) {
 			change(p.Rollout)
 		}
 	}
+	none := func(p *plan.Plan) { p.Clusters = map[string]plan.Row{"prod-eu": {Replica: 0}} }
+	at := func(name string, replicas ...int) planner.Home {
+		return planner.Home{Cluster: discover.Cluster{Shard: plan.Shard{ID: name}}, At: replicas}
+	}
+	lab := map[string]bool{"lab": true}
+	inCluster := at("in-cluster", 2)
+	inCluster.Cluster.Implicit = true
+	anywhere := planner.Home{Cluster: discover.Cluster{Shard: plan.Shard{ID: "lab"}}, Unknown: true}
 	for name, test := range map[string]struct {
-		plan  func(*plan.Plan)
-		pins  string
-		fixed map[string]bool
-		want  emptying
+		plan    func(*plan.Plan)
+		pins    string
+		secrets standing
+		want    emptying
 	}{
-		"full":               {nil, "", nil, emptying{left: []string{"dev", "lab", "prod-ap", "stage-eu"}}},
-		"but for what stays": {nil, "dev: 2\n", map[string]bool{"lab": true}, emptying{left: []string{"prod-ap", "stage-eu"}, pinned: []string{"dev"}, fixed: []string{"lab"}}},
+		"full":               {nil, "", standing{}, emptying{left: []string{"dev", "lab", "prod-ap", "stage-eu"}}},
+		"but for what stays": {nil, "dev: 2\n", standing{fixed: lab}, emptying{left: []string{"prod-ap", "stage-eu"}, pinned: []string{"dev"}, fixed: []string{"lab"}}},
+		"but for an unmanaged one, without a row":  {none, "", standing{fixed: lab, homes: []planner.Home{at("lab", 2)}}, emptying{fixed: []string{"lab"}}},
+		"an unmanaged one is elsewhere":            {none, "", standing{fixed: lab, homes: []planner.Home{at("lab", 1)}}, emptying{}},
+		"an unmanaged one may be anywhere":         {none, "", standing{fixed: lab, homes: []planner.Home{anywhere}}, emptying{unknown: []string{"lab"}}},
+		"an immutable one is not where its row is": {func(p *plan.Plan) { p.Clusters = map[string]plan.Row{"lab": {Replica: 0}} }, "", standing{fixed: lab, homes: []planner.Home{at("lab", 2)}}, emptying{fixed: []string{"lab"}}},
+		"a fixed one is counted once":              {nil, "dev: 2\nprod-ap: 2\nstage-eu: 2\n", standing{fixed: lab, homes: []planner.Home{at("lab", 2)}}, emptying{pinned: []string{"dev", "prod-ap", "stage-eu"}, fixed: []string{"lab"}}},
+		"an implicit in-cluster":                   {none, "", standing{homes: []planner.Home{inCluster}}, emptying{implicit: []string{"in-cluster"}}},
+		"a new one without a row":                  {none, "", standing{homes: []planner.Home{at("new", 2)}}, emptying{left: []string{"new"}}},
+		"one whose Secret does not say so yet":     {none, "", standing{homes: []planner.Home{at("prod-eu", 2)}}, emptying{left: []string{"prod-eu"}}},
+		"one whose Secret a wave is to write": {func(p *plan.Plan) {
+			live(func(r *plan.Rollout) {
+				r.Moves, r.Was = map[string]int{"prod-eu": 0}, map[string]int{"prod-eu": 2}
+			})(p)
+			none(p)
+		}, "", standing{homes: []planner.Home{at("prod-eu", 2)}}, emptying{moving: 1, wave: "live, Moving, wave 1 of 2, 1 move"}},
+		"what nobody could see":               {none, "", standing{unseen: "the Secrets"}, emptying{unseen: "the Secrets"}},
+		"pinned by its Secret's own, not yet": {none, "", standing{pins: plan.Pins{"prod-eu": 2}}, emptying{pinned: []string{"prod-eu"}}},
 		"the server of one that stays": {func(p *plan.Plan) {
 			p.Clusters = map[string]plan.Row{"dev": {Replica: 2, Server: "0123456789ab"}, "lab": {Replica: 2, Server: "0123456789ab"}}
-		}, "dev: 2\n", nil, emptying{pinned: []string{"dev", "lab"}}},
-		"pinned by its Secret": {func(p *plan.Plan) { p.Clusters = map[string]plan.Row{"dev": {Replica: 2, Pinned: true}} }, "", nil, emptying{pinned: []string{"dev"}}},
-		"empty":                {func(p *plan.Plan) { p.Clusters = map[string]plan.Row{"dev": {Replica: 1}} }, "", nil, emptying{}},
+		}, "dev: 2\n", standing{}, emptying{pinned: []string{"dev", "lab"}}},
+		"pinned by its Secret": {func(p *plan.Plan) { p.Clusters = map[string]plan.Row{"dev": {Replica: 2, Pinned: true}} }, "", standing{}, emptying{pinned: []string{"dev"}}},
+		"empty":                {func(p *plan.Plan) { p.Clusters = map[string]plan.Row{"dev": {Replica: 1}} }, "", standing{}, emptying{}},
 		"with a wave that comes from it": {func(p *plan.Plan) {
 			live(func(r *plan.Rollout) { r.Moves, r.Was = map[string]int{"prod-us": 1}, map[string]int{"prod-us": 2} })(p)
-		}, "", nil, emptying{left: []string{"dev", "lab", "prod-ap", "stage-eu"}, moving: 1, wave: "live, Moving, wave 1 of 2, 1 move"}},
-		"with a wave that goes to it": {live(func(r *plan.Rollout) { r.Moves = map[string]int{"prod-us": 2} }), "dev: 2\nlab: 2\nprod-ap: 2\nstage-eu: 2\n", nil,
+		}, "", standing{}, emptying{left: []string{"dev", "lab", "prod-ap", "stage-eu"}, moving: 1, wave: "live, Moving, wave 1 of 2, 1 move"}},
+		"with a wave that goes to it": {live(func(r *plan.Rollout) { r.Moves = map[string]int{"prod-us": 2} }), "dev: 2\nlab: 2\nprod-ap: 2\nstage-eu: 2\n", standing{},
 			emptying{moving: 1, pinned: []string{"dev", "lab", "prod-ap", "stage-eu"}, wave: "live, Moving, wave 1 of 2, 1 move"}},
-		"with a wave of others": {live(func(r *plan.Rollout) { r.Moves, r.Was = map[string]int{"prod-us": 1}, map[string]int{"prod-us": 0} }), "dev: 2\nlab: 2\nprod-ap: 2\nstage-eu: 2\n", nil,
+		"with a wave of others": {live(func(r *plan.Rollout) { r.Moves, r.Was = map[string]int{"prod-us": 1}, map[string]int{"prod-us": 0} }), "dev: 2\nlab: 2\nprod-ap: 2\nstage-eu: 2\n", standing{},
 			emptying{pinned: []string{"dev", "lab", "prod-ap", "stage-eu"}, wave: "live, Moving, wave 1 of 2, 1 move"}},
-		"with a rollout that does not say where from": {live(func(r *plan.Rollout) { r.Mode, r.Moves = plan.ModeX0Y, map[string]int{"prod-us": 1, "dev": 0} }), "", nil,
+		"with a rollout that does not say where from": {live(func(r *plan.Rollout) { r.Mode, r.Moves = plan.ModeX0Y, map[string]int{"prod-us": 1, "dev": 0} }), "", standing{},
 			emptying{left: []string{"dev", "lab", "prod-ap", "stage-eu"}, moving: 2, wave: "x0y, Moving, wave 1 of 2, 2 moves"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := howEmpty(stateWith(t, steered(test.plan), test.pins, nil), 2, test.fixed, noon)
+			got, err := howEmpty(stateWith(t, steered(test.plan), test.pins, nil), 2, test.secrets, noon)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -198,17 +224,25 @@ func TestWhatStaysEndsTheWaitingWithItsOwnCode(t *testing.T) {
 		many[i] = fmt.Sprintf("c%02d", i)
 	}
 	const unpin = `: take the pin out of data.pins of ConfigMap "ballast-plan", or the annotation ballast.argoproj.io/pin off the Secret, or pin to another replica`
-	const free = ": create it anew, or take the annotation ballast.argoproj.io/unmanaged off"
+	const free = ": create it anew, or take the annotation ballast.argoproj.io/unmanaged off, or let the selector have it"
+	const notOurs = "because the Secret is immutable, unmanaged or not of discover.selector "
+	const cannotTell = "no cluster of the plan is to leave replica 2 any more, and whether it is empty cannot be told: "
 	for name, test := range map[string]struct {
 		e    emptying
 		want string
+		code int
 	}{
-		"nothing":       {emptying{}, ""},
-		"one by a pin":  {emptying{pinned: []string{"dev"}}, "replica 2 is not empty: 1 cluster stays there by a pin (dev)" + unpin + "; then evacuate it again"},
-		"two by a pin":  {emptying{pinned: []string{"dev", "lab"}}, "replica 2 is not empty: 2 clusters stay there by a pin (dev, lab)" + unpin + "; then evacuate it again"},
-		"one fixed":     {emptying{fixed: []string{"lab"}}, "replica 2 is not empty: 1 cluster stays there because the Secret is immutable or unmanaged (lab)" + free + "; then evacuate it again"},
-		"of both kinds": {emptying{pinned: []string{"dev"}, fixed: []string{"lab"}}, "replica 2 is not empty: 1 cluster stays there by a pin (dev)" + unpin + "; 1 cluster stays there because the Secret is immutable or unmanaged (lab)" + free + "; then evacuate it again"},
-		"many by a pin": {emptying{pinned: many}, "replica 2 is not empty: 60 clusters stay there by a pin (" + strings.Join(many[:50], ", ") + " and 10 more)" + unpin + "; then evacuate it again"},
+		"nothing": {emptying{}, "", 0},
+		"the cluster that Argo CD adds by itself": {emptying{implicit: []string{"in-cluster"}}, "replica 2 is not empty: 1 cluster stays there because it has no Secret (in-cluster): " +
+			"create a cluster Secret with the server https://kubernetes.default.svc; then evacuate it again", 3},
+		"what could not be seen": {emptying{unseen: "the Secrets"}, cannotTell + "not seen are the Secrets; then evacuate it again", 1},
+		"one that may be there": {emptying{pinned: []string{"dev"}, unknown: []string{"lab"}}, cannotTell + "1 cluster stays there by a pin (dev)" + unpin +
+			"; 1 cluster may be there (lab), for Argo CD's consistent-hashing decides: give the Secret a data.shard; then evacuate it again", 1},
+		"one by a pin":  {emptying{pinned: []string{"dev"}}, "replica 2 is not empty: 1 cluster stays there by a pin (dev)" + unpin + "; then evacuate it again", 3},
+		"two by a pin":  {emptying{pinned: []string{"dev", "lab"}}, "replica 2 is not empty: 2 clusters stay there by a pin (dev, lab)" + unpin + "; then evacuate it again", 3},
+		"one fixed":     {emptying{fixed: []string{"lab"}}, "replica 2 is not empty: 1 cluster stays there " + notOurs + "(lab)" + free + "; then evacuate it again", 3},
+		"of both kinds": {emptying{pinned: []string{"dev"}, fixed: []string{"lab"}}, "replica 2 is not empty: 1 cluster stays there by a pin (dev)" + unpin + "; 1 cluster stays there " + notOurs + "(lab)" + free + "; then evacuate it again", 3},
+		"many by a pin": {emptying{pinned: many}, "replica 2 is not empty: 60 clusters stay there by a pin (" + strings.Join(many[:50], ", ") + " and 10 more)" + unpin + "; then evacuate it again", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := test.e.staying(2, "ballast-plan")
@@ -218,8 +252,8 @@ func TestWhatStaysEndsTheWaitingWithItsOwnCode(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || err.Error() != test.want || exitCode(err) != 3 {
-				t.Errorf("it ends with %d, %v\nwant 3, %s", exitCode(err), err, test.want)
+			if err == nil || err.Error() != test.want || exitCode(err) != test.code {
+				t.Errorf("it ends with %d, %v\nwant %d, %s", exitCode(err), err, test.code, test.want)
 			}
 		})
 	}
@@ -276,7 +310,7 @@ func TestAPreviewEmptiesTheReplica(t *testing.T) {
 		if left := len(e.Then[replica].LoadIndexes); left != stays || clusters != len(p.Clusters) || load < 0 || load > math.MaxInt64/2 {
 			t.Fatalf("%d clusters are left on it, want %d that stay; %d are anywhere, want %d", left, stays, clusters, len(p.Clusters))
 		}
-		empty, err := howEmpty(s, replica, secrets.fixed, noon)
+		empty, err := howEmpty(s, replica, secrets, noon)
 		if err != nil || len(empty.left) != len(e.Moves) || len(empty.pinned)+len(empty.fixed) != stays || !slices.IsSorted(empty.left) {
 			t.Fatalf("%+v (%v), with %d moves to come", empty, err, len(e.Moves))
 		}

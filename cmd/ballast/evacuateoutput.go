@@ -27,7 +27,6 @@ type evacuation struct {
 
 	now   time.Time
 	loads map[string]string
-	fixed map[string]bool
 }
 
 // evacuating previews what the planner would do with the replica's clusters: what it goes by is here, but for present loads
@@ -36,7 +35,7 @@ func evacuating(s planState, secrets standing, cordons []plan.Cordon, replica in
 	p := *s.Plan
 	view := plan.NewView(p, secrets.pins)
 	answer := failover.Evacuate(failover.Request{View: view, Fixed: secrets.fixed, Cordoned: plan.Cordoned(cordons, now), Budget: math.MaxInt}, now)
-	e := evacuation{Replica: replica, Revision: p.Revision, Waits: s.waits(), Moves: []planner.Move{}, now: now, fixed: secrets.fixed, loads: map[string]string{}}
+	e := evacuation{Replica: replica, Revision: p.Revision, Waits: s.waits(), Moves: []planner.Move{}, now: now, loads: map[string]string{}}
 	for _, c := range cordons {
 		if c.Replica == replica {
 			e.Until = c.Until
@@ -52,6 +51,7 @@ func evacuating(s planState, secrets standing, cordons []plan.Cordon, replica in
 			e.Notes = append(e.Notes, n)
 		}
 	}
+	e.Notes = append(e.Notes, secrets.beside(p, view, replica).notes(replica)...)
 	e.Then = carried(p, replicasAhead(p), func(name string) int {
 		if to, moves := answer.Moves[name]; moves {
 			return to

@@ -11,32 +11,56 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
 )
 
 // emptying is how far an evacuation is.
 type emptying struct {
-	left   []string // that are still to go
-	moving int      // whose wave is not over: from there, or to there
-	pinned []string // that stay by their pin, or by the one of another Secret of their server
-	fixed  []string // that stay because nobody may write their Secret
-	wave   string
-	waits  string
+	left     []string // that are still to go
+	moving   int      // whose wave is not over: from there, or to there
+	pinned   []string // that stay by their pin, or by the one of another Secret of their server
+	fixed    []string // that stay because ballast does not move them
+	implicit []string // that stay because they have no Secret
+	unknown  []string // that may be there
+	unseen   string   // what could not be read, so that others may be there
+	wave     string
+	waits    string
 }
 
-func howEmpty(s planState, replica int, fixed map[string]bool, now time.Time) (emptying, error) {
+// over reports whether nothing more is going to leave.
+func (e emptying) over() bool { return len(e.left)+e.moving == 0 }
+
+func howEmpty(s planState, replica int, secrets standing, now time.Time) (emptying, error) {
 	p, err := s.needPlan()
 	if err != nil {
 		return emptying{}, err
 	}
-	view := plan.NewView(*p, s.Pins)
+	pins := secrets.pins
+	if pins == nil {
+		pins = s.Pins
+	}
+	view := plan.NewView(*p, pins)
+	e := rowsLeft(*p, view, replica, secrets.fixed, now)
+	e.waits, e.unseen = s.waits(), secrets.unseen
+	b := secrets.beside(*p, view, replica)
+	e.left, e.fixed = join(e.left, b.drifted), join(e.fixed, b.fixed)
+	e.implicit, e.unknown = b.implicit, b.unknown
+	if p.Rollout != nil {
+		e.wave, e.moving = describeRollout(p.Rollout), onTheWay(*p.Rollout, view, replica)
+	}
+	return e, nil
+}
+
+// rowsLeft are the clusters that the plan has on the replica.
+func rowsLeft(p plan.Plan, view *plan.View, replica int, fixed map[string]bool, now time.Time) emptying {
 	answer := failover.Evacuate(failover.Request{View: view, Fixed: fixed, Cordoned: []int{replica}, Budget: math.MaxInt}, now)
 	stays := map[string]failover.NoteKind{}
 	for _, n := range answer.Notes {
 		stays[n.Cluster] = n.Kind
 	}
-	e := emptying{waits: s.waits()}
+	var e emptying
 	for _, name := range sortedKeys(p.Clusters) {
 		switch at, _, _ := view.Effective(name); {
 		case at != replica:
@@ -50,10 +74,15 @@ func howEmpty(s planState, replica int, fixed map[string]bool, now time.Time) (e
 			e.left = append(e.left, name)
 		}
 	}
-	if p.Rollout != nil {
-		e.wave, e.moving = describeRollout(p.Rollout), onTheWay(*p.Rollout, view, replica)
+	return e
+}
+
+// join sorts two lists into one.
+func join(a, b []string) []string {
+	if len(b) == 0 {
+		return a
 	}
-	return e, nil
+	return slices.Sorted(slices.Values(slices.Concat(a, b)))
 }
 
 // onTheWay counts the clusters of the present wave that come from the replica, whose new owners are awaited, or that go to it
@@ -90,43 +119,68 @@ func (e emptying) line() string {
 	return s
 }
 
-// patience is how long one read may take while a command waits.
-const patience = 10 * time.Second
+// patience is how long one look may take while a command waits: 5,000 Secrets over a slow line.
+const patience = 30 * time.Second
 
-func (m *planMap) readSoon(ctx context.Context) (planState, error) {
+// watched is what a command that waits knows of the Secrets, and since when.
+type watched struct {
+	secrets standing
+	version string // of the plan ConfigMap
+	at      time.Time
+}
+
+// secretsEvery is how often the Secrets are read beside an unchanged plan: 5,000 of them are some MiB.
+const secretsEvery = 30 * time.Second
+
+// look says how far an evacuation is. That nothing is left is never said by Secrets that were read before.
+func (o *evacuateOptions) look(ctx context.Context, m *planMap, replica int, w *watched) (planState, emptying, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return m.read(ctx)
+	state, err := m.read(ctx)
+	if err != nil {
+		return state, emptying{}, err
+	}
+	e, err := howEmpty(state, replica, w.secrets, o.now())
+	stale := w.version != state.version || time.Since(w.at) > secretsEvery
+	if err != nil || !stale && !e.over() {
+		return state, e, err
+	}
+	secrets, err := m.standsWhere(ctx, state.Document, io.Discard) // it is noted once, at the start
+	if err != nil {
+		return state, emptying{}, err
+	}
+	*w = watched{secrets, state.version, time.Now()}
+	e, err = howEmpty(state, replica, w.secrets, o.now())
+	return state, e, err
 }
 
 // follow tells of each wave until the replica is empty. An API server that does not answer, or a plan that is being mended,
 // is told and waited out: neither ends the evacuation.
-func (o *evacuateOptions) follow(ctx context.Context, m *planMap, replica int, fixed map[string]bool, notes io.Writer) error {
+func (o *evacuateOptions) follow(ctx context.Context, m *planMap, replica int, notes io.Writer) error {
 	limit, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	told := ""
-	var e emptying
+	var seen watched
+	var e emptying // as it was when it could be told last
 	for {
-		state, err := m.readSoon(ctx)
+		state, now, err := o.look(ctx, m, replica, &seen)
 		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 			return err
 		}
-		if err == nil {
-			if e, err = howEmpty(state, replica, fixed, o.now()); err == nil && len(e.left)+e.moving > 0 {
-				if err := o.stillCordoned(state, replica, e); err != nil {
-					return err
-				}
-			}
-		}
-		line := e.line()
+		line := ""
 		if err != nil {
 			line = oneLine(err.Error())
+		} else {
+			e, line = now, now.line()
+			if err := o.stillCordoned(state, replica, e); err != nil {
+				return err
+			}
 		}
 		if line != told && limit.Err() == nil {
 			say(notes, "%s  %s\n", o.now().Format(time.TimeOnly), line)
 			told = line
 		}
-		if err == nil && len(e.left)+e.moving == 0 {
+		if err == nil && e.over() {
 			return e.ended(replica, m.key.Name, notes)
 		}
 		select {
@@ -151,27 +205,42 @@ func (o *evacuateOptions) gaveUp(ctx context.Context, replica int, e emptying) e
 	if ctx.Err() != nil {
 		return fmt.Errorf("interrupted; the evacuation goes on, and ballast evacuate %d --off ends it", replica)
 	}
-	return fmt.Errorf("replica %d is not empty after %s: %s to go (%s), %d on the way; the evacuation goes on", replica, o.timeout, plural(len(e.left), "cluster"), listed(e.left), e.moving)
+	return fmt.Errorf("replica %d is not empty after %s: %s to go (%s), %d on the way; the evacuation goes on",
+		replica, o.timeout, plural(len(e.left), "cluster"), listed(e.left), e.moving)
 }
 
 // exitStays is the exit code where an evacuation is over and clusters stay: a node must not be drained by a script then.
 const exitStays = 3
 
-// staying is the error that names the clusters that no evacuation moves, with the mend; nil where there are none.
+// staying is the error that names the clusters that no evacuation moves, with the mend, and what cannot be told; nil where
+// the replica is known to be empty.
 func (e emptying) staying(replica int, planMap string) error {
 	var parts []string
-	if n := len(e.pinned); n > 0 {
-		parts = append(parts, fmt.Sprintf("%s there by a pin (%s): take the pin out of data.pins of ConfigMap %q, "+
-			"or the annotation %s off the Secret, or pin to another replica", stay(n), named(e.pinned), planMap, plan.AnnotationPin))
+	add := func(names []string, format string, more ...any) {
+		if n := len(names); n > 0 {
+			parts = append(parts, fmt.Sprintf("%s there "+format, append([]any{stay(n), named(names)}, more...)...))
+		}
 	}
-	if n := len(e.fixed); n > 0 {
-		parts = append(parts, fmt.Sprintf("%s there because the Secret is immutable or unmanaged (%s): create it anew, "+
-			"or take the annotation %s off", stay(n), named(e.fixed), plan.AnnotationUnmanaged))
+	add(e.pinned, "by a pin (%s): take the pin out of data.pins of ConfigMap %q, "+
+		"or the annotation %s off the Secret, or pin to another replica", planMap, plan.AnnotationPin)
+	add(e.fixed, "because the Secret is immutable, unmanaged or not of discover.selector (%s): create it anew, "+
+		"or take the annotation %s off, or let the selector have it", plan.AnnotationUnmanaged)
+	add(e.implicit, "because it has no Secret (%s): create a cluster Secret with the server %s", plan.InClusterServer)
+	if e.unknown == nil && e.unseen == "" {
+		if len(parts) == 0 {
+			return nil
+		}
+		return exitError{fmt.Errorf("replica %d is not empty: %s; then evacuate it again", replica, strings.Join(parts, "; ")), exitStays}
 	}
-	if len(parts) == 0 {
-		return nil
+	if len(e.unknown) > 0 {
+		parts = append(parts, fmt.Sprintf("%s may be there (%s), for Argo CD's %s decides: give the Secret a data.shard",
+			plural(len(e.unknown), "cluster"), named(e.unknown), discover.ConsistentHashing))
 	}
-	return exitError{fmt.Errorf("replica %d is not empty: %s; then evacuate it again", replica, strings.Join(parts, "; ")), exitStays}
+	if e.unseen != "" {
+		parts = append(parts, "not seen are "+e.unseen)
+	}
+	return fmt.Errorf("no cluster of the plan is to leave replica %d any more, and whether it is empty cannot be told: %s; then evacuate it again",
+		replica, strings.Join(parts, "; "))
 }
 
 func stay(clusters int) string {
@@ -192,12 +261,16 @@ func named(names []string) string {
 
 // stillCordoned ends the waiting where the cordon was taken away or is over.
 func (o *evacuateOptions) stillCordoned(s planState, replica int, e emptying) error {
+	if e.over() {
+		return nil
+	}
 	cordons, err := s.cordons(o.now())
 	if err != nil {
 		return err
 	}
 	if !slices.Contains(plan.Cordoned(cordons, o.now()), replica) {
-		return fmt.Errorf("the cordon of replica %d was taken away or is over, with %s to go (%s)", replica, plural(len(e.left), "cluster"), listed(e.left))
+		return fmt.Errorf("the cordon of replica %d was taken away or is over, with %s to go (%s)",
+			replica, plural(len(e.left), "cluster"), listed(e.left))
 	}
 	return nil
 }

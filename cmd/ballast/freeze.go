@@ -37,7 +37,8 @@ no replica goes that was to; what is left of it is decided anew after the freeze
 half of one is no state to stay in.
 
 It is the annotation ballast.argoproj.io/paused: "true" on the plan ConfigMap; kubectl annotate does the same, and so does a GitOps
-tool. To let every write but one to data.plan pass as well, which is another thing: ballast.argoproj.io/enforcement: "off".
+tool. To let every write pass as well but one to data.plan, and what the API server's policies refuse, which is another thing:
+ballast.argoproj.io/enforcement: "off".
 
 It needs get and patch on that ConfigMap.`,
 		Example: `  ballast freeze --reason "Black Friday, ask @alice"
@@ -246,7 +247,7 @@ func (f frozen) writePlan(w io.Writer) {
 	case f.Revision == 0:
 		say(w, "Plan       none is in force\n")
 	case f.BreakGlass:
-		say(w, "Plan       revision %d, and enforcement is off: every write but one to data.plan passes\n", f.Revision)
+		say(w, "Plan       revision %d, and enforcement is off: every write passes but one to data.plan, and what the API server's policies refuse\n", f.Revision)
 	case f.Mode.Enforced():
 		say(w, "Plan       revision %d goes on being enforced (%s)\n", f.Revision, f.Mode)
 	default:

@@ -93,7 +93,9 @@ The workload is found by its labels, whatever it is called. Of the Secrets only 
 	cmd.Flags().StringVar(&o.prometheus, "prometheus", "", "URL of the Prometheus that scrapes the application-controller (default: the configuration's)")
 	cmd.Flags().StringVar(&o.config, "config", "", "configuration file (default: every setting's default)")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table, json or yaml (the plan document)")
-	cmd.Flags().StringVar(&o.saveInputs, "save-inputs", "", "also write the cycle's inputs to this `file`, as JSON: what a bug report needs to be understood; names and servers, no credentials")
+	cmd.Flags().StringVar(&o.saveInputs, "save-inputs", "",
+		"also write the cycle's inputs to this `file`, as JSON: what a bug report needs to be understood; "+
+			"names and servers, no credential that is known by its place")
 	cmd.Flags().BoolVar(&o.all, "all", false, "list every move")
 	return cmd
 }
@@ -196,7 +198,8 @@ func readDocument(ctx context.Context, c client.Reader, cfg config.PlannerConfig
 
 // recallChanges is what the leader remembers of moves; nothing where no leader ever saved anything.
 func recallChanges(ctx context.Context, c client.Client, cfg config.PlannerConfig) (planner.Changes, error) {
-	h, _, err := store.New(store.Options{Client: c, Reader: c, Namespace: cfg.Target.Namespace, Plan: cfg.Plan.ConfigMap, History: cfg.Plan.History}).ReadHistory(ctx)
+	h, _, err := store.New(store.Options{Client: c, Reader: c, Namespace: cfg.Target.Namespace,
+		Plan: cfg.Plan.ConfigMap, History: cfg.Plan.History}).ReadHistory(ctx)
 	if err != nil {
 		return planner.Changes{}, err
 	}

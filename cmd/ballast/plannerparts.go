@@ -84,7 +84,8 @@ func (a *plannerApp) newObserver(n *nudge.Nudger) *planner.Observer {
 			count, at, err := n.Count(ctx, namespace, destinations, age)
 			var forbidden *nudge.ForbiddenError
 			if errors.As(err, &forbidden) {
-				return nil, at, fmt.Errorf("nothing tells a cluster without Applications from one without an owner, and no new owner is nudged: add component nudge, or set rollout.live.nudge: false: %w", err)
+				return nil, at, fmt.Errorf("nothing tells a cluster without Applications from one without an owner, "+
+					"and no new owner is nudged: add component nudge, or set rollout.live.nudge: false: %w", err)
 			}
 			return count, at, err
 		}}

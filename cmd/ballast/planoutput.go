@@ -170,7 +170,8 @@ type planResult struct {
 }
 
 func writePlanJSON(w io.Writer, in planner.Inputs, out planner.Outcome) error {
-	r := planResult{Plan: out.Next, Reason: out.Reason, Values: poll.MetricValues(out.Table), Now: out.Now, Candidate: out.Candidate, Ahead: planner.Foresee(in, out), Problems: out.Problems}
+	r := planResult{Plan: out.Next, Reason: out.Reason, Values: poll.MetricValues(out.Table), Now: out.Now, Candidate: out.Candidate,
+		Ahead: planner.Foresee(in, out), Problems: out.Problems}
 	for i, c := range out.Fleet.Clusters {
 		r.Shards = append(r.Shards, c.Shard)
 		if out.Loads != nil {

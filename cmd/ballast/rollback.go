@@ -37,13 +37,15 @@ a freeze does not keep it from that, nor does a trip. It is a new decision and g
 for half an hour; if things are to stay so, "ballast freeze".
 
 Without a revision it lists the plans that are kept, the last ten, with the moves that each would take from now. With one it shows
-the difference and asks. Clusters that are pinned now stay where they are, as do those whose Secret is immutable or unmanaged;
-clusters that were added since then stay, too, unless their replica goes; those that are gone do not come back. None goes back to a
+the difference and asks. Clusters that are pinned now stay where they are, as do those whose Secret is immutable, unmanaged
+or not of discover.selector; clusters that were added since then stay, too, unless their replica goes; those that are gone do not come back. None goes back to a
 replica that is unwell or cordoned when its turn comes: an event names those that stay. Where the move budget is smaller than
 the difference, it takes hours or days, and the revision is kept until then.
 
 It is the annotation ballast.argoproj.io/rollback-to: "14" on the plan ConfigMap. The planner takes it away when it is done, or when
-it refuses, with an event that says why. It needs get on the history ConfigMap and get and patch on the plan's.`,
+it refuses, with an event that says why. It needs get on the history ConfigMap and get and patch on the plan's. To know which
+clusters stay it needs list on secrets, and get on Argo CD's settings and on the planner's configuration (for discover.selector):
+without list on secrets, clusters whose Secret is immutable, unmanaged or not selected are counted as any other.`,
 		Example: `  ballast rollback                # which plans are kept
   ballast rollback 14 --dry-run   # what would change
   ballast rollback 14
@@ -54,6 +56,7 @@ it refuses, with an event that says why. It needs get on the history ConfigMap a
 		},
 	}
 	o.register(cmd)
+	o.registerConfig(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.history, "history-configmap", "ballast-history", "name of the history ConfigMap")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
@@ -171,16 +174,19 @@ func choose(p plan.Plan, kept []keptPlan, revision int64) (plan.Plan, error) {
 	case at < 0:
 		return plan.Plan{}, fmt.Errorf("REVISION: %d is not kept; %s", revision, instead)
 	case kept[at].Midst != "":
-		return plan.Plan{}, fmt.Errorf("REVISION: %d was written in the midst of a rollout (%s), which is no state to go back to; %s", revision, kept[at].Midst, instead)
+		return plan.Plan{}, fmt.Errorf("REVISION: %d was written in the midst of a rollout (%s), which is no state to go back to; %s",
+			revision, kept[at].Midst, instead)
 	case kept[at].plan == nil:
 		return plan.Plan{}, fmt.Errorf("REVISION: %d cannot be read: %s; %s", revision, kept[at].Problem, instead)
 	}
 	then := *kept[at].plan
 	switch {
 	case then.Target.Kind != p.Target.Kind || then.Target.Name != p.Target.Name:
-		return plan.Plan{}, fmt.Errorf("REVISION: %d planned for %s %s, and the target is %s %s now; %s", revision, then.Target.Kind, then.Target.Name, p.Target.Kind, p.Target.Name, instead)
+		return plan.Plan{}, fmt.Errorf("REVISION: %d planned for %s %s, and the target is %s %s now; %s",
+			revision, then.Target.Kind, then.Target.Name, p.Target.Kind, p.Target.Name, instead)
 	case then.Replicas > p.MaxReplicas && !p.FreeReplicas:
-		return plan.Plan{}, fmt.Errorf("REVISION: %d has %d replicas, above maxReplicas %d: raise partition.maxReplicas in the planner's configuration, or %s", revision, then.Replicas, p.MaxReplicas, instead)
+		return plan.Plan{}, fmt.Errorf("REVISION: %d has %d replicas, above maxReplicas %d: raise partition.maxReplicas in the planner's configuration, or %s",
+			revision, then.Replicas, p.MaxReplicas, instead)
 	}
 	return then, nil
 }

@@ -35,7 +35,9 @@ Start with "ballast plan": it only reads, needs no installation, and says what b
 			cmd.Root().SetErr(&cleanWriter{w: cmd.Root().ErrOrStderr()})
 		},
 	}
-	root.AddCommand(newPlanCommand(), newStatusCommand(), newPlannerCommand(), newWebhookCommand(), newConfigCommand(), newFreezeCommand(), newResumeCommand(), newEvacuateCommand(), newRollbackCommand(), newUninstallCommand(), newAuditCommand(), newCertsCommand(), newVersionCommand())
+	root.AddCommand(newPlanCommand(), newStatusCommand(), newPlannerCommand(), newWebhookCommand(), newConfigCommand(),
+		newFreezeCommand(), newResumeCommand(), newEvacuateCommand(), newRollbackCommand(),
+		newUninstallCommand(), newAuditCommand(), newCertsCommand(), newVersionCommand())
 	return root
 }
 

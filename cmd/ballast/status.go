@@ -47,7 +47,8 @@ It ends with exit code 1 where something differs that ballast should have put ri
 	}
 	o.cluster.register(cmd)
 	cmd.Flags().StringVar(&o.plan, "plan-configmap", "ballast-plan", "name of the plan ConfigMap")
-	cmd.Flags().StringVar(&o.config, "config-configmap", "ballast-config", "name of the ConfigMap with the planner's configuration, whose limits and deadlines are shown")
+	cmd.Flags().StringVar(&o.config, "config-configmap", "ballast-config",
+		"name of the ConfigMap with the planner's configuration, whose limits and deadlines are shown")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table or json")
 	return cmd
 }

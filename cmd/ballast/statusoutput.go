@@ -42,7 +42,8 @@ func (s *status) write(w io.Writer) error {
 
 func (s *status) writeLeader(w io.Writer) {
 	if o := s.Owner; o != nil {
-		say(w, "Owner    another installation (%s), which plans in ConfigMap %q as %q: this plan's planners stand by\n", cmp.Or(o.Identity, "away at present"), o.Plan, o.PlannerUser)
+		say(w, "Owner    another installation (%s), which plans in ConfigMap %q as %q: this plan's planners stand by\n",
+			cmp.Or(o.Identity, "away at present"), o.Plan, o.PlannerUser)
 		return
 	}
 	if s.Leader != "" {
@@ -123,7 +124,7 @@ func (s *status) writeAsked(w io.Writer) {
 		say(w, "Paused   nothing new is decided; enforcement goes on%s\n", s.pausedBy())
 	}
 	if s.BreakGlass {
-		say(w, "Off      break-glass: every write but one to data.plan passes, ballast writes nothing but the plan\n")
+		say(w, "Off      break-glass: every write passes but one to data.plan, and what the API server's policies refuse, ballast writes nothing but the plan\n")
 	}
 	if !s.HeldUntil.IsZero() {
 		say(w, "Waits    the last rollout failed; nothing new begins before %s (%s)\n", s.HeldUntil.Format(time.RFC3339), short(s.HeldUntil.Sub(s.now)))
@@ -132,7 +133,8 @@ func (s *status) writeAsked(w io.Writer) {
 		say(w, "Rollback to revision %s, as a person asked\n", s.RollbackTo)
 	}
 	for _, c := range s.Cordons {
-		say(w, "Cordon   replica %d until %s (%s): %s still there\n", c.Replica, c.Until.Format(time.RFC3339), short(c.Until.Sub(s.now)), plural(c.Clusters, "cluster"))
+		say(w, "Cordon   replica %d until %s (%s): %s still there\n",
+			c.Replica, c.Until.Format(time.RFC3339), short(c.Until.Sub(s.now)), plural(c.Clusters, "cluster"))
 	}
 }
 

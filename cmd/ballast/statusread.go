@@ -105,7 +105,8 @@ func (s *sight) readLease(ctx context.Context, c client.Reader) {
 
 func (s *sight) readHistory(ctx context.Context, c client.Client) {
 	name := s.config.Plan.History
-	h, problems, err := store.New(store.Options{Client: c, Reader: c, Namespace: s.config.Target.Namespace, Plan: s.config.Plan.ConfigMap, History: name}).ReadHistory(ctx)
+	h, problems, err := store.New(store.Options{Client: c, Reader: c, Namespace: s.config.Target.Namespace,
+		Plan: s.config.Plan.ConfigMap, History: name}).ReadHistory(ctx)
 	s.note(fmt.Sprintf("configmap %s", name), err)
 	var dropped []error
 	s.history, dropped = planner.Recall(h)

@@ -107,7 +107,8 @@ func (s *status) showPods(v *sight) {
 	s.Slots = &slotsStatus{Healthy: ownership.Healthy(slots), Of: v.workload.Replicas, Slots: []slotStatus{}}
 	s.Slots.Unhealthy = s.Slots.Healthy < s.Slots.Of
 	for _, slot := range slots {
-		shown := slotStatus{Shard: slot.Shard, State: string(slot.State), Controller: slot.Controller, Unhealthy: slot.State == ownership.SlotSilent || slot.State == ownership.SlotGone}
+		shown := slotStatus{Shard: slot.Shard, State: string(slot.State), Controller: slot.Controller,
+			Unhealthy: slot.State == ownership.SlotSilent || slot.State == ownership.SlotGone}
 		if slot.Silence > 0 {
 			shown.HeartbeatAge = short(slot.Silence)
 		}
@@ -118,7 +119,8 @@ func (s *status) showPods(v *sight) {
 // follow is how far changes are, and what the leader saved of them.
 func (s *status) follow(v *sight) {
 	doc := v.state.Document
-	in := planner.Inputs{Now: v.now, Config: v.config, InForce: doc.Plan, Pins: doc.Pins, Paused: doc.Paused, BreakGlass: doc.BreakGlass, Tripped: doc.Tripped, Cordon: doc.Cordon,
+	in := planner.Inputs{Now: v.now, Config: v.config, InForce: doc.Plan, Pins: doc.Pins, Paused: doc.Paused, BreakGlass: doc.BreakGlass,
+		Tripped: doc.Tripped, Cordon: doc.Cordon,
 		Discovered: v.input, Workload: v.workload, Memory: planner.Memory{Changes: v.history.Changes}}
 	if v.pods != nil {
 		in.Observed = planner.Observed{Known: true, Dynamic: v.pods.Dynamic}
@@ -146,7 +148,8 @@ func underWayOf(r *plan.Rollout, course planner.Course, now time.Time) *underWay
 		return nil
 	}
 	p := course.Progress
-	u := &underWay{Mode: r.Mode, Stage: r.Stage, Since: r.Since, Late: p.Late, From: r.From, To: plan.Count{Replicas: r.Replicas, ControllerReplicas: r.ControllerReplicas},
+	u := &underWay{Mode: r.Mode, Stage: r.Stage, Since: r.Since, Late: p.Late, From: r.From,
+		To:   plan.Count{Replicas: r.Replicas, ControllerReplicas: r.ControllerReplicas},
 		Wave: r.Wave, Waves: r.Waves, Moves: course.Moves, After: course.After}
 	if p.Left > 0 {
 		u.Deadline = now.Add(p.Left)

@@ -14,9 +14,6 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"ballast/planner"
-	"ballast/planner/config"
-	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
 
@@ -28,6 +25,7 @@ const fieldManager = "ballast"
 type steerOptions struct {
 	cluster clusterOptions
 	plan    string
+	config  string // empty for the commands that read no Secrets
 	output  string
 	now     func() time.Time
 }
@@ -39,6 +37,12 @@ func (o *steerOptions) register(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table or json")
 }
 
+// registerConfig is for the commands that read Secrets.
+func (o *steerOptions) registerConfig(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.config, "config-configmap", "ballast-config",
+		"name of the ConfigMap with the planner's configuration, whose discover.selector says which Secrets are ballast's")
+}
+
 // open connects to the plan ConfigMap.
 func (o *steerOptions) open() (*planMap, error) {
 	if o.output != "table" && o.output != "json" {
@@ -48,7 +52,7 @@ func (o *steerOptions) open() (*planMap, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &planMap{Client: c, key: client.ObjectKey{Namespace: o.cluster.namespace, Name: o.plan}}, nil
+	return &planMap{Client: c, key: client.ObjectKey{Namespace: o.cluster.namespace, Name: o.plan}, config: o.config}, nil
 }
 
 // writer is a result that has a table beside its JSON.
@@ -68,7 +72,8 @@ func (o *steerOptions) print(w io.Writer, result writer) error {
 // planMap is the plan ConfigMap and the way to it.
 type planMap struct {
 	client.Client
-	key client.ObjectKey
+	key    client.ObjectKey
+	config string // name of the planner's configuration; empty: the default one counts
 }
 
 // planState is the plan ConfigMap at one moment.
@@ -164,7 +169,8 @@ func (e edits) differ(annotations map[string]string) bool {
 }
 
 func (m *planMap) patch(ctx context.Context, base planState, change edits) (planState, error) {
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": base.uid, "resourceVersion": base.version, "annotations": change}})
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": base.uid, "resourceVersion": base.version, "annotations": change}})
 	if err != nil {
 		return base, fmt.Errorf("encoding the annotations: %w", err)
 	}
@@ -174,37 +180,8 @@ func (m *planMap) patch(ctx context.Context, base planState, change edits) (plan
 		return base, m.explain("annotating", err)
 	}
 	if change.differ(cm.Annotations) {
-		return stateOf(cm), fmt.Errorf("annotating the plan ConfigMap %q in %q: something changed the annotations on their way; look for other webhooks on ConfigMaps", m.key.Name, m.key.Namespace)
+		return stateOf(cm), fmt.Errorf("annotating the plan ConfigMap %q in %q: something changed the annotations on their way; "+
+			"look for other webhooks on ConfigMaps", m.key.Name, m.key.Namespace)
 	}
 	return stateOf(cm), nil
-}
-
-// standing is what people and Secrets say beside the plan's rows: pins, and clusters whose Secret nobody may write.
-type standing struct {
-	pins  plan.Pins
-	fixed map[string]bool
-}
-
-// stands reads it. Without the right to read Secrets it goes by the plan alone, and notes that.
-func (m *planMap) stands(ctx context.Context, doc plan.Document, notes io.Writer) (standing, error) {
-	selector, err := discover.Selector(config.Default().Discover.Selector)
-	if err != nil {
-		return standing{}, err
-	}
-	in, err := discover.ReadInput(ctx, m, m.key.Namespace, selector)
-	if apierrors.IsForbidden(err) {
-		say(notes, "note: without the right to list Secrets, those that are immutable or unmanaged are not known and counted as any other\n")
-		return standing{pins: doc.Pins}, nil
-	}
-	if err != nil {
-		return standing{}, err
-	}
-	s := standing{pins: planner.Compare(in, discover.Workload{}, doc).Pins, fixed: map[string]bool{}}
-	fleet, _, _ := discover.Discover(in, discover.Known{}, discover.Options{MaxShrink: 1}, time.Time{}) // nothing known, so nothing is lost
-	for _, c := range fleet.Clusters {
-		if c.Immutable || c.Unmanaged {
-			s.fixed[c.Shard.ID] = true
-		}
-	}
-	return s, nil
 }

@@ -40,6 +40,8 @@ func TestSteeringOnARealAPIServer(t *testing.T) {
 		"evacuate waits out what is wrong for a moment":           waitsItOut,
 		"evacuate waits no longer than it may":                    waitsNoLonger,
 		"evacuate waits no longer than the cordon":                waitsForACordonOnly,
+		"evacuate calls no replica empty that still works":        endsWithThree,
+		"evacuate calls no replica empty that it cannot see":      endsWithOne,
 		"rollback lists the plans that are kept":                  listsPlans,
 		"rollback shows the way back, asks, and asks the planner": rollsBack,
 		"rollback asks for no plan that nobody saw":               rollsBackWhatWasSeen,
@@ -192,6 +194,7 @@ func liftsNoNewFreeze(t *testing.T, s *steerSite) {
 }
 
 func evacuates(t *testing.T, s *steerSite) {
+	s.makes(t, quietWorld().workload)
 	s.plans(t, steered(nil), cordonAnnotation("2=2126-11-20T17:00:00Z,1=2026-01-01T00:00:00Z"))
 	s.writes(t, 0, func() {
 		out, _ := works(t, s.alice, "", "evacuate", "0", "--dry-run")
@@ -223,22 +226,104 @@ func evacuates(t *testing.T, s *steerSite) {
 }
 
 func showsWhatStays(t *testing.T, s *steerSite) {
+	s.makes(t, quietWorld().workload)
 	s.plans(t, steered(nil), nil)
 	yes := true
-	for _, secret := range []*corev1.Secret{
-		{ObjectMeta: metav1.ObjectMeta{Name: "dev"}, Immutable: &yes},
-		{ObjectMeta: metav1.ObjectMeta{Name: "lab", Annotations: map[string]string{plan.AnnotationPin: "2"}}},
-		{ObjectMeta: metav1.ObjectMeta{Name: "prod-ap"}},
-	} {
-		secret.Namespace, secret.Labels = "argocd", map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}
-		secret.Data = map[string][]byte{"name": []byte(secret.Name), "server": []byte("https://" + secret.Name), "shard": []byte("2")}
-		mustDo(t, s.planner.Create(t.Context(), secret))
-		t.Cleanup(func() { mustDo(t, s.planner.Delete(context.Background(), secret)) })
-	}
+	s.has(t, "dev", "2", func(secret *corev1.Secret) { secret.Immutable = &yes })
+	s.has(t, "lab", "2", func(secret *corev1.Secret) { secret.Annotations = map[string]string{plan.AnnotationPin: "2"} })
+	s.has(t, "own", "2", func(secret *corev1.Secret) { secret.Annotations = map[string]string{plan.AnnotationUnmanaged: "true"} })
+	s.has(t, "prod-ap", "2", func(*corev1.Secret) {})
 	out, notes := works(t, s.alice, "", "evacuate", "2", "--dry-run")
-	if holds(t, out, "1 cluster leaves it", "prod-ap   0.2    2", `"dev" stays`, "immutable", `"lab" stays`, `"stage-eu" stays`); notes != "" {
+	if holds(t, out, "1 cluster leaves it", "prod-ap   0.2    2", `"dev" stays`, "immutable", `"lab" stays`, `"stage-eu" stays`,
+		`"own" stays on replica 2, for its Secret is immutable, unmanaged or not of discover.selector`); notes != "" {
 		t.Errorf("it notes %q", notes)
 	}
+}
+
+// has is a cluster Secret until the test ends.
+func (s *steerSite) has(t *testing.T, name, shard string, change func(*corev1.Secret)) *corev1.Secret {
+	t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: name, Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}},
+		Data: map[string][]byte{"name": []byte(name), "server": []byte("https://" + name), "shard": []byte(shard)}}
+	change(secret)
+	s.makes(t, secret)
+	return secret
+}
+
+// leaves is the plan of steered without what replica 2 has.
+func leaves(p *plan.Plan) {
+	for _, name := range []string{"dev", "lab", "prod-ap", "stage-eu"} {
+		delete(p.Clusters, name)
+	}
+}
+
+// endsWithThree: an opted-out Secret and one that discover.selector leaves out have no row, and their clusters work all the same.
+func endsWithThree(t *testing.T, s *steerSite) {
+	s.makes(t, quietWorld().workload)
+	s.plans(t, steered(leaves), nil)
+	optOut := func(secret *corev1.Secret) { secret.Annotations = map[string]string{plan.AnnotationUnmanaged: "true"} }
+	s.has(t, "elsewhere", "1", optOut)
+	s.has(t, "other", "2", func(*corev1.Secret) {})
+	s.makes(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "ballast-config"}, Data: map[string]string{"config.yaml": "apiVersion: ballast.argoproj.io/v1alpha1\n" +
+		"kind: PlannerConfig\ndiscover:\n  selector:\n    matchLabels: {argocd.argoproj.io/secret-type: cluster, team: ours}\n"}})
+	lab := s.has(t, "lab", "2", optOut)
+	ends := func(want string, code int) {
+		t.Helper()
+		o, notes := s.evacuator(), &bytes.Buffer{}
+		o.config = "ballast-config"
+		err := o.run(t.Context(), "2", io.Discard, notes)
+		if err == nil || err.Error() != want || exitCode(err) != code {
+			t.Errorf("it ends with %v\nwant %s", err, want)
+		}
+		if strings.Contains(notes.String(), "is empty") {
+			t.Errorf("told %q", notes)
+		}
+	}
+	const mend = ": create it anew, or take the annotation ballast.argoproj.io/unmanaged off, or let the selector have it; then evacuate it again"
+	ends("replica 2 is not empty: 2 clusters stay there because the Secret is immutable, unmanaged or not of discover.selector (lab, other)"+mend, 3)
+
+	// A Secret that comes while it waits counts, and one that goes does not.
+	s.plans(t, steered(nil), nil)
+	w, ended := told{make(chan string, 100)}, make(chan error, 1)
+	go func() { ended <- s.evacuator().run(t.Context(), "2", io.Discard, w) }()
+	w.next(t)
+	mustDo(t, s.planner.Delete(t.Context(), lab.DeepCopy()))
+	s.has(t, "late", "2", optOut)
+	lab.ResourceVersion, lab.UID, lab.Data["shard"] = "", "", []byte("1")
+	mustDo(t, s.planner.Create(t.Context(), lab))
+	s.goesOn(t, revision(18, func(p *plan.Plan) { leaves(p); p.Clusters["other"] = plan.Row{Replica: 2, Pinned: true} }))
+	err := <-ended
+	const want = `replica 2 is not empty: 1 cluster stays there by a pin (other): take the pin out of data.pins of ConfigMap "ballast-plan", ` +
+		"or the annotation ballast.argoproj.io/pin off the Secret, or pin to another replica; " +
+		"1 cluster stays there because the Secret is immutable, unmanaged or not of discover.selector (late)" + mend
+	if err == nil || err.Error() != want || exitCode(err) != 3 {
+		t.Errorf("it ends with %v\nwant %s", err, want)
+	}
+
+	// The cluster that Argo CD adds by itself is on replica 0.
+	s.plans(t, steered(func(p *plan.Plan) { p.Clusters = nil }), nil)
+	o := s.evacuator()
+	err = o.run(t.Context(), "0", io.Discard, io.Discard)
+	if err == nil || !strings.HasPrefix(err.Error(), "replica 0 is not empty: 1 cluster stays there because it has no Secret (in-cluster)") || exitCode(err) != 3 {
+		t.Errorf("the in-cluster: it ends with %v", err)
+	}
+}
+
+// endsWithOne: who may not list Secrets is not told that a replica is empty.
+func endsWithOne(t *testing.T, s *steerSite) {
+	s.makes(t, quietWorld().workload)
+	s.plans(t, steered(leaves), nil)
+	s.has(t, "lab", "2", func(secret *corev1.Secret) { secret.Annotations = map[string]string{plan.AnnotationUnmanaged: "true"} })
+	mary := s.granted("mary", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "patch"}})
+	_, notes, failure := steer(t, mary, "", "evacuate", "2", "--wait")
+	const want = "no cluster of the plan is to leave replica 2 any more, and whether it is empty cannot be told: " +
+		"not seen are the cluster Secrets and Argo CD's settings: list on secrets and get on configmaps is needed; then evacuate it again"
+	if holds(t, notes, "note: without the right to list Secrets"); failure != want || strings.Contains(notes, "is empty") {
+		t.Errorf("it ends with %q\nwant %q\n%s", failure, want, notes)
+	}
+	nora := s.granted("nora", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps", "secrets"}, Verbs: []string{"get", "list", "patch"}})
+	_, _, failure = steer(t, nora, "", "evacuate", "2", "--wait")
+	holds(t, failure, "whether it is empty cannot be told: not seen are the workload's settings", "list on statefulsets or deployments is needed")
 }
 
 // wave is the next plan of a live rollout that empties replica 2.
@@ -286,6 +371,7 @@ func (s *steerSite) evacuator() *evacuateOptions {
 }
 
 func waitsForWaves(t *testing.T, s *steerSite) {
+	s.makes(t, quietWorld().workload)
 	s.plans(t, steered(nil), nil)
 	w, ended := told{make(chan string, 100)}, make(chan error, 1)
 	go func() { ended <- s.evacuator().run(t.Context(), "2", io.Discard, w) }()
@@ -320,6 +406,7 @@ func stageEUStays(t *testing.T, err error) {
 }
 
 func waitsItOut(t *testing.T, s *steerSite) {
+	s.makes(t, quietWorld().workload)
 	s.plans(t, steered(nil), cordonAnnotation("2=2126-11-20T17:00:00Z"))
 	w, ended, broken := told{make(chan string, 100)}, make(chan error, 1), atomic.Bool{}
 	m := &planMap{key: client.ObjectKey{Namespace: "argocd", Name: site.PlanConfigMap}, Client: interceptor.NewClient(s.planner, interceptor.Funcs{
@@ -329,7 +416,7 @@ func waitsItOut(t *testing.T, s *steerSite) {
 			}
 			return c.Get(ctx, key, o, opts...)
 		}})}
-	go func() { ended <- s.evacuator().follow(t.Context(), m, 2, nil, w) }()
+	go func() { ended <- s.evacuator().follow(t.Context(), m, 2, w) }()
 	steps := []struct {
 		happens func()
 		want    string
@@ -350,6 +437,7 @@ func waitsItOut(t *testing.T, s *steerSite) {
 }
 
 func waitsNoLonger(t *testing.T, s *steerSite) {
+	s.makes(t, quietWorld().workload)
 	s.plans(t, steered(nil), map[string]string{plan.AnnotationEnforcement: "off"})
 	o, notes := s.evacuator(), &bytes.Buffer{}
 	o.timeout = 300 * time.Millisecond
@@ -379,6 +467,7 @@ func mustOpen(t *testing.T, o *evacuateOptions) *planMap {
 }
 
 func waitsForACordonOnly(t *testing.T, s *steerSite) {
+	s.makes(t, quietWorld().workload)
 	s.plans(t, steered(nil), nil)
 	w, ended := told{make(chan string, 100)}, make(chan error, 1)
 	go func() { ended <- s.evacuator().run(t.Context(), "2", io.Discard, w) }()
@@ -478,6 +567,7 @@ func (s *steerSite) racing(t *testing.T, n int, other func()) *planMap {
 }
 
 func decidesAnew(t *testing.T, s *steerSite) {
+	s.makes(t, quietWorld().workload)
 	s.plans(t, steered(nil), nil)
 	m := s.racing(t, 1, func() { s.annotates(t, plan.AnnotationCordon, "0=2126-11-20T17:00:00Z") })
 	o := s.evacuator()

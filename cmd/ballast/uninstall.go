@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/certs"
 	"ballast/planner/config"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -49,15 +50,16 @@ func newUninstallCommand() *cobra.Command {
 		Short: "Take ballast out, and leave every cluster with its owner",
 		Long: `uninstall takes ballast out in the order that leaves no cluster without an owner:
 
-  1. break-glass: every write but one to data.plan passes, and the planner stops writing
+  1. break-glass: every write passes but one to data.plan, and what the API server's policies refuse; the planner stops writing
   2. ARGOCD_CONTROLLER_REPLICAS becomes spec.replicas, so that Argo CD's own algorithm finds an owner for clusters added later;
      where it differs, this restarts the application-controller once
   3. the webhook configuration, so that no write asks for what is about to go
   4. the Deployments, their accounts, roles, services, NetworkPolicies, certificates and alerts, the admission policies, the priority
-     class; then the plan, its history and their key in Secret ballast-plan-key
+     class; then the plan, its history and their key in Secret ballast-plan-key, which --keep-plan keeps: break-glass ends instead
 
 Cluster Secrets keep their shard: each cluster stays where it is. Another installation in the cluster is not touched: of what has no
-namespace, uninstall takes what calls, binds or is named after its own. It runs with your own rights: list and delete on all of these.`,
+namespace, uninstall takes what calls, binds or is named after its own. It runs with your own rights: list and delete on all of
+these (Secrets are deleted by name, without list), get and patch on the plan ConfigMap, and list and patch on the workload.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
@@ -84,19 +86,11 @@ func (o *uninstallOptions) run(ctx context.Context, in io.Reader, out io.Writer)
 	if err != nil {
 		return err
 	}
-	if !o.yes && !confirm(in, out, fmt.Sprintf("Take ballast out of %s, where %s %s has %s?", o.cluster.namespace, w.Kind, w.Name, plural(w.Replicas, "replica"))) {
+	question := fmt.Sprintf("Take ballast out of %s, where %s %s has %s?", o.cluster.namespace, w.Kind, w.Name, plural(w.Replicas, "replica"))
+	if !o.yes && !confirm(in, out, question) {
 		return errors.New("nothing was changed")
 	}
-	for _, step := range []struct {
-		what string
-		do   func(context.Context, client.Client) error
-	}{
-		{"break-glass: every write but one to data.plan passes from here on", o.breakGlass},
-		{fmt.Sprintf("%s = spec.replicas (%d), and the pods that read it", plan.EnvReplicas, w.Replicas), func(ctx context.Context, c client.Client) error { return o.alignEnv(ctx, c, target) }},
-		{"the webhook configuration", o.deleteWebhooks},
-		{"the Deployments and what belongs to them", o.deleteRest},
-		{"the plan, its history and their key", o.deletePlan},
-	} {
+	for _, step := range o.steps(target, w) {
 		say(out, "- %s\n", step.what)
 		if err := step.do(ctx, c); err != nil {
 			return fmt.Errorf("%s: %w\nwhat went before is done; run uninstall again to go on", step.what, err)
@@ -104,6 +98,27 @@ func (o *uninstallOptions) run(ctx context.Context, in io.Reader, out io.Writer)
 	}
 	say(out, "ballast is gone. Every cluster Secret keeps its shard.\n")
 	return nil
+}
+
+// uninstallStep is one of the steps, which come in an order.
+type uninstallStep struct {
+	what string
+	do   func(context.Context, client.Client) error
+}
+
+func (o *uninstallOptions) steps(target plan.Target, w discover.Workload) []uninstallStep {
+	align := func(ctx context.Context, c client.Client) error { return o.alignEnv(ctx, c, target) }
+	last := uninstallStep{"the plan, its history and their key", o.deletePlan}
+	if o.keepPlan {
+		last = uninstallStep{"the plan, its history and their key stay; break-glass ends, for an installation to come", o.endBreakGlass}
+	}
+	return []uninstallStep{
+		{"break-glass: from here on every write passes but one to data.plan, and what the API server's policies refuse", o.breakGlass},
+		{fmt.Sprintf("%s = spec.replicas (%d), and the pods that read it", plan.EnvReplicas, w.Replicas), align},
+		{"the webhook configuration", o.deleteWebhooks},
+		{"the Deployments and what belongs to them", o.deleteRest},
+		last,
+	}
 }
 
 func confirm(in io.Reader, out io.Writer, question string) bool {
@@ -126,7 +141,8 @@ func (o *uninstallOptions) target(ctx context.Context, c client.Client) (plan.Ta
 		want = doc.Plan.Target
 	}
 	if want.Namespace != o.cluster.namespace { // who forged it would have us write there, with a person's rights
-		return plan.Target{}, discover.Workload{}, fmt.Errorf("the plan names a workload of namespace %q, and no plan of %q does: delete ConfigMap %q, and run uninstall again",
+		return plan.Target{}, discover.Workload{}, fmt.Errorf("the plan names a workload of namespace %q, and no plan of %q does: "+
+			"delete ConfigMap %q, and run uninstall again",
 			want.Namespace, o.cluster.namespace, o.plan)
 	}
 	target, w, err := discover.FindTarget(ctx, c, want)
@@ -152,8 +168,19 @@ func (o *uninstallOptions) standsStill(doc plan.Document, w discover.Workload) e
 }
 
 func (o *uninstallOptions) breakGlass(ctx context.Context, c client.Client) error {
+	return o.enforcement(ctx, c, `"off"`)
+}
+
+// endBreakGlass leaves no plan under which the next installation would enforce nothing. It comes last: nothing of this one
+// is there any more that the annotation kept quiet.
+func (o *uninstallOptions) endBreakGlass(ctx context.Context, c client.Client) error {
+	return o.enforcement(ctx, c, "null")
+}
+
+// enforcement writes the annotation, or takes it away by null; without a plan ConfigMap there is nothing to do.
+func (o *uninstallOptions) enforcement(ctx context.Context, c client.Client, json string) error {
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.namespace, Name: o.plan}}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"off"}}}`, plan.AnnotationEnforcement)
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, plan.AnnotationEnforcement, json)
 	return client.IgnoreNotFound(c.Patch(ctx, cm, client.RawPatch("application/merge-patch+json", patch)))
 }
 
@@ -247,8 +274,8 @@ func (o *uninstallOptions) deleteRest(ctx context.Context, c client.Client) erro
 	if err := o.deleteOutside(ctx, c); err != nil {
 		return err
 	}
-	// The serving certificate's Secrets are made by others, without ballast's label.
-	for _, name := range []string{"ballast-webhook-tls", "ballast-webhook-ca"} {
+	// The certificates' Secrets are made by others, without ballast's label; cert-manager leaves its own, with the CA's key.
+	for _, name := range []string{certs.LeafTLS, certs.CASecret, certs.CA} {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.namespace, Name: name}}
 		if err := c.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting Secret %q: %w", name, err)
@@ -278,9 +305,6 @@ func untypedList(group, kind string) *unstructured.UnstructuredList {
 }
 
 func (o *uninstallOptions) deletePlan(ctx context.Context, c client.Client) error {
-	if o.keepPlan {
-		return nil
-	}
 	for _, name := range []string{o.plan, o.history} {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.namespace, Name: name}}
 		if err := c.Delete(ctx, cm); client.IgnoreNotFound(err) != nil {

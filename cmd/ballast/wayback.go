@@ -36,7 +36,8 @@ type difference struct {
 // wayBack says what would move, by what people and Secrets say now. The number of replicas is the one of then, where it is the
 // planner's and no pin needs more.
 func wayBack(now plan.Plan, secrets standing, then plan.Plan) difference {
-	d := difference{From: now.Revision, To: then.Revision, Replicas: [2]int{replicasAhead(now), then.Replicas}, Moves: []planner.Move{}, loads: map[string]string{}}
+	d := difference{From: now.Revision, To: then.Revision, Replicas: [2]int{replicasAhead(now), then.Replicas},
+		Moves: []planner.Move{}, loads: map[string]string{}}
 	if now.FreeReplicas {
 		d.Replicas[1] = d.Replicas[0]
 	}
@@ -153,7 +154,7 @@ func (d difference) writeStays(w io.Writer) {
 		what  string
 	}{
 		{d.Pinned, "pinned, and stay: "},
-		{d.Fixed, "immutable or unmanaged, and stay: "},
+		{d.Fixed, "immutable, unmanaged or not selected, and stay: "},
 		{d.Displaced, "on a replica that goes or went, and placed anew: "},
 		{d.Gone, "gone since then, and do not come back: "},
 	} {

@@ -45,8 +45,10 @@ const webhookHelp = `Serve the admission webhook: every write to Argo CD's clust
 made to agree with the plan in the plan ConfigMap, whoever writes and by whichever path.
 
 It needs one right, get, list and watch of that one ConfigMap, and reads nothing else: the object is in the
-request. Nothing it does can reject a write, except one: a pin in data.pins that cannot be. Whatever fails
-inside lets the write pass unchanged, warns its writer, and counts in ballast_webhook_faults_total.
+request. It rejects one thing: a pin in data.pins that cannot be. What fails inside lets the write pass, warns
+its writer and counts in ballast_webhook_faults_total; an object that cannot be read passes, too, and counts in
+ballast_webhook_malformed_total. A call that has no room gets HTTP 503, one that is too large 413, one without a
+length 411: of those the webhook configuration's failurePolicy judges, which as shipped lets the write pass.
 
   path          answers writes to                       and holds
   /clusters     cluster Secrets                         data.shard
@@ -78,7 +80,8 @@ func newWebhookCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.namespace, "namespace", "argocd", "Argo CD's namespace, where the plan ConfigMap is")
 	f.StringVar(&o.configMap, "plan-configmap", "ballast-plan", "name of the plan ConfigMap")
-	f.StringVar(&o.plannerUser, "planner-user", "", "user of the planner beside the one that the plan names (default: ServiceAccount ballast-planner of --namespace)")
+	f.StringVar(&o.plannerUser, "planner-user", "",
+		"user of the planner beside the one that the plan names (default: ServiceAccount ballast-planner of --namespace)")
 	f.StringVar(&o.bindAddress, "bind-address", "", "address of all ports (default: all addresses)")
 	f.IntVar(&o.port, "port", 9443, "port of the webhook, TLS 1.3")
 	f.IntVar(&o.metricsPort, "metrics-port", 8080, "port of /metrics, plain HTTP")
@@ -110,7 +113,8 @@ func (o *webhookOptions) run(ctx context.Context) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	metrics := webhook.NewMetrics(registry)
-	source := webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: o.namespace, ConfigMap: o.configMap, Planner: o.planner(), Metrics: metrics, Log: log})
+	source := webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: o.namespace, ConfigMap: o.configMap,
+		Planner: o.planner(), Metrics: metrics, Log: log})
 	server := webhook.NewServer(webhook.ServerOptions{
 		Handler: webhook.NewHandler(source, metrics, log), Listen: o.listener(o.port), CertDir: o.certDir,
 		ClientCAFile: o.clientCAFile, ClientNames: o.clientNames, LameDuck: o.lameDuck, Metrics: metrics, Log: log,

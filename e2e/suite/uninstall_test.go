@@ -8,8 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ballast/certs"
 	"ballast/e2e/fleet"
 	"ballast/e2e/site"
+	"ballast/planner/store"
 )
 
 func uninstalling(w *world) {
@@ -36,6 +38,10 @@ func uninstalling(w *world) {
 		_, err = w.Client.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(ctx, "ballast."+w.Fleet.Namespace, metav1.GetOptions{})
 		Expect(err).To(MatchError(ContainSubstring("not found")))
 		Expect(w.Plan(ctx)).To(BeNil())
+		for _, name := range []string{certs.CA, certs.CASecret, certs.LeafTLS, store.KeyName(site.PlanConfigMap)} {
+			_, err = w.Client.CoreV1().Secrets(w.Fleet.Namespace).Get(ctx, name, metav1.GetOptions{})
+			Expect(err).To(MatchError(ContainSubstring("not found")), "no key may be left")
+		}
 		Eventually(func() ([]corev1.Pod, error) { return w.Pods(ctx, "planner") }).Should(BeEmpty())
 		Eventually(func() ([]corev1.Pod, error) { return w.Pods(ctx, "webhook") }).Should(BeEmpty())
 	}, SpecTimeout(patience))

@@ -106,7 +106,7 @@ func list(in Input) Fleet {
 func newCluster(s Secret) Cluster {
 	c := Cluster{
 		Shard: plan.Shard{
-			UID: s.UID, ID: s.Name, Namespace: s.Namespace, Name: cmp.Or(s.Cluster, s.Name), Server: NormalizeServer(s.Server),
+			UID: s.UID, ID: s.Name, Namespace: s.Namespace, Name: cmp.Or(s.Cluster, s.Name), Server: plan.NormalizeServer(s.Server),
 		},
 		Explicit: s.Shard, Skip: s.SkipReconcile, Unmanaged: s.Unmanaged, Immutable: s.Immutable,
 	}

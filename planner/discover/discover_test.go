@@ -142,7 +142,7 @@ func TestABrokenSecretIsReportedAndStopsNothing(t *testing.T) {
 		},
 		"a pin that is no number": {
 			broken:    []Secret{secret("x", func(s *Secret) { s.Pin = invalidPin })},
-			want:      []Problem{{"x", InvalidPin, `the annotation ballast.argoproj.io/pin of Secret "x" is not a replica's number and is ignored: write digits only`}},
+			want:      []Problem{{"x", InvalidPin, `the annotation ballast.argoproj.io/pin of Secret "x" is not a replica's number and is ignored: write digits only, as in "3", without zeros before them`}},
 			wantNames: []string{"good", "x"},
 		},
 		"a Secret that waits for its finalizers": {

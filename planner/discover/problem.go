@@ -37,7 +37,7 @@ func leftOut(s Secret) (Problem, bool) {
 	switch {
 	case !s.HasData:
 		return Problem{s.Name, MissingData, fmt.Sprintf("Secret %q has no data and is left out: give it name, server and config, or delete it", s.Name)}, true
-	case NormalizeServer(s.Server) == "":
+	case plan.NormalizeServer(s.Server) == "":
 		return Problem{s.Name, MissingServer, fmt.Sprintf("Secret %q has no data.server and is left out: set the cluster's URL, or delete the Secret", s.Name)}, true
 	}
 	return Problem{}, false
@@ -61,7 +61,7 @@ func flaws(s Secret) []Problem {
 		add(ShardOutOfRange, "data.shard of Secret %q is above 999999, so Argo CD puts the cluster on shard 0: write a smaller number, or remove it")
 	}
 	if s.Pin == invalidPin {
-		add(InvalidPin, "the annotation "+AnnotationPin+" of Secret %q is not a replica's number and is ignored: write digits only")
+		add(InvalidPin, "the annotation "+plan.AnnotationPin+" of Secret %q is not a replica's number and is ignored: write digits only, as in \"3\", without zeros before them")
 	}
 	if s.Deleting {
 		add(BeingDeleted, "Secret %q is being deleted and waits for its finalizers; its cluster is planned for until it is gone")

@@ -1,9 +1,9 @@
 package discover
 
 import (
-	"regexp"
 	"strconv"
-	"strings"
+
+	"ballast/planner/plan"
 )
 
 // Secret is what ballast keeps of a cluster Secret: enough to plan with, and nothing that a log, a replay file or a core
@@ -41,6 +41,9 @@ type ShardValue struct {
 	N     int        `json:"n,omitempty"` // set only where State is ShardValid
 }
 
+// Decides reports whether Argo CD goes by it, and not by its algorithm.
+func (v ShardValue) Decides() bool { return v.State != ShardAbsent && v.State != ShardInvalid }
+
 // maxShard has six digits, the width that every output of ballast prints.
 const maxShard = 999_999
 
@@ -64,17 +67,16 @@ func ParseShard(raw []byte) ShardValue {
 // invalidPin stands for a pin annotation that is not a replica's number, whatever it held.
 const invalidPin = "invalid"
 
-var pinDigits = regexp.MustCompile(`^[0-9]{1,6}$`)
-
+// parsePin keeps what the webhook holds the Secret to, and nothing else.
 func parsePin(annotation string, found bool) string {
-	switch {
-	case !found:
+	if !found {
 		return ""
-	case pinDigits.MatchString(annotation):
-		return annotation
 	}
-	return invalidPin
+	if n, ok := plan.ParsePin(annotation); !ok || plan.BadPin(n, 0) != "" {
+		return invalidPin
+	}
+	return annotation
 }
 
-// NormalizeServer is the server URL by which Argo CD tells clusters apart: without trailing slashes, otherwise as it is.
-func NormalizeServer(server string) string { return strings.TrimRight(server, "/") }
+// NormalizeServer is plan's, for those who speak of a fleet and of no plan.
+func NormalizeServer(server string) string { return plan.NormalizeServer(server) }

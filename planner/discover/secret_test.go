@@ -69,6 +69,10 @@ func TestFromSecretKeepsWhatIsPlannedWith(t *testing.T) {
 			},
 			want: Secret{Name: "s", Pin: "3", Unmanaged: true, SkipReconcile: true, Immutable: true, Deleting: true},
 		},
+		"a pin that the webhook passes over is not kept": {
+			secret: corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Annotations: map[string]string{"ballast.argoproj.io/pin": "03"}}},
+			want:   Secret{Name: "s", Pin: "invalid"},
+		},
 		"a token pasted as pin is not kept": {
 			secret: corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Annotations: map[string]string{"ballast.argoproj.io/pin": "eyJhbGciOi"}}},
 			want:   Secret{Name: "s", Pin: "invalid"},

@@ -62,13 +62,13 @@ func TransformSecret(obj any) (any, error) {
 
 func keptAnnotations(all map[string]string) map[string]string {
 	var kept map[string]string
-	for _, key := range []string{AnnotationPin, AnnotationUnmanaged, AnnotationSkipReconcile} {
+	for _, key := range []string{plan.AnnotationPin, plan.AnnotationUnmanaged, AnnotationSkipReconcile} {
 		value, found := all[key]
 		if !found {
 			continue
 		}
 		switch {
-		case key == AnnotationPin:
+		case key == plan.AnnotationPin:
 			value = parsePin(value, true)
 		case key == AnnotationSkipReconcile:
 			skip, _ := strconv.ParseBool(value)
@@ -261,6 +261,6 @@ func (f found) read(container string) (Workload, error) {
 		w.ApplicationNamespaces = &namespaces
 	}
 	w.RestartedAt = f.pod.Annotations["kubectl.kubernetes.io/restartedAt"]
-	w.Unmanaged = f.object.GetAnnotations()[AnnotationUnmanaged] == "true"
+	w.Unmanaged = f.object.GetAnnotations()[plan.AnnotationUnmanaged] == "true"
 	return w, nil
 }

@@ -41,7 +41,7 @@ func TestNoCredentialStaysInMemory(t *testing.T) {
 	s.StringData = map[string]string{"config": canary}
 	s.Annotations = map[string]string{
 		corev1.LastAppliedConfigAnnotation: canary, "who": canary,
-		AnnotationPin: canary, AnnotationUnmanaged: canary, AnnotationSkipReconcile: canary,
+		plan.AnnotationPin: canary, plan.AnnotationUnmanaged: canary, AnnotationSkipReconcile: canary,
 	}
 	s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: canary, FieldsV1: metav1.NewFieldsV1(canary)}}
 	s.OwnerReferences = []metav1.OwnerReference{{Name: canary}}
@@ -80,7 +80,7 @@ func TestTheTransformChangesNothingThatIsPlannedWith(t *testing.T) {
 			}
 			s.Data[key] = []byte(texts.Draw(t, key))
 		}
-		for _, key := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{AnnotationPin, AnnotationUnmanaged, AnnotationSkipReconcile}), rapid.ID).Draw(t, "annotations") {
+		for _, key := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{plan.AnnotationPin, plan.AnnotationUnmanaged, AnnotationSkipReconcile}), rapid.ID).Draw(t, "annotations") {
 			metav1.SetMetaDataAnnotation(&s.ObjectMeta, key, texts.Draw(t, key))
 		}
 		once, _ := TransformSecret(s.DeepCopy())
@@ -213,7 +213,7 @@ func TestFindTarget(t *testing.T) {
 			{Name: "ARGOCD_CONTROLLER_SHARDING_ALGORITHM", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{Key: "controller.sharding.algorithm"}}}}})}}
 	dynamic := &appsv1.Deployment{ObjectMeta: meta("argocd-application-controller", controller),
 		Spec: appsv1.DeploymentSpec{Replicas: &three, Template: pod(corev1.Container{Name: "c", Env: []corev1.EnvVar{{Name: "ARGOCD_ENABLE_DYNAMIC_CLUSTER_DISTRIBUTION", Value: "true"}}})}}
-	dynamic.Annotations = map[string]string{AnnotationUnmanaged: "true"}
+	dynamic.Annotations = map[string]string{plan.AnnotationUnmanaged: "true"}
 	everywhere, some := "", "team-a,team-b,sre-*"
 	told := &appsv1.StatefulSet{ObjectMeta: meta("example-application-controller", controller), Spec: appsv1.StatefulSetSpec{Template: pod(corev1.Container{Name: "operator",
 		Command: []string{"argocd-application-controller", "--application-namespaces", "team-a,team-b", "--dynamic-cluster-distribution-enabled", "--sharding-method"},

@@ -36,13 +36,12 @@ type Request struct {
 	Last        Last
 }
 
-// Evacuation is the moves, by cluster, of which FailedOver leave an unwell replica and Drained a cordoned one; what people
+// Evacuation is the moves, by cluster, of which FailedOver leave an unwell replica; what people
 // should know; and the failover that counts as the last one once the moves are made. Where FailedOver is 0 Last is to be kept
 // at once: it is the one that was given, or follows a clock that went back.
 type Evacuation struct {
 	Moves      map[string]int
 	FailedOver int
-	Drained    int
 	Notes      []Note
 	Last       Last
 }
@@ -73,7 +72,7 @@ func Evacuate(r Request, now time.Time) Evacuation {
 			e.out.Last = Last{Replica: replica, At: now}
 		}
 	}
-	e.out.Drained = e.empty(e.cordoned)
+	e.empty(e.cordoned)
 	e.overloads()
 	return e.out
 }

@@ -73,7 +73,7 @@ func TestWhereClustersGo(t *testing.T) {
 		"nobody is unwell": {request(four()), Evacuation{}},
 		"an unwell replica: the heaviest first, each to the fullest that takes it": {request(four(), unwell(3)),
 			Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}, FailedOver: 3, Last: Last{3, at(0)}}},
-		"a cordoned replica": {request(four(), cordoned(3)), Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}, Drained: 3}},
+		"a cordoned replica": {request(four(), cordoned(3)), Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}}},
 		"present loads win over the rows'": {request(four(), unwell(3), func(r *Request) {
 			r.Loads = map[string]plan.Load{"e": units(1), "f": units(6), "a": units(9)}
 		}), Evacuation{Moves: map[string]int{"f": 1, "e": 2, "g": 2}, FailedOver: 3, Last: Last{3, at(0)}}},
@@ -105,13 +105,13 @@ func TestWhereClustersGo(t *testing.T) {
 		"a budget that pins overdrew": {request(four(), cordoned(2), budget(-7)),
 			Evacuation{Notes: []Note{{BudgetWaits, "d", 2, `1 cluster of replica 2, which is cordoned, waits for the move budget, the first is "d"`}}}},
 		"an unwell replica comes before cordoned ones": {request(four(), unwell(1), cordoned(3, 2), budget(2)),
-			Evacuation{Moves: map[string]int{"c": 0, "g": 0}, FailedOver: 1, Drained: 1, Last: Last{1, at(0)},
+			Evacuation{Moves: map[string]int{"c": 0, "g": 0}, FailedOver: 1, Last: Last{1, at(0)},
 				Notes: []Note{
 					{BudgetWaits, "d", 2, `3 clusters of 2 replicas that are cordoned wait for the move budget, the first is "d"`},
 					{BeyondCapacity, "", 0, "replica 0 goes to load 11, beyond the capacity of 10: no other replica has room for what leaves"},
 				}}},
 		"a replica that is both is cordoned": {request(four(), unwell(3), cordoned(3), last(1, -1)),
-			Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}, Drained: 3, Last: Last{1, at(-1)}}},
+			Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}, Last: Last{1, at(-1)}}},
 		"of two unwell ones the most loaded": {request(four(), unwell(0, 3), capacity(100)),
 			Evacuation{Moves: map[string]int{"e": 1, "f": 1, "g": 1}, FailedOver: 3, Last: Last{3, at(0)},
 				Notes: []Note{{HourWaits, "", 0, "replica 0 is unwell and keeps its clusters for now: one replica an hour is emptied, and another may be from 2026-11-20T18:00:00Z"}}}},
@@ -139,11 +139,11 @@ func TestWhereClustersGo(t *testing.T) {
 			Evacuation{Moves: map[string]int{"e": 2, "f": 1, "g": 1}, FailedOver: 3, Last: Last{3, at(0)},
 				Notes: []Note{{BeyondCapacity, "", 1, "replica 1 goes to load 8, beyond the capacity of 7: no other replica has room for what leaves"}}}},
 		"one server waits together": {request(withServers, cordoned(3), budget(2)),
-			Evacuation{Moves: map[string]int{"e": 1}, Drained: 1,
+			Evacuation{Moves: map[string]int{"e": 1},
 				Notes: []Note{{BudgetWaits, "f", 3, `2 clusters of replica 3, which is cordoned, wait for the move budget, the first is "f"`}}}},
 		"one server takes a move for each Secret": {request(withServers, cordoned(3), budget(2), func(r *Request) {
 			r.Loads = map[string]plan.Load{"f": units(6), "g": 0}
-		}), Evacuation{Moves: map[string]int{"f": 1, "g": 1}, Drained: 2,
+		}), Evacuation{Moves: map[string]int{"f": 1, "g": 1},
 			Notes: []Note{{BudgetWaits, "e", 3, `1 cluster of replica 3, which is cordoned, waits for the move budget, the first is "e"`}}}},
 		"one server that stands on two healthy ones joins the lower": {request(rows(4, map[string]plan.Row{
 			"a": {Replica: 0, Server: "samehost"}, "b": {Replica: 2, Server: "samehost"}, "c": {Replica: 3, Server: "samehost"}}), unwell(3)),
@@ -179,7 +179,7 @@ func TestWhereClustersGo(t *testing.T) {
 					{BeyondCapacity, "", 2, "replica 2 goes to load 7, beyond the capacity of 6: no other replica has room for what leaves"},
 				}}},
 		"what was split over two that are emptied meets again": {request(split, unwell(2), cordoned(3)),
-			Evacuation{Moves: map[string]int{"d": 0, "e": 0, "f": 1, "g": 1}, FailedOver: 1, Drained: 3, Last: Last{2, at(0)},
+			Evacuation{Moves: map[string]int{"d": 0, "e": 0, "f": 1, "g": 1}, FailedOver: 1, Last: Last{2, at(0)},
 				Notes: []Note{{BeyondCapacity, "", 0, "replica 0 goes to load 13, beyond the capacity of 10: no other replica has room for what leaves"}}}},
 		"replicas that are about to go receive nothing": {request(shrinking, unwell(0), capacity(100)),
 			Evacuation{Moves: map[string]int{"a": 1, "b": 1}, FailedOver: 2, Last: Last{0, at(0)}}},

@@ -69,8 +69,14 @@ func TestEvacuationsKeepToTheRules(t *testing.T) {
 		r := drawRequest(t)
 		e := Evacuate(r, start)
 		emptied := union(r.Unwell, r.Cordoned)
-		if len(e.Moves) > max(r.Budget, 0) || len(e.Moves) != e.FailedOver+e.Drained {
-			t.Fatalf("%d moves (%d off unwell, %d off cordoned), the budget is %d", len(e.Moves), e.FailedOver, e.Drained, r.Budget)
+		drained := 0
+		for name := range e.Moves {
+			if slices.Contains(r.Cordoned, stands(r, name)) {
+				drained++
+			}
+		}
+		if len(e.Moves) > max(r.Budget, 0) || len(e.Moves) != e.FailedOver+drained {
+			t.Fatalf("%d moves (%d off unwell, %d off cordoned), the budget is %d", len(e.Moves), e.FailedOver, drained, r.Budget)
 		}
 		for name, to := range e.Moves {
 			from := stands(r, name)

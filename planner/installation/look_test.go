@@ -19,7 +19,8 @@ import (
 )
 
 func TestKubernetesBelowTheLowestVersionIsTooOld(t *testing.T) {
-	const old = "the API server is Kubernetes 1.%s, and ballast needs 1.30 or newer: no ValidatingAdmissionPolicy bounds what ballast's own accounts may write, and " +
+	const old = "the API server is Kubernetes 1.%s, and ballast needs 1.30 or newer: no ValidatingAdmissionPolicy bounds what ballast's own accounts may write, none refuses " +
+		"another writer of the plan while no webhook answers, filler, oversize, immutable, owners or another writer of the history, and " +
 		"webhooks may be asked without matchConditions; the plan is enforced all the same; upgrade Kubernetes"
 	for version, want := range map[string]string{
 		"v1.30.0": "", "v1.36.1": "", "v2.0.0": "", "v1.30.0-eks-1234567": "", "v1.31.2-gke.100": "", "v1.100.3+k3s1": "",

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -48,12 +47,12 @@ func ParseCordons(text string) ([]Cordon, error) {
 
 func parseCordon(entry string) (Cordon, error) {
 	const example = "write it like 3=2026-11-20T17:00:00Z"
-	number, until, ok := strings.Cut(entry, "=")
-	if !ok {
+	number, until, found := strings.Cut(entry, "=")
+	if !found {
 		return Cordon{}, fmt.Errorf("it has no time: %s", example)
 	}
-	replica, err := strconv.Atoi(number)
-	if err != nil || strconv.Itoa(replica) != number || replica < 0 || replica >= ReplicaLimit {
+	replica, ok := ParsePin(number)
+	if !ok || BadPin(replica, 0) != "" {
 		return Cordon{}, fmt.Errorf("what stands before = is not the number of a replica: %s", example)
 	}
 	at, err := time.Parse(time.RFC3339, until)

@@ -1,9 +1,6 @@
 package plan
 
-import (
-	"errors"
-	"strconv"
-)
+import "errors"
 
 // ErrDigest says that data.plan is not what its digest annotation was made of: somebody else wrote one of them.
 var ErrDigest = errors.New("the plan does not match its digest annotation")
@@ -33,8 +30,9 @@ func ParseDocument(data, annotations map[string]string) Document {
 		Rollback:   annotations[AnnotationRollback],
 		Tripped:    annotations[AnnotationTripped],
 	}
-	if n, err := strconv.Atoi(annotations[AnnotationAcceptDiscovery]); err == nil && n >= 0 {
-		d.AcceptDiscovery = &n
+	if n, ok := ParseAsked(annotations[AnnotationAcceptDiscovery], MaxAccepted); ok {
+		clusters := int(n)
+		d.AcceptDiscovery = &clusters
 	}
 	limit := 0
 	if text := data[KeyPlan]; text != "" {

@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 
 	yamlnode "go.yaml.in/yaml/v3"
 )
@@ -89,8 +88,8 @@ func pinValue(key, value *yamlnode.Node, maxReplicas int) (int, string) {
 	if key.Anchor != "" || value.Anchor != "" || value.Kind == yamlnode.AliasNode {
 		return 0, "has an anchor or an alias: write the number out"
 	}
-	replica, err := strconv.Atoi(value.Value)
-	if value.Kind != yamlnode.ScalarNode || err != nil || strconv.Itoa(replica) != value.Value {
+	replica, ok := ParsePin(value.Value)
+	if value.Kind != yamlnode.ScalarNode || !ok {
 		return 0, "a replica is a whole number, like 3"
 	}
 	if why := BadPin(replica, maxReplicas); why != "" {

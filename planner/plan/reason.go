@@ -12,7 +12,7 @@ const (
 	Immutable  Reason = "Immutable"  // an immutable Secret cannot be rewritten
 	NoPlan     Reason = "NoPlan"     // there is no plan to enforce
 	StalePlan  Reason = "StalePlan"  // the plan's digest does not match; the last good one is enforced
-	Observing  Reason = "Observing"  // the mode, or break-glass, lets every write but one to data.plan pass
+	Observing  Reason = "Observing"  // the mode, or break-glass, lets every write pass but one to data.plan
 	Unmanaged  Reason = "Unmanaged"  // the object opted out
 	Faulted    Reason = "Faulted"    // ballast failed and let the write pass unchanged
 	PinAdded   Reason = "PinAdded"   // an edit of the plan's rows became pins

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner"
+	"ballast/planner/config"
+	"ballast/planner/discover"
+	"ballast/planner/failover"
+	"ballast/planner/plan"
+)
+
+// standing is what people and Secrets say beside the plan's rows.
+type standing struct {
+	pins   plan.Pins       // nil: only those of the plan ConfigMap are known
+	fixed  map[string]bool // clusters that ballast does not move: of an immutable, unmanaged or not selected Secret
+	homes  []planner.Home
+	unseen string // what could not be read, so that a cluster may be where none shows
+}
+
+// stands reads what counts for moves. Without the right to read Secrets it goes by the plan alone, and notes that.
+func (m *planMap) stands(ctx context.Context, doc plan.Document, notes io.Writer) (standing, error) {
+	s, _, err := m.readSecrets(ctx, doc, notes)
+	return s, err
+}
+
+// standsWhere reads also where Argo CD has each cluster, which takes the workload. The document has a plan.
+func (m *planMap) standsWhere(ctx context.Context, doc plan.Document, notes io.Writer) (standing, error) {
+	s, all, err := m.readSecrets(ctx, doc, notes)
+	if err != nil || s.unseen != "" {
+		return s, err
+	}
+	_, w, err := discover.FindTarget(ctx, m, doc.Plan.Target)
+	if apierrors.IsForbidden(err) {
+		s.unseen = "the workload's settings, by which Argo CD has a cluster without a shard on a replica: list on statefulsets or deployments is needed"
+		return s, nil
+	}
+	if err != nil {
+		return standing{}, err
+	}
+	s.homes = planner.Homes(all, w)
+	return s, nil
+}
+
+// readSecrets reads all of Argo CD's cluster Secrets, and tells those that are ballast's.
+func (m *planMap) readSecrets(ctx context.Context, doc plan.Document, notes io.Writer) (standing, discover.Input, error) {
+	argos, err := discover.Selector(config.Default().Discover.Selector)
+	if err != nil {
+		return standing{}, discover.Input{}, err
+	}
+	all, err := discover.ReadInput(ctx, m, m.key.Namespace, argos)
+	if apierrors.IsForbidden(err) {
+		say(notes, "note: without the right to list Secrets and read Argo CD's settings, clusters whose Secret is immutable, unmanaged or not selected "+
+			"are not known, and counted as any other\n")
+		return standing{pins: doc.Pins, unseen: "the cluster Secrets and Argo CD's settings: list on secrets and get on configmaps is needed"}, all, nil
+	}
+	if err != nil {
+		return standing{}, all, err
+	}
+	selector, err := m.selector(ctx, argos, notes)
+	if err != nil {
+		return standing{}, all, err
+	}
+	ours := all
+	if selector.String() != argos.String() {
+		if ours, err = discover.ReadInput(ctx, m, m.key.Namespace, selector); err != nil {
+			return standing{}, all, err
+		}
+	}
+	return standing{pins: planner.Compare(ours, discover.Workload{}, doc).Pins, fixed: fixedOf(all, ours)}, all, nil
+}
+
+// fixedOf are the clusters whose Secret ballast may not write, or that it does not have.
+func fixedOf(all, ours discover.Input) map[string]bool {
+	fixed, selected := map[string]bool{}, map[string]bool{}
+	for _, s := range ours.Secrets {
+		if selected[s.Name] = true; s.Immutable || s.Unmanaged {
+			fixed[s.Name] = true
+		}
+	}
+	for _, s := range all.Secrets {
+		if !selected[s.Name] {
+			fixed[s.Name] = true
+		}
+	}
+	return fixed
+}
+
+// selector is the configuration's, as the planner has it. Where that cannot be read the default one counts.
+func (m *planMap) selector(ctx context.Context, otherwise labels.Selector, notes io.Writer) (labels.Selector, error) {
+	if m.config == "" {
+		return otherwise, nil
+	}
+	var cm corev1.ConfigMap
+	switch err := m.Get(ctx, client.ObjectKey{Namespace: m.key.Namespace, Name: m.config}, &cm); {
+	case apierrors.IsNotFound(err):
+		return otherwise, nil // an installation that has it in another place, or not at all
+	case apierrors.IsForbidden(err):
+		say(notes, "note: without the right to read ConfigMap %q, its discover.selector is not known, and every cluster Secret is counted as ballast's\n", m.config)
+		return otherwise, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading ConfigMap %q: %w", m.config, err)
+	}
+	c, err := config.Parse([]byte(cm.Data["config.yaml"]))
+	if err != nil {
+		say(notes, "note: ConfigMap %q is not read, and every cluster Secret is counted as ballast's: %s\n", m.config, oneLine(err.Error()))
+		return otherwise, nil
+	}
+	return discover.Selector(c.Discover.Selector)
+}
+
+// beside are the clusters that work on a replica though the plan does not have them there.
+type beside struct {
+	fixed    []string // that ballast does not move
+	drifted  []string // that the planner brings where the plan has them
+	implicit []string // the cluster that Argo CD adds by itself
+	unknown  []string // that may be there
+}
+
+// beside leaves out what the plan has on the replica, and what a wave is moving.
+func (s standing) beside(p plan.Plan, view *plan.View, replica int) beside {
+	var b beside
+	for _, h := range s.homes {
+		name := h.Cluster.Shard.ID
+		_, known := p.Clusters[name]
+		at, _, _ := view.Effective(name)
+		moving := p.Rollout != nil && (contains(p.Rollout.Moves, name) || contains(p.Rollout.Was, name))
+		switch works := slices.Contains(h.At, replica); {
+		case known && at == replica, !works && !h.Unknown:
+		case !works:
+			b.unknown = append(b.unknown, name)
+		case h.Cluster.Implicit:
+			b.implicit = append(b.implicit, name)
+		case s.fixed[name]:
+			b.fixed = append(b.fixed, name)
+		case !known || !moving:
+			b.drifted = append(b.drifted, name)
+		}
+	}
+	return b
+}
+
+// notes are in the words of the planner's for clusters that have a row.
+func (b beside) notes(replica int) []failover.Note {
+	var notes []failover.Note
+	add := func(names []string, format string) {
+		for _, name := range names {
+			notes = append(notes, failover.Note{Kind: failover.FixedStays, Cluster: name, Replica: replica, Message: fmt.Sprintf(format, name, replica)})
+		}
+	}
+	add(b.fixed, "cluster %q stays on replica %d, for its Secret is immutable, unmanaged or not of discover.selector")
+	add(b.implicit, "cluster %q stays on replica %d, for it has no Secret")
+	add(b.unknown, "cluster %q may be on replica %d, and stays, for Argo CD's algorithm decides by its Applications")
+	return notes
+}
