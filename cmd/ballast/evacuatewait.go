@@ -167,7 +167,7 @@ func (o *evacuateOptions) follow(ctx context.Context, m *planMap, replica int, n
 		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 			return err
 		}
-		line := ""
+		var line string
 		if err != nil {
 			line = oneLine(err.Error())
 		} else {
