@@ -28,8 +28,8 @@ func (u Unit) With(name string, load plan.Load) Unit {
 	return u
 }
 
-// heavier orders the heaviest unit first.
-func (u Unit) heavier(other Unit) int {
+// Heavier orders the heaviest unit first.
+func (u Unit) Heavier(other Unit) int {
 	return cmp.Or(cmp.Compare(other.Load, u.Load), cmp.Compare(len(other.Names), len(u.Names)), cmp.Compare(u.Names[0], other.Names[0]))
 }
 
@@ -86,7 +86,7 @@ func Place(units []Unit, bins []Bin, p Policy) []Placed {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int { return units[a].heavier(units[b]) })
+	slices.SortFunc(order, func(a, b int) int { return units[a].Heavier(units[b]) })
 	order = slices.DeleteFunc(order, func(i int) bool { return put(i, units[i].Home) })
 	order = slices.DeleteFunc(order, func(i int) bool { return put(i, p.fullest(units[i], bins)) })
 	for _, i := range order {
