@@ -26,7 +26,7 @@ func drawClusters(t *rapid.T, replicas int) []Cluster {
 	for i := range clusters {
 		clusters[i] = Cluster{Name: fmt.Sprintf("c%02d", i), Server: rapid.SampledFrom([]string{"", "", "s", "t", "u"}).Draw(t, "server"),
 			Load: plan.Load(rapid.IntRange(0, 9).Draw(t, "load")), At: rapid.IntRange(-1, replicas+2).Draw(t, "at"),
-			Claim: rapid.SampledFrom([]Claim{Gone, Stands, Stands, Stands, Decided, Fixed, Pinned}).Draw(t, "claim")}
+			Claim: rapid.SampledFrom([]Claim{Follows, Stands, Stands, Stands, Decided, Fixed, Pinned}).Draw(t, "claim")}
 	}
 	return clusters
 }

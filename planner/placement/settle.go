@@ -7,7 +7,7 @@ type Claim int
 
 // The claims, the weakest first.
 const (
-	Gone    Claim = iota // its Secret is gone: nobody runs it
+	Follows Claim = iota // it has that replica, and keeps nobody there: its Secret is gone, or is not ballast's and says no replica
 	Stands               // it has that replica
 	Decided              // it is to have that replica
 	Fixed                // nobody may write its Secret
@@ -46,7 +46,7 @@ func Group(n int, server func(i int) string) [][]int {
 // Home is the replica that all clusters of one server belong on: that of the firmest of those whose replica counts, of several
 // the first. NoReplica: no replica of theirs counts.
 func Home(clusters []Cluster, counts func(replica int) bool) int {
-	home, firmest := NoReplica, Gone
+	home, firmest := NoReplica, Follows
 	for _, c := range clusters {
 		if counts(c.At) && (home == NoReplica || c.Claim > firmest) {
 			home, firmest = c.At, c.Claim
