@@ -282,20 +282,18 @@ func (c *cycle) evacuation(a *adoption) (*rollout.Want, string, change.Cause) {
 	if len(e.Moves) == 0 {
 		return nil, "", ""
 	}
-	of := a.present()
-	maps.Copy(of, e.Moves)
 	why := "empties " + replicaList(append(slices.Clone(unwell), c.out.Cordoned...)) + ": moves " + plural(len(e.Moves), "cluster")
 	c.evacuated = e.Last
 	cause := change.Failover
 	if e.FailedOver == 0 {
 		cause = change.Drain
 	}
-	return a.wantOf(a.next.Replicas, of), why, cause
+	return c.wantOf(a, a.next.Replicas, e.Moves), why, cause
 }
 
 func (c *cycle) request(a *adoption, unwell []int) failover.Request {
 	r := failover.Request{View: plan.NewView(a.next.Clone(), a.pins), MaxClusters: c.in.Config.Partition.MaxClustersPerReplica, Fixed: map[string]bool{},
-		Unwell: unwell, Cordoned: c.out.Cordoned, Shut: append(slices.Clone(c.out.Replicas.Down), c.silent()...), Budget: c.out.Budget.Left, Last: c.in.Memory.Changes.Failover, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, a.next.Replicas)}
+		Unwell: unwell, Cordoned: c.out.Cordoned, Shut: c.shut(), Budget: c.out.Budget.Left, Last: c.in.Memory.Changes.Failover, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, a.next.Replicas)}
 	r.Capacity = boundsOf(c.in.Config.Partition, c.in.Workload, a).Capacity
 	for _, load := range c.out.Loads {
 		if c.in.Config.Partition.Capacity == nil {
@@ -320,15 +318,19 @@ func (c *cycle) request(a *adoption, unwell []int) failover.Request {
 	return r
 }
 
-// silent are the replicas that do not say what they own, in mode live, which would not know whether they took a cluster.
-func (c *cycle) silent() []int {
-	var silent []int
+// shut are the replicas that do not work now, unwell or not yet, whatever holds failover back, and those that do not say what
+// they own, in mode live, which would not know whether they took a cluster.
+func (c *cycle) shut() []int {
+	shut := slices.Clone(c.out.Replicas.Down)
+	for _, s := range c.out.Replicas.Sick {
+		shut = append(shut, s.Replica)
+	}
 	for _, p := range c.in.Observed.Pods {
 		if c.unsighted && !p.Answered {
-			silent = append(silent, p.Replica)
+			shut = append(shut, p.Replica)
 		}
 	}
-	return silent
+	return shut
 }
 
 func replicaList(replicas []int) string {
