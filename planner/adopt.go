@@ -41,8 +41,8 @@ func adopt(in Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *ado
 	if a.next.Mode.Enforced() {
 		a.addRows()
 		a.forgetRows()
+		a.retarget() // a pin that it makes room for holds at once
 		a.pinRows()
-		a.retarget()
 	} else {
 		a.observeRows()
 	}
@@ -162,13 +162,13 @@ func (a *adoption) place(clusters []int) {
 	if len(clusters) == 0 {
 		return
 	}
-	v := plan.NewView(a.next.Clone(), a.pins)
+	arrivals := placement.NewArrivals(plan.NewView(a.next.Clone(), a.pins))
 	for _, i := range clusters {
-		c, current := a.fleet.Clusters[i], -1
+		c, current := a.fleet.Clusters[i], placement.NoReplica
 		if c.Explicit.State == discover.ShardValid {
 			current = c.Explicit.N
 		}
-		a.next.Clusters[c.Shard.ID] = plan.Row{Replica: v.Assign(c.Shard.Server, current)}
+		a.next.Clusters[c.Shard.ID] = plan.Row{Replica: arrivals.Place(c.Shard.Server, current)}
 	}
 }
 
@@ -238,7 +238,8 @@ func (a *adoption) pinRows() {
 	}
 }
 
-// retarget keeps a shrinking rollout from ending below a pin that holds meanwhile: the replica that a person chose stays.
+// retarget keeps a shrinking rollout from ending below a pin that holds meanwhile: the replica that a person chose
+// stays.
 func (a *adoption) retarget() {
 	r := a.next.Rollout
 	if r == nil || r.Replicas >= a.next.Replicas || r.Stage != plan.Assigning && r.Stage != plan.Moving && r.Stage != plan.Verifying {
@@ -256,7 +257,10 @@ func (a *adoption) retarget() {
 func (a *adoption) cluster(i int) placement.Cluster {
 	cl := a.fleet.Clusters[i]
 	row, known := a.next.Clusters[cl.Shard.ID]
-	c := placement.Cluster{Name: cl.Shard.ID, Server: cmp.Or(row.Server, plan.ServerHash(cl.Shard.Server)), At: a.standing(i), Claim: placement.Stands}
+	c := placement.Cluster{Name: cl.Shard.ID, Server: row.Server, At: a.standing(i), Claim: placement.Stands}
+	if !known {
+		c.Server = plan.ServerHash(cl.Shard.Server)
+	}
 	switch carries := cl.Explicit.State == discover.ShardValid; {
 	case known && cl.Immutable && carries:
 		c.Claim = placement.Fixed
@@ -268,8 +272,8 @@ func (a *adoption) cluster(i int) placement.Cluster {
 	return c
 }
 
-// unite gives a unit the replica of its pinned Secret, else of one that ballast may not write, else of its first: Argo CD takes
-// whichever it saw last, so that only one answer for all is an answer.
+// unite gives a unit the replica of its pinned Secret, else of one that ballast may not write, else of its first: Argo
+// CD takes whichever it saw last, so that only one answer for all is an answer.
 func (a *adoption) unite(u discover.Unit, v *plan.View) {
 	members, lead := make([]placement.Cluster, len(u.Clusters)), ""
 	for k, i := range u.Clusters {
@@ -291,8 +295,9 @@ func (a *adoption) unite(u discover.Unit, v *plan.View) {
 		case !known:
 			continue
 		case m.Claim == placement.Pinned && m.At != home:
-			a.found = append(a.found, Problem{Phase: PhasePartition, Subject: m.Name, Kind: "PinConflict", Message: fmt.Sprintf(
-				"%q is pinned to replica %d and %q, which has the same server, to %d: pin both alike", m.Name, m.At, lead, home)})
+			a.found = append(a.found, Problem{Phase: PhasePartition, Subject: m.Name, Kind: "PinConflict",
+				Message: fmt.Sprintf("%q is pinned to replica %d and %q, which has the same server, to %d: pin both alike",
+					m.Name, m.At, lead, home)})
 			continue
 		case m.Claim == placement.Fixed:
 			row.Replica = m.At

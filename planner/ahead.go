@@ -33,7 +33,8 @@ func Foresee(in Inputs, out Outcome) *Ahead {
 	c.out.Memory.Changes.Cause = change.Balance
 	replicas := len(out.Candidate.Replicas)
 	v := &Ahead{From: plan.Count{Replicas: out.Next.Replicas, ControllerReplicas: out.Next.ControllerReplicas},
-		To: plan.Count{Replicas: replicas, ControllerReplicas: a.envOf(replicas)}, Moves: len(out.Candidate.Moves), Once: c.prepares(a)}
+		To:    plan.Count{Replicas: replicas, ControllerReplicas: a.envOf(replicas)},
+		Moves: len(out.Candidate.Moves), Once: c.prepares(a)}
 	if out.Next.FreeReplicas {
 		v.To.Replicas = v.From.Replicas
 	}

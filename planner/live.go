@@ -30,8 +30,8 @@ func modeOf(r config.Rollout) string {
 
 func (c *cycle) rolloutOptions() rollout.Options {
 	r := c.in.Config.Rollout
-	o := rollout.Options{Mode: modeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout, MaxClusters: c.in.Config.Partition.MaxClustersPerReplica,
-		Budget: c.budget(), Ends: c.ends()}
+	o := rollout.Options{Mode: modeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout,
+		MaxClusters: c.in.Config.Partition.MaxClustersPerReplica, Budget: c.budget(), Ends: c.ends()}
 	switch {
 	case r.Live != nil:
 		o.MaxMovesPerWave = r.Live.MaxMovesPerWave
@@ -175,7 +175,8 @@ func envFound(n int) string {
 
 // prepare is the rollout that the mode live needs once.
 func (c *cycle) prepare(a *adoption) (*rollout.Want, string) {
-	return c.wantOf(a, a.next.Replicas, nil), fmt.Sprintf("prepares live rollouts: %s becomes %d for good, which restarts the application-controller once, and scaling restarts nothing afterwards",
+	return c.wantOf(a, a.next.Replicas, nil), fmt.Sprintf("prepares live rollouts: %s becomes %d for good, "+
+		"which restarts the application-controller once, and scaling restarts nothing afterwards",
 		plan.EnvReplicas, a.constantEnv())
 }
 

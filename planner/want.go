@@ -51,8 +51,8 @@ func (c *cycle) want(a *adoption) (*rollout.Want, string, change.Cause) {
 		len(moves), len(a.next.Clusters), w.Replicas, a.next.Replicas, Imbalance(c.out.Candidate.Replicas), Imbalance(c.out.Now)), change.Balance
 }
 
-// down names a replica that nobody works for now, as far as pods are seen: a new leader does not know for how long it has
-// been so, and would undo what the last one did about it.
+// down names a replica that nobody works for now, as far as pods are seen: a new leader does not know for how long it
+// has been so, and would undo what the last one did about it.
 func (c *cycle) down(a *adoption) (int, bool) {
 	if !c.in.Observed.Known {
 		return 0, false
@@ -69,9 +69,9 @@ func (c *cycle) works(replica int) bool {
 	return slices.ContainsFunc(c.in.Observed.Pods, func(p rollout.Pod) bool { return p.Replica == replica && p.Ready && p.Claimed })
 }
 
-// rollback is the earlier plan that a person asks for: its rows for the clusters that are still there, its replicas within
-// today's bounds. Once it holds, the balance is left alone for as long as after a rollout that failed, or ballast would undo
-// at once what the person asked for.
+// rollback is the earlier plan that a person asks for: its rows for the clusters that are still there, its replicas
+// within today's bounds. Once it holds, the balance is left alone for as long as after a rollout that failed, or
+// ballast would undo at once what the person asked for.
 func (c *cycle) rollback(a *adoption) (*rollout.Want, string) {
 	r := c.in.Rollback
 	if r == nil || c.out.Done {
@@ -132,9 +132,9 @@ func (r *Rollback) refused(now plan.Plan) string {
 	return ""
 }
 
-// urgent is a change that no vote may delay: a pin beyond the replicas, or replicas that people changed themselves where they
-// are the workload's. A freeze and a trip keep a pin waiting, but no replicas that stand as they do; after a rollout that failed
-// only replicas that people took away are urgent, for their clusters have no owner.
+// urgent is a change that no vote may delay: a pin beyond the replicas, or replicas that people changed themselves
+// where they are the workload's. A freeze and a trip keep a pin waiting, but no replicas that stand as they do; after a
+// rollout that failed only replicas that people took away are urgent, for their clusters have no owner.
 func (c *cycle) urgent(a *adoption) (*rollout.Want, string) {
 	replicas, why := a.next.Replicas, ""
 	if a.next.FreeReplicas {
@@ -159,8 +159,9 @@ func (c *cycle) urgent(a *adoption) (*rollout.Want, string) {
 	return c.wantOf(a, replicas, nil), why
 }
 
-// settle answers a replica below that number for every row: a pin's, else the decided one, else the one it has, and where none of
-// them counts what placement answers. The Secrets of one server have one, and one that ballast may not write keeps its own.
+// settle answers a replica below that number for every row: a pin's, else the decided one, else the one it has, and
+// where none of them counts what placement answers. The Secrets of one server have one, and one that ballast may not
+// write keeps its own.
 func (c *cycle) settle(a *adoption, replicas int, decided map[string]int) map[string]int {
 	clusters := make([]placement.Cluster, 0, len(a.next.Clusters))
 	for i := range a.fleet.Clusters {
@@ -181,10 +182,12 @@ func (c *cycle) settle(a *adoption, replicas int, decided map[string]int) map[st
 	}
 	for _, name := range a.orphanedRows() {
 		row := a.next.Clusters[name]
-		clusters = append(clusters, placement.Cluster{Name: name, Server: row.Server, At: row.Replica, Claim: placement.Follows})
+		gone := placement.Cluster{Name: name, Server: row.Server, At: row.Replica, Claim: placement.Follows}
+		clusters = append(clusters, gone)
 	}
 	of := make(map[string]int, len(clusters))
-	for i, to := range placement.Settle(clusters, c.bins(replicas), placement.Policy{MaxClusters: c.in.Config.Partition.MaxClustersPerReplica}) {
+	policy := placement.Policy{MaxClusters: c.in.Config.Partition.MaxClustersPerReplica}
+	for i, to := range placement.Settle(clusters, c.bins(replicas), policy) {
 		of[clusters[i].Name] = to
 	}
 	return of
@@ -211,8 +214,8 @@ func (c *cycle) wantOf(a *adoption, replicas int, decided map[string]int) *rollo
 	return &rollout.Want{Replicas: replicas, ControllerReplicas: a.envOf(replicas), Rows: rows}
 }
 
-// envOf is the env that goes with so many replicas, since an Argo CD without one believes in one replica; one that was found
-// larger stays as large, so that no pod restarts for it.
+// envOf is the env that goes with so many replicas, since an Argo CD without one believes in one replica; one that was
+// found larger stays as large, so that no pod restarts for it.
 func (a *adoption) envOf(replicas int) int {
 	switch {
 	case a.in.Config.Rollout.Live != nil:
@@ -233,9 +236,9 @@ func (a *adoption) inClusterBelow(replicas int) bool {
 	return true
 }
 
-// limit leaves moves for later that the budget has no room for. It answers what all of it waits for, "" where it may begin:
-// mode live, which looks at the budget before each wave, for room for one move; x0y, which stops every replica, and should
-// do so once, for room for all of them.
+// limit leaves moves for later that the budget has no room for. It answers what all of it waits for, "" where it may
+// begin: mode live, which looks at the budget before each wave, for room for one move; x0y, which stops every replica,
+// and should do so once, for room for all of them.
 func (c *cycle) limit(a *adoption, w *rollout.Want, cause change.Cause, o rollout.Options) string {
 	moves := rollout.Moves(a.next, plan.Plan{Clusters: w.Rows})
 	switch {
@@ -270,13 +273,13 @@ func (c *cycle) room(moves int, since, mend string) string {
 	return never
 }
 
-// cut takes moves out of what is wanted until the budget has room: those off replicas that go come first, then the heaviest,
-// and the clusters of one server stay together. Replicas go only when all that is on them can leave at once; until then some of
-// it leaves before. It answers how many moves the smallest part of it has.
+// cut takes moves out of what is wanted until the budget has room: those off replicas that go come first, then the
+// heaviest, and the clusters of one server stay together. Replicas go only when all that is on them can leave at once;
+// until then some of it leaves before. It answers how many moves the smallest part of it has.
 func cut(a *adoption, w *rollout.Want, moves []rollout.Move, budget int) (least int) {
 	goes := func(m rollout.Move) bool { return m.From >= w.Replicas }
 	slices.SortStableFunc(moves, func(x, y rollout.Move) int {
-		return cmp.Or(trueFirst(goes(x), goes(y)), cmp.Compare(loadOf(y), loadOf(x)))
+		return cmp.Or(trueFirst(goes(x), goes(y)), cmp.Compare(plan.LoadOf(y.Load), plan.LoadOf(x.Load)))
 	})
 	leaving := 0
 	for _, m := range moves {
@@ -312,11 +315,4 @@ func trueFirst(a, b bool) int {
 		return -1
 	}
 	return 1
-}
-
-// loadOf is a move's load; without one it weighs nothing.
-func loadOf(m rollout.Move) plan.Load {
-	var l plan.Load
-	_ = l.UnmarshalText([]byte(m.Load))
-	return l
 }

@@ -97,7 +97,8 @@ type evacuation struct {
 func newEvacuation(r Request) *evacuation {
 	n := running(r.View.Plan)
 	e := &evacuation{Request: r, running: n, left: r.Budget, names: slices.Sorted(maps.Keys(r.View.Plan.Clusters)),
-		emptied: make([]bool, n), bins: make([]placement.Bin, n), movable: make([]placement.Bin, n), received: make([]bool, n)}
+		emptied: make([]bool, n), received: make([]bool, n),
+		bins: make([]placement.Bin, n), movable: make([]placement.Bin, n)}
 	e.cordoned = slices.DeleteFunc(union(r.Cordoned, nil), e.absent)
 	e.unwell = slices.DeleteFunc(union(r.Unwell, nil), func(replica int) bool {
 		return e.absent(replica) || slices.Contains(e.cordoned, replica)
@@ -165,9 +166,5 @@ func (e *evacuation) load(name string) plan.Load {
 	if load, ok := e.Loads[name]; ok {
 		return max(load, 0)
 	}
-	var load plan.Load
-	if text := e.View.Plan.Clusters[name].Load; text == "" || load.UnmarshalText([]byte(text)) != nil {
-		return 0
-	}
-	return load
+	return plan.LoadOf(e.View.Plan.Clusters[name].Load)
 }

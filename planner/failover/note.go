@@ -75,9 +75,11 @@ func (e *evacuation) overloads() {
 		switch {
 		case !received:
 		case e.Capacity > 0 && b.Load > e.Capacity:
-			e.note(BeyondCapacity, "", replica, "replica %d goes to load %s, beyond the capacity of %s: no other replica has room for what leaves", replica, b.Load.Display(), e.Capacity.Display())
+			e.note(BeyondCapacity, "", replica, "replica %d goes to load %s, beyond the capacity of %s: "+
+				"no other replica has room for what leaves", replica, b.Load.Display(), e.Capacity.Display())
 		case e.MaxClusters > 0 && b.Clusters > e.MaxClusters:
-			e.note(BeyondCapacity, "", replica, "replica %d goes to %d clusters, beyond maxClustersPerReplica %d: no other replica has room for what leaves", replica, b.Clusters, e.MaxClusters)
+			e.note(BeyondCapacity, "", replica, "replica %d goes to %d clusters, beyond maxClustersPerReplica %d: "+
+				"no other replica has room for what leaves", replica, b.Clusters, e.MaxClusters)
 		}
 	}
 }

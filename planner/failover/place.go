@@ -15,7 +15,8 @@ type group struct {
 	trapped string // one that cannot move off a replica that is to be empty
 }
 
-// stays reports whether clusters of the group cannot leave a replica that is to be empty: one that has to stay keeps them.
+// stays reports whether clusters of the group cannot leave a replica that is to be empty: one that has to stay keeps
+// them.
 func (g *group) stays() bool { return g.trapped != "" }
 
 // gather adds up what replicas carry, and finds the groups.
@@ -148,7 +149,8 @@ func (e *evacuation) units(replicas []int) []unit {
 			units, moves = append(units, unit{Unit: u, group: g}), append(moves, u)
 		}
 	}
-	for i, placed := range placement.Place(moves, e.bins, placement.Policy{Capacity: e.Capacity, MaxClusters: e.MaxClusters}) {
+	policy := placement.Policy{Capacity: e.Capacity, MaxClusters: e.MaxClusters}
+	for i, placed := range placement.Place(moves, e.bins, policy) {
 		units[i].Placed = placed
 	}
 	return units

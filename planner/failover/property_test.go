@@ -13,8 +13,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// drawRequest is any request: clusters that share servers or stand where nothing runs, pins of every kind, replicas that do
-// not exist, a budget that pins overdrew.
+// drawRequest is any request: clusters that share servers or stand where nothing runs, pins of every kind, replicas
+// that do not exist, a budget that pins overdrew.
 func drawRequest(t *rapid.T) Request {
 	p := plan.Plan{Replicas: rapid.IntRange(0, 6).Draw(t, "replicas"), MaxReplicas: 16, Clusters: map[string]plan.Row{}}
 	if rapid.IntRange(0, 4).Draw(t, "rollout") == 0 {
@@ -90,8 +90,8 @@ func TestEvacuationsKeepToTheRules(t *testing.T) {
 	})
 }
 
-// capHolds: a replica receives more than the cap allows only where no open one has room. A server goes to where it stands,
-// whatever the cap says.
+// capHolds: a replica receives more than the cap allows only where no open one has room. A server goes to where it
+// stands, whatever the cap says.
 func capHolds(t *rapid.T, r Request, e Evacuation) {
 	clusters, received := make([]int, running(r.View.Plan)), map[int]bool{}
 	for name, row := range r.View.Plan.Clusters {
@@ -191,8 +191,8 @@ func pinsOf(r Request) plan.Pins {
 	return pins
 }
 
-// TestEnoughBudgetEmptiesAndKeepsTheLargestLoadSmall: with no limit every cluster leaves that can, and no replica carries
-// more than it did, than the capacity, or than the mean and one cluster: the bound of a list schedule.
+// TestEnoughBudgetEmptiesAndKeepsTheLargestLoadSmall: with no limit every cluster leaves that can, and no replica
+// carries more than it did, than the capacity, or than the mean and one cluster: the bound of a list schedule.
 func TestEnoughBudgetEmptiesAndKeepsTheLargestLoadSmall(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRequest(t)

@@ -1,6 +1,6 @@
-// Package placement is the one answer to which replica takes a cluster: whoever empties a replica, takes one away, follows a
-// person's word, goes back to an earlier plan or finds a cluster without a replica asks here. It imports nothing of ballast but
-// the plan.
+// Package placement is the one answer to which replica takes a cluster: whoever empties a replica, takes one away,
+// follows a person's word, goes back to an earlier plan or finds a cluster without a replica asks here. It imports
+// nothing of ballast but the plan.
 package placement
 
 import (
@@ -14,8 +14,8 @@ import (
 // NoReplica stands where there is no replica, or none that anybody chose.
 const NoReplica = -1
 
-// Unit is clusters that move together: Argo CD cannot tell the Secrets of one server apart. Names is ascending and not empty;
-// a unit with a Home goes there, whatever that replica carries.
+// Unit is clusters that move together: Argo CD cannot tell the Secrets of one server apart. Names is ascending and not
+// empty; a unit with a Home goes there, whatever that replica carries.
 type Unit struct {
 	Names []string
 	Load  plan.Load
@@ -30,7 +30,8 @@ func (u Unit) With(name string, load plan.Load) Unit {
 
 // Heavier orders the heaviest unit first.
 func (u Unit) Heavier(other Unit) int {
-	return cmp.Or(cmp.Compare(other.Load, u.Load), cmp.Compare(len(other.Names), len(u.Names)), cmp.Compare(u.Names[0], other.Names[0]))
+	return cmp.Or(cmp.Compare(other.Load, u.Load), cmp.Compare(len(other.Names), len(u.Names)),
+		cmp.Compare(u.Names[0], other.Names[0]))
 }
 
 // Bin is what a replica carries, and whether it may receive. Its number is its place in the list.
@@ -68,60 +69,56 @@ type Placed struct {
 	Fits bool
 }
 
-// Place chooses a replica for each unit, in the order of units, as if all of them moved: first those that have a home; then,
-// the heaviest first, those that an open replica may carry, each on the fullest that may; then the others, the heaviest first,
-// on the lightest. Replicas that are not open receive only where none is, and the cap is passed only where no other has room.
+// Place chooses a replica for each unit, in the order of units, as if all of them moved: first those that have a home;
+// then, the heaviest first, those that an open replica may carry, each on the fullest that may; then the others, the
+// heaviest first, on the lightest. Replicas that are not open receive only where none is, and the cap is passed only
+// where no other has room.
 func Place(units []Unit, bins []Bin, p Policy) []Placed {
 	bins, placed := slices.Clone(bins), make([]Placed, len(units))
-	put := func(i, to int) bool {
-		if to == NoReplica {
-			placed[i] = Placed{To: NoReplica}
-			return false
-		}
-		bins[to] = bins[to].With(units[i].Load, len(units[i].Names))
-		placed[i] = Placed{To: to, Fits: p.fits(bins[to])}
-		return true
-	}
 	order := make([]int, len(units))
 	for i := range order {
-		order[i] = i
+		order[i], placed[i].To = i, NoReplica
 	}
 	slices.SortFunc(order, func(a, b int) int { return units[a].Heavier(units[b]) })
-	order = slices.DeleteFunc(order, func(i int) bool { return put(i, units[i].Home) })
-	order = slices.DeleteFunc(order, func(i int) bool { return put(i, p.fullest(units[i], bins)) })
-	for _, i := range order {
-		put(i, p.lightest(units[i], bins))
+	home := func(u Unit, _ []Bin) int { return u.Home }
+	for _, choose := range []func(Unit, []Bin) int{home, p.fullest, p.lightest} {
+		for _, i := range order {
+			if placed[i].To != NoReplica {
+				continue
+			}
+			if to := choose(units[i], bins); to != NoReplica {
+				bins[to] = bins[to].With(units[i].Load, len(units[i].Names))
+				placed[i] = Placed{To: to, Fits: p.fits(bins[to])}
+			}
+		}
 	}
 	return placed
 }
 
 // fullest is the open replica that may carry the unit and has the most load.
 func (p Policy) fullest(u Unit, bins []Bin) int {
-	best := NoReplica
-	for replica, b := range bins {
-		if b.Open && p.fits(b.With(u.Load, len(u.Names))) && (best == NoReplica || b.Load > bins[best].Load) {
-			best = replica
-		}
-	}
-	return best
+	may := func(b Bin) bool { return b.Open && p.fits(b.With(u.Load, len(u.Names))) }
+	return best(bins, may, func(a, b Bin) bool { return a.Load > b.Load })
 }
 
-// lightest is the replica with the least load, of those with the fewest clusters: of the open ones, of those that the cap
-// leaves room for the unit.
+// lightest is the replica with the least load, of those with the fewest clusters: of the open ones, of those that the
+// cap leaves room for the unit.
 func (p Policy) lightest(u Unit, bins []Bin) int {
-	rank := func(yes bool) int {
-		if yes {
-			return 0
-		}
-		return 1
+	lighter := func(a, b Bin) bool { return a.Compare(b) < 0 }
+	anyOpen := slices.ContainsFunc(bins, func(b Bin) bool { return b.Open })
+	may := func(b Bin) bool { return b.Open == anyOpen }
+	room := func(b Bin) bool { return may(b) && p.room(b.With(0, len(u.Names))) }
+	if to := best(bins, room, lighter); to != NoReplica {
+		return to
 	}
-	compare := func(a, b Bin) int {
-		roomA, roomB := p.room(a.With(0, len(u.Names))), p.room(b.With(0, len(u.Names)))
-		return cmp.Or(cmp.Compare(rank(a.Open), rank(b.Open)), cmp.Compare(rank(roomA), rank(roomB)), a.Compare(b))
-	}
+	return best(bins, may, lighter)
+}
+
+// best is the replica that comes first of those that may receive; of two alike the lower number.
+func best(bins []Bin, may func(Bin) bool, before func(a, b Bin) bool) int {
 	best := NoReplica
 	for replica, b := range bins {
-		if best == NoReplica || compare(b, bins[best]) < 0 {
+		if may(b) && (best == NoReplica || before(b, bins[best])) {
 			best = replica
 		}
 	}

@@ -31,8 +31,8 @@ func drawClusters(t *rapid.T, replicas int) []Cluster {
 	return clusters
 }
 
-// TestWhatIsSettledKeepsToTheRules: what is pinned or fixed stays, the others of a server are together, and what has no replica
-// goes to one that is open and has room under the cap, where there is one.
+// TestWhatIsSettledKeepsToTheRules: what is pinned or fixed stays, the others of a server are together, and what has no
+// replica goes to one that is open and has room under the cap, where there is one.
 func TestWhatIsSettledKeepsToTheRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bins, policy := drawBins(t), drawPolicy(t)

@@ -7,14 +7,15 @@ type Claim int
 
 // The claims, the weakest first.
 const (
-	Follows Claim = iota // it has that replica, and keeps nobody there: its Secret is gone, or is not ballast's and says no replica
+	Follows Claim = iota // it has that replica, and keeps no other there: its Secret is gone, or the plan has no row
 	Stands               // it has that replica
 	Decided              // it is to have that replica
 	Fixed                // nobody may write its Secret
 	Pinned               // a person says so
 )
 
-// Cluster is a cluster Secret with the replica it belongs on. Clusters with one Server stay together; one without is alone.
+// Cluster is a cluster Secret with the replica it belongs on. Clusters with one Server stay together; one without is
+// alone.
 type Cluster struct {
 	Name   string
 	Server string
@@ -26,7 +27,8 @@ type Cluster struct {
 // stays reports whether the cluster keeps its replica, wherever the others of its server go.
 func (c Cluster) stays() bool { return c.Claim >= Fixed }
 
-// Group lists what belongs together of n: their indexes, in the order of the first of each. What has no server is alone.
+// Group lists what belongs together of n: their indexes, in the order of the first of each. What has no server is
+// alone.
 func Group(n int, server func(i int) string) [][]int {
 	groups, at := make([][]int, 0, n), make(map[string]int, n)
 	members := make([]int, n) // one backing array: most servers have one cluster
@@ -43,8 +45,8 @@ func Group(n int, server func(i int) string) [][]int {
 	return groups
 }
 
-// Home is the replica that all clusters of one server belong on: that of the firmest of those whose replica counts, of several
-// the first. NoReplica: no replica of theirs counts.
+// Home is the replica that all clusters of one server belong on: that of the firmest of those whose replica counts, of
+// several the first. NoReplica: no replica of theirs counts.
 func Home(clusters []Cluster, counts func(replica int) bool) int {
 	home, firmest := NoReplica, Follows
 	for _, c := range clusters {
@@ -55,8 +57,9 @@ func Home(clusters []Cluster, counts func(replica int) bool) int {
 	return home
 }
 
-// Settle answers the replica of each cluster: that of its server's home, where one of these bins is, and what Place answers for
-// servers without. What is pinned and what nobody may write keeps its own. The bins carry what they have beside the clusters.
+// Settle answers the replica of each cluster: that of its server's home, where one of these bins is, and what Place
+// answers for servers without. What is pinned and what nobody may write keeps its own. The bins carry what they have
+// beside the clusters.
 func Settle(clusters []Cluster, bins []Bin, p Policy) []int {
 	counts := func(replica int) bool { return replica >= 0 && replica < len(bins) }
 	bins, of := append([]Bin(nil), bins...), make([]int, len(clusters))

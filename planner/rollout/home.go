@@ -9,61 +9,65 @@ import (
 	"ballast/planner/plan"
 )
 
-// settle asks placement for the replica of each cluster, below a number of replicas, by name. Replicas that may not receive now
-// are closed.
-func (t *turn) settle(clusters []placement.Cluster, replicas int) map[string]int {
-	bins := make([]placement.Bin, replicas)
-	for replica := range bins {
-		bins[replica].Open = !t.o.Closed[replica] && t.cannotReceive(replica) == ""
+// settle asks placement for the replica of each row, below a number of replicas, by the one that it belongs on and how
+// firmly. A row whose Secret is gone follows the others of its server: nobody runs it, and should the Secret come back,
+// its replica must be there.
+func (t *turn) settle(replicas int, belongs func(name string) (int, placement.Claim)) map[string]int {
+	stamps := make(map[string]Stamp, len(t.seen.Secrets))
+	clusters := make([]placement.Cluster, 0, len(t.p.Clusters))
+	for _, s := range sorted(t.seen.Secrets) {
+		stamps[s.Name] = s
+		if _, known := t.p.Clusters[s.Name]; !known && !s.managed() && s.Valid {
+			fixed := placement.Cluster{Name: s.Name, Server: serverHash(s), At: s.Shard, Claim: placement.Fixed}
+			clusters = append(clusters, fixed)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.p.Clusters)) {
+		row := t.p.Clusters[name]
+		c := placement.Cluster{Name: name, Server: row.Server, Load: plan.LoadOf(row.Load)}
+		c.At, c.Claim = belongs(name)
+		switch s, present := stamps[name]; {
+		case !present && len(stamps) > 0 && c.Claim != placement.Decided:
+			c.Claim = placement.Follows
+		case !s.managed() && s.Valid:
+			c.At, c.Claim = s.Shard, placement.Fixed
+		}
+		clusters = append(clusters, c)
 	}
 	to := make(map[string]int, len(clusters))
-	for i, replica := range placement.Settle(clusters, bins, placement.Policy{MaxClusters: t.o.MaxClusters}) {
+	for i, replica := range placement.Settle(clusters, t.bins(replicas), placement.Policy{MaxClusters: t.o.MaxClusters}) {
 		to[clusters[i].Name] = replica
 	}
 	return to
 }
 
-// destinations are where the rows' clusters go among the replicas that stay: their pin, the decision, or where they are. What
-// must leave its replica does not wait for one that may receive nothing. A row whose Secret is gone follows the others of its
-// server: nobody runs it, and should the Secret come back, its replica must be there.
-func (t *turn) destinations() map[string]int {
-	present := map[string]bool{}
-	clusters := make([]placement.Cluster, 0, len(t.p.Clusters))
-	for _, s := range sorted(t.seen.Secrets) {
-		_, known := t.p.Clusters[s.Name]
-		switch present[s.Name] = true; {
-		case !s.managed() && s.Valid:
-			clusters = append(clusters, placement.Cluster{Name: s.Name, Server: t.server(s), At: s.Shard, Claim: placement.Fixed})
-		case known:
-			clusters = append(clusters, t.destination(s.Name, t.server(s)))
-		}
+// bins are replicas that carry nothing yet; those that may not receive now are closed.
+func (t *turn) bins(replicas int) []placement.Bin {
+	bins := make([]placement.Bin, replicas)
+	for replica := range bins {
+		bins[replica].Open = !t.o.Closed[replica] && t.cannotReceive(replica) == ""
 	}
-	for _, name := range slices.Sorted(maps.Keys(t.p.Clusters)) {
-		if !present[name] {
-			c := t.destination(name, t.p.Clusters[name].Server)
-			c.Claim = placement.Follows
-			clusters = append(clusters, c)
-		}
-	}
-	return t.settle(clusters, t.p.Rollout.Replicas)
+	return bins
 }
 
-func (t *turn) destination(name, server string) placement.Cluster {
+// destinations are where the rows' clusters go among the replicas that stay.
+func (t *turn) destinations() map[string]int { return t.settle(t.p.Rollout.Replicas, t.destination) }
+
+// destination is where a cluster belongs: its pin, the decision, or where it is. What must leave its replica does not
+// wait for one that may receive nothing.
+func (t *turn) destination(name string) (int, placement.Claim) {
 	end := t.p.Rollout.Replicas
 	now, _, _ := t.v.Effective(name)
-	c := placement.Cluster{Name: name, Server: server, Load: load(t.p.Clusters[name]), At: now, Claim: placement.Stands}
-	if pin, pinned := t.v.Pin(name); pinned && pin < end {
-		c.At, c.Claim = pin, placement.Pinned
-		return c
+	pin, pinned := t.v.Pin(name)
+	to, decided := t.target[name]
+	switch {
+	case pinned && pin < end:
+		return pin, placement.Pinned
+	case decided && to < end && (now < end || !t.o.Closed[to]):
+		return to, placement.Decided
 	}
-	if to, decided := t.target[name]; decided && to >= 0 && to < end && (now < end || !t.o.Closed[to]) {
-		c.At, c.Claim = to, placement.Decided
-	}
-	return c
+	return now, placement.Stands
 }
-
-// server is what a Secret's clusters share.
-func (t *turn) server(s Stamp) string { return cmp.Or(t.p.Clusters[s.Name].Server, serverHash(s)) }
 
 // settleGone gives rows whose Secret is gone their destination.
 func (t *turn) settleGone() {
@@ -76,8 +80,8 @@ func (t *turn) settleGone() {
 	}
 }
 
-// move gives the rows their new replica, and those that came meanwhile that of their server. A row that was left out until now
-// comes in if its Secret is still there.
+// move gives the rows their new replica, and those that came meanwhile that of their server. A row that was left out
+// until now comes in if its Secret is still there.
 func (t *turn) move(moves map[string]int) {
 	for _, s := range t.seen.Secrets {
 		_, known := t.p.Clusters[s.Name]
@@ -94,28 +98,26 @@ func (t *turn) move(moves map[string]int) {
 	t.rehouse(t.p.Rollout.Replicas, moves)
 }
 
-// rehouse gives rows that go back theirs, and those at or above a number of replicas one below it; what has the server of such a
-// row goes with it.
+// rehouse gives rows that go back theirs, and those at or above a number of replicas one below it; what has the server
+// of such a row goes with it.
 func (t *turn) rehouse(replicas int, back map[string]int) {
-	clusters := make([]placement.Cluster, 0, len(t.p.Clusters))
 	due := map[string]bool{}
 	server := func(name string) string { return cmp.Or(t.p.Clusters[name].Server, name) }
-	for _, name := range slices.Sorted(maps.Keys(t.p.Clusters)) {
+	to := t.settle(replicas, func(name string) (int, placement.Claim) {
 		row := t.p.Clusters[name]
-		c := placement.Cluster{Name: name, Server: row.Server, Load: load(row), At: row.Replica, Claim: placement.Stands}
 		was, returns := back[name]
+		due[server(name)] = due[server(name)] || returns || row.Replica >= replicas
 		switch {
 		case returns:
-			c.At, c.Claim = was, placement.Decided
+			return was, placement.Decided
 		case row.Pinned || t.pinnedTo(name, row.Replica):
-			c.Claim = placement.Pinned
+			return row.Replica, placement.Pinned
 		}
-		due[server(name)] = due[server(name)] || returns || row.Replica >= replicas
-		clusters = append(clusters, c)
-	}
-	for name, replica := range t.settle(clusters, replicas) {
-		if due[server(name)] && t.p.Clusters[name].Replica != replica {
-			t.setRow(name, replica)
+		return row.Replica, placement.Stands
+	})
+	for name := range t.p.Clusters {
+		if due[server(name)] && t.p.Clusters[name].Replica != to[name] {
+			t.setRow(name, to[name])
 		}
 	}
 }

@@ -153,11 +153,10 @@ func (t *turn) turnBack(why string) {
 	}
 	t.rehouse(t.p.Replicas, back)
 	for name, was := range back {
-		if t.p.Clusters[name].Replica != was {
-			delete(back, name) // another Secret of its server stays
-			continue
+		if forth[name] = r.Moves[name]; t.p.Clusters[name].Replica != was { // another Secret of its server stays
+			delete(back, name)
+			delete(forth, name)
 		}
-		forth[name] = r.Moves[name]
 	}
 	r.Moves, r.Was = back, forth
 	if len(back) > 0 {

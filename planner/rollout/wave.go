@@ -18,21 +18,14 @@ type unit struct {
 }
 
 // loadOf is a row's load, and a little more, so that clusters count where loads are unknown or alike.
-func loadOf(row plan.Row) plan.Load { return load(row) + 1 }
-
-func load(row plan.Row) plan.Load {
-	var load plan.Load
-	if row.Load == "" || load.UnmarshalText([]byte(row.Load)) != nil {
-		return 0
-	}
-	return load
-}
+func loadOf(row plan.Row) plan.Load { return plan.LoadOf(row.Load) + 1 }
 
 // remaining lists the units that are not where they go, by name.
 func (t *turn) remaining() []unit {
 	secrets, to := sorted(t.seen.Secrets), t.destinations()
 	var units []unit
-	for _, members := range placement.Group(len(secrets), func(i int) string { return t.server(secrets[i]) }) {
+	server := func(i int) string { return t.p.Clusters[secrets[i].Name].Server }
+	for _, members := range placement.Group(len(secrets), server) {
 		u := unit{Unit: placement.Unit{Home: placement.NoReplica}, connected: true}
 		for _, i := range members {
 			if s := secrets[i]; s.managed() {
