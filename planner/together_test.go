@@ -112,6 +112,43 @@ func TestAPinOfOneOfTwoSecretsBeyondTheReplicasMovesBothOnce(t *testing.T) {
 	}
 }
 
+func TestWhatHasTheServerOfASecretThatOptedOutStaysWithIt(t *testing.T) {
+	w := undecided(t, skewed(12)...)
+	w.shares("c001", "c000")
+	w.secret("c001").Unmanaged = true
+	on := w.owners()["c000"]
+	w.step(time.Minute)
+	w.in.Cordon = fmt.Sprintf("%d=%s", on, w.in.Now.Add(2*time.Hour).UTC().Format(time.RFC3339))
+	w.until(t, "the replica is empty but for the two", time.Hour, func(Outcome) bool { return w.in.InForce.Rollout == nil && len(w.on(on)) == 2 })
+	if diff := cmp.Diff([]string{"c000", "c001"}, w.on(on)); diff != "" {
+		t.Errorf("what stays (-want +got):\n%s", diff)
+	}
+	if out := w.step(time.Minute); !slices.Contains(problems(out), "rollout/FixedStays/c000") || out.Changed {
+		t.Errorf("changed %t, problems %v", out.Changed, problems(out))
+	}
+}
+
+// TestPinsThatPartAServerPartNobodyElse: the third Secret goes with the first pin, and the fleet comes to rest.
+func TestPinsThatPartAServerPartNobodyElse(t *testing.T) {
+	w := newWorld(10, 1, 1, 1, 1)
+	w.in.Config.Evaluate = config.Evaluate{}
+	w.add("twin", 0)
+	w.add("zwin", 0)
+	w.secret("twin").Server, w.secret("zwin").Server = server("c000"), server("c000")
+	w.in.Pins = plan.Pins{"c000": 2, "twin": 0}
+	w.run(10)
+	writes := w.writes
+	w.run(60)
+	want := map[string]int{"c000": 2, "twin": 0, "zwin": 2}
+	got := map[string]int{"c000": w.row(t, "c000"), "twin": w.row(t, "twin"), "zwin": w.row(t, "zwin")}
+	if diff := cmp.Diff(want, got); diff != "" || w.writes != writes {
+		t.Errorf("%d plan writes in an hour; rows (-want +got):\n%s", w.writes-writes, diff)
+	}
+	if n := len(w.last.Candidate.Moves); n != 0 {
+		t.Errorf("%d moves are wanted for good", n)
+	}
+}
+
 // lives is a fleet to which things happen, and the plans at rest that it had.
 type lives struct {
 	*liveWorld
@@ -207,9 +244,9 @@ func (w *lives) happens(t *rapid.T) {
 	}
 }
 
-// TestEveryProposalKeepsToTheRules: whatever happens, and in every mode, the Secrets of one server have one replica in every plan
-// that is written, but for pins that part them; what is decided gives a closed replica nothing; and a replica has more clusters
-// than the cap only where no other has room.
+// TestEveryProposalKeepsToTheRules: whatever happens, and in every mode, the Secrets of one server have one replica in
+// every plan that is written, but for pins that part them; what is decided gives a closed replica nothing; and a
+// replica has more clusters than the cap only where no other has room.
 func TestEveryProposalKeepsToTheRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawLives(t)
@@ -233,25 +270,29 @@ func TestEveryProposalKeepsToTheRules(t *testing.T) {
 }
 
 func (w *lives) togetherIn(t *rapid.T, out Outcome) {
-	on := map[string]string{}
-	parted := map[string]bool{}
+	parted, on := w.parted(out), map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(w.in.InForce.Clusters)) {
-		if pin, pinned := out.Pins[name]; pinned { // a person's word parts them only with another's
-			server := w.secret(name).Server
-			parted[server] = parted[server] || on["pin "+server] != "" && on["pin "+server] != fmt.Sprint(pin)
-			on["pin "+server] = fmt.Sprint(pin)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(w.in.InForce.Clusters)) {
-		server, row := w.secret(name).Server, w.in.InForce.Clusters[name]
-		if other := on[server]; other != "" && !parted[server] && w.in.InForce.Clusters[other].Replica != row.Replica {
-			t.Fatalf("%s is on %d and %s, which has the same server, on %d: %s", name, row.Replica, other, w.in.InForce.Clusters[other].Replica, out.Reason)
+		server, replica := w.secret(name).Server, w.in.InForce.Clusters[name].Replica
+		if other := on[server]; other != "" && !parted[server] && w.in.InForce.Clusters[other].Replica != replica {
+			t.Fatalf("%s is on %d and %s, which has the same server, is not: %s", name, replica, other, out.Reason)
 		}
 		on[server] = name
 	}
 }
 
-// decidedWell looks at what was decided in this cycle. What a person chose is not judged: a pin, the rows of an earlier plan.
+// parted are the servers whose Secrets are pinned apart.
+func (w *lives) parted(out Outcome) map[string]bool {
+	parted, pins := map[string]bool{}, map[string]int{}
+	for name, pin := range out.Pins {
+		server := w.secret(name).Server
+		other, pinned := pins[server]
+		parted[server], pins[server] = parted[server] || pinned && other != pin, pin
+	}
+	return parted
+}
+
+// decidedWell looks at what was decided in this cycle. What a person chose is not judged: a pin, the rows of an earlier
+// plan.
 func (w *lives) decidedWell(t *rapid.T, before plan.Plan, out Outcome) {
 	after := w.in.InForce
 	if before.Rollout != nil || after.Rollout == nil {
@@ -265,7 +306,11 @@ func (w *lives) decidedWell(t *rapid.T, before plan.Plan, out Outcome) {
 	for replica := range bins {
 		bins[replica].Open = !w.closed(out, replica)
 	}
-	anyOpen := slices.ContainsFunc(bins, func(b placement.Bin) bool { return b.Open })
+	staying := len(bins) // or more, where the budget lets no replica go yet
+	if out.Memory.Changes.Cause == change.Rollback {
+		staying = min(staying, w.in.Rollback.Plan.Replicas)
+	}
+	anyOpen := slices.ContainsFunc(bins[:staying], func(b placement.Bin) bool { return b.Open })
 	for name, row := range after.Clusters {
 		replica, moves := to[name]
 		if !moves {
@@ -283,6 +328,9 @@ func (w *lives) decidedWell(t *rapid.T, before plan.Plan, out Outcome) {
 		received[replica] = true
 	}
 	most := w.in.Config.Partition.MaxClustersPerReplica
+	if slices.Contains(slices.Collect(maps.Values(w.parted(out))), true) {
+		return // the partition counts all Secrets of a server in one place
+	}
 	for replica := range received {
 		for other, b := range bins { // what has room then had room for each of them
 			if most > 0 && bins[replica].Clusters > most && b.Open && b.Clusters+largest[replica] <= most {
@@ -292,8 +340,8 @@ func (w *lives) decidedWell(t *rapid.T, before plan.Plan, out Outcome) {
 	}
 }
 
-// belongs reports whether a cluster goes where a pin of its server is, or another Secret of it, or was in the plan that a person
-// goes back to.
+// belongs reports whether a cluster goes where a pin of its server is, or another Secret of it, or was in the plan that
+// a person goes back to.
 func (w *lives) belongs(before plan.Plan, out Outcome, name string, replica int) bool {
 	for _, s := range w.in.Discovered.Secrets {
 		if s.Server != w.secret(name).Server {
