@@ -66,14 +66,13 @@ func Settle(clusters []Cluster, bins []Bin, p Policy) []int {
 	var units []Unit
 	var homeless [][]int
 	for _, group := range Group(len(clusters), func(i int) string { return clusters[i].Server }) {
-		u, members := Unit{Home: NoReplica}, make([]Cluster, len(group))
-		for k, i := range group {
-			members[k] = clusters[i]
-			u = u.With(clusters[i].Name, clusters[i].Load)
+		members := clusters[group[0] : group[0]+1]
+		if len(group) > 1 {
+			members = pick(clusters, group)
 		}
 		home := Home(members, counts)
 		if home == NoReplica {
-			units, homeless = append(units, u), append(homeless, group)
+			units, homeless = append(units, unitOf(members)), append(homeless, group)
 			continue
 		}
 		for k, i := range group {
@@ -89,4 +88,20 @@ func Settle(clusters []Cluster, bins []Bin, p Policy) []int {
 		}
 	}
 	return of
+}
+
+func pick(clusters []Cluster, group []int) []Cluster {
+	members := make([]Cluster, len(group))
+	for k, i := range group {
+		members[k] = clusters[i]
+	}
+	return members
+}
+
+func unitOf(clusters []Cluster) Unit {
+	u := Unit{Home: NoReplica}
+	for _, c := range clusters {
+		u = u.With(c.Name, c.Load)
+	}
+	return u
 }

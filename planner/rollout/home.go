@@ -95,7 +95,9 @@ func (t *turn) move(moves map[string]int) {
 			t.p.Clusters[name] = row
 		}
 	}
-	t.rehouse(t.p.Rollout.Replicas, moves)
+	if len(t.seen.Secrets) > 0 { // else the rollout only begins, with rows that are settled
+		t.rehouse(t.p.Rollout.Replicas, moves)
+	}
 }
 
 // rehouse gives rows that go back theirs, and those at or above a number of replicas one below it; what has the server
