@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
 
@@ -39,8 +40,8 @@ func adopt(in Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *ado
 	if a.next.Mode.Enforced() {
 		a.addRows()
 		a.forgetRows()
+		a.retarget() // a pin that it makes room for holds at once
 		a.pinRows()
-		a.retarget()
 	} else {
 		a.observeRows()
 	}
@@ -160,13 +161,13 @@ func (a *adoption) place(clusters []int) {
 	if len(clusters) == 0 {
 		return
 	}
-	v := plan.NewView(a.next.Clone(), a.pins)
+	arrivals := placement.NewArrivals(plan.NewView(a.next.Clone(), a.pins))
 	for _, i := range clusters {
-		c, current := a.fleet.Clusters[i], -1
+		c, current := a.fleet.Clusters[i], placement.NoReplica
 		if c.Explicit.State == discover.ShardValid {
 			current = c.Explicit.N
 		}
-		a.next.Clusters[c.Shard.ID] = plan.Row{Replica: v.Assign(c.Shard.Server, current)}
+		a.next.Clusters[c.Shard.ID] = plan.Row{Replica: arrivals.Place(c.Shard.Server, current)}
 	}
 }
 
@@ -236,7 +237,8 @@ func (a *adoption) pinRows() {
 	}
 }
 
-// retarget keeps a shrinking rollout from ending below a pin that holds meanwhile: the replica that a person chose stays.
+// retarget keeps a shrinking rollout from ending below a pin that holds meanwhile: the replica that a person chose
+// stays.
 func (a *adoption) retarget() {
 	r := a.next.Rollout
 	if r == nil || r.Replicas >= a.next.Replicas || r.Stage != plan.Assigning && r.Stage != plan.Moving && r.Stage != plan.Verifying {
@@ -250,43 +252,59 @@ func (a *adoption) retarget() {
 	}
 }
 
-// unite gives a unit the replica of its pinned Secret, else of its first: Argo CD takes whichever it saw last, so that
-// only one answer for all is an answer.
-func (a *adoption) unite(u discover.Unit, v *plan.View) {
-	lead := -1
-	for _, i := range u.Clusters {
-		c := a.fleet.Clusters[i]
-		if !managed(c) {
-			continue
-		}
-		_, why, _ := v.Effective(c.Shard.ID)
-		if lead < 0 || why == plan.Pinned && !a.pinnedNow(lead, v) {
-			lead = i
-		}
+// cluster is where one of the fleet's stands: a row, or without one what it carries or who owns it.
+func (a *adoption) cluster(i int) placement.Cluster {
+	cl := a.fleet.Clusters[i]
+	row, known := a.next.Clusters[cl.Shard.ID]
+	c := placement.Cluster{Name: cl.Shard.ID, Server: row.Server, At: a.standing(i), Claim: placement.Stands}
+	if !known {
+		c.Server = plan.ServerHash(cl.Shard.Server)
 	}
-	if lead < 0 {
-		return
+	switch carries := cl.Explicit.State == discover.ShardValid; {
+	case known && cl.Immutable && carries:
+		c.Claim = placement.Fixed
+	case !known && carries:
+		c.At, c.Claim = cl.Explicit.N, placement.Fixed
+	case !known:
+		c.Claim = placement.Follows
 	}
-	replica := a.next.Clusters[a.fleet.Clusters[lead].Shard.ID].Replica
-	for _, i := range u.Clusters {
-		c := a.fleet.Clusters[i]
-		if !managed(c) {
-			continue
-		}
-		row := a.next.Clusters[c.Shard.ID]
-		if pin, _, _ := v.Effective(c.Shard.ID); a.pinnedNow(i, v) && pin != replica {
-			a.found = append(a.found, Problem{Phase: PhasePartition, Subject: c.Shard.ID, Kind: "PinConflict",
-				Message: fmt.Sprintf("%q is pinned to replica %d and %q, which has the same server, to %d: pin both alike", c.Shard.ID, pin, a.fleet.Clusters[lead].Shard.ID, replica)})
-			continue
-		}
-		row.Replica = replica
-		a.next.Clusters[c.Shard.ID] = row
-	}
+	return c
 }
 
-func (a *adoption) pinnedNow(i int, v *plan.View) bool {
-	_, why, _ := v.Effective(a.fleet.Clusters[i].Shard.ID)
-	return why == plan.Pinned
+// unite gives a unit the replica of its pinned Secret, else of one that ballast may not write, else of its first: Argo
+// CD takes whichever it saw last, so that only one answer for all is an answer.
+func (a *adoption) unite(u discover.Unit, v *plan.View) {
+	members, lead := make([]placement.Cluster, len(u.Clusters)), ""
+	for k, i := range u.Clusters {
+		m := a.cluster(i)
+		switch pin, why, _ := v.Effective(m.Name); {
+		case why == plan.Pinned && managed(a.fleet.Clusters[i]):
+			m.At, m.Claim, lead = pin, placement.Pinned, cmp.Or(lead, m.Name)
+		case m.Claim == placement.Fixed && v.Stays(a.fleet.Clusters[i].Explicit.N):
+			m.At = a.fleet.Clusters[i].Explicit.N
+		case m.Claim == placement.Fixed:
+			m.Claim = placement.Follows
+		}
+		members[k] = m
+	}
+	home := placement.Home(members, func(replica int) bool { return replica >= 0 })
+	for _, m := range members {
+		row, known := a.next.Clusters[m.Name]
+		switch {
+		case !known:
+			continue
+		case m.Claim == placement.Pinned && m.At != home:
+			a.found = append(a.found, Problem{Phase: PhasePartition, Subject: m.Name, Kind: "PinConflict",
+				Message: fmt.Sprintf("%q is pinned to replica %d and %q, which has the same server, to %d: pin both alike",
+					m.Name, m.At, lead, home)})
+			continue
+		case m.Claim == placement.Fixed:
+			row.Replica = m.At
+		default:
+			row.Replica = home
+		}
+		a.next.Clusters[m.Name] = row
+	}
 }
 
 // describeRows fills in what a row says beside its replica.

@@ -31,13 +31,10 @@ func Foresee(in Inputs, out Outcome) *Ahead {
 	}
 	c, a := &cycle{in: in, out: out}, &adoption{in: in, next: out.Next, fleet: out.Fleet, pins: out.Pins}
 	c.out.Memory.Changes.Cause = change.Balance
-	of := a.present()
-	for _, m := range out.Candidate.Moves {
-		of[m.Cluster] = m.To
-	}
-	want := a.wantOf(len(out.Candidate.Replicas), of)
+	replicas := len(out.Candidate.Replicas)
 	v := &Ahead{From: plan.Count{Replicas: out.Next.Replicas, ControllerReplicas: out.Next.ControllerReplicas},
-		To: plan.Count{Replicas: want.Replicas, ControllerReplicas: want.ControllerReplicas}, Moves: len(out.Candidate.Moves), Once: c.prepares(a)}
+		To:    plan.Count{Replicas: replicas, ControllerReplicas: a.envOf(replicas)},
+		Moves: len(out.Candidate.Moves), Once: c.prepares(a)}
 	if out.Next.FreeReplicas {
 		v.To.Replicas = v.From.Replicas
 	}

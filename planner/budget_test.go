@@ -174,9 +174,7 @@ func TestWhatTheBudgetLeavesOfAChange(t *testing.T) {
 			c.enter(change.Balance, test.used)
 			c.out.Budget = change.Look(c.out.Memory.Changes.Ledger, c.rates(), 10, c.in.Now)
 			c.out.Memory.Changes.Cause = test.cause
-			of := a.present()
-			maps.Copy(of, test.to)
-			w := a.wantOf(test.replicas, of)
+			w := c.wantOf(a, test.replicas, test.to)
 			if got := c.limit(a, w, test.cause, c.rolloutOptions()); got != test.waits {
 				t.Errorf("waits %q, want %q", got, test.waits)
 			}
@@ -198,7 +196,7 @@ func TestWhatTheBudgetLeavesOfAChange(t *testing.T) {
 func TestClustersOfOneServerDoNotPartForTheBudget(t *testing.T) {
 	c, a := bounded(t, config.Rollout{Default: &config.DefaultRollout{}}, 20, 3, nil)
 	c.out.Memory.Changes.Cause = change.Balance
-	of := a.present()
+	of := map[string]int{}
 	for i, name := range []string{"c009", "c008", "c007", "c006"} {
 		of[name] = 1
 		if i < 3 { // three Secrets of one server
@@ -208,12 +206,12 @@ func TestClustersOfOneServerDoNotPartForTheBudget(t *testing.T) {
 		}
 	}
 	together := maps.Clone(of)
-	together["c006"] = 0
+	delete(together, "c006")
 	never := "waits for a move budget of 3 at once, and change.moves.rate never has room for them: raise it: 2 more clusters may move now: made 0 of 2 within 1h"
-	if got := c.limit(a, a.wantOf(3, together), change.Balance, c.rolloutOptions()); got != never || !slices.Contains(problems(c.out), "rollout/BudgetTooSmall/") {
+	if got := c.limit(a, c.wantOf(a, 3, together), change.Balance, c.rolloutOptions()); got != never || !slices.Contains(problems(c.out), "rollout/BudgetTooSmall/") {
 		t.Errorf("they alone: %q, problems %v", got, problems(c.out))
 	}
-	w := a.wantOf(3, of)
+	w := c.wantOf(a, 3, of)
 	if waits := c.limit(a, w, change.Balance, c.rolloutOptions()); waits != "" {
 		t.Errorf("it waits: %s", waits)
 	}

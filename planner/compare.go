@@ -36,7 +36,7 @@ func Compare(in discover.Input, w discover.Workload, doc plan.Document) Comparis
 	loads, owners, replicas := make([]plan.Load, len(fleet.Clusters)), make([]int, len(fleet.Clusters)), doc.Plan.Replicas
 	for i, cl := range fleet.Clusters {
 		// A row's load is for display; one that cannot be read counts as nothing.
-		_ = loads[i].UnmarshalText([]byte(doc.Plan.Clusters[cl.Shard.ID].Load))
+		loads[i] = plan.LoadOf(doc.Plan.Clusters[cl.Shard.ID].Load)
 		owners[i] = discover.Nobody
 		if replica, _, ok := view.Effective(cl.Shard.ID); ok {
 			owners[i] = replica

@@ -48,7 +48,7 @@ func runCycle(in Inputs) Outcome {
 type cycle struct {
 	unseen    bool // the discovery is not believed
 	now       situation
-	shut      verdicts
+	verdicts  verdicts
 	taken     []string      // clusters without an owner, or soon to be, by no wave's doing
 	evacuated failover.Last // the failover that counts as the last one if what was decided is written
 	winner    *evaluate.Candidate

@@ -30,7 +30,7 @@ func (a *adoption) standing(i int) int {
 func (c *cycle) decide(a *adoption) {
 	c.tellRestart(a)
 	c.now = c.situation(a)
-	c.shut = judge(gates(), c.now, c.problem)
+	c.verdicts = judge(gates(), c.now, c.problem)
 	c.checkEnforcement(a)
 	c.candidate(a)
 	switch {
@@ -132,7 +132,7 @@ func (c *cycle) elect(a *adoption, d division) {
 	case c.may(balance):
 		c.out.Candidate.Verdict = election.String()
 	default:
-		c.out.Candidate.Verdict = fmt.Sprintf("%s so far; nothing begins while %s", plural(election.Samples, "vote"), c.shut[balance])
+		c.out.Candidate.Verdict = fmt.Sprintf("%s so far; nothing begins while %s", plural(election.Samples, "vote"), c.verdicts[balance])
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/discover"
 	"ballast/planner/partition"
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -48,6 +49,9 @@ func divide(in Inputs, a *adoption, loads []plan.Load) (division, error) {
 		for _, i := range u.Clusters {
 			if c := a.fleet.Clusters[i]; managed(c) {
 				d.of[c.Shard.ID] = d.answer.Of[k]
+				if at := a.firm(i).At; at >= 0 && at < d.answer.Replicas {
+					d.of[c.Shard.ID] = at // another one of its server may be firmer
+				}
 			}
 		}
 	}
@@ -87,35 +91,37 @@ func (d *division) settle(a *adoption) {
 // itemsOf makes an item of each unit, in the units' order; fixed are pins, and what no write can move.
 func itemsOf(a *adoption, loads []plan.Load) ([]partition.Item, error) {
 	items := make([]partition.Item, len(a.fleet.Units))
+	var firm []placement.Cluster
 	for k, u := range a.fleet.Units {
-		item := partition.Item{ID: a.fleet.Clusters[u.Clusters[0]].Shard.ID, Clusters: len(u.Clusters), Replica: partition.Free}
+		item := partition.Item{ID: a.fleet.Clusters[u.Clusters[0]].Shard.ID, Clusters: len(u.Clusters)}
+		firm = firm[:0]
 		var err error
 		for _, i := range u.Clusters {
 			if item.Load, err = plan.SumLoads(item.Load, loads[i]); err != nil {
 				return nil, fmt.Errorf("adding up the loads of %q: %w", plan.PrintableServer(u.Server), err)
 			}
-			if at := a.fixedAt(i); at >= 0 && (item.Replica < 0 || a.isPinned(i)) {
-				item.Replica = min(at, a.next.MaxReplicas-1)
-			}
+			firm = append(firm, a.firm(i))
 		}
+		item.Replica = placement.Home(firm, func(replica int) bool { return replica >= 0 })
 		items[k] = item
 	}
 	return items, nil
 }
 
-// fixedAt is the replica a cluster cannot leave: its pin, or where it stands if nothing may be written to its Secret.
-func (a *adoption) fixedAt(i int) int {
-	c := a.fleet.Clusters[i]
-	if pin, ok := a.pins[c.Shard.ID]; ok && pin < a.pinnable() {
-		return pin
+// firm is the replica a cluster cannot leave: its pin, or where it stands if nothing may be written to its Secret.
+func (a *adoption) firm(i int) placement.Cluster {
+	c, firm := a.fleet.Clusters[i], placement.Cluster{At: placement.NoReplica, Claim: placement.Fixed}
+	pin, pinned := a.pins[c.Shard.ID]
+	switch {
+	case pinned && pin < a.pinnable():
+		firm.At, firm.Claim = pin, placement.Pinned
+	case c.FixedAt != nil:
+		firm.At = *c.FixedAt
+	case c.Unmanaged || c.Immutable:
+		firm.At = a.owners[i]
 	}
-	if c.FixedAt != nil {
-		return *c.FixedAt
-	}
-	if c.Unmanaged || c.Immutable {
-		return a.owners[i]
-	}
-	return partition.Free
+	firm.At = min(firm.At, a.next.MaxReplicas-1)
+	return firm
 }
 
 // pinnable is the number of replicas that pins may ask for: a workload that opted out is not scaled for one.
@@ -124,11 +130,6 @@ func (a *adoption) pinnable() int {
 		return a.next.Replicas
 	}
 	return a.next.MaxReplicas
-}
-
-func (a *adoption) isPinned(i int) bool {
-	_, ok := a.pins[a.fleet.Clusters[i].Shard.ID]
-	return ok
 }
 
 func boundsOf(p config.Partition, w discover.Workload, a *adoption) partition.Bounds {

@@ -171,7 +171,7 @@ func (v verdicts) add(blocked action, why string) {
 }
 
 // may reports whether an action may begin.
-func (c *cycle) may(act action) bool { return c.shut[act] == "" }
+func (c *cycle) may(act action) bool { return c.verdicts[act] == "" }
 
 // holdOff is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is likely to
 // be there still, and each try restarts them.

@@ -41,8 +41,8 @@ func (c *cycle) rates() []change.Rate {
 	return rates
 }
 
-// count enters the moves of the stage in force into the ledger, once: what was written counts, whoever wrote it. What was
-// decided and lost the race does not: its memory is dropped.
+// count enters the moves of the stage in force into the ledger, once: what was written counts, whoever wrote it. What
+// was decided and lost the race does not: its memory is dropped.
 func (c *cycle) count() {
 	m := &c.out.Memory.Changes
 	m.Ledger = m.Ledger.Kept(c.in.Now, c.rates())
@@ -170,8 +170,8 @@ func (c *cycle) judgeWaves(a *adoption) {
 	}
 }
 
-// expect finds orphans that no wave made: the clusters on replicas that people took away, and those on one that died without
-// having received any, whose failover must go on.
+// expect finds orphans that no wave made: the clusters on replicas that people took away, and those on one that died
+// without having received any, whose failover must go on.
 func (c *cycle) expect(a *adoption) {
 	m := &c.out.Memory.Changes
 	received := map[int]bool{}
@@ -210,8 +210,8 @@ func tripWhy(t *change.Trip) string {
 	return t.Why
 }
 
-// signs are what is seen of the fleet. Clusters that move are apart: one that takes long by nature makes neither the replica
-// slower that it comes to, nor the one faster that it left.
+// signs are what is seen of the fleet. Clusters that move are apart: one that takes long by nature makes neither the
+// replica slower that it comes to, nor the one faster that it left.
 func (c *cycle) signs(apart []string) change.Signs {
 	s := change.Signs{Work: c.work(apart), Apart: apart}
 	for _, o := range c.out.Verdict.Orphans {
@@ -282,24 +282,29 @@ func (c *cycle) evacuation(a *adoption) (*rollout.Want, string, change.Cause) {
 	if len(e.Moves) == 0 {
 		return nil, "", ""
 	}
-	of := a.present()
-	maps.Copy(of, e.Moves)
 	why := "empties " + replicaList(append(slices.Clone(unwell), c.out.Cordoned...)) + ": moves " + plural(len(e.Moves), "cluster")
 	c.evacuated = e.Last
 	cause := change.Failover
 	if e.FailedOver == 0 {
 		cause = change.Drain
 	}
-	return a.wantOf(a.next.Replicas, of), why, cause
+	return c.wantOf(a, a.next.Replicas, e.Moves), why, cause
 }
 
 func (c *cycle) request(a *adoption, unwell []int) failover.Request {
-	r := failover.Request{View: plan.NewView(a.next.Clone(), a.pins), MaxClusters: c.in.Config.Partition.MaxClustersPerReplica, Fixed: map[string]bool{},
-		Unwell: unwell, Cordoned: c.out.Cordoned, Shut: append(slices.Clone(c.out.Replicas.Down), c.silent()...), Budget: c.out.Budget.Left, Last: c.in.Memory.Changes.Failover, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, a.next.Replicas)}
+	r := failover.Request{View: plan.NewView(a.next.Clone(), a.pins), Unwell: unwell, Cordoned: c.out.Cordoned, Shut: c.shut(),
+		MaxClusters: c.in.Config.Partition.MaxClustersPerReplica, Budget: c.out.Budget.Left,
+		Last: c.in.Memory.Changes.Failover, Fixed: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, a.next.Replicas)}
 	r.Capacity = boundsOf(c.in.Config.Partition, c.in.Workload, a).Capacity
 	for _, load := range c.out.Loads {
 		if c.in.Config.Partition.Capacity == nil {
 			r.Capacity = max(r.Capacity, load) // as the partition has it
+		}
+	}
+	optedOut := map[string]bool{} // what has the server of a Secret that nobody may move stays with it
+	for _, cl := range c.out.Fleet.Clusters {
+		if cl.Unmanaged {
+			optedOut[cl.Shard.Server] = true
 		}
 	}
 	for name := range a.next.Clusters {
@@ -310,7 +315,7 @@ func (c *cycle) request(a *adoption, unwell []int) failover.Request {
 		if c.out.Loads != nil {
 			r.Loads[name] = c.out.Loads[i]
 		}
-		if cl.Immutable || cl.Unmanaged {
+		if cl.Immutable || optedOut[cl.Shard.Server] {
 			r.Fixed[name] = true
 		}
 		if _, row := a.next.Clusters[name]; !row && a.owners[i] >= 0 && a.owners[i] < len(r.Beside) && c.out.Loads != nil {
@@ -320,15 +325,19 @@ func (c *cycle) request(a *adoption, unwell []int) failover.Request {
 	return r
 }
 
-// silent are the replicas that do not say what they own, in mode live, which would not know whether they took a cluster.
-func (c *cycle) silent() []int {
-	var silent []int
+// shut are the replicas that do not work now, unwell or not yet, whatever holds failover back, and those that do not
+// say what they own, in mode live, which would not know whether they took a cluster.
+func (c *cycle) shut() []int {
+	shut := slices.Clone(c.out.Replicas.Down)
+	for _, s := range c.out.Replicas.Sick {
+		shut = append(shut, s.Replica)
+	}
 	for _, p := range c.in.Observed.Pods {
 		if c.now.unsaid != "" && !p.Answered {
-			silent = append(silent, p.Replica)
+			shut = append(shut, p.Replica)
 		}
 	}
-	return silent
+	return shut
 }
 
 func replicaList(replicas []int) string {

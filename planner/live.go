@@ -29,7 +29,8 @@ func modeOf(r config.Rollout) string {
 
 func (c *cycle) rolloutOptions() rollout.Options {
 	r := c.in.Config.Rollout
-	o := rollout.Options{Mode: modeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout, Budget: c.budget(), Ends: c.ends(), TurnsBack: c.turnsBack()}
+	o := rollout.Options{Mode: modeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout,
+		MaxClusters: c.in.Config.Partition.MaxClustersPerReplica, Budget: c.budget(), Ends: c.ends(), TurnsBack: c.turnsBack()}
 	switch {
 	case r.Live != nil:
 		o.MaxMovesPerWave = r.Live.MaxMovesPerWave
@@ -168,17 +169,9 @@ func envFound(n int) string {
 
 // prepare is the rollout that the mode live needs once.
 func (c *cycle) prepare(a *adoption) (*rollout.Want, string) {
-	return a.wantOf(a.next.Replicas, a.present()), fmt.Sprintf("prepares live rollouts: %s becomes %d for good, which restarts the application-controller once, and scaling restarts nothing afterwards",
+	return c.wantOf(a, a.next.Replicas, nil), fmt.Sprintf("prepares live rollouts: %s becomes %d for good, "+
+		"which restarts the application-controller once, and scaling restarts nothing afterwards",
 		plan.EnvReplicas, a.constantEnv())
-}
-
-// present is the replica of each row.
-func (a *adoption) present() map[string]int {
-	of := make(map[string]int, len(a.next.Clusters))
-	for name, row := range a.next.Clusters {
-		of[name] = row.Replica
-	}
-	return of
 }
 
 // destination remembers where a live rollout goes: its plan has the present wave only.

@@ -8,6 +8,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/evaluate"
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -41,7 +42,7 @@ func (c *cycle) want(a *adoption) (*rollout.Want, string, change.Cause) {
 		c.out.Candidate.Verdict = fmt.Sprintf("waits: replica %d is not ready, and nothing is levelled out onto it", replica)
 		return nil, "", ""
 	}
-	w := a.wantOf(c.winner.Replicas, c.winner.Of)
+	w := c.wantOf(a, c.winner.Replicas, c.winner.Of)
 	moves := a.moves(c.winner.Of)
 	if len(moves) == 0 && w.Replicas == a.next.Replicas && w.ControllerReplicas == a.next.ControllerReplicas {
 		return nil, "", ""
@@ -50,8 +51,8 @@ func (c *cycle) want(a *adoption) (*rollout.Want, string, change.Cause) {
 		len(moves), len(a.next.Clusters), w.Replicas, a.next.Replicas, Imbalance(c.out.Candidate.Replicas), Imbalance(c.out.Now)), change.Balance
 }
 
-// down names a replica that nobody works for now, as far as pods are seen: a new leader does not know for how long it has
-// been so, and would undo what the last one did about it.
+// down names a replica that nobody works for now, as far as pods are seen: a new leader does not know for how long it
+// has been so, and would undo what the last one did about it.
 func (c *cycle) down(a *adoption) (int, bool) {
 	if !c.in.Observed.Known {
 		return 0, false
@@ -68,9 +69,9 @@ func (c *cycle) works(replica int) bool {
 	return slices.ContainsFunc(c.in.Observed.Pods, func(p rollout.Pod) bool { return p.Replica == replica && p.Ready && p.Claimed })
 }
 
-// rollback is the earlier plan that a person asks for: its rows for the clusters that are still there, its replicas within
-// today's bounds. Once it holds, the balance is left alone for as long as after a rollout that failed, or ballast would undo
-// at once what the person asked for.
+// rollback is the earlier plan that a person asks for: its rows for the clusters that are still there, its replicas
+// within today's bounds. Once it holds, the balance is left alone for as long as after a rollout that failed, or
+// ballast would undo at once what the person asked for.
 func (c *cycle) rollback(a *adoption) (*rollout.Want, string) {
 	r := c.in.Rollback
 	if r == nil || c.out.Done {
@@ -85,22 +86,22 @@ func (c *cycle) rollback(a *adoption) (*rollout.Want, string) {
 	if a.next.FreeReplicas {
 		replicas = a.next.Replicas
 	}
-	of, closed := a.present(), c.closed()
+	back, closed := map[string]int{}, c.closed()
 	var stay []string
 	for _, cl := range c.out.Fleet.Clusters {
 		name := cl.Shard.ID
-		if _, present := of[name]; !present {
+		now, present := a.next.Clusters[name]
+		if !present {
 			continue
 		}
-		if row, known := r.Plan.Clusters[name]; known && row.Replica < replicas && !cl.Immutable {
-			if of[name] != row.Replica && closed[row.Replica] {
+		if row, known := r.Plan.Clusters[name]; known && row.Replica < replicas {
+			if now.Replica != row.Replica && closed[row.Replica] {
 				stay = append(stay, name)
 				continue
 			}
-			of[name] = row.Replica
+			back[name] = row.Replica
 		}
 		if pin, pinned := a.pins[name]; pinned && pin < a.next.MaxReplicas && !a.next.FreeReplicas {
-			of[name] = pin
 			replicas = max(replicas, pin+1)
 		}
 	}
@@ -108,8 +109,7 @@ func (c *cycle) rollback(a *adoption) (*rollout.Want, string) {
 		c.problem(Problem{Phase: PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
 			"of what is to go back to revision %d, %s stay: the replica is unwell or cordoned", r.Revision, clipList(stay))})
 	}
-	c.evacuate(a, of, replicas)
-	w := a.wantOf(replicas, of)
+	w := c.wantOf(a, replicas, back)
 	if len(rollout.Moves(a.next, plan.Plan{Clusters: w.Rows})) == 0 && replicas == a.next.Replicas {
 		c.out.Done, c.out.Memory.HoldOff, c.out.Memory.Votes = true, c.in.Now, evaluate.History{}
 		return nil, ""
@@ -132,9 +132,9 @@ func (r *Rollback) refused(now plan.Plan) string {
 	return ""
 }
 
-// urgent is a change that no vote may delay: a pin beyond the replicas, or replicas that people changed themselves where they
-// are the workload's. A freeze and a trip keep a pin waiting, but no replicas that stand as they do; after a rollout that failed
-// only replicas that people took away are urgent, for their clusters have no owner.
+// urgent is a change that no vote may delay: a pin beyond the replicas, or replicas that people changed themselves
+// where they are the workload's. A freeze and a trip keep a pin waiting, but no replicas that stand as they do; after a
+// rollout that failed only replicas that people took away are urgent, for their clusters have no owner.
 func (c *cycle) urgent(a *adoption) (*rollout.Want, string) {
 	replicas, why := a.next.Replicas, ""
 	if a.next.FreeReplicas {
@@ -156,65 +156,74 @@ func (c *cycle) urgent(a *adoption) (*rollout.Want, string) {
 	if why == "" {
 		return nil, ""
 	}
-	of := make(map[string]int, len(a.next.Clusters))
-	for name, row := range a.next.Clusters {
-		of[name] = row.Replica
-		if pin, ok := a.pins[name]; ok && pin < replicas {
-			of[name] = pin
-		}
-	}
-	c.evacuate(a, of, replicas)
-	return a.wantOf(replicas, of), why
+	return c.wantOf(a, replicas, nil), why
 }
 
-// evacuate gives every cluster of replicas that go away to the lightest that stay, if one is open to an open one.
-func (c *cycle) evacuate(a *adoption, of map[string]int, replicas int) {
-	carried, closed := make([]plan.Load, replicas), c.closed()
-	loads := map[string]plan.Load{}
-	for i, cl := range a.fleet.Clusters {
+// settle answers a replica below that number for every row: a pin's, else the decided one, else the one it has, and
+// where none of them counts what placement answers. The Secrets of one server have one, and one that ballast may not
+// write keeps its own.
+func (c *cycle) settle(a *adoption, replicas int, decided map[string]int) map[string]int {
+	clusters := make([]placement.Cluster, 0, len(a.next.Clusters))
+	for i := range a.fleet.Clusters {
+		p := a.cluster(i)
 		if c.out.Loads != nil {
-			loads[cl.Shard.ID] = c.out.Loads[i]
+			p.Load = c.out.Loads[i]
 		}
-		if r, ok := of[cl.Shard.ID]; ok && r < replicas {
-			carried[r] += loads[cl.Shard.ID] + 1 // clusters count where loads are unknown or alike
+		_, row := a.next.Clusters[p.Name]
+		pin, pinned := a.pins[p.Name]
+		to, chosen := decided[p.Name]
+		switch {
+		case row && pinned && pin < replicas:
+			p.At, p.Claim = pin, placement.Pinned
+		case chosen && p.Claim == placement.Stands:
+			p.At, p.Claim = to, placement.Decided
 		}
+		clusters = append(clusters, p)
 	}
-	for _, name := range sortedNames(of) {
-		if of[name] < replicas {
-			continue
-		}
-		lightest := 0
-		for r := range carried {
-			if closed[r] == closed[lightest] && carried[r] < carried[lightest] || !closed[r] && closed[lightest] {
-				lightest = r
-			}
-		}
-		of[name] = lightest
-		carried[lightest] += loads[name] + 1
+	for _, name := range a.orphanedRows() {
+		row := a.next.Clusters[name]
+		gone := placement.Cluster{Name: name, Server: row.Server, At: row.Replica, Claim: placement.Follows}
+		clusters = append(clusters, gone)
 	}
+	of := make(map[string]int, len(clusters))
+	policy := placement.Policy{MaxClusters: c.in.Config.Partition.MaxClustersPerReplica}
+	for i, to := range placement.Settle(clusters, c.bins(replicas), policy) {
+		of[clusters[i].Name] = to
+	}
+	return of
 }
 
-// wantOf words a target for the rollout. The env goes with the replicas, since an Argo CD without one believes in one
-// replica; one that was found larger stays as large, so that no pod restarts for it.
-func (a *adoption) wantOf(replicas int, of map[string]int) *rollout.Want {
-	rows := make(map[string]plan.Row, len(a.next.Clusters))
+// bins are replicas that carry nothing yet. Those that are unwell, cordoned, not ready or silent are closed.
+func (c *cycle) bins(replicas int) []placement.Bin {
+	bins, closed := make([]placement.Bin, replicas), append(c.shut(), c.out.Cordoned...)
+	for replica := range bins {
+		bins[replica].Open = !slices.Contains(closed, replica)
+	}
+	return bins
+}
+
+// wantOf words a target for the rollout: clusters whose replica was decided, and all others where they settle.
+func (c *cycle) wantOf(a *adoption, replicas int, decided map[string]int) *rollout.Want {
+	rows, of := make(map[string]plan.Row, len(a.next.Clusters)), c.settle(a, replicas, decided)
 	for name, row := range a.next.Clusters {
-		if to, ok := of[name]; ok {
-			row.Replica = to
-		} else if row.Replica >= replicas {
-			row.Replica = 0 // a row whose Secret is gone; nobody runs it, and it must stay in range
-		}
+		row.Replica = of[name]
 		pin, pinned := a.pins[name]
 		row.Pinned = pinned && pin == row.Replica
 		rows[name] = row
 	}
-	env := replicas
-	if a.in.Config.Rollout.Live != nil {
-		env = max(env, a.constantEnv())
-	} else if a.next.ControllerReplicas > a.next.Replicas && a.inClusterBelow(replicas) {
-		env = max(env, a.next.ControllerReplicas)
+	return &rollout.Want{Replicas: replicas, ControllerReplicas: a.envOf(replicas), Rows: rows}
+}
+
+// envOf is the env that goes with so many replicas, since an Argo CD without one believes in one replica; one that was
+// found larger stays as large, so that no pod restarts for it.
+func (a *adoption) envOf(replicas int) int {
+	switch {
+	case a.in.Config.Rollout.Live != nil:
+		return max(replicas, a.constantEnv())
+	case a.next.ControllerReplicas > a.next.Replicas && a.inClusterBelow(replicas):
+		return max(replicas, a.next.ControllerReplicas)
 	}
-	return &rollout.Want{Replicas: replicas, ControllerReplicas: env, Rows: rows}
+	return replicas
 }
 
 // inClusterBelow reports whether an implicit in-cluster, whose shard only the env decides, is on one of these replicas.
@@ -227,9 +236,9 @@ func (a *adoption) inClusterBelow(replicas int) bool {
 	return true
 }
 
-// limit leaves moves for later that the budget has no room for. It answers what all of it waits for, "" where it may begin:
-// mode live, which looks at the budget before each wave, for room for one move; x0y, which stops every replica, and should
-// do so once, for room for all of them.
+// limit leaves moves for later that the budget has no room for. It answers what all of it waits for, "" where it may
+// begin: mode live, which looks at the budget before each wave, for room for one move; x0y, which stops every replica,
+// and should do so once, for room for all of them.
 func (c *cycle) limit(a *adoption, w *rollout.Want, cause change.Cause, o rollout.Options) string {
 	moves := rollout.Moves(a.next, plan.Plan{Clusters: w.Rows})
 	switch {
@@ -264,42 +273,35 @@ func (c *cycle) room(moves int, since, mend string) string {
 	return never
 }
 
-// cut takes moves out of what is wanted until the budget has room: those off replicas that go come first, then the heaviest,
-// and the clusters of one server stay together. Replicas go only when all that is on them can leave at once; until then some of
-// it leaves before. It answers how many moves the smallest part of it has.
+// cut takes moves out of what is wanted until the budget has room: those off replicas that go come first, then the
+// heaviest, and the clusters of one server stay together. Replicas go only when all that is on them can leave at once;
+// until then some of it leaves before. It answers how many moves the smallest part of it has.
 func cut(a *adoption, w *rollout.Want, moves []rollout.Move, budget int) (least int) {
 	goes := func(m rollout.Move) bool { return m.From >= w.Replicas }
 	slices.SortStableFunc(moves, func(x, y rollout.Move) int {
-		return cmp.Or(trueFirst(goes(x), goes(y)), cmp.Compare(loadOf(y), loadOf(x)))
+		return cmp.Or(trueFirst(goes(x), goes(y)), cmp.Compare(plan.LoadOf(y.Load), plan.LoadOf(x.Load)))
 	})
 	leaving := 0
-	units := map[string][]rollout.Move{}
-	var order []string
 	for _, m := range moves {
 		if goes(m) {
 			leaving++
 		}
-		unit := cmp.Or(w.Rows[m.Cluster].Server, m.Cluster)
-		if units[unit] == nil {
-			order = append(order, unit)
-		}
-		units[unit] = append(units[unit], m)
 	}
 	if leaving > budget {
 		w.Replicas, w.ControllerReplicas = a.next.Replicas, a.next.ControllerReplicas
 	}
 	least = len(moves)
-	for _, unit := range order {
-		n := len(units[unit])
+	for _, unit := range placement.Group(len(moves), func(i int) string { return w.Rows[moves[i].Cluster].Server }) {
+		n := len(unit)
 		least = min(least, n)
 		if n <= budget {
 			budget -= n
 			continue
 		}
-		for _, m := range units[unit] {
-			row := w.Rows[m.Cluster]
-			row.Replica = m.From
-			w.Rows[m.Cluster] = row
+		for _, i := range unit {
+			row := w.Rows[moves[i].Cluster]
+			row.Replica = moves[i].From
+			w.Rows[moves[i].Cluster] = row
 		}
 	}
 	return least
@@ -313,11 +315,4 @@ func trueFirst(a, b bool) int {
 		return -1
 	}
 	return 1
-}
-
-// loadOf is a move's load; without one it weighs nothing.
-func loadOf(m rollout.Move) plan.Load {
-	var l plan.Load
-	_ = l.UnmarshalText([]byte(m.Load))
-	return l
 }

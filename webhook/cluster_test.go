@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
 
@@ -159,7 +160,7 @@ func TestANewClusterIsAssignedTheSameByEveryReplicaAndRetry(t *testing.T) {
 			t.Errorf("another answer at try %d:\n%s", i, diff)
 		}
 	}
-	want := withPlan(nil, nil).View.Assign("https://new.example", -1)
+	want := placement.NewArrivals(withPlan(nil, nil).View).Place("https://new.example", -1)
 	if diff := cmp.Diff(shardIs(string(rune('0'+want))), first.Enforced); diff != "" || first.Reason != plan.Assigned {
 		t.Errorf("assigned for reason %s:\n%s", first.Reason, diff)
 	}

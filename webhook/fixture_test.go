@@ -17,9 +17,7 @@ const (
 // newState is the state of a plan in force with its pins.
 func newState(id Identity, view *plan.View) *State {
 	s := &State{Identity: id, View: view}
-	if view != nil {
-		s.resources = held(view.Plan.Resources)
-	}
+	s.index()
 	return s
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
 
@@ -23,6 +24,7 @@ type State struct {
 	Identity
 
 	resources []heldQuantity
+	arrivals  *placement.Arrivals
 }
 
 // Identity names the plan ConfigMap and the planner.
@@ -48,6 +50,13 @@ type heldQuantity struct {
 	text          string // canonical, as the API server prints it
 }
 
+// index works out what every write asks for, once a change of the plan.
+func (s *State) index() {
+	if s.View != nil {
+		s.resources, s.arrivals = held(s.View.Plan.Resources), placement.NewArrivals(s.View)
+	}
+}
+
 // ours are the annotations of the plan ConfigMap that only the planner writes.
 func ours() []string {
 	return []string{plan.AnnotationDecidedAt, plan.AnnotationDecidedBy, plan.AnnotationDigest, plan.AnnotationMAC, plan.AnnotationReason,
@@ -71,9 +80,7 @@ func (s *State) Next(data, annotations map[string]string) *State {
 	default:
 		next.Stale = doc.Plan != nil || doc.PlanErr != nil
 	}
-	if next.View != nil {
-		next.resources = held(next.View.Plan.Resources)
-	}
+	next.index()
 	return next
 }
 

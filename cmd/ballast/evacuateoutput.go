@@ -73,8 +73,7 @@ func carried(p plan.Plan, replicas int, of func(name string) int) []plan.Replica
 		if at < 0 || at >= replicas {
 			continue
 		}
-		var load plan.Load
-		_ = load.UnmarshalText([]byte(p.Clusters[name].Load)) // for display only; one that cannot be read counts as nothing
+		load := plan.LoadOf(p.Clusters[name].Load)
 		list[at].LoadIndexes = append(list[at].LoadIndexes, plan.LoadIndex{Shard: plan.Shard{ID: name}, Value: load, DisplayValue: load.Display()})
 		list[at].TotalLoad += load
 	}

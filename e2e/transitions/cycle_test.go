@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -109,6 +110,7 @@ func (l *life) stored(p plan.Plan) plan.Plan {
 // know is what the planner does before it advances: a new Secret has a row, one that opted out none, a pin that holds is one.
 func (l *life) know() {
 	p, v := l.plan.Clone(), plan.NewView(l.plan, l.pins)
+	arrivals := placement.NewArrivals(v)
 	for _, name := range l.names() {
 		stamp := l.secrets[name].stamp
 		row, known := p.Clusters[name]
@@ -117,7 +119,7 @@ func (l *life) know() {
 			continue
 		}
 		if !known {
-			row = plan.Row{Replica: v.Assign(stamp.Server, stamp.Shard), Server: plan.ServerHash(stamp.Server)}
+			row = plan.Row{Replica: arrivals.Place(stamp.Server, stamp.Shard), Server: plan.ServerHash(stamp.Server)}
 		}
 		if replica, why, _ := v.Effective(name); why == plan.Pinned {
 			row.Replica = replica

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -135,7 +136,7 @@ func (l *life) createNew() {
 	l.made++
 	server := fmt.Sprintf("https://n%02d:6443", l.made)
 	names := []string{fmt.Sprintf("n%02d", l.made), fmt.Sprintf("n%02d-twin", l.made)}
-	shard := plan.NewView(l.plan, l.pins).Assign(server, nobody)
+	shard := placement.NewArrivals(plan.NewView(l.plan, l.pins)).Place(server, nobody)
 	for _, name := range names[:rapid.IntRange(1, 2).Draw(l.T, "twins")] {
 		l.create(name, server, shard)
 		l.ask(fmt.Sprintf("%q comes", name))

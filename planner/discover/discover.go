@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
 
@@ -131,18 +132,10 @@ func implicit(in Input, nameTaken bool) Cluster {
 }
 
 func units(clusters []Cluster) []Unit {
-	us := make([]Unit, 0, len(clusters))
-	at := make(map[string]int, len(clusters))
-	members := make([]int, len(clusters)) // one backing array: most units have one cluster
-	for i, c := range clusters {
-		members[i] = i
-		u, found := at[c.Shard.Server]
-		if !found {
-			at[c.Shard.Server] = len(us)
-			us = append(us, Unit{Server: c.Shard.Server, Clusters: members[i : i+1 : i+1]})
-			continue
-		}
-		us[u].Clusters = append(us[u].Clusters, i)
+	groups := placement.Group(len(clusters), func(i int) string { return clusters[i].Shard.Server })
+	us := make([]Unit, len(groups))
+	for k, members := range groups {
+		us[k] = Unit{Server: clusters[members[0]].Shard.Server, Clusters: members}
 	}
 	return us
 }

@@ -1,12 +1,11 @@
 package failover
 
 import (
-	"cmp"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
 
@@ -62,7 +61,7 @@ func Evacuate(r Request, now time.Time) Evacuation {
 	e := newEvacuation(r)
 	e.out.Last = r.Last
 	e.keep()
-	if !slices.Contains(e.open, true) {
+	if !slices.ContainsFunc(e.bins, func(b placement.Bin) bool { return b.Open }) {
 		e.nowhere()
 		return e.out
 	}
@@ -77,51 +76,37 @@ func Evacuate(r Request, now time.Time) Evacuation {
 	return e.out
 }
 
-// evacuation is the state of one: which replicas are open, what they carry, and who belongs together.
+// evacuation is the state of one: what replicas carry, and which clusters belong together.
 type evacuation struct {
 	Request
 	running  int
-	unwell   []int  // that run and are not cordoned
-	cordoned []int  // that run
-	emptied  []bool // unwell or cordoned
-	open     []bool // neither, and not shut
-	carries  []burden
-	movable  []burden // of what it carries, what may leave
+	unwell   []int           // that run and are not cordoned
+	cordoned []int           // that run
+	emptied  []bool          // unwell or cordoned
+	bins     []placement.Bin // what replicas carry; open are those that are neither, and not shut
+	movable  []placement.Bin // of that, what may leave
 	names    []string
-	groups   map[string]*group
+	groups   []*group
+	groupOf  map[string]*group // by cluster
 	left     int
 	received []bool // replicas that clusters move to
 	out      Evacuation
 }
 
-// burden is what a replica carries.
-type burden struct {
-	load     plan.Load
-	clusters int
-}
-
-func (b burden) with(load plan.Load, clusters int) burden {
-	return burden{add(b.load, load), b.clusters + clusters}
-}
-
-// above orders by load, then by clusters.
-func (b burden) above(other burden) bool {
-	return cmp.Or(cmp.Compare(b.load, other.load), cmp.Compare(b.clusters, other.clusters)) > 0
-}
-
 func newEvacuation(r Request) *evacuation {
 	n := running(r.View.Plan)
 	e := &evacuation{Request: r, running: n, left: r.Budget, names: slices.Sorted(maps.Keys(r.View.Plan.Clusters)),
-		emptied: make([]bool, n), open: make([]bool, n), carries: make([]burden, n), movable: make([]burden, n), received: make([]bool, n)}
+		emptied: make([]bool, n), received: make([]bool, n),
+		bins: make([]placement.Bin, n), movable: make([]placement.Bin, n)}
 	e.cordoned = slices.DeleteFunc(union(r.Cordoned), e.absent)
 	e.unwell = slices.DeleteFunc(union(r.Unwell), func(replica int) bool {
 		return e.absent(replica) || slices.Contains(e.cordoned, replica)
 	})
-	for replica := range e.open {
+	for replica := range e.bins {
 		e.emptied[replica] = slices.Contains(e.cordoned, replica) || slices.Contains(e.unwell, replica)
-		e.open[replica] = !e.emptied[replica] && !slices.Contains(r.Shut, replica)
+		e.bins[replica].Open = !e.emptied[replica] && !slices.Contains(r.Shut, replica)
 		if replica < len(r.Beside) {
-			e.carries[replica].load = max(r.Beside[replica], 0)
+			e.bins[replica].Load = max(r.Beside[replica], 0)
 		}
 	}
 	e.gather()
@@ -150,7 +135,7 @@ func (e *evacuation) next(now time.Time) (replica int, ok bool) {
 		if e.busy(now) && candidate != e.Last.Replica {
 			continue
 		}
-		if !ok || e.movable[candidate].above(e.movable[replica]) {
+		if !ok || e.movable[candidate].Compare(e.movable[replica]) > 0 {
 			replica, ok = candidate, true
 		}
 	}
@@ -180,19 +165,7 @@ func (e *evacuation) load(name string) plan.Load {
 	if load, ok := e.Loads[name]; ok {
 		return max(load, 0)
 	}
-	var load plan.Load
-	if text := e.View.Plan.Clusters[name].Load; text == "" || load.UnmarshalText([]byte(text)) != nil {
-		return 0
-	}
-	return load
-}
-
-// add stops at the largest load instead of wrapping.
-func add(a, b plan.Load) plan.Load {
-	if b > math.MaxInt64-a {
-		return math.MaxInt64
-	}
-	return a + b
+	return plan.LoadOf(e.View.Plan.Clusters[name].Load)
 }
 
 // union are the replicas of all lists, in order.

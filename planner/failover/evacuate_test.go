@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
 
@@ -87,6 +88,16 @@ func TestWhereClustersGo(t *testing.T) {
 		"a cap on clusters": {request(four(), unwell(3), func(r *Request) { r.MaxClusters = 2 }),
 			Evacuation{Moves: map[string]int{"e": 1, "f": 2, "g": 2}, FailedOver: 3, Last: Last{3, at(0)},
 				Notes: []Note{{BeyondCapacity, "", 2, "replica 2 goes to 3 clusters, beyond maxClustersPerReplica 2: no other replica has room for what leaves"}}}},
+		"a cap on clusters holds where nothing is known of a capacity": {request(four(), unwell(3), capacity(0), func(r *Request) { r.MaxClusters = 2 }),
+			Evacuation{Moves: map[string]int{"e": 2, "f": 1, "g": 0}, FailedOver: 3, Last: Last{3, at(0)},
+				Notes: []Note{{BeyondCapacity, "", 0, "replica 0 goes to 3 clusters, beyond maxClustersPerReplica 2: no other replica has room for what leaves"}}}},
+		"a cap on clusters holds beyond the capacity": {request(four(), unwell(2, 3), last(2, -1), capacity(1), func(r *Request) { r.MaxClusters = 2 }),
+			Evacuation{Moves: map[string]int{"d": 1}, FailedOver: 1, Last: Last{2, at(-1)}, Notes: []Note{
+				{HourWaits, "", 3, "replica 3 is unwell and keeps its clusters for now: one replica an hour is emptied, and another may be from 2026-11-20T17:59:00Z"},
+				{BeyondCapacity, "", 1, "replica 1 goes to load 6, beyond the capacity of 1: no other replica has room for what leaves"}}}},
+		"a cap on clusters wins over the lightest": {request(four(), unwell(3), capacity(0), func(r *Request) {
+			r.MaxClusters, r.Loads = 3, map[string]plan.Load{"a": 0, "b": 0, "c": units(9), "d": units(9)}
+		}), Evacuation{Moves: map[string]int{"e": 0, "f": 1, "g": 2}, FailedOver: 3, Last: Last{3, at(0)}}},
 		"a small budget: what fits comes first, the heaviest of it": {request(four(), unwell(3), budget(1)),
 			Evacuation{Moves: map[string]int{"e": 1}, FailedOver: 1, Last: Last{3, at(0)},
 				Notes: []Note{{BudgetWaits, "f", 3, `2 clusters of replica 3, which is unwell, wait for the move budget, the first is "f"`}}}},
@@ -211,7 +222,7 @@ func TestLoadsThatAddUpToTooMuchStopAtTheMost(t *testing.T) {
 		clusters[name], loads[name] = plan.Row{Replica: i % 3}, math.MaxInt64/8
 	}
 	got := Evacuate(request(rows(3, clusters), unwell(0), func(r *Request) { r.Loads, r.Capacity = loads, 1 }), at(0))
-	if got := add(math.MaxInt64-1, 2); got != math.MaxInt64 {
+	if got := (placement.Bin{Load: math.MaxInt64 - 1}).With(2, 1).Load; got != math.MaxInt64 {
 		t.Errorf("they add up to %d", got)
 	}
 	if diff := cmp.Diff(map[string]int{"c0": 1, "c3": 2, "c6": 1, "c9": 2}, got.Moves); diff != "" {

@@ -46,7 +46,7 @@ func (e *evacuation) keep() {
 		if e.absent(at) || !e.emptied[at] {
 			continue
 		}
-		g := e.group(name)
+		g := e.groupOf[name]
 		switch {
 		case e.pinned(name):
 			e.note(PinnedStays, name, at, "cluster %q stays on replica %d, which is %s, for it is pinned there: unpin it, or pin it to another", name, at, e.state(at))
@@ -61,7 +61,7 @@ func (e *evacuation) keep() {
 // waiting names the unwell replicas that keep their clusters for now.
 func (e *evacuation) waiting(emptied int, any bool, now time.Time) {
 	for _, replica := range e.unwell {
-		if e.movable[replica].clusters > 0 && (!any || replica != emptied) {
+		if e.movable[replica].Clusters > 0 && (!any || replica != emptied) {
 			e.note(HourWaits, "", replica, "replica %d is unwell and keeps its clusters for now: one replica an hour is emptied, and another may be from %s",
 				replica, e.until(now).UTC().Format(time.RFC3339))
 		}
@@ -71,13 +71,15 @@ func (e *evacuation) waiting(emptied int, any bool, now time.Time) {
 // overloads names the replicas that received more than they may carry.
 func (e *evacuation) overloads() {
 	for replica, received := range e.received {
-		b := e.carries[replica]
+		b := e.bins[replica]
 		switch {
 		case !received:
-		case e.Capacity > 0 && b.load > e.Capacity:
-			e.note(BeyondCapacity, "", replica, "replica %d goes to load %s, beyond the capacity of %s: no other replica has room for what leaves", replica, b.load.Display(), e.Capacity.Display())
-		case e.MaxClusters > 0 && b.clusters > e.MaxClusters:
-			e.note(BeyondCapacity, "", replica, "replica %d goes to %d clusters, beyond maxClustersPerReplica %d: no other replica has room for what leaves", replica, b.clusters, e.MaxClusters)
+		case e.Capacity > 0 && b.Load > e.Capacity:
+			e.note(BeyondCapacity, "", replica, "replica %d goes to load %s, beyond the capacity of %s: "+
+				"no other replica has room for what leaves", replica, b.Load.Display(), e.Capacity.Display())
+		case e.MaxClusters > 0 && b.Clusters > e.MaxClusters:
+			e.note(BeyondCapacity, "", replica, "replica %d goes to %d clusters, beyond maxClustersPerReplica %d: "+
+				"no other replica has room for what leaves", replica, b.Clusters, e.MaxClusters)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// drawRequest is any request: clusters that share servers or stand where nothing runs, pins of every kind, replicas that do
-// not exist, a budget that pins overdrew.
+// drawRequest is any request: clusters that share servers or stand where nothing runs, pins of every kind, replicas
+// that do not exist, a budget that pins overdrew.
 func drawRequest(t *rapid.T) Request {
 	p := plan.Plan{Replicas: rapid.IntRange(0, 6).Draw(t, "replicas"), MaxReplicas: 16, Clusters: map[string]plan.Row{}}
 	if rapid.IntRange(0, 4).Draw(t, "rollout") == 0 {
@@ -92,7 +92,34 @@ func TestEvacuationsKeepToTheRules(t *testing.T) {
 		oneReplicaAnHour(t, r, e)
 		serversTogether(t, r, e)
 		pinnedAreNamed(t, r, e)
+		capHolds(t, r, e)
 	})
+}
+
+// capHolds: a replica receives more than the cap allows only where no open one has room. A server goes to where it
+// stands, whatever the cap says.
+func capHolds(t *rapid.T, r Request, e Evacuation) {
+	clusters, received := make([]int, running(r.View.Plan)), map[int]bool{}
+	for name, row := range r.View.Plan.Clusters {
+		at := stands(r, name)
+		if to, moves := e.Moves[name]; moves {
+			at, received[to] = to, true
+			if row.Server != "" {
+				return
+			}
+		}
+		if at < len(clusters) {
+			clusters[at]++
+		}
+	}
+	for to := range received {
+		for replica, n := range clusters {
+			closed := slices.Contains(union(r.Unwell, r.Cordoned), replica) || slices.Contains(r.Shut, replica)
+			if r.MaxClusters > 0 && !closed && clusters[to] > r.MaxClusters && n < r.MaxClusters {
+				t.Fatalf("replica %d goes to %d clusters, replica %d has %d, the cap is %d: %v", to, clusters[to], replica, n, r.MaxClusters, e.Moves)
+			}
+		}
+	}
 }
 
 func oneReplicaAnHour(t *rapid.T, r Request, e Evacuation) {
@@ -170,8 +197,8 @@ func pinsOf(r Request) plan.Pins {
 	return pins
 }
 
-// TestEnoughBudgetEmptiesAndKeepsTheLargestLoadSmall: with no limit every cluster leaves that can, and no replica carries
-// more than it did, than the capacity, or than the mean and one cluster: the bound of a list schedule.
+// TestEnoughBudgetEmptiesAndKeepsTheLargestLoadSmall: with no limit every cluster leaves that can, and no replica
+// carries more than it did, than the capacity, or than the mean and one cluster: the bound of a list schedule.
 func TestEnoughBudgetEmptiesAndKeepsTheLargestLoadSmall(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRequest(t)

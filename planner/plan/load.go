@@ -83,6 +83,13 @@ func (l *Load) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// LoadOf reads a row's load; what is no number weighs nothing.
+func LoadOf(text string) Load {
+	var l Load
+	_ = l.UnmarshalText([]byte(text))
+	return l
+}
+
 func abs(n int64) int64 {
 	if n < 0 {
 		return -n

@@ -3,7 +3,6 @@ package rollout
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -100,7 +99,8 @@ func assigning(v *plan.View, p plan.Plan, seen Seen, o Options, at time.Time, pr
 	var stray []string
 	if shrinks(p) {
 		limit := reach(p.Target.Kind, target(p.Rollout))
-		settleBelow(&p, limit, seen)
+		t := turn{v: v, p: p, seen: seen, o: o}
+		t.settleBelow(limit)
 		stray = strays(seen, limit, reach(p.Target.Kind, p.Rollout.From))
 	}
 	unseen := blind(p, seen)
@@ -175,7 +175,8 @@ func enter(p plan.Plan, stage plan.Stage, seen Seen, at time.Time) plan.Plan {
 	case plan.Reverting:
 		p.Replicas, p.ControllerReplicas, r.Moves = r.From.Replicas, r.From.ControllerReplicas, nil
 	case plan.Assigning:
-		move(p.Clusters, r.Moves, seen)
+		t := turn{v: plan.NewView(p, nil), p: p, seen: seen}
+		t.move(r.Moves)
 	case plan.Restarting:
 		r.Moves = nil
 	}
@@ -183,22 +184,6 @@ func enter(p plan.Plan, stage plan.Stage, seen Seen, at time.Time) plan.Plan {
 		r.Moves = nil
 	}
 	return p
-}
-
-// move gives the rows their new replica. A row that was left out until now comes in if its Secret is still there.
-func move(rows map[string]plan.Row, moves map[string]int, seen Seen) {
-	for _, s := range seen.Secrets {
-		_, known := rows[s.Name]
-		if _, due := moves[s.Name]; due && !known {
-			rows[s.Name] = plan.Row{Server: serverHash(s)}
-		}
-	}
-	for name, replica := range moves {
-		if row, known := rows[name]; known {
-			row.Replica = replica
-			rows[name] = row
-		}
-	}
 }
 
 // laggards are the managed Secrets that do not carry their replica yet, by name.
@@ -223,32 +208,6 @@ func strays(seen Seen, low, high int) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// settleBelow gives clusters that appeared on a replica that is to go, since the decision, a replica that stays: the one
-// with the fewest clusters.
-func settleBelow(p *plan.Plan, limit int, seen Seen) {
-	due := map[string]plan.Row{}
-	clusters := make([]int, limit)
-	for name, row := range p.Clusters {
-		if row.Replica < limit {
-			clusters[row.Replica]++
-			continue
-		}
-		due[name] = row
-	}
-	for _, s := range seen.Secrets {
-		if _, known := p.Clusters[s.Name]; !known && s.managed() && s.Valid && s.Shard >= limit {
-			due[s.Name] = plan.Row{Server: serverHash(s)}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(due)) {
-		fewest := slices.Index(clusters, slices.Min(clusters))
-		row := due[name]
-		row.Replica = fewest
-		clusters[fewest]++
-		p.Clusters[name] = row
-	}
 }
 
 // serverHash is what a row carries of the server; a broken Secret has none.

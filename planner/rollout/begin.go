@@ -18,18 +18,20 @@ type Want struct {
 	Rows               map[string]plan.Row `json:"rows"`
 }
 
-// Options are the configuration's part: `rollout` in the PlannerConfig. Mode is one of plan's, "" = plan.ModeDefault; it is
-// that of the rollouts that begin, and one that is under way keeps its own. RolloutRestart is of mode default, DrainTimeout
-// of x0y. The others are of mode live. MaxMovesPerWave and Budget: clusters that one wave may move, and that may be moved
-// now at all (math.MaxInt = no limit). Closed are the replicas that may receive nothing,
-// Unwell those for which nobody works. Insists says that a person asked for it. Ends says why a rollout is to end
-// where it may, between two waves or before replicas go; empty: it goes on.
+// Options are the configuration's part: `rollout` in the PlannerConfig. Mode is one of plan's, "" = plan.ModeDefault;
+// it is that of the rollouts that begin, and one that is under way keeps its own. MaxClusters is how many clusters a
+// replica may have, 0 = no cap: what has to leave a replica heeds it. RolloutRestart is of mode default, DrainTimeout
+// of x0y. The others are of mode live. MaxMovesPerWave and Budget: clusters that one wave may move, and that may be
+// moved now at all (math.MaxInt = no limit). Closed are the replicas that may receive nothing, Unwell those for which
+// nobody works. Insists says that a person asked for it. Ends says why a rollout is to end where it may, between two
+// waves or before replicas go; empty: it goes on.
 type Options struct {
 	Mode            string        `json:"mode,omitempty"`
 	RolloutRestart  bool          `json:"rolloutRestart,omitempty"`
 	StageTimeout    time.Duration `json:"stageTimeout"`
 	DrainTimeout    time.Duration `json:"drainTimeout,omitempty"`
 	MaxMovesPerWave int           `json:"maxMovesPerWave,omitempty"`
+	MaxClusters     int           `json:"maxClusters,omitempty"`
 	Budget          int           `json:"budget,omitempty"`
 	Closed          map[int]bool  `json:"closed,omitempty"`
 	Unwell          map[int]bool  `json:"unwell,omitempty"`
@@ -46,8 +48,8 @@ var (
 )
 
 // Begin answers the plan to write for a decision: the first stage of the rollout that leads there, or the new rows
-// alone where no cluster moves and no count changes. The revision is left to the store. In mode live the env is what Begin
-// holds it at, whatever next says, the rows wait for their waves, and Missing must have nothing to say.
+// alone where no cluster moves and no count changes. The revision is left to the store. In mode live the env is what
+// Begin holds it at, whatever next says, the rows wait for their waves, and Missing must have nothing to say.
 func Begin(now plan.Plan, next Want, o Options, at time.Time) (plan.Plan, error) {
 	p := now.Clone()
 	mode := cmp.Or(o.Mode, plan.ModeDefault)
@@ -102,8 +104,8 @@ func destination(now plan.Plan, next Want, mode string) (plan.Count, error) {
 	return to, nil
 }
 
-// wayBack is what a rollout returns to: the count in force, with an env that gives each cluster one owner where there was
-// none.
+// wayBack is what a rollout returns to: the count in force, with an env that gives each cluster one owner where there
+// was none.
 func wayBack(now plan.Plan) plan.Count {
 	c := plan.Count{Replicas: max(now.Replicas, 1), ControllerReplicas: now.ControllerReplicas}
 	if now.Target.Kind != plan.Deployment && c.ControllerReplicas <= 1 {
@@ -125,8 +127,8 @@ func postpone(p *plan.Plan, now plan.Plan, rows map[string]plan.Row, moves []Mov
 }
 
 // withhold gives the rows that move later their present replica, and answers the moves that are due: for a cluster that
-// has no present replica in the plan, its row is left out until then, so that it keeps the shard it was given when it was
-// created.
+// has no present replica in the plan, its row is left out until then, so that it keeps the shard it was given when it
+// was created.
 func withhold(p *plan.Plan, now plan.Plan, rows map[string]plan.Row, moves []Move) map[string]int {
 	due := make(map[string]int, len(moves))
 	for _, m := range moves {
@@ -170,8 +172,8 @@ func target(r *plan.Rollout) plan.Count {
 	return plan.Count{Replicas: r.Replicas, ControllerReplicas: r.ControllerReplicas}
 }
 
-// shrinks reports whether the rollout ends with a smaller reach than it began with: then clusters leave the replicas that
-// go before these do.
+// shrinks reports whether the rollout ends with a smaller reach than it began with: then clusters leave the replicas
+// that go before these do.
 func shrinks(p plan.Plan) bool {
 	return reach(p.Target.Kind, p.Rollout.From) > reach(p.Target.Kind, target(p.Rollout))
 }

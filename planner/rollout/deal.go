@@ -28,7 +28,7 @@ func (t *turn) choose(left []unit) (wave []unit, blocked string, spent bool) {
 	if len(free) == 0 {
 		return nil, blocked, false
 	}
-	free = slices.DeleteFunc(free, func(u unit) bool { return len(u.names) > t.o.Budget })
+	free = slices.DeleteFunc(free, func(u unit) bool { return len(u.Names) > t.o.Budget })
 	if len(free) == 0 {
 		return nil, fmt.Sprintf("the budget of moves has room for %d, and the clusters of one server move together", t.o.Budget), true
 	}
@@ -41,10 +41,10 @@ func (t *turn) choose(left []unit) (wave []unit, blocked string, spent bool) {
 		}
 		u := free[i]
 		free = slices.Delete(free, i, i+1)
-		wave, moved = append(wave, u), moved+len(u.names)
-		d.now[u.to] += u.load
-		d.least[u.from] -= u.load
-		if d.now[u.to] > d.ceiling {
+		wave, moved = append(wave, u), moved+len(u.Names)
+		d.now[u.Home] += u.Load
+		d.least[u.from] -= u.Load
+		if d.now[u.Home] > d.ceiling {
 			break // alone
 		}
 	}
@@ -55,13 +55,13 @@ func (t *turn) choose(left []unit) (wave []unit, blocked string, spent bool) {
 func (t *turn) movable(left []unit) (free []unit, blocked string) {
 	shut := map[int]string{}
 	for _, u := range left {
-		why, asked := shut[u.to]
+		why, asked := shut[u.Home]
 		if !asked {
-			why = t.cannotReceive(u.to)
-			shut[u.to] = why
+			why = t.cannotReceive(u.Home)
+			shut[u.Home] = why
 		}
-		if t.o.Closed[u.to] && !t.pinnedTo(u.names[0], u.to) { // a pin is a person's word
-			why = cmp.Or(why, fmt.Sprintf("replica %d is unwell or cordoned", u.to))
+		if t.o.Closed[u.Home] && !t.pinnedTo(u.Names[0], u.Home) { // a pin is a person's word
+			why = cmp.Or(why, fmt.Sprintf("replica %d is unwell or cordoned", u.Home))
 		}
 		why = cmp.Or(t.risk(u), why)
 		if u.unknown != "" && t.seen.Asked {
@@ -87,8 +87,8 @@ type deal struct {
 func (d *deal) next(free []unit, first bool, room int) int {
 	best := -1
 	for i, u := range free {
-		fits := d.now[u.to]+u.load <= d.ceiling
-		if !first && (!fits || len(u.names) > room) {
+		fits := d.now[u.Home]+u.Load <= d.ceiling
+		if !first && (!fits || len(u.Names) > room) {
 			continue
 		}
 		if best < 0 || d.before(u, free[best]) {
@@ -99,11 +99,11 @@ func (d *deal) next(free []unit, first bool, room int) int {
 }
 
 func (d *deal) before(a, b unit) bool {
-	over := func(u unit) plan.Load { return max(d.now[u.to]+u.load-d.ceiling, 0) }
+	over := func(u unit) plan.Load { return max(d.now[u.Home]+u.Load-d.ceiling, 0) }
 	heavier := func(x, y plan.Load) int { return cmp.Compare(y, x) }
 	last := func(x, y bool) int { return cmp.Compare(rank(x), rank(y)) }
 	return cmp.Or(cmp.Compare(over(a), over(b)), last(!a.connected, !b.connected), heavier(d.least[a.from], d.least[b.from]),
-		heavier(a.load, b.load), cmp.Compare(a.names[0], b.names[0])) < 0
+		heavier(a.Load, b.Load), cmp.Compare(a.Names[0], b.Names[0])) < 0
 }
 
 func rank(b bool) int {

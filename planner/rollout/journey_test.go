@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
 
@@ -103,6 +104,7 @@ func (j journey) begin(t *rapid.T, mode string) *run {
 // adopt is what the planner does before it advances: new clusters have rows, pins that hold are rows.
 func (r *run) adopt() {
 	p, v := r.plan.Clone(), plan.NewView(r.plan, r.pins)
+	arrivals := placement.NewArrivals(v)
 	for name, s := range r.fleet.stamps {
 		row, known := p.Clusters[name]
 		if s.Unmanaged {
@@ -110,7 +112,7 @@ func (r *run) adopt() {
 			continue
 		}
 		if !known {
-			row = plan.Row{Replica: v.Assign(s.Server, s.Shard), Server: plan.ServerHash(s.Server)}
+			row = plan.Row{Replica: arrivals.Place(s.Server, s.Shard), Server: plan.ServerHash(s.Server)}
 		}
 		if replica, why, _ := v.Effective(name); why == plan.Pinned {
 			row.Replica = replica
@@ -179,7 +181,7 @@ func (r *run) disturb(j journey, loops int) {
 			r.fleet.argo.away = !r.fleet.argo.away
 		case "new":
 			name := fmt.Sprintf("n%03d", loops)
-			shard := plan.NewView(r.plan, r.pins).Assign("https://"+name, -1)
+			shard := placement.NewArrivals(plan.NewView(r.plan, r.pins)).Place("https://"+name, -1)
 			r.fleet.stamps[name] = Stamp{Name: name, Server: "https://" + name, Shard: shard, Valid: true}
 		case "forget":
 			r.target = nil

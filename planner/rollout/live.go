@@ -149,8 +149,14 @@ func (t *turn) turnBack(why string) {
 		if !known || !moved || gone || t.forsaken(was) || row.Replica != to || now != to || t.pinnedTo(name, to) {
 			continue
 		}
-		t.setRow(name, was)
-		back[name], forth[name] = was, to
+		back[name] = was
+	}
+	t.rehouse(t.p.Replicas, back)
+	for name, was := range back {
+		if forth[name] = r.Moves[name]; t.p.Clusters[name].Replica != was { // another Secret of its server stays
+			delete(back, name)
+			delete(forth, name)
+		}
 	}
 	r.Moves, r.Was = back, forth
 	if len(back) > 0 {

@@ -116,12 +116,12 @@ func (s Seen) mute(replicas ...int) string {
 func (t *turn) risk(u unit) string {
 	switch {
 	case t.forsaken(u.from):
-		for _, name := range u.names {
+		for _, name := range u.Names {
 			if slices.Contains(t.seen.Doubled, name) {
 				return severally(name)
 			}
 		}
-		return t.seen.mute(u.to)
+		return t.seen.mute(u.Home)
 	case !t.seen.Asked:
 		return unsaid
 	case t.o.Insists:

@@ -2,7 +2,7 @@ package rollout
 
 import (
 	"fmt"
-	"slices"
+	"maps"
 	"time"
 
 	"ballast/planner/plan"
@@ -64,7 +64,7 @@ func (t *turn) draining() {
 				r.Was[name] = row.Replica
 			}
 		}
-		move(t.p.Clusters, r.Moves, t.seen)
+		t.move(r.Moves)
 		r.Moves = nil
 		t.enter(plan.Assigning, Advanced, "no replica runs")
 	case t.progress.Late:
@@ -135,14 +135,11 @@ func (t *turn) behind() []string {
 func (t *turn) revert(why string) {
 	r := t.p.Rollout
 	safe := min(reach(t.p.Target.Kind, r.From), reach(t.p.Target.Kind, target(r)))
-	for name, was := range r.Was {
-		if _, known := t.p.Clusters[name]; known && was < safe {
-			t.setRow(name, was)
-		}
-	}
+	back := maps.Clone(r.Was)
+	maps.DeleteFunc(back, func(_ string, was int) bool { return was >= safe })
 	r.Moves = nil
 	t.hold(r.From)
-	house(t.p) // a cluster that came meanwhile, beside another one of its server
+	t.rehouse(t.p.Replicas, back)
 	t.enter(plan.Reverting, TurnedBack, why)
 }
 
@@ -176,10 +173,10 @@ func (t *turn) returning() {
 	back := map[string]int{}
 	for name, was := range r.Was {
 		if row, known := t.p.Clusters[name]; known && row.Replica != was && was < r.From.Replicas {
-			t.setRow(name, was)
 			back[name] = was
 		}
 	}
+	t.rehouse(r.From.Replicas, back)
 	r.Moves, r.Was = back, nil
 	if len(back) == 0 {
 		t.end(Reverted, why)
@@ -220,45 +217,12 @@ func Abandon(p plan.Plan) plan.Plan {
 		return p
 	}
 	p.Rollout = nil
+	var back map[string]int
 	if p.Replicas < 1 {
 		p.Replicas, p.ControllerReplicas, p.FreeReplicas = max(r.From.Replicas, 1), r.From.ControllerReplicas, false
-		for name, was := range r.Was {
-			if row, known := p.Clusters[name]; known {
-				row.Replica = was
-				p.Clusters[name] = row
-			}
-		}
+		back = r.Was
 	}
-	house(p)
+	t := turn{v: plan.NewView(p, nil), p: p}
+	t.rehouse(p.Replicas, back)
 	return p
-}
-
-// house gives rows beyond the replicas that of another row with their server, else the lightest one.
-func house(p plan.Plan) {
-	carried, servers := make([]plan.Load, p.Replicas), map[string]int{}
-	var beyond []string
-	for name, row := range p.Clusters {
-		if row.Replica >= p.Replicas {
-			beyond = append(beyond, name)
-			continue
-		}
-		carried[row.Replica] += loadOf(row)
-		if at, known := servers[row.Server]; row.Server != "" && (!known || row.Replica < at) {
-			servers[row.Server] = row.Replica
-		}
-	}
-	slices.Sort(beyond)
-	for _, name := range beyond {
-		row := p.Clusters[name]
-		at, known := servers[row.Server]
-		if !known {
-			at = slices.Index(carried, slices.Min(carried))
-		}
-		if row.Server != "" {
-			servers[row.Server] = at
-		}
-		row.Replica = at
-		carried[at] += loadOf(row)
-		p.Clusters[name] = row
-	}
 }

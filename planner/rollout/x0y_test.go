@@ -128,6 +128,14 @@ func TestX0Y(t *testing.T) {
 			}), seen: none(0, 2, old),
 			want: "TurnedBack: Reverting 2/2 rows [a0 b1 c1 new0 twin1] moves [] was [b1]; the mode is Hold, and no replica runs",
 		},
+		"and back with it": {
+			plan: stopped(plan.Assigning, shards{"a": 0, "b": 0, "c": 1, "twin": 0}, func(p *plan.Plan) {
+				was(p)
+				p.Clusters["twin"] = plan.Row{Replica: 0, Server: plan.ServerHash("https://b")}
+				p.Mode = plan.Hold
+			}), seen: none(0, 2, old),
+			want: "TurnedBack: Reverting 2/2 rows [a0 b1 c1 twin1] moves [] was [b1]; the mode is Hold, and no replica runs",
+		},
 		"restoring to the count it came from has no other to come back to": {
 			plan: level, seen: but(fit(2, 2, shards{"a": 1, "b": 1, "c": 1}), unready), late: true,
 			want: "GaveUp: 2/2 rows [a1 b1 c1]; not done after 10m0s: of 2 replicas 2 are updated and 1 ready",

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
 
@@ -147,7 +148,7 @@ func (s *site) clusters(t *testing.T) {
 	s.decide(t, fleet(plan.StatefulSet, 1), "")
 	s.run(t, table{
 		resource: secrets, webhook: "clusters.ballast.argoproj.io", fields: shardOf,
-		cells: clusterCells(s.source.State().View.Assign("https://new.example", -1)),
+		cells: clusterCells(placement.NewArrivals(s.source.State().View).Place("https://new.example", -1)),
 		names: func(i int) string { return fmt.Sprintf("c-%02d", i) },
 		reset: func(*testing.T, string) {},
 	})

@@ -1,0 +1,134 @@
+// Package placement is the one answer to which replica takes a cluster: whoever empties a replica, takes one away,
+// follows a person's word, goes back to an earlier plan or finds a cluster without a replica asks here. It imports
+// nothing of ballast but the plan.
+package placement
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"ballast/planner/plan"
+)
+
+// NoReplica stands where there is no replica, or none that anybody chose.
+const NoReplica = -1
+
+// Unit is clusters that move together: Argo CD cannot tell the Secrets of one server apart. Names is ascending and not
+// empty; a unit with a Home goes there, whatever that replica carries.
+type Unit struct {
+	Names []string
+	Load  plan.Load
+	Home  int // NoReplica: wherever there is room
+}
+
+// With is the unit with one cluster more.
+func (u Unit) With(name string, load plan.Load) Unit {
+	u.Names, u.Load = append(u.Names, name), sum(u.Load, load)
+	return u
+}
+
+// Heavier orders the heaviest unit first.
+func (u Unit) Heavier(other Unit) int {
+	return cmp.Or(cmp.Compare(other.Load, u.Load), cmp.Compare(len(other.Names), len(u.Names)),
+		cmp.Compare(u.Names[0], other.Names[0]))
+}
+
+// Bin is what a replica carries, and whether it may receive. Its number is its place in the list.
+type Bin struct {
+	Load     plan.Load
+	Clusters int
+	Open     bool
+}
+
+// With is the bin with so much more.
+func (b Bin) With(load plan.Load, clusters int) Bin {
+	b.Load, b.Clusters = sum(b.Load, load), b.Clusters+clusters
+	return b
+}
+
+// Compare orders by load, then by clusters.
+func (b Bin) Compare(other Bin) int {
+	return cmp.Or(cmp.Compare(b.Load, other.Load), cmp.Compare(b.Clusters, other.Clusters))
+}
+
+// Policy is what a replica may carry. Without a capacity no replica is filled up: units are spread.
+type Policy struct {
+	Capacity    plan.Load // 0: not known
+	MaxClusters int       // 0: no cap
+}
+
+// fits reports whether a replica may carry that.
+func (p Policy) fits(b Bin) bool { return b.Load <= p.Capacity && p.Capacity > 0 && p.room(b) }
+
+func (p Policy) room(b Bin) bool { return p.MaxClusters <= 0 || b.Clusters <= p.MaxClusters }
+
+// Placed is where a unit goes, and whether the replica may carry it with all that was placed before.
+type Placed struct {
+	To   int
+	Fits bool
+}
+
+// Place chooses a replica for each unit, in the order of units, as if all of them moved: first those that have a home;
+// then, the heaviest first, those that an open replica may carry, each on the fullest that may; then the others, the
+// heaviest first, on the lightest. Replicas that are not open receive only where none is, and the cap is passed only
+// where no other has room.
+func Place(units []Unit, bins []Bin, p Policy) []Placed {
+	bins, placed := slices.Clone(bins), make([]Placed, len(units))
+	order := make([]int, len(units))
+	for i := range order {
+		order[i], placed[i].To = i, NoReplica
+	}
+	slices.SortFunc(order, func(a, b int) int { return units[a].Heavier(units[b]) })
+	home := func(u Unit, _ []Bin) int { return u.Home }
+	for _, choose := range []func(Unit, []Bin) int{home, p.fullest, p.lightest} {
+		for _, i := range order {
+			if placed[i].To != NoReplica {
+				continue
+			}
+			if to := choose(units[i], bins); to != NoReplica {
+				bins[to] = bins[to].With(units[i].Load, len(units[i].Names))
+				placed[i] = Placed{To: to, Fits: p.fits(bins[to])}
+			}
+		}
+	}
+	return placed
+}
+
+// fullest is the open replica that may carry the unit and has the most load.
+func (p Policy) fullest(u Unit, bins []Bin) int {
+	may := func(b Bin) bool { return b.Open && p.fits(b.With(u.Load, len(u.Names))) }
+	return best(bins, may, func(a, b Bin) bool { return a.Load > b.Load })
+}
+
+// lightest is the replica with the least load, of those with the fewest clusters: of the open ones, of those that the
+// cap leaves room for the unit.
+func (p Policy) lightest(u Unit, bins []Bin) int {
+	lighter := func(a, b Bin) bool { return a.Compare(b) < 0 }
+	anyOpen := slices.ContainsFunc(bins, func(b Bin) bool { return b.Open })
+	may := func(b Bin) bool { return b.Open == anyOpen }
+	room := func(b Bin) bool { return may(b) && p.room(b.With(0, len(u.Names))) }
+	if to := best(bins, room, lighter); to != NoReplica {
+		return to
+	}
+	return best(bins, may, lighter)
+}
+
+// best is the replica that comes first of those that may receive; of two alike the lower number.
+func best(bins []Bin, may func(Bin) bool, before func(a, b Bin) bool) int {
+	best := NoReplica
+	for replica, b := range bins {
+		if may(b) && (best == NoReplica || before(b, bins[best])) {
+			best = replica
+		}
+	}
+	return best
+}
+
+// sum stops at the largest load instead of wrapping.
+func sum(a, b plan.Load) plan.Load {
+	if b > math.MaxInt64-a {
+		return math.MaxInt64
+	}
+	return a + b
+}
