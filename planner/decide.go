@@ -145,21 +145,21 @@ func plural(n int, noun string) string {
 
 // begin starts a rollout to what was elected, or to what must be at once.
 func (c *cycle) begin(a *adoption) {
-	want, why, cause := c.want(a)
-	if want == nil {
+	p := c.propose(a)
+	if p == nil {
 		return
 	}
 	m := &c.out.Memory.Changes
-	m.Cause = cause
+	m.Cause = p.cause
 	o := c.rolloutOptions()
 	if o.Mode == plan.ModeX0Y && !c.heldUntil().IsZero() { // whoever asks: it would stop every replica again and again
 		return
 	}
-	if waits := c.limit(a, want, cause, o); waits != "" {
-		c.waits(cause, why, waits)
+	if waits := c.limit(a, p.want, p.cause, o); waits != "" {
+		c.waits(p.cause, p.why, waits)
 		return
 	}
-	next, err := rollout.Begin(a.next, *want, o, c.in.Now)
+	next, err := rollout.Begin(a.next, *p.want, o, c.in.Now)
 	if err != nil {
 		c.problem(Problem{Phase: PhaseRollout, Kind: "Refused", Message: err.Error(), Keeps: true})
 		return
@@ -169,7 +169,7 @@ func (c *cycle) begin(a *adoption) {
 	}
 	if a.next.Unmanaged && needsWorkload(a.next, next, o) {
 		c.problem(Problem{Phase: PhaseRollout, Kind: "WorkloadUnmanaged", Message: fmt.Sprintf(
-			"the workload is annotated as unmanaged, and nothing begins that changes its replicas or its env or restarts it; take the annotation %s off for what waits: %s", plan.AnnotationUnmanaged, why)})
+			"the workload is annotated as unmanaged, and nothing begins that changes its replicas or its env or restarts it; take the annotation %s off for what waits: %s", plan.AnnotationUnmanaged, p.why)})
 		c.out.Memory.Votes = c.in.Memory.Votes
 		return
 	}
@@ -178,11 +178,11 @@ func (c *cycle) begin(a *adoption) {
 		return
 	}
 	c.out.Decided = true
-	c.note(why)
-	if cause == change.Failover {
+	c.note(p.why)
+	if p.cause == change.Failover {
 		m.Failover = c.evacuated
 	}
-	m.Target = destination(o.Mode, a.next, *want)
+	m.Target = destination(o.Mode, a.next, *p.want)
 	c.follow(nil, next.Rollout)
 	a.next = next
 }

@@ -173,6 +173,16 @@ func (v verdicts) add(blocked action, why string) {
 // may reports whether an action may begin.
 func (c *cycle) may(act action) bool { return c.verdicts[act] == "" }
 
+// mayAny reports whether one of those actions may begin.
+func (c *cycle) mayAny(actions action) bool {
+	for act := setEnv; act != 0; act <<= 1 {
+		if actions&act != 0 && c.may(act) {
+			return true
+		}
+	}
+	return false
+}
+
 // holdOff is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is likely to
 // be there still, and each try restarts them.
 const holdOff = 30 * time.Minute

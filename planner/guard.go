@@ -264,13 +264,13 @@ func (c *cycle) follow(before, after *plan.Rollout) {
 }
 
 // evacuation is where the clusters of replicas go that are unwell, or that a person wants empty.
-func (c *cycle) evacuation(a *adoption) (*rollout.Want, string, change.Cause) {
+func (c *cycle) evacuation(a *adoption) *proposed {
 	var unwell []int
 	if c.may(failOver) {
 		unwell = c.out.Replicas.Unwell()
 	}
 	if len(unwell) == 0 && (len(c.out.Cordoned) == 0 || !c.may(drain)) {
-		return nil, "", ""
+		return nil
 	}
 	e := failover.Evacuate(c.request(a, unwell), c.in.Now)
 	for _, n := range e.Notes {
@@ -280,7 +280,7 @@ func (c *cycle) evacuation(a *adoption) (*rollout.Want, string, change.Cause) {
 		c.out.Memory.Changes.Failover = e.Last
 	}
 	if len(e.Moves) == 0 {
-		return nil, "", ""
+		return nil
 	}
 	why := "empties " + replicaList(append(slices.Clone(unwell), c.out.Cordoned...)) + ": moves " + plural(len(e.Moves), "cluster")
 	c.evacuated = e.Last
@@ -288,7 +288,10 @@ func (c *cycle) evacuation(a *adoption) (*rollout.Want, string, change.Cause) {
 	if e.FailedOver == 0 {
 		cause = change.Drain
 	}
-	return c.wantOf(a, a.next.Replicas, e.Moves), why, cause
+	if cause == change.Drain && !c.may(drain) {
+		return nil
+	}
+	return &proposed{c.wantOf(a, a.next.Replicas, e.Moves), why, cause}
 }
 
 func (c *cycle) request(a *adoption, unwell []int) failover.Request {

@@ -168,10 +168,14 @@ func envFound(n int) string {
 }
 
 // prepare is the rollout that the mode live needs once.
-func (c *cycle) prepare(a *adoption) (*rollout.Want, string) {
-	return c.wantOf(a, a.next.Replicas, nil), fmt.Sprintf("prepares live rollouts: %s becomes %d for good, "+
+func (c *cycle) prepare(a *adoption) *proposed {
+	if !c.prepares(a) {
+		return nil
+	}
+	why := fmt.Sprintf("prepares live rollouts: %s becomes %d for good, "+
 		"which restarts the application-controller once, and scaling restarts nothing afterwards",
 		plan.EnvReplicas, a.constantEnv())
+	return &proposed{c.wantOf(a, a.next.Replicas, nil), why, change.Balance}
 }
 
 // destination remembers where a live rollout goes: its plan has the present wave only.

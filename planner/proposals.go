@@ -13,42 +13,66 @@ import (
 	"ballast/planner/rollout"
 )
 
-// want is where to go, and why: what must be at once comes before what a person asks for, that before what an unwell
-// replica needs, and all of it before what was elected.
-func (c *cycle) want(a *adoption) (*rollout.Want, string, change.Cause) {
-	if c.may(setEnv) && c.prepares(a) { // an env that gives clusters several owners, or none, is mended by this alone
-		w, why := c.prepare(a)
-		return w, why, change.Balance
+// proposed is a change that a cycle may begin: where it goes, why, and for whose sake.
+type proposed struct {
+	want  *rollout.Want
+	why   string
+	cause change.Cause
+}
+
+// proposal is one that a cycle considers: the actions of which a gate must leave one open, and the change, if there is any.
+type proposal struct {
+	asks action
+	made func(*cycle, *adoption) *proposed
+}
+
+// proposals are in the order of their urgency: an env that gives clusters several owners, or none, is mended by its change
+// alone; what must be at once comes before what a person asks for, that before what an unwell replica needs, and all of it
+// before what was elected.
+func proposals() []proposal {
+	return []proposal{
+		{setEnv, (*cycle).prepare},
+		{followUp | followOut | pinOut, (*cycle).urgent},
+		{rollBack, (*cycle).rollback},
+		{failOver | drain, (*cycle).evacuation},
+		{balance, (*cycle).level},
 	}
-	if w, why := c.urgent(a); w != nil { // people's replicas are not waited for
-		return w, why, change.Pin
-	}
-	if c.may(rollBack) {
-		if w, why := c.rollback(a); w != nil || c.out.Done {
-			return w, why, change.Rollback // once it is done, what was elected beforehand must not undo it
+}
+
+// propose is the first proposal that has something to change; nil for none. A rollback that is done is the last thing that a
+// cycle does: what was elected beforehand must not undo it.
+func (c *cycle) propose(a *adoption) *proposed {
+	for _, p := range proposals() {
+		if !c.mayAny(p.asks) {
+			continue
+		}
+		if made := p.made(c, a); made != nil || c.out.Done {
+			return made
 		}
 	}
-	if w, why, cause := c.evacuation(a); w != nil && (cause == change.Failover || c.may(drain)) {
-		return w, why, cause
-	}
-	if c.winner == nil || !c.may(balance) {
-		return nil, "", ""
+	return nil
+}
+
+// level is what was elected.
+func (c *cycle) level(a *adoption) *proposed {
+	if c.winner == nil {
+		return nil
 	}
 	if len(c.out.Cordoned)+len(c.out.Replicas.Sick) > 0 {
 		c.out.Candidate.Verdict = "waits: a replica is unwell or cordoned, and nothing is levelled out meanwhile"
-		return nil, "", ""
+		return nil
 	}
 	if replica, down := c.down(a); down {
 		c.out.Candidate.Verdict = fmt.Sprintf("waits: replica %d is not ready, and nothing is levelled out onto it", replica)
-		return nil, "", ""
+		return nil
 	}
 	w := c.wantOf(a, c.winner.Replicas, c.winner.Of)
 	moves := a.moves(c.winner.Of)
 	if len(moves) == 0 && w.Replicas == a.next.Replicas && w.ControllerReplicas == a.next.ControllerReplicas {
-		return nil, "", ""
+		return nil
 	}
-	return w, fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d: makespan over mean %.2f instead of %.2f",
-		len(moves), len(a.next.Clusters), w.Replicas, a.next.Replicas, Imbalance(c.out.Candidate.Replicas), Imbalance(c.out.Now)), change.Balance
+	return &proposed{w, fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d: makespan over mean %.2f instead of %.2f",
+		len(moves), len(a.next.Clusters), w.Replicas, a.next.Replicas, Imbalance(c.out.Candidate.Replicas), Imbalance(c.out.Now)), change.Balance}
 }
 
 // down names a replica that nobody works for now, as far as pods are seen: a new leader does not know for how long it
@@ -72,15 +96,15 @@ func (c *cycle) works(replica int) bool {
 // rollback is the earlier plan that a person asks for: its rows for the clusters that are still there, its replicas
 // within today's bounds. Once it holds, the balance is left alone for as long as after a rollout that failed, or
 // ballast would undo at once what the person asked for.
-func (c *cycle) rollback(a *adoption) (*rollout.Want, string) {
+func (c *cycle) rollback(a *adoption) *proposed {
 	r := c.in.Rollback
 	if r == nil || c.out.Done {
-		return nil, ""
+		return nil
 	}
 	if why := r.refused(a.next); why != "" {
 		c.problem(Problem{Phase: PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackRefused", Message: why})
 		c.out.Done = true
-		return nil, ""
+		return nil
 	}
 	replicas := r.Plan.Replicas
 	if a.next.FreeReplicas {
@@ -112,9 +136,9 @@ func (c *cycle) rollback(a *adoption) (*rollout.Want, string) {
 	w := c.wantOf(a, replicas, back)
 	if len(rollout.Moves(a.next, plan.Plan{Clusters: w.Rows})) == 0 && replicas == a.next.Replicas {
 		c.out.Done, c.out.Memory.HoldOff, c.out.Memory.Votes = true, c.in.Now, evaluate.History{}
-		return nil, ""
+		return nil
 	}
-	return w, fmt.Sprintf("goes back to revision %d, as a person asked", r.Revision)
+	return &proposed{w, fmt.Sprintf("goes back to revision %d, as a person asked", r.Revision), change.Rollback}
 }
 
 // refused says why a plan cannot be gone back to; empty where it can.
@@ -135,7 +159,7 @@ func (r *Rollback) refused(now plan.Plan) string {
 // urgent is a change that no vote may delay: a pin beyond the replicas, or replicas that people changed themselves
 // where they are the workload's. A freeze and a trip keep a pin waiting, but no replicas that stand as they do; after a
 // rollout that failed only replicas that people took away are urgent, for their clusters have no owner.
-func (c *cycle) urgent(a *adoption) (*rollout.Want, string) {
+func (c *cycle) urgent(a *adoption) *proposed {
 	replicas, why := a.next.Replicas, ""
 	if a.next.FreeReplicas {
 		if found := min(foundReplicas(c.in.Workload), a.next.MaxReplicas); found < replicas && c.may(followOut) || found > replicas && c.may(followUp) {
@@ -154,9 +178,9 @@ func (c *cycle) urgent(a *adoption) (*rollout.Want, string) {
 		}
 	}
 	if why == "" {
-		return nil, ""
+		return nil
 	}
-	return c.wantOf(a, replicas, nil), why
+	return &proposed{c.wantOf(a, replicas, nil), why, change.Pin}
 }
 
 // settle answers a replica below that number for every row: a pin's, else the decided one, else the one it has, and
