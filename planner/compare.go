@@ -94,6 +94,9 @@ func progressOf(in Inputs, fleet discover.Fleet, view *plan.View, budget change.
 		return rollout.Progress{Outcome: rollout.Waiting, Stage: view.Plan.Rollout.Stage, Why: "enforcement is off, so the rollout stays where it is"}, false
 	}
 	c := &cycle{in: in, out: Outcome{Memory: in.Memory, Fleet: fleet, Budget: budget, Replicas: recallReplicas(in)}}
+	if in.BreakGlass {
+		c.turnsBack = glassOpened
+	}
 	if cordons, err := plan.ParseCordons(in.Cordon); err == nil {
 		c.out.Cordoned = plan.Cordoned(cordons, in.Now)
 	}

@@ -46,7 +46,7 @@ func runCycle(in Inputs) Outcome {
 }
 
 type cycle struct {
-	unseen    bool // the discovery is not believed
+	turnsBack string // why a rollout that has stopped every replica brings them back as they were
 	now       situation
 	verdicts  verdicts
 	taken     []string      // clusters without an owner, or soon to be, by no wave's doing
@@ -92,7 +92,7 @@ func (c *cycle) keep() Outcome {
 	if c.in.InForce == nil {
 		c.note(putBack(c.in.PlanFault))
 	} else if rollout.StopsAll(a.next) {
-		c.unseen = true
+		c.turnsBack = "too many cluster Secrets are gone at once"
 		c.advance(a)
 	}
 	c.out.Next = a.next

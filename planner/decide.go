@@ -42,11 +42,15 @@ func (c *cycle) decide(a *adoption) {
 	c.forget(a)
 }
 
+// glassOpened is why break-glass turns a rollout back that has stopped every replica.
+const glassOpened = "enforcement was switched off"
+
 // goesOn reports whether the rollout under way advances: not under break-glass, but for one that may have stopped every replica.
 func (c *cycle) goesOn(p plan.Plan) bool {
 	if !c.in.BreakGlass || !rollout.StopsAll(p) {
 		return !c.in.BreakGlass
 	}
+	c.turnsBack = glassOpened
 	c.problem(Problem{Phase: PhaseRollout, Kind: "GlassWaits", Message: "enforcement off waits until the replicas that rollout.x0y stopped are back"})
 	return true
 }

@@ -30,7 +30,7 @@ func modeOf(r config.Rollout) string {
 func (c *cycle) rolloutOptions() rollout.Options {
 	r := c.in.Config.Rollout
 	o := rollout.Options{Mode: modeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout,
-		MaxClusters: c.in.Config.Partition.MaxClustersPerReplica, Budget: c.budget(), Ends: c.ends(), TurnsBack: c.turnsBack()}
+		MaxClusters: c.in.Config.Partition.MaxClustersPerReplica, Budget: c.budget(), Ends: c.ends(), TurnsBack: c.turnsBack}
 	switch {
 	case r.Live != nil:
 		o.MaxMovesPerWave = r.Live.MaxMovesPerWave
@@ -81,17 +81,6 @@ func (c *cycle) ends() string {
 		return "a replica is unwell or cordoned"
 	case c.in.Rollback != nil:
 		return "a person asked for an earlier plan"
-	}
-	return ""
-}
-
-// turnsBack says why a rollout that has stopped every replica brings them back as they were.
-func (c *cycle) turnsBack() string {
-	switch {
-	case c.in.BreakGlass:
-		return "enforcement was switched off"
-	case c.unseen:
-		return "too many cluster Secrets are gone at once"
 	}
 	return ""
 }
