@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/plan"
@@ -83,6 +84,10 @@ func (s *Store) Unseal(ctx context.Context) error {
 		return fmt.Errorf("reading the plan's key, Secret %q in %q: %w", s.Key, s.Namespace, err)
 	}
 	next := &seal{uid: secret.UID, key: secret.Data[keyOfSecret]}
+	if len(next.key) != keyBytes && ptr.Deref(secret.Immutable, false) {
+		return fmt.Errorf("the plan's key, Secret %q in %q, holds no key and is immutable: run kubectl -n %s delete secret %s, then kubectl -n %s create secret generic %s",
+			s.Key, s.Namespace, s.Namespace, s.Key, s.Namespace, s.Key)
+	}
 	if len(next.key) != keyBytes {
 		if next, err = s.makeKey(ctx, &secret); err != nil {
 			return err

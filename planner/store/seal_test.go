@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -94,6 +95,14 @@ func TestUnseal(t *testing.T) {
 	missing, _ := keyed()
 	if err := missing.Unseal(t.Context()); err == nil || !strings.Contains(err.Error(), "kubectl -n argocd create secret generic ballast-plan-key") {
 		t.Errorf("without the Secret: %v", err)
+	}
+	shut := keySecret("1", []byte("k"))
+	shut.Immutable = ptr.To(true)
+	locked, _ := keyed(shut)
+	want := `the plan's key, Secret "ballast-plan-key" in "argocd", holds no key and is immutable: run kubectl -n argocd delete secret ballast-plan-key, ` +
+		"then kubectl -n argocd create secret generic ballast-plan-key"
+	if err := locked.Unseal(t.Context()); err == nil || err.Error() != want {
+		t.Errorf("an immutable one without a key: %v, want %s", err, want)
 	}
 }
 
