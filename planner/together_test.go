@@ -153,7 +153,6 @@ func TestPinsThatPartAServerPartNobodyElse(t *testing.T) {
 type lives struct {
 	*liveWorld
 	kept []plan.Plan
-	most int
 }
 
 func drawLives(t *rapid.T) *lives {
