@@ -357,9 +357,14 @@ func (c *cycle) countPins() {
 	if c.in.InForce == nil {
 		return
 	}
-	pinned := 0
+	pinned, servers := 0, map[string]bool{"": false} // whose other Secrets follow
+	for _, row := range c.out.Next.Clusters {
+		if row.Pinned && row.Server != "" {
+			servers[row.Server] = true
+		}
+	}
 	for _, m := range rollout.Moves(*c.in.InForce, c.out.Next) {
-		if c.out.Next.Clusters[m.Cluster].Pinned {
+		if row := c.out.Next.Clusters[m.Cluster]; row.Pinned || servers[row.Server] {
 			pinned++
 		}
 	}

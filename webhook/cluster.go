@@ -55,7 +55,8 @@ func decideCluster(s *State, r Request, object, old Secret) Verdict {
 // replica is the one a cluster belongs to: a pin in data.pins, the Secret's own pin, the row, the rules for new clusters.
 func (s *State) replica(name string, object, old Secret) (int, plan.Reason, bool) {
 	_, pinned := s.View.Pin(name)
-	if object.Pinned && !pinned {
+	// Of several Secrets of one server the planner knows whose own pin counts; its answer is in the rows.
+	if object.Pinned && !pinned && !s.arrivals.Shared(object.Server, name) {
 		if pin, ok := s.annotatedPin(object.Pin); ok {
 			return pin, plan.Pinned, true
 		}

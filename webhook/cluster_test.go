@@ -185,3 +185,28 @@ func TestAWarningAlwaysFits(t *testing.T) {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 }
+
+// A Secret's own pin counts where it is its server's only one; of several the planner knows which was there first.
+func TestAPinBesideAnothersSecretWaitsForThePlanner(t *testing.T) {
+	s := newState(identity(), plan.NewView(plan.Plan{Revision: 3, Mode: plan.Enforce, Target: withPlan(nil, nil).View.Plan.Target, Replicas: 4, MaxReplicas: 16,
+		Clusters: map[string]plan.Row{"old": {Replica: 3, Server: plan.ServerHash("https://one")}, "alone": {Replica: 2, Server: plan.ServerHash("https://two")}}}, nil))
+	pinnedAt := func(name, server string) Secret {
+		return Secret{Name: name, Cluster: true, Pinned: true, Pin: "0", HasData: true, Server: server}
+	}
+	for name, tc := range map[string]struct {
+		object Secret
+		want   string
+	}{
+		"beside another's":       {pinnedAt("new", "https://one"), "3"},
+		"of the one that has it": {pinnedAt("alone", "https://two"), "0"},
+		"of a new server":        {pinnedAt("newer", "https://three"), "0"},
+		"of the row's own":       {pinnedAt("old", "https://one"), "0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := DecideCluster(s, Request{Create: true, Namespace: "argocd", Name: tc.object.Name}, tc.object, Secret{})
+			if diff := cmp.Diff(Field{plan.ShardKey, tc.want}, v.Enforced[0]); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}

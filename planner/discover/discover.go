@@ -42,6 +42,7 @@ type Cluster struct {
 	Skip      bool       `json:"skip,omitempty"`
 	Unmanaged bool       `json:"unmanaged,omitempty"`
 	Immutable bool       `json:"immutable,omitempty"`
+	Created   time.Time  `json:"created,omitzero"` // of its Secret
 }
 
 // Unit is the clusters with one server URL, which Argo CD cannot tell apart: they share a shard. Clusters are ascending
@@ -68,6 +69,7 @@ func Discover(in Input, known Known, o Options, now time.Time) (Fleet, Known, er
 		if p, found := conflict(u.Server, fleet.Clusters, u); found {
 			fleet.Problems = append(fleet.Problems, p)
 		}
+		fleet.Problems = append(fleet.Problems, leadByOldest(fleet.Clusters, u)...)
 	}
 	slices.SortFunc(fleet.Problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Secret, b.Secret), cmp.Compare(a.Kind, b.Kind))
@@ -109,7 +111,7 @@ func newCluster(s Secret) Cluster {
 		Shard: plan.Shard{
 			UID: s.UID, ID: s.Name, Namespace: s.Namespace, Name: cmp.Or(s.Cluster, s.Name), Server: plan.NormalizeServer(s.Server),
 		},
-		Explicit: s.Shard, Skip: s.SkipReconcile, Unmanaged: s.Unmanaged, Immutable: s.Immutable,
+		Explicit: s.Shard, Skip: s.SkipReconcile, Unmanaged: s.Unmanaged, Immutable: s.Immutable, Created: s.Created,
 	}
 	if s.Pin != invalidPin {
 		c.Pin = s.Pin
@@ -138,6 +140,26 @@ func units(clusters []Cluster) []Unit {
 		us[k] = Unit{Server: clusters[members[0]].Shard.Server, Clusters: members}
 	}
 	return us
+}
+
+// leadByOldest leaves of a server's Secrets only the oldest one's own pin, which the others follow: who may create a Secret
+// beside another's must not move that one by it. data.pins may name any.
+func leadByOldest(clusters []Cluster, u Unit) []Problem {
+	oldest := u.Clusters[0]
+	for _, i := range u.Clusters {
+		if clusters[i].Created.Before(clusters[oldest].Created) {
+			oldest = i
+		}
+	}
+	var ps []Problem
+	for _, i := range u.Clusters {
+		if c := &clusters[i]; i != oldest && c.Pin != "" && c.Pin != clusters[oldest].Pin {
+			ps = append(ps, Problem{c.Shard.ID, PinFollows, fmt.Sprintf("the pin annotation of Secret %q is passed over, since its server has an older Secret, %q, "+
+				"which it stays together with: pin that one, or either in data.pins", c.Shard.ID, clusters[oldest].Shard.ID)})
+			c.Pin = ""
+		}
+	}
+	return ps
 }
 
 // secretNames are the clusters that a Secret stands for: the implicit one can not be lost.

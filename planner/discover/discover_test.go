@@ -414,3 +414,40 @@ func TestTheInputSurvivesJSON(t *testing.T) {
 		}
 	})
 }
+
+// Who may create a Secret beside another's moves that one by no pin of its own.
+func TestTheOldestSecretOfAServerLeadsByItsPin(t *testing.T) {
+	twin := func(name, pin string, created time.Duration) Secret {
+		return secret(name, func(s *Secret) { s.Server, s.Pin, s.Created = "https://one", pin, noon.Add(created) })
+	}
+	follows := func(name, oldest string) []Problem {
+		return []Problem{{name, PinFollows, fmt.Sprintf("the pin annotation of Secret %q is passed over, since its server has an older Secret, %q, "+
+			"which it stays together with: pin that one, or either in data.pins", name, oldest)}}
+	}
+	for name, test := range map[string]struct {
+		secrets  []Secret
+		want     map[string]string
+		problems []Problem
+	}{
+		"a younger one is passed over":     {[]Secret{twin("zz", "", 0), twin("aa", "0", time.Hour)}, map[string]string{"zz": "", "aa": ""}, follows("aa", "zz")},
+		"the oldest one leads":             {[]Secret{twin("zz", "2", 0), twin("aa", "", time.Hour)}, map[string]string{"zz": "2", "aa": ""}, nil},
+		"and against a younger one":        {[]Secret{twin("zz", "2", 0), twin("aa", "0", time.Hour)}, map[string]string{"zz": "2", "aa": ""}, follows("aa", "zz")},
+		"both say the same":                {[]Secret{twin("zz", "2", 0), twin("aa", "2", time.Hour)}, map[string]string{"zz": "2", "aa": "2"}, nil},
+		"of the same second, by the name":  {[]Secret{twin("zz", "2", 0), twin("aa", "0", 0)}, map[string]string{"zz": "", "aa": "0"}, follows("zz", "aa")},
+		"a Secret of another server leads": {[]Secret{twin("zz", "", 0), secret("aa", func(s *Secret) { s.Pin = "1" })}, map[string]string{"zz": "", "aa": "1"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fleet, _, _ := Discover(Input{Secrets: test.secrets}, Known{}, Options{MaxShrink: 1}, noon)
+			got := map[string]string{}
+			for _, c := range fleet.Clusters {
+				got[c.Shard.ID] = c.Pin
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("pins (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.problems, fleet.Problems); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

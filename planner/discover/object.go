@@ -30,5 +30,6 @@ func FromSecret(s *corev1.Secret) Secret {
 		Immutable:     s.Immutable != nil && *s.Immutable,
 		HasData:       len(s.Data) > 0,
 		Deleting:      s.DeletionTimestamp != nil,
+		Created:       s.CreationTimestamp.UTC(),
 	}
 }

@@ -21,6 +21,7 @@ const (
 	ShardOutOfRange   ProblemKind = "ShardOutOfRange"
 	ConflictingShards ProblemKind = "ConflictingShards"
 	InvalidPin        ProblemKind = "InvalidPin"
+	PinFollows        ProblemKind = "PinFollows"
 	BeingDeleted      ProblemKind = "BeingDeleted"
 	InClusterDisabled ProblemKind = "InClusterDisabled"
 )

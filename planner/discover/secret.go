@@ -2,6 +2,7 @@ package discover
 
 import (
 	"strconv"
+	"time"
 
 	"ballast/planner/plan"
 )
@@ -21,6 +22,7 @@ type Secret struct {
 	Immutable     bool       `json:"immutable,omitempty"`
 	HasData       bool       `json:"hasData,omitempty"`
 	Deleting      bool       `json:"deleting,omitempty"`
+	Created       time.Time  `json:"created,omitzero"`
 }
 
 // ShardState says what Argo CD makes of data.shard.

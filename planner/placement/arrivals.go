@@ -14,16 +14,19 @@ import (
 type Arrivals struct {
 	view    *plan.View
 	servers map[string]int // the replica of the rows with a server
+	rows    map[string]int // how many there are
 	weights []float64
 }
 
 // NewArrivals indexes a plan: once a change of it.
 func NewArrivals(v *plan.View) *Arrivals {
-	a := &Arrivals{view: v, servers: make(map[string]int, len(v.Plan.Clusters)), weights: freeCapacity(v)}
+	a := &Arrivals{view: v, servers: make(map[string]int, len(v.Plan.Clusters)),
+		rows: make(map[string]int, len(v.Plan.Clusters)), weights: freeCapacity(v)}
 	for name, row := range v.Plan.Clusters {
 		if row.Server == "" {
 			continue
 		}
+		a.rows[row.Server]++
 		replica, _, _ := v.Effective(name)
 		// Two Secrets of one server have one replica; where they do not (a pin on one of them), the lower one answers,
 		// so that the answer does not depend on the order of a map.
@@ -32,6 +35,15 @@ func NewArrivals(v *plan.View) *Arrivals {
 		}
 	}
 	return a
+}
+
+// Shared reports whether the plan has another Secret of the server than the named one.
+func (a *Arrivals) Shared(server, name string) bool {
+	hash, own := plan.ServerHash(server), 0
+	if a.view.Plan.Clusters[name].Server == hash {
+		own = 1
+	}
+	return a.rows[hash] > own
 }
 
 // Place is the replica of a row with that server, else the valid shard that the cluster has already (current, NoReplica
