@@ -140,7 +140,7 @@ func (a *adoption) addRows() {
 			unknown = append(unknown, i)
 		}
 	}
-	if len(unknown) == 0 {
+	if unknown = a.thatFit(unknown); len(unknown) == 0 {
 		return
 	}
 	if a.in.InForce == nil {
@@ -154,6 +154,37 @@ func (a *adoption) addRows() {
 		a.notes = append(a.notes, fmt.Sprintf("%d new: %s", len(unknown), a.names(unknown)))
 	}
 	a.place(unknown)
+}
+
+// What new rows leave of the plan: for a rollout that begins, whose moves stand beside the rows, and for one that is under way.
+const (
+	roomAtRest   = 64 << 10
+	roomUnderWay = 16 << 10
+)
+
+// thatFit are the clusters that the plan has room for. A plan that cannot be written ends all planning, and holds a rollout where
+// it is: whoever makes Secrets must not bring that about.
+func (a *adoption) thatFit(clusters []int) []int {
+	if len(clusters) == 0 {
+		return nil
+	}
+	room := plan.Room(a.next) - roomAtRest
+	if a.next.Rollout != nil {
+		room = plan.Room(a.next) - roomUnderWay
+	}
+	fit := 0
+	for _, i := range clusters {
+		if room -= plan.RowBytes(a.fleet.Clusters[i].Shard.ID); room < 0 {
+			break
+		}
+		fit++
+	}
+	if left := clusters[fit:]; len(left) > 0 {
+		a.found = append(a.found, Problem{Phase: PhaseDiscover, Subject: a.fleet.Clusters[left[0]].Shard.ID, Kind: "PlanFull", Message: fmt.Sprintf(
+			"the plan has no room for %s, the first is %q: they stay where the webhook put them, and nothing moves them; delete Secrets that are none of a cluster's, or give them shorter names",
+			plural(len(left), "cluster"), a.fleet.Clusters[left[0]].Shard.ID)})
+	}
+	return clusters[:fit]
 }
 
 // place gives rows to clusters that nobody owns yet: a row with the same server, a valid shard, else rendezvous.

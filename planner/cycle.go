@@ -215,8 +215,10 @@ func (c *cycle) finish(a *adoption) {
 	c.out.Reason = strings.Join(c.notes, "; ")
 }
 
-// stampLoads writes the loads of this decision into the rows; the last ones stay while nothing is known.
+// stampLoads writes the loads of this decision into the rows; the last ones stay while nothing is known. Where they leave the plan
+// no room they go: they are for people.
 func (c *cycle) stampLoads() {
+	defer c.dropLoads()
 	if c.out.Loads == nil || c.out.Table.Frozen {
 		return
 	}
@@ -225,6 +227,16 @@ func (c *cycle) stampLoads() {
 			row.Load = c.indexes[i].DisplayValue
 			c.out.Next.Clusters[cl.Shard.ID] = row
 		}
+	}
+}
+
+func (c *cycle) dropLoads() {
+	if plan.Room(c.out.Next) >= 0 {
+		return
+	}
+	for name, row := range c.out.Next.Clusters {
+		row.Load = ""
+		c.out.Next.Clusters[name] = row
 	}
 }
 

@@ -171,6 +171,12 @@ func (c *cycle) begin(a *adoption) {
 	if next.SameEnforced(a.next) {
 		return
 	}
+	if room := plan.Room(next); room < 0 {
+		c.problem(Problem{Phase: PhaseRollout, Kind: "PlanFull", Message: fmt.Sprintf("what is to begin takes %d bytes more than a plan may have, so it does not: %s; "+
+			"rollout.live writes some moves at a time", -room, p.why)})
+		c.out.Memory.Votes = c.in.Memory.Votes
+		return
+	}
 	if a.next.Unmanaged && needsWorkload(a.next, next, o) {
 		c.problem(Problem{Phase: PhaseRollout, Kind: "WorkloadUnmanaged", Message: fmt.Sprintf(
 			"the workload is annotated as unmanaged, and nothing begins that changes its replicas or its env or restarts it; take the annotation %s off for what waits: %s", plan.AnnotationUnmanaged, p.why)})

@@ -184,8 +184,9 @@ func (a *adoption) moves(of map[string]int) []Move {
 	var moves []Move
 	for _, c := range a.fleet.Clusters { // in the order of their names
 		name := c.Shard.ID
-		if to, ok := of[name]; ok && a.next.Clusters[name].Replica != to {
-			moves = append(moves, Move{Cluster: name, From: a.next.Clusters[name].Replica, To: to})
+		row, planned := a.next.Clusters[name]
+		if to, ok := of[name]; ok && planned && row.Replica != to {
+			moves = append(moves, Move{Cluster: name, From: row.Replica, To: to})
 		}
 	}
 	return moves

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -163,5 +164,39 @@ func TestEntriesThatDisagreeAreDrift(t *testing.T) {
 	got := rollout.Steps(plan.NewView(*w.in.InForce, nil), Seen(w.last.Fleet, w.in.Workload), rollout.StepOptions{}).Steps
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(rollout.PatchWorkload{}, "Why")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Whoever makes Secrets with the longest names fills no plan: one that cannot be written would end all planning.
+func TestNoNumberOfSecretsMakesAPlanThatCannotBeWritten(t *testing.T) {
+	longest := func(i int) string { return fmt.Sprintf("zz-%04d-", i) + strings.Repeat("n", 245) }
+	for _, mode := range []string{plan.ModeX0Y, plan.ModeDefault} {
+		t.Run(mode, func(t *testing.T) {
+			w := newWorld(lognormal(20, 24)...)
+			if mode == plan.ModeX0Y {
+				w.in.Config.Rollout = config.Rollout{X0Y: &config.X0YRollout{}, StageTimeout: w.in.Config.Rollout.StageTimeout}
+			}
+			w.run(2)
+			for i := range 3500 {
+				w.add(longest(i), 0)
+				w.in.Discovered.Secrets[len(w.in.Discovered.Secrets)-1].Shard = discover.ShardValue{State: discover.ShardValid, N: i % 3} // the webhook's
+			}
+			for range 12 {
+				w.run(1)
+				if _, err := plan.Encode(*w.in.InForce); err != nil {
+					t.Fatal(err)
+				}
+			}
+			told := findProblem(w.last, "PlanFull")
+			rows := len(w.in.InForce.Clusters)
+			if !strings.HasPrefix(told.Message, fmt.Sprintf("the plan has no room for %d clusters, the first is ", 3524-rows)) || rows < 2000 || rows > 3000 {
+				t.Errorf("%d rows, and people are told %.120q", rows, told.Message)
+			}
+			w.in.Pins = plan.Pins{"c003": 5}
+			w.run(30)
+			if w.in.InForce.Clusters["c003"].Replica != 5 || w.in.InForce.Rollout != nil || w.in.Workload.Replicas < 6 {
+				t.Errorf("a pin beyond the replicas comes to %d of %d replicas (%v)", w.in.InForce.Clusters["c003"].Replica, w.in.Workload.Replicas, problems(w.last))
+			}
+		})
 	}
 }

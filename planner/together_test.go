@@ -88,6 +88,10 @@ func TestAPinOfOneOfTwoSecretsBeyondTheReplicasMovesBothOnce(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, annotation %t", pinned, annotation), func(t *testing.T) {
 				w := undecided(t, skewed(12)...)
 				w.shares("c001", "c000")
+				for _, name := range []string{"c000", "c001"} {
+					w.secret(name).Created = epoch
+				}
+				w.secret(pinned).Created = epoch.Add(-time.Hour) // the older one leads by its own pin
 				w.step(time.Minute)
 				w.history, w.counts, w.waves = map[string][]int{}, nil, nil
 				before, writes := w.in.InForce.Clusters["c000"].Replica, w.writes

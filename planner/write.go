@@ -27,7 +27,7 @@ func (l *Loop) write(ctx context.Context, in Inputs, out Outcome, base store.Sna
 	}
 	if err != nil {
 		l.Metrics.writes.WithLabelValues("plan", "failed").Inc()
-		if full := errors.Is(err, store.ErrFull); full && !l.full {
+		if full := errors.Is(err, store.ErrFull) || errors.Is(err, plan.ErrTooLarge); full && !l.full {
 			l.full = full
 			l.tell(in, planFull(err))
 		}

@@ -66,20 +66,52 @@ func Encode(p Plan) (string, error) {
 	if err := p.Validate(); err != nil {
 		return "", fmt.Errorf("encoding plan revision %d: %w", p.Revision, err)
 	}
+	text, rows := written(p)
+	if len(text) > MaxBytes {
+		fit := len(p.Clusters) * max(MaxBytes-(len(text)-rows), 0) / max(rows, 1)
+		return "", fmt.Errorf("encoding plan revision %d: %w: %d clusters take %d KiB, above the %d KiB a plan may have: about %d clusters with names as long as these fit",
+			p.Revision, ErrTooLarge, len(p.Clusters), len(text)>>10, MaxBytes>>10, fit)
+	}
+	return text, nil
+}
+
+// ErrTooLarge says that a plan does not fit into its ConfigMap.
+var ErrTooLarge = errors.New("it is too large")
+
+// written is data.plan, and how many of its bytes are rows.
+func written(p Plan) (text string, rows int) {
 	var b strings.Builder
 	b.Grow(256 + 96*len(p.Clusters))
 	writeHead(&b, p)
 	head := b.Len()
 	writeRows(&b, p.Clusters)
-	rows := b.Len() - head
+	rows = b.Len() - head
 	writeRollout(&b, p.Rollout)
-	if b.Len() > MaxBytes {
-		fit := len(p.Clusters) * max(MaxBytes-(b.Len()-rows), 0) / max(rows, 1)
-		return "", fmt.Errorf("encoding plan revision %d: %d clusters take %d KiB, above the %d KiB a plan may have: about %d clusters with names as long as these fit",
-			p.Revision, len(p.Clusters), b.Len()>>10, MaxBytes>>10, fit)
-	}
-	return b.String(), nil
+	return b.String(), rows
 }
+
+// The most bytes of a row and of its name: Kubernetes's names have 253 characters.
+const (
+	rowBytes  = 96
+	nameBytes = 253
+)
+
+// Room is how many bytes a plan leaves of what it may have, and RowBytes what a row takes at most. A small plan is not written
+// for it.
+func Room(p Plan) int {
+	names := len(p.Clusters)
+	if r := p.Rollout; r != nil {
+		names += len(r.Moves) + len(r.Was)
+	}
+	if most := (names + 64) * (nameBytes + rowBytes); most < MaxBytes {
+		return MaxBytes - most
+	}
+	text, _ := written(p)
+	return MaxBytes - len(text)
+}
+
+// RowBytes is what a cluster's row takes at most.
+func RowBytes(name string) int { return len(name) + rowBytes }
 
 func writeHead(b *strings.Builder, p Plan) {
 	fmt.Fprintf(b, "apiVersion: %s\nkind: %s\nrevision: %d\nmode: %s\n", APIVersion, Kind, p.Revision, scalar(string(p.Mode)))
