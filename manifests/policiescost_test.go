@@ -65,7 +65,6 @@ func (b *baseBed) writesLargeSecrets(t *testing.T) {
 			}
 		}
 	}
-	b.try(t, large("keys-130000", keys(130_000)), types.MergePatchType, []patched{{"the shard among 130000 keys", `{"data":{"shard":"Mw=="}}`, ""}})
 	b.try(t, large("keys-60000", keys(60_000)), types.MergePatchType, []patched{
 		{"the shard among 60000 keys", `{"data":{"shard":"Mw=="}}`, ""},
 		{"no shard among 60000 keys", `{"data":{"shard":null}}`, ""},

@@ -318,7 +318,7 @@ func (a *adoption) unite(u discover.Unit, v *plan.View) {
 		}
 		members[k] = m
 	}
-	home := placement.Home(members, func(replica int) bool { return replica >= 0 })
+	home := placement.Home(a.leaders(u, members), func(replica int) bool { return replica >= 0 })
 	for _, m := range members {
 		row, known := a.next.Clusters[m.Name]
 		switch {
@@ -336,6 +336,24 @@ func (a *adoption) unite(u discover.Unit, v *plan.View) {
 		}
 		a.next.Clusters[m.Name] = row
 	}
+}
+
+// leaders are the members whose replica may become that of all: not one that ballast may not write where its server has an older
+// Secret. Who may only create Secrets would move that one by it, at once.
+func (a *adoption) leaders(u discover.Unit, members []placement.Cluster) []placement.Cluster {
+	oldest := a.fleet.Clusters[u.Clusters[0]].Created
+	for _, i := range u.Clusters {
+		if created := a.fleet.Clusters[i].Created; created.Before(oldest) {
+			oldest = created
+		}
+	}
+	var leaders []placement.Cluster
+	for k, i := range u.Clusters {
+		if members[k].Claim != placement.Fixed || !a.fleet.Clusters[i].Created.After(oldest) {
+			leaders = append(leaders, members[k])
+		}
+	}
+	return leaders
 }
 
 // describeRows fills in what a row says beside its replica.

@@ -200,3 +200,43 @@ func TestNoNumberOfSecretsMakesAPlanThatCannotBeWritten(t *testing.T) {
 		})
 	}
 }
+
+// Who may only create Secrets moves nobody's cluster by a second Secret of its server, whatever that one says.
+func TestASecondSecretMovesNobodysCluster(t *testing.T) {
+	for name, change := range map[string]func(*discover.Secret){
+		"pinned":                      func(s *discover.Secret) { s.Pin = "0" },
+		"unmanaged, with a shard":     func(s *discover.Secret) { s.Unmanaged, s.Shard = true, discover.ShardValue{State: discover.ShardValid} },
+		"immutable, with a shard":     func(s *discover.Secret) { s.Immutable, s.Shard = true, discover.ShardValue{State: discover.ShardValid} },
+		"first by its name, a shard":  func(s *discover.Secret) { s.Shard = discover.ShardValue{State: discover.ShardValid} },
+		"pinned beyond the replicas":  func(s *discover.Secret) { s.Pin = "9" },
+		"pinned, to where nobody may": func(s *discover.Secret) { s.Pin, s.Immutable = "0", true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(lognormal(20, 24)...)
+			w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 1000}}
+			for i := range w.in.Discovered.Secrets {
+				w.in.Discovered.Secrets[i].Created = epoch
+			}
+			w.run(3)
+			before := map[string]int{}
+			for cluster, row := range w.in.InForce.Clusters {
+				before[cluster] = row.Replica
+			}
+			for cluster := range before {
+				twin := "aa-" + cluster
+				w.add(twin, 0)
+				s := w.secret(twin)
+				s.Server, s.Created = w.secret(cluster).Server, w.in.Now
+				change(s)
+			}
+			w.run(10)
+			after := map[string]int{}
+			for cluster := range before {
+				after[cluster] = w.in.InForce.Clusters[cluster].Replica
+			}
+			if diff := cmp.Diff(before, after); diff != "" || w.in.InForce.Replicas != 3 {
+				t.Errorf("%d replicas, rows (-before +after):\n%s", w.in.InForce.Replicas, diff)
+			}
+		})
+	}
+}

@@ -22,7 +22,7 @@ import (
 // The plain ports are /metrics and the probes. Whoever reaches the pod reaches them, and a connection, a head and a page cost
 // memory until they end: with net/http's own bounds 128 heads of 1 MiB end a process of 256 MiB.
 const (
-	plainConnections = 16               // of the kubelet and of Prometheus, which open few
+	plainConnections = 256              // the kubelet and Prometheus open few; whoever has more addresses than that may cut them off
 	plainHead        = 4 << 10          // bytes; net/http adds 4 KiB of its own
 	plainDeadline    = 10 * time.Second // of a whole call
 	plainHeadTime    = 2 * time.Second
