@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -117,7 +118,7 @@ type server struct {
 	*testing.T
 	objects map[string]map[string]any
 	refuses map[string]error
-	warns   []string // of the writes to one object in turn; the last is said again and again
+	warns   [][]string // of the writes to one object in turn; the last are said again and again
 
 	mu    sync.Mutex
 	asked map[string]int
@@ -172,7 +173,9 @@ func (s *server) answer(ctx context.Context, key string, o client.Object) error 
 	defer s.mu.Unlock()
 	s.asked[key]++
 	if n := len(s.warns); n > 0 {
-		Warnings{}.HandleWarningHeaderWithContext(ctx, 299, "", s.warns[min(s.asked[key], n)-1])
+		for _, warning := range s.warns[min(s.asked[key], n)-1] {
+			Warnings{}.HandleWarningHeaderWithContext(ctx, 299, "", warning)
+		}
 	}
 	if err := s.refuses[key]; err != nil {
 		return err
@@ -255,17 +258,19 @@ const wrongEnv = "controllers.ballast.argoproj.io let a wrong ARGOCD_CONTROLLER_
 
 // TestAProbeIsRepeatedUntilItCameOnANewConnection, and no oftener than an API server keeps connections.
 func TestAProbeIsRepeatedUntilItCameOnANewConnection(t *testing.T) {
+	anew, used := []string{plan.ProbedOnNew}, []string{plan.ProbedOnUsed}
 	for name, test := range map[string]struct {
-		warns  []string
+		warns  [][]string
 		unheld bool
 		want   int
 	}{
-		"a new one":                            {[]string{plan.ProbedOnNew}, false, 1},
-		"two that were kept, then a new one":   {[]string{plan.ProbedOnUsed, plan.ProbedOnUsed, plan.ProbedOnNew}, false, 3},
-		"none but such as were kept":           {[]string{plan.ProbedOnUsed}, false, 26},
-		"kept ones, of a webhook that is away": {[]string{plan.ProbedOnUsed}, true, 1},
+		"a new one":                            {[][]string{anew}, false, 1},
+		"two that were kept, then a new one":   {[][]string{used, used, anew}, false, 3},
+		"a kept and a new one for one write":   {[][]string{slices.Concat(used, anew)}, false, 1},
+		"none but such as were kept":           {[][]string{used}, false, 26},
+		"kept ones, of a webhook that is away": {[][]string{used}, true, 1},
 		"an older webhook, which says nothing": {nil, false, 1},
-		"others' warnings":                     {[]string{"metadata.finalizers: prefer a domain-qualified name"}, false, 1},
+		"others' warnings":                     {[][]string{{"metadata.finalizers: prefer a domain-qualified name"}}, false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, s := newFleet(), newServer(t)
