@@ -23,6 +23,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/probe"
 )
 
 const (
@@ -49,8 +50,8 @@ type crashRun struct {
 	clock     *clocktesting.FakeClock
 	config    config.PlannerConfig
 	fetcher   func(config.PlannerConfig, plan.Target) (Fetcher, error)
-	probe     func(context.Context, Inputs) Probed // nil: never asked
-	planned   func()                               // after each write of the plan; may be nil
+	probe     func(context.Context, probe.Held) probe.Result // nil: never asked
+	planned   func()                                         // after each write of the plan; may be nil
 	fleet     *crashFleet
 	watch     crashWatch
 	faults    *crashFaults

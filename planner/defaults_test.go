@@ -23,6 +23,7 @@ import (
 	"ballast/e2e/hooked"
 	"ballast/planner/config"
 	"ballast/planner/plan"
+	"ballast/planner/probe"
 )
 
 // TestTheShippedConfigurationRunsAsItIs takes a fleet through its first hours under the configuration that is shipped:
@@ -35,7 +36,7 @@ func TestTheShippedConfigurationRunsAsItIs(t *testing.T) {
 	r := newCrashRunIn(t, site.Admin, hooked.Namespace, c)
 	r.planner = site.As(hooked.Planner)
 	r.fetcher = func(c config.PlannerConfig, t plan.Target) (Fetcher, error) { return NewFetcher(c, t) }
-	r.probe = func(ctx context.Context, in Inputs) Probed { return Probe(ctx, r.planner, in) }
+	r.probe = func(ctx context.Context, h probe.Held) probe.Result { return probe.Ask(ctx, r.planner, h) }
 	r.planned = func() { // as a webhook hears of it within a second
 		hooked.Eventually(t, "the webhook has the plan", func() bool {
 			v := site.Source.State().View

@@ -16,6 +16,7 @@ import (
 	"ballast/planner/installation"
 	"ballast/planner/neighbour"
 	"ballast/planner/plan"
+	"ballast/planner/probe"
 	"ballast/planner/rollout"
 	"ballast/planner/store"
 )
@@ -27,7 +28,7 @@ type Options struct {
 	Store       *store.Store
 	Applier     *rollout.Applier
 	NewFetcher  func(config.PlannerConfig, plan.Target) (Fetcher, error)
-	Probe       func(context.Context, Inputs) Probed                                      // whether the webhooks hold the plan; nil: never asked
+	Probe       func(context.Context, probe.Held) probe.Result                            // whether the webhooks hold the plan; nil: never asked
 	Observe     func(context.Context, Fetcher, plan.Target, int, discover.Fleet) Observed // the pods; nil: nothing is known of them
 	Neighbours  func(context.Context, plan.Plan) ([]neighbour.Finding, error)             // nil: never asked
 	Installed   func(context.Context, installation.Names) (installation.Seen, error)      // nil: never asked

@@ -34,6 +34,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/neighbour"
 	"ballast/planner/plan"
+	"ballast/planner/probe"
 	"ballast/planner/rollout"
 	"ballast/planner/store"
 )
@@ -296,8 +297,8 @@ func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *plan
 		Neighbours: func(ctx context.Context, p plan.Plan) ([]neighbour.Finding, error) {
 			return neighbour.Look(ctx, a.manager.GetAPIReader(), p)
 		},
-		Probe: func(ctx context.Context, in planner.Inputs) planner.Probed {
-			return planner.Probe(ctx, probes, in)
+		Probe: func(ctx context.Context, h probe.Held) probe.Result {
+			return probe.Ask(ctx, probes, h)
 		},
 		Installed:   a.newLooker().Look,
 		Emit:        newEmitter(a.manager.GetEventRecorder("ballast-planner"), c),

@@ -27,6 +27,7 @@ import (
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/probe"
 )
 
 // everywhere is a Runnable that runs on the leader and the standby alike.
@@ -94,7 +95,7 @@ func (a *plannerApp) newObserver(n *nudge.Nudger) *planner.Observer {
 // newProber is the client of the probe: its warnings say how a probe came to the webhook.
 func (a *plannerApp) newProber() (client.Client, error) {
 	cfg := rest.CopyConfig(a.rest)
-	cfg.WarningHandlerWithContext = planner.ProbeWarnings{}
+	cfg.WarningHandlerWithContext = probe.Warnings{}
 	c, err := client.New(cfg, client.Options{HTTPClient: a.manager.GetHTTPClient(), Mapper: a.manager.GetRESTMapper()})
 	if err != nil {
 		return nil, fmt.Errorf("setting up the probe of the webhooks: %w", err)

@@ -27,6 +27,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/installation"
 	"ballast/planner/plan"
+	"ballast/planner/probe"
 	"ballast/planner/store"
 )
 
@@ -44,10 +45,10 @@ type probeSite struct {
 func startProbeSite(t *testing.T) *probeSite {
 	t.Helper()
 	s := &probeSite{Site: hooked.Start(t, hooked.Options{}), T: t, w: newWorld(3, 2, 1), metrics: NewMetrics(prometheus.NewRegistry())}
-	s.planner = s.Prober(ProbeWarnings{})
+	s.planner = s.Prober(probe.Warnings{})
 	s.store = store.New(store.Options{Client: s.planner, Reader: s.planner, Namespace: hooked.Namespace, Plan: hooked.PlanConfigMap, History: "ballast-history"})
 	s.loop = NewLoop(Options{Metrics: s.metrics, Log: logr.Discard(), Clock: clock.RealClock{},
-		Probe: func(ctx context.Context, in Inputs) Probed { return Probe(ctx, s.planner, in) }})
+		Probe: func(ctx context.Context, h probe.Held) probe.Result { return probe.Ask(ctx, s.planner, h) }})
 	labels := map[string]string{"app": "controller"}
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{
 		{Name: "application-controller", Image: "argocd", Env: []corev1.EnvVar{{Name: "A", Value: "a"}, {Name: plan.EnvReplicas, Value: "3"}}}}}}
@@ -224,25 +225,24 @@ func (s *probeSite) versions() map[string]string {
 	return versions
 }
 
-func TestAProbeAsksForWhatIsHeld(t *testing.T) {
-	answer, _ := plan.ProbeAnswer(plan.ProbeQuestion(strconv.FormatInt(epoch.Unix(), 10)))
-	planAnswer := "plan " + answer
+// TestAProbeIsToldWhatIsHeld: the Secrets that may be written, and where each is held, by the pins of both sources.
+func TestAProbeIsToldWhatIsHeld(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*world)
 		want   []string
 	}{
-		"all of it":               {func(*world) {}, []string{"clusters c000 c001 c002 shard 0, not 1", "controllers 3", "scale 3", planAnswer}},
-		"a fleet without Secrets": {func(w *world) { w.in.Discovered.Secrets = nil }, []string{"controllers 3", "scale 3", planAnswer}},
+		"all of it":               {func(*world) {}, []string{"c000 0", "c001 0", "c002 0"}},
+		"a fleet without Secrets": {func(w *world) { w.in.Discovered.Secrets = nil }, nil},
 		"Secrets that cannot be changed": {func(w *world) {
 			w.in.Discovered.Secrets[0].Immutable, w.in.Discovered.Secrets[1].Unmanaged = true, true
-		}, []string{"clusters c002 shard 0, not 1", "controllers 3", "scale 3", planAnswer}},
-		"a Secret that no row names":   {func(w *world) { w.add("new", 1) }, []string{"clusters c000 c001 c002 shard 0, not 1", "controllers 3", "scale 3", planAnswer}},
-		"pins, while others have none": {func(w *world) { w.in.Pins, w.in.Discovered.Secrets[1].Pin = plan.Pins{"c000": 2}, "2" }, []string{"clusters c002 shard 0, not 1", "controllers 3", "scale 3", planAnswer}},
-		"nothing but pins":             {func(w *world) { w.in.Pins = plan.Pins{"c000": 2, "c001": 2, "c002": 1} }, []string{"clusters c000 c001 shard 2, not 1", "controllers 3", "scale 3", planAnswer}},
-		"replicas that are people's":   {func(w *world) { w.in.InForce.FreeReplicas = true }, []string{"clusters c000 c001 c002 shard 0, not 1", "controllers 3", planAnswer}},
-		"no env that could be held":    {func(w *world) { w.in.InForce.FreeReplicas, w.in.Workload.EnvReplicas = true, nil }, []string{"clusters c000 c001 c002 shard 0, not 1", planAnswer}},
-		"a workload that opted out":    {func(w *world) { w.in.Workload.Unmanaged = true }, []string{"clusters c000 c001 c002 shard 0, not 1", planAnswer}},
-		"nothing but the plan":         {func(w *world) { w.in.Workload.Unmanaged, w.in.Discovered.Secrets = true, nil }, []string{planAnswer}},
+		}, []string{"c002 0"}},
+		"a Secret that no row names": {func(w *world) { w.add("new", 1) }, []string{"c000 0", "c001 0", "c002 0", "new unplanned"}},
+		"pins of both sources": {func(w *world) {
+			w.in.Pins, w.in.Discovered.Secrets[1].Pin = plan.Pins{"c000": 2}, "1"
+		}, []string{"c000 2 pinned", "c001 1 pinned", "c002 0"}},
+		"two pins of one cluster": {func(w *world) {
+			w.in.Pins, w.in.Discovered.Secrets[0].Pin = plan.Pins{"c000": 2}, "1"
+		}, []string{"c000 2 pinned", "c001 0", "c002 0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(1, 1, 1)
@@ -252,19 +252,25 @@ func TestAProbeAsksForWhatIsHeld(t *testing.T) {
 				w.in.InForce.Clusters[name] = row
 			}
 			test.change(w)
+			h := held(w.in)
 			var got []string
-			for _, q := range probes(w.in) {
-				said := strings.SplitN(q.webhook, ".", 2)[0]
-				if q.webhook == webhookClusters {
-					wrong := q.patch.(map[string]any)["data"].(map[string][]byte)[plan.ShardKey]
-					said += " " + strings.Join(q.names, " ") + " shard " + q.want + ", not " + string(wrong)
-				} else {
-					said += " " + q.want
+			for _, name := range h.Secrets {
+				said := name + " unplanned"
+				if replica, _, planned := h.View.Effective(name); planned {
+					said = name + " " + strconv.Itoa(replica)
+				}
+				if _, pinned := h.View.Pin(name); pinned {
+					said += " pinned"
 				}
 				got = append(got, said)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("questions (-want +got):\n%s", diff)
+				t.Errorf("Secrets (-want +got):\n%s", diff)
+			}
+			want := probe.Held{Workload: w.in.Workload, ConfigMap: "ballast-plan", Now: epoch}
+			h.View, h.Secrets = nil, nil
+			if diff := cmp.Diff(want, h); diff != "" {
+				t.Errorf("held (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -274,9 +280,9 @@ func TestAProbeAsksForWhatIsHeld(t *testing.T) {
 func TestAnAnswerIsBelievedForAsLongAsItMay(t *testing.T) {
 	w := newWorld(1)
 	w.cycle()
-	asked, answer, time := 0, Probed{Asked: 2}, clocktesting.NewFakeClock(epoch)
+	asked, answer, time := 0, probe.Result{Asked: 2}, clocktesting.NewFakeClock(epoch)
 	metrics := NewMetrics(prometheus.NewRegistry())
-	l := NewLoop(Options{Metrics: metrics, Log: logr.Discard(), Clock: time, Probe: func(context.Context, Inputs) Probed { asked++; return answer }})
+	l := NewLoop(Options{Metrics: metrics, Log: logr.Discard(), Clock: time, Probe: func(context.Context, probe.Held) probe.Result { asked++; return answer }})
 	says := func(want string) {
 		t.Helper()
 		holds, unheld := l.enforcement(t.Context(), w.in, probeEvery)
@@ -295,7 +301,7 @@ func TestAnAnswerIsBelievedForAsLongAsItMay(t *testing.T) {
 	time.Step(1)
 	says("false [x is away y is away], asked 2 times, 1 gauges")
 	says("false [x is away y is away], asked 3 times, 1 gauges")
-	answer = Probed{}
+	answer = probe.Result{}
 	says("unknown [], asked 4 times, 0 gauges")
 	answer.Asked = 1
 	says("true [], asked 5 times, 1 gauges")

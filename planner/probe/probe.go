@@ -1,0 +1,274 @@
+// Package probe asks the webhooks whether they are there and hold the plan.
+package probe
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+)
+
+const (
+	// maxTries is one more than the idle connections to a webhook that an API server keeps (client-go, transport/cache.go,
+	// idleConnsPerHost): each probe ends the one that it came on.
+	maxTries = 26
+	// maxSecrets is how many Secrets are tried until one is still there.
+	maxSecrets = 3
+)
+
+// Held is what the webhooks hold.
+type Held struct {
+	View      *plan.View // the plan in force, with people's pins
+	Secrets   []string   // the cluster Secrets that may be written, in the order in which they are tried
+	Workload  discover.Workload
+	ConfigMap string    // the plan's
+	Now       time.Time // tells this question to the plan's webhook from the last one
+}
+
+// Result is what a probe found. Nothing is asked where nothing is held.
+type Result struct {
+	Asked  int
+	Unheld []string // a sentence for each webhook that let a wrong value pass, or could not be asked
+}
+
+// Ask asks each webhook whether it is there and holds the plan: it writes a wrong value by a server-side dry-run, and
+// looks for the plan's in the answer. The plan's webhook, which admits whatever the planner writes, is asked a question
+// instead. The client's warnings must go to Warnings. A webhook without a caBundle or a Service without endpoints looks
+// well from everywhere else, for its failurePolicy lets writes pass. No webhook answers with an old plan: it reads the
+// plan anew for the planner.
+func Ask(ctx context.Context, c client.Client, h Held) Result {
+	list := questions(h)
+	answers := make([]string, len(list))
+	var all sync.WaitGroup
+	for i, q := range list {
+		all.Go(func() { answers[i] = q.ask(ctx, c) }) // a webhook that does not answer takes its whole timeout
+	}
+	all.Wait()
+	return Result{Asked: len(list), Unheld: slices.DeleteFunc(answers, func(why string) bool { return why == "" })}
+}
+
+// question is one wrong write and what has to become of it.
+type question struct {
+	webhook     string // its name in the configuration
+	fails       string // what a webhook does that does not hold the value, to an object: a verb with %s
+	kind        schema.GroupVersionKind
+	namespace   string
+	names       []string // the first that is there is written to
+	subresource string
+	patchType   types.PatchType
+	patch       any
+	got         func(*unstructured.Unstructured) (string, error)
+	want        string
+}
+
+// questions has one to each webhook, for a value that it holds now.
+func questions(h Held) []question {
+	return slices.Concat(ofClusters(h), ofWorkload(h), []question{ofPlan(h)})
+}
+
+// ofWorkload asks by one replica too many.
+func ofWorkload(h Held) []question {
+	p := h.View.Plan
+	q := question{webhook: "controllers." + plan.Group, fails: "let a wrong number of replicas of %s pass a dry-run",
+		kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: p.Target.Kind}, namespace: p.Target.Namespace,
+		names: []string{p.Target.Name}, patchType: types.MergePatchType,
+		patch: map[string]any{"spec": map[string]any{"replicas": p.Replicas + 1}},
+		got:   specReplicas, want: strconv.Itoa(p.Replicas)}
+	switch {
+	case h.Workload.Unmanaged:
+	case !p.FreeReplicas:
+		scale := q
+		scale.webhook, scale.subresource = "scale."+plan.Group, "scale"
+		return []question{q, scale}
+	case p.ControllerReplicas > 0 && h.Workload.EnvReplicas != nil:
+		q.fails = "let a wrong " + plan.EnvReplicas + " of %s pass a dry-run"
+		q.patchType, q.patch = types.StrategicMergePatchType, envPatch(p.Target.Container, p.ControllerReplicas+1)
+		q.got = func(u *unstructured.Unstructured) (string, error) { return envOf(u, p.Target.Container) }
+		q.want = strconv.Itoa(p.ControllerReplicas)
+		return []question{q}
+	}
+	return nil
+}
+
+// ofPlan asks by an annotation that the webhook answers in.
+func ofPlan(h Held) question {
+	asked := plan.ProbeQuestion(strconv.FormatInt(h.Now.Unix(), 10))
+	answer, _ := plan.ProbeAnswer(asked)
+	return question{webhook: "plan." + plan.Group, fails: "does not answer a dry-run of %s",
+		kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, namespace: h.View.Plan.Target.Namespace,
+		names: []string{h.ConfigMap}, patchType: types.MergePatchType,
+		patch: map[string]any{"metadata": map[string]any{"annotations": map[string]string{plan.AnnotationProbe: asked}}},
+		got: func(u *unstructured.Unstructured) (string, error) {
+			return u.GetAnnotations()[plan.AnnotationProbe], nil
+		},
+		want: answer}
+}
+
+// ofClusters asks by Secrets of one shard, those without a pin first: a person may change a pin at any moment.
+func ofClusters(h Held) []question {
+	names, shard := ofOneShard(h, false)
+	if len(names) == 0 {
+		names, shard = ofOneShard(h, true)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	wrong := shard + 1
+	if wrong >= h.View.Plan.Replicas && shard > 0 {
+		wrong = shard - 1 // valid, as far as anything else looks at it
+	}
+	return []question{{webhook: "clusters." + plan.Group, fails: "let a wrong shard of %s pass a dry-run",
+		kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, namespace: h.View.Plan.Target.Namespace,
+		names: names, patchType: types.MergePatchType,
+		patch: map[string]any{"data": map[string][]byte{plan.ShardKey: []byte(strconv.Itoa(wrong))}},
+		got:   shardOf, want: strconv.Itoa(shard)}}
+}
+
+// ofOneShard is the first Secrets of one shard that have a pin, or none.
+func ofOneShard(h Held, pinned bool) (names []string, shard int) {
+	for _, name := range h.Secrets {
+		replica, _, planned := h.View.Effective(name)
+		_, pin := h.View.Pin(name)
+		another := len(names) > 0 && replica != shard
+		if pin != pinned || !planned || another {
+			continue
+		}
+		if names, shard = append(names, name), replica; len(names) == maxSecrets {
+			break
+		}
+	}
+	return names, shard
+}
+
+// ask asks until a probe came on a connection that was dialled for it, and answers why the webhook does not hold the
+// value, "" where it does. A webhook that does not say how a probe came is one of an older release, and believed.
+func (q question) ask(ctx context.Context, c client.Client) (why string) {
+	for range maxTries {
+		came := &connections{}
+		if why = q.askOnce(context.WithValue(ctx, connectionsKey{}, came), c); why != "" || came.anew || !came.used {
+			return why
+		}
+	}
+	return why // others' calls fill up the connections as fast as probes end them, so that they are dialled
+}
+
+// askOnce shows nothing of the object.
+func (q question) askOnce(ctx context.Context, c client.Client) string {
+	patch, err := json.Marshal(q.patch)
+	if err != nil {
+		return fmt.Sprintf("%s could not be asked: %v", q.webhook, err)
+	}
+	for _, name := range q.names {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(q.kind)
+		u.SetNamespace(q.namespace)
+		u.SetName(name)
+		if err = q.write(ctx, c, u, client.RawPatch(q.patchType, patch)); apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			break
+		}
+		got, err := q.got(u)
+		switch {
+		case err != nil:
+			return fmt.Sprintf("%s could not be asked: %v", q.webhook, err)
+		case got != q.want:
+			return q.webhook + " " + fmt.Sprintf(q.fails, fmt.Sprintf("%s %q", q.kind.Kind, name))
+		}
+		return ""
+	}
+	return fmt.Sprintf("%s could not be asked: %v", q.webhook, err)
+}
+
+func (q question) write(ctx context.Context, c client.Client, u *unstructured.Unstructured, patch client.Patch) error {
+	if q.subresource != "" {
+		return c.SubResource(q.subresource).Patch(ctx, u, patch, client.DryRunAll)
+	}
+	return c.Patch(ctx, u, patch, client.DryRunAll)
+}
+
+// Warnings is the warning handler of a client that probes: it tells each probe how it came to the webhook. Nothing else
+// is heard, for each probe is warned of the wrong value that it writes.
+type Warnings struct{}
+
+var _ rest.WarningHandlerWithContext = Warnings{}
+
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
+func (Warnings) HandleWarningHeaderWithContext(ctx context.Context, _ int, _, text string) {
+	if came, probes := ctx.Value(connectionsKey{}).(*connections); probes {
+		came.anew = came.anew || text == plan.ProbedOnNew
+		came.used = came.used || text == plan.ProbedOnUsed
+	}
+}
+
+// connections are those on which a probe came: several where the API server asked more than once.
+type connections struct{ anew, used bool }
+
+type connectionsKey struct{}
+
+// specReplicas is 0 where the field is absent, as it is in a Scale of 0.
+func specReplicas(u *unstructured.Unstructured) (string, error) {
+	n, _, err := unstructured.NestedInt64(u.Object, "spec", "replicas")
+	return strconv.FormatInt(n, 10), err
+}
+
+var errNoShard = errors.New("data.shard is not base64")
+
+func shardOf(u *unstructured.Unstructured) (string, error) {
+	encoded, _, err := unstructured.NestedString(u.Object, "data", plan.ShardKey)
+	if err != nil {
+		return "", errNoShard
+	}
+	shard, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return "", errNoShard
+	}
+	return string(shard), nil
+}
+
+func envPatch(container string, replicas int) any {
+	env := []any{map[string]any{"name": plan.EnvReplicas, "value": strconv.Itoa(replicas)}}
+	return map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+		"containers": []any{map[string]any{"name": container, "env": env}}}}}}
+}
+
+// envOf is the replicas that the container is told.
+func envOf(u *unstructured.Unstructured, container string) (string, error) {
+	containers, _, err := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers")
+	if err != nil {
+		return "", err
+	}
+	for _, c := range containers {
+		if fields, ok := c.(map[string]any); ok && fields["name"] == container {
+			return envIn(fields), nil
+		}
+	}
+	return "", fmt.Errorf("no container is called %q", container)
+}
+
+func envIn(container map[string]any) string {
+	env, _, _ := unstructured.NestedSlice(container, "env")
+	for _, e := range env {
+		if entry, ok := e.(map[string]any); ok && entry["name"] == plan.EnvReplicas {
+			value, _ := entry["value"].(string)
+			return value
+		}
+	}
+	return ""
+}
