@@ -69,10 +69,10 @@ func (b *baseBed) writesLargeSecrets(t *testing.T) {
 		{"one of 4900 keys for another", `{"data":{"a1":null,"b1":""}}`, onlyShard},
 		{"the shard for one of 4900 keys", `{"data":{"a1":null,"shard":"Mw=="}}`, onlyShard},
 	})
-	b.try(t, large("notes-40000", func(o *corev1.Secret) { o.Annotations = tiny(40_000) }), types.MergePatchType, []patched{
-		{"the shard under 40000 annotations", `{"data":{"shard":"Mw=="}}`, ""},
-		{"a server under 40000 annotations", `{"data":{"server":"Yg=="}}`, onlyShard},
-		{"an annotation less of 40000", `{"metadata":{"annotations":{"a1":null}}}`, onlyAnnotations},
+	b.try(t, large("notes-50000", func(o *corev1.Secret) { o.Annotations = tiny(50_000) }), types.MergePatchType, []patched{
+		{"the shard under 50000 annotations", `{"data":{"shard":"Mw=="}}`, ""},
+		{"a server under 50000 annotations", `{"data":{"server":"Yg=="}}`, onlyShard},
+		{"an annotation less of 50000", `{"metadata":{"annotations":{"a1":null}}}`, onlyAnnotations},
 	})
 }
 
@@ -134,9 +134,9 @@ func (b *baseBed) writesLargeWorkloads(t *testing.T) {
 		change func(*appsv1.StatefulSet)
 		tried  []patched
 	}{
-		"notes-40000": {notes(tiny(40_000)), []patched{{"a step", step, ""}, {"an image", ops(image), onlyResources},
+		"notes-50000": {notes(tiny(50_000)), []patched{{"a step", step, ""}, {"an image", ops(image), onlyResources},
 			{"an annotation less", `[{"op":"remove","path":"/metadata/annotations/a1"}]`, onlyAnnotations}}},
-		"pod-notes-40000": {podNotes(tiny(40_000)), []patched{{"a step", step, ""}, {"another", ops(op("/spec/template/metadata/annotations/inject", `"yes"`)), onlyRestart}}},
+		"pod-notes-50000": {podNotes(tiny(50_000)), []patched{{"a step", step, ""}, {"another", ops(op("/spec/template/metadata/annotations/inject", `"yes"`)), onlyRestart}}},
 		"containers-250":  {containers(250), []patched{{"a step", step, ""}, {"an image", ops(image), onlyResources}, {"a proxy", ops(proxy), onlyEnv}}},
 		"containers-1000": {containers(1000), []patched{{"a step", step, ""}, {"an account", ops(op("/spec/template/spec/serviceAccountName", `"default"`)), onlyContainers}}},
 		"env-2400":        {entries(2400, "E", "1"), []patched{{"a step", step, ""}, {"an image", ops(image), onlyResources}, {"a proxy", ops(proxy), onlyEnv}}},
@@ -159,11 +159,11 @@ func (b *baseBed) nudgesLargeApplications(t *testing.T) {
 	u.SetAPIVersion("argoproj.io/v1alpha1")
 	u.SetKind("Application")
 	u.SetNamespace(b.namespace)
-	u.SetName("notes-40000")
-	b.makeLarge(t, u, func() { u.SetAnnotations(tiny(40_000)) })
+	u.SetName("notes-50000")
+	b.makeLarge(t, u, func() { u.SetAnnotations(tiny(50_000)) })
 	b.try(t, u, types.MergePatchType, []patched{
-		{"a refresh under 40000 annotations", `{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"normal"}}}`, ""},
-		{"another of 40000 annotations", `{"metadata":{"annotations":{"inject":"b"}}}`, "of an Application the planner writes"},
+		{"a refresh under 50000 annotations", `{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"normal"}}}`, ""},
+		{"another of 50000 annotations", `{"metadata":{"annotations":{"inject":"b"}}}`, "of an Application the planner writes"},
 	})
 	b.must(t, b.person.Delete(t.Context(), u))
 }
