@@ -149,7 +149,6 @@ func (p *policyBed) refusesWhatIsNoCertificate(t *testing.T) {
 		"a cluster of Argo CD's":                   {change: argoCD("cluster"), told: noArgoCD},
 		"credentials of repositories":              {change: argoCD("repo-creds"), told: noArgoCD},
 		"another annotation":                       {change: func(s *corev1.Secret) { s.Annotations = map[string]string{"kubernetes.io/note": "x"} }},
-		"one with all annotations that fit":        {change: func(s *corev1.Secret) { s.Annotations = most() }},
 		"another label":                            {change: func(s *corev1.Secret) { s.Labels["argocd.argoproj.io/instance"] = "ballast" }},
 	} {
 		err := p.create(t, c.change)
