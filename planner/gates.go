@@ -103,7 +103,8 @@ type situation struct {
 
 // atRest reports whether a plan is enforced and nothing is under way: gates tell people of something only then.
 func (s situation) atRest() bool {
-	return !s.first && !s.underWay && !s.breakGlass && s.mode == plan.Enforce
+	enforced := !s.breakGlass && s.mode == plan.Enforce
+	return enforced && !s.first && !s.underWay
 }
 
 func (s situation) heldOff() string {
@@ -218,7 +219,8 @@ func (c *cycle) situation(a *adoption) situation {
 func unstamped(a *adoption) []string {
 	var names []string
 	for _, cl := range a.fleet.Clusters {
-		if managed(cl) && !cl.Immutable && !cl.Skip && cl.Explicit.State != discover.ShardValid {
+		writable := managed(cl) && !cl.Immutable && !cl.Skip
+		if writable && cl.Explicit.State != discover.ShardValid {
 			names = append(names, cl.Shard.ID)
 		}
 	}

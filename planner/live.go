@@ -141,7 +141,7 @@ func (c *cycle) prepares(a *adoption) bool {
 
 // tellRestart says in Observe and Hold what mode live will do once: people hear of a restart before it comes.
 func (c *cycle) tellRestart(a *adoption) {
-	if c.in.Config.Rollout.Live == nil || a.next.Rollout != nil || !c.prepares(a) || a.next.Mode == plan.Enforce {
+	if a.next.Rollout != nil || !c.prepares(a) || a.next.Mode == plan.Enforce {
 		return
 	}
 	c.problem(Problem{Phase: PhaseRollout, Kind: "RestartAhead", Message: fmt.Sprintf(
