@@ -6,18 +6,20 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/google/go-cmp/cmp"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/discover"
 )
@@ -38,7 +40,9 @@ const askOf = "BALLAST_TEST_ASK_OF"
 func TestMain(m *testing.M) {
 	address := os.Getenv(askOf)
 	if address == "" {
-		os.Exit(m.Run())
+		code := m.Run()
+		_ = os.RemoveAll(built) // of an empty name nothing is removed
+		os.Exit(code)
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(askAll(address)); err != nil {
 		panic(err)
@@ -82,12 +86,34 @@ func askAll(address string) asked {
 	return a
 }
 
+// built is the folder of withoutRace, once it was asked for.
+var built string
+
+// withoutRace is this package's test binary, built without the race detector, which takes several times the memory.
+var withoutRace = sync.OnceValues(func() (string, error) {
+	var err error
+	if built, err = os.MkdirTemp("", "ballast-poll"); err != nil {
+		return "", err
+	}
+	binary := filepath.Join(built, "poll.test")
+	build := exec.Command("go", "test", "-c", "-o", binary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the asking process: %w: %s", err, out)
+	}
+	return binary, nil
+})
+
 // process asks a server in a process of its own.
 func process(t *testing.T, answer http.HandlerFunc) (a asked) {
 	t.Helper()
+	binary, err := withoutRace()
+	if err != nil {
+		t.Fatal(err)
+	}
 	server := httptest.NewServer(answer)
 	defer server.Close()
-	c := exec.CommandContext(t.Context(), os.Args[0])
+	c := exec.CommandContext(t.Context(), binary)
 	c.Env, c.Stderr = append(os.Environ(), askOf+"="+server.URL), os.Stderr
 	text, err := c.Output()
 	if err != nil {
