@@ -158,6 +158,11 @@ func ofOneShard(h Held, pinned bool) (names []string, shard int) {
 // ask asks until a probe came on a connection that was dialled for it, and answers why the webhook does not hold the
 // value, "" where it does. A webhook that does not say how a probe came is one of an older release, and believed.
 func (q question) ask(ctx context.Context, c client.Client) (why string) {
+	defer func() {
+		if p := recover(); p != nil { // it reads what others wrote, in a goroutine of its own
+			why = fmt.Sprintf("%s could not be asked: a panic of type %T", q.webhook, p)
+		}
+	}()
 	for range maxTries {
 		came := &connections{}
 		if why = q.askOnce(context.WithValue(ctx, connectionsKey{}, came), c); why != "" || came.anew || !came.used {

@@ -177,7 +177,10 @@ func (s *server) answer(ctx context.Context, key string, o client.Object) error 
 			Warnings{}.HandleWarningHeaderWithContext(ctx, 299, "", warning)
 		}
 	}
-	if err := s.refuses[key]; err != nil {
+	switch err := s.refuses[key]; {
+	case errors.Is(err, errPanics):
+		panic(err)
+	case err != nil:
 		return err
 	}
 	object, found := s.objects[key]
@@ -189,6 +192,9 @@ func (s *server) answer(ctx context.Context, key string, o client.Object) error 
 }
 
 const canary = "canary"
+
+// errPanics stands for an object that the code which reads it cannot bear.
+var errPanics = errors.New(canary)
 
 func TestWhatIsNotHeldIsSaid(t *testing.T) {
 	freeReplicas := func(f *fleet) { f.plan.FreeReplicas = true }
@@ -223,6 +229,8 @@ func TestWhatIsNotHeldIsSaid(t *testing.T) {
 		}, 4, []string{`clusters.ballast.argoproj.io could not be asked: objects "Secret c002" not found`}},
 		"a Secret that is refused": {nil, func(s *server) { s.refuses["Secret c000"] = errors.New("away") },
 			4, []string{`clusters.ballast.argoproj.io could not be asked: away`}},
+		"a Secret that panics": {nil, func(s *server) { s.refuses["Secret c000"] = errPanics },
+			4, []string{`clusters.ballast.argoproj.io could not be asked: a panic of type *errors.errorString`}},
 		"a Secret whose shard is not base64": {nil, func(s *server) {
 			s.objects["Secret c000"] = map[string]any{"data": map[string]any{plan.ShardKey: "!" + canary}}
 		}, 4, []string{`clusters.ballast.argoproj.io could not be asked: data.shard is not base64`}},

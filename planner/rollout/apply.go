@@ -152,6 +152,16 @@ type write struct {
 	try    func(context.Context) (manager string, err error)
 }
 
+// tried is one try. It reads objects that anybody wrote, in a goroutine of its own: a panic is a write that failed.
+func (w write) tried(ctx context.Context) (manager string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("a panic of type %T", p)
+		}
+	}()
+	return w.try(ctx)
+}
+
 // Errors by which one try tells paced what to make of it.
 var (
 	errUnchanged = errors.New("it stands so already")
@@ -172,7 +182,7 @@ func (a *Applier) paced(ctx context.Context, w write) (Result, *Contested) {
 	var manager string
 	err := ctx.Err()
 	for attempt := 0; attempt < attempts && ctx.Err() == nil; attempt++ {
-		if manager, err = w.try(ctx); !concurrent(err) {
+		if manager, err = w.tried(ctx); !concurrent(err) {
 			break
 		}
 	}

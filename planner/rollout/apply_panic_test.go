@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"ballast/planner/plan"
 )
 
@@ -14,6 +16,25 @@ type panickingNudger struct{}
 
 func (panickingNudger) Nudge(context.Context, string, string, string, string) (string, error) {
 	panic(text("CANARY"))
+}
+
+// panickingReader stands in for an object that the code which reads it cannot bear.
+type panickingReader struct{ client.Reader }
+
+func (panickingReader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	panic(text("CANARY"))
+}
+
+func TestAStampThatPanicsHasFailed(t *testing.T) {
+	a := NewApplier(ApplierOptions{Reader: panickingReader{}})
+	for name, step := range map[string]Step{"a Secret's": PatchShard{Secret: "c"}, "the workload's": PatchWorkload{}} {
+		t.Run(name, func(t *testing.T) {
+			got := a.Apply(t.Context(), plan.Target{Namespace: "argocd", Kind: plan.StatefulSet, Name: "controller"}, []Step{step}).Results[0]
+			if want := "a panic of type rollout.text"; got.Outcome != Failed || got.Err == nil || got.Err.Error() != want {
+				t.Errorf("the outcome is %s (%v), want %s (%s)", got.Outcome, got.Err, Failed, want)
+			}
+		})
+	}
 }
 
 // Steps run in goroutines of their own, where a panic would end the process.
