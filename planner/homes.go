@@ -26,13 +26,14 @@ func Homes(in discover.Input, w discover.Workload) []Home {
 	}
 	owners := discover.Owners(computed, a, replicas, nil)
 	homes := make([]Home, len(fleet.Clusters))
+	ringed := a == discover.ConsistentHashing && replicas > 1
 	for _, unit := range fleet.Units {
 		var one Home // Argo CD takes whichever Secret of a server it saw last
 		for _, i := range unit.Clusters {
 			c, owner := fleet.Clusters[i], owners[i]
 			if c.Explicit.Decides() {
 				owner = discover.Owners([]discover.Cluster{c}, a, replicas, nil)[0]
-			} else if !c.Implicit && !c.Skip && a == discover.ConsistentHashing && replicas > 1 {
+			} else if ringed && !c.Implicit && !c.Skip {
 				owner, one.Unknown = discover.Nobody, true
 			}
 			if owner != discover.Nobody {

@@ -58,12 +58,12 @@ func (t *turn) destinations() map[string]int { return t.settle(t.p.Rollout.Repli
 func (t *turn) destination(name string) (int, placement.Claim) {
 	end := t.p.Rollout.Replicas
 	now, _, _ := t.v.Effective(name)
-	pin, pinned := t.v.Pin(name)
-	to, decided := t.target[name]
-	switch {
-	case pinned && pin < end:
+	if pin, pinned := t.v.Pin(name); pinned && pin < end {
 		return pin, placement.Pinned
-	case decided && to < end && (now < end || !t.o.Closed[to]):
+	}
+	to, decided := t.target[name]
+	open := now < end || !t.o.Closed[to]
+	if decided && open && to < end {
 		return to, placement.Decided
 	}
 	return now, placement.Stands
