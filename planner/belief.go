@@ -1,11 +1,8 @@
 package planner
 
 import (
-	"errors"
-
 	"ballast/planner/discover"
 	"ballast/planner/plan"
-	"ballast/planner/store"
 )
 
 // Why a plan that stands in the ConfigMap is not believed. Whatever it is, the newest own plan is put back over it.
@@ -16,19 +13,6 @@ const (
 )
 
 func planFaults() []string { return []string{planForeign, planBroken, planOlder} }
-
-// planFault says what is wrong with the plan that was read; empty where it is in force, or there is none.
-func planFault(doc plan.Document, inForce *plan.Plan) string {
-	switch {
-	case errors.Is(doc.PlanErr, store.ErrForeign):
-		return planForeign
-	case doc.PlanErr != nil:
-		return planBroken
-	case doc.Plan != nil && inForce == nil:
-		return planOlder
-	}
-	return ""
-}
 
 // planFaultProblem tells people of it.
 func planFaultProblem(kind string) Problem {

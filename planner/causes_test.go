@@ -2,14 +2,12 @@ package planner
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ballast/planner/change"
 	"ballast/planner/config"
@@ -98,43 +96,39 @@ func TestEveryCauseCountsAgainstTheBudget(t *testing.T) {
 	}
 }
 
-// TestOrphanedAndDoubledClustersAreProblemsEventsAndMetrics, beyond their grace, and are none any more once they are mended.
-func TestOrphanedAndDoubledClustersAreProblemsEventsAndMetrics(t *testing.T) {
-	w, m, told := undecided(t, skewed(12)...), NewMetrics(prometheus.NewRegistry()), news{}
+// TestOrphanedAndDoubledClustersAreProblems, beyond their grace, and are none any more once they are mended.
+func TestOrphanedAndDoubledClustersAreProblems(t *testing.T) {
+	w := undecided(t, skewed(12)...)
 	w.in.Cordon = "" // nobody moves anything
 	w.in.Paused = true
-	look := func() (out Outcome, events []string) {
-		out = w.step(30 * time.Second)
-		m.observeOutcome(w.in, out, w.in.Now)
-		for _, e := range told.of(out.Problems) {
-			events = append(events, e.Reason+" "+e.Type)
+	look := func() (found []string) {
+		out := w.step(30 * time.Second)
+		for _, o := range out.Verdict.Orphans {
+			found = append(found, "orphan "+o.Cluster)
 		}
-		return out, events
+		for _, d := range out.Verdict.Doubled {
+			found = append(found, "doubled "+d.Cluster)
+		}
+		return append(found, problems(out)...)
 	}
-	gauges := func() [2]float64 { return [2]float64{testutil.ToFloat64(m.orphaned), testutil.ToFloat64(m.doubled)} }
 	look()
 	lost, twice := w.on(1)[0], w.on(2)[0]
 	w.taken[lost] = true
 	w.doubled = map[string]bool{twice: true}
-	if _, events := look(); gauges() != [2]float64{} || len(events) > 0 {
-		t.Errorf("within the grace: gauges %v, events %v", gauges(), events)
+	if diff := cmp.Diff([]string(nil), look()); diff != "" {
+		t.Errorf("within the grace (-want +got):\n%s", diff)
 	}
-	var all []string
+	var found []string
 	for range 5 {
-		_, events := look()
-		all = append(all, events...)
+		found = look()
 	}
-	slices.Sort(all)
-	if diff := cmp.Diff([]string{"Doubled Warning", "Orphaned Warning"}, all); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
-	found := problems(w.last)
-	if gauges() != [2]float64{1, 1} || !slices.Contains(found, "ownership/Orphaned/"+lost) || !slices.Contains(found, "ownership/Doubled/"+twice) {
-		t.Errorf("gauges %v, problems %v", gauges(), found)
+	want := []string{"orphan " + lost, "doubled " + twice, "ownership/Doubled/" + twice, "ownership/Orphaned/" + lost}
+	if diff := cmp.Diff(want, found, cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("beyond the grace (-want +got):\n%s", diff)
 	}
 	w.taken, w.doubled = map[string]bool{}, nil
 	look()
-	if _, events := look(); gauges() != [2]float64{} || len(w.last.Problems) > 0 || len(events) > 0 {
-		t.Errorf("mended: gauges %v, problems %v, events %v", gauges(), problems(w.last), events)
+	if diff := cmp.Diff([]string(nil), look()); diff != "" {
+		t.Errorf("mended (-want +got):\n%s", diff)
 	}
 }

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -82,7 +83,7 @@ func TestNothingIsLevelledOutOntoAReplicaThatIsNotReady(t *testing.T) {
 	w := newWorld(9, 1, 1, 1, 1, 1)
 	w.in.Config.Evaluate = config.Evaluate{None: &config.None{}}
 	for i := range 3 {
-		w.in.Observed.Pods = append(w.in.Observed.Pods, rollout.Pod{Replica: i, Name: crashPodName(i), Ready: i != 1, Claimed: true})
+		w.in.Observed.Pods = append(w.in.Observed.Pods, rollout.Pod{Replica: i, Name: fmt.Sprintf("argocd-application-controller-%d", i), Ready: i != 1, Claimed: true})
 	}
 	w.in.Observed.Known = true
 	w.run(4)

@@ -309,18 +309,6 @@ func TestAnAnswerIsBelievedForAsLongAsItMay(t *testing.T) {
 	says("unknown [], asked 5 times, 0 gauges")
 }
 
-func TestReplicasOfPeopleAreFollowedWithoutTheWebhook(t *testing.T) {
-	w := newWorld(lognormal(15, 24)...)
-	w.in.Config.Partition.Replicas = &config.Replicas{Workload: true}
-	w.run(5)
-	w.in.Enforcement = ptr.To(false)
-	w.scale(2)
-	w.run(6)
-	if p := w.in.InForce; p.Replicas != 2 || p.Rollout != nil {
-		t.Errorf("the plan has %d replicas, rollout %v, want the workload's 2: nobody would have the clusters of the third", p.Replicas, p.Rollout)
-	}
-}
-
 // TestWhatIsInstalledIsTold to people and by the metric, and stops nothing.
 func TestWhatIsInstalledIsTold(t *testing.T) {
 	changed := installation.Finding{Kind: installation.Changed, Subject: "plan.ballast.argoproj.io rules", Message: "the rules differ"}

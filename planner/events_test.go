@@ -10,10 +10,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"pgregory.net/rapid"
 
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/rollout"
@@ -210,4 +213,28 @@ func TestAPinThatCannotBeReadIsAProblem(t *testing.T) {
 		}
 	}
 	t.Errorf("nobody is told: %+v", out.Problems)
+}
+
+// TestOrphanedAndDoubledClustersAreEventsAndMetrics, and neither once they are mended.
+func TestOrphanedAndDoubledClustersAreEventsAndMetrics(t *testing.T) {
+	m, told := NewMetrics(prometheus.NewRegistry()), news{}
+	look := func(out Outcome) []string {
+		m.observeOutcome(Inputs{Now: epoch}, out, epoch)
+		said := []string{fmt.Sprintf("%v orphaned, %v doubled", testutil.ToFloat64(m.orphaned), testutil.ToFloat64(m.doubled))}
+		for _, e := range told.of(out.Problems) {
+			said = append(said, e.Type+" "+e.Reason+" "+e.Message)
+		}
+		return said
+	}
+	ill := Outcome{Problems: []Problem{
+		{Phase: PhaseOwnership, Kind: "Orphaned", Subject: "c1", Message: "no replica has c1"},
+		{Phase: PhaseOwnership, Kind: "Doubled", Subject: "c2", Message: "two replicas have c2"}}}
+	ill.Verdict.Orphans, ill.Verdict.Doubled = []ownership.Orphan{{Cluster: "c1"}}, []ownership.Doubled{{Cluster: "c2"}}
+	got := [][]string{look(Outcome{}), look(ill), look(ill), look(Outcome{})}
+	want := [][]string{{"0 orphaned, 0 doubled"},
+		{"1 orphaned, 1 doubled", "Warning Orphaned no replica has c1", "Warning Doubled two replicas have c2"},
+		{"1 orphaned, 1 doubled"}, {"0 orphaned, 0 doubled"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }

@@ -151,7 +151,7 @@ func (l *Loop) takeOver(ctx context.Context) error {
 	if len(problems) > 0 {
 		l.Emit(discover.Workload{}, historyDropped(problems))
 	}
-	memory, dropped := memoryOf(history)
+	memory, dropped := MemoryOf(history.Parts)
 	if len(dropped) > 0 {
 		l.Log.Error(errors.Join(dropped...), "a part of the history was dropped")
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ballast/planner/discover"
-	"ballast/planner/store"
+	"ballast/planner/gz"
 )
 
 // The history's parts that are the planner's memory.
@@ -25,14 +25,16 @@ type fleetMemory struct {
 	HoldOff time.Time            `json:"holdOff,omitzero"`
 }
 
-// historyOf is a history with this memory in its parts. A part that only a newer version knows stays, and so does one that
-// cannot be packed anew, which is reported: neither the others nor the plans may be lost with it.
-func historyOf(h store.History, m Memory) (store.History, []error) {
-	parts := maps.Clone(h.Parts)
+// maxPart bounds what a part unpacks to: 7,500 clusters with six metrics take about 5 MB of JSON.
+const maxPart = 16 << 20
+
+// Parts are the history's parts with this memory in them. A part that only a newer version knows stays, and so does one
+// that cannot be packed anew, which is reported: neither the others nor the plans may be lost with it.
+func (m Memory) Parts(before map[string][]byte) (parts map[string][]byte, stale []error) {
+	parts = maps.Clone(before)
 	if parts == nil {
 		parts = map[string][]byte{}
 	}
-	var stale []error
 	keep := func(name, what string, pack func() ([]byte, error)) {
 		part, err := pack()
 		if err != nil {
@@ -45,8 +47,7 @@ func historyOf(h store.History, m Memory) (store.History, []error) {
 	keep(partChanges, "what is known of moves", packed(m.Changes))
 	keep(partLastGood, "the last good values", m.LastGood.MarshalBinary)
 	keep(partVotes, "the votes", m.Votes.MarshalBinary)
-	h.Parts = parts
-	return h, stale
+	return parts, stale
 }
 
 func packed(v any) func() ([]byte, error) {
@@ -55,23 +56,23 @@ func packed(v any) func() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return store.Pack(data)
+		return gz.Pack(data)
 	}
 }
 
 func unpacked(part []byte, into any) error {
-	data, err := store.Unpack(part)
+	data, err := gz.Unpack(part, maxPart)
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(data, into)
 }
 
-// memoryOf reads the memory back. A part that cannot be read begins anew and is reported; the others serve.
-func memoryOf(h store.History) (Memory, []error) {
+// MemoryOf reads the memory back. A part that cannot be read begins anew and is reported; the others serve.
+func MemoryOf(parts map[string][]byte) (Memory, []error) {
 	var m Memory
 	var dropped []error
-	if part, ok := h.Parts[partFleet]; ok {
+	if part, ok := parts[partFleet]; ok {
 		var fleet fleetMemory
 		if err := unpacked(part, &fleet); err != nil {
 			dropped = append(dropped, fmt.Errorf("reading what was known of the fleet: %w", err))
@@ -79,7 +80,7 @@ func memoryOf(h store.History) (Memory, []error) {
 			m.Known, m.Gone, m.HoldOff = fleet.Known, fleet.Gone, fleet.HoldOff
 		}
 	}
-	if part, ok := h.Parts[partChanges]; ok {
+	if part, ok := parts[partChanges]; ok {
 		var changes Changes
 		if err := unpacked(part, &changes); err != nil {
 			dropped = append(dropped, fmt.Errorf("reading what was known of moves: %w", err))
@@ -87,12 +88,12 @@ func memoryOf(h store.History) (Memory, []error) {
 			m.Changes = changes
 		}
 	}
-	if part, ok := h.Parts[partLastGood]; ok {
+	if part, ok := parts[partLastGood]; ok {
 		if err := m.LastGood.UnmarshalBinary(part); err != nil {
 			dropped = append(dropped, fmt.Errorf("reading the last good values: %w", err))
 		}
 	}
-	if part, ok := h.Parts[partVotes]; ok {
+	if part, ok := parts[partVotes]; ok {
 		if err := m.Votes.UnmarshalBinary(part); err != nil {
 			dropped = append(dropped, fmt.Errorf("reading the votes: %w", err))
 		}

@@ -12,7 +12,6 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/plan"
-	"ballast/planner/store"
 )
 
 // remembered is the memory of a fleet after some cycles of a vote, with a row that waits to be forgotten.
@@ -34,8 +33,8 @@ var equalTimes = cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })
 func TestTheMemoryComesBackFromTheHistory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		want := remembered(t, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(1, 15).Draw(rt, "cycles"))
-		h, stale := historyOf(store.History{}, want)
-		got, dropped := memoryOf(h)
+		parts, stale := want.Parts(nil)
+		got, dropped := MemoryOf(parts)
 		if diff := cmp.Diff(want, got, equalTimes, cmpopts.EquateEmpty()); diff != "" || len(stale)+len(dropped) > 0 {
 			rt.Fatalf("stale %v, dropped %v (-want +got):\n%s", stale, dropped, diff)
 		}
@@ -53,11 +52,11 @@ func TestABrokenPartOfTheMemoryBeginsAnewAndTheOthersServe(t *testing.T) {
 		partVotes:    {func(m *Memory) { m.Votes = evaluate.History{} }, "reading the votes"},
 	} {
 		t.Run(part, func(t *testing.T) {
-			h, _ := historyOf(store.History{}, whole)
-			h.Parts[part] = h.Parts[part][:len(h.Parts[part])/2]
+			parts, _ := whole.Parts(nil)
+			parts[part] = parts[part][:len(parts[part])/2]
 			want := whole
 			test.forget(&want)
-			got, dropped := memoryOf(h)
+			got, dropped := MemoryOf(parts)
 			if diff := cmp.Diff(want, got, equalTimes, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -70,17 +69,17 @@ func TestABrokenPartOfTheMemoryBeginsAnewAndTheOthersServe(t *testing.T) {
 
 // What cannot be packed stays as it was saved: it must take neither the other parts nor the plans with it.
 func TestWhatCannotBePackedStaysAsItWas(t *testing.T) {
-	before, _ := historyOf(store.History{}, remembered(t, 1, 4))
-	before.Parts["next-version.gz"] = []byte("a part that only a newer version knows")
+	before, _ := remembered(t, 1, 4).Parts(nil)
+	before["next-version.gz"] = []byte("a part that only a newer version knows")
 	m := remembered(t, 2, 6)
 	m.Votes.Candidates = map[string]evaluate.Candidate{"k": {Replicas: 2, Of: map[string]int{"eu": 2}}}
-	after, stale := historyOf(before, m)
+	after, stale := m.Parts(before)
 	if len(stale) != 1 || !strings.HasPrefix(stale[0].Error(), "packing the votes: ") {
 		t.Errorf("reported %v, want one error of the votes", stale)
 	}
-	want, _ := historyOf(store.History{}, Memory{Known: m.Known, Gone: m.Gone, HoldOff: m.HoldOff, LastGood: m.LastGood})
-	want.Parts[partVotes], want.Parts["next-version.gz"] = before.Parts[partVotes], before.Parts["next-version.gz"]
-	if diff := cmp.Diff(want.Parts, after.Parts); diff != "" {
+	want, _ := Memory{Known: m.Known, Gone: m.Gone, HoldOff: m.HoldOff, LastGood: m.LastGood}.Parts(nil)
+	want[partVotes], want["next-version.gz"] = before[partVotes], before["next-version.gz"]
+	if diff := cmp.Diff(want, after); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
 	}
 }

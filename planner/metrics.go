@@ -10,6 +10,23 @@ import (
 	"ballast/planner/poll"
 )
 
+// The phases that a panic names; the set is closed.
+const (
+	phaseTakeOver = "takeOver" // reading the key and the last leader's memory
+	phaseGather   = "gather"   // reading the plan, the Secrets and the workload
+	phaseFetch    = "fetch"    // asking Prometheus
+	phaseObserve  = "observe"  // asking the pods
+	phaseDecide   = "decide"
+	phaseStore    = "store"
+	phaseRepair   = "repair"
+	phaseWatch    = "watch" // a plan that a watch told of
+)
+
+// panicPhases is the closed set, for the metric that shows every phase from the start.
+func panicPhases() []string {
+	return []string{phaseTakeOver, phaseGather, phaseFetch, phaseObserve, phaseDecide, phaseStore, phaseRepair, phaseWatch}
+}
+
 // Metrics are the planner's. A plain gauge that only a leader knows is 0 on a standby, one with labels is absent there.
 type Metrics struct {
 	cycles      *prometheus.CounterVec

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"ballast/planner/config"
 	"ballast/planner/plan"
 )
@@ -103,4 +105,16 @@ func wayTo(w *world, replicas int) *Rollback {
 	p.Replicas, p.ControllerReplicas = replicas, replicas
 	p.Clusters["c000"] = plan.Row{Replica: replicas - 1}
 	return &Rollback{Revision: p.Revision, Plan: &p}
+}
+
+func TestReplicasOfPeopleAreFollowedWithoutTheWebhook(t *testing.T) {
+	w := newWorld(lognormal(15, 24)...)
+	w.in.Config.Partition.Replicas = &config.Replicas{Workload: true}
+	w.run(5)
+	w.in.Enforcement = ptr.To(false)
+	w.scale(2)
+	w.run(6)
+	if p := w.in.InForce; p.Replicas != 2 || p.Rollout != nil {
+		t.Errorf("the plan has %d replicas, rollout %v, want the workload's 2: nobody would have the clusters of the third", p.Replicas, p.Rollout)
+	}
 }

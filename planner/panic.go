@@ -7,23 +7,6 @@ import (
 	"ballast/planner/discover"
 )
 
-// The phases that a panic names; the set is closed.
-const (
-	phaseTakeOver = "takeOver" // reading the key and the last leader's memory
-	phaseGather   = "gather"   // reading the plan, the Secrets and the workload
-	phaseFetch    = "fetch"    // asking Prometheus
-	phaseObserve  = "observe"  // asking the pods
-	phaseDecide   = "decide"
-	phaseStore    = "store"
-	phaseRepair   = "repair"
-	phaseWatch    = "watch" // a plan that a watch told of
-)
-
-// panicPhases is the closed set, for the metric that shows every phase from the start.
-func panicPhases() []string {
-	return []string{phaseTakeOver, phaseGather, phaseFetch, phaseObserve, phaseDecide, phaseStore, phaseRepair, phaseWatch}
-}
-
 // caught makes a panic an error, which names its type alone: its value may have been read from a Secret. People hear
 // of it once, until the phase ends well. It is called with what recover answers, nil where nothing panicked.
 func (l *Loop) caught(phase string, panicked any) error {

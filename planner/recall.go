@@ -8,7 +8,6 @@ import (
 	"ballast/planner/failover"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
-	"ballast/planner/store"
 )
 
 // Recalled is what the leader left in the history of moves and of those who carry them, for people who ask how things are.
@@ -18,16 +17,16 @@ type Recalled struct {
 	HeldUntil time.Time // a rollout failed, and nothing new begins before; zero: none did
 }
 
-// Recall reads it. What cannot be read is left out and reported.
-func Recall(h store.History) (Recalled, []error) {
-	asked := store.History{Parts: map[string][]byte{}}
+// Recall reads it from the history's parts. What cannot be read is left out and reported.
+func Recall(savedAt time.Time, parts map[string][]byte) (Recalled, []error) {
+	asked := map[string][]byte{}
 	for _, name := range []string{partChanges, partFleet} {
-		if part, ok := h.Parts[name]; ok {
-			asked.Parts[name] = part
+		if part, ok := parts[name]; ok {
+			asked[name] = part
 		}
 	}
-	m, dropped := memoryOf(asked)
-	r := Recalled{SavedAt: h.SavedAt, Changes: m.Changes}
+	m, dropped := MemoryOf(asked)
+	r := Recalled{SavedAt: savedAt, Changes: m.Changes}
 	if !m.HoldOff.IsZero() {
 		r.HeldUntil = m.HoldOff.Add(holdOff)
 	}

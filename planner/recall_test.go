@@ -15,7 +15,6 @@ import (
 	"ballast/planner/failover"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
-	"ballast/planner/store"
 )
 
 func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
@@ -41,11 +40,11 @@ func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
 		"values that nobody asked for": {whole, partLastGood, Recalled{Changes: changes, HeldUntil: epoch.Add(holdOff)}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _ := historyOf(store.History{SavedAt: epoch}, test.saved)
+			parts, _ := test.saved.Parts(nil)
 			if test.spoil != "" {
-				h.Parts[test.spoil] = []byte("no part")
+				parts[test.spoil] = []byte("no part")
 			}
-			got, dropped := Recall(h)
+			got, dropped := Recall(epoch, parts)
 			test.want.SavedAt = epoch
 			if diff := cmp.Diff(test.want, got, equalTimes, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -59,7 +58,7 @@ func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
 			}
 		})
 	}
-	if got, dropped := Recall(store.History{}); !cmp.Equal(Recalled{}, got) || len(dropped) > 0 {
+	if got, dropped := Recall(time.Time{}, nil); !cmp.Equal(Recalled{}, got) || len(dropped) > 0 {
 		t.Errorf("of no history %+v is recalled, dropped %v", got, dropped)
 	}
 }

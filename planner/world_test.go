@@ -3,21 +3,22 @@ package planner
 import (
 	"encoding/json"
 	"fmt"
-	"math"
-	"math/rand/v2"
-	"strconv"
 	"testing"
 	"time"
 
-	"ballast/planner/config"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/rollout"
+	"ballast/planner/sim"
 )
 
-// epoch is when every simulated world begins.
-var epoch = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+// Names of the simulation that every test here uses.
+var (
+	epoch     = sim.Epoch
+	server    = sim.Server
+	lognormal = sim.Lognormal
+)
 
 // world is a fleet that does at once what it is told: the Secrets, the workload and Prometheus' answers of a cycle, the
 // plan ConfigMap, and the memory between cycles.
@@ -29,18 +30,8 @@ type world struct {
 
 // newWorld has clusters c000... with the given loads (in applications), on a StatefulSet of three replicas.
 func newWorld(loads ...float64) *world {
-	c := config.Default()
-	c.Mode = plan.Enforce
-	// Everything at once and without a limit; live.go's worlds have both.
-	c.Rollout = config.Rollout{Default: &config.DefaultRollout{}, StageTimeout: c.Rollout.StageTimeout}
-	c.Change.Moves.Rate = nil
-	c.Poll.Prometheus.Metrics = []config.Metric{{ID: "apps", Query: "apps", Match: &config.Match{Label: "dest_server", To: config.MatchServer}}}
-	c.Index.PNorm.Weights = map[string]config.Decimal{"apps": "1"}
-	env := "3"
 	w := &world{in: Inputs{
-		Now: epoch, Config: c, PlannerUser: "system:serviceaccount:argocd:ballast-planner",
-		Workload: discover.Workload{Kind: plan.StatefulSet, Namespace: "argocd", Name: "argocd-application-controller", Container: "application-controller",
-			Replicas: 3, ReadyReplicas: 3, UpdatedReplicas: 3, CurrentReplicas: 3, EnvReplicas: &env},
+		Now: epoch, Config: sim.Config(), PlannerUser: sim.PlannerUser, Workload: sim.Workload(),
 		Discovered: discover.Input{Namespace: "argocd"},
 		Fetched:    []poll.Fetched{{Metric: "apps"}},
 	}}
@@ -51,23 +42,11 @@ func newWorld(loads ...float64) *world {
 }
 
 func (w *world) add(name string, load float64) {
-	w.in.Discovered.Secrets = append(w.in.Discovered.Secrets, discover.Secret{UID: "uid-" + name, Name: name, Namespace: "argocd",
-		Cluster: name, Server: server(name), HasData: true})
+	w.in.Discovered.Secrets = append(w.in.Discovered.Secrets, sim.Secret(name))
 	w.setLoad(name, load)
 }
 
-func server(name string) string { return "https://" + name + ".example" }
-
-func (w *world) setLoad(name string, load float64) {
-	f := &w.in.Fetched[0]
-	for i := range f.Samples {
-		if f.Samples[i].Key == server(name) {
-			f.Samples[i].Value = load
-			return
-		}
-	}
-	f.Samples = append(f.Samples, poll.Sample{Key: server(name), Value: load})
-}
+func (w *world) setLoad(name string, load float64) { sim.SetLoad(&w.in.Fetched[0], name, load) }
 
 func (w *world) remove(name string) {
 	for i, s := range w.in.Discovered.Secrets {
@@ -78,14 +57,7 @@ func (w *world) remove(name string) {
 	}
 }
 
-func (w *world) secret(name string) *discover.Secret {
-	for i := range w.in.Discovered.Secrets {
-		if w.in.Discovered.Secrets[i].Name == name {
-			return &w.in.Discovered.Secrets[i]
-		}
-	}
-	return nil
-}
+func (w *world) secret(name string) *discover.Secret { return sim.Find(w.in.Discovered.Secrets, name) }
 
 // cycle runs one cycle, writes its plan and does its steps.
 func (w *world) cycle() Outcome {
@@ -109,24 +81,8 @@ func (w *world) cycle() Outcome {
 
 func (w *world) apply(out Outcome) {
 	view := plan.NewView(w.in.InForce.Clone(), out.Pins)
-	for _, step := range rollout.Steps(view, Seen(out.Fleet, w.in.Workload), rollout.StepOptions{BreakGlass: w.in.BreakGlass}).Steps {
-		switch s := step.(type) {
-		case rollout.PatchShard:
-			w.secret(s.Secret).Shard = discover.ShardValue{State: discover.ShardValid, N: s.Shard}
-		case rollout.PatchWorkload:
-			wl := &w.in.Workload
-			if s.Replicas != nil {
-				wl.Replicas, wl.ReadyReplicas, wl.UpdatedReplicas, wl.CurrentReplicas = *s.Replicas, *s.Replicas, *s.Replicas, *s.Replicas
-			}
-			if s.ControllerReplicas != nil {
-				env := strconv.Itoa(*s.ControllerReplicas)
-				wl.EnvReplicas = &env
-			}
-			if s.RestartedAt != "" {
-				wl.RestartedAt = s.RestartedAt
-			}
-		}
-	}
+	agenda := rollout.Steps(view, Seen(out.Fleet, w.in.Workload), rollout.StepOptions{BreakGlass: w.in.BreakGlass})
+	sim.Do(agenda.Steps, &w.in.Workload, w.in.Discovered.Secrets)
 }
 
 // run runs a cycle a minute.
@@ -144,16 +100,6 @@ func (w *world) row(t *testing.T, name string) int {
 		t.Fatalf("the plan has no row for %s", name)
 	}
 	return row.Replica
-}
-
-// lognormal is a fleet's load as fleets are: many small clusters and a few heavy ones.
-func lognormal(seed uint64, n int) []float64 {
-	r := rand.New(rand.NewPCG(seed, 1))
-	loads := make([]float64, n)
-	for i := range loads {
-		loads[i] = math.Ceil(20 * math.Exp(r.NormFloat64()))
-	}
-	return loads
 }
 
 // problems are the kinds that a cycle reported, with their subjects.

@@ -124,7 +124,9 @@ func (l *Loop) save(ctx context.Context, m Memory) error {
 	if err := l.unseal(ctx); err != nil {
 		l.Log.Error(err, "the plan's key cannot be read again; the one that is known is used on")
 	}
-	next, stale := historyOf(l.history, m)
+	next := l.history
+	parts, stale := m.Parts(l.history.Parts)
+	next.Parts = parts
 	if len(stale) > 0 {
 		l.Log.Error(errors.Join(stale...), "a part of the history stays as it was")
 	}

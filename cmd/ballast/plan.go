@@ -203,7 +203,7 @@ func recallChanges(ctx context.Context, c client.Client, cfg config.PlannerConfi
 	if err != nil {
 		return planner.Changes{}, err
 	}
-	recalled, problems := planner.Recall(h)
+	recalled, problems := planner.Recall(h.SavedAt, h.Parts)
 	return recalled.Changes, errors.Join(problems...)
 }
 

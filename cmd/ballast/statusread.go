@@ -109,7 +109,7 @@ func (s *sight) readHistory(ctx context.Context, c client.Client) {
 		Plan: s.config.Plan.ConfigMap, History: name}).ReadHistory(ctx)
 	s.note(fmt.Sprintf("configmap %s", name), err)
 	var dropped []error
-	s.history, dropped = planner.Recall(h)
+	s.history, dropped = planner.Recall(h.SavedAt, h.Parts)
 	if len(dropped) > 0 {
 		problems = append(problems, errors.Join(dropped...).Error())
 	}

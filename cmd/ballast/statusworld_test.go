@@ -29,6 +29,7 @@ import (
 	"ballast/planner"
 	"ballast/planner/neighbour"
 	"ballast/planner/ownership"
+	"ballast/planner/gz"
 	"ballast/planner/plan"
 	"ballast/planner/store"
 )
@@ -163,7 +164,7 @@ func (w *statusWorld) save(t *testing.T, c client.Client) {
 	t.Helper()
 	part, err := json.Marshal(w.saved)
 	mustDo(t, err)
-	packed, err := store.Pack(part)
+	packed, err := gz.Pack(part)
 	mustDo(t, err)
 	s := store.New(store.Options{Client: c, Reader: c, Namespace: "argocd", Plan: "ballast-plan", History: "ballast-history"})
 	_, err = s.WriteHistory(t.Context(), store.History{Parts: map[string][]byte{"changes.json.gz": packed}}, noon.Add(-2*time.Minute))

@@ -1,13 +1,10 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,15 +12,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"ballast/planner/gz"
 	"ballast/planner/plan"
 )
 
-const (
-	// maxPart bounds what a part unpacks to: 7,500 clusters with six metrics take about 5 MB of JSON.
-	maxPart = 16 << 20
-	// maxRecord bounds what a plan's record unpacks to: a plan of 900 KiB whose every line break is escaped.
-	maxRecord = 2 << 20
-)
+// maxRecord bounds what a plan's record unpacks to: a plan of 900 KiB whose every line break is escaped.
+const maxRecord = 2 << 20
 
 // encodeHistory writes the history as binary data of a ConfigMap. The same history gives the same bytes.
 func encodeHistory(h History) (map[string][]byte, Dropped, error) {
@@ -39,7 +33,7 @@ func encodeHistory(h History) (map[string][]byte, Dropped, error) {
 		if err != nil {
 			return nil, Dropped{}, fmt.Errorf("packing plan revision %d: %w", r.Revision, err)
 		}
-		if data[planKey(r.Revision)], err = Pack(content); err != nil {
+		if data[planKey(r.Revision)], err = gz.Pack(content); err != nil {
 			return nil, Dropped{}, err
 		}
 	}
@@ -120,7 +114,7 @@ func decodeHistory(data map[string][]byte) (History, []string) {
 }
 
 func unpackRecord(packed []byte, revision int64) (Record, error) {
-	data, err := unpack(packed, maxRecord)
+	data, err := gz.Unpack(packed, maxRecord)
 	if err != nil {
 		return Record{}, err
 	}
@@ -144,35 +138,4 @@ func planRevision(key string) (int64, bool) {
 	digits, packed := strings.CutSuffix(digits, planSuffix)
 	revision, err := strconv.ParseInt(digits, 10, 64)
 	return revision, isPlan && packed && err == nil && revision > 0 && revision <= plan.MaxRevision && planKey(revision) == key
-}
-
-// Pack compresses a part. The header carries no time, so that the same content gives the same bytes.
-func Pack(data []byte) ([]byte, error) {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := w.Write(data); err != nil {
-		return nil, fmt.Errorf("packing a part of the history: %w", err)
-	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("packing a part of the history: %w", err)
-	}
-	return b.Bytes(), nil
-}
-
-// Unpack reverses Pack, up to a bound: a few bytes must not become gigabytes.
-func Unpack(packed []byte) ([]byte, error) { return unpack(packed, maxPart) }
-
-func unpack(packed []byte, most int64) ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, fmt.Errorf("unpacking: %w", err)
-	}
-	data, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err != nil {
-		return nil, fmt.Errorf("unpacking: %w", err)
-	}
-	if int64(len(data)) > most {
-		return nil, fmt.Errorf("unpacking: it is larger than %d MiB", most>>20)
-	}
-	return data, nil
 }

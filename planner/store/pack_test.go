@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"ballast/planner/gz"
 	"ballast/planner/plan"
 )
 
@@ -64,11 +65,11 @@ func TestAHistoryComesBackAsItWasWrittenInTheSameBytes(t *testing.T) {
 
 func TestWhatIsBrokenTakesNothingElseWithIt(t *testing.T) {
 	data, _ := encoded(t, History{Plans: []Record{record(t, 4, "a"), record(t, 3, "a"), record(t, 2, "a"), record(t, 1, "a")}, Parts: map[string][]byte{"votes": {1}}})
-	bomb, err := Pack(bytes.Repeat([]byte(" "), maxRecord+1))
+	bomb, err := gz.Pack(bytes.Repeat([]byte(" "), maxRecord+1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := Pack([]byte(`{"revision":9}`))
+	other, err := gz.Pack([]byte(`{"revision":9}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestWhatIsBrokenTakesNothingElseWithIt(t *testing.T) {
 }
 
 func TestAFewBytesDoNotBecomeManyInMemory(t *testing.T) {
-	bomb, err := Pack(make([]byte, 64<<20))
+	bomb, err := gz.Pack(make([]byte, 64<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +209,7 @@ func FuzzDecodeHistory(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	bomb, err := Pack(make([]byte, maxRecord+1))
+	bomb, err := gz.Pack(make([]byte, maxRecord+1))
 	if err != nil {
 		f.Fatal(err)
 	}
