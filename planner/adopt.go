@@ -29,12 +29,13 @@ type adoption struct {
 	pins   plan.Pins
 	next   plan.Plan
 	gone   map[string]time.Time
-	notes  []string // what changed, in words
+	beside *placement.Servers // what stays together
+	notes  []string           // what changed, in words
 	found  []Problem
 }
 
 func adopt(in Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *adoption {
-	a := &adoption{in: in, fleet: fleet, owners: ownersNow(in, fleet), pins: pins, next: base.Clone(), gone: map[string]time.Time{}}
+	a := &adoption{in: in, fleet: fleet, owners: ownersNow(in, fleet), pins: pins, next: base.Clone(), gone: map[string]time.Time{}, beside: together(fleet)}
 	a.frame()
 	a.reportOrphans()
 	if a.next.Mode.Enforced() {
@@ -47,6 +48,15 @@ func adopt(in Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *ado
 	}
 	a.describeRows()
 	return a
+}
+
+// together tells what stays together by the Secrets that are there.
+func together(fleet discover.Fleet) *placement.Servers {
+	s := placement.NewServers(len(fleet.Clusters))
+	for _, c := range fleet.Clusters {
+		s.Add(c.Shard.ID, c.Together())
+	}
+	return s
 }
 
 // reportOrphans names the clusters that nobody reconciles, which Argo CD itself never says.
@@ -261,9 +271,21 @@ func (a *adoption) pinRows() {
 			a.next.Clusters[name] = row
 		}
 	}
-	for _, u := range a.fleet.Units {
+	for _, u := range a.fleet.Groups() {
 		if len(u.Clusters) > 1 {
 			a.unite(u, v)
+		}
+	}
+	a.leaveAlone(v)
+}
+
+// leaveAlone gives what stands alone the replica that its Secret carries, since nobody may write another.
+func (a *adoption) leaveAlone(v *plan.View) {
+	for _, c := range a.fleet.Clusters {
+		carries := c.Explicit.State == discover.ShardValid && v.Stays(c.Explicit.N)
+		if row, known := a.next.Clusters[c.Shard.ID]; known && c.Alone && carries {
+			row.Replica = c.Explicit.N
+			a.next.Clusters[c.Shard.ID] = row
 		}
 	}
 }
@@ -286,11 +308,8 @@ func (a *adoption) retarget() {
 // cluster is where one of the fleet's stands: a row, or without one what it carries or who owns it.
 func (a *adoption) cluster(i int) placement.Cluster {
 	cl := a.fleet.Clusters[i]
-	row, known := a.next.Clusters[cl.Shard.ID]
-	c := placement.Cluster{Name: cl.Shard.ID, Server: row.Server, At: a.standing(i), Claim: placement.Stands}
-	if !known {
-		c.Server = plan.ServerHash(cl.Shard.Server)
-	}
+	_, known := a.next.Clusters[cl.Shard.ID]
+	c := placement.Cluster{Name: cl.Shard.ID, Server: cl.Together(), At: a.standing(i), Claim: placement.Stands}
 	switch carries := cl.Explicit.State == discover.ShardValid; {
 	case known && cl.Immutable && carries:
 		c.Claim = placement.Fixed
@@ -318,7 +337,7 @@ func (a *adoption) unite(u discover.Unit, v *plan.View) {
 		}
 		members[k] = m
 	}
-	home := placement.Home(a.leaders(u, members), func(replica int) bool { return replica >= 0 })
+	home := placement.Home(members, func(replica int) bool { return replica >= 0 })
 	for _, m := range members {
 		row, known := a.next.Clusters[m.Name]
 		switch {
@@ -336,24 +355,6 @@ func (a *adoption) unite(u discover.Unit, v *plan.View) {
 		}
 		a.next.Clusters[m.Name] = row
 	}
-}
-
-// leaders are the members whose replica may become that of all: not one that ballast may not write where its server has an older
-// Secret. Who may only create Secrets would move that one by it, at once.
-func (a *adoption) leaders(u discover.Unit, members []placement.Cluster) []placement.Cluster {
-	oldest := a.fleet.Clusters[u.Clusters[0]].Created
-	for _, i := range u.Clusters {
-		if created := a.fleet.Clusters[i].Created; created.Before(oldest) {
-			oldest = created
-		}
-	}
-	var leaders []placement.Cluster
-	for k, i := range u.Clusters {
-		if members[k].Claim != placement.Fixed || !a.fleet.Clusters[i].Created.After(oldest) {
-			leaders = append(leaders, members[k])
-		}
-	}
-	return leaders
 }
 
 // describeRows fills in what a row says beside its replica.

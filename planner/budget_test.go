@@ -200,9 +200,9 @@ func TestClustersOfOneServerDoNotPartForTheBudget(t *testing.T) {
 	for i, name := range []string{"c009", "c008", "c007", "c006"} {
 		of[name] = 1
 		if i < 3 { // three Secrets of one server
-			row := a.next.Clusters[name]
-			row.Server = "same"
-			a.next.Clusters[name] = row
+			k := slices.IndexFunc(a.fleet.Clusters, func(c discover.Cluster) bool { return c.Shard.ID == name })
+			a.fleet.Clusters[k].Shard.Server = "https://same"
+			a.beside.Add(name, "https://same")
 		}
 	}
 	together := maps.Clone(of)

@@ -88,7 +88,7 @@ func (c *cycle) keep() Outcome {
 	if base == nil {
 		return c.out
 	}
-	a := &adoption{in: c.in, fleet: c.out.Fleet, next: base.Clone(), pins: c.out.Pins}
+	a := &adoption{in: c.in, fleet: c.out.Fleet, beside: together(c.out.Fleet), next: base.Clone(), pins: c.out.Pins}
 	if c.in.InForce == nil {
 		c.note(putBack(c.in.PlanFault))
 	} else if rollout.StopsAll(a.next) {
@@ -203,7 +203,7 @@ func (c *cycle) finish(a *adoption) {
 		return
 	}
 	c.stampLoads()
-	c.countPins()
+	c.countPins(a)
 	c.countStage(c.out.Next.Rollout)
 	if c.in.InForce == nil && c.in.Last == nil {
 		c.out.Decided = true

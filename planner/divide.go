@@ -18,8 +18,9 @@ import (
 // must not stop the whole fleet.
 const defaultMinReplicas = 2
 
-// division is the partition's question and answer: units as items, and the clusters' replicas that come of it.
+// division is the partition's question and answer: groups as items, and the clusters' replicas that come of it.
 type division struct {
+	groups []discover.Unit
 	items  []partition.Item
 	bounds partition.Bounds
 	answer partition.Partition
@@ -28,16 +29,16 @@ type division struct {
 
 // divide asks the partition for the best distribution from what stands.
 func divide(in Inputs, a *adoption, loads []plan.Load) (division, error) {
-	d := division{bounds: boundsOf(in.Config.Partition, in.Workload, a)}
+	d := division{groups: a.fleet.Groups(), bounds: boundsOf(in.Config.Partition, in.Workload, a)}
 	var err error
-	if d.items, err = itemsOf(a, loads); err != nil {
+	if d.items, err = itemsOf(a, d.groups, loads); err != nil {
 		return division{}, err
 	}
 	if d.answer, err = partition.LPT(d.items, d.bounds); err != nil {
 		return division{}, err
 	}
 	now := make(map[string]int, len(d.items))
-	for k, u := range a.fleet.Units {
+	for k, u := range d.groups {
 		if row, ok := a.next.Clusters[a.fleet.Clusters[u.Clusters[0]].Shard.ID]; ok {
 			now[d.items[k].ID] = row.Replica
 		}
@@ -45,7 +46,7 @@ func divide(in Inputs, a *adoption, loads []plan.Load) (division, error) {
 	d.answer = partition.Relabel(d.answer, d.items, now)
 	d.settle(a)
 	d.of = make(map[string]int, len(a.fleet.Clusters))
-	for k, u := range a.fleet.Units {
+	for k, u := range d.groups {
 		for _, i := range u.Clusters {
 			if c := a.fleet.Clusters[i]; managed(c) {
 				d.of[c.Shard.ID] = d.answer.Of[k]
@@ -70,7 +71,7 @@ func (d *division) settle(a *adoption) {
 	}
 	stands := partition.Partition{Replicas: d.answer.Replicas, Of: make([]int, len(d.items)), Lost: d.answer.Lost,
 		Loads: make([]plan.Load, d.answer.Replicas), Clusters: make([]int, d.answer.Replicas)}
-	for k, u := range a.fleet.Units {
+	for k, u := range d.groups {
 		r, item := a.standing(u.Clusters[0]), d.items[k]
 		if r < 0 || r >= stands.Replicas || item.Replica >= 0 && item.Replica != r {
 			return
@@ -88,11 +89,11 @@ func (d *division) settle(a *adoption) {
 	d.answer = stands
 }
 
-// itemsOf makes an item of each unit, in the units' order; fixed are pins, and what no write can move.
-func itemsOf(a *adoption, loads []plan.Load) ([]partition.Item, error) {
-	items := make([]partition.Item, len(a.fleet.Units))
+// itemsOf makes an item of each group, in their order; fixed are pins, and what no write can move.
+func itemsOf(a *adoption, groups []discover.Unit, loads []plan.Load) ([]partition.Item, error) {
+	items := make([]partition.Item, len(groups))
 	var firm []placement.Cluster
-	for k, u := range a.fleet.Units {
+	for k, u := range groups {
 		item := partition.Item{ID: a.fleet.Clusters[u.Clusters[0]].Shard.ID, Clusters: len(u.Clusters)}
 		firm = firm[:0]
 		var err error

@@ -297,7 +297,7 @@ func (c *cycle) evacuation(a *adoption) *proposed {
 func (c *cycle) request(a *adoption, unwell []int) failover.Request {
 	r := failover.Request{View: plan.NewView(a.next.Clone(), a.pins), Unwell: unwell, Cordoned: c.out.Cordoned, Shut: c.shut(),
 		MaxClusters: c.in.Config.Partition.MaxClustersPerReplica, Budget: c.out.Budget.Left,
-		Last: c.in.Memory.Changes.Failover, Fixed: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, a.next.Replicas)}
+		Last: c.in.Memory.Changes.Failover, Servers: a.beside, Fixed: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, a.next.Replicas)}
 	r.Capacity = boundsOf(c.in.Config.Partition, c.in.Workload, a).Capacity
 	for _, load := range c.out.Loads {
 		if c.in.Config.Partition.Capacity == nil {
@@ -306,8 +306,8 @@ func (c *cycle) request(a *adoption, unwell []int) failover.Request {
 	}
 	optedOut := map[string]bool{} // what has the server of a Secret that nobody may move stays with it
 	for _, cl := range c.out.Fleet.Clusters {
-		if cl.Unmanaged {
-			optedOut[cl.Shard.Server] = true
+		if server := cl.Together(); cl.Unmanaged && server != "" {
+			optedOut[server] = true
 		}
 	}
 	for name := range a.next.Clusters {
@@ -318,7 +318,7 @@ func (c *cycle) request(a *adoption, unwell []int) failover.Request {
 		if c.out.Loads != nil {
 			r.Loads[name] = c.out.Loads[i]
 		}
-		if cl.Immutable || optedOut[cl.Shard.Server] {
+		if cl.Immutable || cl.Unmanaged || optedOut[cl.Together()] {
 			r.Fixed[name] = true
 		}
 		if _, row := a.next.Clusters[name]; !row && a.owners[i] >= 0 && a.owners[i] < len(r.Beside) && c.out.Loads != nil {
@@ -353,18 +353,18 @@ func replicaList(replicas []int) string {
 }
 
 // countPins enters the moves that pins made without a rollout.
-func (c *cycle) countPins() {
+func (c *cycle) countPins(a *adoption) {
 	if c.in.InForce == nil {
 		return
 	}
 	pinned, servers := 0, map[string]bool{"": false} // whose other Secrets follow
-	for _, row := range c.out.Next.Clusters {
-		if row.Pinned && row.Server != "" {
-			servers[row.Server] = true
+	for name, row := range c.out.Next.Clusters {
+		if server := a.beside.Of(name, row.Server); row.Pinned && server != "" {
+			servers[server] = true
 		}
 	}
 	for _, m := range rollout.Moves(*c.in.InForce, c.out.Next) {
-		if row := c.out.Next.Clusters[m.Cluster]; row.Pinned || servers[row.Server] {
+		if row := c.out.Next.Clusters[m.Cluster]; row.Pinned || servers[a.beside.Of(m.Cluster, row.Server)] {
 			pinned++
 		}
 	}

@@ -206,7 +206,7 @@ func (c *cycle) settle(a *adoption, replicas int, decided map[string]int) map[st
 	}
 	for _, name := range a.orphanedRows() {
 		row := a.next.Clusters[name]
-		gone := placement.Cluster{Name: name, Server: row.Server, At: row.Replica, Claim: placement.Follows}
+		gone := placement.Cluster{Name: name, Server: a.beside.Of(name, row.Server), At: row.Replica, Claim: placement.Follows}
 		clusters = append(clusters, gone)
 	}
 	of := make(map[string]int, len(clusters))
@@ -315,7 +315,7 @@ func cut(a *adoption, w *rollout.Want, moves []rollout.Move, budget int) (least 
 		w.Replicas, w.ControllerReplicas = a.next.Replicas, a.next.ControllerReplicas
 	}
 	least = len(moves)
-	for _, unit := range placement.Group(len(moves), func(i int) string { return w.Rows[moves[i].Cluster].Server }) {
+	for _, unit := range placement.Group(len(moves), func(i int) string { return a.beside.Of(moves[i].Cluster, w.Rows[moves[i].Cluster].Server) }) {
 		n := len(unit)
 		least = min(least, n)
 		if n <= budget {

@@ -2,6 +2,8 @@ package planner
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -237,6 +239,102 @@ func TestASecondSecretMovesNobodysCluster(t *testing.T) {
 			if diff := cmp.Diff(before, after); diff != "" || w.in.InForce.Replicas != 3 {
 				t.Errorf("%d replicas, rows (-before +after):\n%s", w.in.InForce.Replicas, diff)
 			}
+			w.add("zz-own", 1) // a change of the fleet, for which others' clusters must not move either
+			w.secret("zz-own").Pin = "3"
+			w.run(30)
+			for cluster := range before {
+				after[cluster] = w.in.InForce.Clusters[cluster].Replica
+			}
+			if diff := cmp.Diff(before, after); diff != "" || w.in.InForce.Replicas != 4 {
+				t.Errorf("once another one grew the fleet: %d replicas, rows (-before +after):\n%s", w.in.InForce.Replicas, diff)
+			}
 		})
+	}
+}
+
+// TestAServerWithTheHashOfAnotherMovesNothing: a row's hash is short, and anybody can find a URL that has it.
+func TestAServerWithTheHashOfAnotherMovesNothing(t *testing.T) {
+	const real, clash = "c60974", "c191599"
+	if plan.ServerHash(server(real)) != plan.ServerHash(server(clash)) {
+		t.Fatal("the servers' hashes differ")
+	}
+	w := newWorld(lognormal(20, 9)...)
+	w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 1000}}
+	w.add(real, 1)
+	w.run(3)
+	before := w.row(t, real)
+	w.add(clash, 1)
+	w.secret(clash).Pin = "3"
+	w.run(30)
+	if at := w.row(t, clash); at != 3 || w.in.InForce.Replicas != 4 {
+		t.Errorf("the pinned cluster is on replica %d of %d, want 3 of 4", at, w.in.InForce.Replicas)
+	}
+	if at := w.row(t, real); at != before {
+		t.Errorf("the other one is on replica %d, want %d as before", at, before)
+	}
+}
+
+// TestASecretThatLedLeadsAgain: who made a second one beside it does not get it when the first is made anew.
+func TestASecretThatLedLeadsAgain(t *testing.T) {
+	w := newWorld(lognormal(20, 9)...)
+	w.run(3)
+	before := w.row(t, "c004")
+	w.add("zz", 0)
+	for _, s := range []*discover.Secret{w.secret("c004"), w.secret("zz")} {
+		s.Server, s.Created = server("c004"), w.in.Now
+	}
+	w.secret("zz").Created, w.secret("zz").Pin = w.in.Now.Add(time.Second), strconv.Itoa((before+1)%3)
+	w.run(5)
+	anew := *w.secret("c004")
+	w.remove("c004")
+	w.run(1)
+	anew.Created = w.in.Now
+	w.in.Discovered.Secrets = append(w.in.Discovered.Secrets, anew)
+	w.run(30)
+	if at := w.row(t, "c004"); at != before {
+		t.Errorf("it is on replica %d, want %d as before; problems %v", at, before, problems(w.last))
+	}
+}
+
+// TestATwinKeepsNoFailoverAndNoDrainWaiting, whoever may write it and whatever shard it carries.
+func TestATwinKeepsNoFailoverAndNoDrainWaiting(t *testing.T) {
+	for name, change := range map[string]func(*discover.Secret){
+		"no shard, opted out": func(s *discover.Secret) { s.Unmanaged = true },
+		"a shard, opted out":  func(s *discover.Secret) { s.Unmanaged, s.Shard = true, discover.ShardValue{State: discover.ShardValid} },
+		"the shard, immutable": func(s *discover.Secret) {
+			s.Immutable, s.Shard = true, discover.ShardValue{State: discover.ShardValid, N: 2}
+		},
+	} {
+		for why, ends := range map[string]func(*liveWorld){
+			"down":     func(w *liveWorld) { w.down[2] = true },
+			"cordoned": func(w *liveWorld) { w.in.Cordon = "2=" + w.in.Now.Add(5*time.Hour).Format(time.RFC3339) },
+		} {
+			t.Run(name+", "+why, func(t *testing.T) {
+				w := undecided(t, skewed(12)...)
+				w.in.Cordon = ""
+				for i := range w.in.Discovered.Secrets {
+					w.in.Discovered.Secrets[i].Created = epoch
+				}
+				for range 10 {
+					w.step(time.Minute)
+				}
+				for _, s := range slices.Clone(w.in.Discovered.Secrets) {
+					w.add("zz-"+s.Name, 0)
+					twin := w.secret("zz-" + s.Name)
+					twin.Server, twin.Created = s.Server, w.in.Now
+					change(twin)
+				}
+				ends(w)
+				isTwin := func(cluster string) bool { return strings.HasPrefix(cluster, "zz-") }
+				left := 1
+				for minute := 0; left > 0 && minute < 60; minute++ {
+					w.step(time.Minute)
+					left = len(slices.DeleteFunc(w.on(2), isTwin))
+				}
+				if left > 0 {
+					t.Errorf("%d clusters are left on replica 2 after an hour: problems %v", left, problems(w.last))
+				}
+			})
+		}
 	}
 }

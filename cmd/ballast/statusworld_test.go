@@ -27,9 +27,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"ballast/planner"
+	"ballast/planner/gz"
 	"ballast/planner/neighbour"
 	"ballast/planner/ownership"
-	"ballast/planner/gz"
 	"ballast/planner/plan"
 	"ballast/planner/store"
 )

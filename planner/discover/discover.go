@@ -42,7 +42,16 @@ type Cluster struct {
 	Skip      bool       `json:"skip,omitempty"`
 	Unmanaged bool       `json:"unmanaged,omitempty"`
 	Immutable bool       `json:"immutable,omitempty"`
+	Alone     bool       `json:"alone,omitempty"`  // its server has an older Secret, and ballast may not write this one
 	Created   time.Time  `json:"created,omitzero"` // of its Secret
+}
+
+// Together is what the cluster has in common with those that it stays together with, its server; empty: it stays alone.
+func (c Cluster) Together() string {
+	if c.Alone {
+		return ""
+	}
+	return c.Shard.Server
 }
 
 // Unit is the clusters with one server URL, which Argo CD cannot tell apart: they share a shard. Clusters are ascending
@@ -60,21 +69,31 @@ type Fleet struct {
 	Problems []Problem `json:"problems,omitempty"`
 }
 
+// Groups are what moves together: the units, without the Secrets that stand alone, which are groups of their own.
+func (f Fleet) Groups() []Unit {
+	if !slices.ContainsFunc(f.Clusters, func(c Cluster) bool { return c.Alone }) {
+		return f.Units
+	}
+	return grouped(f.Clusters, Cluster.Together)
+}
+
 // Discover lists the fleet and compares it with the last accepted one. The error, a *ShrinkError, says that too many
 // clusters went at once: the plan in force stays, and the returned Known is to be kept for the next call all the same.
 func Discover(in Input, known Known, o Options, now time.Time) (Fleet, Known, error) {
 	fleet := list(in)
-	fleet.Units = units(fleet.Clusters)
+	fleet.Units = grouped(fleet.Clusters, func(c Cluster) string { return c.Shard.Server })
 	for _, u := range fleet.Units {
 		if p, found := conflict(u.Server, fleet.Clusters, u); found {
 			fleet.Problems = append(fleet.Problems, p)
 		}
-		fleet.Problems = append(fleet.Problems, leadByOldest(fleet.Clusters, u)...)
 	}
+	leaders, passed := known.lead(fleet, now)
+	fleet.Problems = append(fleet.Problems, passed...)
 	slices.SortFunc(fleet.Problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Secret, b.Secret), cmp.Compare(a.Kind, b.Kind))
 	})
 	known, err := known.accept(fleet.secretNames(), in.AcceptDiscovery, o, now)
+	known.Leaders = leaders
 	return fleet, known, err
 }
 
@@ -133,33 +152,13 @@ func implicit(in Input, nameTaken bool) Cluster {
 	}
 }
 
-func units(clusters []Cluster) []Unit {
-	groups := placement.Group(len(clusters), func(i int) string { return clusters[i].Shard.Server })
+func grouped(clusters []Cluster, by func(Cluster) string) []Unit {
+	groups := placement.Group(len(clusters), func(i int) string { return by(clusters[i]) })
 	us := make([]Unit, len(groups))
 	for k, members := range groups {
 		us[k] = Unit{Server: clusters[members[0]].Shard.Server, Clusters: members}
 	}
 	return us
-}
-
-// leadByOldest leaves of a server's Secrets only the oldest one's own pin, which the others follow: who may create a Secret
-// beside another's must not move that one by it. data.pins may name any.
-func leadByOldest(clusters []Cluster, u Unit) []Problem {
-	oldest := u.Clusters[0]
-	for _, i := range u.Clusters {
-		if clusters[i].Created.Before(clusters[oldest].Created) {
-			oldest = i
-		}
-	}
-	var ps []Problem
-	for _, i := range u.Clusters {
-		if c := &clusters[i]; i != oldest && c.Pin != "" && c.Pin != clusters[oldest].Pin {
-			ps = append(ps, Problem{c.Shard.ID, PinFollows, fmt.Sprintf("the pin annotation of Secret %q is passed over, since its server has an older Secret, %q, "+
-				"which it stays together with: pin that one, or either in data.pins", c.Shard.ID, clusters[oldest].Shard.ID)})
-			c.Pin = ""
-		}
-	}
-	return ps
 }
 
 // secretNames are the clusters that a Secret stands for: the implicit one can not be lost.

@@ -421,7 +421,7 @@ func TestTheOldestSecretOfAServerLeadsByItsPin(t *testing.T) {
 		return secret(name, func(s *Secret) { s.Server, s.Pin, s.Created = "https://one", pin, noon.Add(created) })
 	}
 	follows := func(name, oldest string) []Problem {
-		return []Problem{{name, PinFollows, fmt.Sprintf("the pin annotation of Secret %q is passed over, since its server has an older Secret, %q, "+
+		return []Problem{{name, PinFollows, fmt.Sprintf("the pin annotation of Secret %q is passed over, since Secret %q of the same server leads, "+
 			"which it stays together with: pin that one, or either in data.pins", name, oldest)}}
 	}
 	for name, test := range map[string]struct {

@@ -14,15 +14,31 @@ const (
 	// AcceptAfter is how long a shrunken discovery must last until it is believed. A further loss is a new one to get used to, but
 	// whoever deletes one Secret every half an hour keeps nothing still for longer than twice of it.
 	AcceptAfter = 30 * time.Minute
+	// knownAfter is how long a Secret must be there until its loss is one. Who makes Secrets and deletes them again would keep
+	// the plan still by it, over and over.
+	knownAfter = time.Hour
 )
 
-// Known is the last accepted discovery: the names of the cluster Secrets, sorted. While a smaller one waits to be
-// accepted, ShrunkFirst says since when, ShrunkSince since when no more were lost, and ShrunkTo how many clusters are left.
+// Known is the last accepted discovery: the names of the cluster Secrets that were there for an hour, sorted, and those that
+// are to be, Fresh since then. While a smaller discovery waits to be accepted, ShrunkFirst says since when, ShrunkSince since
+// when no more were lost, and ShrunkTo how many clusters are left. Leaders are who leads where several Secrets have one server.
 type Known struct {
-	Clusters    []string  `json:"clusters,omitempty"`
-	ShrunkFirst time.Time `json:"shrunkFirst,omitzero"`
-	ShrunkSince time.Time `json:"shrunkSince,omitzero"`
-	ShrunkTo    int       `json:"shrunkTo,omitempty"`
+	Clusters    []string          `json:"clusters,omitempty"`
+	Fresh       []string          `json:"fresh,omitempty"`
+	FreshSince  time.Time         `json:"freshSince,omitzero"`
+	ShrunkFirst time.Time         `json:"shrunkFirst,omitzero"`
+	ShrunkSince time.Time         `json:"shrunkSince,omitzero"`
+	ShrunkTo    int               `json:"shrunkTo,omitempty"`
+	Leaders     map[string]Leader `json:"leaders,omitempty"`
+}
+
+// Has reports whether a Secret was there for long enough to be one of the fleet's. Where nothing is known yet, any is.
+func (k Known) Has(name string) bool {
+	if len(k.Clusters) == 0 {
+		return true
+	}
+	_, known := slices.BinarySearch(k.Clusters, name)
+	return known
 }
 
 // ShrinkError refuses a discovery that lost too many of the known clusters at once.
@@ -43,8 +59,11 @@ func (k Known) accept(found []string, accepted *int, o Options, now time.Time) (
 	lost := k.lost(found)
 	tooMany := len(k.Clusters) >= shrinkFrom && float64(lost) > o.MaxShrink*float64(len(k.Clusters))
 	empty := len(found) == 0 && len(k.Clusters) > 0
-	if !tooMany && !empty || accepted != nil && *accepted == len(found) {
+	switch {
+	case accepted != nil && *accepted == len(found):
 		return Known{Clusters: found}, nil
+	case !tooMany && !empty:
+		return k.grown(found, k.FreshSince, now), nil
 	}
 	first, since := cmp.Or(k.ShrunkFirst, k.ShrunkSince), k.ShrunkSince // an older history has the one alone
 	// A clock that went back counts as no time.
@@ -59,10 +78,40 @@ func (k Known) accept(found []string, accepted *int, o Options, now time.Time) (
 		until = most
 	}
 	if !now.Before(until) {
-		return Known{Clusters: found}, nil
+		return k.grown(found, now, now), nil // what came meanwhile is as fresh as this
 	}
 	k.ShrunkFirst, k.ShrunkSince, k.ShrunkTo = first, since, len(found)
 	return k, &ShrinkError{Found: len(found), Lost: lost, Known: len(k.Clusters), Until: until}
+}
+
+// grown is what is known once these are found: whose time has come joins those that are known, all at once.
+func (k Known) grown(found []string, since, now time.Time) Known {
+	if len(k.Clusters) == 0 {
+		return Known{Clusters: found}
+	}
+	if since.IsZero() || now.Before(since) {
+		since = now
+	}
+	due := now.Sub(since) >= knownAfter
+	var next Known
+	var newer []string
+	for _, name := range found {
+		_, known := slices.BinarySearch(k.Clusters, name)
+		_, fresh := slices.BinarySearch(k.Fresh, name)
+		switch {
+		case known || fresh && due:
+			next.Clusters = append(next.Clusters, name)
+		case fresh || len(k.Fresh) == 0 || due:
+			newer = append(newer, name)
+		}
+	}
+	if next.Fresh = newer; len(newer) > 0 {
+		next.FreshSince = since
+		if due || len(k.Fresh) == 0 {
+			next.FreshSince = now
+		}
+	}
+	return next
 }
 
 func (k Known) lost(found []string) int {

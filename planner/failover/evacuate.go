@@ -27,6 +27,7 @@ type Request struct {
 	Beside      []plan.Load          // what replicas carry beside the plan's rows, such as an implicit in-cluster
 	Capacity    plan.Load            // the load a replica may carry; 0: not known
 	MaxClusters int                  // of one replica; 0: no cap. Like the capacity it is kept while that is possible
+	Servers     *placement.Servers   // what stays together; nil: by the hashes of the rows
 	Fixed       map[string]bool      // clusters whose Secret nobody may write
 	Unwell      []int
 	Cordoned    []int
@@ -95,6 +96,9 @@ type evacuation struct {
 
 func newEvacuation(r Request) *evacuation {
 	n := running(r.View.Plan)
+	if r.Servers == nil {
+		r.Servers = placement.NewServers(0)
+	}
 	e := &evacuation{Request: r, running: n, left: r.Budget, names: slices.Sorted(maps.Keys(r.View.Plan.Clusters)),
 		emptied: make([]bool, n), received: make([]bool, n),
 		bins: make([]placement.Bin, n), movable: make([]placement.Bin, n)}

@@ -21,7 +21,7 @@ func (g *group) stays() bool { return g.trapped != "" }
 
 // gather adds up what replicas carry, and finds the groups.
 func (e *evacuation) gather() {
-	server := func(i int) string { return e.View.Plan.Clusters[e.names[i]].Server }
+	server := func(i int) string { return e.Servers.Of(e.names[i], e.View.Plan.Clusters[e.names[i]].Server) }
 	e.groupOf = make(map[string]*group, len(e.names))
 	for _, members := range placement.Group(len(e.names), server) {
 		g := &group{}

@@ -69,7 +69,8 @@ func Digest(planText string) string {
 func NormalizeServer(server string) string { return strings.TrimRight(server, "/") }
 
 // serverHashLetters is the length of a row's server hash: 26^7 is 8e9, so that among 5,000 clusters two share a hash
-// with a chance of 0.2 %, and a clash only means that a new cluster starts on a known cluster's replica.
+// with a chance of 0.2 %. Anybody can find a URL that clashes, so that nothing is decided by it where the Secrets are there: a clash
+// only means that a new cluster starts on a known cluster's replica.
 const serverHashLetters = 7
 
 // ServerHash is the short hash of a server URL that rows carry. It has letters only, so that YAML never reads a number.

@@ -1,6 +1,8 @@
 package poll
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"ballast/planner/discover"
@@ -79,20 +81,27 @@ func foldServer(url string) string {
 	return strings.ToLower(url[:end]) + url[end:]
 }
 
-// carry says for each cluster which one carries its unit's load: the first that Argo CD reconciles.
+// carry says for each cluster which one carries its unit's load: the first that Argo CD reconciles, of those that lead it.
 func carry(fleet discover.Fleet) []int {
 	carriers := make([]int, len(fleet.Clusters))
 	for _, u := range fleet.Units {
-		carrier := u.Clusters[0]
-		for _, i := range u.Clusters {
-			if !fleet.Clusters[i].Skip {
-				carrier = i
-				break
-			}
-		}
+		carrier := slices.MinFunc(u.Clusters, func(a, b int) int {
+			x, y := fleet.Clusters[a], fleet.Clusters[b]
+			return cmp.Or(falseFirst(x.Alone, y.Alone), falseFirst(x.Skip, y.Skip), cmp.Compare(a, b))
+		})
 		for _, i := range u.Clusters {
 			carriers[i] = carrier
 		}
 	}
 	return carriers
+}
+
+func falseFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }

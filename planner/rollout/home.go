@@ -18,13 +18,13 @@ func (t *turn) settle(replicas int, belongs func(name string) (int, placement.Cl
 	for _, s := range sorted(t.seen.Secrets) {
 		stamps[s.Name] = s
 		if _, known := t.p.Clusters[s.Name]; !known && !s.managed() && s.Valid {
-			fixed := placement.Cluster{Name: s.Name, Server: serverHash(s), At: s.Shard, Claim: placement.Fixed}
+			fixed := placement.Cluster{Name: s.Name, Server: s.together(), At: s.Shard, Claim: placement.Fixed}
 			clusters = append(clusters, fixed)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.p.Clusters)) {
 		row := t.p.Clusters[name]
-		c := placement.Cluster{Name: name, Server: row.Server, Load: plan.LoadOf(row.Load)}
+		c := placement.Cluster{Name: name, Server: t.together(name), Load: plan.LoadOf(row.Load)}
 		c.At, c.Claim = belongs(name)
 		switch s, present := stamps[name]; {
 		case !present && len(stamps) > 0 && c.Claim != placement.Decided:
@@ -104,7 +104,7 @@ func (t *turn) move(moves map[string]int) {
 // of such a row goes with it.
 func (t *turn) rehouse(replicas int, back map[string]int) {
 	due := map[string]bool{}
-	server := func(name string) string { return cmp.Or(t.p.Clusters[name].Server, name) }
+	server := func(name string) string { return cmp.Or(t.together(name), name) }
 	to := t.settle(replicas, func(name string) (int, placement.Claim) {
 		row := t.p.Clusters[name]
 		was, returns := back[name]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
 
@@ -16,6 +17,20 @@ type turn struct {
 	o        Options
 	at       time.Time
 	progress Progress
+	servers  *placement.Servers // what stays together; made when it is asked for
+}
+
+// together is what a cluster has in common with those that it stays together with, by the Secrets that are seen.
+func (t *turn) together(name string) string {
+	if t.servers == nil {
+		t.servers = placement.NewServers(len(t.seen.Secrets))
+		for _, s := range t.seen.Secrets {
+			if s.Alone || s.Server != "" {
+				t.servers.Add(s.Name, s.together())
+			}
+		}
+	}
+	return t.servers.Of(name, t.p.Clusters[name].Server)
 }
 
 func (t *turn) wait(why string) { t.progress.Why = "waiting: " + why }

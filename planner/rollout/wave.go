@@ -24,7 +24,7 @@ func loadOf(row plan.Row) plan.Load { return plan.LoadOf(row.Load) + 1 }
 func (t *turn) remaining() []unit {
 	secrets, to := sorted(t.seen.Secrets), t.destinations()
 	var units []unit
-	server := func(i int) string { return t.p.Clusters[secrets[i].Name].Server }
+	server := func(i int) string { return secrets[i].together() }
 	for _, members := range placement.Group(len(secrets), server) {
 		u := unit{Unit: placement.Unit{Home: placement.NoReplica}, connected: true}
 		for _, i := range members {

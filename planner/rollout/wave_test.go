@@ -191,7 +191,9 @@ func TestLiveWavesTurnBack(t *testing.T) {
 				p.Clusters["a"] = plan.Row{Replica: 2, Server: p.Clusters["b"].Server}
 				wave(p, shards{"a": 2, "b": 2, "c": 2}, shards{"a": 0, "b": 0, "c": 1})
 			}),
-			pins: plan.Pins{"b": 2}, seen: but(fit(3, 16, shards{"a": 2, "b": 2, "c": 2}), func(s *Seen) { s.Pods[2].Memory = 922 << 20 }),
+			pins: plan.Pins{"b": 2}, seen: but(fit(3, 16, shards{"a": 2, "b": 2, "c": 2}), func(s *Seen) {
+				s.Pods[2].Memory, s.Secrets[0].Server = 922<<20, s.Secrets[1].Server
+			}),
 			want: "TurnedBack: Reverting 1/1 3/16 rows [a2 b2 c1] moves [c1] was [c2]; replica 2 uses 922 MiB of its memory limit of 1024 MiB",
 		},
 		"and one that came to the wave's server goes back with it": {
@@ -199,7 +201,9 @@ func TestLiveWavesTurnBack(t *testing.T) {
 				moved(p)
 				p.Clusters["new"] = plan.Row{Replica: 2, Server: p.Clusters["b"].Server}
 			}),
-			seen: but(fit(3, 16, shards{"a": 0, "b": 2, "c": 1, "new": 2}), func(s *Seen) { s.Pods[2].Memory = 922 << 20 }),
+			seen: but(fit(3, 16, shards{"a": 0, "b": 2, "c": 1, "new": 2}), func(s *Seen) {
+				s.Pods[2].Memory, s.Secrets[3].Server = 922<<20, s.Secrets[1].Server
+			}),
 			want: "TurnedBack: Reverting 1/1 3/16 rows [a0 b1 c1 new1] moves [b1] was [b2]; replica 2 uses 922 MiB of its memory limit of 1024 MiB",
 		},
 		"and gives nothing to replicas that people took away": {

@@ -1,0 +1,142 @@
+package discover
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// led is a Secret of one server, made so long after noon.
+func led(name string, created time.Duration, change func(*Secret)) Secret {
+	s := secret(name, func(s *Secret) { s.Server, s.Created = "https://one", noon.Add(created) })
+	if change != nil {
+		change(&s)
+	}
+	return s
+}
+
+func optedOut(s *Secret)  { s.Unmanaged = true }
+func immutable(s *Secret) { s.Immutable = true }
+
+// TestASecretThatNobodyMayWriteStandsAlone beside another that leads: it must neither move that one nor hold it.
+func TestASecretThatNobodyMayWriteStandsAlone(t *testing.T) {
+	for name, test := range map[string]struct {
+		secrets []Secret
+		groups  [][]string
+	}{
+		"a younger one that opted out":         {[]Secret{led("a", time.Hour, optedOut), led("b", 0, nil)}, [][]string{{"a"}, {"b"}}},
+		"a younger one that is immutable":      {[]Secret{led("a", time.Hour, immutable), led("b", 0, nil)}, [][]string{{"a"}, {"b"}}},
+		"an older one leads":                   {[]Secret{led("a", 0, immutable), led("b", time.Hour, nil)}, [][]string{{"a", "b"}}},
+		"an older one that opted out":          {[]Secret{led("a", 0, optedOut), led("b", time.Hour, nil)}, [][]string{{"a", "b"}}},
+		"two that opted out":                   {[]Secret{led("a", 0, optedOut), led("b", time.Hour, optedOut)}, [][]string{{"a"}, {"b"}}},
+		"younger ones that are written follow": {[]Secret{led("a", 0, nil), led("b", time.Hour, nil), led("c", time.Hour, optedOut)}, [][]string{{"a", "b"}, {"c"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fleet, _, _ := Discover(Input{Secrets: test.secrets}, Known{}, Options{MaxShrink: 1}, noon)
+			var got [][]string
+			for _, g := range fleet.Groups() {
+				var members []string
+				for _, i := range g.Clusters {
+					members = append(members, fleet.Clusters[i].Shard.ID)
+				}
+				got = append(got, members)
+			}
+			if diff := cmp.Diff(test.groups, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestALeaderThatIsMadeAnewLeads: who made a second Secret gains nothing by it, within the hour in which a row waits, too.
+func TestALeaderThatIsMadeAnewLeads(t *testing.T) {
+	pinned := func(pin string) func(*Secret) { return func(s *Secret) { s.Pin = pin } }
+	owners, sleeper := led("own", 0, pinned("1")), led("zz", time.Hour, pinned("3"))
+	anew := led("own", 3*time.Hour, pinned("1"))
+	var known Known
+	for i, step := range []struct {
+		after   time.Duration
+		secrets []Secret
+		pins    string
+		leader  map[string]Leader
+	}{
+		{2 * time.Hour, []Secret{owners, sleeper}, "own=1", map[string]Leader{leaderKey("https://one"): {Name: "own"}}},
+		{3 * time.Hour, []Secret{sleeper}, "", map[string]Leader{leaderKey("https://one"): {Name: "own", Gone: noon.Add(3 * time.Hour)}}},
+		{3*time.Hour + time.Minute, nil, "", map[string]Leader{leaderKey("https://one"): {Name: "own", Gone: noon.Add(3 * time.Hour)}}},
+		{3*time.Hour + 2*time.Minute, []Secret{anew, sleeper}, "own=1", map[string]Leader{leaderKey("https://one"): {Name: "own"}}},
+		{4 * time.Hour, []Secret{sleeper}, "", map[string]Leader{leaderKey("https://one"): {Name: "own", Gone: noon.Add(4 * time.Hour)}}},
+		{5*time.Hour - 1, []Secret{sleeper}, "", map[string]Leader{leaderKey("https://one"): {Name: "own", Gone: noon.Add(4 * time.Hour)}}},
+		{5 * time.Hour, []Secret{sleeper}, "zz=3", nil},
+		{5 * time.Hour, []Secret{anew, sleeper}, "zz=3", map[string]Leader{leaderKey("https://one"): {Name: "zz"}}},
+	} {
+		fleet, next, _ := Discover(Input{Secrets: slices.Clone(step.secrets)}, known, Options{MaxShrink: 1}, noon.Add(step.after))
+		known = next
+		pins := ""
+		for _, c := range fleet.Clusters {
+			if c.Pin != "" {
+				pins += fmt.Sprintf("%s=%s", c.Shard.ID, c.Pin)
+			}
+		}
+		if diff := cmp.Diff(step.leader, known.Leaders); diff != "" || pins != step.pins {
+			t.Errorf("step %d: pins %q, want %q; leaders (-want +got):\n%s", i, pins, step.pins, diff)
+		}
+	}
+}
+
+// TestWhoMakesAndDeletesSecretsKeepsNoPlanStill: what is not known for an hour is no loss.
+func TestWhoMakesAndDeletesSecretsKeepsNoPlanStill(t *testing.T) {
+	fleet := names(10)
+	var known Known
+	refused := 0
+	batch := func(n int) []string {
+		var all []string
+		for i := range 30 {
+			all = append(all, fmt.Sprintf("zz-%03d-%02d", n, i))
+		}
+		return all
+	}
+	here, generation, stood := append(slices.Clone(fleet), batch(0)...), 0, false
+	for minute := range 24 * 60 {
+		_, next, err := Discover(Input{Secrets: secrets(here)}, known, Options{MaxShrink: 0.5}, noon.Add(time.Duration(minute)*time.Minute))
+		known = next
+		switch {
+		case err != nil && !stood: // others come while it is refused
+			generation++
+			here, stood = append(slices.Clone(fleet), batch(generation)...), true
+		case err == nil && (stood || minute == 0): // and go as soon as they are believed
+			here, stood = slices.Clone(fleet), false
+		}
+		if err != nil {
+			refused++
+		}
+	}
+	if most := int(AcceptAfter / time.Minute); refused > most {
+		t.Errorf("nothing was planned in %d of %d minutes; one refusal takes %d", refused, 24*60, most)
+	}
+}
+
+func TestWhatIsKnownIsThereForAnHour(t *testing.T) {
+	known := Known{Clusters: []string{"a"}}
+	for i, step := range []struct {
+		minute int
+		found  []string
+		want   Known
+	}{
+		{0, []string{"a", "b"}, Known{Clusters: []string{"a"}, Fresh: []string{"b"}, FreshSince: noon}},
+		{59, []string{"a", "b", "c"}, Known{Clusters: []string{"a"}, Fresh: []string{"b"}, FreshSince: noon}},
+		{60, []string{"a", "b", "c"}, Known{Clusters: []string{"a", "b"}, Fresh: []string{"c"}, FreshSince: noon.Add(time.Hour)}},
+		{61, []string{"a", "b"}, Known{Clusters: []string{"a", "b"}}},
+		{200, []string{"b", "d"}, Known{Clusters: []string{"b"}, Fresh: []string{"d"}, FreshSince: noon.Add(200 * time.Minute)}},
+	} {
+		var err error
+		if known, err = known.accept(step.found, nil, Options{MaxShrink: 1}, noon.Add(time.Duration(step.minute)*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.want, known); diff != "" {
+			t.Errorf("step %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
