@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +23,7 @@ import (
 
 	"ballast/planner"
 	"ballast/planner/config"
+	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/store"
 )
@@ -122,7 +126,7 @@ func (o *planOptions) run(ctx context.Context, out, progress io.Writer, namespac
 			return err
 		}
 		if masked > 0 {
-			say(progress, "note: the server URL of %s holds credentials, which stand in %s as %s: clusters that differ in nothing else are one there\n",
+			say(progress, "note: the server URL of %s holds credentials, which stand in %s as %s\n",
 				plural(masked, "cluster Secret"), o.saveInputs, plan.Mark)
 		}
 	}
@@ -222,15 +226,8 @@ func saveInputs(file string, in planner.Inputs) (masked int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("encoding the inputs: %w", err)
 	}
-	text := string(data)
-	for _, s := range in.Discovered.Secrets {
-		shown := plan.MaskServer(s.Server)
-		if shown == s.Server {
-			continue
-		}
-		masked++
-		text = strings.ReplaceAll(text, withinJSON(s.Server), withinJSON(shown)) // where it is a Prometheus label's value, too
-	}
+	servers, masked := maskedServers(in.Discovered.Secrets)
+	text := strings.NewReplacer(servers...).Replace(string(data)) // where it is a Prometheus label's value, too
 	text = plan.Visible(plan.MaskCredentials(text))
 	if !json.Valid([]byte(text)) { // a server like "n@" is part of an escape elsewhere
 		return 0, errors.New("saving the inputs: the credentials in a cluster's server URL cannot be masked, so nothing was saved: mend data.server first")
@@ -239,6 +236,47 @@ func saveInputs(file string, in planner.Inputs) (masked int, err error) {
 		return 0, fmt.Errorf("saving the inputs: %w", err)
 	}
 	return masked, nil
+}
+
+// maskedServers are the texts that replace servers with credentials in saved inputs, and the short hashes that rows have
+// of them, each behind what it replaces; and how many Secrets have such a server. Servers that differ still do: they are
+// compared where the inputs run again.
+func maskedServers(secrets []discover.Secret) (replace []string, masked int) {
+	shown, taken, count := map[string]string{}, map[string]bool{}, map[string]int{}
+	for _, s := range secrets {
+		if server := plan.NormalizeServer(s.Server); plan.MaskServer(server) == server {
+			taken[server] = true
+		}
+	}
+	for _, s := range secrets {
+		server := plan.NormalizeServer(s.Server)
+		mask := plan.MaskServer(server)
+		if mask == server {
+			continue
+		}
+		masked++
+		if shown[server] != "" {
+			continue
+		}
+		name := mask
+		for taken[name] {
+			count[mask]++
+			name = fmt.Sprintf("%s#%d", mask, 1+count[mask])
+		}
+		shown[server], taken[name] = name, true
+	}
+	return replacing(shown), masked
+}
+
+// replacing is what a strings.Replacer is made of: the longest servers first, for another may begin like them.
+func replacing(shown map[string]string) (pairs []string) {
+	longestFirst := func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) }
+	for _, server := range slices.SortedFunc(maps.Keys(shown), longestFirst) {
+		name := shown[server]
+		pairs = append(pairs, withinJSON(server), withinJSON(name),
+			`"srv": "`+plan.ServerHash(server)+`"`, `"srv": "`+plan.ServerHash(name)+`"`)
+	}
+	return pairs
 }
 
 // withinJSON is a text as it stands between the quotes of a JSON string.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -178,9 +177,7 @@ func writePlanJSON(w io.Writer, in planner.Inputs, out planner.Outcome) error {
 			r.Loads = append(r.Loads, plan.LoadIndex{Shard: c.Shard, Value: out.Loads[i], DisplayValue: out.Loads[i].Display()})
 		}
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
+	return sayJSON(w, r)
 }
 
 // writePlanYAML prints the document that would be written now.

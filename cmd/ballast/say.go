@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"reflect"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -57,6 +60,30 @@ func sayError(w io.Writer, err error) {
 		}
 		say(w, lead+"%s\n", line)
 	}
+}
+
+// serverLine is a server's URL in indented JSON, in which a text has no line break.
+var serverLine = regexp.MustCompile(`(?m)^( *"server": )("(?:[^"\\]|\\.)*")`)
+
+// sayJSON writes a result as JSON. A server's URL has a field of its own there, so that its credentials are known
+// however it is spelled.
+func sayJSON(w io.Writer, result any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(result); err != nil {
+		return err
+	}
+	_, err := w.Write(serverLine.ReplaceAllFunc(b.Bytes(), func(line []byte) []byte {
+		name, url, _ := strings.Cut(string(line), ": ")
+		var server string
+		if json.Unmarshal([]byte(url), &server) == nil {
+			url = `"` + withinJSON(plan.MaskServer(server)) + `"`
+		}
+		return []byte(name + ": " + url)
+	}))
+	return err
 }
 
 // cleanWriter makes whatever a terminal acts on visible, and masks credentials, in all that goes through it: what say

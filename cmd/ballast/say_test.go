@@ -8,6 +8,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -21,9 +22,11 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner"
+	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/rollout"
 )
 
 // TestOnlySayWritesForPeople: a printer that is added later cannot forget to clean what it prints.
@@ -249,6 +252,87 @@ func TestSavedInputsHoldNoCredentials(t *testing.T) {
 	}
 	want := []string{"http://***@prometheus:9090?token=***", `Post "https://***@host": EOF`, "https://***@host", "https://***@host", "***@nowhere"}
 	if diff := cmp.Diff(want, got); diff != "" || masked != 3 {
+		t.Errorf("%d are masked (-want +got):\n%s", masked, diff)
+	}
+}
+
+// oddServers are URLs whose credentials only their place in the text tells.
+func oddServers() []string {
+	var servers []string
+	for _, format := range []string{
+		"user:%s@h", "https:/user:%s@h", `https:\\user:%s@h`, "https:// u:%s@h", "https://us er:%s@h",
+		"https://h?tok%%65n=%s", "https://h?to\u200bken=%s", "https://h?a=b%%26token=%s",
+		"https://u:%s@host", "https://v:%s@host/", "https://u:%s@taken-by-another", "https://u:%s@taken",
+	} {
+		servers = append(servers, fmt.Sprintf(format, secretText))
+	}
+	return append(servers, "https://***@taken", "https://plain")
+}
+
+// oddInputs are a Secret for each of these servers, with a row of its hash in the plan.
+func oddInputs() planner.Inputs {
+	in := hostileInputs("https://both")
+	in.InForce = &plan.Plan{Revision: 1, Mode: plan.Observe, Replicas: 2, Clusters: map[string]plan.Row{}}
+	in.Observed.Work = map[int]planner.ServerWork{0: {}}
+	for i, server := range oddServers() {
+		name := fmt.Sprintf("odd%02d", i)
+		in.Discovered.Secrets = append(in.Discovered.Secrets,
+			discover.Secret{Name: name, Cluster: name, Server: server, HasData: true})
+		in.InForce.Clusters[name] = plan.Row{Replica: i % 2, Server: plan.ServerHash(server)}
+		in.Observed.Work[0][plan.NormalizeServer(server)] = change.Work{Reconciles: uint64(i)}
+	}
+	return in
+}
+
+// TestOddServersAreMaskedInJSON: each has a field of its own there, in every list.
+func TestOddServersAreMaskedInJSON(t *testing.T) {
+	in := oddInputs()
+	out := planner.Cycle(in)
+	now := planner.Compare(in.Discovered, in.Workload, plan.Document{Plan: in.InForce})
+	for name, print := range map[string]func(io.Writer) error{
+		"plan":   func(w io.Writer) error { return writePlanJSON(w, in, out) },
+		"status": func(w io.Writer) error { return sayJSON(w, status{Replicas: now.Replicas}) },
+		"steps":  func(w io.Writer) error { return sayJSON(w, []rollout.Step{rollout.Nudge{Server: oddServers()[0]}}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var text bytes.Buffer
+			mustDo(t, print(&cleanWriter{w: &text}))
+			checkOutput(t, "the JSON", text.String())
+			if got := strings.Count(text.String(), `"server": "***@h"`); got == 0 || !json.Valid(text.Bytes()) {
+				t.Errorf("%d servers are masked in\n%s", got, text.String())
+			}
+		})
+	}
+}
+
+// TestSavedInputsRunAgain: servers that differed still do, and what was the same server's still is.
+func TestSavedInputsRunAgain(t *testing.T) {
+	in := oddInputs()
+	file := filepath.Join(t.TempDir(), "inputs.json")
+	masked, err := saveInputs(file, in)
+	mustDo(t, err)
+	text, err := os.ReadFile(file)
+	mustDo(t, err)
+	checkOutput(t, "the file", string(text))
+	var again planner.Inputs
+	mustDo(t, json.Unmarshal(text, &again))
+	var got []string
+	for i, s := range again.Discovered.Secrets[2:] {
+		got = append(got, s.Server)
+		if row := again.InForce.Clusters[s.Name]; row.Server != plan.ServerHash(s.Server) {
+			t.Errorf("the row of %s has the hash %s, its server %s", s.Server, row.Server, plan.ServerHash(s.Server))
+		}
+		if work := again.Observed.Work[0][plan.NormalizeServer(s.Server)]; work.Reconciles != uint64(i) {
+			t.Errorf("%s has the work of another: %v", s.Server, work)
+		}
+	}
+	want := []string{
+		"***@h", "***@h#2", "***@h#3", "https://***@h", "https://***@h#2",
+		"https://h?tok%65n=***", "https://h?to\u200bken=***", "https://h?a=***",
+		"https://***@host", "https://***@host#2/", "https://***@taken-by-another", "https://***@taken#2",
+		"https://***@taken", "https://plain",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || masked != 12 {
 		t.Errorf("%d are masked (-want +got):\n%s", masked, diff)
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -192,9 +191,7 @@ func (o *statusOptions) run(ctx context.Context, out io.Writer) error {
 	}
 	s := seen.status()
 	if o.output == "json" {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		err = e.Encode(s)
+		err = sayJSON(out, s)
 	} else {
 		err = s.write(out)
 	}

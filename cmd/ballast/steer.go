@@ -63,10 +63,7 @@ func (o *steerOptions) print(w io.Writer, result writer) error {
 	if o.output != "json" {
 		return result.write(w)
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(result)
+	return sayJSON(w, result)
 }
 
 // planMap is the plan ConfigMap and the way to it.

@@ -20,7 +20,8 @@ func MaskCredentials(s string) string {
 	return s
 }
 
-// MaskServer masks the credentials of a text that is one URL as a whole, so that nothing but its last @ ends them.
+// MaskServer masks the credentials of a text that is one URL as a whole: nothing but its last @ ends them, and a
+// parameter that is not spelled plainly may be one.
 func MaskServer(url string) string {
 	if at := strings.LastIndexByte(url, '@'); at >= 0 {
 		from := strings.Index(url[:at], "//")
@@ -29,7 +30,41 @@ func MaskServer(url string) string {
 		}
 		url = url[:from+2] + Mark + url[at:]
 	}
-	return MaskCredentials(url)
+	return maskOdd(MaskCredentials(url))
+}
+
+// maskOdd masks the values of a URL's parameters that have more than plain characters in them: escapes, and what nobody
+// sees, hide a name.
+func maskOdd(url string) string {
+	from := strings.IndexAny(url, "?#")
+	if from < 0 {
+		return url
+	}
+	var b strings.Builder
+	b.WriteString(url[:from])
+	for rest := url[from:]; rest != ""; {
+		end := len(rest)
+		if n := strings.IndexAny(rest[1:], "?#&;"); n >= 0 {
+			end = 1 + n
+		}
+		parameter := rest[1:end]
+		if strings.ContainsFunc(parameter, isOdd) {
+			name, _, named := strings.Cut(parameter, "=")
+			parameter = Mark
+			if named {
+				parameter = name + "=" + Mark
+			}
+		}
+		b.WriteString(rest[:1] + parameter)
+		rest = rest[end:]
+	}
+	return b.String()
+}
+
+// isOdd reports whether a character is none of those that a plain parameter has.
+func isOdd(r rune) bool {
+	plain := r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+	return !plain && !strings.ContainsRune("=-._~:/,+*", r)
 }
 
 // word is the run of characters around a URL in a text; at is its last @, in bytes of the text.
