@@ -124,21 +124,27 @@ func managed(c discover.Cluster) bool { return !c.Implicit && !c.Unmanaged }
 
 // observeRows follows the fleet: while nothing is enforced, the plan is what stands.
 func (a *adoption) observeRows() {
-	rows := make(map[string]plan.Row, len(a.fleet.Clusters))
-	var homeless []int
+	before, unknown := a.next.Clusters, []int(nil)
+	a.next.Clusters = make(map[string]plan.Row, len(a.fleet.Clusters))
 	for i, c := range a.fleet.Clusters {
-		if !managed(c) {
-			continue
+		row, known := before[c.Shard.ID]
+		switch {
+		case !managed(c):
+		case known && a.owners[i] != discover.Nobody:
+			row.Replica = a.owners[i]
+			a.next.Clusters[c.Shard.ID] = row
+		default:
+			unknown = append(unknown, i)
 		}
+	}
+	var homeless []int
+	for _, i := range a.thatFit(unknown) {
 		if a.owners[i] == discover.Nobody {
 			homeless = append(homeless, i)
 			continue
 		}
-		row := a.next.Clusters[c.Shard.ID]
-		row.Replica = a.owners[i]
-		rows[c.Shard.ID] = row
+		a.next.Clusters[a.fleet.Clusters[i].Shard.ID] = plan.Row{Replica: a.owners[i]}
 	}
-	a.next.Clusters = rows
 	a.place(homeless)
 }
 
@@ -166,11 +172,8 @@ func (a *adoption) addRows() {
 	a.place(unknown)
 }
 
-// What new rows leave of the plan: for a rollout that begins, whose moves stand beside the rows, and for one that is under way.
-const (
-	roomAtRest   = 64 << 10
-	roomUnderWay = 16 << 10
-)
+// roomForMoves is what new rows leave of the plan: a rollout's moves stand beside the rows.
+const roomForMoves = 64 << 10
 
 // thatFit are the clusters that the plan has room for. A plan that cannot be written ends all planning, and holds a rollout where
 // it is: whoever makes Secrets must not bring that about.
@@ -178,11 +181,9 @@ func (a *adoption) thatFit(clusters []int) []int {
 	if len(clusters) == 0 {
 		return nil
 	}
-	room := plan.Room(a.next) - roomAtRest
-	if a.next.Rollout != nil {
-		room = plan.Room(a.next) - roomUnderWay
-	}
-	fit := 0
+	slim := a.next
+	slim.Rollout = nil // what it takes was left for it
+	fit, room := 0, plan.Room(slim)-roomForMoves
 	for _, i := range clusters {
 		if room -= plan.RowBytes(a.fleet.Clusters[i].Shard.ID); room < 0 {
 			break
@@ -315,7 +316,7 @@ func (a *adoption) cluster(i int) placement.Cluster {
 		c.Claim = placement.Fixed
 	case !known && carries:
 		c.At, c.Claim = cl.Explicit.N, placement.Fixed
-	case !known:
+	case !known || cl.Follows:
 		c.Claim = placement.Follows
 	}
 	return c
@@ -334,6 +335,9 @@ func (a *adoption) unite(u discover.Unit, v *plan.View) {
 			m.At = a.fleet.Clusters[i].Explicit.N
 		case m.Claim == placement.Fixed:
 			m.Claim = placement.Follows
+			if !managed(a.fleet.Clusters[i]) {
+				m.At = placement.NoReplica // its shard may be any number
+			}
 		}
 		members[k] = m
 	}

@@ -47,10 +47,10 @@ func Foresee(in Inputs, out Outcome) *Ahead {
 	c.asks(v)
 	v.Limited = len(c.rates()) > 0
 	if v.Mode == plan.ModeX0Y { // all at once
-		v.Done, _ = change.When(in.Memory.Changes.Ledger, c.rates(), len(out.Fleet.Clusters), in.Now, v.Moves)
+		v.Done, _ = change.When(in.Memory.Changes.Ledger, c.rates(), out.size(), in.Now, v.Moves)
 		return v
 	}
-	v.Done, _ = soonest(in.Memory.Changes.Ledger, c.rates(), len(out.Fleet.Clusters), v.Moves, in.Now)
+	v.Done, _ = soonest(in.Memory.Changes.Ledger, c.rates(), out.size(), v.Moves, in.Now)
 	return v
 }
 

@@ -4,7 +4,6 @@ package planner
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,20 +63,31 @@ func (c *cycle) discover() bool {
 	in.InClusterOwner = discover.InClusterOwner(algorithm(c.in), controllerReplicas(c.in.Workload))
 	var err error
 	c.out.Fleet, c.out.Memory.Known, err = discover.Discover(in, c.in.Memory.Known,
-		discover.Options{MaxShrink: c.in.Config.Discover.MaxShrink.Share()}, c.in.Now)
+		discover.Options{MaxShrink: c.in.Config.Discover.MaxShrink.Share(), Had: c.in.had}, c.in.Now)
 	for _, p := range c.out.Fleet.Problems {
 		c.problem(Problem{Phase: PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind), Message: p.Message})
 	}
-	var shrink *discover.ShrinkError
-	if errors.As(err, &shrink) {
+	if err != nil { // a *discover.ShrinkError
 		c.problem(Problem{Phase: PhaseDiscover, Kind: "Shrunk", Message: err.Error(), Keeps: true})
+	}
+	c.out.Memory.Servers = make(map[string]string, len(c.out.Fleet.Clusters))
+	for _, cl := range c.out.Fleet.Clusters {
+		c.out.Memory.Servers[cl.Shard.ID] = cl.Shard.Server
+	}
+	return err == nil
+}
+
+// had reports whether a Secret had that server when it was seen last, or by its row.
+func (in Inputs) had(secret, server string) bool {
+	if last, seen := in.Memory.Servers[secret]; seen {
+		return last == server
+	}
+	base := cmp.Or(in.InForce, in.Last)
+	if base == nil {
 		return false
 	}
-	if err != nil {
-		c.problem(Problem{Phase: PhaseDiscover, Kind: "Refused", Message: err.Error(), Keeps: true})
-		return false
-	}
-	return true
+	row, planned := base.Clusters[secret]
+	return planned && row.Server == plan.ServerHash(server)
 }
 
 // keep ends a cycle that could not see the fleet: the plan in force, or the one to mend it from, as it is. Only a rollout that
@@ -147,36 +157,64 @@ func (c *cycle) measure(a *adoption) {
 	}
 }
 
-// mostPinProblems is how many lines of data.pins that cannot be are told of; the webhook lets none in while it answers.
-const mostPinProblems = 20
+// How many mistakes in data.pins people are told of, and for how many of them a name is looked for that they may have meant;
+// the webhook lets none in while it answers.
+const (
+	mostPinProblems = 20
+	mostPinHints    = 5
+)
 
 // pinProblems says which pins do not hold, and why: a pin is a person's word, and is never dropped in silence.
 func (c *cycle) pinProblems(a *adoption) {
 	for _, p := range c.in.PinProblems[:min(len(c.in.PinProblems), mostPinProblems)] {
 		c.problem(Problem{Phase: PhasePartition, Subject: p.Name, Kind: "PinRefused", Message: "data.pins: " + p.Error()})
 	}
+	var unknown []string
 	for _, name := range sortedNames(c.out.Pins) {
-		replica := c.out.Pins[name]
-		p := Problem{Phase: PhasePartition, Subject: name}
-		switch {
-		case !inFleet(c.out.Fleet, name):
-			p.Kind, p.Message = "PinUnknown", fmt.Sprintf("%q is pinned to replica %d, and no cluster Secret has that name", name, replica)
-			if near := plan.Nearest(name, namesOf(c.out.Fleet)); near != "" {
-				p.Message += fmt.Sprintf("; %q has", near)
-			}
-		case replica >= a.next.MaxReplicas:
-			p.Kind, p.Message = "PinRefused", fmt.Sprintf("%q is pinned to replica %d, and maxReplicas is %d: pin it lower, or raise partition.maxReplicas", name, replica, a.next.MaxReplicas)
-		case replica >= a.next.Replicas && a.next.Mode != plan.Enforce:
-			p.Kind, p.Message = "PinWaits", fmt.Sprintf("%q is pinned to replica %d, and there are %d: it waits for mode Enforce, since %s scales nothing", name, replica, a.next.Replicas, a.next.Mode)
-		case replica >= a.next.Replicas && a.next.Unmanaged:
-			p.Kind, p.Message = "PinWaits", fmt.Sprintf("%q is pinned to replica %d, and there are %d: it waits while the workload is annotated as unmanaged, which keeps ballast from scaling it", name, replica, a.next.Replicas)
-		case replica >= a.next.Replicas && c.stopped():
-			p.Kind, p.Message = "PinWaits", fmt.Sprintf("%q is pinned to replica %d, and there are %d: it waits while nothing scales (frozen, or stopped after a wave that did harm): \"ballast resume\" ends that", name, replica, a.next.Replicas)
-		default:
+		if !inFleet(c.out.Fleet, name) {
+			unknown = append(unknown, name)
 			continue
 		}
-		c.problem(p)
+		if kind, why := c.pinWaits(a, c.out.Pins[name]); why != "" {
+			c.problem(Problem{Phase: PhasePartition, Subject: name, Kind: kind, Message: fmt.Sprintf("%q is pinned to replica %d, and %s", name, c.out.Pins[name], why)})
+		}
 	}
+	for i, name := range unknown[:min(len(unknown), mostPinProblems)] {
+		c.problem(c.pinUnknown(name, i < mostPinHints))
+	}
+	if more := len(unknown) - mostPinProblems; more > 0 {
+		c.problem(Problem{Phase: PhasePartition, Kind: "PinUnknown", Message: fmt.Sprintf("%d more pins name no cluster Secret", more)})
+	}
+}
+
+func (c *cycle) pinUnknown(name string, hint bool) Problem {
+	p := Problem{Phase: PhasePartition, Subject: name, Kind: "PinUnknown",
+		Message: fmt.Sprintf("%q is pinned to replica %d, and no cluster Secret has that name", name, c.out.Pins[name])}
+	if !hint {
+		return p
+	}
+	if near := plan.Nearest(name, namesOf(c.out.Fleet)); near != "" {
+		p.Message += fmt.Sprintf("; %q has", near)
+	}
+	return p
+}
+
+// pinWaits says why a pin of a cluster that is there does not hold; empty: it does, or comes about.
+func (c *cycle) pinWaits(a *adoption, replica int) (kind, why string) {
+	there := fmt.Sprintf("there are %d: it waits ", a.next.Replicas)
+	switch {
+	case replica >= a.next.MaxReplicas:
+		return "PinRefused", fmt.Sprintf("maxReplicas is %d: pin it lower, or raise partition.maxReplicas", a.next.MaxReplicas)
+	case replica < a.next.Replicas:
+		return "", ""
+	case a.next.Mode != plan.Enforce:
+		return "PinWaits", there + fmt.Sprintf("for mode Enforce, since %s scales nothing", a.next.Mode)
+	case a.next.Unmanaged:
+		return "PinWaits", there + "while the workload is annotated as unmanaged, which keeps ballast from scaling it"
+	case c.stopped():
+		return "PinWaits", there + "while nothing scales (frozen, or stopped after a wave that did harm): \"ballast resume\" ends that"
+	}
+	return "", ""
 }
 
 // inFleet reports whether a Secret, or the implicit in-cluster, has that name; clusters are in the order of their names.

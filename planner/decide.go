@@ -147,64 +147,91 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// begin starts a rollout to what was elected, or to what must be at once.
+// begin starts a rollout to what is proposed first. What is refused keeps no others waiting that have no replica, or a cordoned
+// one. A rollback that is done is the last thing that a cycle does: what was elected beforehand must not undo it.
 func (c *cycle) begin(a *adoption) {
-	p := c.propose(a)
-	if p == nil {
-		return
+	left := everything
+	for _, p := range proposals() {
+		if !c.mayAny(p.asks & left) {
+			continue
+		}
+		made := p.made(c, a)
+		if c.out.Done || made != nil && c.begins(a, made) {
+			return
+		}
+		if made != nil {
+			left = moves
+		}
 	}
-	m := &c.out.Memory.Changes
-	m.Cause = p.cause
+}
+
+// begins starts one rollout; false: it is refused, and people are told why.
+func (c *cycle) begins(a *adoption, p *proposed) bool {
+	c.out.Memory.Changes.Cause = p.cause
 	o := c.rolloutOptions()
-	if o.Mode == plan.ModeX0Y && !c.heldUntil().IsZero() { // whoever asks: it would stop every replica again and again
-		return
-	}
-	if waits := c.limit(a, p.want, p.cause, o); waits != "" {
-		c.waits(p.cause, p.why, waits)
-		return
+	if kind, waits := c.waitsFor(a, p, o); waits != "" {
+		c.waits(p, kind, waits)
+		return false
 	}
 	next, err := rollout.Begin(a.next, *p.want, o, c.in.Now)
 	if err != nil {
 		c.problem(Problem{Phase: PhaseRollout, Kind: "Refused", Message: err.Error(), Keeps: true})
-		return
+		return false
 	}
 	if next.SameEnforced(a.next) {
-		return
+		return false
 	}
-	if room := plan.Room(next); room < 0 {
-		c.problem(Problem{Phase: PhaseRollout, Kind: "PlanFull", Message: fmt.Sprintf("what is to begin takes %d bytes more than a plan may have, so it does not: %s; "+
-			"rollout.live writes some moves at a time", -room, p.why)})
-		c.out.Memory.Votes = c.in.Memory.Votes
-		return
-	}
-	if a.next.Unmanaged && needsWorkload(a.next, next, o) {
-		c.problem(Problem{Phase: PhaseRollout, Kind: "WorkloadUnmanaged", Message: fmt.Sprintf(
-			"the workload is annotated as unmanaged, and nothing begins that changes its replicas or its env or restarts it; take the annotation %s off for what waits: %s", plan.AnnotationUnmanaged, p.why)})
-		c.out.Memory.Votes = c.in.Memory.Votes
-		return
-	}
-	if down := c.in.Enforcement != nil && !*c.in.Enforcement; down && next.Rollout != nil && (next.Rollout.Replicas != a.next.Replicas && !a.next.FreeReplicas || o.Mode == plan.ModeX0Y) {
+	if kind, why := c.refuses(a, next, o); kind != "" {
+		if why != "" {
+			c.problem(Problem{Phase: PhaseRollout, Kind: kind, Message: why + ": " + p.why})
+		}
 		c.out.Memory.Votes = c.in.Memory.Votes // what was elected did not begin: the vote stands as it was
-		return
+		return false
 	}
 	c.out.Decided = true
 	c.note(p.why)
 	if p.cause == change.Failover {
-		m.Failover = c.evacuated
+		c.out.Memory.Changes.Failover = c.evacuated
 	}
-	m.Target = destination(o.Mode, a.next, *p.want)
+	c.out.Memory.Changes.Target = destination(o.Mode, a.next, *p.want)
 	c.follow(nil, next.Rollout)
 	a.next = next
+	return true
+}
+
+// waitsFor is what a proposal waits for; empty: it may begin.
+func (c *cycle) waitsFor(a *adoption, p *proposed, o rollout.Options) (kind, waits string) {
+	if until := c.heldUntil(); o.Mode == plan.ModeX0Y && !until.IsZero() { // it would stop every replica again and again
+		return "HeldOff", fmt.Sprintf("waits until %s, since the last rollout failed and rollout.x0y stops every replica", until.UTC().Format(time.RFC3339))
+	}
+	return "BudgetWaits", c.limit(a, p.want, p.cause, o)
+}
+
+// refuses says why a rollout does not begin, and the kind of the problem; without words people are told otherwise.
+func (c *cycle) refuses(a *adoption, next plan.Plan, o rollout.Options) (kind, why string) {
+	if room := plan.Room(next); room < 0 {
+		return "PlanFull", fmt.Sprintf("what is to begin takes %d bytes more than a plan may have, so it does not (rollout.live writes some moves at a time)", -room)
+	}
+	if a.next.Unmanaged && needsWorkload(a.next, next, o) {
+		return "WorkloadUnmanaged", fmt.Sprintf("the workload is annotated as unmanaged, and nothing begins that changes its replicas or its env or restarts it; "+
+			"take the annotation %s off for what waits", plan.AnnotationUnmanaged)
+	}
+	scales := next.Rollout != nil && next.Rollout.Replicas != a.next.Replicas && !a.next.FreeReplicas
+	stops := next.Rollout != nil && o.Mode == plan.ModeX0Y
+	if down := c.in.Enforcement != nil && !*c.in.Enforcement; down && (scales || stops) {
+		return "EnforcementDown", ""
+	}
+	return "", ""
 }
 
 // waits says what a change waits for that did not begin. Its vote stands as it was.
-func (c *cycle) waits(cause change.Cause, why, waits string) {
+func (c *cycle) waits(p *proposed, kind, waits string) {
 	c.out.Memory.Votes = c.in.Memory.Votes
-	if cause == change.Balance && c.out.Candidate != nil {
+	if p.cause == change.Balance && c.out.Candidate != nil {
 		c.out.Candidate.Verdict = waits
 		return
 	}
-	c.problem(Problem{Phase: PhaseRollout, Subject: string(cause), Kind: "BudgetWaits", Message: why + ": " + waits})
+	c.problem(Problem{Phase: PhaseRollout, Subject: string(p.cause), Kind: kind, Message: p.why + ": " + waits})
 }
 
 func (c *cycle) advance(a *adoption) {
@@ -229,7 +256,7 @@ func Seen(fleet discover.Fleet, w discover.Workload) rollout.Seen {
 		if cl.Implicit {
 			continue
 		}
-		seen.Secrets = append(seen.Secrets, rollout.Stamp{Name: cl.Shard.ID, Cluster: cl.Shard.Name, Server: cl.Shard.Server, Skip: cl.Skip, Immutable: cl.Immutable, Unmanaged: cl.Unmanaged, Alone: cl.Alone,
+		seen.Secrets = append(seen.Secrets, rollout.Stamp{Name: cl.Shard.ID, Cluster: cl.Shard.Name, Server: cl.Shard.Server, Skip: cl.Skip, Immutable: cl.Immutable, Unmanaged: cl.Unmanaged, Follows: cl.Follows, Alone: cl.Alone,
 			Shard: cl.Explicit.N, Valid: cl.Explicit.State == discover.ShardValid, Absent: cl.Explicit.State == discover.ShardAbsent})
 	}
 	return seen

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -111,14 +112,14 @@ func (s situation) heldOff() string {
 	if s.heldUntil.IsZero() {
 		return open
 	}
-	return fmt.Sprintf("the last rollout failed; nothing new begins before %s", s.heldUntil.Format(time.RFC3339))
+	return fmt.Sprintf("the last rollout failed; nothing that levels, grows or pins begins before %s", s.heldUntil.Format(time.RFC3339))
 }
 
 func (s situation) unstampedSecrets() string {
 	if len(s.unstamped) == 0 {
 		return open
 	}
-	return fmt.Sprintf("%s without the replica that owns its cluster now, the first is %q: present owners are written before anything scales",
+	return fmt.Sprintf("%s without the replica that owns its cluster now, the first is %q: present owners are written before anything else begins but a failover and a drain",
 		plural(len(s.unstamped), "Secret"), s.unstamped[0])
 }
 
@@ -133,7 +134,7 @@ func (s situation) liveBlind() string {
 	if s.unsaid == "" {
 		return open
 	}
-	return "rollout.live begins nothing but a failover: " + s.unsaid
+	return "rollout.live begins nothing but a failover to replicas that say what they own: " + s.unsaid
 }
 
 // verdicts is why each action may not begin; an action that may is absent.
@@ -209,6 +210,10 @@ func (c *cycle) situation(a *adoption) situation {
 		return s
 	}
 	seen := c.seen()
+	seen.Secrets = slices.DeleteFunc(seen.Secrets, func(stamp rollout.Stamp) bool { // what the plan has no room for stays where it is
+		_, planned := a.next.Clusters[stamp.Name]
+		return !planned && !stamp.Immutable && !stamp.Unmanaged
+	})
 	s.missing, s.unsaid = rollout.Missing(a.next, seen), rollout.Unsaid(seen)
 	s.fault = seen.Fault(a.next)
 	return s
@@ -219,7 +224,8 @@ func (c *cycle) situation(a *adoption) situation {
 func unstamped(a *adoption) []string {
 	var names []string
 	for _, cl := range a.fleet.Clusters {
-		writable := managed(cl) && !cl.Immutable && !cl.Skip
+		_, planned := a.next.Clusters[cl.Shard.ID] // what the plan has no room for is nobody's to write
+		writable := planned && !cl.Immutable && !cl.Skip
 		if writable && cl.Explicit.State != discover.ShardValid {
 			names = append(names, cl.Shard.ID)
 		}

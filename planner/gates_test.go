@@ -61,14 +61,14 @@ func gated() map[string]struct {
 		"firstPlan": {with(func(s *situation) { s.first = true }), verdictOn{"", "there is no plan yet", ""}},
 		"heldOff": {with(func(s *situation) { s.heldUntil = until }),
 			verdictOn{"followOut rollBack failOver drain", "the last rollout failed a short while ago",
-				"HeldOff: the last rollout failed; nothing new begins before 2026-11-22T12:00:00Z"}},
+				"HeldOff: the last rollout failed; nothing that levels, grows or pins begins before 2026-11-22T12:00:00Z"}},
 		"unstamped": {with(func(s *situation) { s.unstamped = []string{"a", "b"} }),
 			verdictOn{"failOver drain", "present owners are written",
-				`Unstamped a: 2 Secrets without the replica that owns its cluster now, the first is "a": present owners are written before anything scales`}},
+				`Unstamped a: 2 Secrets without the replica that owns its cluster now, the first is "a": present owners are written before anything else begins but a failover and a drain`}},
 		"liveLacks": {with(func(s *situation) { s.missing = []string{"this", "that"} }),
 			verdictOn{"failOver drain", "rollout.live waits", "LiveNotReady: rollout.live begins nothing yet but a failover and a drain: this; that"}},
 		"liveBlind": {with(func(s *situation) { s.unsaid = "pods are silent" }),
-			verdictOn{"followUp followOut failOver", "rollout.live waits", "LiveNotReady: rollout.live begins nothing but a failover: pods are silent"}},
+			verdictOn{"followUp followOut failOver", "rollout.live waits", "LiveNotReady: rollout.live begins nothing but a failover to replicas that say what they own: pods are silent"}},
 		"fault": {with(func(s *situation) { s.fault = "a cluster has two owners" }),
 			verdictOn{"setEnv followUp followOut pinOut rollBack failOver drain", "a cluster has two owners", ""}},
 		"mode":     {with(func(s *situation) { s.mode = plan.Hold }), verdictOn{"", "the mode is Hold", ""}},
@@ -119,8 +119,8 @@ func TestTheFirstGateThatIsShutIsNamed(t *testing.T) {
 	all := situation{paused: true, mode: plan.Enforce, unstamped: []string{"a"}, missing: []string{"this"}, unsaid: "pods are silent"}
 	want := verdictOn{"failOver", "a person paused it; present owners are written; rollout.live waits", ""}
 	got := judged(gates(), all)
-	want.Told = `Unstamped a: 1 Secret without the replica that owns its cluster now, the first is "a": present owners are written before anything scales; ` +
-		"LiveNotReady: rollout.live begins nothing but a failover: pods are silent"
+	want.Told = `Unstamped a: 1 Secret without the replica that owns its cluster now, the first is "a": present owners are written before anything else begins but a failover and a drain; ` +
+		"LiveNotReady: rollout.live begins nothing but a failover to replicas that say what they own: pods are silent"
 	want.May = ""
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

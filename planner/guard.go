@@ -53,7 +53,18 @@ func (c *cycle) count() {
 	if p := c.in.InForce; p != nil && p.Rollout == nil {
 		m.Cause, m.Target = "", nil
 	}
-	c.out.Budget = change.Look(m.Ledger, c.rates(), len(c.out.Fleet.Clusters), c.in.Now)
+	c.out.Budget = change.Look(m.Ledger, c.rates(), c.out.size(), c.in.Now)
+}
+
+// size is how many clusters the move budget is a share of: those that ballast moves, and that were there for an hour. Who may
+// create Secrets must not lift the budget by it.
+func (o Outcome) size() (n int) {
+	for _, c := range o.Fleet.Clusters {
+		if managed(c) && o.Memory.Known.Has(c.Shard.ID) {
+			n++
+		}
+	}
+	return n
 }
 
 // countStage enters the moves that a stage begins with.
@@ -295,9 +306,14 @@ func (c *cycle) evacuation(a *adoption) *proposed {
 }
 
 func (c *cycle) request(a *adoption, unwell []int) failover.Request {
-	r := failover.Request{View: plan.NewView(a.next.Clone(), a.pins), Unwell: unwell, Cordoned: c.out.Cordoned, Shut: c.shut(),
+	r := failover.Request{View: plan.NewView(a.next.Clone(), a.pins), Unwell: unwell, Shut: c.shut(),
 		MaxClusters: c.in.Config.Partition.MaxClustersPerReplica, Budget: c.out.Budget.Left,
 		Last: c.in.Memory.Changes.Failover, Servers: a.beside, Fixed: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, a.next.Replicas)}
+	if c.may(drain) {
+		r.Cordoned = c.out.Cordoned
+	} else {
+		r.Shut = append(r.Shut, c.out.Cordoned...)
+	}
 	r.Capacity = boundsOf(c.in.Config.Partition, c.in.Workload, a).Capacity
 	for _, load := range c.out.Loads {
 		if c.in.Config.Partition.Capacity == nil {

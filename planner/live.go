@@ -136,7 +136,8 @@ func (a *adoption) constantEnv() int { return max(a.next.MaxReplicas, a.next.Con
 
 // prepares reports whether the one restart that the mode live needs is still to come.
 func (c *cycle) prepares(a *adoption) bool {
-	return c.in.Config.Rollout.Live != nil && a.next.Target.Kind == plan.StatefulSet && a.next.ControllerReplicas != a.constantEnv()
+	ours := a.next.Target.Kind == plan.StatefulSet && !a.next.Unmanaged
+	return ours && c.in.Config.Rollout.Live != nil && a.next.ControllerReplicas != a.constantEnv()
 }
 
 // tellRestart says in Observe and Hold what mode live will do once: people hear of a restart before it comes.

@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -88,15 +87,23 @@ func TestNothingBeginsThatNeedsAWorkloadThatOptedOut(t *testing.T) {
 	}
 }
 
-func TestLiveDoesNotPrepareAWorkloadThatOptedOut(t *testing.T) {
+// TestLiveLevelsAWorkloadThatOptedOut without its one restart: replicas and env are people's, and need not change for it.
+func TestLiveLevelsAWorkloadThatOptedOut(t *testing.T) {
 	w := newLiveWorld(lognormal(4, 24)...)
 	w.in.Workload.Unmanaged = true
-	w.until(t, "somebody is told", 2*time.Hour, func(out Outcome) bool { return slices.Contains(problems(out), "rollout/WorkloadUnmanaged/") })
-	if p := w.in.InForce; p.Rollout != nil || p.ControllerReplicas != 3 || *w.in.Workload.EnvReplicas != "3" {
-		t.Errorf("the plan has env %d, rollout %+v; the workload env %s", p.ControllerReplicas, p.Rollout, *w.in.Workload.EnvReplicas)
+	w.until(t, "a wave", 2*time.Hour, func(Outcome) bool { return len(w.waves) > 0 })
+	w.until(t, "rest", 2*time.Hour, func(Outcome) bool { return w.in.InForce.Rollout == nil })
+	for range 90 { // a wave's harm is looked for in the hour after it
+		w.step(time.Minute)
 	}
+	w.down[2] = true
+	w.until(t, "replica 2 is empty", 2*time.Hour, func(Outcome) bool { return len(w.on(2)) == 0 })
+	if p := w.in.InForce; p.ControllerReplicas != 3 || *w.in.Workload.EnvReplicas != "3" {
+		t.Errorf("the plan has env %d, the workload env %s; want 3", p.ControllerReplicas, *w.in.Workload.EnvReplicas)
+	}
+	delete(w.down, 2)
 	w.in.Workload.Unmanaged = false
-	w.until(t, "the one restart", 2*time.Hour, func(Outcome) bool { return w.in.InForce.ControllerReplicas == 16 })
+	w.until(t, "the one restart", 4*time.Hour, func(Outcome) bool { return w.in.InForce.ControllerReplicas == 16 })
 }
 
 // wayTo is a plan in the history with so many replicas.

@@ -39,20 +39,6 @@ func proposals() []proposal {
 	}
 }
 
-// propose is the first proposal that has something to change; nil for none. A rollback that is done is the last thing that a
-// cycle does: what was elected beforehand must not undo it.
-func (c *cycle) propose(a *adoption) *proposed {
-	for _, p := range proposals() {
-		if !c.mayAny(p.asks) {
-			continue
-		}
-		if made := p.made(c, a); made != nil || c.out.Done {
-			return made
-		}
-	}
-	return nil
-}
-
 // level is what was elected.
 func (c *cycle) level(a *adoption) *proposed {
 	if c.winner == nil {
@@ -242,6 +228,8 @@ func (c *cycle) wantOf(a *adoption, replicas int, decided map[string]int) *rollo
 // found larger stays as large, so that no pod restarts for it.
 func (a *adoption) envOf(replicas int) int {
 	switch {
+	case a.next.Unmanaged && replicas == a.next.Replicas:
+		return a.next.ControllerReplicas // people's
 	case a.in.Config.Rollout.Live != nil:
 		return max(replicas, a.constantEnv())
 	case a.next.ControllerReplicas > a.next.Replicas && a.inClusterBelow(replicas):
@@ -285,7 +273,7 @@ func (c *cycle) limit(a *adoption, w *rollout.Want, cause change.Cause, o rollou
 
 // room says when the budget has room for so many moves at once, and where it never has, with the mend.
 func (c *cycle) room(moves int, since, mend string) string {
-	at, ok := change.When(c.out.Memory.Changes.Ledger, c.rates(), len(c.out.Fleet.Clusters), c.in.Now, moves)
+	at, ok := change.When(c.out.Memory.Changes.Ledger, c.rates(), c.out.size(), c.in.Now, moves)
 	switch {
 	case moves == 1:
 		return "waits for the move budget: " + c.out.Budget.String()

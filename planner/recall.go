@@ -14,6 +14,7 @@ import (
 type Recalled struct {
 	SavedAt   time.Time // up to five minutes ago; zero: nothing was saved yet
 	Changes   Changes
+	Known     discover.Known
 	HeldUntil time.Time // a rollout failed, and nothing new begins before; zero: none did
 }
 
@@ -26,7 +27,7 @@ func Recall(savedAt time.Time, parts map[string][]byte) (Recalled, []error) {
 		}
 	}
 	m, dropped := MemoryOf(asked)
-	r := Recalled{SavedAt: savedAt, Changes: m.Changes}
+	r := Recalled{SavedAt: savedAt, Changes: m.Changes, Known: m.Known}
 	if !m.HoldOff.IsZero() {
 		r.HeldUntil = m.HoldOff.Add(holdOff)
 	}

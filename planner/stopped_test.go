@@ -296,6 +296,31 @@ func TestASecretThatLedLeadsAgain(t *testing.T) {
 	}
 }
 
+// TestASecretThatTakesAnothersServerMovesNothing, however old it is: its age is not that of its server.
+func TestASecretThatTakesAnothersServerMovesNothing(t *testing.T) {
+	for name, forget := range map[string]bool{"under the same leader": false, "at a change of leaders": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(lognormal(20, 9)...)
+			w.run(3)
+			for i := range w.in.Discovered.Secrets {
+				w.in.Discovered.Secrets[i].Created = epoch.Add(time.Minute)
+			}
+			before := w.row(t, "c004")
+			old := w.secret("c000")
+			old.Created, old.Pin = epoch, strconv.Itoa((before+1)%3)
+			w.run(3)
+			w.secret("c000").Server = server("c004")
+			if forget {
+				w.in.Memory.Servers = nil
+			}
+			w.run(5)
+			if at := w.row(t, "c004"); at != before {
+				t.Errorf("its cluster is on replica %d, want %d as before; problems %v", at, before, problems(w.last))
+			}
+		})
+	}
+}
+
 // TestATwinKeepsNoFailoverAndNoDrainWaiting, whoever may write it and whatever shard it carries.
 func TestATwinKeepsNoFailoverAndNoDrainWaiting(t *testing.T) {
 	for name, change := range map[string]func(*discover.Secret){

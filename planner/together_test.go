@@ -87,11 +87,8 @@ func TestAPinOfOneOfTwoSecretsBeyondTheReplicasMovesBothOnce(t *testing.T) {
 		for _, annotation := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, annotation %t", pinned, annotation), func(t *testing.T) {
 				w := undecided(t, skewed(12)...)
-				w.shares("c001", "c000")
-				for _, name := range []string{"c000", "c001"} {
-					w.secret(name).Created = epoch
-				}
-				w.secret(pinned).Created = epoch.Add(-time.Hour) // the older one leads by its own pin
+				other := map[string]string{"c000": "c001", "c001": "c000"}[pinned]
+				w.shares(other, pinned) // the one that had the server leads by its own pin
 				w.step(time.Minute)
 				w.history, w.counts, w.waves = map[string][]int{}, nil, nil
 				before, writes := w.in.InForce.Clusters["c000"].Replica, w.writes

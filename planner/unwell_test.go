@@ -146,7 +146,7 @@ func TestWithoutTheAnswerOfEveryPodOnlyAFailoverBegins(t *testing.T) {
 	if diff := cmp.Diff([]int{3}, w.counts) + cmp.Diff(map[string][]int{}, w.moved()); diff != "" {
 		t.Errorf("replicas and owners over time (-want +got):\n%s", diff)
 	}
-	const want = "LiveNotReady: rollout.live begins nothing but a failover: nothing is known of what argocd-application-controller-0 owns: let ballast's planner reach"
+	const want = "LiveNotReady: rollout.live begins nothing but a failover to replicas that say what they own: nothing is known of what argocd-application-controller-0 owns: let ballast's planner reach"
 	if told := messages(w.last); !slices.ContainsFunc(told, func(m string) bool { return strings.HasPrefix(m, want) }) {
 		t.Errorf("nobody is told who does not answer: %v", told)
 	}

@@ -121,7 +121,7 @@ func (s *status) follow(v *sight) {
 	doc := v.state.Document
 	in := planner.Inputs{Now: v.now, Config: v.config, InForce: doc.Plan, Pins: doc.Pins, Paused: doc.Paused, BreakGlass: doc.BreakGlass,
 		Tripped: doc.Tripped, Cordon: doc.Cordon,
-		Discovered: v.input, Workload: v.workload, Memory: planner.Memory{Changes: v.history.Changes}}
+		Discovered: v.input, Workload: v.workload, Memory: planner.Memory{Changes: v.history.Changes, Known: v.history.Known}}
 	if v.pods != nil {
 		in.Observed = planner.Observed{Known: true, Dynamic: v.pods.Dynamic}
 		for _, p := range v.pods.Pods {
