@@ -39,9 +39,9 @@ func TestNoFileGrows(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"claims within claims": {claims(strings.Repeat("k: {", 9000) + strings.Repeat("}", 9000)), nests},
 		"claims of long names": {
-			claims(strings.Repeat("k", 900) + ": [" + strings.Repeat("0, ", 300_000) + "]"), nests,
+			claims(strings.Repeat("k", 900) + ": [" + strings.Repeat("0, ", 30_000) + "]"), nests,
 		},
-		"a header of a long name": {headers(strings.Repeat("k", 500_000), 50_000), nests},
+		"a header of a long name": {headers(strings.Repeat("k", 5000), 5000), nests},
 		"a header of a thousand":  {headers("a", 1000), ""},
 		"claims of a few levels":  {claims("a: {b: {c: [[1], {d: 2}]}}"), "oauth2 client_id"},
 		"64 metrics":              {metrics(64), ""},

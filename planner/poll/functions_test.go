@@ -10,6 +10,7 @@ import (
 	"runtime/metrics"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"text/template/parse"
 	"time"
@@ -110,6 +111,9 @@ func TestInAProcessOfItsOwn(t *testing.T) {
 		t.Skip("TestNoTemplateEndsThePlanner runs it")
 	}
 	debug.SetMaxStack(64 << 20)
+	if err := syscall.Setrlimit(syscall.RLIMIT_CPU, &syscall.Rlimit{Cur: 5, Max: 5}); err != nil { // seconds; it needs 0.1
+		t.Fatal(err)
+	}
 	go func() {
 		for heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}; ; time.Sleep(time.Millisecond) {
 			if metrics.Read(heap); heap[0].Value.Uint64() > 8*mostOfRendering {
