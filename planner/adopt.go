@@ -291,11 +291,14 @@ func (a *adoption) leaveAlone(v *plan.View) {
 	}
 }
 
-// retarget keeps a shrinking rollout from ending below a pin that holds meanwhile: the replica that a person chose
-// stays.
+// retarget keeps a shrinking rollout from ending below a pin that holds meanwhile: the replica that a person chose stays, unless
+// people took it away themselves.
 func (a *adoption) retarget() {
 	r := a.next.Rollout
-	if r == nil || r.Replicas >= a.next.Replicas || r.Stage != plan.Assigning && r.Stage != plan.Moving && r.Stage != plan.Verifying {
+	if r == nil || a.next.FreeReplicas || r.Replicas >= a.next.Replicas {
+		return
+	}
+	if !slices.Contains([]plan.Stage{plan.Assigning, plan.Moving, plan.Verifying}, r.Stage) {
 		return
 	}
 	for _, name := range sortedNames(a.pins) {
@@ -335,9 +338,9 @@ func (a *adoption) unite(u discover.Unit, v *plan.View) {
 			m.At = a.fleet.Clusters[i].Explicit.N
 		case m.Claim == placement.Fixed:
 			m.Claim = placement.Follows
-			if !managed(a.fleet.Clusters[i]) {
-				m.At = placement.NoReplica // its shard may be any number
-			}
+		}
+		if _, row := a.next.Clusters[m.Name]; !row && !v.Stays(m.At) {
+			m.At = placement.NoReplica // its shard may be any number
 		}
 		members[k] = m
 	}
