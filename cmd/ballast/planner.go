@@ -269,7 +269,7 @@ func (a *plannerApp) servePlain() error {
 	for name, port := range map[string]struct {
 		number  int
 		handler http.Handler
-	}{"metrics": {o.metricsPort, metricsHandler(ctrlmetrics.Registry)}, "health": {o.healthPort, health}} {
+	}{"metrics": {o.metricsPort, metricsHandler(ctrlmetrics.Registry, clock.RealClock{})}, "health": {o.healthPort, health}} {
 		listener, err := listenPlain(o.bindAddress, port.number)
 		if err != nil {
 			return err
