@@ -24,9 +24,9 @@ const (
 	pageWait = 8 * time.Second // for a page that is being made; below plainDeadline, so that the answer still arrives
 )
 
-// pages answers /metrics. Who asks while a page is made waits for that page, and for a second it is everybody's: any number
-// of readers costs one gathering a second, and they are written the same bytes. Whoever floods the port thus turns no scrape
-// away. Of an old page as many are held as slow readers began it, which plainDeadline bounds to one for each second.
+// pages answers /metrics. Who asks while a page is made waits for that page, and for a second it is everybody's: any
+// number of readers costs one gathering a second, and they are written the same bytes. Whoever floods the port thus
+// turns no scrape away. Slow readers hold old pages, of which plainDeadline bounds the number: one a second.
 type pages struct {
 	from   prometheus.Gatherer
 	clock  clock.PassiveClock
@@ -34,8 +34,8 @@ type pages struct {
 	kept   atomic.Pointer[page]
 }
 
-// page is an answer to all who ask until then. It has two forms and no more, whatever a request's head asks for: the text
-// format, which every Prometheus reads, and the same compressed.
+// page is an answer to all who ask until then. It has two forms and no more, whatever a request's head asks for: the
+// text format, which every Prometheus reads, and the same compressed.
 type page struct {
 	text   []byte
 	packed func() []byte // made for the first reader that takes gzip

@@ -74,8 +74,8 @@ func reads(t *testing.T, h http.Handler, accepts string) read {
 	return got
 }
 
-// TestAnyNumberOfReadersCostsOneGatheringASecond: 64 at once, whatever they take, wait for one page, and it is answered until
-// it is a second old.
+// TestAnyNumberOfReadersCostsOneGatheringASecond: 64 at once, whatever they take, wait for one page, and it is answered
+// until it is a second old.
 func TestAnyNumberOfReadersCostsOneGatheringASecond(t *testing.T) {
 	const readers = 64
 	registry, text := oneMetric(t, "x")
@@ -114,8 +114,8 @@ func TestAnyNumberOfReadersCostsOneGatheringASecond(t *testing.T) {
 	}
 }
 
-// TestAFloodOfReadersTurnsNoScrapeAway reads a real port on 64 connections of one address without a pause, and beside them as
-// Prometheus does.
+// TestAFloodOfReadersTurnsNoScrapeAway reads a real port on 64 connections of one address without a pause, and beside
+// them as Prometheus does.
 func TestAFloodOfReadersTurnsNoScrapeAway(t *testing.T) {
 	const connections, scrapes = 64, 50
 	registry := prometheus.NewRegistry()
@@ -226,7 +226,8 @@ func TestMetricsThatCannotBeGatheredAreAnError(t *testing.T) {
 	from := &counted{Gatherer: failing{}}
 	handler := metricsHandler(from, clocktesting.NewFakePassiveClock(time.Unix(1_800_000_000, 0)))
 	for range 3 {
-		want := read{http.StatusInternalServerError, "text/plain; charset=utf-8", "", "gathering the metrics: two collectors disagree\n"}
+		want := read{http.StatusInternalServerError, "text/plain; charset=utf-8", "",
+			"gathering the metrics: two collectors disagree\n"}
 		if diff := cmp.Diff(want, reads(t, handler, "gzip")); diff != "" {
 			t.Errorf("answer (-want +got):\n%s", diff)
 		}
@@ -236,7 +237,7 @@ func TestMetricsThatCannotBeGatheredAreAnError(t *testing.T) {
 	}
 }
 
-// TestAReaderThatLeavesIsNotWaitedFor: it ends at once though the page is not made yet, and the page is made all the same.
+// TestAReaderThatLeavesIsNotWaitedFor: it ends at once though the page is not made yet, and that is made all the same.
 func TestAReaderThatLeavesIsNotWaitedFor(t *testing.T) {
 	registry, text := oneMetric(t, "x")
 	begun, goOn := make(chan struct{}), make(chan struct{})
