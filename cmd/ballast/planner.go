@@ -145,7 +145,7 @@ func (a *plannerApp) run(ctx context.Context) error {
 	switch {
 	case errors.Is(err, errLeftBehind):
 		a.log.Info("ending before everything has stopped: most likely the API server does not answer; "+
-			"a Lease that is held expires", "grace", grace)
+			"a Lease that is held expires", "grace", grace.String())
 	case errors.Is(context.Cause(ctx), errRestart):
 		a.log.Info("restarting", "reason", errRestart.Error())
 	case ctx.Err() != nil:
