@@ -382,7 +382,9 @@ func namesWhatTakesTheRoom(t *testing.T, w *world) {
 			"the ConfigMap has no room left: data.notes takes 1024 KiB of it: delete that"},
 		"an annotation": {func(cm *corev1.ConfigMap) { cm.Annotations["example.org/x"] = strings.Repeat("x", 256<<10-700) },
 			"the ConfigMap has no room left: annotation example.org/x takes 256 KiB of it: delete that"},
-		"a reason of people's": {func(cm *corev1.ConfigMap) { cm.Annotations[plan.AnnotationPausedReason] = strings.Repeat("x", 256<<10-700) },
+		"a reason of people's": {func(cm *corev1.ConfigMap) {
+			cm.Annotations[plan.AnnotationPausedReason] = strings.Repeat("x", 256<<10-700)
+		},
 			"the ConfigMap has no room left: annotation ballast.argoproj.io/paused-reason takes 256 KiB of it: delete that"},
 	} {
 		w.edit(fill.by)
