@@ -221,8 +221,9 @@ func (b *baseBed) boundsThePlansConfigMap(t *testing.T) {
 // steering are the annotations by which people steer, and the most bytes that each may have.
 func steering() map[string]int {
 	return map[string]int{
-		plan.AnnotationEnforcement: 256, plan.AnnotationPaused: 256, plan.AnnotationRollback: 256, plan.AnnotationAcceptDiscovery: 256,
-		plan.AnnotationPausedBy: 1 << 10, plan.AnnotationPausedReason: 4 << 10, plan.AnnotationTripped: 4 << 10, plan.AnnotationCordon: plan.MaxNoteBytes,
+		plan.AnnotationEnforcement: 256, plan.AnnotationPaused: 256, plan.AnnotationRollback: 256,
+		plan.AnnotationAcceptDiscovery: 256, plan.AnnotationPausedBy: 1 << 10, plan.AnnotationPausedReason: 4 << 10,
+		plan.AnnotationTripped: 4 << 10, plan.AnnotationCordon: plan.MaxNoteBytes,
 	}
 }
 
@@ -243,8 +244,8 @@ func (b *baseBed) boundsEachSteeringAnnotation(t *testing.T) {
 	}
 }
 
-// steersAFullConfigMap: whoever may write the ConfigMap fills it with as much of everything as passes, and people steer all the
-// same, with every annotation at its longest; then the planner writes.
+// steersAFullConfigMap: whoever may write the ConfigMap fills it with as much of everything as passes, and people steer
+// all the same, with every annotation at its longest; then the planner writes.
 func (b *baseBed) steersAFullConfigMap(t *testing.T) {
 	cm := b.planMap(func(cm *corev1.ConfigMap) { cm.Data["plan"], cm.Annotations = thePlan("renamed"), ownNotes() })
 	b.must(t, b.planner.Create(t.Context(), cm))
@@ -256,8 +257,13 @@ func (b *baseBed) steersAFullConfigMap(t *testing.T) {
 		}
 	}
 	b.fillsTheWriters(t, cm)
-	for _, at := range [][2]string{{"metadata.annotations has", `{"metadata":{"annotations":{"b":"y"}}}`}, {"data.pins has", `{"data":{"pins":"` + strings.Repeat("#", 96<<10+1) + `"}}`}, {"bytes beside", `{"data":{"b":"y"}}`}} {
-		told(t, b.person.Patch(t.Context(), cm.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(at[1])), client.DryRunAll), at[0])
+	for want, patch := range map[string]string{
+		"metadata.annotations has": `{"metadata":{"annotations":{"b":"y"}}}`,
+		"data.pins has":            `{"data":{"pins":"` + strings.Repeat("#", 96<<10+1) + `"}}`,
+		"bytes beside":             `{"data":{"b":"y"}}`,
+	} {
+		more := client.RawPatch(types.MergePatchType, []byte(patch))
+		told(t, b.person.Patch(t.Context(), cm.DeepCopy(), more, client.DryRunAll), want)
 	}
 	steers := func(manager, key, value string) {
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+key+`":"`+value+`"}}}`))

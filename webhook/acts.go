@@ -73,8 +73,8 @@ func changedPins(was, is, rows plan.Pins) []Field {
 // fieldSecretType is Argo CD's label in the audit annotations: a Secret without it is no cluster's.
 const fieldSecretType = "secret-type"
 
-// clusterActs are those in a write to a cluster Secret: opting out, pinning, and what makes it a cluster's or takes it out of
-// Argo CD. Of a Secret that is made, the label is no act of its own.
+// clusterActs are those in a write to a cluster Secret: opting out, pinning, and what makes it a cluster's or takes it
+// out of Argo CD. Of a Secret that is made, the label is no act of its own.
 func clusterActs(r Request, object, old Secret, maxReplicas int) (asked, taken []Field) {
 	asked, taken = changedNotes(func() []steering { return onCluster(maxReplicas) }, object.Notes, old.told())
 	label := Field{Name: fieldSecretType}

@@ -137,8 +137,8 @@ func TestAPinIsNotedOnce(t *testing.T) {
 	}
 }
 
-// TestActsOnAClusterSecretAreWhatItBringsAlongToo: while a Secret is no cluster's no webhook is asked, so that what came then
-// is told when it becomes one.
+// TestActsOnAClusterSecretAreWhatItBringsAlongToo: while a Secret is no cluster's no webhook is asked, so that what came
+// then is told when it becomes one.
 func TestActsOnAClusterSecretAreWhatItBringsAlongToo(t *testing.T) {
 	nobodys := func(s Secret) Secret { return changed(s, func(s *Secret) { s.Cluster = false }) }
 	note := func(name, value string) Secret { return noted(cluster("3"), plan.Group+"/"+name, value) }

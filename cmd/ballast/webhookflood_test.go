@@ -333,8 +333,8 @@ func planReviews(callers, size int, line string) func(*testing.T, *floodTarget) 
 	}
 }
 
-// storedPlans sends so many reviews at once of a write to a plan of that size that has many lines, the costliest YAML in
-// one of them, and a digest that fits.
+// storedPlans sends so many reviews at once of a write to a plan of that size that has a digest that fits, and the
+// costliest YAML in one of its lines.
 func storedPlans(callers, size int) func(*testing.T, *floodTarget) {
 	return func(t *testing.T, f *floodTarget) {
 		text := "apiVersion: ballast.argoproj.io/v1alpha1\nkind: Plan\nx: [a" + strings.Repeat(",a", size/2-50) + "]\n"

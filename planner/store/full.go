@@ -33,8 +33,8 @@ func tooLarge(err error) bool {
 
 // besideThePlan are the annotations that only the planner writes; whatever else is of ballast's group is people's.
 func besideThePlan() []string {
-	return []string{plan.AnnotationRevision, plan.AnnotationDecidedAt, plan.AnnotationDecidedBy, plan.AnnotationReason, plan.AnnotationStage,
-		plan.AnnotationDigest, plan.AnnotationMAC}
+	return []string{plan.AnnotationRevision, plan.AnnotationDecidedAt, plan.AnnotationDecidedBy, plan.AnnotationReason,
+		plan.AnnotationStage, plan.AnnotationDigest, plan.AnnotationMAC}
 }
 
 // roomiest names what is not ballast's and takes the most room, with the mend.
