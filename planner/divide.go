@@ -121,13 +121,18 @@ func (a *adoption) firm(i int) placement.Cluster {
 	case c.Unmanaged || c.Immutable:
 		firm.At = a.owners[i]
 	}
-	firm.At = min(firm.At, a.next.MaxReplicas-1)
+	most := a.next.MaxReplicas
+	if a.next.FreeReplicas {
+		most = a.next.Replicas // nothing keeps a replica that people take away
+	}
+	firm.At = min(firm.At, most-1)
 	return firm
 }
 
-// pinnable is the number of replicas that pins may ask for: a workload that opted out is not scaled for one.
+// pinnable is the number of replicas that pins may ask for: a workload that opted out, or whose replicas are people's, is not
+// scaled for one.
 func (a *adoption) pinnable() int {
-	if a.next.Unmanaged && !a.next.FreeReplicas {
+	if a.next.Unmanaged || a.next.FreeReplicas {
 		return a.next.Replicas
 	}
 	return a.next.MaxReplicas
