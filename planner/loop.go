@@ -51,6 +51,7 @@ type Loop struct {
 	shown    shown         // what the pods said last
 	glass    bool          // people were told that enforcement is switched off
 	healed   int           // clusters that repairs brought back since the last cycle
+	taken    int           // those of them that this cycle counts
 	lastLive time.Time     // when the last cycle ended, or this leader began, for the health check
 	judged   bool          // a cycle has compared the plan with the history: before that nothing is enforced
 
@@ -123,8 +124,10 @@ func (l *Loop) Run(ctx context.Context) error {
 func (l *Loop) guarded(ctx context.Context) (result string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
+			l.addHealed(l.taken) // nobody counted them
 			result, err = "failed", l.caught(l.phase, p)
 		}
+		l.taken = 0
 	}()
 	if result, err = l.cycle(ctx); err == nil {
 		l.calm()
@@ -241,7 +244,8 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (Inputs, stor
 	l.phase = phaseObserve
 	in.Observed = l.observe(ctx, fetcher, in)
 	l.phase = phaseGather
-	in.Healed = l.takeHealed()
+	l.taken = l.takeHealed()
+	in.Healed = l.taken
 	in.Neighbours = l.neighbours(ctx, in)
 	in.Installation = l.installation(ctx, in)
 	return in, snapshot, nil

@@ -186,6 +186,7 @@ func TestAClusterWithoutARowKeepsNothingWaiting(t *testing.T) {
 // TestReplicasThatPeopleTookAwayAreFollowed past what nobody may write, once.
 func TestReplicasThatPeopleTookAwayAreFollowed(t *testing.T) {
 	w := newWorld(lognormal(15, 24)...)
+	w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 1000}}
 	w.in.Config.Partition.Replicas = &config.Replicas{Workload: true}
 	w.run(5)
 	s := &w.in.Discovered.Secrets[0]
