@@ -80,7 +80,7 @@ type Reason string
 // The reasons beside the kinds of problems.
 const (
 	Renewal      Reason = "Renewal"      // its time has come
-	CAUnreadable Reason = "CAUnreadable" // no CA certificate in the CA's Secret
+	CAUnreadable Reason = "CAUnreadable" // no CA certificate in the CA's Secret, or none that vouches for a leaf
 	CAChanged    Reason = "CAChanged"    // the leaf is of another CA
 	CAAdded      Reason = "CAAdded"      // to a bundle that does not hold it
 	CARetired    Reason = "CARetired"    // no pod serves a leaf of it any more
@@ -97,7 +97,7 @@ const maxRetained = 8
 // trusts at every moment of a rotation: a new CA is first added to the bundles; once every API server knows it, a leaf of
 // it is issued; once every pod serves that, the CA before leaves the bundles.
 func Next(now time.Time, s State, r Rules) []Action {
-	ca, why := judgeCA(s.CA, now)
+	ca, why := judgeCA(s.CA, r.DNSNames, now)
 	if why != "" {
 		return []Action{{Kind: IssueCA, Why: why}}
 	}
@@ -126,8 +126,8 @@ func Next(now time.Time, s State, r Rules) []Action {
 	return append(out, Action{Kind: IssueLeaf, Why: why})
 }
 
-// judgeCA reads the CA, and says why it has to be made anew; nothing if it does not.
-func judgeCA(pair Pair, now time.Time) (*x509.Certificate, Reason) {
+// judgeCA reads the CA, and says why it has to be made anew; nothing if it does not. The names are those it signs for.
+func judgeCA(pair Pair, names []string, now time.Time) (*x509.Certificate, Reason) {
 	chain, err := certificates(pair.Cert)
 	if err != nil || len(chain) != 1 || !chain[0].IsCA || chain[0].KeyUsage&x509.KeyUsageCertSign == 0 {
 		return nil, CAUnreadable
@@ -142,8 +142,21 @@ func judgeCA(pair Pair, now time.Time) (*x509.Certificate, Reason) {
 		return nil, Renewal
 	case now.Before(chain[0].NotBefore):
 		return nil, Reason(NotYetValid)
+	case !vouches(pair, names, now):
+		return nil, CAUnreadable
 	}
 	return chain[0], ""
+}
+
+// vouches reports whether a leaf that the CA signs now verifies under it. What a CA may say of itself (purposes, names,
+// extensions that are critical) forbids that in more ways than there are fields to compare, so it is tried.
+func vouches(ca Pair, names []string, now time.Time) bool {
+	leaf, err := NewLeaf(ca, names, now)
+	if err != nil {
+		return false
+	}
+	problems := Check(leaf.Cert, leaf.Key, ca.Cert, names, now)
+	return !slices.ContainsFunc(problems, func(p Problem) bool { return p.Kind == ChainBroken })
 }
 
 // judgeServed says why the leaf has to be made anew, by what Check finds of it under the present CA.

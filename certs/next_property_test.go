@@ -2,6 +2,8 @@ package certs
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -174,6 +176,10 @@ func TestWhateverStandsItComesToRest(t *testing.T) {
 	ca, ca2 := must(NewCA(start())), must(NewCA(start()))
 	leaf, leaf2 := must(NewLeaf(ca, rules().DNSNames, start())), must(NewLeaf(ca2, rules().DNSNames, start()))
 	pairs := []Pair{{}, ca, ca2, leaf, leaf2, {ca.Cert, leaf.Key}, {[]byte("x"), ca.Key}}
+	brought := selfMade(t)
+	for _, name := range slices.Sorted(maps.Keys(brought)) {
+		pairs = append(pairs, brought[name])
+	}
 	texts := [][]byte{nil, ca.Cert, ca2.Cert, leaf.Cert, []byte("x"), ca.Key}
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string) []byte { return rapid.SampledFrom(texts).Draw(t, name) }

@@ -2,6 +2,9 @@ package certs
 
 import (
 	"bytes"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -106,6 +109,52 @@ func TestNext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := start().Add(c.after)
 			if diff := cmp.Diff(c.want, steps(now, Next(now, c.state, rules()))); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// selfMade are CAs as somebody may put them into the CA's Secret: each has its key, its time and the right to sign.
+func selfMade(t testing.TB) map[string]Pair {
+	t.Helper()
+	made := map[string]Pair{}
+	for name, change := range map[string]func(*x509.Certificate){
+		"plain":                func(*x509.Certificate) {},
+		"for our names":        func(c *x509.Certificate) { c.PermittedDNSDomains = rules().DNSNames },
+		"for clients":          func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} },
+		"for other names":      func(c *x509.Certificate) { c.PermittedDNSDomains = []string{"example.com"} },
+		"for all but our name": func(c *x509.Certificate) { c.ExcludedDNSDomains = []string{"svc"} },
+		"critical and unknown": func(c *x509.Certificate) {
+			c.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 2, 3, 4}, Critical: true, Value: []byte{5, 0}}}
+		},
+	} {
+		template := &x509.Certificate{Subject: pkix.Name{CommonName: CASecret}, NotBefore: start().Add(-time.Hour),
+			NotAfter: start().Add(CADuration), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+		change(template)
+		pair, err := sign(template, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[name] = pair
+	}
+	return made
+}
+
+// TestACAThatVouchesForNoLeafIsReplaced: else every call of the webhook fails for good, and a leaf is issued again and again.
+func TestACAThatVouchesForNoLeafIsReplaced(t *testing.T) {
+	must := made(t)
+	own := must(NewCA(start()))
+	leaf := must(NewLeaf(own, rules().DNSNames, start()))
+	keep := []step{{Kind: WriteBundle, Why: CAAdded, CAs: 2}, {Kind: Wait, Why: Settling, Wait: DefaultSettle}}
+	replace := []step{{Kind: IssueCA, Why: CAUnreadable}}
+	for name, want := range map[string][]step{
+		"plain": keep, "for our names": keep,
+		"for clients": replace, "for other names": replace, "for all but our name": replace, "critical and unknown": replace,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := State{CA: selfMade(t)[name], Leaf: leaf, LeafCA: own.Cert, Bundles: four(own.Cert), BundledAt: start()}
+			if diff := cmp.Diff(want, steps(start(), Next(start(), s, rules()))); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

@@ -53,6 +53,11 @@ func historyDropped(problems []string) Event {
 		len(problems), clipList(problems))}
 }
 
+func historyStale(stale error) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryStale", Message: "a part of the history cannot be written and stays as it was, which " +
+		"the next leader goes by; please report it: " + stale.Error()}
+}
+
 func panickedEvent(err error) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "Panicked",
 		Message: fmt.Sprintf("ballast met a fault of its own, %v; the plan in force stays enforced, and it is tried again. "+

@@ -224,7 +224,7 @@ func tripWhy(t *change.Trip) string {
 // signs are what is seen of the fleet. Clusters that move are apart: one that takes long by nature makes neither the
 // replica slower that it comes to, nor the one faster that it left.
 func (c *cycle) signs(apart []string) change.Signs {
-	s := change.Signs{Work: c.work(apart), Apart: apart}
+	s := change.Signs{Work: change.Believable(c.work(apart)), Apart: apart}
 	for _, o := range c.out.Verdict.Orphans {
 		s.Orphans = append(s.Orphans, o.Cluster)
 	}
@@ -251,8 +251,7 @@ func (c *cycle) work(without []string) map[int]change.Work {
 		var sum change.Work
 		for _, server := range slices.Sorted(maps.Keys(servers)) { // in order: sums of fractions depend on it
 			if !apart[server] {
-				sum.Reconciles += servers[server].Reconciles
-				sum.Seconds += servers[server].Seconds
+				sum = sum.Plus(servers[server])
 			}
 		}
 		all[replica] = sum

@@ -93,6 +93,9 @@ func (o *Observer) askAgain(ctx context.Context, f Fetcher, pods []ownership.Con
 	}
 }
 
+// maxReconciles is where a sample no longer counts one by one.
+const maxReconciles = 1 << 53
+
 // workOf is what each replica did, by server.
 func workOf(reports []ownership.PodReport) map[int]ServerWork {
 	work := map[int]ServerWork{}
@@ -104,8 +107,8 @@ func workOf(reports []ownership.PodReport) map[int]ServerWork {
 			work[r.Replica] = ServerWork{}
 		}
 		for server, s := range r.Servers {
-			w := work[r.Replica][server]
-			work[r.Replica][server] = change.Work{Reconciles: w.Reconciles + uint64(max(s.Reconciles, 0)), Seconds: w.Seconds + s.Seconds}
+			more := change.Work{Reconciles: uint64(min(max(s.Reconciles, 0), maxReconciles)), Seconds: s.Seconds}
+			work[r.Replica][server] = work[r.Replica][server].Plus(more)
 		}
 	}
 	return work

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/store"
 )
@@ -127,9 +128,7 @@ func (l *Loop) save(ctx context.Context, m Memory) error {
 	next := l.history
 	parts, stale := m.Parts(l.history.Parts)
 	next.Parts = parts
-	if len(stale) > 0 {
-		l.Log.Error(errors.Join(stale...), "a part of the history stays as it was")
-	}
+	l.tellStale(errors.Join(stale...))
 	saved, err := l.Store.WriteHistory(ctx, next, l.Clock.Now())
 	if errors.Is(err, store.ErrConflict) {
 		l.Metrics.writes.WithLabelValues("history", "conflict").Inc()
@@ -155,4 +154,15 @@ func (l *Loop) readAgain(ctx context.Context) error {
 	}
 	l.history, l.unsaved = l.history.Over(current), true
 	return nil
+}
+
+// tellStale says, once as long as it lasts, that a part of the history cannot be packed; nil: each can.
+func (l *Loop) tellStale(stale error) {
+	if stale != nil {
+		l.Log.Error(stale, "a part of the history stays as it was")
+	}
+	if stale != nil && !l.stale {
+		l.Emit(discover.Workload{}, historyStale(stale))
+	}
+	l.stale = stale != nil
 }

@@ -1,12 +1,14 @@
 package webhook
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"net"
 	"net/http"
 	"net/netip"
 	"sync"
+	"time"
 )
 
 // The most connections that are held at once. One costs some 40 KiB, in a handshake more. An API server keeps at most
@@ -19,29 +21,36 @@ const (
 )
 
 // connections is a listener that holds no more than so many connections, and takes every new one: at the limit another
-// is closed, of the address that has most of them the one that was used longest ago. Who opens many closes its own.
+// is closed, of the address that has most of them the one that was used longest ago. Who opens many closes its own. Of
+// those that have sent a review, one whose call is being read or answered goes only where every other is such, too. A
+// regular caller loses nothing of its share.
 type connections struct {
 	net.Listener
+	now func() time.Time
 
 	mu           sync.Mutex
 	fresh, known crowd // those that have sent no review, and those that have
+	callers      callers
 }
 
 // LimitConnections makes a listener hold at most so many connections, for servers whose callers it knows nothing of.
 func LimitConnections(l net.Listener, most int) net.Listener { return limitConnections(l, most, 0) }
 
 func limitConnections(l net.Listener, fresh, known int) *connections {
-	return &connections{Listener: l, fresh: newCrowd(fresh), known: newCrowd(known)}
+	c := &connections{Listener: l, now: time.Now, fresh: newCrowd(fresh), known: newCrowd(known), callers: newCallers()}
+	c.known.callsLast = true
+	return c
 }
 
 // connection is one of the connections that are held.
 type connection struct {
 	net.Conn
-	of   *connections
-	from netip.Addr
-	in   *crowd        // nil once it is closed
-	at   *list.Element // its place there
-	turn uint64        // when it was used, counted in uses
+	of      *connections
+	from    netip.Addr
+	in      *crowd        // nil once it is closed
+	at      *list.Element // its place there
+	turn    uint64        // when it was used, counted in uses
+	calling bool          // a call on it is being read or answered
 }
 
 // Accept takes the next connection, and closes another for it at the limit.
@@ -52,7 +61,7 @@ func (c *connections) Accept() (net.Conn, error) {
 	}
 	taken := &connection{Conn: conn, of: c, from: addressOf(conn)}
 	c.mu.Lock()
-	surplus := c.fresh.add(taken)
+	surplus := c.fresh.add(taken, c.callers.share)
 	c.mu.Unlock()
 	surplus.cut()
 	return taken, nil
@@ -82,22 +91,32 @@ func (k *connection) cut() {
 	}
 }
 
-// used notes that a call began on the connection.
-func (k *connection) used() {
+// began notes that a call's head was read.
+func (k *connection) began() {
 	k.of.mu.Lock()
 	defer k.of.mu.Unlock()
+	k.calling = true
 	if k.in == &k.of.known {
 		k.in.use(k)
 	}
+}
+
+// ended notes that a call was answered, and reports whether the connection has brought a review.
+func (k *connection) ended() (spoken bool) {
+	k.of.mu.Lock()
+	defer k.of.mu.Unlock()
+	k.calling = false
+	return k.in == &k.of.known
 }
 
 // spoke notes that the connection brought a review.
 func (k *connection) spoke() {
 	k.of.mu.Lock()
 	var surplus *connection
+	k.of.callers.heard(k.from, k.of.now())
 	if k.in == &k.of.fresh {
 		k.in.remove(k)
-		surplus = k.of.known.add(k)
+		surplus = k.of.known.add(k, k.of.callers.share)
 	}
 	k.of.mu.Unlock()
 	surplus.cut()
@@ -108,12 +127,15 @@ type crowd struct {
 	most, size int
 	turn       uint64
 	by         map[netip.Addr]*list.List
+	// callsLast lets a call outweigh how many connections its address has. Of those that have sent no review anybody may
+	// open as many as are held and begin a call on each, for which no new one must go.
+	callsLast bool
 }
 
 func newCrowd(most int) crowd { return crowd{most: most, by: map[netip.Addr]*list.List{}} }
 
 // add takes a connection in, and gives the one that has to go for it; nil for none.
-func (c *crowd) add(k *connection) *connection {
+func (c *crowd) add(k *connection, share func(netip.Addr) int) *connection {
 	own := c.by[k.from]
 	if own == nil {
 		own = list.New()
@@ -124,7 +146,7 @@ func (c *crowd) add(k *connection) *connection {
 	if c.size++; c.size <= c.most {
 		return nil
 	}
-	surplus := c.surplus()
+	surplus := c.surplus(share)
 	c.remove(surplus)
 	return surplus
 }
@@ -136,17 +158,58 @@ func (c *crowd) use(k *connection) {
 	c.by[k.from].MoveToBack(k.at)
 }
 
-// surplus is the connection to close: of the address with the most, the one that was used longest ago.
-func (c *crowd) surplus() *connection {
-	var surplus *connection
-	most := 0
-	for _, own := range c.by {
-		first := own.Front().Value.(*connection)
-		if own.Len() > most || own.Len() == most && first.turn < surplus.turn {
-			surplus, most = first, own.Len()
+// stay is why a connection stays; what has the least reason goes first.
+type stay int
+
+const (
+	expendable stay = iota
+	needed          // its call would fail
+	shared          // it is within its address's share
+)
+
+// candidate is the connection to close of an address.
+type candidate struct {
+	*connection
+	stay  stay
+	over  int // connections of the address beyond its share
+	calls int // 1 where a call runs on it
+}
+
+func (a candidate) compare(b candidate) int {
+	return cmp.Or(cmp.Compare(a.stay, b.stay), cmp.Compare(b.over, a.over), cmp.Compare(a.calls, b.calls),
+		cmp.Compare(a.turn, b.turn))
+}
+
+// surplus is the connection to close: of the address with the most beyond its share the one that was used longest ago.
+func (c *crowd) surplus(share func(netip.Addr) int) *connection {
+	var surplus candidate
+	for from, own := range c.by {
+		k := c.candidate(own, share(from))
+		if surplus.connection == nil || k.compare(surplus) < 0 {
+			surplus = k
 		}
 	}
-	return surplus
+	return surplus.connection
+}
+
+// candidate is an address's first connection without a call, and else its first.
+func (c *crowd) candidate(own *list.List, share int) candidate {
+	k := candidate{connection: own.Front().Value.(*connection), over: own.Len() - share}
+	for at := own.Front(); at != nil && k.calling; at = at.Next() {
+		if other := at.Value.(*connection); !other.calling {
+			k.connection = other
+		}
+	}
+	if k.calling {
+		k.calls = 1
+	}
+	switch {
+	case k.over <= 0:
+		k.stay = shared
+	case k.calling && c.callsLast:
+		k.stay = needed
+	}
+	return k
 }
 
 func (c *crowd) remove(k *connection) {
@@ -175,16 +238,10 @@ func noteCall(conn net.Conn, state http.ConnState) {
 	switch {
 	case k == nil:
 	case state == http.StateActive:
-		k.used()
-	case state == http.StateIdle && !k.hasSpoken():
+		k.began()
+	case state == http.StateIdle && !k.ended():
 		conn.Close()
 	}
-}
-
-func (k *connection) hasSpoken() bool {
-	k.of.mu.Lock()
-	defer k.of.mu.Unlock()
-	return k.in == &k.of.known
 }
 
 // underneath is the connection under TLS; nil for one that no limit holds.

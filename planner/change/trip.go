@@ -36,6 +36,11 @@ func (w Work) believable() bool {
 	return w.Seconds >= 0 && !math.IsInf(w.Seconds, 1) // NaN is not >= 0
 }
 
+// Plus adds up work. What no number can hold is the largest that one can: JSON could not carry an infinite one.
+func (w Work) Plus(other Work) Work {
+	return Work{w.Reconciles + min(other.Reconciles, math.MaxUint64-w.Reconciles), min(w.Seconds+other.Seconds, math.MaxFloat64)}
+}
+
 // since is the work after an earlier count; ok is false for a process that began anew in between.
 func (w Work) since(earlier Work) (done Work, ok bool) {
 	if w.Reconciles < earlier.Reconciles || w.Seconds < earlier.Seconds {
@@ -106,7 +111,7 @@ type Trip struct {
 // unless the new one leaves out other clusters.
 func (w Watch) After(wave Wave) Watch {
 	next := Watch{Began: wave.Began, Ended: wave.Ended, Clusters: sorted(append(slices.Clone(w.Clusters), wave.Clusters...)),
-		Receivers: sorted(slices.Concat(w.Receivers, wave.Receivers)), Orphans: sorted(wave.Orphans), Apart: sorted(wave.Apart), Before: believable(wave.Work)}
+		Receivers: sorted(slices.Concat(w.Receivers, wave.Receivers)), Orphans: sorted(wave.Orphans), Apart: sorted(wave.Apart), Before: Believable(wave.Work)}
 	if w.Ended.IsZero() {
 		return next
 	}
@@ -117,8 +122,8 @@ func (w Watch) After(wave Wave) Watch {
 	return next
 }
 
-// believable leaves out what is no measurement; JSON could not carry it either.
-func believable(work map[int]Work) map[int]Work {
+// Believable leaves out what is no measurement; JSON could not carry it either.
+func Believable(work map[int]Work) map[int]Work {
 	out := make(map[int]Work, len(work))
 	for replica, w := range work {
 		if w.believable() {
@@ -211,7 +216,7 @@ func (w Watch) orphan(orphans []string) (string, bool) {
 
 // measuredFrom notes the work of replicas that are seen for the first time, or whose process began anew.
 func (w Watch) measuredFrom(work map[int]Work) Watch {
-	from := believable(work)
+	from := Believable(work)
 	for replica, earlier := range w.From {
 		if now, ok := from[replica]; ok {
 			if _, same := now.since(earlier); !same {

@@ -161,6 +161,18 @@ func TestJudgingChangesNothingItWasGiven(t *testing.T) {
 	}
 }
 
+func TestASumOfWorkIsANumber(t *testing.T) {
+	for name, tc := range map[string]struct{ a, b, want Work }{
+		"as it is":           {Work{2, 0.5}, Work{3, 0.25}, Work{5, 0.75}},
+		"seconds beyond all": {Work{1, 1.7e308}, Work{1, 1.7e308}, Work{2, math.MaxFloat64}},
+		"a count beyond all": {Work{math.MaxUint64 - 1, 1}, Work{2, 1}, Work{math.MaxUint64, 2}},
+	} {
+		if got := tc.a.Plus(tc.b); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
 func TestWhatIsNoMeasurementIsNotRemembered(t *testing.T) {
 	bad := map[int]Work{0: {1, math.NaN()}, 1: {1, math.Inf(1)}, 2: {1, -1}, 3: {1, 1}}
 	_, w := Judge(Watch{}.After(Wave{Ended: at(0), Work: bad}), at(180), Signs{Work: bad})

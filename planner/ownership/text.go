@@ -176,7 +176,7 @@ func (t *text) keep(metric string, server []byte, value float64) error {
 	return nil
 }
 
-// add takes a sample of one server. Numbers that a gauge or counter cannot have are passed over.
+// add takes a sample of one server. Numbers that a gauge or counter cannot have are passed over, and no sum is infinite.
 func (g *gauges) add(metric string, value float64) {
 	number := !math.IsNaN(value) && !math.IsInf(value, 0)
 	switch metric {
@@ -195,11 +195,11 @@ func (g *gauges) add(metric string, value float64) {
 		g.told = true
 	case metricSeconds:
 		if number {
-			g.Seconds += max(value, 0)
+			g.Seconds = min(g.Seconds+max(value, 0), math.MaxFloat64)
 		}
 	case metricReconciles:
 		if number {
-			g.Reconciles += max(value, 0)
+			g.Reconciles = min(g.Reconciles+max(value, 0), math.MaxFloat64)
 		}
 	}
 }

@@ -58,6 +58,8 @@ func TestTheMetricsOfARealControllerAreRead(t *testing.T) {
 	}
 }
 
+func twice(line string) string { return line + "\n" + line }
+
 func TestOneLineIsReadAsTheFormatHasIt(t *testing.T) {
 	long := strings.Repeat("x", 3*readBuffer)
 	for name, test := range map[string]struct {
@@ -75,6 +77,8 @@ func TestOneLineIsReadAsTheFormatHasIt(t *testing.T) {
 		"a number with an exponent":    {`argocd_app_reconcile_sum{dest_server="https://a"} 1.5e+2`, map[string]ServerReport{"https://a": {Seconds: 150}}},
 		"no number in a counter":       {`argocd_app_reconcile_sum{dest_server="https://a"} NaN`, map[string]ServerReport{"https://a": {}}},
 		"a counter below 0":            {`argocd_app_reconcile_count{dest_server="https://a"} -4`, map[string]ServerReport{"https://a": {}}},
+		"seconds beyond all numbers":   {twice(`argocd_app_reconcile_sum{dest_server="https://a"} 1.7e308`), map[string]ServerReport{"https://a": {Seconds: math.MaxFloat64}}},
+		"a count beyond all numbers":   {twice(`argocd_app_reconcile_count{dest_server="https://a"} 1.7e308`), map[string]ServerReport{"https://a": {Reconciles: math.MaxFloat64}}},
 		"an age that is no number":     {`argocd_cluster_cache_age_seconds{server="https://a"} NaN`, map[string]ServerReport{"https://a": {Cached: true, CacheAge: -1}}},
 		"two ages: the worse":          {"argocd_cluster_cache_age_seconds{server=\"https://a\"} 7\nargocd_cluster_cache_age_seconds{server=\"https://a/\"} -1\nargocd_cluster_cache_age_seconds{server=\"https://a\"} 9", map[string]ServerReport{"https://a": {Cached: true, CacheAge: -1}}},
 		"two connections: the worse":   {"argocd_cluster_connection_status{server=\"https://a\",k8s_version=\"\"} 0\nargocd_cluster_connection_status{server=\"https://a\"} 1", map[string]ServerReport{"https://a": {}}},
