@@ -57,7 +57,7 @@ func goesBackForDays(t *testing.T, server *rest.Config) {
 		t.Fatal("the test itself failed: nothing was moved")
 	}
 	first.memory.Changes.Ledger = nil // the loop waits for the clock
-	b.config.Change.Moves.Rate = shipped()
+	b.config.Change.Moves.Rate = config.Default().Change.Moves.Rate
 	b.edit(func(cm *corev1.ConfigMap) { annotate(cm, plan.AnnotationRollback, "1") })
 	from, l, began := b.plan().Revision, first, b.clock.Now()
 	asked := func() bool { return b.planMap().Annotations[plan.AnnotationRollback] != "" }
@@ -123,7 +123,7 @@ func staysTripped(t *testing.T, server *rest.Config) {
 // countsRepairs: for Argo CD a cluster that is put back moved, and the budget of everything else is smaller by it.
 func countsRepairs(t *testing.T, server *rest.Config) {
 	b, l, own, other := stamped(t, server)
-	b.config.Change.Moves.Rate = shipped()
+	b.config.Change.Moves.Rate = config.Default().Change.Moves.Rate
 	b.stamp("c000", other, "somebody")
 	l.Changed()
 	b.eventually("it is put back", func() bool { return b.shards()["c000"] == own })

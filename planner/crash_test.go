@@ -97,7 +97,7 @@ func (c crashCase) crash(t *testing.T, server *rest.Config, runs int, figures *c
 // reach goes from goal to goal, and answers how the fleet stood after each.
 func (r *crashRun) reach(c crashCase) (ends []crashEnd) {
 	r.Helper()
-	r.watch.mode = modeOf(r.config.Rollout)
+	r.watch.mode = crashModeOf(r.config.Rollout)
 	for _, g := range c.goals {
 		r.watch.changed = r.clock.Now()
 		g.begin(r)
@@ -125,17 +125,17 @@ func fromEnv(t *testing.T, name string, otherwise uint64) uint64 {
 
 // allow compares an end with the run's that had no fault, and answers 1 where they are the same. A rollout that was cut short
 // is decided anew from where it stood, and so may also end otherwise: where a replica is emptied, with its clusters (and no
-// others) elsewhere; else with no partition of the same replicas worth a move, which is what usefulGain says of a makespan.
+// others) elsewhere; else with no partition of the same replicas worth a move, which is what crashGain says of a makespan.
 func (r *crashRun) allow(g crashGoal, end, want crashEnd) int {
 	r.Helper()
 	if gocmp.Equal(end, want) {
 		return 1
 	}
 	r.note("goal %q ended otherwise:\n%s", g.name, gocmp.Diff(want, end))
-	if end.Replicas != want.Replicas || end.Env != want.Env || !slices.Equal(sortedNames(end.Rows), sortedNames(want.Rows)) {
+	if end.Replicas != want.Replicas || end.Env != want.Env || !slices.Equal(namesIn(end.Rows), namesIn(want.Rows)) {
 		r.fatal("goal %q ended with %d replicas, env %d and %d rows; want %d, %d and %d", g.name, end.Replicas, end.Env, len(end.Rows), want.Replicas, want.Env, len(want.Rows))
 	}
-	if !g.empties && end.Makespan*(1-usefulGain) > want.Makespan {
+	if !g.empties && end.Makespan*(1-crashGain) > want.Makespan {
 		r.fatal("goal %q ended with a makespan of %g, without faults it was %g", g.name, end.Makespan, want.Makespan)
 	}
 	return 0

@@ -320,7 +320,7 @@ func (r *crashRun) settled() bool {
 		return false
 	}
 	off := r.leader.loop.memory.HoldOff
-	return (off.IsZero() || now.Sub(off) > holdOff+crashPeace) && r.differs() == ""
+	return (off.IsZero() || now.Sub(off) > heldOffFor+crashPeace) && r.differs() == ""
 }
 
 // differs says what differs from the plan.

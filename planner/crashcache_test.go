@@ -36,7 +36,7 @@ func (c *crashCache) Get(_ context.Context, key client.ObjectKey, o client.Objec
 func (c *crashCache) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	switch list := list.(type) {
 	case *corev1.SecretList:
-		for _, name := range sortedNames(c.secrets) {
+		for _, name := range namesIn(c.secrets) {
 			list.Items = append(list.Items, *c.secrets[name].DeepCopy())
 		}
 	case *appsv1.StatefulSetList:

@@ -183,7 +183,7 @@ func (r *crashRun) empty() { r.emptied, r.before = r.heaviest(), r.end() }
 
 // isEmptied looks whether a replica's clusters, and no others, moved.
 func (r *crashRun) isEmptied(e crashEnd) {
-	for _, name := range sortedNames(e.Rows) {
+	for _, name := range namesIn(e.Rows) {
 		was, is := r.before.Rows[name], e.Rows[name]
 		if is == r.emptied || was != is && was != r.emptied {
 			r.fatal("cluster %s went from %d to %d when replica %d was to be emptied", name, was, is, r.emptied)
@@ -223,7 +223,7 @@ func crashRollback() crashGoal {
 		r.until("the rollback is answered", crashPatience, func() bool { return r.leader != nil && !asked() })
 		r.wantEnd("when the rollback is answered", before)
 		answered := r.clock.Now()
-		r.until("the peace after it", holdOff, func() bool { return r.clock.Since(answered) >= holdOff-2*time.Minute })
+		r.until("the peace after it", heldOffFor, func() bool { return r.clock.Since(answered) >= heldOffFor-2*time.Minute })
 		r.wantEnd("for half an hour after the rollback", before)
 	}}
 }

@@ -100,7 +100,7 @@ func crashScale(replicas int) crashGoal {
 func (r *crashRun) pin(pins plan.Pins) {
 	r.Helper()
 	var lines []string
-	for _, name := range sortedNames(pins) {
+	for _, name := range namesIn(pins) {
 		lines = append(lines, fmt.Sprintf("%s: %d\\n", name, pins[name]))
 	}
 	r.note("GOAL pins %v", pins)
@@ -125,7 +125,7 @@ func crashPin(beyond bool) crashGoal {
 		}
 		r.pin(pins)
 	}, done: func(r *crashRun, e crashEnd) {
-		for _, name := range sortedNames(r.watch.pins) {
+		for _, name := range namesIn(r.watch.pins) {
 			if want := r.watch.pins[name]; e.Rows[name] != want {
 				r.fatal("cluster %s is pinned to %d, and its row is on %d", name, want, e.Rows[name])
 			}

@@ -69,7 +69,7 @@ func (f *crashFleet) dead(ordinal int, now time.Time) bool {
 }
 
 func newCrashFleet(seed uint64, loads map[string]float64) *crashFleet {
-	return &crashFleet{seed: seed, clusters: sortedNames(loads), loads: loads, shards: map[string]int{}, pods: map[int]*crashPod{}, broken: map[int]bool{}, dies: map[int]time.Time{}}
+	return &crashFleet{seed: seed, clusters: namesIn(loads), loads: loads, shards: map[string]int{}, pods: map[int]*crashPod{}, broken: map[int]bool{}, dies: map[int]time.Time{}}
 }
 
 // draw is a number below n that only the seed and the words decide.

@@ -126,7 +126,7 @@ func TestARollbackOutlivesTheHistory(t *testing.T) {
 func neverReady(t *testing.T, server *rest.Config, mode crashMode) {
 	c := sceneOf(mode, crashGrow(2))
 	r := newCrashRun(t, server, c)
-	r.watch.mode = modeOf(r.config.Rollout)
+	r.watch.mode = crashModeOf(r.config.Rollout)
 	r.lead()
 	r.settle()
 	before, pods := r.end(), r.fleet.pods[0]
@@ -153,7 +153,7 @@ func neverReady(t *testing.T, server *rest.Config, mode crashMode) {
 		r.fatal("events of the way back: %s", diff)
 	}
 	rollouts, revision := r.watch.rollouts, r.watch.plan.Revision
-	for began := r.clock.Now(); r.clock.Since(began) < holdOff-6*time.Minute; {
+	for began := r.clock.Now(); r.clock.Since(began) < heldOffFor-6*time.Minute; {
 		r.second()
 	}
 	if r.watch.rollouts != rollouts || r.watch.plan.Revision != revision {

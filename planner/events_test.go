@@ -20,6 +20,7 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/rollout"
+	"ballast/planner/sim"
 )
 
 func TestEventsSayWhatHappenedAndWhatToDo(t *testing.T) {
@@ -103,20 +104,6 @@ func TestManyProblemsAreToldInFew(t *testing.T) {
 	}
 	if again := n.of(many); len(again) != 0 {
 		t.Errorf("the next cycle tells %d of them again", len(again))
-	}
-}
-
-// TestBreakGlassIsToldWhenItIsOpened, by the watch or by a cycle, whichever is first, and once: a cycle that had read the
-// plan before the watch told does not close it.
-func TestBreakGlassIsToldWhenItIsOpened(t *testing.T) {
-	var l Loop
-	for i, step := range []struct{ watched, read, want bool }{
-		{false, false, false}, {false, true, true}, {true, true, false}, {false, false, false}, {true, true, true}, {true, false, false}, {true, true, false},
-	} {
-		l.enforced.BreakGlass = step.watched
-		if got := l.opened(step.read); got != step.want {
-			t.Errorf("step %d, %+v: told is %v", i, step, got)
-		}
 	}
 }
 
@@ -219,7 +206,7 @@ func TestAPinThatCannotBeReadIsAProblem(t *testing.T) {
 func TestOrphanedAndDoubledClustersAreEventsAndMetrics(t *testing.T) {
 	m, told := NewMetrics(prometheus.NewRegistry()), news{}
 	look := func(out Outcome) []string {
-		m.observeOutcome(Inputs{Now: epoch}, out, epoch)
+		m.observeOutcome(Inputs{Now: sim.Epoch}, out, sim.Epoch)
 		said := []string{fmt.Sprintf("%v orphaned, %v doubled", testutil.ToFloat64(m.orphaned), testutil.ToFloat64(m.doubled))}
 		for _, e := range told.of(out.Problems) {
 			said = append(said, e.Type+" "+e.Reason+" "+e.Message)

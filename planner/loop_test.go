@@ -272,7 +272,7 @@ func keepsItsHistory(t *testing.T, server *rest.Config) {
 			b.get(&history, "ballast-history")
 			want := []string{"plan.1.json.gz", "plan.2.json.gz"}
 			var got []string
-			for _, key := range sortedNames(history.BinaryData) {
+			for _, key := range namesIn(history.BinaryData) {
 				if strings.HasPrefix(key, "plan.") {
 					got = append(got, key)
 				}
@@ -391,7 +391,7 @@ func namesLockedConfigMaps(t *testing.T, server *rest.Config) {
 	history = corev1.ConfigMap{}
 	b.get(&history, "ballast-history")
 	if history.Immutable != nil || history.BinaryData["plan.3.json.gz"] == nil {
-		t.Errorf("the history has %v, immutable: %v", sortedNames(history.BinaryData), history.Immutable)
+		t.Errorf("the history has %v, immutable: %v", namesIn(history.BinaryData), history.Immutable)
 	}
 }
 
