@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 
-	"ballast/planner"
+	"ballast/planner/telemetry"
 )
 
 func TestWhatDoesNotEndIsLeftBehindAfterTheGrace(t *testing.T) {
@@ -215,7 +215,7 @@ func plannerOn(t *testing.T, url string, grace time.Duration) (*planning, *plann
 	text := "apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\n" +
 		"poll: {prometheus: {url: \"http://127.0.0.1:1\", timeout: 1s}}\n"
 	mustDo(t, os.WriteFile(file, []byte(text), 0o600))
-	return p, &plannerApp{rest: &rest.Config{Host: url}, metrics: planner.NewMetrics(prometheus.NewRegistry()),
+	return p, &plannerApp{rest: &rest.Config{Host: url}, metrics: telemetry.NewMetrics(prometheus.NewRegistry()),
 		options: &plannerOptions{config: file, bindAddress: "127.0.0.1", identity: "planner", stopGrace: grace},
 		log:     funcr.New(func(_, args string) { p.write(args) }, funcr.Options{})}
 }

@@ -30,14 +30,15 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"ballast/planner"
 	"ballast/planner/config"
+	"ballast/planner/controller"
 	"ballast/planner/discover"
 	"ballast/planner/neighbour"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
 	"ballast/planner/rollout"
 	"ballast/planner/store"
+	"ballast/planner/telemetry"
 )
 
 // plannerOptions are the flags of `ballast planner`.
@@ -118,7 +119,7 @@ func (o *plannerOptions) run(ctx context.Context) error {
 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	app := &plannerApp{options: o, log: log, rest: cfg, stop: stop, metrics: planner.NewMetrics(ctrlmetrics.Registry)}
+	app := &plannerApp{options: o, log: log, rest: cfg, stop: stop, metrics: telemetry.NewMetrics(ctrlmetrics.Registry)}
 	return app.run(ctx)
 }
 
@@ -128,14 +129,14 @@ type plannerApp struct {
 	log     logr.Logger
 	rest    *rest.Config
 	stop    context.CancelCauseFunc
-	metrics *planner.Metrics
+	metrics *telemetry.Metrics
 	config  *config.Reloader
 	target  plan.Target
 	found   discover.Workload // the target as it was found
 	user    string
 	owner   *neighbour.Lock
 	manager manager.Manager
-	loop    *planner.Loop
+	loop    *controller.Loop
 }
 
 // run plans until the context ends, and returns soon after that, whatever its parts wait for.
@@ -297,11 +298,11 @@ func (a *plannerApp) servePlain() error {
 	return nil
 }
 
-func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *planner.Loop {
+func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *controller.Loop {
 	st := store.New(store.Options{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Namespace: c.Target.Namespace,
 		Plan: c.Plan.ConfigMap, History: c.Plan.History, Key: store.KeyName(c.Plan.ConfigMap)})
 	nudger := a.newNudger()
-	return planner.NewLoop(planner.Options{
+	return controller.NewLoop(controller.Options{
 		Config: a.config.Current,
 		Reader: a.manager.GetClient(),
 		Store:  st,

@@ -20,8 +20,8 @@ import (
 	"github.com/spf13/cobra"
 	"pgregory.net/rapid"
 
-	"ballast/planner"
 	"ballast/planner/config"
+	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
@@ -197,11 +197,11 @@ func TestStatusOfAHostileFleet(t *testing.T) {
 }
 
 // hostileInputs are two Secrets of one server that differ, as in the report of this fault.
-func hostileInputs(server string) planner.Inputs {
+func hostileInputs(server string) cycle.Inputs {
 	secret := func(name, shard string) discover.Secret {
 		return discover.Secret{Name: name, Cluster: "x", Server: server, Shard: discover.ParseShard([]byte(shard)), HasData: true}
 	}
-	in := planner.Inputs{Now: noon, Config: config.Default(), Discovered: discover.Input{Namespace: "argocd", Secrets: []discover.Secret{secret("x1", "0"), secret("x2", "1")}},
+	in := cycle.Inputs{Now: noon, Config: config.Default(), Discovered: discover.Input{Namespace: "argocd", Secrets: []discover.Secret{secret("x1", "0"), secret("x2", "1")}},
 		Workload: discover.Workload{Kind: plan.StatefulSet, Namespace: "argocd", Name: controllerName, Replicas: 2, ReadyReplicas: 2}}
 	in.Fetched = nil
 	return in
@@ -214,7 +214,7 @@ func TestPlanOfAHostileServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := hostileInputs(test.server)
-			out := planner.Cycle(in)
+			out := cycle.Run(in)
 			var table, text bytes.Buffer
 			mustDo(t, writePlanTable(&table, in, out, true))
 			mustDo(t, writePlanJSON(&cleanWriter{w: &text}, in, out))
@@ -241,7 +241,7 @@ func TestSavedInputsHoldNoCredentials(t *testing.T) {
 	text, err := os.ReadFile(file)
 	mustDo(t, err)
 	checkOutput(t, "the file", string(text))
-	var again planner.Inputs
+	var again cycle.Inputs
 	mustDo(t, json.Unmarshal(text, &again))
 	got := []string{again.Config.Poll.Prometheus.URL, again.Owners.Err}
 	for _, s := range again.Discovered.Secrets {
