@@ -48,7 +48,7 @@ soak: binaries ## the full counts, about two hours; figures with commit and seed
 	  go test -count=1 -timeout 60m ./$$p -rapid.checks=$(CHECKS) -rapid.seed=$(SEED) | tee -a docs/soak.md || exit 1; done
 	@set -o pipefail; BALLAST_SOAK_RESTARTS=50 BALLAST_SOAK_ROTATIONS=20 BALLAST_SOAK_CALLS=100000 \
 	  go test -count=1 -v -timeout 60m -run 'TestEveryWritePath/rolling' ./webhook/matrix | grep -E 'writes|^(ok|FAIL|---)' | tee -a docs/soak.md
-	@set -o pipefail; BALLAST_CRASH_RUNS=200 BALLAST_SEED=$(SEED) go test -count=1 -v -timeout 60m -run 'TestCrash' ./planner | grep -E 'runs|faults|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; BALLAST_CRASH_RUNS=200 BALLAST_SEED=$(SEED) go test -count=1 -v -timeout 60m -run 'TestCrash' ./planner/controller | grep -E 'runs|faults|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_TRANSITIONS=10000 go test -count=1 -v -timeout 60m ./e2e/transitions | grep -E 'transitions|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_CANARY_SECRETS=1000 go test -count=1 -timeout 30m ./e2e/canary | tee -a docs/soak.md
 	@# A fuzzer whose time ends while it works may fail with "context deadline exceeded" alone: it has found nothing then.

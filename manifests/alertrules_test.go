@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ballast/e2e/plane"
-	"ballast/planner"
+	"ballast/planner/telemetry"
 	"ballast/webhook"
 )
 
@@ -117,7 +117,7 @@ func TestEveryAlertIsTestedBothWays(t *testing.T) {
 func metricLabels(t *testing.T) map[string][]string {
 	t.Helper()
 	r := prometheus.NewRegistry()
-	planner.NewMetrics(r)
+	telemetry.NewMetrics(r)
 	webhook.NewMetrics(r)
 	descs := make(chan *prometheus.Desc)
 	go func() {
@@ -148,7 +148,7 @@ func scope(expr string) string {
 // label with many values.
 func TestTheAlertsUseWhatIsMeasured(t *testing.T) {
 	metrics := metricLabels(t)
-	code := strings.Join(append(sources(t, "../planner"), sources(t, "../webhook")...), "")
+	code := strings.Join(slices.Concat(sources(t, "../planner/telemetry"), sources(t, "../planner/cycle"), sources(t, "../planner/controller"), sources(t, "../webhook")), "")
 	metrics["apiserver_admission_webhook_fail_open_count"] = []string{"name", "type", "job", "instance"} // of package k8s.io/apiserver/pkg/admission/metrics and of its scrape
 	use := regexp.MustCompile(`((?:ballast|apiserver)_[a-z_]+)(?:\{([^}]*)\})?`)
 	match := regexp.MustCompile(`([a-z_]+)=~?"([a-z|]+)"`)

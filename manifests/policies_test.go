@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 	"testing"
 
@@ -36,11 +37,13 @@ func TestThePolicies(t *testing.T) {
 		t.Run(at.namespace, func(t *testing.T) {
 			b := installBase(t, config, at.dir, at.namespace, at.account, at.workload)
 			b.boundsThePlansConfigMap(t)
+			b.boundsEachSteeringAnnotation(t)
 			b.keepsThePlansOneWriter(t)
 			b.keepsTheHistorysOneWriter(t)
 			b.holdsThePlannerToItsFields(t)
 			b.holdsThePlannerToTheNudge(t)
 			if at.namespace == "argocd" { // it takes long, and the other's policies differ by names alone
+				t.Run("a full ConfigMap is steered", b.steersAFullConfigMap)
 				b.writesWhatOthersMadeLarge(t)
 			}
 		})
@@ -185,11 +188,11 @@ func (b *baseBed) boundsThePlansConfigMap(t *testing.T) {
 		"a filler that stays":          {stands: notes(60 << 10), change: func(cm *corev1.ConfigMap) { cm.Data["pins"] = "" }},
 		"a filler that grows":          {stands: notes(60 << 10), change: notes(60<<10 + 1), told: "bytes beside"},
 		"208 KiB of annotations":       {change: annotated("note", 208<<10-len("note"))},
-		"more annotations":             {change: annotated("note", 208<<10), told: "metadata.annotations has 212996 bytes, and 212992 at most leave the planner's own their room"},
-		"a long reason of people's":    {change: annotated("ballast.argoproj.io/paused-reason", 250<<10), told: "metadata.annotations has"},
+		"more annotations":             {change: annotated("note", 208<<10), told: "metadata.annotations has 212996 bytes, and 212992 at most beside ballast's own leave those their room"},
+		"a name of ballast's group":    {change: annotated("ballast.argoproj.io/note", 208<<10), told: "metadata.annotations has"},
 		"annotations that get smaller": {stands: annotated("note", 220<<10), change: annotated("note", 215<<10)},
 		"4000 annotations":             {change: func(cm *corev1.ConfigMap) { maps.Copy(cm.Annotations, tiny(4000)) }},
-		"6000 annotations":             {change: func(cm *corev1.ConfigMap) { maps.Copy(cm.Annotations, tiny(6000)) }, told: "metadata.annotations has more than 4096 entries, and as many at most leave the planner's own their room"},
+		"6000 annotations":             {change: func(cm *corev1.ConfigMap) { maps.Copy(cm.Annotations, tiny(6000)) }, told: "metadata.annotations has more than 4096 entries, and as many at most beside ballast's own leave those their room"},
 		"6000 annotations less one":    {stands: func(cm *corev1.ConfigMap) { maps.Copy(cm.Annotations, tiny(6000)) }, change: func(cm *corev1.ConfigMap) { delete(cm.Annotations, "a1") }},
 		"6000 keys":                    {change: func(cm *corev1.ConfigMap) { maps.Copy(cm.Data, tiny(6000)) }, told: "the ConfigMap holds more than 4096 keys beside data.plan and data.pins"},
 		"labels":                       {change: func(cm *corev1.ConfigMap) { cm.Labels = many("label", 64) }},
@@ -203,12 +206,111 @@ func (b *baseBed) boundsThePlansConfigMap(t *testing.T) {
 		}, told: "nothing owns what the planner keeps: leave metadata.ownerReferences out"},
 		"an immutable one":                 {change: func(cm *corev1.ConfigMap) { cm.Immutable = ptr.To(true) }, told: "the ConfigMap stays mutable, since the planner writes here"},
 		"a list of writers":                {change: writers(65, 1), told: "metadata.managedFields has more than 64 entries"},
+		"52 who apply":                     {change: writers(52, 1)},
+		"53 who apply":                     {change: writers(53, 1), told: "or 52 of server-side apply"},
+		"60 who apply, less one":           {stands: writers(60, 1), change: writers(59, 1)},
 		"a list of many fields":            {change: writers(2, 40<<10), told: "or more than 65536 bytes of names"},
 		"a list of deep fields":            {change: deepWriter(`{"f:data":{"f:a":{"f:b":{"f:c":{"f:deep":{}}}}}}`), told: "or names that no ConfigMap has"},
 		"a list of an owner's fields":      {change: deepWriter(`{"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"a\"}":{".":{},"f:name":{}}}}}`)},
 		"a list that is started from anew": {stands: writers(2, 20<<10), change: func(cm *corev1.ConfigMap) { cm.ManagedFields = []metav1.ManagedFieldsEntry{{}} }},
 	} {
 		t.Run(name, func(t *testing.T) { w.judge(t, b, b.person) })
+	}
+}
+
+// steering are the annotations by which people steer, and the most bytes that each may have.
+func steering() map[string]int {
+	return map[string]int{
+		plan.AnnotationEnforcement: 256, plan.AnnotationPaused: 256, plan.AnnotationRollback: 256,
+		plan.AnnotationAcceptDiscovery: 256, plan.AnnotationPausedBy: 1 << 10, plan.AnnotationPausedReason: 4 << 10,
+		plan.AnnotationTripped: 4 << 10, plan.AnnotationCordon: plan.MaxNoteBytes,
+	}
+}
+
+func (b *baseBed) boundsEachSteeringAnnotation(t *testing.T) {
+	const tooLong = "one of ballast's annotations is too long: cordon has 16384 bytes at most"
+	for key, most := range steering() {
+		for name, w := range map[string]planWrite{
+			"as long as may be":       {change: annotated(key, most)},
+			"longer":                  {change: annotated(key, most+1), told: tooLong},
+			"longer in bytes":         {change: func(cm *corev1.ConfigMap) { cm.Annotations[key] = strings.Repeat("\u00e9", most/2+1) }, told: tooLong},
+			"shorter than it was":     {stands: annotated(key, most+2), change: annotated(key, most+1)},
+			"as long as it was":       {stands: annotated(key, most+2), change: notes(1)},
+			"longer than it was":      {stands: annotated(key, most+1), change: annotated(key, most+2), told: tooLong},
+			"taken from what is long": {stands: annotated(key, most+1), change: func(cm *corev1.ConfigMap) { delete(cm.Annotations, key) }},
+		} {
+			t.Run(key+" "+name, func(t *testing.T) { w.judge(t, b, b.person) })
+		}
+	}
+}
+
+// steersAFullConfigMap: whoever may write the ConfigMap fills it with as much of everything as passes, and people steer
+// all the same, with every annotation at its longest; then the planner writes.
+func (b *baseBed) steersAFullConfigMap(t *testing.T) {
+	cm := b.planMap(func(cm *corev1.ConfigMap) { cm.Data["plan"], cm.Annotations = thePlan("renamed"), ownNotes() })
+	b.must(t, b.planner.Create(t.Context(), cm))
+	t.Cleanup(func() { b.must(t, b.person.Delete(context.WithoutCancel(t.Context()), cm)) })
+	for name, fill := range map[string]func(*corev1.ConfigMap){"annotations": fillNotes, "data": fillData} {
+		fill(cm)
+		if err := b.person.Update(t.Context(), cm, client.FieldOwner("kubectl-annotate")); err != nil {
+			t.Fatalf("filling the %s: %.400v", name, err)
+		}
+	}
+	b.fillsTheWriters(t, cm)
+	for want, patch := range map[string]string{
+		"metadata.annotations has": `{"metadata":{"annotations":{"b":"y"}}}`,
+		"data.pins has":            `{"data":{"pins":"` + strings.Repeat("#", 96<<10+1) + `"}}`,
+		"bytes beside":             `{"data":{"b":"y"}}`,
+	} {
+		more := client.RawPatch(types.MergePatchType, []byte(patch))
+		told(t, b.person.Patch(t.Context(), cm.DeepCopy(), more, client.DryRunAll), want)
+	}
+	steers := func(manager, key, value string) {
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+key+`":"`+value+`"}}}`))
+		if err := b.person.Patch(t.Context(), cm, patch, client.FieldOwner(manager)); err != nil {
+			t.Errorf("%s writes %.8s to %s: %.400v", manager, value, key, err)
+		}
+	}
+	for _, manager := range []string{"kubectl-annotate", "ballast"} { // one who wrote before, and another
+		for key, most := range steering() {
+			steers(manager, key, strings.Repeat("x", most))
+		}
+	}
+	steers("kubectl-edit", plan.AnnotationEnforcement, "off")
+	cm.Annotations[plan.AnnotationReason] = strings.Repeat("r", 4<<10)
+	cm.Data["plan"] += "#"
+	b.must(t, b.planner.Update(t.Context(), cm))
+}
+
+// fillNotes makes 4096 annotations of 52 bytes, of which each has a name of four: as many, and as large, as may be.
+func fillNotes(cm *corev1.ConfigMap) {
+	for i := range 4096 {
+		cm.Annotations[fmt.Sprintf("a%03x", i)] = strings.Repeat("y", 48)
+	}
+}
+
+func fillData(cm *corev1.ConfigMap) {
+	cm.Data["pins"] = strings.Repeat("#", 96<<10)
+	notes(16<<10 - len("notes"))(cm)
+}
+
+// fillsTheWriters with 52 who apply, of whom one has a name of a field as long as passes.
+func (b *baseBed) fillsTheWriters(t *testing.T, cm *corev1.ConfigMap) {
+	t.Helper()
+	own := cm.ManagedFields
+	writes := func(long int, opts ...client.UpdateOption) error {
+		full := cm.DeepCopy()
+		writers(52, 1)(full)
+		full.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(fmt.Sprintf(`{"f:data":{"f:%s":{}}}`, strings.Repeat("<", long)))
+		full.ManagedFields = append(full.ManagedFields, own...)
+		return b.person.Update(t.Context(), full, append(opts, client.FieldOwner("kubectl-annotate"))...)
+	}
+	long := sort.Search(64<<10, func(n int) bool { return writes(n+1, client.DryRunAll) != nil })
+	told(t, writes(long+1, client.DryRunAll), "or more than 65536 bytes of names")
+	b.must(t, writes(long))
+	b.must(t, b.person.Get(t.Context(), client.ObjectKeyFromObject(cm), cm))
+	if applied := len(cm.ManagedFields); applied < 53 {
+		t.Fatalf("%d writers are kept", applied)
 	}
 }
 

@@ -70,17 +70,30 @@ func changedPins(was, is, rows plan.Pins) []Field {
 	return list
 }
 
-// fieldSecretType is Argo CD's label in the audit annotations: a Secret without it is no cluster's any more.
+// fieldSecretType is Argo CD's label in the audit annotations: a Secret without it is no cluster's.
 const fieldSecretType = "secret-type"
 
-// clusterActs are those in a write to a cluster Secret: opting out, pinning, and taking it out of Argo CD.
-func clusterActs(object, old Secret, maxReplicas int) (asked, taken []Field) {
-	asked, taken = changedNotes(func() []steering { return onCluster(maxReplicas) }, object.Notes, old.Notes)
-	if old.Cluster && !object.Cluster {
-		gone := Field{fieldSecretType, ""}
-		asked, taken = append(asked, gone), append(taken, gone)
+// clusterActs are those in a write to a cluster Secret: opting out, pinning, and what makes it a cluster's or takes it
+// out of Argo CD. Of a Secret that is made, the label is no act of its own.
+func clusterActs(r Request, object, old Secret, maxReplicas int) (asked, taken []Field) {
+	asked, taken = changedNotes(func() []steering { return onCluster(maxReplicas) }, object.Notes, old.told())
+	label := Field{Name: fieldSecretType}
+	switch {
+	case old.Cluster && !object.Cluster:
+	case object.Cluster && !old.Cluster && !r.Create:
+		label.Value = plan.SecretTypeCluster
+	default:
+		return asked, taken
 	}
-	return asked, taken
+	return append(asked, label), append(taken, label)
+}
+
+// told are the annotations that a webhook was asked about: none while the Secret was no cluster's.
+func (s *Secret) told() map[string]string {
+	if !s.Cluster {
+		return nil
+	}
+	return s.Notes
 }
 
 // notePlanActs notes what a person's admitted write to the plan ConfigMap does. Judged pins are noted already.

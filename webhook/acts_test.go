@@ -137,11 +137,69 @@ func TestAPinIsNotedOnce(t *testing.T) {
 	}
 }
 
+// TestActsOnAClusterSecretAreWhatItBringsAlongToo: while a Secret is no cluster's no webhook is asked, so that what came
+// then is told when it becomes one.
+func TestActsOnAClusterSecretAreWhatItBringsAlongToo(t *testing.T) {
+	nobodys := func(s Secret) Secret { return changed(s, func(s *Secret) { s.Cluster = false }) }
+	note := func(name, value string) Secret { return noted(cluster("3"), plan.Group+"/"+name, value) }
+	both := changed(cluster("3"), func(s *Secret) {
+		s.Notes = map[string]string{plan.AnnotationPin: "2", plan.AnnotationUnmanaged: "true"}
+	})
+	comes, goes := Field{"secret-type", "cluster"}, Field{"secret-type", ""}
+	for name, tc := range map[string]struct {
+		create       bool
+		object, old  Secret
+		asked, taken []Field // taken nil: as asked
+	}{
+		"a cluster's, as before":                {false, cluster("1"), cluster("3"), nil, nil},
+		"it is made":                            {true, cluster("3"), Secret{}, nil, nil},
+		"it is made with an opt-out":            {true, note("unmanaged", "true"), Secret{}, []Field{{"unmanaged", "true"}}, nil},
+		"it is made with a pin":                 {true, note("pin", "2"), Secret{}, []Field{{"pin", "2"}}, nil},
+		"it opts out":                           {false, note("unmanaged", "true"), cluster("3"), []Field{{"unmanaged", "true"}}, nil},
+		"it has opted out":                      {false, note("unmanaged", "true"), note("unmanaged", "true"), nil, nil},
+		"it becomes a cluster's":                {false, cluster("3"), nobodys(cluster("3")), []Field{comes}, nil},
+		"with the opt-out that it had":          {false, note("unmanaged", "true"), nobodys(note("unmanaged", "true")), []Field{{"unmanaged", "true"}, comes}, nil},
+		"with the pin that it had":              {false, note("pin", "2"), nobodys(note("pin", "2")), []Field{{"pin", "2"}, comes}, nil},
+		"with both":                             {false, both, nobodys(both), []Field{{"pin", "2"}, {"unmanaged", "true"}, comes}, nil},
+		"with a pin that cannot be":             {false, note("pin", "-1"), nobodys(note("pin", "-1")), []Field{{"pin", "-1"}, comes}, []Field{{"pin", ""}, comes}},
+		"with a pin that changes as it comes":   {false, note("pin", "1"), nobodys(note("pin", "2")), []Field{{"pin", "1"}, comes}, nil},
+		"without the pin that it had":           {false, cluster("3"), nobodys(note("pin", "2")), []Field{comes}, nil},
+		"it is a cluster's no more":             {false, nobodys(cluster("3")), cluster("3"), []Field{goes}, nil},
+		"and pins itself as it leaves":          {false, nobodys(note("pin", "2")), cluster("3"), []Field{{"pin", "2"}, goes}, nil},
+		"and leaves with the pin that was told": {false, nobodys(note("pin", "2")), note("pin", "2"), []Field{goes}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.taken == nil {
+				tc.taken = tc.asked
+			}
+			v := DecideCluster(withPlan(nil, nil), Request{Create: tc.create, Namespace: "elsewhere", Name: "prod-eu", User: person}, tc.object, tc.old)
+			if diff := cmp.Diff(append(shardIs(tc.object.Shard), tc.asked...), v.Requested); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.taken, v.Enforced); diff != "" {
+				t.Errorf("taken (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAMistypedAnnotationIsToldWhenItsSecretBecomesAClusters: nobody was there to tell it before.
+func TestAMistypedAnnotationIsToldWhenItsSecretBecomesAClusters(t *testing.T) {
+	object := noted(cluster("3"), plan.AnnotationUnmanaged, "True")
+	old := changed(object, func(s *Secret) { s.Cluster = false })
+	v := DecideCluster(withPlan(nil, nil), Request{Namespace: "argocd", Name: "prod-eu", User: person}, object, old)
+	want := []string{`ballast: annotation ballast.argoproj.io/unmanaged: "True" is passed over; write "true" to opt out`}
+	if diff := cmp.Diff(want, v.Warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
 func TestAnOptedOutWorkloadIsNoted(t *testing.T) {
 	body := func(notes string) string {
 		return strings.Replace(workloadWith("4", `{"name":"application-controller"}`), `"metadata":{`, `"metadata":{"annotations":{`+notes+`},`, 1)
 	}
 	const opted, wrong, elsewhere = `"ballast.argoproj.io/unmanaged":"true"`, `"ballast.argoproj.io/unmanaged":"yes"`, `"ballast.argoproj.io/pin":"3"`
+	const absent = "null" // the old object of a workload that is made
 	for name, tc := range map[string]struct {
 		object, old         string
 		requested, enforced string // behind the replicas and the env
@@ -149,12 +207,16 @@ func TestAnOptedOutWorkloadIsNoted(t *testing.T) {
 	}{
 		"it opts out":            {opted, "", " unmanaged=true", "unmanaged=true", nil},
 		"it has opted out":       {opted, opted, "", "-", nil},
+		"it is made opted out":   {opted, absent, " unmanaged=true", "unmanaged=true", nil},
 		"it opts in":             {"", opted, " unmanaged=-", "replicas=4 ARGOCD_CONTROLLER_REPLICAS=16 unmanaged=-", nil},
 		"it means to opt out":    {wrong, "", " unmanaged=invalid", "replicas=4 ARGOCD_CONTROLLER_REPLICAS=16 unmanaged=-", []string{`ballast: annotation ballast.argoproj.io/unmanaged: "yes" is passed over; write "true" to opt out`}},
 		"a pin in a wrong place": {elsewhere, "", "", "replicas=4 ARGOCD_CONTROLLER_REPLICAS=16", []string{"ballast: annotation pin belongs on a cluster Secret; on the plan, pins stand in data.pins"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rv := review{Request: Request{Kind: plan.StatefulSet, Namespace: "argocd", Name: workload, User: person}, object: mustParse(t, body(tc.object)), old: mustParse(t, body(tc.old))}
+			if tc.old == absent {
+				rv.Create, rv.old = true, node(absent)
+			}
 			v, err := reviewController(withPlan(nil, nil), &rv)
 			if err != nil {
 				t.Fatal(err)

@@ -38,6 +38,7 @@ func TestAPlansReviewWeighsWhatIsDecoded(t *testing.T) {
 		return encoded(t, map[string]any{"metadata": map[string]any{}, "data": data})
 	}
 	hundred, huge := strings.Repeat("x", 98), strings.Repeat("x", 900<<10) // with the quotes of JSON
+	lines := strings.Repeat("x", 48) + "\n" + strings.Repeat("x", 48)      // of which JSON makes 100 bytes, too
 	for name, tc := range map[string]struct {
 		kept *Stored
 		rv   review
@@ -47,6 +48,10 @@ func TestAPlansReviewWeighsWhatIsDecoded(t *testing.T) {
 		"nothing, which the plan answers":  {kept, review{object: object(nil)}, 700 * answerCost},
 		"the plan that was read before":    {kept, review{object: object(map[string]string{"plan": kept.Text}), old: object(map[string]string{"plan": kept.Text})}, 700 * answerCost},
 		"another plan":                     {nil, review{object: object(map[string]string{"plan": hundred})}, 100 * parseCost},
+		"another plan, of two lines":       {nil, review{object: object(map[string]string{"plan": lines})}, 100 * parseCost},
+		"another stored one, of two lines": {nil, review{old: object(map[string]string{"plan": lines})}, 100 * parseCost},
+		"another plan than the known one":  {kept, review{old: object(map[string]string{"plan": lines})}, 100*parseCost + 700*answerCost},
+		"an empty plan where none is":      {nil, review{object: object(map[string]string{"plan": ""})}, 0},
 		"pins, before and after":           {nil, review{object: object(map[string]string{"pins": hundred}), old: object(map[string]string{"pins": hundred})}, 200 * parseCost},
 		"filler, which nobody decodes":     {nil, review{object: object(map[string]string{"notes": huge})}, 0},
 		"no more than has its place":       {nil, review{object: object(map[string]string{"pins": huge})}, parseMost},

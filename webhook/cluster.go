@@ -21,8 +21,8 @@ type Request struct {
 // assigned so that every webhook replica and every retry gives the same answer.
 func DecideCluster(s *State, r Request, object, old Secret) Verdict {
 	v := decideCluster(s, r, object, old)
-	v.note(clusterActs(object, old, s.maxReplicas()))
-	v.warnMistyped(clusterSurface(s.maxReplicas()), object.Notes, old.Notes)
+	v.note(clusterActs(r, object, old, s.maxReplicas()))
+	v.warnMistyped(clusterSurface(s.maxReplicas()), object.Notes, old.told())
 	return v
 }
 

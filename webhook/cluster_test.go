@@ -28,6 +28,7 @@ func noted(s Secret, key, value string) Secret {
 func TestDecideClusterAnswersByThePlan(t *testing.T) {
 	update := Request{Kind: "", Namespace: "argocd", Name: "prod-eu", User: person}
 	named := func(name string) Request { r := update; r.Name = name; return r }
+	made := func(name string) Request { r := named(name); r.Create = true; return r }
 	replace := func(shard string) []Op { return []Op{{"replace", "/data/shard", base64Of(shard)}} }
 	add := func(shard string) []Op { return []Op{{"add", "/data/shard", base64Of(shard)}} }
 	const pinHint = `to pin, add "prod-eu: 1" to data.pins of ConfigMap ballast-plan`
@@ -47,7 +48,7 @@ func TestDecideClusterAnswersByThePlan(t *testing.T) {
 				Warnings: []string{`ballast: no shard was asked, 3 stays (plan 17); to pin, add "prod-eu: 3" to data.pins of ConfigMap ballast-plan`}}},
 		"a shard that was never there is added without a word": {withPlan(nil, nil), update, cluster(""), cluster(""),
 			Verdict{Reason: plan.Restored, Revision: 17, Requested: shardIs(""), Enforced: shardIs("3"), Patches: add("3")}},
-		"a Secret without data gets data": {withPlan(nil, nil), update, Secret{Cluster: true}, Secret{},
+		"a Secret without data gets data": {withPlan(nil, nil), update, Secret{Cluster: true}, Secret{Cluster: true},
 			Verdict{Reason: plan.Restored, Revision: 17, Requested: shardIs(""), Enforced: shardIs("3"),
 				Patches: []Op{{"add", "/data", map[string]string{"shard": base64Of("3")}}}}},
 		"a pasted token is not printed": {withPlan(nil, nil), update, cluster(invalid), cluster("3"),
@@ -76,7 +77,7 @@ func TestDecideClusterAnswersByThePlan(t *testing.T) {
 			Verdict{Reason: plan.Pinned, Revision: 17, Requested: append(shardIs("1"), Field{"pin", "1"}), Enforced: append(shardIs("1"), Field{"pin", "1"})}},
 		"and that it is taken away": {withPlan(nil, nil), update, cluster("3"), noted(cluster("1"), plan.AnnotationPin, "1"),
 			Verdict{Reason: plan.InPlan, Revision: 17, Requested: append(shardIs("3"), Field{"pin", ""}), Enforced: append(shardIs("3"), Field{"pin", ""})}},
-		"a new cluster with a known server gets its replica": {withPlan(nil, nil), named("renamed"), changed(cluster("2"), func(s *Secret) { s.Server = "https://us.example/" }), Secret{},
+		"a new cluster with a known server gets its replica": {withPlan(nil, nil), made("renamed"), changed(cluster("2"), func(s *Secret) { s.Server = "https://us.example/" }), Secret{},
 			Verdict{Reason: plan.Assigned, Revision: 17, Requested: shardIs("2"), Enforced: shardIs("0"), Patches: replace("0"),
 				Warnings: []string{`ballast: shard 2 was asked, 0 stays (plan 17); to pin, add "renamed: 2" to data.pins of ConfigMap ballast-plan`}}},
 		"an unknown cluster keeps the valid shard it had": {withPlan(nil, nil), named("unknown"), cluster("1"), cluster("2"),

@@ -3,6 +3,7 @@ package webhook
 import (
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,6 +99,11 @@ func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 			warnings: []string{"ballast: ARGOCD_CONTROLLER_REPLICAS 2 was asked, 16 stays (plan 17)"}},
 		"a token in the env is not printed": {state: withPlan(nil, nil),
 			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"eyJhbGciOi"}]}`),
+			stored: workloadWith("4", agrees),
+			reason: plan.Restored, requested: both("4", invalid), enforced: both("4", "16"),
+			warnings: []string{"ballast: ARGOCD_CONTROLLER_REPLICAS invalid was asked, 16 stays (plan 17)"}},
+		"an entry that is longer than any number is not an absent one": {state: withPlan(nil, nil),
+			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"`+strings.Repeat("9", 2<<10)+`"}]}`),
 			stored: workloadWith("4", agrees),
 			reason: plan.Restored, requested: both("4", invalid), enforced: both("4", "16"),
 			warnings: []string{"ballast: ARGOCD_CONTROLLER_REPLICAS invalid was asked, 16 stays (plan 17)"}},

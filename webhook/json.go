@@ -112,7 +112,7 @@ func (n node) is(s string) bool {
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner) == s
 	}
-	return n.text(len(s)) == s
+	return s != "" && n.text(len(s)) == s // no escape is nothing, and what cannot be read is no string
 }
 
 // fits reports whether the value may have at most so many bytes once its escapes are gone.

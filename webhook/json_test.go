@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -15,6 +16,58 @@ func TestParseNodeRefusesWhatEndsEarly(t *testing.T) {
 		if n, err := parseNode([]byte(doc)); !errors.Is(err, errMalformed) {
 			t.Errorf("%q was read as %q", doc, n)
 		}
+	}
+}
+
+// TestIsComparesTheWholeString, whatever way it is written.
+func TestIsComparesTheWholeString(t *testing.T) {
+	for name, tc := range map[string]struct {
+		node, with string
+		want       bool
+	}{
+		"the same":                            {`"plan"`, "plan", true},
+		"the same, in escapes":                {`"pl\u0061n"`, "plan", true},
+		"a longer one":                        {`"planned"`, "plan", false},
+		"a longer one, in escapes":            {`"pl\u0061nned"`, "plan", false},
+		"nothing":                             {`""`, "", true},
+		"an escape is not nothing":            {`"\n"`, "", false},
+		"lines are not nothing":               {`"a\nb"`, "", false},
+		"an escape that is none, and nothing": {`"\x"`, "", false},
+		"no UTF-8, and nothing":               {"\"\\n\xff\"", "", false},
+		"no string, and nothing":              {`0`, "", false},
+		"no value, and nothing":               {``, "", false},
+		"an escape and half a character":      {`"\ud83d"`, "\ufffd", true}, // as encoding/json has it
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := node(tc.node).is(tc.with); got != tc.want {
+				t.Errorf("%s is %q: %v, want %v", tc.node, tc.with, got, tc.want)
+			}
+		})
+	}
+}
+
+// TestWhatCannotBeReadIsNotNothing: an absent value, and what people typed but ballast cannot read, are two things.
+func TestWhatCannotBeReadIsNotNothing(t *testing.T) {
+	for name, tc := range map[string]struct{ node, want string }{
+		"nothing":                         {`""`, ""},
+		"no value":                        {``, ""},
+		"no string":                       {`7`, ""},
+		"a word":                          {`"off"`, "off"},
+		"a word in escapes":               {`"\u006fff"`, "off"},
+		"a longer one":                    {`"offoff"`, unreadable},
+		"a longer one with an escape":     {`"off\noff"`, unreadable},
+		"many escapes":                    {`"` + strings.Repeat(`\u006f`, 7) + `"`, unreadable},
+		"no UTF-8":                        {"\"\xff\"", unreadable},
+		"no UTF-8, with an escape":        {"\"\\n\xff\"", unreadable},
+		"an escape that JSON has not":     {`"\x"`, unreadable},
+		"an escape that ends too early":   {`"\u00"`, unreadable},
+		"as long as may be, with escapes": {`"a\nb\nc"`, "a\nb\nc"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := node(tc.node).legible(5); got != tc.want {
+				t.Errorf("%s was read as %q, want %q", tc.node, got, tc.want)
+			}
+		})
 	}
 }
 
@@ -64,8 +117,14 @@ func compare(t *testing.T, n node) {
 	switch n.kind() {
 	case '"':
 		var want string
-		if json.Unmarshal(n, &want) == nil && n.text(1<<20) != want {
+		if json.Unmarshal(n, &want) != nil {
+			return
+		}
+		if n.text(1<<20) != want {
 			t.Errorf("%s was read as %q, want %q", n, n.text(1<<20), want)
+		}
+		if !n.is(want) || n.is("") != (want == "") {
+			t.Errorf("%s is %q: %v, is nothing: %v", n, want, n.is(want), n.is(""))
 		}
 	case '{':
 		var want map[string]json.RawMessage

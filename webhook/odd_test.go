@@ -28,10 +28,11 @@ func oddReview(resource, name, operation, object, old string) string {
 // oddSecret is an update of prod-eu, which the plan has on replica 3, with these members beside its metadata.
 func oddSecret(members, old string) string {
 	const metadata = `{"metadata":{"name":"prod-eu","labels":{"argocd.argoproj.io/secret-type":"cluster"}},`
+	operation := "CREATE"
 	if old != "null" {
-		old = metadata + old + "}"
+		operation, old = "UPDATE", metadata+old+"}"
 	}
-	return oddReview("secrets", "prod-eu", "UPDATE", metadata+members+"}", old)
+	return oddReview("secrets", "prod-eu", operation, metadata+members+"}", old)
 }
 
 // newSecret is one that the plan does not know.
@@ -93,7 +94,7 @@ func TestOddObjectsAreAnswered(t *testing.T) {
 		"shard twice, the last counts":        {"/clusters", oddSecret(`"data":{"shard":"Mw==","shard":"MA=="}`, "null"), "Restored", "shard=0", "shard=3", putShard, zeroShard},
 		"an escaped key":                      {"/clusters", oddSecret(`"data":{"\u0073hard":"MA=="}`, "null"), "Restored", "shard=0", "shard=3", putShard, zeroShard},
 		"a key of another case is not data's": {"/clusters", oddSecret(`"data":{"Shard":"MA==","shard":"Mw=="}`, "null"), "InPlan", "shard=3", "shard=3", "", ""},
-		"an escaped label": {"/clusters", oddReview("secrets", "prod-eu", "UPDATE", `{"metadata":{"name":"prod-eu","labels":{"argocd.argoproj.io\/secret-type":"cluster"}},"data":{}}`, "null"),
+		"an escaped label": {"/clusters", oddReview("secrets", "prod-eu", "CREATE", `{"metadata":{"name":"prod-eu","labels":{"argocd.argoproj.io\/secret-type":"cluster"}},"data":{}}`, "null"),
 			"Restored", "shard=-", "shard=3", addShard, ""},
 		"the label leaves": {"/clusters", oddReview("secrets", "prod-eu", "UPDATE", `{"metadata":{"name":"prod-eu"},"data":{"shard":"MA=="}}`,
 			`{"metadata":{"name":"prod-eu","labels":{"argocd.argoproj.io/secret-type":"cluster"}},"data":{"shard":"Mw=="}}`), "Unmanaged", "shard=0 secret-type=-", "secret-type=-", "", ""},

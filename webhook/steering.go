@@ -2,9 +2,9 @@ package webhook
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"ballast/planner/plan"
 )
@@ -146,23 +146,26 @@ const (
 	maxNotes = 256 << 10
 )
 
-// maxUnknownNotes bounds the annotations that are kept though ballast does not know them: for a warning, of which there
-// are few.
-const maxUnknownNotes = maxWarnings
+// What is read of the annotations of ballast's group. An object has a dozen, and the API server sends none twice and
+// none with escapes: of those that it sends, each that ballast knows is read, behind however many others. What is not
+// read is looked at and not copied.
+const (
+	maxKnownNotes   = 64          // with those that a body has twice
+	maxUnknownNotes = maxWarnings // kept for a warning, of which there are few
+	maxEscapedNotes = 64          // keys with escapes, of whatever group
+)
 
 // readNotes are the annotations of ballast's group, whatever else an object has.
 func readNotes(annotations node) map[string]string {
 	var notes map[string]string
-	unknown := 0
+	var seen noteCounts
 	for key, value := range annotations.members {
-		if value.absent() || !isNote(key) {
+		if value.absent() {
 			continue
 		}
-		name := key.text(maxNote)
-		if !slices.Contains(known(), name) {
-			if unknown++; unknown > maxUnknownNotes {
-				continue
-			}
+		name, ok := seen.name(key)
+		if !ok {
+			continue
 		}
 		if notes == nil {
 			notes = map[string]string{}
@@ -172,19 +175,44 @@ func readNotes(annotations node) map[string]string {
 	return notes
 }
 
-// isNote reports whether a key is of ballast's group. The API server writes no escapes, others may.
-func isNote(key node) bool {
+// noteCounts are how many keys of one object were read.
+type noteCounts struct{ known, unknown, escaped int }
+
+// name is the name of an annotation of ballast's group that is read.
+func (c *noteCounts) name(key node) (string, bool) {
 	const begins = `"` + plan.Group + "/"
 	if bytes.IndexByte(key, '\\') >= 0 {
-		return strings.HasPrefix(key.text(maxNote), begins[1:])
+		if c.escaped++; c.escaped > maxEscapedNotes {
+			return "", false
+		}
+		name := key.text(maxNote)
+		return name, strings.HasPrefix(name, begins[1:]) && c.reads([]byte(name))
 	}
-	return bytes.HasPrefix(key, []byte(begins))
+	if !bytes.HasPrefix(key, []byte(begins)) || !c.reads(key[1:len(key)-1]) {
+		return "", false
+	}
+	return key.text(maxNote), true
 }
 
-// known are all annotations that ballast reads or writes on objects that it is asked about.
-func known() []string {
-	return append(ours(),
+// reads counts a name of ballast's group, and reports whether it is read.
+func (c *noteCounts) reads(name []byte) bool {
+	if known()[string(name)] {
+		c.known++
+		return c.known <= maxKnownNotes
+	}
+	c.unknown++
+	return c.unknown <= maxUnknownNotes
+}
+
+// known are all annotations that ballast reads or writes on objects that it is asked about. The set is made once, since
+// whoever reaches the port asks it of as many names as it likes.
+var known = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{}
+	for _, name := range append(ours(),
 		plan.AnnotationAcceptDiscovery, plan.AnnotationCordon, plan.AnnotationEnforcement, plan.AnnotationPaused,
 		plan.AnnotationPausedBy, plan.AnnotationPausedReason, plan.AnnotationPin, plan.AnnotationRollback,
-		plan.AnnotationTripped, plan.AnnotationUnmanaged)
-}
+		plan.AnnotationTripped, plan.AnnotationUnmanaged) {
+		names[name] = true
+	}
+	return names
+})

@@ -163,7 +163,7 @@ func (c *Container) readEnv(env node) error {
 		}
 		if entry.field("name").is(plan.EnvReplicas) {
 			value := entry.field("value")
-			c.Env = append(c.Env, EnvEntry{index, !value.absent(), value.text(maxWord), !entry.field("valueFrom").absent()})
+			c.Env = append(c.Env, EnvEntry{index, !value.absent(), value.legible(maxWord), !entry.field("valueFrom").absent()})
 		}
 		index++
 	}

@@ -69,6 +69,7 @@ const auditActs = `The powerful acts, as they stand under REQUESTED; a dash take
     accept-discovery=12    so many clusters are right, although there were more
     unmanaged=true         a Secret or the workload opts out
     pin=3                  a Secret's own pin
+    secret-type=cluster    a Secret becomes a cluster's, with the annotations that it brings along
     secret-type=-          a Secret is no cluster's any more
 and those that no webhook is asked about (NotAsked): deletions of Secrets (the log does not tell which were a cluster's), of
 the plan, the history and the workload; writes to ballast's ConfigMaps and Secrets, but for its planner's to plan, history

@@ -130,6 +130,9 @@ func TestAuditShowsThePowerfulActs(t *testing.T) {
 	does(planMap, client.RawPatch(types.MergePatchType, []byte(`{"data":{"pins":"prod-eu: 2\n"}}`)), "configmap/ballast-plan", "pins.prod-eu=2", "pins.prod-eu=2", "InPlan")
 	does(secret, annotating("unmanaged", `"true"`), "secret/prod-eu", "shard=3 unmanaged=true", "unmanaged=true", "Unmanaged")
 	does(secret, annotating("pin", `"1"`), "secret/prod-eu", "shard=3 pin=1", "pin=1", "Unmanaged")
+	does(secret, labelling(`null`), "secret/prod-eu", "shard=3 secret-type=-", "secret-type=-", "Unmanaged")
+	mustDo(t, carol.Patch(t.Context(), secret, annotating("pin", `"2"`))) // which no webhook is asked about
+	does(secret, labelling(`"cluster"`), "secret/prod-eu", "shard=3 pin=2 unmanaged=true secret-type=cluster", "pin=2 unmanaged=true secret-type=cluster", "Unmanaged")
 	does(set, annotating("unmanaged", `"true"`), "statefulset/"+controllerName, "replicas=4 ARGOCD_CONTROLLER_REPLICAS=4 unmanaged=true", "unmanaged=true", "Unmanaged")
 	deletes := func(o client.Object, cells ...string) {
 		t.Helper()
@@ -159,6 +162,11 @@ func TestAuditShowsThePowerfulActs(t *testing.T) {
 // annotating is a patch of one of ballast's annotations to a JSON value.
 func annotating(name, value string) client.Patch {
 	return client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+plan.Group+`/`+name+`":`+value+`}}}`))
+}
+
+// labelling is a patch of Argo CD's label for cluster Secrets to a JSON value.
+func labelling(value string) client.Patch {
+	return client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+plan.SecretTypeLabel+`":`+value+`}}}`))
 }
 
 // populate makes a fleet under a plan in force.

@@ -85,7 +85,7 @@ index: {pNorm: {weights: {mine: 1}}}
       query: up{a="{{ env "HOME" }}"}
       match: {label: server}
 index: {pNorm: {weights: {mine: 1}}}
-`, `poll.prometheus.metrics[0].query: Invalid value: parsing the query template: template: query:1: function "env" not defined (line 7)
+`, `poll.prometheus.metrics[0].query: Invalid value: parsing the query template: the function "env" may not be used in a query: write the value out, for a template cannot look into its host (line 7)
 `, `checking "-": 1 mistake`},
 		"weights that are not the default metrics'": {configHeader + "index:\n  pNorm:\n    weights:\n      apps: 1\n      mine: 1\n",
 			`index.pNorm.weights[events]: Required value: the default metric has no weight: give it one, 0 to leave it out of the load (line 5)

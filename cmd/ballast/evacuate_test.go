@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"ballast/planner"
+	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
@@ -159,13 +159,13 @@ func TestHowEmptyAReplicaIs(t *testing.T) {
 		}
 	}
 	none := func(p *plan.Plan) { p.Clusters = map[string]plan.Row{"prod-eu": {Replica: 0}} }
-	at := func(name string, replicas ...int) planner.Home {
-		return planner.Home{Cluster: discover.Cluster{Shard: plan.Shard{ID: name}}, At: replicas}
+	at := func(name string, replicas ...int) cycle.Home {
+		return cycle.Home{Cluster: discover.Cluster{Shard: plan.Shard{ID: name}}, At: replicas}
 	}
 	lab := map[string]bool{"lab": true}
 	inCluster := at("in-cluster", 2)
 	inCluster.Cluster.Implicit = true
-	anywhere := planner.Home{Cluster: discover.Cluster{Shard: plan.Shard{ID: "lab"}}, Unknown: true}
+	anywhere := cycle.Home{Cluster: discover.Cluster{Shard: plan.Shard{ID: "lab"}}, Unknown: true}
 	for name, test := range map[string]struct {
 		plan    func(*plan.Plan)
 		pins    string
@@ -174,20 +174,20 @@ func TestHowEmptyAReplicaIs(t *testing.T) {
 	}{
 		"full":               {nil, "", standing{}, emptying{left: []string{"dev", "lab", "prod-ap", "stage-eu"}}},
 		"but for what stays": {nil, "dev: 2\n", standing{fixed: lab}, emptying{left: []string{"prod-ap", "stage-eu"}, pinned: []string{"dev"}, fixed: []string{"lab"}}},
-		"but for an unmanaged one, without a row":  {none, "", standing{fixed: lab, homes: []planner.Home{at("lab", 2)}}, emptying{fixed: []string{"lab"}}},
-		"an unmanaged one is elsewhere":            {none, "", standing{fixed: lab, homes: []planner.Home{at("lab", 1)}}, emptying{}},
-		"an unmanaged one may be anywhere":         {none, "", standing{fixed: lab, homes: []planner.Home{anywhere}}, emptying{unknown: []string{"lab"}}},
-		"an immutable one is not where its row is": {func(p *plan.Plan) { p.Clusters = map[string]plan.Row{"lab": {Replica: 0}} }, "", standing{fixed: lab, homes: []planner.Home{at("lab", 2)}}, emptying{fixed: []string{"lab"}}},
-		"a fixed one is counted once":              {nil, "dev: 2\nprod-ap: 2\nstage-eu: 2\n", standing{fixed: lab, homes: []planner.Home{at("lab", 2)}}, emptying{pinned: []string{"dev", "prod-ap", "stage-eu"}, fixed: []string{"lab"}}},
-		"an implicit in-cluster":                   {none, "", standing{homes: []planner.Home{inCluster}}, emptying{implicit: []string{"in-cluster"}}},
-		"a new one without a row":                  {none, "", standing{homes: []planner.Home{at("new", 2)}}, emptying{left: []string{"new"}}},
-		"one whose Secret does not say so yet":     {none, "", standing{homes: []planner.Home{at("prod-eu", 2)}}, emptying{left: []string{"prod-eu"}}},
+		"but for an unmanaged one, without a row":  {none, "", standing{fixed: lab, homes: []cycle.Home{at("lab", 2)}}, emptying{fixed: []string{"lab"}}},
+		"an unmanaged one is elsewhere":            {none, "", standing{fixed: lab, homes: []cycle.Home{at("lab", 1)}}, emptying{}},
+		"an unmanaged one may be anywhere":         {none, "", standing{fixed: lab, homes: []cycle.Home{anywhere}}, emptying{unknown: []string{"lab"}}},
+		"an immutable one is not where its row is": {func(p *plan.Plan) { p.Clusters = map[string]plan.Row{"lab": {Replica: 0}} }, "", standing{fixed: lab, homes: []cycle.Home{at("lab", 2)}}, emptying{fixed: []string{"lab"}}},
+		"a fixed one is counted once":              {nil, "dev: 2\nprod-ap: 2\nstage-eu: 2\n", standing{fixed: lab, homes: []cycle.Home{at("lab", 2)}}, emptying{pinned: []string{"dev", "prod-ap", "stage-eu"}, fixed: []string{"lab"}}},
+		"an implicit in-cluster":                   {none, "", standing{homes: []cycle.Home{inCluster}}, emptying{implicit: []string{"in-cluster"}}},
+		"a new one without a row":                  {none, "", standing{homes: []cycle.Home{at("new", 2)}}, emptying{left: []string{"new"}}},
+		"one whose Secret does not say so yet":     {none, "", standing{homes: []cycle.Home{at("prod-eu", 2)}}, emptying{left: []string{"prod-eu"}}},
 		"one whose Secret a wave is to write": {func(p *plan.Plan) {
 			live(func(r *plan.Rollout) {
 				r.Moves, r.Was = map[string]int{"prod-eu": 0}, map[string]int{"prod-eu": 2}
 			})(p)
 			none(p)
-		}, "", standing{homes: []planner.Home{at("prod-eu", 2)}}, emptying{moving: 1, wave: "live, Moving, wave 1 of 2, 1 move"}},
+		}, "", standing{homes: []cycle.Home{at("prod-eu", 2)}}, emptying{moving: 1, wave: "live, Moving, wave 1 of 2, 1 move"}},
 		"what nobody could see":               {none, "", standing{unseen: "the Secrets"}, emptying{unseen: "the Secrets"}},
 		"pinned by its Secret's own, not yet": {none, "", standing{pins: plan.Pins{"prod-eu": 2}}, emptying{pinned: []string{"prod-eu"}}},
 		"the server of one that stays": {func(p *plan.Plan) {

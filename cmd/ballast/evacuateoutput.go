@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"ballast/planner"
+	"ballast/planner/cycle"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
 )
@@ -18,7 +18,7 @@ type evacuation struct {
 	Replica  int             `json:"replica"`
 	Until    time.Time       `json:"until"`
 	Revision int64           `json:"revision"`
-	Moves    []planner.Move  `json:"moves"`
+	Moves    []cycle.Move    `json:"moves"`
 	Notes    []failover.Note `json:"notes,omitempty"` // what stays, and why
 	Waits    string          `json:"waits,omitempty"` // why the planner does not begin now
 	Then     []plan.Replica  `json:"then"`
@@ -35,7 +35,7 @@ func evacuating(s planState, secrets standing, cordons []plan.Cordon, replica in
 	p := *s.Plan
 	view := plan.NewView(p, secrets.pins)
 	answer := failover.Evacuate(failover.Request{View: view, Fixed: secrets.fixed, Cordoned: plan.Cordoned(cordons, now), Budget: math.MaxInt}, now)
-	e := evacuation{Replica: replica, Revision: p.Revision, Waits: s.waits(), Moves: []planner.Move{}, now: now, loads: map[string]string{}}
+	e := evacuation{Replica: replica, Revision: p.Revision, Waits: s.waits(), Moves: []cycle.Move{}, now: now, loads: map[string]string{}}
 	for _, c := range cordons {
 		if c.Replica == replica {
 			e.Until = c.Until
@@ -43,7 +43,7 @@ func evacuating(s planState, secrets standing, cordons []plan.Cordon, replica in
 	}
 	for _, name := range slices.Sorted(maps.Keys(answer.Moves)) {
 		if from, _, _ := view.Effective(name); from == replica {
-			e.Moves = append(e.Moves, planner.Move{Cluster: name, From: from, To: answer.Moves[name]})
+			e.Moves = append(e.Moves, cycle.Move{Cluster: name, From: from, To: answer.Moves[name]})
 		}
 	}
 	for _, n := range answer.Notes {

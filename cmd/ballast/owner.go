@@ -11,9 +11,9 @@ import (
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 
-	"ballast/planner"
 	"ballast/planner/config"
 	"ballast/planner/neighbour"
+	"ballast/planner/telemetry"
 )
 
 // leaseTimeout bounds a call for the Lease: half of the ten seconds in which a leader has to renew it, so that one call
@@ -50,7 +50,7 @@ func (a *plannerApp) tellOwner(c config.PlannerConfig, refusal string) {
 		return
 	}
 	a.log.Info("the target is another installation's; standing by", "reason", refusal)
-	newEmitter(a.manager.GetEventRecorder("ballast-planner"), c)(a.found, planner.Event{
+	newEmitter(a.manager.GetEventRecorder("ballast-planner"), c)(a.found, telemetry.Event{
 		Type: corev1.EventTypeWarning, Reason: "OwnedElsewhere", Message: refusal, Workload: true})
 }
 

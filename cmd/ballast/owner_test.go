@@ -30,11 +30,11 @@ import (
 
 	"ballast/e2e/apiserver"
 	"ballast/e2e/site"
-	"ballast/planner"
 	"ballast/planner/config"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/store"
+	"ballast/planner/telemetry"
 )
 
 // planning is a running `ballast planner`.
@@ -62,7 +62,7 @@ func startPlanner(t *testing.T, server *rest.Config, identity, planMap string) *
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancelCause(t.Context())
-	app := &plannerApp{rest: rest.CopyConfig(server), stop: stop, metrics: planner.NewMetrics(prometheus.NewRegistry()),
+	app := &plannerApp{rest: rest.CopyConfig(server), stop: stop, metrics: telemetry.NewMetrics(prometheus.NewRegistry()),
 		options: &plannerOptions{config: file, bindAddress: "127.0.0.1", metricsPort: metricsPort, healthPort: healthPort, identity: identity, grace: grace},
 		log:     funcr.New(func(_, args string) { p.write(args) }, funcr.Options{})}
 	for _, step := range []func() error{app.loadConfig, func() error { return app.findTarget(ctx) }, func() error { return app.assemble(ctx) }} {
@@ -235,7 +235,7 @@ func eventsOf(t *testing.T, c client.Client, reason, text string) []string {
 // TestEveryEventPassesTheGate, also one that is not the loop's: what a Lease says is in it.
 func TestEveryEventPassesTheGate(t *testing.T) {
 	recorder := events.NewFakeRecorder(2)
-	newEmitter(recorder, config.Default())(discover.Workload{Kind: "StatefulSet", Namespace: "argocd", Name: "controller"}, planner.Event{
+	newEmitter(recorder, config.Default())(discover.Workload{Kind: "StatefulSet", Namespace: "argocd", Name: "controller"}, telemetry.Event{
 		Type: corev1.EventTypeWarning, Reason: "OwnedElsewhere", Workload: true,
 		Message: "held by \"\x1b[2J\u202eplanner\" of https://u:s3cr3t@host\nand " + strings.Repeat("a", 2000)})
 	for range 2 {

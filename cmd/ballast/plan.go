@@ -14,15 +14,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"ballast/planner"
 	"ballast/planner/config"
+	"ballast/planner/controller"
+	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/store"
@@ -130,7 +130,7 @@ func (o *planOptions) run(ctx context.Context, out, progress io.Writer, namespac
 				plural(masked, "cluster Secret"), o.saveInputs, plan.Mark)
 		}
 	}
-	result := planner.Cycle(in)
+	result := cycle.Run(in)
 	switch o.output {
 	case "json":
 		return writePlanJSON(out, in, result)
@@ -158,11 +158,11 @@ func (o *planOptions) loadConfig(namespaceSet bool) (config.PlannerConfig, error
 }
 
 // observe gathers a cycle's inputs with a person's rights.
-func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, progress io.Writer) (planner.Inputs, error) {
-	in := planner.Inputs{Now: time.Now().UTC().Truncate(time.Second), Config: cfg}
+func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, progress io.Writer) (cycle.Inputs, error) {
+	in := cycle.Inputs{Now: time.Now().UTC().Truncate(time.Second), Config: cfg}
 	var err error
 	say(progress, "reading cluster Secrets and the application-controller in %s\n", cfg.Target.Namespace)
-	if in.Discovered, in.Workload, err = planner.Look(ctx, c, cfg); err != nil {
+	if in.Discovered, in.Workload, err = controller.Look(ctx, c, cfg); err != nil {
 		return in, explainDenied(err, cfg.Target.Namespace)
 	}
 	doc, err := readDocument(ctx, c, cfg)
@@ -178,12 +178,12 @@ func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, pro
 		in.PlannerUser = doc.Plan.PlannerUser
 	}
 	target := plan.Target{Kind: in.Workload.Kind, Namespace: in.Workload.Namespace, Name: in.Workload.Name}
-	prometheus, err := planner.NewFetcher(cfg, target)
+	prometheus, err := controller.NewFetcher(cfg, target)
 	if err != nil {
 		return in, err
 	}
 	say(progress, "asking %s about %s\n", cfg.Poll.Prometheus.URL, plural(len(in.Discovered.Secrets), "cluster Secret"))
-	in.Fetched, in.Owners = planner.Measure(ctx, prometheus, cfg, in.Discovered, in.Now)
+	in.Fetched, in.Owners = controller.Measure(ctx, prometheus, cfg, in.Discovered, in.Now)
 	return in, nil
 }
 
@@ -201,13 +201,13 @@ func readDocument(ctx context.Context, c client.Reader, cfg config.PlannerConfig
 }
 
 // recallChanges is what the leader remembers of moves; nothing where no leader ever saved anything.
-func recallChanges(ctx context.Context, c client.Client, cfg config.PlannerConfig) (planner.Changes, error) {
+func recallChanges(ctx context.Context, c client.Client, cfg config.PlannerConfig) (cycle.Changes, error) {
 	h, _, err := store.New(store.Options{Client: c, Reader: c, Namespace: cfg.Target.Namespace,
 		Plan: cfg.Plan.ConfigMap, History: cfg.Plan.History}).ReadHistory(ctx)
 	if err != nil {
-		return planner.Changes{}, err
+		return cycle.Changes{}, err
 	}
-	recalled, problems := planner.Recall(h.SavedAt, h.Parts)
+	recalled, problems := cycle.Recall(h.SavedAt, h.Parts)
 	return recalled.Changes, errors.Join(problems...)
 }
 
@@ -221,7 +221,7 @@ func explainDenied(err error, namespace string) error {
 
 // saveInputs writes what a cycle saw, without credentials: those within URLs become a mark. It answers how many clusters'
 // server URLs had some.
-func saveInputs(file string, in planner.Inputs) (masked int, err error) {
+func saveInputs(file string, in cycle.Inputs) (masked int, err error) {
 	data, err := json.MarshalIndent(in, "", "  ")
 	if err != nil {
 		return 0, fmt.Errorf("encoding the inputs: %w", err)

@@ -11,32 +11,32 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ballast/planner"
 	"ballast/planner/config"
+	"ballast/planner/cycle"
 	"ballast/planner/plan"
 )
 
 func TestPlanSaysWhatItWouldTake(t *testing.T) {
 	three, sixteen, four := plan.Count{Replicas: 3, ControllerReplicas: 3}, plan.Count{Replicas: 3, ControllerReplicas: 16}, plan.Count{Replicas: 4, ControllerReplicas: 4}
-	live := func(change func(*planner.Ahead)) planner.Ahead {
-		a := planner.Ahead{Mode: plan.ModeLive, From: sixteen, To: sixteen, Moves: 17, PerWave: 5, Waves: 4, Limited: true, Done: noon}
+	live := func(change func(*cycle.Ahead)) cycle.Ahead {
+		a := cycle.Ahead{Mode: plan.ModeLive, From: sixteen, To: sixteen, Moves: 17, PerWave: 5, Waves: 4, Limited: true, Done: noon}
 		change(&a)
 		return a
 	}
-	for want, a := range map[string]planner.Ahead{
-		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it; the move budget has room for all of it now.\n":          live(func(*planner.Ahead) {}),
-		"Rollout live: at least 4 waves of at most 5 clusters, and nothing restarts for it; by the move budget it takes 1h20m at least.\n": live(func(a *planner.Ahead) { a.Done = noon.Add(80 * time.Minute) }),
-		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it.\n":                                                      live(func(a *planner.Ahead) { a.Limited = false }),
-		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it; the move budget never has room for it.\n":               live(func(a *planner.Ahead) { a.Done = time.Time{} }),
-		"Rollout live: 3 -> 4 replicas, 1 wave of at most 1 cluster, and nothing restarts for it.\n": live(func(a *planner.Ahead) {
+	for want, a := range map[string]cycle.Ahead{
+		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it; the move budget has room for all of it now.\n":          live(func(*cycle.Ahead) {}),
+		"Rollout live: at least 4 waves of at most 5 clusters, and nothing restarts for it; by the move budget it takes 1h20m at least.\n": live(func(a *cycle.Ahead) { a.Done = noon.Add(80 * time.Minute) }),
+		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it.\n":                                                      live(func(a *cycle.Ahead) { a.Limited = false }),
+		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it; the move budget never has room for it.\n":               live(func(a *cycle.Ahead) { a.Done = time.Time{} }),
+		"Rollout live: 3 -> 4 replicas, 1 wave of at most 1 cluster, and nothing restarts for it.\n": live(func(a *cycle.Ahead) {
 			a.To.Replicas, a.Moves, a.Waves, a.PerWave, a.Limited = 4, 1, 1, 1, false
 		}),
-		"Rollout live: 3 -> 4 replicas, 4 waves of at most 5 clusters, and every pod restarts.\n":                                                            live(func(a *planner.Ahead) { a.To.Replicas, a.Restarts, a.Limited = 4, true, false }),
-		"Rollout live: 4 waves of at most 5 clusters, 3 -> 2 replicas, and nothing restarts for it.\n":                                                       live(func(a *planner.Ahead) { a.To.Replicas, a.Limited = 2, false }),
-		"Rollout live: 3 -> 2 replicas, and nothing restarts for it.\n":                                                                                      live(func(a *planner.Ahead) { a.To.Replicas, a.Moves, a.Waves = 2, 0, 0 }),
-		"Rollout live: nothing moves.\n  Before that, once and for all: ARGOCD_CONTROLLER_REPLICAS becomes 16, which restarts the application-controller.\n": live(func(a *planner.Ahead) { a.Moves, a.Waves, a.Once = 0, 0, true }),
-		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it.\n  It waits: Secret \"a\" carries no shard.\n":                            live(func(a *planner.Ahead) { a.Limited, a.Missing = false, []string{`Secret "a" carries no shard`} }),
-		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it.\n  It waits: b; and 2 more like that.\n":                                  live(func(a *planner.Ahead) { a.Limited, a.Missing = false, []string{"b", "c", "d"} }),
+		"Rollout live: 3 -> 4 replicas, 4 waves of at most 5 clusters, and every pod restarts.\n":                                                            live(func(a *cycle.Ahead) { a.To.Replicas, a.Restarts, a.Limited = 4, true, false }),
+		"Rollout live: 4 waves of at most 5 clusters, 3 -> 2 replicas, and nothing restarts for it.\n":                                                       live(func(a *cycle.Ahead) { a.To.Replicas, a.Limited = 2, false }),
+		"Rollout live: 3 -> 2 replicas, and nothing restarts for it.\n":                                                                                      live(func(a *cycle.Ahead) { a.To.Replicas, a.Moves, a.Waves = 2, 0, 0 }),
+		"Rollout live: nothing moves.\n  Before that, once and for all: ARGOCD_CONTROLLER_REPLICAS becomes 16, which restarts the application-controller.\n": live(func(a *cycle.Ahead) { a.Moves, a.Waves, a.Once = 0, 0, true }),
+		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it.\n  It waits: Secret \"a\" carries no shard.\n":                            live(func(a *cycle.Ahead) { a.Limited, a.Missing = false, []string{`Secret "a" carries no shard`} }),
+		"Rollout live: 4 waves of at most 5 clusters, and nothing restarts for it.\n  It waits: b; and 2 more like that.\n":                                  live(func(a *cycle.Ahead) { a.Limited, a.Missing = false, []string{"b", "c", "d"} }),
 		"Rollout x0y: every replica stops, 17 clusters move at once, 4 replicas come back.\n":                                                                {Mode: plan.ModeX0Y, From: three, To: four, Moves: 17, Restarts: true},
 		"Rollout x0y: every replica stops, no cluster moves, 4 replicas come back.\n":                                                                        {Mode: plan.ModeX0Y, From: three, To: four, Restarts: true},
 		"Rollout default: 3 -> 4 replicas, 17 clusters move at once, and every pod restarts.\n":                                                              {Mode: plan.ModeDefault, From: three, To: four, Moves: 17, Restarts: true},
@@ -69,20 +69,20 @@ func TestPlanReadsAFileAsThePlannerDoes(t *testing.T) {
 }
 
 // seenCycle is what a cycle saw, as a bug report has it; its rollouts are live, as they are by default.
-func seenCycle(t *testing.T, name string) planner.Inputs {
+func seenCycle(t *testing.T, name string) cycle.Inputs {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../planner/testdata/cycles", name+".json"))
+	text, err := os.ReadFile(filepath.Join("../../planner/cycle/testdata/cycles", name+".json"))
 	mustDo(t, err)
-	var in planner.Inputs
+	var in cycle.Inputs
 	mustDo(t, json.Unmarshal(text, &in))
 	in.Config.Rollout, in.Config.Change = config.Default().Rollout, config.Default().Change
 	return in
 }
 
 func TestPlanGolden(t *testing.T) {
-	for name, change := range map[string]func(*planner.Inputs){
-		"ahead": func(in *planner.Inputs) { in.Config.Mode = plan.Observe },
-		"under-way": func(in *planner.Inputs) {
+	for name, change := range map[string]func(*cycle.Inputs){
+		"ahead": func(in *cycle.Inputs) { in.Config.Mode = plan.Observe },
+		"under-way": func(in *cycle.Inputs) {
 			in.InForce.Rollout = &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Moving, Since: in.Now, From: plan.Count{Replicas: 3, ControllerReplicas: 3}, Replicas: 4, ControllerReplicas: 16, Wave: 1, Waves: 3}
 		},
 	} {
@@ -90,7 +90,7 @@ func TestPlanGolden(t *testing.T) {
 			in := seenCycle(t, "elected-move")
 			change(&in)
 			var table, text bytes.Buffer
-			out := planner.Cycle(in)
+			out := cycle.Run(in)
 			mustDo(t, writePlanTable(&table, in, out, false))
 			mustDo(t, writePlanJSON(&text, in, out))
 			var result struct {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,14 +30,15 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"ballast/planner"
 	"ballast/planner/config"
+	"ballast/planner/controller"
 	"ballast/planner/discover"
 	"ballast/planner/neighbour"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
 	"ballast/planner/rollout"
 	"ballast/planner/store"
+	"ballast/planner/telemetry"
 )
 
 // plannerOptions are the flags of `ballast planner`.
@@ -48,6 +50,7 @@ type plannerOptions struct {
 	healthPort  int
 	identity    string
 	grace       time.Duration // that a target stays another installation's; 0: neighbour.DefaultGrace
+	stopGrace   time.Duration // for parts that do not end; 0: stopGrace
 }
 
 // plannerMemory is below the shipped Deployment's limit of 512 MiB.
@@ -116,26 +119,8 @@ func (o *plannerOptions) run(ctx context.Context) error {
 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	app := &plannerApp{options: o, log: log, rest: cfg, stop: stop, metrics: planner.NewMetrics(ctrlmetrics.Registry)}
-	if err := app.loadConfig(); err != nil {
-		return err
-	}
-	if err := app.findTarget(ctx); err != nil {
-		return err
-	}
-	if err := app.assemble(ctx); err != nil {
-		return err
-	}
-	err = app.manager.Start(ctx)
-	if cause := context.Cause(ctx); errors.Is(cause, errRestart) {
-		log.Info("restarting", "reason", errRestart.Error())
-		return nil
-	}
-	if ctx.Err() != nil {
-		log.Info("stopped") // asked to: that the Lease was given up on the way is no failure
-		return nil
-	}
-	return err
+	app := &plannerApp{options: o, log: log, rest: cfg, stop: stop, metrics: telemetry.NewMetrics(ctrlmetrics.Registry)}
+	return app.run(ctx)
 }
 
 // plannerApp only wires: what it wires stands in packages of its own.
@@ -144,14 +129,45 @@ type plannerApp struct {
 	log     logr.Logger
 	rest    *rest.Config
 	stop    context.CancelCauseFunc
-	metrics *planner.Metrics
+	metrics *telemetry.Metrics
 	config  *config.Reloader
 	target  plan.Target
 	found   discover.Workload // the target as it was found
 	user    string
 	owner   *neighbour.Lock
 	manager manager.Manager
-	loop    *planner.Loop
+	loop    *controller.Loop
+}
+
+// run plans until the context ends, and returns soon after that, whatever its parts wait for.
+func (a *plannerApp) run(ctx context.Context) error {
+	grace := cmp.Or(a.options.stopGrace, stopGrace)
+	err := endWithin(ctx, grace, func() error { return a.work(ctx) })
+	switch {
+	case errors.Is(err, errLeftBehind):
+		a.log.Info("ending before everything has stopped: most likely the API server does not answer; "+
+			"a Lease that is held expires", "grace", grace.String())
+	case errors.Is(context.Cause(ctx), errRestart):
+		a.log.Info("restarting", "reason", errRestart.Error())
+	case ctx.Err() != nil:
+		a.log.Info("stopped") // asked to: what did not come about, or was given up, on the way is no failure
+	default:
+		return err
+	}
+	return nil
+}
+
+func (a *plannerApp) work(ctx context.Context) error {
+	if err := a.loadConfig(); err != nil {
+		return err
+	}
+	if err := a.findTarget(ctx); err != nil {
+		return err
+	}
+	if err := a.assemble(ctx); err != nil {
+		return err
+	}
+	return a.manager.Start(ctx)
 }
 
 func (a *plannerApp) loadConfig() error {
@@ -269,7 +285,7 @@ func (a *plannerApp) servePlain() error {
 	for name, port := range map[string]struct {
 		number  int
 		handler http.Handler
-	}{"metrics": {o.metricsPort, metricsHandler(ctrlmetrics.Registry)}, "health": {o.healthPort, health}} {
+	}{"metrics": {o.metricsPort, metricsHandler(ctrlmetrics.Registry, clock.RealClock{})}, "health": {o.healthPort, health}} {
 		listener, err := listenPlain(o.bindAddress, port.number)
 		if err != nil {
 			return err
@@ -282,11 +298,11 @@ func (a *plannerApp) servePlain() error {
 	return nil
 }
 
-func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *planner.Loop {
+func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *controller.Loop {
 	st := store.New(store.Options{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Namespace: c.Target.Namespace,
 		Plan: c.Plan.ConfigMap, History: c.Plan.History, Key: store.KeyName(c.Plan.ConfigMap)})
 	nudger := a.newNudger()
-	return planner.NewLoop(planner.Options{
+	return controller.NewLoop(controller.Options{
 		Config: a.config.Current,
 		Reader: a.manager.GetClient(),
 		Store:  st,

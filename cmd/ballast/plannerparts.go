@@ -19,8 +19,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"ballast/planner"
 	"ballast/planner/config"
+	"ballast/planner/controller"
 	"ballast/planner/discover"
 	"ballast/planner/installation"
 	"ballast/planner/nudge"
@@ -28,6 +28,7 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/probe"
+	"ballast/planner/telemetry"
 )
 
 // everywhere is a Runnable that runs on the leader and the standby alike.
@@ -47,11 +48,11 @@ type fetchers struct {
 }
 
 // get is called by the loop only, one call at a time.
-func (f *fetchers) get(c config.PlannerConfig, t plan.Target) (planner.Fetcher, error) {
+func (f *fetchers) get(c config.PlannerConfig, t plan.Target) (controller.Fetcher, error) {
 	if f.client != nil && f.settings == c.Poll.Prometheus && f.target == t {
 		return f.client, nil
 	}
-	client, err := planner.NewFetcher(c, t)
+	client, err := controller.NewFetcher(c, t)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +76,8 @@ func (a *plannerApp) newNudger() *nudge.Nudger {
 }
 
 // newObserver asks the application-controllers' pods for what they own.
-func (a *plannerApp) newObserver(n *nudge.Nudger) *planner.Observer {
-	return &planner.Observer{Reader: a.manager.GetAPIReader(), Scrape: ownership.NewScraper(ownership.ScrapeOptions{}), Clock: clock.RealClock{},
+func (a *plannerApp) newObserver(n *nudge.Nudger) *controller.Observer {
+	return &controller.Observer{Reader: a.manager.GetAPIReader(), Scrape: ownership.NewScraper(ownership.ScrapeOptions{}), Clock: clock.RealClock{},
 		Count: func(ctx context.Context, namespace string, fleet discover.Fleet, age time.Duration) (ownership.Applications, time.Time, error) {
 			destinations := make([]nudge.Destination, len(fleet.Clusters))
 			for i, c := range fleet.Clusters {
@@ -137,10 +138,10 @@ func (a *plannerApp) cyclesEnd(*http.Request) error { return a.loop.Alive() }
 
 // newEmitter writes events on the plan ConfigMap and, where they concern it, on the workload, and nothing that does not pass
 // the gate: not every event comes from the loop.
-func newEmitter(recorder events.EventRecorder, c config.PlannerConfig) func(discover.Workload, ...planner.Event) {
+func newEmitter(recorder events.EventRecorder, c config.PlannerConfig) func(discover.Workload, ...telemetry.Event) {
 	planMap := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.Target.Namespace, Name: c.Plan.ConfigMap}}
-	return planner.PrintableEvents(func(w discover.Workload, list ...planner.Event) {
+	return telemetry.PrintableEvents(func(w discover.Workload, list ...telemetry.Event) {
 		for _, e := range list {
 			targets := []runtime.Object{planMap}
 			if e.Workload && w.Name != "" {

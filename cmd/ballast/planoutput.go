@@ -7,7 +7,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"ballast/planner"
+	"ballast/planner/controller"
+	"ballast/planner/cycle"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 )
@@ -15,7 +16,7 @@ import (
 // someMoves is how many moves the table lists unless asked for all.
 const someMoves = 20
 
-func writePlanTable(w io.Writer, in planner.Inputs, out planner.Outcome, all bool) error {
+func writePlanTable(w io.Writer, in cycle.Inputs, out cycle.Outcome, all bool) error {
 	wl := in.Workload
 	env := "none"
 	if wl.EnvReplicas != nil {
@@ -24,7 +25,7 @@ func writePlanTable(w io.Writer, in planner.Inputs, out planner.Outcome, all boo
 	say(w, "%s %s/%s: %s, %s=%s; %s\n\n", wl.Kind, wl.Namespace, wl.Name, plural(wl.Replicas, "replica"), plan.EnvReplicas, env,
 		plural(len(out.Fleet.Clusters), "cluster"))
 	writeMetrics(w, out.Table)
-	say(w, "Now: makespan over mean %.2f\n", planner.Imbalance(out.Now))
+	say(w, "Now: makespan over mean %.2f\n", cycle.Imbalance(out.Now))
 	if err := writeBars(w, out.Now); err != nil {
 		return err
 	}
@@ -46,19 +47,19 @@ func writeMetrics(w io.Writer, table poll.Table) {
 		for _, v := range c.Values {
 			total += v
 		}
-		say(t, "  %s\t%s\tfleet total %.4g\n", c.ID, planner.Coverage(c), total)
+		say(t, "  %s\t%s\tfleet total %.4g\n", c.ID, controller.Coverage(c), total)
 	}
 	t.Flush()
 	say(w, "\n")
 }
 
-func writeCandidate(w io.Writer, in planner.Inputs, out planner.Outcome, all bool) error {
+func writeCandidate(w io.Writer, in cycle.Inputs, out cycle.Outcome, all bool) error {
 	c := out.Candidate
 	if c == nil {
 		say(w, "\nNo evidence, no move: without believable metrics ballast would keep everything as it is.\n")
 		return nil
 	}
-	say(w, "\nWould be: makespan over mean %.2f on %s, %s\n", planner.Imbalance(c.Replicas), plural(len(c.Replicas), "replica"), plural(len(c.Moves), "move"))
+	say(w, "\nWould be: makespan over mean %.2f on %s, %s\n", cycle.Imbalance(c.Replicas), plural(len(c.Replicas), "replica"), plural(len(c.Moves), "move"))
 	if err := writeBars(w, c.Replicas); err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func writeCandidate(w io.Writer, in planner.Inputs, out planner.Outcome, all boo
 	}
 	if in.InForce != nil && in.InForce.Rollout != nil {
 		say(w, "\nA rollout is under way: %s. Nothing else begins before its end; ballast status says how far it is.\n", describeRollout(in.InForce.Rollout))
-	} else if ahead := planner.Foresee(in, out); ahead != nil {
+	} else if ahead := cycle.Foresee(in, out); ahead != nil {
 		writeAhead(w, *ahead, in.Now)
 	}
 	if len(c.Moves) == 0 {
@@ -86,7 +87,7 @@ func writeCandidate(w io.Writer, in planner.Inputs, out planner.Outcome, all boo
 }
 
 // writeAhead says in a line or two how it would come about, and what comes before.
-func writeAhead(w io.Writer, a planner.Ahead, now time.Time) {
+func writeAhead(w io.Writer, a cycle.Ahead, now time.Time) {
 	say(w, "\nRollout %s: %s%s\n", a.Mode, strings.Join(aheadSteps(a, now), ", "), aheadPace(a, now))
 	if a.Once {
 		say(w, "  Before that, once and for all: %s becomes %d, which restarts the application-controller.\n", plan.EnvReplicas, a.To.ControllerReplicas)
@@ -101,7 +102,7 @@ func writeAhead(w io.Writer, a planner.Ahead, now time.Time) {
 }
 
 // aheadSteps are what a mode does for it, in order. Where the budget is smaller than a wave, there are more waves.
-func aheadSteps(a planner.Ahead, now time.Time) []string {
+func aheadSteps(a cycle.Ahead, now time.Time) []string {
 	moves := moving(a.Moves)
 	switch a.Mode {
 	case plan.ModeX0Y:
@@ -143,7 +144,7 @@ func moving(clusters int) string {
 }
 
 // aheadPace is how long the move budget makes it take.
-func aheadPace(a planner.Ahead, now time.Time) string {
+func aheadPace(a cycle.Ahead, now time.Time) string {
 	switch took := a.Done.Sub(now); {
 	case !a.Limited || a.Moves == 0:
 		return "."
@@ -163,14 +164,14 @@ type planResult struct {
 	Values    []plan.MetricValue `json:"values"`
 	Loads     []plan.LoadIndex   `json:"loads"`
 	Now       []plan.Replica     `json:"now"`
-	Candidate *planner.Candidate `json:"candidate,omitempty"`
-	Ahead     *planner.Ahead     `json:"ahead,omitempty"`
-	Problems  []planner.Problem  `json:"problems,omitempty"`
+	Candidate *cycle.Candidate   `json:"candidate,omitempty"`
+	Ahead     *cycle.Ahead       `json:"ahead,omitempty"`
+	Problems  []cycle.Problem    `json:"problems,omitempty"`
 }
 
-func writePlanJSON(w io.Writer, in planner.Inputs, out planner.Outcome) error {
+func writePlanJSON(w io.Writer, in cycle.Inputs, out cycle.Outcome) error {
 	r := planResult{Plan: out.Next, Reason: out.Reason, Values: poll.MetricValues(out.Table), Now: out.Now, Candidate: out.Candidate,
-		Ahead: planner.Foresee(in, out), Problems: out.Problems}
+		Ahead: cycle.Foresee(in, out), Problems: out.Problems}
 	for i, c := range out.Fleet.Clusters {
 		r.Shards = append(r.Shards, c.Shard)
 		if out.Loads != nil {
@@ -181,7 +182,7 @@ func writePlanJSON(w io.Writer, in planner.Inputs, out planner.Outcome) error {
 }
 
 // writePlanYAML prints the document that would be written now.
-func writePlanYAML(w io.Writer, out planner.Outcome) error {
+func writePlanYAML(w io.Writer, out cycle.Outcome) error {
 	next := out.Next.Clone()
 	next.Revision = max(next.Revision, 1)
 	text, err := plan.Encode(next)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"ballast/webhook"
@@ -27,7 +27,6 @@ const (
 	plainDeadline    = 10 * time.Second // of a whole call
 	plainHeadTime    = 2 * time.Second
 	plainIdle        = time.Minute
-	plainPages       = 2 // pages of metrics that are gathered at once
 )
 
 // gcPercent is how much the heap may grow between two collections: under a plan of 7,500 clusters that is rewritten, the
@@ -61,9 +60,9 @@ func listenPlain(address string, port int) (net.Listener, error) {
 }
 
 // metricsHandler answers /metrics.
-func metricsHandler(from prometheus.Gatherer) http.Handler {
+func metricsHandler(from prometheus.Gatherer, c clock.PassiveClock) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(from, promhttp.HandlerOpts{MaxRequestsInFlight: plainPages, Timeout: plainDeadline}))
+	mux.Handle("GET /metrics", &pages{from: from, clock: c})
 	return mux
 }
 

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"ballast/planner"
+	"ballast/planner/cycle"
 	"ballast/planner/plan"
 )
 
@@ -43,7 +43,7 @@ func bar(load, most plan.Load) string {
 	return s
 }
 
-func writeMoves(w io.Writer, moves []planner.Move, loads map[string]string, most int) error {
+func writeMoves(w io.Writer, moves []cycle.Move, loads map[string]string, most int) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	say(t, "  CLUSTER\tLOAD\tFROM\tTO\n")
 	for i, m := range moves {
@@ -56,7 +56,7 @@ func writeMoves(w io.Writer, moves []planner.Move, loads map[string]string, most
 	return t.Flush()
 }
 
-func writeProblems(w io.Writer, problems []planner.Problem) {
+func writeProblems(w io.Writer, problems []cycle.Problem) {
 	for _, p := range problems {
 		mark := "-"
 		if p.Keeps {

@@ -21,9 +21,9 @@ import (
 	"github.com/spf13/cobra"
 	"pgregory.net/rapid"
 
-	"ballast/planner"
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -200,11 +200,11 @@ func TestStatusOfAHostileFleet(t *testing.T) {
 }
 
 // hostileInputs are two Secrets of one server that differ, as in the report of this fault.
-func hostileInputs(server string) planner.Inputs {
+func hostileInputs(server string) cycle.Inputs {
 	secret := func(name, shard string) discover.Secret {
 		return discover.Secret{Name: name, Cluster: "x", Server: server, Shard: discover.ParseShard([]byte(shard)), HasData: true}
 	}
-	in := planner.Inputs{Now: noon, Config: config.Default(), Discovered: discover.Input{Namespace: "argocd", Secrets: []discover.Secret{secret("x1", "0"), secret("x2", "1")}},
+	in := cycle.Inputs{Now: noon, Config: config.Default(), Discovered: discover.Input{Namespace: "argocd", Secrets: []discover.Secret{secret("x1", "0"), secret("x2", "1")}},
 		Workload: discover.Workload{Kind: plan.StatefulSet, Namespace: "argocd", Name: controllerName, Replicas: 2, ReadyReplicas: 2}}
 	in.Fetched = nil
 	return in
@@ -217,7 +217,7 @@ func TestPlanOfAHostileServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := hostileInputs(test.server)
-			out := planner.Cycle(in)
+			out := cycle.Run(in)
 			var table, text bytes.Buffer
 			mustDo(t, writePlanTable(&table, in, out, true))
 			mustDo(t, writePlanJSON(&cleanWriter{w: &text}, in, out))
@@ -244,7 +244,7 @@ func TestSavedInputsHoldNoCredentials(t *testing.T) {
 	text, err := os.ReadFile(file)
 	mustDo(t, err)
 	checkOutput(t, "the file", string(text))
-	var again planner.Inputs
+	var again cycle.Inputs
 	mustDo(t, json.Unmarshal(text, &again))
 	got := []string{again.Config.Poll.Prometheus.URL, again.Owners.Err}
 	for _, s := range again.Discovered.Secrets {
@@ -270,10 +270,10 @@ func oddServers() []string {
 }
 
 // oddInputs are a Secret for each of these servers, with a row of its hash in the plan.
-func oddInputs() planner.Inputs {
+func oddInputs() cycle.Inputs {
 	in := hostileInputs("https://both")
 	in.InForce = &plan.Plan{Revision: 1, Mode: plan.Observe, Replicas: 2, Clusters: map[string]plan.Row{}}
-	in.Observed.Work = map[int]planner.ServerWork{0: {}}
+	in.Observed.Work = map[int]cycle.ServerWork{0: {}}
 	for i, server := range oddServers() {
 		name := fmt.Sprintf("odd%02d", i)
 		in.Discovered.Secrets = append(in.Discovered.Secrets,
@@ -287,8 +287,8 @@ func oddInputs() planner.Inputs {
 // TestOddServersAreMaskedInJSON: each has a field of its own there, in every list.
 func TestOddServersAreMaskedInJSON(t *testing.T) {
 	in := oddInputs()
-	out := planner.Cycle(in)
-	now := planner.Compare(in.Discovered, in.Workload, plan.Document{Plan: in.InForce})
+	out := cycle.Run(in)
+	now := cycle.Compare(in.Discovered, in.Workload, plan.Document{Plan: in.InForce})
 	for name, print := range map[string]func(io.Writer) error{
 		"plan":   func(w io.Writer) error { return writePlanJSON(w, in, out) },
 		"status": func(w io.Writer) error { return sayJSON(w, status{Replicas: now.Replicas}) },
@@ -314,7 +314,7 @@ func TestSavedInputsRunAgain(t *testing.T) {
 	text, err := os.ReadFile(file)
 	mustDo(t, err)
 	checkOutput(t, "the file", string(text))
-	var again planner.Inputs
+	var again cycle.Inputs
 	mustDo(t, json.Unmarshal(text, &again))
 	var got []string
 	for i, s := range again.Discovered.Secrets[2:] {

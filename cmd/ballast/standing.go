@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"ballast/planner"
 	"ballast/planner/config"
+	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
@@ -22,7 +22,7 @@ import (
 type standing struct {
 	pins   plan.Pins       // nil: only those of the plan ConfigMap are known
 	fixed  map[string]bool // clusters that ballast does not move: of an immutable, unmanaged or not selected Secret
-	homes  []planner.Home
+	homes  []cycle.Home
 	unseen string // what could not be read, so that a cluster may be where none shows
 }
 
@@ -46,7 +46,7 @@ func (m *planMap) standsWhere(ctx context.Context, doc plan.Document, notes io.W
 	if err != nil {
 		return standing{}, err
 	}
-	s.homes = planner.Homes(all, w)
+	s.homes = cycle.Homes(all, w)
 	return s, nil
 }
 
@@ -75,7 +75,7 @@ func (m *planMap) readSecrets(ctx context.Context, doc plan.Document, notes io.W
 			return standing{}, all, err
 		}
 	}
-	return standing{pins: planner.Compare(ours, discover.Workload{}, doc).Pins, fixed: fixedOf(all, ours)}, all, nil
+	return standing{pins: cycle.Compare(ours, discover.Workload{}, doc).Pins, fixed: fixedOf(all, ours)}, all, nil
 }
 
 // fixedOf are the clusters whose Secret ballast may not write, or that it does not have.

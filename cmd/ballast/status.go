@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ballast/planner"
+	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/neighbour"
@@ -88,7 +88,7 @@ type status struct {
 	Neighbours []neighbour.Finding `json:"neighbours,omitempty"`
 	Unseen     []string            `json:"unseen,omitempty"` // what this person may not read
 	Unread     []string            `json:"unread,omitempty"` // what could not be read for another reason
-	Problems   []planner.Problem   `json:"problems,omitempty"`
+	Problems   []cycle.Problem     `json:"problems,omitempty"`
 
 	now      time.Time
 	seesPods bool
@@ -98,19 +98,19 @@ type status struct {
 // underWay is the rollout. Moves are those of its present wave, in the other modes than live all of them; Waits is what it
 // waits for, Next what the leader does next instead.
 type underWay struct {
-	Mode     string         `json:"mode"`
-	Stage    plan.Stage     `json:"stage"`
-	Since    time.Time      `json:"since"`
-	Deadline time.Time      `json:"deadline,omitzero"`
-	Late     bool           `json:"late,omitempty"`
-	From     plan.Count     `json:"from"`
-	To       plan.Count     `json:"to"`
-	Wave     int            `json:"wave,omitempty"`
-	Waves    int            `json:"waves,omitempty"`
-	Moves    []planner.Move `json:"moves,omitempty"`
-	After    int            `json:"after,omitempty"` // clusters that move after this wave
-	Waits    string         `json:"waits,omitempty"`
-	Next     string         `json:"next,omitempty"`
+	Mode     string       `json:"mode"`
+	Stage    plan.Stage   `json:"stage"`
+	Since    time.Time    `json:"since"`
+	Deadline time.Time    `json:"deadline,omitzero"`
+	Late     bool         `json:"late,omitempty"`
+	From     plan.Count   `json:"from"`
+	To       plan.Count   `json:"to"`
+	Wave     int          `json:"wave,omitempty"`
+	Waves    int          `json:"waves,omitempty"`
+	Moves    []cycle.Move `json:"moves,omitempty"`
+	After    int          `json:"after,omitempty"` // clusters that move after this wave
+	Waits    string       `json:"waits,omitempty"`
+	Next     string       `json:"next,omitempty"`
 }
 
 // podStatus is an application-controller's pod, with what its replica carries under the plan. Its replica is -1 where it

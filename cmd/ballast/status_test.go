@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"ballast/planner"
 	"ballast/planner/change"
+	"ballast/planner/cycle"
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -62,7 +62,7 @@ func liveWave(w *statusWorld) {
 	w.shards["dev"] = 2
 	w.plan.Rollout = &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Moving, Since: noon.Add(-80 * time.Second), From: plan.Count{Replicas: 3, ControllerReplicas: 16}, Replicas: 3, ControllerReplicas: 16,
 		Wave: 2, Waves: 4, Moves: map[string]int{"prod-us": 2, "dev": 0}, Was: map[string]int{"prod-us": 1, "dev": 2}}
-	w.saved = &planner.Changes{Cause: change.Balance, Counted: noon.Add(-80 * time.Second), Ledger: change.Ledger{{At: noon.Add(-10 * time.Minute), Moves: 1, Cause: change.Drain}, {At: noon.Add(-80 * time.Second), Moves: 2, Cause: change.Balance}},
+	w.saved = &cycle.Changes{Cause: change.Balance, Counted: noon.Add(-80 * time.Second), Ledger: change.Ledger{{At: noon.Add(-10 * time.Minute), Moves: 1, Cause: change.Drain}, {At: noon.Add(-80 * time.Second), Moves: 2, Cause: change.Balance}},
 		Target: map[string]int{"prod-us": 2, "dev": 0, "lab": 1, "stage-eu": 0, "prod-ap": 1}}
 	w.config += "change: {moves: {rate: [{percent: 50, period: 1h}, {percent: 100, period: 24h}]}}\nrollout: {live: {maxMovesPerWave: 2}, stageTimeout: 20m}\n"
 }
@@ -99,7 +99,7 @@ func trippedAndCordoned(w *statusWorld) {
 		plan.AnnotationEnforcement: "off", plan.AnnotationRollback: "14", plan.AnnotationCordon: "2=2026-11-20T13:30:00Z,0=2026-11-20T11:59:59Z,x=1",
 	})
 	w.pins = "stage-eu: 2\nlab: 99\n"
-	w.saved = &planner.Changes{Ledger: change.Ledger{{At: noon.Add(-30 * time.Minute), Moves: 1, Cause: change.Balance}}, Trip: &change.Trip{At: noon, Reason: change.Orphaned, Why: "dev"}}
+	w.saved = &cycle.Changes{Ledger: change.Ledger{{At: noon.Add(-30 * time.Minute), Moves: 1, Cause: change.Balance}}, Trip: &change.Trip{At: noon, Reason: change.Orphaned, Why: "dev"}}
 	eight := int32(8)
 	all := intstr.FromString("100%")
 	w.objects = []client.Object{

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"ballast/planner"
+	"ballast/planner/cycle"
 	"ballast/planner/plan"
 )
 
@@ -27,7 +27,7 @@ func showsWhatIsUnderWay(t *testing.T, s *steerSite) {
 	var got status
 	mustDo(t, json.Unmarshal([]byte(out), &got))
 	want := &underWay{Mode: plan.ModeLive, Stage: plan.Moving, Since: p.Rollout.Since, Deadline: p.Rollout.Since.Add(10 * time.Minute), From: plan.Count{Replicas: 3, ControllerReplicas: 16},
-		To: plan.Count{Replicas: 3, ControllerReplicas: 16}, Wave: 1, Waves: 2, Moves: []planner.Move{{Cluster: "dev", From: 2, To: 0}}, Waits: "replica 0 is not ready"}
+		To: plan.Count{Replicas: 3, ControllerReplicas: 16}, Wave: 1, Waves: 2, Moves: []cycle.Move{{Cluster: "dev", From: 2, To: 0}}, Waits: "replica 0 is not ready"}
 	if diff := cmp.Diff(want, got.Rollout); diff != "" {
 		t.Errorf("the rollout (-want +got):\n%s", diff)
 	}

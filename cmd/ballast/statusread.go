@@ -11,8 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"ballast/planner"
 	"ballast/planner/config"
+	"ballast/planner/controller"
+	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/neighbour"
 	"ballast/planner/ownership"
@@ -28,7 +29,7 @@ type sight struct {
 	input      discover.Input
 	workload   discover.Workload
 	lease      *coordinationv1.Lease
-	history    planner.Recalled
+	history    cycle.Recalled
 	pods       *ownership.Controllers // nil: they could not be listed
 	neighbours []neighbour.Finding
 	unseen     []string // what may not be read
@@ -55,7 +56,7 @@ func (o *statusOptions) read(ctx context.Context, c client.Client) (*sight, erro
 	s.state = stateOf(&cm)
 	s.readConfig(ctx, c, o)
 	var err error
-	if s.input, s.workload, err = planner.Look(ctx, c, s.config); err != nil {
+	if s.input, s.workload, err = controller.Look(ctx, c, s.config); err != nil {
 		return nil, explainDenied(err, o.cluster.namespace)
 	}
 	s.readLease(ctx, c)
@@ -109,7 +110,7 @@ func (s *sight) readHistory(ctx context.Context, c client.Client) {
 		Plan: s.config.Plan.ConfigMap, History: name}).ReadHistory(ctx)
 	s.note(fmt.Sprintf("configmap %s", name), err)
 	var dropped []error
-	s.history, dropped = planner.Recall(h.SavedAt, h.Parts)
+	s.history, dropped = cycle.Recall(h.SavedAt, h.Parts)
 	if len(dropped) > 0 {
 		problems = append(problems, errors.Join(dropped...).Error())
 	}

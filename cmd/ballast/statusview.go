@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"ballast/planner"
 	"ballast/planner/change"
+	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/neighbour"
@@ -26,7 +26,7 @@ func (v *sight) status() status {
 	if v.state.PlanErr != nil {
 		s.PlanError = v.state.PlanErr.Error()
 	}
-	c := planner.Compare(v.input, v.workload, v.state.Document)
+	c := cycle.Compare(v.input, v.workload, v.state.Document)
 	s.Replicas, s.Pins, s.Drift, s.Problems = c.Replicas, c.Pins, c.Agenda.Steps, c.Problems
 	for _, h := range c.Agenda.Held {
 		s.Held = append(s.Held, h.Message())
@@ -67,7 +67,7 @@ func (s *status) asked(v *sight) {
 	}
 	cordons, err := plan.ParseCordons(doc.Cordon)
 	if err != nil {
-		s.Problems = append(s.Problems, planner.Problem{Phase: planner.PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused", Message: err.Error()})
+		s.Problems = append(s.Problems, cycle.Problem{Phase: cycle.PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused", Message: err.Error()})
 	}
 	for _, c := range cordons {
 		if c.Until.After(v.now) {
@@ -98,7 +98,7 @@ func (s *status) showPods(v *sight) {
 			RestartedAt: p.RestartedAt, OOMKilled: p.OOMKilled, MemoryLimit: p.MemoryLimit, Clusters: len(r.LoadIndexes), Load: r.TotalLoadDisplay})
 	}
 	for _, problem := range v.pods.Problems {
-		s.Problems = append(s.Problems, planner.Problem{Phase: planner.PhaseOwnership, Kind: "PodsUnseen", Message: problem})
+		s.Problems = append(s.Problems, cycle.Problem{Phase: cycle.PhaseOwnership, Kind: "PodsUnseen", Message: problem})
 	}
 	if !v.pods.Dynamic {
 		return
@@ -119,16 +119,16 @@ func (s *status) showPods(v *sight) {
 // follow is how far changes are, and what the leader saved of them.
 func (s *status) follow(v *sight) {
 	doc := v.state.Document
-	in := planner.Inputs{Now: v.now, Config: v.config, InForce: doc.Plan, Pins: doc.Pins, Paused: doc.Paused, BreakGlass: doc.BreakGlass,
+	in := cycle.Inputs{Now: v.now, Config: v.config, InForce: doc.Plan, Pins: doc.Pins, Paused: doc.Paused, BreakGlass: doc.BreakGlass,
 		Tripped: doc.Tripped, Cordon: doc.Cordon,
-		Discovered: v.input, Workload: v.workload, Memory: planner.Memory{Changes: v.history.Changes}}
+		Discovered: v.input, Workload: v.workload, Memory: cycle.Memory{Changes: v.history.Changes, Known: v.history.Known}}
 	if v.pods != nil {
-		in.Observed = planner.Observed{Known: true, Dynamic: v.pods.Dynamic}
+		in.Observed = cycle.Observed{Known: true, Dynamic: v.pods.Dynamic}
 		for _, p := range v.pods.Pods {
 			in.Observed.Pods = append(in.Observed.Pods, p.Pod)
 		}
 	}
-	course := planner.Follow(in)
+	course := cycle.Follow(in)
 	s.Rollout = underWayOf(doc.Plan.Rollout, course, v.now)
 	if v.history.SavedAt.IsZero() {
 		return
@@ -143,7 +143,7 @@ func (s *status) follow(v *sight) {
 	s.faults(v.history)
 }
 
-func underWayOf(r *plan.Rollout, course planner.Course, now time.Time) *underWay {
+func underWayOf(r *plan.Rollout, course cycle.Course, now time.Time) *underWay {
 	if r == nil {
 		return nil
 	}
@@ -195,7 +195,7 @@ const (
 
 // faults are those clusters that the leader had without an owner, or with several, for longer than that when it saved its
 // memory.
-func (s *status) faults(h planner.Recalled) {
+func (s *status) faults(h cycle.Recalled) {
 	m := h.Changes.Ownership
 	seen := func(since map[string]time.Time, after time.Duration) []fault {
 		var list []fault
@@ -215,7 +215,7 @@ func (s *status) faults(h planner.Recalled) {
 }
 
 // describe words a move; where a cluster came from nobody may know any more.
-func describe(m planner.Move) string {
+func describe(m cycle.Move) string {
 	if m.From == discover.Nobody {
 		return fmt.Sprintf("%s: to %d", m.Cluster, m.To)
 	}

@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"ballast/planner"
+	"ballast/planner/cycle"
 	"ballast/planner/gz"
 	"ballast/planner/neighbour"
 	"ballast/planner/ownership"
@@ -44,14 +44,14 @@ type statusWorld struct {
 	workload  client.Object
 	config    string
 	lease     *coordinationv1.Lease
-	saved     *planner.Changes // what the leader remembers; nil: it saved nothing yet
+	saved     *cycle.Changes // what the leader remembers; nil: it saved nothing yet
 	objects   []client.Object
 	forbidden []string // resources that may not be read
 }
 
 // quietWorld is a fleet that stands as its plan says.
 func quietWorld() *statusWorld {
-	w := &statusWorld{plan: steered(nil), saved: &planner.Changes{}, shards: map[string]int{}, config: "apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\nmode: Enforce\n"}
+	w := &statusWorld{plan: steered(nil), saved: &cycle.Changes{}, shards: map[string]int{}, config: "apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\nmode: Enforce\n"}
 	w.people = map[string]string{plan.AnnotationDecidedAt: "2026-11-20T11:40:00Z", plan.AnnotationDecidedBy: "planner-0", plan.AnnotationReason: "moves 2 of 7 clusters"}
 	w.lease = leaseOf("argocd/ballast-plan", w.plan.PlannerUser)
 	w.stands(3, 16)

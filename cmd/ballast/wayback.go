@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"ballast/planner"
+	"ballast/planner/cycle"
 	"ballast/planner/plan"
 )
 
@@ -17,7 +17,7 @@ type difference struct {
 	From      int64          `json:"from"`
 	To        int64          `json:"to"`
 	Replicas  [2]int         `json:"replicas"` // now and then
-	Moves     []planner.Move `json:"moves"`
+	Moves     []cycle.Move   `json:"moves"`
 	Displaced []string       `json:"displaced,omitempty"` // on a replica that goes, or then on one that there is not: the planner places them
 	Pinned    []string       `json:"pinned,omitempty"`    // stay, though they were elsewhere
 	Fixed     []string       `json:"fixed,omitempty"`     // stay, for nobody may write their Secret
@@ -37,7 +37,7 @@ type difference struct {
 // planner's and no pin needs more.
 func wayBack(now plan.Plan, secrets standing, then plan.Plan) difference {
 	d := difference{From: now.Revision, To: then.Revision, Replicas: [2]int{replicasAhead(now), then.Replicas},
-		Moves: []planner.Move{}, loads: map[string]string{}}
+		Moves: []cycle.Move{}, loads: map[string]string{}}
 	if now.FreeReplicas {
 		d.Replicas[1] = d.Replicas[0]
 	}
@@ -83,7 +83,7 @@ func (d *difference) place(name string, at int, view *plan.View, secrets standin
 		return at
 	case known && row.Replica < d.Replicas[1]:
 		if moves {
-			d.Moves = append(d.Moves, planner.Move{Cluster: name, From: at, To: row.Replica})
+			d.Moves = append(d.Moves, cycle.Move{Cluster: name, From: at, To: row.Replica})
 		}
 		return row.Replica
 	case at < d.Replicas[1] && !known:

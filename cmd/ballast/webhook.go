@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -132,7 +133,7 @@ func (o *webhookOptions) run(ctx context.Context) error {
 		"certificate": func(*http.Request) error { return server.Ready() },
 	}
 	wg.Go(func() { fail(o.serveHTTP(background, o.healthPort, healthHandler(nil, ready))) })
-	wg.Go(func() { fail(o.serveHTTP(background, o.metricsPort, metricsHandler(registry))) })
+	wg.Go(func() { fail(o.serveHTTP(background, o.metricsPort, metricsHandler(registry, clock.RealClock{}))) })
 	err = server.Serve(stop)
 	if cause := context.Cause(stop); ctx.Err() == nil && cause != nil {
 		err = errors.Join(cause, err)

@@ -48,46 +48,73 @@ const (
 	apiServer          = "127.0.0.1"
 )
 
-// TestNoFloodEndsTheWebhookOrKeepsAnHonestWriteWaiting runs the built command with the largest plan, and floods it as
-// whoever can reach its port may. Its memory stays below the shipped limit, so that it is never restarted, and an
-// honest write, on a connection that stands and on a new one, is answered before the API server gives it up.
+// TestNoFloodEndsTheWebhookOrKeepsAnHonestWriteWaiting runs the built command with the largest plan, and with none, and
+// floods it as whoever can reach its port may. Its memory stays below the shipped limit, so that it is never restarted,
+// and an honest write, on a connection that stands and on a new one, is answered before the API server gives it up.
 func TestNoFloodEndsTheWebhookOrKeepsAnHonestWriteWaiting(t *testing.T) {
-	target := flooded(t)
-	secret, pin := honestSecret(t), honestPin(t)
-	for _, flood := range []struct {
-		name string
-		send func(*testing.T, *floodTarget)
+	for _, under := range []struct {
+		name        string
+		plans       []corev1.ConfigMap
+		secret, pin honestWrite
+		floods      []flood
 	}{
+		{"the largest plan", []corev1.ConfigMap{*largePlan(t, 1)}, honestSecret(t), honestPin(t, largePlan(t, 1)), floods()},
+		{"no plan", nil, honestSecret(t).answered(plan.NoPlan), honestPin(t, noPlan()), floodsOfPlans()},
+	} {
+		t.Run("under "+under.name, func(t *testing.T) {
+			target := flooded(t, under.plans)
+			for _, f := range under.floods {
+				t.Run(f.name, func(t *testing.T) { target.withstands(t, f.send, under.secret, under.pin) })
+			}
+		})
+	}
+}
+
+// flood is what whoever can reach the port may send.
+type flood struct {
+	name string
+	send func(*testing.T, *floodTarget)
+}
+
+// floodsOfPlans are those that cost what is decoded of a review of the plan.
+func floodsOfPlans() []flood {
+	return []flood{
 		{"8 plan reviews of 900 KiB at once", planReviews(8, 900<<10, "c%06d: 1\n")},
 		{"8 plan reviews of the costliest YAML at once", planReviews(8, 900<<10, "a,")},
 		{"40 plan reviews of the costliest YAML that is still read", planReviews(40, plan.MaxPinsBytes-1<<10, "a,")},
 		{"40 plan reviews of the most pins that are still read", planReviews(40, plan.MaxPinsBytes-1<<10, "c%06d: 1\n")},
-		{"a review as large as JSON makes the largest object", worstEscaping},
-		{"the alias bomb", aliasBomb},
-		{"millions of containers, words and entries", endless},
-		{"pins as large as a request", largestPins},
-		{"64 bodies that stall after their head", stalledBodies(28<<20, 5<<10)},
-		{"64 small bodies that stall", stalledBodies(256<<10, 0)},
-		{"20,000 idle connections", idleFlood},
-		{"64 heads of 1 MiB on each plain port", endlessHeads},
-		{"values of 27 MiB in fields of a few characters", longestValues},
-		{"1,000 connections with heads of many entries", fatHeads},
-	} {
-		t.Run(flood.name, func(t *testing.T) {
-			late := target.floodedBy(t, flood.send, secret, pin)
-			for try := 1; late != "" && try < floodTries; try++ {
-				t.Logf("try %d: %s", try, late)
-				late = target.floodedBy(t, flood.send, secret, pin)
-			}
-			if late != "" {
-				t.Errorf("in each of %d tries an honest write waited, at last: %s", floodTries, late)
-			}
-			most := memoryOf(t, target.pid, "VmHWM")
-			t.Logf("resident %.1f MiB, at most %.1f MiB", float64(memoryOf(t, target.pid, "VmRSS"))/1024, float64(most)/1024)
-			if most >= shippedLimit {
-				t.Errorf("%d KiB were resident, want less than %d throughout", most, shippedLimit)
-			}
-		})
+		{"40 reviews of the costliest stored plan", storedPlans(40, 255<<10)},
+	}
+}
+
+func floods() []flood {
+	return append(floodsOfPlans(),
+		flood{"a review as large as JSON makes the largest object", worstEscaping},
+		flood{"the alias bomb", aliasBomb},
+		flood{"millions of containers, words and entries", endless},
+		flood{"pins as large as a request", largestPins},
+		flood{"64 bodies that stall after their head", stalledBodies(28<<20, 5<<10)},
+		flood{"64 small bodies that stall", stalledBodies(256<<10, 0)},
+		flood{"20,000 idle connections", idleFlood},
+		flood{"64 heads of 1 MiB on each plain port", endlessHeads},
+		flood{"values of 27 MiB in fields of a few characters", longestValues},
+		flood{"1,000 connections with heads of many entries", fatHeads})
+}
+
+// withstands sends a flood until no honest write waited too long meanwhile, and weighs the webhook.
+func (f *floodTarget) withstands(t *testing.T, send func(*testing.T, *floodTarget), secret, pin honestWrite) {
+	late := f.floodedBy(t, send, secret, pin)
+	for try := 1; late != "" && try < floodTries; try++ {
+		t.Logf("try %d: %s", try, late)
+		late = f.floodedBy(t, send, secret, pin)
+	}
+	if late != "" {
+		t.Errorf("in each of %d tries an honest write waited, at last: %s", floodTries, late)
+	}
+	most := memoryOf(t, f.pid, "VmHWM")
+	t.Logf("resident %.1f MiB, at most %.1f MiB", float64(memoryOf(t, f.pid, "VmRSS"))/1024, float64(most)/1024)
+	if most >= shippedLimit {
+		t.Errorf("%d KiB were resident, want less than %d throughout", most, shippedLimit)
 	}
 }
 
@@ -116,10 +143,10 @@ type floodTarget struct {
 	roots   *x509.CertPool
 }
 
-// flooded runs the built command against a server that knows the largest plan, and nothing else.
-func flooded(t *testing.T) *floodTarget {
+// flooded runs the built command against a server that knows these plans, and nothing else.
+func flooded(t *testing.T, plans []corev1.ConfigMap) *floodTarget {
 	t.Helper()
-	api := httptest.NewServer(planServer(t))
+	api := httptest.NewServer(planServer(t, plans))
 	t.Cleanup(api.Close)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	text := fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
@@ -138,12 +165,13 @@ func flooded(t *testing.T) *floodTarget {
 }
 
 // planServer is an API server to whom asks for the plan: its list, and a watch in which nothing happens.
-func planServer(t *testing.T) http.Handler {
+func planServer(t *testing.T, plans []corev1.ConfigMap) http.Handler {
 	t.Helper()
-	cm := largePlan(t, 1)
-	cm.ResourceVersion = "7"
+	for i := range plans {
+		plans[i].ResourceVersion = "7"
+	}
 	list, err := json.Marshal(corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"},
-		ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []corev1.ConfigMap{*cm}})
+		ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: plans})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,6 +243,12 @@ type honestWrite struct {
 	body         []byte
 }
 
+// answered is the write where it is answered with another reason.
+func (w honestWrite) answered(why plan.Reason) honestWrite {
+	w.answer = fmt.Sprintf(`"reason":%q`, why)
+	return w
+}
+
 // honestSecret is a cluster Secret with a wrong shard.
 func honestSecret(t *testing.T) honestWrite {
 	t.Helper()
@@ -224,10 +258,15 @@ func honestSecret(t *testing.T) honestWrite {
 	return honestWrite{"/clusters", `"reason":"Restored"`, reviewOf(t, "secrets", name, object, nil)}
 }
 
+// noPlan is a plan ConfigMap that its planner has not written yet.
+func noPlan() *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: site.PlanConfigMap}, Data: map[string]string{}}
+}
+
 // honestPin is the plan ConfigMap with a pin more.
-func honestPin(t *testing.T) honestWrite {
+func honestPin(t *testing.T, old *corev1.ConfigMap) honestWrite {
 	t.Helper()
-	old, object := largePlan(t, 1), largePlan(t, 1)
+	object := old.DeepCopy()
 	object.Data[plan.KeyPins] = memoryCluster(0) + ": 3\n"
 	return honestWrite{"/plan", `"enforced":"pins.` + memoryCluster(0) + `=3"`, reviewOf(t, "configmaps", site.PlanConfigMap, object, old)}
 }
@@ -290,19 +329,35 @@ func planReviews(callers, size int, line string) func(*testing.T, *floodTarget) 
 			return map[string]any{"metadata": map[string]string{"name": site.PlanConfigMap}, "data": map[string]string{plan.KeyPins: b.String()}}
 		}
 		open := map[bool]string{false: "x: [a,", true: "x: 1\n"}[strings.Contains(line, "%")]
-		body := reviewOf(t, "configmaps", site.PlanConfigMap, pins(open), pins("#\n"+open))
-		for range 3 {
-			var wg sync.WaitGroup
-			for range callers {
-				wg.Go(func() {
-					// Whether it is answered or turned away is not asked: nobody honest writes so.
-					if answer, err := post(f.from(attacker), f.address, "/plan", body); answer == nil && err != nil {
-						t.Errorf("a plan review broke off: %v", err)
-					}
-				})
-			}
-			wg.Wait()
+		f.asked(t, callers, reviewOf(t, "configmaps", site.PlanConfigMap, pins(open), pins("#\n"+open)))
+	}
+}
+
+// storedPlans sends so many reviews at once of a write to a plan of that size that has a digest that fits, and the
+// costliest YAML in one of its lines.
+func storedPlans(callers, size int) func(*testing.T, *floodTarget) {
+	return func(t *testing.T, f *floodTarget) {
+		text := "apiVersion: ballast.argoproj.io/v1alpha1\nkind: Plan\nx: [a" + strings.Repeat(",a", size/2-50) + "]\n"
+		stored := map[string]any{"metadata": map[string]any{"name": site.PlanConfigMap, "annotations": map[string]string{plan.AnnotationDigest: plan.Digest(text)}},
+			"data": map[string]string{plan.KeyPlan: text}}
+		f.asked(t, callers, reviewOf(t, "configmaps", site.PlanConfigMap, map[string]any{"metadata": map[string]string{"name": site.PlanConfigMap}}, stored))
+	}
+}
+
+// asked sends a review of the plan from so many callers at once, three times.
+func (f *floodTarget) asked(t *testing.T, callers int, body []byte) {
+	t.Helper()
+	for range 3 {
+		var wg sync.WaitGroup
+		for range callers {
+			wg.Go(func() {
+				// Whether it is answered or turned away is not asked: nobody honest writes so.
+				if answer, err := post(f.from(attacker), f.address, "/plan", body); answer == nil && err != nil {
+					t.Errorf("a plan review broke off: %v", err)
+				}
+			})
 		}
+		wg.Wait()
 	}
 }
 

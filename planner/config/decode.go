@@ -18,10 +18,26 @@ import (
 // modes stop, or forget the path, or print the value, which may be a secret.
 type decoder struct {
 	errs  field.ErrorList
+	more  int            // mistakes beyond maxMistakes
 	lines map[string]int // path: line, for mistakes found later
 }
 
+// Bounds of what a file of maxBytes may become.
+const (
+	maxMistakes = 100 // more than anybody reads at once
+	maxItems    = 64  // of a list of settings: each metric is a query or more a cycle, and a value a cluster
+)
+
 func newDecoder() *decoder { return &decoder{lines: map[string]int{}} }
+
+// full counts a mistake that is one too many to tell.
+func (d *decoder) full() bool {
+	if len(d.errs) < maxMistakes {
+		return false
+	}
+	d.more++
+	return true
+}
 
 // scalar is a value type of this package.
 type scalar interface{ fromNode(*yamlnode.Node) error }
@@ -31,6 +47,9 @@ type defaulter interface{ setDefaults() }
 
 // invalid never prints the value: the file's author sees it at the path, and it may be a secret.
 func (d *decoder) invalid(p *field.Path, format string, args ...any) {
+	if d.full() {
+		return
+	}
 	d.errs = append(d.errs, field.Invalid(p, field.OmitValueType{}, fmt.Sprintf(format, args...)))
 }
 
@@ -152,6 +171,10 @@ func (d *decoder) list(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 		d.invalid(p, "is %s, where a list belongs", kindName(n))
 		return
 	}
+	if len(n.Content) > maxItems && v.Type().Elem().Kind() == reflect.Struct {
+		d.invalid(p, "has %d entries: leave %d at most", len(n.Content), maxItems)
+		return
+	}
 	items := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
 	for i, item := range n.Content {
 		d.value(item, items.Index(i), p.Index(i))
@@ -254,13 +277,16 @@ func (d *decoder) choose(known map[string]structField, named []string, empty boo
 				known[name].value.SetZero()
 			}
 		}
-	case empty:
+	case empty && !d.full():
 		d.errs = append(d.errs, field.Required(p, "name one of "+strings.Join(all, ", ")))
 	}
 }
 
 // unknown names the field that was probably meant.
 func (d *decoder) unknown(key string, known map[string]structField, p *field.Path) {
+	if d.full() {
+		return
+	}
 	names := make([]string, 0, len(known))
 	for name := range known {
 		if strings.EqualFold(name, key) {

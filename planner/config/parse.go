@@ -16,14 +16,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxBytes is above any file that fits a ConfigMap.
-const maxBytes = 1 << 20
+const (
+	maxBytes = 1 << 20  // above any file that fits a ConfigMap
+	maxPaths = 16 << 20 // the paths of all values, by which mistakes are told: what people nest takes less than maxBytes
+)
 
 // Check judges what this package knows nothing of, such as whether a phase can parse its queries.
 type Check func(PlannerConfig) field.ErrorList
 
-// Parse reads a configuration file over the defaults. The error lists every mistake with its path, line and mend, those
-// of the checks too; it is an aggregate of *field.Error where the text is YAML at all.
+// Parse reads a configuration file over the defaults. The error lists every mistake, a hundred at most, with its path,
+// line and mend, those of the checks too; it is an aggregate of *field.Error where the text is YAML at all.
 func Parse(data []byte, checks ...Check) (PlannerConfig, error) {
 	root, err := document(data)
 	if err != nil {
@@ -59,6 +61,10 @@ func (d *decoder) mistakes(found field.ErrorList) field.ErrorList {
 		}
 	}
 	slices.SortStableFunc(errs, func(a, b *field.Error) int { return cmp.Compare(d.line(a.Field), d.line(b.Field)) })
+	if more := d.more + len(errs) - maxMistakes; more > 0 {
+		rest := fmt.Sprintf("has %d mistakes more", more)
+		errs = append(errs[:maxMistakes], field.Invalid(nil, field.OmitValueType{}, rest))
+	}
 	for _, e := range errs {
 		switch line := d.line(e.Field); {
 		case line > 0 && e.Detail == "":
@@ -124,10 +130,27 @@ func document(data []byte) (*yamlnode.Node, error) {
 	if n := aliased(&doc); n != nil {
 		return nil, fmt.Errorf("parsing the configuration: line %d has an anchor or alias: write the value out", n.Line)
 	}
+	if paths(&doc, 0, maxPaths) < 0 {
+		return nil, errors.New("parsing the configuration: it nests too many values too deep, or under too long names")
+	}
 	if root := doc.Content[0]; root.Kind != yamlnode.MappingNode {
 		return nil, fmt.Errorf("parsing the configuration: line %d starts %s, where a mapping belongs", root.Line, kindName(root))
 	}
 	return doc.Content[0], nil
+}
+
+// paths takes the length of every value's path off left, and stops below 0. An entry of a list counts like a name of
+// eight letters.
+func paths(n *yamlnode.Node, at, left int) int {
+	left -= at
+	for i := 0; i < len(n.Content) && left >= 0; i++ {
+		name := 8
+		if n.Kind == yamlnode.MappingNode {
+			name = len(n.Content[i-i%2].Value) + 2
+		}
+		left = paths(n.Content[i], at+name, left)
+	}
+	return left
 }
 
 // aliased finds an anchor or alias. They make a short file long, and a path ambiguous.

@@ -27,7 +27,8 @@ type Input struct {
 
 // Options are the configuration's part.
 type Options struct {
-	MaxShrink float64 // share of the known clusters that may be lost at once, 0 to 1
+	MaxShrink float64                          // share of the known clusters that may be lost at once, 0 to 1
+	Had       func(secret, server string) bool // whether the Secret had that server before; nil: none is known to
 }
 
 // Cluster is a destination cluster. Explicit is its data.shard, Pin its annotation if that is a number. FixedAt is set for
@@ -42,8 +43,9 @@ type Cluster struct {
 	Skip      bool       `json:"skip,omitempty"`
 	Unmanaged bool       `json:"unmanaged,omitempty"`
 	Immutable bool       `json:"immutable,omitempty"`
-	Alone     bool       `json:"alone,omitempty"`  // its server has an older Secret, and ballast may not write this one
-	Created   time.Time  `json:"created,omitzero"` // of its Secret
+	Follows   bool       `json:"follows,omitempty"` // its server has another Secret that leads
+	Alone     bool       `json:"alone,omitempty"`   // it stands beside that one: ballast may not write it
+	Created   time.Time  `json:"created,omitzero"`  // of its Secret
 }
 
 // Together is what the cluster has in common with those that it stays together with, its server; empty: it stays alone.
@@ -87,12 +89,13 @@ func Discover(in Input, known Known, o Options, now time.Time) (Fleet, Known, er
 			fleet.Problems = append(fleet.Problems, p)
 		}
 	}
-	leaders, passed := known.lead(fleet, now)
+	leaders, passed := known.lead(fleet, o, now)
 	fleet.Problems = append(fleet.Problems, passed...)
 	slices.SortFunc(fleet.Problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Secret, b.Secret), cmp.Compare(a.Kind, b.Kind))
 	})
-	known, err := known.accept(fleet.secretNames(), in.AcceptDiscovery, o, now)
+	all, ours := fleet.secretNames()
+	known, err := known.accept(all, ours, in.AcceptDiscovery, o, now)
 	known.Leaders = leaders
 	return fleet, known, err
 }
@@ -161,13 +164,17 @@ func grouped(clusters []Cluster, by func(Cluster) string) []Unit {
 	return us
 }
 
-// secretNames are the clusters that a Secret stands for: the implicit one can not be lost.
-func (f Fleet) secretNames() []string {
-	names := make([]string, 0, len(f.Clusters))
+// secretNames are the clusters that a Secret stands for, and those of them that ballast writes: the implicit one can not be lost.
+func (f Fleet) secretNames() (all, ours []string) {
+	all, ours = make([]string, 0, len(f.Clusters)), make([]string, 0, len(f.Clusters))
 	for _, c := range f.Clusters {
-		if !c.Implicit {
-			names = append(names, c.Shard.ID)
+		if c.Implicit {
+			continue
+		}
+		all = append(all, c.Shard.ID)
+		if !c.Unmanaged {
+			ours = append(ours, c.Shard.ID)
 		}
 	}
-	return names
+	return all, ours
 }

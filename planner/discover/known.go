@@ -54,16 +54,17 @@ func (e *ShrinkError) Error() string {
 		e.Found, e.Lost, e.Known, e.Until.UTC().Format(time.RFC3339), fmt.Sprint(e.Found))
 }
 
-// accept compares the names found, sorted, with the known ones.
-func (k Known) accept(found []string, accepted *int, o Options, now time.Time) (Known, error) {
+// accept compares the names found, sorted, with the known ones; ours are those of them that ballast writes, which alone may
+// become known: who may make Secrets must not dilute a loss by it.
+func (k Known) accept(found, ours []string, accepted *int, o Options, now time.Time) (Known, error) {
 	lost := k.lost(found)
 	tooMany := len(k.Clusters) >= shrinkFrom && float64(lost) > o.MaxShrink*float64(len(k.Clusters))
 	empty := len(found) == 0 && len(k.Clusters) > 0
 	switch {
 	case accepted != nil && *accepted == len(found):
-		return Known{Clusters: found}, nil
+		return Known{Clusters: ours}, nil
 	case !tooMany && !empty:
-		return k.grown(found, k.FreshSince, now), nil
+		return k.grown(ours, k.FreshSince, now), nil
 	}
 	first, since := cmp.Or(k.ShrunkFirst, k.ShrunkSince), k.ShrunkSince // an older history has the one alone
 	// A clock that went back counts as no time.
@@ -78,7 +79,7 @@ func (k Known) accept(found []string, accepted *int, o Options, now time.Time) (
 		until = most
 	}
 	if !now.Before(until) {
-		return k.grown(found, now, now), nil // what came meanwhile is as fresh as this
+		return k.grown(ours, now, now), nil // what came meanwhile is as fresh as this
 	}
 	k.ShrunkFirst, k.ShrunkSince, k.ShrunkTo = first, since, len(found)
 	return k, &ShrinkError{Found: len(found), Lost: lost, Known: len(k.Clusters), Until: until}

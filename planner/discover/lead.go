@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -26,10 +27,10 @@ func (l Leader) String() string {
 // leadsFor is how long a leader that is gone keeps its place, as long as its row.
 const leadsFor = time.Hour
 
-// lead has one Secret of each server lead the others: the one that did, else the oldest of those that ballast writes. Who may
-// create a Secret beside another's must neither move that one by it nor hold it: the others' own pins are passed over
+// lead has one Secret of each server lead the others: the one that did, else the oldest of those that had the server before and
+// that ballast writes, for the age of a Secret is not that of its server. Who may create a Secret beside another's must neither move that one by it nor hold it: the others' own pins are passed over
 // (data.pins may name any), and one that ballast may not write stands alone. It answers who leads from now on.
-func (k Known) lead(fleet Fleet, now time.Time) (map[string]Leader, []Problem) {
+func (k Known) lead(fleet Fleet, o Options, now time.Time) (map[string]Leader, []Problem) {
 	leaders, here := map[string]Leader{}, map[string]bool{}
 	var problems []Problem
 	for _, u := range fleet.Units {
@@ -42,7 +43,7 @@ func (k Known) lead(fleet Fleet, now time.Time) (map[string]Leader, []Problem) {
 		if len(u.Clusters) == 1 && !led {
 			continue
 		}
-		leader, at := fleet.leaderOf(u, before, now)
+		leader, at := fleet.leaderOf(u, before, o, now)
 		problems = append(problems, fleet.follow(u, at, leader)...)
 		if len(u.Clusters) > 1 || at < 0 {
 			leaders[key] = leader
@@ -66,7 +67,7 @@ func leaderKey(server string) string {
 }
 
 // leaderOf is who leads a unit; its index is -1 while the one that led is gone.
-func (f Fleet) leaderOf(u Unit, before Leader, now time.Time) (Leader, int) {
+func (f Fleet) leaderOf(u Unit, before Leader, o Options, now time.Time) (Leader, int) {
 	for _, i := range u.Clusters {
 		if f.Clusters[i].Shard.ID == before.Name {
 			return Leader{Name: before.Name}, i
@@ -77,13 +78,12 @@ func (f Fleet) leaderOf(u Unit, before Leader, now time.Time) (Leader, int) {
 	}
 	at := slices.MinFunc(u.Clusters, func(a, b int) int {
 		x, y := f.Clusters[a], f.Clusters[b]
-		if x.Unmanaged != y.Unmanaged {
-			return compareBools(x.Unmanaged, y.Unmanaged)
-		}
-		return x.Created.Compare(y.Created)
+		return cmp.Or(falseFirst(!o.had(x), !o.had(y)), falseFirst(x.Unmanaged, y.Unmanaged), x.Created.Compare(y.Created))
 	})
 	return Leader{Name: f.Clusters[at].Shard.ID}, at
 }
+
+func (o Options) had(c Cluster) bool { return o.Had != nil && o.Had(c.Shard.ID, c.Shard.Server) }
 
 // waits reports whether a leader keeps its place; a clock that went back counts as no time.
 func (l Leader) waits(now time.Time) bool {
@@ -105,6 +105,7 @@ func (f Fleet) follow(u Unit, leader int, named Leader) []Problem {
 		if i == leader {
 			continue
 		}
+		c.Follows = true
 		if c.Immutable || c.Unmanaged {
 			c.Alone = leader < 0 || c.Created.After(f.Clusters[leader].Created)
 		}
@@ -118,7 +119,7 @@ func (f Fleet) follow(u Unit, leader int, named Leader) []Problem {
 	return problems
 }
 
-func compareBools(a, b bool) int {
+func falseFirst(a, b bool) int {
 	switch {
 	case a == b:
 		return 0

@@ -132,7 +132,7 @@ func TestWhatIsKnownIsThereForAnHour(t *testing.T) {
 		{200, []string{"b", "d"}, Known{Clusters: []string{"b"}, Fresh: []string{"d"}, FreshSince: noon.Add(200 * time.Minute)}},
 	} {
 		var err error
-		if known, err = known.accept(step.found, nil, Options{MaxShrink: 1}, noon.Add(time.Duration(step.minute)*time.Minute)); err != nil {
+		if known, err = known.accept(step.found, step.found, nil, Options{MaxShrink: 1}, noon.Add(time.Duration(step.minute)*time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(step.want, known); diff != "" {

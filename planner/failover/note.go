@@ -53,7 +53,12 @@ func (e *evacuation) keep() {
 		case e.Fixed[name]:
 			e.note(FixedStays, name, at, "cluster %q stays on replica %d, which is %s, for its Secret is immutable or unmanaged", name, at, e.state(at))
 		case g.stays():
-			e.note(PinnedStays, name, at, "cluster %q stays on replica %d, which is %s, for it has the server of %q, which stays", name, at, e.state(at), g.trapped)
+			kind := FixedStays
+			if e.pinned(g.trapped) {
+				kind = PinnedStays
+			}
+			e.note(kind, name, at, "cluster %q stays on replica %d, which is %s, for it has the server of %q, which stays: delete or unpin one of them",
+				name, at, e.state(at), g.trapped)
 		}
 	}
 }

@@ -1,179 +1,145 @@
 package poll
 
 import (
-	"errors"
 	"fmt"
-	"reflect"
-	"regexp"
+	"maps"
 	"slices"
 	"strings"
 	"text/template"
 	"text/template/parse"
 
 	"github.com/Masterminds/sprig/v3"
+
+	"ballast/planner/plan"
 )
 
-// withheld are the functions that sprig itself calls repeatable and that are not: they read a clock or a time zone, draw
-// random numbers, or list a map in no order.
-var withheld = [...]string{
-	"env", "expandenv", "getHostByName", "now", "ago", "date", "dateInZone", "date_in_zone", "dateModify", "date_modify",
-	"mustDateModify", "must_date_modify", "htmlDate", "htmlDateInZone", "toDate", "mustToDate", "durationRound",
-	"randAlphaNum", "randAlpha", "randAscii", "randNumeric", "randBytes", "randInt", "shuffle", "uuidv4",
-	"genPrivateKey", "genCA", "genCAWithKey", "genSelfSignedCert", "genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey",
-	"buildCustomCert", "derivePassword", "bcrypt", "htpasswd", "encryptAES", "decryptAES", "keys", "values",
+// fromSprig are sprig's functions of text and numbers. What each makes is at most six times what it is given (quote of
+// what is no text), so that an account of what it is given bounds it.
+var fromSprig = [...]string{
+	"trim", "trimPrefix", "trimSuffix", "upper", "lower", "title", "untitle", "swapcase", "camelcase", "kebabcase",
+	"snakecase", "trunc", "substr", "abbrev", "initials", "nospace", "quote", "squote", "cat",
+	"contains", "hasPrefix", "hasSuffix", "base", "dir", "ext", "clean", "isAbs", "urlParse", "regexQuoteMeta",
+	"b64enc", "b64dec", "b32enc", "b32dec", "sha1sum", "sha256sum", "sha512sum", "adler32sum",
+	"default", "empty", "coalesce", "ternary", "fail", "toString", "int", "int64", "float64", "atoi",
+	"add", "add1", "sub", "mul", "div", "mod", "max", "min", "floor", "ceil", "round",
 }
 
-// maxElements bounds lists and maps, which a query needs few of.
-const maxElements = 1 << 10
+// fromGo are the functions of text/template itself that make nothing longer than what they are given.
+var fromGo = [...]string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice"}
 
-var (
-	errTooManyElements = fmt.Errorf("it makes a list or a map of more than %d", maxElements)
-	errNested          = errors.New("it puts a list or a map into another one")
-	errLoops           = errors.New("range, define, block and template may go on without end: write the query without them")
-)
-
-// functions are sprig's that may be used. A template is rendered for every cluster in every cycle, and whoever writes the
-// configuration must not hang the planner: what a function makes is bounded, and so is what it makes it of.
-func functions() template.FuncMap {
-	all := sprig.TxtFuncMap()
-	for _, name := range withheld {
-		delete(all, name)
-	}
-	for _, name := range []string{"until", "untilStep", "seq", "indent", "nindent", "wrapWith"} {
-		delete(all, name)
-	}
-	for name, f := range all {
-		all[name] = boundedFunc(f, slices.Contains(makers[:], name))
-	}
-	all["repeat"] = func(count int, text string) (string, error) {
-		if count < 0 || len(text) > 0 && count > maxQuery/len(text) {
-			return "", errTooLong
-		}
-		return strings.Repeat(text, count), nil
-	}
-	all["replace"] = func(old, with, text string) (string, error) {
-		if len(text)+strings.Count(text, old)*len(with) > maxQuery {
-			return "", errTooLong
-		}
-		return strings.ReplaceAll(text, old, with), nil
-	}
-	for _, name := range []string{"regexReplaceAll", "mustRegexReplaceAll", "regexReplaceAllLiteral", "mustRegexReplaceAllLiteral"} {
-		all[name] = regexReplace(!strings.HasSuffix(name, "Literal"))
-	}
-	return all
+// instead says what to write for a function that is not offered.
+var instead = [...]struct{ mend, names string }{
+	{"write the value out, for a template cannot look into its host", "env expandenv getHostByName"},
+	{"use PromQL's own time(), for a template has no clock", `now ago date dateInZone date_in_zone dateModify
+		date_modify mustDateModify must_date_modify htmlDate htmlDateInZone toDate mustToDate duration durationRound
+		unixEpoch`},
+	{"write the value out, for the same cluster must give the same query each time", `randAlphaNum randAlpha randAscii
+		randNumeric randBytes randInt shuffle uuidv4 genPrivateKey genCA genCAWithKey genSelfSignedCert
+		genSelfSignedCertWithKey genSignedCert genSignedCertWithKey buildCustomCert derivePassword bcrypt htpasswd
+		encryptAES decryptAES`},
+	{"use quote, or urlquery", `html js toJson mustToJson toPrettyJson mustToPrettyJson toRawJson mustToRawJson`},
+	{"use list or dict with all of its elements", `tuple set unset append push mustAppend mustPush prepend mustPrepend
+		concat merge mustMerge mergeOverwrite mustMergeOverwrite chunk mustChunk deepCopy mustDeepCopy pick omit pluck
+		without mustWithout uniq mustUniq compact mustCompact reverse mustReverse rest mustRest initial mustInitial
+		sortAlpha fromJson mustFromJson until untilStep seq`},
+	{"use get or index with the one key that is needed", "keys values dig"},
+	{"use splitList", `split splitn regexSplit mustRegexSplit regexFindAll mustRegexFindAll toStrings`},
+	{"use first, last, has or slice", "mustFirst mustLast mustHas mustSlice"},
+	{"use eq, and, or", "deepEqual all any"},
+	{"use repeat, and write line ends out", "indent nindent wrap wrapWith"},
+	{"use trimAll", "trimall"},
+	{"use add, sub, mul, div, max or min", "add1f addf subf mulf divf maxf minf biggest"},
 }
 
-// makers make lists and maps of what they are given. Of flat things alone: a list of itself, and of itself, is as long as its
-// print is endless.
-var makers = [...]string{"list", "tuple", "dict", "set", "append", "push", "mustAppend", "mustPush", "prepend", "mustPrepend"}
-
-// boundedFunc is a template's function that fails where what it makes is too long; flat says that of its arguments only the first
-// may be a list or a map.
-func boundedFunc(f any, flat bool) any {
-	call := reflect.ValueOf(f)
-	of := call.Type()
-	in, out := make([]reflect.Type, of.NumIn()), []reflect.Type{of.Out(0), reflect.TypeFor[error]()}
-	for i := range in {
-		in[i] = of.In(i)
+// functions are those that are offered. A template is rendered for every cluster in every cycle, and whoever writes the
+// configuration must not end the planner by it: nothing makes a list or a map of another one, and an account bounds all
+// that is read and made.
+func functions(a *account) template.FuncMap {
+	offered, all := template.FuncMap{}, sprig.TxtFuncMap()
+	for _, name := range fromSprig {
+		offered[name] = a.charged(all[name])
 	}
-	return reflect.MakeFunc(reflect.FuncOf(in, out, of.IsVariadic()), func(args []reflect.Value) []reflect.Value {
-		err := judgeArguments(args, of.IsVariadic(), flat)
-		if err != nil {
-			return []reflect.Value{reflect.Zero(out[0]), reflect.ValueOf(&err).Elem()}
-		}
-		results := call.Call
-		if of.IsVariadic() {
-			results = call.CallSlice
-		}
-		made := results(args)
-		if len(made) == 2 && !made[1].IsNil() {
-			return made
-		}
-		err = judgeSize(made[0])
-		return []reflect.Value{made[0], reflect.ValueOf(&err).Elem()}
-	}).Interface()
+	for name, f := range map[string]any{
+		"print": fmt.Sprint, "println": fmt.Sprintln, "urlquery": template.URLQueryEscaper,
+	} {
+		offered[name] = a.charged(f)
+	}
+	maps.Copy(offered, template.FuncMap{
+		"printf": a.printf, "repeat": a.repeat, "replace": a.replace, "trimAll": a.trimAll,
+		"list": a.list, "dict": a.dict, "splitList": a.splitList, "join": a.join,
+		"first": a.first, "last": a.last, "has": a.has, "get": a.get, "hasKey": a.hasKey,
+	})
+	for _, must := range []string{"regex", "mustRegex"} {
+		offered[must+"Match"], offered[must+"Find"] = a.regexMatch, a.regexFind
+		offered[must+"ReplaceAll"], offered[must+"ReplaceAllLiteral"] = a.regexReplaceAll, a.regexReplaceAllLiteral
+	}
+	return offered
 }
 
-func judgeArguments(args []reflect.Value, variadic, flat bool) error {
-	if !flat {
-		return nil
+// refusal is why a template may not use a function, and what to write instead.
+func refusal(name string, offered template.FuncMap) error {
+	for _, i := range instead {
+		if slices.Contains(strings.Fields(i.names), name) {
+			return fmt.Errorf("the function %q may not be used in a query: %s", name, i.mend)
+		}
 	}
-	for i, a := range args {
-		if variadic && i == len(args)-1 {
-			for k := range a.Len() {
-				if isNested(a.Index(k)) {
-					return errNested
+	names := slices.Sorted(maps.Keys(offered))
+	names = append(names, fromGo[:]...)
+	if nearest := plan.Nearest(name, names); nearest != "" {
+		return fmt.Errorf("the function %q may not be used in a query: did you mean %s?", name, nearest)
+	}
+	return fmt.Errorf("the function %q may not be used in a query: use %s", name, strings.Join(names, ", "))
+}
+
+// judge refuses what may go on without end, and every function that is not offered.
+func judge(n parse.Node, offered template.FuncMap) error {
+	switch n := n.(type) {
+	case *parse.ListNode:
+		return judgeList(n, offered)
+	case *parse.ActionNode:
+		return judge(n.Pipe, offered)
+	case *parse.IfNode:
+		return judgeBranch(n.BranchNode, offered)
+	case *parse.WithNode:
+		return judgeBranch(n.BranchNode, offered)
+	case *parse.PipeNode:
+		for _, command := range n.Cmds {
+			for _, arg := range command.Args {
+				if err := judge(arg, offered); err != nil {
+					return err
 				}
 			}
-			continue
 		}
-		if i > 0 && isNested(a) {
-			return errNested
+	case *parse.ChainNode:
+		return judge(n.Node, offered)
+	case *parse.IdentifierNode:
+		if _, ok := offered[n.Ident]; !ok && !slices.Contains(fromGo[:], n.Ident) {
+			return refusal(n.Ident, offered)
 		}
+	case *parse.TextNode, *parse.CommentNode, *parse.DotNode, *parse.NilNode, *parse.FieldNode, *parse.VariableNode,
+		*parse.BoolNode, *parse.NumberNode, *parse.StringNode: // they end
+	default: // range, template, break, continue, and what a later Go adds
+		return errLoops
 	}
 	return nil
 }
 
-func isNested(v reflect.Value) bool {
-	for v.Kind() == reflect.Interface {
-		v = v.Elem()
-	}
-	return v.Kind() == reflect.Map || v.Kind() == reflect.Slice
-}
-
-func judgeSize(v reflect.Value) error {
-	for v.Kind() == reflect.Interface {
-		v = v.Elem()
-	}
-	switch {
-	case v.Kind() == reflect.String && v.Len() > maxQuery:
-		return errTooLong
-	case (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() > maxElements:
-		return errTooManyElements
-	}
-	return nil
-}
-
-// regexReplace replaces every match; expand takes $1 and the like for what was found.
-func regexReplace(expand bool) func(pattern, text, with string) (string, error) {
-	return func(pattern, text, with string) (string, error) {
-		re, err := regexp.Compile(pattern)
-		if err != nil {
-			return "", err
-		}
-		most := len(with)
-		if expand {
-			most += strings.Count(with, "$") * len(text)
-		}
-		if len(text)+len(re.FindAllStringIndex(text, -1))*most > 16*maxQuery {
-			return "", errTooLong
-		}
-		made := re.ReplaceAllLiteralString
-		if expand {
-			made = re.ReplaceAllString
-		}
-		out := made(text, with)
-		return out, judgeSize(reflect.ValueOf(out))
-	}
-}
-
-// endless refuses what may go on without end.
-func endless(nodes *parse.ListNode) error {
-	if nodes == nil {
+func judgeList(l *parse.ListNode, offered template.FuncMap) error {
+	if l == nil {
 		return nil
 	}
-	for _, n := range nodes.Nodes {
-		var err error
-		switch n := n.(type) {
-		case *parse.RangeNode, *parse.TemplateNode:
-			return errLoops
-		case *parse.IfNode:
-			err = errors.Join(endless(n.List), endless(n.ElseList))
-		case *parse.WithNode:
-			err = errors.Join(endless(n.List), endless(n.ElseList))
+	for _, n := range l.Nodes {
+		if err := judge(n, offered); err != nil {
+			return err
 		}
-		if err != nil {
-			return errLoops
+	}
+	return nil
+}
+
+func judgeBranch(b parse.BranchNode, offered template.FuncMap) error {
+	for _, n := range []parse.Node{b.Pipe, b.List, b.ElseList} {
+		if err := judge(n, offered); err != nil {
+			return err
 		}
 	}
 	return nil

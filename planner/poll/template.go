@@ -6,32 +6,65 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"text/template"
+	"text/template/parse"
 
 	"ballast/planner/plan"
 )
 
-// maxQuery bounds a rendered query, in bytes: a Prometheus takes no longer ones in a URL, and a template may loop.
-const maxQuery = 64 << 10
+// Bounds of a query, in bytes.
+const (
+	maxTemplate = 16 << 10 // as it is written; what people write has some 2 KiB
+	maxQuery    = 64 << 10 // as it is rendered, and any value in it: a Prometheus takes no longer ones in a URL
+)
 
 // Template is a query with holes for a cluster. What fills them is escaped for a PromQL string in double or single
 // quotes, so that no cluster's name or URL can end the string it stands in; an ordinary one is not changed by that.
-type Template struct{ parsed *template.Template }
+type Template struct {
+	parsed *template.Template
 
-// ParseTemplate reads a Go template with sprig's functions, less those that read the host, a clock or a source of
-// randomness, or that list a map in no order: the same input must give the same query.
+	mu    sync.Mutex // one rendering at a time
+	spent *account   // by the rendering
+}
+
+var (
+	errLongTemplate = fmt.Errorf("it has more than %d KiB: shorten it", maxTemplate>>10)
+	errLoops        = errors.New("range, define, block and template may go on without end: write the query without them")
+)
+
+// ParseTemplate reads a Go template. It has if, with, variables, and those of sprig's functions that make text and
+// numbers of text, numbers, flat lists and flat maps: the same input gives the same query, and none is without end.
 func ParseTemplate(text string) (*Template, error) {
-	parsed, err := template.New("query").Funcs(functions()).Option("missingkey=error").Parse(text)
+	t, err := parseTemplate(text)
 	if err != nil {
-		return nil, fmt.Errorf("parsing the query template: %w", err)
+		return nil, fmt.Errorf("parsing the query template: %w", shortened(err))
 	}
-	if len(parsed.Templates()) > 1 {
-		return nil, fmt.Errorf("parsing the query template: %w", errLoops)
+	return t, nil
+}
+
+func parseTemplate(text string) (*Template, error) {
+	if len(text) > maxTemplate {
+		return nil, errLongTemplate
 	}
-	if err := endless(parsed.Root); err != nil {
-		return nil, fmt.Errorf("parsing the query template: %w", err)
+	const name = "query"
+	tree := parse.New(name)
+	tree.Mode = parse.SkipFuncCheck // judge says more of a function than that it is not defined
+	trees := map[string]*parse.Tree{}
+	if _, err := tree.Parse(text, "", "", trees); err != nil {
+		return nil, err
 	}
-	return &Template{parsed}, nil
+	if delete(trees, name); len(trees) > 0 {
+		return nil, errLoops
+	}
+	t := &Template{spent: &account{}}
+	offered := functions(t.spent)
+	if err := judge(tree.Root, offered); err != nil {
+		return nil, err
+	}
+	var err error
+	t.parsed, err = template.New(name).Funcs(offered).Option("missingkey=error").AddParseTree(name, tree)
+	return t, err
 }
 
 // Render fills the query for one cluster. The keys are id, uid, namespace, name and server, and the seed's spellings
@@ -86,18 +119,29 @@ func PodsMatcher(label string, target plan.Target) string {
 	return fmt.Sprintf(`%s=~"%s%s"`, label, strings.ReplaceAll(regexp.QuoteMeta(target.Name), `\`, `\\`), tail)
 }
 
+// execute fills the template. An error quotes the values that it met: of each cluster's only so much is kept.
 func (t *Template) execute(data map[string]string) (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	*t.spent = newAccount()
 	var out bounded
 	if err := t.parsed.Execute(&out, data); err != nil {
-		return "", err
+		return "", shortened(err)
 	}
 	return out.String(), nil
 }
 
+// shortened keeps both ends of an error: where in the template, and why.
+func shortened(err error) error {
+	text := err.Error()
+	if len(text) <= maxMessage {
+		return err
+	}
+	return errors.New(strings.ToValidUTF8(text[:maxMessage/2]+"…"+text[len(text)-maxMessage/2:], ""))
+}
+
 // bounded refuses to grow beyond maxQuery.
 type bounded struct{ bytes.Buffer }
-
-var errTooLong = errors.New("the query is longer than 64 KiB")
 
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > maxQuery {

@@ -101,7 +101,11 @@ func assigning(v *plan.View, p plan.Plan, seen Seen, o Options, at time.Time, pr
 		limit := reach(p.Target.Kind, target(p.Rollout))
 		t := turn{v: v, p: p, seen: seen, o: o}
 		t.settleBelow(limit)
-		stray = strays(seen, limit, reach(p.Target.Kind, p.Rollout.From))
+		high := reach(p.Target.Kind, p.Rollout.From)
+		if p.FreeReplicas { // a replica that people took away is gone, whoever carries it
+			high = min(high, max(limit, seen.Workload.count().Replicas))
+		}
+		stray = strays(seen, limit, high)
 	}
 	unseen := blind(p, seen)
 	switch {

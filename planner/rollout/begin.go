@@ -53,7 +53,7 @@ var (
 func Begin(now plan.Plan, next Want, o Options, at time.Time) (plan.Plan, error) {
 	p := now.Clone()
 	mode := cmp.Or(o.Mode, plan.ModeDefault)
-	if mode == plan.ModeLive {
+	if mode == plan.ModeLive && !now.Unmanaged {
 		next.ControllerReplicas = liveEnv(now, next.Replicas)
 	}
 	moves := Moves(now, plan.Plan{Clusters: next.Rows})

@@ -17,7 +17,7 @@ import (
 // clusters than a wave may move goes alone too, one of more than the budget waits. Each unit of the wave takes one look at
 // all that are left.
 func (t *turn) choose(left []unit) (wave []unit, blocked string, spent bool) {
-	limit := min(max(t.o.MaxMovesPerWave, 1), t.o.Budget)
+	limit := min(max(t.o.MaxMovesPerWave, 1), t.o.Budget, t.room(left))
 	if blind(t.p, t.seen) {
 		return nil, t.blind(), false
 	}
@@ -49,6 +49,22 @@ func (t *turn) choose(left []unit) (wave []unit, blocked string, spent bool) {
 		}
 	}
 	return wave, "", false
+}
+
+// room is how many clusters of those that are left a wave may name, so that the plan can be written: each stands in it twice.
+// One goes always: new rows leave room for so many.
+func (t *turn) room(left []unit) int {
+	longest := 0
+	for _, u := range left {
+		for _, name := range u.Names {
+			longest = max(longest, plan.RowBytes(name))
+		}
+	}
+	at := t.p
+	rest := *at.Rollout
+	rest.Moves, rest.Was = nil, nil
+	at.Rollout = &rest
+	return max(plan.Room(at)/max(2*longest, 1), 1)
 }
 
 // movable are the units that may move now, and why the first of the others may not.

@@ -31,6 +31,8 @@ func (t *turn) settle(replicas int, belongs func(name string) (int, placement.Cl
 			c.Claim = placement.Follows
 		case !s.managed() && s.Valid:
 			c.At, c.Claim = s.Shard, placement.Fixed
+		case s.Follows && c.Claim == placement.Stands:
+			c.Claim = placement.Follows
 		}
 		clusters = append(clusters, c)
 	}

@@ -78,8 +78,8 @@ type Workload struct {
 
 // Stamp is a cluster Secret's data.shard. Valid says that Argo CD reads it as a number, Shard is that number; Absent says
 // that there is no such key. Cluster is the cluster's own name (data.name), by which Applications may name it; Skip says
-// that Argo CD is told to leave the cluster alone (skip-reconcile), so that nobody owns it; Alone says that its server has an
-// older Secret which leads, and ballast may not write this one.
+// that Argo CD is told to leave the cluster alone (skip-reconcile), so that nobody owns it; Follows says that its server has
+// another Secret, which leads, and Alone that ballast may not write this one: it stands beside that.
 type Stamp struct {
 	Name      string `json:"name"`
 	Cluster   string `json:"cluster,omitempty"`
@@ -89,6 +89,7 @@ type Stamp struct {
 	Absent    bool   `json:"absent,omitempty"`
 	Immutable bool   `json:"immutable,omitempty"`
 	Unmanaged bool   `json:"unmanaged,omitempty"`
+	Follows   bool   `json:"follows,omitempty"`
 	Alone     bool   `json:"alone,omitempty"`
 	Server    string `json:"server,omitempty"`
 }

@@ -31,6 +31,12 @@ func tooLarge(err error) bool {
 	})
 }
 
+// besideThePlan are the annotations that only the planner writes; whatever else is of ballast's group is people's.
+func besideThePlan() []string {
+	return []string{plan.AnnotationRevision, plan.AnnotationDecidedAt, plan.AnnotationDecidedBy, plan.AnnotationReason,
+		plan.AnnotationStage, plan.AnnotationDigest, plan.AnnotationMAC}
+}
+
 // roomiest names what is not ballast's and takes the most room, with the mend.
 func roomiest(cm *corev1.ConfigMap) string {
 	type part struct {
@@ -44,7 +50,7 @@ func roomiest(cm *corev1.ConfigMap) string {
 		}
 	}
 	for key, value := range cm.Annotations {
-		if !strings.HasPrefix(key, plan.Group+"/") {
+		if !slices.Contains(besideThePlan(), key) {
 			parts = append(parts, part{"annotation " + key, len(value)})
 		}
 	}

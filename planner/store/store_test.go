@@ -382,6 +382,10 @@ func namesWhatTakesTheRoom(t *testing.T, w *world) {
 			"the ConfigMap has no room left: data.notes takes 1024 KiB of it: delete that"},
 		"an annotation": {func(cm *corev1.ConfigMap) { cm.Annotations["example.org/x"] = strings.Repeat("x", 256<<10-700) },
 			"the ConfigMap has no room left: annotation example.org/x takes 256 KiB of it: delete that"},
+		"a reason of people's": {func(cm *corev1.ConfigMap) {
+			cm.Annotations[plan.AnnotationPausedReason] = strings.Repeat("x", 256<<10-700)
+		},
+			"the ConfigMap has no room left: annotation ballast.argoproj.io/paused-reason takes 256 KiB of it: delete that"},
 	} {
 		w.edit(fill.by)
 		more := meta
@@ -390,7 +394,11 @@ func namesWhatTakesTheRoom(t *testing.T, w *world) {
 		if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), fill.says) {
 			t.Errorf("%s: %.300v", what, err)
 		}
-		w.edit(func(cm *corev1.ConfigMap) { delete(cm.Data, "notes"); delete(cm.Annotations, "example.org/x") })
+		w.edit(func(cm *corev1.ConfigMap) {
+			delete(cm.Data, "notes")
+			delete(cm.Annotations, "example.org/x")
+			delete(cm.Annotations, plan.AnnotationPausedReason)
+		})
 	}
 	w.equal(int64(2), w.write(w.read(), newPlan("a", "b"), 0).Document.Plan.Revision)
 }

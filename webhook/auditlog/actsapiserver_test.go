@@ -105,7 +105,12 @@ func (s *site) leave(t *testing.T, c kubernetes.Interface) (want []auditlog.Writ
 	secret("prod-eu", note("unmanaged", `null`), auditlog.Steered, "Pinned", "shard=3 unmanaged=-", "shard=3 unmanaged=-")
 	secret("prod-us", note("pin", `"2"`), auditlog.Steered, "Pinned", "shard=2 pin=2", "shard=2 pin=2")
 	secret("prod-us", note("pin", `"1"`), auditlog.Rewritten, "Pinned", "shard=2 pin=1", "shard=1 pin=1")
-	secret("prod-us", []byte(`{"metadata":{"labels":{"`+plan.SecretTypeLabel+`":null}}}`), auditlog.Steered, "Unmanaged", "shard=1 secret-type=-", "secret-type=-")
+	label := func(value string) []byte {
+		return []byte(`{"metadata":{"labels":{"` + plan.SecretTypeLabel + `":` + value + `}}}`)
+	}
+	secret("prod-us", label(`null`), auditlog.Steered, "Unmanaged", "shard=1 secret-type=-", "secret-type=-")
+	s.must(t)(c.CoreV1().Secrets(namespace).Patch(t.Context(), "prod-us", types.MergePatchType, note("unmanaged", `"true"`), metav1.PatchOptions{})) // which nobody is asked about
+	secret("prod-us", label(`"cluster"`), auditlog.Steered, "Unmanaged", "shard=1 pin=1 unmanaged=true secret-type=cluster", "pin=1 unmanaged=true secret-type=cluster")
 	s.must(t)(c.AppsV1().StatefulSets(namespace).Patch(t.Context(), workload, types.MergePatchType, note("unmanaged", `"true"`), metav1.PatchOptions{}))
 	return append(want, auditlog.Write{Verb: "patch", Kind: "statefulset", Name: workload, Effect: auditlog.Steered, Reason: "Unmanaged",
 		Requested: "replicas=4 ARGOCD_CONTROLLER_REPLICAS=4 unmanaged=true", Enforced: "unmanaged=true"})

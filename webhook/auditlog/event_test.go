@@ -97,6 +97,9 @@ func TestParse(t *testing.T) {
 		"a Secret that leaves": {fields{"annotations": said("clusters", "Unmanaged", "shard=1 secret-type=-", "secret-type=-")}, shardEdit(func(w *Write) {
 			w.Effect, w.Reason, w.Requested, w.Enforced = Steered, "Unmanaged", "shard=1 secret-type=-", "secret-type=-"
 		})},
+		"a Secret that becomes a cluster's": {fields{"annotations": said("clusters", "Unmanaged", "shard=1 unmanaged=true secret-type=cluster", "unmanaged=true secret-type=cluster")}, shardEdit(func(w *Write) {
+			w.Effect, w.Reason, w.Requested, w.Enforced = Steered, "Unmanaged", "shard=1 unmanaged=true secret-type=cluster", "unmanaged=true secret-type=cluster"
+		})},
 		"a pin of a Secret's own": {fields{"annotations": said("clusters", "Pinned", "shard=3 pin=3", "shard=3 pin=3")}, shardEdit(func(w *Write) {
 			w.Effect, w.Reason, w.Requested, w.Enforced = Steered, "Pinned", "shard=3 pin=3", "shard=3 pin=3"
 		})},

@@ -86,6 +86,8 @@ func isSteeringValue(name, value string) bool {
 		return value == "true" || value == "false"
 	case "tripped":
 		return value == "set"
+	case "secret-type":
+		return value == plan.SecretTypeCluster
 	}
 	return false
 }

@@ -76,6 +76,8 @@ func clusterCells(assigned int) map[string]cell {
 		Warnings: []string{`ballast: no shard was asked, 3 stays (plan 1); to pin, add "{name}: 3" to data.pins of ConfigMap ballast-plan`}}
 	stands := secret("3")
 	left := outcome{Fields: shard("1"), Audit: audit("Unmanaged", "1", "shard=1 secret-type=-", "secret-type=-")}
+	aside := secret("1", with("metadata", "labels", map[string]any{}), with("metadata", "annotations", map[string]any{plan.AnnotationUnmanaged: "true"}))
+	joined := outcome{Fields: shard("1"), Audit: audit("Unmanaged", "1", "shard=1 unmanaged=true secret-type=cluster", "unmanaged=true secret-type=cluster")}
 	frozen := secret("1", with("immutable", true), with("metadata", "annotations", map[string]any{plan.AnnotationUnmanaged: "true"}))
 	immutable := outcome{Fields: shard("1"), Audit: audit("Immutable", "1", "shard=1 unmanaged=-", "unmanaged=-"),
 		Warnings: []string{"ballast: the Secret is immutable: shard 1 stays, plan 1 has 3; re-create it to change that"}}
@@ -104,6 +106,9 @@ func clusterCells(assigned int) map[string]cell {
 		"PUT without data":             {before: stands, write: put(func(u *unstructured.Unstructured) { delete(u.Object, "data") }), want: dropped},
 		"PUT that changes the token":   {before: stands, write: put(func(u *unstructured.Unstructured) { with("data", "config", encoded("x"))(u.Object) }), want: outcome{Fields: shard("3"), Audit: audit("InPlan", "1", "shard=3", "shard=3")}},
 		"PUT that takes the label off": {before: stands, write: put(func(u *unstructured.Unstructured) { u.SetLabels(nil); setShard(encoded("1"))(u) }), want: left},
+		"PUT that puts the label on": {before: aside, write: put(func(u *unstructured.Unstructured) {
+			u.SetLabels(map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster})
+		}), want: joined},
 		"PUT that opts out": {before: stands, write: put(func(u *unstructured.Unstructured) {
 			u.SetAnnotations(map[string]string{plan.AnnotationUnmanaged: "true"})
 			setShard(encoded("1"))(u)
@@ -123,6 +128,7 @@ func clusterCells(assigned int) map[string]cell {
 		"merge patch on an immutable Secret":      {before: frozen, write: patch(types.MergePatchType, `{"metadata":{"annotations":null}}`), want: immutable},
 		"apply with force on an immutable Secret": {before: frozen, write: apply("gitops", true, secret("1", with("immutable", true), with("metadata", "annotations", map[string]any{plan.AnnotationUnmanaged: "false"}))), want: in},
 		"JSON patch that takes the label off":     {before: stands, write: patch(types.JSONPatchType, `[{"op":"remove","path":"/metadata/labels"},{"op":"replace","path":"/data/shard","value":"MQ=="}]`), want: left},
+		"merge patch that puts the label on":      {before: aside, write: patch(types.MergePatchType, `{"metadata":{"labels":{"`+plan.SecretTypeLabel+`":"`+plan.SecretTypeCluster+`"}}}`), want: joined},
 		"merge patch that takes the label off":    {before: stands, write: patch(types.MergePatchType, `{"metadata":{"labels":null},"data":{"shard":"MQ=="}}`), want: left},
 
 		"JSON patch":                {before: stands, write: patch(types.JSONPatchType, jsonShard), want: restored},

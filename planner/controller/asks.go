@@ -1,0 +1,63 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ballast/planner/cycle"
+	"ballast/planner/plan"
+	"ballast/planner/store"
+)
+
+// rollbackTo reads the annotation by which a person asks for an earlier plan.
+func (l *Loop) rollbackTo(asked string) *cycle.Rollback {
+	if asked == "" {
+		return nil
+	}
+	revision, ok := plan.ParseAsked(asked, plan.MaxRollback)
+	if !ok {
+		return &cycle.Rollback{Problem: fmt.Sprintf("annotation %s: %q is not a revision; `ballast rollback` lists those that are kept", plan.AnnotationRollback, asked)}
+	}
+	r := &cycle.Rollback{Revision: revision, Problem: fmt.Sprintf("revision %d is not kept any more; `ballast rollback` lists those that are", revision)}
+	for _, record := range l.history.Plans {
+		if record.Revision != revision {
+			continue
+		}
+		p, err := plan.Decode(record.Text)
+		if err != nil {
+			r.Problem = fmt.Sprintf("revision %d cannot be read: %v", revision, err)
+			break
+		}
+		r.Plan, r.Problem = &p, ""
+	}
+	return r
+}
+
+// answer writes the annotations by which the leader speaks to people: that it stopped itself, and that what they asked for
+// is done.
+func (l *Loop) answer(ctx context.Context, in cycle.Inputs, out cycle.Outcome, written store.Snapshot) (store.Snapshot, error) {
+	set := map[string]*string{}
+	if t := out.Memory.Changes.Trip; t != nil && !out.Memory.Changes.TripTold {
+		set[plan.AnnotationTripped] = &t.Why
+	}
+	if out.Done && in.Rollback != nil {
+		set[plan.AnnotationRollback] = nil
+	}
+	if len(set) == 0 || !written.Exists() {
+		return written, nil
+	}
+	annotated, err := l.Store.Annotate(ctx, written, set)
+	if errors.Is(err, store.ErrConflict) {
+		l.changed.raise() // somebody wrote meanwhile: the next cycle says it again
+		return written, nil
+	}
+	if err != nil {
+		return written, fmt.Errorf("answering on the plan ConfigMap: %w", err)
+	}
+	l.learn(annotated.Document)
+	if _, told := set[plan.AnnotationTripped]; told {
+		l.memory.Changes.TripTold, l.unsaved = true, true
+	}
+	return annotated, nil
+}

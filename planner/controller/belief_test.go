@@ -1,0 +1,253 @@
+package controller
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"ballast/e2e/apiserver"
+	"ballast/planner/cycle"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+)
+
+// forgeries are what somebody who may write the plan ConfigMap, and nothing else, could make of a plan with the next revision.
+func forgeries() map[string]func(*plan.Plan) {
+	return map[string]func(*plan.Plan){
+		"env 1":        func(p *plan.Plan) { p.ControllerReplicas = 1 },
+		"replicas 0":   func(p *plan.Plan) { p.Replicas = 0 },
+		"replicas 900": func(p *plan.Plan) { p.Replicas, p.MaxReplicas = 900, 999 },
+		"all on 0": func(p *plan.Plan) {
+			for name, row := range p.Clusters {
+				row.Replica = 0
+				p.Clusters[name] = row
+			}
+		},
+		"x0y draining for ever": func(p *plan.Plan) {
+			p.Rollout = &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Since: time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC),
+				From: plan.Count{Replicas: 3, ControllerReplicas: 3}, Replicas: 3, ControllerReplicas: 3}
+			p.Replicas = 0
+		},
+		"the last revision of all": func(p *plan.Plan) { p.Revision, p.ControllerReplicas = plan.MaxRevision, 1 },
+	}
+}
+
+// stands is what ballast writes to, beside the plan.
+type stands struct {
+	Replicas int32
+	Env      string
+	Shards   map[string]string
+}
+
+func (b *bed) stands() stands {
+	b.Helper()
+	set := b.workload()
+	return stands{*set.Spec.Replicas, set.Spec.Template.Spec.Containers[0].Env[0].Value, b.shards()}
+}
+
+// forge puts a plan into the ConfigMap as a person could, with its digest and whatever else is given.
+func (b *bed) forge(p plan.Plan, annotations map[string]string) {
+	b.Helper()
+	text, err := plan.Encode(p)
+	b.must(err)
+	b.edit(func(cm *corev1.ConfigMap) {
+		cm.Data[plan.KeyPlan], cm.Annotations[plan.AnnotationDigest] = text, plan.Digest(text)
+		maps.Copy(cm.Annotations, annotations)
+	})
+}
+
+func TestNoPlanIsBelievedThatNoPlannerWrote(t *testing.T) {
+	server := apiserver.Start(t)
+	for name, forge := range forgeries() {
+		t.Run(name, func(t *testing.T) { refusesAForgery(t, server, forge) })
+	}
+	t.Run("one of another installation", func(t *testing.T) { refusesAnotherInstallations(t, server) })
+	t.Run("one with its history, of another installation", func(t *testing.T) { refusesAWholeBackupFromElsewhere(t, server) })
+	t.Run("an older one, before the new leader's first cycle", func(t *testing.T) { repairsNothingUnjudged(t, server) })
+	t.Run("without the key's Secret nothing is planned, and people hear why", func(t *testing.T) { saysThatTheKeyIsMissing(t, server) })
+	t.Run("a key that somebody wiped comes back", func(t *testing.T) { bringsTheKeyBack(t, server) })
+}
+
+func refusesAForgery(t *testing.T, server *rest.Config, forge func(*plan.Plan)) {
+	b := newBed(t, server, plan.Enforce, 5, 4, 3, 2, 1, 1)
+	l, _ := b.start()
+	b.cycles(l, 3)
+	before, want := b.plan(), b.stands()
+	forged := before.Clone()
+	forged.Revision++
+	forge(&forged)
+	b.forge(forged, map[string]string{plan.AnnotationEnforcement: "off"})
+	b.seen(l)
+	b.edit(func(cm *corev1.ConfigMap) { delete(cm.Annotations, plan.AnnotationEnforcement) })
+	b.seen(l)
+	b.quieten(l)
+	b.eventually("the own plan is put back", func() bool { return b.plan().SameEnforced(before) })
+	b.idle(l)
+	b.cycles(l, 3)
+	if diff := cmp.Diff(want, b.stands()); diff != "" {
+		t.Errorf("what the forgery wrote (-want +got):\n%s", diff)
+	}
+	if p := b.plan(); !p.SameEnforced(before) || p.Revision <= before.Revision || p.Revision > before.Revision+3 {
+		t.Errorf("revision %d after %d and another plan:\n%s", p.Revision, before.Revision, cmp.Diff(before, p))
+	}
+	if told := b.told(cycle.PlanForeign); len(told) != 1 || !strings.Contains(told[0], "written by nobody of this installation") {
+		t.Errorf("people were told %q", told)
+	}
+	if n := testutil.ToFloat64(l.Metrics.PlanRefused.WithLabelValues(cycle.PlanForeign)); n != 1 {
+		t.Errorf("counted %v times, want once", n)
+	}
+}
+
+// refusesAnotherInstallations restores what another installation wrote, MAC and all.
+func refusesAnotherInstallations(t *testing.T, server *rest.Config) {
+	other := newBed(t, server, plan.Enforce, 1, 2, 3, 4, 5, 6)
+	l, end := other.start()
+	other.cycles(l, 3)
+	foreign := other.planMap()
+	end()
+	b := newBed(t, server, plan.Enforce, 5, 4, 3, 2, 1, 1)
+	l, _ = b.start()
+	b.cycles(l, 3)
+	before, want := b.plan(), b.stands()
+	b.edit(func(cm *corev1.ConfigMap) { cm.Data, cm.Annotations = foreign.Data, foreign.Annotations })
+	b.seen(l)
+	b.quieten(l)
+	b.eventually("the own plan is put back", func() bool { return b.plan().SameEnforced(before) })
+	b.idle(l)
+	if diff := cmp.Diff(want, b.stands()); diff != "" {
+		t.Errorf("what another installation's plan wrote (-want +got):\n%s", diff)
+	}
+}
+
+// refusesAWholeBackupFromElsewhere restores a plan, its history and the key's Secret into a namespace with another fleet, as
+// Velero would. The first plan there is that fleet as it is.
+func refusesAWholeBackupFromElsewhere(t *testing.T, server *rest.Config) {
+	other := newBed(t, server, plan.Enforce, lognormal(6, 24)...)
+	l, end := other.start()
+	other.cycles(l, 25)
+	end()
+	b := newBed(t, server, plan.Hold, 1, 1, 1, 1)
+	for _, name := range []string{"ballast-plan", "ballast-history"} {
+		cm := &corev1.ConfigMap{}
+		other.get(cm, name)
+		restored := &corev1.ConfigMap{Data: cm.Data, BinaryData: cm.BinaryData}
+		restored.Namespace, restored.Name, restored.Annotations = b.namespace, name, cm.Annotations
+		b.must(b.client.Create(b.ctx, restored))
+	}
+	key, restored := &corev1.Secret{}, &corev1.Secret{}
+	other.get(key, keySecret)
+	b.get(restored, keySecret)
+	restored.Data = key.Data
+	b.must(b.client.Update(b.ctx, restored))
+	revision := other.plan().Revision
+	l, _ = b.start()
+	b.cycles(l, 1)
+	p := b.plan()
+	replicas := map[string]int{}
+	for name, row := range p.Clusters {
+		replicas[name] = row.Replica
+	}
+	// Argo CD's legacy algorithm, by the UIDs of this fleet's own Secrets.
+	want := map[string]int{}
+	in, w, err := Look(b.ctx, b.client, b.config)
+	b.must(err)
+	fleet := cycle.StandingFleet(in)
+	for i, owner := range discover.Owners(fleet.Clusters, discover.Legacy, 3, nil) {
+		if !fleet.Clusters[i].Implicit {
+			want[fleet.Clusters[i].Shard.ID] = owner
+		}
+	}
+	if diff := cmp.Diff(want, replicas); diff != "" || p.Replicas != w.Replicas {
+		t.Errorf("%d replicas, rows (-as it is +got):\n%s", p.Replicas, diff)
+	}
+	if p.Revision <= revision {
+		t.Errorf("revision %d after %d", p.Revision, revision)
+	}
+	if told := b.told(cycle.PlanForeign); len(told) != 1 {
+		t.Errorf("people were told %q", told)
+	}
+	if told := b.told("HistoryDropped"); len(told) != 1 || !strings.Contains(told[0], "is not this installation's own: its MAC is missing or wrong") {
+		t.Errorf("of the history people were told %q", told)
+	}
+}
+
+// repairsNothingUnjudged puts an older plan back while no planner leads. Repairs are faster than cycles, and must not be.
+func repairsNothingUnjudged(t *testing.T, server *rest.Config) {
+	b := newBed(t, server, plan.Hold, 3, 2, 1)
+	l, end := b.start()
+	b.cycles(l, 1)
+	older := b.planMap()
+	to := (b.plan().Clusters["c000"].Replica + 1) % 3
+	b.edit(func(cm *corev1.ConfigMap) { cm.Data[plan.KeyPins] = "c000: " + string(rune('0'+to)) + "\n" })
+	b.seen(l)
+	b.quieten(l)
+	b.eventually("the pin is in force", func() bool { return b.shards()["c000"] == string(rune('0'+to)) })
+	b.idle(l)
+	end()
+	want, writes := b.stands(), b.tried("patch c000")
+	b.edit(func(cm *corev1.ConfigMap) { cm.Data, cm.Annotations = older.Data, older.Annotations })
+	standby := b.newLoop() // a watch tells it of the plan long before its first cycle
+	b.must(standby.Store.Unseal(b.ctx))
+	if b.seen(standby); standby.known().Plan != nil || len(standby.changed) != 1 {
+		t.Errorf("revision %d is enforced by who has compared it with nothing", standby.known().Plan.Revision)
+	}
+	next, _ := b.launch()
+	b.seen(next)
+	b.eventually("the new leader puts the newest plan back", func() bool { return b.plan().Clusters["c000"].Replica == to })
+	b.quieten(next)
+	b.idle(next)
+	b.cycles(next, 2)
+	if diff := cmp.Diff(want, b.stands()); diff != "" || b.tried("patch c000") != writes {
+		t.Errorf("%d writes to a Secret (-want +got):\n%s", b.tried("patch c000")-writes, diff)
+	}
+	if told := b.told(cycle.PlanOlder); len(told) != 1 {
+		t.Errorf("people were told %q", told)
+	}
+}
+
+func saysThatTheKeyIsMissing(t *testing.T, server *rest.Config) {
+	b := newBed(t, server, plan.Hold, 3, 2, 1)
+	b.must(b.client.Delete(b.ctx, newKeySecret(b.namespace)))
+	l, _ := b.start()
+	b.clock.Step(time.Duration(b.config.Interval))
+	b.idle(l)
+	told := b.told("KeyMissing")
+	if len(told) != 1 || !strings.Contains(told[0], "kubectl -n "+b.namespace+" create secret generic "+keySecret) {
+		t.Errorf("people were told %q", told)
+	}
+	b.must(b.client.Create(b.ctx, newKeySecret(b.namespace)))
+	b.cycles(l, 1)
+	if got := len(b.plan().Clusters); got != 3 {
+		t.Errorf("%d clusters once it is there, want 3", got)
+	}
+}
+
+func bringsTheKeyBack(t *testing.T, server *rest.Config) {
+	b := newBed(t, server, plan.Hold, 3, 2, 1)
+	l, end := b.start()
+	b.cycles(l, 1)
+	key := &corev1.Secret{}
+	b.get(key, keySecret)
+	wiped := key.DeepCopy()
+	wiped.Data = nil
+	b.must(b.client.Update(b.ctx, wiped)) // as kubectl replace with the shipped manifest does
+	b.cycles(l, 6)                        // the history is saved every five minutes
+	back := &corev1.Secret{}
+	b.get(back, keySecret)
+	if len(key.Data["key"]) != 32 || !cmp.Equal(key.Data, back.Data) {
+		t.Errorf("the Secret holds %d keys after it was wiped; want the one of before", len(back.Data))
+	}
+	end()
+	before := b.plan()
+	next, _ := b.start()
+	b.cycles(next, 1)
+	if p := b.plan(); p.Revision != before.Revision {
+		t.Errorf("revision %d after a change of leaders, want %d", p.Revision, before.Revision)
+	}
+}

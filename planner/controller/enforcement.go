@@ -1,0 +1,87 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"ballast/planner/cycle"
+	"ballast/planner/installation"
+	"ballast/planner/plan"
+	"ballast/planner/probe"
+	"ballast/planner/telemetry"
+)
+
+const (
+	// probeEvery is how long the answer of a probe is believed; one that failed is asked again at the next cycle.
+	probeEvery = 5 * time.Minute
+	// probeFresh is how old an answer may be on which a rollout begins.
+	probeFresh = 10 * time.Second
+)
+
+// probed is the last answer of a probe.
+type probed struct {
+	at    time.Time
+	holds bool
+}
+
+// enforcement is whether the webhooks hold the plan in force, nil where that cannot be asked: nothing is enforced, or
+// there is nothing to hold. Where they do not, it says which. The answer is as old as fresh allows.
+func (l *Loop) enforcement(ctx context.Context, in cycle.Inputs, fresh time.Duration) (*bool, []string) {
+	enforced := in.InForce != nil && in.InForce.Mode.Enforced() && !in.BreakGlass
+	if l.Probe == nil || !enforced {
+		return l.notAsked()
+	}
+	age := l.Clock.Since(l.probed.at)
+	if l.probed.holds && age >= 0 && age < fresh {
+		return &l.probed.holds, nil
+	}
+	found := l.Probe(ctx, held(in))
+	if found.Asked == 0 {
+		return l.notAsked()
+	}
+	holds := len(found.Unheld) == 0
+	if !holds {
+		l.Log.Info("a probe of the webhooks failed", "unheld", found.Unheld)
+	}
+	l.probed = probed{at: l.Clock.Now(), holds: holds}
+	l.Metrics.Enforcement.WithLabelValues().Set(telemetry.BoolGauge(holds))
+	return &holds, found.Unheld
+}
+
+// held is what the webhooks hold while nobody has switched them off.
+func held(in cycle.Inputs) probe.Held {
+	fleet := cycle.StandingFleet(in.Discovered)
+	h := probe.Held{View: plan.NewView(*in.InForce, cycle.AllPins(in.Pins, fleet.Clusters)), Workload: in.Workload,
+		ConfigMap: in.Config.Plan.ConfigMap, Now: in.Now}
+	for _, c := range fleet.Clusters {
+		if cycle.Managed(c) && !c.Immutable {
+			h.Secrets = append(h.Secrets, c.Shard.ID)
+		}
+	}
+	return h
+}
+
+func (l *Loop) notAsked() (*bool, []string) {
+	l.probed = probed{}
+	l.Metrics.Enforcement.Reset()
+	return nil, nil
+}
+
+// installation is where the cluster differs from what ballast was made for. It keeps nothing from being done: the probe
+// says whether the webhooks hold the plan, whatever they are configured as.
+func (l *Loop) installation(ctx context.Context, in cycle.Inputs) []installation.Finding {
+	if l.Installed == nil {
+		return nil
+	}
+	w := in.Workload
+	names := installation.Names{Namespace: w.Namespace, Workload: w.Name, Plan: in.Config.Plan.ConfigMap}
+	seen, err := l.Installed(ctx, names)
+	if err != nil {
+		l.Log.Error(err, "looking at the installation; it is tried again")
+	}
+	l.Metrics.Configured.Reset()
+	if seen.Matches != nil {
+		l.Metrics.Configured.WithLabelValues().Set(telemetry.BoolGauge(*seen.Matches))
+	}
+	return seen.Findings
+}

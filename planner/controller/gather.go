@@ -1,0 +1,76 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/config"
+	"ballast/planner/cycle"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/poll"
+)
+
+// Fetcher asks for metrics; a poll.Prometheus is one.
+type Fetcher interface {
+	Fetch(ctx context.Context, metrics []poll.Metric, fleet discover.Fleet, now time.Time) []poll.Fetched
+}
+
+var _ Fetcher = (*poll.Prometheus)(nil)
+
+// ownerMetric asks which pod reconciles which server. The two labels are joined into one, which is what a sample's key is.
+func ownerMetric() poll.Metric {
+	return poll.Metric{
+		ID:    "owner",
+		Query: `label_join(group by (pod, dest_server) (argocd_app_info{ {{.pods}},dest_server!="" }), "owner", "|", "pod", "dest_server")`,
+		Match: poll.Match{Label: "owner"},
+	}
+}
+
+// NewFetcher makes the Prometheus client that the configuration describes, for the pods of a target.
+func NewFetcher(c config.PlannerConfig, target plan.Target) (*poll.Prometheus, error) {
+	p := c.Poll.Prometheus
+	return poll.New(poll.Config{URL: p.URL, Timeout: time.Duration(p.Timeout), Concurrency: p.Concurrency,
+		Pods: poll.PodsMatcher("pod", target), HTTP: p.HTTP.HTTPClientConfig})
+}
+
+// Look reads what stands in Argo CD's namespace: the cluster Secrets, Argo CD's settings and the workload.
+func Look(ctx context.Context, r client.Reader, c config.PlannerConfig) (discover.Input, discover.Workload, error) {
+	selector, err := discover.Selector(c.Discover.Selector)
+	if err != nil {
+		return discover.Input{}, discover.Workload{}, fmt.Errorf("reading discover.selector: %w", err)
+	}
+	in, err := discover.ReadInput(ctx, r, c.Target.Namespace, selector)
+	if err != nil {
+		return discover.Input{}, discover.Workload{}, err
+	}
+	_, w, err := discover.FindTarget(ctx, r, c.Target)
+	return in, w, err
+}
+
+// Measure asks Prometheus about a fleet: the metrics, and who owns what.
+func Measure(ctx context.Context, f Fetcher, c config.PlannerConfig, in discover.Input, now time.Time) ([]poll.Fetched, poll.Fetched) {
+	fleet, _, _ := discover.Discover(in, discover.Known{}, discover.Options{MaxShrink: 1}, now) // nothing known, so nothing is lost
+	metrics := cycle.MetricsOf(c)
+	fetched := f.Fetch(ctx, append(append([]poll.Metric{}, metrics...), ownerMetric()), fleet, now)
+	return fetched[:len(metrics)], fetched[len(metrics)]
+}
+
+// Coverage says in a few words where a metric's values come from: "24 Fresh" or "22 Fresh, 2 Held".
+func Coverage(c poll.Column) string {
+	count := map[poll.Flag]int{}
+	for _, f := range c.Flags {
+		count[f]++
+	}
+	var parts []string
+	for _, f := range poll.Flags() {
+		if count[f] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count[f], f))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,327 @@
+// Package controller is the loop around the decision: it gathers what a cycle needs, writes what it decided, repairs what
+// drifts from the plan, and tells people. The leader alone runs it.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/config"
+	"ballast/planner/cycle"
+	"ballast/planner/discover"
+	"ballast/planner/installation"
+	"ballast/planner/neighbour"
+	"ballast/planner/plan"
+	"ballast/planner/probe"
+	"ballast/planner/rollout"
+	"ballast/planner/store"
+	"ballast/planner/telemetry"
+)
+
+// Options are what a Loop works with.
+type Options struct {
+	Config      func() config.PlannerConfig // the newest good one
+	Reader      client.Reader               // the cache of Secrets and workloads
+	Store       *store.Store
+	Applier     *rollout.Applier
+	NewFetcher  func(config.PlannerConfig, plan.Target) (Fetcher, error)
+	Probe       func(context.Context, probe.Held) probe.Result                                  // whether the webhooks hold the plan; nil: never asked
+	Observe     func(context.Context, Fetcher, plan.Target, int, discover.Fleet) cycle.Observed // the pods; nil: nothing is known of them
+	Neighbours  func(context.Context, plan.Plan) ([]neighbour.Finding, error)                   // nil: never asked
+	Installed   func(context.Context, installation.Names) (installation.Seen, error)            // nil: never asked
+	Emit        func(discover.Workload, ...telemetry.Event)
+	Metrics     *telemetry.Metrics
+	Log         logr.Logger
+	Clock       clock.Clock
+	Identity    string
+	PlannerUser string
+}
+
+// Loop is the leader's work: a cycle at each interval and after changes, and, beside it, repairs as soon as something
+// drifts. Neither waits for the other: a slow Prometheus must not put off a repair.
+type Loop struct {
+	Options
+	changed, drifted signal
+
+	mu       sync.Mutex
+	enforced plan.Document // the newest plan known, written or seen, with people's pins and annotations
+	shown    shown         // what the pods said last
+	glass    bool          // people were told that enforcement is switched off
+	healed   int           // clusters that repairs brought back since the last cycle
+	taken    int           // those of them that this cycle counts
+	lastLive time.Time     // when the last cycle ended, or this leader began, for the health check
+	judged   bool          // a cycle has compared the plan with the history: before that nothing is enforced
+
+	panicking map[string]bool // phases that ended in a panic when they ran last
+
+	// What only the goroutine of Run touches.
+	leading bool
+	phase   string // of the cycle under way
+	memory  cycle.Memory
+	history store.History
+	unsaved bool // the history has a decision that is not written yet
+	stale   bool // people were told that a part of the history stays as it was
+	full    bool // people were told that the plan's ConfigMap has no room left
+	keyless bool // people were told that the plan's key is missing
+	news    telemetry.News
+	probed  probed
+	asked   asked
+
+	found        []neighbour.Finding
+	neighboursAt time.Time
+}
+
+// NewLoop makes a loop; Run starts it.
+func NewLoop(o Options) *Loop {
+	o.Emit = telemetry.PrintableEvents(o.Emit)
+	return &Loop{Options: o, changed: newSignal(), drifted: newSignal()}
+}
+
+// Changed says that Secrets, the workload or the plan changed: repairs look at once, a cycle after a second of quiet.
+func (l *Loop) Changed() {
+	l.drifted.raise()
+	l.changed.raise()
+}
+
+// ConfigChanged says that the configuration file has a new text: taken over, or refused with an error.
+func (l *Loop) ConfigChanged(refused error) {
+	l.Metrics.ConfigError.Set(telemetry.BoolGauge(refused != nil))
+	if refused != nil {
+		l.Emit(discover.Workload{}, telemetry.ConfigRefused(refused))
+		return
+	}
+	l.changed.raise()
+}
+
+// Run plans until the context ends. It is called on the leader only.
+func (l *Loop) Run(ctx context.Context) error {
+	l.Metrics.Leader.Set(1)
+	defer l.Metrics.Leader.Set(0)
+	l.alive()
+	var repairs sync.WaitGroup
+	ctx, stop := context.WithCancel(ctx)
+	repairs.Go(func() { l.repair(ctx) })
+	defer func() { stop(); repairs.Wait() }() // nothing that ends Run may wait for repairs that do not end
+	for {
+		started := l.Clock.Now()
+		result, err := l.guarded(ctx)
+		l.Metrics.Cycles.WithLabelValues(result).Inc()
+		l.Metrics.CycleTime.Observe(l.Clock.Since(started).Seconds())
+		if err != nil && ctx.Err() == nil {
+			l.Log.Error(err, "cycle failed; the plan in force stays enforced")
+		}
+		l.alive()
+		if !await(ctx, l.Clock, l.changed, l.pause()) {
+			return nil
+		}
+	}
+}
+
+// guarded runs a cycle. Whatever it was given, the process goes on: a cycle that panics has failed, the plan in force
+// stays, and the next one reads everything anew.
+func (l *Loop) guarded(ctx context.Context) (result string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.addHealed(l.taken) // nobody counted them
+			result, err = "failed", l.caught(l.phase, p)
+		}
+		l.taken = 0
+	}()
+	if result, err = l.cycle(ctx); err == nil {
+		l.calm()
+	}
+	return result, err
+}
+
+// takeOver takes the last leader's memory, once. Without it nothing is planned: a vote would begin anew, and a lost plan
+// would be made from scratch.
+func (l *Loop) takeOver(ctx context.Context) error {
+	if l.leading {
+		return nil
+	}
+	if err := l.unseal(ctx); err != nil {
+		return err
+	}
+	history, problems, err := l.Store.ReadHistory(ctx)
+	if err != nil {
+		return fmt.Errorf("taking over from the last leader: %w", err)
+	}
+	for _, p := range problems {
+		l.Log.Info("a part of the history was dropped", "problem", p)
+	}
+	if len(problems) > 0 {
+		l.Emit(discover.Workload{}, telemetry.HistoryDropped(problems))
+	}
+	memory, dropped := cycle.MemoryOf(history.Parts)
+	if len(dropped) > 0 {
+		l.Log.Error(errors.Join(dropped...), "a part of the history was dropped")
+	}
+	l.history, l.memory, l.leading = history, memory, true
+	newest := l.newest()
+	l.Log.Info("leading", "identity", l.Identity)
+	l.Emit(discover.Workload{}, telemetry.LeaderElected(l.Identity, newest))
+	return nil
+}
+
+// cycle gathers, decides and writes, once.
+func (l *Loop) cycle(ctx context.Context) (result string, err error) {
+	l.phase = telemetry.PhaseTakeOver
+	if err := l.takeOver(ctx); err != nil {
+		return "failed", err
+	}
+	l.phase = telemetry.PhaseGather
+	in, base, err := l.gather(ctx, l.Config())
+	if err != nil {
+		return "failed", err
+	}
+	started := l.Clock.Now()
+	l.phase = telemetry.PhaseDecide
+	out := cycle.Run(in)
+	if out.Scales() { // before each change of replicas the webhook is asked once more
+		in.Enforcement, in.Unheld = l.enforcement(ctx, in, probeFresh)
+		out = cycle.Run(in)
+	}
+	l.Metrics.PhaseTime.WithLabelValues("decide").Observe(l.Clock.Since(started).Seconds())
+	out.Problems = append(out.Problems, cycle.Printable(l.locked(base))...)
+	l.Metrics.ObserveOutcome(in, out, l.Clock.Now())
+	l.phase = telemetry.PhaseStore
+	l.report(ctx, in, out)
+	l.show(in, out)
+	if !l.saveHoldOff(ctx, in, out) {
+		out.Done = false // what a person asked for stands until its peace outlives this leader
+	}
+	if err := l.saveMoves(ctx, in, out); err != nil {
+		l.memory.Changes = in.Memory.Changes
+		l.addHealed(in.Healed)
+		return "failed", err
+	}
+	result, written, err := l.write(ctx, in, out, base)
+	l.memory = out.Memory
+	if err != nil || result == "conflict" {
+		// What was decided was not written: the vote stands as it was, and nothing moved.
+		l.memory.Votes, l.memory.Changes = in.Memory.Votes, in.Memory.Changes
+		l.addHealed(in.Healed)
+		return result, err
+	}
+	l.Metrics.ObserveMoves(out)
+	if written, err = l.answer(ctx, in, out, written); err != nil {
+		return "failed", err
+	}
+	l.drifted.raise()
+	return result, l.remember(ctx, out, written)
+}
+
+// gather is the I/O before a decision.
+func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (cycle.Inputs, store.Snapshot, error) {
+	started := l.Clock.Now()
+	snapshot, err := l.Store.Read(ctx)
+	if err != nil {
+		return cycle.Inputs{}, snapshot, err
+	}
+	l.keepPlan(snapshot)
+	doc := snapshot.Document
+	inForce, last := l.inForce(doc.Plan)
+	l.judge(doc, inForce)
+	in := cycle.Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory,
+		Pins: doc.Pins, PinProblems: doc.PinProblems, Paused: doc.Paused, BreakGlass: doc.BreakGlass}
+	in.InForce, in.Last, in.PlanFault = inForce, last, planFault(doc, inForce)
+	l.Metrics.ObservePlanFault(in.PlanFault)
+	in.Cordon, in.Tripped, in.Rollback = doc.Cordon, doc.Tripped, l.rollbackTo(doc.Rollback)
+	if in.Discovered, in.Workload, err = Look(ctx, l.Reader, c); err != nil {
+		return cycle.Inputs{}, snapshot, err
+	}
+	in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
+	in.Enforcement, in.Unheld = l.enforcement(ctx, in, probeEvery)
+	l.Metrics.PhaseTime.WithLabelValues("gather").Observe(l.Clock.Since(started).Seconds())
+	fetcher, err := l.NewFetcher(c, cycle.TargetOf(in.Workload))
+	if err != nil {
+		return cycle.Inputs{}, snapshot, err
+	}
+	l.phase = telemetry.PhaseFetch
+	in.Fetched, in.Owners = l.fetch(ctx, fetcher, in)
+	l.phase = telemetry.PhaseObserve
+	in.Observed = l.observe(ctx, fetcher, in)
+	l.phase = telemetry.PhaseGather
+	l.taken = l.takeHealed()
+	in.Healed = l.taken
+	in.Neighbours = l.neighbours(ctx, in)
+	in.Installation = l.installation(ctx, in)
+	return in, snapshot, nil
+}
+
+// unseal reads the key by which this installation's plans are known. Without it none can be believed, and people hear why.
+func (l *Loop) unseal(ctx context.Context) error {
+	err := l.Store.Unseal(ctx)
+	if err != nil && !l.keyless {
+		l.Emit(discover.Workload{}, telemetry.KeyMissing(err))
+	}
+	l.keyless = err != nil
+	return err
+}
+
+// judge takes over what is enforced: the plan in force, or the last good one where that is none, with people's pins and
+// annotations in any case.
+func (l *Loop) judge(doc plan.Document, inForce *plan.Plan) {
+	if doc.Plan = inForce; inForce == nil {
+		doc.Plan = l.known().Plan
+	}
+	if l.learn(doc) {
+		l.drifted.raise()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.judged = true
+}
+
+// inForce judges the plan that was read: one below the highest revision known is a backup that somebody restored, and one
+// that cannot be read is none; then the newest that is known is put back.
+func (l *Loop) inForce(read *plan.Plan) (inForce, last *plan.Plan) {
+	newest := l.newest()
+	if read != nil && (newest == nil || read.Revision >= newest.Revision) {
+		return read, nil
+	}
+	return nil, newest
+}
+
+// newest is the newest plan that is known, nil without one.
+func (l *Loop) newest() *plan.Plan {
+	newest := l.history.LastPlan()
+	if p := l.known().Plan; p != nil && (newest == nil || p.Revision > newest.Revision) {
+		newest = p
+	}
+	return newest
+}
+
+// floor is the highest revision known: the next one is above it.
+func (l *Loop) floor() int64 {
+	floor := l.history.Floor()
+	if p := l.known().Plan; p != nil {
+		floor = max(floor, p.Revision)
+	}
+	return floor
+}
+
+func (l *Loop) alive() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lastLive = l.Clock.Now()
+}
+
+// Alive is the health check of a leader: cycles end. A cycle may take several timeouts of a Prometheus that hangs.
+func (l *Loop) Alive() error {
+	c := l.Config()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	limit := 3*time.Duration(c.Interval) + 10*time.Duration(c.Poll.Prometheus.Timeout)
+	if since := l.Clock.Since(l.lastLive); !l.lastLive.IsZero() && since > limit {
+		return fmt.Errorf("no cycle has ended for %s, more than %s", since.Round(time.Second), limit)
+	}
+	return nil
+}

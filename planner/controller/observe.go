@@ -1,0 +1,168 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/change"
+	"ballast/planner/cycle"
+	"ballast/planner/discover"
+	"ballast/planner/neighbour"
+	"ballast/planner/ownership"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+// Observer asks the application-controllers' pods who has which cluster, and Prometheus for those that cannot be reached:
+// a NetworkPolicy may keep ballast from the pods. Reader reads past any cache. Count, which may be nil, is how many
+// Applications each server has, by a listing of at most that age, and when that was so.
+type Observer struct {
+	Reader client.Reader
+	Scrape *ownership.Scraper
+	Count  func(ctx context.Context, namespace string, fleet discover.Fleet, age time.Duration) (ownership.Applications, time.Time, error)
+	Clock  clock.PassiveClock
+}
+
+// Observe looks at the pods of a workload of that many replicas. It never fails as a whole: what could not be seen is a sentence in the answer, and makes nothing move.
+func (o *Observer) Observe(ctx context.Context, f Fetcher, target plan.Target, replicas int, fleet discover.Fleet) cycle.Observed {
+	now := o.Clock.Now()
+	controllers, err := ownership.List(ctx, o.Reader, target, now)
+	if err != nil {
+		return cycle.Observed{Trouble: []string{err.Error()}}
+	}
+	reports := o.Scrape.Scrape(ctx, controllers.Pods, o.Clock.Now)
+	o.askAgain(ctx, f, controllers.Pods, reports)
+	seen := cycle.Observed{Known: true, Dynamic: controllers.Dynamic, Pods: ownership.Pods(reports), Work: workOf(reports), Trouble: controllers.Problems}
+	if controllers.Dynamic {
+		seen.Slots = controllers.Slots(replicas, now)
+	}
+	if seen.Sight, err = o.sight(ctx, target.Namespace, reports, fleet); err != nil {
+		seen.Trouble = append(seen.Trouble, err.Error())
+	}
+	for _, r := range reports {
+		if r.Ready && !r.Answered() {
+			seen.Trouble = append(seen.Trouble, fmt.Sprintf("nothing is known of what %s owns: %s", r.Name, r.Err))
+		}
+	}
+	return seen
+}
+
+// countedFor is how long the number of Applications is believed while every cluster has an owner.
+const countedFor = 10 * time.Minute
+
+// sight joins the reports to the number of Applications. A cluster that nobody has is counted anew: its last Application may
+// have been deleted since.
+func (o *Observer) sight(ctx context.Context, namespace string, reports []ownership.PodReport, fleet discover.Fleet) (ownership.Sight, error) {
+	if o.Count == nil {
+		return ownership.Join(reports, fleet, nil), nil
+	}
+	sight := ownership.Join(reports, fleet, nil)
+	for _, age := range []time.Duration{countedFor, ownership.OrphanedAfter} {
+		applications, at, err := o.Count(ctx, namespace, fleet, age)
+		if err != nil {
+			return sight, err
+		}
+		sight = ownership.Join(reports, fleet, applications)
+		if sight.Counted = at; !sight.Misses() {
+			break
+		}
+	}
+	return sight, nil
+}
+
+// askAgain asks Prometheus about the pods that did not answer.
+func (o *Observer) askAgain(ctx context.Context, f Fetcher, pods []ownership.Controller, reports []ownership.PodReport) {
+	var silent []ownership.Controller
+	at := map[string]int{}
+	for i, r := range reports {
+		if r.Running && !r.Answered() {
+			silent = append(silent, pods[i])
+			at[r.Name] = i
+		}
+	}
+	if len(silent) == 0 {
+		return
+	}
+	for _, r := range ownership.Ask(ctx, f, silent, o.Clock.Now()) {
+		if i := at[r.Name]; r.Answered() {
+			reports[i] = r
+		}
+	}
+}
+
+// maxReconciles is where a sample no longer counts one by one.
+const maxReconciles = 1 << 53
+
+// workOf is what each replica did, by server.
+func workOf(reports []ownership.PodReport) map[int]cycle.ServerWork {
+	work := map[int]cycle.ServerWork{}
+	for _, r := range reports {
+		if !r.Answered() || r.Replica < 0 || r.Terminating {
+			continue
+		}
+		if work[r.Replica] == nil {
+			work[r.Replica] = cycle.ServerWork{}
+		}
+		for server, s := range r.Servers {
+			more := change.Work{Reconciles: uint64(min(max(s.Reconciles, 0), maxReconciles)), Seconds: s.Seconds}
+			work[r.Replica][server] = work[r.Replica][server].Plus(more)
+		}
+	}
+	return work
+}
+
+// observe looks at the pods, if anything is there to look with.
+func (l *Loop) observe(ctx context.Context, f Fetcher, in cycle.Inputs) cycle.Observed {
+	if l.Observe == nil {
+		return cycle.Observed{}
+	}
+	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
+	started := l.Clock.Now()
+	seen := l.Observe(ctx, f, cycle.TargetOf(in.Workload), in.Workload.Replicas, fleet)
+	l.Metrics.PhaseTime.WithLabelValues("observe").Observe(l.Clock.Since(started).Seconds())
+	return seen
+}
+
+// shown is what the pods said last, as far as repairs need it: who waits for a nudge.
+type shown struct {
+	pods  []rollout.Pod
+	owned map[string]rollout.Owned
+	asked bool
+	at    time.Time
+}
+
+func (l *Loop) show(in cycle.Inputs, out cycle.Outcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shown = shown{in.Observed.Pods, out.Verdict.Owned, in.Observed.Sight.Asked, in.Now}
+}
+
+func (l *Loop) lookedAt() shown {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.shown
+}
+
+// neighboursEvery is how long what else has a say over the workload is believed.
+const neighboursEvery = 5 * time.Minute
+
+// neighbours looks for autoscalers and disruption budgets from time to time.
+func (l *Loop) neighbours(ctx context.Context, in cycle.Inputs) []neighbour.Finding {
+	if l.Neighbours == nil || in.InForce == nil {
+		return nil
+	}
+	if since := l.Clock.Since(l.neighboursAt); !l.neighboursAt.IsZero() && since >= 0 && since < neighboursEvery {
+		return l.found
+	}
+	found, err := l.Neighbours(ctx, *in.InForce)
+	if err != nil {
+		l.Log.Error(err, "looking for autoscalers and disruption budgets; it is tried again")
+		return l.found
+	}
+	l.found, l.neighboursAt = found, l.Clock.Now()
+	return found
+}

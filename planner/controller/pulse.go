@@ -1,0 +1,53 @@
+package controller
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	"ballast/planner/config"
+	"ballast/planner/cycle"
+	"ballast/planner/plan"
+	"ballast/planner/poll"
+)
+
+// waveLook is how often a rollout that waits for owners is looked at. A wave of a few clusters takes seconds, and what it
+// waits for, no watch tells of.
+const waveLook = 5 * time.Second
+
+// pause is how long the loop waits for the next cycle where nothing changes.
+func (l *Loop) pause() time.Duration {
+	interval := time.Duration(l.Config().Interval)
+	if p := l.known().Plan; p != nil && underWay(*p) {
+		return min(interval, waveLook)
+	}
+	return interval
+}
+
+// underWay reports whether a rollout goes on whose stages wait for what pods say of themselves.
+func underWay(p plan.Plan) bool {
+	return p.Mode == plan.Enforce && p.Rollout != nil && p.Rollout.Mode != plan.ModeDefault
+}
+
+// asked is Prometheus's last answer.
+type asked struct {
+	at      time.Time
+	poll    config.Poll
+	fetched []poll.Fetched
+	owners  poll.Fetched
+}
+
+// fetch asks Prometheus once an interval: the cycles in between, of a rollout that is looked at every few seconds, decide
+// nothing on loads.
+func (l *Loop) fetch(ctx context.Context, f Fetcher, in cycle.Inputs) ([]poll.Fetched, poll.Fetched) {
+	age := in.Now.Sub(l.asked.at)
+	if in.InForce != nil && underWay(*in.InForce) && age >= 0 && age < time.Duration(in.Config.Interval) && reflect.DeepEqual(l.asked.poll, in.Config.Poll) {
+		return l.asked.fetched, l.asked.owners
+	}
+	started := l.Clock.Now()
+	now := asked{at: in.Now, poll: in.Config.Poll}
+	now.fetched, now.owners = Measure(ctx, f, in.Config, in.Discovered, in.Now)
+	l.asked = now
+	l.Metrics.PhaseTime.WithLabelValues("fetch").Observe(l.Clock.Since(started).Seconds())
+	return l.asked.fetched, l.asked.owners
+}

@@ -1,0 +1,64 @@
+package controller
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"ballast/planner/config"
+	"ballast/planner/cycle"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/poll"
+	"ballast/planner/sim"
+)
+
+// What these tests expect of the core, by value.
+const (
+	heldOffFor = 30 * time.Minute // after a rollout that failed
+	crashGain  = 0.01             // of the makespan, which is worth a move
+)
+
+func crashModeOf(r config.Rollout) string {
+	switch {
+	case r.Live != nil:
+		return plan.ModeLive
+	case r.X0Y != nil:
+		return plan.ModeX0Y
+	}
+	return plan.ModeDefault
+}
+
+func namesIn[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// Names of the simulation that every test here uses.
+var (
+	epoch     = sim.Epoch
+	server    = sim.Server
+	lognormal = sim.Lognormal
+)
+
+// world is a fleet whose plans are written at once; its Secrets and its workload stay as they are.
+type world struct{ in cycle.Inputs }
+
+func newWorld(loads ...float64) *world {
+	w := &world{in: cycle.Inputs{Now: epoch, Config: sim.Config(), PlannerUser: sim.PlannerUser, Workload: sim.Workload(),
+		Discovered: discover.Input{Namespace: "argocd"}, Fetched: []poll.Fetched{{Metric: "apps"}}}}
+	for i, load := range loads {
+		w.add(fmt.Sprintf("c%03d", i), load)
+	}
+	return w
+}
+
+func (w *world) add(name string, load float64) {
+	w.in.Discovered.Secrets = append(w.in.Discovered.Secrets, sim.Secret(name))
+	sim.SetLoad(&w.in.Fetched[0], name, load)
+}
+
+func (w *world) cycle() {
+	out := cycle.Run(w.in)
+	next := out.Next.Clone()
+	next.Revision++
+	w.in.Memory, w.in.InForce = out.Memory, &next
+}

@@ -1,0 +1,170 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ballast/planner/cycle"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/store"
+	"ballast/planner/telemetry"
+)
+
+// write stores a plan that changed. A lost race is no error: the winner's ConfigMap starts the next cycle.
+func (l *Loop) write(ctx context.Context, in cycle.Inputs, out cycle.Outcome, base store.Snapshot) (string, store.Snapshot, error) {
+	if !out.Changed {
+		for _, p := range out.Problems {
+			if p.Keeps {
+				return "kept", base, nil
+			}
+		}
+		return "quiet", base, nil
+	}
+	written, err := l.Store.WritePlan(ctx, base, out.Next, l.floor(), store.Meta{DecidedAt: in.Now, DecidedBy: l.Identity, Reason: out.Reason})
+	if errors.Is(err, store.ErrConflict) {
+		l.Metrics.Writes.WithLabelValues("plan", "conflict").Inc()
+		l.changed.raise()
+		return "conflict", base, nil
+	}
+	if err != nil {
+		l.Metrics.Writes.WithLabelValues("plan", "failed").Inc()
+		if full := errors.Is(err, store.ErrFull) || errors.Is(err, plan.ErrTooLarge); full && !l.full {
+			l.full = full
+			l.tell(in, telemetry.PlanFull(err))
+		}
+		return "failed", base, err
+	}
+	l.full = false
+	l.learn(written.Document)
+	p := written.Document.Plan
+	if before := base.Document.Plan; before != nil && before.Revision == p.Revision {
+		return "quiet", written, nil // it enforces the same, so the store left it alone
+	}
+	l.Metrics.Writes.WithLabelValues("plan", "written").Inc()
+	l.Log.Info("wrote the plan", "revision", p.Revision, "mode", p.Mode, "replicas", p.Replicas, "clusters", len(p.Clusters), "reason", out.Reason)
+	events := []telemetry.Event{telemetry.PlanWritten(*p, out.Reason)}
+	if e, ok := telemetry.RolloutTurned(out.Progress); ok {
+		events = append(events, e)
+	}
+	l.tell(in, events...)
+	return "changed", written, nil
+}
+
+// report tells people what is new: problems once, and an enforcement that was turned off.
+func (l *Loop) report(ctx context.Context, in cycle.Inputs, out cycle.Outcome) {
+	l.tell(in, l.news.Of(out.Problems)...)
+	if l.opened(in.BreakGlass) {
+		l.tellGlass(ctx, in.Workload)
+	}
+	l.Log.V(1).Info("cycle", "clusters", len(out.Fleet.Clusters), "changed", out.Changed, "problems", len(out.Problems), "rollout", out.Progress.Outcome)
+}
+
+func (l *Loop) tell(in cycle.Inputs, events ...telemetry.Event) {
+	for _, e := range events {
+		l.Log.Info("told people", "reason", e.Reason, "message", e.Message)
+	}
+	l.Emit(in.Workload, events...)
+}
+
+// remember writes the history when it is due. A decision that could not be written stays due.
+func (l *Loop) remember(ctx context.Context, out cycle.Outcome, written store.Snapshot) error {
+	if out.Changed {
+		l.history = l.history.WithPlan(written)
+	}
+	l.unsaved = l.unsaved || out.Changed || out.Decided
+	if !store.Due(l.history.SavedAt, l.Clock.Now(), l.unsaved) {
+		return nil
+	}
+	return l.save(ctx, out.Memory)
+}
+
+// saveHoldOff saves for how long nothing begins before it writes what that follows from: a leader that dies in between must
+// not leave one behind that tries again at once. No plan waits for it, least of all one that is a way back.
+func (l *Loop) saveHoldOff(ctx context.Context, in cycle.Inputs, out cycle.Outcome) (saved bool) {
+	if out.Memory.HoldOff.Equal(in.Memory.HoldOff) {
+		return true
+	}
+	m := in.Memory
+	m.HoldOff = out.Memory.HoldOff
+	l.unsaved = true
+	if err := l.save(ctx, m); err != nil {
+		l.Log.Error(err, "the hold-off is not saved yet")
+	}
+	return !l.unsaved
+}
+
+// saveMoves saves that clusters move before the plan says so, for a leader that dies in between would leave a budget that
+// knows nothing of them; one that counts moves which never came waits longer, and no more. A way back waits for nothing, nor
+// does a workload that stands at 0.
+func (l *Loop) saveMoves(ctx context.Context, in cycle.Inputs, out cycle.Outcome) error {
+	r := out.Next.Rollout
+	if len(in.Config.Change.Moves.Rate) == 0 || !out.Changed || r == nil || r.Since.Equal(in.Memory.Changes.Counted) || r.Stage == plan.Reverting || cycle.MovedBy(*r) == 0 || out.Next.Replicas == 0 {
+		return nil
+	}
+	m := in.Memory
+	m.Changes.Ledger, m.Changes.Counted = out.Memory.Changes.Ledger, out.Memory.Changes.Counted
+	l.unsaved = true
+	if err := l.save(ctx, m); err != nil {
+		return fmt.Errorf("saving that %d clusters move: %w", cycle.MovedBy(*r), err)
+	}
+	if l.unsaved {
+		return fmt.Errorf("saving that %d clusters move: %w", cycle.MovedBy(*r), store.ErrConflict)
+	}
+	return nil
+}
+
+// keepPlan takes the plan in force into the history where the leader that wrote it died before it could.
+func (l *Loop) keepPlan(s store.Snapshot) {
+	l.history.Asked, _ = plan.ParseAsked(s.Document.Rollback, plan.MaxRollback) // what is no revision is refused elsewhere
+	if p := s.Document.Plan; p != nil && p.Revision > l.history.Floor() {
+		l.history, l.unsaved = l.history.WithPlan(s), true
+	}
+}
+
+func (l *Loop) save(ctx context.Context, m cycle.Memory) error {
+	if err := l.unseal(ctx); err != nil {
+		l.Log.Error(err, "the plan's key cannot be read again; the one that is known is used on")
+	}
+	next := l.history
+	parts, stale := m.Parts(l.history.Parts)
+	next.Parts = parts
+	l.tellStale(errors.Join(stale...))
+	saved, err := l.Store.WriteHistory(ctx, next, l.Clock.Now())
+	if errors.Is(err, store.ErrConflict) {
+		l.Metrics.Writes.WithLabelValues("history", "conflict").Inc()
+		return l.readAgain(ctx)
+	}
+	if err != nil {
+		l.Metrics.Writes.WithLabelValues("history", "failed").Inc()
+		return err
+	}
+	l.Metrics.Writes.WithLabelValues("history", "written").Inc()
+	if d := saved.Dropped; len(d.Plans)+len(d.Parts) > 0 {
+		l.Log.Info("the history is full; its oldest plans or largest parts were dropped", "plans", d.Plans, "parts", d.Parts)
+	}
+	l.history, l.unsaved = saved, false
+	return nil
+}
+
+// readAgain takes over a history that somebody else wrote or deleted, so that the next write is over that one.
+func (l *Loop) readAgain(ctx context.Context) error {
+	current, _, err := l.Store.ReadHistory(ctx)
+	if err != nil {
+		return err
+	}
+	l.history, l.unsaved = l.history.Over(current), true
+	return nil
+}
+
+// tellStale says, once as long as it lasts, that a part of the history cannot be packed; nil: each can.
+func (l *Loop) tellStale(stale error) {
+	if stale != nil {
+		l.Log.Error(stale, "a part of the history stays as it was")
+	}
+	if stale != nil && !l.stale {
+		l.Emit(discover.Workload{}, telemetry.HistoryStale(stale))
+	}
+	l.stale = stale != nil
+}

@@ -1,0 +1,417 @@
+package cycle
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"ballast/planner/config"
+	"ballast/planner/discover"
+	"ballast/planner/placement"
+	"ballast/planner/plan"
+)
+
+// forgetAfter is how long a row outlives its Secret: long enough for a Secret that is deleted and created again, by a
+// person or a restore, to come back to its replica.
+const forgetAfter = time.Hour
+
+// defaultMaxReplicas is how far a fleet may grow where nobody said: room without surprise.
+const defaultMaxReplicas = 16
+
+// adoption is the plan in force brought up to date with the world, without deciding anything: new clusters have rows,
+// gone ones lose theirs in time, pins and the configuration are taken over.
+type adoption struct {
+	in     Inputs
+	fleet  discover.Fleet
+	owners []int
+	pins   plan.Pins
+	next   plan.Plan
+	gone   map[string]time.Time
+	beside *placement.Servers // what stays together
+	notes  []string           // what changed, in words
+	found  []Problem
+}
+
+func adopt(in Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *adoption {
+	a := &adoption{in: in, fleet: fleet, owners: ownersNow(in, fleet), pins: pins, next: base.Clone(), gone: map[string]time.Time{}, beside: together(fleet)}
+	a.frame()
+	a.reportOrphans()
+	if a.next.Mode.Enforced() {
+		a.addRows()
+		a.forgetRows()
+		a.retarget() // a pin that it makes room for holds at once
+		a.pinRows()
+	} else {
+		a.observeRows()
+	}
+	a.describeRows()
+	return a
+}
+
+// together tells what stays together by the Secrets that are there.
+func together(fleet discover.Fleet) *placement.Servers {
+	s := placement.NewServers(len(fleet.Clusters))
+	for _, c := range fleet.Clusters {
+		s.Add(c.Shard.ID, c.Together())
+	}
+	return s
+}
+
+// reportOrphans names the clusters that nobody reconciles, which Argo CD itself never says.
+func (a *adoption) reportOrphans() {
+	for i, c := range a.fleet.Clusters {
+		if a.owners[i] != discover.Nobody || c.Skip {
+			continue
+		}
+		a.found = append(a.found, Problem{Phase: PhaseDiscover, Subject: c.Shard.ID, Kind: "Orphaned", Message: fmt.Sprintf(
+			"no replica reconciles %q: there are %d, and Argo CD counts %d (%s); ballast gives it an owner in Hold and Enforce",
+			c.Shard.ID, a.in.Workload.Replicas, ControllerReplicas(a.in.Workload), plan.EnvReplicas)})
+	}
+}
+
+// frame takes over what the configuration and the workload say outside the rows.
+func (a *adoption) frame() {
+	before := a.next.Mode
+	a.next.Mode, a.next.Target, a.next.PlannerUser = a.in.Config.Mode, TargetOf(a.in.Workload), a.in.PlannerUser
+	if a.next.Rollout != nil && a.next.Replicas < 1 && a.next.Mode != plan.Enforce {
+		// No other mode goes on with a rollout, and this one has stopped every replica.
+		a.next.Mode = plan.Enforce
+		a.found = append(a.found, Problem{Phase: PhaseRollout, Kind: "ModeWaits", Message: fmt.Sprintf(
+			"mode %s waits until the replicas that rollout.x0y stopped are back", a.in.Config.Mode)})
+	}
+	a.next.MaxReplicas = maxReplicas(a.in.Config.Partition, a.next)
+	a.next.FreeReplicas = byWorkload(a.in.Config.Partition)
+	a.optOut()
+	if before != a.next.Mode && a.in.InForce != nil {
+		a.notes = append(a.notes, fmt.Sprintf("mode %s instead of %s", a.next.Mode, before))
+	}
+	if !a.next.Mode.Enforced() {
+		a.next.Rollout = nil
+		a.next.Replicas, a.next.ControllerReplicas = foundReplicas(a.in.Workload), heldEnv(a.in.Workload)
+	}
+}
+
+// optOut takes over whether the workload opted out: from then on people alone decide its replicas.
+func (a *adoption) optOut() {
+	before := a.next.Unmanaged
+	a.next.Unmanaged = a.in.Workload.Unmanaged
+	switch {
+	case a.in.InForce == nil || before == a.next.Unmanaged:
+	case a.next.Unmanaged:
+		a.notes = append(a.notes, "the workload opted out: its replicas, env and resources are not held")
+	default:
+		a.notes = append(a.notes, "the workload is managed again")
+	}
+}
+
+func byWorkload(p config.Partition) bool { return p.Replicas != nil && p.Replicas.Workload }
+
+// maxReplicas is configured, else what the plan has, else room to grow; never below what stands.
+func maxReplicas(p config.Partition, now plan.Plan) int {
+	most := now.MaxReplicas
+	if p.MaxReplicas != nil {
+		most = *p.MaxReplicas
+	} else if most == 0 {
+		most = max(defaultMaxReplicas, now.Replicas)
+	}
+	return max(most, 1)
+}
+
+// Managed reports whether a cluster has a row: not without a Secret, and not where a person opted out.
+func Managed(c discover.Cluster) bool { return !c.Implicit && !c.Unmanaged }
+
+// observeRows follows the fleet: while nothing is enforced, the plan is what stands.
+func (a *adoption) observeRows() {
+	before, unknown := a.next.Clusters, []int(nil)
+	a.next.Clusters = make(map[string]plan.Row, len(a.fleet.Clusters))
+	for i, c := range a.fleet.Clusters {
+		row, known := before[c.Shard.ID]
+		switch {
+		case !Managed(c):
+		case known && a.owners[i] != discover.Nobody:
+			row.Replica = a.owners[i]
+			a.next.Clusters[c.Shard.ID] = row
+		default:
+			unknown = append(unknown, i)
+		}
+	}
+	var homeless []int
+	for _, i := range a.thatFit(unknown) {
+		if a.owners[i] == discover.Nobody {
+			homeless = append(homeless, i)
+			continue
+		}
+		a.next.Clusters[a.fleet.Clusters[i].Shard.ID] = plan.Row{Replica: a.owners[i]}
+	}
+	a.place(homeless)
+}
+
+// addRows gives every cluster without one a row, as the webhook answers for it, so that taking it over moves nothing.
+func (a *adoption) addRows() {
+	var unknown []int
+	for i, c := range a.fleet.Clusters {
+		if _, known := a.next.Clusters[c.Shard.ID]; Managed(c) && !known {
+			unknown = append(unknown, i)
+		}
+	}
+	if unknown = a.thatFit(unknown); len(unknown) == 0 {
+		return
+	}
+	if a.in.InForce == nil {
+		for _, i := range unknown {
+			if a.owners[i] != discover.Nobody {
+				a.next.Clusters[a.fleet.Clusters[i].Shard.ID] = plan.Row{Replica: a.owners[i]}
+			}
+		}
+		unknown = slices.DeleteFunc(unknown, func(i int) bool { return a.owners[i] != discover.Nobody })
+	} else {
+		a.notes = append(a.notes, fmt.Sprintf("%d new: %s", len(unknown), a.names(unknown)))
+	}
+	a.place(unknown)
+}
+
+// roomForMoves is what new rows leave of the plan: a rollout's moves stand beside the rows.
+const roomForMoves = 64 << 10
+
+// thatFit are the clusters that the plan has room for. A plan that cannot be written ends all planning, and holds a rollout where
+// it is: whoever makes Secrets must not bring that about.
+func (a *adoption) thatFit(clusters []int) []int {
+	if len(clusters) == 0 {
+		return nil
+	}
+	slim := a.next
+	slim.Rollout = nil // what it takes was left for it
+	fit, room := 0, plan.Room(slim)-roomForMoves
+	for _, i := range clusters {
+		if room -= plan.RowBytes(a.fleet.Clusters[i].Shard.ID); room < 0 {
+			break
+		}
+		fit++
+	}
+	if left := clusters[fit:]; len(left) > 0 {
+		a.found = append(a.found, Problem{Phase: PhaseDiscover, Subject: a.fleet.Clusters[left[0]].Shard.ID, Kind: "PlanFull", Message: fmt.Sprintf(
+			"the plan has no room for %s, the first is %q: they stay where the webhook put them, and nothing moves them; delete Secrets that are none of a cluster's, or give them shorter names",
+			plural(len(left), "cluster"), a.fleet.Clusters[left[0]].Shard.ID)})
+	}
+	return clusters[:fit]
+}
+
+// place gives rows to clusters that nobody owns yet: a row with the same server, a valid shard, else rendezvous.
+func (a *adoption) place(clusters []int) {
+	if len(clusters) == 0 {
+		return
+	}
+	arrivals := placement.NewArrivals(plan.NewView(a.next.Clone(), a.pins))
+	for _, i := range clusters {
+		c, current := a.fleet.Clusters[i], placement.NoReplica
+		if c.Explicit.State == discover.ShardValid {
+			current = c.Explicit.N
+		}
+		a.next.Clusters[c.Shard.ID] = plan.Row{Replica: arrivals.Place(c.Shard.Server, current)}
+	}
+}
+
+// forgetRows drops rows whose Secret has been gone for an hour, and those of clusters that a person took out.
+func (a *adoption) forgetRows() {
+	for _, c := range a.fleet.Clusters {
+		if !Managed(c) {
+			delete(a.next.Clusters, c.Shard.ID)
+		}
+	}
+	var forgotten []string
+	for _, name := range a.orphanedRows() {
+		since, seen := a.in.Memory.Gone[name]
+		if !seen || a.in.Now.Before(since) {
+			since = a.in.Now
+		}
+		if a.in.Now.Sub(since) >= forgetAfter {
+			delete(a.next.Clusters, name)
+			forgotten = append(forgotten, name)
+			continue
+		}
+		a.gone[name] = since
+	}
+	if len(forgotten) > 0 {
+		a.notes = append(a.notes, fmt.Sprintf("%d gone for an hour: %s", len(forgotten), ClipList(forgotten)))
+	}
+}
+
+// orphanedRows are the rows without a Secret, by name.
+func (a *adoption) orphanedRows() []string {
+	present := 0
+	for _, c := range a.fleet.Clusters {
+		if _, ok := a.next.Clusters[c.Shard.ID]; ok {
+			present++
+		}
+	}
+	if present == len(a.next.Clusters) {
+		return nil // as nearly always
+	}
+	var names []string
+	for name := range a.next.Clusters {
+		if !inFleet(a.fleet, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// pinRows makes each pin that holds now its cluster's row, so that a pin that is taken away later moves nothing, and
+// gives the Secrets of one server one replica.
+func (a *adoption) pinRows() {
+	slim := a.next // which rows there are says nothing of pins, and a view indexes all it is given
+	slim.Clusters = nil
+	v := plan.NewView(slim, a.pins)
+	for name := range a.pins {
+		row, known := a.next.Clusters[name]
+		if replica, why, _ := v.Effective(name); known && why == plan.Pinned {
+			row.Replica = replica
+			a.next.Clusters[name] = row
+		}
+	}
+	for _, u := range a.fleet.Groups() {
+		if len(u.Clusters) > 1 {
+			a.unite(u, v)
+		}
+	}
+	a.leaveAlone(v)
+}
+
+// leaveAlone gives what stands alone the replica that its Secret carries, since nobody may write another.
+func (a *adoption) leaveAlone(v *plan.View) {
+	for _, c := range a.fleet.Clusters {
+		carries := c.Explicit.State == discover.ShardValid && v.Stays(c.Explicit.N)
+		if row, known := a.next.Clusters[c.Shard.ID]; known && c.Alone && carries {
+			row.Replica = c.Explicit.N
+			a.next.Clusters[c.Shard.ID] = row
+		}
+	}
+}
+
+// retarget keeps a shrinking rollout from ending below a pin that holds meanwhile: the replica that a person chose stays, unless
+// people took it away themselves.
+func (a *adoption) retarget() {
+	r := a.next.Rollout
+	if r == nil || a.next.FreeReplicas || r.Replicas >= a.next.Replicas {
+		return
+	}
+	if !slices.Contains([]plan.Stage{plan.Assigning, plan.Moving, plan.Verifying}, r.Stage) {
+		return
+	}
+	for _, name := range sortedNames(a.pins) {
+		if _, known := a.next.Clusters[name]; known && a.pins[name] >= r.Replicas && a.pins[name] < a.next.Replicas {
+			r.Replicas = a.pins[name] + 1
+			r.ControllerReplicas = max(r.ControllerReplicas, r.Replicas)
+		}
+	}
+}
+
+// cluster is where one of the fleet's stands: a row, or without one what it carries or who owns it.
+func (a *adoption) cluster(i int) placement.Cluster {
+	cl := a.fleet.Clusters[i]
+	_, known := a.next.Clusters[cl.Shard.ID]
+	c := placement.Cluster{Name: cl.Shard.ID, Server: cl.Together(), At: a.standing(i), Claim: placement.Stands}
+	switch carries := cl.Explicit.State == discover.ShardValid; {
+	case known && cl.Immutable && carries:
+		c.Claim = placement.Fixed
+	case !known && carries:
+		c.At, c.Claim = cl.Explicit.N, placement.Fixed
+	case !known || cl.Follows:
+		c.Claim = placement.Follows
+	}
+	return c
+}
+
+// unite gives a unit the replica of its pinned Secret, else of one that ballast may not write, else of its first: Argo
+// CD takes whichever it saw last, so that only one answer for all is an answer.
+func (a *adoption) unite(u discover.Unit, v *plan.View) {
+	members, lead := make([]placement.Cluster, len(u.Clusters)), ""
+	for k, i := range u.Clusters {
+		m := a.cluster(i)
+		switch pin, why, _ := v.Effective(m.Name); {
+		case why == plan.Pinned && Managed(a.fleet.Clusters[i]):
+			m.At, m.Claim, lead = pin, placement.Pinned, cmp.Or(lead, m.Name)
+		case m.Claim == placement.Fixed && v.Stays(a.fleet.Clusters[i].Explicit.N):
+			m.At = a.fleet.Clusters[i].Explicit.N
+		case m.Claim == placement.Fixed:
+			m.Claim = placement.Follows
+		}
+		if _, row := a.next.Clusters[m.Name]; !row && !v.Stays(m.At) {
+			m.At = placement.NoReplica // its shard may be any number
+		}
+		members[k] = m
+	}
+	home := placement.Home(members, func(replica int) bool { return replica >= 0 })
+	for _, m := range members {
+		row, known := a.next.Clusters[m.Name]
+		switch {
+		case !known:
+			continue
+		case m.Claim == placement.Pinned && m.At != home:
+			a.found = append(a.found, Problem{Phase: PhasePartition, Subject: m.Name, Kind: "PinConflict",
+				Message: fmt.Sprintf("%q is pinned to replica %d and %q, which has the same server, to %d: pin both alike",
+					m.Name, m.At, lead, home)})
+			continue
+		case m.Claim == placement.Fixed:
+			row.Replica = m.At
+		default:
+			row.Replica = home
+		}
+		a.next.Clusters[m.Name] = row
+	}
+}
+
+// describeRows fills in what a row says beside its replica.
+func (a *adoption) describeRows() {
+	for _, c := range a.fleet.Clusters {
+		row, ok := a.next.Clusters[c.Shard.ID]
+		if !ok {
+			continue
+		}
+		pin, pinned := a.pins[c.Shard.ID]
+		described := row
+		described.Server, described.Pinned = plan.ServerHash(c.Shard.Server), pinned && pin == row.Replica
+		if described != row {
+			a.next.Clusters[c.Shard.ID] = described
+		}
+	}
+}
+
+func (a *adoption) names(clusters []int) string {
+	names := make([]string, len(clusters))
+	for k, i := range clusters {
+		names[k] = a.fleet.Clusters[i].Shard.ID
+	}
+	return ClipList(names)
+}
+
+// ClipList keeps a reason readable when a thousand clusters come at once.
+func ClipList(names []string) string {
+	const most = 3
+	s := ""
+	for i, n := range names {
+		if i == most {
+			return s + fmt.Sprintf(" and %d more", len(names)-most)
+		}
+		s += []string{"", ", "}[cmp.Compare(i, 0)] + n
+	}
+	return s
+}
+
+// AllPins joins people's pins: those of the plan ConfigMap win over the Secrets' annotations.
+func AllPins(data plan.Pins, clusters []discover.Cluster) plan.Pins {
+	pins := make(plan.Pins, len(data))
+	for _, c := range clusters {
+		if c.Pin == "" {
+			continue
+		}
+		if replica, ok := plan.ParsePin(c.Pin); ok {
+			pins[c.Shard.ID] = replica
+		}
+	}
+	maps.Copy(pins, data)
+	return pins
+}

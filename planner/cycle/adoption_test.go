@@ -1,0 +1,168 @@
+package cycle
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"ballast/planner/config"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+// pods are Argo CD's replicas as they run: each with the env that it read at its start, 0 for none.
+type pods struct {
+	*liveWorld
+	algorithm discover.Algorithm
+	envs      []int
+}
+
+// owners is who owns each cluster, by every pod's own reckoning. discover.Owners is Argo CD's: see the vectors in
+// planner/discover. A pod without an env owns all, and one whose number is above its env takes itself for replica 0.
+func (p *pods) owners(t *testing.T) map[string][]int {
+	t.Helper()
+	fleet := fleetOf(t, p.world)
+	owners, computed := map[string][]int{}, map[int][]int{}
+	for pod, env := range p.envs {
+		if computed[env] == nil {
+			computed[env] = discover.Owners(fleet.Clusters, p.algorithm, env, nil)
+		}
+		own := pod
+		if pod > env {
+			own = 0
+		}
+		for i, owner := range computed[env] {
+			if name := fleet.Clusters[i].Shard.ID; owner == own || env <= 1 {
+				owners[name] = append(owners[name], pod)
+			}
+		}
+	}
+	return owners
+}
+
+// adopting is a fleet that is taken over, and who owned its clusters before.
+type adopting struct {
+	*pods
+	before, last map[string][]int
+	stamped      int
+	restarted    bool
+	silent       bool // the pods say nothing before the Secrets are stamped
+}
+
+// fair looks that no cluster comes to another owner than it had, nor loses its last one; one that nobody had may get one.
+func (a *adopting) fair(t *testing.T, when string) {
+	t.Helper()
+	now := a.owners(t)
+	for _, s := range a.in.Discovered.Secrets {
+		before, last, now := a.before[s.Name], a.last[s.Name], now[s.Name]
+		foreign := slices.ContainsFunc(now, func(pod int) bool { return !slices.Contains(before, pod) })
+		switch {
+		case len(before) > 0 && (foreign || len(now) == 0):
+			t.Fatalf("%s: %s is owned by %v, and was by %v", when, s.Name, now, before)
+		case len(before) == 0 && (len(now) > 1 || len(last) == 1 && !slices.Equal(last, now)):
+			t.Fatalf("%s: %s is owned by %v; nobody had it, then %v", when, s.Name, now, last)
+		}
+	}
+	a.last = now
+}
+
+// observed is what such pods say.
+func (a *adopting) observed(t *testing.T) {
+	if a.observe(); a.silent && a.stamped == 0 {
+		a.in.Observed = Observed{}
+		return
+	}
+	for name, owners := range a.owners(t) {
+		c := a.in.Observed.Sight.Clusters[name]
+		c.Owners, c.Live, c.Cached, c.Holders = owners, owners, owners, owners
+		a.in.Observed.Sight.Clusters[name] = c
+	}
+}
+
+// mend does a cycle's steps, one at a time.
+func (a *adopting) mend(t *testing.T, out Outcome) {
+	for _, step := range rollout.Steps(plan.NewView(a.in.InForce.Clone(), out.Pins), Seen(out.Fleet, a.in.Workload), rollout.StepOptions{}).Steps {
+		switch s := step.(type) {
+		case rollout.PatchShard:
+			a.secret(s.Secret).Shard = discover.ShardValue{State: discover.ShardValid, N: s.Shard}
+			a.stamped++
+			a.fair(t, fmt.Sprintf("after %d stamps", a.stamped))
+		case rollout.PatchWorkload:
+			if s.Replicas != nil || s.ControllerReplicas == nil || a.restarted {
+				t.Fatalf("the workload is written otherwise than once for its env: %s", s)
+			}
+			a.restarted = true
+			env := strconv.Itoa(*s.ControllerReplicas)
+			a.in.Workload.EnvReplicas = &env
+			for pod := len(a.envs) - 1; pod >= 0; pod-- { // as a StatefulSet does
+				a.envs[pod] = *s.ControllerReplicas
+				a.fair(t, fmt.Sprintf("with pods from %d on restarted", pod))
+			}
+		}
+	}
+}
+
+// TestAdoptionChangesNoOwner takes fleets of six replicas over from each algorithm, with an env that fits, none, and one that is
+// smaller or larger, whether or not the pods say what they own: through stamping Secret by Secret, and through the restart for the env pod by pod, no cluster comes to a
+// replica that did not have it or is left by its last one; in the end each has one.
+func TestAdoptionChangesNoOwner(t *testing.T) {
+	const replicas, clusters = 6, 180
+	for _, algorithm := range []discover.Algorithm{discover.Legacy, discover.RoundRobin, discover.ConsistentHashing} {
+		for name, test := range map[string]struct {
+			env               int
+			doubled, orphaned bool
+		}{
+			"as many": {6, false, false}, "none": {0, true, false}, "too small": {4, true, false}, "too large": {8, false, true},
+		} {
+			for _, silent := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, env %s, silent %t", algorithm, name, silent), func(t *testing.T) {
+					w := newLiveWorld(lognormal(7, clusters)...)
+					w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 5000}}
+					w.in.Discovered.Algorithm = string(algorithm)
+					w.scale(replicas)
+					w.in.Workload.EnvReplicas = nil
+					if env := strconv.Itoa(test.env); test.env > 0 {
+						w.in.Workload.EnvReplicas = &env
+					}
+					a := &adopting{pods: &pods{liveWorld: w, algorithm: algorithm, envs: slices.Repeat([]int{test.env}, replicas)}}
+					a.before, a.silent = a.owners(t), silent
+					a.last = a.before
+					doubled, orphaned := 0, clusters-len(a.before)
+					for _, owners := range a.before {
+						if len(owners) > 1 {
+							doubled++
+						}
+					}
+					if doubled > 0 != test.doubled || orphaned > 0 != test.orphaned {
+						t.Fatalf("the test itself failed: %d clusters are doubled and %d orphaned before", doubled, orphaned)
+					}
+					for range 20 {
+						w.in.Now = w.in.Now.Add(time.Minute)
+						a.observed(t)
+						out := Run(w.in)
+						w.in.Memory = out.Memory
+						if out.Changed {
+							next := out.Next.Clone()
+							next.Revision = int64(w.writes + 1)
+							w.in.InForce, w.writes = &next, w.writes+1
+						}
+						a.mend(t, out)
+						a.fair(t, "after a cycle")
+					}
+					for _, s := range w.in.Discovered.Secrets {
+						if got := a.last[s.Name]; len(got) != 1 || got[0] != w.row(t, s.Name) {
+							t.Errorf("%s is owned by %v in the end, its row is %d", s.Name, got, w.row(t, s.Name))
+						}
+					}
+					if a.stamped != clusters || !a.restarted || w.in.InForce.Rollout != nil || w.in.InForce.ControllerReplicas != 16 {
+						t.Errorf("%d Secrets were stamped, restarted %v, rollout %+v, env %d; want %d, once, none, 16",
+							a.stamped, a.restarted, w.in.InForce.Rollout, w.in.InForce.ControllerReplicas, clusters)
+					}
+				})
+			}
+		}
+	}
+}

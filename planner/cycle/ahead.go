@@ -1,0 +1,90 @@
+package cycle
+
+import (
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+// Ahead is what it takes to bring the candidate about.
+type Ahead struct {
+	Mode     string     `json:"mode"`
+	From     plan.Count `json:"from"`
+	To       plan.Count `json:"to"`
+	Moves    int        `json:"moves"`
+	PerWave  int        `json:"perWave,omitempty"`  // mode live: clusters in a wave at most
+	Waves    int        `json:"waves,omitempty"`    // mode live: at least
+	Once     bool       `json:"once,omitempty"`     // mode live: one restart, for the env alone, comes before everything else
+	Restarts bool       `json:"restarts,omitempty"` // pods that run restart for what is to be
+	Limited  bool       `json:"limited,omitempty"`  // there is a move budget
+	Done     time.Time  `json:"done,omitzero"`      // when the budget lets the last cluster move at the earliest; zero: never
+	Missing  []string   `json:"missing,omitempty"`  // what must be mended first, a sentence each
+}
+
+// Foresee says it of an outcome; nil where there is no candidate, nothing to do for it, or a rollout under way, after which
+// all is measured anew.
+func Foresee(in Inputs, out Outcome) *Ahead {
+	if out.Candidate == nil || in.InForce != nil && in.InForce.Rollout != nil {
+		return nil
+	}
+	c, a := &cycle{in: in, out: out}, &adoption{in: in, next: out.Next, fleet: out.Fleet, pins: out.Pins}
+	c.out.Memory.Changes.Cause = change.Balance
+	replicas := len(out.Candidate.Replicas)
+	v := &Ahead{From: plan.Count{Replicas: out.Next.Replicas, ControllerReplicas: out.Next.ControllerReplicas},
+		To:    plan.Count{Replicas: replicas, ControllerReplicas: a.envOf(replicas)},
+		Moves: len(out.Candidate.Moves), Once: c.prepares(a)}
+	if out.Next.FreeReplicas {
+		v.To.Replicas = v.From.Replicas
+	}
+	if out.Next.Target.Kind == plan.Deployment { // it has no env
+		v.To.ControllerReplicas = v.From.ControllerReplicas
+	}
+	if v.Moves == 0 && v.From.Replicas == v.To.Replicas && !v.Once {
+		return nil
+	}
+	c.asks(v)
+	v.Limited = len(c.rates()) > 0
+	if v.Mode == plan.ModeX0Y { // all at once
+		v.Done, _ = change.When(in.Memory.Changes.Ledger, c.rates(), out.size(), in.Now, v.Moves)
+		return v
+	}
+	v.Done, _ = soonest(in.Memory.Changes.Ledger, c.rates(), out.size(), v.Moves, in.Now)
+	return v
+}
+
+// asks adds what the mode asks for.
+func (c *cycle) asks(v *Ahead) {
+	o, next := c.rolloutOptions(), c.out.Next
+	rereads := next.Target.Kind == plan.Deployment && v.From.Replicas != v.To.Replicas // its pods read their number once
+	switch v.Mode = o.Mode; o.Mode {
+	case plan.ModeLive:
+		v.PerWave = max(o.MaxMovesPerWave, 1)
+		v.Waves = (v.Moves + v.PerWave - 1) / v.PerWave
+		v.Restarts = rereads
+		v.Missing = rollout.Missing(next, c.seen())
+		if unsaid := rollout.Unsaid(c.seen()); unsaid != "" && c.in.Observed.Known {
+			v.Missing = append(v.Missing, unsaid)
+		}
+	case plan.ModeX0Y:
+		if v.Restarts = true; next.FreeReplicas {
+			v.Missing = []string{rollout.ErrFreeReplicas.Error()}
+		}
+	default:
+		v.Restarts = o.RolloutRestart || rereads || v.From.ControllerReplicas != v.To.ControllerReplicas
+	}
+}
+
+// soonest is when the last of so many moves can be made if each is made as soon as the budget has room; ok is false where one
+// never can.
+func soonest(l change.Ledger, rates []change.Rate, clusters, moves int, now time.Time) (at time.Time, ok bool) {
+	for at = now; moves > 0; {
+		if at, ok = change.When(l, rates, clusters, at, 1); !ok {
+			return time.Time{}, false
+		}
+		made := max(min(change.Left(l, rates, clusters, at), moves), 1)
+		l, moves = l.Add(at, change.Balance, made), moves-made
+	}
+	return at, true
+}

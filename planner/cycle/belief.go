@@ -1,0 +1,93 @@
+package cycle
+
+import (
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+)
+
+// Why a plan that stands in the ConfigMap is not believed. Whatever it is, the newest own plan is put back over it.
+const (
+	PlanForeign = "PlanForeign" // it matches its digest, and no planner of this installation wrote it
+	PlanBroken  = "PlanBroken"  // it does not match its digest, or cannot be read
+	PlanOlder   = "PlanOlder"   // it is our own, of a revision that was passed: a backup
+)
+
+func PlanFaults() []string { return []string{PlanForeign, PlanBroken, PlanOlder} }
+
+// planFaultProblem tells people of it.
+func planFaultProblem(kind string) Problem {
+	message := map[string]string{
+		PlanForeign: "the plan that stood in the ConfigMap was written by nobody of this installation (its MAC is missing or wrong): a forgery, or a backup" +
+			" from elsewhere; the newest own plan is written over it. See who wrote it with `ballast audit`, and take the right to write the ConfigMap from who should not have it",
+		PlanBroken: "the plan that stood in the ConfigMap did not match its digest or could not be read; the newest own plan is written over it. See who wrote it with `ballast audit`",
+		PlanOlder:  "the plan that stood in the ConfigMap was an older one: somebody restored a backup; the newest is put back. To go back on purpose, use `ballast rollback`",
+	}[kind]
+	return Problem{Phase: PhaseStore, Kind: kind, Message: message}
+}
+
+// withinBounds is a plan that was read, with every number within what the configuration allows or what stands already: a number
+// beyond both was never decided. Only our own x0y stops every replica.
+func withinBounds(p plan.Plan, in Inputs, fleet discover.Fleet) plan.Plan {
+	p = p.Clone()
+	stands := standing(in.Workload, fleet)
+	p.MaxReplicas = min(max(p.MaxReplicas, 1), max(defaultMaxReplicas, stands))
+	most := max(maxReplicas(in.Config.Partition, p), stands)
+	if p.Replicas < 0 || p.Replicas == 0 && !noReplicaRuns(p.Rollout) {
+		p.Replicas = foundReplicas(in.Workload)
+	}
+	p.Replicas = min(p.Replicas, most)
+	p.ControllerReplicas = boundedEnv(p.ControllerReplicas, most, in.Workload)
+	if r := p.Rollout; r != nil {
+		boundRollout(r, most, in.Workload)
+	}
+	for name, row := range p.Clusters {
+		if row.Replica < 0 || row.Replica >= most {
+			delete(p.Clusters, name) // it is placed anew
+		}
+	}
+	return p
+}
+
+// noReplicaRuns reports whether a rollout is in one of the two stages in which no replica runs.
+func noReplicaRuns(r *plan.Rollout) bool {
+	if r == nil || r.Mode != plan.ModeX0Y {
+		return false
+	}
+	return r.Stage == plan.Draining || r.Stage == plan.Assigning
+}
+
+// standing is the number of replicas that there is evidence of: pods, the env, and shards that Secrets carry.
+func standing(w discover.Workload, fleet discover.Fleet) int {
+	n := max(foundReplicas(w), ControllerReplicas(w))
+	for _, c := range fleet.Clusters {
+		if c.Explicit.State == discover.ShardValid {
+			n = max(n, c.Explicit.N+1)
+		}
+	}
+	return n
+}
+
+// boundRollout bounds where a rollout comes from and goes to.
+func boundRollout(r *plan.Rollout, most int, w discover.Workload) {
+	r.From.Replicas, r.Replicas = min(max(r.From.Replicas, 1), most), min(max(r.Replicas, 1), most)
+	r.From.ControllerReplicas = boundedEnv(r.From.ControllerReplicas, most, w)
+	r.ControllerReplicas = boundedEnv(r.ControllerReplicas, most, w)
+	for _, moves := range []map[string]int{r.Moves, r.Was} {
+		for name, replica := range moves {
+			if replica < 0 || replica >= most {
+				delete(moves, name)
+			}
+		}
+	}
+}
+
+// boundedEnv bounds what the env is held at; 0 is one that is not held.
+func boundedEnv(env, most int, w discover.Workload) int {
+	return min(max(env, 0), max(most, ControllerReplicas(w)))
+}
+
+// putBack is the reason of a plan that takes the place of one that was lost or is not believed.
+func putBack(fault string) string {
+	return "put back the last plan, which was " + map[string]string{"": "deleted", PlanForeign: "overwritten by a foreign one",
+		PlanBroken: "broken", PlanOlder: "overwritten by an older one"}[fault]
+}

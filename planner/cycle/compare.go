@@ -1,0 +1,167 @@
+package cycle
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/discover"
+	"ballast/planner/failover"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+// Comparison is what stands against the plan in force.
+type Comparison struct {
+	Replicas []plan.Replica // what each replica carries under the plan, by the rows' loads
+	Pins     plan.Pins      // data.pins and the Secrets' annotations together
+	Agenda   rollout.Agenda
+	Problems []Problem
+}
+
+// Compare says what differs between what stands and the plan in force, without asking Prometheus.
+func Compare(in discover.Input, w discover.Workload, doc plan.Document) Comparison {
+	fleet := StandingFleet(in)
+	c := Comparison{Pins: AllPins(doc.Pins, fleet.Clusters)}
+	for _, p := range fleet.Problems {
+		c.Problems = append(c.Problems, Problem{Phase: PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind), Message: p.Message}.Printable())
+	}
+	if doc.Plan == nil {
+		return c
+	}
+	view := plan.NewView(*doc.Plan, c.Pins)
+	c.Agenda = rollout.Steps(view, Seen(fleet, w), rollout.StepOptions{BreakGlass: doc.BreakGlass})
+	loads, owners, replicas := make([]plan.Load, len(fleet.Clusters)), make([]int, len(fleet.Clusters)), doc.Plan.Replicas
+	for i, cl := range fleet.Clusters {
+		// A row's load is for display; one that cannot be read counts as nothing.
+		loads[i] = plan.LoadOf(doc.Plan.Clusters[cl.Shard.ID].Load)
+		owners[i] = discover.Nobody
+		if replica, _, ok := view.Effective(cl.Shard.ID); ok {
+			owners[i] = replica
+			replicas = max(replicas, replica+1) // x0y holds the workload at 0, and its rows stay
+		}
+	}
+	c.Replicas = replicasOf(loadIndexes(fleet, loads), replicas, func(i int) int { return owners[i] })
+	return c
+}
+
+// StandingFleet is the fleet as it stands, with nothing known of before, so that nothing is lost.
+func StandingFleet(in discover.Input) discover.Fleet {
+	fleet, _, _ := discover.Discover(in, discover.Known{}, discover.Options{MaxShrink: 1}, time.Time{})
+	return fleet
+}
+
+// Course is how far changes are, as far as it shows outside the leader.
+type Course struct {
+	Progress rollout.Progress // what the rollout under way would do now; its Why without a prefix
+	Hidden   bool             // all that shows is done: it waits for what the pods tell the leader
+	Moves    []Move           // of the rollout, in mode live of its present wave; From is discover.Nobody where nobody knows any more
+	After    int              // clusters that move after the present wave, as far as the leader saved that
+	Budget   change.Budget
+	Replicas failover.Verdict // as the leader had it when it looked last
+}
+
+// Follow judges it. Of in it takes what Compare takes, people's annotations, the configuration, the pods if they were
+// listed, and the memory that Recall read.
+func Follow(in Inputs) Course {
+	fleet := StandingFleet(in.Discovered)
+	v := Course{Budget: recallBudget(in, fleet), Replicas: recallReplicas(in)}
+	if in.InForce == nil || in.InForce.Rollout == nil {
+		return v
+	}
+	view := plan.NewView(*in.InForce, AllPins(in.Pins, fleet.Clusters))
+	v.Moves = movesUnderWay(view)
+	moving := map[string]bool{}
+	for _, m := range v.Moves {
+		moving[m.Cluster] = true
+	}
+	for name, to := range in.Memory.Changes.Target {
+		if at, _, known := view.Effective(name); known && at != to && !moving[name] && in.InForce.Rollout.Mode == plan.ModeLive {
+			v.After++
+		}
+	}
+	v.Progress, v.Hidden = progressOf(in, fleet, view, v.Budget)
+	return v
+}
+
+// progressOf asks the rollout itself what it waits for. Which replica owns what only the pods tell, and they tell the leader
+// alone; so they are taken to say that all is as it should be. What is waited for then is what shows, and where
+// nothing is, hidden says that it may be for the pods.
+func progressOf(in Inputs, fleet discover.Fleet, view *plan.View, budget change.Budget) (p rollout.Progress, hidden bool) {
+	if in.BreakGlass && !rollout.StopsAll(view.Plan) {
+		return rollout.Progress{Outcome: rollout.Waiting, Stage: view.Plan.Rollout.Stage, Why: "enforcement is off, so the rollout stays where it is"}, false
+	}
+	c := &cycle{in: in, out: Outcome{Memory: in.Memory, Fleet: fleet, Budget: budget, Replicas: recallReplicas(in)}}
+	if in.BreakGlass {
+		c.turnsBack = glassOpened
+	}
+	if cordons, err := plan.ParseCordons(in.Cordon); err == nil {
+		c.out.Cordoned = plan.Cordoned(cordons, in.Now)
+	}
+	seen := c.seen()
+	seen.Asked, seen.Owned = true, map[string]rollout.Owned{}
+	for _, s := range seen.Secrets {
+		if replica, _, known := view.Effective(s.Name); known {
+			seen.Owned[s.Name] = rollout.Owned{Owners: []int{replica}, Live: []int{replica}}
+		}
+	}
+	if !in.Observed.Known {
+		seen.Pods = nil
+		for replica := range max(in.InForce.Replicas, in.InForce.Rollout.Replicas, in.Workload.Replicas) {
+			seen.Pods = append(seen.Pods, rollout.Pod{Replica: replica, Ready: true, Claimed: true})
+		}
+	}
+	_, p = rollout.Advance(view, seen, in.Memory.Changes.Target, c.rolloutOptions(), in.Now)
+	p.Why = strings.TrimPrefix(p.Why, "waiting: ")
+	goesOn := p.Outcome == rollout.Advanced || p.Outcome == rollout.Finished || p.Outcome == rollout.Reverted
+	return p, goesOn && asksPods(*view.Plan.Rollout)
+}
+
+// asksPods reports whether the stage waits for what the pods say of their clusters.
+func asksPods(r plan.Rollout) bool {
+	switch r.Stage {
+	case plan.Moving, plan.Reverting:
+		return len(r.Moves) > 0
+	case plan.Verifying:
+		return true
+	}
+	return false
+}
+
+// movesUnderWay are the moves of the rollout under way, by cluster. While rows are the old ones they say where clusters come
+// from, and afterwards Was does; the way back of x0y says only where they go.
+func movesUnderWay(v *plan.View) []Move {
+	r := v.Plan.Rollout
+	names := map[string]bool{}
+	for name := range r.Moves {
+		names[name] = true
+	}
+	for name := range r.Was {
+		names[name] = true
+	}
+	var moves []Move
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		row, known := v.Plan.Clusters[name]
+		m := Move{Cluster: name, From: discover.Nobody, To: row.Replica}
+		was, left := r.Was[name]
+		to, goes := r.Moves[name]
+		switch {
+		case goes && left:
+			m.From, m.To = was, to
+		case goes && known && row.Replica != to:
+			m.From, m.To = row.Replica, to
+		case goes:
+			m.To = to
+		case r.Stage == plan.Reverting:
+			m.From, m.To = row.Replica, was
+		default:
+			m.From = was
+		}
+		if m.From != m.To && (known || goes) {
+			moves = append(moves, m)
+		}
+	}
+	return moves
+}

@@ -1,0 +1,212 @@
+package cycle
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/config"
+	"ballast/planner/discover"
+	"ballast/planner/ownership"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+// compared is a fleet of three that stands as its plan says, for a test to change.
+func compared() (discover.Input, discover.Workload, plan.Document) {
+	w := newWorld(3, 2, 1)
+	w.in.Config.Mode = plan.Hold
+	w.cycle()
+	for i, name := range []string{"c000", "c001", "c002"} {
+		row := w.in.InForce.Clusters[name]
+		row.Replica, row.Load = i, []string{"0.5", "0.333", "0.167"}[i]
+		w.in.InForce.Clusters[name] = row
+		w.secret(name).Shard = discover.ShardValue{State: discover.ShardValid, N: i}
+	}
+	return w.in.Discovered, w.in.Workload, plan.Document{Plan: w.in.InForce}
+}
+
+// carried is each replica's load with its clusters, as people read it.
+func carried(replicas []plan.Replica) map[int][]string {
+	got := map[int][]string{}
+	for _, r := range replicas {
+		got[r.ID] = []string{r.TotalLoadDisplay}
+		for _, l := range r.LoadIndexes {
+			got[r.ID] = append(got[r.ID], l.Shard.ID)
+		}
+	}
+	return got
+}
+
+func TestCompareSaysWhatDiffersFromThePlan(t *testing.T) {
+	as := map[int][]string{0: {"0.5", "c000"}, 1: {"0.333", "c001"}, 2: {"0.167", "c002"}}
+	for name, test := range map[string]struct {
+		change   func(*discover.Input, *discover.Workload, *plan.Document)
+		carried  map[int][]string
+		steps    []string
+		problems []string
+	}{
+		"nothing": {func(*discover.Input, *discover.Workload, *plan.Document) {}, as, nil, nil},
+		"a Secret that drifted": {func(in *discover.Input, _ *discover.Workload, _ *plan.Document) { in.Secrets[0].Shard.N = 2 },
+			as, []string{"shard of c000: 2 -> 0 (Drifted)"}, nil},
+		"a workload that was scaled": {func(_ *discover.Input, w *discover.Workload, _ *plan.Document) { w.Replicas = 5 },
+			as, []string{"workload: replicas=3 (Drifted)"}, nil},
+		"a pin of the plan ConfigMap": {func(_ *discover.Input, _ *discover.Workload, d *plan.Document) { d.Pins = plan.Pins{"c000": 1} },
+			map[int][]string{0: {"0"}, 1: {"0.833", "c000", "c001"}, 2: {"0.167", "c002"}}, []string{"shard of c000: 0 -> 1 (Pinned)"}, nil},
+		"a pin of a Secret": {func(in *discover.Input, _ *discover.Workload, _ *plan.Document) { in.Secrets[0].Pin = "2" },
+			map[int][]string{0: {"0"}, 1: {"0.333", "c001"}, 2: {"0.667", "c000", "c002"}}, []string{"shard of c000: 0 -> 2 (Pinned)"}, nil},
+		"a Secret without a server": {func(in *discover.Input, _ *discover.Workload, _ *plan.Document) { in.Secrets[2].Server = "" },
+			map[int][]string{0: {"0.5", "c000"}, 1: {"0.333", "c001"}, 2: {"0"}}, nil, []string{"discover/MissingServer/c002"}},
+		"break-glass": {func(in *discover.Input, _ *discover.Workload, d *plan.Document) {
+			in.Secrets[0].Shard.N, d.BreakGlass = 2, true
+		},
+			as, nil, nil},
+		"no plan": {func(_ *discover.Input, _ *discover.Workload, d *plan.Document) { d.Plan = nil }, map[int][]string{}, nil, nil},
+		"a load that cannot be read counts as nothing": {func(_ *discover.Input, _ *discover.Workload, d *plan.Document) {
+			row := d.Plan.Clusters["c000"]
+			row.Load = "much"
+			d.Plan.Clusters["c000"] = row
+		}, map[int][]string{0: {"0", "c000"}, 1: {"0.333", "c001"}, 2: {"0.167", "c002"}}, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, w, doc := compared()
+			test.change(&in, &w, &doc)
+			got := Compare(in, w, doc)
+			if diff := cmp.Diff(test.carried, carried(got.Replicas)); diff != "" {
+				t.Errorf("replicas (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.steps, stepsOf(got.Agenda)); diff != "" {
+				t.Errorf("steps (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.problems, problems(Outcome{Problems: got.Problems})); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhatARolloutWaitsForShowsOutside: at every cycle of slow rollouts, Follow sees outside the leader what the leader says,
+// but for what the pods tell the leader alone.
+func TestWhatARolloutWaitsForShowsOutside(t *testing.T) {
+	w := adopted(t, skewed(24)...)
+	w.in.Config.Partition.Replicas = &config.Replicas{}
+	w.in.Config.Change.Moves.Rate = []config.Rate{{Percent: 30, Period: config.Duration(time.Hour)}}
+	said := map[string]bool{}
+	for i := range 200 {
+		w.in.Now = w.in.Now.Add(30 * time.Second)
+		w.in.Config.Partition.Replicas.Fixed = 5 - i/100
+		w.slow(i)
+		w.observe()
+		in := clone(t, w.in)
+		in.Observed.Sight, in.Observed.Work, in.Fetched = ownership.Sight{}, nil, nil
+		if i%2 == 0 {
+			in.Observed = Observed{} // nor may they be listed
+		}
+		underWay := w.in.InForce.Rollout != nil
+		got, out := Follow(in), w.cycle()
+		if !underWay {
+			continue
+		}
+		told := strings.TrimPrefix(out.Progress.Why, "waiting: ")
+		switch {
+		case got.Progress.Outcome == out.Progress.Outcome && got.Progress.Why == told:
+			said[told] = true
+		case got.Hidden:
+			said["hidden"] = true
+		case !in.Observed.Known && (told == "replica 3 is not ready" || w.down[3]): // nor what a wave then leaves for later
+		default:
+			t.Fatalf("in stage %s (%d) the leader says %q %q, and %q %q shows", in.InForce.Rollout.Stage, i, out.Progress.Outcome, told, got.Progress.Outcome, got.Progress.Why)
+		}
+	}
+	for _, want := range []string{"of 5 replicas 5 are updated and 4 ready", "of 5 replicas 5 are updated and 5 ready", "the budget of moves is used up", "replica 3 is not ready", "hidden"} {
+		if !said[want] {
+			t.Errorf("%q was never said: %v", want, said)
+		}
+	}
+}
+
+// slow keeps some of the fleet from doing at once what it is told.
+func (w *liveWorld) slow(i int) {
+	w.down[3] = i%5 > 1
+	w.in.Workload.ReadyReplicas = w.in.Workload.Replicas
+	clear(w.taken)
+	r := w.in.InForce.Rollout
+	if r == nil {
+		return
+	}
+	if w.in.Now.Sub(r.Since) < time.Minute {
+		w.in.Workload.ReadyReplicas--
+	}
+	for name := range r.Moves {
+		w.taken[name] = i%4 < 2
+	}
+}
+
+func TestFollowSaysWhichClustersGoWhere(t *testing.T) {
+	under := func(mode string, stage plan.Stage, moves, was map[string]int) *plan.Rollout {
+		return &plan.Rollout{Mode: mode, Stage: stage, Since: epoch, From: plan.Count{Replicas: 3, ControllerReplicas: 3}, Replicas: 3, ControllerReplicas: 3, Moves: moves, Was: was}
+	}
+	to := func(pairs ...any) map[string]int {
+		m := map[string]int{}
+		for i := 0; i < len(pairs); i += 2 {
+			m[pairs[i].(string)] = pairs[i+1].(int)
+		}
+		return m
+	}
+	for name, test := range map[string]struct {
+		rollout *plan.Rollout
+		target  map[string]int
+		want    []Move
+		after   int
+	}{
+		"none":                                {nil, to("c000", 2), nil, 0},
+		"a wave, whose rows are the new ones": {under(plan.ModeLive, plan.Moving, to("c001", 1), to("c001", 0)), to("c001", 1, "c002", 0, "c000", 0), []Move{{"c001", 0, 1}}, 1},
+		"a wave that goes back":               {under(plan.ModeLive, plan.Reverting, to("c001", 1), to("c001", 2)), nil, []Move{{"c001", 2, 1}}, 0},
+		"before the first wave":               {under(plan.ModeLive, plan.Scaling, nil, nil), to("c001", 0, "c002", 1, "c000", 0, "gone", 1), nil, 2},
+		"x0y, while pods stop":                {under(plan.ModeX0Y, plan.Draining, to("c001", 2, "c000", 1), nil), to("c001", 2), []Move{{"c000", 0, 1}, {"c001", 1, 2}}, 0},
+		"x0y, whose rows are the new ones":    {under(plan.ModeX0Y, plan.Assigning, nil, to("c001", 2, "c002", 2)), nil, []Move{{"c001", 2, 1}}, 0},
+		"x0y, on its way back":                {under(plan.ModeX0Y, plan.Reverting, nil, to("c001", 0, "c002", 2)), nil, []Move{{"c001", 1, 0}}, 0},
+		"default, before it assigns":          {under(plan.ModeDefault, plan.Scaling, to("c001", 2), nil), nil, []Move{{"c001", 1, 2}}, 0},
+		"default, whose rows are the new":     {under(plan.ModeDefault, plan.Assigning, to("c001", 1), nil), nil, []Move{{"c001", discover.Nobody, 1}}, 0},
+		"a cluster that is not planned yet":   {under(plan.ModeDefault, plan.Scaling, to("new", 2), nil), nil, []Move{{"new", discover.Nobody, 2}}, 0},
+		"one that is gone":                    {under(plan.ModeX0Y, plan.Assigning, nil, to("gone", 2)), nil, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, w, doc := compared() // c000 on replica 0, c001 on 1, c002 on 2
+			doc.Plan.Rollout = test.rollout
+			got := Follow(Inputs{Now: epoch, Config: config.Default(), InForce: doc.Plan, Discovered: in, Workload: w, Memory: Memory{Changes: Changes{Target: test.target}}})
+			if diff := cmp.Diff(test.want, got.Moves); diff != "" || got.After != test.after {
+				t.Errorf("%d go after, want %d; (-want +got):\n%s", got.After, test.after, diff)
+			}
+		})
+	}
+}
+
+func TestNothingGoesOnWhileEnforcementIsOff(t *testing.T) {
+	in, w, doc := compared()
+	doc.Plan.Mode, doc.Plan.Rollout = plan.Enforce, &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Scaling, Since: epoch, Replicas: 3, ControllerReplicas: 3}
+	got := Follow(Inputs{Now: epoch, Config: config.Default(), InForce: doc.Plan, Discovered: in, Workload: w, BreakGlass: true})
+	want := rollout.Progress{Outcome: rollout.Waiting, Stage: plan.Scaling, Why: "enforcement is off, so the rollout stays where it is"}
+	if diff := cmp.Diff(want, got.Progress); diff != "" || got.Hidden {
+		t.Errorf("hidden %t (-want +got):\n%s", got.Hidden, diff)
+	}
+}
+
+func TestCompareShowsWhoIsToHaveWhatWhileX0YHasStoppedAll(t *testing.T) {
+	in, w, doc := compared()
+	doc.Plan.Replicas = 0
+	want := map[int][]string{0: {"0.5", "c000"}, 1: {"0.333", "c001"}, 2: {"0.167", "c002"}}
+	if diff := cmp.Diff(want, carried(Compare(in, w, doc).Replicas)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func stepsOf(a rollout.Agenda) []string {
+	var steps []string
+	for _, s := range a.Steps {
+		steps = append(steps, s.String())
+	}
+	return steps
+}

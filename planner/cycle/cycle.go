@@ -1,0 +1,283 @@
+// Package cycle is the decision that keeps an Argo CD fleet level. Run is all of it, a function of values: what was seen goes
+// in, the next plan and its reasons come out. Package controller gathers the one and writes the other.
+package cycle
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ballast/planner/discover"
+	"ballast/planner/evaluate"
+	"ballast/planner/failover"
+	"ballast/planner/plan"
+	"ballast/planner/poll"
+	"ballast/planner/rollout"
+)
+
+// Run runs every phase once. It has no error: what a phase cannot do is a Problem, and the plan in force stays.
+func Run(in Inputs) Outcome { return run(in).printable() }
+
+func run(in Inputs) Outcome {
+	c := &cycle{in: in, out: Outcome{Memory: in.Memory}}
+	if in.PlanFault != "" {
+		c.problem(planFaultProblem(in.PlanFault))
+	}
+	if !c.discover() {
+		return c.keep()
+	}
+	base := c.base()
+	c.out.Pins = AllPins(in.Pins, c.out.Fleet.Clusters)
+	a := adopt(in, c.out.Fleet, base, c.out.Pins)
+	c.poll()
+	c.measure(a)
+	c.look(a)
+	c.pinProblems(a)
+	c.out.Problems = append(c.out.Problems, a.found...)
+	c.out.Memory.Gone = a.gone
+	c.indexes = loadIndexes(c.out.Fleet, c.out.Loads)
+	c.out.Now = replicasOf(c.indexes, a.next.Replicas, a.standing)
+	c.decide(a)
+	c.finish(a)
+	return c.out
+}
+
+type cycle struct {
+	turnsBack string // why a rollout that has stopped every replica brings them back as they were
+	now       situation
+	verdicts  verdicts
+	taken     []string      // clusters without an owner, or soon to be, by no wave's doing
+	evacuated failover.Last // the failover that counts as the last one if what was decided is written
+	winner    *evaluate.Candidate
+	indexes   []plan.LoadIndex // of Fleet.Clusters
+	in        Inputs
+	out       Outcome
+	notes     []string
+}
+
+// discover lists the fleet; false means that it cannot be believed and everything stays.
+func (c *cycle) discover() bool {
+	in := c.in.Discovered
+	in.InClusterOwner = discover.InClusterOwner(algorithm(c.in), ControllerReplicas(c.in.Workload))
+	var err error
+	c.out.Fleet, c.out.Memory.Known, err = discover.Discover(in, c.in.Memory.Known,
+		discover.Options{MaxShrink: c.in.Config.Discover.MaxShrink.Share(), Had: c.in.had}, c.in.Now)
+	for _, p := range c.out.Fleet.Problems {
+		c.problem(Problem{Phase: PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind), Message: p.Message})
+	}
+	if err != nil { // a *discover.ShrinkError
+		c.problem(Problem{Phase: PhaseDiscover, Kind: "Shrunk", Message: err.Error(), Keeps: true})
+	}
+	c.out.Memory.Servers = make(map[string]string, len(c.out.Fleet.Clusters))
+	for _, cl := range c.out.Fleet.Clusters {
+		c.out.Memory.Servers[cl.Shard.ID] = cl.Shard.Server
+	}
+	return err == nil
+}
+
+// had reports whether a Secret had that server when it was seen last, or by its row.
+func (in Inputs) had(secret, server string) bool {
+	if last, seen := in.Memory.Servers[secret]; seen {
+		return last == server
+	}
+	base := cmp.Or(in.InForce, in.Last)
+	if base == nil {
+		return false
+	}
+	row, planned := base.Clusters[secret]
+	return planned && row.Server == plan.ServerHash(server)
+}
+
+// keep ends a cycle that could not see the fleet: the plan in force, or the one to mend it from, as it is. Only a rollout that
+// may have stopped every replica goes on: its deadlines bring them back, whatever Secrets come and go meanwhile.
+func (c *cycle) keep() Outcome {
+	c.out.Pins = AllPins(c.in.Pins, nil)
+	base := cmp.Or(c.in.InForce, c.in.Last)
+	if base == nil {
+		return c.out
+	}
+	a := &adoption{in: c.in, fleet: c.out.Fleet, beside: together(c.out.Fleet), next: base.Clone(), pins: c.out.Pins}
+	if c.in.InForce == nil {
+		c.note(putBack(c.in.PlanFault))
+	} else if rollout.StopsAll(a.next) {
+		c.turnsBack = "too many cluster Secrets are gone at once"
+		c.advance(a)
+	}
+	c.out.Next = a.next
+	if c.out.Changed = c.in.InForce == nil || !a.next.SameEnforced(*c.in.InForce); c.out.Changed {
+		c.out.Reason = strings.Join(c.notes, "; ")
+	}
+	return c.out
+}
+
+// base is what this cycle starts from: the plan in force, else the newest of the history, else the fleet as it is.
+func (c *cycle) base() plan.Plan {
+	switch {
+	case c.in.InForce != nil:
+		return withinBounds(*c.in.InForce, c.in, c.out.Fleet)
+	case c.in.Last != nil:
+		c.note(putBack(c.in.PlanFault))
+		return withinBounds(*c.in.Last, c.in, c.out.Fleet)
+	}
+	return firstPlan(c.in)
+}
+
+// poll joins what Prometheus answered to the fleet.
+func (c *cycle) poll() {
+	p := c.in.Config.Poll
+	table, err := poll.Join(MetricsOf(c.in.Config), c.out.Fleet, c.in.Fetched, c.in.Memory.LastGood,
+		poll.Options{MinCoverage: p.MinCoverage.Float(), MaxDrop: p.MaxDrop.Share(), MaxAge: time.Duration(p.Prometheus.MaxAge)}, c.in.Now)
+	if err != nil {
+		c.problem(Problem{Phase: PhasePoll, Kind: "Refused", Message: err.Error(), Keeps: true})
+		c.out.Table = poll.Table{Frozen: true}
+		return
+	}
+	c.out.Table = table
+	c.out.Memory.LastGood = poll.NewLastGood(table, c.in.Memory.LastGood)
+	for _, p := range table.Problems {
+		c.problem(Problem{Phase: PhasePoll, Subject: p.Metric, Kind: string(p.Kind), Message: p.Message, Keeps: table.Frozen})
+	}
+}
+
+// measure makes loads of the table and takes over references for metrics that had none.
+func (c *cycle) measure(a *adoption) {
+	if c.out.Table.Columns == nil {
+		return
+	}
+	loads, references, problem := loadsOf(c.in.Config, c.out.Table, a.next.References)
+	if problem != nil {
+		c.problem(*problem)
+		return
+	}
+	c.out.Loads = loads
+	if !c.out.Table.Frozen {
+		a.next.References = references
+	}
+}
+
+// How many mistakes in data.pins people are told of, and for how many of them a name is looked for that they may have meant;
+// the webhook lets none in while it answers.
+const (
+	mostPinProblems = 20
+	mostPinHints    = 5
+)
+
+// pinProblems says which pins do not hold, and why: a pin is a person's word, and is never dropped in silence.
+func (c *cycle) pinProblems(a *adoption) {
+	for _, p := range c.in.PinProblems[:min(len(c.in.PinProblems), mostPinProblems)] {
+		c.problem(Problem{Phase: PhasePartition, Subject: p.Name, Kind: "PinRefused", Message: "data.pins: " + p.Error()})
+	}
+	var unknown []string
+	for _, name := range sortedNames(c.out.Pins) {
+		if !inFleet(c.out.Fleet, name) {
+			unknown = append(unknown, name)
+			continue
+		}
+		if kind, why := c.pinWaits(a, c.out.Pins[name]); why != "" {
+			c.problem(Problem{Phase: PhasePartition, Subject: name, Kind: kind, Message: fmt.Sprintf("%q is pinned to replica %d, and %s", name, c.out.Pins[name], why)})
+		}
+	}
+	for i, name := range unknown[:min(len(unknown), mostPinProblems)] {
+		c.problem(c.pinUnknown(name, i < mostPinHints))
+	}
+	if more := len(unknown) - mostPinProblems; more > 0 {
+		c.problem(Problem{Phase: PhasePartition, Kind: "PinUnknown", Message: fmt.Sprintf("%d more pins name no cluster Secret", more)})
+	}
+}
+
+func (c *cycle) pinUnknown(name string, hint bool) Problem {
+	p := Problem{Phase: PhasePartition, Subject: name, Kind: "PinUnknown",
+		Message: fmt.Sprintf("%q is pinned to replica %d, and no cluster Secret has that name", name, c.out.Pins[name])}
+	if !hint {
+		return p
+	}
+	if near := plan.Nearest(name, namesOf(c.out.Fleet)); near != "" {
+		p.Message += fmt.Sprintf("; %q has", near)
+	}
+	return p
+}
+
+// pinWaits says why a pin of a cluster that is there does not hold; empty: it does, or comes about.
+func (c *cycle) pinWaits(a *adoption, replica int) (kind, why string) {
+	there := fmt.Sprintf("there are %d: it waits ", a.next.Replicas)
+	switch {
+	case replica >= a.next.MaxReplicas:
+		return "PinRefused", fmt.Sprintf("maxReplicas is %d: pin it lower, or raise partition.maxReplicas", a.next.MaxReplicas)
+	case replica < a.next.Replicas:
+		return "", ""
+	case a.next.Mode != plan.Enforce:
+		return "PinWaits", there + fmt.Sprintf("for mode Enforce, since %s scales nothing", a.next.Mode)
+	case a.next.Unmanaged:
+		return "PinWaits", there + "while the workload is annotated as unmanaged, which keeps ballast from scaling it"
+	case c.stopped():
+		return "PinWaits", there + "while nothing scales (frozen, or stopped after a wave that did harm): \"ballast resume\" ends that"
+	}
+	return "", ""
+}
+
+// inFleet reports whether a Secret, or the implicit in-cluster, has that name; clusters are in the order of their names.
+func inFleet(f discover.Fleet, name string) bool {
+	_, known := slices.BinarySearchFunc(f.Clusters, name, func(c discover.Cluster, name string) int { return cmp.Compare(c.Shard.ID, name) })
+	return known
+}
+
+func namesOf(f discover.Fleet) []string {
+	names := make([]string, len(f.Clusters))
+	for i, c := range f.Clusters {
+		names[i] = c.Shard.ID
+	}
+	return names
+}
+
+// finish compares with the plan in force and words the reason. A plan that enforces the same is the one in force, loads and
+// revision too, since rows keep the load of their decision.
+func (c *cycle) finish(a *adoption) {
+	c.notes = append(a.notes, c.notes...)
+	c.out.Next = a.next
+	c.out.Changed = c.in.InForce == nil || !a.next.SameEnforced(*c.in.InForce)
+	if !c.out.Changed {
+		return
+	}
+	c.stampLoads()
+	c.countPins(a)
+	c.countStage(c.out.Next.Rollout)
+	if c.in.InForce == nil && c.in.Last == nil {
+		c.out.Decided = true
+		c.note(fmt.Sprintf("took over the fleet as it is: %d clusters on %d replicas", len(c.out.Next.Clusters), c.out.Next.Replicas))
+	}
+	if len(c.notes) == 0 {
+		c.note("what is enforced changed with the configuration or the Secrets")
+	}
+	c.out.Reason = strings.Join(c.notes, "; ")
+}
+
+// stampLoads writes the loads of this decision into the rows; the last ones stay while nothing is known. Where they leave the plan
+// no room they go: they are for people.
+func (c *cycle) stampLoads() {
+	defer c.dropLoads()
+	if c.out.Loads == nil || c.out.Table.Frozen {
+		return
+	}
+	for i, cl := range c.out.Fleet.Clusters {
+		if row, ok := c.out.Next.Clusters[cl.Shard.ID]; ok {
+			row.Load = c.indexes[i].DisplayValue
+			c.out.Next.Clusters[cl.Shard.ID] = row
+		}
+	}
+}
+
+func (c *cycle) dropLoads() {
+	if plan.Room(c.out.Next) >= 0 {
+		return
+	}
+	for name, row := range c.out.Next.Clusters {
+		row.Load = ""
+		c.out.Next.Clusters[name] = row
+	}
+}
+
+func (c *cycle) problem(p Problem) { c.out.Problems = append(c.out.Problems, p) }
+
+func (c *cycle) note(s string) { c.notes = append(c.notes, s) }

@@ -1,0 +1,251 @@
+package cycle
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+
+	"ballast/planner/config"
+	"ballast/planner/discover"
+	"ballast/planner/partition"
+	"ballast/planner/placement"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+// defaultMinReplicas is how few replicas there may be where nobody said and the fleet had them: one replica's failure
+// must not stop the whole fleet.
+const defaultMinReplicas = 2
+
+// division is the partition's question and answer: groups as items, and the clusters' replicas that come of it.
+type division struct {
+	groups []discover.Unit
+	items  []partition.Item
+	bounds partition.Bounds
+	answer partition.Partition
+	of     map[string]int // managed clusters' replicas, by Secret
+}
+
+// divide asks the partition for the best distribution from what stands.
+func divide(in Inputs, a *adoption, loads []plan.Load) (division, error) {
+	d := division{groups: a.fleet.Groups(), bounds: boundsOf(in.Config.Partition, in.Workload, a)}
+	var err error
+	if d.items, err = itemsOf(a, d.groups, loads); err != nil {
+		return division{}, err
+	}
+	if d.answer, err = partition.LPT(d.items, d.bounds); err != nil {
+		return division{}, err
+	}
+	now := make(map[string]int, len(d.items))
+	for k, u := range d.groups {
+		if row, ok := a.next.Clusters[a.fleet.Clusters[u.Clusters[0]].Shard.ID]; ok {
+			now[d.items[k].ID] = row.Replica
+		}
+	}
+	d.answer = partition.Relabel(d.answer, d.items, now)
+	d.settle(a)
+	d.of = make(map[string]int, len(a.fleet.Clusters))
+	for k, u := range d.groups {
+		for _, i := range u.Clusters {
+			if c := a.fleet.Clusters[i]; Managed(c) {
+				d.of[c.Shard.ID] = d.answer.Of[k]
+				if at := a.firm(i).At; at >= 0 && at < d.answer.Replicas {
+					d.of[c.Shard.ID] = at // another one of its server may be firmer
+				}
+			}
+		}
+	}
+	return d, nil
+}
+
+// usefulGain is the share by which a partition must lower the makespan to be worth its moves. Loads are measured and
+// never stand still; without it a fleet that is level to a few per cent is re-dealt at every election, for nothing.
+const usefulGain = 0.01
+
+// settle leaves everything where it stands, as the answer, if the partition needs the same number of replicas, nothing
+// stands where it must not, and the gain is not worth a move.
+func (d *division) settle(a *adoption) {
+	if d.answer.Replicas != a.next.Replicas {
+		return
+	}
+	stands := partition.Partition{Replicas: d.answer.Replicas, Of: make([]int, len(d.items)), Lost: d.answer.Lost,
+		Loads: make([]plan.Load, d.answer.Replicas), Clusters: make([]int, d.answer.Replicas)}
+	for k, u := range d.groups {
+		r, item := a.standing(u.Clusters[0]), d.items[k]
+		if r < 0 || r >= stands.Replicas || item.Replica >= 0 && item.Replica != r {
+			return
+		}
+		stands.Of[k] = r
+		stands.Loads[r] += item.Load
+		stands.Clusters[r] += item.Clusters
+		if most := d.bounds.MaxClusters; most > 0 && stands.Clusters[r] > most {
+			return
+		}
+	}
+	if float64(d.answer.Makespan()) < (1-usefulGain)*float64(stands.Makespan()) {
+		return
+	}
+	d.answer = stands
+}
+
+// itemsOf makes an item of each group, in their order; fixed are pins, and what no write can move.
+func itemsOf(a *adoption, groups []discover.Unit, loads []plan.Load) ([]partition.Item, error) {
+	items := make([]partition.Item, len(groups))
+	var firm []placement.Cluster
+	for k, u := range groups {
+		item := partition.Item{ID: a.fleet.Clusters[u.Clusters[0]].Shard.ID, Clusters: len(u.Clusters)}
+		firm = firm[:0]
+		var err error
+		for _, i := range u.Clusters {
+			if item.Load, err = plan.SumLoads(item.Load, loads[i]); err != nil {
+				return nil, fmt.Errorf("adding up the loads of %q: %w", plan.PrintableServer(u.Server), err)
+			}
+			firm = append(firm, a.firm(i))
+		}
+		item.Replica = placement.Home(firm, func(replica int) bool { return replica >= 0 })
+		items[k] = item
+	}
+	return items, nil
+}
+
+// firm is the replica a cluster cannot leave: its pin, or where it stands if nothing may be written to its Secret.
+func (a *adoption) firm(i int) placement.Cluster {
+	c, firm := a.fleet.Clusters[i], placement.Cluster{At: placement.NoReplica, Claim: placement.Fixed}
+	pin, pinned := a.pins[c.Shard.ID]
+	switch {
+	case pinned && pin < a.pinnable():
+		firm.At, firm.Claim = pin, placement.Pinned
+	case c.FixedAt != nil:
+		firm.At = *c.FixedAt
+	case c.Unmanaged || c.Immutable:
+		firm.At = a.owners[i]
+	}
+	most := a.next.MaxReplicas
+	if a.next.FreeReplicas {
+		most = a.next.Replicas // nothing keeps a replica that people take away
+	}
+	firm.At = min(firm.At, most-1)
+	return firm
+}
+
+// pinnable is the number of replicas that pins may ask for: a workload that opted out, or whose replicas are people's, is not
+// scaled for one.
+func (a *adoption) pinnable() int {
+	if a.next.Unmanaged || a.next.FreeReplicas {
+		return a.next.Replicas
+	}
+	return a.next.MaxReplicas
+}
+
+func boundsOf(p config.Partition, w discover.Workload, a *adoption) partition.Bounds {
+	b := partition.Bounds{MaxReplicas: a.next.MaxReplicas, MaxClusters: p.MaxClustersPerReplica}
+	b.MinReplicas = min(defaultMinReplicas, a.next.Replicas)
+	if p.MinReplicas != nil {
+		b.MinReplicas = *p.MinReplicas
+	}
+	b.MinReplicas = min(max(b.MinReplicas, 1), b.MaxReplicas)
+	switch {
+	case p.Replicas == nil:
+	case p.Replicas.Workload:
+		b.Fixed = min(foundReplicas(w), b.MaxReplicas)
+	default:
+		b.Fixed = p.Replicas.Fixed
+	}
+	if w.Unmanaged && !byWorkload(p) {
+		b.Fixed = min(max(a.next.Replicas, 1), b.MaxReplicas) // another number could not be brought about
+	}
+	if p.Capacity != nil {
+		if capacity, err := plan.NewLoad(p.Capacity.Float()); err == nil {
+			b.Capacity = capacity
+		}
+	}
+	return b
+}
+
+// needsWorkload reports whether a rollout writes to the workload: another number of replicas or another env, or a restart.
+func needsWorkload(now, next plan.Plan, o rollout.Options) bool {
+	r := next.Rollout
+	if r == nil {
+		return false
+	}
+	return !now.FreeReplicas && r.Replicas != now.Replicas || r.ControllerReplicas != now.ControllerReplicas ||
+		r.Mode == plan.ModeX0Y || r.Mode == plan.ModeDefault && o.RolloutRestart
+}
+
+// basis is what candidates must agree on to be votes of one election: who is there, what is fixed, what bounds hold.
+func (d division) basis() string {
+	b := fmt.Appendf(make([]byte, 0, 256+32*len(d.items)), "%+v\n", d.bounds)
+	for _, it := range d.items {
+		b = append(append(b, it.ID...), ' ')
+		b = append(strconv.AppendInt(b, int64(it.Clusters), 10), ' ')
+		b = append(strconv.AppendInt(b, int64(it.Replica), 10), '\n')
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8])
+}
+
+// moves are the clusters whose replica differs from their rows, by name.
+func (a *adoption) moves(of map[string]int) []Move {
+	var moves []Move
+	for _, c := range a.fleet.Clusters { // in the order of their names
+		name := c.Shard.ID
+		row, planned := a.next.Clusters[name]
+		if to, ok := of[name]; ok && planned && row.Replica != to {
+			moves = append(moves, Move{Cluster: name, From: row.Replica, To: to})
+		}
+	}
+	return moves
+}
+
+// loadIndexes are the clusters with their loads, for people, in the fleet's order; without loads they are 0.
+func loadIndexes(fleet discover.Fleet, loads []plan.Load) []plan.LoadIndex {
+	indexes := make([]plan.LoadIndex, len(fleet.Clusters))
+	for i, c := range fleet.Clusters {
+		indexes[i].Shard = c.Shard
+		if loads != nil {
+			indexes[i].Value = loads[i]
+		}
+		indexes[i].DisplayValue = indexes[i].Value.Display()
+	}
+	return indexes
+}
+
+// replicasOf lists who owns what, for people: of is each cluster's replica.
+func replicasOf(indexes []plan.LoadIndex, count int, of func(i int) int) []plan.Replica {
+	replicas, owners, owned := make([]plan.Replica, count), make([]int, len(indexes)), make([]int, count)
+	for i := range indexes {
+		owners[i] = of(i)
+		if r := owners[i]; r >= 0 && r < count {
+			owned[r]++
+		}
+	}
+	for r := range replicas {
+		replicas[r].ID = r
+		if owned[r] > 0 {
+			replicas[r].LoadIndexes = make([]plan.LoadIndex, 0, owned[r])
+		}
+	}
+	for i, r := range owners {
+		if r >= 0 && r < count {
+			replicas[r].LoadIndexes = append(replicas[r].LoadIndexes, indexes[i])
+			replicas[r].TotalLoad += indexes[i].Value
+		}
+	}
+	for r := range replicas {
+		replicas[r].TotalLoadDisplay = replicas[r].TotalLoad.Display()
+	}
+	return replicas
+}
+
+// Imbalance is the makespan over the mean: 1 is perfectly level. It is 1 for a fleet without load.
+func Imbalance(replicas []plan.Replica) float64 {
+	var most, total plan.Load
+	for _, r := range replicas {
+		most, total = max(most, r.TotalLoad), total+r.TotalLoad
+	}
+	if total == 0 {
+		return 1
+	}
+	return float64(most) * float64(len(replicas)) / float64(total)
+}

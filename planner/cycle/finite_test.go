@@ -1,0 +1,40 @@
+package cycle
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/change"
+)
+
+// TestNoPodsFiguresKeepTheHistoryFromBeingWritten: what a pod says it did goes into the memory when a wave begins, and
+// JSON has no infinite number.
+func TestNoPodsFiguresKeepTheHistoryFromBeingWritten(t *testing.T) {
+	most := change.Work{Reconciles: 1 << 53, Seconds: math.MaxFloat64}
+	for name, tc := range map[string]struct {
+		work map[int]ServerWork
+		want map[int]change.Work
+	}{
+		"of two servers": {map[int]ServerWork{0: {"https://a": most, "https://b": most}},
+			map[int]change.Work{0: {Reconciles: 2 << 53, Seconds: math.MaxFloat64}}},
+		"as a saved input has them": {map[int]ServerWork{
+			0: {"https://a": {Reconciles: 1, Seconds: math.Inf(1)}}, 1: {"https://a": {Reconciles: 1, Seconds: math.NaN()}},
+		}, map[int]change.Work{0: {Reconciles: 1, Seconds: math.MaxFloat64}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &cycle{in: Inputs{Observed: Observed{Work: tc.work}}}
+			began := c.signs(nil)
+			if diff := cmp.Diff(tc.want, began.Work); diff != "" {
+				t.Errorf("work (-want +got):\n%s", diff)
+			}
+			m := Memory{Changes: Changes{Began: began, Trip: &change.Trip{Reason: change.Orphaned, Why: "it tripped"}}}
+			parts, stale := m.Parts(nil)
+			back, dropped := MemoryOf(parts)
+			if len(stale)+len(dropped) > 0 || back.Changes.Trip == nil {
+				t.Errorf("stale %v, dropped %v; the next leader knows of the trip: %v", stale, dropped, back.Changes.Trip)
+			}
+		})
+	}
+}

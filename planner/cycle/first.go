@@ -1,0 +1,132 @@
+package cycle
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/poll"
+	"ballast/planner/rollout"
+)
+
+// ControllerReplicas is the number of replicas that the application-controller believes in: its env, which counts as one
+// where it is absent or not a positive number; in a Deployment with dynamic distribution, spec.replicas.
+func ControllerReplicas(w discover.Workload) int {
+	if w.Kind == plan.Deployment && w.DynamicDistribution {
+		return max(w.Replicas, 1)
+	}
+	if w.EnvReplicas == nil {
+		return 1
+	}
+	n, err := strconv.Atoi(*w.EnvReplicas)
+	if err != nil || n < 1 {
+		return 1
+	}
+	return n
+}
+
+// heldEnv is what the plan holds the env at: as found, and not at all where there is none, since adding it would restart
+// every pod.
+func heldEnv(w discover.Workload) int {
+	if w.EnvReplicas == nil {
+		return 0
+	}
+	return ControllerReplicas(w)
+}
+
+// algorithm is the one in use: the workload's env, else argocd-cmd-params-cm.
+func algorithm(in Inputs) discover.Algorithm {
+	if in.Workload.Algorithm != "" {
+		return discover.AlgorithmOf(in.Workload.Algorithm)
+	}
+	return discover.AlgorithmOf(in.Discovered.Algorithm)
+}
+
+// ownersNow is the replica that owns each cluster of the fleet today: the one that says so itself or is seen in metrics, else
+// the explicit shard, else the algorithm's. discover.Nobody where no replica has that number, or Argo CD skips the cluster.
+func ownersNow(in Inputs, fleet discover.Fleet) []int {
+	replicas := ControllerReplicas(in.Workload)
+	owners := discover.Owners(fleet.Clusters, algorithm(in), replicas, nil)
+	seen := seenOwners(in.Owners, in.Workload, in.Observed.Pods)
+	for i, c := range fleet.Clusters {
+		owner, ok := seen[c.Shard.Server]
+		if asked := in.Observed.Sight.Clusters[c.Shard.ID].Owners; len(asked) == 1 && asked[0] >= 0 {
+			owner, ok = asked[0], true // Prometheus may be some scrapes behind, or new
+		}
+		if ok && owner < replicas && !c.Skip && !c.Implicit {
+			owners[i] = owner
+		}
+		if owners[i] >= foundReplicas(in.Workload) {
+			owners[i] = discover.Nobody // the env promises more replicas than run: nobody reconciles this cluster
+		}
+	}
+	return owners
+}
+
+// seenOwners reads who reconciles which server from the pods' own metrics. A server that two pods report (a move a moment
+// ago, or two owners) or a pod whose replica nobody knows says nothing.
+func seenOwners(fetched poll.Fetched, w discover.Workload, pods []rollout.Pod) map[string]int {
+	owners := make(map[string]int, len(fetched.Samples))
+	for _, s := range fetched.Samples {
+		pod, server, ok := strings.Cut(s.Key, "|")
+		if !ok || server == "" {
+			continue
+		}
+		server = plan.NormalizeServer(server)
+		replica, ok := replicaOf(pod, w, pods)
+		if other, twice := owners[server]; twice && other != replica || !ok {
+			replica = discover.Nobody
+		}
+		owners[server] = replica
+	}
+	for server, owner := range owners {
+		if owner == discover.Nobody {
+			delete(owners, server)
+		}
+	}
+	return owners
+}
+
+// replicaOf is a pod's replica: its ordinal, or in a Deployment the slot that it has claimed.
+func replicaOf(pod string, w discover.Workload, pods []rollout.Pod) (int, bool) {
+	if w.Kind != plan.StatefulSet {
+		i := slices.IndexFunc(pods, func(p rollout.Pod) bool { return p.Name == pod })
+		if i < 0 {
+			return 0, false
+		}
+		return pods[i].Replica, true // discover.Nobody without a slot
+	}
+	digits, ok := strings.CutPrefix(pod, w.Name+"-")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(digits)
+	return n, err == nil && n >= 0
+}
+
+// foundReplicas is the workload's count as a plan may hold it: a workload found at 0 has stopped reconciling everything,
+// which no plan may keep, so it comes back at what its env says it had.
+func foundReplicas(w discover.Workload) int {
+	if w.Replicas > 0 {
+		return w.Replicas
+	}
+	return ControllerReplicas(w)
+}
+
+// firstPlan is the fleet as it is: it moves nothing and scales nothing.
+func firstPlan(in Inputs) plan.Plan {
+	return plan.Plan{
+		Mode:               in.Config.Mode,
+		Target:             TargetOf(in.Workload),
+		PlannerUser:        in.PlannerUser,
+		Replicas:           foundReplicas(in.Workload),
+		ControllerReplicas: heldEnv(in.Workload),
+		Clusters:           map[string]plan.Row{},
+	}
+}
+
+func TargetOf(w discover.Workload) plan.Target {
+	return plan.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, Container: w.Container}
+}

@@ -1,0 +1,63 @@
+package cycle
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"ballast/planner/discover"
+	"ballast/planner/ownership"
+	"ballast/planner/plan"
+	"ballast/planner/poll"
+	"ballast/planner/rollout"
+)
+
+// TestSeenOwners: a StatefulSet's pods have their replica in their name, a Deployment's in what they claimed.
+func TestSeenOwners(t *testing.T) {
+	set := discover.Workload{Kind: plan.StatefulSet, Name: "c"}
+	deployment := discover.Workload{Kind: plan.Deployment, Name: "c", DynamicDistribution: true}
+	pods := []rollout.Pod{{Name: "c-7d9-aaaaa", Replica: 1, Claimed: true}, {Name: "c-7d9-bbbbb", Replica: 0}, {Name: "c-7d9-ccccc", Replica: -1}}
+	for name, tc := range map[string]struct {
+		workload discover.Workload
+		keys     []string
+		want     map[string]int
+	}{
+		"ordinals":                            {set, []string{"c-0|https://a/", "c-12|https://b"}, map[string]int{"https://a": 0, "https://b": 12}},
+		"of another workload, and of none":    {set, []string{"d-0|https://a", "c-x|https://b", "c-1|", "c-1"}, map[string]int{}},
+		"two pods":                            {set, []string{"c-0|https://a", "c-1|https://a", "c-1|https://a"}, map[string]int{}},
+		"slots":                               {deployment, []string{"c-7d9-aaaaa|https://a", "c-7d9-bbbbb|https://b"}, map[string]int{"https://a": 1, "https://b": 0}},
+		"a pod without a slot, and one gone":  {deployment, []string{"c-7d9-ccccc|https://a", "c-7d9-zzzzz|https://b"}, map[string]int{}},
+		"one that owns and one without claim": {deployment, []string{"c-7d9-aaaaa|https://a", "c-7d9-ccccc|https://a"}, map[string]int{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var fetched poll.Fetched
+			for _, key := range tc.keys {
+				fetched.Samples = append(fetched.Samples, poll.Sample{Key: key, Value: 1})
+			}
+			if diff := cmp.Diff(tc.want, seenOwners(fetched, tc.workload, pods)); diff != "" {
+				t.Errorf("owners (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhatPodsSayComesFirst: c000 to c003 are asked for by Prometheus and of the pods themselves.
+func TestWhatPodsSayComesFirst(t *testing.T) {
+	w := newWorld(1, 1, 1, 1)
+	w.in.Owners = poll.Fetched{Samples: []poll.Sample{
+		{Key: "argocd-application-controller-0|" + server("c000")}, {Key: "argocd-application-controller-0|" + server("c001")},
+		{Key: "argocd-application-controller-0|" + server("c002")}, {Key: "argocd-application-controller-0|" + server("c003")},
+	}}
+	w.in.Observed.Sight.Clusters = map[string]ownership.ClusterSight{
+		"c000": {Owners: []int{2}}, "c001": {Owners: []int{1, 2}}, "c002": {Owners: []int{ownership.NoReplica}},
+	}
+	fleet := fleetOf(t, w)
+	got := map[string]int{}
+	for i, owner := range ownersNow(w.in, fleet) {
+		got[fleet.Clusters[i].Shard.ID] = owner
+	}
+	if diff := cmp.Diff(map[string]int{"c000": 2, "c001": 0, "c002": 0, "c003": 0}, got, cmpopts.IgnoreMapEntries(func(name string, _ int) bool { return name[0] != 'c' })); diff != "" {
+		t.Errorf("owners (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,234 @@
+package cycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+// action is a change that a cycle may begin; a gate names those that it blocks.
+type action uint8
+
+const (
+	setEnv    action = 1 << iota // the one restart that mode live needs
+	followUp                     // replicas that people added, where they are people's
+	followOut                    // replicas that people took away
+	pinOut                       // a pin beyond the replicas
+	rollBack                     // an earlier plan, as a person asked
+	failOver                     // off a replica that is unwell
+	drain                        // off a replica that a person cordoned
+	balance                      // what was elected
+
+	everything = action(0xff)
+	frozen     = setEnv | pinOut | failOver | balance // what waits while a person or a trip stops ballast
+	moves      = failOver | drain                     // other Secrets, and neither replicas nor env
+	follows    = followUp | followOut
+)
+
+// gate blocks actions while it is shut.
+type gate struct {
+	name   string
+	blocks action
+	kind   string                   // of the Problem that tells people why; empty where they are told otherwise
+	brief  string                   // why, for the candidate's verdict; empty: as shut says it
+	shut   func(situation) string   // why, as a sentence; empty while the gate is open
+	about  func(s situation) string // the Problem's subject; nil for none
+}
+
+// open is what a gate answers that is open, and shutNow one whose brief says it all.
+const (
+	open    = ""
+	shutNow = "shut"
+)
+
+func when(shut bool) string {
+	if shut {
+		return shutNow
+	}
+	return open
+}
+
+// gates is the table of what blocks which action, in the order in which the first that is shut is named. Secrets that wait for
+// their owner, and what mode live lacks, block what changes replicas or env: an algorithm answers otherwise then, for a cluster
+// without a shard. A replica that is unwell or cordoned is emptied meanwhile: one Secret that nobody can write must not keep the
+// others' clusters without an owner.
+func gates() []gate {
+	return []gate{
+		{name: "breakGlass", blocks: everything, brief: "enforcement is off",
+			shut: func(s situation) string { return when(s.breakGlass) }},
+		{name: "paused", blocks: frozen, brief: "a person paused it",
+			shut: func(s situation) string { return when(s.paused) }},
+		{name: "tripped", blocks: frozen, brief: "a wave did harm and nobody has cleared it",
+			shut: func(s situation) string { return when(s.tripped) }},
+		{name: "firstPlan", blocks: everything, brief: "there is no plan yet",
+			shut: func(s situation) string { return when(s.first) }},
+		{name: "heldOff", blocks: setEnv | followUp | pinOut | balance, kind: "HeldOff", brief: "the last rollout failed a short while ago",
+			shut: situation.heldOff},
+		{name: "unstamped", blocks: everything &^ moves, kind: "Unstamped", brief: "present owners are written",
+			shut: situation.unstampedSecrets, about: func(s situation) string { return s.unstamped[0] }},
+		{name: "liveLacks", blocks: everything &^ moves, kind: "LiveNotReady", brief: "rollout.live waits",
+			shut: situation.liveLacks},
+		{name: "liveBlind", blocks: everything &^ (follows | failOver), kind: "LiveNotReady", brief: "rollout.live waits",
+			shut: situation.liveBlind},
+		{name: "fault", blocks: balance,
+			shut: func(s situation) string { return s.fault }},
+		{name: "mode", blocks: everything,
+			shut: func(s situation) string {
+				if s.mode != plan.Enforce {
+					return "the mode is " + string(s.mode)
+				}
+				return open
+			}},
+		{name: "underWay", blocks: everything, brief: "a rollout is under way",
+			shut: func(s situation) string { return when(s.underWay) }},
+	}
+}
+
+// situation is what the gates look at.
+type situation struct {
+	breakGlass, paused, tripped bool
+	first                       bool      // no plan is in force
+	mode                        plan.Mode // of the plan
+	underWay                    bool
+	heldUntil                   time.Time // nothing begins before, after a rollout that failed; zero: none did
+	unstamped                   []string  // Secrets whose cluster is still owned by an algorithm
+	missing                     []string  // what mode live lacks
+	unsaid                      string    // why nobody could tell whether a live rollout does well
+	fault                       string    // in mode live: a cluster that no replica has, or several
+}
+
+// atRest reports whether a plan is enforced and nothing is under way: gates tell people of something only then.
+func (s situation) atRest() bool {
+	enforced := !s.breakGlass && s.mode == plan.Enforce
+	return enforced && !s.first && !s.underWay
+}
+
+func (s situation) heldOff() string {
+	if s.heldUntil.IsZero() {
+		return open
+	}
+	return fmt.Sprintf("the last rollout failed; nothing that levels, grows or pins begins before %s", s.heldUntil.Format(time.RFC3339))
+}
+
+func (s situation) unstampedSecrets() string {
+	if len(s.unstamped) == 0 {
+		return open
+	}
+	return fmt.Sprintf("%s without the replica that owns its cluster now, the first is %q: present owners are written before anything else begins but a failover and a drain",
+		plural(len(s.unstamped), "Secret"), s.unstamped[0])
+}
+
+func (s situation) liveLacks() string {
+	if len(s.missing) == 0 || len(s.unstamped) > 0 {
+		return open
+	}
+	return "rollout.live begins nothing yet but a failover and a drain: " + strings.Join(s.missing, "; ")
+}
+
+func (s situation) liveBlind() string {
+	if s.unsaid == "" {
+		return open
+	}
+	return "rollout.live begins nothing but a failover to replicas that say what they own: " + s.unsaid
+}
+
+// verdicts is why each action may not begin; an action that may is absent.
+type verdicts map[action]string
+
+// judge asks every gate of a table, and tells people of those that they can mend.
+func judge(table []gate, s situation, tell func(Problem)) verdicts {
+	shut, told := verdicts{}, map[string]bool{}
+	for _, g := range table {
+		why := g.shut(s)
+		if why == open {
+			continue
+		}
+		if g.kind != "" && s.atRest() && !told[g.kind] {
+			told[g.kind] = true
+			p := Problem{Phase: PhaseRollout, Kind: g.kind, Message: why}
+			if g.about != nil {
+				p.Subject = g.about(s)
+			}
+			tell(p)
+		}
+		if g.brief != "" {
+			why = g.brief
+		}
+		shut.add(g.blocks, why)
+	}
+	return shut
+}
+
+func (v verdicts) add(blocked action, why string) {
+	for act := setEnv; act != 0; act <<= 1 {
+		if blocked&act != 0 && v[act] == "" {
+			v[act] = why
+		}
+	}
+}
+
+// may reports whether an action may begin.
+func (c *cycle) may(act action) bool { return c.verdicts[act] == "" }
+
+// mayAny reports whether one of those actions may begin.
+func (c *cycle) mayAny(actions action) bool {
+	for act := setEnv; act != 0; act <<= 1 {
+		if actions&act != 0 && c.may(act) {
+			return true
+		}
+	}
+	return false
+}
+
+// holdOff is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is likely to
+// be there still, and each try restarts them.
+const holdOff = 30 * time.Minute
+
+// heldUntil is when a rollout that failed no longer keeps others from beginning; zero where it does not.
+func (c *cycle) heldUntil() time.Time {
+	since := c.in.Now.Sub(c.in.Memory.HoldOff)
+	if c.in.Memory.HoldOff.IsZero() || since < 0 || since >= holdOff {
+		return time.Time{}
+	}
+	return c.in.Memory.HoldOff.Add(holdOff)
+}
+
+// situation works out what the gates look at.
+func (c *cycle) situation(a *adoption) situation {
+	s := situation{breakGlass: c.in.BreakGlass, paused: c.in.Paused, tripped: c.tripped(), first: c.in.InForce == nil,
+		mode: a.next.Mode, underWay: a.next.Rollout != nil}
+	if !s.atRest() {
+		return s
+	}
+	s.heldUntil, s.unstamped = c.heldUntil(), unstamped(a)
+	if c.in.Config.Rollout.Live == nil {
+		return s
+	}
+	seen := c.seen()
+	seen.Secrets = slices.DeleteFunc(seen.Secrets, func(stamp rollout.Stamp) bool { // what the plan has no room for stays where it is
+		_, planned := a.next.Clusters[stamp.Name]
+		return !planned && !stamp.Immutable && !stamp.Unmanaged
+	})
+	s.missing, s.unsaid = rollout.Missing(a.next, seen), rollout.Unsaid(seen)
+	s.fault = seen.Fault(a.next)
+	return s
+}
+
+// unstamped are the Secrets whose cluster is still owned by an algorithm. An algorithm answers otherwise as soon as the number of
+// replicas changes, in some pods before others: two owners. So every present owner is written first.
+func unstamped(a *adoption) []string {
+	var names []string
+	for _, cl := range a.fleet.Clusters {
+		_, planned := a.next.Clusters[cl.Shard.ID] // what the plan has no room for is nobody's to write
+		writable := planned && !cl.Immutable && !cl.Skip
+		if writable && cl.Explicit.State != discover.ShardValid {
+			names = append(names, cl.Shard.ID)
+		}
+	}
+	return names
+}

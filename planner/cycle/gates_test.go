@@ -1,0 +1,133 @@
+package cycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/plan"
+)
+
+var actions = map[action]string{setEnv: "setEnv", followUp: "followUp", followOut: "followOut", pinOut: "pinOut",
+	rollBack: "rollBack", failOver: "failOver", drain: "drain", balance: "balance"}
+
+// verdictOn is what gates say of a situation, in words: what may begin, why the first other thing may not, and what people are
+// told.
+type verdictOn struct{ May, Because, Told string }
+
+func judged(table []gate, s situation) verdictOn {
+	var told []string
+	shut := judge(table, s, func(p Problem) {
+		told = append(told, strings.TrimSuffix(p.Kind+" "+p.Subject, " ")+": "+p.Message)
+	})
+	var may, because []string
+	for act := setEnv; act != 0; act <<= 1 {
+		if why, is := shut[act]; is {
+			because = append(because, why)
+		} else {
+			may = append(may, actions[act])
+		}
+	}
+	slices.Sort(because)
+	return verdictOn{strings.Join(may, " "), strings.Join(slices.Compact(because), "; "), strings.Join(told, "; ")}
+}
+
+// gated is the table of situations, one for each gate alone: what it blocks, by value.
+func gated() map[string]struct {
+	situation
+	want verdictOn
+} {
+	rest := situation{mode: plan.Enforce}
+	with := func(change func(*situation)) situation {
+		s := rest
+		change(&s)
+		return s
+	}
+	until := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	return map[string]struct {
+		situation
+		want verdictOn
+	}{
+		"":           {rest, verdictOn{"setEnv followUp followOut pinOut rollBack failOver drain balance", "", ""}},
+		"breakGlass": {with(func(s *situation) { s.breakGlass = true }), verdictOn{"", "enforcement is off", ""}},
+		"paused": {with(func(s *situation) { s.paused = true }),
+			verdictOn{"followUp followOut rollBack drain", "a person paused it", ""}},
+		"tripped": {with(func(s *situation) { s.tripped = true }),
+			verdictOn{"followUp followOut rollBack drain", "a wave did harm and nobody has cleared it", ""}},
+		"firstPlan": {with(func(s *situation) { s.first = true }), verdictOn{"", "there is no plan yet", ""}},
+		"heldOff": {with(func(s *situation) { s.heldUntil = until }),
+			verdictOn{"followOut rollBack failOver drain", "the last rollout failed a short while ago",
+				"HeldOff: the last rollout failed; nothing that levels, grows or pins begins before 2026-11-22T12:00:00Z"}},
+		"unstamped": {with(func(s *situation) { s.unstamped = []string{"a", "b"} }),
+			verdictOn{"failOver drain", "present owners are written",
+				`Unstamped a: 2 Secrets without the replica that owns its cluster now, the first is "a": present owners are written before anything else begins but a failover and a drain`}},
+		"liveLacks": {with(func(s *situation) { s.missing = []string{"this", "that"} }),
+			verdictOn{"failOver drain", "rollout.live waits", "LiveNotReady: rollout.live begins nothing yet but a failover and a drain: this; that"}},
+		"liveBlind": {with(func(s *situation) { s.unsaid = "pods are silent" }),
+			verdictOn{"followUp followOut failOver", "rollout.live waits", "LiveNotReady: rollout.live begins nothing but a failover to replicas that say what they own: pods are silent"}},
+		"fault": {with(func(s *situation) { s.fault = "a cluster has two owners" }),
+			verdictOn{"setEnv followUp followOut pinOut rollBack failOver drain", "a cluster has two owners", ""}},
+		"mode":     {with(func(s *situation) { s.mode = plan.Hold }), verdictOn{"", "the mode is Hold", ""}},
+		"underWay": {with(func(s *situation) { s.underWay = true }), verdictOn{"", "a rollout is under way", ""}},
+	}
+}
+
+// wrong says where a table of gates differs from what is expected of it; empty for nowhere.
+func wrong(table []gate) string {
+	for name, c := range gated() {
+		if diff := cmp.Diff(c.want, judged(table, c.situation)); diff != "" {
+			return fmt.Sprintf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	return ""
+}
+
+func TestEachGateBlocksWhatItsRowSays(t *testing.T) {
+	if diff := wrong(gates()); diff != "" {
+		t.Error(diff)
+	}
+	for _, g := range gates() {
+		if _, there := gated()[g.name]; !there {
+			t.Errorf("gate %s has no situation in this test", g.name)
+		}
+	}
+}
+
+// Every cell of the table is tried the other way round: a gate that blocks one action more, or one less, is found.
+func TestNoCellOfTheGatesCanBeSwitchedUnseen(t *testing.T) {
+	for at, g := range gates() {
+		for act, name := range actions {
+			table := gates()
+			table[at].blocks ^= act
+			if wrong(table) == "" {
+				t.Errorf("%s of gate %s was switched, and no row of the test fails", name, g.name)
+			}
+		}
+		table := slices.Delete(gates(), at, at+1)
+		if wrong(table) == "" {
+			t.Errorf("gate %s was taken out, and no row of the test fails", g.name)
+		}
+	}
+}
+
+// The first gate that is shut is named, and people are told once what has one cause.
+func TestTheFirstGateThatIsShutIsNamed(t *testing.T) {
+	all := situation{paused: true, mode: plan.Enforce, unstamped: []string{"a"}, missing: []string{"this"}, unsaid: "pods are silent"}
+	want := verdictOn{"failOver", "a person paused it; present owners are written; rollout.live waits", ""}
+	got := judged(gates(), all)
+	want.Told = `Unstamped a: 1 Secret without the replica that owns its cluster now, the first is "a": present owners are written before anything else begins but a failover and a drain; ` +
+		"LiveNotReady: rollout.live begins nothing but a failover to replicas that say what they own: pods are silent"
+	want.May = ""
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	quiet := all
+	quiet.underWay = true
+	if got := judged(gates(), quiet); got.Told != "" {
+		t.Errorf("under way people are told %q", got.Told)
+	}
+}

@@ -1,0 +1,111 @@
+package cycle
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+
+	"ballast/planner/config"
+	"ballast/planner/index"
+	"ballast/planner/normalize"
+	"ballast/planner/plan"
+	"ballast/planner/poll"
+)
+
+// loadsOf turns a table into loads: normalize, then index. references are the plan's, and come back with those of metrics
+// that had none; they stay as they are for ever after, so that a load means the same next year.
+func loadsOf(c config.PlannerConfig, t poll.Table, references map[string]string) ([]plan.Load, map[string]string, *Problem) {
+	weights := weightsOf(c)
+	cols := make([]normalize.Column, 0, len(t.Columns))
+	for _, col := range t.Columns {
+		cols = append(cols, normalize.Column{ID: col.ID, Values: col.Values})
+	}
+	scores, references, err := normalized(c.Normalize, cols, references)
+	if err != nil {
+		return nil, references, &Problem{Phase: PhaseNormalize, Kind: "Refused", Message: err.Error(), Keeps: true}
+	}
+	loads, err := index.PNorm(scores, c.Index.PNorm.P.Float(), weights)
+	if err != nil {
+		return nil, references, &Problem{Phase: PhaseIndex, Kind: "Refused", Message: err.Error(), Keeps: true}
+	}
+	return loads, references, nil
+}
+
+func normalized(n config.Normalize, cols []normalize.Column, references map[string]string) ([]normalize.Column, map[string]string, error) {
+	var out []normalize.Column
+	var err error
+	switch {
+	case n.Robust != nil:
+		offset := n.Robust.PositiveOffset.Float()
+		out, err = normalize.Robust(cols, &offset)
+	case n.MinMax != nil:
+		out, err = normalize.MinMax(cols)
+	case n.None != nil:
+		out, err = normalize.None(cols)
+	default:
+		return byReference(cols, references)
+	}
+	return out, nil, err
+}
+
+// byReference divides by the references; metrics that have none are anchored at today's total, once.
+func byReference(cols []normalize.Column, references map[string]string) ([]normalize.Column, map[string]string, error) {
+	refs, kept := make(map[string]float64, len(cols)), make(map[string]string, len(cols))
+	for _, c := range cols {
+		text, ok := references[c.ID]
+		if !ok {
+			continue
+		}
+		ref, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, references, fmt.Errorf("reading the reference %q of metric %q: it is not a number", text, c.ID)
+		}
+		refs[c.ID], kept[c.ID] = ref, text
+	}
+	out, err := normalize.Reference(cols, refs)
+	var unanchored *normalize.UnanchoredError
+	if errors.As(err, &unanchored) {
+		maps.Copy(refs, unanchored.Totals)
+		for id, total := range unanchored.Totals {
+			kept[id] = plan.FormatValue(total)
+		}
+		out, err = normalize.Reference(cols, refs)
+	}
+	if err != nil {
+		return nil, references, err
+	}
+	return out, kept, nil
+}
+
+// weightsOf are the configured weights, else the default set's. The configuration's check has seen to it that own metrics
+// have weights.
+func weightsOf(c config.PlannerConfig) map[string]float64 {
+	if c.Index.PNorm.Weights == nil {
+		return poll.DefaultWeights()
+	}
+	weights := make(map[string]float64, len(c.Index.PNorm.Weights))
+	for id, d := range c.Index.PNorm.Weights {
+		weights[id] = d.Float()
+	}
+	return weights
+}
+
+// MetricsOf is what the configuration asks Prometheus for: its own metrics, else the default set.
+func MetricsOf(c config.PlannerConfig) []poll.Metric {
+	if c.Poll.Prometheus.Metrics == nil {
+		return poll.DefaultMetrics()
+	}
+	metrics := make([]poll.Metric, len(c.Poll.Prometheus.Metrics))
+	for i, m := range c.Poll.Prometheus.Metrics {
+		metrics[i] = poll.Metric{ID: m.ID, Query: m.Query, QueryPerCluster: m.QueryPerCluster, AgeQuery: m.AgeQuery}
+		if m.Match != nil {
+			metrics[i].Match = poll.Match{Label: m.Match.Label, To: poll.MatchTo(m.Match.To), Aliases: m.Match.Aliases}
+		}
+		if m.NoData != nil {
+			noData := m.NoData.Float()
+			metrics[i].NoData = &noData
+		}
+	}
+	return metrics
+}

@@ -1,0 +1,85 @@
+package cycle
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"ballast/planner/discover"
+	"ballast/planner/evaluate"
+	"ballast/planner/plan"
+)
+
+// remembered is the memory of a fleet after some cycles of a vote, with a row that waits to be forgotten.
+func remembered(t testing.TB, seed uint64, cycles int) Memory {
+	t.Helper()
+	w := newWorld(lognormal(seed, 8)...)
+	w.in.Config.Mode = plan.Hold
+	w.run(cycles)
+	w.remove("c003")
+	w.run(1)
+	m := w.in.Memory
+	m.HoldOff, m.Servers = w.in.Now, nil // the next leader goes by the rows
+	return m
+}
+
+// equalTimes: a time that was packed comes back in UTC by another name.
+var equalTimes = cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })
+
+func TestTheMemoryComesBackFromTheHistory(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		want := remembered(t, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(1, 15).Draw(rt, "cycles"))
+		parts, stale := want.Parts(nil)
+		got, dropped := MemoryOf(parts)
+		if diff := cmp.Diff(want, got, equalTimes, cmpopts.EquateEmpty()); diff != "" || len(stale)+len(dropped) > 0 {
+			rt.Fatalf("stale %v, dropped %v (-want +got):\n%s", stale, dropped, diff)
+		}
+	})
+}
+
+func TestABrokenPartOfTheMemoryBeginsAnewAndTheOthersServe(t *testing.T) {
+	whole := remembered(t, 1, 4)
+	for part, test := range map[string]struct {
+		forget func(*Memory)
+		want   string
+	}{
+		partFleet:    {func(m *Memory) { m.Known, m.Gone, m.HoldOff = discover.Known{}, nil, time.Time{} }, "reading what was known of the fleet"},
+		partLastGood: {func(m *Memory) { m.LastGood.IDs, m.LastGood.Columns = nil, nil }, "reading the last good values"},
+		partVotes:    {func(m *Memory) { m.Votes = evaluate.History{} }, "reading the votes"},
+	} {
+		t.Run(part, func(t *testing.T) {
+			parts, _ := whole.Parts(nil)
+			parts[part] = parts[part][:len(parts[part])/2]
+			want := whole
+			test.forget(&want)
+			got, dropped := MemoryOf(parts)
+			if diff := cmp.Diff(want, got, equalTimes, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if len(dropped) != 1 || !strings.HasPrefix(dropped[0].Error(), test.want) {
+				t.Errorf("reported %v, want one error of %s", dropped, test.want)
+			}
+		})
+	}
+}
+
+// What cannot be packed stays as it was saved: it must take neither the other parts nor the plans with it.
+func TestWhatCannotBePackedStaysAsItWas(t *testing.T) {
+	before, _ := remembered(t, 1, 4).Parts(nil)
+	before["next-version.gz"] = []byte("a part that only a newer version knows")
+	m := remembered(t, 2, 6)
+	m.Votes.Candidates = map[string]evaluate.Candidate{"k": {Replicas: 2, Of: map[string]int{"eu": 2}}}
+	after, stale := m.Parts(before)
+	if len(stale) != 1 || !strings.HasPrefix(stale[0].Error(), "packing the votes: ") {
+		t.Errorf("reported %v, want one error of the votes", stale)
+	}
+	want, _ := Memory{Known: m.Known, Gone: m.Gone, HoldOff: m.HoldOff, LastGood: m.LastGood}.Parts(nil)
+	want[partVotes], want["next-version.gz"] = before[partVotes], before["next-version.gz"]
+	if diff := cmp.Diff(want, after); diff != "" {
+		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,236 @@
+package cycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"ballast/planner/config"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+)
+
+// emptied is after how many minutes a replica's clusters are with others; 90: not within that time.
+func (w *liveWorld) emptied(replica int) (minutes int) {
+	for ; len(w.on(replica)) > 0 && minutes < 90; minutes++ {
+		w.step(time.Minute)
+	}
+	return minutes
+}
+
+// TestWhatIsRefusedKeepsNoFailoverWaiting: a proposal that may not begin leaves the turn to what has no replica.
+func TestWhatIsRefusedKeepsNoFailoverWaiting(t *testing.T) {
+	webhookDown := func(w *liveWorld) { w.in.Enforcement = ptr.To(false) }
+	grows := func(w *liveWorld) {
+		p := w.in.InForce.Clone()
+		p.Replicas = 5
+		w.in.Rollback = &Rollback{Revision: 1, Plan: &p}
+	}
+	for name, changes := range map[string][]func(*liveWorld){
+		"nothing else": {},
+		"a pin beyond the replicas, without the webhook": {webhookDown, func(w *liveWorld) { w.in.Pins = plan.Pins{w.on(0)[0]: 4} }},
+		"a rollback that grows, without the webhook":     {webhookDown, grows},
+		"a rollback that grows, of what opted out":       {func(w *liveWorld) { w.in.Workload.Unmanaged = true }, grows},
+		"live's one restart, of what opted out": {func(w *liveWorld) {
+			w.in.Workload.Unmanaged, w.in.Config.Partition.MaxReplicas = true, ptr.To(30)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(12)...)
+			for range 30 {
+				w.step(time.Minute)
+			}
+			for _, change := range changes {
+				change(w)
+			}
+			w.down[2] = true
+			if minutes := w.emptied(2); minutes > 10 {
+				t.Errorf("%v are on the dead replica after %d minutes; problems %v", w.on(2), minutes, problems(w.last))
+			}
+		})
+	}
+}
+
+// TestADrainThatWaitsDoesNotRideAlong with a failover, whose failure would hold everything off.
+func TestADrainThatWaitsDoesNotRideAlong(t *testing.T) {
+	w := undecided(t, skewed(16)...)
+	w.in.Config.Partition.MaxReplicas = ptr.To(4)
+	w.step(time.Minute)
+	w.mute = map[int]bool{0: true}
+	w.down[2] = true
+	w.in.Cordon = "1=" + w.in.Now.Add(5*time.Hour).UTC().Format(time.RFC3339)
+	before := w.on(1)
+	for range 60 {
+		w.step(time.Minute)
+	}
+	if diff := cmp.Diff(before, w.on(1)); diff != "" || !w.in.Memory.HoldOff.IsZero() {
+		t.Errorf("held off since %v, on the cordoned replica (-before +after):\n%s", w.in.Memory.HoldOff, diff)
+	}
+}
+
+// TestTheBudgetIsAShareOfTheKnownFleet: Secrets that somebody makes lift it neither at once nor where they are not ballast's.
+func TestTheBudgetIsAShareOfTheKnownFleet(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*discover.Secret)
+		later  int // of 24 and 400 clusters, two hours on
+	}{
+		"managed":   {func(*discover.Secret) {}, 42},
+		"opted out": {func(s *discover.Secret) { s.Unmanaged = true }, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(lognormal(3, 24)...)
+			w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 1000}}
+			w.in.Config.Change.Moves.Rate = config.Default().Change.Moves.Rate
+			w.run(3)
+			before := w.last.Budget.Left
+			for i := range 400 {
+				cluster := fmt.Sprintf("zz-%03d", i)
+				w.add(cluster, 0)
+				test.change(w.secret(cluster))
+			}
+			w.run(59)
+			soon := w.last.Budget.Left
+			w.run(70)
+			if got, want := [3]int{before, soon, w.last.Budget.Left}, [3]int{2, 2, test.later}; got != want {
+				t.Errorf("moves that are left at first, within the hour and later: %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// TestUnknownPinsAreToldOfInTwentyLines: each cycle asks for no more.
+func TestUnknownPinsAreToldOfInTwentyLines(t *testing.T) {
+	w := newWorld(1, 1, 1)
+	w.in.Pins = plan.Pins{}
+	for i := range 3000 {
+		w.in.Pins[fmt.Sprintf("c%04d", i)] = 1
+	}
+	w.run(1)
+	told := slices.DeleteFunc(messages(w.last), func(m string) bool { return !strings.HasPrefix(m, "PinUnknown") })
+	hints := 0
+	for _, m := range told {
+		if strings.HasSuffix(m, "\" has") {
+			hints++
+		}
+	}
+	if len(told) != 21 || hints != 5 || told[20] != "PinUnknown: 2980 more pins name no cluster Secret" {
+		t.Errorf("%d problems, %d with a hint, the last is %q", len(told), hints, told[len(told)-1])
+	}
+}
+
+// long makes a cluster with a name as long as can be.
+func (w *world) long(i int) {
+	w.add(fmt.Sprintf("zz-%04d-", i)+strings.Repeat("n", 245), 0)
+	w.in.Discovered.Secrets[len(w.in.Discovered.Secrets)-1].Shard = discover.ShardValue{State: discover.ShardValid, N: i % 3}
+}
+
+// TestObserveBoundsThePlan, too: it must be possible to go back to it.
+func TestObserveBoundsThePlan(t *testing.T) {
+	w := newWorld(3, 2, 1)
+	w.run(2)
+	for i := range 3500 {
+		w.long(i)
+	}
+	w.in.Config.Mode = plan.Observe
+	w.run(2)
+	if _, err := plan.Encode(*w.in.InForce); err != nil || w.in.InForce.Mode != plan.Observe {
+		t.Errorf("the plan in mode %s: %v", w.in.InForce.Mode, err)
+	}
+	if p := findProblem(w.last, "PlanFull"); !strings.HasPrefix(p.Message, "the plan has no room for ") {
+		t.Errorf("people are told %q", p.Message)
+	}
+}
+
+// TestAWaveFitsThePlan, however many moves it may have.
+func TestAWaveFitsThePlan(t *testing.T) {
+	w := undecided(t, skewed(12)...)
+	for i := range 3500 {
+		w.long(i)
+	}
+	w.in.Config.Rollout.Live.MaxMovesPerWave = 300
+	w.step(time.Minute)
+	w.in.Cordon = "2=" + w.in.Now.Add(5*time.Hour).UTC().Format(time.RFC3339)
+	waves := len(w.waves)
+	for range 60 {
+		w.step(5 * time.Second)
+		if _, err := plan.Encode(*w.in.InForce); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(w.waves) < waves+2 {
+		t.Errorf("%d waves began", len(w.waves)-waves)
+	}
+}
+
+// TestAClusterWithoutARowKeepsNothingWaiting, neither an election nor a person.
+func TestAClusterWithoutARowKeepsNothingWaiting(t *testing.T) {
+	w := newWorld(3, 2, 1)
+	w.run(2)
+	for i := range 3500 {
+		w.long(i)
+		w.in.Discovered.Secrets[len(w.in.Discovered.Secrets)-1].Shard = discover.ShardValue{}
+	}
+	w.in.Pins = plan.Pins{"c000": 3}
+	w.run(3)
+	if at := w.row(t, "c000"); at != 3 {
+		t.Errorf("the pinned cluster is on replica %d of %d, want 3; problems %v", at, w.in.InForce.Replicas, findProblem(w.last, "Unstamped"))
+	}
+}
+
+// TestReplicasThatPeopleTookAwayAreFollowed past what nobody may write, once.
+func TestReplicasThatPeopleTookAwayAreFollowed(t *testing.T) {
+	w := newWorld(lognormal(15, 24)...)
+	w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 1000}}
+	w.in.Config.Partition.Replicas = &config.Replicas{Workload: true}
+	w.run(5)
+	s := &w.in.Discovered.Secrets[0]
+	s.Immutable, s.Shard = true, discover.ShardValue{State: discover.ShardValid, N: 2}
+	w.in.Pins = plan.Pins{"c003": 2}
+	w.run(5)
+	w.scale(2)
+	w.run(10)
+	writes := w.writes
+	w.run(60)
+	if p := w.in.InForce; p.Replicas != 2 || p.Rollout != nil || w.writes != writes {
+		t.Errorf("the plan has %d replicas and was written %d times in an hour, rollout %+v; want 2, once and for all", p.Replicas, w.writes-writes, p.Rollout)
+	}
+}
+
+// TestNoRowAtRestStandsBeyondTheReplicas, whatever Secrets of one server say.
+func TestNoRowAtRestStandsBeyondTheReplicas(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(lognormal(rapid.Uint64().Draw(rt, "seed"), 6)...)
+		number := rapid.SampledFrom([]int{0, 1, 2, 3, 50, 999999})
+		for range rapid.IntRange(1, 12).Draw(rt, "cycles") {
+			s := &w.in.Discovered.Secrets[rapid.IntRange(0, 5).Draw(rt, "of")]
+			switch rapid.IntRange(0, 6).Draw(rt, "what") {
+			case 0:
+				s.Server = w.in.Discovered.Secrets[rapid.IntRange(0, 5).Draw(rt, "with")].Server
+			case 1:
+				s.Unmanaged = !s.Unmanaged
+			case 2:
+				s.Immutable = !s.Immutable
+			case 3:
+				s.Shard = discover.ShardValue{State: discover.ShardValid, N: number.Draw(rt, "shard")}
+			case 4:
+				s.Pin = fmt.Sprint(number.Draw(rt, "pin"))
+			case 5:
+				s.Created = epoch.Add(time.Duration(number.Draw(rt, "age")) * time.Second)
+			case 6:
+				w.in.Config.Mode = rapid.SampledFrom([]plan.Mode{plan.Observe, plan.Hold, plan.Enforce}).Draw(rt, "mode")
+			}
+			w.run(1)
+			for name, row := range w.in.InForce.Clusters {
+				if p := w.in.InForce; p.Rollout == nil && row.Replica >= p.Replicas {
+					rt.Fatalf("%s is on replica %d of %d in mode %s", name, row.Replica, p.Replicas, p.Mode)
+				}
+			}
+		}
+	})
+}

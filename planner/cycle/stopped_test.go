@@ -1,0 +1,365 @@
+package cycle
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"ballast/planner/config"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+// stopped is a fleet in the midst of rollout.x0y, at a stage in which no replica runs, and with Secrets that stand for no
+// cluster.
+func stopped(t *testing.T, stage plan.Stage, dummies int) *world {
+	t.Helper()
+	w := newWorld(lognormal(20, 24)...)
+	w.in.Config.Rollout = config.Rollout{X0Y: &config.X0YRollout{}, StageTimeout: w.in.Config.Rollout.StageTimeout}
+	for i := range dummies {
+		w.add(dummy(i), 0)
+	}
+	for range 200 {
+		w.run(1)
+		if p := w.last.Next; p.Rollout != nil && p.Rollout.Stage == stage && w.in.Workload.Replicas == 0 {
+			return w
+		}
+	}
+	t.Fatalf("no rollout came to stage %s", stage)
+	return nil
+}
+
+func dummy(i int) string { return fmt.Sprintf("zz-dummy%02d", i) }
+
+// atZero runs cycles, a minute each, until a replica runs, and answers after how many.
+func (w *world) atZero(each func(minute int)) int {
+	for minute := range 8 * 60 {
+		each(minute)
+		w.run(1)
+		if w.in.Workload.Replicas > 0 {
+			return minute
+		}
+	}
+	return 8 * 60
+}
+
+// Whoever may write Secrets makes the discovery unbelievable by deleting many at once, and keeps it so for as long as there
+// are more to delete. What rollout.x0y stopped comes back all the same, as it was.
+func TestAFleetThatIsStoppedComesBackWhateverSecretsGo(t *testing.T) {
+	for _, stage := range []plan.Stage{plan.Draining, plan.Assigning} {
+		t.Run(string(stage), func(t *testing.T) {
+			w := stopped(t, stage, 60)
+			before := w.in.InForce.Rollout.From.Replicas
+			gone := 0
+			for ; gone < 43; gone++ {
+				w.remove(dummy(gone))
+			}
+			minutes := w.atZero(func(minute int) {
+				if minute%25 == 24 {
+					w.remove(dummy(gone))
+					gone++
+				}
+			})
+			if minutes > 0 || w.in.Workload.Replicas != before {
+				t.Errorf("after %d minutes %d replicas run, want %d at once", minutes, w.in.Workload.Replicas, before)
+			}
+			if got := w.last.Reason; got != "too many cluster Secrets are gone at once, and no replica runs" {
+				t.Errorf("reason %q", got)
+			}
+		})
+	}
+}
+
+// Break-glass binds when the replicas that ballast stopped are back: a person who opens it in fright, or a pinner, leaves no fleet
+// stopped.
+func TestBreakGlassLeavesNoFleetStopped(t *testing.T) {
+	for _, stage := range []plan.Stage{plan.Draining, plan.Assigning} {
+		t.Run(string(stage), func(t *testing.T) {
+			w := stopped(t, stage, 0)
+			before := w.in.InForce.Rollout.From.Replicas
+			w.in.BreakGlass = true
+			if minutes := w.atZero(func(int) {}); minutes > 0 || w.in.Workload.Replicas != before {
+				t.Errorf("after %d minutes %d replicas run, want %d at once", minutes, w.in.Workload.Replicas, before)
+			}
+			want := Problem{Phase: PhaseRollout, Kind: "GlassWaits", Message: "enforcement off waits until the replicas that rollout.x0y stopped are back"}
+			if got := findProblem(w.last, "GlassWaits"); !cmp.Equal(want, got) {
+				t.Errorf("people are told %+v", got)
+			}
+			w.run(30)
+			if w.in.InForce.Rollout != nil {
+				t.Fatalf("the rollout goes on under break-glass: %+v", w.in.InForce.Rollout)
+			}
+			writes := w.writes
+			w.secret("c003").Shard = discover.ShardValue{State: discover.ShardValid, N: 0}
+			w.in.Workload.Replicas = before + 3
+			w.run(30)
+			if w.writes != writes || w.in.Workload.Replicas != before+3 || findProblem(w.last, "GlassWaits").Kind != "" {
+				t.Errorf("%d plans are written and %d replicas held under break-glass", w.writes-writes, w.in.Workload.Replicas)
+			}
+		})
+	}
+}
+
+func findProblem(out Outcome, kind string) Problem {
+	for _, p := range out.Problems {
+		if p.Kind == kind {
+			return p
+		}
+	}
+	return Problem{}
+}
+
+// One Secret that nobody can write keeps a dead replica's clusters waiting no longer than none does.
+func TestOneSecretThatCannotBeWrittenKeepsNoFailoverWaiting(t *testing.T) {
+	for name, change := range map[string]func(*discover.Secret){
+		"unmanaged, beyond the replicas": func(s *discover.Secret) {
+			s.Unmanaged, s.Shard = true, discover.ShardValue{State: discover.ShardValid, N: 99}
+		},
+		"unmanaged, without a shard": func(s *discover.Secret) { s.Unmanaged = true },
+		"immutable, beyond the replicas": func(s *discover.Secret) {
+			s.Immutable, s.Shard = true, discover.ShardValue{State: discover.ShardValid, N: 99}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(12)...)
+			for range 30 {
+				w.step(time.Minute)
+			}
+			w.add("zz", 0)
+			change(w.secret("zz"))
+			for range 10 {
+				w.step(time.Minute)
+			}
+			if findProblem(w.last, "LiveNotReady").Kind == "" {
+				t.Errorf("nobody is told of the Secret: %v", problems(w.last))
+			}
+			w.down[2] = true
+			minutes := 0
+			for ; len(w.on(2)) > 0 && minutes < 60; minutes++ {
+				w.step(time.Minute)
+			}
+			if minutes > 7 {
+				t.Errorf("after %d minutes %v are on the dead replica, and without the Secret none after 7", minutes, w.on(2))
+			}
+		})
+	}
+}
+
+// Entries of the env that disagree are written anew, though the one that was read last is right.
+func TestEntriesThatDisagreeAreDrift(t *testing.T) {
+	w := newWorld(4, 2, 1)
+	w.run(2)
+	seen := Seen(w.last.Fleet, w.in.Workload)
+	if steps := rollout.Steps(plan.NewView(*w.in.InForce, nil), seen, rollout.StepOptions{}).Steps; len(steps) > 0 {
+		t.Fatalf("what stands is written: %v", steps)
+	}
+	w.in.Workload.EnvMixed = true
+	three := 3
+	want := []rollout.Step{rollout.PatchWorkload{ControllerReplicas: &three}}
+	got := rollout.Steps(plan.NewView(*w.in.InForce, nil), Seen(w.last.Fleet, w.in.Workload), rollout.StepOptions{}).Steps
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(rollout.PatchWorkload{}, "Why")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Whoever makes Secrets with the longest names fills no plan: one that cannot be written would end all planning.
+func TestNoNumberOfSecretsMakesAPlanThatCannotBeWritten(t *testing.T) {
+	longest := func(i int) string { return fmt.Sprintf("zz-%04d-", i) + strings.Repeat("n", 245) }
+	for _, mode := range []string{plan.ModeX0Y, plan.ModeDefault} {
+		t.Run(mode, func(t *testing.T) {
+			w := newWorld(lognormal(20, 24)...)
+			if mode == plan.ModeX0Y {
+				w.in.Config.Rollout = config.Rollout{X0Y: &config.X0YRollout{}, StageTimeout: w.in.Config.Rollout.StageTimeout}
+			}
+			w.run(2)
+			for i := range 3500 {
+				w.add(longest(i), 0)
+				w.in.Discovered.Secrets[len(w.in.Discovered.Secrets)-1].Shard = discover.ShardValue{State: discover.ShardValid, N: i % 3} // the webhook's
+			}
+			for range 12 {
+				w.run(1)
+				if _, err := plan.Encode(*w.in.InForce); err != nil {
+					t.Fatal(err)
+				}
+			}
+			told := findProblem(w.last, "PlanFull")
+			rows := len(w.in.InForce.Clusters)
+			if !strings.HasPrefix(told.Message, fmt.Sprintf("the plan has no room for %d clusters, the first is ", 3524-rows)) || rows < 2000 || rows > 3000 {
+				t.Errorf("%d rows, and people are told %.120q", rows, told.Message)
+			}
+			w.in.Pins = plan.Pins{"c003": 5}
+			w.run(30)
+			if w.in.InForce.Clusters["c003"].Replica != 5 || w.in.InForce.Rollout != nil || w.in.Workload.Replicas < 6 {
+				t.Errorf("a pin beyond the replicas comes to %d of %d replicas (%v)", w.in.InForce.Clusters["c003"].Replica, w.in.Workload.Replicas, problems(w.last))
+			}
+		})
+	}
+}
+
+// Who may only create Secrets moves nobody's cluster by a second Secret of its server, whatever that one says.
+func TestASecondSecretMovesNobodysCluster(t *testing.T) {
+	for name, change := range map[string]func(*discover.Secret){
+		"pinned":                      func(s *discover.Secret) { s.Pin = "0" },
+		"unmanaged, with a shard":     func(s *discover.Secret) { s.Unmanaged, s.Shard = true, discover.ShardValue{State: discover.ShardValid} },
+		"immutable, with a shard":     func(s *discover.Secret) { s.Immutable, s.Shard = true, discover.ShardValue{State: discover.ShardValid} },
+		"first by its name, a shard":  func(s *discover.Secret) { s.Shard = discover.ShardValue{State: discover.ShardValid} },
+		"pinned beyond the replicas":  func(s *discover.Secret) { s.Pin = "9" },
+		"pinned, to where nobody may": func(s *discover.Secret) { s.Pin, s.Immutable = "0", true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(lognormal(20, 24)...)
+			w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 1000}}
+			for i := range w.in.Discovered.Secrets {
+				w.in.Discovered.Secrets[i].Created = epoch
+			}
+			w.run(3)
+			before := map[string]int{}
+			for cluster, row := range w.in.InForce.Clusters {
+				before[cluster] = row.Replica
+			}
+			for cluster := range before {
+				twin := "aa-" + cluster
+				w.add(twin, 0)
+				s := w.secret(twin)
+				s.Server, s.Created = w.secret(cluster).Server, w.in.Now
+				change(s)
+			}
+			w.run(10)
+			after := map[string]int{}
+			for cluster := range before {
+				after[cluster] = w.in.InForce.Clusters[cluster].Replica
+			}
+			if diff := cmp.Diff(before, after); diff != "" || w.in.InForce.Replicas != 3 {
+				t.Errorf("%d replicas, rows (-before +after):\n%s", w.in.InForce.Replicas, diff)
+			}
+			w.add("zz-own", 1) // a change of the fleet, for which others' clusters must not move either
+			w.secret("zz-own").Pin = "3"
+			w.run(30)
+			for cluster := range before {
+				after[cluster] = w.in.InForce.Clusters[cluster].Replica
+			}
+			if diff := cmp.Diff(before, after); diff != "" || w.in.InForce.Replicas != 4 {
+				t.Errorf("once another one grew the fleet: %d replicas, rows (-before +after):\n%s", w.in.InForce.Replicas, diff)
+			}
+		})
+	}
+}
+
+// TestAServerWithTheHashOfAnotherMovesNothing: a row's hash is short, and anybody can find a URL that has it.
+func TestAServerWithTheHashOfAnotherMovesNothing(t *testing.T) {
+	const real, clash = "c60974", "c191599"
+	if plan.ServerHash(server(real)) != plan.ServerHash(server(clash)) {
+		t.Fatal("the servers' hashes differ")
+	}
+	w := newWorld(lognormal(20, 9)...)
+	w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 1000}}
+	w.add(real, 1)
+	w.run(3)
+	before := w.row(t, real)
+	w.add(clash, 1)
+	w.secret(clash).Pin = "3"
+	w.run(30)
+	if at := w.row(t, clash); at != 3 || w.in.InForce.Replicas != 4 {
+		t.Errorf("the pinned cluster is on replica %d of %d, want 3 of 4", at, w.in.InForce.Replicas)
+	}
+	if at := w.row(t, real); at != before {
+		t.Errorf("the other one is on replica %d, want %d as before", at, before)
+	}
+}
+
+// TestASecretThatLedLeadsAgain: who made a second one beside it does not get it when the first is made anew.
+func TestASecretThatLedLeadsAgain(t *testing.T) {
+	w := newWorld(lognormal(20, 9)...)
+	w.run(3)
+	before := w.row(t, "c004")
+	w.add("zz", 0)
+	for _, s := range []*discover.Secret{w.secret("c004"), w.secret("zz")} {
+		s.Server, s.Created = server("c004"), w.in.Now
+	}
+	w.secret("zz").Created, w.secret("zz").Pin = w.in.Now.Add(time.Second), strconv.Itoa((before+1)%3)
+	w.run(5)
+	anew := *w.secret("c004")
+	w.remove("c004")
+	w.run(1)
+	anew.Created = w.in.Now
+	w.in.Discovered.Secrets = append(w.in.Discovered.Secrets, anew)
+	w.run(30)
+	if at := w.row(t, "c004"); at != before {
+		t.Errorf("it is on replica %d, want %d as before; problems %v", at, before, problems(w.last))
+	}
+}
+
+// TestASecretThatTakesAnothersServerMovesNothing, however old it is: its age is not that of its server.
+func TestASecretThatTakesAnothersServerMovesNothing(t *testing.T) {
+	for name, forget := range map[string]bool{"under the same leader": false, "at a change of leaders": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(lognormal(20, 9)...)
+			w.run(3)
+			for i := range w.in.Discovered.Secrets {
+				w.in.Discovered.Secrets[i].Created = epoch.Add(time.Minute)
+			}
+			before := w.row(t, "c004")
+			old := w.secret("c000")
+			old.Created, old.Pin = epoch, strconv.Itoa((before+1)%3)
+			w.run(3)
+			w.secret("c000").Server = server("c004")
+			if forget {
+				w.in.Memory.Servers = nil
+			}
+			w.run(5)
+			if at := w.row(t, "c004"); at != before {
+				t.Errorf("its cluster is on replica %d, want %d as before; problems %v", at, before, problems(w.last))
+			}
+		})
+	}
+}
+
+// TestATwinKeepsNoFailoverAndNoDrainWaiting, whoever may write it and whatever shard it carries.
+func TestATwinKeepsNoFailoverAndNoDrainWaiting(t *testing.T) {
+	for name, change := range map[string]func(*discover.Secret){
+		"no shard, opted out": func(s *discover.Secret) { s.Unmanaged = true },
+		"a shard, opted out":  func(s *discover.Secret) { s.Unmanaged, s.Shard = true, discover.ShardValue{State: discover.ShardValid} },
+		"the shard, immutable": func(s *discover.Secret) {
+			s.Immutable, s.Shard = true, discover.ShardValue{State: discover.ShardValid, N: 2}
+		},
+	} {
+		for why, ends := range map[string]func(*liveWorld){
+			"down":     func(w *liveWorld) { w.down[2] = true },
+			"cordoned": func(w *liveWorld) { w.in.Cordon = "2=" + w.in.Now.Add(5*time.Hour).Format(time.RFC3339) },
+		} {
+			t.Run(name+", "+why, func(t *testing.T) {
+				w := undecided(t, skewed(12)...)
+				w.in.Cordon = ""
+				for i := range w.in.Discovered.Secrets {
+					w.in.Discovered.Secrets[i].Created = epoch
+				}
+				for range 10 {
+					w.step(time.Minute)
+				}
+				for _, s := range slices.Clone(w.in.Discovered.Secrets) {
+					w.add("zz-"+s.Name, 0)
+					twin := w.secret("zz-" + s.Name)
+					twin.Server, twin.Created = s.Server, w.in.Now
+					change(twin)
+				}
+				ends(w)
+				isTwin := func(cluster string) bool { return strings.HasPrefix(cluster, "zz-") }
+				left := 1
+				for minute := 0; left > 0 && minute < 60; minute++ {
+					w.step(time.Minute)
+					left = len(slices.DeleteFunc(w.on(2), isTwin))
+				}
+				if left > 0 {
+					t.Errorf("%d clusters are left on replica 2 after an hour: problems %v", left, problems(w.last))
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package cycle
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/poll"
+	"ballast/planner/rollout"
+	"ballast/planner/sim"
+)
+
+// Names of the simulation that every test here uses.
+var (
+	epoch     = sim.Epoch
+	server    = sim.Server
+	lognormal = sim.Lognormal
+)
+
+// world is a fleet that does at once what it is told: the Secrets, the workload and Prometheus' answers of a cycle, the
+// plan ConfigMap, and the memory between cycles.
+type world struct {
+	in     Inputs
+	writes int
+	last   Outcome
+}
+
+// newWorld has clusters c000... with the given loads (in applications), on a StatefulSet of three replicas.
+func newWorld(loads ...float64) *world {
+	w := &world{in: Inputs{
+		Now: epoch, Config: sim.Config(), PlannerUser: sim.PlannerUser, Workload: sim.Workload(),
+		Discovered: discover.Input{Namespace: "argocd"},
+		Fetched:    []poll.Fetched{{Metric: "apps"}},
+	}}
+	for i, load := range loads {
+		w.add(fmt.Sprintf("c%03d", i), load)
+	}
+	return w
+}
+
+func (w *world) add(name string, load float64) {
+	w.in.Discovered.Secrets = append(w.in.Discovered.Secrets, sim.Secret(name))
+	w.setLoad(name, load)
+}
+
+func (w *world) setLoad(name string, load float64) { sim.SetLoad(&w.in.Fetched[0], name, load) }
+
+func (w *world) remove(name string) {
+	for i, s := range w.in.Discovered.Secrets {
+		if s.Name == name {
+			w.in.Discovered.Secrets = append(w.in.Discovered.Secrets[:i:i], w.in.Discovered.Secrets[i+1:]...)
+			return
+		}
+	}
+}
+
+func (w *world) secret(name string) *discover.Secret { return sim.Find(w.in.Discovered.Secrets, name) }
+
+// cycle runs one cycle, writes its plan and does its steps.
+func (w *world) cycle() Outcome {
+	out := Run(w.in)
+	w.last = out
+	w.in.Memory = out.Memory
+	if out.Changed {
+		w.writes++
+		next := out.Next.Clone()
+		next.Revision++
+		if w.in.InForce != nil {
+			next.Revision = w.in.InForce.Revision + 1
+		}
+		w.in.InForce = &next
+	}
+	if w.in.InForce != nil {
+		w.apply(out)
+	}
+	return out
+}
+
+func (w *world) apply(out Outcome) {
+	view := plan.NewView(w.in.InForce.Clone(), out.Pins)
+	agenda := rollout.Steps(view, Seen(out.Fleet, w.in.Workload), rollout.StepOptions{BreakGlass: w.in.BreakGlass})
+	sim.Do(agenda.Steps, &w.in.Workload, w.in.Discovered.Secrets)
+}
+
+// run runs a cycle a minute.
+func (w *world) run(cycles int) {
+	for range cycles {
+		w.in.Now = w.in.Now.Add(time.Minute)
+		w.cycle()
+	}
+}
+
+func (w *world) row(t *testing.T, name string) int {
+	t.Helper()
+	row, ok := w.in.InForce.Clusters[name]
+	if !ok {
+		t.Fatalf("the plan has no row for %s", name)
+	}
+	return row.Replica
+}
+
+// problems are the kinds that a cycle reported, with their subjects.
+func problems(out Outcome) []string {
+	var kinds []string
+	for _, p := range out.Problems {
+		kinds = append(kinds, string(p.Phase)+"/"+p.Kind+"/"+p.Subject)
+	}
+	return kinds
+}
+
+// clone copies inputs through JSON, as a replay does.
+func clone(t testing.TB, in Inputs) Inputs {
+	t.Helper()
+	text, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out Inputs
+	if err := json.Unmarshal(text, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

@@ -1,0 +1,310 @@
+package poll
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"text/template/parse"
+	"time"
+
+	"ballast/planner/plan"
+
+	"github.com/Masterminds/sprig/v3"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func refused(name, mend string) string {
+	return `the function "` + name + `" may not be used in a query: ` + mend
+}
+
+// endings are templates that each ended the planner, within seconds and 512 MiB, and what is said of them now.
+func endings() map[string]struct{ query, want string } {
+	const much = `{{ $x := repeat 65536 "<" }}`
+	thousand := "list " + strings.Repeat("$x ", 1000)
+	chunked := strings.Repeat("{{ $l = chunk 1000 $l }}{{ $l = concat $l $l }}", 60)
+	return map[string]struct{ query, want string }{
+		"a dict in itself": {`{{ $b := fromJson "{\"k\":{}}" }}{{ $x := merge (get $b "k") $b }}{{ print $b }}`,
+			refused("fromJson", "use list or dict with all of its elements")},
+		"a dict in itself, as it is": {
+			`{{ $b := dict "k" 1 }}{{ $x := merge $b.k $b }}{{ $b }}`, refused("merge", "use list"),
+		},
+		"a wide format": {`{{ $x := printf (repeat 3000 "%999999[1]d") 1 }}x`, errVerb.Error()},
+		"lists of lists": {
+			`{{ $l := list 1 2 }}` + chunked + `{{ $y := print $l }}x`, refused("chunk", "use list or dict"),
+		},
+		"JSON of a long list": {
+			much + `{{ $y := toJson (` + thousand + `) }}x`, refused("toJson", "use quote, or urlquery"),
+		},
+		"a long list": {much + `{{ $y := ` + thousand + `}}x`, errTooMuch.Error()},
+		"HTML of a long list": {
+			much + `{{ $y := html (print (` + thousand + `)) }}x`, refused("html", "use quote, or urlquery"),
+		},
+		"a long list, many times": {much + `{{ $y := print (` + thousand + `) }}x`, errTooMuch.Error()},
+		"text, many times": {
+			much + `{{ $y := print ` + strings.Repeat("$x ", 4000) + `}}x`, errTooMuch.Error(),
+		},
+		"a large expression": {
+			`{{ $x := regexMatch (repeat 3500 ".{0,900}") "a" }}x`, "a regular expression has more than 256 bytes",
+		},
+		"a short one that is large": {`{{ $x := regexMatch ".{0,900}.{0,900}" "a" }}x`, errTooManySteps.Error()},
+		"a long search": {
+			`{{ $x := regexMatch ".{0,900}" (repeat 65536 "a") }}x`, errTooManySteps.Error(),
+		},
+		"many searches": {
+			strings.Repeat(`{{ $x := regexMatch ".{0,400}b" (repeat 999 "a") }}`, 200) + "x", errTooManySteps.Error(),
+		},
+		"a search from each letter on": {
+			`{{ $x := regexReplaceAll "a.*b|a" (repeat 9999 "a") "" }}x`, errTooManySteps.Error(),
+		},
+		"a cutset as long as the text": {`{{ $x := repeat 9999 "ä" }}{{ $y := trimAll $x $x }}x`, errTooMuch.Error()},
+		"a template of great length":   {strings.Repeat("x", maxTemplate+1), errLongTemplate.Error()},
+		"functions without end": {
+			`{{ $x := repeat 65536 "x" }}` + strings.Repeat(`{{ $y := contains "y" $x }}`, 500), errTooMuch.Error(),
+		},
+		"parentheses": {
+			"{{ " + strings.Repeat("(", 8000) + "1" + strings.Repeat(")", 8000) + " }}", "<nil>",
+		},
+		"a failure as long as it likes":  {`{{ fail (repeat 60000 "x") }}`, "error calling fail: xxx"},
+		"an expression that is unclosed": {`{{ regexMatch (repeat 200 "(") "" }}`, "missing closing )"},
+	}
+}
+
+// TestNoTemplateEndsThePlanner renders each in a process of its own: nothing recovers from a stack that overflows, or
+// from memory that is at its end.
+func TestNoTemplateEndsThePlanner(t *testing.T) {
+	for name, tc := range endings() {
+		t.Run(name, func(t *testing.T) {
+			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInAProcessOfItsOwn$", "-test.v")
+			child.Env = append(os.Environ(), "BALLAST_TEST_TEMPLATE="+name)
+			out, err := child.CombinedOutput()
+			if err != nil {
+				t.Fatalf("the process ended: %v: %.600s", err, out)
+			}
+			if !strings.Contains(string(out), "says: "+saying(tc.query)) || !strings.Contains(saying(tc.query), tc.want) {
+				t.Errorf("it says %.600s, want %q", out, tc.want)
+			}
+		})
+	}
+}
+
+func saying(query string) string {
+	_, err := Render(query, prod)
+	return fmt.Sprint(err)
+}
+
+// mostOfRendering is in bytes, with all garbage: 256 KiB of text several times, the template's tree, the functions.
+const mostOfRendering = 16 << 20
+
+// TestInAProcessOfItsOwn ends with its process as soon as that takes more than it may.
+func TestInAProcessOfItsOwn(t *testing.T) {
+	name := os.Getenv("BALLAST_TEST_TEMPLATE")
+	if name == "" {
+		t.Skip("TestNoTemplateEndsThePlanner runs it")
+	}
+	debug.SetMaxStack(64 << 20)
+	if err := syscall.Setrlimit(syscall.RLIMIT_CPU, &syscall.Rlimit{Cur: 5, Max: 5}); err != nil { // seconds; it needs 0.1
+		t.Fatal(err)
+	}
+	go func() {
+		for heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}; ; time.Sleep(time.Millisecond) {
+			if metrics.Read(heap); heap[0].Value.Uint64() > 8*mostOfRendering {
+				fmt.Println("the heap grows beyond", heap[0].Value.Uint64())
+				os.Exit(3)
+			}
+		}
+	}()
+	var said string
+	made := allocated(func() { said = saying(endings()[name].query) })
+	if made > mostOfRendering {
+		t.Errorf("it takes %d bytes", made)
+	}
+	fmt.Println("says:", said)
+}
+
+func allocated(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func TestFunctionsThatAreOffered(t *testing.T) {
+	const want = "abbrev add add1 adler32sum atoi b32dec b32enc b64dec b64enc base camelcase cat ceil clean coalesce " +
+		"contains default dict dir div empty ext fail first float64 floor get has hasKey hasPrefix hasSuffix " +
+		"initials int int64 isAbs join kebabcase last list lower max min mod mul mustRegexFind " +
+		"mustRegexMatch mustRegexReplaceAll mustRegexReplaceAllLiteral nospace print printf println quote " +
+		"regexFind regexMatch regexQuoteMeta regexReplaceAll regexReplaceAllLiteral repeat replace round " +
+		"sha1sum sha256sum sha512sum snakecase splitList squote sub substr swapcase ternary title toString " +
+		"trim trimAll trimPrefix trimSuffix trunc untitle upper urlParse urlquery"
+	got := slices.Sorted(maps.Keys(functions(&account{})))
+	if diff := cmp.Diff(strings.Fields(want), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatFunctionsMake(t *testing.T) {
+	for query, want := range map[string]string{
+		`{{ .server | trimPrefix "https://" | splitList ":" | first }}`:                                 "prod",
+		`{{ .server | splitList ":" | last }}`:                                                          "6443",
+		`{{ (urlParse .server).host }}`:                                                                 "prod:6443",
+		`{{ (urlParse .server).hostname | quote }}`:                                                     `"prod"`,
+		`{{ get (dict "prod" "0.5" "dev" 2) .name }}`:                                                   "0.5",
+		`{{ get (dict "dev" 2) .name | default 1 }}`:                                                    "1",
+		`{{ if hasKey (dict "prod" 1) .name }}yes{{ end }}`:                                             "yes",
+		`{{ if has .name (list "dev" "prod") }}yes{{ end }}`:                                            "yes",
+		`{{ if has .name (list "dev") }}yes{{ end }}`:                                                   "",
+		`{{ join "|" (list .id .name 3) }}`:                                                             "prod-eu|prod|3",
+		`{{ list 1 "b" }}{{ dict "k" true }}`:                                                           "[1 b]map[k:true]",
+		`{{ printf "%s-%02d %.2f" .name 7 1.5 }}`:                                                       "prod-07 1.50",
+		`{{ printf "%q %3s|%-2s|" .id "a" "b" }}`:                                                       `"prod-eu"   a|b |`,
+		`{{ printf "100%%" }}{{ print .name 1 2 }}{{ urlquery "a b" }}`:                                 "100%prod1 2a+b",
+		`{{ println .name }}`:                                                                           "prod\n",
+		`{{ regexReplaceAll "^https://([^:/]+).*$" .server "${1}" }}`:                                   "prod",
+		`{{ regexReplaceAllLiteral "[.:/]+" .server "$" }}`:                                             "https$prod$6443",
+		`{{ regexFind "[0-9]+" .server }}{{ regexMatch "^p" .name }}`:                                   "6443true",
+		`{{ mustRegexReplaceAll "o" .name "0" }}{{ mustRegexFind "r" .name }}`:                          "pr0dr",
+		`{{ regexQuoteMeta "a.b" }}`:                                                                    `a\.b`,
+		`{{ trimAll "/" "/a/" }}{{ trim " b " }}{{ nospace "c d" }}`:                                    "abcd",
+		`{{ replace "-" "_" .id }}{{ repeat 2 "x" }}{{ cat "a" 1 }}`:                                    "prod_euxxa 1",
+		`{{ .id | upper | trunc 4 }}{{ .id | substr 5 7 }}{{ slice .id 0 1 }}`:                          "PRODeup",
+		`{{ index .id 0 | printf "%c" }}{{ len .id }}{{ index . "name" }}`:                              "p7prod",
+		`{{ add 1 2 3 }}{{ mul 2 3 }}{{ div 7 2 }}{{ max 1 5 }}{{ round 1.26 1 }}`:                      "66351.3",
+		`{{ ternary "a" "b" (eq .name "prod") }}{{ coalesce "" "c" }}{{ empty "" }}`:                    "actrue",
+		`{{ sha1sum .id | trunc 4 }}{{ b64enc .name }}{{ b64dec "cHJvZA==" }}`:                          "f00ccHJvZA==prod",
+		`{{ with $x := .name }}{{ $x }}{{ else }}none{{ end }}{{ base .server }}`:                       "prodprod:6443",
+		`{{ if and (hasPrefix "p" .name) (not (contains "x" .id)) }}{{ .uid }}{{ else if 1 }}{{ end }}`: "u-1",
+	} {
+		t.Run(query, func(t *testing.T) {
+			if got, err := Render(query, prod); err != nil || got != want {
+				t.Errorf("got %q, %v, want %q", got, err, want)
+			}
+		})
+	}
+}
+
+func TestWhatFunctionsRefuse(t *testing.T) {
+	for query, want := range map[string]string{
+		`{{ toYaml . }}`:             refused("toYaml", ""),
+		`{{ trimprefix "a" .name }}`: refused("trimprefix", "did you mean trimPrefix?"),
+		`{{ if true }}{{ with call .name }}{{ end }}{{ end }}`: refused("call", ""),
+		`{{ with true }}{{ else }}{{ (js .name) }}{{ end }}`:   refused("js", "use quote, or urlquery"),
+		`{{ (keys .).x }}`:                                             refused("keys", "use get or index"),
+		`{{ $x := 1 | semver }}`:                                       refused("semver", ""),
+		`{{ break }}`:                                                  "outside {{range}}",
+		`{{ print (list 1) }}`:                                         errNested.Error(),
+		`{{ print . }}`:                                                errNested.Error(),
+		`{{ default 1 (dict "a" 1) }}`:                                 errNested.Error(),
+		`{{ has (list 1) (list 1) }}`:                                  errNested.Error(),
+		`{{ list . }}`:                                                 errNested.Error(),
+		`{{ dict 1 2 }}`:                                               errDictPairs.Error(),
+		`{{ dict "a" }}`:                                               errDictPairs.Error(),
+		`{{ dict "a" (list 1) }}`:                                      errNested.Error(),
+		`{{ list ` + strings.Repeat("1 ", 1025) + `}}`:                 errTooManyElements.Error(),
+		`{{ dict ` + strings.Repeat(`"" 1 `, 1025) + `}}`:              errTooManyElements.Error(),
+		`{{ splitList "" (repeat 1025 "a") }}`:                         errTooManyElements.Error(),
+		`{{ printf "%*d" 9 1 }}`:                                       errVerb.Error(),
+		`{{ printf "%[1]d" 1 }}`:                                       errVerb.Error(),
+		`{{ printf "%100d" 1 }}`:                                       errVerb.Error(),
+		`{{ printf "%.100f" 1.0 }}`:                                    errVerb.Error(),
+		`{{ printf (repeat 1025 "x") }}`:                               errVerb.Error(),
+		`{{ repeat 65537 "x" }}`:                                       errTooLong.Error(),
+		`{{ repeat -1 "x" }}`:                                          errTooLong.Error(),
+		`{{ replace "x" (repeat 300 "y") (repeat 300 "x") }}`:          errTooLong.Error(),
+		`{{ regexReplaceAll "x" (repeat 300 "x") (repeat 300 "y") }}`:  errTooLong.Error(),
+		`{{ regexReplaceAll "x+" (repeat 999 "x") (repeat 99 "$0") }}`: errTooLong.Error(),
+		`{{ join (repeat 999 "x") (splitList "" (repeat 999 "x")) }}`:  errTooLong.Error(),
+		`{{ quote (repeat 40000 "\x00") }}`:                            errTooLong.Error(),
+		`{{ substr 9 1000 .name }}`:                                    "error calling substr",
+		`{{ div 1 0 }}`:                                                "error calling div",
+		`{{ urlParse ":" }}`:                                           "error calling urlParse",
+	} {
+		t.Run(query, func(t *testing.T) {
+			if got, err := Render(query, prod); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %q, %.300v, want %q", got, err, want)
+			} else if len(err.Error()) > 2*maxMessage {
+				t.Errorf("the error has %d bytes", len(err.Error()))
+			}
+		})
+	}
+}
+
+// Of every function that sprig has and does not offer here, the error names it and what to use.
+func TestEveryOtherFunctionIsRefusedByName(t *testing.T) {
+	a := newAccount()
+	offered := functions(&a)
+	names := slices.Sorted(maps.Keys(sprig.TxtFuncMap()))
+	for _, name := range append(names, "html", "js", "call") {
+		if offered[name] != nil || slices.Contains(fromGo[:], name) {
+			continue
+		}
+		_, err := ParseTemplate("{{ " + name + " }}")
+		start := fmt.Sprintf("parsing the query template: the function %q may not be used in a query: ", name)
+		if err == nil || !strings.HasPrefix(err.Error(), start) || len(err.Error()) == len(start) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	for _, i := range instead {
+		for _, name := range strings.Fields(i.names) {
+			if err := judge(&parse.IdentifierNode{Ident: name}, offered); err == nil {
+				t.Errorf("%s is offered, and refused", name)
+			}
+		}
+	}
+}
+
+// steps are what a template does with $a and $l, one after the other.
+var steps = []string{
+	`$a = print $a $a`, `$a = printf "%q%99s" $a $a`, `$a = cat $a $a`, `$a = quote $a $a`, `$a = urlquery $a`,
+	`$a = join $a $l`, `$a = replace "a" $a $a`, `$a = repeat 9 $a`, `$a = regexReplaceAll "a" $a "$0$0$0"`,
+	`$a = regexReplaceAll "(a*.{0,9})+" $a $a`, `$a = snakecase $a`, `$a = b64enc $a`, `$a = first $l`,
+	`$a = trunc 9 $a`, `$a = upper $a`, `$a = .server`, `$a = 1`, `$l = list $a $a $a`,
+	`$l = splitList "a" $a`, `$l = list (len $l) $a`, `$d = dict $a $a "k" $a`, `$a = get $d "k"`,
+	`$x := has $a $l`, `$x := regexMatch $a $a`, `$l = slice $l 1`, `$a = toString $l`, `$d = urlParse $a`,
+	`$a = index $l 0`,
+}
+
+func TestNoTemplateMakesMuch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var query strings.Builder
+		query.WriteString(`{{ $a := "aA" }}{{ $l := list "a" }}{{ $d := dict "k" "a" }}`)
+		for _, step := range rapid.SliceOfN(rapid.SampledFrom(steps), 1, 200).Draw(t, "steps") {
+			query.WriteString("{{ " + step + " }}")
+		}
+		query.WriteString("{{ $a }}{{ $l }}{{ $d }}")
+		takesLittle(t, query.String(), plan.Shard{Server: "https://a.example"})
+	})
+}
+
+// takesLittle fails for what is long or takes long: memory is counted, since time depends on the machine.
+func takesLittle(t interface{ Fatalf(string, ...any) }, query string, shard plan.Shard) {
+	var got string
+	var err error
+	if made := allocated(func() { got, err = Render(query, shard) }); made > mostOfRendering {
+		t.Fatalf("rendering %q takes %d bytes", query, made)
+	}
+	if len(got) > maxQuery || err != nil && (got != "" || len(err.Error()) > 2*maxMessage) {
+		t.Fatalf("%d bytes, and an error of %d", len(got), len(fmt.Sprint(err)))
+	}
+}
+
+func FuzzTemplate(f *testing.F) {
+	for _, tc := range endings() {
+		f.Add(tc.query)
+	}
+	for _, step := range steps {
+		f.Add(`{{ $a := "aA" }}{{ $l := list "a" }}{{ $d := dict "k" "a" }}{{ ` + step + ` }}{{ $a }}{{ $l }}{{ $d }}`)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		takesLittle(t, query, prod)
+	})
+}

@@ -1,0 +1,150 @@
+package telemetry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"ballast/planner/cycle"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+// Event is something that people should find with kubectl describe: on the plan ConfigMap, and where it concerns the
+// workload, there too.
+type Event struct {
+	Type     string // corev1.EventTypeNormal or EventTypeWarning
+	Reason   string
+	Message  string
+	Workload bool
+}
+
+func PlanWritten(p plan.Plan, reason string) Event {
+	return Event{Type: corev1.EventTypeNormal, Reason: "PlanWritten", Message: fmt.Sprintf("revision %d: %s", p.Revision, reason), Workload: p.Rollout != nil}
+}
+
+func LeaderElected(identity string, p *plan.Plan) Event {
+	if p == nil {
+		return Event{Type: corev1.EventTypeNormal, Reason: "LeaderElected", Message: identity + " plans from here on; there is no plan yet"}
+	}
+	return Event{Type: corev1.EventTypeNormal, Reason: "LeaderElected", Message: fmt.Sprintf("%s plans from here on, from revision %d", identity, p.Revision)}
+}
+
+func RolloutTurned(p rollout.Progress) (Event, bool) {
+	switch p.Outcome {
+	case rollout.TurnedBack, rollout.Reverted, rollout.GaveUp:
+		return Event{Type: corev1.EventTypeWarning, Reason: "Rollout" + string(p.Outcome), Message: p.Why, Workload: true}, true
+	case rollout.Finished:
+		return Event{Type: corev1.EventTypeNormal, Reason: "RolloutFinished", Message: p.Why, Workload: true}, true
+	}
+	return Event{}, false
+}
+
+func KeyMissing(err error) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "KeyMissing", Message: "nothing is planned, since no plan can be told from a forged one: " + err.Error()}
+}
+
+func HistoryDropped(problems []string) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryDropped", Message: fmt.Sprintf("%d parts of the history are not believed or cannot be read, and begin anew: %s",
+		len(problems), cycle.ClipList(problems))}
+}
+
+func HistoryStale(stale error) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryStale", Message: "a part of the history cannot be written and stays as it was, which " +
+		"the next leader goes by; please report it: " + stale.Error()}
+}
+
+func PanickedEvent(err error) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "Panicked",
+		Message: fmt.Sprintf("ballast met a fault of its own, %v; the plan in force stays enforced, and it is tried again. "+
+			"Please report it with the stack, which the planner logs with --verbosity 1", err)}
+}
+
+func PlanFull(err error) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "PlanFull", Message: "the plan cannot be written, and the last one stays: " + err.Error()}
+}
+
+// BreakGlassSeen names the field manager that wrote the annotation, where it is known.
+func BreakGlassSeen(manager string, at time.Time) Event {
+	who := "somebody whose field manager is unknown"
+	if manager != "" {
+		who = fmt.Sprintf("field manager %q, at %s,", manager, at.Format(time.RFC3339))
+	}
+	return Event{Type: corev1.EventTypeWarning, Reason: "EnforcementOff", Workload: true,
+		Message: fmt.Sprintf("%s wrote the annotation %s: \"off\": every write passes but one to data.plan, and what the API server's policies refuse, and ballast writes nothing but the plan, once replicas that rollout.x0y stopped are back; "+
+			"`ballast audit` names the user; remove it to enforce again", who, plan.AnnotationEnforcement)}
+}
+
+func Contested(c rollout.Contested) Event {
+	what, mend, manager := "the workload", "stop it", c.Manager
+	if c.Secret != "" {
+		what, mend = fmt.Sprintf("data.shard of Secret %q", c.Secret), "stop it, pin the cluster"
+	}
+	if manager == "" {
+		manager = "somebody whose field manager is unknown"
+	}
+	return Event{Type: corev1.EventTypeWarning, Reason: "Contested", Workload: c.Secret == "",
+		Message: fmt.Sprintf("%s writes %s back again and again (%d times): %s, or annotate the object with %s: \"true\"", manager, what, c.Reverted, mend, plan.AnnotationUnmanaged)}
+}
+
+func ConfigRefused(err error) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "ConfigRefused", Message: "the new configuration is refused and the last good one stays in force: " + err.Error()}
+}
+
+// maxNote is the longest note of an event, in bytes: the API server refuses more than 1,024.
+const maxNote = 1000
+
+// PrintableEvents is the gate of every event, the loop's and those beside it: a message has names and texts of clusters,
+// Secrets, annotations, Leases and errors in it, and people read it in a terminal.
+func PrintableEvents(emit func(discover.Workload, ...Event)) func(discover.Workload, ...Event) {
+	return func(w discover.Workload, events ...Event) {
+		told := make([]Event, len(events))
+		for i, e := range events {
+			e.Message = cutNote(plan.Printable(strings.ReplaceAll(e.Message, "\n", "; "), maxNote))
+			told[i] = e
+		}
+		emit(w, told...)
+	}
+}
+
+// cutNote cuts a note between two characters.
+func cutNote(s string) string {
+	if len(s) <= maxNote {
+		return s
+	}
+	cut := maxNote - len("…")
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
+// News is what people were told of: problems become events when they appear, not at every cycle they last. A problem's
+// message has numbers that change with every cycle, so that it is known by its kind and subject.
+type News struct {
+	known map[string]bool
+}
+
+func (n *News) Of(problems []cycle.Problem) []Event {
+	now := make(map[string]bool, len(problems))
+	var events []Event
+	for _, p := range problems {
+		key := string(p.Phase) + "/" + p.Kind + "/" + p.Subject
+		if !n.known[key] && !now[key] {
+			events = append(events, Event{Type: corev1.EventTypeWarning, Reason: p.Kind, Message: p.Message})
+		}
+		now[key] = true
+	}
+	n.known = now
+	const most = 20 // of one cycle; the rest stands in `ballast status` and the metric
+	if len(events) > most {
+		rest := len(events) - most
+		events = append(slices.Clip(events[:most]), Event{Type: corev1.EventTypeWarning, Reason: "MoreProblems", Message: fmt.Sprintf("and %d more; `ballast status` lists them", rest)})
+	}
+	return events
+}
