@@ -24,6 +24,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -244,5 +245,24 @@ func TestEveryEventPassesTheGate(t *testing.T) {
 		if begins := `held by "\u001b[2J\u202eplanner" of https://***@host; and aaa`; !strings.HasPrefix(note, begins) || len(note) > 1000 {
 			t.Errorf("%d bytes: %q", len(note), note)
 		}
+	}
+}
+
+// actions keeps the actions of events.
+type actions struct{ seen []string }
+
+func (a *actions) Eventf(_, _ runtime.Object, _, _, action, _ string, _ ...any) {
+	a.seen = append(a.seen, action)
+}
+
+// TestEventsThatDifferAreShownApart: the recorder makes a series of what has the same reason and action, with the first message.
+func TestEventsThatDifferAreShownApart(t *testing.T) {
+	recorder := &actions{}
+	emit := newEmitter(recorder, config.Default())
+	for _, message := range []string{"c1 has no owner", "c2 has no owner", "c1 has no owner"} {
+		emit(discover.Workload{}, telemetry.Event{Type: corev1.EventTypeWarning, Reason: "Orphaned", Message: message})
+	}
+	if diff := cmp.Diff([]string{"Plan-bd19f04f", "Plan-ae998ef4", "Plan-bd19f04f"}, recorder.seen); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"net/http"
 	"time"
 
@@ -149,8 +150,15 @@ func newEmitter(recorder events.EventRecorder, c config.PlannerConfig) func(disc
 					ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name, UID: types.UID(w.UID)}})
 			}
 			for _, t := range targets {
-				recorder.Eventf(t, nil, e.Type, e.Reason, "Plan", "%s", e.Message)
+				recorder.Eventf(t, nil, e.Type, e.Reason, actionOf(e), "%s", e.Message)
 			}
 		}
 	})
+}
+
+// actionOf is an action that differs where the message does: of events of one action, the recorder shows the first message alone.
+func actionOf(e telemetry.Event) string {
+	h := fnv.New32a()
+	h.Write([]byte(e.Message))
+	return fmt.Sprintf("Plan-%08x", h.Sum32())
 }

@@ -11,6 +11,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/planner/rollout"
 )
 
 // forgetAfter is how long a row outlives its Secret: long enough for a Secret that is deleted and created again, by a
@@ -30,6 +31,7 @@ type adoption struct {
 	next   plan.Plan
 	gone   map[string]time.Time
 	beside *placement.Servers // what stays together
+	moved  int                // clusters that have another replica than in the plan before
 	notes  []string           // what changed, in words
 	found  []Problem
 }
@@ -47,6 +49,7 @@ func adopt(in Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *ado
 		a.observeRows()
 	}
 	a.describeRows()
+	a.moved = len(rollout.Moves(base, a.next))
 	return a
 }
 

@@ -63,7 +63,7 @@ func (c *cycle) discover() bool {
 	in.InClusterOwner = discover.InClusterOwner(algorithm(c.in), ControllerReplicas(c.in.Workload))
 	var err error
 	c.out.Fleet, c.out.Memory.Known, err = discover.Discover(in, c.in.Memory.Known,
-		discover.Options{MaxShrink: c.in.Config.Discover.MaxShrink.Share(), Had: c.in.had}, c.in.Now)
+		discover.Options{MaxShrink: c.in.Config.Discover.MaxShrink.Share(), Before: c.in.Memory.Servers, Had: c.in.had}, c.in.Now)
 	for _, p := range c.out.Fleet.Problems {
 		c.problem(Problem{Phase: PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind), Message: p.Message})
 	}
@@ -241,7 +241,7 @@ func (c *cycle) finish(a *adoption) {
 		return
 	}
 	c.stampLoads()
-	c.countPins(a)
+	c.countAdopted(a)
 	c.countStage(c.out.Next.Rollout)
 	if c.in.InForce == nil && c.in.Last == nil {
 		c.out.Decided = true

@@ -13,7 +13,6 @@ import (
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 // look takes in what the pods say: who has each cluster, which replicas are unwell, whether a wave did harm.
@@ -307,7 +306,7 @@ func (c *cycle) evacuation(a *adoption) *proposed {
 func (c *cycle) request(a *adoption, unwell []int) failover.Request {
 	r := failover.Request{View: plan.NewView(a.next.Clone(), a.pins), Unwell: unwell, Shut: c.shut(),
 		MaxClusters: c.in.Config.Partition.MaxClustersPerReplica, Budget: c.out.Budget.Left,
-		Last: c.in.Memory.Changes.Failover, Servers: a.beside, Fixed: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, a.next.Replicas)}
+		Last: c.in.Memory.Changes.Failover, Servers: a.beside, Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, a.next.Replicas)}
 	if c.may(drain) {
 		r.Cordoned = c.out.Cordoned
 	} else {
@@ -326,7 +325,7 @@ func (c *cycle) request(a *adoption, unwell []int) failover.Request {
 		}
 	}
 	for name := range a.next.Clusters {
-		r.Fixed[name] = !inFleet(c.out.Fleet, name) // a row whose Secret went: nobody would move it
+		r.Gone[name] = !inFleet(c.out.Fleet, name)
 	}
 	for i, cl := range c.out.Fleet.Clusters {
 		name := cl.Shard.ID
@@ -367,21 +366,9 @@ func replicaList(replicas []int) string {
 	return "replica " + strings.Join(names, ", ")
 }
 
-// countPins enters the moves that pins made without a rollout.
-func (c *cycle) countPins(a *adoption) {
-	if c.in.InForce == nil {
-		return
+// countAdopted enters what moved without a rollout: by pins, and by what Secrets of one server say.
+func (c *cycle) countAdopted(a *adoption) {
+	if c.in.InForce != nil && c.in.InForce.Mode.Enforced() && a.next.Mode.Enforced() {
+		c.enter(change.Pin, a.moved)
 	}
-	pinned, servers := 0, map[string]bool{"": false} // whose other Secrets follow
-	for name, row := range c.out.Next.Clusters {
-		if server := a.beside.Of(name, row.Server); row.Pinned && server != "" {
-			servers[server] = true
-		}
-	}
-	for _, m := range rollout.Moves(*c.in.InForce, c.out.Next) {
-		if row := c.out.Next.Clusters[m.Cluster]; row.Pinned || servers[a.beside.Of(m.Cluster, row.Server)] {
-			pinned++
-		}
-	}
-	c.enter(change.Pin, pinned)
 }

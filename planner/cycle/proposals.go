@@ -185,7 +185,7 @@ func (c *cycle) settle(a *adoption, replicas int, decided map[string]int) map[st
 		switch {
 		case row && pinned && pin < replicas:
 			p.At, p.Claim = pin, placement.Pinned
-		case chosen && p.Claim == placement.Stands:
+		case chosen && p.Claim < placement.Decided:
 			p.At, p.Claim = to, placement.Decided
 		}
 		clusters = append(clusters, p)

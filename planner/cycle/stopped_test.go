@@ -363,3 +363,83 @@ func TestATwinKeepsNoFailoverAndNoDrainWaiting(t *testing.T) {
 		}
 	}
 }
+
+// TestASecretThatIsRenamedIsFailedOver like any other: the row of the old name keeps nothing on a dead replica. Nor does the row
+// of a Secret that somebody made beside it and took away.
+func TestASecretThatIsRenamedIsFailedOver(t *testing.T) {
+	for name, change := range map[string]func(*liveWorld, discover.Secret){
+		"renamed": func(w *liveWorld, s discover.Secret) {
+			w.remove(s.Name)
+			s.Name, s.Created = "new-"+s.Name, w.in.Now
+			w.in.Discovered.Secrets = append(w.in.Discovered.Secrets, s)
+		},
+		"another beside it came and went": func(w *liveWorld, s discover.Secret) {
+			w.add("zz-"+s.Name, 0)
+			w.secret("zz-" + s.Name).Server = s.Server
+			w.step(time.Minute)
+			w.remove("zz-" + s.Name)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(12)...)
+			for range 30 {
+				w.step(time.Minute)
+			}
+			change(w, *w.secret(w.on(2)[0]))
+			w.step(time.Minute)
+			w.down[2] = true
+			here := func(clusters []string) []string {
+				return slices.DeleteFunc(clusters, func(cluster string) bool { return w.secret(cluster) == nil })
+			}
+			minutes := 0
+			for ; len(here(w.on(2))) > 0 && minutes < 60; minutes++ {
+				w.step(time.Minute)
+			}
+			if minutes > 10 {
+				t.Errorf("%v are on the dead replica after %d minutes", here(w.on(2)), minutes)
+			}
+		})
+	}
+}
+
+// TestASecretMadeAnewIsMovedByNoTwin: one that nobody may write stands alone, however old it is by then, and one that comes while
+// the owner's is away does not lead.
+func TestASecretMadeAnewIsMovedByNoTwin(t *testing.T) {
+	for name, change := range map[string]func(*discover.Secret){
+		"opted out": func(s *discover.Secret) { s.Unmanaged, s.Shard = true, discover.ShardValue{State: discover.ShardValid} },
+		"immutable": func(s *discover.Secret) { s.Immutable, s.Shard = true, discover.ShardValue{State: discover.ShardValid} },
+		"pinned":    func(s *discover.Secret) { s.Pin = "0" },
+	} {
+		for when, early := range map[string]bool{"made before": true, "made meanwhile": false} {
+			t.Run(name+", "+when, func(t *testing.T) {
+				w := newWorld(lognormal(20, 9)...)
+				w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 1000}}
+				w.in.Pins = plan.Pins{"c004": 2}
+				w.run(3)
+				w.in.Pins = nil
+				twin := func() {
+					w.add("aa", 0)
+					s := w.secret("aa")
+					s.Server, s.Created = server("c004"), w.in.Now
+					change(s)
+				}
+				if w.run(2); early {
+					twin()
+				}
+				w.run(3)
+				anew := *w.secret("c004")
+				w.remove("c004")
+				if !early {
+					twin()
+				}
+				w.run(1)
+				anew.Created = w.in.Now
+				w.in.Discovered.Secrets = append(w.in.Discovered.Secrets, anew)
+				w.run(30)
+				if at := w.row(t, "c004"); at != 2 {
+					t.Errorf("it is on replica %d, want 2 as before; problems %v", at, problems(w.last))
+				}
+			})
+		}
+	}
+}

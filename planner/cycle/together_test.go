@@ -116,15 +116,15 @@ func TestAPinOfOneOfTwoSecretsBeyondTheReplicasMovesBothOnce(t *testing.T) {
 func TestWhatHasTheServerOfASecretThatOptedOutStaysWithIt(t *testing.T) {
 	w := undecided(t, skewed(12)...)
 	w.shares("c001", "c000")
-	w.secret("c001").Unmanaged = true
+	w.secret("c000").Unmanaged = true // the one that leads
 	on := w.owners()["c000"]
 	w.step(time.Minute)
 	w.in.Cordon = fmt.Sprintf("%d=%s", on, w.in.Now.Add(2*time.Hour).UTC().Format(time.RFC3339))
-	w.until(t, "the replica is empty but for the two", time.Hour, func(Outcome) bool { return w.in.InForce.Rollout == nil && len(w.on(on)) == 2 })
-	if diff := cmp.Diff([]string{"c000", "c001"}, w.on(on)); diff != "" {
-		t.Errorf("what stays (-want +got):\n%s", diff)
-	}
-	if out := w.step(time.Minute); !slices.Contains(problems(out), "rollout/FixedStays/c000") || out.Changed {
+	w.until(t, "the replica is empty but for the other", time.Hour, func(Outcome) bool {
+		left := slices.DeleteFunc(w.on(on), func(cluster string) bool { return cluster == "c000" })
+		return w.in.InForce.Rollout == nil && cmp.Equal([]string{"c001"}, left)
+	})
+	if out := w.step(time.Minute); !slices.Contains(problems(out), "rollout/FixedStays/c001") || out.Changed {
 		t.Errorf("changed %t, problems %v", out.Changed, problems(out))
 	}
 }

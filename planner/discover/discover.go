@@ -28,6 +28,7 @@ type Input struct {
 // Options are the configuration's part.
 type Options struct {
 	MaxShrink float64                          // share of the known clusters that may be lost at once, 0 to 1
+	Before    map[string]string                // the Secrets' servers in the last discovery; nil: not known
 	Had       func(secret, server string) bool // whether the Secret had that server before; nil: none is known to
 }
 

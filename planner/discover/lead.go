@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -27,29 +28,30 @@ func (l Leader) String() string {
 // leadsFor is how long a leader that is gone keeps its place, as long as its row.
 const leadsFor = time.Hour
 
-// lead has one Secret of each server lead the others: the one that did, else the oldest of those that had the server before and
-// that ballast writes, for the age of a Secret is not that of its server. Who may create a Secret beside another's must neither move that one by it nor hold it: the others' own pins are passed over
-// (data.pins may name any), and one that ballast may not write stands alone. It answers who leads from now on.
+// lead has one Secret of each server lead the others: the one that did, else the oldest of those that had the server before, for
+// the age of a Secret is not that of its server. Who may create a Secret beside another's must neither move that one by it nor
+// hold it: the others' own pins are passed over (data.pins may name any), and one that ballast may not write stands alone. It
+// answers who leads from now on.
 func (k Known) lead(fleet Fleet, o Options, now time.Time) (map[string]Leader, []Problem) {
-	leaders, here := map[string]Leader{}, map[string]bool{}
+	known, leaders, here := k.led(fleet, o, now), map[string]Leader{}, map[string]bool{}
 	var problems []Problem
 	for _, u := range fleet.Units {
-		if len(u.Clusters) == 1 && len(k.Leaders) == 0 {
+		if len(u.Clusters) == 1 && len(known) == 0 {
 			continue // as nearly always
 		}
 		key := leaderKey(u.Server)
 		here[key] = true
-		before, led := k.Leaders[key]
+		before, led := known[key]
 		if len(u.Clusters) == 1 && !led {
 			continue
 		}
 		leader, at := fleet.leaderOf(u, before, o, now)
-		problems = append(problems, fleet.follow(u, at, leader)...)
+		problems = append(problems, fleet.follow(u, at, leader, o)...)
 		if len(u.Clusters) > 1 || at < 0 {
 			leaders[key] = leader
 		}
 	}
-	for key, leader := range k.Leaders {
+	for key, leader := range known {
 		if !here[key] && leader.waits(now) { // its server has no Secret at all
 			leaders[key] = leader.goneAt(now)
 		}
@@ -58,6 +60,36 @@ func (k Known) lead(fleet Fleet, o Options, now time.Time) (map[string]Leader, [
 		return nil, problems
 	}
 	return leaders, problems
+}
+
+// mostGone is how many Secrets may be gone since the last discovery for each to keep the lead of its server: they come one by one
+// where owners make them anew, and the history has room for so many.
+const mostGone = 1000
+
+// led are those that led until now: those that are remembered, and the only Secret of a server where that is gone.
+func (k Known) led(fleet Fleet, o Options, now time.Time) map[string]Leader {
+	var gone []string
+	for name := range o.Before {
+		if _, here := fleet.find(name); !here {
+			gone = append(gone, name)
+		}
+	}
+	if len(gone) == 0 || len(gone) > mostGone {
+		return k.Leaders
+	}
+	slices.Sort(gone)
+	led := make(map[string]Leader, len(k.Leaders)+len(gone))
+	maps.Copy(led, k.Leaders)
+	for _, name := range gone {
+		if key := leaderKey(o.Before[name]); led[key].Name == "" {
+			led[key] = Leader{Name: name, Gone: now}
+		}
+	}
+	return led
+}
+
+func (f Fleet) find(secret string) (int, bool) {
+	return slices.BinarySearchFunc(f.Clusters, secret, func(c Cluster, name string) int { return cmp.Compare(c.Shard.ID, name) })
 }
 
 // leaderKey is a server in the history, which must hold no credentials of a URL.
@@ -76,11 +108,16 @@ func (f Fleet) leaderOf(u Unit, before Leader, o Options, now time.Time) (Leader
 	if before.Name != "" && before.waits(now) {
 		return before.goneAt(now), -1
 	}
-	at := slices.MinFunc(u.Clusters, func(a, b int) int {
-		x, y := f.Clusters[a], f.Clusters[b]
-		return cmp.Or(falseFirst(!o.had(x), !o.had(y)), falseFirst(x.Unmanaged, y.Unmanaged), x.Created.Compare(y.Created))
-	})
+	at := slices.MinFunc(u.Clusters, f.earlier(o))
 	return Leader{Name: f.Clusters[at].Shard.ID}, at
+}
+
+// earlier orders first who had the server before, then by age.
+func (f Fleet) earlier(o Options) func(a, b int) int {
+	return func(a, b int) int {
+		x, y := f.Clusters[a], f.Clusters[b]
+		return cmp.Or(falseFirst(!o.had(x), !o.had(y)), x.Created.Compare(y.Created))
+	}
 }
 
 func (o Options) had(c Cluster) bool { return o.Had != nil && o.Had(c.Shard.ID, c.Shard.Server) }
@@ -97,19 +134,23 @@ func (l Leader) goneAt(now time.Time) Leader {
 	return l
 }
 
-// follow takes from the others what only a leader has.
-func (f Fleet) follow(u Unit, leader int, named Leader) []Problem {
+// follow takes from the others what only a leader has. Where the leader opted out, and so has no pin, the first of the others
+// that ballast writes keeps its own.
+func (f Fleet) follow(u Unit, leader int, named Leader, o Options) []Problem {
+	pinned := leader
+	if leader >= 0 && f.Clusters[leader].Unmanaged {
+		ours := slices.DeleteFunc(slices.Clone(u.Clusters), func(i int) bool { return f.Clusters[i].Unmanaged })
+		if pinned = -1; len(ours) > 0 {
+			pinned = slices.MinFunc(ours, f.earlier(o))
+		}
+	}
 	var problems []Problem
 	for _, i := range u.Clusters {
 		c := &f.Clusters[i]
-		if i == leader {
-			continue
+		if i != leader {
+			c.Follows, c.Alone = true, c.Immutable || c.Unmanaged
 		}
-		c.Follows = true
-		if c.Immutable || c.Unmanaged {
-			c.Alone = leader < 0 || c.Created.After(f.Clusters[leader].Created)
-		}
-		if c.Pin == "" || leader >= 0 && c.Pin == f.Clusters[leader].Pin {
+		if i == pinned || c.Pin == "" || pinned >= 0 && c.Pin == f.Clusters[pinned].Pin {
 			continue
 		}
 		problems = append(problems, Problem{c.Shard.ID, PinFollows, fmt.Sprintf("the pin annotation of Secret %q is passed over, since %s of the same server leads, "+

@@ -29,6 +29,7 @@ type Request struct {
 	MaxClusters int                  // of one replica; 0: no cap. Like the capacity it is kept while that is possible
 	Servers     *placement.Servers   // what stays together; nil: by the hashes of the rows
 	Fixed       map[string]bool      // clusters whose Secret nobody may write
+	Gone        map[string]bool      // clusters without a Secret: their rows follow the others of their server, and keep none
 	Unwell      []int
 	Cordoned    []int
 	Shut        []int // others that receive nothing now, and keep what they have

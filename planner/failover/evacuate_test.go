@@ -166,7 +166,7 @@ func TestWhereClustersGo(t *testing.T) {
 		"one server stays with its pinned one": {request(withServers, unwell(3), pins(plan.Pins{"g": 3})),
 			Evacuation{Moves: map[string]int{"e": 1}, FailedOver: 1, Last: Last{3, at(0)},
 				Notes: []Note{
-					{PinnedStays, "f", 3, `cluster "f" stays on replica 3, which is unwell, for it has the server of "g", which stays`},
+					{PinnedStays, "f", 3, `cluster "f" stays on replica 3, which is unwell, for it has the server of "g", which stays: delete or unpin one of them`},
 					{PinnedStays, "g", 3, `cluster "g" stays on replica 3, which is unwell, for it is pinned there: unpin it, or pin it to another`},
 				}}},
 		"one server joins its pinned one": {request(withServers, unwell(3), pins(plan.Pins{"g": 2})),
@@ -178,7 +178,7 @@ func TestWhereClustersGo(t *testing.T) {
 			r.Fixed = map[string]bool{"g": true, "h": true}
 		}), Evacuation{Moves: map[string]int{"e": 1}, FailedOver: 1, Last: Last{3, at(0)},
 			Notes: []Note{
-				{PinnedStays, "f", 3, `cluster "f" stays on replica 3, which is unwell, for it has the server of "g", which stays`},
+				{FixedStays, "f", 3, `cluster "f" stays on replica 3, which is unwell, for it has the server of "g", which stays: delete or unpin one of them`},
 				{FixedStays, "g", 3, `cluster "g" stays on replica 3, which is unwell, for its Secret is immutable or unmanaged`},
 			}}},
 		"one server joins the one that stands elsewhere": {request(split, unwell(3)),

@@ -35,7 +35,7 @@ func (e *evacuation) gather() {
 				continue
 			}
 			e.bins[at] = e.bins[at].With(stand[k].Load, 1)
-			if stand[k].Claim == placement.Fixed && !e.bins[at].Open {
+			if traps := stand[k].Claim == placement.Fixed; traps && !e.bins[at].Open {
 				g.trapped = cmp.Or(g.trapped, name)
 			}
 		}
@@ -52,7 +52,10 @@ func (e *evacuation) gather() {
 // stands is a cluster where it is, fixed if it cannot move.
 func (e *evacuation) stands(name string) placement.Cluster {
 	c := placement.Cluster{Name: name, Load: e.load(name), At: e.at(name), Claim: placement.Stands}
-	if e.pinned(name) || e.Fixed[name] {
+	switch {
+	case e.Gone[name]:
+		c.Claim = placement.Follows
+	case e.pinned(name) || e.Fixed[name]:
 		c.Claim = placement.Fixed
 	}
 	return c
@@ -70,7 +73,7 @@ func (e *evacuation) pinned(name string) bool {
 
 // leaves reports whether the cluster can move off a replica that is to be empty.
 func (e *evacuation) leaves(name string) bool {
-	return !e.pinned(name) && !e.Fixed[name] && !e.groupOf[name].stays()
+	return !e.Gone[name] && !e.pinned(name) && !e.Fixed[name] && !e.groupOf[name].stays()
 }
 
 // unit is what leaves of a group, and where to.
