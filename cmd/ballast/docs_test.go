@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -33,6 +34,39 @@ func documents(t *testing.T) map[string]string {
 		t.Fatalf("only %d documents were found; the test looks in the wrong place", len(texts))
 	}
 	return texts
+}
+
+// TestTheArchitectureNamesEveryPackage, and none that is not there.
+func TestTheArchitectureNamesEveryPackage(t *testing.T) {
+	text, err := os.ReadFile("../../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "\n## Packages\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	named := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\|").FindAllStringSubmatch(table, -1) {
+		for name := range strings.SplitSeq(m[1], ", ") {
+			named[strings.Trim(name, "`")] = true
+		}
+	}
+	there := map[string]bool{}
+	err = filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		dir := filepath.Dir(path)
+		if _, nested := os.Stat(filepath.Join(path, "go.mod")); err == nil && d.IsDir() && nested == nil && path != "../.." {
+			return fs.SkipDir // a module of its own
+		}
+		if err == nil && strings.HasSuffix(path, ".go") && !strings.Contains(path, "testdata") {
+			there[strings.TrimPrefix(dir, "../../")] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(there, named); diff != "" {
+		t.Errorf("packages (-there +named):\n%s", diff)
+	}
 }
 
 // A row of docs/enforcement.md is worth as much as the test that it names.

@@ -32,7 +32,8 @@ type proposal struct {
 func proposals() []proposal {
 	return []proposal{
 		{setEnv, (*cycle).prepare},
-		{followUp | followOut | pinOut, (*cycle).urgent},
+		{followUp | followOut, (*cycle).peoplesReplicas},
+		{pinOut, (*cycle).pinsBeyond},
 		{rollBack, (*cycle).rollback},
 		{failOver | drain, (*cycle).evacuation},
 		{balance, (*cycle).level},
@@ -142,24 +143,32 @@ func (r *Rollback) refused(now plan.Plan) string {
 	return ""
 }
 
-// urgent is a change that no vote may delay: a pin beyond the replicas, or replicas that people changed themselves
-// where they are the workload's. A freeze and a trip keep a pin waiting, but no replicas that stand as they do; after a
-// rollout that failed only replicas that people took away are urgent, for their clusters have no owner.
-func (c *cycle) urgent(a *adoption) *proposed {
+// peoplesReplicas are replicas that people changed themselves, where they are the workload's. A freeze and a trip keep no replicas
+// waiting that stand as they do; after a rollout that failed only those that people took away are urgent, for their clusters have
+// no owner.
+func (c *cycle) peoplesReplicas(a *adoption) *proposed {
+	if !a.next.FreeReplicas {
+		return nil
+	}
+	found := min(foundReplicas(c.in.Workload), a.next.MaxReplicas)
+	fewer := found < a.next.Replicas && c.may(followOut)
+	more := found > a.next.Replicas && c.may(followUp)
+	if !fewer && !more {
+		return nil
+	}
+	return &proposed{c.wantOf(a, found, nil), fmt.Sprintf("the workload has %d replicas instead of %d", found, a.next.Replicas), change.Pin}
+}
+
+// pinsBeyond are the replicas that pins ask for, where they are ballast's to bring about: the modes x0y and default restart the
+// others for replicas that come.
+func (c *cycle) pinsBeyond(a *adoption) *proposed {
+	if a.next.FreeReplicas || a.next.Unmanaged {
+		return nil
+	}
 	replicas, why := a.next.Replicas, ""
-	if a.next.FreeReplicas {
-		if found := min(foundReplicas(c.in.Workload), a.next.MaxReplicas); found < replicas && c.may(followOut) || found > replicas && c.may(followUp) {
-			why = fmt.Sprintf("the workload has %d replicas instead of %d", found, replicas)
-			replicas = found
-		}
-	}
-	pins := sortedNames(a.pins)
-	if !c.may(pinOut) { // replicas that come restart the others in the modes x0y and default
-		pins = nil
-	}
-	for _, name := range pins {
+	for _, name := range sortedNames(a.pins) {
 		_, known := a.next.Clusters[name]
-		if pin := a.pins[name]; known && pin >= replicas && pin < a.next.MaxReplicas && !a.next.FreeReplicas && !a.next.Unmanaged {
+		if pin := a.pins[name]; known && pin >= replicas && pin < a.next.MaxReplicas {
 			replicas, why = pin+1, fmt.Sprintf("%s is pinned to replica %d", name, pin)
 		}
 	}

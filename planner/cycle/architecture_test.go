@@ -1,0 +1,62 @@
+package cycle
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestTheArchitectureHasTheTablesOfTheCode: whoever looks for what stops a failover finds it there.
+func TestTheArchitectureHasTheTablesOfTheCode(t *testing.T) {
+	text, err := os.ReadFile("../../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var gateRows, proposalRows []string
+	for _, g := range gates() {
+		gateRows = append(gateRows, fmt.Sprintf("| %s | %s | %s |", g.name, actionNames(g.blocks), g.kind))
+	}
+	for _, p := range proposals() {
+		proposalRows = append(proposalRows, fmt.Sprintf("| %s | `%s` |", actionNames(p.asks), madeBy(p)))
+	}
+	for table, want := range map[string][]string{"gates": gateRows, "proposals": proposalRows} {
+		if diff := cmp.Diff(want, rowsOf(t, string(text), table)); diff != "" {
+			t.Errorf("the table of %s in ARCHITECTURE.md is (-want +got):\n%s", table, diff)
+		}
+	}
+}
+
+// rowsOf are a table's rows between its marks, without the head.
+func rowsOf(t *testing.T, text, table string) []string {
+	t.Helper()
+	m := regexp.MustCompile(`(?s)<!-- ` + table + ` -->\n(.*?)<!-- /` + table + ` -->`).FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("there is no table of %s", table)
+	}
+	return strings.Split(strings.TrimSpace(m[1]), "\n")[2:]
+}
+
+func actionNames(a action) string {
+	if a == everything {
+		return "everything"
+	}
+	var names []string
+	for act := setEnv; act != 0; act <<= 1 {
+		if a&act != 0 {
+			names = append(names, actions[act])
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// madeBy is the name of the function that makes a proposal.
+func madeBy(p proposal) string {
+	name := runtime.FuncForPC(reflect.ValueOf(p.made).Pointer()).Name()
+	return name[strings.LastIndex(name, ".")+1:]
+}
