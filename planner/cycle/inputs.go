@@ -76,7 +76,7 @@ type Memory struct {
 	Votes    evaluate.History     `json:"votes,omitzero"`
 	HoldOff  time.Time            `json:"holdOff,omitzero"` // when a rollout failed last
 	Changes  Changes              `json:"changes,omitzero"`
-	Servers  map[string]string    `json:"-"` // the Secrets' servers, as they were seen last; the next leader goes by the rows
+	Servers  map[string]string    `json:"servers,omitempty"` // never in the history: the Secrets' servers, as they were seen last; the next leader goes by the rows
 }
 
 // Changes is what is remembered of moves and of those who carry them.
