@@ -225,7 +225,9 @@ func tripWhy(t *change.Trip) string {
 func (c *cycle) signs(apart []string) change.Signs {
 	s := change.Signs{Work: change.Believable(c.work(apart)), Apart: apart}
 	for _, o := range c.out.Verdict.Orphans {
-		s.Orphans = append(s.Orphans, o.Cluster)
+		if o.Intended != ownership.NoReplica { // what the plan does not have is people's, and no wave's doing
+			s.Orphans = append(s.Orphans, o.Cluster)
+		}
 	}
 	for _, p := range c.in.Observed.Pods {
 		if p.OOMKilled {

@@ -443,3 +443,23 @@ func TestASecretMadeAnewIsMovedByNoTwin(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodysOrphanTripsAnything: a cluster that opted out, and that its owner leaves without a replica, is no wave's doing.
+func TestNobodysOrphanTripsAnything(t *testing.T) {
+	w := undecided(t, skewed(12)...)
+	w.add("own", 0)
+	w.secret("own").Unmanaged, w.secret("own").Shard = true, discover.ShardValue{State: discover.ShardValid}
+	for range 30 {
+		w.step(time.Minute)
+	}
+	w.down[2] = true
+	w.until(t, "replica 2 is empty, and at rest", time.Hour, func(Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
+	delete(w.down, 2)
+	w.secret("own").Shard = discover.ShardValue{State: discover.ShardNegative}
+	for range 12 {
+		w.step(time.Minute)
+	}
+	if found := problems(w.last); !slices.Contains(found, "ownership/Orphaned/own") || slices.Contains(found, "rollout/Tripped/") {
+		t.Errorf("problems %v, want the orphan told of, and no trip", found)
+	}
+}

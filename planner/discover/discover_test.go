@@ -77,7 +77,7 @@ func TestDiscoverListsTheFleet(t *testing.T) {
 		"Secrets with one URL are one unit": {
 			in: Input{Secrets: []Secret{secret("c", server("https://a/")), secret("a"), secret("b")}},
 			wantClusters: []Cluster{cluster("a"), cluster("b"),
-				cluster("c", func(c *Cluster) { c.Shard.Server = "https://a" })},
+				cluster("c", func(c *Cluster) { c.Shard.Server, c.Follows = "https://a", true })},
 			wantUnits: []Unit{{"https://a", []int{0, 2}}, {"https://b", []int{1}}},
 		},
 		"what people and Argo CD say of a cluster comes along": {

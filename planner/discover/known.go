@@ -59,7 +59,7 @@ func (e *ShrinkError) Error() string {
 func (k Known) accept(found, ours []string, accepted *int, o Options, now time.Time) (Known, error) {
 	lost := k.lost(found)
 	tooMany := len(k.Clusters) >= shrinkFrom && float64(lost) > o.MaxShrink*float64(len(k.Clusters))
-	empty := len(found) == 0 && len(k.Clusters) > 0
+	empty := lost == len(k.Clusters) && lost > 0
 	switch {
 	case accepted != nil && *accepted == len(found):
 		return Known{Clusters: ours}, nil

@@ -56,10 +56,27 @@ func (k Known) lead(fleet Fleet, o Options, now time.Time) (map[string]Leader, [
 			leaders[key] = leader.goneAt(now)
 		}
 	}
+	return bounded(leaders), problems
+}
+
+// mostLeaders bounds the memory of them: the history has 900 KiB for everything, and a name may have 253 letters.
+const mostLeaders = 1000
+
+// bounded leaves out those that are gone first, and of the others those by whose servers' hashes it happens.
+func bounded(leaders map[string]Leader) map[string]Leader {
 	if len(leaders) == 0 {
-		return nil, problems
+		return nil
 	}
-	return leaders, problems
+	if len(leaders) <= mostLeaders {
+		return leaders
+	}
+	keys := slices.SortedFunc(maps.Keys(leaders), func(a, b string) int {
+		return cmp.Or(falseFirst(!leaders[a].Gone.IsZero(), !leaders[b].Gone.IsZero()), cmp.Compare(a, b))
+	})
+	for _, key := range keys[mostLeaders:] {
+		delete(leaders, key)
+	}
+	return leaders
 }
 
 // mostGone is how many Secrets may be gone since the last discovery for each to keep the lead of its server: they come one by one

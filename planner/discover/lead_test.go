@@ -140,3 +140,37 @@ func TestWhatIsKnownIsThereForAnHour(t *testing.T) {
 		}
 	}
 }
+
+// TestTheMemoryOfLeadersIsBounded: the history has room for other things, too.
+func TestTheMemoryOfLeadersIsBounded(t *testing.T) {
+	leaders := map[string]Leader{}
+	for i := range 3000 {
+		l := Leader{Name: fmt.Sprintf("c%04d", i)}
+		if i%2 == 0 {
+			l.Gone = noon
+		}
+		leaders[fmt.Sprintf("%04d", i)] = l
+	}
+	got := bounded(leaders)
+	gone := 0
+	for _, l := range got {
+		if !l.Gone.IsZero() {
+			gone++
+		}
+	}
+	if len(got) != mostLeaders || gone != 0 {
+		t.Errorf("%d leaders are remembered, %d of them gone; want %d, those that are there first", len(got), gone, mostLeaders)
+	}
+}
+
+// TestAFleetIsMissedBesideSecretsOfOthers: what ballast does not write is none of the fleet that is gone.
+func TestAFleetIsMissedBesideSecretsOfOthers(t *testing.T) {
+	stranger := secret("zz", func(s *Secret) { s.Unmanaged = true })
+	_, known, err := Discover(Input{Secrets: append(secrets([]string{"a", "b", "c"}), stranger)}, Known{}, Options{MaxShrink: 0.5}, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Discover(Input{Secrets: []Secret{stranger}}, known, Options{MaxShrink: 0.5}, noon.Add(time.Minute)); err == nil {
+		t.Error("all of ballast's Secrets are gone, and it is believed at once")
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -88,6 +89,8 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	lease = Bounded(lease, l.seen)
 	l.lease = lease
 	record := resourcelock.LeaseSpecToLeaderElectionRecord(&lease.Spec)
+	record.LeaderTransitions = transitions(record.LeaderTransitions)
+	record.Strategy, record.PreferredHolder = "", "" // of no use to this election
 	refusal := ""
 	if owner, foreign := Judge(lease, l.o.Self, l.o.Grace, now); foreign {
 		refusal = owner.Refusal(l.o.Self, l.o.Lease, now)
@@ -136,7 +139,11 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	if _, foreign := Judge(l.lease, l.o.Self, l.o.Grace, l.o.Now()); foreign {
 		return fmt.Errorf("taking Lease %q: %w", l.o.Lease, errForeign)
 	}
-	lease := l.lease.DeepCopy()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.lease.Namespace, Name: l.lease.Name, UID: l.lease.UID, ResourceVersion: l.lease.ResourceVersion}}
+	if noted := l.lease; noted.Size() < mostLease {
+		lease.Labels, lease.Annotations, lease.OwnerReferences = maps.Clone(noted.Labels), maps.Clone(noted.Annotations), noted.OwnerReferences
+	}
+	record.LeaderTransitions = transitions(record.LeaderTransitions)
 	lease.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(&record)
 	l.claim(lease)
 	updated, err := l.o.Client.Leases(l.o.Lease.Namespace).Update(ctx, lease, metav1.UpdateOptions{})
@@ -145,6 +152,19 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	}
 	l.lease = updated
 	return nil
+}
+
+// What others write into the Lease must not make a next write of it invalid: nobody would lead any more.
+const (
+	mostLease       = 64 << 10 // bytes; of a larger one nothing of others' is kept
+	mostTransitions = 1 << 30  // of 1<<31-1; a count beyond begins anew
+)
+
+func transitions(n int) int {
+	if n < 0 || n > mostTransitions {
+		return 0
+	}
+	return n
 }
 
 // claim writes whose the Lease is; a Lease that is given up keeps it, since its owner may be coming back.
