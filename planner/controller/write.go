@@ -100,7 +100,11 @@ func (l *Loop) saveHoldOff(ctx context.Context, in cycle.Inputs, out cycle.Outco
 // does a workload that stands at 0.
 func (l *Loop) saveMoves(ctx context.Context, in cycle.Inputs, out cycle.Outcome) error {
 	r := out.Next.Rollout
-	if len(in.Config.Change.Moves.Rate) == 0 || !out.Changed || r == nil || r.Since.Equal(in.Memory.Changes.Counted) || r.Stage == plan.Reverting || cycle.MovedBy(*r) == 0 || out.Next.Replicas == 0 {
+	begins := r != nil && out.Changed && !r.Since.Equal(in.Memory.Changes.Counted)
+	if !begins || len(in.Config.Change.Moves.Rate) == 0 || cycle.MovedBy(*r) == 0 {
+		return nil
+	}
+	if r.Stage == plan.Reverting || out.Next.Replicas == 0 {
 		return nil
 	}
 	m := in.Memory

@@ -218,7 +218,8 @@ func (c *cycle) refuses(a *adoption, next plan.Plan, o rollout.Options) (kind, w
 	}
 	scales := next.Rollout != nil && next.Rollout.Replicas != a.next.Replicas && !a.next.FreeReplicas
 	stops := next.Rollout != nil && o.Mode == plan.ModeX0Y
-	if down := c.in.Enforcement != nil && !*c.in.Enforcement; down && (scales || stops) {
+	down := c.in.Enforcement != nil && !*c.in.Enforcement
+	if down && (scales || stops) {
 		return "EnforcementDown", ""
 	}
 	return "", ""

@@ -167,7 +167,8 @@ func (f Fleet) follow(u Unit, leader int, named Leader, o Options) []Problem {
 		if i != leader {
 			c.Follows, c.Alone = true, c.Immutable || c.Unmanaged
 		}
-		if i == pinned || c.Pin == "" || pinned >= 0 && c.Pin == f.Clusters[pinned].Pin {
+		keeps := i == pinned || pinned >= 0 && c.Pin == f.Clusters[pinned].Pin
+		if keeps || c.Pin == "" {
 			continue
 		}
 		problems = append(problems, Problem{c.Shard.ID, PinFollows, fmt.Sprintf("the pin annotation of Secret %q is passed over, since %s of the same server leads, "+

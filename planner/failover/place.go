@@ -73,7 +73,8 @@ func (e *evacuation) pinned(name string) bool {
 
 // leaves reports whether the cluster can move off a replica that is to be empty.
 func (e *evacuation) leaves(name string) bool {
-	return !e.Gone[name] && !e.pinned(name) && !e.Fixed[name] && !e.groupOf[name].stays()
+	keeps := e.Gone[name] || e.pinned(name) || e.Fixed[name]
+	return !keeps && !e.groupOf[name].stays()
 }
 
 // unit is what leaves of a group, and where to.

@@ -83,8 +83,8 @@ func endings() map[string]struct{ query, want string } {
 func TestNoTemplateEndsThePlanner(t *testing.T) {
 	for name, tc := range endings() {
 		t.Run(name, func(t *testing.T) {
-			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInAProcessOfItsOwn$", "-test.v")
-			child.Env = append(os.Environ(), "BALLAST_TEST_TEMPLATE="+name)
+			child := exec.CommandContext(t.Context(), os.Args[0])
+			child.Env = append(os.Environ(), renderOf+"="+name)
 			out, err := child.CombinedOutput()
 			if err != nil {
 				t.Fatalf("the process ended: %v: %.600s", err, out)
@@ -104,28 +104,25 @@ func saying(query string) string {
 // mostOfRendering is in bytes, with all garbage: 256 KiB of text several times, the template's tree, the functions.
 const mostOfRendering = 16 << 20
 
-// TestInAProcessOfItsOwn ends with its process as soon as that takes more than it may.
-func TestInAProcessOfItsOwn(t *testing.T) {
-	name := os.Getenv("BALLAST_TEST_TEMPLATE")
-	if name == "" {
-		t.Skip("TestNoTemplateEndsThePlanner runs it")
-	}
+// renderOf names the case that a process of its own renders.
+const renderOf = "BALLAST_TEST_TEMPLATE"
+
+// renderAlone says what comes of a template; the process ends as soon as that takes more than it may.
+func renderAlone(query string) {
 	debug.SetMaxStack(64 << 20)
 	if err := syscall.Setrlimit(syscall.RLIMIT_CPU, &syscall.Rlimit{Cur: 5, Max: 5}); err != nil { // seconds; it needs 0.1
-		t.Fatal(err)
+		panic(err)
 	}
 	go func() {
 		for heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}; ; time.Sleep(time.Millisecond) {
 			if metrics.Read(heap); heap[0].Value.Uint64() > 8*mostOfRendering {
-				fmt.Println("the heap grows beyond", heap[0].Value.Uint64())
-				os.Exit(3)
+				panic(fmt.Sprint("the heap grows beyond ", heap[0].Value.Uint64()))
 			}
 		}
 	}()
 	var said string
-	made := allocated(func() { said = saying(endings()[name].query) })
-	if made > mostOfRendering {
-		t.Errorf("it takes %d bytes", made)
+	if made := allocated(func() { said = saying(query) }); made > mostOfRendering {
+		panic(fmt.Sprintf("it takes %d bytes", made))
 	}
 	fmt.Println("says:", said)
 }
