@@ -50,7 +50,7 @@ func (l *Loop) enforcement(ctx context.Context, in cycle.Inputs, fresh time.Dura
 
 // held is what the webhooks hold while nobody has switched them off.
 func held(in cycle.Inputs) probe.Held {
-	fleet := cycle.StandingFleet(in.Discovered)
+	fleet := in.Memory.Standing(in.Discovered, in.Now)
 	h := probe.Held{View: plan.NewView(*in.InForce, cycle.AllPins(in.Pins, fleet.Clusters)), Workload: in.Workload,
 		ConfigMap: in.Config.Plan.ConfigMap, Now: in.Now}
 	for _, c := range fleet.Clusters {

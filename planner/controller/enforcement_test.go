@@ -29,6 +29,7 @@ import (
 	"ballast/planner/installation"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
+	"ballast/planner/sim"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
@@ -242,6 +243,11 @@ func TestAProbeIsToldWhatIsHeld(t *testing.T) {
 		"pins of both sources": {func(w *world) {
 			w.in.Pins, w.in.Discovered.Secrets[1].Pin = plan.Pins{"c000": 2}, "1"
 		}, []string{"c000 2 pinned", "c001 1 pinned", "c002 0"}},
+		"a twin that is older than the one that leads": {func(w *world) {
+			first, second := &w.in.Discovered.Secrets[0], &w.in.Discovered.Secrets[1]
+			second.Server, second.Pin, first.Created = first.Server, "1", epoch
+			w.in.Memory.Servers = map[string]string{"c000": first.Server, "c001": sim.Server("c001")}
+		}, []string{"c000 0", "c001 0", "c002 0"}},
 		"two pins of one cluster": {func(w *world) {
 			w.in.Pins, w.in.Discovered.Secrets[0].Pin = plan.Pins{"c000": 2}, "1"
 		}, []string{"c000 2 pinned", "c001 0", "c002 0"}},

@@ -127,18 +127,21 @@ func (l *Loop) observe(ctx context.Context, f Fetcher, in cycle.Inputs) cycle.Ob
 	return seen
 }
 
-// shown is what the pods said last, as far as repairs need it: who waits for a nudge.
+// shown is what the last cycle knows, as far as repairs need it: who waits for a nudge, by what the pods said, and who leads the
+// Secrets of one server.
 type shown struct {
-	pods  []rollout.Pod
-	owned map[string]rollout.Owned
-	asked bool
-	at    time.Time
+	pods   []rollout.Pod
+	owned  map[string]rollout.Owned
+	asked  bool
+	at     time.Time
+	memory cycle.Memory
 }
 
 func (l *Loop) show(in cycle.Inputs, out cycle.Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.shown = shown{in.Observed.Pods, out.Verdict.Owned, in.Observed.Sight.Asked, in.Now}
+	memory := cycle.Memory{Known: discover.Known{Leaders: out.Memory.Known.Leaders}, Servers: out.Memory.Servers}
+	l.shown = shown{in.Observed.Pods, out.Verdict.Owned, in.Observed.Sight.Asked, in.Now, memory}
 }
 
 func (l *Loop) lookedAt() shown {

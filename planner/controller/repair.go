@@ -121,7 +121,7 @@ func (l *Loop) mend(ctx context.Context) (again time.Duration, err error) {
 	if err != nil {
 		return lookSoon, err
 	}
-	fleet, _, _ := discover.Discover(in, discover.Known{}, discover.Options{MaxShrink: 1}, l.Clock.Now()) // only what is there is written to
+	fleet := l.lookedAt().memory.Standing(in, l.Clock.Now()) // only what is there is written to
 	agenda := l.agenda(l.known(), fleet, w)
 	if len(agenda.Steps) > 0 {
 		snapshot, err := l.Store.Read(ctx)

@@ -83,3 +83,23 @@ func TestWhatCannotBePackedStaysAsItWas(t *testing.T) {
 		t.Errorf("parts (-want +got):\n%s", diff)
 	}
 }
+
+// TestRepairsGoByWhoLed: age alone would have a twin lead that waited for the owner's Secret to be made anew.
+func TestRepairsGoByWhoLed(t *testing.T) {
+	w := newWorld(3, 2, 1)
+	w.add("zz", 0)
+	w.secret("zz").Server, w.secret("zz").Pin = server("c001"), "2"
+	for _, name := range []string{"c000", "c001", "c002"} {
+		w.secret(name).Created = epoch
+	}
+	w.secret("zz").Created = epoch.Add(time.Second)
+	w.run(2)
+	w.secret("c001").Created = epoch.Add(time.Hour)
+	pins := map[string]string{}
+	for _, c := range w.in.Memory.Standing(w.in.Discovered, w.in.Now).Clusters {
+		pins[c.Shard.ID] = c.Pin
+	}
+	if diff := cmp.Diff(map[string]string{"c000": "", "c001": "", "c002": "", "zz": ""}, pins); diff != "" {
+		t.Errorf("pins that count (-want +got):\n%s", diff)
+	}
+}
