@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
@@ -103,6 +104,20 @@ func TestUnseal(t *testing.T) {
 		"then kubectl -n argocd create secret generic ballast-plan-key"
 	if err := locked.Unseal(t.Context()); err == nil || err.Error() != want {
 		t.Errorf("an immutable one without a key: %v, want %s", err, want)
+	}
+}
+
+// TestAFullKeySecretIsToldWithItsMend: whoever may patch it can leave no room for a key.
+func TestAFullKeySecretIsToldWithItsMend(t *testing.T) {
+	s, c := keyed(keySecret("1", nil))
+	s.Client = interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "ballast-plan-key", nil)
+		}})
+	want := `the plan's key, Secret "ballast-plan-key" in "argocd", takes no key: run kubectl -n argocd delete secret ballast-plan-key, ` +
+		"then kubectl -n argocd create secret generic ballast-plan-key: "
+	if err := s.Unseal(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("a full one: %v, want %s...", err, want)
 	}
 }
 
