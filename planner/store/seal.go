@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -68,7 +69,7 @@ type secretPatch struct {
 }
 
 // Unseal reads the key by which this installation's own plans are known, and makes one where there is none yet. A key that
-// went missing while this process knew it is put back; a Secret that was made anew begins anew. Until it was called a Store
+// went missing or became another while this process knew it is put back; a Secret that was made anew begins anew. Until it was called a Store
 // believes no plan and no history.
 func (s *Store) Unseal(ctx context.Context) error {
 	if !s.judges() {
@@ -88,13 +89,20 @@ func (s *Store) Unseal(ctx context.Context) error {
 		return fmt.Errorf("the plan's key, Secret %q in %q, holds no key and is immutable: run kubectl -n %s delete secret %s, then kubectl -n %s create secret generic %s",
 			s.Key, s.Namespace, s.Namespace, s.Key, s.Namespace, s.Key)
 	}
-	if len(next.key) != keyBytes {
+	if len(next.key) != keyBytes || s.another(next) {
 		if next, err = s.makeKey(ctx, &secret); err != nil {
 			return err
 		}
 	}
 	s.seal.Store(next)
 	return nil
+}
+
+// another reports whether the same Secret had another key while this process knew it: whoever may write it must not choose the
+// key. A new one comes with a new Secret.
+func (s *Store) another(found *seal) bool {
+	known := s.seal.Load()
+	return known != nil && known.uid == found.uid && !bytes.Equal(known.key, found.key)
 }
 
 // makeKey writes a new key into the Secret, or puts back the one that it lost.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -104,6 +105,28 @@ func TestUnseal(t *testing.T) {
 		"then kubectl -n argocd create secret generic ballast-plan-key"
 	if err := locked.Unseal(t.Context()); err == nil || err.Error() != want {
 		t.Errorf("an immutable one without a key: %v, want %s", err, want)
+	}
+}
+
+// TestNobodyChoosesTheKey: one that became another is put back, and a new Secret brings a new one.
+func TestNobodyChoosesTheKey(t *testing.T) {
+	first, chosen := strings.Repeat("k", keyBytes), strings.Repeat("a", keyBytes)
+	s, c := keyed(keySecret("1", []byte(first)))
+	for _, step := range []struct{ uid, write, want string }{{"1", first, first}, {"1", chosen, first}, {"2", chosen, chosen}} {
+		var secret corev1.Secret
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: "ballast-plan-key"}, &secret); err != nil {
+			t.Fatal(err)
+		}
+		secret.UID, secret.Data = types.UID(step.uid), map[string][]byte{"key": []byte(step.write)}
+		if err := c.Update(t.Context(), &secret); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Unseal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := keyOf(t, c); got != step.want || string(s.seal.Load().key) != step.want {
+			t.Errorf("%+v: the Secret has key %.4q, and %.4q is known", step, got, s.seal.Load().key)
+		}
 	}
 }
 
