@@ -10,6 +10,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/plan"
 	"ballast/planner/poll"
 )
 
@@ -94,7 +95,7 @@ func (w *world) takeCandidate(tb testing.TB) {
 	for _, r := range w.last.Candidate.Replicas {
 		for _, l := range r.LoadIndexes {
 			row := p.Clusters[l.Shard.ID]
-			row.Replica, row.Load = r.ID, l.DisplayValue
+			row.Replica, row.Load, row.Server = r.ID, l.DisplayValue, plan.ServerHash(l.Shard.Server) // also of those that no plan has room for
 			p.Clusters[l.Shard.ID] = row
 		}
 	}

@@ -90,13 +90,15 @@ func written(p Plan) (text string, rows int) {
 	return b.String(), rows
 }
 
-// The most bytes of a row and of its name: Kubernetes's names have 253 characters.
+// The most bytes of a row, of one without its load, which goes where there is no room, and of a name, of which Kubernetes's
+// have 253 characters.
 const (
 	rowBytes  = 96
+	bareRow   = 64
 	nameBytes = 253
 )
 
-// Room is how many bytes a plan leaves of what it may have, and RowBytes what a row takes at most. A small plan is not written
+// Room is how many bytes a plan leaves of what it may have, and RowBytes what a row takes. A small plan is not written
 // for it.
 func Room(p Plan) int {
 	names := len(p.Clusters)
@@ -110,8 +112,8 @@ func Room(p Plan) int {
 	return MaxBytes - len(text)
 }
 
-// RowBytes is what a cluster's row takes at most.
-func RowBytes(name string) int { return len(name) + rowBytes }
+// RowBytes is what a cluster's row takes at most without its load.
+func RowBytes(name string) int { return len(name) + bareRow }
 
 func writeHead(b *strings.Builder, p Plan) {
 	fmt.Fprintf(b, "apiVersion: %s\nkind: %s\nrevision: %d\nmode: %s\n", APIVersion, Kind, p.Revision, scalar(string(p.Mode)))
