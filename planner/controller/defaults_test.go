@@ -76,7 +76,7 @@ func TestTheShippedConfigurationRunsAsItIs(t *testing.T) {
 // shippedConfig is the base's own configuration, with the mode and the Prometheus that the README tells to set.
 func shippedConfig(t *testing.T, mode plan.Mode, url string) config.PlannerConfig {
 	t.Helper()
-	data, err := os.ReadFile("../manifests/base/config.yaml")
+	data, err := os.ReadFile("../../manifests/base/config.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

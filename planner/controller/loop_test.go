@@ -451,7 +451,7 @@ func survivesAPanic(t *testing.T, server *rest.Config) {
 		b.prometheus.once(func() { panic(secretValue("CANARY")) })
 		b.cycles(l, 1)
 	}
-	want := []string{`ballast met a fault of its own, a panic of type planner.secretValue in phase "fetch"; the plan in force stays enforced, and it is tried again. ` +
+	want := []string{`ballast met a fault of its own, a panic of type controller.secretValue in phase "fetch"; the plan in force stays enforced, and it is tried again. ` +
 		"Please report it with the stack, which the planner logs with --verbosity 1"}
 	if diff := cmp.Diff(want, b.told("Panicked")); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)

@@ -11,6 +11,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/rollout"
 	"ballast/planner/sim"
 )
 
@@ -39,7 +40,7 @@ var (
 	lognormal = sim.Lognormal
 )
 
-// world is a fleet whose plans are written at once; its Secrets and its workload stay as they are.
+// world is a fleet that does at once what it is told.
 type world struct{ in cycle.Inputs }
 
 func newWorld(loads ...float64) *world {
@@ -61,4 +62,6 @@ func (w *world) cycle() {
 	next := out.Next.Clone()
 	next.Revision++
 	w.in.Memory, w.in.InForce = out.Memory, &next
+	agenda := rollout.Steps(plan.NewView(next.Clone(), out.Pins), cycle.Seen(out.Fleet, w.in.Workload), rollout.StepOptions{})
+	sim.Do(agenda.Steps, &w.in.Workload, w.in.Discovered.Secrets)
 }
