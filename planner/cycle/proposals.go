@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
@@ -300,7 +301,7 @@ func (c *cycle) room(moves int, since, mend string) string {
 func cut(a *adoption, w *rollout.Want, moves []rollout.Move, budget int) (least int) {
 	goes := func(m rollout.Move) bool { return m.From >= w.Replicas }
 	slices.SortStableFunc(moves, func(x, y rollout.Move) int {
-		return cmp.Or(trueFirst(goes(x), goes(y)), cmp.Compare(plan.LoadOf(y.Load), plan.LoadOf(x.Load)))
+		return cmp.Or(discover.FalseFirst(!goes(x), !goes(y)), cmp.Compare(plan.LoadOf(y.Load), plan.LoadOf(x.Load)))
 	})
 	leaving := 0
 	for _, m := range moves {
@@ -326,14 +327,4 @@ func cut(a *adoption, w *rollout.Want, moves []rollout.Move, budget int) (least 
 		}
 	}
 	return least
-}
-
-func trueFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }

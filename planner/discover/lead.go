@@ -71,7 +71,7 @@ func bounded(leaders map[string]Leader) map[string]Leader {
 		return leaders
 	}
 	keys := slices.SortedFunc(maps.Keys(leaders), func(a, b string) int {
-		return cmp.Or(falseFirst(!leaders[a].Gone.IsZero(), !leaders[b].Gone.IsZero()), cmp.Compare(a, b))
+		return cmp.Or(FalseFirst(!leaders[a].Gone.IsZero(), !leaders[b].Gone.IsZero()), cmp.Compare(a, b))
 	})
 	for _, key := range keys[mostLeaders:] {
 		delete(leaders, key)
@@ -133,7 +133,7 @@ func (f Fleet) leaderOf(u Unit, before Leader, o Options, now time.Time) (Leader
 func (f Fleet) earlier(o Options) func(a, b int) int {
 	return func(a, b int) int {
 		x, y := f.Clusters[a], f.Clusters[b]
-		return cmp.Or(falseFirst(!o.had(x), !o.had(y)), x.Created.Compare(y.Created))
+		return cmp.Or(FalseFirst(!o.had(x), !o.had(y)), x.Created.Compare(y.Created))
 	}
 }
 
@@ -178,7 +178,8 @@ func (f Fleet) follow(u Unit, leader int, named Leader, o Options) []Problem {
 	return problems
 }
 
-func falseFirst(a, b bool) int {
+// FalseFirst orders what does not hold before what does.
+func FalseFirst(a, b bool) int {
 	switch {
 	case a == b:
 		return 0

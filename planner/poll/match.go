@@ -87,21 +87,11 @@ func carry(fleet discover.Fleet) []int {
 	for _, u := range fleet.Units {
 		carrier := slices.MinFunc(u.Clusters, func(a, b int) int {
 			x, y := fleet.Clusters[a], fleet.Clusters[b]
-			return cmp.Or(falseFirst(x.Alone, y.Alone), falseFirst(x.Skip, y.Skip), cmp.Compare(a, b))
+			return cmp.Or(discover.FalseFirst(x.Alone, y.Alone), discover.FalseFirst(x.Skip, y.Skip), cmp.Compare(a, b))
 		})
 		for _, i := range u.Clusters {
 			carriers[i] = carrier
 		}
 	}
 	return carriers
-}
-
-func falseFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
