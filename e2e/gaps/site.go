@@ -69,8 +69,9 @@ func Start(ctx context.Context, o Options) (*Site, error) {
 	}
 	s := &Site{Site: base, options: o, logs: &logs{path: base.Plane.PodLogPath}, log: cmp.Or(o.Log, io.Discard)}
 	if err := s.install(ctx); err != nil {
+		words := s.LastControllerWords(context.WithoutCancel(ctx), 20)
 		s.Stop()
-		return nil, fmt.Errorf("installing Argo CD: %w", err)
+		return nil, fmt.Errorf("installing Argo CD: %w\n%s", err, words)
 	}
 	return s, nil
 }

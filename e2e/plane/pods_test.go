@@ -142,6 +142,7 @@ func TestPodsRunForReal(t *testing.T) {
 		{"a refused network fails the call", h.networkFails},
 		{"a changed secret arrives in the volume", h.secretArrives},
 		{"readiness follows the real probe", h.readinessFollows},
+		{"readiness that another writer took comes back", h.readinessComesBack},
 		{"a killed process is restarted", h.killedRestarts},
 		{"a deleted pod ends gracefully before its object goes", h.deletedEndsGracefully},
 	}
@@ -258,6 +259,20 @@ func (h *installation) killedRestarts(t *testing.T) {
 	if after := shared.PodPID(h.namespace, name); after == 0 || after == before || alive(before) {
 		t.Errorf("processes: got %d after %d", after, before)
 	}
+}
+
+// readinessComesBack after a write such as the node controller's.
+func (h *installation) readinessComesBack(t *testing.T) {
+	name := h.podNames(t)[0]
+	kubectl(t, "patch", "pod", "-n", h.namespace, name, "--subresource=status", "--type=strategic",
+		"-p", `{"status":{"conditions":[{"type":"Ready","status":"False","reason":"NodeNotReady"}]}}`)
+	eventually(t, 10*time.Second, "the pod to be ready again", func() error {
+		got, _, err := shared.Kubectl(t.Context(), "", "get", "pod", "-n", h.namespace, name, `-o=jsonpath={.status.conditions[?(@.type=="Ready")].status}`)
+		if err != nil || got != "True" {
+			return errors.Join(fmt.Errorf("got %q", got), err)
+		}
+		return nil
+	})
 }
 
 func (h *installation) deletedEndsGracefully(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -79,11 +80,14 @@ func exitCode(err error) int32 {
 	return int32(exit.ExitCode())
 }
 
-// report writes the status if it differs from what was written. A failed write
-// is left to the next call: a pod being deleted meanwhile is no fault.
+// report writes the status if it differs from what was written, or if another
+// writer changed whether the pod is ready, as the node controller does where a
+// node's heartbeat is late. A failed write is left to the next call: a pod being
+// deleted meanwhile is no fault.
 func (r *podRunner) report(ctx context.Context) {
-	patch, err := json.Marshal(map[string]any{"status": r.status.podPatch(r.current())})
-	if err != nil || string(patch) == r.status.written {
+	pod := r.current()
+	patch, err := json.Marshal(map[string]any{"status": r.status.podPatch(pod)})
+	if err != nil || string(patch) == r.status.written && shownReady(pod) == r.status.ready {
 		return
 	}
 	pods := r.kubelet.plane.client.CoreV1().Pods(r.namespace)
@@ -94,6 +98,12 @@ func (r *podRunner) report(ctx context.Context) {
 	case ctx.Err() == nil:
 		r.kubelet.plane.log.printf("pod %s/%s: writing its status: %v", r.namespace, r.name, err)
 	}
+}
+
+func shownReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // podPatch never takes a pod back to Pending: a restart is no new pod.

@@ -14,6 +14,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ballast/e2e/fleet"
 )
 
 // Pods are ballast's pods of a component: planner or webhook.
@@ -143,20 +145,47 @@ func value(text, metric string) float64 {
 
 // LastWords are the last lines of what each of ballast's pods printed: what a failure is understood by.
 func (s *Site) LastWords(ctx context.Context, lines int) string {
+	return s.lastWords(ctx, lines, "app.kubernetes.io/name=ballast,app.kubernetes.io/component in (planner, webhook)")
+}
+
+// LastControllerWords are the same of the application-controllers, with why one is not ready.
+func (s *Site) LastControllerWords(ctx context.Context, lines int) string {
+	return s.lastWords(ctx, lines, "app.kubernetes.io/name="+fleet.Workload)
+}
+
+func (s *Site) lastWords(ctx context.Context, lines int, selector string) string {
+	list, err := s.Client.CoreV1().Pods(s.Fleet.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return err.Error()
+	}
 	var b strings.Builder
-	for _, component := range []string{"planner", "webhook"} {
-		pods, err := s.Pods(ctx, component)
+	for _, pod := range list.Items {
+		text, err := s.Plane.PodLog(pod.Name)
 		if err != nil {
-			fmt.Fprintln(&b, err)
-			continue
+			text = err.Error()
 		}
-		for _, pod := range pods {
-			text, err := s.Plane.PodLog(pod.Name)
-			if err != nil {
-				text = err.Error()
-			}
-			all := strings.Split(strings.TrimSpace(text), "\n")
-			fmt.Fprintf(&b, "%s:\n  %s\n", pod.Name, strings.Join(all[max(0, len(all)-lines):], "\n  "))
+		all := strings.Split(strings.TrimSpace(text), "\n")
+		fmt.Fprintf(&b, "%s:%s\n  %s\n", pod.Name, unready(pod), strings.Join(all[max(0, len(all)-lines):], "\n  "))
+	}
+	return b.String()
+}
+
+// unready is why a pod is not ready, empty for one that is.
+func unready(pod corev1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return ""
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, " not ready, at %q:", pod.Status.PodIP)
+	for _, c := range pod.Status.Conditions {
+		fmt.Fprintf(&b, " %s=%s %s", c.Type, c.Status, c.Message)
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		fmt.Fprintf(&b, "; %s restarted %d times", c.Name, c.RestartCount)
+		if w := c.State.Waiting; w != nil {
+			fmt.Fprintf(&b, ", waits: %s %s", w.Reason, w.Message)
 		}
 	}
 	return b.String()
