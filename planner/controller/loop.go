@@ -176,6 +176,9 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 	if err := l.takeOver(ctx); err != nil {
 		return "failed", err
 	}
+	if err := l.holdHistory(ctx); err != nil {
+		l.Log.Error(err, "whether the history stands is not known; it is written when it is due")
+	}
 	l.phase = telemetry.PhaseGather
 	in, base, err := l.gather(ctx, l.Config())
 	if err != nil {

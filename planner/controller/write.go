@@ -162,6 +162,17 @@ func (l *Loop) readAgain(ctx context.Context) error {
 	return nil
 }
 
+// holdHistory has a history that somebody deleted or wrote over written anew with this cycle, and not when it is due next: a
+// leader that ends in between would take what is known of moves and failures along.
+func (l *Loop) holdHistory(ctx context.Context) error {
+	overtaken, err := l.Store.Overtaken(ctx, l.history)
+	if err != nil || !overtaken {
+		return err
+	}
+	l.tell(cycle.Inputs{}, telemetry.HistoryReplaced(l.Store.History))
+	return l.readAgain(ctx)
+}
+
 // tellStale says, once as long as it lasts, that a part of the history cannot be packed; nil: each can.
 func (l *Loop) tellStale(stale error) {
 	if stale != nil {

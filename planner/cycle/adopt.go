@@ -34,6 +34,8 @@ type adoption struct {
 	moved  int                // clusters that have another replica than in the plan before
 	notes  []string           // what changed, in words
 	found  []Problem
+
+	passing []string // rows whose Secret is gone and was never known, by name
 }
 
 func adopt(in Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *adoption {
@@ -235,6 +237,9 @@ func (a *adoption) forgetRows() {
 			continue
 		}
 		a.gone[name] = since
+		if _, passing := slices.BinarySearch(a.in.Memory.Passing, name); passing || !seen && !a.in.Memory.Known.Has(name) {
+			a.passing = append(a.passing, name)
+		}
 	}
 	if len(forgotten) > 0 {
 		a.notes = append(a.notes, fmt.Sprintf("%d gone for an hour: %s", len(forgotten), ClipList(forgotten)))

@@ -118,6 +118,7 @@ func (c *cycle) seen() rollout.Seen {
 		s.Doubled = append(s.Doubled, d.Cluster)
 	}
 	s.InCluster, s.Accepted = inCluster(c.out.Fleet, c.in), c.in.Discovered.AcceptDiscovery
+	s.Passing = c.out.Memory.Passing
 	return s
 }
 

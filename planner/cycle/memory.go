@@ -22,6 +22,7 @@ const (
 type fleetMemory struct {
 	Known   discover.Known       `json:"known,omitzero"`
 	Gone    map[string]time.Time `json:"gone,omitempty"`
+	Passing []string             `json:"passing,omitempty"`
 	HoldOff time.Time            `json:"holdOff,omitzero"`
 }
 
@@ -43,7 +44,7 @@ func (m Memory) Parts(before map[string][]byte) (parts map[string][]byte, stale 
 		}
 		parts[name] = part
 	}
-	keep(partFleet, "what is known of the fleet", packed(fleetMemory{Known: m.Known, Gone: m.Gone, HoldOff: m.HoldOff}))
+	keep(partFleet, "what is known of the fleet", packed(fleetMemory{Known: m.Known, Gone: m.Gone, Passing: m.Passing, HoldOff: m.HoldOff}))
 	keep(partChanges, "what is known of moves", packed(m.Changes))
 	keep(partLastGood, "the last good values", m.LastGood.MarshalBinary)
 	keep(partVotes, "the votes", m.Votes.MarshalBinary)
@@ -77,7 +78,7 @@ func MemoryOf(parts map[string][]byte) (Memory, []error) {
 		if err := unpacked(part, &fleet); err != nil {
 			dropped = append(dropped, fmt.Errorf("reading what was known of the fleet: %w", err))
 		} else {
-			m.Known, m.Gone, m.HoldOff = fleet.Known, fleet.Gone, fleet.HoldOff
+			m.Known, m.Gone, m.Passing, m.HoldOff = fleet.Known, fleet.Gone, fleet.Passing, fleet.HoldOff
 		}
 	}
 	if part, ok := parts[partChanges]; ok {

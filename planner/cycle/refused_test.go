@@ -234,3 +234,46 @@ func TestNoRowAtRestStandsBeyondTheReplicas(t *testing.T) {
 		}
 	})
 }
+
+// TestSecretsThatComeAndGoBlindNoRollout: rows of Secrets that were there for minutes say nothing of the fleet, however many
+// they are and however often they come.
+func TestSecretsThatComeAndGoBlindNoRollout(t *testing.T) {
+	w := undecided(t, skewed(12)...)
+	for range 90 {
+		w.step(time.Minute)
+	}
+	generation := 0
+	comeAndGo := func() {
+		generation++
+		name := func(i int) string { return fmt.Sprintf("zz-%d-%02d", generation, i) }
+		for i := range 14 {
+			w.add(name(i), 0)
+			w.secret(name(i)).Created = w.in.Now
+		}
+		w.step(time.Minute)
+		for i := range 14 {
+			w.remove(name(i))
+		}
+		w.step(time.Minute)
+	}
+	for range 3 {
+		comeAndGo()
+	}
+	if rows := len(w.in.InForce.Clusters); rows != 12+3*14 {
+		t.Fatalf("%d rows, want the fleet's 12 and 42 of Secrets that went", rows)
+	}
+	w.down[2] = true
+	fleet := func() []string {
+		return slices.DeleteFunc(w.on(2), func(name string) bool { return strings.HasPrefix(name, "zz-") })
+	}
+	minutes := 0
+	for ; len(fleet()) > 0 && minutes < 90; minutes++ {
+		if minutes%14 == 13 {
+			comeAndGo()
+		}
+		w.step(time.Minute)
+	}
+	if minutes > 10 {
+		t.Errorf("%v are on the dead replica after %d minutes; it waits: %q", fleet(), minutes, w.last.Progress.Why)
+	}
+}

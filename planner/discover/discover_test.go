@@ -223,7 +223,7 @@ func TestAShrunkenDiscoveryKeepsThePlan(t *testing.T) {
 			found: names(3), wantKnown: Known{Clusters: names(3)},
 		},
 		"half of the clusters may go at once": {
-			known: Known{Clusters: names(10)}, found: names(5), wantKnown: Known{Clusters: names(5)},
+			known: Known{Clusters: names(10)}, found: names(5), wantKnown: Known{Clusters: names(5), Lost: lost(noon, names(10)[5:]...)},
 		},
 		"more than half may not": {
 			known: Known{Clusters: names(10)}, found: names(4),
@@ -236,7 +236,7 @@ func TestAShrunkenDiscoveryKeepsThePlan(t *testing.T) {
 			wantErr:   &ShrinkError{Found: 4, Lost: 4, Known: 4, Until: noon.Add(30 * time.Minute)},
 		},
 		"of three clusters two may go": {
-			known: Known{Clusters: names(3)}, found: names(1), wantKnown: Known{Clusters: names(1)},
+			known: Known{Clusters: names(3)}, found: names(1), wantKnown: Known{Clusters: names(1), Lost: lost(noon, names(3)[1:]...)},
 		},
 		"but not all of them": {
 			known: Known{Clusters: names(1)}, found: nil,
@@ -293,7 +293,28 @@ func TestAShrunkenDiscoveryKeepsThePlan(t *testing.T) {
 		},
 		"clusters that come back end it": {
 			known: Known{Clusters: names(10), ShrunkSince: noon.Add(-time.Minute), ShrunkTo: 3}, found: names(9),
-			wantKnown: Known{Clusters: names(9)},
+			wantKnown: Known{Clusters: names(9), Lost: lost(noon, names(10)[9:]...)},
+		},
+		"more than half may not go by steps either": {
+			known: Known{Clusters: names(5), Lost: lost(noon.Add(-29*time.Minute), names(10)[5:]...)}, found: names(4),
+			wantKnown: Known{Clusters: names(10), ShrunkFirst: noon, ShrunkSince: noon, ShrunkTo: 4},
+			wantErr:   &ShrinkError{Found: 4, Lost: 6, Known: 10, Until: noon.Add(30 * time.Minute)},
+		},
+		"what went half an hour ago is believed": {
+			known: Known{Clusters: names(5), Lost: lost(noon.Add(-30*time.Minute), names(10)[5:]...)}, found: names(4),
+			wantKnown: Known{Clusters: names(4), Lost: lost(noon, names(5)[4:]...)},
+		},
+		"it is seen first when it is seen first": {
+			known: Known{Clusters: names(9), Lost: lost(noon.Add(-time.Minute), names(10)[9:]...)}, found: names(8),
+			wantKnown: Known{Clusters: names(8), Lost: map[string]time.Time{names(10)[9]: noon.Add(-time.Minute), names(10)[8]: noon}},
+		},
+		"what went lately and comes back is known": {
+			known: Known{Clusters: names(9), Lost: lost(noon.Add(-time.Minute), names(10)[9:]...)}, found: names(10),
+			wantKnown: Known{Clusters: names(10)},
+		},
+		"a loss in the future is one of now": {
+			known: Known{Clusters: names(9), Lost: lost(noon.Add(time.Hour), names(10)[9:]...)}, found: names(9),
+			wantKnown: Known{Clusters: names(9), Lost: lost(noon, names(10)[9:]...)},
 		},
 	}
 	for name, test := range tests {
@@ -312,6 +333,14 @@ func TestAShrunkenDiscoveryKeepsThePlan(t *testing.T) {
 	}
 }
 
+func lost(at time.Time, names ...string) map[string]time.Time {
+	all := map[string]time.Time{}
+	for _, name := range names {
+		all[name] = at
+	}
+	return all
+}
+
 var emptyIsNil = cmp.Transformer("emptyIsNil", func(ss []string) map[string]bool {
 	set := map[string]bool{}
 	for _, s := range ss {
@@ -322,7 +351,7 @@ var emptyIsNil = cmp.Transformer("emptyIsNil", func(ss []string) map[string]bool
 
 func TestAShrinkErrorSaysWhatToDo(t *testing.T) {
 	err := &ShrinkError{Found: 2, Lost: 22, Known: 24, Until: noon}
-	want := `accepting a discovery of 2 clusters: 22 of 24 known clusters are gone at once, so the plan stays as it is until 2026-08-01T12:00:00Z; ` +
+	want := `accepting a discovery of 2 clusters: 22 of 24 known clusters are gone within half an hour, so the plan stays as it is until 2026-08-01T12:00:00Z; ` +
 		`if they are gone for good, annotate the plan ConfigMap with ballast.argoproj.io/accept-discovery: "2"`
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
@@ -333,9 +362,24 @@ func TestAFleetMayGoOneByOne(t *testing.T) {
 	known := Known{}
 	for left := 20; left >= 1; left-- {
 		var err error
-		if _, known, err = Discover(Input{Secrets: secrets(names(left))}, known, half, noon); err != nil {
+		now := noon.Add(time.Duration(20-left) * AcceptAfter)
+		if _, known, err = Discover(Input{Secrets: secrets(names(left))}, known, half, now); err != nil {
 			t.Fatalf("at %d clusters: %v", left, err)
 		}
+	}
+}
+
+// TestAFleetIsLostByStepsAsAtOnce: a folder that is deleted file by file, ten seconds apart, is no other loss than one at once.
+func TestAFleetIsLostByStepsAsAtOnce(t *testing.T) {
+	known, now, refused := Known{}, noon, -1
+	for left := 100; left >= 0 && refused < 0; left -= 7 {
+		_, next, err := Discover(Input{Secrets: secrets(names(left))}, known, half, now)
+		if known, now = next, now.Add(10*time.Second); err != nil {
+			refused = left
+		}
+	}
+	if want := 44; refused != want {
+		t.Errorf("refused when %d of 100 were left, want %d: the first step beyond a half", refused, want)
 	}
 }
 

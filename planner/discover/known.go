@@ -20,16 +20,19 @@ const (
 )
 
 // Known is the last accepted discovery: the names of the cluster Secrets that were there for an hour, sorted, and those that
-// are to be, Fresh since then. While a smaller discovery waits to be accepted, ShrunkFirst says since when, ShrunkSince since
-// when no more were lost, and ShrunkTo how many clusters are left. Leaders are who leads where several Secrets have one server.
+// are to be, Fresh since then. Lost are those that were known and went within AcceptAfter, by when that was seen: a fleet that
+// goes by and by is lost as one that goes at once. While a smaller discovery waits to be accepted, ShrunkFirst says since when,
+// ShrunkSince since when no more were lost, and ShrunkTo how many clusters are left. Leaders are who leads where several
+// Secrets have one server.
 type Known struct {
-	Clusters    []string          `json:"clusters,omitempty"`
-	Fresh       []string          `json:"fresh,omitempty"`
-	FreshSince  time.Time         `json:"freshSince,omitzero"`
-	ShrunkFirst time.Time         `json:"shrunkFirst,omitzero"`
-	ShrunkSince time.Time         `json:"shrunkSince,omitzero"`
-	ShrunkTo    int               `json:"shrunkTo,omitempty"`
-	Leaders     map[string]Leader `json:"leaders,omitempty"`
+	Clusters    []string             `json:"clusters,omitempty"`
+	Fresh       []string             `json:"fresh,omitempty"`
+	FreshSince  time.Time            `json:"freshSince,omitzero"`
+	Lost        map[string]time.Time `json:"lost,omitempty"`
+	ShrunkFirst time.Time            `json:"shrunkFirst,omitzero"`
+	ShrunkSince time.Time            `json:"shrunkSince,omitzero"`
+	ShrunkTo    int                  `json:"shrunkTo,omitempty"`
+	Leaders     map[string]Leader    `json:"leaders,omitempty"`
 }
 
 // Has reports whether a Secret was there for long enough to be one of the fleet's. Where nothing is known yet, any is.
@@ -41,6 +44,21 @@ func (k Known) Has(name string) bool {
 	return known
 }
 
+// lately are the names that were known within AcceptAfter, sorted.
+func (k Known) lately(now time.Time) []string {
+	if len(k.Lost) == 0 {
+		return k.Clusters
+	}
+	names := slices.Clone(k.Clusters)
+	for name, since := range k.Lost {
+		if now.Sub(since) < AcceptAfter {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // ShrinkError refuses a discovery that lost too many of the known clusters at once.
 type ShrinkError struct {
 	Found, Lost, Known int
@@ -49,7 +67,7 @@ type ShrinkError struct {
 
 // Error names the counts, what happens, and what a person can do.
 func (e *ShrinkError) Error() string {
-	return fmt.Sprintf("accepting a discovery of %d clusters: %d of %d known clusters are gone at once, so the plan stays as it is until %s; "+
+	return fmt.Sprintf("accepting a discovery of %d clusters: %d of %d known clusters are gone within half an hour, so the plan stays as it is until %s; "+
 		"if they are gone for good, annotate the plan ConfigMap with ballast.argoproj.io/accept-discovery: %q",
 		e.Found, e.Lost, e.Known, e.Until.UTC().Format(time.RFC3339), fmt.Sprint(e.Found))
 }
@@ -57,14 +75,17 @@ func (e *ShrinkError) Error() string {
 // accept compares the names found, sorted, with the known ones; ours are those of them that ballast writes, which alone may
 // become known: who may make Secrets must not dilute a loss by it.
 func (k Known) accept(found, ours []string, accepted *int, o Options, now time.Time) (Known, error) {
-	lost := k.lost(found)
-	tooMany := len(k.Clusters) >= shrinkFrom && float64(lost) > o.MaxShrink*float64(len(k.Clusters))
-	empty := lost == len(k.Clusters) && lost > 0
+	k.Clusters = k.lately(now)
+	lost := k.missing(found, now)
+	tooMany := len(k.Clusters) >= shrinkFrom && float64(len(lost)) > o.MaxShrink*float64(len(k.Clusters))
+	empty := len(lost) == len(k.Clusters) && len(lost) > 0
 	switch {
 	case accepted != nil && *accepted == len(found):
 		return Known{Clusters: ours}, nil
 	case !tooMany && !empty:
-		return k.grown(ours, k.FreshSince, now), nil
+		next := k.grown(ours, k.FreshSince, now)
+		next.Lost = lost
+		return next, nil
 	}
 	first, since := cmp.Or(k.ShrunkFirst, k.ShrunkSince), k.ShrunkSince // an older history has the one alone
 	// A clock that went back counts as no time.
@@ -81,8 +102,8 @@ func (k Known) accept(found, ours []string, accepted *int, o Options, now time.T
 	if !now.Before(until) {
 		return k.grown(ours, now, now), nil // what came meanwhile is as fresh as this
 	}
-	k.ShrunkFirst, k.ShrunkSince, k.ShrunkTo = first, since, len(found)
-	return k, &ShrinkError{Found: len(found), Lost: lost, Known: len(k.Clusters), Until: until}
+	k.Lost, k.ShrunkFirst, k.ShrunkSince, k.ShrunkTo = nil, first, since, len(found)
+	return k, &ShrinkError{Found: len(found), Lost: len(lost), Known: len(k.Clusters), Until: until}
 }
 
 // grown is what is known once these are found: whose time has come joins those that are known, all at once.
@@ -115,12 +136,19 @@ func (k Known) grown(found []string, since, now time.Time) Known {
 	return next
 }
 
-func (k Known) lost(found []string) int {
-	lost := 0
+// missing are the known ones that are not found, and since when; nil for none.
+func (k Known) missing(found []string, now time.Time) map[string]time.Time {
+	var missing map[string]time.Time
 	for _, name := range k.Clusters {
-		if _, still := slices.BinarySearch(found, name); !still {
-			lost++
+		if _, still := slices.BinarySearch(found, name); still {
+			continue
+		}
+		if missing == nil {
+			missing = map[string]time.Time{}
+		}
+		if missing[name] = now; k.Lost[name].Before(now) && !k.Lost[name].IsZero() {
+			missing[name] = k.Lost[name]
 		}
 	}
-	return lost
+	return missing
 }

@@ -129,7 +129,8 @@ func TestWhatIsKnownIsThereForAnHour(t *testing.T) {
 		{59, []string{"a", "b", "c"}, Known{Clusters: []string{"a"}, Fresh: []string{"b"}, FreshSince: noon}},
 		{60, []string{"a", "b", "c"}, Known{Clusters: []string{"a", "b"}, Fresh: []string{"c"}, FreshSince: noon.Add(time.Hour)}},
 		{61, []string{"a", "b"}, Known{Clusters: []string{"a", "b"}}},
-		{200, []string{"b", "d"}, Known{Clusters: []string{"b"}, Fresh: []string{"d"}, FreshSince: noon.Add(200 * time.Minute)}},
+		{200, []string{"b", "d"}, Known{Clusters: []string{"b"}, Fresh: []string{"d"}, FreshSince: noon.Add(200 * time.Minute),
+			Lost: lost(noon.Add(200*time.Minute), "a")}},
 	} {
 		var err error
 		if known, err = known.accept(step.found, step.found, nil, Options{MaxShrink: 1}, noon.Add(time.Duration(step.minute)*time.Minute)); err != nil {

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/plan"
 )
@@ -148,6 +152,23 @@ func (s *Store) ReadHistory(ctx context.Context) (History, []string, error) {
 		problems = append(problems, "when it was saved is not a time")
 	}
 	return h, problems, nil
+}
+
+// Overtaken reports whether another history stands than the one that was read or written last: somebody deleted it, or wrote it.
+func (s *Store) Overtaken(ctx context.Context, h History) (bool, error) {
+	if h.object == nil {
+		return false, nil
+	}
+	var stands metav1.PartialObjectMetadata
+	stands.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.History}, &stands)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking at ConfigMap %q in %q: %w", s.History, s.Namespace, err)
+	}
+	return stands.ResourceVersion != h.object.ResourceVersion, nil
 }
 
 // WriteHistory writes the history over the one it was read from: the keys that differ, and away with those that are not

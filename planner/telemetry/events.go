@@ -54,6 +54,11 @@ func HistoryDropped(problems []string) Event {
 		len(problems), cycle.ClipList(problems))}
 }
 
+func HistoryReplaced(name string) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryReplaced", Message: fmt.Sprintf("somebody deleted ConfigMap %q or wrote to it, which only the planner does; "+
+		"it is written anew", name)}
+}
+
 func HistoryStale(stale error) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryStale", Message: "a part of the history cannot be written and stays as it was, which " +
 		"the next leader goes by; please report it: " + stale.Error()}
