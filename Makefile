@@ -83,9 +83,10 @@ golden: ## write the golden files anew
 manifests: ## print what the quick start applies
 	@$$(go run ./e2e/plane/cmd/assets)/kubectl kustomize manifests/overlays/cert-manager
 
-verify: ## tidy modules, formatted code, golden files up to date, clean tree
+verify: ## tidy modules, formatted code, nothing large, clean tree
 	@for m in . lint e2e/kube e2e/tools e2e/prometheus e2e/argocd; do (cd $$m && go mod tidy -diff) || { echo "$$m/go.mod is not tidy: run go mod tidy there"; exit 1; }; done
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run make fmt"; exit 1; }
+	@large=$$(git ls-files -z | xargs -0 -r find 2>/dev/null -size +1024k); test -z "$$large" || { echo "$$large: over 1 MiB; every clone would have it: git rm --cached"; exit 1; }
 	go vet ./...
 	@if [ -n "$$CI" ]; then test -z "$$(git status --porcelain)" || { git status --short; echo "the tree is not clean"; exit 1; }; fi
 

@@ -58,7 +58,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		cache: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ballast_webhook_plan_cache",
 			Help: "1 for the state that the plan cache is in."}, []string{"state"}),
 		breakGlass: prometheus.NewGauge(prometheus.GaugeOpts{Name: "ballast_webhook_break_glass",
-			Help: "1 while the annotation ballast.argoproj.io/enforcement=off lets writes pass, but for one to data.plan or with a pin that cannot be."}),
+			Help: "1 while the annotation ballast.argoproj.io/enforcement=off lets writes pass, but for one to data.plan and what the policies refuse."}),
 		certificate: prometheus.NewGauge(prometheus.GaugeOpts{Name: "ballast_webhook_certificate_expiry_timestamp_seconds",
 			Help: "When the serving certificate ends."}),
 	}

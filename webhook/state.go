@@ -16,7 +16,7 @@ type State struct {
 	View *plan.View
 	// Stale says that the plan ConfigMap holds something that does not match its digest: View is the last good one.
 	Stale bool
-	// BreakGlass lets writes pass as they are, but for what is refused always and for data.plan, which has one writer.
+	// BreakGlass lets writes pass as they are, but for data.plan, which has one writer.
 	BreakGlass bool
 	// Kept is the last good plan as it was stored; it outlives a deleted ConfigMap.
 	Kept *Stored

@@ -335,6 +335,23 @@ func TestSavedInputsRunAgain(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || masked != 12 {
 		t.Errorf("%d are masked (-want +got):\n%s", masked, diff)
 	}
+	was, is := cycle.Run(in), cycle.Run(again)
+	if diff := cmp.Diff(decisions(was), decisions(is)); diff != "" || len(is.Next.Clusters) == 0 {
+		t.Errorf("it decides otherwise on %d clusters (-then +again):\n%s", len(is.Next.Clusters), diff)
+	}
+}
+
+// decisions are what a cycle says that has no server in it.
+func decisions(out cycle.Outcome) map[string]any {
+	rows := map[string]int{}
+	for name, row := range out.Next.Clusters {
+		rows[name] = row.Replica
+	}
+	var kinds []string
+	for _, p := range out.Problems {
+		kinds = append(kinds, string(p.Phase)+" "+p.Kind+" "+p.Subject)
+	}
+	return map[string]any{"rows": rows, "replicas": out.Next.Replicas, "changed": out.Changed, "reason": out.Reason, "problems": kinds}
 }
 
 func TestSavedInputsThatCannotBeMaskedAreNotSaved(t *testing.T) {

@@ -508,7 +508,7 @@ func largestPins(t *testing.T, f *floodTarget) {
 		object := map[string]any{"metadata": map[string]string{"name": site.PlanConfigMap}, "data": map[string]string{plan.KeyPins: pins}}
 		old := map[string]any{"metadata": map[string]string{"name": site.PlanConfigMap}, "data": map[string]string{plan.KeyPins: pins + "#"}}
 		answer, err := post(f.from(attacker), f.address, "/plan", reviewOf(t, "configmaps", site.PlanConfigMap, object, old))
-		if err != nil || !bytes.Contains(answer, []byte(`"requested":"pins.=invalid"`)) && !bytes.Contains(answer, []byte(`"allowed":`)) {
+		if err != nil || !bytes.Contains(answer, []byte(`"allowed":false,"status":{"code":422`)) || !bytes.Contains(answer, []byte(`KiB, and at most 256 are read`)) {
 			t.Errorf("%.20q was answered %.300s: %v", pins, answer, err)
 		}
 	}
