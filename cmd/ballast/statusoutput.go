@@ -124,7 +124,7 @@ func (s *status) writeAsked(w io.Writer) {
 		say(w, "Paused   nothing new is decided; enforcement goes on%s\n", s.pausedBy())
 	}
 	if s.BreakGlass {
-		say(w, "Off      break-glass: every write passes but one to data.plan, and what the API server's policies refuse, ballast writes nothing but the plan\n")
+		say(w, "Off      break-glass: every write passes but one to data.plan, and what the API server's policies refuse, ballast writes nothing of Argo CD's\n")
 	}
 	if !s.HeldUntil.IsZero() {
 		say(w, "Waits    the last rollout failed; nothing new begins before %s (%s)\n", s.HeldUntil.Format(time.RFC3339), short(s.HeldUntil.Sub(s.now)))

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"maps"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,7 @@ func TestNoPlanIsBelievedThatNoPlannerWrote(t *testing.T) {
 	for name, forge := range forgeries() {
 		t.Run(name, func(t *testing.T) { refusesAForgery(t, server, forge) })
 	}
+	t.Run("the alias bomb, with its digest", func(t *testing.T) { refusesABomb(t, server) })
 	t.Run("one of another installation", func(t *testing.T) { refusesAnotherInstallations(t, server) })
 	t.Run("one with its history, of another installation", func(t *testing.T) { refusesAWholeBackupFromElsewhere(t, server) })
 	t.Run("an older one, before the new leader's first cycle", func(t *testing.T) { repairsNothingUnjudged(t, server) })
@@ -101,6 +103,31 @@ func refusesAForgery(t *testing.T, server *rest.Config, forge func(*plan.Plan)) 
 	}
 	if n := testutil.ToFloat64(l.Metrics.PlanRefused.WithLabelValues(cycle.PlanForeign)); n != 1 {
 		t.Errorf("counted %v times, want once", n)
+	}
+}
+
+// refusesABomb stores 52 KB that a YAML library makes 600 MiB of.
+func refusesABomb(t *testing.T, server *rest.Config) {
+	b := newBed(t, server, plan.Enforce, 3, 2, 1)
+	l, _ := b.start()
+	b.cycles(l, 3)
+	before, want := b.plan(), b.stands()
+	bomb := "apiVersion: ballast.argoproj.io/v1alpha1\nkind: Plan\nz: &z \"" + strings.Repeat("a", 32<<10) + "\"\ny: [" + strings.Repeat("*z,", 6<<10) + "]\n"
+	var was, is runtime.MemStats
+	runtime.ReadMemStats(&was)
+	b.edit(func(cm *corev1.ConfigMap) { cm.Data[plan.KeyPlan], cm.Annotations[plan.AnnotationDigest] = bomb, plan.Digest(bomb) })
+	b.seen(l)
+	b.cycles(l, 1)
+	b.idle(l)
+	runtime.ReadMemStats(&is)
+	if made := (is.TotalAlloc - was.TotalAlloc) >> 20; made > 256 {
+		t.Errorf("%d MiB were made of it", made)
+	}
+	if p := b.plan(); !p.SameEnforced(before) {
+		t.Errorf("another plan is put back (-want +got):\n%s", cmp.Diff(before, p))
+	}
+	if diff := cmp.Diff(want, b.stands()); diff != "" {
+		t.Errorf("what the bomb wrote (-want +got):\n%s", diff)
 	}
 }
 

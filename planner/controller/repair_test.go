@@ -138,7 +138,7 @@ func breaksTheGlass(t *testing.T, server *rest.Config) {
 		t.Errorf("something was written while the glass was broken:\n%s", diff)
 	}
 	manager, at := b.enforcementOffBy()
-	want := fmt.Sprintf("field manager %q, at %s, wrote the annotation ballast.argoproj.io/enforcement: \"off\": every write passes but one to data.plan, and what the API server's policies refuse, and ballast writes nothing but the plan, once replicas that rollout.x0y stopped are back; `ballast audit` names the user; remove it to enforce again", manager, at)
+	want := fmt.Sprintf("field manager %q, at %s, wrote the annotation ballast.argoproj.io/enforcement: \"off\": every write passes but one to data.plan, and what the API server's policies refuse, and ballast writes nothing of Argo CD's, once replicas that rollout.x0y stopped are back; `ballast audit` names the user; remove it to enforce again", manager, at)
 	if diff := cmp.Diff([]string{want}, b.told("EnforcementOff")); diff != "" || manager == "" {
 		t.Errorf("EnforcementOff events (-want +got):\n%s", diff)
 	}

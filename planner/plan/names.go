@@ -27,7 +27,7 @@ const (
 
 	// Annotations of the plan ConfigMap that people write.
 	AnnotationPaused          = Group + "/paused"           // "true": no new decisions, enforcement goes on
-	AnnotationEnforcement     = Group + "/enforcement"      // "off": every write passes but data.plan's and what policies refuse; the planner writes only the plan
+	AnnotationEnforcement     = Group + "/enforcement"      // "off": every write passes but data.plan's and what policies refuse; the planner writes nothing of Argo CD's
 	AnnotationAcceptDiscovery = Group + "/accept-discovery" // the number of clusters that is right although it shrank
 	AnnotationPausedReason    = Group + "/paused-reason"    // why, for people
 	AnnotationPausedBy        = Group + "/paused-by"        // who, for people

@@ -81,7 +81,7 @@ func BreakGlassSeen(manager string, at time.Time) Event {
 		who = fmt.Sprintf("field manager %q, at %s,", manager, at.Format(time.RFC3339))
 	}
 	return Event{Type: corev1.EventTypeWarning, Reason: "EnforcementOff", Workload: true,
-		Message: fmt.Sprintf("%s wrote the annotation %s: \"off\": every write passes but one to data.plan, and what the API server's policies refuse, and ballast writes nothing but the plan, once replicas that rollout.x0y stopped are back; "+
+		Message: fmt.Sprintf("%s wrote the annotation %s: \"off\": every write passes but one to data.plan, and what the API server's policies refuse, and ballast writes nothing of Argo CD's, once replicas that rollout.x0y stopped are back; "+
 			"`ballast audit` names the user; remove it to enforce again", who, plan.AnnotationEnforcement)}
 }
 

@@ -45,10 +45,10 @@ func TestEventsSayWhatHappenedAndWhatToDo(t *testing.T) {
 		"a rollout that gave up":     {turned(rollout.GaveUp), Event{"Warning", "RolloutGaveUp", why, true}},
 		"a rollout that goes on":     {turned(rollout.Waiting), Event{}},
 		"break-glass": {BreakGlassSeen("kubectl-annotate", time.Date(2026, 11, 20, 17, 0, 0, 0, time.UTC)), Event{"Warning", "EnforcementOff",
-			`field manager "kubectl-annotate", at 2026-11-20T17:00:00Z, wrote the annotation ballast.argoproj.io/enforcement: "off": every write passes but one to data.plan, and what the API server's policies refuse, and ballast writes nothing but the plan, once replicas that rollout.x0y stopped are back; ` +
+			`field manager "kubectl-annotate", at 2026-11-20T17:00:00Z, wrote the annotation ballast.argoproj.io/enforcement: "off": every write passes but one to data.plan, and what the API server's policies refuse, and ballast writes nothing of Argo CD's, once replicas that rollout.x0y stopped are back; ` +
 				"`ballast audit` names the user; remove it to enforce again", true}},
 		"break-glass by nobody knows whom": {BreakGlassSeen("", time.Time{}), Event{"Warning", "EnforcementOff",
-			`somebody whose field manager is unknown wrote the annotation ballast.argoproj.io/enforcement: "off": every write passes but one to data.plan, and what the API server's policies refuse, and ballast writes nothing but the plan, once replicas that rollout.x0y stopped are back; ` +
+			`somebody whose field manager is unknown wrote the annotation ballast.argoproj.io/enforcement: "off": every write passes but one to data.plan, and what the API server's policies refuse, and ballast writes nothing of Argo CD's, once replicas that rollout.x0y stopped are back; ` +
 				"`ballast audit` names the user; remove it to enforce again", true}},
 		"a second writer of a Secret": {Contested(rollout.Contested{Secret: "prod-eu", Reverted: 3, Manager: "helm"}), Event{"Warning", "Contested",
 			`helm writes data.shard of Secret "prod-eu" back again and again (3 times): stop it, pin the cluster, or annotate the object with ballast.argoproj.io/unmanaged: "true"`, false}},
