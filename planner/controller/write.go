@@ -101,7 +101,7 @@ func (l *Loop) saveHoldOff(ctx context.Context, in cycle.Inputs, out cycle.Outco
 func (l *Loop) saveMoves(ctx context.Context, in cycle.Inputs, out cycle.Outcome) error {
 	r := out.Next.Rollout
 	begins := r != nil && out.Changed && !r.Since.Equal(in.Memory.Changes.Counted)
-	if !begins || len(in.Config.Change.Moves.Rate) == 0 || cycle.MovedBy(*r) == 0 {
+	if !begins || len(in.Config.Change.Moves.Rate) == 0 || len(cycle.MovedBy(*r)) == 0 {
 		return nil
 	}
 	if r.Stage == plan.Reverting || out.Next.Replicas == 0 {
@@ -111,10 +111,10 @@ func (l *Loop) saveMoves(ctx context.Context, in cycle.Inputs, out cycle.Outcome
 	m.Changes.Ledger, m.Changes.Counted = out.Memory.Changes.Ledger, out.Memory.Changes.Counted
 	l.unsaved = true
 	if err := l.save(ctx, m); err != nil {
-		return fmt.Errorf("saving that %d clusters move: %w", cycle.MovedBy(*r), err)
+		return fmt.Errorf("saving that %d clusters move: %w", len(cycle.MovedBy(*r)), err)
 	}
 	if l.unsaved {
-		return fmt.Errorf("saving that %d clusters move: %w", cycle.MovedBy(*r), store.ErrConflict)
+		return fmt.Errorf("saving that %d clusters move: %w", len(cycle.MovedBy(*r)), store.ErrConflict)
 	}
 	return nil
 }

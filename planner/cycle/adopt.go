@@ -31,7 +31,7 @@ type adoption struct {
 	next   plan.Plan
 	gone   map[string]time.Time
 	beside *placement.Servers // what stays together
-	moved  int                // clusters that have another replica than in the plan before
+	moved  int                // servers that have another replica than in the plan before
 	notes  []string           // what changed, in words
 	found  []Problem
 
@@ -51,7 +51,7 @@ func adopt(in Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *ado
 		a.observeRows()
 	}
 	a.describeRows()
-	a.moved = len(rollout.Moves(base, a.next))
+	a.moved = a.servers(rollout.Moves(base, a.next))
 	return a
 }
 
@@ -62,6 +62,18 @@ func together(fleet discover.Fleet) *placement.Servers {
 		s.Add(c.Shard.ID, c.Together())
 	}
 	return s
+}
+
+// servers is how many moves those clusters' are: one for each server.
+func (a *adoption) servers(moves []rollout.Move) int {
+	names := func(yield func(string) bool) {
+		for _, m := range moves {
+			if !yield(m.Cluster) {
+				return
+			}
+		}
+	}
+	return a.beside.Count(names, func(name string) string { return a.next.Clusters[name].Server })
 }
 
 // reportOrphans names the clusters that nobody reconciles, which Argo CD itself never says.
@@ -188,19 +200,42 @@ func (a *adoption) thatFit(clusters []int) []int {
 	}
 	slim := a.next
 	slim.Rollout = nil // what it takes was left for it
-	fit, room := 0, plan.Room(slim)-roomForMoves
-	for _, i := range clusters {
-		if room -= plan.RowBytes(a.fleet.Clusters[i].Shard.ID); room < 0 {
-			break
-		}
-		fit++
+	var fit, left []int
+	room, servers := plan.Room(slim), a.rowBytes()
+	most := roomForMoves
+	for _, n := range servers {
+		most = max(most, 2*n)
 	}
-	if left := clusters[fit:]; len(left) > 0 {
+	for _, i := range clusters {
+		c := a.fleet.Clusters[i]
+		row := plan.RowBytes(c.Shard.ID)
+		moves := max(most, 2*(servers[c.Together()]+row))
+		if room-row < moves {
+			left = append(left, i)
+			continue
+		}
+		fit, most, room = append(fit, i), moves, room-row
+		if server := c.Together(); server != "" {
+			servers[server] += row
+		}
+	}
+	if len(left) > 0 {
 		a.found = append(a.found, Problem{Phase: PhaseDiscover, Subject: a.fleet.Clusters[left[0]].Shard.ID, Kind: "PlanFull", Message: fmt.Sprintf(
 			"the plan has no room for %s, the first is %q: they stay where the webhook put them, and nothing moves them; delete Secrets that are none of a cluster's, or give them shorter names",
 			plural(len(left), "cluster"), a.fleet.Clusters[left[0]].Shard.ID)})
 	}
-	return clusters[:fit]
+	return fit
+}
+
+// rowBytes is what the rows of each server take. All of one move at once, and stand in the plan twice meanwhile.
+func (a *adoption) rowBytes() map[string]int {
+	bytes := make(map[string]int, len(a.next.Clusters))
+	for name, row := range a.next.Clusters {
+		if server := a.beside.Of(name, row.Server); server != "" {
+			bytes[server] += plan.RowBytes(name)
+		}
+	}
+	return bytes
 }
 
 // place gives rows to clusters that nobody owns yet: a row with the same server, a valid shard, else rendezvous.
@@ -317,7 +352,8 @@ func (a *adoption) retarget() {
 	}
 }
 
-// cluster is where one of the fleet's stands: a row, or without one what it carries or who owns it.
+// cluster is where one of the fleet's stands: a row, or without one what it carries or who owns it. What the plan has no room for
+// stays there; the one that leads its server does not stay for it.
 func (a *adoption) cluster(i int) placement.Cluster {
 	cl := a.fleet.Clusters[i]
 	_, known := a.next.Clusters[cl.Shard.ID]
@@ -325,7 +361,7 @@ func (a *adoption) cluster(i int) placement.Cluster {
 	switch carries := cl.Explicit.State == discover.ShardValid; {
 	case known && cl.Immutable && carries:
 		c.Claim = placement.Fixed
-	case !known && carries:
+	case !known && carries && !cl.Follows:
 		c.At, c.Claim = cl.Explicit.N, placement.Fixed
 	case !known || cl.Follows:
 		c.Claim = placement.Follows

@@ -34,7 +34,7 @@ func Foresee(in Inputs, out Outcome) *Ahead {
 	replicas := len(out.Candidate.Replicas)
 	v := &Ahead{From: plan.Count{Replicas: out.Next.Replicas, ControllerReplicas: out.Next.ControllerReplicas},
 		To:    plan.Count{Replicas: replicas, ControllerReplicas: a.envOf(replicas)},
-		Moves: len(out.Candidate.Moves), Once: c.prepares(a)}
+		Moves: c.servers(clustersOf(out.Candidate.Moves), out.Next), Once: c.prepares(a)}
 	if out.Next.FreeReplicas {
 		v.To.Replicas = v.From.Replicas
 	}
@@ -47,10 +47,10 @@ func Foresee(in Inputs, out Outcome) *Ahead {
 	c.asks(v)
 	v.Limited = len(c.rates()) > 0
 	if v.Mode == plan.ModeX0Y { // all at once
-		v.Done, _ = change.When(in.Memory.Changes.Ledger, c.rates(), out.size(), in.Now, v.Moves)
+		v.Done, _ = change.When(in.Memory.Changes.Ledger, c.rates(), c.size(), in.Now, v.Moves)
 		return v
 	}
-	v.Done, _ = soonest(in.Memory.Changes.Ledger, c.rates(), out.size(), v.Moves, in.Now)
+	v.Done, _ = soonest(in.Memory.Changes.Ledger, c.rates(), c.size(), v.Moves, in.Now)
 	return v
 }
 

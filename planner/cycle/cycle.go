@@ -12,6 +12,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/rollout"
@@ -51,7 +52,8 @@ type cycle struct {
 	taken     []string      // clusters without an owner, or soon to be, by no wave's doing
 	evacuated failover.Last // the failover that counts as the last one if what was decided is written
 	winner    *evaluate.Candidate
-	indexes   []plan.LoadIndex // of Fleet.Clusters
+	indexes   []plan.LoadIndex   // of Fleet.Clusters
+	beside    *placement.Servers // what of the fleet stays together; made when it is asked for
 	in        Inputs
 	out       Outcome
 	notes     []string
@@ -242,7 +244,7 @@ func (c *cycle) finish(a *adoption) {
 	}
 	c.stampLoads()
 	c.countAdopted(a)
-	c.countStage(c.out.Next.Rollout)
+	c.countStage(c.out.Next)
 	if c.in.InForce == nil && c.in.Last == nil {
 		c.out.Decided = true
 		c.note(fmt.Sprintf("took over the fleet as it is: %d clusters on %d replicas", len(c.out.Next.Clusters), c.out.Next.Replicas))

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"strconv"
 
 	"ballast/planner/config"
@@ -196,6 +197,16 @@ func (a *adoption) moves(of map[string]int) []Move {
 		}
 	}
 	return moves
+}
+
+func clustersOf(moves []Move) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, m := range moves {
+			if !yield(m.Cluster) {
+				return
+			}
+		}
+	}
 }
 
 // loadIndexes are the clusters with their loads, for people, in the fleet's order; without loads they are 0.

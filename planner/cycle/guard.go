@@ -3,6 +3,7 @@ package cycle
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
 
@@ -47,32 +49,48 @@ func (c *cycle) count() {
 	m.Ledger = m.Ledger.Kept(c.in.Now, c.rates())
 	c.enter(change.Healing, c.in.Healed)
 	if p := c.in.InForce; p != nil {
-		c.countStage(p.Rollout)
+		c.countStage(*p)
 	}
 	if p := c.in.InForce; p != nil && p.Rollout == nil {
 		m.Cause, m.Target = "", nil
 	}
-	c.out.Budget = change.Look(m.Ledger, c.rates(), c.out.size(), c.in.Now)
+	c.out.Budget = change.Look(m.Ledger, c.rates(), c.size(), c.in.Now)
 }
 
-// size is how many clusters the move budget is a share of: those that ballast moves, and that were there for an hour. Who may
+// size is how many servers the move budget is a share of: those that ballast moves, and that were there for an hour. Who may
 // create Secrets must not lift the budget by it.
-func (o Outcome) size() (n int) {
-	for _, c := range o.Fleet.Clusters {
-		if Managed(c) && o.Memory.Known.Has(c.Shard.ID) {
-			n++
+func (c *cycle) size() int {
+	known := func(yield func(string) bool) {
+		for _, cl := range c.out.Fleet.Clusters {
+			if Managed(cl) && c.out.Memory.Known.Has(cl.Shard.ID) && !yield(cl.Shard.ID) {
+				return
+			}
 		}
 	}
-	return n
+	return c.groups().Count(known, func(string) string { return "" })
+}
+
+// groups tells what stays together.
+func (c *cycle) groups() *placement.Servers {
+	if c.beside == nil {
+		c.beside = together(c.out.Fleet)
+	}
+	return c.beside
+}
+
+// servers is how many moves those clusters' are: one for each server, which Argo CD reconciles once, whatever number of Secrets it
+// has. Who makes dozens of another's must not make that one too large for the budget.
+func (c *cycle) servers(names iter.Seq[string], p plan.Plan) int {
+	return c.groups().Count(names, func(name string) string { return p.Clusters[name].Server })
 }
 
 // countStage enters the moves that a stage begins with.
-func (c *cycle) countStage(r *plan.Rollout) {
-	m := &c.out.Memory.Changes
+func (c *cycle) countStage(p plan.Plan) {
+	m, r := &c.out.Memory.Changes, p.Rollout
 	if r == nil || r.Since.Equal(m.Counted) {
 		return
 	}
-	c.enter(cmp.Or(m.Cause, change.Balance), MovedBy(*r))
+	c.enter(cmp.Or(m.Cause, change.Balance), c.servers(maps.Keys(MovedBy(*r)), p))
 	m.Counted = r.Since
 }
 
@@ -89,15 +107,17 @@ func (c *cycle) enter(cause change.Cause, moves int) {
 	c.out.Counted[cause] += moves
 }
 
-// MovedBy is how many clusters a stage gives another replica as it begins.
-func MovedBy(r plan.Rollout) int {
-	switch r.Stage {
-	case plan.Moving, plan.Reverting:
-		return len(r.Was)
-	case plan.Assigning:
-		return max(len(r.Was), len(r.Moves))
+// MovedBy is the clusters that a stage gives another replica as it begins.
+func MovedBy(r plan.Rollout) map[string]int {
+	switch {
+	case r.Stage == plan.Moving, r.Stage == plan.Reverting:
+		return r.Was
+	case r.Stage != plan.Assigning:
+		return nil
+	case len(r.Was) > len(r.Moves):
+		return r.Was
 	}
-	return 0
+	return r.Moves
 }
 
 func (c *cycle) judgeOwners(a *adoption) {
@@ -293,7 +313,7 @@ func (c *cycle) evacuation(a *adoption) *proposed {
 	if len(e.Moves) == 0 {
 		return nil
 	}
-	why := "empties " + replicaList(append(slices.Clone(unwell), c.out.Cordoned...)) + ": moves " + plural(len(e.Moves), "cluster")
+	why := "empties " + replicaList(append(slices.Clone(unwell), c.out.Cordoned...)) + ": moves " + plural(c.servers(maps.Keys(e.Moves), a.next), "cluster")
 	c.evacuated = e.Last
 	cause := change.Failover
 	if e.FailedOver == 0 {

@@ -3,6 +3,7 @@ package cycle
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -60,7 +61,7 @@ func (c *cycle) level(a *adoption) *proposed {
 		return nil
 	}
 	return &proposed{w, fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d: makespan over mean %.2f instead of %.2f",
-		len(moves), len(a.next.Clusters), w.Replicas, a.next.Replicas, Imbalance(c.out.Candidate.Replicas), Imbalance(c.out.Now)), change.Balance}
+		c.servers(clustersOf(moves), a.next), c.servers(maps.Keys(a.next.Clusters), a.next), w.Replicas, a.next.Replicas, Imbalance(c.out.Candidate.Replicas), Imbalance(c.out.Now)), change.Balance}
 }
 
 // down names a replica that nobody works for now, as far as pods are seen: a new leader does not know for how long it
@@ -263,27 +264,28 @@ func (a *adoption) inClusterBelow(replicas int) bool {
 // and should do so once, for room for all of them.
 func (c *cycle) limit(a *adoption, w *rollout.Want, cause change.Cause, o rollout.Options) string {
 	moves := rollout.Moves(a.next, plan.Plan{Clusters: w.Rows})
+	servers := a.servers(moves)
 	switch {
-	case !cause.Limited() || len(moves) <= o.Budget:
+	case !cause.Limited() || servers <= o.Budget:
 		return ""
 	case o.Mode == plan.ModeX0Y:
-		return c.room(len(moves), ", since every replica stops for it", ", or set rollout.live, which moves some at a time")
+		return c.room(servers, ", since every replica stops for it", ", or set rollout.live, which moves some at a time")
 	case o.Mode == plan.ModeLive:
 		if o.Budget < 1 {
 			return c.room(1, "", "")
 		}
 		return ""
 	}
-	least := cut(a, w, moves, o.Budget)
-	if least > o.Budget && w.Replicas == a.next.Replicas {
-		return c.room(least, "", "")
+	cut(a, w, moves, o.Budget)
+	if o.Budget < 1 && w.Replicas == a.next.Replicas {
+		return c.room(1, "", "")
 	}
 	return ""
 }
 
 // room says when the budget has room for so many moves at once, and where it never has, with the mend.
 func (c *cycle) room(moves int, since, mend string) string {
-	at, ok := change.When(c.out.Memory.Changes.Ledger, c.rates(), c.out.size(), c.in.Now, moves)
+	at, ok := change.When(c.out.Memory.Changes.Ledger, c.rates(), c.size(), c.in.Now, moves)
 	switch {
 	case moves == 1:
 		return "waits for the move budget: " + c.out.Budget.String()
@@ -297,27 +299,19 @@ func (c *cycle) room(moves int, since, mend string) string {
 
 // cut takes moves out of what is wanted until the budget has room: those off replicas that go come first, then the
 // heaviest, and the clusters of one server stay together. Replicas go only when all that is on them can leave at once;
-// until then some of it leaves before. It answers how many moves the smallest part of it has.
-func cut(a *adoption, w *rollout.Want, moves []rollout.Move, budget int) (least int) {
+// until then some of it leaves before.
+func cut(a *adoption, w *rollout.Want, moves []rollout.Move, budget int) {
 	goes := func(m rollout.Move) bool { return m.From >= w.Replicas }
 	slices.SortStableFunc(moves, func(x, y rollout.Move) int {
 		return cmp.Or(discover.FalseFirst(!goes(x), !goes(y)), cmp.Compare(plan.LoadOf(y.Load), plan.LoadOf(x.Load)))
 	})
-	leaving := 0
-	for _, m := range moves {
-		if goes(m) {
-			leaving++
-		}
-	}
-	if leaving > budget {
+	leaving := slices.DeleteFunc(slices.Clone(moves), func(m rollout.Move) bool { return !goes(m) })
+	if a.servers(leaving) > budget {
 		w.Replicas, w.ControllerReplicas = a.next.Replicas, a.next.ControllerReplicas
 	}
-	least = len(moves)
 	for _, unit := range placement.Group(len(moves), func(i int) string { return a.beside.Of(moves[i].Cluster, w.Rows[moves[i].Cluster].Server) }) {
-		n := len(unit)
-		least = min(least, n)
-		if n <= budget {
-			budget -= n
+		if budget > 0 {
+			budget--
 			continue
 		}
 		for _, i := range unit {
@@ -326,5 +320,4 @@ func cut(a *adoption, w *rollout.Want, moves []rollout.Move, budget int) (least 
 			w.Rows[moves[i].Cluster] = row
 		}
 	}
-	return least
 }

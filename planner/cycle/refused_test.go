@@ -168,6 +168,31 @@ func TestAWaveFitsThePlan(t *testing.T) {
 	}
 }
 
+// TestAServerThatMovesAtOnceFitsThePlan: all of its Secrets stand in it twice meanwhile. What others bring finds room all the same.
+func TestAServerThatMovesAtOnceFitsThePlan(t *testing.T) {
+	w := undecided(t, skewed(12)...)
+	for i := range 3500 {
+		w.long(i)
+		s := &w.in.Discovered.Secrets[len(w.in.Discovered.Secrets)-1]
+		s.Server, s.Shard, s.Created = w.secret("c000").Server, w.secret("c000").Shard, w.in.Now
+	}
+	w.add("new", 1)
+	w.in.Config.Rollout.Live.MaxMovesPerWave = 300
+	w.step(time.Minute)
+	w.row(t, "new")
+	from := w.row(t, "c000")
+	w.in.Cordon = fmt.Sprintf("%d=", from) + w.in.Now.Add(5*time.Hour).UTC().Format(time.RFC3339)
+	for range 60 {
+		w.step(5 * time.Second)
+		if _, err := plan.Encode(*w.in.InForce); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if at := w.row(t, "c000"); at == from {
+		t.Errorf("c000 is still on the cordoned replica %d: problems %v", at, findProblem(w.last, "BudgetWaits"))
+	}
+}
+
 // TestAClusterWithoutARowKeepsNothingWaiting, neither an election nor a person.
 func TestAClusterWithoutARowKeepsNothingWaiting(t *testing.T) {
 	w := newWorld(3, 2, 1)

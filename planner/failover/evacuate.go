@@ -33,7 +33,7 @@ type Request struct {
 	Unwell      []int
 	Cordoned    []int
 	Shut        []int // others that receive nothing now, and keep what they have
-	Budget      int   // clusters that may move now
+	Budget      int   // servers that may move now
 	Last        Last
 }
 

@@ -149,10 +149,10 @@ func TestWhereClustersGo(t *testing.T) {
 		"one server goes together": {request(withServers, unwell(3), capacity(7)),
 			Evacuation{Moves: map[string]int{"e": 2, "f": 1, "g": 1}, FailedOver: 3, Last: Last{3, at(0)},
 				Notes: []Note{{BeyondCapacity, "", 1, "replica 1 goes to load 8, beyond the capacity of 7: no other replica has room for what leaves"}}}},
-		"one server waits together": {request(withServers, cordoned(3), budget(2)),
+		"one server waits together": {request(withServers, cordoned(3), budget(1)),
 			Evacuation{Moves: map[string]int{"e": 1},
 				Notes: []Note{{BudgetWaits, "f", 3, `2 clusters of replica 3, which is cordoned, wait for the move budget, the first is "f"`}}}},
-		"one server takes a move for each Secret": {request(withServers, cordoned(3), budget(2), func(r *Request) {
+		"one server is one move, whatever number of Secrets it has": {request(withServers, cordoned(3), budget(1), func(r *Request) {
 			r.Loads = map[string]plan.Load{"f": units(6), "g": 0}
 		}), Evacuation{Moves: map[string]int{"f": 1, "g": 1},
 			Notes: []Note{{BudgetWaits, "e", 3, `1 cluster of replica 3, which is cordoned, waits for the move budget, the first is "e"`}}}},

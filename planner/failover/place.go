@@ -90,7 +90,7 @@ func (e *evacuation) empty(replicas []int) int {
 	slices.SortFunc(units, sooner)
 	moved, waiting, first := 0, 0, ""
 	for _, u := range units {
-		if len(u.Names) > e.left {
+		if e.left < 1 {
 			waiting, first = waiting+len(u.Names), cmp.Or(first, u.Names[0])
 			continue
 		}
@@ -168,7 +168,7 @@ func (e *evacuation) send(u unit) {
 	for _, name := range u.Names {
 		e.out.Moves[name] = u.To
 	}
-	e.left -= len(u.Names)
+	e.left--
 	e.bins[u.To] = e.bins[u.To].With(u.Load, len(u.Names))
 	e.received[u.To] = true
 	u.group.home = u.To

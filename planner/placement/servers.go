@@ -2,6 +2,7 @@ package placement
 
 import (
 	"cmp"
+	"iter"
 
 	"ballast/planner/plan"
 )
@@ -34,4 +35,18 @@ func (s *Servers) Of(name, hash string) string {
 		}
 	}
 	return cmp.Or(s.hashed[hash], "hash "+hash)
+}
+
+// Count is how many servers those clusters have: Argo CD reconciles each once, whatever number of Secrets it has. Hash is that of a
+// cluster's row.
+func (s *Servers) Count(names iter.Seq[string], hash func(name string) string) (n int) {
+	counted := map[string]bool{}
+	for name := range names {
+		server := s.Of(name, hash(name))
+		if server == "" || !counted[server] {
+			n++
+		}
+		counted[server] = true
+	}
+	return n
 }

@@ -21,7 +21,7 @@ type Want struct {
 // Options are the configuration's part: `rollout` in the PlannerConfig. Mode is one of plan's, "" = plan.ModeDefault;
 // it is that of the rollouts that begin, and one that is under way keeps its own. MaxClusters is how many clusters a
 // replica may have, 0 = no cap: what has to leave a replica heeds it. RolloutRestart is of mode default, DrainTimeout
-// of x0y. The others are of mode live. MaxMovesPerWave and Budget: clusters that one wave may move, and that may be
+// of x0y. The others are of mode live. MaxMovesPerWave and Budget: servers that one wave may move, and that may be
 // moved now at all (math.MaxInt = no limit). Closed are the replicas that may receive nothing, Unwell those for which
 // nobody works. Insists says that a person asked for it. Ends says why a rollout is to end where it may, between two
 // waves or before replicas go; empty: it goes on.

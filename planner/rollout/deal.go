@@ -8,16 +8,20 @@ import (
 	"ballast/planner/plan"
 )
 
+// mostNamed is how many Secrets a wave of several servers names at most: as many as maxMovesPerWave may be, which are written, and
+// turned back, well within its deadline.
+const mostNamed = 1000
+
 // choose answers the next wave, or why there is none; spent says that it is for want of a budget.
 //
 // The rule: no replica comes above the heaviest load that any replica has now or will have in the end, what arrives in a
 // wave counted before what leaves in it. Of the units that fit, one from the heaviest replica goes first, then a heavier
 // one, then by name; those that nobody has connected come last, since no owner can show that it took them. Where none fits,
-// as in an exchange between two full replicas, one goes alone: the one whose receiver is the lightest with it. One of more
-// clusters than a wave may move goes alone too, one of more than the budget waits. Each unit of the wave takes one look at
-// all that are left.
+// as in an exchange between two full replicas, one goes alone: the one whose receiver is the lightest with it. A unit is one
+// move, whatever number of Secrets its server has; one of more than a wave may name goes alone too. Each unit of the wave takes
+// one look at all that are left.
 func (t *turn) choose(left []unit) (wave []unit, blocked string, spent bool) {
-	limit := min(max(t.o.MaxMovesPerWave, 1), t.o.Budget, t.room(left))
+	limit, room := min(max(t.o.MaxMovesPerWave, 1), t.o.Budget), min(t.room(left), mostNamed)
 	if blind(t.p, t.seen) {
 		return nil, t.blind(), false
 	}
@@ -28,20 +32,16 @@ func (t *turn) choose(left []unit) (wave []unit, blocked string, spent bool) {
 	if len(free) == 0 {
 		return nil, blocked, false
 	}
-	free = slices.DeleteFunc(free, func(u unit) bool { return len(u.Names) > t.o.Budget })
-	if len(free) == 0 {
-		return nil, fmt.Sprintf("the budget of moves has room for %d, and the clusters of one server move together", t.o.Budget), true
-	}
 	now := t.carried(nil)
 	d := &deal{now: now, least: slices.Clone(now), ceiling: max(slices.Max(now), slices.Max(t.carried(left)))}
-	for moved := 0; moved < limit; {
-		i := d.next(free, len(wave) == 0, limit-moved)
+	for len(wave) < limit {
+		i := d.next(free, len(wave) == 0, room)
 		if i < 0 {
 			break
 		}
 		u := free[i]
 		free = slices.Delete(free, i, i+1)
-		wave, moved = append(wave, u), moved+len(u.Names)
+		wave, room = append(wave, u), room-len(u.Names)
 		d.now[u.Home] += u.Load
 		d.least[u.from] -= u.Load
 		if d.now[u.Home] > d.ceiling {
@@ -98,7 +98,7 @@ type deal struct {
 	ceiling    plan.Load
 }
 
-// next is the index of the unit that goes next, -1 for none; room is how many clusters the wave may still move, which the
+// next is the index of the unit that goes next, -1 for none; room is how many clusters the wave may still name, which the
 // first one may exceed.
 func (d *deal) next(free []unit, first bool, room int) int {
 	best := -1

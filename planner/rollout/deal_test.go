@@ -50,20 +50,20 @@ func TestAWaveIsChosenSoThatNobodyIsOverloadedOnTheWay(t *testing.T) {
 			want: "Advanced: Moving 1/2 3/16 rows [a1 b0 c0] moves [a1] was [a0]; wave 1 of 2 moves 1 of 3 clusters",
 		},
 		"clusters of one server together": {
-			stands: shards{"a": 0, "b1": 0, "b2": 0, "c": 1}, target: shards{"a": 1, "b1": 1, "b2": 1, "c": 1}, perWave: 2, budget: math.MaxInt,
-			want: "Advanced: Moving 1/2 3/16 rows [a0 b11 b21 c1] moves [b11 b21] was [b10 b20]; wave 1 of 2 moves 2 of 4 clusters",
+			stands: shards{"a": 0, "b1": 0, "b2": 0, "c": 1}, target: shards{"a": 1, "b1": 1, "b2": 1, "c": 1}, perWave: 1, budget: math.MaxInt,
+			want: "Advanced: Moving 1/2 3/16 rows [a0 b11 b21 c1] moves [b11 b21] was [b10 b20]; wave 1 of 2 moves 1 of 3 clusters",
 		},
-		"alone, if they are more than a wave": {
-			stands: shards{"b1": 0, "b2": 0, "c": 0}, target: shards{"b1": 1, "b2": 1, "c": 1}, perWave: 1, budget: 2,
-			want: "Advanced: Moving 1/2 3/16 rows [b11 b21 c0] moves [b11 b21] was [b10 b20]; wave 1 of 2 moves 2 of 3 clusters",
+		"one server is one move of the wave": {
+			stands: shards{"b1": 0, "b2": 0, "b3": 0, "c": 0}, target: shards{"b1": 1, "b2": 1, "b3": 1, "c": 1}, perWave: 2, budget: math.MaxInt,
+			want: "Advanced: Moving 1/1 3/16 rows [b11 b21 b31 c1] moves [b11 b21 b31 c1] was [b10 b20 b30 c0]; wave 1 of 1 moves 2 of 2 clusters",
 		},
-		"not if they are more than the budget": {
+		"and one of the budget": {
 			stands: shards{"b1": 0, "b2": 0, "c": 0}, target: shards{"b1": 1, "b2": 1, "c": 1}, perWave: 5, budget: 1,
-			want: "Advanced: Moving 1/2 3/16 rows [b10 b20 c1] moves [c1] was [c0]; wave 1 of 2 moves 1 of 3 clusters",
+			want: "Advanced: Moving 1/2 3/16 rows [b11 b21 c0] moves [b11 b21] was [b10 b20]; wave 1 of 2 moves 1 of 2 clusters",
 		},
-		"nor where nothing else is left": {
-			stands: shards{"b1": 0, "b2": 0, "c": 0}, target: shards{"b1": 1, "b2": 1, "c": 0}, perWave: 5, budget: 1,
-			want: "Waiting: Moving 3/16 rows [b10 b20 c0]; waiting: the budget of moves has room for 1, and the clusters of one server move together",
+		"no server without a budget": {
+			stands: shards{"b1": 0, "b2": 0, "c": 0}, target: shards{"b1": 1, "b2": 1, "c": 0}, perWave: 5, budget: 0,
+			want: "Waiting: Moving 3/16 rows [b10 b20 c0]; waiting: the budget of moves is used up",
 		},
 		"what nobody can reach comes last": {
 			stands: shards{"a": 0, "b": 0}, target: shards{"a": 1, "b": 1}, loads: map[string]string{"a": "9"}, perWave: 1, budget: math.MaxInt,
@@ -78,7 +78,7 @@ func TestAWaveIsChosenSoThatNobodyIsOverloadedOnTheWay(t *testing.T) {
 		"a server with a Secret that is not ballast's stays": {
 			stands: shards{"a": 0, "b1": 0, "b2": 0}, target: shards{"a": 1, "b1": 1, "b2": 1}, perWave: 5, budget: math.MaxInt,
 			change: func(s *Seen) { s.Secrets[2].Immutable = true },
-			want:   "Advanced: Moving 1/1 3/16 rows [a1 b10 b20] moves [a1] was [a0]; wave 1 of 1 moves 1 of 3 clusters",
+			want:   "Advanced: Moving 1/1 3/16 rows [a1 b10 b20] moves [a1] was [a0]; wave 1 of 1 moves 1 of 2 clusters",
 		},
 		"loads that are no numbers count as clusters": {
 			stands: shards{"a": 0, "b": 0}, target: shards{"a": 1, "b": 0}, loads: map[string]string{"a": "much", "b": "-1"}, perWave: 5, budget: math.MaxInt,

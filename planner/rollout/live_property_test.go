@@ -15,7 +15,7 @@ func TestALiveRolloutEndsAsDecidedWhateverIsLostOnTheWay(t *testing.T) {
 		j := drawJourney(t)
 		calm, chaos := j.begin(t, plan.ModeLive), j.begin(t, plan.ModeLive)
 		chaos.chaos = true
-		calm.adrift, chaos.adrift = max(calm.o.MaxMovesPerWave, 2), max(chaos.o.MaxMovesPerWave, 2) // a server may have two
+		calm.adrift, chaos.adrift = calm.o.MaxMovesPerWave, chaos.o.MaxMovesPerWave
 		calm.untilDone(300)
 		chaos.untilDone(3000)
 		for _, r := range []*run{calm, chaos} {

@@ -30,7 +30,7 @@ type run struct {
 	moved    map[string]bool // clusters that anybody ever moved
 	owners   map[string][]int
 	counts   []int  // what spec.replicas was, each time it changed
-	adrift   int    // how many clusters may be without a new owner at once while they move; 0 = any number
+	adrift   int    // how many servers may be without a new owner at once while they move; 0 = any number
 	dropped  bool   // what stopped the workload was abandoned
 	held     []Held // in the end
 	stopping bool   // x0y leaves every cluster without an owner for a while
@@ -57,10 +57,10 @@ func (r *run) watch(when string) {
 	if n := len(r.counts); n == 0 || r.counts[n-1] != r.fleet.replicas {
 		r.counts = append(r.counts, r.fleet.replicas)
 	}
-	adrift := 0
+	adrift := map[string]bool{}
 	for name, s := range r.fleet.stamps {
 		if at := r.fleet.argo.connected[name]; r.moved[name] && !slices.Equal(r.fleet.owners(name), []int{at}) {
-			adrift++
+			adrift[s.Server] = true
 		}
 		if r.stopping && !s.managed() { // what ballast may not write may be above one of two counts
 			continue
@@ -76,8 +76,8 @@ func (r *run) watch(when string) {
 			r.owners[name] = owners
 		}
 	}
-	if now := r.plan.Rollout; r.adrift > 0 && adrift > r.adrift && now != nil && (now.Stage == plan.Moving || now.Stage == plan.Verifying) {
-		r.t.Fatalf("%s in stage %+v: %d clusters wait for their new owners, %d may", when, r.plan.Rollout, adrift, r.adrift)
+	if now := r.plan.Rollout; r.adrift > 0 && len(adrift) > r.adrift && now != nil && (now.Stage == plan.Moving || now.Stage == plan.Verifying) {
+		r.t.Fatalf("%s in stage %+v: %d clusters wait for their new owners, %d may", when, r.plan.Rollout, len(adrift), r.adrift)
 	}
 }
 

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"ballast/planner/placement"
@@ -17,20 +18,29 @@ type turn struct {
 	o        Options
 	at       time.Time
 	progress Progress
-	servers  *placement.Servers // what stays together; made when it is asked for
+	beside   *placement.Servers // what stays together; made when it is asked for
 }
 
 // together is what a cluster has in common with those that it stays together with, by the Secrets that are seen.
 func (t *turn) together(name string) string {
-	if t.servers == nil {
-		t.servers = placement.NewServers(len(t.seen.Secrets))
+	return t.groups().Of(name, t.hash(name))
+}
+
+// servers is how many servers the plan's clusters have.
+func (t *turn) servers() int { return t.groups().Count(maps.Keys(t.p.Clusters), t.hash) }
+
+func (t *turn) hash(name string) string { return t.p.Clusters[name].Server }
+
+func (t *turn) groups() *placement.Servers {
+	if t.beside == nil {
+		t.beside = placement.NewServers(len(t.seen.Secrets))
 		for _, s := range t.seen.Secrets {
 			if s.Alone || s.Server != "" {
-				t.servers.Add(s.Name, s.together())
+				t.beside.Add(s.Name, s.together())
 			}
 		}
 	}
-	return t.servers.Of(name, t.p.Clusters[name].Server)
+	return t.beside
 }
 
 func (t *turn) wait(why string) { t.progress.Why = "waiting: " + why }

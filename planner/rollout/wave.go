@@ -81,15 +81,9 @@ func (t *turn) carried(moved []unit) []plan.Load {
 // enterWave gives a wave's clusters their new rows.
 func (t *turn) enterWave(wave, left []unit, done string) {
 	r := t.p.Rollout
-	clusters := func(units []unit) (n int) {
-		for _, u := range units {
-			n += len(u.Names)
-		}
-		return n
-	}
-	moving, most := clusters(wave), max(t.o.MaxMovesPerWave, 1)
+	moving, most := len(wave), max(t.o.MaxMovesPerWave, 1)
 	r.Wave++
-	r.Waves = r.Wave + (clusters(left)-moving+most-1)/most
+	r.Waves = r.Wave + (len(left)-moving+most-1)/most
 	r.Moves, r.Was = map[string]int{}, map[string]int{}
 	for _, u := range wave {
 		for _, name := range u.Names {
@@ -98,5 +92,5 @@ func (t *turn) enterWave(wave, left []unit, done string) {
 			t.setRow(name, u.Home)
 		}
 	}
-	t.enter(plan.Moving, Advanced, fmt.Sprintf("%swave %d of %d moves %d of %d clusters", done, r.Wave, r.Waves, moving, len(t.p.Clusters)))
+	t.enter(plan.Moving, Advanced, fmt.Sprintf("%swave %d of %d moves %d of %d clusters", done, r.Wave, r.Waves, moving, t.servers()))
 }

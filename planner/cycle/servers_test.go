@@ -1,0 +1,145 @@
+package cycle
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/change"
+	"ballast/planner/config"
+	"ballast/planner/rollout"
+)
+
+// of are the clusters that the plan has on a replica, without the twins that a test added.
+func (w *liveWorld) of(replica int) (names []string) {
+	for _, name := range sortedNames(w.in.InForce.Clusters) {
+		if w.in.InForce.Clusters[name].Replica == replica && !strings.HasPrefix(name, "twin-") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// twin adds so many plain Secrets of a cluster's server, younger than its own.
+func (w *liveWorld) twin(name string, twins int) {
+	for k := range twins {
+		of := fmt.Sprintf("twin-%s-%03d", name, k)
+		w.add(of, 0)
+		s, first := w.secret(of), w.secret(name)
+		s.Server, s.Created, s.Shard = first.Server, w.in.Now, first.Shard
+	}
+}
+
+// budgeted is a fleet of 40 under the shipped rates, nothing of which is used.
+func budgeted(t *testing.T) *liveWorld {
+	t.Helper()
+	w := undecided(t, skewed(40)...)
+	for i := range w.in.Discovered.Secrets {
+		w.in.Discovered.Secrets[i].Created = epoch
+	}
+	w.in.Config.Change.Moves.Rate, w.in.Memory.Changes.Ledger = shipped(), nil
+	return w
+}
+
+// TestTwinsKeepNoClusterOnADeadReplica: a server is one move, whatever number of Secrets it has. Sixty twins of one cluster would
+// make it larger than the budget ever is, and it would never leave its dead replica.
+func TestTwinsKeepNoClusterOnADeadReplica(t *testing.T) {
+	for name, test := range map[string]struct{ victims, twins int }{
+		"none": {0, 0}, "many of one cluster": {1, 60}, "some of each": {40, 2}, "many of each": {40, 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := budgeted(t)
+			on := w.of(2)
+			for _, victim := range on[:min(test.victims, len(on))] {
+				w.twin(victim, test.twins)
+			}
+			for range 25 * 60 { // the twins are known, and whatever they moved counts no more
+				w.step(time.Minute)
+			}
+			w.down[2] = true
+			for _, then := range []struct{ minutes, left int }{
+				{30, 4},       // 10 % of 40 clusters within an hour
+				{24 * 60, 10}, // 25 % within a day
+			} {
+				for range then.minutes {
+					w.step(time.Minute)
+				}
+				if left := len(on) - len(w.of(2)); left < then.left || left > then.left+4 {
+					t.Errorf("%d of %d clusters left the dead replica, want %d: %v", left, len(on), then.left, messages(w.last))
+				}
+			}
+			serversAreTogether(t, w)
+		})
+	}
+}
+
+func serversAreTogether(t *testing.T, w *liveWorld) {
+	t.Helper()
+	at := map[string]int{}
+	for _, s := range w.in.Discovered.Secrets {
+		row := w.in.InForce.Clusters[s.Name]
+		if other, known := at[s.Server]; known && other != row.Replica {
+			t.Errorf("%s is on replica %d, and another Secret of its server on %d", s.Name, row.Replica, other)
+		}
+		at[s.Server] = row.Replica
+	}
+}
+
+// TestTheBudgetCountsServers: twins neither use it up nor enlarge it, and as many servers as Secrets count as many.
+func TestTheBudgetCountsServers(t *testing.T) {
+	for name, test := range map[string]struct {
+		twins, others int
+		size, moves   int
+	}{
+		"neither":                       {0, 0, 10, 1},
+		"sixty twins of one server":     {60, 0, 10, 1},
+		"sixty clusters of their own":   {0, 60, 70, 61},
+		"twins of one, and some others": {30, 3, 13, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(10)...)
+			w.twin("c000", test.twins)
+			for k := range test.others {
+				of := fmt.Sprintf("other-%03d", k)
+				w.add(of, 1)
+				w.secret(of).Shard = w.secret("c000").Shard
+			}
+			for range 130 {
+				w.step(time.Minute)
+			}
+			w.in.Config.Change.Moves.Rate, w.in.Memory.Changes.Ledger = []config.Rate{{Percent: 100, Period: config.Duration(time.Hour)}}, nil
+			c, a := w.deciding(t)
+			to := map[string]int{}
+			for name, row := range a.next.Clusters {
+				if name == "c000" || strings.HasPrefix(name, "twin-") || strings.HasPrefix(name, "other-") {
+					to[name] = (row.Replica + 1) % a.next.Replicas
+				}
+			}
+			next, err := rollout.Begin(a.next, *c.wantOf(a, a.next.Replicas, to), rollout.Options{Mode: "default"}, w.in.Now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.in.InForce, c.out.Memory.Changes.Cause = &next, change.Balance
+			c.count()
+			want := change.Window{Rate: change.Rate{Percent: 100, Period: time.Hour}, Allowed: test.size, Used: test.moves}
+			if diff := cmp.Diff([]change.Window{want}, c.out.Budget.Windows); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// deciding is a cycle in front of its decision.
+func (w *liveWorld) deciding(t *testing.T) (*cycle, *adoption) {
+	t.Helper()
+	c := &cycle{in: w.in, out: Outcome{Memory: w.in.Memory}}
+	if !c.discover() {
+		t.Fatal("nothing is seen")
+	}
+	a := adopt(w.in, c.out.Fleet, *w.in.InForce, nil)
+	c.count()
+	return c, a
+}
