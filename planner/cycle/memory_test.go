@@ -48,7 +48,7 @@ func TestABrokenPartOfTheMemoryBeginsAnewAndTheOthersServe(t *testing.T) {
 		forget func(*Memory)
 		want   string
 	}{
-		partFleet:    {func(m *Memory) { m.Known, m.Gone, m.HoldOff = discover.Known{}, nil, time.Time{} }, "reading what was known of the fleet"},
+		partFleet:    {func(m *Memory) { m.Known, m.Gone, m.Passing, m.HoldOff = discover.Known{}, nil, nil, time.Time{} }, "reading what was known of the fleet"},
 		partLastGood: {func(m *Memory) { m.LastGood.IDs, m.LastGood.Columns = nil, nil }, "reading the last good values"},
 		partVotes:    {func(m *Memory) { m.Votes = evaluate.History{} }, "reading the votes"},
 	} {
@@ -78,7 +78,7 @@ func TestWhatCannotBePackedStaysAsItWas(t *testing.T) {
 	if len(stale) != 1 || !strings.HasPrefix(stale[0].Error(), "packing the votes: ") {
 		t.Errorf("reported %v, want one error of the votes", stale)
 	}
-	want, _ := Memory{Known: m.Known, Gone: m.Gone, HoldOff: m.HoldOff, LastGood: m.LastGood}.Parts(nil)
+	want, _ := Memory{Known: m.Known, Gone: m.Gone, Passing: m.Passing, HoldOff: m.HoldOff, LastGood: m.LastGood}.Parts(nil)
 	want[partVotes], want["next-version.gz"] = before[partVotes], before["next-version.gz"]
 	if diff := cmp.Diff(want, after); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
