@@ -55,7 +55,7 @@ func when(shut bool) string {
 
 // gates is the table of what blocks which action, in the order in which the first that is shut is named. Secrets that wait for
 // their owner, and what mode live lacks, block what changes replicas or env: an algorithm answers otherwise then, for a cluster
-// without a shard. A replica that is unwell or cordoned is emptied meanwhile: one Secret that nobody can write must not keep the
+// without a shard; once the env is live's for good, for one that people have to mend, it does not. A replica that is unwell or cordoned is emptied meanwhile: one Secret that nobody can write must not keep the
 // others' clusters without an owner.
 func gates() []gate {
 	return []gate{
@@ -73,6 +73,8 @@ func gates() []gate {
 			shut: situation.unstampedSecrets, about: func(s situation) string { return s.unstamped[0] }},
 		{name: "liveLacks", blocks: everything &^ moves, kind: "LiveNotReady", brief: "rollout.live waits",
 			shut: situation.liveLacks},
+		{name: "liveEnv", blocks: setEnv, kind: "LiveNotReady", brief: "rollout.live waits",
+			shut: situation.liveEnv},
 		{name: "liveBlind", blocks: everything &^ (follows | failOver), kind: "LiveNotReady", brief: "rollout.live waits",
 			shut: situation.liveBlind},
 		{name: "fault", blocks: balance,
@@ -98,6 +100,7 @@ type situation struct {
 	heldUntil                   time.Time // nothing begins before, after a rollout that failed; zero: none did
 	unstamped                   []string  // Secrets whose cluster is still owned by an algorithm
 	missing                     []string  // what mode live lacks
+	envLacks                    []string  // what it lacks for another env alone
 	unsaid                      string    // why nobody could tell whether a live rollout does well
 	fault                       string    // in mode live: a cluster that no replica has, or several
 }
@@ -128,6 +131,13 @@ func (s situation) liveLacks() string {
 		return open
 	}
 	return "rollout.live begins nothing yet but a failover and a drain: " + strings.Join(s.missing, "; ")
+}
+
+func (s situation) liveEnv() string {
+	if len(s.envLacks) == 0 {
+		return open
+	}
+	return "rollout.live changes no " + plan.EnvReplicas + ": " + strings.Join(s.envLacks, "; ")
 }
 
 func (s situation) liveBlind() string {
@@ -215,6 +225,7 @@ func (c *cycle) situation(a *adoption) situation {
 		return !planned && !stamp.Immutable && !stamp.Unmanaged
 	})
 	s.missing, s.unsaid = rollout.Missing(a.next, seen), rollout.Unsaid(seen)
+	s.envLacks = rollout.EnvLacks(a.next, seen)
 	s.fault = seen.Fault(a.next)
 	return s
 }

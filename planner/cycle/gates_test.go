@@ -67,6 +67,8 @@ func gated() map[string]struct {
 				`Unstamped a: 2 Secrets without the replica that owns its cluster now, the first is "a": present owners are written before anything else begins but a failover and a drain`}},
 		"liveLacks": {with(func(s *situation) { s.missing = []string{"this", "that"} }),
 			verdictOn{"failOver drain", "rollout.live waits", "LiveNotReady: rollout.live begins nothing yet but a failover and a drain: this; that"}},
+		"liveEnv": {with(func(s *situation) { s.envLacks = []string{"this", "that"} }),
+			verdictOn{"followUp followOut pinOut rollBack failOver drain balance", "rollout.live waits", "LiveNotReady: rollout.live changes no ARGOCD_CONTROLLER_REPLICAS: this; that"}},
 		"liveBlind": {with(func(s *situation) { s.unsaid = "pods are silent" }),
 			verdictOn{"followUp followOut failOver", "rollout.live waits", "LiveNotReady: rollout.live begins nothing but a failover to replicas that say what they own: pods are silent"}},
 		"fault": {with(func(s *situation) { s.fault = "a cluster has two owners" }),

@@ -244,8 +244,12 @@ func tripWhy(t *change.Trip) string {
 // replica slower that it comes to, nor the one faster that it left.
 func (c *cycle) signs(apart []string) change.Signs {
 	s := change.Signs{Work: change.Believable(c.work(apart)), Apart: apart}
+	immutable := map[string]bool{}
+	for _, cl := range c.out.Fleet.Clusters {
+		immutable[cl.Shard.ID] = cl.Immutable
+	}
 	for _, o := range c.out.Verdict.Orphans {
-		if o.Intended != ownership.NoReplica { // what the plan does not have is people's, and no wave's doing
+		if o.Intended != ownership.NoReplica && !immutable[o.Cluster] { // what ballast cannot write is people's, and no wave's doing
 			s.Orphans = append(s.Orphans, o.Cluster)
 		}
 	}

@@ -152,6 +152,44 @@ func TestOneSecretThatCannotBeWrittenKeepsNoFailoverWaiting(t *testing.T) {
 	}
 }
 
+// TestWhatOnlyPeopleMayWriteKeepsNothingWaiting once the env is live's for good: a pin beyond the replicas scales, and
+// levelling goes on.
+func TestWhatOnlyPeopleMayWriteKeepsNothingWaiting(t *testing.T) {
+	for name, change := range map[string]func(*discover.Secret){
+		"none":                       func(s *discover.Secret) { s.Shard = discover.ShardValue{State: discover.ShardValid} },
+		"unmanaged, without a shard": func(s *discover.Secret) { s.Unmanaged = true },
+		"unmanaged, beyond the replicas": func(s *discover.Secret) {
+			s.Unmanaged, s.Shard = true, discover.ShardValue{State: discover.ShardValid, N: 99}
+		},
+		"unmanaged, no number":       func(s *discover.Secret) { s.Unmanaged, s.Shard.State = true, discover.ShardInvalid },
+		"immutable, without a shard": func(s *discover.Secret) { s.Immutable = true },
+		"immutable, beyond the replicas": func(s *discover.Secret) {
+			s.Immutable, s.Shard = true, discover.ShardValue{State: discover.ShardValid, N: 99}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := adopted(t, skewed(24)...)
+			w.until(t, "it is level", 12*time.Hour, func(out Outcome) bool { return len(w.waves) > 0 && w.in.InForce.Rollout == nil })
+			w.add("zz", 0)
+			change(w.secret("zz"))
+			w.step(time.Minute)
+			if told := findProblem(w.last, "LiveNotReady"); name != "none" && !strings.HasPrefix(told.Message, "rollout.live changes no ARGOCD_CONTROLLER_REPLICAS: ") {
+				t.Errorf("people are told %q of %v", told.Message, problems(w.last))
+			}
+			w.in.Pins = plan.Pins{"c003": 13}
+			w.until(t, "the pin holds, and no stage waited for its deadline", 9*time.Minute, func(Outcome) bool {
+				return w.in.InForce.Replicas == 14 && w.row(t, "c003") == 13 && w.in.InForce.Rollout == nil
+			})
+			w.imbalanced()
+			waves := len(w.waves)
+			w.until(t, "a wave levels", 3*time.Hour, func(Outcome) bool { return len(w.waves) > waves })
+			if diff := cmp.Diff([]int{3, 16}, w.envs); diff != "" {
+				t.Errorf("the env over time (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // Entries of the env that disagree are written anew, though the one that was read last is right.
 func TestEntriesThatDisagreeAreDrift(t *testing.T) {
 	w := newWorld(4, 2, 1)

@@ -141,6 +141,43 @@ func TestMissingNamesWhatModeLiveLacksAndTheMend(t *testing.T) {
 	}
 }
 
+// TestWhatPeopleLackKeepsTheEnvAlone: under an env that stays, what has no shard has the owner that it had, whatever replicas come
+// and go.
+func TestWhatPeopleLackKeepsTheEnvAlone(t *testing.T) {
+	ours := Stamp{Name: "y", Absent: true}
+	people := []Stamp{{Name: "z1", Absent: true, Unmanaged: true}, {Name: "z2", Immutable: true}, {Name: "z3", Shard: 99, Valid: true, Unmanaged: true}}
+	lacks := []string{
+		`unmanaged Secret "z1" carries no shard: give it one from 0 to 1, or take the annotation ballast.argoproj.io/unmanaged off`,
+		`immutable Secret "z2" carries a shard that is no number: delete it and create it again with one from 0 to 1, or without immutable`,
+		`unmanaged Secret "z3" carries shard 99, and there are 2 replicas: give it one from 0 to 1, or take the annotation ballast.argoproj.io/unmanaged off`,
+	}
+	written := `Secret "y" carries no shard: ballast writes it in mode Hold or Enforce; look for the writer that takes it away if this stays`
+	deployment := newPlan(2, 0, old)
+	deployment.Target.Kind = plan.Deployment
+	for name, test := range map[string]struct {
+		p               plan.Plan
+		env             int
+		missing, forEnv []string
+	}{
+		"the env is live's":              {newPlan(2, 16, old), 16, []string{written}, lacks},
+		"it is larger":                   {newPlan(2, 20, old), 20, []string{written}, lacks},
+		"the plan is to change it":       {newPlan(2, 2, old), 2, append([]string{written}, lacks...), nil},
+		"the workload has another one":   {newPlan(2, 16, old), 2, append([]string{written}, lacks...), nil},
+		"a Deployment's is its replicas": {deployment, 0, append([]string{written}, lacks...), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := fit(2, test.env, old)
+			seen.Secrets = append(append(seen.Secrets, ours), people...)
+			if diff := cmp.Diff(test.missing, Missing(test.p, seen)); diff != "" {
+				t.Errorf("missing (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.forEnv, EnvLacks(test.p, seen)); diff != "" {
+				t.Errorf("for another env (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestAbandonLeavesWhatStandsButNoWorkloadAt0(t *testing.T) {
 	x0y := func(stage plan.Stage, replicas int, rows, was shards) plan.Plan {
 		p := stopped(stage, rows, func(p *plan.Plan) { p.Replicas, p.FreeReplicas = replicas, true })

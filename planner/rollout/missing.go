@@ -12,21 +12,43 @@ import (
 const consistentHashing = "consistent-hashing"
 
 // Missing lists what mode live lacks, a sentence each with its mend; empty = a live rollout may begin. It rests on shards
-// that mean the same replica to every pod, whatever env that pod read: an algorithm answers otherwise as soon as one does.
+// that mean the same replica to every pod, whatever env that pod read: an algorithm answers otherwise as soon as one does. While
+// the env stays, what only people may write has the owner that it has, whatever replicas come and go: EnvLacks has that.
 func Missing(p plan.Plan, seen Seen) []string {
 	if seen.Workload == nil {
 		return []string{fmt.Sprintf("%s %q was not found: set target", p.Target.Kind, p.Target.Name)}
 	}
-	var missing []string
-	limit := reach(p.Target.Kind, plan.Count{Replicas: p.Replicas, ControllerReplicas: p.ControllerReplicas})
-	for _, s := range sorted(seen.Secrets) {
-		if why := lacks(s, limit); why != "" && !s.Skip {
-			missing = append(missing, why)
-		}
-	}
+	stays := envStays(p, seen.Workload)
+	missing := lacking(p, seen, func(s Stamp) bool { return s.managed() || !stays })
 	if seen.InCluster.Implicit && seen.InCluster.Algorithm == consistentHashing {
 		missing = append(missing, fmt.Sprintf("the in-cluster %s has no Secret, and under %s its shard changes with %s: "+
 			"create a cluster Secret for it, or set the algorithm to legacy or round-robin", plan.InClusterServer, consistentHashing, plan.EnvReplicas))
+	}
+	return missing
+}
+
+// EnvLacks lists what nothing waits for but another env: the Secrets that people have to mend before one.
+func EnvLacks(p plan.Plan, seen Seen) []string {
+	if !envStays(p, seen.Workload) {
+		return nil // it is Missing
+	}
+	return lacking(p, seen, func(s Stamp) bool { return !s.managed() })
+}
+
+// envStays reports whether the env is the one that mode live holds for good, in the plan and in the workload. A Deployment's pods
+// read their number of replicas.
+func envStays(p plan.Plan, w *Workload) bool {
+	held := p.Target.Kind != plan.Deployment && p.ControllerReplicas == liveEnv(p, p.Replicas)
+	return held && w.count().ControllerReplicas == p.ControllerReplicas
+}
+
+// lacking is what is missing of those Secrets.
+func lacking(p plan.Plan, seen Seen, of func(Stamp) bool) (missing []string) {
+	limit := reach(p.Target.Kind, plan.Count{Replicas: p.Replicas, ControllerReplicas: p.ControllerReplicas})
+	for _, s := range sorted(seen.Secrets) {
+		if why := lacks(s, limit); why != "" && !s.Skip && of(s) {
+			missing = append(missing, why)
+		}
 	}
 	return missing
 }

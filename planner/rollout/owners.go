@@ -308,7 +308,8 @@ func (t *turn) several() string {
 	return ""
 }
 
-// disagreement names the first cluster that is not owned as its Secret says.
+// disagreement names the first cluster that is not owned as its Secret says. One that only people may write, and whose Secret names
+// no replica, is owned by whom an algorithm says, if by anybody.
 func (t *turn) disagreement() string {
 	if why := t.blind(); why != "" {
 		return why
@@ -316,10 +317,11 @@ func (t *turn) disagreement() string {
 	if behind := laggards(t.v, t.seen); len(behind) > 0 {
 		return waitsFor(behind, nil, false)
 	}
+	limit := reach(t.p.Target.Kind, t.seen.Workload.count())
 	for _, s := range sorted(t.seen.Secrets) {
 		replica, _, known := t.v.Effective(s.Name)
-		if !s.managed() && s.Valid {
-			replica = s.Shard
+		if !s.managed() {
+			known, replica = known && s.Valid && s.Shard < limit, s.Shard
 		}
 		owned, told := t.seen.Owned[s.Name]
 		switch {
