@@ -37,6 +37,8 @@ func TestStatusGolden(t *testing.T) {
 		"deployment-silent":    deploymentSilent,
 		"unwell-and-orphaned":  unwellAndOrphaned,
 		"owned-by-another":     ownedByAnother,
+		"live-lacks-a-shard":   func(w *statusWorld) { w.optedOut(); w.plan.ControllerReplicas = 3; w.stands(3, 3) },
+		"another-env-waits":    (*statusWorld).optedOut,
 		"nothing-beside-is-seen": func(w *statusWorld) {
 			w.forbidden = []string{"pods", "leases", "horizontalpodautoscalers", "poddisruptionbudgets", "ballast-history", "ballast-config"}
 		},
@@ -54,6 +56,12 @@ func TestStatusGolden(t *testing.T) {
 			golden(t, "status/"+name, table.String()+"--- json\n"+text.String())
 		})
 	}
+}
+
+// optedOut adds a Secret without a shard that only people may write.
+func (w *statusWorld) optedOut() {
+	w.objects = append(w.objects, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "own", Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster},
+		Annotations: map[string]string{plan.AnnotationUnmanaged: "true"}}, Data: map[string][]byte{"name": []byte("own"), "server": []byte("https://own.example")}})
 }
 
 // liveWave is the second wave of an elected plan: one Secret is not written yet, and three clusters come after.

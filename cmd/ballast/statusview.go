@@ -130,6 +130,7 @@ func (s *status) follow(v *sight) {
 	}
 	course := cycle.Follow(in)
 	s.Rollout = underWayOf(doc.Plan.Rollout, course, v.now)
+	s.Problems = append(s.Problems, course.Waits...)
 	if v.history.SavedAt.IsZero() {
 		return
 	}

@@ -61,6 +61,7 @@ type Course struct {
 	After    int              // clusters that move after the present wave, as far as the leader saved that
 	Budget   change.Budget
 	Replicas failover.Verdict // as the leader had it when it looked last
+	Waits    []Problem        // at rest: what keeps changes from beginning, as far as it shows outside the leader
 }
 
 // Follow judges it. Of in it takes what Compare takes, people's annotations, the configuration, the pods if they were
@@ -69,6 +70,7 @@ func Follow(in Inputs) Course {
 	fleet := StandingFleet(in.Discovered)
 	v := Course{Budget: recallBudget(in, fleet), Replicas: recallReplicas(in)}
 	if in.InForce == nil || in.InForce.Rollout == nil {
+		v.Waits = waitsOf(in, fleet)
 		return v
 	}
 	view := plan.NewView(*in.InForce, AllPins(in.Pins, fleet.Clusters))
@@ -84,6 +86,18 @@ func Follow(in Inputs) Course {
 	}
 	v.Progress, v.Hidden = progressOf(in, fleet, view, v.Budget)
 	return v
+}
+
+// waitsOf asks the gates. What the pods say, only the leader knows.
+func waitsOf(in Inputs, fleet discover.Fleet) (told []Problem) {
+	if in.InForce == nil {
+		return nil
+	}
+	c := &cycle{in: in, out: Outcome{Memory: in.Memory, Fleet: fleet}}
+	s := c.situation(&adoption{in: in, fleet: fleet, next: *in.InForce})
+	s.unsaid, s.fault = "", ""
+	judge(gates(), s, func(p Problem) { told = append(told, p.Printable()) })
+	return told
 }
 
 // progressOf asks the rollout itself what it waits for. Which replica owns what only the pods tell, and they tell the leader
