@@ -115,7 +115,9 @@ func refusesABomb(t *testing.T, server *rest.Config) {
 	bomb := "apiVersion: ballast.argoproj.io/v1alpha1\nkind: Plan\nz: &z \"" + strings.Repeat("a", 32<<10) + "\"\ny: [" + strings.Repeat("*z,", 6<<10) + "]\n"
 	var was, is runtime.MemStats
 	runtime.ReadMemStats(&was)
-	b.edit(func(cm *corev1.ConfigMap) { cm.Data[plan.KeyPlan], cm.Annotations[plan.AnnotationDigest] = bomb, plan.Digest(bomb) })
+	b.edit(func(cm *corev1.ConfigMap) {
+		cm.Data[plan.KeyPlan], cm.Annotations[plan.AnnotationDigest] = bomb, plan.Digest(bomb)
+	})
 	b.seen(l)
 	b.cycles(l, 1)
 	b.idle(l)

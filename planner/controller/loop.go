@@ -56,8 +56,9 @@ type Loop struct {
 	glass    bool          // people were told that enforcement is switched off
 	healed   int           // clusters that repairs brought back since the last cycle
 	taken    int           // those of them that this cycle counts
-	lastLive time.Time     // when the last cycle ended, or this leader began, for the health check
-	judged   bool          // a cycle has compared the plan with the history: before that nothing is enforced
+	barred   map[string]bar
+	lastLive time.Time // when the last cycle ended, or this leader began, for the health check
+	judged   bool      // a cycle has compared the plan with the history: before that nothing is enforced
 
 	panicking map[string]bool // phases that ended in a panic when they ran last
 
@@ -81,7 +82,7 @@ type Loop struct {
 // NewLoop makes a loop; Run starts it.
 func NewLoop(o Options) *Loop {
 	o.Emit = telemetry.PrintableEvents(o.Emit)
-	return &Loop{Options: o, changed: newSignal(), drifted: newSignal()}
+	return &Loop{Options: o, changed: newSignal(), drifted: newSignal(), barred: map[string]bar{}}
 }
 
 // Changed says that Secrets, the workload or the plan changed: repairs look at once, a cycle after a second of quiet.
@@ -253,7 +254,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (cycle.Inputs
 	in.Observed = l.observe(ctx, fetcher, in)
 	l.phase = telemetry.PhaseGather
 	l.taken = l.takeHealed()
-	in.Healed = l.taken
+	in.Healed, in.Barred = l.taken, l.whoIsBarred()
 	in.Neighbours = l.neighbours(ctx, in)
 	in.Installation = l.installation(ctx, in)
 	return in, snapshot, nil

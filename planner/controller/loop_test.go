@@ -49,6 +49,7 @@ func TestLoop(t *testing.T) {
 		"break-glass stops every write at once":                      breaksTheGlass,
 		"a workload at 0 is brought back":                            bringsTheWorkloadBack,
 		"a second writer is named":                                   namesASecondWriter,
+		"a Secret that the API server refuses is named":              namesARefusedSecret,
 		"a step that fails is tried again by its backoff":            triesAgain,
 		"a Secret that may not be written is not hammered":           leavesWhatItMayNotWrite,
 	} {

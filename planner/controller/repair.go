@@ -170,6 +170,7 @@ func (l *Loop) reportSteps(w discover.Workload, r rollout.Report) (again time.Du
 			kind = "nudge"
 		}
 		l.Metrics.Steps.WithLabelValues(kind, string(result.Outcome)).Inc()
+		l.noteBarred(result)
 		switch result.Outcome {
 		case rollout.Applied:
 			l.Log.Info("wrote", "step", result.Step.String())

@@ -10,7 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
 
 	"ballast/planner/config"
@@ -189,6 +192,30 @@ func namesASecondWriter(t *testing.T, server *rest.Config) {
 	want := []string{`a-gitops-tool writes data.shard of Secret "c000" back again and again (3 times): stop it, pin the cluster, or annotate the object with ballast.argoproj.io/unmanaged: "true"`}
 	if diff := cmp.Diff(want, b.told("Contested")); diff != "" {
 		t.Errorf("Contested events (-want +got):\n%s", diff)
+	}
+}
+
+// namesARefusedSecret: what the API server refuses for good is no fault of the moment.
+func namesARefusedSecret(t *testing.T, server *rest.Config) {
+	b, l, own, other := stamped(t, server)
+	b.fail("patch c000", apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "c000", field.ErrorList{field.TooLong(field.NewPath("data"), "", 1<<20)}))
+	b.stamp("c000", other, "kubectl-edit")
+	l.Changed()
+	b.eventually("it was tried often enough", func() bool {
+		b.clock.Step(time.Second) // for the backoff, which doubles
+		return len(l.whoIsBarred()) == 1
+	})
+	b.cycles(l, 1)
+	want := []string{`ballast cannot write Secret "c000", so its cluster stays where it is, and nothing waits for it; it is tried again from time to time: Invalid: Secret "c000" is invalid: data: Too long: may not be more than 1048576 bytes`}
+	if diff := cmp.Diff(want, b.told("Unwritable")); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	b.fail("patch c000", nil)
+	b.clock.Step(barredFor)
+	l.Changed()
+	b.eventually("it is written when it can be", func() bool { b.clock.Step(time.Second); return b.shards()["c000"] == own })
+	if barred := l.whoIsBarred(); len(barred) > 0 {
+		t.Errorf("%v cannot be written still", barred)
 	}
 }
 

@@ -63,6 +63,7 @@ type cycle struct {
 func (c *cycle) discover() bool {
 	in := c.in.Discovered
 	in.InClusterOwner = discover.InClusterOwner(algorithm(c.in), ControllerReplicas(c.in.Workload))
+	in.Secrets = c.withBarred(in.Secrets)
 	var err error
 	c.out.Fleet, c.out.Memory.Known, err = discover.Discover(in, c.in.Memory.Known,
 		discover.Options{MaxShrink: c.in.Config.Discover.MaxShrink.Share(), Before: c.in.Memory.Servers, Had: c.in.had}, c.in.Now)
@@ -77,6 +78,34 @@ func (c *cycle) discover() bool {
 		c.out.Memory.Servers[cl.Shard.ID] = cl.Shard.Server
 	}
 	return err == nil
+}
+
+// mostBarred is how many Secrets that cannot be written people are told of, each by name.
+const mostBarred = 20
+
+// withBarred makes a Secret that the API server lets nobody write what it is: as good as immutable. What waited for it would
+// wait for good, and with it all others.
+func (c *cycle) withBarred(secrets []discover.Secret) []discover.Secret {
+	if len(c.in.Barred) == 0 {
+		return secrets
+	}
+	secrets = slices.Clone(secrets)
+	told := 0
+	for i, s := range secrets {
+		why, barred := c.in.Barred[s.Name]
+		if !barred || s.Immutable || s.Unmanaged {
+			continue
+		}
+		secrets[i].Immutable = true
+		if told++; told <= mostBarred {
+			c.problem(Problem{Phase: PhaseDiscover, Subject: s.Name, Kind: "Unwritable", Message: fmt.Sprintf(
+				"ballast cannot write Secret %q, so its cluster stays where it is, and nothing waits for it; it is tried again from time to time: %s", s.Name, why)})
+		}
+	}
+	if more := told - mostBarred; more > 0 {
+		c.problem(Problem{Phase: PhaseDiscover, Kind: "Unwritable", Message: fmt.Sprintf("%d more Secrets cannot be written", more)})
+	}
+	return secrets
 }
 
 // had reports whether a Secret had that server when it was seen last, or by its row.

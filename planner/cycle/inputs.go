@@ -44,6 +44,7 @@ type Inputs struct {
 
 	Installation []installation.Finding `json:"installation,omitempty"` // where the cluster is not what ballast was made for
 	Healed       int                    `json:"healed,omitempty"`       // clusters that repairs brought back from another owner since the last cycle
+	Barred       map[string]string      `json:"barred,omitempty"`       // Secrets that the API server lets nobody of ballast write, by its words
 	Memory       Memory                 `json:"memory"`
 }
 

@@ -501,3 +501,37 @@ func TestNobodysOrphanTripsAnything(t *testing.T) {
 		t.Errorf("problems %v, want the orphan told of, and no trip", found)
 	}
 }
+
+// TestASecretThatIsRefusedHoldsNoWave: what the API server lets nobody write, 1 MiB of data or another's policy, is waited for
+// nowhere. A pin of it beyond the others began a wave that could not end before its deadline, and the failover after it no better.
+func TestASecretThatIsRefusedHoldsNoWave(t *testing.T) {
+	type course struct {
+		UnderWay, HeldOff bool // for longer than the minutes that both changes take; after a failure
+		Told              string
+	}
+	for name, test := range map[string]struct {
+		barred map[string]string
+		want   course
+	}{
+		"it is known": {map[string]string{"c003": "Invalid: data: Too long"}, course{Told: `ballast cannot write Secret "c003", so its cluster stays where it is, ` +
+			`and nothing waits for it; it is tried again from time to time: Invalid: data: Too long`}},
+		"nobody says so": {nil, course{UnderWay: true, HeldOff: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(12)...)
+			w.refuses, w.in.Barred = map[string]bool{"c003": true}, test.barred
+			w.in.Pins = plan.Pins{"c003": 3} // beyond the three replicas
+			underWay := 0
+			for minute := range 35 {
+				w.down[2] = minute > 5
+				if w.step(time.Minute); w.in.InForce.Rollout != nil {
+					underWay++
+				}
+			}
+			got := course{UnderWay: underWay > 8, HeldOff: !w.in.Memory.HoldOff.IsZero(), Told: findProblem(w.last, "Unwritable").Message}
+			if diff := cmp.Diff(test.want, got); diff != "" || len(w.on(2)) > 0 {
+				t.Errorf("%d minutes under way, on the dead replica: %v (-want +got):\n%s", underWay, w.on(2), diff)
+			}
+		})
+	}
+}

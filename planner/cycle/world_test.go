@@ -3,6 +3,7 @@ package cycle
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -26,6 +27,8 @@ type world struct {
 	in     Inputs
 	writes int
 	last   Outcome
+
+	refuses map[string]bool // Secrets that the API server lets nobody write
 }
 
 // newWorld has clusters c000... with the given loads (in applications), on a StatefulSet of three replicas.
@@ -82,7 +85,11 @@ func (w *world) cycle() Outcome {
 func (w *world) apply(out Outcome) {
 	view := plan.NewView(w.in.InForce.Clone(), out.Pins)
 	agenda := rollout.Steps(view, Seen(out.Fleet, w.in.Workload), rollout.StepOptions{BreakGlass: w.in.BreakGlass})
-	sim.Do(agenda.Steps, &w.in.Workload, w.in.Discovered.Secrets)
+	steps := slices.DeleteFunc(agenda.Steps, func(s rollout.Step) bool {
+		shard, ok := s.(rollout.PatchShard)
+		return ok && w.refuses[shard.Secret]
+	})
+	sim.Do(steps, &w.in.Workload, w.in.Discovered.Secrets)
 }
 
 // run runs a cycle a minute.

@@ -1,0 +1,65 @@
+package controller
+
+import (
+	"errors"
+	"maps"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"ballast/planner/rollout"
+)
+
+const (
+	// barredFrom is after how many refusals in a row a Secret counts as one that cannot be written: an admission webhook that
+	// restarts refuses some.
+	barredFrom = 3
+	// barredFor is for how long after the last one. Then a change that needs it tries again.
+	barredFor = 10 * time.Minute
+)
+
+// bar is a Secret whose writes the API server refused, the last one at that time.
+type bar struct {
+	times int
+	at    time.Time
+	why   string
+}
+
+// noteBarred remembers what became of a write to a Secret. Conflicts, timeouts and an API server that is away say nothing of it.
+func (l *Loop) noteBarred(result rollout.Result) {
+	step, ok := result.Step.(rollout.PatchShard)
+	if !ok || result.Outcome == rollout.Deferred {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var status apierrors.APIStatus
+	refused := errors.As(result.Err, &status) && (apierrors.IsInvalid(result.Err) || apierrors.IsForbidden(result.Err))
+	switch {
+	case result.Outcome == rollout.Refused:
+		l.barred[step.Secret] = bar{times: barredFrom, at: l.Clock.Now(), why: result.Err.Error()}
+	case refused:
+		l.barred[step.Secret] = bar{times: l.barred[step.Secret].times + 1, at: l.Clock.Now(), why: string(status.Status().Reason) + ": " + status.Status().Message}
+	case result.Err == nil:
+		delete(l.barred, step.Secret)
+	}
+}
+
+// whoIsBarred are the Secrets that cannot be written now, with the API server's words.
+func (l *Loop) whoIsBarred() map[string]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.Clock.Now()
+	maps.DeleteFunc(l.barred, func(_ string, b bar) bool { return now.Sub(b.at) >= barredFor || now.Before(b.at) })
+	var who map[string]string
+	for name, b := range l.barred {
+		if b.times < barredFrom {
+			continue
+		}
+		if who == nil {
+			who = map[string]string{}
+		}
+		who[name] = b.why
+	}
+	return who
+}
