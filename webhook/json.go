@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -112,7 +113,30 @@ func (n node) is(s string) bool {
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner) == s
 	}
-	return s != "" && n.text(len(s)) == s // no escape is nothing, and what cannot be read is no string
+	equal, plain := unescapesTo(inner, s)
+	if !plain {
+		return n.text(len(s)) == s // what cannot be read is no string
+	}
+	return equal
+}
+
+// unescapesTo compares without a copy, since whoever reaches the port may escape thousands of keys. It leaves what is not
+// ASCII to others.
+func unescapesTo(inner []byte, s string) (equal, plain bool) {
+	for len(inner) > 0 && s != "" {
+		r, size := rune(inner[0]), 1
+		if r == '\\' {
+			r, size = escaped(inner)
+		}
+		switch {
+		case s[0] >= utf8.RuneSelf:
+			return false, false
+		case size == 0 || r != rune(s[0]):
+			return false, true
+		}
+		inner, s = inner[size:], s[1:]
+	}
+	return len(inner) == 0 && s == "", true
 }
 
 // fits reports whether the value may have at most so many bytes once its escapes are gone.
@@ -201,11 +225,15 @@ func escaped(b []byte) (rune, int) {
 		if len(b) < 6 {
 			return 0, 0
 		}
-		r, err := strconv.ParseUint(string(b[2:6]), 16, 16)
-		if err != nil || utf16.IsSurrogate(rune(r)) {
+		var unit [2]byte
+		if _, err := hex.Decode(unit[:], b[2:6]); err != nil {
 			return 0, 0
 		}
-		return rune(r), 6
+		r := rune(unit[0])<<8 | rune(unit[1])
+		if utf16.IsSurrogate(r) {
+			return 0, 0
+		}
+		return r, 6
 	}
 	return 0, 0
 }

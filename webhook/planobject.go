@@ -1,6 +1,10 @@
 package webhook
 
-import "ballast/planner/plan"
+import (
+	"cmp"
+
+	"ballast/planner/plan"
+)
 
 // PlanObject is what a decision needs of the plan ConfigMap.
 type PlanObject struct {
@@ -22,23 +26,22 @@ func decodePlanObject(object node, most int) (PlanObject, error) {
 	if err != nil || object.absent() {
 		return o, err
 	}
-	named := false
+	var metadata, data node
 	for key, value := range object.members {
 		switch {
 		case key.is("metadata"):
-			named = value.kind() == '{'
-			err = o.readAnnotations(value.field("annotations"))
+			metadata = value
 		case key.is("data"):
-			err = o.readData(value, most)
+			data = value
 		case key.is("immutable"):
 			o.Immutable = value.isTrue()
 		}
-		if err != nil {
-			return PlanObject{}, err
-		}
 	}
-	if !named {
+	if metadata.kind() != '{' {
 		return PlanObject{}, errMalformed // annotations would have no place
+	}
+	if err := cmp.Or(o.readAnnotations(metadata.field("annotations")), o.readData(data, most)); err != nil {
+		return PlanObject{}, err
 	}
 	return o, nil
 }
@@ -57,14 +60,17 @@ func (o *PlanObject) readData(data node, most int) error {
 		return err
 	}
 	o.HasData = !data.absent()
+	var text, pins node
 	for key, value := range data.members {
 		switch {
-		case key.is(plan.KeyPlan) && !value.absent():
-			o.HasPlan, o.Plan = true, value.text(most)
-		case key.is(plan.KeyPins) && !value.absent():
-			o.HasPins, o.Pins = true, value.text(most)
+		case key.is(plan.KeyPlan):
+			text = value
+		case key.is(plan.KeyPins):
+			pins = value
 		}
 	}
+	o.HasPlan, o.Plan = !text.absent(), text.text(most)
+	o.HasPins, o.Pins = !pins.absent(), pins.text(most)
 	return nil
 }
 

@@ -44,37 +44,41 @@ func parseReview(body []byte) (review, error) {
 			request = value
 		}
 	}
-	for key, value := range request.members {
-		rv.read(key, value)
-	}
+	rv.read(request)
 	if !version.is("admission.k8s.io/v1") || rv.uid == "" {
 		return rv, errNoReview
 	}
 	return rv, nil
 }
 
-func (rv *review) read(key, value node) {
-	switch {
-	case key.is("uid"):
-		rv.uid = value.text(maxUID)
-	case key.is("resource"):
-		rv.Kind = kindOf(value.field("resource"))
-	case key.is("name"):
-		rv.Name = value.text(maxName)
-	case key.is("namespace"):
-		rv.Namespace = value.text(maxName)
-	case key.is("operation"):
-		rv.operation = value.text(len(operationUpdate))
-		rv.Create = rv.operation == operationCreate
-	case key.is("userInfo"):
-		rv.User = value.field("username").legible(maxUser)
-	case key.is("object"):
-		rv.object = value
-	case key.is("oldObject"):
-		rv.old = value
-	case key.is("dryRun"):
-		rv.dryRun = value.isTrue()
+func (rv *review) read(request node) {
+	var uid, resource, name, namespace, operation, user node
+	for key, value := range request.members {
+		switch {
+		case key.is("uid"):
+			uid = value
+		case key.is("resource"):
+			resource = value
+		case key.is("name"):
+			name = value
+		case key.is("namespace"):
+			namespace = value
+		case key.is("operation"):
+			operation = value
+		case key.is("userInfo"):
+			user = value
+		case key.is("object"):
+			rv.object = value
+		case key.is("oldObject"):
+			rv.old = value
+		case key.is("dryRun"):
+			rv.dryRun = value.isTrue()
+		}
 	}
+	rv.uid, rv.Name, rv.Namespace = uid.text(maxUID), name.text(maxName), namespace.text(maxName)
+	rv.Kind, rv.User = kindOf(resource.field("resource")), user.field("username").legible(maxUser)
+	rv.operation = operation.text(len(operationUpdate))
+	rv.Create = rv.operation == operationCreate
 }
 
 // The operations that the webhooks are registered for.

@@ -20,19 +20,15 @@ func decodeScale(object node) (Scale, error) {
 	if err != nil {
 		return s, err
 	}
-	for key, value := range object.members {
-		if !key.is("spec") {
-			continue
-		}
-		if err := value.object("spec"); err != nil {
+	spec := object.field("spec")
+	if err := spec.object("spec"); err != nil {
+		return s, err
+	}
+	s.HasSpec = !spec.absent()
+	replicas := spec.field("replicas")
+	if s.HasReplicas = !replicas.absent(); s.HasReplicas {
+		if s.Replicas, err = wholeNumber("spec.replicas", replicas); err != nil {
 			return Scale{}, err
-		}
-		s.HasSpec = !value.absent()
-		if replicas := value.field("replicas"); !replicas.absent() {
-			s.HasReplicas = true
-			if s.Replicas, err = wholeNumber("spec.replicas", replicas); err != nil {
-				return Scale{}, err
-			}
 		}
 	}
 	return s, nil

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"encoding/base64"
 	"strconv"
 
@@ -35,18 +36,19 @@ func decodeSecret(object node) (Secret, error) {
 	if err != nil {
 		return s, err
 	}
+	var metadata, data node
 	for key, value := range object.members {
 		switch {
 		case key.is("metadata"):
-			err = s.readMetadata(value)
+			metadata = value
 		case key.is("immutable"):
 			s.Immutable = value.isTrue()
 		case key.is("data"):
-			err = s.readData(value)
+			data = value
 		}
-		if err != nil {
-			return Secret{}, err
-		}
+	}
+	if err := cmp.Or(s.readMetadata(metadata), s.readData(data)); err != nil {
+		return Secret{}, err
 	}
 	return s, nil
 }
@@ -56,18 +58,22 @@ func (s *Secret) readMetadata(metadata node) error {
 	if err != nil {
 		return err
 	}
+	var name, labels, annotations node
 	for key, value := range metadata.members {
 		switch {
 		case key.is("name"):
-			s.Name = value.text(maxName)
+			name = value
 		case key.is("labels"):
-			s.Cluster = value.field(plan.SecretTypeLabel).is(plan.SecretTypeCluster)
+			labels = value
 		case key.is("annotations"):
-			s.Notes = readNotes(value)
-			s.Unmanaged = s.Notes[plan.AnnotationUnmanaged] == "true"
-			s.Pin, s.Pinned = s.Notes[plan.AnnotationPin]
+			annotations = value
 		}
 	}
+	s.Name = name.text(maxName)
+	s.Cluster = labels.field(plan.SecretTypeLabel).is(plan.SecretTypeCluster)
+	s.Notes = readNotes(annotations)
+	s.Unmanaged = s.Notes[plan.AnnotationUnmanaged] == "true"
+	s.Pin, s.Pinned = s.Notes[plan.AnnotationPin]
 	return nil
 }
 
@@ -77,16 +83,23 @@ func (s *Secret) readData(data node) error {
 		return err
 	}
 	s.HasData = !data.absent()
+	var shard, server node
 	for key, value := range data.members {
 		switch {
-		case key.is(plan.ShardKey) && !value.absent():
-			s.HasShard, s.Shard = true, invalid
-			if len(value) <= maxShardBase64+2 {
-				s.Shard = printableCount(decodeBase64(value))
-			}
-		case key.is("server") && len(value) <= maxServerBase64:
-			s.Server = decodeBase64(value)
+		case key.is(plan.ShardKey):
+			shard = value
+		case key.is("server"):
+			server = value
 		}
+	}
+	if !shard.absent() {
+		s.HasShard, s.Shard = true, invalid
+		if len(shard) <= maxShardBase64+2 {
+			s.Shard = printableCount(decodeBase64(shard))
+		}
+	}
+	if len(server) <= maxServerBase64 {
+		s.Server = decodeBase64(server)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -59,36 +60,43 @@ func decodeWorkload(object node) (Workload, error) {
 	if err != nil {
 		return w, err
 	}
-	err = errMalformed // until there is a spec
+	var metadata, spec node
 	for key, value := range object.members {
 		switch {
 		case key.is("metadata"):
-			w.Notes = readNotes(value.field("annotations"))
-			w.Unmanaged = w.Notes[plan.AnnotationUnmanaged] == "true"
-		case key.is("spec") && value.kind() == '{':
-			if err = w.readSpec(value); err != nil {
-				return Workload{}, err
-			}
+			metadata = value
+		case key.is("spec"):
+			spec = value
 		}
 	}
-	return w, err
+	w.Notes = readNotes(metadata.field("annotations"))
+	w.Unmanaged = w.Notes[plan.AnnotationUnmanaged] == "true"
+	if spec.kind() != '{' {
+		return w, errMalformed
+	}
+	if err := w.readSpec(spec); err != nil {
+		return Workload{}, err
+	}
+	return w, nil
 }
 
 func (w *Workload) readSpec(spec node) error {
+	var replicas, template node
 	for key, value := range spec.members {
-		var err error
 		switch {
-		case key.is("replicas") && !value.absent():
-			w.HasReplicas = true
-			w.Replicas, err = wholeNumber("spec.replicas", value)
+		case key.is("replicas"):
+			replicas = value
 		case key.is("template"):
-			err = w.readTemplate(value)
+			template = value
 		}
-		if err != nil {
+	}
+	if w.HasReplicas = !replicas.absent(); w.HasReplicas {
+		var err error
+		if w.Replicas, err = wholeNumber("spec.replicas", replicas); err != nil {
 			return err
 		}
 	}
-	return nil
+	return w.readTemplate(template)
 }
 
 // readTemplate reads the containers. Of a template that has too much its spec.replicas are held all the same.
@@ -128,26 +136,36 @@ func (w *Workload) readContainers(containers node) error {
 }
 
 func decodeContainer(container node) (Container, error) {
-	var c Container
 	err := container.object("container")
+	if err != nil {
+		return Container{}, err
+	}
+	var name, command, args, env, resources node
 	for key, value := range container.members {
 		switch {
 		case key.is("name"):
-			c.Name = value.text(maxName)
+			name = value
 		case key.is("command"):
-			c.Command, err = words(value)
+			command = value
 		case key.is("args"):
-			c.Args, err = words(value)
+			args = value
 		case key.is("env"):
-			err = c.readEnv(value)
+			env = value
 		case key.is("resources"):
-			err = c.readResources(value)
-		}
-		if err != nil {
-			return Container{}, err
+			resources = value
 		}
 	}
-	return c, err
+	c := Container{Name: name.text(maxName)}
+	if c.Command, err = words(command); err != nil {
+		return Container{}, err
+	}
+	if c.Args, err = words(args); err != nil {
+		return Container{}, err
+	}
+	if err = cmp.Or(c.readEnv(env), c.readResources(resources)); err != nil {
+		return Container{}, err
+	}
+	return c, nil
 }
 
 func (c *Container) readEnv(env node) error {
@@ -172,18 +190,23 @@ func (c *Container) readEnv(env node) error {
 
 func (c *Container) readResources(resources node) error {
 	err := resources.object("resources")
+	if err != nil {
+		return err
+	}
 	c.HasResources = !resources.absent()
+	var requests, limits node
 	for key, value := range resources.members {
 		switch {
 		case key.is("requests"):
-			c.Requests, err = decodeQuantities(value)
+			requests = value
 		case key.is("limits"):
-			c.Limits, err = decodeQuantities(value)
-		}
-		if err != nil {
-			return err
+			limits = value
 		}
 	}
+	if c.Requests, err = decodeQuantities(requests); err != nil {
+		return err
+	}
+	c.Limits, err = decodeQuantities(limits)
 	return err
 }
 
@@ -204,8 +227,9 @@ func decodeQuantities(section node) (map[string]string, error) {
 		return nil, err
 	}
 	values := map[string]string{}
+	count := 0 // repeated ones too, which the map has once
 	for name, value := range section.members {
-		if len(values) == maxQuantities {
+		if count++; count > maxQuantities {
 			return nil, errTooMany
 		}
 		text := value.text(maxWord)
