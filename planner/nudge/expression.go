@@ -4,15 +4,61 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 var errLookaround = errors.New("its form is not one that is known")
 
+// Whoever writes argocd-cmd-params-cm may fill it with one expression. People's have some hundred bytes, and as many
+// lookaheads as there are namespaces to leave out.
+const (
+	maxExpression = 64 << 10 // bytes: Go compiles them to some 10 MiB
+	maxLookaheads = 256      // each takes a pass over the rest
+)
+
+var (
+	errLongExpression = fmt.Errorf("it has more than %d KiB: name the namespaces, or use globs", maxExpression>>10)
+	errManyLookaheads = fmt.Errorf("it has more than %d lookaheads at its beginning: put what they leave out into one, as in ^(?!a|b)", maxLookaheads)
+)
+
 // compileExpression makes a regular expression of Argo CD's engine, which has lookaheads, into a function. Go's has none,
 // so the two forms in which they are used to leave namespaces out are taken apart: ^(?!a)(?!b)rest, and ^((?!a).)*$, which
 // is Argo CD's own example. Any other one is an error.
 func compileExpression(text string) (func(string) bool, error) {
+	if len(text) > maxExpression {
+		return nil, fmt.Errorf("reading the regular expression %q: %w", shown(text), errLongExpression)
+	}
+	var heads []lead
+	for rest := text; ; {
+		match, err := compileRest(rest)
+		if err == nil {
+			return func(s string) bool {
+				return !slices.ContainsFunc(heads, func(h lead) bool { return !h.match(s) }) && match(s)
+			}, nil
+		}
+		head, after, known := compileLeading(rest)
+		switch {
+		case !known:
+			return nil, fmt.Errorf("reading the regular expression %q: %w: %w", shown(text), errLookaround, err)
+		case len(heads) == maxLookaheads:
+			return nil, fmt.Errorf("reading the regular expression %q: %w", shown(text), errManyLookaheads)
+		}
+		heads, rest = append(heads, head), after
+	}
+}
+
+// shown is an expression for people, or the beginning of one that is long.
+func shown(text string) string {
+	const most = 200
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// compileRest reads what has no lookahead at its beginning.
+func compileRest(text string) (func(string) bool, error) {
 	plain, err := regexp.Compile(text)
 	if err == nil {
 		return plain.MatchString, nil
@@ -20,27 +66,28 @@ func compileExpression(text string) (func(string) bool, error) {
 	if match, known := compileTempered(text); known {
 		return match, nil
 	}
-	if match, known := compileLeading(text); known {
-		return match, nil
-	}
-	return nil, fmt.Errorf("reading the regular expression %q: %w: %w", text, errLookaround, err)
+	return nil, err
 }
 
-// compileLeading reads ^(?!a)rest and ^(?=a)rest: at the beginning a does not, or does, follow, and rest does.
-func compileLeading(text string) (func(string) bool, bool) {
+// lead is a lookahead at an expression's beginning.
+type lead struct {
+	ahead    *regexp.Regexp
+	negative bool
+}
+
+func (l lead) match(s string) bool { return l.ahead.MatchString(s) != l.negative }
+
+// compileLeading cuts one off ^(?!a)rest and ^(?=a)rest: at the beginning a does not, or does, follow, and ^rest does.
+func compileLeading(text string) (lead, string, bool) {
 	inside, negative, after, found := lookahead(strings.TrimPrefix(text, "^"))
 	if !found || !strings.HasPrefix(text, "^") || alternates(after) || after != "" && strings.Contains("*+?{", after[:1]) {
-		return nil, false
+		return lead{}, "", false
 	}
 	ahead, err := regexp.Compile("^(?:" + inside + ")")
 	if err != nil {
-		return nil, false
+		return lead{}, "", false
 	}
-	rest, err := compileExpression("^" + after)
-	if err != nil {
-		return nil, false
-	}
-	return func(s string) bool { return ahead.MatchString(s) != negative && rest(s) }, true
+	return lead{ahead, negative}, "^" + after, true
 }
 
 // compileTempered reads ^((?!a).)*$ and the like with + and ?: : a follows at no place of the text.

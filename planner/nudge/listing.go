@@ -96,7 +96,7 @@ func (n *Nudger) list(ctx context.Context, own string) ([]Application, []Problem
 	watched, unread := Watch(own, setting)
 	var problems []Problem
 	for _, entry := range unread {
-		problems = append(problems, Problem{PatternUnread, fmt.Sprintf("no Application is looked for in the namespaces of %s (Argo CD's setting %s): its form is not one that ballast reads; add them by name", entry, keyNamespaces)})
+		problems = append(problems, Problem{PatternUnread, fmt.Sprintf("no Application is looked for in the namespaces of %s (Argo CD's setting %s): its form is not one that ballast reads; add them by name", shown(entry), keyNamespaces)})
 	}
 	if watched.Open() {
 		all, err := n.listIn(ctx, "", watched)

@@ -14,6 +14,7 @@ import (
 var asked = []string{"argocd", "app-team-one", "app-team-two", "team-1", "team-a", "kube-system", "not-allowed", "also-not-allowed-here", "x"}
 
 func TestWatched(t *testing.T) {
+	beyond, filler := "/^"+strings.Repeat("(?!x)", maxLookaheads+1)+"team/", "/^"+strings.Repeat("(?!a)", 200_000)+"x/"
 	cases := map[string]struct {
 		setting string
 		want    []string // of asked
@@ -49,6 +50,9 @@ func TestWatched(t *testing.T) {
 		"an expression of neither form is named":           {setting: "x,/team-(?!one)/", want: []string{"argocd", "x"}, unread: []string{"/team-(?!one)/"}},
 		"a lookahead in one branch only is named":          {setting: "/^(?!a)b|c/", want: []string{"argocd"}, unread: []string{"/^(?!a)b|c/"}},
 		"an expression that nobody reads is named":         {setting: "/team(/", want: []string{"argocd"}, unread: []string{"/team(/"}},
+		"as many lookaheads as are read":                   {setting: "/^" + strings.Repeat("(?!x)", maxLookaheads) + "team/", want: []string{"argocd", "team-1", "team-a"}, open: true},
+		"more lookaheads are named":                        {setting: beyond, want: []string{"argocd"}, unread: []string{beyond}},
+		"an expression that fills the setting is named":    {setting: filler, want: []string{"argocd"}, unread: []string{filler}},
 		"a slash alone is no expression":                   {setting: "/", want: []string{"argocd"}},
 	}
 	for name, c := range cases {
@@ -70,6 +74,21 @@ func TestWatched(t *testing.T) {
 				t.Errorf("Open() = %v", w.Open())
 			}
 		})
+	}
+}
+
+// TestAnExpressionThatIsNotReadSaysWhy, and shows little of one that is long.
+func TestAnExpressionThatIsNotReadSaysWhy(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"too long": {"^" + strings.Repeat("(?!a)", 200_000) + "x",
+			"it has more than 64 KiB: name the namespaces, or use globs"},
+		"too many lookaheads": {"^" + strings.Repeat("(?!a)", 1000) + "x",
+			"it has more than 256 lookaheads at its beginning: put what they leave out into one, as in ^(?!a|b)"},
+	} {
+		_, err := compileExpression(tc.text)
+		if err == nil || !strings.HasSuffix(err.Error(), tc.want) || len(err.Error()) > 400 {
+			t.Errorf("%s: error %v, want one that ends in %q", name, err, tc.want)
+		}
 	}
 }
 
