@@ -17,6 +17,11 @@ import (
 
 const nullAnswer = `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"server":"a"},"value":[1,"7"]},null]}}`
 
+// labelled is an answer of one sample with that label.
+func labelled(name, value string) string {
+	return `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"` + name + `":"` + value + `"},"value":[1,"7"]}]}}`
+}
+
 // What a broken or hostile Prometheus answers is the error of that metric, and never the end of the process.
 func TestBadAnswersAreTheMetricsErrors(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -46,6 +51,17 @@ func TestBadAnswersAreTheMetricsErrors(t *testing.T) {
 			fleet: Fetched{Err: `it answers with a scalar; a query for the fleet must answer with an instant vector that has the label "server"`},
 			each: Fetched{Samples: []Sample{{Key: "a", Value: 7}},
 				Warnings: []string{`cluster "a": ` + strings.Repeat("w", maxMessage) + "…", `cluster "a": `, `cluster "a": `, "and 1 more"}}},
+		"no UTF-8": {body: `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a` + "\xff" + `":"b"},"value":[1,"7"]}]}}`,
+			fleet: Fetched{Err: "the answer is no UTF-8, as every Prometheus' is: look at what answers at poll.prometheus.url"},
+			each:  Fetched{Err: "the answer is no UTF-8, as every Prometheus' is: look at what answers at poll.prometheus.url"}},
+		"a label as long as may be": {body: labelled("server", strings.Repeat("a", maxString-2)+`\"`),
+			fleet: Fetched{Samples: []Sample{{Key: strings.Repeat("a", maxString-2) + `"`, Value: 7}}}, each: Fetched{Samples: []Sample{{Key: "a", Value: 7}}}},
+		"a longer label": {body: labelled("server", strings.Repeat("a", maxString-1)+`\"`),
+			fleet: Fetched{Err: errLongString.Error()}, each: Fetched{Err: errLongString.Error()}},
+		"another label, with a credential": {body: labelled("dest", "https://user:secret@c"),
+			fleet: Fetched{Err: `none of its 1 series has the label "server": the first one has "dest"`}, each: Fetched{Samples: []Sample{{Key: "a", Value: 7}}}},
+		"a label of the longest name": {body: labelled(strings.Repeat("n", maxString), "x"),
+			fleet: Fetched{Err: `none of its 1 series has the label "server": the first one has "` + strings.Repeat("n", 100) + `"`}, each: Fetched{Samples: []Sample{{Key: "a", Value: 7}}}},
 		"an error larger than any": {status: http.StatusBadRequest, body: `{"status":"error","errorType":"bad_data","error":"` + strings.Repeat("x", maxComplaint),
 			fleet: Fetched{Err: "bad_response: "}, each: Fetched{Err: "bad_response: "}},
 	} {

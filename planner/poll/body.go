@@ -1,12 +1,14 @@
 package poll
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
 	promapi "github.com/prometheus/client_golang/api"
 )
@@ -24,13 +26,16 @@ const (
 	// made of it.
 	keptSample   = 150
 	maxComplaint = 64 << 10 // bytes read of an answer that is an error
+	maxString    = 64 << 10 // bytes of one label or value; Kubernetes' names and URLs have some hundred
 	maxMessage   = 1000     // bytes kept of what a Prometheus says in words
 	readAtOnce   = 32 << 10
 )
 
 var (
-	errTooLarge = fmt.Errorf("the answer would take more than %d MiB of memory: let the query aggregate by the label that it is matched by", maxAnswer>>20)
-	errTooMany  = fmt.Errorf("the answers together would take more than %d MiB of memory: let the queries aggregate by the labels that they are matched by", maxKept>>20)
+	errNoText     = errors.New("the answer is no UTF-8, as every Prometheus' is: look at what answers at poll.prometheus.url")
+	errLongString = fmt.Errorf("the answer has a string of more than %d KiB, which no label or value of a Prometheus is: look at what answers at poll.prometheus.url", maxString>>10)
+	errTooLarge   = fmt.Errorf("the answer would take more than %d MiB of memory: let the query aggregate by the label that it is matched by", maxAnswer>>20)
+	errTooMany    = fmt.Errorf("the answers together would take more than %d MiB of memory: let the queries aggregate by the labels that they are matched by", maxKept>>20)
 )
 
 // weight is what the bytes of a JSON text may take once they are decoded: each is held up to five times, an object is
@@ -110,11 +115,43 @@ func (m metered) read(ctx context.Context, response *http.Response) (body []byte
 		body = append(body, part[:n]...)
 		switch {
 		case errors.Is(err, io.EOF):
-			return body, nil
+			return body, judgeText(body)
 		case err != nil:
 			return nil, err
 		}
 	}
+}
+
+// judgeText refuses what grows when it is decoded and printed: each byte that is no UTF-8 becomes three, and one that is not
+// printable four.
+func judgeText(body []byte) error {
+	if !utf8.Valid(body) {
+		return errNoText
+	}
+	for rest := body; ; {
+		_, after, found := bytes.Cut(rest, []byte{'"'})
+		if !found {
+			return nil
+		}
+		end := closing(after)
+		if end > maxString {
+			return errLongString
+		}
+		rest = after[min(end+1, len(after)):]
+	}
+}
+
+// closing is where the quote is that ends a string.
+func closing(text []byte) int {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			return i
+		case '\\':
+			i++
+		}
+	}
+	return len(text)
 }
 
 // clipped is a text's beginning, in memory of its own.

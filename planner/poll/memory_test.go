@@ -185,12 +185,18 @@ const (
 // with as much as is let in, or with more.
 func TestNoAnswerTakesThePlannersMemory(t *testing.T) {
 	lean := `{"metric":{"server":"%d","dest_server":"","owner":"1"},"value":[1,"1"]}`
-	long := `{"metric":{"server":"%d` + strings.Repeat("<", 1<<20) + `"},"value":[1,"1"]}`
+	long := `{"metric":{"server":"%d` + strings.Repeat("<", maxString-10) + `"},"value":[1,"1"]}`
 	for name, answer := range map[string]http.HandlerFunc{
 		"nulls":                  func(w http.ResponseWriter, _ *http.Request) { samplesOf(w, "null", most("null")) },
 		"empty samples, endless": func(w http.ResponseWriter, _ *http.Request) { samplesOf(w, "{}", 20<<20) },
 		"lean samples":           func(w http.ResponseWriter, _ *http.Request) { samplesOf(w, lean, most(lean)) },
 		"long labels":            func(w http.ResponseWriter, _ *http.Request) { samplesOf(w, long, most(long)) },
+		"one label of no UTF-8": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, labelled(strings.Repeat("\xff", 14<<20), "a"))
+		},
+		"one label, unprintable": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, labelled("a", strings.Repeat("\x7f", 14<<20)))
+		},
 		"heads, and nulls": func(w http.ResponseWriter, r *http.Request) {
 			if strings.Contains(r.FormValue("query"), "timestamp") {
 				fatHead(t, w)

@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -224,10 +227,24 @@ func samples(m Metric, v model.Value) ([]Sample, error) {
 		}
 	}
 	if len(vector) > 0 && len(out) == 0 {
-		return nil, fmt.Errorf("none of its %d series has the label %q, as %s", len(vector), m.Match.Label, vector[0].Metric)
+		return nil, fmt.Errorf("none of its %d series has the label %q: the first one has %s", len(vector), m.Match.Label, labelNames(vector[0].Metric))
 	}
 	slices.SortStableFunc(out, func(a, b Sample) int { return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value)) })
 	return out, nil
+}
+
+// labelNames names a few of a series' labels, without their values: a person looks for one that is called otherwise.
+func labelNames(metric model.Metric) string {
+	const most, longest = 10, 100
+	names := slices.Sorted(maps.Keys(metric))
+	var shown []string
+	for _, name := range names[:min(most, len(names))] {
+		shown = append(shown, strconv.Quote(strings.ToValidUTF8(string(name[:min(longest, len(name))]), "")))
+	}
+	if more := len(names) - len(shown); more > 0 {
+		shown = append(shown, fmt.Sprintf("%d more", more))
+	}
+	return cmp.Or(strings.Join(shown, ", "), "none")
 }
 
 // checkSample refuses what is no number: JSON's null makes a sample that is not there.

@@ -99,7 +99,7 @@ func TestFetchReadsAnswers(t *testing.T) {
 		},
 		"another label": {
 			metric: fleetMetric, values: map[string]model.Value{"qq": model.Vector{series("dest_server", "a", 1)}},
-			want: Fetched{Metric: "m", Err: `query "qq": none of its 1 series has the label "server", as {dest_server="a"}`},
+			want: Fetched{Metric: "m", Err: `query "qq": none of its 1 series has the label "server": the first one has "dest_server"`},
 		},
 		"a native histogram": {
 			metric: fleetMetric, values: map[string]model.Value{"qq": model.Vector{{Histogram: &model.SampleHistogram{}}}},
