@@ -83,6 +83,9 @@ func (o *certsOptions) run(ctx context.Context) error {
 		return fmt.Errorf("finding the API server: %w", err)
 	}
 	config.UserAgent = "ballast-certs/" + buildVersion()
+	if o.once {
+		config.Timeout = answerTimeout // a watch has no end, and a Job should have one
+	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
 		return fmt.Errorf("connecting to %q: %w", config.Host, err)

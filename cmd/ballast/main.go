@@ -12,6 +12,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once, as it would without us
 	if err := newRootCommand().ExecuteContext(ctx); err != nil {
 		sayError(&cleanWriter{w: os.Stderr}, err)
 		os.Exit(exitCode(err))

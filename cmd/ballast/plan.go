@@ -16,8 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/config"
@@ -27,43 +25,6 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/store"
 )
-
-// clusterOptions say which cluster a person's command talks to, as kubectl's flags do.
-type clusterOptions struct {
-	kubeconfig string
-	context    string
-	namespace  string
-}
-
-func (o *clusterOptions) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file (default: $KUBECONFIG, ~/.kube/config, or the pod's own ServiceAccount)")
-	cmd.Flags().StringVar(&o.context, "context", "", "context of the kubeconfig")
-	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "argocd", "Argo CD's namespace")
-}
-
-func (o *clusterOptions) rest() (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.kubeconfig
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context}).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
-	}
-	cfg.UserAgent = "ballast/" + buildVersion()
-	cfg.QPS, cfg.Burst = 50, 100
-	return cfg, nil
-}
-
-func (o *clusterOptions) client() (client.Client, error) {
-	cfg, err := o.rest()
-	if err != nil {
-		return nil, err
-	}
-	c, err := client.New(cfg, client.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("connecting to %q: %w", cfg.Host, err)
-	}
-	return c, nil
-}
 
 type planOptions struct {
 	cluster    clusterOptions

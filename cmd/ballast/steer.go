@@ -140,8 +140,7 @@ type edits map[string]*string
 // annotate lets decide say what is to change in what stands, and writes that for no other state: a lost race is read and
 // decided anew. It answers what stands then, and whether anything was written.
 func (m *planMap) annotate(ctx context.Context, decide func(planState) (edits, error)) (state planState, written bool, err error) {
-	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		var err error
+	once := func() error {
 		if state, err = m.read(ctx); err != nil {
 			return err
 		}
@@ -152,8 +151,11 @@ func (m *planMap) annotate(ctx context.Context, decide func(planState) (edits, e
 		state, err = m.patch(ctx, state, change)
 		written = err == nil
 		return err
-	})
-	return state, written, err
+	}
+	// RetryOnConflict answers nil for a call that timed out, which it takes for the end of its own retries.
+	var last error
+	_ = retry.RetryOnConflict(retry.DefaultBackoff, func() error { last = once(); return last })
+	return state, written, last
 }
 
 func (e edits) differ(annotations map[string]string) bool {

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// answerTimeout bounds each call of a person's command. Lists of 5,000 Secrets take a second or two.
+	answerTimeout = 30 * time.Second
+	// interruptGrace is how long a person's command may go on after it was interrupted.
+	interruptGrace = 2 * time.Second
+)
+
+// clusterOptions say which cluster a person's command talks to, as kubectl's flags do.
+type clusterOptions struct {
+	kubeconfig string
+	context    string
+	namespace  string
+	timeout    time.Duration // of a call
+	host       string        // whom the client asks
+}
+
+func (o *clusterOptions) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file (default: $KUBECONFIG, ~/.kube/config, or the pod's own ServiceAccount)")
+	cmd.Flags().StringVar(&o.context, "context", "", "context of the kubeconfig")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "argocd", "Argo CD's namespace")
+	cmd.Flags().DurationVar(&o.timeout, "request-timeout", answerTimeout, "how long the API server may take for one answer; 0 is no end")
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		// The REST mapper's discovery takes no context.
+		err := endWithin(cmd.Context(), interruptGrace, func() error { return run(cmd, args) })
+		return o.explain(err)
+	}
+}
+
+// explain says what to do about an API server that does not answer.
+func (o *clusterOptions) explain(err error) error {
+	var call *url.Error
+	switch {
+	case errors.Is(err, errLeftBehind):
+		return fmt.Errorf("interrupted before API server %q answered", o.host)
+	case errors.As(err, &call) && call.Timeout():
+		return fmt.Errorf("%w\nAPI server %q did not answer in time: see whether `kubectl get --raw /readyz` does; "+
+			"another one is chosen by --context or --kubeconfig, more time given by --request-timeout", err, o.host)
+	}
+	return err
+}
+
+func (o *clusterOptions) rest() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	cfg.UserAgent = "ballast/" + buildVersion()
+	cfg.QPS, cfg.Burst = 50, 100
+	cfg.Timeout = o.timeout
+	o.host = cfg.Host
+	return cfg, nil
+}
+
+func (o *clusterOptions) client() (client.Client, error) {
+	cfg, err := o.rest()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(cfg, client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %q: %w", cfg.Host, err)
+	}
+	return c, nil
+}
