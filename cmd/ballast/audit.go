@@ -73,10 +73,11 @@ const auditActs = `The powerful acts, as they stand under REQUESTED; a dash take
     secret-type=-          a Secret is no cluster's any more
 and those that no webhook is asked about (NotAsked): deletions of Secrets (the log does not tell which were a cluster's), of
 the plan, the history and the workload; writes to ballast's ConfigMaps and Secrets, but for its planner's to plan, history
-and key; changes of its webhook configuration and admission policies. Deletions of Secrets are shown in namespace argocd, in
-those that -n names, and in those where the log has shown ballast at work before. A deletion is never shown as a dry run:
-what makes it one stands in the request's body, which the log does not hold. The planner is the ServiceAccount
-ballast-planner of the namespace; --planner-user names the one that you renamed.`
+and key; changes of its webhook configuration and admission policies; writes to the workload's status by others than
+Kubernetes' controllers, which may bring an opt-out along (the log does not tell). Deletions of Secrets are shown in
+namespace argocd, in those that -n names, and in those where the log has shown ballast at work before. A deletion is never
+shown as a dry run: what makes it one stands in the request's body, which the log does not hold. The planner is the
+ServiceAccount ballast-planner of the namespace; --planner-user names the one that you renamed.`
 
 const auditReasons = `Reasons
     InPlan        it agreed with the plan

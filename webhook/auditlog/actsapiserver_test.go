@@ -112,8 +112,12 @@ func (s *site) leave(t *testing.T, c kubernetes.Interface) (want []auditlog.Writ
 	s.must(t)(c.CoreV1().Secrets(namespace).Patch(t.Context(), "prod-us", types.MergePatchType, note("unmanaged", `"true"`), metav1.PatchOptions{})) // which nobody is asked about
 	secret("prod-us", label(`"cluster"`), auditlog.Steered, "Unmanaged", "shard=1 pin=1 unmanaged=true secret-type=cluster", "pin=1 unmanaged=true secret-type=cluster")
 	s.must(t)(c.AppsV1().StatefulSets(namespace).Patch(t.Context(), workload, types.MergePatchType, note("unmanaged", `"true"`), metav1.PatchOptions{}))
-	return append(want, auditlog.Write{Verb: "patch", Kind: "statefulset", Name: workload, Effect: auditlog.Steered, Reason: "Unmanaged",
-		Requested: "replicas=4 ARGOCD_CONTROLLER_REPLICAS=4 unmanaged=true", Enforced: "unmanaged=true"})
+	s.must(t)(c.AppsV1().StatefulSets(namespace).Patch(t.Context(), workload, types.MergePatchType, note("unmanaged", `"yes"`), metav1.PatchOptions{}, "status"))
+	return append(want,
+		auditlog.Write{Verb: "patch", Kind: "statefulset", Name: workload, Effect: auditlog.Steered, Reason: "Unmanaged",
+			Requested: "replicas=4 ARGOCD_CONTROLLER_REPLICAS=4 unmanaged=true", Enforced: "unmanaged=true"},
+		auditlog.Write{Verb: "patch", Kind: "statefulset", Name: workload, Subresource: "status", Effect: auditlog.Unasked,
+			Reason: auditlog.NotAsked, Requested: "-", Enforced: "-"})
 }
 
 // posesAsThePlanner has an account whose name ends as the planner's does write what is the planner's alone; the planner's own

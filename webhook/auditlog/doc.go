@@ -12,6 +12,14 @@ const Policy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
+- level: None
+  users:
+  - system:kube-controller-manager
+  - system:serviceaccount:kube-system:statefulset-controller
+  - system:serviceaccount:kube-system:deployment-controller
+  resources:
+  - group: apps
+    resources: [statefulsets/status, deployments/status]
 - level: Metadata
   namespaces: [argocd]
   verbs: [create, update, patch, delete, deletecollection]
@@ -19,7 +27,8 @@ rules:
   - group: ""
     resources: [secrets, configmaps]
   - group: apps
-    resources: [statefulsets, statefulsets/scale, deployments, deployments/scale]
+    resources: [statefulsets, statefulsets/scale, statefulsets/status,
+      deployments, deployments/scale, deployments/status]
 - level: Metadata
   verbs: [create, update, patch, delete, deletecollection]
   resources:

@@ -86,7 +86,7 @@ func (l *Log) Read(name string, r io.Reader, each func(Write) error) error {
 // concerned reports whether a line may speak of what is ballast's concern: of a whole cluster's log that is a small part.
 func concerned(line []byte) bool {
 	has := func(text string) bool { return bytes.Contains(line, []byte(text)) }
-	return has(plan.Group) || has(`"`+verbDelete) || has(`"`+ownPrefix)
+	return has(plan.Group) || has(`"`+verbDelete) || has(`"`+ownPrefix) || has(`"subresource"`) && has(`"status"`)
 }
 
 // line reads one line. Only one that may concern ballast is decoded.

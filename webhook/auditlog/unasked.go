@@ -31,6 +31,10 @@ func (e event) unasked(p planners) string {
 		return when(deletes, kindStatefulSet)
 	case "apps/deployments/":
 		return when(deletes, kindDeployment)
+	case "apps/statefulsets/status":
+		return when(changes && !e.keepsStatus(), kindStatefulSet)
+	case "apps/deployments/status":
+		return when(changes && !e.keepsStatus(), kindDeployment)
 	case "admissionregistration.k8s.io/mutatingwebhookconfigurations/":
 		return when(changes && own, "mutatingwebhookconfiguration")
 	case "admissionregistration.k8s.io/validatingadmissionpolicies/":
@@ -39,6 +43,20 @@ func (e event) unasked(p planners) string {
 		return when(changes && own, "validatingadmissionpolicybinding")
 	}
 	return ""
+}
+
+// keepsStatus reports whether a controller of Kubernetes wrote, whose work a workload's status is. The API server lets
+// whoever else writes it change the annotations as well, the one that opts out among them.
+func (e event) keepsStatus() bool {
+	if e.ImpersonatedUser != nil {
+		return false
+	}
+	switch e.User.Username {
+	case "system:kube-controller-manager", "system:serviceaccount:kube-system:statefulset-controller",
+		"system:serviceaccount:kube-system:deployment-controller":
+		return true
+	}
+	return false
 }
 
 func isOwn(name string) bool {
