@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -28,6 +29,7 @@ import (
 	"ballast/certs"
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/neighbour"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 	"ballast/planner/store"
@@ -54,12 +56,12 @@ func newUninstallCommand() *cobra.Command {
   2. ARGOCD_CONTROLLER_REPLICAS becomes spec.replicas, so that Argo CD's own algorithm finds an owner for clusters added later;
      where it differs, this restarts the application-controller once
   3. the webhook configuration, so that no write asks for what is about to go
-  4. the Deployments, their accounts, roles, services, NetworkPolicies, certificates and alerts, the admission policies, the priority
+  4. the Deployments, their Lease, accounts, roles, services, NetworkPolicies, certificates and alerts, the admission policies, the priority
      class; then the plan, its history and their key in Secret ballast-plan-key, which --keep-plan keeps: break-glass ends instead
 
 Cluster Secrets keep their shard: each cluster stays where it is. Another installation in the cluster is not touched: of what has no
 namespace, uninstall takes what calls, binds or is named after its own. It runs with your own rights: list and delete on all of
-these (Secrets are deleted by name, without list), get and patch on the plan ConfigMap, and list and patch on the workload.`,
+these (Secrets and the Lease are deleted by name, without list; the Lease takes get), get and patch on the plan ConfigMap, and list and patch on the workload.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
@@ -108,6 +110,12 @@ type uninstallStep struct {
 
 func (o *uninstallOptions) steps(target plan.Target, w discover.Workload) []uninstallStep {
 	align := func(ctx context.Context, c client.Client) error { return o.alignEnv(ctx, c, target) }
+	rest := func(ctx context.Context, c client.Client) error {
+		if err := o.deleteRest(ctx, c); err != nil {
+			return err
+		}
+		return o.deleteLease(ctx, c, target.Name)
+	}
 	last := uninstallStep{"the plan, its history and their key", o.deletePlan}
 	if o.keepPlan {
 		last = uninstallStep{"the plan, its history and their key stay; break-glass ends, for an installation to come", o.endBreakGlass}
@@ -116,7 +124,7 @@ func (o *uninstallOptions) steps(target plan.Target, w discover.Workload) []unin
 		{"break-glass: from here on every write passes but one to data.plan, and what the API server's policies refuse", o.breakGlass},
 		{fmt.Sprintf("%s = spec.replicas (%d), and the pods that read it", plan.EnvReplicas, w.Replicas), align},
 		{"the webhook configuration", o.deleteWebhooks},
-		{"the Deployments and what belongs to them", o.deleteRest},
+		{"the Deployments and what belongs to them", rest},
 		last,
 	}
 }
@@ -155,7 +163,12 @@ func (o *uninstallOptions) target(ctx context.Context, c client.Client) (plan.Ta
 // standsStill refuses to leave a workload without replicas: rollout.x0y stops all of them for a while, and nobody would bring
 // them back.
 func (o *uninstallOptions) standsStill(doc plan.Document, w discover.Workload) error {
-	if w.Replicas > 0 {
+	switch {
+	case w.Replicas > 0 && stops(doc):
+		return fmt.Errorf("rollout.x0y stops every replica of %s %s at this moment, and nobody would bring them back: wait until `ballast status` shows no rollout; "+
+			"where no planner runs any more, kubectl -n %s annotate configmap %s %s=off, and run uninstall again",
+			w.Kind, w.Name, o.cluster.namespace, o.plan, plan.AnnotationEnforcement)
+	case w.Replicas > 0:
 		return nil
 	}
 	back := 1
@@ -165,6 +178,11 @@ func (o *uninstallOptions) standsStill(doc plan.Document, w discover.Workload) e
 	return fmt.Errorf("%s %s has no replicas, and nobody would bring them back: wait until `ballast status` shows no rollout; where no planner runs any more,"+
 		" kubectl -n %s annotate configmap %s %s=off, then kubectl -n %s scale %s %s --replicas=%d, and run uninstall again",
 		w.Kind, w.Name, o.cluster.namespace, o.plan, plan.AnnotationEnforcement, o.cluster.namespace, strings.ToLower(w.Kind), w.Name, back)
+}
+
+// stops reports whether the plan has no replicas, for the time of an x0y, and is in force.
+func stops(doc plan.Document) bool {
+	return doc.Plan != nil && !doc.BreakGlass && doc.Plan.Rollout != nil && doc.Plan.Replicas == 0
 }
 
 func (o *uninstallOptions) breakGlass(ctx context.Context, c client.Client) error {
@@ -296,6 +314,22 @@ func (o *uninstallOptions) deleteOutside(ctx context.Context, c client.Client) e
 		return err
 	}
 	return deleteAll(ctx, c, all.rest(o.cluster.namespace))
+}
+
+// deleteLease deletes what the planners elected their leader by, unless it names another installation's plan.
+func (o *uninstallOptions) deleteLease(ctx context.Context, c client.Client, workload string) error {
+	lease := &coordinationv1.Lease{}
+	key := client.ObjectKey{Namespace: o.cluster.namespace, Name: "ballast-" + workload}
+	if err := c.Get(ctx, key, lease); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("reading Lease %q: %w", key.Name, err)
+	}
+	if of := lease.Annotations[neighbour.AnnotationPlan]; of != "" && of != o.cluster.namespace+"/"+o.plan {
+		return nil
+	}
+	return deleteAll(ctx, c, []client.Object{lease})
 }
 
 func untypedList(group, kind string) *unstructured.UnstructuredList {

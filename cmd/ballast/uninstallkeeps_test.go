@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,17 +20,19 @@ import (
 func TestWhatUninstallLeaves(t *testing.T) {
 	const last = "the plan, its history and their key"
 	for name, test := range map[string]struct {
-		keep bool
-		says string
-		left []string
+		keep  bool
+		lease string // whose it is
+		says  string
+		left  []string
 	}{
-		"nothing but the clusters":  {false, last, []string{"Secret prod-eu"}},
-		"the plan for another time": {true, last + " stay; break-glass ends, for an installation to come", []string{"ConfigMap ballast-history", "ConfigMap ballast-plan enforced", "Secret ballast-plan-key", "Secret prod-eu"}},
+		"nothing but the clusters":  {false, "argocd/ballast-plan", last, []string{"Secret prod-eu"}},
+		"another plan's Lease":      {false, "argocd/plan-b", last, []string{"Lease ballast-argocd-application-controller", "Secret prod-eu"}},
+		"the plan for another time": {true, "argocd/ballast-plan", last + " stay; break-glass ends, for an installation to come", []string{"ConfigMap ballast-history", "ConfigMap ballast-plan enforced", "Secret ballast-plan-key", "Secret prod-eu"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &uninstallOptions{plan: "ballast-plan", history: "ballast-history", timeout: time.Second, keepPlan: test.keep}
 			o.cluster.namespace = "argocd"
-			c := stoppedSite(t, 4, "argocd")
+			c := stoppedSite(t, 4, 4, "argocd")
 			var set appsv1.StatefulSet
 			mustDo(t, c.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: controllerName}, &set))
 			set.Status = appsv1.StatefulSetStatus{Replicas: 4, ReadyReplicas: 4, UpdatedReplicas: 4}
@@ -38,6 +41,7 @@ func TestWhatUninstallLeaves(t *testing.T) {
 			for _, secret := range []string{certs.LeafTLS, certs.CASecret, certs.CA, "ballast-plan-key", "prod-eu"} {
 				mustDo(t, c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: secret}}))
 			}
+			mustDo(t, c.Create(t.Context(), leaseOf(test.lease, "planner")))
 			target, w, err := o.target(t.Context(), c)
 			mustDo(t, err)
 			steps := o.steps(target, w)
@@ -70,6 +74,11 @@ func leftOf(t *testing.T, c client.Client) (left []string) {
 			how = " with enforcement: " + value
 		}
 		left = append(left, "ConfigMap "+cm.Name+how)
+	}
+	var leases coordinationv1.LeaseList
+	mustDo(t, c.List(t.Context(), &leases))
+	for _, lease := range leases.Items {
+		left = append(left, "Lease "+lease.Name)
 	}
 	for _, secret := range secrets.Items {
 		left = append(left, "Secret "+secret.Name)

@@ -21,17 +21,25 @@ import (
 func TestUninstallLeavesNoWorkloadStopped(t *testing.T) {
 	for name, tc := range map[string]struct {
 		replicas  int32
+		planned   int
+		glass     string
 		namespace string
 		says      string
 	}{
-		"x0y has stopped every replica": {0, "argocd", "kubectl -n argocd scale statefulset argocd-application-controller --replicas=4, and run uninstall again"},
-		"another namespace's workload":  {4, "prod", `the plan names a workload of namespace "prod", and no plan of "argocd" does: delete ConfigMap "ballast-plan"`},
-		"four replicas run":             {4, "argocd", ""},
+		"x0y has stopped every replica": {0, 0, "", "argocd", "kubectl -n argocd scale statefulset argocd-application-controller --replicas=4, and run uninstall again"},
+		"another namespace's workload":  {4, 4, "", "prod", `the plan names a workload of namespace "prod", and no plan of "argocd" does: delete ConfigMap "ballast-plan"`},
+		"x0y is about to stop them": {4, 0, "", "argocd", "rollout.x0y stops every replica of StatefulSet argocd-application-controller at this moment, and nobody would bring them back: " +
+			"wait until `ballast status` shows no rollout; where no planner runs any more, kubectl -n argocd annotate configmap ballast-plan ballast.argoproj.io/enforcement=off, and run uninstall again"},
+		"people brought them back": {4, 0, "off", "argocd", ""},
+		"four replicas run":        {4, 4, "", "argocd", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &uninstallOptions{plan: "ballast-plan", history: "ballast-history", timeout: time.Second}
 			o.cluster.namespace = "argocd"
-			c := stoppedSite(t, tc.replicas, tc.namespace)
+			c := stoppedSite(t, tc.replicas, tc.planned, tc.namespace)
+			if tc.glass != "" {
+				mustDo(t, o.enforcement(t.Context(), c, `"`+tc.glass+`"`))
+			}
 			target, _, err := o.target(t.Context(), c)
 			if tc.says == "" {
 				if err != nil {
@@ -57,7 +65,7 @@ func TestUninstallLeavesNoWorkloadStopped(t *testing.T) {
 }
 
 // stoppedSite is a namespace in the midst of x0y.
-func stoppedSite(t *testing.T, replicas int32, namespace string) client.Client {
+func stoppedSite(t *testing.T, replicas int32, planned int, namespace string) client.Client {
 	t.Helper()
 	labels := map[string]string{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/component": "application-controller"}
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: controllerName, Labels: labels},
@@ -65,7 +73,7 @@ func stoppedSite(t *testing.T, replicas int32, namespace string) client.Client {
 			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "application-controller",
 				Env: []corev1.EnvVar{{Name: plan.EnvReplicas, Value: "4"}}}}}}}}
 	text, err := plan.Encode(plan.Plan{Revision: 9, Mode: plan.Enforce, Target: plan.Target{Kind: plan.StatefulSet, Namespace: namespace, Name: controllerName, Container: "application-controller"},
-		Replicas: int(replicas), ControllerReplicas: 4, MaxReplicas: 16, Clusters: map[string]plan.Row{"a": {Replica: 3}},
+		Replicas: planned, ControllerReplicas: 4, MaxReplicas: 16, Clusters: map[string]plan.Row{"a": {Replica: 3}},
 		Rollout: &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Since: noon, From: plan.Count{Replicas: 4, ControllerReplicas: 4}, Replicas: 5, ControllerReplicas: 5}})
 	mustDo(t, err)
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "ballast-plan", Annotations: map[string]string{plan.AnnotationDigest: plan.Digest(text)}},
