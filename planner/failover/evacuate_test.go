@@ -105,11 +105,11 @@ func TestWhereClustersGo(t *testing.T) {
 			Evacuation{Moves: map[string]int{"f": 2, "g": 2}, FailedOver: 2, Last: Last{3, at(0)},
 				Notes: []Note{{BudgetWaits, "e", 3, `1 cluster of replica 3, which is unwell, waits for the move budget, the first is "e"`}}}},
 		"a small budget and no room: the least harm comes first": {request(four(), unwell(3), capacity(1), budget(2)),
-			Evacuation{Moves: map[string]int{"g": 0, "f": 1}, FailedOver: 2, Last: Last{3, at(0)},
-				Notes: []Note{
+			Evacuation{Moves: map[string]int{"g": 1, "f": 2}, FailedOver: 2, Last: Last{3, at(0)},
+				Notes: []Note{ // what waits takes no room
 					{BudgetWaits, "e", 3, `1 cluster of replica 3, which is unwell, waits for the move budget, the first is "e"`},
-					{BeyondCapacity, "", 0, "replica 0 goes to load 7, beyond the capacity of 1: no other replica has room for what leaves"},
-					{BeyondCapacity, "", 1, "replica 1 goes to load 7, beyond the capacity of 1: no other replica has room for what leaves"},
+					{BeyondCapacity, "", 1, "replica 1 goes to load 5, beyond the capacity of 1: no other replica has room for what leaves"},
+					{BeyondCapacity, "", 2, "replica 2 goes to load 5, beyond the capacity of 1: no other replica has room for what leaves"},
 				}}},
 		"no budget: the hour does not begin": {request(four(), unwell(3), budget(0)),
 			Evacuation{Notes: []Note{{BudgetWaits, "e", 3, `3 clusters of replica 3, which is unwell, wait for the move budget, the first is "e"`}}}},

@@ -88,14 +88,17 @@ type unit struct {
 func (e *evacuation) empty(replicas []int) int {
 	units := e.units(replicas)
 	slices.SortFunc(units, sooner)
+	now, later := units[:min(max(e.left, 0), len(units))], units[min(max(e.left, 0), len(units)):]
+	if len(later) > 0 {
+		e.place(now) // anew: what waits takes no room
+	}
 	moved, waiting, first := 0, 0, ""
-	for _, u := range units {
-		if e.left < 1 {
-			waiting, first = waiting+len(u.Names), cmp.Or(first, u.Names[0])
-			continue
-		}
+	for _, u := range now {
 		e.send(u)
 		moved += len(u.Names)
+	}
+	for _, u := range later {
+		waiting, first = waiting+len(u.Names), cmp.Or(first, u.Names[0])
 	}
 	if waiting > 0 {
 		e.note(BudgetWaits, first, e.at(first), "%s of %s %s for the move budget, the first is %q",
@@ -141,7 +144,6 @@ func sooner(a, b unit) int {
 // units is what leaves those replicas, and where each goes if all of them move.
 func (e *evacuation) units(replicas []int) []unit {
 	var units []unit
-	var moves []placement.Unit
 	for _, g := range e.groups {
 		u := placement.Unit{Home: g.home}
 		for _, name := range g.names {
@@ -150,14 +152,23 @@ func (e *evacuation) units(replicas []int) []unit {
 			}
 		}
 		if len(u.Names) > 0 {
-			units, moves = append(units, unit{Unit: u, group: g}), append(moves, u)
+			units = append(units, unit{Unit: u, group: g})
 		}
+	}
+	e.place(units)
+	return units
+}
+
+// place answers where each goes if those, and no others, move.
+func (e *evacuation) place(units []unit) {
+	moves := make([]placement.Unit, len(units))
+	for i, u := range units {
+		moves[i] = u.Unit
 	}
 	policy := placement.Policy{Capacity: e.Capacity, MaxClusters: e.MaxClusters}
 	for i, placed := range placement.Place(moves, e.bins, policy) {
 		units[i].Placed = placed
 	}
-	return units
 }
 
 // send moves a unit. What of its group stands elsewhere follows it from now on.
