@@ -34,6 +34,7 @@ import (
 	"ballast/planner/controller"
 	"ballast/planner/discover"
 	"ballast/planner/neighbour"
+	"ballast/planner/nudge"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
 	"ballast/planner/rollout"
@@ -265,7 +266,11 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.loop = a.newLoop(c, probes)
+	nudger, err := a.newNudger()
+	if err != nil {
+		return err
+	}
+	a.loop = a.newLoop(c, probes, nudger)
 	if err := a.watch(ctx, c); err != nil {
 		return err
 	}
@@ -298,10 +303,9 @@ func (a *plannerApp) servePlain() error {
 	return nil
 }
 
-func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *controller.Loop {
+func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client, nudger *nudge.Nudger) *controller.Loop {
 	st := store.New(store.Options{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Namespace: c.Target.Namespace,
 		Plan: c.Plan.ConfigMap, History: c.Plan.History, Key: store.KeyName(c.Plan.ConfigMap)})
-	nudger := a.newNudger()
 	return controller.NewLoop(controller.Options{
 		Config: a.config.Current,
 		Reader: a.manager.GetClient(),

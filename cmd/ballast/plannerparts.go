@@ -62,8 +62,12 @@ func (f *fetchers) get(c config.PlannerConfig, t plan.Target) (controller.Fetche
 }
 
 // newNudger refreshes Applications. Where it may not, rollouts go on without: a new owner then begins later.
-func (a *plannerApp) newNudger() *nudge.Nudger {
-	return nudge.New(nudge.Options{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Clock: clock.RealClock{},
+func (a *plannerApp) newNudger() (*nudge.Nudger, error) {
+	reader, err := client.New(nudge.Bounded(a.manager.GetConfig()), client.Options{Scheme: a.manager.GetScheme(), Mapper: a.manager.GetRESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("making a client for Applications: %w", err)
+	}
+	return nudge.New(nudge.Options{Client: a.manager.GetClient(), Reader: reader, Clock: clock.RealClock{},
 		Own: func(ctx context.Context) (string, bool, error) {
 			_, w, err := discover.FindTarget(ctx, a.manager.GetClient(), a.loop.Config().Target)
 			if err != nil || w.ApplicationNamespaces == nil {
@@ -73,7 +77,7 @@ func (a *plannerApp) newNudger() *nudge.Nudger {
 		},
 		Report: func(p nudge.Problem) {
 			a.log.Info("not every Application is found", "reason", p.Reason, "message", p.Message)
-		}})
+		}}), nil
 }
 
 // newObserver asks the application-controllers' pods for what they own.

@@ -14,9 +14,9 @@ import (
 
 // Argo CD's names.
 const (
-	annotationRefresh = "argocd.argoproj.io/refresh"        // normal or hard; Argo CD removes it when it has done so
-	annotationSkip    = "argocd.argoproj.io/skip-reconcile" // on an Application: Argo CD passes over it
+	annotationRefresh = "argocd.argoproj.io/refresh" // normal or hard; Argo CD removes it when it has done so
 	refreshNormal     = "normal"
+	refreshHard       = "hard"
 )
 
 var applicationKind = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}
@@ -111,13 +111,25 @@ func (x index) of(server, name string) []Application {
 	return as
 }
 
+// annotations are those of an Application's that are read: it may have tens of thousands.
+type annotations struct {
+	Refresh *string `json:"argocd.argoproj.io/refresh"`
+	Skip    string  `json:"argocd.argoproj.io/skip-reconcile"` // Argo CD passes over it
+}
+
+// What no name, and no cluster's URL that anybody uses, is longer than. A longer one is nobody's, and is not kept.
+const (
+	longestName   = 253
+	longestServer = 1 << 10
+)
+
 // document is the part of an Application, as it is in the API, that is read.
 type document struct {
 	Metadata struct {
-		Namespace         string            `json:"namespace"`
-		Name              string            `json:"name"`
-		DeletionTimestamp string            `json:"deletionTimestamp"`
-		Annotations       map[string]string `json:"annotations"`
+		Namespace         string      `json:"namespace"`
+		Name              string      `json:"name"`
+		DeletionTimestamp string      `json:"deletionTimestamp"`
+		Annotations       annotations `json:"annotations"`
 	} `json:"metadata"`
 	Spec struct {
 		Destination struct {
@@ -138,10 +150,16 @@ func (d document) application() Application {
 		Server: d.Spec.Destination.Server, Cluster: d.Spec.Destination.Name,
 		Deleting: d.Metadata.DeletionTimestamp != "",
 	}
-	if asked, found := d.Metadata.Annotations[annotationRefresh]; found {
-		a.Refresh = cmp.Or(asked, refreshNormal) // any value but hard is a normal one to Argo CD
+	if asked := d.Metadata.Annotations.Refresh; asked != nil {
+		a.Refresh = refreshNormal // any value but hard is a normal one to Argo CD
+		if *asked == refreshHard {
+			a.Refresh = refreshHard
+		}
 	}
-	a.Skipped, _ = strconv.ParseBool(d.Metadata.Annotations[annotationSkip])
+	a.Skipped, _ = strconv.ParseBool(d.Metadata.Annotations.Skip)
+	if len(a.Server) > longestServer || len(a.Cluster) > longestName {
+		a.Server, a.Cluster = "", ""
+	}
 	for _, c := range d.Status.Conditions {
 		a.Invalid = a.Invalid || c.Type == "InvalidSpecError" || c.Type == "UnknownError"
 	}

@@ -2,6 +2,7 @@ package nudge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type ProblemReason string
 const (
 	NamespaceForbidden ProblemReason = "NamespaceForbidden" // Applications that Argo CD looks at cannot be listed
 	PatternUnread      ProblemReason = "PatternUnread"      // an entry of application.namespaces that Argo CD reads
+	TooMany            ProblemReason = "TooMany"            // more Applications than are kept
 )
 
 // Problem is what keeps Applications from being found, while others are. Message is a sentence for people.
@@ -99,24 +101,50 @@ func (n *Nudger) list(ctx context.Context, own string) ([]Application, []Problem
 		problems = append(problems, Problem{PatternUnread, fmt.Sprintf("no Application is looked for in the namespaces of %s (Argo CD's setting %s): its form is not one that ballast reads; add them by name", shown(entry), keyNamespaces)})
 	}
 	if watched.Open() {
-		all, err := n.listIn(ctx, "", watched)
-		if !isForbidden(err) {
-			return all, problems, err
+		all := &kept{}
+		if err := n.listIn(ctx, "", watched, all); !isForbidden(err) {
+			return all.applications, all.left(problems), err
 		}
 		problems = append(problems, Problem{NamespaceForbidden, fmt.Sprintf("Applications are looked for in %s only: the planner may not list them in all namespaces, as Argo CD's setting %s asks for; add component nudge-any-namespace", strings.Join(watched.Named(), ", "), keyNamespaces)})
 	}
-	var all []Application
+	all := &kept{}
 	for _, namespace := range watched.Named() {
-		found, err := n.listIn(ctx, namespace, watched)
+		err := n.listIn(ctx, namespace, watched, all)
 		switch {
 		case isForbidden(err) && namespace != own:
 			problems = append(problems, Problem{NamespaceForbidden, fmt.Sprintf("no Application is looked for in %q: the planner may not list them there; add component nudge-any-namespace, or a Role in that namespace", namespace)})
 		case err != nil:
 			return nil, nil, err
 		}
-		all = append(all, found...)
 	}
-	return all, problems, nil
+	return all.applications, all.left(problems), nil
+}
+
+// mostKept is what the Applications of a listing may take, some 300,000 of them.
+const mostKept = 96 << 20
+
+// kept are the Applications of a listing, as far as there is room: who may create them must not fill the planner's memory.
+type kept struct {
+	applications []Application
+	bytes, more  int
+}
+
+func (k *kept) add(a Application) {
+	const itself = 160
+	size := itself + len(a.Namespace) + len(a.Name) + len(a.Server) + len(a.Cluster)
+	if k.bytes+size > mostKept {
+		k.more++
+		return
+	}
+	k.applications, k.bytes = append(k.applications, a), k.bytes+size
+}
+
+// left adds a Problem of those that had no room.
+func (k *kept) left(problems []Problem) []Problem {
+	if k.more == 0 {
+		return problems
+	}
+	return append(problems, Problem{TooMany, fmt.Sprintf("%d Applications are read, and %d more are not: their clusters' new owners begin at the next resync; see who makes so many", len(k.applications), k.more)})
 }
 
 // setting is application.namespaces, as the application-controller has it.
@@ -136,37 +164,43 @@ func (n *Nudger) setting(ctx context.Context, own string) (string, error) {
 
 // listIn lists a namespace, or all, and keeps what Argo CD looks at. A listing that takes so long that the API server has
 // forgotten its beginning is begun anew once.
-func (n *Nudger) listIn(ctx context.Context, namespace string, watched Watched) ([]Application, error) {
-	all, err := n.listPages(ctx, namespace, watched)
+func (n *Nudger) listIn(ctx context.Context, namespace string, watched Watched, all *kept) error {
+	before := *all
+	err := n.listPages(ctx, namespace, watched, all)
 	if apierrors.IsResourceExpired(err) {
-		all, err = n.listPages(ctx, namespace, watched)
+		*all = before
+		err = n.listPages(ctx, namespace, watched, all)
 	}
 	switch {
 	case meta.IsNoMatchError(err): // without the kind there is none of it
-		return nil, nil
+		return nil
 	case err != nil && namespace == "":
-		return nil, refused("list", "", fmt.Errorf("listing Applications in all namespaces: %w", err))
+		return refused("list", "", fmt.Errorf("listing Applications in all namespaces: %w", err))
 	case err != nil:
-		return nil, refused("list", namespace, fmt.Errorf("listing Applications in %q: %w", namespace, err))
+		return refused("list", namespace, fmt.Errorf("listing Applications in %q: %w", namespace, err))
 	}
-	return all, nil
+	return nil
 }
 
-func (n *Nudger) listPages(ctx context.Context, namespace string, watched Watched) ([]Application, error) {
-	var all []Application
+func (n *Nudger) listPages(ctx context.Context, namespace string, watched Watched, all *kept) error {
 	limit, next := firstPage, ""
 	for {
 		p := newPage()
-		if err := n.Reader.List(ctx, p, client.InNamespace(namespace), client.Limit(int64(limit)), client.Continue(next)); err != nil {
-			return nil, err
+		err := n.Reader.List(ctx, p, client.InNamespace(namespace), client.Limit(int64(limit)), client.Continue(next))
+		if errors.Is(err, errTooLarge) && limit > 1 {
+			limit = max(1, limit/10)
+			continue
+		}
+		if err != nil {
+			return err
 		}
 		for _, a := range p.applications {
 			if watched.Has(a.Namespace) {
-				all = append(all, a)
+				all.add(a)
 			}
 		}
 		if next = p.GetContinue(); next == "" {
-			return all, nil
+			return nil
 		}
 		limit = nextLimit(len(p.applications), p.bytes)
 	}

@@ -42,6 +42,7 @@ func TestNudger(t *testing.T) {
 		"a wave takes one listing":                                             listsOnce,
 		"many Applications come in pages":                                      listsInPages,
 		"a listing that was forgotten on its way begins anew":                  beginsAnew,
+		"Applications as large as can be are read few at a time":               readsFatOnes,
 		"other namespaces count if Argo CD looks there":                        findsInWatchedNamespaces,
 		"a namespace by name is listed alone":                                  listsNamedNamespaces,
 		"the controller's command line goes before the ConfigMap":              obeysTheCommandLine,
@@ -124,7 +125,9 @@ func refreshesByName(t *testing.T, w *world) {
 
 func needsNone(t *testing.T, w *world) {
 	w.application(w.own, "a", us, nil)
-	w.application(w.own, "b", eu, func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{annotationSkip: "true"}) })
+	w.application(w.own, "b", eu, func(u *unstructured.Unstructured) {
+		u.SetAnnotations(map[string]string{"argocd.argoproj.io/skip-reconcile": "true"})
+	})
 	w.equal("", w.nudge(eu, "eu"))
 	w.equal("", w.nudge(eu, "eu"))
 	w.equal([]int{1, 0}, []int{w.lists, w.writes})
@@ -214,6 +217,26 @@ func listsInPages(t *testing.T, w *world) {
 	w.application(w.own, "zz-last", eu, nil)
 	w.equal(w.own+"/zz-last", w.nudge(eu, ""))
 	w.equal(2, w.lists)
+}
+
+// readsFatOnes: 30 of 1.4 MB each are 42 MB, of which the first page would have all.
+func readsFatOnes(t *testing.T, w *world) {
+	const fat = 30
+	for i := range fat {
+		w.application(w.own, fmt.Sprintf("app-%03d", i), us, func(u *unstructured.Unstructured) {
+			var conditions []any
+			for range 28_000 {
+				conditions = append(conditions, map[string]any{"message": "", "type": "aa", "note": "xxxxxxx"})
+			}
+			u.Object["status"] = map[string]any{"conditions": conditions}
+		})
+	}
+	w.application(w.own, "zz-last", eu, nil)
+	w.equal(w.own+"/zz-last", w.nudge(eu, ""))
+	w.equal(fat, len(w.nudger.last.Load().applications.of(us, "")))
+	if w.lists < 4 || w.lists > 8 {
+		t.Errorf("%d requests, want one that is too large and 10, 6 or so, and the rest", w.lists)
+	}
 }
 
 func beginsAnew(t *testing.T, w *world) {

@@ -98,7 +98,7 @@ func newWorld(t *testing.T, config *rest.Config) *world {
 
 func (w *world) clientAs(user string) client.WithWatch {
 	w.t.Helper()
-	config := rest.CopyConfig(w.config)
+	config := Bounded(w.config)
 	config.Impersonate.UserName = user
 	c, err := client.NewWithWatch(config, client.Options{})
 	w.must(err)

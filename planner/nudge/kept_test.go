@@ -1,0 +1,89 @@
+package nudge
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestWhatIsKeptOfApplicationsIsBounded: what is beyond the bound is told of, and takes no memory.
+func TestWhatIsKeptOfApplicationsIsBounded(t *testing.T) {
+	all, server := &kept{}, "https://"+strings.Repeat("a", 1000)
+	const made = 200_000
+	for i := range made {
+		all.add(Application{Namespace: "team", Name: fmt.Sprintf("app-%06d", i), Server: server})
+	}
+	const each = 160 + 4 + 10 + 1008
+	stay := mostKept / each
+	if len(all.applications) != stay || all.bytes > mostKept {
+		t.Errorf("%d of %d are kept in %d bytes, want %d", len(all.applications), made, all.bytes, stay)
+	}
+	want := []Problem{{TooMany, fmt.Sprintf("%d Applications are read, and %d more are not: their clusters' new owners begin at the next resync; see who makes so many", stay, made-stay)}}
+	if diff := cmp.Diff(want, all.left(nil)); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+// TestAFatApplicationIsReadToLittle: of what its maker may fill, nothing is kept.
+func TestAFatApplicationIsReadToLittle(t *testing.T) {
+	var notes, conditions strings.Builder
+	for i := range 62_000 {
+		fmt.Fprintf(&notes, `"%x":"",`, i)
+	}
+	for range 20_000 {
+		conditions.WriteString(`{"message":"","type":"aa"},`)
+	}
+	for name, test := range map[string]struct {
+		item string
+		want Application
+	}{
+		"annotations and conditions": {`{"metadata":{"namespace":"team","name":"a","annotations":{` + notes.String() + `"argocd.argoproj.io/refresh":"` + strings.Repeat("x", 1<<16) +
+			`"}},"spec":{"destination":{"server":"https://a"}},"status":{"conditions":[` + conditions.String() + `{"type":"UnknownError"}]}}`,
+			Application{Namespace: "team", Name: "a", Server: "https://a", Refresh: "normal", Invalid: true}},
+		"a server of a megabyte": {`{"metadata":{"namespace":"team","name":"a"},"spec":{"destination":{"server":"https://` + strings.Repeat("a", 1<<20) + `"}}}`,
+			Application{Namespace: "team", Name: "a"}},
+		"a cluster's name of a megabyte": {`{"metadata":{"namespace":"team","name":"a"},"spec":{"destination":{"name":"` + strings.Repeat("a", 1<<20) + `"}}}`,
+			Application{Namespace: "team", Name: "a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPage()
+			if err := p.UnmarshalJSON([]byte(`{"items":[` + test.item + `]}`)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]Application{test.want}, p.applications); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+type answers string
+
+func (a answers) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{Body: io.NopCloser(strings.NewReader(string(a)))}, nil
+}
+
+// TestAnAnswerIsReadAsFarAsItMayBe: to its last byte, and not to one more.
+func TestAnAnswerIsReadAsFarAsItMayBe(t *testing.T) {
+	for name, test := range map[string]struct {
+		bytes int
+		want  error
+	}{
+		"none": {0, nil}, "as many as may be": {mostBytes, nil}, "one more": {mostBytes + 1, errTooLarge}, "many more": {mostBytes + 1<<20, errTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer, err := boundedTransport{answers(strings.Repeat("a", test.bytes))}.RoundTrip(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(answer.Body)
+			if err != test.want || len(got) > mostBytes || err == nil && len(got) != test.bytes {
+				t.Errorf("%d of %d bytes and %v, want %v", len(got), test.bytes, err, test.want)
+			}
+		})
+	}
+}
