@@ -2,7 +2,6 @@ package evaluate_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -18,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ballast/planner/evaluate"
+	"ballast/planner/gz"
 )
 
 // busy is a vote in which no two samples agree: the most a history can hold.
@@ -41,22 +41,56 @@ func busy(clusters, samples, replicas int) evaluate.History {
 }
 
 func TestAFullHistoryFitsAConfigMap(t *testing.T) {
-	h := busy(5_000, 60, 128)
-	data, err := h.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
+	for name, test := range map[string]struct {
+		h    evaluate.History
+		most int
+	}{
+		"no two candidates alike": {busy(5_000, 60, 128), 400_000},
+		"all nearly alike":        {seldom(5_000, 60, 60, 20), 100_000},
+		"the same few":            {seldom(5_000, 5, 60, 20), 50_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, err := test.h.MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d candidates of 5,000 clusters: %d bytes", len(test.h.Candidates), len(data))
+			if len(data) > test.most {
+				t.Errorf("%d bytes, want at most %d", len(data), test.most)
+			}
+			if again, err := test.h.MarshalBinary(); !bytes.Equal(data, again) {
+				t.Errorf("a second packing differs: %v", err)
+			}
+			var got evaluate.History
+			if err := got.UnmarshalBinary(data); err != nil || !reflect.DeepEqual(test.h, got) {
+				t.Errorf("what was packed does not come back: %v", err)
+			}
+		})
 	}
-	t.Logf("60 distinct candidates of 5,000 clusters on 128 replicas: %d bytes", len(data))
-	if len(data) > 400_000 {
-		t.Errorf("%d bytes, want at most 400,000", len(data))
+}
+
+// seldom is a vote as it is found: candidates that differ from each other in one of thirty clusters, wanted in turn.
+func seldom(clusters, candidates, samples, replicas int) evaluate.History {
+	r := rand.New(rand.NewPCG(3, uint64(clusters)))
+	var first evaluate.Candidate
+	for _, first = range busy(clusters, 1, replicas).Candidates {
+		break
 	}
-	if again, err := h.MarshalBinary(); !bytes.Equal(data, again) {
-		t.Errorf("a second packing differs: %v", err)
+	h := evaluate.History{Basis: "5f1d7a84db00d2fc", Candidates: map[string]evaluate.Candidate{}}
+	names := slices.Sorted(maps.Keys(first.Of))
+	var keys []string
+	for range candidates {
+		c := evaluate.Candidate{Replicas: replicas, Of: maps.Clone(first.Of)}
+		for range clusters / 30 {
+			c.Of[names[r.IntN(clusters)]] = r.IntN(replicas)
+		}
+		keys = append(keys, evaluate.Key(c))
+		h.Candidates[keys[len(keys)-1]] = c
 	}
-	var got evaluate.History
-	if err := got.UnmarshalBinary(data); err != nil || !reflect.DeepEqual(h, got) {
-		t.Errorf("what was packed does not come back: %v", err)
+	for i := range samples {
+		h.Ballots = append(h.Ballots, evaluate.Ballot{At: noon.Add(time.Duration(i)*time.Minute + 123456789), Key: keys[i%candidates]})
 	}
+	return h
 }
 
 func TestHistoryAsJSONIsTheSame(t *testing.T) {
@@ -95,12 +129,13 @@ func TestWhatCannotBeUnpackedIsNotPacked(t *testing.T) {
 		h    evaluate.History
 		want string
 	}{
-		"a replica that is not there": {with(evaluate.Candidate{Replicas: 2, Of: map[string]int{"eu": 2}}), `cluster "eu" on replica 2 of 2`},
-		"a replica below 0":           {with(evaluate.Candidate{Replicas: 2, Of: map[string]int{"eu": -1}}), `cluster "eu" on replica -1`},
+		"a replica that is not there": {with(evaluate.Candidate{Replicas: 2, Of: map[string]int{"eu": 2}}), `cluster "eu" is on replica 2 of 2`},
+		"a replica below 0":           {with(evaluate.Candidate{Replicas: 2, Of: map[string]int{"eu": -1}}), `cluster "eu" is on replica -1`},
+		"no replica's number":         {with(evaluate.Candidate{Replicas: 2, Of: map[string]int{"eu": -2}}), `cluster "eu" is on replica -2`},
 		"a negative count":            {with(evaluate.Candidate{Replicas: -1}), "-1 replicas"},
-		"a name no Secret has":        {with(evaluate.Candidate{Replicas: 1, Of: map[string]int{strings.Repeat("x", 254): 0}}), "254 bytes"},
-		"a long basis":                {evaluate.History{Basis: strings.Repeat("x", 257)}, "257 bytes"},
-		"a year without a form":       {evaluate.History{Ballots: []evaluate.Ballot{{At: noon.AddDate(9000, 0, 0)}}}, "year 11026"},
+		"a count beyond all":          {with(evaluate.Candidate{Replicas: 1<<20 + 1}), "1048577 replicas"},
+		"a year without a form":       {evaluate.History{Ballots: []evaluate.Ballot{{At: noon.AddDate(9000, 0, 0)}}}, "year outside of range"},
+		"more than is unpacked":       {evaluate.History{Basis: strings.Repeat("x", 8<<20)}, "larger than 8 MiB"},
 		"too many ballots":            {evaluate.History{Ballots: make([]evaluate.Ballot, 10_001)}, "10001 ballots"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,64 +148,112 @@ func TestWhatCannotBeUnpackedIsNotPacked(t *testing.T) {
 }
 
 func zipped(plain string) []byte {
-	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
-	_, _ = z.Write([]byte(plain))
-	_ = z.Close()
-	return out.Bytes()
+	data, err := gz.Pack([]byte(plain))
+	if err != nil {
+		panic(err)
+	}
+	return data
 }
 
-// hostile are documents that lie about their sizes, by what is wrong with them.
+// twoPlans is a history by hand.
+const twoPlans = `{"version":1,"basis":"v1",
+"ballots":[{"at":"2026-01-01T00:00:00.000000005Z","key":"a"},{"at":"2026-01-01T00:01:00Z","key":"c"}],
+"clusters":["eu","us"],
+"candidates":[{"key":"a","replicas":2,"of":[0,1]},{"key":"b","replicas":1,"of":[0,-1]}]}`
+
+func TestTheFormIsWhatItsDocSays(t *testing.T) {
+	var got evaluate.History
+	if err := got.UnmarshalBinary(zipped(twoPlans)); err != nil {
+		t.Fatal(err)
+	}
+	midnight := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	want := evaluate.History{
+		Basis:   "v1",
+		Ballots: []evaluate.Ballot{{At: midnight.Add(5), Key: "a"}, {At: midnight.Add(time.Minute), Key: "c"}},
+		Candidates: map[string]evaluate.Candidate{
+			"a": {Replicas: 2, Of: map[string]int{"eu": 0, "us": 1}},
+			"b": {Replicas: 1, Of: map[string]int{"eu": 0}},
+		}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+	data, err := want.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := gz.Unpack(data, 1<<20)
+	if d := cmp.Diff(strings.ReplaceAll(twoPlans, "\n", ""), string(text)); err != nil || d != "" {
+		t.Errorf("%v (-want +got)\n%s", err, d)
+	}
+}
+
+func TestEqualHistoriesGiveEqualBytes(t *testing.T) {
+	here := busy(20, 3, 4)
+	there := evaluate.History{Basis: here.Basis, Candidates: maps.Clone(here.Candidates)}
+	for _, b := range here.Ballots {
+		there.Ballots = append(there.Ballots, evaluate.Ballot{At: b.At.In(time.FixedZone("there", 3600)), Key: b.Key})
+	}
+	a, errA := here.MarshalBinary()
+	b, errB := there.MarshalBinary()
+	if errA != nil || errB != nil || !bytes.Equal(a, b) {
+		t.Errorf("the same history of another time zone has other bytes: %v, %v", errA, errB)
+	}
+}
+
+// instead is twoPlans with one thing changed.
+func instead(old, new string) []byte {
+	if strings.Count(twoPlans, old) != 1 {
+		panic(old)
+	}
+	return zipped(strings.Replace(twoPlans, old, new, 1))
+}
+
+// filled is a history whose field is an array with one element again and again, to as many bytes.
+func filled(field, element string, size int) string {
+	return fmt.Sprintf(`{"version":1,%q:[%s%s]}`, field, strings.Repeat(element+",", size/(len(element)+1)), element)
+}
+
+// hostile are documents that are no history, by what is wrong with them.
 func hostile() map[string][]byte {
-	const head = "ballast history\x01"
-	huge := "\xff\xff\xff\xff\xff\xff\xff\xff\x7f"
 	good, err := busy(3, 2, 2).MarshalBinary()
 	if err != nil {
 		panic(err)
 	}
+	var wide strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&wide, `,"%04d"`, i)
+	}
+	var long strings.Builder
+	for i := range 1001 {
+		fmt.Fprintf(&long, `,{"key":"%04d"}`, i)
+	}
 	return map[string][]byte{
-		"EOF":                                       nil,
-		"gzip: invalid header":                      []byte("not packed at all"),
-		"unexpected EOF":                            good[:len(good)/2],
-		"something follows":                         append(good[:len(good):len(good)], 0),
-		"at most 1048576":                           make([]byte, 1<<20+1),
-		"unpacks to more than":                      zipped(strings.Repeat("\x00", 17<<20)),
-		"another version":                           zipped("ballast history\x02\x00\x00\x00\x00\x00"),
-		"ends too early":                            zipped(head),
-		"the length of a text is":                   zipped(head + huge),
-		"the number of clusters is":                 zipped(head + "\x00" + huge),
-		"the number of keys is":                     zipped(head + "\x00\x00" + huge),
-		"the number of ballots is":                  zipped(head + "\x00\x00\x00" + huge),
-		"the number of candidates is":               zipped(head + "\x00\x00\x00\x00" + huge),
-		"what a name shares":                        zipped(head + "\x00\x02\x00\x01a\x02\x01b"),
-		`cluster "a" follows "b"`:                   zipped(head + "\x00\x02\x00\x01b\x00\x01a\x00\x00\x00"),
-		`key "a" follows "b"`:                       zipped(head + "\x00\x00\x02\x01b\x01a\x00\x00"),
-		"it has no keys":                            zipped(head + "\x00\x00\x00\x01\x00\x00\x00\x00"),
-		"a nanosecond is":                           zipped(head + "\x00\x00\x01\x01a\x01\x00\x00\xff\xff\xff\xff\x0f\x00"),
-		"a ballot is of the year":                   zipped(head + "\x00\x00\x01\x01a\x01\x00\xff\xff\xff\xff\xff\xff\x0f\x00\x00"),
-		"a replica is 3, and at most 2":             zipped(head + "\x00\x01\x00\x01c\x01\x01a\x00\x01\x00\x02\x03"),
-		"is out of order":                           zipped(head + "\x00\x00\x02\x01a\x01b\x00\x02\x01\x00\x00\x00"),
-		"1 bytes are left over":                     zipped(head + "\x00\x00\x00\x00\x00\x00"),
-		"candidates of 2000 clusters are more than": zipped(head + "\x00" + manyNames(2000) + manyKeys(1001) + "\x00\xe9\x07" + strings.Repeat("\x00", 1001*2002)),
+		"EOF":                              nil,
+		"gzip: invalid header":             []byte("not packed at all"),
+		"unexpected EOF":                   good[:len(good)/2],
+		"unpacking: unexpected EOF":        append(good[:len(good):len(good)], 0),
+		"it is larger than 8 MiB":          zipped(strings.Repeat(" ", 8<<20+1)),
+		"invalid character 'b'":            zipped("ballast history\x01\x00\x00\x00\x00\x00"), // as it was before it was JSON
+		"after top-level value":            zipped(twoPlans + "{}"),
+		"unexpected end of JSON input":     zipped(twoPlans[:len(twoPlans)-1]),
+		"its version is 2":                 instead(`"version":1`, `"version":2`),
+		"its version is 0":                 zipped("{}"),
+		"its clusters are not in order":    instead(`["eu","us"]`, `["us","eu"]`),
+		"clusters are not in order":        instead(`["eu","us"]`, `["eu","eu"]`),
+		"its candidates are not in order":  instead(`"key":"b"`, `"key":"a"`),
+		`"b": it places 1 of 2 clusters`:   instead(`[0,-1]`, `[0]`),
+		`"b": it places 3 of 2 clusters`:   instead(`[0,-1]`, `[0,-1,-1]`),
+		`"us" is on replica 2 of 2`:        instead(`[0,1]`, `[0,2]`),
+		`"us" is on replica -2 of 1`:       instead(`[0,-1]`, `[0,-2]`),
+		"cannot unmarshal number 0.5":      instead(`[0,-1]`, `[0,0.5]`),
+		"it has -1 replicas":               instead(`"replicas":1`, `"replicas":-1`),
+		"it has 1048577 replicas":          instead(`"replicas":1`, `"replicas":1048577`),
+		"a ballot's time is not in UTC":    instead("00:01:00Z", "00:01:00+01:00"),
+		"parsing time":                     instead("2026-01-01T00:01:00Z", "12026-01-01T00:01:00Z"),
+		"it has 10001 ballots":             zipped(filled("ballots", "{}", 30_000)),
+		"and at most 30004 are taken":      zipped(filled("candidates", "{}", 8<<20-100)),
+		"1001 candidates of 2000 clusters": zipped(`{"version":1,"clusters":[` + wide.String()[1:] + `],"candidates":[` + long.String()[1:] + `]}`),
 	}
-}
-
-func manyNames(n int) string {
-	var b strings.Builder
-	b.WriteString(string([]byte{byte(n&0x7f | 0x80), byte(n >> 7)}))
-	for i := range n {
-		fmt.Fprintf(&b, "\x00\x04%04d", i)
-	}
-	return b.String()
-}
-
-func manyKeys(n int) string {
-	var b strings.Builder
-	b.WriteString(string([]byte{byte(n&0x7f | 0x80), byte(n >> 7)}))
-	for i := range n {
-		fmt.Fprintf(&b, "\x04%04d", i)
-	}
-	return b.String()
 }
 
 func TestADamagedOrHostileHistoryIsRefused(t *testing.T) {
@@ -178,7 +261,7 @@ func TestADamagedOrHostileHistoryIsRefused(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			h := evaluate.History{Basis: "as before"}
 			err := h.UnmarshalBinary(data)
-			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "unpacking the history") {
+			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v", err)
 			}
 			if d := cmp.Diff(evaluate.History{Basis: "as before"}, h); d != "" {
@@ -188,24 +271,29 @@ func TestADamagedOrHostileHistoryIsRefused(t *testing.T) {
 	}
 }
 
-// A count that the rest of the document cannot hold must be refused before anything is made of its size.
-func TestACountThatLiesTakesNoMemory(t *testing.T) {
-	const head = "ballast history\x01\x00"
-	for name, data := range map[string][]byte{
-		"clusters":   zipped(head + "\xc0\x9a\x0c"),                                   // 200,000
-		"keys":       zipped(head + "\x00\xa0\x9c\x01"),                               // 20,000
-		"candidates": zipped(head + manyNames(2000) + manyKeys(900) + "\x00\x84\x07"), // 900 x 2,000
+// Whatever some kilobytes unpack to, refusing it takes memory within the bounds.
+func TestRefusingAHostileHistoryTakesLittleMemory(t *testing.T) {
+	const whole = 8<<20 - 100
+	for name, test := range map[string]struct {
+		plain string
+		most  uint64 // bytes, of all that was allocated on the way
+	}{
+		"more than is unpacked":   {strings.Repeat(" ", 64<<20), 48 << 20},
+		"candidates, all empty":   {filled("candidates", "{}", whole), 48 << 20},
+		"ballots, all empty":      {filled("ballots", "{}", whole), 48 << 20},
+		"clusters without a name": {filled("clusters", `""`, whole), 320 << 20},
+		"replicas":                {`{"version":1,"candidates":[` + filled("of", "0", whole-100) + `]}`, 320 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
+			data := zipped(test.plain)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			err := new(evaluate.History).UnmarshalBinary(data)
 			runtime.ReadMemStats(&after)
-			if err == nil || !strings.Contains(err.Error(), "ends too early") {
-				t.Errorf("got %v", err)
-			}
-			if n := after.TotalAlloc - before.TotalAlloc; n > 300_000 {
-				t.Errorf("refusing %d bytes took %d", len(data), n)
+			if n := after.TotalAlloc - before.TotalAlloc; err == nil || n > test.most {
+				t.Errorf("refusing %d bytes took %d MiB, want at most %d: %v", len(data), n>>20, test.most>>20, err)
+			} else {
+				t.Logf("%d bytes took %d MiB: %v", len(data), n>>20, err)
 			}
 		})
 	}
@@ -232,33 +320,13 @@ func FuzzHistory(f *testing.F) {
 	})
 }
 
-// twoPlans is a history by hand: basis "v1", clusters eu and us, keys a and b with a ballot each.
-const twoPlans = "\x02v1" + "\x02\x00\x02eu\x00\x02us" + "\x02\x01a\x01b" + "\x02\x00\x80\x01\x05\x01\x02\x06" + "\x02\x00\x02\x01\x02\x01\x01\x01\x00"
-
-func TestTheFormIsWhatItsDocSays(t *testing.T) {
-	var got evaluate.History
-	if err := got.UnmarshalBinary(zipped("ballast history\x01" + twoPlans)); err != nil {
-		t.Fatal(err)
-	}
-	want := evaluate.History{
-		Basis:   "v1",
-		Ballots: []evaluate.Ballot{{At: time.Unix(64, 5).UTC(), Key: "a"}, {At: time.Unix(65, 6).UTC(), Key: "b"}},
-		Candidates: map[string]evaluate.Candidate{
-			"a": {Replicas: 2, Of: map[string]int{"eu": 0, "us": 1}},
-			"b": {Replicas: 1, Of: map[string]int{"eu": 0}},
-		}}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-}
-
 // FuzzHistoryPlain packs its input first, or gzip's checksum would keep the fuzzer out.
 func FuzzHistoryPlain(f *testing.F) {
-	f.Add("\x00\x00\x00\x00\x00")
+	f.Add(`{"version":1}`)
 	f.Add(twoPlans)
 	f.Fuzz(func(t *testing.T, plain string) {
 		var h evaluate.History
-		if h.UnmarshalBinary(zipped("ballast history\x01"+plain)) == nil {
+		if h.UnmarshalBinary(zipped(plain)) == nil {
 			checkPacked(t, h)
 		}
 	})
