@@ -2,15 +2,18 @@ package poll
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"ballast/planner/discover"
+	"ballast/planner/gz"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -55,31 +58,38 @@ func bigFleet(n, metrics int) ([]Metric, discover.Fleet, []Fetched) {
 }
 
 func TestFiveThousandClustersFitIntoTheHistory(t *testing.T) {
-	metrics, fleet, fetched := bigFleet(5000, 4)
-	table, err := Join(metrics, fleet, fetched, LastGood{}, usual, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := NewLastGood(table, LastGood{})
-	stored, err := last.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(stored) > 150<<10 {
-		t.Errorf("they take %d bytes, want at most 150 KiB", len(stored))
-	}
-	t.Logf("5,000 clusters with 4 metrics take %d bytes", len(stored))
-	var back LastGood
-	if err := back.UnmarshalBinary(stored); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(last, back); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	for c := range last.Columns {
-		if diff := cmp.Diff(table.Columns[c].Values, last.Columns[c].Values, cmpopts.EquateApprox(5e-7, 0)); diff != "" {
-			t.Fatalf("what is kept differs by more than 5e-7 (-want +got):\n%s", diff)
-		}
+	for metrics, most := range map[int]int{4: 150 << 10, 6: 200 << 10} {
+		t.Run(fmt.Sprint(metrics, " metrics"), func(t *testing.T) {
+			asked, fleet, fetched := bigFleet(5000, metrics)
+			table, err := Join(asked, fleet, fetched, LastGood{}, usual, noon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := NewLastGood(table, LastGood{})
+			stored, err := last.MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(stored) > most {
+				t.Errorf("they take %d bytes, want at most %d", len(stored), most)
+			}
+			t.Logf("5,000 clusters with %d metrics take %d bytes", metrics, len(stored))
+			if again, err := last.MarshalBinary(); !bytes.Equal(stored, again) {
+				t.Errorf("a second writing differs: %v", err)
+			}
+			var back LastGood
+			if err := back.UnmarshalBinary(stored); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(last, back); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			for c := range last.Columns {
+				if diff := cmp.Diff(table.Columns[c].Values, last.Columns[c].Values, cmpopts.EquateApprox(5e-7, 0)); diff != "" {
+					t.Fatalf("what is kept differs by more than 5e-7 (-want +got):\n%s", diff)
+				}
+			}
+		})
 	}
 }
 
@@ -93,46 +103,144 @@ func TestRoundingKeepsValuesFinite(t *testing.T) {
 	})
 }
 
-func zipped(raw string) []byte {
-	var out bytes.Buffer
-	zip := gzip.NewWriter(&out)
-	_, _ = zip.Write([]byte(raw))
-	_ = zip.Close()
-	return out.Bytes()
+func zipped(plain string) []byte {
+	stored, err := gz.Pack([]byte(plain))
+	if err != nil {
+		panic(err)
+	}
+	return stored
+}
+
+// byHand is a document of last good values: b has none, and a's is of a minute before c's.
+const byHand = `{"version":1,"ids":["a","b","c"],"columns":[` +
+	`{"id":"apps","values":[1.5,0,1e+21],"newest":1767225600,"age":[60,1767225600,0],"measured":[true,false,true],"droppedSince":"2026-01-01T00:00:00Z"}]}`
+
+func TestTheFormOfTheLastGoodValues(t *testing.T) {
+	want := LastGood{IDs: []string{"a", "b", "c"}, Columns: []LastColumn{{
+		ID: "apps", Values: []float64{1.5, 0, 1e21}, At: []int64{1767225540, 0, 1767225600},
+		Measured: []bool{true, false, true}, DroppedSince: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}}
+	var got LastGood
+	if err := got.UnmarshalBinary(zipped(byHand)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	stored, err := want.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := gz.Unpack(stored, 1<<20)
+	if diff := cmp.Diff(byHand, string(text)); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// byHandWith is byHand with one thing changed.
+func byHandWith(old, new string) []byte {
+	if strings.Count(byHand, old) != 1 {
+		panic(old)
+	}
+	return zipped(strings.Replace(byHand, old, new, 1))
+}
+
+// filled is a document whose field is an array with one element again and again, to as many bytes.
+func filled(field, element string, size int) string {
+	return fmt.Sprintf(`{"version":1,%q:[%s%s]}`, field, strings.Repeat(element+",", size/(len(element)+1)), element)
+}
+
+// hostile are documents that are no last good values, by what is wrong with them.
+func hostile() map[string][]byte {
+	return map[string][]byte{
+		"gzip: invalid header":                 []byte("plain, and not packed"),
+		"unexpected end of JSON input":         zipped(""),
+		"larger than 8 MiB":                    zipped(strings.Repeat(" ", 8<<20+1)),
+		`invalid character '\x01'`:             zipped("\x01\x00\x00"), // as they were before they were JSON
+		"after top-level value":                zipped(byHand + "{}"),
+		"their version is 2":                   byHandWith(`"version":1`, `"version":2`),
+		"their version is 0":                   zipped("{}"),
+		`ID "a" follows "b"`:                   byHandWith(`["a","b","c"]`, `["b","a","c"]`),
+		`ID "a" follows "a"`:                   byHandWith(`["a","b","c"]`, `["a","a","c"]`),
+		"2 values, 3 times and 3 marks":        byHandWith(`[1.5,0,1e+21]`, `[1.5,0]`),
+		"3 values, 4 times and 3 marks":        byHandWith(`[60,`, `[60,0,`),
+		"3 values, 3 times and 0 marks":        byHandWith(`[true,false,true]`, `null`),
+		`"apps" has a value below 0`:           byHandWith(`1.5`, `-1.5`),
+		"cannot unmarshal number 1e999":        byHandWith(`1.5`, `1e999`),
+		"cannot unmarshal string":              byHandWith(`1.5`, `"NaN"`),
+		"arrays and objects, and at most 4100": zipped(filled("columns", "{}", 8<<20-100)),
+	}
 }
 
 func TestWhatTheCodecRefuses(t *testing.T) {
-	tests := map[string]struct {
-		stored []byte
-		want   string
-	}{
-		"no gzip":                {[]byte("plain"), "reading the last good values: "},
-		"nothing":                {zipped(""), "they end too early"},
-		"another version":        {zipped("\x02\x00\x00"), "their version is 2, and this ballast reads 1"},
-		"more rows than bytes":   {zipped("\x01\xff\xff\x3f"), "they end too early"},
-		"too many rows":          {zipped("\x01\xff\xff\xff\x7f"), "a number is out of bounds"},
-		"IDs out of order":       {zipped("\x01\x02\x00\x01b\x00\x01a\x00"), "the IDs are not in order"},
-		"more than there is":     {zipped("\x01\x00\x00\x00"), "there is more than there should be"},
-		"a value that is no one": {zipped("\x01\x01\x00\x01a\x01\x01m\x00\x01\x02\x7f\xf8\x00\x00"), "a number is out of bounds"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
+	for want, stored := range hostile() {
+		t.Run(want, func(t *testing.T) {
 			kept := lastly()
-			err := kept.UnmarshalBinary(test.stored)
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v, want one with %q", err, test.want)
+			err := kept.UnmarshalBinary(stored)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want one with %q", err, want)
 			}
 			if diff := cmp.Diff(lastly(), kept); diff != "" {
 				t.Errorf("the receiver has changed (-want +got):\n%s", diff)
 			}
 		})
 	}
-	if _, err := (LastGood{IDs: []string{"a"}, Columns: []LastColumn{{ID: "m"}}}).MarshalBinary(); err == nil {
-		t.Error("a column without values is written")
+}
+
+func TestWhatCannotBeReadIsNotWritten(t *testing.T) {
+	of := func(value float64) LastGood {
+		return LastGood{IDs: []string{"a"}, Columns: []LastColumn{{ID: "m", Values: []float64{value}, At: []int64{1}, Measured: []bool{true}}}}
+	}
+	for name, test := range map[string]struct {
+		l    LastGood
+		want string
+	}{
+		"a column without values": {LastGood{IDs: []string{"a"}, Columns: []LastColumn{{ID: "m"}}}, "0 values, 0 times and 0 marks for 1 IDs"},
+		"IDs out of order":        {LastGood{IDs: []string{"b", "a"}}, `ID "a" follows "b"`},
+		"a value below 0":         {of(-1), "below 0"},
+		"no number":               {of(math.NaN()), "NaN"},
+		"an infinite value":       {of(math.Inf(1)), "+Inf"},
+		"too many columns":        {LastGood{Columns: make([]LastColumn, 2100)}, "arrays and objects, and at most 4100"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := test.l.MarshalBinary(); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}
+
+// Whatever some kilobytes unpack to, refusing it takes memory within the bounds.
+func TestRefusingHostileValuesTakesLittleMemory(t *testing.T) {
+	const whole = 8<<20 - 100
+	for name, test := range map[string]struct {
+		plain string
+		most  uint64 // bytes, of all that was allocated on the way
+	}{
+		"more than is unpacked": {strings.Repeat(" ", 64<<20), 48 << 20},
+		"columns, all empty":    {filled("columns", "{}", whole), 48 << 20},
+		"IDs without a text":    {filled("ids", `""`, whole), 320 << 20},
+		"values":                {`{"version":1,"columns":[` + filled("values", "0", whole-100) + `]}`, 320 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stored := zipped(test.plain)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := new(LastGood).UnmarshalBinary(stored)
+			runtime.ReadMemStats(&after)
+			if n := after.TotalAlloc - before.TotalAlloc; err == nil || n > test.most {
+				t.Errorf("refusing %d bytes took %d MiB, want at most %d: %v", len(stored), n>>20, test.most>>20, err)
+			} else {
+				t.Logf("%d bytes took %d MiB: %v", len(stored), n>>20, err)
+			}
+		})
 	}
 }
 
 func FuzzLastGood(f *testing.F) {
+	documents := hostile()
+	for _, why := range slices.Sorted(maps.Keys(documents)) {
+		f.Add(documents[why])
+	}
 	for _, l := range []LastGood{{}, lastly(), {Columns: []LastColumn{{ID: "m", DroppedSince: noon}}}} {
 		stored, err := l.MarshalBinary()
 		if err != nil {
@@ -140,21 +248,36 @@ func FuzzLastGood(f *testing.F) {
 		}
 		f.Add(stored)
 	}
-	f.Add(zipped("\x01\x02\x00\x01b\x00\x01a\x00"))
 	f.Fuzz(func(t *testing.T, stored []byte) {
-		var l, again LastGood
-		if l.UnmarshalBinary(stored) != nil {
-			return
-		}
-		written, err := l.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := again.UnmarshalBinary(written); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(l, again, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+		var l LastGood
+		if l.UnmarshalBinary(stored) == nil {
+			checkStored(t, l)
 		}
 	})
+}
+
+// FuzzLastGoodPlain packs its input first, or gzip's checksum would keep the fuzzer out.
+func FuzzLastGoodPlain(f *testing.F) {
+	f.Add(`{"version":1}`)
+	f.Add(byHand)
+	f.Fuzz(func(t *testing.T, plain string) {
+		var l LastGood
+		if l.UnmarshalBinary(zipped(plain)) == nil {
+			checkStored(t, l)
+		}
+	})
+}
+
+func checkStored(t *testing.T, l LastGood) {
+	written, err := l.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again LastGood
+	if err := again.UnmarshalBinary(written); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(l, again, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }

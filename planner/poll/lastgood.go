@@ -1,7 +1,7 @@
 package poll
 
 import (
-	"math"
+	"strconv"
 	"time"
 )
 
@@ -24,7 +24,7 @@ type LastColumn struct {
 }
 
 // NewLastGood is what to keep of a table, given what was kept before. Clusters that are gone are forgotten; a refused
-// column stays as it was. Values are rounded to what the codec stores, so that the leader that measured them and the one
+// column stays as it was. Values are rounded before they are stored, so that the leader that measured them and the one
 // that reads them hold the same.
 func NewLastGood(t Table, last LastGood) LastGood {
 	old := last.rows(t)
@@ -88,16 +88,8 @@ func (l LastGood) column(id string) *LastColumn {
 	return nil
 }
 
-// keptBits is how much of a value's 64 bits is stored: sign, exponent and 20 bits of the mantissa, an error of at most
-// 5e-7, where a plan shows three digits.
-const keptBits = 32
-
+// round keeps seven significant digits, an error of at most 5e-7, where a plan shows three.
 func round(v float64) float64 {
-	bits := math.Float64bits(v)
-	const rest = 64 - keptBits
-	rounded := (bits + 1<<(rest-1)) >> rest << rest
-	if f := math.Float64frombits(rounded); !math.IsInf(f, 0) {
-		return f
-	}
-	return math.Float64frombits(bits >> rest << rest)
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 7, 64), 64) // even the largest float64 stays one
+	return short
 }
