@@ -1,7 +1,6 @@
 package cycle
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"time"
@@ -26,8 +25,8 @@ type fleetMemory struct {
 	HoldOff time.Time            `json:"holdOff,omitzero"`
 }
 
-// maxPart bounds what a part unpacks to: 7,500 clusters with six metrics take about 5 MB of JSON.
-const maxPart = 16 << 20
+// partBounds are those of the fleet and of the changes: each has an object a cluster, or a few.
+func partBounds() gz.Bounds { return gz.Bounds{Bytes: 16 << 20, Nested: 1 << 20} }
 
 // Parts are the history's parts with this memory in them. A part that only a newer version knows stays, and so does one
 // that cannot be packed anew, which is reported: neither the others nor the plans may be lost with it.
@@ -52,21 +51,7 @@ func (m Memory) Parts(before map[string][]byte) (parts map[string][]byte, stale 
 }
 
 func packed(v any) func() ([]byte, error) {
-	return func() ([]byte, error) {
-		data, err := json.Marshal(v)
-		if err != nil {
-			return nil, err
-		}
-		return gz.Pack(data)
-	}
-}
-
-func unpacked(part []byte, into any) error {
-	data, err := gz.Unpack(part, maxPart)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(data, into)
+	return func() ([]byte, error) { return partBounds().PackJSON(v) }
 }
 
 // MemoryOf reads the memory back. A part that cannot be read begins anew and is reported; the others serve.
@@ -75,7 +60,7 @@ func MemoryOf(parts map[string][]byte) (Memory, []error) {
 	var dropped []error
 	if part, ok := parts[partFleet]; ok {
 		var fleet fleetMemory
-		if err := unpacked(part, &fleet); err != nil {
+		if err := partBounds().UnpackJSON(part, &fleet); err != nil {
 			dropped = append(dropped, fmt.Errorf("reading what was known of the fleet: %w", err))
 		} else {
 			m.Known, m.Gone, m.Passing, m.HoldOff = fleet.Known, fleet.Gone, fleet.Passing, fleet.HoldOff
@@ -83,7 +68,7 @@ func MemoryOf(parts map[string][]byte) (Memory, []error) {
 	}
 	if part, ok := parts[partChanges]; ok {
 		var changes Changes
-		if err := unpacked(part, &changes); err != nil {
+		if err := partBounds().UnpackJSON(part, &changes); err != nil {
 			dropped = append(dropped, fmt.Errorf("reading what was known of moves: %w", err))
 		} else {
 			m.Changes = changes
