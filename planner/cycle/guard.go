@@ -244,21 +244,30 @@ func tripWhy(t *change.Trip) string {
 // replica slower that it comes to, nor the one faster that it left.
 func (c *cycle) signs(apart []string) change.Signs {
 	s := change.Signs{Work: change.Believable(c.work(apart)), Apart: apart}
-	immutable := map[string]bool{}
-	for _, cl := range c.out.Fleet.Clusters {
-		immutable[cl.Shard.ID] = cl.Immutable
-	}
-	for _, o := range c.out.Verdict.Orphans {
-		if o.Intended != ownership.NoReplica && !immutable[o.Cluster] { // what ballast cannot write is people's, and no wave's doing
-			s.Orphans = append(s.Orphans, o.Cluster)
-		}
-	}
+	s.Orphans = c.bereft()
 	for _, p := range c.in.Observed.Pods {
 		if p.OOMKilled {
 			s.Kills = append(s.Kills, change.Kill{Pod: p.Name, Replica: p.Replica, At: p.KilledAt})
 		}
 	}
 	return s
+}
+
+// bereft are the orphans that a wave may have made: what the plan does not have and what ballast cannot write is people's, what
+// Argo CD cannot read has no owner anywhere, and what nobody had nobody took away.
+func (c *cycle) bereft() []string {
+	peoples := map[string]bool{}
+	for _, cl := range c.out.Fleet.Clusters {
+		peoples[cl.Shard.ID] = cl.Immutable || cl.Unread
+	}
+	var names []string
+	for _, o := range c.out.Verdict.Orphans {
+		planned, had := o.Intended != ownership.NoReplica, o.Last != ownership.NoReplica
+		if planned && had && !peoples[o.Cluster] {
+			names = append(names, o.Cluster)
+		}
+	}
+	return names
 }
 
 func (c *cycle) work(without []string) map[int]change.Work {

@@ -111,9 +111,7 @@ func byPerson(cause change.Cause) bool {
 func (c *cycle) seen() rollout.Seen {
 	s := Seen(c.out.Fleet, c.in.Workload)
 	s.Pods, s.Asked, s.Owned = c.in.Observed.Pods, c.in.Observed.Sight.Asked, c.out.Verdict.Owned
-	for _, o := range c.out.Verdict.Orphans {
-		s.Orphans = append(s.Orphans, o.Cluster)
-	}
+	s.Orphans = c.bereft()
 	for _, d := range c.out.Verdict.Doubled {
 		s.Doubled = append(s.Doubled, d.Cluster)
 	}

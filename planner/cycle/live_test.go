@@ -26,6 +26,7 @@ type liveWorld struct {
 	mute    map[int]bool    // replicas that are, and do not say what they own
 	doubled map[string]bool // clusters that replica 0 has, too
 	taken   map[string]bool // clusters that nobody takes up, whatever their Secret says
+	idle    map[string]bool // clusters without an Application
 	shape   func(*rollout.Pod)
 	history map[string][]int
 	envs    []int
@@ -64,6 +65,11 @@ func (w *liveWorld) observe() {
 	}
 	for _, s := range w.in.Discovered.Secrets {
 		c := ownership.ClusterSight{Server: s.Server, Apps: 1}
+		if w.idle[s.Name] {
+			c.Apps = 0
+			o.Sight.Clusters[s.Name] = c
+			continue
+		}
 		if holder, up := holders[s.Shard.N]; up && s.Shard.State == discover.ShardValid && !w.taken[s.Name] {
 			c.Owners, c.Live, c.Cached, c.Holders = []int{s.Shard.N}, []int{s.Shard.N}, []int{s.Shard.N}, []int{holder}
 		}

@@ -502,6 +502,42 @@ func TestNobodysOrphanTripsAnything(t *testing.T) {
 	}
 }
 
+// TestNoOrphanOfOthersTripsAnything: an Application that names a cluster in a way that Argo CD does not find, or a Secret whose
+// data.config it cannot read, makes an orphan at any time, and none that a wave made. One that was owned and is not any more does.
+func TestNoOrphanOfOthersTripsAnything(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*liveWorld)
+		trips  bool
+	}{
+		"an Application of a cluster that nobody had": {func(w *liveWorld) { delete(w.idle, "c001") }, false},
+		"data.config that cannot be read":             {func(w *liveWorld) { w.secret("c000").Unread = true }, false},
+		"nothing of the kind":                         {func(*liveWorld) {}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(12)...)
+			w.idle = map[string]bool{"c001": true}
+			for range 30 {
+				w.step(time.Minute)
+			}
+			w.down[2] = true
+			w.until(t, "replica 2 is empty, and at rest", time.Hour, func(Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
+			delete(w.down, 2)
+			if test.change(w); !w.idle["c001"] {
+				w.taken = map[string]bool{"c001": true}
+			} else {
+				w.taken = map[string]bool{"c000": true}
+			}
+			for range 12 {
+				w.step(time.Minute)
+			}
+			found := problems(w.last)
+			if tripped := slices.Contains(found, "rollout/Tripped/"); tripped != test.trips || !strings.Contains(strings.Join(found, " "), "ownership/Orphaned/c00") {
+				t.Errorf("problems %v, want the orphan told of, and a trip: %t", found, test.trips)
+			}
+		})
+	}
+}
+
 // TestASecretThatIsRefusedHoldsNoWave: what the API server lets nobody write, 1 MiB of data or another's policy, is waited for
 // nowhere. A pin of it beyond the others began a wave that could not end before its deadline, and the failover after it no better.
 func TestASecretThatIsRefusedHoldsNoWave(t *testing.T) {

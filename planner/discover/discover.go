@@ -46,6 +46,7 @@ type Cluster struct {
 	Immutable bool       `json:"immutable,omitempty"`
 	Follows   bool       `json:"follows,omitempty"` // its server has another Secret that leads
 	Alone     bool       `json:"alone,omitempty"`   // it stands beside that one: ballast may not write it
+	Unread    bool       `json:"unread,omitempty"`  // Argo CD cannot read its Secret, and does nothing for it
 	Created   time.Time  `json:"created,omitzero"`  // of its Secret
 }
 
@@ -134,7 +135,7 @@ func newCluster(s Secret) Cluster {
 		Shard: plan.Shard{
 			UID: s.UID, ID: s.Name, Namespace: s.Namespace, Name: cmp.Or(s.Cluster, s.Name), Server: plan.NormalizeServer(s.Server),
 		},
-		Explicit: s.Shard, Skip: s.SkipReconcile, Unmanaged: s.Unmanaged, Immutable: s.Immutable, Created: s.Created,
+		Explicit: s.Shard, Skip: s.SkipReconcile, Unmanaged: s.Unmanaged, Immutable: s.Immutable, Unread: s.Unread, Created: s.Created,
 	}
 	if s.Pin != invalidPin {
 		c.Pin = s.Pin

@@ -15,6 +15,7 @@ const (
 	keyName   = "name"
 	keyServer = "server"
 	keyShard  = "shard"
+	keyConfig = "config"
 )
 
 // FromSecret keeps of a Secret what is planned with. A Secret without data, or without any at all, is one like any other.
@@ -29,6 +30,7 @@ func FromSecret(s *corev1.Secret) Secret {
 		Unmanaged:     s.Annotations[plan.AnnotationUnmanaged] == "true",
 		Immutable:     s.Immutable != nil && *s.Immutable,
 		HasData:       len(s.Data) > 0,
+		Unread:        !configReads(s.Data[keyConfig]),
 		Deleting:      s.DeletionTimestamp != nil,
 		Created:       s.CreationTimestamp.UTC(),
 	}

@@ -23,6 +23,7 @@ const (
 	InvalidPin        ProblemKind = "InvalidPin"
 	PinFollows        ProblemKind = "PinFollows"
 	BeingDeleted      ProblemKind = "BeingDeleted"
+	ConfigUnread      ProblemKind = "ConfigUnread"
 	InClusterDisabled ProblemKind = "InClusterDisabled"
 )
 
@@ -63,6 +64,9 @@ func flaws(s Secret) []Problem {
 	}
 	if s.Pin == invalidPin {
 		add(InvalidPin, "the annotation "+plan.AnnotationPin+" of Secret %q is not a replica's number and is ignored: write digits only, as in \"3\", without zeros before them")
+	}
+	if s.Unread {
+		add(ConfigUnread, "data.config of Secret %q is not JSON as Argo CD reads it, so it does nothing for the cluster: give the credentials as its documentation has them (kubectl get secret, argocd cluster add)")
 	}
 	if s.Deleting {
 		add(BeingDeleted, "Secret %q is being deleted and waits for its finalizers; its cluster is planned for until it is gone")

@@ -22,6 +22,7 @@ type Secret struct {
 	Immutable     bool       `json:"immutable,omitempty"`
 	HasData       bool       `json:"hasData,omitempty"`
 	Deleting      bool       `json:"deleting,omitempty"`
+	Unread        bool       `json:"unread,omitempty"` // Argo CD cannot read data.config
 	Created       time.Time  `json:"created,omitzero"`
 }
 

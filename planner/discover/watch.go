@@ -26,6 +26,9 @@ const (
 	keyAlgorithm      = "controller.sharding.algorithm"
 )
 
+// unreadConfig stands for a data.config that Argo CD cannot read, and cannot be read itself.
+const unreadConfig = "unread"
+
 // TransformSecret strips a Secret before an informer keeps it: credentials, last-applied and managed fields never stay in
 // memory. Of data.shard it keeps what ParseShard makes of it. What is no Secret passes as it is.
 func TransformSecret(obj any) (any, error) {
@@ -53,6 +56,9 @@ func TransformSecret(obj any) (any, error) {
 	}
 	if value, found := s.Data[keyShard]; found {
 		kept.Data[keyShard] = []byte(ParseShard(value).text())
+	}
+	if !configReads(s.Data[keyConfig]) {
+		kept.Data[keyConfig] = []byte(unreadConfig)
 	}
 	if len(kept.Data) == 0 {
 		kept.Data[keyServer] = nil

@@ -61,7 +61,7 @@ func (a Application) destination() (destination, bool) {
 	if a.Skipped || a.Server != "" && a.Cluster != "" {
 		return destination{}, false
 	}
-	d := destination{server: trimServer(a.Server), name: a.Cluster}
+	d := destination{server: a.Server, name: a.Cluster} // as it is spelled: Argo CD finds no cluster by a URL with a slash behind it
 	return d, d != destination{}
 }
 
@@ -82,7 +82,7 @@ func destinations(server, name string) []destination {
 	return ds
 }
 
-// trimServer is the URL as Argo CD keys clusters by it.
+// trimServer is a Secret's URL as Argo CD keys clusters by it.
 func trimServer(server string) string { return strings.TrimRight(server, "/") }
 
 // index has the Applications of each destination, best choice first.

@@ -31,7 +31,8 @@ func TestOf(t *testing.T) {
 		want         []string
 	}{
 		"by server":                          {all: []Application{at("argocd", "a", nil)}, server: server, want: []string{"argocd/a"}},
-		"slashes at the end do not count":    {all: []Application{at("argocd", "a", func(a *Application) { a.Server += "/" })}, server: server + "//", want: []string{"argocd/a"}},
+		"a Secret's slashes do not count":    {all: []Application{at("argocd", "a", nil)}, server: server + "//", want: []string{"argocd/a"}},
+		"an Application's do, to Argo CD":    {all: []Application{at("argocd", "a", func(a *Application) { a.Server += "/" })}, server: server},
 		"by name":                            {all: []Application{{Namespace: "argocd", Name: "a", Cluster: "prod-eu"}}, server: server, name: "prod-eu", want: []string{"argocd/a"}},
 		"another server, another name":       {all: []Application{{Name: "a", Server: server + "0"}, {Name: "b", Cluster: "prod-us"}}, server: server, name: "prod-eu"},
 		"no destination fits an empty name":  {all: []Application{{Name: "a"}, {Name: "b", Server: "/"}}, server: "", name: ""},
@@ -98,7 +99,7 @@ func TestTheChoicesAreTheClustersAndTheBestIsFirst(t *testing.T) {
 			t.Fatalf("%d Applications, want %d", len(got), len(want))
 		}
 		for i, a := range got {
-			toServer := strings.TrimRight(a.Server, "/") == "https://a" && a.Cluster == ""
+			toServer := a.Server == "https://a" && a.Cluster == ""
 			toName := a.Server == "" && a.Cluster == "a"
 			if a.Skipped || !toServer && !toName {
 				t.Errorf("%+v is not the cluster's", a)

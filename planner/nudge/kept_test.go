@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // TestWhatIsKeptOfApplicationsIsBounded: what is beyond the bound is told of, and takes no memory.
@@ -83,6 +85,32 @@ func TestAnAnswerIsReadAsFarAsItMayBe(t *testing.T) {
 			got, err := io.ReadAll(answer.Body)
 			if err != test.want || len(got) > mostBytes || err == nil && len(got) != test.bytes {
 				t.Errorf("%d of %d bytes and %v, want %v", len(got), test.bytes, err, test.want)
+			}
+		})
+	}
+}
+
+// TestWhatArgoCDDoesNothingForCountsNowhere: by Argo CD v3.2.11's own answers (util/db GetCluster, util/argo GetDestinationCluster).
+func TestWhatArgoCDDoesNothingForCountsNowhere(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(start)
+	const other = "https://other"
+	for name, test := range map[string]struct {
+		application Application
+		want        map[string]int
+	}{
+		"its server":               {Application{Server: eu}, map[string]int{eu: 1, us: 0, other: 0}},
+		"its name":                 {Application{Cluster: "us"}, map[string]int{eu: 0, us: 1, other: 0}},
+		"a slash behind":           {Application{Server: eu + "/"}, map[string]int{eu: 0, us: 0, other: 0}},
+		"a fault was found":        {Application{Server: eu, Invalid: true}, map[string]int{eu: 0, us: 0, other: 0}},
+		"a name that several have": {Application{Cluster: "twice"}, map[string]int{eu: 0, us: 0, other: 0}},
+		"both server and name":     {Application{Server: eu, Cluster: "us"}, map[string]int{eu: 0, us: 0, other: 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := New(Options{Clock: clock})
+			n.last.Store(&listing{namespace: "argocd", at: start, applications: newIndex([]Application{test.application})})
+			got, _, err := n.Count(t.Context(), "argocd", []Destination{{eu, "twice"}, {us, "us"}, {us + "/", "us"}, {other, "twice"}}, time.Minute)
+			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
 		})
 	}

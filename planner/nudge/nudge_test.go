@@ -65,7 +65,7 @@ func TestNudger(t *testing.T) {
 
 func refreshesOne(t *testing.T, w *world) {
 	b := w.application(w.own, "b", eu, nil)
-	a := w.application(w.own, "a", eu+"/", func(u *unstructured.Unstructured) {
+	a := w.application(w.own, "a", eu, func(u *unstructured.Unstructured) {
 		u.SetAnnotations(map[string]string{"theirs": "kept"})
 		u.Object["status"] = map[string]any{"sync": map[string]any{"status": "Synced"}}
 	})
