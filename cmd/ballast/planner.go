@@ -34,7 +34,7 @@ import (
 	"ballast/planner/controller"
 	"ballast/planner/discover"
 	"ballast/planner/neighbour"
-	"ballast/planner/nudge"
+	"ballast/planner/paged"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
 	"ballast/planner/rollout"
@@ -137,6 +137,7 @@ type plannerApp struct {
 	user    string
 	owner   *neighbour.Lock
 	manager manager.Manager
+	reader  client.Client // past the cache, a bounded answer at a time
 	loop    *controller.Loop
 }
 
@@ -266,11 +267,10 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	nudger, err := a.newNudger()
-	if err != nil {
-		return err
+	if a.reader, err = client.New(paged.Bounded(a.manager.GetConfig()), client.Options{Scheme: a.manager.GetScheme(), Mapper: a.manager.GetRESTMapper()}); err != nil {
+		return fmt.Errorf("making a client that reads past the cache: %w", err)
 	}
-	a.loop = a.newLoop(c, probes, nudger)
+	a.loop = a.newLoop(c, probes)
 	if err := a.watch(ctx, c); err != nil {
 		return err
 	}
@@ -303,19 +303,20 @@ func (a *plannerApp) servePlain() error {
 	return nil
 }
 
-func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client, nudger *nudge.Nudger) *controller.Loop {
-	st := store.New(store.Options{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(), Namespace: c.Target.Namespace,
+func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *controller.Loop {
+	nudger := a.newNudger()
+	st := store.New(store.Options{Client: a.manager.GetClient(), Reader: a.reader, Namespace: c.Target.Namespace,
 		Plan: c.Plan.ConfigMap, History: c.Plan.History, Key: store.KeyName(c.Plan.ConfigMap)})
 	return controller.NewLoop(controller.Options{
 		Config: a.config.Current,
 		Reader: a.manager.GetClient(),
 		Store:  st,
-		Applier: rollout.NewApplier(rollout.ApplierOptions{Client: a.manager.GetClient(), Reader: a.manager.GetAPIReader(),
+		Applier: rollout.NewApplier(rollout.ApplierOptions{Client: a.manager.GetClient(), Reader: a.reader,
 			Clock: clock.RealClock{}, Nudger: nudger}),
 		NewFetcher: (&fetchers{}).get,
 		Observe:    a.newObserver(nudger).Observe,
 		Neighbours: func(ctx context.Context, p plan.Plan) ([]neighbour.Finding, error) {
-			return neighbour.Look(ctx, a.manager.GetAPIReader(), p)
+			return neighbour.Look(ctx, a.reader, p)
 		},
 		Probe: func(ctx context.Context, h probe.Held) probe.Result {
 			return probe.Ask(ctx, probes, h)

@@ -62,12 +62,8 @@ func (f *fetchers) get(c config.PlannerConfig, t plan.Target) (controller.Fetche
 }
 
 // newNudger refreshes Applications. Where it may not, rollouts go on without: a new owner then begins later.
-func (a *plannerApp) newNudger() (*nudge.Nudger, error) {
-	reader, err := client.New(nudge.Bounded(a.manager.GetConfig()), client.Options{Scheme: a.manager.GetScheme(), Mapper: a.manager.GetRESTMapper()})
-	if err != nil {
-		return nil, fmt.Errorf("making a client for Applications: %w", err)
-	}
-	return nudge.New(nudge.Options{Client: a.manager.GetClient(), Reader: reader, Clock: clock.RealClock{},
+func (a *plannerApp) newNudger() *nudge.Nudger {
+	return nudge.New(nudge.Options{Client: a.manager.GetClient(), Reader: a.reader, Clock: clock.RealClock{},
 		Own: func(ctx context.Context) (string, bool, error) {
 			_, w, err := discover.FindTarget(ctx, a.manager.GetClient(), a.loop.Config().Target)
 			if err != nil || w.ApplicationNamespaces == nil {
@@ -77,12 +73,12 @@ func (a *plannerApp) newNudger() (*nudge.Nudger, error) {
 		},
 		Report: func(p nudge.Problem) {
 			a.log.Info("not every Application is found", "reason", p.Reason, "message", p.Message)
-		}}), nil
+		}})
 }
 
 // newObserver asks the application-controllers' pods for what they own.
 func (a *plannerApp) newObserver(n *nudge.Nudger) *controller.Observer {
-	return &controller.Observer{Reader: a.manager.GetAPIReader(), Scrape: ownership.NewScraper(ownership.ScrapeOptions{}), Clock: clock.RealClock{},
+	return &controller.Observer{Reader: a.reader, Scrape: ownership.NewScraper(ownership.ScrapeOptions{}), Clock: clock.RealClock{},
 		Count: func(ctx context.Context, namespace string, fleet discover.Fleet, age time.Duration) (ownership.Applications, time.Time, error) {
 			destinations := make([]nudge.Destination, len(fleet.Clusters))
 			for i, c := range fleet.Clusters {
@@ -111,7 +107,7 @@ func (a *plannerApp) newProber() (client.Client, error) {
 
 // newLooker looks at the webhook configuration and at the API server's version.
 func (a *plannerApp) newLooker() *installation.Looker {
-	return &installation.Looker{Reader: a.manager.GetAPIReader(), Clock: clock.RealClock{},
+	return &installation.Looker{Reader: a.reader, Clock: clock.RealClock{},
 		Version: func(ctx context.Context) (string, error) {
 			c, err := discovery.NewDiscoveryClientForConfigAndClient(a.rest, a.manager.GetHTTPClient())
 			if err != nil {

@@ -2,10 +2,16 @@ package discover
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ballast/planner/plan"
 )
 
 // argoConfig is data.config as Argo CD v3.2.11 reads it (ClusterConfig of its v1alpha1 types), for comparison.
@@ -68,4 +74,38 @@ func FuzzConfig(f *testing.F) {
 			t.Errorf("Argo CD reads %q", raw)
 		}
 	})
+}
+
+// TestALargeSecretIsKeptSmall: of what its maker may fill, little stays in memory, and people are told.
+func TestALargeSecretIsKeptSmall(t *testing.T) {
+	large, labels := []byte(strings.Repeat("x", 1<<20)), map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}
+	for i := range 3000 {
+		labels[fmt.Sprintf("label-%d", i)] = strings.Repeat("y", 60)
+	}
+	for name, data := range map[string]map[string][]byte{
+		"data.server": {"server": large, "name": []byte("a")},
+		"data.name":   {"server": []byte("https://a"), "name": large},
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Labels: labels}, Data: data}
+			kept, err := TransformSecret(whole)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := kept.(*corev1.Secret)
+			if bytes := len(s.Data["server"]) + len(s.Data["name"]); bytes > longestServer+longestCluster+2 {
+				t.Errorf("%d bytes are kept", bytes)
+			}
+			if diff := cmp.Diff(map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}, s.Labels); diff != "" {
+				t.Errorf("labels (-want +got):\n%s", diff)
+			}
+			want := []Problem{{"s", TooLong, `Secret "s" is left out: its data.name has more than 1024 bytes, or its data.server more than 2048, which no cluster has: see who made it`}}
+			for what, read := range map[string]Secret{"as it is": FromSecret(whole), "stripped": FromSecret(s)} {
+				fleet, _, err := Discover(Input{Secrets: []Secret{read}}, Known{}, Options{MaxShrink: 1}, time.Time{})
+				if diff := cmp.Diff(want, fleet.Problems); diff != "" || err != nil || len(fleet.Clusters) > 0 {
+					t.Errorf("%s: %d clusters, %v (-want +got):\n%s", what, len(fleet.Clusters), err, diff)
+				}
+			}
+		})
+	}
 }

@@ -44,6 +44,12 @@ func (k Known) Has(name string) bool {
 	return known
 }
 
+// knew reports whether a Secret is or was lately one of the fleet's, and not only because nothing is known yet.
+func (k Known) knew(name string) bool {
+	_, lately := k.Lost[name]
+	return lately || len(k.Clusters) > 0 && k.Has(name)
+}
+
 // lately are the names that were known within AcceptAfter, sorted.
 func (k Known) lately(now time.Time) []string {
 	if len(k.Lost) == 0 {

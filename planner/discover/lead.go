@@ -13,8 +13,9 @@ import (
 // Leader is the Secret that leads the others of its server. While it is gone, nobody else leads for an hour: it may be made
 // anew, and who made another one beside it must not gain by that.
 type Leader struct {
-	Name string    `json:"name"`
-	Gone time.Time `json:"gone,omitzero"`
+	Name  string    `json:"name"`
+	Gone  time.Time `json:"gone,omitzero"`
+	Known bool      `json:"known,omitempty"` // it was there for an hour, and is ballast's to write
 }
 
 // String names it in a sentence.
@@ -56,14 +57,19 @@ func (k Known) lead(fleet Fleet, o Options, now time.Time) (map[string]Leader, [
 			leaders[key] = leader.goneAt(now)
 		}
 	}
-	return bounded(leaders), problems
+	for key, l := range leaders {
+		l.Known = l.Known || known[key].Known && known[key].Name == l.Name || k.knew(l.Name)
+		leaders[key] = l
+	}
+	return k.bounded(leaders), problems
 }
 
 // mostLeaders bounds the memory of them: the history has 900 KiB for everything, and a name may have 253 letters.
 const mostLeaders = 1000
 
-// bounded leaves out those that are gone first, and of the others those by whose servers' hashes it happens.
-func bounded(leaders map[string]Leader) map[string]Leader {
+// bounded leaves out first what was not there for an hour, then what was not remembered before, then what is gone: who makes
+// Secrets of a thousand servers must have nobody's leader forgotten by it.
+func (k Known) bounded(leaders map[string]Leader) map[string]Leader {
 	if len(leaders) == 0 {
 		return nil
 	}
@@ -71,7 +77,9 @@ func bounded(leaders map[string]Leader) map[string]Leader {
 		return leaders
 	}
 	keys := slices.SortedFunc(maps.Keys(leaders), func(a, b string) int {
-		return cmp.Or(FalseFirst(!leaders[a].Gone.IsZero(), !leaders[b].Gone.IsZero()), cmp.Compare(a, b))
+		x, y := leaders[a], leaders[b]
+		return cmp.Or(FalseFirst(!x.Known, !y.Known), FalseFirst(k.Leaders[a].Name == "", k.Leaders[b].Name == ""),
+			FalseFirst(!x.Gone.IsZero(), !y.Gone.IsZero()), cmp.Compare(a, b))
 	})
 	for _, key := range keys[mostLeaders:] {
 		delete(leaders, key)

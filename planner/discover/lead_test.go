@@ -64,13 +64,13 @@ func TestALeaderThatIsMadeAnewLeads(t *testing.T) {
 		leader  map[string]Leader
 	}{
 		{2 * time.Hour, []Secret{owners, sleeper}, "own=1", map[string]Leader{leaderKey("https://one"): {Name: "own"}}},
-		{3 * time.Hour, []Secret{sleeper}, "", map[string]Leader{leaderKey("https://one"): {Name: "own", Gone: noon.Add(3 * time.Hour)}}},
-		{3*time.Hour + time.Minute, nil, "", map[string]Leader{leaderKey("https://one"): {Name: "own", Gone: noon.Add(3 * time.Hour)}}},
-		{3*time.Hour + 2*time.Minute, []Secret{anew, sleeper}, "own=1", map[string]Leader{leaderKey("https://one"): {Name: "own"}}},
-		{4 * time.Hour, []Secret{sleeper}, "", map[string]Leader{leaderKey("https://one"): {Name: "own", Gone: noon.Add(4 * time.Hour)}}},
-		{5*time.Hour - 1, []Secret{sleeper}, "", map[string]Leader{leaderKey("https://one"): {Name: "own", Gone: noon.Add(4 * time.Hour)}}},
+		{3 * time.Hour, []Secret{sleeper}, "", map[string]Leader{leaderKey("https://one"): {Name: "own", Known: true, Gone: noon.Add(3 * time.Hour)}}},
+		{3*time.Hour + time.Minute, nil, "", map[string]Leader{leaderKey("https://one"): {Name: "own", Known: true, Gone: noon.Add(3 * time.Hour)}}},
+		{3*time.Hour + 2*time.Minute, []Secret{anew, sleeper}, "own=1", map[string]Leader{leaderKey("https://one"): {Name: "own", Known: true}}},
+		{4 * time.Hour, []Secret{sleeper}, "", map[string]Leader{leaderKey("https://one"): {Name: "own", Known: true, Gone: noon.Add(4 * time.Hour)}}},
+		{5*time.Hour - 1, []Secret{sleeper}, "", map[string]Leader{leaderKey("https://one"): {Name: "own", Known: true, Gone: noon.Add(4 * time.Hour)}}},
 		{5 * time.Hour, []Secret{sleeper}, "zz=3", nil},
-		{5 * time.Hour, []Secret{anew, sleeper}, "zz=3", map[string]Leader{leaderKey("https://one"): {Name: "zz"}}},
+		{5 * time.Hour, []Secret{anew, sleeper}, "zz=3", map[string]Leader{leaderKey("https://one"): {Name: "zz", Known: true}}},
 	} {
 		fleet, next, _ := Discover(Input{Secrets: slices.Clone(step.secrets)}, known, Options{MaxShrink: 1}, noon.Add(step.after))
 		known = next
@@ -142,25 +142,74 @@ func TestWhatIsKnownIsThereForAnHour(t *testing.T) {
 	}
 }
 
-// TestTheMemoryOfLeadersIsBounded: the history has room for other things, too.
+// TestTheMemoryOfLeadersIsBounded: the history has room for other things, too. Who was there for an hour is forgotten last, then who
+// was remembered before: nobody's pairs of Secrets push anybody's leader out.
 func TestTheMemoryOfLeadersIsBounded(t *testing.T) {
-	leaders := map[string]Leader{}
+	leaders, before := map[string]Leader{}, map[string]Leader{}
 	for i := range 3000 {
-		l := Leader{Name: fmt.Sprintf("c%04d", i)}
+		l := Leader{Name: fmt.Sprintf("c%04d", i), Known: i%10 == 9}
 		if i%2 == 0 {
 			l.Gone = noon
 		}
-		leaders[fmt.Sprintf("%04d", i)] = l
-	}
-	got := bounded(leaders)
-	gone := 0
-	for _, l := range got {
-		if !l.Gone.IsZero() {
-			gone++
+		key := fmt.Sprintf("%04d", i)
+		if leaders[key] = l; i%10 == 8 {
+			before[key] = l
 		}
 	}
-	if len(got) != mostLeaders || gone != 0 {
-		t.Errorf("%d leaders are remembered, %d of them gone; want %d, those that are there first", len(got), gone, mostLeaders)
+	count := map[string]int{}
+	for key, l := range (Known{Leaders: before}).bounded(leaders) {
+		switch {
+		case l.Known:
+			count["known"]++
+		case before[key].Name != "":
+			count["remembered"]++
+		case !l.Gone.IsZero():
+			count["gone"]++
+		default:
+			count["here"]++
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"known": 300, "remembered": 300, "here": mostLeaders - 600}, count); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestNobodysPairsPushALeaderOut: a thousand pairs of opted-out Secrets, whose servers' hashes sort first, stand when an owner makes
+// his Secret anew beside a younger twin.
+func TestNobodysPairsPushALeaderOut(t *testing.T) {
+	server := func(s string) func(*Secret) { return func(x *Secret) { x.Server = s } }
+	at := func(created time.Time) func(*Secret) { return func(s *Secret) { s.Created = created } }
+	pinned := func(s *Secret) { s.Pin = "3" }
+	const victims = "https://victim"
+	var pairs []Secret
+	for i := 0; len(pairs) < 2*mostLeaders; i++ {
+		if url := fmt.Sprintf("https://pair-%d", i); leaderKey(url) < leaderKey(victims) {
+			for _, which := range []string{"a", "b"} {
+				pairs = append(pairs, secret(fmt.Sprintf("zz-%d-%s", i, which), server(url), at(noon), func(s *Secret) { s.Unmanaged = true }))
+			}
+		}
+	}
+	others := []Secret{secret("c0"), secret("c1"), secret("c2"), secret("c3")}
+	own, twin := secret("victim", server(victims), at(noon.Add(-48*time.Hour))), secret("twin", server(victims), at(noon.Add(-time.Hour)), pinned)
+	known, now := Known{}, noon
+	look := func(secrets ...Secret) Fleet {
+		now = now.Add(time.Minute)
+		fleet, next, err := Discover(Input{Secrets: slices.Concat(secrets, others, pairs)}, known, Options{MaxShrink: 0.5}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known = next
+		return fleet
+	}
+	look(own)
+	look(own, twin)
+	look(twin)
+	own.Created = now
+	fleet := look(own, twin)
+	for _, c := range fleet.Clusters {
+		if c.Shard.ID == "twin" && (!c.Follows || c.Pin != "") {
+			t.Errorf("the twin leads, or its pin %q counts, after the owner made his Secret anew", c.Pin)
+		}
 	}
 }
 

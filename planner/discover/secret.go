@@ -22,7 +22,8 @@ type Secret struct {
 	Immutable     bool       `json:"immutable,omitempty"`
 	HasData       bool       `json:"hasData,omitempty"`
 	Deleting      bool       `json:"deleting,omitempty"`
-	Unread        bool       `json:"unread,omitempty"` // Argo CD cannot read data.config
+	Unread        bool       `json:"unread,omitempty"`  // Argo CD cannot read data.config
+	TooLong       bool       `json:"tooLong,omitempty"` // data.name or data.server is longer than any is, and cut
 	Created       time.Time  `json:"created,omitzero"`
 }
 

@@ -40,7 +40,7 @@ func TransformSecret(obj any) (any, error) {
 		TypeMeta: s.TypeMeta,
 		ObjectMeta: metav1.ObjectMeta{
 			Name: s.Name, Namespace: s.Namespace, UID: s.UID, ResourceVersion: s.ResourceVersion, Generation: s.Generation,
-			CreationTimestamp: s.CreationTimestamp, DeletionTimestamp: s.DeletionTimestamp, Labels: s.Labels,
+			CreationTimestamp: s.CreationTimestamp, DeletionTimestamp: s.DeletionTimestamp, Labels: keptLabels(s.Labels),
 			Annotations: keptAnnotations(s.Annotations),
 		},
 		Immutable: s.Immutable,
@@ -49,9 +49,9 @@ func TransformSecret(obj any) (any, error) {
 		return kept, nil
 	}
 	kept.Data = map[string][]byte{} // not nil: a Secret with other keys only is one with data
-	for _, key := range []string{keyName, keyServer} {
+	for key, most := range map[string]int{keyName: longestCluster, keyServer: longestServer} {
 		if value, found := s.Data[key]; found {
-			kept.Data[key] = slices.Clone(value) // the informer's decoder may share one array between the values
+			kept.Data[key] = slices.Clone(value[:min(len(value), most+1)]) // the informer's decoder may share one array between the values
 		}
 	}
 	if value, found := s.Data[keyShard]; found {
@@ -64,6 +64,25 @@ func TransformSecret(obj any) (any, error) {
 		kept.Data[keyServer] = nil
 	}
 	return kept, nil
+}
+
+// mostLabels is what the labels of a Secret may have, in bytes, until only the one by which Argo CD knows a cluster's is kept. A
+// selector that asks for others passes such a Secret over.
+const mostLabels = 4 << 10
+
+func keptLabels(all map[string]string) map[string]string {
+	bytes := 0
+	for key, value := range all {
+		bytes += len(key) + len(value)
+	}
+	if bytes <= mostLabels {
+		return all
+	}
+	kind, found := all[plan.SecretTypeLabel]
+	if !found {
+		return nil
+	}
+	return map[string]string{plan.SecretTypeLabel: kind}
 }
 
 func keptAnnotations(all map[string]string) map[string]string {

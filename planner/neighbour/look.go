@@ -1,7 +1,9 @@
 package neighbour
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,10 +14,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/paged"
 	"ballast/planner/plan"
 )
 
@@ -26,15 +29,28 @@ func Look(ctx context.Context, r client.Reader, p plan.Plan) ([]Finding, error) 
 	l := look{ctx: ctx, r: r, namespace: p.Target.Namespace}
 	scalers := append(l.hpas(), l.scaledObjects()...)
 	found := Autoscalers(p, scalers)
-	budgets := &policyv1.PodDisruptionBudgetList{}
-	if l.list(budgets, "poddisruptionbudgets.policy") && len(budgets.Items) > 0 {
-		if pods, err := l.pods(p.Target); err != nil {
-			l.errs = append(l.errs, err)
-		} else {
-			found = append(found, Undrainable(p, pods, budgets.Items)...)
-		}
-	}
+	found = append(found, l.budgets(p)...)
 	return append(found, l.denied...), errors.Join(l.errs...)
+}
+
+// budgets are the PodDisruptionBudgets that keep the pods from being drained.
+func (l *look) budgets(p plan.Plan) (found []Finding) {
+	var pods *Pods
+	list := &policyv1.PodDisruptionBudgetList{}
+	l.list(list, "poddisruptionbudgets.policy", func() {
+		if pods == nil && len(list.Items) > 0 {
+			now, err := l.pods(p.Target)
+			if err != nil {
+				l.errs = append(l.errs, err)
+				return
+			}
+			pods = &now
+		}
+		if pods != nil {
+			found = append(found, Undrainable(p, *pods, list.Items)...)
+		}
+	})
+	return found
 }
 
 type look struct {
@@ -46,8 +62,8 @@ type look struct {
 }
 
 // list reports whether the list is to be believed: read, and of a kind that this cluster has.
-func (l *look) list(list client.ObjectList, resource string) bool {
-	err := l.r.List(l.ctx, list, client.InNamespace(l.namespace))
+func (l *look) list(list client.ObjectList, resource string, page func()) bool {
+	err := paged.Each(l.ctx, l.r, list, page, client.InNamespace(l.namespace))
 	switch {
 	case err == nil:
 		return true
@@ -63,25 +79,27 @@ func (l *look) list(list client.ObjectList, resource string) bool {
 
 func (l *look) hpas() []Autoscaler {
 	hpas := &autoscalingv2.HorizontalPodAutoscalerList{}
-	if !l.list(hpas, "horizontalpodautoscalers.autoscaling") {
-		return nil
-	}
 	var all []Autoscaler
-	for i := range hpas.Items {
-		h := &hpas.Items[i]
-		a := Autoscaler{Kind: HPA, Namespace: h.Namespace, Name: h.Name, Min: 1, Max: int(h.Spec.MaxReplicas)}
-		if h.Spec.MinReplicas != nil {
-			a.Min = int(*h.Spec.MinReplicas)
+	l.list(hpas, "horizontalpodautoscalers.autoscaling", func() {
+		for i := range hpas.Items {
+			all = append(all, ofHPA(&hpas.Items[i]))
 		}
-		if ref := h.Spec.ScaleTargetRef; isApps(ref.APIVersion) {
-			a.TargetKind, a.TargetName = ref.Kind, ref.Name
-		}
-		if owner := metav1.GetControllerOf(h); owner != nil && owner.Kind == ScaledObject {
-			a.Owner = owner.Name
-		}
-		all = append(all, a)
-	}
+	})
 	return all
+}
+
+func ofHPA(h *autoscalingv2.HorizontalPodAutoscaler) Autoscaler {
+	a := Autoscaler{Kind: HPA, Namespace: h.Namespace, Name: h.Name, Min: 1, Max: int(h.Spec.MaxReplicas)}
+	if h.Spec.MinReplicas != nil {
+		a.Min = int(*h.Spec.MinReplicas)
+	}
+	if ref := h.Spec.ScaleTargetRef; isApps(ref.APIVersion) {
+		a.TargetKind, a.TargetName = ref.Kind, ref.Name
+	}
+	if owner := metav1.GetControllerOf(h); owner != nil && owner.Kind == ScaledObject {
+		a.Owner = owner.Name
+	}
+	return a
 }
 
 // KEDA's own defaults for what a ScaledObject leaves out.
@@ -91,41 +109,57 @@ const (
 )
 
 func (l *look) scaledObjects() []Autoscaler {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObjectList"})
-	if !l.list(list, "scaledobjects.keda.sh") {
-		return nil
-	}
+	list := paged.NewList[scaledObject](schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"})
 	var all []Autoscaler
-	for i := range list.Items {
-		o := &list.Items[i]
-		a := Autoscaler{Kind: ScaledObject, Namespace: o.GetNamespace(), Name: o.GetName(), TargetKind: kedaTargetKind,
-			Min: int(number(o, 0, "spec", "minReplicaCount")), Max: int(number(o, kedaMaxReplicas, "spec", "maxReplicaCount"))}
-		if kind := text(o, "spec", "scaleTargetRef", "kind"); kind != "" {
-			a.TargetKind = kind
+	l.list(list, "scaledobjects.keda.sh", func() {
+		for _, o := range list.Kept {
+			all = append(all, o.autoscaler())
 		}
-		if isApps(text(o, "spec", "scaleTargetRef", "apiVersion")) {
-			a.TargetName = text(o, "spec", "scaleTargetRef", "name")
-		}
-		all = append(all, a)
-	}
+	})
 	return all
 }
 
-// number and text read a field of somebody else's type; one that is not there, or is something else, is left out.
-func number(o *unstructured.Unstructured, otherwise int64, path ...string) int64 {
-	if n, ok, err := unstructured.NestedInt64(o.Object, path...); ok && err == nil {
-		return n
-	}
-	return otherwise
+// scaledObject is the part of one that is read. It is somebody else's type: what is of another type is left out.
+type scaledObject struct {
+	Metadata struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+	} `json:"metadata"`
+	Spec struct {
+		MinReplicaCount lenient[int]         `json:"minReplicaCount"`
+		MaxReplicaCount lenient[int]         `json:"maxReplicaCount"`
+		ScaleTargetRef  lenient[scaleTarget] `json:"scaleTargetRef"`
+	} `json:"spec"`
 }
 
-func text(o *unstructured.Unstructured, path ...string) string {
-	s, _, err := unstructured.NestedString(o.Object, path...)
-	if err != nil {
-		return ""
+type scaleTarget struct {
+	APIVersion lenient[string] `json:"apiVersion"`
+	Kind       lenient[string] `json:"kind"`
+	Name       lenient[string] `json:"name"`
+}
+
+// lenient is a field that may be of any type.
+type lenient[T any] struct{ value *T }
+
+// UnmarshalJSON has no error: what is no T is absent.
+func (l *lenient[T]) UnmarshalJSON(data []byte) error {
+	var value T
+	if json.Unmarshal(data, &value) == nil {
+		l.value = &value
 	}
-	return s
+	return nil
+}
+
+func (l lenient[T]) or(otherwise T) T { return ptr.Deref(l.value, otherwise) }
+
+func (o scaledObject) autoscaler() Autoscaler {
+	ref := o.Spec.ScaleTargetRef.or(scaleTarget{})
+	a := Autoscaler{Kind: ScaledObject, Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, TargetKind: cmp.Or(ref.Kind.or(""), kedaTargetKind),
+		Min: o.Spec.MinReplicaCount.or(0), Max: o.Spec.MaxReplicaCount.or(kedaMaxReplicas)}
+	if isApps(ref.APIVersion.or("")) {
+		a.TargetName = ref.Name.or("")
+	}
+	return a
 }
 
 // isApps reports whether an apiVersion is one of group apps, which is also what an absent one stands for.

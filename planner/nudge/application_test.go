@@ -155,11 +155,11 @@ func TestWhatIsReadOfAnApplication(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var p page
+			p := newPage()
 			if err := p.UnmarshalJSON([]byte(`{"kind":"ApplicationList","items":[` + c.object + `]}`)); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]Application{c.want, c.want}, append(p.applications, alone)); diff != "" {
+			if diff := cmp.Diff([]Application{c.want, c.want}, append(applicationsOf(p), alone)); diff != "" {
 				t.Errorf("in a list and alone (-want +got):\n%s", diff)
 			}
 		})

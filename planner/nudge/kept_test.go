@@ -2,8 +2,6 @@ package nudge
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -56,35 +54,8 @@ func TestAFatApplicationIsReadToLittle(t *testing.T) {
 			if err := p.UnmarshalJSON([]byte(`{"items":[` + test.item + `]}`)); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]Application{test.want}, p.applications); diff != "" {
+			if diff := cmp.Diff([]Application{test.want}, applicationsOf(p)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-type answers string
-
-func (a answers) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{Body: io.NopCloser(strings.NewReader(string(a)))}, nil
-}
-
-// TestAnAnswerIsReadAsFarAsItMayBe: to its last byte, and not to one more.
-func TestAnAnswerIsReadAsFarAsItMayBe(t *testing.T) {
-	for name, test := range map[string]struct {
-		bytes int
-		want  error
-	}{
-		"none": {0, nil}, "as many as may be": {mostBytes, nil}, "one more": {mostBytes + 1, errTooLarge}, "many more": {mostBytes + 1<<20, errTooLarge},
-	} {
-		t.Run(name, func(t *testing.T) {
-			answer, err := boundedTransport{answers(strings.Repeat("a", test.bytes))}.RoundTrip(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := io.ReadAll(answer.Body)
-			if err != test.want || len(got) > mostBytes || err == nil && len(got) != test.bytes {
-				t.Errorf("%d of %d bytes and %v, want %v", len(got), test.bytes, err, test.want)
 			}
 		})
 	}

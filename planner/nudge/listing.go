@@ -2,7 +2,6 @@ package nudge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/paged"
 )
 
 const (
@@ -187,21 +188,21 @@ func (n *Nudger) listPages(ctx context.Context, namespace string, watched Watche
 	for {
 		p := newPage()
 		err := n.Reader.List(ctx, p, client.InNamespace(namespace), client.Limit(int64(limit)), client.Continue(next))
-		if errors.Is(err, errTooLarge) && limit > 1 {
-			limit = max(1, limit/10)
+		if fewer, ok := paged.Fewer(err, limit); ok {
+			limit = fewer
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		for _, a := range p.applications {
-			if watched.Has(a.Namespace) {
+		for _, d := range p.Kept {
+			if a := d.application(); watched.Has(a.Namespace) {
 				all.add(a)
 			}
 		}
 		if next = p.GetContinue(); next == "" {
 			return nil
 		}
-		limit = nextLimit(len(p.applications), p.bytes)
+		limit = nextLimit(len(p.Kept), p.Bytes)
 	}
 }

@@ -234,8 +234,8 @@ func readsFatOnes(t *testing.T, w *world) {
 	w.application(w.own, "zz-last", eu, nil)
 	w.equal(w.own+"/zz-last", w.nudge(eu, ""))
 	w.equal(fat, len(w.nudger.last.Load().applications.of(us, "")))
-	if w.lists < 4 || w.lists > 8 {
-		t.Errorf("%d requests, want one that is too large and 10, 6 or so, and the rest", w.lists)
+	if w.lists < 10 || w.lists > 16 {
+		t.Errorf("%d requests, want two that are too large, one of one, and ten of three or so", w.lists)
 	}
 }
 

@@ -25,6 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
+
+	"ballast/planner/paged"
 )
 
 var start = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
@@ -98,7 +100,7 @@ func newWorld(t *testing.T, config *rest.Config) *world {
 
 func (w *world) clientAs(user string) client.WithWatch {
 	w.t.Helper()
-	config := Bounded(w.config)
+	config := paged.Bounded(w.config)
 	config.Impersonate.UserName = user
 	c, err := client.NewWithWatch(config, client.Options{})
 	w.must(err)

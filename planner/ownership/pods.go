@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"ballast/planner/paged"
 	"ballast/planner/plan"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,10 +19,17 @@ import (
 // on pods and get on the one ConfigMap, in the target's namespace. Claims that cannot be read are a problem, not an error.
 func List(ctx context.Context, r client.Reader, target plan.Target, now time.Time) (Controllers, error) {
 	var pods corev1.PodList
-	if err := r.List(ctx, &pods, client.InNamespace(target.Namespace)); err != nil {
+	var ours []corev1.Pod
+	page := func() {
+		for i := range pods.Items {
+			if belongs(&pods.Items[i], target) {
+				ours = append(ours, pods.Items[i])
+			}
+		}
+	}
+	if err := paged.Each(ctx, r, &pods, page, client.InNamespace(target.Namespace)); err != nil {
 		return Controllers{}, fmt.Errorf("listing the pods in %q: %w", target.Namespace, err)
 	}
-	ours := slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !belongs(&p, target) })
 	c := Controllers{Patience: patienceOf(ours, target.Container)}
 	if target.Kind == plan.Deployment {
 		if err := c.readClaims(ctx, r, target, dynamic(ours, target.Container)); err != nil {
