@@ -61,20 +61,17 @@ type look struct {
 	errs      []error
 }
 
-// list reports whether the list is to be believed: read, and of a kind that this cluster has.
-func (l *look) list(list client.ObjectList, resource string, page func()) bool {
+// list reads a list page by page, if this cluster has the kind and the planner may.
+func (l *look) list(list client.ObjectList, resource string, page func()) {
 	err := paged.Each(l.ctx, l.r, list, page, client.InNamespace(l.namespace))
 	switch {
-	case err == nil:
-		return true
-	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
+	case err == nil, meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 	case apierrors.IsForbidden(err):
 		l.denied = append(l.denied, Finding{Kind: CannotLook, Subject: resource, Message: fmt.Sprintf(
 			"ballast may not list %s in %q, so it cannot say whether one concerns the application-controller: grant the planner's ServiceAccount list on it", resource, l.namespace)})
 	default:
 		l.errs = append(l.errs, fmt.Errorf("listing %s in %q: %w", resource, l.namespace, err))
 	}
-	return false
 }
 
 func (l *look) hpas() []Autoscaler {

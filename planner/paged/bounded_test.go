@@ -34,7 +34,7 @@ func TestAnAnswerIsReadAsFarAsItMayBe(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := io.ReadAll(answer.Body)
-			if err != test.want || len(got) > mostBytes || err == nil && len(got) != test.bytes {
+			if !errors.Is(err, test.want) || len(got) > mostBytes || err == nil && len(got) != test.bytes {
 				t.Errorf("%d of %d bytes and %v, want %v", len(got), test.bytes, err, test.want)
 			}
 		})
