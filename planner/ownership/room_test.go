@@ -29,10 +29,10 @@ func names(count int) http.HandlerFunc {
 	}
 }
 
-// longNames answers with servers of a MiB each, up to the largest answer.
+// longNames answers with servers as long as a line, up to the largest answer.
 func longNames(w http.ResponseWriter, _ *http.Request) {
-	long := strings.Repeat("x", 1<<20-100)
-	for i := range 60 {
+	long := strings.Repeat("x", longestLine-100)
+	for i := range 900 {
 		if _, err := io.WriteString(w, fmt.Sprintf("argocd_app_info{dest_server=\"%d%s\"} 1\n", i, long)); err != nil {
 			return
 		}
@@ -48,7 +48,7 @@ func TestWhatPodsNameIsBounded(t *testing.T) {
 	}{
 		"20,000":       {names(20_000), 3, ""},
 		"a million":    {names(1_000_000), 4, "it names more servers than 8 MiB hold, some 20,000, which no fleet has"},
-		"of a MiB":     {longNames, 4, "it names more servers than 8 MiB hold, some 20,000, which no fleet has"},
+		"of 64 KiB":    {longNames, 4, "it names more servers than 8 MiB hold, some 20,000, which no fleet has"},
 		"5,000 beside": {names(5_000), 1, ""},
 	}
 	var all []Controller

@@ -111,18 +111,24 @@ func (s *Scraper) read(ctx context.Context, address string, into *PodReport, roo
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("it answers %d instead of 200", response.StatusCode)
 	}
-	return readMetrics(&bounded{response.Body, s.o.MaxBody}, into, room)
+	return readMetrics(&bounded{from: response.Body, left: s.o.MaxBody, most: longAnswers * s.o.MaxBody}, into, room)
 }
 
-// bounded ends in an error where more comes than was allowed.
+// longAnswers is how much longer an answer may be with lines that are passed over for their length.
+const longAnswers = 4
+
+// bounded ends in an error where more comes than was allowed: left of what counts, and most of all.
 type bounded struct {
-	from io.Reader
-	left int64
+	from       io.Reader
+	left, most int64
 }
+
+// forgive lets so many bytes that came count no more.
+func (b *bounded) forgive(n int) { b.left += int64(n) }
 
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
-	if b.left -= int64(n); b.left < 0 {
+	if b.left, b.most = b.left-int64(n), b.most-int64(n); min(b.left, b.most) < 0 {
 		return 0, errors.New("the answer is too large")
 	}
 	return n, err

@@ -19,23 +19,21 @@ const (
 	metricMemory     = "process_resident_memory_bytes"
 )
 
-const (
-	readBuffer = 64 << 10
-	maxLine    = 1 << 20 // bytes of a line that is kept; labels of an Application take some 400
-)
+// longestLine is the bytes of a line that is read; labels of an Application take some 400. A longer one is passed over: it is of a
+// cluster whose name or URL somebody made as long as a Secret is, which no fleet has.
+const longestLine = 64 << 10
 
 var (
 	errNotController = errors.New("this is no application-controller's metrics: it has not one sample of Argo CD, its work queues or its process")
 	errCutOff        = errors.New("the text ends in the middle of a line")
-	errLongLine      = errors.New("the line is longer than 1 MiB")
 	errLine          = errors.New("this is no line of the Prometheus text format")
 )
 
 // readMetrics reads a pod's metrics in the Prometheus text format into the report, line by line, so that its size does not
 // matter. A line that is malformed and would be kept, and a text that is something else, are errors. The parser of
 // prometheus/common is the measure, but not in use: it keeps every sample, and v0.67.5 panics at the text "{}0".
-func readMetrics(r io.Reader, into *PodReport, room *room) error {
-	t := text{lines: bufio.NewReaderSize(r, readBuffer), report: into, servers: map[string]*gauges{}, room: room}
+func readMetrics(r *bounded, into *PodReport, room *room) error {
+	t := text{from: r, lines: bufio.NewReaderSize(r, longestLine), report: into, servers: map[string]*gauges{}, room: room}
 	for number := 1; ; number++ {
 		line, err := t.next()
 		if errors.Is(err, io.EOF) {
@@ -60,8 +58,8 @@ func readMetrics(r io.Reader, into *PodReport, room *room) error {
 
 // text is a metrics text that is being read.
 type text struct {
+	from    *bounded
 	lines   *bufio.Reader
-	long    []byte // a line that does not fit into the reader's buffer
 	label   []byte // a label's value whose escapes were resolved
 	report  *PodReport
 	servers map[string]*gauges
@@ -75,30 +73,27 @@ type gauges struct {
 	told bool // a connection status was among them
 }
 
-// next is the next line without its end. Of a line that is passed over, only the beginning is kept.
+// next is the next line without its end. One that is longer than any is as an empty one.
 func (t *text) next() ([]byte, error) {
 	line, err := t.lines.ReadSlice('\n')
 	if err == nil {
 		return line[:len(line)-1], nil
 	}
-	t.long = append(t.long[:0], line...)
-	kept := wanted(t.long)
+	length, blank := len(line), len(skipBlanks(line)) == 0
 	for errors.Is(err, bufio.ErrBufferFull) {
 		line, err = t.lines.ReadSlice('\n')
-		if !kept {
-			continue
-		}
-		if t.long = append(t.long, line...); len(t.long) > maxLine {
-			return nil, errLongLine
-		}
+		length += len(line)
 	}
 	switch {
-	case errors.Is(err, io.EOF) && len(skipBlanks(t.long)) == 0:
+	case err == nil:
+		t.from.forgive(length)
+		return nil, nil
+	case errors.Is(err, io.EOF) && blank && length <= longestLine:
 		return nil, io.EOF
 	case errors.Is(err, io.EOF):
 		return nil, errCutOff
 	}
-	return bytes.TrimSuffix(t.long, []byte("\n")), err
+	return nil, err
 }
 
 // wanted reports whether the line's metric is one that is kept.
