@@ -82,7 +82,7 @@ func (a *plannerApp) newObserver(n *nudge.Nudger) *controller.Observer {
 		Count: func(ctx context.Context, namespace string, fleet discover.Fleet, age time.Duration) (ownership.Applications, time.Time, error) {
 			destinations := make([]nudge.Destination, len(fleet.Clusters))
 			for i, c := range fleet.Clusters {
-				destinations[i] = nudge.Destination{Server: c.Shard.Server, Name: c.Shard.Name}
+				destinations[i] = nudge.Destination{Server: c.Shard.Server, Name: c.Called()}
 			}
 			count, at, err := n.Count(ctx, namespace, destinations, age)
 			var forbidden *nudge.ForbiddenError

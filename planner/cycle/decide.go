@@ -257,7 +257,7 @@ func Seen(fleet discover.Fleet, w discover.Workload) rollout.Seen {
 		if cl.Implicit {
 			continue
 		}
-		seen.Secrets = append(seen.Secrets, rollout.Stamp{Name: cl.Shard.ID, Cluster: cl.Shard.Name, Server: cl.Shard.Server, Skip: cl.Skip, Immutable: cl.Immutable, Unmanaged: cl.Unmanaged, Follows: cl.Follows, Alone: cl.Alone,
+		seen.Secrets = append(seen.Secrets, rollout.Stamp{Name: cl.Shard.ID, Cluster: cl.Called(), Server: cl.Shard.Server, Skip: cl.Skip || cl.Unread, Immutable: cl.Immutable, Unmanaged: cl.Unmanaged, Follows: cl.Follows, Alone: cl.Alone,
 			Shard: cl.Explicit.N, Valid: cl.Explicit.State == discover.ShardValid, Absent: cl.Explicit.State == discover.ShardAbsent})
 	}
 	return seen

@@ -511,7 +511,11 @@ func TestNoOrphanOfOthersTripsAnything(t *testing.T) {
 	}{
 		"an Application of a cluster that nobody had": {func(w *liveWorld) { delete(w.idle, "c001") }, false},
 		"data.config that cannot be read":             {func(w *liveWorld) { w.secret("c000").Unread = true }, false},
-		"nothing of the kind":                         {func(*liveWorld) {}, true},
+		"a twin whose data.config cannot be read": {func(w *liveWorld) {
+			w.add("zz", 0)
+			w.secret("zz").Server, w.secret("zz").Unread, w.secret("zz").Unmanaged = server("c000"), true, true
+		}, false},
+		"nothing of the kind": {func(*liveWorld) {}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := undecided(t, skewed(12)...)

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -66,22 +67,28 @@ func (*quotedBase64) UnmarshalJSON(raw []byte) error {
 	if raw[0] != '"' {
 		return errOtherType
 	}
+	if bytes.IndexByte(raw, '\\') >= 0 { // escaped, as nobody writes it: it is read as it would be, and dropped
+		var content []byte
+		return json.Unmarshal(raw, &content)
+	}
 	content := raw[1 : len(raw)-1]
 	digits := 0
 	for i, c := range content {
 		switch {
-		case c == '\\':
-			return nil // escaped: a line's end, or what nobody writes
 		case strings.IndexByte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", c) >= 0:
 			digits++
-		case c == '=' && len(content)-i <= 2:
-			digits++
+		case c == '=' && (string(content[i:]) == "=" || string(content[i:]) == "=="):
+			return fullGroups(digits+len(content)-i, len(content))
 		default:
 			return base64.CorruptInputError(i)
 		}
 	}
+	return fullGroups(digits, len(content))
+}
+
+func fullGroups(digits, end int) error {
 	if digits%4 != 0 {
-		return base64.CorruptInputError(len(content))
+		return base64.CorruptInputError(end)
 	}
 	return nil
 }

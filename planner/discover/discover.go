@@ -5,6 +5,7 @@ package discover
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -44,10 +45,19 @@ type Cluster struct {
 	Skip      bool       `json:"skip,omitempty"`
 	Unmanaged bool       `json:"unmanaged,omitempty"`
 	Immutable bool       `json:"immutable,omitempty"`
-	Follows   bool       `json:"follows,omitempty"` // its server has another Secret that leads
-	Alone     bool       `json:"alone,omitempty"`   // it stands beside that one: ballast may not write it
-	Unread    bool       `json:"unread,omitempty"`  // Argo CD cannot read its Secret, and does nothing for it
-	Created   time.Time  `json:"created,omitzero"`  // of its Secret
+	Follows   bool       `json:"follows,omitempty"`  // its server has another Secret that leads
+	Alone     bool       `json:"alone,omitempty"`    // it stands beside that one: ballast may not write it
+	Unread    bool       `json:"unread,omitempty"`   // Argo CD cannot read a Secret of its server, and may do nothing for it
+	Nameless  bool       `json:"nameless,omitempty"` // no Application finds it by name: its Secret has none, or another has the same
+	Created   time.Time  `json:"created,omitzero"`   // of its Secret
+}
+
+// Called is the name by which Applications find the cluster; empty where they do not.
+func (c Cluster) Called() string {
+	if c.Nameless {
+		return ""
+	}
+	return c.Shard.Name
 }
 
 // Together is what the cluster has in common with those that it stays together with, its server; empty: it stays alone.
@@ -87,6 +97,7 @@ func Discover(in Input, known Known, o Options, now time.Time) (Fleet, Known, er
 	fleet := list(in)
 	fleet.Units = grouped(fleet.Clusters, func(c Cluster) string { return c.Shard.Server })
 	for _, u := range fleet.Units {
+		fleet.unread(u)
 		if p, found := conflict(u.Server, fleet.Clusters, u); found {
 			fleet.Problems = append(fleet.Problems, p)
 		}
@@ -105,6 +116,7 @@ func Discover(in Input, known Known, o Options, now time.Time) (Fleet, Known, er
 func list(in Input) Fleet {
 	fleet := Fleet{Clusters: make([]Cluster, 0, len(in.Secrets)+1)}
 	explicit, nameTaken := false, false
+	shared := sharedNames(in.Secrets)
 	for _, s := range in.Secrets {
 		nameTaken = nameTaken || s.Name == ImplicitID
 		if p, out := leftOut(s); out {
@@ -113,6 +125,10 @@ func list(in Input) Fleet {
 		}
 		fleet.Problems = append(fleet.Problems, flaws(s)...)
 		c := newCluster(s)
+		if others := shared[s.Cluster]; len(others) > 1 {
+			c.Nameless = true
+			fleet.Problems = append(fleet.Problems, sharedName(s, others))
+		}
 		if c.Shard.Server == plan.InClusterServer {
 			explicit = true
 			if !in.InClusterEnabled {
@@ -130,12 +146,33 @@ func list(in Input) Fleet {
 	return fleet
 }
 
+// unread marks all Secrets of a server of which Argo CD cannot read one: it takes any of them.
+func (f Fleet) unread(u Unit) {
+	if slices.ContainsFunc(u.Clusters, func(i int) bool { return f.Clusters[i].Unread }) {
+		for _, i := range u.Clusters {
+			f.Clusters[i].Unread = true
+		}
+	}
+}
+
+// sharedNames are the Secrets of each data.name that several have, those too that are left out: Argo CD finds no cluster by it.
+func sharedNames(secrets []Secret) map[string][]string {
+	all := make(map[string][]string, len(secrets))
+	for _, s := range secrets {
+		if s.Cluster != "" {
+			all[s.Cluster] = append(all[s.Cluster], s.Name)
+		}
+	}
+	maps.DeleteFunc(all, func(_ string, names []string) bool { return len(names) < 2 })
+	return all
+}
+
 func newCluster(s Secret) Cluster {
 	c := Cluster{
 		Shard: plan.Shard{
 			UID: s.UID, ID: s.Name, Namespace: s.Namespace, Name: cmp.Or(s.Cluster, s.Name), Server: plan.NormalizeServer(s.Server),
 		},
-		Explicit: s.Shard, Skip: s.SkipReconcile, Unmanaged: s.Unmanaged, Immutable: s.Immutable, Unread: s.Unread, Created: s.Created,
+		Explicit: s.Shard, Skip: s.SkipReconcile, Unmanaged: s.Unmanaged, Immutable: s.Immutable, Unread: s.Unread, Nameless: s.Cluster == "", Created: s.Created,
 	}
 	if s.Pin != invalidPin {
 		c.Pin = s.Pin

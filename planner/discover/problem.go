@@ -25,6 +25,7 @@ const (
 	PinFollows        ProblemKind = "PinFollows"
 	BeingDeleted      ProblemKind = "BeingDeleted"
 	ConfigUnread      ProblemKind = "ConfigUnread"
+	SharedName        ProblemKind = "SharedName"
 	InClusterDisabled ProblemKind = "InClusterDisabled"
 )
 
@@ -75,6 +76,23 @@ func flaws(s Secret) []Problem {
 		add(BeingDeleted, "Secret %q is being deleted and waits for its finalizers; its cluster is planned for until it is gone")
 	}
 	return ps
+}
+
+// sharedName is the problem of a data.name that others have, too.
+func sharedName(s Secret, all []string) Problem {
+	other := all[0]
+	if other == s.Name {
+		other = all[1]
+	}
+	return Problem{s.Name, SharedName, fmt.Sprintf("Secret %q has the data.name of %s, the first is %q: Argo CD does nothing for Applications that name their cluster so; give each a name of its own",
+		s.Name, plural(len(all)-1, "other Secret"), other)}
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // conflict is the problem of a server URL whose Secrets ask for different shards.
