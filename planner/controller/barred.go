@@ -25,7 +25,8 @@ type bar struct {
 	why   string
 }
 
-// noteBarred remembers what became of a write to a Secret. Conflicts, timeouts and an API server that is away say nothing of it.
+// noteBarred remembers what became of a write to a Secret. Timeouts and an API server that is away say nothing of it; a conflict is
+// one of all attempts of a write.
 func (l *Loop) noteBarred(result rollout.Result) {
 	step, ok := result.Step.(rollout.PatchShard)
 	if !ok || result.Outcome == rollout.Deferred {
@@ -34,7 +35,7 @@ func (l *Loop) noteBarred(result rollout.Result) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var status apierrors.APIStatus
-	refused := errors.As(result.Err, &status) && (apierrors.IsInvalid(result.Err) || apierrors.IsForbidden(result.Err))
+	refused := errors.As(result.Err, &status) && (apierrors.IsInvalid(result.Err) || apierrors.IsForbidden(result.Err) || apierrors.IsConflict(result.Err))
 	switch {
 	case result.Outcome == rollout.Refused:
 		l.barred[step.Secret] = bar{times: barredFrom, at: l.Clock.Now(), why: result.Err.Error()}

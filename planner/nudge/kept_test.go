@@ -69,12 +69,12 @@ func TestWhatArgoCDDoesNothingForCountsNowhere(t *testing.T) {
 		application Application
 		want        map[string]int
 	}{
-		"its server":               {Application{Server: eu}, map[string]int{eu: 1, us: 0, other: 0}},
-		"its name":                 {Application{Cluster: "us"}, map[string]int{eu: 0, us: 1, other: 0}},
-		"a slash behind":           {Application{Server: eu + "/"}, map[string]int{eu: 0, us: 0, other: 0}},
-		"a fault was found":        {Application{Server: eu, Invalid: true}, map[string]int{eu: 0, us: 0, other: 0}},
-		"a name that is nobody's":  {Application{Cluster: "twice"}, map[string]int{eu: 0, us: 0, other: 0}},
-		"both server and name":     {Application{Server: eu, Cluster: "us"}, map[string]int{eu: 0, us: 0, other: 0}},
+		"its server":              {Application{Server: eu}, map[string]int{eu: 1, us: 0, other: 0}},
+		"its name":                {Application{Cluster: "us"}, map[string]int{eu: 0, us: 1, other: 0}},
+		"a slash behind":          {Application{Server: eu + "/"}, map[string]int{eu: 0, us: 0, other: 0}},
+		"a fault was found":       {Application{Server: eu, Invalid: true}, map[string]int{eu: 0, us: 0, other: 0}},
+		"a name that is nobody's": {Application{Cluster: "twice"}, map[string]int{eu: 0, us: 0, other: 0}},
+		"both server and name":    {Application{Server: eu, Cluster: "us"}, map[string]int{eu: 0, us: 0, other: 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := New(Options{Clock: clock})

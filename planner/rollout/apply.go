@@ -207,14 +207,17 @@ func (a *Applier) paced(ctx context.Context, w write) (Result, *Contested) {
 func concurrent(err error) bool { return apierrors.IsConflict(err) || apierrors.IsInvalid(err) }
 
 func (a *Applier) shardWrite(namespace string, s PatchShard) write {
+	attempt := 0
 	return write{secret: s.Secret, value: strconv.Itoa(s.Shard), try: func(ctx context.Context) (string, error) {
-		return a.writeShard(ctx, types.NamespacedName{Namespace: namespace, Name: s.Secret}, s.Shard)
+		attempt++
+		return a.writeShard(ctx, types.NamespacedName{Namespace: namespace, Name: s.Secret}, s.Shard, attempt < attempts)
 	}}
 }
 
 // writeShard reads the Secret whole, since its shard is data, and keeps nothing of it; what the API server answers to the
-// patch is metadata only.
-func (a *Applier) writeShard(ctx context.Context, key types.NamespacedName, shard int) (string, error) {
+// patch is metadata only. It is for what was read; where others write faster than that, for the Secret of that UID, whatever else is
+// in it meanwhile: the API server applies it to each newer version by itself.
+func (a *Applier) writeShard(ctx context.Context, key types.NamespacedName, shard int, asRead bool) (string, error) {
 	var live corev1.Secret
 	if err := a.Reader.Get(ctx, key, &live); apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("writing the shard of Secret %q: it is gone: %w", key, errRefused)
@@ -227,7 +230,11 @@ func (a *Applier) writeShard(ctx context.Context, key types.NamespacedName, shar
 	if string(live.Data[plan.ShardKey]) == strconv.Itoa(shard) {
 		return "", errUnchanged
 	}
-	patch, err := shardPatch(live.ResourceVersion, shard)
+	precondition := map[string]string{"uid": string(live.UID)}
+	if asRead {
+		precondition = map[string]string{"resourceVersion": live.ResourceVersion}
+	}
+	patch, err := shardPatch(precondition, shard)
 	if err != nil {
 		return "", fmt.Errorf("writing the shard of Secret %q: %w", key, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"strconv"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,6 +31,7 @@ func TestApplier(t *testing.T) {
 		"a stamp changes nothing but the shard":                      stampsNothingElse,
 		"what must not be written is refused by what is read now":    refusesByWhatIsRead,
 		"a write between read and stamp is kept":                     keepsConcurrentSecretWrite,
+		"writes before each stamp, without end, do not keep it away": stampsBetweenWrites,
 		"a Secret that opts out between read and stamp is left":      leavesConcurrentOptOut,
 		"a failure stops no other step":                              failsOneByOne,
 		"a second writer is waited for, then named":                  namesTheSecondWriter,
@@ -202,6 +204,24 @@ func keepsConcurrentSecretWrite(t *testing.T, w *world) {
 	var after corev1.Secret
 	w.read(&after, "a")
 	w.equal(map[string][]byte{"name": []byte("a"), "server": []byte("https://new"), "config": []byte("{}"), "shard": []byte("3")}, after.Data)
+}
+
+// stampsBetweenWrites: whoever writes one Secret a hundred times a second must not hold waves by it.
+func stampsBetweenWrites(t *testing.T, w *world) {
+	w.secret("a", "1", nil)
+	writes := 0
+	w.options.Client = interceptor.NewClient(w.client, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+		var s corev1.Secret
+		w.read(&s, "a")
+		writes++
+		s.Labels["written"] = strconv.Itoa(writes)
+		w.must(w.client.Update(w.ctx, &s))
+		return c.Patch(ctx, o, p, opts...)
+	}})
+	w.equal([]ApplyOutcome{Applied}, w.outcomes(NewApplier(w.options).Apply(w.ctx, w.target, []Step{PatchShard{Secret: "a", Shard: 3}})))
+	var after corev1.Secret
+	w.read(&after, "a")
+	w.equal([]string{"3", strconv.Itoa(attempts)}, []string{string(after.Data[plan.ShardKey]), after.Labels["written"]})
 }
 
 func leavesConcurrentOptOut(t *testing.T, w *world) {

@@ -87,10 +87,10 @@ func annotationOp(annotations map[string]string, restartedAt string) op {
 	return op{"add", "/spec/template/metadata/annotations/" + strings.ReplaceAll(restartedAtAnnotation, "/", "~1"), restartedAt}
 }
 
-// shardPatch is the merge patch of data.shard alone, for the very Secret that was read.
-func shardPatch(resourceVersion string, shard int) ([]byte, error) {
+// shardPatch is the merge patch of data.shard alone, for a Secret of those metadata.
+func shardPatch(precondition map[string]string, shard int) ([]byte, error) {
 	return json.Marshal(map[string]any{
-		"metadata": map[string]string{"resourceVersion": resourceVersion},
+		"metadata": precondition,
 		"data":     map[string]string{plan.ShardKey: base64.StdEncoding.EncodeToString([]byte(strconv.Itoa(shard)))},
 	})
 }
