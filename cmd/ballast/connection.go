@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ type clusterOptions struct {
 	context    string
 	namespace  string
 	timeout    time.Duration // of a call
-	host       string        // whom the client asks
+	host       atomic.Value  // whom the client asks; a command that was interrupted may go on meanwhile
 }
 
 func (o *clusterOptions) register(cmd *cobra.Command) {
@@ -46,10 +47,10 @@ func (o *clusterOptions) explain(err error) error {
 	var call *url.Error
 	switch {
 	case errors.Is(err, errLeftBehind):
-		return fmt.Errorf("interrupted before API server %q answered", o.host)
+		return fmt.Errorf("interrupted before API server %q answered", o.host.Load())
 	case errors.As(err, &call) && call.Timeout():
 		return fmt.Errorf("%w\nAPI server %q did not answer in time: see whether `kubectl get --raw /readyz` does; "+
-			"another one is chosen by --context or --kubeconfig, more time given by --request-timeout", err, o.host)
+			"another one is chosen by --context or --kubeconfig, more time given by --request-timeout", err, o.host.Load())
 	}
 	return err
 }
@@ -64,7 +65,7 @@ func (o *clusterOptions) rest() (*rest.Config, error) {
 	cfg.UserAgent = "ballast/" + buildVersion()
 	cfg.QPS, cfg.Burst = 50, 100
 	cfg.Timeout = o.timeout
-	o.host = cfg.Host
+	o.host.Store(cfg.Host)
 	return cfg, nil
 }
 

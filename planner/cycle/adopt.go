@@ -31,7 +31,7 @@ type adoption struct {
 	next   plan.Plan
 	gone   map[string]time.Time
 	beside *placement.Servers // what stays together
-	moved  int                // servers that have another replica than in the plan before
+	moved  []Move             // clusters that have another replica than in the plan before
 	notes  []string           // what changed, in words
 	found  []Problem
 
@@ -51,7 +51,9 @@ func adopt(in Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *ado
 		a.observeRows()
 	}
 	a.describeRows()
-	a.moved = a.servers(rollout.Moves(base, a.next))
+	for _, m := range rollout.Moves(base, a.next) {
+		a.moved = append(a.moved, Move{m.Cluster, m.From, m.To})
+	}
 	return a
 }
 

@@ -90,8 +90,11 @@ func (c *cycle) countStage(p plan.Plan) {
 	if r == nil || r.Since.Equal(m.Counted) {
 		return
 	}
+	if m.Counted = r.Since; m.Cause == change.Pin {
+		c.enterPins(maps.Keys(MovedBy(*r)), p)
+		return
+	}
 	c.enter(cmp.Or(m.Cause, change.Balance), c.servers(maps.Keys(MovedBy(*r)), p))
-	m.Counted = r.Since
 }
 
 // enter adds moves to the ledger.
@@ -401,9 +404,35 @@ func replicaList(replicas []int) string {
 	return "replica " + strings.Join(names, ", ")
 }
 
-// countAdopted enters what moved without a rollout: by pins, and by what Secrets of one server say.
+// pinnedOnce is for how long a pin of a cluster counts for its next ones, too: whoever turns one Secret's pin to and fro must not take
+// the budget of all others by it.
+const pinnedOnce = 24 * time.Hour
+
+// countAdopted enters what moved without a rollout, by pins, and by what Secrets of one server say.
 func (c *cycle) countAdopted(a *adoption) {
 	if c.in.InForce != nil && c.in.InForce.Mode.Enforced() && a.next.Mode.Enforced() {
-		c.enter(change.Pin, a.moved)
+		c.enterPins(clustersOf(a.moved), a.next)
 	}
+}
+
+// enterPins enters the moves of pins: of clusters that were there for an hour, of which the budget is a share, and each once a day.
+func (c *cycle) enterPins(names iter.Seq[string], p plan.Plan) {
+	before := maps.Clone(c.out.Memory.Changes.Pinned)
+	maps.DeleteFunc(before, func(_ string, at time.Time) bool { return c.in.Now.Sub(at) >= pinnedOnce || c.in.Now.Before(at) })
+	var counted []string
+	for name := range names {
+		if _, known := before[name]; !known && c.out.Memory.Known.Has(name) {
+			counted = append(counted, name)
+		}
+	}
+	for _, name := range counted {
+		if before == nil {
+			before = map[string]time.Time{}
+		}
+		before[name] = c.in.Now
+	}
+	if c.out.Memory.Changes.Pinned = before; len(before) == 0 {
+		c.out.Memory.Changes.Pinned = nil
+	}
+	c.enter(change.Pin, c.servers(slices.Values(counted), p))
 }

@@ -90,17 +90,18 @@ func (m Memory) Standing(in discover.Input, now time.Time) discover.Fleet {
 
 // Changes is what is remembered of moves and of those who carry them.
 type Changes struct {
-	Target    map[string]int   `json:"target,omitempty"`   // where the live rollout under way goes, by cluster; its plan has the present wave only
-	Cause     change.Cause     `json:"cause,omitempty"`    // of the rollout under way
-	Ledger    change.Ledger    `json:"ledger,omitempty"`   // moves that were made
-	Counted   time.Time        `json:"counted,omitzero"`   // the stage whose moves were counted last, by its since
-	Began     change.Signs     `json:"began,omitzero"`     // what was seen when the present wave began
-	Watch     change.Watch     `json:"watch,omitzero"`     // waves that still answer for what follows
-	Trip      *change.Trip     `json:"trip,omitempty"`     // why ballast stopped itself
-	TripTold  bool             `json:"tripTold,omitempty"` // the plan ConfigMap has the annotation, so that its absence is a person's word
-	Replicas  failover.Memory  `json:"replicas,omitzero"`
-	Failover  failover.Last    `json:"failover,omitzero"`
-	Ownership ownership.Memory `json:"ownership,omitzero"`
+	Target    map[string]int       `json:"target,omitempty"`   // where the live rollout under way goes, by cluster; its plan has the present wave only
+	Cause     change.Cause         `json:"cause,omitempty"`    // of the rollout under way
+	Ledger    change.Ledger        `json:"ledger,omitempty"`   // moves that were made
+	Pinned    map[string]time.Time `json:"pinned,omitempty"`   // clusters whose pins were counted, and when
+	Counted   time.Time            `json:"counted,omitzero"`   // the stage whose moves were counted last, by its since
+	Began     change.Signs         `json:"began,omitzero"`     // what was seen when the present wave began
+	Watch     change.Watch         `json:"watch,omitzero"`     // waves that still answer for what follows
+	Trip      *change.Trip         `json:"trip,omitempty"`     // why ballast stopped itself
+	TripTold  bool                 `json:"tripTold,omitempty"` // the plan ConfigMap has the annotation, so that its absence is a person's word
+	Replicas  failover.Memory      `json:"replicas,omitzero"`
+	Failover  failover.Last        `json:"failover,omitzero"`
+	Ownership ownership.Memory     `json:"ownership,omitzero"`
 }
 
 // Outcome is what a cycle decided and what it decided on.

@@ -143,3 +143,56 @@ func (w *liveWorld) deciding(t *testing.T) (*cycle, *adoption) {
 	c.count()
 	return c, a
 }
+
+// TestPinsToAndFroLeaveTheBudget: a pin counts for clusters that the budget is a share of, and once a day for each; who makes Secrets
+// and pins them, or turns one Secret's pin ten times, leaves the failover of others its moves.
+func TestPinsToAndFroLeaveTheBudget(t *testing.T) {
+	for name, test := range map[string]struct {
+		pins func(*liveWorld)
+		used int
+	}{
+		"none": {func(*liveWorld) {}, 0},
+		"ten Secrets made just now, twice each": {func(w *liveWorld) {
+			for i := range 10 {
+				w.add(fmt.Sprintf("own%02d", i), 0)
+			}
+			for _, pin := range []string{"0", "1", "0"} {
+				for i := range 10 {
+					w.secret(fmt.Sprintf("own%02d", i)).Pin = pin
+				}
+				w.step(10 * time.Second)
+			}
+		}, 0},
+		"one Secret, ten times": {func(w *liveWorld) {
+			for i := range 10 {
+				w.secret("c003").Pin = []string{"0", "1"}[i%2]
+				w.step(10 * time.Second)
+			}
+		}, 1},
+		"one Secret, beyond the replicas and back": {func(w *liveWorld) {
+			for i := range 40 {
+				w.secret("c003").Pin = []string{"3", "1"}[i/10%2]
+				w.step(time.Minute)
+			}
+		}, 1},
+		"five clusters of the fleet, once each": {func(w *liveWorld) {
+			for _, name := range w.on(0)[:5] {
+				w.secret(name).Pin = "1"
+			}
+			w.step(10 * time.Second)
+		}, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(40)...)
+			w.in.Config.Change.Moves.Rate = config.Default().Change.Moves.Rate
+			for range 25 * 60 {
+				w.step(time.Minute)
+			}
+			test.pins(w)
+			w.step(10 * time.Second)
+			if got := w.last.Budget; got.Causes[change.Pin] != test.used || got.Windows[1].Allowed != 10 {
+				t.Errorf("%d pins count, want %d: %v", got.Causes[change.Pin], test.used, got)
+			}
+		})
+	}
+}

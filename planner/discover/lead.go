@@ -16,6 +16,7 @@ type Leader struct {
 	Name  string    `json:"name"`
 	Gone  time.Time `json:"gone,omitzero"`
 	Known bool      `json:"known,omitempty"` // it was there for an hour, and is ballast's to write
+	Made  time.Time `json:"made,omitzero"`   // when its Secret was
 }
 
 // String names it in a sentence.
@@ -67,8 +68,8 @@ func (k Known) lead(fleet Fleet, o Options, now time.Time) (map[string]Leader, [
 // mostLeaders bounds the memory of them: the history has 900 KiB for everything, and a name may have 253 letters.
 const mostLeaders = 1000
 
-// bounded leaves out first what was not there for an hour, then what was not remembered before, then what is gone: who makes
-// Secrets of a thousand servers must have nobody's leader forgotten by it.
+// bounded leaves out first what was not there for an hour, then what was made last: who makes Secrets of a thousand servers must have
+// nobody's leader forgotten by it, and makes none that is older than those.
 func (k Known) bounded(leaders map[string]Leader) map[string]Leader {
 	if len(leaders) == 0 {
 		return nil
@@ -78,7 +79,7 @@ func (k Known) bounded(leaders map[string]Leader) map[string]Leader {
 	}
 	keys := slices.SortedFunc(maps.Keys(leaders), func(a, b string) int {
 		x, y := leaders[a], leaders[b]
-		return cmp.Or(FalseFirst(!x.Known, !y.Known), FalseFirst(k.Leaders[a].Name == "", k.Leaders[b].Name == ""),
+		return cmp.Or(FalseFirst(!x.Known, !y.Known), x.Made.Compare(y.Made), // one that nobody saw beside another first
 			FalseFirst(!x.Gone.IsZero(), !y.Gone.IsZero()), cmp.Compare(a, b))
 	})
 	for _, key := range keys[mostLeaders:] {
@@ -127,14 +128,18 @@ func leaderKey(server string) string {
 func (f Fleet) leaderOf(u Unit, before Leader, o Options, now time.Time) (Leader, int) {
 	for _, i := range u.Clusters {
 		if f.Clusters[i].Shard.ID == before.Name {
-			return Leader{Name: before.Name}, i
+			made := f.Clusters[i].Created
+			if !before.Made.IsZero() && before.Made.Before(made) {
+				made = before.Made // it was made anew
+			}
+			return Leader{Name: before.Name, Made: made}, i
 		}
 	}
 	if before.Name != "" && before.waits(now) {
 		return before.goneAt(now), -1
 	}
 	at := slices.MinFunc(u.Clusters, f.earlier(o))
-	return Leader{Name: f.Clusters[at].Shard.ID}, at
+	return Leader{Name: f.Clusters[at].Shard.ID, Made: f.Clusters[at].Created}, at
 }
 
 // earlier orders first who had the server before, then by age.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
-	"strconv"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
