@@ -69,6 +69,7 @@ type Loop struct {
 	history store.History
 	unsaved bool // the history has a decision that is not written yet
 	stale   bool // people were told that a part of the history stays as it was
+	crowded bool // people were told that the history has no room for all of it
 	full    bool // people were told that the plan's ConfigMap has no room left
 	keyless bool // people were told that the plan's key is missing
 	news    telemetry.News

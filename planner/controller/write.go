@@ -147,7 +147,11 @@ func (l *Loop) save(ctx context.Context, m cycle.Memory) error {
 	l.Metrics.Writes.WithLabelValues("history", "written").Inc()
 	if d := saved.Dropped; len(d.Plans)+len(d.Parts) > 0 {
 		l.Log.Info("the history is full; its oldest plans or largest parts were dropped", "plans", d.Plans, "parts", d.Parts)
+		if !l.crowded {
+			l.Emit(discover.Workload{}, telemetry.HistoryFull(d.Plans, d.Parts))
+		}
 	}
+	l.crowded = len(saved.Dropped.Plans)+len(saved.Dropped.Parts) > 0
 	l.history, l.unsaved = saved, false
 	return nil
 }

@@ -5,7 +5,9 @@ import (
 	"maps"
 	"time"
 
+	"ballast/planner/change"
 	"ballast/planner/discover"
+	"ballast/planner/failover"
 	"ballast/planner/gz"
 )
 
@@ -15,6 +17,7 @@ const (
 	partLastGood = "lastgood"
 	partVotes    = "votes"
 	partChanges  = "changes.json.gz"
+	partLimits   = "limits.json.gz"
 )
 
 // fleetMemory is what is remembered of discovery and of rollouts.
@@ -22,7 +25,32 @@ type fleetMemory struct {
 	Known   discover.Known       `json:"known,omitzero"`
 	Gone    map[string]time.Time `json:"gone,omitempty"`
 	Passing []string             `json:"passing,omitempty"`
-	HoldOff time.Time            `json:"holdOff,omitzero"`
+}
+
+// limitsMemory is what keeps the next leader from doing more than this one may: a few kilobytes, whatever number of Secrets there is
+// and however long their names, so that it is the last part to be left out of a history that is full.
+type limitsMemory struct {
+	Ledger   change.Ledger `json:"ledger,omitempty"`
+	Cause    change.Cause  `json:"cause,omitempty"`
+	Counted  time.Time     `json:"counted,omitzero"`
+	Trip     *change.Trip  `json:"trip,omitempty"`
+	TripTold bool          `json:"tripTold,omitempty"`
+	Failover failover.Last `json:"failover,omitzero"`
+	HoldOff  time.Time     `json:"holdOff,omitzero"`
+}
+
+// split takes out of the memory what is bounded.
+func (m Memory) split() (limitsMemory, Changes) {
+	c := m.Changes
+	l := limitsMemory{Ledger: c.Ledger, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff}
+	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = nil, "", time.Time{}, nil, false, failover.Last{}
+	return l, c
+}
+
+// join puts it back.
+func (m *Memory) join(l limitsMemory) {
+	c := &m.Changes
+	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover, m.HoldOff = l.Ledger, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover, l.HoldOff
 }
 
 // partBounds are those of the fleet and of the changes: each has an object a cluster, or a few.
@@ -43,8 +71,10 @@ func (m Memory) Parts(before map[string][]byte) (parts map[string][]byte, stale 
 		}
 		parts[name] = part
 	}
-	keep(partFleet, "what is known of the fleet", packed(fleetMemory{Known: m.Known, Gone: m.Gone, Passing: m.Passing, HoldOff: m.HoldOff}))
-	keep(partChanges, "what is known of moves", packed(m.Changes))
+	keep(partFleet, "what is known of the fleet", packed(fleetMemory{Known: m.Known, Gone: m.Gone, Passing: m.Passing}))
+	limits, changes := m.split()
+	keep(partChanges, "what is known of moves", packed(changes))
+	keep(partLimits, "what limits changes", packed(limits))
 	keep(partLastGood, "the last good values", m.LastGood.MarshalBinary)
 	keep(partVotes, "the votes", m.Votes.MarshalBinary)
 	return parts, stale
@@ -63,7 +93,7 @@ func MemoryOf(parts map[string][]byte) (Memory, []error) {
 		if err := partBounds().UnpackJSON(part, &fleet); err != nil {
 			dropped = append(dropped, fmt.Errorf("reading what was known of the fleet: %w", err))
 		} else {
-			m.Known, m.Gone, m.Passing, m.HoldOff = fleet.Known, fleet.Gone, fleet.Passing, fleet.HoldOff
+			m.Known, m.Gone, m.Passing = fleet.Known, fleet.Gone, fleet.Passing
 		}
 	}
 	if part, ok := parts[partChanges]; ok {
@@ -72,6 +102,14 @@ func MemoryOf(parts map[string][]byte) (Memory, []error) {
 			dropped = append(dropped, fmt.Errorf("reading what was known of moves: %w", err))
 		} else {
 			m.Changes = changes
+		}
+	}
+	if part, ok := parts[partLimits]; ok {
+		var limits limitsMemory
+		if err := partBounds().UnpackJSON(part, &limits); err != nil {
+			dropped = append(dropped, fmt.Errorf("reading what limits changes: %w", err))
+		} else {
+			m.join(limits)
 		}
 	}
 	if part, ok := parts[partLastGood]; ok {

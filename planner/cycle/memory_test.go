@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"ballast/planner/change"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/plan"
@@ -48,7 +50,8 @@ func TestABrokenPartOfTheMemoryBeginsAnewAndTheOthersServe(t *testing.T) {
 		forget func(*Memory)
 		want   string
 	}{
-		partFleet:    {func(m *Memory) { m.Known, m.Gone, m.Passing, m.HoldOff = discover.Known{}, nil, nil, time.Time{} }, "reading what was known of the fleet"},
+		partFleet:    {func(m *Memory) { m.Known, m.Gone, m.Passing = discover.Known{}, nil, nil }, "reading what was known of the fleet"},
+		partLimits:   {func(m *Memory) { m.join(limitsMemory{}) }, "reading what limits changes"},
 		partLastGood: {func(m *Memory) { m.LastGood.IDs, m.LastGood.Columns = nil, nil }, "reading the last good values"},
 		partVotes:    {func(m *Memory) { m.Votes = evaluate.History{} }, "reading the votes"},
 	} {
@@ -102,5 +105,29 @@ func TestRepairsGoByWhoLed(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"c000": "", "c001": "", "c002": "", "zz": ""}, pins); diff != "" {
 		t.Errorf("pins that count (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatLimitsChangesIsSmall whatever number of Secrets there is and however long their names: of a history that is full the largest
+// parts are left out, and a next leader without the ledger would move as much again.
+func TestWhatLimitsChangesIsSmall(t *testing.T) {
+	m := Memory{HoldOff: epoch}
+	m.Changes.Ownership.Last, m.Changes.Pinned = map[string]int{}, map[string]time.Time{}
+	for i := range 3000 {
+		name := strings.Repeat("n", 245) + fmt.Sprintf("%08d", i*7919)
+		m.Changes.Ownership.Last[name], m.Changes.Pinned[name] = i, epoch
+	}
+	for i := range 24 * 60 {
+		m.Changes.Ledger = m.Changes.Ledger.Add(epoch.Add(time.Duration(i)*time.Minute), change.Causes()[i%6], i%7)
+	}
+	m.Changes.Trip, m.Changes.TripTold = &change.Trip{At: epoch, Reason: change.Slowed, Why: "it did"}, true
+	parts, stale := m.Parts(nil)
+	if n := len(parts[partLimits]); n > 16<<10 || len(stale) > 0 {
+		t.Errorf("%d bytes, want a few thousand; stale: %v", n, stale)
+	}
+	got, dropped := MemoryOf(map[string][]byte{partLimits: parts[partLimits]})
+	want := Memory{HoldOff: m.HoldOff, Changes: Changes{Ledger: m.Changes.Ledger, Trip: m.Changes.Trip, TripTold: true}}
+	if diff := cmp.Diff(want, got, equalTimes, cmpopts.EquateEmpty()); diff != "" || len(dropped) > 0 {
+		t.Errorf("alone it says (dropped %v, -want +got):\n%s", dropped, diff)
 	}
 }

@@ -21,7 +21,7 @@ type Recalled struct {
 // Recall reads it from the history's parts. What cannot be read is left out and reported.
 func Recall(savedAt time.Time, parts map[string][]byte) (Recalled, []error) {
 	asked := map[string][]byte{}
-	for _, name := range []string{partChanges, partFleet} {
+	for _, name := range []string{partChanges, partLimits, partFleet} {
 		if part, ok := parts[name]; ok {
 			asked[name] = part
 		}

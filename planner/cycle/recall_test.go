@@ -24,6 +24,8 @@ func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
 	}
 	changes.Ownership.Lost = map[string]time.Time{"c001": epoch}
 	whole := Memory{Changes: changes, HoldOff: epoch}
+	limits, others := changes, Changes{Target: changes.Target, Ownership: changes.Ownership}
+	limits.Target, limits.Ownership.Lost = nil, nil
 	broken := "reading what was known of moves: "
 	for name, test := range map[string]struct {
 		saved Memory
@@ -34,8 +36,9 @@ func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
 		"all of it":                    {whole, "", Recalled{Changes: changes, HeldUntil: epoch.Add(holdOff)}, nil},
 		"no rollout failed":            {Memory{Changes: changes}, "", Recalled{Changes: changes}, nil},
 		"nothing":                      {Memory{}, "", Recalled{}, nil},
-		"moves that cannot be read":    {whole, partChanges, Recalled{HeldUntil: epoch.Add(holdOff)}, []string{broken}},
-		"a fleet that cannot be read":  {whole, partFleet, Recalled{Changes: changes}, []string{"reading what was known of the fleet: "}},
+		"moves that cannot be read":    {whole, partChanges, Recalled{Changes: limits, HeldUntil: epoch.Add(holdOff)}, []string{broken}},
+		"limits that cannot be read":   {whole, partLimits, Recalled{Changes: others}, []string{"reading what limits changes: "}},
+		"a fleet that cannot be read":  {whole, partFleet, Recalled{Changes: changes, HeldUntil: epoch.Add(holdOff)}, []string{"reading what was known of the fleet: "}},
 		"votes that nobody asked for":  {whole, partVotes, Recalled{Changes: changes, HeldUntil: epoch.Add(holdOff)}, nil},
 		"values that nobody asked for": {whole, partLastGood, Recalled{Changes: changes, HeldUntil: epoch.Add(holdOff)}, nil},
 	} {

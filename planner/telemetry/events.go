@@ -54,6 +54,11 @@ func HistoryDropped(problems []string) Event {
 		len(problems), cycle.ClipList(problems))}
 }
 
+func HistoryFull(plans []int64, parts []string) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryFull", Message: fmt.Sprintf("the history has no room for all of it: %d earlier plans (nobody can go back to them) and %d parts of the memory are left out: %s; "+
+		"see whether there are cluster Secrets that nobody needs, or with very long names", len(plans), len(parts), cycle.ClipList(parts))}
+}
+
 func HistoryReplaced(name string) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryReplaced", Message: fmt.Sprintf("somebody deleted ConfigMap %q or wrote to it, which only the planner does; "+
 		"it is written anew", name)}
