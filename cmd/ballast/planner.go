@@ -255,7 +255,7 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{c.Target.Namespace: {}},
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Secret{}:    {Label: selector, Transform: discover.TransformSecret},
+				&corev1.Secret{}:    {Label: selector, Transform: discover.Transform(selector)},
 				&corev1.ConfigMap{}: {Field: fields.OneTermEqualSelector("metadata.name", c.Plan.ConfigMap)},
 			},
 		},

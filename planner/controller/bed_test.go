@@ -41,9 +41,10 @@ type bed struct {
 
 	mu       sync.Mutex
 	events   []telemetry.Event
-	failing  map[string]error // what a write or read of that object fails with, by "verb name"
-	attempts map[string]int   // by "verb name"
-	woken    []string         // clusters whose owner was nudged
+	failing  map[string]error           // what a write or read of that object fails with, by "verb name"
+	attempts map[string]int             // by "verb name"
+	meddle   map[string]func(tries int) // what somebody else does just before that, by "verb name"
+	woken    []string                   // clusters whose owner was nudged
 }
 
 const keySecret = "ballast-plan-key"
@@ -200,6 +201,9 @@ func (b *bed) guarded() client.WithWatch {
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			if err := check("patch", o.GetName()); err != nil {
 				return err
+			}
+			if meddle := b.meddle["patch "+o.GetName()]; meddle != nil {
+				meddle(b.tried("patch " + o.GetName()))
 			}
 			return c.Patch(ctx, o, p, opts...)
 		},

@@ -252,7 +252,7 @@ func wire(namespace string) (cache.Cache, *Loop, error) {
 		return nil, nil, err
 	}
 	kept, err := cache.New(api, cache.Options{HTTPClient: h, DefaultNamespaces: map[string]cache.Config{namespace: {}},
-		ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Label: selector, Transform: discover.TransformSecret}}})
+		ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {Label: selector, Transform: discover.Transform(selector)}}})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -186,6 +186,25 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 	if err != nil {
 		return "failed", err
 	}
+	for tries := 1; ; tries++ {
+		if result, err = l.decide(ctx, in, base); result != "conflict" || err != nil || tries == mostTries {
+			return result, err
+		}
+		if base, err = l.Store.Read(ctx); err != nil {
+			return "failed", err
+		}
+		l.takeIn(&in, base)
+		l.taken = l.takeHealed()
+		in.Healed = l.taken
+	}
+}
+
+// mostTries is how often a cycle decides anew where somebody else wrote the plan ConfigMap meanwhile. What was gathered took seconds,
+// to decide and write takes a fraction of one: who writes an annotation a second must keep no plan from being written.
+const mostTries = 10
+
+// decide decides on what was gathered, and writes what follows.
+func (l *Loop) decide(ctx context.Context, in cycle.Inputs, base store.Snapshot) (result string, err error) {
 	started := l.Clock.Now()
 	l.phase = telemetry.PhaseDecide
 	out := cycle.Run(in)
@@ -223,6 +242,19 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 	return result, l.remember(ctx, out, written)
 }
 
+// takeIn takes over what the plan ConfigMap says.
+func (l *Loop) takeIn(in *cycle.Inputs, snapshot store.Snapshot) {
+	l.keepPlan(snapshot)
+	doc := snapshot.Document
+	inForce, last := l.inForce(doc.Plan)
+	l.judge(doc, inForce)
+	in.Pins, in.PinProblems, in.Paused, in.BreakGlass = doc.Pins, doc.PinProblems, doc.Paused, doc.BreakGlass
+	in.InForce, in.Last, in.PlanFault = inForce, last, planFault(doc, inForce)
+	l.Metrics.ObservePlanFault(in.PlanFault)
+	in.Cordon, in.Tripped, in.Rollback = doc.Cordon, doc.Tripped, l.rollbackTo(doc.Rollback)
+	in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
+}
+
 // gather is the I/O before a decision.
 func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (cycle.Inputs, store.Snapshot, error) {
 	started := l.Clock.Now()
@@ -230,19 +262,11 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (cycle.Inputs
 	if err != nil {
 		return cycle.Inputs{}, snapshot, err
 	}
-	l.keepPlan(snapshot)
-	doc := snapshot.Document
-	inForce, last := l.inForce(doc.Plan)
-	l.judge(doc, inForce)
-	in := cycle.Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory,
-		Pins: doc.Pins, PinProblems: doc.PinProblems, Paused: doc.Paused, BreakGlass: doc.BreakGlass}
-	in.InForce, in.Last, in.PlanFault = inForce, last, planFault(doc, inForce)
-	l.Metrics.ObservePlanFault(in.PlanFault)
-	in.Cordon, in.Tripped, in.Rollback = doc.Cordon, doc.Tripped, l.rollbackTo(doc.Rollback)
+	in := cycle.Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory}
 	if in.Discovered, in.Workload, err = Look(ctx, l.Reader, c); err != nil {
 		return cycle.Inputs{}, snapshot, err
 	}
-	in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
+	l.takeIn(&in, snapshot)
 	in.Enforcement, in.Unheld = l.enforcement(ctx, in, probeEvery)
 	l.Metrics.PhaseTime.WithLabelValues("gather").Observe(l.Clock.Since(started).Seconds())
 	fetcher, err := l.NewFetcher(c, cycle.TargetOf(in.Workload))

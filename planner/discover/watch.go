@@ -29,9 +29,19 @@ const (
 // unreadConfig stands for a data.config that Argo CD cannot read, and cannot be read itself.
 const unreadConfig = "unread"
 
+// Transform is TransformSecret for a cache of the Secrets that a selector chooses: of labels it keeps those that it asks for.
+func Transform(selector labels.Selector) func(any) (any, error) {
+	requirements, _ := selector.Requirements()
+	return func(obj any) (any, error) { return transform(obj, requirements) }
+}
+
 // TransformSecret strips a Secret before an informer keeps it: credentials, last-applied and managed fields never stay in
 // memory. Of data.shard it keeps what ParseShard makes of it. What is no Secret passes as it is.
 func TransformSecret(obj any) (any, error) {
+	return Transform(labels.SelectorFromSet(labels.Set{plan.SecretTypeLabel: plan.SecretTypeCluster}))(obj)
+}
+
+func transform(obj any, asked labels.Requirements) (any, error) {
 	s, ok := obj.(*corev1.Secret)
 	if !ok {
 		return obj, nil
@@ -40,7 +50,7 @@ func TransformSecret(obj any) (any, error) {
 		TypeMeta: s.TypeMeta,
 		ObjectMeta: metav1.ObjectMeta{
 			Name: s.Name, Namespace: s.Namespace, UID: s.UID, ResourceVersion: s.ResourceVersion, Generation: s.Generation,
-			CreationTimestamp: s.CreationTimestamp, DeletionTimestamp: s.DeletionTimestamp, Labels: keptLabels(s.Labels),
+			CreationTimestamp: s.CreationTimestamp, DeletionTimestamp: s.DeletionTimestamp, Labels: keptLabels(s.Labels, asked),
 			Annotations: keptAnnotations(s.Annotations),
 		},
 		Immutable: s.Immutable,
@@ -66,23 +76,20 @@ func TransformSecret(obj any) (any, error) {
 	return kept, nil
 }
 
-// mostLabels is what the labels of a Secret may have, in bytes, until only the one by which Argo CD knows a cluster's is kept. A
-// selector that asks for others passes such a Secret over.
-const mostLabels = 4 << 10
-
-func keptLabels(all map[string]string) map[string]string {
-	bytes := 0
-	for key, value := range all {
-		bytes += len(key) + len(value)
+// keptLabels are those that the cache is asked for: a Secret may have thousands.
+func keptLabels(all map[string]string, asked labels.Requirements) map[string]string {
+	var kept map[string]string
+	for _, r := range asked {
+		value, found := all[r.Key()]
+		if !found {
+			continue
+		}
+		if kept == nil {
+			kept = map[string]string{}
+		}
+		kept[r.Key()] = value
 	}
-	if bytes <= mostLabels {
-		return all
-	}
-	kind, found := all[plan.SecretTypeLabel]
-	if !found {
-		return nil
-	}
-	return map[string]string{plan.SecretTypeLabel: kind}
+	return kept
 }
 
 func keptAnnotations(all map[string]string) map[string]string {

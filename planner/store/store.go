@@ -215,7 +215,7 @@ func labels() map[string]string {
 }
 
 // put patches the ConfigMap as it was read, or creates it where it was not there, and answers it as it is stored. A race
-// is lost and never won by force.
+// is lost and never won by force, but for one over what the planner does not go by.
 func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c change) (*corev1.ConfigMap, error) {
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
 	var err error
@@ -227,6 +227,11 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 		var patch []byte
 		if patch, err = json.Marshal(c); err == nil {
 			err = s.Client.Patch(ctx, cm, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager))
+		}
+		if apierrors.IsConflict(err) && name == s.Plan {
+			if written, ok, _ := s.insist(ctx, base, c); ok {
+				return written, nil
+			}
 		}
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,6 +35,7 @@ func TestStore(t *testing.T) {
 		"a stage comes and goes in the annotations":                 showsTheStage,
 		"an idle planner writes nothing":                            writesNothingWhenIdle,
 		"a lost race is answered as such":                           losesRaces,
+		"writes of no meaning without end keep no plan away":        winsOverNoise,
 		"people and planner write at once and nothing is lost":      losesNothing,
 		"a deleted plan comes back above its revision":              comesBackAfterDeletion,
 		"a plan that does not match its digest is replaced":         replacesABrokenPlan,
@@ -212,6 +215,42 @@ func losesRaces(t *testing.T, w *world) {
 		}
 	}
 	w.equal(map[string]string(nil), w.stored().Data)
+}
+
+// winsOverNoise: eight writers of an annotation that nobody reads, as fast as the API server takes them.
+func winsOverNoise(t *testing.T, w *world) {
+	s := w.write(w.read(), newPlan("a"), 0)
+	ctx, stop := context.WithCancel(w.ctx)
+	var noise sync.WaitGroup
+	var wrote atomic.Int64
+	for k := range 8 {
+		noise.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				patch := fmt.Sprintf(`{"metadata":{"annotations":{"example.org/x%d":"%d"}}}`, k, i)
+				if w.client.Patch(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Plan}}, client.RawPatch(types.MergePatchType, []byte(patch))) == nil {
+					wrote.Add(1)
+				}
+			}
+		})
+	}
+	defer noise.Wait()
+	defer stop()
+	for range 20 {
+		tries := 0
+		for {
+			next, err := w.WritePlan(w.ctx, s, newPlan("a", fmt.Sprint("b", s.Document.Plan.Revision)), 0, meta)
+			if err == nil {
+				s = next
+				break
+			}
+			if tries++; !errors.Is(err, ErrConflict) || tries == 10 {
+				t.Fatalf("after %d tries, %d writes of others: %v", tries, wrote.Load(), err)
+			}
+			s = w.read()
+		}
+	}
+	w.equal(int64(21), s.Document.Plan.Revision)
+	t.Logf("20 plans beside %d writes", wrote.Load())
 }
 
 func losesNothing(t *testing.T, w *world) {
