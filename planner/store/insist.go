@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,35 +24,50 @@ type operation struct {
 }
 
 // insist writes over a ConfigMap of which somebody else changed what the planner does not go by, however fast: the patch is for the
-// plan that was read, and not for the version, so that the API server repeats it by itself. ok is false where the plan, the pins or
-// one of ballast's annotations is another one: that race is lost.
-func (s *Store) insist(ctx context.Context, base *corev1.ConfigMap, c change) (cm *corev1.ConfigMap, ok bool, err error) {
+// content that was read, and not for the version, so that the API server repeats it by itself. It answers nil where the content is
+// another one: that race is lost.
+func (s *Store) insist(ctx context.Context, base *corev1.ConfigMap, c change) *corev1.ConfigMap {
 	now, err := s.get(ctx, base.Name)
-	if err != nil || now == nil || !alike(base, now) || now.Annotations[plan.AnnotationDigest] == "" {
-		return nil, false, nil
+	if err != nil || now == nil || !s.alike(base, now) {
+		return nil
 	}
-	ops := []operation{{"test", "/metadata/uid", now.UID}, {"test", pointer("/metadata/annotations/", plan.AnnotationDigest), now.Annotations[plan.AnnotationDigest]}}
+	path, value := pointer("/metadata/annotations/", plan.AnnotationDigest), now.Annotations[plan.AnnotationDigest]
+	if base.Name == s.History {
+		path, value = pointer("/data/", keySavedAt), now.Data[keySavedAt]
+	}
+	if value == "" {
+		return nil
+	}
+	ops := []operation{{"test", "/metadata/uid", now.UID}, {"test", path, value}}
 	ops = append(ops, sets("/metadata/annotations/", c.Metadata.Annotations, now.Annotations)...)
 	ops = append(ops, sets("/data/", c.Data, now.Data)...)
 	ops = append(ops, sets("/binaryData/", c.BinaryData, now.BinaryData)...)
 	patch, err := json.Marshal(ops)
 	if err != nil {
-		return nil, false, err
+		return nil
 	}
-	cm = &corev1.ConfigMap{ObjectMeta: base.ObjectMeta}
-	err = s.Client.Patch(ctx, cm, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(FieldManager))
-	return cm, err == nil, err
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: base.Name}}
+	if err := s.Client.Patch(ctx, cm, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(FieldManager)); err != nil {
+		return nil
+	}
+	return cm
 }
 
-// alike reports whether a cycle would go by the same: the plan, people's pins, and ballast's annotations.
-func alike(a, b *corev1.ConfigMap) bool {
+// alike reports whether a cycle would go by the same: of the plan's ConfigMap the plan, people's pins, and ballast's annotations; of the
+// history all of its data.
+func (s *Store) alike(a, b *corev1.ConfigMap) bool {
+	if a.UID != b.UID || immutable(a) != immutable(b) {
+		return false
+	}
+	if a.Name == s.History {
+		return maps.Equal(a.Data, b.Data) && maps.EqualFunc(a.BinaryData, b.BinaryData, bytes.Equal)
+	}
 	ours := func(cm *corev1.ConfigMap) map[string]string {
 		kept := maps.Clone(cm.Annotations)
 		maps.DeleteFunc(kept, func(key, _ string) bool { return !strings.HasPrefix(key, plan.Group+"/") })
 		return kept
 	}
-	same := a.UID == b.UID && a.Data[plan.KeyPlan] == b.Data[plan.KeyPlan] && a.Data[plan.KeyPins] == b.Data[plan.KeyPins]
-	return same && maps.Equal(ours(a), ours(b)) && immutable(a) == immutable(b)
+	return a.Data[plan.KeyPlan] == b.Data[plan.KeyPlan] && a.Data[plan.KeyPins] == b.Data[plan.KeyPins] && maps.Equal(ours(a), ours(b))
 }
 
 // sets are the operations that give keys of a map their values; what has none goes, if it is there. Without the map they are none.

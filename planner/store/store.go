@@ -228,8 +228,8 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 		if patch, err = json.Marshal(c); err == nil {
 			err = s.Client.Patch(ctx, cm, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager))
 		}
-		if apierrors.IsConflict(err) && name == s.Plan {
-			if written, ok, _ := s.insist(ctx, base, c); ok {
+		if apierrors.IsConflict(err) {
+			if written := s.insist(ctx, base, c); written != nil {
 				return written, nil
 			}
 		}

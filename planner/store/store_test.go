@@ -250,6 +250,14 @@ func winsOverNoise(t *testing.T, w *world) {
 		}
 	}
 	w.equal(int64(21), s.Document.Plan.Revision)
+	h, err := w.WriteHistory(w.ctx, History{}.WithPlan(s), at)
+	w.must(err)
+	for i := range 5 {
+		w.must(w.client.Patch(w.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.History}},
+			client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"example.org/x":"%d"}}}`, i))))
+		h, err = w.WriteHistory(w.ctx, h, at.Add(time.Duration(i+1)*time.Minute))
+		w.must(err)
+	}
 	t.Logf("20 plans beside %d writes", wrote.Load())
 }
 
