@@ -29,12 +29,11 @@ func Foresee(in Inputs, out Outcome) *Ahead {
 	if out.Candidate == nil || in.InForce != nil && in.InForce.Rollout != nil {
 		return nil
 	}
-	c, a := &cycle{in: in, out: out}, &adoption{in: in, next: out.Next, fleet: out.Fleet, pins: out.Pins}
-	c.out.Memory.Changes.Cause = change.Balance
+	s := snapshotOf(out, &adoption{in: in, next: out.Next, fleet: out.Fleet, pins: out.Pins, beside: together(out.Fleet)})
 	replicas := len(out.Candidate.Replicas)
 	v := &Ahead{From: plan.Count{Replicas: out.Next.Replicas, ControllerReplicas: out.Next.ControllerReplicas},
-		To:    plan.Count{Replicas: replicas, ControllerReplicas: a.envOf(replicas)},
-		Moves: c.servers(clustersOf(out.Candidate.Moves), out.Next), Once: c.prepares(a)}
+		To:    plan.Count{Replicas: replicas, ControllerReplicas: s.envOf(replicas)},
+		Moves: serversOf(s.beside, clustersOf(out.Candidate.Moves), out.Next), Once: s.prepares()}
 	if out.Next.FreeReplicas {
 		v.To.Replicas = v.From.Replicas
 	}
@@ -44,27 +43,28 @@ func Foresee(in Inputs, out Outcome) *Ahead {
 	if v.Moves == 0 && v.From.Replicas == v.To.Replicas && !v.Once {
 		return nil
 	}
-	c.asks(v)
-	v.Limited = len(c.rates()) > 0
+	s.asks(v)
+	rates, clusters := ratesOf(in), size(s.fleet, s.known, s.beside)
+	v.Limited = len(rates) > 0
 	if v.Mode == plan.ModeX0Y { // all at once
-		v.Done, _ = change.When(in.Memory.Changes.Ledger, c.rates(), c.size(), in.Now, v.Moves)
+		v.Done, _ = change.When(in.Memory.Changes.Ledger, rates, clusters, in.Now, v.Moves)
 		return v
 	}
-	v.Done, _ = soonest(in.Memory.Changes.Ledger, c.rates(), c.size(), v.Moves, in.Now)
+	v.Done, _ = soonest(in.Memory.Changes.Ledger, rates, clusters, v.Moves, in.Now)
 	return v
 }
 
 // asks adds what the mode asks for.
-func (c *cycle) asks(v *Ahead) {
-	o, next := c.rolloutOptions(), c.out.Next
+func (s *snapshot) asks(v *Ahead) {
+	o, next := s.rolloutOptions(change.Balance), s.next
 	rereads := next.Target.Kind == plan.Deployment && v.From.Replicas != v.To.Replicas // its pods read their number once
 	switch v.Mode = o.Mode; o.Mode {
 	case plan.ModeLive:
 		v.PerWave = max(o.MaxMovesPerWave, 1)
 		v.Waves = (v.Moves + v.PerWave - 1) / v.PerWave
 		v.Restarts = rereads
-		v.Missing = rollout.Missing(next, c.seen())
-		if unsaid := rollout.Unsaid(c.seen()); unsaid != "" && c.in.Observed.Known {
+		v.Missing = rollout.Missing(next, s.seen())
+		if unsaid := rollout.Unsaid(s.seen()); unsaid != "" && s.in.Observed.Known {
 			v.Missing = append(v.Missing, unsaid)
 		}
 	case plan.ModeX0Y:

@@ -133,7 +133,7 @@ func bounded(t *testing.T, r config.Rollout, percent, replicas int, on map[strin
 		t.Fatal("nothing is seen")
 	}
 	a := adopt(w.in, c.out.Fleet, *w.in.InForce, nil)
-	c.count()
+	c.count(a.beside)
 	return c, a
 }
 
@@ -172,10 +172,10 @@ func TestWhatTheBudgetLeavesOfAChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, a := bounded(t, test.rollout, test.percent, 3, spread)
 			c.enter(change.Balance, test.used)
-			c.out.Budget = change.Look(c.out.Memory.Changes.Ledger, c.rates(), 10, c.in.Now)
-			c.out.Memory.Changes.Cause = test.cause
-			w := c.wantOf(a, test.replicas, test.to)
-			if got := c.limit(a, w, test.cause, c.rolloutOptions()); got != test.waits {
+			c.out.Budget = change.Look(c.out.Memory.Changes.Ledger, ratesOf(c.in), 10, c.in.Now)
+			s := snapshotOf(c.out, a)
+			w := s.wantOf(test.replicas, test.to)
+			if got, _ := s.limit(w, test.cause, s.rolloutOptions(test.cause)); got != test.waits {
 				t.Errorf("waits %q, want %q", got, test.waits)
 			}
 			if test.waits != "" {
@@ -195,7 +195,6 @@ func TestWhatTheBudgetLeavesOfAChange(t *testing.T) {
 // TestClustersOfOneServerDoNotPartForTheBudget: they are one move.
 func TestClustersOfOneServerDoNotPartForTheBudget(t *testing.T) {
 	c, a := bounded(t, config.Rollout{Default: &config.DefaultRollout{}}, 20, 3, nil)
-	c.out.Memory.Changes.Cause = change.Balance
 	of := map[string]int{}
 	for i, name := range []string{"c009", "c008", "c007", "c006"} {
 		of[name] = 1
@@ -206,8 +205,9 @@ func TestClustersOfOneServerDoNotPartForTheBudget(t *testing.T) {
 		}
 	}
 	of["c005"] = 1
-	w := c.wantOf(a, 3, of)
-	if waits := c.limit(a, w, change.Balance, c.rolloutOptions()); waits != "" {
+	s := snapshotOf(c.out, a)
+	w := s.wantOf(3, of)
+	if waits, _ := s.limit(w, change.Balance, s.rolloutOptions(change.Balance)); waits != "" {
 		t.Errorf("it waits: %s", waits)
 	}
 	var want []rollout.Move // the budget is 2: that server, and the heavier one of the others

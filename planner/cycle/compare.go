@@ -93,10 +93,9 @@ func waitsOf(in Inputs, fleet discover.Fleet) (told []Problem) {
 	if in.InForce == nil {
 		return nil
 	}
-	c := &cycle{in: in, out: Outcome{Memory: in.Memory, Fleet: fleet}}
-	s := c.situation(&adoption{in: in, fleet: fleet, next: *in.InForce})
-	s.unsaid, s.fault = "", ""
-	judge(gates(), s, func(p Problem) { told = append(told, p.Printable()) })
+	now := snapshotOf(Outcome{Memory: in.Memory}, &adoption{in: in, fleet: fleet, next: *in.InForce}).situation()
+	now.unsaid, now.fault = "", ""
+	judge(gates(), now, func(p Problem) { told = append(told, p.Printable()) })
 	return told
 }
 
@@ -107,18 +106,19 @@ func progressOf(in Inputs, fleet discover.Fleet, view *plan.View, budget change.
 	if in.BreakGlass && !rollout.StopsAll(view.Plan) {
 		return rollout.Progress{Outcome: rollout.Waiting, Stage: view.Plan.Rollout.Stage, Why: "enforcement is off, so the rollout stays where it is"}, false
 	}
-	c := &cycle{in: in, out: Outcome{Memory: in.Memory, Fleet: fleet, Budget: budget, Replicas: recallReplicas(in)}}
-	if in.BreakGlass {
-		c.turnsBack = glassOpened
-	}
+	out := Outcome{Memory: in.Memory, Budget: budget, Replicas: recallReplicas(in)}
 	if cordons, err := plan.ParseCordons(in.Cordon); err == nil {
-		c.out.Cordoned = plan.Cordoned(cordons, in.Now)
+		out.Cordoned = plan.Cordoned(cordons, in.Now)
 	}
-	seen := c.seen()
+	s := snapshotOf(out, &adoption{in: in, fleet: fleet, next: *in.InForce})
+	if in.BreakGlass {
+		s.turnsBack = glassOpened
+	}
+	seen := s.seen()
 	seen.Asked, seen.Owned = true, map[string]rollout.Owned{}
-	for _, s := range seen.Secrets {
-		if replica, _, known := view.Effective(s.Name); known {
-			seen.Owned[s.Name] = rollout.Owned{Owners: []int{replica}, Live: []int{replica}}
+	for _, stamp := range seen.Secrets {
+		if replica, _, known := view.Effective(stamp.Name); known {
+			seen.Owned[stamp.Name] = rollout.Owned{Owners: []int{replica}, Live: []int{replica}}
 		}
 	}
 	if !in.Observed.Known {
@@ -127,7 +127,7 @@ func progressOf(in Inputs, fleet discover.Fleet, view *plan.View, budget change.
 			seen.Pods = append(seen.Pods, rollout.Pod{Replica: replica, Ready: true, Claimed: true})
 		}
 	}
-	_, p = rollout.Advance(view, seen, in.Memory.Changes.Target, c.rolloutOptions(), in.Now)
+	_, p = rollout.Advance(view, seen, in.Memory.Changes.Target, s.rolloutOptions(s.changes.Cause), in.Now)
 	p.Why = strings.TrimPrefix(p.Why, "waiting: ")
 	goesOn := p.Outcome == rollout.Advanced || p.Outcome == rollout.Finished || p.Outcome == rollout.Reverted
 	return p, goesOn && asksPods(*view.Plan.Rollout)

@@ -45,17 +45,15 @@ func TestAFailoverAndADrainStopAndRestartNobody(t *testing.T) {
 		"default, restart": {Default: &config.DefaultRollout{RolloutRestart: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &cycle{in: Inputs{Config: newWorld().in.Config}}
-			c.in.Config.Rollout = configured
+			s := snapshotOf(Outcome{}, &adoption{in: Inputs{Config: newWorld().in.Config}})
+			s.in.Config.Rollout = configured
 			for _, cause := range []change.Cause{change.Failover, change.Drain} {
-				c.out.Memory.Changes.Cause = cause
-				if o := c.rolloutOptions(); o.Mode != plan.ModeDefault || o.RolloutRestart {
+				if o := s.rolloutOptions(cause); o.Mode != plan.ModeDefault || o.RolloutRestart {
 					t.Errorf("%s: mode %s, restart %t", cause, o.Mode, o.RolloutRestart)
 				}
 			}
-			c.out.Memory.Changes.Cause = change.Balance
 			want := rollout.Options{Mode: modeOf(configured), RolloutRestart: configured.Default != nil && configured.Default.RolloutRestart}
-			if o := c.rolloutOptions(); o.Mode != want.Mode || o.RolloutRestart != want.RolloutRestart {
+			if o := s.rolloutOptions(change.Balance); o.Mode != want.Mode || o.RolloutRestart != want.RolloutRestart {
 				t.Errorf("balance: mode %s, restart %t", o.Mode, o.RolloutRestart)
 			}
 		})

@@ -10,9 +10,6 @@ import (
 	"time"
 
 	"ballast/planner/discover"
-	"ballast/planner/evaluate"
-	"ballast/planner/failover"
-	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/rollout"
@@ -46,14 +43,9 @@ func run(in Inputs) Outcome {
 }
 
 type cycle struct {
-	turnsBack string // why a rollout that has stopped every replica brings them back as they were
-	now       situation
-	verdicts  verdicts
-	taken     []string      // clusters without an owner, or soon to be, by no wave's doing
-	evacuated failover.Last // the failover that counts as the last one if what was decided is written
-	winner    *evaluate.Candidate
-	indexes   []plan.LoadIndex   // of Fleet.Clusters
-	beside    *placement.Servers // what of the fleet stays together; made when it is asked for
+	turnsBack string           // why a rollout that has stopped every replica brings them back as they were
+	taken     []string         // clusters without an owner, or soon to be, by no wave's doing
+	indexes   []plan.LoadIndex // of Fleet.Clusters
 	in        Inputs
 	out       Outcome
 	notes     []string
@@ -242,7 +234,7 @@ func (c *cycle) pinWaits(a *adoption, replica int) (kind, why string) {
 		return "PinWaits", there + fmt.Sprintf("for mode Enforce, since %s scales nothing", a.next.Mode)
 	case a.next.Unmanaged:
 		return "PinWaits", there + "while the workload is annotated as unmanaged, which keeps ballast from scaling it"
-	case c.stopped():
+	case stops(c.in, c.out.Memory.Changes):
 		return "PinWaits", there + "while nothing scales (frozen, or stopped after a wave that did harm): \"ballast resume\" ends that"
 	}
 	return "", ""
@@ -273,7 +265,7 @@ func (c *cycle) finish(a *adoption) {
 	}
 	c.stampLoads()
 	c.countAdopted(a)
-	c.countStage(c.out.Next)
+	c.countStage(c.out.Next, a.beside)
 	if c.in.InForce == nil && c.in.Last == nil {
 		c.out.Decided = true
 		c.note(fmt.Sprintf("took over the fleet as it is: %d clusters on %d replicas", len(c.out.Next.Clusters), c.out.Next.Replicas))

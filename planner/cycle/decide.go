@@ -28,14 +28,16 @@ func (a *adoption) standing(i int) int {
 
 // decide advances a rollout that is under way, and otherwise asks the partition and the evaluation whether to begin one.
 func (c *cycle) decide(a *adoption) {
-	c.tellRestart(a)
-	c.now = c.situation(a)
-	c.verdicts = judge(gates(), c.now, c.problem)
+	s := snapshotOf(c.out, a)
+	c.tellRestart(s)
+	now := s.situation()
+	s.unsaid, s.verdicts = now.unsaid, judge(gates(), now, c.problem)
 	c.checkEnforcement(a)
-	c.candidate(a)
+	s.elected = c.candidate(s)
+	s.candidate = c.out.Candidate
 	switch {
 	case a.next.Rollout == nil:
-		c.begin(a)
+		c.begin(s)
 	case c.goesOn(a.next):
 		c.advance(a)
 	}
@@ -79,65 +81,67 @@ func (o Outcome) Scales() bool {
 }
 
 // candidate divides the fleet anew and lets the evaluation vote, in every mode: people see what ballast would do long
-// before they let it.
-func (c *cycle) candidate(a *adoption) {
-	if c.out.Loads == nil || c.out.Table.Frozen {
-		return
+// before they let it. It answers what was elected.
+func (c *cycle) candidate(s *snapshot) *evaluate.Candidate {
+	if s.loads == nil || c.out.Table.Frozen {
+		return nil
 	}
-	d, err := divide(c.in, a, c.out.Loads)
+	d, err := divide(c.in, s.adoption, s.loads)
 	if err != nil {
 		c.problem(Problem{Phase: PhasePartition, Kind: "Refused", Message: err.Error(), Keeps: true})
-		return
+		return nil
 	}
-	can := &Candidate{Moves: a.moves(d.of), Replicas: replicasOf(c.indexes, d.answer.Replicas, func(i int) int {
+	can := &Candidate{Moves: s.moves(d.of), Replicas: replicasOf(c.indexes, d.answer.Replicas, func(i int) int {
 		if to, ok := d.of[c.out.Fleet.Clusters[i].Shard.ID]; ok {
 			return to
 		}
-		return a.owners[i]
+		return s.owners[i]
 	})}
 	for _, lost := range d.answer.Lost {
 		can.Lost = append(can.Lost, lost.String())
 	}
 	c.out.Candidate = can
-	c.elect(a, d)
+	return c.elect(s, d)
 }
 
-// elect lets the evaluation vote on the candidate; what it elects is kept in c.winner. Where nothing may begin the vote goes
+// elect lets the evaluation vote on the candidate, and answers what it elects. Where nothing may begin the vote goes
 // on without an election, so that it need not start anew on the day it may.
-func (c *cycle) elect(a *adoption, d division) {
+func (c *cycle) elect(s *snapshot, d division) *evaluate.Candidate {
 	vote := evaluate.Candidate{Replicas: d.answer.Replicas, Of: d.of}
 	if c.in.Config.Evaluate.MostWanted == nil {
 		c.out.Memory.Votes = evaluate.History{}
 		election := evaluate.None(vote)
-		c.winner, c.out.Candidate.Verdict = &election.Candidate, election.String()
-		return
+		c.out.Candidate.Verdict = election.String()
+		return &election.Candidate
 	}
-	if a.next.Rollout != nil {
+	if s.next.Rollout != nil {
 		c.out.Candidate.Verdict = "not voted on while a rollout is under way"
-		return
+		return nil
 	}
 	configured := c.in.Config.Evaluate.MostWanted
 	if b := c.in.Memory.Votes.Ballots; len(b) > 0 && c.in.Memory.Votes.Basis == d.basis() {
 		// Changes of Secrets and pods run cycles, too; a vote counts time, not changes.
 		if since := c.in.Now.Sub(b[len(b)-1].At); since >= 0 && since < time.Duration(c.in.Config.Interval)/2 {
 			c.out.Candidate.Verdict = fmt.Sprintf("%s so far, the last less than half an interval ago", plural(len(b), "vote"))
-			return
+			return nil
 		}
 	}
 	o := evaluate.MostWantedOptions{Window: time.Duration(configured.Window), MinSamples: configured.MinSamples}
-	if !c.may(balance) {
+	if !s.may(balance) {
 		o.MinSamples = math.MaxInt
 	}
 	election, history := evaluate.MostWanted(c.in.Memory.Votes, vote, d.basis(), c.in.Now, o)
 	c.out.Memory.Votes = history
 	switch {
 	case election.Elected:
-		c.winner, c.out.Candidate.Verdict = &election.Candidate, election.String()
-	case c.may(balance):
+		c.out.Candidate.Verdict = election.String()
+		return &election.Candidate
+	case s.may(balance):
 		c.out.Candidate.Verdict = election.String()
 	default:
-		c.out.Candidate.Verdict = fmt.Sprintf("%s so far; nothing begins while %s", plural(election.Samples, "vote"), c.verdicts[balance])
+		c.out.Candidate.Verdict = fmt.Sprintf("%s so far; nothing begins while %s", plural(election.Samples, "vote"), s.verdicts[balance])
 	}
+	return nil
 }
 
 func plural(n int, noun string) string {
@@ -149,39 +153,65 @@ func plural(n int, noun string) string {
 
 // begin starts a rollout to what is proposed first. What is refused keeps no others waiting that have no replica, or a cordoned
 // one. A rollback that is done is the last thing that a cycle does: what was elected beforehand must not undo it.
-func (c *cycle) begin(a *adoption) {
+func (c *cycle) begin(s *snapshot) {
 	left := everything
 	for _, p := range proposals() {
-		if !c.mayAny(p.asks & left) {
+		if !s.mayAny(p.asks & left) {
 			continue
 		}
-		made := p.made(c, a)
-		if c.out.Done || made != nil && c.begins(a, made) {
-			return
+		made := p.made(s)
+		if made == nil {
+			continue
 		}
-		if made != nil {
+		c.hear(made)
+		switch {
+		case made.done:
+			return
+		case made.want == nil:
+		case c.begins(s, made):
+			return
+		default:
 			left = moves
 		}
 	}
 }
 
+// hear takes in what a proposal says beside what it wants.
+func (c *cycle) hear(p *proposed) {
+	c.out.Problems = append(c.out.Problems, p.told...)
+	if p.verdict != "" {
+		c.out.Candidate.Verdict = p.verdict
+	}
+	if p.done {
+		c.out.Done = true
+	}
+	if p.holds {
+		c.out.Memory.HoldOff, c.out.Memory.Votes = c.in.Now, evaluate.History{}
+	}
+	if p.last != nil && p.cause != change.Failover {
+		c.out.Memory.Changes.Failover = *p.last
+	}
+}
+
 // begins starts one rollout; false: it is refused, and people are told why.
-func (c *cycle) begins(a *adoption, p *proposed) bool {
+func (c *cycle) begins(s *snapshot, p *proposed) bool {
 	c.out.Memory.Changes.Cause = p.cause
-	o := c.rolloutOptions()
-	if kind, waits := c.waitsFor(a, p, o); waits != "" {
+	o := s.rolloutOptions(p.cause)
+	kind, waits, told := s.waitsFor(p, o)
+	c.out.Problems = append(c.out.Problems, told...)
+	if waits != "" {
 		c.waits(p, kind, waits)
 		return false
 	}
-	next, err := rollout.Begin(a.next, *p.want, o, c.in.Now)
+	next, err := rollout.Begin(s.next, *p.want, o, c.in.Now)
 	if err != nil {
 		c.problem(Problem{Phase: PhaseRollout, Kind: "Refused", Message: err.Error(), Keeps: true})
 		return false
 	}
-	if next.SameEnforced(a.next) {
+	if next.SameEnforced(s.next) {
 		return false
 	}
-	if kind, why := c.refuses(a, next, o); kind != "" {
+	if kind, why := s.refuses(next, o); kind != "" {
 		if why != "" {
 			c.problem(Problem{Phase: PhaseRollout, Kind: kind, Message: why + ": " + p.why})
 		}
@@ -191,38 +221,12 @@ func (c *cycle) begins(a *adoption, p *proposed) bool {
 	c.out.Decided = true
 	c.note(p.why)
 	if p.cause == change.Failover {
-		c.out.Memory.Changes.Failover = c.evacuated
+		c.out.Memory.Changes.Failover = *p.last
 	}
-	c.out.Memory.Changes.Target = destination(o.Mode, a.next, *p.want)
+	c.out.Memory.Changes.Target = destination(o.Mode, s.next, *p.want)
 	c.follow(nil, next.Rollout)
-	a.next = next
+	s.next = next
 	return true
-}
-
-// waitsFor is what a proposal waits for; empty: it may begin.
-func (c *cycle) waitsFor(a *adoption, p *proposed, o rollout.Options) (kind, waits string) {
-	if until := c.heldUntil(); o.Mode == plan.ModeX0Y && !until.IsZero() { // it would stop every replica again and again
-		return "HeldOff", fmt.Sprintf("waits until %s, since the last rollout failed and rollout.x0y stops every replica", until.UTC().Format(time.RFC3339))
-	}
-	return "BudgetWaits", c.limit(a, p.want, p.cause, o)
-}
-
-// refuses says why a rollout does not begin, and the kind of the problem; without words people are told otherwise.
-func (c *cycle) refuses(a *adoption, next plan.Plan, o rollout.Options) (kind, why string) {
-	if room := plan.Room(next); room < 0 {
-		return "PlanFull", fmt.Sprintf("what is to begin takes %d bytes more than a plan may have, so it does not (rollout.live writes some moves at a time)", -room)
-	}
-	if a.next.Unmanaged && needsWorkload(a.next, next, o) {
-		return "WorkloadUnmanaged", fmt.Sprintf("the workload is annotated as unmanaged, and nothing begins that changes its replicas or its env or restarts it; "+
-			"take the annotation %s off for what waits", plan.AnnotationUnmanaged)
-	}
-	scales := next.Rollout != nil && next.Rollout.Replicas != a.next.Replicas && !a.next.FreeReplicas
-	stops := next.Rollout != nil && o.Mode == plan.ModeX0Y
-	down := c.in.Enforcement != nil && !*c.in.Enforcement
-	if down && (scales || stops) {
-		return "EnforcementDown", ""
-	}
-	return "", ""
 }
 
 // waits says what a change waits for that did not begin. Its vote stands as it was.
@@ -236,8 +240,9 @@ func (c *cycle) waits(p *proposed, kind, waits string) {
 }
 
 func (c *cycle) advance(a *adoption) {
-	view := plan.NewView(a.next.Clone(), a.pins)
-	next, progress := rollout.Advance(view, c.seen(), c.in.Memory.Changes.Target, c.rolloutOptions(), c.in.Now)
+	view, s := plan.NewView(a.next.Clone(), a.pins), snapshotOf(c.out, a)
+	s.turnsBack = c.turnsBack
+	next, progress := rollout.Advance(view, s.seen(), c.in.Memory.Changes.Target, s.rolloutOptions(s.changes.Cause), c.in.Now)
 	c.out.Progress = progress
 	switch progress.Outcome {
 	case rollout.TurnedBack, rollout.Reverted, rollout.GaveUp:

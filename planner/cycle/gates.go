@@ -182,53 +182,9 @@ func (v verdicts) add(blocked action, why string) {
 	}
 }
 
-// may reports whether an action may begin.
-func (c *cycle) may(act action) bool { return c.verdicts[act] == "" }
-
-// mayAny reports whether one of those actions may begin.
-func (c *cycle) mayAny(actions action) bool {
-	for act := setEnv; act != 0; act <<= 1 {
-		if actions&act != 0 && c.may(act) {
-			return true
-		}
-	}
-	return false
-}
-
 // holdOff is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is likely to
 // be there still, and each try restarts them.
 const holdOff = 30 * time.Minute
-
-// heldUntil is when a rollout that failed no longer keeps others from beginning; zero where it does not.
-func (c *cycle) heldUntil() time.Time {
-	since := c.in.Now.Sub(c.in.Memory.HoldOff)
-	if c.in.Memory.HoldOff.IsZero() || since < 0 || since >= holdOff {
-		return time.Time{}
-	}
-	return c.in.Memory.HoldOff.Add(holdOff)
-}
-
-// situation works out what the gates look at.
-func (c *cycle) situation(a *adoption) situation {
-	s := situation{breakGlass: c.in.BreakGlass, paused: c.in.Paused, tripped: c.tripped(), first: c.in.InForce == nil,
-		mode: a.next.Mode, underWay: a.next.Rollout != nil}
-	if !s.atRest() {
-		return s
-	}
-	s.heldUntil, s.unstamped = c.heldUntil(), unstamped(a)
-	if c.in.Config.Rollout.Live == nil {
-		return s
-	}
-	seen := c.seen()
-	seen.Secrets = slices.DeleteFunc(seen.Secrets, func(stamp rollout.Stamp) bool { // what the plan has no room for stays where it is
-		_, planned := a.next.Clusters[stamp.Name]
-		return !planned && !stamp.Immutable && !stamp.Unmanaged
-	})
-	s.missing, s.unsaid = rollout.Missing(a.next, seen), rollout.Unsaid(seen)
-	s.envLacks = rollout.EnvLacks(a.next, seen)
-	s.fault = seen.Fault(a.next)
-	return s
-}
 
 // unstamped are the Secrets whose cluster is still owned by an algorithm. An algorithm answers otherwise as soon as the number of
 // replicas changes, in some pods before others: two owners. So every present owner is written first.
@@ -242,4 +198,35 @@ func unstamped(a *adoption) []string {
 		}
 	}
 	return names
+}
+
+// heldUntil is when a rollout that failed no longer keeps others from beginning; zero where it does not.
+func heldUntil(in Inputs) time.Time {
+	since := in.Now.Sub(in.Memory.HoldOff)
+	if in.Memory.HoldOff.IsZero() || since < 0 || since >= holdOff {
+		return time.Time{}
+	}
+	return in.Memory.HoldOff.Add(holdOff)
+}
+
+// situation works out what the gates look at.
+func (s *snapshot) situation() situation {
+	now := situation{breakGlass: s.in.BreakGlass, paused: s.in.Paused, tripped: tripped(s.in, s.changes), first: s.in.InForce == nil,
+		mode: s.next.Mode, underWay: s.next.Rollout != nil}
+	if !now.atRest() {
+		return now
+	}
+	now.heldUntil, now.unstamped = heldUntil(s.in), unstamped(s.adoption)
+	if s.in.Config.Rollout.Live == nil {
+		return now
+	}
+	seen := s.seen()
+	seen.Secrets = slices.DeleteFunc(seen.Secrets, func(stamp rollout.Stamp) bool { // what the plan has no room for stays where it is
+		_, planned := s.next.Clusters[stamp.Name]
+		return !planned && !stamp.Immutable && !stamp.Unmanaged
+	})
+	now.missing, now.unsaid = rollout.Missing(s.next, seen), rollout.Unsaid(seen)
+	now.envLacks = rollout.EnvLacks(s.next, seen)
+	now.fault = seen.Fault(s.next)
+	return now
 }

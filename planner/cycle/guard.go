@@ -2,15 +2,13 @@ package cycle
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
 	"ballast/planner/placement"
@@ -19,7 +17,7 @@ import (
 
 // look takes in what the pods say: who has each cluster, which replicas are unwell, whether a wave did harm.
 func (c *cycle) look(a *adoption) {
-	c.count()
+	c.count(a.beside)
 	c.judgeOwners(a)
 	c.judgeReplicas(a)
 	c.judgeWaves(a)
@@ -34,67 +32,59 @@ func (c *cycle) look(a *adoption) {
 	}
 }
 
-func (c *cycle) rates() []change.Rate {
-	rates := make([]change.Rate, len(c.in.Config.Change.Moves.Rate))
-	for i, r := range c.in.Config.Change.Moves.Rate {
+func ratesOf(in Inputs) []change.Rate {
+	rates := make([]change.Rate, len(in.Config.Change.Moves.Rate))
+	for i, r := range in.Config.Change.Moves.Rate {
 		rates[i] = change.Rate{Percent: r.Percent, Period: time.Duration(r.Period)}
 	}
 	return rates
 }
 
-// count enters the moves of the stage in force into the ledger, once: what was written counts, whoever wrote it. What
-// was decided and lost the race does not: its memory is dropped.
-func (c *cycle) count() {
-	m := &c.out.Memory.Changes
-	m.Ledger = m.Ledger.Kept(c.in.Now, c.rates())
-	c.enter(change.Healing, c.in.Healed)
-	if p := c.in.InForce; p != nil {
-		c.countStage(*p)
-	}
-	if p := c.in.InForce; p != nil && p.Rollout == nil {
-		m.Cause, m.Target = "", nil
-	}
-	c.out.Budget = change.Look(m.Ledger, c.rates(), c.size(), c.in.Now)
-}
-
 // size is how many servers the move budget is a share of: those that ballast moves, and that were there for an hour. Who may
 // create Secrets must not lift the budget by it.
-func (c *cycle) size() int {
-	known := func(yield func(string) bool) {
-		for _, cl := range c.out.Fleet.Clusters {
-			if Managed(cl) && c.out.Memory.Known.Has(cl.Shard.ID) && !yield(cl.Shard.ID) {
+func size(fleet discover.Fleet, known discover.Known, beside *placement.Servers) int {
+	names := func(yield func(string) bool) {
+		for _, cl := range fleet.Clusters {
+			if Managed(cl) && known.Has(cl.Shard.ID) && !yield(cl.Shard.ID) {
 				return
 			}
 		}
 	}
-	return c.groups().Count(known, func(string) string { return "" })
+	return beside.Count(names, func(string) string { return "" })
 }
 
-// groups tells what stays together.
-func (c *cycle) groups() *placement.Servers {
-	if c.beside == nil {
-		c.beside = together(c.out.Fleet)
-	}
-	return c.beside
-}
-
-// servers is how many moves those clusters' are: one for each server, which Argo CD reconciles once, whatever number of Secrets it
+// serversOf is how many moves those clusters' are: one for each server, which Argo CD reconciles once, whatever number of Secrets it
 // has. Who makes dozens of another's must not make that one too large for the budget.
-func (c *cycle) servers(names iter.Seq[string], p plan.Plan) int {
-	return c.groups().Count(names, func(name string) string { return p.Clusters[name].Server })
+func serversOf(beside *placement.Servers, names iter.Seq[string], p plan.Plan) int {
+	return beside.Count(names, func(name string) string { return p.Clusters[name].Server })
+}
+
+// count enters the moves of the stage in force into the ledger, once: what was written counts, whoever wrote it. What
+// was decided and lost the race does not: its memory is dropped.
+func (c *cycle) count(beside *placement.Servers) {
+	m := &c.out.Memory.Changes
+	m.Ledger = m.Ledger.Kept(c.in.Now, ratesOf(c.in))
+	c.enter(change.Healing, c.in.Healed)
+	if p := c.in.InForce; p != nil {
+		c.countStage(*p, beside)
+	}
+	if p := c.in.InForce; p != nil && p.Rollout == nil {
+		m.Cause, m.Target = "", nil
+	}
+	c.out.Budget = change.Look(m.Ledger, ratesOf(c.in), size(c.out.Fleet, c.out.Memory.Known, beside), c.in.Now)
 }
 
 // countStage enters the moves that a stage begins with.
-func (c *cycle) countStage(p plan.Plan) {
+func (c *cycle) countStage(p plan.Plan, beside *placement.Servers) {
 	m, r := &c.out.Memory.Changes, p.Rollout
 	if r == nil || r.Since.Equal(m.Counted) {
 		return
 	}
 	if m.Counted = r.Since; m.Cause == change.Pin {
-		c.enterPins(maps.Keys(MovedBy(*r)), p)
+		c.enterPins(maps.Keys(MovedBy(*r)), p, beside)
 		return
 	}
-	c.enter(cmp.Or(m.Cause, change.Balance), c.servers(maps.Keys(MovedBy(*r)), p))
+	c.enter(cmp.Or(m.Cause, change.Balance), serversOf(beside, maps.Keys(MovedBy(*r)), p))
 }
 
 // enter adds moves to the ledger.
@@ -217,7 +207,7 @@ func (c *cycle) expect(a *adoption) {
 		}
 	}
 	for _, o := range c.out.Verdict.Orphans {
-		if c.in.Observed.Known && o.Intended != ownership.NoReplica && !received[o.Intended] && !c.works(o.Intended) {
+		if c.in.Observed.Known && o.Intended != ownership.NoReplica && !received[o.Intended] && !works(c.in.Observed.Pods, o.Intended) {
 			c.taken = append(c.taken, o.Cluster)
 		}
 	}
@@ -247,30 +237,13 @@ func tripWhy(t *change.Trip) string {
 // replica slower that it comes to, nor the one faster that it left.
 func (c *cycle) signs(apart []string) change.Signs {
 	s := change.Signs{Work: change.Believable(c.work(apart)), Apart: apart}
-	s.Orphans = c.bereft()
+	s.Orphans = bereft(c.out.Fleet, c.out.Verdict)
 	for _, p := range c.in.Observed.Pods {
 		if p.OOMKilled {
 			s.Kills = append(s.Kills, change.Kill{Pod: p.Name, Replica: p.Replica, At: p.KilledAt})
 		}
 	}
 	return s
-}
-
-// bereft are the orphans that a wave may have made: what the plan does not have and what ballast cannot write is people's, what
-// Argo CD cannot read has no owner anywhere, and what nobody had nobody took away.
-func (c *cycle) bereft() []string {
-	peoples := map[string]bool{}
-	for _, cl := range c.out.Fleet.Clusters {
-		peoples[cl.Shard.ID] = cl.Immutable || cl.Unread
-	}
-	var names []string
-	for _, o := range c.out.Verdict.Orphans {
-		planned, had := o.Intended != ownership.NoReplica, o.Last != ownership.NoReplica
-		if planned && had && !peoples[o.Cluster] {
-			names = append(names, o.Cluster)
-		}
-	}
-	return names
 }
 
 func (c *cycle) work(without []string) map[int]change.Work {
@@ -310,100 +283,6 @@ func (c *cycle) follow(before, after *plan.Rollout) {
 	}
 }
 
-// evacuation is where the clusters of replicas go that are unwell, or that a person wants empty.
-func (c *cycle) evacuation(a *adoption) *proposed {
-	var unwell []int
-	if c.may(failOver) {
-		unwell = c.out.Replicas.Unwell()
-	}
-	if len(unwell) == 0 && (len(c.out.Cordoned) == 0 || !c.may(drain)) {
-		return nil
-	}
-	e := failover.Evacuate(c.request(a, unwell), c.in.Now)
-	for _, n := range e.Notes {
-		c.problem(Problem{Phase: PhaseRollout, Subject: cmp.Or(n.Cluster, fmt.Sprintf("replica %d", n.Replica)), Kind: string(n.Kind), Message: n.Message})
-	}
-	if e.FailedOver == 0 {
-		c.out.Memory.Changes.Failover = e.Last
-	}
-	if len(e.Moves) == 0 {
-		return nil
-	}
-	why := "empties " + replicaList(append(slices.Clone(unwell), c.out.Cordoned...)) + ": moves " + plural(c.servers(maps.Keys(e.Moves), a.next), "cluster")
-	c.evacuated = e.Last
-	cause := change.Failover
-	if e.FailedOver == 0 {
-		cause = change.Drain
-	}
-	if cause == change.Drain && !c.may(drain) {
-		return nil
-	}
-	return &proposed{c.wantOf(a, a.next.Replicas, e.Moves), why, cause}
-}
-
-func (c *cycle) request(a *adoption, unwell []int) failover.Request {
-	r := failover.Request{View: plan.NewView(a.next.Clone(), a.pins), Unwell: unwell, Shut: c.shut(),
-		MaxClusters: c.in.Config.Partition.MaxClustersPerReplica, Budget: c.out.Budget.Left,
-		Last: c.in.Memory.Changes.Failover, Servers: a.beside, Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, a.next.Replicas)}
-	if c.may(drain) {
-		r.Cordoned = c.out.Cordoned
-	} else {
-		r.Shut = append(r.Shut, c.out.Cordoned...)
-	}
-	r.Capacity = boundsOf(c.in.Config.Partition, c.in.Workload, a).Capacity
-	for _, load := range c.out.Loads {
-		if c.in.Config.Partition.Capacity == nil {
-			r.Capacity = max(r.Capacity, load) // as the partition has it
-		}
-	}
-	optedOut := map[string]bool{} // what has the server of a Secret that nobody may move stays with it
-	for _, cl := range c.out.Fleet.Clusters {
-		if server := cl.Together(); cl.Unmanaged && server != "" {
-			optedOut[server] = true
-		}
-	}
-	for name := range a.next.Clusters {
-		r.Gone[name] = !inFleet(c.out.Fleet, name)
-	}
-	for i, cl := range c.out.Fleet.Clusters {
-		name := cl.Shard.ID
-		if c.out.Loads != nil {
-			r.Loads[name] = c.out.Loads[i]
-		}
-		if cl.Immutable || cl.Unmanaged || optedOut[cl.Together()] {
-			r.Fixed[name] = true
-		}
-		if _, row := a.next.Clusters[name]; !row && a.owners[i] >= 0 && a.owners[i] < len(r.Beside) && c.out.Loads != nil {
-			r.Beside[a.owners[i]] += c.out.Loads[i]
-		}
-	}
-	return r
-}
-
-// shut are the replicas that do not work now, unwell or not yet, whatever holds failover back, and those that do not
-// say what they own, in mode live, which would not know whether they took a cluster.
-func (c *cycle) shut() []int {
-	shut := slices.Clone(c.out.Replicas.Down)
-	for _, s := range c.out.Replicas.Sick {
-		shut = append(shut, s.Replica)
-	}
-	for _, p := range c.in.Observed.Pods {
-		if c.now.unsaid != "" && !p.Answered {
-			shut = append(shut, p.Replica)
-		}
-	}
-	return shut
-}
-
-func replicaList(replicas []int) string {
-	slices.Sort(replicas)
-	names := make([]string, 0, len(replicas))
-	for _, r := range slices.Compact(replicas) {
-		names = append(names, strconv.Itoa(r))
-	}
-	return "replica " + strings.Join(names, ", ")
-}
-
 // pinnedOnce is for how long a pin of a cluster counts for its next ones, too: whoever turns one Secret's pin to and fro must not take
 // the budget of all others by it.
 const pinnedOnce = 24 * time.Hour
@@ -411,12 +290,12 @@ const pinnedOnce = 24 * time.Hour
 // countAdopted enters what moved without a rollout, by pins, and by what Secrets of one server say.
 func (c *cycle) countAdopted(a *adoption) {
 	if c.in.InForce != nil && c.in.InForce.Mode.Enforced() && a.next.Mode.Enforced() {
-		c.enterPins(clustersOf(a.moved), a.next)
+		c.enterPins(clustersOf(a.moved), a.next, a.beside)
 	}
 }
 
 // enterPins enters the moves of pins: of clusters that were there for an hour, of which the budget is a share, and each once a day.
-func (c *cycle) enterPins(names iter.Seq[string], p plan.Plan) {
+func (c *cycle) enterPins(names iter.Seq[string], p plan.Plan, beside *placement.Servers) {
 	before := maps.Clone(c.out.Memory.Changes.Pinned)
 	maps.DeleteFunc(before, func(_ string, at time.Time) bool { return c.in.Now.Sub(at) >= pinnedOnce || c.in.Now.Before(at) })
 	var counted []string
@@ -434,5 +313,5 @@ func (c *cycle) enterPins(names iter.Seq[string], p plan.Plan) {
 	if c.out.Memory.Changes.Pinned = before; len(before) == 0 {
 		c.out.Memory.Changes.Pinned = nil
 	}
-	c.enter(change.Pin, c.servers(slices.Values(counted), p))
+	c.enter(change.Pin, serversOf(beside, slices.Values(counted), p))
 }

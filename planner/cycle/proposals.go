@@ -5,27 +5,32 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
+	"strconv"
+	"strings"
 
 	"ballast/planner/change"
-	"ballast/planner/discover"
-	"ballast/planner/evaluate"
-	"ballast/planner/placement"
+	"ballast/planner/failover"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
 
-// proposed is a change that a cycle may begin: where it goes, why, and for whose sake.
+// proposed is what a proposal answers: a change that the cycle may begin, where it goes, why and for whose sake; without one, what
+// people are to be told all the same.
 type proposed struct {
-	want  *rollout.Want
-	why   string
-	cause change.Cause
+	want    *rollout.Want // nil: nothing is to begin
+	why     string
+	cause   change.Cause
+	told    []Problem
+	verdict string         // of the candidate
+	done    bool           // what a person asked for holds, or is refused
+	holds   bool           // it holds: what is elected is left alone for a while
+	last    *failover.Last // what counts as the last failover: if this one begins, or at once where nothing is failed over
 }
 
 // proposal is one that a cycle considers: the actions of which a gate must leave one open, and the change, if there is any.
 type proposal struct {
 	asks action
-	made func(*cycle, *adoption) *proposed
+	made func(*snapshot) *proposed
 }
 
 // proposals are in the order of their urgency: an env that gives clusters several owners, or none, is mended by its change
@@ -33,77 +38,69 @@ type proposal struct {
 // before what was elected.
 func proposals() []proposal {
 	return []proposal{
-		{setEnv, (*cycle).prepare},
-		{followUp | followOut, (*cycle).peoplesReplicas},
-		{pinOut, (*cycle).pinsBeyond},
-		{rollBack, (*cycle).rollback},
-		{failOver | drain, (*cycle).evacuation},
-		{balance, (*cycle).level},
+		{setEnv, prepare},
+		{followUp | followOut, peoplesReplicas},
+		{pinOut, pinsBeyond},
+		{rollBack, rollback},
+		{failOver | drain, evacuation},
+		{balance, level},
 	}
 }
 
 // level is what was elected.
-func (c *cycle) level(a *adoption) *proposed {
-	if c.winner == nil {
+func level(s *snapshot) *proposed {
+	if s.elected == nil {
 		return nil
 	}
-	if len(c.out.Cordoned)+len(c.out.Replicas.Sick) > 0 {
-		c.out.Candidate.Verdict = "waits: a replica is unwell or cordoned, and nothing is levelled out meanwhile"
+	if len(s.cordoned)+len(s.replicas.Sick) > 0 {
+		return &proposed{verdict: "waits: a replica is unwell or cordoned, and nothing is levelled out meanwhile"}
+	}
+	if replica, down := down(s); down {
+		return &proposed{verdict: fmt.Sprintf("waits: replica %d is not ready, and nothing is levelled out onto it", replica)}
+	}
+	w := s.wantOf(s.elected.Replicas, s.elected.Of)
+	moves := s.moves(s.elected.Of)
+	if len(moves) == 0 && w.Replicas == s.next.Replicas && w.ControllerReplicas == s.next.ControllerReplicas {
 		return nil
 	}
-	if replica, down := c.down(a); down {
-		c.out.Candidate.Verdict = fmt.Sprintf("waits: replica %d is not ready, and nothing is levelled out onto it", replica)
-		return nil
-	}
-	w := c.wantOf(a, c.winner.Replicas, c.winner.Of)
-	moves := a.moves(c.winner.Of)
-	if len(moves) == 0 && w.Replicas == a.next.Replicas && w.ControllerReplicas == a.next.ControllerReplicas {
-		return nil
-	}
-	return &proposed{w, fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d: makespan over mean %.2f instead of %.2f",
-		c.servers(clustersOf(moves), a.next), c.servers(maps.Keys(a.next.Clusters), a.next), w.Replicas, a.next.Replicas, Imbalance(c.out.Candidate.Replicas), Imbalance(c.out.Now)), change.Balance}
+	return &proposed{want: w, cause: change.Balance, why: fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d: makespan over mean %.2f instead of %.2f",
+		serversOf(s.beside, clustersOf(moves), s.next), serversOf(s.beside, maps.Keys(s.next.Clusters), s.next), w.Replicas, s.next.Replicas, Imbalance(s.candidate.Replicas), Imbalance(s.now))}
 }
 
 // down names a replica that nobody works for now, as far as pods are seen: a new leader does not know for how long it
 // has been so, and would undo what the last one did about it.
-func (c *cycle) down(a *adoption) (int, bool) {
-	if !c.in.Observed.Known {
+func down(s *snapshot) (int, bool) {
+	if !s.in.Observed.Known {
 		return 0, false
 	}
-	for replica := range a.next.Replicas {
-		if !c.works(replica) {
+	for replica := range s.next.Replicas {
+		if !works(s.in.Observed.Pods, replica) {
 			return replica, true
 		}
 	}
 	return 0, false
 }
 
-func (c *cycle) works(replica int) bool {
-	return slices.ContainsFunc(c.in.Observed.Pods, func(p rollout.Pod) bool { return p.Replica == replica && p.Ready && p.Claimed })
-}
-
 // rollback is the earlier plan that a person asks for: its rows for the clusters that are still there, its replicas
 // within today's bounds. Once it holds, the balance is left alone for as long as after a rollout that failed, or
 // ballast would undo at once what the person asked for.
-func (c *cycle) rollback(a *adoption) *proposed {
-	r := c.in.Rollback
-	if r == nil || c.out.Done {
+func rollback(s *snapshot) *proposed {
+	r := s.in.Rollback
+	if r == nil || s.done {
 		return nil
 	}
-	if why := r.refused(a.next); why != "" {
-		c.problem(Problem{Phase: PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackRefused", Message: why})
-		c.out.Done = true
-		return nil
+	if why := r.refused(s.next); why != "" {
+		return &proposed{done: true, told: []Problem{{Phase: PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackRefused", Message: why}}}
 	}
 	replicas := r.Plan.Replicas
-	if a.next.FreeReplicas {
-		replicas = a.next.Replicas
+	if s.next.FreeReplicas {
+		replicas = s.next.Replicas
 	}
-	back, closed := map[string]int{}, c.closed()
+	back, closed := map[string]int{}, s.closed()
 	var stay []string
-	for _, cl := range c.out.Fleet.Clusters {
+	for _, cl := range s.fleet.Clusters {
 		name := cl.Shard.ID
-		now, present := a.next.Clusters[name]
+		now, present := s.next.Clusters[name]
 		if !present {
 			continue
 		}
@@ -114,20 +111,20 @@ func (c *cycle) rollback(a *adoption) *proposed {
 			}
 			back[name] = row.Replica
 		}
-		if pin, pinned := a.pins[name]; pinned && pin < a.next.MaxReplicas && !a.next.FreeReplicas {
+		if pin, pinned := s.pins[name]; pinned && pin < s.next.MaxReplicas && !s.next.FreeReplicas {
 			replicas = max(replicas, pin+1)
 		}
 	}
+	var told []Problem
 	if len(stay) > 0 {
-		c.problem(Problem{Phase: PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
+		told = append(told, Problem{Phase: PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
 			"of what is to go back to revision %d, %s stay: the replica is unwell or cordoned", r.Revision, ClipList(stay))})
 	}
-	w := c.wantOf(a, replicas, back)
-	if len(rollout.Moves(a.next, plan.Plan{Clusters: w.Rows})) == 0 && replicas == a.next.Replicas {
-		c.out.Done, c.out.Memory.HoldOff, c.out.Memory.Votes = true, c.in.Now, evaluate.History{}
-		return nil
+	w := s.wantOf(replicas, back)
+	if len(rollout.Moves(s.next, plan.Plan{Clusters: w.Rows})) == 0 && replicas == s.next.Replicas {
+		return &proposed{done: true, holds: true, told: told}
 	}
-	return &proposed{w, fmt.Sprintf("goes back to revision %d, as a person asked", r.Revision), change.Rollback}
+	return &proposed{want: w, cause: change.Rollback, told: told, why: fmt.Sprintf("goes back to revision %d, as a person asked", r.Revision)}
 }
 
 // refused says why a plan cannot be gone back to; empty where it can.
@@ -148,91 +145,120 @@ func (r *Rollback) refused(now plan.Plan) string {
 // peoplesReplicas are replicas that people changed themselves, where they are the workload's. A freeze and a trip keep no replicas
 // waiting that stand as they do; after a rollout that failed only those that people took away are urgent, for their clusters have
 // no owner.
-func (c *cycle) peoplesReplicas(a *adoption) *proposed {
-	if !a.next.FreeReplicas {
+func peoplesReplicas(s *snapshot) *proposed {
+	if !s.next.FreeReplicas {
 		return nil
 	}
-	found := min(foundReplicas(c.in.Workload), a.next.MaxReplicas)
-	fewer := found < a.next.Replicas && c.may(followOut)
-	more := found > a.next.Replicas && c.may(followUp)
+	found := min(foundReplicas(s.in.Workload), s.next.MaxReplicas)
+	fewer := found < s.next.Replicas && s.may(followOut)
+	more := found > s.next.Replicas && s.may(followUp)
 	if !fewer && !more {
 		return nil
 	}
-	return &proposed{c.wantOf(a, found, nil), fmt.Sprintf("the workload has %d replicas instead of %d", found, a.next.Replicas), change.Pin}
+	return &proposed{want: s.wantOf(found, nil), cause: change.Pin, why: fmt.Sprintf("the workload has %d replicas instead of %d", found, s.next.Replicas)}
 }
 
 // pinsBeyond are the replicas that pins ask for, where they are ballast's to bring about: the modes x0y and default restart the
 // others for replicas that come.
-func (c *cycle) pinsBeyond(a *adoption) *proposed {
-	if a.next.FreeReplicas || a.next.Unmanaged {
+func pinsBeyond(s *snapshot) *proposed {
+	if s.next.FreeReplicas || s.next.Unmanaged {
 		return nil
 	}
-	replicas, why := a.next.Replicas, ""
-	for _, name := range sortedNames(a.pins) {
-		_, known := a.next.Clusters[name]
-		if pin := a.pins[name]; known && pin >= replicas && pin < a.next.MaxReplicas {
+	replicas, why := s.next.Replicas, ""
+	for _, name := range sortedNames(s.pins) {
+		_, known := s.next.Clusters[name]
+		if pin := s.pins[name]; known && pin >= replicas && pin < s.next.MaxReplicas {
 			replicas, why = pin+1, fmt.Sprintf("%s is pinned to replica %d", name, pin)
 		}
 	}
 	if why == "" {
 		return nil
 	}
-	return &proposed{c.wantOf(a, replicas, nil), why, change.Pin}
+	return &proposed{want: s.wantOf(replicas, nil), cause: change.Pin, why: why}
 }
 
-// settle answers a replica below that number for every row: a pin's, else the decided one, else the one it has, and
-// where none of them counts what placement answers. The Secrets of one server have one, and one that ballast may not
-// write keeps its own.
-func (c *cycle) settle(a *adoption, replicas int, decided map[string]int) map[string]int {
-	clusters := make([]placement.Cluster, 0, len(a.next.Clusters))
-	for i := range a.fleet.Clusters {
-		p := a.cluster(i)
-		if c.out.Loads != nil {
-			p.Load = c.out.Loads[i]
+// prepare is the rollout that the mode live needs once.
+func prepare(s *snapshot) *proposed {
+	if !s.prepares() {
+		return nil
+	}
+	why := fmt.Sprintf("prepares live rollouts: %s becomes %d for good, "+
+		"which restarts the application-controller once, and scaling restarts nothing afterwards",
+		plan.EnvReplicas, s.constantEnv())
+	return &proposed{want: s.wantOf(s.next.Replicas, nil), cause: change.Balance, why: why}
+}
+
+// evacuation is where the clusters of replicas go that are unwell, or that a person wants empty.
+func evacuation(s *snapshot) *proposed {
+	var unwell []int
+	if s.may(failOver) {
+		unwell = s.replicas.Unwell()
+	}
+	if len(unwell) == 0 && (len(s.cordoned) == 0 || !s.may(drain)) {
+		return nil
+	}
+	e := failover.Evacuate(request(s, unwell), s.in.Now)
+	p := &proposed{last: &e.Last, cause: change.Failover}
+	for _, n := range e.Notes {
+		p.told = append(p.told, Problem{Phase: PhaseRollout, Subject: cmp.Or(n.Cluster, fmt.Sprintf("replica %d", n.Replica)), Kind: string(n.Kind), Message: n.Message})
+	}
+	if e.FailedOver == 0 {
+		p.cause = change.Drain
+	}
+	if len(e.Moves) == 0 || p.cause == change.Drain && !s.may(drain) {
+		return p
+	}
+	p.why = "empties " + replicaList(append(slices.Clone(unwell), s.cordoned...)) + ": moves " + plural(serversOf(s.beside, maps.Keys(e.Moves), s.next), "cluster")
+	p.want = s.wantOf(s.next.Replicas, e.Moves)
+	return p
+}
+
+func request(s *snapshot, unwell []int) failover.Request {
+	r := failover.Request{View: plan.NewView(s.next.Clone(), s.pins), Unwell: unwell, Shut: s.shut(),
+		MaxClusters: s.in.Config.Partition.MaxClustersPerReplica, Budget: s.budget.Left,
+		Last: s.in.Memory.Changes.Failover, Servers: s.beside, Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.next.Replicas)}
+	if s.may(drain) {
+		r.Cordoned = s.cordoned
+	} else {
+		r.Shut = append(r.Shut, s.cordoned...)
+	}
+	r.Capacity = boundsOf(s.in.Config.Partition, s.in.Workload, s.adoption).Capacity
+	for _, load := range s.loads {
+		if s.in.Config.Partition.Capacity == nil {
+			r.Capacity = max(r.Capacity, load) // as the partition has it
 		}
-		_, row := a.next.Clusters[p.Name]
-		pin, pinned := a.pins[p.Name]
-		to, chosen := decided[p.Name]
-		switch {
-		case row && pinned && pin < replicas:
-			p.At, p.Claim = pin, placement.Pinned
-		case chosen && p.Claim < placement.Decided:
-			p.At, p.Claim = to, placement.Decided
+	}
+	optedOut := map[string]bool{} // what has the server of a Secret that nobody may move stays with it
+	for _, cl := range s.fleet.Clusters {
+		if server := cl.Together(); cl.Unmanaged && server != "" {
+			optedOut[server] = true
 		}
-		clusters = append(clusters, p)
 	}
-	for _, name := range a.orphanedRows() {
-		row := a.next.Clusters[name]
-		gone := placement.Cluster{Name: name, Server: a.beside.Of(name, row.Server), At: row.Replica, Claim: placement.Follows}
-		clusters = append(clusters, gone)
+	for name := range s.next.Clusters {
+		r.Gone[name] = !inFleet(s.fleet, name)
 	}
-	of := make(map[string]int, len(clusters))
-	policy := placement.Policy{MaxClusters: c.in.Config.Partition.MaxClustersPerReplica}
-	for i, to := range placement.Settle(clusters, c.bins(replicas), policy) {
-		of[clusters[i].Name] = to
+	for i, cl := range s.fleet.Clusters {
+		name := cl.Shard.ID
+		if s.loads != nil {
+			r.Loads[name] = s.loads[i]
+		}
+		if cl.Immutable || cl.Unmanaged || optedOut[cl.Together()] {
+			r.Fixed[name] = true
+		}
+		if _, row := s.next.Clusters[name]; !row && s.owners[i] >= 0 && s.owners[i] < len(r.Beside) && s.loads != nil {
+			r.Beside[s.owners[i]] += s.loads[i]
+		}
 	}
-	return of
+	return r
 }
 
-// bins are replicas that carry nothing yet. Those that are unwell, cordoned, not ready or silent are closed.
-func (c *cycle) bins(replicas int) []placement.Bin {
-	bins, closed := make([]placement.Bin, replicas), append(c.shut(), c.out.Cordoned...)
-	for replica := range bins {
-		bins[replica].Open = !slices.Contains(closed, replica)
+func replicaList(replicas []int) string {
+	slices.Sort(replicas)
+	names := make([]string, 0, len(replicas))
+	for _, r := range slices.Compact(replicas) {
+		names = append(names, strconv.Itoa(r))
 	}
-	return bins
-}
-
-// wantOf words a target for the rollout: clusters whose replica was decided, and all others where they settle.
-func (c *cycle) wantOf(a *adoption, replicas int, decided map[string]int) *rollout.Want {
-	rows, of := make(map[string]plan.Row, len(a.next.Clusters)), c.settle(a, replicas, decided)
-	for name, row := range a.next.Clusters {
-		row.Replica = of[name]
-		pin, pinned := a.pins[name]
-		row.Pinned = pinned && pin == row.Replica
-		rows[name] = row
-	}
-	return &rollout.Want{Replicas: replicas, ControllerReplicas: a.envOf(replicas), Rows: rows}
+	return "replica " + strings.Join(names, ", ")
 }
 
 // envOf is the env that goes with so many replicas, since an Argo CD without one believes in one replica; one that was
@@ -257,67 +283,4 @@ func (a *adoption) inClusterBelow(replicas int) bool {
 		}
 	}
 	return true
-}
-
-// limit leaves moves for later that the budget has no room for. It answers what all of it waits for, "" where it may
-// begin: mode live, which looks at the budget before each wave, for room for one move; x0y, which stops every replica,
-// and should do so once, for room for all of them.
-func (c *cycle) limit(a *adoption, w *rollout.Want, cause change.Cause, o rollout.Options) string {
-	moves := rollout.Moves(a.next, plan.Plan{Clusters: w.Rows})
-	servers := a.servers(moves)
-	switch {
-	case !cause.Limited() || servers <= o.Budget:
-		return ""
-	case o.Mode == plan.ModeX0Y:
-		return c.room(servers, ", since every replica stops for it", ", or set rollout.live, which moves some at a time")
-	case o.Mode == plan.ModeLive:
-		if o.Budget < 1 {
-			return c.room(1, "", "")
-		}
-		return ""
-	}
-	cut(a, w, moves, o.Budget)
-	if o.Budget < 1 && w.Replicas == a.next.Replicas {
-		return c.room(1, "", "")
-	}
-	return ""
-}
-
-// room says when the budget has room for so many moves at once, and where it never has, with the mend.
-func (c *cycle) room(moves int, since, mend string) string {
-	at, ok := change.When(c.out.Memory.Changes.Ledger, c.rates(), c.size(), c.in.Now, moves)
-	switch {
-	case moves == 1:
-		return "waits for the move budget: " + c.out.Budget.String()
-	case ok:
-		return fmt.Sprintf("waits until %s for a move budget of %d at once%s: %s", at.UTC().Format(time.RFC3339), moves, since, c.out.Budget)
-	}
-	never := fmt.Sprintf("waits for a move budget of %d at once%s, and change.moves.rate never has room for them: raise it%s: %s", moves, since, mend, c.out.Budget)
-	c.problem(Problem{Phase: PhaseRollout, Kind: "BudgetTooSmall", Message: "what is to move " + never})
-	return never
-}
-
-// cut takes moves out of what is wanted until the budget has room: those off replicas that go come first, then the
-// heaviest, and the clusters of one server stay together. Replicas go only when all that is on them can leave at once;
-// until then some of it leaves before.
-func cut(a *adoption, w *rollout.Want, moves []rollout.Move, budget int) {
-	goes := func(m rollout.Move) bool { return m.From >= w.Replicas }
-	slices.SortStableFunc(moves, func(x, y rollout.Move) int {
-		return cmp.Or(discover.FalseFirst(!goes(x), !goes(y)), cmp.Compare(plan.LoadOf(y.Load), plan.LoadOf(x.Load)))
-	})
-	leaving := slices.DeleteFunc(slices.Clone(moves), func(m rollout.Move) bool { return !goes(m) })
-	if a.servers(leaving) > budget {
-		w.Replicas, w.ControllerReplicas = a.next.Replicas, a.next.ControllerReplicas
-	}
-	for _, unit := range placement.Group(len(moves), func(i int) string { return a.beside.Of(moves[i].Cluster, w.Rows[moves[i].Cluster].Server) }) {
-		if budget > 0 {
-			budget--
-			continue
-		}
-		for _, i := range unit {
-			row := w.Rows[moves[i].Cluster]
-			row.Replica = moves[i].From
-			w.Rows[moves[i].Cluster] = row
-		}
-	}
 }

@@ -37,7 +37,7 @@ func Recall(savedAt time.Time, parts map[string][]byte) (Recalled, []error) {
 // recallBudget is the move budget as the leader has it: what it remembers, and the stage in force if it came after that.
 func recallBudget(in Inputs, fleet discover.Fleet) change.Budget {
 	c := &cycle{in: in, out: Outcome{Memory: in.Memory, Fleet: fleet}}
-	c.count()
+	c.count(together(fleet))
 	return c.out.Budget
 }
 

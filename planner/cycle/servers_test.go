@@ -118,12 +118,12 @@ func TestTheBudgetCountsServers(t *testing.T) {
 					to[name] = (row.Replica + 1) % a.next.Replicas
 				}
 			}
-			next, err := rollout.Begin(a.next, *c.wantOf(a, a.next.Replicas, to), rollout.Options{Mode: "default"}, w.in.Now)
+			next, err := rollout.Begin(a.next, *snapshotOf(c.out, a).wantOf(a.next.Replicas, to), rollout.Options{Mode: "default"}, w.in.Now)
 			if err != nil {
 				t.Fatal(err)
 			}
 			c.in.InForce, c.out.Memory.Changes.Cause = &next, change.Balance
-			c.count()
+			c.count(a.beside)
 			want := change.Window{Rate: change.Rate{Percent: 100, Period: time.Hour}, Allowed: test.size, Used: test.moves}
 			if diff := cmp.Diff([]change.Window{want}, c.out.Budget.Windows); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -140,7 +140,7 @@ func (w *liveWorld) deciding(t *testing.T) (*cycle, *adoption) {
 		t.Fatal("nothing is seen")
 	}
 	a := adopt(w.in, c.out.Fleet, *w.in.InForce, nil)
-	c.count()
+	c.count(a.beside)
 	return c, a
 }
 

@@ -1,0 +1,66 @@
+package cycle
+
+import (
+	"math"
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+// rolloutOptions are those of a rollout for that cause.
+func (s *snapshot) rolloutOptions(cause change.Cause) rollout.Options {
+	r := s.in.Config.Rollout
+	o := rollout.Options{Mode: modeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout,
+		MaxClusters: s.in.Config.Partition.MaxClustersPerReplica, Budget: s.movesLeft(cause), Ends: s.ends(cause), TurnsBack: s.turnsBack}
+	switch {
+	case r.Live != nil:
+		o.MaxMovesPerWave = r.Live.MaxMovesPerWave
+	case r.Default != nil:
+		o.RolloutRestart = r.Default.RolloutRestart
+	}
+	if (cause == change.Failover || cause == change.Drain) && o.Mode != plan.ModeLive {
+		// An unwell pod keeps all behind it from starting (OrderedReady): for its sake, or that of one replica that a person
+		// wants empty, nobody else may stop.
+		o.Mode, o.RolloutRestart = plan.ModeDefault, false
+	}
+	o.Unwell, o.Insists = s.unwell(), byPerson(cause)
+	if cause != change.Pin { // that is a person's word, and where it says
+		o.Closed = s.closed()
+	}
+	return o
+}
+
+// ends says why the rollout under way is to end where it may: what is left of it is decided anew when the reason is gone. One
+// that waited instead would keep people's wishes and a failover waiting, too.
+func (s *snapshot) ends(cause change.Cause) string {
+	switch {
+	case s.in.Paused && !byPerson(cause):
+		return "a person paused it"
+	case tripped(s.in, s.changes) && !byPerson(cause):
+		return "a wave did harm and nobody has cleared it"
+	case cause != change.Balance && cause != "":
+	case len(s.closed()) > 0:
+		return "a replica is unwell or cordoned"
+	case s.in.Rollback != nil:
+		return "a person asked for an earlier plan"
+	}
+	return ""
+}
+
+// movesLeft is how many clusters may change their replica now, for that cause. A person's own word
+// waits neither for a pause nor for a trip to be cleared: to take a change back is what both are for.
+func (s *snapshot) movesLeft(cause change.Cause) int {
+	if stops(s.in, s.changes) && !byPerson(cause) {
+		return 0 // a wave that is under way ends, and no other begins
+	}
+	if cause != "" && !cause.Limited() {
+		return math.MaxInt
+	}
+	return s.budget.Left
+}
+
+func byPerson(cause change.Cause) bool {
+	return cause == change.Pin || cause == change.Rollback || cause == change.Drain
+}

@@ -1,0 +1,136 @@
+package cycle
+
+import (
+	"slices"
+
+	"ballast/planner/change"
+	"ballast/planner/discover"
+	"ballast/planner/evaluate"
+	"ballast/planner/failover"
+	"ballast/planner/ownership"
+	"ballast/planner/placement"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+// snapshot is what gates and proposals look at: the plan in force brought up to date, and what this cycle found out before it
+// decides. Nothing changes it.
+type snapshot struct {
+	*adoption
+	loads     []plan.Load // of fleet.Clusters; nil while the metrics say nothing
+	verdict   ownership.Verdict
+	replicas  failover.Verdict
+	cordoned  []int
+	budget    change.Budget
+	changes   Changes
+	known     discover.Known
+	passing   []string
+	done      bool   // what a person asked for holds, or was refused
+	turnsBack string // why a rollout that has stopped every replica brings them back as they were
+	unsaid    string // why nobody could tell whether a live rollout does well
+
+	verdicts  verdicts // of the gates
+	now       []plan.Replica
+	candidate *Candidate
+	elected   *evaluate.Candidate
+}
+
+// snapshotOf is what is known of an outcome so far.
+func snapshotOf(out Outcome, a *adoption) *snapshot {
+	return &snapshot{adoption: a, loads: out.Loads, verdict: out.Verdict, replicas: out.Replicas, cordoned: out.Cordoned, budget: out.Budget,
+		changes: out.Memory.Changes, known: out.Memory.Known, passing: out.Memory.Passing, done: out.Done, now: out.Now, candidate: out.Candidate}
+}
+
+// may reports whether an action may begin.
+func (s *snapshot) may(act action) bool { return s.verdicts[act] == "" }
+
+// mayAny reports whether one of those actions may begin.
+func (s *snapshot) mayAny(actions action) bool {
+	for act := setEnv; act != 0; act <<= 1 {
+		if actions&act != 0 && s.may(act) {
+			return true
+		}
+	}
+	return false
+}
+
+// seen is what stands, with what the pods say of themselves.
+func (s *snapshot) seen() rollout.Seen {
+	seen := Seen(s.fleet, s.in.Workload)
+	seen.Pods, seen.Asked, seen.Owned = s.in.Observed.Pods, s.in.Observed.Sight.Asked, s.verdict.Owned
+	seen.Orphans = bereft(s.fleet, s.verdict)
+	for _, d := range s.verdict.Doubled {
+		seen.Doubled = append(seen.Doubled, d.Cluster)
+	}
+	seen.InCluster, seen.Accepted = inCluster(s.fleet, s.in), s.in.Discovered.AcceptDiscovery
+	seen.Passing = s.passing
+	return seen
+}
+
+// closed are the replicas that may receive nothing: those that are unwell, whatever holds failover back, and the cordoned.
+func (s *snapshot) closed() map[int]bool {
+	closed := s.unwell()
+	for _, replica := range s.cordoned {
+		closed[replica] = true
+	}
+	return closed
+}
+
+func (s *snapshot) unwell() map[int]bool {
+	unwell := map[int]bool{}
+	for _, s := range s.replicas.Sick {
+		unwell[s.Replica] = true
+	}
+	return unwell
+}
+
+// shut are the replicas that do not work now, unwell or not yet, whatever holds failover back, and those that do not
+// say what they own, in mode live, which would not know whether they took a cluster.
+func (s *snapshot) shut() []int {
+	shut := slices.Clone(s.replicas.Down)
+	for _, s := range s.replicas.Sick {
+		shut = append(shut, s.Replica)
+	}
+	for _, p := range s.in.Observed.Pods {
+		if s.unsaid != "" && !p.Answered {
+			shut = append(shut, p.Replica)
+		}
+	}
+	return shut
+}
+
+// bins are replicas that carry nothing yet. Those that are unwell, cordoned, not ready or silent are closed.
+func (s *snapshot) bins(replicas int) []placement.Bin {
+	bins, closed := make([]placement.Bin, replicas), append(s.shut(), s.cordoned...)
+	for replica := range bins {
+		bins[replica].Open = !slices.Contains(closed, replica)
+	}
+	return bins
+}
+
+// works reports whether a pod works for a replica now.
+func works(pods []rollout.Pod, replica int) bool {
+	return slices.ContainsFunc(pods, func(p rollout.Pod) bool { return p.Replica == replica && p.Ready && p.Claimed })
+}
+
+// bereft are the orphans that a wave may have made: what the plan does not have and what ballast cannot write is people's, what
+// Argo CD cannot read has no owner anywhere, and what nobody had nobody took away.
+func bereft(fleet discover.Fleet, v ownership.Verdict) []string {
+	peoples := map[string]bool{}
+	for _, cl := range fleet.Clusters {
+		peoples[cl.Shard.ID] = cl.Immutable || cl.Unread
+	}
+	var names []string
+	for _, o := range v.Orphans {
+		planned, had := o.Intended != ownership.NoReplica, o.Last != ownership.NoReplica
+		if planned && had && !peoples[o.Cluster] {
+			names = append(names, o.Cluster)
+		}
+	}
+	return names
+}
+
+// stops reports whether ballast may decide nothing by itself.
+func stops(in Inputs, c Changes) bool { return in.Paused || tripped(in, c) }
+
+func tripped(in Inputs, c Changes) bool { return in.Tripped != "" || c.Trip != nil }

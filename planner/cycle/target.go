@@ -1,0 +1,149 @@
+package cycle
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/discover"
+	"ballast/planner/placement"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+// settle answers a replica below that number for every row: a pin's, else the decided one, else the one it has, and
+// where none of them counts what placement answers. The Secrets of one server have one, and one that ballast may not
+// write keeps its own.
+func (s *snapshot) settle(replicas int, decided map[string]int) map[string]int {
+	clusters := make([]placement.Cluster, 0, len(s.next.Clusters))
+	for i := range s.fleet.Clusters {
+		p := s.cluster(i)
+		if s.loads != nil {
+			p.Load = s.loads[i]
+		}
+		_, row := s.next.Clusters[p.Name]
+		pin, pinned := s.pins[p.Name]
+		to, chosen := decided[p.Name]
+		switch {
+		case row && pinned && pin < replicas:
+			p.At, p.Claim = pin, placement.Pinned
+		case chosen && p.Claim < placement.Decided:
+			p.At, p.Claim = to, placement.Decided
+		}
+		clusters = append(clusters, p)
+	}
+	for _, name := range s.orphanedRows() {
+		row := s.next.Clusters[name]
+		gone := placement.Cluster{Name: name, Server: s.beside.Of(name, row.Server), At: row.Replica, Claim: placement.Follows}
+		clusters = append(clusters, gone)
+	}
+	of := make(map[string]int, len(clusters))
+	policy := placement.Policy{MaxClusters: s.in.Config.Partition.MaxClustersPerReplica}
+	for i, to := range placement.Settle(clusters, s.bins(replicas), policy) {
+		of[clusters[i].Name] = to
+	}
+	return of
+}
+
+// wantOf words a target for the rollout: clusters whose replica was decided, and all others where they settle.
+func (s *snapshot) wantOf(replicas int, decided map[string]int) *rollout.Want {
+	rows, of := make(map[string]plan.Row, len(s.next.Clusters)), s.settle(replicas, decided)
+	for name, row := range s.next.Clusters {
+		row.Replica = of[name]
+		pin, pinned := s.pins[name]
+		row.Pinned = pinned && pin == row.Replica
+		rows[name] = row
+	}
+	return &rollout.Want{Replicas: replicas, ControllerReplicas: s.envOf(replicas), Rows: rows}
+}
+
+// limit leaves moves for later that the budget has no room for. It answers what all of it waits for, "" where it may
+// begin: mode live, which looks at the budget before each wave, for room for one move; x0y, which stops every replica,
+// and should do so once, for room for all of them.
+func (s *snapshot) limit(w *rollout.Want, cause change.Cause, o rollout.Options) (waits string, told []Problem) {
+	moves := rollout.Moves(s.next, plan.Plan{Clusters: w.Rows})
+	servers := s.servers(moves)
+	switch {
+	case !cause.Limited() || servers <= o.Budget:
+		return "", nil
+	case o.Mode == plan.ModeX0Y:
+		return s.room(servers, ", since every replica stops for it", ", or set rollout.live, which moves some at a time")
+	case o.Mode == plan.ModeLive:
+		if o.Budget < 1 {
+			return s.room(1, "", "")
+		}
+		return "", nil
+	}
+	cut(s, w, moves, o.Budget)
+	if o.Budget < 1 && w.Replicas == s.next.Replicas {
+		return s.room(1, "", "")
+	}
+	return "", nil
+}
+
+// room says when the budget has room for so many moves at once, and where it never has, with the mend.
+func (s *snapshot) room(moves int, since, mend string) (waits string, told []Problem) {
+	at, ok := change.When(s.changes.Ledger, ratesOf(s.in), size(s.fleet, s.known, s.beside), s.in.Now, moves)
+	switch {
+	case moves == 1:
+		return "waits for the move budget: " + s.budget.String(), nil
+	case ok:
+		return fmt.Sprintf("waits until %s for a move budget of %d at once%s: %s", at.UTC().Format(time.RFC3339), moves, since, s.budget), nil
+	}
+	never := fmt.Sprintf("waits for a move budget of %d at once%s, and change.moves.rate never has room for them: raise it%s: %s", moves, since, mend, s.budget)
+	return never, []Problem{{Phase: PhaseRollout, Kind: "BudgetTooSmall", Message: "what is to move " + never}}
+}
+
+// cut takes moves out of what is wanted until the budget has room: those off replicas that go come first, then the
+// heaviest, and the clusters of one server stay together. Replicas go only when all that is on them can leave at once;
+// until then some of it leaves before.
+func cut(s *snapshot, w *rollout.Want, moves []rollout.Move, budget int) {
+	goes := func(m rollout.Move) bool { return m.From >= w.Replicas }
+	slices.SortStableFunc(moves, func(x, y rollout.Move) int {
+		return cmp.Or(discover.FalseFirst(!goes(x), !goes(y)), cmp.Compare(plan.LoadOf(y.Load), plan.LoadOf(x.Load)))
+	})
+	leaving := slices.DeleteFunc(slices.Clone(moves), func(m rollout.Move) bool { return !goes(m) })
+	if s.servers(leaving) > budget {
+		w.Replicas, w.ControllerReplicas = s.next.Replicas, s.next.ControllerReplicas
+	}
+	for _, unit := range placement.Group(len(moves), func(i int) string { return s.beside.Of(moves[i].Cluster, w.Rows[moves[i].Cluster].Server) }) {
+		if budget > 0 {
+			budget--
+			continue
+		}
+		for _, i := range unit {
+			row := w.Rows[moves[i].Cluster]
+			row.Replica = moves[i].From
+			w.Rows[moves[i].Cluster] = row
+		}
+	}
+}
+
+// waitsFor is what a proposal waits for; empty: it may begin.
+func (s *snapshot) waitsFor(p *proposed, o rollout.Options) (kind, waits string, told []Problem) {
+	if until := heldUntil(s.in); o.Mode == plan.ModeX0Y && !until.IsZero() { // it would stop every replica again and again
+		return "HeldOff", fmt.Sprintf("waits until %s, since the last rollout failed and rollout.x0y stops every replica", until.UTC().Format(time.RFC3339)), nil
+	}
+	waits, told = s.limit(p.want, p.cause, o)
+	return "BudgetWaits", waits, told
+}
+
+// refuses says why a rollout does not begin, and the kind of the problem; without words people are told otherwise.
+func (s *snapshot) refuses(next plan.Plan, o rollout.Options) (kind, why string) {
+	if room := plan.Room(next); room < 0 {
+		return "PlanFull", fmt.Sprintf("what is to begin takes %d bytes more than a plan may have, so it does not (rollout.live writes some moves at a time)", -room)
+	}
+	if s.next.Unmanaged && needsWorkload(s.next, next, o) {
+		return "WorkloadUnmanaged", fmt.Sprintf("the workload is annotated as unmanaged, and nothing begins that changes its replicas or its env or restarts it; "+
+			"take the annotation %s off for what waits", plan.AnnotationUnmanaged)
+	}
+	scales := next.Rollout != nil && next.Rollout.Replicas != s.next.Replicas && !s.next.FreeReplicas
+	stops := next.Rollout != nil && o.Mode == plan.ModeX0Y
+	down := s.in.Enforcement != nil && !*s.in.Enforcement
+	if down && (scales || stops) {
+		return "EnforcementDown", ""
+	}
+	return "", ""
+}
