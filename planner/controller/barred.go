@@ -3,9 +3,11 @@ package controller
 import (
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ballast/planner/rollout"
 )
@@ -35,7 +37,8 @@ func (l *Loop) noteBarred(result rollout.Result) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var status apierrors.APIStatus
-	refused := errors.As(result.Err, &status) && (apierrors.IsInvalid(result.Err) || apierrors.IsForbidden(result.Err) || apierrors.IsConflict(result.Err))
+	reasons := []metav1.StatusReason{metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonConflict}
+	refused := errors.As(result.Err, &status) && slices.Contains(reasons, apierrors.ReasonForError(result.Err))
 	switch {
 	case result.Outcome == rollout.Refused:
 		l.barred[step.Secret] = bar{times: barredFrom, at: l.Clock.Now(), why: result.Err.Error()}
