@@ -267,7 +267,8 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.reader, err = client.New(paged.Bounded(a.manager.GetConfig()), client.Options{Scheme: a.manager.GetScheme(), Mapper: a.manager.GetRESTMapper()}); err != nil {
+	options := client.Options{Scheme: a.manager.GetScheme(), Mapper: a.manager.GetRESTMapper()}
+	if a.reader, err = client.New(paged.Bounded(a.manager.GetConfig()), options); err != nil {
 		return fmt.Errorf("making a client that reads past the cache: %w", err)
 	}
 	a.loop = a.newLoop(c, probes)

@@ -40,11 +40,9 @@ func (l *Loop) noteBarred(result rollout.Result) {
 	reasons := []metav1.StatusReason{metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonConflict}
 	refused := errors.As(result.Err, &status) && slices.Contains(reasons, apierrors.ReasonForError(result.Err))
 	switch {
-	case result.Outcome == rollout.Refused:
-		l.barred[step.Secret] = bar{times: barredFrom, at: l.Clock.Now(), why: result.Err.Error()}
 	case refused:
 		l.barred[step.Secret] = bar{times: l.barred[step.Secret].times + 1, at: l.Clock.Now(), why: string(status.Status().Reason) + ": " + status.Status().Message}
-	case result.Err == nil:
+	case result.Err == nil, result.Outcome == rollout.Refused: // gone, or people's meanwhile: discovery sees that, and it may come back
 		delete(l.barred, step.Secret)
 	}
 }

@@ -78,17 +78,24 @@ const mostBarred = 20
 // withBarred makes a Secret that the API server lets nobody write what it is: as good as immutable. What waited for it would
 // wait for good, and with it all others.
 func (c *cycle) withBarred(secrets []discover.Secret) []discover.Secret {
-	if len(c.in.Barred) == 0 {
+	cannot := func(s discover.Secret) bool { // one that is being deleted has a problem of its own
+		_, barred := c.in.Barred[s.Name]
+		return (barred || s.Deleting) && !s.Immutable && !s.Unmanaged
+	}
+	if !slices.ContainsFunc(secrets, cannot) {
 		return secrets
 	}
 	secrets = slices.Clone(secrets)
 	told := 0
 	for i, s := range secrets {
-		why, barred := c.in.Barred[s.Name]
-		if !barred || s.Immutable || s.Unmanaged {
+		if !cannot(s) {
 			continue
 		}
 		secrets[i].Immutable = true
+		why, barred := c.in.Barred[s.Name]
+		if !barred {
+			continue
+		}
 		if told++; told <= mostBarred {
 			c.problem(Problem{Phase: PhaseDiscover, Subject: s.Name, Kind: "Unwritable", Message: fmt.Sprintf(
 				"ballast cannot write Secret %q, so its cluster stays where it is, and nothing waits for it; it is tried again from time to time: %s", s.Name, why)})

@@ -550,16 +550,19 @@ func TestASecretThatIsRefusedHoldsNoWave(t *testing.T) {
 		Told              string
 	}
 	for name, test := range map[string]struct {
-		barred map[string]string
-		want   course
+		barred   map[string]string
+		deleting bool
+		want     course
 	}{
-		"it is known": {map[string]string{"c003": "Invalid: data: Too long"}, course{Told: `ballast cannot write Secret "c003", so its cluster stays where it is, ` +
+		"it is known": {map[string]string{"c003": "Invalid: data: Too long"}, false, course{Told: `ballast cannot write Secret "c003", so its cluster stays where it is, ` +
 			`and nothing waits for it; it is tried again from time to time: Invalid: data: Too long`}},
-		"nobody says so": {nil, course{UnderWay: true, HeldOff: true}},
+		"it is being deleted": {nil, true, course{}},
+		"nobody says so":      {nil, false, course{UnderWay: true, HeldOff: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := undecided(t, skewed(12)...)
 			w.refuses, w.in.Barred = map[string]bool{"c003": true}, test.barred
+			w.secret("c003").Deleting = test.deleting
 			w.in.Pins = plan.Pins{"c003": 3} // beyond the three replicas
 			underWay := 0
 			for minute := range 35 {

@@ -5,7 +5,6 @@ package discover
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -157,14 +156,20 @@ func (f Fleet) unread(u Unit) {
 
 // sharedNames are the Secrets of each data.name that several have, those too that are left out: Argo CD finds no cluster by it.
 func sharedNames(secrets []Secret) map[string][]string {
-	all := make(map[string][]string, len(secrets))
+	first, shared := make(map[string]string, len(secrets)), map[string][]string{}
 	for _, s := range secrets {
-		if s.Cluster != "" {
-			all[s.Cluster] = append(all[s.Cluster], s.Name)
+		other, taken := first[s.Cluster]
+		switch {
+		case s.Cluster == "":
+		case !taken:
+			first[s.Cluster] = s.Name
+		case shared[s.Cluster] == nil:
+			shared[s.Cluster] = []string{other, s.Name}
+		default:
+			shared[s.Cluster] = append(shared[s.Cluster], s.Name)
 		}
 	}
-	maps.DeleteFunc(all, func(_ string, names []string) bool { return len(names) < 2 })
-	return all
+	return shared
 }
 
 func newCluster(s Secret) Cluster {

@@ -59,7 +59,8 @@ func (k Known) lead(fleet Fleet, o Options, now time.Time) (map[string]Leader, [
 		}
 	}
 	for key, l := range leaders {
-		l.Known = l.Known || known[key].Known && known[key].Name == l.Name || k.knew(l.Name)
+		sameAsBefore := known[key].Name == l.Name && known[key].Known
+		l.Known = sameAsBefore || k.knew(l.Name)
 		leaders[key] = l
 	}
 	return k.bounded(leaders), problems
