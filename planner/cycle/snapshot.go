@@ -2,6 +2,7 @@ package cycle
 
 import (
 	"slices"
+	"time"
 
 	"ballast/planner/change"
 	"ballast/planner/discover"
@@ -59,6 +60,12 @@ func (s *snapshot) seen() rollout.Seen {
 	seen := Seen(s.fleet, s.in.Workload)
 	seen.Pods, seen.Asked, seen.Owned = s.in.Observed.Pods, s.in.Observed.Sight.Asked, s.verdict.Owned
 	seen.Orphans = bereft(s.fleet, s.verdict)
+	if lasting := s.lasting(); len(lasting) > 0 {
+		for i, stamp := range seen.Secrets {
+			seen.Secrets[i].Ownerless = lasting[stamp.Name]
+		}
+		seen.Orphans = slices.DeleteFunc(seen.Orphans, func(name string) bool { return lasting[name] })
+	}
 	for _, d := range s.verdict.Doubled {
 		seen.Doubled = append(seen.Doubled, d.Cluster)
 	}
@@ -128,6 +135,29 @@ func bereft(fleet discover.Fleet, v ownership.Verdict) []string {
 		}
 	}
 	return names
+}
+
+const (
+	// orphanLasts is how long a cluster has had no owner once nothing else waits for it: no wave made it that would not have been
+	// taken back, or have tripped the breaker, by then.
+	orphanLasts = time.Hour
+	// mostLasting is the share of the plan's clusters, in percent, beyond which orphans are no single clusters' matter, however old.
+	mostLasting = 10
+)
+
+// lasting are the orphans that keep nothing waiting any more, by name: whoever breaks a cluster of his own, in whatever way, must
+// not keep everybody's where they are.
+func (s *snapshot) lasting() map[string]bool {
+	lasting := map[string]bool{}
+	for _, o := range s.verdict.Orphans {
+		if s.in.Now.Sub(o.Since) >= orphanLasts {
+			lasting[o.Cluster] = true
+		}
+	}
+	if len(lasting) > max(1, len(s.next.Clusters)*mostLasting/100) {
+		return nil
+	}
+	return lasting
 }
 
 // stops reports whether ballast may decide nothing by itself.

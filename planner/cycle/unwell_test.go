@@ -159,6 +159,7 @@ func TestWithoutTheAnswerOfEveryPodOnlyAFailoverBegins(t *testing.T) {
 	}
 }
 
+// TestAFaultStopsWhatBallastBeginsByItself, one that nobody has for an hour: TestAClusterThatNobodyGetsKeepsOthersForAnHour.
 func TestAFaultStopsWhatBallastBeginsByItself(t *testing.T) {
 	for name, fault := range map[string]func(w *liveWorld){
 		"a cluster that nobody has":    func(w *liveWorld) { w.taken["c001"] = true },
@@ -171,9 +172,9 @@ func TestAFaultStopsWhatBallastBeginsByItself(t *testing.T) {
 				w.step(time.Minute) // beyond its grace
 			}
 			unlevel(w)
-			w.in.Config.Evaluate.MostWanted = &config.MostWanted{Window: config.Duration(time.Hour), MinSamples: 3}
+			w.in.Config.Evaluate.MostWanted = &config.MostWanted{Window: config.Duration(20 * time.Minute), MinSamples: 3}
 			w.waves, w.counts = nil, nil
-			for range 2 * 60 {
+			for range 55 {
 				w.step(time.Minute)
 			}
 			if diff := cmp.Diff([]int{3}, w.counts); diff != "" || len(w.waves) > 0 {

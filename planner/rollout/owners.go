@@ -249,7 +249,7 @@ func (t *turn) untaken() (rest string, unconnected bool) {
 		replica, _, known := t.v.Effective(s.Name)
 		owned, told := t.seen.Owned[s.Name]
 		switch {
-		case !moves || !known || !s.managed() || s.Skip || owned.Idle:
+		case !moves || !known || !s.managed() || !s.awaited(owned):
 		case !told:
 			return fmt.Sprintf("nobody says who owns cluster %q", s.Name), false
 		case !slices.Equal(owned.Owners, []int{replica}):
@@ -325,7 +325,7 @@ func (t *turn) disagreement() string {
 		}
 		owned, told := t.seen.Owned[s.Name]
 		switch {
-		case !known || s.Skip || owned.Idle:
+		case !known || !s.awaited(owned):
 		case !told:
 			return fmt.Sprintf("nobody says who owns cluster %q", s.Name)
 		case !slices.Equal(owned.Owners, []int{replica}):

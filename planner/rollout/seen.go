@@ -80,11 +80,13 @@ type Workload struct {
 // Stamp is a cluster Secret's data.shard. Valid says that Argo CD reads it as a number, Shard is that number; Absent says
 // that there is no such key. Cluster is the cluster's own name (data.name), by which Applications may name it; Skip says
 // that Argo CD is told to leave the cluster alone (skip-reconcile), so that nobody owns it; Follows says that its server has
-// another Secret, which leads, and Alone that ballast may not write this one: it stands beside that.
+// another Secret, which leads, and Alone that ballast may not write this one: it stands beside that. Ownerless says that nobody has
+// had the cluster for so long that no rollout waits for it.
 type Stamp struct {
 	Name      string `json:"name"`
 	Cluster   string `json:"cluster,omitempty"`
 	Skip      bool   `json:"skip,omitempty"`
+	Ownerless bool   `json:"ownerless,omitempty"`
 	Shard     int    `json:"shard,omitempty"`
 	Valid     bool   `json:"valid,omitempty"`
 	Absent    bool   `json:"absent,omitempty"`
@@ -105,6 +107,9 @@ func (s Stamp) together() string {
 
 // carries reports whether the Secret names that replica.
 func (s Stamp) carries(replica int) bool { return s.Valid && s.Shard == replica }
+
+// awaited reports whether some replica is to have the cluster and report it.
+func (s Stamp) awaited(owned Owned) bool { return !s.Skip && !s.Ownerless && !owned.Idle }
 
 // managed reports whether ballast may write the Secret.
 func (s Stamp) managed() bool { return !s.Immutable && !s.Unmanaged }

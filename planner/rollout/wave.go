@@ -53,7 +53,7 @@ func (t *turn) joins(u *unit, s Stamp, destinations map[string]int) {
 	owned, told := t.seen.Owned[s.Name]
 	u.Unit = u.With(s.Name, loadOf(row))
 	u.leaves = u.leaves || from >= t.p.Rollout.Replicas
-	u.connected = u.connected && (s.Skip || owned.Idle || len(owned.Live) > 0)
+	u.connected = u.connected && (!s.awaited(owned) || len(owned.Live) > 0)
 	if !told && !s.Skip {
 		u.unknown = cmp.Or(u.unknown, s.Name)
 	}
