@@ -75,7 +75,8 @@ func (m *planMap) readSecrets(ctx context.Context, doc plan.Document, notes io.W
 			return standing{}, all, err
 		}
 	}
-	return standing{pins: cycle.Compare(ours, discover.Workload{}, doc).Pins, fixed: fixedOf(all, ours)}, all, nil
+	now := cycle.Inputs{Discovered: ours, InForce: doc.Plan, Pins: doc.Pins, BreakGlass: doc.BreakGlass}
+	return standing{pins: cycle.Compare(now).Pins, fixed: fixedOf(all, ours)}, all, nil
 }
 
 // fixedOf are the clusters whose Secret ballast may not write, or that it does not have.

@@ -26,7 +26,8 @@ func (v *sight) status() status {
 	if v.state.PlanErr != nil {
 		s.PlanError = v.state.PlanErr.Error()
 	}
-	c := cycle.Compare(v.input, v.workload, v.state.Document)
+	in := v.inputs()
+	c := cycle.Compare(in)
 	s.Replicas, s.Pins, s.Drift, s.Problems = c.Replicas, c.Pins, c.Agenda.Steps, c.Problems
 	for _, h := range c.Agenda.Held {
 		s.Held = append(s.Held, h.Message())
@@ -35,7 +36,7 @@ func (v *sight) status() status {
 	s.asked(v)
 	s.showPods(v)
 	if v.state.Plan != nil {
-		s.follow(v)
+		s.follow(v, in)
 	}
 	return s
 }
@@ -116,8 +117,8 @@ func (s *status) showPods(v *sight) {
 	}
 }
 
-// follow is how far changes are, and what the leader saved of them.
-func (s *status) follow(v *sight) {
+// inputs are what is known of a cycle's outside the leader.
+func (v *sight) inputs() cycle.Inputs {
 	doc := v.state.Document
 	in := cycle.Inputs{Now: v.now, Config: v.config, InForce: doc.Plan, Pins: doc.Pins, Paused: doc.Paused, BreakGlass: doc.BreakGlass,
 		Tripped: doc.Tripped, Cordon: doc.Cordon,
@@ -128,8 +129,13 @@ func (s *status) follow(v *sight) {
 			in.Observed.Pods = append(in.Observed.Pods, p.Pod)
 		}
 	}
+	return in
+}
+
+// follow is how far changes are, and what the leader saved of them.
+func (s *status) follow(v *sight, in cycle.Inputs) {
 	course := cycle.Follow(in)
-	s.Rollout = underWayOf(doc.Plan.Rollout, course, v.now)
+	s.Rollout = underWayOf(in.InForce.Rollout, course, v.now)
 	s.Problems = append(s.Problems, course.Waits...)
 	if v.history.SavedAt.IsZero() {
 		return

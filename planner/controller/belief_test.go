@@ -186,7 +186,7 @@ func refusesAWholeBackupFromElsewhere(t *testing.T, server *rest.Config) {
 	want := map[string]int{}
 	in, w, err := Look(b.ctx, b.client, b.config)
 	b.must(err)
-	fleet := cycle.StandingFleet(in)
+	fleet := cycle.StandingFleet(cycle.Inputs{Discovered: in})
 	for i, owner := range discover.Owners(fleet.Clusters, discover.Legacy, 3, nil) {
 		if !fleet.Clusters[i].Implicit {
 			want[fleet.Clusters[i].Shard.ID] = owner

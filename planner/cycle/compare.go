@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"ballast/planner/change"
 	"ballast/planner/discover"
@@ -21,22 +20,23 @@ type Comparison struct {
 	Problems []Problem
 }
 
-// Compare says what differs between what stands and the plan in force, without asking Prometheus.
-func Compare(in discover.Input, w discover.Workload, doc plan.Document) Comparison {
+// Compare says what differs between what stands and the plan in force, without asking Prometheus. Of in it takes the Secrets, the
+// workload, the plan, the pins, break-glass, and of the memory what Recall read.
+func Compare(in Inputs) Comparison {
 	fleet := StandingFleet(in)
-	c := Comparison{Pins: AllPins(doc.Pins, fleet.Clusters)}
+	c := Comparison{Pins: AllPins(in.Pins, fleet.Clusters)}
 	for _, p := range fleet.Problems {
 		c.Problems = append(c.Problems, Problem{Phase: PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind), Message: p.Message}.Printable())
 	}
-	if doc.Plan == nil {
+	if in.InForce == nil {
 		return c
 	}
-	view := plan.NewView(*doc.Plan, c.Pins)
-	c.Agenda = rollout.Steps(view, Seen(fleet, w), rollout.StepOptions{BreakGlass: doc.BreakGlass})
-	loads, owners, replicas := make([]plan.Load, len(fleet.Clusters)), make([]int, len(fleet.Clusters)), doc.Plan.Replicas
+	view := plan.NewView(*in.InForce, c.Pins)
+	c.Agenda = rollout.Steps(view, Seen(fleet, in.Workload), rollout.StepOptions{BreakGlass: in.BreakGlass})
+	loads, owners, replicas := make([]plan.Load, len(fleet.Clusters)), make([]int, len(fleet.Clusters)), in.InForce.Replicas
 	for i, cl := range fleet.Clusters {
 		// A row's load is for display; one that cannot be read counts as nothing.
-		loads[i] = plan.LoadOf(doc.Plan.Clusters[cl.Shard.ID].Load)
+		loads[i] = plan.LoadOf(in.InForce.Clusters[cl.Shard.ID].Load)
 		owners[i] = discover.Nobody
 		if replica, _, ok := view.Effective(cl.Shard.ID); ok {
 			owners[i] = replica
@@ -47,9 +47,10 @@ func Compare(in discover.Input, w discover.Workload, doc plan.Document) Comparis
 	return c
 }
 
-// StandingFleet is the fleet as it stands, with nothing known of before, so that nothing is lost.
-func StandingFleet(in discover.Input) discover.Fleet {
-	fleet, _, _ := discover.Discover(in, discover.Known{}, discover.Options{MaxShrink: 1}, time.Time{})
+// StandingFleet is the fleet as it stands, however much of it went. Which Secret leads its server's others goes by what the leader
+// remembers, as far as the inputs have that.
+func StandingFleet(in Inputs) discover.Fleet {
+	fleet, _, _ := discover.Discover(in.Discovered, in.Memory.Known, discover.Options{MaxShrink: 1, Had: in.had}, in.Now)
 	return fleet
 }
 
@@ -67,7 +68,7 @@ type Course struct {
 // Follow judges it. Of in it takes what Compare takes, people's annotations, the configuration, the pods if they were
 // listed, and the memory that Recall read.
 func Follow(in Inputs) Course {
-	fleet := StandingFleet(in.Discovered)
+	fleet := StandingFleet(in)
 	v := Course{Budget: recallBudget(in, fleet), Replicas: recallReplicas(in)}
 	if in.InForce == nil || in.InForce.Rollout == nil {
 		v.Waits = waitsOf(in, fleet)

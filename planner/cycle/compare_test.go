@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ballast/planner/config"
 	"ballast/planner/discover"
@@ -73,7 +74,7 @@ func TestCompareSaysWhatDiffersFromThePlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in, w, doc := compared()
 			test.change(&in, &w, &doc)
-			got := Compare(in, w, doc)
+			got := Compare(inputsOf(in, w, doc))
 			if diff := cmp.Diff(test.carried, carried(got.Replicas)); diff != "" {
 				t.Errorf("replicas (-want +got):\n%s", diff)
 			}
@@ -198,7 +199,7 @@ func TestCompareShowsWhoIsToHaveWhatWhileX0YHasStoppedAll(t *testing.T) {
 	in, w, doc := compared()
 	doc.Plan.Replicas = 0
 	want := map[int][]string{0: {"0.5", "c000"}, 1: {"0.333", "c001"}, 2: {"0.167", "c002"}}
-	if diff := cmp.Diff(want, carried(Compare(in, w, doc).Replicas)); diff != "" {
+	if diff := cmp.Diff(want, carried(Compare(inputsOf(in, w, doc)).Replicas)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -209,4 +210,34 @@ func stepsOf(a rollout.Agenda) []string {
 		steps = append(steps, s.String())
 	}
 	return steps
+}
+
+func inputsOf(in discover.Input, w discover.Workload, doc plan.Document) Inputs {
+	return Inputs{Now: epoch, Discovered: in, Workload: w, InForce: doc.Plan, Pins: doc.Pins, BreakGlass: doc.BreakGlass}
+}
+
+// TestCompareKnowsWhoHadTheServer: the pin of an older Secret that came to a server later counts for nothing, as in the leader's cycle.
+func TestCompareKnowsWhoHadTheServer(t *testing.T) {
+	for name, test := range map[string]struct {
+		planned bool
+		want    plan.Pins
+	}{
+		"no plan":                         {false, plan.Pins{"c900": 2}},
+		"the plan has the server's first": {true, plan.Pins{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, w, doc := compared()
+			older := in.Secrets[0]
+			older.Name, older.Created, older.Pin = "c900", epoch.Add(-100*time.Hour), "2"
+			in.Secrets[0].Created = epoch.Add(-50 * time.Hour)
+			in.Secrets = append(in.Secrets, older)
+			now := inputsOf(in, w, doc)
+			if !test.planned {
+				now.InForce = nil
+			}
+			if diff := cmp.Diff(test.want, Compare(now).Pins, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("pins (-want +got):\n%s", diff)
+			}
+		})
+	}
 }

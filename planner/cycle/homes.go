@@ -19,7 +19,8 @@ func Homes(in discover.Input, w discover.Workload) []Home {
 	seen := Inputs{Discovered: in, Workload: w}
 	a, replicas := algorithm(seen), ControllerReplicas(w)
 	in.InClusterOwner = discover.InClusterOwner(a, replicas)
-	fleet := StandingFleet(in)
+	seen.Discovered = in
+	fleet := StandingFleet(seen)
 	computed := slices.Clone(fleet.Clusters)
 	for i := range computed {
 		computed[i].Explicit = discover.ShardValue{}

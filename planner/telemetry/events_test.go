@@ -174,7 +174,7 @@ func TestWhateverACycleSaysIsHarmless(t *testing.T) {
 		for _, p := range out.Problems {
 			said = append(said, p.Subject, p.Message)
 		}
-		for _, p := range cycle.Compare(in.Discovered, in.Workload, plan.Document{}).Problems {
+		for _, p := range cycle.Compare(in).Problems {
 			said = append(said, p.Message)
 		}
 		for _, s := range said {
