@@ -30,9 +30,10 @@ type Window struct {
 	Used    int
 }
 
-// Budget is what may move at one time. Next is when the next move fits, now if it does already; it is zero where none ever
-// will.
+// Budget is what may move at one time. Of is how many clusters it is a share of. Next is when the next move fits, now if it does
+// already; it is zero where none ever will.
 type Budget struct {
+	Of      int
 	Left    int // math.MaxInt: no limit
 	Next    time.Time
 	Windows []Window
@@ -42,7 +43,7 @@ type Budget struct {
 // Look judges the ledger. A clock that went back counts as no time passed.
 func Look(l Ledger, rates []Rate, clusters int, now time.Time) Budget {
 	l = l.shifted(now)
-	b := Budget{Left: math.MaxInt}
+	b := Budget{Of: clusters, Left: math.MaxInt}
 	longest := time.Duration(0)
 	for _, r := range rates {
 		w := Window{Rate: r, Allowed: r.Allowed(clusters)}

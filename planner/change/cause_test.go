@@ -1,12 +1,44 @@
 package change
 
-import "testing"
+import (
+	"slices"
+	"testing"
 
-func TestAPinAndHealingNeverWaitForTheBudget(t *testing.T) {
-	want := map[Cause]bool{Balance: true, Failover: true, Drain: true, Rollback: true, Healing: false, Pin: false}
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAPinHealingAndAFailoverNeverWaitForTheBudget(t *testing.T) {
+	want := map[Cause]bool{Balance: true, Failover: false, Drain: true, Rollback: true, Healing: false, Pin: false}
 	for _, c := range Causes() {
 		if got := c.Limited(); got != want[c] {
 			t.Errorf("%s is limited: %t, want %t", c, got, want[c])
+		}
+	}
+}
+
+// TestWhatEachCauseWaitsFor: whoever may create Secrets pins as many of his as he likes, and must keep no failover waiting by it.
+func TestWhatEachCauseWaitsFor(t *testing.T) {
+	want := map[Cause][]Cause{
+		Balance:  {Balance, Failover, Drain, Healing, Rollback, Pin},
+		Drain:    {Balance, Failover, Drain, Rollback},
+		Rollback: {Balance, Failover, Drain, Rollback},
+	}
+	for _, cause := range Causes() {
+		if !cause.Limited() {
+			continue
+		}
+		var all Ledger
+		for i, c := range Causes() {
+			all = all.Add(start, c, i+1)
+		}
+		var waits []Cause
+		for _, c := range Causes() {
+			if slices.ContainsFunc(all.Before(cause), func(r Record) bool { return r.Cause == c }) {
+				waits = append(waits, c)
+			}
+		}
+		if diff := cmp.Diff(want[cause], waits); diff != "" {
+			t.Errorf("%s waits for (-want +got):\n%s", cause, diff)
 		}
 	}
 }

@@ -39,6 +39,14 @@ func (l Ledger) Add(now time.Time, cause Cause, moves int) Ledger {
 	return append(slices.Clip(l), Record{At: wholeSecond(now), Moves: moves, Cause: cause}).merged(now)
 }
 
+// Before is what moves of a cause wait for.
+func (l Ledger) Before(cause Cause) Ledger {
+	if !slices.ContainsFunc(l, func(r Record) bool { return !cause.WaitsFor(r.Cause) }) {
+		return l
+	}
+	return slices.DeleteFunc(slices.Clone(l), func(r Record) bool { return !cause.WaitsFor(r.Cause) })
+}
+
 // Kept is the ledger at another time: what no window can see any more is forgotten, and what is old is merged. Asked once a
 // cycle it also sees each time the clock went back.
 func (l Ledger) Kept(now time.Time, rates []Rate) Ledger {

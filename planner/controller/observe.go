@@ -140,7 +140,7 @@ type shown struct {
 func (l *Loop) show(in cycle.Inputs, out cycle.Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	memory := cycle.Memory{Known: discover.Known{Leaders: out.Memory.Known.Leaders}, Servers: out.Memory.Servers}
+	memory := cycle.Memory{Known: discover.Known{Leaders: out.Memory.Known.Leaders}, Servers: out.Memory.Servers, Made: out.Memory.Made}
 	l.shown = shown{in.Observed.Pods, out.Verdict.Owned, in.Observed.Sight.Asked, in.Now, memory}
 }
 

@@ -44,7 +44,7 @@ func Foresee(in Inputs, out Outcome) *Ahead {
 		return nil
 	}
 	s.asks(v)
-	rates, clusters := ratesOf(in), size(s.fleet, s.known, s.beside)
+	rates, clusters := ratesOf(in), s.budget.Of
 	v.Limited = len(rates) > 0
 	if v.Mode == plan.ModeX0Y { // all at once
 		v.Done, _ = change.When(in.Memory.Changes.Ledger, rates, clusters, in.Now, v.Moves)

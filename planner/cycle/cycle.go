@@ -58,16 +58,19 @@ func (c *cycle) discover() bool {
 	in.Secrets = c.withBarred(in.Secrets)
 	var err error
 	c.out.Fleet, c.out.Memory.Known, err = discover.Discover(in, c.in.Memory.Known,
-		discover.Options{MaxShrink: c.in.Config.Discover.MaxShrink.Share(), Before: c.in.Memory.Servers, Had: c.in.had}, c.in.Now)
+		discover.Options{MaxShrink: c.in.Config.Discover.MaxShrink.Share(), Before: c.in.Memory.Servers, Made: c.in.Memory.Made, Had: c.in.had}, c.in.Now)
 	for _, p := range c.out.Fleet.Problems {
 		c.problem(Problem{Phase: PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind), Message: p.Message})
 	}
 	if err != nil { // a *discover.ShrinkError
 		c.problem(Problem{Phase: PhaseDiscover, Kind: "Shrunk", Message: err.Error(), Keeps: true})
 	}
-	c.out.Memory.Servers = make(map[string]string, len(c.out.Fleet.Clusters))
+	c.out.Memory.Servers, c.out.Memory.Made = make(map[string]string, len(c.out.Fleet.Clusters)), make(map[string]time.Time, len(c.out.Fleet.Clusters))
 	for _, cl := range c.out.Fleet.Clusters {
 		c.out.Memory.Servers[cl.Shard.ID] = cl.Shard.Server
+		if !cl.Created.IsZero() {
+			c.out.Memory.Made[cl.Shard.ID] = cl.Created
+		}
 	}
 	return err == nil
 }

@@ -78,13 +78,16 @@ type Memory struct {
 	Votes    evaluate.History     `json:"votes,omitzero"`
 	HoldOff  time.Time            `json:"holdOff,omitzero"` // when a rollout failed last
 	Changes  Changes              `json:"changes,omitzero"`
-	Servers  map[string]string    `json:"servers,omitempty"` // never in the history: the Secrets' servers, as they were seen last; the next leader goes by the rows
+
+	// The Secrets as they were seen last: their servers, and when each was made. Never in the history; the next leader goes by the rows.
+	Servers map[string]string    `json:"servers,omitempty"`
+	Made    map[string]time.Time `json:"made,omitempty"`
 }
 
 // Standing is the fleet as its Secrets stand, by who led their servers until now; nothing is missed in it.
 func (m Memory) Standing(in discover.Input, now time.Time) discover.Fleet {
 	had := func(secret, server string) bool { return m.Servers[secret] == server }
-	fleet, _, _ := discover.Discover(in, discover.Known{Leaders: m.Known.Leaders}, discover.Options{MaxShrink: 1, Before: m.Servers, Had: had}, now)
+	fleet, _, _ := discover.Discover(in, discover.Known{Leaders: m.Known.Leaders}, discover.Options{MaxShrink: 1, Before: m.Servers, Made: m.Made, Had: had}, now)
 	return fleet
 }
 

@@ -58,7 +58,12 @@ func (s *snapshot) movesLeft(cause change.Cause) int {
 	if cause != "" && !cause.Limited() {
 		return math.MaxInt
 	}
-	return s.budget.Left
+	return s.budgetOf(cause).Left
+}
+
+// budgetOf is the move budget as moves of that cause have it.
+func (s *snapshot) budgetOf(cause change.Cause) change.Budget {
+	return change.Look(s.changes.Ledger.Before(cause), ratesOf(s.in), s.budget.Of, s.in.Now)
 }
 
 func byPerson(cause change.Cause) bool {

@@ -44,34 +44,82 @@ func budgeted(t *testing.T) *liveWorld {
 	return w
 }
 
-// TestTwinsKeepNoClusterOnADeadReplica: a server is one move, whatever number of Secrets it has. Sixty twins of one cluster would
-// make it larger than the budget ever is, and it would never leave its dead replica.
-func TestTwinsKeepNoClusterOnADeadReplica(t *testing.T) {
+// TestTwinsKeepNoClusterWhereItIs: a server is one move, whatever number of Secrets it has. Sixty twins of one cluster would make it
+// larger than the budget ever is, and it would never leave a cordoned replica. What is on a dead one waits for no budget.
+func TestTwinsKeepNoClusterWhereItIs(t *testing.T) {
 	for name, test := range map[string]struct{ victims, twins int }{
 		"none": {0, 0}, "many of one cluster": {1, 60}, "some of each": {40, 2}, "many of each": {40, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := budgeted(t)
-			on := w.of(2)
+			on, others := w.of(2), w.of(1)
 			for _, victim := range on[:min(test.victims, len(on))] {
 				w.twin(victim, test.twins)
 			}
 			for range 25 * 60 { // the twins are known, and whatever they moved counts no more
 				w.step(time.Minute)
 			}
-			w.down[2] = true
-			for _, then := range []struct{ minutes, left int }{
-				{30, 4},       // 10 % of 40 clusters within an hour
-				{24 * 60, 10}, // 25 % within a day
-			} {
-				for range then.minutes {
-					w.step(time.Minute)
-				}
-				if left := len(on) - len(w.of(2)); left < then.left || left > then.left+4 {
-					t.Errorf("%d of %d clusters left the dead replica, want %d: %v", left, len(on), then.left, messages(w.last))
-				}
+			w.in.Cordon = "2=" + w.in.Now.Add(100*time.Hour).UTC().Format(time.RFC3339)
+			for range 30 {
+				w.step(time.Minute)
+			}
+			if left := len(on) - len(w.of(2)); left < 4 || left > 8 { // 10 % of 40 clusters within an hour, and what follows
+				t.Errorf("%d of %d clusters left the cordoned replica, want 4: %v", left, len(on), messages(w.last))
+			}
+			w.in.Cordon, w.down[1] = "", true
+			for range 90 {
+				w.step(time.Minute)
+			}
+			if stay := w.of(1); len(stay) > 0 {
+				t.Errorf("%v of %d clusters are on the dead replica: %v", stay, len(others), messages(w.last))
 			}
 			serversAreTogether(t, w)
+		})
+	}
+}
+
+// TestNobodysPinsKeepOthersFromRescue: Secrets that were there for an hour turn their pins once each, which uses the budget up for a day.
+// A failover waits for no budget, and a drain for that of what is not pinned.
+func TestNobodysPinsKeepOthersFromRescue(t *testing.T) {
+	for name, test := range map[string]struct {
+		own  int
+		dead bool
+		left int // of the replica's clusters, after half an hour
+	}{
+		"dead": {0, true, 0}, "dead, and pins": {14, true, 0},
+		"cordoned": {0, false, 10}, "cordoned, and pins": {14, false, 9}, // of 40 and of 54 clusters a tenth may move
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := budgeted(t)
+			pins := func(to string) {
+				for i := range test.own {
+					own := fmt.Sprintf("own%02d", i)
+					if w.secret(own) == nil {
+						w.add(own, 0)
+					}
+					w.secret(own).Pin = to
+				}
+			}
+			pins("0")
+			for range 130 {
+				w.step(time.Minute)
+			}
+			on := w.on(2)
+			pins("1")
+			w.step(10 * time.Second)
+			w.step(10 * time.Second)
+			if used := w.last.Budget.Windows[0].Used; used != test.own {
+				t.Fatalf("%d moves count, want the %d pins: %s", used, test.own, w.last.Budget)
+			}
+			if w.down[2] = test.dead; !test.dead {
+				w.in.Cordon = "2=" + w.in.Now.Add(100*time.Hour).UTC().Format(time.RFC3339)
+			}
+			for range 45 {
+				w.step(time.Minute)
+			}
+			if left := len(w.on(2)); left != test.left {
+				t.Errorf("%d of %d clusters are still there, want %d: %v", left, len(on), test.left, messages(w.last))
+			}
 		})
 	}
 }

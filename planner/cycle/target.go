@@ -69,30 +69,31 @@ func (s *snapshot) limit(w *rollout.Want, cause change.Cause, o rollout.Options)
 	case !cause.Limited() || servers <= o.Budget:
 		return "", nil
 	case o.Mode == plan.ModeX0Y:
-		return s.room(servers, ", since every replica stops for it", ", or set rollout.live, which moves some at a time")
+		return s.room(cause, servers, ", since every replica stops for it", ", or set rollout.live, which moves some at a time")
 	case o.Mode == plan.ModeLive:
 		if o.Budget < 1 {
-			return s.room(1, "", "")
+			return s.room(cause, 1, "", "")
 		}
 		return "", nil
 	}
 	cut(s, w, moves, o.Budget)
 	if o.Budget < 1 && w.Replicas == s.next.Replicas {
-		return s.room(1, "", "")
+		return s.room(cause, 1, "", "")
 	}
 	return "", nil
 }
 
 // room says when the budget has room for so many moves at once, and where it never has, with the mend.
-func (s *snapshot) room(moves int, since, mend string) (waits string, told []Problem) {
-	at, ok := change.When(s.changes.Ledger, ratesOf(s.in), size(s.fleet, s.known, s.beside), s.in.Now, moves)
+func (s *snapshot) room(cause change.Cause, moves int, since, mend string) (waits string, told []Problem) {
+	budget := s.budgetOf(cause)
+	at, ok := change.When(s.changes.Ledger.Before(cause), ratesOf(s.in), s.budget.Of, s.in.Now, moves)
 	switch {
 	case moves == 1:
-		return "waits for the move budget: " + s.budget.String(), nil
+		return "waits for the move budget: " + budget.String(), nil
 	case ok:
-		return fmt.Sprintf("waits until %s for a move budget of %d at once%s: %s", at.UTC().Format(time.RFC3339), moves, since, s.budget), nil
+		return fmt.Sprintf("waits until %s for a move budget of %d at once%s: %s", at.UTC().Format(time.RFC3339), moves, since, budget), nil
 	}
-	never := fmt.Sprintf("waits for a move budget of %d at once%s, and change.moves.rate never has room for them: raise it%s: %s", moves, since, mend, s.budget)
+	never := fmt.Sprintf("waits for a move budget of %d at once%s, and change.moves.rate never has room for them: raise it%s: %s", moves, since, mend, budget)
 	return never, []Problem{{Phase: PhaseRollout, Kind: "BudgetTooSmall", Message: "what is to move " + never}}
 }
 

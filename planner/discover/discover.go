@@ -29,6 +29,7 @@ type Input struct {
 type Options struct {
 	MaxShrink float64                          // share of the known clusters that may be lost at once, 0 to 1
 	Before    map[string]string                // the Secrets' servers in the last discovery; nil: not known
+	Made      map[string]time.Time             // when those Secrets were made
 	Had       func(secret, server string) bool // whether the Secret had that server before; nil: none is known to
 }
 

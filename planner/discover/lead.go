@@ -70,7 +70,7 @@ func (k Known) lead(fleet Fleet, o Options, now time.Time) (map[string]Leader, [
 const mostLeaders = 1000
 
 // bounded leaves out first what was not there for an hour, then what was made last: who makes Secrets of a thousand servers must have
-// nobody's leader forgotten by it, and makes none that is older than those.
+// nobody's leader forgotten by it, and makes none that is older than those. Of which nobody knows when it was made comes last.
 func (k Known) bounded(leaders map[string]Leader) map[string]Leader {
 	if len(leaders) == 0 {
 		return nil
@@ -80,7 +80,7 @@ func (k Known) bounded(leaders map[string]Leader) map[string]Leader {
 	}
 	keys := slices.SortedFunc(maps.Keys(leaders), func(a, b string) int {
 		x, y := leaders[a], leaders[b]
-		return cmp.Or(FalseFirst(!x.Known, !y.Known), x.Made.Compare(y.Made), // one that nobody saw beside another first
+		return cmp.Or(FalseFirst(!x.Known, !y.Known), FalseFirst(x.Made.IsZero(), y.Made.IsZero()), x.Made.Compare(y.Made),
 			FalseFirst(!x.Gone.IsZero(), !y.Gone.IsZero()), cmp.Compare(a, b))
 	})
 	for _, key := range keys[mostLeaders:] {
@@ -89,8 +89,8 @@ func (k Known) bounded(leaders map[string]Leader) map[string]Leader {
 	return leaders
 }
 
-// mostGone is how many Secrets may be gone since the last discovery for each to keep the lead of its server: they come one by one
-// where owners make them anew, and the history has room for so many.
+// mostGone is how many of the Secrets that are gone since the last discovery keep the lead of their server, those first that were
+// made first: the history has room for so many.
 const mostGone = 1000
 
 // led are those that led until now: those that are remembered, and the only Secret of a server where that is gone.
@@ -101,15 +101,19 @@ func (k Known) led(fleet Fleet, o Options, now time.Time) map[string]Leader {
 			gone = append(gone, name)
 		}
 	}
-	if len(gone) == 0 || len(gone) > mostGone {
+	if len(gone) == 0 {
 		return k.Leaders
 	}
-	slices.Sort(gone)
+	slices.SortFunc(gone, func(a, b string) int { // a name without a time came from an older memory
+		x, y := o.Made[a], o.Made[b]
+		return cmp.Or(FalseFirst(!k.knew(a), !k.knew(b)), FalseFirst(x.IsZero(), y.IsZero()), x.Compare(y), cmp.Compare(a, b))
+	})
+	gone = gone[:min(len(gone), mostGone)]
 	led := make(map[string]Leader, len(k.Leaders)+len(gone))
 	maps.Copy(led, k.Leaders)
 	for _, name := range gone {
 		if key := leaderKey(o.Before[name]); led[key].Name == "" {
-			led[key] = Leader{Name: name, Gone: now}
+			led[key] = Leader{Name: name, Gone: now, Made: o.Made[name]}
 		}
 	}
 	return led

@@ -219,3 +219,62 @@ func TestAFleetIsMissedBesideSecretsOfOthers(t *testing.T) {
 		t.Error("all of ballast's Secrets are gone, and it is believed at once")
 	}
 }
+
+// TestNoLeaderIsPushedOutByWhatGoes: eleven hundred Secrets that were there for an hour, each alone with its server, are deleted while a
+// pair stands, and the older of that is made anew. They were made later than it.
+func TestNoLeaderIsPushedOutByWhatGoes(t *testing.T) {
+	for name, test := range map[string]struct{ atOnce, sooner int }{
+		"by and by, the pair stands":               {400, 0},
+		"at once, the pair stands":                 {1100, 0},
+		"with the one that leads, which was alone": {1099, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const victims = "https://victim"
+			server := func(s string) func(*Secret) { return func(x *Secret) { x.Server = s } }
+			at := func(created time.Time) func(*Secret) { return func(s *Secret) { s.Created = created } }
+			var fleet, crowd []Secret
+			for i := range 2000 {
+				fleet = append(fleet, secret(fmt.Sprintf("honest-%04d", i), server(fmt.Sprintf("https://h-%d", i)), at(noon.Add(-time.Hour))))
+			}
+			for i := 0; len(crowd) < 1100; i++ {
+				if url := fmt.Sprintf("https://own-%d", i); leaderKey(url) < leaderKey(victims) {
+					crowd = append(crowd, secret(fmt.Sprintf("aa-%04d", i), server(url), at(noon.Add(-time.Minute))))
+				}
+			}
+			own, twin := secret("victim", server(victims), at(noon.Add(-48*time.Hour))), secret("twin", server(victims), at(noon), func(s *Secret) { s.Pin = "3" })
+			known, now, before, born := Known{}, noon, map[string]string(nil), map[string]time.Time(nil)
+			look := func(pair ...Secret) Fleet {
+				now = now.Add(time.Minute)
+				seen, next, err := Discover(Input{Secrets: slices.Concat(crowd, fleet, pair)}, known, Options{MaxShrink: 0.9, Before: before, Made: born}, now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				known, before, born = next, map[string]string{}, map[string]time.Time{}
+				for _, c := range seen.Clusters {
+					before[c.Shard.ID], born[c.Shard.ID] = c.Shard.Server, c.Created
+				}
+				return seen
+			}
+			look(own)
+			if look(own); test.sooner == 0 {
+				look(own, twin)
+			}
+			for len(crowd) > test.sooner {
+				if crowd = crowd[min(test.atOnce, len(crowd)):]; test.sooner > 0 {
+					look()
+					break
+				}
+				look(own, twin)
+			}
+			look(twin)
+			made := own
+			made.Created, made.UID = now, "anew"
+			for _, c := range look(made, twin).Clusters {
+				switch follows := c.Follows; {
+				case c.Shard.ID == "victim" && follows, c.Shard.ID == "twin" && !follows:
+					t.Errorf("%s follows: %t", c.Shard.ID, follows)
+				}
+			}
+		})
+	}
+}

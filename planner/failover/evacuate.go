@@ -2,6 +2,7 @@ package failover
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -33,7 +34,7 @@ type Request struct {
 	Unwell      []int
 	Cordoned    []int
 	Shut        []int // others that receive nothing now, and keep what they have
-	Budget      int   // servers that may move now
+	Budget      int   // servers that may leave cordoned replicas now; what nobody has waits for no budget
 	Last        Last
 }
 
@@ -52,10 +53,10 @@ type Evacuation struct {
 // One unwell replica an hour is emptied, the most loaded first; cordoned ones at once, all of them. Clusters go to replicas
 // that are neither, nor shut: first those that fit within the capacity, the heaviest first, each to the fullest replica that takes it;
 // then the others, placed the heaviest first on the lightest replica, which keeps the largest load small. Secrets with one
-// server go together, and join the ones that stand on a healthy replica; pinned ones stay. Where the budget is too small for
-// all, an unwell replica comes before cordoned ones, for nobody reconciles its clusters; of one replica those that fit the
-// capacity come first, the heaviest first, for they are the most work that stands still; then, of those beyond it, the
-// lightest first, for they do the least harm. The rest waits. Nothing ever brings a cluster back but balance.
+// server go together, and join the ones that stand on a healthy replica; pinned ones stay. An unwell replica waits for no budget,
+// for nobody reconciles its clusters. Where that is too small for all of cordoned ones, those that fit the capacity come first,
+// the heaviest first; then, of those beyond it, the lightest first, for they do the least harm. The rest waits. Nothing ever brings a
+// cluster back but balance.
 func Evacuate(r Request, now time.Time) Evacuation {
 	if now.Before(r.Last.At) {
 		r.Last.At = now // the clock went back: no time passed
@@ -73,6 +74,7 @@ func Evacuate(r Request, now time.Time) Evacuation {
 			e.out.Last = Last{Replica: replica, At: now}
 		}
 	}
+	e.left = r.Budget
 	e.empty(e.cordoned)
 	e.overloads()
 	return e.out
@@ -100,7 +102,7 @@ func newEvacuation(r Request) *evacuation {
 	if r.Servers == nil {
 		r.Servers = placement.NewServers(0)
 	}
-	e := &evacuation{Request: r, running: n, left: r.Budget, names: slices.Sorted(maps.Keys(r.View.Plan.Clusters)),
+	e := &evacuation{Request: r, running: n, left: math.MaxInt, names: slices.Sorted(maps.Keys(r.View.Plan.Clusters)),
 		emptied: make([]bool, n), received: make([]bool, n),
 		bins: make([]placement.Bin, n), movable: make([]placement.Bin, n)}
 	e.cordoned = slices.DeleteFunc(union(r.Cordoned), e.absent)

@@ -98,28 +98,33 @@ func TestWhereClustersGo(t *testing.T) {
 		"a cap on clusters wins over the lightest": {request(four(), unwell(3), capacity(0), func(r *Request) {
 			r.MaxClusters, r.Loads = 3, map[string]plan.Load{"a": 0, "b": 0, "c": units(9), "d": units(9)}
 		}), Evacuation{Moves: map[string]int{"e": 0, "f": 1, "g": 2}, FailedOver: 3, Last: Last{3, at(0)}}},
-		"a small budget: what fits comes first, the heaviest of it": {request(four(), unwell(3), budget(1)),
-			Evacuation{Moves: map[string]int{"e": 1}, FailedOver: 1, Last: Last{3, at(0)},
-				Notes: []Note{{BudgetWaits, "f", 3, `2 clusters of replica 3, which is unwell, wait for the move budget, the first is "f"`}}}},
-		"a small budget and little room: what fits comes before what is heavier": {request(four(), unwell(3), capacity(6), budget(2)),
-			Evacuation{Moves: map[string]int{"f": 2, "g": 2}, FailedOver: 2, Last: Last{3, at(0)},
-				Notes: []Note{{BudgetWaits, "e", 3, `1 cluster of replica 3, which is unwell, waits for the move budget, the first is "e"`}}}},
-		"a small budget and no room: the least harm comes first": {request(four(), unwell(3), capacity(1), budget(2)),
-			Evacuation{Moves: map[string]int{"g": 1, "f": 2}, FailedOver: 2, Last: Last{3, at(0)},
+		"a small budget: what fits comes first, the heaviest of it": {request(four(), cordoned(3), budget(1)),
+			Evacuation{Moves: map[string]int{"e": 1},
+				Notes: []Note{{BudgetWaits, "f", 3, `2 clusters of replica 3, which is cordoned, wait for the move budget, the first is "f"`}}}},
+		"a small budget and little room: what fits comes before what is heavier": {request(four(), cordoned(3), capacity(6), budget(2)),
+			Evacuation{Moves: map[string]int{"f": 2, "g": 2},
+				Notes: []Note{{BudgetWaits, "e", 3, `1 cluster of replica 3, which is cordoned, waits for the move budget, the first is "e"`}}}},
+		"a small budget and no room: the least harm comes first": {request(four(), cordoned(3), capacity(1), budget(2)),
+			Evacuation{Moves: map[string]int{"g": 1, "f": 2},
 				Notes: []Note{ // what waits takes no room
-					{BudgetWaits, "e", 3, `1 cluster of replica 3, which is unwell, waits for the move budget, the first is "e"`},
+					{BudgetWaits, "e", 3, `1 cluster of replica 3, which is cordoned, waits for the move budget, the first is "e"`},
 					{BeyondCapacity, "", 1, "replica 1 goes to load 5, beyond the capacity of 1: no other replica has room for what leaves"},
 					{BeyondCapacity, "", 2, "replica 2 goes to load 5, beyond the capacity of 1: no other replica has room for what leaves"},
 				}}},
-		"no budget: the hour does not begin": {request(four(), unwell(3), budget(0)),
-			Evacuation{Notes: []Note{{BudgetWaits, "e", 3, `3 clusters of replica 3, which is unwell, wait for the move budget, the first is "e"`}}}},
+		"what nobody has waits for no budget": {request(four(), unwell(3), budget(-7)),
+			Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}, FailedOver: 3, Last: Last{3, at(0)}}},
 		"a budget that pins overdrew": {request(four(), cordoned(2), budget(-7)),
 			Evacuation{Notes: []Note{{BudgetWaits, "d", 2, `1 cluster of replica 2, which is cordoned, waits for the move budget, the first is "d"`}}}},
-		"an unwell replica comes before cordoned ones": {request(four(), unwell(1), cordoned(3, 2), budget(2)),
+		"an unwell replica's clusters take nothing of the budget for cordoned ones": {request(four(), unwell(1), cordoned(3, 2), budget(1)),
 			Evacuation{Moves: map[string]int{"c": 0, "g": 0}, FailedOver: 1, Last: Last{1, at(0)},
 				Notes: []Note{
 					{BudgetWaits, "d", 2, `3 clusters of 2 replicas that are cordoned wait for the move budget, the first is "d"`},
 					{BeyondCapacity, "", 0, "replica 0 goes to load 11, beyond the capacity of 10: no other replica has room for what leaves"},
+				}}},
+		"a drain waits by itself": {request(four(), unwell(1), cordoned(3), budget(0)),
+			Evacuation{Moves: map[string]int{"c": 0}, FailedOver: 1, Last: Last{1, at(0)},
+				Notes: []Note{
+					{BudgetWaits, "e", 3, `3 clusters of replica 3, which is cordoned, wait for the move budget, the first is "e"`},
 				}}},
 		"a replica that is both is cordoned": {request(four(), unwell(3), cordoned(3), last(1, -1)),
 			Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}, Last: Last{1, at(-1)}}},
@@ -230,44 +235,38 @@ func TestLoadsThatAddUpToTooMuchStopAtTheMost(t *testing.T) {
 	}
 }
 
-// TestAWholeReplicaIsEmptiedWaveByWave plays waves of three under a budget, minute by minute.
-func TestAWholeReplicaIsEmptiedWaveByWave(t *testing.T) {
+// TestOneUnwellReplicaAnHourIsEmptied, whole, whatever the budget says: the more loaded one first.
+func TestOneUnwellReplicaAnHourIsEmptied(t *testing.T) {
 	clusters := map[string]plan.Row{}
 	for i := range 20 {
 		clusters[fmt.Sprintf("c%02d", i)] = plan.Row{Replica: i % 2, Load: fmt.Sprint(i)}
 	}
 	p := rows(4, clusters)
 	var l Last
-	var first []string
-	for minute := range 4 {
-		e := Evacuate(request(p, unwell(0, 1), budget(3), capacity(60), last(l.Replica, 0), func(r *Request) { r.Last = l }), at(float64(minute)))
-		if e.FailedOver != min(3, 10-3*minute) {
-			t.Fatalf("wave %d moves %d clusters: %v", minute, e.FailedOver, e)
-		}
+	for _, step := range []struct {
+		minute float64
+		off    int // the replica that ten clusters leave; -1: none
+		last   Last
+	}{
+		{0, 1, Last{1, at(0)}}, {1, -1, Last{1, at(0)}}, {59, -1, Last{1, at(0)}}, {60, 0, Last{0, at(60)}},
+	} {
+		e := Evacuate(request(p, unwell(0, 1), budget(3), capacity(60), func(r *Request) { r.Last = l }), at(step.minute))
 		for name, to := range e.Moves {
 			row := p.Clusters[name]
-			if row.Replica != 1 || to < 2 {
-				t.Fatalf("%s moves from %d to %d", name, row.Replica, to)
+			if row.Replica != step.off || to < 2 {
+				t.Fatalf("minute %v: %s moves from %d to %d, want from %d", step.minute, name, row.Replica, to, step.off)
 			}
 			row.Replica = to
 			p.Clusters[name] = row
-			if minute == 0 {
-				first = append(first, name)
-			}
+		}
+		want := 0
+		if step.off >= 0 {
+			want = 10
+		}
+		if diff := cmp.Diff(step.last, e.Last); diff != "" || e.FailedOver != want {
+			t.Errorf("minute %v: %d clusters fail over, want %d; the last one (-want +got):\n%s", step.minute, e.FailedOver, want, diff)
 		}
 		l = e.Last
-	}
-	if diff := cmp.Diff([]string{"c15", "c17", "c19"}, first, cmpopts.SortSlices(func(a, b string) bool { return a < b })); diff != "" {
-		t.Errorf("the heaviest do not go first -want +got:\n%s", diff)
-	}
-	if diff := cmp.Diff(Last{1, at(0)}, l); diff != "" {
-		t.Errorf("the failover began with its first wave -want +got:\n%s", diff)
-	}
-	if e := Evacuate(request(p, unwell(0, 1), func(r *Request) { r.Last = l }), at(59)); e.Moves != nil {
-		t.Errorf("the other replica follows within the hour: %v", e.Moves)
-	}
-	if e := Evacuate(request(p, unwell(0, 1), func(r *Request) { r.Last = l }), at(60)); e.FailedOver != 10 {
-		t.Errorf("the other replica's hour has come, and %d clusters move", e.FailedOver)
 	}
 }
 
