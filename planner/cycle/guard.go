@@ -237,7 +237,7 @@ func tripWhy(t *change.Trip) string {
 // replica slower that it comes to, nor the one faster that it left.
 func (c *cycle) signs(apart []string) change.Signs {
 	s := change.Signs{Work: change.Believable(c.work(apart)), Apart: apart}
-	s.Orphans = bereft(c.out.Fleet, c.out.Verdict)
+	s.Orphans = bereft(c.out.Fleet, c.out.Verdict, excused(c.out.Fleet, c.out.Verdict, c.out.Memory.Known, c.in.Now))
 	for _, p := range c.in.Observed.Pods {
 		if p.OOMKilled {
 			s.Kills = append(s.Kills, change.Kill{Pod: p.Name, Replica: p.Replica, At: p.KilledAt})

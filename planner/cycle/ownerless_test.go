@@ -1,11 +1,13 @@
 package cycle
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"ballast/planner/config"
+	"ballast/planner/rollout"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -57,24 +59,35 @@ func TestAClusterThatNobodyGetsKeepsOthersForAnHour(t *testing.T) {
 // TestNoWaveWaitsForAClusterThatNobodyGets: each one with it in waited its deadline out and was turned back, everybody's clusters with
 // it, and began anew.
 func TestNoWaveWaitsForAClusterThatNobodyGets(t *testing.T) {
-	w := undecided(t, skewed(24)...)
-	broken := w.on(2)[0]
-	w.breaks(broken)
-	for range 75 {
-		w.step(time.Minute)
-	}
-	w.in.Cordon = "2=" + w.in.Now.Add(5*time.Hour).UTC().Format(time.RFC3339)
-	start := w.in.Now
-	w.until(t, "replica 2 is empty, and all is at rest", 8*time.Minute, func(Outcome) bool {
-		return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil && w.in.Now.After(start)
-	})
-	if !w.in.Memory.HoldOff.IsZero() {
-		t.Errorf("a rollout failed, want none: held off since %s", w.in.Memory.HoldOff)
-	}
-	delete(w.taken, broken)
-	w.step(time.Minute)
-	if row := w.row(t, broken); row == 2 {
-		t.Errorf("the cluster that nobody got is planned on replica %d, want another than the cordoned 2", row)
+	for name, test := range map[string]struct {
+		minutes int
+		spoil   func(w *liveWorld, name string)
+	}{
+		"for an hour": {75, func(*liveWorld, string) {}},
+		"whose server has a second Secret that cannot be read": {10, func(w *liveWorld, name string) {
+			w.twin(name, 1)
+			w.secret("twin-"+name+"-000").Unread, w.secret("twin-"+name+"-000").Unmanaged = true, true
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(24)...)
+			broken := w.on(2)[0]
+			test.spoil(w, broken)
+			w.breaks(broken)
+			for range test.minutes {
+				w.step(time.Minute)
+			}
+			w.in.Cordon = "2=" + w.in.Now.Add(5*time.Hour).UTC().Format(time.RFC3339)
+			w.until(t, "replica 2 is empty, and all is at rest", 8*time.Minute, func(Outcome) bool {
+				return len(w.of(2)) == 0 && w.in.InForce.Rollout == nil
+			})
+			if !w.in.Memory.HoldOff.IsZero() {
+				t.Errorf("a rollout failed, want none: held off since %s", w.in.Memory.HoldOff)
+			}
+			if row := w.row(t, broken); row == 2 {
+				t.Errorf("the cluster that nobody got is planned on replica %d, want another than the cordoned 2", row)
+			}
+		})
 	}
 }
 
@@ -82,5 +95,43 @@ func TestNoWaveWaitsForAClusterThatNobodyGets(t *testing.T) {
 func (w *liveWorld) breaks(names ...string) {
 	for _, name := range names {
 		w.taken[name] = true
+	}
+}
+
+// TestTwinsThatCannotBeReadHideNoOrphan: one of each of others' servers, opted out, with data.config that Argo CD cannot read. What a
+// wave then leaves without an owner, because its receivers take nothing up, is waited for and taken back as without them.
+func TestTwinsThatCannotBeReadHideNoOrphan(t *testing.T) {
+	for name, twins := range map[string]int{"none": 0, "of a few": 3, "of all": 40} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(40)...)
+			for range 90 {
+				w.step(time.Minute)
+			}
+			leaving := w.on(2)
+			for i := range twins {
+				of := fmt.Sprintf("c%03d", i)
+				w.twin(of, 1)
+				twin := w.secret(fmt.Sprintf("twin-%s-000", of))
+				twin.Unread, twin.Unmanaged = true, true
+				w.breaks(twin.Name)
+			}
+			w.step(time.Minute)
+			w.in.Cordon = "2=" + w.in.Now.Add(24*time.Hour).UTC().Format(time.RFC3339)
+			back, most := false, 0
+			for range 40 {
+				out := w.step(30 * time.Second)
+				nobodys := 0
+				for _, name := range leaving {
+					if w.taken[name] = w.secret(name).Shard.N != 2; w.taken[name] {
+						nobodys++
+					}
+				}
+				back = back || out.Progress.Outcome == rollout.TurnedBack
+				most = max(most, nobodys)
+			}
+			if !back || most > 5 { // a wave
+				t.Errorf("turned back: %t, at most %d clusters without an owner, want one wave's 5 that go back: %v", back, most, messages(w.last))
+			}
+		})
 	}
 }

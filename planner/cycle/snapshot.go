@@ -59,12 +59,13 @@ func (s *snapshot) mayAny(actions action) bool {
 func (s *snapshot) seen() rollout.Seen {
 	seen := Seen(s.fleet, s.in.Workload)
 	seen.Pods, seen.Asked, seen.Owned = s.in.Observed.Pods, s.in.Observed.Sight.Asked, s.verdict.Owned
-	seen.Orphans = bereft(s.fleet, s.verdict)
-	if lasting := s.lasting(); len(lasting) > 0 {
-		for i, stamp := range seen.Secrets {
-			seen.Secrets[i].Ownerless = lasting[stamp.Name]
+	let := excused(s.fleet, s.verdict, s.known, s.in.Now)
+	seen.Orphans = bereft(s.fleet, s.verdict, let)
+	for i, stamp := range seen.Secrets {
+		if len(let) == 0 {
+			break
 		}
-		seen.Orphans = slices.DeleteFunc(seen.Orphans, func(name string) bool { return lasting[name] })
+		seen.Secrets[i].Ownerless = let[stamp.Name]
 	}
 	for _, d := range s.verdict.Doubled {
 		seen.Doubled = append(seen.Doubled, d.Cluster)
@@ -121,11 +122,11 @@ func works(pods []rollout.Pod, replica int) bool {
 }
 
 // bereft are the orphans that a wave may have made: what the plan does not have and what ballast cannot write is people's, what
-// Argo CD cannot read has no owner anywhere, and what nobody had nobody took away.
-func bereft(fleet discover.Fleet, v ownership.Verdict) []string {
+// Argo CD cannot read has no owner anywhere, what nobody had nobody took away, and others are excused.
+func bereft(fleet discover.Fleet, v ownership.Verdict, excused map[string]bool) []string {
 	peoples := map[string]bool{}
 	for _, cl := range fleet.Clusters {
-		peoples[cl.Shard.ID] = cl.Immutable || cl.Unread
+		peoples[cl.Shard.ID] = cl.Immutable || cl.Unread || excused[cl.Shard.ID]
 	}
 	var names []string
 	for _, o := range v.Orphans {
@@ -138,26 +139,36 @@ func bereft(fleet discover.Fleet, v ownership.Verdict) []string {
 }
 
 const (
-	// orphanLasts is how long a cluster has had no owner once nothing else waits for it: no wave made it that would not have been
-	// taken back, or have tripped the breaker, by then.
+	// orphanLasts is how long a cluster has had no owner once nothing else waits for it: a wave that made it would have been taken
+	// back, or have tripped the breaker, by then.
 	orphanLasts = time.Hour
-	// mostLasting is the share of the plan's clusters, in percent, beyond which orphans are no single clusters' matter, however old.
-	mostLasting = 10
+	// mostExcused is the share of the known clusters, in percent, beyond which orphans are no single clusters' matter.
+	mostExcused = 10
 )
 
-// lasting are the orphans that keep nothing waiting any more, by name: whoever breaks a cluster of his own, in whatever way, must
-// not keep everybody's where they are.
-func (s *snapshot) lasting() map[string]bool {
-	lasting := map[string]bool{}
-	for _, o := range s.verdict.Orphans {
-		if s.in.Now.Sub(o.Since) >= orphanLasts {
-			lasting[o.Cluster] = true
-		}
-	}
-	if len(lasting) > max(1, len(s.next.Clusters)*mostLasting/100) {
+// excused are the orphans that keep nothing waiting, by name: those that have been ones for long, and those that Argo CD may take
+// for a second Secret of their server, which it cannot read. Whoever breaks a cluster of his own, or another's, must not keep everybody's
+// where they are; nor must he who breaks many have nobody look at what becomes of them.
+func excused(fleet discover.Fleet, v ownership.Verdict, known discover.Known, now time.Time) map[string]bool {
+	if len(v.Orphans) == 0 {
 		return nil
 	}
-	return lasting
+	misled := map[string]bool{}
+	for _, cl := range fleet.Clusters {
+		if cl.Misled {
+			misled[cl.Shard.ID] = true
+		}
+	}
+	excused := map[string]bool{}
+	for _, o := range v.Orphans {
+		if misled[o.Cluster] || now.Sub(o.Since) >= orphanLasts {
+			excused[o.Cluster] = true
+		}
+	}
+	if len(excused) > max(1, len(known.Clusters)*mostExcused/100) {
+		return nil
+	}
+	return excused
 }
 
 // stops reports whether ballast may decide nothing by itself.

@@ -121,6 +121,7 @@ func TestWhatArgoCDFindsNobodyBy(t *testing.T) {
 	type found struct {
 		Called map[string]string
 		Unread []string
+		Misled []string // by another Secret of their server
 		Shared []string
 	}
 	for name, test := range map[string]struct {
@@ -136,13 +137,16 @@ func TestWhatArgoCDFindsNobodyBy(t *testing.T) {
 		"one that is too long": {[]Secret{named("a", "one", "https://a"), named("b", "one", "https://b", func(s *Secret) { s.TooLong = true })},
 			found{Called: map[string]string{"a": ""}, Shared: []string{"a"}}},
 		"a twin that is not read": {[]Secret{named("a", "one", "https://a"), named("b", "two", "https://a", func(s *Secret) { s.Unread = true }), named("c", "three", "https://c")},
-			found{Called: map[string]string{"a": "one", "b": "two", "c": "three"}, Unread: []string{"a", "b"}}},
+			found{Called: map[string]string{"a": "one", "b": "two", "c": "three"}, Unread: []string{"b"}, Misled: []string{"a"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fleet, _, err := Discover(Input{Secrets: test.secrets}, Known{}, Options{MaxShrink: 1}, time.Time{})
 			got := found{Called: map[string]string{}}
 			for _, c := range fleet.Clusters {
 				got.Called[c.Shard.ID] = c.Called()
+				if c.Misled {
+					got.Misled = append(got.Misled, c.Shard.ID)
+				}
 				if c.Unread {
 					got.Unread = append(got.Unread, c.Shard.ID)
 				}

@@ -47,7 +47,8 @@ type Cluster struct {
 	Immutable bool       `json:"immutable,omitempty"`
 	Follows   bool       `json:"follows,omitempty"`  // its server has another Secret that leads
 	Alone     bool       `json:"alone,omitempty"`    // it stands beside that one: ballast may not write it
-	Unread    bool       `json:"unread,omitempty"`   // Argo CD cannot read a Secret of its server, and may do nothing for it
+	Unread    bool       `json:"unread,omitempty"`   // Argo CD cannot read its Secret, and does nothing for it
+	Misled    bool       `json:"misled,omitempty"`   // Argo CD cannot read another Secret of its server, which it may take for this one
 	Nameless  bool       `json:"nameless,omitempty"` // no Application finds it by name: its Secret has none, or another has the same
 	Created   time.Time  `json:"created,omitzero"`   // of its Secret
 }
@@ -97,7 +98,7 @@ func Discover(in Input, known Known, o Options, now time.Time) (Fleet, Known, er
 	fleet := list(in)
 	fleet.Units = grouped(fleet.Clusters, func(c Cluster) string { return c.Shard.Server })
 	for _, u := range fleet.Units {
-		fleet.unread(u)
+		fleet.mislead(u)
 		if p, found := conflict(u.Server, fleet.Clusters, u); found {
 			fleet.Problems = append(fleet.Problems, p)
 		}
@@ -146,11 +147,11 @@ func list(in Input) Fleet {
 	return fleet
 }
 
-// unread marks all Secrets of a server of which Argo CD cannot read one: it takes any of them.
-func (f Fleet) unread(u Unit) {
+// mislead marks the other Secrets of a server of which Argo CD cannot read one: it takes any of them.
+func (f Fleet) mislead(u Unit) {
 	if slices.ContainsFunc(u.Clusters, func(i int) bool { return f.Clusters[i].Unread }) {
 		for _, i := range u.Clusters {
-			f.Clusters[i].Unread = true
+			f.Clusters[i].Misled = !f.Clusters[i].Unread
 		}
 	}
 }
