@@ -113,6 +113,14 @@ func TestWhereClustersGo(t *testing.T) {
 				}}},
 		"what nobody has waits for no budget": {request(four(), unwell(3), budget(-7)),
 			Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}, FailedOver: 3, Last: Last{3, at(0)}}},
+		"a small budget: what carries nothing comes last": {request(four(), cordoned(3), capacity(1), budget(2), func(r *Request) {
+			r.Loads = map[string]plan.Load{"g": 0}
+		}), Evacuation{Moves: map[string]int{"f": 1, "e": 2},
+			Notes: []Note{
+				{BudgetWaits, "g", 3, `1 cluster of replica 3, which is cordoned, waits for the move budget, the first is "g"`},
+				{BeyondCapacity, "", 1, "replica 1 goes to load 7, beyond the capacity of 1: no other replica has room for what leaves"},
+				{BeyondCapacity, "", 2, "replica 2 goes to load 7, beyond the capacity of 1: no other replica has room for what leaves"},
+			}}},
 		"a budget that pins overdrew": {request(four(), cordoned(2), budget(-7)),
 			Evacuation{Notes: []Note{{BudgetWaits, "d", 2, `1 cluster of replica 2, which is cordoned, waits for the move budget, the first is "d"`}}}},
 		"an unwell replica's clusters take nothing of the budget for cordoned ones": {request(four(), unwell(1), cordoned(3, 2), budget(1)),

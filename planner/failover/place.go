@@ -131,8 +131,10 @@ func verb(n int, word string) string {
 // sooner orders by what the budget is for first; what carries nothing comes last, so that nobody's empty clusters take it up.
 func sooner(a, b unit) int {
 	switch {
-	case (a.Load > 0) != (b.Load > 0):
-		return discover.FalseFirst(a.Load == 0, b.Load == 0)
+	case (a.Load == 0) != (b.Load == 0) && b.Load == 0:
+		return -1
+	case (a.Load == 0) != (b.Load == 0):
+		return 1
 	case a.Fits != b.Fits && a.Fits:
 		return -1
 	case a.Fits != b.Fits:
