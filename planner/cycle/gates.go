@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"ballast/planner/change"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -25,7 +26,7 @@ const (
 	balance                      // what was elected
 
 	everything = action(0xff)
-	frozen     = setEnv | pinOut | failOver | balance // what waits while a person or a trip stops ballast
+	frozen     = setEnv | pinOut | failOver | balance // what waits while a person stops ballast
 	moves      = failOver | drain                     // other Secrets, and neither replicas nor env
 	follows    = followUp | followOut
 )
@@ -63,8 +64,10 @@ func gates() []gate {
 			shut: func(s situation) string { return when(s.breakGlass) }},
 		{name: "paused", blocks: frozen, brief: "a person paused it",
 			shut: func(s situation) string { return when(s.paused) }},
-		{name: "tripped", blocks: frozen, brief: "a wave did harm and nobody has cleared it",
+		{name: "tripped", blocks: frozen &^ failOver, brief: "a wave did harm and nobody has cleared it",
 			shut: func(s situation) string { return when(s.tripped) }},
+		{name: "starved", blocks: failOver, brief: "a wave did harm and nobody has cleared it",
+			shut: func(s situation) string { return when(s.starved) }},
 		{name: "firstPlan", blocks: everything, brief: "there is no plan yet",
 			shut: func(s situation) string { return when(s.first) }},
 		{name: "heldOff", blocks: setEnv | followUp | pinOut | balance, kind: "HeldOff", brief: "the last rollout failed a short while ago",
@@ -94,6 +97,7 @@ func gates() []gate {
 // situation is what the gates look at.
 type situation struct {
 	breakGlass, paused, tripped bool
+	starved                     bool      // tripped, and for memory as far as is known
 	first                       bool      // no plan is in force
 	mode                        plan.Mode // of the plan
 	underWay                    bool
@@ -211,7 +215,7 @@ func heldUntil(in Inputs) time.Time {
 
 // situation works out what the gates look at.
 func (s *snapshot) situation() situation {
-	now := situation{breakGlass: s.in.BreakGlass, paused: s.in.Paused, tripped: tripped(s.in, s.changes), first: s.in.InForce == nil,
+	now := situation{breakGlass: s.in.BreakGlass, paused: s.in.Paused, tripped: tripped(s.in, s.changes), starved: tripped(s.in, s.changes) && stopsFor(change.Failover, s.in, s.changes), first: s.in.InForce == nil,
 		mode: s.next.Mode, underWay: s.next.Rollout != nil}
 	if !now.atRest() {
 		return now

@@ -188,7 +188,11 @@ func (c *cycle) judgeWaves(a *adoption) {
 		m.Trip, m.TripTold = trip, false
 	}
 	if why := cmp.Or(c.in.Tripped, tripWhy(m.Trip)); why != "" {
-		c.problem(Problem{Phase: PhaseRollout, Kind: "Tripped", Message: "nothing moves and nothing scales any more: " + why +
+		stopped := "nothing moves and nothing scales any more: "
+		if !stopsFor(change.Failover, c.in, *m) {
+			stopped = "nothing moves and nothing scales any more, but off replicas that are unwell: "
+		}
+		c.problem(Problem{Phase: PhaseRollout, Kind: "Tripped", Message: stopped + why +
 			"; see what happened, then run `ballast resume` (or take the annotation " + plan.AnnotationTripped + " from the plan ConfigMap)"})
 	}
 }

@@ -38,7 +38,7 @@ func (s *snapshot) ends(cause change.Cause) string {
 	switch {
 	case s.in.Paused && !byPerson(cause):
 		return "a person paused it"
-	case tripped(s.in, s.changes) && !byPerson(cause):
+	case stopsFor(cause, s.in, s.changes) && !byPerson(cause):
 		return "a wave did harm and nobody has cleared it"
 	case cause != change.Balance && cause != "":
 	case len(s.closed()) > 0:
@@ -52,7 +52,7 @@ func (s *snapshot) ends(cause change.Cause) string {
 // movesLeft is how many clusters may change their replica now, for that cause. A person's own word
 // waits neither for a pause nor for a trip to be cleared: to take a change back is what both are for.
 func (s *snapshot) movesLeft(cause change.Cause) int {
-	if stops(s.in, s.changes) && !byPerson(cause) {
+	if stopsFor(cause, s.in, s.changes) && !byPerson(cause) {
 		return 0 // a wave that is under way ends, and no other begins
 	}
 	if cause != "" && !cause.Limited() {

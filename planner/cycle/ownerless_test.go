@@ -135,3 +135,49 @@ func TestTwinsThatCannotBeReadHideNoOrphan(t *testing.T) {
 		})
 	}
 }
+
+// TestATripKeepsNobodyOnADeadReplica, unless it was for memory: whoever breaks a cluster of his own just after a wave stops levelling by
+// it, and no failover.
+func TestATripKeepsNobodyOnADeadReplica(t *testing.T) {
+	for name, test := range map[string]struct {
+		harm func(w *liveWorld, received int)
+		stay bool // clusters are on the dead replica after 40 minutes
+		told string
+	}{
+		"a cluster without an owner": {func(w *liveWorld, _ int) { w.breaks("c000") }, false, "Tripped: nothing moves and nothing scales any more, but off replicas that are unwell: cluster "},
+		"memory": {func(w *liveWorld, received int) {
+			w.shape = func(p *rollout.Pod) {
+				p.OOMKilled, p.KilledAt = p.Replica == received, w.in.Now
+			}
+		}, true, "Tripped: nothing moves and nothing scales any more: pod "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(24)...)
+			for range 30 {
+				w.step(time.Minute)
+			}
+			moves := w.on(2)[0]
+			w.in.Cordon = "2=" + w.in.Now.Add(2*time.Minute).UTC().Format(time.RFC3339)
+			w.until(t, "a cluster moved", 10*time.Minute, func(Outcome) bool { return w.row(t, moves) != 2 && w.in.InForce.Rollout == nil })
+			test.harm(w, w.row(t, moves))
+			for range 6 {
+				w.step(time.Minute)
+			}
+			if told := strings.Join(messages(w.last), "; "); !strings.Contains(told, test.told) {
+				t.Fatalf("told %q, want %q", told, test.told)
+			}
+			dead := 0
+			if dead == w.row(t, moves) && w.shape != nil {
+				dead = 1
+			}
+			before := len(w.on(dead))
+			w.down[dead] = true
+			for range 40 {
+				w.step(time.Minute)
+			}
+			if left := len(w.on(dead)); left != 0 && !test.stay || left != before && test.stay {
+				t.Errorf("%d of %d clusters are on the dead replica, want them to stay: %t; %v", left, before, test.stay, messages(w.last))
+			}
+		})
+	}
+}

@@ -175,3 +175,14 @@ func excused(fleet discover.Fleet, v ownership.Verdict, known discover.Known, no
 func stops(in Inputs, c Changes) bool { return in.Paused || tripped(in, c) }
 
 func tripped(in Inputs, c Changes) bool { return in.Tripped != "" || c.Trip != nil }
+
+// stopsFor reports whether ballast may not even move what nobody has. A trip stops that where it is for memory, which the next
+// replica would run out of too, or where nobody knows why; whoever breaks a cluster of his own after a wave must not keep all others' on
+// replicas that are dead.
+func stopsFor(cause change.Cause, in Inputs, c Changes) bool {
+	known := c.Trip != nil && c.Trip.Reason != change.OOMKilled
+	if cause == change.Failover && known {
+		return in.Paused
+	}
+	return stops(in, c)
+}
