@@ -1,6 +1,7 @@
 package poll
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -62,5 +63,23 @@ func TestAFallenTotalIsBelievedAfterHalfAnHour(t *testing.T) {
 			t.Errorf("%v after noon: frozen %v, want %v", step.after, table.Frozen, step.wantFrozen)
 		}
 		last = NewLastGood(table, last)
+	}
+}
+
+// What is kept is a table of its own: of a cluster that is gone, too, and whatever is asked now.
+func TestWhatIsKeptIsATable(t *testing.T) {
+	kept := LastGood{IDs: []string{"a", "gone"}, Columns: []LastColumn{
+		{ID: "apps", Values: []float64{1, 7}, At: []int64{60, 30}, Measured: []bool{true, false}}, {ID: "no longer asked", Values: []float64{1, 1}, At: []int64{1, 1}}}}
+	half := 0.5
+	got := map[string][]string{}
+	table := kept.Table([]Metric{{ID: "apps"}, {ID: "new", NoData: &half}, {ID: "without"}})
+	for _, c := range table.Columns {
+		for i, s := range table.Shards {
+			got[c.ID] = append(got[c.ID], fmt.Sprint(s.ID, " ", c.Values[i], " ", c.Flags[i], " ", c.SampledAt[i]))
+		}
+	}
+	want := map[string][]string{"apps": {"a 1 Held 60000", "gone 7 Held 30000"}, "new": {"a 0.5 NoData 0", "gone 0.5 NoData 0"}, "without": {"a 0 Missing 0", "gone 0 Missing 0"}}
+	if diff := cmp.Diff(want, got); diff != "" || !table.Frozen {
+		t.Errorf("frozen %t (-want +got):\n%s", table.Frozen, diff)
 	}
 }

@@ -3,6 +3,8 @@ package poll
 import (
 	"strconv"
 	"time"
+
+	"ballast/planner/plan"
 )
 
 // LastGood is the last value of every metric and cluster that could be believed. It is kept in the history, so that a
@@ -61,6 +63,27 @@ func scraped(sampledAt int64, asked time.Time) int64 {
 		return sampledAt / 1000
 	}
 	return asked.Unix()
+}
+
+// Table is what is kept of those metrics: each cluster's last good value, else the metric's noData. It is frozen.
+func (l LastGood) Table(metrics []Metric) Table {
+	t := Table{Shards: make([]plan.Shard, len(l.IDs)), Columns: make([]Column, 0, len(metrics)), Frozen: true}
+	for i, id := range l.IDs {
+		t.Shards[i].ID = id
+	}
+	for _, m := range metrics {
+		column, last := newColumn(m, len(l.IDs)), l.column(m.ID)
+		for i := range l.IDs {
+			switch {
+			case last != nil && last.At[i] != 0:
+				column.Values[i], column.SampledAt[i], column.Flags[i] = last.Values[i], last.At[i]*1000, Held
+			case m.NoData != nil:
+				column.Values[i], column.Flags[i] = *m.NoData, NoData
+			}
+		}
+		t.Columns = append(t.Columns, column)
+	}
+	return t
 }
 
 // rows finds the table's clusters: -1 for one that is not known.

@@ -107,7 +107,7 @@ func assigning(v *plan.View, p plan.Plan, seen Seen, o Options, at time.Time, pr
 		}
 		stray = strays(seen, limit, high)
 	}
-	unseen := blind(p, seen)
+	unseen := !o.Rescue && blind(p, seen) || o.Partial && shrinks(p)
 	switch {
 	case len(behind) == 0 && len(stray) == 0 && !unseen && v.Plan.SameEnforced(p):
 		return next(p, seen, o, at, progress, "every cluster Secret carries its replica")

@@ -32,6 +32,7 @@ func TestAdvance(t *testing.T) {
 		stage      plan.Stage
 		seen       Seen
 		restart    bool
+		options    Options
 		at         time.Time
 		want       Outcome
 		wantStage  plan.Stage // "" = the rollout ended
@@ -108,6 +109,18 @@ func TestAdvance(t *testing.T) {
 			want: GaveUp, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantRows: shrunken,
 			wantWhy: `the workload stays at 2 replicas after 10m0s: 1 Secrets carry a replica that is to go, the first is "b"`,
 		},
+		"shrinking waits while not all Secrets are believed to be seen": {
+			to: 1, shards: shrunken, stage: plan.Assigning, at: inTime, seen: stands(standing(2, ptr(2)), []Stamp{carried("a", 0), carried("b", 0)}),
+			options: Options{Partial: true},
+			want:    Waiting, wantStage: plan.Assigning, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantMoving: true, wantRows: shrunken,
+			wantWhy: "most of the plan's Secrets are not seen",
+		},
+		"and gives up at its deadline": {
+			to: 1, shards: shrunken, stage: plan.Assigning, at: late, seen: stands(standing(2, ptr(2)), []Stamp{carried("a", 0), carried("b", 0)}),
+			options: Options{Partial: true},
+			want:    GaveUp, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantRows: shrunken,
+			wantWhy: "the workload stays at 2 replicas after 10m0s: most of the plan's Secrets are not seen",
+		},
 		"a cluster created on a replica that goes is moved with the others": {
 			to: 1, shards: shrunken, stage: plan.Assigning, at: inTime,
 			seen: stands(standing(2, ptr(2)), []Stamp{carried("a", 0), carried("b", 0), carried("new", 1)}),
@@ -135,7 +148,9 @@ func TestAdvance(t *testing.T) {
 			if test.stage == plan.Assigning || test.stage == plan.Restarting {
 				p.Replicas, p.ControllerReplicas = 2, 2
 			}
-			got, progress := Advance(plan.NewView(p, nil), test.seen, nil, Options{RolloutRestart: test.restart, StageTimeout: 10 * time.Minute}, test.at)
+			o := test.options
+			o.RolloutRestart, o.StageTimeout = test.restart, 10*time.Minute
+			got, progress := Advance(plan.NewView(p, nil), test.seen, nil, o, test.at)
 			type result struct {
 				Outcome Outcome
 				Stage   plan.Stage

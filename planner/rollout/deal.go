@@ -22,7 +22,7 @@ const mostNamed = 1000
 // one look at all that are left.
 func (t *turn) choose(left []unit) (wave []unit, blocked string, spent bool) {
 	limit, room := min(max(t.o.MaxMovesPerWave, 1), t.o.Budget), min(t.room(left), mostNamed)
-	if blind(t.p, t.seen) {
+	if t.unseen() {
 		return nil, t.blind(), false
 	}
 	if limit < 1 {

@@ -78,7 +78,9 @@ func (t *turn) settleGone() {
 		delete(to, s.Name)
 	}
 	for name, replica := range to {
-		t.setRow(name, replica)
+		if t.p.Clusters[name].Replica != replica { // else the pin of a Secret that is not seen would be lost
+			t.setRow(name, replica)
+		}
 	}
 }
 

@@ -110,7 +110,7 @@ func (t *turn) moving() {
 func (t *turn) nextWave(done string) {
 	r := t.p.Rollout
 	left := t.remaining()
-	if len(left) == 0 && !blind(t.p, t.seen) {
+	if len(left) == 0 && !t.unseen() {
 		t.settleGone()
 		r.Moves, r.Was = nil, nil
 		t.enter(plan.Verifying, Advanced, done+"every cluster has its replica")

@@ -86,10 +86,13 @@ func nearing(p Pod) string {
 // unsaid is what is missing where a ready pod does not answer.
 const unsaid = "not every pod says which clusters it owns"
 
+// unseen reports whether too few of the plan's Secrets are seen to go by them. A rescue goes by those that are there.
+func (t *turn) unseen() bool { return !t.o.Rescue && blind(t.p, t.seen) }
+
 // blind says why nothing can be said of the fleet as a whole.
 func (t *turn) blind() string {
 	switch {
-	case blind(t.p, t.seen):
+	case t.unseen():
 		return "most of the plan's Secrets are not seen"
 	case !t.seen.Asked:
 		return unsaid
@@ -198,7 +201,7 @@ func (t *turn) receivers() []int {
 // that each of those that nobody has connected went to a replica that has others connected: then the cluster is what
 // cannot be reached, and to take the wave back would help nobody.
 func (t *turn) unfinished() (rest string, unconnected bool) {
-	if blind(t.p, t.seen) {
+	if t.unseen() {
 		return t.blind(), false
 	}
 	if rest = t.uncarried(); rest != "" {

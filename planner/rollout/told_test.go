@@ -103,12 +103,13 @@ type liveCase struct {
 	closed map[int]bool
 	unwell map[int]bool
 	person bool // who asked for it
+	rescue bool
 	want   string
 }
 
 func (c liveCase) run(t *testing.T) {
 	t.Helper()
-	o := Options{Mode: plan.ModeLive, StageTimeout: 10 * time.Minute, MaxMovesPerWave: 5, Budget: c.budget, Ends: c.ends, Closed: c.closed, Unwell: c.unwell, Insists: c.person}
+	o := Options{Mode: plan.ModeLive, StageTimeout: 10 * time.Minute, MaxMovesPerWave: 5, Budget: c.budget, Ends: c.ends, Closed: c.closed, Unwell: c.unwell, Insists: c.person, Rescue: c.rescue}
 	switch c.budget {
 	case 0:
 		o.Budget = math.MaxInt

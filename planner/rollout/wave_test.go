@@ -156,6 +156,18 @@ func TestLiveWavesTurnBack(t *testing.T) {
 			}), seen: fit(3, 16, shards{"b": 2}), late: true,
 			want: "TurnedBack: Reverting 1/1 3/16 rows [a0 b1 c1 d0] moves [b1] was [b2]; not done after 10m0s: most of the plan's Secrets are not seen",
 		},
+		"but not what rescues those that are seen": {
+			plan: growing(plan.Moving, func(p *plan.Plan) {
+				moved(p)
+				p.Clusters["d"] = plan.Row{}
+			}), seen: fit(3, 16, shards{"b": 2}), rescue: true, target: shards{"b": 2},
+			want: "Advanced: Verifying 1/1 3/16 rows [a0 b2 c1 d0]; wave 1 is done; every cluster has its replica",
+		},
+		"nor is its first wave kept from it": {
+			plan: growing(plan.Moving, func(p *plan.Plan) { p.Clusters["d"] = plan.Row{} }),
+			seen: fit(3, 16, shards{"b": 1}), rescue: true, target: shards{"b": 2},
+			want: "Advanced: Moving 1/1 3/16 rows [a0 b2 c1 d0] moves [b2] was [b1]; wave 1 of 1 moves 1 of 4 clusters",
+		},
 		"but not for a restart before it": {
 			plan: growing(plan.Moving, moved), seen: pod(func(p *Pod) { p.Restarts, p.RestartedAt, p.OOMKilled = 1, start.Add(-time.Second), true }), target: grown,
 			want: "Advanced: Verifying 1/1 3/16 rows [a0 b2 c1]; wave 1 is done; every cluster has its replica",
