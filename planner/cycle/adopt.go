@@ -35,6 +35,7 @@ type adoption struct {
 	notes  []string           // what changed, in words
 	found  []Problem
 
+	partial bool     // the discovery is refused, since too many are gone at once: all stays, but for a rescue
 	passing []string // rows whose Secret is gone and was never known, by name
 }
 

@@ -23,10 +23,20 @@ func run(in Inputs) Outcome {
 	if in.PlanFault != "" {
 		c.problem(planFaultProblem(in.PlanFault))
 	}
-	if !c.discover() {
-		return c.keep()
+	switch {
+	case c.discover():
+		c.plan()
+	case c.rescues():
+		c.rescue()
+	default:
+		c.keep()
 	}
-	base := c.base()
+	return c.out
+}
+
+// plan is the cycle of a fleet that is believed.
+func (c *cycle) plan() {
+	in, base := c.in, c.base()
 	c.out.Pins = AllPins(in.Pins, c.out.Fleet.Clusters)
 	a := adopt(in, c.out.Fleet, base, c.out.Pins)
 	c.poll()
@@ -39,7 +49,6 @@ func run(in Inputs) Outcome {
 	c.out.Now = replicasOf(c.indexes, a.next.Replicas, a.standing)
 	c.decide(a)
 	c.finish(a)
-	return c.out
 }
 
 type cycle struct {
@@ -51,7 +60,7 @@ type cycle struct {
 	notes     []string
 }
 
-// discover lists the fleet; false means that it cannot be believed and everything stays.
+// discover lists the fleet; false means that it cannot be believed: too many clusters are gone at once.
 func (c *cycle) discover() bool {
 	in := c.in.Discovered
 	in.InClusterOwner = discover.InClusterOwner(algorithm(c.in), ControllerReplicas(c.in.Workload))
@@ -125,24 +134,23 @@ func (in Inputs) had(secret, server string) bool {
 
 // keep ends a cycle that could not see the fleet: the plan in force, or the one to mend it from, as it is. Only a rollout that
 // may have stopped every replica goes on: its deadlines bring them back, whatever Secrets come and go meanwhile.
-func (c *cycle) keep() Outcome {
+func (c *cycle) keep() {
 	c.out.Pins = AllPins(c.in.Pins, nil)
 	base := cmp.Or(c.in.InForce, c.in.Last)
 	if base == nil {
-		return c.out
+		return
 	}
-	a := &adoption{in: c.in, fleet: c.out.Fleet, beside: together(c.out.Fleet), next: base.Clone(), pins: c.out.Pins}
+	a := c.unchanged(*base)
 	if c.in.InForce == nil {
 		c.note(putBack(c.in.PlanFault))
 	} else if rollout.StopsAll(a.next) {
-		c.turnsBack = "too many cluster Secrets are gone at once"
+		c.turnsBack = goneAtOnce
 		c.advance(a)
 	}
 	c.out.Next = a.next
 	if c.out.Changed = c.in.InForce == nil || !a.next.SameEnforced(*c.in.InForce); c.out.Changed {
 		c.out.Reason = strings.Join(c.notes, "; ")
 	}
-	return c.out
 }
 
 // base is what this cycle starts from: the plan in force, else the newest of the history, else the fleet as it is.

@@ -70,6 +70,8 @@ func gates() []gate {
 			shut: func(s situation) string { return when(s.starved) }},
 		{name: "firstPlan", blocks: everything, brief: "there is no plan yet",
 			shut: func(s situation) string { return when(s.first) }},
+		{name: "shrunk", blocks: everything &^ moves, brief: goneAtOnce,
+			shut: func(s situation) string { return when(s.partial) }},
 		{name: "heldOff", blocks: setEnv | followUp | pinOut | balance, kind: "HeldOff", brief: "the last rollout failed a short while ago",
 			shut: situation.heldOff},
 		{name: "unstamped", blocks: everything &^ moves, kind: "Unstamped", brief: "present owners are written",
@@ -99,6 +101,7 @@ type situation struct {
 	breakGlass, paused, tripped bool
 	starved                     bool      // tripped, and for memory as far as is known
 	first                       bool      // no plan is in force
+	partial                     bool      // the discovery is refused; people are told of it as Shrunk
 	mode                        plan.Mode // of the plan
 	underWay                    bool
 	heldUntil                   time.Time // nothing begins before, after a rollout that failed; zero: none did
@@ -215,8 +218,9 @@ func heldUntil(in Inputs) time.Time {
 
 // situation works out what the gates look at.
 func (s *snapshot) situation() situation {
-	now := situation{breakGlass: s.in.BreakGlass, paused: s.in.Paused, tripped: tripped(s.in, s.changes), starved: tripped(s.in, s.changes) && stopsFor(change.Failover, s.in, s.changes), first: s.in.InForce == nil,
-		mode: s.next.Mode, underWay: s.next.Rollout != nil}
+	now := situation{breakGlass: s.in.BreakGlass, paused: s.in.Paused, tripped: tripped(s.in, s.changes), first: s.in.InForce == nil,
+		partial: s.partial, mode: s.next.Mode, underWay: s.next.Rollout != nil}
+	now.starved = now.tripped && stopsFor(change.Failover, s.in, s.changes)
 	if !now.atRest() {
 		return now
 	}

@@ -41,16 +41,30 @@ func ratesOf(in Inputs) []change.Rate {
 }
 
 // size is how many servers the move budget is a share of: those that ballast moves, and that were there for an hour. Who may
-// create Secrets must not lift the budget by it.
-func size(fleet discover.Fleet, known discover.Known, beside *placement.Servers) int {
+// create Secrets must not lift the budget by it. What is gone is known while a discovery is refused, and counts by its rows.
+func size(fleet discover.Fleet, known discover.Known, beside *placement.Servers, p *plan.Plan) int {
+	gone := func(name string) (row plan.Row, planned bool) {
+		if p != nil && !inFleet(fleet, name) {
+			row, planned = p.Clusters[name]
+		}
+		return row, planned
+	}
 	names := func(yield func(string) bool) {
 		for _, cl := range fleet.Clusters {
 			if Managed(cl) && known.Has(cl.Shard.ID) && !yield(cl.Shard.ID) {
 				return
 			}
 		}
+		for _, name := range known.Clusters {
+			if _, planned := gone(name); planned && !yield(name) {
+				return
+			}
+		}
 	}
-	return beside.Count(names, func(string) string { return "" })
+	return beside.Count(names, func(name string) string {
+		row, _ := gone(name)
+		return row.Server
+	})
 }
 
 // serversOf is how many moves those clusters' are: one for each server, which Argo CD reconciles once, whatever number of Secrets it
@@ -71,7 +85,7 @@ func (c *cycle) count(beside *placement.Servers) {
 	if p := c.in.InForce; p != nil && p.Rollout == nil {
 		m.Cause, m.Target = "", nil
 	}
-	c.out.Budget = change.Look(m.Ledger, ratesOf(c.in), size(c.out.Fleet, c.out.Memory.Known, beside), c.in.Now)
+	c.out.Budget = change.Look(m.Ledger, ratesOf(c.in), size(c.out.Fleet, c.out.Memory.Known, beside, c.in.InForce), c.in.Now)
 }
 
 // countStage enters the moves that a stage begins with.
@@ -122,7 +136,12 @@ func (c *cycle) judgeOwners(a *adoption) {
 		replica, _, ok := v.Effective(name)
 		return replica, ok
 	}
-	c.out.Memory.Changes.Ownership, c.out.Verdict = ownership.Judge(c.in.Memory.Changes.Ownership, c.in.Observed.Sight, intended, c.in.Now, ownership.Grace{})
+	before := c.in.Memory.Changes.Ownership
+	now, verdict := ownership.Judge(before, c.in.Observed.Sight, intended, c.in.Now, ownership.Grace{})
+	if a.partial {
+		a.keepUnseen(now, before)
+	}
+	c.out.Memory.Changes.Ownership, c.out.Verdict = now, verdict
 	for _, o := range c.out.Verdict.Orphans {
 		c.problem(Problem{Phase: PhaseOwnership, Subject: o.Cluster, Kind: "Orphaned", Message: o.Message()})
 	}
@@ -260,17 +279,29 @@ func (c *cycle) work(without []string) map[int]change.Work {
 			apart[cl.Shard.Server] = true
 		}
 	}
+	unseen := c.unseenServers(without)
 	all := make(map[int]change.Work, len(c.in.Observed.Work))
 	for replica, servers := range c.in.Observed.Work {
 		var sum change.Work
 		for _, server := range slices.Sorted(maps.Keys(servers)) { // in order: sums of fractions depend on it
-			if !apart[server] {
+			if !apart[server] && !unseen(server) {
 				sum = sum.Plus(servers[server])
 			}
 		}
 		all[replica] = sum
 	}
 	return all
+}
+
+// unseenServers tells which servers are those of clusters whose Secret is not seen, by their rows.
+func (c *cycle) unseenServers(names []string) func(server string) bool {
+	hashes := map[string]bool{}
+	for _, name := range names {
+		if c.in.InForce != nil && !inFleet(c.out.Fleet, name) {
+			hashes[c.in.InForce.Clusters[name].Server] = true
+		}
+	}
+	return func(server string) bool { return len(hashes) > 0 && hashes[plan.ServerHash(server)] }
 }
 
 // follow notes the waves that began and ended between two plans.

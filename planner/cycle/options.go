@@ -20,7 +20,8 @@ func (s *snapshot) rolloutOptions(cause change.Cause) rollout.Options {
 	case r.Default != nil:
 		o.RolloutRestart = r.Default.RolloutRestart
 	}
-	if (cause == change.Failover || cause == change.Drain) && o.Mode != plan.ModeLive {
+	o.Rescue, o.Partial = empties(cause), s.partial
+	if o.Rescue && o.Mode != plan.ModeLive {
 		// An unwell pod keeps all behind it from starting (OrderedReady): for its sake, or that of one replica that a person
 		// wants empty, nobody else may stop.
 		o.Mode, o.RolloutRestart = plan.ModeDefault, false
@@ -40,6 +41,8 @@ func (s *snapshot) ends(cause change.Cause) string {
 		return "a person paused it"
 	case stopsFor(cause, s.in, s.changes) && !byPerson(cause):
 		return "a wave did harm and nobody has cleared it"
+	case s.partial && !empties(cause):
+		return goneAtOnce
 	case cause != change.Balance && cause != "":
 	case len(s.closed()) > 0:
 		return "a replica is unwell or cordoned"
@@ -65,6 +68,9 @@ func (s *snapshot) movesLeft(cause change.Cause) int {
 func (s *snapshot) budgetOf(cause change.Cause) change.Budget {
 	return change.Look(s.changes.Ledger.Before(cause), ratesOf(s.in), s.budget.Of, s.in.Now)
 }
+
+// empties reports whether a rollout for that cause empties a replica that is unwell or cordoned.
+func empties(cause change.Cause) bool { return cause == change.Failover || cause == change.Drain }
 
 func byPerson(cause change.Cause) bool {
 	return cause == change.Pin || cause == change.Rollback || cause == change.Drain

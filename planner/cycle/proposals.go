@@ -249,6 +249,9 @@ func request(s *snapshot, unwell []int) failover.Request {
 			r.Beside[s.owners[i]] += s.loads[i]
 		}
 	}
+	if s.partial {
+		s.fromMemory(&r)
+	}
 	return r
 }
 

@@ -51,9 +51,11 @@ func (s *snapshot) settle(replicas int, decided map[string]int) map[string]int {
 func (s *snapshot) wantOf(replicas int, decided map[string]int) *rollout.Want {
 	rows, of := make(map[string]plan.Row, len(s.next.Clusters)), s.settle(replicas, decided)
 	for name, row := range s.next.Clusters {
-		row.Replica = of[name]
-		pin, pinned := s.pins[name]
-		row.Pinned = pinned && pin == row.Replica
+		if !s.staysAsItIs(name, row, of[name]) {
+			row.Replica = of[name]
+			pin, pinned := s.pins[name]
+			row.Pinned = pinned && pin == row.Replica
+		}
 		rows[name] = row
 	}
 	return &rollout.Want{Replicas: replicas, ControllerReplicas: s.envOf(replicas), Rows: rows}

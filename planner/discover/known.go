@@ -73,8 +73,8 @@ type ShrinkError struct {
 
 // Error names the counts, what happens, and what a person can do.
 func (e *ShrinkError) Error() string {
-	return fmt.Sprintf("accepting a discovery of %d clusters: %d of %d known clusters are gone within half an hour, so the plan stays as it is until %s; "+
-		"if they are gone for good, annotate the plan ConfigMap with ballast.argoproj.io/accept-discovery: %q",
+	return fmt.Sprintf("accepting a discovery of %d clusters: %d of %d known clusters are gone within half an hour, so until %s the plan stays as it is, but for "+
+		"clusters that leave a replica that is unwell or cordoned; if they are gone for good, annotate the plan ConfigMap with ballast.argoproj.io/accept-discovery: %q",
 		e.Found, e.Lost, e.Known, e.Until.UTC().Format(time.RFC3339), fmt.Sprint(e.Found))
 }
 
