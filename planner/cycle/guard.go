@@ -43,28 +43,34 @@ func ratesOf(in Inputs) []change.Rate {
 // size is how many servers the move budget is a share of: those that ballast moves, and that were there for an hour. Who may
 // create Secrets must not lift the budget by it. What is gone is known while a discovery is refused, and counts by its rows.
 func size(fleet discover.Fleet, known discover.Known, beside *placement.Servers, p *plan.Plan) int {
-	gone := func(name string) (row plan.Row, planned bool) {
-		if p != nil && !inFleet(fleet, name) {
-			row, planned = p.Clusters[name]
-		}
-		return row, planned
-	}
+	gone := unseenRows(fleet, known, p)
 	names := func(yield func(string) bool) {
 		for _, cl := range fleet.Clusters {
 			if Managed(cl) && known.Has(cl.Shard.ID) && !yield(cl.Shard.ID) {
 				return
 			}
 		}
-		for _, name := range known.Clusters {
-			if _, planned := gone(name); planned && !yield(name) {
+		for name := range gone {
+			if !yield(name) {
 				return
 			}
 		}
 	}
-	return beside.Count(names, func(name string) string {
-		row, _ := gone(name)
-		return row.Server
-	})
+	return beside.Count(names, func(name string) string { return gone[name].Server })
+}
+
+// unseenRows are the rows of known clusters that are gone, while that is not believed.
+func unseenRows(fleet discover.Fleet, known discover.Known, p *plan.Plan) map[string]plan.Row {
+	if known.ShrunkFirst.IsZero() || p == nil {
+		return nil
+	}
+	rows := map[string]plan.Row{}
+	for _, name := range known.Clusters {
+		if row, planned := p.Clusters[name]; planned && !inFleet(fleet, name) {
+			rows[name] = row
+		}
+	}
+	return rows
 }
 
 // serversOf is how many moves those clusters' are: one for each server, which Argo CD reconciles once, whatever number of Secrets it

@@ -12,9 +12,11 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/sim"
 )
 
 // lose takes Secrets out of what is seen, and answers them.
@@ -157,7 +159,7 @@ func TestWhatIsGoneAtOnceLevelsAndScalesNothing(t *testing.T) {
 		unlevel(w)
 		w.in.Config.Evaluate = config.Evaluate{None: &config.None{}}
 	}
-	for name, change := range map[string]func(*liveWorld){
+	for name, happen := range map[string]func(*liveWorld){
 		"a balance":              elect,
 		"a pin beyond":           func(w *liveWorld) { w.in.Pins = plan.Pins{"c000": 5} },
 		"a new Secret":           func(w *liveWorld) { w.add("zz-new", 30) },
@@ -170,7 +172,7 @@ func TestWhatIsGoneAtOnceLevelsAndScalesNothing(t *testing.T) {
 			w := outnumbered(t)
 			w.refuse(t)
 			before, memory := w.in.InForce.Clone(), w.in.Memory
-			change(w)
+			happen(w)
 			for range 28 {
 				w.step(time.Minute)
 			}
@@ -323,7 +325,7 @@ func TestTheBudgetOfARefusedDiscoveryIsThatOfTheKnownFleet(t *testing.T) {
 
 // TestWhatRescuesNobody: an empty list is our own fault far more often than everybody's, and people's word stands.
 func TestWhatRescuesNobody(t *testing.T) {
-	for name, change := range map[string]func(*liveWorld){
+	for name, happen := range map[string]func(*liveWorld){
 		"no Secret is seen":  func(w *liveWorld) { w.lose(func(string) bool { return true }) },
 		"mode Hold":          func(w *liveWorld) { w.in.Config.Mode = plan.Hold },
 		"another workload":   func(w *liveWorld) { w.in.Workload.Name = "other" },
@@ -335,7 +337,7 @@ func TestWhatRescuesNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := outnumbered(t)
 			w.refuse(t)
-			change(w)
+			happen(w)
 			before := w.in.InForce.Clone()
 			w.down[2] = true
 			for range 25 {
@@ -373,6 +375,23 @@ func TestWhoseSecretIsNotSeenIsRemembered(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, w.in.Memory.Changes.Ownership.Last); diff != "" || len(before) != 24 {
 		t.Errorf("who had the %d clusters last (-want +got):\n%s", len(before), diff)
+	}
+}
+
+// TestTheWorkOfWhatMovedIsApartWhetherItIsSeenOrNot: one that takes long by nature makes no replica slower, and trips nothing.
+func TestTheWorkOfWhatMovedIsApartWhetherItIsSeenOrNot(t *testing.T) {
+	done := func(n uint64) change.Work { return change.Work{Reconciles: n, Seconds: 10 * float64(n)} }
+	c := &cycle{in: Inputs{
+		InForce:  &plan.Plan{Clusters: map[string]plan.Row{"moved": {Server: plan.ServerHash(server("moved"))}, "stays": {Server: plan.ServerHash(server("stays"))}}},
+		Observed: Observed{Work: map[int]ServerWork{0: {server("moved"): done(5), server("stays"): done(1)}}},
+	}}
+	want := map[int]change.Work{0: done(1)}
+	if diff := cmp.Diff(want, c.work([]string{"moved", "never planned"})); diff != "" {
+		t.Errorf("what is not seen (-want +got):\n%s", diff)
+	}
+	c.out.Fleet = StandingFleet(discover.Input{Secrets: []discover.Secret{sim.Secret("moved"), sim.Secret("stays")}})
+	if diff := cmp.Diff(want, c.work([]string{"moved"})); diff != "" {
+		t.Errorf("what is seen (-want +got):\n%s", diff)
 	}
 }
 
