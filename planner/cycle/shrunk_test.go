@@ -389,7 +389,7 @@ func TestTheWorkOfWhatMovedIsApartWhetherItIsSeenOrNot(t *testing.T) {
 	if diff := cmp.Diff(want, c.work([]string{"moved", "never planned"})); diff != "" {
 		t.Errorf("what is not seen (-want +got):\n%s", diff)
 	}
-	c.out.Fleet = StandingFleet(discover.Input{Secrets: []discover.Secret{sim.Secret("moved"), sim.Secret("stays")}})
+	c.out.Fleet = StandingFleet(Inputs{Discovered: discover.Input{Secrets: []discover.Secret{sim.Secret("moved"), sim.Secret("stays")}}})
 	if diff := cmp.Diff(want, c.work([]string{"moved"})); diff != "" {
 		t.Errorf("what is seen (-want +got):\n%s", diff)
 	}
