@@ -3,6 +3,7 @@ package change
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"math"
 	"slices"
@@ -56,13 +57,32 @@ type Kill struct {
 	At      time.Time `json:"at"`
 }
 
+// portions is how many parts each replica's work has, and left how many of them, the slowest, say nothing of it: one cluster whose API
+// server or Git is slow makes no replica slow, whoever it is that has it.
+const (
+	portions = 8
+	left     = 2
+)
+
+// Portion is a part of the clusters of a replica, always the same for a server.
+type Portion int
+
+// PortionOf is the one that a server's work on a replica counts for.
+func PortionOf(replica int, server string) Portion {
+	h := fnv.New32a()
+	h.Write([]byte(server))
+	return Portion(replica*portions + int(h.Sum32()%portions))
+}
+
+func (p Portion) replica() int { return int(p) / portions }
+
 // Signs is what is seen of the fleet at one time: orphaned clusters (beyond their grace period), OOM kills, and every
 // replica's work so far, for all clusters but those Apart.
 type Signs struct {
-	Orphans []string     `json:"orphans,omitempty"`
-	Kills   []Kill       `json:"kills,omitempty"`
-	Work    map[int]Work `json:"work,omitempty"`
-	Apart   []string     `json:"apart,omitempty"`
+	Orphans []string         `json:"orphans,omitempty"`
+	Kills   []Kill           `json:"kills,omitempty"`
+	Work    map[Portion]Work `json:"portions,omitempty"`
+	Apart   []string         `json:"apart,omitempty"`
 }
 
 // Wave is one that ended. Receivers are the replicas that its clusters came to; Orphans, Work and Apart are of the time at
@@ -73,21 +93,21 @@ type Wave struct {
 	Clusters  []string
 	Receivers []int
 	Orphans   []string
-	Work      map[int]Work
+	Work      map[Portion]Work
 	Apart     []string
 }
 
 // Watch is the memory of waves that still answer for what follows them; the zero value watches nothing. Apart are the
 // clusters that its work leaves out, and From is each replica's work when its caches had filled.
 type Watch struct {
-	Began     time.Time    `json:"began,omitzero"`
-	Ended     time.Time    `json:"ended,omitzero"`
-	Clusters  []string     `json:"clusters,omitempty"`
-	Receivers []int        `json:"receivers,omitempty"`
-	Orphans   []string     `json:"orphans,omitempty"`
-	Apart     []string     `json:"apart,omitempty"`
-	Before    map[int]Work `json:"before,omitempty"`
-	From      map[int]Work `json:"from,omitempty"`
+	Began     time.Time        `json:"began,omitzero"`
+	Ended     time.Time        `json:"ended,omitzero"`
+	Clusters  []string         `json:"clusters,omitempty"`
+	Receivers []int            `json:"receivers,omitempty"`
+	Orphans   []string         `json:"orphans,omitempty"`
+	Apart     []string         `json:"apart,omitempty"`
+	Before    map[Portion]Work `json:"portionsBefore,omitempty"`
+	From      map[Portion]Work `json:"portionsFrom,omitempty"`
 }
 
 // TripReason is why nothing more may move. The set is closed.
@@ -123,11 +143,11 @@ func (w Watch) After(wave Wave) Watch {
 }
 
 // Believable leaves out what is no measurement; JSON could not carry it either.
-func Believable(work map[int]Work) map[int]Work {
-	out := make(map[int]Work, len(work))
-	for replica, w := range work {
+func Believable(work map[Portion]Work) map[Portion]Work {
+	out := make(map[Portion]Work, len(work))
+	for portion, w := range work {
 		if w.believable() {
-			out[replica] = w
+			out[portion] = w
 		}
 	}
 	return out
@@ -215,31 +235,70 @@ func (w Watch) orphan(orphans []string) (string, bool) {
 }
 
 // measuredFrom notes the work of replicas that are seen for the first time, or whose process began anew.
-func (w Watch) measuredFrom(work map[int]Work) Watch {
+func (w Watch) measuredFrom(work map[Portion]Work) Watch {
 	from := Believable(work)
-	for replica, earlier := range w.From {
-		if now, ok := from[replica]; ok {
+	for portion, earlier := range w.From {
+		if now, ok := from[portion]; ok {
 			if _, same := now.since(earlier); !same {
 				continue
 			}
 		}
-		from[replica] = earlier
+		from[portion] = earlier
 	}
 	w.From = from
 	return w
 }
 
-// slowed finds the first replica whose mean reconcile time rose too much.
-func (w Watch) slowed(work map[int]Work) (replica int, before, after float64, ok bool) {
-	for _, replica := range slices.Sorted(maps.Keys(work)) {
-		base, from := w.Before[replica], w.From[replica]
-		done, same := work[replica].since(from)
-		if !same || !work[replica].believable() || base.Reconciles < minReconciles || done.Reconciles < minReconciles {
+// compared is the work of one portion before a wave and after it.
+type compared struct{ before, after Work }
+
+// extra is how many more seconds it took after than before, for as much work.
+func (c compared) extra() float64 {
+	if c.before.Reconciles == 0 {
+		return c.after.Seconds
+	}
+	return c.after.Seconds - c.before.mean()*float64(c.after.Reconciles)
+}
+
+// slowed finds the first replica whose mean reconcile time rose too much, without the portions that slowed most.
+func (w Watch) slowed(work map[Portion]Work) (replica int, before, after float64, ok bool) {
+	for _, r := range w.compare(work) {
+		var base, done Work
+		for _, c := range r.portions[min(left, len(r.portions)-1):] {
+			base, done = base.Plus(c.before), done.Plus(c.after)
+		}
+		if base.Reconciles < minReconciles || done.Reconciles < minReconciles {
 			continue
 		}
 		if before, after := base.mean(), done.mean(); after > slower*before && after-before >= minRise {
-			return replica, before, after, true
+			return r.replica, before, after, true
 		}
 	}
 	return 0, 0, 0, false
+}
+
+// replicaWork is what the portions of a replica did, the one that slowed most first.
+type replicaWork struct {
+	replica  int
+	portions []compared
+}
+
+// compare is the work of each replica that goes on, ascending.
+func (w Watch) compare(work map[Portion]Work) []replicaWork {
+	var replicas []replicaWork
+	for _, portion := range slices.Sorted(maps.Keys(work)) {
+		done, same := work[portion].since(w.From[portion])
+		if !same || !work[portion].believable() {
+			continue
+		}
+		if n := len(replicas); n == 0 || replicas[n-1].replica != portion.replica() {
+			replicas = append(replicas, replicaWork{replica: portion.replica()})
+		}
+		last := &replicas[len(replicas)-1]
+		last.portions = append(last.portions, compared{w.Before[portion], done})
+	}
+	for _, r := range replicas {
+		slices.SortStableFunc(r.portions, func(a, b compared) int { return cmp.Compare(b.extra(), a.extra()) })
+	}
+	return replicas
 }

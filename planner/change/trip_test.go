@@ -14,12 +14,21 @@ import (
 var before = map[int]Work{0: {1000, 400}, 1: {1000, 400}}
 
 func wave() Wave {
-	return Wave{Began: at(-60), Ended: at(0), Clusters: []string{"prod-us", "prod-eu"}, Receivers: []int{1, 0, 1}, Orphans: []string{"lost-long-ago"}, Work: before}
+	return Wave{Began: at(-60), Ended: at(0), Clusters: []string{"prod-us", "prod-eu"}, Receivers: []int{1, 0, 1}, Orphans: []string{"lost-long-ago"}, Work: whole(before)}
 }
 
 // plus is a replica's counters after so many more reconciles of so many seconds each.
 func plus(w Work, reconciles uint64, each float64) Work {
 	return Work{w.Reconciles + reconciles, w.Seconds + float64(reconciles)*each}
+}
+
+// whole is work of one portion on each replica.
+func whole(work map[int]Work) map[Portion]Work {
+	all := map[Portion]Work{}
+	for replica, w := range work {
+		all[Portion(replica*portions)] = w
+	}
+	return all
 }
 
 // look is a judgement at a second after the wave.
@@ -62,11 +71,11 @@ func TestASignOfHarmWithinFifteenMinutesTrips(t *testing.T) {
 		"an OOM kill before the wave":                    {[]look{{60, Signs{Kills: []Kill{{"controller-1", 1, at(-61)}}}}}, nil},
 		"an OOM kill that is seen late":                  {[]look{{4000, Signs{Kills: []Kill{{"controller-1", 1, at(900)}}}}}, &Trip{at(4000), OOMKilled, `pod "controller-1" was killed for its memory, 1h6m40s after cluster "prod-eu" and 1 more moved`}},
 		"an OOM kill after 15 minutes":                   {[]look{{902, Signs{Kills: []Kill{{"controller-1", 1, at(901)}}}}}, nil},
-		"reconciles that take more than twice as long": {[]look{{180, Signs{Work: warmed}}, {600, Signs{Work: slow}}},
+		"reconciles that take more than twice as long": {[]look{{180, Signs{Work: whole(warmed)}}, {600, Signs{Work: whole(slow)}}},
 			&Trip{at(600), Slowed, `replica 1 takes 1.50 s for a reconcile instead of 0.40 s, 10m0s after cluster "prod-eu" and 1 more moved`}},
-		"slow reconciles while caches fill": {[]look{{60, Signs{Work: warmed}}, {179, Signs{Work: slow}}, {180, Signs{Work: slow}}}, nil},
-		"a clock that went back":            {[]look{{180, Signs{Work: warmed}}, {-4000, Signs{Orphans: []string{"prod-us"}}}}, &Trip{at(-4000), Orphaned, `cluster "prod-us" has no owner, 0s after cluster "prod-eu" and 1 more moved`}},
-		"nothing":                           {[]look{{0, Signs{}}, {180, Signs{Work: warmed}}, {900, Signs{Work: map[int]Work{0: plus(warmed[0], 500, 0.7), 1: plus(warmed[1], 500, 0.7)}}}}, nil},
+		"slow reconciles while caches fill": {[]look{{60, Signs{Work: whole(warmed)}}, {179, Signs{Work: whole(slow)}}, {180, Signs{Work: whole(slow)}}}, nil},
+		"a clock that went back":            {[]look{{180, Signs{Work: whole(warmed)}}, {-4000, Signs{Orphans: []string{"prod-us"}}}}, &Trip{at(-4000), Orphaned, `cluster "prod-us" has no owner, 0s after cluster "prod-eu" and 1 more moved`}},
+		"nothing":                           {[]look{{0, Signs{}}, {180, Signs{Work: whole(warmed)}}, {900, Signs{Work: whole(map[int]Work{0: plus(warmed[0], 500, 0.7), 1: plus(warmed[1], 500, 0.7)})}}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, w := judged(Watch{}.After(wave()), test.looks)
@@ -102,10 +111,10 @@ func TestFewOrFastReconcilesTripNothing(t *testing.T) {
 		"infinite":                                  {Work{100, 20}, Work{1000, math.Inf(1)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := Watch{}.After(Wave{Ended: at(0), Work: map[int]Work{4: test.base}})
-			_, w = Judge(w, at(180), Signs{Work: map[int]Work{4: test.base}})
+			w := Watch{}.After(Wave{Ended: at(0), Work: whole(map[int]Work{4: test.base})})
+			_, w = Judge(w, at(180), Signs{Work: whole(map[int]Work{4: test.base})})
 			now := Work{test.base.Reconciles + test.after.Reconciles, test.base.Seconds + test.after.Seconds}
-			trip, _ := Judge(w, at(300), Signs{Work: map[int]Work{4: now}})
+			trip, _ := Judge(w, at(300), Signs{Work: whole(map[int]Work{4: now})})
 			if (trip != nil) != test.trips {
 				t.Errorf("trip %+v, want one: %t", trip, test.trips)
 			}
@@ -115,12 +124,12 @@ func TestFewOrFastReconcilesTripNothing(t *testing.T) {
 
 func TestAProcessThatBeganAnewIsMeasuredAnew(t *testing.T) {
 	w := Watch{}.After(wave())
-	_, w = Judge(w, at(180), Signs{Work: before})
-	trip, w := Judge(w, at(240), Signs{Work: map[int]Work{0: {50, 300}, 1: plus(before[1], 50, 0.4)}})
+	_, w = Judge(w, at(180), Signs{Work: whole(before)})
+	trip, w := Judge(w, at(240), Signs{Work: whole(map[int]Work{0: {50, 300}, 1: plus(before[1], 50, 0.4)})})
 	if trip != nil {
 		t.Errorf("a cold cache tripped: %+v", trip)
 	}
-	trip, _ = Judge(w, at(300), Signs{Work: map[int]Work{0: {70, 320}, 2: {500, 5000}}})
+	trip, _ = Judge(w, at(300), Signs{Work: whole(map[int]Work{0: {70, 320}, 2: {500, 5000}})})
 	want := &Trip{at(300), Slowed, `replica 0 takes 1.00 s for a reconcile instead of 0.40 s, 5m0s after cluster "prod-eu" and 1 more moved`}
 	if diff := cmp.Diff(want, trip); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -130,9 +139,9 @@ func TestAProcessThatBeganAnewIsMeasuredAnew(t *testing.T) {
 func TestEitherCounterThatFellTellsOfAnotherProcess(t *testing.T) {
 	for name, now := range map[string]Work{"fewer reconciles": {90, 4000}, "less time": {4000, 390}} {
 		t.Run(name, func(t *testing.T) {
-			_, w := Judge(Watch{}.After(wave()), at(180), Signs{Work: map[int]Work{0: {100, 400}}})
-			trip, w := Judge(w, at(240), Signs{Work: map[int]Work{0: now}})
-			if diff := cmp.Diff(map[int]Work{0: now}, w.From); trip != nil || diff != "" {
+			_, w := Judge(Watch{}.After(wave()), at(180), Signs{Work: whole(map[int]Work{0: {100, 400}})})
+			trip, w := Judge(w, at(240), Signs{Work: whole(map[int]Work{0: now})})
+			if diff := cmp.Diff(whole(map[int]Work{0: now}), w.From); trip != nil || diff != "" {
 				t.Errorf("trip %+v, measured from -want +got:\n%s", trip, diff)
 			}
 		})
@@ -140,23 +149,23 @@ func TestEitherCounterThatFellTellsOfAnotherProcess(t *testing.T) {
 }
 
 func TestJudgingChangesNothingItWasGiven(t *testing.T) {
-	first := Watch{}.After(Wave{Ended: at(0), Work: map[int]Work{0: {5, 5}}})
-	_, second := Judge(first, at(180), Signs{Work: map[int]Work{0: {6, 6}}})
-	_, third := Judge(second, at(181), Signs{Work: map[int]Work{0: {6, 6}, 1: {7, 7}}})
-	third.After(Wave{Ended: at(200), Work: map[int]Work{2: {8, 8}}})
+	first := Watch{}.After(Wave{Ended: at(0), Work: whole(map[int]Work{0: {5, 5}})})
+	_, second := Judge(first, at(180), Signs{Work: whole(map[int]Work{0: {6, 6}})})
+	_, third := Judge(second, at(181), Signs{Work: whole(map[int]Work{0: {6, 6}, 1: {7, 7}})})
+	third.After(Wave{Ended: at(200), Work: whole(map[int]Work{2: {8, 8}})})
 	want := []Watch{
-		{Ended: at(0), Before: map[int]Work{0: {5, 5}}},
-		{Ended: at(0), Before: map[int]Work{0: {5, 5}}, From: map[int]Work{0: {6, 6}}},
-		{Ended: at(0), Before: map[int]Work{0: {5, 5}}, From: map[int]Work{0: {6, 6}, 1: {7, 7}}},
+		{Ended: at(0), Before: whole(map[int]Work{0: {5, 5}})},
+		{Ended: at(0), Before: whole(map[int]Work{0: {5, 5}}), From: whole(map[int]Work{0: {6, 6}})},
+		{Ended: at(0), Before: whole(map[int]Work{0: {5, 5}}), From: whole(map[int]Work{0: {6, 6}, 1: {7, 7}})},
 	}
 	if diff := cmp.Diff(want, []Watch{first, second, third}, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	given := map[int]Work{0: {5, 5}}
-	watch := Watch{}.After(Wave{Ended: at(0), Work: given})
-	watch.After(Wave{Ended: at(0), Work: map[int]Work{9: {1, 1}}})
+	watch := Watch{}.After(Wave{Ended: at(0), Work: whole(given)})
+	watch.After(Wave{Ended: at(0), Work: whole(map[int]Work{9: {1, 1}})})
 	given[0] = Work{}
-	if diff := cmp.Diff(map[int]Work{0: {5, 5}}, watch.Before); diff != "" {
+	if diff := cmp.Diff(whole(map[int]Work{0: {5, 5}}), watch.Before); diff != "" {
 		t.Errorf("the wave's own map is kept -want +got:\n%s", diff)
 	}
 }
@@ -175,14 +184,61 @@ func TestASumOfWorkIsANumber(t *testing.T) {
 
 func TestWhatIsNoMeasurementIsNotRemembered(t *testing.T) {
 	bad := map[int]Work{0: {1, math.NaN()}, 1: {1, math.Inf(1)}, 2: {1, -1}, 3: {1, 1}}
-	_, w := Judge(Watch{}.After(Wave{Ended: at(0), Work: bad}), at(180), Signs{Work: bad})
+	_, w := Judge(Watch{}.After(Wave{Ended: at(0), Work: whole(bad)}), at(180), Signs{Work: whole(bad)})
 	good := map[int]Work{3: {1, 1}}
-	if diff := cmp.Diff([]map[int]Work{good, good}, []map[int]Work{w.Before, w.From}); diff != "" {
+	if diff := cmp.Diff([]map[Portion]Work{whole(good), whole(good)}, []map[Portion]Work{w.Before, w.From}); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if _, err := json.Marshal(w); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestOneSlowClusterMakesNoReplicaSlow: nor do two, where there are others.
+func TestOneSlowClusterMakesNoReplicaSlow(t *testing.T) {
+	for name, test := range map[string]struct {
+		portions, slow int
+		want           string
+	}{
+		"the only one":       {1, 1, "replica 2 takes 60.00 s for a reconcile instead of 0.40 s, 5m0s after clusters moved"},
+		"one of two":         {2, 1, ""},
+		"both":               {2, 2, "replica 2 takes 60.00 s for a reconcile instead of 0.40 s, 5m0s after clusters moved"},
+		"one of eight":       {8, 1, ""},
+		"two of eight":       {8, 2, ""},
+		"three of eight":     {8, 3, "replica 2 takes 10.33 s for a reconcile instead of 0.40 s, 5m0s after clusters moved"},
+		"the whole of eight": {8, 8, "replica 2 takes 60.00 s for a reconcile instead of 0.40 s, 5m0s after clusters moved"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			base, now := map[Portion]Work{}, map[Portion]Work{}
+			for i := range test.portions {
+				portion, each := Portion(2*portions+i), 0.4
+				if i < test.slow {
+					each = 60
+				}
+				base[portion] = Work{1000, 400}
+				now[portion] = plus(base[portion], 100, each)
+			}
+			_, w := Judge(Watch{}.After(Wave{Ended: at(0), Work: base}), at(180), Signs{Work: base})
+			trip, _ := Judge(w, at(300), Signs{Work: now})
+			var got string
+			if trip != nil {
+				got = trip.Why
+			}
+			if got != test.want {
+				t.Errorf("tripped %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestAServerIsInOnePortion of each replica, and of no other replica's.
+func TestAServerIsInOnePortion(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		server, replica := rapid.String().Draw(t, "server"), rapid.IntRange(0, 5000).Draw(t, "replica")
+		if p := PortionOf(replica, server); p != PortionOf(replica, server) || p.replica() != replica {
+			t.Fatalf("portion %d of replica %d is replica %d's", p, replica, p.replica())
+		}
+	})
 }
 
 func TestAWatchEndsAndKeepsQuietWithoutAWave(t *testing.T) {
@@ -197,10 +253,10 @@ func TestAWatchEndsAndKeepsQuietWithoutAWave(t *testing.T) {
 
 func TestWavesInARowAreComparedWithWhatWasBeforeTheFirst(t *testing.T) {
 	w := Watch{}.After(wave())
-	_, w = Judge(w, at(180), Signs{Work: before})
-	second := Wave{Began: at(200), Ended: at(260), Clusters: []string{"prod-eu", "dev"}, Receivers: []int{2, 1}, Orphans: []string{"prod-us"}, Work: map[int]Work{1: {1100, 900}, 2: {40, 8}}}
+	_, w = Judge(w, at(180), Signs{Work: whole(before)})
+	second := Wave{Began: at(200), Ended: at(260), Clusters: []string{"prod-eu", "dev"}, Receivers: []int{2, 1}, Orphans: []string{"prod-us"}, Work: whole(map[int]Work{1: {1100, 900}, 2: {40, 8}})}
 	want := Watch{Began: at(-60), Ended: at(260), Clusters: []string{"dev", "prod-eu", "prod-us"}, Receivers: []int{0, 1, 2}, Orphans: []string{"lost-long-ago"},
-		Before: map[int]Work{0: {1000, 400}, 1: {1000, 400}, 2: {40, 8}}}
+		Before: whole(map[int]Work{0: {1000, 400}, 1: {1000, 400}, 2: {40, 8}})}
 	w = w.After(second)
 	if diff := cmp.Diff(want, w); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -219,9 +275,9 @@ func TestAWatchSurvivesItsLeader(t *testing.T) {
 		a := Watch{}.After(wave())
 		b := a
 		for second := 0; second <= 960; second += rapid.IntRange(20, 200).Draw(t, "seconds") {
-			signs := Signs{Work: map[int]Work{}}
-			for replica := range rapid.IntRange(0, 3).Draw(t, "replicas") {
-				signs.Work[replica] = Work{rapid.Uint64Range(0, 3000).Draw(t, "n"), float64(rapid.IntRange(0, 5000).Draw(t, "s"))}
+			signs := Signs{Work: map[Portion]Work{}}
+			for portion := range Portion(rapid.IntRange(0, 3*portions).Draw(t, "portions")) {
+				signs.Work[portion] = Work{rapid.Uint64Range(0, 3000).Draw(t, "n"), float64(rapid.IntRange(0, 5000).Draw(t, "s"))}
 			}
 			if rapid.IntRange(0, 20).Draw(t, "orphan") == 0 {
 				signs.Orphans = []string{"prod-eu"}

@@ -15,13 +15,13 @@ func TestNoPodsFiguresKeepTheHistoryFromBeingWritten(t *testing.T) {
 	most := change.Work{Reconciles: 1 << 53, Seconds: math.MaxFloat64}
 	for name, tc := range map[string]struct {
 		work map[int]ServerWork
-		want map[int]change.Work
+		want map[change.Portion]change.Work
 	}{
-		"of two servers": {map[int]ServerWork{0: {"https://a": most, "https://b": most}},
-			map[int]change.Work{0: {Reconciles: 2 << 53, Seconds: math.MaxFloat64}}},
+		"of two servers": {map[int]ServerWork{0: {"https://a": most, " https://a": most}},
+			map[change.Portion]change.Work{change.PortionOf(0, "https://a"): most, change.PortionOf(0, " https://a"): most}},
 		"as a saved input has them": {map[int]ServerWork{
 			0: {"https://a": {Reconciles: 1, Seconds: math.Inf(1)}}, 1: {"https://a": {Reconciles: 1, Seconds: math.NaN()}},
-		}, map[int]change.Work{0: {Reconciles: 1, Seconds: math.MaxFloat64}}},
+		}, map[change.Portion]change.Work{change.PortionOf(0, "https://a"): {Reconciles: 1, Seconds: math.MaxFloat64}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &cycle{in: Inputs{Observed: Observed{Work: tc.work}}}

@@ -275,7 +275,7 @@ func (c *cycle) signs(apart []string) change.Signs {
 	return s
 }
 
-func (c *cycle) work(without []string) map[int]change.Work {
+func (c *cycle) work(without []string) map[change.Portion]change.Work {
 	moving, apart := map[string]bool{}, map[string]bool{}
 	for _, name := range without {
 		moving[name] = true
@@ -286,15 +286,14 @@ func (c *cycle) work(without []string) map[int]change.Work {
 		}
 	}
 	unseen := c.unseenServers(without)
-	all := make(map[int]change.Work, len(c.in.Observed.Work))
+	all := make(map[change.Portion]change.Work, len(c.in.Observed.Work))
 	for replica, servers := range c.in.Observed.Work {
-		var sum change.Work
 		for _, server := range slices.Sorted(maps.Keys(servers)) { // in order: sums of fractions depend on it
 			if !apart[server] && !unseen(server) {
-				sum = sum.Plus(servers[server])
+				portion := change.PortionOf(replica, server)
+				all[portion] = all[portion].Plus(servers[server])
 			}
 		}
-		all[replica] = sum
 	}
 	return all
 }

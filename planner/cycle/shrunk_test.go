@@ -385,7 +385,7 @@ func TestTheWorkOfWhatMovedIsApartWhetherItIsSeenOrNot(t *testing.T) {
 		InForce:  &plan.Plan{Clusters: map[string]plan.Row{"moved": {Server: plan.ServerHash(server("moved"))}, "stays": {Server: plan.ServerHash(server("stays"))}}},
 		Observed: Observed{Work: map[int]ServerWork{0: {server("moved"): done(5), server("stays"): done(1)}}},
 	}}
-	want := map[int]change.Work{0: done(1)}
+	want := map[change.Portion]change.Work{change.PortionOf(0, server("stays")): done(1)}
 	if diff := cmp.Diff(want, c.work([]string{"moved", "never planned"})); diff != "" {
 		t.Errorf("what is not seen (-want +got):\n%s", diff)
 	}
