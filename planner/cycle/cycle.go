@@ -39,7 +39,7 @@ func (c *cycle) plan() {
 	in, base := c.in, c.base()
 	c.out.Pins = AllPins(in.Pins, c.out.Fleet.Clusters)
 	a := adopt(in, c.out.Fleet, base, c.out.Pins)
-	c.poll()
+	c.poll(a)
 	c.measure(a)
 	c.look(a)
 	c.pinProblems(a)
@@ -166,10 +166,10 @@ func (c *cycle) base() plan.Plan {
 }
 
 // poll joins what Prometheus answered to the fleet.
-func (c *cycle) poll() {
+func (c *cycle) poll(a *adoption) {
 	p := c.in.Config.Poll
 	table, err := poll.Join(MetricsOf(c.in.Config), c.out.Fleet, c.in.Fetched, c.in.Memory.LastGood,
-		poll.Options{MinCoverage: p.MinCoverage.Float(), MaxDrop: p.MaxDrop.Share(), MaxAge: time.Duration(p.Prometheus.MaxAge)}, c.in.Now)
+		poll.Options{MinCoverage: p.MinCoverage.Float(), MaxDrop: p.MaxDrop.Share(), MaxAge: time.Duration(p.Prometheus.MaxAge), Standings: c.standings(a)}, c.in.Now)
 	if err != nil {
 		c.problem(Problem{Phase: PhasePoll, Kind: "Refused", Message: err.Error(), Keeps: true})
 		c.out.Table = poll.Table{Frozen: true}

@@ -9,9 +9,34 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/index"
 	"ballast/planner/normalize"
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 )
+
+// standings is what is known of the clusters beside their metrics. Without Applications, by their number and by all pods, a cluster
+// needs no series.
+func (c *cycle) standings(a *adoption) poll.Standings {
+	sight := c.in.Observed.Sight
+	answered := map[int]bool{}
+	for _, p := range sight.Pods {
+		answered[p.Replica] = answered[p.Replica] || p.Ready && p.Answered
+	}
+	all := make(poll.Standings, len(c.out.Fleet.Clusters))
+	for i, cl := range c.out.Fleet.Clusters {
+		name := cl.Shard.ID
+		s := poll.Standing{Uncounted: !c.out.Memory.Known.Has(name), Moved: !c.in.had(name, cl.Shard.Server), Replica: placement.NoReplica}
+		if row, planned := a.next.Clusters[name]; planned {
+			s.Replica = row.Replica
+		}
+		if shown, looked := sight.Clusters[name]; looked && sight.Asked && answered[s.Replica] {
+			s.Gone = len(shown.Live) == 0
+			s.Uncounted = s.Uncounted || shown.Apps == 0 && len(shown.Owners) == 0
+		}
+		all[i] = s
+	}
+	return all
+}
 
 // loadsOf turns a table into loads: normalize, then index. references are the plan's, and come back with those of metrics
 // that had none; they stay as they are for ever after, so that a load means the same next year.

@@ -32,13 +32,14 @@ type column struct {
 	Age          []int64   `json:"age"`
 	Measured     []bool    `json:"measured"`
 	DroppedSince time.Time `json:"droppedSince,omitzero"`
+	Low
 }
 
 // MarshalBinary writes the last good values as the history keeps them. The same values give the same bytes.
 func (l LastGood) MarshalBinary() ([]byte, error) {
 	d := document{Version: codecVersion, IDs: l.IDs}
 	for _, c := range l.Columns {
-		kept := column{ID: c.ID, Values: c.Values, Measured: c.Measured, DroppedSince: c.DroppedSince}
+		kept := column{ID: c.ID, Values: c.Values, Measured: c.Measured, DroppedSince: c.DroppedSince, Low: c.Low}
 		kept.Age = make([]int64, len(c.At))
 		for _, at := range c.At {
 			kept.Newest = max(kept.Newest, at)
@@ -65,7 +66,7 @@ func (l *LastGood) UnmarshalBinary(stored []byte) error {
 	}
 	*l = LastGood{IDs: d.IDs}
 	for _, c := range d.Columns {
-		read := LastColumn{ID: c.ID, Values: c.Values, Measured: c.Measured, DroppedSince: c.DroppedSince, At: c.Age}
+		read := LastColumn{ID: c.ID, Values: c.Values, Measured: c.Measured, DroppedSince: c.DroppedSince, Low: c.Low, At: c.Age}
 		for i, age := range c.Age {
 			read.At[i] = c.Newest - age
 		}

@@ -113,12 +113,14 @@ func zipped(plain string) []byte {
 
 // byHand is a document of last good values: b has none, and a's is of a minute before c's.
 const byHand = `{"version":1,"ids":["a","b","c"],"columns":[` +
-	`{"id":"apps","values":[1.5,0,1e+21],"newest":1767225600,"age":[60,1767225600,0],"measured":[true,false,true],"droppedSince":"2026-01-01T00:00:00Z"}]}`
+	`{"id":"apps","values":[1.5,0,1e+21],"newest":1767225600,"age":[60,1767225600,0],"measured":[true,false,true],"droppedSince":"2026-01-01T00:00:00Z",` +
+	`"lowFirst":"2026-01-01T00:00:00Z","lowSince":"2026-01-01T00:10:00Z","lowTo":2}]}`
 
 func TestTheFormOfTheLastGoodValues(t *testing.T) {
 	want := LastGood{IDs: []string{"a", "b", "c"}, Columns: []LastColumn{{
 		ID: "apps", Values: []float64{1.5, 0, 1e21}, At: []int64{1767225540, 0, 1767225600},
-		Measured: []bool{true, false, true}, DroppedSince: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}}
+		Measured: []bool{true, false, true}, DroppedSince: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		Low: Low{First: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Since: time.Date(2026, 1, 1, 0, 10, 0, 0, time.UTC), To: 2}}}}
 	var got LastGood
 	if err := got.UnmarshalBinary(zipped(byHand)); err != nil {
 		t.Fatal(err)

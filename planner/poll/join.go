@@ -15,6 +15,7 @@ type Options struct {
 	MinCoverage float64       // share of the clusters measured last time that must be measured now, 0 to 1
 	MaxDrop     float64       // share by which the total of the clusters measured both times may fall at once, 0 to 1
 	MaxAge      time.Duration // a sample older than that is no measurement; 0 is any age
+	Standings   Standings     // of the fleet's clusters
 }
 
 // AcceptDropAfter is how long a fallen total must last until it is believed: without an end to it, a fleet that really
@@ -131,14 +132,17 @@ func (j *joiner) join(m Metric, answer Fetched, last *LastColumn) (Column, []Pro
 		return j.refuse(m, last), problems
 	}
 	column := j.choose(m, g, last)
-	if kind, message := j.judge(m, column, last); kind != "" {
+	kind, message, low := j.judge(m, column, last)
+	if kind != "" {
 		report(kind, message)
 		refused := j.refuse(m, last)
 		if kind == TotalDropped {
 			refused.droppedSince = j.droppedSince(last)
 		}
+		refused.low = low
 		return refused, problems
 	}
+	column.low = low
 	return column, problems
 }
 
@@ -179,9 +183,9 @@ func (j *joiner) fallBack(c *Column, i int, m Metric, last *LastColumn) {
 // refuse is the column of a metric whose answer is not believed.
 func (j *joiner) refuse(m Metric, last *LastColumn) Column {
 	column := newColumn(m, len(j.fleet.Clusters))
-	column.Refused = true
+	column.Refused, column.standings = true, j.options.Standings
 	if last != nil {
-		column.droppedSince = last.DroppedSince
+		column.droppedSince, column.low = last.DroppedSince, last.Low
 	}
 	for i := range j.fleet.Clusters {
 		j.fallBack(&column, i, m, last)
@@ -193,33 +197,20 @@ func newColumn(m Metric, n int) Column {
 	return Column{ID: m.ID, Query: m.text(), Values: make([]float64, n), Flags: make([]Flag, n), SampledAt: make([]int64, n)}
 }
 
-// judge compares a column with the last one: an empty kind believes it.
-func (j *joiner) judge(m Metric, c Column, last *LastColumn) (ProblemKind, string) {
-	var fresh, before, both int
-	var sumBefore, sumNow float64
-	for i, row := range j.rows {
-		measured := last != nil && row >= 0 && last.Measured[row] && j.carries(i)
-		switch {
-		case measured && c.Flags[i] == Fresh:
-			fresh, before, both = fresh+1, before+1, both+1
-			sumBefore += last.Values[row]
-			sumNow += c.Values[i]
-		case measured:
-			before++
-		case c.Flags[i] == Fresh:
-			fresh++
-		}
-	}
+// judge compares a column with the last one: an empty kind believes it. It says too what to remember of a low coverage.
+func (j *joiner) judge(m Metric, c Column, last *LastColumn) (ProblemKind, string, Low) {
+	v := j.cover(c, last)
+	why, low := j.lowCoverage(v, last)
 	switch {
-	case before > 0 && (both == 0 || float64(both) < j.options.MinCoverage*float64(before)):
-		return LowCoverage, fmt.Sprintf("only %d of the %d clusters measured last time have a value now, so all keep their last good one", both, before)
-	case before == 0 && fresh == 0 && m.NoData == nil && j.active() > 0:
-		return NothingFound, "no cluster has a value, and none is configured as noData"
-	case sumNow < (1-j.options.MaxDrop)*sumBefore && j.now.Sub(j.droppedSince(last)) < AcceptDropAfter:
+	case why != "":
+		return LowCoverage, why, low
+	case !v.had && v.fresh == 0 && m.NoData == nil && j.active() > 0:
+		return NothingFound, "no cluster has a value, and none is configured as noData", low
+	case v.sumNow < (1-j.options.MaxDrop)*v.sumBefore && j.now.Sub(j.droppedSince(last)) < AcceptDropAfter:
 		return TotalDropped, fmt.Sprintf("the total of the %d clusters measured both times fell from %.4g to %.4g, so all keep their last good value until %s",
-			both, sumBefore, sumNow, j.droppedSince(last).Add(AcceptDropAfter).UTC().Format(time.RFC3339))
+			v.both, v.sumBefore, v.sumNow, j.droppedSince(last).Add(AcceptDropAfter).UTC().Format(time.RFC3339)), low
 	}
-	return "", ""
+	return "", "", low
 }
 
 // droppedSince is since when the total is refused as fallen; a clock that went back counts as no time.

@@ -135,6 +135,16 @@ func TestJoin(t *testing.T) {
 			fetched: answer(Sample{Key: "https://a", Value: 8}, Sample{Key: "https://b", Value: 2}),
 			want:    []row{{8, Fresh, -1}, {2, Fresh, -1}, {0, Shared, -1}},
 		},
+		"the one that leads carries it, not the first by name": {
+			metric: apps(), options: usual,
+			fleet: func() discover.Fleet {
+				f := fleetOf("https://a", "https://b", "https://a/")
+				f.Clusters[0].Follows, f.Clusters[2].Follows = true, false
+				return f
+			}(),
+			fetched: answer(Sample{Key: "https://a", Value: 8}, Sample{Key: "https://b", Value: 2}),
+			want:    []row{{0, Shared, -1}, {2, Fresh, -1}, {8, Fresh, -1}},
+		},
 		"the one that is reconciled carries it": {
 			metric: apps(), fleet: fleetOf("-https://a", "https://b", "https://a/"), options: usual,
 			fetched: answer(Sample{Key: "https://a", Value: 8}, Sample{Key: "https://b", Value: 2}),
@@ -273,7 +283,13 @@ func TestProblemsSayWhatToDo(t *testing.T) {
 		},
 		"few clusters": {
 			fetched: answer(Sample{Key: "https://a", Value: 3}), last: lastly(),
-			want: []Problem{{"apps", LowCoverage, `metric "apps": only 1 of the 3 clusters measured last time have a value now, so all keep their last good one`}},
+			want: []Problem{{"apps", LowCoverage, `metric "apps": only 1 of the 3 clusters measured last time have a value now ("b" "c": none), so all keep their last good one ` +
+				"until they have: whole replicas or half of the fleet are missing, so look whether Prometheus scrapes every pod of the application-controller"}},
+		},
+		"some clusters": {
+			fetched: answer(Sample{Key: "https://a", Value: 3}, Sample{Key: "https://c", Value: 3}), last: lastly(),
+			want: []Problem{{"apps", LowCoverage, `metric "apps": only 2 of the 3 clusters measured last time have a value now ("b": none), so all keep their last good one ` +
+				"until 2026-08-01T12:30:00Z"}},
 		},
 		"a fall": {
 			fetched: answer(Sample{Key: "https://a", Value: 1}, Sample{Key: "https://b", Value: 1}, Sample{Key: "https://c", Value: 1}), last: lastly(),

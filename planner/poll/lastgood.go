@@ -16,13 +16,14 @@ type LastGood struct {
 
 // LastColumn is a metric's last good values. At is when a value was scraped, in Unix seconds; 0 says that there is none.
 // Measured marks the clusters that had a value of their own at the last answer that was not refused: those, minCoverage
-// asks for. DroppedSince is when a fall of the total was first refused.
+// asks for. DroppedSince is when a fall of the total was first refused, and Low what is remembered of a low coverage.
 type LastColumn struct {
 	ID           string    `json:"id"`
 	Values       []float64 `json:"values"`
 	At           []int64   `json:"at"`
 	Measured     []bool    `json:"measured"`
 	DroppedSince time.Time `json:"droppedSince,omitzero"`
+	Low          Low       `json:"low,omitzero"`
 }
 
 // NewLastGood is what to keep of a table, given what was kept before. Clusters that are gone are forgotten; a refused
@@ -38,6 +39,7 @@ func NewLastGood(t Table, last LastGood) LastGood {
 		before := last.column(column.ID)
 		kept := newLastColumn(column.ID, len(t.Shards))
 		kept.DroppedSince = column.droppedSince.UTC().Truncate(time.Second)
+		kept.Low = column.low.kept(t.At)
 		for i, flag := range column.Flags {
 			switch {
 			case flag == Fresh && !column.Refused:
@@ -45,7 +47,7 @@ func NewLastGood(t Table, last LastGood) LastGood {
 				kept.At[i] = scraped(column.SampledAt[i], t.At)
 			case before != nil && old[i] >= 0:
 				kept.Values[i], kept.At[i] = before.Values[old[i]], before.At[old[i]]
-				kept.Measured[i] = column.Refused && before.Measured[old[i]]
+				kept.Measured[i] = column.Refused && before.Measured[old[i]] && !column.standings.of(i).Moved
 			}
 		}
 		next.Columns[c] = kept

@@ -81,13 +81,15 @@ func foldServer(url string) string {
 	return strings.ToLower(url[:end]) + url[end:]
 }
 
-// carry says for each cluster which one carries its unit's load: the first that Argo CD reconciles, of those that lead it.
+// carry says for each cluster which one carries its unit's load: the one that leads, or where Argo CD does not reconcile that one,
+// the first that it does.
 func carry(fleet discover.Fleet) []int {
 	carriers := make([]int, len(fleet.Clusters))
 	for _, u := range fleet.Units {
 		carrier := slices.MinFunc(u.Clusters, func(a, b int) int {
 			x, y := fleet.Clusters[a], fleet.Clusters[b]
-			return cmp.Or(discover.FalseFirst(x.Alone, y.Alone), discover.FalseFirst(x.Skip, y.Skip), cmp.Compare(a, b))
+			return cmp.Or(discover.FalseFirst(x.Alone, y.Alone), discover.FalseFirst(x.Skip, y.Skip),
+				discover.FalseFirst(x.Follows, y.Follows), cmp.Compare(a, b))
 		})
 		for _, i := range u.Clusters {
 			carriers[i] = carrier

@@ -85,6 +85,8 @@ type Column struct {
 	Refused   bool      `json:"refused,omitempty"`
 	// droppedSince is when a fall of the total was first refused.
 	droppedSince time.Time
+	low          Low
+	standings    Standings
 }
 
 // Table is what is known of every cluster, a column a metric, both in the order they were given. While it is Frozen the

@@ -1,0 +1,164 @@
+package poll
+
+import (
+	"fmt"
+	"time"
+)
+
+// AcceptLossAfter is how long a low coverage must last until it is believed, where it is not Prometheus' fault. A further loss is a
+// new one to get used to, but in a day all of them together refuse a metric for no longer than twice of it: who has clusters of his
+// own lose their series must not keep the fleet as it is by it, be it over and over.
+const AcceptLossAfter = 30 * time.Minute
+
+// lossesFor is how long a loss counts with those that follow it.
+const lossesFor = 24 * time.Hour
+
+// Standing is what else is known of a cluster, for judging whether a missing value is a fault of the measurement.
+type Standing struct {
+	Uncounted bool // neither measured nor lost: its Secret is not known for an hour, or not ballast's, or it has no Applications
+	Moved     bool // its Secret has another server than before: what was measured was another cluster
+	Gone      bool // its replica's pod answered, and no pod is both responsible for it and connected to it: its series may end
+	Replica   int  // that it is on; negative: none is known
+}
+
+// Standings are those of a fleet's clusters; nil: nothing else is known of them.
+type Standings []Standing
+
+func (s Standings) of(i int) Standing {
+	if i >= len(s) {
+		return Standing{}
+	}
+	return s[i]
+}
+
+// Low is a coverage that was refused: First by when it was in the last day, Since by when it fell no further, and To by how many
+// clusters had a value then.
+type Low struct {
+	First time.Time `json:"lowFirst,omitzero"`
+	Since time.Time `json:"lowSince,omitzero"`
+	To    int       `json:"lowTo,omitempty"`
+}
+
+// fallen is what to remember once so many have a value; a clock that went back counts as no time.
+func (l Low) fallen(to int, now time.Time) Low {
+	switch {
+	case l.First.IsZero() || now.Before(l.First) || now.Sub(l.First) >= lossesFor:
+		return Low{First: now, Since: now, To: to}
+	case now.Before(l.Since) || to < l.To:
+		return Low{First: l.First, Since: now, To: min(to, l.To)}
+	}
+	return l
+}
+
+// kept is what of it is to be kept.
+func (l Low) kept(now time.Time) Low {
+	if l.First.IsZero() || now.Sub(l.First) >= lossesFor {
+		return Low{}
+	}
+	return Low{First: l.First.UTC().Truncate(time.Second), Since: l.Since.UTC().Truncate(time.Second), To: l.To}
+}
+
+// until is when it is believed.
+func (l Low) until() time.Time {
+	until := l.Since.Add(AcceptLossAfter)
+	if most := l.First.Add(2 * AcceptLossAfter); most.Before(until) {
+		return most
+	}
+	return until
+}
+
+// coverage compares a column with the last one. What counts are clusters that carry load, had a value last time, and are not
+// moved; the sums are over those that have one both times.
+type coverage struct {
+	before, both      int
+	lost              []int
+	gone, blind       int // of those lost: no pod shows it; its replica's others have no value either
+	sumBefore, sumNow float64
+	fresh             int  // that have a value, whether they count or not
+	had, have         bool // any had a value last time, or has it both times; whether they count or not
+}
+
+func (j *joiner) cover(c Column, last *LastColumn) coverage {
+	var v coverage
+	seen := map[int]bool{} // replicas of which Prometheus has anything
+	for i, row := range j.rows {
+		s, measured := j.options.Standings.of(i), last != nil && row >= 0 && last.Measured[row] && j.carries(i)
+		if c.Flags[i] == Fresh {
+			v.fresh++
+		}
+		v.had = v.had || measured
+		v.have = v.have || measured && c.Flags[i] == Fresh
+		switch {
+		case !measured || s.Uncounted || s.Moved:
+		case c.Flags[i] == Fresh:
+			v.before, v.both, seen[s.Replica] = v.before+1, v.both+1, s.Replica >= 0
+			v.sumBefore += last.Values[row]
+			v.sumNow += c.Values[i]
+		default:
+			v.before++
+			v.lost = append(v.lost, i)
+		}
+	}
+	for _, i := range v.lost {
+		switch s := j.options.Standings.of(i); {
+		case s.Gone:
+			v.gone++
+		case !seen[s.Replica]:
+			v.blind++
+		}
+	}
+	return v
+}
+
+// low reports whether too few clusters have a value. Where none at all has one that had it, nothing is believed, whatever counts.
+func (v coverage) low(least float64) bool {
+	return v.had && !v.have || v.before > 0 && v.short(v.both, least)
+}
+
+func (v coverage) short(n int, least float64) bool {
+	return n == 0 || float64(n) < least*float64(v.before)
+}
+
+// explained reports whether a loss may be of the clusters' own doing, and not Prometheus': their pods do not show them any more, or
+// Prometheus has other clusters of the same replicas and no less than half of all. What it does not scrape at all is never believed
+// to be gone: the loads of some would stand still while those of others change.
+func (v coverage) explained(least float64) bool {
+	return v.both > 0 && !v.short(v.before-v.blind, least) && 2*v.both >= v.before-v.gone
+}
+
+// lowCoverage is why a coverage is refused, and what to remember of it; an empty text believes it.
+func (j *joiner) lowCoverage(v coverage, last *LastColumn) (string, Low) {
+	low := lowOf(last)
+	if !v.low(j.options.MinCoverage) {
+		return "", low
+	}
+	text := j.shortfall(v) + ", so all keep their last good one until "
+	if !v.explained(j.options.MinCoverage) {
+		return text + "they have: whole replicas or half of the fleet are missing, so look whether Prometheus scrapes every pod of the " +
+			"application-controller", low
+	}
+	low = low.fallen(v.both, j.now)
+	if !j.now.Before(low.until()) {
+		return "", low
+	}
+	return text + low.until().UTC().Format(time.RFC3339), low
+}
+
+// shortfall names the first clusters that have no value.
+func (j *joiner) shortfall(v coverage) string {
+	if v.before == 0 {
+		return "none of the clusters measured last time has a value now"
+	}
+	names := make([]string, len(v.lost))
+	for k, i := range v.lost {
+		names[k] = j.fleet.Clusters[i].Shard.ID
+	}
+	return fmt.Sprintf("only %d of the %d clusters measured last time have a value now (%s: none)", v.both, v.before, some(names))
+}
+
+func lowOf(last *LastColumn) Low {
+	if last == nil {
+		return Low{}
+	}
+	return last.Low
+}

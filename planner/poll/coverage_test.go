@@ -1,0 +1,153 @@
+package poll
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// ten are clusters a to j on replicas 0 and 1 by turns, with a load of 10 each.
+var ten = fleetOf("https://a", "https://b", "https://c", "https://d", "https://e", "https://f", "https://g", "https://h", "https://i", "https://j")
+
+func onTwo() Standings {
+	s := make(Standings, 10)
+	for i := range s {
+		s[i].Replica = i % 2
+	}
+	return s
+}
+
+// without is an answer for all of ten but those.
+func without(letters string) []Fetched {
+	var samples []Sample
+	for _, c := range ten.Clusters {
+		if !strings.Contains(letters, c.Shard.ID) {
+			samples = append(samples, Sample{Key: c.Shard.Server, Value: 10})
+		}
+	}
+	return answer(samples...)
+}
+
+func TestALowCoverageEndsWhereItIsNotPrometheusFault(t *testing.T) {
+	type step struct {
+		after  time.Duration // since noon
+		lost   string
+		frozen bool
+	}
+	m := time.Minute
+	for name, test := range map[string]struct {
+		gone   string // clusters that no pod shows
+		alone  string // clusters that have replica 2 to themselves
+		nobody string // clusters of which no replica is known
+		steps  []step
+	}{
+		"it stays":             {steps: []step{{0, "ab", true}, {29 * m, "ab", true}, {30 * m, "ab", false}, {31 * m, "ab", false}}},
+		"it falls further":     {steps: []step{{0, "ab", true}, {20 * m, "abc", true}, {49 * m, "abc", true}, {50 * m, "abc", false}}},
+		"it falls on and on":   {steps: []step{{0, "ab", true}, {25 * m, "abc", true}, {50 * m, "abcd", true}, {59 * m, "abcde", true}, {60 * m, "abcde", false}}},
+		"others, one by one":   {steps: []step{{0, "ab", true}, {30 * m, "ab", false}, {31 * m, "abc", true}, {59 * m, "abc", true}, {60 * m, "abc", false}, {61 * m, "abcd", false}}},
+		"it comes and goes":    {steps: []step{{0, "ab", true}, {10 * m, "", false}, {11 * m, "ab", true}, {29 * m, "", false}, {30 * m, "ab", false}, {23 * 60 * m, "", false}, {1439 * m, "ab", false}}},
+		"once a day":           {steps: []step{{0, "ab", true}, {30 * m, "ab", false}, {1439 * m, "", false}, {1440 * m, "ab", true}, {1469 * m, "ab", true}, {1470 * m, "ab", false}}},
+		"a clock that goes":    {steps: []step{{0, "ab", true}, {-60 * m, "ab", true}, {-31 * m, "ab", true}, {-30 * m, "ab", false}}},
+		"half is left":         {steps: []step{{0, "abcde", true}, {30 * m, "abcde", false}}},
+		"less than half":       {steps: []step{{0, "abcdef", true}, {60 * m, "abcdef", true}, {48 * 60 * m, "abcdef", true}, {2881 * m, "ab", true}, {2911 * m, "ab", false}}},
+		"less, that is gone":   {gone: "abcdef", steps: []step{{0, "abcdef", true}, {29 * m, "abcdef", true}, {30 * m, "abcdef", false}}},
+		"nothing is left":      {gone: "abcdefghij", steps: []step{{0, "abcdefghij", true}, {60 * m, "abcdefghij", true}, {48 * 60 * m, "abcdefghij", true}, {2881 * m, "", false}}},
+		"one whole replica":    {steps: []step{{0, "acegi", true}, {60 * m, "acegi", true}, {48 * 60 * m, "acegi", true}}},
+		"a replica of its own": {alone: "ab", steps: []step{{0, "ab", true}, {60 * m, "ab", true}, {48 * 60 * m, "ab", true}}},
+		"its pod shows none":   {alone: "ab", gone: "ab", steps: []step{{0, "ab", true}, {30 * m, "ab", false}}},
+		"nobody has them":      {nobody: "ab", steps: []step{{0, "ab", true}, {48 * 60 * m, "ab", true}}},
+		"one is little":        {alone: "a", steps: []step{{0, "a", false}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := usual
+			o.Standings = onTwo()
+			for i, c := range ten.Clusters {
+				o.Standings[i].Gone = strings.Contains(test.gone, c.Shard.ID)
+				if strings.Contains(test.alone, c.Shard.ID) {
+					o.Standings[i].Replica = 2
+				}
+				if strings.Contains(test.nobody, c.Shard.ID) {
+					o.Standings[i].Replica = -1
+				}
+			}
+			last := NewLastGood(joined(t, "", LastGood{}, o, noon.Add(-time.Minute)), LastGood{})
+			for _, step := range test.steps {
+				table := joined(t, step.lost, last, o, noon.Add(step.after))
+				if table.Frozen != step.frozen {
+					t.Errorf("%v after noon without %q: frozen %v, want %v: %v", step.after, step.lost, table.Frozen, step.frozen, table.Problems)
+				}
+				if diff := cmp.Diff(slices.Repeat([]float64{10}, 10), table.Columns[0].Values); diff != "" {
+					t.Errorf("%v after noon (-want +got):\n%s", step.after, diff)
+				}
+				last = throughTheHistory(t, NewLastGood(table, last))
+			}
+		})
+	}
+}
+
+func joined(t *testing.T, lost string, last LastGood, o Options, now time.Time) Table {
+	t.Helper()
+	table, err := Join([]Metric{{ID: "apps", Query: "q", Match: Match{Label: "dest_server"}, NoData: number(0)}}, ten, without(lost), last, o, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func throughTheHistory(t *testing.T, l LastGood) (back LastGood) {
+	t.Helper()
+	stored, err := l.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := back.UnmarshalBinary(stored); err != nil {
+		t.Fatal(err)
+	}
+	return back
+}
+
+func TestWhatCountsForTheCoverage(t *testing.T) {
+	for name, test := range map[string]struct {
+		lost             string
+		uncounted, moved string
+		frozen           bool
+	}{
+		"two of ten are too many":                   {lost: "ab", frozen: true},
+		"both are new":                              {lost: "ab", uncounted: "ab"},
+		"both have another server":                  {lost: "ab", moved: "ab"},
+		"what is new dilutes nothing":               {lost: "a", uncounted: "bcdefg", frozen: true},
+		"nor does what moved":                       {lost: "a", moved: "bcdefg", frozen: true},
+		"nothing is left of what counts":            {lost: "ab", uncounted: "cdefghij", frozen: true},
+		"nothing is left, and nothing of it counts": {lost: "abcdefghij", uncounted: "abcdefghij", frozen: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := usual
+			last := NewLastGood(joined(t, "", LastGood{}, o, noon.Add(-time.Minute)), LastGood{})
+			o.Standings = onTwo()
+			for i, c := range ten.Clusters {
+				o.Standings[i].Uncounted = strings.Contains(test.uncounted, c.Shard.ID)
+				o.Standings[i].Moved = strings.Contains(test.moved, c.Shard.ID)
+			}
+			table := joined(t, test.lost, last, o, noon)
+			if table.Frozen != test.frozen {
+				t.Errorf("frozen %v, want %v: %v", table.Frozen, test.frozen, table.Problems)
+			}
+		})
+	}
+}
+
+// What moved while a metric is refused was another cluster ever after.
+func TestWhatMovedIsNotMeasuredAnyMore(t *testing.T) {
+	o := usual
+	o.Standings = onTwo()
+	last := NewLastGood(joined(t, "", LastGood{}, o, noon.Add(-time.Minute)), LastGood{})
+	o.Standings[0].Moved = true
+	last = NewLastGood(joined(t, "abc", last, o, noon), last)
+	want := []bool{false, true, true, true, true, true, true, true, true, true}
+	if diff := cmp.Diff(want, last.Columns[0].Measured); diff != "" {
+		t.Errorf("measured (-want +got):\n%s", diff)
+	}
+}
