@@ -33,9 +33,9 @@ func without(letters string) []Fetched {
 
 func TestALowCoverageEndsWhereItIsNotPrometheusFault(t *testing.T) {
 	type step struct {
-		after  time.Duration // since noon
-		lost   string
-		frozen bool
+		after   time.Duration // since noon
+		lost    string
+		refused bool
 	}
 	m := time.Minute
 	for name, test := range map[string]struct {
@@ -76,8 +76,8 @@ func TestALowCoverageEndsWhereItIsNotPrometheusFault(t *testing.T) {
 			last := NewLastGood(joined(t, "", LastGood{}, o, noon.Add(-time.Minute)), LastGood{})
 			for _, step := range test.steps {
 				table := joined(t, step.lost, last, o, noon.Add(step.after))
-				if table.Frozen != step.frozen {
-					t.Errorf("%v after noon without %q: frozen %v, want %v: %v", step.after, step.lost, table.Frozen, step.frozen, table.Problems)
+				if table.Columns[0].Refused != step.refused {
+					t.Errorf("%v after noon without %q: refused %v, want %v: %v", step.after, step.lost, table.Columns[0].Refused, step.refused, table.Problems)
 				}
 				if diff := cmp.Diff(slices.Repeat([]float64{10}, 10), table.Columns[0].Values); diff != "" {
 					t.Errorf("%v after noon (-want +got):\n%s", step.after, diff)
@@ -113,15 +113,15 @@ func TestWhatCountsForTheCoverage(t *testing.T) {
 	for name, test := range map[string]struct {
 		lost             string
 		uncounted, moved string
-		frozen           bool
+		refused          bool
 	}{
-		"two of ten are too many":                   {lost: "ab", frozen: true},
+		"two of ten are too many":                   {lost: "ab", refused: true},
 		"both are new":                              {lost: "ab", uncounted: "ab"},
 		"both have another server":                  {lost: "ab", moved: "ab"},
-		"what is new dilutes nothing":               {lost: "a", uncounted: "bcdefg", frozen: true},
-		"nor does what moved":                       {lost: "a", moved: "bcdefg", frozen: true},
-		"nothing is left of what counts":            {lost: "ab", uncounted: "cdefghij", frozen: true},
-		"nothing is left, and nothing of it counts": {lost: "abcdefghij", uncounted: "abcdefghij", frozen: true},
+		"what is new dilutes nothing":               {lost: "a", uncounted: "bcdefg", refused: true},
+		"nor does what moved":                       {lost: "a", moved: "bcdefg", refused: true},
+		"nothing is left of what counts":            {lost: "ab", uncounted: "cdefghij", refused: true},
+		"nothing is left, and nothing of it counts": {lost: "abcdefghij", uncounted: "abcdefghij", refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := usual
@@ -132,8 +132,8 @@ func TestWhatCountsForTheCoverage(t *testing.T) {
 				o.Standings[i].Moved = strings.Contains(test.moved, c.Shard.ID)
 			}
 			table := joined(t, test.lost, last, o, noon)
-			if table.Frozen != test.frozen {
-				t.Errorf("frozen %v, want %v: %v", table.Frozen, test.frozen, table.Problems)
+			if table.Columns[0].Refused != test.refused {
+				t.Errorf("refused %v, want %v: %v", table.Columns[0].Refused, test.refused, table.Problems)
 			}
 		})
 	}
