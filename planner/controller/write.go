@@ -133,7 +133,7 @@ func (l *Loop) save(ctx context.Context, m cycle.Memory) error {
 	}
 	next := l.history
 	parts, stale := m.Parts(l.history.Parts)
-	next.Parts = parts
+	next.Parts, next.Anew = parts, cycle.MadeAnew()
 	l.tellStale(errors.Join(stale...))
 	saved, err := l.Store.WriteHistory(ctx, next, l.Clock.Now())
 	if errors.Is(err, store.ErrConflict) {
@@ -146,7 +146,7 @@ func (l *Loop) save(ctx context.Context, m cycle.Memory) error {
 	}
 	l.Metrics.Writes.WithLabelValues("history", "written").Inc()
 	if d := saved.Dropped; len(d.Plans)+len(d.Parts) > 0 {
-		l.Log.Info("the history is full; its oldest plans or largest parts were dropped", "plans", d.Plans, "parts", d.Parts)
+		l.Log.Info("the history is full; earlier plans or parts of the memory were dropped", "plans", d.Plans, "parts", d.Parts)
 		if !l.crowded {
 			l.Emit(discover.Workload{}, telemetry.HistoryFull(d.Plans, d.Parts))
 		}

@@ -20,6 +20,9 @@ const (
 	partLimits   = "limits.json.gz"
 )
 
+// MadeAnew are the parts that a planner without them works out again: values from the next poll, votes within their window.
+func MadeAnew() []string { return []string{partLastGood, partVotes} }
+
 // fleetMemory is what is remembered of discovery and of rollouts.
 type fleetMemory struct {
 	Known   discover.Known       `json:"known,omitzero"`

@@ -131,3 +131,28 @@ func TestWhatLimitsChangesIsSmall(t *testing.T) {
 		t.Errorf("alone it says (dropped %v, -want +got):\n%s", dropped, diff)
 	}
 }
+
+// TestAPlannerWithoutWhatIsMadeAnewKnowsTheRest: a history that is full leaves those parts out before the plans that people go back to.
+func TestAPlannerWithoutWhatIsMadeAnewKnowsTheRest(t *testing.T) {
+	w := steadyWorld(t, 20)
+	m := w.in.Memory
+	parts, _ := m.Parts(nil)
+	if len(MadeAnew()) != 2 {
+		t.Fatalf("%v are made anew", MadeAnew())
+	}
+	for _, name := range MadeAnew() {
+		if len(parts[name]) == 0 {
+			t.Errorf("there is no part %q", name)
+		}
+		delete(parts, name)
+	}
+	got, dropped := MemoryOf(parts)
+	if len(dropped) > 0 || len(got.Known.Clusters) != 20 || got.Known.Clusters[0] != m.Known.Clusters[0] {
+		t.Errorf("dropped %v, known %v", dropped, got.Known)
+	}
+	w.in.Memory = got
+	w.step(t) // and the plan stays as it is
+	if len(w.last.Problems) > 0 {
+		t.Errorf("problems: %v", problems(w.last))
+	}
+}

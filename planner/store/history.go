@@ -18,8 +18,11 @@ import (
 )
 
 const (
-	// keptPlans is how far back a person can go.
+	// keptPlans is how many plans a person can choose from to go back to.
 	keptPlans = 10
+	// lasts is how long a plan must have been the last one for it to be a state of the fleet that people knew, and longAgo how old
+	// one of those is that stays beside the newest of them: a fault that nobody saw at once is as old.
+	lasts, longAgo = time.Hour, 24 * time.Hour
 	// historyEvery is how often the history is written while nothing is decided: what is lost with a leader is at most
 	// this much of a vote and of last good values.
 	historyEvery = 5 * time.Minute
@@ -30,28 +33,39 @@ const (
 	keySavedAt             = "savedAt"
 )
 
-// Record is a plan as it was written, with its revision and what stood beside it.
+// Record is a plan as it was written, with its revision and what stood beside it. Until is when the next one took its place.
 type Record struct {
-	Revision int64  `json:"revision"`
-	Text     string `json:"text"`
-	Meta     Meta   `json:"meta"`
+	Revision int64     `json:"revision"`
+	Text     string    `json:"text"`
+	Meta     Meta      `json:"meta"`
+	Until    time.Time `json:"until,omitzero"`
+}
+
+// stood is for how long it was the last plan. One without a time, or by a clock that went back, is as if it never was.
+func (r Record) stood() time.Duration {
+	if r.Meta.DecidedAt.IsZero() || r.Until.IsZero() {
+		return 0
+	}
+	return max(r.Until.Sub(r.Meta.DecidedAt), 0)
 }
 
 // History is what outlives a leader: the last plans, newest first, and the memory between cycles in named parts whose
 // content is the planner's. Each plan and each part has a key of its own, so that one that breaks takes no other with
 // it. Dropped is what had no room when it was written. Asked is the revision that a person wants to go back to, 0 for none:
-// it stays until they are there, however many plans that takes. It is not written.
+// it stays until they are there, however many plans that takes. Anew names the parts that the planner works out again by itself
+// where they are missing. Neither of the two is written.
 type History struct {
 	Plans   []Record
 	Parts   map[string][]byte
 	SavedAt time.Time
 	Dropped Dropped
 	Asked   int64
+	Anew    []string
 	floor   int64 // the highest revision that a key names, whether or not its plan can be read
 	object  *corev1.ConfigMap
 }
 
-// Dropped names what did not fit: the oldest plans go first, then the largest parts, which are made anew in time.
+// Dropped names what did not fit, in the order in which it went.
 type Dropped struct {
 	Plans []int64
 	Parts []string
@@ -76,7 +90,7 @@ func (h History) Floor() int64 {
 	return floor
 }
 
-// WithPlan adds a written plan to the others and drops the eleventh, the oldest that nobody asked for.
+// WithPlan adds a written plan to the others and drops the eleventh.
 func (h History) WithPlan(s Snapshot) History {
 	if s.Document.Plan == nil || s.object == nil {
 		return h
@@ -87,19 +101,48 @@ func (h History) WithPlan(s Snapshot) History {
 }
 
 // kept bounds plans, newest first. One at rest that enforces what its predecessor did goes: it is no other state to go back to.
+// Of the others the oldest goes that is none to stay.
 func (h History) kept(records []Record) []Record {
 	records = newestFirst(records)
 	if len(records) > 2 && records[1].Revision != h.Asked && records[1].same(records[2]) {
+		records[2].Until = records[1].Until
 		records = slices.Delete(records, 1, 2)
 	}
-	for len(records) > keptPlans {
-		last := len(records) - 1
-		if records[last].Revision == h.Asked {
-			last--
+	stay := h.staying(records)
+	for last := len(records) - 1; len(records) > keptPlans && last > 0; last-- {
+		if !slices.Contains(stay, records[last].Revision) {
+			records = slices.Delete(records, last, last+1)
 		}
-		records = slices.Delete(records, last, last+1)
 	}
 	return records
+}
+
+// staying are the revisions that no newer plan may push out, of plans that are newest first: the one in force, the one that a person asked
+// for, the last that stood for an hour (else the one that stood longest), and the last of those that is a day old (else the oldest of
+// them). Whoever changes their own pin ten times in a minute must leave people something to go back to.
+func (h History) staying(records []Record) []int64 {
+	if len(records) == 0 {
+		return nil
+	}
+	stay := []int64{records[0].Revision, h.Asked}
+	newest, longest := records[0].Meta.DecidedAt, Record{}
+	var lasting []Record
+	for _, r := range records[1:] {
+		if r.stood() > longest.stood() {
+			longest = r
+		}
+		if r.stood() >= lasts {
+			lasting = append(lasting, r)
+		}
+	}
+	if len(lasting) == 0 {
+		return append(stay, longest.Revision)
+	}
+	old := slices.IndexFunc(lasting, func(r Record) bool { return newest.Sub(r.Meta.DecidedAt) >= longAgo })
+	if old < 0 {
+		old = len(lasting) - 1
+	}
+	return append(stay, lasting[0].Revision, lasting[old].Revision)
 }
 
 // same reports whether two plans enforce the same, as far as both can be read.
@@ -115,7 +158,7 @@ func (r Record) same(other Record) bool {
 // Over is the history to write over one that somebody else left meanwhile: its plans beside one's own.
 func (h History) Over(current History) History {
 	current.Plans = h.kept(slices.Concat(current.Plans, h.Plans))
-	current.Parts, current.floor, current.Asked = h.Parts, max(h.floor, current.floor), h.Asked
+	current.Parts, current.floor, current.Asked, current.Anew = h.Parts, max(h.floor, current.floor), h.Asked, h.Anew
 	return current
 }
 
@@ -125,6 +168,11 @@ func newestFirst(records []Record) []Record {
 	slices.Reverse(records)
 	slices.SortStableFunc(records, func(a, b Record) int { return cmp.Compare(b.Revision, a.Revision) })
 	records = slices.CompactFunc(records, func(a, b Record) bool { return a.Revision == b.Revision })
+	for i := range records {
+		if i > 0 && records[i].Until.IsZero() {
+			records[i].Until = records[i-1].Meta.DecidedAt
+		}
+	}
 	if len(records) > 0 {
 		atRest := slices.DeleteFunc(slices.Clone(records[1:]), func(r Record) bool { return strings.Contains(r.Text, "\nrollout:\n") })
 		records = append(records[:1:1], atRest...)

@@ -40,46 +40,79 @@ func encodeHistory(h History) (map[string][]byte, Dropped, error) {
 	return data, fit(h, data), nil
 }
 
-// fit takes out what has no room: the oldest plans, the one that a person asked for as the last of them, then parts from the
-// largest on. The newest plan stays: it fits its own ConfigMap.
+// fit takes out what has no room, in the order of leaving, until the rest has; then it puts back, from the last one on, what has
+// room all the same: a part of 400 KiB must not take a plan of four along. The newest plan stays: it fits its own ConfigMap.
 func fit(h History, data map[string][]byte) Dropped {
 	total := 0
 	for key, content := range data {
 		total += len(key) + len(content)
 	}
-	drop := func(key string) bool {
-		if total <= maxHistory {
-			return false
+	var out []string
+	for _, key := range h.leaving() {
+		if total > maxHistory {
+			total -= len(key) + len(data[key])
+			out = append(out, key)
 		}
-		total -= len(key) + len(data[key])
-		delete(data, key)
-		return true
 	}
 	var dropped Dropped
-	asked := func(r Record) int {
-		if r.Revision == h.Asked {
+	for _, key := range slices.Backward(out) {
+		if size := len(key) + len(data[key]); total+size <= maxHistory {
+			total += size
+			continue
+		}
+		delete(data, key)
+		if revision, isPlan := planRevision(key); isPlan {
+			dropped.Plans = append(dropped.Plans, revision)
+		} else {
+			dropped.Parts = append(dropped.Parts, key)
+		}
+	}
+	slices.Reverse(dropped.Plans)
+	slices.Reverse(dropped.Parts)
+	return dropped
+}
+
+// leaving are the keys in the order in which they go from a history that is full: plans that newer ones push out from the oldest on,
+// what the planner works out again by itself, the plans that stay and at last the one that a person asked for, and the other parts.
+// Of the last three kinds the largest goes first: one that is small makes no room.
+func (h History) leaving() []string {
+	plans := slices.Clone(h.Plans[min(1, len(h.Plans)):])
+	stay := h.staying(h.Plans)
+	rank := func(r Record) int {
+		switch {
+		case r.Revision == h.Asked:
+			return 2
+		case slices.Contains(stay, r.Revision):
 			return 1
 		}
 		return 0
 	}
-	plans := slices.Clone(h.Plans[min(1, len(h.Plans)):])
 	slices.SortFunc(plans, func(a, b Record) int {
-		return cmp.Or(cmp.Compare(asked(a), asked(b)), cmp.Compare(a.Revision, b.Revision))
+		larger := 0
+		if rank(a) > 0 {
+			larger = cmp.Compare(len(b.Text), len(a.Text))
+		}
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), larger, cmp.Compare(a.Revision, b.Revision))
 	})
+	var pushed, staying, anew, others []string
 	for _, r := range plans {
-		if drop(planKey(r.Revision)) {
-			dropped.Plans = append(dropped.Plans, r.Revision)
+		if rank(r) > 0 {
+			staying = append(staying, planKey(r.Revision))
+		} else {
+			pushed = append(pushed, planKey(r.Revision))
 		}
 	}
 	names := slices.SortedFunc(maps.Keys(h.Parts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(h.Parts[b]), len(h.Parts[a])), cmp.Compare(a, b))
 	})
 	for _, name := range names {
-		if drop(name) {
-			dropped.Parts = append(dropped.Parts, name)
+		if slices.Contains(h.Anew, name) {
+			anew = append(anew, name)
+		} else {
+			others = append(others, name)
 		}
 	}
-	return dropped
+	return slices.Concat(pushed, anew, staying, others)
 }
 
 // decodeHistory reads what encodeHistory wrote. It never fails as a whole: what cannot be read is named. Of plans only the

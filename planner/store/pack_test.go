@@ -135,8 +135,9 @@ func TestWhatDoesNotFitGoesOldestFirst(t *testing.T) {
 	}{
 		"everything fits":           {map[string][]byte{"votes": noise(100 << 10)}, Dropped{}},
 		"old plans go":              {map[string][]byte{"votes": noise(700 << 10)}, Dropped{Plans: []int64{1, 2, 3, 4, 5, 6}}},
-		"then the largest part":     {map[string][]byte{"votes": noise(600 << 10), "values": noise(500 << 10), "fleet": noise(10)}, Dropped{Plans: []int64{1, 2, 3, 4, 5, 6, 7, 8, 9}, Parts: []string{"votes"}}},
-		"and the newest plan stays": {map[string][]byte{"votes": noise(899 << 10)}, Dropped{Plans: []int64{1, 2, 3, 4, 5, 6, 7, 8, 9}, Parts: []string{"votes"}}},
+		"then the largest part":     {map[string][]byte{"votes": noise(600 << 10), "values": noise(500 << 10), "fleet": noise(10)}, Dropped{Plans: []int64{1}, Parts: []string{"votes"}}},
+		"one that is larger goes":   {map[string][]byte{"votes": noise(899 << 10)}, Dropped{Parts: []string{"votes"}}},
+		"and the newest plan stays": {map[string][]byte{"votes": noise(855 << 10)}, Dropped{Plans: []int64{1, 2, 3, 4, 5, 6, 7, 8, 9}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, dropped := encoded(t, History{Plans: plans, Parts: test.parts})

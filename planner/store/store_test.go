@@ -512,7 +512,7 @@ func keepsTheHistory(t *testing.T, w *world) {
 		return text
 	}
 	w.equal(History{
-		Plans: []Record{{2, text(revised(newPlan("b"), 2)), meta}, {1, text(newPlan("a")), meta}}, Parts: map[string][]byte{"votes": {9}}, SavedAt: at.Add(time.Minute),
+		Plans: []Record{{Revision: 2, Text: text(revised(newPlan("b"), 2)), Meta: meta}, {Revision: 1, Text: text(newPlan("a")), Meta: meta, Until: meta.DecidedAt}}, Parts: map[string][]byte{"votes": {9}}, SavedAt: at.Add(time.Minute),
 	}, got, cmpopts.IgnoreUnexported(History{}))
 	w.equal(h, got, cmpopts.IgnoreUnexported(History{}))
 	w.equal(int64(2), got.Floor())
