@@ -123,7 +123,7 @@ func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, pro
 	in := cycle.Inputs{Now: time.Now().UTC().Truncate(time.Second), Config: cfg}
 	var err error
 	say(progress, "reading cluster Secrets and the application-controller in %s\n", cfg.Target.Namespace)
-	if in.Discovered, in.Workload, err = controller.Look(ctx, c, cfg); err != nil {
+	if in.Discovered, in.Workload, err = controller.Look(ctx, c, cfg, discover.Known{}); err != nil {
 		return in, explainDenied(err, cfg.Target.Namespace)
 	}
 	doc, err := readDocument(ctx, c, cfg)

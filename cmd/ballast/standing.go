@@ -56,7 +56,7 @@ func (m *planMap) readSecrets(ctx context.Context, doc plan.Document, notes io.W
 	if err != nil {
 		return standing{}, discover.Input{}, err
 	}
-	all, err := discover.ReadInput(ctx, m, m.key.Namespace, argos)
+	all, err := discover.ReadInput(ctx, m, m.key.Namespace, argos, discover.Known{})
 	if apierrors.IsForbidden(err) {
 		say(notes, "note: without the right to list Secrets and read Argo CD's settings, clusters whose Secret is immutable, unmanaged or not selected "+
 			"are not known, and counted as any other\n")
@@ -71,7 +71,7 @@ func (m *planMap) readSecrets(ctx context.Context, doc plan.Document, notes io.W
 	}
 	ours := all
 	if selector.String() != argos.String() {
-		if ours, err = discover.ReadInput(ctx, m, m.key.Namespace, selector); err != nil {
+		if ours, err = discover.ReadInput(ctx, m, m.key.Namespace, selector, discover.Known{}); err != nil {
 			return standing{}, all, err
 		}
 	}

@@ -55,12 +55,12 @@ func (o *statusOptions) read(ctx context.Context, c client.Client) (*sight, erro
 	}
 	s.state = stateOf(&cm)
 	s.readConfig(ctx, c, o)
+	s.readHistory(ctx, c)
 	var err error
-	if s.input, s.workload, err = controller.Look(ctx, c, s.config); err != nil {
+	if s.input, s.workload, err = controller.Look(ctx, c, s.config, s.history.Known); err != nil {
 		return nil, explainDenied(err, o.cluster.namespace)
 	}
 	s.readLease(ctx, c)
-	s.readHistory(ctx, c)
 	pods, err := ownership.List(ctx, c, s.target(), s.now)
 	if s.note("pods", err); err == nil {
 		s.pods = &pods

@@ -16,7 +16,7 @@ func (l *Loop) seeGlass(ctx context.Context) {
 	if !l.opened(l.known().BreakGlass) {
 		return
 	}
-	_, w, err := Look(ctx, l.Reader, l.Config())
+	_, w, err := l.stands(ctx, l.Config(), l.lookedAt().known)
 	if err != nil {
 		w = discover.Workload{} // then the event is on the plan ConfigMap alone
 	}

@@ -51,6 +51,7 @@ type Loop struct {
 	changed, drifted signal
 
 	mu       sync.Mutex
+	looking  sync.Mutex    // at Secrets
 	enforced plan.Document // the newest plan known, written or seen, with people's pins and annotations
 	shown    shown         // what the pods said last
 	glass    bool          // people were told that enforcement is switched off
@@ -263,7 +264,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (cycle.Inputs
 		return cycle.Inputs{}, snapshot, err
 	}
 	in := cycle.Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory}
-	if in.Discovered, in.Workload, err = Look(ctx, l.Reader, c); err != nil {
+	if in.Discovered, in.Workload, err = l.stands(ctx, c, l.memory.Known); err != nil {
 		return cycle.Inputs{}, snapshot, err
 	}
 	l.takeIn(&in, snapshot)

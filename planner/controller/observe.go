@@ -127,21 +127,22 @@ func (l *Loop) observe(ctx context.Context, f Fetcher, in cycle.Inputs) cycle.Ob
 	return seen
 }
 
-// shown is what the last cycle knows, as far as repairs need it: who waits for a nudge, by what the pods said, and who leads the
-// Secrets of one server.
+// shown is what the last cycle knows, as far as repairs need it: who waits for a nudge, by what the pods said, who leads the
+// Secrets of one server, and which Secrets come first of too many.
 type shown struct {
 	pods   []rollout.Pod
 	owned  map[string]rollout.Owned
 	asked  bool
 	at     time.Time
 	memory cycle.Memory
+	known  discover.Known
 }
 
 func (l *Loop) show(in cycle.Inputs, out cycle.Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	memory := cycle.Memory{Known: discover.Known{Leaders: out.Memory.Known.Leaders}, Servers: out.Memory.Servers, Made: out.Memory.Made}
-	l.shown = shown{in.Observed.Pods, out.Verdict.Owned, in.Observed.Sight.Asked, in.Now, memory}
+	l.shown = shown{in.Observed.Pods, out.Verdict.Owned, in.Observed.Sight.Asked, in.Now, memory, out.Memory.Known}
 }
 
 func (l *Loop) lookedAt() shown {

@@ -19,6 +19,7 @@ const ImplicitID = "in-cluster"
 type Input struct {
 	Namespace        string   `json:"namespace"`
 	Secrets          []Secret `json:"secrets"`
+	LeftOut          int      `json:"leftOut,omitempty"` // how many more there are than are planned
 	InClusterEnabled bool     `json:"inClusterEnabled"`
 	InClusterOwner   int      `json:"inClusterOwner"`            // the shard on which Argo CD keeps an implicit in-cluster
 	AcceptDiscovery  *int     `json:"acceptDiscovery,omitempty"` // people's annotation accept-discovery
@@ -48,7 +49,7 @@ type Cluster struct {
 	Follows   bool       `json:"follows,omitempty"`  // its server has another Secret that leads
 	Alone     bool       `json:"alone,omitempty"`    // it stands beside that one: ballast may not write it
 	Unread    bool       `json:"unread,omitempty"`   // Argo CD cannot read its Secret, and does nothing for it
-	Misled    bool       `json:"misled,omitempty"`   // Argo CD cannot read another Secret of its server, which it may take for this one
+	Misled    bool       `json:"misled,omitempty"`   // Argo CD may take another Secret of its server for this one, and cannot read that, or ballast has left it out
 	Nameless  bool       `json:"nameless,omitempty"` // no Application finds it by name: its Secret has none, or another has the same
 	Created   time.Time  `json:"created,omitzero"`   // of its Secret
 }
@@ -140,6 +141,9 @@ func list(in Input) Fleet {
 		}
 		fleet.Clusters = append(fleet.Clusters, c)
 	}
+	if in.LeftOut > 0 {
+		fleet.Problems = append(fleet.Problems, tooMany(in))
+	}
 	if in.InClusterEnabled && !explicit {
 		fleet.Clusters = append(fleet.Clusters, implicit(in, nameTaken))
 	}
@@ -179,7 +183,8 @@ func newCluster(s Secret) Cluster {
 		Shard: plan.Shard{
 			UID: s.UID, ID: s.Name, Namespace: s.Namespace, Name: cmp.Or(s.Cluster, s.Name), Server: plan.NormalizeServer(s.Server),
 		},
-		Explicit: s.Shard, Skip: s.SkipReconcile, Unmanaged: s.Unmanaged, Immutable: s.Immutable, Unread: s.Unread, Nameless: s.Cluster == "", Created: s.Created,
+		Explicit: s.Shard, Skip: s.SkipReconcile, Unmanaged: s.Unmanaged, Immutable: s.Immutable, Created: s.Created,
+		Unread: s.Unread || s.Beside, Nameless: s.Cluster == "" || s.Namesake,
 	}
 	if s.Pin != invalidPin {
 		c.Pin = s.Pin

@@ -18,22 +18,25 @@ const (
 	keyConfig = "config"
 )
 
-// What no cluster's name or URL is longer than. Who may create Secrets makes each as large as etcd takes it, and the planner keeps
-// all of them, several times over.
+// What no cluster's name or URL is longer than: a host's name has 253 letters at most. Who may create Secrets makes each as large as
+// etcd takes it, and the planner keeps all of them.
 const (
-	longestCluster = 1 << 10
-	longestServer  = 2 << 10
+	longestCluster = 512
+	longestServer  = 512
 )
 
-func short(value []byte, most int) string { return string(value[:min(len(value), most)]) }
-
-// FromSecret keeps of a Secret what is planned with. A Secret without data, or without any at all, is one like any other.
+// FromSecret keeps of a Secret what is planned with. A Secret without data, or without any at all, is one like any other. Of one
+// that is too long, which is not planned, it keeps what is not.
 func FromSecret(s *corev1.Secret) Secret {
+	if isPacked(s) {
+		return unpacked(s)
+	}
 	pin, pinned := s.Annotations[plan.AnnotationPin]
 	skip, _ := strconv.ParseBool(s.Annotations[AnnotationSkipReconcile])
-	return Secret{
+	name, server := s.Data[keyName], s.Data[keyServer]
+	kept := Secret{
 		UID: string(s.UID), Name: s.Name, Namespace: s.Namespace,
-		Cluster: short(s.Data[keyName], longestCluster), Server: short(s.Data[keyServer], longestServer), Shard: ParseShard(s.Data[keyShard]),
+		Shard:         ParseShard(s.Data[keyShard]),
 		Pin:           parsePin(pin, pinned),
 		SkipReconcile: skip,
 		Unmanaged:     s.Annotations[plan.AnnotationUnmanaged] == "true",
@@ -41,7 +44,14 @@ func FromSecret(s *corev1.Secret) Secret {
 		HasData:       len(s.Data) > 0,
 		Unread:        !configReads(s.Data[keyConfig]),
 		Deleting:      s.DeletionTimestamp != nil,
-		TooLong:       len(s.Data[keyName]) > longestCluster || len(s.Data[keyServer]) > longestServer,
+		TooLong:       len(name) > longestCluster || len(server) > longestServer,
 		Created:       s.CreationTimestamp.UTC(),
 	}
+	if len(name) <= longestCluster {
+		kept.Cluster = string(name)
+	}
+	if len(server) <= longestServer {
+		kept.Server = string(server)
+	}
+	return kept
 }

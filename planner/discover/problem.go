@@ -17,6 +17,7 @@ const (
 	MissingServer     ProblemKind = "MissingServer"
 	MissingName       ProblemKind = "MissingName"
 	TooLong           ProblemKind = "TooLong"
+	TooMany           ProblemKind = "TooMany"
 	InvalidShard      ProblemKind = "InvalidShard"
 	NegativeShard     ProblemKind = "NegativeShard"
 	ShardOutOfRange   ProblemKind = "ShardOutOfRange"
@@ -47,6 +48,23 @@ func leftOut(s Secret) (Problem, bool) {
 		return Problem{s.Name, MissingServer, fmt.Sprintf("Secret %q has no data.server and is left out: set the cluster's URL, or delete the Secret", s.Name)}, true
 	}
 	return Problem{}, false
+}
+
+// tooMany is the problem of more Secrets than are planned; no single one has it.
+func tooMany(in Input) Problem {
+	beside := 0
+	for _, s := range in.Secrets {
+		if s.Beside || s.Namesake {
+			beside++
+		}
+	}
+	also := ""
+	if beside > 0 {
+		also = fmt.Sprintf("; %s of the plan with the server or the data.name of one that is left out, which Argo CD may take instead, so nothing waits for those", plural(beside, "Secret"))
+	}
+	return Problem{"", TooMany, fmt.Sprintf("left out of the plan: %s beyond the %d that are planned, of which those come first that were there for an hour, then the oldest%s; "+
+		"see who made so many (kubectl get secrets --sort-by=.metadata.creationTimestamp, with discover.selector), and delete those that no cluster needs",
+		plural(in.LeftOut, "cluster Secret"), mostSecrets, also)}
 }
 
 // flaws are the problems a cluster has by itself; it is planned for all the same.

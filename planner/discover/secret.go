@@ -22,8 +22,10 @@ type Secret struct {
 	Immutable     bool       `json:"immutable,omitempty"`
 	HasData       bool       `json:"hasData,omitempty"`
 	Deleting      bool       `json:"deleting,omitempty"`
-	Unread        bool       `json:"unread,omitempty"`  // Argo CD cannot read data.config
-	TooLong       bool       `json:"tooLong,omitempty"` // data.name or data.server is longer than any is, and cut
+	Unread        bool       `json:"unread,omitempty"`   // Argo CD cannot read data.config
+	TooLong       bool       `json:"tooLong,omitempty"`  // data.name or data.server is longer than any is
+	Beside        bool       `json:"beside,omitempty"`   // one of more than are planned has the same server
+	Namesake      bool       `json:"namesake,omitempty"` // and the same data.name
 	Created       time.Time  `json:"created,omitzero"`
 }
 

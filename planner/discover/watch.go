@@ -4,16 +4,17 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"ballast/planner/plan"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -26,54 +27,25 @@ const (
 	keyAlgorithm      = "controller.sharding.algorithm"
 )
 
-// unreadConfig stands for a data.config that Argo CD cannot read, and cannot be read itself.
-const unreadConfig = "unread"
-
 // Transform is TransformSecret for a cache of the Secrets that a selector chooses: of labels it keeps those that it asks for.
 func Transform(selector labels.Selector) func(any) (any, error) {
 	requirements, _ := selector.Requirements()
-	return func(obj any) (any, error) { return transform(obj, requirements) }
+	var shared sharedLabels
+	return func(obj any) (any, error) { return transform(obj, requirements, &shared) }
 }
 
 // TransformSecret strips a Secret before an informer keeps it: credentials, last-applied and managed fields never stay in
-// memory. Of data.shard it keeps what ParseShard makes of it. What is no Secret passes as it is.
+// memory. What is planned with is packed, for FromSecret to read. What is no Secret passes as it is.
 func TransformSecret(obj any) (any, error) {
 	return Transform(labels.SelectorFromSet(labels.Set{plan.SecretTypeLabel: plan.SecretTypeCluster}))(obj)
 }
 
-func transform(obj any, asked labels.Requirements) (any, error) {
+func transform(obj any, asked labels.Requirements, shared *sharedLabels) (any, error) {
 	s, ok := obj.(*corev1.Secret)
-	if !ok {
+	if !ok || isPacked(s) {
 		return obj, nil
 	}
-	kept := &corev1.Secret{
-		TypeMeta: s.TypeMeta,
-		ObjectMeta: metav1.ObjectMeta{
-			Name: s.Name, Namespace: s.Namespace, UID: s.UID, ResourceVersion: s.ResourceVersion, Generation: s.Generation,
-			CreationTimestamp: s.CreationTimestamp, DeletionTimestamp: s.DeletionTimestamp, Labels: keptLabels(s.Labels, asked),
-			Annotations: keptAnnotations(s.Annotations),
-		},
-		Immutable: s.Immutable,
-	}
-	if len(s.Data) == 0 {
-		return kept, nil
-	}
-	kept.Data = map[string][]byte{} // not nil: a Secret with other keys only is one with data
-	for key, most := range map[string]int{keyName: longestCluster, keyServer: longestServer} {
-		if value, found := s.Data[key]; found {
-			kept.Data[key] = slices.Clone(value[:min(len(value), most+1)]) // the informer's decoder may share one array between the values
-		}
-	}
-	if value, found := s.Data[keyShard]; found {
-		kept.Data[keyShard] = []byte(ParseShard(value).text())
-	}
-	if !configReads(s.Data[keyConfig]) {
-		kept.Data[keyConfig] = []byte(unreadConfig)
-	}
-	if len(kept.Data) == 0 {
-		kept.Data[keyServer] = nil
-	}
-	return kept, nil
+	return packed(FromSecret(s), s, shared.of(keptLabels(s.Labels, asked))), nil
 }
 
 // keptLabels are those that the cache is asked for: a Secret may have thousands.
@@ -92,56 +64,33 @@ func keptLabels(all map[string]string, asked labels.Requirements) map[string]str
 	return kept
 }
 
-func keptAnnotations(all map[string]string) map[string]string {
-	var kept map[string]string
-	for _, key := range []string{plan.AnnotationPin, plan.AnnotationUnmanaged, AnnotationSkipReconcile} {
-		value, found := all[key]
-		if !found {
-			continue
-		}
-		switch {
-		case key == plan.AnnotationPin:
-			value = parsePin(value, true)
-		case key == AnnotationSkipReconcile:
-			skip, _ := strconv.ParseBool(value)
-			value = strconv.FormatBool(skip)
-		case value != "true":
-			value = "false"
-		}
-		if kept == nil {
-			kept = map[string]string{}
-		}
-		kept[key] = value
-	}
-	return kept
+// sharedLabels has Secrets with the same labels share one map: nearly all have the same, and a map takes more than the rest of a
+// small Secret does. Nobody writes to what a cache holds.
+type sharedLabels struct {
+	mu   sync.Mutex
+	last map[string]string
 }
 
-// text is a data.shard that ParseShard reads as this value.
-func (v ShardValue) text() string {
-	switch v.State {
-	case ShardValid:
-		return strconv.Itoa(v.N)
-	case ShardNegative:
-		return "-1"
-	case ShardTooLarge:
-		return strconv.Itoa(maxShard + 1)
+func (s *sharedLabels) of(kept map[string]string) map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !maps.Equal(s.last, kept) {
+		s.last = kept
 	}
-	return invalidPin
+	return s.last
 }
 
 // ReadInput reads what Discover needs of Argo CD's namespace, but for InClusterOwner and AcceptDiscovery, which others
-// know. Without argocd-cm, or without its key, the in-cluster is enabled, as Argo CD has it.
-func ReadInput(ctx context.Context, r client.Reader, namespace string, selector labels.Selector) (Input, error) {
+// know. Of more Secrets than are planned those that are known come first. Without argocd-cm, or without its key, the in-cluster is
+// enabled, as Argo CD has it.
+func ReadInput(ctx context.Context, r client.Reader, namespace string, selector labels.Selector, known Known) (Input, error) {
 	in := Input{Namespace: namespace}
 	var secrets corev1.SecretList
-	if err := r.List(ctx, &secrets, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+	// Nothing of the list is written to or outlives this call but strings: a copy of all would take as much again.
+	if err := r.List(ctx, &secrets, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy); err != nil {
 		return Input{}, fmt.Errorf("listing cluster secrets in %q: %w", namespace, err)
 	}
-	in.Secrets = make([]Secret, 0, len(secrets.Items))
-	for i := range secrets.Items {
-		in.Secrets = append(in.Secrets, FromSecret(&secrets.Items[i]))
-	}
-	slices.SortFunc(in.Secrets, func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) })
+	in.Secrets, in.LeftOut = known.choose(secrets.Items, mostSecrets)
 	settings, err := readConfigMap(ctx, r, namespace, configMapSettings)
 	if err != nil {
 		return Input{}, err

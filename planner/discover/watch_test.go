@@ -135,7 +135,7 @@ func TestReadInput(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := ReadInput(t.Context(), fake.NewClientBuilder().WithObjects(test.objects...).Build(), "argocd", selector)
+			got, err := ReadInput(t.Context(), fake.NewClientBuilder().WithObjects(test.objects...).Build(), "argocd", selector, Known{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,7 +155,7 @@ func TestASelectorOfExpressionsSelectsByThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadInput(t.Context(), fake.NewClientBuilder().WithObjects(clusterSecret("a"), other).Build(), "argocd", selector)
+	got, err := ReadInput(t.Context(), fake.NewClientBuilder().WithObjects(clusterSecret("a"), other).Build(), "argocd", selector, Known{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestAFailedReadIsAnErrorAndNoEmptyFleet(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := ReadInput(t.Context(), fake.NewClientBuilder().WithInterceptorFuncs(test.funcs).Build(), "argocd", labels.Everything())
+			_, err := ReadInput(t.Context(), fake.NewClientBuilder().WithInterceptorFuncs(test.funcs).Build(), "argocd", labels.Everything(), Known{})
 			if err == nil || err.Error() != test.want {
 				t.Errorf("error %v, want %s", err, test.want)
 			}

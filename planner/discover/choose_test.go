@@ -1,0 +1,185 @@
+package discover
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ballast/planner/plan"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"pgregory.net/rapid"
+)
+
+// made is a cluster Secret of that many minutes after the first one, as a cache keeps it.
+func made(t testing.TB, name string, minute int, change ...func(*corev1.Secret)) corev1.Secret {
+	t.Helper()
+	s := clusterSecret(name)
+	s.CreationTimestamp = metav1.NewTime(time.Date(2026, 8, 1, 12, minute, 0, 0, time.UTC))
+	for _, c := range change {
+		c(s)
+	}
+	kept, err := TransformSecret(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *kept.(*corev1.Secret)
+}
+
+// TestOfTooManySecretsTheNewestAreLeftOut, and of those that are planned none that was known for an hour, whatever others make.
+func TestOfTooManySecretsTheNewestAreLeftOut(t *testing.T) {
+	with := func(key, value string) func(*corev1.Secret) {
+		return func(s *corev1.Secret) { s.Data[key] = []byte(value) }
+	}
+	type chosen struct {
+		Names            []string
+		LeftOut          int
+		Beside, Namesake []string
+	}
+	lately := map[string]time.Time{"was": {}}
+	for name, test := range map[string]struct {
+		known   Known
+		secrets []corev1.Secret
+		want    chosen
+	}{
+		"as many as are planned":        {Known{}, []corev1.Secret{made(t, "c", 0), made(t, "b", 0), made(t, "a", 3)}, chosen{Names: []string{"a", "b", "c"}}},
+		"the oldest of one more":        {Known{}, []corev1.Secret{made(t, "d", 0), made(t, "c", 0), made(t, "b", 0), made(t, "a", 3)}, chosen{Names: []string{"b", "c", "d"}, LeftOut: 1}},
+		"by name at one second":         {Known{}, []corev1.Secret{made(t, "d", 0), made(t, "c", 0), made(t, "b", 0), made(t, "a", 0)}, chosen{Names: []string{"a", "b", "c"}, LeftOut: 1}},
+		"known ones that are made anew": {Known{Clusters: []string{"y", "z"}}, []corev1.Secret{made(t, "a", 0), made(t, "b", 1), made(t, "y", 9), made(t, "z", 9)}, chosen{Names: []string{"a", "y", "z"}, LeftOut: 1}},
+		"then those that were until lately": {Known{Clusters: []string{"z"}, Lost: lately}, []corev1.Secret{made(t, "a", 0), made(t, "b", 1), made(t, "was", 9), made(t, "z", 9)},
+			chosen{Names: []string{"a", "was", "z"}, LeftOut: 1}},
+		"too many known ones":  {Known{Clusters: []string{"a", "b", "c", "d"}}, []corev1.Secret{made(t, "a", 4), made(t, "b", 1), made(t, "c", 2), made(t, "d", 3)}, chosen{Names: []string{"b", "c", "d"}, LeftOut: 1}},
+		"a twin is left out":   {Known{}, []corev1.Secret{made(t, "a", 0), made(t, "b", 0), made(t, "c", 0), made(t, "d", 1, with("server", "https://b/"))}, chosen{Names: []string{"a", "b", "c"}, LeftOut: 1, Beside: []string{"b"}}},
+		"a namesake":           {Known{}, []corev1.Secret{made(t, "a", 0), made(t, "b", 0), made(t, "c", 0), made(t, "d", 1, with("name", "c"))}, chosen{Names: []string{"a", "b", "c"}, LeftOut: 1, Namesake: []string{"c"}}},
+		"one without anything": {Known{}, []corev1.Secret{made(t, "a", 0, with("server", ""), with("name", "")), made(t, "b", 0), made(t, "c", 0), made(t, "d", 1, with("server", ""), with("name", ""))}, chosen{Names: []string{"a", "b", "c"}, LeftOut: 1}},
+		"a twin whose name is too long": {Known{}, []corev1.Secret{made(t, "a", 0), made(t, "b", 0, with("server", "https://a"), with("name", strings.Repeat("n", longestCluster+1)))},
+			chosen{Names: []string{"a", "b"}, Beside: []string{"a"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got chosen
+			secrets, left := test.known.choose(test.secrets, 3)
+			got.LeftOut = left
+			for _, s := range secrets {
+				got.Names = append(got.Names, s.Name)
+				if s.Beside {
+					got.Beside = append(got.Beside, s.Name)
+				}
+				if s.Namesake {
+					got.Namesake = append(got.Namesake, s.Name)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestNobodysSecretsPushOutAKnownOne, however many there are and in whatever order they come.
+func TestNobodysSecretsPushOutAKnownOne(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var all []corev1.Secret
+		var known Known
+		for i := range rapid.IntRange(1, 10).Draw(rt, "known") {
+			known.Clusters = append(known.Clusters, fmt.Sprintf("k%02d", i))
+			all = append(all, made(t, known.Clusters[i], rapid.IntRange(0, 9).Draw(rt, "made")))
+		}
+		for i := range rapid.IntRange(0, 30).Draw(rt, "others") {
+			all = append(all, made(t, fmt.Sprintf("a%02d", i), rapid.IntRange(0, 9).Draw(rt, "made")))
+		}
+		want, left := known.choose(all, 12)
+		if len(want)+left != len(all) || len(want) > 12 {
+			rt.Fatalf("%d and %d of %d", len(want), left, len(all))
+		}
+		for _, name := range known.Clusters {
+			if !slices.ContainsFunc(want, func(s Secret) bool { return s.Name == name }) {
+				rt.Fatalf("%q is left out", name)
+			}
+		}
+		if got, _ := known.choose(rapid.Permutation(all).Draw(rt, "order"), 12); !cmp.Equal(want, got) {
+			rt.Fatalf("in another order (-want +got):\n%s", cmp.Diff(want, got))
+		}
+	})
+}
+
+// TestTooManySecretsAreOneProblem that says how many, and what to do; what Argo CD may take for a planned one keeps nothing waiting.
+func TestTooManySecretsAreOneProblem(t *testing.T) {
+	in := Input{LeftOut: 31_000, Secrets: []Secret{secret("a", func(s *Secret) { s.Beside = true }), secret("b", func(s *Secret) { s.Namesake = true }), secret("c")}}
+	fleet, _, err := Discover(in, Known{}, Options{MaxShrink: 1}, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Problem{{"", TooMany, "left out of the plan: 31000 cluster Secrets beyond the 20000 that are planned, of which those come first that were there for an hour, then the oldest; " +
+		"2 Secrets of the plan with the server or the data.name of one that is left out, which Argo CD may take instead, so nothing waits for those; " +
+		"see who made so many (kubectl get secrets --sort-by=.metadata.creationTimestamp, with discover.selector), and delete those that no cluster needs"}}
+	if diff := cmp.Diff(want, fleet.Problems); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	got := map[string][2]any{}
+	for _, c := range fleet.Clusters {
+		got[c.Shard.ID] = [2]any{c.Unread, c.Called()}
+	}
+	if diff := cmp.Diff(map[string][2]any{"a": {true, "a"}, "b": {false, ""}, "c": {false, "c"}}, got); diff != "" {
+		t.Errorf("unread and called (-want +got):\n%s", diff)
+	}
+}
+
+// TestTheMarkOfAPackedSecretIsNobodys: the API server takes no finalizer of that name.
+func TestTheMarkOfAPackedSecretIsNobodys(t *testing.T) {
+	if len(validation.IsQualifiedName(packedMark)) == 0 {
+		t.Errorf("%q is a name", packedMark)
+	}
+}
+
+// TestACacheTakesLittleOfManySecrets of whatever size their makers choose: who creates them by the hundred thousand fills it otherwise.
+func TestACacheTakesLittleOfManySecrets(t *testing.T) {
+	const n = 20_000
+	pin := map[string]string{plan.AnnotationPin: "3", plan.AnnotationUnmanaged: "true", AnnotationSkipReconcile: "true"}
+	for name, test := range map[string]struct {
+		letters, most int // of name and URL, and bytes a Secret
+	}{
+		"an EKS cluster":        {90, 1000},
+		"as long as is planned": {512, 1900},
+		"longer":                {2048, 800},
+		"short":                 {10, 800},
+	} {
+		t.Run(name, func(t *testing.T) {
+			transform, kept := Transform(labels.SelectorFromSet(labels.Set{plan.SecretTypeLabel: plan.SecretTypeCluster})), make([]any, 0, n)
+			before := heap()
+			for i := range n {
+				id := fmt.Sprintf("c%05d", i)
+				text := strings.Repeat("x", test.letters-len(id)) + id
+				s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: id, Namespace: "argocd", UID: types.UID(id + "-9e2c-4d2b-8a51-2f1c0de9b0aa"), ResourceVersion: id,
+					Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster, id: id}, Annotations: pin},
+					Data: map[string][]byte{"name": []byte(text), "server": []byte(text), "shard": []byte("3"), "config": []byte("{")}}
+				one, err := transform(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				kept = append(kept, one)
+			}
+			if each := (heap() - before) / n; each > test.most {
+				t.Errorf("each takes %d bytes, want %d at most", each, test.most)
+			} else {
+				t.Logf("each takes %d bytes", each)
+			}
+			runtime.KeepAlive(kept)
+		})
+	}
+}
+
+func heap() int {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
