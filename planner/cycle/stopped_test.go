@@ -515,7 +515,8 @@ func TestNoOrphanOfOthersTripsAnything(t *testing.T) {
 			w.add("zz", 0)
 			w.secret("zz").Server, w.secret("zz").Unread, w.secret("zz").Unmanaged = server("c000"), true, true
 		}, false},
-		"nothing of the kind": {func(*liveWorld) {}, true},
+		"a twin beyond those that are planned": {func(w *liveWorld) { w.secret("c000").Beside, w.in.Discovered.LeftOut = true, 1 }, false},
+		"nothing of the kind":                  {func(*liveWorld) {}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := undecided(t, skewed(12)...)
@@ -537,6 +538,40 @@ func TestNoOrphanOfOthersTripsAnything(t *testing.T) {
 			found := problems(w.last)
 			if tripped := slices.Contains(found, "rollout/Tripped/"); tripped != test.trips || !strings.Contains(strings.Join(found, " "), "ownership/Orphaned/c00") {
 				t.Errorf("problems %v, want the orphan told of, and a trip: %t", found, test.trips)
+			}
+		})
+	}
+}
+
+// TestTwinsBeyondThePlannedKeepNothingWaiting: of more Secrets than are planned somebody has one of each server, and Argo CD does
+// nothing for a cluster that takes that one.
+func TestTwinsBeyondThePlannedKeepNothingWaiting(t *testing.T) {
+	for why, ends := range map[string]func(*liveWorld){
+		"down":     func(w *liveWorld) { w.down[2] = true },
+		"cordoned": func(w *liveWorld) { w.in.Cordon = "2=" + w.in.Now.Add(5*time.Hour).Format(time.RFC3339) },
+	} {
+		t.Run(why, func(t *testing.T) {
+			w := undecided(t, skewed(12)...)
+			for range 30 {
+				w.step(time.Minute)
+			}
+			w.in.Discovered.LeftOut = 100_000
+			for i := range w.in.Discovered.Secrets {
+				w.in.Discovered.Secrets[i].Beside = true
+			}
+			w.taken = map[string]bool{}
+			for _, cluster := range w.on(2) {
+				w.taken[cluster] = true
+			}
+			ends(w)
+			w.until(t, "replica 2 is empty, and at rest", 30*time.Minute, func(out Outcome) bool {
+				if out.Progress.Outcome == rollout.TurnedBack {
+					t.Fatalf("turned back: %v", out.Progress)
+				}
+				return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil
+			})
+			if found := problems(w.last); !slices.Contains(found, "discover/TooMany/") {
+				t.Errorf("problems %v, want one of too many Secrets", found)
 			}
 		})
 	}

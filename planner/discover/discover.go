@@ -151,11 +151,15 @@ func list(in Input) Fleet {
 	return fleet
 }
 
-// mislead marks the other Secrets of a server of which Argo CD cannot read one: it takes any of them.
+// mislead marks the other Secrets of a server of which one keeps Argo CD from reconciling it: it takes any of them.
 func (f Fleet) mislead(u Unit) {
-	if slices.ContainsFunc(u.Clusters, func(i int) bool { return f.Clusters[i].Unread }) {
+	keeps := func(i int) bool {
+		c := f.Clusters[i]
+		return c.Unread || c.Skip || c.Explicit.State == ShardNegative
+	}
+	if len(u.Clusters) > 1 && slices.ContainsFunc(u.Clusters, keeps) {
 		for _, i := range u.Clusters {
-			f.Clusters[i].Misled = !f.Clusters[i].Unread
+			f.Clusters[i].Misled = !keeps(i)
 		}
 	}
 }
@@ -184,7 +188,7 @@ func newCluster(s Secret) Cluster {
 			UID: s.UID, ID: s.Name, Namespace: s.Namespace, Name: cmp.Or(s.Cluster, s.Name), Server: plan.NormalizeServer(s.Server),
 		},
 		Explicit: s.Shard, Skip: s.SkipReconcile, Unmanaged: s.Unmanaged, Immutable: s.Immutable, Created: s.Created,
-		Unread: s.Unread || s.Beside, Nameless: s.Cluster == "" || s.Namesake,
+		Unread: s.Unread, Misled: s.Beside, Nameless: s.Cluster == "" || s.Namesake,
 	}
 	if s.Pin != invalidPin {
 		c.Pin = s.Pin
