@@ -1,0 +1,48 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ballast/planner/cycle"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+)
+
+// TestOfTooManySecretsRepairsSeeTheKnownOnes, as the cycle does: somebody's are older than those that were made anew by a restore.
+func TestOfTooManySecretsRepairsSeeTheKnownOnes(t *testing.T) {
+	secrets := map[string]*corev1.Secret{}
+	add := func(name string, made time.Time) {
+		secrets[name] = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(made)},
+			Data: map[string][]byte{"name": []byte(name), "server": []byte("https://" + name)}}
+	}
+	for i := range 20_000 {
+		add(fmt.Sprintf("own%05d", i), epoch)
+	}
+	add("prod", epoch.Add(time.Hour))
+	add("stage", epoch.Add(time.Hour))
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: crashWorkload}, Spec: appsv1.StatefulSetSpec{Template: corev1.PodTemplateSpec{
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "application-controller"}}}}}}
+	c := newWorld().in.Config
+	c.Target = plan.Target{Kind: plan.StatefulSet, Name: crashWorkload, Container: "application-controller"}
+	l := &Loop{Options: Options{Reader: &crashCache{secrets: secrets, set: set}}}
+	var out cycle.Outcome
+	out.Memory.Known = discover.Known{Clusters: []string{"prod"}}
+	l.show(cycle.Inputs{}, out)
+	in, _, err := l.stands(t.Context(), c, l.lookedAt().known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(in.Secrets, func(s discover.Secret) bool { return s.Name == name })
+	}
+	if len(in.Secrets) != 20_000 || in.LeftOut != 2 || !has("prod") || has("stage") || has("own19999") {
+		t.Errorf("%d Secrets and %d left out; prod %t, stage %t, the last of the others %t", len(in.Secrets), in.LeftOut, has("prod"), has("stage"), has("own19999"))
+	}
+}
