@@ -560,9 +560,7 @@ func TestTwinsBeyondThePlannedKeepNothingWaiting(t *testing.T) {
 				w.in.Discovered.Secrets[i].Beside = true
 			}
 			w.taken = map[string]bool{}
-			for _, cluster := range w.on(2) {
-				w.taken[cluster] = true
-			}
+			w.breaks(w.on(2)[0])
 			ends(w)
 			w.until(t, "replica 2 is empty, and at rest", 30*time.Minute, func(out Outcome) bool {
 				if out.Progress.Outcome == rollout.TurnedBack {

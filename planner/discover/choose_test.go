@@ -118,17 +118,17 @@ func TestTooManySecretsAreOneProblem(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Problem{{"", TooMany, "left out of the plan: 31000 cluster Secrets beyond the 20000 that are planned, of which those come first that were there for an hour, then the oldest; " +
-		"2 Secrets of the plan with the server or the data.name of one that is left out, which Argo CD may take instead, so nothing waits for those; " +
+		"2 Secrets of the plan with the server or the data.name of one that is left out, which Argo CD may take instead, so that a few of them without an owner keep nothing waiting; " +
 		"see who made so many (kubectl get secrets --sort-by=.metadata.creationTimestamp, with discover.selector), and delete those that no cluster needs"}}
 	if diff := cmp.Diff(want, fleet.Problems); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	got := map[string][2]any{}
 	for _, c := range fleet.Clusters {
-		got[c.Shard.ID] = [2]any{c.Unread, c.Called()}
+		got[c.Shard.ID] = [2]any{c.Misled, c.Called()}
 	}
 	if diff := cmp.Diff(map[string][2]any{"a": {true, "a"}, "b": {false, ""}, "c": {false, "c"}}, got); diff != "" {
-		t.Errorf("unread and called (-want +got):\n%s", diff)
+		t.Errorf("misled and called (-want +got):\n%s", diff)
 	}
 }
 

@@ -139,6 +139,12 @@ func TestWhatArgoCDFindsNobodyBy(t *testing.T) {
 			found{Called: map[string]string{"a": ""}, Shared: []string{"a"}}},
 		"a twin that is not read": {[]Secret{named("a", "one", "https://a"), named("b", "two", "https://a", func(s *Secret) { s.Unread = true }), named("c", "three", "https://c")},
 			found{Called: map[string]string{"a": "one", "b": "two", "c": "three"}, Unread: []string{"b"}, Misled: []string{"a"}}},
+		"a twin that is skipped": {[]Secret{named("a", "one", "https://a"), named("b", "two", "https://a", func(s *Secret) { s.SkipReconcile = true })},
+			found{Called: map[string]string{"a": "one", "b": "two"}, Misled: []string{"a"}}},
+		"a twin that no replica has": {[]Secret{named("a", "one", "https://a"), named("b", "two", "https://a", func(s *Secret) { s.Shard = ShardValue{State: ShardNegative} })},
+			found{Called: map[string]string{"a": "one", "b": "two"}, Misled: []string{"a"}}},
+		"one that no replica has": {[]Secret{named("a", "one", "https://a", func(s *Secret) { s.Shard = ShardValue{State: ShardNegative} })},
+			found{Called: map[string]string{"a": "one"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fleet, _, err := Discover(Input{Secrets: test.secrets}, Known{}, Options{MaxShrink: 1}, time.Time{})
