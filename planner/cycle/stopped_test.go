@@ -516,6 +516,11 @@ func TestNoOrphanOfOthersTripsAnything(t *testing.T) {
 			w.secret("zz").Server, w.secret("zz").Unread, w.secret("zz").Unmanaged = server("c000"), true, true
 		}, false},
 		"a twin beyond those that are planned": {func(w *liveWorld) { w.secret("c000").Beside, w.in.Discovered.LeftOut = true, 1 }, false},
+		"a twin that no replica has": {func(w *liveWorld) {
+			w.add("zz", 0)
+			w.secret("zz").Server, w.secret("zz").Unmanaged = server("c000"), true
+			w.secret("zz").Shard = discover.ShardValue{State: discover.ShardNegative}
+		}, false},
 		"nothing of the kind":                  {func(*liveWorld) {}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
