@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
-	"strconv"
 
 	"ballast/planner/config"
 	"ballast/planner/discover"
@@ -174,15 +173,10 @@ func needsWorkload(now, next plan.Plan, o rollout.Options) bool {
 		r.Mode == plan.ModeX0Y || r.Mode == plan.ModeDefault && o.RolloutRestart
 }
 
-// basis is what candidates must agree on to be votes of one election: who is there, what is fixed, what bounds hold.
+// basis is what candidates must agree on to be votes of one election: the bounds. What is pinned or comes meanwhile goes where it
+// must, whatever candidate is elected.
 func (d division) basis() string {
-	b := fmt.Appendf(make([]byte, 0, 256+32*len(d.items)), "%+v\n", d.bounds)
-	for _, it := range d.items {
-		b = append(append(b, it.ID...), ' ')
-		b = append(strconv.AppendInt(b, int64(it.Clusters), 10), ' ')
-		b = append(strconv.AppendInt(b, int64(it.Replica), 10), '\n')
-	}
-	sum := sha256.Sum256(b)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v\n", d.bounds))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -339,6 +339,7 @@ func TestASecretThatTakesAnothersServerMovesNothing(t *testing.T) {
 	for name, forget := range map[string]bool{"under the same leader": false, "at a change of leaders": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(lognormal(20, 9)...)
+			w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(time.Hour), MinSamples: 100}} // levels nothing
 			w.run(3)
 			for i := range w.in.Discovered.Secrets {
 				w.in.Discovered.Secrets[i].Created = epoch.Add(time.Minute)
@@ -521,7 +522,7 @@ func TestNoOrphanOfOthersTripsAnything(t *testing.T) {
 			w.secret("zz").Server, w.secret("zz").Unmanaged = server("c000"), true
 			w.secret("zz").Shard = discover.ShardValue{State: discover.ShardNegative}
 		}, false},
-		"nothing of the kind":                  {func(*liveWorld) {}, true},
+		"nothing of the kind": {func(*liveWorld) {}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := undecided(t, skewed(12)...)

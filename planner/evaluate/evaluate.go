@@ -39,7 +39,7 @@ const (
 	MostVotes     Reason = "MostVotes"     // wanted more often than any other
 	AsIs          Reason = "AsIs"          // None takes every candidate
 	TooFewSamples Reason = "TooFewSamples" // the vote goes on
-	NewVote       Reason = "NewVote"       // clusters, pins or bounds changed, so that it began anew, and goes on
+	NewVote       Reason = "NewVote"       // the bounds or many clusters changed, so that it began anew, and goes on
 )
 
 // Election is the outcome of a vote: Key and Candidate are set if Elected. Votes of Samples wanted it; Needed is the
@@ -62,7 +62,7 @@ func (e Election) String() string {
 	case MostVotes:
 		return fmt.Sprintf("wanted by %d of %d samples, more than any other", e.Votes, e.Samples)
 	case NewVote:
-		return fmt.Sprintf("clusters, pins or bounds changed: a new vote has %d of %d samples", e.Samples, e.Needed)
+		return fmt.Sprintf("the bounds or many clusters changed: a new vote has %d of %d samples", e.Samples, e.Needed)
 	default:
 		return fmt.Sprintf("the vote has %d of %d samples", e.Samples, e.Needed)
 	}

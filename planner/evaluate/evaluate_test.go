@@ -21,7 +21,10 @@ func at(minute int) time.Time { return noon.Add(time.Duration(minute) * time.Min
 var (
 	planA = evaluate.Candidate{Replicas: 2, Of: map[string]int{"eu": 0, "us": 1}}
 	planB = evaluate.Candidate{Replicas: 2, Of: map[string]int{"eu": 1, "us": 0}}
-	planC = evaluate.Candidate{Replicas: 1, Of: map[string]int{"eu": 0, "us": 0}}
+
+	withUK    = evaluate.Candidate{Replicas: 2, Of: map[string]int{"eu": 1, "us": 0, "uk": 1}}
+	elsewhere = evaluate.Candidate{Replicas: 2, Of: map[string]int{"au": 1, "us": 0}}
+	planC     = evaluate.Candidate{Replicas: 1, Of: map[string]int{"eu": 0, "us": 0}}
 )
 
 func TestKeyIsTheContent(t *testing.T) {
@@ -80,7 +83,7 @@ func TestMostWanted(t *testing.T) {
 		sentence string
 	}{
 		"the first sample of a vote": {[]vote{{0, planA, ""}}, hour, waiting(1, evaluate.NewVote),
-			"clusters, pins or bounds changed: a new vote has 1 of 3 samples"},
+			"the bounds or many clusters changed: a new vote has 1 of 3 samples"},
 		"too few samples": {[]vote{{0, planA, ""}, {1, planA, ""}}, hour, waiting(2, evaluate.TooFewSamples),
 			"the vote has 2 of 3 samples"},
 		"the most votes win, not the latest": {[]vote{{0, planA, ""}, {1, planA, ""}, {2, planB, ""}}, hour, elected(planA, 2, 3),
@@ -93,6 +96,8 @@ func TestMostWanted(t *testing.T) {
 		"an older one does not":                         {[]vote{{0, planA, ""}, {1, planA, ""}, {61, planB, ""}}, hour, waiting(2, evaluate.TooFewSamples), ""},
 		"a clock set back leaves ballots of the future": {[]vote{{30, planA, ""}, {31, planA, ""}, {5, planB, ""}}, hour, waiting(1, evaluate.TooFewSamples), ""},
 		"another basis starts a new vote":               {[]vote{{0, planA, ""}, {1, planA, ""}, {2, planB, "clusters v2"}}, hour, waiting(1, evaluate.NewVote), ""},
+		"one cluster more or less goes on":              {[]vote{{0, planA, ""}, {1, withUK, ""}, {2, planA, ""}}, hour, elected(planA, 2, 3), ""},
+		"two of three other clusters start a new vote":  {[]vote{{0, planA, ""}, {1, planA, ""}, {2, elsewhere, ""}}, hour, waiting(1, evaluate.NewVote), ""},
 		"what was dropped for its size cannot win": { // room for one candidate: the present one
 			[]vote{{0, planA, ""}, {1, planA, ""}, {2, planB, ""}}, evaluate.MostWantedOptions{Window: time.Hour, MinSamples: 3, MaxAssignments: 3},
 			elected(planB, 1, 3), ""},

@@ -22,8 +22,9 @@ type MostWantedOptions struct {
 // MostWanted casts a ballot for c and elects the candidate with the most votes, ties to the newest ballot. It returns
 // the history to go on with; h is not changed.
 //
-// Basis is a hash of what candidates must agree on to be comparable (clusters, pins, bounds): another basis starts a
-// new vote. Ballots older than the window are dropped, and those from the future too, which a clock that was set back
+// Basis is a hash of what candidates must agree on to be comparable (bounds): another basis starts a new vote. Nor do ballots
+// count on whose clusters are others than c's, but for a tenth: one that comes, goes or is pinned every few minutes must not keep
+// all others' where they are. Ballots older than the window are dropped, and those from the future too, which a clock that was set back
 // leaves. An election ends the vote: its history has no ballots. The candidate elected may be the plan in force, which
 // is for the caller to see.
 //
@@ -33,7 +34,11 @@ func MostWanted(h History, c Candidate, basis string, now time.Time, o MostWante
 	key, running := Key(c), h.Basis == basis
 	next := History{Basis: basis}
 	if running {
-		next.Ballots = counting(h.Ballots, now, o.Window)
+		cast := counting(h.Ballots, now, o.Window)
+		dropped := len(cast)
+		next.Ballots = comparable(cast, h.Candidates, c)
+		dropped -= len(next.Ballots)
+		running = dropped == 0 || len(next.Ballots) > 0
 	}
 	next.Ballots = append(next.Ballots, Ballot{At: now, Key: key})
 	ranking := rank(next.Ballots)
@@ -65,6 +70,29 @@ func counting(ballots []Ballot, now time.Time, window time.Duration) []Ballot {
 	}
 	slices.SortStableFunc(kept, func(a, b Ballot) int { return a.At.Compare(b.At) })
 	return kept[max(len(kept)-(maxBallots-1), 0):]
+}
+
+// mostOthers is the share of the clusters, in percent, by which candidates of one vote may differ.
+const mostOthers = 10
+
+// comparable leaves out the ballots for candidates of other clusters. Those for one that was dropped stay.
+func comparable(ballots []Ballot, candidates map[string]Candidate, c Candidate) []Ballot {
+	others := make(map[string]bool, len(candidates))
+	for key, known := range candidates {
+		others[key] = differs(known, c)
+	}
+	return slices.DeleteFunc(ballots, func(b Ballot) bool { return others[b.Key] })
+}
+
+// differs reports whether more than a tenth of the clusters, or than one, are not in both.
+func differs(a, b Candidate) bool {
+	both := 0
+	for name := range a.Of {
+		if _, also := b.Of[name]; also {
+			both++
+		}
+	}
+	return len(a.Of)+len(b.Of)-2*both > max(1, mostOthers*len(b.Of)/100)
 }
 
 // tally is what a key has of the ballots.
