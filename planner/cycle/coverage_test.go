@@ -33,6 +33,8 @@ func honest(t *testing.T, own int) *liveWorld {
 		w.add(fmt.Sprintf("own%02d", i), 1)
 	}
 	w.frozenFor(90, func(int) {})
+	w.known()
+	w.frozenFor(2, func(int) {})
 	return w
 }
 

@@ -78,9 +78,9 @@ func TestADrainThatWaitsDoesNotRideAlong(t *testing.T) {
 func TestTheBudgetIsAShareOfTheKnownFleet(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*discover.Secret)
-		later  int // of 24 and 400 clusters, two hours on
+		later  int // of 24 clusters and ten of 400, two hours on
 	}{
-		"managed":   {func(*discover.Secret) {}, 42},
+		"managed":   {func(*discover.Secret) {}, 3},
 		"opted out": {func(s *discover.Secret) { s.Unmanaged = true }, 2},
 	} {
 		t.Run(name, func(t *testing.T) {

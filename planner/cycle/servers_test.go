@@ -104,6 +104,7 @@ func TestNobodysPinsKeepOthersFromRescue(t *testing.T) {
 			for range 130 {
 				w.step(time.Minute)
 			}
+			w.known()
 			on := w.on(2)
 			pins("1")
 			w.step(10 * time.Second)
@@ -158,6 +159,7 @@ func TestTheBudgetCountsServers(t *testing.T) {
 			for range 130 {
 				w.step(time.Minute)
 			}
+			w.known()
 			w.in.Config.Change.Moves.Rate, w.in.Memory.Changes.Ledger = []config.Rate{{Percent: 100, Period: config.Duration(time.Hour)}}, nil
 			c, a := w.deciding(t)
 			to := map[string]int{}

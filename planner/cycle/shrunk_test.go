@@ -44,6 +44,8 @@ func outnumbered(t *testing.T) *liveWorld {
 	for range 140 {
 		w.step(time.Minute)
 	}
+	w.known()
+	w.step(time.Minute)
 	if r := w.in.InForce.Rollout; r != nil || len(w.in.Memory.Known.Clusters) != 100 {
 		t.Fatalf("rollout %+v, %d clusters are known, want none and 100", r, len(w.in.Memory.Known.Clusters))
 	}
@@ -314,6 +316,8 @@ func TestTheBudgetOfARefusedDiscoveryIsThatOfTheKnownFleet(t *testing.T) {
 	for range 140 {
 		w.step(time.Minute)
 	}
+	w.known()
+	w.step(time.Minute)
 	before := w.last.Budget
 	w.refuse(t)
 	now := w.last.Budget

@@ -49,6 +49,16 @@ func (w *world) add(name string, load float64) {
 	w.setLoad(name, load)
 }
 
+// known has every Secret known, as if they had come day by day.
+func (w *world) known() {
+	var names []string
+	for _, s := range w.in.Discovered.Secrets {
+		names = append(names, s.Name)
+	}
+	slices.Sort(names)
+	w.in.Memory.Known.Clusters, w.in.Memory.Known.Fresh = names, nil
+}
+
 func (w *world) setLoad(name string, load float64) { sim.SetLoad(&w.in.Fetched[0], name, load) }
 
 func (w *world) remove(name string) {

@@ -17,10 +17,14 @@ const (
 	// knownAfter is how long a Secret must be there until its loss is one. Who makes Secrets and deletes them again would keep
 	// the plan still by it, over and over.
 	knownAfter = time.Hour
+	// mostJoin is how many of those join the known ones within a day, in percent of them, and leastJoin that many at least: who makes
+	// hundreds must not lift by it what is a share of the known ones, the moves within a day and what is no loss.
+	mostJoin  = 25
+	leastJoin = 10
 )
 
 // Known is the last accepted discovery: the names of the cluster Secrets that were there for an hour, sorted, and those that
-// are to be, Fresh since then. Lost are those that were known and went within AcceptAfter, by when that was seen: a fleet that
+// are to be, Fresh since then; Joined of them were so since JoinedSince, within a day. Lost are those that were known and went within AcceptAfter, by when that was seen: a fleet that
 // goes by and by is lost as one that goes at once. While a smaller discovery waits to be accepted, ShrunkFirst says since when,
 // ShrunkSince since when no more were lost, and ShrunkTo how many clusters are left. Leaders are who leads where several
 // Secrets have one server.
@@ -28,6 +32,8 @@ type Known struct {
 	Clusters    []string             `json:"clusters,omitempty"`
 	Fresh       []string             `json:"fresh,omitempty"`
 	FreshSince  time.Time            `json:"freshSince,omitzero"`
+	Joined      int                  `json:"joined,omitempty"`
+	JoinedSince time.Time            `json:"joinedSince,omitzero"`
 	Lost        map[string]time.Time `json:"lost,omitempty"`
 	ShrunkFirst time.Time            `json:"shrunkFirst,omitzero"`
 	ShrunkSince time.Time            `json:"shrunkSince,omitzero"`
@@ -112,7 +118,7 @@ func (k Known) accept(found, ours []string, accepted *int, o Options, now time.T
 	return k, &ShrinkError{Found: len(found), Lost: len(lost), Known: len(k.Clusters), Until: until}
 }
 
-// grown is what is known once these are found: whose time has come joins those that are known, all at once.
+// grown is what is known once these are found: whose time has come joins those that are known, as long as there is room for a day.
 func (k Known) grown(found []string, since, now time.Time) Known {
 	if len(k.Clusters) == 0 {
 		return Known{Clusters: found}
@@ -121,17 +127,29 @@ func (k Known) grown(found []string, since, now time.Time) Known {
 		since = now
 	}
 	due := now.Sub(since) >= knownAfter
-	var next Known
+	next := Known{Joined: k.Joined, JoinedSince: k.JoinedSince}
+	if today := now.Sub(k.JoinedSince); today < 0 || today >= 24*time.Hour {
+		next.Joined, next.JoinedSince = 0, now
+	}
+	room := max(leastJoin, (len(k.Clusters)-next.Joined)*mostJoin/100) - next.Joined
 	var newer []string
 	for _, name := range found {
 		_, known := slices.BinarySearch(k.Clusters, name)
 		_, fresh := slices.BinarySearch(k.Fresh, name)
+		joins := !known && fresh && due && room > 0
+		if joins {
+			next.Joined++
+			room--
+		}
 		switch {
-		case known || fresh && due:
+		case known || joins:
 			next.Clusters = append(next.Clusters, name)
 		case fresh || len(k.Fresh) == 0 || due:
 			newer = append(newer, name)
 		}
+	}
+	if next.Joined == 0 {
+		next.JoinedSince = time.Time{}
 	}
 	if next.Fresh = newer; len(newer) > 0 {
 		next.FreshSince = since

@@ -119,6 +119,41 @@ func TestWhoMakesAndDeletesSecretsKeepsNoPlanStill(t *testing.T) {
 	}
 }
 
+// TestWhoMakesManyIsKnownByAndBy: a quarter of the known ones a day, or ten.
+func TestWhoMakesManyIsKnownByAndBy(t *testing.T) {
+	for name, test := range map[string]struct {
+		known, made int
+		want        []int // how many are known after 2, 25, 50 and 75 hours
+	}{
+		"a small fleet": {20, 400, []int{30, 40, 50, 62}},
+		"a large one":   {400, 4000, []int{500, 625, 781, 976}},
+		"a few":         {400, 60, []int{460, 460, 460, 460}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			names := func(prefix string, n int) (all []string) {
+				for i := range n {
+					all = append(all, fmt.Sprintf("%s%04d", prefix, i))
+				}
+				return all
+			}
+			known, all := Known{Clusters: names("c", test.known)}, slices.Concat(names("c", test.known), names("zz", test.made))
+			var got []int
+			for minute := range 75*60 + 1 {
+				var err error
+				if known, err = known.accept(all, all, nil, Options{MaxShrink: 1}, noon.Add(time.Duration(minute)*time.Minute)); err != nil {
+					t.Fatal(err)
+				}
+				if hour := minute / 60; minute%60 == 0 && (hour == 2 || hour == 25 || hour == 50 || hour == 75) {
+					got = append(got, len(known.Clusters))
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("known (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestWhatIsKnownIsThereForAnHour(t *testing.T) {
 	known := Known{Clusters: []string{"a"}}
 	for i, step := range []struct {
@@ -128,10 +163,10 @@ func TestWhatIsKnownIsThereForAnHour(t *testing.T) {
 	}{
 		{0, []string{"a", "b"}, Known{Clusters: []string{"a"}, Fresh: []string{"b"}, FreshSince: noon}},
 		{59, []string{"a", "b", "c"}, Known{Clusters: []string{"a"}, Fresh: []string{"b"}, FreshSince: noon}},
-		{60, []string{"a", "b", "c"}, Known{Clusters: []string{"a", "b"}, Fresh: []string{"c"}, FreshSince: noon.Add(time.Hour)}},
-		{61, []string{"a", "b"}, Known{Clusters: []string{"a", "b"}}},
+		{60, []string{"a", "b", "c"}, Known{Clusters: []string{"a", "b"}, Fresh: []string{"c"}, FreshSince: noon.Add(time.Hour), Joined: 1, JoinedSince: noon.Add(time.Hour)}},
+		{61, []string{"a", "b"}, Known{Clusters: []string{"a", "b"}, Joined: 1, JoinedSince: noon.Add(time.Hour)}},
 		{200, []string{"b", "d"}, Known{Clusters: []string{"b"}, Fresh: []string{"d"}, FreshSince: noon.Add(200 * time.Minute),
-			Lost: lost(noon.Add(200*time.Minute), "a")}},
+			Joined: 1, JoinedSince: noon.Add(time.Hour), Lost: lost(noon.Add(200*time.Minute), "a")}},
 	} {
 		var err error
 		if known, err = known.accept(step.found, step.found, nil, Options{MaxShrink: 1}, noon.Add(time.Duration(step.minute)*time.Minute)); err != nil {
