@@ -252,6 +252,8 @@ func (c *cycle) pinWaits(a *adoption, replica int) (kind, why string) {
 		return "PinWaits", there + fmt.Sprintf("for mode Enforce, since %s scales nothing", a.next.Mode)
 	case a.next.Unmanaged:
 		return "PinWaits", there + "while the workload is annotated as unmanaged, which keeps ballast from scaling it"
+	case stranded(a.next, c.out.Replicas):
+		return "PinWaits", there + "until what is on a replica that does not work has left it"
 	case stops(c.in, c.out.Memory.Changes):
 		return "PinWaits", there + "while nothing scales (frozen, or stopped after a wave that did harm): \"ballast resume\" ends that"
 	}

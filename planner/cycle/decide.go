@@ -130,8 +130,7 @@ func (c *cycle) elect(s *snapshot, d division) *evaluate.Candidate {
 	if !s.may(balance) {
 		o.MinSamples = math.MaxInt
 	}
-	election, history := evaluate.MostWanted(c.in.Memory.Votes, vote, d.basis(), c.in.Now, o)
-	c.out.Memory.Votes = history
+	election := c.vote(s, d, vote, o)
 	switch {
 	case election.Elected:
 		c.out.Candidate.Verdict = election.String()
@@ -142,6 +141,19 @@ func (c *cycle) elect(s *snapshot, d division) *evaluate.Candidate {
 		c.out.Candidate.Verdict = fmt.Sprintf("%s so far; nothing begins while %s", plural(election.Samples, "vote"), s.verdicts[balance])
 	}
 	return nil
+}
+
+// vote elects the most wanted candidate of those that may still be: what was pinned or came meanwhile counts as it stands now.
+func (c *cycle) vote(s *snapshot, d division, vote evaluate.Candidate, o evaluate.MostWantedOptions) evaluate.Election {
+	votes := c.in.Memory.Votes
+	for {
+		election, history := evaluate.MostWanted(votes, vote, d.basis(), c.in.Now, o)
+		if !election.Elected || election.Key == evaluate.Key(vote) || d.allows(s.adoption, election.Candidate) {
+			c.out.Memory.Votes = history
+			return election
+		}
+		votes = votes.Without(election.Key)
+	}
 }
 
 func plural(n int, noun string) string {

@@ -5,9 +5,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
+	"slices"
 
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/evaluate"
 	"ballast/planner/partition"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
@@ -178,6 +180,28 @@ func needsWorkload(now, next plan.Plan, o rollout.Options) bool {
 func (d division) basis() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%+v\n", d.bounds))
 	return hex.EncodeToString(sum[:8])
+}
+
+// allows reports whether a candidate of another cycle keeps to what is pinned now, and to the most clusters of a replica.
+func (d division) allows(a *adoption, c evaluate.Candidate) bool {
+	clusters := make([]int, max(c.Replicas, 1))
+	for k, u := range d.groups {
+		at := d.items[k].Replica
+		if at < 0 {
+			at = a.standing(u.Clusters[0])
+			if to, chosen := c.Of[d.items[k].ID]; chosen {
+				at = to
+			}
+		}
+		if at >= c.Replicas {
+			return false
+		}
+		if at >= 0 {
+			clusters[at] += d.items[k].Clusters
+		}
+	}
+	most := d.bounds.MaxClusters
+	return most <= 0 || slices.Max(clusters) <= most
 }
 
 // moves are the clusters whose replica differs from their rows, by name.

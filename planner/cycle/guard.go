@@ -166,12 +166,25 @@ func (c *cycle) judgeReplicas(a *adoption) {
 	if f == nil || a.next.FreeReplicas && c.in.Workload.Replicas == 0 {
 		return
 	}
-	seen := failover.Fleet{Known: c.in.Observed.Known, Replicas: a.next.Replicas, Dynamic: c.in.Observed.Dynamic, Pods: c.in.Observed.Pods, Rolling: rolling(c.in, a.next)}
+	seen := failover.Fleet{Known: c.in.Observed.Known, Replicas: standingReplicas(a.next), Dynamic: c.in.Observed.Dynamic, Pods: c.in.Observed.Pods, Rolling: rolling(c.in, a.next)}
 	c.out.Replicas, c.out.Memory.Changes.Replicas = failover.Judge(seen,
 		failover.Options{After: time.Duration(f.After), Settle: time.Duration(f.Settle), Interval: time.Duration(c.in.Config.Interval)}, c.in.Now, c.in.Memory.Changes.Replicas)
 	for _, s := range c.out.Replicas.Sick {
 		c.problem(Problem{Phase: PhaseOwnership, Subject: s.Pod, Kind: "Unwell", Message: s.String()})
 	}
+}
+
+// onlyGrows reports whether a rollout adds pods and replaces none.
+func onlyGrows(r *plan.Rollout) bool {
+	return r != nil && r.Mode == plan.ModeLive && r.Stage == plan.Scaling && r.Replicas > r.From.Replicas && r.ControllerReplicas == r.From.ControllerReplicas
+}
+
+// standingReplicas are those that a failover looks at: not the pods that come.
+func standingReplicas(p plan.Plan) int {
+	if onlyGrows(p.Rollout) {
+		return p.Rollout.From.Replicas
+	}
+	return p.Replicas
 }
 
 // rolling reports whether the workload's pods are being replaced, by whomever.
@@ -180,7 +193,7 @@ func rolling(in Inputs, p plan.Plan) bool {
 	if w.ObservedGeneration < w.Generation || w.UpdatedReplicas < min(w.Replicas, w.CurrentReplicas) {
 		return true
 	}
-	if p.Rollout == nil {
+	if p.Rollout == nil || onlyGrows(p.Rollout) {
 		return false
 	}
 	switch p.Rollout.Stage {

@@ -181,3 +181,37 @@ func TestATripKeepsNobodyOnADeadReplica(t *testing.T) {
 		})
 	}
 }
+
+// TestNobodysPinsKeepAFailoverWaiting: each pin beyond the replicas began a rollout, and what happened meanwhile said nothing of a replica,
+// nor for ten minutes after it.
+func TestNobodysPinsKeepAFailoverWaiting(t *testing.T) {
+	for name, test := range map[string]struct {
+		pinned bool
+		keep   int // minutes that a pin stays
+	}{"no pin": {}, "a pin": {true, 1000}, "one pin after the other": {true, 1}} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(40)...)
+			w.add("own", 0)
+			w.idle = map[string]bool{"own": true}
+			for range 30 {
+				w.step(time.Minute)
+			}
+			w.down[1] = true
+			begun, since := w.in.Now, w.in.Now
+			w.until(t, "replica 1 is empty", 8*time.Minute, func(out Outcome) bool {
+				own, p := w.secret("own"), w.in.InForce
+				switch {
+				case test.pinned && p.Rollout == nil && own.Pin == "":
+					own.Pin, since = fmt.Sprint(p.Replicas), w.in.Now
+				case w.in.Now.Sub(since) >= time.Duration(test.keep)*time.Minute:
+					own.Pin = ""
+				}
+				if told := strings.Join(messages(out), "; "); test.keep == 1000 && w.in.Now.Sub(begun) > 3*time.Minute && len(w.on(1)) == 12 &&
+					!strings.Contains(told, `"own" is pinned to replica 3, and there are 3: it waits until what is on a replica that does not work has left it`) {
+					t.Fatalf("told %q", told)
+				}
+				return len(w.on(1)) == 0
+			})
+		})
+	}
+}

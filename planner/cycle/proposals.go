@@ -161,7 +161,7 @@ func peoplesReplicas(s *snapshot) *proposed {
 // pinsBeyond are the replicas that pins ask for, where they are ballast's to bring about: the modes x0y and default restart the
 // others for replicas that come.
 func pinsBeyond(s *snapshot) *proposed {
-	if s.next.FreeReplicas || s.next.Unmanaged {
+	if s.next.FreeReplicas || s.next.Unmanaged || stranded(s.next, s.replicas) {
 		return nil
 	}
 	replicas, why := s.next.Replicas, ""
@@ -175,6 +175,23 @@ func pinsBeyond(s *snapshot) *proposed {
 		return nil
 	}
 	return &proposed{want: s.wantOf(replicas, nil), cause: change.Pin, why: why}
+}
+
+// stranded reports whether a replica that does not work has clusters: they leave it before pods are added for a pin.
+func stranded(p plan.Plan, v failover.Verdict) bool {
+	off := slices.Clone(v.Down)
+	for _, s := range v.Sick {
+		off = append(off, s.Replica)
+	}
+	if len(off) == 0 || v.Held == failover.WholeFleet {
+		return false
+	}
+	for _, row := range p.Clusters {
+		if slices.Contains(off, row.Replica) {
+			return true
+		}
+	}
+	return false
 }
 
 // prepare is the rollout that the mode live needs once.

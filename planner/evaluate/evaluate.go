@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -29,6 +30,13 @@ type History struct {
 	Basis      string               `json:"basis,omitempty"`
 	Ballots    []Ballot             `json:"ballots,omitempty"`
 	Candidates map[string]Candidate `json:"candidates,omitempty"`
+}
+
+// Without is the vote without one candidate; the ballots for it stay.
+func (h History) Without(key string) History {
+	h.Candidates = maps.Clone(h.Candidates)
+	delete(h.Candidates, key)
+	return h
 }
 
 // Reason says why an election came out as it did, of a closed set.
