@@ -235,6 +235,9 @@ func (c *cycle) begins(s *snapshot, p *proposed) bool {
 	if p.cause == change.Failover {
 		c.out.Memory.Changes.Failover = *p.last
 	}
+	if p.bySecret && o.Mode == plan.ModeX0Y {
+		c.out.Memory.Changes.Stopped = c.in.Now
+	}
 	c.out.Memory.Changes.Target = destination(o.Mode, s.next, *p.want)
 	c.follow(nil, next.Rollout)
 	s.next = next

@@ -21,10 +21,12 @@ type proposed struct {
 	why     string
 	cause   change.Cause
 	told    []Problem
-	verdict string         // of the candidate
-	done    bool           // what a person asked for holds, or is refused
-	holds   bool           // it holds: what is elected is left alone for a while
-	last    *failover.Last // what counts as the last failover: if this one begins, or at once where nothing is failed over
+	verdict string // of the candidate
+	done    bool   // what a person asked for holds, or is refused
+	holds   bool   // it holds: what is elected is left alone for a while
+
+	bySecret bool           // a Secret's annotation asks for it
+	last     *failover.Last // what counts as the last failover: if this one begins, or at once where nothing is failed over
 }
 
 // proposal is one that a cycle considers: the actions of which a gate must leave one open, and the change, if there is any.
@@ -164,17 +166,18 @@ func pinsBeyond(s *snapshot) *proposed {
 	if s.next.FreeReplicas || s.next.Unmanaged || stranded(s.next, s.replicas) {
 		return nil
 	}
-	replicas, why := s.next.Replicas, ""
+	replicas, why, byPlan := s.next.Replicas, "", false
 	for _, name := range sortedNames(s.pins) {
 		_, known := s.next.Clusters[name]
 		if pin := s.pins[name]; known && pin >= replicas && pin < s.next.MaxReplicas {
 			replicas, why = pin+1, fmt.Sprintf("%s is pinned to replica %d", name, pin)
+			_, byPlan = s.in.Pins[name]
 		}
 	}
 	if why == "" {
 		return nil
 	}
-	return &proposed{want: s.wantOf(replicas, nil), cause: change.Pin, why: why}
+	return &proposed{want: s.wantOf(replicas, nil), cause: change.Pin, why: why, bySecret: !byPlan}
 }
 
 // stranded reports whether a replica that does not work has clusters: they leave it before pods are added for a pin.

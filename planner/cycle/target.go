@@ -124,10 +124,19 @@ func cut(s *snapshot, w *rollout.Want, moves []rollout.Move, budget int) {
 	}
 }
 
+// betweenStops is how long x0y stops nothing for a Secret's pin after it did: whoever may write one cluster Secret must not stop the
+// fleet over and over.
+const betweenStops = 24 * time.Hour
+
 // waitsFor is what a proposal waits for; empty: it may begin.
 func (s *snapshot) waitsFor(p *proposed, o rollout.Options) (kind, waits string, told []Problem) {
 	if until := heldUntil(s.in); o.Mode == plan.ModeX0Y && !until.IsZero() { // it would stop every replica again and again
 		return "HeldOff", fmt.Sprintf("waits until %s, since the last rollout failed and rollout.x0y stops every replica", until.UTC().Format(time.RFC3339)), nil
+	}
+	since, again := s.in.Now.Sub(s.changes.Stopped), s.changes.Stopped.Add(betweenStops)
+	if p.bySecret && o.Mode == plan.ModeX0Y && since >= 0 && since < betweenStops {
+		return "PinWaits", fmt.Sprintf("waits until %s, since rollout.x0y stops every replica for it, and did so for another pin; a pin in data.pins of the plan ConfigMap waits for nothing",
+			again.UTC().Format(time.RFC3339)), nil
 	}
 	waits, told = s.limit(p.want, p.cause, o)
 	return "BudgetWaits", waits, told

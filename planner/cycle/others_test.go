@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"ballast/planner/config"
+	"ballast/planner/plan"
 	"ballast/planner/rollout"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 )
 
 // TestAClusterThatNobodyGetsKeepsOthersForAnHour: one that had an owner and has none may be a wave's doing, so nothing levels; after an
@@ -212,6 +214,45 @@ func TestNobodysPinsKeepAFailoverWaiting(t *testing.T) {
 				}
 				return len(w.on(1)) == 0
 			})
+		})
+	}
+}
+
+// TestASecretsPinStopsTheFleetOnceADay: x0y stops every replica for a pin beyond them, and whoever writes one Secret could ask for the next
+// one each time. A pin of data.pins is a person's word.
+func TestASecretsPinStopsTheFleetOnceADay(t *testing.T) {
+	for name, test := range map[string]struct {
+		pin  func(w *liveWorld, to int)
+		want int // stops within a day
+	}{
+		"of a Secret":  {func(w *liveWorld, to int) { w.secret("own").Pin = fmt.Sprint(to) }, 1},
+		"of data.pins": {func(w *liveWorld, to int) { w.in.Pins = plan.Pins{"own": to} }, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newLiveWorld(skewed(40)...)
+			w.in.Config.Rollout = config.Rollout{X0Y: &config.X0YRollout{}, StageTimeout: config.Duration(10 * time.Minute)}
+			w.in.Config.Change.Moves.Rate = shipped()
+			w.in.Config.Partition.MaxReplicas = ptr.To(6)
+			w.add("own", 0)
+			w.idle = map[string]bool{"own": true}
+			for range 60 {
+				w.step(time.Minute)
+			}
+			stops, stood := 0, false
+			for range 23 * 60 {
+				if p := w.in.InForce; p.Rollout == nil && p.Replicas < 6 {
+					test.pin(w, p.Replicas)
+				}
+				w.step(time.Minute)
+				if none := w.in.Workload.Replicas == 0; none != stood {
+					if stood = none; none {
+						stops++
+					}
+				}
+			}
+			if stops != test.want {
+				t.Errorf("the fleet was stopped %d times, want %d: %v", stops, test.want, messages(w.last))
+			}
 		})
 	}
 }
