@@ -188,10 +188,7 @@ func (d division) allows(a *adoption, c evaluate.Candidate) bool {
 	for k, u := range d.groups {
 		at := d.items[k].Replica
 		if at < 0 {
-			at = a.standing(u.Clusters[0])
-			if to, chosen := c.Of[d.items[k].ID]; chosen {
-				at = to
-			}
+			at = a.decided(u, c)
 		}
 		if at >= c.Replicas {
 			return false
@@ -202,6 +199,16 @@ func (d division) allows(a *adoption, c evaluate.Candidate) bool {
 	}
 	most := d.bounds.MaxClusters
 	return most <= 0 || slices.Max(clusters) <= most
+}
+
+// decided is where a candidate has a group: where the one that leads it has its place.
+func (a *adoption) decided(u discover.Unit, c evaluate.Candidate) int {
+	for _, i := range u.Clusters {
+		if to, chosen := c.Of[a.fleet.Clusters[i].Shard.ID]; chosen && !a.fleet.Clusters[i].Follows {
+			return to
+		}
+	}
+	return a.standing(u.Clusters[0])
 }
 
 // moves are the clusters whose replica differs from their rows, by name.

@@ -104,7 +104,27 @@ func (c *cycle) countStage(p plan.Plan, beside *placement.Servers) {
 		c.enterPins(maps.Keys(MovedBy(*r)), p, beside)
 		return
 	}
+	if m.Cause == change.Failover {
+		c.noteFailed(maps.Keys(MovedBy(*r)))
+	}
 	c.enter(cmp.Or(m.Cause, change.Balance), serversOf(beside, maps.Keys(MovedBy(*r)), p))
+}
+
+// failedOnce is for how long a cluster that a failover moved waits for the budget before another one moves it.
+const failedOnce = 24 * time.Hour
+
+// noteFailed remembers what a failover moves, as long as that counts.
+func (c *cycle) noteFailed(names iter.Seq[string]) {
+	failed := map[string]time.Time{}
+	for name, at := range c.out.Memory.Changes.Failed {
+		if since := c.in.Now.Sub(at); since >= 0 && since < failedOnce {
+			failed[name] = at
+		}
+	}
+	for name := range names {
+		failed[name] = c.in.Now
+	}
+	c.out.Memory.Changes.Failed = failed
 }
 
 // enter adds moves to the ledger.
@@ -212,7 +232,7 @@ func (c *cycle) judgeWaves(a *adoption) {
 	m := &c.out.Memory.Changes
 	c.expect(a)
 	if m.Trip != nil {
-		if m.TripTold = m.TripTold || c.in.Tripped != ""; m.TripTold && c.in.Tripped == "" {
+		if m.TripTold = m.TripTold || c.in.Tripped == m.Trip.Why; m.TripTold && c.in.Tripped == "" {
 			m.Trip, m.TripTold, m.Watch = nil, false, change.Watch{}
 		}
 	}
@@ -222,10 +242,10 @@ func (c *cycle) judgeWaves(a *adoption) {
 	}
 	trip, watch := change.Judge(m.Watch, c.in.Now, signs)
 	m.Watch = watch
-	if trip != nil && m.Trip == nil {
+	if worse(trip, m.Trip) {
 		m.Trip, m.TripTold = trip, false
 	}
-	if why := cmp.Or(c.in.Tripped, tripWhy(m.Trip)); why != "" {
+	if why := cmp.Or(tripWhy(m.Trip), c.in.Tripped); why != "" {
 		stopped := "nothing moves and nothing scales any more: "
 		if !stopsFor(change.Failover, c.in, *m) {
 			stopped = "nothing moves and nothing scales any more, but off replicas that are unwell: "
@@ -233,6 +253,14 @@ func (c *cycle) judgeWaves(a *adoption) {
 		c.problem(Problem{Phase: PhaseRollout, Kind: "Tripped", Message: stopped + why +
 			"; see what happened, then run `ballast resume` (or take the annotation " + plan.AnnotationTripped + " from the plan ConfigMap)"})
 	}
+}
+
+// worse reports whether a trip takes the place of the one that stands: one for memory stops failovers, too.
+func worse(trip, stands *change.Trip) bool {
+	if trip == nil || stands == nil {
+		return trip != nil
+	}
+	return trip.Reason == change.OOMKilled && stands.Reason != change.OOMKilled
 }
 
 // expect finds orphans that no wave made: the clusters on replicas that people took away, and those on one that died

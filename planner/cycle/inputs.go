@@ -97,6 +97,7 @@ type Changes struct {
 	Cause     change.Cause         `json:"cause,omitempty"`    // of the rollout under way
 	Ledger    change.Ledger        `json:"ledger,omitempty"`   // moves that were made
 	Pinned    map[string]time.Time `json:"pinned,omitempty"`   // clusters whose pins were counted, and when
+	Failed    map[string]time.Time `json:"failed,omitempty"`   // clusters that a failover moved, and when
 	Stopped   time.Time            `json:"stopped,omitzero"`   // when x0y stopped the fleet for a Secret's pin last
 	Counted   time.Time            `json:"counted,omitzero"`   // the stage whose moves were counted last, by its since
 	Began     change.Signs         `json:"began,omitzero"`     // what was seen when the present wave began

@@ -2,10 +2,12 @@ package cycle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -254,5 +256,83 @@ func TestASecretsPinStopsTheFleetOnceADay(t *testing.T) {
 				t.Errorf("the fleet was stopped %d times, want %d: %v", stops, test.want, messages(w.last))
 			}
 		})
+	}
+}
+
+// TestAnIllnessTakesNoFleetAlong: a cluster that its replica is killed of goes on to the next one by a failover, and half of the fleet
+// with it. Each cluster goes once a day, and what comes after waits for the budget.
+func TestAnIllnessTakesNoFleetAlong(t *testing.T) {
+	for name, mode := range map[string]config.Rollout{
+		"live":    {Live: &config.LiveRollout{MaxMovesPerWave: 5, Nudge: true}},
+		"default": {Default: &config.DefaultRollout{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, slices.Repeat([]float64{10}, 40)...)
+			w.in.Config.Change.Moves.Rate, w.in.Memory.Changes.Ledger = shipped(), nil
+			mode.StageTimeout = config.Duration(10 * time.Minute)
+			w.in.Config.Rollout = mode
+			for range 90 {
+				w.step(time.Minute)
+			}
+			came, at, restarts, killed := w.in.Now.Add(-time.Hour), w.row(t, "c000"), map[int]int{}, map[int]time.Time{}
+			w.shape = func(p *rollout.Pod) {
+				p.Restarts, p.OOMKilled = restarts[p.Replica], !killed[p.Replica].IsZero()
+				p.KilledAt, p.RestartedAt = killed[p.Replica], killed[p.Replica]
+			}
+			moves, last := 0, map[string]int{}
+			for minute := range 24 * 60 {
+				if to := w.secret("c000").Shard.N; to != at {
+					at, came = to, w.in.Now
+				}
+				clear(w.down)
+				if w.in.Now.Sub(came) >= 20*time.Minute { // longer than a wave is watched
+					if minute%4 == 0 {
+						restarts[at]++
+						killed[at] = w.in.Now
+					}
+					w.down[at] = minute%4 != 3
+				}
+				w.step(time.Minute)
+				for _, s := range w.in.Discovered.Secrets {
+					if was, known := last[s.Name]; known && was != s.Shard.N {
+						moves++
+					}
+					last[s.Name] = s.Shard.N
+				}
+			}
+			if moves < 12 || moves > 40+10 { // each once, and 25 % of 40
+				t.Errorf("%d moves of 40 clusters within a day", moves)
+			}
+		})
+	}
+}
+
+// TestATripForMemoryTakesThePlaceOfAnother: whoever trips the breaker by an orphan must not hide it.
+func TestATripForMemoryTakesThePlaceOfAnother(t *testing.T) {
+	w := undecided(t, skewed(24)...)
+	orphan := &change.Trip{At: w.in.Now, Reason: change.Orphaned, Why: "cluster \"c009\" has no owner"}
+	w.in.Memory.Changes.Trip, w.in.Memory.Changes.TripTold, w.in.Tripped = orphan, true, orphan.Why
+	w.down[2] = true
+	w.until(t, "a cluster failed over", 20*time.Minute, func(Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
+	received := w.in.Memory.Changes.Watch.Receivers[0]
+	w.shape = func(p *rollout.Pod) { p.OOMKilled, p.KilledAt = p.Replica == received, w.in.Now }
+	out := w.step(time.Minute)
+	trip := out.Memory.Changes.Trip
+	if trip == nil || trip.Reason != change.OOMKilled || out.Memory.Changes.TripTold {
+		t.Fatalf("tripped %+v, told %t, want it for memory and untold", trip, out.Memory.Changes.TripTold)
+	}
+	if told := strings.Join(messages(out), "; "); !strings.Contains(told, "Tripped: nothing moves and nothing scales any more: pod ") {
+		t.Errorf("told %q", told)
+	}
+	if out = w.step(time.Minute); out.Memory.Changes.Trip == nil {
+		t.Error("it is cleared while the annotation has the other's words")
+	}
+	w.in.Memory.Changes.TripTold, w.in.Tripped = true, trip.Why
+	if out = w.step(time.Minute); out.Memory.Changes.Trip == nil {
+		t.Error("it is cleared while it stands")
+	}
+	w.in.Tripped = ""
+	if out = w.step(time.Minute); out.Memory.Changes.Trip != nil {
+		t.Error("it stands after a person took it away")
 	}
 }

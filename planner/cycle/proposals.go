@@ -234,7 +234,11 @@ func evacuation(s *snapshot) *proposed {
 }
 
 func request(s *snapshot, unwell []int) failover.Request {
-	r := failover.Request{View: plan.NewView(s.next.Clone(), s.pins), Unwell: unwell, Shut: s.shut(),
+	again := map[string]bool{}
+	for name, at := range s.changes.Failed {
+		again[name] = s.in.Now.Sub(at) < failedOnce
+	}
+	r := failover.Request{View: plan.NewView(s.next.Clone(), s.pins), Again: again, Unwell: unwell, Shut: s.shut(),
 		MaxClusters: s.in.Config.Partition.MaxClustersPerReplica, Budget: s.budgetOf(change.Drain).Left,
 		Last: s.in.Memory.Changes.Failover, Servers: s.beside, Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.next.Replicas)}
 	if s.may(drain) {

@@ -1,6 +1,8 @@
 package cycle
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,6 +22,16 @@ func TestNobodysSecretKeepsAVoteFromItsEnd(t *testing.T) {
 				w.remove("own")
 			} else if w.secret("own") == nil {
 				w.add("own", 0)
+			}
+		},
+		"many Secrets that come and go": func(w *liveWorld, on bool) {
+			for i := range 12 {
+				if name := fmt.Sprintf("other%02d", i); on {
+					w.add(name, 0)
+					w.idle[name] = true
+				} else {
+					w.remove(name)
+				}
 			}
 		},
 		"the shard of one that opted out": func(w *liveWorld, on bool) {
@@ -55,4 +67,56 @@ func TestNobodysSecretKeepsAVoteFromItsEnd(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAnElectionKeepsToWhatStands: what was voted for before others' Secrets changed moves nothing by what they changed.
+func TestAnElectionKeepsToWhatStands(t *testing.T) {
+	own := []string{"aaa0", "aaa1", "aaa2"}
+	voting := func(t *testing.T) *liveWorld {
+		w := adopted(t, slices.Repeat([]float64{10}, 40)...)
+		w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(time.Hour), MinSamples: 10}}
+		w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 3}
+		w.idle = map[string]bool{}
+		for _, name := range own {
+			w.add(name, 0)
+			w.idle[name], w.secret(name).Pin, w.secret(name).Created = true, "2", w.in.Now
+		}
+		for range 200 {
+			w.step(time.Minute)
+		}
+		w.until(t, "nine votes", time.Hour, func(out Outcome) bool { return len(out.Memory.Votes.Ballots) == 9 })
+		return w
+	}
+	t.Run("a server that is another's now", func(t *testing.T) {
+		w := voting(t)
+		victims := w.on(0)[:3]
+		for i, name := range own {
+			w.secret(name).Server, w.secret(name).Pin = w.secret(victims[i]).Server, ""
+		}
+		for range 60 {
+			w.step(time.Minute)
+		}
+		for _, name := range victims {
+			if at := w.row(t, name); at != 0 {
+				t.Errorf("%s is on replica %d, want 0 as before: %v", name, at, messages(w.last))
+			}
+		}
+	})
+	t.Run("a pin beyond the replicas", func(t *testing.T) {
+		w := voting(t)
+		w.in.Config.Partition.Replicas = nil
+		w.in.Memory.Votes.Basis = "" // of these bounds
+		for range 8 {
+			w.step(time.Minute)
+		}
+		w.secret("aaa0").Pin = "7"
+		for range 40 {
+			if w.step(time.Minute); w.last.Decided && w.in.InForce.Rollout != nil && w.in.InForce.Rollout.Replicas < 8 {
+				t.Fatalf("%s: begins a rollout to %d replicas against the pin", w.last.Reason, w.in.InForce.Rollout.Replicas)
+			}
+		}
+		if got := w.in.InForce.Replicas; got < 8 {
+			t.Errorf("%d replicas, want 8 for the pin", got)
+		}
+	})
 }

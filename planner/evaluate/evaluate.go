@@ -32,10 +32,11 @@ type History struct {
 	Candidates map[string]Candidate `json:"candidates,omitempty"`
 }
 
-// Without is the vote without one candidate; the ballots for it stay.
+// Without is the vote without one candidate, and without the ballots for it.
 func (h History) Without(key string) History {
 	h.Candidates = maps.Clone(h.Candidates)
 	delete(h.Candidates, key)
+	h.Ballots = slices.DeleteFunc(slices.Clone(h.Ballots), func(b Ballot) bool { return b.Key == key })
 	return h
 }
 

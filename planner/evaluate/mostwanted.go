@@ -17,13 +17,16 @@ type MostWantedOptions struct {
 	Window         time.Duration // a ballot counts that long
 	MinSamples     int           // ballots that an election takes; less than 1 = 1
 	MaxAssignments int           // clusters in all kept candidates together; 0 = DefaultMaxAssignments
+
+	// Counts are the clusters by which candidates are compared; nil: all. Others, such as new ones, make no vote another.
+	Counts func(cluster string) bool
 }
 
 // MostWanted casts a ballot for c and elects the candidate with the most votes, ties to the newest ballot. It returns
 // the history to go on with; h is not changed.
 //
 // Basis is a hash of what candidates must agree on to be comparable (bounds): another basis starts a new vote. Nor do ballots
-// count on whose clusters are others than c's, but for a tenth: one that comes, goes or is pinned every few minutes must not keep
+// count on whose clusters are others than c's, of those that count and but for a tenth: one that comes, goes or is pinned every few minutes must not keep
 // all others' where they are. Ballots older than the window are dropped, and those from the future too, which a clock that was set back
 // leaves. An election ends the vote: its history has no ballots. The candidate elected may be the plan in force, which
 // is for the caller to see.
@@ -36,7 +39,7 @@ func MostWanted(h History, c Candidate, basis string, now time.Time, o MostWante
 	if running {
 		cast := counting(h.Ballots, now, o.Window)
 		dropped := len(cast)
-		next.Ballots = comparable(cast, h.Candidates, c)
+		next.Ballots = o.comparable(cast, h.Candidates, c)
 		dropped -= len(next.Ballots)
 		running = dropped == 0 || len(next.Ballots) > 0
 	}
@@ -76,23 +79,31 @@ func counting(ballots []Ballot, now time.Time, window time.Duration) []Ballot {
 const mostOthers = 10
 
 // comparable leaves out the ballots for candidates of other clusters. Those for one that was dropped stay.
-func comparable(ballots []Ballot, candidates map[string]Candidate, c Candidate) []Ballot {
+func (o MostWantedOptions) comparable(ballots []Ballot, candidates map[string]Candidate, c Candidate) []Ballot {
 	others := make(map[string]bool, len(candidates))
 	for key, known := range candidates {
-		others[key] = differs(known, c)
+		others[key] = o.differ(known, c)
 	}
 	return slices.DeleteFunc(ballots, func(b Ballot) bool { return others[b.Key] })
 }
 
-// differs reports whether more than a tenth of the clusters, or than one, are not in both.
-func differs(a, b Candidate) bool {
-	both := 0
-	for name := range a.Of {
-		if _, also := b.Of[name]; also {
-			both++
+// differ reports whether more than a tenth of the clusters that count, or than one, are not in both.
+func (o MostWantedOptions) differ(a, b Candidate) bool {
+	all, alone := 0, 0
+	for name := range b.Of {
+		if o.Counts == nil || o.Counts(name) {
+			all++
+			if _, also := a.Of[name]; !also {
+				alone++
+			}
 		}
 	}
-	return len(a.Of)+len(b.Of)-2*both > max(1, mostOthers*len(b.Of)/100)
+	for name := range a.Of {
+		if _, also := b.Of[name]; !also && (o.Counts == nil || o.Counts(name)) {
+			alone++
+		}
+	}
+	return alone > max(1, mostOthers*all/100)
 }
 
 // tally is what a key has of the ballots.

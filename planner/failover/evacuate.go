@@ -2,7 +2,6 @@ package failover
 
 import (
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -33,8 +32,9 @@ type Request struct {
 	Gone        map[string]bool      // clusters without a Secret: their rows follow the others of their server, and keep none
 	Unwell      []int
 	Cordoned    []int
-	Shut        []int // others that receive nothing now, and keep what they have
-	Budget      int   // servers that may leave cordoned replicas now; what nobody has waits for no budget
+	Shut        []int           // others that receive nothing now, and keep what they have
+	Budget      int             // servers that may move now; what nobody has waits for none, but for Again
+	Again       map[string]bool // clusters that a failover moved within a day
 	Last        Last
 }
 
@@ -53,8 +53,9 @@ type Evacuation struct {
 // One unwell replica an hour is emptied, the most loaded first; cordoned ones at once, all of them. Clusters go to replicas
 // that are neither, nor shut: first those that fit within the capacity, the heaviest first, each to the fullest replica that takes it;
 // then the others, placed the heaviest first on the lightest replica, which keeps the largest load small. Secrets with one
-// server go together, and join the ones that stand on a healthy replica; pinned ones stay. An unwell replica waits for no budget,
-// for nobody reconciles its clusters. Where that is too small for all of cordoned ones, those that fit the capacity come first,
+// server go together, and join the ones that stand on a healthy replica; pinned ones stay. What is on an unwell replica waits for no
+// budget, for nobody reconciles it, once a day: a cluster that its replicas die of would take half of the fleet along each hour.
+// Where the budget is too small for all others, those that fit the capacity come first,
 // the heaviest first; then, of those beyond it, the lightest first, for they do the least harm. The rest waits. Nothing ever brings a
 // cluster back but balance.
 func Evacuate(r Request, now time.Time) Evacuation {
@@ -69,13 +70,12 @@ func Evacuate(r Request, now time.Time) Evacuation {
 		return e.out
 	}
 	if replica, ok := e.next(now); ok {
-		e.out.FailedOver = e.empty([]int{replica})
+		e.out.FailedOver = e.empty([]int{replica}, e.again)
 		if e.out.FailedOver > 0 && !e.within(now, replica) {
 			e.out.Last = Last{Replica: replica, At: now}
 		}
 	}
-	e.left = r.Budget
-	e.empty(e.cordoned)
+	e.empty(e.cordoned, always)
 	e.overloads()
 	return e.out
 }
@@ -102,7 +102,7 @@ func newEvacuation(r Request) *evacuation {
 	if r.Servers == nil {
 		r.Servers = placement.NewServers(0)
 	}
-	e := &evacuation{Request: r, running: n, left: math.MaxInt, names: slices.Sorted(maps.Keys(r.View.Plan.Clusters)),
+	e := &evacuation{Request: r, running: n, left: r.Budget, names: slices.Sorted(maps.Keys(r.View.Plan.Clusters)),
 		emptied: make([]bool, n), received: make([]bool, n),
 		bins: make([]placement.Bin, n), movable: make([]placement.Bin, n)}
 	e.cordoned = slices.DeleteFunc(union(r.Cordoned), e.absent)

@@ -123,6 +123,10 @@ func TestWhereClustersGo(t *testing.T) {
 			}}},
 		"a budget that pins overdrew": {request(four(), cordoned(2), budget(-7)),
 			Evacuation{Notes: []Note{{BudgetWaits, "d", 2, `1 cluster of replica 2, which is cordoned, waits for the move budget, the first is "d"`}}}},
+		"what a failover moved within a day waits for the budget": {request(four(), unwell(3), budget(1), func(r *Request) {
+			r.Again = map[string]bool{"e": true, "f": true}
+		}), Evacuation{Moves: map[string]int{"e": 1, "g": 1}, FailedOver: 2, Last: Last{3, at(0)},
+			Notes: []Note{{BudgetWaits, "f", 3, `1 cluster of replica 3, which is unwell, waits for the move budget, the first is "f"`}}}},
 		"an unwell replica's clusters take nothing of the budget for cordoned ones": {request(four(), unwell(1), cordoned(3, 2), budget(1)),
 			Evacuation{Moves: map[string]int{"c": 0, "g": 0}, FailedOver: 1, Last: Last{1, at(0)},
 				Notes: []Note{

@@ -85,10 +85,21 @@ type unit struct {
 }
 
 // empty moves what the budget allows off those replicas, and answers how many clusters.
-func (e *evacuation) empty(replicas []int) int {
+func (e *evacuation) empty(replicas []int, limited func(unit) bool) int {
 	units := e.units(replicas)
 	slices.SortFunc(units, sooner)
-	now, later := units[:min(max(e.left, 0), len(units))], units[min(max(e.left, 0), len(units)):]
+	var now, later []unit
+	for _, u := range units {
+		switch {
+		case !limited(u):
+			now = append(now, u)
+		case e.left > 0:
+			e.left--
+			now = append(now, u)
+		default:
+			later = append(later, u)
+		}
+	}
 	if len(later) > 0 {
 		e.place(now) // anew: what waits takes no room
 	}
@@ -106,6 +117,13 @@ func (e *evacuation) empty(replicas []int) int {
 	}
 	return moved
 }
+
+// again reports whether a failover moved one of them within a day: what comes along with a replica's illness waits for the budget.
+func (e *evacuation) again(u unit) bool {
+	return slices.ContainsFunc(u.Names, func(name string) bool { return e.Again[name] })
+}
+
+func always(unit) bool { return true }
 
 func (e *evacuation) these(replicas []int) string {
 	if len(replicas) == 1 {
@@ -183,7 +201,6 @@ func (e *evacuation) send(u unit) {
 	for _, name := range u.Names {
 		e.out.Moves[name] = u.To
 	}
-	e.left--
 	e.bins[u.To] = e.bins[u.To].With(u.Load, len(u.Names))
 	e.received[u.To] = true
 	u.group.home = u.To
