@@ -28,10 +28,14 @@ const separator = "|"
 // Queries are what Ask asks, for people who want to see it. Each sample is about one pod and server, the last about one pod.
 // When a pod was scraped is read from its memory's samples, else from up: no other metric is there while a pod has no cluster.
 func Queries() []poll.Metric {
-	const none = `{ {{.pods}} }`
+	const none = `{ {{.targets}} }`
 	pair := func(id, aggregation, series, server string) poll.Metric {
+		selector := fmt.Sprintf(`%s{ {{.targets}},%s!="" }`, series, server)
+		if server == "dest_server" {
+			selector = fmt.Sprintf(`%s{ {{.pods}},%s!="" } {{.ofTargets}}`, series, server)
+		}
 		return poll.Metric{ID: id, Match: poll.Match{Label: "owner"},
-			Query: fmt.Sprintf(`label_join(%s by (pod, %s) (%s{ {{.pods}},%s!="" }), "owner", "%s", "pod", "%s")`, aggregation, server, series, server, separator, server)}
+			Query: fmt.Sprintf(`label_join(%s by (pod, %s) (%s), "owner", "%s", "pod", "%s")`, aggregation, server, selector, separator, server)}
 	}
 	return []poll.Metric{
 		pair(metricAppInfo, "count", metricAppInfo, "dest_server"),

@@ -71,7 +71,7 @@ func (q *querier) Query(_ context.Context, query string, at time.Time, _ ...prom
 	if q.refuse != "" && strings.Contains(query, q.refuse) {
 		return nil, nil, errors.New("too many samples")
 	}
-	labels := model.Metric{"pod": "ac-0"}
+	labels := model.Metric{"pod": "ac-0", "namespace": "argocd", "instance": "10.0.0.1:8082"}
 	if strings.HasPrefix(query, "label_join") {
 		labels["owner"] = "ac-0|https://a"
 	}
@@ -85,7 +85,7 @@ func (q *querier) Query(_ context.Context, query string, at time.Time, _ ...prom
 func TestTheClientOfTheOtherMetricsAsks(t *testing.T) {
 	q := &querier{asked: map[string]bool{}}
 	target := plan.Target{Kind: plan.StatefulSet, Name: "ac"}
-	client := poll.NewWith(q, poll.Config{Pods: poll.PodsMatcher("pod", target), Concurrency: 1})
+	client := poll.NewWith(q, poll.Config{Pods: poll.PodsMatcher("pod", target), Namespace: "argocd", Concurrency: 1})
 	got := Ask(t.Context(), client, []Controller{running("ac-0", "")}, noon())
 	want := []PodReport{{
 		Controller: Controller{Pod: rollout.Pod{Name: "ac-0", Ready: true, Memory: 1}, Running: true}, SampledAt: noon(),
@@ -94,17 +94,23 @@ func TestTheClientOfTheOtherMetricsAsks(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	const pods = `{ pod=~"ac-[0-9]+"`
+	const pods, targets = `{ pod=~"ac-[0-9]+"`, `{ namespace="argocd",pod=~"ac-[0-9]+"`
+	const ofTargets = ` and on (pod, instance) last_over_time({__name__=~"up|process_resident_memory_bytes",namespace="argocd",pod=~"ac-[0-9]+"}[10m])` +
+		` unless on (pod, instance, namespace) last_over_time({__name__=~"up|process_resident_memory_bytes",namespace!="argocd",pod=~"ac-[0-9]+"}[10m])`
 	queries := []string{
-		`label_join(count by (pod, dest_server) (argocd_app_info` + pods + `,dest_server!="" }), "owner", "|", "pod", "dest_server")`,
-		`label_join(min by (pod, server) (argocd_cluster_cache_age_seconds` + pods + `,server!="" }), "owner", "|", "pod", "server")`,
-		`label_join(min by (pod, server) (argocd_cluster_connection_status` + pods + `,server!="" }), "owner", "|", "pod", "server")`,
-		`label_join(sum by (pod, dest_server) (argocd_app_reconcile_count` + pods + `,dest_server!="" }), "owner", "|", "pod", "dest_server")`,
-		`label_join(sum by (pod, dest_server) (argocd_app_reconcile_sum` + pods + `,dest_server!="" }), "owner", "|", "pod", "dest_server")`,
-		`max by (pod) (process_resident_memory_bytes` + pods + ` })`,
-		`max by (pod) (timestamp(process_resident_memory_bytes` + pods + ` })) or max by (pod) (timestamp(up` + pods + ` }) and up` + pods + ` } == 1)`,
+		`label_join(count by (pod, dest_server) (argocd_app_info` + pods + `,dest_server!="" }` + ofTargets + `), "owner", "|", "pod", "dest_server")`,
+		`label_join(min by (pod, server) (argocd_cluster_cache_age_seconds` + targets + `,server!="" }), "owner", "|", "pod", "server")`,
+		`label_join(min by (pod, server) (argocd_cluster_connection_status` + targets + `,server!="" }), "owner", "|", "pod", "server")`,
+		`label_join(sum by (pod, dest_server) (argocd_app_reconcile_count` + pods + `,dest_server!="" }` + ofTargets + `), "owner", "|", "pod", "dest_server")`,
+		`label_join(sum by (pod, dest_server) (argocd_app_reconcile_sum` + pods + `,dest_server!="" }` + ofTargets + `), "owner", "|", "pod", "dest_server")`,
+		`max by (pod) (process_resident_memory_bytes` + targets + ` })`,
+		`max by (pod) (timestamp(process_resident_memory_bytes` + targets + ` })) or max by (pod) (timestamp(up` + targets + ` }) and up` + targets + ` } == 1)`,
 	}
-	if diff := cmp.Diff(queries, slices.Sorted(maps.Keys(q.asked))); diff != "" {
+	asked := slices.DeleteFunc(slices.Sorted(maps.Keys(q.asked)), func(query string) bool { return strings.HasPrefix(query, "(group by (namespace, pod, instance)") })
+	if len(q.asked) != len(asked)+1 {
+		t.Errorf("%d queries besides, want the one for the targets", len(q.asked)-len(asked))
+	}
+	if diff := cmp.Diff(queries, asked); diff != "" {
 		t.Errorf("the queries (-want +got):\n%s", diff)
 	}
 }

@@ -3,7 +3,8 @@ package poll
 import "fmt"
 
 // DefaultMetrics is a set that works on the metrics of Argo CD's application-controller however it was installed. No
-// query looks at `job`, which every installation names anew, or joins on `name`, which is the Application's. Each is
+// query looks at `job`, which every installation names anew, or joins on `name`, which is the Application's; each takes the
+// targets of the pods' namespace alone (targets.go). Each is
 // noData 0: a cluster without Applications has no series. DefaultWeights says what each counts.
 //
 //   - objects: how many live objects the controller keeps in memory. Memory is what kills it, though the number is a
@@ -17,12 +18,15 @@ import "fmt"
 // the maximum of the counters is not. Gauges of the old pod go, so their maximum over the last hour is of one pod or of
 // two that say the same.
 func DefaultMetrics() []Metric {
+	const objects, events = `argocd_cluster_api_resource_objects{ {{.targets}} }`, `argocd_cluster_events_total{ {{.targets}} }`
+	const reconciles, apps = `argocd_app_reconcile_count{ {{.pods}},dest_server!="" }`, `argocd_app_info{ {{.pods}},dest_server!="" }`
 	return []Metric{
-		newDefault("objects", "server", `argocd_cluster_api_resource_objects{ {{.pods}} }`, "1h", `max by (server) (max_over_time(%s[1h]))`),
-		newDefault("events", "server", `argocd_cluster_events_total{ {{.pods}} }`, "3h", `quantile_over_time(0.9, (sum by (server) (rate(%s[10m])))[3h:5m])`),
-		newDefault("reconciles", "dest_server", `argocd_app_reconcile_count{ {{.pods}},dest_server!="" }`, "3h", `quantile_over_time(0.9, (sum by (dest_server) (rate(%s[10m])))[3h:5m])`),
-		newDefault("apps", "dest_server", `argocd_app_info{ {{.pods}},dest_server!="" }`, "10m",
-			`count by (dest_server) (group by (dest_server, namespace, exported_namespace, name) (last_over_time(%s[10m])))`),
+		newDefault("objects", "server", `max by (server) (max_over_time(`+objects+`[1h]))`, `timestamp(`+objects+`)`, "1h"),
+		newDefault("events", "server", `quantile_over_time(0.9, (sum by (server) (rate(`+events+`[10m])))[3h:5m])`, `timestamp(`+events+`)`, "3h"),
+		newDefault("reconciles", "dest_server", `quantile_over_time(0.9, (sum by (dest_server) (rate(`+reconciles+`[10m]) {{.ofTargets}}))[3h:5m])`,
+			`timestamp(`+reconciles+`) {{.ofTargets}}`, "3h"),
+		newDefault("apps", "dest_server", `count by (dest_server) (group by (dest_server, namespace, exported_namespace, name) (last_over_time(`+apps+`[10m]) {{.ofTargets}}))`,
+			`timestamp(`+apps+`) {{.ofTargets}}`, "10m"),
 	}
 }
 
@@ -31,12 +35,12 @@ func DefaultWeights() map[string]float64 {
 	return map[string]float64{"objects": 0.375, "events": 0.25, "reconciles": 0.25, "apps": 0.125}
 }
 
-// newDefault derives the age query from the metric's selector: the time of the newest sample, where there is none now
-// that of the newest within the query's own window, seen in steps of 5 min, Prometheus's lookback.
-func newDefault(id, label, selector, window, query string) Metric {
+// newDefault makes the age query of the time of each series' newest sample: the time of the cluster's newest, where there is
+// none now that of the newest within the query's own window, seen in steps of 5 min, Prometheus's lookback.
+func newDefault(id, label, query, sampled, window string) Metric {
 	zero := 0.0
 	return Metric{
-		ID: id, Query: fmt.Sprintf(query, selector), NoData: &zero, Match: Match{Label: label, To: ToServer},
-		AgeQuery: fmt.Sprintf(`max by (%[1]s) (timestamp(%[2]s)) or max by (%[1]s) (max_over_time(timestamp(%[2]s)[%[3]s:5m]))`, label, selector, window),
+		ID: id, Query: query, NoData: &zero, Match: Match{Label: label, To: ToServer},
+		AgeQuery: fmt.Sprintf(`max by (%[1]s) (%[2]s) or max by (%[1]s) (max_over_time((%[2]s)[%[3]s:5m]))`, label, sampled, window),
 	}
 }

@@ -17,8 +17,10 @@ import (
 
 	"ballast/e2e/plane"
 	"ballast/planner/discover"
+	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/rollout"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -31,21 +33,33 @@ type layout struct {
 	workload plan.Target
 	labels   map[string]string
 	own      string
+	tellers  []string // what tells of a target that is there
+	stranger string   // the namespace of another workload of that name; empty is none
+	net      int      // the second part of the pods' addresses
 }
 
 func layouts() map[string]layout {
 	sts := func(name string) plan.Target {
 		return plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: name}
 	}
+	both, memory := []string{"up", "process_resident_memory_bytes"}, []string{"process_resident_memory_bytes"}
 	helm := map[string]string{"job": "rel-argocd-application-controller-metrics", "namespace": "argocd", "service": "rel-argocd-application-controller-metrics",
 		"container": "application-controller", "endpoint": "http-metrics"}
+	byPod := maps.Clone(helm)
+	byPod["instance"] = ""
 	return map[string]layout{
 		"upstream manifests, by pod annotations": {sts("argocd-application-controller"),
-			map[string]string{"job": "argocd-metrics", "namespace": "argocd", "app_kubernetes_io_name": "argocd-application-controller"}, "exported_namespace"},
-		"Helm's ServiceMonitor":                  {sts("rel-argocd-application-controller"), helm, "exported_namespace"},
-		"Helm's ServiceMonitor with honorLabels": {sts("rel-argocd-application-controller"), helm, "namespace"},
+			map[string]string{"job": "argocd-metrics", "namespace": "argocd", "app_kubernetes_io_name": "argocd-application-controller"}, "exported_namespace", both, "tenant", 0},
+		"Helm's ServiceMonitor":                  {sts("rel-argocd-application-controller"), helm, "exported_namespace", both, "tenant", 0},
+		"Helm's ServiceMonitor with honorLabels": {sts("rel-argocd-application-controller"), helm, "namespace", both, "tenant", 0},
 		"the operator's ServiceMonitor": {sts("example-application-controller"),
-			map[string]string{"job": "example-metrics", "namespace": "argocd", "service": "example-metrics", "endpoint": "metrics"}, "exported_namespace"},
+			map[string]string{"job": "example-metrics", "namespace": "argocd", "service": "example-metrics", "endpoint": "metrics"}, "exported_namespace", both, "tenant", 0},
+		"instance is the pod's name":                 {sts("argocd-application-controller"), byPod, "exported_namespace", both, "tenant", 0},
+		"honorLabels, and a namespace of its Apps'":  {sts("argocd-application-controller"), helm, "namespace", both, "team-1", 0},
+		"instance is the pod's name, honorLabels":    {sts("argocd-application-controller"), byPod, "namespace", both, "", 0},
+		"static, with the pod and without namespace": {sts("argocd-application-controller"), map[string]string{"job": "argocd"}, "namespace", both, "", 0},
+		"without up":                   {sts("argocd-application-controller"), helm, "exported_namespace", memory, "tenant", 0},
+		"without up, with honorLabels": {sts("argocd-application-controller"), helm, "namespace", memory, "tenant", 0},
 	}
 }
 
@@ -70,17 +84,42 @@ func (h *history) add(family, suffix string, pod int, labels map[string]string, 
 	all := maps.Clone(h.labels)
 	all["pod"] = fmt.Sprintf("%s-%d", h.workload.Name, pod)
 	maps.Copy(all, labels)
-	var pairs []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		pairs = append(pairs, fmt.Sprintf("%s=%q", name, all[name]))
-	}
+	_, byPod := h.labels["instance"]
 	out := h.families[family]
 	if out == nil {
 		out = &bytes.Buffer{}
 		h.families[family] = out
 	}
 	for i, t := 0, from; !t.After(to); i, t = i+1, t.Add(scrape) {
-		fmt.Fprintf(out, "%s%s{%s} %g %d\n", family, suffix, strings.Join(pairs, ","), value(i), t.Unix())
+		if all["instance"] = h.address(pod, t); byPod {
+			all["instance"] = all["pod"]
+		}
+		fmt.Fprintf(out, "%s%s{%s} %g %d\n", family, suffix, pairs(all), value(i), t.Unix())
+	}
+}
+
+// address is the pod's at a time: pod 1 got another one when it restarted.
+func (h *history) address(pod int, t time.Time) string {
+	if pod == 1 && !t.After(restarted) {
+		return fmt.Sprintf("10.%d.9.2:8082", h.net)
+	}
+	return fmt.Sprintf("10.%d.0.%d:8082", h.net, pod+1)
+}
+
+func pairs(labels map[string]string) string {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		pairs = append(pairs, fmt.Sprintf("%s=%q", name, labels[name]))
+	}
+	return strings.Join(pairs, ",")
+}
+
+// targets tells that the pods are scraped.
+func (h *history) targets(memory float64) {
+	for _, teller := range h.tellers {
+		for pod := range 2 {
+			h.add(teller, "", pod, nil, start, now, constant(map[string]float64{"up": 1, "process_resident_memory_bytes": memory}[teller]))
+		}
 	}
 }
 
@@ -111,7 +150,60 @@ func (h *history) objects(pod int, server string, from, to time.Time, v float64)
 	h.add("argocd_cluster_api_resource_objects", "", pod, map[string]string{"server": server}, from, to, constant(v))
 }
 
+// caches says of a cluster how old its cache is.
+func (h *history) caches(pod int, server string, age float64) {
+	h.add("argocd_cluster_cache_age_seconds", "", pod, map[string]string{"server": server}, start, now, constant(age))
+	h.add("argocd_cluster_connection_status", "", pod, map[string]string{"server": server}, start, now, constant(1))
+}
+
+// spoof is a workload of the same name in a tenant's namespace, scraped like Argo CD's: what its pods say of clusters, with labels
+// as Argo CD's have, and with Applications without a namespace.
+func (h *history) spoof() {
+	other := *h
+	other.labels, other.net = maps.Clone(h.labels), 99
+	other.labels["endpoint"] = "theirs"
+	if _, named := h.labels["namespace"]; named {
+		other.labels["namespace"] = h.stranger
+	}
+	other.targets(9e9)
+	for _, server := range []string{"https://a.example.com", "https://b.example.com", plan.InClusterServer} {
+		for pod := range 2 {
+			other.objects(pod, server, start, now, 1e9)
+			other.events(pod, server, start, now, rising(1e6))
+			other.reconciles(pod, server, start, now, rising(1e6))
+			other.caches(pod, server, -1)
+			for i := range 5 {
+				other.app(pod, server, "x", string(rune('a'+i)), start, now)
+			}
+			if h.own == "exported_namespace" { // else Argo CD's would be as it is
+				bare := map[string]string{"dest_server": server, "name": "bare"}
+				other.add("argocd_app_info", "", pod, bare, start, now, constant(1))
+				delete(bare, "name")
+				other.add("argocd_app_reconcile", "_count", pod, bare, start, now, rising(1e6))
+			}
+		}
+	}
+}
+
+// named is a target without the label pod, whose page says that it is Argo CD's.
+func (h *history) named() {
+	other := *h
+	other.labels, other.net = maps.Clone(h.labels), 97
+	other.labels["namespace"], other.labels["endpoint"] = h.stranger, "page"
+	other.objects(0, "https://a.example.com", start, now, 1e9)
+	other.reconciles(0, "https://a.example.com", start, now, rising(1e6))
+	other.app(0, "https://a.example.com", "x", "named", start, now)
+}
+
 func (h *history) write() *bytes.Buffer {
+	h.targets(1 << 30)
+	h.caches(0, "https://a.example.com", 17)
+	if h.stranger != "" {
+		h.spoof()
+		if _, named := h.labels["namespace"]; named && h.stranger != h.workload.Namespace {
+			h.named()
+		}
+	}
 	a, b, c, d := "https://a.example.com", "https://b.example.com", "https://c.example.com", "https://d.example.com"
 	// a stays on pod 0; two of its Applications have one name in two namespaces.
 	h.objects(0, a, start, now, 100)
@@ -165,7 +257,8 @@ func (h *history) write() *bytes.Buffer {
 	h.reconciles(0, "", start, now, rising(600))
 	// Another Argo CD in the same Prometheus manages a, too.
 	other := *h
-	other.workload.Name = "other-argocd-application-controller"
+	other.workload.Name, other.net = "other-argocd-application-controller", 98
+	other.targets(5e9)
 	other.objects(0, a, start, now, 9999)
 	other.events(0, a, start, now, rising(9999))
 	other.reconciles(0, a, start, now, rising(9999))
@@ -174,7 +267,8 @@ func (h *history) write() *bytes.Buffer {
 }
 
 func (h *history) text() *bytes.Buffer {
-	types := map[string]string{"argocd_app_info": "gauge", "argocd_cluster_events": "counter", "argocd_app_reconcile": "histogram", "argocd_cluster_api_resource_objects": "gauge"}
+	types := map[string]string{"argocd_app_info": "gauge", "argocd_cluster_events": "counter", "argocd_app_reconcile": "histogram", "argocd_cluster_api_resource_objects": "gauge", "up": "gauge",
+		"process_resident_memory_bytes": "gauge", "argocd_cluster_cache_age_seconds": "gauge", "argocd_cluster_connection_status": "gauge"}
 	var out bytes.Buffer
 	for _, family := range slices.Sorted(maps.Keys(h.families)) {
 		fmt.Fprintf(&out, "# TYPE %s %s\n", family, types[family])
@@ -281,10 +375,7 @@ func TestTheDefaultMetricsOnEveryLayout(t *testing.T) {
 	for name, l := range layouts() {
 		t.Run(name, func(t *testing.T) {
 			h := history{layout: l, families: map[string]*bytes.Buffer{}}
-			client, err := poll.New(poll.Config{URL: serve(t, binaries, h.write()), Timeout: time.Minute, Pods: poll.PodsMatcher("pod", l.workload), HTTP: config.DefaultHTTPClientConfig})
-			if err != nil {
-				t.Fatal(err)
-			}
+			client := h.client(t, binaries)
 			fetched := client.Fetch(t.Context(), poll.DefaultMetrics(), fleet, now)
 			table, err := poll.Join(poll.DefaultMetrics(), fleet, fetched, poll.LastGood{}, poll.Options{MinCoverage: 0.9, MaxDrop: 0.5, MaxAge: 10 * time.Minute}, now)
 			if err != nil {
@@ -305,6 +396,103 @@ func TestTheDefaultMetricsOnEveryLayout(t *testing.T) {
 			}
 			if len(table.Problems) > 0 || table.Frozen {
 				t.Errorf("problems: %v, frozen: %v", table.Problems, table.Frozen)
+			}
+			if diff := cmp.Diff(reports(l.workload.Name), ownership.Ask(t.Context(), client, controllers(l.workload.Name), now)); diff != "" {
+				t.Errorf("who owns what (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func (h *history) client(t *testing.T, binaries plane.Binaries) *poll.Prometheus {
+	t.Helper()
+	client, err := poll.New(poll.Config{URL: serve(t, binaries, h.write()), Timeout: time.Minute, HTTP: config.DefaultHTTPClientConfig,
+		Pods: poll.PodsMatcher("pod", h.workload), Namespace: h.workload.Namespace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func controllers(workload string) []ownership.Controller {
+	var pods []ownership.Controller
+	for pod := range 2 {
+		pods = append(pods, ownership.Controller{Pod: rollout.Pod{Name: fmt.Sprintf("%s-%d", workload, pod)}})
+	}
+	return pods
+}
+
+// reports are what the pods of the history say of who owns what.
+func reports(workload string) []ownership.PodReport {
+	want := []ownership.PodReport{
+		{Servers: map[string]ownership.ServerReport{
+			"https://a.example.com": {Apps: 4, Cached: true, CacheAge: 17, Connected: true, Reconciles: 7200}, "https://b.example.com": {Reconciles: 12600}, "https://d.example.com": {Reconciles: 7050}}},
+		{Servers: map[string]ownership.ServerReport{
+			"https://b.example.com": {Apps: 1, Reconciles: 1800}, "https://c.example.com": {Apps: 1, Reconciles: 1200}, "https://d.example.com": {Apps: 2, Reconciles: 150}}},
+	}
+	for i, pod := range controllers(workload) {
+		pod.Memory = 1 << 30
+		want[i].Controller, want[i].SampledAt = pod, now
+	}
+	return want
+}
+
+// Where nothing tells Argo CD's pods from others of their name, nobody's figures count, and people are told why.
+func TestPodsThatCannotBeToldApartRefuseTheMetrics(t *testing.T) {
+	binaries, err := plane.Build(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const joined, all = "reconciles apps", "objects events reconciles apps"
+	change := func(name string, f func(*layout)) layout {
+		l := layouts()[name]
+		l.labels = maps.Clone(l.labels)
+		f(&l)
+		return l
+	}
+	tests := map[string]struct {
+		layout  layout
+		refused string
+		want    string
+	}{
+		"targets without a namespace": {change("static, with the pod and without namespace", func(l *layout) { l.stranger = "any" }), all,
+			`prometheus scrapes two pods "argocd-application-controller-0", 10.0.0.1 and 10.99.0.1, and their targets have no label namespace that would tell whose they are: ` +
+				`relabel __meta_kubernetes_namespace to namespace, or stop scraping the other one`},
+		"one instance under honorLabels": {change("instance is the pod's name, honorLabels", func(l *layout) { l.stranger = "tenant" }), joined,
+			`prometheus scrapes pod "argocd-application-controller-0" in namespaces "argocd" and "tenant" at one instance "argocd-application-controller-0", ` +
+				`and honorLabels hides whose argocd_app_info is whose: set honorLabels: false, or let instance be the address`},
+		"nothing tells of targets": {change("Helm's ServiceMonitor", func(l *layout) { l.tellers = nil }), joined,
+			`prometheus has argocd_app_info of pod "rel-argocd-application-controller-0" at instance "10.0.0.1:8082", and neither up nor process_resident_memory_bytes of it ` +
+				`to tell its namespace by: keep one of them, with the labels namespace, pod and instance that argocd_app_info has of its target`},
+		"two Kubernetes clusters": {change("Helm's ServiceMonitor", func(l *layout) { l.stranger = "argocd" }), all,
+			`prometheus scrapes two pods "rel-argocd-application-controller-0" of namespace "argocd", 10.0.0.1 and 10.99.0.1: ` +
+				`ask one that sees this Kubernetes cluster alone, or stop scraping the other one`},
+		"another namespace alone": {change("Helm's ServiceMonitor", func(l *layout) { l.workload.Namespace = "argo" }), all,
+			`prometheus scrapes pods of the application-controller's name in namespace "argocd", and none in "argo": ` +
+				`scrape Argo CD's, or relabel __meta_kubernetes_namespace of its targets to namespace`},
+	}
+	fleet := clusters(t)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := history{layout: test.layout, families: map[string]*bytes.Buffer{}}
+			client := h.client(t, binaries)
+			var refused []string
+			for _, f := range client.Fetch(t.Context(), poll.DefaultMetrics(), fleet, now) {
+				if f.Err == "" {
+					continue
+				}
+				refused = append(refused, f.Metric)
+				if diff := cmp.Diff(poll.Fetched{Metric: f.Metric, Err: test.want}, f); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			}
+			if diff := cmp.Diff(test.refused, strings.Join(refused, " ")); diff != "" {
+				t.Errorf("refused (-want +got):\n%s", diff)
+			}
+			for _, r := range ownership.Ask(t.Context(), client, controllers(test.layout.workload.Name), now) {
+				if diff := cmp.Diff("asking Prometheus for argocd_app_info: "+test.want, r.Err); diff != "" {
+					t.Errorf("who owns what (-want +got):\n%s", diff)
+				}
 			}
 		})
 	}

@@ -36,6 +36,7 @@ type Config struct {
 	Timeout     time.Duration // of one query
 	Concurrency int           // queries at once
 	Pods        string        // fills {{.pods}} of fleet queries; PodsMatcher writes it
+	Namespace   string        // of these pods; none is any
 	HTTP        config.HTTPClientConfig
 }
 
@@ -77,15 +78,19 @@ func NewWith(q Querier, c Config) *Prometheus {
 func (p *Prometheus) Fetch(ctx context.Context, metrics []Metric, fleet discover.Fleet, now time.Time) []Fetched {
 	f := fetch{Prometheus: p, now: now}
 	f.group.SetLimit(p.config.Concurrency)
+	theirs := f.targets(ctx, metrics)
 	fetched := make([]Fetched, len(metrics))
 	var finish []func()
 	for i, m := range metrics {
 		fetched[i].Metric = m.ID
-		if m.perCluster() {
+		switch err := theirs.refuses(m); {
+		case m.perCluster():
 			finish = append(finish, f.perCluster(ctx, m, fleet, &fetched[i]))
-			continue
+		case err != nil:
+			fetched[i].Err = err.Error()
+		default:
+			finish = append(finish, f.fleet(ctx, m, theirs.vars, &fetched[i]))
 		}
-		finish = append(finish, f.fleet(ctx, m, &fetched[i]))
 	}
 	_ = f.group.Wait() // the errors stand in the answers
 	for _, done := range finish {
@@ -117,24 +122,28 @@ var errHangs = errors.New("not asked: the queries before it timed out")
 // ask sends a query when its turn comes, and reads the answer.
 func (f *fetch) ask(ctx context.Context, query string, into *reply, read func(model.Value, *reply) error) {
 	f.group.Go(func() error {
-		if int(f.timeouts.Load()) >= f.config.Concurrency {
-			into.err = errHangs
-			return nil
-		}
-		bounded, cancel := context.WithTimeout(ctx, f.config.Timeout)
-		defer cancel()
-		got, err := f.answer(bounded, query, read)
-		switch {
-		case err != nil && errors.Is(bounded.Err(), context.DeadlineExceeded):
-			f.timeouts.Add(1)
-			into.err = fmt.Errorf("no answer within %s: %w", f.config.Timeout, err)
-		case err != nil:
-			into.err = err
-		default:
-			*into = got
-		}
+		f.askNow(ctx, query, into, read)
 		return nil
 	})
+}
+
+func (f *fetch) askNow(ctx context.Context, query string, into *reply, read func(model.Value, *reply) error) {
+	if int(f.timeouts.Load()) >= f.config.Concurrency {
+		into.err = errHangs
+		return
+	}
+	bounded, cancel := context.WithTimeout(ctx, f.config.Timeout)
+	defer cancel()
+	got, err := f.answer(bounded, query, read)
+	switch {
+	case err != nil && errors.Is(bounded.Err(), context.DeadlineExceeded):
+		f.timeouts.Add(1)
+		into.err = fmt.Errorf("no answer within %s: %w", f.config.Timeout, err)
+	case err != nil:
+		into.err = err
+	default:
+		*into = got
+	}
 }
 
 // answer asks, and reads the answer at once: it takes many times what is read of it. Whatever it says, and whatever the
@@ -175,9 +184,8 @@ func (r reply) size() (sum int64) {
 }
 
 // fleet asks for a metric of all clusters and for its age; the function it returns gives the samples.
-func (f *fetch) fleet(ctx context.Context, m Metric, into *Fetched) func() {
+func (f *fetch) fleet(ctx context.Context, m Metric, vars FleetVars, into *Fetched) func() {
 	var values, ages reply
-	vars := FleetVars{Pods: f.config.Pods}
 	query, err := RenderFleet(m.Query, vars)
 	if err != nil {
 		into.Err = err.Error()

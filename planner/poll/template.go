@@ -91,18 +91,20 @@ func Render(queryPerCluster string, shard plan.Shard) (string, error) {
 	return t.Render(shard)
 }
 
-// FleetVars fill a query for the whole fleet.
+// FleetVars fill a query for the whole fleet. targets.go says what the last two are for.
 type FleetVars struct {
-	Pods string // a label matcher that selects the application-controller's pods
+	Pods      string // a label matcher that selects the application-controller's pods by their names, in any namespace
+	Targets   string // one that selects them in their namespace
+	OfTargets string // what keeps of the vector before it what is of these pods
 }
 
-// RenderFleet fills a query for the whole fleet; its one key is pods, which goes in as it is.
+// RenderFleet fills a query for the whole fleet; its keys are pods, targets and ofTargets, which go in as they are.
 func RenderFleet(query string, vars FleetVars) (string, error) {
 	t, err := ParseTemplate(query)
 	if err != nil {
 		return "", err
 	}
-	rendered, err := t.execute(map[string]string{"pods": vars.Pods})
+	rendered, err := t.execute(map[string]string{"pods": vars.Pods, "targets": vars.Targets, "ofTargets": vars.OfTargets})
 	if err != nil {
 		return "", fmt.Errorf("rendering a query for the fleet: %w", err)
 	}

@@ -1,0 +1,196 @@
+package poll
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/common/model"
+)
+
+// A pod's name says nothing of whose it is: every namespace may have one of that name. So Prometheus is asked first which
+// targets carry it, and the queries take those of the namespace alone:
+//
+//   - {{.targets}} is a label matcher for metrics that have no label `namespace` of their own;
+//   - {{.ofTargets}} stands behind a vector of argocd_app_*, which have one (the Application's). Under honorLabels theirs
+//     takes the target's place, so that a series is known by its target's pod and instance. One that has these and the
+//     namespace of another target is that one's, where `instance` is no address and two targets have one.
+//
+// A vector over a range is joined after its function, with what the range's last 10 min had: a pod that restarted has another
+// instance. Who may write the scrape configuration, or has the labels of their own page believed, is any pod they like.
+
+// tellers are metrics that every target has, and no page brings a namespace for.
+const tellers = `__name__=~"up|process_resident_memory_bytes"`
+
+// usesTargets reports whether a query asks for the targets' own series, and in which way.
+func usesTargets(m Metric) (any, joined bool) {
+	text := m.Query + m.AgeQuery
+	joined = strings.Contains(text, ".ofTargets")
+	return joined || strings.Contains(text, ".targets"), joined
+}
+
+// What a row of targetsQuery is, beside a target.
+const (
+	mixed = "mixed" // argocd_app_info of one pod and instance in several namespaces, under honorLabels
+	stray = "stray" // argocd_app_info of no target
+)
+
+// targetsQuery asks for the targets, 2 for those that were there 5 min ago, too: Prometheus shows a target for that long after
+// it went, so that the old and the new one of a pod that restarted are never both 2.
+func targetsQuery(pods, namespace string) string {
+	const by = `group by (namespace, pod, instance) `
+	const marked = `label_replace(group by (pod, instance) (argocd_app_info{%s%s), "is", "%s", "", "")`
+	all := fmt.Sprintf(`{%s,%s}`, tellers, pods)
+	ours := fmt.Sprintf(`{%s,%s,namespace="%s"}`, tellers, pods, escape(namespace))
+	others := fmt.Sprintf(`{%s,%s,namespace!="%s"}`, tellers, pods, escape(namespace))
+	return fmt.Sprintf(`(%[1]s(%[2]s) + %[1]s(%[2]s offset 5m)) or %[1]s(%[2]s)`, by, all) +
+		" or " + fmt.Sprintf(marked, pods, `} unless on (pod, instance) `+all, stray) +
+		" or " + fmt.Sprintf(marked, pods, `,exported_namespace=""} and on (pod, instance) `+ours+` and on (pod, instance) `+others+
+		` unless on (pod, instance, namespace) `+others, mixed)
+}
+
+// row is a row of the answer to targetsQuery.
+type row struct {
+	namespace, pod, instance, is string
+	lasts                        bool
+}
+
+func readRows(v model.Value) ([]row, error) {
+	vector, ok := v.(model.Vector)
+	if !ok {
+		return nil, fmt.Errorf("it answers with a %s instead of an instant vector", typeOf(v))
+	}
+	rows := make([]row, 0, len(vector))
+	for i, s := range vector {
+		if err := checkSample(i, s); err != nil {
+			return nil, err
+		}
+		label := func(name model.LabelName) string { return string(s.Metric[name]) }
+		rows = append(rows, row{label("namespace"), label("pod"), label("instance"), label("is"), s.Value > 1})
+	}
+	slices.SortFunc(rows, func(a, b row) int {
+		return cmp.Or(cmp.Compare(a.pod, b.pod), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.instance, b.instance))
+	})
+	return rows, nil
+}
+
+// targets is what fills queries, and why they may not be asked.
+type targets struct {
+	vars   FleetVars
+	all    error // of every query that asks for targets
+	joined error // of those with {{.ofTargets}}
+}
+
+// refuses says why a metric may not be asked for.
+func (t targets) refuses(m Metric) error {
+	switch any, joined := usesTargets(m); {
+	case any && t.all != nil:
+		return t.all
+	case joined:
+		return t.joined
+	}
+	return nil
+}
+
+// targets asks Prometheus which targets are the workload's, where a metric wants to know.
+func (f *fetch) targets(ctx context.Context, metrics []Metric) targets {
+	pods, namespace := f.config.Pods, f.config.Namespace
+	wanted := slices.ContainsFunc(metrics, func(m Metric) bool { any, _ := usesTargets(m); return any })
+	if namespace == "" || !wanted {
+		return targets{vars: FleetVars{Pods: pods, Targets: pods}}
+	}
+	var answer reply
+	var rows []row
+	f.askNow(ctx, targetsQuery(pods, namespace), &answer, func(v model.Value, _ *reply) (err error) {
+		rows, err = readRows(v)
+		return err
+	})
+	if answer.err != nil {
+		return targets{all: fmt.Errorf("asking which pods are those of namespace %q: %w", namespace, answer.err)}
+	}
+	return judgeTargets(rows, pods, namespace)
+}
+
+// judgeTargets finds the targets of the namespace: those that have it as their label, else those that have no such label.
+func judgeTargets(rows []row, pods, namespace string) targets {
+	has := func(namespace string) bool {
+		return slices.ContainsFunc(rows, func(r row) bool { return r.is == "" && r.namespace == namespace })
+	}
+	label := namespace
+	if !has(namespace) && has("") {
+		label = ""
+	}
+	t := targets{vars: newFleetVars(pods, label)}
+	i := slices.IndexFunc(rows, func(r row) bool { return r.is == "" })
+	switch {
+	case has(label):
+		t.all, t.joined = judgeTwins(rows, label), judgeMixed(rows, namespace)
+	case i >= 0:
+		t.all = fmt.Errorf("prometheus scrapes pods of the application-controller's name in namespace %q, and none in %q: %s",
+			rows[i].namespace, namespace, "scrape Argo CD's, or relabel __meta_kubernetes_namespace of its targets to namespace")
+	case len(rows) > 0: // strays; beside targets they are others' that name one of these pods
+		t.joined = fmt.Errorf("prometheus has argocd_app_info of pod %q at instance %q, and neither up nor process_resident_memory_bytes of it to tell its namespace by: %s",
+			rows[0].pod, rows[0].instance, "keep one of them, with the labels namespace, pod and instance that argocd_app_info has of its target")
+	}
+	return t
+}
+
+// judgeTwins refuses two pods that have one name and namespace. A pod has one address of a family, whatever number of ports,
+// and `instance` may be a name: of two targets, those that differ in their addresses alone are two pods.
+func judgeTwins(rows []row, label string) error {
+	type family struct {
+		pod string
+		is6 bool
+	}
+	first := map[family]netip.Addr{}
+	for _, r := range rows {
+		address, err := netip.ParseAddr(host(r.instance))
+		if err != nil || !r.lasts || r.is != "" || r.namespace != label {
+			continue
+		}
+		key := family{r.pod, address.Is6()}
+		other, seen := first[key]
+		if first[key] = address; !seen || other == address {
+			continue
+		}
+		if label == "" {
+			return fmt.Errorf("prometheus scrapes two pods %q, %s and %s, and their targets have no label namespace that would tell whose they are: %s",
+				r.pod, other, address, "relabel __meta_kubernetes_namespace to namespace, or stop scraping the other one")
+		}
+		return fmt.Errorf("prometheus scrapes two pods %q of namespace %q, %s and %s: %s", r.pod, label, other, address,
+			"ask one that sees this Kubernetes cluster alone, or stop scraping the other one")
+	}
+	return nil
+}
+
+func host(instance string) string {
+	if name, _, err := net.SplitHostPort(instance); err == nil {
+		return name
+	}
+	return instance
+}
+
+// judgeMixed refuses argocd_app_info that may be of either of two targets.
+func judgeMixed(rows []row, namespace string) error {
+	i := slices.IndexFunc(rows, func(r row) bool { return r.is == mixed })
+	if i < 0 {
+		return nil
+	}
+	other := slices.IndexFunc(rows, func(r row) bool {
+		return r.is == "" && r.pod == rows[i].pod && r.instance == rows[i].instance && r.namespace != namespace
+	})
+	return fmt.Errorf("prometheus scrapes pod %q in namespaces %q and %q at one instance %q, and honorLabels hides whose argocd_app_info is whose: %s",
+		rows[i].pod, namespace, rows[max(other, 0)].namespace, rows[i].instance, "set honorLabels: false, or let instance be the address")
+}
+
+// newFleetVars fills queries for the targets that have this label namespace; an empty one is none.
+func newFleetVars(pods, namespace string) FleetVars {
+	matcher := func(op string) string { return fmt.Sprintf(`namespace%s"%s",%s`, op, escape(namespace), pods) }
+	last := func(op string) string { return fmt.Sprintf(`last_over_time({%s,%s}[10m])`, tellers, matcher(op)) }
+	return FleetVars{Pods: pods, Targets: matcher("="),
+		OfTargets: `and on (pod, instance) ` + last("=") + ` unless on (pod, instance, namespace) ` + last("!=")}
+}
