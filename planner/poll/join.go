@@ -54,7 +54,7 @@ func Join(metrics []Metric, fleet discover.Fleet, fetched []Fetched, last LastGo
 }
 
 const nothingAtAll = "no metric has a single series: does Prometheus scrape the application-controller? With the Helm chart set " +
-	"controller.metrics.enabled=true and controller.metrics.serviceMonitor.enabled=true, and compare the metric queries' pod matcher with the scraped labels"
+	"controller.metrics.enabled=true and controller.metrics.serviceMonitor.enabled=true, and see that its targets have the labels pod and namespace"
 
 func checkIDs(metrics []Metric) error {
 	if len(metrics) == 0 {

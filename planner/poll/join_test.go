@@ -305,7 +305,7 @@ func TestProblemsSayWhatToDo(t *testing.T) {
 			want: []Problem{
 				{"apps", NothingFound, `metric "apps": no cluster has a value, and none is configured as noData`},
 				{"", NothingFound, "no metric has a single series: does Prometheus scrape the application-controller? With the Helm chart set " +
-					"controller.metrics.enabled=true and controller.metrics.serviceMonitor.enabled=true, and compare the metric queries' pod matcher with the scraped labels"},
+					"controller.metrics.enabled=true and controller.metrics.serviceMonitor.enabled=true, and see that its targets have the labels pod and namespace"},
 			},
 		},
 		"no answer": {

@@ -110,7 +110,7 @@ func (f *fetch) targets(ctx context.Context, metrics []Metric) targets {
 		return err
 	})
 	if answer.err != nil {
-		return targets{all: fmt.Errorf("asking which pods are those of namespace %q: %w", namespace, answer.err)}
+		return targets{vars: FleetVars{Pods: pods}, all: fmt.Errorf("asking which pods are those of namespace %q: %w", namespace, answer.err)}
 	}
 	return judgeTargets(rows, pods, namespace)
 }
