@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -33,27 +34,45 @@ func usesTargets(m Metric) (any, joined bool) {
 	return joined || strings.Contains(text, ".targets"), joined
 }
 
-// What a row of targetsQuery is, beside a target.
+// What a row of doubtsQuery is.
 const (
 	mixed = "mixed" // argocd_app_info of one pod and instance in several namespaces, under honorLabels
 	stray = "stray" // argocd_app_info of no target
 )
 
-// targetsQuery asks for the targets, 2 for those that were there 5 min ago, too: Prometheus shows a target for that long after
-// it went, so that the old and the new one of a pod that restarted are never both 2.
+// targetsQuery asks for the targets that may be the workload's, 2 for those that were there 5 min ago, too: Prometheus shows a
+// target for that long after it went, so that the old and the new one of a pod that restarted are never both 2. Of other
+// namespaces, however many there are, it asks for one, and for those at the instances of the workload's.
 func targetsQuery(pods, namespace string) string {
 	const by = `group by (namespace, pod, instance) `
+	own := fmt.Sprintf(`{%s,%s,namespace=~"%s|"}`, tellers, pods, escape(regexp.QuoteMeta(namespace)))
+	others := fmt.Sprintf(`%s({%s,%s,namespace!="%s",namespace!=""})`, by, tellers, pods, escape(namespace))
+	return fmt.Sprintf(`(%[1]s(%[2]s) + %[1]s(%[2]s offset 5m)) or %[1]s(%[2]s) or topk(1, %[3]s) or (%[3]s and on (pod, instance) %[2]s)`, by, own, others)
+}
+
+// doubtsQuery asks for argocd_app_info that no target tells of. It goes through all of them, so it is asked where the targets
+// leave a doubt alone.
+func doubtsQuery(pods, namespace string) string {
 	const marked = `label_replace(group by (pod, instance) (argocd_app_info{%s%s), "is", "%s", "", "")`
 	all := fmt.Sprintf(`{%s,%s}`, tellers, pods)
 	ours := fmt.Sprintf(`{%s,%s,namespace="%s"}`, tellers, pods, escape(namespace))
 	others := fmt.Sprintf(`{%s,%s,namespace!="%s"}`, tellers, pods, escape(namespace))
-	return fmt.Sprintf(`(%[1]s(%[2]s) + %[1]s(%[2]s offset 5m)) or %[1]s(%[2]s)`, by, all) +
-		" or " + fmt.Sprintf(marked, pods, `} unless on (pod, instance) `+all, stray) +
-		" or " + fmt.Sprintf(marked, pods, `,exported_namespace=""} and on (pod, instance) `+ours+` and on (pod, instance) `+others+
-		` unless on (pod, instance, namespace) `+others, mixed)
+	return fmt.Sprintf(marked, pods, `} unless on (pod, instance) `+all, stray) + " or " +
+		fmt.Sprintf(marked, pods, `,exported_namespace=""} and on (pod, instance) `+ours+` and on (pod, instance) `+others+` unless on (pod, instance, namespace) `+others, mixed)
 }
 
-// row is a row of the answer to targetsQuery.
+// doubtful reports whether nothing is scraped, or two namespaces have a pod at one instance.
+func doubtful(rows []row, namespace string) bool {
+	ours := map[[2]string]bool{}
+	for _, r := range rows {
+		if r.namespace == namespace {
+			ours[[2]string{r.pod, r.instance}] = true
+		}
+	}
+	return len(rows) == 0 || slices.ContainsFunc(rows, func(r row) bool { return r.namespace != namespace && ours[[2]string{r.pod, r.instance}] })
+}
+
+// row is a row of the answers.
 type row struct {
 	namespace, pod, instance, is string
 	lasts                        bool
@@ -103,16 +122,25 @@ func (f *fetch) targets(ctx context.Context, metrics []Metric) targets {
 	if namespace == "" || !wanted {
 		return targets{vars: FleetVars{Pods: pods, Targets: pods}}
 	}
+	rows, err := f.rows(ctx, targetsQuery(pods, namespace))
+	if err == nil && doubtful(rows, namespace) {
+		var doubts []row
+		doubts, err = f.rows(ctx, doubtsQuery(pods, namespace))
+		rows = append(rows, doubts...)
+	}
+	if err != nil {
+		return targets{vars: FleetVars{Pods: pods}, all: fmt.Errorf("asking which pods are those of namespace %q: %w", namespace, err)}
+	}
+	return judgeTargets(rows, pods, namespace)
+}
+
+func (f *fetch) rows(ctx context.Context, query string) (rows []row, err error) {
 	var answer reply
-	var rows []row
-	f.askNow(ctx, targetsQuery(pods, namespace), &answer, func(v model.Value, _ *reply) (err error) {
+	f.askNow(ctx, query, &answer, func(v model.Value, _ *reply) (err error) {
 		rows, err = readRows(v)
 		return err
 	})
-	if answer.err != nil {
-		return targets{vars: FleetVars{Pods: pods}, all: fmt.Errorf("asking which pods are those of namespace %q: %w", namespace, answer.err)}
-	}
-	return judgeTargets(rows, pods, namespace)
+	return rows, answer.err
 }
 
 // judgeTargets finds the targets of the namespace: those that have it as their label, else those that have no such label.
@@ -132,7 +160,7 @@ func judgeTargets(rows []row, pods, namespace string) targets {
 	case i >= 0:
 		t.all = fmt.Errorf("prometheus scrapes pods of the application-controller's name in namespace %q, and none in %q: %s",
 			rows[i].namespace, namespace, "scrape Argo CD's, or relabel __meta_kubernetes_namespace of its targets to namespace")
-	case len(rows) > 0: // strays; beside targets they are others' that name one of these pods
+	case len(rows) > 0: // strays
 		t.joined = fmt.Errorf("prometheus has argocd_app_info of pod %q at instance %q, and neither up nor process_resident_memory_bytes of it to tell its namespace by: %s",
 			rows[0].pod, rows[0].instance, "keep one of them, with the labels namespace, pod and instance that argocd_app_info has of its target")
 	}

@@ -22,16 +22,15 @@ func TestTheTargetsAreTheNamespaces(t *testing.T) {
 		rows                 []row
 		targets, all, ofApps string
 	}{
-		"nothing is scraped":                      {nil, `namespace="argocd"`, "", ""},
-		"others have the name, too":               {[]row{lasting("argocd", "c-0", "10.0.0.1:8082"), lasting("tenant", "c-0", "10.0.0.2:8082"), lasting("", "c-0", "10.0.0.3:8082")}, `namespace="argocd"`, "", ""},
-		"others alone":                            {[]row{lasting("tenant", "c-0", "10.0.0.2:8082")}, `namespace="argocd"`, others, others},
-		"no label":                                {[]row{lasting("", "c-0", "10.0.0.1:8082"), lasting("", "c-1", "10.0.0.2:8082"), lasting("tenant", "c-0", "10.0.0.3:8082")}, `namespace=""`, "", ""},
-		"a pod that restarted":                    {[]row{gone("argocd", "c-0", "10.0.0.1:8082"), lasting("argocd", "c-0", "10.0.0.2:8082")}, `namespace="argocd"`, "", ""},
-		"several ports":                           {[]row{lasting("argocd", "c-0", "10.0.0.1:8082"), lasting("argocd", "c-0", "10.0.0.1:9090")}, `namespace="argocd"`, "", ""},
-		"two families of addresses":               {[]row{lasting("argocd", "c-0", "10.0.0.1:8082"), lasting("argocd", "c-0", "[fd00::1]:8082")}, `namespace="argocd"`, "", ""},
-		"two jobs, one of which names instances":  {[]row{lasting("argocd", "c-0", "10.0.0.1:8082"), lasting("argocd", "c-0", "c-0"), lasting("argocd", "c-0", "")}, `namespace="argocd"`, "", ""},
-		"two pods at once":                        {[]row{lasting("argocd", "c-0", "10.0.0.1:8082"), lasting("argocd", "c-0", "10.0.0.2:8082")}, `namespace="argocd"`, two, two},
-		"a page that names a pod, beside targets": {[]row{lasting("argocd", "c-0", "10.0.0.1:8082"), {"", "c-0", "10.0.0.9:80", stray, false}}, `namespace="argocd"`, "", ""},
+		"nothing is scraped":                     {nil, `namespace="argocd"`, "", ""},
+		"others have the name, too":              {[]row{lasting("argocd", "c-0", "10.0.0.1:8082"), lasting("tenant", "c-0", "10.0.0.2:8082"), lasting("", "c-0", "10.0.0.3:8082")}, `namespace="argocd"`, "", ""},
+		"others alone":                           {[]row{lasting("tenant", "c-0", "10.0.0.2:8082")}, `namespace="argocd"`, others, others},
+		"no label":                               {[]row{lasting("", "c-0", "10.0.0.1:8082"), lasting("", "c-1", "10.0.0.2:8082"), lasting("tenant", "c-0", "10.0.0.3:8082")}, `namespace=""`, "", ""},
+		"a pod that restarted":                   {[]row{gone("argocd", "c-0", "10.0.0.1:8082"), lasting("argocd", "c-0", "10.0.0.2:8082")}, `namespace="argocd"`, "", ""},
+		"several ports":                          {[]row{lasting("argocd", "c-0", "10.0.0.1:8082"), lasting("argocd", "c-0", "10.0.0.1:9090")}, `namespace="argocd"`, "", ""},
+		"two families of addresses":              {[]row{lasting("argocd", "c-0", "10.0.0.1:8082"), lasting("argocd", "c-0", "[fd00::1]:8082")}, `namespace="argocd"`, "", ""},
+		"two jobs, one of which names instances": {[]row{lasting("argocd", "c-0", "10.0.0.1:8082"), lasting("argocd", "c-0", "c-0"), lasting("argocd", "c-0", "")}, `namespace="argocd"`, "", ""},
+		"two pods at once":                       {[]row{lasting("argocd", "c-0", "10.0.0.1:8082"), lasting("argocd", "c-0", "10.0.0.2:8082")}, `namespace="argocd"`, two, two},
 		"argocd_app_info of no target at all": {[]row{{"", "c-0", "10.0.0.9:80", stray, false}}, `namespace="argocd"`, "",
 			`prometheus has argocd_app_info of pod "c-0" at instance "10.0.0.9:80", and neither up nor process_resident_memory_bytes of it to tell its namespace by: ` +
 				`keep one of them, with the labels namespace, pod and instance that argocd_app_info has of its target`},
@@ -61,7 +60,7 @@ func TestTheTargetsAreTheNamespaces(t *testing.T) {
 	}
 }
 
-// One query more is asked, by those alone that want to know; without its answer they are not asked, and others are.
+// One query more is asked, two where the first leaves a doubt, by those alone that want to know; without its answer they are not asked, and others are.
 func TestMetricsWaitForTheTargets(t *testing.T) {
 	const pods = `pod=~"c-[0-9]+"`
 	of := func(key string) model.Vector { return model.Vector{series("server", key, 1)} }
@@ -80,6 +79,13 @@ func TestMetricsWaitForTheTargets(t *testing.T) {
 		"no answer": {"argocd", metrics, map[string]model.Value{"x{ " + pods + " }": of("a")},
 			[]string{targetsQuery(pods, "argocd"), "x{ " + pods + " }"},
 			[]Fetched{{Metric: "own", Samples: []Sample{{Key: "a", Value: 1}}}, {Metric: "ours", Err: `asking which pods are those of namespace "argocd": no such query`}}},
+		"doubtful, and no answer": {"argocd", metrics[1:], map[string]model.Value{targetsQuery(pods, "argocd"): model.Vector{}}, []string{targetsQuery(pods, "argocd"), doubtsQuery(pods, "argocd")},
+			[]Fetched{{Metric: "ours", Err: `asking which pods are those of namespace "argocd": no such query`}}},
+		"doubtful, and nothing comes of it": {"argocd", metrics[1:], map[string]model.Value{
+			targetsQuery(pods, "argocd"): model.Vector{target, &model.Sample{Metric: model.Metric{"namespace": "tenant", "pod": "c-0", "instance": "10.0.0.1:8082"}, Value: 2}},
+			doubtsQuery(pods, "argocd"):  model.Vector{}, `y{ namespace="argocd",` + pods + " }": of("b")},
+			[]string{targetsQuery(pods, "argocd"), doubtsQuery(pods, "argocd"), `y{ namespace="argocd",` + pods + " }"},
+			[]Fetched{{Metric: "ours", Samples: []Sample{{Key: "b", Value: 1}}}}},
 		"another answer": {"argocd", metrics[1:], map[string]model.Value{targetsQuery(pods, "argocd"): &model.Scalar{}}, []string{targetsQuery(pods, "argocd")},
 			[]Fetched{{Metric: "ours", Err: `asking which pods are those of namespace "argocd": it answers with a scalar instead of an instant vector`}}},
 		"nobody wants to know": {"argocd", metrics[:1], map[string]model.Value{"x{ " + pods + " }": of("a")}, []string{"x{ " + pods + " }"},
