@@ -28,7 +28,7 @@ import (
 const tellers = `__name__=~"up|process_resident_memory_bytes"`
 
 // usesTargets reports whether a query asks for the targets' own series, and in which way.
-func usesTargets(m Metric) (any, joined bool) {
+func usesTargets(m Metric) (asks, joined bool) {
 	text := m.Query + m.AgeQuery
 	joined = strings.Contains(text, ".ofTargets")
 	return joined || strings.Contains(text, ".targets"), joined
@@ -106,8 +106,8 @@ type targets struct {
 
 // refuses says why a metric may not be asked for.
 func (t targets) refuses(m Metric) error {
-	switch any, joined := usesTargets(m); {
-	case any && t.all != nil:
+	switch asks, joined := usesTargets(m); {
+	case asks && t.all != nil:
 		return t.all
 	case joined:
 		return t.joined
@@ -118,7 +118,7 @@ func (t targets) refuses(m Metric) error {
 // targets asks Prometheus which targets are the workload's, where a metric wants to know.
 func (f *fetch) targets(ctx context.Context, metrics []Metric) targets {
 	pods, namespace := f.config.Pods, f.config.Namespace
-	wanted := slices.ContainsFunc(metrics, func(m Metric) bool { any, _ := usesTargets(m); return any })
+	wanted := slices.ContainsFunc(metrics, func(m Metric) bool { asks, _ := usesTargets(m); return asks })
 	if namespace == "" || !wanted {
 		return targets{vars: FleetVars{Pods: pods, Targets: pods}}
 	}
