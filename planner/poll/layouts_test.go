@@ -98,10 +98,10 @@ func (h *history) add(family, suffix string, pod int, labels map[string]string, 
 	}
 }
 
-// address is the pod's at a time: pod 1 got another one when it restarted.
+// address is the pod's at a time: pod 1 got another one when it restarted, and pod 2 just now, so that Prometheus shows both.
 func (h *history) address(pod int, t time.Time) string {
-	if pod == 1 && !t.After(restarted) {
-		return fmt.Sprintf("10.%d.9.2:8082", h.net)
+	if pod == 1 && !t.After(restarted) || pod == 2 && !t.After(now.Add(-3*time.Minute)) {
+		return fmt.Sprintf("10.%d.9.%d:8082", h.net, pod+1)
 	}
 	return fmt.Sprintf("10.%d.0.%d:8082", h.net, pod+1)
 }
@@ -117,7 +117,7 @@ func pairs(labels map[string]string) string {
 // targets tells that the pods are scraped.
 func (h *history) targets(memory float64) {
 	for _, teller := range h.tellers {
-		for pod := range 2 {
+		for pod := range 3 {
 			h.add(teller, "", pod, nil, start, now, constant(map[string]float64{"up": 1, "process_resident_memory_bytes": memory}[teller]))
 		}
 	}
