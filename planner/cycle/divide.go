@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"ballast/planner/config"
@@ -199,6 +200,26 @@ func (d division) allows(a *adoption, c evaluate.Candidate) bool {
 	}
 	most := d.bounds.MaxClusters
 	return most <= 0 || slices.Max(clusters) <= most
+}
+
+// chosen is where a candidate has each cluster, those of one server by the one that leads it: it may be of another cycle, in which they
+// had different ones.
+func (a *adoption) chosen(c evaluate.Candidate) map[string]int {
+	of := maps.Clone(c.Of)
+	for _, u := range a.fleet.Groups() {
+		if len(u.Clusters) == 1 {
+			continue
+		}
+		at := a.decided(u, c)
+		for _, i := range u.Clusters {
+			if name := a.fleet.Clusters[i].Shard.ID; at >= 0 && a.fleet.Clusters[i].Follows {
+				if _, also := of[name]; also {
+					of[name] = at
+				}
+			}
+		}
+	}
+	return of
 }
 
 // decided is where a candidate has a group: where the one that leads it has its place.

@@ -60,8 +60,9 @@ func level(s *snapshot) *proposed {
 	if replica, down := down(s); down {
 		return &proposed{verdict: fmt.Sprintf("waits: replica %d is not ready, and nothing is levelled out onto it", replica)}
 	}
-	w := s.wantOf(s.elected.Replicas, s.elected.Of)
-	moves := s.moves(s.elected.Of)
+	chosen := s.chosen(*s.elected)
+	w := s.wantOf(s.elected.Replicas, chosen)
+	moves := s.moves(chosen)
 	if len(moves) == 0 && w.Replicas == s.next.Replicas && w.ControllerReplicas == s.next.ControllerReplicas {
 		return nil
 	}

@@ -435,7 +435,7 @@ func TestASecretThatIsRenamedIsFailedOver(t *testing.T) {
 				w.step(time.Minute)
 			}
 			if minutes > 10 {
-				t.Errorf("%v are on the dead replica after %d minutes", here(w.on(2)), minutes)
+				t.Errorf("%v are on the dead replica after %d minutes: %v", here(w.on(2)), minutes, messages(w.last))
 			}
 		})
 	}

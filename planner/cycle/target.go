@@ -29,7 +29,7 @@ func (s *snapshot) settle(replicas int, decided map[string]int) map[string]int {
 		switch {
 		case row && pinned && pin < replicas:
 			p.At, p.Claim = pin, placement.Pinned
-		case chosen && !s.fleet.Clusters[i].Follows && p.Claim < placement.Decided: // what follows may have had another server then
+		case chosen && p.Claim < placement.Decided:
 			p.At, p.Claim = to, placement.Decided
 		}
 		clusters = append(clusters, p)
