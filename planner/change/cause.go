@@ -22,15 +22,18 @@ func Causes() []Cause { return []Cause{Balance, Failover, Drain, Healing, Rollba
 func (c Cause) known() bool { return slices.Contains(Causes(), c) }
 
 // Limited reports whether moves of this cause wait for the budget. A pin is a person's word. Healing brings back what is in
-// force, and has a pace of its own: to withhold it would leave the fleet to the other writer. A failover moves what has no owner,
-// one replica's clusters an hour: whoever used the budget up, by whatever cause, must not keep them where nobody works. All of
-// them still count, so that everything else waits for them.
+// force, and has a pace of its own: to withhold it would leave the fleet to the other writer. Of a failover only what the other
+// replicas do not take on freely waits, and it has been chosen by then. All of them still count, so that everything else waits for them.
 func (c Cause) Limited() bool { return c != Pin && c != Healing && c != Failover }
 
-// WaitsFor reports whether moves of this cause wait for earlier ones of another. What people ask for waits neither for pins, of
-// which who may create Secrets makes as many as he likes, nor for what was put back after another writer. Levelling waits for everything.
+// WaitsFor reports whether moves of this cause wait for earlier ones of another. Nobody has the clusters of a replica that is unwell,
+// so that they wait for failovers alone. What people ask for waits neither for pins, of which who may create Secrets makes as many as
+// he likes, nor for what was put back after another writer. Levelling waits for everything.
 func (c Cause) WaitsFor(other Cause) bool {
-	if c == Drain || c == Rollback {
+	switch c {
+	case Failover:
+		return other == Failover
+	case Drain, Rollback:
 		return other != Pin && other != Healing
 	}
 	return true

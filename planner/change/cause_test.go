@@ -20,11 +20,12 @@ func TestAPinHealingAndAFailoverNeverWaitForTheBudget(t *testing.T) {
 func TestWhatEachCauseWaitsFor(t *testing.T) {
 	want := map[Cause][]Cause{
 		Balance:  {Balance, Failover, Drain, Healing, Rollback, Pin},
+		Failover: {Failover},
 		Drain:    {Balance, Failover, Drain, Rollback},
 		Rollback: {Balance, Failover, Drain, Rollback},
 	}
 	for _, cause := range Causes() {
-		if !cause.Limited() {
+		if cause == Pin || cause == Healing {
 			continue
 		}
 		var all Ledger

@@ -336,3 +336,73 @@ func TestATripForMemoryTakesThePlaceOfAnother(t *testing.T) {
 		t.Error("it stands after a person took it away")
 	}
 }
+
+// TestNobodysIdleClustersAreRescuedFirst off a dead replica: a hundred that carry nothing, and wait for nobody, come after all others.
+func TestNobodysIdleClustersAreRescuedFirst(t *testing.T) {
+	w := undecided(t, skewed(40)...)
+	w.in.Config.Change.Moves.Rate, w.in.Config.Partition.Capacity, w.idle = shipped(), nil, map[string]bool{}
+	fleet := w.on(2)
+	for i := range 100 {
+		own := fmt.Sprintf("aa%03d", i)
+		w.add(own, 0)
+		w.secret(own).Pin, w.idle[own] = "2", true
+	}
+	for range 30 {
+		w.step(time.Minute)
+	}
+	for i := range 100 {
+		w.secret(fmt.Sprintf("aa%03d", i)).Pin = ""
+	}
+	for range 90 {
+		w.step(time.Minute)
+	}
+	w.in.Memory.Changes.Ledger, w.down[2] = nil, true
+	w.until(t, "the fleet's clusters have left the dead replica", 15*time.Minute, func(Outcome) bool {
+		return !slices.ContainsFunc(fleet, func(name string) bool { return w.row(t, name) == 2 })
+	})
+}
+
+// TestAFailoverKillsNoneThatReceives: a replica dies some minutes after it has more clusters than it bears. What one left is taken on by
+// the others by a quarter of what they carry, and then within the budget; a node that is back after half an hour finds a fleet.
+func TestAFailoverKillsNoneThatReceives(t *testing.T) {
+	for replicas, most := range map[int]int{2: 30, 3: 18, 4: 14} {
+		t.Run(fmt.Sprint(replicas), func(t *testing.T) {
+			w := adopted(t, slices.Repeat([]float64{10}, 40)...)
+			w.in.Config.Partition.Capacity, w.in.Config.Partition.Replicas = nil, &config.Replicas{Fixed: replicas}
+			for range 120 {
+				w.step(time.Minute)
+			}
+			w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 1000}}
+			w.in.Config.Change.Moves.Rate, w.in.Memory.Changes.Ledger = shipped(), nil
+			restarts, killed, full, deaths := map[int]int{}, map[int]time.Time{}, map[int]int{}, 0
+			w.shape = func(p *rollout.Pod) {
+				p.Restarts, p.OOMKilled = restarts[p.Replica], !killed[p.Replica].IsZero()
+				p.KilledAt, p.RestartedAt = killed[p.Replica], killed[p.Replica]
+			}
+			for minute := range 12 * 60 {
+				clear(w.down)
+				w.down[replicas-1] = minute < 30
+				for r := range replicas - 1 {
+					if full[r]++; len(w.on(r)) <= most {
+						full[r] = 0
+					}
+					if full[r] > 5 {
+						if full[r]%4 == 0 {
+							restarts[r]++
+							killed[r] = w.in.Now
+							deaths++
+						}
+						w.down[r] = full[r]%4 != 3
+					}
+				}
+				if !w.down[replicas-1] {
+					delete(w.down, replicas-1)
+				}
+				w.step(time.Minute)
+			}
+			if deaths > 0 {
+				t.Errorf("replicas that received died %d times: %v", deaths, messages(w.last))
+			}
+		})
+	}
+}

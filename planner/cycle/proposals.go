@@ -240,7 +240,7 @@ func request(s *snapshot, unwell []int) failover.Request {
 		again[name] = s.in.Now.Sub(at) < failedOnce
 	}
 	r := failover.Request{View: plan.NewView(s.next.Clone(), s.pins), Again: again, Unwell: unwell, Shut: s.shut(),
-		MaxClusters: s.in.Config.Partition.MaxClustersPerReplica, Budget: s.budgetOf(change.Drain).Left,
+		MaxClusters: s.in.Config.Partition.MaxClustersPerReplica, Budget: s.budgetOf(change.Drain).Left, Rescue: s.budgetOf(change.Failover).Left,
 		Last: s.in.Memory.Changes.Failover, Servers: s.beside, Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.next.Replicas)}
 	if s.may(drain) {
 		r.Cordoned = s.cordoned

@@ -2,6 +2,7 @@ package failover
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -13,11 +14,17 @@ import (
 // replica with the clusters takes one replica an hour instead of the fleet.
 const betweenFailovers = time.Hour
 
-// Last is the failover that began last. Its replica goes on to be emptied, wave by wave, while others wait.
+// Last is the failover that began last. Its replica goes on to be emptied, wave by wave, while others wait. Carried is what each
+// replica carried when it began.
 type Last struct {
-	Replica int       `json:"replica"`
-	At      time.Time `json:"at,omitzero"`
+	Replica int         `json:"replica"`
+	At      time.Time   `json:"at,omitzero"`
+	Carried []plan.Load `json:"carried,omitempty"`
 }
+
+// takesOn is the share of what a replica carries that it takes on freely within an hour, in percent. More of it than that waits for
+// the budget: a replica that dies of what another one left has all others die after it.
+const takesOn = 25
 
 // Request is everything that decides where clusters go. Of the plan count the rows and the replicas that run at both ends of
 // a rollout that is under way.
@@ -33,7 +40,8 @@ type Request struct {
 	Unwell      []int
 	Cordoned    []int
 	Shut        []int           // others that receive nothing now, and keep what they have
-	Budget      int             // servers that may move now; what nobody has waits for none, but for Again
+	Budget      int             // servers that may leave cordoned replicas now
+	Rescue      int             // servers that may leave an unwell one now, beyond what the others take on freely
 	Again       map[string]bool // clusters that a failover moved within a day
 	Last        Last
 }
@@ -54,7 +62,8 @@ type Evacuation struct {
 // that are neither, nor shut: first those that fit within the capacity, the heaviest first, each to the fullest replica that takes it;
 // then the others, placed the heaviest first on the lightest replica, which keeps the largest load small. Secrets with one
 // server go together, and join the ones that stand on a healthy replica; pinned ones stay. What is on an unwell replica waits for no
-// budget, for nobody reconciles it, once a day: a cluster that its replicas die of would take half of the fleet along each hour.
+// budget, for nobody reconciles it, as long as it fits the capacity or a quarter more than the others carried when that began, and
+// once a day: a cluster that its replicas die of would take half of the fleet along each hour. At least one an hour goes.
 // Where the budget is too small for all others, those that fit the capacity come first,
 // the heaviest first; then, of those beyond it, the lightest first, for they do the least harm. The rest waits. Nothing ever brings a
 // cluster back but balance.
@@ -70,14 +79,48 @@ func Evacuate(r Request, now time.Time) Evacuation {
 		return e.out
 	}
 	if replica, ok := e.next(now); ok {
-		e.out.FailedOver = e.empty([]int{replica}, e.again)
-		if e.out.FailedOver > 0 && !e.within(now, replica) {
-			e.out.Last = Last{Replica: replica, At: now}
-		}
+		e.failOver(replica, now)
 	}
-	e.empty(e.cordoned, always)
+	e.empty(e.cordoned, r.Budget, func(unit) bool { return true })
 	e.overloads()
 	return e.out
+}
+
+// failOver empties an unwell replica.
+func (e *evacuation) failOver(replica int, now time.Time) {
+	last, left := e.Last, e.Rescue
+	if !e.within(now, replica) {
+		last, left = Last{Replica: replica, At: now, Carried: e.carried()}, max(left, 1)
+	}
+	if e.out.FailedOver = e.empty([]int{replica}, left, e.beyond(last.Carried)); e.out.FailedOver > 0 {
+		e.out.Last = last
+	}
+}
+
+// carried is what each replica carries.
+func (e *evacuation) carried() []plan.Load {
+	carried := make([]plan.Load, len(e.bins))
+	for i, b := range e.bins {
+		carried[i] = min(b.Load, math.MaxInt64/4)
+	}
+	return carried
+}
+
+// beyond reports of one unit after the other off an unwell replica whether it waits for the budget.
+func (e *evacuation) beyond(carried []plan.Load) func(unit) bool {
+	loads := e.carried()
+	return func(u unit) bool {
+		loads[u.To] += min(u.Load, math.MaxInt64/4)
+		freely := u.Fits
+		if u.To < len(carried) && carried[u.To] > 0 { // without loads nobody knows what a replica bears
+			freely = freely || loads[u.To] <= carried[u.To]+carried[u.To]/100*takesOn
+		}
+		again := slices.ContainsFunc(u.Names, func(name string) bool { return e.Again[name] })
+		if again || !freely {
+			loads[u.To] -= min(u.Load, math.MaxInt64/4)
+		}
+		return again || !freely
+	}
 }
 
 // evacuation is the state of one: what replicas carry, and which clusters belong together.
@@ -92,8 +135,7 @@ type evacuation struct {
 	names    []string
 	groups   []*group
 	groupOf  map[string]*group // by cluster
-	left     int
-	received []bool // replicas that clusters move to
+	received []bool            // replicas that clusters move to
 	out      Evacuation
 }
 
@@ -102,7 +144,7 @@ func newEvacuation(r Request) *evacuation {
 	if r.Servers == nil {
 		r.Servers = placement.NewServers(0)
 	}
-	e := &evacuation{Request: r, running: n, left: r.Budget, names: slices.Sorted(maps.Keys(r.View.Plan.Clusters)),
+	e := &evacuation{Request: r, running: n, names: slices.Sorted(maps.Keys(r.View.Plan.Clusters)),
 		emptied: make([]bool, n), received: make([]bool, n),
 		bins: make([]placement.Bin, n), movable: make([]placement.Bin, n)}
 	e.cordoned = slices.DeleteFunc(union(r.Cordoned), e.absent)

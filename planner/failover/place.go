@@ -85,7 +85,7 @@ type unit struct {
 }
 
 // empty moves what the budget allows off those replicas, and answers how many clusters.
-func (e *evacuation) empty(replicas []int, limited func(unit) bool) int {
+func (e *evacuation) empty(replicas []int, left int, limited func(unit) bool) int {
 	units := e.units(replicas)
 	slices.SortFunc(units, sooner)
 	var now, later []unit
@@ -93,8 +93,8 @@ func (e *evacuation) empty(replicas []int, limited func(unit) bool) int {
 		switch {
 		case !limited(u):
 			now = append(now, u)
-		case e.left > 0:
-			e.left--
+		case left > 0:
+			left--
 			now = append(now, u)
 		default:
 			later = append(later, u)
@@ -117,13 +117,6 @@ func (e *evacuation) empty(replicas []int, limited func(unit) bool) int {
 	}
 	return moved
 }
-
-// again reports whether a failover moved one of them within a day: what comes along with a replica's illness waits for the budget.
-func (e *evacuation) again(u unit) bool {
-	return slices.ContainsFunc(u.Names, func(name string) bool { return e.Again[name] })
-}
-
-func always(unit) bool { return true }
 
 func (e *evacuation) these(replicas []int) string {
 	if len(replicas) == 1 {

@@ -48,9 +48,10 @@ func drawRequest(t *rapid.T) Request {
 	replicas := rapid.SliceOfN(rapid.IntRange(-1, 7), 0, 3)
 	r.Unwell, r.Cordoned, r.Shut = replicas.Draw(t, "unwell"), replicas.Draw(t, "cordoned"), replicas.Draw(t, "shut")
 	r.Capacity, r.Budget = units(float64(rapid.IntRange(0, 40).Draw(t, "capacity"))), rapid.IntRange(-3, 30).Draw(t, "budget")
+	r.Rescue = rapid.IntRange(-3, 30).Draw(t, "rescue")
 	r.MaxClusters = rapid.IntRange(0, 9).Draw(t, "most clusters")
 	if rapid.Bool().Draw(t, "failed over before") {
-		r.Last = Last{rapid.IntRange(0, 7).Draw(t, "last"), at(float64(rapid.IntRange(-120, 60).Draw(t, "minute")))}
+		r.Last = Last{Replica: rapid.IntRange(0, 7).Draw(t, "last"), At: at(float64(rapid.IntRange(-120, 60).Draw(t, "minute")))}
 	}
 	return r
 }
@@ -146,7 +147,7 @@ func oneReplicaAnHour(t *rapid.T, r Request, e Evacuation) {
 			t.Fatalf("clusters leave %v, the last failover is %v and then %v", left, r.Last, e.Last)
 		}
 	}
-	if len(left) == 0 && e.FailedOver > 0 || e.Last.At.After(start) || busy && !r.Last.At.After(start) && e.Last != r.Last {
+	if len(left) == 0 && e.FailedOver > 0 || e.Last.At.After(start) || busy && !r.Last.At.After(start) && !cmp.Equal(e.Last, r.Last) {
 		t.Fatalf("%d failed over, the last failover was %v and is %v", e.FailedOver, r.Last, e.Last)
 	}
 }

@@ -16,7 +16,8 @@ const mostNamed = 1000
 //
 // The rule: no replica comes above the heaviest load that any replica has now or will have in the end, what arrives in a
 // wave counted before what leaves in it. Of the units that fit, one from the heaviest replica goes first, then a heavier
-// one, then by name; those that nobody has connected come last, since no owner can show that it took them. Where none fits,
+// one, then by name; those that nobody has connected come last, since no owner can show that it took them. Off a replica that nobody
+// works for those come first that anybody is to have: who makes idle clusters must not keep others there. Where none fits,
 // as in an exchange between two full replicas, one goes alone: the one whose receiver is the lightest with it. A unit is one
 // move, whatever number of Secrets its server has; one of more than a wave may name goes alone too. Each unit of the wave takes
 // one look at all that are left.
@@ -118,7 +119,7 @@ func (d *deal) before(a, b unit) bool {
 	over := func(u unit) plan.Load { return max(d.now[u.Home]+u.Load-d.ceiling, 0) }
 	heavier := func(x, y plan.Load) int { return cmp.Compare(y, x) }
 	last := func(x, y bool) int { return cmp.Compare(rank(x), rank(y)) }
-	return cmp.Or(cmp.Compare(over(a), over(b)), last(!a.connected, !b.connected), heavier(d.least[a.from], d.least[b.from]),
+	return cmp.Or(cmp.Compare(over(a), over(b)), last(a.forsaken && a.idle, b.forsaken && b.idle), last(!a.connected, !b.connected), heavier(d.least[a.from], d.least[b.from]),
 		heavier(a.Load, b.Load), cmp.Compare(a.Names[0], b.Names[0])) < 0
 }
 

@@ -14,6 +14,8 @@ type unit struct {
 	from           int
 	leaves         bool   // from a replica that is to go
 	connected      bool   // its owner has it connected now
+	idle           bool   // no replica is to report it
+	forsaken       bool   // nobody works for the replica that it leaves
 	unknown        string // a cluster of which nobody says who owns it
 }
 
@@ -26,13 +28,14 @@ func (t *turn) remaining() []unit {
 	var units []unit
 	server := func(i int) string { return secrets[i].together() }
 	for _, members := range placement.Group(len(secrets), server) {
-		u := unit{Unit: placement.Unit{Home: placement.NoReplica}, connected: true}
+		u := unit{Unit: placement.Unit{Home: placement.NoReplica}, connected: true, idle: true}
 		for _, i := range members {
 			if s := secrets[i]; s.managed() {
 				t.joins(&u, s, to)
 			}
 		}
 		if len(u.Names) > 0 {
+			u.forsaken = t.forsaken(u.from)
 			units = append(units, u)
 		}
 	}
@@ -53,6 +56,7 @@ func (t *turn) joins(u *unit, s Stamp, destinations map[string]int) {
 	owned, told := t.seen.Owned[s.Name]
 	u.Unit = u.With(s.Name, loadOf(row))
 	u.leaves = u.leaves || from >= t.p.Rollout.Replicas
+	u.idle = u.idle && !s.awaited(owned)
 	u.connected = u.connected && (!s.awaited(owned) || len(owned.Live) > 0)
 	if !told && !s.Skip {
 		u.unknown = cmp.Or(u.unknown, s.Name)
