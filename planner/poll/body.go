@@ -1,7 +1,6 @@
 package poll
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,17 +24,17 @@ const (
 	// keptSample is what a sample without its key becomes: 48 bytes here, and up to 100 in the index or the report
 	// made of it.
 	keptSample   = 150
-	maxComplaint = 64 << 10 // bytes read of an answer that is an error
-	maxString    = 64 << 10 // bytes of one label or value; Kubernetes' names and URLs have some hundred
-	maxMessage   = 1000     // bytes kept of what a Prometheus says in words
+	maxComplaint = 64 << 10      // bytes read of an answer that is an error
+	maxString    = 2 << 10       // bytes of one string; of what a label may name, a pod with a URL is the longest: 253 and 512
+	maxRead      = 4 * maxAnswer // bytes of text, with the strings that are passed over for their length
+	maxMessage   = 1000          // bytes kept of what a Prometheus says in words
 	readAtOnce   = 32 << 10
 )
 
 var (
-	errNoText     = errors.New("the answer is no UTF-8, as every Prometheus' is: look at what answers at poll.prometheus.url")
-	errLongString = fmt.Errorf("the answer has a string of more than %d KiB, which no label or value of a Prometheus is: look at what answers at poll.prometheus.url", maxString>>10)
-	errTooLarge   = fmt.Errorf("the answer would take more than %d MiB of memory: let the query aggregate by the label that it is matched by", maxAnswer>>20)
-	errTooMany    = fmt.Errorf("the answers together would take more than %d MiB of memory: let the queries aggregate by the labels that they are matched by", maxKept>>20)
+	errNoText   = errors.New("the answer is no UTF-8, as every Prometheus' is: look at what answers at poll.prometheus.url")
+	errTooLarge = fmt.Errorf("the answer would take more than %d MiB of memory: let the query aggregate by the label that it is matched by", maxAnswer>>20)
+	errTooMany  = fmt.Errorf("the answers together would take more than %d MiB of memory: let the queries aggregate by the labels that they are matched by", maxKept>>20)
 )
 
 // weight is what the bytes of a JSON text may take once they are decoded: each is held up to five times, an object is
@@ -63,8 +62,8 @@ type allowance struct {
 	mine bool
 }
 
-func (a *allowance) take(ctx context.Context, text []byte) error {
-	a.used += weight(text)
+func (a *allowance) take(ctx context.Context, more int64) error {
+	a.used += more
 	switch {
 	case a.used > maxAnswer:
 		return errTooLarge
@@ -102,56 +101,28 @@ func (m metered) Do(ctx context.Context, r *http.Request) (*http.Response, []byt
 	return response, body, err
 }
 
-func (m metered) read(ctx context.Context, response *http.Response) (body []byte, err error) {
-	from := io.Reader(response.Body)
+func (m metered) read(ctx context.Context, response *http.Response) ([]byte, error) {
+	var text clipping
+	from, add := io.LimitReader(response.Body, maxRead), text.add
 	if response.StatusCode/100 != 2 {
-		from = io.LimitReader(from, maxComplaint)
+		from, add = io.LimitReader(response.Body, maxComplaint), text.addWhole
 	}
-	for part := make([]byte, readAtOnce); ; {
+	for part, read := make([]byte, readAtOnce), 0; ; {
 		n, err := from.Read(part)
-		if refused := m.allowance.take(ctx, part[:n]); refused != nil {
+		if refused := m.allowance.take(ctx, add(part[:n])); refused != nil {
 			return nil, refused
 		}
-		body = append(body, part[:n]...)
-		switch {
+		switch read += n; {
+		case read >= maxRead:
+			return nil, errTooLarge
+		case errors.Is(err, io.EOF) && !utf8.Valid(text.kept): // each byte that is none becomes three
+			return nil, errNoText
 		case errors.Is(err, io.EOF):
-			return body, judgeText(body)
+			return text.kept, nil
 		case err != nil:
 			return nil, err
 		}
 	}
-}
-
-// judgeText refuses what grows when it is decoded and printed: each byte that is no UTF-8 becomes three, and one that is not
-// printable four.
-func judgeText(body []byte) error {
-	if !utf8.Valid(body) {
-		return errNoText
-	}
-	for rest := body; ; {
-		_, after, found := bytes.Cut(rest, []byte{'"'})
-		if !found {
-			return nil
-		}
-		end := closing(after)
-		if end > maxString {
-			return errLongString
-		}
-		rest = after[min(end+1, len(after)):]
-	}
-}
-
-// closing is where the quote is that ends a string.
-func closing(text []byte) int {
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			return i
-		case '\\':
-			i++
-		}
-	}
-	return len(text)
 }
 
 // clipped is a text's beginning, in memory of its own.

@@ -111,6 +111,7 @@ type fetch struct {
 // reply is what was read of the answer to one query.
 type reply struct {
 	samples  []Sample // of the fleet
+	passed   int      // series of the fleet that are passed over, for the length of their label
 	value    float64  // of one cluster
 	found    bool
 	warnings []string
@@ -192,7 +193,7 @@ func (f *fetch) fleet(ctx context.Context, m Metric, vars FleetVars, into *Fetch
 		return func() {}
 	}
 	read := func(v model.Value, into *reply) (err error) {
-		into.samples, err = samples(m, v)
+		into.samples, into.passed, err = samples(m, v)
 		return err
 	}
 	f.ask(ctx, query, &values, read)
@@ -209,6 +210,10 @@ func (f *fetch) fleet(ctx context.Context, m Metric, vars FleetVars, into *Fetch
 			into.Err = fmt.Sprintf("query %q: %v", m.Query, values.err)
 			return
 		}
+		if values.passed > 0 {
+			into.Warnings = append(into.Warnings, fmt.Sprintf("%d of its series are passed over: their label %q has more than %d KiB, "+
+				"as no cluster's has; look for the cluster Secret that has it, and for its Applications", values.passed, m.Match.Label, maxString>>10))
+		}
 		if m.AgeQuery != "" {
 			into.setAges(m, ages)
 		}
@@ -217,28 +222,32 @@ func (f *fetch) fleet(ctx context.Context, m Metric, vars FleetVars, into *Fetch
 
 var errHistogram = errors.New("it answers with a native histogram: take histogram_sum, histogram_count or histogram_quantile of it")
 
-// samples reads an answer for the whole fleet.
-func samples(m Metric, v model.Value) ([]Sample, error) {
+// samples reads an answer for the whole fleet, and counts the series that are passed over.
+func samples(m Metric, v model.Value) (out []Sample, passed int, err error) {
 	vector, ok := v.(model.Vector)
 	if !ok {
-		return nil, fmt.Errorf("it answers with a %s; a query for the fleet must answer with an instant vector that has the label %q", typeOf(v), m.Match.Label)
+		return nil, 0, fmt.Errorf("it answers with a %s; a query for the fleet must answer with an instant vector that has the label %q", typeOf(v), m.Match.Label)
 	}
 	for i, s := range vector {
 		if err := checkSample(i, s); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	out := make([]Sample, 0, len(vector))
+	out = make([]Sample, 0, len(vector))
 	for _, s := range vector {
-		if key, found := s.Metric[model.LabelName(m.Match.Label)]; found && key != "" { // without one it is nobody's
+		switch key := s.Metric[model.LabelName(m.Match.Label)]; key {
+		case "": // it is no cluster's
+		case tooLong:
+			passed++
+		default:
 			out = append(out, Sample{Key: string(key), Value: float64(s.Value)})
 		}
 	}
-	if len(vector) > 0 && len(out) == 0 {
-		return nil, fmt.Errorf("none of its %d series has the label %q: the first one has %s", len(vector), m.Match.Label, labelNames(vector[0].Metric))
+	if len(vector) > 0 && len(out)+passed == 0 {
+		return nil, 0, fmt.Errorf("none of its %d series has the label %q: the first one has %s", len(vector), m.Match.Label, labelNames(vector[0].Metric))
 	}
 	slices.SortStableFunc(out, func(a, b Sample) int { return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value)) })
-	return out, nil
+	return out, passed, nil
 }
 
 // labelNames names a few of a series' labels, without their values: a person looks for one that is called otherwise.
