@@ -31,7 +31,8 @@ func (c *cycle) standings(a *adoption) poll.Standings {
 		}
 		if shown, looked := sight.Clusters[name]; looked && sight.Asked && answered[s.Replica] {
 			s.Gone = len(shown.Live) == 0
-			s.Uncounted = s.Uncounted || shown.Apps == 0 && len(shown.Owners) == 0
+			s.Idle = shown.Apps == 0 && len(shown.Owners) == 0
+			s.Uncounted = s.Uncounted || s.Idle
 		}
 		all[i] = s
 	}

@@ -14,7 +14,7 @@ const (
 )
 
 // codecBounds: 20,000 clusters with 6 metrics take 3.5 MB of JSON.
-func codecBounds() gz.Bounds { return gz.Bounds{Bytes: 8 << 20, Nested: 4 * (1 + maxColumns)} }
+func codecBounds() gz.Bounds { return gz.Bounds{Bytes: 8 << 20, Nested: 5 * (1 + maxColumns)} }
 
 // document is what is stored of LastGood, as JSON and gzip. 5,000 clusters take some 150 kB with 4 metrics and 200 kB
 // with 6.
@@ -32,6 +32,8 @@ type column struct {
 	Age          []int64   `json:"age"`
 	Measured     []bool    `json:"measured"`
 	DroppedSince time.Time `json:"droppedSince,omitzero"`
+	DropsFirst   time.Time `json:"dropsFirst,omitzero"`
+	Held         []int64   `json:"held,omitempty"`
 	Low
 }
 
@@ -39,7 +41,7 @@ type column struct {
 func (l LastGood) MarshalBinary() ([]byte, error) {
 	d := document{Version: codecVersion, IDs: l.IDs}
 	for _, c := range l.Columns {
-		kept := column{ID: c.ID, Values: c.Values, Measured: c.Measured, DroppedSince: c.DroppedSince, Low: c.Low}
+		kept := column{ID: c.ID, Values: c.Values, Measured: c.Measured, DroppedSince: c.DroppedSince, DropsFirst: c.DropsFirst, Held: c.Held, Low: c.Low}
 		kept.Age = make([]int64, len(c.At))
 		for _, at := range c.At {
 			kept.Newest = max(kept.Newest, at)
@@ -66,7 +68,7 @@ func (l *LastGood) UnmarshalBinary(stored []byte) error {
 	}
 	*l = LastGood{IDs: d.IDs}
 	for _, c := range d.Columns {
-		read := LastColumn{ID: c.ID, Values: c.Values, Measured: c.Measured, DroppedSince: c.DroppedSince, Low: c.Low, At: c.Age}
+		read := LastColumn{ID: c.ID, Values: c.Values, Measured: c.Measured, DroppedSince: c.DroppedSince, DropsFirst: c.DropsFirst, Held: c.Held, Low: c.Low, At: c.Age}
 		for i, age := range c.Age {
 			read.At[i] = c.Newest - age
 		}
@@ -89,6 +91,12 @@ func (d document) check() error {
 		if len(c.Values) != len(d.IDs) || len(c.Age) != len(d.IDs) || len(c.Measured) != len(d.IDs) {
 			return fmt.Errorf("metric %q has %d values, %d times and %d marks for %d IDs",
 				c.ID, len(c.Values), len(c.Age), len(c.Measured), len(d.IDs))
+		}
+		if len(c.Held) > 0 && len(c.Held) != len(d.IDs) {
+			return fmt.Errorf("metric %q has %d times of being held for %d IDs", c.ID, len(c.Held), len(d.IDs))
+		}
+		if slices.ContainsFunc(c.Held, func(seconds int64) bool { return seconds < 0 }) {
+			return fmt.Errorf("metric %q has a value that is held for less than no time", c.ID)
 		}
 		if slices.ContainsFunc(c.Values, func(v float64) bool { return v < 0 }) { // JSON has neither NaN nor Inf
 			return fmt.Errorf("metric %q has a value below 0", c.ID)

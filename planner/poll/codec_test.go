@@ -114,12 +114,14 @@ func zipped(plain string) []byte {
 // byHand is a document of last good values: b has none, and a's is of a minute before c's.
 const byHand = `{"version":1,"ids":["a","b","c"],"columns":[` +
 	`{"id":"apps","values":[1.5,0,1e+21],"newest":1767225600,"age":[60,1767225600,0],"measured":[true,false,true],"droppedSince":"2026-01-01T00:00:00Z",` +
+	`"dropsFirst":"2025-12-31T23:00:00Z","held":[0,0,3600],` +
 	`"lowFirst":"2026-01-01T00:00:00Z","lowSince":"2026-01-01T00:10:00Z","lowTo":2}]}`
 
 func TestTheFormOfTheLastGoodValues(t *testing.T) {
 	want := LastGood{IDs: []string{"a", "b", "c"}, Columns: []LastColumn{{
 		ID: "apps", Values: []float64{1.5, 0, 1e21}, At: []int64{1767225540, 0, 1767225600},
 		Measured: []bool{true, false, true}, DroppedSince: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		DropsFirst: time.Date(2025, 12, 31, 23, 0, 0, 0, time.UTC), Held: []int64{0, 0, 3600},
 		Low: Low{First: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Since: time.Date(2026, 1, 1, 0, 10, 0, 0, time.UTC), To: 2}}}}
 	var got LastGood
 	if err := got.UnmarshalBinary(zipped(byHand)); err != nil {
@@ -166,10 +168,12 @@ func hostile() map[string][]byte {
 		"2 values, 3 times and 3 marks":        byHandWith(`[1.5,0,1e+21]`, `[1.5,0]`),
 		"3 values, 4 times and 3 marks":        byHandWith(`[60,`, `[60,0,`),
 		"3 values, 3 times and 0 marks":        byHandWith(`[true,false,true]`, `null`),
+		`"apps" has 2 times of being held`:     byHandWith(`[0,0,3600]`, `[0,0]`),
+		"held for less than no time":           byHandWith(`[0,0,3600]`, `[0,0,-1]`),
 		`"apps" has a value below 0`:           byHandWith(`1.5`, `-1.5`),
 		"cannot unmarshal number 1e999":        byHandWith(`1.5`, `1e999`),
 		"cannot unmarshal string":              byHandWith(`1.5`, `"NaN"`),
-		"arrays and objects, and at most 4100": zipped(filled("columns", "{}", 8<<20-100)),
+		"arrays and objects, and at most 5125": zipped(filled("columns", "{}", 8<<20-100)),
 	}
 }
 
@@ -201,7 +205,7 @@ func TestWhatCannotBeReadIsNotWritten(t *testing.T) {
 		"a value below 0":         {of(-1), "below 0"},
 		"no number":               {of(math.NaN()), "NaN"},
 		"an infinite value":       {of(math.Inf(1)), "+Inf"},
-		"too many columns":        {LastGood{Columns: make([]LastColumn, 2100)}, "arrays and objects, and at most 4100"},
+		"too many columns":        {LastGood{Columns: make([]LastColumn, 2600)}, "arrays and objects, and at most 5125"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := test.l.MarshalBinary(); err == nil || !strings.Contains(err.Error(), test.want) {

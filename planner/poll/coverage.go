@@ -18,6 +18,7 @@ type Standing struct {
 	Uncounted bool // neither measured nor lost: its Secret is not known for an hour, or not ballast's, or it has no Applications
 	Moved     bool // its Secret has another server than before: what was measured was another cluster
 	Gone      bool // its replica's pod answered, and no pod is both responsible for it and connected to it: its series may end
+	Idle      bool // it has no Applications, by their number and by all pods: its series ended
 	Replica   int  // that it is on; negative: none is known
 }
 
@@ -70,12 +71,13 @@ func (l Low) until() time.Time {
 // coverage compares a column with the last one. What counts are clusters that carry load, had a value last time, and are not
 // moved; the sums are over those that have one both times.
 type coverage struct {
-	before, both      int
-	lost              []int
-	gone, blind       int // of those lost: no pod shows it; its replica's others have no value either
-	sumBefore, sumNow float64
-	fresh             int  // that have a value, whether they count or not
-	had, have         bool // any had a value last time, or has it both times; whether they count or not
+	before, both        int
+	lost                []int
+	gone, blind         int // of those lost: no pod shows it; its replica's others have no value either
+	sumBefore, sumNow   float64
+	fallBefore, fallNow float64 // of the one that fell most
+	fresh               int     // that have a value, whether they count or not
+	had, have           bool    // any had a value last time, or has it both times; whether they count or not
 }
 
 func (j *joiner) cover(c Column, last *LastColumn) coverage {
@@ -94,6 +96,9 @@ func (j *joiner) cover(c Column, last *LastColumn) coverage {
 			v.before, v.both, seen[s.Replica] = v.before+1, v.both+1, s.Replica >= 0
 			v.sumBefore += last.Values[row]
 			v.sumNow += c.Values[i]
+			if last.Values[row]-c.Values[i] > v.fallBefore-v.fallNow {
+				v.fallBefore, v.fallNow = last.Values[row], c.Values[i]
+			}
 		default:
 			v.before++
 			v.lost = append(v.lost, i)

@@ -34,7 +34,7 @@ func TestHoldingAndAgeing(t *testing.T) {
 	}
 	// c is not counted on any more: only a and b were measured last time.
 	table = cycle(later.Add(time.Minute), Sample{"https://a", 5, later}, Sample{"https://b", 6, later})
-	if table.Frozen || len(table.Problems) != 0 {
+	if table.Frozen || len(table.Problems) != 1 || table.Problems[0].Kind != HeldLong {
 		t.Errorf("a cluster that is held counts as lost coverage: %v", table.Problems)
 	}
 	// Then Prometheus forgets everything: nothing changes, however often.

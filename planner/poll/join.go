@@ -18,10 +18,6 @@ type Options struct {
 	Standings   Standings     // of the fleet's clusters
 }
 
-// AcceptDropAfter is how long a fallen total must last until it is believed: without an end to it, a fleet that really
-// lost half of its work would stand still for ever.
-const AcceptDropAfter = 30 * time.Minute
-
 // Join gives every cluster a value for each metric: this answer's, else its last good one, else the metric's noData. A
 // metric whose answer cannot be believed keeps its last good values, and the table is frozen; a cluster without a value
 // never freezes the rest. Clusters with one server URL are one to Argo CD: the first that is reconciled carries the
@@ -137,12 +133,13 @@ func (j *joiner) join(m Metric, answer Fetched, last *LastColumn) (Column, []Pro
 		report(kind, message)
 		refused := j.refuse(m, last)
 		if kind == TotalDropped {
-			refused.droppedSince = j.droppedSince(last)
+			refused.droppedSince, refused.dropsFirst = j.droppedSince(last), j.dropsFirst(last)
 		}
 		refused.low = low
 		return refused, problems
 	}
-	column.low = low
+	j.tellHeld(column, g, report)
+	column.low, column.dropsFirst = low, j.dropsBefore(last)
 	return column, problems
 }
 
@@ -156,6 +153,12 @@ func (j *joiner) choose(m Metric, g gathered, last *LastColumn) Column {
 	for i := range j.fleet.Clusters {
 		if g.got[i] && (g.at[i] == 0 || g.at[i] >= oldest) && j.carries(i) {
 			column.Values[i], column.SampledAt[i], column.Flags[i] = g.values[i], g.at[i], Fresh
+			continue
+		}
+	}
+	column.held = j.heldFor(column, last)
+	for i := range j.fleet.Clusters {
+		if column.Flags[i] == Fresh {
 			continue
 		}
 		if j.fallBack(&column, i, m, last); column.Flags[i] == Missing && g.got[i] {
@@ -173,7 +176,7 @@ func (j *joiner) fallBack(c *Column, i int, m Metric, last *LastColumn) {
 		c.Flags[i] = Skipped
 	case j.carriers[i] != i:
 		c.Flags[i] = Shared
-	case last != nil && row >= 0 && last.At[row] != 0:
+	case last != nil && row >= 0 && last.At[row] != 0 && !c.ended(i):
 		c.Values[i], c.SampledAt[i], c.Flags[i] = last.Values[row], last.At[row]*1000, Held
 	case m.NoData != nil:
 		c.Values[i], c.Flags[i] = *m.NoData, NoData
@@ -185,7 +188,7 @@ func (j *joiner) refuse(m Metric, last *LastColumn) Column {
 	column := newColumn(m, len(j.fleet.Clusters))
 	column.Refused, column.standings = true, j.options.Standings
 	if last != nil {
-		column.droppedSince, column.low = last.DroppedSince, last.Low
+		column.droppedSince, column.dropsFirst, column.low = last.DroppedSince, last.DropsFirst, last.Low
 	}
 	for i := range j.fleet.Clusters {
 		j.fallBack(&column, i, m, last)
@@ -206,17 +209,9 @@ func (j *joiner) judge(m Metric, c Column, last *LastColumn) (ProblemKind, strin
 		return LowCoverage, why, low
 	case !v.had && v.fresh == 0 && m.NoData == nil && j.active() > 0:
 		return NothingFound, "no cluster has a value, and none is configured as noData", low
-	case v.sumNow < (1-j.options.MaxDrop)*v.sumBefore && j.now.Sub(j.droppedSince(last)) < AcceptDropAfter:
+	case v.dropped(j.options.MaxDrop) && j.now.Before(j.dropUntil(last)):
 		return TotalDropped, fmt.Sprintf("the total of the %d clusters measured both times fell from %.4g to %.4g, so all keep their last good value until %s",
-			v.both, v.sumBefore, v.sumNow, j.droppedSince(last).Add(AcceptDropAfter).UTC().Format(time.RFC3339)), low
+			v.both, v.sumBefore, v.sumNow, j.dropUntil(last).UTC().Format(time.RFC3339)), low
 	}
 	return "", "", low
-}
-
-// droppedSince is since when the total is refused as fallen; a clock that went back counts as no time.
-func (j *joiner) droppedSince(last *LastColumn) time.Time {
-	if last == nil || last.DroppedSince.IsZero() || j.now.Before(last.DroppedSince) {
-		return j.now
-	}
-	return last.DroppedSince
 }

@@ -203,14 +203,14 @@ func TestJoin(t *testing.T) {
 		},
 		"a total that falls by more than half keeps every last good value": {
 			metric: apps(), fleet: abc, options: usual, last: lastly(),
-			fetched: answer(Sample{Key: "https://a", Value: 10}, Sample{Key: "https://b", Value: 10}, Sample{Key: "https://c", Value: 9}),
+			fetched: answer(Sample{Key: "https://a", Value: 7}, Sample{Key: "https://b", Value: 7}, Sample{Key: "https://c", Value: 9}),
 			want:    []row{{10, Held, minute}, {20, Held, minute}, {30, Held, minute}},
 			frozen:  true, wantKind: []ProblemKind{TotalDropped},
 		},
-		"by half it may fall": {
+		"by half it may fall, and whichever falls most by any number": {
 			metric: apps(), fleet: abc, options: usual, last: lastly(),
-			fetched: answer(Sample{Key: "https://a", Value: 10}, Sample{Key: "https://b", Value: 10}, Sample{Key: "https://c", Value: 10}),
-			want:    []row{{10, Fresh, -1}, {10, Fresh, -1}, {10, Fresh, -1}},
+			fetched: answer(Sample{Key: "https://a", Value: 5}, Sample{Key: "https://b", Value: 10}, Sample{Key: "https://c", Value: 0}),
+			want:    []row{{5, Fresh, -1}, {10, Fresh, -1}, {0, Fresh, -1}},
 		},
 		"clusters that left the fleet are no fall": {
 			metric: apps(), fleet: fleetOf("https://a"), options: usual, last: lastly(),

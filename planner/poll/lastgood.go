@@ -16,13 +16,16 @@ type LastGood struct {
 
 // LastColumn is a metric's last good values. At is when a value was scraped, in Unix seconds; 0 says that there is none.
 // Measured marks the clusters that had a value of their own at the last answer that was not refused: those, minCoverage
-// asks for. DroppedSince is when a fall of the total was first refused, and Low what is remembered of a low coverage.
+// asks for. DroppedSince is when a fall of the total was first refused, DropsFirst when one first was in the last day, and Low what is
+// remembered of a low coverage. Held is for how many seconds others were measured and a cluster was not; nil: each was.
 type LastColumn struct {
 	ID           string    `json:"id"`
 	Values       []float64 `json:"values"`
 	At           []int64   `json:"at"`
 	Measured     []bool    `json:"measured"`
 	DroppedSince time.Time `json:"droppedSince,omitzero"`
+	DropsFirst   time.Time `json:"dropsFirst,omitzero"`
+	Held         []int64   `json:"held,omitempty"`
 	Low          Low       `json:"low,omitzero"`
 }
 
@@ -39,13 +42,15 @@ func NewLastGood(t Table, last LastGood) LastGood {
 		before := last.column(column.ID)
 		kept := newLastColumn(column.ID, len(t.Shards))
 		kept.DroppedSince = column.droppedSince.UTC().Truncate(time.Second)
+		kept.DropsFirst = column.dropsFirst.UTC().Truncate(time.Second)
 		kept.Low = column.low.kept(t.At)
 		for i, flag := range column.Flags {
 			switch {
 			case flag == Fresh && !column.Refused:
 				kept.Values[i], kept.Measured[i] = round(column.Values[i]), true
 				kept.At[i] = scraped(column.SampledAt[i], t.At)
-			case before != nil && old[i] >= 0:
+			case before != nil && old[i] >= 0 && !column.ended(i):
+				kept.hold(i, column.heldOr(i, before.held(old[i])))
 				kept.Values[i], kept.At[i] = before.Values[old[i]], before.At[old[i]]
 				kept.Measured[i] = column.Refused && before.Measured[old[i]] && !column.standings.of(i).Moved
 			}
@@ -57,6 +62,17 @@ func NewLastGood(t Table, last LastGood) LastGood {
 
 func newLastColumn(id string, n int) LastColumn {
 	return LastColumn{ID: id, Values: make([]float64, n), At: make([]int64, n), Measured: make([]bool, n)}
+}
+
+// hold notes for how long a value is held.
+func (l *LastColumn) hold(i int, seconds int64) {
+	if seconds == 0 {
+		return
+	}
+	if l.Held == nil {
+		l.Held = make([]int64, len(l.At))
+	}
+	l.Held[i] = seconds
 }
 
 // scraped is when a value was scraped; where that is unknown it is when it was asked for.

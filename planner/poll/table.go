@@ -14,7 +14,7 @@ type Flag uint8
 const (
 	Missing Flag = iota // never had a value: 0
 	Fresh               // of this answer
-	Held                // the last good one: this answer has none, or a bad or an old one
+	Held                // the last good one, for a day: this answer has none, or a bad or an old one
 	NoData              // never had a value: the metric's noData
 	Stale               // never had a good value: an old one is better than none
 	Shared              // another cluster with the same server carries the value: 0
@@ -63,6 +63,7 @@ const (
 	Unmatched   ProblemKind = "Unmatched"
 	BadValue    ProblemKind = "BadValue"
 	OldValue    ProblemKind = "OldValue"
+	HeldLong    ProblemKind = "HeldLong"
 	SharedName  ProblemKind = "SharedName"
 	QueryWarned ProblemKind = "QueryWarned"
 )
@@ -83,10 +84,11 @@ type Column struct {
 	Flags     []Flag    `json:"flags"`
 	SampledAt []int64   `json:"sampledAt"`
 	Refused   bool      `json:"refused,omitempty"`
-	// droppedSince is when a fall of the total was first refused.
-	droppedSince time.Time
-	low          Low
-	standings    Standings
+	// droppedSince is when a fall of the total was first refused, dropsFirst when one first was in the last day.
+	droppedSince, dropsFirst time.Time
+	held                     []int64 // by cluster: for how many seconds others were measured and it was not; nil: none was held, or the column is refused
+	low                      Low
+	standings                Standings
 }
 
 // Table is what is known of every cluster, a column a metric, both in the order they were given. While it is Frozen the

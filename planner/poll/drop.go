@@ -1,0 +1,49 @@
+package poll
+
+import "time"
+
+// AcceptDropAfter is how long a fallen total must last until it is believed: without an end to it, a fleet that really
+// lost half of its work would stand still for ever. In a day, all falls together refuse a metric for no longer than twice of it.
+const AcceptDropAfter = 30 * time.Minute
+
+// dropsFor is how long a fall counts with those that follow it.
+const dropsFor = 24 * time.Hour
+
+// dropped reports whether the total fell by more than may be. The cluster that fell most is left out: one alone is no fault of
+// Prometheus, and whoever has it must not refuse the metric of all.
+func (v coverage) dropped(most float64) bool {
+	return v.sumNow-v.fallNow < (1-most)*(v.sumBefore-v.fallBefore)
+}
+
+// dropUntil is when a total that is fallen now is believed.
+func (j *joiner) dropUntil(last *LastColumn) time.Time {
+	until := j.droppedSince(last).Add(AcceptDropAfter)
+	if most := j.dropsFirst(last).Add(2 * AcceptDropAfter); most.Before(until) {
+		return most
+	}
+	return until
+}
+
+// droppedSince is since when the total is refused as fallen; a clock that went back counts as no time.
+func (j *joiner) droppedSince(last *LastColumn) time.Time {
+	if last == nil || last.DroppedSince.IsZero() || j.now.Before(last.DroppedSince) {
+		return j.now
+	}
+	return last.DroppedSince
+}
+
+// dropsFirst is when the first fall of the last day was refused, which may be this one.
+func (j *joiner) dropsFirst(last *LastColumn) time.Time {
+	if first := j.dropsBefore(last); !first.IsZero() {
+		return first
+	}
+	return j.now
+}
+
+// dropsBefore is that of the falls before this answer; zero: there is none.
+func (j *joiner) dropsBefore(last *LastColumn) time.Time {
+	if last == nil || j.now.Before(last.DropsFirst) || j.now.Sub(last.DropsFirst) >= dropsFor {
+		return time.Time{}
+	}
+	return last.DropsFirst
+}
