@@ -37,6 +37,8 @@ type adoption struct {
 
 	partial bool     // the discovery is refused, since too many are gone at once: all stays, but for a rescue
 	passing []string // rows whose Secret is gone and was never known, by name
+
+	capacity plan.Load // that a replica may carry, where the configuration says nothing of it; 0: nothing is measured
 }
 
 func adopt(in Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *adoption {

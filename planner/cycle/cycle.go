@@ -41,6 +41,7 @@ func (c *cycle) plan() {
 	a := adopt(in, c.out.Fleet, base, c.out.Pins)
 	c.poll(a)
 	c.measure(a)
+	c.limit(a)
 	c.look(a)
 	c.pinProblems(a)
 	c.out.Problems = append(c.out.Problems, a.found...)

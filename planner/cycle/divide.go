@@ -24,6 +24,7 @@ const defaultMinReplicas = 2
 // division is the partition's question and answer: groups as items, and the clusters' replicas that come of it.
 type division struct {
 	groups []discover.Unit
+	full   plan.Load // what a replica may carry; 0: nothing says it
 	items  []partition.Item
 	bounds partition.Bounds
 	answer partition.Partition
@@ -37,7 +38,12 @@ func divide(in Inputs, a *adoption, loads []plan.Load) (division, error) {
 	if d.items, err = itemsOf(a, d.groups, loads); err != nil {
 		return division{}, err
 	}
-	if d.answer, err = partition.LPT(d.items, d.bounds); err != nil {
+	bounds := d.bounds // what is derived is no bound that votes must agree on
+	if bounds.Capacity == 0 {
+		bounds.Capacity = a.capacity
+	}
+	d.full = bounds.Capacity
+	if d.answer, err = partition.LPT(d.items, bounds); err != nil {
 		return division{}, err
 	}
 	now := make(map[string]int, len(d.items))
@@ -86,10 +92,25 @@ func (d *division) settle(a *adoption) {
 			return
 		}
 	}
-	if float64(d.answer.Makespan()) < (1-usefulGain)*float64(stands.Makespan()) {
+	if float64(d.peak(d.answer)) < (1-usefulGain)*float64(d.peak(stands)) {
 		return
 	}
 	d.answer = stands
+}
+
+// peak is the makespan, but for units beyond what a replica may carry that have one to themselves: nothing mends those, and the
+// others must not be left as they are for them.
+func (d *division) peak(p partition.Partition) (most plan.Load) {
+	units := make([]int, p.Replicas)
+	for _, r := range p.Of {
+		units[r]++
+	}
+	for r, load := range p.Loads {
+		if alone := units[r] == 1 && d.full > 0 && load > d.full; !alone {
+			most = max(most, load)
+		}
+	}
+	return most
 }
 
 // itemsOf makes an item of each group, in their order; fixed are pins, and what no write can move.

@@ -77,6 +77,7 @@ type Memory struct {
 	LastGood poll.LastGood        `json:"lastGood,omitzero"`
 	Votes    evaluate.History     `json:"votes,omitzero"`
 	HoldOff  time.Time            `json:"holdOff,omitzero"` // when a rollout failed last
+	Heaviest Heaviest             `json:"heaviest,omitzero"`
 	Changes  Changes              `json:"changes,omitzero"`
 
 	// The Secrets as they were seen last: their servers, and when each was made. Never in the history; the next leader goes by the rows.

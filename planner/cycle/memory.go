@@ -41,12 +41,14 @@ type limitsMemory struct {
 	Failover failover.Last `json:"failover,omitzero"`
 	HoldOff  time.Time     `json:"holdOff,omitzero"`
 	Stopped  time.Time     `json:"stopped,omitzero"`
+	Heaviest Heaviest      `json:"heaviest,omitzero"`
 }
 
 // split takes out of the memory what is bounded.
 func (m Memory) split() (limitsMemory, Changes) {
 	c := m.Changes
-	l := limitsMemory{Ledger: c.Ledger, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff, Stopped: c.Stopped}
+	l := limitsMemory{Ledger: c.Ledger, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff,
+		Heaviest: m.Heaviest, Stopped: c.Stopped}
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover, c.Stopped = nil, "", time.Time{}, nil, false, failover.Last{}, time.Time{}
 	return l, c
 }
@@ -54,7 +56,7 @@ func (m Memory) split() (limitsMemory, Changes) {
 // join puts it back.
 func (m *Memory) join(l limitsMemory) {
 	c := &m.Changes
-	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover, m.HoldOff, c.Stopped = l.Ledger, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover, l.HoldOff, l.Stopped
+	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover, m.HoldOff, m.Heaviest, c.Stopped = l.Ledger, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover, l.HoldOff, l.Heaviest, l.Stopped
 }
 
 // partBounds are those of the fleet and of the changes: each has an object a cluster, or a few.

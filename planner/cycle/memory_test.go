@@ -81,7 +81,7 @@ func TestWhatCannotBePackedStaysAsItWas(t *testing.T) {
 	if len(stale) != 1 || !strings.HasPrefix(stale[0].Error(), "packing the votes: ") {
 		t.Errorf("reported %v, want one error of the votes", stale)
 	}
-	want, _ := Memory{Known: m.Known, Gone: m.Gone, Passing: m.Passing, HoldOff: m.HoldOff, LastGood: m.LastGood}.Parts(nil)
+	want, _ := Memory{Known: m.Known, Gone: m.Gone, Passing: m.Passing, HoldOff: m.HoldOff, Heaviest: m.Heaviest, LastGood: m.LastGood}.Parts(nil)
 	want[partVotes], want["next-version.gz"] = before[partVotes], before["next-version.gz"]
 	if diff := cmp.Diff(want, after); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
@@ -111,7 +111,7 @@ func TestRepairsGoByWhoLed(t *testing.T) {
 // TestWhatLimitsChangesIsSmall whatever number of Secrets there is and however long their names: of a history that is full the largest
 // parts are left out, and a next leader without the ledger would move as much again.
 func TestWhatLimitsChangesIsSmall(t *testing.T) {
-	m := Memory{HoldOff: epoch}
+	m := Memory{HoldOff: epoch, Heaviest: Heaviest{Share: 0.25, At: epoch}}
 	m.Changes.Ownership.Last, m.Changes.Pinned = map[string]int{}, map[string]time.Time{}
 	for i := range 3000 {
 		name := strings.Repeat("n", 245) + fmt.Sprintf("%08d", i*7919)
@@ -126,7 +126,7 @@ func TestWhatLimitsChangesIsSmall(t *testing.T) {
 		t.Errorf("%d bytes, want a few thousand; stale: %v", n, stale)
 	}
 	got, dropped := MemoryOf(map[string][]byte{partLimits: parts[partLimits]})
-	want := Memory{HoldOff: m.HoldOff, Changes: Changes{Ledger: m.Changes.Ledger, Trip: m.Changes.Trip, TripTold: true}}
+	want := Memory{HoldOff: m.HoldOff, Heaviest: m.Heaviest, Changes: Changes{Ledger: m.Changes.Ledger, Trip: m.Changes.Trip, TripTold: true}}
 	if diff := cmp.Diff(want, got, equalTimes, cmpopts.EquateEmpty()); diff != "" || len(dropped) > 0 {
 		t.Errorf("alone it says (dropped %v, -want +got):\n%s", dropped, diff)
 	}

@@ -247,12 +247,8 @@ func request(s *snapshot, unwell []int) failover.Request {
 	} else {
 		r.Shut = append(r.Shut, s.cordoned...)
 	}
-	r.Capacity = boundsOf(s.in.Config.Partition, s.in.Workload, s.adoption).Capacity
-	for _, load := range s.loads {
-		if s.in.Config.Partition.Capacity == nil {
-			r.Capacity = max(r.Capacity, load) // as the partition has it
-		}
-	}
+	// as the partition has it
+	r.Capacity = cmp.Or(boundsOf(s.in.Config.Partition, s.in.Workload, s.adoption).Capacity, s.capacity)
 	optedOut := map[string]bool{} // what has the server of a Secret that nobody may move stays with it
 	for _, cl := range s.fleet.Clusters {
 		if server := cl.Together(); cl.Unmanaged && server != "" {

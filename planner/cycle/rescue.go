@@ -1,6 +1,9 @@
 package cycle
 
 import (
+	"maps"
+	"slices"
+
 	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
@@ -59,10 +62,10 @@ func (a *adoption) lastLoads() map[string]plan.Load {
 // load counts for the replica that its row has, or half a list would show room where there is none.
 func (a *adoption) fromMemory(r *failover.Request) {
 	last := a.lastLoads()
+	if a.in.Config.Partition.Capacity == nil {
+		r.Capacity = a.in.Memory.Heaviest.capacity(slices.Collect(maps.Values(last)))
+	}
 	for name, load := range last {
-		if a.in.Config.Partition.Capacity == nil {
-			r.Capacity = max(r.Capacity, load)
-		}
 		if row, planned := a.next.Clusters[name]; planned {
 			r.Loads[name] = max(load, plan.LoadOf(row.Load)) // one that was never measured has its row's
 		}
