@@ -76,11 +76,8 @@ func TestWhatIsHeldForLongIsNamed(t *testing.T) {
 	o := lenient(usual)
 	o.Standings = onTwo()
 	last := NewLastGood(joined(t, "", LastGood{}, o, noon), LastGood{})
-	told := func(lost string, after time.Duration) (got []Problem) {
-		for _, p := range joined(t, lost, last, o, noon.Add(after)).Problems {
-			got = append(got, p)
-		}
-		return got
+	told := func(lost string, after time.Duration) []Problem {
+		return joined(t, lost, last, o, noon.Add(after)).Problems
 	}
 	if diff := cmp.Diff([]Problem(nil), told("abcd", 10*time.Minute)); diff != "" {
 		t.Errorf("after 10 min (-want +got):\n%s", diff)
