@@ -57,12 +57,9 @@ type Kill struct {
 	At      time.Time `json:"at"`
 }
 
-// portions is how many parts each replica's work has, and left how many of them, the slowest, say nothing of it: one cluster whose API
-// server or Git is slow makes no replica slow, whoever it is that has it.
-const (
-	portions = 8
-	left     = 2
-)
+// portions is how many parts each replica's work has. The slower half of them says nothing of it: a cluster whose API server or Git is
+// slow makes no replica slow, whoever it is that has it, nor do a few.
+const portions = 8
 
 // Portion is a part of the clusters of a replica, always the same for a server.
 type Portion int
@@ -264,7 +261,7 @@ func (c compared) extra() float64 {
 func (w Watch) slowed(work map[Portion]Work) (replica int, before, after float64, ok bool) {
 	for _, r := range w.compare(work) {
 		var base, done Work
-		for _, c := range r.portions[min(left, len(r.portions)-1):] {
+		for _, c := range r.portions[len(r.portions)/2:] {
 			base, done = base.Plus(c.before), done.Plus(c.after)
 		}
 		if base.Reconciles < minReconciles || done.Reconciles < minReconciles {

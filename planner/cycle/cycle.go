@@ -67,7 +67,7 @@ func (c *cycle) discover() bool {
 	in.InClusterOwner = discover.InClusterOwner(algorithm(c.in), ControllerReplicas(c.in.Workload))
 	in.Secrets = c.withBarred(in.Secrets)
 	var err error
-	c.out.Fleet, c.out.Memory.Known, err = discover.Discover(in, c.in.Memory.Known,
+	c.out.Fleet, c.out.Memory.Known, err = discover.Discover(in, c.in.known(),
 		discover.Options{MaxShrink: c.in.Config.Discover.MaxShrink.Share(), Before: c.in.Memory.Servers, Made: c.in.Memory.Made, Had: c.in.had}, c.in.Now)
 	for _, p := range c.out.Fleet.Problems {
 		c.problem(Problem{Phase: PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind), Message: p.Message})
@@ -83,6 +83,23 @@ func (c *cycle) discover() bool {
 		}
 	}
 	return err == nil
+}
+
+// known is what was known of the fleet. A leader who has no memory takes the plan's rows for it whose Secrets are there for an hour: who
+// makes thousands of Secrets with long names, so that the history has no room, must not have them all known at once.
+func (in Inputs) known() discover.Known {
+	k, base := in.Memory.Known, cmp.Or(in.InForce, in.Last)
+	if len(k.Clusters) > 0 || base == nil {
+		return k
+	}
+	for _, s := range in.Discovered.Secrets {
+		_, row := base.Clusters[s.Name]
+		if lately := in.Now.Sub(s.Created) < discover.KnownAfter && !s.Created.IsZero(); row && !lately && !s.Unmanaged {
+			k.Clusters = append(k.Clusters, s.Name)
+		}
+	}
+	slices.Sort(k.Clusters)
+	return k
 }
 
 // mostBarred is how many Secrets that cannot be written people are told of, each by name.

@@ -406,3 +406,64 @@ func TestAFailoverKillsNoneThatReceives(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatCannotBeConnectedKeepsNoFailoverWaiting: own clusters on the dead replica that weigh more than others' go first, and each wave
+// with one waited its deadline out.
+func TestWhatCannotBeConnectedKeepsNoFailoverWaiting(t *testing.T) {
+	w := undecided(t, skewed(40)...)
+	w.in.Config.Change.Moves.Rate = nil
+	for i := range 20 {
+		own := fmt.Sprintf("own%02d", i)
+		w.add(own, 100)
+		w.secret(own).Pin = "2"
+	}
+	step := func() Outcome {
+		w.in.Now = w.in.Now.Add(30 * time.Second)
+		w.observe()
+		for name, c := range w.in.Observed.Sight.Clusters {
+			if strings.HasPrefix(name, "own") {
+				c.Live = nil
+				w.in.Observed.Sight.Clusters[name] = c
+			}
+		}
+		return w.cycle()
+	}
+	for range 120 {
+		step()
+	}
+	for i := range 20 {
+		w.secret(fmt.Sprintf("own%02d", i)).Pin = ""
+	}
+	step()
+	fleet := slices.DeleteFunc(w.on(2), func(name string) bool { return strings.HasPrefix(name, "own") })
+	w.down[2] = true
+	minutes := 0.0
+	for ; minutes < 60 && slices.ContainsFunc(fleet, func(name string) bool { return w.row(t, name) == 2 }); minutes += 0.5 {
+		step()
+	}
+	if minutes > 25 { // five minutes until it is unwell, and seven waves of which four take two minutes more
+		t.Errorf("the others' clusters left the dead replica after %v minutes: %v", minutes, messages(w.last))
+	}
+}
+
+// TestALeaderWithoutAMemoryKnowsThePlan: where the history had no room for what was known, not all that is found is known at once.
+func TestALeaderWithoutAMemoryKnowsThePlan(t *testing.T) {
+	w := undecided(t, skewed(40)...)
+	for _, s := range w.in.Discovered.Secrets {
+		w.secret(s.Name).Created = w.in.Now.Add(-100 * time.Hour)
+	}
+	w.step(time.Minute)
+	for i := range 400 {
+		own := fmt.Sprintf("own%03d", i)
+		w.add(own, 0)
+		w.secret(own).Created = w.in.Now
+	}
+	for range 5 {
+		w.step(time.Minute)
+	}
+	w.in.Memory = Memory{}
+	out := w.step(time.Minute)
+	if got := len(out.Memory.Known.Clusters); got != 40 {
+		t.Errorf("%d clusters are known to the next leader, want the 40 that stood for an hour", got)
+	}
+}

@@ -14,9 +14,9 @@ const (
 	// AcceptAfter is how long a shrunken discovery must last until it is believed. A further loss is a new one to get used to, but
 	// whoever deletes one Secret every half an hour keeps nothing still for longer than twice of it.
 	AcceptAfter = 30 * time.Minute
-	// knownAfter is how long a Secret must be there until its loss is one. Who makes Secrets and deletes them again would keep
+	// KnownAfter is how long a Secret must be there until its loss is one. Who makes Secrets and deletes them again would keep
 	// the plan still by it, over and over.
-	knownAfter = time.Hour
+	KnownAfter = time.Hour
 	// mostJoin is how many of those join the known ones within a day, in percent of them, and leastJoin that many at least: who makes
 	// hundreds must not lift by it what is a share of the known ones, the moves within a day and what is no loss.
 	mostJoin  = 25
@@ -95,7 +95,7 @@ func (k Known) accept(found, ours []string, accepted *int, o Options, now time.T
 	case accepted != nil && *accepted == len(found):
 		return Known{Clusters: ours}, nil
 	case !tooMany && !empty:
-		next := k.grown(ours, k.FreshSince, now)
+		next := k.grown(ours, k.FreshSince, o.Made, now)
 		next.Lost = lost
 		return next, nil
 	}
@@ -112,52 +112,67 @@ func (k Known) accept(found, ours []string, accepted *int, o Options, now time.T
 		until = most
 	}
 	if !now.Before(until) {
-		return k.grown(ours, now, now), nil // what came meanwhile is as fresh as this
+		return k.grown(ours, now, o.Made, now), nil // what came meanwhile is as fresh as this
 	}
 	k.Lost, k.ShrunkFirst, k.ShrunkSince, k.ShrunkTo = nil, first, since, len(found)
 	return k, &ShrinkError{Found: len(found), Lost: len(lost), Known: len(k.Clusters), Until: until}
 }
 
-// grown is what is known once these are found: whose time has come joins those that are known, as long as there is room for a day.
-func (k Known) grown(found []string, since, now time.Time) Known {
+// grown is what is known once these are found: whose time has come joins those that are known, the oldest first, as long as there is
+// room for a day. Who makes Secrets anew, day by day, takes nobody's room by it.
+func (k Known) grown(found []string, since time.Time, made map[string]time.Time, now time.Time) Known {
 	if len(k.Clusters) == 0 {
 		return Known{Clusters: found}
 	}
 	if since.IsZero() || now.Before(since) {
 		since = now
 	}
-	due := now.Sub(since) >= knownAfter
-	next := Known{Joined: k.Joined, JoinedSince: k.JoinedSince}
-	if today := now.Sub(k.JoinedSince); today < 0 || today >= 24*time.Hour {
-		next.Joined, next.JoinedSince = 0, now
-	}
-	room := max(leastJoin, (len(k.Clusters)-next.Joined)*mostJoin/100) - next.Joined
-	var newer []string
+	due := now.Sub(since) >= KnownAfter
+	next, room := k.today(now)
+	most := 2 * max(leastJoin, len(k.Clusters)*mostJoin/100)
+	var joining, newer []string
 	for _, name := range found {
 		_, known := slices.BinarySearch(k.Clusters, name)
 		_, fresh := slices.BinarySearch(k.Fresh, name)
-		joins := !known && fresh && due && room > 0
-		if joins {
-			next.Joined++
-			room--
-		}
 		switch {
-		case known || joins:
+		case known:
 			next.Clusters = append(next.Clusters, name)
+		case fresh && due && (len(made) == 0 || !made[name].IsZero()):
+			joining = append(joining, name)
 		case fresh || len(k.Fresh) == 0 || due:
 			newer = append(newer, name)
 		}
 	}
+	older := func(a, b string) int { return cmp.Or(made[a].Compare(made[b]), cmp.Compare(a, b)) }
+	slices.SortFunc(joining, older)
+	joins := min(max(room, 0), len(joining))
+	next.Clusters, next.Joined = append(next.Clusters, joining[:joins]...), next.Joined+joins
+	slices.Sort(next.Clusters)
+	slices.SortFunc(newer, older)
+	newer = append(joining[joins:], newer...)
+	next.Fresh = slices.Clone(newer[:min(len(newer), most)])
+	slices.Sort(next.Fresh)
 	if next.Joined == 0 {
 		next.JoinedSince = time.Time{}
 	}
-	if next.Fresh = newer; len(newer) > 0 {
-		next.FreshSince = since
-		if due || len(k.Fresh) == 0 {
-			next.FreshSince = now
-		}
+	if len(next.Fresh) == 0 {
+		next.Fresh = nil
+		return next
+	}
+	next.FreshSince = since
+	if due || len(k.Fresh) == 0 {
+		next.FreshSince = now
 	}
 	return next
+}
+
+// today is what joined within a day, and how many more may.
+func (k Known) today(now time.Time) (next Known, room int) {
+	next = Known{Joined: k.Joined, JoinedSince: k.JoinedSince}
+	if since := now.Sub(k.JoinedSince); since < 0 || since >= 24*time.Hour {
+		next.Joined, next.JoinedSince = 0, now
+	}
+	return next, max(leastJoin, (len(k.Clusters)-next.Joined)*mostJoin/100) - next.Joined
 }
 
 // missing are the known ones that are not found, and since when; nil for none.

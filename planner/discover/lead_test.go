@@ -3,6 +3,7 @@ package discover
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -311,5 +312,43 @@ func TestNoLeaderIsPushedOutByWhatGoes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTheOldestBecomeKnownFirst: who makes ten Secrets anew each day, with names before all others, takes nobody's room by it.
+func TestTheOldestBecomeKnownFirst(t *testing.T) {
+	at := func(created time.Time) func(*Secret) { return func(s *Secret) { s.Created = created } }
+	var honest []Secret
+	for i := range 100 {
+		honest = append(honest, secret(fmt.Sprintf("c%03d", i), at(noon)))
+	}
+	known, made, now := Known{}, map[string]time.Time(nil), noon
+	look := func(secrets ...Secret) {
+		slices.SortFunc(secrets, func(a, b Secret) int { return strings.Compare(a.Name, b.Name) })
+		fleet, next, err := Discover(Input{Secrets: secrets}, known, Options{MaxShrink: 0.5, Made: made}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, made = next, map[string]time.Time{}
+		for _, c := range fleet.Clusters {
+			made[c.Shard.ID] = c.Created
+		}
+	}
+	look(honest[:10]...)
+	for day := range 12 {
+		var own []Secret
+		for i := range 10 {
+			own = append(own, secret(fmt.Sprintf("aa-%02d-%d", day, i), at(now)))
+		}
+		for range 24 * 6 {
+			now = now.Add(10 * time.Minute)
+			look(slices.Concat(honest, own)...)
+		}
+	}
+	if unknown := slices.DeleteFunc(honest, func(s Secret) bool { return known.Has(s.Name) }); len(unknown) > 0 {
+		t.Errorf("%d of the hundred that stand for twelve days are not known, the first is %s; %d are", len(unknown), unknown[0].Name, len(known.Clusters))
+	}
+	if len(known.Fresh) > 2*max(leastJoin, len(known.Clusters)*mostJoin/100) {
+		t.Errorf("%d are waited for to be known", len(known.Fresh))
 	}
 }

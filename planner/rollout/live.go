@@ -97,13 +97,29 @@ func (t *turn) moving() {
 	switch {
 	case rest == "":
 		t.nextWave(fmt.Sprintf("wave %d is done; ", t.p.Rollout.Wave))
-	case !t.progress.Late:
+	case !t.progress.Late && !(unconnected && t.rescued()):
 		t.wait(rest)
 	case unconnected:
-		t.nextWave(fmt.Sprintf("going on after %s, though %s; ", t.deadline(), rest))
+		t.nextWave(fmt.Sprintf("going on after %s, though %s; ", min(t.deadline(), t.elapsed()), rest))
 	default:
 		t.turnBack(t.late(rest))
 	}
+}
+
+// connecting is how long a wave off replicas that nobody works for waits for its clusters to be connected. They have an owner, whom the
+// next ones have not; and whoever has clusters that cannot be connected must not have each wave wait for its deadline.
+const connecting = 2 * time.Minute
+
+func (t *turn) rescued() bool {
+	if !t.o.Rescue || t.elapsed() < connecting {
+		return false
+	}
+	for _, was := range t.p.Rollout.Was {
+		if !t.forsaken(was) {
+			return false
+		}
+	}
+	return true
 }
 
 // nextWave enters the next wave, or what comes after the last one.

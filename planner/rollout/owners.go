@@ -331,6 +331,7 @@ func (t *turn) disagreement() string {
 		case !known || !s.awaited(owned):
 		case !told:
 			return fmt.Sprintf("nobody says who owns cluster %q", s.Name)
+		case t.o.Unwell[replica] && len(owned.Owners) == 0: // what is left there for another time
 		case !slices.Equal(owned.Owners, []int{replica}):
 			return fmt.Sprintf("cluster %q is owned by %s instead of replica %d", s.Name, owners(owned.Owners), replica)
 		}

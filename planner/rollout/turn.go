@@ -70,6 +70,9 @@ func (t *turn) late(why string) string {
 // deadline is how long the stage may take.
 func (t *turn) deadline() time.Duration { return deadline(*t.p.Rollout, t.o) }
 
+// elapsed is how long the stage has lasted; a deadline that passed counts as that.
+func (t *turn) elapsed() time.Duration { return t.deadline() - max(t.progress.Left, 0) }
+
 // replaced reports whether the workload is as the plan holds it, every pod at the newest template and ready. Replicas that
 // people hold count as they are, where the stage asks for no others.
 func (t *turn) replaced() (bool, string) {
