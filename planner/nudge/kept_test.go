@@ -86,3 +86,28 @@ func TestWhatArgoCDDoesNothingForCountsNowhere(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatIsBeyondTheBoundMayBeAnybodys: who makes more Applications than are kept must not make others' clusters look as if they had none.
+func TestWhatIsBeyondTheBoundMayBeAnybodys(t *testing.T) {
+	fleet := []Destination{{Server: "https://a"}, {Server: "https://b"}}
+	for name, test := range map[string]struct {
+		partial bool
+		want    map[string]int
+	}{
+		"all are kept": {false, map[string]int{"https://a": 1, "https://b": 0}},
+		"some are not": {true, map[string]int{"https://a": 1, "https://b": Unknown}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
+			n := New(Options{Clock: now})
+			n.last.Store(&listing{namespace: "argocd", at: now.Now(), partial: test.partial, applications: newIndex([]Application{{Namespace: "argocd", Name: "a", Server: "https://a"}})})
+			got, _, err := n.Count(t.Context(), "argocd", fleet, time.Hour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("counted (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -39,6 +39,7 @@ type Problem struct {
 
 // listing is what one look at all Applications found.
 type listing struct {
+	partial      bool // there are more than were kept
 	namespace    string
 	at           time.Time // when it began
 	took         time.Duration
@@ -75,7 +76,7 @@ func (n *Nudger) listed(ctx context.Context, namespace string, age time.Duration
 		return nil, err
 	}
 	n.report(problems)
-	l := &listing{namespace: namespace, at: now, took: n.Clock.Since(now), applications: newIndex(all)}
+	l := &listing{namespace: namespace, at: now, took: n.Clock.Since(now), partial: all.more > 0, applications: newIndex(all.applications)}
 	n.last.Store(l)
 	return l, nil
 }
@@ -91,7 +92,7 @@ func (n *Nudger) report(problems []Problem) {
 
 // list finds what Argo CD looks at. With patterns among its namespaces that takes a look at all of them; without, or where
 // that is forbidden, at each that is known by name. Only Argo CD's own has to be allowed.
-func (n *Nudger) list(ctx context.Context, own string) ([]Application, []Problem, error) {
+func (n *Nudger) list(ctx context.Context, own string) (*kept, []Problem, error) {
 	setting, err := n.setting(ctx, own)
 	if err != nil {
 		return nil, nil, err
@@ -104,7 +105,7 @@ func (n *Nudger) list(ctx context.Context, own string) ([]Application, []Problem
 	if watched.Open() {
 		all := &kept{}
 		if err := n.listIn(ctx, "", watched, all); !isForbidden(err) {
-			return all.applications, all.left(problems), err
+			return all, all.left(problems), err
 		}
 		problems = append(problems, Problem{NamespaceForbidden, fmt.Sprintf("Applications are looked for in %s only: the planner may not list them in all namespaces, as Argo CD's setting %s asks for; add component nudge-any-namespace", strings.Join(watched.Named(), ", "), keyNamespaces)})
 	}
@@ -118,7 +119,7 @@ func (n *Nudger) list(ctx context.Context, own string) ([]Application, []Problem
 			return nil, nil, err
 		}
 	}
-	return all.applications, all.left(problems), nil
+	return all, all.left(problems), nil
 }
 
 // mostKept is what the Applications of a listing may take, some 300,000 of them.
