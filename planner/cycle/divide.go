@@ -82,6 +82,9 @@ func (d *division) settle(a *adoption) {
 		Loads: make([]plan.Load, d.answer.Replicas), Clusters: make([]int, d.answer.Replicas)}
 	for k, u := range d.groups {
 		r, item := a.standing(u.Clusters[0]), d.items[k]
+		if !a.movable(u) { // wherever it stands says nothing of the others
+			r = d.answer.Of[k]
+		}
 		if r < 0 || r >= stands.Replicas || item.Replica >= 0 && item.Replica != r {
 			return
 		}
@@ -96,6 +99,11 @@ func (d *division) settle(a *adoption) {
 		return
 	}
 	d.answer = stands
+}
+
+// movable reports whether ballast may move one of a group.
+func (a *adoption) movable(u discover.Unit) bool {
+	return slices.ContainsFunc(u.Clusters, func(i int) bool { return Managed(a.fleet.Clusters[i]) })
 }
 
 // peak is the makespan, but for units beyond what a replica may carry that have one to themselves: nothing mends those, and the

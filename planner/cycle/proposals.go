@@ -239,7 +239,11 @@ func request(s *snapshot, unwell []int) failover.Request {
 	for name, at := range s.changes.Failed {
 		again[name] = s.in.Now.Sub(at) < failedOnce
 	}
-	r := failover.Request{View: plan.NewView(s.next.Clone(), s.pins), Again: again, Unwell: unwell, Shut: s.shut(),
+	working := map[int]bool{}
+	for _, replica := range unwell {
+		working[replica] = works(s.in.Observed.Pods, replica)
+	}
+	r := failover.Request{View: plan.NewView(s.next.Clone(), s.pins), Again: again, Unwell: unwell, Works: working, Shut: s.shut(),
 		MaxClusters: s.in.Config.Partition.MaxClustersPerReplica, Budget: s.budgetOf(change.Drain).Left, Rescue: s.budgetOf(change.Failover).Left,
 		Last: s.in.Memory.Changes.Failover, Servers: s.beside, Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.next.Replicas)}
 	if s.may(drain) {

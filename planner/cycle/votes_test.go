@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ballast/planner/config"
+	"ballast/planner/discover"
 )
 
 // TestNobodysSecretKeepsAVoteFromItsEnd: one that is pinned to and fro, comes and goes or turns its shard every nine minutes began each
@@ -119,4 +120,46 @@ func TestAnElectionKeepsToWhatStands(t *testing.T) {
 			t.Errorf("%d replicas, want 8 for the pin", got)
 		}
 	})
+}
+
+// TestWhatCannotBeMovedLevelsNothing: one opted-out Secret that no replica has, or one that it cannot stay on, had a level fleet dealt anew
+// at each election, for some per mille.
+func TestWhatCannotBeMovedLevelsNothing(t *testing.T) {
+	for name, spoil := range map[string]func(s *discover.Secret){
+		"nobody's": func(s *discover.Secret) {},
+		"opted out, and nowhere": func(s *discover.Secret) {
+			s.Unmanaged, s.Shard = true, discover.ShardValue{State: discover.ShardNegative}
+		},
+		"opted out, without shard": func(s *discover.Secret) { s.Unmanaged, s.SkipReconcile, s.Shard = true, true, discover.ShardValue{} },
+		"immutable, beyond":        func(s *discover.Secret) { s.Immutable, s.Shard.N = true, 9 },
+		"opted out, pinned away":   func(s *discover.Secret) { s.Unmanaged, s.Pin = true, "3" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := adopted(t, slices.Repeat([]float64{100}, 40)...)
+			w.in.Config.Partition.Replicas, w.in.Config.Partition.Capacity = &config.Replicas{Fixed: 4}, nil
+			w.in.Config.Change.Moves.Rate = nil
+			w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(time.Hour), MinSamples: 3}}
+			w.add("own", 0)
+			w.idle = map[string]bool{"own": true}
+			for range 180 {
+				w.step(time.Minute)
+			}
+			if on := []int{len(w.on(0)), len(w.on(1)), len(w.on(2)), len(w.on(3))}; slices.Min(on) < 10 {
+				t.Fatalf("the fleet is not level: %v", on)
+			}
+			spoil(w.secret("own"))
+			w.history = map[string][]int{}
+			for minute := range 6 * 60 {
+				for i := range 40 {
+					w.setLoad(fmt.Sprintf("c%03d", i), 100+0.2*float64((i*7+minute/60)%5))
+				}
+				w.step(time.Minute)
+			}
+			moved := w.moved()
+			delete(moved, "own")
+			if len(moved) > 0 {
+				t.Errorf("%d of others' clusters moved: %s", len(moved), w.last.Reason)
+			}
+		})
+	}
 }

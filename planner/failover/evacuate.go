@@ -38,6 +38,7 @@ type Request struct {
 	Fixed       map[string]bool      // clusters whose Secret nobody may write
 	Gone        map[string]bool      // clusters without a Secret: their rows follow the others of their server, and keep none
 	Unwell      []int
+	Works       map[int]bool // unwell replicas that work again: somebody has what is on them
 	Cordoned    []int
 	Shut        []int           // others that receive nothing now, and keep what they have
 	Budget      int             // servers that may leave cordoned replicas now
@@ -63,7 +64,8 @@ type Evacuation struct {
 // then the others, placed the heaviest first on the lightest replica, which keeps the largest load small. Secrets with one
 // server go together, and join the ones that stand on a healthy replica; pinned ones stay. What is on an unwell replica waits for no
 // budget, for nobody reconciles it, as long as it fits the capacity or a quarter more than the others carried when that began, and
-// once a day: a cluster that its replicas die of would take half of the fleet along each hour. At least one an hour goes.
+// once a day: a cluster that its replicas die of would take half of the fleet along each hour. At least one an hour goes. One that works
+// again, though it is unwell, has its clusters: they wait for the budget.
 // Where the budget is too small for all others, those that fit the capacity come first,
 // the heaviest first; then, of those beyond it, the lightest first, for they do the least harm. The rest waits. Nothing ever brings a
 // cluster back but balance.
@@ -92,6 +94,9 @@ func (e *evacuation) failOver(replica int, now time.Time) {
 	if !e.within(now, replica) {
 		last, left = Last{Replica: replica, At: now, Carried: e.carried()}, max(left, 1)
 	}
+	if e.Works[replica] {
+		last.Carried, left = nil, min(e.Rescue, e.Budget)
+	}
 	if e.out.FailedOver = e.empty([]int{replica}, left, e.beyond(last.Carried)); e.out.FailedOver > 0 {
 		e.out.Last = last
 	}
@@ -111,7 +116,7 @@ func (e *evacuation) beyond(carried []plan.Load) func(unit) bool {
 	loads := e.carried()
 	return func(u unit) bool {
 		loads[u.To] += min(u.Load, math.MaxInt64/4)
-		freely := u.Fits
+		freely := u.Fits && carried != nil
 		if u.To < len(carried) && carried[u.To] > 0 { // without loads nobody knows what a replica bears
 			freely = freely || loads[u.To] <= carried[u.To]+carried[u.To]/100*takesOn
 		}

@@ -142,6 +142,10 @@ func TestWhereClustersGo(t *testing.T) {
 			}
 		}), Evacuation{Moves: map[string]int{"e": 1, "f": 2}, FailedOver: 2, Last: Last{Replica: 3, At: at(0)},
 			Notes: []Note{{BudgetWaits, "g", 3, `1 cluster of replica 3, which is unwell, waits for the move budget, the first is "g"`}}}},
+		"a replica that works again has its clusters: they wait for the budget": {request(four(), unwell(3), rescue(1), func(r *Request) {
+			r.Works = map[int]bool{3: true}
+		}), Evacuation{Moves: map[string]int{"e": 1}, FailedOver: 1, Last: Last{Replica: 3, At: at(0)},
+			Notes: []Note{{BudgetWaits, "f", 3, `2 clusters of replica 3, which is unwell, wait for the move budget, the first is "f"`}}}},
 		"what a failover moved within a day waits for the budget": {request(four(), unwell(3), rescue(1), func(r *Request) {
 			r.Again = map[string]bool{"e": true, "f": true}
 		}), Evacuation{Moves: map[string]int{"e": 1, "g": 1}, FailedOver: 2, Last: Last{Replica: 3, At: at(0)},

@@ -97,7 +97,7 @@ func (t *turn) moving() {
 	switch {
 	case rest == "":
 		t.nextWave(fmt.Sprintf("wave %d is done; ", t.p.Rollout.Wave))
-	case !t.progress.Late && !(unconnected && t.rescued()):
+	case !t.progress.Late && (!unconnected || !t.rescued()):
 		t.wait(rest)
 	case unconnected:
 		t.nextWave(fmt.Sprintf("going on after %s, though %s; ", min(t.deadline(), t.elapsed()), rest))
