@@ -15,11 +15,12 @@ import (
 const betweenFailovers = time.Hour
 
 // Last is the failover that began last. Its replica goes on to be emptied, wave by wave, while others wait. Carried is what each
-// replica carried when it began.
+// replica carried when it began; Worked says that it worked again, so that one that does not waits for no hour.
 type Last struct {
 	Replica int         `json:"replica"`
 	At      time.Time   `json:"at,omitzero"`
 	Carried []plan.Load `json:"carried,omitempty"`
+	Worked  bool        `json:"worked,omitempty"`
 }
 
 // takesOn is the share of what a replica carries that it takes on freely within an hour, in percent. More of it than that waits for
@@ -95,7 +96,7 @@ func (e *evacuation) failOver(replica int, now time.Time) {
 		last, left = Last{Replica: replica, At: now, Carried: e.carried()}, max(left, 1)
 	}
 	if e.Works[replica] {
-		last.Carried, left = nil, min(e.Rescue, e.Budget)
+		last.Carried, last.Worked, left = nil, true, min(e.Rescue, e.Budget)
 	}
 	if e.out.FailedOver = e.empty([]int{replica}, left, e.beyond(last.Carried)); e.out.FailedOver > 0 {
 		e.out.Last = last
@@ -182,19 +183,28 @@ func running(p plan.Plan) int {
 	return max(n, 0)
 }
 
-// next chooses the unwell replica to empty: the one whose failover began within the hour, else the one with the most load
-// that can move. The others wait, and are named.
+// next chooses the unwell replica to empty: the one whose failover began within the hour, else one that does not work, else the one
+// with the most load that can move. The others wait, and are named.
 func (e *evacuation) next(now time.Time) (replica int, ok bool) {
 	for _, candidate := range e.unwell {
-		if e.busy(now) && candidate != e.Last.Replica {
+		overtakes := e.Last.Worked && !e.Works[candidate]
+		if e.busy(now) && candidate != e.Last.Replica && !overtakes {
 			continue
 		}
-		if !ok || e.movable[candidate].Compare(e.movable[replica]) > 0 {
+		if !ok || e.sooner(candidate, replica) {
 			replica, ok = candidate, true
 		}
 	}
 	e.waiting(replica, ok, now)
 	return replica, ok
+}
+
+// sooner reports whether one replica is emptied before another.
+func (e *evacuation) sooner(a, b int) bool {
+	if e.Works[a] != e.Works[b] {
+		return !e.Works[a]
+	}
+	return e.movable[a].Compare(e.movable[b]) > 0
 }
 
 // until is when another replica's failover may begin.

@@ -142,9 +142,14 @@ func TestWhereClustersGo(t *testing.T) {
 			}
 		}), Evacuation{Moves: map[string]int{"e": 1, "f": 2}, FailedOver: 2, Last: Last{Replica: 3, At: at(0)},
 			Notes: []Note{{BudgetWaits, "g", 3, `1 cluster of replica 3, which is unwell, waits for the move budget, the first is "g"`}}}},
+		"one that does not work comes before one that works again, and waits for no hour of it": {request(four(), unwell(0, 1), func(r *Request) {
+			r.Works = map[int]bool{0: true}
+			r.Last = Last{Replica: 0, At: at(-5), Worked: true}
+		}), Evacuation{Moves: map[string]int{"c": 2}, FailedOver: 1, Last: Last{Replica: 1, At: at(0)},
+			Notes: []Note{{HourWaits, "", 0, "replica 0 is unwell and keeps its clusters for now: one replica an hour is emptied, and another may be from 2026-11-20T17:55:00Z"}}}},
 		"a replica that works again has its clusters: they wait for the budget": {request(four(), unwell(3), rescue(1), func(r *Request) {
 			r.Works = map[int]bool{3: true}
-		}), Evacuation{Moves: map[string]int{"e": 1}, FailedOver: 1, Last: Last{Replica: 3, At: at(0)},
+		}), Evacuation{Moves: map[string]int{"e": 1}, FailedOver: 1, Last: Last{Replica: 3, At: at(0), Worked: true},
 			Notes: []Note{{BudgetWaits, "f", 3, `2 clusters of replica 3, which is unwell, wait for the move budget, the first is "f"`}}}},
 		"what a failover moved within a day waits for the budget": {request(four(), unwell(3), rescue(1), func(r *Request) {
 			r.Again = map[string]bool{"e": true, "f": true}
