@@ -60,16 +60,17 @@ type Evacuation struct {
 
 // Evacuate says where clusters of unwell and cordoned replicas go.
 //
-// One unwell replica an hour is emptied, the most loaded first; cordoned ones at once, all of them. Clusters go to replicas
-// that are neither, nor shut: first those that fit within the capacity, the heaviest first, each to the fullest replica that takes it;
-// then the others, placed the heaviest first on the lightest replica, which keeps the largest load small. Secrets with one
-// server go together, and join the ones that stand on a healthy replica; pinned ones stay. What is on an unwell replica waits for no
-// budget, for nobody reconciles it, as long as it fits the capacity or a quarter more than the others carried when that began, and
-// once a day: a cluster that its replicas die of would take half of the fleet along each hour. At least one an hour goes. One that works
-// again, though it is unwell, has its clusters: they wait for the budget.
-// Where the budget is too small for all others, those that fit the capacity come first,
-// the heaviest first; then, of those beyond it, the lightest first, for they do the least harm. The rest waits. Nothing ever brings a
-// cluster back but balance.
+// One unwell replica an hour is emptied, first one that does not work, then the most loaded; cordoned ones at once, all of them.
+// Clusters go to replicas that are neither, nor shut: first those that fit within the capacity, the heaviest first, each to the
+// fullest replica that takes it; then the others, placed the heaviest first on the lightest replica, which keeps the largest load
+// small. Secrets with one server go together, and join the ones that stand on a healthy replica; pinned ones stay.
+//
+// What is on a replica that does not work waits for no budget, for nobody reconciles it, as long as it fits the capacity or a
+// quarter more than the others carried when that began, and once a day: a cluster that its replicas die of would take half of the
+// fleet along each hour. At least one an hour goes. A replica that works again, though it is unwell, has its clusters: they wait
+// for the budget. Where that is too small, those that fit the capacity come first, the heaviest first; then, of those beyond it,
+// the lightest first, for they do the least harm, and what carries nothing comes last. The rest waits. Nothing ever brings a cluster
+// back but balance.
 func Evacuate(r Request, now time.Time) Evacuation {
 	if now.Before(r.Last.At) {
 		r.Last.At = now // the clock went back: no time passed
