@@ -283,6 +283,9 @@ func TestAShrunkenDiscoveryKeepsThePlan(t *testing.T) {
 		"a person accepts it": {
 			known: Known{Clusters: names(10)}, found: names(3), accept: &three, wantKnown: Known{Clusters: names(3)},
 		},
+		"a person accepts what is gone, and nothing that came": {
+			known: Known{Clusters: names(10)}, found: append(names(2), "x0"), accept: &three, wantKnown: Known{Clusters: names(2), Fresh: []string{"x0"}, FreshSince: noon},
+		},
 		"a person accepted another one": {
 			known: Known{Clusters: names(10)}, found: names(2), accept: &three,
 			wantKnown: Known{Clusters: names(10), ShrunkFirst: noon, ShrunkSince: noon, ShrunkTo: 2},

@@ -92,8 +92,8 @@ func (k Known) accept(found, ours []string, accepted *int, o Options, now time.T
 	tooMany := len(k.Clusters) >= shrinkFrom && float64(len(lost)) > o.MaxShrink*float64(len(k.Clusters))
 	empty := len(lost) == len(k.Clusters) && len(lost) > 0
 	switch {
-	case accepted != nil && *accepted == len(found):
-		return Known{Clusters: ours}, nil
+	case accepted != nil && *accepted == len(found): // a person's word for what is gone, and for nothing that came
+		return k.grown(ours, k.FreshSince, o.Made, now), nil
 	case !tooMany && !empty:
 		next := k.grown(ours, k.FreshSince, o.Made, now)
 		next.Lost = lost
