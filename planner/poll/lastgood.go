@@ -1,6 +1,7 @@
 package poll
 
 import (
+	"math"
 	"strconv"
 	"time"
 
@@ -129,8 +130,14 @@ func (l LastGood) column(id string) *LastColumn {
 	return nil
 }
 
-// round keeps seven significant digits, an error of at most 5e-7, where a plan shows three.
+// round keeps seven significant digits, an error of at most 5e-7, where a plan shows three. Within the powers of ten that a float64 has
+// exactly there is no need to print the number, which takes most of the time for a large fleet.
 func round(v float64) float64 {
+	const digits, exact = 7, 22
+	if at := digits - 1 - int(math.Floor(math.Log10(math.Abs(v)))); at >= 0 && at <= exact {
+		scale := math.Pow10(at)
+		return math.Round(v*scale) / scale
+	}
 	short, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 7, 64), 64) // even the largest float64 stays one
 	return short
 }
