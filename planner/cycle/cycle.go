@@ -75,7 +75,8 @@ func (c *cycle) discover() bool {
 	if err != nil { // a *discover.ShrinkError
 		c.problem(Problem{Phase: PhaseDiscover, Kind: "Shrunk", Message: err.Error(), Keeps: true})
 	}
-	c.out.Memory.Servers, c.out.Memory.Made = make(map[string]string, len(c.out.Fleet.Clusters)), make(map[string]time.Time, len(c.out.Fleet.Clusters))
+	clusters := len(c.out.Fleet.Clusters)
+	c.out.Memory.Servers, c.out.Memory.Made = make(map[string]string, clusters), make(map[string]time.Time, clusters)
 	for _, cl := range c.out.Fleet.Clusters {
 		c.out.Memory.Servers[cl.Shard.ID] = cl.Shard.Server
 		if !cl.Created.IsZero() {
@@ -94,7 +95,8 @@ func (in Inputs) known() discover.Known {
 	}
 	for _, s := range in.Discovered.Secrets {
 		_, row := base.Clusters[s.Name]
-		if lately := in.Now.Sub(s.Created) < discover.KnownAfter && !s.Created.IsZero(); row && !lately && !s.Unmanaged {
+		fresh := in.Now.Sub(s.Created) < discover.KnownAfter && !s.Created.IsZero()
+		if row && !fresh && !s.Unmanaged {
 			k.Clusters = append(k.Clusters, s.Name)
 		}
 	}

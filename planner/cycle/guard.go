@@ -196,7 +196,11 @@ func (c *cycle) judgeReplicas(a *adoption) {
 
 // onlyGrows reports whether a rollout adds pods and replaces none.
 func onlyGrows(r *plan.Rollout) bool {
-	return r != nil && r.Mode == plan.ModeLive && r.Stage == plan.Scaling && r.Replicas > r.From.Replicas && r.ControllerReplicas == r.From.ControllerReplicas
+	if r == nil || r.Mode != plan.ModeLive || r.Stage != plan.Scaling {
+		return false
+	}
+	restarts := r.ControllerReplicas != r.From.ControllerReplicas
+	return r.Replicas > r.From.Replicas && !restarts
 }
 
 // standingReplicas are those that a failover looks at: not the pods that come.
