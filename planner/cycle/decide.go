@@ -126,7 +126,8 @@ func (c *cycle) elect(s *snapshot, d division) *evaluate.Candidate {
 			return nil
 		}
 	}
-	o := evaluate.MostWantedOptions{Window: time.Duration(configured.Window), MinSamples: configured.MinSamples, Counts: c.out.Memory.Known.Has}
+	o := evaluate.MostWantedOptions{Window: time.Duration(configured.Window), MinSamples: configured.MinSamples,
+		Counts: c.out.Memory.Known.Has}
 	if !s.may(balance) {
 		o.MinSamples = math.MaxInt
 	}

@@ -61,11 +61,10 @@ func (s *snapshot) seen() rollout.Seen {
 	seen.Pods, seen.Asked, seen.Owned = s.in.Observed.Pods, s.in.Observed.Sight.Asked, s.verdict.Owned
 	let := excused(s.fleet, s.verdict, s.known, s.in.Now)
 	seen.Orphans = bereft(s.fleet, s.verdict, let)
-	for i, stamp := range seen.Secrets {
-		if len(let) == 0 {
-			break
+	if len(let) > 0 {
+		for i, stamp := range seen.Secrets {
+			seen.Secrets[i].Ownerless = let[stamp.Name]
 		}
-		seen.Secrets[i].Ownerless = let[stamp.Name]
 	}
 	for _, d := range s.verdict.Doubled {
 		seen.Doubled = append(seen.Doubled, d.Cluster)

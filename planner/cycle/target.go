@@ -134,7 +134,8 @@ func (s *snapshot) waitsFor(p *proposed, o rollout.Options) (kind, waits string,
 		return "HeldOff", fmt.Sprintf("waits until %s, since the last rollout failed and rollout.x0y stops every replica", until.UTC().Format(time.RFC3339)), nil
 	}
 	since, again := s.in.Now.Sub(s.changes.Stopped), s.changes.Stopped.Add(betweenStops)
-	if p.bySecret && o.Mode == plan.ModeX0Y && since >= 0 && since < betweenStops {
+	lately := since >= 0 && since < betweenStops // a clock that went back counts as long ago
+	if p.bySecret && o.Mode == plan.ModeX0Y && lately {
 		return "PinWaits", fmt.Sprintf("waits until %s, since rollout.x0y stops every replica for it, and did so for another pin; a pin in data.pins of the plan ConfigMap waits for nothing",
 			again.UTC().Format(time.RFC3339)), nil
 	}
