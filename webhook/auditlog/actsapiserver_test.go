@@ -1,6 +1,7 @@
 package auditlog_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,7 +23,7 @@ import (
 func TestPowerfulActsOnARealAPIServer(t *testing.T) {
 	s := startSite(t)
 	admin, alice := s.client(t, s.admin), s.client(t, s.user(t, "alice"))
-	s.must(t)(admin.CoreV1().ConfigMaps(namespace).Patch(t.Context(), planName, types.MergePatchType, note("tripped", `"`+canary+`"`), metav1.PatchOptions{}))
+	patched(t, admin.CoreV1().ConfigMaps(namespace), planName, note("tripped", `"`+canary+`"`))
 	s.must(t)(admin.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "ballast-history"}}, metav1.CreateOptions{}))
 	want := append(s.steerThePlan(t, alice), s.leave(t, alice)...)
 	want = append(want, s.posesAsThePlanner(t)...)
@@ -57,6 +58,23 @@ func note(name, value string) []byte {
 	return []byte(`{"metadata":{"annotations":{"` + plan.Group + `/` + name + `":` + value + `}}}`)
 }
 
+// patched writes a patch and waits until it stands in the API server's cache: the next patch begins with what is there, and the
+// audit tells of its first attempt.
+func patched[T metav1.Object](t *testing.T, c interface {
+	Get(context.Context, string, metav1.GetOptions) (T, error)
+	Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string) (T, error)
+}, name string, patch []byte) {
+	t.Helper()
+	written, err := c.Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the write in the API server's cache", func() bool {
+		cached, err := c.Get(t.Context(), name, metav1.GetOptions{ResourceVersion: "0"})
+		return err == nil && cached.GetResourceVersion() == written.GetResourceVersion()
+	})
+}
+
 // steerThePlan does what people do to the plan ConfigMap, and answers what is to stand in the log.
 func (s *site) steerThePlan(t *testing.T, c kubernetes.Interface) (want []auditlog.Write) {
 	for _, act := range []struct {
@@ -74,7 +92,7 @@ func (s *site) steerThePlan(t *testing.T, c kubernetes.Interface) (want []auditl
 		{note("tripped", `null`), plan.InPlan, "tripped=-", ""},
 		{note("accept-discovery", `"12"`), plan.InPlan, "accept-discovery=12", ""},
 	} {
-		s.must(t)(c.CoreV1().ConfigMaps(namespace).Patch(t.Context(), planName, types.MergePatchType, act.patch, metav1.PatchOptions{}))
+		patched(t, c.CoreV1().ConfigMaps(namespace), planName, act.patch)
 		if act.passes == "" {
 			act.passes = act.requested
 		}
@@ -90,15 +108,7 @@ func (s *site) steerThePlan(t *testing.T, c kubernetes.Interface) (want []auditl
 // leave takes Secrets and the workload out of ballast's hands.
 func (s *site) leave(t *testing.T, c kubernetes.Interface) (want []auditlog.Write) {
 	secret := func(name string, patch []byte, effect auditlog.Effect, reason, requested, enforced string) {
-		written, err := c.CoreV1().Secrets(namespace).Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		// A patch begins with what the API server has cached, and the audit tells of its first attempt.
-		eventually(t, "the write in the API server's cache", func() bool {
-			cached, err := s.client(t, s.admin).CoreV1().Secrets(namespace).Get(t.Context(), name, metav1.GetOptions{ResourceVersion: "0"})
-			return err == nil && cached.ResourceVersion == written.ResourceVersion
-		})
+		patched(t, c.CoreV1().Secrets(namespace), name, patch)
 		want = append(want, auditlog.Write{Verb: "patch", Kind: "secret", Name: name, Effect: effect, Reason: reason, Requested: requested, Enforced: enforced})
 	}
 	secret("prod-eu", note("unmanaged", `"true"`), auditlog.Steered, "Unmanaged", "shard=3 unmanaged=true", "unmanaged=true")
@@ -109,9 +119,9 @@ func (s *site) leave(t *testing.T, c kubernetes.Interface) (want []auditlog.Writ
 		return []byte(`{"metadata":{"labels":{"` + plan.SecretTypeLabel + `":` + value + `}}}`)
 	}
 	secret("prod-us", label(`null`), auditlog.Steered, "Unmanaged", "shard=1 secret-type=-", "secret-type=-")
-	s.must(t)(c.CoreV1().Secrets(namespace).Patch(t.Context(), "prod-us", types.MergePatchType, note("unmanaged", `"true"`), metav1.PatchOptions{})) // which nobody is asked about
+	patched(t, c.CoreV1().Secrets(namespace), "prod-us", note("unmanaged", `"true"`)) // which nobody is asked about
 	secret("prod-us", label(`"cluster"`), auditlog.Steered, "Unmanaged", "shard=1 pin=1 unmanaged=true secret-type=cluster", "pin=1 unmanaged=true secret-type=cluster")
-	s.must(t)(c.AppsV1().StatefulSets(namespace).Patch(t.Context(), workload, types.MergePatchType, note("unmanaged", `"true"`), metav1.PatchOptions{}))
+	patched(t, c.AppsV1().StatefulSets(namespace), workload, note("unmanaged", `"true"`))
 	s.must(t)(c.AppsV1().StatefulSets(namespace).Patch(t.Context(), workload, types.MergePatchType, note("unmanaged", `"yes"`), metav1.PatchOptions{}, "status"))
 	return append(want,
 		auditlog.Write{Verb: "patch", Kind: "statefulset", Name: workload, Effect: auditlog.Steered, Reason: "Unmanaged",
