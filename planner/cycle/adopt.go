@@ -35,8 +35,7 @@ type adoption struct {
 	notes  []string           // what changed, in words
 	found  []Problem
 
-	partial bool     // the discovery is refused, since too many are gone at once: all stays, but for a rescue
-	passing []string // rows whose Secret is gone and was never known, by name
+	partial bool // the discovery is refused, since too many are gone at once: all stays, but for a rescue
 
 	capacity plan.Load // that a replica may carry, where the configuration says nothing of it; 0: nothing is measured
 }
@@ -277,9 +276,6 @@ func (a *adoption) forgetRows() {
 			continue
 		}
 		a.gone[name] = since
-		if _, passing := slices.BinarySearch(a.in.Memory.Passing, name); passing || !seen && !a.in.Memory.Known.Has(name) {
-			a.passing = append(a.passing, name)
-		}
 	}
 	if len(forgotten) > 0 {
 		a.notes = append(a.notes, fmt.Sprintf("%d gone for an hour: %s", len(forgotten), ClipList(forgotten)))

@@ -45,7 +45,7 @@ func (c *cycle) plan() {
 	c.look(a)
 	c.pinProblems(a)
 	c.out.Problems = append(c.out.Problems, a.found...)
-	c.out.Memory.Gone, c.out.Memory.Passing = a.gone, a.passing
+	c.out.Memory.Gone = a.gone
 	c.indexes = loadIndexes(c.out.Fleet, c.out.Loads)
 	c.out.Now = replicasOf(c.indexes, a.next.Replicas, a.standing)
 	c.decide(a)

@@ -70,7 +70,7 @@ func gates() []gate {
 			shut: func(s situation) string { return when(s.starved) }},
 		{name: "firstPlan", blocks: everything, brief: "there is no plan yet",
 			shut: func(s situation) string { return when(s.first) }},
-		{name: "shrunk", blocks: everything &^ moves, brief: goneAtOnce,
+		{name: "shrunk", blocks: everything &^ (moves | followOut), brief: goneAtOnce,
 			shut: func(s situation) string { return when(s.partial) }},
 		{name: "heldOff", blocks: setEnv | followUp | pinOut | balance, kind: "HeldOff", brief: "the last rollout failed a short while ago",
 			shut: situation.heldOff},

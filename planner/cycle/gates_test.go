@@ -62,7 +62,7 @@ func gated() map[string]struct {
 			verdictOn{"setEnv followUp followOut pinOut rollBack drain balance", "a wave did harm and nobody has cleared it", ""}},
 		"firstPlan": {with(func(s *situation) { s.first = true }), verdictOn{"", "there is no plan yet", ""}},
 		"shrunk": {with(func(s *situation) { s.partial = true }),
-			verdictOn{"failOver drain", "too many cluster Secrets are gone at once", ""}},
+			verdictOn{"followOut failOver drain", "too many cluster Secrets are gone at once", ""}},
 		"heldOff": {with(func(s *situation) { s.heldUntil = until }),
 			verdictOn{"followOut rollBack failOver drain", "the last rollout failed a short while ago",
 				"HeldOff: the last rollout failed; nothing that levels, grows or pins begins before 2026-11-22T12:00:00Z"}},

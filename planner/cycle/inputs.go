@@ -72,8 +72,7 @@ type Rollback struct {
 // Memory is what a cycle hands to the next one, through the history ConfigMap, so that it survives a change of leaders.
 type Memory struct {
 	Known    discover.Known       `json:"known,omitzero"`
-	Gone     map[string]time.Time `json:"gone,omitempty"`    // rows whose Secret went, and when that was seen first
-	Passing  []string             `json:"passing,omitempty"` // those of them whose Secret was never known
+	Gone     map[string]time.Time `json:"gone,omitempty"` // rows whose Secret went, and when that was seen first
 	LastGood poll.LastGood        `json:"lastGood,omitzero"`
 	Votes    evaluate.History     `json:"votes,omitzero"`
 	HoldOff  time.Time            `json:"holdOff,omitzero"` // when a rollout failed last

@@ -25,9 +25,8 @@ func MadeAnew() []string { return []string{partLastGood, partVotes} }
 
 // fleetMemory is what is remembered of discovery and of rollouts.
 type fleetMemory struct {
-	Known   discover.Known       `json:"known,omitzero"`
-	Gone    map[string]time.Time `json:"gone,omitempty"`
-	Passing []string             `json:"passing,omitempty"`
+	Known discover.Known       `json:"known,omitzero"`
+	Gone  map[string]time.Time `json:"gone,omitempty"`
 }
 
 // limitsMemory is what keeps the next leader from doing more than this one may: a few kilobytes, whatever number of Secrets there is
@@ -77,7 +76,7 @@ func (m Memory) Parts(before map[string][]byte) (parts map[string][]byte, stale 
 		}
 		parts[name] = part
 	}
-	keep(partFleet, "what is known of the fleet", packed(fleetMemory{Known: m.Known, Gone: m.Gone, Passing: m.Passing}))
+	keep(partFleet, "what is known of the fleet", packed(fleetMemory{Known: m.Known, Gone: m.Gone}))
 	limits, changes := m.split()
 	keep(partChanges, "what is known of moves", packed(changes))
 	keep(partLimits, "what limits changes", packed(limits))
@@ -99,7 +98,7 @@ func MemoryOf(parts map[string][]byte) (Memory, []error) {
 		if err := partBounds().UnpackJSON(part, &fleet); err != nil {
 			dropped = append(dropped, fmt.Errorf("reading what was known of the fleet: %w", err))
 		} else {
-			m.Known, m.Gone, m.Passing = fleet.Known, fleet.Gone, fleet.Passing
+			m.Known, m.Gone = fleet.Known, fleet.Gone
 		}
 	}
 	if part, ok := parts[partChanges]; ok {

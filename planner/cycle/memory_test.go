@@ -26,7 +26,6 @@ func remembered(t testing.TB, seed uint64, cycles int) Memory {
 	w.run(1)
 	m := w.in.Memory
 	m.HoldOff, m.Servers = w.in.Now, nil // the next leader goes by the rows
-	m.Passing = []string{"c003"}
 	return m
 }
 
@@ -50,7 +49,7 @@ func TestABrokenPartOfTheMemoryBeginsAnewAndTheOthersServe(t *testing.T) {
 		forget func(*Memory)
 		want   string
 	}{
-		partFleet:    {func(m *Memory) { m.Known, m.Gone, m.Passing = discover.Known{}, nil, nil }, "reading what was known of the fleet"},
+		partFleet:    {func(m *Memory) { m.Known, m.Gone = discover.Known{}, nil }, "reading what was known of the fleet"},
 		partLimits:   {func(m *Memory) { m.join(limitsMemory{}) }, "reading what limits changes"},
 		partLastGood: {func(m *Memory) { m.LastGood.IDs, m.LastGood.Columns = nil, nil }, "reading the last good values"},
 		partVotes:    {func(m *Memory) { m.Votes = evaluate.History{} }, "reading the votes"},
@@ -81,7 +80,7 @@ func TestWhatCannotBePackedStaysAsItWas(t *testing.T) {
 	if len(stale) != 1 || !strings.HasPrefix(stale[0].Error(), "packing the votes: ") {
 		t.Errorf("reported %v, want one error of the votes", stale)
 	}
-	want, _ := Memory{Known: m.Known, Gone: m.Gone, Passing: m.Passing, HoldOff: m.HoldOff, Heaviest: m.Heaviest, LastGood: m.LastGood}.Parts(nil)
+	want, _ := Memory{Known: m.Known, Gone: m.Gone, HoldOff: m.HoldOff, Heaviest: m.Heaviest, LastGood: m.LastGood}.Parts(nil)
 	want[partVotes], want["next-version.gz"] = before[partVotes], before["next-version.gz"]
 	if diff := cmp.Diff(want, after); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)

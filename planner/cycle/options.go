@@ -20,8 +20,8 @@ func (s *snapshot) rolloutOptions(cause change.Cause) rollout.Options {
 	case r.Default != nil:
 		o.RolloutRestart = r.Default.RolloutRestart
 	}
-	o.Rescue, o.Partial = empties(cause), s.partial
-	if o.Rescue && o.Mode != plan.ModeLive {
+	o.Rescue, o.Partial = empties(cause) || s.leavesTaken(cause), s.partial
+	if empties(cause) && o.Mode != plan.ModeLive {
 		// An unwell pod keeps all behind it from starting (OrderedReady): for its sake, or that of one replica that a person
 		// wants empty, nobody else may stop.
 		o.Mode, o.RolloutRestart = plan.ModeDefault, false
@@ -41,7 +41,7 @@ func (s *snapshot) ends(cause change.Cause) string {
 		return "a person paused it"
 	case stopsFor(cause, s.in, s.changes) && !byPerson(cause):
 		return "a wave did harm and nobody has cleared it"
-	case s.partial && !empties(cause):
+	case s.partial && !empties(cause) && !s.leavesTaken(cause):
 		return goneAtOnce
 	case cause != change.Balance && cause != "":
 	case len(s.closed()) > 0:
@@ -71,6 +71,18 @@ func (s *snapshot) budgetOf(cause change.Cause) change.Budget {
 
 // empties reports whether a rollout for that cause empties a replica that is unwell or cordoned.
 func empties(cause change.Cause) bool { return cause == change.Failover || cause == change.Drain }
+
+// leavesTaken reports whether a rollout for that cause, under way or about to begin, has clusters leave replicas that people took away:
+// nobody has those, as on a replica that is dead.
+func (s *snapshot) leavesTaken(cause change.Cause) bool {
+	if cause != change.Pin || !s.next.FreeReplicas {
+		return false
+	}
+	if r := s.next.Rollout; r != nil {
+		return r.Replicas < r.From.Replicas
+	}
+	return foundReplicas(s.in.Workload) < s.next.Replicas
+}
 
 func byPerson(cause change.Cause) bool {
 	return cause == change.Pin || cause == change.Rollback || cause == change.Drain

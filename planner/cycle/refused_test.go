@@ -302,3 +302,21 @@ func TestSecretsThatComeAndGoBlindNoRollout(t *testing.T) {
 		t.Errorf("%v are on the dead replica after %d minutes; it waits: %q", fleet(), minutes, w.last.Progress.Why)
 	}
 }
+
+// TestALossThatIsBelievedBlindsNoRollout: once the discovery is believed, what is gone keeps levelling no longer, though its rows
+// stand for another hour.
+func TestALossThatIsBelievedBlindsNoRollout(t *testing.T) {
+	w := outnumbered(t)
+	w.refuse(t)
+	for range 32 {
+		w.step(time.Minute)
+	}
+	unlevel(w)
+	w.in.Config.Evaluate = config.Evaluate{None: &config.None{}}
+	for range 8 {
+		w.step(time.Minute)
+	}
+	if rows := len(w.in.InForce.Clusters); rows != 100 || findProblem(w.last, "Shrunk").Kind != "" || len(w.waves) == 0 {
+		t.Errorf("%d rows, waves %v: %s", rows, w.waves, messages(w.last))
+	}
+}

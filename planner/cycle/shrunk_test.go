@@ -145,6 +145,61 @@ func TestWhoMakesAndDeletesSecretsKeepsNoRescueWaiting(t *testing.T) {
 	}
 }
 
+// TestReplicasThatPeopleTookAwayAreLeftWhileADiscoveryIsRefused: an autoscaler's shrink leaves nobody's clusters on
+// replicas that are gone for longer than it does otherwise, neither while the discovery is refused nor once it is believed.
+func TestReplicasThatPeopleTookAwayAreLeftWhileADiscoveryIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		mode string
+		wait int // minutes, after which the replicas go
+	}{
+		"live":                      {plan.ModeLive, 0},
+		"default":                   {plan.ModeDefault, 0},
+		"live, once it is believed": {plan.ModeLive, 32},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := func(refused bool) *liveWorld {
+				w := outnumbered(t)
+				if c.mode == plan.ModeDefault {
+					w.in.Config.Rollout.Live, w.in.Config.Rollout.Default = nil, &config.DefaultRollout{}
+				}
+				w.in.Config.Partition.Replicas, w.in.Config.Partition.MaxReplicas = &config.Replicas{Workload: true}, nil
+				w.step(time.Minute)
+				if refused {
+					w.refuse(t)
+				}
+				for range c.wait {
+					w.step(time.Minute)
+				}
+				return w
+			}
+			minutes := func(w *liveWorld) (n int) {
+				to := w.in.Workload.Replicas / 2
+				w.in.Workload.Replicas, w.in.Workload.ReadyReplicas, w.in.Workload.UpdatedReplicas, w.in.Workload.CurrentReplicas = to, to, to, to
+				for ; n < 120; n++ {
+					left := 0
+					for replica := to; replica < 2*to+1; replica++ {
+						left += len(w.ofFleet(replica))
+					}
+					if left == 0 {
+						return n
+					}
+					w.step(time.Minute)
+				}
+				return n
+			}
+			ordinary := minutes(start(false))
+			w := start(true)
+			gone := w.unseen()
+			if n := minutes(w); n > ordinary || ordinary > 15 {
+				t.Errorf("the fleet's clusters have left the replicas after %d minutes, otherwise after %d: %v", n, ordinary, messages(w.last))
+			}
+			if diff := cmp.Diff(gone, w.unseen()); diff != "" || len(gone) != 56 {
+				t.Errorf("rows of the %d that are gone (-want +got):\n%s", len(gone), diff)
+			}
+		})
+	}
+}
+
 func encoded(t *testing.T, p plan.Plan) string {
 	t.Helper()
 	s, err := plan.Encode(p)
@@ -185,7 +240,6 @@ func TestWhatIsGoneAtOnceLevelsAndScalesNothing(t *testing.T) {
 				"rows without a Secret": cmp.Diff(memory.Gone, w.in.Memory.Gone),
 				"the votes":             cmp.Diff(memory.Votes, w.in.Memory.Votes),
 				"the last good values":  cmp.Diff(memory.LastGood, w.in.Memory.LastGood),
-				"what passes":           cmp.Diff(memory.Passing, w.in.Memory.Passing),
 			} {
 				if diff != "" {
 					t.Errorf("%s are remembered otherwise (-want +got):\n%s", what, diff)

@@ -25,7 +25,6 @@ type snapshot struct {
 	budget    change.Budget
 	changes   Changes
 	known     discover.Known
-	passing   []string
 	done      bool   // what a person asked for holds, or was refused
 	turnsBack string // why a rollout that has stopped every replica brings them back as they were
 	unsaid    string // why nobody could tell whether a live rollout does well
@@ -39,7 +38,7 @@ type snapshot struct {
 // snapshotOf is what is known of an outcome so far.
 func snapshotOf(out Outcome, a *adoption) *snapshot {
 	return &snapshot{adoption: a, loads: out.Loads, verdict: out.Verdict, replicas: out.Replicas, cordoned: out.Cordoned, budget: out.Budget,
-		changes: out.Memory.Changes, known: out.Memory.Known, passing: out.Memory.Passing, done: out.Done, now: out.Now, candidate: out.Candidate}
+		changes: out.Memory.Changes, known: out.Memory.Known, done: out.Done, now: out.Now, candidate: out.Candidate}
 }
 
 // may reports whether an action may begin.
@@ -70,7 +69,11 @@ func (s *snapshot) seen() rollout.Seen {
 		seen.Doubled = append(seen.Doubled, d.Cluster)
 	}
 	seen.InCluster, seen.Accepted = inCluster(s.fleet, s.in), s.in.Discovered.AcceptDiscovery
-	seen.Passing = s.passing
+	for _, name := range s.orphanedRows() {
+		if !s.known.Misses(name) {
+			seen.Passing = append(seen.Passing, name)
+		}
+	}
 	return seen
 }
 

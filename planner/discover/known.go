@@ -56,6 +56,13 @@ func (k Known) knew(name string) bool {
 	return lately || len(k.Clusters) > 0 && k.Has(name)
 }
 
+// Misses reports whether a Secret that is gone may be there all the same, and only our list broken: it was known, and went within
+// AcceptAfter. A loss that was accepted is none.
+func (k Known) Misses(name string) bool {
+	_, lately := k.Lost[name]
+	return lately || k.Has(name)
+}
+
 // lately are the names that were known within AcceptAfter, sorted.
 func (k Known) lately(now time.Time) []string {
 	if len(k.Lost) == 0 {

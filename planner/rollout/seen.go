@@ -24,7 +24,7 @@ type Seen struct {
 	Doubled   []string         `json:"doubled,omitempty"`
 	Given     map[string]Given `json:"given,omitempty"`
 	Accepted  *int             `json:"accepted,omitempty"` // how many Secrets a person says are right, whatever the plan has
-	Passing   []string         `json:"passing,omitempty"`  // rows whose Secret came and went: that it is gone says nothing of the fleet
+	Passing   []string         `json:"passing,omitempty"`  // rows whose Secret is gone, and is believed to be: that says nothing of what is seen
 }
 
 // InCluster is the cluster Argo CD runs in. Implicit says that Argo CD knows it without a Secret; then Algorithm (legacy,
