@@ -2,7 +2,11 @@ package cycle
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"runtime"
@@ -59,4 +63,56 @@ func actionNames(a action) string {
 func madeBy(p proposal) string {
 	name := runtime.FuncForPC(reflect.ValueOf(p.made).Pointer()).Name()
 	return name[strings.LastIndex(name, ".")+1:]
+}
+
+// TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine holds the packages that the Makefile tests without it to what it says of
+// them: no goroutine, no channel, nothing of package sync, in their tests neither.
+func TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine(t *testing.T) {
+	text, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^PURE +:= \$\(addprefix ballast/planner/,(.*)\)$`).FindSubmatch(text)
+	if m == nil {
+		t.Fatal("the Makefile has no PURE packages")
+	}
+	for _, name := range strings.Fields(string(m[1])) {
+		files, err := filepath.Glob("../" + name + "/*.go")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no Go files: %v", name, err)
+		}
+		for _, file := range files {
+			for _, found := range concurrency(t, file) {
+				t.Errorf("%s: %s", file, found)
+			}
+		}
+	}
+}
+
+// concurrency is what of a file goroutines could share, or begin.
+func concurrency(t *testing.T, file string) (found []string) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range parsed.Imports {
+		if path := strings.Trim(i.Path.Value, `"`); path == "sync" || path == "sync/atomic" {
+			found = append(found, "imports "+path)
+		}
+	}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			found = append(found, "begins a goroutine")
+		case *ast.ChanType:
+			found = append(found, "has a channel")
+		case *ast.SelectorExpr:
+			if n.Sel.Name == "Parallel" {
+				found = append(found, "runs tests beside each other")
+			}
+		}
+		return true
+	})
+	return found
 }
