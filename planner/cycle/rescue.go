@@ -44,16 +44,20 @@ func (c *cycle) unchanged(p plan.Plan) *adoption {
 		beside: together(c.out.Fleet), partial: true}
 }
 
-// lastLoads are the loads that were believed last, by cluster, of those that are gone too.
+// lastLoads are the loads that were believed last, by cluster, of those that are gone too; of one that was never measured its
+// row's.
 func (a *adoption) lastLoads() map[string]plan.Load {
+	last := make(map[string]plan.Load, len(a.next.Clusters))
+	for name, row := range a.next.Clusters {
+		last[name] = plan.LoadOf(row.Load)
+	}
 	t := a.in.Memory.LastGood.Table(MetricsOf(a.in.Config))
 	loads, _, problem := loadsOf(a.in.Config, t, a.next.References)
 	if problem != nil {
-		return nil // the rows have those of the last decision
+		return last
 	}
-	last := make(map[string]plan.Load, len(loads))
 	for i, s := range t.Shards {
-		last[s.ID] = loads[i]
+		last[s.ID] = max(loads[i], last[s.ID])
 	}
 	return last
 }
@@ -65,10 +69,8 @@ func (a *adoption) fromMemory(r *failover.Request) {
 	if a.in.Config.Partition.Capacity == nil {
 		r.Capacity = a.in.Memory.Heaviest.capacity(slices.Collect(maps.Values(last)))
 	}
-	for name, load := range last {
-		if row, planned := a.next.Clusters[name]; planned {
-			r.Loads[name] = max(load, plan.LoadOf(row.Load)) // one that was never measured has its row's
-		}
+	for name := range a.next.Clusters {
+		r.Loads[name] = last[name]
 	}
 	for i, cl := range a.fleet.Clusters {
 		_, planned := a.next.Clusters[cl.Shard.ID]

@@ -173,14 +173,10 @@ func TestReplicasThatPeopleTookAwayAreLeftWhileADiscoveryIsRefused(t *testing.T)
 				return w
 			}
 			minutes := func(w *liveWorld) (n int) {
-				to := w.in.Workload.Replicas / 2
+				to := w.in.Workload.Replicas - 1
 				w.in.Workload.Replicas, w.in.Workload.ReadyReplicas, w.in.Workload.UpdatedReplicas, w.in.Workload.CurrentReplicas = to, to, to, to
 				for ; n < 120; n++ {
-					left := 0
-					for replica := to; replica < 2*to+1; replica++ {
-						left += len(w.ofFleet(replica))
-					}
-					if left == 0 {
+					if len(w.ofFleet(to)) == 0 {
 						return n
 					}
 					w.step(time.Minute)
@@ -196,8 +192,21 @@ func TestReplicasThatPeopleTookAwayAreLeftWhileADiscoveryIsRefused(t *testing.T)
 			if diff := cmp.Diff(gone, w.unseen()); diff != "" || len(gone) != 56 {
 				t.Errorf("rows of the %d that are gone (-want +got):\n%s", len(gone), diff)
 			}
+			if one, other := w.carries(0), w.carries(1); max(one, other) > min(one, other)+min(one, other)/10 {
+				t.Errorf("the replicas that are left carry %d and %d", one, other)
+			}
 		})
 	}
+}
+
+// carries is the load of a replica, by the rows.
+func (w *world) carries(replica int) (sum plan.Load) {
+	for _, row := range w.in.InForce.Clusters {
+		if row.Replica == replica {
+			sum += plan.LoadOf(row.Load)
+		}
+	}
+	return sum
 }
 
 func encoded(t *testing.T, p plan.Plan) string {

@@ -18,8 +18,13 @@ import (
 // write keeps its own.
 func (s *snapshot) settle(replicas int, decided map[string]int) map[string]int {
 	clusters := make([]placement.Cluster, 0, len(s.next.Clusters))
+	var last map[string]plan.Load
+	if s.partial {
+		last = s.lastLoads()
+	}
 	for i := range s.fleet.Clusters {
 		p := s.cluster(i)
+		p.Load = last[p.Name]
 		if s.loads != nil {
 			p.Load = s.loads[i]
 		}
@@ -36,7 +41,7 @@ func (s *snapshot) settle(replicas int, decided map[string]int) map[string]int {
 	}
 	for _, name := range s.orphanedRows() {
 		row := s.next.Clusters[name]
-		gone := placement.Cluster{Name: name, Server: s.beside.Of(name, row.Server), At: row.Replica, Claim: placement.Follows}
+		gone := placement.Cluster{Name: name, Server: s.beside.Of(name, row.Server), At: row.Replica, Claim: placement.Follows, Load: last[name]}
 		clusters = append(clusters, gone)
 	}
 	of := make(map[string]int, len(clusters))
