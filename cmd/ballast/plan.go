@@ -123,12 +123,12 @@ func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, pro
 	in := cycle.Inputs{Now: time.Now().UTC().Truncate(time.Second), Config: cfg}
 	var err error
 	say(progress, "reading cluster Secrets and the application-controller in %s\n", cfg.Target.Namespace)
-	if in.Discovered, in.Workload, err = controller.Look(ctx, c, cfg, discover.Known{}); err != nil {
-		return in, explainDenied(err, cfg.Target.Namespace)
-	}
 	doc, err := readDocument(ctx, c, cfg)
 	if err != nil {
 		return in, err
+	}
+	if in.Discovered, in.Workload, err = controller.Look(ctx, c, cfg, discover.Known{}, doc.Plan); err != nil {
+		return in, explainDenied(err, cfg.Target.Namespace)
 	}
 	in.InForce, in.Pins, in.Paused, in.BreakGlass, in.Cordon, in.Tripped = doc.Plan, doc.Pins, doc.Paused, doc.BreakGlass, doc.Cordon, doc.Tripped
 	in.PinProblems = doc.PinProblems

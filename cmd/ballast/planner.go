@@ -222,7 +222,12 @@ func (a *plannerApp) findTarget(ctx context.Context) error {
 }
 
 func (a *plannerApp) identify(ctx context.Context, c client.Client) (err error) {
-	if a.target, a.found, err = discover.FindTarget(ctx, c, a.config.Current().Target); err != nil {
+	// Whether that plan is ours shows later; it chooses only among what fits.
+	doc, err := readDocument(ctx, c, a.config.Current())
+	if err != nil {
+		return err
+	}
+	if a.target, a.found, err = discover.FindTarget(ctx, c, a.config.Current().Target, doc.Plan); err != nil {
 		return err
 	}
 	review := &authenticationv1.SelfSubjectReview{}

@@ -65,7 +65,7 @@ func (f *fetchers) get(c config.PlannerConfig, t plan.Target) (controller.Fetche
 func (a *plannerApp) newNudger() *nudge.Nudger {
 	return nudge.New(nudge.Options{Client: a.manager.GetClient(), Reader: a.reader, Clock: clock.RealClock{},
 		Own: func(ctx context.Context) (string, bool, error) {
-			_, w, err := discover.FindTarget(ctx, a.manager.GetClient(), a.loop.Config().Target)
+			_, w, err := discover.FindTarget(ctx, a.manager.GetClient(), a.loop.Config().Target, &plan.Plan{Target: a.target})
 			if err != nil || w.ApplicationNamespaces == nil {
 				return "", false, err
 			}

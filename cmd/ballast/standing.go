@@ -38,7 +38,7 @@ func (m *planMap) standsWhere(ctx context.Context, doc plan.Document, notes io.W
 	if err != nil || s.unseen != "" {
 		return s, err
 	}
-	_, w, err := discover.FindTarget(ctx, m, doc.Plan.Target)
+	_, w, err := discover.FindTarget(ctx, m, doc.Plan.Target, doc.Plan)
 	if apierrors.IsForbidden(err) {
 		s.unseen = "the workload's settings, by which Argo CD has a cluster without a shard on a replica: list on statefulsets or deployments is needed"
 		return s, nil

@@ -57,7 +57,7 @@ func (o *statusOptions) read(ctx context.Context, c client.Client) (*sight, erro
 	s.readConfig(ctx, c, o)
 	s.readHistory(ctx, c)
 	var err error
-	if s.input, s.workload, err = controller.Look(ctx, c, s.config, s.history.Known); err != nil {
+	if s.input, s.workload, err = controller.Look(ctx, c, s.config, s.history.Known, s.state.Plan); err != nil {
 		return nil, explainDenied(err, o.cluster.namespace)
 	}
 	s.readLease(ctx, c)

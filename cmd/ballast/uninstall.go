@@ -153,7 +153,7 @@ func (o *uninstallOptions) target(ctx context.Context, c client.Client) (plan.Ta
 			"delete ConfigMap %q, and run uninstall again",
 			want.Namespace, o.cluster.namespace, o.plan)
 	}
-	target, w, err := discover.FindTarget(ctx, c, want)
+	target, w, err := discover.FindTarget(ctx, c, want, doc.Plan)
 	if err == nil {
 		err = o.standsStill(doc, w)
 	}
@@ -209,7 +209,7 @@ func (o *uninstallOptions) alignEnv(ctx context.Context, c client.Client, target
 	defer cancel()
 	applier := rollout.NewApplier(rollout.ApplierOptions{Client: c, Reader: c})
 	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
-		_, w, err := discover.FindTarget(ctx, c, target)
+		_, w, err := discover.FindTarget(ctx, c, target, nil)
 		if err != nil {
 			return false, err
 		}

@@ -184,7 +184,7 @@ func refusesAWholeBackupFromElsewhere(t *testing.T, server *rest.Config) {
 	}
 	// Argo CD's legacy algorithm, by the UIDs of this fleet's own Secrets.
 	want := map[string]int{}
-	in, w, err := Look(b.ctx, b.client, b.config, discover.Known{})
+	in, w, err := Look(b.ctx, b.client, b.config, discover.Known{}, nil)
 	b.must(err)
 	fleet := cycle.StandingFleet(cycle.Inputs{Discovered: in})
 	for i, owner := range discover.Owners(fleet.Clusters, discover.Legacy, 3, nil) {

@@ -39,8 +39,8 @@ func NewFetcher(c config.PlannerConfig, target plan.Target) (*poll.Prometheus, e
 }
 
 // Look reads what stands in Argo CD's namespace: the cluster Secrets, of too many those that are known first, Argo CD's settings
-// and the workload.
-func Look(ctx context.Context, r client.Reader, c config.PlannerConfig, known discover.Known) (discover.Input, discover.Workload, error) {
+// and the workload, that of the plan if there is one.
+func Look(ctx context.Context, r client.Reader, c config.PlannerConfig, known discover.Known, of *plan.Plan) (discover.Input, discover.Workload, error) {
 	selector, err := discover.Selector(c.Discover.Selector)
 	if err != nil {
 		return discover.Input{}, discover.Workload{}, fmt.Errorf("reading discover.selector: %w", err)
@@ -49,15 +49,15 @@ func Look(ctx context.Context, r client.Reader, c config.PlannerConfig, known di
 	if err != nil {
 		return discover.Input{}, discover.Workload{}, err
 	}
-	_, w, err := discover.FindTarget(ctx, r, c.Target)
+	_, w, err := discover.FindTarget(ctx, r, c.Target, of)
 	return in, w, err
 }
 
 // stands looks as the cycle and repairs do, one at a time: a list of more Secrets than are planned takes room.
-func (l *Loop) stands(ctx context.Context, c config.PlannerConfig, known discover.Known) (discover.Input, discover.Workload, error) {
+func (l *Loop) stands(ctx context.Context, c config.PlannerConfig, known discover.Known, of *plan.Plan) (discover.Input, discover.Workload, error) {
 	l.looking.Lock()
 	defer l.looking.Unlock()
-	return Look(ctx, l.Reader, c, known)
+	return Look(ctx, l.Reader, c, known, of)
 }
 
 // Measure asks Prometheus about a fleet: the metrics, and who owns what.

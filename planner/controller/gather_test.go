@@ -35,7 +35,7 @@ func TestOfTooManySecretsRepairsSeeTheKnownOnes(t *testing.T) {
 	var out cycle.Outcome
 	out.Memory.Known = discover.Known{Clusters: []string{"prod"}}
 	l.show(cycle.Inputs{}, out)
-	in, _, err := l.stands(t.Context(), c, l.lookedAt().known)
+	in, _, err := l.stands(t.Context(), c, l.lookedAt().known, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

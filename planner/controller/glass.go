@@ -16,7 +16,7 @@ func (l *Loop) seeGlass(ctx context.Context) {
 	if !l.opened(l.known().BreakGlass) {
 		return
 	}
-	_, w, err := l.stands(ctx, l.Config(), l.lookedAt().known)
+	_, w, err := l.stands(ctx, l.Config(), l.lookedAt().known, l.known().Plan)
 	if err != nil {
 		w = discover.Workload{} // then the event is on the plan ConfigMap alone
 	}

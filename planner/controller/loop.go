@@ -264,7 +264,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (cycle.Inputs
 		return cycle.Inputs{}, snapshot, err
 	}
 	in := cycle.Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory}
-	if in.Discovered, in.Workload, err = l.stands(ctx, c, l.memory.Known); err != nil {
+	if in.Discovered, in.Workload, err = l.stands(ctx, c, l.memory.Known, l.newest()); err != nil {
 		return cycle.Inputs{}, snapshot, err
 	}
 	l.takeIn(&in, snapshot)

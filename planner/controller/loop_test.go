@@ -49,6 +49,7 @@ func TestLoop(t *testing.T) {
 		"drift is repaired, told or not":                              repairsDrift,
 		"break-glass stops every write at once":                       breaksTheGlass,
 		"a workload at 0 is brought back":                             bringsTheWorkloadBack,
+		"a second workload that fits stops nothing":                   staysWithItsWorkload,
 		"a second writer is named":                                    namesASecondWriter,
 		"a Secret that the API server refuses is named":               namesARefusedSecret,
 		"a step that fails is tried again by its backoff":             triesAgain,

@@ -117,7 +117,7 @@ func (l *Loop) mend(ctx context.Context) (again time.Duration, err error) {
 	if !enforces(l.known()) {
 		return lookAgain, nil
 	}
-	in, w, err := l.stands(ctx, l.Config(), l.lookedAt().known)
+	in, w, err := l.stands(ctx, l.Config(), l.lookedAt().known, l.known().Plan)
 	if err != nil {
 		return lookSoon, err
 	}

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 
 	"ballast/planner/config"
 	"ballast/planner/plan"
@@ -174,6 +176,25 @@ func bringsTheWorkloadBack(t *testing.T, server *rest.Config) {
 	b.stirred(l)
 	if p := b.plan(); p.Revision != 1 || p.Replicas != 3 || b.prometheus.asked() != asked {
 		t.Errorf("it took revision %d with %d replicas and %d cycles, want none", p.Revision, p.Replicas, b.prometheus.asked()-asked)
+	}
+}
+
+// staysWithItsWorkload: whoever may create Deployments keeps ballast neither from its repairs nor from its cycles.
+func staysWithItsWorkload(t *testing.T, server *rest.Config) {
+	b, l, own, other := stamped(t, server)
+	labels := b.workload().Labels
+	b.must(b.client.Create(b.ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: b.workload().Name, Labels: labels},
+		Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](0), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: b.workload().Spec.Template}}))
+	b.stamp("c000", other, "kubectl-edit")
+	l.Changed()
+	b.eventually("it is repaired", func() bool { return b.shards()["c000"] == own })
+	b.stirred(l)
+	b.clock.Step(time.Minute)
+	b.eventually("a cycle tells of it", func() bool { return len(b.told("TargetAmbiguous")) == 1 })
+	want := []string{"several workloads may be the application-controller: the plan stays with StatefulSet argocd-application-controller; " +
+		"set target.kind and target.name, or delete what is none: Deployment argocd-application-controller"}
+	if diff := cmp.Diff(want, b.told("TargetAmbiguous")); diff != "" || b.plan().Target.Kind != plan.StatefulSet {
+		t.Errorf("the plan is of %s; told (-want +got):\n%s", b.plan().Target.Kind, diff)
 	}
 }
 

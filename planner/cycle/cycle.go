@@ -69,6 +69,10 @@ func (c *cycle) discover() bool {
 	var err error
 	c.out.Fleet, c.out.Memory.Known, err = discover.Discover(in, c.in.known(),
 		discover.Options{MaxShrink: c.in.Config.Discover.MaxShrink.Share(), Before: c.in.Memory.Servers, Made: c.in.Memory.Made, Had: c.in.had}, c.in.Now)
+	if beside := c.in.Workload.Beside; beside != "" {
+		c.problem(Problem{Phase: PhaseDiscover, Subject: c.in.Workload.Name, Kind: "TargetAmbiguous", Message: fmt.Sprintf("several workloads may be the application-controller: the plan stays with %s %s; "+
+			"set target.kind and target.name, or delete what is none: %s", c.in.Workload.Kind, c.in.Workload.Name, beside)})
+	}
 	for _, p := range c.out.Fleet.Problems {
 		c.problem(Problem{Phase: PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind), Message: p.Message})
 	}

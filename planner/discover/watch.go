@@ -124,8 +124,8 @@ type found struct {
 
 // FindTarget fills in what the target leaves empty, and says how the workload stands. Without a name it is the one
 // StatefulSet or Deployment with the labels that every installation sets; none or several are an error that lists what
-// is there.
-func FindTarget(ctx context.Context, r client.Reader, target plan.Target) (plan.Target, Workload, error) {
+// is there. Where a plan is of one that fits, it is that one and no other, whatever somebody puts beside it or in its place.
+func FindTarget(ctx context.Context, r client.Reader, target plan.Target, of *plan.Plan) (plan.Target, Workload, error) {
 	all, err := listWorkloads(ctx, r, target)
 	if err != nil {
 		return plan.Target{}, Workload{}, err
@@ -137,6 +137,10 @@ func FindTarget(ctx context.Context, r client.Reader, target plan.Target) (plan.
 		l := f.object.GetLabels()
 		return l["app.kubernetes.io/part-of"] != "argocd" || l["app.kubernetes.io/component"] != "application-controller"
 	})
+	fits, beside, err := thePlans(of, target, fits)
+	if err != nil {
+		return plan.Target{}, Workload{}, err
+	}
 	if len(fits) != 1 {
 		return plan.Target{}, Workload{}, notOne(target, fits, all)
 	}
@@ -144,7 +148,30 @@ func FindTarget(ctx context.Context, r client.Reader, target plan.Target) (plan.
 	if err != nil {
 		return plan.Target{}, Workload{}, err
 	}
+	if len(beside) > 0 {
+		w.Beside = workloadNames(beside)
+	}
 	return plan.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, Container: w.Container}, w, nil
+}
+
+// thePlans is the workload that a plan is of, alone of those that fit, and the others. Whoever may create a workload must neither take
+// the fleet over by it, nor leave nobody in charge. A plan of what the target rules out says nothing.
+func thePlans(of *plan.Plan, target plan.Target, fits []found) (its, beside []found, err error) {
+	if of == nil || len(fits) == 0 || target.Kind != "" && target.Kind != of.Target.Kind || target.Name != "" && target.Name != of.Target.Name {
+		return fits, nil, nil
+	}
+	for _, f := range fits {
+		if f.workload.Kind == of.Target.Kind && f.workload.Name == of.Target.Name {
+			its = append(its, f)
+			continue
+		}
+		beside = append(beside, f)
+	}
+	if len(its) == 0 {
+		return nil, nil, fmt.Errorf("finding the application-controller in %q: the plan is of %s %s, which is not there; %s would fit: set target.kind and target.name if that is the one",
+			target.Namespace, of.Target.Kind, of.Target.Name, workloadNames(beside))
+	}
+	return its, beside, nil
 }
 
 func notOne(target plan.Target, fits, all []found) error {
@@ -159,12 +186,18 @@ func notOne(target plan.Target, fits, all []found) error {
 	return fmt.Errorf("finding the application-controller in %q: no %s %s; there are: %s; set target.kind and target.name", target.Namespace, kind, what, workloadNames(all))
 }
 
+// mostNames is how many workloads are named to people.
+const mostNames = 10
+
 func workloadNames(fs []found) string {
 	var ns []string
 	for _, f := range fs {
 		ns = append(ns, f.workload.Kind+" "+f.workload.Name)
 	}
 	slices.Sort(ns)
+	if more := len(ns) - mostNames; more > 0 {
+		ns = append(ns[:mostNames], fmt.Sprintf("%d more", more))
+	}
 	return cmp.Or(strings.Join(ns, ", "), "none")
 }
 

@@ -199,6 +199,10 @@ func pod(containers ...corev1.Container) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: containers}}
 }
 
+func planOf(kind, name string) *plan.Plan {
+	return &plan.Plan{Target: plan.Target{Kind: kind, Namespace: "argocd", Name: name}}
+}
+
 func TestFindTarget(t *testing.T) {
 	three, four := int32(3), "4"
 	controller := map[string]string{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/component": "application-controller"}
@@ -227,6 +231,7 @@ func TestFindTarget(t *testing.T) {
 	tests := map[string]struct {
 		objects    []client.Object
 		target     plan.Target
+		of         *plan.Plan
 		wantTarget plan.Target
 		want       Workload
 		wantErr    string
@@ -272,6 +277,28 @@ func TestFindTarget(t *testing.T) {
 			objects: []client.Object{helm, dynamic, api}, target: argocd,
 			wantErr: `finding the application-controller in "argocd": 2 fit: Deployment argocd-application-controller, StatefulSet rel-argocd-application-controller; set target.kind and target.name`,
 		},
+		"two, and the plan is of one": {
+			objects: []client.Object{upstream, dynamic, api}, target: argocd, of: planOf("StatefulSet", "argocd-application-controller"),
+			wantTarget: plan.Target{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-application-controller", Container: "argocd-application-controller"},
+			want: Workload{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-application-controller", Container: "argocd-application-controller", Replicas: 1,
+				Beside: "Deployment argocd-application-controller"},
+		},
+		"two of that name, and the plan is of one": {
+			objects: []client.Object{upstream, dynamic}, target: plan.Target{Namespace: "argocd", Name: "argocd-application-controller"}, of: planOf("Deployment", "argocd-application-controller"),
+			wantTarget: plan.Target{Kind: "Deployment", Namespace: "argocd", Name: "argocd-application-controller", Container: "c"},
+			want: Workload{Kind: "Deployment", Namespace: "argocd", Name: "argocd-application-controller", Container: "c", Replicas: 3, DynamicDistribution: true, Unmanaged: true,
+				Beside: "StatefulSet argocd-application-controller"},
+		},
+		"another, where that of the plan is gone": {
+			objects: []client.Object{dynamic, api}, target: argocd, of: planOf("StatefulSet", "argocd-application-controller"),
+			wantErr: `finding the application-controller in "argocd": the plan is of StatefulSet argocd-application-controller, which is not there; ` +
+				`Deployment argocd-application-controller would fit: set target.kind and target.name if that is the one`,
+		},
+		"another, which a person named": {
+			objects: []client.Object{dynamic, api}, target: plan.Target{Namespace: "argocd", Kind: "Deployment"}, of: planOf("StatefulSet", "argocd-application-controller"),
+			wantTarget: plan.Target{Kind: "Deployment", Namespace: "argocd", Name: "argocd-application-controller", Container: "c"},
+			want:       Workload{Kind: "Deployment", Namespace: "argocd", Name: "argocd-application-controller", Container: "c", Replicas: 3, DynamicDistribution: true, Unmanaged: true},
+		},
 		"none": {
 			objects: []client.Object{api}, target: argocd,
 			wantErr: `finding the application-controller in "argocd": no StatefulSet or Deployment with the labels app.kubernetes.io/part-of=argocd and ` +
@@ -288,7 +315,7 @@ func TestFindTarget(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			target, workload, err := FindTarget(t.Context(), fake.NewClientBuilder().WithObjects(test.objects...).Build(), test.target)
+			target, workload, err := FindTarget(t.Context(), fake.NewClientBuilder().WithObjects(test.objects...).Build(), test.target, test.of)
 			text := ""
 			if err != nil {
 				text = err.Error()

@@ -53,6 +53,8 @@ type Workload struct {
 	RestartedAt         string  `json:"restartedAt,omitempty"` // the pod template's annotation kubectl.kubernetes.io/restartedAt
 
 	ApplicationNamespaces *string `json:"applicationNamespaces,omitempty"`
+
+	Beside string `json:"beside,omitempty"` // other workloads that could be taken for it, by kind and name
 }
 
 // FindContainer finds the application-controller among a pod's containers by plan.FindController, as the webhook does.

@@ -143,6 +143,9 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	if noted := l.lease; noted.Size() < mostLease {
 		lease.Labels, lease.Annotations, lease.OwnerReferences = maps.Clone(noted.Labels), maps.Clone(noted.Annotations), noted.OwnerReferences
 	}
+	if len(l.lease.ManagedFields) > mostManagers {
+		lease.ManagedFields = []metav1.ManagedFieldsEntry{{}} // by which the API server forgets them all
+	}
 	record.LeaderTransitions = transitions(record.LeaderTransitions)
 	lease.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(&record)
 	l.claim(lease)
@@ -158,6 +161,7 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 const (
 	mostLease       = 64 << 10 // bytes; of a larger one nothing of others' is kept
 	mostTransitions = 1 << 30  // of 1<<31-1; a count beyond begins anew
+	mostManagers    = 32       // of its fields; the API server merges all with each write, thousands for half a minute
 )
 
 func transitions(n int) int {

@@ -2,6 +2,7 @@ package neighbour
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"strings"
 	"sync"
@@ -210,6 +211,33 @@ func takesAnOldLease(t *testing.T, w *world) {
 }
 
 // losesARace: what was read is what the write holds for, and a target of another's is not even tried.
+// writesALeaseOfManyManagers: the API server would merge them all with each write, for longer than an election waits.
+func writesALeaseOfManyManagers(t *testing.T, w *world) {
+	lock := w.lock(first, nil)
+	w.must(lock.Create(w.ctx, resourcelock.LeaderElectionRecord{HolderIdentity: "planner-0", LeaseDurationSeconds: 15}))
+	crowded := w.lease()
+	crowded.ManagedFields = nil
+	for n := range 6000 {
+		crowded.ManagedFields = append(crowded.ManagedFields, metav1.ManagedFieldsEntry{Manager: fmt.Sprintf("%0128d", n), Operation: metav1.ManagedFieldsOperationApply,
+			APIVersion: "coordination.k8s.io/v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:leaseDurationSeconds":{}}}`)}, Time: &metav1.Time{Time: noon}})
+	}
+	w.must(w.client.Update(w.ctx, crowded))
+	for range 2 {
+		record, _, err := lock.Get(w.ctx)
+		w.must(err)
+		w.must(lock.Update(w.ctx, *record))
+		// An election writes some seconds later: to what the API server has cached then.
+		leases := lock.o.Client.Leases(w.namespace)
+		w.eventually("the write in the API server's cache", func() bool {
+			cached, err := leases.Get(w.ctx, leaseName, metav1.GetOptions{ResourceVersion: "0"})
+			return err == nil && cached.ResourceVersion == w.lease().ResourceVersion
+		})
+	}
+	if managers := len(w.lease().ManagedFields); managers > 2 {
+		t.Errorf("the Lease has %d managers after two writes", managers)
+	}
+}
+
 func losesARace(t *testing.T, w *world) {
 	a, b := w.lock(first, nil), w.lock(first, nil)
 	w.must(a.Create(w.ctx, resourcelock.LeaderElectionRecord{HolderIdentity: "planner-0", LeaseDurationSeconds: 1}))

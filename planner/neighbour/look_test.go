@@ -42,6 +42,7 @@ func TestOnARealAPIServer(t *testing.T) {
 		{"the claim stands in the Lease, written with it", claims},
 		{"a Lease of an older version is anybody's", takesAnOldLease},
 		{"a lost race is a conflict", losesARace},
+		{"thousands of managers keep nobody from writing the Lease", writesALeaseOfManyManagers},
 		{"with KEDA's CRD", withKEDA},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, newWorld(t, config)) })
