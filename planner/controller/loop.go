@@ -288,9 +288,13 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (cycle.Inputs
 
 // unseal reads the key by which this installation's plans are known. Without it none can be believed, and people hear why.
 func (l *Loop) unseal(ctx context.Context) error {
+	before := l.Store.KeySecret()
 	err := l.Store.Unseal(ctx)
-	if err != nil && !l.keyless {
-		l.Emit(discover.Workload{}, telemetry.KeyMissing(err))
+	switch {
+	case err != nil && !l.keyless:
+		l.Emit(discover.Workload{}, telemetry.KeyMissing(err, before != ""))
+	case err == nil && before != "" && before != l.Store.KeySecret():
+		l.Emit(discover.Workload{}, telemetry.KeyReplaced())
 	}
 	l.keyless = err != nil
 	return err

@@ -227,6 +227,47 @@ func TestReplicasThatPeopleTookAwayAreFollowed(t *testing.T) {
 	}
 }
 
+// TestWhatNobodyMayWriteKeepsNoFailoverBehindAnAutoscaler: a Secret that carries a replica that an autoscaler took away, and that only
+// its people may write, is waited for by nothing that moves others.
+func TestWhatNobodyMayWriteKeepsNoFailoverBehindAnAutoscaler(t *testing.T) {
+	for name, spoil := range map[string]func(*discover.Secret){
+		"nothing":       func(s *discover.Secret) { s.Shard.N = 0 },
+		"immutable":     func(s *discover.Secret) { s.Immutable = true },
+		"unmanaged":     func(s *discover.Secret) { s.Unmanaged = true },
+		"being deleted": func(s *discover.Secret) { s.Deleting = true },
+		"pinned there":  func(s *discover.Secret) { s.Pin = "4" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(40)...)
+			w.in.Config.Failover = &config.Failover{After: config.Duration(5 * time.Minute), Settle: config.Duration(10 * time.Minute)}
+			w.in.Config.Partition.Replicas, w.in.Config.Partition.MaxReplicas = &config.Replicas{Workload: true}, nil
+			w.scale(5)
+			for range 30 {
+				w.step(time.Minute)
+			}
+			w.add("own", 1)
+			s := w.secret("own")
+			s.Shard = discover.ShardValue{State: discover.ShardValid, N: 4}
+			spoil(s)
+			for range 90 {
+				w.step(time.Minute)
+			}
+			w.scale(4)
+			for range 60 {
+				w.step(time.Minute)
+			}
+			w.down[1] = true
+			minutes, writes := 0, w.writes
+			for ; minutes < 120 && len(w.on(1)) > 0; minutes++ {
+				w.step(time.Minute)
+			}
+			if minutes > 15 || w.writes-writes > 8 {
+				t.Errorf("%v are on the dead replica after %d minutes and %d writes of the plan; %v", w.on(1), minutes, w.writes-writes, messages(w.last))
+			}
+		})
+	}
+}
+
 // TestNoRowAtRestStandsBeyondTheReplicas, whatever Secrets of one server say.
 func TestNoRowAtRestStandsBeyondTheReplicas(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

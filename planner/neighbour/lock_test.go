@@ -2,7 +2,6 @@ package neighbour
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"strings"
 	"sync"
@@ -18,6 +17,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/e2e/apiserver"
 )
 
 const leaseName = "ballast-" + controller
@@ -216,11 +217,7 @@ func writesALeaseOfManyManagers(t *testing.T, w *world) {
 	lock := w.lock(first, nil)
 	w.must(lock.Create(w.ctx, resourcelock.LeaderElectionRecord{HolderIdentity: "planner-0", LeaseDurationSeconds: 15}))
 	crowded := w.lease()
-	crowded.ManagedFields = nil
-	for n := range 6000 {
-		crowded.ManagedFields = append(crowded.ManagedFields, metav1.ManagedFieldsEntry{Manager: fmt.Sprintf("%0128d", n), Operation: metav1.ManagedFieldsOperationApply,
-			APIVersion: "coordination.k8s.io/v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:leaseDurationSeconds":{}}}`)}, Time: &metav1.Time{Time: noon}})
-	}
+	crowded.ManagedFields = apiserver.Crowd("coordination.k8s.io/v1", `{"f:spec":{"f:leaseDurationSeconds":{}}}`, 6000)
 	w.must(w.client.Update(w.ctx, crowded))
 	for range 2 {
 		record, _, err := lock.Get(w.ctx)

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/plan"
 )
 
 const (
@@ -94,7 +96,7 @@ func (n *Nudger) find(ctx context.Context, namespace, server, name string) (stri
 func (n *Nudger) refreshOne(ctx context.Context, candidates []Application, server, name string) (string, error) {
 	var forbidden error
 	tolerate := func(err error) error {
-		if isForbidden(err) {
+		if isForbidden(err) || errors.Is(err, errCrowded) {
 			forbidden = err
 			return nil
 		}
@@ -135,8 +137,15 @@ func (n *Nudger) read(ctx context.Context, a Application) (Application, error) {
 	if err := n.Reader.Get(ctx, types.NamespacedName{Namespace: a.Namespace, Name: a.Name}, &u); err != nil {
 		return Application{}, refused("get", a.Namespace, fmt.Errorf("reading Application %q in %q: %w", a.Name, a.Namespace, err))
 	}
+	if plan.FewManagers(u.GetManagedFields()) != nil {
+		return Application{}, fmt.Errorf("refreshing Application %q in %q: %w", a.Name, a.Namespace, errCrowded)
+	}
 	return fromUnstructured(&u)
 }
+
+// errCrowded: the API server merges all managers of an object with each write, for half a minute where they are thousands. It is
+// the Application of somebody, who must not have others wait.
+var errCrowded = errors.New("too many managers of its fields (kubectl patch --type=merge -p '{\"metadata\":{\"managedFields\":[{}]}}' starts the list anew)")
 
 // request sets the annotation. Setting it to what it is would be a write without an event, by which nobody is woken: a
 // request that is pending is taken back first and then made again as it was.

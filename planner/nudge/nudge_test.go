@@ -34,6 +34,7 @@ func TestNudger(t *testing.T) {
 	cases := map[string]func(*testing.T, *world){
 		"one Application is refreshed, and nothing else of it changes":         refreshesOne,
 		"a destination by name is as good":                                     refreshesByName,
+		"one with thousands of managers is passed over":                        passesOverACrowd,
 		"a cluster without an Application needs no nudge":                      needsNone,
 		"a repeated nudge asks again":                                          asksAgain,
 		"a request that is pending is made anew as it was":                     renewsPending,
@@ -60,6 +61,21 @@ func TestNudger(t *testing.T) {
 	}
 	for name, run := range cases {
 		t.Run(name, func(t *testing.T) { run(t, newWorld(t, config)) })
+	}
+}
+
+// passesOverACrowd: the API server would merge all of them with the write, for half a minute.
+func passesOverACrowd(t *testing.T, w *world) {
+	crowded := w.application(w.own, "a", eu, nil)
+	crowded.SetManagedFields(apiserver.Crowd("argoproj.io/v1alpha1", `{"f:spec":{"f:project":{}}}`, 100))
+	w.must(w.client.Update(t.Context(), crowded))
+	b := w.application(w.own, "b", eu, nil)
+	w.equal(w.own+"/b", w.nudge(eu, ""))
+	w.equal("", w.refresh(crowded))
+	w.must(w.client.Delete(t.Context(), b))
+	_, err := w.newNudger("").Nudge(t.Context(), w.own, "cluster-eu", eu, "")
+	if !errors.Is(err, errCrowded) {
+		t.Errorf("where it is the only one: %v", err)
 	}
 }
 

@@ -129,15 +129,20 @@ func ofClusters(h Held) []question {
 		return nil
 	}
 	wrong := shard + 1
-	if wrong >= h.View.Plan.Replicas && shard > 0 {
+	longer := len(strconv.Itoa(wrong)) > len(strconv.Itoa(shard)) // a Secret may be full to its last byte
+	if shard > 0 && (longer || wrong >= h.View.Plan.Replicas) {
 		wrong = shard - 1 // valid, as far as anything else looks at it
 	}
 	return []question{{webhook: "clusters." + plan.Group, fails: "let a wrong shard of %s pass a dry-run",
 		kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, namespace: h.View.Plan.Target.Namespace,
 		names: names, patchType: types.MergePatchType,
-		patch: map[string]any{"data": map[string][]byte{plan.ShardKey: []byte(strconv.Itoa(wrong))}},
+		patch: map[string]any{"metadata": noManagers(), "data": map[string][]byte{plan.ShardKey: []byte(strconv.Itoa(wrong))}},
 		got:   shardOf, want: strconv.Itoa(shard)}}
 }
+
+// noManagers has the API server go without what it keeps of an object's managers, which somebody may have made too many to
+// merge in time. A dry-run forgets none.
+func noManagers() map[string]any { return map[string]any{"managedFields": []struct{}{{}}} }
 
 // ofOneShard is the first Secrets of one shard that have a pin, or none.
 func ofOneShard(h Held, pinned bool) (names []string, shard int) {

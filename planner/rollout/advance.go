@@ -101,11 +101,7 @@ func assigning(v *plan.View, p plan.Plan, seen Seen, o Options, at time.Time, pr
 		limit := reach(p.Target.Kind, target(p.Rollout))
 		t := turn{v: v, p: p, seen: seen, o: o}
 		t.settleBelow(limit)
-		high := reach(p.Target.Kind, p.Rollout.From)
-		if p.FreeReplicas { // a replica that people took away is gone, whoever carries it
-			high = min(high, max(limit, seen.Workload.count().Replicas))
-		}
-		stray = strays(seen, limit, high)
+		stray = strays(seen, limit, present(p, seen, limit, reach(p.Target.Kind, p.Rollout.From)))
 	}
 	unseen := !o.Rescue && blind(p, seen) || o.Partial && shrinks(p)
 	switch {
@@ -121,6 +117,14 @@ func assigning(v *plan.View, p plan.Plan, seen Seen, o Options, at time.Time, pr
 		return p, progress
 	}
 	return next(p, seen, o, at, progress, fmt.Sprintf("going on after %s, though %s", o.StageTimeout, waitsFor(behind, stray, unseen)))
+}
+
+// present is below which shard a replica is there that may have what carries it: one that people took away is gone, whoever carries it.
+func present(p plan.Plan, seen Seen, limit, from int) int {
+	if !p.FreeReplicas {
+		return from
+	}
+	return min(from, max(limit, seen.Workload.count().Replicas))
 }
 
 // replacing waits until every pod runs the newest template and is ready.

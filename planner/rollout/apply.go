@@ -230,9 +230,12 @@ func (a *Applier) writeShard(ctx context.Context, key types.NamespacedName, shar
 	if string(live.Data[plan.ShardKey]) == strconv.Itoa(shard) {
 		return "", errUnchanged
 	}
-	precondition := map[string]string{"uid": string(live.UID)}
+	precondition := map[string]any{"uid": string(live.UID)}
 	if asRead {
-		precondition = map[string]string{"resourceVersion": live.ResourceVersion}
+		precondition = map[string]any{"resourceVersion": live.ResourceVersion}
+	}
+	if few := plan.FewManagers(live.ManagedFields); few != nil {
+		precondition["managedFields"] = few
 	}
 	patch, err := shardPatch(precondition, shard)
 	if err != nil {

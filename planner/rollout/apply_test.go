@@ -29,6 +29,7 @@ func TestApplier(t *testing.T) {
 	config := apiserver.Start(t)
 	cases := map[string]func(*testing.T, *world){
 		"a stamp changes nothing but the shard":                      stampsNothingElse,
+		"thousands of managers keep no stamp away":                   stampsInACrowd,
 		"what must not be written is refused by what is read now":    refusesByWhatIsRead,
 		"a write between read and stamp is kept":                     keepsConcurrentSecretWrite,
 		"writes before each stamp, without end, do not keep it away": stampsBetweenWrites,
@@ -165,6 +166,15 @@ func stampsNothingElse(t *testing.T, w *world) {
 		w.equal(want, &after, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion", "ManagedFields"), cmpopts.IgnoreTypes(metav1.TypeMeta{}))
 		w.equal([]string{"a-person", FieldManager}, managers(&after))
 	}
+}
+
+// stampsInACrowd: the API server would merge two thousand managers with the write, for longer than it lasts.
+func stampsInACrowd(_ *testing.T, w *world) {
+	crowded := w.secret("a", "1", func(s *corev1.Secret) { s.Data["name"] = []byte("a") })
+	crowded.ManagedFields = apiserver.Crowd("v1", `{"f:data":{"f:name":{}}}`, 2000)
+	w.must(w.client.Update(w.ctx, crowded))
+	w.equal([]ApplyOutcome{Applied}, w.outcomes(NewApplier(w.options).Apply(w.ctx, w.target, []Step{PatchShard{Secret: "a", Shard: 3}})))
+	w.equal("3", w.shard("a"))
 }
 
 func refusesByWhatIsRead(t *testing.T, w *world) {

@@ -284,7 +284,7 @@ func (t *turn) left() string {
 	if why := t.blind(); why != "" {
 		return why
 	}
-	if stray := strays(t.seen, r.Replicas, r.From.Replicas); len(stray) > 0 {
+	if stray := strays(t.seen, r.Replicas, present(t.p, t.seen, r.Replicas, r.From.Replicas)); len(stray) > 0 {
 		return waitsFor(nil, stray, false)
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.seen.Owned)) {

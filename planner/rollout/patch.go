@@ -88,7 +88,7 @@ func annotationOp(annotations map[string]string, restartedAt string) op {
 }
 
 // shardPatch is the merge patch of data.shard alone, for a Secret of those metadata.
-func shardPatch(precondition map[string]string, shard int) ([]byte, error) {
+func shardPatch(precondition map[string]any, shard int) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"metadata": precondition,
 		"data":     map[string]string{plan.ShardKey: base64.StdEncoding.EncodeToString([]byte(strconv.Itoa(shard)))},

@@ -69,7 +69,7 @@ type secretPatch struct {
 }
 
 // Unseal reads the key by which this installation's own plans are known, and makes one where there is none yet. A key that
-// went missing or became another while this process knew it is put back; a Secret that was made anew begins anew. Until it was called a Store
+// went missing or became another while this process knew it is put back; a Secret that was made anew meanwhile gets a new one. Until it was called a Store
 // believes no plan and no history.
 func (s *Store) Unseal(ctx context.Context) error {
 	if !s.judges() {
@@ -98,14 +98,23 @@ func (s *Store) Unseal(ctx context.Context) error {
 	return nil
 }
 
-// another reports whether the same Secret had another key while this process knew it: whoever may write it must not choose the
-// key. A new one comes with a new Secret.
+// another reports whether there is another key than the one that this process knows: whoever may write the Secret, or make it anew,
+// must not choose the key.
 func (s *Store) another(found *seal) bool {
 	known := s.seal.Load()
-	return known != nil && known.uid == found.uid && !bytes.Equal(known.key, found.key)
+	return known != nil && !bytes.Equal(known.key, found.key)
 }
 
-// makeKey writes a new key into the Secret, or puts back the one that it lost.
+// KeySecret is the UID of the Secret whose key is gone by; empty before the first.
+func (s *Store) KeySecret() types.UID {
+	if known := s.seal.Load(); known != nil {
+		return known.uid
+	}
+	return ""
+}
+
+// makeKey writes a new key into the Secret, or puts back the one that it lost. A Secret that was made anew gets a new one, whatever
+// it holds.
 func (s *Store) makeKey(ctx context.Context, secret *corev1.Secret) (*seal, error) {
 	next := &seal{uid: secret.UID, key: make([]byte, keyBytes)}
 	if known := s.seal.Load(); known != nil && known.uid == secret.UID {
@@ -113,7 +122,8 @@ func (s *Store) makeKey(ctx context.Context, secret *corev1.Secret) (*seal, erro
 	} else if _, err := rand.Read(next.key); err != nil {
 		return nil, fmt.Errorf("making the plan's key: %w", err)
 	}
-	patch, err := json.Marshal(secretPatch{changeMeta{UID: secret.UID, ResourceVersion: secret.ResourceVersion}, map[string][]byte{keyOfSecret: next.key}})
+	meta := changeMeta{UID: secret.UID, ResourceVersion: secret.ResourceVersion, ManagedFields: plan.FewManagers(secret.ManagedFields)}
+	patch, err := json.Marshal(secretPatch{meta, map[string][]byte{keyOfSecret: next.key}})
 	if err != nil {
 		return nil, fmt.Errorf("making the plan's key: %w", err)
 	}

@@ -207,6 +207,7 @@ type changeMeta struct {
 	UID             types.UID          `json:"uid,omitempty"`
 	ResourceVersion string             `json:"resourceVersion,omitempty"`
 	Annotations     map[string]*string `json:"annotations,omitempty"`
+	ManagedFields   []struct{}         `json:"managedFields,omitempty"`
 }
 
 // labels mark what ballast made, so that uninstall and people find it.

@@ -45,8 +45,19 @@ func RolloutTurned(p rollout.Progress) (Event, bool) {
 	return Event{}, false
 }
 
-func KeyMissing(err error) Event {
-	return Event{Type: corev1.EventTypeWarning, Reason: "KeyMissing", Message: "nothing is planned, since no plan can be told from a forged one: " + err.Error()}
+// KeyMissing is told of a key that cannot be read; known says that a leader goes on by the one that it has read before.
+func KeyMissing(err error, known bool) Event {
+	what := "nothing is planned, since no plan can be told from a forged one: "
+	if known {
+		what = "this leader goes on by the key that it knows, and the next one plans nothing: "
+	}
+	return Event{Type: corev1.EventTypeWarning, Reason: "KeyMissing", Message: what + err.Error()}
+}
+
+// KeyReplaced is told of a key's Secret that was made anew under a leader.
+func KeyReplaced() Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "KeyReplaced", Message: "the Secret of the plan's key was deleted and made anew: it has a new key of this leader's now, whatever was in it, " +
+		"and plan and history are signed anew (PlanForeign is told of the plan before); see who may write Secrets"}
 }
 
 func HistoryDropped(problems []string) Event {
