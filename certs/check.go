@@ -30,8 +30,9 @@ const (
 	KeyMismatch      ProblemKind = "KeyMismatch"      // the key is absent, or another certificate's
 	Expired          ProblemKind = "Expired"
 	NotYetValid      ProblemKind = "NotYetValid"
-	NameMismatch     ProblemKind = "NameMismatch" // not made for the Service's names
-	ChainBroken      ProblemKind = "ChainBroken"  // no CA of the caBundle signed the leaf
+	NameMismatch     ProblemKind = "NameMismatch"   // not made for the Service's names
+	ChainBroken      ProblemKind = "ChainBroken"    // no CA of the caBundle signed the leaf
+	HandshakeFails   ProblemKind = "HandshakeFails" // all of it verifies, and yet no TLS client takes it
 	BundleExpired    ProblemKind = "BundleExpired"
 	LeafAsCA         ProblemKind = "LeafAsCA" // works until the leaf renews, and then not at all
 	ExpiresSoon      ProblemKind = "ExpiresSoon"
@@ -40,7 +41,7 @@ const (
 // ProblemKinds lists the closed set.
 func ProblemKinds() []ProblemKind {
 	return []ProblemKind{LeafUnreadable, BundleEmpty, BundleUnreadable, KeyMismatch, Expired, NotYetValid, NameMismatch,
-		ChainBroken, BundleExpired, LeafAsCA, ExpiresSoon}
+		ChainBroken, HandshakeFails, BundleExpired, LeafAsCA, ExpiresSoon}
 }
 
 // ExpiresSoonBefore is when a leaf should long have renewed: half of LeafRenewBefore has passed without.
@@ -81,14 +82,22 @@ func Check(leafPEM, keyPEM, caBundle []byte, dnsNames []string, now time.Time) [
 			out = append(out, judgeChain(chain, bundle, now)...)
 		}
 	}
+	if len(dnsNames) > 0 && !slices.ContainsFunc(out, prevents) {
+		out = append(out, judgeHandshake(leafPEM, keyPEM, bundle, dnsNames[0], now)...)
+	}
 	order := ProblemKinds()
 	slices.SortStableFunc(out, func(a, b Problem) int { return slices.Index(order, a.Kind) - slices.Index(order, b.Kind) })
 	return out
 }
 
+// prevents says that no call succeeds now, so that a handshake has nothing to add.
+func prevents(p Problem) bool { return p.Kind != LeafAsCA && p.Kind != ExpiresSoon }
+
 func judgeLeaf(leaf *x509.Certificate, leafPEM, keyPEM []byte, dnsNames []string, now time.Time) []Problem {
 	var out []Problem
-	if _, err := tls.X509KeyPair(leafPEM, keyPEM); err != nil {
+	if vastKey(leaf) {
+		out = append(out, Problem{HandshakeFails, fmt.Sprintf("no API server takes it: its RSA key has more than %d bits", maxRSABits), mendRenew})
+	} else if _, err := tls.X509KeyPair(leafPEM, keyPEM); err != nil {
 		out = append(out, Problem{KeyMismatch, "tls.key is not the key of tls.crt", mendRenew})
 	}
 	for _, name := range dnsNames {

@@ -1,9 +1,11 @@
 package certs
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -42,11 +44,29 @@ func (p pair) keyPEM(t testing.TB) []byte {
 // issue signs by the issuer, or by itself when that is nil.
 func issue(t testing.TB, issuer *pair, change func(*x509.Certificate)) pair {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	return issueFor(t, keyOn(t, elliptic.P256()), issuer, change)
+}
+
+func keyOn(t testing.TB, curve elliptic.Curve) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(curve, rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return issueFor(t, key, issuer, change)
+	return key
+}
+
+// vastCertificate is a CA's certificate, PEM, of an RSA key of 16384 bits, which nobody has.
+func vastCertificate(t testing.TB, issuer pair) []byte {
+	t.Helper()
+	n := new(big.Int).Lsh(big.NewInt(1), 16383)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: start()}
+	asCA(template)
+	der, err := x509.CreateCertificate(rand.Reader, template, issuer.cert, &rsa.PublicKey{N: n.SetBit(n, 0, 1), E: 65537}, issuer.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
 func issueFor(t testing.TB, key *ecdsa.PrivateKey, issuer *pair, change func(*x509.Certificate)) pair {
@@ -91,6 +111,8 @@ func TestCheck(t *testing.T) {
 	client := issue(t, &ca, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} })
 	misnamed := issue(t, &ca, func(c *x509.Certificate) { c.DNSNames = []string{"ballast-webhook.gitops.svc"} })
 	key := leaf.keyPEM(t)
+	weak := issueFor(t, keyOn(t, elliptic.P224()), &ca, nil)
+	vast := vastCertificate(t, ca)
 
 	for name, c := range map[string]struct {
 		leaf, key, bundle []byte
@@ -120,6 +142,14 @@ func TestCheck(t *testing.T) {
 		"a CA about to end":                         {leaf.certPEM(), key, issueFor(t, ca.key, nil, func(c *x509.Certificate) { asCA(c); c.NotAfter = start().Add(20 * day) }).certPEM(), day, []ProblemKind{ExpiresSoon}},
 		"a CA past its end":                         {leaf.certPEM(), key, shortCA.certPEM(), 21 * day, []ProblemKind{BundleExpired}},
 		"everything at once, the gravest first":     {misnamed.certPEM(), key, otherCA.certPEM(), 31 * day, []ProblemKind{KeyMismatch, Expired, NameMismatch, NameMismatch, ChainBroken}},
+		"a leaf and a certificate of a vast key":    {slices.Concat(leaf.certPEM(), vast), key, ca.certPEM(), day, []ProblemKind{HandshakeFails}},
+		"a leaf and a thousand certificates":        {slices.Concat(leaf.certPEM(), bytes.Repeat(otherCA.certPEM(), 1000)), key, ca.certPEM(), day, []ProblemKind{HandshakeFails}},
+		"a leaf and a stranger":                     {slices.Concat(leaf.certPEM(), otherCA.certPEM()), key, ca.certPEM(), day, nil},
+		"a leaf of a curve that TLS 1.3 has not":    {weak.certPEM(), weak.keyPEM(t), ca.certPEM(), day, []ProblemKind{HandshakeFails}},
+		"a leaf of a vast key":                      {vast, key, ca.certPEM(), day, []ProblemKind{NameMismatch, NameMismatch, HandshakeFails}},
+		"too much beside a leaf that is the bundle": {slices.Concat(alone.certPEM(), vast), alone.keyPEM(t), alone.certPEM(), day, []ProblemKind{HandshakeFails, LeafAsCA}},
+		"too much beside a leaf that did not renew": {slices.Concat(leaf.certPEM(), vast), key, ca.certPEM(), 26 * day, []ProblemKind{HandshakeFails, ExpiresSoon}},
+		"too much beside an expired leaf":           {slices.Concat(leaf.certPEM(), vast), key, ca.certPEM(), 31 * day, []ProblemKind{Expired}},
 		"nothing at all, as before the first issue": {nil, nil, nil, day, []ProblemKind{LeafUnreadable, BundleEmpty}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -151,9 +181,14 @@ func TestAProblemSaysWhatIsWrongAndItsMend(t *testing.T) {
 	for i, p := range problems {
 		got[i] = p.Error()
 	}
+	problems = Check(slices.Concat(leaf.certPEM(), vastCertificate(t, ca)), leaf.keyPEM(t), ca.certPEM(), DefaultSettings().DNSNames(), start())
+	for _, p := range problems {
+		got = append(got, p.Error())
+	}
 	want := []string{
 		"Expired: it was valid until 2026-03-31T12:00:00Z: delete Secret ballast-webhook-tls and cert-manager issues it anew; if it does not, read the status of Certificate ballast-webhook",
 		`NameMismatch: it is made for ["ballast-webhook.argocd.svc" "ballast-webhook.argocd.svc.cluster.local"], not for "other.argocd.svc": name other.argocd.svc in dnsNames of Certificate ballast-webhook`,
+		`HandshakeFails: no API server takes it: "tls: server sent certificate containing RSA key larger than 8192 bits": ` + mendRenew,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -80,7 +80,7 @@ type Reason string
 // The reasons beside the kinds of problems.
 const (
 	Renewal      Reason = "Renewal"      // its time has come
-	CAUnreadable Reason = "CAUnreadable" // no CA certificate in the CA's Secret, or none that vouches for a leaf
+	CAUnreadable Reason = "CAUnreadable" // no CA certificate in the CA's Secret, or none that vouches for a leaf that is taken
 	CAChanged    Reason = "CAChanged"    // the leaf is of another CA
 	CAAdded      Reason = "CAAdded"      // to a bundle that does not hold it
 	CARetired    Reason = "CARetired"    // no pod serves a leaf of it any more
@@ -92,6 +92,10 @@ const (
 // maxRetained bounds the CAs that a caBundle holds beside the present one, whoever put them there: so many may come and go
 // within one overlap without a lost call.
 const maxRetained = 8
+
+// maxCASize bounds a CA's certificate, in bytes of DER: an RSA CA's has 1,400. Each webhook's caBundle holds up to nine, and
+// with more the configuration would be too large for the API server, for good.
+const maxCASize = 8 << 10
 
 // Next is what to do now, in this order; nothing, when all is well. A call of the webhook finds a leaf that its API server
 // trusts at every moment of a rotation: a new CA is first added to the bundles; once every API server knows it, a leaf of
@@ -129,7 +133,7 @@ func Next(now time.Time, s State, r Rules) []Action {
 // judgeCA reads the CA, and says why it has to be made anew; nothing if it does not. The names are those it signs for.
 func judgeCA(pair Pair, names []string, now time.Time) (*x509.Certificate, Reason) {
 	chain, err := certificates(pair.Cert)
-	if err != nil || len(chain) != 1 || !chain[0].IsCA || chain[0].KeyUsage&x509.KeyUsageCertSign == 0 {
+	if err != nil || len(chain) != 1 || !maySign(chain[0]) {
 		return nil, CAUnreadable
 	}
 	if _, err := tls.X509KeyPair(pair.Cert, pair.Key); err != nil {
@@ -148,29 +152,40 @@ func judgeCA(pair Pair, names []string, now time.Time) (*x509.Certificate, Reaso
 	return chain[0], ""
 }
 
-// vouches reports whether a leaf that the CA signs now verifies under it. What a CA may say of itself (purposes, names,
-// extensions that are critical) forbids that in more ways than there are fields to compare, so it is tried.
+// maySign reports whether the certificate is a CA's, of a size at which signing and handing it out cost nothing.
+func maySign(c *x509.Certificate) bool {
+	return c.IsCA && c.KeyUsage&x509.KeyUsageCertSign != 0 && len(c.Raw) <= maxCASize && !vastKey(c)
+}
+
+// vouches reports whether a leaf that the CA signs now verifies under it, and API servers take it. What a CA may say of
+// itself (purposes, names, extensions that are critical) forbids that in more ways than there are fields to compare, so it
+// is tried.
 func vouches(ca Pair, names []string, now time.Time) bool {
 	leaf, err := NewLeaf(ca, names, now)
 	if err != nil {
 		return false
 	}
 	problems := Check(leaf.Cert, leaf.Key, ca.Cert, names, now)
-	return !slices.ContainsFunc(problems, func(p Problem) bool { return p.Kind == ChainBroken })
+	return !slices.ContainsFunc(problems, func(p Problem) bool { return p.Kind == ChainBroken || p.Kind == HandshakeFails })
 }
 
-// judgeServed says why the leaf has to be made anew, by what Check finds of it under the present CA.
+// judgeServed says why the leaf has to be made anew, by what Check finds of it under the present CA. Its CA signs it without
+// another between, so that a second certificate in tls.crt is nothing that ballast wrote.
 func judgeServed(s State, r Rules, now time.Time) Reason {
+	chain, _ := certificates(s.Leaf.Cert)
+	if len(chain) != 1 {
+		return Reason(LeafUnreadable)
+	}
 	for _, p := range Check(s.Leaf.Cert, s.Leaf.Key, s.CA.Cert, r.DNSNames, now) {
 		switch p.Kind {
-		case LeafUnreadable, KeyMismatch, Expired, NotYetValid, NameMismatch, LeafAsCA:
+		case LeafUnreadable, KeyMismatch, Expired, NotYetValid, NameMismatch, HandshakeFails, LeafAsCA:
 			return Reason(p.Kind)
 		case ChainBroken:
 			return CAChanged
 		case BundleEmpty, BundleUnreadable, BundleExpired, ExpiresSoon: // of the CA, which was judged before; or covered below
 		}
 	}
-	if chain, _ := certificates(s.Leaf.Cert); chain[0].NotAfter.Sub(now) < LeafRenewBefore {
+	if chain[0].NotAfter.Sub(now) < LeafRenewBefore {
 		return Renewal
 	}
 	return ""
@@ -188,10 +203,11 @@ func loadedAt(leaf Pair, r Rules) time.Time {
 // retain collects the other certificates that are trusted now, the leaf's own CA first: what a pod serves may be theirs.
 func retain(s State, ca *x509.Certificate, now time.Time) []*x509.Certificate {
 	var out []*x509.Certificate
+	known := func(c *x509.Certificate) bool { return c.Equal(ca) || slices.ContainsFunc(out, c.Equal) }
 	for _, text := range slices.Concat([][]byte{s.LeafCA}, s.Bundles) {
 		found, _ := certificates(text) // those before something unreadable count
 		for _, c := range found {
-			if !now.After(c.NotAfter) && !c.Equal(ca) && !slices.ContainsFunc(out, c.Equal) {
+			if len(c.Raw) <= maxCASize && !now.After(c.NotAfter) && !known(c) {
 				out = append(out, c)
 			}
 		}

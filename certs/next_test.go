@@ -2,6 +2,8 @@ package certs
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
@@ -60,6 +62,9 @@ func TestNext(t *testing.T) {
 	ca, ca2 := must(NewCA(start())), must(NewCA(start().Add(5*day)))
 	leaf, leaf2 := must(NewLeaf(ca, names, start())), must(NewLeaf(ca2, names, start().Add(5*day)))
 	misnamed := must(NewLeaf(ca, []string{"ballast-webhook.gitops.svc"}, start()))
+	own := pairOf(t, ca)
+	weak := issueFor(t, keyOn(t, elliptic.P224()), &own, nil)
+	vast := Pair{vastCertificate(t, own), ca.Key}
 	well := State{CA: ca, Leaf: leaf, LeafCA: ca.Cert, Bundles: four(ca.Cert), BundledAt: start()}
 	with := func(change func(*State)) State {
 		s := well
@@ -93,6 +98,13 @@ func TestNext(t *testing.T) {
 		"the leaf has another key":                {with(func(s *State) { s.Leaf.Key = leaf2.Key }), day, []step{{Kind: IssueLeaf, Why: Reason(KeyMismatch)}}},
 		"the leaf has another namespace's names":  {with(func(s *State) { s.Leaf = misnamed }), day, []step{{Kind: IssueLeaf, Why: Reason(NameMismatch)}}},
 		"the leaf is the CA itself":               {with(func(s *State) { s.Leaf = ca }), day, []step{{Kind: IssueLeaf, Why: Reason(NameMismatch)}}},
+		"the leaf has a stranger beside it":       {with(func(s *State) { s.Leaf.Cert = slices.Concat(leaf.Cert, ca2.Cert) }), day, []step{{Kind: IssueLeaf, Why: Reason(LeafUnreadable)}}},
+		"the leaf has its own CA beside it":       {with(func(s *State) { s.Leaf.Cert = slices.Concat(leaf.Cert, ca.Cert) }), day, []step{{Kind: IssueLeaf, Why: Reason(LeafUnreadable)}}},
+		"the leaf has a vast key's beside it":     {with(func(s *State) { s.Leaf.Cert = slices.Concat(leaf.Cert, vast.Cert) }), day, []step{{Kind: IssueLeaf, Why: Reason(LeafUnreadable)}}},
+		"the leaf is of a curve nobody takes":     {with(func(s *State) { s.Leaf = Pair{weak.certPEM(), weak.keyPEM(t)} }), day, []step{{Kind: IssueLeaf, Why: Reason(HandshakeFails)}}},
+		"the CA has a vast key":                   {with(func(s *State) { s.CA = vast }), day, []step{{Kind: IssueCA, Why: CAUnreadable}}},
+		"the CA is large":                         {with(func(s *State) { s.CA = largeCA(t, maxCASize) }), day, []step{{Kind: IssueCA, Why: CAUnreadable}}},
+		"a new CA, and a large stranger":          {with(func(s *State) { s.CA, s.Bundles = ca2, four(ca.Cert, largeCA(t, maxCASize).Cert) }), 5 * day, []step{{Kind: WriteBundle, Why: CAAdded, CAs: 2}, {Kind: Wait, Why: Settling, Wait: DefaultSettle}}},
 		"one webhook lost its bundle":             {with(func(s *State) { s.Bundles[2] = nil }), day, []step{{Kind: WriteBundle, Why: CAAdded, CAs: 1}}},
 		"a bundle holds what is no PEM":           {with(func(s *State) { s.Bundles[0] = []byte("Cg==") }), day, []step{{Kind: WriteBundle, Why: CAAdded, CAs: 1}}},
 		"a bundle holds a stranger":               {with(func(s *State) { s.Bundles = four(ca.Cert, ca2.Cert) }), 6 * day, []step{{Kind: WriteBundle, Why: CARetired, CAs: 1}}},
@@ -112,6 +124,36 @@ func TestNext(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// pairOf reads a CA that ballast made.
+func pairOf(t testing.TB, ca Pair) pair {
+	t.Helper()
+	chain, err := certificates(ca.Cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := readKey(ca.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair{chain[0], key.(*ecdsa.PrivateKey)}
+}
+
+// largeCA is a CA whose name alone has that many bytes.
+func largeCA(t testing.TB, size int) Pair {
+	t.Helper()
+	ca := issue(t, nil, func(c *x509.Certificate) { asCA(c); c.Subject.CommonName = strings.Repeat("a", size) })
+	return Pair{ca.certPEM(), ca.keyPEM(t)}
+}
+
+// TestACAWhoseLeafNobodyTakesDoesNotVouch: its name stands in the leaf, whose message no client reads to its end.
+func TestACAWhoseLeafNobodyTakesDoesNotVouch(t *testing.T) {
+	for size, want := range map[int]bool{64: true, 300 << 10: false} {
+		if got := vouches(largeCA(t, size), rules().DNSNames, start()); got != want {
+			t.Errorf("with a name of %d bytes: %t", size, got)
+		}
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/plan"
 )
 
 // RotatorOptions make a Rotator.
@@ -147,6 +149,9 @@ func (r *Rotator) do(ctx context.Context, a Action, s seen) error {
 	return nil
 }
 
+// mostSecret bounds what is left beside a pair in a Secret: an API server takes 1 MiB of data, and etcd 1.5 MiB in all.
+const mostSecret = 512 << 10
+
 // write creates the Secret, or updates it as it was read.
 func (r *Rotator) write(ctx context.Context, name string, before *corev1.Secret, pair Pair, ca []byte) error {
 	data := map[string][]byte{corev1.TLSCertKey: pair.Cert, corev1.TLSPrivateKeyKey: pair.Key, corev1.ServiceAccountRootCAKey: ca}
@@ -157,15 +162,34 @@ func (r *Rotator) write(ctx context.Context, name string, before *corev1.Secret,
 		}
 		return nil
 	}
-	after := before.DeepCopy()
-	if after.Data == nil {
-		after.Data = map[string][]byte{}
+	if before.Immutable != nil && *before.Immutable {
+		return fmt.Errorf("updating Secret %q: it is immutable: delete it (kubectl -n %s delete secret %s), and it is made anew", name, r.o.Settings.Namespace, name)
 	}
+	after := r.cleared(name, before)
 	maps.Copy(after.Data, data)
 	if err := r.o.Client.Update(ctx, after); err != nil {
 		return fmt.Errorf("updating Secret %q: %w", name, err)
 	}
 	return nil
+}
+
+// cleared is the Secret with what others put there, but for what has a write of it refused for good: what the policy keeps
+// from ballast's Secrets (certs-policy.yaml), and more than there is room for.
+func (r *Rotator) cleared(name string, before *corev1.Secret) *corev1.Secret {
+	after := before.DeepCopy()
+	if after.Size() > mostSecret {
+		meta := r.o.Settings.meta(name)
+		meta.UID, meta.ResourceVersion = before.UID, before.ResourceVersion
+		meta.ManagedFields = []metav1.ManagedFieldsEntry{{}} // forgets them; with none the API server keeps those that were
+		after = &corev1.Secret{ObjectMeta: meta, Type: before.Type}
+	}
+	if after.Data == nil {
+		after.Data = map[string][]byte{}
+	}
+	delete(after.Labels, plan.SecretTypeLabel)
+	delete(after.Annotations, corev1.ServiceAccountNameKey)
+	delete(after.Annotations, corev1.ServiceAccountUIDKey)
+	return after
 }
 
 // writeBundle patches the caBundle of each webhook, by its name, if the configuration still is the version that was read.

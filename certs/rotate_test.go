@@ -13,12 +13,14 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -168,6 +170,93 @@ func TestOnceKeepsWhatElseStandsInASecret(t *testing.T) {
 		t.Errorf("it has keys %v and labels %v", slices.Sorted(maps.Keys(s.Data)), s.Labels)
 	}
 	w.wantWell(1, 1, 1, 1)
+}
+
+// TestWhatOthersPutIntoASecretKeepsNoWriteOfItFromSucceeding: what the policy refuses, and what there is no room for.
+func TestWhatOthersPutIntoASecretKeepsNoWriteOfItFromSucceeding(t *testing.T) {
+	own := DefaultSettings().meta(LeafTLS).Labels
+	credentials := map[string]string{"argocd.argoproj.io/secret-type": "cluster", "team": "a"}
+	account := map[string]string{"kubernetes.io/service-account.name": "x", "kubernetes.io/service-account.uid": "y", "note": "z"}
+	for name, c := range map[string]struct {
+		theirs                corev1.Secret
+		wantLabels, wantNotes map[string]string
+		wantKeys              []string
+		wantManagers          int
+	}{
+		"the label of Argo CD's credentials": {corev1.Secret{ObjectMeta: metav1.ObjectMeta{Labels: credentials}},
+			map[string]string{"team": "a"}, nil, []string{"ca.crt", "tls.crt", "tls.key"}, 0},
+		"a ServiceAccount's name": {corev1.Secret{ObjectMeta: metav1.ObjectMeta{Annotations: account}},
+			nil, map[string]string{"note": "z"}, []string{"ca.crt", "tls.crt", "tls.key"}, 0},
+		"half a mebibyte": {corev1.Secret{Data: map[string][]byte{"note": make([]byte, 500<<10)}},
+			nil, nil, []string{"ca.crt", "note", "tls.crt", "tls.key"}, 0},
+		"more than that": {corev1.Secret{Data: map[string][]byte{"note": make([]byte, 1<<20-1)}},
+			own, nil, []string{"ca.crt", "tls.crt", "tls.key"}, 1},
+		"managers of its fields": {corev1.Secret{ObjectMeta: metav1.ObjectMeta{ManagedFields: slices.Repeat([]metav1.ManagedFieldsEntry{{Manager: strings.Repeat("m", 100)}}, 6000)}},
+			own, nil, []string{"ca.crt", "tls.crt", "tls.key"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.theirs.Name, c.theirs.Namespace, c.theirs.Type = LeafTLS, "argocd", corev1.SecretTypeTLS
+			before := c.theirs.DeepCopy()
+			after := newWorld(t, interceptor.Funcs{}).rotator().cleared(LeafTLS, before)
+			if diff := cmp.Diff(&c.theirs, before); diff != "" {
+				t.Errorf("it changed what was read:\n%s", diff)
+			}
+			if diff := cmp.Diff(c.wantLabels, after.Labels, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("labels -want +got:\n%s", diff)
+			}
+			if diff := cmp.Diff(c.wantNotes, after.Annotations, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("annotations -want +got:\n%s", diff)
+			}
+			if len(after.ManagedFields) != c.wantManagers {
+				t.Errorf("it has %d managers", len(after.ManagedFields))
+			}
+			c.theirs.ManagedFields = nil // which the fake client does not keep
+			w := newWorld(t, interceptor.Funcs{}, configuration(), &c.theirs)
+			w.once()
+			w.wantWell(1, 1, 1, 1)
+			if got := slices.Sorted(maps.Keys(w.secret(LeafTLS).Data)); !cmp.Equal(c.wantKeys, got) {
+				t.Errorf("it has keys %v", got)
+			}
+		})
+	}
+}
+
+// TestAnImmutableSecretIsNamedWithItsMend: nobody can write it any more, and `ballast certs` may not delete it.
+func TestAnImmutableSecretIsNamedWithItsMend(t *testing.T) {
+	for name, want := range map[string]string{
+		CASecret: `updating Secret "ballast-webhook-ca": it is immutable: delete it (kubectl -n argocd delete secret ballast-webhook-ca), and it is made anew`,
+		LeafTLS:  `updating Secret "ballast-webhook-tls": it is immutable: delete it (kubectl -n argocd delete secret ballast-webhook-tls), and it is made anew`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			junk := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: name}, Type: corev1.SecretTypeTLS,
+				Immutable: ptr.To(true), Data: map[string][]byte{"tls.crt": []byte("junk"), "tls.key": []byte("junk")}}
+			w := newWorld(t, interceptor.Funcs{}, configuration(), junk)
+			if _, err := w.rotator().Once(t.Context()); err == nil || err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+			if err := w.Delete(t.Context(), junk); err != nil {
+				t.Fatal(err)
+			}
+			w.once()
+			w.wantWell(1, 1, 1, 1)
+		})
+	}
+}
+
+// TestOnceMendsALeafThatNoClientTakes: a certificate that somebody appended is gone at the next look.
+func TestOnceMendsALeafThatNoClientTakes(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{}, configuration())
+	w.once()
+	s := w.secret(LeafTLS)
+	s.Data["tls.crt"] = slices.Concat(s.Data["tls.crt"], vastCertificate(t, issue(t, nil, asCA)))
+	if err := w.Update(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	w.once()
+	w.wantWell(1, 1, 1, 1)
+	if got := bytes.Count(w.secret(LeafTLS).Data["tls.crt"], []byte("BEGIN")); got != 1 {
+		t.Errorf("tls.crt holds %d certificates", got)
+	}
 }
 
 func TestOnceWorksBeforeTheConfigurationIsThere(t *testing.T) {
