@@ -60,7 +60,7 @@ func keyOn(t testing.TB, curve elliptic.Curve) *ecdsa.PrivateKey {
 func vastCertificate(t testing.TB, issuer pair) []byte {
 	t.Helper()
 	n := new(big.Int).Lsh(big.NewInt(1), 16383)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: start()}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: start(), BasicConstraintsValid: true}
 	asCA(template)
 	der, err := x509.CreateCertificate(rand.Reader, template, issuer.cert, &rsa.PublicKey{N: n.SetBit(n, 0, 1), E: 65537}, issuer.key)
 	if err != nil {

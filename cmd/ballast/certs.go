@@ -40,6 +40,8 @@ the caBundle; after --settle, when every API server knows it, it signs the certi
 pod serves that, the old one leaves. No call is lost by it.
 
 To renew the certificate now, delete Secret ballast-webhook-tls; to change the CA now, delete Secret ballast-webhook-ca.
+It judges them by a TLS handshake, and makes anew what no API server takes. It deletes nothing: a Secret that somebody made
+immutable or of another type stands until you delete it, and the log says so every minute.
 With --once it does what is due and ends, as for a CronJob: a change of the CA then takes three runs.
 Two at once do not fight. No key is ever printed.`
 
