@@ -96,7 +96,8 @@ func prevents(p Problem) bool { return p.Kind != LeafAsCA && p.Kind != ExpiresSo
 func judgeLeaf(leaf *x509.Certificate, leafPEM, keyPEM []byte, dnsNames []string, now time.Time) []Problem {
 	var out []Problem
 	if vastKey(leaf) {
-		out = append(out, Problem{HandshakeFails, fmt.Sprintf("no API server takes it: its RSA key has more than %d bits", maxRSABits), mendRenew})
+		out = append(out, Problem{HandshakeFails,
+			fmt.Sprintf("no API server takes it: its RSA key has more than %d bits", maxRSABits), mendRenew})
 	} else if _, err := tls.X509KeyPair(leafPEM, keyPEM); err != nil {
 		out = append(out, Problem{KeyMismatch, "tls.key is not the key of tls.crt", mendRenew})
 	}

@@ -14,8 +14,8 @@ import (
 // maxRSABits is the longest RSA key that Go's TLS clients take of a server, and API servers are such clients.
 const maxRSABits = 8192
 
-// judgeHandshake calls a server that has the pair, as an API server does, by that name and at that time: what verifies may
-// yet be nothing that a TLS client takes.
+// judgeHandshake calls a server that has the pair, as an API server does, by that name and at that time: what verifies
+// may yet be nothing that a TLS client takes.
 func judgeHandshake(leafPEM, keyPEM []byte, bundle []*x509.Certificate, name string, now time.Time) []Problem {
 	pair, err := tls.X509KeyPair(leafPEM, keyPEM)
 	if err != nil {
@@ -57,8 +57,8 @@ func handshake(server, client *tls.Config) error {
 // maxWrites is more than either end writes in a handshake: a Secret's mebibyte, in records of 16 KiB.
 const maxWrites = 128
 
-// end is one end of a connection. Unlike net.Pipe's its writes never wait, so that a client which gives up in the middle of
-// the server's flight can tell it so at once.
+// end is one end of a connection. Unlike net.Pipe's its writes never wait, so that a client which gives up in the middle
+// of the server's flight can tell it so at once.
 type end struct {
 	net.Conn // nil: a handshake asks it for nothing else
 	in       <-chan []byte
@@ -87,8 +87,8 @@ func (e *end) Write(p []byte) (int, error) {
 	}
 }
 
-// vastKey says that nothing is to be signed with the certificate's key: no client takes it, and of tens of thousands of bits
-// one signature takes minutes.
+// vastKey says that nothing is to be signed with the certificate's key: no client takes it, and of tens of thousands of
+// bits one signature takes minutes.
 func vastKey(c *x509.Certificate) bool {
 	key, ok := c.PublicKey.(*rsa.PublicKey)
 	return ok && key.N.BitLen() > maxRSABits

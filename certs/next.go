@@ -80,7 +80,7 @@ type Reason string
 // The reasons beside the kinds of problems.
 const (
 	Renewal      Reason = "Renewal"      // its time has come
-	CAUnreadable Reason = "CAUnreadable" // no CA certificate in the CA's Secret, or none that vouches for a leaf that is taken
+	CAUnreadable Reason = "CAUnreadable" // no CA certificate in the CA's Secret, or none whose leaf is taken
 	CAChanged    Reason = "CAChanged"    // the leaf is of another CA
 	CAAdded      Reason = "CAAdded"      // to a bundle that does not hold it
 	CARetired    Reason = "CARetired"    // no pod serves a leaf of it any more
@@ -93,8 +93,8 @@ const (
 // within one overlap without a lost call.
 const maxRetained = 8
 
-// maxCASize bounds a CA's certificate, in bytes of DER: an RSA CA's has 1,400. Each webhook's caBundle holds up to nine, and
-// with more the configuration would be too large for the API server, for good.
+// maxCASize bounds a CA's certificate, in bytes of DER: an RSA CA's has 1,400. Each webhook's caBundle holds up to nine,
+// and with more the configuration would be too large for the API server, for good.
 const maxCASize = 8 << 10
 
 // Next is what to do now, in this order; nothing, when all is well. A call of the webhook finds a leaf that its API server
@@ -158,8 +158,8 @@ func maySign(c *x509.Certificate) bool {
 }
 
 // vouches reports whether a leaf that the CA signs now verifies under it, and API servers take it. What a CA may say of
-// itself (purposes, names, extensions that are critical) forbids that in more ways than there are fields to compare, so it
-// is tried.
+// itself (purposes, names, extensions that are critical) forbids that in more ways than there are fields to compare, so
+// it is tried.
 func vouches(ca Pair, names []string, now time.Time) bool {
 	leaf, err := NewLeaf(ca, names, now)
 	if err != nil {
@@ -169,8 +169,8 @@ func vouches(ca Pair, names []string, now time.Time) bool {
 	return !slices.ContainsFunc(problems, func(p Problem) bool { return p.Kind == ChainBroken || p.Kind == HandshakeFails })
 }
 
-// judgeServed says why the leaf has to be made anew, by what Check finds of it under the present CA. Its CA signs it without
-// another between, so that a second certificate in tls.crt is nothing that ballast wrote.
+// judgeServed says why the leaf has to be made anew, by what Check finds of it under the present CA. Its CA signs it
+// without another between, so that a second certificate in tls.crt is nothing that ballast wrote.
 func judgeServed(s State, r Rules, now time.Time) Reason {
 	chain, _ := certificates(s.Leaf.Cert)
 	if len(chain) != 1 {

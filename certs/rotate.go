@@ -163,7 +163,8 @@ func (r *Rotator) write(ctx context.Context, name string, before *corev1.Secret,
 		return nil
 	}
 	if before.Immutable != nil && *before.Immutable {
-		return fmt.Errorf("updating Secret %q: it is immutable: delete it (kubectl -n %s delete secret %s), and it is made anew", name, r.o.Settings.Namespace, name)
+		return fmt.Errorf("updating Secret %q: it is immutable: delete it (kubectl -n %s delete secret %s), and it is made anew",
+			name, before.Namespace, name)
 	}
 	after := r.cleared(name, before)
 	maps.Copy(after.Data, data)
@@ -173,8 +174,8 @@ func (r *Rotator) write(ctx context.Context, name string, before *corev1.Secret,
 	return nil
 }
 
-// cleared is the Secret with what others put there, but for what has a write of it refused for good: what the policy keeps
-// from ballast's Secrets (certs-policy.yaml), and more than there is room for.
+// cleared is the Secret with what others put there, but for what has a write of it refused for good: what the policy
+// keeps from ballast's Secrets (certs-policy.yaml), and more than there is room for.
 func (r *Rotator) cleared(name string, before *corev1.Secret) *corev1.Secret {
 	after := before.DeepCopy()
 	if after.Size() > mostSecret {
