@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"ballast/planner/change"
 	"ballast/planner/failover"
@@ -241,7 +242,7 @@ func request(s *snapshot, unwell []int) failover.Request {
 	}
 	working := map[int]bool{}
 	for _, replica := range unwell {
-		working[replica] = works(s.in.Observed.Pods, replica)
+		working[replica] = works(s.in.Observed.Pods, replica) || s.changes.Replicas.Recovers(replica, time.Duration(s.in.Config.Failover.After), s.in.Now)
 	}
 	r := failover.Request{View: plan.NewView(s.next.Clone(), s.pins), Again: again, Unwell: unwell, Works: working, Shut: s.shut(),
 		MaxClusters: s.in.Config.Partition.MaxClustersPerReplica, Budget: s.budgetOf(change.Drain).Left, Rescue: s.budgetOf(change.Failover).Left,

@@ -225,3 +225,34 @@ func TestAReplicaThatKeepsDyingIsEmptiedAndTripsNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestAKillThatIsOverSoonWaitsForTheBudget: a replica whose pod is not ready at the one look after it was killed for its memory is not dead.
+func TestAKillThatIsOverSoonWaitsForTheBudget(t *testing.T) {
+	w := undecided(t, slices.Repeat([]float64{10}, 40)...)
+	w.in.Config.Change.Moves.Rate = shipped()
+	w.in.Config.Failover = &config.Failover{After: config.Duration(5 * time.Minute), Settle: config.Duration(10 * time.Minute)}
+	for range 120 {
+		w.step(time.Minute)
+	}
+	before, killed, restarts := len(w.on(1)), time.Time{}, 0
+	w.shape = func(p *rollout.Pod) {
+		if p.Replica == 1 {
+			p.Restarts, p.OOMKilled, p.KilledAt, p.RestartedAt = restarts, !killed.IsZero(), killed, killed
+		}
+	}
+	killed, restarts, w.down[1] = w.in.Now, 1, true
+	for range 10 {
+		w.step(time.Minute)
+		w.down[1] = false
+	}
+	if moved := before - len(w.on(1)); moved != 4 {
+		t.Errorf("%d of %d clusters left the replica, want the hour's 4", moved, before)
+	}
+	for range 10 {
+		w.down[1] = true // for good
+		w.step(time.Minute)
+	}
+	if left := len(w.on(1)); left > before-4-2 {
+		t.Errorf("%d of %d are on it ten minutes after it died", left, before)
+	}
+}

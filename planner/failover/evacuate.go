@@ -15,7 +15,7 @@ import (
 const betweenFailovers = time.Hour
 
 // Last is the failover that began last. Its replica goes on to be emptied, wave by wave, while others wait. Carried is what each
-// replica carried when it began; Worked says that it worked again, so that one that does not waits for no hour.
+// replica carried when it began; Worked says that it worked at the last look, so that one that does not waits for no hour.
 type Last struct {
 	Replica int         `json:"replica"`
 	At      time.Time   `json:"at,omitzero"`
@@ -96,10 +96,11 @@ func (e *evacuation) failOver(replica int, now time.Time) {
 	if !e.within(now, replica) {
 		last, left = Last{Replica: replica, At: now, Carried: e.carried()}, max(left, 1)
 	}
-	if e.Works[replica] {
-		last.Carried, last.Worked, left = nil, true, min(e.Rescue, e.Budget)
+	freely := last.Carried
+	if last.Worked = e.Works[replica]; last.Worked {
+		freely, left = nil, min(e.Rescue, e.Budget)
 	}
-	if e.out.FailedOver = e.empty([]int{replica}, left, e.beyond(last.Carried)); e.out.FailedOver > 0 {
+	if e.out.FailedOver = e.empty([]int{replica}, left, e.beyond(freely)); e.out.FailedOver > 0 {
 		e.out.Last = last
 	}
 }

@@ -310,6 +310,50 @@ func TestOneUnwellReplicaAnHourIsEmptied(t *testing.T) {
 	}
 }
 
+// TestAReplicaThatDiesAfterAllIsEmptied: that it worked when its failover began keeps nobody on it, and gives the others no second
+// quarter within the hour.
+func TestAReplicaThatDiesAfterAllIsEmptied(t *testing.T) {
+	clusters := map[string]plan.Row{}
+	for i := range 20 {
+		clusters[fmt.Sprintf("c%02d", i)] = plan.Row{Replica: 0, Load: "1"}
+	}
+	for i := range 36 {
+		clusters[fmt.Sprintf("d%02d", i)] = plan.Row{Replica: 1 + i%3, Load: "1"}
+	}
+	p := rows(4, clusters)
+	var l Last
+	for _, step := range []struct {
+		minute float64
+		works  bool
+		leave  int // of 12 clusters that each of the others carried, a quarter is 3
+		last   Last
+	}{
+		{0, true, 2, Last{Replica: 0, At: at(0), Worked: true}},   // the budget's
+		{1, false, 7, Last{Replica: 0, At: at(0)}},                // the rest of three quarters
+		{2, true, 0, Last{Replica: 0, At: at(0)}},                 // no budget is left
+		{3, false, 0, Last{Replica: 0, At: at(0)}},                // and no quarter
+		{60, true, 2, Last{Replica: 0, At: at(60), Worked: true}}, // another hour
+		{61, false, 9 - 2, Last{Replica: 0, At: at(60)}},          // 15 carried, a quarter of it is 3 each
+	} {
+		left := 0
+		if step.minute == 0 || step.minute == 60 {
+			left = 2
+		}
+		e := Evacuate(request(p, unwell(0), func(r *Request) {
+			r.Last, r.Works, r.Rescue, r.Budget = l, map[int]bool{0: step.works}, left, left
+		}), at(step.minute))
+		for name, to := range e.Moves {
+			row := p.Clusters[name]
+			row.Replica = to
+			p.Clusters[name] = row
+		}
+		if diff := cmp.Diff(step.last, e.Last, cmpopts.IgnoreFields(Last{}, "Carried")); diff != "" || e.FailedOver != step.leave {
+			t.Errorf("minute %v: %d clusters fail over, want %d; the last one (-want +got):\n%s", step.minute, e.FailedOver, step.leave, diff)
+		}
+		l = e.Last
+	}
+}
+
 var sinkMoves int
 
 // BenchmarkEvacuate is 10,000 clusters on 16 replicas, of which one is unwell and one is cordoned.

@@ -24,6 +24,13 @@ type History struct {
 	OOM      time.Time   `json:"oom,omitzero"`
 }
 
+// Recovers reports whether a replica that does not work at this look may be back at the next: it has done so for less than after, and
+// is in no loop of restarts.
+func (m Memory) Recovers(replica int, after time.Duration, now time.Time) bool {
+	h := m.Replicas[replica]
+	return len(h.Restarts) < manyRestarts && now.Sub(h.Down) < after
+}
+
 // rolling forgets everything but the counts: what happens while pods are replaced says nothing of a replica, then or later.
 func (m Memory) rolling(f Fleet, now time.Time) Memory {
 	next := Memory{Looked: now, Rolled: now, Replicas: make(map[int]History, f.Replicas)}
