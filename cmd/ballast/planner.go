@@ -203,7 +203,7 @@ func needsRestart(a, b config.PlannerConfig) bool {
 
 // findTarget waits for the workload, since the Lease is named after it, and asks who we are.
 func (a *plannerApp) findTarget(ctx context.Context) error {
-	c, err := client.New(a.rest, client.Options{})
+	c, err := client.New(paged.Bounded(a.rest), client.Options{})
 	if err != nil {
 		return fmt.Errorf("connecting to %q: %w", a.rest.Host, err)
 	}
@@ -227,7 +227,7 @@ func (a *plannerApp) identify(ctx context.Context, c client.Client) (err error) 
 	if err != nil {
 		return err
 	}
-	if a.target, a.found, err = discover.FindTarget(ctx, c, a.config.Current().Target, doc.Plan); err != nil {
+	if a.target, a.found, err = discover.FindTarget(ctx, workloads{c, a.config.Current().Target, doc.Plan}, a.config.Current().Target, doc.Plan); err != nil {
 		return err
 	}
 	review := &authenticationv1.SelfSubjectReview{}
@@ -262,6 +262,9 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 			ByObject: map[client.Object]cache.ByObject{
 				&corev1.Secret{}:    {Label: selector, Transform: discover.Transform(selector)},
 				&corev1.ConfigMap{}: {Field: fields.OneTermEqualSelector("metadata.name", c.Plan.ConfigMap)},
+				// Of others' workloads there may be any number, of any size.
+				&appsv1.StatefulSet{}: {Field: fields.OneTermEqualSelector("metadata.name", a.target.Name)},
+				&appsv1.Deployment{}:  {Field: fields.OneTermEqualSelector("metadata.name", a.target.Name)},
 			},
 		},
 	})

@@ -157,7 +157,7 @@ func FindTarget(ctx context.Context, r client.Reader, target plan.Target, of *pl
 // thePlans is the workload that a plan is of, alone of those that fit, and the others. Whoever may create a workload must neither take
 // the fleet over by it, nor leave nobody in charge. A plan of what the target rules out says nothing.
 func thePlans(of *plan.Plan, target plan.Target, fits []found) (its, beside []found, err error) {
-	if of == nil || len(fits) == 0 || target.Kind != "" && target.Kind != of.Target.Kind || target.Name != "" && target.Name != of.Target.Name {
+	if of == nil || target.Kind != "" && target.Kind != of.Target.Kind || target.Name != "" && target.Name != of.Target.Name {
 		return fits, nil, nil
 	}
 	for _, f := range fits {
@@ -168,7 +168,7 @@ func thePlans(of *plan.Plan, target plan.Target, fits []found) (its, beside []fo
 		beside = append(beside, f)
 	}
 	if len(its) == 0 {
-		return nil, nil, fmt.Errorf("finding the application-controller in %q: the plan is of %s %s, which is not there; %s would fit: set target.kind and target.name if that is the one",
+		return nil, nil, fmt.Errorf("finding the application-controller in %q: the plan is of %s %s, which is not there or lacks Argo CD's labels; would fit: %s; set target.kind and target.name if another is the one",
 			target.Namespace, of.Target.Kind, of.Target.Name, workloadNames(beside))
 	}
 	return its, beside, nil

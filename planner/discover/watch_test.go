@@ -291,8 +291,13 @@ func TestFindTarget(t *testing.T) {
 		},
 		"another, where that of the plan is gone": {
 			objects: []client.Object{dynamic, api}, target: argocd, of: planOf("StatefulSet", "argocd-application-controller"),
-			wantErr: `finding the application-controller in "argocd": the plan is of StatefulSet argocd-application-controller, which is not there; ` +
-				`Deployment argocd-application-controller would fit: set target.kind and target.name if that is the one`,
+			wantErr: `finding the application-controller in "argocd": the plan is of StatefulSet argocd-application-controller, which is not there or lacks Argo CD's labels; ` +
+				`would fit: Deployment argocd-application-controller; set target.kind and target.name if another is the one`,
+		},
+		"none, where that of the plan is gone": {
+			objects: []client.Object{api}, target: argocd, of: planOf("StatefulSet", "argocd-application-controller"),
+			wantErr: `finding the application-controller in "argocd": the plan is of StatefulSet argocd-application-controller, which is not there or lacks Argo CD's labels; ` +
+				`would fit: none; set target.kind and target.name if another is the one`,
 		},
 		"another, which a person named": {
 			objects: []client.Object{dynamic, api}, target: plan.Target{Namespace: "argocd", Kind: "Deployment"}, of: planOf("StatefulSet", "argocd-application-controller"),
