@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"bytes"
 	"maps"
 	"runtime"
 	"strings"
@@ -74,6 +75,7 @@ func TestNoPlanIsBelievedThatNoPlannerWrote(t *testing.T) {
 	t.Run("an older one, before the new leader's first cycle", func(t *testing.T) { repairsNothingUnjudged(t, server) })
 	t.Run("without the key's Secret nothing is planned, and people hear why", func(t *testing.T) { saysThatTheKeyIsMissing(t, server) })
 	t.Run("a key that somebody wiped comes back", func(t *testing.T) { bringsTheKeyBack(t, server) })
+	t.Run("a key that somebody chose is none", func(t *testing.T) { refusesAChosenKey(t, server) })
 }
 
 func refusesAForgery(t *testing.T, server *rest.Config, forge func(*plan.Plan)) {
@@ -278,5 +280,44 @@ func bringsTheKeyBack(t *testing.T, server *rest.Config) {
 	b.cycles(next, 1)
 	if p := b.plan(); p.Revision != before.Revision {
 		t.Errorf("revision %d after a change of leaders, want %d", p.Revision, before.Revision)
+	}
+}
+
+// refusesAChosenKey: neither under a leader, by a Secret that is made anew, nor while nobody leads.
+func refusesAChosenKey(t *testing.T, server *rest.Config) {
+	b := newBed(t, server, plan.Hold, 3, 2, 1)
+	l, end := b.start()
+	b.cycles(l, 1)
+	chosen := bytes.Repeat([]byte("a"), 32)
+	choose := func() {
+		b.must(b.client.Delete(b.ctx, newKeySecret(b.namespace)))
+		own := newKeySecret(b.namespace)
+		own.Data = map[string][]byte{"key": chosen}
+		b.must(b.client.Create(b.ctx, own))
+	}
+	isOwn := func(when string, told int) {
+		var key corev1.Secret
+		b.get(&key, keySecret)
+		if bytes.Equal(key.Data["key"], chosen) || len(key.Data["key"]) != 32 || len(b.told("KeyReplaced")) != told {
+			t.Errorf("%s: the chosen key stands: %t; told %q", when, bytes.Equal(key.Data["key"], chosen), b.told("KeyReplaced"))
+		}
+	}
+	choose()
+	b.cycles(l, 7) // the history is saved every five minutes
+	isOwn("under a leader", 1)
+	end()
+	revision := b.plan().Revision
+	next, stop := b.start()
+	b.cycles(next, 1)
+	if p := b.plan(); p.Revision != revision || len(b.told("HistoryDropped")) != 0 {
+		t.Errorf("the next leader goes on with revision %d, want %d; told %q", p.Revision, revision, b.told("HistoryDropped"))
+	}
+	stop()
+	choose()
+	last, _ := b.start()
+	b.cycles(last, 2)
+	isOwn("while nobody led", 2)
+	if p := b.plan(); len(p.Clusters) != 3 || p.Revision <= revision || len(b.told("HistoryDropped")) != 1 {
+		t.Errorf("revision %d with %d clusters, told %q", p.Revision, len(p.Clusters), b.told("HistoryDropped"))
 	}
 }

@@ -156,6 +156,9 @@ func (l *Loop) takeOver(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("taking over from the last leader: %w", err)
 	}
+	if err := l.renewKey(ctx, history, problems); err != nil {
+		return err
+	}
 	for _, p := range problems {
 		l.Log.Info("a part of the history was dropped", "problem", p)
 	}
@@ -170,6 +173,29 @@ func (l *Loop) takeOver(ctx context.Context) error {
 	newest := l.newest()
 	l.Log.Info("leading", "identity", l.Identity)
 	l.Emit(discover.Workload{}, telemetry.LeaderElected(l.Identity, newest))
+	return nil
+}
+
+// renewKey makes the key anew where the one that was found vouches for nothing of what stands: it is another's.
+func (l *Loop) renewKey(ctx context.Context, history store.History, foreign []string) error {
+	if len(foreign) == 0 || len(history.Parts) > 0 || history.LastPlan() != nil {
+		return nil
+	}
+	stands, err := l.Store.Read(ctx)
+	if err != nil {
+		return fmt.Errorf("taking over from the last leader: %w", err)
+	}
+	if stands.Document.Plan != nil {
+		return nil
+	}
+	if err := l.Store.Renew(ctx); err != nil {
+		if !l.keyless {
+			l.Emit(discover.Workload{}, telemetry.KeyMissing(err, false))
+		}
+		l.keyless = true
+		return err
+	}
+	l.Emit(discover.Workload{}, telemetry.KeyReplaced())
 	return nil
 }
 

@@ -75,14 +75,9 @@ func (s *Store) Unseal(ctx context.Context) error {
 	if !s.judges() {
 		return nil
 	}
-	var secret corev1.Secret
-	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Key}, &secret)
-	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("the plan's key, Secret %q, is missing in %q: apply ballast's manifests again, or run: kubectl -n %s create secret generic %s",
-			s.Key, s.Namespace, s.Namespace, s.Key)
-	}
+	secret, err := s.keySecret(ctx)
 	if err != nil {
-		return fmt.Errorf("reading the plan's key, Secret %q in %q: %w", s.Key, s.Namespace, err)
+		return err
 	}
 	next := &seal{uid: secret.UID, key: secret.Data[keyOfSecret]}
 	if len(next.key) != keyBytes && ptr.Deref(secret.Immutable, false) {
@@ -90,12 +85,43 @@ func (s *Store) Unseal(ctx context.Context) error {
 			s.Key, s.Namespace, s.Namespace, s.Key, s.Namespace, s.Key)
 	}
 	if len(next.key) != keyBytes || s.another(next) {
-		if next, err = s.makeKey(ctx, &secret); err != nil {
+		if next, err = s.makeKey(ctx, secret); err != nil {
 			return err
 		}
 	}
 	s.seal.Store(next)
 	return nil
+}
+
+// Renew makes a new key, in place of one that vouches for nothing that stands: whoever may write the Secret while no planner leads
+// must not choose the key either.
+func (s *Store) Renew(ctx context.Context) error {
+	if !s.judges() {
+		return nil
+	}
+	s.seal.Store(nil)
+	secret, err := s.keySecret(ctx)
+	if err != nil {
+		return err
+	}
+	next, err := s.makeKey(ctx, secret)
+	if err == nil {
+		s.seal.Store(next)
+	}
+	return err
+}
+
+func (s *Store) keySecret(ctx context.Context) (*corev1.Secret, error) {
+	var secret corev1.Secret
+	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Key}, &secret)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("the plan's key, Secret %q, is missing in %q: apply ballast's manifests again, or run: kubectl -n %s create secret generic %s",
+			s.Key, s.Namespace, s.Namespace, s.Key)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the plan's key, Secret %q in %q: %w", s.Key, s.Namespace, err)
+	}
+	return &secret, nil
 }
 
 // another reports whether there is another key than the one that this process knows: whoever may write the Secret, or make it anew,

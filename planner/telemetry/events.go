@@ -54,9 +54,9 @@ func KeyMissing(err error, known bool) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "KeyMissing", Message: what + err.Error()}
 }
 
-// KeyReplaced is told of a key's Secret that was made anew under a leader.
+// KeyReplaced is told of a key that the leader put in place of another.
 func KeyReplaced() Event {
-	return Event{Type: corev1.EventTypeWarning, Reason: "KeyReplaced", Message: "the Secret of the plan's key was deleted and made anew: it has a new key of this leader's now, whatever was in it, " +
+	return Event{Type: corev1.EventTypeWarning, Reason: "KeyReplaced", Message: "the plan's key became another, or its Secret was made anew: there is a new key of this leader's now, whatever was in it, " +
 		"and plan and history are signed anew (PlanForeign is told of the plan before); see who may write Secrets"}
 }
 
