@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strconv"
+	"time"
 
 	"ballast/planner/plan"
 )
@@ -15,6 +16,7 @@ type Request struct {
 	Namespace string
 	Name      string
 	User      string
+	At        time.Time // of the decision
 }
 
 // DecideCluster answers a write to a cluster Secret: data.shard is what the plan says, and what it does not say yet is

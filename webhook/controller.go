@@ -36,11 +36,15 @@ func decideController(s *State, r Request, object Workload) Verdict {
 		v.Reason = plan.Unmanaged
 		return v
 	}
-	s.holdReplicas(&v, object)
+	s.holdReplicas(&v, r, object)
 	s.holdContainer(&v, r, object, at)
-	v.Reason = s.enforced(plan.InPlan)
-	if len(v.Patches) > 0 {
+	switch {
+	case s.stopLapsed(r.At):
+		v.Reason = plan.StalePlan
+	case len(v.Patches) > 0:
 		v.Reason = s.enforced(plan.Restored)
+	default:
+		v.Reason = s.enforced(plan.InPlan)
 	}
 	return v
 }
@@ -64,9 +68,13 @@ func requestedOf(s *State, object Workload, at int) []Field {
 	return list
 }
 
-func (s *State) holdReplicas(v *Verdict, object Workload) {
+func (s *State) holdReplicas(v *Verdict, r Request, object Workload) {
 	want := s.View.Plan.Replicas
-	if s.View.Plan.FreeReplicas {
+	switch {
+	case s.View.Plan.FreeReplicas:
+		return
+	case s.stopLapsed(r.At):
+		v.warnLapsed(s, object.Replicas)
 		return
 	}
 	v.Enforced = append(v.Enforced, Field{fieldReplicas, strconv.Itoa(want)})

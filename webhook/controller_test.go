@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -40,6 +41,76 @@ func apply(t reporter, object string, patches []Op) string {
 func workloadWith(replicas, containers string) string {
 	return `{"metadata":{"name":"argocd-application-controller"},"spec":{"replicas":` + replicas + `,"template":{"spec":{"containers":[` + containers + `]}}}}`
 }
+
+// decided is when the decisions of these tests are made, and lapsed is since when a stop has lasted too long then.
+var (
+	decided = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	lapsed  = decided.Add(-plan.StopHeld - time.Second)
+)
+
+const lapsedSaid = "ballast: 4 replicas pass: plan 17 has stopped all since 2026-03-01T11:44:59Z, too long; there were 5"
+
+// stopping is a state whose plan stops every replica, of five, since then.
+func stopping(since time.Time) *State {
+	s := withPlan(nil, func(p *plan.Plan) { stop(p, since) })
+	s.Stopped = since
+	return s
+}
+
+func stop(p *plan.Plan, since time.Time) {
+	p.Replicas = 0
+	p.Rollout = &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Since: since, From: plan.Count{Replicas: 5, ControllerReplicas: 16}, Replicas: 6, ControllerReplicas: 16}
+}
+
+// TestAStopIsCountedFromItsSince, and no later than from when it was seen first: whatever its time, it ends.
+func TestAStopIsCountedFromItsSince(t *testing.T) {
+	const late = 10 * time.Minute
+	for name, test := range map[string]struct {
+		plan func(*plan.Plan)
+		then func(s *State, data, notes map[string]string) *State // what becomes of it 10 minutes later
+		want time.Time
+	}{
+		"a plan that stops nothing":           {func(*plan.Plan) {}, nil, time.Time{}},
+		"replicas that are people's":          {func(p *plan.Plan) { stop(p, lapsed); p.FreeReplicas = true }, nil, time.Time{}},
+		"as the rollout says":                 {func(p *plan.Plan) { stop(p, lapsed) }, nil, lapsed},
+		"in years":                            {func(p *plan.Plan) { stop(p, decided.AddDate(99, 0, 0)) }, nil, decided},
+		"without a time":                      {func(p *plan.Plan) { stop(p, time.Time{}) }, nil, decided},
+		"without a rollout":                   {func(p *plan.Plan) { p.Replicas = 0 }, nil, decided},
+		"in years, and a pin is written":      {func(p *plan.Plan) { stop(p, decided.AddDate(99, 0, 0)) }, andPinned, decided},
+		"in years, and the digest is broken":  {func(p *plan.Plan) { stop(p, decided.AddDate(99, 0, 0)) }, andBroken, decided},
+		"the ConfigMap is deleted":            {func(p *plan.Plan) { stop(p, lapsed) }, andGone, time.Time{}},
+		"the ConfigMap is deleted and remade": {func(p *plan.Plan) { stop(p, lapsed) }, andRemade, lapsed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := fleet()
+			test.plan(&p)
+			data, notes := written(t, p, "")
+			before := &State{Identity: identity()}
+			s := before.Next(data, notes)
+			s.noteStop(before, decided)
+			if test.then != nil {
+				next := test.then(s, data, notes)
+				next.noteStop(s, decided.Add(late))
+				s = next
+			}
+			if diff := cmp.Diff(test.want, s.Stopped); diff != "" {
+				t.Errorf("stopped since (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func andPinned(s *State, data, notes map[string]string) *State {
+	return s.Next(map[string]string{plan.KeyPlan: data[plan.KeyPlan], plan.KeyPins: "prod-eu: 1\n"}, notes)
+}
+
+func andBroken(s *State, data, notes map[string]string) *State {
+	return s.Next(map[string]string{plan.KeyPlan: data[plan.KeyPlan] + "#"}, notes)
+}
+
+func andGone(s *State, _, _ map[string]string) *State { return s.Gone() }
+
+func andRemade(s *State, data, notes map[string]string) *State { return s.Gone().Next(data, notes) }
 
 func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 	const agrees = `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}]}`
@@ -138,6 +209,15 @@ func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"2"}]}`), stored: workloadWith("4", agrees),
 			reason: plan.Restored, requested: both("4", "2"), enforced: both("4", "16"),
 			warnings: []string{"ballast: ARGOCD_CONTROLLER_REPLICAS 2 was asked, 16 stays (plan 17)"}},
+		"a stop holds 0 for a while": {state: stopping(decided.Add(-plan.StopHeld)), object: workloadWith("4", agrees), stored: workloadWith("0", agrees),
+			reason: plan.Restored, requested: both("4", "16"), enforced: both("0", "16"),
+			warnings: []string{"ballast: 4 replicas were asked, 0 stay (plan 17); to fix a number, set partition.replicas in ballast-config"}},
+		"one that no planner ends lets replicas pass, and holds the env": {state: stopping(lapsed),
+			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"1"}]}`), stored: workloadWith("4", agrees),
+			reason: plan.StalePlan, requested: both("4", "1"), enforced: []Field{{"ARGOCD_CONTROLLER_REPLICAS", "16"}},
+			warnings: []string{lapsedSaid, "ballast: ARGOCD_CONTROLLER_REPLICAS 1 was asked, 16 stays (plan 17)"}},
+		"and 0 pass, too": {state: stopping(lapsed), object: workloadWith("0", agrees), stored: workloadWith("0", agrees),
+			reason: plan.StalePlan, requested: both("0", "16"), enforced: []Field{{"ARGOCD_CONTROLLER_REPLICAS", "16"}}},
 		"another kind under the name is not ours": {state: withPlan(nil, nil), kind: plan.Deployment,
 			object: workloadWith("9", agrees), stored: workloadWith("9", agrees), reason: plan.Unmanaged, requested: both("9", "16")},
 		"a workload that opted out is left": {state: withPlan(nil, nil),
@@ -169,7 +249,7 @@ func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 			if kind == "" {
 				kind = plan.StatefulSet
 			}
-			rv := &review{Request: Request{Kind: kind, Namespace: "argocd", Name: workload, User: person}, object: mustParse(t, tc.object)}
+			rv := &review{Request: Request{Kind: kind, Namespace: "argocd", Name: workload, User: person, At: decided}, object: mustParse(t, tc.object)}
 			got, err := reviewController(tc.state, rv)
 			if err != nil {
 				t.Fatal(err)
@@ -196,7 +276,7 @@ func tree(t testing.TB, doc string) any {
 
 func TestDecideScaleHoldsTheTargetsReplicas(t *testing.T) {
 	const word = "to fix a number, set partition.replicas in ballast-config"
-	on := Request{Kind: plan.StatefulSet, Namespace: "argocd", Name: workload, User: person}
+	on := Request{Kind: plan.StatefulSet, Namespace: "argocd", Name: workload, User: person, At: decided}
 	other := on
 	other.Name = "argocd-repo-server"
 	replicas := func(n string) []Field { return []Field{{"replicas", n}} }
@@ -216,6 +296,15 @@ func TestDecideScaleHoldsTheTargetsReplicas(t *testing.T) {
 				Warnings: []string{"ballast: 0 replicas were asked, 4 stay (plan 17); " + word}}},
 		"a plan of 0 lets an absent number pass": {withPlan(nil, func(p *plan.Plan) { p.Replicas = 0 }), on, `{"spec":{}}`,
 			Verdict{Reason: plan.InPlan, Revision: 17, Requested: replicas("0"), Enforced: replicas("0")}},
+		"a stop holds 0 for a while": {stopping(decided.Add(-plan.StopHeld)), on, `{"spec":{"replicas":4}}`,
+			Verdict{Reason: plan.Restored, Revision: 17, Requested: replicas("4"), Enforced: replicas("0"), Patches: []Op{{"replace", "/spec/replicas", 0}},
+				Warnings: []string{"ballast: 4 replicas were asked, 0 stay (plan 17); " + word}}},
+		"a stop that no planner ends lets people bring replicas back": {stopping(lapsed), on, `{"spec":{"replicas":4}}`,
+			Verdict{Reason: plan.StalePlan, Revision: 17, Requested: replicas("4"), Warnings: []string{lapsedSaid}}},
+		"or keep them where they are": {stopping(lapsed), on, `{"spec":{}}`,
+			Verdict{Reason: plan.StalePlan, Revision: 17, Requested: replicas("0")}},
+		"another workload is not ours, whatever was stopped": {stopping(lapsed), other, `{"spec":{"replicas":9}}`,
+			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: replicas("9")}},
 		"an absent spec is made": {withPlan(nil, nil), on, `{}`,
 			Verdict{Reason: plan.Restored, Revision: 17, Requested: replicas("0"), Enforced: replicas("4"), Patches: []Op{{"add", "/spec", map[string]int{"replicas": 4}}},
 				Warnings: []string{"ballast: 0 replicas were asked, 4 stay (plan 17); " + word}}},

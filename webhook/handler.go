@@ -190,6 +190,7 @@ func (h *handler) call(w http.ResponseWriter, r *http.Request) (out []byte, weig
 	if err != nil {
 		return nil, 0, err
 	}
+	rv.At = start
 	reviewed(r)
 	a, err := h.answer(r, &rv)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
@@ -148,6 +149,37 @@ func TestHandlerAnswersEachWebhook(t *testing.T) {
 				t.Errorf("answer (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAStopThatNoPlannerEndsIsLeftToPeople: by the clock of the webhook, at both places where replicas are written.
+func TestAStopThatNoPlannerEndsIsLeftToPeople(t *testing.T) {
+	for name, test := range map[string]struct {
+		since time.Duration // ago
+		want  string        // the answer, as the audit log has it
+		patch string
+	}{
+		"for a while it holds": {plan.StopHeld - time.Minute, "Restored replicas=0", `[{"op":"replace","path":"/spec/replicas","value":0}]`},
+		"then it does not":     {plan.StopHeld + time.Second, "StalePlan -", ""},
+	} {
+		for path, doc := range map[string]string{"/scale": `{"kind":"Scale","spec":{"replicas":4}}`, "/controllers": workloadWith("4", "")} {
+			t.Run(name+path, func(t *testing.T) {
+				p := fleet()
+				stop(&p, time.Now().Add(-test.since))
+				data, notes := written(t, p, "")
+				before := &State{Identity: identity()}
+				state := before.Next(data, notes)
+				state.noteStop(before, time.Now())
+				h := NewHandler(&plans{known: state}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+				got := ask(t, h, path, admissionRequest(t, func(r *admissionv1.AdmissionRequest) {
+					r.Resource.Resource, r.Name, r.Object.Raw = "statefulsets", workload, []byte(doc)
+				}))
+				said := got.AuditAnnotations["reason"] + " " + got.AuditAnnotations["enforced"]
+				if said != test.want || string(got.Patch) != test.patch {
+					t.Errorf("%s, patch %s; want %s, patch %s", said, got.Patch, test.want, test.patch)
+				}
+			})
+		}
 	}
 }
 

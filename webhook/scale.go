@@ -3,6 +3,7 @@ package webhook
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"ballast/planner/plan"
 )
@@ -61,6 +62,11 @@ func DecideScale(s *State, r Request, object Scale) Verdict {
 	if s.View.Plan.FreeReplicas {
 		return v // the number is people's, or an autoscaler's
 	}
+	if s.stopLapsed(r.At) {
+		v.Reason = plan.StalePlan
+		v.warnLapsed(s, object.Replicas)
+		return v
+	}
 	v.Enforced = []Field{{fieldReplicas, strconv.Itoa(want)}}
 	if object.Replicas == want {
 		return v
@@ -85,6 +91,20 @@ const fieldReplicas = "replicas"
 func (s *State) targets(r Request) bool {
 	t := s.View.Plan.Target
 	return r.Kind == t.Kind && r.Name == t.Name && r.Namespace == t.Namespace
+}
+
+// warnLapsed says why replicas pass that the plan does not have, and how many there were: more than the env says would make a
+// second replica 0.
+func (v *Verdict) warnLapsed(s *State, asked int) {
+	if asked == 0 {
+		return
+	}
+	said := fmt.Sprintf("ballast: %d replicas pass: plan %d has stopped all since %s, too long", asked, v.Revision, s.Stopped.UTC().Format(time.RFC3339))
+	if r := s.View.Plan.Rollout; r != nil {
+		v.warn(fmt.Sprintf("%s; there were %d", said, r.From.Replicas), said)
+		return
+	}
+	v.warn(said)
 }
 
 func (v *Verdict) warnReplicas(asked string, want int) {

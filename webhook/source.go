@@ -187,6 +187,7 @@ func (s *Source) newer(version string) bool {
 // become makes a state the present one.
 func (s *Source) become(next *State) {
 	before := s.state.Load()
+	next.noteStop(before, s.options.Now())
 	s.state.Store(next)
 	changed := before.revision() != next.revision()
 	s.options.Metrics.observe(next, changed, time.Now())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,6 +37,33 @@ func newSource(objects ...runtime.Object) (*Source, *fake.Clientset) {
 	client := fake.NewSimpleClientset(objects...)
 	return NewSource(SourceOptions{Client: client, Namespace: "argocd", ConfigMap: "ballast-plan", Planner: shippedUser,
 		Metrics: NewMetrics(prometheus.NewRegistry()), Log: logr.Discard()}), client
+}
+
+// TestTheSourceKnowsSinceWhenAPlanStopsAll by its own clock: a time in the future counts as when the plan was seen first.
+func TestTheSourceKnowsSinceWhenAPlanStopsAll(t *testing.T) {
+	now := decided
+	s := NewSource(SourceOptions{Client: fake.NewSimpleClientset(), Namespace: "argocd", ConfigMap: "ballast-plan", Planner: shippedUser,
+		Metrics: NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(), Now: func() time.Time { return now }})
+	p := fleet()
+	stop(&p, decided.AddDate(99, 0, 0))
+	for i, pins := range []string{"", "prod-eu: 1\n", "prod-eu: 2\n"} {
+		cm := configMap(t, "a", strconv.Itoa(100+i), 17)
+		cm.Data, cm.Annotations = written(t, p, pins)
+		if err := s.Add(cm); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.State().Stopped; !got.Equal(decided) {
+			t.Errorf("write %d: stopped since %s, want %s", i, got, decided)
+		}
+		now = now.Add(10 * time.Minute)
+	}
+	cm := configMap(t, "a", "110", 18)
+	if err := s.Add(cm); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.State().Stopped; !got.IsZero() {
+		t.Errorf("with replicas again: stopped since %s", got)
+	}
 }
 
 func TestSourceKeepsTheNewestPlanWhateverTheOrder(t *testing.T) {

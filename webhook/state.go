@@ -3,6 +3,7 @@ package webhook
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -16,6 +17,8 @@ type State struct {
 	View *plan.View
 	// Stale says that the plan ConfigMap holds something that does not match its digest: View is the last good one.
 	Stale bool
+	// Stopped is since when the plan holds every replica at 0; zero: it does not.
+	Stopped time.Time
 	// BreakGlass lets writes pass as they are, but for data.plan, which has one writer.
 	BreakGlass bool
 	// Kept is the last good plan as it was stored; it outlives a deleted ConfigMap.
@@ -118,6 +121,27 @@ func (s *State) enforcing() (plan.Reason, bool) {
 		return plan.Observing, false
 	}
 	return "", true
+}
+
+// noteStop notes since when the plan holds every replica at 0: as its rollout says, and no later than this plan was seen first.
+func (s *State) noteStop(before *State, now time.Time) {
+	if s.View == nil || s.View.Plan.Replicas > 0 || s.View.Plan.FreeReplicas {
+		return
+	}
+	s.Stopped = now
+	same := before.Kept != nil && s.Kept != nil && before.Kept.Plan == s.Kept.Plan
+	if same && !before.Stopped.IsZero() {
+		s.Stopped = before.Stopped
+	}
+	r := s.View.Plan.Rollout
+	if r != nil && !r.Since.IsZero() && r.Since.Before(s.Stopped) {
+		s.Stopped = r.Since
+	}
+}
+
+// stopLapsed reports whether the plan has held every replica at 0 for so long that it holds their number no more.
+func (s *State) stopLapsed(at time.Time) bool {
+	return !s.Stopped.IsZero() && plan.StopLapsed(s.Stopped, at)
 }
 
 // isPlanner reports whether a user is the planner.

@@ -51,7 +51,11 @@ func (l *Loop) enforcement(ctx context.Context, in cycle.Inputs, fresh time.Dura
 // held is what the webhooks hold while nobody has switched them off.
 func held(in cycle.Inputs) probe.Held {
 	fleet := in.Memory.Standing(in.Discovered, in.Now)
-	h := probe.Held{View: plan.NewView(*in.InForce, cycle.AllPins(in.Pins, fleet.Clusters)), Workload: in.Workload,
+	p := *in.InForce
+	if r := p.Rollout; p.Replicas == 0 && r != nil && plan.StopLapsed(r.Since, in.Now) {
+		p.FreeReplicas = true // the webhook holds them no more
+	}
+	h := probe.Held{View: plan.NewView(p, cycle.AllPins(in.Pins, fleet.Clusters)), Workload: in.Workload,
 		ConfigMap: in.Config.Plan.ConfigMap, Now: in.Now}
 	for _, c := range fleet.Clusters {
 		if cycle.Managed(c) && !c.Immutable {

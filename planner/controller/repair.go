@@ -153,7 +153,7 @@ func (l *Loop) agenda(d plan.Document, fleet discover.Fleet, w discover.Workload
 	seen.Accepted = d.AcceptDiscovery
 	seen.Pods, seen.Owned, seen.Asked, seen.Looked, seen.Given = last.pods, last.owned, last.asked, last.at, l.Applier.Given()
 	live := l.Config().Rollout.Live
-	o := rollout.StepOptions{BreakGlass: d.BreakGlass, Nudge: live != nil && live.Nudge}
+	o := rollout.StepOptions{BreakGlass: d.BreakGlass, Nudge: live != nil && live.Nudge, Now: l.Clock.Now()}
 	return rollout.Steps(plan.NewView(*d.Plan, cycle.AllPins(d.Pins, fleet.Clusters)), seen, o)
 }
 

@@ -32,7 +32,7 @@ func Compare(in Inputs) Comparison {
 		return c
 	}
 	view := plan.NewView(*in.InForce, c.Pins)
-	c.Agenda = rollout.Steps(view, Seen(fleet, in.Workload), rollout.StepOptions{BreakGlass: in.BreakGlass})
+	c.Agenda = rollout.Steps(view, Seen(fleet, in.Workload), rollout.StepOptions{BreakGlass: in.BreakGlass, Now: in.Now})
 	loads, owners, replicas := make([]plan.Load, len(fleet.Clusters)), make([]int, len(fleet.Clusters)), in.InForce.Replicas
 	for i, cl := range fleet.Clusters {
 		// A row's load is for display; one that cannot be read counts as nothing.

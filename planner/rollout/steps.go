@@ -16,10 +16,11 @@ type Agenda struct {
 }
 
 // StepOptions say what Steps may list. BreakGlass is a person's, and nothing is; Nudge lets a moved cluster's new owner be
-// woken.
+// woken; Now tells a stop that has lasted too long from one that goes on.
 type StepOptions struct {
 	BreakGlass bool
 	Nudge      bool
+	Now        time.Time
 }
 
 // Steps lists what differs between what stands and what the plan enforces now. There is nothing to do while the plan
@@ -32,7 +33,7 @@ func Steps(v *plan.View, seen Seen, o StepOptions) Agenda {
 		return Agenda{Held: []Held{{Reason: HeldNoWorkload}}}
 	}
 	var a Agenda
-	a.workload(v, seen)
+	a.workload(v, seen, o.Now)
 	a.secrets(v, seen)
 	if o.Nudge {
 		a.nudges(v, seen)
@@ -99,8 +100,8 @@ func whyStamp(p plan.Plan, s Stamp, reason plan.Reason) Why {
 	return Drifted
 }
 
-func (a *Agenda) workload(v *plan.View, seen Seen) {
-	want, held := guarded(v, seen)
+func (a *Agenda) workload(v *plan.View, seen Seen, now time.Time) {
+	want, held := guarded(v, seen, now)
 	stands := seen.Workload.count()
 	step := PatchWorkload{Why: whyWorkload(v.Plan, seen.Workload)}
 	if want.Replicas != stands.Replicas {
@@ -129,12 +130,15 @@ func (a *Agenda) workload(v *plan.View, seen Seen) {
 
 // guarded is the count the workload may be brought to now: the plan's, at least one replica, and not below a shard that a
 // Secret carries. What grows goes on where the other half is held back. Replicas that the plan leaves free are people's,
-// 0 included, but for those that x0y stopped.
-func guarded(v *plan.View, seen Seen) (plan.Count, *Held) {
+// 0 included, but for those that x0y stopped; and those that people brought back after a stop that lapsed are not stopped again.
+func guarded(v *plan.View, seen Seen, at time.Time) (plan.Count, *Held) {
 	p, stands := v.Plan, seen.Workload.count()
 	want := plan.Count{Replicas: p.Replicas, ControllerReplicas: p.ControllerReplicas}
 	if want.Replicas < 1 && !stops(p.Rollout) {
 		want.Replicas = 1
+	}
+	if broughtBack(p, seen, at) {
+		want.Replicas = stands.Replicas
 	}
 	if p.FreeReplicas && (p.Rollout == nil || p.Rollout.Mode != plan.ModeX0Y) {
 		want.Replicas = stands.Replicas

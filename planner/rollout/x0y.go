@@ -20,6 +20,12 @@ func stops(r *plan.Rollout) bool {
 	return r != nil && r.Mode == plan.ModeX0Y && (r.Stage == plan.Draining || r.Stage == plan.Assigning)
 }
 
+// broughtBack reports whether replicas are wanted that a stop should hold at 0, and has held for too long: the webhook lets
+// them pass then.
+func broughtBack(p plan.Plan, seen Seen, now time.Time) bool {
+	return stops(p.Rollout) && seen.Workload.count().Replicas > 0 && plan.StopLapsed(p.Rollout.Since, now)
+}
+
 // StopsAll reports whether a rollout is under way that may hold every replica stopped. Neither break-glass nor a discovery that
 // is not believed leaves one where it is: what it stopped comes back first.
 func StopsAll(p plan.Plan) bool { return p.Rollout != nil && p.Rollout.Mode == plan.ModeX0Y }
@@ -35,6 +41,9 @@ func (t *turn) x0y() (plan.Plan, Progress) {
 			return t.p, t.progress
 		case t.p.FreeReplicas:
 			t.revert("the replicas are people's now, and none runs")
+			return t.p, t.progress
+		case broughtBack(t.p, t.seen, t.at):
+			t.revert(fmt.Sprintf("the workload is at %d replicas, after a stop of more than %s", t.seen.Workload.Replicas, plan.StopHeld))
 			return t.p, t.progress
 		}
 	}
