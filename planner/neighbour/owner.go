@@ -25,11 +25,11 @@ const DefaultGrace = 10 * time.Minute
 // defaultLease is what a Lease is taken to last that does not say.
 const defaultLease = 15 * time.Second
 
-// maxLease is the longest that a Lease is believed to last.
-const maxLease = time.Hour
+// maxLease is the longest that a Lease is believed to last: planners write 15 s, and no option makes it more.
+const maxLease = 5 * time.Minute
 
 // Bounded is a Lease as far as it can be true, of which this version was seen first at that time: nobody renewed it later
-// than that, or for longer than an hour. Whoever may write Leases would have a target nobody's for years otherwise.
+// than that, or for longer than maxLease. Whoever may write Leases would have a target nobody's for years otherwise.
 func Bounded(lease *coordinationv1.Lease, seen time.Time) *coordinationv1.Lease {
 	if lease == nil {
 		return nil
@@ -87,13 +87,16 @@ func Judge(lease *coordinationv1.Lease, self Owner, grace time.Duration, now tim
 	return owner, owner.Plan != "" && !same && !mine && now.Before(owner.Until)
 }
 
-// Refusal says to people who owns the target, and what they can do.
+// Refusal says to people who owns the target, and what they can do. Whoever may write Leases can forge all of it, the holder and
+// its time too, so that only the Lease's deletion ends every claim.
 func (o Owner) Refusal(self Owner, lease types.NamespacedName, now time.Time) string {
 	who := fmt.Sprintf("%q, which plans in ConfigMap %q as %q", cmp.Or(o.Identity, "an instance"), o.Plan, o.PlannerUser)
 	mend := fmt.Sprintf("this instance would plan in %q as %q, so it stands by and writes nothing; take one of the two out, or give this one another target", self.Plan, self.PlannerUser)
+	end := fmt.Sprintf("kubectl -n %s delete lease %s, which a planner makes anew", lease.Namespace, lease.Name)
 	if o.Identity != "" && now.Before(o.Expires) {
-		return fmt.Sprintf("Lease %q is held by %s, since %s: %s", lease, who, o.Since.UTC().Format(time.RFC3339), mend)
+		return fmt.Sprintf("Lease %q is held by %s, since %s: %s. If no such planner runs, this ends its claim: %s",
+			lease, who, o.Since.UTC().Format(time.RFC3339), mend, end)
 	}
-	return fmt.Sprintf("Lease %q was held until %s by %s: %s. Unless that one comes back this one leads from %s on, or at once after kubectl -n %s annotate lease %s %s-",
-		lease, o.Seen.UTC().Format(time.RFC3339), who, mend, o.Until.UTC().Format(time.RFC3339), lease.Namespace, lease.Name, AnnotationPlan)
+	return fmt.Sprintf("Lease %q was held until %s by %s: %s. Unless that one comes back this one leads from %s on, or at once after %s",
+		lease, o.Seen.UTC().Format(time.RFC3339), who, mend, o.Until.UTC().Format(time.RFC3339), end)
 }

@@ -86,9 +86,9 @@ func TestALeaseIsBelievedAsFarAsItCanBeTrue(t *testing.T) {
 		"as a planner writes it":    {leaseOf(first, "planner-0", noon), leaseOf(first, "planner-0", noon)},
 		"written long ago":          {leaseOf(first, "planner-0", noon.Add(-time.Hour)), leaseOf(first, "planner-0", noon.Add(-time.Hour))},
 		"renewed in years":          {leaseOf(first, "planner-0", noon.AddDate(99, 0, 0)), leaseOf(first, "planner-0", noon)},
-		"for an hour":               {lasting(leaseOf(first, "planner-0", noon), 3600), lasting(leaseOf(first, "planner-0", noon), 3600)},
-		"for longer":                {lasting(leaseOf(first, "planner-0", noon), 3601), lasting(leaseOf(first, "planner-0", noon), 3600)},
-		"for 68 years":              {lasting(leaseOf(first, "planner-0", noon), 1<<31-1), lasting(leaseOf(first, "planner-0", noon), 3600)},
+		"for five minutes":          {lasting(leaseOf(first, "planner-0", noon), 300), lasting(leaseOf(first, "planner-0", noon), 300)},
+		"for longer":                {lasting(leaseOf(first, "planner-0", noon), 301), lasting(leaseOf(first, "planner-0", noon), 300)},
+		"for 68 years":              {lasting(leaseOf(first, "planner-0", noon), 1<<31-1), lasting(leaseOf(first, "planner-0", noon), 300)},
 		"without a time and length": {&coordinationv1.Lease{}, &coordinationv1.Lease{}},
 	} {
 		if diff := cmp.Diff(test.want, Bounded(test.lease, noon)); diff != "" {
@@ -97,8 +97,8 @@ func TestALeaseIsBelievedAsFarAsItCanBeTrue(t *testing.T) {
 	}
 }
 
-// TestAForgedLeaseKeepsNobodyOffForLong: one that another plan holds for ever, by what is written in it, holds for an hour
-// and the grace from when it was seen first, unless somebody goes on writing it.
+// TestAForgedLeaseKeepsNobodyOffForLong: one that another plan holds for ever, by what is written in it, holds for five
+// minutes and the grace from when it was seen first, unless somebody goes on writing it.
 func TestAForgedLeaseKeepsNobodyOffForLong(t *testing.T) {
 	forged := leaseOf(first, "planner-0", noon.AddDate(99, 0, 0))
 	forged.Namespace, forged.Name, forged.ResourceVersion = "argocd", leaseName, "1"
@@ -112,8 +112,8 @@ func TestAForgedLeaseKeepsNobodyOffForLong(t *testing.T) {
 		version string
 		ready   bool
 	}{
-		{0, "1", false}, {time.Hour + DefaultGrace - time.Second, "1", false}, {time.Hour + DefaultGrace, "1", true}, {48 * time.Hour, "1", true},
-		{49 * time.Hour, "2", false}, {50*time.Hour + DefaultGrace, "2", true},
+		{0, "1", false}, {15*time.Minute - time.Second, "1", false}, {15 * time.Minute, "1", true}, {48 * time.Hour, "1", true},
+		{49 * time.Hour, "2", false}, {49*time.Hour + 15*time.Minute, "2", true},
 	} {
 		now, forged.ResourceVersion = noon.Add(step.after), step.version
 		if err := api.Tracker().Update(coordinationv1.SchemeGroupVersion.WithResource("leases"), forged, "argocd"); err != nil {
@@ -123,7 +123,7 @@ func TestAForgedLeaseKeepsNobodyOffForLong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := lock.Ready() == nil; got != step.ready || record.LeaseDurationSeconds > 3600 || record.RenewTime.After(now) {
+		if got := lock.Ready() == nil; got != step.ready || record.LeaseDurationSeconds > 300 || record.RenewTime.After(now) {
 			t.Errorf("after %s, version %s: ready is %t; the election sees %+v", step.after, step.version, got, record)
 		}
 	}
@@ -134,13 +134,14 @@ func TestARefusalSaysWhoOwnsTheTargetAndWhatToDo(t *testing.T) {
 	const ours = `this instance would plan in "argocd/other-plan" as "system:serviceaccount:argocd:ballast-planner", so it stands by and writes nothing; ` +
 		`take one of the two out, or give this one another target`
 	const plans = `which plans in ConfigMap "argocd/ballast-plan" as "system:serviceaccount:argocd:ballast-planner"`
-	const later = ` Unless that one comes back this one leads from 2026-08-01T12:10:15Z on, or at once after kubectl -n argocd annotate lease ballast-argocd-application-controller ballast.argoproj.io/plan-`
+	const end = `kubectl -n argocd delete lease ballast-argocd-application-controller, which a planner makes anew`
+	const later = ` Unless that one comes back this one leads from 2026-08-01T12:10:15Z on, or at once after ` + end
 	for name, test := range map[string]struct {
 		holder string
 		now    time.Time
 		want   string
 	}{
-		"while it leads":       {"planner-0", noon, `Lease "argocd/ballast-argocd-application-controller" is held by "planner-0", ` + plans + `, since 2026-08-01T12:00:00Z: ` + ours},
+		"while it leads":       {"planner-0", noon, `Lease "argocd/ballast-argocd-application-controller" is held by "planner-0", ` + plans + `, since 2026-08-01T12:00:00Z: ` + ours + `. If no such planner runs, this ends its claim: ` + end},
 		"when it is silent":    {"planner-0", noon.Add(time.Minute), `Lease "argocd/ballast-argocd-application-controller" was held until 2026-08-01T12:00:00Z by "planner-0", ` + plans + `: ` + ours + `.` + later},
 		"when it gave way":     {"", noon.Add(time.Minute), `Lease "argocd/ballast-argocd-application-controller" was held until 2026-08-01T12:00:00Z by "an instance", ` + plans + `: ` + ours + `.` + later},
 		"when it just gave it": {"", noon, `Lease "argocd/ballast-argocd-application-controller" was held until 2026-08-01T12:00:00Z by "an instance", ` + plans + `: ` + ours + `.` + later},
