@@ -87,16 +87,16 @@ func Judge(lease *coordinationv1.Lease, self Owner, grace time.Duration, now tim
 	return owner, owner.Plan != "" && !same && !mine && now.Before(owner.Until)
 }
 
-// Refusal says to people who owns the target, and what they can do. Whoever may write Leases can forge all of it, the holder and
-// its time too, so that only the Lease's deletion ends every claim.
+// Refusal says to people who owns the target, and what they can do. Whoever may write Leases can forge all of it, the holder
+// and its time too, so that only the deletion of the Lease ends every claim.
 func (o Owner) Refusal(self Owner, lease types.NamespacedName, now time.Time) string {
 	who := fmt.Sprintf("%q, which plans in ConfigMap %q as %q", cmp.Or(o.Identity, "an instance"), o.Plan, o.PlannerUser)
 	mend := fmt.Sprintf("this instance would plan in %q as %q, so it stands by and writes nothing; take one of the two out, or give this one another target", self.Plan, self.PlannerUser)
-	end := fmt.Sprintf("kubectl -n %s delete lease %s, which a planner makes anew", lease.Namespace, lease.Name)
+	end := fmt.Sprintf("by deleting the Lease, which a planner makes anew: kubectl -n %s delete lease %s", lease.Namespace, lease.Name)
 	if o.Identity != "" && now.Before(o.Expires) {
-		return fmt.Sprintf("Lease %q is held by %s, since %s: %s. If no such planner runs, this ends its claim: %s",
+		return fmt.Sprintf("Lease %q is held by %s, since %s: %s. If no such planner runs, end its claim %s",
 			lease, who, o.Since.UTC().Format(time.RFC3339), mend, end)
 	}
-	return fmt.Sprintf("Lease %q was held until %s by %s: %s. Unless that one comes back this one leads from %s on, or at once after %s",
+	return fmt.Sprintf("Lease %q was held until %s by %s: %s. Unless that one comes back this one leads from %s on, or at once if you end its claim %s",
 		lease, o.Seen.UTC().Format(time.RFC3339), who, mend, o.Until.UTC().Format(time.RFC3339), end)
 }

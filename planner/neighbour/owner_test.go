@@ -6,9 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"pgregory.net/rapid"
 )
 
@@ -129,19 +131,55 @@ func TestAForgedLeaseKeepsNobodyOffForLong(t *testing.T) {
 	}
 }
 
+// TestDeletingTheLeaseEndsWhateverWasForged: who wrote another plan onto it may have written another holder, too, and no annotation
+// that is taken away ends that one.
+func TestDeletingTheLeaseEndsWhateverWasForged(t *testing.T) {
+	forged := leaseOf(first, "planner-0", noon.AddDate(99, 0, 0))
+	forged.Namespace, forged.Name, forged.ResourceVersion = "argocd", leaseName, "1"
+	*forged.Spec.LeaseDurationSeconds = 1<<31 - 1
+	api := fake.NewClientset(forged)
+	leases := api.CoordinationV1().Leases("argocd")
+	lock := NewLock(LockOptions{Client: api.CoordinationV1(), Lease: types.NamespacedName{Namespace: "argocd", Name: leaseName}, Self: second,
+		Now: func() time.Time { return noon }, Tell: func(string) {}})
+	if _, _, err := lock.Get(t.Context()); err != nil || lock.Ready() == nil {
+		t.Fatalf("a forged claim: ready, or %v", err)
+	}
+	forged.Annotations, forged.ResourceVersion = nil, "2" // kubectl annotate ... plan-
+	if err := api.Tracker().Update(coordinationv1.SchemeGroupVersion.WithResource("leases"), forged, "argocd"); err != nil {
+		t.Fatal(err)
+	}
+	record, _, err := lock.Get(t.Context())
+	if err != nil || lock.Ready() != nil || record.HolderIdentity != "planner-0" || record.LeaseDurationSeconds != 300 {
+		t.Fatalf("without its annotation: the election sees %+v, %v", record, err)
+	}
+	if err := leases.Delete(t.Context(), leaseName, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := lock.Get(t.Context()); !apierrors.IsNotFound(err) || lock.Ready() != nil {
+		t.Fatalf("without the Lease: %v, %v; the election creates one where it hears of none", err, lock.Ready())
+	}
+	if err := lock.Create(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: second.Identity, LeaseDurationSeconds: 15}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := leases.Get(t.Context(), leaseName, metav1.GetOptions{})
+	if err != nil || *got.Spec.HolderIdentity != second.Identity || got.Annotations[AnnotationPlan] != second.Plan {
+		t.Errorf("made anew: %+v, %v", got, err)
+	}
+}
+
 func TestARefusalSaysWhoOwnsTheTargetAndWhatToDo(t *testing.T) {
 	lease := types.NamespacedName{Namespace: "argocd", Name: "ballast-argocd-application-controller"}
 	const ours = `this instance would plan in "argocd/other-plan" as "system:serviceaccount:argocd:ballast-planner", so it stands by and writes nothing; ` +
 		`take one of the two out, or give this one another target`
 	const plans = `which plans in ConfigMap "argocd/ballast-plan" as "system:serviceaccount:argocd:ballast-planner"`
-	const end = `kubectl -n argocd delete lease ballast-argocd-application-controller, which a planner makes anew`
-	const later = ` Unless that one comes back this one leads from 2026-08-01T12:10:15Z on, or at once after ` + end
+	const end = `by deleting the Lease, which a planner makes anew: kubectl -n argocd delete lease ballast-argocd-application-controller`
+	const later = ` Unless that one comes back this one leads from 2026-08-01T12:10:15Z on, or at once if you end its claim ` + end
 	for name, test := range map[string]struct {
 		holder string
 		now    time.Time
 		want   string
 	}{
-		"while it leads":       {"planner-0", noon, `Lease "argocd/ballast-argocd-application-controller" is held by "planner-0", ` + plans + `, since 2026-08-01T12:00:00Z: ` + ours + `. If no such planner runs, this ends its claim: ` + end},
+		"while it leads":       {"planner-0", noon, `Lease "argocd/ballast-argocd-application-controller" is held by "planner-0", ` + plans + `, since 2026-08-01T12:00:00Z: ` + ours + `. If no such planner runs, end its claim ` + end},
 		"when it is silent":    {"planner-0", noon.Add(time.Minute), `Lease "argocd/ballast-argocd-application-controller" was held until 2026-08-01T12:00:00Z by "planner-0", ` + plans + `: ` + ours + `.` + later},
 		"when it gave way":     {"", noon.Add(time.Minute), `Lease "argocd/ballast-argocd-application-controller" was held until 2026-08-01T12:00:00Z by "an instance", ` + plans + `: ` + ours + `.` + later},
 		"when it just gave it": {"", noon, `Lease "argocd/ballast-argocd-application-controller" was held until 2026-08-01T12:00:00Z by "an instance", ` + plans + `: ` + ours + `.` + later},
