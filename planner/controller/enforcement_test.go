@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
@@ -33,6 +34,30 @@ import (
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
+
+// TestTheProbeAsksForNoReplicasThatAreHeldNoMore: the webhook lets them pass where no planner ended a stop in time, and the next leader
+// must not take it for broken.
+func TestTheProbeAsksForNoReplicasThatAreHeldNoMore(t *testing.T) {
+	since := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	stopped := plan.Plan{Mode: plan.Enforce, Rollout: &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Since: since}}
+	runs := stopped
+	runs.Replicas = 2
+	for name, test := range map[string]struct {
+		plan  plan.Plan
+		after time.Duration
+		free  bool
+	}{
+		"a stop":                     {stopped, plan.StopHeld, false},
+		"one that nobody ended":      {stopped, plan.StopHeld + time.Second, true},
+		"replicas that came back":    {runs, time.Hour, false},
+		"a stop that begins in time": {stopped, -time.Hour, false},
+	} {
+		got := held(cycle.Inputs{Now: since.Add(test.after), InForce: &test.plan, Config: config.Default()}).View.Plan.FreeReplicas
+		if got != test.free || test.plan.FreeReplicas {
+			t.Errorf("%s: replicas are asked for: %t, want %t", name, !got, !test.free)
+		}
+	}
+}
 
 // probeSite is a fleet on a real API server with the real webhook, as a planner of the shipped rights sees it.
 type probeSite struct {

@@ -45,6 +45,9 @@
 //	way back   Reverting   N              was   all pods updated and ready, then ends, but not at 0, nor while pods of a
 //	                                            the rest of the rows             smaller Y may run
 //
+// Draining and Assigning hold 0 for plan.StopHeld at most, here as in the webhook: what people brought back after that is not
+// stopped again, and the rollout turns back.
+//
 // Where the plan leaves replicas free, they are never written: Scaling past its deadline ends (at Y in mode default; live
 // says N, since it cannot rely on the others), Shrinking waits for what people did, and x0y refuses to begin.
 //
