@@ -37,6 +37,7 @@ func TestStatusGolden(t *testing.T) {
 		"deployment-silent":    deploymentSilent,
 		"unwell-and-orphaned":  unwellAndOrphaned,
 		"owned-by-another":     ownedByAnother,
+		"x0y-that-nobody-ends": x0yThatNobodyEnds,
 		"live-lacks-a-shard":   func(w *statusWorld) { w.optedOut(); w.plan.ControllerReplicas = 3; w.stands(3, 3) },
 		"another-env-waits":    (*statusWorld).optedOut,
 		"nothing-beside-is-seen": func(w *statusWorld) {
@@ -136,6 +137,15 @@ func unwellAndOrphaned(w *statusWorld) {
 		Lost:    map[string]time.Time{"lab": noon.Add(-20 * time.Minute), "prod-ap": noon.Add(-25 * time.Hour), "dev": noon.Add(-3 * time.Minute)},
 		Doubled: map[string]time.Time{"prod-eu": noon.Add(-4 * time.Minute), "stage-us": noon.Add(-2*time.Minute - time.Second)}}
 	w.saved.Ledger = change.Ledger{{At: noon.Add(-30 * time.Minute), Moves: 1, Cause: change.Failover}}
+}
+
+// x0yThatNobodyEnds has stopped every replica, and the Lease is held by nobody there is, for ever.
+func x0yThatNobodyEnds(w *statusWorld) {
+	x0yDraining(w)
+	w.plan.Rollout.Since = noon.Add(-plan.StopHeld - time.Second)
+	w.workload.(*appsv1.StatefulSet).Status.Replicas, w.pods = 0, nil
+	holder, renewed := "x", metav1.NewMicroTime(noon.AddDate(73, 0, 0))
+	w.lease.Spec.HolderIdentity, w.lease.Spec.RenewTime = &holder, &renewed
 }
 
 func ownedByAnother(w *statusWorld) {

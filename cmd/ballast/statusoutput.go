@@ -44,11 +44,25 @@ func (s *status) writeLeader(w io.Writer) {
 	if o := s.Owner; o != nil {
 		say(w, "Owner    another installation (%s), which plans in ConfigMap %q as %q: this plan's planners stand by\n",
 			cmp.Or(o.Identity, "away at present"), o.Plan, o.PlannerUser)
+		s.writeClaimsEnd(w)
 		return
 	}
-	if s.Leader != "" {
+	switch {
+	case s.Leader == "":
+	case s.Renewed.Sub(s.now) > clocksDiffer:
+		say(w, "Leader   %s, whose Lease was renewed at %s: that lies in the future, and no planner writes it\n", s.Leader, s.Renewed.UTC().Format(time.RFC3339))
+		s.writeClaimsEnd(w)
+	default:
 		say(w, "Leader   %s, renewed %s ago\n", s.Leader, short(s.now.Sub(s.Renewed)))
 	}
+}
+
+// clocksDiffer is by how much the clock here may be behind a planner's.
+const clocksDiffer = time.Minute
+
+// writeClaimsEnd says what ends the claim of a Lease that somebody forged.
+func (s *status) writeClaimsEnd(w io.Writer) {
+	say(w, "         if no such planner runs, end its claim by deleting the Lease, which a planner makes anew: kubectl -n %s delete lease ballast-%s\n", s.Workload.Namespace, s.Workload.Name)
 }
 
 func (s *status) writeWorkload(w io.Writer) {
@@ -99,6 +113,10 @@ func (s *status) writeRollout(w io.Writer) {
 	}
 	if r.Next != "" {
 		say(w, "         at the leader's next cycle %s\n", r.Next)
+	}
+	if s.Plan.Replicas == 0 && !s.Plan.FreeReplicas && plan.StopLapsed(r.Since, s.now) {
+		say(w, "         it holds no replicas any more, since no planner ended its stop within %s; this brings them back: kubectl -n %s scale %s %s --replicas=%d\n",
+			short(plan.StopHeld), s.Workload.Namespace, strings.ToLower(s.Workload.Kind), s.Workload.Name, r.From.Replicas)
 	}
 }
 
