@@ -51,7 +51,7 @@ func TestWhatPeopleBroughtBackIsNotStoppedAgain(t *testing.T) {
 				if diff := cmp.Diff(test.want, counts) + cmp.Diff([]Outcome{TurnedBack, Reverted}, outcomes); diff != "" {
 					t.Errorf("replicas one after the other, and outcomes (-want +got):\n%s", diff)
 				}
-				if diff := cmp.Diff(newPlan(2, 2, old), p) + cmp.Diff(map[string]int(old), f.shards()) + f.misowned(); diff != "" {
+				if diff := cmp.Diff(newPlan(2, 2, old), p) + cmp.Diff(old, f.shards()) + f.misowned(); diff != "" {
 					t.Errorf("in the end (-want +got):\n%s", diff)
 				}
 			})
