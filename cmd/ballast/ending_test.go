@@ -58,7 +58,7 @@ type mute struct {
 	seen []string
 }
 
-const muteController = `{"metadata":{"name":"argocd-application-controller","namespace":"argocd","labels":{
+const muteController = `{"kind":"StatefulSet","apiVersion":"apps/v1","metadata":{"name":"argocd-application-controller","namespace":"argocd","labels":{
 	"app.kubernetes.io/part-of":"argocd","app.kubernetes.io/component":"application-controller"}},
 	"spec":{"replicas":1,"template":{"spec":{"containers":[{"name":"application-controller","image":"argocd"}]}}}}`
 
@@ -91,6 +91,8 @@ func muteAnswers() map[string]string {
 		core + ours + "configmaps":      list("ConfigMap", ""),
 		apps + ours + "deployments":     list("Deployment", ""),
 		apps + ours + "statefulsets":    list("StatefulSet", muteController),
+
+		apps + ours + "statefulsets/argocd-application-controller": muteController,
 	}
 }
 
@@ -120,6 +122,11 @@ func (m *mute) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		w.WriteHeader(http.StatusNotFound)
 		answer = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
+	}
+	if strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadataList") {
+		for _, kind := range []string{"StatefulSet", "Deployment"} {
+			answer = strings.Replace(answer, `{"kind":"`+kind+`List"`, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList"`, 1)
+		}
 	}
 	_, _ = w.Write([]byte(answer))
 }
