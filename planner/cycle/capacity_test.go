@@ -53,6 +53,63 @@ func TestOneHeavyClusterDoesNotPackTheOthersTogether(t *testing.T) {
 	}
 }
 
+// A heavy cluster that has a replica to itself when its series end, while its pod still shows it: nothing tells whether Prometheus
+// would have them, so that its value stands. After a day it makes no room any more.
+func TestWhatIsHeldForLongMakesNoRoom(t *testing.T) {
+	w := adopted(t, append([]float64{1000}, slices.Repeat([]float64{10}, 39)...)...)
+	w.in.Config.Partition.Capacity = nil
+	for range 6 * 60 {
+		w.step(time.Minute)
+	}
+	before, alone := w.in.Workload.Replicas, w.on(w.row(t, "c000"))
+	own := w.secret("c000").Server
+	w.in.Fetched[0].Samples = slices.DeleteFunc(w.in.Fetched[0].Samples, func(s poll.Sample) bool { return s.Key == own })
+	for range 23 * 60 {
+		w.step(time.Minute)
+	}
+	within := w.in.Workload.Replicas
+	for range 7 * 60 {
+		w.step(time.Minute)
+	}
+	got, value := []int{before, len(alone), within, w.in.Workload.Replicas}, w.last.Table.Columns[0].Values[0]
+	if diff := cmp.Diff([]int{2, 1, 2, 16}, got); diff != "" || value != 1000 {
+		t.Errorf("its value is %v, want 1000 still; replicas before, clusters beside it with itself, replicas within the day and "+
+			"after it (-want +got):\n%s", value, diff)
+	}
+}
+
+// TestTheAgeOfAValueDecidesWhetherItMakesRoom, but only among values that are believed: where a metric is refused, all of them are old.
+func TestTheAgeOfAValueDecidesWhetherItMakesRoom(t *testing.T) {
+	for name, test := range map[string]struct {
+		flag   poll.Flag
+		age    time.Duration
+		frozen bool
+		want   plan.Load
+	}{
+		"fresh":                             {poll.Fresh, 0, false, 1000},
+		"fresh, by samples that are old":    {poll.Fresh, 48 * time.Hour, false, 1000},
+		"held for a day":                    {poll.Held, 24 * time.Hour, false, 1000},
+		"held for longer":                   {poll.Held, 24*time.Hour + time.Second, false, 10},
+		"held for longer, all are refused":  {poll.Held, 24*time.Hour + time.Second, true, 1000},
+		"held since a clock that went back": {poll.Held, -time.Hour, false, 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(slices.Repeat([]float64{10}, 20)...)
+			out := w.cycle()
+			c := &cycle{in: w.in, out: out}
+			c.in.Memory.Heaviest, c.out.Memory.Heaviest = Heaviest{}, Heaviest{}
+			c.out.Loads, c.out.Table.Frozen = slices.Repeat([]plan.Load{10}, 20), test.frozen
+			c.out.Loads[7] = 1000
+			c.out.Table.Columns[0].Flags[7] = test.flag
+			c.out.Table.Columns[0].SampledAt[7] = w.in.Now.Add(-test.age).UnixMilli()
+			a := &adoption{in: w.in, fleet: c.out.Fleet}
+			if c.limit(a); a.capacity != test.want {
+				t.Errorf("a replica may carry %d, want %d", a.capacity, test.want)
+			}
+		})
+	}
+}
+
 // Nor are the others left as they are for it: three replicas have some eleven clusters each when it comes.
 func TestOneHeavyClusterKeepsNoOthersFromBeingLevelled(t *testing.T) {
 	w := adopted(t, slices.Repeat([]float64{10}, 40)...)

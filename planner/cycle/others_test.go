@@ -307,6 +307,52 @@ func TestAnIllnessTakesNoFleetAlong(t *testing.T) {
 	}
 }
 
+// TestAClusterIsFailedOverFreelyOnceADay: what a dead replica leaves goes at once, though the budget of failovers is used up. Where the
+// one that took it dies, too, what came by that failover waits for the budget until a day is over, and only one goes each hour; all
+// else on it goes.
+func TestAClusterIsFailedOverFreelyOnceADay(t *testing.T) {
+	for name, test := range map[string]struct {
+		after time.Duration // of the first failover
+		wait  bool
+	}{
+		"after two hours":      {2 * time.Hour, true},
+		"just before a day":    {23 * time.Hour, true},
+		"as a day is over":     {24 * time.Hour, false},
+		"after a day and more": {30 * time.Hour, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, slices.Repeat([]float64{10}, 24)...)
+			capacity := config.Decimal("1000") // all fit
+			w.in.Config.Partition.Capacity = &capacity
+			w.in.Config.Change.Moves.Rate = []config.Rate{{Percent: 5, Period: config.Duration(7 * 24 * time.Hour)}} // one in a week
+			for range 30 {
+				w.step(time.Minute) // settled
+			}
+			left := w.on(2)
+			w.down[2] = true
+			w.until(t, "replica 2 is empty", 30*time.Minute, func(Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
+			clear(w.down)
+			for end := w.in.Now.Add(test.after); w.in.Now.Before(end); {
+				w.step(time.Minute)
+			}
+			came := slices.DeleteFunc(w.on(0), func(name string) bool { return !slices.Contains(left, name) })
+			w.down[0] = true
+			for range 30 {
+				w.step(time.Minute)
+			}
+			want := 0
+			if test.wait {
+				want = len(came) - 1
+			}
+			stay := w.on(0)
+			others := slices.DeleteFunc(slices.Clone(stay), func(name string) bool { return slices.Contains(came, name) })
+			if len(came) < 3 || len(stay) != want || len(others) > 0 {
+				t.Errorf("of %v that came, %v stay on the dead replica, want %d; of the others %v", came, stay, want, others)
+			}
+		})
+	}
+}
+
 // TestATripForMemoryTakesThePlaceOfAnother: whoever trips the breaker by an orphan must not hide it.
 func TestATripForMemoryTakesThePlaceOfAnother(t *testing.T) {
 	w := undecided(t, skewed(24)...)

@@ -146,10 +146,10 @@ func TestACacheTakesLittleOfManySecrets(t *testing.T) {
 	for name, test := range map[string]struct {
 		letters, most int // of name and URL, and bytes a Secret
 	}{
-		"an EKS cluster":        {90, 1000},
-		"as long as is planned": {512, 1900},
-		"longer":                {2048, 800},
-		"short":                 {10, 800},
+		"an EKS cluster":        {90, 750},
+		"as long as is planned": {512, 1600},
+		"longer":                {2048, 600},
+		"short":                 {10, 550},
 	} {
 		t.Run(name, func(t *testing.T) {
 			transform, kept := Transform(labels.SelectorFromSet(labels.Set{plan.SecretTypeLabel: plan.SecretTypeCluster})), make([]any, 0, n)
