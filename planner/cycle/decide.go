@@ -12,6 +12,8 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
+	"ballast/planner/partition"
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -99,9 +101,41 @@ func (c *cycle) candidate(s *snapshot) *evaluate.Candidate {
 	})}
 	for _, lost := range d.answer.Lost {
 		can.Lost = append(can.Lost, lost.String())
+		if lost.What == partition.FixedReplicas && lost.To == partition.Pin {
+			c.replicasHeld(s.adoption, lost.Replica)
+		}
 	}
 	c.out.Candidate = can
 	return c.elect(s, d)
+}
+
+// replicasHeld tells who keeps more replicas than partition.replicas says: whoever wrote the number hears of it nowhere else.
+func (c *cycle) replicasHeld(a *adoption, replica int) {
+	fixed := c.in.Config.Partition.Replicas
+	if fixed == nil || c.in.Workload.Unmanaged {
+		return
+	}
+	for i, cl := range a.fleet.Clusters {
+		if a.firm(i).At == replica {
+			c.problem(Problem{Phase: PhasePartition, Subject: cl.Shard.ID, Kind: "ReplicasHeld", Message: fmt.Sprintf(
+				"partition.replicas is %d, and %d are needed, since %q is on replica %d; %s", fixed.Fixed, replica+1, cl.Shard.ID, replica, a.lowered(i))})
+			return
+		}
+	}
+}
+
+// lowered is what people can do for a cluster that cannot leave its replica.
+func (a *adoption) lowered(i int) string {
+	cl := a.fleet.Clusters[i]
+	switch {
+	case a.firm(i).Claim == placement.Pinned:
+		return "it is pinned there: pin it lower, or take the pin away"
+	case cl.FixedAt != nil:
+		return "it has no Secret, and Argo CD puts it there: give it a Secret"
+	case cl.Unmanaged:
+		return "its Secret opted out of ballast: write a lower data.shard there, or take the annotation " + plan.AnnotationUnmanaged + " away"
+	}
+	return "its Secret cannot be written: make it anew with a lower data.shard"
 }
 
 // elect lets the evaluation vote on the candidate, and answers what it elects. Where nothing may begin the vote goes

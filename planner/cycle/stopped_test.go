@@ -190,6 +190,48 @@ func TestWhatOnlyPeopleMayWriteKeepsNothingWaiting(t *testing.T) {
 	}
 }
 
+// TestWhoKeepsMoreReplicasThanTheNumberIsNamed, with the mend: `partition.replicas: 3` stayed at 5 in silence beside one Secret.
+func TestWhoKeepsMoreReplicasThanTheNumberIsNamed(t *testing.T) {
+	on4 := discover.ShardValue{State: discover.ShardValid, N: 4}
+	const needs = "partition.replicas is 3, and 5 are needed, since \"zz\" is on replica 4; "
+	for name, test := range map[string]struct {
+		make     func(*liveWorld, *discover.Secret)
+		replicas int
+		want     string
+	}{
+		"none": {func(*liveWorld, *discover.Secret) {}, 3, ""},
+		"opted out": {func(_ *liveWorld, s *discover.Secret) { s.Unmanaged = true }, 5,
+			needs + "its Secret opted out of ballast: write a lower data.shard there, or take the annotation ballast.argoproj.io/unmanaged away"},
+		"immutable": {func(_ *liveWorld, s *discover.Secret) { s.Immutable = true }, 5,
+			needs + "its Secret cannot be written: make it anew with a lower data.shard"},
+		"pinned by its Secret": {func(_ *liveWorld, s *discover.Secret) { s.Pin = "4" }, 5,
+			needs + "it is pinned there: pin it lower, or take the pin away"},
+		"pinned": {func(w *liveWorld, _ *discover.Secret) { w.in.Pins = plan.Pins{"zz": 4} }, 5,
+			needs + "it is pinned there: pin it lower, or take the pin away"},
+		"opted out below": {func(_ *liveWorld, s *discover.Secret) { s.Unmanaged, s.Shard.N = true, 2 }, 3, ""},
+		"people scale, and one opted out": {func(w *liveWorld, s *discover.Secret) {
+			s.Unmanaged, w.in.Config.Partition.Replicas = true, &config.Replicas{Workload: true}
+		}, 5, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := adopted(t, skewed(24)...)
+			w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 5}
+			w.until(t, "there are five replicas", 12*time.Hour, func(Outcome) bool { return w.in.InForce.Replicas == 5 && w.in.InForce.Rollout == nil })
+			w.add("zz", 1)
+			w.secret("zz").Shard = on4
+			w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 3}
+			test.make(w, w.secret("zz"))
+			for range 8 * 60 {
+				w.step(time.Minute)
+			}
+			told := findProblem(w.last, "ReplicasHeld")
+			if diff := cmp.Diff(test.want, told.Message); diff != "" || w.in.InForce.Replicas != test.replicas {
+				t.Errorf("there are %d replicas, want %d; what people are told (-want +got):\n%s", w.in.InForce.Replicas, test.replicas, diff)
+			}
+		})
+	}
+}
+
 // Entries of the env that disagree are written anew, though the one that was read last is right.
 func TestEntriesThatDisagreeAreDrift(t *testing.T) {
 	w := newWorld(4, 2, 1)
