@@ -40,7 +40,8 @@ test: binaries ## everything, in seeded slices, with the race detector where the
 	failed=0; [ -z "$$raced" ] || go test -race -timeout 35m -p $(AT_ONCE) $$raced || failed=1; \
 	wait $$! || failed=1; [ -z "$$pure" ] || cat bin/pure.txt; exit $$failed
 
-race: test ## the same: every test runs with the race detector
+race: binaries ## every package with the race detector, also those that begin no goroutine
+	go test -race -timeout 60m -p $(AT_ONCE) $(PACKAGES)
 
 e2e: binaries ## only the end-to-end suite
 	go test -race -timeout 20m ./e2e/...

@@ -60,10 +60,10 @@ func newResumeCommand() *cobra.Command {
 		Long: `resume clears both things that keep the planner from deciding: a freeze, and that it stopped itself.
 
 ballast stops itself when a wave of moves is followed within 15 minutes by a cluster without an owner, a replica killed for its
-memory, or one that reconciles much slower. Then it begins nothing by itself any more until a person has looked: the annotation
-ballast.argoproj.io/tripped on the plan ConfigMap says what happened. resume shows it, with the freeze that it ends, too, if
-somebody froze it beside, asks, and takes both away. The moves of that wave stay; "ballast rollback" takes them back, before as
-well as after.
+memory, or one that reconciles much slower. Then it begins nothing by itself any more but failovers, and after a kill for memory
+not even those, until a person has looked: the annotation ballast.argoproj.io/tripped on the plan ConfigMap says what happened.
+resume shows it, with the freeze that it ends, too, if somebody froze it beside, asks, and takes both away. The moves of that wave
+stay; "ballast rollback" takes them back, before as well as after.
 
 It needs get and patch on that ConfigMap.`,
 		Example: "  ballast resume",

@@ -14,8 +14,8 @@ import (
 // goneAtOnce is why nothing but a rescue begins while a discovery is refused.
 const goneAtOnce = "too many cluster Secrets are gone at once"
 
-// rescues reports whether clusters whose Secrets are there may leave a replica that is unwell or cordoned, though
-// the discovery is refused: under the plan in force, of this workload, in mode Enforce. Where not one Secret is
+// rescues reports whether clusters whose Secrets are there may leave a replica that is unwell, cordoned or taken away by
+// people, though the discovery is refused: under the plan in force, of this workload, in mode Enforce. Where not one Secret is
 // found, it is our list that is broken. A rollout that stops every replica turns back instead.
 func (c *cycle) rescues() bool {
 	p := c.in.InForce
@@ -27,7 +27,7 @@ func (c *cycle) rescues() bool {
 }
 
 // rescue is the cycle of a discovery that is refused. The plan in force stays as it is, also for what is gone; a
-// rollout that is under way goes on; and the gates leave open what empties a replica that is unwell or cordoned.
+// rollout that is under way goes on; and the gates leave open what empties a replica that is unwell or cordoned, or that people took away.
 // Nothing is measured: half a fleet is no measure of the whole one, and what is remembered of that stays.
 func (c *cycle) rescue() {
 	c.out.Pins = AllPins(c.in.Pins, c.out.Fleet.Clusters)

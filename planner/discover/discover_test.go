@@ -355,7 +355,7 @@ var emptyIsNil = cmp.Transformer("emptyIsNil", func(ss []string) map[string]bool
 func TestAShrinkErrorSaysWhatToDo(t *testing.T) {
 	err := &ShrinkError{Found: 2, Lost: 22, Known: 24, Until: noon}
 	want := `accepting a discovery of 2 clusters: 22 of 24 known clusters are gone within half an hour, so until 2026-08-01T12:00:00Z the plan stays as it is, ` +
-		`but for clusters that leave a replica that is unwell or cordoned; if they are gone for good, annotate the plan ConfigMap with ballast.argoproj.io/accept-discovery: "2"`
+		`but for clusters that leave a replica that is unwell, cordoned or taken away by an autoscaler; if they are gone for good, annotate the plan ConfigMap with ballast.argoproj.io/accept-discovery: "2"`
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
 	}

@@ -18,16 +18,17 @@ const (
 	// the plan still by it, over and over.
 	KnownAfter = time.Hour
 	// mostJoin is how many of those join the known ones within a day, in percent of them, and leastJoin that many at least: who makes
-	// hundreds must not lift by it what is a share of the known ones, the moves within a day and what is no loss.
+	// hundreds must not lift by it what is a share of the known ones, the moves within a day and what is no loss. A day begins with the
+	// first that joins, so that two days' may join within one that lies across both.
 	mostJoin  = 25
 	leastJoin = 10
 )
 
 // Known is the last accepted discovery: the names of the cluster Secrets that were there for an hour, sorted, and those that
-// are to be, Fresh since then; Joined of them were so since JoinedSince, within a day. Lost are those that were known and went within AcceptAfter, by when that was seen: a fleet that
-// goes by and by is lost as one that goes at once. While a smaller discovery waits to be accepted, ShrunkFirst says since when,
-// ShrunkSince since when no more were lost, and ShrunkTo how many clusters are left. Leaders are who leads where several
-// Secrets have one server.
+// are to be, Fresh since then; Joined of them joined in the day that began at JoinedSince. Lost are those that were known and went
+// within AcceptAfter, by when that was seen: a fleet that goes by and by is lost as one that goes at once. While a smaller discovery
+// waits to be accepted, ShrunkFirst says since when, ShrunkSince since when no more were lost, and ShrunkTo how many clusters are
+// left. Leaders are who leads where several Secrets have one server.
 type Known struct {
 	Clusters    []string             `json:"clusters,omitempty"`
 	Fresh       []string             `json:"fresh,omitempty"`
@@ -87,7 +88,7 @@ type ShrinkError struct {
 // Error names the counts, what happens, and what a person can do.
 func (e *ShrinkError) Error() string {
 	return fmt.Sprintf("accepting a discovery of %d clusters: %d of %d known clusters are gone within half an hour, so until %s the plan stays as it is, but for "+
-		"clusters that leave a replica that is unwell or cordoned; if they are gone for good, annotate the plan ConfigMap with ballast.argoproj.io/accept-discovery: %q",
+		"clusters that leave a replica that is unwell, cordoned or taken away by an autoscaler; if they are gone for good, annotate the plan ConfigMap with ballast.argoproj.io/accept-discovery: %q",
 		e.Found, e.Lost, e.Known, e.Until.UTC().Format(time.RFC3339), fmt.Sprint(e.Found))
 }
 

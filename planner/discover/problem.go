@@ -62,7 +62,7 @@ func tooMany(in Input) Problem {
 	if beside > 0 {
 		also = fmt.Sprintf("; %s of the plan with the server or the data.name of one that is left out, which Argo CD may take instead, so that a few of them without an owner keep nothing waiting", plural(beside, "Secret"))
 	}
-	return Problem{"", TooMany, fmt.Sprintf("left out of the plan: %s beyond the %d that are planned, of which those come first that were there for an hour, then the oldest%s; "+
+	return Problem{"", TooMany, fmt.Sprintf("left out of the plan: %s beyond the %d that are planned, of which those come first that are known (there for an hour, and not beyond a quarter or ten new ones a day), then the oldest%s; "+
 		"see who made so many (kubectl get secrets --sort-by=.metadata.creationTimestamp, with discover.selector), and delete those that no cluster needs",
 		plural(in.LeftOut, "cluster Secret"), mostSecrets, also)}
 }
