@@ -27,8 +27,8 @@ func (c *cycle) rescues() bool {
 }
 
 // rescue is the cycle of a discovery that is refused. The plan in force stays as it is, also for what is gone; a
-// rollout that is under way goes on; and the gates leave open what empties a replica that is unwell or cordoned, or that people took away.
-// Nothing is measured: half a fleet is no measure of the whole one, and what is remembered of that stays.
+// rollout that is under way goes on; and the gates leave open what empties a replica that is unwell or cordoned, or that
+// people took away. Nothing is measured: half a fleet is no measure of the whole one, and what is remembered of that stays.
 func (c *cycle) rescue() {
 	c.out.Pins = AllPins(c.in.Pins, c.out.Fleet.Clusters)
 	c.out.Table.Frozen = true
