@@ -70,3 +70,48 @@ func TestAnAnswerTellsNoMoreOfThePlanThanItsRequestCarried(t *testing.T) {
 		})
 	}
 }
+
+// TestAnAnswerAboutAClusterNamesNoOther: whoever may ask learns the replica of the name or server that he brings along, the revision,
+// and no other cluster's name or server.
+func TestAnAnswerAboutAClusterNamesNoOther(t *testing.T) {
+	secret := func(name, server string) []byte {
+		doc, err := json.Marshal(map[string]any{
+			"metadata": map[string]any{"name": name, "labels": map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}},
+			"data":     map[string]string{"server": base64Of(server), "shard": base64Of("2")},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return doc
+	}
+	stands := object(t, fleet(), "prod-us: 1\n")
+	for name, tc := range map[string]struct {
+		cluster, server string
+		want            string // requested and enforced
+	}{
+		"a name of the plan":                     {"prod-eu", "https://other.example", "shard=2 shard=3"},
+		"a name that is pinned":                  {"prod-us", "https://other.example", "shard=2 shard=1"},
+		"another name, for a server of the plan": {"guess", "https://us.example", "shard=2 shard=1"},
+		"another name and server":                {"guess", "https://other.example", "shard=2 shard=2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := admissionRequest(t, func(r *admissionv1.AdmissionRequest) {
+				r.Name, r.Operation, r.Object.Raw, r.OldObject.Raw = tc.cluster, admissionv1.Create, secret(tc.cluster, tc.server), nil
+			})
+			h := NewHandler(&plans{known: knowing(t, stands)}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+			got := ask(t, h, "/clusters", body)
+			if told := got.AuditAnnotations["requested"] + " " + got.AuditAnnotations["enforced"]; told != tc.want {
+				t.Errorf("it tells %q, want %q", told, tc.want)
+			}
+			said, err := json.Marshal(got)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, other := range []string{"prod-eu", "prod-us", "us.example", plan.ServerHash("https://us.example")} {
+				if own := other == tc.cluster || strings.Contains(tc.server, other); !own && strings.Contains(string(said)+string(got.Patch), other) {
+					t.Errorf("it names %s: %s", other, said)
+				}
+			}
+		})
+	}
+}
