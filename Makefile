@@ -86,7 +86,7 @@ fmt: ## gofmt
 	gofmt -w $$(git ls-files '*.go')
 
 golden: ## write the golden files anew
-	@for p in $$(grep -rl 'flag.Bool("update"' --include='*_test.go' cmd manifests planner certs webhook | xargs -n1 dirname | sort -u); do go test -count=1 ./$$p -update || exit 1; done
+	@for p in $$(grep -rl 'flag.Bool("update"' --include='*_test.go' cmd docs manifests planner certs webhook | xargs -n1 dirname | sort -u); do go test -count=1 ./$$p -update || exit 1; done
 
 manifests: ## print what the quick start applies
 	@$$(go run ./e2e/plane/cmd/assets)/kubectl kustomize manifests/overlays/cert-manager

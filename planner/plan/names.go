@@ -17,13 +17,13 @@ const (
 	KeyPins = "pins"
 
 	// Annotations of the plan ConfigMap that ballast writes.
-	AnnotationRevision  = Group + "/revision"
-	AnnotationDecidedAt = Group + "/decided-at"
-	AnnotationDecidedBy = Group + "/decided-by"
-	AnnotationReason    = Group + "/reason"
-	AnnotationStage     = Group + "/stage"
-	AnnotationDigest    = Group + "/digest"
-	AnnotationMAC       = Group + "/mac" // proves to the next leader that a planner wrote data.plan
+	AnnotationRevision  = Group + "/revision"   // the plan's number, which only grows
+	AnnotationDecidedAt = Group + "/decided-at" // when the plan was written
+	AnnotationDecidedBy = Group + "/decided-by" // the leader's pod
+	AnnotationReason    = Group + "/reason"     // what changed, in words
+	AnnotationStage     = Group + "/stage"      // of a rollout that is under way
+	AnnotationDigest    = Group + "/digest"     // sha256 of data.plan, by which a webhook tells a broken edit
+	AnnotationMAC       = Group + "/mac"        // proves to the next leader that a planner wrote data.plan
 
 	// Annotations of the plan ConfigMap that people write.
 	AnnotationPaused          = Group + "/paused"           // "true": no new decisions, enforcement goes on
@@ -33,16 +33,13 @@ const (
 	AnnotationPausedBy        = Group + "/paused-by"        // who, for people
 	AnnotationCordon          = Group + "/cordon"           // replicas to empty, each until a time: "3=2026-11-20T17:00:00Z"
 
-	// AnnotationRollback names the revision of a kept plan to go back to. A person writes it, the leader takes it away
-	// once it is done or refused.
-	AnnotationRollback = Group + "/rollback-to"
-
-	// AnnotationTripped says why ballast stopped itself. The leader writes it, a person takes it away.
-	AnnotationTripped = Group + "/tripped"
+	// Annotations of the plan ConfigMap that one writes and the other takes away.
+	AnnotationRollback = Group + "/rollback-to" // the revision of a kept plan to go back to: a person writes it, the leader takes it away once it is done or refused
+	AnnotationTripped  = Group + "/tripped"     // why ballast stopped itself: the leader writes it, a person takes it away
 
 	// Annotations of cluster Secrets and the workload that people write.
-	AnnotationUnmanaged = Group + "/unmanaged"
-	AnnotationPin       = Group + "/pin"
+	AnnotationUnmanaged = Group + "/unmanaged" // "true": the object opted out, and ballast neither holds nor writes it
+	AnnotationPin       = Group + "/pin"       // of a cluster Secret: the replica that it is to have; data.pins goes before it
 
 	// EnvReplicas is what an application-controller takes for the number of replicas; it is read once, at its start.
 	EnvReplicas = "ARGOCD_CONTROLLER_REPLICAS"

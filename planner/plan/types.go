@@ -98,15 +98,15 @@ type Stage string
 
 // The stages of the rollout modes.
 const (
-	Assigning  Stage = "Assigning"
-	Scaling    Stage = "Scaling"
-	Restarting Stage = "Restarting"
-	Reverting  Stage = "Reverting" // the way back of a stage that passed its deadline
-	Draining   Stage = "Draining"  // x0y: no replica runs
-	Restoring  Stage = "Restoring" // x0y: the replicas come back
-	Moving     Stage = "Moving"    // live: a wave of clusters changes its replica
-	Verifying  Stage = "Verifying" // live: every cluster has its one owner, before replicas go
-	Shrinking  Stage = "Shrinking" // live: the replicas that were left go
+	Assigning  Stage = "Assigning"  // every Secret gets its replica
+	Scaling    Stage = "Scaling"    // replicas or env become what the rollout wants
+	Restarting Stage = "Restarting" // every pod restarts, where that was asked for
+	Reverting  Stage = "Reverting"  // the way back of a stage that passed its deadline
+	Draining   Stage = "Draining"   // x0y: no replica runs
+	Restoring  Stage = "Restoring"  // x0y: the replicas come back
+	Moving     Stage = "Moving"     // live: a wave of clusters changes its replica
+	Verifying  Stage = "Verifying"  // live: every cluster has its one owner, before replicas go
+	Shrinking  Stage = "Shrinking"  // live: the replicas that were left go
 )
 
 // The rollout modes.
