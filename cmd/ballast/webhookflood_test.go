@@ -496,7 +496,11 @@ func endless(t *testing.T, f *floodTarget) {
 		body := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u1","resource":{"resource":"statefulsets"},"name":"` + controllerName +
 			`","namespace":"argocd","operation":"UPDATE","userInfo":{"username":"mallory"},"object":{"metadata":{"name":"` + controllerName + `"},"spec":{"template":{"spec":{` +
 			around[element][0] + list + around[element][1] + `}}}}}}`
-		if answer, err := post(f.from(attacker), f.address, "/controllers", []byte(body)); err != nil || !bytes.Contains(answer, []byte(`the pod template is too large to be read here`)) && !bytes.Contains(answer, []byte(`no container runs`)) {
+		answer, err := post(f.from(attacker), f.address, "/controllers", []byte(body))
+		for again := 0; err != nil && again < 3; again++ { // who reads too slowly is cut, and a busy machine is slow
+			answer, err = post(f.from(attacker), f.address, "/controllers", []byte(body))
+		}
+		if err != nil || !bytes.Contains(answer, []byte(`the pod template is too large to be read here`)) && !bytes.Contains(answer, []byte(`no container runs`)) {
 			t.Errorf("%s without end was answered %.300s: %v", element, answer, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"ballast/e2e/apiserver"
@@ -76,6 +77,7 @@ func TestNoPlanIsBelievedThatNoPlannerWrote(t *testing.T) {
 	t.Run("without the key's Secret nothing is planned, and people hear why", func(t *testing.T) { saysThatTheKeyIsMissing(t, server) })
 	t.Run("a key that somebody wiped comes back", func(t *testing.T) { bringsTheKeyBack(t, server) })
 	t.Run("a key that somebody chose is none", func(t *testing.T) { refusesAChosenKey(t, server) })
+	t.Run("a key that somebody chose before the first plan is none", func(t *testing.T) { fillsTheKeyOnce(t, server) })
 }
 
 func refusesAForgery(t *testing.T, server *rest.Config, forge func(*plan.Plan)) {
@@ -314,10 +316,36 @@ func refusesAChosenKey(t *testing.T, server *rest.Config) {
 	}
 	stop()
 	choose()
-	last, _ := b.start()
+	last, quit := b.start()
 	b.cycles(last, 2)
 	isOwn("while nobody led", 2)
 	if p := b.plan(); len(p.Clusters) != 3 || p.Revision <= revision || len(b.told("HistoryDropped")) != 1 {
 		t.Errorf("revision %d with %d clusters, told %q", p.Revision, len(p.Clusters), b.told("HistoryDropped"))
+	}
+	quit()
+	choose()
+	b.must(b.client.Delete(b.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: b.config.Plan.History}}))
+	again, _ := b.start()
+	b.cycles(again, 2)
+	isOwn("while nobody led, and the history is gone", 3)
+}
+
+// fillsTheKeyOnce: before the first plan, a key that somebody brought is none, and an empty Secret gets one without a word.
+func fillsTheKeyOnce(t *testing.T, server *rest.Config) {
+	for name, test := range map[string]struct {
+		key  []byte
+		told int
+	}{"shipped empty": {nil, 0}, "chosen": {bytes.Repeat([]byte("a"), 32), 1}} {
+		b := newBed(t, server, plan.Hold, 3, 2, 1)
+		secret := newKeySecret(b.namespace)
+		secret.Data = map[string][]byte{"key": test.key}
+		b.must(b.client.Update(b.ctx, secret))
+		l, _ := b.start()
+		b.cycles(l, 7)
+		var key corev1.Secret
+		b.get(&key, keySecret)
+		if len(key.Data["key"]) != 32 || bytes.Equal(key.Data["key"], test.key) || len(b.told("KeyReplaced")) != test.told {
+			t.Errorf("%s: a key of %d bytes, the one of before: %t; told %q", name, len(key.Data["key"]), bytes.Equal(key.Data["key"], test.key), b.told("KeyReplaced"))
+		}
 	}
 }

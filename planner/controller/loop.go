@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,7 +157,7 @@ func (l *Loop) takeOver(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("taking over from the last leader: %w", err)
 	}
-	if err := l.renewKey(ctx, history, problems); err != nil {
+	if err := l.renewKey(ctx, history); err != nil {
 		return err
 	}
 	for _, p := range problems {
@@ -176,9 +177,9 @@ func (l *Loop) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// renewKey makes the key anew where the one that was found vouches for nothing of what stands: it is another's.
-func (l *Loop) renewKey(ctx context.Context, history store.History, foreign []string) error {
-	if len(foreign) == 0 || len(history.Parts) > 0 || history.LastPlan() != nil {
+// renewKey makes the key anew where the one that was found vouches for nothing that stands: it may be another's.
+func (l *Loop) renewKey(ctx context.Context, history store.History) error {
+	if l.Store.MadeKey() || len(history.Parts) > 0 || history.LastPlan() != nil {
 		return nil
 	}
 	stands, err := l.Store.Read(ctx)
@@ -290,7 +291,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (cycle.Inputs
 		return cycle.Inputs{}, snapshot, err
 	}
 	in := cycle.Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory}
-	if in.Discovered, in.Workload, err = l.stands(ctx, c, l.memory.Known, l.newest()); err != nil {
+	if in.Discovered, in.Workload, err = l.stands(ctx, c, l.memory.Known, cmp.Or(l.newest(), snapshot.Document.Plan)); err != nil {
 		return cycle.Inputs{}, snapshot, err
 	}
 	l.takeIn(&in, snapshot)

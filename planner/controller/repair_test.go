@@ -181,15 +181,19 @@ func bringsTheWorkloadBack(t *testing.T, server *rest.Config) {
 
 // staysWithItsWorkload: whoever may create Deployments keeps ballast neither from its repairs nor from its cycles.
 func staysWithItsWorkload(t *testing.T, server *rest.Config) {
-	b, l, own, other := stamped(t, server)
-	labels := b.workload().Labels
+	b := newBed(t, server, plan.Hold, 3, 2, 1)
+	l, end := b.start()
+	b.cycles(l, 1)
+	own := b.shards()["c000"]
+	end()
+	b.must(b.client.Delete(b.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: b.config.Plan.History}}))
+	labels, other := b.workload().Labels, map[string]string{"0": "1", "1": "0", "2": "0"}[own]
 	b.must(b.client.Create(b.ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: b.workload().Name, Labels: labels},
 		Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](0), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: b.workload().Spec.Template}}))
+	next, _ := b.start() // which knows of no plan but the one that stands
 	b.stamp("c000", other, "kubectl-edit")
-	l.Changed()
+	next.Changed()
 	b.eventually("it is repaired", func() bool { return b.shards()["c000"] == own })
-	b.stirred(l)
-	b.clock.Step(time.Minute)
 	b.eventually("a cycle tells of it", func() bool { return len(b.told("TargetAmbiguous")) == 1 })
 	want := []string{"several workloads may be the application-controller: the plan stays with StatefulSet argocd-application-controller; " +
 		"set target.kind and target.name, or delete what is none: Deployment argocd-application-controller"}

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"ballast/planner/plan"
 )
 
 // LockOptions describe a Lock. Self names this instance: its plan, its user and its identity in the election. Tell is
@@ -143,7 +145,7 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	if noted := l.lease; noted.Size() < mostLease {
 		lease.Labels, lease.Annotations, lease.OwnerReferences = maps.Clone(noted.Labels), maps.Clone(noted.Annotations), noted.OwnerReferences
 	}
-	if len(l.lease.ManagedFields) > mostManagers {
+	if plan.FewManagers(l.lease.ManagedFields) != nil {
 		lease.ManagedFields = []metav1.ManagedFieldsEntry{{}} // by which the API server forgets them all
 	}
 	record.LeaderTransitions = transitions(record.LeaderTransitions)
@@ -161,7 +163,6 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 const (
 	mostLease       = 64 << 10 // bytes; of a larger one nothing of others' is kept
 	mostTransitions = 1 << 30  // of 1<<31-1; a count beyond begins anew
-	mostManagers    = 32       // of its fields; the API server merges all with each write, thousands for half a minute
 )
 
 func transitions(n int) int {

@@ -43,8 +43,9 @@ func KeyName(planConfigMap string) string { return planConfigMap + "-key" }
 // seal proves that a planner of this installation wrote a text. The Secret's UID is part of the proof, so that a Secret which
 // was restored elsewhere, or anew, vouches for nothing that came along with it.
 type seal struct {
-	uid types.UID
-	key []byte
+	uid  types.UID
+	key  []byte
+	made bool // by this process
 }
 
 // mac is the proof for a text that stands under a name.
@@ -79,7 +80,7 @@ func (s *Store) Unseal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next := &seal{uid: secret.UID, key: secret.Data[keyOfSecret]}
+	next := &seal{uid: secret.UID, key: secret.Data[keyOfSecret], made: s.MadeKey()}
 	if len(next.key) != keyBytes && ptr.Deref(secret.Immutable, false) {
 		return fmt.Errorf("the plan's key, Secret %q in %q, holds no key and is immutable: run kubectl -n %s delete secret %s, then kubectl -n %s create secret generic %s",
 			s.Key, s.Namespace, s.Namespace, s.Key, s.Namespace, s.Key)
@@ -139,10 +140,16 @@ func (s *Store) KeySecret() types.UID {
 	return ""
 }
 
+// MadeKey reports whether this process made the key that is gone by.
+func (s *Store) MadeKey() bool {
+	known := s.seal.Load()
+	return known != nil && known.made
+}
+
 // makeKey writes a new key into the Secret, or puts back the one that it lost. A Secret that was made anew gets a new one, whatever
 // it holds.
 func (s *Store) makeKey(ctx context.Context, secret *corev1.Secret) (*seal, error) {
-	next := &seal{uid: secret.UID, key: make([]byte, keyBytes)}
+	next := &seal{uid: secret.UID, key: make([]byte, keyBytes), made: true}
 	if known := s.seal.Load(); known != nil && known.uid == secret.UID {
 		next = known
 	} else if _, err := rand.Read(next.key); err != nil {

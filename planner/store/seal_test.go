@@ -39,8 +39,8 @@ func TestAMACHoldsForWhatItWasMadeFor(t *testing.T) {
 		}{
 			"another text":   {otherText == text, s.holds(name, []byte(otherText), mac)},
 			"another name":   {otherName == name, s.holds(otherName, []byte(text), mac)},
-			"another Secret": {o.uid == s.uid, (&seal{o.uid, s.key}).holds(name, []byte(text), mac)},
-			"another key":    {string(o.key) == string(s.key), (&seal{s.uid, o.key}).holds(name, []byte(text), mac)},
+			"another Secret": {o.uid == s.uid, (&seal{uid: o.uid, key: s.key}).holds(name, []byte(text), mac)},
+			"another key":    {string(o.key) == string(s.key), (&seal{uid: s.uid, key: o.key}).holds(name, []byte(text), mac)},
 			// What stands on the two sides of a border must not be moved over it.
 			"a moved border": {name == "", s.holds("", []byte(name+text), mac)},
 		} {
