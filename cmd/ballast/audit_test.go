@@ -152,7 +152,7 @@ func TestAuditReadsWhatItIsGiven(t *testing.T) {
 		"files and standard input":  {old, []string{plain, "-"}, []string{"last", "old"}, "", ""},
 		"what is no audit log":      {"a\nb\n", nil, nil, "none of 2 lines is an audit event: is this an API server's audit log?\neach of 2 lines could not be read as an audit event; the first is line 1 of standard input\n", ""},
 		"a line being written":      {last + old[:50], nil, []string{"last"}, "line 2 of standard input has no end yet and was left out\n", ""},
-		"a line of 5 MiB":           {strings.Repeat("x", 5<<20) + "\n" + last, nil, []string{"last"}, "line 1 of standard input is longer than 4 MiB and was left out\n", ""},
+		"a line of 13 MiB":          {strings.Repeat("x", 13<<20) + "\n" + last, nil, []string{"last"}, "line 1 of standard input is longer than 12 MiB and was left out\n", ""},
 		"a missing file and others": {"", []string{filepath.Join(dir, "missing"), plain}, []string{"last"}, "", "opening an audit log: open {dir}/missing: no such file or directory"},
 		"a directory and others":    {"", []string{dir, plain}, []string{"last"}, "", `reading "{dir}": read {dir}: is a directory`},
 		"a torn file and others":    {"", []string{torn, plain}, []string{"last"}, "", `reading "{dir}/torn.gz": unexpected EOF`},

@@ -14,6 +14,8 @@ import (
 
 	yamlnode "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"ballast/planner/plan"
 )
 
 const (
@@ -116,6 +118,9 @@ func parseIn(data []byte, dir string, checks []Check) (PlannerConfig, error) {
 func document(data []byte) (*yamlnode.Node, error) {
 	if len(data) > maxBytes {
 		return nil, fmt.Errorf("parsing the configuration: it has more than %d bytes", maxBytes)
+	}
+	if plan.ManyDirectives(string(data)) {
+		return nil, errors.New("parsing the configuration: it has many directives (lines that begin with %): delete them")
 	}
 	reader := yamlnode.NewDecoder(bytes.NewReader(data))
 	var doc, more yamlnode.Node

@@ -249,6 +249,8 @@ func decode(text string, unmarshal func([]byte, any, ...yaml.JSONOpt) error, val
 		return Plan{}, fmt.Errorf("decoding the plan: %d KiB of it are not in ballast's own form, and at most %d are read", len(rest)>>10, maxOddBytes>>10)
 	case strings.ContainsAny(rest, "&*"):
 		return Plan{}, fmt.Errorf("decoding the plan: %w", errAlias)
+	case ManyDirectives(rest):
+		return Plan{}, errors.New("decoding the plan: it has many directives (lines that begin with %)")
 	}
 	var w wire
 	if err := unmarshal([]byte(rest), &w); err != nil {

@@ -160,6 +160,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"an alias":             {good + "z: &z a\ny: [*z]\n", "has an anchor, an alias"},
 		"the alias bomb":       {bomb, "has an anchor, an alias"},
 		"a huge odd part":      {good + "y: [" + strings.Repeat("a,", maxOddBytes/2) + "]\n", "KiB of it are not in ballast's own form"},
+		"many directives":      {manyDirectives() + "---\n" + good, "it has many directives"},
 		"an alias in moves":    {good + "rollout:\n  mode: live\n  moves: {a: &a 1, b: *a}\n", "has an anchor, an alias"},
 	} {
 		t.Run(name, func(t *testing.T) {

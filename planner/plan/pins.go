@@ -64,6 +64,9 @@ func pinsNode(text string) (*yamlnode.Node, *PinProblem) {
 	if len(text) > MaxPinsBytes {
 		return nil, &PinProblem{Line: 1, Message: fmt.Sprintf("has %d KiB, and at most %d are read: pin fewer clusters", (len(text)+1023)>>10, MaxPinsBytes>>10)}
 	}
+	if ManyDirectives(text) {
+		return nil, &PinProblem{Line: 1, Message: "has many directives (lines that begin with %): write one `cluster-secret: replica` a line"}
+	}
 	var doc yamlnode.Node
 	if err := yamlnode.Unmarshal([]byte(text), &doc); err != nil {
 		return nil, &PinProblem{Line: 1, Message: "is not YAML; write one `cluster-secret: replica` a line"}

@@ -33,6 +33,8 @@ func TestParsePins(t *testing.T) {
 		"an anchor":            {"a: &x 1\nb: *x\nc: 2\n", Pins{"c": 2}, []string{"pins line 1: a: has an anchor or an alias: write the number out", "pins line 2: b: has an anchor or an alias: write the number out"}},
 		"an anchor on a name":  {"&x a: 1\n", Pins{}, []string{"pins line 1: a: has an anchor or an alias: write the number out"}},
 		"too long":             {"a: 1\n" + strings.Repeat("#", MaxPinsBytes), Pins{}, []string{"pins line 1: has 257 KiB, and at most 256 are read: pin fewer clusters"}},
+		"a directive":          {"%YAML 1.1\n---\na: 1\n", Pins{"a": 1}, nil},
+		"many directives":      {manyDirectives() + "---\na: 1\n", Pins{}, []string{"pins line 1: has many directives (lines that begin with %): write one `cluster-secret: replica` a line"}},
 		"an end":               {"---\na: 1\n...\n# done\n", Pins{"a": 1}, nil},
 		"an empty document":    {"a: 1\n---\n# none\n---\n", Pins{"a": 1}, nil},
 		"a block with a line":  {"? |\n  ---\n  x\n: 1\n", Pins{"---\nx\n": 1}, nil},

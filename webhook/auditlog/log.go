@@ -12,8 +12,9 @@ import (
 )
 
 // MaxLine is the longest line that is read. An event at level Metadata takes some 2 KiB, one with an object of etcd's
-// limit in the request and the response 3 MiB.
-const MaxLine = 4 << 20
+// limit in the request and the response 3 MiB; a request's URI, which the API server takes up to 1 MiB of, may be written with
+// six bytes for each of its own.
+const MaxLine = 12 << 20
 
 // readAhead is read from a log at a time.
 const readAhead = 256 << 10
