@@ -274,6 +274,9 @@ func (t *turn) verified(why string) {
 		return
 	}
 	t.settleGone()
+	if t.p.FreeReplicas {
+		t.rehouse(t.p.Rollout.Replicas, nil) // what nobody may write stays on a replica that is gone, and its row must not
+	}
 	t.p.Replicas = t.p.Rollout.Replicas
 	t.enter(plan.Shrinking, Advanced, why)
 }
