@@ -132,6 +132,7 @@ func TestCheck(t *testing.T) {
 		"a client's certificate":                    {client.certPEM(), client.keyPEM(t), ca.certPEM(), day, []ProblemKind{ChainBroken}},
 		"another namespace's name":                  {misnamed.certPEM(), misnamed.keyPEM(t), ca.certPEM(), day, []ProblemKind{NameMismatch, NameMismatch}},
 		"another certificate's key":                 {leaf.certPEM(), ca.keyPEM(t), ca.certPEM(), day, []ProblemKind{KeyMismatch}},
+		"a key that takes minutes to be read":       {leaf.certPEM(), append(leaf.keyPEM(t), make([]byte, 16<<10)...), ca.certPEM(), day, []ProblemKind{KeyMismatch}},
 		"no key":                                    {leaf.certPEM(), nil, ca.certPEM(), day, []ProblemKind{KeyMismatch}},
 		"no bundle":                                 {leaf.certPEM(), key, nil, day, []ProblemKind{BundleEmpty}},
 		"a bundle that is no PEM":                   {leaf.certPEM(), key, []byte("none"), day, []ProblemKind{BundleUnreadable}},

@@ -2,7 +2,6 @@ package certs
 
 import (
 	"bytes"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
@@ -136,7 +135,7 @@ func judgeCA(pair Pair, names []string, now time.Time) (*x509.Certificate, Reaso
 	if err != nil || len(chain) != 1 || !maySign(chain[0]) {
 		return nil, CAUnreadable
 	}
-	if _, err := tls.X509KeyPair(pair.Cert, pair.Key); err != nil {
+	if !isPair(pair.Cert, pair.Key) {
 		return nil, Reason(KeyMismatch)
 	}
 	switch left := chain[0].NotAfter.Sub(now); {

@@ -181,9 +181,10 @@ func (r *Rotator) cleared(name string, before *corev1.Secret) *corev1.Secret {
 	if after.Size() > mostSecret {
 		meta := r.o.Settings.meta(name)
 		meta.UID, meta.ResourceVersion = before.UID, before.ResourceVersion
-		meta.ManagedFields = []metav1.ManagedFieldsEntry{{}} // forgets them; with none the API server keeps those that were
 		after = &corev1.Secret{ObjectMeta: meta, Type: before.Type}
 	}
+	// Forgets all of them; with none the API server keeps those that were, and merges thousands for half a minute.
+	after.ManagedFields = []metav1.ManagedFieldsEntry{{}}
 	if after.Data == nil {
 		after.Data = map[string][]byte{}
 	}

@@ -43,6 +43,8 @@ func (s *snapshot) ends(cause change.Cause) string {
 		return "a wave did harm and nobody has cleared it"
 	case s.partial && !empties(cause) && !s.leavesTaken(cause):
 		return goneAtOnce
+	case s.leavesTaken(cause) && s.next.Rollout != nil && foundReplicas(s.in.Workload) >= s.next.Rollout.From.Replicas:
+		return "the replicas that were taken away are back"
 	case cause != change.Balance && cause != "":
 	case len(s.closed()) > 0:
 		return "a replica is unwell or cordoned"

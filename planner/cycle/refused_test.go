@@ -361,3 +361,29 @@ func TestALossThatIsBelievedBlindsNoRollout(t *testing.T) {
 		t.Errorf("%d rows, waves %v: %s", rows, w.waves, messages(w.last))
 	}
 }
+
+// TestReplicasThatComeBackAreLeftNoLonger: an autoscaler that takes replicas away for minutes has nothing leave them once they are back.
+func TestReplicasThatComeBackAreLeftNoLonger(t *testing.T) {
+	for name, refused := range map[string]bool{"otherwise": false, "while a discovery is refused": true} {
+		t.Run(name, func(t *testing.T) {
+			w := outnumbered(t)
+			w.in.Config.Partition.Replicas, w.in.Config.Partition.MaxReplicas = &config.Replicas{Workload: true}, nil
+			w.step(time.Minute)
+			if refused {
+				w.refuse(t)
+			}
+			w.scale(1)
+			w.step(time.Minute)
+			w.step(time.Minute)
+			w.scale(3)
+			w.step(time.Minute)
+			back := [3]int{len(w.on(0)), len(w.on(1)), len(w.on(2))}
+			for range 20 {
+				w.step(time.Minute)
+			}
+			if now := [3]int{len(w.on(0)), len(w.on(1)), len(w.on(2))}; now != back || now[1]+now[2] == 0 || w.in.InForce.Replicas != 3 || w.in.InForce.Rollout != nil {
+				t.Errorf("clusters by replica were %v when they were back, and are %v; the plan has %d replicas, rollout %+v", back, now, w.in.InForce.Replicas, w.in.InForce.Rollout)
+			}
+		})
+	}
+}

@@ -53,6 +53,9 @@ func workloadOps(w controller, container string, s PatchWorkload) ([]op, error) 
 	if len(ops) == 0 {
 		return nil, nil
 	}
+	if few := plan.FewManagers(w.ManagedFields); few != nil {
+		ops = append(ops, op{"replace", "/metadata/managedFields", few})
+	}
 	return append([]op{{"test", "/metadata/uid", w.UID}, {"test", "/metadata/generation", w.Generation}}, ops...), nil
 }
 
