@@ -78,7 +78,7 @@ func (s *Source) Run(ctx context.Context) {
 	// turns people's pins away. One object costs little to ask for.
 	backoff := &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 5, Cap: 3 * time.Second}
 	r := cache.NewReflectorWithOptions(planWatch{&cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}}, &corev1.ConfigMap{}, s, cache.ReflectorOptions{Name: "ballast-plan", Backoff: backoff})
-	go wait.UntilWithContext(ctx, func(context.Context) { s.listen() }, listenEvery)
+	go wait.UntilWithContext(ctx, func(context.Context) { s.listen(); s.lapse() }, listenEvery)
 	r.RunWithContext(ctx)
 }
 
@@ -131,7 +131,18 @@ func (s *Source) gone(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.newer(version) {
-		s.become(s.state.Load().Gone())
+		s.become(s.state.Load().Deleted(s.options.Now()))
+	}
+}
+
+// lapse gives a plan up whose ConfigMap did not come back.
+func (s *Source) lapse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if before := s.state.Load(); !before.Missing.IsZero() {
+		if next := before.Deleted(s.options.Now()); next.View == nil {
+			s.become(next)
+		}
 	}
 }
 
@@ -147,7 +158,7 @@ func (s *Source) answer(cm *corev1.ConfigMap, version string, began uint64) *Sta
 	switch {
 	case s.version != began && (err != nil || v <= s.version):
 		return before
-	case err == nil && v == s.version && (cm == nil) == (before.View == nil):
+	case err == nil && v == s.version && (cm == nil) == (before.View == nil || !before.Missing.IsZero()):
 		return before // which is the common case: it costs no parsing
 	case err == nil:
 		if v < s.version {
@@ -155,7 +166,7 @@ func (s *Source) answer(cm *corev1.ConfigMap, version string, began uint64) *Sta
 		}
 		s.version = v
 	}
-	next := before.Gone()
+	next := before.Deleted(s.options.Now())
 	if cm != nil {
 		next = before.Next(cm.Data, cm.Annotations)
 	}
@@ -193,6 +204,8 @@ func (s *Source) become(next *State) {
 	s.options.Metrics.observe(next, changed, time.Now())
 	log := s.options.Log
 	switch {
+	case !next.Missing.IsZero() && before.Missing.IsZero():
+		log.Info("the plan ConfigMap is gone; the last plan is enforced until it is back, or for "+missingHeld.String(), "revision", next.revision())
 	case next.Stale && !before.Stale:
 		log.Info("the plan does not match its digest; the last good one is enforced", "revision", next.revision())
 	case changed && next.View == nil:

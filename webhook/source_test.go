@@ -66,6 +66,50 @@ func TestTheSourceKnowsSinceWhenAPlanStopsAll(t *testing.T) {
 	}
 }
 
+// TestADeletedPlanIsEnforcedForAWhile: whoever deletes it over and over switches nothing off, and one that stays away is given up.
+func TestADeletedPlanIsEnforcedForAWhile(t *testing.T) {
+	now := decided
+	s := NewSource(SourceOptions{Client: fake.NewSimpleClientset(), Namespace: "argocd", ConfigMap: "ballast-plan", Planner: shippedUser,
+		Metrics: NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(), Now: func() time.Time { return now }})
+	type seen struct {
+		Revision int64
+		Stale    bool
+		Missing  time.Duration // for how long
+	}
+	look := func() seen {
+		state := s.State()
+		got := seen{Revision: state.revision(), Stale: state.Stale}
+		if !state.Missing.IsZero() {
+			got.Missing = now.Sub(state.Missing)
+		}
+		return got
+	}
+	bare := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "ballast-plan", Namespace: "argocd", ResourceVersion: "13"}, Data: map[string]string{plan.KeyPins: "prod-eu: 1\n"}}
+	for _, step := range []struct {
+		name string
+		do   func() error
+		want seen
+	}{
+		{"it is there", func() error { return s.Add(configMap(t, "a", "7", 17)) }, seen{17, false, 0}},
+		{"it is deleted", func() error { return s.Delete(configMap(t, "a", "8", 17)) }, seen{17, true, 0}},
+		{"four minutes later", func() error { now = now.Add(4 * time.Minute); s.lapse(); return nil }, seen{17, true, 4 * time.Minute}},
+		{"a list without it", func() error { return s.Replace(nil, "9") }, seen{17, true, 4 * time.Minute}},
+		{"it is there again", func() error { return s.Add(configMap(t, "b", "10", 18)) }, seen{18, false, 0}},
+		{"it is deleted again", func() error { return s.Delete(configMap(t, "b", "11", 18)) }, seen{18, true, 0}},
+		{"somebody makes it anew with pins alone", func() error { return s.Add(bare) }, seen{18, true, 0}},
+		{"and deletes it", func() error { gone := bare.DeepCopy(); gone.ResourceVersion = "14"; return s.Delete(gone) }, seen{18, true, 0}},
+		{"five minutes later", func() error { now = now.Add(5 * time.Minute); s.lapse(); return nil }, seen{0, false, 0}},
+		{"it comes back after all", func() error { return s.Add(configMap(t, "c", "15", 19)) }, seen{19, false, 0}},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.want, look()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.name, diff)
+		}
+	}
+}
+
 func TestSourceKeepsTheNewestPlanWhateverTheOrder(t *testing.T) {
 	s, _ := newSource()
 	if s.Ready() == nil {
@@ -83,12 +127,12 @@ func TestSourceKeepsTheNewestPlanWhateverTheOrder(t *testing.T) {
 		{"another ConfigMap", func() error { return s.Add(other) }, 17},
 		{"an older event after a live read", func() error { return s.Update(configMap(t, "a", "6", 16)) }, 17},
 		{"the next plan", func() error { return s.Update(configMap(t, "a", "8", 18)) }, 18},
-		{"its deletion", func() error { return s.Delete(configMap(t, "a", "10", 18)) }, 0},
+		{"its deletion", func() error { return s.Delete(configMap(t, "a", "10", 18)) }, 18},
 		{"a new ConfigMap", func() error { return s.Add(configMap(t, "b", "11", 19)) }, 19},
 		{"an older event of the ConfigMap before", func() error { return s.Update(configMap(t, "a", "9", 18)) }, 19},
 		{"an older deletion", func() error { return s.Delete(configMap(t, "a", "10", 18)) }, 19},
 		{"a list after a lost watch", func() error { return s.Replace([]any{configMap(t, "b", "14", 21)}, "15") }, 21},
-		{"a list without it", func() error { return s.Replace(nil, "20") }, 0},
+		{"a list without it", func() error { return s.Replace(nil, "20") }, 21},
 	} {
 		if err := step.do(); err != nil {
 			t.Errorf("%s: %v", step.name, err)
@@ -131,11 +175,11 @@ func TestSourceFollowsAnAPIServerThatWentBack(t *testing.T) {
 		"a live read of an older version":         {configMap(t, "a", "60", 15), live, nil, 15, "61"},
 		"a list of an older ConfigMap":            {configMap(t, "b", "60", 15), list, nil, 15, "61"},
 		"a live read of an older ConfigMap":       {configMap(t, "b", "60", 15), live, nil, 15, "61"},
-		"a list without it":                       {nil, list, nil, 0, "91"},
-		"a live read without it":                  {nil, live, nil, 0, "101"},
+		"a list without it":                       {nil, list, nil, 17, "91"},
+		"a live read without it":                  {nil, live, nil, 17, "101"},
 		"a list that was overtaken":               {configMap(t, "a", "100", 17), list, func(s *Source) error { return s.Update(configMap(t, "a", "101", 18)) }, 18, "102"},
 		"a live read that was overtaken":          {configMap(t, "a", "100", 17), live, func(s *Source) error { return s.Update(configMap(t, "a", "101", 18)) }, 18, "102"},
-		"a live read of one that was deleted":     {configMap(t, "a", "100", 17), live, func(s *Source) error { return s.Delete(configMap(t, "a", "101", 17)) }, 0, "102"},
+		"a live read of one that was deleted":     {configMap(t, "a", "100", 17), live, func(s *Source) error { return s.Delete(configMap(t, "a", "101", 17)) }, 17, "102"},
 		"a live read of one that was made anew":   {configMap(t, "a", "100", 17), live, renewed(t), 18, "103"},
 		"a list of one that was made anew":        {configMap(t, "a", "100", 17), list, renewed(t), 18, "103"},
 		"a live read between the two":             {nil, live, renewed(t), 18, "103"},
@@ -257,8 +301,8 @@ func TestFreshReadsThePlanLive(t *testing.T) {
 	if err := client.CoreV1().ConfigMaps("argocd").Delete(context.Background(), "ballast-plan", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = s.Fresh(context.Background()); err != nil || got.revision() != 0 {
-		t.Errorf("after the deletion: revision %d, %v", got.revision(), err)
+	if got, err = s.Fresh(context.Background()); err != nil || got.revision() != 17 || got.Missing.IsZero() {
+		t.Errorf("after the deletion: revision %d, missing since %s, %v", got.revision(), got.Missing, err)
 	}
 	client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("away") })
 	if _, err = s.Fresh(context.Background()); err == nil || err.Error() != `reading the plan "ballast-plan": away` {

@@ -19,6 +19,8 @@ type State struct {
 	Stale bool
 	// Stopped is since when the plan holds every replica at 0; zero: it does not.
 	Stopped time.Time
+	// Missing is since when the plan ConfigMap is not there, while the last plan is enforced all the same; zero: it is there, or gone.
+	Missing time.Time
 	// BreakGlass lets writes pass as they are, but for data.plan, which has one writer.
 	BreakGlass bool
 	// Kept is the last good plan as it was stored; it outlives a deleted ConfigMap.
@@ -104,7 +106,24 @@ func (s *State) parse(data, annotations map[string]string) plan.Document {
 	return doc
 }
 
-// Gone is the state after the plan ConfigMap was deleted: nothing is enforced until somebody makes it anew, and then what was
+// missingHeld is how long the last plan is enforced without its ConfigMap, which the planner makes anew within seconds: whoever deletes it
+// over and over must not switch enforcement off by it.
+const missingHeld = 5 * time.Minute
+
+// Deleted is the state once the plan ConfigMap is not there: the last one, for a while.
+func (s *State) Deleted(now time.Time) *State {
+	if s.View == nil || !s.Missing.IsZero() && (now.Sub(s.Missing) >= missingHeld || now.Before(s.Missing)) {
+		return s.Gone()
+	}
+	next := *s
+	next.Stale = true
+	if next.Missing.IsZero() {
+		next.Missing = now
+	}
+	return &next
+}
+
+// Gone is the state once the plan ConfigMap has been away for that long: nothing is enforced until somebody makes it anew, and then what was
 // kept until the planner has rebuilt it.
 func (s *State) Gone() *State { return &State{Identity: s.Identity, Kept: s.Kept} }
 

@@ -11,7 +11,7 @@ const (
 	Pinned     Reason = "Pinned"     // a person's pin decided
 	Immutable  Reason = "Immutable"  // an immutable Secret cannot be rewritten
 	NoPlan     Reason = "NoPlan"     // there is no plan to enforce
-	StalePlan  Reason = "StalePlan"  // the plan's digest does not match, and the last good one is enforced; or it stopped every replica too long ago to hold them
+	StalePlan  Reason = "StalePlan"  // the plan's digest does not match, and the last good one is enforced, as it is for five minutes after its ConfigMap was deleted; or it stopped every replica too long ago to hold them
 	Observing  Reason = "Observing"  // the mode, or break-glass, lets every write pass but one to data.plan
 	Unmanaged  Reason = "Unmanaged"  // the object opted out
 	Faulted    Reason = "Faulted"    // ballast failed and let the write pass unchanged
