@@ -88,8 +88,8 @@ const auditReasons = `Reasons
     PinRefused    a pin that cannot be: the one write that the webhook refuses. What the API server's policies refuse (the
                   plan or history by another's hand, filler, oversize, immutable, owners) has no reason of ballast's
     PlanKept      the plan, which only the planner writes, was put back
-    StalePlan     the plan is damaged or was deleted, and the last good one decided; or it stopped every replica, and no planner ended that
-                  within 15 minutes: replicas pass then
+    StalePlan     the plan is damaged or was deleted, and the last good one decided; or it stopped every replica, and no
+                  planner ended that within 15 minutes: replicas pass then
     Immutable     the Secret can no longer be changed, so that its shard stays
     NoPlan        there is no plan: it passed
     Observing     the plan only observes, or enforcement is switched off: it passed

@@ -145,7 +145,7 @@ func (s *status) writeAsked(w io.Writer) {
 		say(w, "Off      break-glass: every write passes but one to data.plan, and what the API server's policies refuse, ballast writes nothing of Argo CD's\n")
 	}
 	if !s.HeldUntil.IsZero() {
-		say(w, "Waits    the last rollout failed; nothing new begins before %s (%s)\n", s.HeldUntil.Format(time.RFC3339), short(s.HeldUntil.Sub(s.now)))
+		say(w, "Waits    a rollout failed or went back to an earlier plan; nothing new begins before %s (%s)\n", s.HeldUntil.Format(time.RFC3339), short(s.HeldUntil.Sub(s.now)))
 	}
 	if s.RollbackTo != "" {
 		say(w, "Rollback to revision %s, as a person asked\n", s.RollbackTo)

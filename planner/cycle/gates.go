@@ -72,7 +72,7 @@ func gates() []gate {
 			shut: func(s situation) string { return when(s.first) }},
 		{name: "shrunk", blocks: everything &^ (moves | followOut), brief: goneAtOnce,
 			shut: func(s situation) string { return when(s.partial) }},
-		{name: "heldOff", blocks: setEnv | followUp | pinOut | balance, kind: "HeldOff", brief: "the last rollout failed a short while ago",
+		{name: "heldOff", blocks: setEnv | followUp | pinOut | balance, kind: "HeldOff", brief: "a rollout failed or went back to an earlier plan a short while ago",
 			shut: situation.heldOff},
 		{name: "unstamped", blocks: everything &^ moves, kind: "Unstamped", brief: "present owners are written",
 			shut: situation.unstampedSecrets, about: func(s situation) string { return s.unstamped[0] }},
@@ -122,7 +122,7 @@ func (s situation) heldOff() string {
 	if s.heldUntil.IsZero() {
 		return open
 	}
-	return fmt.Sprintf("the last rollout failed; nothing that levels, grows or pins begins before %s", s.heldUntil.Format(time.RFC3339))
+	return fmt.Sprintf("a rollout failed or went back to an earlier plan; nothing that levels, grows or pins begins before %s", s.heldUntil.Format(time.RFC3339))
 }
 
 func (s situation) unstampedSecrets() string {

@@ -148,9 +148,13 @@ func TestResult(t *testing.T) {
 		"written":             {Code: 201},
 		"dry run":             {Code: 200, DryRun: true},
 		"failed 409":          {Code: 409},
-		"dry run, failed 422": {Code: 422, DryRun: true},
-		"panicked":            {Code: 500, Panicked: true},
-		"dry run, panicked":   {Panicked: true, DryRun: true},
+		"failed 500":          {Code: 500},
+		"dry run, failed 504": {Code: 504, DryRun: true},
+
+		"timed out, perhaps written": {Code: 504},
+		"dry run, failed 422":        {Code: 422, DryRun: true},
+		"panicked":                   {Code: 500, Panicked: true},
+		"dry run, panicked":          {Panicked: true, DryRun: true},
 	} {
 		if got := w.Result(); got != want {
 			t.Errorf("%+v came to %q, want %q", w, got, want)

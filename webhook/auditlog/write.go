@@ -1,6 +1,7 @@
 package auditlog
 
 import (
+	"net/http"
 	"strconv"
 	"time"
 
@@ -55,12 +56,15 @@ func (w Write) Action() string {
 	return w.Verb + " " + w.Subresource
 }
 
-// Result says what became of the write as a whole, whatever ballast made of it.
+// Result says what became of the write as a whole, whatever ballast made of it. One whose time ended may have been stored: the log does
+// not tell, and whoever sends a request chooses its time.
 func (w Write) Result() string {
 	said := "written"
 	switch {
 	case w.Panicked:
 		said = "panicked"
+	case w.Code == http.StatusGatewayTimeout && !w.DryRun:
+		said = "timed out, perhaps written"
 	case w.Code >= 300:
 		said = "failed " + strconv.Itoa(w.Code)
 	case w.DryRun:
