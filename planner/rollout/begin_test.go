@@ -150,6 +150,7 @@ func TestWhatPeopleLackKeepsTheEnvAlone(t *testing.T) {
 		`unmanaged Secret "z1" carries no shard: give it one from 0 to 1, or take the annotation ballast.argoproj.io/unmanaged off`,
 		`immutable Secret "z2" carries a shard that is no number: delete it and create it again with one from 0 to 1, or without immutable`,
 		`unmanaged Secret "z3" carries shard 99, and there are 2 replicas: give it one from 0 to 1, or take the annotation ballast.argoproj.io/unmanaged off`,
+		"the in-cluster https://kubernetes.default.svc has no Secret, and under consistent-hashing its shard changes with ARGOCD_CONTROLLER_REPLICAS: create a cluster Secret for it, or set the algorithm to legacy or round-robin",
 	}
 	written := `Secret "y" carries no shard: ballast writes it in mode Hold or Enforce; look for the writer that takes it away if this stays`
 	deployment := newPlan(2, 0, old)
@@ -168,6 +169,7 @@ func TestWhatPeopleLackKeepsTheEnvAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			seen := fit(2, test.env, old)
 			seen.Secrets = append(append(seen.Secrets, ours), people...)
+			seen.InCluster = InCluster{Implicit: true, Algorithm: "consistent-hashing"} // as a setting says that no pod has read yet
 			if diff := cmp.Diff(test.missing, Missing(test.p, seen)); diff != "" {
 				t.Errorf("missing (-want +got):\n%s", diff)
 			}

@@ -20,11 +20,19 @@ func Missing(p plan.Plan, seen Seen) []string {
 	}
 	stays := envStays(p, seen.Workload)
 	missing := lacking(p, seen, func(s Stamp) bool { return s.managed() || !stays })
-	if seen.InCluster.Implicit && seen.InCluster.Algorithm == consistentHashing {
-		missing = append(missing, fmt.Sprintf("the in-cluster %s has no Secret, and under %s its shard changes with %s: "+
-			"create a cluster Secret for it, or set the algorithm to legacy or round-robin", plan.InClusterServer, consistentHashing, plan.EnvReplicas))
+	if !stays {
+		missing = append(missing, lacksInCluster(seen)...)
 	}
 	return missing
+}
+
+// lacksInCluster is what is missing of an in-cluster whose shard changes with the env.
+func lacksInCluster(seen Seen) []string {
+	if !seen.InCluster.Implicit || seen.InCluster.Algorithm != consistentHashing {
+		return nil
+	}
+	return []string{fmt.Sprintf("the in-cluster %s has no Secret, and under %s its shard changes with %s: "+
+		"create a cluster Secret for it, or set the algorithm to legacy or round-robin", plan.InClusterServer, consistentHashing, plan.EnvReplicas)}
 }
 
 // EnvLacks lists what nothing waits for but another env: the Secrets that people have to mend before one.
@@ -32,7 +40,7 @@ func EnvLacks(p plan.Plan, seen Seen) []string {
 	if !envStays(p, seen.Workload) {
 		return nil // it is Missing
 	}
-	return lacking(p, seen, func(s Stamp) bool { return !s.managed() })
+	return append(lacking(p, seen, func(s Stamp) bool { return !s.managed() }), lacksInCluster(seen)...)
 }
 
 // envStays reports whether the env is the one that mode live holds for good, in the plan and in the workload. A Deployment's pods
