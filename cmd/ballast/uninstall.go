@@ -344,6 +344,10 @@ func (o *uninstallOptions) deletePlan(ctx context.Context, c client.Client) erro
 		if err := c.Delete(ctx, cm); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting ConfigMap %q: %w", name, err)
 		}
+		if err := c.Get(ctx, client.ObjectKeyFromObject(cm), cm); err == nil && len(cm.Finalizers) > 0 {
+			return fmt.Errorf("deleting ConfigMap %q: it waits for its finalizers %s; where nobody is to take them off: kubectl -n %s patch configmap %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'",
+				name, plan.Printable(strings.Join(cm.Finalizers, ", "), 500), o.cluster.namespace, name)
+		}
 	}
 	// Without its plans the key vouches for nothing.
 	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.namespace, Name: store.KeyName(o.plan)}}
