@@ -158,7 +158,7 @@ func (s *Source) answer(cm *corev1.ConfigMap, version string, began uint64) *Sta
 	switch {
 	case s.version != began && (err != nil || v <= s.version):
 		return before
-	case err == nil && v == s.version && (cm == nil) == (before.View == nil || !before.Missing.IsZero()):
+	case err == nil && v == s.version && (cm == nil) == before.away():
 		return before // which is the common case: it costs no parsing
 	case err == nil:
 		if v < s.version {

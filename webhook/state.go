@@ -112,7 +112,8 @@ const missingHeld = 5 * time.Minute
 
 // Deleted is the state once the plan ConfigMap is not there: the last one, for a while.
 func (s *State) Deleted(now time.Time) *State {
-	if s.View == nil || !s.Missing.IsZero() && (now.Sub(s.Missing) >= missingHeld || now.Before(s.Missing)) {
+	away := now.Sub(s.Missing) // below 0: the clock went back
+	if lapsed := away < 0 || away >= missingHeld; s.View == nil || !s.Missing.IsZero() && lapsed {
 		return s.Gone()
 	}
 	next := *s
@@ -122,6 +123,9 @@ func (s *State) Deleted(now time.Time) *State {
 	}
 	return &next
 }
+
+// away reports whether the plan ConfigMap is not there, or has no plan.
+func (s *State) away() bool { return s.View == nil || !s.Missing.IsZero() }
 
 // Gone is the state once the plan ConfigMap has been away for that long: nothing is enforced until somebody makes it anew, and then what was
 // kept until the planner has rebuilt it.

@@ -227,7 +227,8 @@ func (a *plannerApp) identify(ctx context.Context, c client.Client) (err error) 
 	if err != nil {
 		return err
 	}
-	if a.target, a.found, err = discover.FindTarget(ctx, workloads{c, a.config.Current().Target, doc.Plan}, a.config.Current().Target, doc.Plan); err != nil {
+	want := a.config.Current().Target
+	if a.target, a.found, err = discover.FindTarget(ctx, workloads{c, want, doc.Plan}, want, doc.Plan); err != nil {
 		return err
 	}
 	review := &authenticationv1.SelfSubjectReview{}

@@ -157,7 +157,11 @@ func FindTarget(ctx context.Context, r client.Reader, target plan.Target, of *pl
 // thePlans is the workload that a plan is of, alone of those that fit, and the others. Whoever may create a workload must neither take
 // the fleet over by it, nor leave nobody in charge. A plan of what the target rules out says nothing.
 func thePlans(of *plan.Plan, target plan.Target, fits []found) (its, beside []found, err error) {
-	if of == nil || target.Kind != "" && target.Kind != of.Target.Kind || target.Name != "" && target.Name != of.Target.Name {
+	if of == nil {
+		return fits, nil, nil
+	}
+	admits := func(asked, has string) bool { return asked == "" || asked == has }
+	if !admits(target.Kind, of.Target.Kind) || !admits(target.Name, of.Target.Name) {
 		return fits, nil, nil
 	}
 	for _, f := range fits {
