@@ -77,7 +77,6 @@ func TestNoPlanIsBelievedThatNoPlannerWrote(t *testing.T) {
 	t.Run("without the key's Secret nothing is planned, and people hear why", func(t *testing.T) { saysThatTheKeyIsMissing(t, server) })
 	t.Run("a key that somebody wiped comes back", func(t *testing.T) { bringsTheKeyBack(t, server) })
 	t.Run("a key that somebody chose is none", func(t *testing.T) { refusesAChosenKey(t, server) })
-	t.Run("a key that somebody chose before the first plan is none", func(t *testing.T) { fillsTheKeyOnce(t, server) })
 }
 
 func refusesAForgery(t *testing.T, server *rest.Config, forge func(*plan.Plan)) {
@@ -328,24 +327,4 @@ func refusesAChosenKey(t *testing.T, server *rest.Config) {
 	again, _ := b.start()
 	b.cycles(again, 2)
 	isOwn("while nobody led, and the history is gone", 3)
-}
-
-// fillsTheKeyOnce: before the first plan, a key that somebody brought is none, and an empty Secret gets one without a word.
-func fillsTheKeyOnce(t *testing.T, server *rest.Config) {
-	for name, test := range map[string]struct {
-		key  []byte
-		told int
-	}{"shipped empty": {nil, 0}, "chosen": {bytes.Repeat([]byte("a"), 32), 1}} {
-		b := newBed(t, server, plan.Hold, 3, 2, 1)
-		secret := newKeySecret(b.namespace)
-		secret.Data = map[string][]byte{"key": test.key}
-		b.must(b.client.Update(b.ctx, secret))
-		l, _ := b.start()
-		b.cycles(l, 7)
-		var key corev1.Secret
-		b.get(&key, keySecret)
-		if len(key.Data["key"]) != 32 || bytes.Equal(key.Data["key"], test.key) || len(b.told("KeyReplaced")) != test.told {
-			t.Errorf("%s: a key of %d bytes, the one of before: %t; told %q", name, len(key.Data["key"]), bytes.Equal(key.Data["key"], test.key), b.told("KeyReplaced"))
-		}
-	}
 }

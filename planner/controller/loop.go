@@ -157,7 +157,7 @@ func (l *Loop) takeOver(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("taking over from the last leader: %w", err)
 	}
-	if err := l.renewKey(ctx, history); err != nil {
+	if err := l.renewKey(ctx, history, problems); err != nil {
 		return err
 	}
 	for _, p := range problems {
@@ -178,7 +178,7 @@ func (l *Loop) takeOver(ctx context.Context) error {
 }
 
 // renewKey makes the key anew where the one that was found vouches for nothing that stands: it may be another's.
-func (l *Loop) renewKey(ctx context.Context, history store.History) error {
+func (l *Loop) renewKey(ctx context.Context, history store.History, foreign []string) error {
 	if l.Store.MadeKey() || len(history.Parts) > 0 || history.LastPlan() != nil {
 		return nil
 	}
@@ -186,7 +186,8 @@ func (l *Loop) renewKey(ctx context.Context, history store.History) error {
 	if err != nil {
 		return fmt.Errorf("taking over from the last leader: %w", err)
 	}
-	if stands.Document.Plan != nil {
+	nothing := len(foreign) == 0 && stands.Document.PlanErr == nil // leaders that end with their first write must get on
+	if nothing || stands.Document.Plan != nil {
 		return nil
 	}
 	if err := l.Store.Renew(ctx); err != nil {
