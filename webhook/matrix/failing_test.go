@@ -144,10 +144,10 @@ func (s *site) faulted(t *testing.T) {
 	tables = append(tables, table{resource: configMaps, webhook: "plan.ballast.argoproj.io", fields: planFields, names: func(int) string { return planName },
 		reset: func(t *testing.T, name string) {
 			s.remove(configMaps)(t, name)
-			eventually(t, "the deletion at the webhook", func() bool { return s.source.State().View == nil })
+			eventually(t, "the deletion at the webhook", s.planAway)
 		},
 		settle: func(t *testing.T) {
-			eventually(t, "the plan at the webhook", func() bool { return s.source.State().View != nil })
+			eventually(t, "the plan at the webhook", func() bool { return !s.planAway() })
 		},
 		cells: map[string]cell{
 			"a bad pin": {before: stands, write: patch(types.MergePatchType, `{"data":{"pins":"c-00: 99\n"}}`),

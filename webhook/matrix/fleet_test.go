@@ -59,13 +59,19 @@ func (s *site) decide(t testing.TB, p plan.Plan, pins string) {
 	t.Helper()
 	err := s.dynamic(t, s.admin).Resource(configMaps).Namespace(namespace).Delete(context.Background(), planName, metav1.DeleteOptions{})
 	if err == nil {
-		eventually(t, "the deletion of the plan", func() bool { return s.source.State().View == nil })
+		eventually(t, "the deletion of the plan", s.planAway)
 	}
 	if _, err := s.dynamic(t, s.planner).Resource(configMaps).Namespace(namespace).Create(context.Background(), document(t, p, pins), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the plan at the webhook", func() bool {
 		view := s.source.State().View
-		return view != nil && view.Plan.Revision == p.Revision && view.Plan.Target == p.Target
+		return !s.planAway() && view.Plan.Revision == p.Revision && view.Plan.Target == p.Target
 	})
+}
+
+// planAway reports whether the webhook knows that the plan ConfigMap is not there, whose plan it enforces for a while.
+func (s *site) planAway() bool {
+	state := s.source.State()
+	return state.View == nil || !state.Missing.IsZero()
 }

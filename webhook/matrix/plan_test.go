@@ -95,7 +95,7 @@ func (s *site) planCells(t *testing.T) map[string]cell {
 		}), want: restored},
 		"a backup by apply": {before: stands, write: apply("velero", true, older), want: restored},
 		"a backup where the plan was deleted": {write: create(older),
-			want: outcome{Fields: map[string]string{"plan": plan.Digest("")[:12], "pins": pins}, Audit: audit("PlanKept", "-", "plan="+plan.Digest(olderText)[:12]+" pins.known=1", "plan=- pins.known=1"),
+			want: outcome{Fields: map[string]string{"plan": plan.Digest("")[:12], "pins": pins}, Audit: audit("PlanKept", "1", "plan="+plan.Digest(olderText)[:12]+" pins.known=1", "plan=- pins.known=1"),
 				Warnings: []string{"ballast: data.plan is the planner's alone and was left out; the planner writes it anew; pins go to data.pins"}}},
 		"a forged revision":     {before: stands, write: put(note(plan.AnnotationRevision, "99")), want: forged},
 		"a forged digest":       {before: stands, write: put(note(plan.AnnotationDigest, "99")), want: forged},
@@ -127,10 +127,10 @@ func (s *site) plans(t *testing.T) {
 		reset: func(t *testing.T, _ string) {
 			s.decide(t, fleet(plan.StatefulSet, 1), "")
 			s.remove(configMaps)(t, planName)
-			eventually(t, "the deletion at the webhook", func() bool { return s.source.State().View == nil })
+			eventually(t, "the deletion at the webhook", s.planAway)
 		},
 		settle: func(t *testing.T) {
-			eventually(t, "the plan at the webhook", func() bool { return s.source.State().View != nil })
+			eventually(t, "the plan at the webhook", func() bool { return !s.planAway() })
 		},
 	})
 }
