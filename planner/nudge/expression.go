@@ -3,172 +3,96 @@ package nudge
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/dlclark/regexp2"
 )
 
-var errLookaround = errors.New("its form is not one that is known")
-
-// Whoever writes argocd-cmd-params-cm may fill it with one expression. People's have some hundred bytes, and as many
-// lookaheads as there are namespaces to leave out.
+// Whoever writes argocd-cmd-params-cm may fill it with expressions, and Argo CD's engine goes back over a text for as long as an expression
+// asks. People's have some hundred bytes, and an answer takes microseconds.
 const (
-	maxExpression = 64 << 10 // bytes: Go compiles them to some 10 MiB
-	maxLookaheads = 256      // each takes a pass over the rest
+	maxExpression  = 64 << 10 // bytes: it compiles to some 20 MiB
+	maxExpressions = 32
+	maxMatch       = 100 * time.Millisecond // of one answer; the engine looks at its clock each 100 ms
+	maxMatches     = time.Second            // of all answers of a listing
 )
 
 var (
-	errLongExpression = fmt.Errorf("it has more than %d KiB: name the namespaces, or use globs", maxExpression>>10)
-	errManyLookaheads = fmt.Errorf("it has more than %d lookaheads at its beginning: put what they leave out into one, as in ^(?!a|b)", maxLookaheads)
+	errLongExpression  = fmt.Errorf("it has more than %d KiB", maxExpression>>10)
+	errManyExpressions = fmt.Errorf("there are %d others before it (put several into one, as in /^(?:a|b)$/)", maxExpressions)
+	errSlowExpression  = errors.New("it takes too long to match")
 )
 
-// compileExpression makes a regular expression of Argo CD's engine, which has lookaheads, into a function. Go's has none,
-// so the two forms in which they are used to leave namespaces out are taken apart: ^(?!a)(?!b)rest, and ^((?!a).)*$, which
-// is Argo CD's own example. Any other one is an error.
-func compileExpression(text string) (func(string) bool, error) {
-	if len(text) > maxExpression {
-		return nil, fmt.Errorf("reading the regular expression %q: %w", shown(text), errLongExpression)
+// expression is one of application.namespaces, in Argo CD's own engine (dlclark/regexp2). One that fails is given up: it
+// allows nothing from then on.
+type expression struct {
+	text     string
+	compiled *regexp2.Regexp
+	spent    time.Duration
+	err      error
+}
+
+// newExpression reads what stands between the slashes.
+func newExpression(entry string) *expression {
+	e := &expression{text: entry}
+	if len(entry) > maxExpression {
+		e.err = errLongExpression
+		return e
 	}
-	var heads []lead
-	for rest := text; ; {
-		match, err := compileRest(rest)
+	e.guard(func() error {
+		compiled, err := regexp2.Compile(entry[1:len(entry)-1], regexp2.None)
 		if err == nil {
-			return func(s string) bool {
-				return !slices.ContainsFunc(heads, func(h lead) bool { return !h.match(s) }) && match(s)
-			}, nil
+			compiled.MatchTimeout = maxMatch
 		}
-		head, after, known := compileLeading(rest)
-		switch {
-		case !known:
-			return nil, fmt.Errorf("reading the regular expression %q: %w: %w", shown(text), errLookaround, err)
-		case len(heads) == maxLookaheads:
-			return nil, fmt.Errorf("reading the regular expression %q: %w", shown(text), errManyLookaheads)
+		e.compiled = compiled
+		return err
+	})
+	return e
+}
+
+// match tells whether the expression is found in a text.
+func (e *expression) match(text string) bool {
+	found := false
+	e.guard(func() error {
+		began := time.Now()
+		is, err := e.compiled.MatchString(text)
+		if e.spent += time.Since(began); err != nil || e.spent > maxMatches {
+			return errSlowExpression
 		}
-		heads, rest = append(heads, head), after
+		found = is
+		return nil
+	})
+	return found
+}
+
+// guard keeps an error, or the engine's panic, as the expression's; one that has failed does nothing more.
+func (e *expression) guard(do func() error) {
+	if e.err != nil {
+		return
+	}
+	defer func() {
+		if recover() != nil {
+			e.err = errors.New("its engine failed on it")
+		}
+	}()
+	if err := do(); err != nil {
+		e.err = errors.New(shown(err.Error()))
 	}
 }
 
-// shown is an expression for people, or the beginning of one that is long.
+// shown is a text for people, or the beginning of one that is long.
 func shown(text string) string {
 	const most = 200
+	text = strings.ToValidUTF8(text, "?")
 	if len(text) <= most {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// compileRest reads what has no lookahead at its beginning.
-func compileRest(text string) (func(string) bool, error) {
-	plain, err := regexp.Compile(text)
-	if err == nil {
-		return plain.MatchString, nil
-	}
-	if match, known := compileTempered(text); known {
-		return match, nil
-	}
-	return nil, err
-}
-
-// lead is a lookahead at an expression's beginning.
-type lead struct {
-	ahead    *regexp.Regexp
-	negative bool
-}
-
-func (l lead) match(s string) bool { return l.ahead.MatchString(s) != l.negative }
-
-// compileLeading cuts one off ^(?!a)rest and ^(?=a)rest: at the beginning a does not, or does, follow, and ^rest does.
-func compileLeading(text string) (lead, string, bool) {
-	inside, negative, after, found := lookahead(strings.TrimPrefix(text, "^"))
-	if !found || !strings.HasPrefix(text, "^") || alternates(after) || after != "" && strings.Contains("*+?{", after[:1]) {
-		return lead{}, "", false
-	}
-	ahead, err := regexp.Compile("^(?:" + inside + ")")
-	if err != nil {
-		return lead{}, "", false
-	}
-	return lead{ahead, negative}, "^" + after, true
-}
-
-// compileTempered reads ^((?!a).)*$ and the like with + and ?: : a follows at no place of the text.
-func compileTempered(text string) (func(string) bool, bool) {
-	body, found := strings.CutPrefix(text, "^(")
-	if !found {
-		return nil, false
-	}
-	inside, negative, after, found := lookahead(strings.TrimPrefix(body, "?:"))
-	if !found || !negative || after != ".)*$" && after != ".)+$" || strings.Contains(inside, "^") || strings.Contains(inside, `\`) {
-		return nil, false // ^ and \b look back, to what is cut off below
-	}
-	ahead, err := regexp.Compile("^(?:" + inside + ")")
-	if err != nil {
-		return nil, false
-	}
-	return func(s string) bool {
-		for i := range s {
-			if ahead.MatchString(s[i:]) {
-				return false
-			}
-		}
-		return s != "" || after == ".)*$"
-	}, true
-}
-
-// lookahead cuts one off at the beginning of an expression.
-func lookahead(text string) (inside string, negative bool, after string, found bool) {
-	body, negative := strings.CutPrefix(text, "(?!")
-	if !negative {
-		if body, found = strings.CutPrefix(text, "(?="); !found {
-			return "", false, "", false
-		}
-	}
-	end := -1
-	scan(body, func(i, depth int) bool {
-		if depth < 0 {
-			end = i
-		}
-		return end < 0
-	})
-	if end < 0 {
-		return "", false, "", false
-	}
-	return body[:end], negative, body[end+1:], true
-}
-
-// alternates tells whether there is a | outside of all groups: what stands before the expression is in its first branch only.
-func alternates(text string) bool {
-	found := false
-	scan(text, func(i, depth int) bool {
-		found = found || depth == 0 && text[i] == '|'
-		return !found
-	})
-	return found
-}
-
-// scan visits the operators of an expression, with how many groups are open after each, until visit says no. It steps over
-// what is escaped and over [sets].
-func scan(text string, visit func(i, depth int) bool) {
-	depth, set := 0, -1 // set: where one was opened
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\\':
-			i++
-			continue
-		case set >= 0:
-			first := i == set+1 || i == set+2 && text[set+1] == '^' // a ] that is the set's first is one of its characters
-			if c == ']' && !first {
-				set = -1
-			}
-			continue
-		case c == '[':
-			set = i
-		case c == '(':
-			depth++
-		case c == ')':
-			depth--
-		}
-		if !visit(i, depth) {
-			return
-		}
-	}
+// failed are the expressions that allow nothing.
+func failed(all []*expression) []*expression {
+	return slices.DeleteFunc(slices.Clone(all), func(e *expression) bool { return e.err == nil })
 }

@@ -97,15 +97,12 @@ func (n *Nudger) list(ctx context.Context, own string) (*kept, []Problem, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	watched, unread := Watch(own, setting)
+	watched := Watch(own, setting)
 	var problems []Problem
-	for _, entry := range unread {
-		problems = append(problems, Problem{PatternUnread, fmt.Sprintf("no Application is looked for in the namespaces of %s (Argo CD's setting %s): its form is not one that ballast reads; add them by name", shown(entry), keyNamespaces)})
-	}
 	if watched.Open() {
 		all := &kept{}
 		if err := n.listIn(ctx, "", watched, all); !isForbidden(err) {
-			return all, all.left(problems), err
+			return all, all.left(watched.problems()), err
 		}
 		problems = append(problems, Problem{NamespaceForbidden, fmt.Sprintf("Applications are looked for in %s only: the planner may not list them in all namespaces, as Argo CD's setting %s asks for; add component nudge-any-namespace", strings.Join(watched.Named(), ", "), keyNamespaces)})
 	}
@@ -119,7 +116,7 @@ func (n *Nudger) list(ctx context.Context, own string) (*kept, []Problem, error)
 			return nil, nil, err
 		}
 	}
-	return all, all.left(problems), nil
+	return all, all.left(append(watched.problems(), problems...)), nil
 }
 
 // mostKept is what the Applications of a listing may take, some 300,000 of them.
@@ -166,7 +163,7 @@ func (n *Nudger) setting(ctx context.Context, own string) (string, error) {
 
 // listIn lists a namespace, or all, and keeps what Argo CD looks at. A listing that takes so long that the API server has
 // forgotten its beginning is begun anew once.
-func (n *Nudger) listIn(ctx context.Context, namespace string, watched Watched, all *kept) error {
+func (n *Nudger) listIn(ctx context.Context, namespace string, watched *Watched, all *kept) error {
 	before := *all
 	err := n.listPages(ctx, namespace, watched, all)
 	if apierrors.IsResourceExpired(err) {
@@ -184,7 +181,7 @@ func (n *Nudger) listIn(ctx context.Context, namespace string, watched Watched, 
 	return nil
 }
 
-func (n *Nudger) listPages(ctx context.Context, namespace string, watched Watched, all *kept) error {
+func (n *Nudger) listPages(ctx context.Context, namespace string, watched *Watched, all *kept) error {
 	limit, next := firstPage, ""
 	for {
 		p := newPage()

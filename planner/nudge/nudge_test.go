@@ -313,16 +313,16 @@ func obeysTheCommandLine(t *testing.T, w *world) {
 }
 
 func reportsUnread(t *testing.T, w *world) {
-	w.watch("/a(?!b)/,team")
+	w.watch("/a(?!b/,team")
 	for i := range 3 {
 		w.clock.SetTime(start.Add(time.Duration(i) * time.Minute))
 		w.equal("", w.nudge(eu, ""))
 	}
-	w.equal([]Problem{{PatternUnread, "no Application is looked for in the namespaces of /a(?!b)/ (Argo CD's setting application.namespaces): its form is not one that ballast reads; add them by name"}}, w.problems)
+	w.equal([]Problem{{PatternUnread, "no Application is looked for in the namespaces of /a(?!b/ (Argo CD's setting application.namespaces): error parsing regexp: missing closing ) in `a(?!b`; name them, or use globs"}}, w.problems)
 	w.watch("team")
 	w.clock.SetTime(start.Add(time.Hour))
 	w.equal("", w.nudge(eu, ""))
-	w.watch("/a(?!b)/")
+	w.watch("/a(?!b/")
 	w.clock.SetTime(start.Add(2 * time.Hour))
 	w.equal("", w.nudge(eu, ""))
 	w.equal([]ProblemReason{PatternUnread, PatternUnread}, w.reasons())

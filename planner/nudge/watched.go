@@ -1,47 +1,56 @@
 package nudge
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
 
 // Watched is the namespaces in which Argo CD looks at Applications: its own, and those that application.namespaces allows.
+// It is for one listing, and for one goroutine.
 type Watched struct {
-	own      string
-	names    []string // sorted, without own
-	patterns []func(namespace string) bool
+	own         string
+	names       []string // sorted, without own
+	globs       []glob
+	expressions []*expression
+
+	last    string // the namespace that was asked for last: a listing has those of one namespace together
+	lastHas bool
 }
 
 // Watch reads the setting application.namespaces of ConfigMap argocd-cmd-params-cm: names, globs and /regular expressions/
-// with commas between, as Argo CD reads them. The second answer is the expressions that Argo CD's engine can read and Go's
-// cannot; they allow nothing here. What Argo CD cannot read either allows nothing there, too.
-func Watch(own, setting string) (Watched, []string) {
-	w := Watched{own: own}
-	var unread []string
+// with commas between, as Argo CD reads them. What Argo CD cannot read allows nothing there, nor here.
+func Watch(own, setting string) *Watched {
+	w := &Watched{own: own, last: own, lastHas: true}
 	for entry := range strings.SplitSeq(setting, ",") {
 		entry = strings.TrimSpace(entry)
 		switch {
 		case entry == "":
 		case isExpression(entry):
-			match, err := compileExpression(entry[1 : len(entry)-1])
-			if err != nil {
-				unread = append(unread, entry)
-				continue
-			}
-			w.patterns = append(w.patterns, match)
+			w.addExpression(entry)
 		case !strings.ContainsAny(entry, globSpecial):
 			if entry != own {
 				w.names = append(w.names, entry)
 			}
 		default:
 			if g, ok := parseGlob(entry); ok {
-				w.patterns = append(w.patterns, g.match)
+				w.globs = append(w.globs, g)
 			}
 		}
 	}
 	slices.Sort(w.names)
 	w.names = slices.Compact(w.names)
-	return w, unread
+	return w
+}
+
+// addExpression takes as many as there may be, and the first of those beyond as one that is not read.
+func (w *Watched) addExpression(entry string) {
+	switch {
+	case len(w.expressions) < maxExpressions:
+		w.expressions = append(w.expressions, newExpression(entry))
+	case len(w.expressions) == maxExpressions:
+		w.expressions = append(w.expressions, &expression{text: entry, err: errManyExpressions})
+	}
 }
 
 // isExpression tells what stands between slashes. A single slash is both its beginning and its end to Argo CD, which then
@@ -51,15 +60,31 @@ func isExpression(entry string) bool {
 }
 
 // Has tells whether Argo CD looks at the Applications of a namespace.
-func (w Watched) Has(namespace string) bool {
-	if namespace == w.own || slices.Contains(w.names, namespace) {
-		return true
+func (w *Watched) Has(namespace string) bool {
+	if namespace != w.last {
+		w.last, w.lastHas = namespace, w.allows(namespace)
 	}
-	return slices.ContainsFunc(w.patterns, func(match func(string) bool) bool { return match(namespace) })
+	return w.lastHas
+}
+
+func (w *Watched) allows(namespace string) bool {
+	return namespace == w.own || slices.Contains(w.names, namespace) ||
+		slices.ContainsFunc(w.globs, func(g glob) bool { return g.match(namespace) }) ||
+		slices.ContainsFunc(w.expressions, func(e *expression) bool { return e.match(namespace) })
 }
 
 // Open tells that the namespaces cannot be told from the setting alone: it has patterns.
-func (w Watched) Open() bool { return len(w.patterns) > 0 }
+func (w *Watched) Open() bool { return len(w.globs)+len(w.expressions) > len(failed(w.expressions)) }
 
 // Named is the namespaces that are known by name, Argo CD's own first.
-func (w Watched) Named() []string { return append([]string{w.own}, w.names...) }
+func (w *Watched) Named() []string { return append([]string{w.own}, w.names...) }
+
+// problems names the expressions that allowed nothing.
+func (w *Watched) problems() []Problem {
+	var out []Problem
+	for _, e := range failed(w.expressions) {
+		out = append(out, Problem{PatternUnread, fmt.Sprintf("no Application is looked for in the namespaces of %s (Argo CD's setting %s): %v; name them, or use globs",
+			shown(e.text), keyNamespaces, e.err)})
+	}
+	return out
+}
