@@ -27,7 +27,7 @@ type room struct {
 }
 
 // take is for a server that is named.
-func (r *room) take(server []byte) error {
+func (r *room) take(server string) error {
 	if r.used += serverCost + int64(len(server)); r.used > maxPod {
 		return errPodFull
 	}

@@ -7,6 +7,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
 // The metrics that are kept; all other lines are passed over.
@@ -27,13 +32,15 @@ var (
 	errNotController = errors.New("this is no application-controller's metrics: it has not one sample of Argo CD, its work queues or its process")
 	errCutOff        = errors.New("the text ends in the middle of a line")
 	errLine          = errors.New("this is no line of the Prometheus text format")
+	errSample        = errors.New("it is not one sample as the format has it") // without what stands there: a URL may have a password
 )
 
 // readMetrics reads a pod's metrics in the Prometheus text format into the report, line by line, so that its size does not
-// matter. A line that is malformed and would be kept, and a text that is something else, are errors. The parser of
-// prometheus/common is the measure, but not in use: it keeps every sample, and v0.67.5 panics at the text "{}0".
+// matter: the parser of prometheus/common keeps every sample that it is given, and is given those of six metrics only. A line
+// of these that is malformed, and a text that is something else, are errors.
 func readMetrics(r *bounded, into *PodReport, room *room) error {
-	t := text{from: r, lines: bufio.NewReaderSize(r, longestLine), report: into, servers: map[string]*gauges{}, room: room}
+	t := text{from: r, lines: bufio.NewReaderSize(r, longestLine), parser: expfmt.NewTextParser(model.LegacyValidation), report: into,
+		servers: map[string]*gauges{}, room: room}
 	for number := 1; ; number++ {
 		line, err := t.next()
 		if errors.Is(err, io.EOF) {
@@ -60,7 +67,7 @@ func readMetrics(r *bounded, into *PodReport, room *room) error {
 type text struct {
 	from    *bounded
 	lines   *bufio.Reader
-	label   []byte // a label's value whose escapes were resolved
+	parser  expfmt.TextParser
 	report  *PodReport
 	servers map[string]*gauges
 	room    *room
@@ -79,7 +86,7 @@ func (t *text) next() ([]byte, error) {
 	if err == nil {
 		return line[:len(line)-1], nil
 	}
-	length, blank := len(line), len(skipBlanks(line)) == 0
+	length, blank := len(line), len(trimBlanks(line)) == 0
 	for errors.Is(err, bufio.ErrBufferFull) {
 		line, err = t.lines.ReadSlice('\n')
 		length += len(line)
@@ -96,18 +103,26 @@ func (t *text) next() ([]byte, error) {
 	return nil, err
 }
 
-// wanted reports whether the line's metric is one that is kept.
-func wanted(line []byte) bool {
-	name, _ := splitName(skipBlanks(line))
-	switch string(name) {
+// wanted reports whether a metric is one that is kept.
+func wanted(metric string) bool {
+	switch metric {
 	case metricAppInfo, metricCacheAge, metricConnected, metricSeconds, metricReconciles, metricMemory:
 		return true
 	}
 	return false
 }
 
+// serverLabel is the label by which a metric names the server.
+func serverLabel(metric string) string {
+	switch metric {
+	case metricAppInfo, metricSeconds, metricReconciles:
+		return "dest_server"
+	}
+	return "server"
+}
+
 func (t *text) take(line []byte) error {
-	line = skipBlanks(line)
+	line = trimBlanks(line)
 	if len(line) == 0 || line[0] == '#' {
 		return nil
 	}
@@ -116,24 +131,47 @@ func (t *text) take(line []byte) error {
 		return errLine
 	}
 	t.genuine = t.genuine || isController(name)
-	if !wanted(name) {
+	if !wanted(string(name)) {
 		return nil
 	}
-	label := "server"
-	switch string(name) {
-	case metricAppInfo, metricSeconds, metricReconciles:
-		label = "dest_server"
-	}
-	server, rest, err := t.readLabels(skipBlanks(rest), label)
+	metric := string(name)
+	sample, err := t.parse(metric, line)
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", name, err)
+		return fmt.Errorf("reading %s: %w", metric, err)
 	}
-	value, err := readValue(rest)
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", name, err)
+	server, label := "", serverLabel(metric)
+	for _, pair := range sample.GetLabel() {
+		if pair.GetName() == label {
+			server = strings.TrimRight(pair.GetValue(), "/")
+		}
 	}
-	return t.keep(string(name), server, value)
+	return t.keep(metric, server, sample.GetUntyped().GetValue())
 }
+
+// parse reads the one sample of a line. No line before it gave a type.
+func (t *text) parse(metric string, line []byte) (*dto.Metric, error) {
+	families, err := t.parser.TextToMetricFamilies(io.MultiReader(bytes.NewReader(line), strings.NewReader("\n")))
+	samples := families[metric].GetMetric()
+	if err != nil || len(families) != 1 || len(samples) != 1 {
+		return nil, errSample
+	}
+	return samples[0], nil
+}
+
+// splitName cuts behind a metric's name.
+func splitName(line []byte) (name, rest []byte) {
+	end := bytes.IndexFunc(line, func(r rune) bool { return r != '_' && r != ':' && !isAlphanumeric(r) })
+	if end < 0 {
+		end = len(line)
+	}
+	return line[:end], line[end:]
+}
+
+func isAlphanumeric(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+}
+
+func trimBlanks(line []byte) []byte { return bytes.TrimLeft(line, " \t") }
 
 // isController reports whether a metric is one of those that every application-controller has some of.
 func isController(name []byte) bool {
@@ -146,7 +184,7 @@ func isController(name []byte) bool {
 }
 
 // keep adds a sample to the report. Where a pod shows a gauge of one server twice, the worse one counts.
-func (t *text) keep(metric string, server []byte, value float64) error {
+func (t *text) keep(metric, server string, value float64) error {
 	if metric == metricMemory {
 		if value >= 0 && value < math.MaxInt64 { // NaN is neither
 			t.report.Memory = int64(value)
@@ -159,13 +197,13 @@ func (t *text) keep(metric string, server []byte, value float64) error {
 		}
 		return nil
 	}
-	g := t.servers[string(server)]
+	g := t.servers[server]
 	if g == nil {
 		if err := t.room.take(server); err != nil {
 			return err
 		}
 		g = &gauges{}
-		t.servers[string(server)] = g
+		t.servers[server] = g
 	}
 	g.add(metric, value)
 	return nil
