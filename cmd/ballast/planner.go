@@ -30,6 +30,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"ballast/planner/apply"
 	"ballast/planner/config"
 	"ballast/planner/controller"
 	"ballast/planner/discover"
@@ -37,7 +38,6 @@ import (
 	"ballast/planner/paged"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
-	"ballast/planner/rollout"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
@@ -321,7 +321,7 @@ func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *cont
 		Config: a.config.Current,
 		Reader: a.manager.GetClient(),
 		Store:  st,
-		Applier: rollout.NewApplier(rollout.ApplierOptions{Client: a.manager.GetClient(), Reader: a.reader,
+		Applier: apply.New(apply.Options{Client: a.manager.GetClient(), Reader: a.reader,
 			Clock: clock.RealClock{}, Nudger: nudger}),
 		NewFetcher: (&fetchers{}).get,
 		Observe:    a.newObserver(nudger).Observe,

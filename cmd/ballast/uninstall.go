@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/certs"
+	"ballast/planner/apply"
 	"ballast/planner/config"
 	"ballast/planner/discover"
 	"ballast/planner/neighbour"
@@ -207,7 +208,7 @@ func (o *uninstallOptions) enforcement(ctx context.Context, c client.Client, jso
 func (o *uninstallOptions) alignEnv(ctx context.Context, c client.Client, target plan.Target) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	applier := rollout.NewApplier(rollout.ApplierOptions{Client: c, Reader: c})
+	applier := apply.New(apply.Options{Client: c, Reader: c})
 	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 		_, w, err := discover.FindTarget(ctx, c, target, nil)
 		if err != nil {
@@ -221,7 +222,7 @@ func (o *uninstallOptions) alignEnv(ctx context.Context, c client.Client, target
 		}
 		step := rollout.PatchWorkload{ControllerReplicas: &w.Replicas, Why: rollout.Rolling}
 		for _, result := range applier.Apply(ctx, target, []rollout.Step{step}).Results {
-			if result.Outcome == rollout.Failed || result.Outcome == rollout.Refused {
+			if result.Outcome == apply.Failed || result.Outcome == apply.Refused {
 				return false, result.Err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ballast/planner/apply"
 	"ballast/planner/rollout"
 )
 
@@ -29,9 +30,9 @@ type bar struct {
 
 // noteBarred remembers what became of a write to a Secret. Timeouts and an API server that is away say nothing of it; a conflict is
 // one of all attempts of a write.
-func (l *Loop) noteBarred(result rollout.Result) {
+func (l *Loop) noteBarred(result apply.Result) {
 	step, ok := result.Step.(rollout.PatchShard)
-	if !ok || result.Outcome == rollout.Deferred {
+	if !ok || result.Outcome == apply.Deferred {
 		return
 	}
 	l.mu.Lock()
@@ -42,7 +43,7 @@ func (l *Loop) noteBarred(result rollout.Result) {
 	switch {
 	case refused:
 		l.barred[step.Secret] = bar{times: l.barred[step.Secret].times + 1, at: l.Clock.Now(), why: string(status.Status().Reason) + ": " + status.Status().Message}
-	case result.Err == nil, result.Outcome == rollout.Refused: // gone, or people's meanwhile: discovery sees that, and it may come back
+	case result.Err == nil, result.Outcome == apply.Refused: // gone, or people's meanwhile: discovery sees that, and it may come back
 		delete(l.barred, step.Secret)
 	}
 }

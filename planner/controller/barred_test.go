@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"ballast/planner/apply"
 	"ballast/planner/rollout"
 )
 
@@ -16,22 +17,22 @@ import (
 // made anew, and is written then.
 func TestWhatBarsASecret(t *testing.T) {
 	secrets := schema.GroupResource{Resource: "secrets"}
-	forbidden := rollout.Result{Outcome: rollout.Failed, Err: apierrors.NewForbidden(secrets, "a", errors.New("a policy"))}
-	conflict := rollout.Result{Outcome: rollout.Failed, Err: apierrors.NewConflict(secrets, "a", errors.New("it changed"))}
-	away := rollout.Result{Outcome: rollout.Failed, Err: errors.New("the API server is away")}
-	gone := rollout.Result{Outcome: rollout.Refused, Err: errors.New("it is gone")}
-	applied, deferred := rollout.Result{Outcome: rollout.Applied}, rollout.Result{Outcome: rollout.Deferred}
+	forbidden := apply.Result{Outcome: apply.Failed, Err: apierrors.NewForbidden(secrets, "a", errors.New("a policy"))}
+	conflict := apply.Result{Outcome: apply.Failed, Err: apierrors.NewConflict(secrets, "a", errors.New("it changed"))}
+	away := apply.Result{Outcome: apply.Failed, Err: errors.New("the API server is away")}
+	gone := apply.Result{Outcome: apply.Refused, Err: errors.New("it is gone")}
+	applied, deferred := apply.Result{Outcome: apply.Applied}, apply.Result{Outcome: apply.Deferred}
 	for name, test := range map[string]struct {
-		results []rollout.Result
+		results []apply.Result
 		barred  bool
 	}{
-		"two refusals":              {[]rollout.Result{forbidden, forbidden}, false},
-		"three":                     {[]rollout.Result{forbidden, conflict, forbidden}, true},
-		"three, with waits between": {[]rollout.Result{forbidden, deferred, forbidden, away, forbidden}, true},
-		"it was written meanwhile":  {[]rollout.Result{forbidden, forbidden, applied, forbidden}, false},
-		"the API server is away":    {[]rollout.Result{away, away, away, away}, false},
-		"it is gone, or people's":   {[]rollout.Result{gone, gone, gone}, false},
-		"it was refused, and went":  {[]rollout.Result{forbidden, forbidden, forbidden, gone}, false},
+		"two refusals":              {[]apply.Result{forbidden, forbidden}, false},
+		"three":                     {[]apply.Result{forbidden, conflict, forbidden}, true},
+		"three, with waits between": {[]apply.Result{forbidden, deferred, forbidden, away, forbidden}, true},
+		"it was written meanwhile":  {[]apply.Result{forbidden, forbidden, applied, forbidden}, false},
+		"the API server is away":    {[]apply.Result{away, away, away, away}, false},
+		"it is gone, or people's":   {[]apply.Result{gone, gone, gone}, false},
+		"it was refused, and went":  {[]apply.Result{forbidden, forbidden, forbidden, gone}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := NewLoop(Options{Clock: clocktesting.NewFakeClock(epoch)})

@@ -19,11 +19,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"ballast/planner/apply"
 	"ballast/planner/config"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
-	"ballast/planner/rollout"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
@@ -148,7 +148,7 @@ func (b *bed) newLoop() *Loop {
 		Config:  func() config.PlannerConfig { return b.config },
 		Reader:  b.client,
 		Store:   store.New(store.Options{Client: guarded, Reader: guarded, Namespace: b.namespace, Plan: b.config.Plan.ConfigMap, History: b.config.Plan.History, Key: keySecret}),
-		Applier: rollout.NewApplier(rollout.ApplierOptions{Client: guarded, Reader: b.client, Nudger: b, Clock: b.clock}),
+		Applier: apply.New(apply.Options{Client: guarded, Reader: b.client, Nudger: b, Clock: b.clock}),
 		NewFetcher: func(config.PlannerConfig, plan.Target) (Fetcher, error) {
 			return b.prometheus, nil
 		},

@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"ballast/planner/apply"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
@@ -46,7 +46,7 @@ func (r *crashRun) lead() {
 		Config:     func() config.PlannerConfig { return r.config },
 		Reader:     &r.cache,
 		Store:      store.New(store.Options{Client: guarded, Reader: guarded, Namespace: r.namespace, Plan: r.config.Plan.ConfigMap, History: r.config.Plan.History, Key: keySecret}),
-		Applier:    rollout.NewApplier(rollout.ApplierOptions{Client: guarded, Reader: guarded, Nudger: l, Clock: r.clock, Concurrency: 1}),
+		Applier:    apply.New(apply.Options{Client: guarded, Reader: guarded, Nudger: l, Clock: r.clock, Concurrency: 1}),
 		NewFetcher: r.fetcher,
 		Probe:      r.probe,
 		Observe: func(_ context.Context, _ Fetcher, _ plan.Target, _ int, fleet discover.Fleet) cycle.Observed {
@@ -210,7 +210,7 @@ func (l *crashLeader) guarded() client.WithWatch {
 	})
 }
 
-var _ rollout.Nudger = (*crashLeader)(nil)
+var _ apply.Nudger = (*crashLeader)(nil)
 
 // Nudge stands for the annotation of one of the cluster's Applications.
 func (l *crashLeader) Nudge(ctx context.Context, _, cluster, _, _ string) (string, error) {

@@ -33,10 +33,10 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"ballast/e2e/apiserver"
+	"ballast/planner/apply"
 	"ballast/planner/config"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
@@ -284,7 +284,7 @@ func heapLoop(c config.PlannerConfig, cached, live client.Client) *Loop {
 		Config:      func() config.PlannerConfig { return c },
 		Reader:      cached,
 		Store:       store.New(store.Options{Client: cached, Reader: live, Namespace: c.Target.Namespace, Plan: c.Plan.ConfigMap, History: c.Plan.History, Key: store.KeyName(c.Plan.ConfigMap)}),
-		Applier:     rollout.NewApplier(rollout.ApplierOptions{Client: cached, Reader: live}),
+		Applier:     apply.New(apply.Options{Client: cached, Reader: live}),
 		NewFetcher:  func(config.PlannerConfig, plan.Target) (Fetcher, error) { return fake, nil },
 		Emit:        func(discover.Workload, ...telemetry.Event) {},
 		Metrics:     telemetry.NewMetrics(prometheus.NewRegistry()),

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/apply"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
 	"ballast/planner/discover"
@@ -21,7 +22,6 @@ import (
 	"ballast/planner/neighbour"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
-	"ballast/planner/rollout"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
@@ -31,7 +31,7 @@ type Options struct {
 	Config      func() config.PlannerConfig // the newest good one
 	Reader      client.Reader               // the cache of Secrets and workloads
 	Store       *store.Store
-	Applier     *rollout.Applier
+	Applier     *apply.Applier
 	NewFetcher  func(config.PlannerConfig, plan.Target) (Fetcher, error)
 	Probe       func(context.Context, probe.Held) probe.Result                                  // whether the webhooks hold the plan; nil: never asked
 	Observe     func(context.Context, Fetcher, plan.Target, int, discover.Fleet) cycle.Observed // the pods; nil: nothing is known of them

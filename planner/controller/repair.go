@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"ballast/planner/apply"
 	"ballast/planner/change"
 	"ballast/planner/cycle"
 	"ballast/planner/discover"
@@ -159,7 +160,7 @@ func (l *Loop) agenda(d plan.Document, fleet discover.Fleet, w discover.Workload
 
 // reportSteps counts what was written and tells of a second writer. It answers when to look again: a step that was refused
 // waits for its object to change.
-func (l *Loop) reportSteps(w discover.Workload, r rollout.Report) (again time.Duration) {
+func (l *Loop) reportSteps(w discover.Workload, r apply.Report) (again time.Duration) {
 	again = lookAgain
 	for _, result := range r.Results {
 		kind := "shard"
@@ -172,18 +173,18 @@ func (l *Loop) reportSteps(w discover.Workload, r rollout.Report) (again time.Du
 		l.Metrics.Steps.WithLabelValues(kind, string(result.Outcome)).Inc()
 		l.noteBarred(result)
 		switch result.Outcome {
-		case rollout.Applied:
+		case apply.Applied:
 			l.Log.Info("wrote", "step", result.Step.String())
 			l.noteHealed(result.Step, w)
 			if !result.Until.IsZero() { // a nudge may be lost
 				again = min(again, max(result.Until.Sub(l.Clock.Now()), lookSoon))
 			}
-		case rollout.Refused:
+		case apply.Refused:
 			l.Log.Info("left a step unwritten", "step", result.Step.String(), "why", result.Err.Error())
-		case rollout.Failed:
+		case apply.Failed:
 			l.Log.Error(result.Err, "a step was not written; it is tried again", "step", result.Step.String())
 			again = lookSoon
-		case rollout.Deferred:
+		case apply.Deferred:
 			again = min(again, max(result.Until.Sub(l.Clock.Now()), lookSoon))
 		}
 	}

@@ -17,7 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"ballast/e2e/apiserver"
-	"ballast/planner/rollout"
+
+	"ballast/planner/apply"
 )
 
 const eu, us = "https://eu.example", "https://us.example:6443"
@@ -395,4 +396,4 @@ func leavesTheQueue(t *testing.T, w *world) {
 	w.must(first.Wait())
 }
 
-var _ rollout.Nudger = (*Nudger)(nil)
+var _ apply.Nudger = (*Nudger)(nil)

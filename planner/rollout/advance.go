@@ -50,22 +50,9 @@ func Advance(v *plan.View, seen Seen, target map[string]int, o Options, at time.
 	elapsed, most := max(at.Sub(p.Rollout.Since), 0), deadline(*p.Rollout, o)
 	progress.Left = max(most-elapsed, 0)
 	progress.Late = elapsed >= most
-	switch t := (turn{v: v, p: p, seen: seen, target: target, o: o, at: at, progress: progress}); p.Rollout.Mode {
-	case plan.ModeLive:
-		return t.live()
-	case plan.ModeX0Y:
-		return t.x0y()
-	case plan.ModeDefault:
-	default:
-		return unknown(p, progress)
-	}
-	switch p.Rollout.Stage {
-	case plan.Assigning:
-		return assigning(v, p, seen, o, at, progress)
-	case plan.Scaling, plan.Restarting, plan.Reverting:
-		return replacing(p, seen, o, at, progress)
-	}
-	return unknown(p, progress)
+	turn := turn{v: v, p: p, seen: seen, target: target, o: o, at: at, progress: progress}
+	turn.run()
+	return turn.p, turn.progress
 }
 
 // frozen reports whether the mode stops a rollout where it is: Hold lets x0y go on, which may have stopped the workload.
@@ -83,115 +70,6 @@ func deadline(r plan.Rollout, o Options) time.Duration {
 		return cmp.Or(o.DrainTimeout, defaultDrain)
 	}
 	return o.StageTimeout
-}
-
-// unknown ends a rollout that another version began: what the plan holds is what stands, but for a workload at 0.
-func unknown(p plan.Plan, progress Progress) (plan.Plan, Progress) {
-	progress.Outcome = GaveUp
-	progress.Why = fmt.Sprintf("this version knows no rollout in mode %q with stage %q", p.Rollout.Mode, p.Rollout.Stage)
-	return Abandon(p), progress
-}
-
-// assigning waits until every managed Secret carries its replica and, before the workload shrinks, until no Secret at all
-// carries one that goes.
-func assigning(v *plan.View, p plan.Plan, seen Seen, o Options, at time.Time, progress Progress) (plan.Plan, Progress) {
-	behind := laggards(v, seen)
-	var stray []string
-	if shrinks(p) {
-		limit := reach(p.Target.Kind, target(p.Rollout))
-		t := turn{v: v, p: p, seen: seen, o: o}
-		t.settleBelow(limit)
-		stray = strays(seen, limit, present(p, seen, limit, reach(p.Target.Kind, p.Rollout.From)))
-	}
-	unseen := !o.Rescue && blind(p, seen) || o.Partial && shrinks(p)
-	switch {
-	case len(behind) == 0 && len(stray) == 0 && !unseen && v.Plan.SameEnforced(p):
-		return next(p, seen, o, at, progress, "every cluster Secret carries its replica")
-	case !progress.Late:
-		progress.Why = waitsFor(behind, stray, unseen)
-		return p, progress
-	case shrinks(p) && (len(stray) > 0 || unseen):
-		progress.Outcome = GaveUp
-		progress.Why = fmt.Sprintf("the workload stays at %d replicas after %s: %s", p.Replicas, o.StageTimeout, waitsFor(behind, stray, unseen))
-		p.Rollout = nil
-		return p, progress
-	}
-	return next(p, seen, o, at, progress, fmt.Sprintf("going on after %s, though %s", o.StageTimeout, waitsFor(behind, stray, unseen)))
-}
-
-// present is below which shard a replica is there that may have what carries it: one that people took away is gone, whoever carries it.
-func present(p plan.Plan, seen Seen, limit, from int) int {
-	if !p.FreeReplicas {
-		return from
-	}
-	return min(from, max(limit, seen.Workload.count().Replicas))
-}
-
-// replacing waits until every pod runs the newest template and is ready.
-func replacing(p plan.Plan, seen Seen, o Options, at time.Time, progress Progress) (plan.Plan, Progress) {
-	done := seen.Workload.settled(p) && (!restarts(p) || seen.Workload.restartedSince(p.Rollout.Since))
-	why := replicasSeen(p, seen.Workload)
-	if !done && !progress.Late {
-		progress.Why = "waiting: " + why
-		return p, progress
-	}
-	if !done {
-		why = fmt.Sprintf("not done after %s: %s", o.StageTimeout, why)
-	}
-	switch p.Rollout.Stage {
-	case plan.Reverting:
-		progress.Outcome, progress.Why, p.Rollout = Reverted, why, nil
-		return p, progress
-	case plan.Scaling:
-		if !done && p.FreeReplicas { // there is no way back to replicas that are people's; the next decision follows them
-			progress.Outcome, progress.Why, p.Rollout = GaveUp, why, nil
-			return p, progress
-		}
-		if !done {
-			progress.Outcome, progress.Why = TurnedBack, why
-			return enter(p, plan.Reverting, seen, at), progress
-		}
-	}
-	return next(p, seen, o, at, progress, why)
-}
-
-// next goes on to the stage that follows, or ends the rollout.
-func next(p plan.Plan, seen Seen, o Options, at time.Time, progress Progress, why string) (plan.Plan, Progress) {
-	progress.Why = why
-	following := plan.Restarting
-	switch stage := p.Rollout.Stage; {
-	case stage == plan.Assigning && shrinks(p):
-		following = plan.Scaling
-	case stage == plan.Scaling && !shrinks(p):
-		following = plan.Assigning
-	case stage == plan.Restarting || !o.RolloutRestart:
-		progress.Outcome, p.Rollout = Finished, nil
-		return p, progress
-	}
-	progress.Outcome = Advanced
-	return enter(p, following, seen, at), progress
-}
-
-// enter writes a stage into the plan: its count, its rows, and since when. Since has whole seconds, as the restart
-// annotation that repeats it.
-func enter(p plan.Plan, stage plan.Stage, seen Seen, at time.Time) plan.Plan {
-	r := p.Rollout
-	r.Stage, r.Since = stage, at.UTC().Truncate(time.Second)
-	switch stage {
-	case plan.Scaling:
-		p.Replicas, p.ControllerReplicas = r.Replicas, r.ControllerReplicas
-	case plan.Reverting:
-		p.Replicas, p.ControllerReplicas, r.Moves = r.From.Replicas, r.From.ControllerReplicas, nil
-	case plan.Assigning:
-		t := turn{v: plan.NewView(p, nil), p: p, seen: seen}
-		t.move(r.Moves)
-	case plan.Restarting:
-		r.Moves = nil
-	}
-	if stage == plan.Scaling && shrinks(p) {
-		r.Moves = nil
-	}
-	return p
 }
 
 // laggards are the managed Secrets that do not carry their replica yet, by name.

@@ -18,7 +18,9 @@ func stageWorld(t *testing.T, to int, shards map[string]int, stage plan.Stage) p
 		t.Fatal(err)
 	}
 	if p.Rollout.Stage != stage {
-		p = enter(p, stage, Seen{}, start)
+		t := turn{p: p, at: start}
+		t.enterDefault(stage, Advanced, "")
+		p = t.p
 	}
 	return p
 }

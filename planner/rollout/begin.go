@@ -72,16 +72,19 @@ func Begin(now plan.Plan, next Want, o Options, at time.Time) (plan.Plan, error)
 	}
 	p.Rollout = &plan.Rollout{Mode: mode, From: wayBack(now), Replicas: to.Replicas, ControllerReplicas: to.ControllerReplicas}
 	p.Clusters = maps.Clone(next.Rows)
+	t := turn{p: p, at: at}
 	switch mode {
 	case plan.ModeLive:
-		withhold(&p, now, next.Rows, moves)
-		return enterLive(p, at), nil
+		withhold(&t.p, now, next.Rows, moves)
+		t.beginLive()
 	case plan.ModeX0Y:
-		p.Rollout.Moves = withhold(&p, now, next.Rows, moves)
-		return enterX0Y(p, at), nil
+		p.Rollout.Moves = withhold(&t.p, now, next.Rows, moves)
+		t.beginX0Y()
+	default:
+		p.Rollout.Moves = postpone(&t.p, now, next.Rows, moves)
+		t.enterDefault(first(t.p), Advanced, "")
 	}
-	p.Rollout.Moves = postpone(&p, now, next.Rows, moves)
-	return enter(p, first(p), Seen{}, at), nil
+	return t.p, nil
 }
 
 // destination checks a Want: at least one replica, an env that lets each of them own its shard, and no row beyond.

@@ -1,6 +1,6 @@
 // Package rollout takes a plan into force: what differs between the fleet that stands and the plan that holds (Steps),
-// how a changed plan is reached stage by stage (Begin, Advance), and, in apply.go alone, the writes themselves. Healing
-// and applying are one function: a Secret that somebody changed and a Secret that a stage has not reached yet differ
+// and how a changed plan is reached stage by stage (Begin, Advance). Package apply carries the steps out. Healing and
+// applying are one function: a Secret that somebody changed and a Secret that a stage has not reached yet differ
 // from the plan in the same way.
 //
 // # What a stage holds

@@ -18,18 +18,20 @@ func liveEnv(now plan.Plan, replicas int) int {
 	return max(now.MaxReplicas, now.ControllerReplicas, replicas)
 }
 
-// enterLive writes a live rollout's first stage. Where the env is another one, setting it is the one announced restart, and
-// the replicas stay as they are meanwhile.
-func enterLive(p plan.Plan, at time.Time) plan.Plan {
-	r := p.Rollout
-	r.Stage, r.Since = plan.Moving, at.UTC().Truncate(time.Second)
+// beginLive begins with the env, where it is another one: setting it is the one announced restart, and the replicas stay as
+// they are meanwhile.
+func (t *turn) beginLive() {
+	r := t.p.Rollout
 	switch {
-	case p.ControllerReplicas != r.ControllerReplicas:
-		r.Stage, p.ControllerReplicas = plan.Scaling, r.ControllerReplicas
+	case t.p.ControllerReplicas != r.ControllerReplicas:
+		t.enter(plan.Scaling, Advanced, "")
+		t.p.ControllerReplicas = r.ControllerReplicas
 	case grows(r):
-		r.Stage, p.Replicas = plan.Scaling, r.Replicas
+		t.enter(plan.Scaling, Advanced, "")
+		t.p.Replicas = r.Replicas
+	default:
+		t.enter(plan.Moving, Advanced, "")
 	}
-	return p
 }
 
 func grows(r *plan.Rollout) bool { return r.Replicas > r.From.Replicas }
@@ -38,24 +40,6 @@ func falls(r *plan.Rollout) bool { return r.Replicas < r.From.Replicas }
 
 // renews reports whether the env's one restart is still to be done: then the way back is to the old env.
 func renews(r *plan.Rollout) bool { return r.From.ControllerReplicas != r.ControllerReplicas }
-
-func (t *turn) live() (plan.Plan, Progress) {
-	switch t.p.Rollout.Stage {
-	case plan.Scaling:
-		t.scaling()
-	case plan.Moving:
-		t.moving()
-	case plan.Verifying:
-		t.verifying()
-	case plan.Shrinking:
-		t.shrinking()
-	case plan.Reverting:
-		t.reverting()
-	default:
-		return unknown(t.p, t.progress)
-	}
-	return t.p, t.progress
-}
 
 // scaling waits for the env's restart, and then for the replicas that come. Nothing moves meanwhile.
 func (t *turn) scaling() {

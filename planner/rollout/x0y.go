@@ -8,11 +8,10 @@ import (
 	"ballast/planner/plan"
 )
 
-// enterX0Y writes an x0y rollout's first stage: no replica, with the env and the rows as they are.
-func enterX0Y(p plan.Plan, at time.Time) plan.Plan {
-	p.Rollout.Stage, p.Rollout.Since = plan.Draining, at.UTC().Truncate(time.Second)
-	p.Replicas = 0
-	return p
+// beginX0Y begins with no replica, and with the env and the rows as they are.
+func (t *turn) beginX0Y() {
+	t.enter(plan.Draining, Advanced, "")
+	t.p.Replicas = 0
 }
 
 // stops reports whether a stage holds the workload at 0: the only ones that may.
@@ -30,36 +29,21 @@ func broughtBack(p plan.Plan, seen Seen, now time.Time) bool {
 // is not believed leaves one where it is: what it stopped comes back first.
 func StopsAll(p plan.Plan) bool { return p.Rollout != nil && p.Rollout.Mode == plan.ModeX0Y }
 
-func (t *turn) x0y() (plan.Plan, Progress) {
-	if stops(t.p.Rollout) {
-		switch {
-		case t.o.TurnsBack != "":
-			t.revert(t.o.TurnsBack + ", and no replica runs")
-			return t.p, t.progress
-		case t.p.Mode != plan.Enforce:
-			t.revert(fmt.Sprintf("the mode is %s, and no replica runs", t.p.Mode))
-			return t.p, t.progress
-		case t.p.FreeReplicas:
-			t.revert("the replicas are people's now, and none runs")
-			return t.p, t.progress
-		case broughtBack(t.p, t.seen, t.at):
-			t.revert(fmt.Sprintf("the workload is at %d replicas, after a stop of more than %s", t.seen.Workload.Replicas, plan.StopHeld))
-			return t.p, t.progress
-		}
+// stopEnds says why a stop of all replicas is not to go on; empty where there is none, or where it goes on.
+func (t *turn) stopEnds() string {
+	switch {
+	case !stops(t.p.Rollout):
+		return ""
+	case t.o.TurnsBack != "":
+		return t.o.TurnsBack + ", and no replica runs"
+	case t.p.Mode != plan.Enforce:
+		return fmt.Sprintf("the mode is %s, and no replica runs", t.p.Mode)
+	case t.p.FreeReplicas:
+		return "the replicas are people's now, and none runs"
+	case broughtBack(t.p, t.seen, t.at):
+		return fmt.Sprintf("the workload is at %d replicas, after a stop of more than %s", t.seen.Workload.Replicas, plan.StopHeld)
 	}
-	switch t.p.Rollout.Stage {
-	case plan.Draining:
-		t.draining()
-	case plan.Assigning:
-		t.rewriting()
-	case plan.Restoring:
-		t.restoring()
-	case plan.Reverting:
-		t.returning()
-	default:
-		return unknown(t.p, t.progress)
-	}
-	return t.p, t.progress
+	return ""
 }
 
 // draining waits until no pod is left; then the rows are the new ones.

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"ballast/planner/apply"
 	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -101,7 +102,7 @@ func BreakGlassSeen(manager string, at time.Time) Event {
 			"`ballast audit` names the user; remove it to enforce again", who, plan.AnnotationEnforcement)}
 }
 
-func Contested(c rollout.Contested) Event {
+func Contested(c apply.Contested) Event {
 	what, mend, manager := "the workload", "stop it", c.Manager
 	if c.Secret != "" {
 		what, mend = fmt.Sprintf("data.shard of Secret %q", c.Secret), "stop it, pin the cluster"

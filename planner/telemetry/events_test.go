@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"pgregory.net/rapid"
 
+	"ballast/planner/apply"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
 	"ballast/planner/discover"
@@ -50,9 +51,9 @@ func TestEventsSayWhatHappenedAndWhatToDo(t *testing.T) {
 		"break-glass by nobody knows whom": {BreakGlassSeen("", time.Time{}), Event{"Warning", "EnforcementOff",
 			`somebody whose field manager is unknown wrote the annotation ballast.argoproj.io/enforcement: "off": every write passes but one to data.plan, and what the API server's policies refuse, and ballast writes nothing of Argo CD's, once replicas that rollout.x0y stopped are back; ` +
 				"`ballast audit` names the user; remove it to enforce again", true}},
-		"a second writer of a Secret": {Contested(rollout.Contested{Secret: "prod-eu", Reverted: 3, Manager: "helm"}), Event{"Warning", "Contested",
+		"a second writer of a Secret": {Contested(apply.Contested{Secret: "prod-eu", Reverted: 3, Manager: "helm"}), Event{"Warning", "Contested",
 			`helm writes data.shard of Secret "prod-eu" back again and again (3 times): stop it, pin the cluster, or annotate the object with ballast.argoproj.io/unmanaged: "true"`, false}},
-		"an unknown writer of the workload": {Contested(rollout.Contested{Reverted: 4}), Event{"Warning", "Contested",
+		"an unknown writer of the workload": {Contested(apply.Contested{Reverted: 4}), Event{"Warning", "Contested",
 			`somebody whose field manager is unknown writes the workload back again and again (4 times): stop it, or annotate the object with ballast.argoproj.io/unmanaged: "true"`, true}},
 		"a configuration": {ConfigRefused(errors.New("mode: unknown")),
 			Event{"Warning", "ConfigRefused", "the new configuration is refused and the last good one stays in force: mode: unknown", false}},
@@ -118,7 +119,7 @@ func TestWhateverIsToldIsHarmless(t *testing.T) {
 		var told []Event
 		emit := PrintableEvents(func(_ discover.Workload, events ...Event) { told = append(told, events...) })
 		emit(discover.Workload{}, PlanWritten(plan.Plan{Revision: 7}, text), LeaderElected(text, nil), ConfigRefused(errors.New(text)),
-			Contested(rollout.Contested{Secret: "a", Manager: text, Reverted: 3}), Event{Message: text})
+			Contested(apply.Contested{Secret: "a", Manager: text, Reverted: 3}), Event{Message: text})
 		for _, e := range told {
 			checkHarmless(t, e.Message, secret)
 			if len(e.Message) > 1000 {

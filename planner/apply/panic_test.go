@@ -1,4 +1,4 @@
-package rollout
+package apply
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/plan"
+	"ballast/planner/rollout"
 )
 
 type text string
@@ -26,11 +27,11 @@ func (panickingReader) Get(context.Context, client.ObjectKey, client.Object, ...
 }
 
 func TestAStampThatPanicsHasFailed(t *testing.T) {
-	a := NewApplier(ApplierOptions{Reader: panickingReader{}})
-	for name, step := range map[string]Step{"a Secret's": PatchShard{Secret: "c"}, "the workload's": PatchWorkload{}} {
+	a := New(Options{Reader: panickingReader{}})
+	for name, step := range map[string]rollout.Step{"a Secret's": rollout.PatchShard{Secret: "c"}, "the workload's": rollout.PatchWorkload{}} {
 		t.Run(name, func(t *testing.T) {
-			got := a.Apply(t.Context(), plan.Target{Namespace: "argocd", Kind: plan.StatefulSet, Name: "controller"}, []Step{step}).Results[0]
-			if want := "a panic of type rollout.text"; got.Outcome != Failed || got.Err == nil || got.Err.Error() != want {
+			got := a.Apply(t.Context(), plan.Target{Namespace: "argocd", Kind: plan.StatefulSet, Name: "controller"}, []rollout.Step{step}).Results[0]
+			if want := "a panic of type apply.text"; got.Outcome != Failed || got.Err == nil || got.Err.Error() != want {
 				t.Errorf("the outcome is %s (%v), want %s (%s)", got.Outcome, got.Err, Failed, want)
 			}
 		})
@@ -39,9 +40,9 @@ func TestAStampThatPanicsHasFailed(t *testing.T) {
 
 // Steps run in goroutines of their own, where a panic would end the process.
 func TestANudgeThatPanicsHasFailed(t *testing.T) {
-	a := NewApplier(ApplierOptions{Nudger: panickingNudger{}})
-	got := a.Apply(t.Context(), plan.Target{Namespace: "argocd"}, []Step{Nudge{Cluster: "c", Since: time.Now()}}).Results[0]
-	if want := `nudging an Application of cluster "c": a panic of type rollout.text`; got.Outcome != Failed || got.Err == nil || got.Err.Error() != want {
+	a := New(Options{Nudger: panickingNudger{}})
+	got := a.Apply(t.Context(), plan.Target{Namespace: "argocd"}, []rollout.Step{rollout.Nudge{Cluster: "c", Since: time.Now()}}).Results[0]
+	if want := `nudging an Application of cluster "c": a panic of type apply.text`; got.Outcome != Failed || got.Err == nil || got.Err.Error() != want {
 		t.Errorf("the outcome is %s (%v), want %s (%s)", got.Outcome, got.Err, Failed, want)
 	}
 }

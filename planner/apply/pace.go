@@ -1,10 +1,12 @@
-package rollout
+package apply
 
 import (
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"ballast/planner/rollout"
 )
 
 const (
@@ -37,7 +39,7 @@ type pace struct {
 	budget  *rate.Limiter
 	objects map[string]record
 	nudges  map[nudged]called
-	givings map[string]Given // by Secret
+	givings map[string]rollout.Given // by Secret
 }
 
 // nudged is one move of a cluster, called how often and when its new owner was nudged.
@@ -63,7 +65,7 @@ type record struct {
 }
 
 func newPace(perMinute int) *pace {
-	return &pace{budget: rate.NewLimiter(rate.Limit(float64(perMinute)/60), perMinute), objects: map[string]record{}, nudges: map[nudged]called{}, givings: map[string]Given{}}
+	return &pace{budget: rate.NewLimiter(rate.Limit(float64(perMinute)/60), perMinute), objects: map[string]record{}, nudges: map[nudged]called{}, givings: map[string]rollout.Given{}}
 }
 
 // wait is how long a write must still wait for the object's backoff. A new value is not a revert, and waits for nothing; a
@@ -135,7 +137,7 @@ func (p *pace) forget(now time.Time) {
 }
 
 // gave remembers that a repair gave a cluster another owner.
-func (p *pace) gave(secret string, g Given) {
+func (p *pace) gave(secret string, g rollout.Given) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.givings[secret] = g
@@ -149,10 +151,10 @@ func (p *pace) leave(secret string) {
 }
 
 // given are the repairs whose nudges are not over.
-func (p *pace) given(now time.Time) map[string]Given {
+func (p *pace) given(now time.Time) map[string]rollout.Given {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	open := map[string]Given{}
+	open := map[string]rollout.Given{}
 	for secret, g := range p.givings {
 		if p.nudges[nudged{secret, g.Shard, g.At.Unix()}].times < nudgesAtMost && now.Sub(g.At) <= nudgedFor {
 			open[secret] = g
@@ -163,7 +165,7 @@ func (p *pace) given(now time.Time) map[string]Given {
 
 // nudge takes one nudge of a move, or answers when there is one again; spent says that there is none any more. A wait
 // beyond the pace is a clock that went back.
-func (p *pace) nudge(s Nudge, now time.Time) (wait time.Duration, spent bool) {
+func (p *pace) nudge(s rollout.Nudge, now time.Time) (wait time.Duration, spent bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	move := nudged{s.Cluster, s.Shard, s.Since.Unix()}
@@ -187,14 +189,14 @@ func (c called) gap() time.Duration {
 }
 
 // again is the time until the next nudge of a move that was nudged just now.
-func (p *pace) again(s Nudge) time.Duration {
+func (p *pace) again(s rollout.Nudge) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.nudges[nudged{s.Cluster, s.Shard, s.Since.Unix()}].gap()
 }
 
 // missed gives a nudge back that reached nobody, such as one while the API server was away. It kept the pace all the same.
-func (p *pace) missed(s Nudge) {
+func (p *pace) missed(s rollout.Nudge) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	move := nudged{s.Cluster, s.Shard, s.Since.Unix()}

@@ -1,8 +1,10 @@
-package rollout
+package apply
 
 import (
 	"context"
 	"fmt"
+
+	"ballast/planner/rollout"
 )
 
 // Nudger refreshes one Application of a cluster, by its server URL or its name, and answers which; "" = the cluster has
@@ -12,15 +14,15 @@ type Nudger interface {
 }
 
 // nudgesOf are the nudges of clusters whose Secret is written by the same steps: they wait for that.
-func nudgesOf(steps []Step) map[string]int {
+func nudgesOf(steps []rollout.Step) map[string]int {
 	written, after := map[string]bool{}, map[string]int{}
 	for _, s := range steps {
-		if s, ok := s.(PatchShard); ok {
+		if s, ok := s.(rollout.PatchShard); ok {
 			written[s.Secret] = true
 		}
 	}
 	for i, s := range steps {
-		if s, ok := s.(Nudge); ok && written[s.Cluster] {
+		if s, ok := s.(rollout.Nudge); ok && written[s.Cluster] {
 			after[s.Cluster] = i
 		}
 	}
@@ -28,11 +30,11 @@ func nudgesOf(steps []Step) map[string]int {
 }
 
 // Given are the Secrets whose clusters repairs gave another owner lately, as long as there are nudges left for it.
-func (a *Applier) Given() map[string]Given { return a.pace.given(a.Clock.Now()) }
+func (a *Applier) Given() map[string]rollout.Given { return a.pace.given(a.Clock.Now()) }
 
 // nudge wakes a cluster's new owner, at the pace of nudges, unless its Secret was not written just now. One that has no
 // Application needs none. Until says when there is another one to be made, if the new owner has not taken it by then.
-func (a *Applier) nudge(ctx context.Context, namespace string, s Nudge, written Result) Result {
+func (a *Applier) nudge(ctx context.Context, namespace string, s rollout.Nudge, written Result) Result {
 	now := a.Clock.Now()
 	result := Result{Step: s, Outcome: Unchanged}
 	switch written.Outcome {
@@ -45,7 +47,7 @@ func (a *Applier) nudge(ctx context.Context, namespace string, s Nudge, written 
 	}
 	if s.Since.IsZero() {
 		s.Since = now
-		a.pace.gave(s.Cluster, Given{Shard: s.Shard, At: now})
+		a.pace.gave(s.Cluster, rollout.Given{Shard: s.Shard, At: now})
 	}
 	wait, spent := a.pace.nudge(s, now)
 	switch {
@@ -69,7 +71,7 @@ func (a *Applier) nudge(ctx context.Context, namespace string, s Nudge, written 
 }
 
 // wake asks the Nudger, which reads Applications, and those are anybody's: a panic there is a nudge that failed.
-func (a *Applier) wake(ctx context.Context, namespace string, s Nudge) (application string, err error) {
+func (a *Applier) wake(ctx context.Context, namespace string, s rollout.Nudge) (application string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("a panic of type %T", p)

@@ -1,4 +1,4 @@
-package rollout
+package apply
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"ballast/planner/plan"
+	"ballast/planner/rollout"
 )
 
 // away is a Nudger that reaches nobody for a while.
@@ -31,9 +32,9 @@ func (n *away) Nudge(context.Context, string, string, string, string) (string, e
 func TestANudgeThatReachedNobodyIsMadeUpForAtTheSamePace(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	nudger := &away{clock: clock, until: start.Add(2 * time.Minute)}
-	a := NewApplier(ApplierOptions{Nudger: nudger, Clock: clock})
+	a := New(Options{Nudger: nudger, Clock: clock})
 	for range 5 * 60 {
-		a.Apply(t.Context(), plan.Target{Namespace: "argocd"}, []Step{Nudge{Cluster: "c", Shard: 1, Since: start}})
+		a.Apply(t.Context(), plan.Target{Namespace: "argocd"}, []rollout.Step{rollout.Nudge{Cluster: "c", Shard: 1, Since: start}})
 		clock.Step(time.Second)
 	}
 	if missed := int(2 * time.Minute / nudgeEvery); nudger.calls != missed+nudgesAtMost || nudger.woken != nudgesAtMost {

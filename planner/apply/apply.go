@@ -1,4 +1,7 @@
-package rollout
+// Package apply carries out what planner/rollout says differs: it writes the shards of cluster Secrets and the workload's
+// replicas and env, each for what was read just before, and nudges the new owners of clusters. It never fights: whoever
+// writes something back is waited for longer each time, and named.
+package apply
 
 import (
 	"cmp"
@@ -19,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/plan"
+	"ballast/planner/rollout"
 )
 
 // FieldManager is the name under which the planner's writes stand in managedFields.
@@ -34,21 +38,21 @@ const (
 )
 
 // ApplyOutcome says what became of a step. The set is closed.
-type ApplyOutcome string
+type Outcome string
 
 // The outcomes of steps.
 const (
-	Applied   ApplyOutcome = "Applied"
-	Unchanged ApplyOutcome = "Unchanged" // it stood so already when it was read
-	Deferred  ApplyOutcome = "Deferred"  // its backoff or the fleet's budget lets it wait until Result.Until
-	Refused   ApplyOutcome = "Refused"   // what was read just now must not be written: Result.Err says why
-	Failed    ApplyOutcome = "Failed"
+	Applied   Outcome = "Applied"
+	Unchanged Outcome = "Unchanged" // it stood so already when it was read
+	Deferred  Outcome = "Deferred"  // its backoff or the fleet's budget lets it wait until Result.Until
+	Refused   Outcome = "Refused"   // what was read just now must not be written: Result.Err says why
+	Failed    Outcome = "Failed"
 )
 
 // Result is what became of one step. Until is when a step that was deferred, or a nudge, is due again.
 type Result struct {
-	Step    Step
-	Outcome ApplyOutcome
+	Step    rollout.Step
+	Outcome Outcome
 	Err     error
 	Until   time.Time
 }
@@ -69,7 +73,7 @@ type Report struct {
 
 // ApplierOptions make an Applier. Client writes; Reader reads past any cache; without a Nudger nobody is nudged. A
 // Concurrency or BudgetPerMinute of 0 is the default.
-type ApplierOptions struct {
+type Options struct {
 	Client          client.Client
 	Reader          client.Reader
 	Nudger          Nudger
@@ -80,12 +84,12 @@ type ApplierOptions struct {
 
 // Applier carries out steps. It keeps the backoff of each object, so that a second writer is not fought at full speed.
 type Applier struct {
-	ApplierOptions
+	Options
 	pace *pace
 }
 
 // NewApplier makes an Applier; its backoffs begin anew.
-func NewApplier(o ApplierOptions) *Applier {
+func New(o Options) *Applier {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -95,13 +99,13 @@ func NewApplier(o ApplierOptions) *Applier {
 	if o.BudgetPerMinute <= 0 {
 		o.BudgetPerMinute = defaultBudget
 	}
-	return &Applier{ApplierOptions: o, pace: newPace(o.BudgetPerMinute)}
+	return &Applier{Options: o, pace: newPace(o.BudgetPerMinute)}
 }
 
 // Apply writes steps against the target's namespace: the workload's in their order, the Secrets' side by side. Each reads
 // what stands just before it writes, and no failure keeps the others from being tried. A cluster is nudged as soon as its
 // own Secret is written.
-func (a *Applier) Apply(ctx context.Context, target plan.Target, steps []Step) Report {
+func (a *Applier) Apply(ctx context.Context, target plan.Target, steps []rollout.Step) Report {
 	report := Report{Results: make([]Result, len(steps))}
 	a.pace.forget(a.Clock.Now())
 	var mu sync.Mutex
@@ -121,17 +125,17 @@ func (a *Applier) Apply(ctx context.Context, target plan.Target, steps []Step) R
 	after := nudgesOf(steps)
 	for i, s := range steps {
 		switch s := s.(type) {
-		case PatchWorkload:
+		case rollout.PatchWorkload:
 			run(i, a.workloadWrite(target, s))
-		case PatchShard:
+		case rollout.PatchShard:
 			group.Go(func() error {
 				written := run(i, a.shardWrite(target.Namespace, s))
 				if n, moves := after[s.Secret]; moves {
-					report.Results[n] = a.nudge(ctx, target.Namespace, steps[n].(Nudge), written)
+					report.Results[n] = a.nudge(ctx, target.Namespace, steps[n].(rollout.Nudge), written)
 				}
 				return nil
 			})
-		case Nudge:
+		case rollout.Nudge:
 			if _, waits := after[s.Cluster]; !waits {
 				group.Go(func() error {
 					report.Results[i] = a.nudge(ctx, target.Namespace, s, Result{})
@@ -206,7 +210,7 @@ func (a *Applier) paced(ctx context.Context, w write) (Result, *Contested) {
 // of a JSON patch that fails, which the API server answers with 422.
 func concurrent(err error) bool { return apierrors.IsConflict(err) || apierrors.IsInvalid(err) }
 
-func (a *Applier) shardWrite(namespace string, s PatchShard) write {
+func (a *Applier) shardWrite(namespace string, s rollout.PatchShard) write {
 	attempt := 0
 	return write{secret: s.Secret, value: strconv.Itoa(s.Shard), try: func(ctx context.Context) (string, error) {
 		attempt++

@@ -1,4 +1,4 @@
-package rollout
+package apply
 
 import (
 	"testing"
@@ -11,6 +11,7 @@ import (
 
 	"ballast/e2e/hooked"
 	"ballast/planner/plan"
+	"ballast/planner/rollout"
 )
 
 // TestTheShippedPoliciesLetTheApplierWork as the planner's ServiceAccount, with its own rights: every kind of step, on a
@@ -32,7 +33,7 @@ func TestTheShippedPoliciesLetTheApplierWork(t *testing.T) {
 		deployment := &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: new(int32(1)), Selector: selector, Template: template}}
 		for kind, o := range map[string]client.Object{plan.StatefulSet: set, plan.Deployment: deployment} {
 			t.Run(kind+" "+name, func(t *testing.T) {
-				works(t, site.Admin, NewApplier(ApplierOptions{Client: planner, Reader: planner}), kind, o)
+				works(t, site.Admin, New(Options{Client: planner, Reader: planner}), kind, o)
 			})
 		}
 	}
@@ -54,9 +55,9 @@ func works(t *testing.T, admin client.Client, applier *Applier, kind string, wor
 		}()
 	}
 	target := plan.Target{Kind: kind, Namespace: hooked.Namespace, Name: workload.GetName(), Container: "application-controller"}
-	report := applier.Apply(t.Context(), target, []Step{
-		PatchWorkload{Replicas: ptr(3)}, PatchWorkload{ControllerReplicas: ptr(16)}, PatchWorkload{RestartedAt: "2026-11-20T12:00:00Z"},
-		PatchWorkload{Replicas: ptr(4), ControllerReplicas: ptr(4), RestartedAt: "2026-11-20T13:00:00Z"}, PatchShard{Secret: secret.Name, Shard: 2},
+	report := applier.Apply(t.Context(), target, []rollout.Step{
+		rollout.PatchWorkload{Replicas: ptr(3)}, rollout.PatchWorkload{ControllerReplicas: ptr(16)}, rollout.PatchWorkload{RestartedAt: "2026-11-20T12:00:00Z"},
+		rollout.PatchWorkload{Replicas: ptr(4), ControllerReplicas: ptr(4), RestartedAt: "2026-11-20T13:00:00Z"}, rollout.PatchShard{Secret: secret.Name, Shard: 2},
 	})
 	for _, r := range report.Results {
 		if r.Outcome != Applied {

@@ -1,4 +1,4 @@
-package rollout
+package apply
 
 import (
 	"context"
@@ -12,15 +12,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/plan"
+	"ballast/planner/rollout"
 )
 
-func (a *Applier) workloadWrite(target plan.Target, s PatchWorkload) write {
+func (a *Applier) workloadWrite(target plan.Target, s rollout.PatchWorkload) write {
 	value := s
 	value.Why = ""
 	return write{value: value.String(), try: func(ctx context.Context) (string, error) { return "", a.writeWorkload(ctx, target, s) }}
 }
 
-func (a *Applier) writeWorkload(ctx context.Context, target plan.Target, s PatchWorkload) error {
+func (a *Applier) writeWorkload(ctx context.Context, target plan.Target, s rollout.PatchWorkload) error {
 	live, err := a.readWorkload(ctx, target)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package rollout
+package apply
 
 import (
 	"context"
@@ -22,6 +22,7 @@ import (
 
 	"ballast/e2e/apiserver"
 	"ballast/planner/plan"
+	"ballast/planner/rollout"
 )
 
 // TestApplier runs every case against one real API server, each in its own namespace.
@@ -59,7 +60,7 @@ type world struct {
 	client  client.WithWatch
 	clock   *clocktesting.FakePassiveClock
 	target  plan.Target
-	options ApplierOptions
+	options Options
 }
 
 func newWorld(t *testing.T, config *rest.Config) *world {
@@ -74,7 +75,7 @@ func newWorld(t *testing.T, config *rest.Config) *world {
 	}
 	w := &world{t: t, ctx: t.Context(), client: c, clock: clocktesting.NewFakePassiveClock(start)}
 	w.target = plan.Target{Kind: plan.StatefulSet, Namespace: namespace.Name, Name: "argocd-application-controller", Container: "application-controller"}
-	w.options = ApplierOptions{Client: c, Reader: c, Clock: w.clock}
+	w.options = Options{Client: c, Reader: c, Clock: w.clock}
 	return w
 }
 
@@ -126,8 +127,8 @@ func (w *world) shard(name string) string {
 	return string(s.Data[plan.ShardKey])
 }
 
-func (w *world) outcomes(r Report) []ApplyOutcome {
-	var outcomes []ApplyOutcome
+func (w *world) outcomes(r Report) []Outcome {
+	var outcomes []Outcome
 	for _, result := range r.Results {
 		outcomes = append(outcomes, result.Outcome)
 	}
@@ -154,8 +155,8 @@ func managers(o client.Object) []string {
 func stampsNothingElse(t *testing.T, w *world) {
 	before := w.secret("a", "1", func(s *corev1.Secret) { s.Annotations = map[string]string{"theirs": "kept"} })
 	bare := w.secret("bare", "", func(s *corev1.Secret) { s.Data = nil })
-	report := NewApplier(w.options).Apply(w.ctx, w.target, []Step{PatchShard{Secret: "a", Shard: 3}, PatchShard{Secret: "bare", Shard: 0}, PatchShard{Secret: "a", Shard: 3}})
-	w.equal([]ApplyOutcome{Applied, Applied, Unchanged}, w.outcomes(report), cmpopts.SortSlices(func(a, b ApplyOutcome) bool { return a < b }))
+	report := New(w.options).Apply(w.ctx, w.target, []rollout.Step{rollout.PatchShard{Secret: "a", Shard: 3}, rollout.PatchShard{Secret: "bare", Shard: 0}, rollout.PatchShard{Secret: "a", Shard: 3}})
+	w.equal([]Outcome{Applied, Applied, Unchanged}, w.outcomes(report), cmpopts.SortSlices(func(a, b Outcome) bool { return a < b }))
 	for name, want := range map[string]*corev1.Secret{"a": before, "bare": bare} {
 		var after corev1.Secret
 		w.read(&after, name)
@@ -173,7 +174,7 @@ func stampsInACrowd(_ *testing.T, w *world) {
 	crowded := w.secret("a", "1", func(s *corev1.Secret) { s.Data["name"] = []byte("a") })
 	crowded.ManagedFields = apiserver.Crowd("v1", `{"f:data":{"f:name":{}}}`, 2000)
 	w.must(w.client.Update(w.ctx, crowded))
-	w.equal([]ApplyOutcome{Applied}, w.outcomes(NewApplier(w.options).Apply(w.ctx, w.target, []Step{PatchShard{Secret: "a", Shard: 3}})))
+	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []rollout.Step{rollout.PatchShard{Secret: "a", Shard: 3}})))
 	w.equal("3", w.shard("a"))
 }
 
@@ -187,7 +188,7 @@ func refusesByWhatIsRead(t *testing.T, w *world) {
 	var got []string
 	names := []string{"immutable", "unmanaged", "other", "going", "gone"}
 	for _, name := range names {
-		result := NewApplier(w.options).Apply(w.ctx, w.target, []Step{PatchShard{Secret: name, Shard: 3}}).Results[0]
+		result := New(w.options).Apply(w.ctx, w.target, []rollout.Step{rollout.PatchShard{Secret: name, Shard: 3}}).Results[0]
 		got = append(got, fmt.Sprintf("%s: %s", result.Outcome, strings.ReplaceAll(result.Err.Error(), w.target.Namespace+"/", "")))
 		if name != "gone" {
 			w.equal("1", w.shard(name))
@@ -210,7 +211,7 @@ func keepsConcurrentSecretWrite(t *testing.T, w *world) {
 		s.Data["server"], s.Data[plan.ShardKey] = []byte("https://new"), []byte("2")
 		w.must(w.client.Update(w.ctx, &s))
 	})
-	w.equal([]ApplyOutcome{Applied}, w.outcomes(NewApplier(w.options).Apply(w.ctx, w.target, []Step{PatchShard{Secret: "a", Shard: 3}})))
+	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []rollout.Step{rollout.PatchShard{Secret: "a", Shard: 3}})))
 	var after corev1.Secret
 	w.read(&after, "a")
 	w.equal(map[string][]byte{"name": []byte("a"), "server": []byte("https://new"), "config": []byte("{}"), "shard": []byte("3")}, after.Data)
@@ -228,7 +229,7 @@ func stampsBetweenWrites(t *testing.T, w *world) {
 		w.must(w.client.Update(w.ctx, &s))
 		return c.Patch(ctx, o, p, opts...)
 	}})
-	w.equal([]ApplyOutcome{Applied}, w.outcomes(NewApplier(w.options).Apply(w.ctx, w.target, []Step{PatchShard{Secret: "a", Shard: 3}})))
+	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []rollout.Step{rollout.PatchShard{Secret: "a", Shard: 3}})))
 	var after corev1.Secret
 	w.read(&after, "a")
 	w.equal([]string{"3", strconv.Itoa(attempts)}, []string{string(after.Data[plan.ShardKey]), after.Labels["written"]})
@@ -242,7 +243,7 @@ func leavesConcurrentOptOut(t *testing.T, w *world) {
 		s.Annotations = map[string]string{plan.AnnotationUnmanaged: "true"}
 		w.must(w.client.Update(w.ctx, &s))
 	})
-	w.equal([]ApplyOutcome{Refused}, w.outcomes(NewApplier(w.options).Apply(w.ctx, w.target, []Step{PatchShard{Secret: "a", Shard: 3}})))
+	w.equal([]Outcome{Refused}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []rollout.Step{rollout.PatchShard{Secret: "a", Shard: 3}})))
 	w.equal("1", w.shard("a"))
 }
 
@@ -257,31 +258,31 @@ func failsOneByOne(t *testing.T, w *world) {
 		}
 		return c.Patch(ctx, o, p, opts...)
 	}})
-	report := NewApplier(w.options).Apply(w.ctx, w.target, []Step{
-		PatchWorkload{Replicas: ptr(2)}, PatchShard{Secret: "a", Shard: 1}, PatchShard{Secret: "b", Shard: 1}, PatchShard{Secret: "c", Shard: 1},
+	report := New(w.options).Apply(w.ctx, w.target, []rollout.Step{
+		rollout.PatchWorkload{Replicas: ptr(2)}, rollout.PatchShard{Secret: "a", Shard: 1}, rollout.PatchShard{Secret: "b", Shard: 1}, rollout.PatchShard{Secret: "c", Shard: 1},
 	})
-	w.equal([]ApplyOutcome{Refused, Applied, Failed, Applied}, w.outcomes(report))
+	w.equal([]Outcome{Refused, Applied, Failed, Applied}, w.outcomes(report))
 	w.equal([]string{"1", "0", "1"}, []string{w.shard("a"), w.shard("b"), w.shard("c")})
 	if !errors.Is(report.Results[2].Err, away) {
 		t.Errorf("the error is %v, want %v", report.Results[2].Err, away)
 	}
 	stopped, cancel := context.WithCancel(w.ctx)
 	cancel()
-	w.equal([]ApplyOutcome{Failed}, w.outcomes(NewApplier(w.options).Apply(stopped, w.target, []Step{PatchShard{Secret: "a", Shard: 0}})))
+	w.equal([]Outcome{Failed}, w.outcomes(New(w.options).Apply(stopped, w.target, []rollout.Step{rollout.PatchShard{Secret: "a", Shard: 0}})))
 }
 
 func namesTheSecondWriter(t *testing.T, w *world) {
 	w.secret("a", "1", nil)
-	applier, step := NewApplier(w.options), []Step{PatchShard{Secret: "a", Shard: 3}}
+	applier, step := New(w.options), []rollout.Step{rollout.PatchShard{Secret: "a", Shard: 3}}
 	var got []Contested
 	for range 4 {
 		report := applier.Apply(w.ctx, w.target, step)
-		w.equal([]ApplyOutcome{Applied}, w.outcomes(report))
+		w.equal([]Outcome{Applied}, w.outcomes(report))
 		got = append(got, report.Contested...)
 		w.must(w.client.Patch(w.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.target.Namespace, Name: "a"}},
 			client.RawPatch(types.MergePatchType, []byte(`{"data":{"shard":"MQ=="}}`)), client.FieldOwner("external-secrets")))
 		early := applier.Apply(w.ctx, w.target, step)
-		w.equal([]ApplyOutcome{Deferred}, w.outcomes(early))
+		w.equal([]Outcome{Deferred}, w.outcomes(early))
 		w.clock.SetTime(early.Results[0].Until)
 	}
 	w.equal([]Contested{{Secret: "a", Reverted: 3, Manager: "external-secrets"}}, got)
@@ -290,13 +291,13 @@ func namesTheSecondWriter(t *testing.T, w *world) {
 
 func defersBeyondTheBudget(t *testing.T, w *world) {
 	w.options.BudgetPerMinute, w.options.Concurrency = 2, 1
-	var steps []Step
+	var steps []rollout.Step
 	for _, name := range []string{"a", "b", "c"} {
 		w.secret(name, "0", nil)
-		steps = append(steps, PatchShard{Secret: name, Shard: 1})
+		steps = append(steps, rollout.PatchShard{Secret: name, Shard: 1})
 	}
-	report := NewApplier(w.options).Apply(w.ctx, w.target, steps)
-	w.equal([]ApplyOutcome{Applied, Applied, Deferred}, w.outcomes(report))
+	report := New(w.options).Apply(w.ctx, w.target, steps)
+	w.equal([]Outcome{Applied, Applied, Deferred}, w.outcomes(report))
 	w.equal(start.Add(30*time.Second), report.Results[2].Until)
 	w.equal([]string{"1", "1", "0"}, []string{w.shard("a"), w.shard("b"), w.shard("c")})
 }

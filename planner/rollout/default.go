@@ -1,0 +1,94 @@
+package rollout
+
+import (
+	"fmt"
+
+	"ballast/planner/plan"
+)
+
+// assigning waits until every managed Secret carries its replica and, before the workload shrinks, until no Secret at all
+// carries one that goes.
+func (t *turn) assigning() {
+	behind := laggards(t.v, t.seen)
+	var stray []string
+	if shrinks(t.p) {
+		limit := reach(t.p.Target.Kind, target(t.p.Rollout))
+		t.settleBelow(limit)
+		stray = strays(t.seen, limit, present(t.p, t.seen, limit, reach(t.p.Target.Kind, t.p.Rollout.From)))
+	}
+	unseen := t.unseen() || t.o.Partial && shrinks(t.p)
+	switch {
+	case len(behind) == 0 && len(stray) == 0 && !unseen && t.v.Plan.SameEnforced(t.p):
+		t.next("every cluster Secret carries its replica")
+	case !t.progress.Late:
+		t.progress.Why = waitsFor(behind, stray, unseen)
+	case shrinks(t.p) && (len(stray) > 0 || unseen):
+		t.end(GaveUp, fmt.Sprintf("the workload stays at %d replicas after %s: %s", t.p.Replicas, t.o.StageTimeout, waitsFor(behind, stray, unseen)))
+	default:
+		t.next(fmt.Sprintf("going on after %s, though %s", t.o.StageTimeout, waitsFor(behind, stray, unseen)))
+	}
+}
+
+// present is below which shard a replica is there that may have what carries it: one that people took away is gone, whoever carries it.
+func present(p plan.Plan, seen Seen, limit, from int) int {
+	if !p.FreeReplicas {
+		return from
+	}
+	return min(from, max(limit, seen.Workload.count().Replicas))
+}
+
+// replacing waits until every pod runs the newest template and is ready.
+func (t *turn) replacing() {
+	done := t.seen.Workload.settled(t.p) && (!restarts(t.p) || t.seen.Workload.restartedSince(t.p.Rollout.Since))
+	why := replicasSeen(t.p, t.seen.Workload)
+	if !done {
+		if !t.progress.Late {
+			t.wait(why)
+			return
+		}
+		why = t.late(why)
+	}
+	switch stage := t.p.Rollout.Stage; {
+	case stage == plan.Reverting:
+		t.end(Reverted, why)
+	case stage == plan.Scaling && !done && t.p.FreeReplicas: // there is no way back to replicas that are people's; the next decision follows them
+		t.end(GaveUp, why)
+	case stage == plan.Scaling && !done:
+		t.enterDefault(plan.Reverting, TurnedBack, why)
+	default:
+		t.next(why)
+	}
+}
+
+// next goes on to the stage that follows, or ends the rollout.
+func (t *turn) next(why string) {
+	following := plan.Restarting
+	switch stage := t.p.Rollout.Stage; {
+	case stage == plan.Assigning && shrinks(t.p):
+		following = plan.Scaling
+	case stage == plan.Scaling && !shrinks(t.p):
+		following = plan.Assigning
+	case stage == plan.Restarting || !t.o.RolloutRestart:
+		t.end(Finished, why)
+		return
+	}
+	t.enterDefault(following, Advanced, why)
+}
+
+// enterDefault begins a stage of mode default: its count and its rows hold with it.
+func (t *turn) enterDefault(stage plan.Stage, outcome Outcome, why string) {
+	r := t.p.Rollout
+	t.enter(stage, outcome, why)
+	switch stage {
+	case plan.Scaling:
+		t.hold(target(r))
+	case plan.Reverting:
+		t.hold(r.From)
+	case plan.Assigning:
+		rows := turn{v: plan.NewView(t.p, nil), p: t.p, seen: t.seen}
+		rows.move(r.Moves)
+	}
+	if assignsLater := stage == plan.Scaling && !shrinks(t.p); stage != plan.Assigning && !assignsLater {
+		r.Moves = nil
+	}
+}
