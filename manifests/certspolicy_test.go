@@ -263,7 +263,7 @@ func (p *policyBed) patchWebhooks(t *testing.T, patch string) error {
 func (p *policyBed) refusesAllButTheBundle(t *testing.T) {
 	const (
 		onlyBundle = "of a webhook ballast certs writes clientConfig.caBundle and nothing else"
-		onlyNotes  = "of a webhook configuration's metadata ballast certs writes ballast's own annotations and nothing else"
+		onlyNotes  = "of a webhook configuration's metadata ballast certs writes the annotation ballast.argoproj.io/ca-bundled-at and nothing else"
 	)
 	ca, err := certs.NewCA(time.Now())
 	if err != nil {
@@ -271,7 +271,9 @@ func (p *policyBed) refusesAllButTheBundle(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ patch, told string }{
 		"the bundle":             {patch: `[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"` + base64.StdEncoding.EncodeToString(ca.Cert) + `"}]`},
-		"when it was written":    {patch: `[{"op":"add","path":"/metadata/annotations/ballast.argoproj.io~1x","value":"a"}]`},
+		"when it was written":    {patch: `[{"op":"add","path":"/metadata/annotations/ballast.argoproj.io~1ca-bundled-at","value":"2026-11-23T06:15:01.123456789Z"}]`},
+		"filler for that":        {patch: `[{"op":"add","path":"/metadata/annotations/ballast.argoproj.io~1ca-bundled-at","value":"` + strings.Repeat("9", 65) + `"}]`, told: onlyNotes},
+		"another of that prefix": {patch: `[{"op":"add","path":"/metadata/annotations/ballast.argoproj.io~1x","value":"a"}]`, told: onlyNotes},
 		"another annotation":     {patch: `[{"op":"replace","path":"/metadata/annotations/note","value":"b"}]`, told: onlyNotes},
 		"no annotations":         {patch: `[{"op":"remove","path":"/metadata/annotations"}]`, told: onlyNotes},
 		"a label":                {patch: `[{"op":"add","path":"/metadata/labels/a","value":"b"}]`, told: onlyNotes},

@@ -451,7 +451,7 @@ func (b *baseBed) try(t *testing.T, o client.Object, kind types.PatchType, cases
 const (
 	onlyClusters    = "of Secrets the planner writes Argo CD's clusters and ballast-plan-key and no other"
 	onlyShard       = "of a cluster's Secret the planner writes data.shard, of ballast-plan-key data.key, and nothing else"
-	onlyAnnotations = "the planner writes no annotations but ballast's own"
+	onlyAnnotations = "the planner leaves annotations of Secrets and workloads as they are"
 	noLabels        = "the planner leaves labels, finalizers and owners as they are"
 	onlySpec        = "of a workload the planner writes spec.replicas and the pod template, and nothing else"
 	onlyRestart     = "of a pod template's metadata the planner writes the annotation kubectl.kubernetes.io/restartedAt and nothing else"
@@ -469,7 +469,7 @@ func aboutAnyObject() []patched {
 		{"a label less", `{"metadata":{"labels":{"team":null}}}`, noLabels},
 		{"a finalizer", `{"metadata":{"finalizers":["example.com/a"]}}`, noLabels},
 		{"an owner", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"b"}]}}`, noLabels},
-		{"an annotation of ballast's", `{"metadata":{"annotations":{"ballast.argoproj.io/unmanaged":"true"}}}`, ""},
+		{"an annotation of ballast's", `{"metadata":{"annotations":{"ballast.argoproj.io/unmanaged":"true"}}}`, onlyAnnotations},
 		{"another annotation", `{"metadata":{"annotations":{"note":"b"}}}`, onlyAnnotations},
 		{"an annotation less", `{"metadata":{"annotations":{"note":null}}}`, onlyAnnotations},
 		{"a new annotation", `{"metadata":{"annotations":{"kubernetes.io/service-account.name":"default"}}}`, onlyAnnotations},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +15,7 @@ import (
 )
 
 // clientCA is the CA of the API server's client certificate as it stands in its file, which whoever renews the CA replaces.
-// A handshake reads some 2 KiB for it, and costs much more than that; the API server keeps its connections.
+// A handshake reads some 2 KiB for it, and costs much more than that; so does each call, for the API server keeps its connections.
 type clientCA struct {
 	file string
 	log  logr.Logger
@@ -23,6 +24,7 @@ type clientCA struct {
 	text    []byte // the file as it was last looked at; nil for not at all
 	refused error  // why that was not taken; it is logged once
 	pool    *x509.CertPool
+	roots   map[string]bool // the pool's certificates, in DER
 }
 
 // now is the pool of the file as it stands; the last good one where no certificate can be read from it.
@@ -35,6 +37,33 @@ func (c *clientCA) now() *x509.CertPool {
 		c.log.Error(c.refused, "the client CA cannot be taken up; the last good one holds")
 	}
 	return c.pool
+}
+
+// holds reports whether a connection that was let in before is one still: its certificate's CA may have been withdrawn since.
+func (c *clientCA) holds(state *tls.ConnectionState) bool {
+	pool := c.now()
+	if state == nil || len(state.PeerCertificates) == 0 {
+		return false
+	}
+	c.mu.Lock()
+	same := c.known(state.VerifiedChains)
+	c.mu.Unlock()
+	if same { // the common case: it costs no signature
+		return true
+	}
+	between := x509.NewCertPool()
+	for _, cert := range state.PeerCertificates[1:] {
+		between.AddCert(cert)
+	}
+	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: pool, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return err == nil
+}
+
+// known reports whether the CA by which a certificate was verified is in the file.
+func (c *clientCA) known(chains [][]*x509.Certificate) bool {
+	return slices.ContainsFunc(chains, func(chain []*x509.Certificate) bool {
+		return len(chain) > 0 && c.roots[string(chain[len(chain)-1].Raw)]
+	})
 }
 
 // load reads the file for the first time.
@@ -54,12 +83,18 @@ func (c *clientCA) read() error {
 		return c.refused // what became of it
 	}
 	c.text = text
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
+	pool, roots := x509.NewCertPool(), map[string]bool{}
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if cert, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == "CERTIFICATE" {
+			pool.AddCert(cert)
+			roots[string(cert.Raw)] = true
+		}
+	}
+	if len(roots) == 0 {
 		return fmt.Errorf("reading the client CA %q: no certificate in it", c.file)
 	}
 	first := c.pool == nil
-	if c.pool = pool; !first {
+	if c.pool, c.roots = pool, roots; !first {
 		c.log.Info("client CA taken up", "file", c.file)
 	}
 	return nil

@@ -52,6 +52,7 @@ type Server struct {
 	options  ServerOptions
 	serving  atomic.Bool
 	stopping atomic.Bool
+	clients  *clientCA // nil where no certificate is demanded; set before it serves
 }
 
 // NewServer makes a server; Serve starts it.
@@ -150,6 +151,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, http.StatusText(http.StatusRequestHeaderFieldsTooLarge), http.StatusRequestHeaderFieldsTooLarge)
 		return
 	}
+	if s.clients != nil && !s.clients.holds(r.TLS) {
+		w.Header().Set("Connection", "close")
+		http.Error(w, "the client certificate's CA was withdrawn", http.StatusForbidden)
+		return
+	}
 	if s.stopping.Load() {
 		w.Header().Set("Connection", "close")
 	}
@@ -195,6 +201,7 @@ func (s *Server) tlsConfig(watcher *certwatcher.CertWatcher) (*tls.Config, error
 	if err := clients.load(); err != nil {
 		return nil, err
 	}
+	s.clients = clients
 	config.ClientAuth = tls.RequireAndVerifyClientCert
 	config.VerifyConnection = namedOneOf(s.options.ClientNames)
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {

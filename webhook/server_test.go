@@ -23,6 +23,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
@@ -282,10 +283,25 @@ func TestServerTakesUpTheNextClientCA(t *testing.T) {
 			refused.Add(1)
 		}
 	}, funcr.Options{})
-	s := serve(t, hello(), func(o *ServerOptions) { o.ClientCAFile, o.Log = file, log })
+	review := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reviewed(r) // else the connection goes with the answer
+		hello().ServeHTTP(w, r)
+	})
+	s := serve(t, review, func(o *ServerOptions) { o.ClientCAFile, o.Log = file, log })
 	s.install(t, 2, time.Now().Add(time.Hour))
 	eventually(t, "readiness", 10*time.Second, ready(s))
 	old, renewed := s.shows(t, first), s.shows(t, second) // which resume their sessions where they may
+	kept := s.shows(t, first)                             // whose connection stays open as long as it is answered
+	answers := func() (int, error) {
+		resp, err := kept.Get("https://" + s.address)
+		if err != nil {
+			return 0, err
+		}
+		defer resp.Body.Close()
+		_, err = io.Copy(io.Discard, resp.Body)
+		return resp.StatusCode, err
+	}
+	var statuses []int
 	for _, step := range []struct {
 		name     string
 		file     []byte
@@ -299,6 +315,11 @@ func TestServerTakesUpTheNextClientCA(t *testing.T) {
 		{"the first CA again", first.pem(), true, false},
 	} {
 		write(step.file)
+		status, err := answers()
+		if (status == http.StatusOK) != step.old {
+			t.Errorf("%s, on a connection that a certificate of the first opened before: %d, %v", step.name, status, err)
+		}
+		statuses = append(statuses, status)
 		for range 2 {
 			if err := knockAt(s.address, old); (err == nil) != step.old {
 				t.Errorf("%s, a certificate of the first: %v", step.name, err)
@@ -310,6 +331,10 @@ func TestServerTakesUpTheNextClientCA(t *testing.T) {
 	}
 	if n := refused.Load(); n != 2 {
 		t.Errorf("2 refusals were logged %d times", n)
+	}
+	// The second CA finds the connection open, and closes it; the handshakes after that fail.
+	if diff := cmp.Diff([]int{200, 200, 403, 0, 0, 200}, statuses); diff != "" {
+		t.Errorf("answers on the connection that stayed open (-want +got):\n%s", diff)
 	}
 }
 

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
@@ -72,5 +74,29 @@ func TestNoFileGrows(t *testing.T) {
 				t.Errorf("%d mistakes", len(all.Errors()))
 			}
 		})
+	}
+}
+
+// TestNoFileHidesItsDirectives: what the library reads in another encoding is past whatever looks at the bytes.
+func TestNoFileHidesItsDirectives(t *testing.T) {
+	text := strings.Repeat("%TAG !a! x\n", 20_000) + "---\napiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\n"
+	encode := func(order binary.AppendByteOrder) []byte {
+		wide := order.AppendUint16(nil, 0xfeff)
+		for _, unit := range utf16.Encode([]rune(text)) {
+			wide = order.AppendUint16(wide, unit)
+		}
+		return wide
+	}
+	for name, tc := range map[string]struct {
+		text []byte
+		want string
+	}{
+		"UTF-8":         {[]byte(text), "parsing the configuration: it has many directives (lines that begin with %): delete them"},
+		"little UTF-16": {encode(binary.LittleEndian), "parsing the configuration: it is not UTF-8: save it as that"},
+		"big UTF-16":    {encode(binary.BigEndian), "parsing the configuration: it is not UTF-8: save it as that"},
+	} {
+		if _, err := Parse(tc.text); err == nil || err.Error() != tc.want {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	yamlnode "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -118,6 +119,9 @@ func parseIn(data []byte, dir string, checks []Check) (PlannerConfig, error) {
 func document(data []byte) (*yamlnode.Node, error) {
 	if len(data) > maxBytes {
 		return nil, fmt.Errorf("parsing the configuration: it has more than %d bytes", maxBytes)
+	}
+	if !utf8.Valid(data) { // the library reads UTF-16, too, past whatever looks at bytes
+		return nil, errors.New("parsing the configuration: it is not UTF-8: save it as that")
 	}
 	if plan.ManyDirectives(string(data)) {
 		return nil, errors.New("parsing the configuration: it has many directives (lines that begin with %): delete them")
