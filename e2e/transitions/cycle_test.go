@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ballast/planner/observed"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -20,7 +21,7 @@ type life struct {
 	o        rollout.Options
 	now      time.Time
 	target   map[string]int // where the rollout goes; nil: the leader died, and the next one does not know
-	past     rollout.Seen
+	past     observed.State
 	constant bool // the environment is what mode live holds it at
 	made     int  // Secrets that were created on the way
 }

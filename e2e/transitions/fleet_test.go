@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/e2e/gaps"
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -41,7 +42,7 @@ const nobody = -1
 
 // secret is a cluster Secret: what ballast sees of it, and all that it ever was, the last of which stands.
 type secret struct {
-	stamp    rollout.Stamp
+	stamp    observed.Secret
 	versions []version
 }
 
@@ -105,7 +106,7 @@ func (f *fleet) create(name, server string, shard int) {
 	uid := fmt.Sprintf("%08x-0000-4000-a000-%012d", rapid.Uint32().Draw(f.T, "uid"), len(f.secrets))
 	v := version{secret: gaps.ViewSecret{UID: uid, Name: name, Server: server, Shard: &text}, owner: shard}
 	f.apps.moved(name)
-	f.secrets[name] = &secret{stamp: rollout.Stamp{Name: name, Cluster: name, Server: server, Shard: shard, Valid: true}, versions: []version{v}}
+	f.secrets[name] = &secret{stamp: observed.Secret{Name: name, Cluster: name, Server: server, Shard: shard, Valid: true}, versions: []version{v}}
 }
 
 func (f *fleet) remove(name string) {

@@ -8,9 +8,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ballast/planner/observed"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 // disturb lets things happen for so many cycles, and then mends what is broken: an hour has passed.
@@ -119,7 +119,7 @@ func (l *life) interfere(names []string) {
 	if !l.oneIn(3, "to the last replica") {
 		at = rapid.IntRange(0, at).Draw(l.T, "person")
 	}
-	l.past = rollout.Seen{}
+	l.past = observed.State{}
 	for _, name := range names {
 		if s := l.secrets[name]; s.stands().owner != at && !s.stamp.Immutable {
 			l.write(name, at)

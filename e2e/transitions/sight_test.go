@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"ballast/planner/rollout"
+	"ballast/planner/observed"
 )
 
 // resyncActs is how many acts pass before a new owner that nobody nudged looks at its clusters.
@@ -54,15 +54,15 @@ func (f *fleet) connect() {
 
 // seen is what ballast sees: the spec and the status, the Secrets as they stand, and the owners by the pods' own account,
 // which is Argo CD's package's.
-func (f *fleet) seen() rollout.Seen {
+func (f *fleet) seen() observed.State {
 	f.answers()
 	f.connect()
-	w := &rollout.Workload{Replicas: f.replicas, Current: len(f.pods), ObservedCurrent: f.observed == f.generation}
+	w := &observed.Workload{Replicas: f.replicas, Current: len(f.pods), ObservedCurrent: f.observed == f.generation}
 	if f.env > 0 {
 		env := f.env
 		w.ControllerReplicas = &env
 	}
-	s := rollout.Seen{Workload: w, InCluster: rollout.InCluster{Algorithm: f.algorithm, Implicit: f.inCluster && f.secrets["in-cluster"] == nil}}
+	s := observed.State{Workload: w, InCluster: observed.InCluster{Algorithm: f.algorithm, Implicit: f.inCluster && f.secrets["in-cluster"] == nil}}
 	for i, p := range f.pods {
 		if p.ready {
 			w.Ready++
@@ -70,7 +70,7 @@ func (f *fleet) seen() rollout.Seen {
 		if p.generation == f.generation {
 			w.Updated++
 		}
-		s.Pods = append(s.Pods, rollout.Pod{Replica: i, Ready: p.ready, Claimed: true, Restarts: p.restarts, RestartedAt: p.restartedAt,
+		s.Pods = append(s.Pods, observed.Pod{Replica: i, Ready: p.ready, Claimed: true, Restarts: p.restarts, RestartedAt: p.restartedAt,
 			OOMKilled: p.killed, Memory: p.memory, MemoryLimit: 100})
 	}
 	for _, name := range f.names() {
@@ -79,16 +79,16 @@ func (f *fleet) seen() rollout.Seen {
 	if f.apps.away {
 		return s
 	}
-	s.Asked, s.Owned = true, map[string]rollout.Owned{}
+	s.Asked, s.Owned = true, map[string]observed.Owned{}
 	for _, name := range f.names() {
 		s.Owned[name] = f.owned(name)
 	}
 	return s
 }
 
-func (f *fleet) owned(name string) rollout.Owned {
+func (f *fleet) owned(name string) observed.Owned {
 	server := f.secrets[name].stamp.Server
-	owned := rollout.Owned{Idle: f.apps.idle[server]}
+	owned := observed.Owned{Idle: f.apps.idle[server]}
 	if owned.Idle {
 		return owned
 	}

@@ -3,8 +3,8 @@ package apply
 import (
 	"time"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 var start = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
@@ -21,13 +21,13 @@ func oneRow(cluster string, replica int) plan.Plan {
 }
 
 // standing is two ready replicas and a cluster whose Secret carries that shard; nobody was asked who owns it.
-func standing(cluster string, shard int) rollout.Seen {
-	seen := rollout.Seen{
-		Workload: &rollout.Workload{Replicas: 2, Ready: 2, Updated: 2, Current: 2, ObservedCurrent: true, ControllerReplicas: ptr(16)},
-		Secrets:  []rollout.Stamp{{Name: cluster, Shard: shard, Valid: true, Server: "https://" + cluster}},
+func standing(cluster string, shard int) observed.State {
+	seen := observed.State{
+		Workload: &observed.Workload{Replicas: 2, Ready: 2, Updated: 2, Current: 2, ObservedCurrent: true, ControllerReplicas: ptr(16)},
+		Secrets:  []observed.Secret{{Name: cluster, Shard: shard, Valid: true, Server: "https://" + cluster}},
 	}
 	for i := range 2 {
-		seen.Pods = append(seen.Pods, rollout.Pod{Replica: i, Ready: true, Claimed: true, Memory: 100 << 20, MemoryLimit: 1 << 30})
+		seen.Pods = append(seen.Pods, observed.Pod{Replica: i, Ready: true, Claimed: true, Memory: 100 << 20, MemoryLimit: 1 << 30})
 	}
 	return seen
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"ballast/planner/observed"
 	"ballast/planner/rollout"
 )
 
@@ -30,7 +31,7 @@ func nudgesOf(steps []rollout.Step) map[string]int {
 }
 
 // Given are the Secrets whose clusters repairs gave another owner lately, as long as there are nudges left for it.
-func (a *Applier) Given() map[string]rollout.Given { return a.pace.given(a.Clock.Now()) }
+func (a *Applier) Given() map[string]observed.Given { return a.pace.given(a.Clock.Now()) }
 
 // nudge wakes a cluster's new owner, at the pace of nudges, unless its Secret was not written just now. One that has no
 // Application needs none. Until says when there is another one to be made, if the new owner has not taken it by then.
@@ -47,7 +48,7 @@ func (a *Applier) nudge(ctx context.Context, namespace string, s rollout.Nudge, 
 	}
 	if s.Since.IsZero() {
 		s.Since = now
-		a.pace.gave(s.Cluster, rollout.Given{Shard: s.Shard, At: now})
+		a.pace.gave(s.Cluster, observed.Given{Shard: s.Shard, At: now})
 	}
 	wait, spent := a.pace.nudge(s, now)
 	switch {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -102,15 +103,15 @@ func nudgesRepairs(t *testing.T, w *world) {
 		}
 	}
 	w.equal([]int{0, 1, 6, 11, 16, 21, 30, 31, 36, 41, 46, 51}, nudged)
-	w.equal(map[string]rollout.Given{}, applier.Given())
+	w.equal(map[string]observed.Given{}, applier.Given())
 	w.secret("b", "1", nil) // as somebody else wrote it already
 	steps := []rollout.Step{rollout.PatchShard{Secret: "b", Shard: 1, Why: rollout.Pinned}, rollout.Nudge{Cluster: "b", Shard: 1}}
 	w.equal([]Outcome{Unchanged, Unchanged}, w.outcomes(applier.Apply(w.ctx, w.target, steps)))
-	w.equal(map[string]rollout.Given{}, applier.Given())
+	w.equal(map[string]observed.Given{}, applier.Given())
 	r.none = true
 	steps[0] = rollout.PatchShard{Secret: "b", Shard: 0, Why: rollout.Pinned}
 	w.equal([]Outcome{Applied, Unchanged}, w.outcomes(applier.Apply(w.ctx, w.target, steps)))
-	w.equal(map[string]rollout.Given{}, applier.Given())
+	w.equal(map[string]observed.Given{}, applier.Given())
 }
 
 func (w *world) secretNamed(name string) *corev1.Secret {

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"ballast/planner/observed"
 	"ballast/planner/rollout"
 )
 
@@ -39,7 +40,7 @@ type pace struct {
 	budget  *rate.Limiter
 	objects map[string]record
 	nudges  map[nudged]called
-	givings map[string]rollout.Given // by Secret
+	givings map[string]observed.Given // by Secret
 }
 
 // nudged is one move of a cluster, called how often and when its new owner was nudged.
@@ -65,7 +66,7 @@ type record struct {
 }
 
 func newPace(perMinute int) *pace {
-	return &pace{budget: rate.NewLimiter(rate.Limit(float64(perMinute)/60), perMinute), objects: map[string]record{}, nudges: map[nudged]called{}, givings: map[string]rollout.Given{}}
+	return &pace{budget: rate.NewLimiter(rate.Limit(float64(perMinute)/60), perMinute), objects: map[string]record{}, nudges: map[nudged]called{}, givings: map[string]observed.Given{}}
 }
 
 // wait is how long a write must still wait for the object's backoff. A new value is not a revert, and waits for nothing; a
@@ -137,7 +138,7 @@ func (p *pace) forget(now time.Time) {
 }
 
 // gave remembers that a repair gave a cluster another owner.
-func (p *pace) gave(secret string, g rollout.Given) {
+func (p *pace) gave(secret string, g observed.Given) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.givings[secret] = g
@@ -151,10 +152,10 @@ func (p *pace) leave(secret string) {
 }
 
 // given are the repairs whose nudges are not over.
-func (p *pace) given(now time.Time) map[string]rollout.Given {
+func (p *pace) given(now time.Time) map[string]observed.Given {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	open := map[string]rollout.Given{}
+	open := map[string]observed.Given{}
 	for secret, g := range p.givings {
 		if p.nudges[nudged{secret, g.Shard, g.At.Unix()}].times < nudgesAtMost && now.Sub(g.At) <= nudgedFor {
 			open[secret] = g

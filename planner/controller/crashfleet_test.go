@@ -10,7 +10,8 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/ownership"
-	"ballast/planner/rollout"
+
+	"ballast/planner/observed"
 )
 
 const (
@@ -261,7 +262,7 @@ func (f *crashFleet) observe(fleet discover.Fleet, now time.Time) cycle.Observed
 	for _, i := range slices.Sorted(maps.Keys(f.pods)) {
 		p := f.pods[i]
 		r := ownership.PodReport{Controller: ownership.Controller{
-			Pod:     rollout.Pod{Replica: i, Name: crashPodName(i), Ready: f.up(p, now), Claimed: true, Started: p.runs},
+			Pod:     observed.Pod{Replica: i, Name: crashPodName(i), Ready: f.up(p, now), Claimed: true, Started: p.runs},
 			Running: p.running(now) && !f.dead(i, now), Terminating: !p.gone.IsZero()}}
 		if times, at := f.killed(i, now); times > 0 {
 			r.Restarts, r.RestartedAt, r.OOMKilled, r.KilledAt = times, at, true, at

@@ -12,9 +12,9 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/neighbour"
+	"ballast/planner/observed"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 // Observer asks the application-controllers' pods who has which cluster, and Prometheus for those that cannot be reached:
@@ -130,8 +130,8 @@ func (l *Loop) observe(ctx context.Context, f Fetcher, in cycle.Inputs) cycle.Ob
 // shown is what the last cycle knows, as far as repairs need it: who waits for a nudge, by what the pods said, who leads the
 // Secrets of one server, and which Secrets come first of too many.
 type shown struct {
-	pods   []rollout.Pod
-	owned  map[string]rollout.Owned
+	pods   []observed.Pod
+	owned  map[string]observed.Owned
 	asked  bool
 	at     time.Time
 	memory cycle.Memory

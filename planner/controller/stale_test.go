@@ -11,8 +11,8 @@ import (
 
 	"ballast/planner/cycle"
 	"ballast/planner/discover"
+	"ballast/planner/observed"
 	"ballast/planner/ownership"
-	"ballast/planner/rollout"
 	"ballast/planner/telemetry"
 )
 
@@ -40,8 +40,8 @@ func TestPeopleAreToldOnceOfWhatCannotBePacked(t *testing.T) {
 func TestWhatPodsSayTheyDidIsBounded(t *testing.T) {
 	most := map[string]ownership.ServerReport{"https://a": {Reconciles: math.MaxFloat64, Seconds: math.MaxFloat64}}
 	got := workOf([]ownership.PodReport{
-		{Controller: ownership.Controller{Pod: rollout.Pod{Name: "a"}}, Servers: most},
-		{Controller: ownership.Controller{Pod: rollout.Pod{Name: "b"}}, Servers: most},
+		{Controller: ownership.Controller{Pod: observed.Pod{Name: "a"}}, Servers: most},
+		{Controller: ownership.Controller{Pod: observed.Pod{Name: "b"}}, Servers: most},
 	})
 	if diff := cmp.Diff(map[int]cycle.ServerWork{0: {"https://a": {Reconciles: 2 * maxReconciles, Seconds: math.MaxFloat64}}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -8,6 +8,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/discover"
 	"ballast/planner/failover"
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -116,16 +117,16 @@ func progressOf(in Inputs, fleet discover.Fleet, view *plan.View, budget change.
 		s.turnsBack = glassOpened
 	}
 	seen := s.seen()
-	seen.Asked, seen.Owned = true, map[string]rollout.Owned{}
+	seen.Asked, seen.Owned = true, map[string]observed.Owned{}
 	for _, stamp := range seen.Secrets {
 		if replica, _, known := view.Effective(stamp.Name); known {
-			seen.Owned[stamp.Name] = rollout.Owned{Owners: []int{replica}, Live: []int{replica}}
+			seen.Owned[stamp.Name] = observed.Owned{Owners: []int{replica}, Live: []int{replica}}
 		}
 	}
 	if !in.Observed.Known {
 		seen.Pods = nil
 		for replica := range max(in.InForce.Replicas, in.InForce.Rollout.Replicas, in.Workload.Replicas) {
-			seen.Pods = append(seen.Pods, rollout.Pod{Replica: replica, Ready: true, Claimed: true})
+			seen.Pods = append(seen.Pods, observed.Pod{Replica: replica, Ready: true, Claimed: true})
 		}
 	}
 	_, p = rollout.Advance(view, seen, in.Memory.Changes.Target, s.rolloutOptions(s.changes.Cause), in.Now)

@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -81,7 +82,7 @@ func TestNothingIsLevelledOutOntoAReplicaThatIsNotReady(t *testing.T) {
 	w := newWorld(9, 1, 1, 1, 1, 1)
 	w.in.Config.Evaluate = config.Evaluate{None: &config.None{}}
 	for i := range 3 {
-		w.in.Observed.Pods = append(w.in.Observed.Pods, rollout.Pod{Replica: i, Name: fmt.Sprintf("argocd-application-controller-%d", i), Ready: i != 1, Claimed: true})
+		w.in.Observed.Pods = append(w.in.Observed.Pods, observed.Pod{Replica: i, Name: fmt.Sprintf("argocd-application-controller-%d", i), Ready: i != 1, Claimed: true})
 	}
 	w.in.Observed.Known = true
 	w.run(4)

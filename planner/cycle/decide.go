@@ -12,6 +12,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
+	"ballast/planner/observed"
 	"ballast/planner/partition"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
@@ -306,20 +307,20 @@ func (c *cycle) advance(a *adoption) {
 }
 
 // Seen is what stands, as a rollout looks at it.
-func Seen(fleet discover.Fleet, w discover.Workload) rollout.Seen {
-	seen := rollout.Seen{Workload: seenWorkload(w), Secrets: make([]rollout.Stamp, 0, len(fleet.Clusters))}
+func Seen(fleet discover.Fleet, w discover.Workload) observed.State {
+	seen := observed.State{Workload: seenWorkload(w), Secrets: make([]observed.Secret, 0, len(fleet.Clusters))}
 	for _, cl := range fleet.Clusters {
 		if cl.Implicit {
 			continue
 		}
-		seen.Secrets = append(seen.Secrets, rollout.Stamp{Name: cl.Shard.ID, Cluster: cl.Called(), Server: cl.Shard.Server, Skip: cl.Skip || cl.Unread, Immutable: cl.Immutable, Unmanaged: cl.Unmanaged, Follows: cl.Follows, Alone: cl.Alone,
+		seen.Secrets = append(seen.Secrets, observed.Secret{Name: cl.Shard.ID, Cluster: cl.Called(), Server: cl.Shard.Server, Skip: cl.Skip || cl.Unread, Immutable: cl.Immutable, Unmanaged: cl.Unmanaged, Follows: cl.Follows, Alone: cl.Alone,
 			Shard: cl.Explicit.N, Valid: cl.Explicit.State == discover.ShardValid, Absent: cl.Explicit.State == discover.ShardAbsent})
 	}
 	return seen
 }
 
-func seenWorkload(w discover.Workload) *rollout.Workload {
-	s := &rollout.Workload{Replicas: w.Replicas, Ready: w.ReadyReplicas, Updated: w.UpdatedReplicas, Current: w.CurrentReplicas,
+func seenWorkload(w discover.Workload) *observed.Workload {
+	s := &observed.Workload{Replicas: w.Replicas, Ready: w.ReadyReplicas, Updated: w.UpdatedReplicas, Current: w.CurrentReplicas,
 		ObservedCurrent: w.ObservedGeneration >= w.Generation, RestartedAt: w.RestartedAt, Unmanaged: w.Unmanaged}
 	if w.EnvReplicas != nil && !w.EnvMixed { // where entries disagree, none is what the plan holds
 		if n, err := strconv.Atoi(*w.EnvReplicas); err == nil {

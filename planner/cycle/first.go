@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"ballast/planner/discover"
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
-	"ballast/planner/rollout"
 )
 
 // ControllerReplicas is the number of replicas that the application-controller believes in: its env, which counts as one
@@ -67,7 +67,7 @@ func ownersNow(in Inputs, fleet discover.Fleet) []int {
 
 // seenOwners reads who reconciles which server from the pods' own metrics. A server that two pods report (a move a moment
 // ago, or two owners) or a pod whose replica nobody knows says nothing.
-func seenOwners(fetched poll.Fetched, w discover.Workload, pods []rollout.Pod) map[string]int {
+func seenOwners(fetched poll.Fetched, w discover.Workload, pods []observed.Pod) map[string]int {
 	owners := make(map[string]int, len(fetched.Samples))
 	for _, s := range fetched.Samples {
 		pod, server, ok := strings.Cut(s.Key, "|")
@@ -90,9 +90,9 @@ func seenOwners(fetched poll.Fetched, w discover.Workload, pods []rollout.Pod) m
 }
 
 // replicaOf is a pod's replica: its ordinal, or in a Deployment the slot that it has claimed.
-func replicaOf(pod string, w discover.Workload, pods []rollout.Pod) (int, bool) {
+func replicaOf(pod string, w discover.Workload, pods []observed.Pod) (int, bool) {
 	if w.Kind != plan.StatefulSet {
-		i := slices.IndexFunc(pods, func(p rollout.Pod) bool { return p.Name == pod })
+		i := slices.IndexFunc(pods, func(p observed.Pod) bool { return p.Name == pod })
 		if i < 0 {
 			return 0, false
 		}

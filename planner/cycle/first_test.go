@@ -7,17 +7,17 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ballast/planner/discover"
+	"ballast/planner/observed"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
-	"ballast/planner/rollout"
 )
 
 // TestSeenOwners: a StatefulSet's pods have their replica in their name, a Deployment's in what they claimed.
 func TestSeenOwners(t *testing.T) {
 	set := discover.Workload{Kind: plan.StatefulSet, Name: "c"}
 	deployment := discover.Workload{Kind: plan.Deployment, Name: "c", DynamicDistribution: true}
-	pods := []rollout.Pod{{Name: "c-7d9-aaaaa", Replica: 1, Claimed: true}, {Name: "c-7d9-bbbbb", Replica: 0}, {Name: "c-7d9-ccccc", Replica: -1}}
+	pods := []observed.Pod{{Name: "c-7d9-aaaaa", Replica: 1, Claimed: true}, {Name: "c-7d9-bbbbb", Replica: 0}, {Name: "c-7d9-ccccc", Replica: -1}}
 	for name, tc := range map[string]struct {
 		workload discover.Workload
 		keys     []string

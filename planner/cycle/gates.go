@@ -8,6 +8,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/discover"
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -229,7 +230,7 @@ func (s *snapshot) situation() situation {
 		return now
 	}
 	seen := s.seen()
-	seen.Secrets = slices.DeleteFunc(seen.Secrets, func(stamp rollout.Stamp) bool { // what the plan has no room for stays where it is
+	seen.Secrets = slices.DeleteFunc(seen.Secrets, func(stamp observed.Secret) bool { // what the plan has no room for stays where it is
 		_, planned := s.next.Clusters[stamp.Name]
 		return !planned && !stamp.Immutable && !stamp.Unmanaged
 	})

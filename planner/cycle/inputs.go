@@ -11,6 +11,7 @@ import (
 	"ballast/planner/failover"
 	"ballast/planner/installation"
 	"ballast/planner/neighbour"
+	"ballast/planner/observed"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
@@ -52,7 +53,7 @@ type Inputs struct {
 type Observed struct {
 	Known   bool               `json:"known,omitempty"`
 	Dynamic bool               `json:"dynamic,omitempty"` // replicas are claimed slots, not ordinals
-	Pods    []rollout.Pod      `json:"pods,omitempty"`
+	Pods    []observed.Pod     `json:"pods,omitempty"`
 	Slots   []ownership.Slot   `json:"slots,omitempty"` // of a Deployment's dynamic distribution
 	Sight   ownership.Sight    `json:"sight,omitzero"`
 	Work    map[int]ServerWork `json:"work,omitempty"` // reconciliations so far, by replica

@@ -7,6 +7,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -25,13 +26,13 @@ func modeOf(r config.Rollout) string {
 	return plan.ModeDefault
 }
 
-func inCluster(fleet discover.Fleet, in Inputs) rollout.InCluster {
+func inCluster(fleet discover.Fleet, in Inputs) observed.InCluster {
 	for _, cl := range fleet.Clusters {
 		if cl.Implicit {
-			return rollout.InCluster{Implicit: true, Algorithm: string(algorithm(in))}
+			return observed.InCluster{Implicit: true, Algorithm: string(algorithm(in))}
 		}
 	}
-	return rollout.InCluster{}
+	return observed.InCluster{}
 }
 
 // constantEnv is what ARGOCD_CONTROLLER_REPLICAS is held at for good in mode live: with it above every replica there will

@@ -14,9 +14,9 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
+	"ballast/planner/observed"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 // liveWorld is a world in mode live, whose pods say what they own: each the clusters that carry its number, at once.
@@ -27,7 +27,7 @@ type liveWorld struct {
 	doubled map[string]bool // clusters that replica 0 has, too
 	taken   map[string]bool // clusters that nobody takes up, whatever their Secret says
 	idle    map[string]bool // clusters without an Application
-	shape   func(*rollout.Pod)
+	shape   func(*observed.Pod)
 	history map[string][]int
 	envs    []int
 	waves   []int // moves of each
@@ -51,7 +51,7 @@ func (w *liveWorld) observe() {
 	holders := map[int]int{}
 	for r := range w.in.Workload.Replicas {
 		name := fmt.Sprintf("argocd-application-controller-%d", r)
-		o.Pods = append(o.Pods, rollout.Pod{Replica: r, Name: name, Ready: !w.down[r], Claimed: true, Answered: !w.down[r] && !w.mute[r]})
+		o.Pods = append(o.Pods, observed.Pod{Replica: r, Name: name, Ready: !w.down[r], Claimed: true, Answered: !w.down[r] && !w.mute[r]})
 		if w.shape != nil {
 			w.shape(&o.Pods[r])
 		}

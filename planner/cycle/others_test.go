@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 
@@ -150,7 +151,7 @@ func TestATripKeepsNobodyOnADeadReplica(t *testing.T) {
 	}{
 		"a cluster without an owner": {func(w *liveWorld, _ int) { w.breaks("c000") }, false, "Tripped: nothing moves and nothing scales any more, but off replicas that are unwell: cluster "},
 		"memory": {func(w *liveWorld, received int) {
-			w.shape = func(p *rollout.Pod) {
+			w.shape = func(p *observed.Pod) {
 				p.OOMKilled, p.KilledAt = p.Replica == received, w.in.Now
 			}
 		}, true, "Tripped: nothing moves and nothing scales any more: pod "},
@@ -275,7 +276,7 @@ func TestAnIllnessTakesNoFleetAlong(t *testing.T) {
 				w.step(time.Minute)
 			}
 			came, at, restarts, killed := w.in.Now.Add(-time.Hour), w.row(t, "c000"), map[int]int{}, map[int]time.Time{}
-			w.shape = func(p *rollout.Pod) {
+			w.shape = func(p *observed.Pod) {
 				p.Restarts, p.OOMKilled = restarts[p.Replica], !killed[p.Replica].IsZero()
 				p.KilledAt, p.RestartedAt = killed[p.Replica], killed[p.Replica]
 			}
@@ -361,7 +362,7 @@ func TestATripForMemoryTakesThePlaceOfAnother(t *testing.T) {
 	w.down[2] = true
 	w.until(t, "a cluster failed over", 20*time.Minute, func(Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
 	received := w.in.Memory.Changes.Watch.Receivers[0]
-	w.shape = func(p *rollout.Pod) { p.OOMKilled, p.KilledAt = p.Replica == received, w.in.Now }
+	w.shape = func(p *observed.Pod) { p.OOMKilled, p.KilledAt = p.Replica == received, w.in.Now }
 	out := w.step(time.Minute)
 	trip := out.Memory.Changes.Trip
 	if trip == nil || trip.Reason != change.OOMKilled || out.Memory.Changes.TripTold {
@@ -421,7 +422,7 @@ func TestAFailoverKillsNoneThatReceives(t *testing.T) {
 			w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 1000}}
 			w.in.Config.Change.Moves.Rate, w.in.Memory.Changes.Ledger = shipped(), nil
 			restarts, killed, full, deaths := map[int]int{}, map[int]time.Time{}, map[int]int{}, 0
-			w.shape = func(p *rollout.Pod) {
+			w.shape = func(p *observed.Pod) {
 				p.Restarts, p.OOMKilled = restarts[p.Replica], !killed[p.Replica].IsZero()
 				p.KilledAt, p.RestartedAt = killed[p.Replica], killed[p.Replica]
 			}

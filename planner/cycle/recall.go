@@ -6,8 +6,8 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/discover"
 	"ballast/planner/failover"
+	"ballast/planner/observed"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 // Recalled is what the leader left in the history of moves and of those who carry them, for people who ask how things are.
@@ -57,7 +57,7 @@ func recallReplicas(in Inputs) failover.Verdict {
 	}
 	for replica, h := range m.Replicas {
 		works := h.Down.IsZero()
-		p := rollout.Pod{Replica: replica, Name: h.Pod, Restarts: h.Count, Ready: works, Claimed: works}
+		p := observed.Pod{Replica: replica, Name: h.Pod, Restarts: h.Count, Ready: works, Claimed: works}
 		if gone := in.Observed.Known && !here[h.Pod]; gone && !works {
 			p.Name, p.Restarts = "", 0
 		}

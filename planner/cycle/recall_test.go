@@ -13,8 +13,8 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/failover"
+	"ballast/planner/observed"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
@@ -103,7 +103,7 @@ func TestUnwellReplicasAreAsTheLeaderHadThem(t *testing.T) {
 			now = now.Add(time.Duration(rapid.IntRange(20, 180).Draw(t, "seconds")) * time.Second)
 			seen := failover.Fleet{Known: true, Replicas: in.InForce.Replicas, Dynamic: in.Workload.DynamicDistribution, Rolling: rapid.IntRange(0, 9).Draw(t, "rolling") == 0}
 			for r := range in.InForce.Replicas {
-				p := rollout.Pod{Replica: r, Name: fmt.Sprint("c-", r)}
+				p := observed.Pod{Replica: r, Name: fmt.Sprint("c-", r)}
 				switch rapid.IntRange(0, 5).Draw(t, "pod") {
 				case 0:
 					continue // it has none

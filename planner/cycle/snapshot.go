@@ -8,10 +8,10 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
+	"ballast/planner/observed"
 	"ballast/planner/ownership"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 // snapshot is what gates and proposals look at: the plan in force brought up to date, and what this cycle found out before it
@@ -55,7 +55,7 @@ func (s *snapshot) mayAny(actions action) bool {
 }
 
 // seen is what stands, with what the pods say of themselves.
-func (s *snapshot) seen() rollout.Seen {
+func (s *snapshot) seen() observed.State {
 	seen := Seen(s.fleet, s.in.Workload)
 	seen.Pods, seen.Asked, seen.Owned = s.in.Observed.Pods, s.in.Observed.Sight.Asked, s.verdict.Owned
 	let := excused(s.fleet, s.verdict, s.known, s.in.Now)
@@ -119,8 +119,8 @@ func (s *snapshot) bins(replicas int) []placement.Bin {
 }
 
 // works reports whether a pod works for a replica now.
-func works(pods []rollout.Pod, replica int) bool {
-	return slices.ContainsFunc(pods, func(p rollout.Pod) bool { return p.Replica == replica && p.Ready && p.Claimed })
+func works(pods []observed.Pod, replica int) bool {
+	return slices.ContainsFunc(pods, func(p observed.Pod) bool { return p.Replica == replica && p.Ready && p.Claimed })
 }
 
 // bereft are the orphans that a wave may have made: what the plan does not have and what ballast cannot write is people's, what

@@ -12,6 +12,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/failover"
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -25,8 +26,8 @@ type dying struct {
 	at      time.Time // of the last end
 }
 
-func (d *dying) shape(w *liveWorld) func(*rollout.Pod) {
-	return func(p *rollout.Pod) {
+func (d *dying) shape(w *liveWorld) func(*observed.Pod) {
+	return func(p *observed.Pod) {
 		if p.Replica != d.replica {
 			return
 		}
@@ -111,7 +112,7 @@ func TestAFailoverThatIsTakenBackDoesNotGoBackToTheDead(t *testing.T) {
 	w.down[2], w.waves = true, nil
 	w.until(t, "the first wave", 20*time.Minute, func(Outcome) bool { return len(w.waves) == 1 })
 	rescued := w.in.InForce.Rollout.Moves
-	w.shape = func(p *rollout.Pod) { p.Memory, p.MemoryLimit = 99, 100 }
+	w.shape = func(p *observed.Pod) { p.Memory, p.MemoryLimit = 99, 100 }
 	for name := range rescued {
 		w.taken[name] = true
 	}
@@ -235,7 +236,7 @@ func TestAKillThatIsOverSoonWaitsForTheBudget(t *testing.T) {
 		w.step(time.Minute)
 	}
 	before, killed, restarts := len(w.on(1)), time.Time{}, 0
-	w.shape = func(p *rollout.Pod) {
+	w.shape = func(p *observed.Pod) {
 		if p.Replica == 1 {
 			p.Restarts, p.OOMKilled, p.KilledAt, p.RestartedAt = restarts, !killed.IsZero(), killed, killed
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"ballast/planner/rollout"
+	"ballast/planner/observed"
 )
 
 // Memory is what is remembered of the replicas from one look to the next, and from one leader to the next.
@@ -60,7 +60,7 @@ func (m Memory) looked(f Fleet, o Options, now time.Time) Memory {
 
 // taking adds the pod's restarts and its OOM kill. Of a pod that is new, or was not looked at for long, only the last restart
 // has a known time. What happened before the last rollout was over does not count.
-func (h History) taking(pod rollout.Pod, blind bool, rolled, now time.Time) History {
+func (h History) taking(pod observed.Pod, blind bool, rolled, now time.Time) History {
 	same := pod.Name == h.Pod && pod.Restarts >= h.Count
 	restarts := pod.Restarts - h.Count
 	if !same || blind {

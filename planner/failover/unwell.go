@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"ballast/planner/rollout"
+	"ballast/planner/observed"
 )
 
 const (
@@ -23,7 +23,7 @@ type Fleet struct {
 	Replicas int  // that should run
 	Dynamic  bool // a Deployment's replicas are claimed slots
 	Rolling  bool
-	Pods     []rollout.Pod
+	Pods     []observed.Pod
 }
 
 // Options are the limits of patience. Interval is how often the fleet is looked at.
@@ -161,8 +161,8 @@ func (m Memory) down(f Fleet, sick []Sick) []int {
 }
 
 // pods is each replica's pod: of several the one that works. A replica without one has a pod without a name.
-func (f Fleet) pods() []rollout.Pod {
-	found := make([]rollout.Pod, f.Replicas)
+func (f Fleet) pods() []observed.Pod {
+	found := make([]observed.Pod, f.Replicas)
 	for _, p := range f.Pods {
 		if p.Replica < 0 || p.Replica >= f.Replicas {
 			continue
@@ -174,7 +174,7 @@ func (f Fleet) pods() []rollout.Pod {
 	return found
 }
 
-func (f Fleet) better(a, b rollout.Pod) bool {
+func (f Fleet) better(a, b observed.Pod) bool {
 	if f.up(a) != f.up(b) {
 		return f.up(a)
 	}
@@ -185,7 +185,7 @@ func (f Fleet) better(a, b rollout.Pod) bool {
 }
 
 // up reports whether the pod does its replica's work: the holder of a slot does, ready or not.
-func (f Fleet) up(p rollout.Pod) bool {
+func (f Fleet) up(p observed.Pod) bool {
 	if f.Dynamic {
 		return p.Claimed
 	}

@@ -11,39 +11,39 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"ballast/planner/rollout"
+	"ballast/planner/observed"
 )
 
 var patience = Options{After: 5 * time.Minute, Settle: 10 * time.Minute, Interval: time.Minute}
 
-func pod(replica int, change ...func(*rollout.Pod)) rollout.Pod {
-	p := rollout.Pod{Replica: replica, Name: fmt.Sprintf("controller-%d", replica), Ready: true, Claimed: true}
+func pod(replica int, change ...func(*observed.Pod)) observed.Pod {
+	p := observed.Pod{Replica: replica, Name: fmt.Sprintf("controller-%d", replica), Ready: true, Claimed: true}
 	for _, c := range change {
 		c(&p)
 	}
 	return p
 }
 
-func notReady(p *rollout.Pod) { p.Ready = false }
-func unclaimed(p *rollout.Pod) {
+func notReady(p *observed.Pod) { p.Ready = false }
+func unclaimed(p *observed.Pod) {
 	p.Claimed = false
 }
 
-func restarted(times int, minute float64) func(*rollout.Pod) {
-	return func(p *rollout.Pod) { p.Restarts, p.RestartedAt = times, at(minute) }
+func restarted(times int, minute float64) func(*observed.Pod) {
+	return func(p *observed.Pod) { p.Restarts, p.RestartedAt = times, at(minute) }
 }
 
-func oomKilled(times int, minute float64) func(*rollout.Pod) {
-	return func(p *rollout.Pod) { p.Restarts, p.RestartedAt, p.OOMKilled = times, at(minute), true }
+func oomKilled(times int, minute float64) func(*observed.Pod) {
+	return func(p *observed.Pod) { p.Restarts, p.RestartedAt, p.OOMKilled = times, at(minute), true }
 }
 
 // named is a pod whose name is not its replica's, as a Deployment's.
-func named(name string) func(*rollout.Pod) { return func(p *rollout.Pod) { p.Name = name } }
+func named(name string) func(*observed.Pod) { return func(p *observed.Pod) { p.Name = name } }
 
 // look is what is seen at a minute: four replicas, of which those pods differ from well ones.
 type look struct {
 	minute  float64
-	pods    []rollout.Pod
+	pods    []observed.Pod
 	missing []int
 	rolling bool
 	unseen  bool
@@ -89,7 +89,7 @@ func then(looks ...[]look) (all []look) {
 	return all
 }
 
-func seen(pods ...rollout.Pod) look { return look{pods: pods} }
+func seen(pods ...observed.Pod) look { return look{pods: pods} }
 
 func TestUnwellReplicas(t *testing.T) {
 	ill := seen(pod(2, notReady))
@@ -106,13 +106,13 @@ func TestUnwellReplicas(t *testing.T) {
 		"ready again":                         {then(every(0, 20, ill), every(21, 21, well)), nil, ""},
 		"a pod that is missing":               {every(0, 5, look{missing: []int{3}}), []Sick{{3, Missing, at(0), ""}}, ""},
 		"a pod that came and is not ready":    {then(every(0, 2, look{missing: []int{2}}), every(3, 5, ill)), []Sick{{2, NotReady, at(0), "controller-2"}}, ""},
-		"an OOM kill":                         {[]look{{minute: 0}, {minute: 1, pods: []rollout.Pod{pod(1, oomKilled(1, 0.5))}}}, []Sick{{1, OOMKilled, at(0.5), "controller-1"}}, ""},
+		"an OOM kill":                         {[]look{{minute: 0}, {minute: 1, pods: []observed.Pod{pod(1, oomKilled(1, 0.5))}}}, []Sick{{1, OOMKilled, at(0.5), "controller-1"}}, ""},
 		"an OOM kill at the first look":       {every(0, 0, seen(pod(1, oomKilled(9, -14)))), []Sick{{1, OOMKilled, at(-14), "controller-1"}}, ""},
 		"an OOM kill 15 minutes ago":          {every(0, 0, seen(pod(1, oomKilled(9, -15)))), nil, ""},
-		"an OOM kill of a pod that waits":     {every(0, 14, seen(pod(1, func(p *rollout.Pod) { p.OOMKilled = true }))), []Sick{{1, OOMKilled, at(0), "controller-1"}}, ""},
+		"an OOM kill of a pod that waits":     {every(0, 14, seen(pod(1, func(p *observed.Pod) { p.OOMKilled = true }))), []Sick{{1, OOMKilled, at(0), "controller-1"}}, ""},
 		"an OOM kill at a time to come":       {every(0, 1, seen(pod(1, oomKilled(1, 99)))), []Sick{{1, OOMKilled, at(1), "controller-1"}}, ""},
 		"an OOM kill whose pod is gone":       {then(every(0, 0, seen(pod(1, oomKilled(1, 0)))), every(1, 1, look{missing: []int{1}})), []Sick{{1, OOMKilled, at(0), ""}}, ""},
-		"three restarts in looks far apart":   {[]look{{minute: 0}, {minute: 1, pods: []rollout.Pod{pod(0, restarted(1, 1))}}, {minute: 7, pods: []rollout.Pod{pod(0, restarted(2, 7))}}, {minute: 13, pods: []rollout.Pod{pod(0, restarted(3, 13))}}}, []Sick{{0, Restarting, at(1), "controller-0"}}, ""},
+		"three restarts in looks far apart":   {[]look{{minute: 0}, {minute: 1, pods: []observed.Pod{pod(0, restarted(1, 1))}}, {minute: 7, pods: []observed.Pod{pod(0, restarted(2, 7))}}, {minute: 13, pods: []observed.Pod{pod(0, restarted(3, 13))}}}, []Sick{{0, Restarting, at(1), "controller-0"}}, ""},
 		"three restarts, looked at each time": {then(every(0, 0, well), every(1, 6, seen(pod(0, restarted(1, 1)))), every(7, 12, seen(pod(0, restarted(2, 7)))), every(13, 13, seen(pod(0, restarted(3, 13))))), []Sick{{0, Restarting, at(1), "controller-0"}}, ""},
 		"three restarts in 15 minutes":        {then(every(0, 0, well), every(1, 6, seen(pod(0, restarted(1, 1)))), every(7, 15, seen(pod(0, restarted(2, 7)))), every(16, 16, seen(pod(0, restarted(3, 16))))), nil, ""},
 		"three restarts between two looks":    {then(every(0, 0, well), every(1, 1, seen(pod(0, restarted(3, 0.9))))), []Sick{{0, Restarting, at(0.9), "controller-0"}}, ""},
@@ -135,10 +135,10 @@ func TestUnwellReplicas(t *testing.T) {
 		"after a rollout, before settle":            {then(every(0, 0, look{pods: ill.pods, rolling: true}), every(1, 9, ill)), []Sick{{2, NotReady, at(1), "controller-2"}}, Settling},
 		"after a rollout, after settle":             {then(every(0, 0, look{pods: ill.pods, rolling: true}), every(1, 10, ill)), []Sick{{2, NotReady, at(1), "controller-2"}}, ""},
 		"well after a rollout":                      {then(every(0, 0, look{rolling: true}), every(1, 1, well)), nil, ""},
-		"an OOM kill in a rollout":                  {then(every(0, 3, look{rolling: true, pods: []rollout.Pod{pod(1, oomKilled(1, 1))}}), every(4, 14, seen(pod(1, oomKilled(1, 1))))), nil, ""},
-		"restarts in a rollout":                     {then(every(0, 3, look{rolling: true, pods: []rollout.Pod{pod(1, restarted(3, 2))}}), every(4, 14, seen(pod(1, restarted(3, 2))))), nil, ""},
+		"an OOM kill in a rollout":                  {then(every(0, 3, look{rolling: true, pods: []observed.Pod{pod(1, oomKilled(1, 1))}}), every(4, 14, seen(pod(1, oomKilled(1, 1))))), nil, ""},
+		"restarts in a rollout":                     {then(every(0, 3, look{rolling: true, pods: []observed.Pod{pod(1, restarted(3, 2))}}), every(4, 14, seen(pod(1, restarted(3, 2))))), nil, ""},
 		"half of the fleet":                         {every(0, 5, seen(pod(0, notReady), pod(1, notReady))), []Sick{{0, NotReady, at(0), "controller-0"}, {1, NotReady, at(0), "controller-1"}}, ""},
-		"more than half of it":                      {every(0, 5, look{pods: []rollout.Pod{pod(0, notReady), pod(1, oomKilled(1, 1))}, missing: []int{2}}), []Sick{{0, NotReady, at(0), "controller-0"}, {1, OOMKilled, at(1), "controller-1"}, {2, Missing, at(0), ""}}, WholeFleet},
+		"more than half of it":                      {every(0, 5, look{pods: []observed.Pod{pod(0, notReady), pod(1, oomKilled(1, 1))}, missing: []int{2}}), []Sick{{0, NotReady, at(0), "controller-0"}, {1, OOMKilled, at(1), "controller-1"}, {2, Missing, at(0), ""}}, WholeFleet},
 		"two pods, one of them ready":               {every(0, 9, seen(pod(2, notReady), pod(2, named("another")))), nil, ""},
 		"pods of no replica and beyond":             {every(0, 9, seen(pod(-1, notReady), pod(4, notReady))), nil, ""},
 		"a clock that went back":                    {then(every(0, 3, ill), every(-500, -498, ill)), []Sick{{2, NotReady, at(-503), "controller-2"}}, ""},
@@ -237,7 +237,7 @@ func TestVerdictsAreSentences(t *testing.T) {
 func drawFleet(t *rapid.T, now time.Time) Fleet {
 	f := Fleet{Known: rapid.IntRange(0, 9).Draw(t, "known") > 0, Replicas: rapid.IntRange(0, 5).Draw(t, "replicas"),
 		Dynamic: rapid.Bool().Draw(t, "dynamic"), Rolling: rapid.IntRange(0, 9).Draw(t, "rolling") == 0}
-	f.Pods = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) rollout.Pod {
+	f.Pods = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) observed.Pod {
 		p := pod(rapid.IntRange(-1, 5).Draw(t, "replica"))
 		p.Ready, p.Claimed, p.OOMKilled = rapid.Bool().Draw(t, "ready"), rapid.Bool().Draw(t, "claimed"), rapid.IntRange(0, 5).Draw(t, "oom") == 0
 		if p.Restarts = rapid.IntRange(0, 5).Draw(t, "restarts"); rapid.Bool().Draw(t, "restarted at") {

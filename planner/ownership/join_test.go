@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"ballast/planner/discover"
+	"ballast/planner/observed"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -125,7 +125,7 @@ func TestReportsAreJoinedToTheFleet(t *testing.T) {
 func TestPodsAreHandedOnWithWhatTheyReported(t *testing.T) {
 	second, first := answer(1, nil), answer(0, nil)
 	second.Memory, second.MemoryLimit = 7, 10
-	want := []rollout.Pod{
+	want := []observed.Pod{
 		{Replica: 0, Name: "ac-0", Ready: true, Claimed: true, Answered: true},
 		{Replica: 1, Name: "ac-1", Ready: true, Claimed: true, Memory: 7, MemoryLimit: 10, Answered: true},
 		{Replica: 2, Name: "ac-2", Ready: true, Claimed: true},

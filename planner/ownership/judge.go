@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"ballast/planner/rollout"
+	"ballast/planner/observed"
 )
 
 // Grace is for how long a fault must be seen before it is one: clusters are without an owner, or have two, for a moment
@@ -44,15 +44,15 @@ type Memory struct {
 
 // Verdict is what a sight means. Orphans and Doubled are beyond their grace, by cluster.
 type Verdict struct {
-	Owned   map[string]rollout.Owned `json:"owned"`
-	Orphans []Orphan                 `json:"orphans,omitempty"`
-	Doubled []Doubled                `json:"doubled,omitempty"`
+	Owned   map[string]observed.Owned `json:"owned"`
+	Orphans []Orphan                  `json:"orphans,omitempty"`
+	Doubled []Doubled                 `json:"doubled,omitempty"`
 }
 
 // Judge says who owns each cluster, and which have no owner or several for longer than the grace. intended is the replica
 // that the plan gives a cluster. now only bounds the samples' own clock. Neither argument is changed.
 func Judge(m Memory, s Sight, intended func(cluster string) (replica int, planned bool), now time.Time, g Grace) (Memory, Verdict) {
-	j := judge{sight: s, grace: g.withDefaults(), memory: m.clone(), verdict: Verdict{Owned: make(map[string]rollout.Owned, len(s.Clusters))}}
+	j := judge{sight: s, grace: g.withDefaults(), memory: m.clone(), verdict: Verdict{Owned: make(map[string]observed.Owned, len(s.Clusters))}}
 	j.oldest, j.newest = span(s.Pods, everyPod(s.Pods), now)
 	j.newest = later(j.newest, m.Newest)
 	if j.memory.Begun.IsZero() {
@@ -98,7 +98,7 @@ func (j *judge) cluster(name string, c ClusterSight, intended int, now time.Time
 		j.orphan(name, c, intended)
 	}
 	j.doubled(name, c, now)
-	j.verdict.Owned[name] = rollout.Owned{Owners: c.Owners, Live: c.Live, Idle: idle}
+	j.verdict.Owned[name] = observed.Owned{Owners: c.Owners, Live: c.Live, Idle: idle}
 }
 
 // unknown reports whether somebody who did not answer may have the cluster: any ready pod; the pod of its replica, however it

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -90,10 +90,10 @@ func TestAPodIsReadAsItStands(t *testing.T) {
 		now := metav1.NewTime(noon())
 		p.DeletionTimestamp, p.Finalizers = &now, []string{"batch.kubernetes.io/job-tracking"}
 	}
-	idle := rollout.Pod{Replica: 2, Name: controllerName + "-2", Ready: true, Claimed: true}
+	idle := observed.Pod{Replica: 2, Name: controllerName + "-2", Ready: true, Claimed: true}
 	ordinary := idle
 	ordinary.Started = noon().Add(-time.Hour)
-	with := func(change func(*rollout.Pod)) rollout.Pod {
+	with := func(change func(*observed.Pod)) observed.Pod {
 		p := ordinary
 		change(&p)
 		return p
@@ -104,9 +104,9 @@ func TestAPodIsReadAsItStands(t *testing.T) {
 	}{
 		"an ordinary one": {func(*corev1.Pod) {}, Controller{Pod: ordinary, Address: ip, Running: true}},
 		"not ready": {func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse },
-			Controller{Pod: with(func(p *rollout.Pod) { p.Ready = false }), Address: ip, Running: true}},
+			Controller{Pod: with(func(p *observed.Pod) { p.Ready = false }), Address: ip, Running: true}},
 		"being deleted: not ready, but it still owns": {deleted,
-			Controller{Pod: with(func(p *rollout.Pod) { p.Ready = false }), Address: ip, Running: true, Terminating: true}},
+			Controller{Pod: with(func(p *observed.Pod) { p.Ready = false }), Address: ip, Running: true, Terminating: true}},
 		"without an address": {func(p *corev1.Pod) { p.Status.PodIP = "" }, Controller{Pod: ordinary, Running: true}},
 		"with an IPv6 address": {func(p *corev1.Pod) { p.Status.PodIP = "fd00::7" },
 			Controller{Pod: ordinary, Address: "[fd00::7]:8082", Running: true}},
@@ -116,26 +116,26 @@ func TestAPodIsReadAsItStands(t *testing.T) {
 		}, Controller{Pod: ordinary, Address: "10.1.0.7:9102", Running: true}},
 		"with a memory limit": {func(p *corev1.Pod) {
 			p.Spec.Containers[1].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("4Gi")}
-		}, Controller{Pod: with(func(p *rollout.Pod) { p.MemoryLimit = 4 << 30 }), Address: ip, Running: true}},
+		}, Controller{Pod: with(func(p *observed.Pod) { p.MemoryLimit = 4 << 30 }), Address: ip, Running: true}},
 		"restarted": {status(func(s *corev1.ContainerStatus) {
 			s.RestartCount, s.State, s.LastTerminationState = 2, begun(5*time.Minute), ended("Error", 6*time.Minute)
-		}), Controller{Pod: with(func(p *rollout.Pod) {
+		}), Controller{Pod: with(func(p *observed.Pod) {
 			p.Restarts, p.RestartedAt, p.Started = 2, noon().Add(-5*time.Minute), noon().Add(-5*time.Minute)
 		}), Address: ip, Running: true}},
 		"restarted for its memory": {status(func(s *corev1.ContainerStatus) {
 			s.RestartCount, s.State, s.LastTerminationState = 1, begun(5*time.Minute), ended("OOMKilled", 6*time.Minute)
-		}), Controller{Pod: with(func(p *rollout.Pod) {
+		}), Controller{Pod: with(func(p *observed.Pod) {
 			p.Restarts, p.RestartedAt, p.OOMKilled, p.KilledAt = 1, noon().Add(-5*time.Minute), true, noon().Add(-6*time.Minute)
 			p.Started = p.RestartedAt
 		}), Address: ip, Running: true}},
 		"ended for its memory just now": {status(func(s *corev1.ContainerStatus) { s.State = ended("OOMKilled", time.Second) }),
-			Controller{Pod: with(func(p *rollout.Pod) {
+			Controller{Pod: with(func(p *observed.Pod) {
 				p.RestartedAt, p.OOMKilled, p.KilledAt, p.Started = noon().Add(-time.Second), true, noon().Add(-time.Second), time.Time{}
 			}), Address: ip}},
 		"waiting to begin again": {status(func(s *corev1.ContainerStatus) {
 			s.RestartCount, s.LastTerminationState = 4, ended("OOMKilled", 2*time.Minute)
 			s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
-		}), Controller{Pod: with(func(p *rollout.Pod) {
+		}), Controller{Pod: with(func(p *observed.Pod) {
 			p.Restarts, p.RestartedAt, p.OOMKilled, p.KilledAt, p.Started = 4, noon().Add(-2*time.Minute), true, noon().Add(-2*time.Minute), time.Time{}
 		}), Address: ip}},
 		"not begun yet": {func(p *corev1.Pod) { p.Status.ContainerStatuses, p.Status.Phase = nil, corev1.PodPending },
@@ -161,7 +161,7 @@ func TestTheContainerIsFoundWithoutAName(t *testing.T) {
 		t.Errorf("the memory limit is %d, want %d", got, 1<<30)
 	}
 	puzzling := newPod(controllerName+"-0", func(p *corev1.Pod) { p.Spec.Containers[1].Name = "sidecar" })
-	want := []Controller{{Pod: rollout.Pod{Name: controllerName + "-0", Ready: true, Claimed: true}}}
+	want := []Controller{{Pod: observed.Pod{Name: controllerName + "-0", Ready: true, Claimed: true}}}
 	if diff := cmp.Diff(want, list(t, nameless, puzzling).Pods); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

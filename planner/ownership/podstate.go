@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"ballast/planner/discover"
+	"ballast/planner/observed"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,7 +51,7 @@ func ordinal(pod string) int {
 // fromPod keeps of a pod what is needed, but for its replica. A pod that is being deleted is not ready, whatever it says.
 func fromPod(p *corev1.Pod, container string) Controller {
 	c := Controller{
-		Pod:         rollout.Pod{Name: p.Name, Ready: p.DeletionTimestamp == nil && isReady(p)},
+		Pod:         observed.Pod{Name: p.Name, Ready: p.DeletionTimestamp == nil && isReady(p)},
 		Terminating: p.DeletionTimestamp != nil,
 	}
 	spec := controllerOf(p, container)

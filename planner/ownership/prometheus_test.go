@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"ballast/planner/discover"
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
-	"ballast/planner/rollout"
 
 	"github.com/google/go-cmp/cmp"
 	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -88,7 +88,7 @@ func TestTheClientOfTheOtherMetricsAsks(t *testing.T) {
 	client := poll.NewWith(q, poll.Config{Pods: poll.PodsMatcher("pod", target), Namespace: "argocd", Concurrency: 1})
 	got := Ask(t.Context(), client, []Controller{running("ac-0", "")}, noon())
 	want := []PodReport{{
-		Controller: Controller{Pod: rollout.Pod{Name: "ac-0", Ready: true, Memory: 1}, Running: true}, SampledAt: noon(),
+		Controller: Controller{Pod: observed.Pod{Name: "ac-0", Ready: true, Memory: 1}, Running: true}, SampledAt: noon(),
 		Servers: map[string]ServerReport{"https://a": {Apps: 1, Cached: true, CacheAge: 1, Connected: true, Reconciles: 1, Seconds: 1}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {

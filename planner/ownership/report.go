@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"ballast/planner/rollout"
+	"ballast/planner/observed"
 )
 
 // NoReplica is the replica of a pod that holds no slot: a Deployment's pod that has claimed none.
@@ -13,7 +13,7 @@ const NoReplica = -1
 
 // Controller is an application-controller's pod: what rollouts need to know of it, and where it can be asked.
 type Controller struct {
-	rollout.Pod
+	observed.Pod
 	Address     string `json:"address,omitempty"`     // host:port of its metrics; empty: it has no address yet
 	Running     bool   `json:"running,omitempty"`     // its container runs, ready or not: it may own clusters
 	Terminating bool   `json:"terminating,omitempty"` // it is being deleted, and owns what it owns until it is gone
@@ -47,13 +47,13 @@ func (s ServerReport) live() bool { return s.Cached && s.CacheAge >= 0 && s.Conn
 
 // Pods are the reports' pods as rollouts see them, by replica and name, with the memory that they reported and whether they
 // answered.
-func Pods(reports []PodReport) []rollout.Pod {
-	pods := make([]rollout.Pod, len(reports))
+func Pods(reports []PodReport) []observed.Pod {
+	pods := make([]observed.Pod, len(reports))
 	for i, r := range reports {
 		pods[i] = r.Pod
 		pods[i].Answered = r.Answered()
 	}
-	slices.SortFunc(pods, func(a, b rollout.Pod) int {
+	slices.SortFunc(pods, func(a, b observed.Pod) int {
 		return cmp.Or(cmp.Compare(a.Replica, b.Replica), cmp.Compare(a.Name, b.Name))
 	})
 	return pods

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"ballast/planner/rollout"
-
 	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/observed"
 )
 
 func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
@@ -55,7 +55,7 @@ func stall(text string) http.HandlerFunc {
 }
 
 func running(name, address string) Controller {
-	return Controller{Pod: rollout.Pod{Name: name, Ready: true}, Address: address, Running: true}
+	return Controller{Pod: observed.Pod{Name: name, Ready: true}, Address: address, Running: true}
 }
 
 func TestScrapeAsksEachPodAndSaysWhatWentWrong(t *testing.T) {
@@ -76,8 +76,8 @@ func TestScrapeAsksEachPodAndSaysWhatWentWrong(t *testing.T) {
 			asked["path"], asked["Accept"], asked["Accept-Encoding"] = r.URL.Path, r.Header.Get("Accept"), r.Header.Get("Accept-Encoding")
 			_, _ = io.WriteString(w, sample)
 		}))},
-		"unready":     {pod: Controller{Pod: rollout.Pod{Name: "unready"}, Address: serve(t, write(sample)), Running: true}},
-		"terminating": {pod: Controller{Pod: rollout.Pod{Name: "terminating"}, Address: serve(t, write(sample)), Running: true, Terminating: true}},
+		"unready":     {pod: Controller{Pod: observed.Pod{Name: "unready"}, Address: serve(t, write(sample)), Running: true}},
+		"terminating": {pod: Controller{Pod: observed.Pod{Name: "terminating"}, Address: serve(t, write(sample)), Running: true, Terminating: true}},
 		"silent":      {pod: running("silent", serve(t, stall(""))), want: "context deadline exceeded"},
 		"stalling":    {pod: running("stalling", serve(t, stall(sample+"argocd_app"))), want: "context deadline exceeded"},
 		"huge":        {pod: running("huge", serve(t, endless("argocd_other{a=\"b\"} 1\n"))), want: "the answer is too large"},
@@ -96,8 +96,8 @@ func TestScrapeAsksEachPodAndSaysWhatWentWrong(t *testing.T) {
 			_, _ = io.WriteString(w, sample)
 		})), want: "it answers 500 instead of 200"},
 		"gone":        {pod: running("gone", closed.Listener.Addr().String()), want: "connection refused"},
-		"not running": {pod: Controller{Pod: rollout.Pod{Name: "not running"}, Address: aside}, want: "its container does not run"},
-		"not placed":  {pod: Controller{Pod: rollout.Pod{Name: "not placed"}, Running: true}, want: "it has no address yet"},
+		"not running": {pod: Controller{Pod: observed.Pod{Name: "not running"}, Address: aside}, want: "its container does not run"},
+		"not placed":  {pod: Controller{Pod: observed.Pod{Name: "not placed"}, Running: true}, want: "it has no address yet"},
 		"odd":         {pod: running("odd", "a b"), want: "invalid character"},
 	}
 	patient := NewScraper(ScrapeOptions{Timeout: time.Minute, MaxBody: 256 << 10})

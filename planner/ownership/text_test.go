@@ -10,12 +10,12 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"ballast/planner/rollout"
-
 	"github.com/google/go-cmp/cmp"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"ballast/planner/observed"
 )
 
 func readAll(text string) (PodReport, error) {
@@ -35,7 +35,7 @@ func sampleText(t testing.TB) string {
 
 func TestTheMetricsOfARealControllerAreRead(t *testing.T) {
 	want := PodReport{
-		Controller: Controller{Pod: rollout.Pod{Memory: 186179584}},
+		Controller: Controller{Pod: observed.Pod{Memory: 186179584}},
 		Unplaced:   1,
 		Servers: map[string]ServerReport{
 			"https://10.0.0.1:6443":          {Apps: 2, Cached: true, CacheAge: 4071, Connected: true, Reconciles: 10, Seconds: 2},

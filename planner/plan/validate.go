@@ -62,6 +62,9 @@ func (p Plan) Clone() Plan {
 	return p
 }
 
+// HoldsEnv reports whether the plan says anything of the env: 0 stands for the absent env of a fleet as found.
+func (p Plan) HoldsEnv() bool { return p.Target.Kind != Deployment && p.ControllerReplicas > 0 }
+
 // SameEnforced reports whether two plans enforce the same: everything but the revision and the loads, which are those of
 // the decision and change with it only. A plan that is the same is not written again.
 func (p Plan) SameEnforced(o Plan) bool {

@@ -17,10 +17,10 @@ import (
 
 	"ballast/e2e/plane"
 	"ballast/planner/discover"
+	"ballast/planner/observed"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
-	"ballast/planner/rollout"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -417,7 +417,7 @@ func (h *history) client(t *testing.T, binaries plane.Binaries) *poll.Prometheus
 func controllers(workload string) []ownership.Controller {
 	var pods []ownership.Controller
 	for pod := range 2 {
-		pods = append(pods, ownership.Controller{Pod: rollout.Pod{Name: fmt.Sprintf("%s-%d", workload, pod)}})
+		pods = append(pods, ownership.Controller{Pod: observed.Pod{Name: fmt.Sprintf("%s-%d", workload, pod)}})
 	}
 	return pods
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -37,7 +38,7 @@ type Progress struct {
 // Advance answers the plan that holds next. It is a function of the plan and of what stands: called again, or by another
 // leader after a crash, it answers the same. The doc of the package has its table. target is where a rollout in mode live
 // goes, a replica for each cluster; nil = nobody knows any more: then what is under way ends safely.
-func Advance(v *plan.View, seen Seen, target map[string]int, o Options, at time.Time) (plan.Plan, Progress) {
+func Advance(v *plan.View, seen observed.State, target map[string]int, o Options, at time.Time) (plan.Plan, Progress) {
 	p := v.Plan.Clone()
 	if p.Rollout == nil {
 		return p, Progress{Outcome: Idle}
@@ -73,10 +74,10 @@ func deadline(r plan.Rollout, o Options) time.Duration {
 }
 
 // laggards are the managed Secrets that do not carry their replica yet, by name.
-func laggards(v *plan.View, seen Seen) []string {
+func laggards(v *plan.View, seen observed.State) []string {
 	var names []string
 	for _, s := range seen.Secrets {
-		if replica, _, ok := v.Effective(s.Name); ok && s.managed() && !s.carries(replica) {
+		if replica, _, ok := v.Effective(s.Name); ok && s.Managed() && !s.Carries(replica) {
 			names = append(names, s.Name)
 		}
 	}
@@ -85,7 +86,7 @@ func laggards(v *plan.View, seen Seen) []string {
 }
 
 // strays are the Secrets that carry a shard between two reaches, by name.
-func strays(seen Seen, low, high int) []string {
+func strays(seen observed.State, low, high int) []string {
 	var names []string
 	for _, s := range seen.Secrets {
 		if s.Valid && s.Shard >= low && s.Shard < high {
@@ -97,7 +98,7 @@ func strays(seen Seen, low, high int) []string {
 }
 
 // serverHash is what a row carries of the server; a broken Secret has none.
-func serverHash(s Stamp) string {
+func serverHash(s observed.Secret) string {
 	if s.Server == "" {
 		return ""
 	}
@@ -116,7 +117,7 @@ func waitsFor(behind, stray []string, unseen bool) string {
 	return "the plan changed meanwhile"
 }
 
-func replicasSeen(p plan.Plan, w *Workload) string {
+func replicasSeen(p plan.Plan, w *observed.Workload) string {
 	if w == nil {
 		return "the workload was not found"
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -32,7 +33,7 @@ func TestAdvance(t *testing.T) {
 		to         int
 		shards     map[string]int
 		stage      plan.Stage
-		seen       Seen
+		seen       observed.State
 		restart    bool
 		options    Options
 		at         time.Time
@@ -45,7 +46,7 @@ func TestAdvance(t *testing.T) {
 	}{
 		"growing waits for its pods": {
 			to: 3, shards: grown, stage: plan.Scaling, at: inTime,
-			seen: stands(&Workload{Replicas: 3, Ready: 3, Updated: 2, Current: 3, ObservedCurrent: true, ControllerReplicas: ptr(3)}, nil),
+			seen: stands(&observed.Workload{Replicas: 3, Ready: 3, Updated: 2, Current: 3, ObservedCurrent: true, ControllerReplicas: ptr(3)}, nil),
 			want: Waiting, wantStage: plan.Scaling, wantCount: plan.Count{Replicas: 3, ControllerReplicas: 3}, wantMoving: true,
 			wantRows: map[string]int{"a": 0, "b": 1}, wantWhy: "waiting: of 3 replicas 2 are updated and 3 ready",
 		},
@@ -56,7 +57,7 @@ func TestAdvance(t *testing.T) {
 		},
 		"growing that never gets ready turns back, and nobody moved": {
 			to: 3, shards: grown, stage: plan.Scaling, at: late,
-			seen: stands(&Workload{Replicas: 3, Ready: 2, Updated: 1, Current: 3, ObservedCurrent: true, ControllerReplicas: ptr(3)}, nil),
+			seen: stands(&observed.Workload{Replicas: 3, Ready: 2, Updated: 1, Current: 3, ObservedCurrent: true, ControllerReplicas: ptr(3)}, nil),
 			want: TurnedBack, wantStage: plan.Reverting, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2},
 			wantRows: map[string]int{"a": 0, "b": 1}, wantWhy: "not done after 10m0s: of 3 replicas 1 are updated and 2 ready",
 		},
@@ -81,17 +82,17 @@ func TestAdvance(t *testing.T) {
 			wantRows: map[string]int{"a": 0, "b": 1}, wantWhy: "not done after 10m0s: of 2 replicas 2 are updated and 2 ready",
 		},
 		"assigning waits for the Secrets": {
-			to: 3, shards: grown, stage: plan.Assigning, at: inTime, seen: stands(standing(3, ptr(3)), []Stamp{carried("b", 1)}),
+			to: 3, shards: grown, stage: plan.Assigning, at: inTime, seen: stands(standing(3, ptr(3)), []observed.Secret{carried("b", 1)}),
 			want: Waiting, wantStage: plan.Assigning, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantMoving: true,
 			wantRows: grown, wantWhy: `1 Secrets do not carry their replica yet, the first is "b"`,
 		},
 		"assigning waits for no Secret that it may not write": {
 			to: 3, shards: grown, stage: plan.Assigning, at: inTime,
-			seen: stands(standing(3, ptr(3)), []Stamp{{Name: "a", Immutable: true}, {Name: "b", Shard: 1, Valid: true, Unmanaged: true}}),
+			seen: stands(standing(3, ptr(3)), []observed.Secret{{Name: "a", Immutable: true}, {Name: "b", Shard: 1, Valid: true, Unmanaged: true}}),
 			want: Finished, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantRows: grown, wantWhy: "every cluster Secret carries its replica",
 		},
 		"assigning to replicas that run goes on at its deadline": {
-			to: 3, shards: grown, stage: plan.Assigning, at: late, seen: stands(standing(3, ptr(3)), []Stamp{carried("b", 1)}),
+			to: 3, shards: grown, stage: plan.Assigning, at: late, seen: stands(standing(3, ptr(3)), []observed.Secret{carried("b", 1)}),
 			want: Finished, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantRows: grown,
 			wantWhy: `going on after 10m0s, though 1 Secrets do not carry their replica yet, the first is "b"`,
 		},
@@ -101,31 +102,31 @@ func TestAdvance(t *testing.T) {
 			wantWhy: "every cluster Secret carries its replica",
 		},
 		"shrinking scales once nobody carries what goes": {
-			to: 1, shards: shrunken, stage: plan.Assigning, at: inTime, seen: stands(standing(2, ptr(2)), []Stamp{carried("a", 0), carried("b", 0)}),
+			to: 1, shards: shrunken, stage: plan.Assigning, at: inTime, seen: stands(standing(2, ptr(2)), []observed.Secret{carried("a", 0), carried("b", 0)}),
 			want: Advanced, wantStage: plan.Scaling, wantCount: plan.Count{Replicas: 1, ControllerReplicas: 1}, wantRows: shrunken,
 			wantWhy: "every cluster Secret carries its replica",
 		},
 		"shrinking gives up where a Secret keeps a replica": {
 			to: 1, shards: shrunken, stage: plan.Assigning, at: late,
-			seen: stands(standing(2, ptr(2)), []Stamp{carried("a", 0), {Name: "b", Shard: 1, Valid: true, Immutable: true}}),
+			seen: stands(standing(2, ptr(2)), []observed.Secret{carried("a", 0), {Name: "b", Shard: 1, Valid: true, Immutable: true}}),
 			want: GaveUp, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantRows: shrunken,
 			wantWhy: `the workload stays at 2 replicas after 10m0s: 1 Secrets carry a replica that is to go, the first is "b"`,
 		},
 		"shrinking waits while not all Secrets are believed to be seen": {
-			to: 1, shards: shrunken, stage: plan.Assigning, at: inTime, seen: stands(standing(2, ptr(2)), []Stamp{carried("a", 0), carried("b", 0)}),
+			to: 1, shards: shrunken, stage: plan.Assigning, at: inTime, seen: stands(standing(2, ptr(2)), []observed.Secret{carried("a", 0), carried("b", 0)}),
 			options: Options{Partial: true},
 			want:    Waiting, wantStage: plan.Assigning, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantMoving: true, wantRows: shrunken,
 			wantWhy: "most of the plan's Secrets are not seen",
 		},
 		"and gives up at its deadline": {
-			to: 1, shards: shrunken, stage: plan.Assigning, at: late, seen: stands(standing(2, ptr(2)), []Stamp{carried("a", 0), carried("b", 0)}),
+			to: 1, shards: shrunken, stage: plan.Assigning, at: late, seen: stands(standing(2, ptr(2)), []observed.Secret{carried("a", 0), carried("b", 0)}),
 			options: Options{Partial: true},
 			want:    GaveUp, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantRows: shrunken,
 			wantWhy: "the workload stays at 2 replicas after 10m0s: most of the plan's Secrets are not seen",
 		},
 		"a cluster created on a replica that goes is moved with the others": {
 			to: 1, shards: shrunken, stage: plan.Assigning, at: inTime,
-			seen: stands(standing(2, ptr(2)), []Stamp{carried("a", 0), carried("b", 0), carried("new", 1)}),
+			seen: stands(standing(2, ptr(2)), []observed.Secret{carried("a", 0), carried("b", 0), carried("new", 1)}),
 			want: Waiting, wantStage: plan.Assigning, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantMoving: true,
 			wantRows: map[string]int{"a": 0, "b": 0, "new": 0}, wantWhy: `1 Secrets carry a replica that is to go, the first is "new"`,
 		},
@@ -188,7 +189,7 @@ func TestAdvanceLeavesAPlanAloneWhereNothingIsToBeDone(t *testing.T) {
 		"holding":    {held, Progress{Outcome: Waiting, Stage: plan.Scaling, Why: "the mode is Hold, so the rollout stays where it is"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, progress := Advance(plan.NewView(test.plan, nil), Seen{Workload: standing(3, ptr(3))}, nil, Options{StageTimeout: time.Minute}, start.Add(time.Hour))
+			got, progress := Advance(plan.NewView(test.plan, nil), observed.State{Workload: standing(3, ptr(3))}, nil, Options{StageTimeout: time.Minute}, start.Add(time.Hour))
 			if diff := cmp.Diff(test.plan, got) + cmp.Diff(test.want, progress); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -199,7 +200,7 @@ func TestAdvanceLeavesAPlanAloneWhereNothingIsToBeDone(t *testing.T) {
 func TestARolloutOfAnotherVersionEndsWithoutAWorkloadAt0(t *testing.T) {
 	p := newPlan(0, 4, map[string]int{"a": 0})
 	p.Rollout = &plan.Rollout{Mode: "future", Stage: plan.Draining, Since: start, From: plan.Count{Replicas: 4, ControllerReplicas: 4}, Replicas: 5, ControllerReplicas: 5}
-	got, progress := Advance(plan.NewView(p, nil), Seen{Workload: standing(0, ptr(4))}, nil, Options{StageTimeout: time.Minute}, start)
+	got, progress := Advance(plan.NewView(p, nil), observed.State{Workload: standing(0, ptr(4))}, nil, Options{StageTimeout: time.Minute}, start)
 	want := newPlan(4, 4, map[string]int{"a": 0})
 	wantProgress := Progress{Outcome: GaveUp, Stage: plan.Draining, Left: defaultDrain, Why: `this version knows no rollout in mode "future" with stage "Draining"`}
 	if diff := cmp.Diff(want, got) + cmp.Diff(wantProgress, progress); diff != "" {
@@ -210,7 +211,7 @@ func TestARolloutOfAnotherVersionEndsWithoutAWorkloadAt0(t *testing.T) {
 func TestScalingReplicasThatArePeoplesHasNoWayBack(t *testing.T) {
 	p := stageWorld(t, 3, map[string]int{"a": 0, "b": 2}, plan.Scaling)
 	p.FreeReplicas = true
-	got, progress := Advance(plan.NewView(p, nil), Seen{Workload: standing(5, ptr(3))}, nil, Options{StageTimeout: time.Minute}, start.Add(time.Hour))
+	got, progress := Advance(plan.NewView(p, nil), observed.State{Workload: standing(5, ptr(3))}, nil, Options{StageTimeout: time.Minute}, start.Add(time.Hour))
 	want := p.Clone()
 	want.Rollout = nil
 	if diff := cmp.Diff(want, got) + cmp.Diff(GaveUp, progress.Outcome); diff != "" {

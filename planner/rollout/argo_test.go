@@ -2,6 +2,8 @@ package rollout
 
 import (
 	"slices"
+
+	"ballast/planner/observed"
 )
 
 // resyncTicks is how many acts pass before a new owner that nobody nudged looks at its clusters.
@@ -55,21 +57,21 @@ func (f *fleet) nudge(s Nudge) {
 }
 
 // reports is what pods and their metrics say.
-func (f *fleet) reports() Seen {
-	var s Seen
+func (f *fleet) reports() observed.State {
+	var s observed.State
 	for i, p := range f.pods {
-		s.Pods = append(s.Pods, Pod{Replica: i, Ready: p.ready, Claimed: true, Restarts: p.restarts, RestartedAt: p.restartedAt, OOMKilled: p.killed,
+		s.Pods = append(s.Pods, observed.Pod{Replica: i, Ready: p.ready, Claimed: true, Restarts: p.restarts, RestartedAt: p.restartedAt, OOMKilled: p.killed,
 			Memory: p.memory, MemoryLimit: 100})
 	}
 	if f.argo.away {
 		return s
 	}
-	s.Asked, s.Owned, s.Orphans, s.Doubled = true, map[string]Owned{}, f.argo.orphans, f.argo.doubled
+	s.Asked, s.Owned, s.Orphans, s.Doubled = true, map[string]observed.Owned{}, f.argo.orphans, f.argo.doubled
 	for i := range s.Pods {
 		s.Pods[i].Answered = true
 	}
 	for name := range f.stamps {
-		owned := Owned{Idle: f.argo.idle[name]}
+		owned := observed.Owned{Idle: f.argo.idle[name]}
 		if !owned.Idle {
 			owned.Owners = f.owners(name)
 		}

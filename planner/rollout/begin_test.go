@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -106,32 +107,34 @@ func TestNoModeBeginsInAnotherRollout(t *testing.T) {
 
 func TestMissingNamesWhatModeLiveLacksAndTheMend(t *testing.T) {
 	p := newPlan(2, 2, old)
-	with := func(s Stamp) Seen {
-		return but(fit(2, 2, old), func(seen *Seen) { seen.Secrets = append(seen.Secrets, s) })
+	with := func(s observed.Secret) observed.State {
+		return but(fit(2, 2, old), func(seen *observed.State) { seen.Secrets = append(seen.Secrets, s) })
 	}
 	for name, test := range map[string]struct {
-		seen Seen
+		seen observed.State
 		want []string
 	}{
 		"nothing": {fit(2, 2, old), nil},
-		"a Secret without a shard": {with(Stamp{Name: "z", Absent: true}),
+		"a Secret without a shard": {with(observed.Secret{Name: "z", Absent: true}),
 			[]string{`Secret "z" carries no shard: ballast writes it in mode Hold or Enforce; look for the writer that takes it away if this stays`}},
-		"a Secret with a shard that is none": {with(Stamp{Name: "z"}),
+		"a Secret with a shard that is none": {with(observed.Secret{Name: "z"}),
 			[]string{`Secret "z" carries a shard that is no number: ballast writes it in mode Hold or Enforce; look for the writer that takes it away if this stays`}},
-		"a Secret beyond the replicas": {with(Stamp{Name: "z", Shard: 2, Valid: true}),
+		"a Secret beyond the replicas": {with(observed.Secret{Name: "z", Shard: 2, Valid: true}),
 			[]string{`Secret "z" carries shard 2, and there are 2 replicas: ballast writes it in mode Hold or Enforce; look for the writer that takes it away if this stays`}},
-		"an orphan of ballast's": {with(Stamp{Name: "z", Shard: -1, Valid: true}),
+		"an orphan of ballast's": {with(observed.Secret{Name: "z", Shard: -1, Valid: true}),
 			[]string{`Secret "z" carries shard -1, and there are 2 replicas: ballast writes it in mode Hold or Enforce; look for the writer that takes it away if this stays`}},
-		"an immutable one": {with(Stamp{Name: "z", Absent: true, Immutable: true}),
+		"an immutable one": {with(observed.Secret{Name: "z", Absent: true, Immutable: true}),
 			[]string{`immutable Secret "z" carries no shard: delete it and create it again with one from 0 to 1, or without immutable`}},
-		"an unmanaged one": {with(Stamp{Name: "z", Shard: 7, Valid: true, Unmanaged: true}),
+		"an unmanaged one": {with(observed.Secret{Name: "z", Shard: 7, Valid: true, Unmanaged: true}),
 			[]string{`unmanaged Secret "z" carries shard 7, and there are 2 replicas: give it one from 0 to 1, or take the annotation ballast.argoproj.io/unmanaged off`}},
-		"people's orphan is nobody's to every pod":             {with(Stamp{Name: "z", Shard: -1, Valid: true, Unmanaged: true}), nil},
-		"a cluster that Argo CD is told to leave is not asked": {with(Stamp{Name: "z", Absent: true, Skip: true}), nil},
-		"an in-cluster on a ring": {but(fit(2, 2, old), func(s *Seen) { s.InCluster = InCluster{Implicit: true, Algorithm: "consistent-hashing"} }),
+		"people's orphan is nobody's to every pod":             {with(observed.Secret{Name: "z", Shard: -1, Valid: true, Unmanaged: true}), nil},
+		"a cluster that Argo CD is told to leave is not asked": {with(observed.Secret{Name: "z", Absent: true, Skip: true}), nil},
+		"an in-cluster on a ring": {but(fit(2, 2, old), func(s *observed.State) {
+			s.InCluster = observed.InCluster{Implicit: true, Algorithm: "consistent-hashing"}
+		}),
 			[]string{"the in-cluster https://kubernetes.default.svc has no Secret, and under consistent-hashing its shard changes with ARGOCD_CONTROLLER_REPLICAS: create a cluster Secret for it, or set the algorithm to legacy or round-robin"}},
-		"an in-cluster on shard 0": {but(fit(2, 2, old), func(s *Seen) { s.InCluster = InCluster{Implicit: true, Algorithm: "round-robin"} }), nil},
-		"no workload":              {Seen{}, []string{`StatefulSet "argocd-application-controller" was not found: set target`}},
+		"an in-cluster on shard 0": {but(fit(2, 2, old), func(s *observed.State) { s.InCluster = observed.InCluster{Implicit: true, Algorithm: "round-robin"} }), nil},
+		"no workload":              {observed.State{}, []string{`StatefulSet "argocd-application-controller" was not found: set target`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, Missing(p, test.seen)); diff != "" {
@@ -144,8 +147,8 @@ func TestMissingNamesWhatModeLiveLacksAndTheMend(t *testing.T) {
 // TestWhatPeopleLackKeepsTheEnvAlone: under an env that stays, what has no shard has the owner that it had, whatever replicas come
 // and go.
 func TestWhatPeopleLackKeepsTheEnvAlone(t *testing.T) {
-	ours := Stamp{Name: "y", Absent: true}
-	people := []Stamp{{Name: "z1", Absent: true, Unmanaged: true}, {Name: "z2", Immutable: true}, {Name: "z3", Shard: 99, Valid: true, Unmanaged: true}}
+	ours := observed.Secret{Name: "y", Absent: true}
+	people := []observed.Secret{{Name: "z1", Absent: true, Unmanaged: true}, {Name: "z2", Immutable: true}, {Name: "z3", Shard: 99, Valid: true, Unmanaged: true}}
 	lacks := []string{
 		`unmanaged Secret "z1" carries no shard: give it one from 0 to 1, or take the annotation ballast.argoproj.io/unmanaged off`,
 		`immutable Secret "z2" carries a shard that is no number: delete it and create it again with one from 0 to 1, or without immutable`,
@@ -169,7 +172,7 @@ func TestWhatPeopleLackKeepsTheEnvAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			seen := fit(2, test.env, old)
 			seen.Secrets = append(append(seen.Secrets, ours), people...)
-			seen.InCluster = InCluster{Implicit: true, Algorithm: "consistent-hashing"} // as a setting says that no pod has read yet
+			seen.InCluster = observed.InCluster{Implicit: true, Algorithm: "consistent-hashing"} // as a setting says that no pod has read yet
 			if diff := cmp.Diff(test.missing, Missing(test.p, seen)); diff != "" {
 				t.Errorf("missing (-want +got):\n%s", diff)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -13,7 +14,7 @@ import (
 func BenchmarkRollout(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000, 100_000} {
 		before, after := map[string]int{}, map[string]int{}
-		seen := Seen{Workload: standing(50, ptr(50))}
+		seen := observed.State{Workload: standing(50, ptr(50))}
 		for i := range n {
 			name := fmt.Sprintf("cluster-%06d", i)
 			before[name], after[name] = i%50, i%50

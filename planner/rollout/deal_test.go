@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -27,7 +28,7 @@ func TestAWaveIsChosenSoThatNobodyIsOverloadedOnTheWay(t *testing.T) {
 		loads          map[string]string
 		perWave        int
 		budget         int
-		change         func(*Seen)
+		change         func(*observed.State)
 		want           string
 	}{
 		"from the heaviest first, and the heavier one of it": {
@@ -67,17 +68,17 @@ func TestAWaveIsChosenSoThatNobodyIsOverloadedOnTheWay(t *testing.T) {
 		},
 		"what nobody can reach comes last": {
 			stands: shards{"a": 0, "b": 0}, target: shards{"a": 1, "b": 1}, loads: map[string]string{"a": "9"}, perWave: 1, budget: math.MaxInt,
-			change: func(s *Seen) { s.Owned["a"] = Owned{Owners: []int{0}} },
+			change: func(s *observed.State) { s.Owned["a"] = observed.Owned{Owners: []int{0}} },
 			want:   "Advanced: Moving 1/2 3/16 rows [a0 b1] moves [b1] was [b0]; wave 1 of 2 moves 1 of 2 clusters",
 		},
 		"a receiver that cannot now keeps nobody else waiting": {
 			stands: shards{"a": 0, "b": 0}, target: shards{"a": 1, "b": 2}, perWave: 5, budget: math.MaxInt,
-			change: func(s *Seen) { s.Pods[1].Ready = false },
+			change: func(s *observed.State) { s.Pods[1].Ready = false },
 			want:   "Advanced: Moving 1/2 3/16 rows [a0 b2] moves [b2] was [b0]; wave 1 of 2 moves 1 of 2 clusters",
 		},
 		"a server with a Secret that is not ballast's stays": {
 			stands: shards{"a": 0, "b1": 0, "b2": 0}, target: shards{"a": 1, "b1": 1, "b2": 1}, perWave: 5, budget: math.MaxInt,
-			change: func(s *Seen) { s.Secrets[2].Immutable = true },
+			change: func(s *observed.State) { s.Secrets[2].Immutable = true },
 			want:   "Advanced: Moving 1/1 3/16 rows [a1 b10 b20] moves [a1] was [a0]; wave 1 of 1 moves 1 of 2 clusters",
 		},
 		"loads that are no numbers count as clusters": {
@@ -152,30 +153,30 @@ func TestADeploymentsWaveWaitsForEveryClaim(t *testing.T) {
 		p.Target.Kind, p.ControllerReplicas, p.Rollout.ControllerReplicas, p.Rollout.From.ControllerReplicas = plan.Deployment, 0, 0, 0
 		return p
 	}
-	restarted := func(s *Seen) { s.Workload.RestartedAt = start.Format(time.RFC3339) }
+	restarted := func(s *observed.State) { s.Workload.RestartedAt = start.Format(time.RFC3339) }
 	for name, c := range map[string]liveCase{
 		"a slot that nobody claimed": {
-			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *Seen) { s.Pods[0].Claimed = false }), target: grown,
+			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *observed.State) { s.Pods[0].Claimed = false }), target: grown,
 			want: "Waiting: Moving 3/0 rows [a0 b1 c1]; waiting: no pod has claimed replica 0",
 		},
 		"a slot that a pod is about to claim": {
-			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *Seen) { s.Pods[0].Replica, s.Pods[0].Claimed = -1, false }), target: grown,
+			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *observed.State) { s.Pods[0].Replica, s.Pods[0].Claimed = -1, false }), target: grown,
 			want: "Waiting: Moving 3/0 rows [a0 b1 c1]; waiting: replica 0 has no pod that is seen",
 		},
 		"a slot that nobody is there to claim is left": {
-			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *Seen) { s.Pods[1].Ready, s.Pods[1].Claimed = false, false }), target: grown,
+			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *observed.State) { s.Pods[1].Ready, s.Pods[1].Claimed = false, false }), target: grown,
 			want: "Advanced: Moving 1/1 3/0 rows [a0 b2 c1] moves [b2] was [b1]; wave 1 of 1 moves 1 of 3 clusters",
 		},
 		"a slot whose pod is gone is left": {
-			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *Seen) { s.Pods = []Pod{s.Pods[0], s.Pods[2], {Replica: -1}} }), target: grown,
+			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *observed.State) { s.Pods = []observed.Pod{s.Pods[0], s.Pods[2], {Replica: -1}} }), target: grown,
 			want: "Advanced: Moving 1/1 3/0 rows [a0 b2 c1] moves [b2] was [b1]; wave 1 of 1 moves 1 of 3 clusters",
 		},
 		"nothing goes to a slot that nobody is there to claim": {
-			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *Seen) { s.Pods = s.Pods[:2] }), target: grown,
+			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *observed.State) { s.Pods = s.Pods[:2] }), target: grown,
 			want: "Waiting: Moving 3/0 rows [a0 b1 c1]; waiting: replica 2 has no pod that is seen",
 		},
 		"a slot that an old and a new pod hold": {
-			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *Seen) { s.Pods = append([]Pod{{Replica: 2, Name: "old"}}, s.Pods...) }), target: grown,
+			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *observed.State) { s.Pods = append([]observed.Pod{{Replica: 2, Name: "old"}}, s.Pods...) }), target: grown,
 			want: "Advanced: Moving 1/1 3/0 rows [a0 b2 c1] moves [b2] was [b1]; wave 1 of 1 moves 1 of 3 clusters",
 		},
 		"replicas that people took away claim nothing": {
@@ -196,7 +197,7 @@ func TestADeploymentsWaveWaitsForEveryClaim(t *testing.T) {
 		},
 		"shrinking waits for the slots, which the restart leaves unclaimed": {
 			plan: of(shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas = 2 })),
-			seen: but(fit(2, 16, shrunken), func(s *Seen) { restarted(s); s.Pods[1].Replica, s.Pods[1].Claimed = -1, false }),
+			seen: but(fit(2, 16, shrunken), func(s *observed.State) { restarted(s); s.Pods[1].Replica, s.Pods[1].Claimed = -1, false }),
 			want: "Waiting: Shrinking 2/0 rows [a0 b1 c0]; waiting: replica 1 has no pod that is seen",
 		},
 		"shrinking ends when they are claimed": {

@@ -3,6 +3,7 @@ package rollout
 import (
 	"fmt"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -30,16 +31,16 @@ func (t *turn) assigning() {
 }
 
 // present is below which shard a replica is there that may have what carries it: one that people took away is gone, whoever carries it.
-func present(p plan.Plan, seen Seen, limit, from int) int {
+func present(p plan.Plan, seen observed.State, limit, from int) int {
 	if !p.FreeReplicas {
 		return from
 	}
-	return min(from, max(limit, seen.Workload.count().Replicas))
+	return min(from, max(limit, seen.Workload.Count().Replicas))
 }
 
 // replacing waits until every pod runs the newest template and is ready.
 func (t *turn) replacing() {
-	done := t.seen.Workload.settled(t.p) && (!restarts(t.p) || t.seen.Workload.restartedSince(t.p.Rollout.Since))
+	done := t.seen.Workload.Settled(t.p) && (!restarts(t.p) || t.seen.Workload.RestartedSince(t.p.Rollout.Since))
 	why := replicasSeen(t.p, t.seen.Workload)
 	if !done {
 		if !t.progress.Late {

@@ -3,6 +3,7 @@ package rollout
 import (
 	"testing"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -16,7 +17,7 @@ func TestARolloutThatIsToEndEndsWhereItMay(t *testing.T) {
 			want: "Finished: 3/16 rows [a0 b1 c1]; a person froze it: where the other clusters go is decided anew",
 		},
 		"the wave under way goes on": {
-			plan: growing(plan.Moving, moved), seen: but(fit(3, 16, grown), func(s *Seen) { s.Owned["b"] = Owned{} }), target: grown,
+			plan: growing(plan.Moving, moved), seen: but(fit(3, 16, grown), func(s *observed.State) { s.Owned["b"] = observed.Owned{} }), target: grown,
 			want: `Waiting: Moving 1/1 3/16 rows [a0 b2 c1] moves [b2] was [b1]; waiting: cluster "b" is owned by nobody instead of replica 2`,
 		},
 		"after the last wave nothing is left to end": {
@@ -28,7 +29,7 @@ func TestARolloutThatIsToEndEndsWhereItMay(t *testing.T) {
 			want: "Finished: 3/16 rows [a0 b1 c0]; every cluster has its one owner; the workload stays at 3 replicas: a person froze it",
 		},
 		"replicas that go already are gone first": {
-			plan: shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas = 2 }), seen: but(fit(3, 16, shrunken), func(s *Seen) { s.Workload.Current = 3 }),
+			plan: shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas = 2 }), seen: but(fit(3, 16, shrunken), func(s *observed.State) { s.Workload.Current = 3 }),
 			want: "Waiting: Shrinking 2/16 rows [a0 b1 c0]; waiting: of 2 replicas 2 are updated and 2 ready",
 		},
 		"after the env's restart no replica comes": {

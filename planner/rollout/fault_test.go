@@ -5,20 +5,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
 func TestAFaultStopsWavesButNotItsMend(t *testing.T) {
-	orphan := func(name string) func(*Seen) {
-		return func(s *Seen) { s.Owned[name], s.Orphans = Owned{}, append(s.Orphans, name) }
+	orphan := func(name string) func(*observed.State) {
+		return func(s *observed.State) { s.Owned[name], s.Orphans = observed.Owned{}, append(s.Orphans, name) }
 	}
-	double := func(name string) func(*Seen) {
-		return func(s *Seen) {
-			s.Owned[name], s.Doubled = Owned{Owners: []int{0, 1}, Live: []int{0, 1}}, append(s.Doubled, name)
+	double := func(name string) func(*observed.State) {
+		return func(s *observed.State) {
+			s.Owned[name], s.Doubled = observed.Owned{Owners: []int{0, 1}, Live: []int{0, 1}}, append(s.Doubled, name)
 		}
 	}
-	dead := func(replica int) func(*Seen) { return func(s *Seen) { s.Pods[replica].Ready = false } }
-	seen := func(changes ...func(*Seen)) Seen {
+	dead := func(replica int) func(*observed.State) {
+		return func(s *observed.State) { s.Pods[replica].Ready = false }
+	}
+	seen := func(changes ...func(*observed.State)) observed.State {
 		s := fit(3, 16, old)
 		for _, change := range changes {
 			change(&s)
@@ -27,13 +30,13 @@ func TestAFaultStopsWavesButNotItsMend(t *testing.T) {
 	}
 	const goes = "Advanced: Moving 1/1 3/16 rows [a0 b2 c1] moves [b2] was [b1]; wave 1 of 1 moves 1 of 3 clusters"
 	const stays = "Waiting: Moving 3/16 rows [a0 b1 c1]; waiting: "
-	unmanaged := func(s *Seen) { s.Secrets[2].Unmanaged = true }
+	unmanaged := func(s *observed.State) { s.Secrets[2].Unmanaged = true }
 	for name, c := range map[string]liveCase{
 		"another cluster has no owner":                 {seen: seen(orphan("c")), want: stays + `nobody reconciles cluster "c"`},
 		"another cluster has two":                      {seen: seen(double("a")), want: stays + `several pods reconcile cluster "a"`},
 		"the cluster itself has two":                   {seen: seen(double("b")), want: stays + `several pods reconcile cluster "b"`},
 		"one that is not ballast's is people's":        {seen: seen(orphan("c"), unmanaged), want: goes},
-		"one that the plan does not know is people's":  {seen: seen(func(s *Seen) { s.Doubled = []string{"elsewhere"} }), want: goes},
+		"one that the plan does not know is people's":  {seen: seen(func(s *observed.State) { s.Doubled = []string{"elsewhere"} }), want: goes},
 		"a person's word waits for no fault":           {seen: seen(orphan("c")), person: true, want: goes},
 		"nobody works for it: its move is the mend":    {seen: seen(orphan("b"), orphan("c"), dead(1)), want: goes},
 		"it is unwell, though it is ready now":         {seen: seen(orphan("c")), unwell: map[int]bool{1: true}, want: goes},
@@ -46,15 +49,15 @@ func TestAFaultStopsWavesButNotItsMend(t *testing.T) {
 }
 
 func TestAWaveNeedsTheAnswersOfThoseItConcerns(t *testing.T) {
-	answers := func(replicas ...int) func(*Seen) {
-		return func(s *Seen) {
+	answers := func(replicas ...int) func(*observed.State) {
+		return func(s *observed.State) {
 			s.Asked = false
 			for _, r := range replicas {
 				s.Pods[r].Answered = true
 			}
 		}
 	}
-	dead := func(s *Seen) { s.Pods[1].Ready = false }
+	dead := func(s *observed.State) { s.Pods[1].Ready = false }
 	unsaid := "waiting: not every pod says which clusters it owns"
 	begins, waits := growing(plan.Moving, nil), growing(plan.Moving, moved)
 	for name, c := range map[string]liveCase{
@@ -79,11 +82,11 @@ func TestAWaveNeedsTheAnswersOfThoseItConcerns(t *testing.T) {
 func TestNoReplicaGoesWhileAClusterHasTwoOwners(t *testing.T) {
 	const stays = "GaveUp: 3/16 rows [a0 b1 c0]; the workload stays at 3 replicas after 10m0s: several pods reconcile cluster "
 	for name, c := range map[string]liveCase{
-		"two replicas own it": {seen: but(fit(3, 16, shrunken), func(s *Seen) { s.Owned["c"] = Owned{Owners: []int{0, 1}} }), want: stays + `"c"`},
-		"two pods of one do":  {seen: but(fit(3, 16, shrunken), func(s *Seen) { s.Doubled = []string{"a"}; s.Owned["b"] = Owned{} }), want: stays + `"a"`},
-		"nobody does: a pod that goes makes that no worse": {seen: but(fit(3, 16, shrunken), func(s *Seen) { s.Owned["c"] = Owned{} }),
+		"two replicas own it": {seen: but(fit(3, 16, shrunken), func(s *observed.State) { s.Owned["c"] = observed.Owned{Owners: []int{0, 1}} }), want: stays + `"c"`},
+		"two pods of one do":  {seen: but(fit(3, 16, shrunken), func(s *observed.State) { s.Doubled = []string{"a"}; s.Owned["b"] = observed.Owned{} }), want: stays + `"a"`},
+		"nobody does: a pod that goes makes that no worse": {seen: but(fit(3, 16, shrunken), func(s *observed.State) { s.Owned["c"] = observed.Owned{} }),
 			want: `Advanced: Shrinking 2/16 rows [a0 b1 c0]; going on after 10m0s, though cluster "c" is owned by nobody instead of replica 0`},
-		"two pods of one do, whatever else is well": {seen: but(fit(3, 16, shrunken), func(s *Seen) { s.Doubled = []string{"a"} }), want: stays + `"a"`},
+		"two pods of one do, whatever else is well": {seen: but(fit(3, 16, shrunken), func(s *observed.State) { s.Doubled = []string{"a"} }), want: stays + `"a"`},
 	} {
 		c.plan, c.late = shrinking(plan.Verifying, shrunken, nil), true
 		t.Run(name, c.run)
@@ -91,8 +94,8 @@ func TestNoReplicaGoesWhileAClusterHasTwoOwners(t *testing.T) {
 }
 
 func TestWhoDoesNotAnswerIsNamedWithTheMend(t *testing.T) {
-	pods := []Pod{{Replica: 0, Name: "controller-0", Ready: true, Answered: true}, {Replica: 1, Name: "controller-1", Ready: true}, {Replica: 2, Name: "controller-2"}}
-	for want, s := range map[string]Seen{
+	pods := []observed.Pod{{Replica: 0, Name: "controller-0", Ready: true, Answered: true}, {Replica: 1, Name: "controller-1", Ready: true}, {Replica: 2, Name: "controller-2"}}
+	for want, s := range map[string]observed.State{
 		"": {Asked: true, Pods: pods},
 		"nothing is known of what controller-1 owns: let ballast's planner reach the metrics of the application-controller's pods (port 8082; a NetworkPolicy may be in the way), or have Prometheus scrape them": {Pods: pods},
 		"no application-controller is ready and says which clusters it owns: look at its pods":                                                                                                                    {Pods: pods[2:]},

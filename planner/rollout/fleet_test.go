@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -28,7 +29,7 @@ type fleet struct {
 	replicas, env, generation, observed int
 	restartedAt                         string
 	pods                                []pod
-	stamps                              map[string]Stamp
+	stamps                              map[string]observed.Secret
 	broken                              bool // pods that start from now on never become ready
 	slow                                int  // ticks that pods which start from now on take
 	deployment                          bool // pods read spec.replicas for the env; a slot is an ordinal
@@ -36,19 +37,19 @@ type fleet struct {
 }
 
 func newFleet(replicas, env int, shards map[string]int) *fleet {
-	f := &fleet{replicas: replicas, env: env, generation: 1, observed: 1, stamps: map[string]Stamp{}, argo: newArgo()}
+	f := &fleet{replicas: replicas, env: env, generation: 1, observed: 1, stamps: map[string]observed.Secret{}, argo: newArgo()}
 	for range replicas {
 		f.pods = append(f.pods, pod{env: env, generation: 1, ready: true})
 	}
 	for name, shard := range shards {
-		f.stamps[name] = Stamp{Name: name, Cluster: name, Shard: shard, Valid: true, Server: "https://" + name}
+		f.stamps[name] = observed.Secret{Name: name, Cluster: name, Shard: shard, Valid: true, Server: "https://" + name}
 	}
 	f.resync(resyncTicks)
 	return f
 }
 
-func (f *fleet) seen() Seen {
-	w := &Workload{Replicas: f.replicas, Current: len(f.pods), ObservedCurrent: f.observed == f.generation, RestartedAt: f.restartedAt}
+func (f *fleet) seen() observed.State {
+	w := &observed.Workload{Replicas: f.replicas, Current: len(f.pods), ObservedCurrent: f.observed == f.generation, RestartedAt: f.restartedAt}
 	if f.env > 0 {
 		env := f.env
 		w.ControllerReplicas = &env
@@ -189,4 +190,6 @@ func rows(shards map[string]int) map[string]plan.Row {
 func ptr(n int) *int { return &n }
 
 // stands is what the modes without waves look at.
-func stands(w *Workload, secrets []Stamp) Seen { return Seen{Workload: w, Secrets: secrets} }
+func stands(w *observed.Workload, secrets []observed.Secret) observed.State {
+	return observed.State{Workload: w, Secrets: secrets}
+}

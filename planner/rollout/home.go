@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"ballast/planner/observed"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
@@ -13,12 +14,12 @@ import (
 // firmly. A row whose Secret is gone follows the others of its server: nobody runs it, and should the Secret come back,
 // its replica must be there.
 func (t *turn) settle(replicas int, belongs func(name string) (int, placement.Claim)) map[string]int {
-	stamps := make(map[string]Stamp, len(t.seen.Secrets))
+	stamps := make(map[string]observed.Secret, len(t.seen.Secrets))
 	clusters := make([]placement.Cluster, 0, len(t.p.Clusters))
 	for _, s := range sorted(t.seen.Secrets) {
 		stamps[s.Name] = s
-		if _, known := t.p.Clusters[s.Name]; !known && !s.managed() && s.Valid {
-			fixed := placement.Cluster{Name: s.Name, Server: s.together(), At: s.Shard, Claim: placement.Fixed}
+		if _, known := t.p.Clusters[s.Name]; !known && !s.Managed() && s.Valid {
+			fixed := placement.Cluster{Name: s.Name, Server: s.Together(), At: s.Shard, Claim: placement.Fixed}
 			clusters = append(clusters, fixed)
 		}
 	}
@@ -29,7 +30,7 @@ func (t *turn) settle(replicas int, belongs func(name string) (int, placement.Cl
 		switch s, present := stamps[name]; {
 		case !present && len(stamps) > 0 && c.Claim != placement.Decided:
 			c.Claim = placement.Follows
-		case !s.managed() && s.Valid:
+		case !s.Managed() && s.Valid:
 			c.At, c.Claim = s.Shard, placement.Fixed
 		case s.Follows && c.Claim == placement.Stands:
 			c.Claim = placement.Follows
@@ -131,7 +132,7 @@ func (t *turn) rehouse(replicas int, back map[string]int) {
 // settleBelow gives clusters that appeared on a replica that is to go, since the decision, one that stays.
 func (t *turn) settleBelow(limit int) {
 	for _, s := range t.seen.Secrets {
-		if _, known := t.p.Clusters[s.Name]; !known && s.managed() && s.Valid && s.Shard >= limit {
+		if _, known := t.p.Clusters[s.Name]; !known && s.Managed() && s.Valid && s.Shard >= limit {
 			t.p.Clusters[s.Name] = plan.Row{Replica: s.Shard, Server: serverHash(s)}
 		}
 	}

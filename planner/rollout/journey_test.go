@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ballast/planner/observed"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
@@ -182,7 +183,7 @@ func (r *run) disturb(j journey, loops int) {
 		case "new":
 			name := fmt.Sprintf("n%03d", loops)
 			shard := placement.NewArrivals(plan.NewView(r.plan, r.pins)).Place("https://"+name, -1)
-			r.fleet.stamps[name] = Stamp{Name: name, Server: "https://" + name, Shard: shard, Valid: true}
+			r.fleet.stamps[name] = observed.Secret{Name: name, Server: "https://" + name, Shard: shard, Valid: true}
 		case "forget":
 			r.target = nil
 		case "break", "mend":

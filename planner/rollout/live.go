@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -145,7 +146,7 @@ func (t *turn) turnBack(why string) {
 		row, known := t.p.Clusters[name]
 		was, moved := r.Was[name]
 		now, _, _ := t.v.Effective(name)
-		gone := t.p.FreeReplicas && was >= t.seen.Workload.count().Replicas
+		gone := t.p.FreeReplicas && was >= t.seen.Workload.Count().Replicas
 		if !known || !moved || gone || t.forsaken(was) || row.Replica != to || now != to || t.pinnedTo(name, to) {
 			continue
 		}
@@ -169,7 +170,7 @@ func (t *turn) turnBack(why string) {
 // forsaken reports whether nobody works for a replica's clusters, as far as is known: then they are to leave it, and nothing
 // goes back to it.
 func (t *turn) forsaken(replica int) bool {
-	return t.o.Unwell[replica] || len(t.seen.Pods) > 0 && t.seen.asleep(replica) != ""
+	return t.o.Unwell[replica] || len(t.seen.Pods) > 0 && t.seen.Asleep(replica) != ""
 }
 
 func (t *turn) pinnedTo(name string, replica int) bool {
@@ -197,8 +198,8 @@ func (t *turn) occupied(replicas int) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(t.seen.Secrets, func(s Stamp) bool {
-		return !s.managed() && s.Valid && s.Shard >= replicas && s.Shard < t.p.Replicas
+	return slices.ContainsFunc(t.seen.Secrets, func(s observed.Secret) bool {
+		return !s.Managed() && s.Valid && s.Shard >= replicas && s.Shard < t.p.Replicas
 	})
 }
 

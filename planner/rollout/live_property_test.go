@@ -62,7 +62,7 @@ func TestALiveRolloutNeverDoublesAClusterAndAlwaysEnds(t *testing.T) {
 		}
 		for _, u := range j.units {
 			a, b := r.fleet.stamps[u[0]], r.fleet.stamps[u[len(u)-1]]
-			if !j.free && a.Name != "" && b.Name != "" && a.managed() && b.managed() && a.Shard != b.Shard {
+			if !j.free && a.Name != "" && b.Name != "" && a.Managed() && b.Managed() && a.Shard != b.Shard {
 				t.Fatalf("%v, which have one server, end on %d and %d; plan %+v, pins %v, log %v", u, a.Shard, b.Shard, r.plan, r.pins, r.log)
 			}
 		}

@@ -3,11 +3,12 @@ package rollout
 import (
 	"testing"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
 func TestLiveScaling(t *testing.T) {
-	unready := but(fit(3, 16, old), func(s *Seen) { s.Workload.Ready = 2 })
+	unready := but(fit(3, 16, old), func(s *observed.State) { s.Workload.Ready = 2 })
 	renewing := during(plan.Count{Replicas: 2, ControllerReplicas: 2}, three, plan.Scaling, old, nil)
 	for name, c := range map[string]liveCase{
 		"waits for the pods": {
@@ -35,7 +36,7 @@ func TestLiveScaling(t *testing.T) {
 			want: "Reverted: 2/16 rows [a0 b1 c1]; not done after 10m0s: of 2 replicas 2 are updated and 2 ready",
 		},
 		"the env's restart comes before the replicas": {
-			plan: renewing, seen: but(fit(2, 16, old), func(s *Seen) { s.Workload.Updated = 1 }),
+			plan: renewing, seen: but(fit(2, 16, old), func(s *observed.State) { s.Workload.Updated = 1 }),
 			want: "Waiting: Scaling 2/16 rows [a0 b1 c1]; waiting: of 2 replicas 1 are updated and 2 ready",
 		},
 		"after the env's restart the replicas come": {
@@ -43,7 +44,7 @@ func TestLiveScaling(t *testing.T) {
 			want: "Advanced: Scaling 3/16 rows [a0 b1 c1]; of 2 replicas 2 are updated and 2 ready",
 		},
 		"an env's restart that never ends goes back to the old env": {
-			plan: renewing, seen: but(fit(2, 16, old), func(s *Seen) { s.Workload.Ready = 1 }), late: true,
+			plan: renewing, seen: but(fit(2, 16, old), func(s *observed.State) { s.Workload.Ready = 1 }), late: true,
 			want: "TurnedBack: Reverting 2/2 rows [a0 b1 c1]; not done after 10m0s: of 2 replicas 2 are updated and 1 ready",
 		},
 		"after the env's restart nothing is left to do but to verify": {
@@ -76,7 +77,9 @@ func TestLiveScaling(t *testing.T) {
 }
 
 func TestLiveVerifyingAndShrinking(t *testing.T) {
-	stray := func(s *Seen) { s.Secrets = append(s.Secrets, Stamp{Name: "z", Shard: 2, Valid: true, Unmanaged: true}) }
+	stray := func(s *observed.State) {
+		s.Secrets = append(s.Secrets, observed.Secret{Name: "z", Shard: 2, Valid: true, Unmanaged: true})
+	}
 	for name, c := range map[string]liveCase{
 		"what is on a replica that goes moves first": {
 			plan: shrinking(plan.Moving, before, nil), seen: fit(3, 16, before), target: shards{"a": 0, "b": 1, "c": 1},
@@ -93,7 +96,7 @@ func TestLiveVerifyingAndShrinking(t *testing.T) {
 			want: "Advanced: Moving 1/1 3/16 rows [a0 b1 c0] moves [c0] was [c2]; wave 1 of 1 moves 1 of 3 clusters",
 		},
 		"the lightest that may receive": {
-			plan: shrinking(plan.Moving, before, nil), seen: but(fit(3, 16, before), func(s *Seen) { s.Pods[0].Ready = false }),
+			plan: shrinking(plan.Moving, before, nil), seen: but(fit(3, 16, before), func(s *observed.State) { s.Pods[0].Ready = false }),
 			want: "Advanced: Moving 1/1 3/16 rows [a0 b1 c1] moves [c1] was [c2]; wave 1 of 1 moves 1 of 3 clusters",
 		},
 		"without a budget it ends where it was": {
@@ -121,27 +124,27 @@ func TestLiveVerifyingAndShrinking(t *testing.T) {
 			want: `GaveUp: 3/16 rows [a0 b1 c0]; the workload stays at 3 replicas after 10m0s: 1 Secrets carry a replica that is to go, the first is "z"`,
 		},
 		"a replica that still owns a cluster stays": {
-			plan: shrinking(plan.Verifying, shrunken, nil), seen: but(fit(3, 16, shrunken), func(s *Seen) { s.Owned["c"] = Owned{Owners: []int{0, 2}} }), late: true,
+			plan: shrinking(plan.Verifying, shrunken, nil), seen: but(fit(3, 16, shrunken), func(s *observed.State) { s.Owned["c"] = observed.Owned{Owners: []int{0, 2}} }), late: true,
 			want: `GaveUp: 3/16 rows [a0 b1 c0]; the workload stays at 3 replicas after 10m0s: cluster "c" is owned by replica 2, which is to go`,
 		},
 		"no replica goes while owners are not known": {
-			plan: shrinking(plan.Verifying, shrunken, nil), seen: but(fit(3, 16, shrunken), func(s *Seen) { s.Asked = false }), late: true,
+			plan: shrinking(plan.Verifying, shrunken, nil), seen: but(fit(3, 16, shrunken), func(s *observed.State) { s.Asked = false }), late: true,
 			want: "GaveUp: 3/16 rows [a0 b1 c0]; the workload stays at 3 replicas after 10m0s: not every pod says which clusters it owns",
 		},
 		"a cluster without an owner elsewhere is waited for": {
-			plan: shrinking(plan.Verifying, shrunken, nil), seen: but(fit(3, 16, shrunken), func(s *Seen) { s.Owned["b"] = Owned{} }),
+			plan: shrinking(plan.Verifying, shrunken, nil), seen: but(fit(3, 16, shrunken), func(s *observed.State) { s.Owned["b"] = observed.Owned{} }),
 			want: `Waiting: Verifying 3/16 rows [a0 b1 c0]; waiting: cluster "b" is owned by nobody instead of replica 1`,
 		},
 		"a cluster without an owner elsewhere keeps no replica": {
-			plan: shrinking(plan.Verifying, shrunken, nil), seen: but(fit(3, 16, shrunken), func(s *Seen) { s.Owned["b"] = Owned{} }), late: true,
+			plan: shrinking(plan.Verifying, shrunken, nil), seen: but(fit(3, 16, shrunken), func(s *observed.State) { s.Owned["b"] = observed.Owned{} }), late: true,
 			want: `Advanced: Shrinking 2/16 rows [a0 b1 c0]; going on after 10m0s, though cluster "b" is owned by nobody instead of replica 1`,
 		},
 		"a cluster that Argo CD is told to leave alone has no owner": {
-			plan: shrinking(plan.Verifying, shrunken, nil), seen: but(fit(3, 16, shrunken), func(s *Seen) { s.Owned["b"], s.Secrets[1].Skip = Owned{}, true }),
+			plan: shrinking(plan.Verifying, shrunken, nil), seen: but(fit(3, 16, shrunken), func(s *observed.State) { s.Owned["b"], s.Secrets[1].Skip = observed.Owned{}, true }),
 			want: "Advanced: Shrinking 2/16 rows [a0 b1 c0]; every cluster has its one owner",
 		},
 		"an immutable Secret is owned as it says": {
-			plan: growing(plan.Verifying, nil), seen: but(fit(3, 16, shards{"a": 0, "b": 1, "c": 0}), func(s *Seen) { s.Secrets[2].Immutable = true }),
+			plan: growing(plan.Verifying, nil), seen: but(fit(3, 16, shards{"a": 0, "b": 1, "c": 0}), func(s *observed.State) { s.Secrets[2].Immutable = true }),
 			want: "Finished: 3/16 rows [a0 b1 c1]; every cluster has its one owner",
 		},
 		"what grew is finished": {
@@ -153,7 +156,7 @@ func TestLiveVerifyingAndShrinking(t *testing.T) {
 			want: `Waiting: Verifying 3/16 rows [a0 b1 c1]; waiting: 1 Secrets do not carry their replica yet, the first is "b"`,
 		},
 		"what grew and cannot be verified is finished all the same": {
-			plan: growing(plan.Verifying, nil), seen: but(fit(3, 16, old), func(s *Seen) { s.Asked = false }), late: true,
+			plan: growing(plan.Verifying, nil), seen: but(fit(3, 16, old), func(s *observed.State) { s.Asked = false }), late: true,
 			want: "Finished: 3/16 rows [a0 b1 c1]; going on after 10m0s, though not every pod says which clusters it owns",
 		},
 		"shrinking waits until they are gone": {
@@ -169,7 +172,7 @@ func TestLiveVerifyingAndShrinking(t *testing.T) {
 			want: "GaveUp: 3/16 rows [a0 b1 c0]; not done after 10m0s: of 2 replicas 2 are updated and 2 ready",
 		},
 		"a pod that does not go does not bring the others back": {
-			plan: shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas = 2 }), seen: but(fit(2, 16, shrunken), func(s *Seen) { s.Workload.Current = 3 }), late: true,
+			plan: shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas = 2 }), seen: but(fit(2, 16, shrunken), func(s *observed.State) { s.Workload.Current = 3 }), late: true,
 			want: "GaveUp: 2/16 rows [a0 b1 c0]; not done after 10m0s: of 2 replicas 2 are updated and 2 ready",
 		},
 		"people's replicas went already": {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -14,12 +15,12 @@ const consistentHashing = "consistent-hashing"
 // Missing lists what mode live lacks, a sentence each with its mend; empty = a live rollout may begin. It rests on shards
 // that mean the same replica to every pod, whatever env that pod read: an algorithm answers otherwise as soon as one does. While
 // the env stays, what only people may write has the owner that it has, whatever replicas come and go: EnvLacks has that.
-func Missing(p plan.Plan, seen Seen) []string {
+func Missing(p plan.Plan, seen observed.State) []string {
 	if seen.Workload == nil {
 		return []string{fmt.Sprintf("%s %q was not found: set target", p.Target.Kind, p.Target.Name)}
 	}
 	stays := envStays(p, seen.Workload)
-	missing := lacking(p, seen, func(s Stamp) bool { return s.managed() || !stays })
+	missing := lacking(p, seen, func(s observed.Secret) bool { return s.Managed() || !stays })
 	if !stays {
 		missing = append(missing, lacksInCluster(seen)...)
 	}
@@ -27,7 +28,7 @@ func Missing(p plan.Plan, seen Seen) []string {
 }
 
 // lacksInCluster is what is missing of an in-cluster whose shard changes with the env.
-func lacksInCluster(seen Seen) []string {
+func lacksInCluster(seen observed.State) []string {
 	if !seen.InCluster.Implicit || seen.InCluster.Algorithm != consistentHashing {
 		return nil
 	}
@@ -36,22 +37,22 @@ func lacksInCluster(seen Seen) []string {
 }
 
 // EnvLacks lists what nothing waits for but another env: the Secrets that people have to mend before one.
-func EnvLacks(p plan.Plan, seen Seen) []string {
+func EnvLacks(p plan.Plan, seen observed.State) []string {
 	if !envStays(p, seen.Workload) {
 		return nil // it is Missing
 	}
-	return append(lacking(p, seen, func(s Stamp) bool { return !s.managed() }), lacksInCluster(seen)...)
+	return append(lacking(p, seen, func(s observed.Secret) bool { return !s.Managed() }), lacksInCluster(seen)...)
 }
 
 // envStays reports whether the env is the one that mode live holds for good, in the plan and in the workload. A Deployment's pods
 // read their number of replicas.
-func envStays(p plan.Plan, w *Workload) bool {
+func envStays(p plan.Plan, w *observed.Workload) bool {
 	held := p.Target.Kind != plan.Deployment && p.ControllerReplicas == liveEnv(p, p.Replicas)
-	return held && w.count().ControllerReplicas == p.ControllerReplicas
+	return held && w.Count().ControllerReplicas == p.ControllerReplicas
 }
 
 // lacking is what is missing of those Secrets.
-func lacking(p plan.Plan, seen Seen, of func(Stamp) bool) (missing []string) {
+func lacking(p plan.Plan, seen observed.State, of func(observed.Secret) bool) (missing []string) {
 	limit := reach(p.Target.Kind, plan.Count{Replicas: p.Replicas, ControllerReplicas: p.ControllerReplicas})
 	for _, s := range sorted(seen.Secrets) {
 		if why := lacks(s, limit); why != "" && !s.Skip && of(s) {
@@ -63,7 +64,7 @@ func lacking(p plan.Plan, seen Seen, of func(Stamp) bool) (missing []string) {
 
 // Unsaid says why nobody could tell whether a live rollout does well, with its mend; empty = every pod answers. Only what nobody
 // works for may move meanwhile.
-func Unsaid(seen Seen) string {
+func Unsaid(seen observed.State) string {
 	if seen.Asked {
 		return ""
 	}
@@ -82,10 +83,10 @@ func Unsaid(seen Seen) string {
 
 // lacks is what is missing of one Secret. A negative shard of a Secret that is not ballast's is left: it means nobody to
 // every pod.
-func lacks(s Stamp, limit int) string {
-	what := fmt.Sprintf("carries shard %s, and there are %d replicas", s.display(), limit)
+func lacks(s observed.Secret, limit int) string {
+	what := fmt.Sprintf("carries shard %s, and there are %d replicas", s.Display(), limit)
 	switch {
-	case s.Valid && s.Shard >= 0 && s.Shard < limit, s.Valid && s.Shard < 0 && !s.managed():
+	case s.Valid && s.Shard >= 0 && s.Shard < limit, s.Valid && s.Shard < 0 && !s.Managed():
 		return ""
 	case s.Absent:
 		what = "carries no shard"

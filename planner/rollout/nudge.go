@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -36,16 +37,10 @@ func (s Nudge) MarshalJSON() ([]byte, error) {
 	}{"Nudge", fields(s)})
 }
 
-// Given is a Secret's shard as a repair wrote it, and when.
-type Given struct {
-	Shard int       `json:"shard"`
-	At    time.Time `json:"at"`
-}
-
 // nudges wakes the new owners of clusters: of those that the present wave moves, or takes back, and of those that a repair
 // gave another owner. Their Secrets carry their replica, or are given it by this agenda. A pod that is not ready hears
 // nothing.
-func (a *Agenda) nudges(v *plan.View, seen Seen) {
+func (a *Agenda) nudges(v *plan.View, seen observed.State) {
 	patched := map[string]Why{}
 	for _, s := range a.Steps {
 		if patch, ok := s.(PatchShard); ok {
@@ -55,13 +50,13 @@ func (a *Agenda) nudges(v *plan.View, seen Seen) {
 	for _, s := range sorted(seen.Secrets) {
 		replica, _, known := v.Effective(s.Name)
 		why, given := patched[s.Name]
-		if !known || !s.managed() || s.Skip || seen.Owned[s.Name].Idle || !s.carries(replica) && !given {
+		if !known || !s.Managed() || s.Skip || seen.Owned[s.Name].Idle || !s.Carries(replica) && !given {
 			continue
 		}
-		if len(seen.Pods) > 0 && seen.asleep(replica) != "" {
+		if len(seen.Pods) > 0 && seen.Asleep(replica) != "" {
 			continue
 		}
-		if since, due := seen.due(v.Plan.Rollout, s.Name, replica, why); due {
+		if since, due := due(seen, v.Plan.Rollout, s.Name, replica, why); due {
 			a.Steps = append(a.Steps, Nudge{Cluster: s.Name, Server: s.Server, Name: s.Cluster, Shard: replica, Since: since})
 		}
 	}
@@ -69,7 +64,7 @@ func (a *Agenda) nudges(v *plan.View, seen Seen) {
 
 // due reports whether a cluster's new owner is to be woken, and since when it is the new one. Of a repair only a look that
 // began later says that the owner has the cluster: what another writer took from it for a second it still showed then.
-func (s Seen) due(r *plan.Rollout, name string, replica int, why Why) (since time.Time, due bool) {
+func due(s observed.State, r *plan.Rollout, name string, replica int, why Why) (since time.Time, due bool) {
 	live := slices.Contains(s.Owned[name].Live, replica)
 	if r != nil && (r.Stage == plan.Moving || r.Stage == plan.Reverting) {
 		if _, moves := r.Moves[name]; moves {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -14,7 +15,7 @@ func TestNudgesWakeWhoHasNotTakenItsCluster(t *testing.T) {
 	nudge := func(cluster string, shard int) Nudge {
 		return Nudge{Cluster: cluster, Server: "https://" + cluster, Name: "name of " + cluster, Shard: shard, Since: start}
 	}
-	named := func(s Seen) Seen {
+	named := func(s observed.State) observed.State {
 		for i := range s.Secrets {
 			s.Secrets[i].Cluster = "name of " + s.Secrets[i].Name
 		}
@@ -25,15 +26,17 @@ func TestNudgesWakeWhoHasNotTakenItsCluster(t *testing.T) {
 		n.Since = time.Time{}
 		return n
 	}
-	given := func(cluster string, shard int, looked time.Time) Seen {
-		return but(fit(3, 16, old), func(s *Seen) { s.Given, s.Looked = map[string]Given{cluster: {shard, start}}, looked })
+	given := func(cluster string, shard int, looked time.Time) observed.State {
+		return but(fit(3, 16, old), func(s *observed.State) {
+			s.Given, s.Looked = map[string]observed.Given{cluster: {Shard: shard, At: start}}, looked
+		})
 	}
 	patch := PatchShard{Secret: "b", Shard: 2, Was: "1", Why: Moved}
-	waiting := named(but(fit(3, 16, grown), func(s *Seen) { s.Owned["b"] = Owned{Owners: []int{2}} }))
+	waiting := named(but(fit(3, 16, grown), func(s *observed.State) { s.Owned["b"] = observed.Owned{Owners: []int{2}} }))
 	for name, test := range map[string]struct {
 		plan plan.Plan
 		pins plan.Pins
-		seen Seen
+		seen observed.State
 		off  bool
 		want []Step
 	}{
@@ -42,27 +45,27 @@ func TestNudgesWakeWhoHasNotTakenItsCluster(t *testing.T) {
 		},
 		"again until it is taken": {plan: growing(plan.Moving, moved), seen: waiting, want: []Step{nudge("b", 2)}},
 		"where nothing is known of owners": {
-			plan: growing(plan.Moving, moved), seen: named(but(fit(3, 16, grown), func(s *Seen) { s.Owned, s.Asked, s.Pods = nil, false, nil })), want: []Step{nudge("b", 2)},
+			plan: growing(plan.Moving, moved), seen: named(but(fit(3, 16, grown), func(s *observed.State) { s.Owned, s.Asked, s.Pods = nil, false, nil })), want: []Step{nudge("b", 2)},
 		},
 		"not when it is taken":         {plan: growing(plan.Moving, moved), seen: named(fit(3, 16, grown))},
 		"not where nudging is off":     {plan: growing(plan.Moving, moved), seen: waiting, off: true},
 		"not outside a wave":           {plan: growing(plan.Verifying, nil), seen: named(fit(3, 16, old))},
-		"not a pod that does not hear": {plan: growing(plan.Moving, moved), seen: but(waiting, func(s *Seen) { s.Pods = slices.Clone(s.Pods); s.Pods[2].Ready = false })},
+		"not a pod that does not hear": {plan: growing(plan.Moving, moved), seen: but(waiting, func(s *observed.State) { s.Pods = slices.Clone(s.Pods); s.Pods[2].Ready = false })},
 		"not for a cluster without an Application": {
-			plan: growing(plan.Moving, moved), seen: but(waiting, func(s *Seen) { s.Owned = map[string]Owned{"b": {Idle: true}} }),
+			plan: growing(plan.Moving, moved), seen: but(waiting, func(s *observed.State) { s.Owned = map[string]observed.Owned{"b": {Idle: true}} }),
 		},
 		"not for a cluster that Argo CD is told to leave": {
-			plan: growing(plan.Moving, moved), seen: but(waiting, func(s *Seen) { s.Secrets = slices.Clone(s.Secrets); s.Secrets[1].Skip = true }),
+			plan: growing(plan.Moving, moved), seen: but(waiting, func(s *observed.State) { s.Secrets = slices.Clone(s.Secrets); s.Secrets[1].Skip = true }),
 		},
 		"not for a Secret that cannot be written": {
-			plan: growing(plan.Moving, moved), seen: but(named(fit(3, 16, old)), func(s *Seen) { s.Secrets[1].Immutable = true }),
+			plan: growing(plan.Moving, moved), seen: but(named(fit(3, 16, old)), func(s *observed.State) { s.Secrets[1].Immutable = true }),
 		},
 		"not while its Secret is held back": {
-			plan: growing(plan.Moving, moved), seen: but(named(fit(3, 16, old)), func(s *Seen) { s.Workload = standing(2, ptr(16)) }),
+			plan: growing(plan.Moving, moved), seen: but(named(fit(3, 16, old)), func(s *observed.State) { s.Workload = standing(2, ptr(16)) }),
 			want: []Step{PatchWorkload{Replicas: ptr(3), Why: Drifted}},
 		},
 		"where a pin says now": {
-			plan: growing(plan.Moving, moved), pins: plan.Pins{"b": 0}, seen: named(but(fit(3, 16, shards{"a": 0, "b": 0, "c": 1}), func(s *Seen) { s.Owned["b"] = Owned{} })),
+			plan: growing(plan.Moving, moved), pins: plan.Pins{"b": 0}, seen: named(but(fit(3, 16, shards{"a": 0, "b": 0, "c": 1}), func(s *observed.State) { s.Owned["b"] = observed.Owned{} })),
 			want: []Step{nudge("b", 0)},
 		},
 		"on the way back": {
@@ -74,22 +77,22 @@ func TestNudgesWakeWhoHasNotTakenItsCluster(t *testing.T) {
 			want: []Step{PatchShard{Secret: "b", Shard: 2, Was: "1", Why: Pinned}, repair("b", 2)},
 		},
 		"with the repair of a drift, which its owner has by the last look": {
-			plan: newPlan(3, 16, old), seen: named(but(fit(3, 16, grown), func(s *Seen) { s.Owned["b"] = Owned{Owners: []int{1}, Live: []int{1}} })),
+			plan: newPlan(3, 16, old), seen: named(but(fit(3, 16, grown), func(s *observed.State) { s.Owned["b"] = observed.Owned{Owners: []int{1}, Live: []int{1}} })),
 			want: []Step{PatchShard{Secret: "b", Shard: 1, Was: "2", Why: Drifted}, repair("b", 1)},
 		},
 		"with the repair of what is no shard": {
-			plan: newPlan(3, 16, old), seen: named(but(fit(3, 16, old), func(s *Seen) { s.Secrets[1].Valid = false })),
+			plan: newPlan(3, 16, old), seen: named(but(fit(3, 16, old), func(s *observed.State) { s.Secrets[1].Valid = false })),
 			want: []Step{PatchShard{Secret: "b", Shard: 1, Was: "invalid", Why: Broken}, repair("b", 1)},
 		},
 		"not with a stamp, which moves nothing": {
-			plan: newPlan(3, 16, old), seen: named(but(fit(3, 16, old), func(s *Seen) { s.Secrets[1].Valid, s.Secrets[1].Absent = false, true })),
+			plan: newPlan(3, 16, old), seen: named(but(fit(3, 16, old), func(s *observed.State) { s.Secrets[1].Valid, s.Secrets[1].Absent = false, true })),
 			want: []Step{PatchShard{Secret: "b", Shard: 1, Was: "-", Why: Unstamped}},
 		},
 		"after a repair, whatever was seen before it": {
 			plan: newPlan(3, 16, old), seen: named(given("b", 1, start)), want: []Step{nudge("b", 1)},
 		},
 		"after a repair, while nobody has it": {
-			plan: newPlan(3, 16, old), seen: named(but(given("b", 1, start.Add(time.Second)), func(s *Seen) { s.Owned["b"] = Owned{} })), want: []Step{nudge("b", 1)},
+			plan: newPlan(3, 16, old), seen: named(but(given("b", 1, start.Add(time.Second)), func(s *observed.State) { s.Owned["b"] = observed.Owned{} })), want: []Step{nudge("b", 1)},
 		},
 		"not after a repair once it is taken":      {plan: newPlan(3, 16, old), seen: named(given("b", 1, start.Add(time.Second)))},
 		"not after a repair that others overruled": {plan: newPlan(3, 16, old), seen: named(given("b", 2, start))},

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -15,33 +16,8 @@ import (
 const nearLimit = 90
 
 // nears reports whether a pod is near its memory limit, as far as both are known.
-func (p Pod) nears() bool {
+func nears(p observed.Pod) bool {
 	return p.Memory > 0 && p.MemoryLimit > 0 && 100*p.Memory >= nearLimit*p.MemoryLimit
-}
-
-// pods lists a replica's: one, or while a Deployment replaces them two.
-func (s Seen) podsOf(replica int) []Pod {
-	var pods []Pod
-	for _, p := range s.Pods {
-		if p.Replica == replica {
-			pods = append(pods, p)
-		}
-	}
-	return pods
-}
-
-// asleep says why a replica would not take a cluster now.
-func (s Seen) asleep(replica int) string {
-	pods := s.podsOf(replica)
-	switch {
-	case len(pods) == 0:
-		return fmt.Sprintf("replica %d has no pod that is seen", replica)
-	case slices.ContainsFunc(pods, func(p Pod) bool { return p.Ready && p.Claimed }):
-		return ""
-	case slices.ContainsFunc(pods, func(p Pod) bool { return p.Ready }):
-		return fmt.Sprintf("no pod has claimed replica %d", replica)
-	}
-	return fmt.Sprintf("replica %d is not ready", replica)
 }
 
 // cannotReceive says why no wave may be begun onto a replica. In a Deployment pods claim replicas, whichever they find: no
@@ -50,11 +26,11 @@ func (t *turn) cannotReceive(replica int) string {
 	if why := t.unclaimed(); why != "" {
 		return why
 	}
-	if why := t.seen.asleep(replica); why != "" {
+	if why := t.seen.Asleep(replica); why != "" {
 		return why
 	}
-	for _, p := range t.seen.podsOf(replica) {
-		if p.nears() {
+	for _, p := range t.seen.PodsOf(replica) {
+		if nears(p) {
 			return nearing(p)
 		}
 	}
@@ -64,27 +40,24 @@ func (t *turn) cannotReceive(replica int) string {
 // unclaimed names the first slot of a Deployment's that no pod has claimed while one is there that will: it is ready and has
 // none. A slot that nobody is there to claim is that of a pod which hangs, or is gone for good: its clusters have to leave it.
 func (t *turn) unclaimed() string {
-	if t.p.Target.Kind != plan.Deployment || !slices.ContainsFunc(t.seen.Pods, func(p Pod) bool { return p.Ready && !p.Claimed }) {
+	if t.p.Target.Kind != plan.Deployment || !slices.ContainsFunc(t.seen.Pods, func(p observed.Pod) bool { return p.Ready && !p.Claimed }) {
 		return ""
 	}
 	running := t.p.Replicas
 	if t.p.FreeReplicas {
-		running = t.seen.Workload.count().Replicas
+		running = t.seen.Workload.Count().Replicas
 	}
 	for r := range running {
-		if why := t.seen.asleep(r); why != "" {
+		if why := t.seen.Asleep(r); why != "" {
 			return why
 		}
 	}
 	return ""
 }
 
-func nearing(p Pod) string {
+func nearing(p observed.Pod) string {
 	return fmt.Sprintf("replica %d uses %d MiB of its memory limit of %d MiB", p.Replica, p.Memory>>20, p.MemoryLimit>>20)
 }
-
-// unsaid is what is missing where a ready pod does not answer.
-const unsaid = "not every pod says which clusters it owns"
 
 // unseen reports whether too few of the plan's Secrets are seen to go by them. A rescue goes by those that are there.
 func (t *turn) unseen() bool { return !t.o.Rescue && blind(t.p, t.seen) }
@@ -95,20 +68,7 @@ func (t *turn) blind() string {
 	case t.unseen():
 		return "most of the plan's Secrets are not seen"
 	case !t.seen.Asked:
-		return unsaid
-	}
-	return ""
-}
-
-// mute says that one of those replicas does not tell which clusters it owns.
-func (s Seen) mute(replicas ...int) string {
-	if s.Asked {
-		return ""
-	}
-	for _, r := range replicas {
-		if !slices.ContainsFunc(s.podsOf(r), func(p Pod) bool { return p.Ready && p.Answered }) {
-			return unsaid
-		}
+		return observed.Unsaid
 	}
 	return ""
 }
@@ -121,53 +81,30 @@ func (t *turn) risk(u unit) string {
 	case t.forsaken(u.from):
 		for _, name := range u.Names {
 			if slices.Contains(t.seen.Doubled, name) {
-				return severally(name)
+				return observed.Severally(name)
 			}
 		}
-		return t.seen.mute(u.Home)
+		return t.seen.Mute(u.Home)
 	case !t.seen.Asked:
-		return unsaid
+		return observed.Unsaid
 	case t.o.Insists:
 		return ""
 	}
 	return t.seen.Fault(t.p)
 }
 
-// Fault names the first of the plan's clusters that several pods have, or nobody; empty: there is none. One whose Secret ballast
-// may not write is people's.
-func (s Seen) Fault(p plan.Plan) string {
-	ours := map[string]bool{}
-	for _, stamp := range s.Secrets {
-		_, planned := p.Clusters[stamp.Name]
-		ours[stamp.Name] = planned && stamp.managed()
-	}
-	for _, name := range s.Doubled {
-		if ours[name] {
-			return severally(name)
-		}
-	}
-	for _, name := range s.Orphans {
-		if ours[name] {
-			return fmt.Sprintf("nobody reconciles cluster %q", name)
-		}
-	}
-	return ""
-}
-
-func severally(name string) string { return fmt.Sprintf("several pods reconcile cluster %q", name) }
-
 // trouble says why the present wave must stop: a replica that receives died of it, or is about to.
 func (t *turn) trouble() string {
 	since := t.p.Rollout.Since
 	for _, replica := range t.receivers() {
-		for _, p := range t.seen.podsOf(replica) {
+		for _, p := range t.seen.PodsOf(replica) {
 			died := p.RestartedAt.After(since)
 			switch {
 			case p.OOMKilled && (died || !p.Ready && p.RestartedAt.IsZero()): // killed, and not started again yet
 				return fmt.Sprintf("replica %d was out of memory", replica)
 			case p.Restarts > 0 && died:
 				return fmt.Sprintf("replica %d restarted", replica)
-			case p.nears():
+			case nears(p):
 				return nearing(p)
 			}
 		}
@@ -208,7 +145,7 @@ func (t *turn) unfinished() (rest string, unconnected bool) {
 		return rest, false
 	}
 	for _, replica := range t.receivers() {
-		if why := t.seen.asleep(replica); why != "" {
+		if why := t.seen.Asleep(replica); why != "" {
 			return why, false
 		}
 	}
@@ -230,7 +167,7 @@ func (t *turn) uncarried() string {
 	var behind []string
 	for _, s := range sorted(t.seen.Secrets) {
 		_, moves := t.p.Rollout.Moves[s.Name]
-		if replica, _, known := t.v.Effective(s.Name); moves && known && s.managed() && !s.carries(replica) {
+		if replica, _, known := t.v.Effective(s.Name); moves && known && s.Managed() && !s.Carries(replica) {
 			behind = append(behind, s.Name)
 		}
 	}
@@ -243,7 +180,7 @@ func (t *turn) uncarried() string {
 // untaken says which of the wave's clusters its new owner does not have yet. Who receives must answer, and so must who gives
 // if anybody works there: a pod that keeps silent may still have what it gave.
 func (t *turn) untaken() (rest string, unconnected bool) {
-	if why := t.seen.mute(t.concerned()...); why != "" {
+	if why := t.seen.Mute(t.concerned()...); why != "" {
 		return why, false
 	}
 	idle := false
@@ -252,7 +189,7 @@ func (t *turn) untaken() (rest string, unconnected bool) {
 		replica, _, known := t.v.Effective(s.Name)
 		owned, told := t.seen.Owned[s.Name]
 		switch {
-		case !moves || !known || !s.managed() || !s.awaited(owned):
+		case !moves || !known || !s.Managed() || !s.Awaited(owned):
 		case !told:
 			return fmt.Sprintf("nobody says who owns cluster %q", s.Name), false
 		case !slices.Equal(owned.Owners, []int{replica}):
@@ -305,7 +242,7 @@ func (t *turn) several() string {
 			continue
 		}
 		if len(t.seen.Owned[name].Owners) > 1 || slices.Contains(t.seen.Doubled, name) {
-			return severally(name)
+			return observed.Severally(name)
 		}
 	}
 	return ""
@@ -320,15 +257,15 @@ func (t *turn) disagreement() string {
 	if behind := laggards(t.v, t.seen); len(behind) > 0 {
 		return waitsFor(behind, nil, false)
 	}
-	limit := reach(t.p.Target.Kind, t.seen.Workload.count())
+	limit := reach(t.p.Target.Kind, t.seen.Workload.Count())
 	for _, s := range sorted(t.seen.Secrets) {
 		replica, _, known := t.v.Effective(s.Name)
-		if !s.managed() {
+		if !s.Managed() {
 			known, replica = known && s.Valid && s.Shard < limit, s.Shard
 		}
 		owned, told := t.seen.Owned[s.Name]
 		switch {
-		case !known || !s.awaited(owned):
+		case !known || !s.Awaited(owned):
 		case !told:
 			return fmt.Sprintf("nobody says who owns cluster %q", s.Name)
 		case t.o.Unwell[replica] && len(owned.Owners) == 0: // what is left there for another time

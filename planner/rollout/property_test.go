@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -21,7 +22,7 @@ type run struct {
 	pins  plan.Pins
 	o     Options
 	now   time.Time
-	stale Seen
+	stale observed.State
 	chaos bool
 	owned bool // one owner a cluster is expected at every moment
 	log   []Outcome
@@ -62,7 +63,7 @@ func (r *run) watch(when string) {
 		if at := r.fleet.argo.connected[name]; r.moved[name] && !slices.Equal(r.fleet.owners(name), []int{at}) {
 			adrift[s.Server] = true
 		}
-		if r.stopping && !s.managed() { // what ballast may not write may be above one of two counts
+		if r.stopping && !s.Managed() { // what ballast may not write may be above one of two counts
 			continue
 		}
 		owners, before := r.fleet.owners(name), r.owners[name]
@@ -146,7 +147,7 @@ func (r *run) untilDone(loops int) {
 		r.loop()
 		seen := r.fleet.seen()
 		agenda := Steps(plan.NewView(r.plan, r.pins), seen, StepOptions{})
-		stands := r.fleet.broken || r.plan.FreeReplicas || len(agenda.Held) > 0 || seen.Workload.settled(r.plan)
+		stands := r.fleet.broken || r.plan.FreeReplicas || len(agenda.Held) > 0 || seen.Workload.Settled(r.plan)
 		if r.held = agenda.Held; r.plan.Rollout == nil && len(agenda.Steps) == 0 && stands {
 			return
 		}
@@ -270,7 +271,7 @@ func TestStepsAreDeterministicAndLeaveWhatTheyReadAlone(t *testing.T) {
 			r.loop()
 		}
 		seen := r.fleet.seen()
-		shuffled := Seen{Workload: seen.Workload, Secrets: rapid.Permutation(seen.Secrets).Draw(t, "order")}
+		shuffled := observed.State{Workload: seen.Workload, Secrets: rapid.Permutation(seen.Secrets).Draw(t, "order")}
 		v, before := plan.NewView(r.plan, r.pins), r.plan.Clone()
 		if diff := cmp.Diff(Steps(v, seen, StepOptions{}), Steps(v, shuffled, StepOptions{})); diff != "" {
 			t.Fatalf("the order of Secrets changes the steps:\n%s", diff)

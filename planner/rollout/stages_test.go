@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -15,15 +16,15 @@ func TestStepsOfTheStagesOfLiveAndX0Y(t *testing.T) {
 		p.Target.Kind, p.ControllerReplicas, p.Rollout.From.ControllerReplicas, p.Rollout.ControllerReplicas = plan.Deployment, 0, 0, 0
 		return p
 	}
-	bare := func(replicas int, shards map[string]int) Seen {
-		return but(fit(replicas, 0, shards), func(s *Seen) { s.Workload.ControllerReplicas = nil })
+	bare := func(replicas int, shards map[string]int) observed.State {
+		return but(fit(replicas, 0, shards), func(s *observed.State) { s.Workload.ControllerReplicas = nil })
 	}
 	back := func(p *plan.Plan) { wave(p, shards{"b": 1}, shards{"b": 2}) }
 	was := func(p *plan.Plan) { p.Rollout.Was = shards{"b": 1} }
 	restart := start.Format(time.RFC3339)
 	for name, test := range map[string]struct {
 		plan plan.Plan
-		seen Seen
+		seen observed.State
 		want Agenda
 	}{
 		"live: the env alone is set first": {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -25,7 +26,7 @@ type StepOptions struct {
 
 // Steps lists what differs between what stands and what the plan enforces now. There is nothing to do while the plan
 // only observes, or a person broke the glass and every replica that ballast stopped is back.
-func Steps(v *plan.View, seen Seen, o StepOptions) Agenda {
+func Steps(v *plan.View, seen observed.State, o StepOptions) Agenda {
 	if o.BreakGlass && !StopsAll(v.Plan) || !v.Plan.Mode.Enforced() {
 		return Agenda{}
 	}
@@ -42,11 +43,11 @@ func Steps(v *plan.View, seen Seen, o StepOptions) Agenda {
 	return a
 }
 
-func (a *Agenda) secrets(v *plan.View, seen Seen) {
+func (a *Agenda) secrets(v *plan.View, seen observed.State) {
 	limit := stampLimit(v.Plan, seen.Workload)
 	for _, s := range sorted(seen.Secrets) {
 		replica, reason, ok := v.Effective(s.Name)
-		if !ok || s.carries(replica) {
+		if !ok || s.Carries(replica) {
 			continue
 		}
 		switch {
@@ -57,18 +58,18 @@ func (a *Agenda) secrets(v *plan.View, seen Seen) {
 		case replica >= limit:
 			a.Held = append(a.Held, Held{Secret: s.Name, Reason: HeldBeyondReach, Shard: replica})
 		default:
-			a.Steps = append(a.Steps, PatchShard{Secret: s.Name, Shard: replica, Was: s.display(), Why: whyStamp(v.Plan, s, reason)})
+			a.Steps = append(a.Steps, PatchShard{Secret: s.Name, Shard: replica, Was: s.Display(), Why: whyStamp(v.Plan, s, reason)})
 		}
 	}
 }
 
 // stampLimit is the number no stamp may reach: the reach of what stands, and while a stage replaces pods also that of
 // both ends, since pods of either run. Where x0y has stopped them all, only the pods that come will read what is written.
-func stampLimit(p plan.Plan, w *Workload) int {
-	limit := reach(p.Target.Kind, w.count())
+func stampLimit(p plan.Plan, w *observed.Workload) int {
+	limit := reach(p.Target.Kind, w.Count())
 	switch r := p.Rollout; {
 	case r == nil:
-	case r.Mode == plan.ModeX0Y && r.Stage == plan.Assigning && w.stopped():
+	case r.Mode == plan.ModeX0Y && r.Stage == plan.Assigning && w.Stopped():
 		limit = reach(p.Target.Kind, target(r))
 	case replaces(r):
 		limit = min(limit, reach(p.Target.Kind, r.From), reach(p.Target.Kind, target(r)))
@@ -82,7 +83,7 @@ func replaces(r *plan.Rollout) bool {
 	return r.Stage == plan.Scaling || r.Stage == plan.Shrinking || r.Stage == plan.Reverting && len(r.Moves) == 0
 }
 
-func whyStamp(p plan.Plan, s Stamp, reason plan.Reason) Why {
+func whyStamp(p plan.Plan, s observed.Secret, reason plan.Reason) Why {
 	switch {
 	case s.Absent:
 		return Unstamped
@@ -100,17 +101,17 @@ func whyStamp(p plan.Plan, s Stamp, reason plan.Reason) Why {
 	return Drifted
 }
 
-func (a *Agenda) workload(v *plan.View, seen Seen, now time.Time) {
+func (a *Agenda) workload(v *plan.View, seen observed.State, now time.Time) {
 	want, held := guarded(v, seen, now)
-	stands := seen.Workload.count()
+	stands := seen.Workload.Count()
 	step := PatchWorkload{Why: whyWorkload(v.Plan, seen.Workload)}
 	if want.Replicas != stands.Replicas {
 		step.Replicas = &want.Replicas
 	}
-	if enforcesEnv(v.Plan) && want.ControllerReplicas != stands.ControllerReplicas {
+	if v.Plan.HoldsEnv() && want.ControllerReplicas != stands.ControllerReplicas {
 		step.ControllerReplicas = &want.ControllerReplicas
 	}
-	if held == nil && restarts(v.Plan) && !seen.Workload.restartedSince(v.Plan.Rollout.Since) {
+	if held == nil && restarts(v.Plan) && !seen.Workload.RestartedSince(v.Plan.Rollout.Since) {
 		step.RestartedAt = v.Plan.Rollout.Since.UTC().Format(time.RFC3339)
 	}
 	differs := step.Replicas != nil || step.ControllerReplicas != nil || step.RestartedAt != ""
@@ -131,8 +132,8 @@ func (a *Agenda) workload(v *plan.View, seen Seen, now time.Time) {
 // guarded is the count the workload may be brought to now: the plan's, at least one replica, and not below a shard that a
 // Secret carries. What grows goes on where the other half is held back. Replicas that the plan leaves free are people's,
 // 0 included, but for those that x0y stopped; and those that people brought back after a stop that lapsed are not stopped again.
-func guarded(v *plan.View, seen Seen, at time.Time) (plan.Count, *Held) {
-	p, stands := v.Plan, seen.Workload.count()
+func guarded(v *plan.View, seen observed.State, at time.Time) (plan.Count, *Held) {
+	p, stands := v.Plan, seen.Workload.Count()
 	want := plan.Count{Replicas: p.Replicas, ControllerReplicas: p.ControllerReplicas}
 	if want.Replicas < 1 && !stops(p.Rollout) {
 		want.Replicas = 1
@@ -143,7 +144,7 @@ func guarded(v *plan.View, seen Seen, at time.Time) (plan.Count, *Held) {
 	if p.FreeReplicas && (p.Rollout == nil || p.Rollout.Mode != plan.ModeX0Y) {
 		want.Replicas = stands.Replicas
 	}
-	if !enforcesEnv(p) {
+	if !p.HoldsEnv() {
 		want.ControllerReplicas = stands.ControllerReplicas
 	}
 	now := reach(p.Target.Kind, stands)
@@ -160,7 +161,7 @@ func guarded(v *plan.View, seen Seen, at time.Time) (plan.Count, *Held) {
 
 // inTheWay names the first Secret whose shard a smaller reach would cut off. A shard at or above the present reach is
 // owned by replica 0 as it is, and stands in nobody's way.
-func inTheWay(v *plan.View, seen Seen, next, now int) *Held {
+func inTheWay(v *plan.View, seen observed.State, next, now int) *Held {
 	if next >= now {
 		return nil
 	}
@@ -180,7 +181,7 @@ const blindFrom = 4
 
 // blind reports whether more than half of the plan's clusters have no Secret: a broken selector looks like a fleet in
 // which nobody carries a high shard. It is none where a person says that so many are right.
-func blind(p plan.Plan, seen Seen) bool {
+func blind(p plan.Plan, seen observed.State) bool {
 	if seen.Accepted != nil && *seen.Accepted == len(seen.Secrets) {
 		return false
 	}
@@ -208,7 +209,7 @@ func restarts(p plan.Plan) bool {
 	return p.Rollout.Stage == plan.Restarting || p.Target.Kind == plan.Deployment && replaces(p.Rollout)
 }
 
-func whyWorkload(p plan.Plan, w *Workload) Why {
+func whyWorkload(p plan.Plan, w *observed.Workload) Why {
 	stage := plan.Stage("")
 	if p.Rollout != nil {
 		stage = p.Rollout.Stage
@@ -223,10 +224,19 @@ func whyWorkload(p plan.Plan, w *Workload) Why {
 }
 
 // sorted lists Secrets by name and leaves the caller's slice as it is.
-func sorted(secrets []Stamp) []Stamp {
-	byName := func(a, b Stamp) int { return cmp.Compare(a.Name, b.Name) }
+func sorted(secrets []observed.Secret) []observed.Secret {
+	byName := func(a, b observed.Secret) int { return cmp.Compare(a.Name, b.Name) }
 	if slices.IsSortedFunc(secrets, byName) {
 		return secrets
 	}
 	return slices.SortedFunc(slices.Values(secrets), byName)
+}
+
+// reach is the number of replicas that own the shard of their own number. Pods whose env is absent or at most 1 own
+// every shard, their own included; a Deployment's pods take spec.replicas for the env.
+func reach(kind string, c plan.Count) int {
+	if kind == plan.Deployment || c.ControllerReplicas <= 1 {
+		return c.Replicas
+	}
+	return min(c.Replicas, c.ControllerReplicas)
 }

@@ -7,15 +7,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
 // standing is a workload on which nothing is under way.
-func standing(replicas int, env *int) *Workload {
-	return &Workload{Replicas: replicas, Ready: replicas, Updated: replicas, Current: replicas, ObservedCurrent: true, ControllerReplicas: env}
+func standing(replicas int, env *int) *observed.Workload {
+	return &observed.Workload{Replicas: replicas, Ready: replicas, Updated: replicas, Current: replicas, ObservedCurrent: true, ControllerReplicas: env}
 }
 
-func carried(name string, shard int) Stamp { return Stamp{Name: name, Shard: shard, Valid: true} }
+func carried(name string, shard int) observed.Secret {
+	return observed.Secret{Name: name, Shard: shard, Valid: true}
+}
 
 func TestSteps(t *testing.T) {
 	three := func(change func(*plan.Plan)) plan.Plan {
@@ -28,24 +31,24 @@ func TestSteps(t *testing.T) {
 	rollout := func(stage plan.Stage, from, to plan.Count) *plan.Rollout {
 		return &plan.Rollout{Mode: plan.ModeDefault, Stage: stage, Since: start, From: from, Replicas: to.Replicas, ControllerReplicas: to.ControllerReplicas}
 	}
-	inPlace := []Stamp{carried("a", 0), carried("b", 1), carried("c", 2)}
+	inPlace := []observed.Secret{carried("a", 0), carried("b", 1), carried("c", 2)}
 	for name, test := range map[string]struct {
 		plan       plan.Plan
 		pins       plan.Pins
-		seen       Seen
+		seen       observed.State
 		breakGlass bool
 		want       Agenda
 	}{
 		"nothing differs": {plan: three(nil), seen: stands(standing(3, ptr(3)), inPlace)},
 		"observing writes nothing": {
-			plan: three(func(p *plan.Plan) { p.Mode = plan.Observe }), seen: stands(standing(0, nil), []Stamp{carried("a", 2)}),
+			plan: three(func(p *plan.Plan) { p.Mode = plan.Observe }), seen: stands(standing(0, nil), []observed.Secret{carried("a", 2)}),
 		},
 		"a broken glass writes nothing": {
-			plan: three(nil), breakGlass: true, seen: stands(standing(0, nil), []Stamp{carried("a", 2)}),
+			plan: three(nil), breakGlass: true, seen: stands(standing(0, nil), []observed.Secret{carried("a", 2)}),
 		},
 		"holding stamps and heals": {
 			plan: three(func(p *plan.Plan) { p.Mode = plan.Hold }),
-			seen: stands(standing(2, ptr(3)), []Stamp{{Name: "a", Absent: true}, carried("b", 0)}),
+			seen: stands(standing(2, ptr(3)), []observed.Secret{{Name: "a", Absent: true}, carried("b", 0)}),
 			want: Agenda{Steps: []Step{
 				PatchWorkload{Replicas: ptr(3), Why: Drifted},
 				PatchShard{Secret: "a", Shard: 0, Was: "-", Why: Unstamped},
@@ -54,7 +57,7 @@ func TestSteps(t *testing.T) {
 		},
 		"one broken Secret stops nobody": { // the peer halts: peer.md, hazard 8
 			plan: three(nil),
-			seen: stands(standing(3, ptr(3)), []Stamp{carried("c", 0), {Name: "b"}, {Name: "a", Shard: -1, Valid: true}}),
+			seen: stands(standing(3, ptr(3)), []observed.Secret{carried("c", 0), {Name: "b"}, {Name: "a", Shard: -1, Valid: true}}),
 			want: Agenda{Steps: []Step{
 				PatchShard{Secret: "a", Shard: 0, Was: "-1", Why: Broken},
 				PatchShard{Secret: "b", Shard: 1, Was: "invalid", Why: Broken},
@@ -62,23 +65,23 @@ func TestSteps(t *testing.T) {
 			}},
 		},
 		"a number too long to be shown is mended and not shown": {
-			plan: three(nil), seen: stands(standing(3, ptr(3)), []Stamp{carried("a", 4294967296)}),
+			plan: three(nil), seen: stands(standing(3, ptr(3)), []observed.Secret{carried("a", 4294967296)}),
 			want: Agenda{Steps: []Step{PatchShard{Secret: "a", Shard: 0, Was: "invalid", Why: Drifted}}},
 		},
 		"immutable and unmanaged Secrets are left alone": {
 			plan: three(nil),
-			seen: stands(standing(3, ptr(3)), []Stamp{{Name: "b", Absent: true, Immutable: true}, {Name: "c", Shard: 1, Valid: true, Unmanaged: true}}),
+			seen: stands(standing(3, ptr(3)), []observed.Secret{{Name: "b", Absent: true, Immutable: true}, {Name: "c", Shard: 1, Valid: true, Unmanaged: true}}),
 			want: Agenda{Held: []Held{{Secret: "b", Reason: HeldImmutable, Shard: 1}, {Secret: "c", Reason: HeldUnmanaged, Shard: 2}}},
 		},
 		"a Secret that the plan does not know is left alone": {
-			plan: three(nil), seen: stands(standing(3, ptr(3)), []Stamp{carried("new", 7)}),
+			plan: three(nil), seen: stands(standing(3, ptr(3)), []observed.Secret{carried("new", 7)}),
 		},
 		"a pin comes before the row": {
 			plan: three(nil), pins: plan.Pins{"a": 2, "b": 3}, seen: stands(standing(3, ptr(3)), inPlace),
 			want: Agenda{Steps: []Step{PatchShard{Secret: "a", Shard: 2, Was: "0", Why: Pinned}}},
 		},
 		"a workload found at 0 is brought back, and stamps wait": { // peer.md, hazard 13
-			plan: three(nil), seen: stands(standing(0, ptr(3)), []Stamp{carried("b", 0)}),
+			plan: three(nil), seen: stands(standing(0, ptr(3)), []observed.Secret{carried("b", 0)}),
 			want: Agenda{
 				Steps: []Step{PatchWorkload{Replicas: ptr(3), Why: Stopped}},
 				Held:  []Held{{Secret: "b", Reason: HeldBeyondReach, Shard: 1}},
@@ -96,15 +99,15 @@ func TestSteps(t *testing.T) {
 			seen: stands(standing(0, ptr(3)), inPlace),
 		},
 		"without a workload nothing is written": {
-			plan: three(nil), seen: stands(nil, []Stamp{carried("b", 0)}),
+			plan: three(nil), seen: stands(nil, []observed.Secret{carried("b", 0)}),
 			want: Agenda{Held: []Held{{Reason: HeldNoWorkload}}},
 		},
 		"an unmanaged workload is left alone": {
-			plan: three(nil), seen: stands(&Workload{Replicas: 5, ControllerReplicas: ptr(5), Unmanaged: true}, inPlace),
+			plan: three(nil), seen: stands(&observed.Workload{Replicas: 5, ControllerReplicas: ptr(5), Unmanaged: true}, inPlace),
 			want: Agenda{Held: []Held{{Reason: HeldUnmanaged}}},
 		},
 		"an absent env of a fleet as found is left absent, and its stamps come first": {
-			plan: newPlan(3, 0, map[string]int{"a": 2}), seen: stands(standing(3, nil), []Stamp{{Name: "a", Absent: true}}),
+			plan: newPlan(3, 0, map[string]int{"a": 2}), seen: stands(standing(3, nil), []observed.Secret{{Name: "a", Absent: true}}),
 			want: Agenda{Steps: []Step{PatchShard{Secret: "a", Shard: 2, Was: "-", Why: Unstamped}}},
 		},
 		"an env that went missing is put back": {
@@ -118,14 +121,14 @@ func TestSteps(t *testing.T) {
 			plan: three(func(p *plan.Plan) {
 				p.Target.Kind, p.Rollout = plan.Deployment, rollout(plan.Scaling, plan.Count{Replicas: 2}, plan.Count{Replicas: 3})
 			}),
-			seen: stands(standing(2, nil), []Stamp{carried("a", 0), carried("b", 1)}),
+			seen: stands(standing(2, nil), []observed.Secret{carried("a", 0), carried("b", 1)}),
 			want: Agenda{Steps: []Step{PatchWorkload{Replicas: ptr(3), RestartedAt: "2026-08-01T12:00:00Z", Why: Rolling}}},
 		},
 		"while pods of two counts run, no stamp is above either": { // peer.md, hazard 14
 			plan: three(func(p *plan.Plan) {
 				p.Rollout = rollout(plan.Scaling, plan.Count{Replicas: 2, ControllerReplicas: 2}, plan.Count{Replicas: 3, ControllerReplicas: 3})
 			}),
-			pins: plan.Pins{"b": 2}, seen: stands(standing(3, ptr(3)), []Stamp{carried("a", 1), carried("b", 1), carried("c", 1)}),
+			pins: plan.Pins{"b": 2}, seen: stands(standing(3, ptr(3)), []observed.Secret{carried("a", 1), carried("b", 1), carried("c", 1)}),
 			want: Agenda{
 				Steps: []Step{PatchShard{Secret: "a", Shard: 0, Was: "1", Why: Drifted}},
 				Held:  []Held{{Secret: "c", Reason: HeldBeyondReach, Shard: 2}},
@@ -136,7 +139,7 @@ func TestSteps(t *testing.T) {
 			want: Agenda{Steps: []Step{PatchWorkload{ControllerReplicas: ptr(3), Why: Drifted}}},
 		},
 		"the workload does not shrink below a shard that is carried, whoever manages it": {
-			plan: three(nil), seen: stands(standing(5, ptr(5)), append([]Stamp{{Name: "z", Shard: 4, Valid: true, Unmanaged: true}}, inPlace...)),
+			plan: three(nil), seen: stands(standing(5, ptr(5)), append([]observed.Secret{{Name: "z", Shard: 4, Valid: true, Unmanaged: true}}, inPlace...)),
 			want: Agenda{Held: []Held{{Reason: HeldStillCarried, Shard: 4, By: "z"}}},
 		},
 		"what is held back in one half grows in the other": {
@@ -147,21 +150,21 @@ func TestSteps(t *testing.T) {
 			},
 		},
 		"a shard that no replica owns is in nobody's way": {
-			plan: three(nil), seen: stands(standing(5, ptr(5)), append([]Stamp{{Name: "z", Shard: 99, Valid: true, Unmanaged: true}}, inPlace...)),
+			plan: three(nil), seen: stands(standing(5, ptr(5)), append([]observed.Secret{{Name: "z", Shard: 99, Valid: true, Unmanaged: true}}, inPlace...)),
 			want: Agenda{Steps: []Step{PatchWorkload{Replicas: ptr(3), ControllerReplicas: ptr(3), Why: Drifted}}},
 		},
 		"a fleet that is not seen does not shrink its workload": {
-			plan: newPlan(2, 2, map[string]int{"a": 0, "b": 1, "c": 0, "d": 1}), seen: stands(standing(4, ptr(4)), []Stamp{carried("a", 0)}),
+			plan: newPlan(2, 2, map[string]int{"a": 0, "b": 1, "c": 0, "d": 1}), seen: stands(standing(4, ptr(4)), []observed.Secret{carried("a", 0)}),
 			want: Agenda{Held: []Held{{Reason: HeldUnseen}}},
 		},
 		"but for one that a person says is that small": {
 			plan: newPlan(2, 2, map[string]int{"a": 0, "b": 1, "c": 0, "d": 1}),
-			seen: but(stands(standing(4, ptr(4)), []Stamp{carried("a", 0)}), func(s *Seen) { s.Accepted = ptr(1) }),
+			seen: but(stands(standing(4, ptr(4)), []observed.Secret{carried("a", 0)}), func(s *observed.State) { s.Accepted = ptr(1) }),
 			want: Agenda{Steps: []Step{PatchWorkload{Replicas: ptr(2), ControllerReplicas: ptr(2), Why: Drifted}}},
 		},
 		"and not for another number of Secrets": {
 			plan: newPlan(2, 2, map[string]int{"a": 0, "b": 1, "c": 0, "d": 1}),
-			seen: but(stands(standing(4, ptr(4)), []Stamp{carried("a", 0)}), func(s *Seen) { s.Accepted = ptr(2) }),
+			seen: but(stands(standing(4, ptr(4)), []observed.Secret{carried("a", 0)}), func(s *observed.State) { s.Accepted = ptr(2) }),
 			want: Agenda{Held: []Held{{Reason: HeldUnseen}}},
 		},
 		"a restart is asked for once": {
@@ -175,7 +178,7 @@ func TestSteps(t *testing.T) {
 			plan: three(func(p *plan.Plan) {
 				p.Rollout = rollout(plan.Restarting, plan.Count{Replicas: 3, ControllerReplicas: 3}, plan.Count{Replicas: 3, ControllerReplicas: 3})
 			}),
-			seen: stands(&Workload{Replicas: 3, ControllerReplicas: ptr(3), RestartedAt: start.Add(time.Minute).Format(time.RFC3339)}, inPlace),
+			seen: stands(&observed.Workload{Replicas: 3, ControllerReplicas: ptr(3), RestartedAt: start.Add(time.Minute).Format(time.RFC3339)}, inPlace),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

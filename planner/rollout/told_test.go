@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -48,22 +49,22 @@ func listed(shards map[string]int) string {
 }
 
 // fit is a fleet in which all is well: every pod ready, every Secret with its shard, every cluster with its one owner.
-func fit(replicas, env int, shards map[string]int) Seen {
-	s := Seen{Workload: standing(replicas, ptr(env)), Asked: true, Owned: map[string]Owned{}}
+func fit(replicas, env int, shards map[string]int) observed.State {
+	s := observed.State{Workload: standing(replicas, ptr(env)), Asked: true, Owned: map[string]observed.Owned{}}
 	for _, name := range slices.Sorted(maps.Keys(shards)) {
 		stamp := carried(name, shards[name])
 		stamp.Server = "https://" + name
 		s.Secrets = append(s.Secrets, stamp)
-		s.Owned[name] = Owned{Owners: []int{shards[name]}, Live: []int{shards[name]}}
+		s.Owned[name] = observed.Owned{Owners: []int{shards[name]}, Live: []int{shards[name]}}
 	}
 	for i := range replicas {
-		s.Pods = append(s.Pods, Pod{Replica: i, Ready: true, Claimed: true, Memory: 100 << 20, MemoryLimit: 1 << 30})
+		s.Pods = append(s.Pods, observed.Pod{Replica: i, Ready: true, Claimed: true, Memory: 100 << 20, MemoryLimit: 1 << 30})
 	}
 	return s
 }
 
 // but is a fleet in which something is not as it should be.
-func but(s Seen, change func(*Seen)) Seen {
+func but(s observed.State, change func(*observed.State)) observed.State {
 	change(&s)
 	return s
 }
@@ -95,7 +96,7 @@ var (
 type liveCase struct {
 	plan   plan.Plan
 	pins   plan.Pins
-	seen   Seen
+	seen   observed.State
 	target shards
 	budget int // 0 = no limit, -1 = none
 	late   bool

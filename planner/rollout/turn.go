@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	"ballast/planner/observed"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
@@ -13,7 +14,7 @@ import (
 type turn struct {
 	v        *plan.View
 	p        plan.Plan
-	seen     Seen
+	seen     observed.State
 	target   map[string]int
 	o        Options
 	at       time.Time
@@ -36,7 +37,7 @@ func (t *turn) groups() *placement.Servers {
 		t.beside = placement.NewServers(len(t.seen.Secrets))
 		for _, s := range t.seen.Secrets {
 			if s.Alone || s.Server != "" {
-				t.beside.Add(s.Name, s.together())
+				t.beside.Add(s.Name, s.Together())
 			}
 		}
 	}
@@ -80,7 +81,7 @@ func (t *turn) replaced() (bool, string) {
 	if r := p.Rollout; w != nil && p.FreeReplicas && r.Mode == plan.ModeLive && p.Replicas == r.From.Replicas {
 		p.Replicas = w.Replicas
 	}
-	done := w.settled(p) && (!restarts(p) || w.restartedSince(p.Rollout.Since))
+	done := w.Settled(p) && (!restarts(p) || w.RestartedSince(p.Rollout.Since))
 	return done, replicasSeen(p, w)
 }
 

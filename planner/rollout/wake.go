@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -16,7 +17,7 @@ const begun = 35 * time.Second
 // begins with none of them before an Application's refresh or its resync (argo-cd v3.2.11): everybody who asks for owners is
 // told that all is well. So it is with any pod where a leader ended between a write and its nudge, and where the webhook wrote
 // a person's pin. What a wave moves is the wave's to nudge.
-func (a *Agenda) wakes(v *plan.View, seen Seen) {
+func (a *Agenda) wakes(v *plan.View, seen observed.State) {
 	nudged := map[string]bool{}
 	for _, s := range a.Steps {
 		if n, ok := s.(Nudge); ok {
@@ -29,15 +30,15 @@ func (a *Agenda) wakes(v *plan.View, seen Seen) {
 		if !known || nudged[s.Name] || s.Skip || owned.Idle || len(owned.Live) > 0 || !slices.Equal(owned.Owners, []int{replica}) {
 			continue
 		}
-		if since, sleeps := seen.sleeper(replica); sleeps {
+		if since, sleeps := sleeper(seen, replica); sleeps {
 			a.Steps = append(a.Steps, Nudge{Cluster: s.Name, Server: s.Server, Name: s.Cluster, Shard: replica, Since: since})
 		}
 	}
 }
 
 // sleeper is when the pod that holds a slot started, if that is so long ago that it would show what it began with.
-func (s Seen) sleeper(replica int) (started time.Time, sleeps bool) {
-	for _, p := range s.podsOf(replica) {
+func sleeper(s observed.State, replica int) (started time.Time, sleeps bool) {
+	for _, p := range s.PodsOf(replica) {
 		if p.Ready && p.Claimed && !p.Started.IsZero() && s.Looked.Sub(p.Started) >= begun {
 			return p.Started, true
 		}

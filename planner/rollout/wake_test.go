@@ -6,42 +6,43 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
 // TestADeploymentsSleepersAreWoken: replica 1 owns cluster b by its own account and does nothing for it.
 func TestADeploymentsSleepersAreWoken(t *testing.T) {
 	const slow, quick = 36 * time.Second, 34 * time.Second
-	asleep := but(fit(3, 0, old), func(s *Seen) {
+	asleep := but(fit(3, 0, old), func(s *observed.State) {
 		s.Workload.ControllerReplicas, s.Looked = nil, start
 		for i := range s.Pods {
 			s.Pods[i].Started = start.Add(-slow)
 		}
-		s.Owned["b"] = Owned{Owners: []int{1}}
+		s.Owned["b"] = observed.Owned{Owners: []int{1}}
 	})
-	holder := func(change func(*Pod)) Seen {
-		return but(asleep, func(s *Seen) { s.Pods = append([]Pod(nil), s.Pods...); change(&s.Pods[1]) })
+	holder := func(change func(*observed.Pod)) observed.State {
+		return but(asleep, func(s *observed.State) { s.Pods = append([]observed.Pod(nil), s.Pods...); change(&s.Pods[1]) })
 	}
-	owned := func(o Owned) Seen {
-		return but(asleep, func(s *Seen) { s.Owned = map[string]Owned{"b": o} })
+	owned := func(o observed.Owned) observed.State {
+		return but(asleep, func(s *observed.State) { s.Owned = map[string]observed.Owned{"b": o} })
 	}
 	woken := []Step{Nudge{Cluster: "b", Server: "https://b", Shard: 1, Since: start.Add(-slow)}}
 	for name, test := range map[string]struct {
-		seen     Seen
+		seen     observed.State
 		stateful bool
 		moves    bool
 		off      bool
 		want     []Step
 	}{
 		"one that owns and shows no gauges":     {seen: asleep, want: woken},
-		"not one that started a short time ago": {seen: holder(func(p *Pod) { p.Started = start.Add(-quick) })},
-		"not one whose start nobody knows":      {seen: holder(func(p *Pod) { p.Started = time.Time{} })},
-		"not one that is not ready":             {seen: holder(func(p *Pod) { p.Ready = false })},
-		"not one whose slot is anyone's":        {seen: holder(func(p *Pod) { p.Claimed = false })},
-		"not one that works":                    {seen: owned(Owned{Owners: []int{1}, Live: []int{1}})},
-		"not one that does not own it":          {seen: owned(Owned{Owners: []int{0}})},
-		"not one of two that own it":            {seen: owned(Owned{Owners: []int{0, 1}})},
-		"not for a cluster without work":        {seen: owned(Owned{Owners: []int{1}, Idle: true})},
+		"not one that started a short time ago": {seen: holder(func(p *observed.Pod) { p.Started = start.Add(-quick) })},
+		"not one whose start nobody knows":      {seen: holder(func(p *observed.Pod) { p.Started = time.Time{} })},
+		"not one that is not ready":             {seen: holder(func(p *observed.Pod) { p.Ready = false })},
+		"not one whose slot is anyone's":        {seen: holder(func(p *observed.Pod) { p.Claimed = false })},
+		"not one that works":                    {seen: owned(observed.Owned{Owners: []int{1}, Live: []int{1}})},
+		"not one that does not own it":          {seen: owned(observed.Owned{Owners: []int{0}})},
+		"not one of two that own it":            {seen: owned(observed.Owned{Owners: []int{0, 1}})},
+		"not for a cluster without work":        {seen: owned(observed.Owned{Owners: []int{1}, Idle: true})},
 		"not where nudging is off":              {seen: asleep, off: true},
 		"a StatefulSet's, too":                  {seen: asleep, stateful: true, want: woken},
 		"what a wave moves is the wave's": {

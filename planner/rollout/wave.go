@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"ballast/planner/observed"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 )
@@ -26,11 +27,11 @@ func loadOf(row plan.Row) plan.Load { return plan.LoadOf(row.Load) + 1 }
 func (t *turn) remaining() []unit {
 	secrets, to := sorted(t.seen.Secrets), t.destinations()
 	var units []unit
-	server := func(i int) string { return secrets[i].together() }
+	server := func(i int) string { return secrets[i].Together() }
 	for _, members := range placement.Group(len(secrets), server) {
 		u := unit{Unit: placement.Unit{Home: placement.NoReplica}, connected: true, idle: true}
 		for _, i := range members {
-			if s := secrets[i]; s.managed() {
+			if s := secrets[i]; s.Managed() {
 				t.joins(&u, s, to)
 			}
 		}
@@ -43,7 +44,7 @@ func (t *turn) remaining() []unit {
 }
 
 // joins adds a cluster to its unit, if it is to move and goes with the others.
-func (t *turn) joins(u *unit, s Stamp, destinations map[string]int) {
+func (t *turn) joins(u *unit, s observed.Secret, destinations map[string]int) {
 	row, known := t.p.Clusters[s.Name]
 	from, _, _ := t.v.Effective(s.Name)
 	to := destinations[s.Name]
@@ -56,8 +57,8 @@ func (t *turn) joins(u *unit, s Stamp, destinations map[string]int) {
 	owned, told := t.seen.Owned[s.Name]
 	u.Unit = u.With(s.Name, loadOf(row))
 	u.leaves = u.leaves || from >= t.p.Rollout.Replicas
-	u.idle = u.idle && !s.awaited(owned)
-	u.connected = u.connected && (!s.awaited(owned) || len(owned.Live) > 0)
+	u.idle = u.idle && !s.Awaited(owned)
+	u.connected = u.connected && (!s.Awaited(owned) || len(owned.Live) > 0)
 	if !told && !s.Skip {
 		u.unknown = cmp.Or(u.unknown, s.Name)
 	}

@@ -4,14 +4,17 @@ import (
 	"testing"
 	"time"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
 func TestLiveWaves(t *testing.T) {
-	away := func(s *Seen) { s.Asked, s.Owned = false, nil }
-	pod := func(i int, change func(*Pod)) func(*Seen) { return func(s *Seen) { change(&s.Pods[i]) } }
-	stamped := func(owned Owned) Seen {
-		return but(fit(3, 16, grown), func(s *Seen) { s.Owned["b"] = owned })
+	away := func(s *observed.State) { s.Asked, s.Owned = false, nil }
+	pod := func(i int, change func(*observed.Pod)) func(*observed.State) {
+		return func(s *observed.State) { change(&s.Pods[i]) }
+	}
+	stamped := func(owned observed.Owned) observed.State {
+		return but(fit(3, 16, grown), func(s *observed.State) { s.Owned["b"] = owned })
 	}
 	for name, c := range map[string]liveCase{
 		"the first wave": {
@@ -19,15 +22,15 @@ func TestLiveWaves(t *testing.T) {
 			want: "Advanced: Moving 1/1 3/16 rows [a0 b2 c1] moves [b2] was [b1]; wave 1 of 1 moves 1 of 3 clusters",
 		},
 		"no wave is begun onto a pod that is not ready": {
-			plan: growing(plan.Moving, nil), seen: but(fit(3, 16, old), pod(2, func(p *Pod) { p.Ready = false })), target: grown,
+			plan: growing(plan.Moving, nil), seen: but(fit(3, 16, old), pod(2, func(p *observed.Pod) { p.Ready = false })), target: grown,
 			want: "Waiting: Moving 3/16 rows [a0 b1 c1]; waiting: replica 2 is not ready",
 		},
 		"no wave is begun onto a pod near its memory limit": {
-			plan: growing(plan.Moving, nil), seen: but(fit(3, 16, old), pod(2, func(p *Pod) { p.Memory = 922 << 20 })), target: grown,
+			plan: growing(plan.Moving, nil), seen: but(fit(3, 16, old), pod(2, func(p *observed.Pod) { p.Memory = 922 << 20 })), target: grown,
 			want: "Waiting: Moving 3/16 rows [a0 b1 c1]; waiting: replica 2 uses 922 MiB of its memory limit of 1024 MiB",
 		},
 		"a pod without a limit is near nothing": {
-			plan: growing(plan.Moving, nil), seen: but(fit(3, 16, old), pod(2, func(p *Pod) { p.Memory, p.MemoryLimit = 922<<20, 0 })), target: grown,
+			plan: growing(plan.Moving, nil), seen: but(fit(3, 16, old), pod(2, func(p *observed.Pod) { p.Memory, p.MemoryLimit = 922<<20, 0 })), target: grown,
 			want: "Advanced: Moving 1/1 3/16 rows [a0 b2 c1] moves [b2] was [b1]; wave 1 of 1 moves 1 of 3 clusters",
 		},
 		"no wave is begun while owners are not known": {
@@ -35,7 +38,7 @@ func TestLiveWaves(t *testing.T) {
 			want: "Waiting: Moving 3/16 rows [a0 b1 c1]; waiting: not every pod says which clusters it owns",
 		},
 		"no cluster is moved of which nobody says who owns it": {
-			plan: growing(plan.Moving, nil), seen: but(fit(3, 16, old), func(s *Seen) { delete(s.Owned, "b") }), target: grown,
+			plan: growing(plan.Moving, nil), seen: but(fit(3, 16, old), func(s *observed.State) { delete(s.Owned, "b") }), target: grown,
 			want: `Waiting: Moving 3/16 rows [a0 b1 c1]; waiting: nobody says who owns cluster "b"`,
 		},
 		"replicas to which nothing could be moved go again": {
@@ -67,15 +70,15 @@ func TestLiveWaves(t *testing.T) {
 			want: `Waiting: Moving 1/1 3/16 rows [a0 b2 c1] moves [b2] was [b1]; waiting: 1 Secrets do not carry their replica yet, the first is "b"`,
 		},
 		"a wave waits for the new owner": {
-			plan: growing(plan.Moving, moved), seen: stamped(Owned{}), target: grown,
+			plan: growing(plan.Moving, moved), seen: stamped(observed.Owned{}), target: grown,
 			want: `Waiting: Moving 1/1 3/16 rows [a0 b2 c1] moves [b2] was [b1]; waiting: cluster "b" is owned by nobody instead of replica 2`,
 		},
 		"a wave waits until the old owner let go": {
-			plan: growing(plan.Moving, moved), seen: stamped(Owned{Owners: []int{1, 2}, Live: []int{2}}), target: grown,
+			plan: growing(plan.Moving, moved), seen: stamped(observed.Owned{Owners: []int{1, 2}, Live: []int{2}}), target: grown,
 			want: `Waiting: Moving 1/1 3/16 rows [a0 b2 c1] moves [b2] was [b1]; waiting: cluster "b" is owned by replicas [1 2] instead of replica 2`,
 		},
 		"a wave waits until the new owner has it connected": {
-			plan: growing(plan.Moving, moved), seen: stamped(Owned{Owners: []int{2}}), target: grown,
+			plan: growing(plan.Moving, moved), seen: stamped(observed.Owned{Owners: []int{2}}), target: grown,
 			want: `Waiting: Moving 1/1 3/16 rows [a0 b2 c1] moves [b2] was [b1]; waiting: replica 2 has not connected cluster "b"`,
 		},
 		"a wave waits while owners are not known": {
@@ -83,11 +86,11 @@ func TestLiveWaves(t *testing.T) {
 			want: "Waiting: Moving 1/1 3/16 rows [a0 b2 c1] moves [b2] was [b1]; waiting: not every pod says which clusters it owns",
 		},
 		"a wave waits for the pod that receives": {
-			plan: growing(plan.Moving, moved), seen: but(fit(3, 16, grown), pod(2, func(p *Pod) { p.Ready = false })), target: grown,
+			plan: growing(plan.Moving, moved), seen: but(fit(3, 16, grown), pod(2, func(p *observed.Pod) { p.Ready = false })), target: grown,
 			want: "Waiting: Moving 1/1 3/16 rows [a0 b2 c1] moves [b2] was [b1]; waiting: replica 2 is not ready",
 		},
 		"a wave does not wait for a cluster without an Application": {
-			plan: growing(plan.Moving, moved), seen: stamped(Owned{Idle: true}), target: grown,
+			plan: growing(plan.Moving, moved), seen: stamped(observed.Owned{Idle: true}), target: grown,
 			want: "Advanced: Verifying 1/1 3/16 rows [a0 b2 c1]; wave 1 is done; every cluster has its replica",
 		},
 		"a wave does not wait for a Secret that is gone": {
@@ -116,8 +119,8 @@ func TestLiveWaves(t *testing.T) {
 }
 
 func TestLiveWavesTurnBack(t *testing.T) {
-	pod := func(change func(*Pod), others ...func(*Seen)) Seen {
-		s := but(fit(3, 16, grown), func(s *Seen) { change(&s.Pods[2]) })
+	pod := func(change func(*observed.Pod), others ...func(*observed.State)) observed.State {
+		s := but(fit(3, 16, grown), func(s *observed.State) { change(&s.Pods[2]) })
 		for _, other := range others {
 			other(&s)
 		}
@@ -126,27 +129,27 @@ func TestLiveWavesTurnBack(t *testing.T) {
 	const back = "TurnedBack: Reverting 1/1 3/16 rows [a0 b1 c1] moves [b1] was [b2]; "
 	for name, c := range map[string]liveCase{
 		"when the pod that receives restarted": {
-			plan: growing(plan.Moving, moved), seen: pod(func(p *Pod) { p.Restarts, p.RestartedAt = 1, start.Add(time.Second) }),
+			plan: growing(plan.Moving, moved), seen: pod(func(p *observed.Pod) { p.Restarts, p.RestartedAt = 1, start.Add(time.Second) }),
 			want: back + "replica 2 restarted",
 		},
 		"when it was killed for its memory": {
-			plan: growing(plan.Moving, moved), seen: pod(func(p *Pod) { p.Restarts, p.RestartedAt, p.OOMKilled = 1, start.Add(time.Second), true }),
+			plan: growing(plan.Moving, moved), seen: pod(func(p *observed.Pod) { p.Restarts, p.RestartedAt, p.OOMKilled = 1, start.Add(time.Second), true }),
 			want: back + "replica 2 was out of memory",
 		},
 		"when it was killed and does not run again": {
-			plan: growing(plan.Moving, moved), seen: pod(func(p *Pod) { p.Ready, p.OOMKilled = false, true }),
+			plan: growing(plan.Moving, moved), seen: pod(func(p *observed.Pod) { p.Ready, p.OOMKilled = false, true }),
 			want: back + "replica 2 was out of memory",
 		},
 		"when it comes near its memory limit": {
-			plan: growing(plan.Moving, moved), seen: pod(func(p *Pod) { p.Memory = 922 << 20 }),
+			plan: growing(plan.Moving, moved), seen: pod(func(p *observed.Pod) { p.Memory = 922 << 20 }),
 			want: back + "replica 2 uses 922 MiB of its memory limit of 1024 MiB",
 		},
 		"when its deadline has passed": {
-			plan: growing(plan.Moving, moved), seen: but(fit(3, 16, grown), func(s *Seen) { s.Owned["b"] = Owned{} }), late: true,
+			plan: growing(plan.Moving, moved), seen: but(fit(3, 16, grown), func(s *observed.State) { s.Owned["b"] = observed.Owned{} }), late: true,
 			want: back + `not done after 10m0s: cluster "b" is owned by nobody instead of replica 2`,
 		},
 		"when nobody can be asked until its deadline": {
-			plan: growing(plan.Moving, moved), seen: but(fit(3, 16, grown), func(s *Seen) { s.Asked = false }), late: true,
+			plan: growing(plan.Moving, moved), seen: but(fit(3, 16, grown), func(s *observed.State) { s.Asked = false }), late: true,
 			want: back + "not done after 10m0s: not every pod says which clusters it owns",
 		},
 		"when most Secrets are not seen until its deadline": {
@@ -169,15 +172,15 @@ func TestLiveWavesTurnBack(t *testing.T) {
 			want: "Advanced: Moving 1/1 3/16 rows [a0 b2 c1 d0] moves [b2] was [b1]; wave 1 of 1 moves 1 of 4 clusters",
 		},
 		"but not for a restart before it": {
-			plan: growing(plan.Moving, moved), seen: pod(func(p *Pod) { p.Restarts, p.RestartedAt, p.OOMKilled = 1, start.Add(-time.Second), true }), target: grown,
+			plan: growing(plan.Moving, moved), seen: pod(func(p *observed.Pod) { p.Restarts, p.RestartedAt, p.OOMKilled = 1, start.Add(-time.Second), true }), target: grown,
 			want: "Advanced: Verifying 1/1 3/16 rows [a0 b2 c1]; wave 1 is done; every cluster has its replica",
 		},
 		"but not for a pod that receives nothing": {
-			plan: growing(plan.Moving, moved), seen: but(fit(3, 16, grown), func(s *Seen) { s.Pods[0].Restarts, s.Pods[0].RestartedAt = 1, start.Add(time.Minute) }), target: grown,
+			plan: growing(plan.Moving, moved), seen: but(fit(3, 16, grown), func(s *observed.State) { s.Pods[0].Restarts, s.Pods[0].RestartedAt = 1, start.Add(time.Minute) }), target: grown,
 			want: "Advanced: Verifying 1/1 3/16 rows [a0 b2 c1]; wave 1 is done; every cluster has its replica",
 		},
 		"and a replica that has nothing connected shows nothing": {
-			plan: growing(plan.Moving, moved), seen: but(fit(3, 16, grown), func(s *Seen) { s.Owned["b"] = Owned{Owners: []int{2}} }), late: true,
+			plan: growing(plan.Moving, moved), seen: but(fit(3, 16, grown), func(s *observed.State) { s.Owned["b"] = observed.Owned{Owners: []int{2}} }), late: true,
 			want: back + `not done after 10m0s: replica 2 has not connected cluster "b"`,
 		},
 		"but not for a cluster that nobody can reach, at a replica that has others": {
@@ -185,7 +188,7 @@ func TestLiveWavesTurnBack(t *testing.T) {
 				p.Clusters = rows(shards{"a": 0, "b": 1, "c": 1})
 				wave(p, shards{"c": 1}, shards{"c": 2})
 			}),
-			seen:   but(fit(3, 16, shards{"a": 0, "b": 1, "c": 1}), func(s *Seen) { s.Owned["c"] = Owned{Owners: []int{1}} }),
+			seen:   but(fit(3, 16, shards{"a": 0, "b": 1, "c": 1}), func(s *observed.State) { s.Owned["c"] = observed.Owned{Owners: []int{1}} }),
 			target: shards{"a": 0, "b": 1, "c": 1}, late: true,
 			want: `Advanced: Verifying 1/1 3/16 rows [a0 b1 c1]; going on after 10m0s, though replica 1 has not connected cluster "c"; every cluster has its replica`,
 		},
@@ -194,7 +197,7 @@ func TestLiveWavesTurnBack(t *testing.T) {
 				p.Clusters = rows(shards{"a": 1, "b": 2, "c": 0})
 				wave(p, shards{"a": 1, "b": 2, "c": 2}, shards{"a": 0, "b": 1, "c": 1})
 			}),
-			pins: plan.Pins{"a": 1}, seen: pod(func(p *Pod) { p.Memory = 922 << 20 }),
+			pins: plan.Pins{"a": 1}, seen: pod(func(p *observed.Pod) { p.Memory = 922 << 20 }),
 			want: "TurnedBack: Reverting 1/1 3/16 rows [a1 b1 c0] moves [b1] was [b2]; replica 2 uses 922 MiB of its memory limit of 1024 MiB",
 		},
 		"and keeps the Secrets of one server together where a person pinned one of them meanwhile": {
@@ -203,7 +206,7 @@ func TestLiveWavesTurnBack(t *testing.T) {
 				p.Clusters["a"] = plan.Row{Replica: 2, Server: p.Clusters["b"].Server}
 				wave(p, shards{"a": 2, "b": 2, "c": 2}, shards{"a": 0, "b": 0, "c": 1})
 			}),
-			pins: plan.Pins{"b": 2}, seen: but(fit(3, 16, shards{"a": 2, "b": 2, "c": 2}), func(s *Seen) {
+			pins: plan.Pins{"b": 2}, seen: but(fit(3, 16, shards{"a": 2, "b": 2, "c": 2}), func(s *observed.State) {
 				s.Pods[2].Memory, s.Secrets[0].Server = 922<<20, s.Secrets[1].Server
 			}),
 			want: "TurnedBack: Reverting 1/1 3/16 rows [a2 b2 c1] moves [c1] was [c2]; replica 2 uses 922 MiB of its memory limit of 1024 MiB",
@@ -213,7 +216,7 @@ func TestLiveWavesTurnBack(t *testing.T) {
 				moved(p)
 				p.Clusters["new"] = plan.Row{Replica: 2, Server: p.Clusters["b"].Server}
 			}),
-			seen: but(fit(3, 16, shards{"a": 0, "b": 2, "c": 1, "new": 2}), func(s *Seen) {
+			seen: but(fit(3, 16, shards{"a": 0, "b": 2, "c": 1, "new": 2}), func(s *observed.State) {
 				s.Pods[2].Memory, s.Secrets[3].Server = 922<<20, s.Secrets[1].Server
 			}),
 			want: "TurnedBack: Reverting 1/1 3/16 rows [a0 b1 c1 new1] moves [b1] was [b2]; replica 2 uses 922 MiB of its memory limit of 1024 MiB",
@@ -223,15 +226,15 @@ func TestLiveWavesTurnBack(t *testing.T) {
 				p.FreeReplicas = true
 				wave(p, shards{"c": 0}, shards{"c": 2})
 			}),
-			seen: but(fit(2, 16, shrunken), func(s *Seen) { s.Pods[0].Memory = 1 << 30 }),
+			seen: but(fit(2, 16, shrunken), func(s *observed.State) { s.Pods[0].Memory = 1 << 30 }),
 			want: "GaveUp: 3/16 rows [a0 b1 c0]; replica 0 uses 1024 MiB of its memory limit of 1024 MiB",
 		},
 		"but not onto a replica that does not work": {
-			plan: growing(plan.Moving, moved), seen: pod(func(p *Pod) { p.Memory = 922 << 20 }, func(s *Seen) { s.Pods[1].Ready = false }),
+			plan: growing(plan.Moving, moved), seen: pod(func(p *observed.Pod) { p.Memory = 922 << 20 }, func(s *observed.State) { s.Pods[1].Ready = false }),
 			want: "GaveUp: 3/16 rows [a0 b2 c1]; replica 2 uses 922 MiB of its memory limit of 1024 MiB",
 		},
 		"but not onto one that is unwell, though it is ready now": {
-			plan: growing(plan.Moving, moved), seen: pod(func(p *Pod) { p.Memory = 922 << 20 }), unwell: map[int]bool{1: true},
+			plan: growing(plan.Moving, moved), seen: pod(func(p *observed.Pod) { p.Memory = 922 << 20 }), unwell: map[int]bool{1: true},
 			want: "GaveUp: 3/16 rows [a0 b2 c1]; replica 2 uses 922 MiB of its memory limit of 1024 MiB",
 		},
 		"and what came from others goes back alone": {
@@ -239,7 +242,7 @@ func TestLiveWavesTurnBack(t *testing.T) {
 				p.Clusters = rows(shards{"a": 2, "b": 2, "c": 1})
 				wave(p, shards{"a": 2, "b": 2}, shards{"a": 0, "b": 1})
 			}),
-			seen: but(fit(3, 16, shards{"a": 2, "b": 2, "c": 1}), func(s *Seen) { s.Pods[1].Ready, s.Pods[2].Memory = false, 922<<20 }),
+			seen: but(fit(3, 16, shards{"a": 2, "b": 2, "c": 1}), func(s *observed.State) { s.Pods[1].Ready, s.Pods[2].Memory = false, 922<<20 }),
 			want: "TurnedBack: Reverting 1/1 3/16 rows [a0 b2 c1] moves [a0] was [a2]; replica 2 uses 922 MiB of its memory limit of 1024 MiB",
 		},
 		"then it waits until its Secrets are back": {
@@ -248,12 +251,12 @@ func TestLiveWavesTurnBack(t *testing.T) {
 		},
 		"then it waits until the old owners have them again": {
 			plan: growing(plan.Reverting, func(p *plan.Plan) { wave(p, shards{"b": 1}, shards{"b": 2}) }),
-			seen: but(fit(3, 16, old), func(s *Seen) { s.Owned["b"] = Owned{} }),
+			seen: but(fit(3, 16, old), func(s *observed.State) { s.Owned["b"] = observed.Owned{} }),
 			want: `Waiting: Reverting 1/1 3/16 rows [a0 b1 c1] moves [b1] was [b2]; waiting: cluster "b" is owned by nobody instead of replica 1`,
 		},
 		"then written Secrets are enough where nobody can be asked, and replicas without a cluster go": {
 			plan: growing(plan.Reverting, func(p *plan.Plan) { wave(p, shards{"b": 1}, shards{"b": 2}) }),
-			seen: but(fit(3, 16, old), func(s *Seen) { s.Asked, s.Owned = false, nil }),
+			seen: but(fit(3, 16, old), func(s *observed.State) { s.Asked, s.Owned = false, nil }),
 			want: "Advanced: Reverting 1/1 2/16 rows [a0 b1 c1]; the wave's clusters are back where they were",
 		},
 		"then replicas that have clusters stay": {
@@ -266,7 +269,9 @@ func TestLiveWavesTurnBack(t *testing.T) {
 		},
 		"then replicas that a Secret holds which is not ballast's stay": {
 			plan: growing(plan.Reverting, func(p *plan.Plan) { wave(p, shards{"b": 1}, shards{"b": 2}) }),
-			seen: but(fit(3, 16, old), func(s *Seen) { s.Secrets = append(s.Secrets, Stamp{Name: "z", Shard: 2, Valid: true, Unmanaged: true}) }),
+			seen: but(fit(3, 16, old), func(s *observed.State) {
+				s.Secrets = append(s.Secrets, observed.Secret{Name: "z", Shard: 2, Valid: true, Unmanaged: true})
+			}),
 			want: "Reverted: 3/16 rows [a0 b1 c1]; the wave's clusters are back where they were",
 		},
 		"then its deadline ends it too": {

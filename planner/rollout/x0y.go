@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -21,8 +22,8 @@ func stops(r *plan.Rollout) bool {
 
 // broughtBack reports whether replicas are wanted that a stop should hold at 0, and has held for too long: the webhook lets
 // them pass then.
-func broughtBack(p plan.Plan, seen Seen, now time.Time) bool {
-	return stops(p.Rollout) && seen.Workload.count().Replicas > 0 && plan.StopLapsed(p.Rollout.Since, now)
+func broughtBack(p plan.Plan, seen observed.State, now time.Time) bool {
+	return stops(p.Rollout) && seen.Workload.Count().Replicas > 0 && plan.StopLapsed(p.Rollout.Since, now)
 }
 
 // StopsAll reports whether a rollout is under way that may hold every replica stopped. Neither break-glass nor a discovery that
@@ -50,7 +51,7 @@ func (t *turn) stopEnds() string {
 func (t *turn) draining() {
 	r := t.p.Rollout
 	switch w := t.seen.Workload; {
-	case w.stopped():
+	case w.Stopped():
 		r.Was = map[string]int{}
 		for name := range r.Moves {
 			if row, known := t.p.Clusters[name]; known {
@@ -69,7 +70,7 @@ func (t *turn) draining() {
 
 // rewriting waits until every managed Secret carries its replica, while no pod reads them.
 func (t *turn) rewriting() {
-	behind, unseen, stopped := laggards(t.v, t.seen), blind(t.p, t.seen), t.seen.Workload.stopped()
+	behind, unseen, stopped := laggards(t.v, t.seen), blind(t.p, t.seen), t.seen.Workload.Stopped()
 	why := "every cluster Secret carries its replica"
 	switch {
 	case !stopped:
@@ -116,7 +117,7 @@ func (t *turn) behind() []string {
 	low, high := reach(t.p.Target.Kind, target(t.p.Rollout)), reach(t.p.Target.Kind, t.p.Rollout.From)
 	var names []string
 	for _, s := range sorted(t.seen.Secrets) {
-		if _, planned := t.p.Clusters[s.Name]; planned && s.managed() && s.Valid && s.Shard >= low && s.Shard < high {
+		if _, planned := t.p.Clusters[s.Name]; planned && s.Managed() && s.Valid && s.Shard >= low && s.Shard < high {
 			names = append(names, s.Name)
 		}
 	}
@@ -156,7 +157,7 @@ func (t *turn) returning() {
 		t.wait(why)
 		return
 	case !done:
-		if w := t.seen.Workload.count(); t.p.FreeReplicas && w.Replicas > t.p.ControllerReplicas {
+		if w := t.seen.Workload.Count(); t.p.FreeReplicas && w.Replicas > t.p.ControllerReplicas {
 			// Replicas that are people's now stay: a pod whose number is above its env would be a second replica 0.
 			t.p.ControllerReplicas = max(t.p.ControllerReplicas, w.ControllerReplicas)
 		}
@@ -193,7 +194,7 @@ func (t *turn) mixed() bool {
 	return larger && w != nil && (!w.ObservedCurrent || w.Updated < w.Current)
 }
 
-func pods(w *Workload) string {
+func pods(w *observed.Workload) string {
 	if w == nil {
 		return "the workload was not found"
 	}

@@ -6,11 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
 // none is a workload at 0 with so many pods left.
-func none(pods, env int, shards map[string]int) Seen {
+func none(pods, env int, shards map[string]int) observed.State {
 	s := fit(0, env, shards)
 	s.Workload.Current = pods
 	return s
@@ -44,10 +45,10 @@ func TestX0Y(t *testing.T) {
 			}
 		})
 	}
-	unready := func(s *Seen) { s.Workload.Ready = 1 }
+	unready := func(s *observed.State) { s.Workload.Ready = 1 }
 	for name, c := range map[string]struct {
 		plan plan.Plan
-		seen Seen
+		seen observed.State
 		late bool
 		want string
 	}{
@@ -56,16 +57,16 @@ func TestX0Y(t *testing.T) {
 			want: "Waiting: Draining 0/2 rows [a0 b1 c1] moves [b2] was []; waiting: 1 pods run",
 		},
 		"draining waits until the status speaks of it": {
-			plan: draining(nil), seen: but(none(0, 2, old), func(s *Seen) { s.Workload.ObservedCurrent = false }),
+			plan: draining(nil), seen: but(none(0, 2, old), func(s *observed.State) { s.Workload.ObservedCurrent = false }),
 			want: "Waiting: Draining 0/2 rows [a0 b1 c1] moves [b2] was []; waiting: 0 pods run",
 		},
 		"draining waits for the workload to be found": {
-			plan: draining(nil), seen: Seen{},
+			plan: draining(nil), seen: observed.State{},
 			want: "Waiting: Draining 0/2 rows [a0 b1 c1] moves [b2] was []; waiting: the workload was not found",
 		},
 		"draining is done, and the rows are the new ones": {
 			plan: draining(func(p *plan.Plan) { p.Rollout.Moves["far"], p.Rollout.Moves["gone"] = 2, 1 }),
-			seen: but(none(0, 2, old), func(s *Seen) { s.Secrets = append(s.Secrets, carried("far", 0)) }),
+			seen: but(none(0, 2, old), func(s *observed.State) { s.Secrets = append(s.Secrets, carried("far", 0)) }),
 			want: "Advanced: Assigning 0/2 rows [a0 b2 c1 far2] moves [] was [b1]; no replica runs",
 		},
 		"draining past its deadline comes back": {
@@ -145,7 +146,7 @@ func TestX0Y(t *testing.T) {
 			want: "Waiting: Restoring 2/2 rows [a1 b1 c1]; waiting: of 2 replicas 0 are updated and 0 ready",
 		},
 		"but where it is not ballast's": {
-			plan: level, seen: but(none(0, 2, shards{"a": 1, "b": 1, "c": 1}), func(s *Seen) { s.Workload.Unmanaged = true }), late: true,
+			plan: level, seen: but(none(0, 2, shards{"a": 1, "b": 1, "c": 1}), func(s *observed.State) { s.Workload.Unmanaged = true }), late: true,
 			want: "GaveUp: 2/2 rows [a1 b1 c1]; not done after 10m0s: of 2 replicas 0 are updated and 0 ready",
 		},
 		"coming back to more replicas, rows are below both counts first": {
@@ -194,11 +195,11 @@ func TestX0Y(t *testing.T) {
 			want: "Reverted: 2/5 rows [a0 b1 c1]; not done after 10m0s: of 2 replicas 2 are updated and 2 ready",
 		},
 		"but not while pods of the smaller count may run": {
-			plan: smaller(plan.Reverting, nil), seen: but(fit(3, 3, shrunken), func(s *Seen) { s.Workload.Updated, s.Workload.Ready = 2, 2 }), late: true,
+			plan: smaller(plan.Reverting, nil), seen: but(fit(3, 3, shrunken), func(s *observed.State) { s.Workload.Updated, s.Workload.Ready = 2, 2 }), late: true,
 			want: "Waiting: Reverting 3/3 rows [a0 b1 c0] moves [] was [a1 c2]; waiting: of 3 replicas 2 are updated and 2 ready",
 		},
 		"and ends when they are replaced, ready or not": {
-			plan: smaller(plan.Reverting, nil), seen: but(fit(3, 3, shrunken), func(s *Seen) { s.Workload.Ready = 2 }), late: true,
+			plan: smaller(plan.Reverting, nil), seen: but(fit(3, 3, shrunken), func(s *observed.State) { s.Workload.Ready = 2 }), late: true,
 			want: "Reverted: 3/3 rows [a0 b1 c0]; not done after 10m0s: of 3 replicas 3 are updated and 2 ready",
 		},
 		"a stage that x0y does not have ends, and not at 0": {
@@ -222,7 +223,7 @@ func TestAWayBackWaitsForASecretOnlySoLong(t *testing.T) {
 		p.Rollout.From, p.Rollout.Replicas, p.Rollout.ControllerReplicas = plan.Count{Replicas: 3, ControllerReplicas: 3}, 2, 2
 		p.Replicas, p.ControllerReplicas, p.Rollout.Was = 2, 2, shards{"c": 2}
 	})
-	seen := but(fit(2, 2, before), func(s *Seen) { s.Workload.Ready = 1 })
+	seen := but(fit(2, 2, before), func(s *observed.State) { s.Workload.Ready = 1 })
 	for minutes, want := range map[int]Outcome{10: Waiting, 19: Waiting, 20: TurnedBack} {
 		_, progress := Advance(plan.NewView(p, nil), seen, nil, Options{StageTimeout: 10 * time.Minute}, start.Add(time.Duration(minutes)*time.Minute))
 		if progress.Outcome != want {
@@ -237,8 +238,8 @@ func TestDrainingHasADeadlineOfItsOwn(t *testing.T) {
 		o    Options
 		want Progress
 	}{
-		"said":   {Options{StageTimeout: time.Hour, DrainTimeout: 2 * time.Minute}, Progress{Outcome: Waiting, Stage: plan.Draining, Left: time.Minute, Why: "waiting: 1 pods run"}},
-		"unsaid": {Options{StageTimeout: time.Hour}, Progress{Outcome: Waiting, Stage: plan.Draining, Left: 4 * time.Minute, Why: "waiting: 1 pods run"}},
+		"said":            {Options{StageTimeout: time.Hour, DrainTimeout: 2 * time.Minute}, Progress{Outcome: Waiting, Stage: plan.Draining, Left: time.Minute, Why: "waiting: 1 pods run"}},
+		"observed.Unsaid": {Options{StageTimeout: time.Hour}, Progress{Outcome: Waiting, Stage: plan.Draining, Left: 4 * time.Minute, Why: "waiting: 1 pods run"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, progress := Advance(plan.NewView(p, nil), none(1, 2, old), nil, test.o, start.Add(time.Minute))

@@ -1,20 +1,24 @@
-package rollout
+// Package observed is what everybody around a rollout speaks of, as it was last seen: pods, the workload, the cluster
+// Secrets, and who reconciles each cluster.
+package observed
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"ballast/planner/plan"
 )
 
-// Seen is what stands: the workload (nil: not found), every cluster Secret, the application-controllers' pods, and which
+// State is what stands: the workload (nil: not found), every cluster Secret, the application-controllers' pods, and which
 // replicas own each cluster by their own account, by the name of its Secret. Asked says that every ready pod answered, so
 // that an owner that is absent is none, and Looked is when they were asked. Orphans and Doubled are the clusters that nobody
 // has, or several pods, for longer than a move takes, by name. Given are the Secrets that repairs wrote lately.
 // Where pods and owners are not known, only mode live misses them: it waits.
-type Seen struct {
+type State struct {
 	Workload  *Workload        `json:"workload,omitempty"`
-	Secrets   []Stamp          `json:"secrets,omitempty"`
+	Secrets   []Secret         `json:"secrets,omitempty"`
 	InCluster InCluster        `json:"inCluster,omitzero"`
 	Pods      []Pod            `json:"pods,omitempty"`
 	Owned     map[string]Owned `json:"owned,omitempty"`
@@ -77,12 +81,12 @@ type Workload struct {
 	Unmanaged          bool   `json:"unmanaged,omitempty"`
 }
 
-// Stamp is a cluster Secret's data.shard. Valid says that Argo CD reads it as a number, Shard is that number; Absent says
+// Secret is a cluster Secret, as far as its data.shard goes. Valid says that Argo CD reads it as a number, Shard is that number; Absent says
 // that there is no such key. Cluster is the cluster's own name (data.name), by which Applications may name it; Skip says
 // that Argo CD is told to leave the cluster alone (skip-reconcile), so that nobody owns it; Follows says that its server has
 // another Secret, which leads, and Alone that ballast may not write this one: it stands beside that. Ownerless says that nobody has
 // had the cluster for so long that no rollout waits for it.
-type Stamp struct {
+type Secret struct {
 	Name      string `json:"name"`
 	Cluster   string `json:"cluster,omitempty"`
 	Skip      bool   `json:"skip,omitempty"`
@@ -97,26 +101,26 @@ type Stamp struct {
 	Server    string `json:"server,omitempty"`
 }
 
-// together is what the cluster has in common with those that it stays together with; empty: it stays alone.
-func (s Stamp) together() string {
+// Together is what the cluster has in common with those that it stays together with; empty: it stays alone.
+func (s Secret) Together() string {
 	if s.Alone {
 		return ""
 	}
 	return s.Server
 }
 
-// carries reports whether the Secret names that replica.
-func (s Stamp) carries(replica int) bool { return s.Valid && s.Shard == replica }
+// Carries reports whether the Secret names that replica.
+func (s Secret) Carries(replica int) bool { return s.Valid && s.Shard == replica }
 
-// awaited reports whether some replica is to have the cluster and report it.
-func (s Stamp) awaited(owned Owned) bool { return !s.Skip && !s.Ownerless && !owned.Idle }
+// Awaited reports whether some replica is to have the cluster and report it.
+func (s Secret) Awaited(owned Owned) bool { return !s.Skip && !s.Ownerless && !owned.Idle }
 
-// managed reports whether ballast may write the Secret.
-func (s Stamp) managed() bool { return !s.Immutable && !s.Unmanaged }
+// Managed reports whether ballast may write the Secret.
+func (s Secret) Managed() bool { return !s.Immutable && !s.Unmanaged }
 
-// display is the shard as people may see it: what is not a number of at most six digits is never shown, since people
+// Display is the shard as people may see it: what is not a number of at most six digits is never shown, since people
 // paste tokens into the wrong field.
-func (s Stamp) display() string {
+func (s Secret) Display() string {
 	switch {
 	case s.Absent:
 		return "-"
@@ -126,17 +130,8 @@ func (s Stamp) display() string {
 	return strconv.Itoa(s.Shard)
 }
 
-// reach is the number of replicas that own the shard of their own number. Pods whose env is absent or at most 1 own
-// every shard, their own included; a Deployment's pods take spec.replicas for the env.
-func reach(kind string, c plan.Count) int {
-	if kind == plan.Deployment || c.ControllerReplicas <= 1 {
-		return c.Replicas
-	}
-	return min(c.Replicas, c.ControllerReplicas)
-}
-
-// count is the workload's spec as a count; an absent env is 0.
-func (w *Workload) count() plan.Count {
+// Count is the workload's spec as a count; an absent env is 0.
+func (w *Workload) Count() plan.Count {
 	if w == nil {
 		return plan.Count{}
 	}
@@ -147,24 +142,24 @@ func (w *Workload) count() plan.Count {
 	return c
 }
 
-// settled reports whether the workload is as the plan holds it, every pod at the newest template and ready.
-func (w *Workload) settled(p plan.Plan) bool {
+// Settled reports whether the workload is as the plan holds it, every pod at the newest template and ready.
+func (w *Workload) Settled(p plan.Plan) bool {
 	if w == nil || !w.ObservedCurrent || w.Replicas != p.Replicas {
 		return false
 	}
-	if enforcesEnv(p) && (w.ControllerReplicas == nil || *w.ControllerReplicas != p.ControllerReplicas) {
+	if p.HoldsEnv() && (w.ControllerReplicas == nil || *w.ControllerReplicas != p.ControllerReplicas) {
 		return false
 	}
 	return w.Ready == p.Replicas && w.Updated == p.Replicas && w.Current == p.Replicas
 }
 
-// stopped reports whether no pod runs, and none is to.
-func (w *Workload) stopped() bool {
+// Stopped reports whether no pod runs, and none is to.
+func (w *Workload) Stopped() bool {
 	return w != nil && w.ObservedCurrent && w.Replicas == 0 && w.Current == 0
 }
 
-// restartedSince reports whether the pod template was marked for a restart at or after a time, by whomever.
-func (w *Workload) restartedSince(since time.Time) bool {
+// RestartedSince reports whether the pod template was marked for a restart at or after a time, by whomever.
+func (w *Workload) RestartedSince(since time.Time) bool {
 	if w == nil {
 		return false
 	}
@@ -172,7 +167,73 @@ func (w *Workload) restartedSince(since time.Time) bool {
 	return err == nil && !at.Before(since.Truncate(time.Second))
 }
 
-// enforcesEnv reports whether the plan says anything of the env: 0 stands for the absent env of a fleet as found.
-func enforcesEnv(p plan.Plan) bool {
-	return p.Target.Kind != plan.Deployment && p.ControllerReplicas > 0
+// Given is a Secret's shard as a repair wrote it, and when.
+type Given struct {
+	Shard int       `json:"shard"`
+	At    time.Time `json:"at"`
 }
+
+// PodsOf lists a replica's pods: one, or while a Deployment replaces them two.
+func (s State) PodsOf(replica int) []Pod {
+	var pods []Pod
+	for _, p := range s.Pods {
+		if p.Replica == replica {
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}
+
+// Asleep says why a replica would not take a cluster now.
+func (s State) Asleep(replica int) string {
+	pods := s.PodsOf(replica)
+	switch {
+	case len(pods) == 0:
+		return fmt.Sprintf("replica %d has no pod that is seen", replica)
+	case slices.ContainsFunc(pods, func(p Pod) bool { return p.Ready && p.Claimed }):
+		return ""
+	case slices.ContainsFunc(pods, func(p Pod) bool { return p.Ready }):
+		return fmt.Sprintf("no pod has claimed replica %d", replica)
+	}
+	return fmt.Sprintf("replica %d is not ready", replica)
+}
+
+// Unsaid is what is missing where a ready pod does not answer.
+const Unsaid = "not every pod says which clusters it owns"
+
+// Mute says that one of those replicas does not tell which clusters it owns.
+func (s State) Mute(replicas ...int) string {
+	if s.Asked {
+		return ""
+	}
+	for _, r := range replicas {
+		if !slices.ContainsFunc(s.PodsOf(r), func(p Pod) bool { return p.Ready && p.Answered }) {
+			return Unsaid
+		}
+	}
+	return ""
+}
+
+// Fault names the first of the plan's clusters that several pods have, or nobody; empty: there is none. One whose Secret ballast
+// may not write is people's.
+func (s State) Fault(p plan.Plan) string {
+	ours := map[string]bool{}
+	for _, secret := range s.Secrets {
+		_, planned := p.Clusters[secret.Name]
+		ours[secret.Name] = planned && secret.Managed()
+	}
+	for _, name := range s.Doubled {
+		if ours[name] {
+			return Severally(name)
+		}
+	}
+	for _, name := range s.Orphans {
+		if ours[name] {
+			return fmt.Sprintf("nobody reconciles cluster %q", name)
+		}
+	}
+	return ""
+}
+
+// Severally says that several pods have a cluster.
+func Severally(name string) string { return fmt.Sprintf("several pods reconcile cluster %q", name) }
