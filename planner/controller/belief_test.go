@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"maps"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +77,7 @@ func TestNoPlanIsBelievedThatNoPlannerWrote(t *testing.T) {
 	t.Run("one with its history, of another installation", func(t *testing.T) { refusesAWholeBackupFromElsewhere(t, server) })
 	t.Run("an older one, before the new leader's first cycle", func(t *testing.T) { repairsNothingUnjudged(t, server) })
 	t.Run("without the key's Secret nothing is planned, and people hear why", func(t *testing.T) { saysThatTheKeyIsMissing(t, server) })
+	t.Run("without the key no fleet stays stopped", func(t *testing.T) { bringsBackWithoutTheKey(t, server) })
 	t.Run("a key that somebody wiped comes back", func(t *testing.T) { bringsTheKeyBack(t, server) })
 	t.Run("a key that somebody chose is none", func(t *testing.T) { refusesAChosenKey(t, server) })
 }
@@ -257,6 +260,57 @@ func saysThatTheKeyIsMissing(t *testing.T, server *rest.Config) {
 	b.cycles(l, 1)
 	if got := len(b.plan().Clusters); got != 3 {
 		t.Errorf("%d clusters once it is there, want 3", got)
+	}
+}
+
+// bringsBackWithoutTheKey: a leader that believes no plan ends a stop of all replicas all the same, within what is configured.
+func bringsBackWithoutTheKey(t *testing.T, server *rest.Config) {
+	since := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+	draining := func(from int) func(*plan.Plan) {
+		return func(p *plan.Plan) {
+			p.Replicas, p.Rollout = 0, &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Since: since,
+				From: plan.Count{Replicas: from, ControllerReplicas: from}, Replicas: 3, ControllerReplicas: 3}
+		}
+	}
+	type result struct{ Planned, Stands, Env, Written int }
+	for name, c := range map[string]struct {
+		change      func(*plan.Plan)
+		annotations map[string]string
+		want        result
+	}{
+		"as ballast left it":        {draining(2), nil, result{2, 2, 2, 1}},
+		"as nobody would have it":   {draining(900), nil, result{16, 16, 16, 1}},
+		"with break-glass":          {draining(2), map[string]string{plan.AnnotationEnforcement: "off"}, result{2, 2, 2, 1}},
+		"at 0 though the plan is 4": {func(p *plan.Plan) { p.Replicas, p.ControllerReplicas = 4, 4 }, nil, result{4, 4, 4, 0}},
+		"at 0 with break-glass":     {func(p *plan.Plan) { p.Replicas = 4 }, map[string]string{plan.AnnotationEnforcement: "off"}, result{4, 0, 3, 0}},
+		"at 0 and observed":         {func(p *plan.Plan) { p.Mode = plan.Observe }, nil, result{3, 0, 3, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, server, plan.Enforce, 3, 2, 1)
+			l, end := b.start()
+			b.cycles(l, 1)
+			end()
+			p := b.plan()
+			c.change(&p)
+			b.forge(p, c.annotations)
+			set := b.workload()
+			set.Spec.Replicas = new(int32)
+			b.must(b.client.Update(b.ctx, set))
+			b.must(b.client.Delete(b.ctx, newKeySecret(b.namespace)))
+			next, _ := b.start()
+			b.clock.Step(time.Duration(b.config.Interval))
+			b.idle(next)
+			set, p = b.workload(), b.plan()
+			env, err := strconv.Atoi(set.Spec.Template.Spec.Containers[0].Env[0].Value)
+			b.must(err)
+			written := slices.DeleteFunc(b.told("PlanWritten"), func(s string) bool { return !strings.Contains(s, broughtBack) })
+			if diff := cmp.Diff(c.want, result{p.Replicas, int(*set.Spec.Replicas), env, len(written)}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if told := b.told("KeyMissing"); p.Rollout != nil || len(told) != 1 {
+				t.Errorf("rollout %v is under way; people were told %q", p.Rollout, told)
+			}
+		})
 	}
 }
 

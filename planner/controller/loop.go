@@ -151,7 +151,7 @@ func (l *Loop) takeOver(ctx context.Context) error {
 		return nil
 	}
 	if err := l.unseal(ctx); err != nil {
-		return err
+		return errors.Join(err, l.bringBack(ctx))
 	}
 	history, problems, err := l.Store.ReadHistory(ctx)
 	if err != nil {
@@ -292,6 +292,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (cycle.Inputs
 		return cycle.Inputs{}, snapshot, err
 	}
 	in := cycle.Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory}
+	in.Keyless = l.unseal(ctx) != nil
 	if in.Discovered, in.Workload, err = l.stands(ctx, c, l.memory.Known, cmp.Or(l.newest(), snapshot.Document.Plan)); err != nil {
 		return cycle.Inputs{}, snapshot, err
 	}

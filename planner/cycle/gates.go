@@ -75,6 +75,13 @@ func gates() []gate {
 			shut: func(s situation) string { return when(s.partial) }},
 		{name: "heldOff", blocks: setEnv | followUp | pinOut | balance, kind: "HeldOff", brief: "a rollout failed or went back to an earlier plan a short while ago",
 			shut: situation.heldOff},
+		{name: "keyless", blocks: everything, kind: "KeyMissing", brief: "the plan's key is missing",
+			shut: func(s situation) string {
+				if s.keyless {
+					return "rollout.x0y stops nothing while the plan's key cannot be read: a leader after this one could not go on with it (event KeyMissing names the mend)"
+				}
+				return open
+			}},
 		{name: "unstamped", blocks: everything &^ moves, kind: "Unstamped", brief: "present owners are written",
 			shut: situation.unstampedSecrets, about: func(s situation) string { return s.unstamped[0] }},
 		{name: "liveLacks", blocks: everything &^ moves, kind: "LiveNotReady", brief: "rollout.live waits",
@@ -105,6 +112,7 @@ type situation struct {
 	partial                     bool      // the discovery is refused; people are told of it as Shrunk
 	mode                        plan.Mode // of the plan
 	underWay                    bool
+	keyless                     bool      // in mode x0y: a leader after this one could not bring back what is stopped
 	heldUntil                   time.Time // nothing begins before, after a rollout that failed; zero: none did
 	unstamped                   []string  // Secrets whose cluster is still owned by an algorithm
 	missing                     []string  // what mode live lacks
@@ -226,6 +234,7 @@ func (s *snapshot) situation() situation {
 		return now
 	}
 	now.heldUntil, now.unstamped = heldUntil(s.in), unstamped(s.adoption)
+	now.keyless = s.in.Keyless && modeOf(s.in.Config.Rollout) == plan.ModeX0Y
 	if s.in.Config.Rollout.Live == nil {
 		return now
 	}

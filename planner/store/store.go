@@ -110,6 +110,14 @@ func (s *Store) snapshotOf(cm *corev1.ConfigMap) Snapshot {
 	}
 }
 
+// Claimed is what the ConfigMap says of itself, whoever wrote it.
+func (s Snapshot) Claimed() plan.Document {
+	if s.object == nil {
+		return plan.Document{}
+	}
+	return plan.ParseDocument(s.object.Data, s.object.Annotations)
+}
+
 // WritePlan writes the next plan over the snapshot it was decided on, at a revision above every one that the snapshot
 // shows and above floor, the highest that the caller knows: a plan restored from a backup must not turn the count back.
 // Only data.plan and ballast's own annotations are written; people's pins, annotations and labels stay to the letter.

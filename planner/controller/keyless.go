@@ -1,0 +1,55 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"ballast/planner/cycle"
+	"ballast/planner/discover"
+	"ballast/planner/observed"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+	"ballast/planner/store"
+	"ballast/planner/telemetry"
+)
+
+// broughtBack is the reason of the one plan that a leader without the key writes.
+const broughtBack = "brought the replicas back that rollout.x0y had stopped: the plan's key is missing, and without it no rollout goes on"
+
+// bringBack is all that a leader without the key does. It believes no plan, and yet no fleet stays stopped: where the plan
+// that stands, whoever wrote it, holds every replica at 0, the count of before the stop holds from now on, and a workload
+// that is at 0 goes there. Of the rows it writes none.
+func (l *Loop) bringBack(ctx context.Context) error {
+	base, err := l.Store.Read(ctx)
+	if err != nil {
+		return err
+	}
+	claimed := base.Claimed()
+	if claimed.Plan == nil || !claimed.Plan.Mode.Enforced() {
+		return nil
+	}
+	c := l.Config()
+	in := cycle.Inputs{Now: l.Clock.Now().UTC(), Config: c, PlannerUser: l.PlannerUser}
+	if in.Discovered, in.Workload, err = l.stands(ctx, c, discover.Known{}, claimed.Plan); err != nil {
+		return err
+	}
+	p := *claimed.Plan
+	next, stopped := cycle.BringBack(p, in)
+	if stopped {
+		next.Target = cycle.TargetOf(in.Workload)
+		written, err := l.Store.WritePlan(ctx, base, next, 0, store.Meta{DecidedAt: in.Now, DecidedBy: l.Identity, Reason: broughtBack})
+		if err != nil {
+			return fmt.Errorf("bringing back what a rollout stopped: %w", err)
+		}
+		p = *written.Claimed().Plan
+		l.tell(in, telemetry.PlanWritten(p, broughtBack))
+	}
+	if in.Workload.Replicas > 0 || claimed.BreakGlass && !stopped || p.Target != cycle.TargetOf(in.Workload) {
+		return nil
+	}
+	agenda := rollout.Steps(plan.NewView(p, nil), observed.State{Workload: cycle.Seen(discover.Fleet{}, in.Workload).Workload}, rollout.StepOptions{Now: in.Now})
+	steps := slices.DeleteFunc(agenda.Steps, func(s rollout.Step) bool { _, is := s.(rollout.PatchWorkload); return !is })
+	l.reportSteps(in.Workload, l.Applier.Apply(ctx, p.Target, steps))
+	return nil
+}
