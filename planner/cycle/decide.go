@@ -309,12 +309,19 @@ func (c *cycle) advance(a *adoption) {
 // Seen is what stands, as a rollout looks at it.
 func Seen(fleet discover.Fleet, w discover.Workload) observed.State {
 	seen := observed.State{Workload: seenWorkload(w), Secrets: make([]observed.Secret, 0, len(fleet.Clusters))}
+	disputed := map[string]bool{} // servers
+	for _, cl := range fleet.Clusters {
+		if cl.Alone {
+			disputed[cl.Shard.Server] = true
+		}
+	}
 	for _, cl := range fleet.Clusters {
 		if cl.Implicit {
 			continue
 		}
 		seen.Secrets = append(seen.Secrets, observed.Secret{Name: cl.Shard.ID, Cluster: cl.Called(), Server: cl.Shard.Server, Skip: cl.Skip || cl.Unread, Immutable: cl.Immutable, Unmanaged: cl.Unmanaged, Follows: cl.Follows, Alone: cl.Alone,
-			Shard: cl.Explicit.N, Valid: cl.Explicit.State == discover.ShardValid, Absent: cl.Explicit.State == discover.ShardAbsent})
+			Disputed: disputed[cl.Shard.Server],
+			Shard:    cl.Explicit.N, Valid: cl.Explicit.State == discover.ShardValid, Absent: cl.Explicit.State == discover.ShardAbsent})
 	}
 	return seen
 }

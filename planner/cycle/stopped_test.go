@@ -404,9 +404,11 @@ func TestASecretThatTakesAnothersServerMovesNothing(t *testing.T) {
 
 // TestATwinKeepsNoFailoverAndNoDrainWaiting, whoever may write it and whatever shard it carries.
 func TestATwinKeepsNoFailoverAndNoDrainWaiting(t *testing.T) {
+	const bothCount = "a shard, opted out, by which the cluster has a second owner"
 	for name, change := range map[string]func(*discover.Secret){
 		"no shard, opted out": func(s *discover.Secret) { s.Unmanaged = true },
 		"a shard, opted out":  func(s *discover.Secret) { s.Unmanaged, s.Shard = true, discover.ShardValue{State: discover.ShardValid} },
+		bothCount:             func(s *discover.Secret) { s.Unmanaged, s.Shard = true, discover.ShardValue{State: discover.ShardValid} },
 		"the shard, immutable": func(s *discover.Secret) {
 			s.Immutable, s.Shard = true, discover.ShardValue{State: discover.ShardValid, N: 2}
 		},
@@ -417,7 +419,7 @@ func TestATwinKeepsNoFailoverAndNoDrainWaiting(t *testing.T) {
 		} {
 			t.Run(name+", "+why, func(t *testing.T) {
 				w := undecided(t, skewed(12)...)
-				w.in.Cordon = ""
+				w.in.Cordon, w.doubled = "", map[string]bool{}
 				for i := range w.in.Discovered.Secrets {
 					w.in.Discovered.Secrets[i].Created = epoch
 				}
@@ -429,6 +431,9 @@ func TestATwinKeepsNoFailoverAndNoDrainWaiting(t *testing.T) {
 					twin := w.secret("zz-" + s.Name)
 					twin.Server, twin.Created = s.Server, w.in.Now
 					change(twin)
+					if name == bothCount {
+						w.doubled[s.Name] = true
+					}
 				}
 				ends(w)
 				isTwin := func(cluster string) bool { return strings.HasPrefix(cluster, "zz-") }

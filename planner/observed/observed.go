@@ -84,7 +84,9 @@ type Workload struct {
 // Secret is a cluster Secret, as far as its data.shard goes. Valid says that Argo CD reads it as a number, Shard is that number; Absent says
 // that there is no such key. Cluster is the cluster's own name (data.name), by which Applications may name it; Skip says
 // that Argo CD is told to leave the cluster alone (skip-reconcile), so that nobody owns it; Follows says that its server has
-// another Secret, which leads, and Alone that ballast may not write this one: it stands beside that. Ownerless says that nobody has
+// another Secret, which leads, and Alone that ballast may not write this one: it stands beside that. Disputed says that one of
+// its server's Secrets stands alone: Argo CD goes by whichever was written last, and who may write that one decides who has the
+// cluster, so that any owner will do. Ownerless says that nobody has
 // had the cluster for so long that no rollout waits for it.
 type Secret struct {
 	Name      string `json:"name"`
@@ -98,6 +100,7 @@ type Secret struct {
 	Unmanaged bool   `json:"unmanaged,omitempty"`
 	Follows   bool   `json:"follows,omitempty"`
 	Alone     bool   `json:"alone,omitempty"`
+	Disputed  bool   `json:"disputed,omitempty"`
 	Server    string `json:"server,omitempty"`
 }
 
@@ -113,7 +116,9 @@ func (s Secret) Together() string {
 func (s Secret) Carries(replica int) bool { return s.Valid && s.Shard == replica }
 
 // Awaited reports whether some replica is to have the cluster and report it.
-func (s Secret) Awaited(owned Owned) bool { return !s.Skip && !s.Ownerless && !owned.Idle }
+func (s Secret) Awaited(owned Owned) bool {
+	return !s.Skip && !s.Ownerless && !owned.Idle
+}
 
 // Managed reports whether ballast may write the Secret.
 func (s Secret) Managed() bool { return !s.Immutable && !s.Unmanaged }
@@ -215,15 +220,15 @@ func (s State) Mute(replicas ...int) string {
 }
 
 // Fault names the first of the plan's clusters that several pods have, or nobody; empty: there is none. One whose Secret ballast
-// may not write is people's.
+// may not write is people's, and so is which of several has one that is disputed.
 func (s State) Fault(p plan.Plan) string {
-	ours := map[string]bool{}
+	ours, disputed := map[string]bool{}, map[string]bool{}
 	for _, secret := range s.Secrets {
 		_, planned := p.Clusters[secret.Name]
-		ours[secret.Name] = planned && secret.Managed()
+		ours[secret.Name], disputed[secret.Name] = planned && secret.Managed(), secret.Disputed
 	}
 	for _, name := range s.Doubled {
-		if ours[name] {
+		if ours[name] && !disputed[name] {
 			return Severally(name)
 		}
 	}

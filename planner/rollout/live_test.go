@@ -143,6 +143,30 @@ func TestLiveVerifyingAndShrinking(t *testing.T) {
 			plan: shrinking(plan.Verifying, shrunken, nil), seen: but(fit(3, 16, shrunken), func(s *observed.State) { s.Owned["b"], s.Secrets[1].Skip = observed.Owned{}, true }),
 			want: "Advanced: Shrinking 2/16 rows [a0 b1 c0]; every cluster has its one owner",
 		},
+		"a cluster that people's own Secret of its server gives away keeps no replica": {
+			plan: shrinking(plan.Verifying, shrunken, nil), seen: but(fit(3, 16, shrunken), func(s *observed.State) {
+				s.Owned["b"], s.Doubled, s.Secrets[1].Disputed = observed.Owned{Owners: []int{0, 1}, Live: []int{0}}, []string{"b"}, true
+			}),
+			want: "Advanced: Shrinking 2/16 rows [a0 b1 c0]; every cluster has its one owner",
+		},
+		"nor its wave": {
+			plan: growing(plan.Moving, moved), seen: but(fit(3, 16, grown), func(s *observed.State) {
+				s.Owned["b"], s.Doubled, s.Secrets[1].Disputed = observed.Owned{Owners: []int{1, 2}, Live: []int{1}}, []string{"b"}, true
+			}), target: grown,
+			want: "Advanced: Verifying 1/1 3/16 rows [a0 b2 c1]; wave 1 is done; every cluster has its replica",
+		},
+		"nor another's": {
+			plan: growing(plan.Moving, nil), seen: but(fit(3, 16, old), func(s *observed.State) {
+				s.Owned["c"], s.Doubled, s.Secrets[2].Disputed = observed.Owned{Owners: []int{1, 2}}, []string{"c"}, true
+			}), target: grown,
+			want: "Advanced: Moving 1/1 3/16 rows [a0 b2 c1] moves [b2] was [b1]; wave 1 of 1 moves 1 of 3 clusters",
+		},
+		"but without an owner it is waited for": {
+			plan: growing(plan.Moving, moved), seen: but(fit(3, 16, grown), func(s *observed.State) {
+				s.Owned["b"], s.Secrets[1].Disputed = observed.Owned{}, true
+			}), target: grown,
+			want: `Waiting: Moving 1/1 3/16 rows [a0 b2 c1] moves [b2] was [b1]; waiting: cluster "b" is owned by nobody instead of replica 2`,
+		},
 		"an immutable Secret is owned as it says": {
 			plan: growing(plan.Verifying, nil), seen: but(fit(3, 16, shards{"a": 0, "b": 1, "c": 0}), func(s *observed.State) { s.Secrets[2].Immutable = true }),
 			want: "Finished: 3/16 rows [a0 b1 c1]; every cluster has its one owner",

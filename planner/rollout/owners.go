@@ -80,7 +80,7 @@ func (t *turn) risk(u unit) string {
 	switch {
 	case t.forsaken(u.from):
 		for _, name := range u.Names {
-			if slices.Contains(t.seen.Doubled, name) {
+			if slices.Contains(t.seen.Doubled, name) && !t.disputed(name) {
 				return observed.Severally(name)
 			}
 		}
@@ -192,6 +192,7 @@ func (t *turn) untaken() (rest string, unconnected bool) {
 		case !moves || !known || !s.Managed() || !s.Awaited(owned):
 		case !told:
 			return fmt.Sprintf("nobody says who owns cluster %q", s.Name), false
+		case s.Disputed && len(owned.Owners) > 0: // whoever it is
 		case !slices.Equal(owned.Owners, []int{replica}):
 			return fmt.Sprintf("cluster %q is owned by %s instead of replica %d", s.Name, owners(owned.Owners), replica), false
 		case !slices.Contains(owned.Live, replica):
@@ -210,6 +211,17 @@ func (t *turn) works(replica int) bool {
 		}
 	}
 	return false
+}
+
+// disputed reports whether people's own Secret of a cluster's server decides who has it.
+func (t *turn) disputed(name string) bool {
+	if t.disputes == nil {
+		t.disputes = map[string]bool{}
+		for _, s := range t.seen.Secrets {
+			t.disputes[s.Name] = s.Disputed
+		}
+	}
+	return t.disputes[name]
 }
 
 // left says what is still on replicas that are to go.
@@ -238,7 +250,7 @@ func (t *turn) left() string {
 // that was to stay.
 func (t *turn) several() string {
 	for _, name := range slices.Sorted(maps.Keys(t.seen.Owned)) {
-		if _, planned := t.p.Clusters[name]; !planned {
+		if _, planned := t.p.Clusters[name]; !planned || t.disputed(name) {
 			continue
 		}
 		if len(t.seen.Owned[name].Owners) > 1 || slices.Contains(t.seen.Doubled, name) {
@@ -268,6 +280,7 @@ func (t *turn) disagreement() string {
 		case !known || !s.Awaited(owned):
 		case !told:
 			return fmt.Sprintf("nobody says who owns cluster %q", s.Name)
+		case s.Disputed && len(owned.Owners) > 0: // whoever it is
 		case t.o.Unwell[replica] && len(owned.Owners) == 0: // what is left there for another time
 		case !slices.Equal(owned.Owners, []int{replica}):
 			return fmt.Sprintf("cluster %q is owned by %s instead of replica %d", s.Name, owners(owned.Owners), replica)

@@ -20,6 +20,7 @@ type turn struct {
 	at       time.Time
 	progress Progress
 	beside   *placement.Servers // what stays together; made when it is asked for
+	disputes map[string]bool    // by Secret; made when it is asked for
 }
 
 // together is what a cluster has in common with those that it stays together with, by the Secrets that are seen.
