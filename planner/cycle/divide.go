@@ -150,6 +150,8 @@ func (a *adoption) firm(i int) placement.Cluster {
 		firm.At, firm.Claim = pin, placement.Pinned
 	case c.FixedAt != nil:
 		firm.At = *c.FixedAt
+	case c.Alone && c.Explicit.State == discover.ShardValid:
+		firm.At = c.Explicit.N // whoever has its server now has it by the other Secret
 	case c.Unmanaged || c.Immutable:
 		firm.At = a.owners[i]
 	}

@@ -13,6 +13,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -662,5 +663,25 @@ func TestASecretThatIsRefusedHoldsNoWave(t *testing.T) {
 				t.Errorf("%d minutes under way, on the dead replica: %v (-want +got):\n%s", underWay, w.on(2), diff)
 			}
 		})
+	}
+}
+
+// TestATwinKeepsNoReplicaByItsServersOwner: what nobody may write stays where its own Secret has it, not where the other of its server is.
+func TestATwinKeepsNoReplicaByItsServersOwner(t *testing.T) {
+	on1 := discover.ShardValue{State: discover.ShardValid, N: 1}
+	for name, test := range map[string]struct {
+		cluster discover.Cluster
+		want    int
+	}{
+		"a twin, opted out":                 {discover.Cluster{Alone: true, Unmanaged: true, Explicit: on1}, 1},
+		"a twin, opted out, without shard":  {discover.Cluster{Alone: true, Unmanaged: true}, 4},
+		"the only one, opted out":           {discover.Cluster{Unmanaged: true, Explicit: on1}, 4},
+		"a twin on a replica beyond":        {discover.Cluster{Alone: true, Immutable: true, Explicit: discover.ShardValue{State: discover.ShardValid, N: 99}}, 15},
+		"a twin that ballast may write too": {discover.Cluster{Follows: true, Explicit: on1}, placement.NoReplica},
+	} {
+		a := &adoption{fleet: discover.Fleet{Clusters: []discover.Cluster{test.cluster}}, owners: []int{4}, next: plan.Plan{Replicas: 5, MaxReplicas: 16}}
+		if got := a.firm(0).At; got != test.want {
+			t.Errorf("%s: on replica %d, want %d", name, got, test.want)
+		}
 	}
 }
