@@ -153,7 +153,8 @@ func judgeCA(pair Pair, names []string, now time.Time) (*x509.Certificate, Reaso
 
 // maySign reports whether the certificate is a CA's, of a size at which signing and handing it out cost nothing.
 func maySign(c *x509.Certificate) bool {
-	return c.IsCA && c.KeyUsage&x509.KeyUsageCertSign != 0 && len(c.Raw) <= maxCASize && !vastKey(c)
+	signs := c.IsCA && c.KeyUsage&x509.KeyUsageCertSign != 0
+	return signs && len(c.Raw) <= maxCASize && !vastKey(c)
 }
 
 // vouches reports whether a leaf that the CA signs now verifies under it, and API servers take it. What a CA may say of

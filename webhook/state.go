@@ -112,8 +112,9 @@ const missingHeld = 5 * time.Minute
 
 // Deleted is the state once the plan ConfigMap is not there: the last one, for a while.
 func (s *State) Deleted(now time.Time) *State {
-	away := now.Sub(s.Missing) // below 0: the clock went back
-	if lapsed := away < 0 || away >= missingHeld; s.View == nil || !s.Missing.IsZero() && lapsed {
+	away := now.Sub(s.Missing)                // below 0: the clock went back
+	lapsed := away < 0 || away >= missingHeld // of a plan that was away before
+	if s.View == nil || !s.Missing.IsZero() && lapsed {
 		return s.Gone()
 	}
 	next := *s

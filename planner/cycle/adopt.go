@@ -44,6 +44,7 @@ func adopt(in Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *ado
 	a := &adoption{in: in, fleet: fleet, owners: ownersNow(in, fleet), pins: pins, next: base.Clone(), gone: map[string]time.Time{}, beside: together(fleet)}
 	a.frame()
 	a.reportOrphans()
+	a.reportStopped()
 	if a.next.Mode.Enforced() {
 		a.addRows()
 		a.forgetRows()
@@ -90,6 +91,16 @@ func (a *adoption) reportOrphans() {
 			"no replica reconciles %q: there are %d, and Argo CD counts %d (%s); ballast gives it an owner in Hold and Enforce",
 			c.Shard.ID, a.in.Workload.Replicas, ControllerReplicas(a.in.Workload), plan.EnvReplicas)})
 	}
+}
+
+// reportStopped says that no replica runs where nobody but people will bring one back: pods that are not there name no orphan.
+func (a *adoption) reportStopped() {
+	if a.in.Workload.Replicas > 0 || noReplicaRuns(a.next.Rollout) || len(a.fleet.Clusters) == 0 {
+		return
+	}
+	a.found = append(a.found, Problem{Phase: PhaseDiscover, Kind: "NoReplicas", Message: fmt.Sprintf(
+		"%s %q has 0 replicas, so that nobody reconciles any of %s: scale it up, or see who scaled it down with `ballast audit`",
+		a.in.Workload.Kind, a.in.Workload.Name, plural(len(a.fleet.Clusters), "cluster"))})
 }
 
 // frame takes over what the configuration and the workload say outside the rows.

@@ -685,3 +685,39 @@ func TestATwinKeepsNoReplicaByItsServersOwner(t *testing.T) {
 		}
 	}
 }
+
+// TestAFleetAtZeroIsNamed where ballast does not bring it back: pods that are not there name no orphan.
+func TestAFleetAtZeroIsNamed(t *testing.T) {
+	const said = `StatefulSet "argocd-application-controller" has 0 replicas, so that nobody reconciles any of 3 clusters: scale it up, or see who scaled it down with ` + "`ballast audit`"
+	for name, test := range map[string]struct {
+		change func(*world)
+		want   string
+	}{
+		"people's replicas, at 0": {func(w *world) {
+			w.in.Config.Partition.Replicas, w.in.Workload.Replicas = &config.Replicas{Workload: true}, 0
+		}, said},
+		"people's replicas, at 1": {func(w *world) {
+			w.in.Config.Partition.Replicas, w.in.Workload.Replicas = &config.Replicas{Workload: true}, 1
+		}, ""},
+		"opted out, at 0": {func(w *world) { w.in.Workload.Unmanaged, w.in.Workload.Replicas = true, 0 }, said},
+		"without clusters": {func(w *world) {
+			w.in.Workload.Replicas, w.in.Discovered.Secrets, w.in.Discovered.AcceptDiscovery = 0, nil, new(int)
+		}, ""},
+		"stopped by x0y": {func(w *world) {
+			w.in.Config.Rollout = config.Rollout{X0Y: &config.X0YRollout{}, StageTimeout: config.Duration(10 * time.Minute)}
+			w.in.InForce.Replicas, w.in.InForce.Rollout = 0, &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Since: w.in.Now,
+				From: plan.Count{Replicas: 2, ControllerReplicas: 2}, Replicas: 2, ControllerReplicas: 2}
+			w.in.Workload.Replicas = 0
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(4, 2, 1)
+			w.run(2)
+			test.change(w)
+			w.run(1)
+			if got := findProblem(w.last, "NoReplicas").Message; got != test.want {
+				t.Errorf("people are told %q, want %q", got, test.want)
+			}
+		})
+	}
+}
