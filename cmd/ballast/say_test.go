@@ -24,9 +24,9 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
+	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 // TestOnlySayWritesForPeople: a printer that is added later cannot forget to clean what it prints.
@@ -292,7 +292,7 @@ func TestOddServersAreMaskedInJSON(t *testing.T) {
 	for name, print := range map[string]func(io.Writer) error{
 		"plan":   func(w io.Writer) error { return writePlanJSON(w, in, out) },
 		"status": func(w io.Writer) error { return sayJSON(w, status{Replicas: now.Replicas}) },
-		"steps":  func(w io.Writer) error { return sayJSON(w, []rollout.Step{rollout.Nudge{Server: oddServers()[0]}}) },
+		"steps":  func(w io.Writer) error { return sayJSON(w, []diff.Step{diff.Nudge{Server: oddServers()[0]}}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var text bytes.Buffer

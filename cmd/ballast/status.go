@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"ballast/planner/cycle"
+	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/neighbour"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 type statusOptions struct {
@@ -82,7 +82,7 @@ type status struct {
 	Budget      *budgetStatus     `json:"budget,omitempty"`
 	Pins        plan.Pins         `json:"pins,omitempty"`
 	PinProblems []plan.PinProblem `json:"pinProblems,omitempty"`
-	Drift       []rollout.Step    `json:"drift,omitempty"`
+	Drift       []diff.Step       `json:"drift,omitempty"`
 	Held        []string          `json:"held,omitempty"`
 
 	Neighbours []neighbour.Finding `json:"neighbours,omitempty"`

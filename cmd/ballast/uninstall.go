@@ -29,10 +29,10 @@ import (
 	"ballast/certs"
 	"ballast/planner/apply"
 	"ballast/planner/config"
+	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/neighbour"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 	"ballast/planner/store"
 )
 
@@ -220,8 +220,8 @@ func (o *uninstallOptions) alignEnv(ctx context.Context, c client.Client, target
 		if w.EnvReplicas == nil || *w.EnvReplicas == fmt.Sprint(w.Replicas) {
 			return w.ReadyReplicas >= w.Replicas && w.UpdatedReplicas >= w.Replicas && w.ObservedGeneration >= w.Generation, nil
 		}
-		step := rollout.PatchWorkload{ControllerReplicas: &w.Replicas, Why: rollout.Rolling}
-		for _, result := range applier.Apply(ctx, target, []rollout.Step{step}).Results {
+		step := diff.PatchWorkload{ControllerReplicas: &w.Replicas, Why: diff.Rolling}
+		for _, result := range applier.Apply(ctx, target, []diff.Step{step}).Results {
 			if result.Outcome == apply.Failed || result.Outcome == apply.Refused {
 				return false, result.Err
 			}

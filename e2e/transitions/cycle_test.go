@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ballast/planner/diff"
 	"ballast/planner/observed"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
@@ -40,7 +41,7 @@ func (l *life) cycle() {
 		l.plan = l.stored(next)
 		l.figures.outcomes[progress.Outcome]++
 	}
-	steps := rollout.Steps(plan.NewView(l.plan, l.pins), seen, rollout.StepOptions{Nudge: true}).Steps
+	steps := diff.Steps(plan.NewView(l.plan, l.pins), seen, diff.Options{Nudge: true}).Steps
 	if len(steps) > 1 {
 		steps = rapid.Permutation(steps).Draw(l.T, "order")
 	}
@@ -54,14 +55,14 @@ func (l *life) cycle() {
 	l.now = l.now.Add(time.Duration(rapid.IntRange(5, 25).Draw(l.T, "seconds")) * time.Second)
 }
 
-func (l *life) do(step rollout.Step) {
+func (l *life) do(step diff.Step) {
 	switch s := step.(type) {
-	case rollout.PatchShard:
+	case diff.PatchShard:
 		if !l.secrets[s.Secret].stands().gone { // it may have gone since it was seen
 			l.write(s.Secret, s.Shard)
 			l.ask(step.String())
 		}
-	case rollout.PatchWorkload:
+	case diff.PatchWorkload:
 		if s.ControllerReplicas != nil && l.constant {
 			l.Fatalf("%s, though mode live holds the environment at %d", s, l.env)
 		}
@@ -69,7 +70,7 @@ func (l *life) do(step rollout.Step) {
 			l.leaving = l.plan.Rollout != nil && l.plan.Rollout.Stage == plan.Shrinking
 		}
 		l.patch(s)
-	case rollout.Nudge:
+	case diff.Nudge:
 		l.apps.nudged[s.Cluster] = s.Shard
 	}
 }
@@ -141,7 +142,7 @@ func (l *life) settled() bool {
 	if slices.ContainsFunc(l.pods, func(p *pod) bool { return !up(p) }) {
 		return false
 	}
-	agenda := rollout.Steps(plan.NewView(l.plan, l.pins), l.seen(), rollout.StepOptions{})
+	agenda := diff.Steps(plan.NewView(l.plan, l.pins), l.seen(), diff.Options{})
 	return len(agenda.Steps) == 0 && len(agenda.Held) == 0
 }
 

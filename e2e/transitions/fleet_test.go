@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/e2e/gaps"
+	"ballast/planner/diff"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 // pod is an application-controller's: an ordinal of the StatefulSet, and the process that runs in it.
@@ -115,7 +115,7 @@ func (f *fleet) remove(name string) {
 }
 
 // patch is a write of the workload. What changes the pods' template makes them be replaced.
-func (f *fleet) patch(s rollout.PatchWorkload) {
+func (f *fleet) patch(s diff.PatchWorkload) {
 	if s.Replicas != nil {
 		f.replicas = *s.Replicas
 	}

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/e2e/gaps"
+	"ballast/planner/diff"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -157,9 +158,9 @@ func (f *fleet) drawLoad() string {
 // all: the environment is changed a cycle later at the earliest.
 func (f *fleet) adopt(p plan.Plan) {
 	v := plan.NewView(p, nil)
-	steps := rollout.Steps(v, f.seen(), rollout.StepOptions{}).Steps
+	steps := diff.Steps(v, f.seen(), diff.Options{}).Steps
 	for _, step := range rapid.Permutation(steps).Draw(f.T, "stamps") {
-		stamp, ok := step.(rollout.PatchShard)
+		stamp, ok := step.(diff.PatchShard)
 		if !ok {
 			f.Fatalf("taking the fleet over writes %s", step)
 		}

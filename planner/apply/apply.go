@@ -1,4 +1,4 @@
-// Package apply carries out what planner/rollout says differs: it writes the shards of cluster Secrets and the workload's
+// Package apply carries out what planner/diff says differs: it writes the shards of cluster Secrets and the workload's
 // replicas and env, each for what was read just before, and nudges the new owners of clusters. It never fights: whoever
 // writes something back is waited for longer each time, and named.
 package apply
@@ -21,8 +21,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/diff"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 // FieldManager is the name under which the planner's writes stand in managedFields.
@@ -51,7 +51,7 @@ const (
 
 // Result is what became of one step. Until is when a step that was deferred, or a nudge, is due again.
 type Result struct {
-	Step    rollout.Step
+	Step    diff.Step
 	Outcome Outcome
 	Err     error
 	Until   time.Time
@@ -105,7 +105,7 @@ func New(o Options) *Applier {
 // Apply writes steps against the target's namespace: the workload's in their order, the Secrets' side by side. Each reads
 // what stands just before it writes, and no failure keeps the others from being tried. A cluster is nudged as soon as its
 // own Secret is written.
-func (a *Applier) Apply(ctx context.Context, target plan.Target, steps []rollout.Step) Report {
+func (a *Applier) Apply(ctx context.Context, target plan.Target, steps []diff.Step) Report {
 	report := Report{Results: make([]Result, len(steps))}
 	a.pace.forget(a.Clock.Now())
 	var mu sync.Mutex
@@ -125,17 +125,17 @@ func (a *Applier) Apply(ctx context.Context, target plan.Target, steps []rollout
 	after := nudgesOf(steps)
 	for i, s := range steps {
 		switch s := s.(type) {
-		case rollout.PatchWorkload:
+		case diff.PatchWorkload:
 			run(i, a.workloadWrite(target, s))
-		case rollout.PatchShard:
+		case diff.PatchShard:
 			group.Go(func() error {
 				written := run(i, a.shardWrite(target.Namespace, s))
 				if n, moves := after[s.Secret]; moves {
-					report.Results[n] = a.nudge(ctx, target.Namespace, steps[n].(rollout.Nudge), written)
+					report.Results[n] = a.nudge(ctx, target.Namespace, steps[n].(diff.Nudge), written)
 				}
 				return nil
 			})
-		case rollout.Nudge:
+		case diff.Nudge:
 			if _, waits := after[s.Cluster]; !waits {
 				group.Go(func() error {
 					report.Results[i] = a.nudge(ctx, target.Namespace, s, Result{})
@@ -210,7 +210,7 @@ func (a *Applier) paced(ctx context.Context, w write) (Result, *Contested) {
 // of a JSON patch that fails, which the API server answers with 422.
 func concurrent(err error) bool { return apierrors.IsConflict(err) || apierrors.IsInvalid(err) }
 
-func (a *Applier) shardWrite(namespace string, s rollout.PatchShard) write {
+func (a *Applier) shardWrite(namespace string, s diff.PatchShard) write {
 	attempt := 0
 	return write{secret: s.Secret, value: strconv.Itoa(s.Shard), try: func(ctx context.Context) (string, error) {
 		attempt++

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"ballast/e2e/apiserver"
+	"ballast/planner/diff"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 // TestApplier runs every case against one real API server, each in its own namespace.
@@ -155,7 +155,7 @@ func managers(o client.Object) []string {
 func stampsNothingElse(t *testing.T, w *world) {
 	before := w.secret("a", "1", func(s *corev1.Secret) { s.Annotations = map[string]string{"theirs": "kept"} })
 	bare := w.secret("bare", "", func(s *corev1.Secret) { s.Data = nil })
-	report := New(w.options).Apply(w.ctx, w.target, []rollout.Step{rollout.PatchShard{Secret: "a", Shard: 3}, rollout.PatchShard{Secret: "bare", Shard: 0}, rollout.PatchShard{Secret: "a", Shard: 3}})
+	report := New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 3}, diff.PatchShard{Secret: "bare", Shard: 0}, diff.PatchShard{Secret: "a", Shard: 3}})
 	w.equal([]Outcome{Applied, Applied, Unchanged}, w.outcomes(report), cmpopts.SortSlices(func(a, b Outcome) bool { return a < b }))
 	for name, want := range map[string]*corev1.Secret{"a": before, "bare": bare} {
 		var after corev1.Secret
@@ -174,7 +174,7 @@ func stampsInACrowd(_ *testing.T, w *world) {
 	crowded := w.secret("a", "1", func(s *corev1.Secret) { s.Data["name"] = []byte("a") })
 	crowded.ManagedFields = apiserver.Crowd("v1", `{"f:data":{"f:name":{}}}`, 2000)
 	w.must(w.client.Update(w.ctx, crowded))
-	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []rollout.Step{rollout.PatchShard{Secret: "a", Shard: 3}})))
+	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 3}})))
 	w.equal("3", w.shard("a"))
 }
 
@@ -188,7 +188,7 @@ func refusesByWhatIsRead(t *testing.T, w *world) {
 	var got []string
 	names := []string{"immutable", "unmanaged", "other", "going", "gone"}
 	for _, name := range names {
-		result := New(w.options).Apply(w.ctx, w.target, []rollout.Step{rollout.PatchShard{Secret: name, Shard: 3}}).Results[0]
+		result := New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: name, Shard: 3}}).Results[0]
 		got = append(got, fmt.Sprintf("%s: %s", result.Outcome, strings.ReplaceAll(result.Err.Error(), w.target.Namespace+"/", "")))
 		if name != "gone" {
 			w.equal("1", w.shard(name))
@@ -211,7 +211,7 @@ func keepsConcurrentSecretWrite(t *testing.T, w *world) {
 		s.Data["server"], s.Data[plan.ShardKey] = []byte("https://new"), []byte("2")
 		w.must(w.client.Update(w.ctx, &s))
 	})
-	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []rollout.Step{rollout.PatchShard{Secret: "a", Shard: 3}})))
+	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 3}})))
 	var after corev1.Secret
 	w.read(&after, "a")
 	w.equal(map[string][]byte{"name": []byte("a"), "server": []byte("https://new"), "config": []byte("{}"), "shard": []byte("3")}, after.Data)
@@ -229,7 +229,7 @@ func stampsBetweenWrites(t *testing.T, w *world) {
 		w.must(w.client.Update(w.ctx, &s))
 		return c.Patch(ctx, o, p, opts...)
 	}})
-	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []rollout.Step{rollout.PatchShard{Secret: "a", Shard: 3}})))
+	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 3}})))
 	var after corev1.Secret
 	w.read(&after, "a")
 	w.equal([]string{"3", strconv.Itoa(attempts)}, []string{string(after.Data[plan.ShardKey]), after.Labels["written"]})
@@ -243,7 +243,7 @@ func leavesConcurrentOptOut(t *testing.T, w *world) {
 		s.Annotations = map[string]string{plan.AnnotationUnmanaged: "true"}
 		w.must(w.client.Update(w.ctx, &s))
 	})
-	w.equal([]Outcome{Refused}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []rollout.Step{rollout.PatchShard{Secret: "a", Shard: 3}})))
+	w.equal([]Outcome{Refused}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 3}})))
 	w.equal("1", w.shard("a"))
 }
 
@@ -258,8 +258,8 @@ func failsOneByOne(t *testing.T, w *world) {
 		}
 		return c.Patch(ctx, o, p, opts...)
 	}})
-	report := New(w.options).Apply(w.ctx, w.target, []rollout.Step{
-		rollout.PatchWorkload{Replicas: ptr(2)}, rollout.PatchShard{Secret: "a", Shard: 1}, rollout.PatchShard{Secret: "b", Shard: 1}, rollout.PatchShard{Secret: "c", Shard: 1},
+	report := New(w.options).Apply(w.ctx, w.target, []diff.Step{
+		diff.PatchWorkload{Replicas: ptr(2)}, diff.PatchShard{Secret: "a", Shard: 1}, diff.PatchShard{Secret: "b", Shard: 1}, diff.PatchShard{Secret: "c", Shard: 1},
 	})
 	w.equal([]Outcome{Refused, Applied, Failed, Applied}, w.outcomes(report))
 	w.equal([]string{"1", "0", "1"}, []string{w.shard("a"), w.shard("b"), w.shard("c")})
@@ -268,12 +268,12 @@ func failsOneByOne(t *testing.T, w *world) {
 	}
 	stopped, cancel := context.WithCancel(w.ctx)
 	cancel()
-	w.equal([]Outcome{Failed}, w.outcomes(New(w.options).Apply(stopped, w.target, []rollout.Step{rollout.PatchShard{Secret: "a", Shard: 0}})))
+	w.equal([]Outcome{Failed}, w.outcomes(New(w.options).Apply(stopped, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 0}})))
 }
 
 func namesTheSecondWriter(t *testing.T, w *world) {
 	w.secret("a", "1", nil)
-	applier, step := New(w.options), []rollout.Step{rollout.PatchShard{Secret: "a", Shard: 3}}
+	applier, step := New(w.options), []diff.Step{diff.PatchShard{Secret: "a", Shard: 3}}
 	var got []Contested
 	for range 4 {
 		report := applier.Apply(w.ctx, w.target, step)
@@ -291,10 +291,10 @@ func namesTheSecondWriter(t *testing.T, w *world) {
 
 func defersBeyondTheBudget(t *testing.T, w *world) {
 	w.options.BudgetPerMinute, w.options.Concurrency = 2, 1
-	var steps []rollout.Step
+	var steps []diff.Step
 	for _, name := range []string{"a", "b", "c"} {
 		w.secret(name, "0", nil)
-		steps = append(steps, rollout.PatchShard{Secret: name, Shard: 1})
+		steps = append(steps, diff.PatchShard{Secret: name, Shard: 1})
 	}
 	report := New(w.options).Apply(w.ctx, w.target, steps)
 	w.equal([]Outcome{Applied, Applied, Deferred}, w.outcomes(report))

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/e2e/hooked"
+	"ballast/planner/diff"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 // TestTheShippedPoliciesLetTheApplierWork as the planner's ServiceAccount, with its own rights: every kind of step, on a
@@ -55,9 +55,9 @@ func works(t *testing.T, admin client.Client, applier *Applier, kind string, wor
 		}()
 	}
 	target := plan.Target{Kind: kind, Namespace: hooked.Namespace, Name: workload.GetName(), Container: "application-controller"}
-	report := applier.Apply(t.Context(), target, []rollout.Step{
-		rollout.PatchWorkload{Replicas: ptr(3)}, rollout.PatchWorkload{ControllerReplicas: ptr(16)}, rollout.PatchWorkload{RestartedAt: "2026-11-20T12:00:00Z"},
-		rollout.PatchWorkload{Replicas: ptr(4), ControllerReplicas: ptr(4), RestartedAt: "2026-11-20T13:00:00Z"}, rollout.PatchShard{Secret: secret.Name, Shard: 2},
+	report := applier.Apply(t.Context(), target, []diff.Step{
+		diff.PatchWorkload{Replicas: ptr(3)}, diff.PatchWorkload{ControllerReplicas: ptr(16)}, diff.PatchWorkload{RestartedAt: "2026-11-20T12:00:00Z"},
+		diff.PatchWorkload{Replicas: ptr(4), ControllerReplicas: ptr(4), RestartedAt: "2026-11-20T13:00:00Z"}, diff.PatchShard{Secret: secret.Name, Shard: 2},
 	})
 	for _, r := range report.Results {
 		if r.Outcome != Applied {

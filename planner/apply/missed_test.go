@@ -8,8 +8,8 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"ballast/planner/diff"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 // away is a Nudger that reaches nobody for a while.
@@ -34,7 +34,7 @@ func TestANudgeThatReachedNobodyIsMadeUpForAtTheSamePace(t *testing.T) {
 	nudger := &away{clock: clock, until: start.Add(2 * time.Minute)}
 	a := New(Options{Nudger: nudger, Clock: clock})
 	for range 5 * 60 {
-		a.Apply(t.Context(), plan.Target{Namespace: "argocd"}, []rollout.Step{rollout.Nudge{Cluster: "c", Shard: 1, Since: start}})
+		a.Apply(t.Context(), plan.Target{Namespace: "argocd"}, []diff.Step{diff.Nudge{Cluster: "c", Shard: 1, Since: start}})
 		clock.Step(time.Second)
 	}
 	if missed := int(2 * time.Minute / nudgeEvery); nudger.calls != missed+nudgesAtMost || nudger.woken != nudgesAtMost {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"ballast/planner/diff"
 	"ballast/planner/observed"
-	"ballast/planner/rollout"
 )
 
 // Nudger refreshes one Application of a cluster, by its server URL or its name, and answers which; "" = the cluster has
@@ -15,15 +15,15 @@ type Nudger interface {
 }
 
 // nudgesOf are the nudges of clusters whose Secret is written by the same steps: they wait for that.
-func nudgesOf(steps []rollout.Step) map[string]int {
+func nudgesOf(steps []diff.Step) map[string]int {
 	written, after := map[string]bool{}, map[string]int{}
 	for _, s := range steps {
-		if s, ok := s.(rollout.PatchShard); ok {
+		if s, ok := s.(diff.PatchShard); ok {
 			written[s.Secret] = true
 		}
 	}
 	for i, s := range steps {
-		if s, ok := s.(rollout.Nudge); ok && written[s.Cluster] {
+		if s, ok := s.(diff.Nudge); ok && written[s.Cluster] {
 			after[s.Cluster] = i
 		}
 	}
@@ -35,7 +35,7 @@ func (a *Applier) Given() map[string]observed.Given { return a.pace.given(a.Cloc
 
 // nudge wakes a cluster's new owner, at the pace of nudges, unless its Secret was not written just now. One that has no
 // Application needs none. Until says when there is another one to be made, if the new owner has not taken it by then.
-func (a *Applier) nudge(ctx context.Context, namespace string, s rollout.Nudge, written Result) Result {
+func (a *Applier) nudge(ctx context.Context, namespace string, s diff.Nudge, written Result) Result {
 	now := a.Clock.Now()
 	result := Result{Step: s, Outcome: Unchanged}
 	switch written.Outcome {
@@ -72,7 +72,7 @@ func (a *Applier) nudge(ctx context.Context, namespace string, s rollout.Nudge, 
 }
 
 // wake asks the Nudger, which reads Applications, and those are anybody's: a panic there is a nudge that failed.
-func (a *Applier) wake(ctx context.Context, namespace string, s rollout.Nudge) (application string, err error) {
+func (a *Applier) wake(ctx context.Context, namespace string, s diff.Nudge) (application string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("a panic of type %T", p)

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"ballast/planner/diff"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 // recorder is a Nudger that notes in which order things were done.
@@ -58,11 +58,11 @@ func patchesFirst(t *testing.T, w *world) {
 		r.note("patch " + o.GetName())
 		return err
 	}})
-	nudge := func(name string) rollout.Nudge {
-		return rollout.Nudge{Cluster: name, Server: "https://" + name, Name: name, Shard: 1, Since: start}
+	nudge := func(name string) diff.Nudge {
+		return diff.Nudge{Cluster: name, Server: "https://" + name, Name: name, Shard: 1, Since: start}
 	}
 	applier := New(w.options)
-	steps := []rollout.Step{nudge("c"), rollout.PatchShard{Secret: "a", Shard: 1}, rollout.PatchShard{Secret: "b", Shard: 1}, nudge("a"), nudge("b")}
+	steps := []diff.Step{nudge("c"), diff.PatchShard{Secret: "a", Shard: 1}, diff.PatchShard{Secret: "b", Shard: 1}, nudge("a"), nudge("b")}
 	report := applier.Apply(w.ctx, w.target, steps)
 	w.equal([]Outcome{Applied, Applied, Failed, Applied, Deferred}, w.outcomes(report))
 	w.equal([]string{"nudge c by https://c or c", "patch a", "nudge a by https://a or a"}, r.did)
@@ -70,10 +70,10 @@ func patchesFirst(t *testing.T, w *world) {
 	for i, s := range steps {
 		w.equal(s, report.Results[i].Step)
 	}
-	w.equal([]Outcome{Deferred, Deferred}, w.outcomes(applier.Apply(w.ctx, w.target, []rollout.Step{rollout.PatchShard{Secret: "b", Shard: 1}, nudge("b")}))) // its backoff
-	w.equal([]Outcome{Deferred, Deferred}, w.outcomes(applier.Apply(w.ctx, w.target, []rollout.Step{rollout.PatchShard{Secret: "a", Shard: 1}, nudge("a")})))
+	w.equal([]Outcome{Deferred, Deferred}, w.outcomes(applier.Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "b", Shard: 1}, nudge("b")}))) // its backoff
+	w.equal([]Outcome{Deferred, Deferred}, w.outcomes(applier.Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 1}, nudge("a")})))
 	w.clock.SetTime(start.Add(5 * time.Second))
-	w.equal([]Outcome{Unchanged, Applied}, w.outcomes(applier.Apply(w.ctx, w.target, []rollout.Step{rollout.PatchShard{Secret: "a", Shard: 1}, nudge("a")})))
+	w.equal([]Outcome{Unchanged, Applied}, w.outcomes(applier.Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 1}, nudge("a")})))
 }
 
 // nudgesRepairs nudges at the pace of a wave's nudges, from the write on, six times at most; each repair anew.
@@ -91,11 +91,11 @@ func nudgesRepairs(t *testing.T, w *world) {
 		}
 		w.clock.SetTime(start.Add(time.Duration(second) * time.Second))
 		seen.Given = applier.Given()
-		for _, result := range applier.Apply(w.ctx, w.target, rollout.Steps(v, seen, rollout.StepOptions{Nudge: true}).Steps).Results {
+		for _, result := range applier.Apply(w.ctx, w.target, diff.Steps(v, seen, diff.Options{Nudge: true}).Steps).Results {
 			switch result.Step.(type) {
-			case rollout.PatchShard:
+			case diff.PatchShard:
 				seen.Secrets[0].Shard = 1
-			case rollout.Nudge:
+			case diff.Nudge:
 				if result.Outcome == Applied {
 					nudged = append(nudged, second)
 				}
@@ -105,11 +105,11 @@ func nudgesRepairs(t *testing.T, w *world) {
 	w.equal([]int{0, 1, 6, 11, 16, 21, 30, 31, 36, 41, 46, 51}, nudged)
 	w.equal(map[string]observed.Given{}, applier.Given())
 	w.secret("b", "1", nil) // as somebody else wrote it already
-	steps := []rollout.Step{rollout.PatchShard{Secret: "b", Shard: 1, Why: rollout.Pinned}, rollout.Nudge{Cluster: "b", Shard: 1}}
+	steps := []diff.Step{diff.PatchShard{Secret: "b", Shard: 1, Why: diff.Pinned}, diff.Nudge{Cluster: "b", Shard: 1}}
 	w.equal([]Outcome{Unchanged, Unchanged}, w.outcomes(applier.Apply(w.ctx, w.target, steps)))
 	w.equal(map[string]observed.Given{}, applier.Given())
 	r.none = true
-	steps[0] = rollout.PatchShard{Secret: "b", Shard: 0, Why: rollout.Pinned}
+	steps[0] = diff.PatchShard{Secret: "b", Shard: 0, Why: diff.Pinned}
 	w.equal([]Outcome{Applied, Unchanged}, w.outcomes(applier.Apply(w.ctx, w.target, steps)))
 	w.equal(map[string]observed.Given{}, applier.Given())
 }
@@ -119,7 +119,7 @@ func (w *world) secretNamed(name string) *corev1.Secret {
 }
 
 func TestANudgeIsAnAnswerOfItsOwn(t *testing.T) {
-	step := rollout.Nudge{Cluster: "a", Server: "https://a", Name: "a", Shard: 1, Since: start}
+	step := diff.Nudge{Cluster: "a", Server: "https://a", Name: "a", Shard: 1, Since: start}
 	refused := errors.New("patching applications is forbidden")
 	for name, test := range map[string]struct {
 		nudger Nudger
@@ -132,7 +132,7 @@ func TestANudgeIsAnAnswerOfItsOwn(t *testing.T) {
 		"an Applier without Nudger": {nil, Unchanged, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result := New(Options{Nudger: test.nudger}).Apply(t.Context(), plan.Target{}, []rollout.Step{step}).Results[0]
+			result := New(Options{Nudger: test.nudger}).Apply(t.Context(), plan.Target{}, []diff.Step{step}).Results[0]
 			message := ""
 			if result.Err != nil {
 				message = result.Err.Error()
@@ -145,7 +145,7 @@ func TestANudgeIsAnAnswerOfItsOwn(t *testing.T) {
 }
 
 func TestNudgesAreMadeAtOnceAfter1sThenEvery5sAndSixTimes(t *testing.T) {
-	p, step := newPace(1000), rollout.Nudge{Cluster: "a", Shard: 1, Since: start}
+	p, step := newPace(1000), diff.Nudge{Cluster: "a", Shard: 1, Since: start}
 	var made []time.Duration
 	for now := time.Duration(0); now < 2*time.Minute; now += time.Second {
 		if wait, spent := p.nudge(step, start.Add(now)); wait == 0 && !spent {
@@ -163,25 +163,25 @@ func TestThePaceOfNudgesIsOneMoves(t *testing.T) {
 		Spent bool
 	}
 	for name, test := range map[string]struct {
-		step  rollout.Nudge
+		step  diff.Nudge
 		times int
 		after time.Duration
 		want  answer
 	}{
-		"the same":                 {rollout.Nudge{Cluster: "a", Shard: 1, Since: start}, 2, 2 * time.Second, answer{Wait: 3 * time.Second}},
-		"the same, once":           {rollout.Nudge{Cluster: "a", Shard: 1, Since: start}, 1, time.Second / 2, answer{Wait: time.Second / 2}},
-		"another cluster":          {rollout.Nudge{Cluster: "b", Shard: 1, Since: start}, 1, 0, answer{}},
-		"another replica":          {rollout.Nudge{Cluster: "a", Shard: 2, Since: start}, 1, 0, answer{}},
-		"another wave":             {rollout.Nudge{Cluster: "a", Shard: 1, Since: start.Add(time.Second)}, 1, 0, answer{}},
-		"a clock that went back":   {rollout.Nudge{Cluster: "a", Shard: 1, Since: start}, 1, -time.Hour, answer{}},
-		"six are enough":           {rollout.Nudge{Cluster: "a", Shard: 1, Since: start}, 6, time.Minute, answer{Spent: true}},
-		"what is long forgotten":   {rollout.Nudge{Cluster: "a", Shard: 1, Since: start}, 6, 7 * time.Hour, answer{}},
-		"what is nearly forgotten": {rollout.Nudge{Cluster: "a", Shard: 1, Since: start}, 6, 6 * time.Hour, answer{Spent: true}},
+		"the same":                 {diff.Nudge{Cluster: "a", Shard: 1, Since: start}, 2, 2 * time.Second, answer{Wait: 3 * time.Second}},
+		"the same, once":           {diff.Nudge{Cluster: "a", Shard: 1, Since: start}, 1, time.Second / 2, answer{Wait: time.Second / 2}},
+		"another cluster":          {diff.Nudge{Cluster: "b", Shard: 1, Since: start}, 1, 0, answer{}},
+		"another replica":          {diff.Nudge{Cluster: "a", Shard: 2, Since: start}, 1, 0, answer{}},
+		"another wave":             {diff.Nudge{Cluster: "a", Shard: 1, Since: start.Add(time.Second)}, 1, 0, answer{}},
+		"a clock that went back":   {diff.Nudge{Cluster: "a", Shard: 1, Since: start}, 1, -time.Hour, answer{}},
+		"six are enough":           {diff.Nudge{Cluster: "a", Shard: 1, Since: start}, 6, time.Minute, answer{Spent: true}},
+		"what is long forgotten":   {diff.Nudge{Cluster: "a", Shard: 1, Since: start}, 6, 7 * time.Hour, answer{}},
+		"what is nearly forgotten": {diff.Nudge{Cluster: "a", Shard: 1, Since: start}, 6, 6 * time.Hour, answer{Spent: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPace(1000)
 			for i := range test.times {
-				p.nudge(rollout.Nudge{Cluster: "a", Shard: 1, Since: start}, start.Add(time.Duration(i-test.times+1)*nudgeEvery))
+				p.nudge(diff.Nudge{Cluster: "a", Shard: 1, Since: start}, start.Add(time.Duration(i-test.times+1)*nudgeEvery))
 			}
 			now := start.Add(test.after)
 			p.forget(now)

@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"ballast/planner/diff"
 	"ballast/planner/observed"
-	"ballast/planner/rollout"
 )
 
 const (
@@ -166,7 +166,7 @@ func (p *pace) given(now time.Time) map[string]observed.Given {
 
 // nudge takes one nudge of a move, or answers when there is one again; spent says that there is none any more. A wait
 // beyond the pace is a clock that went back.
-func (p *pace) nudge(s rollout.Nudge, now time.Time) (wait time.Duration, spent bool) {
+func (p *pace) nudge(s diff.Nudge, now time.Time) (wait time.Duration, spent bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	move := nudged{s.Cluster, s.Shard, s.Since.Unix()}
@@ -190,14 +190,14 @@ func (c called) gap() time.Duration {
 }
 
 // again is the time until the next nudge of a move that was nudged just now.
-func (p *pace) again(s rollout.Nudge) time.Duration {
+func (p *pace) again(s diff.Nudge) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.nudges[nudged{s.Cluster, s.Shard, s.Since.Unix()}].gap()
 }
 
 // missed gives a nudge back that reached nobody, such as one while the API server was away. It kept the pace all the same.
-func (p *pace) missed(s rollout.Nudge) {
+func (p *pace) missed(s diff.Nudge) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	move := nudged{s.Cluster, s.Shard, s.Since.Unix()}

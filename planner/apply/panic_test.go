@@ -7,8 +7,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/diff"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 type text string
@@ -28,9 +28,9 @@ func (panickingReader) Get(context.Context, client.ObjectKey, client.Object, ...
 
 func TestAStampThatPanicsHasFailed(t *testing.T) {
 	a := New(Options{Reader: panickingReader{}})
-	for name, step := range map[string]rollout.Step{"a Secret's": rollout.PatchShard{Secret: "c"}, "the workload's": rollout.PatchWorkload{}} {
+	for name, step := range map[string]diff.Step{"a Secret's": diff.PatchShard{Secret: "c"}, "the workload's": diff.PatchWorkload{}} {
 		t.Run(name, func(t *testing.T) {
-			got := a.Apply(t.Context(), plan.Target{Namespace: "argocd", Kind: plan.StatefulSet, Name: "controller"}, []rollout.Step{step}).Results[0]
+			got := a.Apply(t.Context(), plan.Target{Namespace: "argocd", Kind: plan.StatefulSet, Name: "controller"}, []diff.Step{step}).Results[0]
 			if want := "a panic of type apply.text"; got.Outcome != Failed || got.Err == nil || got.Err.Error() != want {
 				t.Errorf("the outcome is %s (%v), want %s (%s)", got.Outcome, got.Err, Failed, want)
 			}
@@ -41,7 +41,7 @@ func TestAStampThatPanicsHasFailed(t *testing.T) {
 // Steps run in goroutines of their own, where a panic would end the process.
 func TestANudgeThatPanicsHasFailed(t *testing.T) {
 	a := New(Options{Nudger: panickingNudger{}})
-	got := a.Apply(t.Context(), plan.Target{Namespace: "argocd"}, []rollout.Step{rollout.Nudge{Cluster: "c", Since: time.Now()}}).Results[0]
+	got := a.Apply(t.Context(), plan.Target{Namespace: "argocd"}, []diff.Step{diff.Nudge{Cluster: "c", Since: time.Now()}}).Results[0]
 	if want := `nudging an Application of cluster "c": a panic of type apply.text`; got.Outcome != Failed || got.Err == nil || got.Err.Error() != want {
 		t.Errorf("the outcome is %s (%v), want %s (%s)", got.Outcome, got.Err, Failed, want)
 	}

@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ballast/planner/diff"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 // restartedAtAnnotation is what `kubectl rollout restart` writes into a pod template.
@@ -36,7 +36,7 @@ type controller struct {
 
 // workloadOps are the operations that bring the workload to the step, in place and in the env's own order; none where it
 // is there already. They hold for the very spec that was read: its generation is tested first.
-func workloadOps(w controller, container string, s rollout.PatchWorkload) ([]op, error) {
+func workloadOps(w controller, container string, s diff.PatchWorkload) ([]op, error) {
 	var ops []op
 	if s.Replicas != nil && (w.Replicas == nil || int(*w.Replicas) != *s.Replicas) {
 		ops = append(ops, op{"add", "/spec/replicas", *s.Replicas})

@@ -11,17 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/diff"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
-func (a *Applier) workloadWrite(target plan.Target, s rollout.PatchWorkload) write {
+func (a *Applier) workloadWrite(target plan.Target, s diff.PatchWorkload) write {
 	value := s
 	value.Why = ""
 	return write{value: value.String(), try: func(ctx context.Context) (string, error) { return "", a.writeWorkload(ctx, target, s) }}
 }
 
-func (a *Applier) writeWorkload(ctx context.Context, target plan.Target, s rollout.PatchWorkload) error {
+func (a *Applier) writeWorkload(ctx context.Context, target plan.Target, s diff.PatchWorkload) error {
 	live, err := a.readWorkload(ctx, target)
 	if err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ballast/planner/diff"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 func podTemplate(env []corev1.EnvVar, annotations map[string]string) corev1.PodTemplateSpec {
@@ -63,7 +63,7 @@ func describe(replicas *int32, template corev1.PodTemplateSpec) string {
 
 func writesEnvInPlace(t *testing.T, w *world) {
 	w.statefulSet(2, []corev1.EnvVar{{Name: "FIRST", Value: "1"}, {Name: plan.EnvReplicas, Value: "2"}, {Name: "LAST", Value: "1"}}, nil)
-	steps := []rollout.Step{rollout.PatchWorkload{Replicas: ptr(4), ControllerReplicas: ptr(4), Why: rollout.Rolling}}
+	steps := []diff.Step{diff.PatchWorkload{Replicas: ptr(4), ControllerReplicas: ptr(4), Why: diff.Rolling}}
 	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, steps)))
 	w.equal("replicas=4 sidecar(proxy:1)[ARGOCD_CONTROLLER_REPLICAS=7] application-controller(argocd:1)[FIRST=1 ARGOCD_CONTROLLER_REPLICAS=4 LAST=1]", w.stands())
 	w.equal([]Outcome{Unchanged}, w.outcomes(New(w.options).Apply(w.ctx, w.target, steps)))
@@ -77,7 +77,7 @@ func appendsEnv(t *testing.T, w *world) {
 	for name, env := range map[string][]corev1.EnvVar{"no env at all": nil, "another env": {{Name: "FIRST", Value: "1"}}} {
 		t.Run(name, func(t *testing.T) {
 			w.statefulSet(2, env, nil)
-			w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []rollout.Step{rollout.PatchWorkload{ControllerReplicas: ptr(2)}})))
+			w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchWorkload{ControllerReplicas: ptr(2)}})))
 			first := strings.Repeat("FIRST=1 ", len(env))
 			w.equal("replicas=2 sidecar(proxy:1)[ARGOCD_CONTROLLER_REPLICAS=7] application-controller(argocd:1)["+first+"ARGOCD_CONTROLLER_REPLICAS=2]", w.stands())
 			w.must(w.client.Delete(w.ctx, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.target.Namespace, Name: w.target.Name}}))
@@ -89,7 +89,7 @@ func replacesReference(t *testing.T, w *world) {
 	reference := corev1.EnvVar{Name: plan.EnvReplicas, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
 		LocalObjectReference: corev1.LocalObjectReference{Name: "argocd-cmd-params-cm"}, Key: "controller.replicas"}}}
 	w.statefulSet(2, []corev1.EnvVar{reference, {Name: "LAST", Value: "1"}}, nil)
-	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []rollout.Step{rollout.PatchWorkload{ControllerReplicas: ptr(2)}})))
+	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchWorkload{ControllerReplicas: ptr(2)}})))
 	w.equal("replicas=2 sidecar(proxy:1)[ARGOCD_CONTROLLER_REPLICAS=7] application-controller(argocd:1)[ARGOCD_CONTROLLER_REPLICAS=2 LAST=1]", w.stands())
 }
 
@@ -98,7 +98,7 @@ func marksRestart(t *testing.T, w *world) {
 	for name, annotations := range map[string]map[string]string{"none": nil, "another": {"theirs": "kept"}, "an older restart": {restartedAtAnnotation: "2025-01-01T00:00:00Z"}} {
 		t.Run(name, func(t *testing.T) {
 			w.statefulSet(2, nil, func(s *appsv1.StatefulSet) { s.Spec.Template.Annotations = annotations })
-			step := []rollout.Step{rollout.PatchWorkload{RestartedAt: at}}
+			step := []diff.Step{diff.PatchWorkload{RestartedAt: at}}
 			w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, step)))
 			w.equal([]Outcome{Unchanged}, w.outcomes(New(w.options).Apply(w.ctx, w.target, step)))
 			want := map[string]string{restartedAtAnnotation: at}
@@ -122,7 +122,7 @@ func writesDeployment(t *testing.T, w *world) {
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "controller"}}, Template: podTemplate(nil, nil),
 		},
 	}))
-	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []rollout.Step{rollout.PatchWorkload{Replicas: ptr(3), RestartedAt: "2026-08-01T12:00:00Z"}})))
+	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchWorkload{Replicas: ptr(3), RestartedAt: "2026-08-01T12:00:00Z"}})))
 	var d appsv1.Deployment
 	w.read(&d, w.target.Name)
 	w.equal("replicas=3 sidecar(proxy:1)[ARGOCD_CONTROLLER_REPLICAS=7] application-controller(argocd:1)[]", describe(d.Spec.Replicas, d.Spec.Template))
@@ -138,26 +138,26 @@ func keepsConcurrentWorkloadWrite(t *testing.T, w *world) {
 		c.Image, c.Env = "argocd:2", append([]corev1.EnvVar{{Name: "FIRST", Value: "1"}}, c.Env...)
 		w.must(w.client.Update(w.ctx, &s))
 	})
-	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []rollout.Step{rollout.PatchWorkload{ControllerReplicas: ptr(4)}})))
+	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchWorkload{ControllerReplicas: ptr(4)}})))
 	w.equal("replicas=2 sidecar(proxy:1)[ARGOCD_CONTROLLER_REPLICAS=7] application-controller(argocd:2)[FIRST=1 ARGOCD_CONTROLLER_REPLICAS=4]", w.stands())
 }
 
 func refusesWorkload(t *testing.T, w *world) {
-	answer := func(step rollout.PatchWorkload) string {
-		result := New(w.options).Apply(w.ctx, w.target, []rollout.Step{step}).Results[0]
+	answer := func(step diff.PatchWorkload) string {
+		result := New(w.options).Apply(w.ctx, w.target, []diff.Step{step}).Results[0]
 		return fmt.Sprintf("%s: %s", result.Outcome, strings.ReplaceAll(result.Err.Error(), w.target.Namespace+"/", ""))
 	}
-	got := []string{answer(rollout.PatchWorkload{Replicas: ptr(3)})}
+	got := []string{answer(diff.PatchWorkload{Replicas: ptr(3)})}
 	w.statefulSet(2, nil, func(s *appsv1.StatefulSet) { s.Annotations = map[string]string{plan.AnnotationUnmanaged: "true"} })
-	got = append(got, answer(rollout.PatchWorkload{Replicas: ptr(3)}))
+	got = append(got, answer(diff.PatchWorkload{Replicas: ptr(3)}))
 	var s appsv1.StatefulSet
 	w.read(&s, w.target.Name)
 	s.Annotations = nil
 	w.must(w.client.Update(w.ctx, &s))
 	w.target.Container = "renamed"
-	got = append(got, answer(rollout.PatchWorkload{ControllerReplicas: ptr(3)}))
+	got = append(got, answer(diff.PatchWorkload{ControllerReplicas: ptr(3)}))
 	w.target.Kind = "DaemonSet"
-	got = append(got, answer(rollout.PatchWorkload{Replicas: ptr(3)}))
+	got = append(got, answer(diff.PatchWorkload{Replicas: ptr(3)}))
 	w.equal([]string{
 		`Refused: reading StatefulSet "argocd-application-controller": it is gone: it must not be written`,
 		`Refused: writing StatefulSet "argocd-application-controller": it is annotated as unmanaged: it must not be written`,

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ballast/planner/apply"
-	"ballast/planner/rollout"
+	"ballast/planner/diff"
 )
 
 const (
@@ -31,7 +31,7 @@ type bar struct {
 // noteBarred remembers what became of a write to a Secret. Timeouts and an API server that is away say nothing of it; a conflict is
 // one of all attempts of a write.
 func (l *Loop) noteBarred(result apply.Result) {
-	step, ok := result.Step.(rollout.PatchShard)
+	step, ok := result.Step.(diff.PatchShard)
 	if !ok || result.Outcome == apply.Deferred {
 		return
 	}

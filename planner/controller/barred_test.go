@@ -10,7 +10,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"ballast/planner/apply"
-	"ballast/planner/rollout"
+	"ballast/planner/diff"
 )
 
 // TestWhatBarsASecret: three refusals in a row by the API server, and nothing else; one that was gone when it was to be written may be
@@ -37,7 +37,7 @@ func TestWhatBarsASecret(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := NewLoop(Options{Clock: clocktesting.NewFakeClock(epoch)})
 			for _, r := range test.results {
-				r.Step = rollout.PatchShard{Secret: "a"}
+				r.Step = diff.PatchShard{Secret: "a"}
 				l.noteBarred(r)
 			}
 			if diff := cmp.Diff(test.barred, l.whoIsBarred()["a"] != ""); diff != "" {

@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"ballast/planner/cycle"
+	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
@@ -48,8 +48,8 @@ func (l *Loop) bringBack(ctx context.Context) error {
 	if in.Workload.Replicas > 0 || claimed.BreakGlass && !stopped || p.Target != cycle.TargetOf(in.Workload) {
 		return nil
 	}
-	agenda := rollout.Steps(plan.NewView(p, nil), observed.State{Workload: cycle.Seen(discover.Fleet{}, in.Workload).Workload}, rollout.StepOptions{Now: in.Now})
-	steps := slices.DeleteFunc(agenda.Steps, func(s rollout.Step) bool { _, is := s.(rollout.PatchWorkload); return !is })
+	agenda := diff.Steps(plan.NewView(p, nil), observed.State{Workload: cycle.Seen(discover.Fleet{}, in.Workload).Workload}, diff.Options{Now: in.Now})
+	steps := slices.DeleteFunc(agenda.Steps, func(s diff.Step) bool { _, is := s.(diff.PatchWorkload); return !is })
 	l.reportSteps(in.Workload, l.Applier.Apply(ctx, p.Target, steps))
 	return nil
 }

@@ -11,9 +11,9 @@ import (
 	"ballast/planner/apply"
 	"ballast/planner/change"
 	"ballast/planner/cycle"
+	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 	"ballast/planner/telemetry"
 )
 
@@ -142,20 +142,20 @@ func (l *Loop) mend(ctx context.Context) (again time.Duration, err error) {
 }
 
 func enforces(d plan.Document) bool {
-	return d.Plan != nil && d.Plan.Mode.Enforced() && (!d.BreakGlass || rollout.StopsAll(*d.Plan))
+	return d.Plan != nil && d.Plan.Mode.Enforced() && (!d.BreakGlass || d.Plan.StopsAll())
 }
 
 // agenda is what is to be written. A plan for another workload says nothing of this one: the next cycle makes it a plan.
-func (l *Loop) agenda(d plan.Document, fleet discover.Fleet, w discover.Workload) rollout.Agenda {
+func (l *Loop) agenda(d plan.Document, fleet discover.Fleet, w discover.Workload) diff.Result {
 	if !enforces(d) || d.Plan.Target != cycle.TargetOf(w) {
-		return rollout.Agenda{}
+		return diff.Result{}
 	}
 	seen, last := cycle.Seen(fleet, w), l.lookedAt()
 	seen.Accepted = d.AcceptDiscovery
 	seen.Pods, seen.Owned, seen.Asked, seen.Looked, seen.Given = last.pods, last.owned, last.asked, last.at, l.Applier.Given()
 	live := l.Config().Rollout.Live
-	o := rollout.StepOptions{BreakGlass: d.BreakGlass, Nudge: live != nil && live.Nudge, Now: l.Clock.Now()}
-	return rollout.Steps(plan.NewView(*d.Plan, cycle.AllPins(d.Pins, fleet.Clusters)), seen, o)
+	o := diff.Options{BreakGlass: d.BreakGlass, Nudge: live != nil && live.Nudge, Now: l.Clock.Now()}
+	return diff.Steps(plan.NewView(*d.Plan, cycle.AllPins(d.Pins, fleet.Clusters)), seen, o)
 }
 
 // reportSteps counts what was written and tells of a second writer. It answers when to look again: a step that was refused
@@ -165,9 +165,9 @@ func (l *Loop) reportSteps(w discover.Workload, r apply.Report) (again time.Dura
 	for _, result := range r.Results {
 		kind := "shard"
 		switch result.Step.(type) {
-		case rollout.PatchWorkload:
+		case diff.PatchWorkload:
 			kind = "workload"
-		case rollout.Nudge:
+		case diff.Nudge:
 			kind = "nudge"
 		}
 		l.Metrics.Steps.WithLabelValues(kind, string(result.Outcome)).Inc()
@@ -195,9 +195,9 @@ func (l *Loop) reportSteps(w discover.Workload, r apply.Report) (again time.Dura
 }
 
 // noteHealed counts a repair that gave a cluster back to its replica: for Argo CD it moved twice.
-func (l *Loop) noteHealed(step rollout.Step, w discover.Workload) {
-	s, ok := step.(rollout.PatchShard)
-	if !ok || s.Why != rollout.Drifted && s.Why != rollout.Broken {
+func (l *Loop) noteHealed(step diff.Step, w discover.Workload) {
+	s, ok := step.(diff.PatchShard)
+	if !ok || s.Why != diff.Drifted && s.Why != diff.Broken {
 		return
 	}
 	foreign := change.Foreign{Replica: s.Shard, Of: cycle.ControllerReplicas(w)}

@@ -8,10 +8,10 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle"
+	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
-	"ballast/planner/rollout"
 	"ballast/planner/sim"
 )
 
@@ -62,6 +62,6 @@ func (w *world) cycle() {
 	next := out.Next.Clone()
 	next.Revision++
 	w.in.Memory, w.in.InForce = out.Memory, &next
-	agenda := rollout.Steps(plan.NewView(next.Clone(), out.Pins), cycle.Seen(out.Fleet, w.in.Workload), rollout.StepOptions{})
+	agenda := diff.Steps(plan.NewView(next.Clone(), out.Pins), cycle.Seen(out.Fleet, w.in.Workload), diff.Options{})
 	sim.Do(agenda.Steps, &w.in.Workload, w.in.Discovered.Secrets)
 }

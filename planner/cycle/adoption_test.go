@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"ballast/planner/config"
+	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 // pods are Argo CD's replicas as they run: each with the env that it read at its start, 0 for none.
@@ -84,13 +84,13 @@ func (a *adopting) observed(t *testing.T) {
 
 // mend does a cycle's steps, one at a time.
 func (a *adopting) mend(t *testing.T, out Outcome) {
-	for _, step := range rollout.Steps(plan.NewView(a.in.InForce.Clone(), out.Pins), Seen(out.Fleet, a.in.Workload), rollout.StepOptions{}).Steps {
+	for _, step := range diff.Steps(plan.NewView(a.in.InForce.Clone(), out.Pins), Seen(out.Fleet, a.in.Workload), diff.Options{}).Steps {
 		switch s := step.(type) {
-		case rollout.PatchShard:
+		case diff.PatchShard:
 			a.secret(s.Secret).Shard = discover.ShardValue{State: discover.ShardValid, N: s.Shard}
 			a.stamped++
 			a.fair(t, fmt.Sprintf("after %d stamps", a.stamped))
-		case rollout.PatchWorkload:
+		case diff.PatchWorkload:
 			if s.Replicas != nil || s.ControllerReplicas == nil || a.restarted {
 				t.Fatalf("the workload is written otherwise than once for its env: %s", s)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ballast/planner/change"
+	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/observed"
@@ -17,7 +18,7 @@ import (
 type Comparison struct {
 	Replicas []plan.Replica // what each replica carries under the plan, by the rows' loads
 	Pins     plan.Pins      // data.pins and the Secrets' annotations together
-	Agenda   rollout.Agenda
+	Agenda   diff.Result
 	Problems []Problem
 }
 
@@ -33,7 +34,7 @@ func Compare(in Inputs) Comparison {
 		return c
 	}
 	view := plan.NewView(*in.InForce, c.Pins)
-	c.Agenda = rollout.Steps(view, Seen(fleet, in.Workload), rollout.StepOptions{BreakGlass: in.BreakGlass, Now: in.Now})
+	c.Agenda = diff.Steps(view, Seen(fleet, in.Workload), diff.Options{BreakGlass: in.BreakGlass, Now: in.Now})
 	loads, owners, replicas := make([]plan.Load, len(fleet.Clusters)), make([]int, len(fleet.Clusters)), in.InForce.Replicas
 	for i, cl := range fleet.Clusters {
 		// A row's load is for display; one that cannot be read counts as nothing.
@@ -105,7 +106,7 @@ func waitsOf(in Inputs, fleet discover.Fleet) (told []Problem) {
 // alone; so they are taken to say that all is as it should be. What is waited for then is what shows, and where
 // nothing is, hidden says that it may be for the pods.
 func progressOf(in Inputs, fleet discover.Fleet, view *plan.View, budget change.Budget) (p rollout.Progress, hidden bool) {
-	if in.BreakGlass && !rollout.StopsAll(view.Plan) {
+	if in.BreakGlass && !view.Plan.StopsAll() {
 		return rollout.Progress{Outcome: rollout.Waiting, Stage: view.Plan.Rollout.Stage, Why: "enforcement is off, so the rollout stays where it is"}, false
 	}
 	out := Outcome{Memory: in.Memory, Budget: budget, Replicas: recallReplicas(in)}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ballast/planner/config"
+	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -204,7 +205,7 @@ func TestCompareShowsWhoIsToHaveWhatWhileX0YHasStoppedAll(t *testing.T) {
 	}
 }
 
-func stepsOf(a rollout.Agenda) []string {
+func stepsOf(a diff.Result) []string {
 	var steps []string
 	for _, s := range a.Steps {
 		steps = append(steps, s.String())

@@ -12,7 +12,6 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
-	"ballast/planner/rollout"
 )
 
 // Run runs every phase once. It has no error: what a phase cannot do is a Problem, and the plan in force stays.
@@ -167,7 +166,7 @@ func (c *cycle) keep() {
 	a := c.unchanged(*base)
 	if c.in.InForce == nil {
 		c.note(putBack(c.in.PlanFault))
-	} else if rollout.StopsAll(a.next) {
+	} else if a.next.StopsAll() {
 		c.turnsBack = goneAtOnce
 		c.advance(a)
 	}

@@ -52,7 +52,7 @@ const glassOpened = "enforcement was switched off"
 
 // goesOn reports whether the rollout under way advances: not under break-glass, but for one that may have stopped every replica.
 func (c *cycle) goesOn(p plan.Plan) bool {
-	if !c.in.BreakGlass || !rollout.StopsAll(p) {
+	if !c.in.BreakGlass || !p.StopsAll() {
 		return !c.in.BreakGlass
 	}
 	c.turnsBack = glassOpened

@@ -8,7 +8,6 @@ import (
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 // goneAtOnce is why nothing but a rescue begins while a discovery is refused.
@@ -23,7 +22,7 @@ func (c *cycle) rescues() bool {
 		return false
 	}
 	enforced := p.Mode == plan.Enforce && c.in.Config.Mode == plan.Enforce
-	return enforced && p.Target == TargetOf(c.in.Workload) && !rollout.StopsAll(*p)
+	return enforced && p.Target == TargetOf(c.in.Workload) && !p.StopsAll()
 }
 
 // rescue is the cycle of a discovery that is refused. The plan in force stays as it is, also for what is gone; a

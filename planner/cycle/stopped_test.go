@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ballast/planner/config"
+	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
@@ -238,14 +239,14 @@ func TestEntriesThatDisagreeAreDrift(t *testing.T) {
 	w := newWorld(4, 2, 1)
 	w.run(2)
 	seen := Seen(w.last.Fleet, w.in.Workload)
-	if steps := rollout.Steps(plan.NewView(*w.in.InForce, nil), seen, rollout.StepOptions{}).Steps; len(steps) > 0 {
+	if steps := diff.Steps(plan.NewView(*w.in.InForce, nil), seen, diff.Options{}).Steps; len(steps) > 0 {
 		t.Fatalf("what stands is written: %v", steps)
 	}
 	w.in.Workload.EnvMixed = true
 	three := 3
-	want := []rollout.Step{rollout.PatchWorkload{ControllerReplicas: &three}}
-	got := rollout.Steps(plan.NewView(*w.in.InForce, nil), Seen(w.last.Fleet, w.in.Workload), rollout.StepOptions{}).Steps
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(rollout.PatchWorkload{}, "Why")); diff != "" {
+	want := []diff.Step{diff.PatchWorkload{ControllerReplicas: &three}}
+	got := diff.Steps(plan.NewView(*w.in.InForce, nil), Seen(w.last.Fleet, w.in.Workload), diff.Options{}).Steps
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(diff.PatchWorkload{}, "Why")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

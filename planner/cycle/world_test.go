@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
-	"ballast/planner/rollout"
 	"ballast/planner/sim"
 )
 
@@ -94,9 +94,9 @@ func (w *world) cycle() Outcome {
 
 func (w *world) apply(out Outcome) {
 	view := plan.NewView(w.in.InForce.Clone(), out.Pins)
-	agenda := rollout.Steps(view, Seen(out.Fleet, w.in.Workload), rollout.StepOptions{BreakGlass: w.in.BreakGlass})
-	steps := slices.DeleteFunc(agenda.Steps, func(s rollout.Step) bool {
-		shard, ok := s.(rollout.PatchShard)
+	agenda := diff.Steps(view, Seen(out.Fleet, w.in.Workload), diff.Options{BreakGlass: w.in.BreakGlass})
+	steps := slices.DeleteFunc(agenda.Steps, func(s diff.Step) bool {
+		shard, ok := s.(diff.PatchShard)
 		return ok && w.refuses[shard.Secret]
 	})
 	sim.Do(steps, &w.in.Workload, w.in.Discovered.Secrets)

@@ -3,6 +3,7 @@
 package observed
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -242,3 +243,42 @@ func (s State) Fault(p plan.Plan) string {
 
 // Severally says that several pods have a cluster.
 func Severally(name string) string { return fmt.Sprintf("several pods reconcile cluster %q", name) }
+
+// blindFrom is the smallest plan that is judged by the share of its clusters that are seen, as in discovery.
+const blindFrom = 4
+
+// Blind reports whether more than half of the plan's clusters have no Secret: a broken selector looks like a fleet in
+// which nobody carries a high shard. It is none where a person says that so many are right.
+func (s State) Blind(p plan.Plan) bool {
+	if s.Accepted != nil && *s.Accepted == len(s.Secrets) {
+		return false
+	}
+	found := 0
+	for _, secret := range s.Secrets {
+		if _, ok := p.Clusters[secret.Name]; ok {
+			found++
+		}
+	}
+	rows := len(p.Clusters)
+	for _, name := range s.Passing {
+		if _, ok := p.Clusters[name]; ok {
+			rows--
+		}
+	}
+	return rows >= blindFrom && 2*found < rows
+}
+
+// BroughtBack reports whether replicas are wanted that a stop should hold at 0, and has held for too long: the webhook lets
+// them pass then.
+func (s State) BroughtBack(p plan.Plan, now time.Time) bool {
+	return p.Rollout.Stops() && s.Workload.Count().Replicas > 0 && plan.StopLapsed(p.Rollout.Since, now)
+}
+
+// Sorted lists the Secrets by name and leaves the state as it is.
+func (s State) Sorted() []Secret {
+	byName := func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) }
+	if slices.IsSortedFunc(s.Secrets, byName) {
+		return s.Secrets
+	}
+	return slices.SortedFunc(slices.Values(s.Secrets), byName)
+}

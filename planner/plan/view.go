@@ -53,3 +53,38 @@ func stableReplicas(p Plan) int {
 	}
 	return max(n, 1)
 }
+
+// Reach is the number of replicas that own the shard of their own number. Pods whose env is absent or at most 1 own
+// every shard, their own included; a Deployment's pods take spec.replicas for the env.
+func (c Count) Reach(kind string) int {
+	if kind == Deployment || c.ControllerReplicas <= 1 {
+		return c.Replicas
+	}
+	return min(c.Replicas, c.ControllerReplicas)
+}
+
+// To is the count that the rollout goes to.
+func (r *Rollout) To() Count {
+	return Count{Replicas: r.Replicas, ControllerReplicas: r.ControllerReplicas}
+}
+
+// Stops reports whether a stage holds the workload at 0: the only ones that may. Nil: there is no rollout.
+func (r *Rollout) Stops() bool {
+	return r != nil && r.Mode == ModeX0Y && (r.Stage == Draining || r.Stage == Assigning)
+}
+
+// Replaces reports whether pods of both ends of a rollout may run: on its way there, and on its way back, but for a wave's,
+// whose clusters go back between pods that stay.
+func (r *Rollout) Replaces() bool {
+	return r.Stage == Scaling || r.Stage == Shrinking || r.Stage == Reverting && len(r.Moves) == 0
+}
+
+// Restarts reports whether the stage restarts the pods: Restarting, and another number of replicas in a Deployment, whose
+// pods read spec.replicas once.
+func (p Plan) Restarts() bool {
+	return p.Rollout != nil && (p.Rollout.Stage == Restarting || p.Target.Kind == Deployment && p.Rollout.Replaces())
+}
+
+// StopsAll reports whether a rollout is under way that may hold every replica stopped. Neither break-glass nor a discovery that
+// is not believed leaves one where it is: what it stopped comes back first.
+func (p Plan) StopsAll() bool { return p.Rollout != nil && p.Rollout.Mode == ModeX0Y }

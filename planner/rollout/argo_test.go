@@ -3,6 +3,7 @@ package rollout
 import (
 	"slices"
 
+	"ballast/planner/diff"
 	"ballast/planner/observed"
 )
 
@@ -50,7 +51,7 @@ func (f *fleet) resync(ticks int) {
 	}
 }
 
-func (f *fleet) nudge(s Nudge) {
+func (f *fleet) nudge(s diff.Nudge) {
 	if owners := f.owners(s.Cluster); slices.Equal(owners, []int{s.Shard}) && f.pods[s.Shard].ready && !f.argo.dead[s.Cluster] {
 		f.argo.connected[s.Cluster], f.argo.waits[s.Cluster] = s.Shard, resyncTicks
 	}

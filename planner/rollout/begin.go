@@ -144,7 +144,7 @@ func withhold(p *plan.Plan, now plan.Plan, rows map[string]plan.Row, moves []Mov
 		row.Replica = m.From
 		p.Clusters[m.Cluster] = row
 	}
-	safe := min(reach(now.Target.Kind, p.Rollout.From), reach(now.Target.Kind, target(p.Rollout)))
+	safe := min(p.Rollout.From.Reach(now.Target.Kind), p.Rollout.To().Reach(now.Target.Kind))
 	for name, row := range rows {
 		if _, known := now.Clusters[name]; !known && row.Replica >= safe {
 			due[name] = row.Replica
@@ -175,14 +175,10 @@ func Moves(now, next plan.Plan) []Move {
 	return moves
 }
 
-func target(r *plan.Rollout) plan.Count {
-	return plan.Count{Replicas: r.Replicas, ControllerReplicas: r.ControllerReplicas}
-}
-
 // shrinks reports whether the rollout ends with a smaller reach than it began with: then clusters leave the replicas
 // that go before these do.
 func shrinks(p plan.Plan) bool {
-	return reach(p.Target.Kind, p.Rollout.From) > reach(p.Target.Kind, target(p.Rollout))
+	return p.Rollout.From.Reach(p.Target.Kind) > p.Rollout.To().Reach(p.Target.Kind)
 }
 
 // first is the stage a rollout begins with, from a plan that still has its old count. A count that stays needs no

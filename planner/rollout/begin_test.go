@@ -213,16 +213,6 @@ func TestAbandonLeavesWhatStandsButNoWorkloadAt0(t *testing.T) {
 	}
 }
 
-// stopped is an x0y rollout from 2 to 3 in the middle of a stage.
-func stopped(stage plan.Stage, shards map[string]int, change func(*plan.Plan)) plan.Plan {
-	p := newPlan(0, 2, shards)
-	p.Rollout = &plan.Rollout{Mode: plan.ModeX0Y, Stage: stage, Since: start, From: plan.Count{Replicas: 2, ControllerReplicas: 2}, Replicas: 3, ControllerReplicas: 3}
-	if change != nil {
-		change(&p)
-	}
-	return p
-}
-
 // after is x0y's options and a time within the deadline or past it.
 func after(late bool) (Options, time.Time) {
 	o := Options{Mode: plan.ModeX0Y, StageTimeout: 10 * time.Minute, DrainTimeout: 10 * time.Minute}

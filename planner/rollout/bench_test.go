@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ballast/planner/diff"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
@@ -38,7 +39,7 @@ func BenchmarkRollout(b *testing.B) {
 			})
 		}
 		run("begin", func() { _, _ = Begin(now, next, Options{}, start) })
-		run("steps", func() { Steps(view, seen, StepOptions{}) })
+		run("steps", func() { diff.Steps(view, seen, diff.Options{}) })
 		run("advance", func() { Advance(view, seen, nil, Options{StageTimeout: time.Minute}, start) })
 	}
 }
@@ -75,7 +76,7 @@ func BenchmarkWave(b *testing.B) {
 		b.Run(fmt.Sprintf("steps/clusters=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				Steps(during, seen, StepOptions{Nudge: true})
+				diff.Steps(during, seen, diff.Options{Nudge: true})
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/planner/diff"
 	"ballast/planner/plan"
 )
 
@@ -33,7 +34,7 @@ func TestWhatPeopleBroughtBackIsNotStoppedAgain(t *testing.T) {
 		for _, timeout := range []time.Duration{10 * time.Minute, hour} {
 			t.Run(fmt.Sprintf("%s, stages of %s", name, timeout), func(t *testing.T) {
 				f, p, now := newFleet(test.asked, 2, test.stamps), test.plan.Clone(), start.Add(plan.StopHeld+time.Second)
-				f.act(Steps(plan.NewView(p, nil), f.seen(), StepOptions{Now: now}))
+				f.act(diff.Steps(plan.NewView(p, nil), f.seen(), diff.Options{Now: now}))
 				counts, outcomes := []int{f.replicas}, []Outcome{}
 				for range 60 {
 					var progress Progress
@@ -41,7 +42,7 @@ func TestWhatPeopleBroughtBackIsNotStoppedAgain(t *testing.T) {
 					if progress.Outcome != Waiting && progress.Outcome != Idle {
 						outcomes = append(outcomes, progress.Outcome)
 					}
-					f.act(Steps(plan.NewView(p, nil), f.seen(), StepOptions{Now: now}))
+					f.act(diff.Steps(plan.NewView(p, nil), f.seen(), diff.Options{Now: now}))
 					if counts[len(counts)-1] != f.replicas {
 						counts = append(counts, f.replicas)
 					}
@@ -62,19 +63,19 @@ func TestWhatPeopleBroughtBackIsNotStoppedAgain(t *testing.T) {
 // TestAStopIsHeldForAWhile: before that, replicas that come are put back to 0, and a stop whose time lies in the future goes on.
 func TestAStopIsHeldForAWhile(t *testing.T) {
 	p := stopped(plan.Draining, old, nil)
-	for after, want := range map[time.Duration][]Step{
-		-time.Hour:                  {PatchWorkload{Replicas: ptr(0), Why: Rolling}},
-		plan.StopHeld:               {PatchWorkload{Replicas: ptr(0), Why: Rolling}},
+	for after, want := range map[time.Duration][]diff.Step{
+		-time.Hour:                  {diff.PatchWorkload{Replicas: ptr(0), Why: diff.Rolling}},
+		plan.StopHeld:               {diff.PatchWorkload{Replicas: ptr(0), Why: diff.Rolling}},
 		plan.StopHeld + time.Second: nil,
 	} {
-		got := Steps(plan.NewView(p, nil), fit(2, 2, old), StepOptions{Now: start.Add(after)}).Steps
+		got := diff.Steps(plan.NewView(p, nil), fit(2, 2, old), diff.Options{Now: start.Add(after)}).Steps
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s after its begin (-want +got):\n%s", after, diff)
 		}
 	}
 }
 
-func (f *fleet) act(a Agenda) {
+func (f *fleet) act(a diff.Result) {
 	for _, s := range a.Steps {
 		f.do(s)
 	}

@@ -13,9 +13,9 @@ func (t *turn) assigning() {
 	behind := laggards(t.v, t.seen)
 	var stray []string
 	if shrinks(t.p) {
-		limit := reach(t.p.Target.Kind, target(t.p.Rollout))
+		limit := t.p.Rollout.To().Reach(t.p.Target.Kind)
 		t.settleBelow(limit)
-		stray = strays(t.seen, limit, present(t.p, t.seen, limit, reach(t.p.Target.Kind, t.p.Rollout.From)))
+		stray = strays(t.seen, limit, present(t.p, t.seen, limit, t.p.Rollout.From.Reach(t.p.Target.Kind)))
 	}
 	unseen := t.unseen() || t.o.Partial && shrinks(t.p)
 	switch {
@@ -40,7 +40,7 @@ func present(p plan.Plan, seen observed.State, limit, from int) int {
 
 // replacing waits until every pod runs the newest template and is ready.
 func (t *turn) replacing() {
-	done := t.seen.Workload.Settled(t.p) && (!restarts(t.p) || t.seen.Workload.RestartedSince(t.p.Rollout.Since))
+	done := t.seen.Workload.Settled(t.p) && (!t.p.Restarts() || t.seen.Workload.RestartedSince(t.p.Rollout.Since))
 	why := replicasSeen(t.p, t.seen.Workload)
 	if !done {
 		if !t.progress.Late {
@@ -82,7 +82,7 @@ func (t *turn) enterDefault(stage plan.Stage, outcome Outcome, why string) {
 	t.enter(stage, outcome, why)
 	switch stage {
 	case plan.Scaling:
-		t.hold(target(r))
+		t.hold(r.To())
 	case plan.Reverting:
 		t.hold(r.From)
 	case plan.Assigning:

@@ -1,7 +1,5 @@
-// Package rollout takes a plan into force: what differs between the fleet that stands and the plan that holds (Steps),
-// and how a changed plan is reached stage by stage (Begin, Advance). Package apply carries the steps out. Healing and
-// applying are one function: a Secret that somebody changed and a Secret that a stage has not reached yet differ
-// from the plan in the same way.
+// Package rollout takes a plan into force stage by stage (Begin, Advance). Each stage is a plan that holds: package diff says
+// what differs from it, and package apply writes that.
 //
 // # What a stage holds
 //

@@ -6,11 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"ballast/planner/diff"
 	"ballast/planner/observed"
-	"ballast/planner/plan"
 )
-
-var start = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
 // pod is one application-controller: it read its env at its start.
 type pod struct {
@@ -71,13 +69,13 @@ func (f *fleet) seen() observed.State {
 }
 
 // do is one write of the applier.
-func (f *fleet) do(s Step) {
+func (f *fleet) do(s diff.Step) {
 	switch s := s.(type) {
-	case PatchShard:
+	case diff.PatchShard:
 		stamp := f.stamps[s.Secret]
 		stamp.Shard, stamp.Valid, stamp.Absent = s.Shard, true, false
 		f.stamps[s.Secret] = stamp
-	case PatchWorkload:
+	case diff.PatchWorkload:
 		if s.Replicas != nil {
 			f.replicas = *s.Replicas
 		}
@@ -90,7 +88,7 @@ func (f *fleet) do(s Step) {
 		if s.ControllerReplicas != nil || s.RestartedAt != "" {
 			f.generation++
 		}
-	case Nudge:
+	case diff.Nudge:
 		f.nudge(s)
 	}
 }
@@ -169,27 +167,4 @@ func (f *fleet) shards() map[string]int {
 		shards[name] = s.Shard
 	}
 	return shards
-}
-
-func newPlan(replicas, env int, shards map[string]int) plan.Plan {
-	return plan.Plan{
-		Revision: 1, Mode: plan.Enforce, MaxReplicas: 16, PlannerUser: "system:serviceaccount:argocd:ballast-planner",
-		Target:   plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: "argocd-application-controller", Container: "application-controller"},
-		Replicas: replicas, ControllerReplicas: env, Clusters: rows(shards),
-	}
-}
-
-func rows(shards map[string]int) map[string]plan.Row {
-	rows := map[string]plan.Row{}
-	for name, shard := range shards {
-		rows[name] = plan.Row{Replica: shard, Server: plan.ServerHash("https://" + name)}
-	}
-	return rows
-}
-
-func ptr(n int) *int { return &n }
-
-// stands is what the modes without waves look at.
-func stands(w *observed.Workload, secrets []observed.Secret) observed.State {
-	return observed.State{Workload: w, Secrets: secrets}
 }

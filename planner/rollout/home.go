@@ -16,7 +16,7 @@ import (
 func (t *turn) settle(replicas int, belongs func(name string) (int, placement.Claim)) map[string]int {
 	stamps := make(map[string]observed.Secret, len(t.seen.Secrets))
 	clusters := make([]placement.Cluster, 0, len(t.p.Clusters))
-	for _, s := range sorted(t.seen.Secrets) {
+	for _, s := range t.seen.Sorted() {
 		stamps[s.Name] = s
 		if _, known := t.p.Clusters[s.Name]; !known && !s.Managed() && s.Valid {
 			fixed := placement.Cluster{Name: s.Name, Server: s.Together(), At: s.Shard, Claim: placement.Fixed}

@@ -53,8 +53,8 @@ func envStays(p plan.Plan, w *observed.Workload) bool {
 
 // lacking is what is missing of those Secrets.
 func lacking(p plan.Plan, seen observed.State, of func(observed.Secret) bool) (missing []string) {
-	limit := reach(p.Target.Kind, plan.Count{Replicas: p.Replicas, ControllerReplicas: p.ControllerReplicas})
-	for _, s := range sorted(seen.Secrets) {
+	limit := plan.Count{Replicas: p.Replicas, ControllerReplicas: p.ControllerReplicas}.Reach(p.Target.Kind)
+	for _, s := range seen.Sorted() {
 		if why := lacks(s, limit); why != "" && !s.Skip && of(s) {
 			missing = append(missing, why)
 		}

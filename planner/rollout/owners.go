@@ -60,7 +60,7 @@ func nearing(p observed.Pod) string {
 }
 
 // unseen reports whether too few of the plan's Secrets are seen to go by them. A rescue goes by those that are there.
-func (t *turn) unseen() bool { return !t.o.Rescue && blind(t.p, t.seen) }
+func (t *turn) unseen() bool { return !t.o.Rescue && t.seen.Blind(t.p) }
 
 // blind says why nothing can be said of the fleet as a whole.
 func (t *turn) blind() string {
@@ -165,7 +165,7 @@ func (t *turn) unreturned() string {
 // uncarried says which of the wave's Secrets are not written yet.
 func (t *turn) uncarried() string {
 	var behind []string
-	for _, s := range sorted(t.seen.Secrets) {
+	for _, s := range t.seen.Sorted() {
 		_, moves := t.p.Rollout.Moves[s.Name]
 		if replica, _, known := t.v.Effective(s.Name); moves && known && s.Managed() && !s.Carries(replica) {
 			behind = append(behind, s.Name)
@@ -184,7 +184,7 @@ func (t *turn) untaken() (rest string, unconnected bool) {
 		return why, false
 	}
 	idle := false
-	for _, s := range sorted(t.seen.Secrets) {
+	for _, s := range t.seen.Sorted() {
 		_, moves := t.p.Rollout.Moves[s.Name]
 		replica, _, known := t.v.Effective(s.Name)
 		owned, told := t.seen.Owned[s.Name]
@@ -269,8 +269,8 @@ func (t *turn) disagreement() string {
 	if behind := laggards(t.v, t.seen); len(behind) > 0 {
 		return waitsFor(behind, nil, false)
 	}
-	limit := reach(t.p.Target.Kind, t.seen.Workload.Count())
-	for _, s := range sorted(t.seen.Secrets) {
+	limit := t.seen.Workload.Count().Reach(t.p.Target.Kind)
+	for _, s := range t.seen.Sorted() {
 		replica, _, known := t.v.Effective(s.Name)
 		if !s.Managed() {
 			known, replica = known && s.Valid && s.Shard < limit, s.Shard

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"ballast/planner/diff"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
@@ -30,12 +31,12 @@ type run struct {
 	target   map[string]int  // where a live rollout goes; nil: the leader forgot
 	moved    map[string]bool // clusters that anybody ever moved
 	owners   map[string][]int
-	counts   []int  // what spec.replicas was, each time it changed
-	adrift   int    // how many servers may be without a new owner at once while they move; 0 = any number
-	dropped  bool   // what stopped the workload was abandoned
-	held     []Held // in the end
-	stopping bool   // x0y leaves every cluster without an owner for a while
-	mischief func() // what happens to the fleet between two cycles
+	counts   []int       // what spec.replicas was, each time it changed
+	adrift   int         // how many servers may be without a new owner at once while they move; 0 = any number
+	dropped  bool        // what stopped the workload was abandoned
+	held     []diff.Held // in the end
+	stopping bool        // x0y leaves every cluster without an owner for a while
+	mischief func()      // what happens to the fleet between two cycles
 }
 
 func (r *run) check(when string) {
@@ -104,7 +105,7 @@ func (r *run) loop() {
 		}
 		r.log = append(r.log, progress.Outcome)
 	}
-	steps := Steps(plan.NewView(r.plan, r.pins), seen, StepOptions{Nudge: true}).Steps
+	steps := diff.Steps(plan.NewView(r.plan, r.pins), seen, diff.Options{Nudge: true}).Steps
 	if r.chaos && r.moved != nil && len(steps) > 1 {
 		steps = rapid.Permutation(steps).Draw(r.t, "order")
 	}
@@ -146,7 +147,7 @@ func (r *run) untilDone(loops int) {
 	for range loops {
 		r.loop()
 		seen := r.fleet.seen()
-		agenda := Steps(plan.NewView(r.plan, r.pins), seen, StepOptions{})
+		agenda := diff.Steps(plan.NewView(r.plan, r.pins), seen, diff.Options{})
 		stands := r.fleet.broken || r.plan.FreeReplicas || len(agenda.Held) > 0 || seen.Workload.Settled(r.plan)
 		if r.held = agenda.Held; r.plan.Rollout == nil && len(agenda.Steps) == 0 && stands {
 			return
@@ -273,13 +274,39 @@ func TestStepsAreDeterministicAndLeaveWhatTheyReadAlone(t *testing.T) {
 		seen := r.fleet.seen()
 		shuffled := observed.State{Workload: seen.Workload, Secrets: rapid.Permutation(seen.Secrets).Draw(t, "order")}
 		v, before := plan.NewView(r.plan, r.pins), r.plan.Clone()
-		if diff := cmp.Diff(Steps(v, seen, StepOptions{}), Steps(v, shuffled, StepOptions{})); diff != "" {
+		if diff := cmp.Diff(diff.Steps(v, seen, diff.Options{}), diff.Steps(v, shuffled, diff.Options{})); diff != "" {
 			t.Fatalf("the order of Secrets changes the steps:\n%s", diff)
 		}
 		a, pa := Advance(v, seen, nil, r.o, r.now)
 		b, pb := Advance(v, shuffled, nil, r.o, r.now)
 		if diff := cmp.Diff(a, b) + cmp.Diff(pa, pb); diff != "" {
 			t.Fatalf("the order of Secrets changes the advance:\n%s", diff)
+		}
+		if diff := cmp.Diff(before, r.plan); diff != "" {
+			t.Fatalf("the plan in force was changed in place:\n%s", diff)
+		}
+	})
+}
+
+func TestTheOrderOfWhatIsSeenChangesNothingInAnyMode(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		j := drawJourney(t)
+		mode := rapid.SampledFrom([]string{plan.ModeLive, plan.ModeX0Y}).Draw(t, "mode")
+		j.free = j.free && mode == plan.ModeLive
+		r := j.begin(t, mode)
+		r.chaos, r.stopping = true, mode == plan.ModeX0Y
+		for range rapid.IntRange(0, 20).Draw(t, "loops") {
+			r.loop()
+		}
+		seen := r.fleet.seen()
+		shuffled := seen
+		shuffled.Secrets, shuffled.Pods = rapid.Permutation(seen.Secrets).Draw(t, "secrets"), rapid.Permutation(seen.Pods).Draw(t, "pods")
+		v, before := plan.NewView(r.plan, r.pins), r.plan.Clone()
+		a, pa := Advance(v, seen, r.target, r.o, r.now)
+		b, pb := Advance(v, shuffled, r.target, r.o, r.now)
+		o := diff.Options{Nudge: true}
+		if said := cmp.Diff(a, b) + cmp.Diff(pa, pb) + cmp.Diff(diff.Steps(v, seen, o), diff.Steps(v, shuffled, o)); said != "" {
+			t.Fatalf("the order of what is seen changes the answer:\n%s", said)
 		}
 		if diff := cmp.Diff(before, r.plan); diff != "" {
 			t.Fatalf("the plan in force was changed in place:\n%s", diff)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/observed"
+	"ballast/planner/observed/fixture"
 	"ballast/planner/plan"
 )
 
@@ -48,49 +49,19 @@ func listed(shards map[string]int) string {
 	return "[" + strings.Join(parts, " ") + "]"
 }
 
-// fit is a fleet in which all is well: every pod ready, every Secret with its shard, every cluster with its one owner.
-func fit(replicas, env int, shards map[string]int) observed.State {
-	s := observed.State{Workload: standing(replicas, ptr(env)), Asked: true, Owned: map[string]observed.Owned{}}
-	for _, name := range slices.Sorted(maps.Keys(shards)) {
-		stamp := carried(name, shards[name])
-		stamp.Server = "https://" + name
-		s.Secrets = append(s.Secrets, stamp)
-		s.Owned[name] = observed.Owned{Owners: []int{shards[name]}, Live: []int{shards[name]}}
-	}
-	for i := range replicas {
-		s.Pods = append(s.Pods, observed.Pod{Replica: i, Ready: true, Claimed: true, Memory: 100 << 20, MemoryLimit: 1 << 30})
-	}
-	return s
-}
+type shards = fixture.Shards
 
-// but is a fleet in which something is not as it should be.
-func but(s observed.State, change func(*observed.State)) observed.State {
-	change(&s)
-	return s
-}
-
-// during is a live rollout of a:0 b:1 c:1 in the middle of a stage.
-func during(from, to plan.Count, stage plan.Stage, shards map[string]int, change func(*plan.Plan)) plan.Plan {
-	p := newPlan(from.Replicas, to.ControllerReplicas, shards)
-	p.Rollout = &plan.Rollout{Mode: plan.ModeLive, Stage: stage, Since: start, From: from, Replicas: to.Replicas, ControllerReplicas: to.ControllerReplicas}
-	if change != nil {
-		change(&p)
-	}
-	return p
-}
-
-func wave(p *plan.Plan, moves, was map[string]int) {
-	p.Rollout.Wave, p.Rollout.Waves, p.Rollout.Moves, p.Rollout.Was = 1, 1, moves, was
-}
-
-type shards = map[string]int
-
+// The fleets and plans of the cases.
 var (
-	two, three = plan.Count{Replicas: 2, ControllerReplicas: 16}, plan.Count{Replicas: 3, ControllerReplicas: 16}
-	old        = shards{"a": 0, "b": 1, "c": 1}
-	grown      = shards{"a": 0, "b": 2, "c": 1}
-	shrunken   = shards{"a": 0, "b": 1, "c": 0}
-	before     = shards{"a": 0, "b": 1, "c": 2} // of shrinking
+	start                       = fixture.Start
+	two, three                  = fixture.Two, fixture.Three
+	old, grown                  = fixture.Old, fixture.Grown
+	shrunken, before            = fixture.Shrunken, fixture.Before
+	ptr, rows, newPlan          = fixture.Ptr, fixture.Rows, fixture.Plan
+	standing, carried, fit, but = fixture.Standing, fixture.Carried, fixture.Fit, fixture.But
+	stands, none                = fixture.Stands, fixture.None
+	during, wave, moved         = fixture.During, fixture.Wave, fixture.Moved
+	growing, shrinking, stopped = fixture.Growing, fixture.Shrinking, fixture.Stopped
 )
 
 type liveCase struct {
@@ -125,23 +96,4 @@ func (c liveCase) run(t *testing.T) {
 	if diff := cmp.Diff(c.want, told(p, progress)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-}
-
-func growing(stage plan.Stage, change func(*plan.Plan)) plan.Plan {
-	return during(two, three, stage, old, func(p *plan.Plan) {
-		p.Replicas = 3
-		if change != nil {
-			change(p)
-		}
-	})
-}
-
-func shrinking(stage plan.Stage, rows shards, change func(*plan.Plan)) plan.Plan {
-	return during(three, two, stage, rows, change)
-}
-
-// moved is the growing rollout in its one wave: b goes from 1 to 2.
-func moved(p *plan.Plan) {
-	p.Clusters = rows(grown)
-	wave(p, shards{"b": 2}, shards{"b": 1})
 }

@@ -82,7 +82,7 @@ func (t *turn) replaced() (bool, string) {
 	if r := p.Rollout; w != nil && p.FreeReplicas && r.Mode == plan.ModeLive && p.Replicas == r.From.Replicas {
 		p.Replicas = w.Replicas
 	}
-	done := w.Settled(p) && (!restarts(p) || w.RestartedSince(p.Rollout.Since))
+	done := w.Settled(p) && (!p.Restarts() || w.RestartedSince(p.Rollout.Since))
 	return done, replicasSeen(p, w)
 }
 

@@ -25,7 +25,7 @@ func loadOf(row plan.Row) plan.Load { return plan.LoadOf(row.Load) + 1 }
 
 // remaining lists the units that are not where they go, by name.
 func (t *turn) remaining() []unit {
-	secrets, to := sorted(t.seen.Secrets), t.destinations()
+	secrets, to := t.seen.Sorted(), t.destinations()
 	var units []unit
 	server := func(i int) string { return secrets[i].Together() }
 	for _, members := range placement.Group(len(secrets), server) {

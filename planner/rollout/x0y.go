@@ -3,7 +3,6 @@ package rollout
 import (
 	"fmt"
 	"maps"
-	"time"
 
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -15,25 +14,10 @@ func (t *turn) beginX0Y() {
 	t.p.Replicas = 0
 }
 
-// stops reports whether a stage holds the workload at 0: the only ones that may.
-func stops(r *plan.Rollout) bool {
-	return r != nil && r.Mode == plan.ModeX0Y && (r.Stage == plan.Draining || r.Stage == plan.Assigning)
-}
-
-// broughtBack reports whether replicas are wanted that a stop should hold at 0, and has held for too long: the webhook lets
-// them pass then.
-func broughtBack(p plan.Plan, seen observed.State, now time.Time) bool {
-	return stops(p.Rollout) && seen.Workload.Count().Replicas > 0 && plan.StopLapsed(p.Rollout.Since, now)
-}
-
-// StopsAll reports whether a rollout is under way that may hold every replica stopped. Neither break-glass nor a discovery that
-// is not believed leaves one where it is: what it stopped comes back first.
-func StopsAll(p plan.Plan) bool { return p.Rollout != nil && p.Rollout.Mode == plan.ModeX0Y }
-
 // stopEnds says why a stop of all replicas is not to go on; empty where there is none, or where it goes on.
 func (t *turn) stopEnds() string {
 	switch {
-	case !stops(t.p.Rollout):
+	case !t.p.Rollout.Stops():
 		return ""
 	case t.o.TurnsBack != "":
 		return t.o.TurnsBack + ", and no replica runs"
@@ -41,7 +25,7 @@ func (t *turn) stopEnds() string {
 		return fmt.Sprintf("the mode is %s, and no replica runs", t.p.Mode)
 	case t.p.FreeReplicas:
 		return "the replicas are people's now, and none runs"
-	case broughtBack(t.p, t.seen, t.at):
+	case t.seen.BroughtBack(t.p, t.at):
 		return fmt.Sprintf("the workload is at %d replicas, after a stop of more than %s", t.seen.Workload.Replicas, plan.StopHeld)
 	}
 	return ""
@@ -70,7 +54,7 @@ func (t *turn) draining() {
 
 // rewriting waits until every managed Secret carries its replica, while no pod reads them.
 func (t *turn) rewriting() {
-	behind, unseen, stopped := laggards(t.v, t.seen), blind(t.p, t.seen), t.seen.Workload.Stopped()
+	behind, unseen, stopped := laggards(t.v, t.seen), t.seen.Blind(t.p), t.seen.Workload.Stopped()
 	why := "every cluster Secret carries its replica"
 	switch {
 	case !stopped:
@@ -88,7 +72,7 @@ func (t *turn) rewriting() {
 	case !done: // each Secret has one owner among pods of one env, and healing continues
 		why = fmt.Sprintf("going on after %s, though %s", t.deadline(), why)
 	}
-	t.hold(target(t.p.Rollout))
+	t.hold(t.p.Rollout.To())
 	t.enter(plan.Restoring, Advanced, why)
 }
 
@@ -103,7 +87,7 @@ func (t *turn) restoring() {
 		t.wait(waitsFor(behind, nil, false))
 	case !t.progress.Late || t.down():
 		t.wait(why)
-	case r.From == target(r): // there is no other count to come back to
+	case r.From == r.To(): // there is no other count to come back to
 		t.end(GaveUp, t.late(why))
 	default:
 		t.revert(t.late(why))
@@ -114,9 +98,9 @@ func (t *turn) restoring() {
 // one: to the pods that run it means replica 0, and to those that would come beside them it means another. Their rows are new
 // already, and they are written as soon as they can be.
 func (t *turn) behind() []string {
-	low, high := reach(t.p.Target.Kind, target(t.p.Rollout)), reach(t.p.Target.Kind, t.p.Rollout.From)
+	low, high := t.p.Rollout.To().Reach(t.p.Target.Kind), t.p.Rollout.From.Reach(t.p.Target.Kind)
 	var names []string
-	for _, s := range sorted(t.seen.Secrets) {
+	for _, s := range t.seen.Sorted() {
 		if _, planned := t.p.Clusters[s.Name]; planned && s.Managed() && s.Valid && s.Shard >= low && s.Shard < high {
 			names = append(names, s.Name)
 		}
@@ -128,7 +112,7 @@ func (t *turn) behind() []string {
 // back when all are of one count.
 func (t *turn) revert(why string) {
 	r := t.p.Rollout
-	safe := min(reach(t.p.Target.Kind, r.From), reach(t.p.Target.Kind, target(r)))
+	safe := min(r.From.Reach(t.p.Target.Kind), r.To().Reach(t.p.Target.Kind))
 	back := maps.Clone(r.Was)
 	maps.DeleteFunc(back, func(_ string, was int) bool { return was >= safe })
 	r.Moves = nil
@@ -190,7 +174,7 @@ func (t *turn) down() bool {
 // what keeps pins and new clusters below both; without it they would have two owners, however long the pods take.
 func (t *turn) mixed() bool {
 	r, w := t.p.Rollout, t.seen.Workload
-	larger := reach(t.p.Target.Kind, r.From) > reach(t.p.Target.Kind, target(r))
+	larger := r.From.Reach(t.p.Target.Kind) > r.To().Reach(t.p.Target.Kind)
 	return larger && w != nil && (!w.ObservedCurrent || w.Updated < w.Current)
 }
 

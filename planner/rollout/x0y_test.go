@@ -10,13 +10,6 @@ import (
 	"ballast/planner/plan"
 )
 
-// none is a workload at 0 with so many pods left.
-func none(pods, env int, shards map[string]int) observed.State {
-	s := fit(0, env, shards)
-	s.Workload.Current = pods
-	return s
-}
-
 func TestX0Y(t *testing.T) {
 	draining := func(change func(*plan.Plan)) plan.Plan {
 		return stopped(plan.Draining, old, func(p *plan.Plan) {

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"ballast/planner/config"
+	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
-	"ballast/planner/rollout"
 )
 
 // Epoch is when every simulated world begins.
@@ -69,18 +69,18 @@ func Find(secrets []discover.Secret, name string) *discover.Secret {
 }
 
 // Do does steps at once: pods that are asked for are ready, and those that are not wanted are gone.
-func Do(steps []rollout.Step, w *discover.Workload, secrets []discover.Secret) {
+func Do(steps []diff.Step, w *discover.Workload, secrets []discover.Secret) {
 	for _, step := range steps {
 		switch s := step.(type) {
-		case rollout.PatchShard:
+		case diff.PatchShard:
 			Find(secrets, s.Secret).Shard = discover.ShardValue{State: discover.ShardValid, N: s.Shard}
-		case rollout.PatchWorkload:
+		case diff.PatchWorkload:
 			patch(w, s)
 		}
 	}
 }
 
-func patch(w *discover.Workload, s rollout.PatchWorkload) {
+func patch(w *discover.Workload, s diff.PatchWorkload) {
 	if s.Replicas != nil {
 		w.Replicas, w.ReadyReplicas, w.UpdatedReplicas, w.CurrentReplicas = *s.Replicas, *s.Replicas, *s.Replicas, *s.Replicas
 	}

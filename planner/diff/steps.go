@@ -1,24 +1,25 @@
-package rollout
+// Package diff says what differs between the fleet that stands and the plan that holds, as steps that package apply carries
+// out. Healing and applying are one function: a Secret that somebody changed and a Secret that a stage of a rollout has not
+// reached yet differ from the plan in the same way.
+package diff
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
-// Agenda is what differs from the plan: what to write, the workload first and the Secrets by name, and what is left
+// Result is what differs from the plan: what to write, the workload first and the Secrets by name, and what is left
 // alone, with the reason.
-type Agenda struct {
+type Result struct {
 	Steps []Step `json:"steps,omitempty"`
 	Held  []Held `json:"held,omitempty"`
 }
 
-// StepOptions say what Steps may list. BreakGlass is a person's, and nothing is; Nudge lets a moved cluster's new owner be
+// Options say what Steps may list. BreakGlass is a person's, and nothing is; Nudge lets a moved cluster's new owner be
 // woken; Now tells a stop that has lasted too long from one that goes on.
-type StepOptions struct {
+type Options struct {
 	BreakGlass bool
 	Nudge      bool
 	Now        time.Time
@@ -26,14 +27,14 @@ type StepOptions struct {
 
 // Steps lists what differs between what stands and what the plan enforces now. There is nothing to do while the plan
 // only observes, or a person broke the glass and every replica that ballast stopped is back.
-func Steps(v *plan.View, seen observed.State, o StepOptions) Agenda {
-	if o.BreakGlass && !StopsAll(v.Plan) || !v.Plan.Mode.Enforced() {
-		return Agenda{}
+func Steps(v *plan.View, seen observed.State, o Options) Result {
+	if o.BreakGlass && !v.Plan.StopsAll() || !v.Plan.Mode.Enforced() {
+		return Result{}
 	}
 	if seen.Workload == nil {
-		return Agenda{Held: []Held{{Reason: HeldNoWorkload}}}
+		return Result{Held: []Held{{Reason: HeldNoWorkload}}}
 	}
-	var a Agenda
+	var a Result
 	a.workload(v, seen, o.Now)
 	a.secrets(v, seen)
 	if o.Nudge {
@@ -43,9 +44,9 @@ func Steps(v *plan.View, seen observed.State, o StepOptions) Agenda {
 	return a
 }
 
-func (a *Agenda) secrets(v *plan.View, seen observed.State) {
+func (a *Result) secrets(v *plan.View, seen observed.State) {
 	limit := stampLimit(v.Plan, seen.Workload)
-	for _, s := range sorted(seen.Secrets) {
+	for _, s := range seen.Sorted() {
 		replica, reason, ok := v.Effective(s.Name)
 		if !ok || s.Carries(replica) {
 			continue
@@ -66,21 +67,15 @@ func (a *Agenda) secrets(v *plan.View, seen observed.State) {
 // stampLimit is the number no stamp may reach: the reach of what stands, and while a stage replaces pods also that of
 // both ends, since pods of either run. Where x0y has stopped them all, only the pods that come will read what is written.
 func stampLimit(p plan.Plan, w *observed.Workload) int {
-	limit := reach(p.Target.Kind, w.Count())
+	limit := w.Count().Reach(p.Target.Kind)
 	switch r := p.Rollout; {
 	case r == nil:
 	case r.Mode == plan.ModeX0Y && r.Stage == plan.Assigning && w.Stopped():
-		limit = reach(p.Target.Kind, target(r))
-	case replaces(r):
-		limit = min(limit, reach(p.Target.Kind, r.From), reach(p.Target.Kind, target(r)))
+		limit = r.To().Reach(p.Target.Kind)
+	case r.Replaces():
+		limit = min(limit, r.From.Reach(p.Target.Kind), r.To().Reach(p.Target.Kind))
 	}
 	return limit
-}
-
-// replaces reports whether pods of both ends of a rollout may run: on its way there, and on its way back, but for a wave's,
-// whose clusters go back between pods that stay.
-func replaces(r *plan.Rollout) bool {
-	return r.Stage == plan.Scaling || r.Stage == plan.Shrinking || r.Stage == plan.Reverting && len(r.Moves) == 0
 }
 
 func whyStamp(p plan.Plan, s observed.Secret, reason plan.Reason) Why {
@@ -101,7 +96,7 @@ func whyStamp(p plan.Plan, s observed.Secret, reason plan.Reason) Why {
 	return Drifted
 }
 
-func (a *Agenda) workload(v *plan.View, seen observed.State, now time.Time) {
+func (a *Result) workload(v *plan.View, seen observed.State, now time.Time) {
 	want, held := guarded(v, seen, now)
 	stands := seen.Workload.Count()
 	step := PatchWorkload{Why: whyWorkload(v.Plan, seen.Workload)}
@@ -111,7 +106,7 @@ func (a *Agenda) workload(v *plan.View, seen observed.State, now time.Time) {
 	if v.Plan.HoldsEnv() && want.ControllerReplicas != stands.ControllerReplicas {
 		step.ControllerReplicas = &want.ControllerReplicas
 	}
-	if held == nil && restarts(v.Plan) && !seen.Workload.RestartedSince(v.Plan.Rollout.Since) {
+	if held == nil && v.Plan.Restarts() && !seen.Workload.RestartedSince(v.Plan.Rollout.Since) {
 		step.RestartedAt = v.Plan.Rollout.Since.UTC().Format(time.RFC3339)
 	}
 	differs := step.Replicas != nil || step.ControllerReplicas != nil || step.RestartedAt != ""
@@ -135,10 +130,10 @@ func (a *Agenda) workload(v *plan.View, seen observed.State, now time.Time) {
 func guarded(v *plan.View, seen observed.State, at time.Time) (plan.Count, *Held) {
 	p, stands := v.Plan, seen.Workload.Count()
 	want := plan.Count{Replicas: p.Replicas, ControllerReplicas: p.ControllerReplicas}
-	if want.Replicas < 1 && !stops(p.Rollout) {
+	if want.Replicas < 1 && !p.Rollout.Stops() {
 		want.Replicas = 1
 	}
-	if broughtBack(p, seen, at) {
+	if seen.BroughtBack(p, at) {
 		want.Replicas = stands.Replicas
 	}
 	if p.FreeReplicas && (p.Rollout == nil || p.Rollout.Mode != plan.ModeX0Y) {
@@ -147,13 +142,13 @@ func guarded(v *plan.View, seen observed.State, at time.Time) (plan.Count, *Held
 	if !p.HoldsEnv() {
 		want.ControllerReplicas = stands.ControllerReplicas
 	}
-	now := reach(p.Target.Kind, stands)
-	held := inTheWay(v, seen, reach(p.Target.Kind, want), now)
+	now := stands.Reach(p.Target.Kind)
+	held := inTheWay(v, seen, want.Reach(p.Target.Kind), now)
 	if held == nil || want.Replicas == 0 {
 		return want, nil
 	}
 	larger := plan.Count{Replicas: max(want.Replicas, stands.Replicas), ControllerReplicas: max(want.ControllerReplicas, stands.ControllerReplicas)}
-	if reach(p.Target.Kind, larger) < now {
+	if larger.Reach(p.Target.Kind) < now {
 		return stands, held
 	}
 	return larger, held
@@ -165,48 +160,15 @@ func inTheWay(v *plan.View, seen observed.State, next, now int) *Held {
 	if next >= now {
 		return nil
 	}
-	if blind(v.Plan, seen) {
+	if seen.Blind(v.Plan) {
 		return &Held{Reason: HeldUnseen}
 	}
-	for _, s := range sorted(seen.Secrets) {
+	for _, s := range seen.Sorted() {
 		if s.Valid && s.Shard >= next && s.Shard < now {
 			return &Held{Reason: HeldStillCarried, Shard: s.Shard, By: s.Name}
 		}
 	}
 	return nil
-}
-
-// blindFrom is the smallest plan that is judged by the share of its clusters that are seen, as in discovery.
-const blindFrom = 4
-
-// blind reports whether more than half of the plan's clusters have no Secret: a broken selector looks like a fleet in
-// which nobody carries a high shard. It is none where a person says that so many are right.
-func blind(p plan.Plan, seen observed.State) bool {
-	if seen.Accepted != nil && *seen.Accepted == len(seen.Secrets) {
-		return false
-	}
-	found := 0
-	for _, s := range seen.Secrets {
-		if _, ok := p.Clusters[s.Name]; ok {
-			found++
-		}
-	}
-	rows := len(p.Clusters)
-	for _, name := range seen.Passing {
-		if _, ok := p.Clusters[name]; ok {
-			rows--
-		}
-	}
-	return rows >= blindFrom && 2*found < rows
-}
-
-// restarts reports whether the stage restarts the pods: Restarting, and another number of replicas in a Deployment, whose
-// pods read spec.replicas once.
-func restarts(p plan.Plan) bool {
-	if p.Rollout == nil {
-		return false
-	}
-	return p.Rollout.Stage == plan.Restarting || p.Target.Kind == plan.Deployment && replaces(p.Rollout)
 }
 
 func whyWorkload(p plan.Plan, w *observed.Workload) Why {
@@ -221,22 +183,4 @@ func whyWorkload(p plan.Plan, w *observed.Workload) Why {
 		return Drifted
 	}
 	return Rolling
-}
-
-// sorted lists Secrets by name and leaves the caller's slice as it is.
-func sorted(secrets []observed.Secret) []observed.Secret {
-	byName := func(a, b observed.Secret) int { return cmp.Compare(a.Name, b.Name) }
-	if slices.IsSortedFunc(secrets, byName) {
-		return secrets
-	}
-	return slices.SortedFunc(slices.Values(secrets), byName)
-}
-
-// reach is the number of replicas that own the shard of their own number. Pods whose env is absent or at most 1 own
-// every shard, their own included; a Deployment's pods take spec.replicas for the env.
-func reach(kind string, c plan.Count) int {
-	if kind == plan.Deployment || c.ControllerReplicas <= 1 {
-		return c.Replicas
-	}
-	return min(c.Replicas, c.ControllerReplicas)
 }

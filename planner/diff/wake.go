@@ -1,4 +1,4 @@
-package rollout
+package diff
 
 import (
 	"slices"
@@ -17,14 +17,14 @@ const begun = 35 * time.Second
 // begins with none of them before an Application's refresh or its resync (argo-cd v3.2.11): everybody who asks for owners is
 // told that all is well. So it is with any pod where a leader ended between a write and its nudge, and where the webhook wrote
 // a person's pin. What a wave moves is the wave's to nudge.
-func (a *Agenda) wakes(v *plan.View, seen observed.State) {
+func (a *Result) wakes(v *plan.View, seen observed.State) {
 	nudged := map[string]bool{}
 	for _, s := range a.Steps {
 		if n, ok := s.(Nudge); ok {
 			nudged[n.Cluster] = true
 		}
 	}
-	for _, s := range sorted(seen.Secrets) {
+	for _, s := range seen.Sorted() {
 		replica, _, known := v.Effective(s.Name)
 		owned := seen.Owned[s.Name]
 		if !known || nudged[s.Name] || s.Skip || owned.Idle || len(owned.Live) > 0 || !slices.Equal(owned.Owners, []int{replica}) {

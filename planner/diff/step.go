@@ -1,4 +1,4 @@
-package rollout
+package diff
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package rollout
+package diff
 
 import (
 	"encoding/json"
@@ -40,14 +40,14 @@ func (s Nudge) MarshalJSON() ([]byte, error) {
 // nudges wakes the new owners of clusters: of those that the present wave moves, or takes back, and of those that a repair
 // gave another owner. Their Secrets carry their replica, or are given it by this agenda. A pod that is not ready hears
 // nothing.
-func (a *Agenda) nudges(v *plan.View, seen observed.State) {
+func (a *Result) nudges(v *plan.View, seen observed.State) {
 	patched := map[string]Why{}
 	for _, s := range a.Steps {
 		if patch, ok := s.(PatchShard); ok {
 			patched[patch.Secret] = patch.Why
 		}
 	}
-	for _, s := range sorted(seen.Secrets) {
+	for _, s := range seen.Sorted() {
 		replica, _, known := v.Effective(s.Name)
 		why, given := patched[s.Name]
 		if !known || !s.Managed() || s.Skip || seen.Owned[s.Name].Idle || !s.Carries(replica) && !given {
