@@ -77,7 +77,7 @@
 // pods with N and pods with Y run side by side, only shards below both mean the same replica to all of them; so rows are
 // below both in Scaling, Shrinking and in Reverting, until all pods are of one count. The reach of a count is the number of
 // replicas that own the shard of their own number: the lower of replicas and env, or all replicas where the env is absent
-// or at most 1, since such a pod owns everything. Growing and shrinking compare reaches. Steps holds a stamp at or above the
+// or at most 1, since such a pod owns everything. Growing and shrinking compare reaches. Package diff holds a stamp at or above the
 // reach back, and holds a workload back that would shrink below a shard that a Secret still carries.
 //
 // In mode live the env is the largest number of replicas that may ever be, so that every pod knows every shard: replicas
