@@ -272,18 +272,26 @@ func bringsBackWithoutTheKey(t *testing.T, server *rest.Config) {
 				From: plan.Count{Replicas: from, ControllerReplicas: from}, Replicas: 3, ControllerReplicas: 3}
 		}
 	}
+	chosen := func(immutable bool) *corev1.Secret {
+		return &corev1.Secret{Immutable: &immutable, Data: map[string][]byte{"key": bytes.Repeat([]byte("a"), 32)}}
+	}
+	empty := &corev1.Secret{Immutable: new(bool)}
+	*empty.Immutable = true
 	type result struct{ Planned, Stands, Env, Written int }
 	for name, c := range map[string]struct {
 		change      func(*plan.Plan)
 		annotations map[string]string
+		key         *corev1.Secret // in place of the one that is gone; nil for none
 		want        result
 	}{
-		"as ballast left it":        {draining(2), nil, result{2, 2, 2, 1}},
-		"as nobody would have it":   {draining(900), nil, result{16, 16, 16, 1}},
-		"with break-glass":          {draining(2), map[string]string{plan.AnnotationEnforcement: "off"}, result{2, 2, 2, 1}},
-		"at 0 though the plan is 4": {func(p *plan.Plan) { p.Replicas, p.ControllerReplicas = 4, 4 }, nil, result{4, 4, 4, 0}},
-		"at 0 with break-glass":     {func(p *plan.Plan) { p.Replicas = 4 }, map[string]string{plan.AnnotationEnforcement: "off"}, result{4, 0, 3, 0}},
-		"at 0 and observed":         {func(p *plan.Plan) { p.Mode = plan.Observe }, nil, result{3, 0, 3, 0}},
+		"as ballast left it":                {draining(2), nil, nil, result{2, 2, 2, 1}},
+		"beside another's key that stays":   {draining(2), nil, chosen(true), result{2, 2, 2, 1}},
+		"beside a Secret that takes no key": {draining(2), nil, empty, result{2, 2, 2, 1}},
+		"as nobody would have it":           {draining(900), nil, nil, result{16, 16, 16, 1}},
+		"with break-glass":                  {draining(2), map[string]string{plan.AnnotationEnforcement: "off"}, nil, result{2, 2, 2, 1}},
+		"at 0 though the plan is 4":         {func(p *plan.Plan) { p.Replicas, p.ControllerReplicas = 4, 4 }, nil, nil, result{4, 4, 4, 0}},
+		"at 0 with break-glass":             {func(p *plan.Plan) { p.Replicas = 4 }, map[string]string{plan.AnnotationEnforcement: "off"}, nil, result{4, 0, 3, 0}},
+		"at 0 and observed":                 {func(p *plan.Plan) { p.Mode = plan.Observe }, nil, nil, result{3, 0, 3, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, server, plan.Enforce, 3, 2, 1)
@@ -297,6 +305,11 @@ func bringsBackWithoutTheKey(t *testing.T, server *rest.Config) {
 			set.Spec.Replicas = new(int32)
 			b.must(b.client.Update(b.ctx, set))
 			b.must(b.client.Delete(b.ctx, newKeySecret(b.namespace)))
+			if c.key != nil {
+				own := newKeySecret(b.namespace)
+				own.Data, own.Immutable = c.key.Data, c.key.Immutable
+				b.must(b.client.Create(b.ctx, own))
+			}
 			next, _ := b.start()
 			b.clock.Step(time.Duration(b.config.Interval))
 			b.idle(next)

@@ -65,18 +65,19 @@ type Loop struct {
 	panicking map[string]bool // phases that ended in a panic when they ran last
 
 	// What only the goroutine of Run touches.
-	leading bool
-	phase   string // of the cycle under way
-	memory  cycle.Memory
-	history store.History
-	unsaved bool // the history has a decision that is not written yet
-	stale   bool // people were told that a part of the history stays as it was
-	crowded bool // people were told that the history has no room for all of it
-	full    bool // people were told that the plan's ConfigMap has no room left
-	keyless bool // people were told that the plan's key is missing
-	news    telemetry.News
-	probed  probed
-	asked   asked
+	leading   bool
+	phase     string // of the cycle under way
+	memory    cycle.Memory
+	history   store.History
+	unsaved   bool // the history has a decision that is not written yet
+	stale     bool // people were told that a part of the history stays as it was
+	crowded   bool // people were told that the history has no room for all of it
+	full      bool // people were told that the plan's ConfigMap has no room left
+	keyless   bool // people were told that the plan's key is missing
+	unrenewed bool // people were told that it cannot be made anew
+	news      telemetry.News
+	probed    probed
+	asked     asked
 
 	found        []neighbour.Finding
 	neighboursAt time.Time
@@ -158,7 +159,7 @@ func (l *Loop) takeOver(ctx context.Context) error {
 		return fmt.Errorf("taking over from the last leader: %w", err)
 	}
 	if err := l.renewKey(ctx, history, problems); err != nil {
-		return err
+		return errors.Join(err, l.bringBack(ctx))
 	}
 	for _, p := range problems {
 		l.Log.Info("a part of the history was dropped", "problem", p)
@@ -191,10 +192,10 @@ func (l *Loop) renewKey(ctx context.Context, history store.History, foreign []st
 		return nil
 	}
 	if err := l.Store.Renew(ctx); err != nil {
-		if !l.keyless {
+		if !l.unrenewed {
 			l.Emit(discover.Workload{}, telemetry.KeyMissing(err, false))
 		}
-		l.keyless = true
+		l.unrenewed = true
 		return err
 	}
 	l.Emit(discover.Workload{}, telemetry.KeyReplaced())
