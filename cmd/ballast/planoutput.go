@@ -87,7 +87,7 @@ func writeCandidate(w io.Writer, in cycle.Inputs, out cycle.Outcome, all bool) e
 }
 
 // writeAhead says in a line or two how it would come about, and what comes before.
-func writeAhead(w io.Writer, a cycle.Ahead, now time.Time) {
+func writeAhead(w io.Writer, a cycle.Forecast, now time.Time) {
 	say(w, "\nRollout %s: %s%s\n", a.Mode, strings.Join(aheadSteps(a, now), ", "), aheadPace(a, now))
 	if a.Once {
 		say(w, "  Before that, once and for all: %s becomes %d, which restarts the application-controller.\n", plan.EnvReplicas, a.To.ControllerReplicas)
@@ -102,7 +102,7 @@ func writeAhead(w io.Writer, a cycle.Ahead, now time.Time) {
 }
 
 // aheadSteps are what a mode does for it, in order. Where the budget is smaller than a wave, there are more waves.
-func aheadSteps(a cycle.Ahead, now time.Time) []string {
+func aheadSteps(a cycle.Forecast, now time.Time) []string {
 	moves := moving(a.Moves)
 	switch a.Mode {
 	case plan.ModeX0Y:
@@ -144,7 +144,7 @@ func moving(clusters int) string {
 }
 
 // aheadPace is how long the move budget makes it take.
-func aheadPace(a cycle.Ahead, now time.Time) string {
+func aheadPace(a cycle.Forecast, now time.Time) string {
 	switch took := a.Done.Sub(now); {
 	case !a.Limited || a.Moves == 0:
 		return "."
@@ -165,7 +165,7 @@ type planResult struct {
 	Loads     []plan.LoadIndex   `json:"loads"`
 	Now       []plan.Replica     `json:"now"`
 	Candidate *cycle.Candidate   `json:"candidate,omitempty"`
-	Ahead     *cycle.Ahead       `json:"ahead,omitempty"`
+	Ahead     *cycle.Forecast    `json:"ahead,omitempty"`
 	Problems  []cycle.Problem    `json:"problems,omitempty"`
 }
 

@@ -31,6 +31,7 @@ var update = flag.Bool("update", false, "write the pages anew")
 func TestThePagesAreTheCodes(t *testing.T) {
 	for file, page := range map[string]func(*testing.T) string{
 		"plan.md": planPage, "annotations.md": annotationsPage, "reasons.md": reasonsPage, "metrics.md": metricsPage, "webhooks.md": webhooksPage,
+		"events.md": eventsPage,
 	} {
 		t.Run(file, func(t *testing.T) {
 			want := "<!-- Written by `go test ./docs/reference -update`. -->\n" + page(t)

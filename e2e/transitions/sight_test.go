@@ -79,7 +79,7 @@ func (f *fleet) seen() observed.State {
 	if f.apps.away {
 		return s
 	}
-	s.Asked, s.Owned = true, map[string]observed.Owned{}
+	s.OwnersKnown, s.Owned = true, map[string]observed.Owned{}
 	for _, name := range f.names() {
 		s.Owned[name] = f.owned(name)
 	}

@@ -85,7 +85,7 @@ func direction(from, to int) string {
 }
 
 // endsAs: with every pod having seen all, each cluster is the one pod's that was wanted.
-func (l *life) endsAs(want rollout.Want) {
+func (l *life) endsAs(want rollout.Proposal) {
 	got, owners := map[string]int{}, map[string][]int{}
 	for name, row := range want.Rows {
 		got[name], owners[name] = l.secrets[name].stands().owner, []int{row.Replica}
@@ -102,7 +102,7 @@ func (l *life) endsAs(want rollout.Want) {
 
 // drawWant draws a decision that changes something: grow, shrink or level, and some of the clusters elsewhere. It keeps to
 // the pins and gives the Secrets of one server one replica, as the planner does.
-func (l *life) drawWant() rollout.Want {
+func (l *life) drawWant() rollout.Proposal {
 	if l.oneIn(3, "unpin") {
 		l.pins = plan.Pins{}
 	}
@@ -119,7 +119,7 @@ func (l *life) drawWant() rollout.Want {
 		to = now%mostReplicas + 1
 		rows = l.drawRows(to)
 	}
-	return rollout.Want{Replicas: to, Rows: rows}
+	return rollout.Proposal{Replicas: to, Rows: rows}
 }
 
 // drawRows draws where the clusters go, of that many replicas.

@@ -152,7 +152,7 @@ func (l *Loop) agenda(d plan.Document, fleet discover.Fleet, w discover.Workload
 	}
 	seen, last := cycle.Seen(fleet, w), l.lookedAt()
 	seen.Accepted = d.AcceptDiscovery
-	seen.Pods, seen.Owned, seen.Asked, seen.Looked, seen.Given = last.pods, last.owned, last.asked, last.at, l.Applier.Given()
+	seen.Pods, seen.Owned, seen.OwnersKnown, seen.Looked, seen.Given = last.pods, last.owned, last.asked, last.at, l.Applier.Given()
 	live := l.Config().Rollout.Live
 	o := diff.Options{BreakGlass: d.BreakGlass, Nudge: live != nil && live.Nudge, Now: l.Clock.Now()}
 	return diff.Steps(plan.NewView(*d.Plan, cycle.AllPins(d.Pins, fleet.Clusters)), seen, o)

@@ -118,7 +118,7 @@ func progressOf(in Inputs, fleet discover.Fleet, view *plan.View, budget change.
 		s.turnsBack = glassOpened
 	}
 	seen := s.seen()
-	seen.Asked, seen.Owned = true, map[string]observed.Owned{}
+	seen.OwnersKnown, seen.Owned = true, map[string]observed.Owned{}
 	for _, stamp := range seen.Secrets {
 		if replica, _, known := view.Effective(stamp.Name); known {
 			seen.Owned[stamp.Name] = observed.Owned{Owners: []int{replica}, Live: []int{replica}}

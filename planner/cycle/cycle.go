@@ -52,12 +52,12 @@ func (c *cycle) plan() {
 }
 
 type cycle struct {
-	turnsBack string           // why a rollout that has stopped every replica brings them back as they were
-	taken     []string         // clusters without an owner, or soon to be, by no wave's doing
-	indexes   []plan.LoadIndex // of Fleet.Clusters
-	in        Inputs
-	out       Outcome
-	notes     []string
+	turnsBack       string           // why a rollout that has stopped every replica brings them back as they were
+	expectedOrphans []string         // clusters without an owner, or soon to be, by no wave's doing
+	indexes         []plan.LoadIndex // of Fleet.Clusters
+	in              Inputs
+	out             Outcome
+	notes           []string
 }
 
 // discover lists the fleet; false means that it cannot be believed: too many clusters are gone at once.

@@ -47,7 +47,7 @@ func envFound(n int) string {
 }
 
 // destination remembers where a live rollout goes: its plan has the present wave only.
-func destination(mode string, now plan.Plan, want rollout.Want) map[string]int {
+func destination(mode string, now plan.Plan, want rollout.Proposal) map[string]int {
 	if mode != plan.ModeLive {
 		return nil
 	}

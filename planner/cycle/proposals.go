@@ -18,7 +18,7 @@ import (
 // proposed is what a proposal answers: a change that the cycle may begin, where it goes, why and for whose sake; without one, what
 // people are to be told all the same.
 type proposed struct {
-	want    *rollout.Want // nil: nothing is to begin
+	want    *rollout.Proposal // nil: nothing is to begin
 	why     string
 	cause   change.Cause
 	told    []Problem

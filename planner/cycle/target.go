@@ -53,7 +53,7 @@ func (s *snapshot) settle(replicas int, decided map[string]int) map[string]int {
 }
 
 // wantOf words a target for the rollout: clusters whose replica was decided, and all others where they settle.
-func (s *snapshot) wantOf(replicas int, decided map[string]int) *rollout.Want {
+func (s *snapshot) wantOf(replicas int, decided map[string]int) *rollout.Proposal {
 	rows, of := make(map[string]plan.Row, len(s.next.Clusters)), s.settle(replicas, decided)
 	for name, row := range s.next.Clusters {
 		if !s.staysAsItIs(name, row, of[name]) {
@@ -63,13 +63,13 @@ func (s *snapshot) wantOf(replicas int, decided map[string]int) *rollout.Want {
 		}
 		rows[name] = row
 	}
-	return &rollout.Want{Replicas: replicas, ControllerReplicas: s.envOf(replicas), Rows: rows}
+	return &rollout.Proposal{Replicas: replicas, ControllerReplicas: s.envOf(replicas), Rows: rows}
 }
 
 // limit leaves moves for later that the budget has no room for. It answers what all of it waits for, "" where it may
 // begin: mode live, which looks at the budget before each wave, for room for one move; x0y, which stops every replica,
 // and should do so once, for room for all of them.
-func (s *snapshot) limit(w *rollout.Want, cause change.Cause, o rollout.Options) (waits string, told []Problem) {
+func (s *snapshot) limit(w *rollout.Proposal, cause change.Cause, o rollout.Options) (waits string, told []Problem) {
 	moves := rollout.Moves(s.next, plan.Plan{Clusters: w.Rows})
 	servers := s.servers(moves)
 	switch {
@@ -107,7 +107,7 @@ func (s *snapshot) room(cause change.Cause, moves int, since, mend string) (wait
 // cut takes moves out of what is wanted until the budget has room: those off replicas that go come first, then the
 // heaviest, and the clusters of one server stay together. Replicas go only when all that is on them can leave at once;
 // until then some of it leaves before.
-func cut(s *snapshot, w *rollout.Want, moves []rollout.Move, budget int) {
+func cut(s *snapshot, w *rollout.Proposal, moves []rollout.Move, budget int) {
 	goes := func(m rollout.Move) bool { return m.From >= w.Replicas }
 	slices.SortStableFunc(moves, func(x, y rollout.Move) int {
 		return cmp.Or(discover.FalseFirst(!goes(x), !goes(y)), cmp.Compare(plan.LoadOf(y.Load), plan.LoadOf(x.Load)))

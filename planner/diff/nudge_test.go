@@ -46,7 +46,7 @@ func TestNudgesWakeWhoHasNotTakenItsCluster(t *testing.T) {
 		},
 		"again until it is taken": {plan: fixture.Growing(plan.Moving, fixture.Moved), seen: waiting, want: []Step{nudge("b", 2)}},
 		"where nothing is known of owners": {
-			plan: fixture.Growing(plan.Moving, fixture.Moved), seen: named(fixture.But(fixture.Fit(3, 16, fixture.Grown), func(s *observed.State) { s.Owned, s.Asked, s.Pods = nil, false, nil })), want: []Step{nudge("b", 2)},
+			plan: fixture.Growing(plan.Moving, fixture.Moved), seen: named(fixture.But(fixture.Fit(3, 16, fixture.Grown), func(s *observed.State) { s.Owned, s.OwnersKnown, s.Pods = nil, false, nil })), want: []Step{nudge("b", 2)},
 		},
 		"not when it is taken":         {plan: fixture.Growing(plan.Moving, fixture.Moved), seen: named(fixture.Fit(3, 16, fixture.Grown))},
 		"not where nudging is off":     {plan: fixture.Growing(plan.Moving, fixture.Moved), seen: waiting, off: true},

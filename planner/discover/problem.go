@@ -13,21 +13,21 @@ type ProblemKind string
 
 // The kinds of problems; the set is closed.
 const (
-	MissingData       ProblemKind = "MissingData"
-	MissingServer     ProblemKind = "MissingServer"
-	MissingName       ProblemKind = "MissingName"
-	TooLong           ProblemKind = "TooLong"
-	TooMany           ProblemKind = "TooMany"
-	InvalidShard      ProblemKind = "InvalidShard"
-	NegativeShard     ProblemKind = "NegativeShard"
-	ShardOutOfRange   ProblemKind = "ShardOutOfRange"
-	ConflictingShards ProblemKind = "ConflictingShards"
-	InvalidPin        ProblemKind = "InvalidPin"
-	PinFollows        ProblemKind = "PinFollows"
-	BeingDeleted      ProblemKind = "BeingDeleted"
-	ConfigUnread      ProblemKind = "ConfigUnread"
-	SharedName        ProblemKind = "SharedName"
-	InClusterDisabled ProblemKind = "InClusterDisabled"
+	MissingData       ProblemKind = "MissingData"       // the Secret has no data
+	MissingServer     ProblemKind = "MissingServer"     // it names no server
+	MissingName       ProblemKind = "MissingName"       // it names no cluster
+	TooLong           ProblemKind = "TooLong"           // a name or URL is longer than any fleet has
+	TooMany           ProblemKind = "TooMany"           // more Secrets than are planned; the rest stay where they are
+	InvalidShard      ProblemKind = "InvalidShard"      // data.shard is no number
+	NegativeShard     ProblemKind = "NegativeShard"     // data.shard is below 0: no replica takes it
+	ShardOutOfRange   ProblemKind = "ShardOutOfRange"   // data.shard is at or above the replicas: replica 0 takes it
+	ConflictingShards ProblemKind = "ConflictingShards" // Secrets of one server differ in data.shard
+	InvalidPin        ProblemKind = "InvalidPin"        // the annotation pin is no replica
+	PinFollows        ProblemKind = "PinFollows"        // the pin of a Secret whose server another one leads says nothing
+	BeingDeleted      ProblemKind = "BeingDeleted"      // it is being deleted, so that nothing is written to it
+	ConfigUnread      ProblemKind = "ConfigUnread"      // Argo CD cannot read data.config, and does nothing for the cluster
+	SharedName        ProblemKind = "SharedName"        // two clusters have one name, by which Argo CD finds neither
+	InClusterDisabled ProblemKind = "InClusterDisabled" // Argo CD's setting leaves the cluster it runs in out
 )
 
 // Problem is one thing wrong with one Secret: what it is, what it does, and the mend.

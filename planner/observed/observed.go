@@ -18,18 +18,18 @@ import (
 // has, or several pods, for longer than a move takes, by name. Given are the Secrets that repairs wrote lately.
 // Where pods and owners are not known, only mode live misses them: it waits.
 type State struct {
-	Workload  *Workload        `json:"workload,omitempty"`
-	Secrets   []Secret         `json:"secrets,omitempty"`
-	InCluster InCluster        `json:"inCluster,omitzero"`
-	Pods      []Pod            `json:"pods,omitempty"`
-	Owned     map[string]Owned `json:"owned,omitempty"`
-	Asked     bool             `json:"asked,omitempty"`
-	Looked    time.Time        `json:"looked,omitzero"`
-	Orphans   []string         `json:"orphans,omitempty"`
-	Doubled   []string         `json:"doubled,omitempty"`
-	Given     map[string]Given `json:"given,omitempty"`
-	Accepted  *int             `json:"accepted,omitempty"` // how many Secrets a person says are right, whatever the plan has
-	Passing   []string         `json:"passing,omitempty"`  // rows whose Secret is gone, and is believed to be: that says nothing of what is seen
+	Workload    *Workload        `json:"workload,omitempty"`
+	Secrets     []Secret         `json:"secrets,omitempty"`
+	InCluster   InCluster        `json:"inCluster,omitzero"`
+	Pods        []Pod            `json:"pods,omitempty"`
+	Owned       map[string]Owned `json:"owned,omitempty"`
+	OwnersKnown bool             `json:"asked,omitempty"`
+	Looked      time.Time        `json:"looked,omitzero"`
+	Orphans     []string         `json:"orphans,omitempty"`
+	Doubled     []string         `json:"doubled,omitempty"`
+	Given       map[string]Given `json:"given,omitempty"`
+	Accepted    *int             `json:"accepted,omitempty"` // how many Secrets a person says are right, whatever the plan has
+	Passing     []string         `json:"passing,omitempty"`  // rows whose Secret is gone, and is believed to be: that says nothing of what is seen
 }
 
 // InCluster is the cluster Argo CD runs in. Implicit says that Argo CD knows it without a Secret; then Algorithm (legacy,
@@ -209,7 +209,7 @@ const Unsaid = "not every pod says which clusters it owns"
 
 // Mute says that one of those replicas does not tell which clusters it owns.
 func (s State) Mute(replicas ...int) string {
-	if s.Asked {
+	if s.OwnersKnown {
 		return ""
 	}
 	for _, r := range replicas {

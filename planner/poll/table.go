@@ -54,18 +54,18 @@ type ProblemKind string
 // The kinds of problems; the set is closed. Those up to NothingFound refuse the metric: its last good values stand and
 // nothing may be decided. The others are for people to know.
 const (
-	QueryFailed     ProblemKind = "QueryFailed"
-	DuplicateSeries ProblemKind = "DuplicateSeries"
-	LowCoverage     ProblemKind = "LowCoverage"
-	TotalDropped    ProblemKind = "TotalDropped"
-	NothingFound    ProblemKind = "NothingFound"
+	QueryFailed     ProblemKind = "QueryFailed"     // Prometheus did not answer, or refused the query
+	DuplicateSeries ProblemKind = "DuplicateSeries" // several series claim one cluster
+	LowCoverage     ProblemKind = "LowCoverage"     // fewer clusters have a value than the metric asks for
+	TotalDropped    ProblemKind = "TotalDropped"    // the sum fell further than is believed
+	NothingFound    ProblemKind = "NothingFound"    // no cluster has a value
 
-	Unmatched   ProblemKind = "Unmatched"
-	BadValue    ProblemKind = "BadValue"
-	OldValue    ProblemKind = "OldValue"
-	HeldLong    ProblemKind = "HeldLong"
-	SharedName  ProblemKind = "SharedName"
-	QueryWarned ProblemKind = "QueryWarned"
+	Unmatched   ProblemKind = "Unmatched"   // a series is of no cluster
+	BadValue    ProblemKind = "BadValue"    // a value is no number, or below 0
+	OldValue    ProblemKind = "OldValue"    // a value is older than is believed
+	HeldLong    ProblemKind = "HeldLong"    // last good values have stood for long
+	SharedName  ProblemKind = "SharedName"  // two clusters have the name by which the metric tells them apart
+	QueryWarned ProblemKind = "QueryWarned" // Prometheus answered with a warning
 )
 
 // Problem is one thing wrong with a metric's answer; Metric is empty where it is about all of them.

@@ -14,12 +14,12 @@ import (
 // stageWorld is a rollout from {2,2} with rows a:0 b:1, in the middle of a stage.
 func stageWorld(t *testing.T, to int, shards map[string]int, stage plan.Stage) plan.Plan {
 	t.Helper()
-	p, err := Begin(newPlan(2, 2, map[string]int{"a": 0, "b": 1}), Want{Replicas: to, ControllerReplicas: to, Rows: rows(shards)}, Options{}, start)
+	p, err := Begin(newPlan(2, 2, map[string]int{"a": 0, "b": 1}), Proposal{Replicas: to, ControllerReplicas: to, Rows: rows(shards)}, Options{}, start)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p.Rollout.Stage != stage {
-		t := turn{p: p, at: start}
+		t := transition{p: p, at: start}
 		t.enterDefault(stage, Advanced, "")
 		p = t.p
 	}
@@ -232,42 +232,42 @@ func TestBegin(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		now  plan.Plan
-		next Want
+		next Proposal
 		want plan.Plan
 		err  string
 	}{
-		"the same again is no rollout": {now, Want{2, 2, now.Clusters}, now, ""},
+		"the same again is no rollout": {now, Proposal{2, 2, now.Clusters}, now, ""},
 		"a new cluster and one that is gone are no rollout": {
-			now, Want{2, 2, rows(map[string]int{"a": 0, "b": 1, "new": 1})}, with(now, func(p *plan.Plan) { p.Clusters = rows(map[string]int{"a": 0, "b": 1, "new": 1}) }), "",
+			now, Proposal{2, 2, rows(map[string]int{"a": 0, "b": 1, "new": 1})}, with(now, func(p *plan.Plan) { p.Clusters = rows(map[string]int{"a": 0, "b": 1, "new": 1}) }), "",
 		},
 		"a move between replicas that run": {
-			now, Want{2, 2, rows(map[string]int{"a": 1, "b": 1})}, with(now, func(p *plan.Plan) {
+			now, Proposal{2, 2, rows(map[string]int{"a": 1, "b": 1})}, with(now, func(p *plan.Plan) {
 				p.Clusters = rows(map[string]int{"a": 1, "b": 1})
 				p.Rollout = rollout(plan.Assigning, plan.Count{Replicas: 2, ControllerReplicas: 2}, plan.Count{Replicas: 2, ControllerReplicas: 2}, map[string]int{"a": 1})
 			}), "",
 		},
 		"growing keeps the rows, and leaves a new cluster where it was created": { // peer.md, hazard 14
-			now, Want{3, 3, rows(map[string]int{"a": 2, "b": 1, "near": 1, "far": 2})}, with(now, func(p *plan.Plan) {
+			now, Proposal{3, 3, rows(map[string]int{"a": 2, "b": 1, "near": 1, "far": 2})}, with(now, func(p *plan.Plan) {
 				p.Replicas, p.ControllerReplicas = 3, 3
 				p.Clusters = rows(map[string]int{"a": 0, "b": 1, "near": 1})
 				p.Rollout = rollout(plan.Scaling, plan.Count{Replicas: 2, ControllerReplicas: 2}, plan.Count{Replicas: 3, ControllerReplicas: 3}, map[string]int{"a": 2, "far": 2})
 			}), "",
 		},
 		"shrinking moves first": {
-			now, Want{1, 1, rows(map[string]int{"a": 0, "b": 0})}, with(now, func(p *plan.Plan) {
+			now, Proposal{1, 1, rows(map[string]int{"a": 0, "b": 0})}, with(now, func(p *plan.Plan) {
 				p.Clusters = rows(map[string]int{"a": 0, "b": 0})
 				p.Rollout = rollout(plan.Assigning, plan.Count{Replicas: 2, ControllerReplicas: 2}, plan.Count{Replicas: 1, ControllerReplicas: 1}, map[string]int{"b": 0})
 			}), "",
 		},
 		"a fleet found without the env gets it, and its way back has one too": {
-			found, Want{3, 0, rows(map[string]int{"a": 1, "b": 2})}, with(found, func(p *plan.Plan) {
+			found, Proposal{3, 0, rows(map[string]int{"a": 1, "b": 2})}, with(found, func(p *plan.Plan) {
 				p.ControllerReplicas = 3
 				p.Rollout = rollout(plan.Scaling, plan.Count{Replicas: 3, ControllerReplicas: 3}, plan.Count{Replicas: 3, ControllerReplicas: 3}, map[string]int{"a": 1})
 			}), "",
 		},
-		"no replica at all is refused": {now, Want{0, 0, nil}, now, "beginning a rollout to 0 replicas: 0 replicas are fewer than one"},
+		"no replica at all is refused": {now, Proposal{0, 0, nil}, now, "beginning a rollout to 0 replicas: 0 replicas are fewer than one"},
 		"a row beyond the replicas is refused": {
-			now, Want{2, 2, rows(map[string]int{"a": 2})}, now, `beginning a rollout to 2 replicas: cluster "a" has replica 2 of 2`,
+			now, Proposal{2, 2, rows(map[string]int{"a": 2})}, now, `beginning a rollout to 2 replicas: cluster "a" has replica 2 of 2`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -285,7 +285,7 @@ func TestBegin(t *testing.T) {
 
 func TestARolloutIsNotBegunInAnother(t *testing.T) {
 	p := stageWorld(t, 3, map[string]int{"a": 0}, plan.Scaling)
-	if _, err := Begin(p, Want{1, 1, nil}, Options{}, start); !errors.Is(err, ErrUnderWay) {
+	if _, err := Begin(p, Proposal{1, 1, nil}, Options{}, start); !errors.Is(err, ErrUnderWay) {
 		t.Errorf("got %v, want %v", err, ErrUnderWay)
 	}
 }

@@ -67,7 +67,7 @@ func (f *fleet) reports() observed.State {
 	if f.argo.away {
 		return s
 	}
-	s.Asked, s.Owned, s.Orphans, s.Doubled = true, map[string]observed.Owned{}, f.argo.orphans, f.argo.doubled
+	s.OwnersKnown, s.Owned, s.Orphans, s.Doubled = true, map[string]observed.Owned{}, f.argo.orphans, f.argo.doubled
 	for i := range s.Pods {
 		s.Pods[i].Answered = true
 	}

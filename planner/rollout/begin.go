@@ -11,8 +11,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// Want is where a rollout goes. A ControllerReplicas of 0 leaves an absent env to be set to Replicas.
-type Want struct {
+// Proposal is where a rollout goes. A ControllerReplicas of 0 leaves an absent env to be set to Replicas.
+type Proposal struct {
 	Replicas           int                 `json:"replicas"`
 	ControllerReplicas int                 `json:"controllerReplicas"`
 	Rows               map[string]plan.Row `json:"rows"`
@@ -54,7 +54,7 @@ var (
 // Begin answers the plan to write for a decision: the first stage of the rollout that leads there, or the new rows
 // alone where no cluster moves and no count changes. The revision is left to the store. In mode live the env is what
 // Begin holds it at, whatever next says, the rows wait for their waves, and Missing must have nothing to say.
-func Begin(now plan.Plan, next Want, o Options, at time.Time) (plan.Plan, error) {
+func Begin(now plan.Plan, next Proposal, o Options, at time.Time) (plan.Plan, error) {
 	p := now.Clone()
 	mode := cmp.Or(o.Mode, plan.ModeDefault)
 	if mode == plan.ModeLive && !now.Unmanaged {
@@ -72,7 +72,7 @@ func Begin(now plan.Plan, next Want, o Options, at time.Time) (plan.Plan, error)
 	}
 	p.Rollout = &plan.Rollout{Mode: mode, From: wayBack(now), Replicas: to.Replicas, ControllerReplicas: to.ControllerReplicas}
 	p.Clusters = maps.Clone(next.Rows)
-	t := turn{p: p, at: at}
+	t := transition{p: p, at: at}
 	switch mode {
 	case plan.ModeLive:
 		withhold(&t.p, now, next.Rows, moves)
@@ -88,7 +88,7 @@ func Begin(now plan.Plan, next Want, o Options, at time.Time) (plan.Plan, error)
 }
 
 // destination checks a Want: at least one replica, an env that lets each of them own its shard, and no row beyond.
-func destination(now plan.Plan, next Want, mode string) (plan.Count, error) {
+func destination(now plan.Plan, next Proposal, mode string) (plan.Count, error) {
 	to := plan.Count{Replicas: next.Replicas, ControllerReplicas: next.ControllerReplicas}
 	switch {
 	case now.Rollout != nil:

@@ -23,62 +23,62 @@ func TestBeginInModesLiveAndX0Y(t *testing.T) {
 	for name, c := range map[string]struct {
 		mode string
 		now  plan.Plan
-		next Want
+		next Proposal
 		want string
 	}{
 		"live: the same again is no rollout": {
-			plan.ModeLive, newPlan(2, 16, old), Want{2, 2, rows(old)}, "<nil>: 2/16 rows [a0 b1 c1]",
+			plan.ModeLive, newPlan(2, 16, old), Proposal{2, 2, rows(old)}, "<nil>: 2/16 rows [a0 b1 c1]",
 		},
 		"live: a new cluster is no rollout": {
-			plan.ModeLive, newPlan(2, 16, old), Want{2, 2, rows(shards{"a": 0, "b": 1, "c": 1, "new": 0})}, "<nil>: 2/16 rows [a0 b1 c1 new0]",
+			plan.ModeLive, newPlan(2, 16, old), Proposal{2, 2, rows(shards{"a": 0, "b": 1, "c": 1, "new": 0})}, "<nil>: 2/16 rows [a0 b1 c1 new0]",
 		},
 		"live: growing scales, and nothing moves": {
-			plan.ModeLive, newPlan(2, 16, old), Want{3, 3, rows(grown)}, "<nil>: Scaling 3/16 rows [a0 b1 c1]",
+			plan.ModeLive, newPlan(2, 16, old), Proposal{3, 3, rows(grown)}, "<nil>: Scaling 3/16 rows [a0 b1 c1]",
 		},
 		"live: a new cluster on a replica that comes is left where it was created": {
-			plan.ModeLive, newPlan(2, 16, old), Want{3, 3, rows(shards{"a": 0, "b": 1, "c": 1, "near": 1, "far": 2})}, "<nil>: Scaling 3/16 rows [a0 b1 c1 near1]",
+			plan.ModeLive, newPlan(2, 16, old), Proposal{3, 3, rows(shards{"a": 0, "b": 1, "c": 1, "near": 1, "far": 2})}, "<nil>: Scaling 3/16 rows [a0 b1 c1 near1]",
 		},
 		"live: another env comes first, and the replicas stay": {
-			plan.ModeLive, newPlan(2, 2, old), Want{3, 3, rows(grown)}, "<nil>: Scaling 2/16 rows [a0 b1 c1]",
+			plan.ModeLive, newPlan(2, 2, old), Proposal{3, 3, rows(grown)}, "<nil>: Scaling 2/16 rows [a0 b1 c1]",
 		},
 		"live: another env is a rollout where nothing else changes": {
-			plan.ModeLive, newPlan(2, 2, old), Want{2, 2, rows(old)}, "<nil>: Scaling 2/16 rows [a0 b1 c1]",
+			plan.ModeLive, newPlan(2, 2, old), Proposal{2, 2, rows(old)}, "<nil>: Scaling 2/16 rows [a0 b1 c1]",
 		},
 		"live: an absent env comes first": {
-			plan.ModeLive, newPlan(2, 0, old), Want{1, 1, rows(shards{"a": 0, "b": 0, "c": 0})}, "<nil>: Scaling 2/16 rows [a0 b1 c1]",
+			plan.ModeLive, newPlan(2, 0, old), Proposal{1, 1, rows(shards{"a": 0, "b": 0, "c": 0})}, "<nil>: Scaling 2/16 rows [a0 b1 c1]",
 		},
 		"live: an env found larger stays": {
-			plan.ModeLive, newPlan(2, 40, old), Want{3, 3, rows(grown)}, "<nil>: Scaling 3/40 rows [a0 b1 c1]",
+			plan.ModeLive, newPlan(2, 40, old), Proposal{3, 3, rows(grown)}, "<nil>: Scaling 3/40 rows [a0 b1 c1]",
 		},
 		"live: level moves": {
-			plan.ModeLive, newPlan(2, 16, old), Want{2, 2, rows(shards{"a": 1, "b": 1, "c": 0})}, "<nil>: Moving 2/16 rows [a0 b1 c1]",
+			plan.ModeLive, newPlan(2, 16, old), Proposal{2, 2, rows(shards{"a": 1, "b": 1, "c": 0})}, "<nil>: Moving 2/16 rows [a0 b1 c1]",
 		},
 		"live: shrinking moves first": {
-			plan.ModeLive, newPlan(3, 16, before), Want{2, 2, rows(shrunken)}, "<nil>: Moving 3/16 rows [a0 b1 c2]",
+			plan.ModeLive, newPlan(3, 16, before), Proposal{2, 2, rows(shrunken)}, "<nil>: Moving 3/16 rows [a0 b1 c2]",
 		},
 		"live: a Deployment has no env": {
-			plan.ModeLive, deployment(newPlan(2, 0, old)), Want{3, 0, rows(grown)}, "<nil>: Scaling 3/0 rows [a0 b1 c1]",
+			plan.ModeLive, deployment(newPlan(2, 0, old)), Proposal{3, 0, rows(grown)}, "<nil>: Scaling 3/0 rows [a0 b1 c1]",
 		},
 		"live: no row is beyond the replicas": {
-			plan.ModeLive, newPlan(2, 16, old), Want{2, 2, rows(grown)}, `beginning a rollout to 2 replicas: cluster "b" has replica 2 of 2: 2/16 rows [a0 b1 c1]`,
+			plan.ModeLive, newPlan(2, 16, old), Proposal{2, 2, rows(grown)}, `beginning a rollout to 2 replicas: cluster "b" has replica 2 of 2: 2/16 rows [a0 b1 c1]`,
 		},
 		"x0y: every replica goes, and where clusters go is said": {
-			plan.ModeX0Y, newPlan(2, 2, old), Want{3, 3, rows(grown)}, "<nil>: Draining 0/2 rows [a0 b1 c1] moves [b2] was []",
+			plan.ModeX0Y, newPlan(2, 2, old), Proposal{3, 3, rows(grown)}, "<nil>: Draining 0/2 rows [a0 b1 c1] moves [b2] was []",
 		},
 		"x0y: an absent env stays absent until then": {
-			plan.ModeX0Y, newPlan(2, 0, old), Want{3, 3, rows(grown)}, "<nil>: Draining 0/0 rows [a0 b1 c1] moves [b2] was []",
+			plan.ModeX0Y, newPlan(2, 0, old), Proposal{3, 3, rows(grown)}, "<nil>: Draining 0/0 rows [a0 b1 c1] moves [b2] was []",
 		},
 		"x0y: a new cluster on a replica that comes waits": {
-			plan.ModeX0Y, newPlan(2, 2, old), Want{3, 3, rows(shards{"a": 0, "b": 1, "c": 1, "near": 1, "far": 2})}, "<nil>: Draining 0/2 rows [a0 b1 c1 near1] moves [far2] was []",
+			plan.ModeX0Y, newPlan(2, 2, old), Proposal{3, 3, rows(shards{"a": 0, "b": 1, "c": 1, "near": 1, "far": 2})}, "<nil>: Draining 0/2 rows [a0 b1 c1 near1] moves [far2] was []",
 		},
 		"x0y: people's replicas cannot be stopped": {
-			plan.ModeX0Y, free(newPlan(2, 2, old)), Want{3, 3, rows(grown)}, "beginning a rollout to 3 replicas: " + ErrFreeReplicas.Error() + ": 2/2 rows [a0 b1 c1]",
+			plan.ModeX0Y, free(newPlan(2, 2, old)), Proposal{3, 3, rows(grown)}, "beginning a rollout to 3 replicas: " + ErrFreeReplicas.Error() + ": 2/2 rows [a0 b1 c1]",
 		},
 		"x0y: people's replicas need not be stopped where nothing changes": {
-			plan.ModeX0Y, free(newPlan(2, 2, old)), Want{2, 2, rows(old)}, "<nil>: 2/2 rows [a0 b1 c1]",
+			plan.ModeX0Y, free(newPlan(2, 2, old)), Proposal{2, 2, rows(old)}, "<nil>: 2/2 rows [a0 b1 c1]",
 		},
 		"a mode of another version": {
-			"future", newPlan(2, 2, old), Want{3, 3, rows(grown)}, `beginning a rollout to 3 replicas: this version knows no mode "future": 2/2 rows [a0 b1 c1]`,
+			"future", newPlan(2, 2, old), Proposal{3, 3, rows(grown)}, `beginning a rollout to 3 replicas: this version knows no mode "future": 2/2 rows [a0 b1 c1]`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestBeginInModesLiveAndX0Y(t *testing.T) {
 
 func TestNoModeBeginsInAnotherRollout(t *testing.T) {
 	for _, mode := range []string{plan.ModeLive, plan.ModeX0Y, plan.ModeDefault} {
-		if _, err := Begin(growing(plan.Moving, nil), Want{2, 2, nil}, Options{Mode: mode}, start); !errors.Is(err, ErrUnderWay) {
+		if _, err := Begin(growing(plan.Moving, nil), Proposal{2, 2, nil}, Options{Mode: mode}, start); !errors.Is(err, ErrUnderWay) {
 			t.Errorf("mode %s: got %v, want %v", mode, err, ErrUnderWay)
 		}
 	}

@@ -24,7 +24,7 @@ func BenchmarkRollout(b *testing.B) {
 			}
 			seen.Secrets = append(seen.Secrets, carried(name, before[name]))
 		}
-		now, next := newPlan(50, 50, before), Want{Replicas: 50, ControllerReplicas: 50, Rows: rows(after)}
+		now, next := newPlan(50, 50, before), Proposal{Replicas: 50, ControllerReplicas: 50, Rows: rows(after)}
 		begun, err := Begin(now, next, Options{}, start)
 		if err != nil {
 			b.Fatal(err)
@@ -58,7 +58,7 @@ func BenchmarkWave(b *testing.B) {
 		p := newPlan(50, 50, stands)
 		p.MaxReplicas = 50
 		seen, o := fit(50, 50, stands), Options{Mode: plan.ModeLive, StageTimeout: time.Minute, MaxMovesPerWave: 5, Budget: math.MaxInt}
-		p, err := Begin(p, Want{Replicas: 50, ControllerReplicas: 50, Rows: rows(target)}, o, start)
+		p, err := Begin(p, Proposal{Replicas: 50, ControllerReplicas: 50, Rows: rows(target)}, o, start)
 		if err != nil {
 			b.Fatal(err)
 		}

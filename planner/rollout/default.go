@@ -9,7 +9,7 @@ import (
 
 // assigning waits until every managed Secret carries its replica and, before the workload shrinks, until no Secret at all
 // carries one that goes.
-func (t *turn) assigning() {
+func (t *transition) assigning() {
 	behind := laggards(t.v, t.seen)
 	var stray []string
 	if shrinks(t.p) {
@@ -39,7 +39,7 @@ func present(p plan.Plan, seen observed.State, limit, from int) int {
 }
 
 // replacing waits until every pod runs the newest template and is ready.
-func (t *turn) replacing() {
+func (t *transition) replacing() {
 	done := t.seen.Workload.Settled(t.p) && (!t.p.Restarts() || t.seen.Workload.RestartedSince(t.p.Rollout.Since))
 	why := replicasSeen(t.p, t.seen.Workload)
 	if !done {
@@ -62,7 +62,7 @@ func (t *turn) replacing() {
 }
 
 // next goes on to the stage that follows, or ends the rollout.
-func (t *turn) next(why string) {
+func (t *transition) next(why string) {
 	following := plan.Restarting
 	switch stage := t.p.Rollout.Stage; {
 	case stage == plan.Assigning && shrinks(t.p):
@@ -77,7 +77,7 @@ func (t *turn) next(why string) {
 }
 
 // enterDefault begins a stage of mode default: its count and its rows hold with it.
-func (t *turn) enterDefault(stage plan.Stage, outcome Outcome, why string) {
+func (t *transition) enterDefault(stage plan.Stage, outcome Outcome, why string) {
 	r := t.p.Rollout
 	t.enter(stage, outcome, why)
 	switch stage {
@@ -86,7 +86,7 @@ func (t *turn) enterDefault(stage plan.Stage, outcome Outcome, why string) {
 	case plan.Reverting:
 		t.hold(r.From)
 	case plan.Assigning:
-		rows := turn{v: plan.NewView(t.p, nil), p: t.p, seen: t.seen}
+		rows := transition{v: plan.NewView(t.p, nil), p: t.p, seen: t.seen}
 		rows.move(r.Moves)
 	}
 	if assignsLater := stage == plan.Scaling && !shrinks(t.p); stage != plan.Assigning && !assignsLater {

@@ -51,7 +51,7 @@ func TestAFaultStopsWavesButNotItsMend(t *testing.T) {
 func TestAWaveNeedsTheAnswersOfThoseItConcerns(t *testing.T) {
 	answers := func(replicas ...int) func(*observed.State) {
 		return func(s *observed.State) {
-			s.Asked = false
+			s.OwnersKnown = false
 			for _, r := range replicas {
 				s.Pods[r].Answered = true
 			}
@@ -96,7 +96,7 @@ func TestNoReplicaGoesWhileAClusterHasTwoOwners(t *testing.T) {
 func TestWhoDoesNotAnswerIsNamedWithTheMend(t *testing.T) {
 	pods := []observed.Pod{{Replica: 0, Name: "controller-0", Ready: true, Answered: true}, {Replica: 1, Name: "controller-1", Ready: true}, {Replica: 2, Name: "controller-2"}}
 	for want, s := range map[string]observed.State{
-		"": {Asked: true, Pods: pods},
+		"": {OwnersKnown: true, Pods: pods},
 		"nothing is known of what controller-1 owns: let ballast's planner reach the metrics of the application-controller's pods (port 8082; a NetworkPolicy may be in the way), or have Prometheus scrape them": {Pods: pods},
 		"no application-controller is ready and says which clusters it owns: look at its pods":                                                                                                                    {Pods: pods[2:]},
 	} {

@@ -13,7 +13,7 @@ import (
 // settle asks placement for the replica of each row, below a number of replicas, by the one that it belongs on and how
 // firmly. A row whose Secret is gone follows the others of its server: nobody runs it, and should the Secret come back,
 // its replica must be there.
-func (t *turn) settle(replicas int, belongs func(name string) (int, placement.Claim)) map[string]int {
+func (t *transition) settle(replicas int, belongs func(name string) (int, placement.Claim)) map[string]int {
 	stamps := make(map[string]observed.Secret, len(t.seen.Secrets))
 	clusters := make([]placement.Cluster, 0, len(t.p.Clusters))
 	for _, s := range t.seen.Sorted() {
@@ -45,7 +45,7 @@ func (t *turn) settle(replicas int, belongs func(name string) (int, placement.Cl
 }
 
 // bins are replicas that carry nothing yet; those that may not receive now are closed.
-func (t *turn) bins(replicas int) []placement.Bin {
+func (t *transition) bins(replicas int) []placement.Bin {
 	bins := make([]placement.Bin, replicas)
 	for replica := range bins {
 		bins[replica].Open = !t.o.Closed[replica] && t.cannotReceive(replica) == ""
@@ -54,11 +54,13 @@ func (t *turn) bins(replicas int) []placement.Bin {
 }
 
 // destinations are where the rows' clusters go among the replicas that stay.
-func (t *turn) destinations() map[string]int { return t.settle(t.p.Rollout.Replicas, t.destination) }
+func (t *transition) destinations() map[string]int {
+	return t.settle(t.p.Rollout.Replicas, t.destination)
+}
 
 // destination is where a cluster belongs: its pin, the decision, or where it is. What must leave its replica does not
 // wait for one that may receive nothing.
-func (t *turn) destination(name string) (int, placement.Claim) {
+func (t *transition) destination(name string) (int, placement.Claim) {
 	end := t.p.Rollout.Replicas
 	now, _, _ := t.v.Effective(name)
 	if pin, pinned := t.v.Pin(name); pinned && pin < end {
@@ -73,7 +75,7 @@ func (t *turn) destination(name string) (int, placement.Claim) {
 }
 
 // settleGone gives rows whose Secret is gone their destination.
-func (t *turn) settleGone() {
+func (t *transition) settleGone() {
 	to := t.destinations()
 	for _, s := range t.seen.Secrets {
 		delete(to, s.Name)
@@ -87,7 +89,7 @@ func (t *turn) settleGone() {
 
 // move gives the rows their new replica, and those that came meanwhile that of their server. A row that was left out
 // until now comes in if its Secret is still there.
-func (t *turn) move(moves map[string]int) {
+func (t *transition) move(moves map[string]int) {
 	for _, s := range t.seen.Secrets {
 		_, known := t.p.Clusters[s.Name]
 		if to, due := moves[s.Name]; due && !known {
@@ -101,13 +103,13 @@ func (t *turn) move(moves map[string]int) {
 		}
 	}
 	if len(t.seen.Secrets) > 0 { // else the rollout only begins, with rows that are settled
-		t.rehouse(t.p.Rollout.Replicas, moves)
+		t.reassign(t.p.Rollout.Replicas, moves)
 	}
 }
 
-// rehouse gives rows that go back theirs, and those at or above a number of replicas one below it; what has the server
+// reassign gives rows that go back theirs, and those at or above a number of replicas one below it; what has the server
 // of such a row goes with it.
-func (t *turn) rehouse(replicas int, back map[string]int) {
+func (t *transition) reassign(replicas int, back map[string]int) {
 	due := map[string]bool{}
 	server := func(name string) string { return cmp.Or(t.together(name), name) }
 	to := t.settle(replicas, func(name string) (int, placement.Claim) {
@@ -130,11 +132,11 @@ func (t *turn) rehouse(replicas int, back map[string]int) {
 }
 
 // settleBelow gives clusters that appeared on a replica that is to go, since the decision, one that stays.
-func (t *turn) settleBelow(limit int) {
+func (t *transition) settleBelow(limit int) {
 	for _, s := range t.seen.Secrets {
 		if _, known := t.p.Clusters[s.Name]; !known && s.Managed() && s.Valid && s.Shard >= limit {
 			t.p.Clusters[s.Name] = plan.Row{Replica: s.Shard, Server: serverHash(s)}
 		}
 	}
-	t.rehouse(limit, nil)
+	t.reassign(limit, nil)
 }

@@ -95,7 +95,7 @@ func (j journey) begin(t *rapid.T, mode string) *run {
 	if j.deployment {
 		env = 0
 	}
-	p, err := Begin(p, Want{Replicas: j.to, ControllerReplicas: env, Rows: j.rowsOf(j.after)}, o, start)
+	p, err := Begin(p, Proposal{Replicas: j.to, ControllerReplicas: env, Rows: j.rowsOf(j.after)}, o, start)
 	if err != nil {
 		t.Fatal(err)
 	}

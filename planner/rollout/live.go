@@ -21,7 +21,7 @@ func liveEnv(now plan.Plan, replicas int) int {
 
 // beginLive begins with the env, where it is another one: setting it is the one announced restart, and the replicas stay as
 // they are meanwhile.
-func (t *turn) beginLive() {
+func (t *transition) beginLive() {
 	r := t.p.Rollout
 	switch {
 	case t.p.ControllerReplicas != r.ControllerReplicas:
@@ -43,7 +43,7 @@ func falls(r *plan.Rollout) bool { return r.Replicas < r.From.Replicas }
 func renews(r *plan.Rollout) bool { return r.From.ControllerReplicas != r.ControllerReplicas }
 
 // scaling waits for the env's restart, and then for the replicas that come. Nothing moves meanwhile.
-func (t *turn) scaling() {
+func (t *transition) scaling() {
 	r := t.p.Rollout
 	done, why := t.replaced()
 	switch {
@@ -69,7 +69,7 @@ func (t *turn) scaling() {
 }
 
 // moving waits for the present wave and begins the next one.
-func (t *turn) moving() {
+func (t *transition) moving() {
 	if len(t.p.Rollout.Moves) == 0 {
 		t.nextWave("")
 		return
@@ -95,12 +95,12 @@ func (t *turn) moving() {
 // next ones have not; and whoever has clusters that cannot be connected must not have each wave wait for its deadline.
 const connecting = 2 * time.Minute
 
-func (t *turn) rescued() bool {
+func (t *transition) rescued() bool {
 	if !t.o.Rescue || t.elapsed() < connecting {
 		return false
 	}
 	for _, was := range t.p.Rollout.Was {
-		if !t.forsaken(was) {
+		if !t.unserved(was) {
 			return false
 		}
 	}
@@ -108,7 +108,7 @@ func (t *turn) rescued() bool {
 }
 
 // nextWave enters the next wave, or what comes after the last one.
-func (t *turn) nextWave(done string) {
+func (t *transition) nextWave(done string) {
 	r := t.p.Rollout
 	left := t.remaining()
 	if len(left) == 0 && !t.unseen() {
@@ -139,7 +139,7 @@ func (t *turn) nextWave(done string) {
 
 // turnBack takes the present wave back: to where its clusters came from, but for those that somebody decided about
 // meanwhile, and those that came from replicas that people took away, or for which nobody works.
-func (t *turn) turnBack(why string) {
+func (t *transition) turnBack(why string) {
 	r := t.p.Rollout
 	back, forth := map[string]int{}, map[string]int{}
 	for name, to := range r.Moves {
@@ -147,12 +147,12 @@ func (t *turn) turnBack(why string) {
 		was, moved := r.Was[name]
 		now, _, _ := t.v.Effective(name)
 		gone := t.p.FreeReplicas && was >= t.seen.Workload.Count().Replicas
-		if !known || !moved || gone || t.forsaken(was) || row.Replica != to || now != to || t.pinnedTo(name, to) {
+		if !known || !moved || gone || t.unserved(was) || row.Replica != to || now != to || t.pinnedTo(name, to) {
 			continue
 		}
 		back[name] = was
 	}
-	t.rehouse(t.p.Replicas, back)
+	t.reassign(t.p.Replicas, back)
 	for name, was := range back {
 		if forth[name] = r.Moves[name]; t.p.Clusters[name].Replica != was { // another Secret of its server stays
 			delete(back, name)
@@ -167,19 +167,19 @@ func (t *turn) turnBack(why string) {
 	t.retreat(TurnedBack, GaveUp, why)
 }
 
-// forsaken reports whether nobody works for a replica's clusters, as far as is known: then they are to leave it, and nothing
+// unserved reports whether nobody works for a replica's clusters, as far as is known: then they are to leave it, and nothing
 // goes back to it.
-func (t *turn) forsaken(replica int) bool {
+func (t *transition) unserved(replica int) bool {
 	return t.o.Unwell[replica] || len(t.seen.Pods) > 0 && t.seen.Asleep(replica) != ""
 }
 
-func (t *turn) pinnedTo(name string, replica int) bool {
+func (t *transition) pinnedTo(name string, replica int) bool {
 	pin, pinned := t.v.Pin(name)
 	return pinned && pin == replica
 }
 
 // retreat brings the count back where replicas came and nothing is on them, and otherwise ends the rollout.
-func (t *turn) retreat(back, end Outcome, why string) {
+func (t *transition) retreat(back, end Outcome, why string) {
 	r := t.p.Rollout
 	r.Moves, r.Was = nil, nil
 	if !grows(r) || t.p.FreeReplicas || t.p.Replicas == r.From.Replicas || t.occupied(r.From.Replicas) {
@@ -192,7 +192,7 @@ func (t *turn) retreat(back, end Outcome, why string) {
 
 // occupied reports whether a row is at or above a number of replicas, or a Secret that ballast may not write. A pin there
 // never holds before the rollout has ended, nor does it afterwards if they go.
-func (t *turn) occupied(replicas int) bool {
+func (t *transition) occupied(replicas int) bool {
 	for _, row := range t.p.Clusters {
 		if row.Replica >= replicas {
 			return true
@@ -204,7 +204,7 @@ func (t *turn) occupied(replicas int) bool {
 }
 
 // reverting waits for a wave that was turned back, and then for the count.
-func (t *turn) reverting() {
+func (t *transition) reverting() {
 	if len(t.p.Rollout.Moves) == 0 {
 		done, why := t.replaced()
 		switch {
@@ -230,7 +230,7 @@ func (t *turn) reverting() {
 
 // verifying looks whether every cluster has its one owner, and, before replicas go, whether nothing is left on them. They do
 // not go while a cluster has several.
-func (t *turn) verifying() {
+func (t *transition) verifying() {
 	r := t.p.Rollout
 	if falls(r) && slices.ContainsFunc(t.remaining(), func(u unit) bool { return u.leaves }) {
 		t.enter(plan.Moving, Advanced, "a cluster came to a replica that is to go")
@@ -249,7 +249,7 @@ func (t *turn) verifying() {
 	}
 }
 
-func (t *turn) verified(why string) {
+func (t *transition) verified(why string) {
 	if !falls(t.p.Rollout) {
 		t.end(Finished, why)
 		return
@@ -260,7 +260,7 @@ func (t *turn) verified(why string) {
 	}
 	t.settleGone()
 	if t.p.FreeReplicas {
-		t.rehouse(t.p.Rollout.Replicas, nil) // what nobody may write stays on a replica that is gone, and its row must not
+		t.reassign(t.p.Rollout.Replicas, nil) // what nobody may write stays on a replica that is gone, and its row must not
 	}
 	t.p.Replicas = t.p.Rollout.Replicas
 	t.enter(plan.Shrinking, Advanced, why)
@@ -268,7 +268,7 @@ func (t *turn) verified(why string) {
 
 // shrinking waits until the replicas that were left are gone. A workload that could not be made smaller by then stays as
 // it is: somebody carries a shard that goes, or it is unmanaged.
-func (t *turn) shrinking() {
+func (t *transition) shrinking() {
 	r := t.p.Rollout
 	done, why := t.replaced()
 	if unclaimed := t.unclaimed(); done && unclaimed != "" && !t.progress.Late {

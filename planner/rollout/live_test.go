@@ -128,7 +128,7 @@ func TestLiveVerifyingAndShrinking(t *testing.T) {
 			want: `GaveUp: 3/16 rows [a0 b1 c0]; the workload stays at 3 replicas after 10m0s: cluster "c" is owned by replica 2, which is to go`,
 		},
 		"no replica goes while owners are not known": {
-			plan: shrinking(plan.Verifying, shrunken, nil), seen: but(fit(3, 16, shrunken), func(s *observed.State) { s.Asked = false }), late: true,
+			plan: shrinking(plan.Verifying, shrunken, nil), seen: but(fit(3, 16, shrunken), func(s *observed.State) { s.OwnersKnown = false }), late: true,
 			want: "GaveUp: 3/16 rows [a0 b1 c0]; the workload stays at 3 replicas after 10m0s: not every pod says which clusters it owns",
 		},
 		"a cluster without an owner elsewhere is waited for": {
@@ -180,7 +180,7 @@ func TestLiveVerifyingAndShrinking(t *testing.T) {
 			want: `Waiting: Verifying 3/16 rows [a0 b1 c1]; waiting: 1 Secrets do not carry their replica yet, the first is "b"`,
 		},
 		"what grew and cannot be verified is finished all the same": {
-			plan: growing(plan.Verifying, nil), seen: but(fit(3, 16, old), func(s *observed.State) { s.Asked = false }), late: true,
+			plan: growing(plan.Verifying, nil), seen: but(fit(3, 16, old), func(s *observed.State) { s.OwnersKnown = false }), late: true,
 			want: "Finished: 3/16 rows [a0 b1 c1]; going on after 10m0s, though not every pod says which clusters it owns",
 		},
 		"shrinking waits until they are gone": {

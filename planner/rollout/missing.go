@@ -65,7 +65,7 @@ func lacking(p plan.Plan, seen observed.State, of func(observed.Secret) bool) (m
 // Unsaid says why nobody could tell whether a live rollout does well, with its mend; empty = every pod answers. Only what nobody
 // works for may move meanwhile.
 func Unsaid(seen observed.State) string {
-	if seen.Asked {
+	if seen.OwnersKnown {
 		return ""
 	}
 	var silent []string

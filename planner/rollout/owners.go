@@ -22,7 +22,7 @@ func nears(p observed.Pod) bool {
 
 // cannotReceive says why no wave may be begun onto a replica. In a Deployment pods claim replicas, whichever they find: no
 // wave is begun before those that are there have claimed theirs.
-func (t *turn) cannotReceive(replica int) string {
+func (t *transition) cannotReceive(replica int) string {
 	if why := t.unclaimed(); why != "" {
 		return why
 	}
@@ -39,7 +39,7 @@ func (t *turn) cannotReceive(replica int) string {
 
 // unclaimed names the first slot of a Deployment's that no pod has claimed while one is there that will: it is ready and has
 // none. A slot that nobody is there to claim is that of a pod which hangs, or is gone for good: its clusters have to leave it.
-func (t *turn) unclaimed() string {
+func (t *transition) unclaimed() string {
 	if t.p.Target.Kind != plan.Deployment || !slices.ContainsFunc(t.seen.Pods, func(p observed.Pod) bool { return p.Ready && !p.Claimed }) {
 		return ""
 	}
@@ -60,14 +60,14 @@ func nearing(p observed.Pod) string {
 }
 
 // unseen reports whether too few of the plan's Secrets are seen to go by them. A rescue goes by those that are there.
-func (t *turn) unseen() bool { return !t.o.Rescue && t.seen.Blind(t.p) }
+func (t *transition) unseen() bool { return !t.o.Rescue && t.seen.Blind(t.p) }
 
 // blind says why nothing can be said of the fleet as a whole.
-func (t *turn) blind() string {
+func (t *transition) blind() string {
 	switch {
 	case t.unseen():
 		return "most of the plan's Secrets are not seen"
-	case !t.seen.Asked:
+	case !t.seen.OwnersKnown:
 		return observed.Unsaid
 	}
 	return ""
@@ -76,16 +76,16 @@ func (t *turn) blind() string {
 // risk says why a unit waits: who should have it is not known, or another cluster of the plan has a fault that this wave does
 // not mend, and for all that is known another wave would make more of them. What nobody works for is worse off where it is,
 // and needs no more than an answer of who receives it. A person's own word waits for no fault: it may be the mend.
-func (t *turn) risk(u unit) string {
+func (t *transition) risk(u unit) string {
 	switch {
-	case t.forsaken(u.from):
+	case t.unserved(u.from):
 		for _, name := range u.Names {
 			if slices.Contains(t.seen.Doubled, name) && !t.disputed(name) {
 				return observed.Severally(name)
 			}
 		}
 		return t.seen.Mute(u.Home)
-	case !t.seen.Asked:
+	case !t.seen.OwnersKnown:
 		return observed.Unsaid
 	case t.o.Insists:
 		return ""
@@ -94,7 +94,7 @@ func (t *turn) risk(u unit) string {
 }
 
 // trouble says why the present wave must stop: a replica that receives died of it, or is about to.
-func (t *turn) trouble() string {
+func (t *transition) trouble() string {
 	since := t.p.Rollout.Since
 	for _, replica := range t.receivers() {
 		for _, p := range t.seen.PodsOf(replica) {
@@ -113,10 +113,10 @@ func (t *turn) trouble() string {
 }
 
 // concerned are the replicas whose answers say whether the present wave is done.
-func (t *turn) concerned() []int {
+func (t *transition) concerned() []int {
 	replicas := t.receivers()
 	for _, was := range t.p.Rollout.Was {
-		if !t.forsaken(was) {
+		if !t.unserved(was) {
 			replicas = append(replicas, was)
 		}
 	}
@@ -124,7 +124,7 @@ func (t *turn) concerned() []int {
 }
 
 // receivers are the replicas that the present wave gives clusters to, ascending.
-func (t *turn) receivers() []int {
+func (t *transition) receivers() []int {
 	set := map[int]bool{}
 	for name := range t.p.Rollout.Moves {
 		if to, _, known := t.v.Effective(name); known {
@@ -137,7 +137,7 @@ func (t *turn) receivers() []int {
 // unfinished says what the present wave waits for. unconnected says that its clusters are all owned as they should be, and
 // that each of those that nobody has connected went to a replica that has others connected: then the cluster is what
 // cannot be reached, and to take the wave back would help nobody.
-func (t *turn) unfinished() (rest string, unconnected bool) {
+func (t *transition) unfinished() (rest string, unconnected bool) {
 	if t.unseen() {
 		return t.blind(), false
 	}
@@ -154,16 +154,16 @@ func (t *turn) unfinished() (rest string, unconnected bool) {
 
 // unreturned is unfinished for a wave that goes back. Where nobody says who owns what, Secrets that are written are enough:
 // the replicas that had those clusters are as good as they were.
-func (t *turn) unreturned() string {
+func (t *transition) unreturned() string {
 	rest := t.uncarried()
-	if rest == "" && t.seen.Asked {
+	if rest == "" && t.seen.OwnersKnown {
 		rest, _ = t.untaken()
 	}
 	return rest
 }
 
 // uncarried says which of the wave's Secrets are not written yet.
-func (t *turn) uncarried() string {
+func (t *transition) uncarried() string {
 	var behind []string
 	for _, s := range t.seen.Sorted() {
 		_, moves := t.p.Rollout.Moves[s.Name]
@@ -179,7 +179,7 @@ func (t *turn) uncarried() string {
 
 // untaken says which of the wave's clusters its new owner does not have yet. Who receives must answer, and so must who gives
 // if anybody works there: a pod that keeps silent may still have what it gave.
-func (t *turn) untaken() (rest string, unconnected bool) {
+func (t *transition) untaken() (rest string, unconnected bool) {
 	if why := t.seen.Mute(t.concerned()...); why != "" {
 		return why, false
 	}
@@ -204,7 +204,7 @@ func (t *turn) untaken() (rest string, unconnected bool) {
 }
 
 // works reports whether a replica has any cluster connected.
-func (t *turn) works(replica int) bool {
+func (t *transition) works(replica int) bool {
 	for _, owned := range t.seen.Owned {
 		if slices.Contains(owned.Live, replica) {
 			return true
@@ -214,7 +214,7 @@ func (t *turn) works(replica int) bool {
 }
 
 // disputed reports whether people's own Secret of a cluster's server decides who has it.
-func (t *turn) disputed(name string) bool {
+func (t *transition) disputed(name string) bool {
 	if t.disputes == nil {
 		t.disputes = map[string]bool{}
 		for _, s := range t.seen.Secrets {
@@ -225,7 +225,7 @@ func (t *turn) disputed(name string) bool {
 }
 
 // left says what is still on replicas that are to go.
-func (t *turn) left() string {
+func (t *transition) left() string {
 	r := t.p.Rollout
 	if !falls(r) {
 		return ""
@@ -248,7 +248,7 @@ func (t *turn) left() string {
 
 // several names the first cluster that several replicas own, or several pods of one: a replica may go, and with it the owner
 // that was to stay.
-func (t *turn) several() string {
+func (t *transition) several() string {
 	for _, name := range slices.Sorted(maps.Keys(t.seen.Owned)) {
 		if _, planned := t.p.Clusters[name]; !planned || t.disputed(name) {
 			continue
@@ -262,7 +262,7 @@ func (t *turn) several() string {
 
 // disagreement names the first cluster that is not owned as its Secret says. One that only people may write, and whose Secret names
 // no replica, is owned by whom an algorithm says, if by anybody.
-func (t *turn) disagreement() string {
+func (t *transition) disagreement() string {
 	if why := t.blind(); why != "" {
 		return why
 	}

@@ -191,7 +191,7 @@ func (c change) start(t *rapid.T, chaos bool) *run {
 	known := maps.Clone(c.before)
 	maps.DeleteFunc(known, func(name string, _ int) bool { return isNew(name) })
 	p, err := Begin(newPlan(c.from.Replicas, c.from.ControllerReplicas, known),
-		Want{Replicas: c.to.Replicas, ControllerReplicas: c.to.ControllerReplicas, Rows: rows(c.after)}, Options{}, start)
+		Proposal{Replicas: c.to.Replicas, ControllerReplicas: c.to.ControllerReplicas, Rows: rows(c.after)}, Options{}, start)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,34 +11,34 @@ import (
 type stage struct {
 	mode  string
 	stage plan.Stage
-	run   func(*turn)
+	run   func(*transition)
 }
 
 // stages are those of all modes, in the order in which a rollout has them. The doc of the package says for readers what
 // each holds and waits for; TestTheDocHasEveryStage holds it to this table.
 func stages() []stage {
 	return []stage{
-		{plan.ModeDefault, plan.Scaling, (*turn).replacing},
-		{plan.ModeDefault, plan.Assigning, (*turn).assigning},
-		{plan.ModeDefault, plan.Restarting, (*turn).replacing},
-		{plan.ModeDefault, plan.Reverting, (*turn).replacing},
+		{plan.ModeDefault, plan.Scaling, (*transition).replacing},
+		{plan.ModeDefault, plan.Assigning, (*transition).assigning},
+		{plan.ModeDefault, plan.Restarting, (*transition).replacing},
+		{plan.ModeDefault, plan.Reverting, (*transition).replacing},
 
-		{plan.ModeLive, plan.Scaling, (*turn).scaling},
-		{plan.ModeLive, plan.Moving, (*turn).moving},
-		{plan.ModeLive, plan.Verifying, (*turn).verifying},
-		{plan.ModeLive, plan.Shrinking, (*turn).shrinking},
-		{plan.ModeLive, plan.Reverting, (*turn).reverting},
+		{plan.ModeLive, plan.Scaling, (*transition).scaling},
+		{plan.ModeLive, plan.Moving, (*transition).moving},
+		{plan.ModeLive, plan.Verifying, (*transition).verifying},
+		{plan.ModeLive, plan.Shrinking, (*transition).shrinking},
+		{plan.ModeLive, plan.Reverting, (*transition).reverting},
 
-		{plan.ModeX0Y, plan.Draining, (*turn).draining},
-		{plan.ModeX0Y, plan.Assigning, (*turn).rewriting},
-		{plan.ModeX0Y, plan.Restoring, (*turn).restoring},
-		{plan.ModeX0Y, plan.Reverting, (*turn).returning},
+		{plan.ModeX0Y, plan.Draining, (*transition).draining},
+		{plan.ModeX0Y, plan.Assigning, (*transition).rewriting},
+		{plan.ModeX0Y, plan.Restoring, (*transition).restoring},
+		{plan.ModeX0Y, plan.Reverting, (*transition).returning},
 	}
 }
 
 // run lets the stage that is under way look at what stands. A stop of all replicas that is not wanted any more turns back
 // first, and a rollout that another version began ends: what the plan holds is what stands, but for a workload at 0.
-func (t *turn) run() {
+func (t *transition) run() {
 	r := t.p.Rollout
 	if why := t.stopEnds(); why != "" {
 		t.revert(why)

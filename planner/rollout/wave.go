@@ -24,7 +24,7 @@ type unit struct {
 func loadOf(row plan.Row) plan.Load { return plan.LoadOf(row.Load) + 1 }
 
 // remaining lists the units that are not where they go, by name.
-func (t *turn) remaining() []unit {
+func (t *transition) remaining() []unit {
 	secrets, to := t.seen.Sorted(), t.destinations()
 	var units []unit
 	server := func(i int) string { return secrets[i].Together() }
@@ -36,7 +36,7 @@ func (t *turn) remaining() []unit {
 			}
 		}
 		if len(u.Names) > 0 {
-			u.forsaken = t.forsaken(u.from)
+			u.forsaken = t.unserved(u.from)
 			units = append(units, u)
 		}
 	}
@@ -44,7 +44,7 @@ func (t *turn) remaining() []unit {
 }
 
 // joins adds a cluster to its unit, if it is to move and goes with the others.
-func (t *turn) joins(u *unit, s observed.Secret, destinations map[string]int) {
+func (t *transition) joins(u *unit, s observed.Secret, destinations map[string]int) {
 	row, known := t.p.Clusters[s.Name]
 	from, _, _ := t.v.Effective(s.Name)
 	to := destinations[s.Name]
@@ -65,7 +65,7 @@ func (t *turn) joins(u *unit, s observed.Secret, destinations map[string]int) {
 }
 
 // carried is the load of each replica by the rows, once those units are where they go.
-func (t *turn) carried(moved []unit) []plan.Load {
+func (t *transition) carried(moved []unit) []plan.Load {
 	size := max(t.p.Replicas, t.p.Rollout.Replicas, t.p.Rollout.From.Replicas)
 	for _, row := range t.p.Clusters {
 		size = max(size, row.Replica+1)
@@ -84,7 +84,7 @@ func (t *turn) carried(moved []unit) []plan.Load {
 }
 
 // enterWave gives a wave's clusters their new rows.
-func (t *turn) enterWave(wave, left []unit, done string) {
+func (t *transition) enterWave(wave, left []unit, done string) {
 	r := t.p.Rollout
 	moving, most := len(wave), max(t.o.MaxMovesPerWave, 1)
 	r.Wave++

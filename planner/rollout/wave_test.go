@@ -9,7 +9,7 @@ import (
 )
 
 func TestLiveWaves(t *testing.T) {
-	away := func(s *observed.State) { s.Asked, s.Owned = false, nil }
+	away := func(s *observed.State) { s.OwnersKnown, s.Owned = false, nil }
 	pod := func(i int, change func(*observed.Pod)) func(*observed.State) {
 		return func(s *observed.State) { change(&s.Pods[i]) }
 	}
@@ -149,7 +149,7 @@ func TestLiveWavesTurnBack(t *testing.T) {
 			want: back + `not done after 10m0s: cluster "b" is owned by nobody instead of replica 2`,
 		},
 		"when nobody can be asked until its deadline": {
-			plan: growing(plan.Moving, moved), seen: but(fit(3, 16, grown), func(s *observed.State) { s.Asked = false }), late: true,
+			plan: growing(plan.Moving, moved), seen: but(fit(3, 16, grown), func(s *observed.State) { s.OwnersKnown = false }), late: true,
 			want: back + "not done after 10m0s: not every pod says which clusters it owns",
 		},
 		"when most Secrets are not seen until its deadline": {
@@ -256,7 +256,7 @@ func TestLiveWavesTurnBack(t *testing.T) {
 		},
 		"then written Secrets are enough where nobody can be asked, and replicas without a cluster go": {
 			plan: growing(plan.Reverting, func(p *plan.Plan) { wave(p, shards{"b": 1}, shards{"b": 2}) }),
-			seen: but(fit(3, 16, old), func(s *observed.State) { s.Asked, s.Owned = false, nil }),
+			seen: but(fit(3, 16, old), func(s *observed.State) { s.OwnersKnown, s.Owned = false, nil }),
 			want: "Advanced: Reverting 1/1 2/16 rows [a0 b1 c1]; the wave's clusters are back where they were",
 		},
 		"then replicas that have clusters stay": {

@@ -9,13 +9,13 @@ import (
 )
 
 // beginX0Y begins with no replica, and with the env and the rows as they are.
-func (t *turn) beginX0Y() {
+func (t *transition) beginX0Y() {
 	t.enter(plan.Draining, Advanced, "")
 	t.p.Replicas = 0
 }
 
 // stopEnds says why a stop of all replicas is not to go on; empty where there is none, or where it goes on.
-func (t *turn) stopEnds() string {
+func (t *transition) stopEnds() string {
 	switch {
 	case !t.p.Rollout.Stops():
 		return ""
@@ -32,7 +32,7 @@ func (t *turn) stopEnds() string {
 }
 
 // draining waits until no pod is left; then the rows are the new ones.
-func (t *turn) draining() {
+func (t *transition) draining() {
 	r := t.p.Rollout
 	switch w := t.seen.Workload; {
 	case w.Stopped():
@@ -53,7 +53,7 @@ func (t *turn) draining() {
 }
 
 // rewriting waits until every managed Secret carries its replica, while no pod reads them.
-func (t *turn) rewriting() {
+func (t *transition) rewriting() {
 	behind, unseen, stopped := laggards(t.v, t.seen), t.seen.Blind(t.p), t.seen.Workload.Stopped()
 	why := "every cluster Secret carries its replica"
 	switch {
@@ -77,7 +77,7 @@ func (t *turn) rewriting() {
 }
 
 // restoring waits until the replicas are back.
-func (t *turn) restoring() {
+func (t *transition) restoring() {
 	r := t.p.Rollout
 	done, why := t.replaced()
 	switch behind := t.behind(); {
@@ -97,7 +97,7 @@ func (t *turn) restoring() {
 // behind are the Secrets of ballast's that still carry a shard at or above the smaller count, where the way back is to a larger
 // one: to the pods that run it means replica 0, and to those that would come beside them it means another. Their rows are new
 // already, and they are written as soon as they can be.
-func (t *turn) behind() []string {
+func (t *transition) behind() []string {
 	low, high := t.p.Rollout.To().Reach(t.p.Target.Kind), t.p.Rollout.From.Reach(t.p.Target.Kind)
 	var names []string
 	for _, s := range t.seen.Sorted() {
@@ -110,19 +110,19 @@ func (t *turn) behind() []string {
 
 // revert brings back the count, and the rows as far as they are below both counts: pods of both may run. The others come
 // back when all are of one count.
-func (t *turn) revert(why string) {
+func (t *transition) revert(why string) {
 	r := t.p.Rollout
 	safe := min(r.From.Reach(t.p.Target.Kind), r.To().Reach(t.p.Target.Kind))
 	back := maps.Clone(r.Was)
 	maps.DeleteFunc(back, func(_ string, was int) bool { return was >= safe })
 	r.Moves = nil
 	t.hold(r.From)
-	t.rehouse(t.p.Replicas, back)
+	t.reassign(t.p.Replicas, back)
 	t.enter(plan.Reverting, TurnedBack, why)
 }
 
 // returning waits until the count is what it was, and then for the rows that had to wait for it.
-func (t *turn) returning() {
+func (t *transition) returning() {
 	r := t.p.Rollout
 	if len(r.Moves) > 0 {
 		switch rest := t.unreturned(); {
@@ -154,7 +154,7 @@ func (t *turn) returning() {
 			back[name] = was
 		}
 	}
-	t.rehouse(r.From.Replicas, back)
+	t.reassign(r.From.Replicas, back)
 	r.Moves, r.Was = back, nil
 	if len(back) == 0 {
 		t.end(Reverted, why)
@@ -165,14 +165,14 @@ func (t *turn) returning() {
 
 // down reports whether the workload still stands at 0, and is ballast's to bring back: no deadline ends a rollout there,
 // since afterwards its replicas may be people's.
-func (t *turn) down() bool {
+func (t *transition) down() bool {
 	w := t.seen.Workload
 	return w != nil && w.Replicas < 1 && !w.Unmanaged
 }
 
 // mixed reports whether pods of the smaller count may still run on the way back to a larger one. The rollout under way is
 // what keeps pins and new clusters below both; without it they would have two owners, however long the pods take.
-func (t *turn) mixed() bool {
+func (t *transition) mixed() bool {
 	r, w := t.p.Rollout, t.seen.Workload
 	larger := r.From.Reach(t.p.Target.Kind) > r.To().Reach(t.p.Target.Kind)
 	return larger && w != nil && (!w.ObservedCurrent || w.Updated < w.Current)
@@ -200,7 +200,7 @@ func Abandon(p plan.Plan) plan.Plan {
 		p.Replicas, p.ControllerReplicas, p.FreeReplicas = max(r.From.Replicas, 1), r.From.ControllerReplicas, false
 		back = r.Was
 	}
-	t := turn{v: plan.NewView(p, nil), p: p}
-	t.rehouse(p.Replicas, back)
+	t := transition{v: plan.NewView(p, nil), p: p}
+	t.reassign(p.Replicas, back)
 	return p
 }

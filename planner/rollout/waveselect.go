@@ -21,7 +21,7 @@ const mostNamed = 1000
 // as in an exchange between two full replicas, one goes alone: the one whose receiver is the lightest with it. A unit is one
 // move, whatever number of Secrets its server has; one of more than a wave may name goes alone too. Each unit of the wave takes
 // one look at all that are left.
-func (t *turn) choose(left []unit) (wave []unit, blocked string, spent bool) {
+func (t *transition) choose(left []unit) (wave []unit, blocked string, spent bool) {
 	limit, room := min(max(t.o.MaxMovesPerWave, 1), t.o.Budget), min(t.room(left), mostNamed)
 	if t.unseen() {
 		return nil, t.blind(), false
@@ -34,7 +34,7 @@ func (t *turn) choose(left []unit) (wave []unit, blocked string, spent bool) {
 		return nil, blocked, false
 	}
 	now := t.carried(nil)
-	d := &deal{now: now, least: slices.Clone(now), ceiling: max(slices.Max(now), slices.Max(t.carried(left)))}
+	d := &selection{now: now, least: slices.Clone(now), ceiling: max(slices.Max(now), slices.Max(t.carried(left)))}
 	for len(wave) < limit {
 		i := d.next(free, len(wave) == 0, room)
 		if i < 0 {
@@ -54,7 +54,7 @@ func (t *turn) choose(left []unit) (wave []unit, blocked string, spent bool) {
 
 // room is how many clusters of those that are left a wave may name, so that the plan can be written: each stands in it twice.
 // One goes always: new rows leave room for so many.
-func (t *turn) room(left []unit) int {
+func (t *transition) room(left []unit) int {
 	longest := 0
 	for _, u := range left {
 		for _, name := range u.Names {
@@ -69,7 +69,7 @@ func (t *turn) room(left []unit) int {
 }
 
 // movable are the units that may move now, and why the first of the others may not.
-func (t *turn) movable(left []unit) (free []unit, blocked string) {
+func (t *transition) movable(left []unit) (free []unit, blocked string) {
 	shut := map[int]string{}
 	for _, u := range left {
 		why, asked := shut[u.Home]
@@ -81,7 +81,7 @@ func (t *turn) movable(left []unit) (free []unit, blocked string) {
 			why = cmp.Or(why, fmt.Sprintf("replica %d is unwell or cordoned", u.Home))
 		}
 		why = cmp.Or(t.risk(u), why)
-		if u.unknown != "" && t.seen.Asked {
+		if u.unknown != "" && t.seen.OwnersKnown {
 			why = fmt.Sprintf("nobody says who owns cluster %q", u.unknown)
 		}
 		if why == "" {
@@ -93,15 +93,15 @@ func (t *turn) movable(left []unit) (free []unit, blocked string) {
 	return free, blocked
 }
 
-// deal is how loads change while a wave is chosen: now with what arrives, least without what leaves.
-type deal struct {
+// selection is how loads change while a wave is chosen: now with what arrives, least without what leaves.
+type selection struct {
 	now, least []plan.Load
 	ceiling    plan.Load
 }
 
 // next is the index of the unit that goes next, -1 for none; room is how many clusters the wave may still name, which the
 // first one may exceed.
-func (d *deal) next(free []unit, first bool, room int) int {
+func (d *selection) next(free []unit, first bool, room int) int {
 	best := -1
 	for i, u := range free {
 		fits := d.now[u.Home]+u.Load <= d.ceiling
@@ -115,7 +115,7 @@ func (d *deal) next(free []unit, first bool, room int) int {
 	return best
 }
 
-func (d *deal) before(a, b unit) bool {
+func (d *selection) before(a, b unit) bool {
 	over := func(u unit) plan.Load { return max(d.now[u.Home]+u.Load-d.ceiling, 0) }
 	heavier := func(x, y plan.Load) int { return cmp.Compare(y, x) }
 	last := func(x, y bool) int { return cmp.Compare(rank(x), rank(y)) }

@@ -8,8 +8,8 @@ import (
 	"ballast/planner/rollout"
 )
 
-// Ahead is what it takes to bring the candidate about.
-type Ahead struct {
+// Forecast is what it takes to bring the candidate about.
+type Forecast struct {
 	Mode     string     `json:"mode"`
 	From     plan.Count `json:"from"`
 	To       plan.Count `json:"to"`
@@ -25,13 +25,13 @@ type Ahead struct {
 
 // Foresee says it of an outcome; nil where there is no candidate, nothing to do for it, or a rollout under way, after which
 // all is measured anew.
-func Foresee(in Inputs, out Outcome) *Ahead {
+func Foresee(in Inputs, out Outcome) *Forecast {
 	if out.Candidate == nil || in.InForce != nil && in.InForce.Rollout != nil {
 		return nil
 	}
 	s := snapshotOf(out, &adoption{in: in, next: out.Next, fleet: out.Fleet, pins: out.Pins, beside: together(out.Fleet)})
 	replicas := len(out.Candidate.Replicas)
-	v := &Ahead{From: plan.Count{Replicas: out.Next.Replicas, ControllerReplicas: out.Next.ControllerReplicas},
+	v := &Forecast{From: plan.Count{Replicas: out.Next.Replicas, ControllerReplicas: out.Next.ControllerReplicas},
 		To:    plan.Count{Replicas: replicas, ControllerReplicas: s.envOf(replicas)},
 		Moves: serversOf(s.beside, clustersOf(out.Candidate.Moves), out.Next), Once: s.prepares()}
 	if out.Next.FreeReplicas {
@@ -55,7 +55,7 @@ func Foresee(in Inputs, out Outcome) *Ahead {
 }
 
 // asks adds what the mode asks for.
-func (s *snapshot) asks(v *Ahead) {
+func (s *snapshot) asks(v *Forecast) {
 	o, next := s.rolloutOptions(change.Balance), s.next
 	rereads := next.Target.Kind == plan.Deployment && v.From.Replicas != v.To.Replicas // its pods read their number once
 	switch v.Mode = o.Mode; o.Mode {

@@ -282,16 +282,16 @@ func (c *cycle) expect(a *adoption) {
 	}
 	for _, o := range c.out.Verdict.Orphans {
 		if c.in.Observed.Known && o.Intended != ownership.NoReplica && !received[o.Intended] && !works(c.in.Observed.Pods, o.Intended) {
-			c.taken = append(c.taken, o.Cluster)
+			c.expectedOrphans = append(c.expectedOrphans, o.Cluster)
 		}
 	}
 	for name, row := range a.next.Clusters {
 		if a.next.FreeReplicas && row.Replica >= c.in.Workload.Replicas {
-			c.taken = append(c.taken, name)
+			c.expectedOrphans = append(c.expectedOrphans, name)
 		}
 	}
-	if len(c.taken) > 0 {
-		m.Watch.Orphans, m.Began.Orphans = joined(m.Watch.Orphans, c.taken), joined(m.Began.Orphans, c.taken)
+	if len(c.expectedOrphans) > 0 {
+		m.Watch.Orphans, m.Began.Orphans = joined(m.Watch.Orphans, c.expectedOrphans), joined(m.Began.Orphans, c.expectedOrphans)
 	}
 }
 
@@ -364,7 +364,7 @@ func (c *cycle) follow(before, after *plan.Rollout) {
 	if after != nil && len(after.Was) > 0 && (before == nil || after.Wave != before.Wave) {
 		moved := slices.AppendSeq(slices.Clone(m.Watch.Apart), maps.Keys(after.Was))
 		m.Began = c.signs(slices.Compact(slices.Sorted(slices.Values(moved))))
-		m.Began.Orphans = joined(m.Began.Orphans, c.taken)
+		m.Began.Orphans = joined(m.Began.Orphans, c.expectedOrphans)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// turn is one call of Advance in the modes live and x0y: what it was given, the plan it changes, and what it answers.
-type turn struct {
+// transition is one call of Advance in the modes live and x0y: what it was given, the plan it changes, and what it answers.
+type transition struct {
 	v        *plan.View
 	p        plan.Plan
 	seen     observed.State
@@ -24,16 +24,16 @@ type turn struct {
 }
 
 // together is what a cluster has in common with those that it stays together with, by the Secrets that are seen.
-func (t *turn) together(name string) string {
+func (t *transition) together(name string) string {
 	return t.groups().Of(name, t.hash(name))
 }
 
 // servers is how many servers the plan's clusters have.
-func (t *turn) servers() int { return t.groups().Count(maps.Keys(t.p.Clusters), t.hash) }
+func (t *transition) servers() int { return t.groups().Count(maps.Keys(t.p.Clusters), t.hash) }
 
-func (t *turn) hash(name string) string { return t.p.Clusters[name].Server }
+func (t *transition) hash(name string) string { return t.p.Clusters[name].Server }
 
-func (t *turn) groups() *placement.Servers {
+func (t *transition) groups() *placement.Servers {
 	if t.beside == nil {
 		t.beside = placement.NewServers(len(t.seen.Secrets))
 		for _, s := range t.seen.Secrets {
@@ -45,39 +45,39 @@ func (t *turn) groups() *placement.Servers {
 	return t.beside
 }
 
-func (t *turn) wait(why string) { t.progress.Why = "waiting: " + why }
+func (t *transition) wait(why string) { t.progress.Why = "waiting: " + why }
 
 // enter begins a stage, or the same one anew, with a deadline of its own.
-func (t *turn) enter(stage plan.Stage, outcome Outcome, why string) {
+func (t *transition) enter(stage plan.Stage, outcome Outcome, why string) {
 	r := t.p.Rollout
 	r.Stage, r.Since = stage, t.at.UTC().Truncate(time.Second)
 	t.progress.Outcome, t.progress.Why = outcome, why
 }
 
-func (t *turn) end(outcome Outcome, why string) {
+func (t *transition) end(outcome Outcome, why string) {
 	t.p.Rollout = nil
 	t.progress.Outcome, t.progress.Why = outcome, why
 }
 
 // hold makes a count the one that is in force.
-func (t *turn) hold(c plan.Count) {
+func (t *transition) hold(c plan.Count) {
 	t.p.Replicas, t.p.ControllerReplicas = c.Replicas, c.ControllerReplicas
 }
 
 // late words a reason for what is done at a stage's deadline.
-func (t *turn) late(why string) string {
+func (t *transition) late(why string) string {
 	return fmt.Sprintf("not done after %s: %s", t.deadline(), why)
 }
 
 // deadline is how long the stage may take.
-func (t *turn) deadline() time.Duration { return deadline(*t.p.Rollout, t.o) }
+func (t *transition) deadline() time.Duration { return deadline(*t.p.Rollout, t.o) }
 
 // elapsed is how long the stage has lasted; a deadline that passed counts as that.
-func (t *turn) elapsed() time.Duration { return t.deadline() - max(t.progress.Left, 0) }
+func (t *transition) elapsed() time.Duration { return t.deadline() - max(t.progress.Left, 0) }
 
 // replaced reports whether the workload is as the plan holds it, every pod at the newest template and ready. Replicas that
 // people hold count as they are, where the stage asks for no others.
-func (t *turn) replaced() (bool, string) {
+func (t *transition) replaced() (bool, string) {
 	p, w := t.p, t.seen.Workload
 	if r := p.Rollout; w != nil && p.FreeReplicas && r.Mode == plan.ModeLive && p.Replicas == r.From.Replicas {
 		p.Replicas = w.Replicas
@@ -87,7 +87,7 @@ func (t *turn) replaced() (bool, string) {
 }
 
 // setRow gives a cluster a replica; whether that is a person's pin goes with it.
-func (t *turn) setRow(name string, replica int) {
+func (t *transition) setRow(name string, replica int) {
 	row := t.p.Clusters[name]
 	pin, pinned := t.v.Pin(name)
 	row.Replica, row.Pinned = replica, pinned && pin == replica
