@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"ballast/planner/config"
-	"ballast/planner/neighbour"
+	"ballast/planner/conflicts"
 	"ballast/planner/telemetry"
 )
 
@@ -22,17 +22,17 @@ const leaseTimeout = 5 * time.Second
 
 // newOwner makes the Lease that planners of one installation elect their leader by, and that keeps those of any other away
 // from the target.
-func (a *plannerApp) newOwner(c config.PlannerConfig) (*neighbour.Lock, error) {
+func (a *plannerApp) newOwner(c config.PlannerConfig) (*conflicts.Lock, error) {
 	cfg := rest.AddUserAgent(rest.CopyConfig(a.rest), "leader-election")
 	cfg.Timeout = leaseTimeout
 	leases, err := coordinationclient.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %q: %w", cfg.Host, err)
 	}
-	return neighbour.NewLock(neighbour.LockOptions{
+	return conflicts.NewLock(conflicts.LockOptions{
 		Client: leases,
 		Lease:  types.NamespacedName{Namespace: c.Target.Namespace, Name: "ballast-" + a.target.Name},
-		Self: neighbour.Owner{
+		Self: conflicts.Owner{
 			Plan:        c.Target.Namespace + "/" + c.Plan.ConfigMap,
 			PlannerUser: a.user,
 			Identity:    a.options.identity + "_" + string(uuid.NewUUID()), // a pod that comes back under its name is another one

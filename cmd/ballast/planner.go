@@ -32,9 +32,9 @@ import (
 
 	"ballast/planner/apply"
 	"ballast/planner/config"
+	"ballast/planner/conflicts"
 	"ballast/planner/controller"
 	"ballast/planner/discover"
-	"ballast/planner/neighbour"
 	"ballast/planner/paged"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
@@ -50,7 +50,7 @@ type plannerOptions struct {
 	metricsPort int
 	healthPort  int
 	identity    string
-	grace       time.Duration // that a target stays another installation's; 0: neighbour.DefaultGrace
+	grace       time.Duration // that a target stays another installation's; 0: conflicts.DefaultGrace
 	stopGrace   time.Duration // for parts that do not end; 0: stopGrace
 }
 
@@ -135,7 +135,7 @@ type plannerApp struct {
 	target  plan.Target
 	found   discover.Workload // the target as it was found
 	user    string
-	owner   *neighbour.Lock
+	owner   *conflicts.Lock
 	manager manager.Manager
 	reader  client.Client // past the cache, a bounded answer at a time
 	loop    *controller.Loop
@@ -325,8 +325,8 @@ func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *cont
 			Clock: clock.RealClock{}, Nudger: nudger}),
 		NewFetcher: (&fetchers{}).get,
 		Observe:    a.newObserver(nudger).Observe,
-		Neighbours: func(ctx context.Context, p plan.Plan) ([]neighbour.Finding, error) {
-			return neighbour.Look(ctx, a.reader, p)
+		Neighbours: func(ctx context.Context, p plan.Plan) ([]conflicts.Finding, error) {
+			return conflicts.Look(ctx, a.reader, p)
 		},
 		Probe: func(ctx context.Context, h probe.Held) probe.Result {
 			return probe.Ask(ctx, probes, h)

@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ballast/planner/conflicts"
 	"ballast/planner/cycle"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/failover"
-	"ballast/planner/neighbour"
 	"ballast/planner/plan"
 )
 
@@ -61,7 +61,7 @@ type status struct {
 	DecidedBy   string            `json:"decidedBy,omitempty"`
 	Leader      string            `json:"leader,omitempty"`
 	Renewed     time.Time         `json:"renewed,omitzero"`
-	Owner       *neighbour.Owner  `json:"owner,omitempty"` // another installation, whose the target is
+	Owner       *conflicts.Owner  `json:"owner,omitempty"` // another installation, whose the target is
 	Paused      bool              `json:"paused,omitempty"`
 	PausedBy    string            `json:"pausedBy,omitempty"`
 	PausedWhy   string            `json:"pausedReason,omitempty"`
@@ -85,7 +85,7 @@ type status struct {
 	Drift       []diff.Step       `json:"drift,omitempty"`
 	Held        []string          `json:"held,omitempty"`
 
-	Neighbours []neighbour.Finding `json:"neighbours,omitempty"`
+	Neighbours []conflicts.Finding `json:"neighbours,omitempty"`
 	Unseen     []string            `json:"unseen,omitempty"` // what this person may not read
 	Unread     []string            `json:"unread,omitempty"` // what could not be read for another reason
 	Problems   []cycle.Problem     `json:"problems,omitempty"`

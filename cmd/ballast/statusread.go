@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/config"
+	"ballast/planner/conflicts"
 	"ballast/planner/controller"
 	"ballast/planner/cycle"
 	"ballast/planner/discover"
-	"ballast/planner/neighbour"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/store"
@@ -31,7 +31,7 @@ type sight struct {
 	lease      *coordinationv1.Lease
 	history    cycle.Recalled
 	pods       *ownership.Controllers // nil: they could not be listed
-	neighbours []neighbour.Finding
+	neighbours []conflicts.Finding
 	unseen     []string // what may not be read
 	unread     []string // what could not be read for another reason
 }
@@ -125,10 +125,10 @@ func (s *sight) readNeighbours(ctx context.Context, c client.Reader) {
 	if s.state.Plan == nil {
 		return
 	}
-	found, err := neighbour.Look(ctx, c, *s.state.Plan)
+	found, err := conflicts.Look(ctx, c, *s.state.Plan)
 	s.note("neighbours", err)
 	for _, f := range found {
-		if f.Kind == neighbour.CannotLook {
+		if f.Kind == conflicts.CannotLook {
 			s.unseen = append(s.unseen, f.Subject)
 			continue
 		}

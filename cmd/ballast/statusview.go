@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/conflicts"
 	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/failover"
-	"ballast/planner/neighbour"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -53,8 +53,8 @@ func (s *status) leads(v *sight) {
 	if v.state.Plan == nil {
 		return
 	}
-	self := neighbour.Owner{Plan: v.config.Target.Namespace + "/" + v.config.Plan.ConfigMap, PlannerUser: v.state.Plan.PlannerUser}
-	if owner, foreign := neighbour.Judge(neighbour.Bounded(v.lease, v.now), self, neighbour.DefaultGrace, v.now); foreign {
+	self := conflicts.Owner{Plan: v.config.Target.Namespace + "/" + v.config.Plan.ConfigMap, PlannerUser: v.state.Plan.PlannerUser}
+	if owner, foreign := conflicts.Judge(conflicts.Bounded(v.lease, v.now), self, conflicts.DefaultGrace, v.now); foreign {
 		s.Owner = &owner
 	}
 }

@@ -26,9 +26,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"ballast/planner/conflicts"
 	"ballast/planner/cycle"
 	"ballast/planner/gz"
-	"ballast/planner/neighbour"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/store"
@@ -64,7 +64,7 @@ func quietWorld() *statusWorld {
 func leaseOf(planMap, user string) *coordinationv1.Lease {
 	holder, renewed := "planner-0_1", metav1.NewMicroTime(noon.Add(-3*time.Second))
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "ballast-" + controllerName,
-		Annotations: map[string]string{neighbour.AnnotationPlan: planMap, neighbour.AnnotationPlannerUser: user}},
+		Annotations: map[string]string{conflicts.AnnotationPlan: planMap, conflicts.AnnotationPlannerUser: user}},
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &renewed}}
 }
 

@@ -29,9 +29,9 @@ import (
 	"ballast/certs"
 	"ballast/planner/apply"
 	"ballast/planner/config"
+	"ballast/planner/conflicts"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
-	"ballast/planner/neighbour"
 	"ballast/planner/plan"
 	"ballast/planner/store"
 )
@@ -327,7 +327,7 @@ func (o *uninstallOptions) deleteLease(ctx context.Context, c client.Client, wor
 		}
 		return fmt.Errorf("reading Lease %q: %w", key.Name, err)
 	}
-	if of := lease.Annotations[neighbour.AnnotationPlan]; of != "" && of != o.cluster.namespace+"/"+o.plan {
+	if of := lease.Annotations[conflicts.AnnotationPlan]; of != "" && of != o.cluster.namespace+"/"+o.plan {
 		return nil
 	}
 	return deleteAll(ctx, c, []client.Object{lease})

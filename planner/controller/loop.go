@@ -16,10 +16,10 @@ import (
 
 	"ballast/planner/apply"
 	"ballast/planner/config"
+	"ballast/planner/conflicts"
 	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/installation"
-	"ballast/planner/neighbour"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
 	"ballast/planner/store"
@@ -35,7 +35,7 @@ type Options struct {
 	NewFetcher  func(config.PlannerConfig, plan.Target) (Fetcher, error)
 	Probe       func(context.Context, probe.Held) probe.Result                                  // whether the webhooks hold the plan; nil: never asked
 	Observe     func(context.Context, Fetcher, plan.Target, int, discover.Fleet) cycle.Observed // the pods; nil: nothing is known of them
-	Neighbours  func(context.Context, plan.Plan) ([]neighbour.Finding, error)                   // nil: never asked
+	Neighbours  func(context.Context, plan.Plan) ([]conflicts.Finding, error)                   // nil: never asked
 	Installed   func(context.Context, installation.Names) (installation.Seen, error)            // nil: never asked
 	Emit        func(discover.Workload, ...telemetry.Event)
 	Metrics     *telemetry.Metrics
@@ -79,7 +79,7 @@ type Loop struct {
 	probed    probed
 	asked     asked
 
-	found        []neighbour.Finding
+	found        []conflicts.Finding
 	neighboursAt time.Time
 }
 

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/change"
+	"ballast/planner/conflicts"
 	"ballast/planner/cycle"
 	"ballast/planner/discover"
-	"ballast/planner/neighbour"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -155,7 +155,7 @@ func (l *Loop) lookedAt() shown {
 const neighboursEvery = 5 * time.Minute
 
 // neighbours looks for autoscalers and disruption budgets from time to time.
-func (l *Loop) neighbours(ctx context.Context, in cycle.Inputs) []neighbour.Finding {
+func (l *Loop) neighbours(ctx context.Context, in cycle.Inputs) []conflicts.Finding {
 	if l.Neighbours == nil || in.InForce == nil {
 		return nil
 	}

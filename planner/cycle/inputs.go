@@ -6,11 +6,11 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/conflicts"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
 	"ballast/planner/installation"
-	"ballast/planner/neighbour"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -42,7 +42,7 @@ type Inputs struct {
 	Cordon      string               `json:"cordon,omitempty"`   // replicas that people want empty, as the annotation has it
 	Rollback    *Rollback            `json:"rollback,omitempty"` // a person asks for an earlier plan
 	Tripped     string               `json:"tripped,omitempty"`  // why ballast stopped itself; a person takes it away
-	Neighbours  []neighbour.Finding  `json:"neighbours,omitempty"`
+	Neighbours  []conflicts.Finding  `json:"neighbours,omitempty"`
 
 	Installation []installation.Finding `json:"installation,omitempty"` // where the cluster is not what ballast was made for
 	Healed       int                    `json:"healed,omitempty"`       // clusters that repairs brought back from another owner since the last cycle

@@ -51,9 +51,9 @@ func Advance(v *plan.View, seen observed.State, target map[string]int, o Options
 	elapsed, most := max(at.Sub(p.Rollout.Since), 0), deadline(*p.Rollout, o)
 	progress.Left = max(most-elapsed, 0)
 	progress.Late = elapsed >= most
-	turn := transition{v: v, p: p, seen: seen, target: target, o: o, at: at, progress: progress}
-	turn.run()
-	return turn.p, turn.progress
+	t := transition{v: v, p: p, seen: seen, target: target, o: o, at: at, progress: progress}
+	t.run()
+	return t.p, t.progress
 }
 
 // frozen reports whether the mode stops a rollout where it is: Hold lets x0y go on, which may have stopped the workload.

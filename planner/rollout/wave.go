@@ -16,7 +16,7 @@ type unit struct {
 	leaves         bool   // from a replica that is to go
 	connected      bool   // its owner has it connected now
 	idle           bool   // no replica is to report it
-	forsaken       bool   // nobody works for the replica that it leaves
+	unserved       bool   // nobody works for the replica that it leaves
 	unknown        string // a cluster of which nobody says who owns it
 }
 
@@ -36,7 +36,7 @@ func (t *transition) remaining() []unit {
 			}
 		}
 		if len(u.Names) > 0 {
-			u.forsaken = t.unserved(u.from)
+			u.unserved = t.unserved(u.from)
 			units = append(units, u)
 		}
 	}

@@ -119,7 +119,7 @@ func (d *selection) before(a, b unit) bool {
 	over := func(u unit) plan.Load { return max(d.now[u.Home]+u.Load-d.ceiling, 0) }
 	heavier := func(x, y plan.Load) int { return cmp.Compare(y, x) }
 	last := func(x, y bool) int { return cmp.Compare(rank(x), rank(y)) }
-	return cmp.Or(cmp.Compare(over(a), over(b)), last(a.forsaken && a.idle, b.forsaken && b.idle), last(!a.connected, !b.connected), heavier(d.least[a.from], d.least[b.from]),
+	return cmp.Or(cmp.Compare(over(a), over(b)), last(a.unserved && a.idle, b.unserved && b.idle), last(!a.connected, !b.connected), heavier(d.least[a.from], d.least[b.from]),
 		heavier(a.Load, b.Load), cmp.Compare(a.Names[0], b.Names[0])) < 0
 }
 

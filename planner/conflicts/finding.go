@@ -1,7 +1,7 @@
-// Package neighbour finds what else has a say over the application-controller: autoscalers that scale it, budgets that
+// Package conflicts finds what else has a say over the application-controller: autoscalers that scale it, budgets that
 // would keep its nodes from being drained, and another instance of ballast that plans for it. The judgements are functions
 // of values; look.go and lock.go ask the API server.
-package neighbour
+package conflicts
 
 // Kind says what a finding is about: event reason, metric label and log value. The set is closed.
 type Kind string

@@ -1,4 +1,4 @@
-package neighbour
+package conflicts
 
 import (
 	"cmp"
