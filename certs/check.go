@@ -55,8 +55,9 @@ const (
 	mendClock  = "compare the clocks of this machine and of the one that issued it"
 )
 
-// Check judges a leaf certificate with its chain, its key, and the caBundle that API servers verify it by, at now. Every
-// name of dnsNames has to be the leaf's. Problems come the gravest first; none means that a call succeeds, and will.
+// Check judges a leaf certificate with its chain, its key, and the caBundle that API servers verify it by, at now.
+// Every name of dnsNames has to be the leaf's. Problems come the gravest first; none means that a call succeeds, and
+// will.
 func Check(leafPEM, keyPEM, caBundle []byte, dnsNames []string, now time.Time) []Problem {
 	chain, chainErr := certificates(leafPEM)
 	bundle, bundleErr := certificates(caBundle)
@@ -118,7 +119,8 @@ func judgeLeaf(leaf *x509.Certificate, leafPEM, keyPEM []byte, dnsNames []string
 	return out
 }
 
-// mostKey is how many bytes a key may have: an RSA key of 8192 bits takes 6.4 KB, and one of a million takes minutes to be read.
+// mostKey is how many bytes a key may have: an RSA key of 8192 bits takes 6.4 KB, and one of a million takes minutes to
+// be read.
 const mostKey = 16 << 10
 
 // isPair reports whether a key is that of a certificate.
@@ -130,8 +132,8 @@ func isPair(cert, key []byte) bool {
 	return err == nil
 }
 
-// judgeChain verifies as an API server does, at a time at which the leaf is valid, so that an expired one is reported as
-// that and not as a broken chain, too.
+// judgeChain verifies as an API server does, at a time at which the leaf is valid, so that an expired one is reported
+// as that and not as a broken chain, too.
 func judgeChain(chain, bundle []*x509.Certificate, now time.Time) []Problem {
 	leaf := chain[0]
 	at := now

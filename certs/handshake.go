@@ -57,8 +57,8 @@ func handshake(server, client *tls.Config) error {
 // maxWrites is more than either end writes in a handshake: a Secret's mebibyte, in records of 16 KiB.
 const maxWrites = 128
 
-// end is one end of a connection. Unlike net.Pipe's its writes never wait, so that a client which gives up in the middle
-// of the server's flight can tell it so at once.
+// end is one end of a connection. Unlike net.Pipe's its writes never wait, so that a client which gives up in the
+// middle of the server's flight can tell it so at once.
 type end struct {
 	net.Conn // nil: a handshake asks it for nothing else
 	in       <-chan []byte

@@ -78,7 +78,8 @@ func sign(template, parent *x509.Certificate, signer crypto.Signer) (Pair, error
 	}, nil
 }
 
-// readKey reads a CA's key, ours or one that somebody brought. Its errors are constant: a parser's may quote what it read.
+// readKey reads a CA's key, ours or one that somebody brought. Its errors are constant: a parser's may quote what it
+// read.
 func readKey(text []byte) (crypto.Signer, error) {
 	block, _ := pem.Decode(text)
 	if block == nil {

@@ -88,17 +88,17 @@ const (
 	Loading      Reason = "Loading"      // webhook pods may serve the leaf before
 )
 
-// maxRetained bounds the CAs that a caBundle holds beside the present one, whoever put them there: so many may come and go
-// within one overlap without a lost call.
+// maxRetained bounds the CAs that a caBundle holds beside the present one, whoever put them there: so many may come and
+// go within one overlap without a lost call.
 const maxRetained = 8
 
-// maxCASize bounds a CA's certificate, in bytes of DER: an RSA CA's has 1,400. Each webhook's caBundle holds up to nine,
-// and with more the configuration would be too large for the API server, for good.
+// maxCASize bounds a CA's certificate, in bytes of DER: an RSA CA's has 1,400. Each webhook's caBundle holds up to
+// nine, and with more the configuration would be too large for the API server, for good.
 const maxCASize = 8 << 10
 
-// Next is what to do now, in this order; nothing, when all is well. A call of the webhook finds a leaf that its API server
-// trusts at every moment of a rotation: a new CA is first added to the bundles; once every API server knows it, a leaf of
-// it is issued; once every pod serves that, the CA before leaves the bundles.
+// Next is what to do now, in this order; nothing, when all is well. A call of the webhook finds a leaf that its API
+// server trusts at every moment of a rotation: a new CA is first added to the bundles; once every API server knows it,
+// a leaf of it is issued; once every pod serves that, the CA before leaves the bundles.
 func Next(now time.Time, s State, r Rules) []Action {
 	ca, why := judgeCA(s.CA, r.DNSNames, now)
 	if why != "" {
@@ -200,7 +200,8 @@ func loadedAt(leaf Pair, r Rules) time.Time {
 	return chain[0].NotBefore.Add(backdate + r.Overlap)
 }
 
-// retain collects the other certificates that are trusted now, the leaf's own CA first: what a pod serves may be theirs.
+// retain collects the other certificates that are trusted now, the leaf's own CA first: what a pod serves may be
+// theirs.
 func retain(s State, ca *x509.Certificate, now time.Time) []*x509.Certificate {
 	var out []*x509.Certificate
 	known := func(c *x509.Certificate) bool { return c.Equal(ca) || slices.ContainsFunc(out, c.Equal) }
@@ -228,8 +229,8 @@ func encode(c *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 }
 
-// judgeBundles says why the bundles have to be written. Where their age decides (dated), it has to be known, and not be a
-// time that no clock shows.
+// judgeBundles says why the bundles have to be written. Where their age decides (dated), it has to be known, and not be
+// a time that no clock shows.
 func judgeBundles(s State, ca *x509.Certificate, want []byte, dated bool, latest time.Time) Reason {
 	var why Reason
 	for _, b := range s.Bundles {

@@ -1,5 +1,5 @@
-// Package certs is the webhook's certificates: their names and lives, what can be wrong with them, and how they are made
-// where no cert-manager is.
+// Package certs is the webhook's certificates: their names and lives, what can be wrong with them, and how they are
+// made where no cert-manager is.
 package certs
 
 import (
@@ -41,8 +41,8 @@ func (s Settings) DNSNames() []string {
 	return []string{short, short + ".cluster.local"}
 }
 
-// Configuration is the name of the MutatingWebhookConfiguration. What has no namespace is named NAME.NAMESPACE, so that two
-// installations in one cluster have nothing in common.
+// Configuration is the name of the MutatingWebhookConfiguration. What has no namespace is named NAME.NAMESPACE, so that
+// two installations in one cluster have nothing in common.
 func (s Settings) Configuration() string { return "ballast." + s.Namespace }
 
 // meta is an object of this installation.

@@ -29,8 +29,8 @@ type RotatorOptions struct {
 	Log           logr.Logger
 }
 
-// Rotator makes the certificates and puts them where they belong: two Secrets, and the caBundle of the webhooks. Several
-// at once do not fight: each write names the version that it was decided on, and a lost race is decided anew.
+// Rotator makes the certificates and puts them where they belong: two Secrets, and the caBundle of the webhooks.
+// Several at once do not fight: each write names the version that it was decided on, and a lost race is decided anew.
 type Rotator struct{ o RotatorOptions }
 
 // NewRotator makes one; Once and Run do the work.
@@ -194,7 +194,8 @@ func (r *Rotator) cleared(name string, before *corev1.Secret) *corev1.Secret {
 	return after
 }
 
-// writeBundle patches the caBundle of each webhook, by its name, if the configuration still is the version that was read.
+// writeBundle patches the caBundle of each webhook, by its name, if the configuration still is the version that was
+// read.
 func (r *Rotator) writeBundle(ctx context.Context, bundle []byte, read *admissionv1.MutatingWebhookConfiguration, now time.Time) error {
 	type webhook struct {
 		Name         string            `json:"name"` // the list's merge key

@@ -23,8 +23,8 @@ const (
 	firstRetry, longestRetry = time.Second, time.Minute
 )
 
-// Run keeps the certificates until the context ends: every interval, when more is due, and at once when somebody changes or
-// deletes what it keeps. A failure is logged and tried again.
+// Run keeps the certificates until the context ends: every interval, when more is due, and at once when somebody
+// changes or deletes what it keeps. A failure is logged and tried again.
 func (r *Rotator) Run(ctx context.Context, interval time.Duration) {
 	changed := make(chan struct{}, 1)
 	var wg sync.WaitGroup
@@ -57,8 +57,8 @@ func (r *Rotator) Run(ctx context.Context, interval time.Duration) {
 // named selects one object. A watch of it is granted by resourceNames.
 func named(name string) client.MatchingFields { return client.MatchingFields{"metadata.name": name} }
 
-// watch tells of every change. What it misses while it begins anew, the first event of the new watch makes good: it is the
-// object as it stands.
+// watch tells of every change. What it misses while it begins anew, the first event of the new watch makes good: it is
+// the object as it stands.
 func (r *Rotator) watch(ctx context.Context, list client.ObjectList, changed chan<- struct{}, options ...client.ListOption) {
 	for retry := firstRetry; ctx.Err() == nil; retry = min(2*retry, longestRetry) {
 		w, err := r.o.Client.Watch(ctx, list, options...)

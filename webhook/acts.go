@@ -108,8 +108,8 @@ func (v *Verdict) notePlanActs(object, old PlanObject) {
 	v.warnMistyped(planSurface, object.Annotations, old.Annotations)
 }
 
-// noteUnlike notes the acts in a write by the planner's user that the planner never does: it tells of a trip, takes a rollback's
-// request away when it is done, and leaves the rest to people. Whoever has its token acts in its name.
+// noteUnlike notes the acts in a write by the planner's user that the planner never does: it tells of a trip, takes a
+// rollback's request away when it is done, and leaves the rest to people. Whoever has its token acts in its name.
 func (v *Verdict) noteUnlike(object, old PlanObject) {
 	asked, taken := acts(object, old)
 	own := func(f Field) bool { return f.Name == "tripped" || f.Name == "rollback-to" && f.Value == "" }

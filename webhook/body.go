@@ -16,13 +16,13 @@ import (
 // than requestLimit of a stored one; that is larger than storedLimit too, and refused after admission whatever we
 // answer. So what is over maxBody is never stored: no filler gets a write past us.
 //
-// Bodies up to smallBody are every Secret's and workload's; the plan's are larger, and above largeBody there is nothing but
-// filler. Each has its own budget of bytes being read, so that a flood of larger bodies keeps no smaller one waiting. The
-// largest budget holds one body.
+// Bodies up to smallBody are every Secret's and workload's; the plan's are larger, and above largeBody there is nothing
+// but filler. Each has its own budget of bytes being read, so that a flood of larger bodies keeps no smaller one
+// waiting. The largest budget holds one body.
 //
 // A length is a claim that anybody on the network may make, so that no more than headBody is set aside for it until as
-// much has come. What is claimed is set aside as a whole then: bodies that grew together could each wait for the rest of
-// the budget and hold the others' part of it.
+// much has come. What is claimed is set aside as a whole then: bodies that grew together could each wait for the rest
+// of the budget and hold the others' part of it.
 const (
 	requestLimit = 3 << 20
 	storedLimit  = 3 << 19

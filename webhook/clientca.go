@@ -14,8 +14,9 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// clientCA is the CA of the API server's client certificate as it stands in its file, which whoever renews the CA replaces.
-// A handshake reads some 2 KiB for it, and costs much more than that; so does each call, for the API server keeps its connections.
+// clientCA is the CA of the API server's client certificate as it stands in its file, which whoever renews the CA
+// replaces. A handshake reads some 2 KiB for it, and costs much more than that; so does each call, for the API server
+// keeps its connections.
 type clientCA struct {
 	file string
 	log  logr.Logger
@@ -39,7 +40,8 @@ func (c *clientCA) now() *x509.CertPool {
 	return c.pool
 }
 
-// holds reports whether a connection that was let in before is one still: its certificate's CA may have been withdrawn since.
+// holds reports whether a connection that was let in before is one still: its certificate's CA may have been withdrawn
+// since.
 func (c *clientCA) holds(state *tls.ConnectionState) bool {
 	pool := c.now()
 	if state == nil || len(state.PeerCertificates) == 0 {

@@ -54,7 +54,8 @@ func decideCluster(s *State, r Request, object, old Secret) Verdict {
 	return v
 }
 
-// replica is the one a cluster belongs to: a pin in data.pins, the Secret's own pin, the row, the rules for new clusters.
+// replica is the one a cluster belongs to: a pin in data.pins, the Secret's own pin, the row, the rules for new
+// clusters.
 func (s *State) replica(name string, object, old Secret) (int, plan.Reason, bool) {
 	_, pinned := s.View.Pin(name)
 	// Of several Secrets of one server the planner knows whose own pin counts; its answer is in the rows.

@@ -256,8 +256,8 @@ type answered struct {
 	weight int64
 }
 
-// answer decides, and turns whatever fails on the way into an answer that lets the write pass unchanged. Its error is one of
-// HTTP: the budget has no room.
+// answer decides, and turns whatever fails on the way into an answer that lets the write pass unchanged. Its error is
+// one of HTTP: the budget has no room.
 func (h *handler) answer(r *http.Request, rv *review) (a answered, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -280,8 +280,8 @@ func (h *handler) answer(r *http.Request, rv *review) (a answered, err error) {
 	return a, nil
 }
 
-// decideFresh decides, by the plan as it stands now where the one that is known would turn the planner back: the planner
-// writes the plan first, and its watch may be ahead of ours.
+// decideFresh decides, by the plan as it stands now where the one that is known would turn the planner back: the
+// planner writes the plan first, and its watch may be ahead of ours.
 func (h *handler) decideFresh(ctx context.Context, s *State, rv *review) (Verdict, error) {
 	v, err := h.decide(s, rv)
 	if err != nil || len(v.Patches) == 0 || h.name == kindPlan || !s.isPlanner(rv.User) {
@@ -312,8 +312,9 @@ const (
 	maxLoggedFields = 1 << 10
 )
 
-// record logs a rewrite, a refusal or a powerful act, and every call at V(1); values are those of the audit annotations. Unless the
-// caller was verified to be the API server, by its client certificate, a line tells what somebody on the network sent.
+// record logs a rewrite, a refusal or a powerful act, and every call at V(1); values are those of the audit
+// annotations. Unless the caller was verified to be the API server, by its client certificate, a line tells what
+// somebody on the network sent.
 func (h *handler) record(r *http.Request, rv *review, v Verdict) {
 	log := h.log
 	if len(v.Patches) == 0 && v.Denied == "" && !slices.ContainsFunc(v.Enforced, Field.isAct) {

@@ -120,8 +120,8 @@ func (n node) is(s string) bool {
 	return equal
 }
 
-// unescapesTo compares without a copy, since whoever reaches the port may escape thousands of keys. It leaves what is not
-// ASCII to others.
+// unescapesTo compares without a copy, since whoever reaches the port may escape thousands of keys. It leaves what is
+// not ASCII to others.
 func unescapesTo(inner []byte, s string) (equal, plain bool) {
 	for len(inner) > 0 && s != "" {
 		r, size := rune(inner[0]), 1
@@ -142,8 +142,8 @@ func unescapesTo(inner []byte, s string) (equal, plain bool) {
 // fits reports whether the value may have at most so many bytes once its escapes are gone.
 func (n node) fits(most int) bool { return len(n) <= worstEscape*most+len(`""`) }
 
-// text is the string value; empty when the value is no string, is no UTF-8, or has more than so many bytes: what is longer
-// than its field holds is not copied, since whoever reaches the port may send 27 MiB of it.
+// text is the string value; empty when the value is no string, is no UTF-8, or has more than so many bytes: what is
+// longer than its field holds is not copied, since whoever reaches the port may send 27 MiB of it.
 func (n node) text(most int) string {
 	if n.kind() != '"' || len(n) < 2 || !n.fits(most) {
 		return ""
@@ -257,8 +257,8 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// skipValue is the index behind the value that starts at i, or -1 where none does. It counts depth instead of recursing,
-// so that nesting costs no stack.
+// skipValue is the index behind the value that starts at i, or -1 where none does. It counts depth instead of
+// recursing, so that nesting costs no stack.
 func skipValue(b []byte, i int) int {
 	if i >= len(b) {
 		return -1

@@ -109,8 +109,8 @@ func (v *Verdict) warnMistyped(on func() surface, is, was map[string]string) {
 	}
 }
 
-// quoted shows a person what was read, in quotes and in ASCII, where it is a word: people paste tokens, and not a part of one
-// is shown.
+// quoted shows a person what was read, in quotes and in ASCII, where it is a word: people paste tokens, and not a part
+// of one is shown.
 func quoted(value string) string {
 	const word = 12
 	if len(value) > word {

@@ -92,7 +92,8 @@ func (v *Verdict) notePins(was, is, rows plan.Pins) {
 }
 
 // warnUnknown names the nearest cluster for a pin of one that the plan does not know: a typing mistake, or a cluster
-// that is still to come. A person may pin a whole fleet to come: only those are looked up that there is a warning left for.
+// that is still to come. A person may pin a whole fleet to come: only those are looked up that there is a warning left
+// for.
 func (v *Verdict) warnUnknown(p *plan.Plan, was, is plan.Pins) {
 	var names []string
 	for _, name := range sortedKeys(is) {

@@ -10,13 +10,13 @@ import (
 // maxRowEdits is how many rows a person may edit at once and have them become pins; more is a mistake or a merge.
 const maxRowEdits = 20
 
-// DecidePlan answers a write to the plan ConfigMap. Only the planner changes data.plan and ballast's annotations: from anyone
-// else they become what they were before the write, whatever else it does. Edited rows become pins, and pins that the write
-// adds or changes are judged.
+// DecidePlan answers a write to the plan ConfigMap. Only the planner changes data.plan and ballast's annotations: from
+// anyone else they become what they were before the write, whatever else it does. Edited rows become pins, and pins
+// that the write adds or changes are judged.
 //
-// What is put back is taken from the request alone, and never from what this webhook knows: whoever reaches the port would
-// be told the plan. A plan that was broken before stays so until the planner writes it anew, and where none stood none is
-// brought: a backup's is left out, for the planner has its history.
+// What is put back is taken from the request alone, and never from what this webhook knows: whoever reaches the port
+// would be told the plan. A plan that was broken before stays so until the planner writes it anew, and where none stood
+// none is brought: a backup's is left out, for the planner has its history.
 func DecidePlan(s *State, r Request, object, old PlanObject) Verdict {
 	v := decidePlan(s, r, object, old)
 	if s.isPlanner(r.User) {
@@ -168,7 +168,8 @@ func (v *Verdict) addRows(pins string, rows plan.Pins, stored *Stored) string {
 	return added
 }
 
-// keepPlan patches data.plan and ballast's annotations to what they were before the write, and data.pins to what it has to be.
+// keepPlan patches data.plan and ballast's annotations to what they were before the write, and data.pins to what it has
+// to be.
 func (v *Verdict) keepPlan(object, old PlanObject, pins string) {
 	if object.HasPlan != old.HasPlan || object.Plan != old.Plan {
 		v.noteKept(object, old)

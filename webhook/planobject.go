@@ -18,8 +18,8 @@ type PlanObject struct {
 	Annotations    map[string]string // of ballast's group: its own, people's, and a few that are unknown
 }
 
-// decodePlanObject reads the plan ConfigMap, in which no value has more than so many bytes; an absent object is the zero
-// PlanObject.
+// decodePlanObject reads the plan ConfigMap, in which no value has more than so many bytes; an absent object is the
+// zero PlanObject.
 func decodePlanObject(object node, most int) (PlanObject, error) {
 	var o PlanObject
 	err := object.object("object")

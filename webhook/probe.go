@@ -11,9 +11,9 @@ import (
 )
 
 // A probe is a dry-run by the planner: it writes what the webhook has to correct, and nothing is stored. The API server
-// keeps connections for later calls, over which a replica answers that no new call could reach. So the webhook closes the
-// connection of each probe behind its answer, and says whether the probe was the first call on it: the planner asks again
-// until one was.
+// keeps connections for later calls, over which a replica answers that no new call could reach. So the webhook closes
+// the connection of each probe behind its answer, and says whether the probe was the first call on it: the planner asks
+// again until one was.
 
 // isProbe reports whether a review is the planner's probe.
 func isProbe(s *State, rv *review) bool { return rv.dryRun && s.isPlanner(rv.User) }
@@ -28,8 +28,8 @@ func answerProbe(w http.ResponseWriter, v *Verdict, fresh bool) {
 	v.Warnings = append(v.Warnings, said)
 }
 
-// probePlan puts the answer where a probe of the plan's webhook put its question: nothing else of the planner's writes is
-// changed, so that nothing else could show that the webhook is there.
+// probePlan puts the answer where a probe of the plan's webhook put its question: nothing else of the planner's writes
+// is changed, so that nothing else could show that the webhook is there.
 func (v *Verdict) probePlan(rv *review) {
 	if !rv.dryRun {
 		return
@@ -42,8 +42,8 @@ func (v *Verdict) probePlan(rv *review) {
 	v.Patches = append(v.Patches, Op{Op: "replace", Path: path, Value: answer})
 }
 
-// newConnection is how long a call may take to come on the connection that was dialled for it. Go's client dials ahead while
-// calls queue, so that a connection without a call may be old, too.
+// newConnection is how long a call may take to come on the connection that was dialled for it. Go's client dials ahead
+// while calls queue, so that a connection without a call may be old, too.
 const newConnection = time.Second
 
 // dial is what is known of the connection that a call came on.

@@ -21,8 +21,8 @@ type review struct {
 // errNoReview says that a body is no AdmissionReview; there is no request to answer then.
 var errNoReview = errors.New("the body is no admission.k8s.io/v1 AdmissionReview with a request")
 
-// The longest values that a review's fields hold: names are DNS names, and a uid is of 36 characters. Kubernetes bounds no
-// user's name; a longer one than this is nobody's that we know.
+// The longest values that a review's fields hold: names are DNS names, and a uid is of 36 characters. Kubernetes bounds
+// no user's name; a longer one than this is nobody's that we know.
 const (
 	maxUID  = 64
 	maxName = 253

@@ -44,8 +44,8 @@ func wholeNumber(what string, value node) (int, error) {
 }
 
 // DecideScale answers a write to the workload's scale subresource (kubectl scale, HPA, KEDA), which a rule on the
-// workload itself never sees. A Scale has no annotations: that its workload opted out is known from the plan only, within a
-// cycle of the planner.
+// workload itself never sees. A Scale has no annotations: that its workload opted out is known from the plan only,
+// within a cycle of the planner.
 func DecideScale(s *State, r Request, object Scale) Verdict {
 	v := Verdict{Revision: s.revision(), Requested: []Field{{fieldReplicas, strconv.Itoa(object.Replicas)}}}
 	why, enforcing := s.enforcing()
@@ -93,8 +93,8 @@ func (s *State) targets(r Request) bool {
 	return r.Kind == t.Kind && r.Name == t.Name && r.Namespace == t.Namespace
 }
 
-// warnLapsed says why replicas pass that the plan does not have, and how many there were: more than the env says would make a
-// second replica 0.
+// warnLapsed says why replicas pass that the plan does not have, and how many there were: more than the env says would
+// make a second replica 0.
 func (v *Verdict) warnLapsed(s *State, asked int) {
 	if asked == 0 {
 		return

@@ -138,8 +138,8 @@ func (s *Server) httpServer(config *tls.Config) *http.Server {
 	}
 }
 
-// The API server's head has some 400 bytes and 8 entries. An entry costs 200 bytes as long as its call lasts, however short
-// it is. net/http adds 4 KiB to what it is told.
+// The API server's head has some 400 bytes and 8 entries. An entry costs 200 bytes as long as its call lasts, however
+// short it is. net/http adds 4 KiB to what it is told.
 const (
 	maxHead    = 1
 	maxEntries = 32
@@ -212,8 +212,8 @@ func (s *Server) tlsConfig(watcher *certwatcher.CertWatcher) (*tls.Config, error
 	return config, nil
 }
 
-// errorLog puts net/http's own messages (failed handshakes, mostly) into our log at detail: the API server closes pooled
-// connections, and port scanners knock. They name addresses, never content.
+// errorLog puts net/http's own messages (failed handshakes, mostly) into our log at detail: the API server closes
+// pooled connections, and port scanners knock. They name addresses, never content.
 type errorLog struct{ log logr.Logger }
 
 func (e errorLog) Write(line []byte) (int, error) {

@@ -146,10 +146,10 @@ func (s *Source) lapse() {
 	}
 }
 
-// answer takes what a read answered that asked for the latest, and gives what holds then: the ConfigMap, nil for none, at
-// a version, empty where the API server tells none. Only began, the newest version seen when the read began, tells what an
-// older answer is. Where something came meanwhile, it is that which is newer. Where nothing did, the API server itself went
-// back, as it does when etcd is restored from a backup, and counts on from there: what it says now is true.
+// answer takes what a read answered that asked for the latest, and gives what holds then: the ConfigMap, nil for none,
+// at a version, empty where the API server tells none. Only began, the newest version seen when the read began, tells
+// what an older answer is. Where something came meanwhile, it is that which is newer. Where nothing did, the API server
+// itself went back, as it does when etcd is restored from a backup, and counts on from there: what it says now is true.
 func (s *Source) answer(cm *corev1.ConfigMap, version string, began uint64) *State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -253,8 +253,8 @@ func (s *Source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 	return list, nil
 }
 
-// watch goes on from a version. An API server that was away and came back at an older one would say nothing until it has
-// counted up to there, so that it is asked first; the reflector lists anew then.
+// watch goes on from a version. An API server that was away and came back at an older one would say nothing until it
+// has counted up to there, so that it is asked first; the reflector lists anew then.
 func (s *Source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	began := s.seen()
 	latest, err := s.options.Client.CoreV1().ConfigMaps(s.options.Namespace).List(ctx, metav1.ListOptions{FieldSelector: s.selector()})

@@ -19,7 +19,8 @@ type State struct {
 	Stale bool
 	// Stopped is since when the plan holds every replica at 0; zero: it does not.
 	Stopped time.Time
-	// Missing is since when the plan ConfigMap is not there, while the last plan is enforced all the same; zero: it is there, or gone.
+	// Missing is since when the plan ConfigMap is not there, while the last plan is enforced all the same; zero: it is
+	// there, or gone.
 	Missing time.Time
 	// BreakGlass lets writes pass as they are, but for data.plan, which has one writer.
 	BreakGlass bool
@@ -89,8 +90,9 @@ func (s *State) Next(data, annotations map[string]string) *State {
 	return next
 }
 
-// trusts reports whether a plan of that planner may take the place of the one that is known: only the shipped planner's, and
-// that of the planner that wrote the last one. Whoever gets a plan of their own into the ConfigMap does not become the planner.
+// trusts reports whether a plan of that planner may take the place of the one that is known: only the shipped
+// planner's, and that of the planner that wrote the last one. Whoever gets a plan of their own into the ConfigMap does
+// not become the planner.
 func (s *State) trusts(planner string) bool {
 	return s.Planner == "" || planner == s.Planner || s.Kept == nil || planner == s.Kept.Plan.PlannerUser
 }
@@ -106,8 +108,8 @@ func (s *State) parse(data, annotations map[string]string) plan.Document {
 	return doc
 }
 
-// missingHeld is how long the last plan is enforced without its ConfigMap, which the planner makes anew within seconds: whoever deletes it
-// over and over must not switch enforcement off by it.
+// missingHeld is how long the last plan is enforced without its ConfigMap, which the planner makes anew within seconds:
+// whoever deletes it over and over must not switch enforcement off by it.
 const missingHeld = 5 * time.Minute
 
 // Deleted is the state once the plan ConfigMap is not there: the last one, for a while.
@@ -128,8 +130,8 @@ func (s *State) Deleted(now time.Time) *State {
 // away reports whether the plan ConfigMap is not there, or has no plan.
 func (s *State) away() bool { return s.View == nil || !s.Missing.IsZero() }
 
-// Gone is the state once the plan ConfigMap has been away for that long: nothing is enforced until somebody makes it anew, and then what was
-// kept until the planner has rebuilt it.
+// Gone is the state once the plan ConfigMap has been away for that long: nothing is enforced until somebody makes it
+// anew, and then what was kept until the planner has rebuilt it.
 func (s *State) Gone() *State { return &State{Identity: s.Identity, Kept: s.Kept} }
 
 // enforcing reports whether writes are made to agree with the plan, and why not.
@@ -147,7 +149,8 @@ func (s *State) enforcing() (plan.Reason, bool) {
 	return "", true
 }
 
-// noteStop notes since when the plan holds every replica at 0: as its rollout says, and no later than this plan was seen first.
+// noteStop notes since when the plan holds every replica at 0: as its rollout says, and no later than this plan was
+// seen first.
 func (s *State) noteStop(before *State, now time.Time) {
 	if s.View == nil || s.View.Plan.Replicas > 0 || s.View.Plan.FreeReplicas {
 		return

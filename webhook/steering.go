@@ -105,8 +105,8 @@ func readPin(maxReplicas int) func(string) meaning {
 // maxAuditCordons bounds the cordons that one write's audit annotations list.
 const maxAuditCordons = 20
 
-// readCordons takes replicas to empty, each until a time, as the planner does. It prints the replicas. An entry that cannot
-// be does not keep the others from being read.
+// readCordons takes replicas to empty, each until a time, as the planner does. It prints the replicas. An entry that
+// cannot be does not keep the others from being read.
 func readCordons(value string) meaning {
 	cordons, err := plan.ParseCordons(value)
 	replicas := make([]int, len(cordons))

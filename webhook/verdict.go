@@ -29,8 +29,8 @@ type Op struct {
 // Field is one enforced field with its value, as the audit annotations print it. An empty value is an absent field.
 type Field struct{ Name, Value string }
 
-// MaxWarning is the longest a warning may be: the API server cuts what is longer once the sum is above 4 KiB, and people
-// read one line.
+// MaxWarning is the longest a warning may be: the API server cuts what is longer once the sum is above 4 KiB, and
+// people read one line.
 const MaxWarning = 120
 
 // maxMessage is the longest text that is answered, in characters.
@@ -56,7 +56,8 @@ func (v *Verdict) warn(forms ...string) {
 	v.Warnings = append(v.Warnings, strings.ToValidUTF8(last, "")+"...")
 }
 
-// printFields prints fields for an audit annotation: pairs joined by one space, "-" for a value or a list that is absent.
+// printFields prints fields for an audit annotation: pairs joined by one space, "-" for a value or a list that is
+// absent.
 func printFields(list []Field) string {
 	if len(list) == 0 {
 		return "-"

@@ -38,8 +38,8 @@ type EnvEntry struct {
 	Reference bool // valueFrom
 }
 
-// What is kept of a pod template, far above any that runs: a body of 27 MiB may have nine million containers in it, of which
-// each would take a hundred times its bytes.
+// What is kept of a pod template, far above any that runs: a body of 27 MiB may have nine million containers in it, of
+// which each would take a hundred times its bytes.
 const (
 	maxContainers = 256
 	maxWords      = 4096 // of all commands and arguments

@@ -29,8 +29,8 @@ type evacuation struct {
 	loads map[string]string
 }
 
-// evacuating previews what the planner would do with the replica's clusters: what it goes by is here, but for present loads
-// and the capacity that it computes of them.
+// evacuating previews what the planner would do with the replica's clusters: what it goes by is here, but for present
+// loads and the capacity that it computes of them.
 func evacuating(s planState, secrets standing, cordons []plan.Cordon, replica int, now time.Time) evacuation {
 	p := *s.Plan
 	view := plan.NewView(p, secrets.pins)

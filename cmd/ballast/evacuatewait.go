@@ -85,8 +85,8 @@ func join(a, b []string) []string {
 	return slices.Sorted(slices.Values(slices.Concat(a, b)))
 }
 
-// onTheWay counts the clusters of the present wave that come from the replica, whose new owners are awaited, or that go to it
-// by a decision from before the cordon. Only a live rollout says where they came from: another is awaited whole.
+// onTheWay counts the clusters of the present wave that come from the replica, whose new owners are awaited, or that go
+// to it by a decision from before the cordon. Only a live rollout says where they came from: another is awaited whole.
 func onTheWay(r plan.Rollout, view *plan.View, replica int) int {
 	if r.Mode != plan.ModeLive {
 		return len(r.Moves)
@@ -154,8 +154,8 @@ func (o *evacuateOptions) look(ctx context.Context, m *planMap, replica int, w *
 	return state, e, err
 }
 
-// follow tells of each wave until the replica is empty. An API server that does not answer, or a plan that is being mended,
-// is told and waited out: neither ends the evacuation.
+// follow tells of each wave until the replica is empty. An API server that does not answer, or a plan that is being
+// mended, is told and waited out: neither ends the evacuation.
 func (o *evacuateOptions) follow(ctx context.Context, m *planMap, replica int, notes io.Writer) error {
 	limit, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
@@ -209,11 +209,12 @@ func (o *evacuateOptions) gaveUp(ctx context.Context, replica int, e emptying) e
 		replica, o.timeout, plural(len(e.left), "cluster"), listed(e.left), e.moving)
 }
 
-// exitStays is the exit code where an evacuation is over and clusters stay: a node must not be drained by a script then.
+// exitStays is the exit code where an evacuation is over and clusters stay: a node must not be drained by a script
+// then.
 const exitStays = 3
 
-// staying is the error that names the clusters that no evacuation moves, with the mend, and what cannot be told; nil where
-// the replica is known to be empty.
+// staying is the error that names the clusters that no evacuation moves, with the mend, and what cannot be told; nil
+// where the replica is known to be empty.
 func (e emptying) staying(replica int, planMap string) error {
 	var parts []string
 	add := func(names []string, format string, more ...any) {

@@ -1,4 +1,5 @@
-// Command ballast keeps an Argo CD fleet level: a planner, an admission webhook, and what people need to see and steer them.
+// Command ballast keeps an Argo CD fleet level: a planner, an admission webhook, and what people need to see and steer
+// them.
 package main
 
 import (

@@ -20,8 +20,8 @@ import (
 // that hangs does not end its term.
 const leaseTimeout = 5 * time.Second
 
-// newOwner makes the Lease that planners of one installation elect their leader by, and that keeps those of any other away
-// from the target.
+// newOwner makes the Lease that planners of one installation elect their leader by, and that keeps those of any other
+// away from the target.
 func (a *plannerApp) newOwner(c config.PlannerConfig) (*conflicts.Lock, error) {
 	cfg := rest.AddUserAgent(rest.CopyConfig(a.rest), "leader-election")
 	cfg.Timeout = leaseTimeout

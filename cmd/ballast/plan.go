@@ -182,8 +182,8 @@ func explainDenied(err error, namespace string) error {
 	return err
 }
 
-// saveInputs writes what a cycle saw, without credentials: those within URLs become a mark. It answers how many clusters'
-// server URLs had some.
+// saveInputs writes what a cycle saw, without credentials: those within URLs become a mark. It answers how many
+// clusters' server URLs had some.
 func saveInputs(file string, in cycle.Inputs) (masked int, err error) {
 	data, err := json.MarshalIndent(in, "", "  ")
 	if err != nil {
@@ -201,9 +201,9 @@ func saveInputs(file string, in cycle.Inputs) (masked int, err error) {
 	return masked, nil
 }
 
-// maskedServers are the texts that replace servers with credentials in saved inputs, and the short hashes that rows have
-// of them, each behind what it replaces; and how many Secrets have such a server. Servers that differ still do: they are
-// compared where the inputs run again.
+// maskedServers are the texts that replace servers with credentials in saved inputs, and the short hashes that rows
+// have of them, each behind what it replaces; and how many Secrets have such a server. Servers that differ still do:
+// they are compared where the inputs run again.
 func maskedServers(secrets []discover.Secret) (replace []string, masked int) {
 	shown, taken, count := map[string]string{}, map[string]bool{}, map[string]int{}
 	for _, s := range secrets {

@@ -98,7 +98,8 @@ func envOr(name, otherwise string) string {
 	return otherwise
 }
 
-// errRestart ends the process where a new configuration concerns what is watched or elected; the kubelet starts it again.
+// errRestart ends the process where a new configuration concerns what is watched or elected; the kubelet starts it
+// again.
 var errRestart = errors.New("the new configuration names another namespace, target, selector or ConfigMap: restarting to take it over")
 
 func (o *plannerOptions) run(ctx context.Context) error {

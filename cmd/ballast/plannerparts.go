@@ -41,7 +41,8 @@ func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (everywhere) NeedLeaderElection() bool { return false }
 
-// fetchers keeps one Prometheus client until its settings change: a new one a cycle would leave its idle connections behind.
+// fetchers keeps one Prometheus client until its settings change: a new one a cycle would leave its idle connections
+// behind.
 type fetchers struct {
 	settings *config.Prometheus
 	target   plan.Target
@@ -137,8 +138,8 @@ func (a *plannerApp) cachesSynced(r *http.Request) error {
 
 func (a *plannerApp) cyclesEnd(*http.Request) error { return a.loop.Alive() }
 
-// newEmitter writes events on the plan ConfigMap and, where they concern it, on the workload, and nothing that does not pass
-// the gate: not every event comes from the loop.
+// newEmitter writes events on the plan ConfigMap and, where they concern it, on the workload, and nothing that does not
+// pass the gate: not every event comes from the loop.
 func newEmitter(recorder events.EventRecorder, c config.PlannerConfig) func(discover.Workload, ...telemetry.Event) {
 	planMap := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.Target.Namespace, Name: c.Plan.ConfigMap}}
@@ -156,7 +157,8 @@ func newEmitter(recorder events.EventRecorder, c config.PlannerConfig) func(disc
 	})
 }
 
-// actionOf is an action that differs where the message does: of events of one action, the recorder shows the first message alone.
+// actionOf is an action that differs where the message does: of events of one action, the recorder shows the first
+// message alone.
 func actionOf(e telemetry.Event) string {
 	h := fnv.New32a()
 	h.Write([]byte(e.Message))

@@ -19,8 +19,8 @@ import (
 	"ballast/webhook"
 )
 
-// The plain ports are /metrics and the probes. Whoever reaches the pod reaches them, and a connection, a head and a page cost
-// memory until they end: with net/http's own bounds 128 heads of 1 MiB end a process of 256 MiB.
+// The plain ports are /metrics and the probes. Whoever reaches the pod reaches them, and a connection, a head and a
+// page cost memory until they end: with net/http's own bounds 128 heads of 1 MiB end a process of 256 MiB.
 const (
 	plainConnections = 256              // the kubelet and Prometheus open few; whoever has more addresses than that may cut them off
 	plainHead        = 4 << 10          // bytes; net/http adds 4 KiB of its own
@@ -29,12 +29,12 @@ const (
 	plainIdle        = time.Minute
 )
 
-// gcPercent is how much the heap may grow between two collections: under a plan of 7,500 clusters that is rewritten, the
-// webhook's own memory peaks at some 22 MiB instead of 34. An operator's GOGC wins.
+// gcPercent is how much the heap may grow between two collections: under a plan of 7,500 clusters that is rewritten,
+// the webhook's own memory peaks at some 22 MiB instead of 34. An operator's GOGC wins.
 const gcPercent = 40
 
-// boundMemory sets the collector's bounds, where the environment does not: it works for every MiB from limit on, which is
-// below the shipped container's, for the rest is the program's own file and what is outside the heap.
+// boundMemory sets the collector's bounds, where the environment does not: it works for every MiB from limit on, which
+// is below the shipped container's, for the rest is the program's own file and what is outside the heap.
 func boundMemory(limit int64) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -69,8 +69,8 @@ func metricsHandler(from prometheus.Gatherer, c clock.PassiveClock) http.Handler
 // checks are conditions by name.
 type checks map[string]healthz.Checker
 
-// healthHandler answers /healthz with what is wrong with the process, /readyz with what it waits for, and each check alone
-// under its name, as in /readyz/owner.
+// healthHandler answers /healthz with what is wrong with the process, /readyz with what it waits for, and each check
+// alone under its name, as in /readyz/owner.
 func healthHandler(live, ready checks) http.Handler {
 	mux := http.NewServeMux()
 	for path, all := range map[string]checks{"/healthz": live, "/readyz": ready} {

@@ -73,7 +73,8 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// short is a time span for people: whole seconds, of days whole minutes, and no unit that is zero: 45s, 1m20s, 2h, 26h5m.
+// short is a time span for people: whole seconds, of days whole minutes, and no unit that is zero: 45s, 1m20s, 2h,
+// 26h5m.
 func short(d time.Duration) string {
 	d = max(d, 0).Round(time.Second)
 	if d >= 24*time.Hour {

@@ -53,7 +53,8 @@ func newVersionCommand() *cobra.Command {
 	}
 }
 
-// buildVersion falls back to what the Go toolchain recorded, so that `go install` and test binaries name themselves too.
+// buildVersion falls back to what the Go toolchain recorded, so that `go install` and test binaries name themselves
+// too.
 func buildVersion() string {
 	if version != "" {
 		return version

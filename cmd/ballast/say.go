@@ -19,8 +19,8 @@ const maxWord = 2000
 // maxNote is how much of an annotation that anybody may have written a line shows, in characters.
 const maxNote = 300
 
-// say formats for people. Every text among the arguments may have been written by anybody: it becomes printable. Nothing
-// else writes for people, which a test holds.
+// say formats for people. Every text among the arguments may have been written by anybody: it becomes printable.
+// Nothing else writes for people, which a test holds.
 func say(w io.Writer, format string, args ...any) {
 	for i, a := range args {
 		args[i] = printable(a)
@@ -48,8 +48,8 @@ func printable(a any) any {
 // oneLine makes an annotation that anybody may have written fit to be kept in a result.
 func oneLine(s string) string { return plan.Printable(strings.TrimSpace(s), maxNote) }
 
-// sayError puts an error on as many lines as it has. The ones after the first are indented, so that none of them can pass
-// for a line of ours.
+// sayError puts an error on as many lines as it has. The ones after the first are indented, so that none of them can
+// pass for a line of ours.
 func sayError(w io.Writer, err error) {
 	lines := strings.Split(strings.TrimRight(err.Error(), "\n"), "\n")
 	const most = 100

@@ -95,8 +95,8 @@ type status struct {
 	said     string // the budget in a sentence
 }
 
-// underWay is the rollout. Moves are those of its present wave, in the other modes than live all of them; Waits is what it
-// waits for, Next what the leader does next instead.
+// underWay is the rollout. Moves are those of its present wave, in the other modes than live all of them; Waits is what
+// it waits for, Next what the leader does next instead.
 type underWay struct {
 	Mode     string       `json:"mode"`
 	Stage    plan.Stage   `json:"stage"`
@@ -113,8 +113,8 @@ type underWay struct {
 	Next     string       `json:"next,omitempty"`
 }
 
-// podStatus is an application-controller's pod, with what its replica carries under the plan. Its replica is -1 where it
-// holds no slot of a Deployment.
+// podStatus is an application-controller's pod, with what its replica carries under the plan. Its replica is -1 where
+// it holds no slot of a Deployment.
 type podStatus struct {
 	Replica     int       `json:"replica"`
 	Name        string    `json:"name"`

@@ -78,8 +78,8 @@ func (s *sight) target() plan.Target {
 	return plan.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, Container: w.Container}
 }
 
-// readConfig reads the planner's configuration where the shipped manifests put it. The names and the namespace that were
-// given, and the plan's target, go before what it says.
+// readConfig reads the planner's configuration where the shipped manifests put it. The names and the namespace that
+// were given, and the plan's target, go before what it says.
 func (s *sight) readConfig(ctx context.Context, c client.Reader, o *statusOptions) {
 	var cm corev1.ConfigMap
 	err := c.Get(ctx, client.ObjectKey{Namespace: o.cluster.namespace, Name: o.config}, &cm)
@@ -119,8 +119,8 @@ func (s *sight) readHistory(ctx context.Context, c client.Client) {
 	}
 }
 
-// readNeighbours looks for what else has a say. What the person may not list is said in the same words as all else of that
-// kind: the findings speak of the planner's rights.
+// readNeighbours looks for what else has a say. What the person may not list is said in the same words as all else of
+// that kind: the findings speak of the planner's rights.
 func (s *sight) readNeighbours(ctx context.Context, c client.Reader) {
 	if s.state.Plan == nil {
 		return

@@ -193,15 +193,15 @@ func budgetOf(b change.Budget, savedAt time.Time) *budgetStatus {
 	return s
 }
 
-// How long the leader bears what it remembers before it calls it a fault: ownership.Grace's defaults. Clusters have no owner
-// for a moment whenever they move.
+// How long the leader bears what it remembers before it calls it a fault: ownership.Grace's defaults. Clusters have no
+// owner for a moment whenever they move.
 const (
 	orphanedAfter = 2 * time.Minute
 	doubledAfter  = 30 * time.Second
 )
 
-// faults are those clusters that the leader had without an owner, or with several, for longer than that when it saved its
-// memory.
+// faults are those clusters that the leader had without an owner, or with several, for longer than that when it saved
+// its memory.
 func (s *status) faults(h cycle.Recalled) {
 	m := h.Changes.Ownership
 	seen := func(since map[string]time.Time, after time.Duration) []fault {

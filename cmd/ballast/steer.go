@@ -20,8 +20,8 @@ import (
 // fieldManager is the name under which what people write by this command stands in managedFields.
 const fieldManager = "ballast"
 
-// steerOptions are shared by the commands that steer the planner: by annotations on the plan ConfigMap, which the leader
-// acts on, and never by writing the plan.
+// steerOptions are shared by the commands that steer the planner: by annotations on the plan ConfigMap, which the
+// leader acts on, and never by writing the plan.
 type steerOptions struct {
 	cluster clusterOptions
 	plan    string
@@ -101,8 +101,8 @@ func (s planState) needEnforce() (*plan.Plan, error) {
 	return p, err
 }
 
-// waits says why what a person asks for is not taken up now; empty: it is. Neither a freeze nor a trip keeps the planner from
-// what people ask for.
+// waits says why what a person asks for is not taken up now; empty: it is. Neither a freeze nor a trip keeps the
+// planner from what people ask for.
 func (s planState) waits() string {
 	if s.BreakGlass {
 		return fmt.Sprintf("enforcement is off (annotation %s), and the planner moves nothing until that is removed", plan.AnnotationEnforcement)
@@ -137,8 +137,8 @@ func (m *planMap) explain(doing string, err error) error {
 // edits are annotations to write; nil takes one away.
 type edits map[string]*string
 
-// annotate lets decide say what is to change in what stands, and writes that for no other state: a lost race is read and
-// decided anew. It answers what stands then, and whether anything was written.
+// annotate lets decide say what is to change in what stands, and writes that for no other state: a lost race is read
+// and decided anew. It answers what stands then, and whether anything was written.
 func (m *planMap) annotate(ctx context.Context, decide func(planState) (edits, error)) (state planState, written bool, err error) {
 	once := func() error {
 		if state, err = m.read(ctx); err != nil {

@@ -161,8 +161,8 @@ func (o *uninstallOptions) target(ctx context.Context, c client.Client) (plan.Ta
 	return target, w, err
 }
 
-// standsStill refuses to leave a workload without replicas: rollout.x0y stops all of them for a while, and nobody would bring
-// them back.
+// standsStill refuses to leave a workload without replicas: rollout.x0y stops all of them for a while, and nobody would
+// bring them back.
 func (o *uninstallOptions) standsStill(doc plan.Document, w discover.Workload) error {
 	switch {
 	case w.Replicas > 0 && stops(doc):
@@ -190,8 +190,8 @@ func (o *uninstallOptions) breakGlass(ctx context.Context, c client.Client) erro
 	return o.enforcement(ctx, c, `"off"`)
 }
 
-// endBreakGlass leaves no plan under which the next installation would enforce nothing. It comes last: nothing of this one
-// is there any more that the annotation kept quiet.
+// endBreakGlass leaves no plan under which the next installation would enforce nothing. It comes last: nothing of this
+// one is there any more that the annotation kept quiet.
 func (o *uninstallOptions) endBreakGlass(ctx context.Context, c client.Client) error {
 	return o.enforcement(ctx, c, "null")
 }
@@ -203,8 +203,8 @@ func (o *uninstallOptions) enforcement(ctx context.Context, c client.Client, jso
 	return client.IgnoreNotFound(c.Patch(ctx, cm, client.RawPatch("application/merge-patch+json", patch)))
 }
 
-// alignEnv writes the env where it differs and waits until every pod runs with it. A webhook replica sees the break-glass
-// within a moment; until it does it puts the old value back, so that the write is repeated.
+// alignEnv writes the env where it differs and waits until every pod runs with it. A webhook replica sees the
+// break-glass within a moment; until it does it puts the old value back, so that the write is repeated.
 func (o *uninstallOptions) alignEnv(ctx context.Context, c client.Client, target plan.Target) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
@@ -264,8 +264,9 @@ func deleteAll(ctx context.Context, c client.Client, objects []client.Object) er
 	return nil
 }
 
-// deleteRest deletes everything with ballast's label in the namespace, in an order in which nothing is missed: what runs first,
-// what it needs later; then what is this installation's beside it. Kinds that the cluster does not have are passed over.
+// deleteRest deletes everything with ballast's label in the namespace, in an order in which nothing is missed: what
+// runs first, what it needs later; then what is this installation's beside it. Kinds that the cluster does not have are
+// passed over.
 func (o *uninstallOptions) deleteRest(ctx context.Context, c client.Client) error {
 	for _, kind := range []client.ObjectList{
 		&appsv1.DeploymentList{}, &policyv1.PodDisruptionBudgetList{}, &networkingv1.NetworkPolicyList{}, &corev1.ServiceList{},
@@ -293,7 +294,8 @@ func (o *uninstallOptions) deleteRest(ctx context.Context, c client.Client) erro
 	if err := o.deleteOutside(ctx, c); err != nil {
 		return err
 	}
-	// The certificates' Secrets are made by others, without ballast's label; cert-manager leaves its own, with the CA's key.
+	// The certificates' Secrets are made by others, without ballast's label; cert-manager leaves its own, with the CA's
+	// key.
 	for _, name := range []string{certs.LeafTLS, certs.CASecret, certs.CA} {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.namespace, Name: name}}
 		if err := c.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {

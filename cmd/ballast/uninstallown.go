@@ -29,8 +29,8 @@ type outside struct {
 	classes        schedulingv1.PriorityClassList
 }
 
-// owned reports whether an object is of the installation in that namespace: it refers to no other, and where it refers to
-// none its name ends in the namespace. The names of before, which had none, are known by what they refer to.
+// owned reports whether an object is of the installation in that namespace: it refers to no other, and where it refers
+// to none its name ends in the namespace. The names of before, which had none, are known by what they refer to.
 func owned(namespace string, o client.Object) bool {
 	refers := namespacesOf(o)
 	if len(refers) == 0 {
@@ -86,8 +86,8 @@ func selected(s *metav1.LabelSelector) (names []string) {
 	return names
 }
 
-// configurations are the webhook configurations of the installation in that namespace. It is an error if the one that is
-// named is another's.
+// configurations are the webhook configurations of the installation in that namespace. It is an error if the one that
+// is named is another's.
 func (all *outside) configurations(namespace, named string) ([]client.Object, error) {
 	for i := range all.webhooks.Items {
 		if c := &all.webhooks.Items[i]; c.Name == named && !owned(namespace, c) {
@@ -100,8 +100,9 @@ func (all *outside) configurations(namespace, named string) ([]client.Object, er
 	}), nil
 }
 
-// rest is what else is of the installation in that namespace. What shows whose another object is comes after it, so that
-// an uninstall that was interrupted goes on: a ClusterRole before its binding, a policy's binding before the policy.
+// rest is what else is of the installation in that namespace. What shows whose another object is comes after it, so
+// that an uninstall that was interrupted goes on: a ClusterRole before its binding, a policy's binding before the
+// policy.
 func (all *outside) rest(namespace string) []client.Object {
 	policies := only(all.policies.Items, func(p *admissionv1.ValidatingAdmissionPolicy) bool {
 		return owned(namespace, p)

@@ -33,8 +33,8 @@ type difference struct {
 	shown bool // a person saw it already
 }
 
-// wayBack says what would move, by what people and Secrets say now. The number of replicas is the one of then, where it is the
-// planner's and no pin needs more.
+// wayBack says what would move, by what people and Secrets say now. The number of replicas is the one of then, where it
+// is the planner's and no pin needs more.
 func wayBack(now plan.Plan, secrets standing, then plan.Plan) difference {
 	d := difference{From: now.Revision, To: then.Revision, Replicas: [2]int{replicasAhead(now), then.Replicas},
 		Moves: []cycle.Move{}, loads: map[string]string{}}

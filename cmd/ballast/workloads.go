@@ -16,9 +16,9 @@ import (
 // mostWorkloads is how many workloads of a kind are read to find the application-controller.
 const mostWorkloads = 10
 
-// workloads reads of a namespace's StatefulSets and Deployments those that may be the target, and where none may be, some to tell people
-// of. Whoever may create Deployments makes them as large and as many as etcd takes, and all of them at once are more than the
-// planner has room for.
+// workloads reads of a namespace's StatefulSets and Deployments those that may be the target, and where none may be,
+// some to tell people of. Whoever may create Deployments makes them as large and as many as etcd takes, and all of them
+// at once are more than the planner has room for.
 type workloads struct {
 	client.Reader
 	target plan.Target
@@ -55,7 +55,8 @@ func each[T any](ctx context.Context, w workloads, kind string, opts []client.Li
 	return nil
 }
 
-// names are those that have the target's name, or without one Argo CD's labels; of too many the plan's own is among them.
+// names are those that have the target's name, or without one Argo CD's labels; of too many the plan's own is among
+// them.
 func (w workloads) names(ctx context.Context, kind string, opts []client.ListOption) ([]string, error) {
 	if w.target.Name != "" {
 		return []string{w.target.Name}, nil

@@ -1,5 +1,5 @@
-// Package apiserver starts a real kube-apiserver with its etcd, and nothing else, for tests of what one client does to it.
-// Package plane is the whole control plane.
+// Package apiserver starts a real kube-apiserver with its etcd, and nothing else, for tests of what one client does to
+// it. Package plane is the whole control plane.
 package apiserver
 
 import (

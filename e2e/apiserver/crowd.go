@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Crowd is so many managers of the same fields of an object, as server-side apply notes them: what anybody who may update an object can
-// put into it, so that each write of it takes the API server long.
+// Crowd is so many managers of the same fields of an object, as server-side apply notes them: what anybody who may
+// update an object can put into it, so that each write of it takes the API server long.
 func Crowd(apiVersion, fields string, managers int) []metav1.ManagedFieldsEntry {
 	crowd := make([]metav1.ManagedFieldsEntry, managers)
 	for n := range crowd {

@@ -1,6 +1,7 @@
-// The demo command tells ballast's story on a real control plane: a fleet of clusters of very unequal load, what Argo CD
-// makes of it, what ballast makes of it, and what happens when people and failures get in the way. It installs ballast
-// from its shipped manifests, does everything as a person with kubectl does, and checks each step on the API server.
+// The demo command tells ballast's story on a real control plane: a fleet of clusters of very unequal load, what Argo
+// CD makes of it, what ballast makes of it, and what happens when people and failures get in the way. It installs
+// ballast from its shipped manifests, does everything as a person with kubectl does, and checks each step on the API
+// server.
 //
 //	go run ./e2e/demo [--keep]
 package main

@@ -109,8 +109,8 @@ func (s *screen) busy(what string, do func() error) error {
 	return err
 }
 
-// ticking shows what is going on until stop is called. On a terminal the line changes in place, elsewhere it grows a dot
-// a second.
+// ticking shows what is going on until stop is called. On a terminal the line changes in place, elsewhere it grows a
+// dot a second.
 func (s *screen) ticking(what func() string) (stop func(ok bool)) {
 	start := time.Now()
 	done, ended := make(chan struct{}), make(chan struct{})

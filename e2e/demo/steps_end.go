@@ -10,9 +10,9 @@ import (
 	"ballast/e2e/site"
 )
 
-// quiet waits until nothing would change by itself for a while, whoever leads: an election takes two votes, so a plan that has
-// stood for three cycles stands until something else is measured. New clusters weigh more with each step of five minutes
-// that Prometheus's subqueries take: the next one must be far enough.
+// quiet waits until nothing would change by itself for a while, whoever leads: an election takes two votes, so a plan
+// that has stood for three cycles stands until something else is measured. New clusters weigh more with each step of
+// five minutes that Prometheus's subqueries take: the next one must be far enough.
 func (s *story) quiet(ctx context.Context) error {
 	const step, needed, calm = 5 * time.Minute, time.Minute, 30 * time.Second
 	var version string

@@ -73,8 +73,9 @@ func (e *Exporter) backdate(since time.Time) {
 	}
 }
 
-// Owners is the truth about the fleet: for each cluster Secret, and the in-cluster under its name, the running pods that
-// reconcile it. A cluster of nobody has an empty list; more than one pod is a fault of the plan or a rollout under way.
+// Owners is the truth about the fleet: for each cluster Secret, and the in-cluster under its name, the running pods
+// that reconcile it. A cluster of nobody has an empty list; more than one pod is a fault of the plan or a rollout under
+// way.
 func (e *Exporter) Owners() map[string][]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

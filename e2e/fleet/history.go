@@ -17,9 +17,9 @@ const (
 	infoPast = 15 * time.Minute
 )
 
-// WriteHistory writes what a Prometheus would hold of the running pods if they had held their present clusters all along:
-// samples from, a step apart, up to to, as OpenMetrics text for `promtool tsdb create-blocks-from`. What the pods show
-// from then on continues it. With a step of whole minutes every rate over it is exact.
+// WriteHistory writes what a Prometheus would hold of the running pods if they had held their present clusters all
+// along: samples from, a step apart, up to to, as OpenMetrics text for `promtool tsdb create-blocks-from`. What the
+// pods show from then on continues it. With a step of whole minutes every rate over it is exact.
 func (e *Exporter) WriteHistory(w io.Writer, from, to time.Time, step time.Duration) error {
 	e.backdate(from.Add(-runBefore))
 	history := map[string]*dto.MetricFamily{}
@@ -43,8 +43,8 @@ func (e *Exporter) WriteHistory(w io.Writer, from, to time.Time, step time.Durat
 	return writeOpenMetrics(w, history)
 }
 
-// scrape does to a family what Prometheus does at a scrape without honor_labels: the target's labels win, and a label of
-// the metric's own that stands in their way is kept with the prefix exported_.
+// scrape does to a family what Prometheus does at a scrape without honor_labels: the target's labels win, and a label
+// of the metric's own that stands in their way is kept with the prefix exported_.
 func scrape(f *dto.MetricFamily, target map[string]string, at time.Time) {
 	for _, m := range f.Metric {
 		for _, l := range m.Label {

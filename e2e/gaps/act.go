@@ -61,8 +61,8 @@ func (s *Site) SetShard(ctx context.Context, cluster string, shard int) error {
 	return nil
 }
 
-// Nudge asks for a refresh of the cluster's Application. One that is pending is taken back first: the same once more would be
-// no write, and nobody would hear of it.
+// Nudge asks for a refresh of the cluster's Application. One that is pending is taken back first: the same once more
+// would be no write, and nobody would hear of it.
 func (s *Site) Nudge(ctx context.Context, cluster string) error {
 	app, err := s.objects.Resource(applications).Namespace(s.Fleet.Namespace).Get(ctx, cluster, metav1.GetOptions{})
 	if err != nil {
@@ -90,7 +90,8 @@ func (s *Site) annotate(ctx context.Context, application string, value any) erro
 	return nil
 }
 
-// Kill kills the process of a pod, as the kernel does when memory runs out. It tells the logs, which the process cannot.
+// Kill kills the process of a pod, as the kernel does when memory runs out. It tells the logs, which the process
+// cannot.
 func (s *Site) Kill(ctx context.Context, pod string) error {
 	if err := s.Plane.KillPod(ctx, s.Fleet.Namespace, pod); err != nil {
 		return err
@@ -99,8 +100,8 @@ func (s *Site) Kill(ctx context.Context, pod string) error {
 	return nil
 }
 
-// Lose kills the process of a pod and each one that its container restarts, until release is called: a replica that crashes
-// again and again and never gets to work.
+// Lose kills the process of a pod and each one that its container restarts, until release is called: a replica that
+// crashes again and again and never gets to work.
 func (s *Site) Lose(ctx context.Context, ordinal int) (release func(), err error) {
 	if err := s.Kill(ctx, Pod(ordinal)); err != nil {
 		return nil, err
@@ -125,12 +126,14 @@ type Pace struct {
 	Again time.Duration // for each cluster that its new owner has not taken by then, until it does; 0: never
 }
 
-// AtOnce is the pace that leaves a cluster without an owner for the least time. The second nudge is for one that overtook the
-// shard: it reaches the new owner when that does not yet know that it is one, or the old owner when that still thinks it is.
+// AtOnce is the pace that leaves a cluster without an owner for the least time. The second nudge is for one that
+// overtook the shard: it reaches the new owner when that does not yet know that it is one, or the old owner when that
+// still thinks it is.
 func AtOnce() Pace { return Pace{Again: time.Second} }
 
-// Reassign gives clusters other owners as a wave does: it writes every shard and then nudges each at that pace. It returns when
-// every one has only its new owner, which has synced it, and says how many nudges were made a second time or more.
+// Reassign gives clusters other owners as a wave does: it writes every shard and then nudges each at that pace. It
+// returns when every one has only its new owner, which has synced it, and says how many nudges were made a second time
+// or more.
 func (s *Site) Reassign(ctx context.Context, to map[string]int, pace Pace) (again int, err error) {
 	names := slices.Sorted(maps.Keys(to))
 	for _, name := range names {

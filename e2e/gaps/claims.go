@@ -93,8 +93,9 @@ func slots(cm *corev1.ConfigMap) (map[string]int, error) {
 	return held, nil
 }
 
-// followClaims tells the logs of each pod that takes another slot than it had. One that another pod took, or that was dealt
-// anew, is the pod's own until it looks again: then it takes one that is free, or goes on without if there is none.
+// followClaims tells the logs of each pod that takes another slot than it had. One that another pod took, or that was
+// dealt anew, is the pod's own until it looks again: then it takes one that is free, or goes on without if there is
+// none.
 func (s *Site) followClaims(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(s.Client, 0, informers.WithNamespace(s.Fleet.Namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {

@@ -27,7 +27,8 @@ const (
 	tokenLife        = 24 * time.Hour
 )
 
-// addClusters makes each cluster's Secret and one Application that deploys there: without one Argo CD leaves a cluster alone.
+// addClusters makes each cluster's Secret and one Application that deploys there: without one Argo CD leaves a cluster
+// alone.
 func (s *Site) addClusters(ctx context.Context) error {
 	token, err := s.managerToken(ctx)
 	if err != nil {

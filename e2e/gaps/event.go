@@ -15,15 +15,15 @@ import (
 type Kind string
 
 const (
-	// Began and Ended are a process's: its first line, and its last if it was asked to end. One that is killed says nothing:
-	// whoever kills it says so.
+	// Began and Ended are a process's: its first line, and its last if it was asked to end. One that is killed says
+	// nothing: whoever kills it says so.
 	Began Kind = "began"
 	Ended Kind = "ended"
 	// Assigned and Changed are a pod's view of a cluster's shard.
 	Assigned Kind = "assigned"
 	Changed  Kind = "changed"
-	// Syncing is when a pod takes a cluster: from then on it watches it and compares its Applications. Synced and Failed are
-	// how that ended.
+	// Syncing is when a pod takes a cluster: from then on it watches it and compares its Applications. Synced and Failed
+	// are how that ended.
 	Syncing Kind = "syncing"
 	Synced  Kind = "synced"
 	Failed  Kind = "failed"
@@ -52,8 +52,9 @@ type logLine struct {
 	Application string    `json:"application"`
 }
 
-// ReadEvents reads what a pod's processes have logged and calls take for each event, in its order. It gives the number of
-// bytes of the whole lines: the last one may still be being written. What is not JSON, as a panic's trace is not, is no event.
+// ReadEvents reads what a pod's processes have logged and calls take for each event, in its order. It gives the number
+// of bytes of the whole lines: the last one may still be being written. What is not JSON, as a panic's trace is not, is
+// no event.
 func ReadEvents(pod string, r io.Reader, take func(Event)) (int64, error) {
 	lines := bufio.NewReader(r)
 	for read := int64(0); ; {

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// gates are the clusters' API servers: an address each, all of which lead to the plane's one. Argo CD knows a cluster by its
-// URL, so to it they are different clusters.
+// gates are the clusters' API servers: an address each, all of which lead to the plane's one. Argo CD knows a cluster
+// by its URL, so to it they are different clusters.
 type gates struct {
 	urls []string
 

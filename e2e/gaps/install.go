@@ -24,14 +24,14 @@ import (
 
 const (
 	programLabel = "plane.ballast/program"
-	// nowhere is a repo-server that is not there. A controller asks it only after it has taken the cluster, so nothing that is
-	// measured here waits for it.
+	// nowhere is a repo-server that is not there. A controller asks it only after it has taken the cluster, so nothing
+	// that is measured here waits for it.
 	nowhere = "127.0.0.1:1"
 )
 
-// installController applies upstream's manifests. They differ in what an installation sets as well, by the ConfigMaps that
-// upstream's StatefulSet reads: addresses, intervals, the algorithm, and log lines with the whole of their time. The pod's
-// template gets the label by which it is a real process.
+// installController applies upstream's manifests. They differ in what an installation sets as well, by the ConfigMaps
+// that upstream's StatefulSet reads: addresses, intervals, the algorithm, and log lines with the whole of their time.
+// The pod's template gets the label by which it is a real process.
 func (s *Site) installController(ctx context.Context) error {
 	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: s.Fleet.Namespace}}
 	if err := s.Apply(ctx, "", namespace); err != nil {
@@ -64,8 +64,8 @@ func (s *Site) installController(ctx context.Context) error {
 	return s.Apply(ctx, "", append(settings, auth, defaultProject(s.Fleet.Namespace), workload)...)
 }
 
-// crdsServed is nil when Applications and AppProjects can be made. kubectl wait does not wait for a CRD that has no condition
-// yet: that is an error.
+// crdsServed is nil when Applications and AppProjects can be made. kubectl wait does not wait for a CRD that has no
+// condition yet: that is an error.
 func (s *Site) crdsServed(ctx context.Context) error {
 	if _, _, err := s.Plane.Kubectl(ctx, "", "wait", "--for=condition=Established", "--timeout=30s", "crd/applications.argoproj.io", "crd/appprojects.argoproj.io"); err != nil {
 		return fmt.Errorf("waiting for the CRDs: %w", err)
@@ -147,8 +147,8 @@ func (s *Site) workload() (runtime.Object, error) {
 	return sts, nil
 }
 
-// deployment has what upstream's documents tell people to add. No shorter time between heartbeats is allowed, and Argo CD's
-// default is as short.
+// deployment has what upstream's documents tell people to add. No shorter time between heartbeats is allowed, and Argo
+// CD's default is as short.
 func (s *Site) deployment() (*appsv1.Deployment, error) {
 	d := &appsv1.Deployment{}
 	if err := s.read("argocd-application-controller-deployment.yaml", d); err != nil {

@@ -85,7 +85,8 @@ func (s *Site) WaitSynced(ctx context.Context) error {
 	})
 }
 
-// WaitOwned returns when each of these clusters has only the replica of that ordinal for its owner, which has synced it.
+// WaitOwned returns when each of these clusters has only the replica of that ordinal for its owner, which has synced
+// it.
 func (s *Site) WaitOwned(ctx context.Context, by map[string]int) error {
 	return s.wait(ctx, func(t Timeline) error {
 		for _, c := range s.Clusters {

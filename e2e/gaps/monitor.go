@@ -20,7 +20,8 @@ const (
 )
 
 // Monitor starts a Prometheus that scrapes the application-controllers, with the labels that upstream's Service and a
-// ServiceMonitor give. It has no past: of the default metrics only argocd_app_info answers before some minutes have gone.
+// ServiceMonitor give. It has no past: of the default metrics only argocd_app_info answers before some minutes have
+// gone.
 func (s *Site) Monitor(ctx context.Context) error {
 	file := filepath.Join(s.Plane.Dir(), "controllers.json")
 	before, err := s.writeTargets(ctx, file, nil)

@@ -34,8 +34,9 @@ type Options struct {
 	Log io.Writer // as plane.Options.Log
 }
 
-// Site is a plane with Argo CD's own application-controllers. It is a site.Site into which ballast can be installed, but
-// whose Argo CD is real: InstallArgoCD and Monitor are this package's, and its fleet serves for the clusters' names only.
+// Site is a plane with Argo CD's own application-controllers. It is a site.Site into which ballast can be installed,
+// but whose Argo CD is real: InstallArgoCD and Monitor are this package's, and its fleet serves for the clusters' names
+// only.
 type Site struct {
 	*site.Site
 	Clusters []Cluster // by name
@@ -50,8 +51,8 @@ type Site struct {
 	unclaim  context.CancelFunc // ends the watch of the claims; nil where there are none
 }
 
-// Start brings up the control plane, Argo CD and its clusters, and returns when every application-controller is ready and
-// every cluster has been synced by an owner. The context bounds the life of the site.
+// Start brings up the control plane, Argo CD and its clusters, and returns when every application-controller is ready
+// and every cluster has been synced by an owner. The context bounds the life of the site.
 func Start(ctx context.Context, o Options) (*Site, error) {
 	o.Replicas = cmp.Or(o.Replicas, 2)
 	o.ControllerReplicas = cmp.Or(o.ControllerReplicas, o.Replicas)
@@ -128,6 +129,6 @@ func (s *Site) settle(ctx context.Context) error {
 	return s.WaitSynced(ctx)
 }
 
-// startTimeout is for a busy machine: the pods start one after the other, 6 s each on an idle one, and a first sync of a
-// cluster takes half a second of a core.
+// startTimeout is for a busy machine: the pods start one after the other, 6 s each on an idle one, and a first sync of
+// a cluster takes half a second of a core.
 const startTimeout = 5 * time.Minute

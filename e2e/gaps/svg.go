@@ -46,8 +46,8 @@ type picture struct {
 	colours map[string]string // by pod
 }
 
-// SVG draws the timeline: a lane for each pod with the times it ran, then one for each cluster in the colour of its owner.
-// Where a cluster had no owner it is red, where it had two black; each move has its gap beside it.
+// SVG draws the timeline: a lane for each pod with the times it ran, then one for each cluster in the colour of its
+// owner. Where a cluster had no owner it is red, where it had two black; each move has its gap beside it.
 func (t Timeline) SVG(title string, marks ...Mark) []byte {
 	p := &picture{Timeline: t, colours: map[string]string{}}
 	pods := p.pods()

@@ -12,16 +12,16 @@ type Cluster struct {
 	Server string
 }
 
-// Timeline is what the application-controllers did from the first event until To. What happened before From counts only for
-// who owned what at From.
+// Timeline is what the application-controllers did from the first event until To. What happened before From counts only
+// for who owned what at From.
 type Timeline struct {
 	From, To time.Time
 	Clusters []Cluster
 	Events   []Event // by time
 }
 
-// Tenure is the time in which a pod owned a cluster: from its "Start syncing cluster" until its "Invalidated cluster", the
-// end of its process, or its claim of another slot. A zero To means that it owns it still.
+// Tenure is the time in which a pod owned a cluster: from its "Start syncing cluster" until its "Invalidated cluster",
+// the end of its process, or its claim of another slot. A zero To means that it owns it still.
 type Tenure struct {
 	Pod      string
 	From, To time.Time
@@ -38,8 +38,8 @@ type Move struct {
 	Cluster  string
 	From, To string // pods; From is empty for a cluster that had no owner before
 	At       time.Time
-	// Gap is from the loser's "Invalidated cluster", or its end, to the winner's "Start syncing cluster"; below 0 the winner
-	// was there first, and the cluster had two owners for that long.
+	// Gap is from the loser's "Invalidated cluster", or its end, to the winner's "Start syncing cluster"; below 0 the
+	// winner was there first, and the cluster had two owners for that long.
 	Gap time.Duration
 }
 
@@ -172,8 +172,8 @@ func (t Timeline) touched(server string, tenures []Tenure) bool {
 	return slices.ContainsFunc(tenures, func(n Tenure) bool { return !n.To.IsZero() && t.within(n.To) })
 }
 
-// moves pairs each beginning with the last end of the owner before it; one that began while another still owned the cluster
-// is paired with that one's end, which may come later.
+// moves pairs each beginning with the last end of the owner before it; one that began while another still owned the
+// cluster is paired with that one's end, which may come later.
 func (t Timeline) moves(name string, tenures []Tenure) []Move {
 	var moves []Move
 	for i, n := range tenures {

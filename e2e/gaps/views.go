@@ -54,8 +54,8 @@ type ViewStart struct {
 	Apps      map[string]int `json:"apps,omitempty"` // Applications by server
 }
 
-// ViewSecret is a cluster Secret as far as Argo CD's sharding looks at it. Shard is data.shard's text, nil where there is
-// none.
+// ViewSecret is a cluster Secret as far as Argo CD's sharding looks at it. Shard is data.shard's text, nil where there
+// is none.
 type ViewSecret struct {
 	UID    string  `json:"uid"`
 	Name   string  `json:"name"`

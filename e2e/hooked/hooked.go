@@ -1,5 +1,6 @@
-// Package hooked is a real API server under the shipped webhook configuration, policies and Roles, with the real webhook
-// behind it, for tests of what a client meets whose writes are answered. Package plane is the whole control plane.
+// Package hooked is a real API server under the shipped webhook configuration, policies and Roles, with the real
+// webhook behind it, for tests of what a client meets whose writes are answered. Package plane is the whole control
+// plane.
 package hooked
 
 import (
@@ -206,8 +207,8 @@ func (s *Site) install(shipped []unstructured.Unstructured) {
 	s.awaitPolicies()
 }
 
-// awaitPolicies returns when the API server judges by the policies that are shipped, which it does a moment after they are
-// there: each of them refuses a write that no test makes.
+// awaitPolicies returns when the API server judges by the policies that are shipped, which it does a moment after they
+// are there: each of them refuses a write that no test makes.
 func (s *Site) awaitPolicies() {
 	s.t.Helper()
 	planner := s.As(Planner)

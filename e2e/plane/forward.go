@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// forward is the pods' way to each other: an HTTP proxy that the processes find by HTTP_PROXY. To a pod's address it goes by
-// the Proxy, whose failures it therefore shares. Go's clients leave loopback addresses alone, and TLS has no business here.
+// forward is the pods' way to each other: an HTTP proxy that the processes find by HTTP_PROXY. To a pod's address it
+// goes by the Proxy, whose failures it therefore shares. Go's clients leave loopback addresses alone, and TLS has no
+// business here.
 type forward struct {
 	server *http.Server
 	url    string

@@ -68,8 +68,8 @@ func (s *Site) Leader(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// Crash kills the process of a planner's pod, and each one that its container restarts, until another pod leads. Without
-// the latter a fast restart might win the race for the Lease.
+// Crash kills the process of a planner's pod, and each one that its container restarts, until another pod leads.
+// Without the latter a fast restart might win the race for the Lease.
 func (s *Site) Crash(ctx context.Context, pod string) (leader string, err error) {
 	err = Poll(ctx, func(ctx context.Context) error {
 		if s.Plane.PodPID(s.Fleet.Namespace, pod) != 0 {

@@ -171,8 +171,8 @@ func (s *Site) Monitor(ctx context.Context) error {
 
 // Poll asks until there is no error, or the context ends: then the last error says what was still amiss.
 //
-// A context without a deadline gets one: what has not come after two minutes does not come, and a demo must end with what
-// it waited for.
+// A context without a deadline gets one: what has not come after two minutes does not come, and a demo must end with
+// what it waited for.
 func Poll(ctx context.Context, check func(context.Context) error) error {
 	const interval = 100 * time.Millisecond
 	if _, bounded := ctx.Deadline(); !bounded {

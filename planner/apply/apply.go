@@ -57,8 +57,8 @@ type Result struct {
 	Until   time.Time
 }
 
-// Contested is an object that somebody else writes back again and again. Secret is empty for the workload; Manager is the
-// other writer's field manager, if it is known.
+// Contested is an object that somebody else writes back again and again. Secret is empty for the workload; Manager is
+// the other writer's field manager, if it is known.
 type Contested struct {
 	Secret   string `json:"secret,omitempty"`
 	Reverted int    `json:"reverted"`
@@ -102,9 +102,9 @@ func New(o Options) *Applier {
 	return &Applier{Options: o, pace: newPace(o.BudgetPerMinute)}
 }
 
-// Apply writes steps against the target's namespace: the workload's in their order, the Secrets' side by side. Each reads
-// what stands just before it writes, and no failure keeps the others from being tried. A cluster is nudged as soon as its
-// own Secret is written.
+// Apply writes steps against the target's namespace: the workload's in their order, the Secrets' side by side. Each
+// reads what stands just before it writes, and no failure keeps the others from being tried. A cluster is nudged as
+// soon as its own Secret is written.
 func (a *Applier) Apply(ctx context.Context, target plan.Target, steps []diff.Step) Report {
 	report := Report{Results: make([]Result, len(steps))}
 	a.pace.forget(a.Clock.Now())
@@ -206,8 +206,8 @@ func (a *Applier) paced(ctx context.Context, w write) (Result, *Contested) {
 	return Result{Outcome: Applied}, contested
 }
 
-// concurrent reports whether a write met another one between its read and itself: a resourceVersion that is old, or a test
-// of a JSON patch that fails, which the API server answers with 422.
+// concurrent reports whether a write met another one between its read and itself: a resourceVersion that is old, or a
+// test of a JSON patch that fails, which the API server answers with 422.
 func concurrent(err error) bool { return apierrors.IsConflict(err) || apierrors.IsInvalid(err) }
 
 func (a *Applier) shardWrite(namespace string, s diff.PatchShard) write {
@@ -218,9 +218,9 @@ func (a *Applier) shardWrite(namespace string, s diff.PatchShard) write {
 	}}
 }
 
-// writeShard reads the Secret whole, since its shard is data, and keeps nothing of it; what the API server answers to the
-// patch is metadata only. It is for what was read; where others write faster than that, for the Secret of that UID, whatever else is
-// in it meanwhile: the API server applies it to each newer version by itself.
+// writeShard reads the Secret whole, since its shard is data, and keeps nothing of it; what the API server answers to
+// the patch is metadata only. It is for what was read; where others write faster than that, for the Secret of that UID,
+// whatever else is in it meanwhile: the API server applies it to each newer version by itself.
 func (a *Applier) writeShard(ctx context.Context, key types.NamespacedName, shard int, asRead bool) (string, error) {
 	var live corev1.Secret
 	if err := a.Reader.Get(ctx, key, &live); apierrors.IsNotFound(err) {

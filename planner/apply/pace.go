@@ -17,20 +17,20 @@ const (
 	// forgetAfter is how long an object must have been left in peace to count as new: several rounds of the hour that
 	// External Secrets Operator refreshes at by default.
 	forgetAfter = 6 * time.Hour
-	// contestedFrom is the number of reverts that make a second writer of what looks like an accident. Nobody wins against a
-	// second writer by writing more often: from there on the delay grows eightfold instead of twofold, so that a writer that
-	// reverts at once is answered six times in its first ten minutes, and then every ten.
+	// contestedFrom is the number of reverts that make a second writer of what looks like an accident. Nobody wins against
+	// a second writer by writing more often: from there on the delay grows eightfold instead of twofold, so that a writer
+	// that reverts at once is answered six times in its first ten minutes, and then every ten.
 	contestedFrom   = 3
 	contestedGrowth = 8
-	// nudgeEvery and nudgesAtMost pace the nudges of one move: at once, and again until its new owner took the cluster, for
-	// half a minute. The first may come before the new owner heard of the Secret; whom six did not wake, none will.
+	// nudgeEvery and nudgesAtMost pace the nudges of one move: at once, and again until its new owner took the cluster,
+	// for half a minute. The first may come before the new owner heard of the Secret; whom six did not wake, none will.
 	nudgeEvery = 5 * time.Second
-	// nudgeSoon is when the second one follows the first: 2 of 650 first ones were lost on Argo CD v3.2.11 under load, where
-	// the new owner, or only the old one, saw the Application before the Secret.
+	// nudgeSoon is when the second one follows the first: 2 of 650 first ones were lost on Argo CD v3.2.11 under load,
+	// where the new owner, or only the old one, saw the Application before the Secret.
 	nudgeSoon    = time.Second
 	nudgesAtMost = 6
-	// nudgedFor is how long a repaired cluster is nudged at most, such as while the API server is away. Argo CD's own resync
-	// wakes its owner meanwhile: by default after 3 minutes at most.
+	// nudgedFor is how long a repaired cluster is nudged at most, such as while the API server is away. Argo CD's own
+	// resync wakes its owner meanwhile: by default after 3 minutes at most.
 	nudgedFor = 10 * time.Minute
 )
 
@@ -69,8 +69,8 @@ func newPace(perMinute int) *pace {
 	return &pace{budget: rate.NewLimiter(rate.Limit(float64(perMinute)/60), perMinute), objects: map[string]record{}, nudges: map[nudged]called{}, givings: map[string]observed.Given{}}
 }
 
-// wait is how long a write must still wait for the object's backoff. A new value is not a revert, and waits for nothing; a
-// wait beyond any backoff is a clock that went back.
+// wait is how long a write must still wait for the object's backoff. A new value is not a revert, and waits for
+// nothing; a wait beyond any backoff is a clock that went back.
 func (p *pace) wait(object, value string, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -196,7 +196,8 @@ func (p *pace) again(s diff.Nudge) time.Duration {
 	return p.nudges[nudged{s.Cluster, s.Shard, s.Since.Unix()}].gap()
 }
 
-// missed gives a nudge back that reached nobody, such as one while the API server was away. It kept the pace all the same.
+// missed gives a nudge back that reached nobody, such as one while the API server was away. It kept the pace all the
+// same.
 func (p *pace) missed(s diff.Nudge) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -34,8 +34,8 @@ type controller struct {
 	Template corev1.PodTemplateSpec
 }
 
-// workloadOps are the operations that bring the workload to the step, in place and in the env's own order; none where it
-// is there already. They hold for the very spec that was read: its generation is tested first.
+// workloadOps are the operations that bring the workload to the step, in place and in the env's own order; none where
+// it is there already. They hold for the very spec that was read: its generation is tested first.
 func workloadOps(w controller, container string, s diff.PatchWorkload) ([]op, error) {
 	var ops []op
 	if s.Replicas != nil && (w.Replicas == nil || int(*w.Replicas) != *s.Replicas) {

@@ -14,8 +14,8 @@ type Rate struct {
 	Period  time.Duration `json:"period"`
 }
 
-// Allowed is how many moves of a fleet that is; where anything is allowed at all, one: 10 % of seven clusters would stop
-// every change for good.
+// Allowed is how many moves of a fleet that is; where anything is allowed at all, one: 10 % of seven clusters would
+// stop every change for good.
 func (r Rate) Allowed(clusters int) int {
 	if r.Percent <= 0 {
 		return 0
@@ -30,8 +30,8 @@ type Window struct {
 	Used    int
 }
 
-// Budget is what may move at one time. Of is how many clusters it is a share of. Next is when the next move fits, now if it does
-// already; it is zero where none ever will.
+// Budget is what may move at one time. Of is how many clusters it is a share of. Next is when the next move fits, now
+// if it does already; it is zero where none ever will.
 type Budget struct {
 	Of      int
 	Left    int // math.MaxInt: no limit

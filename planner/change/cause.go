@@ -21,14 +21,16 @@ func Causes() []Cause { return []Cause{Balance, Failover, Drain, Healing, Rollba
 
 func (c Cause) known() bool { return slices.Contains(Causes(), c) }
 
-// Limited reports whether moves of this cause wait for the budget. A pin is a person's word. Healing brings back what is in
-// force, and has a pace of its own: to withhold it would leave the fleet to the other writer. Of a failover only what the other
-// replicas do not take on freely waits, and it has been chosen by then. All of them still count, so that everything else waits for them.
+// Limited reports whether moves of this cause wait for the budget. A pin is a person's word. Healing brings back what
+// is in force, and has a pace of its own: to withhold it would leave the fleet to the other writer. Of a failover only
+// what the other replicas do not take on freely waits, and it has been chosen by then. All of them still count, so that
+// everything else waits for them.
 func (c Cause) Limited() bool { return c != Pin && c != Healing && c != Failover }
 
-// WaitsFor reports whether moves of this cause wait for earlier ones of another. Nobody has the clusters of a replica that is unwell,
-// so that they wait for failovers alone. What people ask for waits neither for pins, of which who may create Secrets makes as many as
-// he likes, nor for what was put back after another writer. Levelling waits for everything.
+// WaitsFor reports whether moves of this cause wait for earlier ones of another. Nobody has the clusters of a replica
+// that is unwell, so that they wait for failovers alone. What people ask for waits neither for pins, of which who may
+// create Secrets makes as many as he likes, nor for what was put back after another writer. Levelling waits for
+// everything.
 func (c Cause) WaitsFor(other Cause) bool {
 	switch c {
 	case Failover:
@@ -51,8 +53,8 @@ type Foreign struct {
 
 // Moved reports whether the cluster had another owner in reality, so that healing it is a move: Argo CD takes a changed
 // shard at once, a negative one for no owner and one beyond the replicas for 0. What is no number leaves the cluster to
-// Argo CD's algorithm; only metrics know whom that chose, and without them it counts. Nothing moved where nobody caches the
-// cluster, and where Argo CD believes in one replica, for then every pod owns every cluster.
+// Argo CD's algorithm; only metrics know whom that chose, and without them it counts. Nothing moved where nobody caches
+// the cluster, and where Argo CD believes in one replica, for then every pod owns every cluster.
 func (f Foreign) Moved() bool {
 	switch {
 	case f.Idle || f.Of <= 1:

@@ -15,8 +15,8 @@ type Record struct {
 	Cause Cause
 }
 
-// Ledger is the moves that still count, oldest first. It is a value: nothing here changes the one it was given. Its JSON is
-// a list of [unix seconds, cause, moves].
+// Ledger is the moves that still count, oldest first. It is a value: nothing here changes the one it was given. Its
+// JSON is a list of [unix seconds, cause, moves].
 type Ledger []Record
 
 const (
@@ -47,8 +47,8 @@ func (l Ledger) Before(cause Cause) Ledger {
 	return slices.DeleteFunc(slices.Clone(l), func(r Record) bool { return !cause.WaitsFor(r.Cause) })
 }
 
-// Kept is the ledger at another time: what no window can see any more is forgotten, and what is old is merged. Asked once a
-// cycle it also sees each time the clock went back.
+// Kept is the ledger at another time: what no window can see any more is forgotten, and what is old is merged. Asked
+// once a cycle it also sees each time the clock went back.
 func (l Ledger) Kept(now time.Time, rates []Rate) Ledger {
 	keep := remembered
 	for _, r := range rates {
@@ -57,8 +57,8 @@ func (l Ledger) Kept(now time.Time, rates []Rate) Ledger {
 	return slices.DeleteFunc(slices.Clone(l.shifted(now)), func(r Record) bool { return now.Sub(r.At) >= keep }).merged(now)
 }
 
-// shifted is the ledger after the clock went back: no time passed since the last record, and goes on from now. Merely to
-// wait until the clock has caught up would stop every move for as long as it was ahead.
+// shifted is the ledger after the clock went back: no time passed since the last record, and goes on from now. Merely
+// to wait until the clock has caught up would stop every move for as long as it was ahead.
 func (l Ledger) shifted(now time.Time) Ledger {
 	if len(l) == 0 {
 		return l
@@ -74,8 +74,8 @@ func (l Ledger) shifted(now time.Time) Ledger {
 	return l
 }
 
-// merged has one record for each cause and stretch of time. Its time is the latest of those in it, so that none counts less
-// long than it should.
+// merged has one record for each cause and stretch of time. Its time is the latest of those in it, so that none counts
+// less long than it should.
 func (l Ledger) merged(now time.Time) Ledger {
 	type key struct {
 		stretch int64

@@ -57,8 +57,8 @@ type Kill struct {
 	At      time.Time `json:"at"`
 }
 
-// portions is how many parts each replica's work has. The slower half of them says nothing of it: a cluster whose API server or Git is
-// slow makes no replica slow, whoever it is that has it, nor do a few.
+// portions is how many parts each replica's work has. The slower half of them says nothing of it: a cluster whose API
+// server or Git is slow makes no replica slow, whoever it is that has it, nor do a few.
 const portions = 8
 
 // Portion is a part of the clusters of a replica, always the same for a server.
@@ -82,8 +82,8 @@ type Signs struct {
 	Apart   []string         `json:"apart,omitempty"`
 }
 
-// Wave is one that ended. Receivers are the replicas that its clusters came to; Orphans, Work and Apart are of the time at
-// which it began.
+// Wave is one that ended. Receivers are the replicas that its clusters came to; Orphans, Work and Apart are of the time
+// at which it began.
 type Wave struct {
 	Began     time.Time
 	Ended     time.Time
@@ -124,8 +124,8 @@ type Trip struct {
 	Why    string     `json:"why"`
 }
 
-// After watches another wave. What was before the first of several waves in a row stays what the fleet is compared with,
-// unless the new one leaves out other clusters.
+// After watches another wave. What was before the first of several waves in a row stays what the fleet is compared
+// with, unless the new one leaves out other clusters.
 func (w Watch) After(wave Wave) Watch {
 	next := Watch{Began: wave.Began, Ended: wave.Ended, Clusters: sorted(append(slices.Clone(w.Clusters), wave.Clusters...)),
 		Receivers: sorted(slices.Concat(w.Receivers, wave.Receivers)), Orphans: sorted(wave.Orphans), Apart: sorted(wave.Apart), Before: Believable(wave.Work)}
@@ -154,8 +154,8 @@ func sorted[T cmp.Ordered](values []T) []T {
 	return slices.Compact(slices.Sorted(slices.Values(values)))
 }
 
-// Judge looks at the fleet after waves. A sign that they did harm within 15 minutes ends the watch with a trip; without one
-// the watch goes on, or ends when its time is over. A clock that went back counts as no time passed.
+// Judge looks at the fleet after waves. A sign that they did harm within 15 minutes ends the watch with a trip; without
+// one the watch goes on, or ends when its time is over. A clock that went back counts as no time passed.
 func Judge(w Watch, now time.Time, signs Signs) (*Trip, Watch) {
 	if w.Ended.IsZero() {
 		return nil, Watch{}
@@ -195,8 +195,9 @@ func (w Watch) blame(now time.Time) string {
 	return fmt.Sprintf(", %s after cluster %q and %d more moved", ago, w.Clusters[0], len(w.Clusters)-1)
 }
 
-// killed finds the first OOM kill that may be the waves' doing: of a replica that received. One that lost clusters may go on
-// dying of what it has left, and that is what a failover is for. A kill may be seen late, by its own time it is judged.
+// killed finds the first OOM kill that may be the waves' doing: of a replica that received. One that lost clusters may
+// go on dying of what it has left, and that is what a failover is for. A kill may be seen late, by its own time it is
+// judged.
 func (w Watch) killed(kills []Kill) (Kill, bool) {
 	var first *Kill
 	for _, k := range kills {

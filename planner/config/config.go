@@ -74,7 +74,8 @@ type Metric struct {
 	NoData          *Decimal `json:"noData,omitempty"` // for a cluster that never had a value; nil: such a cluster has none
 }
 
-// Match joins a sample to the cluster whose field To equals the sample's Label, after Aliases (label value: field value).
+// Match joins a sample to the cluster whose field To equals the sample's Label, after Aliases (label value: field
+// value).
 type Match struct {
 	Label   string            `json:"label"`
 	To      MatchField        `json:"to"`
@@ -124,8 +125,9 @@ type PNorm struct {
 	Weights map[string]Decimal `json:"weights" null:"default"`
 }
 
-// Partition gives clusters to replicas. Nil MinReplicas is min(2, found), nil MaxReplicas max(16, found), where found is
-// the replicas of the first plan; nil Replicas lets the partition choose; nil Capacity is the heaviest cluster's load.
+// Partition gives clusters to replicas. Nil MinReplicas is min(2, found), nil MaxReplicas max(16, found), where found
+// is the replicas of the first plan; nil Replicas lets the partition choose; nil Capacity is the heaviest cluster's
+// load.
 type Partition struct {
 	LPT                   *LPT      `json:"lpt,omitempty" phase:"implementation"`
 	MinReplicas           *int      `json:"minReplicas" null:"default"`
@@ -190,8 +192,8 @@ type DefaultRollout struct {
 	RolloutRestart bool `json:"rolloutRestart"`
 }
 
-// Failover says when a replica is unwell, so that its clusters move: not ready for After, and not before Settle has passed
-// since a rollout of the workload.
+// Failover says when a replica is unwell, so that its clusters move: not ready for After, and not before Settle has
+// passed since a rollout of the workload.
 type Failover struct {
 	After  Duration `json:"after"`
 	Settle Duration `json:"settle"`

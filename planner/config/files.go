@@ -35,8 +35,9 @@ func followed(path string) string {
 	return path
 }
 
-// ownFile reports whether a path leads to where Kubernetes mounts a pod's own token (/var/run/secrets/kubernetes.io/serviceaccount,
-// and /var/run is /run), or into /proc or /dev, by which every file has more names (/dev/fd is /proc/self/fd). A relative path counts from wherever it may be.
+// ownFile reports whether a path leads to where Kubernetes mounts a pod's own token
+// (/var/run/secrets/kubernetes.io/serviceaccount, and /var/run is /run), or into /proc or /dev, by which every file has
+// more names (/dev/fd is /proc/self/fd). A relative path counts from wherever it may be.
 func ownFile(path string) bool {
 	clean := filepath.Clean("/"+path) + "/"
 	return strings.HasPrefix(clean, "/proc/") || strings.HasPrefix(clean, "/dev/") || strings.Contains(clean, "/kubernetes.io/serviceaccount/")

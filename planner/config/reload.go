@@ -86,8 +86,8 @@ func (r *Reloader) Run(ctx context.Context) error {
 	}
 }
 
-// Reload reads the file now. A file that is good again is told of even if it says what it said before: whoever heard of the
-// mistake would believe it to be there still.
+// Reload reads the file now. A file that is good again is told of even if it says what it said before: whoever heard of
+// the mistake would believe it to be there still.
 func (r *Reloader) Reload() {
 	was := r.Healthy()
 	data, err := os.ReadFile(r.path)

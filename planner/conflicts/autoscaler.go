@@ -15,7 +15,8 @@ const (
 	ScaledObject = "ScaledObject"
 )
 
-// Autoscaler is an object that scales a workload of its namespace. Owner is the ScaledObject that made an HPA, if one did.
+// Autoscaler is an object that scales a workload of its namespace. Owner is the ScaledObject that made an HPA, if one
+// did.
 type Autoscaler struct {
 	Kind       string
 	Namespace  string

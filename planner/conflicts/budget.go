@@ -20,8 +20,8 @@ type Pods struct {
 	Count  int
 }
 
-// Undrainable finds the budgets under which no node that runs a replica can be drained: with the plan's replicas, or with
-// those that a rollout goes to. Two budgets over one pod are another way: Kubernetes evicts none then.
+// Undrainable finds the budgets under which no node that runs a replica can be drained: with the plan's replicas, or
+// with those that a rollout goes to. Two budgets over one pod are another way: Kubernetes evicts none then.
 func Undrainable(p plan.Plan, pods Pods, budgets []policyv1.PodDisruptionBudget) []Finding {
 	ours := selecting(p.Target.Namespace, pods, budgets)
 	var found []Finding

@@ -1,6 +1,6 @@
 // Package conflicts finds what else has a say over the application-controller: autoscalers that scale it, budgets that
-// would keep its nodes from being drained, and another instance of ballast that plans for it. The judgements are functions
-// of values; look.go and lock.go ask the API server.
+// would keep its nodes from being drained, and another instance of ballast that plans for it. The judgements are
+// functions of values; look.go and lock.go ask the API server.
 package conflicts
 
 // Kind says what a finding is about: event reason, metric label and log value. The set is closed.
@@ -13,8 +13,8 @@ const (
 	CannotLook Kind = "CannotLook" // the right to find out is missing
 )
 
-// Finding is a neighbour that the plan and a person should know of. Subject names one object, or the resource that could
-// not be looked at; Message is a sentence with the mend.
+// Finding is a neighbour that the plan and a person should know of. Subject names one object, or the resource that
+// could not be looked at; Message is a sentence with the mend.
 type Finding struct {
 	Kind    Kind   `json:"kind"`
 	Subject string `json:"subject"`

@@ -21,8 +21,8 @@ import (
 )
 
 // LockOptions describe a Lock. Self names this instance: its plan, its user and its identity in the election. Tell is
-// called when another installation turns out to own the target, with a sentence, and with an empty one when none does any
-// more; never twice in a row with either.
+// called when another installation turns out to own the target, with a sentence, and with an empty one when none does
+// any more; never twice in a row with either.
 type LockOptions struct {
 	Client coordinationclient.LeasesGetter
 	Lease  types.NamespacedName
@@ -32,9 +32,9 @@ type LockOptions struct {
 	Tell   func(refusal string)
 }
 
-// Lock is the Lease that a leader is elected by, with whose it is. The claim is part of the write that takes the Lease, so
-// that nobody ever holds it unnamed; and to an instance of another installation the Lease looks held for as long as the
-// target is not its own, so that it stands by without a word to the API server but its reads.
+// Lock is the Lease that a leader is elected by, with whose it is. The claim is part of the write that takes the Lease,
+// so that nobody ever holds it unnamed; and to an instance of another installation the Lease looks held for as long as
+// the target is not its own, so that it stands by without a word to the API server but its reads.
 type Lock struct {
 	o LockOptions
 

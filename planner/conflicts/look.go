@@ -22,9 +22,9 @@ import (
 	"ballast/planner/plan"
 )
 
-// Look asks what else has a say over the plan's workload. What it may not list is a finding; an error names what could not
-// be asked for any other reason, and the findings of everything else hold all the same. The reader is one without a cache:
-// a look every few minutes is no reason to watch.
+// Look asks what else has a say over the plan's workload. What it may not list is a finding; an error names what could
+// not be asked for any other reason, and the findings of everything else hold all the same. The reader is one without a
+// cache: a look every few minutes is no reason to watch.
 func Look(ctx context.Context, r client.Reader, p plan.Plan) ([]Finding, error) {
 	l := look{ctx: ctx, r: r, namespace: p.Target.Namespace}
 	scalers := append(l.hpas(), l.scaledObjects()...)

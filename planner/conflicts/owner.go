@@ -28,8 +28,9 @@ const defaultLease = 15 * time.Second
 // maxLease is the longest that a Lease is believed to last: planners write 15 s, and no option makes it more.
 const maxLease = 5 * time.Minute
 
-// Bounded is a Lease as far as it can be true, of which this version was seen first at that time: nobody renewed it later
-// than that, or for longer than maxLease. Whoever may write Leases would have a target nobody's for years otherwise.
+// Bounded is a Lease as far as it can be true, of which this version was seen first at that time: nobody renewed it
+// later than that, or for longer than maxLease. Whoever may write Leases would have a target nobody's for years
+// otherwise.
 func Bounded(lease *coordinationv1.Lease, seen time.Time) *coordinationv1.Lease {
 	if lease == nil {
 		return nil
@@ -45,8 +46,8 @@ func Bounded(lease *coordinationv1.Lease, seen time.Time) *coordinationv1.Lease 
 	return lease
 }
 
-// Owner is an instance of ballast on a target: what it plans with, and what its Lease says of it. Instances with the same
-// plan and user are replicas of one installation.
+// Owner is an instance of ballast on a target: what it plans with, and what its Lease says of it. Instances with the
+// same plan and user are replicas of one installation.
 type Owner struct {
 	Plan        string `json:"plan"` // namespace/name
 	PlannerUser string `json:"plannerUser"`
@@ -58,9 +59,9 @@ type Owner struct {
 	Until    time.Time `json:"until,omitzero"`     // when the target is anybody's then
 }
 
-// Judge says whose a target is by its Lease, and whether that is another installation than self: one with another plan or
-// another user, which holds the Lease or did so less than grace ago. A Lease that names no plan is an older version's and
-// nobody's in particular. It is foreign up to Until, and not from then on.
+// Judge says whose a target is by its Lease, and whether that is another installation than self: one with another plan
+// or another user, which holds the Lease or did so less than grace ago. A Lease that names no plan is an older
+// version's and nobody's in particular. It is foreign up to Until, and not from then on.
 func Judge(lease *coordinationv1.Lease, self Owner, grace time.Duration, now time.Time) (owner Owner, foreign bool) {
 	if lease == nil {
 		return Owner{}, false
@@ -87,8 +88,8 @@ func Judge(lease *coordinationv1.Lease, self Owner, grace time.Duration, now tim
 	return owner, owner.Plan != "" && !same && !mine && now.Before(owner.Until)
 }
 
-// Refusal says to people who owns the target, and what they can do. Whoever may write Leases can forge all of it, the holder
-// and its time too, so that only the deletion of the Lease ends every claim.
+// Refusal says to people who owns the target, and what they can do. Whoever may write Leases can forge all of it, the
+// holder and its time too, so that only the deletion of the Lease ends every claim.
 func (o Owner) Refusal(self Owner, lease types.NamespacedName, now time.Time) string {
 	who := fmt.Sprintf("%q, which plans in ConfigMap %q as %q", cmp.Or(o.Identity, "an instance"), o.Plan, o.PlannerUser)
 	mend := fmt.Sprintf("this instance would plan in %q as %q, so it stands by and writes nothing; take one of the two out, or give this one another target", self.Plan, self.PlannerUser)

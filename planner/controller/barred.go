@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// barredFrom is after how many refusals in a row a Secret counts as one that cannot be written: an admission webhook that
-	// restarts refuses some.
+	// barredFrom is after how many refusals in a row a Secret counts as one that cannot be written: an admission webhook
+	// that restarts refuses some.
 	barredFrom = 3
 	// barredFor is for how long after the last one. Then a change that needs it tries again.
 	barredFor = 10 * time.Minute
@@ -28,8 +28,8 @@ type bar struct {
 	why   string
 }
 
-// noteBarred remembers what became of a write to a Secret. Timeouts and an API server that is away say nothing of it; a conflict is
-// one of all attempts of a write.
+// noteBarred remembers what became of a write to a Secret. Timeouts and an API server that is away say nothing of it; a
+// conflict is one of all attempts of a write.
 func (l *Loop) noteBarred(result apply.Result) {
 	step, ok := result.Step.(diff.PatchShard)
 	if !ok || result.Outcome == apply.Deferred {

@@ -22,7 +22,8 @@ type Fetcher interface {
 
 var _ Fetcher = (*poll.Prometheus)(nil)
 
-// ownerMetric asks which pod reconciles which server. The two labels are joined into one, which is what a sample's key is.
+// ownerMetric asks which pod reconciles which server. The two labels are joined into one, which is what a sample's key
+// is.
 func ownerMetric() poll.Metric {
 	return poll.Metric{
 		ID:    "owner",
@@ -38,8 +39,8 @@ func NewFetcher(c config.PlannerConfig, target plan.Target) (*poll.Prometheus, e
 		Pods: poll.PodsMatcher("pod", target), Namespace: target.Namespace, HTTP: p.HTTP.HTTPClientConfig})
 }
 
-// Look reads what stands in Argo CD's namespace: the cluster Secrets, of too many those that are known first, Argo CD's settings
-// and the workload, that of the plan if there is one.
+// Look reads what stands in Argo CD's namespace: the cluster Secrets, of too many those that are known first, Argo CD's
+// settings and the workload, that of the plan if there is one.
 func Look(ctx context.Context, r client.Reader, c config.PlannerConfig, known discover.Known, of *plan.Plan) (discover.Input, discover.Workload, error) {
 	selector, err := discover.Selector(c.Discover.Selector)
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 // broughtBack is the reason of the one plan that a leader without the key writes.
 const broughtBack = "brought the replicas back that rollout.x0y had stopped: the plan's key is missing, and without it no rollout goes on"
 
-// bringBack is all that a leader without the key does. It believes no plan, and yet no fleet stays stopped: where the plan
-// that stands, whoever wrote it, holds every replica at 0, the count of before the stop holds from now on, and a workload
-// that is at 0 goes there. Of the rows it writes none.
+// bringBack is all that a leader without the key does. It believes no plan, and yet no fleet stays stopped: where the
+// plan that stands, whoever wrote it, holds every replica at 0, the count of before the stop holds from now on, and a
+// workload that is at 0 goes there. Of the rows it writes none.
 func (l *Loop) bringBack(ctx context.Context) error {
 	base, err := l.Store.Read(ctx)
 	if err != nil {

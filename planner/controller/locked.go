@@ -7,8 +7,8 @@ import (
 	"ballast/planner/store"
 )
 
-// locked names ballast's ConfigMaps that somebody made immutable: nothing decided can be written there any more, whoever
-// writes it, and only deleting them helps.
+// locked names ballast's ConfigMaps that somebody made immutable: nothing decided can be written there any more,
+// whoever writes it, and only deleting them helps.
 func (l *Loop) locked(base store.Snapshot) []cycle.Problem {
 	var list []cycle.Problem
 	add := func(name, keep string) {

@@ -1,5 +1,5 @@
-// Package controller is the loop around the decision: it gathers what a cycle needs, writes what it decided, repairs what
-// drifts from the plan, and tells people. The leader alone runs it.
+// Package controller is the loop around the decision: it gathers what a cycle needs, writes what it decided, repairs
+// what drifts from the plan, and tells people. The leader alone runs it.
 package controller
 
 import (
@@ -145,8 +145,8 @@ func (l *Loop) guarded(ctx context.Context) (result string, err error) {
 	return result, err
 }
 
-// takeOver takes the last leader's memory, once. Without it nothing is planned: a vote would begin anew, and a lost plan
-// would be made from scratch.
+// takeOver takes the last leader's memory, once. Without it nothing is planned: a vote would begin anew, and a lost
+// plan would be made from scratch.
 func (l *Loop) takeOver(ctx context.Context) error {
 	if l.leading {
 		return nil
@@ -229,8 +229,9 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 	}
 }
 
-// mostTries is how often a cycle decides anew where somebody else wrote the plan ConfigMap meanwhile. What was gathered took seconds,
-// to decide and write takes a fraction of one: who writes an annotation a second must keep no plan from being written.
+// mostTries is how often a cycle decides anew where somebody else wrote the plan ConfigMap meanwhile. What was gathered
+// took seconds, to decide and write takes a fraction of one: who writes an annotation a second must keep no plan from
+// being written.
 const mostTries = 10
 
 // decide decides on what was gathered, and writes what follows.
@@ -316,7 +317,8 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (cycle.Inputs
 	return in, snapshot, nil
 }
 
-// unseal reads the key by which this installation's plans are known. Without it none can be believed, and people hear why.
+// unseal reads the key by which this installation's plans are known. Without it none can be believed, and people hear
+// why.
 func (l *Loop) unseal(ctx context.Context) error {
 	before := l.Store.KeySecret()
 	err := l.Store.Unseal(ctx)
@@ -344,8 +346,8 @@ func (l *Loop) judge(doc plan.Document, inForce *plan.Plan) {
 	l.judged = true
 }
 
-// inForce judges the plan that was read: one below the highest revision known is a backup that somebody restored, and one
-// that cannot be read is none; then the newest that is known is put back.
+// inForce judges the plan that was read: one below the highest revision known is a backup that somebody restored, and
+// one that cannot be read is none; then the newest that is known is put back.
 func (l *Loop) inForce(read *plan.Plan) (inForce, last *plan.Plan) {
 	newest := l.newest()
 	if read != nil && (newest == nil || read.Revision >= newest.Revision) {

@@ -17,9 +17,9 @@ import (
 	"ballast/planner/plan"
 )
 
-// Observer asks the application-controllers' pods who has which cluster, and Prometheus for those that cannot be reached:
-// a NetworkPolicy may keep ballast from the pods. Reader reads past any cache. Count, which may be nil, is how many
-// Applications each server has, by a listing of at most that age, and when that was so.
+// Observer asks the application-controllers' pods who has which cluster, and Prometheus for those that cannot be
+// reached: a NetworkPolicy may keep ballast from the pods. Reader reads past any cache. Count, which may be nil, is how
+// many Applications each server has, by a listing of at most that age, and when that was so.
 type Observer struct {
 	Reader client.Reader
 	Scrape *ownership.Scraper
@@ -27,7 +27,8 @@ type Observer struct {
 	Clock  clock.PassiveClock
 }
 
-// Observe looks at the pods of a workload of that many replicas. It never fails as a whole: what could not be seen is a sentence in the answer, and makes nothing move.
+// Observe looks at the pods of a workload of that many replicas. It never fails as a whole: what could not be seen is a
+// sentence in the answer, and makes nothing move.
 func (o *Observer) Observe(ctx context.Context, f Fetcher, target plan.Target, replicas int, fleet discover.Fleet) cycle.Observed {
 	now := o.Clock.Now()
 	controllers, err := ownership.List(ctx, o.Reader, target, now)
@@ -54,8 +55,8 @@ func (o *Observer) Observe(ctx context.Context, f Fetcher, target plan.Target, r
 // countedFor is how long the number of Applications is believed while every cluster has an owner.
 const countedFor = 10 * time.Minute
 
-// sight joins the reports to the number of Applications. A cluster that nobody has is counted anew: its last Application may
-// have been deleted since.
+// sight joins the reports to the number of Applications. A cluster that nobody has is counted anew: its last
+// Application may have been deleted since.
 func (o *Observer) sight(ctx context.Context, namespace string, reports []ownership.PodReport, fleet discover.Fleet) (ownership.Sight, error) {
 	if o.Count == nil {
 		return ownership.Join(reports, fleet, nil), nil
@@ -127,8 +128,8 @@ func (l *Loop) observe(ctx context.Context, f Fetcher, in cycle.Inputs) cycle.Ob
 	return seen
 }
 
-// shown is what the last cycle knows, as far as repairs need it: who waits for a nudge, by what the pods said, who leads the
-// Secrets of one server, and which Secrets come first of too many.
+// shown is what the last cycle knows, as far as repairs need it: who waits for a nudge, by what the pods said, who
+// leads the Secrets of one server, and which Secrets come first of too many.
 type shown struct {
 	pods   []observed.Pod
 	owned  map[string]observed.Owned

@@ -11,8 +11,8 @@ import (
 	"ballast/planner/poll"
 )
 
-// waveLook is how often a rollout that waits for owners is looked at. A wave of a few clusters takes seconds, and what it
-// waits for, no watch tells of.
+// waveLook is how often a rollout that waits for owners is looked at. A wave of a few clusters takes seconds, and what
+// it waits for, no watch tells of.
 const waveLook = 5 * time.Second
 
 // pause is how long the loop waits for the next cycle where nothing changes.
@@ -37,8 +37,8 @@ type asked struct {
 	owners  poll.Fetched
 }
 
-// fetch asks Prometheus once an interval: the cycles in between, of a rollout that is looked at every few seconds, decide
-// nothing on loads.
+// fetch asks Prometheus once an interval: the cycles in between, of a rollout that is looked at every few seconds,
+// decide nothing on loads.
 func (l *Loop) fetch(ctx context.Context, f Fetcher, in cycle.Inputs) ([]poll.Fetched, poll.Fetched) {
 	age := in.Now.Sub(l.asked.at)
 	if in.InForce != nil && underWay(*in.InForce) && age >= 0 && age < time.Duration(in.Config.Interval) && reflect.DeepEqual(l.asked.poll, in.Config.Poll) {

@@ -17,16 +17,17 @@ import (
 	"ballast/planner/telemetry"
 )
 
-// How often repairs look without having been told of a change: soon after a failure, and rarely otherwise, in case a watch
-// said nothing. What waits for its backoff is looked at when that ends, and what waits for pods is told of by a watch.
+// How often repairs look without having been told of a change: soon after a failure, and rarely otherwise, in case a
+// watch said nothing. What waits for its backoff is looked at when that ends, and what waits for pods is told of by a
+// watch.
 const (
 	lookSoon  = time.Second
 	lookAgain = 30 * time.Second
 )
 
-// PlanSeen takes the plan ConfigMap as a watch saw it. The watch may be behind what this leader wrote: a lower revision is
-// left to the next cycle, which reads live, and finds out whether somebody restored a backup. So is everything before the
-// first cycle: only that knows the history.
+// PlanSeen takes the plan ConfigMap as a watch saw it. The watch may be behind what this leader wrote: a lower revision
+// is left to the next cycle, which reads live, and finds out whether somebody restored a backup. So is everything
+// before the first cycle: only that knows the history.
 func (l *Loop) PlanSeen(cm *corev1.ConfigMap) {
 	defer func() {
 		if l.caught(telemetry.PhaseWatch, recover()) != nil {
@@ -45,8 +46,8 @@ func (l *Loop) PlanSeen(cm *corev1.ConfigMap) {
 	}
 }
 
-// standing is what a document asks to be enforced: its plan or, where that is missing, cannot be read or was turned back,
-// the last good one, with the document's pins and annotations in any case.
+// standing is what a document asks to be enforced: its plan or, where that is missing, cannot be read or was turned
+// back, the last good one, with the document's pins and annotations in any case.
 func (l *Loop) standing(d plan.Document) plan.Document {
 	if p := l.known().Plan; p != nil && (d.Plan == nil || d.Plan.Revision < p.Revision) {
 		d.Plan = p
@@ -81,8 +82,8 @@ func (l *Loop) known() plan.Document {
 	return l.enforced
 }
 
-// repair makes what stands agree with the plan, as soon as it does not: what was written while the webhook was away, what
-// a rollout's stage asks for, what a pin moved.
+// repair makes what stands agree with the plan, as soon as it does not: what was written while the webhook was away,
+// what a rollout's stage asks for, what a pin moved.
 func (l *Loop) repair(ctx context.Context) {
 	for wait := lookSoon; ; {
 		timer := l.Clock.NewTimer(wait)
@@ -145,7 +146,8 @@ func enforces(d plan.Document) bool {
 	return d.Plan != nil && d.Plan.Mode.Enforced() && (!d.BreakGlass || d.Plan.StopsAll())
 }
 
-// agenda is what is to be written. A plan for another workload says nothing of this one: the next cycle makes it a plan.
+// agenda is what is to be written. A plan for another workload says nothing of this one: the next cycle makes it a
+// plan.
 func (l *Loop) agenda(d plan.Document, fleet discover.Fleet, w discover.Workload) diff.Result {
 	if !enforces(d) || d.Plan.Target != cycle.TargetOf(w) {
 		return diff.Result{}
@@ -158,8 +160,8 @@ func (l *Loop) agenda(d plan.Document, fleet discover.Fleet, w discover.Workload
 	return diff.Steps(plan.NewView(*d.Plan, cycle.AllPins(d.Pins, fleet.Clusters)), seen, o)
 }
 
-// reportSteps counts what was written and tells of a second writer. It answers when to look again: a step that was refused
-// waits for its object to change.
+// reportSteps counts what was written and tells of a second writer. It answers when to look again: a step that was
+// refused waits for its object to change.
 func (l *Loop) reportSteps(w discover.Workload, r apply.Report) (again time.Duration) {
 	again = lookAgain
 	for _, result := range r.Results {

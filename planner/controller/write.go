@@ -80,8 +80,8 @@ func (l *Loop) remember(ctx context.Context, out cycle.Outcome, written store.Sn
 	return l.save(ctx, out.Memory)
 }
 
-// saveHoldOff saves for how long nothing begins before it writes what that follows from: a leader that dies in between must
-// not leave one behind that tries again at once. No plan waits for it, least of all one that is a way back.
+// saveHoldOff saves for how long nothing begins before it writes what that follows from: a leader that dies in between
+// must not leave one behind that tries again at once. No plan waits for it, least of all one that is a way back.
 func (l *Loop) saveHoldOff(ctx context.Context, in cycle.Inputs, out cycle.Outcome) (saved bool) {
 	if out.Memory.HoldOff.Equal(in.Memory.HoldOff) {
 		return true
@@ -95,9 +95,9 @@ func (l *Loop) saveHoldOff(ctx context.Context, in cycle.Inputs, out cycle.Outco
 	return !l.unsaved
 }
 
-// saveMoves saves that clusters move before the plan says so, for a leader that dies in between would leave a budget that
-// knows nothing of them; one that counts moves which never came waits longer, and no more. A way back waits for nothing, nor
-// does a workload that stands at 0.
+// saveMoves saves that clusters move before the plan says so, for a leader that dies in between would leave a budget
+// that knows nothing of them; one that counts moves which never came waits longer, and no more. A way back waits for
+// nothing, nor does a workload that stands at 0.
 func (l *Loop) saveMoves(ctx context.Context, in cycle.Inputs, out cycle.Outcome) error {
 	r := out.Next.Rollout
 	begins := r != nil && out.Changed && !r.Since.Equal(in.Memory.Changes.Counted)
@@ -166,8 +166,8 @@ func (l *Loop) readAgain(ctx context.Context) error {
 	return nil
 }
 
-// holdHistory has a history that somebody deleted or wrote over written anew with this cycle, and not when it is due next: a
-// leader that ends in between would take what is known of moves and failures along.
+// holdHistory has a history that somebody deleted or wrote over written anew with this cycle, and not when it is due
+// next: a leader that ends in between would take what is known of moves and failures along.
 func (l *Loop) holdHistory(ctx context.Context) error {
 	overtaken, err := l.Store.Overtaken(ctx, l.history)
 	if err != nil || !overtaken {

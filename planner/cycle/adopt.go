@@ -93,7 +93,8 @@ func (a *adoption) reportOrphans() {
 	}
 }
 
-// reportStopped says that no replica runs where nobody but people will bring one back: pods that are not there name no orphan.
+// reportStopped says that no replica runs where nobody but people will bring one back: pods that are not there name no
+// orphan.
 func (a *adoption) reportStopped() {
 	if a.in.Workload.Replicas > 0 || noReplicaRuns(a.next.Rollout) || len(a.fleet.Clusters) == 0 {
 		return
@@ -207,8 +208,8 @@ func (a *adoption) addRows() {
 // roomForMoves is what new rows leave of the plan: a rollout's moves stand beside the rows.
 const roomForMoves = 64 << 10
 
-// thatFit are the clusters that the plan has room for. A plan that cannot be written ends all planning, and holds a rollout where
-// it is: whoever makes Secrets must not bring that about.
+// thatFit are the clusters that the plan has room for. A plan that cannot be written ends all planning, and holds a
+// rollout where it is: whoever makes Secrets must not bring that about.
 func (a *adoption) thatFit(clusters []int) []int {
 	if len(clusters) == 0 {
 		return nil
@@ -346,8 +347,8 @@ func (a *adoption) leaveAlone(v *plan.View) {
 	}
 }
 
-// retarget keeps a shrinking rollout from ending below a pin that holds meanwhile: the replica that a person chose stays, unless
-// people took it away themselves.
+// retarget keeps a shrinking rollout from ending below a pin that holds meanwhile: the replica that a person chose
+// stays, unless people took it away themselves.
 func (a *adoption) retarget() {
 	r := a.next.Rollout
 	if r == nil || a.next.FreeReplicas || r.Replicas >= a.next.Replicas {
@@ -364,8 +365,8 @@ func (a *adoption) retarget() {
 	}
 }
 
-// cluster is where one of the fleet's stands: a row, or without one what it carries or who owns it. What the plan has no room for
-// stays there; the one that leads its server does not stay for it.
+// cluster is where one of the fleet's stands: a row, or without one what it carries or who owns it. What the plan has
+// no room for stays there; the one that leads its server does not stay for it.
 func (a *adoption) cluster(i int) placement.Cluster {
 	cl := a.fleet.Clusters[i]
 	_, known := a.next.Clusters[cl.Shard.ID]

@@ -25,8 +25,8 @@ func planFaultProblem(kind string) Problem {
 	return Problem{Phase: PhaseStore, Kind: kind, Message: message}
 }
 
-// withinBounds is a plan that was read, with every number within what the configuration allows or what stands already: a number
-// beyond both was never decided. Only our own x0y stops every replica.
+// withinBounds is a plan that was read, with every number within what the configuration allows or what stands already:
+// a number beyond both was never decided. Only our own x0y stops every replica.
 func withinBounds(p plan.Plan, in Inputs, fleet discover.Fleet) plan.Plan {
 	p = p.Clone()
 	stands := standing(in.Workload, fleet)

@@ -6,8 +6,9 @@ import (
 	"ballast/planner/rollout"
 )
 
-// BringBack is the plan to write where the one that stands holds every replica stopped and no plan is believed, for want
-// of the key: the count of before, every number within what is configured or stands. False: nothing is held stopped.
+// BringBack is the plan to write where the one that stands holds every replica stopped and no plan is believed, for
+// want of the key: the count of before, every number within what is configured or stands. False: nothing is held
+// stopped.
 func BringBack(stands plan.Plan, in Inputs) (plan.Plan, bool) {
 	if !stands.Mode.Enforced() || !noReplicaRuns(stands.Rollout) {
 		return stands, false

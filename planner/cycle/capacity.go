@@ -9,14 +9,14 @@ import (
 	"ballast/planner/poll"
 )
 
-// Without partition.capacity a replica may carry as much as the heaviest cluster does. Whoever makes one cluster heavy would have all
-// others packed together by it, so what the heaviest has is compared with what the others have, and that grows to no more than
-// twice of it in a day. It falls slower: what a cluster has at night says nothing of its day.
+// Without partition.capacity a replica may carry as much as the heaviest cluster does. Whoever makes one cluster heavy
+// would have all others packed together by it, so what the heaviest has is compared with what the others have, and that
+// grows to no more than twice of it in a day. It falls slower: what a cluster has at night says nothing of its day.
 const (
 	growsADay = 2.0
 	fallsADay = 1.1
-	// heaviestTenth is which share of the clusters that carry load, one at least, is left out of the others: a few heavy ones
-	// must not make room for each other.
+	// heaviestTenth is which share of the clusters that carry load, one at least, is left out of the others: a few heavy
+	// ones must not make room for each other.
 	heaviestTenth = 0.1
 	// spare is how much more the heaviest may have at once: one cluster more or less among the others must not count.
 	spare = 1.25
@@ -65,7 +65,8 @@ func apart(loads []plan.Load) (heaviest plan.Load, others float64) {
 	return sorted[len(sorted)-1], others
 }
 
-// limit sets what a replica may carry, where the configuration says nothing of it, and remembers it of values that are believed.
+// limit sets what a replica may carry, where the configuration says nothing of it, and remembers it of values that are
+// believed.
 func (c *cycle) limit(a *adoption) {
 	if a.in.Config.Partition.Capacity != nil || c.out.Loads == nil {
 		return
@@ -77,7 +78,8 @@ func (c *cycle) limit(a *adoption) {
 	a.capacity = c.out.Memory.Heaviest.capacity(loads)
 }
 
-// unitLoads are the loads of what stays together, but for clusters that nothing was measured of for as long as a value is held.
+// unitLoads are the loads of what stays together, but for clusters that nothing was measured of for as long as a value
+// is held.
 func (c *cycle) unitLoads(a *adoption) []plan.Load {
 	var loads []plan.Load
 	for _, u := range a.fleet.Groups() {

@@ -22,8 +22,8 @@ type Comparison struct {
 	Problems []Problem
 }
 
-// Compare says what differs between what stands and the plan in force, without asking Prometheus. Of in it takes the Secrets, the
-// workload, the plan, the pins, break-glass, and of the memory what Recall read.
+// Compare says what differs between what stands and the plan in force, without asking Prometheus. Of in it takes the
+// Secrets, the workload, the plan, the pins, break-glass, and of the memory what Recall read.
 func Compare(in Inputs) Comparison {
 	fleet := StandingFleet(in)
 	c := Comparison{Pins: AllPins(in.Pins, fleet.Clusters)}
@@ -49,8 +49,8 @@ func Compare(in Inputs) Comparison {
 	return c
 }
 
-// StandingFleet is the fleet as it stands, however much of it went. Which Secret leads its server's others goes by what the leader
-// remembers, as far as the inputs have that.
+// StandingFleet is the fleet as it stands, however much of it went. Which Secret leads its server's others goes by what
+// the leader remembers, as far as the inputs have that.
 func StandingFleet(in Inputs) discover.Fleet {
 	fleet, _, _ := discover.Discover(in.Discovered, in.Memory.Known, discover.Options{MaxShrink: 1, Had: in.had}, in.Now)
 	return fleet
@@ -102,8 +102,8 @@ func waitsOf(in Inputs, fleet discover.Fleet) (told []Problem) {
 	return told
 }
 
-// progressOf asks the rollout itself what it waits for. Which replica owns what only the pods tell, and they tell the leader
-// alone; so they are taken to say that all is as it should be. What is waited for then is what shows, and where
+// progressOf asks the rollout itself what it waits for. Which replica owns what only the pods tell, and they tell the
+// leader alone; so they are taken to say that all is as it should be. What is waited for then is what shows, and where
 // nothing is, hidden says that it may be for the pods.
 func progressOf(in Inputs, fleet discover.Fleet, view *plan.View, budget change.Budget) (p rollout.Progress, hidden bool) {
 	if in.BreakGlass && !view.Plan.StopsAll() {
@@ -147,8 +147,8 @@ func asksPods(r plan.Rollout) bool {
 	return false
 }
 
-// movesUnderWay are the moves of the rollout under way, by cluster. While rows are the old ones they say where clusters come
-// from, and afterwards Was does; the way back of x0y says only where they go.
+// movesUnderWay are the moves of the rollout under way, by cluster. While rows are the old ones they say where clusters
+// come from, and afterwards Was does; the way back of x0y says only where they go.
 func movesUnderWay(v *plan.View) []Move {
 	r := v.Plan.Rollout
 	names := map[string]bool{}

@@ -1,5 +1,5 @@
-// Package cycle is the decision that keeps an Argo CD fleet level. Run is all of it, a function of values: what was seen goes
-// in, the next plan and its reasons come out. Package controller gathers the one and writes the other.
+// Package cycle is the decision that keeps an Argo CD fleet level. Run is all of it, a function of values: what was
+// seen goes in, the next plan and its reasons come out. Package controller gathers the one and writes the other.
 package cycle
 
 import (
@@ -89,8 +89,9 @@ func (c *cycle) discover() bool {
 	return err == nil
 }
 
-// known is what was known of the fleet. A leader who has no memory takes the plan's rows for it whose Secrets are there for an hour: who
-// makes thousands of Secrets with long names, so that the history has no room, must not have them all known at once.
+// known is what was known of the fleet. A leader who has no memory takes the plan's rows for it whose Secrets are there
+// for an hour: who makes thousands of Secrets with long names, so that the history has no room, must not have them all
+// known at once.
 func (in Inputs) known() discover.Known {
 	k, base := in.Memory.Known, cmp.Or(in.InForce, in.Last)
 	if len(k.Clusters) > 0 || base == nil {
@@ -110,8 +111,8 @@ func (in Inputs) known() discover.Known {
 // mostBarred is how many Secrets that cannot be written people are told of, each by name.
 const mostBarred = 20
 
-// withBarred makes a Secret that the API server lets nobody write what it is: as good as immutable. What waited for it would
-// wait for good, and with it all others.
+// withBarred makes a Secret that the API server lets nobody write what it is: as good as immutable. What waited for it
+// would wait for good, and with it all others.
 func (c *cycle) withBarred(secrets []discover.Secret) []discover.Secret {
 	cannot := func(s discover.Secret) bool { // one that is being deleted has a problem of its own
 		_, barred := c.in.Barred[s.Name]
@@ -155,8 +156,9 @@ func (in Inputs) had(secret, server string) bool {
 	return planned && row.Server == plan.ServerHash(server)
 }
 
-// keep ends a cycle that could not see the fleet: the plan in force, or the one to mend it from, as it is. Only a rollout that
-// may have stopped every replica goes on: its deadlines bring them back, whatever Secrets come and go meanwhile.
+// keep ends a cycle that could not see the fleet: the plan in force, or the one to mend it from, as it is. Only a
+// rollout that may have stopped every replica goes on: its deadlines bring them back, whatever Secrets come and go
+// meanwhile.
 func (c *cycle) keep() {
 	c.out.Pins = AllPins(c.in.Pins, nil)
 	base := cmp.Or(c.in.InForce, c.in.Last)
@@ -221,8 +223,8 @@ func (c *cycle) measure(a *adoption) {
 	}
 }
 
-// How many mistakes in data.pins people are told of, and for how many of them a name is looked for that they may have meant;
-// the webhook lets none in while it answers.
+// How many mistakes in data.pins people are told of, and for how many of them a name is looked for that they may have
+// meant; the webhook lets none in while it answers.
 const (
 	mostPinProblems = 20
 	mostPinHints    = 5
@@ -283,7 +285,8 @@ func (c *cycle) pinWaits(a *adoption, replica int) (kind, why string) {
 	return "", ""
 }
 
-// inFleet reports whether a Secret, or the implicit in-cluster, has that name; clusters are in the order of their names.
+// inFleet reports whether a Secret, or the implicit in-cluster, has that name; clusters are in the order of their
+// names.
 func inFleet(f discover.Fleet, name string) bool {
 	_, known := slices.BinarySearchFunc(f.Clusters, name, func(c discover.Cluster, name string) int { return cmp.Compare(c.Shard.ID, name) })
 	return known
@@ -297,8 +300,8 @@ func namesOf(f discover.Fleet) []string {
 	return names
 }
 
-// finish compares with the plan in force and words the reason. A plan that enforces the same is the one in force, loads and
-// revision too, since rows keep the load of their decision.
+// finish compares with the plan in force and words the reason. A plan that enforces the same is the one in force, loads
+// and revision too, since rows keep the load of their decision.
 func (c *cycle) finish(a *adoption) {
 	c.notes = append(a.notes, c.notes...)
 	c.out.Next = a.next
@@ -319,8 +322,8 @@ func (c *cycle) finish(a *adoption) {
 	c.out.Reason = strings.Join(c.notes, "; ")
 }
 
-// stampLoads writes the loads of this decision into the rows; the last ones stay while nothing is known. Where they leave the plan
-// no room they go: they are for people.
+// stampLoads writes the loads of this decision into the rows; the last ones stay while nothing is known. Where they
+// leave the plan no room they go: they are for people.
 func (c *cycle) stampLoads() {
 	defer c.dropLoads()
 	if c.out.Loads == nil || c.out.Table.Frozen {

@@ -29,7 +29,8 @@ func (a *adoption) standing(i int) int {
 	return a.owners[i]
 }
 
-// decide advances a rollout that is under way, and otherwise asks the partition and the evaluation whether to begin one.
+// decide advances a rollout that is under way, and otherwise asks the partition and the evaluation whether to begin
+// one.
 func (c *cycle) decide(a *adoption) {
 	s := snapshotOf(c.out, a)
 	c.tellRestart(s)
@@ -50,7 +51,8 @@ func (c *cycle) decide(a *adoption) {
 // glassOpened is why break-glass turns a rollout back that has stopped every replica.
 const glassOpened = "enforcement was switched off"
 
-// goesOn reports whether the rollout under way advances: not under break-glass, but for one that may have stopped every replica.
+// goesOn reports whether the rollout under way advances: not under break-glass, but for one that may have stopped every
+// replica.
 func (c *cycle) goesOn(p plan.Plan) bool {
 	if !c.in.BreakGlass || !p.StopsAll() {
 		return !c.in.BreakGlass
@@ -110,7 +112,8 @@ func (c *cycle) candidate(s *snapshot) *evaluate.Candidate {
 	return c.elect(s, d)
 }
 
-// replicasHeld tells who keeps more replicas than partition.replicas says: whoever wrote the number hears of it nowhere else.
+// replicasHeld tells who keeps more replicas than partition.replicas says: whoever wrote the number hears of it nowhere
+// else.
 func (c *cycle) replicasHeld(a *adoption, replica int) {
 	fixed := c.in.Config.Partition.Replicas
 	if fixed == nil || c.in.Workload.Unmanaged {
@@ -179,7 +182,8 @@ func (c *cycle) elect(s *snapshot, d division) *evaluate.Candidate {
 	return nil
 }
 
-// vote elects the most wanted candidate of those that may still be: what was pinned or came meanwhile counts as it stands now.
+// vote elects the most wanted candidate of those that may still be: what was pinned or came meanwhile counts as it
+// stands now.
 func (c *cycle) vote(s *snapshot, d division, vote evaluate.Candidate, o evaluate.MostWantedOptions) evaluate.Election {
 	votes := c.in.Memory.Votes
 	for {
@@ -199,8 +203,9 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// begin starts a rollout to what is proposed first. What is refused keeps no others waiting that have no replica, or a cordoned
-// one. A rollback that is done is the last thing that a cycle does: what was elected beforehand must not undo it.
+// begin starts a rollout to what is proposed first. What is refused keeps no others waiting that have no replica, or a
+// cordoned one. A rollback that is done is the last thing that a cycle does: what was elected beforehand must not undo
+// it.
 func (c *cycle) begin(s *snapshot) {
 	left := everything
 	for _, p := range proposals() {

@@ -106,8 +106,8 @@ func (a *adoption) movable(u discover.Unit) bool {
 	return slices.ContainsFunc(u.Clusters, func(i int) bool { return Managed(a.fleet.Clusters[i]) })
 }
 
-// peak is the makespan, but for units beyond what a replica may carry that have one to themselves: nothing mends those, and the
-// others must not be left as they are for them.
+// peak is the makespan, but for units beyond what a replica may carry that have one to themselves: nothing mends those,
+// and the others must not be left as they are for them.
 func (d *division) peak(p partition.Partition) (most plan.Load) {
 	units := make([]int, p.Replicas)
 	for _, r := range p.Of {
@@ -163,8 +163,8 @@ func (a *adoption) firm(i int) placement.Cluster {
 	return firm
 }
 
-// pinnable is the number of replicas that pins may ask for: a workload that opted out, or whose replicas are people's, is not
-// scaled for one.
+// pinnable is the number of replicas that pins may ask for: a workload that opted out, or whose replicas are people's,
+// is not scaled for one.
 func (a *adoption) pinnable() int {
 	if a.next.Unmanaged || a.next.FreeReplicas {
 		return a.next.Replicas
@@ -197,7 +197,8 @@ func boundsOf(p config.Partition, w discover.Workload, a *adoption) partition.Bo
 	return b
 }
 
-// needsWorkload reports whether a rollout writes to the workload: another number of replicas or another env, or a restart.
+// needsWorkload reports whether a rollout writes to the workload: another number of replicas or another env, or a
+// restart.
 func needsWorkload(now, next plan.Plan, o rollout.Options) bool {
 	r := next.Rollout
 	if r == nil {
@@ -207,14 +208,15 @@ func needsWorkload(now, next plan.Plan, o rollout.Options) bool {
 		r.Mode == plan.ModeX0Y || r.Mode == plan.ModeDefault && o.RolloutRestart
 }
 
-// basis is what candidates must agree on to be votes of one election: the bounds. What is pinned or comes meanwhile goes where it
-// must, whatever candidate is elected.
+// basis is what candidates must agree on to be votes of one election: the bounds. What is pinned or comes meanwhile
+// goes where it must, whatever candidate is elected.
 func (d division) basis() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%+v\n", d.bounds))
 	return hex.EncodeToString(sum[:8])
 }
 
-// allows reports whether a candidate of another cycle keeps to what is pinned now, and to the most clusters of a replica.
+// allows reports whether a candidate of another cycle keeps to what is pinned now, and to the most clusters of a
+// replica.
 func (d division) allows(a *adoption, c evaluate.Candidate) bool {
 	clusters := make([]int, max(c.Replicas, 1))
 	for k, u := range d.groups {
@@ -233,8 +235,8 @@ func (d division) allows(a *adoption, c evaluate.Candidate) bool {
 	return most <= 0 || slices.Max(clusters) <= most
 }
 
-// chosen is where a candidate has each cluster, those of one server by the one that leads it: it may be of another cycle, in which they
-// had different ones.
+// chosen is where a candidate has each cluster, those of one server by the one that leads it: it may be of another
+// cycle, in which they had different ones.
 func (a *adoption) chosen(c evaluate.Candidate) map[string]int {
 	of := maps.Clone(c.Of)
 	for _, u := range a.fleet.Groups() {

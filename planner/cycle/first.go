@@ -11,8 +11,8 @@ import (
 	"ballast/planner/poll"
 )
 
-// ControllerReplicas is the number of replicas that the application-controller believes in: its env, which counts as one
-// where it is absent or not a positive number; in a Deployment with dynamic distribution, spec.replicas.
+// ControllerReplicas is the number of replicas that the application-controller believes in: its env, which counts as
+// one where it is absent or not a positive number; in a Deployment with dynamic distribution, spec.replicas.
 func ControllerReplicas(w discover.Workload) int {
 	if w.Kind == plan.Deployment && w.DynamicDistribution {
 		return max(w.Replicas, 1)
@@ -27,8 +27,8 @@ func ControllerReplicas(w discover.Workload) int {
 	return n
 }
 
-// heldEnv is what the plan holds the env at: as found, and not at all where there is none, since adding it would restart
-// every pod.
+// heldEnv is what the plan holds the env at: as found, and not at all where there is none, since adding it would
+// restart every pod.
 func heldEnv(w discover.Workload) int {
 	if w.EnvReplicas == nil {
 		return 0
@@ -44,8 +44,9 @@ func algorithm(in Inputs) discover.Algorithm {
 	return discover.AlgorithmOf(in.Discovered.Algorithm)
 }
 
-// ownersNow is the replica that owns each cluster of the fleet today: the one that says so itself or is seen in metrics, else
-// the explicit shard, else the algorithm's. discover.Nobody where no replica has that number, or Argo CD skips the cluster.
+// ownersNow is the replica that owns each cluster of the fleet today: the one that says so itself or is seen in
+// metrics, else the explicit shard, else the algorithm's. discover.Nobody where no replica has that number, or Argo CD
+// skips the cluster.
 func ownersNow(in Inputs, fleet discover.Fleet) []int {
 	replicas := ControllerReplicas(in.Workload)
 	owners := discover.Owners(fleet.Clusters, algorithm(in), replicas, nil)
@@ -65,8 +66,8 @@ func ownersNow(in Inputs, fleet discover.Fleet) []int {
 	return owners
 }
 
-// seenOwners reads who reconciles which server from the pods' own metrics. A server that two pods report (a move a moment
-// ago, or two owners) or a pod whose replica nobody knows says nothing.
+// seenOwners reads who reconciles which server from the pods' own metrics. A server that two pods report (a move a
+// moment ago, or two owners) or a pod whose replica nobody knows says nothing.
 func seenOwners(fetched poll.Fetched, w discover.Workload, pods []observed.Pod) map[string]int {
 	owners := make(map[string]int, len(fetched.Samples))
 	for _, s := range fetched.Samples {
@@ -106,8 +107,8 @@ func replicaOf(pod string, w discover.Workload, pods []observed.Pod) (int, bool)
 	return n, err == nil && n >= 0
 }
 
-// foundReplicas is the workload's count as a plan may hold it: a workload found at 0 has stopped reconciling everything,
-// which no plan may keep, so it comes back at what its env says it had.
+// foundReplicas is the workload's count as a plan may hold it: a workload found at 0 has stopped reconciling
+// everything, which no plan may keep, so it comes back at what its env says it had.
 func foundReplicas(w discover.Workload) int {
 	if w.Replicas > 0 {
 		return w.Replicas

@@ -23,8 +23,8 @@ type Forecast struct {
 	Missing  []string   `json:"missing,omitempty"`  // what must be mended first, a sentence each
 }
 
-// Foresee says it of an outcome; nil where there is no candidate, nothing to do for it, or a rollout under way, after which
-// all is measured anew.
+// Foresee says it of an outcome; nil where there is no candidate, nothing to do for it, or a rollout under way, after
+// which all is measured anew.
 func Foresee(in Inputs, out Outcome) *Forecast {
 	if out.Candidate == nil || in.InForce != nil && in.InForce.Rollout != nil {
 		return nil
@@ -76,8 +76,8 @@ func (s *snapshot) asks(v *Forecast) {
 	}
 }
 
-// soonest is when the last of so many moves can be made if each is made as soon as the budget has room; ok is false where one
-// never can.
+// soonest is when the last of so many moves can be made if each is made as soon as the budget has room; ok is false
+// where one never can.
 func soonest(l change.Ledger, rates []change.Rate, clusters, moves int, now time.Time) (at time.Time, ok bool) {
 	for at = now; moves > 0; {
 		if at, ok = change.When(l, rates, clusters, at, 1); !ok {

@@ -55,10 +55,11 @@ func when(shut bool) string {
 	return open
 }
 
-// gates is the table of what blocks which action, in the order in which the first that is shut is named. Secrets that wait for
-// their owner, and what mode live lacks, block what changes replicas or env: an algorithm answers otherwise then, for a cluster
-// without a shard; once the env is live's for good, for one that people have to mend, it does not. A replica that is unwell or cordoned is emptied meanwhile: one Secret that nobody can write must not keep the
-// others' clusters without an owner.
+// gates is the table of what blocks which action, in the order in which the first that is shut is named. Secrets that
+// wait for their owner, and what mode live lacks, block what changes replicas or env: an algorithm answers otherwise
+// then, for a cluster without a shard; once the env is live's for good, for one that people have to mend, it does not.
+// A replica that is unwell or cordoned is emptied meanwhile: one Secret that nobody can write must not keep the others'
+// clusters without an owner.
 func gates() []gate {
 	return []gate{
 		{name: "breakGlass", blocks: everything, brief: "enforcement is off",
@@ -198,12 +199,12 @@ func (v verdicts) add(blocked action, why string) {
 	}
 }
 
-// holdOff is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is likely to
-// be there still, and each try restarts them.
+// holdOff is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is likely
+// to be there still, and each try restarts them.
 const holdOff = 30 * time.Minute
 
-// unstamped are the Secrets whose cluster is still owned by an algorithm. An algorithm answers otherwise as soon as the number of
-// replicas changes, in some pods before others: two owners. So every present owner is written first.
+// unstamped are the Secrets whose cluster is still owned by an algorithm. An algorithm answers otherwise as soon as the
+// number of replicas changes, in some pods before others: two owners. So every present owner is written first.
 func unstamped(a *adoption) []string {
 	var names []string
 	for _, cl := range a.fleet.Clusters {

@@ -6,15 +6,16 @@ import (
 	"ballast/planner/discover"
 )
 
-// Home is on which replicas Argo CD may have a cluster, by what Secrets and settings say: none where it skips the cluster,
-// several where the Secrets of one server differ. Unknown is of a cluster that may be on any replica.
+// Home is on which replicas Argo CD may have a cluster, by what Secrets and settings say: none where it skips the
+// cluster, several where the Secrets of one server differ. Unknown is of a cluster that may be on any replica.
 type Home struct {
 	Cluster discover.Cluster
 	At      []int
 	Unknown bool // it asks for no shard, and Argo CD weighs Applications, which are not counted here
 }
 
-// Homes says of every cluster where Argo CD has it: also of those that have no row, by an opted-out Secret or without one.
+// Homes says of every cluster where Argo CD has it: also of those that have no row, by an opted-out Secret or without
+// one.
 func Homes(in discover.Input, w discover.Workload) []Home {
 	seen := Inputs{Discovered: in, Workload: w}
 	a, replicas := algorithm(seen), ControllerReplicas(w)

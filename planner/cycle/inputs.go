@@ -18,8 +18,8 @@ import (
 	"ballast/planner/rollout"
 )
 
-// Inputs is all that a cycle depends on. It marshals to JSON, so that a cycle seen in production runs again in a test; of
-// the Secrets it has names, servers and shards, and no credentials.
+// Inputs is all that a cycle depends on. It marshals to JSON, so that a cycle seen in production runs again in a test;
+// of the Secrets it has names, servers and shards, and no credentials.
 type Inputs struct {
 	Now         time.Time            `json:"now"`
 	Config      config.PlannerConfig `json:"config"`
@@ -64,7 +64,8 @@ type Observed struct {
 // ServerWork is what a replica did for each cluster, by server URL.
 type ServerWork map[string]change.Work
 
-// Rollback is a person's wish for an earlier plan. Plan is nil where the history has none of that revision; Problem says so.
+// Rollback is a person's wish for an earlier plan. Plan is nil where the history has none of that revision; Problem
+// says so.
 type Rollback struct {
 	Revision int64      `json:"revision"`
 	Plan     *plan.Plan `json:"plan,omitempty"`
@@ -81,7 +82,8 @@ type Memory struct {
 	Heaviest Heaviest             `json:"heaviest,omitzero"`
 	Changes  Changes              `json:"changes,omitzero"`
 
-	// The Secrets as they were seen last: their servers, and when each was made. Never in the history; the next leader goes by the rows.
+	// The Secrets as they were seen last: their servers, and when each was made. Never in the history; the next leader
+	// goes by the rows.
 	Servers map[string]string    `json:"servers,omitempty"`
 	Made    map[string]time.Time `json:"made,omitempty"`
 }

@@ -35,8 +35,9 @@ func inCluster(fleet discover.Fleet, in Inputs) observed.InCluster {
 	return observed.InCluster{}
 }
 
-// constantEnv is what ARGOCD_CONTROLLER_REPLICAS is held at for good in mode live: with it above every replica there will
-// ever be, and every Secret explicit, replicas come and go and no pod has to read it again. One that was found larger stays.
+// constantEnv is what ARGOCD_CONTROLLER_REPLICAS is held at for good in mode live: with it above every replica there
+// will ever be, and every Secret explicit, replicas come and go and no pod has to read it again. One that was found
+// larger stays.
 func (a *adoption) constantEnv() int { return max(a.next.MaxReplicas, a.next.ControllerReplicas) }
 
 func envFound(n int) string {

@@ -14,8 +14,8 @@ import (
 	"ballast/planner/poll"
 )
 
-// standings is what is known of the clusters beside their metrics. Without Applications, by their number and by all pods, a cluster
-// needs no series.
+// standings is what is known of the clusters beside their metrics. Without Applications, by their number and by all
+// pods, a cluster needs no series.
 func (c *cycle) standings(a *adoption) poll.Standings {
 	sight := c.in.Observed.Sight
 	answered := map[int]bool{}
@@ -39,8 +39,8 @@ func (c *cycle) standings(a *adoption) poll.Standings {
 	return all
 }
 
-// loadsOf turns a table into loads: normalize, then index. references are the plan's, and come back with those of metrics
-// that had none; they stay as they are for ever after, so that a load means the same next year.
+// loadsOf turns a table into loads: normalize, then index. references are the plan's, and come back with those of
+// metrics that had none; they stay as they are for ever after, so that a load means the same next year.
 func loadsOf(c config.PlannerConfig, t poll.Table, references map[string]string) ([]plan.Load, map[string]string, *Problem) {
 	weights := weightsOf(c)
 	cols := make([]normalize.Column, 0, len(t.Columns))
@@ -104,8 +104,8 @@ func byReference(cols []normalize.Column, references map[string]string) ([]norma
 	return out, kept, nil
 }
 
-// weightsOf are the configured weights, else the default set's. The configuration's check has seen to it that own metrics
-// have weights.
+// weightsOf are the configured weights, else the default set's. The configuration's check has seen to it that own
+// metrics have weights.
 func weightsOf(c config.PlannerConfig) map[string]float64 {
 	if c.Index.PNorm.Weights == nil {
 		return poll.DefaultWeights()

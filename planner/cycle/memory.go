@@ -20,7 +20,8 @@ const (
 	partLimits   = "limits.json.gz"
 )
 
-// MadeAnew are the parts that a planner without them works out again: values from the next poll, votes within their window.
+// MadeAnew are the parts that a planner without them works out again: values from the next poll, votes within their
+// window.
 func MadeAnew() []string { return []string{partLastGood, partVotes} }
 
 // fleetMemory is what is remembered of discovery and of rollouts.
@@ -29,8 +30,8 @@ type fleetMemory struct {
 	Gone  map[string]time.Time `json:"gone,omitempty"`
 }
 
-// limitsMemory is what keeps the next leader from doing more than this one may: a few kilobytes, whatever number of Secrets there is
-// and however long their names, so that it is the last part to be left out of a history that is full.
+// limitsMemory is what keeps the next leader from doing more than this one may: a few kilobytes, whatever number of
+// Secrets there is and however long their names, so that it is the last part to be left out of a history that is full.
 type limitsMemory struct {
 	Ledger   change.Ledger `json:"ledger,omitempty"`
 	Cause    change.Cause  `json:"cause,omitempty"`

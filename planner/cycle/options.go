@@ -33,8 +33,8 @@ func (s *snapshot) rolloutOptions(cause change.Cause) rollout.Options {
 	return o
 }
 
-// ends says why the rollout under way is to end where it may: what is left of it is decided anew when the reason is gone. One
-// that waited instead would keep people's wishes and a failover waiting, too.
+// ends says why the rollout under way is to end where it may: what is left of it is decided anew when the reason is
+// gone. One that waited instead would keep people's wishes and a failover waiting, too.
 func (s *snapshot) ends(cause change.Cause) string {
 	switch {
 	case s.in.Paused && !byPerson(cause):
@@ -74,8 +74,8 @@ func (s *snapshot) budgetOf(cause change.Cause) change.Budget {
 // empties reports whether a rollout for that cause empties a replica that is unwell or cordoned.
 func empties(cause change.Cause) bool { return cause == change.Failover || cause == change.Drain }
 
-// leavesTaken reports whether a rollout for that cause, under way or about to begin, has clusters leave replicas that people took away:
-// nobody has those, as on a replica that is dead.
+// leavesTaken reports whether a rollout for that cause, under way or about to begin, has clusters leave replicas that
+// people took away: nobody has those, as on a replica that is dead.
 func (s *snapshot) leavesTaken(cause change.Cause) bool {
 	if cause != change.Pin || !s.next.FreeReplicas {
 		return false

@@ -15,8 +15,8 @@ import (
 	"ballast/planner/rollout"
 )
 
-// proposed is what a proposal answers: a change that the cycle may begin, where it goes, why and for whose sake; without one, what
-// people are to be told all the same.
+// proposed is what a proposal answers: a change that the cycle may begin, where it goes, why and for whose sake;
+// without one, what people are to be told all the same.
 type proposed struct {
 	want    *rollout.Proposal // nil: nothing is to begin
 	why     string
@@ -30,15 +30,16 @@ type proposed struct {
 	last     *failover.Last // what counts as the last failover: if this one begins, or at once where nothing is failed over
 }
 
-// proposal is one that a cycle considers: the actions of which a gate must leave one open, and the change, if there is any.
+// proposal is one that a cycle considers: the actions of which a gate must leave one open, and the change, if there is
+// any.
 type proposal struct {
 	asks action
 	made func(*snapshot) *proposed
 }
 
-// proposals are in the order of their urgency: an env that gives clusters several owners, or none, is mended by its change
-// alone; what must be at once comes before what a person asks for, that before what an unwell replica needs, and all of it
-// before what was elected.
+// proposals are in the order of their urgency: an env that gives clusters several owners, or none, is mended by its
+// change alone; what must be at once comes before what a person asks for, that before what an unwell replica needs, and
+// all of it before what was elected.
 func proposals() []proposal {
 	return []proposal{
 		{setEnv, prepare},
@@ -146,9 +147,9 @@ func (r *Rollback) refused(now plan.Plan) string {
 	return ""
 }
 
-// peoplesReplicas are replicas that people changed themselves, where they are the workload's. A freeze and a trip keep no replicas
-// waiting that stand as they do; after a rollout that failed only those that people took away are urgent, for their clusters have
-// no owner.
+// peoplesReplicas are replicas that people changed themselves, where they are the workload's. A freeze and a trip keep
+// no replicas waiting that stand as they do; after a rollout that failed only those that people took away are urgent,
+// for their clusters have no owner.
 func peoplesReplicas(s *snapshot) *proposed {
 	if !s.next.FreeReplicas {
 		return nil
@@ -162,8 +163,8 @@ func peoplesReplicas(s *snapshot) *proposed {
 	return &proposed{want: s.wantOf(found, nil), cause: change.Pin, why: fmt.Sprintf("the workload has %d replicas instead of %d", found, s.next.Replicas)}
 }
 
-// pinsBeyond are the replicas that pins ask for, where they are ballast's to bring about: the modes x0y and default restart the
-// others for replicas that come.
+// pinsBeyond are the replicas that pins ask for, where they are ballast's to bring about: the modes x0y and default
+// restart the others for replicas that come.
 func pinsBeyond(s *snapshot) *proposed {
 	if s.next.FreeReplicas || s.next.Unmanaged || stranded(s.next, s.replicas) {
 		return nil

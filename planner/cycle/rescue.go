@@ -13,9 +13,9 @@ import (
 // goneAtOnce is why nothing but a rescue begins while a discovery is refused.
 const goneAtOnce = "too many cluster Secrets are gone at once"
 
-// rescues reports whether clusters whose Secrets are there may leave a replica that is unwell, cordoned or taken away by
-// people, though the discovery is refused: under the plan in force, of this workload, in mode Enforce. Where not one Secret is
-// found, it is our list that is broken. A rollout that stops every replica turns back instead.
+// rescues reports whether clusters whose Secrets are there may leave a replica that is unwell, cordoned or taken away
+// by people, though the discovery is refused: under the plan in force, of this workload, in mode Enforce. Where not one
+// Secret is found, it is our list that is broken. A rollout that stops every replica turns back instead.
 func (c *cycle) rescues() bool {
 	p := c.in.InForce
 	if p == nil || c.out.Memory.Known.ShrunkTo == 0 {
@@ -26,8 +26,9 @@ func (c *cycle) rescues() bool {
 }
 
 // rescue is the cycle of a discovery that is refused. The plan in force stays as it is, also for what is gone; a
-// rollout that is under way goes on; and the gates leave open what empties a replica that is unwell or cordoned, or that
-// people took away. Nothing is measured: half a fleet is no measure of the whole one, and what is remembered of that stays.
+// rollout that is under way goes on; and the gates leave open what empties a replica that is unwell or cordoned, or
+// that people took away. Nothing is measured: half a fleet is no measure of the whole one, and what is remembered of
+// that stays.
 func (c *cycle) rescue() {
 	c.out.Pins = AllPins(c.in.Pins, c.out.Fleet.Clusters)
 	c.out.Table.Frozen = true
@@ -43,8 +44,8 @@ func (c *cycle) unchanged(p plan.Plan) *adoption {
 		beside: together(c.out.Fleet), partial: true}
 }
 
-// lastLoads are the loads that were believed last, by cluster, of those that are gone too; of one that was never measured its
-// row's.
+// lastLoads are the loads that were believed last, by cluster, of those that are gone too; of one that was never
+// measured its row's.
 func (a *adoption) lastLoads() map[string]plan.Load {
 	last := make(map[string]plan.Load, len(a.next.Clusters))
 	for name, row := range a.next.Clusters {

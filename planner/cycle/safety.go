@@ -40,8 +40,9 @@ func ratesOf(in Inputs) []change.Rate {
 	return rates
 }
 
-// size is how many servers the move budget is a share of: those that ballast moves, and that were there for an hour. Who may
-// create Secrets must not lift the budget by it. What is gone is known while a discovery is refused, and counts by its rows.
+// size is how many servers the move budget is a share of: those that ballast moves, and that were there for an hour.
+// Who may create Secrets must not lift the budget by it. What is gone is known while a discovery is refused, and counts
+// by its rows.
 func size(fleet discover.Fleet, known discover.Known, beside *placement.Servers, p *plan.Plan) int {
 	gone := unseenRows(fleet, known, p)
 	names := func(yield func(string) bool) {
@@ -73,8 +74,8 @@ func unseenRows(fleet discover.Fleet, known discover.Known, p *plan.Plan) map[st
 	return rows
 }
 
-// serversOf is how many moves those clusters' are: one for each server, which Argo CD reconciles once, whatever number of Secrets it
-// has. Who makes dozens of another's must not make that one too large for the budget.
+// serversOf is how many moves those clusters' are: one for each server, which Argo CD reconciles once, whatever number
+// of Secrets it has. Who makes dozens of another's must not make that one too large for the budget.
 func serversOf(beside *placement.Servers, names iter.Seq[string], p plan.Plan) int {
 	return beside.Count(names, func(name string) string { return p.Clusters[name].Server })
 }
@@ -368,8 +369,8 @@ func (c *cycle) follow(before, after *plan.Rollout) {
 	}
 }
 
-// pinnedOnce is for how long a pin of a cluster counts for its next ones, too: whoever turns one Secret's pin to and fro must not take
-// the budget of all others by it.
+// pinnedOnce is for how long a pin of a cluster counts for its next ones, too: whoever turns one Secret's pin to and
+// fro must not take the budget of all others by it.
 const pinnedOnce = 24 * time.Hour
 
 // countAdopted enters what moved without a rollout, by pins, and by what Secrets of one server say.
@@ -379,7 +380,8 @@ func (c *cycle) countAdopted(a *adoption) {
 	}
 }
 
-// enterPins enters the moves of pins: of clusters that were there for an hour, of which the budget is a share, and each once a day.
+// enterPins enters the moves of pins: of clusters that were there for an hour, of which the budget is a share, and each
+// once a day.
 func (c *cycle) enterPins(names iter.Seq[string], p plan.Plan, beside *placement.Servers) {
 	before := maps.Clone(c.out.Memory.Changes.Pinned)
 	maps.DeleteFunc(before, func(_ string, at time.Time) bool { return c.in.Now.Sub(at) >= pinnedOnce || c.in.Now.Before(at) })

@@ -14,8 +14,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// snapshot is what gates and proposals look at: the plan in force brought up to date, and what this cycle found out before it
-// decides. Nothing changes it.
+// snapshot is what gates and proposals look at: the plan in force brought up to date, and what this cycle found out
+// before it decides. Nothing changes it.
 type snapshot struct {
 	*adoption
 	loads     []plan.Load // of fleet.Clusters; nil while the metrics say nothing
@@ -77,7 +77,8 @@ func (s *snapshot) seen() observed.State {
 	return seen
 }
 
-// closed are the replicas that may receive nothing: those that are unwell, whatever holds failover back, and the cordoned.
+// closed are the replicas that may receive nothing: those that are unwell, whatever holds failover back, and the
+// cordoned.
 func (s *snapshot) closed() map[int]bool {
 	closed := s.unwell()
 	for _, replica := range s.cordoned {
@@ -123,8 +124,8 @@ func works(pods []observed.Pod, replica int) bool {
 	return slices.ContainsFunc(pods, func(p observed.Pod) bool { return p.Replica == replica && p.Ready && p.Claimed })
 }
 
-// bereft are the orphans that a wave may have made: what the plan does not have and what ballast cannot write is people's, what
-// Argo CD cannot read has no owner anywhere, what nobody had nobody took away, and others are excused.
+// bereft are the orphans that a wave may have made: what the plan does not have and what ballast cannot write is
+// people's, what Argo CD cannot read has no owner anywhere, what nobody had nobody took away, and others are excused.
 func bereft(fleet discover.Fleet, v ownership.Verdict, excused map[string]bool) []string {
 	peoples := map[string]bool{}
 	for _, cl := range fleet.Clusters {
@@ -141,16 +142,17 @@ func bereft(fleet discover.Fleet, v ownership.Verdict, excused map[string]bool) 
 }
 
 const (
-	// orphanLasts is how long a cluster has had no owner once nothing else waits for it: a wave that made it would have been taken
-	// back, or have tripped the breaker, by then.
+	// orphanLasts is how long a cluster has had no owner once nothing else waits for it: a wave that made it would have
+	// been taken back, or have tripped the breaker, by then.
 	orphanLasts = time.Hour
 	// mostExcused is the share of the known clusters, in percent, beyond which orphans are no single clusters' matter.
 	mostExcused = 10
 )
 
-// excused are the orphans that keep nothing waiting, by name: those that have been ones for long, and those that Argo CD may take
-// for a second Secret of their server, which it cannot read. Whoever breaks a cluster of his own, or another's, must not keep everybody's
-// where they are; nor must he who breaks many have nobody look at what becomes of them.
+// excused are the orphans that keep nothing waiting, by name: those that have been ones for long, and those that Argo
+// CD may take for a second Secret of their server, which it cannot read. Whoever breaks a cluster of his own, or
+// another's, must not keep everybody's where they are; nor must he who breaks many have nobody look at what becomes of
+// them.
 func excused(fleet discover.Fleet, v ownership.Verdict, known discover.Known, now time.Time) map[string]bool {
 	if len(v.Orphans) == 0 {
 		return nil
@@ -178,9 +180,9 @@ func stops(in Inputs, c Changes) bool { return in.Paused || tripped(in, c) }
 
 func tripped(in Inputs, c Changes) bool { return in.Tripped != "" || c.Trip != nil }
 
-// stopsFor reports whether ballast may not even move what nobody has. A trip stops that where it is for memory, which the next
-// replica would run out of too, or where nobody knows why; whoever breaks a cluster of his own after a wave must not keep all others' on
-// replicas that are dead.
+// stopsFor reports whether ballast may not even move what nobody has. A trip stops that where it is for memory, which
+// the next replica would run out of too, or where nobody knows why; whoever breaks a cluster of his own after a wave
+// must not keep all others' on replicas that are dead.
 func stopsFor(cause change.Cause, in Inputs, c Changes) bool {
 	known := c.Trip != nil && c.Trip.Reason != change.OOMKilled
 	if cause == change.Failover && known {

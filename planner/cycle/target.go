@@ -129,8 +129,8 @@ func cut(s *snapshot, w *rollout.Proposal, moves []rollout.Move, budget int) {
 	}
 }
 
-// betweenStops is how long x0y stops nothing for a Secret's pin after it did: whoever may write one cluster Secret must not stop the
-// fleet over and over.
+// betweenStops is how long x0y stops nothing for a Secret's pin after it did: whoever may write one cluster Secret must
+// not stop the fleet over and over.
 const betweenStops = 24 * time.Hour
 
 // waitsFor is what a proposal waits for; empty: it may begin.

@@ -11,10 +11,10 @@ import (
 )
 
 // Nudge refreshes one Application of a moved cluster: the new owner of a cluster does nothing for it until one of its
-// Applications is refreshed, which without a nudge may take as long as timeout.reconciliation. Cluster is the name of the
-// Secret; by Server or Name an Application names its destination; Shard and Since say which move it is of: since the
-// wave began, since a repair gave the cluster back, or since the pod started that is to wake; zero for the repair that the
-// same steps make.
+// Applications is refreshed, which without a nudge may take as long as timeout.reconciliation. Cluster is the name of
+// the Secret; by Server or Name an Application names its destination; Shard and Since say which move it is of: since
+// the wave began, since a repair gave the cluster back, or since the pod started that is to wake; zero for the repair
+// that the same steps make.
 type Nudge struct {
 	Cluster string    `json:"cluster"`
 	Server  string    `json:"server"`
@@ -37,9 +37,9 @@ func (s Nudge) MarshalJSON() ([]byte, error) {
 	}{"Nudge", fields(s)})
 }
 
-// nudges wakes the new owners of clusters: of those that the present wave moves, or takes back, and of those that a repair
-// gave another owner. Their Secrets carry their replica, or are given it by this agenda. A pod that is not ready hears
-// nothing.
+// nudges wakes the new owners of clusters: of those that the present wave moves, or takes back, and of those that a
+// repair gave another owner. Their Secrets carry their replica, or are given it by this agenda. A pod that is not ready
+// hears nothing.
 func (a *Result) nudges(v *plan.View, seen observed.State) {
 	patched := map[string]Why{}
 	for _, s := range a.Steps {
@@ -62,8 +62,9 @@ func (a *Result) nudges(v *plan.View, seen observed.State) {
 	}
 }
 
-// due reports whether a cluster's new owner is to be woken, and since when it is the new one. Of a repair only a look that
-// began later says that the owner has the cluster: what another writer took from it for a second it still showed then.
+// due reports whether a cluster's new owner is to be woken, and since when it is the new one. Of a repair only a look
+// that began later says that the owner has the cluster: what another writer took from it for a second it still showed
+// then.
 func due(s observed.State, r *plan.Rollout, name string, replica int, why Why) (since time.Time, due bool) {
 	live := slices.Contains(s.Owned[name].Live, replica)
 	if r != nil && (r.Stage == plan.Moving || r.Stage == plan.Reverting) {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Step is one write that would bring what stands closer to the plan. The set is closed: PatchShard, PatchWorkload, Nudge.
+// Step is one write that would bring what stands closer to the plan. The set is closed: PatchShard, PatchWorkload,
+// Nudge.
 type Step interface {
 	fmt.Stringer
 	json.Marshaler

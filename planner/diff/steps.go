@@ -1,6 +1,6 @@
-// Package diff says what differs between the fleet that stands and the plan that holds, as steps that package apply carries
-// out. Healing and applying are one function: a Secret that somebody changed and a Secret that a stage of a rollout has not
-// reached yet differ from the plan in the same way.
+// Package diff says what differs between the fleet that stands and the plan that holds, as steps that package apply
+// carries out. Healing and applying are one function: a Secret that somebody changed and a Secret that a stage of a
+// rollout has not reached yet differ from the plan in the same way.
 package diff
 
 import (
@@ -65,7 +65,8 @@ func (a *Result) secrets(v *plan.View, seen observed.State) {
 }
 
 // stampLimit is the number no stamp may reach: the reach of what stands, and while a stage replaces pods also that of
-// both ends, since pods of either run. Where x0y has stopped them all, only the pods that come will read what is written.
+// both ends, since pods of either run. Where x0y has stopped them all, only the pods that come will read what is
+// written.
 func stampLimit(p plan.Plan, w *observed.Workload) int {
 	limit := w.Count().Reach(p.Target.Kind)
 	switch r := p.Rollout; {
@@ -124,9 +125,10 @@ func (a *Result) workload(v *plan.View, seen observed.State, now time.Time) {
 	}
 }
 
-// guarded is the count the workload may be brought to now: the plan's, at least one replica, and not below a shard that a
-// Secret carries. What grows goes on where the other half is held back. Replicas that the plan leaves free are people's,
-// 0 included, but for those that x0y stopped; and those that people brought back after a stop that lapsed are not stopped again.
+// guarded is the count the workload may be brought to now: the plan's, at least one replica, and not below a shard that
+// a Secret carries. What grows goes on where the other half is held back. Replicas that the plan leaves free are
+// people's, 0 included, but for those that x0y stopped; and those that people brought back after a stop that lapsed are
+// not stopped again.
 func guarded(v *plan.View, seen observed.State, at time.Time) (plan.Count, *Held) {
 	p, stands := v.Plan, seen.Workload.Count()
 	want := plan.Count{Replicas: p.Replicas, ControllerReplicas: p.ControllerReplicas}

@@ -8,15 +8,15 @@ import (
 	"ballast/planner/plan"
 )
 
-// begun is how long after a controller's start its gauges tell of the clusters that it began with: they are renewed every
-// 30 s, and a start takes some more.
+// begun is how long after a controller's start its gauges tell of the clusters that it began with: they are renewed
+// every 30 s, and a start takes some more.
 const begun = 35 * time.Second
 
-// wakes nudges pods for clusters that they own and do nothing for. A Deployment's pod that finds no free slot at its start
-// claims one when its last holder's heartbeat has become old. By its own metrics it then owns the slot's clusters, and yet it
-// begins with none of them before an Application's refresh or its resync (argo-cd v3.2.11): everybody who asks for owners is
-// told that all is well. So it is with any pod where a leader ended between a write and its nudge, and where the webhook wrote
-// a person's pin. What a wave moves is the wave's to nudge.
+// wakes nudges pods for clusters that they own and do nothing for. A Deployment's pod that finds no free slot at its
+// start claims one when its last holder's heartbeat has become old. By its own metrics it then owns the slot's
+// clusters, and yet it begins with none of them before an Application's refresh or its resync (argo-cd v3.2.11):
+// everybody who asks for owners is told that all is well. So it is with any pod where a leader ended between a write
+// and its nudge, and where the webhook wrote a person's pin. What a wave moves is the wave's to nudge.
 func (a *Result) wakes(v *plan.View, seen observed.State) {
 	nudged := map[string]bool{}
 	for _, s := range a.Steps {

@@ -9,12 +9,13 @@ import (
 	"ballast/planner/plan"
 )
 
-// mostSecrets is how many cluster Secrets are planned: a plan has room for some 17,000 of the shortest names, and each takes the
-// planner some kilobytes for as long as a cycle lasts.
+// mostSecrets is how many cluster Secrets are planned: a plan has room for some 17,000 of the shortest names, and each
+// takes the planner some kilobytes for as long as a cycle lasts.
 const mostSecrets = 20_000
 
-// choose takes the Secrets that are planned, by name, and counts the others. Those known for an hour come first, then those that
-// were until lately, then the oldest: whoever makes Secrets, as many as they like, has none but their own left out by it.
+// choose takes the Secrets that are planned, by name, and counts the others. Those known for an hour come first, then
+// those that were until lately, then the oldest: whoever makes Secrets, as many as they like, has none but their own
+// left out by it.
 func (k Known) choose(all []corev1.Secret, most int) ([]Secret, int) {
 	order := make([]ranked, len(all))
 	for i := range all {
@@ -54,8 +55,8 @@ func (k Known) sort(all []ranked) {
 	})
 }
 
-// noteLeftOut marks the chosen ones that have their server or their name in common with one that is left out: Argo CD has that one all
-// the same, and may take it for them. Of one that is too long, the name counts elsewhere.
+// noteLeftOut marks the chosen ones that have their server or their name in common with one that is left out: Argo CD
+// has that one all the same, and may take it for them. Of one that is too long, the name counts elsewhere.
 func noteLeftOut(chosen []Secret, others []ranked) {
 	tooLong := func(s Secret) bool { return s.TooLong }
 	if len(others) == 0 && !slices.ContainsFunc(chosen, tooLong) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// configReads reports whether Argo CD can read a data.config: where it cannot, it does nothing for the cluster, whatever replica
-// has it. Nothing of it is kept or copied: it holds the cluster's credentials.
+// configReads reports whether Argo CD can read a data.config: where it cannot, it does nothing for the cluster,
+// whatever replica has it. Nothing of it is kept or copied: it holds the cluster's credentials.
 func configReads(raw []byte) bool {
 	if len(raw) == 0 {
 		return true

@@ -1,5 +1,5 @@
-// Package discover turns cluster Secrets into the fleet that is planned for, and says where Argo CD itself would put each
-// cluster. All but watch.go are functions of values.
+// Package discover turns cluster Secrets into the fleet that is planned for, and says where Argo CD itself would put
+// each cluster. All but watch.go are functions of values.
 package discover
 
 import (
@@ -34,9 +34,9 @@ type Options struct {
 	Had       func(secret, server string) bool // whether the Secret had that server before; nil: none is known to
 }
 
-// Cluster is a destination cluster. Explicit is its data.shard, Pin its annotation if that is a number. FixedAt is set for
-// a cluster without a Secret: nothing can move it from there. Skip means that Argo CD reconciles nothing there, so that
-// it carries no load.
+// Cluster is a destination cluster. Explicit is its data.shard, Pin its annotation if that is a number. FixedAt is set
+// for a cluster without a Secret: nothing can move it from there. Skip means that Argo CD reconciles nothing there, so
+// that it carries no load.
 type Cluster struct {
 	Shard     plan.Shard `json:"shard"`
 	Explicit  ShardValue `json:"explicit,omitzero"`
@@ -164,7 +164,8 @@ func (f Fleet) mislead(u Unit) {
 	}
 }
 
-// sharedNames are the Secrets of each data.name that several have, those too that are left out: Argo CD finds no cluster by it.
+// sharedNames are the Secrets of each data.name that several have, those too that are left out: Argo CD finds no
+// cluster by it.
 func sharedNames(secrets []Secret) map[string][]string {
 	first, shared := make(map[string]string, len(secrets)), map[string][]string{}
 	for _, s := range secrets {
@@ -219,7 +220,8 @@ func grouped(clusters []Cluster, by func(Cluster) string) []Unit {
 	return us
 }
 
-// secretNames are the clusters that a Secret stands for, and those of them that ballast writes: the implicit one can not be lost.
+// secretNames are the clusters that a Secret stands for, and those of them that ballast writes: the implicit one can
+// not be lost.
 func (f Fleet) secretNames() (all, ours []string) {
 	all, ours = make([]string, 0, len(f.Clusters)), make([]string, 0, len(f.Clusters))
 	for _, c := range f.Clusters {

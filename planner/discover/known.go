@@ -11,24 +11,24 @@ const (
 	// shrinkFrom is the smallest fleet whose shrinking is judged by its share: of three clusters, losing two is a
 	// Tuesday. Losing all of any fleet is judged always.
 	shrinkFrom = 4
-	// AcceptAfter is how long a shrunken discovery must last until it is believed. A further loss is a new one to get used to, but
-	// whoever deletes one Secret every half an hour keeps nothing still for longer than twice of it.
+	// AcceptAfter is how long a shrunken discovery must last until it is believed. A further loss is a new one to get used
+	// to, but whoever deletes one Secret every half an hour keeps nothing still for longer than twice of it.
 	AcceptAfter = 30 * time.Minute
-	// KnownAfter is how long a Secret must be there until its loss is one. Who makes Secrets and deletes them again would keep
-	// the plan still by it, over and over.
+	// KnownAfter is how long a Secret must be there until its loss is one. Who makes Secrets and deletes them again would
+	// keep the plan still by it, over and over.
 	KnownAfter = time.Hour
-	// mostJoin is how many of those join the known ones within a day, in percent of them, and leastJoin that many at least: who makes
-	// hundreds must not lift by it what is a share of the known ones, the moves within a day and what is no loss. A day begins with the
-	// first that joins, so that two days' may join within one that lies across both.
+	// mostJoin is how many of those join the known ones within a day, in percent of them, and leastJoin that many at
+	// least: who makes hundreds must not lift by it what is a share of the known ones, the moves within a day and what is
+	// no loss. A day begins with the first that joins, so that two days' may join within one that lies across both.
 	mostJoin  = 25
 	leastJoin = 10
 )
 
-// Known is the last accepted discovery: the names of the cluster Secrets that were there for an hour, sorted, and those that
-// are to be, Fresh since then; Joined of them joined in the day that began at JoinedSince. Lost are those that were known and went
-// within AcceptAfter, by when that was seen: a fleet that goes by and by is lost as one that goes at once. While a smaller discovery
-// waits to be accepted, ShrunkFirst says since when, ShrunkSince since when no more were lost, and ShrunkTo how many clusters are
-// left. Leaders are who leads where several Secrets have one server.
+// Known is the last accepted discovery: the names of the cluster Secrets that were there for an hour, sorted, and those
+// that are to be, Fresh since then; Joined of them joined in the day that began at JoinedSince. Lost are those that
+// were known and went within AcceptAfter, by when that was seen: a fleet that goes by and by is lost as one that goes
+// at once. While a smaller discovery waits to be accepted, ShrunkFirst says since when, ShrunkSince since when no more
+// were lost, and ShrunkTo how many clusters are left. Leaders are who leads where several Secrets have one server.
 type Known struct {
 	Clusters    []string             `json:"clusters,omitempty"`
 	Fresh       []string             `json:"fresh,omitempty"`
@@ -57,8 +57,8 @@ func (k Known) knew(name string) bool {
 	return lately || len(k.Clusters) > 0 && k.Has(name)
 }
 
-// Misses reports whether a Secret that is gone may be there all the same, and only our list broken: it was known, and went within
-// AcceptAfter. A loss that was accepted is none.
+// Misses reports whether a Secret that is gone may be there all the same, and only our list broken: it was known, and
+// went within AcceptAfter. A loss that was accepted is none.
 func (k Known) Misses(name string) bool {
 	_, lately := k.Lost[name]
 	return lately || k.Has(name)
@@ -92,8 +92,8 @@ func (e *ShrinkError) Error() string {
 		e.Found, e.Lost, e.Known, e.Until.UTC().Format(time.RFC3339), fmt.Sprint(e.Found))
 }
 
-// accept compares the names found, sorted, with the known ones; ours are those of them that ballast writes, which alone may
-// become known: who may make Secrets must not dilute a loss by it.
+// accept compares the names found, sorted, with the known ones; ours are those of them that ballast writes, which alone
+// may become known: who may make Secrets must not dilute a loss by it.
 func (k Known) accept(found, ours []string, accepted *int, o Options, now time.Time) (Known, error) {
 	k.Clusters = k.lately(now)
 	lost := k.missing(found, now)
@@ -126,8 +126,8 @@ func (k Known) accept(found, ours []string, accepted *int, o Options, now time.T
 	return k, &ShrinkError{Found: len(found), Lost: len(lost), Known: len(k.Clusters), Until: until}
 }
 
-// grown is what is known once these are found: whose time has come joins those that are known, the oldest first, as long as there is
-// room for a day. Who makes Secrets anew, day by day, takes nobody's room by it.
+// grown is what is known once these are found: whose time has come joins those that are known, the oldest first, as
+// long as there is room for a day. Who makes Secrets anew, day by day, takes nobody's room by it.
 func (k Known) grown(found []string, since time.Time, made map[string]time.Time, now time.Time) Known {
 	if len(k.Clusters) == 0 {
 		return Known{Clusters: found}

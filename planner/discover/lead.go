@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Leader is the Secret that leads the others of its server. While it is gone, nobody else leads for an hour: it may be made
-// anew, and who made another one beside it must not gain by that.
+// Leader is the Secret that leads the others of its server. While it is gone, nobody else leads for an hour: it may be
+// made anew, and who made another one beside it must not gain by that.
 type Leader struct {
 	Name  string    `json:"name"`
 	Gone  time.Time `json:"gone,omitzero"`
@@ -30,10 +30,10 @@ func (l Leader) String() string {
 // leadsFor is how long a leader that is gone keeps its place, as long as its row.
 const leadsFor = time.Hour
 
-// lead has one Secret of each server lead the others: the one that did, else the oldest of those that had the server before, for
-// the age of a Secret is not that of its server. Who may create a Secret beside another's must neither move that one by it nor
-// hold it: the others' own pins are passed over (data.pins may name any), and one that ballast may not write stands alone. It
-// answers who leads from now on.
+// lead has one Secret of each server lead the others: the one that did, else the oldest of those that had the server
+// before, for the age of a Secret is not that of its server. Who may create a Secret beside another's must neither move
+// that one by it nor hold it: the others' own pins are passed over (data.pins may name any), and one that ballast may
+// not write stands alone. It answers who leads from now on.
 func (k Known) lead(fleet Fleet, o Options, now time.Time) (map[string]Leader, []Problem) {
 	known, leaders, here := k.led(fleet, o, now), map[string]Leader{}, map[string]bool{}
 	var problems []Problem
@@ -69,8 +69,9 @@ func (k Known) lead(fleet Fleet, o Options, now time.Time) (map[string]Leader, [
 // mostLeaders bounds the memory of them: the history has 900 KiB for everything, and a name may have 253 letters.
 const mostLeaders = 1000
 
-// bounded leaves out first what was not there for an hour, then what was made last: who makes Secrets of a thousand servers must have
-// nobody's leader forgotten by it, and makes none that is older than those. Of which nobody knows when it was made comes last.
+// bounded leaves out first what was not there for an hour, then what was made last: who makes Secrets of a thousand
+// servers must have nobody's leader forgotten by it, and makes none that is older than those. Of which nobody knows
+// when it was made comes last.
 func (k Known) bounded(leaders map[string]Leader) map[string]Leader {
 	if len(leaders) == 0 {
 		return nil
@@ -89,8 +90,8 @@ func (k Known) bounded(leaders map[string]Leader) map[string]Leader {
 	return leaders
 }
 
-// mostGone is how many of the Secrets that are gone since the last discovery keep the lead of their server, those first that were
-// made first: the history has room for so many.
+// mostGone is how many of the Secrets that are gone since the last discovery keep the lead of their server, those first
+// that were made first: the history has room for so many.
 const mostGone = 1000
 
 // led are those that led until now: those that are remembered, and the only Secret of a server where that is gone.
@@ -178,8 +179,8 @@ func (l Leader) goneAt(now time.Time) Leader {
 	return l
 }
 
-// follow takes from the others what only a leader has. Where the leader opted out, and so has no pin, the first of the others
-// that ballast writes keeps its own.
+// follow takes from the others what only a leader has. Where the leader opted out, and so has no pin, the first of the
+// others that ballast writes keeps its own.
 func (f Fleet) follow(u Unit, leader int, named Leader, o Options) []Problem {
 	pinned := leader
 	if leader >= 0 && f.Clusters[leader].Unmanaged {

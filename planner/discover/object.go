@@ -18,15 +18,15 @@ const (
 	keyConfig = "config"
 )
 
-// What no cluster's name or URL is longer than: a host's name has 253 letters at most. Who may create Secrets makes each as large as
-// etcd takes it, and the planner keeps all of them.
+// What no cluster's name or URL is longer than: a host's name has 253 letters at most. Who may create Secrets makes
+// each as large as etcd takes it, and the planner keeps all of them.
 const (
 	longestCluster = 512
 	longestServer  = 512
 )
 
-// FromSecret keeps of a Secret what is planned with. A Secret without data, or without any at all, is one like any other. Of one
-// that is too long, which is not planned, it keeps what is not.
+// FromSecret keeps of a Secret what is planned with. A Secret without data, or without any at all, is one like any
+// other. Of one that is too long, which is not planned, it keeps what is not.
 func FromSecret(s *corev1.Secret) Secret {
 	if isPacked(s) {
 		return unpacked(s)

@@ -29,8 +29,8 @@ func AlgorithmOf(name string) Algorithm {
 const Nobody = -1
 
 // Owners is the shard on which Argo CD, with that ARGOCD_CONTROLLER_REPLICAS, reconciles each cluster of a fleet in the
-// order of plan.CompareShards. An explicit shard comes before any algorithm. apps is the number of Applications by server
-// URL; only ConsistentHashing looks at it, and without it every cluster weighs nothing, as in an Argo CD without
+// order of plan.CompareShards. An explicit shard comes before any algorithm. apps is the number of Applications by
+// server URL; only ConsistentHashing looks at it, and without it every cluster weighs nothing, as in an Argo CD without
 // Applications. Of clusters with one server URL Argo CD knows only one; the first stands for it here, and all have its
 // owner. The rules are those of controller/sharding in argo-cd v3.2.11, and testdata/owners.json.gz proves them; that
 // skip-reconcile leaves a cluster to nobody is newer than that.
@@ -51,8 +51,8 @@ func Owners(clusters []Cluster, a Algorithm, replicas int, apps map[string]int) 
 	return result
 }
 
-// InClusterOwner is the shard of an in-cluster without a Secret. Argo CD gives it no ID, so it comes first in every order
-// and no load has been placed before it.
+// InClusterOwner is the shard of an in-cluster without a Secret. Argo CD gives it no ID, so it comes first in every
+// order and no load has been placed before it.
 func InClusterOwner(a Algorithm, replicas int) int {
 	return owners([]Cluster{{Implicit: true}}, []int{0}, a, replicas, nil)[0]
 }
@@ -72,7 +72,8 @@ func effective(explicit ShardValue, computed, replicas int) int {
 	return computed
 }
 
-// distinct are the indexes of the first cluster of each server, in the order of Argo CD's cluster IDs: the Secrets' UIDs.
+// distinct are the indexes of the first cluster of each server, in the order of Argo CD's cluster IDs: the Secrets'
+// UIDs.
 func distinct(clusters []Cluster) []int {
 	seen := make(map[string]bool, len(clusters))
 	indexes := make([]int, 0, len(clusters))

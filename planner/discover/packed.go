@@ -9,9 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A cache keeps a packed Secret: one whose finalizers are the mark and what is planned with, without a map of its own. Of a Secret
-// with a name and a URL of 40 letters the maps of data and annotations would take three quarters of the memory, and who may create
-// Secrets makes as many as etcd takes. No Secret of an API server has such a finalizer: the mark is no name.
+// A cache keeps a packed Secret: one whose finalizers are the mark and what is planned with, without a map of its own.
+// Of a Secret with a name and a URL of 40 letters the maps of data and annotations would take three quarters of the
+// memory, and who may create Secrets makes as many as etcd takes. No Secret of an API server has such a finalizer: the
+// mark is no name.
 const packedMark = "\x00ballast"
 
 // What the finalizers of a packed Secret are.

@@ -43,8 +43,8 @@ func newRing(replicas int) *ring {
 	return r
 }
 
-// place gives a cluster with that many Applications its shard. A shard below the bound always exists: the bound is above
-// the mean.
+// place gives a cluster with that many Applications its shard. A shard below the bound always exists: the bound is
+// above the mean.
 func (r *ring) place(id string, apps int) int {
 	hash := ringHash(id)
 	at, _ := slices.BinarySearchFunc(r.points, hash, func(p point, h uint64) int {

@@ -7,8 +7,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// Secret is what ballast keeps of a cluster Secret: enough to plan with, and nothing that a log, a replay file or a core
-// dump may not show. It is part of a cycle's replayable input.
+// Secret is what ballast keeps of a cluster Secret: enough to plan with, and nothing that a log, a replay file or a
+// core dump may not show. It is part of a cycle's replayable input.
 type Secret struct {
 	UID           string     `json:"uid,omitempty"`
 	Name          string     `json:"name"`

@@ -27,15 +27,16 @@ const (
 	keyAlgorithm      = "controller.sharding.algorithm"
 )
 
-// Transform is TransformSecret for a cache of the Secrets that a selector chooses: of labels it keeps those that it asks for.
+// Transform is TransformSecret for a cache of the Secrets that a selector chooses: of labels it keeps those that it
+// asks for.
 func Transform(selector labels.Selector) func(any) (any, error) {
 	requirements, _ := selector.Requirements()
 	var shared sharedLabels
 	return func(obj any) (any, error) { return transform(obj, requirements, &shared) }
 }
 
-// TransformSecret strips a Secret before an informer keeps it: credentials, last-applied and managed fields never stay in
-// memory. What is planned with is packed, for FromSecret to read. What is no Secret passes as it is.
+// TransformSecret strips a Secret before an informer keeps it: credentials, last-applied and managed fields never stay
+// in memory. What is planned with is packed, for FromSecret to read. What is no Secret passes as it is.
 func TransformSecret(obj any) (any, error) {
 	return Transform(labels.SelectorFromSet(labels.Set{plan.SecretTypeLabel: plan.SecretTypeCluster}))(obj)
 }
@@ -64,8 +65,8 @@ func keptLabels(all map[string]string, asked labels.Requirements) map[string]str
 	return kept
 }
 
-// sharedLabels has Secrets with the same labels share one map: nearly all have the same, and a map takes more than the rest of a
-// small Secret does. Nobody writes to what a cache holds.
+// sharedLabels has Secrets with the same labels share one map: nearly all have the same, and a map takes more than the
+// rest of a small Secret does. Nobody writes to what a cache holds.
 type sharedLabels struct {
 	mu   sync.Mutex
 	last map[string]string
@@ -81,8 +82,8 @@ func (s *sharedLabels) of(kept map[string]string) map[string]string {
 }
 
 // ReadInput reads what Discover needs of Argo CD's namespace, but for InClusterOwner and AcceptDiscovery, which others
-// know. Of more Secrets than are planned those that are known come first. Without argocd-cm, or without its key, the in-cluster is
-// enabled, as Argo CD has it.
+// know. Of more Secrets than are planned those that are known come first. Without argocd-cm, or without its key, the
+// in-cluster is enabled, as Argo CD has it.
 func ReadInput(ctx context.Context, r client.Reader, namespace string, selector labels.Selector, known Known) (Input, error) {
 	in := Input{Namespace: namespace}
 	var secrets corev1.SecretList
@@ -124,7 +125,8 @@ type found struct {
 
 // FindTarget fills in what the target leaves empty, and says how the workload stands. Without a name it is the one
 // StatefulSet or Deployment with the labels that every installation sets; none or several are an error that lists what
-// is there. Where a plan is of one that fits, it is that one and no other, whatever somebody puts beside it or in its place.
+// is there. Where a plan is of one that fits, it is that one and no other, whatever somebody puts beside it or in its
+// place.
 func FindTarget(ctx context.Context, r client.Reader, target plan.Target, of *plan.Plan) (plan.Target, Workload, error) {
 	all, err := listWorkloads(ctx, r, target)
 	if err != nil {
@@ -154,8 +156,8 @@ func FindTarget(ctx context.Context, r client.Reader, target plan.Target, of *pl
 	return plan.Target{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, Container: w.Container}, w, nil
 }
 
-// thePlans is the workload that a plan is of, alone of those that fit, and the others. Whoever may create a workload must neither take
-// the fleet over by it, nor leave nobody in charge. A plan of what the target rules out says nothing.
+// thePlans is the workload that a plan is of, alone of those that fit, and the others. Whoever may create a workload
+// must neither take the fleet over by it, nor leave nobody in charge. A plan of what the target rules out says nothing.
 func thePlans(of *plan.Plan, target plan.Target, fits []found) (its, beside []found, err error) {
 	if of == nil {
 		return fits, nil, nil

@@ -71,8 +71,8 @@ func FindContainer(containers []corev1.Container) (int, error) {
 		"set target.container", cmp.Or(containerNames(containers), "no containers"), plan.ControllerCommand, EnvReplicas)
 }
 
-// env is a container's variable: its value, and whether it is there with a value of its own. Of several entries the container
-// runtime takes the last.
+// env is a container's variable: its value, and whether it is there with a value of its own. Of several entries the
+// container runtime takes the last.
 func env(c corev1.Container, name string) (string, bool) {
 	for _, e := range slices.Backward(c.Env) {
 		if e.Name == name && e.ValueFrom == nil {

@@ -25,14 +25,14 @@ type MostWantedOptions struct {
 // MostWanted casts a ballot for c and elects the candidate with the most votes, ties to the newest ballot. It returns
 // the history to go on with; h is not changed.
 //
-// Basis is a hash of what candidates must agree on to be comparable (bounds): another basis starts a new vote. Ballots do not
-// count either for candidates of other clusters than c's, of those that Counts names and but for a tenth: a cluster that comes,
-// goes or is pinned every few minutes must not keep all others where they are. Ballots older than the window are dropped, and those
-// from the future too, which a clock that was set back leaves. An election ends the vote: its history has no ballots. The
-// candidate elected may be the plan in force, which is for the caller to see.
+// Basis is a hash of what candidates must agree on to be comparable (bounds): another basis starts a new vote. Ballots
+// do not count either for candidates of other clusters than c's, of those that Counts names and but for a tenth: a
+// cluster that comes, goes or is pinned every few minutes must not keep all others where they are. Ballots older than
+// the window are dropped, and those from the future too, which a clock that was set back leaves. An election ends the
+// vote: its history has no ballots. The candidate elected may be the plan in force, which is for the caller to see.
 //
-// Candidates beyond MaxAssignments are dropped, the least wanted and then the oldest first, never c. Their ballots stay,
-// but they cannot win.
+// Candidates beyond MaxAssignments are dropped, the least wanted and then the oldest first, never c. Their ballots
+// stay, but they cannot win.
 func MostWanted(h History, c Candidate, basis string, now time.Time, o MostWantedOptions) (Election, History) {
 	key, running := Key(c), h.Basis == basis
 	next := History{Basis: basis}

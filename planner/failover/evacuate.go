@@ -10,12 +10,13 @@ import (
 	"ballast/planner/plan"
 )
 
-// betweenFailovers is how long after one replica's failover another's may begin. An illness that wanders from replica to
-// replica with the clusters takes one replica an hour instead of the fleet.
+// betweenFailovers is how long after one replica's failover another's may begin. An illness that wanders from replica
+// to replica with the clusters takes one replica an hour instead of the fleet.
 const betweenFailovers = time.Hour
 
-// Last is the failover that began last. Its replica goes on to be emptied, wave by wave, while others wait. Carried is what each
-// replica carried when it began; Worked says that it worked at the last look, so that one that does not waits for no hour.
+// Last is the failover that began last. Its replica goes on to be emptied, wave by wave, while others wait. Carried is
+// what each replica carried when it began; Worked says that it worked at the last look, so that one that does not waits
+// for no hour.
 type Last struct {
 	Replica int         `json:"replica"`
 	At      time.Time   `json:"at,omitzero"`
@@ -23,12 +24,12 @@ type Last struct {
 	Worked  bool        `json:"worked,omitempty"`
 }
 
-// takesOn is the share of what a replica carries that it takes on freely within an hour, in percent. More of it than that waits for
-// the budget: a replica that dies of what another one left has all others die after it.
+// takesOn is the share of what a replica carries that it takes on freely within an hour, in percent. More of it than
+// that waits for the budget: a replica that dies of what another one left has all others die after it.
 const takesOn = 25
 
-// Request is everything that decides where clusters go. Of the plan count the rows and the replicas that run at both ends of
-// a rollout that is under way.
+// Request is everything that decides where clusters go. Of the plan count the rows and the replicas that run at both
+// ends of a rollout that is under way.
 type Request struct {
 	View        *plan.View
 	Loads       map[string]plan.Load // present loads, by cluster; the row's for others
@@ -48,9 +49,9 @@ type Request struct {
 	Last        Last
 }
 
-// Evacuation is the moves, by cluster, of which FailedOver leave an unwell replica; what people
-// should know; and the failover that counts as the last one once the moves are made. Where FailedOver is 0 Last is to be kept
-// at once: it is the one that was given, or follows a clock that went back.
+// Evacuation is the moves, by cluster, of which FailedOver leave an unwell replica; what people should know; and the
+// failover that counts as the last one once the moves are made. Where FailedOver is 0 Last is to be kept at once: it is
+// the one that was given, or follows a clock that went back.
 type Evacuation struct {
 	Moves      map[string]int
 	FailedOver int
@@ -60,17 +61,18 @@ type Evacuation struct {
 
 // Evacuate says where clusters of unwell and cordoned replicas go.
 //
-// One unwell replica an hour is emptied, first one that does not work, then the most loaded; cordoned ones at once, all of them.
-// Clusters go to replicas that are neither, nor shut: first those that fit within the capacity, the heaviest first, each to the
-// fullest replica that takes it; then the others, placed the heaviest first on the lightest replica, which keeps the largest load
-// small. Secrets with one server go together, and join the ones that stand on a healthy replica; pinned ones stay.
+// One unwell replica an hour is emptied, first one that does not work, then the most loaded; cordoned ones at once, all
+// of them. Clusters go to replicas that are neither, nor shut: first those that fit within the capacity, the heaviest
+// first, each to the fullest replica that takes it; then the others, placed the heaviest first on the lightest replica,
+// which keeps the largest load small. Secrets with one server go together, and join the ones that stand on a healthy
+// replica; pinned ones stay.
 //
-// What is on a replica that does not work waits for no budget, for nobody reconciles it, as long as it fits the capacity or a
-// quarter more than the others carried when that began, and once a day: a cluster that its replicas die of would take half of the
-// fleet along each hour. At least one an hour goes. A replica that works again, though it is unwell, has its clusters: they wait
-// for the budget. Where that is too small, those that fit the capacity come first, the heaviest first; then, of those beyond it,
-// the lightest first, for they do the least harm, and what carries nothing comes last. The rest waits. Nothing ever brings a cluster
-// back but balance.
+// What is on a replica that does not work waits for no budget, for nobody reconciles it, as long as it fits the
+// capacity or a quarter more than the others carried when that began, and once a day: a cluster that its replicas die
+// of would take half of the fleet along each hour. At least one an hour goes. A replica that works again, though it is
+// unwell, has its clusters: they wait for the budget. Where that is too small, those that fit the capacity come first,
+// the heaviest first; then, of those beyond it, the lightest first, for they do the least harm, and what carries
+// nothing comes last. The rest waits. Nothing ever brings a cluster back but balance.
 func Evacuate(r Request, now time.Time) Evacuation {
 	if now.Before(r.Last.At) {
 		r.Last.At = now // the clock went back: no time passed
@@ -185,8 +187,8 @@ func running(p plan.Plan) int {
 	return max(n, 0)
 }
 
-// next chooses the unwell replica to empty: the one whose failover began within the hour, else one that does not work, else the one
-// with the most load that can move. The others wait, and are named.
+// next chooses the unwell replica to empty: the one whose failover began within the hour, else one that does not work,
+// else the one with the most load that can move. The others wait, and are named.
 func (e *evacuation) next(now time.Time) (replica int, ok bool) {
 	for _, candidate := range e.unwell {
 		overtakes := e.Last.Worked && !e.Works[candidate]

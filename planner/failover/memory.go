@@ -14,8 +14,8 @@ type Memory struct {
 	Replicas map[int]History `json:"replicas,omitempty"`
 }
 
-// History is one replica's: its pod with that pod's count of restarts, since when it does not work (zero: it does), and the
-// restarts and the last OOM kill of the last 15 minutes.
+// History is one replica's: its pod with that pod's count of restarts, since when it does not work (zero: it does), and
+// the restarts and the last OOM kill of the last 15 minutes.
 type History struct {
 	Pod      string      `json:"pod,omitempty"`
 	Count    int         `json:"count,omitempty"`
@@ -24,14 +24,15 @@ type History struct {
 	OOM      time.Time   `json:"oom,omitzero"`
 }
 
-// Recovers reports whether a replica that does not work at this look may be back at the next: it has done so for less than after, and
-// is in no loop of restarts.
+// Recovers reports whether a replica that does not work at this look may be back at the next: it has done so for less
+// than after, and is in no loop of restarts.
 func (m Memory) Recovers(replica int, after time.Duration, now time.Time) bool {
 	h := m.Replicas[replica]
 	return len(h.Restarts) < manyRestarts && now.Sub(h.Down) < after
 }
 
-// rolling forgets everything but the counts: what happens while pods are replaced says nothing of a replica, then or later.
+// rolling forgets everything but the counts: what happens while pods are replaced says nothing of a replica, then or
+// later.
 func (m Memory) rolling(f Fleet, now time.Time) Memory {
 	next := Memory{Looked: now, Rolled: now, Replicas: make(map[int]History, f.Replicas)}
 	for replica, pod := range f.pods() {
@@ -58,8 +59,8 @@ func (m Memory) looked(f Fleet, o Options, now time.Time) Memory {
 	return next
 }
 
-// taking adds the pod's restarts and its OOM kill. Of a pod that is new, or was not looked at for long, only the last restart
-// has a known time. What happened before the last rollout was over does not count.
+// taking adds the pod's restarts and its OOM kill. Of a pod that is new, or was not looked at for long, only the last
+// restart has a known time. What happened before the last rollout was over does not count.
 func (h History) taking(pod observed.Pod, blind bool, rolled, now time.Time) History {
 	same := pod.Name == h.Pod && pod.Restarts >= h.Count
 	restarts := pod.Restarts - h.Count

@@ -139,7 +139,8 @@ func verb(n int, word string) string {
 	return word
 }
 
-// sooner orders by what the budget is for first; what carries nothing comes last, so that nobody's empty clusters take it up.
+// sooner orders by what the budget is for first; what carries nothing comes last, so that nobody's empty clusters take
+// it up.
 func sooner(a, b unit) int {
 	switch {
 	case (a.Load == 0) != (b.Load == 0) && b.Load == 0:

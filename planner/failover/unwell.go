@@ -16,8 +16,9 @@ const (
 	manyRestarts = 3
 )
 
-// Fleet is what is seen of the application-controllers. Known is false where the pods could not be listed. Rolling says that
-// the workload's pods are being replaced: its status speaks of an older spec, or not every pod has the newest template.
+// Fleet is what is seen of the application-controllers. Known is false where the pods could not be listed. Rolling says
+// that the workload's pods are being replaced: its status speaks of an older spec, or not every pod has the newest
+// template.
 type Fleet struct {
 	Known    bool
 	Replicas int  // that should run
@@ -123,10 +124,10 @@ func count(n int) string {
 	return fmt.Sprintf("%d replicas are", n)
 }
 
-// Judge looks at the replicas. Nothing is done for more than half of the fleet: what makes most of it ill (Redis, the API
-// server, the nodes, an image) comes along with the clusters, and the few healthy ones would fall under the load of the
-// many. Half of it, one of two, is still one replica's own trouble. Pods of one fault fall one after the other: those that
-// do not work now count from the first moment.
+// Judge looks at the replicas. Nothing is done for more than half of the fleet: what makes most of it ill (Redis, the
+// API server, the nodes, an image) comes along with the clusters, and the few healthy ones would fall under the load of
+// the many. Half of it, one of two, is still one replica's own trouble. Pods of one fault fall one after the other:
+// those that do not work now count from the first moment.
 func Judge(f Fleet, o Options, now time.Time, m Memory) (Verdict, Memory) {
 	m = m.shifted(now)
 	if !f.Known {

@@ -14,8 +14,8 @@ import (
 )
 
 // PNorm is each cluster's weighted p-norm (sum w*x^p)^(1/p) over its metrics, in fixed point, in the columns' order of
-// clusters. With p = 1 loads add up; the larger p, the more the largest metric alone counts. p is 1 or more, weights are
-// 0 or more, and metrics and weights name each other exactly once.
+// clusters. With p = 1 loads add up; the larger p, the more the largest metric alone counts. p is 1 or more, weights
+// are 0 or more, and metrics and weights name each other exactly once.
 //
 // The order of the columns does not matter: metrics are added up by name.
 func PNorm(cols []normalize.Column, p float64, weights map[string]float64) ([]plan.Load, error) {

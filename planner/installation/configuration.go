@@ -53,9 +53,9 @@ func Shipped(n Names) (*admissionv1.MutatingWebhookConfiguration, error) {
 // mostDifferences bounds what is told of a configuration that has nothing in common with the shipped one.
 const mostDifferences = 20
 
-// Compare finds what of the shipped configuration the installed one does not have, and what it has beside it. Content of the
-// installed one is not shown. The caBundle is not compared: it is made where ballast is installed, and the probe finds one
-// that does not fit.
+// Compare finds what of the shipped configuration the installed one does not have, and what it has beside it. Content
+// of the installed one is not shown. The caBundle is not compared: it is made where ballast is installed, and the probe
+// finds one that does not fit.
 func Compare(shipped, installed *admissionv1.MutatingWebhookConfiguration) []Finding {
 	var found []Finding
 	add := func(webhook, field, what string) {
@@ -121,8 +121,8 @@ func service(c admissionv1.WebhookClientConfig) any {
 	return []string{ptr.Deref(c.URL, ""), s.Namespace, s.Name, ptr.Deref(s.Path, ""), port}
 }
 
-// failurePolicy is Fail for clusters. where components/fail-closed is used, which is as good as Ignore. All others may lock
-// people out.
+// failurePolicy is Fail for clusters. where components/fail-closed is used, which is as good as Ignore. All others may
+// lock people out.
 func failurePolicy(w admissionv1.MutatingWebhook) any {
 	if p := ptr.Deref(w.FailurePolicy, ""); w.Name != "clusters."+plan.Group || p != admissionv1.Fail {
 		return p
@@ -144,8 +144,8 @@ func sortedRules(rules []admissionv1.RuleWithOperations) []admissionv1.RuleWithO
 	return sorted
 }
 
-// Left finds a configuration of an older release that still asks this installation's webhook: each write is answered twice,
-// and by rules that nobody keeps. One of another namespace is another installation's.
+// Left finds a configuration of an older release that still asks this installation's webhook: each write is answered
+// twice, and by rules that nobody keeps. One of another namespace is another installation's.
 func Left(shipped, old *admissionv1.MutatingWebhookConfiguration, namespace string) []Finding {
 	if shipped.Name == old.Name || !slices.ContainsFunc(old.Webhooks, func(w admissionv1.MutatingWebhook) bool {
 		return w.ClientConfig.Service != nil && w.ClientConfig.Service.Namespace == namespace

@@ -1,5 +1,6 @@
-// Package installation says where the cluster that ballast is installed in differs from what it was made for: an installed
-// webhook configuration that is not the shipped one, and a Kubernetes that is too old. Nothing here stops anything: it is told.
+// Package installation says where the cluster that ballast is installed in differs from what it was made for: an
+// installed webhook configuration that is not the shipped one, and a Kubernetes that is too old. Nothing here stops
+// anything: it is told.
 package installation
 
 // Kind is what a finding is about.
@@ -13,7 +14,8 @@ const (
 	TooOld     Kind = "KubernetesTooOld"
 )
 
-// Finding is one difference. The subject tells it from others of its kind, and stays the same while the difference lasts.
+// Finding is one difference. The subject tells it from others of its kind, and stays the same while the difference
+// lasts.
 type Finding struct {
 	Kind    Kind   `json:"kind"`
 	Subject string `json:"subject"`

@@ -29,14 +29,15 @@ type Looker struct {
 	configurationAsked, versionSeen time.Time
 }
 
-// Seen is what was found. Matches is whether the installed webhook configuration is the shipped one, nil while that is unknown.
+// Seen is what was found. Matches is whether the installed webhook configuration is the shipped one, nil while that is
+// unknown.
 type Seen struct {
 	Matches  *bool
 	Findings []Finding
 }
 
-// Look gives what is known. An error names what could not be asked; it is asked again at the next look, and what was known
-// holds until then.
+// Look gives what is known. An error names what could not be asked; it is asked again at the next look, and what was
+// known holds until then.
 func (l *Looker) Look(ctx context.Context, n Names) (Seen, error) {
 	var errs []error
 	if l.due(l.configurationAsked, configurationEvery) {
@@ -95,7 +96,8 @@ func (l *Looker) compare(ctx context.Context, n Names) (Seen, error) {
 	return Seen{Matches: &matches, Findings: found}, ignoreForbidden(err)
 }
 
-// ignoreForbidden passes over the name of older releases where the right to look at it was taken away: it is not there anew.
+// ignoreForbidden passes over the name of older releases where the right to look at it was taken away: it is not there
+// anew.
 func ignoreForbidden(err error) error {
 	if apierrors.IsForbidden(err) {
 		return nil

@@ -32,8 +32,8 @@ func (e *UnanchoredError) Error() string {
 }
 
 // Reference divides each metric by its reference, which is in the metric's unit: 1 is then the whole fleet on the day
-// the references were taken. A metric whose reference is 0 or missing stays 0 while it has no values, and is reported as
-// an *UnanchoredError, all such metrics at once, as soon as it has.
+// the references were taken. A metric whose reference is 0 or missing stays 0 while it has no values, and is reported
+// as an *UnanchoredError, all such metrics at once, as soon as it has.
 func Reference(cols []Column, refs map[string]float64) ([]Column, error) {
 	if err := check(cols); err != nil {
 		return nil, err

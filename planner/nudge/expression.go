@@ -10,8 +10,8 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// Whoever writes argocd-cmd-params-cm may fill it with expressions, and Argo CD's engine goes back over a text for as long as an expression
-// asks. People's have some hundred bytes, and an answer takes microseconds.
+// Whoever writes argocd-cmd-params-cm may fill it with expressions, and Argo CD's engine goes back over a text for as
+// long as an expression asks. People's have some hundred bytes, and an answer takes microseconds.
 const (
 	maxExpression  = 64 << 10 // bytes: it compiles to some 20 MiB
 	maxExpressions = 32
@@ -25,8 +25,8 @@ var (
 	errSlowExpression  = errors.New("it takes too long to match")
 )
 
-// expression is one of application.namespaces, in Argo CD's own engine (dlclark/regexp2). One that fails is given up: it
-// allows nothing from then on.
+// expression is one of application.namespaces, in Argo CD's own engine (dlclark/regexp2). One that fails is given up:
+// it allows nothing from then on.
 type expression struct {
 	text     string
 	compiled *regexp2.Regexp

@@ -8,12 +8,13 @@ import (
 // globSpecial are the characters by which an entry is more than a name.
 const globSpecial = `*?[]{}\`
 
-// glob is a shell-style pattern of the dialect that Argo CD reads (gobwas/glob without separators): * and ** are any text,
-// ? is any character, [abc] and [a-z] one of a set, [!abc] one that is not, \x is x itself. Braces group alternatives that
-// have commas between; entries have no commas, so braces change nothing here, and one that is left open ends at the end.
+// glob is a shell-style pattern of the dialect that Argo CD reads (gobwas/glob without separators): * and ** are any
+// text, ? is any character, [abc] and [a-z] one of a set, [!abc] one that is not, \x is x itself. Braces group
+// alternatives that have commas between; entries have no commas, so braces change nothing here, and one that is left
+// open ends at the end.
 //
-// It is our own because gobwas/glob v0.2.3 cannot be stopped: a pattern of 250 characters, which a writer of the setting may
-// choose, took it a minute on one name (measured). This one's time is at most the product of the lengths.
+// It is our own because gobwas/glob v0.2.3 cannot be stopped: a pattern of 250 characters, which a writer of the
+// setting may choose, took it a minute on one name (measured). This one's time is at most the product of the lengths.
 type glob []globPart
 
 // globPart stands for any text, or for one character.

@@ -56,7 +56,8 @@ func (l *listing) serves(namespace string, now time.Time, age time.Duration) boo
 	return old >= 0 && old <= max(age, 5*l.took)
 }
 
-// listed is a listing of at most that age: the last one, or one that is made now, by one caller for all that wait for it.
+// listed is a listing of at most that age: the last one, or one that is made now, by one caller for all that wait for
+// it.
 func (n *Nudger) listed(ctx context.Context, namespace string, age time.Duration) (*listing, error) {
 	if l := n.last.Load(); l.serves(namespace, n.Clock.Now(), age) {
 		return l, nil
@@ -90,8 +91,8 @@ func (n *Nudger) report(problems []Problem) {
 	n.reported = problems
 }
 
-// list finds what Argo CD looks at. With patterns among its namespaces that takes a look at all of them; without, or where
-// that is forbidden, at each that is known by name. Only Argo CD's own has to be allowed.
+// list finds what Argo CD looks at. With patterns among its namespaces that takes a look at all of them; without, or
+// where that is forbidden, at each that is known by name. Only Argo CD's own has to be allowed.
 func (n *Nudger) list(ctx context.Context, own string) (*kept, []Problem, error) {
 	setting, err := n.setting(ctx, own)
 	if err != nil {
@@ -122,7 +123,8 @@ func (n *Nudger) list(ctx context.Context, own string) (*kept, []Problem, error)
 // mostKept is what the Applications of a listing may take, some 300,000 of them.
 const mostKept = 96 << 20
 
-// kept are the Applications of a listing, as far as there is room: who may create them must not fill the planner's memory.
+// kept are the Applications of a listing, as far as there is room: who may create them must not fill the planner's
+// memory.
 type kept struct {
 	applications []Application
 	bytes, more  int
@@ -161,8 +163,8 @@ func (n *Nudger) setting(ctx context.Context, own string) (string, error) {
 	return cm.Data[keyNamespaces], nil
 }
 
-// listIn lists a namespace, or all, and keeps what Argo CD looks at. A listing that takes so long that the API server has
-// forgotten its beginning is begun anew once.
+// listIn lists a namespace, or all, and keeps what Argo CD looks at. A listing that takes so long that the API server
+// has forgotten its beginning is begun anew once.
 func (n *Nudger) listIn(ctx context.Context, namespace string, watched *Watched, all *kept) error {
 	before := *all
 	err := n.listPages(ctx, namespace, watched, all)

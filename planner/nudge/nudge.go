@@ -1,6 +1,6 @@
-// Package nudge wakes the new owner of a moved cluster. An application-controller that is given a cluster leaves it alone
-// until an Application that deploys there is refreshed; until then nobody owns the cluster, by default for up to three
-// minutes. Nudger asks Argo CD to refresh one of them.
+// Package nudge wakes the new owner of a moved cluster. An application-controller that is given a cluster leaves it
+// alone until an Application that deploys there is refreshed; until then nobody owns the cluster, by default for up to
+// three minutes. Nudger asks Argo CD to refresh one of them.
 package nudge
 
 import (
@@ -24,8 +24,8 @@ import (
 const (
 	// keep is how long a listing tells where to look. It may be old: what it names is read again before it is written.
 	keep = 10 * time.Minute
-	// fresh is how old a listing may be to say that a cluster has no Application: two nudges of one cluster apart. One that
-	// was made since, before the cluster moved, is found by the second.
+	// fresh is how old a listing may be to say that a cluster has no Application: two nudges of one cluster apart. One
+	// that was made since, before the cluster moved, is found by the second.
 	fresh = 10 * time.Second
 	// tries is how many Applications of a cluster are read to find one without fault.
 	tries = 4
@@ -33,9 +33,9 @@ const (
 	fieldOwner = "ballast-planner"
 )
 
-// Options make a Nudger. Client writes; Reader reads past any cache. Report, which may be nil, is told once of each Problem,
-// and again of one that was gone and came back. Own, which may be nil, is the application-controller's own setting of the
-// namespaces, by its command line or env; without one Argo CD's ConfigMap has it.
+// Options make a Nudger. Client writes; Reader reads past any cache. Report, which may be nil, is told once of each
+// Problem, and again of one that was gone and came back. Own, which may be nil, is the application-controller's own
+// setting of the namespaces, by its command line or env; without one Argo CD's ConfigMap has it.
 type Options struct {
 	Client client.Client
 	Reader client.Reader
@@ -60,9 +60,10 @@ func New(o Options) *Nudger {
 	return &Nudger{Options: o, turn: make(chan struct{}, 1)}
 }
 
-// Nudge asks for a refresh of one Application of the cluster: of its server or, where it is not empty, its name in Argo CD.
-// namespace is Argo CD's; cluster is the Secret's name, for errors. The answer is the Application as namespace/name, or
-// empty where there is none that Argo CD would look at: such a cluster needs no nudge. Missing rights are a ForbiddenError.
+// Nudge asks for a refresh of one Application of the cluster: of its server or, where it is not empty, its name in Argo
+// CD. namespace is Argo CD's; cluster is the Secret's name, for errors. The answer is the Application as
+// namespace/name, or empty where there is none that Argo CD would look at: such a cluster needs no nudge. Missing
+// rights are a ForbiddenError.
 func (n *Nudger) Nudge(ctx context.Context, namespace, cluster, server, name string) (string, error) {
 	application, err := n.find(ctx, namespace, server, name)
 	if err != nil {
@@ -143,8 +144,8 @@ func (n *Nudger) read(ctx context.Context, a Application) (Application, error) {
 	return fromUnstructured(&u)
 }
 
-// errCrowded: the API server merges all managers of an object with each write, for half a minute where they are thousands. It is
-// the Application of somebody, who must not have others wait.
+// errCrowded: the API server merges all managers of an object with each write, for half a minute where they are
+// thousands. It is the Application of somebody, who must not have others wait.
 var errCrowded = errors.New("too many managers of its fields (kubectl patch --type=merge -p '{\"metadata\":{\"managedFields\":[{}]}}' starts the list anew)")
 
 // request sets the annotation. Setting it to what it is would be a write without an event, by which nobody is woken: a

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Watched is the namespaces in which Argo CD looks at Applications: its own, and those that application.namespaces allows.
-// It is for one listing, and for one goroutine.
+// Watched is the namespaces in which Argo CD looks at Applications: its own, and those that application.namespaces
+// allows. It is for one listing, and for one goroutine.
 type Watched struct {
 	own         string
 	names       []string // sorted, without own
@@ -18,8 +18,8 @@ type Watched struct {
 	lastHas bool
 }
 
-// Watch reads the setting application.namespaces of ConfigMap argocd-cmd-params-cm: names, globs and /regular expressions/
-// with commas between, as Argo CD reads them. What Argo CD cannot read allows nothing there, nor here.
+// Watch reads the setting application.namespaces of ConfigMap argocd-cmd-params-cm: names, globs and /regular
+// expressions/ with commas between, as Argo CD reads them. What Argo CD cannot read allows nothing there, nor here.
 func Watch(own, setting string) *Watched {
 	w := &Watched{own: own, last: own, lastHas: true}
 	for entry := range strings.SplitSeq(setting, ",") {
@@ -53,8 +53,8 @@ func (w *Watched) addExpression(entry string) {
 	}
 }
 
-// isExpression tells what stands between slashes. A single slash is both its beginning and its end to Argo CD, which then
-// cannot cut it.
+// isExpression tells what stands between slashes. A single slash is both its beginning and its end to Argo CD, which
+// then cannot cut it.
 func isExpression(entry string) bool {
 	return len(entry) > 1 && strings.HasPrefix(entry, "/") && strings.HasSuffix(entry, "/")
 }

@@ -12,11 +12,11 @@ import (
 	"ballast/planner/plan"
 )
 
-// State is what stands: the workload (nil: not found), every cluster Secret, the application-controllers' pods, and which
-// replicas own each cluster by their own account, by the name of its Secret. Asked says that every ready pod answered, so
-// that an owner that is absent is none, and Looked is when they were asked. Orphans and Doubled are the clusters that nobody
-// has, or several pods, for longer than a move takes, by name. Given are the Secrets that repairs wrote lately.
-// Where pods and owners are not known, only mode live misses them: it waits.
+// State is what stands: the workload (nil: not found), every cluster Secret, the application-controllers' pods, and
+// which replicas own each cluster by their own account, by the name of its Secret. Asked says that every ready pod
+// answered, so that an owner that is absent is none, and Looked is when they were asked. Orphans and Doubled are the
+// clusters that nobody has, or several pods, for longer than a move takes, by name. Given are the Secrets that repairs
+// wrote lately. Where pods and owners are not known, only mode live misses them: it waits.
 type State struct {
 	Workload    *Workload        `json:"workload,omitempty"`
 	Secrets     []Secret         `json:"secrets,omitempty"`
@@ -32,17 +32,17 @@ type State struct {
 	Passing     []string         `json:"passing,omitempty"`  // rows whose Secret is gone, and is believed to be: that says nothing of what is seen
 }
 
-// InCluster is the cluster Argo CD runs in. Implicit says that Argo CD knows it without a Secret; then Algorithm (legacy,
-// round-robin, consistent-hashing) gives it a shard.
+// InCluster is the cluster Argo CD runs in. Implicit says that Argo CD knows it without a Secret; then Algorithm
+// (legacy, round-robin, consistent-hashing) gives it a shard.
 type InCluster struct {
 	Implicit  bool   `json:"implicit,omitempty"`
 	Algorithm string `json:"algorithm,omitempty"`
 }
 
-// Pod is an application-controller's. Started is the start of the running container, RestartedAt the same if it restarted; OOMKilled speaks
-// of the end before that, and KilledAt is when that was. Memory and MemoryLimit are bytes, 0 where they are not known.
-// Claimed says that the pod holds the slot of its replica with a fresh heartbeat; a StatefulSet's pod always does. Answered
-// says that it told which clusters it owns.
+// Pod is an application-controller's. Started is the start of the running container, RestartedAt the same if it
+// restarted; OOMKilled speaks of the end before that, and KilledAt is when that was. Memory and MemoryLimit are bytes,
+// 0 where they are not known. Claimed says that the pod holds the slot of its replica with a fresh heartbeat; a
+// StatefulSet's pod always does. Answered says that it told which clusters it owns.
 type Pod struct {
 	Replica     int       `json:"replica"`
 	Name        string    `json:"name"`
@@ -58,9 +58,9 @@ type Pod struct {
 	Answered    bool      `json:"answered,omitempty"`
 }
 
-// Owned is who reconciles a cluster. Owners are the replicas whose own metrics carry it now, Live those of them that have
-// it connected (its cache has an age and its connection status is 1), both ascending. Idle says that no Application has
-// this destination: then nobody ever reports it, and nothing is lost.
+// Owned is who reconciles a cluster. Owners are the replicas whose own metrics carry it now, Live those of them that
+// have it connected (its cache has an age and its connection status is 1), both ascending. Idle says that no
+// Application has this destination: then nobody ever reports it, and nothing is lost.
 type Owned struct {
 	Owners []int `json:"owners,omitempty"`
 	Live   []int `json:"live,omitempty"`
@@ -82,13 +82,13 @@ type Workload struct {
 	Unmanaged          bool   `json:"unmanaged,omitempty"`
 }
 
-// Secret is a cluster Secret, as far as its data.shard goes. Valid says that Argo CD reads it as a number, Shard is that number; Absent says
-// that there is no such key. Cluster is the cluster's own name (data.name), by which Applications may name it; Skip says
-// that Argo CD is told to leave the cluster alone (skip-reconcile), so that nobody owns it; Follows says that its server has
-// another Secret, which leads, and Alone that ballast may not write this one: it stands beside that. Disputed says that one of
-// its server's Secrets stands alone: Argo CD goes by whichever was written last, and who may write that one decides who has the
-// cluster, so that any owner will do. Ownerless says that nobody has
-// had the cluster for so long that no rollout waits for it.
+// Secret is a cluster Secret, as far as its data.shard goes. Valid says that Argo CD reads it as a number, Shard is
+// that number; Absent says that there is no such key. Cluster is the cluster's own name (data.name), by which
+// Applications may name it; Skip says that Argo CD is told to leave the cluster alone (skip-reconcile), so that nobody
+// owns it; Follows says that its server has another Secret, which leads, and Alone that ballast may not write this one:
+// it stands beside that. Disputed says that one of its server's Secrets stands alone: Argo CD goes by whichever was
+// written last, and who may write that one decides who has the cluster, so that any owner will do. Ownerless says that
+// nobody has had the cluster for so long that no rollout waits for it.
 type Secret struct {
 	Name      string `json:"name"`
 	Cluster   string `json:"cluster,omitempty"`
@@ -220,8 +220,8 @@ func (s State) Mute(replicas ...int) string {
 	return ""
 }
 
-// Fault names the first of the plan's clusters that several pods have, or nobody; empty: there is none. One whose Secret ballast
-// may not write is people's, and so is which of several has one that is disputed.
+// Fault names the first of the plan's clusters that several pods have, or nobody; empty: there is none. One whose
+// Secret ballast may not write is people's, and so is which of several has one that is disputed.
 func (s State) Fault(p plan.Plan) string {
 	ours, disputed := map[string]bool{}, map[string]bool{}
 	for _, secret := range s.Secrets {
@@ -268,8 +268,8 @@ func (s State) Blind(p plan.Plan) bool {
 	return rows >= blindFrom && 2*found < rows
 }
 
-// BroughtBack reports whether replicas are wanted that a stop should hold at 0, and has held for too long: the webhook lets
-// them pass then.
+// BroughtBack reports whether replicas are wanted that a stop should hold at 0, and has held for too long: the webhook
+// lets them pass then.
 func (s State) BroughtBack(p plan.Plan, now time.Time) bool {
 	return p.Rollout.Stops() && s.Workload.Count().Replicas > 0 && plan.StopLapsed(p.Rollout.Since, now)
 }

@@ -23,15 +23,17 @@ const (
 	maxClaimNotes    = 5
 )
 
-// Claim is a slot of Argo CD's mapping. An empty Controller is a slot that nobody took; a zero Heartbeat was never written.
+// Claim is a slot of Argo CD's mapping. An empty Controller is a slot that nobody took; a zero Heartbeat was never
+// written.
 type Claim struct {
 	Shard      int       `json:"shard"`
 	Controller string    `json:"controller,omitempty"`
 	Heartbeat  time.Time `json:"heartbeat,omitzero"`
 }
 
-// ParseClaims reads the mapping. Entries that cannot be read are left out and named by the error, beside the others, as is a
-// shard that is listed twice; a text that is no list is an error alone. No text is a mapping that was not written yet.
+// ParseClaims reads the mapping. Entries that cannot be read are left out and named by the error, beside the others, as
+// is a shard that is listed twice; a text that is no list is an error alone. No text is a mapping that was not written
+// yet.
 func ParseClaims(text string) ([]Claim, error) {
 	if text == "" {
 		return nil, nil

@@ -1,5 +1,5 @@
-// Package ownership says which application-controller replica really has each cluster, from what the pods themselves show,
-// and judges which clusters nobody has (orphaned) and which several have (doubled).
+// Package ownership says which application-controller replica really has each cluster, from what the pods themselves
+// show, and judges which clusters nobody has (orphaned) and which several have (doubled).
 //
 // What the pods' metrics are worth, as read in argo-cd v3.2.11 and measured on it:
 //
@@ -15,7 +15,7 @@
 //     the Applications themselves tell them apart, so Idle is never concluded from one look.
 //   - Counters stay with the old owner for as long as its process lives.
 //
-// Pods are asked one after the other while clusters move, so one look may show a cluster twice or not at all; a verdict needs
-// the same picture over its grace period, counted on the clock of the samples. All but pods.go, scrape.go and prometheus.go
-// are functions of values.
+// Pods are asked one after the other while clusters move, so one look may show a cluster twice or not at all; a verdict
+// needs the same picture over its grace period, counted on the clock of the samples. All but pods.go, scrape.go and
+// prometheus.go are functions of values.
 package ownership

@@ -16,8 +16,9 @@ const (
 	NotPlanned OrphanReason = "NotPlanned" // the plan gives it to nobody
 )
 
-// Orphan is a cluster that no replica has although it has Applications. Last is the replica that had it, NoReplica if that is
-// not known; Apps is how many Applications wait, or Unknown: then it is an orphan because somebody had it before.
+// Orphan is a cluster that no replica has although it has Applications. Last is the replica that had it, NoReplica if
+// that is not known; Apps is how many Applications wait, or Unknown: then it is an orphan because somebody had it
+// before.
 type Orphan struct {
 	Cluster  string       `json:"cluster"`
 	Since    time.Time    `json:"since"`
@@ -51,7 +52,8 @@ func (o Orphan) Message() string {
 	return b.String()
 }
 
-// Doubled is a cluster that several pods have. Owners are their replicas: one alone if the pods take themselves for the same.
+// Doubled is a cluster that several pods have. Owners are their replicas: one alone if the pods take themselves for the
+// same.
 type Doubled struct {
 	Cluster string    `json:"cluster"`
 	Since   time.Time `json:"since"`

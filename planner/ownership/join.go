@@ -8,9 +8,9 @@ import (
 	"ballast/planner/plan"
 )
 
-// Applications is how many Applications Argo CD would work on for each server URL, normalised: of the namespaces that it
-// watches, without those that are annotated to be skipped, whether their destination is given by server or by name. nil
-// means that nobody could read them.
+// Applications is how many Applications Argo CD would work on for each server URL, normalised: of the namespaces that
+// it watches, without those that are annotated to be skipped, whether their destination is given by server or by name.
+// nil means that nobody could read them.
 type Applications map[string]int
 
 // Unknown is a number of Applications that nobody could read.
@@ -44,9 +44,9 @@ type PodSight struct {
 	SampledAt time.Time `json:"sampledAt,omitzero"`
 }
 
-// ClusterSight is a cluster in a Sight. Holders indexes the pods that are responsible for one of its Applications; Owners are
-// their replicas, Live those of them that have read the cluster and are connected to it, Cached all replicas that show its
-// gauges; each sorted, none twice.
+// ClusterSight is a cluster in a Sight. Holders indexes the pods that are responsible for one of its Applications;
+// Owners are their replicas, Live those of them that have read the cluster and are connected to it, Cached all replicas
+// that show its gauges; each sorted, none twice.
 type ClusterSight struct {
 	Server  string `json:"server"`
 	Skip    bool   `json:"skip,omitempty"` // Argo CD was told to leave the cluster alone
@@ -57,8 +57,8 @@ type ClusterSight struct {
 	Apps    int    `json:"apps"` // Applications that there are, or Unknown
 }
 
-// Join puts the reports beside the fleet, by cluster Secret name. Clusters with one server URL cannot be told apart, and
-// all have what any of them has.
+// Join puts the reports beside the fleet, by cluster Secret name. Clusters with one server URL cannot be told apart,
+// and all have what any of them has.
 func Join(reports []PodReport, fleet discover.Fleet, apps Applications) Sight {
 	s := Sight{Pods: make([]PodSight, len(reports)), Clusters: make(map[string]ClusterSight, len(fleet.Clusters))}
 	ready, answered := 0, 0

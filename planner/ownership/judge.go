@@ -49,8 +49,8 @@ type Verdict struct {
 	Doubled []Doubled                 `json:"doubled,omitempty"`
 }
 
-// Judge says who owns each cluster, and which have no owner or several for longer than the grace. intended is the replica
-// that the plan gives a cluster. now only bounds the samples' own clock. Neither argument is changed.
+// Judge says who owns each cluster, and which have no owner or several for longer than the grace. intended is the
+// replica that the plan gives a cluster. now only bounds the samples' own clock. Neither argument is changed.
 func Judge(m Memory, s Sight, intended func(cluster string) (replica int, planned bool), now time.Time, g Grace) (Memory, Verdict) {
 	j := judge{sight: s, grace: g.withDefaults(), memory: m.clone(), verdict: Verdict{Owned: make(map[string]observed.Owned, len(s.Clusters))}}
 	j.oldest, j.newest = span(s.Pods, everyPod(s.Pods), now)
@@ -101,9 +101,9 @@ func (j *judge) cluster(name string, c ClusterSight, intended int, now time.Time
 	j.verdict.Owned[name] = observed.Owned{Owners: c.Owners, Live: c.Live, Idle: idle}
 }
 
-// unknown reports whether somebody who did not answer may have the cluster: any ready pod; the pod of its replica, however it
-// is; the pod that had it last, and one whose replica nobody knows, if they run. So is a cluster that was not seen since the
-// memory began, until more than one look was taken.
+// unknown reports whether somebody who did not answer may have the cluster: any ready pod; the pod of its replica,
+// however it is; the pod that had it last, and one whose replica nobody knows, if they run. So is a cluster that was
+// not seen since the memory began, until more than one look was taken.
 func (j *judge) unknown(name string, c ClusterSight, intended int) bool {
 	last, known := j.memory.Last[name]
 	if !j.sight.Asked || c.Apps == Unknown && !known && j.oldest.Sub(j.memory.Begun) < resting {
@@ -117,8 +117,8 @@ func (j *judge) unknown(name string, c ClusterSight, intended int) bool {
 	})
 }
 
-// empty reports whether a cluster that nobody has is one without Applications. Where those cannot be read, one that nobody
-// ever had is; so is one whose cache stays where it was.
+// empty reports whether a cluster that nobody has is one without Applications. Where those cannot be read, one that
+// nobody ever had is; so is one whose cache stays where it was.
 func (j *judge) empty(name string, c ClusterSight) bool {
 	if c.Apps != Unknown {
 		return c.Apps == 0
@@ -159,8 +159,8 @@ func (j *judge) orphan(name string, c ClusterSight, intended int) {
 	j.verdict.Orphans = append(j.verdict.Orphans, o)
 }
 
-// doubled judges by the samples of those pods alone that have the cluster. One holder clears the fault only if no other ready
-// pod kept silent.
+// doubled judges by the samples of those pods alone that have the cluster. One holder clears the fault only if no other
+// ready pod kept silent.
 func (j *judge) doubled(name string, c ClusterSight, now time.Time) {
 	if len(c.Holders) < 2 {
 		if j.sight.Asked {

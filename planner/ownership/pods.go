@@ -15,8 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// List reads the target's pods and, for a Deployment whose clusters are distributed dynamically, its claims. It needs list
-// on pods and get on the one ConfigMap, in the target's namespace. Claims that cannot be read are a problem, not an error.
+// List reads the target's pods and, for a Deployment whose clusters are distributed dynamically, its claims. It needs
+// list on pods and get on the one ConfigMap, in the target's namespace. Claims that cannot be read are a problem, not
+// an error.
 func List(ctx context.Context, r client.Reader, target plan.Target, now time.Time) (Controllers, error) {
 	var pods corev1.PodList
 	var ours []corev1.Pod
@@ -71,8 +72,8 @@ func (c *Controllers) readClaims(ctx context.Context, r client.Reader, target pl
 	return nil
 }
 
-// number gives a pod its replica: a StatefulSet's pod has its ordinal; one of a Deployment the first slot that carries its
-// name, as Argo CD reads it, or shard 0 where nothing is distributed.
+// number gives a pod its replica: a StatefulSet's pod has its ordinal; one of a Deployment the first slot that carries
+// its name, as Argo CD reads it, or shard 0 where nothing is distributed.
 func (c *Controllers) number(p Controller, kind string, now time.Time) Controller {
 	if kind != plan.Deployment {
 		p.Replica, p.Claimed = ordinal(p.Name), true

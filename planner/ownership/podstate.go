@@ -21,8 +21,8 @@ const (
 	oomKilled       = "OOMKilled"
 )
 
-// belongs reports whether the pod is one of the target's and not over. A Deployment's pods are owned by a ReplicaSet that is
-// called like the Deployment and the pods' template hash, so that no ReplicaSet has to be read.
+// belongs reports whether the pod is one of the target's and not over. A Deployment's pods are owned by a ReplicaSet
+// that is called like the Deployment and the pods' template hash, so that no ReplicaSet has to be read.
 func belongs(p *corev1.Pod, target plan.Target) bool {
 	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 		return false
@@ -48,7 +48,8 @@ func ordinal(pod string) int {
 	return n
 }
 
-// fromPod keeps of a pod what is needed, but for its replica. A pod that is being deleted is not ready, whatever it says.
+// fromPod keeps of a pod what is needed, but for its replica. A pod that is being deleted is not ready, whatever it
+// says.
 func fromPod(p *corev1.Pod, container string) Controller {
 	c := Controller{
 		Pod:         observed.Pod{Name: p.Name, Ready: p.DeletionTimestamp == nil && isReady(p)},
@@ -93,8 +94,8 @@ func lastRestart(s *corev1.ContainerStatus) time.Time {
 	return time.Time{}
 }
 
-// lastKill says whether memory ended the container last, and when. That is not when it began again: a pod that is backed off
-// does so up to 5 minutes later.
+// lastKill says whether memory ended the container last, and when. That is not when it began again: a pod that is
+// backed off does so up to 5 minutes later.
 func lastKill(s *corev1.ContainerStatus) (at time.Time, oom bool) {
 	ended := s.State.Terminated
 	if ended == nil {

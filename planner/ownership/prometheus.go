@@ -18,15 +18,16 @@ type Fetcher interface {
 
 var _ Fetcher = (*poll.Prometheus)(nil)
 
-// maxSampleAge is how old a pod's newest sample may be for the pod to count as having answered: two scrapes of the common
-// 60 s. Prometheus itself would show a pod that it cannot reach for five minutes.
+// maxSampleAge is how old a pod's newest sample may be for the pod to count as having answered: two scrapes of the
+// common 60 s. Prometheus itself would show a pod that it cannot reach for five minutes.
 const maxSampleAge = 2 * time.Minute
 
 // separator joins the labels pod and server into the one that a sample of poll has; no pod's name has it.
 const separator = "|"
 
-// Queries are what Ask asks, for people who want to see it. Each sample is about one pod and server, the last about one pod.
-// When a pod was scraped is read from its memory's samples, else from up: no other metric is there while a pod has no cluster.
+// Queries are what Ask asks, for people who want to see it. Each sample is about one pod and server, the last about one
+// pod. When a pod was scraped is read from its memory's samples, else from up: no other metric is there while a pod has
+// no cluster.
 func Queries() []poll.Metric {
 	const none = `{ {{.targets}} }`
 	pair := func(id, aggregation, series, server string) poll.Metric {
@@ -49,8 +50,8 @@ func Queries() []poll.Metric {
 	}
 }
 
-// Ask makes the reports from what a Prometheus has of the pods, for where they cannot be asked themselves. A pod whose newest
-// sample is older than two minutes did not answer.
+// Ask makes the reports from what a Prometheus has of the pods, for where they cannot be asked themselves. A pod whose
+// newest sample is older than two minutes did not answer.
 func Ask(ctx context.Context, f Fetcher, pods []Controller, now time.Time) []PodReport {
 	fetched := map[string]poll.Fetched{}
 	var failed string

@@ -45,8 +45,8 @@ type ServerReport struct {
 // live reports whether the pod has read the cluster and is connected to it.
 func (s ServerReport) live() bool { return s.Cached && s.CacheAge >= 0 && s.Connected }
 
-// Pods are the reports' pods as rollouts see them, by replica and name, with the memory that they reported and whether they
-// answered.
+// Pods are the reports' pods as rollouts see them, by replica and name, with the memory that they reported and whether
+// they answered.
 func Pods(reports []PodReport) []observed.Pod {
 	pods := make([]observed.Pod, len(reports))
 	for i, r := range reports {

@@ -39,8 +39,9 @@ func NewScraper(o ScrapeOptions) *Scraper {
 	return &Scraper{o}
 }
 
-// NewClient is an HTTP client for pods. It uses the proxy that HTTP_PROXY names, as any Go program; where one is set, NO_PROXY
-// must name the pods' network. It asks for no compression, since the pods' CPU is what ballast is there to spare.
+// NewClient is an HTTP client for pods. It uses the proxy that HTTP_PROXY names, as any Go program; where one is set,
+// NO_PROXY must name the pods' network. It asks for no compression, since the pods' CPU is what ballast is there to
+// spare.
 func NewClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,

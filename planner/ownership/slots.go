@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Controllers are the application-controller's pods and, where Argo CD distributes clusters dynamically, what they claim.
-// Pods are sorted by replica and name.
+// Controllers are the application-controller's pods and, where Argo CD distributes clusters dynamically, what they
+// claim. Pods are sorted by replica and name.
 type Controllers struct {
 	Pods     []Controller `json:"pods"`
 	Dynamic  bool         `json:"dynamic,omitempty"` // replicas are claimed slots, not ordinals
@@ -17,8 +17,8 @@ type Controllers struct {
 	Problems []string     `json:"problems,omitempty"` // sentences about what could not be read, or is set badly
 }
 
-// Patience says how often a controller shows that it lives, and how long it may be silent. Argo CD writes the heartbeat when
-// the kubelet probes the pod, but gives a slot away by its own setting alone.
+// Patience says how often a controller shows that it lives, and how long it may be silent. Argo CD writes the heartbeat
+// when the kubelet probes the pod, but gives a slot away by its own setting alone.
 type Patience struct {
 	Heartbeat time.Duration `json:"heartbeat"` // ARGOCD_CONTROLLER_HEARTBEAT_TIME
 	Probe     time.Duration `json:"probe"`     // the probe's period
@@ -47,7 +47,8 @@ const (
 	SlotFree   SlotState = "Free"   // nobody took it
 )
 
-// Slot is a replica's number with the controller that holds it. Silence is the heartbeat's age, 0 where none was written.
+// Slot is a replica's number with the controller that holds it. Silence is the heartbeat's age, 0 where none was
+// written.
 type Slot struct {
 	Shard      int           `json:"shard"`
 	State      SlotState     `json:"state"`
@@ -55,7 +56,8 @@ type Slot struct {
 	Silence    time.Duration `json:"silence,omitempty"`
 }
 
-// Slots are the slots below wanted and every other one that is listed, by number. A slot that is listed twice shows twice.
+// Slots are the slots below wanted and every other one that is listed, by number. A slot that is listed twice shows
+// twice.
 func (c Controllers) Slots(wanted int, now time.Time) []Slot {
 	here := map[string]bool{}
 	for _, p := range c.Pods {

@@ -24,8 +24,8 @@ const (
 	metricMemory     = "process_resident_memory_bytes"
 )
 
-// longestLine is the bytes of a line that is read; labels of an Application take some 400. A longer one is passed over: it is of a
-// cluster whose name or URL somebody made as long as a Secret is, which no fleet has.
+// longestLine is the bytes of a line that is read; labels of an Application take some 400. A longer one is passed over:
+// it is of a cluster whose name or URL somebody made as long as a Secret is, which no fleet has.
 const longestLine = 64 << 10
 
 var (
@@ -35,9 +35,9 @@ var (
 	errSample        = errors.New("it is not one sample as the format has it") // without what stands there: a URL may have a password
 )
 
-// readMetrics reads a pod's metrics in the Prometheus text format into the report, line by line, so that its size does not
-// matter: the parser of prometheus/common keeps every sample that it is given, and is given those of six metrics only. A line
-// of these that is malformed, and a text that is something else, are errors.
+// readMetrics reads a pod's metrics in the Prometheus text format into the report, line by line, so that its size does
+// not matter: the parser of prometheus/common keeps every sample that it is given, and is given those of six metrics
+// only. A line of these that is malformed, and a text that is something else, are errors.
 func readMetrics(r *bounded, into *PodReport, room *room) error {
 	t := text{from: r, lines: bufio.NewReaderSize(r, longestLine), parser: expfmt.NewTextParser(model.LegacyValidation), report: into,
 		servers: map[string]*gauges{}, room: room}
@@ -209,7 +209,8 @@ func (t *text) keep(metric, server string, value float64) error {
 	return nil
 }
 
-// add takes a sample of one server. Numbers that a gauge or counter cannot have are passed over, and no sum is infinite.
+// add takes a sample of one server. Numbers that a gauge or counter cannot have are passed over, and no sum is
+// infinite.
 func (g *gauges) add(metric string, value float64) {
 	number := !math.IsNaN(value) && !math.IsInf(value, 0)
 	switch metric {

@@ -1,5 +1,5 @@
-// Package paged reads lists of what others may make, as large and as many as they like, without holding more of them at once than
-// the planner has room for.
+// Package paged reads lists of what others may make, as large and as many as they like, without holding more of them at
+// once than the planner has room for.
 package paged
 
 import (
@@ -59,7 +59,8 @@ func (b *boundedBody) Read(into []byte) (int, error) {
 // First is how many objects the first page has.
 const First = 100
 
-// Fewer is how many objects to ask for after a page of so many was too large to be read; ok is false for any other error.
+// Fewer is how many objects to ask for after a page of so many was too large to be read; ok is false for any other
+// error.
 func Fewer(err error, limit int) (fewer int, ok bool) {
 	if !errors.Is(err, errTooLarge) || limit <= 1 {
 		return limit, false

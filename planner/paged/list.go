@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// List is a page of objects of which only the fields of T are read: as maps a megabyte that somebody filled takes twenty. To the
-// client it is a list of objects without a Go type, like the one that it embeds.
+// List is a page of objects of which only the fields of T are read: as maps a megabyte that somebody filled takes
+// twenty. To the client it is a list of objects without a Go type, like the one that it embeds.
 type List[T any] struct {
 	unstructured.UnstructuredList
 	Kept  []T

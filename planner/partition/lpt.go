@@ -8,8 +8,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// LPT is the seed's rule (longest processing time first): heaviest items first, each on the least loaded replica that it
-// fits on within the capacity, else on a new one. Ties are broken by ID among items, by fewer clusters and then by
+// LPT is the seed's rule (longest processing time first): heaviest items first, each on the least loaded replica that
+// it fits on within the capacity, else on a new one. Ties are broken by ID among items, by fewer clusters and then by
 // number among replicas. Without ties the plan is the seed's; it differs where the seed's is harmful:
 //
 //   - a load that fills the capacity exactly fits; the seed's strict comparison gives one load of 10 and 49 of 5 fifty

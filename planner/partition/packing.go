@@ -123,7 +123,8 @@ func (p *packing) overfill(i int) {
 	p.full.push(bn)
 }
 
-// against says what keeps an item from having room: a unit that would have it, could it be split, loses to its own rule.
+// against says what keeps an item from having room: a unit that would have it, could it be split, loses to its own
+// rule.
 func (p *packing) against(it *Item) Rule {
 	if it.Clusters == 1 {
 		return p.span.because

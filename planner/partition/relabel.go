@@ -10,10 +10,10 @@ import (
 // Relabel renumbers replicas so that more clusters stay where they are. now is each item's present replica, by ID.
 //
 // A partition from scratch knows groups, not numbers: the group that owns what replica 3 owns today may come out as
-// replica 0, and every cluster of it would move for nothing. Matching groups to replicas by overlap, greedily, is within
-// 1.5 points of the best matching (facts/partitioning.md 5) and sorts instead of taking the third power of the replicas.
-// It saves a third of the moves and no more, since the groups themselves change: a partition computed from the plan in
-// force is what avoids them.
+// replica 0, and every cluster of it would move for nothing. Matching groups to replicas by overlap, greedily, is
+// within 1.5 points of the best matching (facts/partitioning.md 5) and sorts instead of taking the third power of the
+// replicas. It saves a third of the moves and no more, since the groups themselves change: a partition computed from
+// the plan in force is what avoids them.
 //
 // The pair of group and replica that shares the most clusters is taken first, then the one that shares the most load,
 // then the lowest numbers. Replicas with fixed items keep their number.

@@ -7,8 +7,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// Servers knows which clusters stay together: those of one server, by the Secrets that are there. A row's short hash of its server
-// is no proof of it, since anybody can find a URL with the hash of another.
+// Servers knows which clusters stay together: those of one server, by the Secrets that are there. A row's short hash of
+// its server is no proof of it, since anybody can find a URL with the hash of another.
 type Servers struct {
 	of     map[string]string // a Secret's server; empty: it stays together with none
 	hashed map[string]string // by hash; made when a row without a Secret asks
@@ -20,8 +20,8 @@ func NewServers(n int) *Servers { return &Servers{of: make(map[string]string, n)
 // Add tells of a Secret that is there. One without a server stays together with none.
 func (s *Servers) Add(name, server string) { s.of[name] = plan.NormalizeServer(server) }
 
-// Of is what a cluster has in common with those that it stays together with; empty: it has none. A row whose Secret is gone is
-// known by its hash alone: it keeps to the Secrets that have it.
+// Of is what a cluster has in common with those that it stays together with; empty: it has none. A row whose Secret is
+// gone is known by its hash alone: it keeps to the Secrets that have it.
 func (s *Servers) Of(name, hash string) string {
 	if server, here := s.of[name]; here || hash == "" {
 		return server
@@ -37,8 +37,8 @@ func (s *Servers) Of(name, hash string) string {
 	return cmp.Or(s.hashed[hash], "hash "+hash)
 }
 
-// Count is how many servers those clusters have: Argo CD reconciles each once, whatever number of Secrets it has. Hash is that of a
-// cluster's row.
+// Count is how many servers those clusters have: Argo CD reconciles each once, whatever number of Secrets it has. Hash
+// is that of a cluster's row.
 func (s *Servers) Count(names iter.Seq[string], hash func(name string) string) (n int) {
 	counted := map[string]bool{}
 	for name := range names {

@@ -49,8 +49,8 @@ func says(edited, text string, add Pins) bool {
 	return maps.Equal(want, got)
 }
 
-// asLines is the text with a line for each pin, and its mapping. Of a text without a mapping (empty, `null`, `~`, comments)
-// the comments stay.
+// asLines is the text with a line for each pin, and its mapping. Of a text without a mapping (empty, `null`, `~`,
+// comments) the comments stay.
 func asLines(text string, root *yamlnode.Node) (string, *yamlnode.Node, error) {
 	switch {
 	case root == nil:
@@ -100,8 +100,8 @@ func commentIn(line string) int {
 	return -1
 }
 
-// unflow turns `{a: 1, b: 2}` into lines, since a line is what a pin is added to. A comment stays with the pin before it on
-// its line, and one that has a line of its own before the next pin.
+// unflow turns `{a: 1, b: 2}` into lines, since a line is what a pin is added to. A comment stays with the pin before
+// it on its line, and one that has a line of its own before the next pin.
 func unflow(text string, root *yamlnode.Node) (string, error) {
 	var b strings.Builder
 	lines, at := strings.Split(text, "\n"), 0
@@ -163,8 +163,8 @@ func replacePins(lines []string, root *yamlnode.Node, add Pins) (done Pins, err 
 	return done, nil
 }
 
-// replaceScalar swaps the value on its line; columns count from 1 in characters, quotes and comments around it stay. Where
-// YAML counted otherwise, it finds none.
+// replaceScalar swaps the value on its line; columns count from 1 in characters, quotes and comments around it stay.
+// Where YAML counted otherwise, it finds none.
 func replaceScalar(lines []string, line int, value *yamlnode.Node, replica int) bool {
 	if line >= len(lines) {
 		return false
@@ -182,7 +182,8 @@ func replaceScalar(lines []string, line int, value *yamlnode.Node, replica int) 
 	return true
 }
 
-// appendPins adds the pins that do not stand yet at the end of the document, which `...` or another one's `---` may mark.
+// appendPins adds the pins that do not stand yet at the end of the document, which `...` or another one's `---` may
+// mark.
 func appendPins(lines []string, root *yamlnode.Node, add, done Pins) string {
 	indent, end := "", len(lines)
 	if root != nil && len(root.Content) > 0 {

@@ -17,8 +17,8 @@ func ParseAsked(text string, most int64) (int64, bool) {
 	return n, true
 }
 
-// ParsePin reads a pin as it is written in one way only, so that "03", "+3" and "3.0" are none. It may be below 0 or too
-// large: BadPin says so.
+// ParsePin reads a pin as it is written in one way only, so that "03", "+3" and "3.0" are none. It may be below 0 or
+// too large: BadPin says so.
 func ParsePin(text string) (int, bool) {
 	n, err := strconv.Atoi(text)
 	if err != nil || strconv.Itoa(n) != text {

@@ -17,8 +17,8 @@ import (
 // people's pins, annotations and managedFields.
 const MaxBytes = 900 << 10
 
-// wire is the document's JSON shape; the encoder writes the same keys in the same order by hand, because no YAML library
-// keeps a row on one line, and rows are what people read and edit.
+// wire is the document's JSON shape; the encoder writes the same keys in the same order by hand, because no YAML
+// library keeps a row on one line, and rows are what people read and edit.
 type wire struct {
 	APIVersion         string            `json:"apiVersion"`
 	Kind               string            `json:"kind"`
@@ -90,8 +90,8 @@ func written(p Plan) (text string, rows int) {
 	return b.String(), rows
 }
 
-// The most bytes of a row, of one without its load, which goes where there is no room, and of a name, of which Kubernetes's
-// have 253 characters.
+// The most bytes of a row, of one without its load, which goes where there is no room, and of a name, of which
+// Kubernetes's have 253 characters.
 const (
 	rowBytes  = 96
 	bareRow   = 64
@@ -219,8 +219,8 @@ func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 // the next version's plan while an upgrade is under way; the digest, not strictness, guards against edits.
 func Decode(text string) (Plan, error) { return decode(text, yaml.Unmarshal, Plan.Validate) }
 
-// DecodeStrict reads data.plan as a person edited it: an unknown or duplicate field is an error. The replicas of the rows
-// may be any number: they are meant as pins, and it is as pins that they are judged.
+// DecodeStrict reads data.plan as a person edited it: an unknown or duplicate field is an error. The replicas of the
+// rows may be any number: they are meant as pins, and it is as pins that they are judged.
 func DecodeStrict(text string) (Plan, error) {
 	return decode(text, yaml.UnmarshalStrict, func(p Plan) error {
 		p.Clusters = nil
@@ -228,11 +228,13 @@ func DecodeStrict(text string) (Plan, error) {
 	})
 }
 
-// maxOddBytes bounds what the YAML library is given: it takes some 80 bytes for each of the text's. What Encode writes leaves
-// a few hundred once its rows and moves are read by lines; a plan that a person edited may have rows in another form.
+// maxOddBytes bounds what the YAML library is given: it takes some 80 bytes for each of the text's. What Encode writes
+// leaves a few hundred once its rows and moves are read by lines; a plan that a person edited may have rows in another
+// form.
 const maxOddBytes = 256 << 10
 
-// errAlias says that a document has what makes a short text long. The two characters stand nowhere in what Encode writes.
+// errAlias says that a document has what makes a short text long. The two characters stand nowhere in what Encode
+// writes.
 var errAlias = errors.New("it has an anchor, an alias or one of their characters, & and *: write values out")
 
 func decode(text string, unmarshal func([]byte, any, ...yaml.JSONOpt) error, validate func(Plan) error) (Plan, error) {

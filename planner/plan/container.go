@@ -17,9 +17,10 @@ type ContainerSigns struct {
 }
 
 // FindController is the place of the application-controller among a pod's containers, whatever it is called: the one of
-// that name, else the one that runs its binary, else the one with its env, else the one that names the binary somewhere,
-// else the one with the name that the upstream manifests or the Helm chart give it, else the only one. Where a rule fits
-// several, the next ones decide between them. It is -1 where none stands out. Planner and webhook both ask here.
+// that name, else the one that runs its binary, else the one with its env, else the one that names the binary
+// somewhere, else the one with the name that the upstream manifests or the Helm chart give it, else the only one. Where
+// a rule fits several, the next ones decide between them. It is -1 where none stands out. Planner and webhook both ask
+// here.
 func FindController(containers []ContainerSigns, named string) int {
 	candidates := make([]int, len(containers))
 	for i := range containers {
@@ -43,8 +44,8 @@ func FindController(containers []ContainerSigns, named string) int {
 	return candidates[0]
 }
 
-// runsController reports whether the container's process is the binary: its first word is, or that of a launcher's line. A
-// sidecar may name the binary too, as what it watches.
+// runsController reports whether the container's process is the binary: its first word is, or that of a launcher's
+// line. A sidecar may name the binary too, as what it watches.
 func (c ContainerSigns) runsController() bool {
 	if len(c.Words) == 0 {
 		return false

@@ -16,8 +16,8 @@ type Cordon struct {
 }
 
 // ParseCordons reads the annotation AnnotationCordon, such as "3=2026-11-20T17:00:00Z,1=2026-11-20T18:30:00Z", in any
-// order and with any offset. Entries that cannot be are left out and reported, all at once; expired ones are read like any
-// other.
+// order and with any offset. Entries that cannot be are left out and reported, all at once; expired ones are read like
+// any other.
 func ParseCordons(text string) ([]Cordon, error) {
 	switch {
 	case len(text) > MaxNoteBytes:
@@ -66,8 +66,8 @@ func compareCordons(a, b Cordon) int {
 	return cmp.Or(cmp.Compare(a.Replica, b.Replica), a.Until.Compare(b.Until))
 }
 
-// FormatCordons writes what ParseCordons reads, by replica, in UTC and whole seconds. Of two for one replica the later time
-// counts.
+// FormatCordons writes what ParseCordons reads, by replica, in UTC and whole seconds. Of two for one replica the later
+// time counts.
 func FormatCordons(cordons []Cordon) string {
 	var entries []string
 	ordered := slices.SortedFunc(slices.Values(cordons), compareCordons)

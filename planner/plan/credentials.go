@@ -79,8 +79,8 @@ func wordAt(s string, from int) word {
 	return w
 }
 
-// maskUsers masks what stands between // and the @ of each URL. Each character is looked at a bounded number of times: a
-// text may be of a megabyte, and be written to be slow.
+// maskUsers masks what stands between // and the @ of each URL. Each character is looked at a bounded number of times:
+// a text may be of a megabyte, and be written to be slow.
 func maskUsers(s string) string {
 	var b strings.Builder
 	var w word
@@ -120,8 +120,8 @@ func maskUsers(s string) string {
 	}
 }
 
-// afterPort is from where to where something stands that is no port, behind a colon that would begin one; -1 where there is
-// none. What ends a sentence, a bracket or a quoted text is no part of it.
+// afterPort is from where to where something stands that is no port, behind a colon that would begin one; -1 where
+// there is none. What ends a sentence, a bracket or a quoted text is no part of it.
 func afterPort(host string) (from, to int) {
 	from = strings.LastIndexByte(host, ']') + 1
 	colon := strings.IndexByte(host[from:], ':')

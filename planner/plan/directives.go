@@ -2,11 +2,12 @@ package plan
 
 import "strings"
 
-// mostDirectives is how many lines of a document may begin as a YAML directive does. The library compares each with all before it, and
-// nobody needs more than one.
+// mostDirectives is how many lines of a document may begin as a YAML directive does. The library compares each with all
+// before it, and nobody needs more than one.
 const mostDirectives = 4
 
-// ManyDirectives reports whether a YAML text has more directives than anybody needs: 256 KiB of them take the library seconds.
+// ManyDirectives reports whether a YAML text has more directives than anybody needs: 256 KiB of them take the library
+// seconds.
 func ManyDirectives(text string) bool {
 	found := 0
 	for i := strings.IndexByte(text, '%'); i >= 0; {

@@ -52,8 +52,8 @@ const (
 	ShardKey = "shard"
 )
 
-// MaxNoteBytes bounds the values of people's annotations that are lists: nobody cordons more than some hundred replicas, and
-// an annotation may have 256 KiB.
+// MaxNoteBytes bounds the values of people's annotations that are lists: nobody cordons more than some hundred
+// replicas, and an annotation may have 256 KiB.
 const MaxNoteBytes = 16 << 10
 
 // Digest is what stands in AnnotationDigest: the sha256 of data.plan in hex.
@@ -66,8 +66,8 @@ func Digest(planText string) string {
 func NormalizeServer(server string) string { return strings.TrimRight(server, "/") }
 
 // serverHashLetters is the length of a row's server hash: 26^7 is 8e9, so that among 5,000 clusters two share a hash
-// with a chance of 0.2 %. Anybody can find a URL that clashes, so that nothing is decided by it where the Secrets are there: a clash
-// only means that a new cluster starts on a known cluster's replica.
+// with a chance of 0.2 %. Anybody can find a URL that clashes, so that nothing is decided by it where the Secrets are
+// there: a clash only means that a new cluster starts on a known cluster's replica.
 const serverHashLetters = 7
 
 // ServerHash is the short hash of a server URL that rows carry. It has letters only, so that YAML never reads a number.

@@ -8,8 +8,8 @@ import (
 	yamlnode "go.yaml.in/yaml/v3"
 )
 
-// moreDocuments is the problem of a data.pins that goes on behind its first YAML document, whose mapping is root: nothing
-// of it would be read. It is nil where the text ends there.
+// moreDocuments is the problem of a data.pins that goes on behind its first YAML document, whose mapping is root:
+// nothing of it would be read. It is nil where the text ends there.
 func moreDocuments(text string, root *yamlnode.Node) *PinProblem {
 	if more := moreLines(text); more != nil || root != nil && root.Style&yamlnode.FlowStyle == 0 {
 		return more
@@ -27,8 +27,8 @@ func moreDocuments(text string, root *yamlnode.Node) *PinProblem {
 	}
 }
 
-// moreLines looks for the first line behind a document. A document ends at a `---` or `...` at the beginning of a line, in
-// quotes and blocks, too, at a directive, and where a line begins further to the left than the first pin.
+// moreLines looks for the first line behind a document. A document ends at a `---` or `...` at the beginning of a line,
+// in quotes and blocks, too, at a directive, and where a line begins further to the left than the first pin.
 func moreLines(text string) *PinProblem {
 	begun, later := false, false
 	number, indent := 0, -1 // indent of the first pin; -1: it is still to come

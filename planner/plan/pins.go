@@ -132,9 +132,10 @@ func Nearest(name string, names []string) string {
 	return best
 }
 
-// editDistance is Levenshtein's where that is at most limit, and more than limit where it is not: names come from people,
-// lists from fleets of thousands. What the names begin and end with in common, as a fleet's do, costs a comparison; of the
-// rest only the cells that can still be within the limit are filled, and none after a row without one.
+// editDistance is Levenshtein's where that is at most limit, and more than limit where it is not: names come from
+// people, lists from fleets of thousands. What the names begin and end with in common, as a fleet's do, costs a
+// comparison; of the rest only the cells that can still be within the limit are filled, and none after a row without
+// one.
 func editDistance(a, b string, limit int) int {
 	for a != "" && b != "" && a[0] == b[0] {
 		a, b = a[1:], b[1:]

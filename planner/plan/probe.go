@@ -27,8 +27,8 @@ func ProbeAnswer(question string) (string, bool) {
 // maxNonce bounds what is answered to.
 const maxNonce = 64
 
-// The warnings by which a webhook says whether a probe came on a connection that was dialled for it. The API server keeps
-// connections for later calls: over those a webhook answers that nobody can reach any more.
+// The warnings by which a webhook says whether a probe came on a connection that was dialled for it. The API server
+// keeps connections for later calls: over those a webhook answers that nobody can reach any more.
 const (
 	ProbedOnNew  = "ballast: the probe came on a new connection"
 	ProbedOnUsed = "ballast: the probe came on a connection that was used before"

@@ -8,9 +8,9 @@ import (
 // clustersHead starts the rows in what Encode writes.
 const clustersHead = "\nclusters:\n"
 
-// cutRows takes the rows out of a document that Encode wrote, by lines: a YAML reader takes 30 times as long for them and
-// leaves 36 MB of garbage behind at 7,500 rows, on every replica at every change. What does not look to the letter like
-// Encode's own lines is left to the YAML reader; ok is false then.
+// cutRows takes the rows out of a document that Encode wrote, by lines: a YAML reader takes 30 times as long for them
+// and leaves 36 MB of garbage behind at 7,500 rows, on every replica at every change. What does not look to the letter
+// like Encode's own lines is left to the YAML reader; ok is false then.
 func cutRows(text string) (rest string, rows map[string]Row, ok bool) {
 	start := strings.Index(text, clustersHead)
 	if start < 0 {

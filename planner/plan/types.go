@@ -124,8 +124,8 @@ type Count struct {
 
 // Rollout is a change that is under way; what the plan's own fields say is what holds now, Rollout says where it goes.
 // Since is written with the stage and is the only clock of its deadline. Moves holds the present wave only: where its
-// clusters go, or went; Was where they came from, once their rows are the new ones. Waves is how many waves were expected
-// when the present one began.
+// clusters go, or went; Was where they came from, once their rows are the new ones. Waves is how many waves were
+// expected when the present one began.
 type Rollout struct {
 	Mode               string         `json:"mode"`
 	Stage              Stage          `json:"stage"`

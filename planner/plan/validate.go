@@ -10,8 +10,8 @@ import (
 // ReplicaLimit is the number no replica reaches: a shard has at most six digits.
 const ReplicaLimit = 1_000_000
 
-// MaxRevision bounds revisions: far more than will ever be written, and far from where counting on overflows. Anybody who
-// may write the ConfigMap can forge a plan with its digest, and no number in it may use the revisions up.
+// MaxRevision bounds revisions: far more than will ever be written, and far from where counting on overflows. Anybody
+// who may write the ConfigMap can forge a plan with its digest, and no number in it may use the revisions up.
 const MaxRevision = 1 << 52
 
 // Validate reports every way in which the plan could not be enforced, in a fixed order.
@@ -65,8 +65,8 @@ func (p Plan) Clone() Plan {
 // HoldsEnv reports whether the plan says anything of the env: 0 stands for the absent env of a fleet as found.
 func (p Plan) HoldsEnv() bool { return p.Target.Kind != Deployment && p.ControllerReplicas > 0 }
 
-// SameEnforced reports whether two plans enforce the same: everything but the revision and the loads, which are those of
-// the decision and change with it only. A plan that is the same is not written again.
+// SameEnforced reports whether two plans enforce the same: everything but the revision and the loads, which are those
+// of the decision and change with it only. A plan that is the same is not written again.
 func (p Plan) SameEnforced(o Plan) bool {
 	if p.Mode != o.Mode || p.Target != o.Target || p.PlannerUser != o.PlannerUser || p.Replicas != o.Replicas || p.FreeReplicas != o.FreeReplicas || p.Unmanaged != o.Unmanaged ||
 		p.ControllerReplicas != o.ControllerReplicas || p.MaxReplicas != o.MaxReplicas || !maps.Equal(p.References, o.References) {

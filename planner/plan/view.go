@@ -12,9 +12,10 @@ func NewView(p Plan, pins Pins) *View {
 	return &View{Plan: p, pins: pins, stable: stableReplicas(p)}
 }
 
-// Effective is the one lookup of webhook and planner: the pin if it is below the replicas in force and no x0y rollout is
-// under way, else the row. While a rollout changes the replicas, a pin must be below both ends: a replica that does not
-// run yet, or is about to go, owns nothing. ok is false for a cluster that the plan does not know, unless it is pinned.
+// Effective is the one lookup of webhook and planner: the pin if it is below the replicas in force and no x0y rollout
+// is under way, else the row. While a rollout changes the replicas, a pin must be below both ends: a replica that does
+// not run yet, or is about to go, owns nothing. ok is false for a cluster that the plan does not know, unless it is
+// pinned.
 func (v *View) Effective(name string) (replica int, why Reason, ok bool) {
 	if pin, pinned := v.pins[name]; pinned && v.PinHolds(pin) {
 		return pin, Pinned, true
@@ -40,8 +41,8 @@ func (v *View) Stays(replica int) bool { return replica >= 0 && replica < v.stab
 // Stable is the number of replicas that run before, during and after the rollout under way.
 func (v *View) Stable() int { return v.stable }
 
-// stableReplicas is the number of replicas that run before, during and after the rollout under way. New clusters and pins
-// keep to them, so that none waits for a replica to come or has to leave one that goes.
+// stableReplicas is the number of replicas that run before, during and after the rollout under way. New clusters and
+// pins keep to them, so that none waits for a replica to come or has to leave one that goes.
 func stableReplicas(p Plan) int {
 	n := p.Replicas
 	if r := p.Rollout; r != nil {
@@ -73,18 +74,18 @@ func (r *Rollout) Stops() bool {
 	return r != nil && r.Mode == ModeX0Y && (r.Stage == Draining || r.Stage == Assigning)
 }
 
-// Replaces reports whether pods of both ends of a rollout may run: on its way there, and on its way back, but for a wave's,
-// whose clusters go back between pods that stay.
+// Replaces reports whether pods of both ends of a rollout may run: on its way there, and on its way back, but for a
+// wave's, whose clusters go back between pods that stay.
 func (r *Rollout) Replaces() bool {
 	return r.Stage == Scaling || r.Stage == Shrinking || r.Stage == Reverting && len(r.Moves) == 0
 }
 
-// Restarts reports whether the stage restarts the pods: Restarting, and another number of replicas in a Deployment, whose
-// pods read spec.replicas once.
+// Restarts reports whether the stage restarts the pods: Restarting, and another number of replicas in a Deployment,
+// whose pods read spec.replicas once.
 func (p Plan) Restarts() bool {
 	return p.Rollout != nil && (p.Rollout.Stage == Restarting || p.Target.Kind == Deployment && p.Rollout.Replaces())
 }
 
-// StopsAll reports whether a rollout is under way that may hold every replica stopped. Neither break-glass nor a discovery that
-// is not believed leaves one where it is: what it stopped comes back first.
+// StopsAll reports whether a rollout is under way that may hold every replica stopped. Neither break-glass nor a
+// discovery that is not believed leaves one where it is: what it stopped comes back first.
 func (p Plan) StopsAll() bool { return p.Rollout != nil && p.Rollout.Mode == ModeX0Y }

@@ -1,10 +1,12 @@
 package poll
 
-// tooLong stands for a string of an answer that is longer than maxString: nothing is made of it, and it is never printed.
+// tooLong stands for a string of an answer that is longer than maxString: nothing is made of it, and it is never
+// printed.
 const tooLong = "a string of more than 2 KiB"
 
-// clipping takes an answer's text part by part and keeps it, with tooLong for its longest strings. They take no memory, so that a
-// few labels of a megabyte, which whoever may create a cluster Secret brings about, do not take the room of the others.
+// clipping takes an answer's text part by part and keeps it, with tooLong for its longest strings. They take no memory,
+// so that a few labels of a megabyte, which whoever may create a cluster Secret brings about, do not take the room of
+// the others.
 type clipping struct {
 	kept    []byte
 	start   int  // in kept, of the string that goes on

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// AcceptLossAfter is how long a low coverage must last until it is believed, where it is not Prometheus' fault. A further loss is a
-// new one to get used to, but in a day all of them together refuse a metric for no longer than twice of it: who has clusters of his
-// own lose their series must not keep the fleet as it is by it, be it over and over.
+// AcceptLossAfter is how long a low coverage must last until it is believed, where it is not Prometheus' fault. A
+// further loss is a new one to get used to, but in a day all of them together refuse a metric for no longer than twice
+// of it: who has clusters of his own lose their series must not keep the fleet as it is by it, be it over and over.
 const AcceptLossAfter = 30 * time.Minute
 
 // lossesFor is how long a loss counts with those that follow it.
@@ -32,8 +32,8 @@ func (s Standings) of(i int) Standing {
 	return s[i]
 }
 
-// Low is a coverage that was refused: First by when it was in the last day, Since by when it fell no further, and To by how many
-// clusters had a value then.
+// Low is a coverage that was refused: First by when it was in the last day, Since by when it fell no further, and To by
+// how many clusters had a value then.
 type Low struct {
 	First time.Time `json:"lowFirst,omitzero"`
 	Since time.Time `json:"lowSince,omitzero"`
@@ -68,8 +68,8 @@ func (l Low) until() time.Time {
 	return until
 }
 
-// coverage compares a column with the last one. What counts are clusters that carry load, had a value last time, and are not
-// moved; the sums are over those that have one both times.
+// coverage compares a column with the last one. What counts are clusters that carry load, had a value last time, and
+// are not moved; the sums are over those that have one both times.
 type coverage struct {
 	before, both        int
 	lost                []int
@@ -115,7 +115,8 @@ func (j *joiner) cover(c Column, last *LastColumn) coverage {
 	return v
 }
 
-// low reports whether too few clusters have a value. Where none at all has one that had it, nothing is believed, whatever counts.
+// low reports whether too few clusters have a value. Where none at all has one that had it, nothing is believed,
+// whatever counts.
 func (v coverage) low(least float64) bool {
 	return v.had && !v.have || v.before > 0 && v.short(v.both, least)
 }
@@ -124,9 +125,9 @@ func (v coverage) short(n int, least float64) bool {
 	return n == 0 || float64(n) < least*float64(v.before)
 }
 
-// explained reports whether a loss may be of the clusters' own doing, and not Prometheus': their pods do not show them any more, or
-// Prometheus has other clusters of the same replicas and no less than half of all. What it does not scrape at all is never believed
-// to be gone: the loads of some would stand still while those of others change.
+// explained reports whether a loss may be of the clusters' own doing, and not Prometheus': their pods do not show them
+// any more, or Prometheus has other clusters of the same replicas and no less than half of all. What it does not scrape
+// at all is never believed to be gone: the loads of some would stand still while those of others change.
 func (v coverage) explained(least float64) bool {
 	return v.both > 0 && !v.short(v.before-v.blind, least) && 2*v.both >= v.before-v.gone
 }

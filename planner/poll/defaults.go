@@ -3,9 +3,9 @@ package poll
 import "fmt"
 
 // DefaultMetrics is a set that works on the metrics of Argo CD's application-controller however it was installed. No
-// query looks at `job`, which every installation names anew, or joins on `name`, which is the Application's; each takes the
-// targets of the pods' namespace alone (targets.go). Each is
-// noData 0: a cluster without Applications has no series. DefaultWeights says what each counts.
+// query looks at `job`, which every installation names anew, or joins on `name`, which is the Application's; each takes
+// the targets of the pods' namespace alone (targets.go). Each is noData 0: a cluster without Applications has no
+// series. DefaultWeights says what each counts.
 //
 //   - objects: how many live objects the controller keeps in memory. Memory is what kills it, though the number is a
 //     poor measure of it (argo-cd PR #8002).
@@ -35,8 +35,8 @@ func DefaultWeights() map[string]float64 {
 	return map[string]float64{"objects": 0.375, "events": 0.25, "reconciles": 0.25, "apps": 0.125}
 }
 
-// newDefault makes the age query of the time of each series' newest sample: the time of the cluster's newest, where there is
-// none now that of the newest within the query's own window, seen in steps of 5 min, Prometheus's lookback.
+// newDefault makes the age query of the time of each series' newest sample: the time of the cluster's newest, where
+// there is none now that of the newest within the query's own window, seen in steps of 5 min, Prometheus's lookback.
 func newDefault(id, label, query, sampled, window string) Metric {
 	zero := 0.0
 	return Metric{

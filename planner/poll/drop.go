@@ -3,14 +3,15 @@ package poll
 import "time"
 
 // AcceptDropAfter is how long a fallen total must last until it is believed: without an end to it, a fleet that really
-// lost half of its work would stand still for ever. In a day, all falls together refuse a metric for no longer than twice of it.
+// lost half of its work would stand still for ever. In a day, all falls together refuse a metric for no longer than
+// twice of it.
 const AcceptDropAfter = 30 * time.Minute
 
 // dropsFor is how long a fall counts with those that follow it.
 const dropsFor = 24 * time.Hour
 
-// dropped reports whether the total fell by more than may be. The cluster that fell most is left out: one alone is no fault of
-// Prometheus, and whoever has it must not refuse the metric of all.
+// dropped reports whether the total fell by more than may be. The cluster that fell most is left out: one alone is no
+// fault of Prometheus, and whoever has it must not refuse the metric of all.
 func (v coverage) dropped(most float64) bool {
 	return v.sumNow-v.fallNow < (1-most)*(v.sumBefore-v.fallBefore)
 }

@@ -6,18 +6,19 @@ import (
 	"time"
 )
 
-// HoldFor is how long a cluster's last good value stands while others are measured and it is not: what one cluster said once must
-// not decide for good what a replica may carry. Then it is as one that was never measured.
+// HoldFor is how long a cluster's last good value stands while others are measured and it is not: what one cluster said
+// once must not decide for good what a replica may carry. Then it is as one that was never measured.
 const HoldFor = 24 * time.Hour
 
-// longestStep is what counts of the time between two answers that are believed: a Prometheus that was away for days ends nothing.
+// longestStep is what counts of the time between two answers that are believed: a Prometheus that was away for days
+// ends nothing.
 const longestStep = time.Hour
 
 const longestHold = int64(HoldFor / time.Second)
 
-// heldFor is for how many seconds each cluster of a column that has its fresh values is without one: nil where none is. The time
-// of those alone counts whose series Prometheus would have if there were any: other clusters of the replica are measured, or no pod
-// shows the cluster. What it does not scrape keeps its last good values.
+// heldFor is for how many seconds each cluster of a column that has its fresh values is without one: nil where none is.
+// The time of those alone counts whose series Prometheus would have if there were any: other clusters of the replica
+// are measured, or no pod shows the cluster. What it does not scrape keeps its last good values.
 func (j *joiner) heldFor(c Column, last *LastColumn) []int64 {
 	if last == nil {
 		return nil

@@ -15,10 +15,11 @@ type LastGood struct {
 	Columns []LastColumn `json:"columns,omitempty"`
 }
 
-// LastColumn is a metric's last good values. At is when a value was scraped, in Unix seconds; 0 says that there is none.
-// Measured marks the clusters that had a value of their own at the last answer that was not refused: those, minCoverage
-// asks for. DroppedSince is when a fall of the total was first refused, DropsFirst when one first was in the last day, and Low what is
-// remembered of a low coverage. Held is for how many seconds others were measured and a cluster was not; nil: each was.
+// LastColumn is a metric's last good values. At is when a value was scraped, in Unix seconds; 0 says that there is
+// none. Measured marks the clusters that had a value of their own at the last answer that was not refused: those,
+// minCoverage asks for. DroppedSince is when a fall of the total was first refused, DropsFirst when one first was in
+// the last day, and Low what is remembered of a low coverage. Held is for how many seconds others were measured and a
+// cluster was not; nil: each was.
 type LastColumn struct {
 	ID           string    `json:"id"`
 	Values       []float64 `json:"values"`
@@ -130,8 +131,8 @@ func (l LastGood) column(id string) *LastColumn {
 	return nil
 }
 
-// round keeps seven significant digits, an error of at most 5e-7, where a plan shows three. Within the powers of ten that a float64 has
-// exactly there is no need to print the number, which takes most of the time for a large fleet.
+// round keeps seven significant digits, an error of at most 5e-7, where a plan shows three. Within the powers of ten
+// that a float64 has exactly there is no need to print the number, which takes most of the time for a large fleet.
 func round(v float64) float64 {
 	const digits, exact = 7, 22
 	if at := digits - 1 - int(math.Floor(math.Log10(math.Abs(v)))); at >= 0 && at <= exact {

@@ -81,8 +81,8 @@ func foldServer(url string) string {
 	return strings.ToLower(url[:end]) + url[end:]
 }
 
-// carry says for each cluster which one carries its unit's load: the one that leads, or where Argo CD does not reconcile that one,
-// the first that it does.
+// carry says for each cluster which one carries its unit's load: the one that leads, or where Argo CD does not
+// reconcile that one, the first that it does.
 func carry(fleet discover.Fleet) []int {
 	carriers := make([]int, len(fleet.Clusters))
 	for _, u := range fleet.Units {

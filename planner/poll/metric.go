@@ -27,9 +27,10 @@ type Match struct {
 	Aliases map[string]string `json:"aliases,omitempty"`
 }
 
-// Metric is one measure of work. Query asks for the whole fleet at once, QueryPerCluster for one cluster; exactly one of
-// them is set. AgeQuery, for fleet queries, gives the Unix time in seconds of each cluster's newest sample under the same
-// label: an instant answer carries only the time of the question. NoData is the value of a cluster that never had one.
+// Metric is one measure of work. Query asks for the whole fleet at once, QueryPerCluster for one cluster; exactly one
+// of them is set. AgeQuery, for fleet queries, gives the Unix time in seconds of each cluster's newest sample under the
+// same label: an instant answer carries only the time of the question. NoData is the value of a cluster that never had
+// one.
 type Metric struct {
 	ID              string   `json:"id"`
 	Query           string   `json:"query,omitempty"`

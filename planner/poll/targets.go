@@ -13,16 +13,17 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// A pod's name says nothing of whose it is: every namespace may have one of that name. So Prometheus is asked first which
-// targets carry it, and the queries take those of the namespace alone:
+// A pod's name says nothing of whose it is: every namespace may have one of that name. So Prometheus is asked first
+// which targets carry it, and the queries take those of the namespace alone:
 //
 //   - {{.targets}} is a label matcher for metrics that have no label `namespace` of their own;
 //   - {{.ofTargets}} stands behind a vector of argocd_app_*, which have one (the Application's). Under honorLabels theirs
 //     takes the target's place, so that a series is known by its target's pod and instance. One that has these and the
 //     namespace of another target is that one's, where `instance` is no address and two targets have one.
 //
-// A vector over a range is joined after its function, with what the range's last 10 min had: a pod that restarted has another
-// instance. Who may write the scrape configuration, or has the labels of their own page believed, is any pod they like.
+// A vector over a range is joined after its function, with what the range's last 10 min had: a pod that restarted has
+// another instance. Who may write the scrape configuration, or has the labels of their own page believed, is any pod
+// they like.
 
 // tellers are metrics that every target has, and no page brings a namespace for.
 const tellers = `__name__=~"up|process_resident_memory_bytes"`
@@ -40,9 +41,9 @@ const (
 	stray = "stray" // argocd_app_info of no target
 )
 
-// targetsQuery asks for the targets that may be the workload's, 2 for those that were there 5 min ago, too: Prometheus shows a
-// target for that long after it went, so that the old and the new one of a pod that restarted are never both 2. Of other
-// namespaces, however many there are, it asks for one, and for those at the instances of the workload's.
+// targetsQuery asks for the targets that may be the workload's, 2 for those that were there 5 min ago, too: Prometheus
+// shows a target for that long after it went, so that the old and the new one of a pod that restarted are never both 2.
+// Of other namespaces, however many there are, it asks for one, and for those at the instances of the workload's.
 func targetsQuery(pods, namespace string) string {
 	const by = `group by (namespace, pod, instance) `
 	own := fmt.Sprintf(`{%s,%s,namespace=~"%s|"}`, tellers, pods, escape(regexp.QuoteMeta(namespace)))
@@ -50,8 +51,8 @@ func targetsQuery(pods, namespace string) string {
 	return fmt.Sprintf(`(%[1]s(%[2]s) + %[1]s(%[2]s offset 5m)) or %[1]s(%[2]s) or topk(1, %[3]s) or (%[3]s and on (pod, instance) %[2]s)`, by, own, others)
 }
 
-// doubtsQuery asks for argocd_app_info that no target tells of. It goes through all of them, so it is asked where the targets
-// leave a doubt alone.
+// doubtsQuery asks for argocd_app_info that no target tells of. It goes through all of them, so it is asked where the
+// targets leave a doubt alone.
 func doubtsQuery(pods, namespace string) string {
 	const marked = `label_replace(group by (pod, instance) (argocd_app_info{%s%s), "is", "%s", "", "")`
 	all := fmt.Sprintf(`{%s,%s}`, tellers, pods)
@@ -143,7 +144,8 @@ func (f *fetch) rows(ctx context.Context, query string) (rows []row, err error) 
 	return rows, answer.err
 }
 
-// judgeTargets finds the targets of the namespace: those that have it as their label, else those that have no such label.
+// judgeTargets finds the targets of the namespace: those that have it as their label, else those that have no such
+// label.
 func judgeTargets(rows []row, pods, namespace string) targets {
 	has := func(namespace string) bool {
 		return slices.ContainsFunc(rows, func(r row) bool { return r.is == "" && r.namespace == namespace })
@@ -167,8 +169,8 @@ func judgeTargets(rows []row, pods, namespace string) targets {
 	return t
 }
 
-// judgeTwins refuses two pods that have one name and namespace. A pod has one address of a family, whatever number of ports,
-// and `instance` may be a name: of two targets, those that differ in their addresses alone are two pods.
+// judgeTwins refuses two pods that have one name and namespace. A pod has one address of a family, whatever number of
+// ports, and `instance` may be a name: of two targets, those that differ in their addresses alone are two pods.
 func judgeTwins(rows []row, label string) error {
 	type family struct {
 		pod string

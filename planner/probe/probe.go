@@ -140,8 +140,8 @@ func ofClusters(h Held) []question {
 		got:   shardOf, want: strconv.Itoa(shard)}}
 }
 
-// noManagers has the API server go without what it keeps of an object's managers, which somebody may have made too many to
-// merge in time. A dry-run forgets none.
+// noManagers has the API server go without what it keeps of an object's managers, which somebody may have made too many
+// to merge in time. A dry-run forgets none.
 func noManagers() map[string]any { return map[string]any{"managedFields": []struct{}{{}}} }
 
 // ofOneShard is the first Secrets of one shard that have a pin, or none.

@@ -24,9 +24,9 @@ const (
 	GaveUp     Outcome = "GaveUp"     // the rollout ended where it was
 )
 
-// Progress is what Advance did, for events, logs and metrics. Stage is the one that was under way; Why is a sentence for
-// people; Left is the time until its deadline; Late says that it had passed. An Outcome but Idle and Waiting means that
-// the plan changed and is to be written; with Waiting it may have, for a cluster that appeared meanwhile.
+// Progress is what Advance did, for events, logs and metrics. Stage is the one that was under way; Why is a sentence
+// for people; Left is the time until its deadline; Late says that it had passed. An Outcome but Idle and Waiting means
+// that the plan changed and is to be written; with Waiting it may have, for a cluster that appeared meanwhile.
 type Progress struct {
 	Outcome Outcome       `json:"outcome"`
 	Stage   plan.Stage    `json:"stage,omitempty"`
@@ -35,9 +35,9 @@ type Progress struct {
 	Late    bool          `json:"late,omitempty"`
 }
 
-// Advance answers the plan that holds next. It is a function of the plan and of what stands: called again, or by another
-// leader after a crash, it answers the same. The doc of the package has its table. target is where a rollout in mode live
-// goes, a replica for each cluster; nil = nobody knows any more: then what is under way ends safely.
+// Advance answers the plan that holds next. It is a function of the plan and of what stands: called again, or by
+// another leader after a crash, it answers the same. The doc of the package has its table. target is where a rollout in
+// mode live goes, a replica for each cluster; nil = nobody knows any more: then what is under way ends safely.
 func Advance(v *plan.View, seen observed.State, target map[string]int, o Options, at time.Time) (plan.Plan, Progress) {
 	p := v.Plan.Clone()
 	if p.Rollout == nil {
@@ -56,7 +56,8 @@ func Advance(v *plan.View, seen observed.State, target map[string]int, o Options
 	return t.p, t.progress
 }
 
-// frozen reports whether the mode stops a rollout where it is: Hold lets x0y go on, which may have stopped the workload.
+// frozen reports whether the mode stops a rollout where it is: Hold lets x0y go on, which may have stopped the
+// workload.
 func frozen(p plan.Plan) bool {
 	return !p.Mode.Enforced() || p.Mode == plan.Hold && p.Rollout.Mode != plan.ModeX0Y
 }

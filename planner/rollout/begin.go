@@ -24,9 +24,9 @@ type Proposal struct {
 // of x0y. The others are of mode live. MaxMovesPerWave and Budget: servers that one wave may move, and that may be
 // moved now at all (math.MaxInt = no limit). Closed are the replicas that may receive nothing, Unwell those for which
 // nobody works. Insists says that a person asked for it. Ends says why a rollout is to end where it may, between two
-// waves or before replicas go; empty: it goes on. Two are of mode default, too. Rescue: clusters leave replicas that are
-// unwell or cordoned, and those whose Secrets are there do, whatever number of others is gone; no replica goes for it.
-// Partial: the Secrets that are seen are not believed to be all, so that no replica goes.
+// waves or before replicas go; empty: it goes on. Two are of mode default, too. Rescue: clusters leave replicas that
+// are unwell or cordoned, and those whose Secrets are there do, whatever number of others is gone; no replica goes for
+// it. Partial: the Secrets that are seen are not believed to be all, so that no replica goes.
 type Options struct {
 	Mode            string        `json:"mode,omitempty"`
 	RolloutRestart  bool          `json:"rolloutRestart,omitempty"`

@@ -7,8 +7,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// assigning waits until every managed Secret carries its replica and, before the workload shrinks, until no Secret at all
-// carries one that goes.
+// assigning waits until every managed Secret carries its replica and, before the workload shrinks, until no Secret at
+// all carries one that goes.
 func (t *transition) assigning() {
 	behind := laggards(t.v, t.seen)
 	var stray []string
@@ -30,7 +30,8 @@ func (t *transition) assigning() {
 	}
 }
 
-// present is below which shard a replica is there that may have what carries it: one that people took away is gone, whoever carries it.
+// present is below which shard a replica is there that may have what carries it: one that people took away is gone,
+// whoever carries it.
 func present(p plan.Plan, seen observed.State, limit, from int) int {
 	if !p.FreeReplicas {
 		return from

@@ -10,8 +10,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// liveEnv is what mode live holds the env at: with every Secret explicit, an env at the largest number of replicas that may
-// ever be never changes again, and so scaling restarts nothing. A Deployment has none.
+// liveEnv is what mode live holds the env at: with every Secret explicit, an env at the largest number of replicas that
+// may ever be never changes again, and so scaling restarts nothing. A Deployment has none.
 func liveEnv(now plan.Plan, replicas int) int {
 	if now.Target.Kind == plan.Deployment {
 		return now.ControllerReplicas
@@ -19,8 +19,8 @@ func liveEnv(now plan.Plan, replicas int) int {
 	return max(now.MaxReplicas, now.ControllerReplicas, replicas)
 }
 
-// beginLive begins with the env, where it is another one: setting it is the one announced restart, and the replicas stay as
-// they are meanwhile.
+// beginLive begins with the env, where it is another one: setting it is the one announced restart, and the replicas
+// stay as they are meanwhile.
 func (t *transition) beginLive() {
 	r := t.p.Rollout
 	switch {
@@ -91,8 +91,9 @@ func (t *transition) moving() {
 	}
 }
 
-// connecting is how long a wave off replicas that nobody works for waits for its clusters to be connected. They have an owner, whom the
-// next ones have not; and whoever has clusters that cannot be connected must not have each wave wait for its deadline.
+// connecting is how long a wave off replicas that nobody works for waits for its clusters to be connected. They have an
+// owner, whom the next ones have not; and whoever has clusters that cannot be connected must not have each wave wait
+// for its deadline.
 const connecting = 2 * time.Minute
 
 func (t *transition) rescued() bool {
@@ -167,8 +168,8 @@ func (t *transition) turnBack(why string) {
 	t.retreat(TurnedBack, GaveUp, why)
 }
 
-// unserved reports whether nobody works for a replica's clusters, as far as is known: then they are to leave it, and nothing
-// goes back to it.
+// unserved reports whether nobody works for a replica's clusters, as far as is known: then they are to leave it, and
+// nothing goes back to it.
 func (t *transition) unserved(replica int) bool {
 	return t.o.Unwell[replica] || len(t.seen.Pods) > 0 && t.seen.Asleep(replica) != ""
 }
@@ -190,8 +191,8 @@ func (t *transition) retreat(back, end Outcome, why string) {
 	t.enter(plan.Reverting, back, why)
 }
 
-// occupied reports whether a row is at or above a number of replicas, or a Secret that ballast may not write. A pin there
-// never holds before the rollout has ended, nor does it afterwards if they go.
+// occupied reports whether a row is at or above a number of replicas, or a Secret that ballast may not write. A pin
+// there never holds before the rollout has ended, nor does it afterwards if they go.
 func (t *transition) occupied(replicas int) bool {
 	for _, row := range t.p.Clusters {
 		if row.Replica >= replicas {
@@ -228,8 +229,8 @@ func (t *transition) reverting() {
 	}
 }
 
-// verifying looks whether every cluster has its one owner, and, before replicas go, whether nothing is left on them. They do
-// not go while a cluster has several.
+// verifying looks whether every cluster has its one owner, and, before replicas go, whether nothing is left on them.
+// They do not go while a cluster has several.
 func (t *transition) verifying() {
 	r := t.p.Rollout
 	if falls(r) && slices.ContainsFunc(t.remaining(), func(u unit) bool { return u.leaves }) {
@@ -266,8 +267,8 @@ func (t *transition) verified(why string) {
 	t.enter(plan.Shrinking, Advanced, why)
 }
 
-// shrinking waits until the replicas that were left are gone. A workload that could not be made smaller by then stays as
-// it is: somebody carries a shard that goes, or it is unmanaged.
+// shrinking waits until the replicas that were left are gone. A workload that could not be made smaller by then stays
+// as it is: somebody carries a shard that goes, or it is unmanaged.
 func (t *transition) shrinking() {
 	r := t.p.Rollout
 	done, why := t.replaced()

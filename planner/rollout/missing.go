@@ -8,13 +8,14 @@ import (
 	"ballast/planner/plan"
 )
 
-// consistentHashing is the algorithm under which an in-cluster without a Secret has a shard that changes with the env; the
-// others give it shard 0.
+// consistentHashing is the algorithm under which an in-cluster without a Secret has a shard that changes with the env;
+// the others give it shard 0.
 const consistentHashing = "consistent-hashing"
 
-// Missing lists what mode live lacks, a sentence each with its mend; empty = a live rollout may begin. It rests on shards
-// that mean the same replica to every pod, whatever env that pod read: an algorithm answers otherwise as soon as one does. While
-// the env stays, what only people may write has the owner that it has, whatever replicas come and go: EnvLacks has that.
+// Missing lists what mode live lacks, a sentence each with its mend; empty = a live rollout may begin. It rests on
+// shards that mean the same replica to every pod, whatever env that pod read: an algorithm answers otherwise as soon as
+// one does. While the env stays, what only people may write has the owner that it has, whatever replicas come and go:
+// EnvLacks has that.
 func Missing(p plan.Plan, seen observed.State) []string {
 	if seen.Workload == nil {
 		return []string{fmt.Sprintf("%s %q was not found: set target", p.Target.Kind, p.Target.Name)}
@@ -44,8 +45,8 @@ func EnvLacks(p plan.Plan, seen observed.State) []string {
 	return append(lacking(p, seen, func(s observed.Secret) bool { return !s.Managed() }), lacksInCluster(seen)...)
 }
 
-// envStays reports whether the env is the one that mode live holds for good, in the plan and in the workload. A Deployment's pods
-// read their number of replicas.
+// envStays reports whether the env is the one that mode live holds for good, in the plan and in the workload. A
+// Deployment's pods read their number of replicas.
 func envStays(p plan.Plan, w *observed.Workload) bool {
 	held := p.Target.Kind != plan.Deployment && p.ControllerReplicas == liveEnv(p, p.Replicas)
 	return held && w.Count().ControllerReplicas == p.ControllerReplicas
@@ -62,8 +63,8 @@ func lacking(p plan.Plan, seen observed.State, of func(observed.Secret) bool) (m
 	return missing
 }
 
-// Unsaid says why nobody could tell whether a live rollout does well, with its mend; empty = every pod answers. Only what nobody
-// works for may move meanwhile.
+// Unsaid says why nobody could tell whether a live rollout does well, with its mend; empty = every pod answers. Only
+// what nobody works for may move meanwhile.
 func Unsaid(seen observed.State) string {
 	if seen.OwnersKnown {
 		return ""
@@ -81,8 +82,8 @@ func Unsaid(seen observed.State) string {
 		"or have Prometheus scrape them", strings.Join(silent, ", "))
 }
 
-// lacks is what is missing of one Secret. A negative shard of a Secret that is not ballast's is left: it means nobody to
-// every pod.
+// lacks is what is missing of one Secret. A negative shard of a Secret that is not ballast's is left: it means nobody
+// to every pod.
 func lacks(s observed.Secret, limit int) string {
 	what := fmt.Sprintf("carries shard %s, and there are %d replicas", s.Display(), limit)
 	switch {

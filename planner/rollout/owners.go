@@ -20,8 +20,8 @@ func nears(p observed.Pod) bool {
 	return p.Memory > 0 && p.MemoryLimit > 0 && 100*p.Memory >= nearLimit*p.MemoryLimit
 }
 
-// cannotReceive says why no wave may be begun onto a replica. In a Deployment pods claim replicas, whichever they find: no
-// wave is begun before those that are there have claimed theirs.
+// cannotReceive says why no wave may be begun onto a replica. In a Deployment pods claim replicas, whichever they find:
+// no wave is begun before those that are there have claimed theirs.
 func (t *transition) cannotReceive(replica int) string {
 	if why := t.unclaimed(); why != "" {
 		return why
@@ -37,8 +37,9 @@ func (t *transition) cannotReceive(replica int) string {
 	return ""
 }
 
-// unclaimed names the first slot of a Deployment's that no pod has claimed while one is there that will: it is ready and has
-// none. A slot that nobody is there to claim is that of a pod which hangs, or is gone for good: its clusters have to leave it.
+// unclaimed names the first slot of a Deployment's that no pod has claimed while one is there that will: it is ready
+// and has none. A slot that nobody is there to claim is that of a pod which hangs, or is gone for good: its clusters
+// have to leave it.
 func (t *transition) unclaimed() string {
 	if t.p.Target.Kind != plan.Deployment || !slices.ContainsFunc(t.seen.Pods, func(p observed.Pod) bool { return p.Ready && !p.Claimed }) {
 		return ""
@@ -73,9 +74,10 @@ func (t *transition) blind() string {
 	return ""
 }
 
-// risk says why a unit waits: who should have it is not known, or another cluster of the plan has a fault that this wave does
-// not mend, and for all that is known another wave would make more of them. What nobody works for is worse off where it is,
-// and needs no more than an answer of who receives it. A person's own word waits for no fault: it may be the mend.
+// risk says why a unit waits: who should have it is not known, or another cluster of the plan has a fault that this
+// wave does not mend, and for all that is known another wave would make more of them. What nobody works for is worse
+// off where it is, and needs no more than an answer of who receives it. A person's own word waits for no fault: it may
+// be the mend.
 func (t *transition) risk(u unit) string {
 	switch {
 	case t.unserved(u.from):
@@ -134,9 +136,9 @@ func (t *transition) receivers() []int {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// unfinished says what the present wave waits for. unconnected says that its clusters are all owned as they should be, and
-// that each of those that nobody has connected went to a replica that has others connected: then the cluster is what
-// cannot be reached, and to take the wave back would help nobody.
+// unfinished says what the present wave waits for. unconnected says that its clusters are all owned as they should be,
+// and that each of those that nobody has connected went to a replica that has others connected: then the cluster is
+// what cannot be reached, and to take the wave back would help nobody.
 func (t *transition) unfinished() (rest string, unconnected bool) {
 	if t.unseen() {
 		return t.blind(), false
@@ -152,8 +154,8 @@ func (t *transition) unfinished() (rest string, unconnected bool) {
 	return t.untaken()
 }
 
-// unreturned is unfinished for a wave that goes back. Where nobody says who owns what, Secrets that are written are enough:
-// the replicas that had those clusters are as good as they were.
+// unreturned is unfinished for a wave that goes back. Where nobody says who owns what, Secrets that are written are
+// enough: the replicas that had those clusters are as good as they were.
 func (t *transition) unreturned() string {
 	rest := t.uncarried()
 	if rest == "" && t.seen.OwnersKnown {
@@ -177,8 +179,8 @@ func (t *transition) uncarried() string {
 	return waitsFor(behind, nil, false)
 }
 
-// untaken says which of the wave's clusters its new owner does not have yet. Who receives must answer, and so must who gives
-// if anybody works there: a pod that keeps silent may still have what it gave.
+// untaken says which of the wave's clusters its new owner does not have yet. Who receives must answer, and so must who
+// gives if anybody works there: a pod that keeps silent may still have what it gave.
 func (t *transition) untaken() (rest string, unconnected bool) {
 	if why := t.seen.Mute(t.concerned()...); why != "" {
 		return why, false
@@ -246,8 +248,8 @@ func (t *transition) left() string {
 	return ""
 }
 
-// several names the first cluster that several replicas own, or several pods of one: a replica may go, and with it the owner
-// that was to stay.
+// several names the first cluster that several replicas own, or several pods of one: a replica may go, and with it the
+// owner that was to stay.
 func (t *transition) several() string {
 	for _, name := range slices.Sorted(maps.Keys(t.seen.Owned)) {
 		if _, planned := t.p.Clusters[name]; !planned || t.disputed(name) {
@@ -260,8 +262,8 @@ func (t *transition) several() string {
 	return ""
 }
 
-// disagreement names the first cluster that is not owned as its Secret says. One that only people may write, and whose Secret names
-// no replica, is owned by whom an algorithm says, if by anybody.
+// disagreement names the first cluster that is not owned as its Secret says. One that only people may write, and whose
+// Secret names no replica, is owned by whom an algorithm says, if by anybody.
 func (t *transition) disagreement() string {
 	if why := t.blind(); why != "" {
 		return why

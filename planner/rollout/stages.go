@@ -36,8 +36,9 @@ func stages() []stage {
 	}
 }
 
-// run lets the stage that is under way look at what stands. A stop of all replicas that is not wanted any more turns back
-// first, and a rollout that another version began ends: what the plan holds is what stands, but for a workload at 0.
+// run lets the stage that is under way look at what stands. A stop of all replicas that is not wanted any more turns
+// back first, and a rollout that another version began ends: what the plan holds is what stands, but for a workload at
+// 0.
 func (t *transition) run() {
 	r := t.p.Rollout
 	if why := t.stopEnds(); why != "" {

@@ -10,7 +10,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// transition is one call of Advance in the modes live and x0y: what it was given, the plan it changes, and what it answers.
+// transition is one call of Advance in the modes live and x0y: what it was given, the plan it changes, and what it
+// answers.
 type transition struct {
 	v        *plan.View
 	p        plan.Plan
@@ -75,8 +76,8 @@ func (t *transition) deadline() time.Duration { return deadline(*t.p.Rollout, t.
 // elapsed is how long the stage has lasted; a deadline that passed counts as that.
 func (t *transition) elapsed() time.Duration { return t.deadline() - max(t.progress.Left, 0) }
 
-// replaced reports whether the workload is as the plan holds it, every pod at the newest template and ready. Replicas that
-// people hold count as they are, where the stage asks for no others.
+// replaced reports whether the workload is as the plan holds it, every pod at the newest template and ready. Replicas
+// that people hold count as they are, where the stage asks for no others.
 func (t *transition) replaced() (bool, string) {
 	p, w := t.p, t.seen.Workload
 	if r := p.Rollout; w != nil && p.FreeReplicas && r.Mode == plan.ModeLive && p.Replicas == r.From.Replicas {

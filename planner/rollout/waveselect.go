@@ -8,19 +8,19 @@ import (
 	"ballast/planner/plan"
 )
 
-// mostNamed is how many Secrets a wave of several servers names at most: as many as maxMovesPerWave may be, which are written, and
-// turned back, well within its deadline.
+// mostNamed is how many Secrets a wave of several servers names at most: as many as maxMovesPerWave may be, which are
+// written, and turned back, well within its deadline.
 const mostNamed = 1000
 
 // choose answers the next wave, or why there is none; spent says that it is for want of a budget.
 //
-// The rule: no replica comes above the heaviest load that any replica has now or will have in the end, what arrives in a
-// wave counted before what leaves in it. Of the units that fit, one from the heaviest replica goes first, then a heavier
-// one, then by name; those that nobody has connected come last, since no owner can show that it took them. Off a replica that nobody
-// works for those come first that anybody is to have: who makes idle clusters must not keep others there. Where none fits,
-// as in an exchange between two full replicas, one goes alone: the one whose receiver is the lightest with it. A unit is one
-// move, whatever number of Secrets its server has; one of more than a wave may name goes alone too. Each unit of the wave takes
-// one look at all that are left.
+// The rule: no replica comes above the heaviest load that any replica has now or will have in the end, what arrives in
+// a wave counted before what leaves in it. Of the units that fit, one from the heaviest replica goes first, then a
+// heavier one, then by name; those that nobody has connected come last, since no owner can show that it took them. Off
+// a replica that nobody works for those come first that anybody is to have: who makes idle clusters must not keep
+// others there. Where none fits, as in an exchange between two full replicas, one goes alone: the one whose receiver is
+// the lightest with it. A unit is one move, whatever number of Secrets its server has; one of more than a wave may name
+// goes alone too. Each unit of the wave takes one look at all that are left.
 func (t *transition) choose(left []unit) (wave []unit, blocked string, spent bool) {
 	limit, room := min(max(t.o.MaxMovesPerWave, 1), t.o.Budget), min(t.room(left), mostNamed)
 	if t.unseen() {
@@ -52,8 +52,8 @@ func (t *transition) choose(left []unit) (wave []unit, blocked string, spent boo
 	return wave, "", false
 }
 
-// room is how many clusters of those that are left a wave may name, so that the plan can be written: each stands in it twice.
-// One goes always: new rows leave room for so many.
+// room is how many clusters of those that are left a wave may name, so that the plan can be written: each stands in it
+// twice. One goes always: new rows leave room for so many.
 func (t *transition) room(left []unit) int {
 	longest := 0
 	for _, u := range left {
@@ -99,8 +99,8 @@ type selection struct {
 	ceiling    plan.Load
 }
 
-// next is the index of the unit that goes next, -1 for none; room is how many clusters the wave may still name, which the
-// first one may exceed.
+// next is the index of the unit that goes next, -1 for none; room is how many clusters the wave may still name, which
+// the first one may exceed.
 func (d *selection) next(free []unit, first bool, room int) int {
 	best := -1
 	for i, u := range free {

@@ -94,9 +94,9 @@ func (t *transition) restoring() {
 	}
 }
 
-// behind are the Secrets of ballast's that still carry a shard at or above the smaller count, where the way back is to a larger
-// one: to the pods that run it means replica 0, and to those that would come beside them it means another. Their rows are new
-// already, and they are written as soon as they can be.
+// behind are the Secrets of ballast's that still carry a shard at or above the smaller count, where the way back is to
+// a larger one: to the pods that run it means replica 0, and to those that would come beside them it means another.
+// Their rows are new already, and they are written as soon as they can be.
 func (t *transition) behind() []string {
 	low, high := t.p.Rollout.To().Reach(t.p.Target.Kind), t.p.Rollout.From.Reach(t.p.Target.Kind)
 	var names []string
@@ -108,8 +108,8 @@ func (t *transition) behind() []string {
 	return names
 }
 
-// revert brings back the count, and the rows as far as they are below both counts: pods of both may run. The others come
-// back when all are of one count.
+// revert brings back the count, and the rows as far as they are below both counts: pods of both may run. The others
+// come back when all are of one count.
 func (t *transition) revert(why string) {
 	r := t.p.Rollout
 	safe := min(r.From.Reach(t.p.Target.Kind), r.To().Reach(t.p.Target.Kind))
@@ -163,15 +163,15 @@ func (t *transition) returning() {
 	t.enter(plan.Reverting, Advanced, why)
 }
 
-// down reports whether the workload still stands at 0, and is ballast's to bring back: no deadline ends a rollout there,
-// since afterwards its replicas may be people's.
+// down reports whether the workload still stands at 0, and is ballast's to bring back: no deadline ends a rollout
+// there, since afterwards its replicas may be people's.
 func (t *transition) down() bool {
 	w := t.seen.Workload
 	return w != nil && w.Replicas < 1 && !w.Unmanaged
 }
 
-// mixed reports whether pods of the smaller count may still run on the way back to a larger one. The rollout under way is
-// what keeps pins and new clusters below both; without it they would have two owners, however long the pods take.
+// mixed reports whether pods of the smaller count may still run on the way back to a larger one. The rollout under way
+// is what keeps pins and new clusters below both; without it they would have two owners, however long the pods take.
 func (t *transition) mixed() bool {
 	r, w := t.p.Rollout, t.seen.Workload
 	larger := r.From.Reach(t.p.Target.Kind) > r.To().Reach(t.p.Target.Kind)
@@ -185,9 +185,9 @@ func pods(w *observed.Workload) string {
 	return fmt.Sprintf("%d pods run", w.Current)
 }
 
-// Abandon answers the plan to write where the rollout under way must be dropped: at least one replica, and every row on one
-// of them. What the plan holds is what stands, but for a workload that x0y stopped: that one comes back as it was, and is
-// ballast's to bring back, whoever's its replicas are. The plan must be enforced until it stands.
+// Abandon answers the plan to write where the rollout under way must be dropped: at least one replica, and every row on
+// one of them. What the plan holds is what stands, but for a workload that x0y stopped: that one comes back as it was,
+// and is ballast's to bring back, whoever's its replicas are. The plan must be enforced until it stands.
 func Abandon(p plan.Plan) plan.Plan {
 	p = p.Clone()
 	r := p.Rollout

@@ -20,8 +20,8 @@ import (
 const (
 	// keptPlans is how many plans a person can choose from to go back to.
 	keptPlans = 10
-	// lasts is how long a plan must have been the last one for it to be a state of the fleet that people knew, and longAgo how old
-	// one of those is that stays beside the newest of them: a fault that nobody saw at once is as old.
+	// lasts is how long a plan must have been the last one for it to be a state of the fleet that people knew, and longAgo
+	// how old one of those is that stays beside the newest of them: a fault that nobody saw at once is as old.
 	lasts, longAgo = time.Hour, 24 * time.Hour
 	// historyEvery is how often the history is written while nothing is decided: what is lost with a leader is at most
 	// this much of a vote and of last good values.
@@ -33,7 +33,8 @@ const (
 	keySavedAt             = "savedAt"
 )
 
-// Record is a plan as it was written, with its revision and what stood beside it. Until is when the next one took its place.
+// Record is a plan as it was written, with its revision and what stood beside it. Until is when the next one took its
+// place.
 type Record struct {
 	Revision int64     `json:"revision"`
 	Text     string    `json:"text"`
@@ -51,9 +52,9 @@ func (r Record) stood() time.Duration {
 
 // History is what outlives a leader: the last plans, newest first, and the memory between cycles in named parts whose
 // content is the planner's. Each plan and each part has a key of its own, so that one that breaks takes no other with
-// it. Dropped is what had no room when it was written. Asked is the revision that a person wants to go back to, 0 for none:
-// it stays until they are there, however many plans that takes. Anew names the parts that the planner works out again by itself
-// where they are missing. Neither of the two is written.
+// it. Dropped is what had no room when it was written. Asked is the revision that a person wants to go back to, 0 for
+// none: it stays until they are there, however many plans that takes. Anew names the parts that the planner works out
+// again by itself where they are missing. Neither of the two is written.
 type History struct {
 	Plans   []Record
 	Parts   map[string][]byte
@@ -100,8 +101,8 @@ func (h History) WithPlan(s Snapshot) History {
 	return h
 }
 
-// kept bounds plans, newest first. One at rest that enforces what its predecessor did goes: it is no other state to go back to.
-// Of the others the oldest goes that is none to stay.
+// kept bounds plans, newest first. One at rest that enforces what its predecessor did goes: it is no other state to go
+// back to. Of the others the oldest goes that is none to stay.
 func (h History) kept(records []Record) []Record {
 	records = newestFirst(records)
 	if len(records) > 2 && records[1].Revision != h.Asked && records[1].same(records[2]) {
@@ -117,9 +118,10 @@ func (h History) kept(records []Record) []Record {
 	return records
 }
 
-// staying are the revisions that no newer plan may push out, of plans that are newest first: the one in force, the one that a person asked
-// for, the last that stood for an hour (else the one that stood longest), and the last of those that is a day old (else the oldest of
-// them). Whoever changes their own pin ten times in a minute must leave people something to go back to.
+// staying are the revisions that no newer plan may push out, of plans that are newest first: the one in force, the one
+// that a person asked for, the last that stood for an hour (else the one that stood longest), and the last of those
+// that is a day old (else the oldest of them). Whoever changes their own pin ten times in a minute must leave people
+// something to go back to.
 func (h History) staying(records []Record) []int64 {
 	if len(records) == 0 {
 		return nil
@@ -180,8 +182,8 @@ func newestFirst(records []Record) []Record {
 	return records
 }
 
-// Due reports whether the history is to be written: after a decision at once, otherwise every five minutes. A clock that
-// went back makes it due, since nobody can say how long ago the last time was.
+// Due reports whether the history is to be written: after a decision at once, otherwise every five minutes. A clock
+// that went back makes it due, since nobody can say how long ago the last time was.
 func Due(saved, now time.Time, decided bool) bool {
 	since := now.Sub(saved)
 	return decided || since >= historyEvery || since < 0
@@ -202,7 +204,8 @@ func (s *Store) ReadHistory(ctx context.Context) (History, []string, error) {
 	return h, problems, nil
 }
 
-// Overtaken reports whether another history stands than the one that was read or written last: somebody deleted it, or wrote it.
+// Overtaken reports whether another history stands than the one that was read or written last: somebody deleted it, or
+// wrote it.
 func (s *Store) Overtaken(ctx context.Context, h History) (bool, error) {
 	if h.object == nil {
 		return false, nil

@@ -23,9 +23,9 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// insist writes over a ConfigMap of which somebody else changed what the planner does not go by, however fast: the patch is for the
-// content that was read, and not for the version, so that the API server repeats it by itself. It answers nil where the content is
-// another one: that race is lost.
+// insist writes over a ConfigMap of which somebody else changed what the planner does not go by, however fast: the
+// patch is for the content that was read, and not for the version, so that the API server repeats it by itself. It
+// answers nil where the content is another one: that race is lost.
 func (s *Store) insist(ctx context.Context, base *corev1.ConfigMap, c change) *corev1.ConfigMap {
 	now, err := s.get(ctx, base.Name)
 	if err != nil || now == nil || !s.alike(base, now) {
@@ -53,8 +53,8 @@ func (s *Store) insist(ctx context.Context, base *corev1.ConfigMap, c change) *c
 	return cm
 }
 
-// alike reports whether a cycle would go by the same: of the plan's ConfigMap the plan, people's pins, and ballast's annotations; of the
-// history all of its data.
+// alike reports whether a cycle would go by the same: of the plan's ConfigMap the plan, people's pins, and ballast's
+// annotations; of the history all of its data.
 func (s *Store) alike(a, b *corev1.ConfigMap) bool {
 	if a.UID != b.UID || immutable(a) != immutable(b) {
 		return false
@@ -70,7 +70,8 @@ func (s *Store) alike(a, b *corev1.ConfigMap) bool {
 	return a.Data[plan.KeyPlan] == b.Data[plan.KeyPlan] && a.Data[plan.KeyPins] == b.Data[plan.KeyPins] && maps.Equal(ours(a), ours(b))
 }
 
-// sets are the operations that give keys of a map their values; what has none goes, if it is there. Without the map they are none.
+// sets are the operations that give keys of a map their values; what has none goes, if it is there. Without the map
+// they are none.
 func sets[V any, W any](path string, change map[string]*V, stands map[string]W) []operation {
 	var ops []operation
 	for _, key := range slices.Sorted(maps.Keys(change)) {

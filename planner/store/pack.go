@@ -40,8 +40,9 @@ func encodeHistory(h History) (map[string][]byte, Dropped, error) {
 	return data, fit(h, data), nil
 }
 
-// fit takes out what has no room, in the order of leaving, until the rest has; then it puts back, from the last one on, what has
-// room all the same: a part of 400 KiB must not take a plan of four along. The newest plan stays: it fits its own ConfigMap.
+// fit takes out what has no room, in the order of leaving, until the rest has; then it puts back, from the last one on,
+// what has room all the same: a part of 400 KiB must not take a plan of four along. The newest plan stays: it fits its
+// own ConfigMap.
 func fit(h History, data map[string][]byte) Dropped {
 	total := 0
 	for key, content := range data {
@@ -72,9 +73,9 @@ func fit(h History, data map[string][]byte) Dropped {
 	return dropped
 }
 
-// leaving are the keys in the order in which they go from a history that is full: plans that newer ones push out from the oldest on,
-// what the planner works out again by itself, the plans that stay and at last the one that a person asked for, and the other parts.
-// Of the last three kinds the largest goes first: one that is small makes no room.
+// leaving are the keys in the order in which they go from a history that is full: plans that newer ones push out from
+// the oldest on, what the planner works out again by itself, the plans that stay and at last the one that a person
+// asked for, and the other parts. Of the last three kinds the largest goes first: one that is small makes no room.
 func (h History) leaving() []string {
 	plans := slices.Clone(h.Plans[min(1, len(h.Plans)):])
 	stay := h.staying(h.Plans)
@@ -115,8 +116,8 @@ func (h History) leaving() []string {
 	return slices.Concat(pushed, anew, staying, others)
 }
 
-// decodeHistory reads what encodeHistory wrote. It never fails as a whole: what cannot be read is named. Of plans only the
-// newest ten are unpacked at all.
+// decodeHistory reads what encodeHistory wrote. It never fails as a whole: what cannot be read is named. Of plans only
+// the newest ten are unpacked at all.
 func decodeHistory(data map[string][]byte) (History, []string) {
 	var h History
 	var problems []string

@@ -23,8 +23,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// ErrForeign says that a plan which matches its digest was written by nobody who has the key: a forgery, a backup of another
-// installation, or one from before the key was made.
+// ErrForeign says that a plan which matches its digest was written by nobody who has the key: a forgery, a backup of
+// another installation, or one from before the key was made.
 var ErrForeign = errors.New("the plan is not this installation's own: its MAC is missing or wrong")
 
 const (
@@ -40,8 +40,8 @@ const (
 // KeyName is the Secret that holds the key of a plan ConfigMap. It is shipped empty: a planner fills it once.
 func KeyName(planConfigMap string) string { return planConfigMap + "-key" }
 
-// seal proves that a planner of this installation wrote a text. The Secret's UID is part of the proof, so that a Secret which
-// was restored elsewhere, or anew, vouches for nothing that came along with it.
+// seal proves that a planner of this installation wrote a text. The Secret's UID is part of the proof, so that a Secret
+// which was restored elsewhere, or anew, vouches for nothing that came along with it.
 type seal struct {
 	uid  types.UID
 	key  []byte
@@ -69,9 +69,9 @@ type secretPatch struct {
 	Data     map[string][]byte `json:"data"`
 }
 
-// Unseal reads the key by which this installation's own plans are known, and makes one where there is none yet. A key that
-// went missing or became another while this process knew it is put back; a Secret that was made anew meanwhile gets a new one. Until it was called a Store
-// believes no plan and no history.
+// Unseal reads the key by which this installation's own plans are known, and makes one where there is none yet. A key
+// that went missing or became another while this process knew it is put back; a Secret that was made anew meanwhile
+// gets a new one. Until it was called a Store believes no plan and no history.
 func (s *Store) Unseal(ctx context.Context) error {
 	if !s.judges() {
 		return nil
@@ -94,8 +94,8 @@ func (s *Store) Unseal(ctx context.Context) error {
 	return nil
 }
 
-// Renew makes a new key, in place of one that vouches for nothing that stands: whoever may write the Secret while no planner leads
-// must not choose the key either.
+// Renew makes a new key, in place of one that vouches for nothing that stands: whoever may write the Secret while no
+// planner leads must not choose the key either.
 func (s *Store) Renew(ctx context.Context) error {
 	if !s.judges() {
 		return nil
@@ -125,8 +125,8 @@ func (s *Store) keySecret(ctx context.Context) (*corev1.Secret, error) {
 	return &secret, nil
 }
 
-// another reports whether there is another key than the one that this process knows: whoever may write the Secret, or make it anew,
-// must not choose the key.
+// another reports whether there is another key than the one that this process knows: whoever may write the Secret, or
+// make it anew, must not choose the key.
 func (s *Store) another(found *seal) bool {
 	known := s.seal.Load()
 	return known != nil && !bytes.Equal(known.key, found.key)
@@ -146,8 +146,8 @@ func (s *Store) MadeKey() bool {
 	return known != nil && known.made
 }
 
-// makeKey writes a new key into the Secret, or puts back the one that it lost. A Secret that was made anew gets a new one, whatever
-// it holds.
+// makeKey writes a new key into the Secret, or puts back the one that it lost. A Secret that was made anew gets a new
+// one, whatever it holds.
 func (s *Store) makeKey(ctx context.Context, secret *corev1.Secret) (*seal, error) {
 	next := &seal{uid: secret.UID, key: make([]byte, keyBytes), made: true}
 	if known := s.seal.Load(); known != nil && known.uid == secret.UID {

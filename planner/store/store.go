@@ -35,8 +35,8 @@ var (
 	ErrImmutable = errors.New("the ConfigMap is immutable: delete it, and ballast makes it anew")
 )
 
-// Options say where the ConfigMaps are. Reader reads past any cache. Key is the Secret by whose key the planner knows its
-// own plans; without one everything is shown as it stands, which is for people's commands.
+// Options say where the ConfigMaps are. Reader reads past any cache. Key is the Secret by whose key the planner knows
+// its own plans; without one everything is shown as it stands, which is for people's commands.
 type Options struct {
 	Client    client.Client
 	Reader    client.Reader
@@ -121,8 +121,8 @@ func (s Snapshot) Claimed() plan.Document {
 // WritePlan writes the next plan over the snapshot it was decided on, at a revision above every one that the snapshot
 // shows and above floor, the highest that the caller knows: a plan restored from a backup must not turn the count back.
 // Only data.plan and ballast's own annotations are written; people's pins, annotations and labels stay to the letter.
-// Where the snapshot's plan enforces the same, matches its digest and is not below floor, nothing is, and the snapshot is
-// answered as it was.
+// Where the snapshot's plan enforces the same, matches its digest and is not below floor, nothing is, and the snapshot
+// is answered as it was.
 func (s *Store) WritePlan(ctx context.Context, base Snapshot, next plan.Plan, floor int64, m Meta) (Snapshot, error) {
 	if p := base.Document.Plan; p != nil && p.Revision >= floor && next.SameEnforced(*p) {
 		return base, nil
@@ -156,12 +156,12 @@ func (s *Store) Annotate(ctx context.Context, base Snapshot, set map[string]*str
 	return s.snapshotOf(cm), nil
 }
 
-// maxJump is how far a number that nobody vouches for may carry the revisions on: past those of a history that was lost, and
-// far from their end however often somebody forges one.
+// maxJump is how far a number that nobody vouches for may carry the revisions on: past those of a history that was
+// lost, and far from their end however often somebody forges one.
 const maxJump = 1_000_000
 
-// newest is the highest revision that the snapshot shows, or floor. Where the plan was deleted or cannot be believed, its text
-// and its annotation may still know.
+// newest is the highest revision that the snapshot shows, or floor. Where the plan was deleted or cannot be believed,
+// its text and its annotation may still know.
 func (s Snapshot) newest(floor int64) int64 {
 	newest := min(max(floor, 0), plan.MaxRevision)
 	if s.object == nil {
@@ -223,8 +223,8 @@ func labels() map[string]string {
 	return map[string]string{"app.kubernetes.io/name": "ballast", "app.kubernetes.io/component": "planner", "app.kubernetes.io/part-of": "ballast"}
 }
 
-// put patches the ConfigMap as it was read, or creates it where it was not there, and answers it as it is stored. A race
-// is lost and never won by force, but for one over what the planner does not go by.
+// put patches the ConfigMap as it was read, or creates it where it was not there, and answers it as it is stored. A
+// race is lost and never won by force, but for one over what the planner does not go by.
 func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c change) (*corev1.ConfigMap, error) {
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
 	var err error

@@ -121,8 +121,8 @@ func ConfigRefused(err error) Event {
 // maxNote is the longest note of an event, in bytes: the API server refuses more than 1,024.
 const maxNote = 1000
 
-// PrintableEvents is the gate of every event, the loop's and those beside it: a message has names and texts of clusters,
-// Secrets, annotations, Leases and errors in it, and people read it in a terminal.
+// PrintableEvents is the gate of every event, the loop's and those beside it: a message has names and texts of
+// clusters, Secrets, annotations, Leases and errors in it, and people read it in a terminal.
 func PrintableEvents(emit func(discover.Workload, ...Event)) func(discover.Workload, ...Event) {
 	return func(w discover.Workload, events ...Event) {
 		told := make([]Event, len(events))

@@ -106,7 +106,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Writes:      counters("plan_writes_total", "Writes of the plan and the history by result.", "object", "result"),
 		PlanRefused: counters("plan_refused_total", "Plans found in the ConfigMap that were not believed, and put back, by what was wrong.", "kind"),
 		breakGlass:  gauge("enforcement_off", "1 while a person's break-glass annotation is on the plan."),
-		// The name is a contract, without the planner's subsystem: it is what people alert on. No labels; absent while unknown.
+		// The name is a contract, without the planner's subsystem: it is what people alert on. No labels; absent while
+		// unknown.
 		Enforcement: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Name: "enforcement_up",
 			Help: "1 while the webhook holds the plan, 0 while it does not, absent while there is nothing to hold."}, nil),
 		Configured: prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "ballast", Subsystem: "enforcement", Name: "configuration_matches",

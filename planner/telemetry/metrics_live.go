@@ -55,7 +55,8 @@ func (m *Metrics) observeOwnership(in cycle.Inputs, out cycle.Outcome) {
 	}
 }
 
-// ObserveMoves counts the moves that entered the ledger, once what was decided is written: else the next cycle counts them.
+// ObserveMoves counts the moves that entered the ledger, once what was decided is written: else the next cycle counts
+// them.
 func (m *Metrics) ObserveMoves(out cycle.Outcome) {
 	for cause, n := range out.Counted {
 		m.Moved.WithLabelValues(string(cause)).Add(float64(n))

@@ -44,8 +44,8 @@ func AccountOf(user string) Account {
 	return Account{Kind: Person}
 }
 
-// standsFor knows the names that Argo CD, Flux and the External Secrets Operator ship, whatever a Helm release or an operator
-// puts before them, ballast's own without anything before it, and the words that pipelines are named with.
+// standsFor knows the names that Argo CD, Flux and the External Secrets Operator ship, whatever a Helm release or an
+// operator puts before them, ballast's own without anything before it, and the words that pipelines are named with.
 func standsFor(name string) string {
 	if name == "ballast-planner" {
 		return "ballast itself"

@@ -12,8 +12,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// event is what is read of an audit.k8s.io/v1 Event. The objects of a request and its response are left out, so that they
-// are never decoded.
+// event is what is read of an audit.k8s.io/v1 Event. The objects of a request and its response are left out, so that
+// they are never decoded.
 type event struct {
 	Kind             string      `json:"kind"`
 	APIVersion       string      `json:"apiVersion"`
@@ -53,8 +53,8 @@ const (
 	stagePanic    = "Panic"
 )
 
-// failedOpen begins the keys of the annotations whose values name the webhooks that did not answer; mutation those whose
-// values tell who changed the object. Each goes on with round_<n>_index_<m>.
+// failedOpen begins the keys of the annotations whose values name the webhooks that did not answer; mutation those
+// whose values tell who changed the object. Each goes on with round_<n>_index_<m>.
 const (
 	failedOpen = "failed-open.mutation.webhook.admission.k8s.io/"
 	mutation   = "mutation.webhook.admission.k8s.io/"
@@ -87,9 +87,9 @@ func parse(line []byte, p planners) (e event, w Write, ours bool, err error) {
 	return e, Write{}, false, nil
 }
 
-// webhook is the one that is asked about an object, and the object's kind as people write it; "" for none. An annotation
-// of another webhook than the object's own is not ballast's, and none of them has to do with what is the planner's alone:
-// whatever label somebody gives it, whatever webhook of such a name somebody registers.
+// webhook is the one that is asked about an object, and the object's kind as people write it; "" for none. An
+// annotation of another webhook than the object's own is not ballast's, and none of them has to do with what is the
+// planner's alone: whatever label somebody gives it, whatever webhook of such a name somebody registers.
 func (o objectRef) webhook() (name, kind string) {
 	if o.Name == keyName || o.Name == historyName || o.Name == configName {
 		return "", ""
@@ -192,8 +192,8 @@ func (e event) failedClosed(webhook string) bool {
 // deletes reports whether the request takes objects away.
 func (e event) deletes() bool { return e.Verb == verbDelete || e.Verb == verbDeleteAll }
 
-// dryRun reads the request's own parameter, in whatever way it is escaped. Of a deletion it tells nothing: the API server
-// goes by the options in the body where there is one, which no log at level Metadata holds.
+// dryRun reads the request's own parameter, in whatever way it is escaped. Of a deletion it tells nothing: the API
+// server goes by the options in the body where there is one, which no log at level Metadata holds.
 func (e event) dryRun() bool {
 	if e.deletes() {
 		return false

@@ -9,8 +9,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// Filter says which writes are shown; the zero Filter shows what ballast changed, refused, failed at, or never saw, and what
-// changes ballast.
+// Filter says which writes are shown; the zero Filter shows what ballast changed, refused, failed at, or never saw, and
+// what changes ballast.
 type Filter struct {
 	Since, Until time.Time // zero for no bound; Since is inside, Until is not
 	Users        Globs     // of the user and of who impersonated it

@@ -12,8 +12,8 @@ import (
 )
 
 // MaxLine is the longest line that is read. An event at level Metadata takes some 2 KiB, one with an object of etcd's
-// limit in the request and the response 3 MiB; a request's URI, which the API server takes up to 1 MiB of, may be written with
-// six bytes for each of its own.
+// limit in the request and the response 3 MiB; a request's URI, which the API server takes up to 1 MiB of, may be
+// written with six bytes for each of its own.
 const MaxLine = 12 << 20
 
 // readAhead is read from a log at a time.
@@ -84,7 +84,8 @@ func (l *Log) Read(name string, r io.Reader, each func(Write) error) error {
 	}
 }
 
-// concerned reports whether a line may speak of what is ballast's concern: of a whole cluster's log that is a small part.
+// concerned reports whether a line may speak of what is ballast's concern: of a whole cluster's log that is a small
+// part.
 func concerned(line []byte) bool {
 	has := func(text string) bool { return bytes.Contains(line, []byte(text)) }
 	return has(plan.Group) || has(`"`+verbDelete) || has(`"`+ownPrefix) || has(`"subresource"`) && has(`"status"`)
@@ -135,7 +136,8 @@ type lines struct {
 
 var errTooLong = errors.New("the line is too long")
 
-// next returns the next line without the blanks around it, valid until the next call. A line may come along with io.EOF.
+// next returns the next line without the blanks around it, valid until the next call. A line may come along with
+// io.EOF.
 func (l *lines) next() ([]byte, error) {
 	l.number++
 	l.long = l.long[:0]

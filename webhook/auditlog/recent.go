@@ -5,8 +5,8 @@ import "hash/maphash"
 // remembered is how many requests a generation of recent holds; two take some 30 MB when full.
 const remembered = 1 << 19
 
-// recent knows the last requests, so that one is counted once: a rotated file may be given twice, or copied while it grew.
-// An audit ID alone does not tell them apart: clients may choose it, and could hide a write behind another one.
+// recent knows the last requests, so that one is counted once: a rotated file may be given twice, or copied while it
+// grew. An audit ID alone does not tell them apart: clients may choose it, and could hide a write behind another one.
 type recent struct {
 	seed     maphash.Seed
 	now, old map[uint64]struct{}

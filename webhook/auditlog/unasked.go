@@ -15,8 +15,8 @@ const (
 	planName    = "ballast-plan"
 )
 
-// unasked is the kind of an object that no webhook is asked about, in an event that concerns ballast all the same; empty
-// for none. Whether a Secret was a cluster's does not stand in the log.
+// unasked is the kind of an object that no webhook is asked about, in an event that concerns ballast all the same;
+// empty for none. Whether a Secret was a cluster's does not stand in the log.
 func (e event) unasked(p planners) string {
 	o, deletes := e.ObjectRef, e.deletes()
 	changes := deletes || e.Verb == "create" || e.Verb == "update" || e.Verb == "patch"
@@ -74,8 +74,8 @@ func when(it bool, kind string) string {
 // planners are the users of planners; none stands for the one that is shipped.
 type planners []string
 
-// keep reports whether an event is a planner's own upkeep of one of these objects: it writes its history every few minutes.
-// The shipped planner is one account of the object's own namespace; no part of a name is believed.
+// keep reports whether an event is a planner's own upkeep of one of these objects: it writes its history every few
+// minutes. The shipped planner is one account of the object's own namespace; no part of a name is believed.
 func (p planners) keep(e event, names ...string) bool {
 	if e.ImpersonatedUser != nil || !slices.Contains(names, e.ObjectRef.Name) {
 		return false

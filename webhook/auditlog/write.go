@@ -8,8 +8,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// Write is one write that a webhook of ballast's was asked about or should have been, or one that none is asked about and
-// that is ballast's concern. Every text in it is safe to print.
+// Write is one write that a webhook of ballast's was asked about or should have been, or one that none is asked about
+// and that is ballast's concern. Every text in it is safe to print.
 type Write struct {
 	Time    time.Time `json:"time"`
 	AuditID string    `json:"auditID"`
@@ -56,8 +56,8 @@ func (w Write) Action() string {
 	return w.Verb + " " + w.Subresource
 }
 
-// Result says what became of the write as a whole, whatever ballast made of it. One whose time ended may have been stored: the log does
-// not tell, and whoever sends a request chooses its time.
+// Result says what became of the write as a whole, whatever ballast made of it. One whose time ended may have been
+// stored: the log does not tell, and whoever sends a request chooses its time.
 func (w Write) Result() string {
 	said := "written"
 	switch {

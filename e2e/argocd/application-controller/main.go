@@ -1,5 +1,5 @@
-// Command application-controller is Argo CD's own, as upstream's image runs it, with what a container gives it beside its
-// environment: a host name and an address of its own.
+// Command application-controller is Argo CD's own, as upstream's image runs it, with what a container gives it beside
+// its environment: a host name and an address of its own.
 //
 //   - The controller finds its shard at the end of its host name or, distributed dynamically, claims one under it. Here that is
 //     the machine's, so it is told HOSTNAME instead.
@@ -74,8 +74,9 @@ func run(pod, podIP string, args []string) error {
 	return command.Execute()
 }
 
-// ownPort is one that nobody listens on, on any address. It lies below the ephemeral ports, so that no connection takes it
-// before the controller does, and the search begins elsewhere for each pod, so that two that start at once do not meet.
+// ownPort is one that nobody listens on, on any address. It lies below the ephemeral ports, so that no connection takes
+// it before the controller does, and the search begins elsewhere for each pod, so that two that start at once do not
+// meet.
 func ownPort(podIP string) (int, error) {
 	const first, count = 20000, 10000
 	h := fnv.New32a()

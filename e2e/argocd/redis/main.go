@@ -1,5 +1,5 @@
-// Command redis is a server that speaks Redis and forgets everything when it ends: what an Argo CD without a past needs. It
-// takes the password from REDIS_PASSWORD, as Argo CD does.
+// Command redis is a server that speaks Redis and forgets everything when it ends: what an Argo CD without a past
+// needs. It takes the password from REDIS_PASSWORD, as Argo CD does.
 package main
 
 import (

@@ -1,6 +1,7 @@
-// Command views answers whose clusters are, by Argo CD's own controller/sharding package. It keeps the view that each pod of
-// an application-controller has: what the pod read when it started, and the events that it has seen since. It reads a request
-// a line as JSON from its standard input, and answers each with a line. The package e2e/gaps is its client.
+// Command views answers whose clusters are, by Argo CD's own controller/sharding package. It keeps the view that each
+// pod of an application-controller has: what the pod read when it started, and the events that it has seen since. It
+// reads a request a line as JSON from its standard input, and answers each with a line. The package e2e/gaps is its
+// client.
 package main
 
 import (

@@ -34,8 +34,8 @@ func (l *Loop) rollbackTo(asked string) *cycle.Rollback {
 	return r
 }
 
-// answer writes the annotations by which the leader speaks to people: that it stopped itself, and that what they asked for
-// is done.
+// answer writes the annotations by which the leader speaks to people: that it stopped itself, and that what they asked
+// for is done.
 func (l *Loop) answer(ctx context.Context, in cycle.Inputs, out cycle.Outcome, written store.Snapshot) (store.Snapshot, error) {
 	set := map[string]*string{}
 	if t := out.Memory.Changes.Trip; t != nil && !out.Memory.Changes.TripTold {

@@ -10,7 +10,8 @@ import (
 	"ballast/planner/plan"
 )
 
-// Recalled is what the leader left in the history of moves and of those who carry them, for people who ask how things are.
+// Recalled is what the leader left in the history of moves and of those who carry them, for people who ask how things
+// are.
 type Recalled struct {
 	SavedAt   time.Time // up to five minutes ago; zero: nothing was saved yet
 	Changes   Changes
@@ -34,16 +35,17 @@ func Recall(savedAt time.Time, parts map[string][]byte) (Recalled, []error) {
 	return r, dropped
 }
 
-// recallBudget is the move budget as the leader has it: what it remembers, and the stage in force if it came after that.
+// recallBudget is the move budget as the leader has it: what it remembers, and the stage in force if it came after
+// that.
 func recallBudget(in Inputs, fleet discover.Fleet) change.Budget {
 	c := &cycle{in: in, out: Outcome{Memory: in.Memory, Fleet: fleet}}
 	c.count(together(fleet))
 	return c.out.Budget
 }
 
-// recallReplicas is the verdict on the replicas that the leader came to when it looked last. What it saw then stands in its
-// memory, so that the same look is judged again. A pod that is not there any more makes the difference between one that
-// is not ready and none.
+// recallReplicas is the verdict on the replicas that the leader came to when it looked last. What it saw then stands in
+// its memory, so that the same look is judged again. A pod that is not there any more makes the difference between one
+// that is not ready and none.
 func recallReplicas(in Inputs) failover.Verdict {
 	f, m := in.Config.Failover, in.Memory.Changes.Replicas
 	if f == nil || m.Looked.IsZero() || in.InForce == nil {
