@@ -29,10 +29,14 @@ func (s *story) quiet(ctx context.Context) error {
 			if p.ResourceVersion != version {
 				version, since = p.ResourceVersion, now
 			}
+			if err := s.site.Settled(ctx, since); err != nil {
+				return err
+			}
+			now = time.Now() // a busy machine takes long to say so
 			if left := now.Truncate(step).Add(step).Sub(now); now.Sub(since) < calm || left < needed {
 				return fmt.Errorf("the plan has stood for %s, and the next measurement that weighs more is in %s", now.Sub(since), left)
 			}
-			return s.site.Settled(ctx, since)
+			return nil
 		})
 	})
 }

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -16,6 +17,15 @@ import (
 
 // broughtBack is the reason of the one plan that a leader without the key writes.
 const broughtBack = "brought the replicas back that rollout.x0y had stopped: the plan's key is missing, and without it no rollout goes on"
+
+// withoutKey is what follows an error that keeps a leader from taking over: a key that is not to be had is another matter
+// than an API server that does not answer.
+func (l *Loop) withoutKey(ctx context.Context, err error) error {
+	if !errors.Is(err, store.ErrNoKey) {
+		return err
+	}
+	return errors.Join(err, l.bringBack(ctx))
+}
 
 // bringBack is all that a leader without the key does. It believes no plan, and yet no fleet stays stopped: where the
 // plan that stands, whoever wrote it, holds every replica at 0, the count of before the stop holds from now on, and a

@@ -152,14 +152,14 @@ func (l *Loop) takeOver(ctx context.Context) error {
 		return nil
 	}
 	if err := l.unseal(ctx); err != nil {
-		return errors.Join(err, l.bringBack(ctx))
+		return l.withoutKey(ctx, err)
 	}
 	history, problems, err := l.Store.ReadHistory(ctx)
 	if err != nil {
 		return fmt.Errorf("taking over from the last leader: %w", err)
 	}
 	if err := l.renewKey(ctx, history, problems); err != nil {
-		return errors.Join(err, l.bringBack(ctx))
+		return l.withoutKey(ctx, err)
 	}
 	for _, p := range problems {
 		l.Log.Info("a part of the history was dropped", "problem", p)
@@ -193,7 +193,7 @@ func (l *Loop) renewKey(ctx context.Context, history store.History, foreign []st
 	}
 	if err := l.Store.Renew(ctx); err != nil {
 		if !l.unrenewed {
-			l.Emit(discover.Workload{}, telemetry.KeyMissing(err, false))
+			l.Emit(discover.Workload{}, telemetry.KeyMissing(err))
 		}
 		l.unrenewed = true
 		return err
@@ -294,7 +294,9 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (cycle.Inputs
 		return cycle.Inputs{}, snapshot, err
 	}
 	in := cycle.Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory}
-	in.Keyless = l.unseal(ctx) != nil
+	if err := l.unseal(ctx); err != nil {
+		in.Keyless = err.Error()
+	}
 	if in.Discovered, in.Workload, err = l.stands(ctx, c, l.memory.Known, cmp.Or(l.newest(), snapshot.Document.Plan)); err != nil {
 		return cycle.Inputs{}, snapshot, err
 	}
@@ -323,8 +325,8 @@ func (l *Loop) unseal(ctx context.Context) error {
 	before := l.Store.KeySecret()
 	err := l.Store.Unseal(ctx)
 	switch {
-	case err != nil && !l.keyless:
-		l.Emit(discover.Workload{}, telemetry.KeyMissing(err, before != ""))
+	case err != nil && !l.keyless && before == "": // a leader that knows it tells of it as a problem
+		l.Emit(discover.Workload{}, telemetry.KeyMissing(err))
 	case err == nil && before != "" && before != l.Store.KeySecret():
 		l.Emit(discover.Workload{}, telemetry.KeyReplaced())
 	}

@@ -76,13 +76,8 @@ func gates() []gate {
 			shut: func(s situation) string { return when(s.partial) }},
 		{name: "heldOff", blocks: setEnv | followUp | pinOut | balance, kind: "HeldOff", brief: "a rollout failed or went back to an earlier plan a short while ago",
 			shut: situation.heldOff},
-		{name: "keyless", blocks: everything, kind: "KeyMissing", brief: "the plan's key is missing",
-			shut: func(s situation) string {
-				if s.keyless {
-					return "rollout.x0y stops nothing while the plan's key cannot be read: a leader after this one could not go on with it (event KeyMissing names the mend)"
-				}
-				return open
-			}},
+		{name: "keyless", blocks: everything, brief: "the plan's key is missing, and a leader after this one could not bring back what rollout.x0y stops",
+			shut: func(s situation) string { return when(s.keyless) }},
 		{name: "unstamped", blocks: everything &^ moves, kind: "Unstamped", brief: "present owners are written",
 			shut: situation.unstampedSecrets, about: func(s situation) string { return s.unstamped[0] }},
 		{name: "liveLacks", blocks: everything &^ moves, kind: "LiveNotReady", brief: "rollout.live waits",
@@ -235,7 +230,7 @@ func (s *snapshot) situation() situation {
 		return now
 	}
 	now.heldUntil, now.unstamped = heldUntil(s.in), unstamped(s.adoption)
-	now.keyless = s.in.Keyless && modeOf(s.in.Config.Rollout) == plan.ModeX0Y
+	now.keyless = s.in.Keyless != "" && modeOf(s.in.Config.Rollout) == plan.ModeX0Y
 	if s.in.Config.Rollout.Live == nil {
 		return now
 	}

@@ -67,7 +67,7 @@ func gated() map[string]struct {
 			verdictOn{"followOut rollBack failOver drain", "a rollout failed or went back to an earlier plan a short while ago",
 				"HeldOff: a rollout failed or went back to an earlier plan; nothing that levels, grows or pins begins before 2026-11-22T12:00:00Z"}},
 		"keyless": {with(func(s *situation) { s.keyless = true }),
-			verdictOn{"", "the plan's key is missing", "KeyMissing: rollout.x0y stops nothing while the plan's key cannot be read: a leader after this one could not go on with it (event KeyMissing names the mend)"}},
+			verdictOn{"", "the plan's key is missing, and a leader after this one could not bring back what rollout.x0y stops", ""}},
 		"unstamped": {with(func(s *situation) { s.unstamped = []string{"a", "b"} }),
 			verdictOn{"failOver drain", "present owners are written",
 				`Unstamped a: 2 Secrets without the replica that owns its cluster now, the first is "a": present owners are written before anything else begins but a failover and a drain`}},

@@ -30,7 +30,7 @@ type Inputs struct {
 	Pins        plan.Pins            `json:"pins,omitempty"`        // data.pins
 	PinProblems []plan.PinProblem    `json:"pinProblems,omitempty"` // of data.pins
 	Paused      bool                 `json:"paused,omitempty"`
-	Keyless     bool                 `json:"keyless,omitempty"` // the plan's key cannot be read: a leader after this one believes no plan
+	Keyless     string               `json:"keyless,omitempty"` // why the plan's key cannot be read: a leader after this one would believe no plan
 	BreakGlass  bool                 `json:"breakGlass,omitempty"`
 	Discovered  discover.Input       `json:"discovered"`
 	Workload    discover.Workload    `json:"workload"`

@@ -722,3 +722,34 @@ func TestAFleetAtZeroIsNamed(t *testing.T) {
 		})
 	}
 }
+
+// TestAMissingKeyIsToldAsLongAsItIs, and keeps x0y from stopping anything.
+func TestAMissingKeyIsToldAsLongAsItIs(t *testing.T) {
+	const told = "this leader goes on by the key that it knows, the next one plans nothing, and rollout.x0y stops nothing meanwhile: it is gone"
+	for name, test := range map[string]struct {
+		rollout config.Rollout
+		stopped bool
+	}{
+		"x0y":     {config.Rollout{X0Y: &config.X0YRollout{}, StageTimeout: config.Duration(10 * time.Minute)}, true},
+		"default": {config.Rollout{Default: &config.DefaultRollout{}, StageTimeout: config.Duration(10 * time.Minute)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := adopted(t, skewed(24)...)
+			w.in.Config.Rollout, w.in.Config.Partition.Replicas = test.rollout, &config.Replicas{Fixed: 5}
+			w.in.Keyless = "it is gone"
+			begun := false
+			for range 60 {
+				w.step(time.Minute)
+				begun = begun || w.in.InForce.Rollout != nil
+				if got := findProblem(w.last, "KeyMissing").Message; got != told {
+					t.Fatalf("people are told %q, want %q", got, told)
+				}
+			}
+			if begun == test.stopped {
+				t.Errorf("a rollout was begun: %v, want %v", begun, !test.stopped)
+			}
+			w.in.Keyless = ""
+			w.until(t, "there are five replicas", 12*time.Hour, func(Outcome) bool { return w.in.InForce.Replicas == 5 && w.in.InForce.Rollout == nil })
+		})
+	}
+}

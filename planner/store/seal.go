@@ -27,6 +27,18 @@ import (
 // another installation, or one from before the key was made.
 var ErrForeign = errors.New("the plan is not this installation's own: its MAC is missing or wrong")
 
+// ErrNoKey says that the key's Secret is missing, or holds none and takes none, and not that it could not be asked for.
+var ErrNoKey = errors.New("no key can be had")
+
+// noKeyError is an ErrNoKey that says what is the matter.
+type noKeyError struct{ error }
+
+// Is lets errors.Is find ErrNoKey.
+func (noKeyError) Is(target error) bool { return target == ErrNoKey }
+
+// Unwrap is what the API server said, if it did.
+func (e noKeyError) Unwrap() error { return errors.Unwrap(e.error) }
+
 const (
 	// keyOfSecret is the Secret's key under which the MAC's key stands.
 	keyOfSecret = "key"
@@ -82,8 +94,8 @@ func (s *Store) Unseal(ctx context.Context) error {
 	}
 	next := &seal{uid: secret.UID, key: secret.Data[keyOfSecret], made: s.MadeKey()}
 	if len(next.key) != keyBytes && ptr.Deref(secret.Immutable, false) {
-		return fmt.Errorf("the plan's key, Secret %q in %q, holds no key and is immutable: run kubectl -n %s delete secret %s, then kubectl -n %s create secret generic %s",
-			s.Key, s.Namespace, s.Namespace, s.Key, s.Namespace, s.Key)
+		return noKeyError{fmt.Errorf("the plan's key, Secret %q in %q, holds no key and is immutable: run kubectl -n %s delete secret %s, then kubectl -n %s create secret generic %s",
+			s.Key, s.Namespace, s.Namespace, s.Key, s.Namespace, s.Key)}
 	}
 	if len(next.key) != keyBytes || s.another(next) {
 		if next, err = s.makeKey(ctx, secret); err != nil {
@@ -116,8 +128,8 @@ func (s *Store) keySecret(ctx context.Context) (*corev1.Secret, error) {
 	var secret corev1.Secret
 	err := s.Reader.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Key}, &secret)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("the plan's key, Secret %q, is missing in %q: apply ballast's manifests again, or run: kubectl -n %s create secret generic %s",
-			s.Key, s.Namespace, s.Namespace, s.Key)
+		return nil, noKeyError{fmt.Errorf("the plan's key, Secret %q, is missing in %q: apply ballast's manifests again, or run: kubectl -n %s create secret generic %s",
+			s.Key, s.Namespace, s.Namespace, s.Key)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the plan's key, Secret %q in %q: %w", s.Key, s.Namespace, err)
@@ -164,8 +176,8 @@ func (s *Store) makeKey(ctx context.Context, secret *corev1.Secret) (*seal, erro
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Key}}
 	if err := s.Client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager)); err != nil {
 		if apierrors.IsInvalid(err) { // somebody filled it up: no write of a key fits any more
-			return nil, fmt.Errorf("the plan's key, Secret %q in %q, takes no key: run kubectl -n %s delete secret %s, then kubectl -n %s create secret generic %s: %w",
-				s.Key, s.Namespace, s.Namespace, s.Key, s.Namespace, s.Key, err)
+			return nil, noKeyError{fmt.Errorf("the plan's key, Secret %q in %q, takes no key: run kubectl -n %s delete secret %s, then kubectl -n %s create secret generic %s: %w",
+				s.Key, s.Namespace, s.Namespace, s.Key, s.Namespace, s.Key, err)}
 		}
 		return nil, fmt.Errorf("writing the plan's key into Secret %q in %q: %w", s.Key, s.Namespace, err)
 	}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -223,5 +224,25 @@ func TestAForgedHistoryIsLeftOut(t *testing.T) {
 	reader := New(Options{})
 	if kept, foreign := reader.own(data); len(kept) != 4 || foreign != nil {
 		t.Errorf("for people everything is shown; kept %d, left out %q", len(kept), foreign)
+	}
+}
+
+// TestNoKeyIsAnotherMatterThanNoAnswer: a leader acts on the first, and waits for the second.
+func TestNoKeyIsAnotherMatterThanNoAnswer(t *testing.T) {
+	away := errors.New("the API server is away")
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"none":           {noKeyError{errors.New("it is missing")}, true},
+		"one that fails": {noKeyError{fmt.Errorf("it takes no key: %w", away)}, true},
+		"no answer":      {fmt.Errorf("reading the key: %w", away), false},
+	} {
+		if got := errors.Is(fmt.Errorf("taking over: %w", tc.err), ErrNoKey); got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+	}
+	if !errors.Is(noKeyError{fmt.Errorf("it takes no key: %w", away)}, away) {
+		t.Error("what the API server said is lost")
 	}
 }

@@ -47,12 +47,9 @@ func RolloutTurned(p rollout.Progress) (Event, bool) {
 }
 
 // KeyMissing is told of a key that cannot be read; known says that a leader goes on by the one that it has read before.
-func KeyMissing(err error, known bool) Event {
-	what := "nothing is planned, since no plan can be told from a forged one: "
-	if known {
-		what = "this leader goes on by the key that it knows, and the next one plans nothing: "
-	}
-	return Event{Type: corev1.EventTypeWarning, Reason: "KeyMissing", Message: what + err.Error()}
+func KeyMissing(err error) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "KeyMissing",
+		Message: "nothing is planned, since no plan can be told from a forged one: " + err.Error()}
 }
 
 // KeyReplaced is told of a key that the leader put in place of another.
