@@ -12,7 +12,7 @@ import (
 
 // quiet waits until nothing would change by itself for a while, whoever leads: an election takes two votes, so a plan
 // that has stood for three cycles stands until something else is measured. New clusters weigh more with each step of
-// five minutes that Prometheus's subqueries take: the next one must be far enough.
+// five minutes that Prometheus's subqueries take: the last one must have been measured, and the next one be far enough.
 func (s *story) quiet(ctx context.Context) error {
 	const step, needed, calm = 5 * time.Minute, time.Minute, 30 * time.Second
 	var version string
@@ -33,8 +33,9 @@ func (s *story) quiet(ctx context.Context) error {
 				return err
 			}
 			now = time.Now() // a busy machine takes long to say so
-			if left := now.Truncate(step).Add(step).Sub(now); now.Sub(since) < calm || left < needed {
-				return fmt.Errorf("the plan has stood for %s, and the next measurement that weighs more is in %s", now.Sub(since), left)
+			passed := now.Sub(now.Truncate(step))
+			if now.Sub(since) < calm || passed < calm || step-passed < needed {
+				return fmt.Errorf("the plan has stood for %s, and the measurements took their last step %s ago", now.Sub(since), passed)
 			}
 			return nil
 		})
