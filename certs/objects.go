@@ -1,5 +1,10 @@
 // Package certs is the webhook's certificates: their names and lives, what can be wrong with them, and how they are
 // made where no cert-manager is.
+//
+// They are not made by open-policy-agent/cert-controller's rotator, the field's own: it caches every Secret of its
+// namespace, where Argo CD's hold the tokens of all clusters, and ours may read two; it updates the webhook
+// configuration whole, and ours patches the caBundles; and it puts a new CA in place of the old one at once, after the
+// leaf, so that calls are lost until API servers and pods have both (Next loses none).
 package certs
 
 import (
