@@ -29,7 +29,7 @@ func (l *Loop) withoutKey(ctx context.Context, err error) error {
 
 // bringBack is all that a leader without the key does. It believes no plan, and yet no fleet stays stopped: where the
 // plan that stands, whoever wrote it, holds every replica at 0, the count of before the stop holds from now on, and a
-// workload that is at 0 goes there. Of the rows it writes none.
+// workload that is at 0 goes there, until it does. Of the rows it writes none.
 func (l *Loop) bringBack(ctx context.Context) error {
 	base, err := l.Store.Read(ctx)
 	if err != nil {
@@ -44,22 +44,27 @@ func (l *Loop) bringBack(ctx context.Context) error {
 	if in.Discovered, in.Workload, err = l.stands(ctx, c, discover.Known{}, claimed.Plan); err != nil {
 		return err
 	}
-	p := *claimed.Plan
-	next, stopped := cycle.BringBack(p, in)
+	next, stopped := cycle.BringBack(*claimed.Plan, in)
 	if stopped {
 		next.Target = cycle.TargetOf(in.Workload)
 		written, err := l.Store.WritePlan(ctx, base, next, 0, store.Meta{DecidedAt: in.Now, DecidedBy: l.Identity, Reason: broughtBack})
 		if err != nil {
 			return fmt.Errorf("bringing back what a rollout stopped: %w", err)
 		}
-		p = *written.Claimed().Plan
-		l.tell(in, telemetry.PlanWritten(p, broughtBack))
+		next.Revision, l.bringing = written.Claimed().Plan.Revision, true
+		l.tell(in, telemetry.PlanWritten(next, broughtBack))
 	}
-	if in.Workload.Replicas > 0 || claimed.BreakGlass && !stopped || p.Target != cycle.TargetOf(in.Workload) {
+	if in.Workload.Replicas > 0 {
+		l.bringing = false
 		return nil
 	}
-	agenda := diff.Steps(plan.NewView(p, nil), observed.State{Workload: cycle.Seen(discover.Fleet{}, in.Workload).Workload}, diff.Options{Now: in.Now})
-	steps := slices.DeleteFunc(agenda.Steps, func(s diff.Step) bool { _, is := s.(diff.PatchWorkload); return !is })
-	l.reportSteps(in.Workload, l.Applier.Apply(ctx, p.Target, steps))
+	ballasts := l.bringing || next.StopsAll() || !claimed.BreakGlass && !next.FreeReplicas
+	if !ballasts || next.Target != cycle.TargetOf(in.Workload) {
+		return nil
+	}
+	seen := observed.State{Workload: cycle.Seen(discover.Fleet{}, in.Workload).Workload}
+	steps := diff.Steps(plan.NewView(next, nil), seen, diff.Options{Now: in.Now}).Steps
+	steps = slices.DeleteFunc(steps, func(s diff.Step) bool { _, is := s.(diff.PatchWorkload); return !is })
+	l.reportSteps(in.Workload, l.Applier.Apply(ctx, next.Target, steps))
 	return nil
 }

@@ -75,6 +75,7 @@ type Loop struct {
 	full      bool // people were told that the plan's ConfigMap has no room left
 	keyless   bool // people were told that the plan's key is missing
 	unrenewed bool // people were told that it cannot be made anew
+	bringing  bool // without it a plan was written that brings back what x0y stopped, and the workload is at 0 still
 	news      telemetry.News
 	probed    probed
 	asked     asked
@@ -289,13 +290,15 @@ func (l *Loop) takeIn(in *cycle.Inputs, snapshot store.Snapshot) {
 // gather is the I/O before a decision.
 func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (cycle.Inputs, store.Snapshot, error) {
 	started := l.Clock.Now()
+	in := cycle.Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory}
+	before := l.Store.KeySecret()
+	if err := l.unseal(ctx); err != nil { // before the plan is read, which is judged by it
+		in.Keyless = err.Error()
+	}
+	l.unsaved = l.unsaved || before != "" && before != l.Store.KeySecret() // the history is signed anew
 	snapshot, err := l.Store.Read(ctx)
 	if err != nil {
 		return cycle.Inputs{}, snapshot, err
-	}
-	in := cycle.Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory}
-	if err := l.unseal(ctx); err != nil {
-		in.Keyless = err.Error()
 	}
 	if in.Discovered, in.Workload, err = l.stands(ctx, c, l.memory.Known, cmp.Or(l.newest(), snapshot.Document.Plan)); err != nil {
 		return cycle.Inputs{}, snapshot, err

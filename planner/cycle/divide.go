@@ -150,8 +150,10 @@ func (a *adoption) firm(i int) placement.Cluster {
 		firm.At, firm.Claim = pin, placement.Pinned
 	case c.FixedAt != nil:
 		firm.At = *c.FixedAt
-	case c.Alone && c.Explicit.State == discover.ShardValid:
-		firm.At = c.Explicit.N // whoever has its server now has it by the other Secret
+	case c.Alone && c.Explicit.State == discover.ShardValid: // whoever has its server now has it by the other Secret
+		if c.Explicit.N < a.next.Replicas { // else it is replica 0's to Argo CD, and opens no replica
+			firm.At = c.Explicit.N
+		}
 	case c.Unmanaged || c.Immutable:
 		firm.At = a.owners[i]
 	}

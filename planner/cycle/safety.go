@@ -2,6 +2,7 @@ package cycle
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -192,6 +193,12 @@ func (c *cycle) judgeReplicas(a *adoption) {
 		failover.Options{After: time.Duration(f.After), Settle: time.Duration(f.Settle), Interval: time.Duration(c.in.Config.Interval)}, c.in.Now, c.in.Memory.Changes.Replicas)
 	for _, s := range c.out.Replicas.Sick {
 		c.problem(Problem{Phase: PhaseOwnership, Subject: s.Pod, Kind: "Unwell", Message: s.String()})
+	}
+	if v := c.out.Replicas; len(v.Stuck) > 0 {
+		c.problem(Problem{Phase: PhaseOwnership, Kind: "WorkloadRollsOut", Message: fmt.Sprintf(
+			"%s %q rolls out since %s, and of its replicas %v do not work: none is judged meanwhile, and nothing fails over; "+
+				"mend the rollout (kubectl rollout status, kubectl rollout undo), or empty them with `ballast evacuate %d`",
+			c.in.Workload.Kind, c.in.Workload.Name, v.Rolling.UTC().Format(time.RFC3339), v.Stuck, v.Stuck[0])})
 	}
 }
 

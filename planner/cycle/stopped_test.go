@@ -677,7 +677,7 @@ func TestATwinKeepsNoReplicaByItsServersOwner(t *testing.T) {
 		"a twin, opted out":                 {discover.Cluster{Alone: true, Unmanaged: true, Explicit: on1}, 1},
 		"a twin, opted out, without shard":  {discover.Cluster{Alone: true, Unmanaged: true}, 4},
 		"the only one, opted out":           {discover.Cluster{Unmanaged: true, Explicit: on1}, 4},
-		"a twin on a replica beyond":        {discover.Cluster{Alone: true, Immutable: true, Explicit: discover.ShardValue{State: discover.ShardValid, N: 99}}, 15},
+		"a twin on a replica beyond":        {discover.Cluster{Alone: true, Immutable: true, Explicit: discover.ShardValue{State: discover.ShardValid, N: 99}}, placement.NoReplica},
 		"a twin that ballast may write too": {discover.Cluster{Follows: true, Explicit: on1}, placement.NoReplica},
 	} {
 		a := &adoption{fleet: discover.Fleet{Clusters: []discover.Cluster{test.cluster}}, owners: []int{4}, next: plan.Plan{Replicas: 5, MaxReplicas: 16}}
@@ -751,5 +751,25 @@ func TestAMissingKeyIsToldAsLongAsItIs(t *testing.T) {
 			w.in.Keyless = ""
 			w.until(t, "there are five replicas", 12*time.Hour, func(Outcome) bool { return w.in.InForce.Replicas == 5 && w.in.InForce.Rollout == nil })
 		})
+	}
+}
+
+// TestARolloutOfTheWorkloadWithoutAnEndIsNamed: nothing fails over meanwhile, and people would not hear of a replica that died.
+func TestARolloutOfTheWorkloadWithoutAnEndIsNamed(t *testing.T) {
+	w := undecided(t, skewed(12)...)
+	w.in.Cordon = ""
+	w.step(time.Minute)
+	w.in.Workload.UpdatedReplicas, w.down[1] = 1, true
+	began := w.in.Now.Add(time.Minute)
+	for minute := range 12 {
+		out := w.step(time.Minute)
+		want := ""
+		if minute >= 10 {
+			want = `StatefulSet "argocd-application-controller" rolls out since ` + began.Format(time.RFC3339) + `, and of its replicas [1] do not work: none is judged meanwhile, and nothing fails over; ` +
+				"mend the rollout (kubectl rollout status, kubectl rollout undo), or empty them with `ballast evacuate 1`"
+		}
+		if got := findProblem(out, "WorkloadRollsOut").Message; got != want {
+			t.Fatalf("minute %d: people are told %q, want %q", minute, got, want)
+		}
 	}
 }

@@ -10,7 +10,8 @@ import (
 // Memory is what is remembered of the replicas from one look to the next, and from one leader to the next.
 type Memory struct {
 	Looked   time.Time       `json:"looked,omitzero"`
-	Rolled   time.Time       `json:"rolled,omitzero"` // when a rollout of the workload was seen last
+	Rolled   time.Time       `json:"rolled,omitzero"`  // when a rollout of the workload was seen last
+	Rolling  time.Time       `json:"rolling,omitzero"` // since when one is seen that goes on
 	Replicas map[int]History `json:"replicas,omitempty"`
 }
 
@@ -34,7 +35,10 @@ func (m Memory) Recovers(replica int, after time.Duration, now time.Time) bool {
 // rolling forgets everything but the counts: what happens while pods are replaced says nothing of a replica, then or
 // later.
 func (m Memory) rolling(f Fleet, now time.Time) Memory {
-	next := Memory{Looked: now, Rolled: now, Replicas: make(map[int]History, f.Replicas)}
+	next := Memory{Looked: now, Rolled: now, Rolling: m.Rolling, Replicas: make(map[int]History, f.Replicas)}
+	if next.Rolling.IsZero() {
+		next.Rolling = now
+	}
 	for replica, pod := range f.pods() {
 		next.Replicas[replica] = History{Pod: pod.Name, Count: pod.Restarts}
 	}
@@ -115,7 +119,7 @@ func (m Memory) shifted(now time.Time) Memory {
 		}
 		return t.Add(-back)
 	}
-	next := Memory{Looked: now, Rolled: shift(m.Rolled), Replicas: make(map[int]History, len(m.Replicas))}
+	next := Memory{Looked: now, Rolled: shift(m.Rolled), Rolling: shift(m.Rolling), Replicas: make(map[int]History, len(m.Replicas))}
 	for replica, h := range m.Replicas {
 		h.Down, h.OOM = shift(h.Down), shift(h.OOM)
 		h.Restarts = slices.Clone(h.Restarts)

@@ -12,6 +12,8 @@ import (
 const (
 	// window is how long a restart or an OOM kill counts.
 	window = 15 * time.Minute
+	// long is how long a rollout of the workload may keep a replica from working before people hear of it.
+	long = 10 * time.Minute
 	// manyRestarts within it make a replica unwell.
 	manyRestarts = 3
 )
@@ -86,6 +88,10 @@ type Verdict struct {
 	Sick []Sick // by replica
 	Down []int  // for less than Options.After; they receive nothing
 	Held Hold
+	// Stuck are the replicas that do not work while the workload has rolled out for long, since Rolling: nobody judges
+	// them, and nothing fails over.
+	Stuck   []int
+	Rolling time.Time
 }
 
 // Unwell lists the replicas whose clusters are to go elsewhere: none while anything holds failover back.
@@ -134,7 +140,8 @@ func Judge(f Fleet, o Options, now time.Time, m Memory) (Verdict, Memory) {
 		return Verdict{Held: Unseen}, m
 	}
 	if f.Rolling {
-		return Verdict{Held: RollingOut}, m.rolling(f, now)
+		m = m.rolling(f, now)
+		return Verdict{Held: RollingOut, Stuck: m.stuck(f, now), Rolling: m.Rolling}, m
 	}
 	m = m.looked(f, o, now)
 	v := Verdict{Sick: m.sick(f, o, now)}
@@ -147,6 +154,20 @@ func Judge(f Fleet, o Options, now time.Time, m Memory) (Verdict, Memory) {
 		v.Held = WholeFleet
 	}
 	return v, m
+}
+
+// stuck are the replicas that do not work after a rollout has gone on for long, in order.
+func (m Memory) stuck(f Fleet, now time.Time) []int {
+	if now.Sub(m.Rolling) < long {
+		return nil
+	}
+	var stuck []int
+	for replica, pod := range f.pods() {
+		if !f.up(pod) {
+			stuck = append(stuck, replica)
+		}
+	}
+	return stuck
 }
 
 // down are the replicas that do not work now and are not sick, in order.

@@ -145,7 +145,7 @@ func TestUnwellReplicas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := judged(false, test.looks)
-			if diff := cmp.Diff(Verdict{Sick: test.want, Held: test.held}, got, cmpopts.IgnoreFields(Verdict{}, "Down")); diff != "" {
+			if diff := cmp.Diff(Verdict{Sick: test.want, Held: test.held}, got, cmpopts.IgnoreFields(Verdict{}, "Down", "Stuck", "Rolling")); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -346,4 +346,44 @@ func TestJudgingChangesNothingItWasGiven(t *testing.T) {
 			m = next
 		}
 	})
+}
+
+// TestARolloutWithoutAnEndNamesWhoDoesNotWork, since nobody judges it meanwhile.
+func TestARolloutWithoutAnEndNamesWhoDoesNotWork(t *testing.T) {
+	start := time.Date(2026, 11, 20, 16, 0, 0, 0, time.UTC)
+	o := Options{After: 5 * time.Minute, Settle: 5 * time.Minute, Interval: time.Minute}
+	up := func(replica int) observed.Pod {
+		return observed.Pod{Replica: replica, Name: fmt.Sprintf("controller-%d", replica), Ready: true}
+	}
+	down := up(1)
+	down.Ready = false
+	type look struct {
+		minute  int
+		rolling bool
+		pods    []observed.Pod
+	}
+	since := func(minute int) time.Time { return start.Add(time.Duration(minute) * time.Minute) }
+	for name, test := range map[string]struct {
+		looks []look
+		stuck []int
+		since time.Time
+	}{
+		"for nine minutes":                {[]look{{0, true, []observed.Pod{up(0), down}}, {9, true, []observed.Pod{up(0), down}}}, nil, since(0)},
+		"for ten minutes":                 {[]look{{0, true, []observed.Pod{up(0), down}}, {10, true, []observed.Pod{up(0), down}}}, []int{1}, since(0)},
+		"a pod that is gone":              {[]look{{0, true, []observed.Pod{up(0)}}, {10, true, []observed.Pod{up(0)}}}, []int{1}, since(0)},
+		"while all work":                  {[]look{{0, true, []observed.Pod{up(0), up(1)}}, {60, true, []observed.Pod{up(0), up(1)}}}, nil, since(0)},
+		"a replica that dies in a canary": {[]look{{0, true, []observed.Pod{up(0), up(1)}}, {60, true, []observed.Pod{up(0), down}}}, []int{1}, since(0)},
+		"two rollouts":                    {[]look{{0, true, []observed.Pod{up(0), down}}, {5, false, []observed.Pod{up(0), up(1)}}, {6, true, []observed.Pod{up(0), down}}, {12, true, []observed.Pod{up(0), down}}}, nil, since(6)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var m Memory
+			var v Verdict
+			for _, l := range test.looks {
+				v, m = Judge(Fleet{Known: true, Replicas: 2, Rolling: l.rolling, Pods: l.pods}, o, since(l.minute), m)
+			}
+			if diff := cmp.Diff(Verdict{Held: RollingOut, Stuck: test.stuck, Rolling: test.since}, v); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
 }

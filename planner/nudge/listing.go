@@ -77,7 +77,7 @@ func (n *Nudger) listed(ctx context.Context, namespace string, age time.Duration
 		return nil, err
 	}
 	n.report(problems)
-	l := &listing{namespace: namespace, at: now, took: n.Clock.Since(now), partial: all.more > 0, applications: newIndex(all.applications)}
+	l := &listing{namespace: namespace, at: now, took: n.Clock.Since(now), partial: all.more > 0 || all.unread, applications: newIndex(all.applications)}
 	n.last.Store(l)
 	return l, nil
 }
@@ -103,6 +103,7 @@ func (n *Nudger) list(ctx context.Context, own string) (*kept, []Problem, error)
 	if watched.Open() {
 		all := &kept{}
 		if err := n.listIn(ctx, "", watched, all); !isForbidden(err) {
+			all.unread = len(failed(watched.expressions)) > 0
 			return all, all.left(watched.problems()), err
 		}
 		problems = append(problems, Problem{NamespaceForbidden, fmt.Sprintf("Applications are looked for in %s only: the planner may not list them in all namespaces, as Argo CD's setting %s asks for; add component nudge-any-namespace", strings.Join(watched.Named(), ", "), keyNamespaces)})
@@ -117,6 +118,7 @@ func (n *Nudger) list(ctx context.Context, own string) (*kept, []Problem, error)
 			return nil, nil, err
 		}
 	}
+	all.unread = len(failed(watched.expressions)) > 0
 	return all, all.left(append(watched.problems(), problems...)), nil
 }
 
@@ -128,6 +130,7 @@ const mostKept = 96 << 20
 type kept struct {
 	applications []Application
 	bytes, more  int
+	unread       bool // some of the namespaces are not known
 }
 
 func (k *kept) add(a Application) {

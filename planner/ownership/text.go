@@ -28,6 +28,9 @@ const (
 // it is of a cluster whose name or URL somebody made as long as a Secret is, which no fleet has.
 const longestLine = 64 << 10
 
+// mostLabels bounds the labels of a line, as whose square the parser's time grows: an Application's line has a dozen.
+const mostLabels = 256
+
 var (
 	errNotController = errors.New("this is no application-controller's metrics: it has not one sample of Argo CD, its work queues or its process")
 	errCutOff        = errors.New("the text ends in the middle of a line")
@@ -150,6 +153,9 @@ func (t *text) take(line []byte) error {
 
 // parse reads the one sample of a line. No line before it gave a type.
 func (t *text) parse(metric string, line []byte) (*dto.Metric, error) {
+	if bytes.Count(line, []byte{'='}) > mostLabels {
+		return nil, errSample
+	}
 	families, err := t.parser.TextToMetricFamilies(io.MultiReader(bytes.NewReader(line), strings.NewReader("\n")))
 	samples := families[metric].GetMetric()
 	if err != nil || len(families) != 1 || len(samples) != 1 {

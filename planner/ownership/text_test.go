@@ -120,6 +120,7 @@ func TestWhatIsNoMetricsTextIsRefused(t *testing.T) {
 		"a value that ends in escape": {`argocd_app_info{dest_server="a\` + "\n", malformed},
 		"an unknown escape":           {`argocd_app_info{dest_server="a\t"} 1` + "\n", malformed},
 		"a value without quotes":      {`argocd_app_info{dest_server=a} 1` + "\n", malformed},
+		"thousands of labels":         {"argocd_app_info{" + strings.Repeat(`a="",`, 9000) + `dest_server="https://a"} 1` + "\n", malformed},
 		"a label like a number":       {`argocd_app_info{7="a"} 1` + "\n", malformed},
 		"bytes that are no text":      {"argocd_app_info{dest_server=\"\xff\"} 1\n", malformed},
 		"no value":                    {`argocd_app_info{dest_server="https://a"}` + "\n", malformed},
