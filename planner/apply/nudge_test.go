@@ -17,6 +17,7 @@ import (
 
 	"ballast/planner/diff"
 	"ballast/planner/observed"
+	"ballast/planner/observed/fixture"
 	"ballast/planner/plan"
 )
 
@@ -81,8 +82,8 @@ func nudgesRepairs(t *testing.T, w *world) {
 	r := &recorder{}
 	w.options.Nudger = r
 	w.secret("a", "0", nil)
-	applier, v := New(w.options), plan.NewView(oneRow("a", 1), nil)
-	seen := standing("a", 0)
+	applier, v := New(w.options), plan.NewView(fixture.Plan(2, 16, fixture.Shards{"a": 1}), nil)
+	seen := fixture.But(fixture.Fit(2, 16, fixture.Shards{"a": 0}), func(s *observed.State) { s.OwnersKnown, s.Owned = false, nil })
 	var nudged []int
 	for second := range 60 {
 		if second == 30 { // somebody else writes again

@@ -51,15 +51,19 @@ func (l *Loop) bringBack(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("bringing back what a rollout stopped: %w", err)
 		}
-		next.Revision, l.bringing = written.Claimed().Plan.Revision, true
+		l.bringing = true
+		if p := written.Claimed().Plan; p != nil {
+			next.Revision = p.Revision
+		}
 		l.tell(in, telemetry.PlanWritten(next, broughtBack))
 	}
 	if in.Workload.Replicas > 0 {
 		l.bringing = false
 		return nil
 	}
-	ballasts := l.bringing || next.StopsAll() || !claimed.BreakGlass && !next.FreeReplicas
-	if !ballasts || next.Target != cycle.TargetOf(in.Workload) {
+	stoppedByX0Y := l.bringing || next.StopsAll()
+	held := !claimed.BreakGlass && !next.FreeReplicas
+	if !stoppedByX0Y && !held || next.Target != cycle.TargetOf(in.Workload) {
 		return nil
 	}
 	seen := observed.State{Workload: cycle.Seen(discover.Fleet{}, in.Workload).Workload}

@@ -96,9 +96,12 @@ func (a *adoption) reportOrphans() {
 // reportStopped says that no replica runs where nobody but people will bring one back: pods that are not there name no
 // orphan.
 func (a *adoption) reportStopped() {
-	held := a.next.Mode.Enforced() && !a.in.BreakGlass
-	ballasts := held && !a.next.FreeReplicas && !a.next.Unmanaged || noReplicaRuns(a.next.Rollout)
-	if a.in.Workload.Replicas > 0 || ballasts || len(a.fleet.Clusters) == 0 {
+	enforced := a.next.Mode.Enforced() && !a.in.BreakGlass
+	broughtBack := enforced && !a.next.FreeReplicas && !a.next.Unmanaged
+	if a.in.Workload.Replicas > 0 || len(a.fleet.Clusters) == 0 {
+		return
+	}
+	if broughtBack || noReplicaRuns(a.next.Rollout) {
 		return
 	}
 	a.found = append(a.found, Problem{Phase: PhaseDiscover, Kind: "NoReplicas", Message: fmt.Sprintf(

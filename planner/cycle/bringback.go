@@ -10,7 +10,8 @@ import (
 // number within what is configured or stands. Where that holds every replica stopped it is to be written, with the count of
 // before the stop; false: nothing is held stopped.
 func BringBack(stands plan.Plan, in Inputs) (plan.Plan, bool) {
-	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
+	nothing := discover.Known{} // is known, so nothing is lost
+	fleet, _, _ := discover.Discover(in.Discovered, nothing, discover.Options{MaxShrink: 1}, in.Now)
 	bounded := withinBounds(stands, in, fleet)
 	if !stands.Mode.Enforced() || !noReplicaRuns(stands.Rollout) {
 		return bounded, false

@@ -24,7 +24,8 @@ func run(in Inputs) Outcome {
 	}
 	if in.Keyless != "" {
 		c.problem(Problem{Phase: PhaseStore, Kind: "KeyMissing",
-			Message: "this leader goes on by the key that it knows, the next one plans nothing, and rollout.x0y stops nothing meanwhile: " + in.Keyless})
+			Message: "this leader goes on by the key that it knows, the next one plans nothing, " +
+				"and rollout.x0y stops nothing meanwhile: " + in.Keyless})
 	}
 	switch {
 	case c.discover():
