@@ -98,7 +98,11 @@ func (a *adoption) reportOrphans() {
 func (a *adoption) reportStopped() {
 	enforced := a.next.Mode.Enforced() && !a.in.BreakGlass
 	broughtBack := enforced && !a.next.FreeReplicas && !a.next.Unmanaged
-	if a.in.Workload.Replicas > 0 || len(a.fleet.Clusters) == 0 {
+	clusters := len(a.fleet.Clusters)
+	if a.partial { // what is not seen may be there all the same
+		clusters = max(clusters, len(a.next.Clusters))
+	}
+	if a.in.Workload.Replicas > 0 || clusters == 0 {
 		return
 	}
 	if broughtBack || noReplicaRuns(a.next.Rollout) {
@@ -106,7 +110,7 @@ func (a *adoption) reportStopped() {
 	}
 	a.found = append(a.found, Problem{Phase: PhaseDiscover, Kind: "NoReplicas", Message: fmt.Sprintf(
 		"%s %q has 0 replicas, so that nobody reconciles any of %s: scale it up, or see who scaled it down with `ballast audit`",
-		a.in.Workload.Kind, a.in.Workload.Name, plural(len(a.fleet.Clusters), "cluster"))})
+		a.in.Workload.Kind, a.in.Workload.Name, plural(clusters, "cluster"))})
 }
 
 // frame takes over what the configuration and the workload say outside the rows.

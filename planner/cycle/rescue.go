@@ -40,8 +40,11 @@ func (c *cycle) rescue() {
 
 // unchanged takes over a plan as it is, beside a discovery that is refused.
 func (c *cycle) unchanged(p plan.Plan) *adoption {
-	return &adoption{in: c.in, fleet: c.out.Fleet, owners: ownersNow(c.in, c.out.Fleet), pins: c.out.Pins, next: p.Clone(),
+	a := &adoption{in: c.in, fleet: c.out.Fleet, owners: ownersNow(c.in, c.out.Fleet), pins: c.out.Pins, next: p.Clone(),
 		beside: together(c.out.Fleet), partial: true}
+	a.reportStopped()
+	c.out.Problems = append(c.out.Problems, a.found...)
+	return a
 }
 
 // lastLoads are the loads that were believed last, by cluster, of those that are gone too; of one that was never

@@ -723,6 +723,26 @@ func TestAFleetAtZeroIsNamed(t *testing.T) {
 	}
 }
 
+// TestAFleetAtZeroIsNamedBesideARefusedDiscovery: what is not seen may be there all the same, and has nobody either.
+func TestAFleetAtZeroIsNamedBesideARefusedDiscovery(t *testing.T) {
+	for name, left := range map[string]int{"two Secrets are left": 2, "none is": 0} {
+		t.Run(name, func(t *testing.T) {
+			w := adopted(t, skewed(24)...)
+			w.in.Config.Partition.Replicas = &config.Replicas{Workload: true}
+			w.run(2)
+			w.in.Workload.Replicas, w.in.Discovered.Secrets = 0, w.in.Discovered.Secrets[:left]
+			w.run(1)
+			const want = `StatefulSet "argocd-application-controller" has 0 replicas, so that nobody reconciles any of 24 clusters: scale it up, or see who scaled it down with ` + "`ballast audit`"
+			if got := findProblem(w.last, "NoReplicas").Message; got != want {
+				t.Errorf("people are told %q, want %q", got, want)
+			}
+			if findProblem(w.last, "Shrunk").Message == "" {
+				t.Error("the discovery was believed, so that this shows nothing")
+			}
+		})
+	}
+}
+
 // TestAMissingKeyIsToldAsLongAsItIs, and keeps x0y from stopping anything.
 func TestAMissingKeyIsToldAsLongAsItIs(t *testing.T) {
 	const told = "this leader goes on by the key that it knows, the next one plans nothing, and rollout.x0y stops nothing meanwhile: it is gone"
