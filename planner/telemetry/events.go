@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -150,20 +151,24 @@ type News struct {
 }
 
 func (n *News) Of(problems []cycle.Problem) []Event {
+	const most = 20 // of one kind in one cycle, so that many of one do not hide another; the rest stands in `ballast status` and the metric
 	now := make(map[string]bool, len(problems))
+	told := map[string]int{}
 	var events []Event
 	for _, p := range problems {
 		key := string(p.Phase) + "/" + p.Kind + "/" + p.Subject
 		if !n.known[key] && !now[key] {
-			events = append(events, Event{Type: corev1.EventTypeWarning, Reason: p.Kind, Message: p.Message})
+			if told[p.Kind]++; told[p.Kind] <= most {
+				events = append(events, Event{Type: corev1.EventTypeWarning, Reason: p.Kind, Message: p.Message})
+			}
 		}
 		now[key] = true
 	}
 	n.known = now
-	const most = 20 // of one cycle; the rest stands in `ballast status` and the metric
-	if len(events) > most {
-		rest := len(events) - most
-		events = append(slices.Clip(events[:most]), Event{Type: corev1.EventTypeWarning, Reason: "MoreProblems", Message: fmt.Sprintf("and %d more; `ballast status` lists them", rest)})
+	for _, kind := range slices.Sorted(maps.Keys(told)) {
+		if rest := told[kind] - most; rest > 0 {
+			events = append(events, Event{Type: corev1.EventTypeWarning, Reason: "MoreProblems", Message: fmt.Sprintf("and %d more of %s; `ballast status` lists them", rest, kind)})
+		}
 	}
 	return events
 }

@@ -89,18 +89,21 @@ func TestAProblemIsToldWhenItAppears(t *testing.T) {
 	}
 }
 
+// TestManyProblemsAreToldInFew, and hide no other kind.
 func TestManyProblemsAreToldInFew(t *testing.T) {
 	var n News
 	var many []cycle.Problem
 	for i := range 500 {
 		many = append(many, cycle.Problem{Phase: cycle.PhaseDiscover, Subject: fmt.Sprintf("c%03d", i), Kind: "Orphaned", Message: fmt.Sprint(i)})
 	}
+	many = append(many, cycle.Problem{Phase: cycle.PhasePoll, Kind: "LowCoverage", Message: "only 3 of 9"})
 	got := n.Of(many)
-	want := make([]Event, 0, 21)
+	want := make([]Event, 0, 22)
 	for i := range 20 {
 		want = append(want, Event{"Warning", "Orphaned", fmt.Sprint(i), false})
 	}
-	want = append(want, Event{"Warning", "MoreProblems", "and 480 more; `ballast status` lists them", false})
+	want = append(want, Event{"Warning", "LowCoverage", "only 3 of 9", false})
+	want = append(want, Event{"Warning", "MoreProblems", "and 480 more of Orphaned; `ballast status` lists them", false})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
