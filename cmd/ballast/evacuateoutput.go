@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -29,12 +28,14 @@ type evacuation struct {
 	loads map[string]string
 }
 
-// evacuating previews what the planner would do with the replica's clusters: what it goes by is here, but for present
-// loads and the capacity that it computes of them.
+// evacuating previews what the planner would do with the replica's clusters, by its own judgement, but for present loads
+// and the capacity that it computes of them.
 func evacuating(s planState, secrets standing, cordons []plan.Cordon, replica int, now time.Time) evacuation {
 	p := *s.Plan
 	view := plan.NewView(p, secrets.pins)
-	answer := failover.Evacuate(failover.Request{View: view, Fixed: secrets.fixed, Cordoned: plan.Cordoned(cordons, now), Budget: math.MaxInt}, now)
+	in := secrets.inputs(s.Document, now)
+	in.Cordon = plan.FormatCordons(cordons)
+	answer := cycle.PreviewEvacuation(in)
 	e := evacuation{Replica: replica, Revision: p.Revision, Waits: s.waits(), Moves: []cycle.Move{}, now: now, loads: map[string]string{}}
 	for _, c := range cordons {
 		if c.Replica == replica {

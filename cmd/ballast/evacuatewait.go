@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
@@ -42,7 +42,7 @@ func howEmpty(s planState, replica int, secrets standing, now time.Time) (emptyi
 		pins = s.Pins
 	}
 	view := plan.NewView(*p, pins)
-	e := rowsLeft(*p, view, replica, secrets.fixed, now)
+	e := rowsLeft(s.Document, view, replica, secrets, now)
 	e.waits, e.unseen = s.waits(), secrets.unseen
 	b := secrets.beside(*p, view, replica)
 	e.left, e.fixed = join(e.left, b.drifted), join(e.fixed, b.fixed)
@@ -54,14 +54,16 @@ func howEmpty(s planState, replica int, secrets standing, now time.Time) (emptyi
 }
 
 // rowsLeft are the clusters that the plan has on the replica.
-func rowsLeft(p plan.Plan, view *plan.View, replica int, fixed map[string]bool, now time.Time) emptying {
-	answer := failover.Evacuate(failover.Request{View: view, Fixed: fixed, Cordoned: []int{replica}, Budget: math.MaxInt}, now)
+func rowsLeft(doc plan.Document, view *plan.View, replica int, secrets standing, now time.Time) emptying {
+	in := secrets.inputs(doc, now)
+	in.Cordon = plan.FormatCordons([]plan.Cordon{{Replica: replica, Until: now.Add(time.Hour)}})
+	answer := cycle.PreviewEvacuation(in)
 	stays := map[string]failover.NoteKind{}
 	for _, n := range answer.Notes {
 		stays[n.Cluster] = n.Kind
 	}
 	var e emptying
-	for _, name := range sortedKeys(p.Clusters) {
+	for _, name := range sortedKeys(doc.Plan.Clusters) {
 		switch at, _, _ := view.Effective(name); {
 		case at != replica:
 		case contains(answer.Moves, name):

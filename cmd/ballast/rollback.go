@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"ballast/planner/cycle"
 	"ballast/planner/plan"
 	"ballast/planner/store"
 )
@@ -143,7 +144,7 @@ func (o *rollbackOptions) list(ctx context.Context, m *planMap, out, notes io.Wr
 	l := keptList{InForce: p.Revision, RollbackTo: oneLine(state.Rollback), Plans: []keptPlan{}, now: o.now()}
 	for _, k := range kept {
 		if k.plan != nil {
-			moves := len(wayBack(*p, secrets, *k.plan).Moves)
+			moves := len(wayBack(state.Document, secrets, *k.plan, o.now()).Moves)
 			k.Moves, k.InForce = &moves, k.Revision == p.Revision
 		}
 		if k.Midst != "" && !o.all {
@@ -155,11 +156,16 @@ func (o *rollbackOptions) list(ctx context.Context, m *planMap, out, notes io.Wr
 	return o.print(out, l)
 }
 
+// refused is why the planner would not go back to a plan that is kept; empty: it would.
+func refused(k keptPlan, now plan.Plan) string {
+	return (&cycle.Rollback{Revision: k.Revision, Plan: k.plan}).Refused(now)
+}
+
 // choose finds the plan to go back to, and refuses what cannot be with what can.
 func choose(p plan.Plan, kept []keptPlan, revision int64) (plan.Plan, error) {
 	var good []string
 	for _, k := range kept {
-		if k.plan != nil && k.Revision != p.Revision {
+		if k.plan != nil && k.Revision != p.Revision && refused(k, p) == "" {
 			good = append(good, strconv.FormatInt(k.Revision, 10))
 		}
 	}
@@ -180,13 +186,8 @@ func choose(p plan.Plan, kept []keptPlan, revision int64) (plan.Plan, error) {
 		return plan.Plan{}, fmt.Errorf("REVISION: %d cannot be read: %s; %s", revision, kept[at].Problem, instead)
 	}
 	then := *kept[at].plan
-	switch {
-	case then.Target.Kind != p.Target.Kind || then.Target.Name != p.Target.Name:
-		return plan.Plan{}, fmt.Errorf("REVISION: %d planned for %s %s, and the target is %s %s now; %s",
-			revision, then.Target.Kind, then.Target.Name, p.Target.Kind, p.Target.Name, instead)
-	case then.Replicas > p.MaxReplicas && !p.FreeReplicas:
-		return plan.Plan{}, fmt.Errorf("REVISION: %d has %d replicas, above maxReplicas %d: raise partition.maxReplicas in the planner's configuration, or %s",
-			revision, then.Replicas, p.MaxReplicas, instead)
+	if why := refused(kept[at], p); why != "" {
+		return plan.Plan{}, fmt.Errorf("REVISION: %s; %s", why, instead)
 	}
 	return then, nil
 }
@@ -249,7 +250,7 @@ func (o *rollbackOptions) difference(ctx context.Context, m *planMap, state plan
 	if err != nil {
 		return difference{}, err
 	}
-	d := wayBack(*p, secrets, then)
+	d := wayBack(state.Document, secrets, then, o.now())
 	d.Waits, d.DryRun, d.Asked = state.waits(), o.dryRun, oneLine(state.Rollback)
 	return d, nil
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/config"
@@ -24,6 +25,33 @@ type standing struct {
 	fixed  map[string]bool // clusters that ballast does not move: of an immutable, unmanaged or not selected Secret
 	homes  []cycle.Home
 	unseen string // what could not be read, so that a cluster may be where none shows
+
+	secrets  *discover.Input      // nil: they could not be read, and the plan's rows stand for them
+	workload discover.Workload    // where it was read
+	config   config.PlannerConfig // the planner's, else the defaults
+}
+
+// inputs are what the planner's own judgement takes to say what will be.
+func (s standing) inputs(doc plan.Document, now time.Time) cycle.Inputs {
+	in := cycle.Inputs{Now: now, Config: s.config, InForce: doc.Plan, Pins: s.pins, BreakGlass: doc.BreakGlass, Cordon: doc.Cordon, Workload: s.workload}
+	if in.Pins == nil {
+		in.Pins = doc.Pins
+	}
+	if s.secrets != nil {
+		in.Discovered = *s.secrets
+		return in
+	}
+	in.Discovered, in.Pins = cycle.RowsAsSecrets(*doc.Plan), maps.Clone(in.Pins)
+	for i, secret := range in.Discovered.Secrets {
+		in.Discovered.Secrets[i].Immutable = s.fixed[secret.Name]
+		if _, pinned := in.Pins[secret.Name]; !pinned && doc.Plan.Clusters[secret.Name].Pinned {
+			if in.Pins == nil {
+				in.Pins = plan.Pins{}
+			}
+			in.Pins[secret.Name] = doc.Plan.Clusters[secret.Name].Replica
+		}
+	}
+	return in
 }
 
 // stands reads what counts for moves. Without the right to read Secrets it goes by the plan alone, and notes that.
@@ -46,7 +74,7 @@ func (m *planMap) standsWhere(ctx context.Context, doc plan.Document, notes io.W
 	if err != nil {
 		return standing{}, err
 	}
-	s.homes = cycle.Homes(all, w)
+	s.homes, s.workload = cycle.Homes(all, w), w
 	return s, nil
 }
 
@@ -60,12 +88,16 @@ func (m *planMap) readSecrets(ctx context.Context, doc plan.Document, notes io.W
 	if apierrors.IsForbidden(err) {
 		say(notes, "note: without the right to list Secrets and read Argo CD's settings, clusters whose Secret is immutable, unmanaged or not selected "+
 			"are not known, and counted as any other\n")
-		return standing{pins: doc.Pins, unseen: "the cluster Secrets and Argo CD's settings: list on secrets and get on configmaps is needed"}, all, nil
+		return standing{pins: doc.Pins, config: config.Default(), unseen: "the cluster Secrets and Argo CD's settings: list on secrets and get on configmaps is needed"}, all, nil
 	}
 	if err != nil {
 		return standing{}, all, err
 	}
-	selector, err := m.selector(ctx, argos, notes)
+	settings, err := m.settings(ctx, notes)
+	if err != nil {
+		return standing{}, all, err
+	}
+	selector, err := discover.Selector(settings.Discover.Selector)
 	if err != nil {
 		return standing{}, all, err
 	}
@@ -76,7 +108,35 @@ func (m *planMap) readSecrets(ctx context.Context, doc plan.Document, notes io.W
 		}
 	}
 	now := cycle.Inputs{Discovered: ours, InForce: doc.Plan, Pins: doc.Pins, BreakGlass: doc.BreakGlass}
-	return standing{pins: cycle.Compare(now).Pins, fixed: fixedOf(all, ours)}, all, nil
+	fixed := fixedOf(all, ours)
+	return standing{pins: cycle.Compare(now).Pins, fixed: fixed, secrets: withOthers(ours, all, doc.Plan), config: settings}, all, nil
+}
+
+// withOthers adds what has a row all the same: Secrets that are not selected, as ones that nobody may write, and Secrets
+// that are gone, which may come back until their rows are forgotten.
+func withOthers(ours, all discover.Input, p *plan.Plan) *discover.Input {
+	if p == nil {
+		return &ours
+	}
+	seen := map[string]bool{}
+	for _, s := range ours.Secrets {
+		seen[s.Name] = true
+	}
+	ours.Secrets = slices.Clone(ours.Secrets)
+	add := func(s discover.Secret) {
+		if !seen[s.Name] && contains(p.Clusters, s.Name) {
+			seen[s.Name] = true
+			ours.Secrets = append(ours.Secrets, s)
+		}
+	}
+	for _, s := range all.Secrets {
+		s.Immutable = true
+		add(s)
+	}
+	for _, s := range cycle.RowsAsSecrets(*p).Secrets {
+		add(s)
+	}
+	return &ours
 }
 
 // fixedOf are the clusters whose Secret ballast may not write, or that it does not have.
@@ -95,8 +155,9 @@ func fixedOf(all, ours discover.Input) map[string]bool {
 	return fixed
 }
 
-// selector is the configuration's, as the planner has it. Where that cannot be read the default one counts.
-func (m *planMap) selector(ctx context.Context, otherwise labels.Selector, notes io.Writer) (labels.Selector, error) {
+// settings is the planner's configuration. Where that cannot be read the default one counts.
+func (m *planMap) settings(ctx context.Context, notes io.Writer) (config.PlannerConfig, error) {
+	otherwise := config.Default()
 	if m.config == "" {
 		return otherwise, nil
 	}
@@ -108,14 +169,14 @@ func (m *planMap) selector(ctx context.Context, otherwise labels.Selector, notes
 		say(notes, "note: without the right to read ConfigMap %q, its discover.selector is not known, and every cluster Secret is counted as ballast's\n", m.config)
 		return otherwise, nil
 	case err != nil:
-		return nil, fmt.Errorf("reading ConfigMap %q: %w", m.config, err)
+		return otherwise, fmt.Errorf("reading ConfigMap %q: %w", m.config, err)
 	}
 	c, err := config.Parse([]byte(cm.Data["config.yaml"]))
 	if err != nil {
 		say(notes, "note: ConfigMap %q is not read, and every cluster Secret is counted as ballast's: %s\n", m.config, oneLine(err.Error()))
 		return otherwise, nil
 	}
-	return discover.Selector(c.Discover.Selector)
+	return c, nil
 }
 
 // beside are the clusters that work on a replica though the plan does not have them there.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -21,6 +22,9 @@ type difference struct {
 	Displaced []string       `json:"displaced,omitempty"` // on a replica that goes, or then on one that there is not: the planner places them
 	Pinned    []string       `json:"pinned,omitempty"`    // stay, though they were elsewhere
 	Fixed     []string       `json:"fixed,omitempty"`     // stay, for nobody may write their Secret
+	Cordoned  []string       `json:"cordoned,omitempty"`  // stay, for the replica they were on is cordoned
+	Beyond    []string       `json:"beyond,omitempty"`    // stay, for the replica they were on is not there, and the replicas are people's
+	Beside    []string       `json:"beside,omitempty"`    // stay with another Secret of their server
 	Gone      []string       `json:"gone,omitempty"`      // were there then, and are no more
 	Then      []plan.Replica `json:"then"`
 	Asked     string         `json:"asked,omitempty"` // a rollback that was asked for before
@@ -33,64 +37,50 @@ type difference struct {
 	shown bool // a person saw it already
 }
 
-// wayBack says what would move, by what people and Secrets say now. The number of replicas is the one of then, where it
-// is the planner's and no pin needs more.
-func wayBack(now plan.Plan, secrets standing, then plan.Plan) difference {
-	d := difference{From: now.Revision, To: then.Revision, Replicas: [2]int{replicasAhead(now), then.Replicas},
+// wayBack says what would move, by the judgement of the planner and what people and Secrets say now.
+func wayBack(doc plan.Document, secrets standing, then plan.Plan, at time.Time) difference {
+	now := *doc.Plan
+	in := secrets.inputs(doc, at)
+	in.Rollback = &cycle.Rollback{Revision: then.Revision, Plan: &then}
+	way := cycle.PreviewRollback(in)
+	d := difference{From: now.Revision, To: then.Revision, Replicas: [2]int{replicasAhead(now), way.Replicas},
 		Moves: []cycle.Move{}, loads: map[string]string{}}
-	if now.FreeReplicas {
-		d.Replicas[1] = d.Replicas[0]
-	}
-	view := plan.NewView(now, secrets.pins)
-	for name := range now.Clusters {
-		if pin, pinned := secrets.pins[name]; pinned && pin < now.MaxReplicas {
-			d.Replicas[1] = max(d.Replicas[1], pin+1)
-		}
-		d.loads[name] = now.Clusters[name].Load
-	}
-	to := make(map[string]int, len(now.Clusters))
+	view := plan.NewView(now, way.Pins)
 	for _, name := range sortedKeys(now.Clusters) {
+		d.loads[name] = now.Clusters[name].Load
 		at, _, _ := view.Effective(name)
-		to[name] = d.place(name, at, view, secrets, then)
+		d.tell(name, at, way, secrets, then)
 	}
 	for _, name := range sortedKeys(then.Clusters) {
 		if !contains(now.Clusters, name) {
 			d.Gone = append(d.Gone, name)
 		}
 	}
-	d.Then = carried(now, d.Replicas[1], func(name string) int { return to[name] })
+	d.Then = carried(now, d.Replicas[1], func(name string) int { return way.Rows[name].Replica })
 	return d
 }
 
-// place says where a cluster goes that is at a replica now: -1 for one that the planner finds a place for.
-func (d *difference) place(name string, at int, view *plan.View, secrets standing, then plan.Plan) int {
-	row, known := then.Clusters[name]
-	pin, pinned := view.Pin(name)
-	moves := known && row.Replica != at
+// tell says of a cluster what becomes of it that is at a replica now, and why where that is not what was then.
+func (d *difference) tell(name string, at int, way cycle.WayBack, secrets standing, then plan.Plan) {
+	to, was := way.Rows[name].Replica, then.Clusters[name]
+	differs := contains(then.Clusters, name) && was.Replica != at
 	switch {
-	case pinned || view.Plan.Clusters[name].Pinned:
-		if moves {
-			d.Pinned = append(d.Pinned, name)
-		}
-		if pinned {
-			return pin
-		}
-		return at
+	case to != at && differs && to == was.Replica:
+		d.Moves = append(d.Moves, cycle.Move{Cluster: name, From: at, To: to})
+	case to != at:
+		d.Displaced = append(d.Displaced, name)
+	case !differs:
+	case contains(way.Pins, name):
+		d.Pinned = append(d.Pinned, name)
 	case secrets.fixed[name]:
-		if moves {
-			d.Fixed = append(d.Fixed, name)
-		}
-		return at
-	case known && row.Replica < d.Replicas[1]:
-		if moves {
-			d.Moves = append(d.Moves, cycle.Move{Cluster: name, From: at, To: row.Replica})
-		}
-		return row.Replica
-	case at < d.Replicas[1] && !known:
-		return at
+		d.Fixed = append(d.Fixed, name)
+	case slices.Contains(way.Cordoned, was.Replica):
+		d.Cordoned = append(d.Cordoned, name)
+	case was.Replica >= way.Replicas:
+		d.Beyond = append(d.Beyond, name)
+	default:
+		d.Beside = append(d.Beside, name)
 	}
-	d.Displaced = append(d.Displaced, name)
-	return -1
 }
 
 // nothing reports whether there is nothing to go back from.
@@ -155,6 +145,9 @@ func (d difference) writeStays(w io.Writer) {
 	}{
 		{d.Pinned, "pinned, and stay: "},
 		{d.Fixed, "immutable, unmanaged or not selected, and stay: "},
+		{d.Cordoned, "were on a replica that is cordoned, and stay: "},
+		{d.Beyond, "were on a replica that there is not now, and stay: "},
+		{d.Beside, "stay with another Secret of their server: "},
 		{d.Displaced, "on a replica that goes or went, and placed anew: "},
 		{d.Gone, "gone since then, and do not come back: "},
 	} {

@@ -545,13 +545,19 @@ func TestWhatCannotBeGoneBackToIsRefusedWithTheMend(t *testing.T) {
 		"not kept":                {Rollback{7, nil, "revision 7 is not kept any more"}, "revision 7 is not kept any more"},
 		"in the middle":           {Rollback{7, at(func(p *plan.Plan) { p.Rollout = &plan.Rollout{} }), ""}, "revision 7 was written in the middle of a rollout, and says nothing of where that went; `ballast rollback` lists those at rest"},
 		"another workload":        {Rollback{7, at(func(p *plan.Plan) { p.Target.Kind = plan.Deployment }), ""}, `revision 7 is for another workload, Deployment "argocd-application-controller"`},
+		"another container":       {Rollback{7, at(func(p *plan.Plan) { p.Target.Container = "renamed" }), ""}, ""},
 		"more than there may be":  {Rollback{7, at(func(p *plan.Plan) { p.Replicas = 9 }), ""}, "revision 7 has 9 replicas, and partition.maxReplicas is 8: raise it first"},
 		"a fleet that is stopped": {Rollback{7, at(func(p *plan.Plan) { p.Replicas = 0 }), ""}, "revision 7 has 0 replicas, and partition.maxReplicas is 8: raise it first"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := test.rollback.refused(now); got != test.want {
+			if got := test.rollback.Refused(now); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+	now.FreeReplicas = true
+	more := Rollback{7, at(func(p *plan.Plan) { p.Replicas = 9 }), ""}
+	if got := more.Refused(now); got != "" {
+		t.Errorf("where the replicas are people's, those of then count: %q", got)
 	}
 }

@@ -94,7 +94,7 @@ func rollback(s *snapshot) *proposed {
 	if r == nil || s.done {
 		return nil
 	}
-	if why := r.refused(s.next); why != "" {
+	if why := r.Refused(s.next); why != "" {
 		return &proposed{done: true, told: []Problem{{Phase: PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackRefused", Message: why}}}
 	}
 	replicas := r.Plan.Replicas
@@ -132,15 +132,17 @@ func rollback(s *snapshot) *proposed {
 	return &proposed{want: w, cause: change.Rollback, told: told, why: fmt.Sprintf("goes back to revision %d, as a person asked", r.Revision)}
 }
 
-// refused says why a plan cannot be gone back to; empty where it can.
-func (r *Rollback) refused(now plan.Plan) string {
+// Refused says why a plan cannot be gone back to; empty where it can. Another container is no other workload, and where
+// the replicas are people's those of then count for nothing.
+func (r *Rollback) Refused(now plan.Plan) string {
 	switch {
 	case r.Plan == nil:
 		return r.Problem
 	case r.Plan.Rollout != nil:
 		return fmt.Sprintf("revision %d was written in the middle of a rollout, and says nothing of where that went; `ballast rollback` lists those at rest", r.Revision)
-	case r.Plan.Target != now.Target:
+	case !r.Plan.Target.SameWorkload(now.Target):
 		return fmt.Sprintf("revision %d is for another workload, %s %q", r.Revision, r.Plan.Target.Kind, r.Plan.Target.Name)
+	case now.FreeReplicas:
 	case r.Plan.Replicas < 1 || r.Plan.Replicas > now.MaxReplicas:
 		return fmt.Sprintf("revision %d has %d replicas, and partition.maxReplicas is %d: raise it first", r.Revision, r.Plan.Replicas, now.MaxReplicas)
 	}

@@ -78,6 +78,11 @@ type Target struct {
 	Container string `json:"container"`
 }
 
+// SameWorkload reports whether it is the same object, whatever its container is called.
+func (t Target) SameWorkload(other Target) bool {
+	return t.Kind == other.Kind && t.Namespace == other.Namespace && t.Name == other.Name
+}
+
 // Resources are the requests and limits a container is held at; a nil *Resources is not ballast's.
 type Resources struct {
 	Requests map[string]string `json:"requests,omitempty"`

@@ -1,0 +1,74 @@
+package cycle
+
+import (
+	"math"
+
+	"ballast/planner/discover"
+	"ballast/planner/failover"
+	"ballast/planner/plan"
+)
+
+// RowsAsSecrets is what is known of a fleet by its plan alone: Secrets that say what the rows say.
+func RowsAsSecrets(p plan.Plan) discover.Input {
+	in := discover.Input{Namespace: p.Target.Namespace}
+	for _, name := range sortedNames(p.Clusters) {
+		row := p.Clusters[name]
+		secret := discover.Secret{Name: name, Namespace: p.Target.Namespace, Server: "https://" + name, HasData: true,
+			Shard: discover.ShardValue{State: discover.ShardValid, N: row.Replica}}
+		if row.Server != "" { // the hash of what several may have
+			secret.Server = "https://" + row.Server
+		}
+		in.Secrets = append(in.Secrets, secret)
+	}
+	return in
+}
+
+// preview is what a proposal looks at outside the leader: the plan in force and what stands, without what the pods and
+// Prometheus say. Loads are those of the rows' decision.
+func preview(in Inputs) *snapshot {
+	fleet := StandingFleet(in)
+	a := &adoption{in: in, fleet: fleet, owners: ownersNow(in, fleet), pins: AllPins(in.Pins, fleet.Clusters), next: in.InForce.Clone(), beside: together(fleet)}
+	s := snapshotOf(Outcome{Memory: in.Memory}, a)
+	s.loads = make([]plan.Load, len(fleet.Clusters))
+	for i, cl := range fleet.Clusters {
+		s.loads[i] = plan.LoadOf(a.next.Clusters[cl.Shard.ID].Load)
+	}
+	if cordons, err := plan.ParseCordons(in.Cordon); err == nil {
+		s.cordoned = plan.Cordoned(cordons, in.Now)
+	}
+	return s
+}
+
+// PreviewEvacuation is where the clusters of cordoned replicas go, by the leader's own judgement and the loads of the
+// last decision, when the budget has room for all of them. The inputs have a plan in force; of the others it takes what
+// Compare takes, and the configuration and the cordons.
+func PreviewEvacuation(in Inputs) failover.Evacuation {
+	s := preview(in)
+	r := request(s, nil)
+	r.Budget = math.MaxInt
+	return failover.Evacuate(r, in.Now)
+}
+
+// WayBack is what becomes of the fleet when a rollback is done. Refused says why it is not even begun.
+type WayBack struct {
+	Refused  string
+	Replicas int
+	Rows     map[string]plan.Row
+	Pins     plan.Pins      // that hold meanwhile: data.pins and the Secrets' annotations together
+	Fleet    discover.Fleet // what stands
+	Cordoned []int
+}
+
+// PreviewRollback is the way back to the plan of in.Rollback, by the proposal that the leader will consider.
+func PreviewRollback(in Inputs) WayBack {
+	s := preview(in)
+	w := WayBack{Replicas: s.next.Replicas, Rows: s.next.Clusters, Pins: s.pins, Fleet: s.fleet, Cordoned: s.cordoned}
+	if why := in.Rollback.Refused(s.next); why != "" {
+		w.Refused = why
+		return w
+	}
+	if p := rollback(s); p != nil && p.want != nil {
+		w.Replicas, w.Rows = p.want.Replicas, p.want.Rows
+	}
+	return w
+}
