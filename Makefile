@@ -34,10 +34,10 @@ demo: ## the main job on a real control plane; KEEP=1 leaves it up
 	@go run ./e2e/demo $(if $(KEEP),--keep)
 
 test: binaries ## everything, in seeded slices, with the race detector where there are goroutines
-	@mkdir -p bin; all="$$(go list $(PACKAGES))" || exit; pure= raced=; \
+	@set -o pipefail; mkdir -p bin; go build -o bin/progress ./e2e/progress || exit; all="$$(go list $(PACKAGES))" || exit; pure= raced=; \
 	for p in $$all; do case " $(PURE) " in *" $$p "*) pure="$$pure $$p";; *) raced="$$raced $$p";; esac; done; \
 	[ -z "$$pure" ] || go test -timeout 35m -p 1 $$pure > bin/pure.txt 2>&1 & \
-	failed=0; [ -z "$$raced" ] || go test -race -timeout 35m -p $(AT_ONCE) $$raced || failed=1; \
+	failed=0; [ -z "$$raced" ] || go test -json -race -timeout 35m -p $(AT_ONCE) $$raced | bin/progress || failed=1; \
 	wait $$! || failed=1; [ -z "$$pure" ] || cat bin/pure.txt; exit $$failed
 
 race: binaries ## every package with the race detector, also those that begin no goroutine
