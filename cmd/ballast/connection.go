@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -20,20 +20,21 @@ const (
 	interruptGrace = 2 * time.Second
 )
 
-// clusterOptions say which cluster a person's command talks to, as kubectl's flags do.
+// clusterOptions say which cluster a person's command talks to, and as whom: kubectl's own flags.
 type clusterOptions struct {
 	kubeconfig string
-	context    string
 	namespace  string
-	timeout    time.Duration // of a call
-	host       atomic.Value  // whom the client asks; a command that was interrupted may go on meanwhile
+	kubectl    *genericclioptions.ConfigFlags
+	host       atomic.Value // whom the client asks; a command that was interrupted may go on meanwhile
 }
 
 func (o *clusterOptions) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file (default: $KUBECONFIG, ~/.kube/config, or the pod's own ServiceAccount)")
-	cmd.Flags().StringVar(&o.context, "context", "", "context of the kubeconfig")
-	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "argocd", "Argo CD's namespace")
-	cmd.Flags().DurationVar(&o.timeout, "request-timeout", answerTimeout, "how long the API server may take for one answer; 0 is no end")
+	o.namespace = "argocd"
+	o.flags().AddFlags(cmd.Flags())
+	cmd.Flags().Lookup("namespace").Usage = "Argo CD's namespace"
+	cmd.Flags().Lookup("request-timeout").Usage = "how long the API server may take for one answer; 0 is no end"
+	hidden := cmd.Flags().Lookup("cache-dir")
+	hidden.Hidden = true // nothing is cached
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		// The REST mapper's discovery takes no context.
@@ -55,16 +56,23 @@ func (o *clusterOptions) explain(err error) error {
 	return err
 }
 
+// flags are kubectl's, with the namespace and the patience of ballast's commands.
+func (o *clusterOptions) flags() *genericclioptions.ConfigFlags {
+	if o.kubectl == nil {
+		patience := answerTimeout.String()
+		o.kubectl = genericclioptions.NewConfigFlags(false)
+		o.kubectl.KubeConfig, o.kubectl.Namespace, o.kubectl.Timeout = &o.kubeconfig, &o.namespace, &patience
+	}
+	return o.kubectl
+}
+
 func (o *clusterOptions) rest() (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.kubeconfig
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context}).ClientConfig()
+	cfg, err := o.flags().ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	cfg.UserAgent = "ballast/" + buildVersion()
 	cfg.QPS, cfg.Burst = 50, 100
-	cfg.Timeout = o.timeout
 	o.host.Store(cfg.Host)
 	return cfg, nil
 }

@@ -57,7 +57,7 @@ func TestFreezeRefusesWhatItCannotDo(t *testing.T) {
 		"a reason of lines":    {[]string{"freeze", "--reason", "a\nb"}, "--reason: it has a line break; one line is what people see"},
 		"a reason of bytes":    {[]string{"freeze", "--reason", "a\xffb"}, "--reason: it is not UTF-8"},
 		"a novel":              {[]string{"freeze", "--reason", strings.Repeat("ö", 251)}, "--reason: it has 251 characters, and at most 250 are shown"},
-		"an unknown output":    {[]string{"resume", "-o", "yaml"}, `--output: "yaml" is neither table nor json`},
+		"an unknown output":    {[]string{"resume", "-o", "wide"}, `--output: "wide" is none of table, json and yaml`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, _, failure := steer(t, "", "", test.args...); failure != test.want {

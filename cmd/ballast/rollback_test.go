@@ -118,7 +118,7 @@ func TestRollbackRefusesFlagsThatContradictEachOther(t *testing.T) {
 		"a number below 1":         {[]string{"0"}, `REVISION: "0" is not the number of a plan: ballast rollback lists them`},
 		"an end of one":            {[]string{"14", "--off"}, "--off: it stops whatever rollback was asked for, and goes with no revision, --dry-run or --all"},
 		"a dry run of nothing":     {[]string{"--dry-run"}, "--dry-run: name the revision: ballast rollback 14 --dry-run"},
-		"a form that there is not": {[]string{"-o", "wide"}, `--output: "wide" is neither table nor json`},
+		"a form that there is not": {[]string{"-o", "wide"}, `--output: "wide" is none of table, json and yaml`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, _, failure := steer(t, "", "", append([]string{"rollback"}, test.args...)...); failure != test.want {

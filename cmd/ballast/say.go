@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"sigs.k8s.io/yaml"
+
 	"ballast/planner/plan"
 )
 
@@ -64,6 +66,38 @@ func sayError(w io.Writer, err error) {
 
 // serverLine is a server's URL in indented JSON, in which a text has no line break.
 var serverLine = regexp.MustCompile(`(?m)^( *"server": )("(?:[^"\\]|\\.)*")`)
+
+// The forms in which the commands answer that have a table.
+const (
+	asTable = "table"
+	asJSON  = "json"
+	asYAML  = "yaml"
+)
+
+// checkForm refuses another form.
+func checkForm(form string) error {
+	if form != asTable && form != asJSON && form != asYAML {
+		return fmt.Errorf("--output: %q is none of table, json and yaml", form)
+	}
+	return nil
+}
+
+// sayAs writes a result as JSON or YAML.
+func sayAs(form string, w io.Writer, result any) error {
+	if form != asYAML {
+		return sayJSON(w, result)
+	}
+	var b bytes.Buffer
+	if err := sayJSON(&b, result); err != nil {
+		return err
+	}
+	document, err := yaml.JSONToYAML(b.Bytes())
+	if err != nil {
+		return fmt.Errorf("writing YAML: %w", err)
+	}
+	_, err = w.Write(document)
+	return err
+}
 
 // sayJSON writes a result as JSON. A server's URL has a field of its own there, so that its credentials are known
 // however it is spelled.

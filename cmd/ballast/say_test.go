@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
 
 	"ballast/planner/change"
 	"ballast/planner/config"
@@ -470,5 +471,39 @@ func TestEveryCommandWritesThroughTheLastGate(t *testing.T) {
 		if c.PersistentPreRun != nil || c.PersistentPreRunE != nil {
 			t.Errorf("%s has a PersistentPreRun of its own, which keeps the root's from running", c.Name())
 		}
+	}
+}
+
+// TestYAMLSaysWhatJSONSays, without a server's credentials.
+func TestYAMLSaysWhatJSONSays(t *testing.T) {
+	result := struct {
+		Revision int64             `json:"revision"`
+		Moves    []string          `json:"moves"`
+		Server   string            `json:"server"`
+		Pins     map[string]int    `json:"pins"`
+		Words    map[string]string `json:"words"`
+	}{17, []string{}, "https://admin:s3cr3t@a.example.org", map[string]int{"dev": 2}, map[string]string{"yes": "no: \"maybe\"", "control": "\x1b[2J"}}
+	var y, j bytes.Buffer
+	mustDo(t, sayAs(asYAML, &y, result))
+	mustDo(t, sayAs(asJSON, &j, result))
+	const want = `moves: []
+pins:
+  dev: 2
+revision: 17
+server: https://***@a.example.org
+words:
+  control: "\e[2J"
+  "yes": 'no: "maybe"'
+`
+	if diff := cmp.Diff(want, y.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	again, err := yaml.YAMLToJSON(y.Bytes())
+	mustDo(t, err)
+	var fromYAML, fromJSON any
+	mustDo(t, json.Unmarshal(again, &fromYAML))
+	mustDo(t, json.Unmarshal(j.Bytes(), &fromJSON))
+	if diff := cmp.Diff(fromJSON, fromYAML); diff != "" {
+		t.Errorf("YAML says something else (-JSON +YAML):\n%s", diff)
 	}
 }

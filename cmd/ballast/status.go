@@ -48,7 +48,7 @@ It ends with exit code 1 where something differs that ballast should have put ri
 	cmd.Flags().StringVar(&o.plan, "plan-configmap", "ballast-plan", "name of the plan ConfigMap")
 	cmd.Flags().StringVar(&o.config, "config-configmap", "ballast-config",
 		"name of the ConfigMap with the planner's configuration, whose limits and deadlines are shown")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table or json")
+	cmd.Flags().StringVarP(&o.output, "output", "o", asTable, "table, json or yaml")
 	return cmd
 }
 
@@ -178,8 +178,8 @@ type windowStatus struct {
 }
 
 func (o *statusOptions) run(ctx context.Context, out io.Writer) error {
-	if o.output != "table" && o.output != "json" {
-		return fmt.Errorf("--output: %q is neither table nor json", o.output)
+	if err := checkForm(o.output); err != nil {
+		return err
 	}
 	c, err := o.cluster.client()
 	if err != nil {
@@ -190,10 +190,10 @@ func (o *statusOptions) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	s := seen.status()
-	if o.output == "json" {
-		err = sayJSON(out, s)
-	} else {
+	if o.output == asTable {
 		err = s.write(out)
+	} else {
+		err = sayAs(o.output, out, s)
 	}
 	if err == nil && len(s.Drift) > 0 {
 		err = fmt.Errorf("%s from the plan", plural(len(s.Drift), "difference"))

@@ -168,8 +168,8 @@ func TestStatusEndsAsItDidBefore(t *testing.T) {
 	if want := "There is no plan in force. the plan does not match its digest annotation\n"; table.String() != want {
 		t.Errorf("without a plan it prints %q, want %q", table.String(), want)
 	}
-	o := &statusOptions{output: "yaml"}
-	if err := o.run(t.Context(), &table); err == nil || err.Error() != `--output: "yaml" is neither table nor json` {
+	o := &statusOptions{output: "wide"}
+	if err := o.run(t.Context(), &table); err == nil || err.Error() != `--output: "wide" is none of table, json and yaml` {
 		t.Errorf("another form: %v", err)
 	}
 }

@@ -34,7 +34,7 @@ func (o *steerOptions) register(cmd *cobra.Command) {
 	o.now = time.Now
 	o.cluster.register(cmd)
 	cmd.Flags().StringVar(&o.plan, "plan-configmap", "ballast-plan", "name of the plan ConfigMap")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table or json")
+	cmd.Flags().StringVarP(&o.output, "output", "o", asTable, "table, json or yaml")
 }
 
 // registerConfig is for the commands that read Secrets.
@@ -45,8 +45,8 @@ func (o *steerOptions) registerConfig(cmd *cobra.Command) {
 
 // open connects to the plan ConfigMap.
 func (o *steerOptions) open() (*planMap, error) {
-	if o.output != "table" && o.output != "json" {
-		return nil, fmt.Errorf("--output: %q is neither table nor json", o.output)
+	if err := checkForm(o.output); err != nil {
+		return nil, err
 	}
 	c, err := o.cluster.client()
 	if err != nil {
@@ -60,10 +60,10 @@ type writer interface{ write(io.Writer) error }
 
 // print writes a result in the form that was asked for.
 func (o *steerOptions) print(w io.Writer, result writer) error {
-	if o.output != "json" {
+	if o.output == asTable {
 		return result.write(w)
 	}
-	return sayJSON(w, result)
+	return sayAs(o.output, w, result)
 }
 
 // planMap is the plan ConfigMap and the way to it.
