@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -20,21 +20,23 @@ const (
 	interruptGrace = 2 * time.Second
 )
 
-// clusterOptions say which cluster a person's command talks to, and as whom: kubectl's own flags.
+// clusterOptions say which cluster a person's command talks to, and as whom: kubectl's own flags. They are those of
+// client-go; cli-runtime's are the same, and link in kustomize and 19 MiB.
 type clusterOptions struct {
 	kubeconfig string
 	namespace  string
-	kubectl    *genericclioptions.ConfigFlags
+	overrides  clientcmd.ConfigOverrides
 	host       atomic.Value // whom the client asks; a command that was interrupted may go on meanwhile
 }
 
 func (o *clusterOptions) register(cmd *cobra.Command) {
-	o.namespace = "argocd"
-	o.flags().AddFlags(cmd.Flags())
-	cmd.Flags().Lookup("namespace").Usage = "Argo CD's namespace"
-	cmd.Flags().Lookup("request-timeout").Usage = "how long the API server may take for one answer; 0 is no end"
-	hidden := cmd.Flags().Lookup("cache-dir")
-	hidden.Hidden = true // nothing is cached
+	flags := clientcmd.RecommendedConfigOverrideFlags("")
+	flags.ContextOverrideFlags.Namespace.LongName = "" // below, for it has a default of its own
+	flags.AuthOverrideFlags.Username.LongName, flags.AuthOverrideFlags.Password.LongName = "", "" // no API server takes them
+	flags.Timeout.Default, flags.Timeout.Description = answerTimeout.String(), "how long the API server may take for one answer; 0 is no end"
+	clientcmd.BindOverrideFlags(&o.overrides, cmd.Flags(), flags)
+	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file (default: $KUBECONFIG, ~/.kube/config, or the pod's own ServiceAccount)")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "argocd", "Argo CD's namespace")
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		// The REST mapper's discovery takes no context.
@@ -56,18 +58,10 @@ func (o *clusterOptions) explain(err error) error {
 	return err
 }
 
-// flags are kubectl's, with the namespace and the patience of ballast's commands.
-func (o *clusterOptions) flags() *genericclioptions.ConfigFlags {
-	if o.kubectl == nil {
-		patience := answerTimeout.String()
-		o.kubectl = genericclioptions.NewConfigFlags(false)
-		o.kubectl.KubeConfig, o.kubectl.Namespace, o.kubectl.Timeout = &o.kubeconfig, &o.namespace, &patience
-	}
-	return o.kubectl
-}
-
 func (o *clusterOptions) rest() (*rest.Config, error) {
-	cfg, err := o.flags().ToRESTConfig()
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &o.overrides).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}

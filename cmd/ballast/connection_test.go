@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 )
 
@@ -103,4 +104,29 @@ func runLine(ctx context.Context, cmd *cobra.Command, line string, more ...strin
 	cmd.SetErr(&bytes.Buffer{})
 	cmd.SetIn(strings.NewReader(""))
 	return cmd.ExecuteContext(ctx)
+}
+
+// TestKubectlsFlagsAreTaken: whom to ask, and as whom, is said as to kubectl.
+func TestKubectlsFlagsAreTaken(t *testing.T) {
+	kubeconfig, _, _ := silentServer(t)
+	o := &clusterOptions{}
+	cmd := &cobra.Command{RunE: func(*cobra.Command, []string) error { return nil }}
+	o.register(cmd)
+	if err := runLine(t.Context(), cmd, "status", "--kubeconfig="+kubeconfig, "--as=alice", "--as-group=platform", "--server=https://a.example.org", "--token=t0ken", "--request-timeout=7s", "-n", "gitops"); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := o.rest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type asked struct {
+		Host, User, Token, Namespace string
+		Groups                       []string
+		Timeout                      time.Duration
+	}
+	want := asked{"https://a.example.org", "alice", "t0ken", "gitops", []string{"platform"}, 7 * time.Second}
+	got := asked{cfg.Host, cfg.Impersonate.UserName, cfg.BearerToken, o.namespace, cfg.Impersonate.Groups, cfg.Timeout}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
