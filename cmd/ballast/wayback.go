@@ -65,15 +65,17 @@ func (d *difference) tell(name string, at int, way cycle.WayBack, secrets standi
 	to, was := way.Rows[name].Replica, then.Clusters[name]
 	differs := contains(then.Clusters, name) && was.Replica != at
 	switch {
+	case secrets.fixed[name]: // whatever its row becomes
+		if differs {
+			d.Fixed = append(d.Fixed, name)
+		}
 	case to != at && differs && to == was.Replica:
 		d.Moves = append(d.Moves, cycle.Move{Cluster: name, From: at, To: to})
 	case to != at:
 		d.Displaced = append(d.Displaced, name)
-	case !differs:
+	case !differs: // and stays
 	case contains(way.Pins, name):
 		d.Pinned = append(d.Pinned, name)
-	case secrets.fixed[name]:
-		d.Fixed = append(d.Fixed, name)
 	case slices.Contains(way.Cordoned, was.Replica):
 		d.Cordoned = append(d.Cordoned, name)
 	case was.Replica >= way.Replicas:
