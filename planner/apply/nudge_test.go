@@ -3,120 +3,23 @@ package apply
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"ballast/planner/diff"
-	"ballast/planner/observed"
-	"ballast/planner/observed/fixture"
 	"ballast/planner/plan"
 )
 
-// recorder is a Nudger that notes in which order things were done.
-type recorder struct {
-	mu   sync.Mutex
-	did  []string
-	err  error
-	none bool // the cluster has no Application
+// answers is a Nudger that always says the same.
+type answers struct {
+	woken string
+	err   error
 }
 
-func (r *recorder) note(what string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.did = append(r.did, what)
-}
-
-func (r *recorder) Nudge(_ context.Context, _, cluster, server, name string) (string, error) {
-	r.note(fmt.Sprintf("nudge %s by %s or %s", cluster, server, name))
-	if r.none || r.err != nil {
-		return "", r.err
-	}
-	return "argocd/app-of-" + cluster, nil
-}
-
-// patchesFirst nudges each cluster after its own Secret was written, and not where that failed or had to wait.
-func patchesFirst(t *testing.T, w *world) {
-	r := &recorder{}
-	away := errors.New("the API server is away")
-	for _, name := range []string{"a", "b", "c"} {
-		w.secret(name, "0", nil)
-	}
-	w.options.Nudger, w.options.Concurrency = r, 1
-	w.options.Client = interceptor.NewClient(w.client, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-		if o.GetName() == "b" {
-			return away
-		}
-		err := c.Patch(ctx, o, p, opts...)
-		r.note("patch " + o.GetName())
-		return err
-	}})
-	nudge := func(name string) diff.Nudge {
-		return diff.Nudge{Cluster: name, Server: "https://" + name, Name: name, Shard: 1, Since: start}
-	}
-	applier := New(w.options)
-	steps := []diff.Step{nudge("c"), diff.PatchShard{Secret: "a", Shard: 1}, diff.PatchShard{Secret: "b", Shard: 1}, nudge("a"), nudge("b")}
-	report := applier.Apply(w.ctx, w.target, steps)
-	w.equal([]Outcome{Applied, Applied, Failed, Applied, Deferred}, w.outcomes(report))
-	w.equal([]string{"nudge c by https://c or c", "patch a", "nudge a by https://a or a"}, r.did)
-	w.equal([]time.Time{start.Add(time.Second), start.Add(5 * time.Second)}, []time.Time{report.Results[3].Until, report.Results[4].Until})
-	for i, s := range steps {
-		w.equal(s, report.Results[i].Step)
-	}
-	w.equal([]Outcome{Deferred, Deferred}, w.outcomes(applier.Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "b", Shard: 1}, nudge("b")}))) // its backoff
-	w.equal([]Outcome{Deferred, Deferred}, w.outcomes(applier.Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 1}, nudge("a")})))
-	w.clock.SetTime(start.Add(5 * time.Second))
-	w.equal([]Outcome{Unchanged, Applied}, w.outcomes(applier.Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 1}, nudge("a")})))
-}
-
-// nudgesRepairs nudges at the pace of a wave's nudges, from the write on, six times at most; each repair anew.
-func nudgesRepairs(t *testing.T, w *world) {
-	r := &recorder{}
-	w.options.Nudger = r
-	w.secret("a", "0", nil)
-	applier, v := New(w.options), plan.NewView(fixture.Plan(2, 16, fixture.Shards{"a": 1}), nil)
-	seen := fixture.But(fixture.Fit(2, 16, fixture.Shards{"a": 0}), func(s *observed.State) { s.OwnersKnown, s.Owned = false, nil })
-	var nudged []int
-	for second := range 60 {
-		if second == 30 { // somebody else writes again
-			w.must(w.client.Patch(w.ctx, w.secretNamed("a"), client.RawPatch(types.MergePatchType, []byte(`{"stringData":{"shard":"0"}}`))))
-			seen.Secrets[0].Shard = 0
-		}
-		w.clock.SetTime(start.Add(time.Duration(second) * time.Second))
-		seen.Given = applier.Given()
-		for _, result := range applier.Apply(w.ctx, w.target, diff.Steps(v, seen, diff.Options{Nudge: true}).Steps).Results {
-			switch result.Step.(type) {
-			case diff.PatchShard:
-				seen.Secrets[0].Shard = 1
-			case diff.Nudge:
-				if result.Outcome == Applied {
-					nudged = append(nudged, second)
-				}
-			}
-		}
-	}
-	w.equal([]int{0, 1, 6, 11, 16, 21, 30, 31, 36, 41, 46, 51}, nudged)
-	w.equal(map[string]observed.Given{}, applier.Given())
-	w.secret("b", "1", nil) // as somebody else wrote it already
-	steps := []diff.Step{diff.PatchShard{Secret: "b", Shard: 1, Why: diff.Pinned}, diff.Nudge{Cluster: "b", Shard: 1}}
-	w.equal([]Outcome{Unchanged, Unchanged}, w.outcomes(applier.Apply(w.ctx, w.target, steps)))
-	w.equal(map[string]observed.Given{}, applier.Given())
-	r.none = true
-	steps[0] = diff.PatchShard{Secret: "b", Shard: 0, Why: diff.Pinned}
-	w.equal([]Outcome{Applied, Unchanged}, w.outcomes(applier.Apply(w.ctx, w.target, steps)))
-	w.equal(map[string]observed.Given{}, applier.Given())
-}
-
-func (w *world) secretNamed(name string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.target.Namespace, Name: name}}
+func (a answers) Nudge(context.Context, string, string, string, string) (string, error) {
+	return a.woken, a.err
 }
 
 func TestANudgeIsAnAnswerOfItsOwn(t *testing.T) {
@@ -127,9 +30,9 @@ func TestANudgeIsAnAnswerOfItsOwn(t *testing.T) {
 		want   Outcome
 		err    string
 	}{
-		"done":                      {&recorder{}, Applied, ""},
-		"a cluster without any":     {&recorder{none: true}, Unchanged, ""},
-		"failed":                    {&recorder{err: refused}, Failed, `nudging an Application of cluster "a": patching applications is forbidden`},
+		"done":                      {answers{"argocd/app-of-a", nil}, Applied, ""},
+		"a cluster without any":     {answers{}, Unchanged, ""},
+		"failed":                    {answers{"", refused}, Failed, `nudging an Application of cluster "a": patching applications is forbidden`},
 		"an Applier without Nudger": {nil, Unchanged, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

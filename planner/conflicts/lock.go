@@ -58,7 +58,9 @@ func NewLock(o LockOptions) *Lock {
 
 var (
 	errNotRead = errors.New("the Lease was not read yet")
-	errForeign = errors.New("the target is another installation's")
+
+	// ErrForeign is why the Lease of another installation's target is not taken.
+	ErrForeign = errors.New("the target is another installation's")
 )
 
 // Ready is the readiness check of an instance: nil for a leader and its standbys, else who owns the target.
@@ -139,7 +141,7 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 		return fmt.Errorf("taking Lease %q: %w", l.o.Lease, errNotRead)
 	}
 	if _, foreign := Judge(l.lease, l.o.Self, l.o.Grace, l.o.Now()); foreign {
-		return fmt.Errorf("taking Lease %q: %w", l.o.Lease, errForeign)
+		return fmt.Errorf("taking Lease %q: %w", l.o.Lease, ErrForeign)
 	}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.lease.Namespace, Name: l.lease.Name, UID: l.lease.UID, ResourceVersion: l.lease.ResourceVersion}}
 	if noted := l.lease; noted.Size() < mostLease {

@@ -14,6 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
+const leaseName = "ballast-" + controller
+
 var (
 	noon = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 

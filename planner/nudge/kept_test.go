@@ -10,6 +10,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
+const eu, us = "https://eu.example", "https://us.example:6443"
+
+var start = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+
 // TestWhatIsKeptOfApplicationsIsBounded: what is beyond the bound is told of, and takes no memory.
 func TestWhatIsKeptOfApplicationsIsBounded(t *testing.T) {
 	all, server := &kept{}, "https://"+strings.Repeat("a", 1000)

@@ -97,7 +97,7 @@ func (n *Nudger) find(ctx context.Context, namespace, server, name string) (stri
 func (n *Nudger) refreshOne(ctx context.Context, candidates []Application, server, name string) (string, error) {
 	var forbidden error
 	tolerate := func(err error) error {
-		if isForbidden(err) || errors.Is(err, errCrowded) {
+		if isForbidden(err) || errors.Is(err, ErrCrowded) {
 			forbidden = err
 			return nil
 		}
@@ -139,14 +139,14 @@ func (n *Nudger) read(ctx context.Context, a Application) (Application, error) {
 		return Application{}, refused("get", a.Namespace, fmt.Errorf("reading Application %q in %q: %w", a.Name, a.Namespace, err))
 	}
 	if plan.FewManagers(u.GetManagedFields()) != nil {
-		return Application{}, fmt.Errorf("refreshing Application %q in %q: %w", a.Name, a.Namespace, errCrowded)
+		return Application{}, fmt.Errorf("refreshing Application %q in %q: %w", a.Name, a.Namespace, ErrCrowded)
 	}
 	return fromUnstructured(&u)
 }
 
-// errCrowded: the API server merges all managers of an object with each write, for half a minute where they are
+// ErrCrowded: the API server merges all managers of an object with each write, for half a minute where they are
 // thousands. It is the Application of somebody, who must not have others wait.
-var errCrowded = errors.New("too many managers of its fields (kubectl patch --type=merge -p '{\"metadata\":{\"managedFields\":[{}]}}' starts the list anew)")
+var ErrCrowded = errors.New("too many managers of its fields (kubectl patch --type=merge -p '{\"metadata\":{\"managedFields\":[{}]}}' starts the list anew)")
 
 // request sets the annotation. Setting it to what it is would be a write without an event, by which nobody is woken: a
 // request that is pending is taken back first and then made again as it was.

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -24,6 +24,7 @@ import (
 
 	"ballast/e2e/apiserver"
 	"ballast/planner/plan"
+	"ballast/planner/store"
 )
 
 // TestStore runs every case against one real API server, each in its own namespace.
@@ -55,7 +56,7 @@ func TestStore(t *testing.T) {
 }
 
 type world struct {
-	*Store
+	*store.Store
 	t      *testing.T
 	ctx    context.Context
 	client client.WithWatch
@@ -71,7 +72,7 @@ func newWorld(t *testing.T, config *rest.Config) *world {
 	if err := c.Create(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{New(Options{Client: c, Reader: c, Namespace: namespace.Name, Plan: "ballast-plan", History: "ballast-history", Key: KeyName("ballast-plan")}), t, t.Context(), c}
+	w := &world{store.New(store.Options{Client: c, Reader: c, Namespace: namespace.Name, Plan: "ballast-plan", History: "ballast-history", Key: store.KeyName("ballast-plan")}), t, t.Context(), c}
 	w.must(c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Key}}))
 	w.must(w.Unseal(t.Context()))
 	return w
@@ -91,14 +92,14 @@ func (w *world) equal(want, got any, opts ...cmp.Option) {
 	}
 }
 
-func (w *world) read() Snapshot {
+func (w *world) read() store.Snapshot {
 	w.t.Helper()
 	s, err := w.Read(w.ctx)
 	w.must(err)
 	return s
 }
 
-func (w *world) write(base Snapshot, p plan.Plan, floor int64) Snapshot {
+func (w *world) write(base store.Snapshot, p plan.Plan, floor int64) store.Snapshot {
 	w.t.Helper()
 	s, err := w.WritePlan(w.ctx, base, p, floor, meta)
 	w.must(err)
@@ -113,6 +114,13 @@ func (w *world) stored() *corev1.ConfigMap {
 	return &cm
 }
 
+func (w *world) history() *corev1.ConfigMap {
+	w.t.Helper()
+	cm := &corev1.ConfigMap{}
+	w.must(w.client.Get(w.ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.History}, cm))
+	return cm
+}
+
 func (w *world) edit(change func(*corev1.ConfigMap)) {
 	w.t.Helper()
 	cm := w.stored()
@@ -120,7 +128,7 @@ func (w *world) edit(change func(*corev1.ConfigMap)) {
 	w.must(w.client.Update(w.ctx, cm, client.FieldOwner("a-person")))
 }
 
-var meta = Meta{DecidedAt: at, DecidedBy: "planner-0", Reason: "moves 1 of 2 clusters"}
+var meta = store.Meta{DecidedAt: at, DecidedBy: "planner-0", Reason: "moves 1 of 2 clusters"}
 
 func revised(p plan.Plan, revision int64) plan.Plan {
 	p.Revision = revision
@@ -139,10 +147,10 @@ func makesTheConfigMap(t *testing.T, w *world) {
 	w.equal(map[string]string{
 		"ballast.argoproj.io/revision": "1", "ballast.argoproj.io/decided-at": "2026-08-01T12:00:00Z", "ballast.argoproj.io/decided-by": "planner-0",
 		"ballast.argoproj.io/reason": "moves 1 of 2 clusters", "ballast.argoproj.io/digest": plan.Digest(text),
-		"ballast.argoproj.io/mac": w.vouch(text),
+		"ballast.argoproj.io/mac": cm.Annotations["ballast.argoproj.io/mac"], // which the plan that is read back vouches for
 	}, cm.Annotations)
-	w.equal(labels(), cm.Labels)
-	w.equal(FieldManager, cm.ManagedFields[0].Manager)
+	w.equal(map[string]string{"app.kubernetes.io/name": "ballast", "app.kubernetes.io/component": "planner", "app.kubernetes.io/part-of": "ballast"}, cm.Labels)
+	w.equal(store.FieldManager, cm.ManagedFields[0].Manager)
 	again := w.read()
 	w.equal(newPlan("a", "b"), *again.Document.Plan)
 	w.equal(meta, again.Meta)
@@ -168,7 +176,7 @@ func keepsWhatPeopleWrote(t *testing.T, w *world) {
 	delete(after.Data, "plan")
 	w.equal(before, after, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion", "ManagedFields"))
 	for _, e := range after.ManagedFields {
-		if e.Manager == FieldManager && strings.Contains(e.FieldsV1.GetRawString(), "pins") {
+		if e.Manager == store.FieldManager && strings.Contains(e.FieldsV1.GetRawString(), "pins") {
 			t.Errorf("the planner owns people's pins: %s", e.FieldsV1.GetRawString())
 		}
 	}
@@ -210,8 +218,8 @@ func losesRaces(t *testing.T, w *world) {
 	w.must(w.client.Create(w.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Plan}}))
 	_, recreated := w.WritePlan(w.ctx, s, newPlan("b"), 1, meta)
 	for name, err := range map[string]error{"edited": raced, "created": created, "deleted": deleted, "created anew": recreated} {
-		if !errors.Is(err, ErrConflict) {
-			t.Errorf("where it was %s: %v, want %v", name, err, ErrConflict)
+		if !errors.Is(err, store.ErrConflict) {
+			t.Errorf("where it was %s: %v, want %v", name, err, store.ErrConflict)
 		}
 	}
 	w.equal(map[string]string(nil), w.stored().Data)
@@ -243,14 +251,14 @@ func winsOverNoise(t *testing.T, w *world) {
 				s = next
 				break
 			}
-			if tries++; !errors.Is(err, ErrConflict) || tries == 10 {
+			if tries++; !errors.Is(err, store.ErrConflict) || tries == 10 {
 				t.Fatalf("after %d tries, %d writes of others: %v", tries, wrote.Load(), err)
 			}
 			s = w.read()
 		}
 	}
 	w.equal(int64(21), s.Document.Plan.Revision)
-	h, err := w.WriteHistory(w.ctx, History{}.WithPlan(s), at)
+	h, err := w.WriteHistory(w.ctx, store.History{}.WithPlan(s), at)
 	w.must(err)
 	for i := range 5 {
 		w.must(w.client.Patch(w.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.History}},
@@ -289,7 +297,7 @@ func losesNothing(t *testing.T, w *world) {
 				if err == nil {
 					break
 				}
-				if races++; !errors.Is(err, ErrConflict) {
+				if races++; !errors.Is(err, store.ErrConflict) {
 					t.Errorf("the planner's write failed: %v", err)
 					return
 				}
@@ -308,7 +316,7 @@ func losesNothing(t *testing.T, w *world) {
 
 func comesBackAfterDeletion(t *testing.T, w *world) {
 	s := w.write(w.write(w.read(), newPlan("a"), 0), newPlan("b"), 0)
-	history, err := w.WriteHistory(w.ctx, History{}.WithPlan(s), at)
+	history, err := w.WriteHistory(w.ctx, store.History{}.WithPlan(s), at)
 	w.must(err)
 	w.must(w.client.Delete(w.ctx, w.stored()))
 	gone := w.read()
@@ -351,7 +359,7 @@ func countsOverForgedRevisions(t *testing.T, w *world) {
 		w.edit(func(cm *corev1.ConfigMap) { cm.Annotations[plan.AnnotationRevision] = revision })
 	}
 	next := func(name string) int64 {
-		return w.write(w.read(), newPlan(name), w.read().newest(0)).Document.Plan.Revision
+		return w.write(w.read(), newPlan(name), 0).Document.Plan.Revision
 	}
 	w.write(w.read(), newPlan("a"), 0)
 	forge("900")
@@ -373,9 +381,9 @@ func countsOverForgedRevisions(t *testing.T, w *world) {
 		})
 	}
 	was := w.read().Document.Plan.Revision
-	forgePlan(was + maxJump)
+	forgePlan(was + 1_000_000)
 	w.equal((*plan.Plan)(nil), w.read().Document.Plan)
-	w.equal(true, errors.Is(w.read().Document.PlanErr, ErrForeign))
+	w.equal(true, errors.Is(w.read().Document.PlanErr, store.ErrForeign))
 	// Beyond the jump nothing counts, so that revisions never come to their end.
 	for i, forged := range []int64{plan.MaxRevision, plan.MaxRevision + 1, math.MaxInt64, 0, -1} {
 		forgePlan(forged)
@@ -394,8 +402,8 @@ func noticesAChangedPlan(t *testing.T, w *world) {
 		o.(*corev1.ConfigMap).Data["plan"] = "put back by a webhook"
 		return err
 	}})
-	if _, err := w.WritePlan(w.ctx, s, newPlan("b"), 0, meta); !errors.Is(err, ErrNotKept) {
-		t.Errorf("got %v, want %v", err, ErrNotKept)
+	if _, err := w.WritePlan(w.ctx, s, newPlan("b"), 0, meta); !errors.Is(err, store.ErrNotKept) {
+		t.Errorf("got %v, want %v", err, store.ErrNotKept)
 	}
 }
 
@@ -416,7 +424,7 @@ func takesOutWhatStandsInTheWrongHalf(t *testing.T, w *world) {
 	w.must(err)
 	w.equal(200<<10, len(back.Parts["votes"]))
 	w.equal([]string(nil), problems, cmpopts.EquateEmpty())
-	w.equal(map[string]string{"savedAt": "2026-08-01T12:00:00Z"}, back.object.Data)
+	w.equal(map[string]string{"savedAt": "2026-08-01T12:00:00Z"}, w.history().Data)
 }
 
 func namesWhatTakesTheRoom(t *testing.T, w *world) {
@@ -438,7 +446,7 @@ func namesWhatTakesTheRoom(t *testing.T, w *world) {
 		more := meta
 		more.Reason = strings.Repeat("a reason ", 100)
 		_, err := w.WritePlan(w.ctx, w.read(), newPlan("a", "one-more-cluster-that-takes-some-forty-letters"), 0, more)
-		if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), fill.says) {
+		if !errors.Is(err, store.ErrFull) || !strings.Contains(err.Error(), fill.says) {
 			t.Errorf("%s: %.300v", what, err)
 		}
 		w.edit(func(cm *corev1.ConfigMap) {
@@ -452,7 +460,7 @@ func namesWhatTakesTheRoom(t *testing.T, w *world) {
 
 func namesAnImmutableConfigMap(t *testing.T, w *world) {
 	s := w.write(w.read(), newPlan("a"), 0)
-	h, err := w.WriteHistory(w.ctx, History{}.WithPlan(s), at)
+	h, err := w.WriteHistory(w.ctx, store.History{}.WithPlan(s), at)
 	w.must(err)
 	w.equal(false, s.Immutable() || h.Immutable())
 	w.edit(func(cm *corev1.ConfigMap) { cm.Immutable = ptr.To(true) })
@@ -469,7 +477,7 @@ func namesAnImmutableConfigMap(t *testing.T, w *world) {
 		"history": func() error { _, err := w.WriteHistory(w.ctx, h, at.Add(time.Minute)); return err },
 	} {
 		err := write()
-		w.equal(true, errors.Is(err, ErrImmutable))
+		w.equal(true, errors.Is(err, store.ErrImmutable))
 		w.equal(fmt.Sprintf("writing ConfigMap %q in %q: the ConfigMap is immutable: delete it, and ballast makes it anew", "ballast-"+name, w.Namespace), fmt.Sprint(err))
 	}
 	stage := "noted"
@@ -493,7 +501,7 @@ func keepsTheHistory(t *testing.T, w *world) {
 	none, problems, err := w.ReadHistory(w.ctx)
 	w.must(err)
 	w.equal(0, len(problems))
-	w.equal(History{}, none, cmpopts.IgnoreUnexported(History{}))
+	w.equal(store.History{}, none, cmpopts.IgnoreUnexported(store.History{}))
 	s := w.write(w.read(), newPlan("a"), 0)
 	h := none.WithPlan(s)
 	h.Parts = map[string][]byte{"votes": {1, 2}, "fleet.json.gz": {3}}
@@ -511,23 +519,23 @@ func keepsTheHistory(t *testing.T, w *world) {
 		w.must(err)
 		return text
 	}
-	w.equal(History{
-		Plans: []Record{{Revision: 2, Text: text(revised(newPlan("b"), 2)), Meta: meta}, {Revision: 1, Text: text(newPlan("a")), Meta: meta, Until: meta.DecidedAt}}, Parts: map[string][]byte{"votes": {9}}, SavedAt: at.Add(time.Minute),
-	}, got, cmpopts.IgnoreUnexported(History{}))
-	w.equal(h, got, cmpopts.IgnoreUnexported(History{}))
+	w.equal(store.History{
+		Plans: []store.Record{{Revision: 2, Text: text(revised(newPlan("b"), 2)), Meta: meta}, {Revision: 1, Text: text(newPlan("a")), Meta: meta, Until: meta.DecidedAt}}, Parts: map[string][]byte{"votes": {9}}, SavedAt: at.Add(time.Minute),
+	}, got, cmpopts.IgnoreUnexported(store.History{}))
+	w.equal(h, got, cmpopts.IgnoreUnexported(store.History{}))
 	w.equal(int64(2), got.Floor())
 }
 
 func losesHistoryRaces(t *testing.T, w *world) {
-	first, err := w.WriteHistory(w.ctx, History{Parts: map[string][]byte{"votes": {1}}}, at)
+	first, err := w.WriteHistory(w.ctx, store.History{Parts: map[string][]byte{"votes": {1}}}, at)
 	w.must(err)
 	_, err = w.WriteHistory(w.ctx, first, at.Add(time.Minute))
 	w.must(err)
 	_, stale := w.WriteHistory(w.ctx, first, at.Add(2*time.Minute))
-	_, unread := w.WriteHistory(w.ctx, History{}, at.Add(2*time.Minute))
+	_, unread := w.WriteHistory(w.ctx, store.History{}, at.Add(2*time.Minute))
 	for name, err := range map[string]error{"stale": stale, "unread": unread} {
-		if !errors.Is(err, ErrConflict) {
-			t.Errorf("a %s history: %v, want %v", name, err, ErrConflict)
+		if !errors.Is(err, store.ErrConflict) {
+			t.Errorf("a %s history: %v, want %v", name, err, store.ErrConflict)
 		}
 	}
 	got, _, err := w.ReadHistory(w.ctx)

@@ -1,4 +1,4 @@
-package conflicts
+package conflicts_test
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"ballast/e2e/apiserver"
+	"ballast/planner/conflicts"
 	"ballast/planner/plan"
 )
 
@@ -101,16 +102,16 @@ func (w *world) meta(name string) metav1.ObjectMeta {
 }
 
 // finds compares what a look finds, in a namespace that goes by the name argocd.
-func (w *world) finds(r client.Reader, want []Finding) {
+func (w *world) finds(r client.Reader, want []conflicts.Finding) {
 	w.Helper()
-	got, err := Look(w.ctx, r, w.plan)
+	got, err := conflicts.Look(w.ctx, r, w.plan)
 	if err != nil {
 		w.Error(err)
 	}
 	w.same(want, got)
 }
 
-func (w *world) same(want, got []Finding) {
+func (w *world) same(want, got []conflicts.Finding) {
 	w.Helper()
 	for i := range got {
 		got[i].Subject = strings.ReplaceAll(got[i].Subject, w.namespace, "argocd")
@@ -132,7 +133,8 @@ func (w *world) addHPA(name, kind string, owner ...metav1.OwnerReference) {
 const (
 	hpaSays = "HPA argocd/grow scales StatefulSet " + controller +
 		" between 1 and 8, and ballast holds its replicas at 4: delete the HPA, or set partition.replicas: workload so that it decides their number"
-	pdbSays = "PodDisruptionBudget argocd/keep asks for minAvailable 4, which spares none of " + ofThePlan + mendPDB
+	pdbSays = "PodDisruptionBudget argocd/keep asks for minAvailable 4, which spares none of the 4 replicas of the plan" +
+		": no node that runs one of StatefulSet " + controller + " can be drained; set maxUnavailable: 1 there, which fits any number of replicas above 0"
 )
 
 func findsNobody(_ *testing.T, w *world) { w.finds(w.client, nil) }
@@ -143,7 +145,7 @@ func findsAnHPAAndABudget(_ *testing.T, w *world) {
 	four := intstr.FromInt32(4)
 	w.create(&policyv1.PodDisruptionBudget{ObjectMeta: w.meta("keep"), Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &four, Selector: &metav1.LabelSelector{MatchLabels: podLabels()}}})
 	w.create(&policyv1.PodDisruptionBudget{ObjectMeta: w.meta("other"), Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &four, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}}}})
-	w.finds(w.client, []Finding{{Autoscaled, "HPA argocd/grow", hpaSays}, {PDBBlocks, "PodDisruptionBudget argocd/keep", pdbSays}})
+	w.finds(w.client, []conflicts.Finding{{Kind: conflicts.Autoscaled, Subject: "HPA argocd/grow", Message: hpaSays}, {Kind: conflicts.PDBBlocks, Subject: "PodDisruptionBudget argocd/keep", Message: pdbSays}})
 }
 
 func findsThoseOfADeployment(_ *testing.T, w *world) {
@@ -152,12 +154,12 @@ func findsThoseOfADeployment(_ *testing.T, w *world) {
 	w.addHPA("grow", "Deployment")
 	w.create(&policyv1.PodDisruptionBudget{ObjectMeta: w.meta("keep"), Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: podLabels()}}})
 	deployment := func(s string) string { return strings.ReplaceAll(s, "StatefulSet", "Deployment") }
-	w.finds(w.client, []Finding{{Autoscaled, "HPA argocd/grow", deployment(hpaSays)},
-		{PDBBlocks, "PodDisruptionBudget argocd/keep", strings.Replace(deployment(pdbSays), "minAvailable 4", "neither minAvailable nor maxUnavailable", 1)}})
+	w.finds(w.client, []conflicts.Finding{{Kind: conflicts.Autoscaled, Subject: "HPA argocd/grow", Message: deployment(hpaSays)},
+		{Kind: conflicts.PDBBlocks, Subject: "PodDisruptionBudget argocd/keep", Message: strings.Replace(deployment(pdbSays), "minAvailable 4", "neither minAvailable nor maxUnavailable", 1)}})
 }
 
-func cannot(resource string) Finding {
-	return Finding{CannotLook, resource, "ballast may not list " + resource +
+func cannot(resource string) conflicts.Finding {
+	return conflicts.Finding{Kind: conflicts.CannotLook, Subject: resource, Message: "ballast may not list " + resource +
 		` in "argocd", so it cannot say whether one concerns the application-controller: grant the planner's ServiceAccount list on it`}
 }
 
@@ -170,7 +172,7 @@ func (w *world) stranger() client.Client {
 
 func saysWhatItCannotLookAt(_ *testing.T, w *world) {
 	w.addHPA("grow", "StatefulSet")
-	w.finds(w.stranger(), []Finding{cannot("horizontalpodautoscalers.autoscaling"), cannot("poddisruptionbudgets.policy")})
+	w.finds(w.stranger(), []conflicts.Finding{cannot("horizontalpodautoscalers.autoscaling"), cannot("poddisruptionbudgets.policy")})
 }
 
 func passesAnErrorOn(t *testing.T, w *world) {
@@ -182,8 +184,8 @@ func passesAnErrorOn(t *testing.T, w *world) {
 		}
 		return c.List(ctx, list, opts...)
 	}})
-	got, err := Look(w.ctx, r, w.plan)
-	w.same([]Finding{{Autoscaled, "HPA argocd/grow", hpaSays}}, got)
+	got, err := conflicts.Look(w.ctx, r, w.plan)
+	w.same([]conflicts.Finding{{Kind: conflicts.Autoscaled, Subject: "HPA argocd/grow", Message: hpaSays}}, got)
 	if want := `listing poddisruptionbudgets.policy in "` + w.namespace + `": connection refused`; !errors.Is(err, broken) || err.Error() != want {
 		t.Errorf("got error %v, want %s", err, want)
 	}
@@ -213,7 +215,7 @@ func withKEDA(_ *testing.T, w *world) {
 	w.create(scaled("odd", map[string]any{"scaleTargetRef": "nothing that KEDA takes", "maxReplicaCount": "8"}))
 	yes := true
 	w.addHPA("keda-hpa-wake", "StatefulSet", metav1.OwnerReference{APIVersion: "keda.sh/v1alpha1", Kind: "ScaledObject", Name: "wake", UID: keda.GetUID(), Controller: &yes})
-	w.finds(w.client, []Finding{{Autoscaled, "ScaledObject argocd/wake", "ScaledObject argocd/wake scales StatefulSet " + controller +
+	w.finds(w.client, []conflicts.Finding{{Kind: conflicts.Autoscaled, Subject: "ScaledObject argocd/wake", Message: "ScaledObject argocd/wake scales StatefulSet " + controller +
 		" between 2 and 100, and ballast holds its replicas at 4: delete the ScaledObject, or set partition.replicas: workload so that it decides their number"}})
-	w.finds(w.stranger(), []Finding{cannot("horizontalpodautoscalers.autoscaling"), cannot("scaledobjects.keda.sh"), cannot("poddisruptionbudgets.policy")})
+	w.finds(w.stranger(), []conflicts.Finding{cannot("horizontalpodautoscalers.autoscaling"), cannot("scaledobjects.keda.sh"), cannot("poddisruptionbudgets.policy")})
 }

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"strings"
@@ -12,6 +12,7 @@ import (
 
 	"ballast/e2e/hooked"
 	"ballast/planner/plan"
+	"ballast/planner/store"
 )
 
 // TestNobodyTakesThePlansRoomOrPlace by a write that the webhook does not read, or with the webhook away: what a person with
@@ -19,7 +20,7 @@ import (
 func TestNobodyTakesThePlansRoomOrPlace(t *testing.T) {
 	site := hooked.Start(t, hooked.Options{})
 	as := site.As(hooked.Planner)
-	s := New(Options{Client: as, Reader: as, Namespace: hooked.Namespace, Plan: hooked.PlanConfigMap, History: "ballast-history"})
+	s := store.New(store.Options{Client: as, Reader: as, Namespace: hooked.Namespace, Plan: hooked.PlanConfigMap, History: "ballast-history"})
 	next := newPlan()
 	writes := func(t *testing.T) {
 		t.Helper()
@@ -28,7 +29,7 @@ func TestNobodyTakesThePlansRoomOrPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 		next.Clusters["c"] = plan.Row{Replica: 1 - next.Clusters["c"].Replica}
-		if _, err := s.WritePlan(t.Context(), now, next, 0, Meta{Reason: strings.Repeat("reason ", 150)}); err != nil {
+		if _, err := s.WritePlan(t.Context(), now, next, 0, store.Meta{Reason: strings.Repeat("reason ", 150)}); err != nil {
 			t.Errorf("the planner writes: %v", err)
 		}
 	}

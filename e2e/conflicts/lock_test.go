@@ -1,7 +1,8 @@
-package conflicts
+package conflicts_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"strings"
 	"sync"
@@ -19,13 +20,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/e2e/apiserver"
+	"ballast/planner/conflicts"
 )
-
-const leaseName = "ballast-" + controller
 
 // instance is one process in an election.
 type instance struct {
-	*Lock
+	*conflicts.Lock
 	w       *world
 	leading chan struct{} // closed when it leads
 	since   time.Time     // when that was
@@ -37,7 +37,7 @@ type instance struct {
 
 // enter lets an instance take part in the election until it is ended. A Lease lasts for a second here, and its owner's
 // claim for another two.
-func (w *world) enter(self Owner, release bool) *instance {
+func (w *world) enter(self conflicts.Owner, release bool) *instance {
 	w.Helper()
 	i := &instance{w: w, leading: make(chan struct{})}
 	i.Lock = w.lock(self, i)
@@ -55,11 +55,11 @@ func (w *world) enter(self Owner, release bool) *instance {
 }
 
 // lock is one that tells i; nil tells nobody.
-func (w *world) lock(self Owner, i *instance) *Lock {
+func (w *world) lock(self conflicts.Owner, i *instance) *conflicts.Lock {
 	w.Helper()
 	c, err := kubernetes.NewForConfig(w.config)
 	w.must(err)
-	return NewLock(LockOptions{Client: c.CoordinationV1(), Lease: types.NamespacedName{Namespace: w.namespace, Name: leaseName}, Self: self, Grace: 2 * time.Second, Now: time.Now,
+	return conflicts.NewLock(conflicts.LockOptions{Client: c.CoordinationV1(), Lease: types.NamespacedName{Namespace: w.namespace, Name: leaseName}, Self: self, Grace: 2 * time.Second, Now: time.Now,
 		Tell: func(refusal string) {
 			if i == nil {
 				return
@@ -152,7 +152,7 @@ func standsByForAnother(t *testing.T, w *world) {
 		stranger.leads()
 		taken := w.lease()
 		// The Lease's own AcquireTime is when the attempt began: before the Lease was read and judged, by however long that took.
-		owner, _ := Judge(gone, second, 2*time.Second, time.Now())
+		owner, _ := conflicts.Judge(gone, second, 2*time.Second, time.Now())
 		if stranger.since.Before(owner.Until) || stranger.Ready() != nil {
 			t.Errorf("%s: it leads from %s on, before %s; ready: %v", name, stranger.since, owner.Until, stranger.Ready())
 		}
@@ -200,13 +200,12 @@ func claims(t *testing.T, w *world) {
 }
 
 func takesAnOldLease(t *testing.T, w *world) {
-	old := leaseOf(Owner{}, "planner-of-old", time.Now().Add(-time.Hour))
+	old := unclaimed("planner-of-old", time.Now().Add(-time.Hour))
 	old.ObjectMeta = w.meta(leaseName)
-	*old.Spec.LeaseDurationSeconds = 1
 	w.create(old)
 	second := w.enter(second, true)
 	second.leads()
-	if got := w.lease().Annotations[AnnotationPlan]; got != "argocd/other-plan" {
+	if got := w.lease().Annotations[conflicts.AnnotationPlan]; got != "argocd/other-plan" {
 		t.Errorf("the Lease names plan %q", got)
 	}
 }
@@ -224,7 +223,7 @@ func writesALeaseOfManyManagers(t *testing.T, w *world) {
 		w.must(err)
 		w.must(lock.Update(w.ctx, *record))
 		// An election writes some seconds later: to what the API server has cached then.
-		leases := lock.o.Client.Leases(w.namespace)
+		leases := kubernetes.NewForConfigOrDie(w.config).CoordinationV1().Leases(w.namespace)
 		w.eventually("the write in the API server's cache", func() bool {
 			cached, err := leases.Get(w.ctx, leaseName, metav1.GetOptions{ResourceVersion: "0"})
 			return err == nil && cached.ResourceVersion == w.lease().ResourceVersion
@@ -251,7 +250,7 @@ func losesARace(t *testing.T, w *world) {
 	w.must(a.Update(w.ctx, resourcelock.LeaderElectionRecord{HolderIdentity: "planner-0", LeaseDurationSeconds: 60, RenewTime: metav1.Now()}))
 	record, _, err := stranger.Get(w.ctx)
 	w.must(err)
-	if err := stranger.Update(w.ctx, *record); err == nil || !strings.Contains(err.Error(), errForeign.Error()) {
+	if err := stranger.Update(w.ctx, *record); err == nil || !errors.Is(err, conflicts.ErrForeign) {
 		t.Errorf("writing a foreign Lease: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package nudge
+package nudge_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -26,10 +27,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
+	"ballast/planner/nudge"
 	"ballast/planner/paged"
 )
 
-var start = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+// What the Nudger goes by: how long a listing says that a cluster has no Application, and how long it tells where to look.
+const fresh, keep = 10 * time.Second, 10 * time.Minute
+
+const annotationRefresh = "argocd.argoproj.io/refresh"
+
+var (
+	start           = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+	applicationKind = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Application"}
+)
 
 // world is Argo CD's namespace and those beside it, on a real API server, with a Nudger on it.
 type world struct {
@@ -39,10 +49,10 @@ type world struct {
 	client client.WithWatch // may do everything
 	clock  *clocktesting.FakePassiveClock
 	own    string // Argo CD's namespace
-	nudger *Nudger
+	nudger *nudge.Nudger
 
 	mu       sync.Mutex
-	problems []Problem
+	problems []nudge.Problem
 	lists    int // requests for a page, by the nudger
 	writes   int
 }
@@ -77,7 +87,9 @@ func addKind(t *testing.T, config *rest.Config) {
 		t.Fatal(err)
 	}
 	until(t, "Applications are served", func(ctx context.Context) (bool, error) {
-		err := c.List(ctx, newPage())
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(applicationKind)
+		err := c.List(ctx, list)
 		return err == nil, nil
 	})
 }
@@ -108,7 +120,7 @@ func (w *world) clientAs(user string) client.WithWatch {
 }
 
 // newNudger is one on a client of that user, whose requests are counted.
-func (w *world) newNudger(user string) *Nudger {
+func (w *world) newNudger(user string) *nudge.Nudger {
 	counted := interceptor.NewClient(w.clientAs(user), interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
 			w.count(&w.lists)
@@ -119,7 +131,7 @@ func (w *world) newNudger(user string) *Nudger {
 			return c.Patch(ctx, o, p, opts...)
 		},
 	})
-	return New(Options{Client: counted, Reader: counted, Clock: w.clock, Report: func(p Problem) {
+	return nudge.New(nudge.Options{Client: counted, Reader: counted, Clock: w.clock, Report: func(p nudge.Problem) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.problems = append(w.problems, p)
@@ -149,7 +161,7 @@ func (w *world) namespace(prefix string) string {
 // watch sets application.namespaces.
 func (w *world) watch(setting string) {
 	w.t.Helper()
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.own, Name: configMapParams}, Data: map[string]string{keyNamespaces: setting}}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.own, Name: "argocd-cmd-params-cm"}, Data: map[string]string{"application.namespaces": setting}}
 	err := w.client.Create(w.ctx, cm)
 	if apierrors.IsAlreadyExists(err) {
 		err = w.client.Update(w.ctx, cm)
@@ -173,6 +185,14 @@ func (w *world) application(namespace, name, to string, change func(*unstructure
 	}
 	w.must(w.client.Create(w.ctx, u, client.FieldOwner("a-person")))
 	return u
+}
+
+// counted is how many Applications of a server the last listing has.
+func (w *world) counted(server string) int {
+	w.t.Helper()
+	counts, _, err := w.nudger.Count(w.ctx, w.own, []nudge.Destination{{Server: server}}, 24*time.Hour)
+	w.must(err)
+	return counts[server]
 }
 
 func (w *world) read(u *unstructured.Unstructured) *unstructured.Unstructured {
@@ -209,10 +229,10 @@ func (w *world) equal(want, got any) {
 	}
 }
 
-func (w *world) reasons() []ProblemReason {
+func (w *world) reasons() []nudge.ProblemReason {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var rs []ProblemReason
+	var rs []nudge.ProblemReason
 	for _, p := range w.problems {
 		rs = append(rs, p.Reason)
 	}

@@ -1,4 +1,4 @@
-package apply
+package apply_test
 
 import (
 	"testing"
@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/e2e/hooked"
+	"ballast/planner/apply"
 	"ballast/planner/diff"
 	"ballast/planner/plan"
 )
@@ -33,13 +34,13 @@ func TestTheShippedPoliciesLetTheApplierWork(t *testing.T) {
 		deployment := &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: new(int32(1)), Selector: selector, Template: template}}
 		for kind, o := range map[string]client.Object{plan.StatefulSet: set, plan.Deployment: deployment} {
 			t.Run(kind+" "+name, func(t *testing.T) {
-				works(t, site.Admin, New(Options{Client: planner, Reader: planner}), kind, o)
+				works(t, site.Admin, apply.New(apply.Options{Client: planner, Reader: planner}), kind, o)
 			})
 		}
 	}
 }
 
-func works(t *testing.T, admin client.Client, applier *Applier, kind string, workload client.Object) {
+func works(t *testing.T, admin client.Client, applier *apply.Applier, kind string, workload client.Object) {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: hooked.Namespace, Name: "prod-eu", Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}},
 		Data:       map[string][]byte{"server": []byte("https://10.0.0.1"), "config": []byte("{}")},
@@ -60,24 +61,37 @@ func works(t *testing.T, admin client.Client, applier *Applier, kind string, wor
 		diff.PatchWorkload{Replicas: ptr(4), ControllerReplicas: ptr(4), RestartedAt: "2026-11-20T13:00:00Z"}, diff.PatchShard{Secret: secret.Name, Shard: 2},
 	})
 	for _, r := range report.Results {
-		if r.Outcome != Applied {
+		if r.Outcome != apply.Applied {
 			t.Errorf("%v: %s %v", r.Step, r.Outcome, r.Err)
 		}
 	}
-	live, err := applier.readWorkload(t.Context(), target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	replicas, template := read(t, admin, workload)
 	if err := admin.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
 		t.Fatal(err)
 	}
 	env := map[string]string{}
-	for _, e := range live.Template.Spec.Containers[1].Env {
+	for _, e := range template.Spec.Containers[1].Env {
 		env[e.Name] = e.Value
 	}
-	got := []any{*live.Replicas, env[plan.EnvReplicas], live.Template.Annotations, string(secret.Data[plan.ShardKey])}
-	want := []any{int32(4), "4", map[string]string{restartedAtAnnotation: "2026-11-20T13:00:00Z"}, "2"}
+	got := []any{*replicas, env[plan.EnvReplicas], template.Annotations, string(secret.Data[plan.ShardKey])}
+	want := []any{int32(4), "4", map[string]string{restartedAt: "2026-11-20T13:00:00Z"}, "2"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+}
+
+// read is what stands of a workload that a test made.
+func read(t *testing.T, c client.Client, workload client.Object) (*int32, corev1.PodTemplateSpec) {
+	t.Helper()
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(workload), workload); err != nil {
+		t.Fatal(err)
+	}
+	switch w := workload.(type) {
+	case *appsv1.StatefulSet:
+		return w.Spec.Replicas, w.Spec.Template
+	case *appsv1.Deployment:
+		return w.Spec.Replicas, w.Spec.Template
+	}
+	t.Fatalf("%T is no workload", workload)
+	return nil, corev1.PodTemplateSpec{}
 }

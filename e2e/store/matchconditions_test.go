@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"testing"
@@ -13,6 +13,7 @@ import (
 
 	"ballast/e2e/hooked"
 	"ballast/planner/plan"
+	"ballast/planner/store"
 )
 
 // TestWithoutMatchConditionsOthersAreLeftAlone: an API server that knows no matchConditions, or an installation that lost them,
@@ -20,8 +21,8 @@ import (
 func TestWithoutMatchConditionsOthersAreLeftAlone(t *testing.T) {
 	site := hooked.Start(t, hooked.Options{})
 	as := site.As(hooked.Planner)
-	s := New(Options{Client: as, Reader: as, Namespace: hooked.Namespace, Plan: hooked.PlanConfigMap, History: "ballast-history"})
-	if _, err := s.WritePlan(t.Context(), Snapshot{}, newPlan(), 0, Meta{Reason: "x"}); err != nil {
+	s := store.New(store.Options{Client: as, Reader: as, Namespace: hooked.Namespace, Plan: hooked.PlanConfigMap, History: "ballast-history"})
+	if _, err := s.WritePlan(t.Context(), store.Snapshot{}, newPlan(), 0, store.Meta{Reason: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	site.Webhooks(func(w *admissionregistration.MutatingWebhook) { w.MatchConditions = nil })

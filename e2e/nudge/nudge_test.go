@@ -1,4 +1,4 @@
-package nudge
+package nudge_test
 
 import (
 	"context"
@@ -19,6 +19,8 @@ import (
 	"ballast/e2e/apiserver"
 
 	"ballast/planner/apply"
+	"ballast/planner/nudge"
+	"ballast/planner/paged"
 )
 
 const eu, us = "https://eu.example", "https://us.example:6443"
@@ -75,7 +77,7 @@ func passesOverACrowd(t *testing.T, w *world) {
 	w.equal("", w.refresh(crowded))
 	w.must(w.client.Delete(t.Context(), b))
 	_, err := w.newNudger("").Nudge(t.Context(), w.own, "cluster-eu", eu, "")
-	if !errors.Is(err, errCrowded) {
+	if !errors.Is(err, nudge.ErrCrowded) {
 		t.Errorf("where it is the only one: %v", err)
 	}
 }
@@ -92,7 +94,7 @@ func refreshesOne(t *testing.T, w *world) {
 	after := w.read(a)
 	w.equal(map[string]string{"theirs": "kept", annotationRefresh: "normal"}, after.GetAnnotations())
 	w.equal([]string{"", ""}, []string{w.refresh(b), w.refresh(other)})
-	i := slices.IndexFunc(after.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == fieldOwner })
+	i := slices.IndexFunc(after.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == "ballast-planner" })
 	w.equal(`{"f:metadata":{"f:annotations":{"f:argocd.argoproj.io/refresh":{}}}}`, after.GetManagedFields()[i].FieldsV1.GetRawString())
 	for _, u := range []*unstructured.Unstructured{before, after} {
 		u.SetAnnotations(nil)
@@ -106,7 +108,7 @@ func countsWithItsTime(t *testing.T, w *world) {
 	a := w.application(w.own, "a", eu, nil)
 	count := func(age time.Duration) (int, time.Duration) {
 		t.Helper()
-		apps, at, err := w.nudger.Count(w.ctx, w.own, []Destination{{Server: eu, Name: "eu"}}, age)
+		apps, at, err := w.nudger.Count(w.ctx, w.own, []nudge.Destination{{Server: eu, Name: "eu"}}, age)
 		w.must(err)
 		return apps[eu], at.Sub(start)
 	}
@@ -127,7 +129,7 @@ func countsWithItsTime(t *testing.T, w *world) {
 func countsTheMost(t *testing.T, w *world) {
 	w.application(w.own, "a", "prod-eu", nil)
 	for _, names := range [][]string{{"prod-eu", "twin"}, {"twin", "prod-eu"}} {
-		apps, _, err := w.nudger.Count(w.ctx, w.own, []Destination{{Server: eu, Name: names[0]}, {Server: eu + "/", Name: names[1]}}, time.Minute)
+		apps, _, err := w.nudger.Count(w.ctx, w.own, []nudge.Destination{{Server: eu, Name: names[0]}, {Server: eu + "/", Name: names[1]}}, time.Minute)
 		w.must(err)
 		w.equal(map[string]int{eu: 1}, apps)
 	}
@@ -228,7 +230,7 @@ func listsOnce(t *testing.T, w *world) {
 }
 
 func listsInPages(t *testing.T, w *world) {
-	for i := range firstPage + 20 {
+	for i := range paged.First + 20 {
 		w.application(w.own, fmt.Sprintf("app-%03d", i), us, nil)
 	}
 	w.application(w.own, "zz-last", eu, nil)
@@ -250,14 +252,14 @@ func readsFatOnes(t *testing.T, w *world) {
 	}
 	w.application(w.own, "zz-last", eu, nil)
 	w.equal(w.own+"/zz-last", w.nudge(eu, ""))
-	w.equal(fat, len(w.nudger.last.Load().applications.of(us, "")))
+	w.equal(fat, w.counted(us))
 	if w.lists < 10 || w.lists > 16 {
 		t.Errorf("%d requests, want two that are too large, one of one, and ten of three or so", w.lists)
 	}
 }
 
 func beginsAnew(t *testing.T, w *world) {
-	for i := range firstPage {
+	for i := range paged.First {
 		w.application(w.own, fmt.Sprintf("app-%03d", i), us, nil)
 	}
 	w.application(w.own, "zz-last", eu, nil)
@@ -271,7 +273,7 @@ func beginsAnew(t *testing.T, w *world) {
 		return c.List(ctx, l, opts...)
 	}})
 	w.equal(w.own+"/zz-last", w.nudge(eu, ""))
-	w.equal(firstPage, len(w.nudger.last.Load().applications.of(us, "")))
+	w.equal(paged.First, w.counted(us))
 }
 
 func findsInWatchedNamespaces(t *testing.T, w *world) {
@@ -289,7 +291,7 @@ func listsNamedNamespaces(t *testing.T, w *world) {
 	w.watch(team + ", no-such-namespace")
 	w.equal(team+"/a", w.nudge(eu, ""))
 	w.equal(3, w.lists)
-	w.equal([]ProblemReason(nil), w.reasons())
+	w.equal([]nudge.ProblemReason(nil), w.reasons())
 }
 
 func obeysTheCommandLine(t *testing.T, w *world) {
@@ -319,14 +321,14 @@ func reportsUnread(t *testing.T, w *world) {
 		w.clock.SetTime(start.Add(time.Duration(i) * time.Minute))
 		w.equal("", w.nudge(eu, ""))
 	}
-	w.equal([]Problem{{PatternUnread, "no Application is looked for in the namespaces of /a(?!b/ (Argo CD's setting application.namespaces): error parsing regexp: missing closing ) in `a(?!b`; name them, or use globs"}}, w.problems)
+	w.equal([]nudge.Problem{{Reason: nudge.PatternUnread, Message: "no Application is looked for in the namespaces of /a(?!b/ (Argo CD's setting application.namespaces): error parsing regexp: missing closing ) in `a(?!b`; name them, or use globs"}}, w.problems)
 	w.watch("team")
 	w.clock.SetTime(start.Add(time.Hour))
 	w.equal("", w.nudge(eu, ""))
 	w.watch("/a(?!b/")
 	w.clock.SetTime(start.Add(2 * time.Hour))
 	w.equal("", w.nudge(eu, ""))
-	w.equal([]ProblemReason{PatternUnread, PatternUnread}, w.reasons())
+	w.equal([]nudge.ProblemReason{nudge.PatternUnread, nudge.PatternUnread}, w.reasons())
 }
 
 func passesErrorsOn(t *testing.T, w *world) {
@@ -396,4 +398,4 @@ func leavesTheQueue(t *testing.T, w *world) {
 	w.must(first.Wait())
 }
 
-var _ apply.Nudger = (*Nudger)(nil)
+var _ apply.Nudger = (*nudge.Nudger)(nil)

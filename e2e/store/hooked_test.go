@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"ballast/e2e/hooked"
 	"ballast/planner/plan"
+	"ballast/planner/store"
 )
 
 // TestPeopleAndThePlannerWriteAtOnceThroughTheWebhook: one adds pins by hand, one edits rows, one overwrites the plan, and the
@@ -23,7 +24,7 @@ func TestPeopleAndThePlannerWriteAtOnceThroughTheWebhook(t *testing.T) {
 	const writes = 25
 	site := hooked.Start(t, hooked.Options{})
 	as := site.As(hooked.Planner)
-	s := New(Options{Client: as, Reader: as, Namespace: hooked.Namespace, Plan: hooked.PlanConfigMap, History: "ballast-history"})
+	s := store.New(store.Options{Client: as, Reader: as, Namespace: hooked.Namespace, Plan: hooked.PlanConfigMap, History: "ballast-history"})
 	base := newPlan()
 	for i := range writes {
 		base.Clusters[fmt.Sprintf("b%02d", i)] = plan.Row{Replica: 0, Load: "0.5"}
@@ -39,7 +40,7 @@ func TestPeopleAndThePlannerWriteAtOnceThroughTheWebhook(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if _, err = s.WritePlan(t.Context(), now, next(i), 0, meta); !errors.Is(err, ErrConflict) {
+			if _, err = s.WritePlan(t.Context(), now, next(i), 0, meta); !errors.Is(err, store.ErrConflict) {
 				return err
 			}
 		}
@@ -97,7 +98,7 @@ func TestPeopleAndThePlannerWriteAtOnceThroughTheWebhook(t *testing.T) {
 		t.Errorf("pins (-want +got):\n%s", diff)
 	}
 	kept := ""
-	for line := range strings.Lines(last.object.Data[plan.KeyPins]) {
+	for line := range strings.Lines(read(t, as).Data[plan.KeyPins]) {
 		if strings.HasPrefix(line, "#") {
 			kept += line
 		}

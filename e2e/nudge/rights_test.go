@@ -1,4 +1,4 @@
-package nudge
+package nudge_test
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"ballast/planner/nudge"
 )
 
 func expired() error {
@@ -41,23 +43,23 @@ func (w *world) as(name string) string {
 	return user
 }
 
-func (w *world) forbidden(want ForbiddenError) {
+func (w *world) forbidden(want nudge.ForbiddenError) {
 	w.t.Helper()
 	application, err := w.nudger.Nudge(w.ctx, w.own, "cluster", eu, "")
-	var got *ForbiddenError
+	var got *nudge.ForbiddenError
 	if application != "" || !errors.As(err, &got) || !apierrors.IsForbidden(err) {
 		w.t.Fatalf("%q, %v", application, err)
 	}
-	w.equal(want, ForbiddenError{Verb: got.Verb, Namespace: got.Namespace})
+	w.equal(want, nudge.ForbiddenError{Verb: got.Verb, Namespace: got.Namespace})
 }
 
 func saysWhatIsForbidden(t *testing.T, w *world) {
 	w.application(w.own, "a", eu, nil)
 	w.as("planner")
-	w.forbidden(ForbiddenError{Verb: "list", Namespace: w.own})
+	w.forbidden(nudge.ForbiddenError{Verb: "list", Namespace: w.own})
 	w.watch("*")
-	w.forbidden(ForbiddenError{Verb: "list", Namespace: w.own})
-	w.equal([]ProblemReason(nil), w.reasons())
+	w.forbidden(nudge.ForbiddenError{Verb: "list", Namespace: w.own})
+	w.equal([]nudge.ProblemReason(nil), w.reasons())
 }
 
 func worksWithTheComponent(t *testing.T, w *world) {
@@ -79,9 +81,9 @@ func fallsBackToItsOwn(t *testing.T, w *world) {
 		w.clock.SetTime(start.Add(time.Duration(i) * time.Minute))
 		w.equal([]string{w.own + "/b", ""}, []string{w.nudge(eu, ""), w.nudge(us, "")})
 	}
-	w.equal([]Problem{
-		{NamespaceForbidden, "Applications are looked for in " + w.own + ", " + team + " only: the planner may not list them in all namespaces, as Argo CD's setting application.namespaces asks for; add component nudge-any-namespace"},
-		{NamespaceForbidden, `no Application is looked for in "` + team + `": the planner may not list them there; add component nudge-any-namespace, or a Role in that namespace`},
+	w.equal([]nudge.Problem{
+		{Reason: nudge.NamespaceForbidden, Message: "Applications are looked for in " + w.own + ", " + team + " only: the planner may not list them in all namespaces, as Argo CD's setting application.namespaces asks for; add component nudge-any-namespace"},
+		{Reason: nudge.NamespaceForbidden, Message: `no Application is looked for in "` + team + `": the planner may not list them there; add component nudge-any-namespace, or a Role in that namespace`},
 	}, w.problems)
 }
 
@@ -93,7 +95,7 @@ func usesARoleInANamedNamespace(t *testing.T, w *world) {
 	w.grant(user, w.own, component(t, "nudge", "role.yaml")...)
 	w.grant(user, team, component(t, "nudge", "role.yaml")...)
 	w.equal(team+"/a", w.nudge(eu, ""))
-	w.equal([]ProblemReason(nil), w.reasons())
+	w.equal([]nudge.ProblemReason(nil), w.reasons())
 }
 
 func worksWithTheOtherComponent(t *testing.T, w *world) {
@@ -103,7 +105,7 @@ func worksWithTheOtherComponent(t *testing.T, w *world) {
 	user := w.as("planner")
 	w.grant(user, "", component(t, "nudge-any-namespace", "role.yaml")...)
 	w.equal(team+"/a", w.nudge(eu, ""))
-	w.equal([]ProblemReason(nil), w.reasons())
+	w.equal([]nudge.ProblemReason(nil), w.reasons())
 }
 
 func passesOverWhatItMayNotPatch(t *testing.T, w *world) {
@@ -115,9 +117,8 @@ func passesOverWhatItMayNotPatch(t *testing.T, w *world) {
 	w.grant(user, w.own, component(t, "nudge", "role.yaml")...)
 	w.grant(user, first, readOnly)
 	w.grant(user, second, component(t, "nudge", "role.yaml")...)
-	w.forbidden(ForbiddenError{Verb: "patch", Namespace: first})
+	w.forbidden(nudge.ForbiddenError{Verb: "patch", Namespace: first})
 	w.application(second, "a", eu, nil)
-	w.clock.SetTime(start.Add(time.Minute))
-	w.nudger.last.Store(nil)
+	w.clock.SetTime(start.Add(keep + time.Minute)) // the listing of before is forgotten
 	w.equal(second+"/a", w.nudge(eu, ""))
 }

@@ -1,4 +1,4 @@
-package apply
+package apply_test
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"ballast/e2e/apiserver"
+	"ballast/planner/apply"
 	"ballast/planner/diff"
 	"ballast/planner/plan"
 )
@@ -60,7 +61,7 @@ type world struct {
 	client  client.WithWatch
 	clock   *clocktesting.FakePassiveClock
 	target  plan.Target
-	options Options
+	options apply.Options
 }
 
 func newWorld(t *testing.T, config *rest.Config) *world {
@@ -75,7 +76,7 @@ func newWorld(t *testing.T, config *rest.Config) *world {
 	}
 	w := &world{t: t, ctx: t.Context(), client: c, clock: clocktesting.NewFakePassiveClock(start)}
 	w.target = plan.Target{Kind: plan.StatefulSet, Namespace: namespace.Name, Name: "argocd-application-controller", Container: "application-controller"}
-	w.options = Options{Client: c, Reader: c, Clock: w.clock}
+	w.options = apply.Options{Client: c, Reader: c, Clock: w.clock}
 	return w
 }
 
@@ -127,8 +128,8 @@ func (w *world) shard(name string) string {
 	return string(s.Data[plan.ShardKey])
 }
 
-func (w *world) outcomes(r Report) []Outcome {
-	var outcomes []Outcome
+func (w *world) outcomes(r apply.Report) []apply.Outcome {
+	var outcomes []apply.Outcome
 	for _, result := range r.Results {
 		outcomes = append(outcomes, result.Outcome)
 	}
@@ -155,8 +156,8 @@ func managers(o client.Object) []string {
 func stampsNothingElse(t *testing.T, w *world) {
 	before := w.secret("a", "1", func(s *corev1.Secret) { s.Annotations = map[string]string{"theirs": "kept"} })
 	bare := w.secret("bare", "", func(s *corev1.Secret) { s.Data = nil })
-	report := New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 3}, diff.PatchShard{Secret: "bare", Shard: 0}, diff.PatchShard{Secret: "a", Shard: 3}})
-	w.equal([]Outcome{Applied, Applied, Unchanged}, w.outcomes(report), cmpopts.SortSlices(func(a, b Outcome) bool { return a < b }))
+	report := apply.New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 3}, diff.PatchShard{Secret: "bare", Shard: 0}, diff.PatchShard{Secret: "a", Shard: 3}})
+	w.equal([]apply.Outcome{apply.Applied, apply.Applied, apply.Unchanged}, w.outcomes(report), cmpopts.SortSlices(func(a, b apply.Outcome) bool { return a < b }))
 	for name, want := range map[string]*corev1.Secret{"a": before, "bare": bare} {
 		var after corev1.Secret
 		w.read(&after, name)
@@ -165,7 +166,7 @@ func stampsNothingElse(t *testing.T, w *world) {
 		}
 		want.Data[plan.ShardKey] = map[string][]byte{"a": []byte("3"), "bare": []byte("0")}[name]
 		w.equal(want, &after, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion", "ManagedFields"), cmpopts.IgnoreTypes(metav1.TypeMeta{}))
-		w.equal([]string{"a-person", FieldManager}, managers(&after))
+		w.equal([]string{"a-person", apply.FieldManager}, managers(&after))
 	}
 }
 
@@ -174,7 +175,7 @@ func stampsInACrowd(_ *testing.T, w *world) {
 	crowded := w.secret("a", "1", func(s *corev1.Secret) { s.Data["name"] = []byte("a") })
 	crowded.ManagedFields = apiserver.Crowd("v1", `{"f:data":{"f:name":{}}}`, 2000)
 	w.must(w.client.Update(w.ctx, crowded))
-	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 3}})))
+	w.equal([]apply.Outcome{apply.Applied}, w.outcomes(apply.New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 3}})))
 	w.equal("3", w.shard("a"))
 }
 
@@ -188,7 +189,7 @@ func refusesByWhatIsRead(t *testing.T, w *world) {
 	var got []string
 	names := []string{"immutable", "unmanaged", "other", "going", "gone"}
 	for _, name := range names {
-		result := New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: name, Shard: 3}}).Results[0]
+		result := apply.New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: name, Shard: 3}}).Results[0]
 		got = append(got, fmt.Sprintf("%s: %s", result.Outcome, strings.ReplaceAll(result.Err.Error(), w.target.Namespace+"/", "")))
 		if name != "gone" {
 			w.equal("1", w.shard(name))
@@ -211,7 +212,7 @@ func keepsConcurrentSecretWrite(t *testing.T, w *world) {
 		s.Data["server"], s.Data[plan.ShardKey] = []byte("https://new"), []byte("2")
 		w.must(w.client.Update(w.ctx, &s))
 	})
-	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 3}})))
+	w.equal([]apply.Outcome{apply.Applied}, w.outcomes(apply.New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 3}})))
 	var after corev1.Secret
 	w.read(&after, "a")
 	w.equal(map[string][]byte{"name": []byte("a"), "server": []byte("https://new"), "config": []byte("{}"), "shard": []byte("3")}, after.Data)
@@ -229,10 +230,10 @@ func stampsBetweenWrites(t *testing.T, w *world) {
 		w.must(w.client.Update(w.ctx, &s))
 		return c.Patch(ctx, o, p, opts...)
 	}})
-	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 3}})))
+	w.equal([]apply.Outcome{apply.Applied}, w.outcomes(apply.New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 3}})))
 	var after corev1.Secret
 	w.read(&after, "a")
-	w.equal([]string{"3", strconv.Itoa(attempts)}, []string{string(after.Data[plan.ShardKey]), after.Labels["written"]})
+	w.equal([]string{"3", "4"}, []string{string(after.Data[plan.ShardKey]), after.Labels["written"]})
 }
 
 func leavesConcurrentOptOut(t *testing.T, w *world) {
@@ -243,7 +244,7 @@ func leavesConcurrentOptOut(t *testing.T, w *world) {
 		s.Annotations = map[string]string{plan.AnnotationUnmanaged: "true"}
 		w.must(w.client.Update(w.ctx, &s))
 	})
-	w.equal([]Outcome{Refused}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 3}})))
+	w.equal([]apply.Outcome{apply.Refused}, w.outcomes(apply.New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 3}})))
 	w.equal("1", w.shard("a"))
 }
 
@@ -258,34 +259,34 @@ func failsOneByOne(t *testing.T, w *world) {
 		}
 		return c.Patch(ctx, o, p, opts...)
 	}})
-	report := New(w.options).Apply(w.ctx, w.target, []diff.Step{
+	report := apply.New(w.options).Apply(w.ctx, w.target, []diff.Step{
 		diff.PatchWorkload{Replicas: ptr(2)}, diff.PatchShard{Secret: "a", Shard: 1}, diff.PatchShard{Secret: "b", Shard: 1}, diff.PatchShard{Secret: "c", Shard: 1},
 	})
-	w.equal([]Outcome{Refused, Applied, Failed, Applied}, w.outcomes(report))
+	w.equal([]apply.Outcome{apply.Refused, apply.Applied, apply.Failed, apply.Applied}, w.outcomes(report))
 	w.equal([]string{"1", "0", "1"}, []string{w.shard("a"), w.shard("b"), w.shard("c")})
 	if !errors.Is(report.Results[2].Err, away) {
 		t.Errorf("the error is %v, want %v", report.Results[2].Err, away)
 	}
 	stopped, cancel := context.WithCancel(w.ctx)
 	cancel()
-	w.equal([]Outcome{Failed}, w.outcomes(New(w.options).Apply(stopped, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 0}})))
+	w.equal([]apply.Outcome{apply.Failed}, w.outcomes(apply.New(w.options).Apply(stopped, w.target, []diff.Step{diff.PatchShard{Secret: "a", Shard: 0}})))
 }
 
 func namesTheSecondWriter(t *testing.T, w *world) {
 	w.secret("a", "1", nil)
-	applier, step := New(w.options), []diff.Step{diff.PatchShard{Secret: "a", Shard: 3}}
-	var got []Contested
+	applier, step := apply.New(w.options), []diff.Step{diff.PatchShard{Secret: "a", Shard: 3}}
+	var got []apply.Contested
 	for range 4 {
 		report := applier.Apply(w.ctx, w.target, step)
-		w.equal([]Outcome{Applied}, w.outcomes(report))
+		w.equal([]apply.Outcome{apply.Applied}, w.outcomes(report))
 		got = append(got, report.Contested...)
 		w.must(w.client.Patch(w.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.target.Namespace, Name: "a"}},
 			client.RawPatch(types.MergePatchType, []byte(`{"data":{"shard":"MQ=="}}`)), client.FieldOwner("external-secrets")))
 		early := applier.Apply(w.ctx, w.target, step)
-		w.equal([]Outcome{Deferred}, w.outcomes(early))
+		w.equal([]apply.Outcome{apply.Deferred}, w.outcomes(early))
 		w.clock.SetTime(early.Results[0].Until)
 	}
-	w.equal([]Contested{{Secret: "a", Reverted: 3, Manager: "external-secrets"}}, got)
+	w.equal([]apply.Contested{{Secret: "a", Reverted: 3, Manager: "external-secrets"}}, got)
 	w.equal(start.Add(39*time.Second), w.clock.Now()) // 1 + 2 + 4 + 32 s
 }
 
@@ -296,8 +297,8 @@ func defersBeyondTheBudget(t *testing.T, w *world) {
 		w.secret(name, "0", nil)
 		steps = append(steps, diff.PatchShard{Secret: name, Shard: 1})
 	}
-	report := New(w.options).Apply(w.ctx, w.target, steps)
-	w.equal([]Outcome{Applied, Applied, Deferred}, w.outcomes(report))
+	report := apply.New(w.options).Apply(w.ctx, w.target, steps)
+	w.equal([]apply.Outcome{apply.Applied, apply.Applied, apply.Deferred}, w.outcomes(report))
 	w.equal(start.Add(30*time.Second), report.Results[2].Until)
 	w.equal([]string{"1", "1", "0"}, []string{w.shard("a"), w.shard("b"), w.shard("c")})
 }

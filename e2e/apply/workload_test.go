@@ -1,4 +1,4 @@
-package apply
+package apply_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"ballast/planner/apply"
 	"ballast/planner/diff"
 	"ballast/planner/plan"
 )
@@ -64,20 +65,20 @@ func describe(replicas *int32, template corev1.PodTemplateSpec) string {
 func writesEnvInPlace(t *testing.T, w *world) {
 	w.statefulSet(2, []corev1.EnvVar{{Name: "FIRST", Value: "1"}, {Name: plan.EnvReplicas, Value: "2"}, {Name: "LAST", Value: "1"}}, nil)
 	steps := []diff.Step{diff.PatchWorkload{Replicas: ptr(4), ControllerReplicas: ptr(4), Why: diff.Rolling}}
-	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, steps)))
+	w.equal([]apply.Outcome{apply.Applied}, w.outcomes(apply.New(w.options).Apply(w.ctx, w.target, steps)))
 	w.equal("replicas=4 sidecar(proxy:1)[ARGOCD_CONTROLLER_REPLICAS=7] application-controller(argocd:1)[FIRST=1 ARGOCD_CONTROLLER_REPLICAS=4 LAST=1]", w.stands())
-	w.equal([]Outcome{Unchanged}, w.outcomes(New(w.options).Apply(w.ctx, w.target, steps)))
+	w.equal([]apply.Outcome{apply.Unchanged}, w.outcomes(apply.New(w.options).Apply(w.ctx, w.target, steps)))
 	var s appsv1.StatefulSet
 	w.read(&s, w.target.Name)
 	w.equal(int64(2), s.Generation)
-	w.equal([]string{"apply.test", FieldManager}, managers(&s))
+	w.equal([]string{"apply.test", apply.FieldManager}, managers(&s))
 }
 
 func appendsEnv(t *testing.T, w *world) {
 	for name, env := range map[string][]corev1.EnvVar{"no env at all": nil, "another env": {{Name: "FIRST", Value: "1"}}} {
 		t.Run(name, func(t *testing.T) {
 			w.statefulSet(2, env, nil)
-			w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchWorkload{ControllerReplicas: ptr(2)}})))
+			w.equal([]apply.Outcome{apply.Applied}, w.outcomes(apply.New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchWorkload{ControllerReplicas: ptr(2)}})))
 			first := strings.Repeat("FIRST=1 ", len(env))
 			w.equal("replicas=2 sidecar(proxy:1)[ARGOCD_CONTROLLER_REPLICAS=7] application-controller(argocd:1)["+first+"ARGOCD_CONTROLLER_REPLICAS=2]", w.stands())
 			w.must(w.client.Delete(w.ctx, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: w.target.Namespace, Name: w.target.Name}}))
@@ -89,19 +90,19 @@ func replacesReference(t *testing.T, w *world) {
 	reference := corev1.EnvVar{Name: plan.EnvReplicas, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
 		LocalObjectReference: corev1.LocalObjectReference{Name: "argocd-cmd-params-cm"}, Key: "controller.replicas"}}}
 	w.statefulSet(2, []corev1.EnvVar{reference, {Name: "LAST", Value: "1"}}, nil)
-	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchWorkload{ControllerReplicas: ptr(2)}})))
+	w.equal([]apply.Outcome{apply.Applied}, w.outcomes(apply.New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchWorkload{ControllerReplicas: ptr(2)}})))
 	w.equal("replicas=2 sidecar(proxy:1)[ARGOCD_CONTROLLER_REPLICAS=7] application-controller(argocd:1)[ARGOCD_CONTROLLER_REPLICAS=2 LAST=1]", w.stands())
 }
 
 func marksRestart(t *testing.T, w *world) {
 	const at = "2026-08-01T12:00:00Z"
-	for name, annotations := range map[string]map[string]string{"none": nil, "another": {"theirs": "kept"}, "an older restart": {restartedAtAnnotation: "2025-01-01T00:00:00Z"}} {
+	for name, annotations := range map[string]map[string]string{"none": nil, "another": {"theirs": "kept"}, "an older restart": {restartedAt: "2025-01-01T00:00:00Z"}} {
 		t.Run(name, func(t *testing.T) {
 			w.statefulSet(2, nil, func(s *appsv1.StatefulSet) { s.Spec.Template.Annotations = annotations })
 			step := []diff.Step{diff.PatchWorkload{RestartedAt: at}}
-			w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, step)))
-			w.equal([]Outcome{Unchanged}, w.outcomes(New(w.options).Apply(w.ctx, w.target, step)))
-			want := map[string]string{restartedAtAnnotation: at}
+			w.equal([]apply.Outcome{apply.Applied}, w.outcomes(apply.New(w.options).Apply(w.ctx, w.target, step)))
+			w.equal([]apply.Outcome{apply.Unchanged}, w.outcomes(apply.New(w.options).Apply(w.ctx, w.target, step)))
+			want := map[string]string{restartedAt: at}
 			if name == "another" {
 				want["theirs"] = "kept"
 			}
@@ -122,11 +123,11 @@ func writesDeployment(t *testing.T, w *world) {
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "controller"}}, Template: podTemplate(nil, nil),
 		},
 	}))
-	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchWorkload{Replicas: ptr(3), RestartedAt: "2026-08-01T12:00:00Z"}})))
+	w.equal([]apply.Outcome{apply.Applied}, w.outcomes(apply.New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchWorkload{Replicas: ptr(3), RestartedAt: "2026-08-01T12:00:00Z"}})))
 	var d appsv1.Deployment
 	w.read(&d, w.target.Name)
 	w.equal("replicas=3 sidecar(proxy:1)[ARGOCD_CONTROLLER_REPLICAS=7] application-controller(argocd:1)[]", describe(d.Spec.Replicas, d.Spec.Template))
-	w.equal(map[string]string{restartedAtAnnotation: "2026-08-01T12:00:00Z"}, d.Spec.Template.Annotations)
+	w.equal(map[string]string{restartedAt: "2026-08-01T12:00:00Z"}, d.Spec.Template.Annotations)
 }
 
 func keepsConcurrentWorkloadWrite(t *testing.T, w *world) {
@@ -138,13 +139,13 @@ func keepsConcurrentWorkloadWrite(t *testing.T, w *world) {
 		c.Image, c.Env = "argocd:2", append([]corev1.EnvVar{{Name: "FIRST", Value: "1"}}, c.Env...)
 		w.must(w.client.Update(w.ctx, &s))
 	})
-	w.equal([]Outcome{Applied}, w.outcomes(New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchWorkload{ControllerReplicas: ptr(4)}})))
+	w.equal([]apply.Outcome{apply.Applied}, w.outcomes(apply.New(w.options).Apply(w.ctx, w.target, []diff.Step{diff.PatchWorkload{ControllerReplicas: ptr(4)}})))
 	w.equal("replicas=2 sidecar(proxy:1)[ARGOCD_CONTROLLER_REPLICAS=7] application-controller(argocd:2)[FIRST=1 ARGOCD_CONTROLLER_REPLICAS=4]", w.stands())
 }
 
 func refusesWorkload(t *testing.T, w *world) {
 	answer := func(step diff.PatchWorkload) string {
-		result := New(w.options).Apply(w.ctx, w.target, []diff.Step{step}).Results[0]
+		result := apply.New(w.options).Apply(w.ctx, w.target, []diff.Step{step}).Results[0]
 		return fmt.Sprintf("%s: %s", result.Outcome, strings.ReplaceAll(result.Err.Error(), w.target.Namespace+"/", ""))
 	}
 	got := []string{answer(diff.PatchWorkload{Replicas: ptr(3)})}
