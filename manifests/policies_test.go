@@ -27,7 +27,7 @@ import (
 // TestThePolicies of the base on a real API server without a webhook, as they are shipped and brought to another namespace.
 func TestThePolicies(t *testing.T) {
 	config := apiserver.Start(t)
-	if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{"../planner/nudge/testdata/application-crd.yaml"}}); err != nil {
+	if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{"../e2e/nudge/testdata/application-crd.yaml"}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, at := range []struct{ dir, namespace, account, workload string }{

@@ -31,7 +31,7 @@ type clusterOptions struct {
 
 func (o *clusterOptions) register(cmd *cobra.Command) {
 	flags := clientcmd.RecommendedConfigOverrideFlags("")
-	flags.ContextOverrideFlags.Namespace.LongName = "" // below, for it has a default of its own
+	flags.ContextOverrideFlags.Namespace.LongName = ""                                            // below, for it has a default of its own
 	flags.AuthOverrideFlags.Username.LongName, flags.AuthOverrideFlags.Password.LongName = "", "" // no API server takes them
 	flags.Timeout.Default, flags.Timeout.Description = answerTimeout.String(), "how long the API server may take for one answer; 0 is no end"
 	clientcmd.BindOverrideFlags(&o.overrides, cmd.Flags(), flags)

@@ -2,7 +2,4 @@ package apply
 
 import "ballast/planner/observed/fixture"
 
-var (
-	start = fixture.Start
-	ptr   = fixture.Ptr
-)
+var start = fixture.Start
