@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // argocdVersion must name the release of e2e/argocd/go.mod.
@@ -43,6 +44,7 @@ func (a ArgoCD) Manifests() string { return filepath.Join(a.dir, "manifests") }
 func argocdSet() set {
 	flags := []string{"-ldflags", "-s -w -X github.com/argoproj/argo-cd/v3/common.version=" + strings.TrimPrefix(argocdVersion, "v")}
 	return set{
+		takes: 10 * time.Minute,
 		components: []component{
 			{applicationControllerBinary, "argocd", "./application-controller", flags},
 			{viewsBinary, "argocd", "./views", flags},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -56,11 +57,13 @@ type set struct {
 	// files copies what is needed beside the binaries out of the modules that
 	// they are built from.
 	files func(ctx context.Context, e2e, dir string) error
+	// takes is more than a first build takes on two cores.
+	takes time.Duration
 }
 
 // planeSet is the control plane. What only some tests need is a set of its own:
 // a change there builds nothing of this one anew.
-var planeSet = set{components: components, modules: []string{"kube", "prometheus", "tools"}, files: copyCertManagerCRDs}
+var planeSet = set{components: components, modules: []string{"kube", "prometheus", "tools"}, files: copyCertManagerCRDs, takes: 15 * time.Minute}
 
 var components = []component{
 	{apiserverBinary, "kube", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesFlags()},
@@ -123,6 +126,25 @@ func Build(ctx context.Context, progress io.Writer) (Binaries, error) {
 	return Binaries{Dir: filepath.Join(dir, "bin")}, err
 }
 
+// enough refuses a build that a test's own end would cut off: by default go test ends a package after ten minutes.
+func (s set) enough(timeout time.Duration) error {
+	if timeout == 0 || timeout >= s.takes {
+		return nil
+	}
+	return fmt.Errorf("the binaries that this test runs are not built yet, which takes up to %s once, and go test ends this package after %s: "+
+		"run `make binaries` first, or go test -timeout 35m", s.takes, timeout)
+}
+
+// testTimeout is when go test ends this process; 0: never, or it is no test.
+func testTimeout() time.Duration {
+	if f := flag.Lookup("test.timeout"); f != nil {
+		if timeout, ok := f.Value.(flag.Getter).Get().(time.Duration); ok {
+			return timeout
+		}
+	}
+	return 0
+}
+
 // build gives the set's folder, which has the binaries in bin.
 func (s set) build(ctx context.Context, progress io.Writer) (string, error) {
 	root, err := repoRoot()
@@ -140,6 +162,9 @@ func (s set) build(ctx context.Context, progress io.Writer) (string, error) {
 	final := filepath.Join(cache, key)
 	if exists(final) {
 		return final, nil
+	}
+	if err := s.enough(testTimeout()); err != nil {
+		return "", err
 	}
 	unlock, err := lock(ctx, final+".lock", progress)
 	if err != nil {
