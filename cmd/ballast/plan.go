@@ -132,11 +132,11 @@ func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, pro
 	}
 	in.InForce, in.Pins, in.Paused, in.BreakGlass, in.Cordon, in.Tripped = doc.Plan, doc.Pins, doc.Paused, doc.BreakGlass, doc.Cordon, doc.Tripped
 	in.PinProblems = doc.PinProblems
-	recalled, err := recall(ctx, c, cfg)
+	saved, err := readSaved(ctx, c, cfg)
 	if err != nil {
 		say(progress, "note: what the leader remembers is not known whole, moves that were made already may not be counted: %v\n", err)
 	}
-	in.Memory.Changes, in.Memory.Known = recalled.Changes, recalled.Known
+	in.Memory.Changes, in.Memory.Known = saved.Changes, saved.Known
 	if doc.Plan != nil {
 		in.PlannerUser = doc.Plan.PlannerUser
 	}
@@ -163,15 +163,15 @@ func readDocument(ctx context.Context, c client.Reader, cfg config.PlannerConfig
 	return plan.ParseDocument(cm.Data, cm.Annotations), nil
 }
 
-// recall is what the leader remembers; nothing where no leader ever saved anything.
-func recall(ctx context.Context, c client.Client, cfg config.PlannerConfig) (cycle.Recalled, error) {
+// readSaved is what the leader remembers; nothing where no leader ever saved anything.
+func readSaved(ctx context.Context, c client.Client, cfg config.PlannerConfig) (cycle.Saved, error) {
 	h, _, err := store.New(store.Options{Client: c, Reader: c, Namespace: cfg.Target.Namespace,
 		Plan: cfg.Plan.ConfigMap, History: cfg.Plan.History}).ReadHistory(ctx)
 	if err != nil {
-		return cycle.Recalled{}, err
+		return cycle.Saved{}, err
 	}
-	recalled, problems := cycle.Recall(h.SavedAt, h.Parts)
-	return recalled, errors.Join(problems...)
+	saved, problems := cycle.ReadSaved(h.SavedAt, h.Parts)
+	return saved, errors.Join(problems...)
 }
 
 func explainDenied(err error, namespace string) error {

@@ -21,15 +21,15 @@ import (
 	"ballast/planner/store"
 )
 
-// sight is all that a status is made of.
-type sight struct {
+// observation is all that a status is made of.
+type observation struct {
 	now        time.Time
 	state      planState
 	config     config.PlannerConfig
 	input      discover.Input
 	workload   discover.Workload
 	lease      *coordinationv1.Lease
-	history    cycle.Recalled
+	history    cycle.Saved
 	pods       *ownership.Controllers // nil: they could not be listed
 	neighbours []conflicts.Finding
 	unseen     []string // what may not be read
@@ -37,7 +37,7 @@ type sight struct {
 }
 
 // note takes a failure of what is only worth showing: a status without it serves.
-func (s *sight) note(what string, err error) {
+func (s *observation) note(what string, err error) {
 	switch {
 	case apierrors.IsForbidden(err):
 		s.unseen = append(s.unseen, what)
@@ -46,8 +46,8 @@ func (s *sight) note(what string, err error) {
 	}
 }
 
-func (o *statusOptions) read(ctx context.Context, c client.Client) (*sight, error) {
-	s := &sight{now: o.now().UTC().Truncate(time.Second)}
+func (o *statusOptions) read(ctx context.Context, c client.Client) (*observation, error) {
+	s := &observation{now: o.now().UTC().Truncate(time.Second)}
 	m := &planMap{Client: c, key: client.ObjectKey{Namespace: o.cluster.namespace, Name: o.plan}}
 	var cm corev1.ConfigMap
 	if err := c.Get(ctx, m.key, &cm); err != nil {
@@ -70,7 +70,7 @@ func (o *statusOptions) read(ctx context.Context, c client.Client) (*sight, erro
 }
 
 // target is the plan's, else the workload that was found.
-func (s *sight) target() plan.Target {
+func (s *observation) target() plan.Target {
 	if s.state.Plan != nil {
 		return s.state.Plan.Target
 	}
@@ -80,7 +80,7 @@ func (s *sight) target() plan.Target {
 
 // readConfig reads the planner's configuration where the shipped manifests put it. The names and the namespace that
 // were given, and the plan's target, go before what it says.
-func (s *sight) readConfig(ctx context.Context, c client.Reader, o *statusOptions) {
+func (s *observation) readConfig(ctx context.Context, c client.Reader, o *statusOptions) {
 	var cm corev1.ConfigMap
 	err := c.Get(ctx, client.ObjectKey{Namespace: o.cluster.namespace, Name: o.config}, &cm)
 	if err == nil {
@@ -96,7 +96,7 @@ func (s *sight) readConfig(ctx context.Context, c client.Reader, o *statusOption
 	}
 }
 
-func (s *sight) readLease(ctx context.Context, c client.Reader) {
+func (s *observation) readLease(ctx context.Context, c client.Reader) {
 	lease := &coordinationv1.Lease{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: s.config.Target.Namespace, Name: "ballast-" + s.workload.Name}, lease)
 	if s.note("leases.coordination.k8s.io", err); err == nil {
@@ -104,13 +104,13 @@ func (s *sight) readLease(ctx context.Context, c client.Reader) {
 	}
 }
 
-func (s *sight) readHistory(ctx context.Context, c client.Client) {
+func (s *observation) readHistory(ctx context.Context, c client.Client) {
 	name := s.config.Plan.History
 	h, problems, err := store.New(store.Options{Client: c, Reader: c, Namespace: s.config.Target.Namespace,
 		Plan: s.config.Plan.ConfigMap, History: name}).ReadHistory(ctx)
 	s.note(fmt.Sprintf("configmap %s", name), err)
 	var dropped []error
-	s.history, dropped = cycle.Recall(h.SavedAt, h.Parts)
+	s.history, dropped = cycle.ReadSaved(h.SavedAt, h.Parts)
 	if len(dropped) > 0 {
 		problems = append(problems, errors.Join(dropped...).Error())
 	}
@@ -121,7 +121,7 @@ func (s *sight) readHistory(ctx context.Context, c client.Client) {
 
 // readNeighbours looks for what else has a say. What the person may not list is said in the same words as all else of
 // that kind: the findings speak of the planner's rights.
-func (s *sight) readNeighbours(ctx context.Context, c client.Reader) {
+func (s *observation) readNeighbours(ctx context.Context, c client.Reader) {
 	if s.state.Plan == nil {
 		return
 	}

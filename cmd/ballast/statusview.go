@@ -19,7 +19,7 @@ import (
 )
 
 // status makes what is shown of what was seen.
-func (v *sight) status() status {
+func (v *observation) status() status {
 	s := status{Plan: v.state.Plan, now: v.now, Workload: v.workload, Reason: v.state.annotations[plan.AnnotationReason],
 		DecidedAt: v.state.annotations[plan.AnnotationDecidedAt], DecidedBy: v.state.annotations[plan.AnnotationDecidedBy],
 		PinProblems: v.state.PinProblems, Neighbours: v.neighbours, Unseen: v.unseen, Unread: v.unread}
@@ -42,7 +42,7 @@ func (v *sight) status() status {
 }
 
 // leads says who holds the Lease, and whether it is another installation.
-func (s *status) leads(v *sight) {
+func (s *status) leads(v *observation) {
 	if v.lease == nil || v.lease.Spec.HolderIdentity == nil {
 		return
 	}
@@ -60,7 +60,7 @@ func (s *status) leads(v *sight) {
 }
 
 // asked is what people said by annotations, and what ballast says of itself.
-func (s *status) asked(v *sight) {
+func (s *status) asked(v *observation) {
 	doc, notes := v.state.Document, v.state.annotations
 	s.Paused, s.BreakGlass, s.Tripped, s.RollbackTo = doc.Paused, doc.BreakGlass, oneLine(doc.Tripped), oneLine(doc.Rollback)
 	if doc.Paused {
@@ -88,7 +88,7 @@ func (s *status) carriedBy(replica int) plan.Replica {
 	return s.Replicas[replica]
 }
 
-func (s *status) showPods(v *sight) {
+func (s *status) showPods(v *observation) {
 	if v.pods == nil {
 		return
 	}
@@ -118,7 +118,7 @@ func (s *status) showPods(v *sight) {
 }
 
 // inputs are what is known of a cycle's outside the leader.
-func (v *sight) inputs() cycle.Inputs {
+func (v *observation) inputs() cycle.Inputs {
 	doc := v.state.Document
 	in := cycle.Inputs{Now: v.now, Config: v.config, InForce: doc.Plan, Pins: doc.Pins, Paused: doc.Paused, BreakGlass: doc.BreakGlass,
 		Tripped: doc.Tripped, Cordon: doc.Cordon,
@@ -133,7 +133,7 @@ func (v *sight) inputs() cycle.Inputs {
 }
 
 // follow is how far changes are, and what the leader saved of them.
-func (s *status) follow(v *sight, in cycle.Inputs) {
+func (s *status) follow(v *observation, in cycle.Inputs) {
 	course := cycle.Follow(in)
 	s.Rollout = underWayOf(in.InForce.Rollout, course, v.now)
 	s.Problems = append(s.Problems, course.Waits...)
@@ -202,7 +202,7 @@ const (
 
 // faults are those clusters that the leader had without an owner, or with several, for longer than that when it saved
 // its memory.
-func (s *status) faults(h cycle.Recalled) {
+func (s *status) faults(h cycle.Saved) {
 	m := h.Changes.Ownership
 	seen := func(since map[string]time.Time, after time.Duration) []fault {
 		var list []fault

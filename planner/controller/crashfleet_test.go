@@ -287,7 +287,7 @@ func (f *crashFleet) observe(fleet discover.Fleet, now time.Time) cycle.Observed
 	for _, c := range f.clusters {
 		apps[server(c)] = 1
 	}
-	return cycle.Observed{Known: true, Pods: ownership.Pods(reports), Sight: ownership.Join(reports, fleet, apps)}
+	return cycle.Observed{Known: true, Pods: ownership.Pods(reports), Reported: ownership.Join(reports, fleet, apps)}
 }
 
 func crashPodName(ordinal int) string {

@@ -41,7 +41,7 @@ func (o *Observer) Observe(ctx context.Context, f Fetcher, target plan.Target, r
 	if controllers.Dynamic {
 		seen.Slots = controllers.Slots(replicas, now)
 	}
-	if seen.Sight, err = o.sight(ctx, target.Namespace, reports, fleet); err != nil {
+	if seen.Reported, err = o.reported(ctx, target.Namespace, reports, fleet); err != nil {
 		seen.Trouble = append(seen.Trouble, err.Error())
 	}
 	for _, r := range reports {
@@ -55,24 +55,24 @@ func (o *Observer) Observe(ctx context.Context, f Fetcher, target plan.Target, r
 // countedFor is how long the number of Applications is believed while every cluster has an owner.
 const countedFor = 10 * time.Minute
 
-// sight joins the reports to the number of Applications. A cluster that nobody has is counted anew: its last
+// reported joins the reports to the number of Applications. A cluster that nobody has is counted anew: its last
 // Application may have been deleted since.
-func (o *Observer) sight(ctx context.Context, namespace string, reports []ownership.PodReport, fleet discover.Fleet) (ownership.Sight, error) {
+func (o *Observer) reported(ctx context.Context, namespace string, reports []ownership.PodReport, fleet discover.Fleet) (ownership.Observation, error) {
 	if o.Count == nil {
 		return ownership.Join(reports, fleet, nil), nil
 	}
-	sight := ownership.Join(reports, fleet, nil)
+	reported := ownership.Join(reports, fleet, nil)
 	for _, age := range []time.Duration{countedFor, ownership.OrphanedAfter} {
 		applications, at, err := o.Count(ctx, namespace, fleet, age)
 		if err != nil {
-			return sight, err
+			return reported, err
 		}
-		sight = ownership.Join(reports, fleet, applications)
-		if sight.Counted = at; !sight.Misses() {
+		reported = ownership.Join(reports, fleet, applications)
+		if reported.Counted = at; !reported.Misses() {
 			break
 		}
 	}
-	return sight, nil
+	return reported, nil
 }
 
 // askAgain asks Prometheus about the pods that did not answer.
@@ -143,7 +143,7 @@ func (l *Loop) show(in cycle.Inputs, out cycle.Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	memory := cycle.Memory{Known: discover.Known{Leaders: out.Memory.Known.Leaders}, Servers: out.Memory.Servers, Made: out.Memory.Made}
-	l.shown = shown{in.Observed.Pods, out.Verdict.Owned, in.Observed.Sight.Asked, in.Now, memory, out.Memory.Known}
+	l.shown = shown{in.Observed.Pods, out.Verdict.Owned, in.Observed.Reported.Asked, in.Now, memory, out.Memory.Known}
 }
 
 func (l *Loop) lookedAt() shown {

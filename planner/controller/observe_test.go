@@ -56,8 +56,8 @@ func TestWhatNobodyHasIsCountedAnew(t *testing.T) {
 				}
 				return ownership.Applications{server("c000"): n}, at, nil
 			}}
-			sight, err := o.sight(t.Context(), "argocd", shows(test.shown), fleet)
-			got.Apps, got.Counted, got.Err = sight.Clusters["c000"].Apps, sight.Counted, err
+			reported, err := o.reported(t.Context(), "argocd", shows(test.shown), fleet)
+			got.Apps, got.Counted, got.Err = reported.Clusters["c000"].Apps, reported.Counted, err
 			if diff := cmp.Diff(test.want, got, cmp.Comparer(func(a, b error) bool { return errors.Is(a, b) })); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

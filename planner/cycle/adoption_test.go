@@ -76,9 +76,9 @@ func (a *adopting) observed(t *testing.T) {
 		return
 	}
 	for name, owners := range a.owners(t) {
-		c := a.in.Observed.Sight.Clusters[name]
+		c := a.in.Observed.Reported.Clusters[name]
 		c.Owners, c.Live, c.Cached, c.Holders = owners, owners, owners, owners
-		a.in.Observed.Sight.Clusters[name] = c
+		a.in.Observed.Reported.Clusters[name] = c
 	}
 }
 

@@ -23,7 +23,7 @@ type Comparison struct {
 }
 
 // Compare says what differs between what stands and the plan in force, without asking Prometheus. Of in it takes the
-// Secrets, the workload, the plan, the pins, break-glass, and of the memory what Recall read.
+// Secrets, the workload, the plan, the pins, break-glass, and of the memory what ReadSaved read.
 func Compare(in Inputs) Comparison {
 	fleet := StandingFleet(in)
 	c := Comparison{Pins: AllPins(in.Pins, fleet.Clusters)}
@@ -68,10 +68,10 @@ type Course struct {
 }
 
 // Follow judges it. Of in it takes what Compare takes, people's annotations, the configuration, the pods if they were
-// listed, and the memory that Recall read.
+// listed, and the memory that ReadSaved read.
 func Follow(in Inputs) Course {
 	fleet := StandingFleet(in)
-	v := Course{Budget: recallBudget(in, fleet), Replicas: recallReplicas(in)}
+	v := Course{Budget: savedBudget(in, fleet), Replicas: savedVerdict(in)}
 	if in.InForce == nil || in.InForce.Rollout == nil {
 		v.Waits = waitsOf(in, fleet)
 		return v
@@ -109,7 +109,7 @@ func progressOf(in Inputs, fleet discover.Fleet, view *plan.View, budget change.
 	if in.BreakGlass && !view.Plan.StopsAll() {
 		return rollout.Progress{Outcome: rollout.Waiting, Stage: view.Plan.Rollout.Stage, Why: "enforcement is off, so the rollout stays where it is"}, false
 	}
-	out := Outcome{Memory: in.Memory, Budget: budget, Replicas: recallReplicas(in)}
+	out := Outcome{Memory: in.Memory, Budget: budget, Replicas: savedVerdict(in)}
 	if cordons, err := plan.ParseCordons(in.Cordon); err == nil {
 		out.Cordoned = plan.Cordoned(cordons, in.Now)
 	}

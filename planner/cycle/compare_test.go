@@ -102,7 +102,7 @@ func TestWhatARolloutWaitsForShowsOutside(t *testing.T) {
 		w.slow(i)
 		w.observe()
 		in := clone(t, w.in)
-		in.Observed.Sight, in.Observed.Work, in.Fetched = ownership.Sight{}, nil, nil
+		in.Observed.Reported, in.Observed.Work, in.Fetched = ownership.Observation{}, nil, nil
 		if i%2 == 0 {
 			in.Observed = Observed{} // nor may they be listed
 		}

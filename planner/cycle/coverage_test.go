@@ -122,30 +122,30 @@ func TestTheClustersWithoutAValueAreNamed(t *testing.T) {
 // What the pods say of clusters without series: without Applications they are no loss; where no pod shows them, one that lasts; while
 // pods show them, half of the fleet that has no series is Prometheus' fault for good.
 func TestWhatThePodsSayOfALostSeries(t *testing.T) {
-	own := func(w *liveWorld, change func(*ownership.ClusterSight)) {
-		for name, c := range w.in.Observed.Sight.Clusters {
+	own := func(w *liveWorld, change func(*ownership.ClusterObservation)) {
+		for name, c := range w.in.Observed.Reported.Clusters {
 			if strings.HasPrefix(name, "own") {
 				change(&c)
-				w.in.Observed.Sight.Clusters[name] = c
+				w.in.Observed.Reported.Clusters[name] = c
 			}
 		}
 	}
-	unread := func(c *ownership.ClusterSight) {
-		*c = ownership.ClusterSight{Server: c.Server, Apps: ownership.Unknown}
+	unread := func(c *ownership.ClusterObservation) {
+		*c = ownership.ClusterObservation{Server: c.Server, Apps: ownership.Unknown}
 	}
 	for name, test := range map[string]struct {
 		pods func(w *liveWorld)
 		want int // of 180 minutes
 	}{
 		"they have no Applications": {func(w *liveWorld) {
-			own(w, func(c *ownership.ClusterSight) { *c = ownership.ClusterSight{Server: c.Server} })
+			own(w, func(c *ownership.ClusterObservation) { *c = ownership.ClusterObservation{Server: c.Server} })
 		}, 0},
 		"no pod shows them":       {func(w *liveWorld) { own(w, unread) }, 30},
-		"none is connected to it": {func(w *liveWorld) { own(w, func(c *ownership.ClusterSight) { c.Live = nil }) }, 30},
-		"a pod did not answer":    {func(w *liveWorld) { own(w, unread); w.in.Observed.Sight.Asked = false }, 180},
+		"none is connected to it": {func(w *liveWorld) { own(w, func(c *ownership.ClusterObservation) { c.Live = nil }) }, 30},
+		"a pod did not answer":    {func(w *liveWorld) { own(w, unread); w.in.Observed.Reported.Asked = false }, 180},
 		"the pods are away": {func(w *liveWorld) {
 			own(w, unread)
-			w.in.Observed.Sight.Pods = nil
+			w.in.Observed.Reported.Pods = nil
 		}, 180},
 		"the pods show them": {func(*liveWorld) {}, 180},
 	} {

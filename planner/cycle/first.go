@@ -53,7 +53,7 @@ func ownersNow(in Inputs, fleet discover.Fleet) []int {
 	seen := seenOwners(in.Owners, in.Workload, in.Observed.Pods)
 	for i, c := range fleet.Clusters {
 		owner, ok := seen[c.Shard.Server]
-		if asked := in.Observed.Sight.Clusters[c.Shard.ID].Owners; len(asked) == 1 && asked[0] >= 0 {
+		if asked := in.Observed.Reported.Clusters[c.Shard.ID].Owners; len(asked) == 1 && asked[0] >= 0 {
 			owner, ok = asked[0], true // Prometheus may be some scrapes behind, or new
 		}
 		if ok && owner < replicas && !c.Skip && !c.Implicit {

@@ -52,13 +52,13 @@ type Inputs struct {
 
 // Observed is what the application-controllers' pods are and say. Known is false where they could not be listed.
 type Observed struct {
-	Known   bool               `json:"known,omitempty"`
-	Dynamic bool               `json:"dynamic,omitempty"` // replicas are claimed slots, not ordinals
-	Pods    []observed.Pod     `json:"pods,omitempty"`
-	Slots   []ownership.Slot   `json:"slots,omitempty"` // of a Deployment's dynamic distribution
-	Sight   ownership.Sight    `json:"sight,omitzero"`
-	Work    map[int]ServerWork `json:"work,omitempty"` // reconciliations so far, by replica
-	Trouble []string           `json:"trouble,omitempty"`
+	Known    bool                  `json:"known,omitempty"`
+	Dynamic  bool                  `json:"dynamic,omitempty"` // replicas are claimed slots, not ordinals
+	Pods     []observed.Pod        `json:"pods,omitempty"`
+	Slots    []ownership.Slot      `json:"slots,omitempty"` // of a Deployment's dynamic distribution
+	Reported ownership.Observation `json:"reported,omitzero"`
+	Work     map[int]ServerWork    `json:"work,omitempty"` // reconciliations so far, by replica
+	Trouble  []string              `json:"trouble,omitempty"`
 }
 
 // ServerWork is what a replica did for each cluster, by server URL.

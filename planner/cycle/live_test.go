@@ -47,7 +47,7 @@ func newLiveWorld(loads ...float64) *liveWorld {
 
 // observe is what the pods say of the Secrets and the workload as they stand.
 func (w *liveWorld) observe() {
-	o := Observed{Known: true, Sight: ownership.Sight{Asked: true, Clusters: map[string]ownership.ClusterSight{}}}
+	o := Observed{Known: true, Reported: ownership.Observation{Asked: true, Clusters: map[string]ownership.ClusterObservation{}}}
 	holders := map[int]int{}
 	for r := range w.in.Workload.Replicas {
 		name := fmt.Sprintf("argocd-application-controller-%d", r)
@@ -57,17 +57,17 @@ func (w *liveWorld) observe() {
 		}
 		if !w.down[r] {
 			if !w.mute[r] {
-				holders[r] = len(o.Sight.Pods)
+				holders[r] = len(o.Reported.Pods)
 			}
-			o.Sight.Asked = o.Sight.Asked && !w.mute[r]
-			o.Sight.Pods = append(o.Sight.Pods, ownership.PodSight{Name: name, Replica: r, Ready: true, Running: true, Answered: !w.mute[r], SampledAt: w.in.Now})
+			o.Reported.Asked = o.Reported.Asked && !w.mute[r]
+			o.Reported.Pods = append(o.Reported.Pods, ownership.PodObservation{Name: name, Replica: r, Ready: true, Running: true, Answered: !w.mute[r], SampledAt: w.in.Now})
 		}
 	}
 	for _, s := range w.in.Discovered.Secrets {
-		c := ownership.ClusterSight{Server: s.Server, Apps: 1}
+		c := ownership.ClusterObservation{Server: s.Server, Apps: 1}
 		if w.idle[s.Name] {
 			c.Apps = 0
-			o.Sight.Clusters[s.Name] = c
+			o.Reported.Clusters[s.Name] = c
 			continue
 		}
 		if holder, up := holders[s.Shard.N]; up && s.Shard.State == discover.ShardValid && !w.taken[s.Name] {
@@ -76,7 +76,7 @@ func (w *liveWorld) observe() {
 		if w.doubled[s.Name] && s.Shard.N != 0 {
 			c.Owners, c.Live, c.Holders = []int{0, s.Shard.N}, []int{0, s.Shard.N}, []int{holders[0], holders[s.Shard.N]}
 		}
-		o.Sight.Clusters[s.Name] = c
+		o.Reported.Clusters[s.Name] = c
 		w.reconcile(s, c.Owners)
 	}
 	o.Work = w.work

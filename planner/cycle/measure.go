@@ -17,9 +17,9 @@ import (
 // standings is what is known of the clusters beside their metrics. Without Applications, by their number and by all
 // pods, a cluster needs no series.
 func (c *cycle) standings(a *adoption) poll.Standings {
-	sight := c.in.Observed.Sight
+	reported := c.in.Observed.Reported
 	answered := map[int]bool{}
-	for _, p := range sight.Pods {
+	for _, p := range reported.Pods {
 		answered[p.Replica] = answered[p.Replica] || p.Ready && p.Answered
 	}
 	all := make(poll.Standings, len(c.out.Fleet.Clusters))
@@ -29,7 +29,7 @@ func (c *cycle) standings(a *adoption) poll.Standings {
 		if row, planned := a.next.Clusters[name]; planned {
 			s.Replica = row.Replica
 		}
-		if shown, looked := sight.Clusters[name]; looked && sight.Asked && answered[s.Replica] {
+		if shown, looked := reported.Clusters[name]; looked && reported.Asked && answered[s.Replica] {
 			s.Gone = len(shown.Live) == 0
 			s.Idle = shown.Apps == 0 && len(shown.Owners) == 0
 			s.Uncounted = s.Uncounted || s.Idle

@@ -467,10 +467,10 @@ func TestWhatCannotBeConnectedKeepsNoFailoverWaiting(t *testing.T) {
 	step := func() Outcome {
 		w.in.Now = w.in.Now.Add(30 * time.Second)
 		w.observe()
-		for name, c := range w.in.Observed.Sight.Clusters {
+		for name, c := range w.in.Observed.Reported.Clusters {
 			if strings.HasPrefix(name, "own") {
 				c.Live = nil
-				w.in.Observed.Sight.Clusters[name] = c
+				w.in.Observed.Reported.Clusters[name] = c
 			}
 		}
 		return w.cycle()

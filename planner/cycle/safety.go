@@ -156,7 +156,7 @@ func MovedBy(r plan.Rollout) map[string]int {
 }
 
 func (c *cycle) judgeOwners(a *adoption) {
-	if len(c.in.Observed.Sight.Pods) == 0 {
+	if len(c.in.Observed.Reported.Pods) == 0 {
 		return // nothing was seen, and nothing is forgotten
 	}
 	v := plan.NewView(a.next.Clone(), a.pins)
@@ -165,7 +165,7 @@ func (c *cycle) judgeOwners(a *adoption) {
 		return replica, ok
 	}
 	before := c.in.Memory.Changes.Ownership
-	now, verdict := ownership.Judge(before, c.in.Observed.Sight, intended, c.in.Now, ownership.Grace{})
+	now, verdict := ownership.Judge(before, c.in.Observed.Reported, intended, c.in.Now, ownership.Grace{})
 	if a.partial {
 		a.keepUnseen(now, before)
 	}

@@ -57,7 +57,7 @@ func (s *snapshot) mayAny(actions action) bool {
 // seen is what stands, with what the pods say of themselves.
 func (s *snapshot) seen() observed.State {
 	seen := Seen(s.fleet, s.in.Workload)
-	seen.Pods, seen.OwnersKnown, seen.Owned = s.in.Observed.Pods, s.in.Observed.Sight.Asked, s.verdict.Owned
+	seen.Pods, seen.OwnersKnown, seen.Owned = s.in.Observed.Pods, s.in.Observed.Reported.Asked, s.verdict.Owned
 	let := excused(s.fleet, s.verdict, s.known, s.in.Now)
 	seen.Orphans = bereft(s.fleet, s.verdict, let)
 	if len(let) > 0 {

@@ -16,16 +16,16 @@ type Applications map[string]int
 // Unknown is a number of Applications that nobody could read.
 const Unknown = -1
 
-// Sight is one look at the fleet: who shows what, and who said nothing.
-type Sight struct {
-	Pods     []PodSight              `json:"pods"`
-	Asked    bool                    `json:"asked"` // every ready pod answered, and there is one
-	Clusters map[string]ClusterSight `json:"clusters"`
-	Counted  time.Time               `json:"counted,omitzero"` // when the Applications were listed; zero: just now
+// Observation is one look at the fleet: who shows what, and who said nothing.
+type Observation struct {
+	Pods     []PodObservation              `json:"pods"`
+	Asked    bool                          `json:"asked"` // every ready pod answered, and there is one
+	Clusters map[string]ClusterObservation `json:"clusters"`
+	Counted  time.Time                     `json:"counted,omitzero"` // when the Applications were listed; zero: just now
 }
 
 // Misses reports whether a cluster has Applications, by their number, and nobody is responsible for any of them.
-func (s Sight) Misses() bool {
+func (s Observation) Misses() bool {
 	for _, c := range s.Clusters {
 		if c.Apps > 0 && len(c.Holders) == 0 && !c.Skip {
 			return true
@@ -34,8 +34,8 @@ func (s Sight) Misses() bool {
 	return false
 }
 
-// PodSight is a pod in a Sight.
-type PodSight struct {
+// PodObservation is a pod in an Observation.
+type PodObservation struct {
 	Name      string    `json:"name"`
 	Replica   int       `json:"replica"`
 	Ready     bool      `json:"ready,omitempty"`
@@ -44,10 +44,10 @@ type PodSight struct {
 	SampledAt time.Time `json:"sampledAt,omitzero"`
 }
 
-// ClusterSight is a cluster in a Sight. Holders indexes the pods that are responsible for one of its Applications;
+// ClusterObservation is a cluster in an Observation. Holders indexes the pods that are responsible for one of its Applications;
 // Owners are their replicas, Live those of them that have read the cluster and are connected to it, Cached all replicas
 // that show its gauges; each sorted, none twice.
-type ClusterSight struct {
+type ClusterObservation struct {
 	Server  string `json:"server"`
 	Skip    bool   `json:"skip,omitempty"` // Argo CD was told to leave the cluster alone
 	Owners  []int  `json:"owners,omitempty"`
@@ -59,11 +59,11 @@ type ClusterSight struct {
 
 // Join puts the reports beside the fleet, by cluster Secret name. Clusters with one server URL cannot be told apart,
 // and all have what any of them has.
-func Join(reports []PodReport, fleet discover.Fleet, apps Applications) Sight {
-	s := Sight{Pods: make([]PodSight, len(reports)), Clusters: make(map[string]ClusterSight, len(fleet.Clusters))}
+func Join(reports []PodReport, fleet discover.Fleet, apps Applications) Observation {
+	s := Observation{Pods: make([]PodObservation, len(reports)), Clusters: make(map[string]ClusterObservation, len(fleet.Clusters))}
 	ready, answered := 0, 0
 	for i, r := range reports {
-		s.Pods[i] = PodSight{r.Name, r.Replica, r.Ready, r.Running, r.Answered(), r.SampledAt}
+		s.Pods[i] = PodObservation{r.Name, r.Replica, r.Ready, r.Running, r.Answered(), r.SampledAt}
 		if r.Ready {
 			ready++
 			if r.Answered() {
@@ -87,8 +87,8 @@ func Join(reports []PodReport, fleet discover.Fleet, apps Applications) Sight {
 	return s
 }
 
-func joinServer(reports []PodReport, server string) ClusterSight {
-	c := ClusterSight{Server: server}
+func joinServer(reports []PodReport, server string) ClusterObservation {
+	c := ClusterObservation{Server: server}
 	for i, r := range reports {
 		shown, found := r.Servers[server]
 		if !found || !r.Answered() {

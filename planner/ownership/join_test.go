@@ -47,68 +47,68 @@ func TestReportsAreJoinedToTheFleet(t *testing.T) {
 		fleet   discover.Input
 		apps    Applications
 		asked   bool
-		want    map[string]ClusterSight
+		want    map[string]ClusterObservation
 	}{
 		"one owner, at work": {
 			reports: []PodReport{answer(0, nil), answer(1, map[string]ServerReport{a: live})}, fleet: one, asked: true,
-			want: map[string]ClusterSight{"prod": {Server: a, Owners: []int{1}, Live: []int{1}, Cached: []int{1}, Holders: []int{1}, Apps: Unknown}},
+			want: map[string]ClusterObservation{"prod": {Server: a, Owners: []int{1}, Live: []int{1}, Cached: []int{1}, Holders: []int{1}, Apps: Unknown}},
 		},
 		"the owner has not read it yet": {
 			reports: []PodReport{answer(0, map[string]ServerReport{a: {Apps: 1, Cached: true, CacheAge: -1, Connected: true}})}, fleet: one, asked: true,
-			want: map[string]ClusterSight{"prod": {Server: a, Owners: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
+			want: map[string]ClusterObservation{"prod": {Server: a, Owners: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
 		},
 		"the owner cannot reach it": {
 			reports: []PodReport{answer(0, map[string]ServerReport{a: {Apps: 1, Cached: true, CacheAge: 9}})}, fleet: one, asked: true,
-			want: map[string]ClusterSight{"prod": {Server: a, Owners: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
+			want: map[string]ClusterObservation{"prod": {Server: a, Owners: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
 		},
 		"just moved: the loser shows its last gauges and counters": {
 			reports: []PodReport{answer(0, map[string]ServerReport{a: {Cached: true, CacheAge: 400, Connected: true, Reconciles: 7}}), answer(1, map[string]ServerReport{a: {Apps: 2}})}, fleet: one, asked: true,
-			want: map[string]ClusterSight{"prod": {Server: a, Owners: []int{1}, Cached: []int{0}, Holders: []int{1}, Apps: Unknown}},
+			want: map[string]ClusterObservation{"prod": {Server: a, Owners: []int{1}, Cached: []int{0}, Holders: []int{1}, Apps: Unknown}},
 		},
 		"two owners, one at work": {
 			reports: []PodReport{answer(3, map[string]ServerReport{a: live}), answer(0, map[string]ServerReport{a: {Apps: 2}})}, fleet: one, asked: true, apps: Applications{a: 2},
-			want: map[string]ClusterSight{"prod": {Server: a, Owners: []int{0, 3}, Live: []int{3}, Cached: []int{3}, Holders: []int{0, 1}, Apps: 2}},
+			want: map[string]ClusterObservation{"prod": {Server: a, Owners: []int{0, 3}, Live: []int{3}, Cached: []int{3}, Holders: []int{0, 1}, Apps: 2}},
 		},
 		"two pods that take themselves for one replica": {
 			reports: []PodReport{answer(0, map[string]ServerReport{a: live}), answer(0, map[string]ServerReport{a: live})}, fleet: one, asked: true,
-			want: map[string]ClusterSight{"prod": {Server: a, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0, 1}, Apps: Unknown}},
+			want: map[string]ClusterObservation{"prod": {Server: a, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0, 1}, Apps: Unknown}},
 		},
 		"nobody has it, and it has no Applications": {
 			reports: []PodReport{answer(0, map[string]ServerReport{b: live})}, fleet: one, asked: true, apps: Applications{b: 2},
-			want: map[string]ClusterSight{"prod": {Server: a}},
+			want: map[string]ClusterObservation{"prod": {Server: a}},
 		},
 		"a slash at the end of a Secret's server is nothing": {
 			reports: []PodReport{answer(0, map[string]ServerReport{a: live})}, fleet: discover.Input{Secrets: []discover.Secret{secret("prod", a+"/")}}, asked: true,
-			want: map[string]ClusterSight{"prod": {Server: a, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
+			want: map[string]ClusterObservation{"prod": {Server: a, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
 		},
 		"two Secrets with one server have what either has": {
 			reports: []PodReport{answer(0, map[string]ServerReport{a: live})}, fleet: discover.Input{Secrets: []discover.Secret{secret("prod", a+"/"), secret("twin", a)}}, asked: true,
-			want: map[string]ClusterSight{
+			want: map[string]ClusterObservation{
 				"prod": {Server: a, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown},
 				"twin": {Server: a, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown},
 			},
 		},
 		"the in-cluster without a Secret": {
 			reports: []PodReport{answer(0, map[string]ServerReport{plan.InClusterServer: live})}, fleet: discover.Input{InClusterEnabled: true}, asked: true,
-			want: map[string]ClusterSight{"in-cluster": {Server: plan.InClusterServer, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
+			want: map[string]ClusterObservation{"in-cluster": {Server: plan.InClusterServer, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
 		},
 		"a cluster that Argo CD leaves alone": {
 			reports: []PodReport{answer(0, nil)}, fleet: discover.Input{Secrets: []discover.Secret{{Name: "prod", Server: a, HasData: true, SkipReconcile: true}}}, asked: true,
-			want: map[string]ClusterSight{"prod": {Server: a, Skip: true, Apps: Unknown}},
+			want: map[string]ClusterObservation{"prod": {Server: a, Skip: true, Apps: Unknown}},
 		},
 		"a ready pod is silent": {
 			reports: []PodReport{answer(0, map[string]ServerReport{a: live}), silent(1, true)}, fleet: one,
-			want: map[string]ClusterSight{"prod": {Server: a, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
+			want: map[string]ClusterObservation{"prod": {Server: a, Owners: []int{0}, Live: []int{0}, Cached: []int{0}, Holders: []int{0}, Apps: Unknown}},
 		},
 		"an unready pod is silent": {
 			reports: []PodReport{answer(0, nil), silent(1, false)}, fleet: one, asked: true,
-			want: map[string]ClusterSight{"prod": {Server: a, Apps: Unknown}},
+			want: map[string]ClusterObservation{"prod": {Server: a, Apps: Unknown}},
 		},
 		"what a pod said before it failed does not count": {
 			reports: []PodReport{{Controller: running("ac-0", ""), Err: "no answer", Servers: map[string]ServerReport{a: live}}}, fleet: one,
-			want: map[string]ClusterSight{"prod": {Server: a, Apps: Unknown}},
+			want: map[string]ClusterObservation{"prod": {Server: a, Apps: Unknown}},
 		},
-		"no pods": {fleet: one, want: map[string]ClusterSight{"prod": {Server: a, Apps: Unknown}}},
+		"no pods": {fleet: one, want: map[string]ClusterObservation{"prod": {Server: a, Apps: Unknown}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Join(test.reports, fleetOf(t, test.fleet), test.apps)
@@ -133,8 +133,8 @@ func TestPodsAreHandedOnWithWhatTheyReported(t *testing.T) {
 	if diff := cmp.Diff(want, Pods([]PodReport{second, silent(2, true), first})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	sight := []PodSight{{Name: "ac-1", Replica: 1, Ready: true, Running: true, Answered: true, SampledAt: noon()}, {Name: "ac-0", Ready: true, Running: true}}
-	if diff := cmp.Diff(sight, Join([]PodReport{second, silent(0, true)}, discover.Fleet{}, nil).Pods); diff != "" {
+	observation := []PodObservation{{Name: "ac-1", Replica: 1, Ready: true, Running: true, Answered: true, SampledAt: noon()}, {Name: "ac-0", Ready: true, Running: true}}
+	if diff := cmp.Diff(observation, Join([]PodReport{second, silent(0, true)}, discover.Fleet{}, nil).Pods); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -42,7 +42,7 @@ type Memory struct {
 	Begun   time.Time            `json:"begun,omitzero"`    // the first sample that was looked at
 }
 
-// Verdict is what a sight means. Orphans and Doubled are beyond their grace, by cluster.
+// Verdict is what an observation means. Orphans and Doubled are beyond their grace, by cluster.
 type Verdict struct {
 	Owned   map[string]observed.Owned `json:"owned"`
 	Orphans []Orphan                  `json:"orphans,omitempty"`
@@ -51,8 +51,8 @@ type Verdict struct {
 
 // Judge says who owns each cluster, and which have no owner or several for longer than the grace. intended is the
 // replica that the plan gives a cluster. now only bounds the samples' own clock. Neither argument is changed.
-func Judge(m Memory, s Sight, intended func(cluster string) (replica int, planned bool), now time.Time, g Grace) (Memory, Verdict) {
-	j := judge{sight: s, grace: g.withDefaults(), memory: m.clone(), verdict: Verdict{Owned: make(map[string]observed.Owned, len(s.Clusters))}}
+func Judge(m Memory, s Observation, intended func(cluster string) (replica int, planned bool), now time.Time, g Grace) (Memory, Verdict) {
+	j := judge{observation: s, grace: g.withDefaults(), memory: m.clone(), verdict: Verdict{Owned: make(map[string]observed.Owned, len(s.Clusters))}}
 	j.oldest, j.newest = span(s.Pods, everyPod(s.Pods), now)
 	j.newest = later(j.newest, m.Newest)
 	if j.memory.Begun.IsZero() {
@@ -72,14 +72,14 @@ func Judge(m Memory, s Sight, intended func(cluster string) (replica int, planne
 
 // judge is one verdict while it is made. Oldest and newest are the samples' bounds.
 type judge struct {
-	sight          Sight
+	observation    Observation
 	grace          Grace
 	memory         Memory
 	verdict        Verdict
 	oldest, newest time.Time
 }
 
-func (j *judge) cluster(name string, c ClusterSight, intended int, now time.Time) {
+func (j *judge) cluster(name string, c ClusterObservation, intended int, now time.Time) {
 	idle := false
 	switch {
 	case len(c.Holders) > 0:
@@ -104,12 +104,12 @@ func (j *judge) cluster(name string, c ClusterSight, intended int, now time.Time
 // unknown reports whether somebody who did not answer may have the cluster: any ready pod; the pod of its replica,
 // however it is; the pod that had it last, and one whose replica nobody knows, if they run. So is a cluster that was
 // not seen since the memory began, until more than one look was taken.
-func (j *judge) unknown(name string, c ClusterSight, intended int) bool {
+func (j *judge) unknown(name string, c ClusterObservation, intended int) bool {
 	last, known := j.memory.Last[name]
-	if !j.sight.Asked || c.Apps == Unknown && !known && j.oldest.Sub(j.memory.Begun) < resting {
+	if !j.observation.Asked || c.Apps == Unknown && !known && j.oldest.Sub(j.memory.Begun) < resting {
 		return true
 	}
-	return slices.ContainsFunc(j.sight.Pods, func(p PodSight) bool {
+	return slices.ContainsFunc(j.observation.Pods, func(p PodObservation) bool {
 		if p.Answered {
 			return false
 		}
@@ -119,7 +119,7 @@ func (j *judge) unknown(name string, c ClusterSight, intended int) bool {
 
 // empty reports whether a cluster that nobody has is one without Applications. Where those cannot be read, one that
 // nobody ever had is; so is one whose cache stays where it was.
-func (j *judge) empty(name string, c ClusterSight) bool {
+func (j *judge) empty(name string, c ClusterObservation) bool {
 	if c.Apps != Unknown {
 		return c.Apps == 0
 	}
@@ -136,13 +136,13 @@ func (j *judge) empty(name string, c ClusterSight) bool {
 	return j.oldest.Sub(lost) >= forgotten
 }
 
-func (j *judge) orphan(name string, c ClusterSight, intended int) {
+func (j *judge) orphan(name string, c ClusterObservation, intended int) {
 	since, known := j.memory.Lost[name]
 	if !known {
 		since = j.newest
 		j.memory.Lost[name] = since
 	}
-	stale := !j.sight.Counted.IsZero() && j.sight.Counted.Before(since) // it may have lost its last Application then
+	stale := !j.observation.Counted.IsZero() && j.observation.Counted.Before(since) // it may have lost its last Application then
 	if stale || j.oldest.Sub(since) < j.grace.Orphaned {
 		return
 	}
@@ -153,7 +153,7 @@ func (j *judge) orphan(name string, c ClusterSight, intended int) {
 	switch {
 	case intended == NoReplica:
 		o.Why = NotPlanned
-	case !slices.ContainsFunc(j.sight.Pods, func(p PodSight) bool { return p.Replica == intended }):
+	case !slices.ContainsFunc(j.observation.Pods, func(p PodObservation) bool { return p.Replica == intended }):
 		o.Why = NoPod
 	}
 	j.verdict.Orphans = append(j.verdict.Orphans, o)
@@ -161,14 +161,14 @@ func (j *judge) orphan(name string, c ClusterSight, intended int) {
 
 // doubled judges by the samples of those pods alone that have the cluster. One holder clears the fault only if no other
 // ready pod kept silent.
-func (j *judge) doubled(name string, c ClusterSight, now time.Time) {
+func (j *judge) doubled(name string, c ClusterObservation, now time.Time) {
 	if len(c.Holders) < 2 {
-		if j.sight.Asked {
+		if j.observation.Asked {
 			delete(j.memory.Doubled, name)
 		}
 		return
 	}
-	oldest, newest := span(j.sight.Pods, c.Holders, now)
+	oldest, newest := span(j.observation.Pods, c.Holders, now)
 	since, known := j.memory.Doubled[name]
 	if !known {
 		since = later(newest, j.memory.Newest)
@@ -179,13 +179,13 @@ func (j *judge) doubled(name string, c ClusterSight, now time.Time) {
 	}
 	d := Doubled{Cluster: name, Since: since, Owners: c.Owners}
 	for _, i := range c.Holders {
-		d.Pods = append(d.Pods, j.sight.Pods[i].Name)
+		d.Pods = append(d.Pods, j.observation.Pods[i].Name)
 	}
 	slices.Sort(d.Pods)
 	j.verdict.Doubled = append(j.verdict.Doubled, d)
 }
 
-func everyPod(pods []PodSight) []int {
+func everyPod(pods []PodObservation) []int {
 	all := make([]int, len(pods))
 	for i := range pods {
 		all[i] = i
@@ -194,7 +194,7 @@ func everyPod(pods []PodSight) []int {
 }
 
 // span is the oldest and the newest sample of those pods that answered, not later than now.
-func span(pods []PodSight, of []int, now time.Time) (oldest, newest time.Time) {
+func span(pods []PodObservation, of []int, now time.Time) (oldest, newest time.Time) {
 	for _, i := range of {
 		if !pods[i].Answered {
 			continue
@@ -233,7 +233,7 @@ func (m Memory) clone() Memory {
 }
 
 // forget drops the clusters that are not there any more.
-func (m Memory) forget(clusters map[string]ClusterSight) {
+func (m Memory) forget(clusters map[string]ClusterObservation) {
 	gone := func(name string) bool { _, found := clusters[name]; return !found }
 	maps.DeleteFunc(m.Last, func(name string, _ int) bool { return gone(name) })
 	maps.DeleteFunc(m.Lost, func(name string, _ time.Time) bool { return gone(name) })

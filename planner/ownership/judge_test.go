@@ -14,7 +14,7 @@ import (
 
 const serverA = "https://a"
 
-// look is one sight, taken so long after noon, and what is made of the one cluster.
+// look is one observation, taken so long after noon, and what is made of the one cluster.
 type look struct {
 	after   time.Duration
 	reports []PodReport
@@ -225,9 +225,9 @@ func TestAStoryOfOneClusterIsJudged(t *testing.T) {
 			var memory Memory
 			for i, look := range test.looks {
 				now := noon().Add(look.after)
-				sight := Join(at(look.reports, now), fleetOf(t, test.fleet), test.apps)
+				observation := Join(at(look.reports, now), fleetOf(t, test.fleet), test.apps)
 				var verdict Verdict
-				memory, verdict = Judge(overJSON(t, memory), sight, intended, now, Grace{})
+				memory, verdict = Judge(overJSON(t, memory), observation, intended, now, Grace{})
 				if diff := cmp.Diff(look.want, told(verdict)); diff != "" {
 					t.Fatalf("look %d, %s after noon (-want +got):\n%s", i, look.after, diff)
 				}
@@ -272,9 +272,9 @@ func TestTheGraceIsAnArgument(t *testing.T) {
 	intended := func(string) (int, bool) { return 1, true }
 	m, _ := Judge(Memory{}, Join([]PodReport{without(0), without(1)}, fleet, Applications{serverA: 1}), intended, noon(), Grace{})
 	later := noon().Add(10 * time.Second)
-	sight := Join(at([]PodReport{without(0), without(1)}, later), fleet, Applications{serverA: 1})
+	observation := Join(at([]PodReport{without(0), without(1)}, later), fleet, Applications{serverA: 1})
 	for grace, want := range map[time.Duration]int{10 * time.Second: 1, 11 * time.Second: 0, 0: 0, -time.Second: 0} {
-		if _, v := Judge(m, sight, intended, later, Grace{Orphaned: grace}); len(v.Orphans) != want {
+		if _, v := Judge(m, observation, intended, later, Grace{Orphaned: grace}); len(v.Orphans) != want {
 			t.Errorf("with a grace of %s there are %d orphans, want %d", grace, len(v.Orphans), want)
 		}
 	}

@@ -78,9 +78,9 @@ func TestNothingIsOrphanedIdleOrDoubledWithoutProof(t *testing.T) {
 		for range rapid.IntRange(1, 12).Draw(t, "looks") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 180).Draw(t, "later")) * time.Second)
 			reports := drawReports(t, now)
-			sight := Join(reports, fleet, drawApps(t))
+			observation := Join(reports, fleet, drawApps(t))
 			before := overJSON(t, memory)
-			next, verdict := Judge(memory, sight, intended, now, Grace{})
+			next, verdict := Judge(memory, observation, intended, now, Grace{})
 			if diff := cmp.Diff(before, overJSON(t, memory)); diff != "" {
 				t.Fatalf("the memory that was handed in changed:\n%s", diff)
 			}
@@ -89,22 +89,22 @@ func TestNothingIsOrphanedIdleOrDoubledWithoutProof(t *testing.T) {
 				t.Fatalf("%d clusters are judged, want %d", len(verdict.Owned), len(fleet.Clusters))
 			}
 			for _, o := range verdict.Orphans {
-				mustBeOrphan(t, o, reports, sight.Clusters[o.Cluster], intended)
+				mustBeOrphan(t, o, reports, observation.Clusters[o.Cluster], intended)
 				mustBeSince(t, o.Cluster, o.Since, orphaned, now, 2*time.Minute)
 				if verdict.Owned[o.Cluster].Idle {
 					t.Fatalf("%q is both idle and an orphan", o.Cluster)
 				}
 			}
 			for _, d := range verdict.Doubled {
-				if len(d.Pods) < 2 || len(d.Pods) != len(sight.Clusters[d.Cluster].Holders) {
+				if len(d.Pods) < 2 || len(d.Pods) != len(observation.Clusters[d.Cluster].Holders) {
 					t.Fatalf("%q is called doubled on %v", d.Cluster, d.Pods)
 				}
 				mustBeSince(t, d.Cluster, d.Since, doubled, now, 30*time.Second)
 			}
 			for name, owned := range verdict.Owned {
-				c := sight.Clusters[name]
-				if owned.Idle && (len(c.Holders) > 0 || c.Apps > 0 && !c.Skip || !sight.Asked && !c.Skip) {
-					t.Fatalf("%q is called idle: %+v, asked: %v", name, c, sight.Asked)
+				c := observation.Clusters[name]
+				if owned.Idle && (len(c.Holders) > 0 || c.Apps > 0 && !c.Skip || !observation.Asked && !c.Skip) {
+					t.Fatalf("%q is called idle: %+v, asked: %v", name, c, observation.Asked)
 				}
 				if !slices.IsSorted(owned.Owners) || len(slices.DeleteFunc(slices.Clone(owned.Live), func(r int) bool { return slices.Contains(owned.Owners, r) })) > 0 {
 					t.Fatalf("%q has the owners %v, of them live %v", name, owned.Owners, owned.Live)
@@ -114,7 +114,7 @@ func TestNothingIsOrphanedIdleOrDoubledWithoutProof(t *testing.T) {
 	})
 }
 
-func mustBeOrphan(t *rapid.T, o Orphan, reports []PodReport, c ClusterSight, intended func(string) (int, bool)) {
+func mustBeOrphan(t *rapid.T, o Orphan, reports []PodReport, c ClusterObservation, intended func(string) (int, bool)) {
 	replica, planned := intended(o.Cluster)
 	ready, there := 0, false
 	for _, r := range reports {
@@ -182,9 +182,9 @@ func TestAnOrphanIsFoundHoweverManyLooksAreTaken(t *testing.T) {
 		var memory Memory
 		now := noon()
 		for {
-			sight := Join(at([]PodReport{without(0), without(1)}, now), fleet, Applications{serverA: 1})
+			observation := Join(at([]PodReport{without(0), without(1)}, now), fleet, Applications{serverA: 1})
 			var verdict Verdict
-			memory, verdict = Judge(memory, sight, intended, now, Grace{})
+			memory, verdict = Judge(memory, observation, intended, now, Grace{})
 			if found := len(verdict.Orphans) == 1; found != (now.Sub(noon()) >= 2*time.Minute) {
 				t.Fatalf("%s after it was lost it is called an orphan: %v", now.Sub(noon()), found)
 			} else if found {

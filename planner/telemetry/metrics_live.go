@@ -37,7 +37,7 @@ func (m *Metrics) registerOwnership(r prometheus.Registerer) {
 func (m *Metrics) observeOwnership(in cycle.Inputs, out cycle.Outcome) {
 	m.orphaned.Set(float64(len(out.Verdict.Orphans)))
 	m.doubled.Set(float64(len(out.Verdict.Doubled)))
-	m.asked.Set(BoolGauge(in.Observed.Sight.Asked))
+	m.asked.Set(BoolGauge(in.Observed.Reported.Asked))
 	m.unwell.Reset()
 	for _, s := range out.Replicas.Sick {
 		m.unwell.WithLabelValues(string(s.Reason)).Inc()

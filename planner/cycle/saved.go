@@ -10,17 +10,17 @@ import (
 	"ballast/planner/plan"
 )
 
-// Recalled is what the leader left in the history of moves and of those who carry them, for people who ask how things
+// Saved is what the leader left in the history of moves and of those who carry them, for people who ask how things
 // are.
-type Recalled struct {
+type Saved struct {
 	SavedAt   time.Time // up to five minutes ago; zero: nothing was saved yet
 	Changes   Changes
 	Known     discover.Known
 	HeldUntil time.Time // a rollout failed, and nothing new begins before; zero: none did
 }
 
-// Recall reads it from the history's parts. What cannot be read is left out and reported.
-func Recall(savedAt time.Time, parts map[string][]byte) (Recalled, []error) {
+// ReadSaved reads it from the history's parts. What cannot be read is left out and reported.
+func ReadSaved(savedAt time.Time, parts map[string][]byte) (Saved, []error) {
 	asked := map[string][]byte{}
 	for _, name := range []string{partChanges, partLimits, partFleet} {
 		if part, ok := parts[name]; ok {
@@ -28,25 +28,25 @@ func Recall(savedAt time.Time, parts map[string][]byte) (Recalled, []error) {
 		}
 	}
 	m, dropped := MemoryOf(asked)
-	r := Recalled{SavedAt: savedAt, Changes: m.Changes, Known: m.Known}
+	r := Saved{SavedAt: savedAt, Changes: m.Changes, Known: m.Known}
 	if !m.HoldOff.IsZero() {
 		r.HeldUntil = m.HoldOff.Add(holdOff)
 	}
 	return r, dropped
 }
 
-// recallBudget is the move budget as the leader has it: what it remembers, and the stage in force if it came after
+// savedBudget is the move budget as the leader has it: what it remembers, and the stage in force if it came after
 // that.
-func recallBudget(in Inputs, fleet discover.Fleet) change.Budget {
+func savedBudget(in Inputs, fleet discover.Fleet) change.Budget {
 	c := &cycle{in: in, out: Outcome{Memory: in.Memory, Fleet: fleet}}
 	c.count(together(fleet))
 	return c.out.Budget
 }
 
-// recallReplicas is the verdict on the replicas that the leader came to when it looked last. What it saw then stands in
+// savedVerdict is the verdict on the replicas that the leader came to when it looked last. What it saw then stands in
 // its memory, so that the same look is judged again. A pod that is not there any more makes the difference between one
 // that is not ready and none.
-func recallReplicas(in Inputs) failover.Verdict {
+func savedVerdict(in Inputs) failover.Verdict {
 	f, m := in.Config.Failover, in.Memory.Changes.Replicas
 	if f == nil || m.Looked.IsZero() || in.InForce == nil {
 		return failover.Verdict{}

@@ -30,24 +30,24 @@ func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
 	for name, test := range map[string]struct {
 		saved Memory
 		spoil string // the part that breaks
-		want  Recalled
+		want  Saved
 		says  []string
 	}{
-		"all of it":                    {whole, "", Recalled{Changes: changes, HeldUntil: epoch.Add(holdOff)}, nil},
-		"no rollout failed":            {Memory{Changes: changes}, "", Recalled{Changes: changes}, nil},
-		"nothing":                      {Memory{}, "", Recalled{}, nil},
-		"moves that cannot be read":    {whole, partChanges, Recalled{Changes: limits, HeldUntil: epoch.Add(holdOff)}, []string{broken}},
-		"limits that cannot be read":   {whole, partLimits, Recalled{Changes: others}, []string{"reading what limits changes: "}},
-		"a fleet that cannot be read":  {whole, partFleet, Recalled{Changes: changes, HeldUntil: epoch.Add(holdOff)}, []string{"reading what was known of the fleet: "}},
-		"votes that nobody asked for":  {whole, partVotes, Recalled{Changes: changes, HeldUntil: epoch.Add(holdOff)}, nil},
-		"values that nobody asked for": {whole, partLastGood, Recalled{Changes: changes, HeldUntil: epoch.Add(holdOff)}, nil},
+		"all of it":                    {whole, "", Saved{Changes: changes, HeldUntil: epoch.Add(holdOff)}, nil},
+		"no rollout failed":            {Memory{Changes: changes}, "", Saved{Changes: changes}, nil},
+		"nothing":                      {Memory{}, "", Saved{}, nil},
+		"moves that cannot be read":    {whole, partChanges, Saved{Changes: limits, HeldUntil: epoch.Add(holdOff)}, []string{broken}},
+		"limits that cannot be read":   {whole, partLimits, Saved{Changes: others}, []string{"reading what limits changes: "}},
+		"a fleet that cannot be read":  {whole, partFleet, Saved{Changes: changes, HeldUntil: epoch.Add(holdOff)}, []string{"reading what was known of the fleet: "}},
+		"votes that nobody asked for":  {whole, partVotes, Saved{Changes: changes, HeldUntil: epoch.Add(holdOff)}, nil},
+		"values that nobody asked for": {whole, partLastGood, Saved{Changes: changes, HeldUntil: epoch.Add(holdOff)}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parts, _ := test.saved.Parts(nil)
 			if test.spoil != "" {
 				parts[test.spoil] = []byte("no part")
 			}
-			got, dropped := Recall(epoch, parts)
+			got, dropped := ReadSaved(epoch, parts)
 			test.want.SavedAt = epoch
 			if diff := cmp.Diff(test.want, got, equalTimes, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -61,8 +61,8 @@ func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
 			}
 		})
 	}
-	if got, dropped := Recall(time.Time{}, nil); !cmp.Equal(Recalled{}, got) || len(dropped) > 0 {
-		t.Errorf("of no history %+v is recalled, dropped %v", got, dropped)
+	if got, dropped := ReadSaved(time.Time{}, nil); !cmp.Equal(Saved{}, got) || len(dropped) > 0 {
+		t.Errorf("of no history %+v is saved, dropped %v", got, dropped)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestUnwellReplicasAreAsTheLeaderHadThem(t *testing.T) {
 		// Whom the memory names stays named, even if that pod is not there any more.
 		same := cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Sick.Pod" }, cmp.Comparer(func(a, b string) bool { return a == b || a == "" || b == "" }))
 		if diff := cmp.Diff(want, Follow(in).Replicas, equalTimes, cmpopts.EquateEmpty(), same); diff != "" {
-			t.Fatalf("(-leader's +recalled):\n%s", diff)
+			t.Fatalf("(-leader's +saved):\n%s", diff)
 		}
 	})
 }
