@@ -50,7 +50,7 @@ func (l *Loop) enforcement(ctx context.Context, in cycle.Inputs, fresh time.Dura
 
 // held is what the webhooks hold while nobody has switched them off.
 func held(in cycle.Inputs) probe.Held {
-	fleet := in.Memory.Standing(in.Discovered, in.Now)
+	fleet := cycle.StandingFleet(in)
 	p := *in.InForce
 	if r := p.Rollout; p.Replicas == 0 && r != nil && plan.StopLapsed(r.Since, in.Now) {
 		p.FreeReplicas = true // the webhook holds them no more

@@ -123,7 +123,8 @@ func (l *Loop) mend(ctx context.Context) (again time.Duration, err error) {
 	if err != nil {
 		return lookSoon, err
 	}
-	fleet := l.lookedAt().memory.Standing(in, l.Clock.Now()) // only what is there is written to
+	// Only what is there is written to.
+	fleet := cycle.StandingFleet(cycle.Inputs{Discovered: in, Memory: l.lookedAt().memory, Now: l.Clock.Now()})
 	agenda := l.agenda(l.known(), fleet, w)
 	if len(agenda.Steps) > 0 {
 		snapshot, err := l.Store.Read(ctx)

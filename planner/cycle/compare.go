@@ -49,10 +49,12 @@ func Compare(in Inputs) Comparison {
 	return c
 }
 
-// StandingFleet is the fleet as it stands, however much of it went. Which Secret leads its server's others goes by what
-// the leader remembers, as far as the inputs have that.
+// StandingFleet is the fleet as it stands, however much of it went; nothing is missed in it. Which Secret leads its
+// server's others goes by what the leader remembers, as far as the inputs have that.
 func StandingFleet(in Inputs) discover.Fleet {
-	fleet, _, _ := discover.Discover(in.Discovered, in.Memory.Known, discover.Options{MaxShrink: 1, Had: in.had}, in.Now)
+	m := in.Memory
+	o := discover.Options{MaxShrink: 1, Before: m.Servers, Made: m.Made, Had: in.had}
+	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{Leaders: m.Known.Leaders}, o, in.Now)
 	return fleet
 }
 

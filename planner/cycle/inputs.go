@@ -88,13 +88,6 @@ type Memory struct {
 	Made    map[string]time.Time `json:"made,omitempty"`
 }
 
-// Standing is the fleet as its Secrets stand, by who led their servers until now; nothing is missed in it.
-func (m Memory) Standing(in discover.Input, now time.Time) discover.Fleet {
-	had := func(secret, server string) bool { return m.Servers[secret] == server }
-	fleet, _, _ := discover.Discover(in, discover.Known{Leaders: m.Known.Leaders}, discover.Options{MaxShrink: 1, Before: m.Servers, Made: m.Made, Had: had}, now)
-	return fleet
-}
-
 // Changes is what is remembered of moves and of those who carry them.
 type Changes struct {
 	Target    map[string]int       `json:"target,omitempty"`   // where the live rollout under way goes, by cluster; its plan has the present wave only

@@ -99,7 +99,7 @@ func TestRepairsGoByWhoLed(t *testing.T) {
 	w.run(2)
 	w.secret("c001").Created = epoch.Add(time.Hour)
 	pins := map[string]string{}
-	for _, c := range w.in.Memory.Standing(w.in.Discovered, w.in.Now).Clusters {
+	for _, c := range StandingFleet(Inputs{Discovered: w.in.Discovered, Memory: w.in.Memory, Now: w.in.Now}).Clusters {
 		pins[c.Shard.ID] = c.Pin
 	}
 	if diff := cmp.Diff(map[string]string{"c000": "", "c001": "", "c002": "", "zz": ""}, pins); diff != "" {
