@@ -19,6 +19,10 @@ var errMalformed = errors.New("malformed JSON")
 // Secret's other keys never become values of their own, keys are matched by case (encoding/json takes "Shard" for
 // "shard"), and a call's cost is one pass over the bytes. A nil node is an absent value.
 //
+// sigs.k8s.io/json, into structs of the fields that are read, was measured beside it (BenchmarkServe, "mini"): it makes a
+// value of each token, so that a Secret of 64 KiB costs 319 KB of garbage instead of 8, some thirty times the time, and
+// whoever reaches the port as much memory as a body has.
+//
 // The API server sends well-formed documents. Others are either found malformed or read leniently, and never crash.
 type node []byte
 
