@@ -35,6 +35,7 @@ func (o *clusterOptions) register(cmd *cobra.Command) {
 	flags.AuthOverrideFlags.Username.LongName, flags.AuthOverrideFlags.Password.LongName = "", "" // no API server takes them
 	flags.Timeout.Default, flags.Timeout.Description = answerTimeout.String(), "how long the API server may take for one answer; 0 is no end"
 	clientcmd.BindOverrideFlags(&o.overrides, cmd.Flags(), flags)
+	cmd.Flags().Lookup("as-group").Usage = "`group` to impersonate for the operation; it can be repeated"
 	cmd.Flags().StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig file (default: $KUBECONFIG, ~/.kube/config, or the pod's own ServiceAccount)")
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "argocd", "Argo CD's namespace")
 	run := cmd.RunE

@@ -141,14 +141,22 @@ func samplesOf(w io.Writer, format string, count int) {
 	defer out.Flush()
 	before, after, numbered := strings.Cut(format, "%d")
 	_, _ = out.WriteString(answerHead)
+	if !numbered { // by the thousand, for there are millions
+		const block = 1000
+		thousand := strings.Repeat(format+",", block)
+		for range (count - 1) / block {
+			_, _ = out.WriteString(thousand)
+		}
+		_, _ = out.WriteString(thousand[:((count-1)%block+1)*(len(format)+1)-1] + answerTail)
+		return
+	}
 	for i := range count {
 		if i > 0 {
 			_ = out.WriteByte(',')
 		}
 		_, _ = out.WriteString(before)
-		if numbered {
-			_, _ = out.WriteString(strconv.Itoa(i) + after)
-		}
+		_, _ = out.WriteString(strconv.Itoa(i))
+		_, _ = out.WriteString(after)
 	}
 	_, _ = out.WriteString(answerTail)
 }
