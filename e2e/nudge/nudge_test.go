@@ -61,6 +61,7 @@ func TestNudger(t *testing.T) {
 		"whoever waits for a listing can leave":                                leavesTheQueue,
 		"Applications are counted as they were at a time that is told":         countsWithItsTime,
 		"two Secrets of one server have the Applications of both":              countsTheMost,
+		"where an expression cannot be read, none is not known to be none":     doubtsWhatNobodyRead,
 	}
 	for name, run := range cases {
 		t.Run(name, func(t *testing.T) { run(t, newWorld(t, config)) })
@@ -124,6 +125,22 @@ func countsWithItsTime(t *testing.T, w *world) {
 	is(1, 0)(count(10 * time.Minute))
 	is(0, 3*time.Minute)(count(2 * time.Minute))
 	is(0, 3*time.Minute)(count(10 * time.Minute))
+}
+
+// doubtsWhatNobodyRead: a cluster's Applications may all be in a namespace that only the expression names.
+func doubtsWhatNobodyRead(t *testing.T, w *world) {
+	w.application(w.own, "a", us, nil)
+	counts := func() map[string]int {
+		t.Helper()
+		apps, _, err := w.nudger.Count(w.ctx, w.own, []nudge.Destination{{Server: eu}, {Server: us}}, time.Minute)
+		w.must(err)
+		return apps
+	}
+	w.watch("/a(?!b/,team")
+	w.equal(map[string]int{eu: nudge.Unknown, us: 1}, counts())
+	w.watch("team")
+	w.clock.SetTime(start.Add(time.Hour))
+	w.equal(map[string]int{eu: 0, us: 1}, counts())
 }
 
 func countsTheMost(t *testing.T, w *world) {
