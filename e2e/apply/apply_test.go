@@ -39,6 +39,7 @@ func TestApplier(t *testing.T) {
 		"a failure stops no other step":                              failsOneByOne,
 		"a second writer is waited for, then named":                  namesTheSecondWriter,
 		"the budget defers what goes beyond it":                      defersBeyondTheBudget,
+		"a Secret that etcd takes no more of is refused for good":    knowsAFullSecret,
 		"the env is written in its place":                            writesEnvInPlace,
 		"an env that is absent is appended once":                     appendsEnv,
 		"an env by reference is replaced":                            replacesReference,

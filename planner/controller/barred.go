@@ -1,13 +1,8 @@
 package controller
 
 import (
-	"errors"
 	"maps"
-	"slices"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ballast/planner/apply"
 	"ballast/planner/diff"
@@ -28,8 +23,7 @@ type bar struct {
 	why   string
 }
 
-// noteBarred remembers what became of a write to a Secret. Timeouts and an API server that is away say nothing of it; a
-// conflict is one of all attempts of a write.
+// noteBarred remembers what became of a write to a Secret.
 func (l *Loop) noteBarred(result apply.Result) {
 	step, ok := result.Step.(diff.PatchShard)
 	if !ok || result.Outcome == apply.Deferred {
@@ -37,12 +31,10 @@ func (l *Loop) noteBarred(result apply.Result) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var status apierrors.APIStatus
-	reasons := []metav1.StatusReason{metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonConflict}
-	refused := errors.As(result.Err, &status) && slices.Contains(reasons, apierrors.ReasonForError(result.Err))
+	why, refused := apply.Refusal(result.Err)
 	switch {
 	case refused:
-		l.barred[step.Secret] = bar{times: l.barred[step.Secret].times + 1, at: l.Clock.Now(), why: string(status.Status().Reason) + ": " + status.Status().Message}
+		l.barred[step.Secret] = bar{times: l.barred[step.Secret].times + 1, at: l.Clock.Now(), why: why}
 	case result.Err == nil, result.Outcome == apply.Refused: // gone, or people's meanwhile: discovery sees that, and it may come back
 		delete(l.barred, step.Secret)
 	}
