@@ -41,8 +41,9 @@ if that is worth their moves, and not because they were there.
 Clusters that are pinned there stay, and so do those that ballast does not move: of a Secret that is immutable, unmanaged or not
 of discover.selector, and the in-cluster that Argo CD adds by itself, without a Secret. They are named. With --wait it ends with
 exit code 0 when the replica is empty, with 3 when such clusters are all that is left, and with 1 where it cannot tell or the time
-is over: in "ballast evacuate 3 --wait && kubectl drain" nothing is drained that still works. First it shows, by the planner's own judgement, which clusters would
-go where, by the loads of the last decision; the planner chooses anew, by present loads, when it begins.
+is over: in "ballast evacuate 3 --wait && kubectl drain" nothing is drained that still works. First it shows which clusters would
+go where, by the planner's own judgement and the loads of the last decision; the planner chooses anew, by present loads, when it
+begins.
 
 It is the annotation ballast.argoproj.io/cordon on the plan ConfigMap, like "3=2026-11-20T17:00:00Z,1=2026-11-20T18:30:00Z", and
 needs get and patch on that ConfigMap. To know of clusters that stay it needs list on secrets, on statefulsets and deployments,
