@@ -24,7 +24,7 @@ func TestWhatIsRefusedForGood(t *testing.T) {
 		"none":                {nil, ""},
 		"a rule":              {apierrors.NewForbidden(secrets, "a", errors.New("a policy")), `Forbidden: secrets "a" is forbidden: a policy`},
 		"another's write":     {apierrors.NewConflict(secrets, "a", errors.New("it changed")), `Conflict: Operation cannot be fulfilled on secrets "a": it changed`},
-		"a body":              {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), "RequestEntityTooLarge: Request entity is too large: limit is 3145728"},
+		"a body":              {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), "RequestEntityTooLarge: Request entity too large: limit is 3145728"},
 		"etcd's bound":        {says(500, "etcdserver: request is too large"), "RequestEntityTooLarge: etcdserver: request is too large"},
 		"its client's bound":  {says(500, "rpc error: code = ResourceExhausted desc = grpc: trying to send message larger than max (2097306 vs. 2097152)"), "RequestEntityTooLarge: rpc error: code = ResourceExhausted desc = grpc: trying to send message larger than max (2097306 vs. 2097152)"},
 		"etcd without leader": {says(500, "etcdserver: leader changed"), ""},
