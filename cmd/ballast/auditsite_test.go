@@ -100,15 +100,20 @@ func TestAuditShowsThePowerfulActs(t *testing.T) {
 	mustDo(t, s.Admin.Patch(t.Context(), planMap, annotating("tripped", `"of 9 moves 4 came to nothing"`)))
 	carol := s.As("carol")
 	want := [][]string{{"TIME", "USER", "VERB", "NAMESPACE", "OBJECT", "REQUESTED", "ENFORCED", "REASON", "REVISION", "RESULT"}}
-	does := func(o client.Object, p client.Patch, object, requested, enforced, reason string) {
+	// patches waits for what it wrote: a patch begins with what the API server has cached, and the audit tells of its
+	// first attempt.
+	patches := func(o client.Object, p client.Patch) {
 		t.Helper()
 		mustDo(t, carol.Patch(t.Context(), o, p))
-		// A patch begins with what the API server has cached, and the audit tells of its first attempt.
 		waitFor(t, "the write in the API server's cache", func() bool {
 			cached := o.DeepCopyObject().(client.Object)
 			err := s.Admin.Get(t.Context(), client.ObjectKeyFromObject(o), cached, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}})
 			return err == nil && cached.GetResourceVersion() == o.GetResourceVersion()
 		})
+	}
+	does := func(o client.Object, p client.Patch, object, requested, enforced, reason string) {
+		t.Helper()
+		patches(o, p)
 		want = append(want, []string{"carol", "patch", "argocd", object, requested, enforced, reason, "1", "written"})
 	}
 	steers := func(name, value, field string) {
@@ -131,7 +136,7 @@ func TestAuditShowsThePowerfulActs(t *testing.T) {
 	does(secret, annotating("unmanaged", `"true"`), "secret/prod-eu", "shard=3 unmanaged=true", "unmanaged=true", "Unmanaged")
 	does(secret, annotating("pin", `"1"`), "secret/prod-eu", "shard=3 pin=1", "pin=1", "Unmanaged")
 	does(secret, labelling(`null`), "secret/prod-eu", "shard=3 secret-type=-", "secret-type=-", "Unmanaged")
-	mustDo(t, carol.Patch(t.Context(), secret, annotating("pin", `"2"`))) // which no webhook is asked about
+	patches(secret, annotating("pin", `"2"`)) // which no webhook is asked about
 	does(secret, labelling(`"cluster"`), "secret/prod-eu", "shard=3 pin=2 unmanaged=true secret-type=cluster", "pin=2 unmanaged=true secret-type=cluster", "Unmanaged")
 	does(set, annotating("unmanaged", `"true"`), "statefulset/"+controllerName, "replicas=4 ARGOCD_CONTROLLER_REPLICAS=4 unmanaged=true", "unmanaged=true", "Unmanaged")
 	deletes := func(o client.Object, cells ...string) {

@@ -131,7 +131,7 @@ func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, pro
 		return in, explainDenied(err, cfg.Target.Namespace)
 	}
 	in.InForce, in.Pins, in.Paused, in.BreakGlass, in.Cordon, in.Tripped = doc.Plan, doc.Pins, doc.Paused, doc.BreakGlass, doc.Cordon, doc.Tripped
-	in.PinProblems = doc.PinProblems
+	in.PinProblems, in.Discovered.AcceptDiscovery = doc.PinProblems, doc.AcceptDiscovery
 	saved, err := readSaved(ctx, c, cfg)
 	if err != nil {
 		say(progress, "note: what the leader remembers is not known whole, moves that were made already may not be counted: %v\n", err)

@@ -39,6 +39,7 @@ func (s standing) inputs(doc plan.Document, now time.Time) cycle.Inputs {
 	}
 	if s.secrets != nil {
 		in.Discovered = *s.secrets
+		in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
 		return in
 	}
 	in.Discovered, in.Pins = cycle.RowsAsSecrets(*doc.Plan), maps.Clone(in.Pins)

@@ -123,6 +123,7 @@ func (v *observation) inputs() cycle.Inputs {
 	in := cycle.Inputs{Now: v.now, Config: v.config, InForce: doc.Plan, Pins: doc.Pins, Paused: doc.Paused, BreakGlass: doc.BreakGlass,
 		Tripped: doc.Tripped, Cordon: doc.Cordon,
 		Discovered: v.input, Workload: v.workload, Memory: cycle.Memory{Changes: v.history.Changes, Known: v.history.Known}}
+	in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
 	if v.pods != nil {
 		in.Observed = cycle.Observed{Known: true, Dynamic: v.pods.Dynamic}
 		for _, p := range v.pods.Pods {

@@ -66,7 +66,7 @@ func (l *Loop) bringBack(ctx context.Context) error {
 	if !stoppedByX0Y && !held || next.Target != cycle.TargetOf(in.Workload) {
 		return nil
 	}
-	seen := observed.State{Workload: cycle.Seen(discover.Fleet{}, in.Workload).Workload}
+	seen := observed.State{Workload: cycle.Seen(nil, discover.Fleet{}, discover.Known{}, in.Workload).Workload}
 	steps := diff.Steps(plan.NewView(next, nil), seen, diff.Options{Now: in.Now}).Steps
 	steps = slices.DeleteFunc(steps, func(s diff.Step) bool { _, is := s.(diff.PatchWorkload); return !is })
 	l.reportSteps(in.Workload, l.Applier.Apply(ctx, next.Target, steps))

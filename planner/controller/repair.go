@@ -153,7 +153,8 @@ func (l *Loop) agenda(d plan.Document, fleet discover.Fleet, w discover.Workload
 	if !enforces(d) || d.Plan.Target != cycle.TargetOf(w) {
 		return diff.Result{}
 	}
-	seen, last := cycle.Seen(fleet, w), l.lookedAt()
+	last := l.lookedAt()
+	seen := cycle.Seen(d.Plan.Clusters, fleet, last.known, w)
 	seen.Accepted = d.AcceptDiscovery
 	seen.Pods, seen.Owned, seen.OwnersKnown, seen.Looked, seen.Given = last.pods, last.owned, last.asked, last.at, l.Applier.Given()
 	live := l.Config().Rollout.Live

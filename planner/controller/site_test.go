@@ -62,6 +62,6 @@ func (w *world) cycle() {
 	next := out.Next.Clone()
 	next.Revision++
 	w.in.Memory, w.in.InForce = out.Memory, &next
-	agenda := diff.Steps(plan.NewView(next.Clone(), out.Pins), cycle.Seen(out.Fleet, w.in.Workload), diff.Options{})
+	agenda := diff.Steps(plan.NewView(next.Clone(), out.Pins), cycle.Seen(next.Clusters, out.Fleet, out.Memory.Known, w.in.Workload), diff.Options{})
 	sim.Do(agenda.Steps, &w.in.Workload, w.in.Discovered.Secrets)
 }

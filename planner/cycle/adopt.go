@@ -286,7 +286,7 @@ func (a *adoption) forgetRows() {
 		}
 	}
 	var forgotten []string
-	for _, name := range a.orphanedRows() {
+	for _, name := range orphanedRows(a.next.Clusters, a.fleet) {
 		since, seen := a.in.Memory.Gone[name]
 		if !seen || a.in.Now.Before(since) {
 			since = a.in.Now
@@ -304,19 +304,19 @@ func (a *adoption) forgetRows() {
 }
 
 // orphanedRows are the rows without a Secret, by name.
-func (a *adoption) orphanedRows() []string {
+func orphanedRows(rows map[string]plan.Row, fleet discover.Fleet) []string {
 	present := 0
-	for _, c := range a.fleet.Clusters {
-		if _, ok := a.next.Clusters[c.Shard.ID]; ok {
+	for _, c := range fleet.Clusters {
+		if _, ok := rows[c.Shard.ID]; ok {
 			present++
 		}
 	}
-	if present == len(a.next.Clusters) {
+	if present == len(rows) {
 		return nil // as nearly always
 	}
 	var names []string
-	for name := range a.next.Clusters {
-		if !inFleet(a.fleet, name) {
+	for name := range rows {
+		if !inFleet(fleet, name) {
 			names = append(names, name)
 		}
 	}

@@ -34,7 +34,9 @@ func Compare(in Inputs) Comparison {
 		return c
 	}
 	view := plan.NewView(*in.InForce, c.Pins)
-	c.Agenda = diff.Steps(view, Seen(fleet, in.Workload), diff.Options{BreakGlass: in.BreakGlass, Now: in.Now})
+	seen := Seen(in.InForce.Clusters, fleet, in.Memory.Known, in.Workload)
+	seen.Accepted = in.Discovered.AcceptDiscovery
+	c.Agenda = diff.Steps(view, seen, diff.Options{BreakGlass: in.BreakGlass, Now: in.Now})
 	loads, owners, replicas := make([]plan.Load, len(fleet.Clusters)), make([]int, len(fleet.Clusters)), in.InForce.Replicas
 	for i, cl := range fleet.Clusters {
 		// A row's load is for display; one that cannot be read counts as nothing.

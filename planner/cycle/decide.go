@@ -311,9 +311,15 @@ func (c *cycle) advance(a *adoption) {
 	a.next = next
 }
 
-// Seen is what stands, as a rollout looks at it.
-func Seen(fleet discover.Fleet, w discover.Workload) observed.State {
+// Seen is what stands beside a plan's rows, as rollouts and repairs look at it. known are the clusters that the leader
+// has come to know; where nobody knows them, every row without a Secret is missed.
+func Seen(rows map[string]plan.Row, fleet discover.Fleet, known discover.Known, w discover.Workload) observed.State {
 	seen := observed.State{Workload: seenWorkload(w), Secrets: make([]observed.Secret, 0, len(fleet.Clusters))}
+	for _, name := range orphanedRows(rows, fleet) {
+		if !known.Misses(name) {
+			seen.Passing = append(seen.Passing, name)
+		}
+	}
 	disputed := map[string]bool{} // servers
 	for _, cl := range fleet.Clusters {
 		if cl.Alone {

@@ -56,7 +56,7 @@ func (s *snapshot) mayAny(actions action) bool {
 
 // seen is what stands, with what the pods say of themselves.
 func (s *snapshot) seen() observed.State {
-	seen := Seen(s.fleet, s.in.Workload)
+	seen := Seen(s.next.Clusters, s.fleet, s.known, s.in.Workload)
 	seen.Pods, seen.OwnersKnown, seen.Owned = s.in.Observed.Pods, s.in.Observed.Reported.Asked, s.verdict.Owned
 	let := excused(s.fleet, s.verdict, s.known, s.in.Now)
 	seen.Orphans = bereft(s.fleet, s.verdict, let)
@@ -69,11 +69,6 @@ func (s *snapshot) seen() observed.State {
 		seen.Doubled = append(seen.Doubled, d.Cluster)
 	}
 	seen.InCluster, seen.Accepted = inCluster(s.fleet, s.in), s.in.Discovered.AcceptDiscovery
-	for _, name := range s.orphanedRows() {
-		if !s.known.Misses(name) {
-			seen.Passing = append(seen.Passing, name)
-		}
-	}
 	return seen
 }
 

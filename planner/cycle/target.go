@@ -39,7 +39,7 @@ func (s *snapshot) settle(replicas int, decided map[string]int) map[string]int {
 		}
 		clusters = append(clusters, p)
 	}
-	for _, name := range s.orphanedRows() {
+	for _, name := range orphanedRows(s.next.Clusters, s.fleet) {
 		row := s.next.Clusters[name]
 		gone := placement.Cluster{Name: name, Server: s.beside.Of(name, row.Server), At: row.Replica, Claim: placement.Follows, Load: last[name]}
 		clusters = append(clusters, gone)

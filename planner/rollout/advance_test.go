@@ -69,7 +69,7 @@ func TestAdvance(t *testing.T) {
 		"the way back waits for its pods too": {
 			to: 3, shards: grown, stage: plan.Reverting, at: inTime, seen: stands(standing(3, ptr(3)), nil),
 			want: Waiting, wantStage: plan.Reverting, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2},
-			wantRows: map[string]int{"a": 0, "b": 1}, wantWhy: "waiting: of 2 replicas 2 are updated and 2 ready",
+			wantRows: map[string]int{"a": 0, "b": 1}, wantWhy: "waiting: the workload still asks for 3 replicas",
 		},
 		"the way back ends": {
 			to: 3, shards: grown, stage: plan.Reverting, at: inTime, seen: stands(standing(2, ptr(2)), nil),
@@ -79,7 +79,7 @@ func TestAdvance(t *testing.T) {
 		"the way back ends at its deadline, whatever stands": {
 			to: 3, shards: grown, stage: plan.Reverting, at: late, seen: stands(standing(3, ptr(3)), nil),
 			want: Reverted, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2},
-			wantRows: map[string]int{"a": 0, "b": 1}, wantWhy: "not done after 10m0s: of 2 replicas 2 are updated and 2 ready",
+			wantRows: map[string]int{"a": 0, "b": 1}, wantWhy: "not done after 10m0s: the workload still asks for 3 replicas",
 		},
 		"assigning waits for the Secrets": {
 			to: 3, shards: grown, stage: plan.Assigning, at: inTime, seen: stands(standing(3, ptr(3)), []observed.Secret{carried("b", 1)}),
@@ -133,7 +133,7 @@ func TestAdvance(t *testing.T) {
 		"a smaller workload that never gets ready turns back": {
 			to: 1, shards: shrunken, stage: plan.Scaling, at: late, seen: stands(standing(2, ptr(2)), nil),
 			want: TurnedBack, wantStage: plan.Reverting, wantCount: plan.Count{Replicas: 2, ControllerReplicas: 2}, wantRows: shrunken,
-			wantWhy: "not done after 10m0s: of 1 replicas 1 are updated and 1 ready",
+			wantWhy: "not done after 10m0s: the workload still asks for 2 replicas",
 		},
 		"restarting waits for the restart itself": {
 			to: 3, shards: grown, stage: plan.Restarting, restart: true, at: inTime, seen: stands(standing(2, ptr(2)), nil),

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 
 	"ballast/planner/observed"
@@ -44,6 +45,7 @@ func (t *transition) replacing() {
 	done := t.seen.Workload.Settled(t.p) && (!t.p.Restarts() || t.seen.Workload.RestartedSince(t.p.Rollout.Since))
 	why := replicasSeen(t.p, t.seen.Workload)
 	if !done {
+		why = cmp.Or(t.kept(), why)
 		if !t.progress.Late {
 			t.wait(why)
 			return

@@ -30,7 +30,7 @@ func TestARolloutThatIsToEndEndsWhereItMay(t *testing.T) {
 		},
 		"replicas that go already are gone first": {
 			plan: shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas = 2 }), seen: but(fit(3, 16, shrunken), func(s *observed.State) { s.Workload.Current = 3 }),
-			want: "Waiting: Shrinking 2/16 rows [a0 b1 c0]; waiting: of 2 replicas 2 are updated and 2 ready",
+			want: "Waiting: Shrinking 2/16 rows [a0 b1 c0]; waiting: the workload still asks for 3 replicas",
 		},
 		"after the env's restart no replica comes": {
 			plan: during(from, three, plan.Scaling, old, nil), seen: fit(2, 16, old),

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"fmt"
 	"testing"
 
 	"ballast/planner/observed"
@@ -25,7 +26,7 @@ func TestLiveScaling(t *testing.T) {
 		},
 		"the way back waits until the replicas are gone": {
 			plan: growing(plan.Reverting, func(p *plan.Plan) { p.Replicas = 2 }), seen: fit(3, 16, old),
-			want: "Waiting: Reverting 2/16 rows [a0 b1 c1]; waiting: of 2 replicas 2 are updated and 2 ready",
+			want: "Waiting: Reverting 2/16 rows [a0 b1 c1]; waiting: the workload still asks for 3 replicas",
 		},
 		"the way back ends": {
 			plan: growing(plan.Reverting, func(p *plan.Plan) { p.Replicas = 2 }), seen: fit(2, 16, old),
@@ -33,7 +34,7 @@ func TestLiveScaling(t *testing.T) {
 		},
 		"the way back ends at its deadline, whatever stands": {
 			plan: growing(plan.Reverting, func(p *plan.Plan) { p.Replicas = 2 }), seen: fit(3, 16, old), late: true,
-			want: "Reverted: 2/16 rows [a0 b1 c1]; not done after 10m0s: of 2 replicas 2 are updated and 2 ready",
+			want: "Reverted: 2/16 rows [a0 b1 c1]; not done after 10m0s: the workload still asks for 3 replicas",
 		},
 		"the env's restart comes before the replicas": {
 			plan: renewing, seen: but(fit(2, 16, old), func(s *observed.State) { s.Workload.Updated = 1 }),
@@ -185,7 +186,7 @@ func TestLiveVerifyingAndShrinking(t *testing.T) {
 		},
 		"shrinking waits until they are gone": {
 			plan: shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas = 2 }), seen: fit(3, 16, shrunken),
-			want: "Waiting: Shrinking 2/16 rows [a0 b1 c0]; waiting: of 2 replicas 2 are updated and 2 ready",
+			want: "Waiting: Shrinking 2/16 rows [a0 b1 c0]; waiting: the workload still asks for 3 replicas",
 		},
 		"shrinking is finished": {
 			plan: shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas = 2 }), seen: fit(2, 16, shrunken),
@@ -193,11 +194,25 @@ func TestLiveVerifyingAndShrinking(t *testing.T) {
 		},
 		"a workload that could not be made smaller stays": {
 			plan: shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas = 2 }), seen: but(fit(3, 16, shrunken), stray), late: true,
-			want: "GaveUp: 3/16 rows [a0 b1 c0]; not done after 10m0s: of 2 replicas 2 are updated and 2 ready",
+			want: `GaveUp: 3/16 rows [a0 b1 c0]; not done after 10m0s: the workload is not made smaller while 1 Secrets carry a replica that is to go, the first is "z"`,
+		},
+		"one of a fleet that is mostly not seen, too": {
+			plan: shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) {
+				p.Replicas = 2
+				for i := range 4 {
+					p.Clusters[fmt.Sprint("gone-", i)] = plan.Row{}
+				}
+			}),
+			seen: fit(3, 16, shrunken), late: true,
+			want: "GaveUp: 3/16 rows [a0 b1 c0 gone-00 gone-10 gone-20 gone-30]; not done after 10m0s: the workload is not made smaller while most of the plan's Secrets are not seen",
+		},
+		"and one that a person took out": {
+			plan: shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas = 2 }), seen: but(fit(3, 16, shrunken), func(s *observed.State) { s.Workload.Unmanaged = true }), late: true,
+			want: "GaveUp: 3/16 rows [a0 b1 c0]; not done after 10m0s: the workload is annotated as unmanaged, and stays at 3 replicas",
 		},
 		"a pod that does not go does not bring the others back": {
 			plan: shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas = 2 }), seen: but(fit(2, 16, shrunken), func(s *observed.State) { s.Workload.Current = 3 }), late: true,
-			want: "GaveUp: 2/16 rows [a0 b1 c0]; not done after 10m0s: of 2 replicas 2 are updated and 2 ready",
+			want: "GaveUp: 2/16 rows [a0 b1 c0]; not done after 10m0s: of 2 replicas 2 are updated and 2 ready; still there and to go: 1",
 		},
 		"people's replicas went already": {
 			plan: shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas, p.FreeReplicas = 2, true }), seen: fit(2, 16, shrunken),

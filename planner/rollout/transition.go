@@ -84,7 +84,26 @@ func (t *transition) replaced() (bool, string) {
 		p.Replicas = w.Replicas
 	}
 	done := w.Settled(p) && (!p.Restarts() || w.RestartedSince(p.Rollout.Since))
+	if kept := t.kept(); !done && kept != "" {
+		return false, kept
+	}
 	return done, replicasSeen(p, w)
+}
+
+// kept says what keeps a workload from being made smaller.
+func (t *transition) kept() string {
+	w := t.seen.Workload
+	if t.p.FreeReplicas || w == nil || w.Replicas <= t.p.Replicas {
+		return ""
+	}
+	stray := strays(t.seen, t.p.Replicas, w.Replicas)
+	switch unseen := t.seen.Blind(t.p); {
+	case w.Unmanaged:
+		return fmt.Sprintf("the workload is annotated as unmanaged, and stays at %d replicas", w.Replicas)
+	case unseen || len(stray) > 0:
+		return fmt.Sprintf("the workload is not made smaller while %s", waitsFor(nil, stray, unseen))
+	}
+	return fmt.Sprintf("the workload still asks for %d replicas", w.Replicas)
 }
 
 // setRow gives a cluster a replica; whether that is a person's pin goes with it.
