@@ -37,7 +37,7 @@ func TestRolesGrantThisAndNothingElse(t *testing.T) {
 		"ballast-planner": {
 			`get,list,watch,patch secrets of ""`,
 			`get,list,watch,create configmaps of ""`,
-			`update,patch configmaps of "" named ballast-plan,ballast-history`,
+			`update,patch configmaps of "" named ballast-plan,ballast-history,ballast-plan-status`,
 			`get,list,watch statefulsets,deployments of "apps"`,
 			`get,list,watch pods of ""`,
 			`list horizontalpodautoscalers of "autoscaling"`,

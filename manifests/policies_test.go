@@ -459,7 +459,7 @@ const (
 	onlyEnv         = "of a container's env the planner writes ARGOCD_CONTROLLER_REPLICAS, a number, and nothing else"
 	onlyResources   = "of a container the planner writes ARGOCD_CONTROLLER_REPLICAS and the resources and nothing else"
 	neverDeletes    = "the planner deletes nothing, and creates no Secret, workload or Application"
-	twoMaps         = "the planner writes the ConfigMaps ballast-plan and ballast-history and no other"
+	twoMaps         = "the planner writes the ConfigMaps ballast-plan, ballast-history and ballast-plan-status and no other"
 )
 
 // aboutAnyObject are patches that no object takes.
@@ -614,7 +614,7 @@ func (b *baseBed) holdsThePlannerToTheNudge(t *testing.T) {
 }
 
 func (b *baseBed) keepsTheHistorysOneWriter(t *testing.T) {
-	const itsAlone = "what is in ballast-history is the planner's alone: delete the ConfigMap, and the planner begins another one"
+	const itsAlone = "what is in ballast-history and ballast-plan-status is the planner's alone: delete the ConfigMap, and the planner begins another one"
 	for name, w := range map[string]struct {
 		change func(*corev1.ConfigMap)
 		told   string
@@ -628,19 +628,25 @@ func (b *baseBed) keepsTheHistorysOneWriter(t *testing.T) {
 		"an immutable one":      {change: func(cm *corev1.ConfigMap) { cm.Immutable = ptr.To(true) }, told: "the ConfigMap stays mutable"},
 		"a finalizer of others": {change: func(cm *corev1.ConfigMap) { cm.Finalizers = []string{"example.com/a"} }},
 	} {
-		t.Run("history "+name, func(t *testing.T) {
-			cm := b.planMap(func(cm *corev1.ConfigMap) {
-				cm.Name, cm.BinaryData, cm.Annotations = "ballast-history", map[string][]byte{"records": make([]byte, 900<<10)}, map[string]string{}
-			})
-			told(t, b.person.Create(t.Context(), cm.DeepCopy(), client.DryRunAll), itsAlone) // a backup, or one in the planner's place
-			b.must(t, b.planner.Create(t.Context(), cm))
-			cm.Data, cm.Annotations = map[string]string{}, map[string]string{}
-			w.change(cm)
-			told(t, b.person.Update(t.Context(), cm.DeepCopy(), client.DryRunAll), w.told)
-			if w.told == itsAlone {
-				told(t, b.planner.Update(t.Context(), cm, client.DryRunAll), "")
-			}
-			b.must(t, b.person.Delete(t.Context(), cm))
-		})
+		b.keepsOneWriter(t, "ballast-history", "history "+name, w.change, w.told, itsAlone)
+		b.keepsOneWriter(t, "ballast-plan-status", "status "+name, w.change, w.told, itsAlone)
 	}
+}
+
+// keepsOneWriter: nobody but the planner makes such a ConfigMap or writes its data.
+func (b *baseBed) keepsOneWriter(t *testing.T, configMap, name string, change func(*corev1.ConfigMap), refused, itsAlone string) {
+	t.Run(name, func(t *testing.T) {
+		cm := b.planMap(func(cm *corev1.ConfigMap) {
+			cm.Name, cm.BinaryData, cm.Annotations = configMap, map[string][]byte{"records": make([]byte, 900<<10)}, map[string]string{}
+		})
+		told(t, b.person.Create(t.Context(), cm.DeepCopy(), client.DryRunAll), itsAlone) // a backup, or one in the planner's place
+		b.must(t, b.planner.Create(t.Context(), cm))
+		cm.Data, cm.Annotations = map[string]string{}, map[string]string{}
+		change(cm)
+		told(t, b.person.Update(t.Context(), cm.DeepCopy(), client.DryRunAll), refused)
+		if refused == itsAlone {
+			told(t, b.planner.Update(t.Context(), cm, client.DryRunAll), "")
+		}
+		b.must(t, b.person.Delete(t.Context(), cm))
+	})
 }

@@ -170,7 +170,7 @@ func readSaved(ctx context.Context, c client.Client, cfg config.PlannerConfig) (
 	if err != nil {
 		return cycle.Saved{}, err
 	}
-	saved, problems := cycle.ReadSaved(h.SavedAt, h.Parts)
+	saved, problems := cycle.ReadSaved(h.Parts)
 	return saved, errors.Join(problems...)
 }
 

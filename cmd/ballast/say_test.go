@@ -137,7 +137,7 @@ func checkOutput(t interface {
 // texts do not make: else somebody's text passes for ballast's own.
 func TestWhateverIsPrintedIsHarmless(t *testing.T) {
 	for name, empty := range map[string]func() writer{
-		"status":     func() writer { return &status{now: noon, seesPods: true} },
+		"status":     func() writer { return &overview{now: noon, seesPods: true} },
 		"evacuate":   func() writer { return &evacuation{now: noon} },
 		"cordons":    func() writer { return &cordonList{now: noon} },
 		"freeze":     func() writer { return &frozen{} },
@@ -292,7 +292,7 @@ func TestOddServersAreMaskedInJSON(t *testing.T) {
 	now := cycle.Compare(in)
 	for name, print := range map[string]func(io.Writer) error{
 		"plan":   func(w io.Writer) error { return writePlanJSON(w, in, out) },
-		"status": func(w io.Writer) error { return sayJSON(w, status{Replicas: now.Replicas}) },
+		"status": func(w io.Writer) error { return sayJSON(w, overview{Replicas: now.Replicas}) },
 		"steps":  func(w io.Writer) error { return sayJSON(w, []diff.Step{diff.Nudge{Server: oddServers()[0]}}) },
 	} {
 		t.Run(name, func(t *testing.T) {

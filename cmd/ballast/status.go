@@ -12,8 +12,8 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
-	"ballast/planner/failover"
 	"ballast/planner/plan"
+	"ballast/planner/status"
 )
 
 type statusOptions struct {
@@ -34,7 +34,8 @@ what it waits for, what people asked for (pins, cordons, a freeze, a rollback), 
 replicas that are unwell and of clusters that nobody or several replicas have, who else has a say over the workload, and what
 differs from the plan. It writes nothing.
 
-What the leader knows it saves at each decision, and every five minutes; the line "Budget" says how long ago that was.
+How things are beside that is the leader's own word, which it writes into ConfigMap ballast-plan-status as soon as it changes, and
+once a minute; the line "Leader" says how old it is.
 
 It needs get and list on the Secrets, ConfigMaps, StatefulSets and Deployments of Argo CD's namespace. With list on its pods,
 HorizontalPodAutoscalers and PodDisruptionBudgets, and get on its Leases, it shows more; what it may not see it names.
@@ -47,43 +48,47 @@ It ends with exit code 1 where something differs that ballast should have put ri
 	o.cluster.register(cmd)
 	cmd.Flags().StringVar(&o.plan, "plan-configmap", "ballast-plan", "name of the plan ConfigMap")
 	cmd.Flags().StringVar(&o.config, "config-configmap", "ballast-config",
-		"name of the ConfigMap with the planner's configuration, whose limits and deadlines are shown")
+		"name of the ConfigMap with the planner's configuration, which says which Secrets are clusters")
 	cmd.Flags().StringVarP(&o.output, "output", "o", asTable, "table, json or yaml")
 	return cmd
 }
 
-// status is what is shown.
-type status struct {
-	Plan        *plan.Plan        `json:"plan,omitempty"`
-	PlanError   string            `json:"planError,omitempty"`
-	Reason      string            `json:"reason,omitempty"`
-	DecidedAt   string            `json:"decidedAt,omitempty"`
-	DecidedBy   string            `json:"decidedBy,omitempty"`
-	Leader      string            `json:"leader,omitempty"`
-	Renewed     time.Time         `json:"renewed,omitzero"`
-	Owner       *conflicts.Owner  `json:"owner,omitempty"` // another installation, whose the target is
-	Paused      bool              `json:"paused,omitempty"`
-	PausedBy    string            `json:"pausedBy,omitempty"`
-	PausedWhy   string            `json:"pausedReason,omitempty"`
-	BreakGlass  bool              `json:"enforcementOff,omitempty"`
-	Tripped     string            `json:"tripped,omitempty"` // why ballast stopped itself
-	HeldUntil   time.Time         `json:"heldUntil,omitzero"`
-	RollbackTo  string            `json:"rollbackTo,omitempty"`
-	Cordons     []cordoned        `json:"cordons,omitempty"`
-	Rollout     *underWay         `json:"rollout,omitempty"`
-	Workload    discover.Workload `json:"workload"`
-	Replicas    []plan.Replica    `json:"replicas,omitempty"`
-	Pods        []podStatus       `json:"pods,omitempty"`
-	Slots       *slotsStatus      `json:"slots,omitempty"`
-	Unwell      []unwell          `json:"unwell,omitempty"`
-	FailoverOff string            `json:"failoverHeld,omitempty"` // why nothing is done about them
-	Orphaned    []fault           `json:"orphaned,omitempty"`
-	Doubled     []fault           `json:"doubled,omitempty"`
-	Budget      *budgetStatus     `json:"budget,omitempty"`
-	Pins        plan.Pins         `json:"pins,omitempty"`
-	PinProblems []plan.PinProblem `json:"pinProblems,omitempty"`
-	Drift       []diff.Step       `json:"drift,omitempty"`
-	Held        []string          `json:"held,omitempty"`
+// overview is what is shown.
+type overview struct {
+	Plan        *plan.Plan         `json:"plan,omitempty"`
+	PlanError   string             `json:"planError,omitempty"`
+	Reason      string             `json:"reason,omitempty"`
+	DecidedAt   string             `json:"decidedAt,omitempty"`
+	DecidedBy   string             `json:"decidedBy,omitempty"`
+	Leader      string             `json:"leader,omitempty"`
+	Renewed     time.Time          `json:"renewed,omitzero"`
+	LookedAt    time.Time          `json:"lookedAt,omitzero"` // when the leader said what follows
+	Conditions  []status.Condition `json:"conditions,omitempty"`
+	Owner       *conflicts.Owner   `json:"owner,omitempty"` // another installation, whose the target is
+	Paused      bool               `json:"paused,omitempty"`
+	PausedBy    string             `json:"pausedBy,omitempty"`
+	PausedWhy   string             `json:"pausedReason,omitempty"`
+	BreakGlass  bool               `json:"enforcementOff,omitempty"`
+	Tripped     string             `json:"tripped,omitempty"` // why ballast stopped itself
+	HeldUntil   time.Time          `json:"heldUntil,omitzero"`
+	RollbackTo  string             `json:"rollbackTo,omitempty"`
+	Cordons     []cordoned         `json:"cordons,omitempty"`
+	Rollout     *underWay          `json:"rollout,omitempty"`
+	Workload    discover.Workload  `json:"workload"`
+	Replicas    []plan.Replica     `json:"replicas,omitempty"`
+	Pods        []podStatus        `json:"pods,omitempty"`
+	Slots       *slotsStatus       `json:"slots,omitempty"`
+	Unwell      []status.Unwell    `json:"unwell,omitempty"`
+	FailoverOff string             `json:"failoverHeld,omitempty"` // why nothing is done about them
+	Orphaned    []status.Fault     `json:"orphaned,omitempty"`
+	Doubled     []status.Fault     `json:"doubled,omitempty"`
+	Budget      *status.Budget     `json:"budget,omitempty"`
+	Candidate   *status.Candidate  `json:"candidate,omitempty"`
+	Omitted     int                `json:"omitted,omitempty"` // entries of what the leader said that had no room
+	Pins        plan.Pins          `json:"pins,omitempty"`
+	PinProblems []plan.PinProblem  `json:"pinProblems,omitempty"`
+	Drift       []diff.Step        `json:"drift,omitempty"`
+	Held        []string           `json:"held,omitempty"`
 
 	Neighbours []conflicts.Finding `json:"neighbours,omitempty"`
 	Unseen     []string            `json:"unseen,omitempty"` // what this person may not read
@@ -92,11 +97,10 @@ type status struct {
 
 	now      time.Time
 	seesPods bool
-	said     string // the budget in a sentence
 }
 
 // underWay is the rollout. Moves are those of its present wave, in the other modes than live all of them; Waits is what
-// it waits for, Next what the leader does next instead.
+// it waits for; empty where its stage has just begun, or the leader has not looked at it yet.
 type underWay struct {
 	Mode     string       `json:"mode"`
 	Stage    plan.Stage   `json:"stage"`
@@ -110,7 +114,6 @@ type underWay struct {
 	Moves    []cycle.Move `json:"moves,omitempty"`
 	After    int          `json:"after,omitempty"` // clusters that move after this wave
 	Waits    string       `json:"waits,omitempty"`
-	Next     string       `json:"next,omitempty"`
 }
 
 // podStatus is an application-controller's pod, with what its replica carries under the plan. Its replica is -1 where
@@ -145,38 +148,6 @@ type slotStatus struct {
 	Unhealthy    bool   `json:"unhealthy,omitempty"` // its controller is silent, or gone
 }
 
-// unwell is a replica whose clusters are to go elsewhere, as the leader had it when it looked last.
-type unwell struct {
-	Replica int             `json:"replica"`
-	Reason  failover.Reason `json:"reason"`
-	Since   time.Time       `json:"since"`
-	Pod     string          `json:"pod,omitempty"`
-	Message string          `json:"message"`
-}
-
-// fault is a cluster that nobody has, or several replicas, as the leader remembers it.
-type fault struct {
-	Cluster string    `json:"cluster"`
-	Since   time.Time `json:"since"`
-	Last    *int      `json:"last,omitempty"` // the replica that had it last
-}
-
-// budgetStatus is how much may move. A nil Left is no limit; a zero Next is never.
-type budgetStatus struct {
-	SavedAt time.Time      `json:"savedAt"`
-	Left    *int           `json:"left,omitempty"`
-	Next    time.Time      `json:"next,omitzero"`
-	Windows []windowStatus `json:"windows,omitempty"`
-	Causes  map[string]int `json:"causes,omitempty"`
-}
-
-type windowStatus struct {
-	Period  string `json:"period"`
-	Percent int    `json:"percent"`
-	Allowed int    `json:"allowed"`
-	Used    int    `json:"used"`
-}
-
 func (o *statusOptions) run(ctx context.Context, out io.Writer) error {
 	if err := checkForm(o.output); err != nil {
 		return err
@@ -189,7 +160,7 @@ func (o *statusOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s := seen.status()
+	s := seen.overview()
 	if o.output == asTable {
 		err = s.write(out)
 	} else {

@@ -19,11 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"ballast/planner/change"
 	"ballast/planner/cycle"
 	"ballast/planner/failover"
-	"ballast/planner/ownership"
 	"ballast/planner/plan"
+	"ballast/planner/status"
 )
 
 // TestStatusGolden: each state, as people and as machines read it.
@@ -38,12 +37,13 @@ func TestStatusGolden(t *testing.T) {
 		"unwell-and-orphaned":  unwellAndOrphaned,
 		"owned-by-another":     ownedByAnother,
 		"x0y-that-nobody-ends": x0yThatNobodyEnds,
-		"live-lacks-a-shard":   func(w *statusWorld) { w.optedOut(); w.plan.ControllerReplicas = 3; w.stands(3, 3) },
-		"another-env-waits":    (*statusWorld).optedOut,
+		"live-lacks-a-shard":   liveLacksAShard,
+		"another-leader-looks": func(w *statusWorld) { liveWave(w); w.said.Revision-- },
+		"a-leader-is-away":     leaderIsAway,
 		"nothing-beside-is-seen": func(w *statusWorld) {
-			w.forbidden = []string{"pods", "leases", "horizontalpodautoscalers", "poddisruptionbudgets", "ballast-history", "ballast-config"}
+			w.forbidden = []string{"pods", "leases", "horizontalpodautoscalers", "poddisruptionbudgets", "ballast-history", "ballast-config", "ballast-plan-status"}
 		},
-		"before-the-first-history": func(w *statusWorld) { w.saved, w.lease, w.config = nil, nil, "" },
+		"before-the-first-word": func(w *statusWorld) { w.said, w.lease, w.config = nil, nil, "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := quietWorld()
@@ -71,9 +71,9 @@ func liveWave(w *statusWorld) {
 	w.shards["dev"] = 2
 	w.plan.Rollout = &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Moving, Since: noon.Add(-80 * time.Second), From: plan.Count{Replicas: 3, ControllerReplicas: 16}, Replicas: 3, ControllerReplicas: 16,
 		Wave: 2, Waves: 4, Moves: map[string]int{"prod-us": 2, "dev": 0}, Was: map[string]int{"prod-us": 1, "dev": 2}}
-	w.saved = &cycle.Changes{Cause: change.Balance, Counted: noon.Add(-80 * time.Second), Ledger: change.Ledger{{At: noon.Add(-10 * time.Minute), Moves: 1, Cause: change.Drain}, {At: noon.Add(-80 * time.Second), Moves: 2, Cause: change.Balance}},
-		Target: map[string]int{"prod-us": 2, "dev": 0, "lab": 1, "stage-eu": 0, "prod-ap": 1}}
-	w.config += "change: {moves: {rate: [{percent: 50, period: 1h}, {percent: 100, period: 24h}]}}\nrollout: {live: {maxMovesPerWave: 2}, stageTimeout: 20m}\n"
+	w.said.Budget = budgetOf("no cluster may move before 2026-11-20T12:50:00Z: made 3 of 3 within 1h, 3 of 7 within 24h (Balance 2, Drain 1)", 0)
+	w.waits(`1 Secrets do not carry their replica yet, the first is "dev"`, 20*time.Minute)
+	w.said.Rollout.After = 3
 }
 
 // liveGrows waits for the fourth pod.
@@ -83,7 +83,7 @@ func liveGrows(w *statusWorld) {
 	w.stands(4, 16)
 	w.workload.(*appsv1.StatefulSet).Status.ReadyReplicas = 3
 	w.pods = append(w.pods, controllerPod(controllerName+"-3", notReady))
-	w.saved.Target = map[string]int{"lab": 3}
+	w.waits("of 4 replicas 4 are updated and 3 ready", 10*time.Minute)
 }
 
 // x0yDraining waits for the last pod to stop.
@@ -98,7 +98,7 @@ func x0yDraining(w *statusWorld) {
 		at := metav1.NewTime(noon.Add(-20 * time.Second))
 		p.DeletionTimestamp, p.Finalizers = &at, []string{"kubernetes.io/test"}
 	})}
-	w.config += "rollout: {x0y: {}}\n"
+	w.waits("1 pods run", 5*time.Minute)
 }
 
 // trippedAndCordoned has everything that people and ballast itself may say on the plan ConfigMap.
@@ -108,7 +108,9 @@ func trippedAndCordoned(w *statusWorld) {
 		plan.AnnotationEnforcement: "off", plan.AnnotationRollback: "14", plan.AnnotationCordon: "2=2026-11-20T13:30:00Z,0=2026-11-20T11:59:59Z,x=1",
 	})
 	w.pins = "stage-eu: 2\nlab: 99\n"
-	w.saved = &cycle.Changes{Ledger: change.Ledger{{At: noon.Add(-30 * time.Minute), Moves: 1, Cause: change.Balance}}, Trip: &change.Trip{At: noon, Reason: change.Orphaned, Why: "dev"}}
+	w.turns(status.Planning, status.False, "Tripped", "ballast stopped itself after a wave that did harm; look into it, then: ballast resume")
+	w.turns(status.Enforced, status.False, "BreakGlass", "a person switched it off by the annotation "+plan.AnnotationEnforcement)
+	w.said.HeldUntil, w.said.Candidate = noon.Add(5*time.Minute), &status.Candidate{Replicas: 4, Moves: 2, Verdict: "better by 3%, and nothing is decided while ballast is frozen"}
 	eight := int32(8)
 	all := intstr.FromString("100%")
 	w.objects = []client.Object{
@@ -123,7 +125,7 @@ func trippedAndCordoned(w *statusWorld) {
 func deploymentSilent(w *statusWorld) {
 	names := []string{controllerName + "-abc-aaaaa", controllerName + "-abc-bbbbb", controllerName + "-abc-ccccc"}
 	w.clustered(names, fmt.Sprintf(`[{"ShardNumber":0,"ControllerName":%q,"HeartbeatTime":"2026-11-20T11:59:56Z"},{"ShardNumber":1,"ControllerName":%q,"HeartbeatTime":"2026-11-20T11:58:50Z"},{"ShardNumber":2,"ControllerName":"","HeartbeatTime":null}]`, names[0], names[1]))
-	w.saved.Replicas = failover.Memory{Looked: noon.Add(-2 * time.Minute), Replicas: map[int]failover.History{0: {Pod: names[0]}, 1: {Pod: names[1]}, 2: {Down: noon.Add(-8 * time.Minute)}}}
+	w.unwell(failover.Sick{Replica: 2, Reason: failover.Unclaimed, Since: noon.Add(-8 * time.Minute)})
 }
 
 // unwellAndOrphaned has what the leader knows of pods and owners, a minute of it too young to count.
@@ -131,12 +133,43 @@ func unwellAndOrphaned(w *statusWorld) {
 	w.pods[1] = controllerPod(controllerName+"-1", killed(4, 5*time.Minute))
 	w.pods = w.pods[:2]
 	w.workload.(*appsv1.StatefulSet).Status.ReadyReplicas = 2
-	w.saved.Replicas = failover.Memory{Looked: noon.Add(-2 * time.Minute), Rolled: noon.Add(-time.Hour), Replicas: map[int]failover.History{
-		0: {Pod: controllerName + "-0"}, 1: {Pod: controllerName + "-1", Count: 4, OOM: noon.Add(-5 * time.Minute)}, 2: {Pod: controllerName + "-2", Down: noon.Add(-8 * time.Minute)}}}
-	w.saved.Ownership = ownership.Memory{Last: map[string]int{"lab": 2, "dev": 2},
-		Lost:    map[string]time.Time{"lab": noon.Add(-20 * time.Minute), "prod-ap": noon.Add(-25 * time.Hour), "dev": noon.Add(-3 * time.Minute)},
-		Doubled: map[string]time.Time{"prod-eu": noon.Add(-4 * time.Minute), "stage-us": noon.Add(-2*time.Minute - time.Second)}}
-	w.saved.Ledger = change.Ledger{{At: noon.Add(-30 * time.Minute), Moves: 1, Cause: change.Failover}}
+	w.unwell(failover.Sick{Replica: 1, Reason: failover.OOMKilled, Since: noon.Add(-5 * time.Minute), Pod: controllerName + "-1"},
+		failover.Sick{Replica: 2, Reason: failover.Missing, Since: noon.Add(-8 * time.Minute)})
+	w.said.FailoverHeld = failover.Verdict{Sick: make([]failover.Sick, 2), Held: failover.WholeFleet}.String()
+	two := 2
+	w.said.Orphaned = []status.Fault{{Cluster: "prod-ap", Since: noon.Add(-25 * time.Hour)}, {Cluster: "lab", Since: noon.Add(-20 * time.Minute), Last: &two}}
+	w.said.Doubled = []status.Fault{{Cluster: "prod-eu", Since: noon.Add(-4 * time.Minute), Owners: []int{0, 2}}}
+	w.said.Omitted = 7
+}
+
+// waits is what the leader says that the rollout waits for, in a stage that may take that long.
+func (w *statusWorld) waits(why string, deadline time.Duration) {
+	r := w.plan.Rollout
+	w.said.Rollout = &status.Rollout{Stage: r.Stage, Since: r.Since, Waits: why, Deadline: r.Since.Add(deadline), Late: r.Since.Add(deadline).Before(noon)}
+	if w.said.Rollout.Late {
+		w.said.Rollout.Deadline = time.Time{}
+	}
+	w.turns(status.Progressing, status.True, status.Reason(r.Stage), r.Mode+": it waits: "+why)
+}
+
+func (w *statusWorld) unwell(sick ...failover.Sick) {
+	for _, s := range sick {
+		w.said.Unwell = append(w.said.Unwell, status.Unwell{Replica: s.Replica, Reason: s.Reason, Since: s.Since, Pod: s.Pod, Message: s.String()})
+	}
+	w.turns(status.Degraded, status.True, "Unwell", sick[0].String())
+}
+
+func liveLacksAShard(w *statusWorld) {
+	w.optedOut()
+	w.said.Problems = []cycle.Problem{{Phase: cycle.PhaseRollout, Kind: "LiveNotReady",
+		Message: `rollout.live begins nothing yet but a failover and a drain: unmanaged Secret "own" carries no shard: give it one from 0 to 2, or take the annotation ballast.argoproj.io/unmanaged off`}}
+}
+
+// leaderIsAway: nobody has planned for hours, and a Secret of a fleet that nobody looks at is broken meanwhile.
+func leaderIsAway(w *statusWorld) {
+	renewed := metav1.NewMicroTime(noon.Add(-3 * time.Hour))
+	w.lease.Spec.RenewTime, w.said.LookedAt = &renewed, noon.Add(-3*time.Hour)
+	w.objects = append(w.objects, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "empty", Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}}})
 }
 
 // x0yThatNobodyEnds has stopped every replica, and the Lease is held by nobody there is, for ever.
@@ -164,7 +197,7 @@ func TestStatusEndsAsItDidBefore(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var table bytes.Buffer
-	mustDo(t, (&status{PlanError: "the plan does not match its digest annotation"}).write(&table))
+	mustDo(t, (&overview{PlanError: "the plan does not match its digest annotation"}).write(&table))
 	if want := "There is no plan in force. the plan does not match its digest annotation\n"; table.String() != want {
 		t.Errorf("without a plan it prints %q, want %q", table.String(), want)
 	}

@@ -14,6 +14,8 @@ import (
 
 	"ballast/planner/cycle"
 	"ballast/planner/plan"
+	"ballast/planner/status"
+	"ballast/planner/store"
 )
 
 // showsWhatIsUnderWay: status reads a real API server with the rights of whoever asks, and names what those do not reach.
@@ -23,11 +25,15 @@ func showsWhatIsUnderWay(t *testing.T, s *steerSite) {
 	s.plans(t, p, cordonAnnotation("2=2126-11-20T17:00:00Z"))
 	s.keeps(t, steered(nil))
 	s.fleet(t, p)
+	said := well()
+	said.Rollout = &status.Rollout{Stage: plan.Moving, Since: p.Rollout.Since, Waits: "replica 0 is not ready", Deadline: p.Rollout.Since.Add(10 * time.Minute), After: 1}
+	kept := store.New(store.Options{Client: s.planner, Reader: s.planner, Namespace: "argocd", Plan: "ballast-plan"})
+	mustDo(t, kept.WriteStatus(t.Context(), *said))
 	out, _ := works(t, s.alice, "", "status", "-o", "json")
-	var got status
+	var got overview
 	mustDo(t, json.Unmarshal([]byte(out), &got))
 	want := &underWay{Mode: plan.ModeLive, Stage: plan.Moving, Since: p.Rollout.Since, Deadline: p.Rollout.Since.Add(10 * time.Minute), From: plan.Count{Replicas: 3, ControllerReplicas: 16},
-		To: plan.Count{Replicas: 3, ControllerReplicas: 16}, Wave: 1, Waves: 2, Moves: []cycle.Move{{Cluster: "dev", From: 2, To: 0}}, Waits: "replica 0 is not ready"}
+		To: plan.Count{Replicas: 3, ControllerReplicas: 16}, Wave: 1, Waves: 2, Moves: []cycle.Move{{Cluster: "dev", From: 2, To: 0}}, After: 1, Waits: "replica 0 is not ready"}
 	if diff := cmp.Diff(want, got.Rollout); diff != "" {
 		t.Errorf("the rollout (-want +got):\n%s", diff)
 	}
@@ -41,7 +47,7 @@ func showsWhatIsUnderWay(t *testing.T, s *steerSite) {
 	erin := s.granted("erin", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets", "configmaps"}, Verbs: []string{"get", "list"}},
 		rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"statefulsets", "deployments"}, Verbs: []string{"get", "list"}})
 	holds(t, first(works(t, erin, "", "status")), "Rollout  live, Moving, wave 1 of about 2 since ", "dev: 2 -> 0", "Cordon   replica 2 until 2126-11-20T17:00:00Z", "3 clusters still there",
-		"Budget   ", "Unseen   not visible to you: leases.coordination.k8s.io, pods, horizontalpodautoscalers.autoscaling, poddisruptionbudgets.policy")
+		"Budget   1 more cluster may move now", "  Planning     True ", "it waits: replica 0 is not ready", "Unseen   not visible to you: leases.coordination.k8s.io, pods, horizontalpodautoscalers.autoscaling, poddisruptionbudgets.policy")
 }
 
 // fleet is a workload of three replicas, of which one has a pod that is not ready, an autoscaler of it, and the clusters.

@@ -12,13 +12,16 @@ import (
 	"ballast/planner/plan"
 )
 
-func (s *status) write(w io.Writer) error {
+func (s *overview) write(w io.Writer) error {
 	if s.Plan == nil {
 		say(w, "There is no plan in force. %s\n", s.PlanError)
 		return nil
 	}
 	say(w, "Plan revision %d, %s, decided %s by %s\n  %s\n", s.Plan.Revision, s.Plan.Mode, s.DecidedAt, s.DecidedBy, s.Reason)
 	s.writeLeader(w)
+	if err := s.writeConditions(w); err != nil {
+		return err
+	}
 	s.writeWorkload(w)
 	if s.Rollout != nil {
 		s.writeRollout(w)
@@ -40,7 +43,7 @@ func (s *status) write(w io.Writer) error {
 	return nil
 }
 
-func (s *status) writeLeader(w io.Writer) {
+func (s *overview) writeLeader(w io.Writer) {
 	if o := s.Owner; o != nil {
 		say(w, "Owner    another installation (%s), which plans in ConfigMap %q as %q: this plan's planners stand by\n",
 			cmp.Or(o.Identity, "away at present"), o.Plan, o.PlannerUser)
@@ -57,15 +60,39 @@ func (s *status) writeLeader(w io.Writer) {
 	}
 }
 
+// outdated is how old the leader's word may be: it says something once a minute, and a cycle may take minutes.
+const outdated = 5 * time.Minute
+
+// writeConditions says how the leader has things, and how long ago it looked.
+func (s *overview) writeConditions(w io.Writer) error {
+	if s.LookedAt.IsZero() {
+		return nil
+	}
+	since := ""
+	if s.now.Sub(s.LookedAt) > outdated {
+		since = ": no leader has looked since; see the pods of Deployment ballast-planner"
+	}
+	say(w, "Status   as the leader had it %s ago%s\n", short(s.now.Sub(s.LookedAt)), since)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, c := range s.Conditions {
+		say(t, "  %s\t%s\t%s\t%s", c.Type, c.Status, short(s.now.Sub(c.LastTransitionTime)), c.Reason)
+		if c.Message != "" {
+			say(t, ": %s", c.Message)
+		}
+		say(t, "\n")
+	}
+	return t.Flush()
+}
+
 // clocksDiffer is by how much the clock here may be behind a planner's.
 const clocksDiffer = time.Minute
 
 // writeClaimsEnd says what ends the claim of a Lease that somebody forged.
-func (s *status) writeClaimsEnd(w io.Writer) {
+func (s *overview) writeClaimsEnd(w io.Writer) {
 	say(w, "         if no such planner runs, end its claim by deleting the Lease, which a planner makes anew: kubectl -n %s delete lease ballast-%s\n", s.Workload.Namespace, s.Workload.Name)
 }
 
-func (s *status) writeWorkload(w io.Writer) {
+func (s *overview) writeWorkload(w io.Writer) {
 	say(w, "Workload %s %s/%s: %d of %d replicas ready", s.Workload.Kind, s.Workload.Namespace, s.Workload.Name, s.Workload.ReadyReplicas, s.Workload.Replicas)
 	if s.Workload.Kind == plan.Deployment { // it has no env
 		say(w, "; the plan holds %d\n", s.Plan.Replicas)
@@ -81,7 +108,7 @@ func (s *status) writeWorkload(w io.Writer) {
 // shownMoves is how many moves of a wave the table lists.
 const shownMoves = 5
 
-func (s *status) writeRollout(w io.Writer) {
+func (s *overview) writeRollout(w io.Writer) {
 	r := s.Rollout
 	say(w, "Rollout  %s, %s", r.Mode, r.Stage)
 	if r.Wave > 0 {
@@ -111,9 +138,6 @@ func (s *status) writeRollout(w io.Writer) {
 	if r.Waits != "" {
 		say(w, "         it waits: %s\n", r.Waits)
 	}
-	if r.Next != "" {
-		say(w, "         at the leader's next cycle %s\n", r.Next)
-	}
 	if s.Plan.Replicas == 0 && !s.Plan.FreeReplicas && plan.StopLapsed(r.Since, s.now) {
 		say(w, "         it holds no replicas any more, since no planner ended its stop within %s; this brings them back: kubectl -n %s scale %s %s --replicas=%d\n",
 			short(plan.StopHeld), s.Workload.Namespace, strings.ToLower(s.Workload.Kind), s.Workload.Name, r.From.Replicas)
@@ -121,7 +145,7 @@ func (s *status) writeRollout(w io.Writer) {
 }
 
 // describeCounts is what becomes of the replicas and of the env.
-func (s *status) describeCounts() string {
+func (s *overview) describeCounts() string {
 	from, to := s.Rollout.From, s.Rollout.To
 	said := plural(to.Replicas, "replica")
 	if from.Replicas != to.Replicas {
@@ -134,7 +158,7 @@ func (s *status) describeCounts() string {
 }
 
 // writeAsked says what people asked for, and what keeps ballast from deciding.
-func (s *status) writeAsked(w io.Writer) {
+func (s *overview) writeAsked(w io.Writer) {
 	if s.Tripped != "" {
 		say(w, "Tripped  ballast stopped itself: %s\n         look into it, then: ballast resume\n", s.Tripped)
 	}
@@ -156,7 +180,7 @@ func (s *status) writeAsked(w io.Writer) {
 	}
 }
 
-func (s *status) pausedBy() string {
+func (s *overview) pausedBy() string {
 	switch {
 	case s.PausedBy != "" && s.PausedWhy != "":
 		return fmt.Sprintf(" (%s: %s)", s.PausedBy, s.PausedWhy)
@@ -167,7 +191,7 @@ func (s *status) pausedBy() string {
 }
 
 // writeReplicas draws each replica's load against the heaviest, with how its pod is.
-func (s *status) writeReplicas(w io.Writer) error {
+func (s *overview) writeReplicas(w io.Writer) error {
 	replicas, pods := s.Replicas, map[int][]string{}
 	var most plan.Load
 	for _, r := range replicas {
@@ -195,7 +219,7 @@ func (s *status) writeReplicas(w io.Writer) error {
 	return t.Flush()
 }
 
-func (s *status) describePod(p podStatus) string {
+func (s *overview) describePod(p podStatus) string {
 	said := "not ready"
 	switch {
 	case p.Terminating:
@@ -219,7 +243,7 @@ func (s *status) describePod(p podStatus) string {
 }
 
 // writeSlots shows a Deployment's dynamic distribution.
-func (s *status) writeSlots(w io.Writer) error {
+func (s *overview) writeSlots(w io.Writer) error {
 	flag := ""
 	if s.Slots.Unhealthy {
 		flag = " (unhealthy)"
@@ -252,7 +276,7 @@ func (s slotStatus) describe() string {
 }
 
 // writeTrouble says what is wrong with replicas and owners, as the leader remembers it.
-func (s *status) writeTrouble(w io.Writer) {
+func (s *overview) writeTrouble(w io.Writer) {
 	for _, u := range s.Unwell {
 		say(w, "Unwell   %s\n", u.Message)
 	}
@@ -267,18 +291,24 @@ func (s *status) writeTrouble(w io.Writer) {
 		say(w, "Orphaned %s: no replica has it since %s (%s)%s\n", f.Cluster, f.Since.UTC().Format(time.RFC3339), short(s.now.Sub(f.Since)), last)
 	}
 	for _, f := range s.Doubled {
-		say(w, "Doubled  %s: several replicas have it since %s (%s)\n", f.Cluster, f.Since.UTC().Format(time.RFC3339), short(s.now.Sub(f.Since)))
+		say(w, "Doubled  %s: several replicas have it since %s (%s): %v\n", f.Cluster, f.Since.UTC().Format(time.RFC3339), short(s.now.Sub(f.Since)), f.Owners)
+	}
+	if s.Omitted > 0 {
+		say(w, "         the leader found %d more faults than it could say\n", s.Omitted)
 	}
 }
 
-func (s *status) writeBudget(w io.Writer) {
+func (s *overview) writeBudget(w io.Writer) {
 	if s.Budget == nil {
 		return
 	}
-	say(w, "Budget   %s; as the leader saved it %s ago\n", s.said, short(s.now.Sub(s.Budget.SavedAt)))
+	say(w, "Budget   %s\n", s.Budget.Message)
+	if c := s.Candidate; c != nil {
+		say(w, "Wanted   %s on %s: %s\n", plural(c.Moves, "move"), plural(c.Replicas, "replica"), c.Verdict)
+	}
 }
 
-func (s *status) writeLists(w io.Writer) {
+func (s *overview) writeLists(w io.Writer) {
 	for _, name := range sortedKeys(s.Pins) {
 		say(w, "Pin      %s: %d\n", name, s.Pins[name])
 	}
@@ -297,7 +327,7 @@ func (s *status) writeLists(w io.Writer) {
 }
 
 // writeBeside says who else has a say over the workload, and what does not show.
-func (s *status) writeBeside(w io.Writer) {
+func (s *overview) writeBeside(w io.Writer) {
 	for _, n := range s.Neighbours {
 		say(w, "Beside   %s\n", n.Message)
 	}

@@ -18,6 +18,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
+	"ballast/planner/status"
 	"ballast/planner/store"
 )
 
@@ -29,7 +30,8 @@ type observation struct {
 	input      discover.Input
 	workload   discover.Workload
 	lease      *coordinationv1.Lease
-	history    cycle.Saved
+	known      discover.Known
+	said       *status.Status         // nil: no leader said anything, or it may not be read
 	pods       *ownership.Controllers // nil: they could not be listed
 	neighbours []conflicts.Finding
 	unseen     []string // what may not be read
@@ -55,9 +57,9 @@ func (o *statusOptions) read(ctx context.Context, c client.Client) (*observation
 	}
 	s.state = stateOf(&cm)
 	s.readConfig(ctx, c, o)
-	s.readHistory(ctx, c)
+	s.readLeaders(ctx, c)
 	var err error
-	if s.input, s.workload, err = controller.Look(ctx, c, s.config, s.history.Known, s.state.Plan); err != nil {
+	if s.input, s.workload, err = controller.Look(ctx, c, s.config, s.known, s.state.Plan); err != nil {
 		return nil, explainDenied(err, o.cluster.namespace)
 	}
 	s.readLease(ctx, c)
@@ -88,7 +90,7 @@ func (s *observation) readConfig(ctx context.Context, c client.Reader, o *status
 	}
 	if err != nil {
 		s.config = config.Default()
-		s.unread = append(s.unread, oneLine(fmt.Sprintf("limits and deadlines are the defaults': reading ConfigMap %q: %v", o.config, err)))
+		s.unread = append(s.unread, oneLine(fmt.Sprintf("which Secrets are clusters is taken from the default configuration: reading ConfigMap %q: %v", o.config, err)))
 	}
 	s.config.Target.Namespace, s.config.Plan.ConfigMap = o.cluster.namespace, o.plan
 	if s.state.Plan != nil {
@@ -104,13 +106,20 @@ func (s *observation) readLease(ctx context.Context, c client.Reader) {
 	}
 }
 
-func (s *observation) readHistory(ctx context.Context, c client.Client) {
+// readLeaders reads what the leader says, and which clusters it knows.
+func (s *observation) readLeaders(ctx context.Context, c client.Client) {
 	name := s.config.Plan.History
-	h, problems, err := store.New(store.Options{Client: c, Reader: c, Namespace: s.config.Target.Namespace,
-		Plan: s.config.Plan.ConfigMap, History: name}).ReadHistory(ctx)
-	s.note(fmt.Sprintf("configmap %s", name), err)
-	var dropped []error
-	s.history, dropped = cycle.ReadSaved(h.SavedAt, h.Parts)
+	kept := store.New(store.Options{Client: c, Reader: c, Namespace: s.config.Target.Namespace, Plan: s.config.Plan.ConfigMap, History: name})
+	var err error
+	s.said, err = kept.ReadStatus(ctx)
+	s.note("configmap "+status.Name(s.config.Plan.ConfigMap), err)
+	if s.said == nil && err == nil {
+		s.unread = append(s.unread, fmt.Sprintf("no leader has said yet how things are (ConfigMap %q)", status.Name(s.config.Plan.ConfigMap)))
+	}
+	h, problems, err := kept.ReadHistory(ctx)
+	s.note("configmap "+name, err)
+	saved, dropped := cycle.ReadSaved(h.Parts)
+	s.known = saved.Known
 	if len(dropped) > 0 {
 		problems = append(problems, errors.Join(dropped...).Error())
 	}

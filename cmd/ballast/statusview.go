@@ -1,26 +1,21 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 	"time"
 
-	"ballast/planner/change"
 	"ballast/planner/conflicts"
 	"ballast/planner/cycle"
 	"ballast/planner/discover"
-	"ballast/planner/failover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
+	"ballast/planner/status"
 )
 
-// status makes what is shown of what was seen.
-func (v *observation) status() status {
-	s := status{Plan: v.state.Plan, now: v.now, Workload: v.workload, Reason: v.state.annotations[plan.AnnotationReason],
+// overview makes what is shown of what was seen.
+func (v *observation) overview() overview {
+	s := overview{Plan: v.state.Plan, now: v.now, Workload: v.workload, Reason: v.state.annotations[plan.AnnotationReason],
 		DecidedAt: v.state.annotations[plan.AnnotationDecidedAt], DecidedBy: v.state.annotations[plan.AnnotationDecidedBy],
 		PinProblems: v.state.PinProblems, Neighbours: v.neighbours, Unseen: v.unseen, Unread: v.unread}
 	if v.state.PlanErr != nil {
@@ -36,13 +31,16 @@ func (v *observation) status() status {
 	s.asked(v)
 	s.showPods(v)
 	if v.state.Plan != nil {
-		s.follow(v, in)
+		s.Rollout = underWayOf(plan.NewView(*v.state.Plan, c.Pins), v.said, v.now)
+	}
+	if v.said != nil {
+		s.takeOver(*v.said)
 	}
 	return s
 }
 
 // leads says who holds the Lease, and whether it is another installation.
-func (s *status) leads(v *observation) {
+func (s *overview) leads(v *observation) {
 	if v.lease == nil || v.lease.Spec.HolderIdentity == nil {
 		return
 	}
@@ -60,7 +58,7 @@ func (s *status) leads(v *observation) {
 }
 
 // asked is what people said by annotations, and what ballast says of itself.
-func (s *status) asked(v *observation) {
+func (s *overview) asked(v *observation) {
 	doc, notes := v.state.Document, v.state.annotations
 	s.Paused, s.BreakGlass, s.Tripped, s.RollbackTo = doc.Paused, doc.BreakGlass, oneLine(doc.Tripped), oneLine(doc.Rollback)
 	if doc.Paused {
@@ -75,20 +73,17 @@ func (s *status) asked(v *observation) {
 			s.Cordons = append(s.Cordons, cordoned{Replica: c.Replica, Until: c.Until, Clusters: len(s.carriedBy(c.Replica).LoadIndexes)})
 		}
 	}
-	if v.history.HeldUntil.After(v.now) {
-		s.HeldUntil = v.history.HeldUntil
-	}
 }
 
 // carriedBy is what a replica has under the plan; one that there is not has nothing.
-func (s *status) carriedBy(replica int) plan.Replica {
+func (s *overview) carriedBy(replica int) plan.Replica {
 	if replica < 0 || replica >= len(s.Replicas) {
 		return plan.Replica{ID: replica, TotalLoadDisplay: plan.Load(0).Display()}
 	}
 	return s.Replicas[replica]
 }
 
-func (s *status) showPods(v *observation) {
+func (s *overview) showPods(v *observation) {
 	if v.pods == nil {
 		return
 	}
@@ -122,7 +117,7 @@ func (v *observation) inputs() cycle.Inputs {
 	doc := v.state.Document
 	in := cycle.Inputs{Now: v.now, Config: v.config, InForce: doc.Plan, Pins: doc.Pins, Paused: doc.Paused, BreakGlass: doc.BreakGlass,
 		Tripped: doc.Tripped, Cordon: doc.Cordon,
-		Discovered: v.input, Workload: v.workload, Memory: cycle.Memory{Changes: v.history.Changes, Known: v.history.Known}}
+		Discovered: v.input, Workload: v.workload, Memory: cycle.Memory{Known: v.known}}
 	in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
 	if v.pods != nil {
 		in.Observed = cycle.Observed{Known: true, Dynamic: v.pods.Dynamic}
@@ -133,93 +128,32 @@ func (v *observation) inputs() cycle.Inputs {
 	return in
 }
 
-// follow is how far changes are, and what the leader saved of them.
-func (s *status) follow(v *observation, in cycle.Inputs) {
-	course := cycle.Follow(in)
-	s.Rollout = underWayOf(in.InForce.Rollout, course, v.now)
-	s.Problems = append(s.Problems, course.Waits...)
-	if v.history.SavedAt.IsZero() {
-		return
+// takeOver shows what the leader said. What it could not do or will not believe it says of all that is shown here, too.
+func (s *overview) takeOver(said status.Status) {
+	s.LookedAt, s.Conditions, s.Budget, s.Candidate = said.LookedAt, said.Conditions, said.Budget, said.Candidate
+	s.Unwell, s.FailoverOff, s.Orphaned, s.Doubled, s.Omitted = said.Unwell, said.FailoverHeld, said.Orphaned, said.Doubled, said.Omitted
+	if said.HeldUntil.After(s.now) {
+		s.HeldUntil = said.HeldUntil
 	}
-	s.Budget, s.said = budgetOf(course.Budget, v.history.SavedAt), course.Budget.String()
-	for _, sick := range course.Replicas.Sick {
-		s.Unwell = append(s.Unwell, unwell{sick.Replica, sick.Reason, sick.Since, sick.Pod, sick.String()})
+	known := func(p cycle.Problem) bool {
+		return slices.ContainsFunc(said.Problems, func(q cycle.Problem) bool { return p.Kind == q.Kind && p.Subject == q.Subject })
 	}
-	if course.Replicas.Held != "" && (len(s.Unwell) > 0 || course.Replicas.Held == failover.WholeFleet) {
-		s.FailoverOff = course.Replicas.String()
-	}
-	s.faults(v.history)
+	s.Problems = append(slices.DeleteFunc(s.Problems, known), said.Problems...)
 }
 
-func underWayOf(r *plan.Rollout, course cycle.Course, now time.Time) *underWay {
+// underWayOf is the rollout of the plan in force. What it waits for the leader says, if it has looked at this revision.
+func underWayOf(v *plan.View, said *status.Status, now time.Time) *underWay {
+	r := v.Plan.Rollout
 	if r == nil {
 		return nil
 	}
-	p := course.Progress
-	u := &underWay{Mode: r.Mode, Stage: r.Stage, Since: r.Since, Late: p.Late, From: r.From,
-		To:   plan.Count{Replicas: r.Replicas, ControllerReplicas: r.ControllerReplicas},
-		Wave: r.Wave, Waves: r.Waves, Moves: course.Moves, After: course.After}
-	if p.Left > 0 {
-		u.Deadline = now.Add(p.Left)
-	}
-	switch {
-	case course.Hidden:
-		u.Waits = "all that shows here is done; which clusters the pods have they tell the leader alone"
-	case p.Outcome == rollout.Waiting:
-		u.Waits = p.Why
-	case p.Outcome == rollout.TurnedBack:
-		u.Next = "it turns back: " + p.Why
-	case p.Outcome == rollout.GaveUp:
-		u.Next = "it ends here: " + p.Why
-	default:
-		u.Next = "it goes on: " + p.Why
+	u := &underWay{Mode: r.Mode, Stage: r.Stage, Since: r.Since, From: r.From, To: plan.Count{Replicas: r.Replicas, ControllerReplicas: r.ControllerReplicas},
+		Wave: r.Wave, Waves: r.Waves, Moves: cycle.MovesUnderWay(v)}
+	if said != nil && said.Revision == v.Plan.Revision && said.Rollout != nil {
+		u.Waits, u.Deadline, u.After = said.Rollout.Waits, said.Rollout.Deadline, said.Rollout.After
+		u.Late = said.Rollout.Late || !u.Deadline.IsZero() && now.After(u.Deadline)
 	}
 	return u
-}
-
-func budgetOf(b change.Budget, savedAt time.Time) *budgetStatus {
-	s := &budgetStatus{SavedAt: savedAt, Next: b.Next}
-	if b.Left < math.MaxInt {
-		s.Left = &b.Left
-	}
-	for _, w := range b.Windows {
-		s.Windows = append(s.Windows, windowStatus{Period: short(w.Rate.Period), Percent: w.Rate.Percent, Allowed: w.Allowed, Used: w.Used})
-	}
-	for cause, n := range b.Causes {
-		if s.Causes == nil {
-			s.Causes = map[string]int{}
-		}
-		s.Causes[string(cause)] = n
-	}
-	return s
-}
-
-// How long the leader bears what it remembers before it calls it a fault: ownership.Grace's defaults. Clusters have no
-// owner for a moment whenever they move.
-const (
-	orphanedAfter = 2 * time.Minute
-	doubledAfter  = 30 * time.Second
-)
-
-// faults are those clusters that the leader had without an owner, or with several, for longer than that when it saved
-// its memory.
-func (s *status) faults(h cycle.Saved) {
-	m := h.Changes.Ownership
-	seen := func(since map[string]time.Time, after time.Duration) []fault {
-		var list []fault
-		for _, cluster := range slices.SortedFunc(maps.Keys(since), func(a, b string) int { return cmp.Or(since[a].Compare(since[b]), cmp.Compare(a, b)) }) {
-			if h.SavedAt.Sub(since[cluster]) >= after {
-				list = append(list, fault{Cluster: cluster, Since: since[cluster]})
-			}
-		}
-		return list
-	}
-	s.Orphaned, s.Doubled = seen(m.Lost, orphanedAfter), seen(m.Doubled, doubledAfter)
-	for i := range s.Orphaned {
-		if last, known := m.Last[s.Orphaned[i].Cluster]; known && last >= 0 {
-			s.Orphaned[i].Last = &last
-		}
-	}
 }
 
 // describe words a move; where a cluster came from nobody may know any more.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,10 +26,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"ballast/planner/conflicts"
-	"ballast/planner/cycle"
-	"ballast/planner/gz"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
+	"ballast/planner/status"
 	"ballast/planner/store"
 )
 
@@ -44,14 +42,14 @@ type statusWorld struct {
 	workload  client.Object
 	config    string
 	lease     *coordinationv1.Lease
-	saved     *cycle.Changes // what the leader remembers; nil: it saved nothing yet
+	said      *status.Status // by the leader; nil: it said nothing yet
 	objects   []client.Object
 	forbidden []string // resources that may not be read
 }
 
 // quietWorld is a fleet that stands as its plan says.
 func quietWorld() *statusWorld {
-	w := &statusWorld{plan: steered(nil), saved: &cycle.Changes{}, shards: map[string]int{}, config: "apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\nmode: Enforce\n"}
+	w := &statusWorld{plan: steered(nil), said: well(), shards: map[string]int{}, config: "apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\nmode: Enforce\n"}
 	w.people = map[string]string{plan.AnnotationDecidedAt: "2026-11-20T11:40:00Z", plan.AnnotationDecidedBy: "planner-0", plan.AnnotationReason: "moves 2 of 7 clusters"}
 	w.lease = leaseOf("argocd/ballast-plan", w.plan.PlannerUser)
 	w.stands(3, 16)
@@ -139,8 +137,8 @@ func (w *statusWorld) client(t *testing.T) client.Client {
 		objects = append(objects, p)
 	}
 	built := fake.NewClientBuilder().WithObjects(objects...).WithInterceptorFuncs(w.refusals()).Build()
-	if w.saved != nil {
-		w.save(t, built)
+	if w.said != nil {
+		w.say(t, built)
 	}
 	return built
 }
@@ -159,15 +157,37 @@ func (w *statusWorld) secrets() []client.Object {
 	return objects
 }
 
-// save writes the history as the leader does, two minutes ago.
-func (w *statusWorld) save(t *testing.T, c client.Client) {
+// well is what a leader says of a fleet at rest, twelve seconds ago.
+func well() *status.Status {
+	at := func(ago time.Duration) time.Time { return noon.Add(-ago) }
+	return &status.Status{Leader: "planner-0_1", LookedAt: at(12 * time.Second), Revision: 17, Budget: budgetOf("1 more cluster may move now: made 0 of 1 within 1h, 0 of 1 within 24h", 1),
+		Conditions: []status.Condition{
+			{Type: status.Planning, Status: status.True, Reason: "Measured", LastTransitionTime: at(3 * time.Hour)},
+			{Type: status.Enforced, Status: status.True, Reason: "Held", LastTransitionTime: at(26 * time.Hour)},
+			{Type: status.Progressing, Status: status.False, Reason: "AtRest", LastTransitionTime: at(20 * time.Minute)},
+			{Type: status.Degraded, Status: status.False, Reason: "AsPlanned", LastTransitionTime: at(26 * time.Hour)},
+		}}
+}
+
+func budgetOf(message string, left int) *status.Budget {
+	return &status.Budget{Message: message, Left: &left}
+}
+
+// turns sets a condition of what the leader says, a minute and a half ago.
+func (w *statusWorld) turns(kind status.Type, to status.State, reason status.Reason, message string) {
+	for i, c := range w.said.Conditions {
+		if c.Type == kind {
+			w.said.Conditions[i] = status.Condition{Type: kind, Status: to, Reason: reason, Message: message, LastTransitionTime: noon.Add(-90 * time.Second)}
+		}
+	}
+}
+
+// say writes what the leader says, and which clusters it knows, as it does.
+func (w *statusWorld) say(t *testing.T, c client.Client) {
 	t.Helper()
-	part, err := json.Marshal(w.saved)
-	mustDo(t, err)
-	packed, err := gz.Pack(part)
-	mustDo(t, err)
 	s := store.New(store.Options{Client: c, Reader: c, Namespace: "argocd", Plan: "ballast-plan", History: "ballast-history"})
-	_, err = s.WriteHistory(t.Context(), store.History{Parts: map[string][]byte{"changes.json.gz": packed}}, noon.Add(-2*time.Minute))
+	mustDo(t, s.WriteStatus(t.Context(), *w.said))
+	_, err := s.WriteHistory(t.Context(), store.History{}, noon.Add(-2*time.Minute))
 	mustDo(t, err)
 }
 
@@ -206,10 +226,10 @@ func (w *statusWorld) refusals() interceptor.Funcs {
 	}
 }
 
-func (w *statusWorld) look(t *testing.T) status {
+func (w *statusWorld) look(t *testing.T) overview {
 	t.Helper()
 	o := &statusOptions{cluster: clusterOptions{namespace: "argocd"}, plan: "ballast-plan", config: "ballast-config", now: func() time.Time { return noon }}
 	seen, err := o.read(t.Context(), w.client(t))
 	mustDo(t, err)
-	return seen.status()
+	return seen.overview()
 }

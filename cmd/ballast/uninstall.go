@@ -33,6 +33,7 @@ import (
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/status"
 	"ballast/planner/store"
 )
 
@@ -58,7 +59,7 @@ func newUninstallCommand() *cobra.Command {
      where it differs, this restarts the application-controller once
   3. the webhook configuration, so that no write asks for what is about to go
   4. the Deployments, their Lease, accounts, roles, services, NetworkPolicies, certificates and alerts, the admission policies, the priority
-     class; then the plan, its history and their key in Secret ballast-plan-key, which --keep-plan keeps: break-glass ends instead
+     class; then the plan, its history and status, and their key in Secret ballast-plan-key, which --keep-plan keeps: break-glass ends instead
 
 Cluster Secrets keep their shard: each cluster stays where it is. Another installation in the cluster is not touched: of what has no
 namespace, uninstall takes what calls, binds or is named after its own. It runs with your own rights: list and delete on all of
@@ -193,6 +194,9 @@ func (o *uninstallOptions) breakGlass(ctx context.Context, c client.Client) erro
 // endBreakGlass leaves no plan under which the next installation would enforce nothing. It comes last: nothing of this
 // one is there any more that the annotation kept quiet.
 func (o *uninstallOptions) endBreakGlass(ctx context.Context, c client.Client) error {
+	if err := o.deleteConfigMap(ctx, c, status.Name(o.plan)); err != nil { // whose word was it?
+		return err
+	}
 	return o.enforcement(ctx, c, "null")
 }
 
@@ -342,20 +346,27 @@ func untypedList(group, kind string) *unstructured.UnstructuredList {
 }
 
 func (o *uninstallOptions) deletePlan(ctx context.Context, c client.Client) error {
-	for _, name := range []string{o.plan, o.history} {
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.namespace, Name: name}}
-		if err := c.Delete(ctx, cm); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting ConfigMap %q: %w", name, err)
-		}
-		if err := c.Get(ctx, client.ObjectKeyFromObject(cm), cm); err == nil && len(cm.Finalizers) > 0 {
-			return fmt.Errorf("deleting ConfigMap %q: it waits for its finalizers %s; where nobody is to take them off: kubectl -n %s patch configmap %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'",
-				name, plan.Printable(strings.Join(cm.Finalizers, ", "), 500), o.cluster.namespace, name)
+	for _, name := range []string{status.Name(o.plan), o.plan, o.history} {
+		if err := o.deleteConfigMap(ctx, c, name); err != nil {
+			return err
 		}
 	}
 	// Without its plans the key vouches for nothing.
 	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.namespace, Name: store.KeyName(o.plan)}}
 	if err := c.Delete(ctx, key); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting Secret %q: %w", key.Name, err)
+	}
+	return nil
+}
+
+func (o *uninstallOptions) deleteConfigMap(ctx context.Context, c client.Client, name string) error {
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.namespace, Name: name}}
+	if err := c.Delete(ctx, cm); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting ConfigMap %q: %w", name, err)
+	}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(cm), cm); err == nil && len(cm.Finalizers) > 0 {
+		return fmt.Errorf("deleting ConfigMap %q: it waits for its finalizers %s; where nobody is to take them off: kubectl -n %s patch configmap %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'",
+			name, plan.Printable(strings.Join(cm.Finalizers, ", "), 500), o.cluster.namespace, name)
 	}
 	return nil
 }

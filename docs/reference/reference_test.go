@@ -31,7 +31,7 @@ var update = flag.Bool("update", false, "write the pages anew")
 func TestThePagesAreTheCodes(t *testing.T) {
 	for file, page := range map[string]func(*testing.T) string{
 		"plan.md": planPage, "annotations.md": annotationsPage, "reasons.md": reasonsPage, "metrics.md": metricsPage, "webhooks.md": webhooksPage,
-		"events.md": eventsPage,
+		"events.md": eventsPage, "status.md": statusPage,
 	} {
 		t.Run(file, func(t *testing.T) {
 			want := "<!-- Written by `go test ./docs/reference -update`. -->\n" + page(t)
@@ -107,6 +107,16 @@ func planPage(t *testing.T) string {
 		b.WriteString("\n## " + of + "\n\n" + table([]string{"value", "meaning"}, constants(t, "planner/plan/types.go", of)))
 	}
 	return b.String()
+}
+
+// statusPage is what the leader says, by its conditions.
+func statusPage(t *testing.T) string {
+	const file = "planner/status/condition.go"
+	return "# The status: `data.status` of ConfigMap `ballast-plan-status`\n\nOne JSON document, by the leader, as soon as anything in it changes, and once a minute. " +
+		"Nothing in ballast goes by it: `ballast status` and people's tools do.\n\n## Conditions\n\nIn the words of Kubernetes' conditions: `type`, `status` (True, False, Unknown), `reason`, " +
+		"`message`, `lastTransitionTime`.\n\n" + table([]string{"type", "True says"}, constants(t, file, "Type")) +
+		"\n## Reasons\n\nBeside these Planning has the kind of the problem that keeps the plan, and Progressing the stage of the rollout.\n\n" +
+		table([]string{"reason", "meaning"}, constants(t, file, "Reason"))
 }
 
 // source is a type as the document's reader knows it.

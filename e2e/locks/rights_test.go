@@ -21,6 +21,7 @@ func rights(w *world) {
 			"applications.argoproj.io [] [] [get list patch]",
 			"configmaps [] [] [get list watch create]",
 			"configmaps [] [ballast-history] [update patch]",
+			"configmaps [] [ballast-plan-status] [update patch]",
 			"configmaps [] [ballast-plan] [update patch]",
 			"deployments.apps [] [] [get list watch]",
 			"deployments.apps [] [argocd-application-controller] [patch]",

@@ -79,6 +79,7 @@ type Loop struct {
 	news      telemetry.News
 	probed    probed
 	asked     asked
+	published published
 
 	found        []conflicts.Finding
 	neighboursAt time.Time
@@ -122,6 +123,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		l.Metrics.CycleTime.Observe(l.Clock.Since(started).Seconds())
 		if err != nil && ctx.Err() == nil {
 			l.Log.Error(err, "cycle failed; the plan in force stays enforced")
+			l.publishFailure(ctx, err)
 		}
 		l.alive()
 		if !await(ctx, l.Clock, l.changed, l.pause()) {
@@ -271,6 +273,7 @@ func (l *Loop) decide(ctx context.Context, in cycle.Inputs, base store.Snapshot)
 		return "failed", err
 	}
 	l.drifted.raise()
+	l.publish(ctx, in, out, cmp.Or(written.Document.Plan, in.InForce))
 	return result, l.remember(ctx, out, written)
 }
 

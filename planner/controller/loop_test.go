@@ -54,6 +54,8 @@ func TestLoop(t *testing.T) {
 		"a Secret that the API server refuses is named":               namesARefusedSecret,
 		"a step that fails is tried again by its backoff":             triesAgain,
 		"a Secret that may not be written is not hammered":            leavesWhatItMayNotWrite,
+		"how things are is written as soon as they change":            saysHowThingsAre,
+		"the next leader goes on with what the last one said":         keepsWhatTheLastLeaderSaid,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, server) })
 	}

@@ -3,15 +3,10 @@ package cycle
 import (
 	"maps"
 	"slices"
-	"strings"
 
-	"ballast/planner/change"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
-	"ballast/planner/failover"
-	"ballast/planner/observed"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 // Comparison is what stands against the plan in force.
@@ -60,100 +55,9 @@ func StandingFleet(in Inputs) discover.Fleet {
 	return fleet
 }
 
-// Course is how far changes are, as far as it shows outside the leader.
-type Course struct {
-	Progress rollout.Progress // what the rollout under way would do now; its Why without a prefix
-	Hidden   bool             // all that shows is done: it waits for what the pods tell the leader
-	Moves    []Move           // of the rollout, in mode live of its present wave; From is discover.Nobody where nobody knows any more
-	After    int              // clusters that move after the present wave, as far as the leader saved that
-	Budget   change.Budget
-	Replicas failover.Verdict // as the leader had it when it looked last
-	Waits    []Problem        // at rest: what keeps changes from beginning, as far as it shows outside the leader
-}
-
-// Follow judges it. Of in it takes what Compare takes, people's annotations, the configuration, the pods if they were
-// listed, and the memory that ReadSaved read.
-func Follow(in Inputs) Course {
-	fleet := StandingFleet(in)
-	v := Course{Budget: savedBudget(in, fleet), Replicas: savedVerdict(in)}
-	if in.InForce == nil || in.InForce.Rollout == nil {
-		v.Waits = waitsOf(in, fleet)
-		return v
-	}
-	view := plan.NewView(*in.InForce, AllPins(in.Pins, fleet.Clusters))
-	v.Moves = movesUnderWay(view)
-	moving := map[string]bool{}
-	for _, m := range v.Moves {
-		moving[m.Cluster] = true
-	}
-	for name, to := range in.Memory.Changes.Target {
-		if at, _, known := view.Effective(name); known && at != to && !moving[name] && in.InForce.Rollout.Mode == plan.ModeLive {
-			v.After++
-		}
-	}
-	v.Progress, v.Hidden = progressOf(in, fleet, view, v.Budget)
-	return v
-}
-
-// waitsOf asks the gates. What the pods say, only the leader knows.
-func waitsOf(in Inputs, fleet discover.Fleet) (told []Problem) {
-	if in.InForce == nil {
-		return nil
-	}
-	now := snapshotOf(Outcome{Memory: in.Memory}, &adoption{in: in, fleet: fleet, next: *in.InForce}).situation()
-	now.unsaid, now.fault = "", ""
-	judge(gates(), now, func(p Problem) { told = append(told, p.Printable()) })
-	return told
-}
-
-// progressOf asks the rollout itself what it waits for. Which replica owns what only the pods tell, and they tell the
-// leader alone; so they are taken to say that all is as it should be. What is waited for then is what shows, and where
-// nothing is, hidden says that it may be for the pods.
-func progressOf(in Inputs, fleet discover.Fleet, view *plan.View, budget change.Budget) (p rollout.Progress, hidden bool) {
-	if in.BreakGlass && !view.Plan.StopsAll() {
-		return rollout.Progress{Outcome: rollout.Waiting, Stage: view.Plan.Rollout.Stage, Why: "enforcement is off, so the rollout stays where it is"}, false
-	}
-	out := Outcome{Memory: in.Memory, Budget: budget, Replicas: savedVerdict(in)}
-	if cordons, err := plan.ParseCordons(in.Cordon); err == nil {
-		out.Cordoned = plan.Cordoned(cordons, in.Now)
-	}
-	s := snapshotOf(out, &adoption{in: in, fleet: fleet, next: *in.InForce})
-	if in.BreakGlass {
-		s.turnsBack = glassOpened
-	}
-	seen := s.seen()
-	seen.OwnersKnown, seen.Owned = true, map[string]observed.Owned{}
-	for _, stamp := range seen.Secrets {
-		if replica, _, known := view.Effective(stamp.Name); known {
-			seen.Owned[stamp.Name] = observed.Owned{Owners: []int{replica}, Live: []int{replica}}
-		}
-	}
-	if !in.Observed.Known {
-		seen.Pods = nil
-		for replica := range max(in.InForce.Replicas, in.InForce.Rollout.Replicas, in.Workload.Replicas) {
-			seen.Pods = append(seen.Pods, observed.Pod{Replica: replica, Ready: true, Claimed: true})
-		}
-	}
-	_, p = rollout.Advance(view, seen, in.Memory.Changes.Target, s.rolloutOptions(s.changes.Cause), in.Now)
-	p.Why = strings.TrimPrefix(p.Why, "waiting: ")
-	goesOn := p.Outcome == rollout.Advanced || p.Outcome == rollout.Finished || p.Outcome == rollout.Reverted
-	return p, goesOn && asksPods(*view.Plan.Rollout)
-}
-
-// asksPods reports whether the stage waits for what the pods say of their clusters.
-func asksPods(r plan.Rollout) bool {
-	switch r.Stage {
-	case plan.Moving, plan.Reverting:
-		return len(r.Moves) > 0
-	case plan.Verifying:
-		return true
-	}
-	return false
-}
-
-// movesUnderWay are the moves of the rollout under way, by cluster. While rows are the old ones they say where clusters
+// MovesUnderWay are the moves of the rollout under way, by cluster. While rows are the old ones they say where clusters
 // come from, and afterwards Was does; the way back of x0y says only where they go.
-func movesUnderWay(v *plan.View) []Move {
+func MovesUnderWay(v *plan.View) []Move {
 	r := v.Plan.Rollout
 	names := map[string]bool{}
 	for name := range r.Moves {

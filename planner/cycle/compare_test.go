@@ -1,19 +1,15 @@
 package cycle
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"ballast/planner/config"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
-	"ballast/planner/ownership"
 	"ballast/planner/plan"
-	"ballast/planner/rollout"
 )
 
 // compared is a fleet of three that stands as its plan says, for a test to change.
@@ -89,64 +85,7 @@ func TestCompareSaysWhatDiffersFromThePlan(t *testing.T) {
 	}
 }
 
-// TestWhatARolloutWaitsForShowsOutside: at every cycle of slow rollouts, Follow sees outside the leader what the leader says,
-// but for what the pods tell the leader alone.
-func TestWhatARolloutWaitsForShowsOutside(t *testing.T) {
-	w := adopted(t, skewed(24)...)
-	w.in.Config.Partition.Replicas = &config.Replicas{}
-	w.in.Config.Change.Moves.Rate = []config.Rate{{Percent: 30, Period: config.Duration(time.Hour)}}
-	said := map[string]bool{}
-	for i := range 200 {
-		w.in.Now = w.in.Now.Add(30 * time.Second)
-		w.in.Config.Partition.Replicas.Fixed = 5 - i/100
-		w.slow(i)
-		w.observe()
-		in := clone(t, w.in)
-		in.Observed.Reported, in.Observed.Work, in.Fetched = ownership.Observation{}, nil, nil
-		if i%2 == 0 {
-			in.Observed = Observed{} // nor may they be listed
-		}
-		underWay := w.in.InForce.Rollout != nil
-		got, out := Follow(in), w.cycle()
-		if !underWay {
-			continue
-		}
-		told := strings.TrimPrefix(out.Progress.Why, "waiting: ")
-		switch {
-		case got.Progress.Outcome == out.Progress.Outcome && got.Progress.Why == told:
-			said[told] = true
-		case got.Hidden:
-			said["hidden"] = true
-		case !in.Observed.Known && (told == "replica 3 is not ready" || w.down[3]): // nor what a wave then leaves for later
-		default:
-			t.Fatalf("in stage %s (%d) the leader says %q %q, and %q %q shows", in.InForce.Rollout.Stage, i, out.Progress.Outcome, told, got.Progress.Outcome, got.Progress.Why)
-		}
-	}
-	for _, want := range []string{"of 5 replicas 5 are updated and 4 ready", "of 5 replicas 5 are updated and 5 ready", "the budget of moves is used up", "replica 3 is not ready", "hidden"} {
-		if !said[want] {
-			t.Errorf("%q was never said: %v", want, said)
-		}
-	}
-}
-
-// slow keeps some of the fleet from doing at once what it is told.
-func (w *liveWorld) slow(i int) {
-	w.down[3] = i%5 > 1
-	w.in.Workload.ReadyReplicas = w.in.Workload.Replicas
-	clear(w.taken)
-	r := w.in.InForce.Rollout
-	if r == nil {
-		return
-	}
-	if w.in.Now.Sub(r.Since) < time.Minute {
-		w.in.Workload.ReadyReplicas--
-	}
-	for name := range r.Moves {
-		w.taken[name] = i%4 < 2
-	}
-}
-
-func TestFollowSaysWhichClustersGoWhere(t *testing.T) {
+func TestWhichClustersGoWhere(t *testing.T) {
 	under := func(mode string, stage plan.Stage, moves, was map[string]int) *plan.Rollout {
 		return &plan.Rollout{Mode: mode, Stage: stage, Since: epoch, From: plan.Count{Replicas: 3, ControllerReplicas: 3}, Replicas: 3, ControllerReplicas: 3, Moves: moves, Was: was}
 	}
@@ -159,40 +98,26 @@ func TestFollowSaysWhichClustersGoWhere(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		rollout *plan.Rollout
-		target  map[string]int
 		want    []Move
-		after   int
 	}{
-		"none":                                {nil, to("c000", 2), nil, 0},
-		"a wave, whose rows are the new ones": {under(plan.ModeLive, plan.Moving, to("c001", 1), to("c001", 0)), to("c001", 1, "c002", 0, "c000", 0), []Move{{"c001", 0, 1}}, 1},
-		"a wave that goes back":               {under(plan.ModeLive, plan.Reverting, to("c001", 1), to("c001", 2)), nil, []Move{{"c001", 2, 1}}, 0},
-		"before the first wave":               {under(plan.ModeLive, plan.Scaling, nil, nil), to("c001", 0, "c002", 1, "c000", 0, "gone", 1), nil, 2},
-		"x0y, while pods stop":                {under(plan.ModeX0Y, plan.Draining, to("c001", 2, "c000", 1), nil), to("c001", 2), []Move{{"c000", 0, 1}, {"c001", 1, 2}}, 0},
-		"x0y, whose rows are the new ones":    {under(plan.ModeX0Y, plan.Assigning, nil, to("c001", 2, "c002", 2)), nil, []Move{{"c001", 2, 1}}, 0},
-		"x0y, on its way back":                {under(plan.ModeX0Y, plan.Reverting, nil, to("c001", 0, "c002", 2)), nil, []Move{{"c001", 1, 0}}, 0},
-		"default, before it assigns":          {under(plan.ModeDefault, plan.Scaling, to("c001", 2), nil), nil, []Move{{"c001", 1, 2}}, 0},
-		"default, whose rows are the new":     {under(plan.ModeDefault, plan.Assigning, to("c001", 1), nil), nil, []Move{{"c001", discover.Nobody, 1}}, 0},
-		"a cluster that is not planned yet":   {under(plan.ModeDefault, plan.Scaling, to("new", 2), nil), nil, []Move{{"new", discover.Nobody, 2}}, 0},
-		"one that is gone":                    {under(plan.ModeX0Y, plan.Assigning, nil, to("gone", 2)), nil, nil, 0},
+		"a wave, whose rows are the new ones": {under(plan.ModeLive, plan.Moving, to("c001", 1), to("c001", 0)), []Move{{"c001", 0, 1}}},
+		"a wave that goes back":               {under(plan.ModeLive, plan.Reverting, to("c001", 1), to("c001", 2)), []Move{{"c001", 2, 1}}},
+		"before the first wave":               {under(plan.ModeLive, plan.Scaling, nil, nil), nil},
+		"x0y, while pods stop":                {under(plan.ModeX0Y, plan.Draining, to("c001", 2, "c000", 1), nil), []Move{{"c000", 0, 1}, {"c001", 1, 2}}},
+		"x0y, whose rows are the new ones":    {under(plan.ModeX0Y, plan.Assigning, nil, to("c001", 2, "c002", 2)), []Move{{"c001", 2, 1}}},
+		"x0y, on its way back":                {under(plan.ModeX0Y, plan.Reverting, nil, to("c001", 0, "c002", 2)), []Move{{"c001", 1, 0}}},
+		"default, before it assigns":          {under(plan.ModeDefault, plan.Scaling, to("c001", 2), nil), []Move{{"c001", 1, 2}}},
+		"default, whose rows are the new":     {under(plan.ModeDefault, plan.Assigning, to("c001", 1), nil), []Move{{"c001", discover.Nobody, 1}}},
+		"a cluster that is not planned yet":   {under(plan.ModeDefault, plan.Scaling, to("new", 2), nil), []Move{{"new", discover.Nobody, 2}}},
+		"one that is gone":                    {under(plan.ModeX0Y, plan.Assigning, nil, to("gone", 2)), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in, w, doc := compared() // c000 on replica 0, c001 on 1, c002 on 2
+			_, _, doc := compared() // c000 on replica 0, c001 on 1, c002 on 2
 			doc.Plan.Rollout = test.rollout
-			got := Follow(Inputs{Now: epoch, Config: config.Default(), InForce: doc.Plan, Discovered: in, Workload: w, Memory: Memory{Changes: Changes{Target: test.target}}})
-			if diff := cmp.Diff(test.want, got.Moves); diff != "" || got.After != test.after {
-				t.Errorf("%d go after, want %d; (-want +got):\n%s", got.After, test.after, diff)
+			if diff := cmp.Diff(test.want, MovesUnderWay(plan.NewView(*doc.Plan, nil))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestNothingGoesOnWhileEnforcementIsOff(t *testing.T) {
-	in, w, doc := compared()
-	doc.Plan.Mode, doc.Plan.Rollout = plan.Enforce, &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Scaling, Since: epoch, Replicas: 3, ControllerReplicas: 3}
-	got := Follow(Inputs{Now: epoch, Config: config.Default(), InForce: doc.Plan, Discovered: in, Workload: w, BreakGlass: true})
-	want := rollout.Progress{Outcome: rollout.Waiting, Stage: plan.Scaling, Why: "enforcement is off, so the rollout stays where it is"}
-	if diff := cmp.Diff(want, got.Progress); diff != "" || got.Hidden {
-		t.Errorf("hidden %t (-want +got):\n%s", got.Hidden, diff)
 	}
 }
 

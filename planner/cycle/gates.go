@@ -212,13 +212,13 @@ func unstamped(a *adoption) []string {
 	return names
 }
 
-// heldUntil is when a rollout that failed no longer keeps others from beginning; zero where it does not.
-func heldUntil(in Inputs) time.Time {
-	since := in.Now.Sub(in.Memory.HoldOff)
-	if in.Memory.HoldOff.IsZero() || since < 0 || since >= holdOff {
+// HeldUntil is when a rollout that failed no longer keeps others from beginning; zero where it does not.
+func (m Memory) HeldUntil(now time.Time) time.Time {
+	since := now.Sub(m.HoldOff)
+	if m.HoldOff.IsZero() || since < 0 || since >= holdOff {
 		return time.Time{}
 	}
-	return in.Memory.HoldOff.Add(holdOff)
+	return m.HoldOff.Add(holdOff)
 }
 
 // situation works out what the gates look at.
@@ -229,7 +229,7 @@ func (s *snapshot) situation() situation {
 	if !now.atRest() {
 		return now
 	}
-	now.heldUntil, now.unstamped = heldUntil(s.in), unstamped(s.adoption)
+	now.heldUntil, now.unstamped = s.in.Memory.HeldUntil(s.in.Now), unstamped(s.adoption)
 	now.keyless = s.in.Keyless != "" && modeOf(s.in.Config.Rollout) == plan.ModeX0Y
 	if s.in.Config.Rollout.Live == nil {
 		return now

@@ -135,7 +135,7 @@ const betweenStops = 24 * time.Hour
 
 // waitsFor is what a proposal waits for; empty: it may begin.
 func (s *snapshot) waitsFor(p *proposed, o rollout.Options) (kind, waits string, told []Problem) {
-	if until := heldUntil(s.in); o.Mode == plan.ModeX0Y && !until.IsZero() { // it would stop every replica again and again
+	if until := s.in.Memory.HeldUntil(s.in.Now); o.Mode == plan.ModeX0Y && !until.IsZero() { // it would stop every replica again and again
 		return "HeldOff", fmt.Sprintf("waits until %s, since a rollout failed or went back to an earlier plan, and rollout.x0y stops every replica", until.UTC().Format(time.RFC3339)), nil
 	}
 	since, again := s.in.Now.Sub(s.changes.Stopped), s.changes.Stopped.Add(betweenStops)

@@ -103,7 +103,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		problems:    gauges("problems", "Problems of the last cycle by phase and kind.", "phase", "kind"),
 		Steps:       counters("steps_total", "Writes to Secrets and the workload by kind and result.", "step", "result"),
 		Held:        gauge("held_steps", "Differences from the plan that are left alone for now."),
-		Writes:      counters("plan_writes_total", "Writes of the plan and the history by result.", "object", "result"),
+		Writes:      counters("plan_writes_total", "Writes of the plan, the history and the status by result.", "object", "result"),
 		PlanRefused: counters("plan_refused_total", "Plans found in the ConfigMap that were not believed, and put back, by what was wrong.", "kind"),
 		breakGlass:  gauge("enforcement_off", "1 while a person's break-glass annotation is on the plan."),
 		// The name is a contract, without the planner's subsystem: it is what people alert on. No labels; absent while
@@ -121,7 +121,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for _, result := range []string{"changed", "quiet", "kept", "conflict", "failed"} {
 		m.Cycles.WithLabelValues(result)
 	}
-	for _, object := range []string{"plan", "history"} {
+	for _, object := range []string{"plan", "history", "status"} {
 		for _, result := range []string{"written", "conflict", "failed"} {
 			m.Writes.WithLabelValues(object, result)
 		}

@@ -13,6 +13,7 @@ const (
 	historyName = "ballast-history"
 	keyName     = "ballast-plan-key"
 	planName    = "ballast-plan"
+	statusName  = "ballast-plan-status"
 )
 
 // unasked is the kind of an object that no webhook is asked about, in an event that concerns ballast all the same;
@@ -26,7 +27,7 @@ func (e event) unasked(p planners) string {
 		return when(deletes || changes && own && !p.keep(e, keyName), kindSecret)
 	case "/configmaps/":
 		// The plan's are asked about; what ballast remembers and how it is configured are not.
-		return when(deletes || changes && own && !p.keep(e, planName, historyName), kindConfigMap)
+		return when(deletes || changes && own && !p.keep(e, planName, historyName, statusName), kindConfigMap)
 	case "apps/statefulsets/":
 		return when(deletes, kindStatefulSet)
 	case "apps/deployments/":

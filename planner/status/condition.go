@@ -1,0 +1,157 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ballast/planner/cycle"
+	"ballast/planner/plan"
+)
+
+// maxMessage is the longest message, in characters.
+const maxMessage = 1000
+
+// Condition is one, in the words of Kubernetes' conditions. Reason is one word for tools, Message a sentence for people;
+// LastTransitionTime is since when Status is what it is.
+type Condition struct {
+	Type               Type      `json:"type"`
+	Status             State     `json:"status"`
+	Reason             Reason    `json:"reason"`
+	Message            string    `json:"message,omitempty"`
+	LastTransitionTime time.Time `json:"lastTransitionTime"`
+}
+
+// Type is what a condition is about. The set is closed.
+type Type string
+
+// The conditions.
+const (
+	Planning    Type = "Planning"    // the leader decides by what it measures
+	Enforced    Type = "Enforced"    // the webhooks hold the plan
+	Progressing Type = "Progressing" // a rollout is under way
+	Degraded    Type = "Degraded"    // a replica is unwell, or a cluster has no owner or several
+)
+
+// State is whether a condition holds.
+type State string
+
+// The states.
+const (
+	True    State = "True"
+	False   State = "False"
+	Unknown State = "Unknown"
+)
+
+// Reason is why a condition is as it is. Planning has the kind of a problem where one keeps the plan, and Progressing the
+// stage of the rollout.
+type Reason string
+
+// The other reasons.
+const (
+	Measured    Reason = "Measured"    // Planning: it decides by what it measured
+	Observing   Reason = "Observing"   // Planning, Enforced: the mode is Observe
+	CycleFailed Reason = "CycleFailed" // Planning: the API server, Prometheus or a configuration made the last look fail
+	Tripped     Reason = "Tripped"     // Planning: ballast stopped itself after a wave that did harm
+	Paused      Reason = "Paused"      // Planning: a person froze it
+	HeldOff     Reason = "HeldOff"     // Planning: a rollout failed within the last half hour
+	Held        Reason = "Held"        // Enforced: the webhooks hold the plan
+	NotHeld     Reason = "NotHeld"     // Enforced: one of them does not
+	NotAsked    Reason = "NotAsked"    // Enforced: nobody asked them
+	BreakGlass  Reason = "BreakGlass"  // Enforced: a person switched it off
+	NoPlan      Reason = "NoPlan"      // Enforced: there is no plan yet
+	AtRest      Reason = "AtRest"      // Progressing: nothing is under way
+	IsUnwell    Reason = "Unwell"      // Degraded: a replica is unwell
+	WholeFleet  Reason = "WholeFleet"  // Degraded: more than half of the replicas are
+	Orphaned    Reason = "Orphaned"    // Degraded: a cluster has no replica
+	Doubled     Reason = "Doubled"     // Degraded: a cluster has several
+	NotSaid     Reason = "NotSaid"     // Degraded: the pods do not say which clusters they have
+	AsPlanned   Reason = "AsPlanned"   // Degraded: each cluster has its one replica, and each replica is well
+)
+
+func conditionsOf(in cycle.Inputs, out cycle.Outcome, s Status, inForce *plan.Plan) []Condition {
+	return []Condition{planningOf(in, out, s, inForce), enforcedOf(in, inForce), progressingOf(s, inForce), degradedOf(in, out, s)}
+}
+
+func planningOf(in cycle.Inputs, out cycle.Outcome, s Status, inForce *plan.Plan) Condition {
+	c := Condition{Type: Planning, Status: False}
+	kept := slices.IndexFunc(out.Problems, func(p cycle.Problem) bool { return p.Keeps })
+	switch {
+	case kept >= 0:
+		c.Reason, c.Message = Reason(out.Problems[kept].Kind), out.Problems[kept].Message
+	case in.Tripped != "" || out.Memory.Changes.Trip != nil:
+		c.Reason, c.Message = Tripped, "ballast stopped itself after a wave that did harm; look into it, then: ballast resume"
+	case in.Paused:
+		c.Reason, c.Message = Paused, "a person froze it; ballast resume ends that"
+	case !s.HeldUntil.IsZero():
+		c.Reason, c.Message = HeldOff, fmt.Sprintf("a rollout failed or went back to an earlier plan; nothing that levels, grows or pins begins before %s", s.HeldUntil.UTC().Format(time.RFC3339))
+	case inForce != nil && !inForce.Mode.Enforced():
+		c.Status, c.Reason, c.Message = True, Observing, fmt.Sprintf("the mode is %s: what is decided is shown and not done", inForce.Mode)
+	default:
+		c.Status, c.Reason = True, Measured
+	}
+	return c
+}
+
+func enforcedOf(in cycle.Inputs, inForce *plan.Plan) Condition {
+	c := Condition{Type: Enforced, Status: False}
+	switch {
+	case inForce == nil:
+		c.Reason, c.Message = NoPlan, "there is no plan yet"
+	case !inForce.Mode.Enforced():
+		c.Reason, c.Message = Observing, fmt.Sprintf("the mode is %s, which enforces nothing", inForce.Mode)
+	case in.BreakGlass:
+		c.Reason, c.Message = BreakGlass, fmt.Sprintf("a person switched it off by the annotation %s", plan.AnnotationEnforcement)
+	case in.Enforcement == nil:
+		c.Status, c.Reason, c.Message = Unknown, NotAsked, "the webhook was not asked yet, or there is nothing to ask it with"
+	case !*in.Enforcement:
+		c.Reason, c.Message = NotHeld, plan.Printable(strings.Join(in.Unheld, "; "), maxMessage)
+	default:
+		c.Status, c.Reason = True, Held
+	}
+	return c
+}
+
+func progressingOf(s Status, inForce *plan.Plan) Condition {
+	if s.Rollout == nil {
+		return Condition{Type: Progressing, Status: False, Reason: AtRest}
+	}
+	c := Condition{Type: Progressing, Status: True, Reason: Reason(s.Rollout.Stage), Message: cmp.Or(s.Rollout.Waits, "the stage has just begun")}
+	if s.Rollout.Waits != "" {
+		c.Message = fmt.Sprintf("%s: it waits: %s", inForce.Rollout.Mode, c.Message)
+	}
+	return c
+}
+
+func degradedOf(in cycle.Inputs, out cycle.Outcome, s Status) Condition {
+	c := Condition{Type: Degraded, Status: True}
+	switch orphans, doubled := len(out.Verdict.Orphans), len(out.Verdict.Doubled); {
+	case len(s.Unwell) > 0:
+		c.Reason, c.Message = IsUnwell, s.Unwell[0].Message
+	case s.FailoverHeld != "":
+		c.Reason, c.Message = WholeFleet, s.FailoverHeld
+	case orphans > 0:
+		c.Reason, c.Message = Orphaned, fmt.Sprintf("clusters without a replica: %d; the first: %s", orphans, out.Verdict.Orphans[0].Message())
+	case doubled > 0:
+		c.Reason, c.Message = Doubled, fmt.Sprintf("clusters with several replicas: %d; the first: %s", doubled, out.Verdict.Doubled[0].Message())
+	case !in.Observed.Reported.Asked:
+		return Condition{Type: Degraded, Status: Unknown, Reason: NotSaid, Message: "the pods do not say which clusters they have"}
+	default:
+		c.Status, c.Reason = False, AsPlanned
+	}
+	return c
+}
+
+// lasting takes over since when conditions are what they are.
+func lasting(now, before []Condition, at time.Time) []Condition {
+	for i, c := range now {
+		now[i].LastTransitionTime = at
+		was := slices.IndexFunc(before, func(b Condition) bool { return b.Type == c.Type && b.Status == c.Status })
+		if was >= 0 {
+			now[i].LastTransitionTime = before[was].LastTransitionTime
+		}
+	}
+	return now
+}

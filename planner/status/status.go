@@ -1,0 +1,277 @@
+// Package status is what the leader says of how things are: whether it plans, whether its plan is held, what is under way
+// and what that waits for, who is unwell. It stands in a ConfigMap beside the plan, and is for people and their tools;
+// ballast itself goes by nothing in it.
+package status
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/cycle"
+	"ballast/planner/failover"
+	"ballast/planner/ownership"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+const (
+	// Key is where it stands in its ConfigMap.
+	Key = "status"
+	// MaxBytes bounds it: lists are cut to most of their entries, and counted.
+	MaxBytes = 256 << 10
+	most     = 50
+)
+
+// Name is the name of its ConfigMap, by the plan's.
+func Name(planMap string) string { return planMap + "-status" }
+
+// Status is all of it. Revision is that of the plan in force when the leader had looked: what it says of a rollout is of
+// that plan. Times are when the leader looked, and since when a condition is as it is.
+type Status struct {
+	Leader       string          `json:"leader"`
+	LookedAt     time.Time       `json:"lookedAt"`
+	Revision     int64           `json:"revision"`
+	Conditions   []Condition     `json:"conditions"`
+	Rollout      *Rollout        `json:"rollout,omitempty"`
+	HeldUntil    time.Time       `json:"heldUntil,omitzero"` // a rollout failed, and nothing that levels begins before
+	Budget       *Budget         `json:"budget,omitempty"`
+	Candidate    *Candidate      `json:"candidate,omitempty"`
+	Unwell       []Unwell        `json:"unwell,omitempty"`
+	FailoverHeld string          `json:"failoverHeld,omitempty"` // why nothing is done about them
+	Orphaned     []Fault         `json:"orphaned,omitempty"`
+	Doubled      []Fault         `json:"doubled,omitempty"`
+	Problems     []cycle.Problem `json:"problems,omitempty"`
+	Omitted      int             `json:"omitted,omitempty"` // entries of the lists that had no room
+}
+
+// Rollout is how far the one under way is, beside what the plan says of it. Waits is what it waits for; empty where its
+// stage has just begun.
+type Rollout struct {
+	Stage    plan.Stage `json:"stage"`
+	Since    time.Time  `json:"since"`
+	Waits    string     `json:"waits,omitempty"`
+	Deadline time.Time  `json:"deadline,omitzero"`
+	Late     bool       `json:"late,omitempty"`
+	After    int        `json:"after,omitempty"` // clusters that move after the present wave
+}
+
+// Budget is how much may move. A nil Left is no limit; Next is when more may where none may now, and zero is never.
+type Budget struct {
+	Message string         `json:"message"`
+	Left    *int           `json:"left,omitempty"`
+	Next    time.Time      `json:"next,omitzero"`
+	Windows []Window       `json:"windows,omitempty"`
+	Causes  map[string]int `json:"causes,omitempty"`
+}
+
+// Window is a period that only so many clusters may move within.
+type Window struct {
+	Period  string `json:"period"`
+	Percent int    `json:"percent"`
+	Allowed int    `json:"allowed"`
+	Used    int    `json:"used"`
+}
+
+// Candidate is what levelling would do now, and what keeps it from being done.
+type Candidate struct {
+	Replicas int    `json:"replicas"`
+	Moves    int    `json:"moves"`
+	Verdict  string `json:"verdict"`
+}
+
+// Unwell is a replica whose clusters are to go elsewhere.
+type Unwell struct {
+	Replica int             `json:"replica"`
+	Reason  failover.Reason `json:"reason"`
+	Since   time.Time       `json:"since"`
+	Pod     string          `json:"pod,omitempty"`
+	Message string          `json:"message"`
+}
+
+// Fault is a cluster that no replica has, or several.
+type Fault struct {
+	Cluster string    `json:"cluster"`
+	Since   time.Time `json:"since"`
+	Last    *int      `json:"last,omitempty"`   // the replica that had it last
+	Owners  []int     `json:"owners,omitempty"` // where there are several
+}
+
+// Of makes the status of a cycle. inForce is the plan that holds after it; before is the status of the one before, whose
+// conditions last where they are the same.
+func Of(in cycle.Inputs, out cycle.Outcome, inForce *plan.Plan, leader string, before Status) Status {
+	s := Status{Leader: leader, LookedAt: in.Now, HeldUntil: out.Memory.HeldUntil(in.Now)}
+	if inForce != nil {
+		s.Revision = inForce.Revision
+		s.Rollout = rolloutOf(in, out, *inForce)
+		s.Budget = budgetOf(out.Budget)
+	}
+	if c := out.Candidate; c != nil {
+		s.Candidate = &Candidate{Replicas: len(c.Replicas), Moves: len(c.Moves), Verdict: c.Verdict}
+	}
+	for _, sick := range out.Replicas.Sick {
+		s.Unwell = append(s.Unwell, Unwell{sick.Replica, sick.Reason, sick.Since, sick.Pod, sick.String()})
+	}
+	if held := out.Replicas.Held; held != "" && (len(s.Unwell) > 0 || held == failover.WholeFleet) {
+		s.FailoverHeld = out.Replicas.String()
+	}
+	for _, o := range out.Verdict.Orphans {
+		f := Fault{Cluster: o.Cluster, Since: o.Since}
+		if o.Last != ownership.NoReplica {
+			f.Last = &o.Last
+		}
+		s.Orphaned = append(s.Orphaned, f)
+	}
+	for _, d := range out.Verdict.Doubled {
+		s.Doubled = append(s.Doubled, Fault{Cluster: d.Cluster, Since: d.Since, Owners: d.Owners})
+	}
+	s.Problems = slices.Clone(out.Problems)
+	s.Conditions = lasting(conditionsOf(in, out, s, inForce), before.Conditions, in.Now)
+	s.cut()
+	return s
+}
+
+// Failed is the status of a cycle that ended early: what was known is as it was, but for that.
+func Failed(before Status, failure error, leader string, now time.Time) Status {
+	s := before
+	s.Leader, s.LookedAt = leader, now
+	planning := Condition{Type: Planning, Status: False, Reason: CycleFailed, Message: plan.Printable(strings.ReplaceAll(failure.Error(), "\n", "; "), maxMessage)}
+	rest := slices.DeleteFunc(slices.Clone(before.Conditions), func(c Condition) bool { return c.Type == Planning })
+	s.Conditions = lasting(append([]Condition{planning}, rest...), before.Conditions, now)
+	return s
+}
+
+func rolloutOf(in cycle.Inputs, out cycle.Outcome, inForce plan.Plan) *Rollout {
+	r := inForce.Rollout
+	if r == nil {
+		return nil
+	}
+	s := &Rollout{Stage: r.Stage, Since: r.Since, After: after(out, inForce)}
+	if out.Changed { // this stage, or this wave, has just begun
+		return s
+	}
+	p := out.Progress
+	switch {
+	case p.Outcome == rollout.Waiting:
+		s.Waits, s.Late = strings.TrimPrefix(p.Why, "waiting: "), p.Late
+		if p.Left > 0 {
+			s.Deadline = in.Now.Add(p.Left)
+		}
+	case in.BreakGlass:
+		s.Waits = "enforcement is off, so the rollout stays where it is"
+	default:
+		for _, problem := range out.Problems {
+			if problem.Keeps {
+				s.Waits = problem.Message
+				break
+			}
+		}
+	}
+	return s
+}
+
+// after counts the clusters that move after the present wave.
+func after(out cycle.Outcome, inForce plan.Plan) int {
+	r, n := inForce.Rollout, 0
+	if r.Mode != plan.ModeLive {
+		return 0
+	}
+	view := plan.NewView(inForce, out.Pins)
+	for name, to := range out.Memory.Changes.Target {
+		_, moving := r.Moves[name]
+		if at, _, known := view.Effective(name); known && at != to && !moving {
+			n++
+		}
+	}
+	return n
+}
+
+func budgetOf(b change.Budget) *Budget {
+	s := &Budget{Message: b.String()}
+	if b.Left == 0 {
+		s.Next = b.Next
+	}
+	if b.Left < math.MaxInt {
+		s.Left = &b.Left
+	}
+	for _, w := range b.Windows {
+		s.Windows = append(s.Windows, Window{Period: w.Rate.Period.String(), Percent: w.Rate.Percent, Allowed: w.Allowed, Used: w.Used})
+	}
+	for cause, n := range b.Causes {
+		if s.Causes == nil {
+			s.Causes = map[string]int{}
+		}
+		s.Causes[string(cause)] = n
+	}
+	return s
+}
+
+// cut bounds the lists, so that the text fits whatever is in them.
+func (s *Status) cut() {
+	for limit := most; limit > 0; limit /= 2 {
+		s.Omitted += cut(&s.Unwell, limit) + cut(&s.Orphaned, limit) + cut(&s.Doubled, limit) + cut(&s.Problems, limit)
+		for i := range s.Doubled {
+			cut(&s.Doubled[i].Owners, most)
+		}
+		if text, err := s.Encode(); err == nil && len(text) <= MaxBytes {
+			return
+		}
+	}
+}
+
+func cut[T any](list *[]T, limit int) (omitted int) {
+	if omitted = max(len(*list)-limit, 0); omitted > 0 {
+		*list = (*list)[:limit]
+	}
+	return omitted
+}
+
+// Encode is its text.
+func (s Status) Encode() (string, error) {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("encoding the status: %w", err)
+	}
+	return string(text), nil
+}
+
+// Parse reads it. Whoever may write the ConfigMap may have written it: its texts are one line each, and it is bounded.
+func Parse(text string) (Status, error) {
+	var s Status
+	if len(text) > MaxBytes {
+		return s, fmt.Errorf("the status has %d bytes, more than %d", len(text), MaxBytes)
+	}
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return Status{}, errors.New(plan.Printable("the status cannot be read: "+err.Error(), maxMessage))
+	}
+	return s, nil
+}
+
+// Same reports whether two say the same, whenever each was said. How the vote on a candidate stands is another thing in
+// each cycle.
+func (s Status) Same(other Status) bool {
+	if s.Candidate != nil && other.Candidate != nil {
+		a, b := *s.Candidate, *other.Candidate
+		a.Verdict, b.Verdict = "", ""
+		s.Candidate, other.Candidate = &a, &b
+	}
+	s.LookedAt, other.LookedAt = time.Time{}, time.Time{}
+	if s.Rollout != nil && other.Rollout != nil { // seconds that were rounded make no news
+		a, b := *s.Rollout, *other.Rollout
+		if gap := a.Deadline.Sub(b.Deadline).Abs(); gap <= 2*time.Second {
+			a.Deadline = b.Deadline
+		}
+		s.Rollout, other.Rollout = &a, &b
+	}
+	a, err := s.Encode()
+	if err != nil {
+		return false
+	}
+	b, err := other.Encode()
+	return err == nil && a == b
+}

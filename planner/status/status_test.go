@@ -1,0 +1,323 @@
+package status
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"ballast/planner/change"
+	"ballast/planner/cycle"
+	"ballast/planner/failover"
+	"ballast/planner/ownership"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// looked is a cycle at rest in which all is well.
+func looked() (cycle.Inputs, cycle.Outcome, *plan.Plan) {
+	in := cycle.Inputs{Now: noon, Enforcement: ptr.To(true)}
+	in.Observed.Reported.Asked = true
+	out := cycle.Outcome{Budget: change.Budget{Left: math.MaxInt}}
+	return in, out, &plan.Plan{Revision: 7, Mode: plan.Enforce, Replicas: 3, Clusters: map[string]plan.Row{"a": {}, "b": {Replica: 1}, "c": {Replica: 2}}}
+}
+
+func underWay(p *plan.Plan) {
+	p.Rollout = &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Moving, Since: noon.Add(-time.Minute), Replicas: 3, Moves: map[string]int{"a": 1}, Was: map[string]int{"a": 0}}
+}
+
+// line is a condition in short.
+func (c Condition) line() string {
+	text := fmt.Sprintf("%s=%s %s", c.Type, c.Status, c.Reason)
+	if c.Message != "" {
+		text += ": " + c.Message
+	}
+	return text
+}
+
+func TestConditions(t *testing.T) {
+	type world struct {
+		in  *cycle.Inputs
+		out *cycle.Outcome
+		p   *plan.Plan
+	}
+	const planning, enforced, resting, sound = "Planning=True Measured", "Enforced=True Held", "Progressing=False AtRest", "Degraded=False AsPlanned"
+	sick := failover.Sick{Replica: 1, Reason: failover.NotReady, Since: noon.Add(-time.Hour), Pod: "c-1"}
+	for name, test := range map[string]struct {
+		change func(world)
+		want   []string
+	}{
+		"all is well": {func(world) {}, []string{planning, enforced, resting, sound}},
+		"what keeps the plan": {func(w world) {
+			w.out.Problems = []cycle.Problem{{Kind: "Told", Message: "this does not"}, {Kind: "Shrunk", Message: "most clusters are gone", Keeps: true}}
+			w.in.Paused = true
+		}, []string{"Planning=False Shrunk: most clusters are gone", enforced, resting, sound}},
+		"a trip goes before a freeze": {func(w world) { w.in.Tripped, w.in.Paused = "harm", true },
+			[]string{"Planning=False Tripped: ballast stopped itself after a wave that did harm; look into it, then: ballast resume", enforced, resting, sound}},
+		"a trip that is not written yet": {func(w world) { w.out.Memory.Changes.Trip = &change.Trip{} },
+			[]string{"Planning=False Tripped: ballast stopped itself after a wave that did harm; look into it, then: ballast resume", enforced, resting, sound}},
+		"a freeze": {func(w world) { w.in.Paused = true }, []string{"Planning=False Paused: a person froze it; ballast resume ends that", enforced, resting, sound}},
+		"a hold-off": {func(w world) { w.out.Memory.HoldOff = noon.Add(-10 * time.Minute) },
+			[]string{"Planning=False HeldOff: a rollout failed or went back to an earlier plan; nothing that levels, grows or pins begins before 2026-11-20T12:20:00Z", enforced, resting, sound}},
+		"mode Observe": {func(w world) { w.p.Mode, w.in.Enforcement = plan.Observe, nil },
+			[]string{"Planning=True Observing: the mode is Observe: what is decided is shown and not done", "Enforced=False Observing: the mode is Observe, which enforces nothing", resting, sound}},
+		"break-glass": {func(w world) { w.in.BreakGlass, w.in.Enforcement = true, nil },
+			[]string{planning, "Enforced=False BreakGlass: a person switched it off by the annotation ballast.argoproj.io/enforcement", resting, sound}},
+		"a webhook that is away": {func(w world) {
+			w.in.Enforcement, w.in.Unheld = ptr.To(false), []string{"secrets: no answer", "plan: no answer"}
+		},
+			[]string{planning, "Enforced=False NotHeld: secrets: no answer; plan: no answer", resting, sound}},
+		"nobody asked the webhook": {func(w world) { w.in.Enforcement = nil },
+			[]string{planning, "Enforced=Unknown NotAsked: the webhook was not asked yet, or there is nothing to ask it with", resting, sound}},
+		"a wave": {func(w world) {
+			underWay(w.p)
+			w.out.Progress = rollout.Progress{Outcome: rollout.Waiting, Stage: plan.Moving, Why: "waiting: replica 1 is not ready"}
+		}, []string{planning, enforced, "Progressing=True Moving: live: it waits: replica 1 is not ready", sound}},
+		"a stage that has just begun": {func(w world) { underWay(w.p); w.out.Changed = true },
+			[]string{planning, enforced, "Progressing=True Moving: the stage has just begun", sound}},
+		"an unwell replica goes before clusters without one": {func(w world) {
+			w.out.Replicas.Sick = []failover.Sick{sick}
+			w.out.Verdict.Orphans = []ownership.Orphan{{Cluster: "b"}}
+		}, []string{planning, enforced, resting, "Degraded=True Unwell: " + sick.String()}},
+		"most of the fleet": {func(w world) { w.out.Replicas.Held, w.out.Replicas.Down = failover.WholeFleet, []int{0, 1} },
+			[]string{planning, enforced, resting, "Degraded=True WholeFleet: more than half of the fleet is ill (2 replicas are unwell or not ready): nothing moves, " +
+				"for what ails most of them is not theirs alone and would come along; look at Redis, the repo-server, the API server, the nodes and the image first"}},
+		"clusters without a replica": {func(w world) {
+			w.out.Verdict.Orphans = []ownership.Orphan{{Cluster: "b", Since: noon, Intended: 1, Last: ownership.NoReplica, Why: ownership.NoPod, Apps: 2}, {Cluster: "c"}}
+		}, []string{planning, enforced, resting, "Degraded=True Orphaned: clusters without a replica: 2; the first: " +
+			ownership.Orphan{Cluster: "b", Since: noon, Intended: 1, Last: ownership.NoReplica, Why: ownership.NoPod, Apps: 2}.Message()}},
+		"clusters with several": {func(w world) {
+			w.out.Verdict.Doubled = []ownership.Doubled{{Cluster: "b", Since: noon, Owners: []int{0, 1}}}
+		},
+			[]string{planning, enforced, resting, "Degraded=True Doubled: clusters with several replicas: 1; the first: " + ownership.Doubled{Cluster: "b", Since: noon, Owners: []int{0, 1}}.Message()}},
+		"pods that say nothing": {func(w world) { w.in.Observed.Reported.Asked = false },
+			[]string{planning, enforced, resting, "Degraded=Unknown NotSaid: the pods do not say which clusters they have"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, out, p := looked()
+			test.change(world{&in, &out, p})
+			var got []string
+			for _, c := range Of(in, out, p, "me", Status{}).Conditions {
+				got = append(got, c.line())
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	in, out, _ := looked()
+	if got := Of(in, out, nil, "me", Status{}).Conditions[1].line(); got != "Enforced=False NoPlan: there is no plan yet" {
+		t.Errorf("without a plan: %s", got)
+	}
+}
+
+func TestARolloutIsAsTheLeaderHasIt(t *testing.T) {
+	since := noon.Add(-time.Minute)
+	waits := rollout.Progress{Outcome: rollout.Waiting, Why: "waiting: replica 1 is not ready", Left: 9 * time.Minute}
+	for name, test := range map[string]struct {
+		change func(*cycle.Inputs, *cycle.Outcome)
+		want   Rollout
+	}{
+		"what it waits for": {func(_ *cycle.Inputs, out *cycle.Outcome) { out.Progress = waits },
+			Rollout{Waits: "replica 1 is not ready", Deadline: noon.Add(9 * time.Minute)}},
+		"past its deadline": {func(_ *cycle.Inputs, out *cycle.Outcome) {
+			out.Progress = waits
+			out.Progress.Left, out.Progress.Late = 0, true
+		},
+			Rollout{Waits: "replica 1 is not ready", Late: true}},
+		"the plan was written just now": {func(_ *cycle.Inputs, out *cycle.Outcome) { out.Progress, out.Changed = waits, true }, Rollout{}},
+		"break-glass":                   {func(in *cycle.Inputs, _ *cycle.Outcome) { in.BreakGlass = true }, Rollout{Waits: "enforcement is off, so the rollout stays where it is"}},
+		"a fleet that is not believed": {func(_ *cycle.Inputs, out *cycle.Outcome) {
+			out.Problems = []cycle.Problem{{Kind: "Told", Message: "no"}, {Kind: "Shrunk", Message: "most clusters are gone", Keeps: true}}
+		}, Rollout{Waits: "most clusters are gone"}},
+		"clusters of later waves": {func(_ *cycle.Inputs, out *cycle.Outcome) {
+			out.Memory.Changes.Target = map[string]int{"a": 1, "b": 2, "c": 2, "gone": 1}
+		}, Rollout{After: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, out, p := looked()
+			underWay(p)
+			test.change(&in, &out)
+			test.want.Stage, test.want.Since = plan.Moving, since
+			got := Of(in, out, p, "me", Status{})
+			if diff := cmp.Diff(&test.want, got.Rollout); diff != "" || got.Revision != 7 || got.Leader != "me" {
+				t.Errorf("of revision %d by %q (-want +got):\n%s", got.Revision, got.Leader, diff)
+			}
+		})
+	}
+}
+
+func TestWhoIsUnwellAndWhatHasNoReplica(t *testing.T) {
+	in, out, p := looked()
+	sick := failover.Sick{Replica: 1, Reason: failover.OOMKilled, Since: noon.Add(-time.Hour), Pod: "c-1"}
+	out.Replicas = failover.Verdict{Sick: []failover.Sick{sick}, Held: failover.Settling}
+	out.Verdict = ownership.Verdict{Orphans: []ownership.Orphan{{Cluster: "b", Since: noon, Last: 2}, {Cluster: "c", Since: noon, Last: ownership.NoReplica}},
+		Doubled: []ownership.Doubled{{Cluster: "a", Since: noon, Owners: []int{0, 1}}}}
+	out.Candidate = &cycle.Candidate{Replicas: make([]plan.Replica, 4), Moves: make([]cycle.Move, 2), Verdict: "better by 3%"}
+	out.Budget = change.Budget{Left: 3, Next: noon, Windows: []change.Window{{Rate: change.Rate{Percent: 10, Period: time.Hour}, Allowed: 5, Used: 2}}, Causes: map[change.Cause]int{change.Balance: 2}}
+	got := Of(in, out, p, "me", Status{})
+	got.Conditions = nil
+	want := Status{Leader: "me", LookedAt: noon, Revision: 7,
+		Budget:    &Budget{Message: out.Budget.String(), Left: ptr.To(3), Windows: []Window{{"1h0m0s", 10, 5, 2}}, Causes: map[string]int{"Balance": 2}},
+		Candidate: &Candidate{Replicas: 4, Moves: 2, Verdict: "better by 3%"},
+		Unwell:    []Unwell{{1, failover.OOMKilled, noon.Add(-time.Hour), "c-1", sick.String()}}, FailoverHeld: out.Replicas.String(),
+		Orphaned: []Fault{{Cluster: "b", Since: noon, Last: ptr.To(2)}, {Cluster: "c", Since: noon}}, Doubled: []Fault{{Cluster: "a", Since: noon, Owners: []int{0, 1}}}}
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestAConditionLastsForAsLongAsItHolds, over a change of its reason and of leaders, and anew when it turns.
+func TestAConditionLastsForAsLongAsItHolds(t *testing.T) {
+	in, out, p := looked()
+	s := Of(in, out, p, "first", Status{})
+	since := func() (at []string) {
+		for _, c := range s.Conditions {
+			at = append(at, fmt.Sprint(c.Type, " ", c.LastTransitionTime.Sub(noon)))
+		}
+		return at
+	}
+	step := func(leader string, change func()) {
+		change()
+		in.Now = in.Now.Add(time.Minute)
+		s = Of(in, out, p, leader, s)
+	}
+	step("first", func() { in.Paused = true })
+	step("second", func() { in.Tripped = "harm" })
+	step("second", func() { underWay(p) })
+	if diff := cmp.Diff([]string{"Planning 1m0s", "Enforced 0s", "Progressing 3m0s", "Degraded 0s"}, since()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s = Failed(s, errors.New("no API server:\nat all"), "third", noon.Add(time.Hour))
+	if diff := cmp.Diff([]string{"Planning 1m0s", "Enforced 0s", "Progressing 3m0s", "Degraded 0s"}, since()); diff != "" {
+		t.Errorf("a cycle that failed (-want +got):\n%s", diff)
+	}
+	if got := s.Conditions[0].line(); got != "Planning=False CycleFailed: no API server:; at all" || s.Leader != "third" || !s.LookedAt.Equal(noon.Add(time.Hour)) || s.Rollout == nil {
+		t.Errorf("after a cycle that failed: %s, %+v", got, s)
+	}
+	in.Paused, in.Tripped = false, ""
+	step("third", func() {})
+	if got := s.Conditions[0]; got.Status != True || !got.LastTransitionTime.Equal(in.Now) {
+		t.Errorf("and one that did not: %+v at %s", got, in.Now)
+	}
+}
+
+// TestWhatIsNoNews: when it was said, and a deadline that was rounded another way.
+func TestWhatIsNoNews(t *testing.T) {
+	in, out, p := looked()
+	underWay(p)
+	out.Progress = rollout.Progress{Outcome: rollout.Waiting, Why: "waiting: pods", Left: time.Minute}
+	first := Of(in, out, p, "me", Status{})
+	again := func(change func()) bool {
+		change()
+		return Of(in, out, p, "me", first).Same(first)
+	}
+	if !again(func() { in.Now = in.Now.Add(30 * time.Second); out.Progress.Left = 29 * time.Second }) {
+		t.Error("half a minute is news")
+	}
+	if again(func() { out.Progress.Left = time.Hour }) {
+		t.Error("another deadline is none")
+	}
+	out.Progress.Left = 29 * time.Second
+	if again(func() { out.Progress.Why = "waiting: Secrets" }) {
+		t.Error("what else it waits for is none")
+	}
+	out.Progress.Why = "waiting: pods"
+	if !again(func() {}) {
+		t.Error("the same is news")
+	}
+	if again(func() { out.Candidate = &cycle.Candidate{Verdict: "1 of 5 votes"} }) {
+		t.Error("a candidate is none")
+	}
+	first = Of(in, out, p, "me", first)
+	if !again(func() { out.Candidate.Verdict = "2 of 5 votes" }) {
+		t.Error("a vote is news")
+	}
+	if again(func() { out.Candidate.Moves = make([]cycle.Move, 1) }) {
+		t.Error("another candidate is none")
+	}
+	first = Of(in, out, p, "me", first)
+	if again(func() { in.Paused = true }) {
+		t.Error("a condition that turned is none")
+	}
+}
+
+// TestAStatusIsBounded, whatever happens to how many clusters, and reads as it was written.
+func TestAStatusIsBounded(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		in, out, p := looked()
+		text := func(name string) string {
+			of := rapid.OneOf(rapid.SampledFrom([]string{"<", "\"", "😀"}), rapid.StringN(0, 30, -1)).Draw(rt, name)
+			return plan.Printable(strings.Repeat(of, rapid.IntRange(1, 2000).Draw(rt, "times")), 1000)
+		}
+		n := rapid.IntRange(0, 400).Draw(rt, "entries")
+		problem := cycle.Problem{Kind: "Kind", Subject: text("subject"), Message: text("message")}
+		for range n {
+			out.Problems = append(out.Problems, problem)
+			out.Verdict.Orphans = append(out.Verdict.Orphans, ownership.Orphan{Cluster: strings.Repeat("c", 253), Since: noon})
+			out.Verdict.Doubled = append(out.Verdict.Doubled, ownership.Doubled{Cluster: strings.Repeat("c", 253), Since: noon, Owners: make([]int, n)})
+			out.Replicas.Sick = append(out.Replicas.Sick, failover.Sick{Replica: n, Since: noon, Pod: strings.Repeat("p", 253)})
+		}
+		s := Of(in, out, p, "me", Status{})
+		encoded, err := s.Encode()
+		if err != nil || len(encoded) > MaxBytes {
+			rt.Fatalf("%d bytes: %v", len(encoded), err)
+		}
+		if shown := len(s.Problems) + len(s.Unwell) + len(s.Orphaned) + len(s.Doubled); s.Omitted+shown != 4*n || n > 0 && len(s.Problems) == 0 {
+			rt.Fatalf("%d entries are omitted, and %d of %d shown", s.Omitted, shown, 4*n)
+		}
+		read, err := Parse(encoded)
+		if diff := cmp.Diff(s, read, cmpopts.EquateEmpty()); diff != "" || err != nil {
+			rt.Fatalf("%v (-written +read):\n%s", err, diff)
+		}
+	})
+}
+
+func TestWhatIsNoStatus(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"nothing":  {"", "the status cannot be read: unexpected end of JSON input"},
+		"a number": {"7", "the status cannot be read: json: cannot unmarshal number into Go value of type status.Status"},
+		"too much": {strings.Repeat(" ", MaxBytes+1), "the status has 262145 bytes, more than 262144"},
+	} {
+		if s, err := Parse(test.text); err == nil || err.Error() != test.want || s.Leader != "" {
+			t.Errorf("%s: %v, want %s", name, err, test.want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	in, out, p := looked()
+	underWay(p)
+	text, err := Of(in, out, p, "me", Status{}).Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add(`{"conditions":[{"type":1}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := Parse(text)
+		if err != nil {
+			return
+		}
+		again, err := s.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(again) > MaxBytes { // escapes may make it longer than it came
+			return
+		}
+		read, err := Parse(again)
+		if err != nil || !s.Same(read) {
+			t.Fatalf("%v: %q is read as another one", err, again)
+		}
+	})
+}
