@@ -53,6 +53,8 @@ func enforcing(w *world) {
 		p := w.plan(ctx)
 		Expect(stdout).To(HavePrefix(fmt.Sprintf("Plan revision %d, Enforce, decided %s by %s", p.Revision, p.Annotation("decided-at"), p.Annotation("decided-by"))))
 		Expect(stdout).To(ContainSubstring("Nothing differs from the plan."))
+		Expect(stdout).To(MatchRegexp(`(?m)^Status   as the leader had it [0-9m]+s ago$`))
+		Expect(stdout).To(MatchRegexp(`(?m)^  Enforced +True .* Held$`))
 	}, SpecTimeout(patience))
 
 	It("leaves an idle fleet alone", func(ctx SpecContext) {
