@@ -16,6 +16,7 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/status"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
@@ -156,6 +157,7 @@ type crashKind string
 const (
 	crashPlan       crashKind = "plan"
 	crashHistory    crashKind = "history"
+	crashSaid       crashKind = "status"
 	crashSecret     crashKind = "Secret"
 	crashSet        crashKind = "workload"
 	crashAnnotation crashKind = "annotation"
@@ -167,6 +169,8 @@ func (l *crashLeader) kindOf(o client.Object, data []byte) crashKind {
 	switch o.GetName() {
 	case l.run.config.Plan.History:
 		return crashHistory
+	case status.Name(l.run.config.Plan.ConfigMap):
+		return crashSaid
 	case crashWorkload:
 		return crashSet
 	case l.run.config.Plan.ConfigMap:

@@ -96,20 +96,30 @@ func (c *cycle) discover() bool {
 
 // known is what was known of the fleet. A leader who has no memory takes the plan's rows for it whose Secrets are there
 // for an hour: who makes thousands of Secrets with long names, so that the history has no room, must not have them all
-// known at once.
+// known at once. Of the rows without one nobody can say whether they were the fleet's.
 func (in Inputs) known() discover.Known {
 	k, base := in.Memory.Known, cmp.Or(in.InForce, in.Last)
 	if len(k.Clusters) > 0 || base == nil {
 		return k
 	}
+	there := make(map[string]bool, len(in.Discovered.Secrets))
 	for _, s := range in.Discovered.Secrets {
 		_, row := base.Clusters[s.Name]
+		there[s.Name] = true
 		fresh := in.Now.Sub(s.Created) < discover.KnownAfter && !s.Created.IsZero()
 		if row && !fresh && !s.Unmanaged {
 			k.Clusters = append(k.Clusters, s.Name)
 		}
 	}
 	slices.Sort(k.Clusters)
+	if len(k.Unsure) > 0 {
+		return k
+	}
+	for _, name := range sortedNames(base.Clusters) {
+		if !there[name] {
+			k.Unsure, k.UnsureSince = append(k.Unsure, name), in.Now
+		}
+	}
 	return k
 }
 

@@ -28,7 +28,9 @@ const (
 // that are to be, Fresh since then; Joined of them joined in the day that began at JoinedSince. Lost are those that
 // were known and went within AcceptAfter, by when that was seen: a fleet that goes by and by is lost as one that goes
 // at once. While a smaller discovery waits to be accepted, ShrunkFirst says since when, ShrunkSince since when no more
-// were lost, and ShrunkTo how many clusters are left. Leaders are who leads where several Secrets have one server.
+// were lost, and ShrunkTo how many clusters are left. Leaders are who leads where several Secrets have one server. Unsure
+// are those of a plan that were not there at UnsureSince, when nothing else was known: for AcceptAfter nobody can say
+// whether they were the fleet's.
 type Known struct {
 	Clusters    []string             `json:"clusters,omitempty"`
 	Fresh       []string             `json:"fresh,omitempty"`
@@ -40,6 +42,8 @@ type Known struct {
 	ShrunkSince time.Time            `json:"shrunkSince,omitzero"`
 	ShrunkTo    int                  `json:"shrunkTo,omitempty"`
 	Leaders     map[string]Leader    `json:"leaders,omitempty"`
+	Unsure      []string             `json:"unsure,omitempty"`
+	UnsureSince time.Time            `json:"unsureSince,omitzero"`
 }
 
 // Has reports whether a Secret was there for long enough to be one of the fleet's. Where nothing is known yet, any is.
@@ -58,10 +62,11 @@ func (k Known) knew(name string) bool {
 }
 
 // Misses reports whether a Secret that is gone may be there all the same, and only our list broken: it was known, and
-// went within AcceptAfter. A loss that was accepted is none.
+// went within AcceptAfter, or nobody can say. A loss that was accepted is none.
 func (k Known) Misses(name string) bool {
 	_, lately := k.Lost[name]
-	return lately || k.Has(name)
+	_, unsure := slices.BinarySearch(k.Unsure, name)
+	return lately || unsure || k.Has(name)
 }
 
 // lately are the names that were known within AcceptAfter, sorted.
@@ -92,9 +97,32 @@ func (e *ShrinkError) Error() string {
 		e.Found, e.Lost, e.Known, e.Until.UTC().Format(time.RFC3339), fmt.Sprint(e.Found))
 }
 
-// accept compares the names found, sorted, with the known ones; ours are those of them that ballast writes, which alone
-// may become known: who may make Secrets must not dilute a loss by it.
+// accept is judge, for those too of whom nobody can say whether they were known.
 func (k Known) accept(found, ours []string, accepted *int, o Options, now time.Time) (Known, error) {
+	next, err := k.judge(found, ours, accepted, o, now)
+	next.Unsure, next.UnsureSince = nil, time.Time{}
+	said := accepted != nil && *accepted == len(found)
+	since := k.UnsureSince
+	if now.Before(since) { // a clock that went back counts as no time
+		since = now
+	}
+	if len(k.Unsure) == 0 || said || now.Sub(since) >= AcceptAfter {
+		return next, err
+	}
+	for _, name := range k.Unsure {
+		if _, back := slices.BinarySearch(found, name); !back {
+			next.Unsure = append(next.Unsure, name)
+		}
+	}
+	if len(next.Unsure) > 0 {
+		next.UnsureSince = since
+	}
+	return next, err
+}
+
+// judge compares the names found, sorted, with the known ones; ours are those of them that ballast writes, which alone
+// may become known: who may make Secrets must not dilute a loss by it.
+func (k Known) judge(found, ours []string, accepted *int, o Options, now time.Time) (Known, error) {
 	k.Clusters = k.lately(now)
 	lost := k.missing(found, now)
 	tooMany := len(k.Clusters) >= shrinkFrom && float64(len(lost)) > o.MaxShrink*float64(len(k.Clusters))
