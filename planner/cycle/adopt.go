@@ -356,8 +356,8 @@ func (a *adoption) leaveAlone(v *plan.View) {
 	}
 }
 
-// retarget keeps a shrinking rollout from ending below a pin that holds meanwhile: the replica that a person chose
-// stays, unless people took it away themselves.
+// retarget keeps a shrinking rollout from ending below a pin that holds meanwhile, or a Secret that nobody may write any
+// more: the replica that a person chose stays, unless people took it away themselves.
 func (a *adoption) retarget() {
 	r := a.next.Rollout
 	if r == nil || a.next.FreeReplicas || r.Replicas >= a.next.Replicas {
@@ -366,11 +366,15 @@ func (a *adoption) retarget() {
 	if !slices.Contains([]plan.Stage{plan.Assigning, plan.Moving, plan.Verifying}, r.Stage) {
 		return
 	}
-	for _, name := range sortedNames(a.pins) {
-		if _, known := a.next.Clusters[name]; known && a.pins[name] >= r.Replicas && a.pins[name] < a.next.Replicas {
-			r.Replicas = a.pins[name] + 1
-			r.ControllerReplicas = max(r.ControllerReplicas, r.Replicas)
+	least := a.held()
+	for name, replica := range a.pins {
+		if _, known := a.next.Clusters[name]; known && replica < a.next.Replicas {
+			least = max(least, replica+1)
 		}
+	}
+	if least > r.Replicas {
+		r.Replicas = least
+		r.ControllerReplicas = max(r.ControllerReplicas, least)
 	}
 }
 

@@ -120,7 +120,7 @@ func (c *cycle) replicasHeld(a *adoption, replica int) {
 		return
 	}
 	for i, cl := range a.fleet.Clusters {
-		if a.firm(i).At == replica {
+		if a.firm(i).At == replica || a.carries(i) == replica {
 			c.problem(Problem{Phase: PhasePartition, Subject: cl.Shard.ID, Kind: "ReplicasHeld", Message: fmt.Sprintf(
 				"partition.replicas is %d, and %d are needed, since %q is on replica %d; %s", fixed.Fixed, replica+1, cl.Shard.ID, replica, a.lowered(i))})
 			return
@@ -132,7 +132,7 @@ func (c *cycle) replicasHeld(a *adoption, replica int) {
 func (a *adoption) lowered(i int) string {
 	cl := a.fleet.Clusters[i]
 	switch {
-	case a.firm(i).Claim == placement.Pinned:
+	case a.firm(i).Claim == placement.Pinned && a.carries(i) < a.firm(i).At:
 		return "it is pinned there: pin it lower, or take the pin away"
 	case cl.FixedAt != nil:
 		return "it has no Secret, and Argo CD puts it there: give it a Secret"

@@ -42,6 +42,7 @@ func divide(in Inputs, a *adoption, loads []plan.Load) (division, error) {
 	if bounds.Capacity == 0 {
 		bounds.Capacity = a.capacity
 	}
+	bounds.Held = a.held()
 	d.full = bounds.Capacity
 	if d.answer, err = partition.LPT(d.items, bounds); err != nil {
 		return division{}, err
@@ -165,6 +166,25 @@ func (a *adoption) firm(i int) placement.Cluster {
 	return firm
 }
 
+// carries is the replica that a Secret names which nobody may write: whatever its pin or its server's other Secrets say,
+// that replica stays.
+func (a *adoption) carries(i int) int {
+	c := a.fleet.Clusters[i]
+	peoples := c.Immutable || c.Unmanaged
+	if peoples && !c.Implicit && !a.next.FreeReplicas && c.Explicit.State == discover.ShardValid && c.Explicit.N < a.next.Replicas {
+		return c.Explicit.N
+	}
+	return placement.NoReplica
+}
+
+// held is the number of replicas that such Secrets need.
+func (a *adoption) held() (replicas int) {
+	for i := range a.fleet.Clusters {
+		replicas = max(replicas, a.carries(i)+1)
+	}
+	return replicas
+}
+
 // pinnable is the number of replicas that pins may ask for: a workload that opted out, or whose replicas are people's,
 // is not scaled for one.
 func (a *adoption) pinnable() int {
@@ -213,13 +233,20 @@ func needsWorkload(now, next plan.Plan, o rollout.Options) bool {
 // basis is what candidates must agree on to be votes of one election: the bounds. What is pinned or comes meanwhile
 // goes where it must, whatever candidate is elected.
 func (d division) basis() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%+v\n", d.bounds))
+	b := d.bounds
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v\n", struct {
+		MinReplicas, MaxReplicas, Fixed, MaxClusters int
+		Capacity                                     plan.Load
+	}{b.MinReplicas, b.MaxReplicas, b.Fixed, b.MaxClusters, b.Capacity}))
 	return hex.EncodeToString(sum[:8])
 }
 
 // allows reports whether a candidate of another cycle keeps to what is pinned now, and to the most clusters of a
 // replica.
 func (d division) allows(a *adoption, c evaluate.Candidate) bool {
+	if c.Replicas < a.held() {
+		return false
+	}
 	clusters := make([]int, max(c.Replicas, 1))
 	for k, u := range d.groups {
 		at := d.items[k].Replica

@@ -210,6 +210,15 @@ func TestWhoKeepsMoreReplicasThanTheNumberIsNamed(t *testing.T) {
 			needs + "it is pinned there: pin it lower, or take the pin away"},
 		"pinned": {func(w *liveWorld, _ *discover.Secret) { w.in.Pins = plan.Pins{"zz": 4} }, 5,
 			needs + "it is pinned there: pin it lower, or take the pin away"},
+		"immutable, and pinned elsewhere by itself": {func(_ *liveWorld, s *discover.Secret) { s.Immutable, s.Pin = true, "0" }, 5,
+			needs + "its Secret cannot be written: make it anew with a lower data.shard"},
+		"being deleted, and pinned elsewhere": {func(w *liveWorld, s *discover.Secret) { s.Deleting, w.in.Pins = true, plan.Pins{"zz": 0} }, 5,
+			needs + "its Secret cannot be written: make it anew with a lower data.shard"},
+		"immutable, with a twin that is pinned elsewhere": {func(w *liveWorld, s *discover.Secret) {
+			w.add("zz-twin", 1)
+			w.secret("zz-twin").Server, w.secret("zz-twin").Pin = s.Server, "0"
+			w.secret("zz").Immutable = true
+		}, 5, needs + "its Secret cannot be written: make it anew with a lower data.shard"},
 		"opted out below": {func(_ *liveWorld, s *discover.Secret) { s.Unmanaged, s.Shard.N = true, 2 }, 3, ""},
 		"people scale, and one opted out": {func(w *liveWorld, s *discover.Secret) {
 			s.Unmanaged, w.in.Config.Partition.Replicas = true, &config.Replicas{Workload: true}
@@ -229,6 +238,42 @@ func TestWhoKeepsMoreReplicasThanTheNumberIsNamed(t *testing.T) {
 			told := findProblem(w.last, "ReplicasHeld")
 			if diff := cmp.Diff(test.want, told.Message); diff != "" || w.in.InForce.Replicas != test.replicas {
 				t.Errorf("there are %d replicas, want %d; what people are told (-want +got):\n%s", w.in.InForce.Replicas, test.replicas, diff)
+			}
+		})
+	}
+}
+
+// TestASecretThatNobodyMayWriteAnyMoreFailsNoRollout: whoever makes it so while replicas are about to go has its own stay,
+// and the others' go on.
+func TestASecretThatNobodyMayWriteAnyMoreFailsNoRollout(t *testing.T) {
+	for name, lock := range map[string]func(*discover.Secret){
+		"immutable":               func(s *discover.Secret) { s.Immutable = true },
+		"opted out":               func(s *discover.Secret) { s.Unmanaged = true },
+		"being deleted":           func(s *discover.Secret) { s.Deleting = true },
+		"immutable, its pin gone": func(s *discover.Secret) { s.Immutable, s.Pin = true, "0" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := adopted(t, skewed(24)...)
+			w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 6}
+			w.until(t, "there are six replicas", 12*time.Hour, func(Outcome) bool { return w.in.InForce.Replicas == 6 && w.in.InForce.Rollout == nil })
+			var own string
+			for cluster, row := range w.in.InForce.Clusters {
+				if row.Replica == 4 && own < cluster {
+					own = cluster
+				}
+			}
+			w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 3}
+			w.until(t, "replicas are about to go", 12*time.Hour, func(Outcome) bool { return w.in.InForce.Rollout != nil && w.in.InForce.Rollout.Stage == plan.Moving })
+			w.secret(own).Shard = discover.ShardValue{State: discover.ShardValid, N: 4}
+			lock(w.secret(own))
+			gaveUp := ""
+			for range 6 * 60 {
+				if w.step(time.Minute); w.last.Progress.Outcome == rollout.GaveUp || w.last.Progress.Outcome == rollout.TurnedBack {
+					gaveUp = w.last.Progress.Why
+				}
+			}
+			if gaveUp != "" || w.in.InForce.Replicas != 5 || w.in.InForce.Rollout != nil || !w.in.Memory.HoldOff.IsZero() {
+				t.Errorf("%d replicas, want 5; rollout %+v; gave up %q; held off since %s", w.in.InForce.Replicas, w.in.InForce.Rollout, gaveUp, w.in.Memory.HoldOff)
 			}
 		})
 	}

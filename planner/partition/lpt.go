@@ -34,6 +34,9 @@ func LPT(items []Item, b Bounds) (Partition, error) {
 		return Partition{}, err
 	}
 	pinned, top := highestPin(items)
+	if held := min(b.Held, b.MaxReplicas); held > pinned {
+		pinned, top = held, ""
+	}
 	if b.Fixed > 0 {
 		count := max(min(b.Fixed, b.MaxReplicas), pinned)
 		p := pack(items, order, b, span{open: count, most: count, because: FixedReplicas})

@@ -23,9 +23,11 @@ type Item struct {
 	Replica  int
 }
 
-// Bounds is what a partition must keep to. MaxReplicas wins over Fixed, Fixed over MinReplicas.
+// Bounds is what a partition must keep to. MaxReplicas wins over Fixed, Fixed over MinReplicas. Held are replicas that are
+// needed whatever is on them, as those of fixed items are.
 type Bounds struct {
 	MinReplicas int
+	Held        int
 	MaxReplicas int
 	Fixed       int       // that many replicas: balance only; 0 = as many as the load asks for
 	MaxClusters int       // of one replica; 0 = no cap
