@@ -45,6 +45,7 @@ func adopt(in Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *ado
 	a.frame()
 	a.reportOrphans()
 	a.reportStopped()
+	a.reportBeyond()
 	if a.next.Mode.Enforced() {
 		a.addRows()
 		a.forgetRows()
@@ -87,9 +88,13 @@ func (a *adoption) reportOrphans() {
 		if a.owners[i] != discover.Nobody || c.Skip {
 			continue
 		}
+		mend := "ballast gives it an owner in Hold and Enforce"
+		if c.Immutable || c.Unmanaged {
+			mend = "ballast may not write its Secret: make it anew, or take the annotation " + plan.AnnotationUnmanaged + " away"
+		}
 		a.found = append(a.found, Problem{Phase: PhaseDiscover, Subject: c.Shard.ID, Kind: "Orphaned", Message: fmt.Sprintf(
-			"no replica reconciles %q: there are %d, and Argo CD counts %d (%s); ballast gives it an owner in Hold and Enforce",
-			c.Shard.ID, a.in.Workload.Replicas, ControllerReplicas(a.in.Workload), plan.EnvReplicas)})
+			"no replica reconciles %q: there are %d, and Argo CD counts %d (%s); %s",
+			c.Shard.ID, a.in.Workload.Replicas, ControllerReplicas(a.in.Workload), plan.EnvReplicas, mend)})
 	}
 }
 
@@ -111,6 +116,19 @@ func (a *adoption) reportStopped() {
 	a.found = append(a.found, Problem{Phase: PhaseDiscover, Kind: "NoReplicas", Message: fmt.Sprintf(
 		"%s %q has 0 replicas, so that nobody reconciles any of %s: scale it up, or see who scaled it down with `ballast audit`",
 		a.in.Workload.Kind, a.in.Workload.Name, plural(clusters, "cluster"))})
+}
+
+// reportBeyond names replicas of people's beyond those that a plan may have.
+func (a *adoption) reportBeyond() {
+	w, most := a.in.Workload, a.next.MaxReplicas
+	if !a.next.FreeReplicas || !a.next.Mode.Enforced() || w.Replicas <= most {
+		return
+	}
+	message := fmt.Sprintf("%s %q has %d replicas, and partition.maxReplicas is %d: the others receive no cluster", w.Kind, w.Name, w.Replicas, most)
+	if env := ControllerReplicas(w); w.Kind == plan.StatefulSet && env < w.Replicas {
+		message += fmt.Sprintf(", and to Argo CD those from %d on are replica 0 once more, so that its clusters have several (%s is %d)", env, plan.EnvReplicas, env)
+	}
+	a.found = append(a.found, Problem{Phase: PhaseRollout, Kind: "BeyondMaxReplicas", Message: message + "; raise partition.maxReplicas, or lower the autoscaler's maximum"})
 }
 
 // frame takes over what the configuration and the workload say outside the rows.

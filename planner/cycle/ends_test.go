@@ -12,6 +12,8 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
+
+	"k8s.io/utils/ptr"
 )
 
 // inWaves is a fleet that is levelled out, in its first wave of many.
@@ -157,6 +159,42 @@ func (w *liveWorld) people() {
 	w.in.Config.Partition.Replicas = &config.Replicas{Workload: true}
 	w.in.Config.Rollout.Live.MaxMovesPerWave = 1
 	w.step(time.Minute)
+}
+
+// TestAnAutoscalerMayHaveMoreReplicasThanThePlan: those that it has room for are taken into it all the same, and people
+// hear who has the rest.
+func TestAnAutoscalerMayHaveMoreReplicasThanThePlan(t *testing.T) {
+	const others = `StatefulSet "argocd-application-controller" has 8 replicas, and partition.maxReplicas is 6: the others receive no cluster`
+	const mend = "; raise partition.maxReplicas, or lower the autoscaler's maximum"
+	w := undecided(t, skewed(40)...)
+	w.in.Config.Partition.MaxReplicas = ptr.To(6)
+	w.people()
+	w.scale(2)
+	w.until(t, "the plan has two replicas", 3*time.Hour, func(Outcome) bool { return w.in.InForce.Replicas == 2 && w.in.InForce.Rollout == nil })
+	w.scale(8)
+	gaveUp := ""
+	w.until(t, "the plan has all that it may have", 3*time.Hour, func(out Outcome) bool {
+		if out.Progress.Outcome == rollout.GaveUp {
+			gaveUp = out.Progress.Why
+		}
+		return w.in.InForce.Replicas == 6 && w.in.InForce.Rollout == nil
+	})
+	if gaveUp != "" || !w.in.Memory.HoldOff.IsZero() {
+		t.Errorf("gave up %q, held off since %s", gaveUp, w.in.Memory.HoldOff)
+	}
+	for env, want := range map[string]string{
+		"16": others + mend,
+		"6":  others + ", and to Argo CD those from 6 on are replica 0 once more, so that its clusters have several (ARGOCD_CONTROLLER_REPLICAS is 6)" + mend,
+	} {
+		w.in.Workload.EnvReplicas = ptr.To(env)
+		if told := findProblem(Run(clone(t, w.in)), "BeyondMaxReplicas").Message; told != want {
+			t.Errorf("env %s: told %q, want %q", env, told, want)
+		}
+	}
+	w.scale(6)
+	if told := findProblem(Run(clone(t, w.in)), "BeyondMaxReplicas"); told.Kind != "" {
+		t.Errorf("of as many as it may have people are told %q", told.Message)
+	}
 }
 
 // TestReplicasThatAnAutoscalerTookAwayLeaveNoOrphans, whatever keeps ballast from deciding by itself, and their clusters are no

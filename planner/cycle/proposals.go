@@ -162,7 +162,7 @@ func peoplesReplicas(s *snapshot) *proposed {
 	if !fewer && !more {
 		return nil
 	}
-	return &proposed{want: s.wantOf(found, nil), cause: change.Pin, why: fmt.Sprintf("the workload has %d replicas instead of %d", found, s.next.Replicas)}
+	return &proposed{want: s.wantOf(found, nil), cause: change.Pin, why: fmt.Sprintf("the workload has %d replicas instead of %d", foundReplicas(s.in.Workload), s.next.Replicas)}
 }
 
 // pinsBeyond are the replicas that pins ask for, where they are ballast's to bring about: the modes x0y and default

@@ -42,8 +42,9 @@ func present(p plan.Plan, seen observed.State, limit, from int) int {
 
 // replacing waits until every pod runs the newest template and is ready.
 func (t *transition) replacing() {
-	done := t.seen.Workload.Settled(t.p) && (!t.p.Restarts() || t.seen.Workload.RestartedSince(t.p.Rollout.Since))
-	why := replicasSeen(t.p, t.seen.Workload)
+	p := t.held()
+	done := t.seen.Workload.Settled(p) && (!p.Restarts() || t.seen.Workload.RestartedSince(p.Rollout.Since))
+	why := replicasSeen(p, t.seen.Workload)
 	if !done {
 		why = cmp.Or(t.kept(), why)
 		if !t.progress.Late {

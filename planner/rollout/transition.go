@@ -79,7 +79,7 @@ func (t *transition) elapsed() time.Duration { return t.deadline() - max(t.progr
 // replaced reports whether the workload is as the plan holds it, every pod at the newest template and ready. Replicas
 // that people hold count as they are, where the stage asks for no others.
 func (t *transition) replaced() (bool, string) {
-	p, w := t.p, t.seen.Workload
+	p, w := t.held(), t.seen.Workload
 	if r := p.Rollout; w != nil && p.FreeReplicas && r.Mode == plan.ModeLive && p.Replicas == r.From.Replicas {
 		p.Replicas = w.Replicas
 	}
@@ -88,6 +88,17 @@ func (t *transition) replaced() (bool, string) {
 		return false, kept
 	}
 	return done, replicasSeen(p, w)
+}
+
+// held is the plan, with as many replicas as people have where those are more than it may ever have: nothing waits for
+// them to go.
+func (t *transition) held() plan.Plan {
+	p := t.p
+	beyond := p.FreeReplicas && p.Rollout.Mode != plan.ModeX0Y && t.seen.Workload.Count().Replicas > p.MaxReplicas
+	if beyond && p.Replicas == p.MaxReplicas {
+		p.Replicas = t.seen.Workload.Replicas
+	}
+	return p
 }
 
 // kept says what keeps a workload from being made smaller.
