@@ -42,7 +42,7 @@ func TestAMistypedAnnotationIsAnsweredWithTheRightOne(t *testing.T) {
 		"a fleet in a word":             {planSurface, "accept-discovery", "twelve", `ballast: accept-discovery: "twelve" is passed over; write the number of clusters, as in "12"`},
 		"a fleet below 0":               {planSurface, "accept-discovery", "-3", secret + `accept-discovery: "-3" is passed over; write the number of clusters, as in "12"`},
 		"a cordon":                      {planSurface, "cordon", "3=2026-11-20T17:00:00Z", ""},
-		"a cordon without a time":       {planSurface, "cordon", "3", secret + `cordon: "3" is passed over; write replica=time: "3=2026-11-20T17:00:00Z"`},
+		"a cordon without a time":       {planSurface, "cordon", "3", secret + `cordon: "3" is not all read; write replica=time: "3=2026-11-20T17:00:00Z"`},
 		"a rollback":                    {planSurface, "rollback-to", "12", ""},
 		"a rollback to a word":          {planSurface, "rollback-to", "last", secret + `rollback-to: "last" is no revision; write a number: ballast rollback lists them`},
 		"a reason":                      {planSurface, "paused-reason", "because", ""},

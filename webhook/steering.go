@@ -27,7 +27,7 @@ type meaning struct {
 func onPlan() []steering {
 	return []steering{
 		{bare(plan.AnnotationAcceptDiscovery), readCount(plan.MaxAccepted), `is passed over; write the number of clusters, as in "12"`},
-		{bare(plan.AnnotationCordon), readCordons, `is passed over; write replica=time: "3=2026-11-20T17:00:00Z"`},
+		{bare(plan.AnnotationCordon), readCordons, `is not all read; write replica=time: "3=2026-11-20T17:00:00Z"`},
 		{bare(plan.AnnotationEnforcement), readWord("off", "on"), `is read as on; write "off" to open the break-glass`},
 		{bare(plan.AnnotationPaused), readWord("true", "false"), `is read as not paused; write "true" to freeze`},
 		{bare(plan.AnnotationRollback), readCount(plan.MaxRollback), `is no revision; write a number: ballast rollback lists them`},

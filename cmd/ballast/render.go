@@ -76,7 +76,11 @@ func plural(n int, noun string) string {
 // short is a time span for people: whole seconds, of days whole minutes, and no unit that is zero: 45s, 1m20s, 2h,
 // 26h5m.
 func short(d time.Duration) string {
+	const lifetimes = 100 * 365 * 24 * time.Hour
 	d = max(d, 0).Round(time.Second)
+	if d > lifetimes { // times that somebody made up
+		return "over 100 years"
+	}
 	if d >= 24*time.Hour {
 		d = d.Round(time.Minute)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -220,7 +221,7 @@ func TestStatusNeedsSecretsAndWorkloads(t *testing.T) {
 func TestSpansAreShort(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0s", 0: "0s", 1499 * time.Millisecond: "1s", 80 * time.Second: "1m20s", 2 * time.Hour: "2h", time.Minute: "1m", 10 * time.Minute: "10m",
-		time.Hour + time.Second: "1h0m1s", 26*time.Hour + 5*time.Minute + 9*time.Second: "26h5m", 24 * time.Hour: "24h",
+		time.Hour + time.Second: "1h0m1s", 26*time.Hour + 5*time.Minute + 9*time.Second: "26h5m", 24 * time.Hour: "24h", math.MaxInt64: "over 100 years",
 	} {
 		if got := short(d); got != want {
 			t.Errorf("%d ns is %q, want %q", d, got, want)

@@ -56,8 +56,8 @@ type Loop struct {
 	enforced plan.Document // the newest plan known, written or seen, with people's pins and annotations
 	shown    shown         // what the pods said last
 	glass    bool          // people were told that enforcement is switched off
-	healed   int           // clusters that repairs brought back since the last cycle
-	taken    int           // those of them that this cycle counts
+	healed   []string      // clusters that repairs brought back since the last cycle
+	taken    []string      // those of them that this cycle counts
 	barred   map[string]bar
 	lastLive time.Time // when the last cycle ended, or this leader began, for the health check
 	judged   bool      // a cycle has compared the plan with the history: before that nothing is enforced
@@ -140,7 +140,7 @@ func (l *Loop) guarded(ctx context.Context) (result string, err error) {
 			l.addHealed(l.taken) // nobody counted them
 			result, err = "failed", l.caught(l.phase, p)
 		}
-		l.taken = 0
+		l.taken = nil
 	}()
 	if result, err = l.cycle(ctx); err == nil {
 		l.calm()

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -214,21 +215,22 @@ func (l *Loop) noteHealed(step diff.Step, w discover.Workload) {
 		foreign.Seen, foreign.Idle = owned.Owners, owned.Idle
 	}
 	if foreign.Moved() {
-		l.healed++
+		l.healed = append(l.healed, s.Secret)
 	}
 }
 
 // addHealed gives back what a cycle took and could not write.
-func (l *Loop) addHealed(n int) {
+func (l *Loop) addHealed(names []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.healed += n
+	l.healed = append(l.healed, names...)
 }
 
-func (l *Loop) takeHealed() int {
+// takeHealed takes the names of those that were healed, each once.
+func (l *Loop) takeHealed() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := l.healed
-	l.healed = 0
-	return n
+	names := slices.Compact(slices.Sorted(slices.Values(l.healed)))
+	l.healed = nil
+	return names
 }

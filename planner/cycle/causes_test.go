@@ -64,9 +64,9 @@ func TestEveryCauseCountsAgainstTheBudget(t *testing.T) {
 			return len(w.moved())
 		},
 		change.Healing: func(_ *testing.T, w *liveWorld) int {
-			w.in.Healed = 6
+			w.in.Healed = w.on(0)[:6]
 			w.step(time.Minute)
-			w.in.Healed = 0
+			w.in.Healed = nil
 			return 6
 		},
 	} {

@@ -45,7 +45,7 @@ type Inputs struct {
 	Neighbours  []conflicts.Finding  `json:"neighbours,omitempty"`
 
 	Installation []installation.Finding `json:"installation,omitempty"` // where the cluster is not what ballast was made for
-	Healed       int                    `json:"healed,omitempty"`       // clusters that repairs brought back from another owner since the last cycle
+	Healed       []string               `json:"healed,omitempty"`       // clusters that repairs brought back from another owner since the last cycle
 	Barred       map[string]string      `json:"barred,omitempty"`       // Secrets that the API server lets nobody of ballast write, by its words
 	Memory       Memory                 `json:"memory"`
 }
@@ -93,7 +93,7 @@ type Changes struct {
 	Target    map[string]int       `json:"target,omitempty"`   // where the live rollout under way goes, by cluster; its plan has the present wave only
 	Cause     change.Cause         `json:"cause,omitempty"`    // of the rollout under way
 	Ledger    change.Ledger        `json:"ledger,omitempty"`   // moves that were made
-	Pinned    map[string]time.Time `json:"pinned,omitempty"`   // clusters whose pins were counted, and when
+	Pinned    map[string]time.Time `json:"pinned,omitempty"`   // clusters whose pins or repairs were counted, and when
 	Failed    map[string]time.Time `json:"failed,omitempty"`   // clusters that a failover moved, and when
 	Stopped   time.Time            `json:"stopped,omitzero"`   // when x0y stopped the fleet for a Secret's pin last
 	Counted   time.Time            `json:"counted,omitzero"`   // the stage whose moves were counted last, by its since

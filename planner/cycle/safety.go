@@ -86,8 +86,8 @@ func serversOf(beside *placement.Servers, names iter.Seq[string], p plan.Plan) i
 func (c *cycle) count(beside *placement.Servers) {
 	m := &c.out.Memory.Changes
 	m.Ledger = m.Ledger.Kept(c.in.Now, ratesOf(c.in))
-	c.enter(change.Healing, c.in.Healed)
 	if p := c.in.InForce; p != nil {
+		c.enterAsked(change.Healing, slices.Values(c.in.Healed), *p, beside)
 		c.countStage(*p, beside)
 	}
 	if p := c.in.InForce; p != nil && p.Rollout == nil {
@@ -103,7 +103,7 @@ func (c *cycle) countStage(p plan.Plan, beside *placement.Servers) {
 		return
 	}
 	if m.Counted = r.Since; m.Cause == change.Pin {
-		c.enterPins(maps.Keys(MovedBy(*r)), p, beside)
+		c.enterAsked(change.Pin, maps.Keys(MovedBy(*r)), p, beside)
 		return
 	}
 	if m.Cause == change.Failover {
@@ -376,22 +376,22 @@ func (c *cycle) follow(before, after *plan.Rollout) {
 	}
 }
 
-// pinnedOnce is for how long a pin of a cluster counts for its next ones, too: whoever turns one Secret's pin to and
-// fro must not take the budget of all others by it.
-const pinnedOnce = 24 * time.Hour
+// askedOnce is for how long a move that somebody's write of a cluster made counts for its next ones, too: whoever turns
+// one Secret's pin or shard to and fro must not take the budget of all others by it.
+const askedOnce = 24 * time.Hour
 
 // countAdopted enters what moved without a rollout, by pins, and by what Secrets of one server say.
 func (c *cycle) countAdopted(a *adoption) {
 	if c.in.InForce != nil && c.in.InForce.Mode.Enforced() && a.next.Mode.Enforced() {
-		c.enterPins(clustersOf(a.moved), a.next, a.beside)
+		c.enterAsked(change.Pin, clustersOf(a.moved), a.next, a.beside)
 	}
 }
 
-// enterPins enters the moves of pins: of clusters that were there for an hour, of which the budget is a share, and each
-// once a day.
-func (c *cycle) enterPins(names iter.Seq[string], p plan.Plan, beside *placement.Servers) {
+// enterAsked enters the moves that writes of clusters made, by pins or by shards that repairs put back: of those that were
+// there for an hour, of which the budget is a share, and of each once a day.
+func (c *cycle) enterAsked(cause change.Cause, names iter.Seq[string], p plan.Plan, beside *placement.Servers) {
 	before := maps.Clone(c.out.Memory.Changes.Pinned)
-	maps.DeleteFunc(before, func(_ string, at time.Time) bool { return c.in.Now.Sub(at) >= pinnedOnce || c.in.Now.Before(at) })
+	maps.DeleteFunc(before, func(_ string, at time.Time) bool { return c.in.Now.Sub(at) >= askedOnce || c.in.Now.Before(at) })
 	var counted []string
 	for name := range names {
 		if _, known := before[name]; !known && c.out.Memory.Known.Has(name) {
@@ -407,5 +407,5 @@ func (c *cycle) enterPins(names iter.Seq[string], p plan.Plan, beside *placement
 	if c.out.Memory.Changes.Pinned = before; len(before) == 0 {
 		c.out.Memory.Changes.Pinned = nil
 	}
-	c.enter(change.Pin, serversOf(beside, slices.Values(counted), p))
+	c.enter(cause, serversOf(beside, slices.Values(counted), p))
 }

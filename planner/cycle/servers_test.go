@@ -194,8 +194,9 @@ func (w *liveWorld) deciding(t *testing.T) (*cycle, *adoption) {
 	return c, a
 }
 
-// TestPinsToAndFroLeaveTheBudget: a pin counts for clusters that the budget is a share of, and once a day for each; who makes Secrets
-// and pins them, or turns one Secret's pin ten times, leaves the failover of others its moves.
+// TestPinsToAndFroLeaveTheBudget: what people's writes of a Secret move counts, by its pin or by what a repair puts back, for
+// clusters that the budget is a share of, and once a day for each; who makes Secrets and writes them, or turns one Secret's
+// pin or shard ten times, leaves all others their moves.
 func TestPinsToAndFroLeaveTheBudget(t *testing.T) {
 	for name, test := range map[string]struct {
 		pins func(*liveWorld)
@@ -225,6 +226,31 @@ func TestPinsToAndFroLeaveTheBudget(t *testing.T) {
 				w.step(time.Minute)
 			}
 		}, 1},
+		"ten Secrets made just now, whose shard is put back": {func(w *liveWorld) {
+			for i := range 10 {
+				w.add(fmt.Sprintf("own%02d", i), 0)
+				w.in.Healed = append(w.in.Healed, fmt.Sprintf("own%02d", i))
+			}
+			w.step(10 * time.Second)
+		}, 0},
+		"one Secret whose shard is put back, ten times, and whose pin turns": {func(w *liveWorld) {
+			for i := range 10 {
+				w.secret("c003").Pin = []string{"0", "1"}[i%2]
+				w.in.Healed = []string{"c003"}
+				w.step(10 * time.Second)
+			}
+		}, 1},
+		"one Secret that went, and comes again by another server": {func(w *liveWorld) {
+			for i := range 10 {
+				w.secret("c003").Server = fmt.Sprintf("https://other-%d", i)
+				w.in.Healed = []string{"c003"}
+				w.step(10 * time.Second)
+			}
+		}, 1},
+		"three of the fleet whose shard is put back": {func(w *liveWorld) {
+			w.in.Healed = w.on(0)[:3]
+			w.step(10 * time.Second)
+		}, 3},
 		"five clusters of the fleet, once each": {func(w *liveWorld) {
 			for _, name := range w.on(0)[:5] {
 				w.secret(name).Pin = "1"
@@ -239,9 +265,10 @@ func TestPinsToAndFroLeaveTheBudget(t *testing.T) {
 				w.step(time.Minute)
 			}
 			test.pins(w)
+			w.in.Healed = nil
 			w.step(10 * time.Second)
-			if got := w.last.Budget; got.Causes[change.Pin] != test.used || got.Windows[1].Allowed != 10 {
-				t.Errorf("%d pins count, want %d: %v", got.Causes[change.Pin], test.used, got)
+			if got := w.last.Budget; got.Causes[change.Pin]+got.Causes[change.Healing] != test.used || got.Windows[1].Allowed != 10 {
+				t.Errorf("%v count, want %d: %v", got.Causes, test.used, got)
 			}
 		})
 	}

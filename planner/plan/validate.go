@@ -39,12 +39,40 @@ func (p Plan) Validate() error {
 	if p.Target.Namespace == "" || p.Target.Name == "" {
 		bad("target: namespace and name are needed")
 	}
+	if p.Rollout != nil {
+		p.Rollout.validate(bad)
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.Clusters)) {
 		if r := p.Clusters[name].Replica; r < 0 || r >= ReplicaLimit {
 			bad("clusters[%s].replica: %d is not between 0 and %d", name, r, ReplicaLimit-1)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// validate bounds the numbers of a rollout, which whoever reads the plan makes room for.
+func (r Rollout) validate(bad func(format string, args ...any)) {
+	for _, n := range []struct {
+		field string
+		value int
+	}{
+		{"replicas", r.Replicas}, {"controllerReplicas", r.ControllerReplicas},
+		{"from.replicas", r.From.Replicas}, {"from.controllerReplicas", r.From.ControllerReplicas},
+	} {
+		if n.value < 0 || n.value > ReplicaLimit {
+			bad("rollout.%s: %d is not between 0 and %d", n.field, n.value, ReplicaLimit)
+		}
+	}
+	for _, of := range []struct {
+		field    string
+		replicas map[string]int
+	}{{"moves", r.Moves}, {"was", r.Was}} {
+		for _, name := range slices.Sorted(maps.Keys(of.replicas)) {
+			if n := of.replicas[name]; n < 0 || n >= ReplicaLimit {
+				bad("rollout.%s[%s]: %d is not between 0 and %d", of.field, name, n, ReplicaLimit-1)
+			}
+		}
+	}
 }
 
 // Clone copies the plan deeply, so that a phase may change its copy.
