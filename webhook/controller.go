@@ -163,7 +163,7 @@ func (v *Verdict) holdResources(c Container, path string, want []heldQuantity) {
 		}
 	}
 	if len(replaced) > 0 {
-		v.warn(fmt.Sprintf("ballast: %s stay as planned (plan %d); the sizes are set in ballast-config", strings.Join(replaced, ", "), v.Revision))
+		v.warn(fmt.Sprintf("ballast: %s stay as planned (plan %d)", strings.Join(replaced, ", "), v.Revision))
 	}
 }
 

@@ -234,7 +234,7 @@ func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}],"resources":{"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"1"}}}`),
 			stored: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}],"resources":{"limits":{"cpu":"1","memory":"4Gi"},"requests":{"cpu":"500m","memory":"2Gi"}}}`),
 			reason: plan.Restored, requested: sizedFields("4", "16", "1Gi", "1", ""), enforced: sizedFields("4", "16", "4Gi", "500m", "2Gi"),
-			warnings: []string{"ballast: limits.memory, requests.cpu stay as planned (plan 17); the sizes are set in ballast-config"}},
+			warnings: []string{"ballast: limits.memory, requests.cpu stay as planned (plan 17)"}},
 		"absent sizes are made": {state: sized,
 			object: workloadWith("4", agrees),
 			stored: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}],"resources":{"limits":{"memory":"4Gi"},"requests":{"cpu":"500m","memory":"2Gi"}}}`),

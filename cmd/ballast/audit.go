@@ -107,7 +107,9 @@ tried what on which object, what was enforced instead, and at which revision of 
 Shown are the writes that were rewritten, refused, passed unchanged because ballast failed (Faulted) or because no webhook
 answered (FailedOpen; FailedClosed where the failure policy refused them), those of an immutable Secret, and the powerful
 acts. --all shows every write that ballast was asked about. RESULT says what became of the write as a whole. A request that
-authorization or an earlier admission plugin refused never came to ballast, and is here only where it is NotAsked.
+authorization or an earlier admission plugin refused never came to ballast, and is here only where it is NotAsked. A patch
+that the API server repeats, since another write came between, is shown as ballast answered its first attempt: the log
+keeps no other answer.
 
 ` + auditActs + `
 

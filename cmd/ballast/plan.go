@@ -48,7 +48,7 @@ nothing and needs nothing installed.
 The workload is found by its labels, whatever it is called. Of the Secrets only name, server, shard, labels and annotations are looked at.`,
 		Example: `  ballast plan --prometheus http://localhost:9090
   ballast plan --config ballast.yaml -o json
-  ballast plan --prometheus http://localhost:9090 --save-inputs inputs.json   # for a bug report: names, servers and loads, no credentials`,
+  ballast plan --prometheus http://localhost:9090 --save-inputs inputs.json   # for a bug report: names, servers and loads, no credential known by its place`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), cmd.Flags().Changed("namespace"))

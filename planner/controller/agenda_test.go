@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -52,7 +53,7 @@ func TestRepairsHoldNoReplicaForSecretsThatWent(t *testing.T) {
 			}
 			clock := clocktesting.NewFakeClock(epoch.Add(time.Minute))
 			l := NewLoop(Options{Clock: clock, Config: func() config.PlannerConfig { return sim.Config() }, Applier: apply.New(apply.Options{Clock: clock})})
-			l.shown.known.Clusters = test.known
+			l.shown.known.Clusters = slices.Sorted(slices.Values(test.known))
 			got := l.agenda(plan.Document{Plan: &p, AcceptDiscovery: test.accepted}, cycle.StandingFleet(cycle.Inputs{Discovered: in, Now: epoch}), w)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

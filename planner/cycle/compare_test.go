@@ -1,11 +1,13 @@
 package cycle
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/utils/ptr"
 
 	"ballast/planner/diff"
 	"ballast/planner/discover"
@@ -39,6 +41,12 @@ func carried(replicas []plan.Replica) map[int][]string {
 }
 
 func TestCompareSaysWhatDiffersFromThePlan(t *testing.T) {
+	fewer := func(w *discover.Workload, d *plan.Document) {
+		w.Replicas, w.EnvReplicas = 5, ptr.To("5")
+		for i := range 5 {
+			d.Plan.Clusters[fmt.Sprintf("gone-%d", i)] = plan.Row{}
+		}
+	}
 	as := map[int][]string{0: {"0.5", "c000"}, 1: {"0.333", "c001"}, 2: {"0.167", "c002"}}
 	for name, test := range map[string]struct {
 		change   func(*discover.Input, *discover.Workload, *plan.Document)
@@ -62,6 +70,12 @@ func TestCompareSaysWhatDiffersFromThePlan(t *testing.T) {
 		},
 			as, nil, nil},
 		"no plan": {func(_ *discover.Input, _ *discover.Workload, d *plan.Document) { d.Plan = nil }, map[int][]string{}, nil, nil},
+		"most of the fleet went, so that no replica goes": {func(_ *discover.Input, w *discover.Workload, d *plan.Document) { fewer(w, d) },
+			as, nil, nil},
+		"so it did, and a person says that it is right": {func(in *discover.Input, w *discover.Workload, d *plan.Document) {
+			fewer(w, d)
+			in.AcceptDiscovery = ptr.To(3)
+		}, as, []string{"workload: replicas=3 ARGOCD_CONTROLLER_REPLICAS=3 (Drifted)"}, nil},
 		"a load that cannot be read counts as nothing": {func(_ *discover.Input, _ *discover.Workload, d *plan.Document) {
 			row := d.Plan.Clusters["c000"]
 			row.Load = "much"

@@ -32,6 +32,14 @@ func TestARolloutThatIsToEndEndsWhereItMay(t *testing.T) {
 			plan: shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas = 2 }), seen: but(fit(3, 16, shrunken), func(s *observed.State) { s.Workload.Current = 3 }),
 			want: "Waiting: Shrinking 2/16 rows [a0 b1 c0]; waiting: the workload still asks for 3 replicas",
 		},
+		"what the env has no number for keeps no replica": {
+			plan: shrinking(plan.Shrinking, shrunken, func(p *plan.Plan) { p.Replicas = 2 }),
+			seen: but(fit(4, 2, shrunken), func(s *observed.State) {
+				s.Workload.Current = 4
+				s.Secrets = append(s.Secrets, observed.Secret{Name: "z", Shard: 3, Valid: true, Immutable: true})
+			}),
+			want: "Waiting: Shrinking 2/16 rows [a0 b1 c0]; waiting: the workload still asks for 4 replicas",
+		},
 		"after the env's restart no replica comes": {
 			plan: during(from, three, plan.Scaling, old, nil), seen: fit(2, 16, old),
 			want: "Finished: 2/16 rows [a0 b1 c1]; of 2 replicas 2 are updated and 2 ready; the workload stays at 2 replicas: a person froze it",

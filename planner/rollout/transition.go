@@ -107,8 +107,10 @@ func (t *transition) kept() string {
 	if t.p.FreeReplicas || w == nil || w.Replicas <= t.p.Replicas {
 		return ""
 	}
-	stray := strays(t.seen, t.p.Replicas, w.Replicas)
-	switch unseen := t.seen.Blind(t.p); {
+	next := plan.Count{Replicas: t.p.Replicas, ControllerReplicas: t.p.ControllerReplicas}.Reach(t.p.Target.Kind)
+	now := w.Count().Reach(t.p.Target.Kind)
+	stray := strays(t.seen, next, now)
+	switch unseen := next < now && t.seen.Blind(t.p); {
 	case w.Unmanaged:
 		return fmt.Sprintf("the workload is annotated as unmanaged, and stays at %d replicas", w.Replicas)
 	case unseen || len(stray) > 0:
