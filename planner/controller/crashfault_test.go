@@ -154,7 +154,9 @@ func (f *crashFaults) meet(l *crashLeader, k crashKind, name string, do func(con
 		f.run.note("write %d of %s %s: %v", f.steps, k, name, err)
 		return err
 	}
-	l.writes++
+	if k != crashSaid {
+		l.writes++
+	}
 	if f.kills != nil {
 		return f.mayKill(l, k, do, ctx)
 	}

@@ -89,10 +89,10 @@ func beforeTheHistory(r *crashRun) func(crashKind, bool) bool {
 }
 
 // shortLived kills a leader after its first write; in mode live after its second, or nobody would ever know where a rollout
-// goes.
+// goes. What it only says does not count, or it might die before it does anything.
 func shortLived(r *crashRun) func(crashKind, bool) bool {
-	return func(_ crashKind, after bool) bool {
-		return after && r.leader.writes >= map[bool]int{true: 2, false: 1}[r.watch.mode == plan.ModeLive]
+	return func(k crashKind, after bool) bool {
+		return after && k != crashSaid && r.leader.writes >= map[bool]int{true: 2, false: 1}[r.watch.mode == plan.ModeLive]
 	}
 }
 

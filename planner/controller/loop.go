@@ -273,8 +273,11 @@ func (l *Loop) decide(ctx context.Context, in cycle.Inputs, base store.Snapshot)
 		return "failed", err
 	}
 	l.drifted.raise()
-	l.publish(ctx, in, out, cmp.Or(written.Document.Plan, in.InForce))
-	return result, l.remember(ctx, out, written)
+	if err := l.remember(ctx, out, written); err != nil {
+		return result, err
+	}
+	l.publish(ctx, in, out, cmp.Or(written.Document.Plan, in.InForce)) // last: a leader that dies soon did something first
+	return result, nil
 }
 
 // takeIn takes over what the plan ConfigMap says.
