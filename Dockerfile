@@ -14,7 +14,7 @@ ARG VERSION=""
 ARG TARGETOS
 ARG TARGETARCH
 RUN CGO_ENABLED=0 GOOS=${TARGETOS} GOARCH=${TARGETARCH} \
-    go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/ballast ./cmd/ballast
+    go build -trimpath -ldflags "-s -w -X ballast/cmd/ballast/version.version=${VERSION}" -o /out/ballast ./cmd/ballast
 
 FROM ${BASE_IMAGE}
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt

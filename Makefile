@@ -25,7 +25,7 @@ help: ## what there is
 
 build: ## bin/ballast
 	@mkdir -p bin
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ballast ./cmd/ballast
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X ballast/cmd/ballast/version.version=$(VERSION)" -o bin/ballast ./cmd/ballast
 
 binaries: ## the control plane the tests and the demo run on, built once into the cache
 	@go run ./e2e/plane/cmd/assets > /dev/null
@@ -86,7 +86,7 @@ fmt: ## gofmt
 	gofmt -w $$(git ls-files '*.go')
 
 golden: ## write the golden files anew
-	@for p in $$(grep -rl 'flag.Bool("update"' --include='*_test.go' cmd docs manifests planner certs webhook | xargs -n1 dirname | sort -u); do go test -count=1 ./$$p -update || exit 1; done
+	@for p in $$(grep -rlE 'flag.Bool\("update"|fixture\.Golden' --include='*_test.go' cmd docs manifests planner certs webhook | xargs -n1 dirname | sort -u); do go test -count=1 ./$$p -update || exit 1; done
 
 manifests: ## print what the quick start applies
 	@$$(go run ./e2e/plane/cmd/assets)/kubectl kustomize manifests/overlays/cert-manager

@@ -1,52 +1,35 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
-)
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
 
-// silentServer is a kubeconfig for an API server that accepts connections and answers nothing, and its URL. What is
-// accepted is told.
-func silentServer(t *testing.T) (kubeconfig, url string, accepted <-chan struct{}) {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	came := make(chan struct{}, 1000)
-	go func() {
-		for {
-			c, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			t.Cleanup(func() { _ = c.Close() })
-			came <- struct{}{}
-		}
-	}()
-	url = "http://" + listener.Addr().String()
-	kubeconfig = filepath.Join(t.TempDir(), "config")
-	mustDo(t, os.WriteFile(kubeconfig, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config","current-context":"a",
-		"clusters":[{"name":"a","cluster":{"server":%q}}],"contexts":[{"name":"a","context":{"cluster":"a","user":"a"}}],"users":[{"name":"a","user":{}}]}`, url), 0o600))
-	return kubeconfig, url, came
-}
+	"ballast/cmd/ballast/connect"
+	"ballast/cmd/ballast/evacuate"
+	"ballast/cmd/ballast/fixture"
+	"ballast/cmd/ballast/freeze"
+	plancmd "ballast/cmd/ballast/plan"
+	"ballast/cmd/ballast/rollback"
+	"ballast/cmd/ballast/status"
+	"ballast/cmd/ballast/uninstall"
+	"ballast/planner/plan"
+)
 
 // asking are the commands that ask the API server for a person.
 func asking() map[string]func() *cobra.Command {
 	return map[string]func() *cobra.Command{
-		"status": newStatusCommand, "plan --prometheus=http://127.0.0.1:1": newPlanCommand, "freeze --reason=x": newFreezeCommand, "resume": newResumeCommand,
-		"evacuate 1": newEvacuateCommand, "rollback 1": newRollbackCommand, "uninstall --yes": newUninstallCommand,
+		"status": status.NewCommand, "plan --prometheus=http://127.0.0.1:1": plancmd.NewCommand, "freeze --reason=x": freeze.NewCommand, "resume": freeze.NewResumeCommand,
+		"evacuate 1": evacuate.NewCommand, "rollback 1": rollback.NewCommand, "uninstall --yes": uninstall.NewCommand,
 	}
 }
 
@@ -54,9 +37,9 @@ func asking() map[string]func() *cobra.Command {
 func TestNoCommandWaitsForASilentAPIServer(t *testing.T) {
 	for line, made := range asking() {
 		t.Run(line, func(t *testing.T) {
-			kubeconfig, url, _ := silentServer(t)
+			kubeconfig, url, _ := fixture.SilentServer(t)
 			started := time.Now()
-			err := runLine(t.Context(), made(), line, "--kubeconfig="+kubeconfig, "--request-timeout=200ms")
+			err := fixture.RunLine(t.Context(), made(), line, "--kubeconfig="+kubeconfig, "--request-timeout=200ms")
 			want := fmt.Sprintf("\nAPI server %q did not answer in time: see whether `kubectl get --raw /readyz` does; "+
 				"another one is chosen by --context or --kubeconfig, more time given by --request-timeout", url)
 			if err == nil || !strings.HasSuffix(err.Error(), want) {
@@ -74,10 +57,10 @@ func TestAnInterruptEndsACommandThatWaits(t *testing.T) {
 	for line, made := range asking() {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
-			kubeconfig, url, accepted := silentServer(t)
+			kubeconfig, url, accepted := fixture.SilentServer(t)
 			ctx, interrupt := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
-			go func() { ended <- runLine(ctx, made(), line, "--kubeconfig="+kubeconfig, "--request-timeout=0") }()
+			go func() { ended <- fixture.RunLine(ctx, made(), line, "--kubeconfig="+kubeconfig, "--request-timeout=0") }()
 			select {
 			case <-accepted:
 			case err := <-ended:
@@ -89,44 +72,136 @@ func TestAnInterruptEndsACommandThatWaits(t *testing.T) {
 				if want := fmt.Sprintf("interrupted before API server %q answered", url); err == nil || err.Error() != want {
 					t.Errorf("error %v, want %s", err, want)
 				}
-			case <-time.After(interruptGrace + 10*time.Second):
+			case <-time.After(connect.InterruptGrace + 10*time.Second):
 				t.Error("it goes on after an interrupt")
 			}
 		})
 	}
 }
 
-// runLine runs a command with the arguments of a line and others.
-func runLine(ctx context.Context, cmd *cobra.Command, line string, more ...string) error {
-	cmd.SilenceUsage, cmd.SilenceErrors = true, true
-	cmd.SetArgs(append(strings.Fields(line)[1:], more...))
-	cmd.SetOut(&bytes.Buffer{})
-	cmd.SetErr(&bytes.Buffer{})
-	cmd.SetIn(strings.NewReader(""))
-	return cmd.ExecuteContext(ctx)
+// TestSteeringOnARealAPIServer: the commands that steer need few rights and a plan, and say so.
+func TestSteeringOnARealAPIServer(t *testing.T) {
+	s := fixture.StartSite(t)
+	for name, run := range map[string]func(*testing.T, *fixture.Site){
+		"few rights do, and missing ones are named": namesRights,
+		"without a plan there is nothing to steer":  needsAPlan,
+	} {
+		t.Run(name, func(t *testing.T) { run(t, s) })
+	}
 }
 
-// TestKubectlsFlagsAreTaken: whom to ask, and as whom, is said as to kubectl.
-func TestKubectlsFlagsAreTaken(t *testing.T) {
-	kubeconfig, _, _ := silentServer(t)
-	o := &clusterOptions{}
-	cmd := &cobra.Command{RunE: func(*cobra.Command, []string) error { return nil }}
-	o.register(cmd)
-	if err := runLine(t.Context(), cmd, "status", "--kubeconfig="+kubeconfig, "--as=alice", "--as-group=platform", "--server=https://a.example.org", "--token=t0ken", "--request-timeout=7s", "-n", "gitops"); err != nil {
-		t.Fatal(err)
+// TestCommandsThatSteerAreRegistered: each has a help text that teaches and examples that are commands.
+func TestCommandsThatSteerAreRegistered(t *testing.T) {
+	root := newRootCommand()
+	for _, name := range []string{"freeze", "resume", "evacuate", "rollback"} {
+		cmd, _, err := root.Find([]string{name})
+		if err != nil || cmd.Name() != name {
+			t.Fatalf("there is no ballast %s: %v", name, err)
+		}
+		if !strings.Contains(cmd.Long, plan.Group) || !strings.Contains(cmd.Long, "needs get") {
+			t.Errorf("ballast %s does not say what it writes, and with which right", name)
+		}
+		for _, line := range strings.Split(cmd.Example, "\n") {
+			line, _, _ = strings.Cut(line, "#")
+			line, _, _ = strings.Cut(line, "&&")
+			words := strings.Fields(strings.ReplaceAll(line, `"Black Friday, ask @alice"`, "x"))
+			if len(words) < 2 || words[1] != name {
+				t.Errorf("%q is no example of ballast %s", line, name)
+				continue
+			}
+			fresh := newRootCommand()
+			cmd, rest, err := fresh.Find(words[1:])
+			if err == nil {
+				err = cmd.ParseFlags(rest)
+			}
+			if err == nil {
+				err = cmd.ValidateArgs(cmd.Flags().Args())
+			}
+			if err != nil || slices.Contains(cmd.Flags().Args(), name) {
+				t.Errorf("%q: %v", line, err)
+			}
+		}
 	}
-	cfg, err := o.rest()
+}
+
+// works runs a command that must not fail.
+func works(t *testing.T, kubeconfig, stdin string, args ...string) (out, notes string) {
+	t.Helper()
+	out, notes, failure := steer(t, kubeconfig, stdin, args...)
+	if failure != "" {
+		t.Fatalf("ballast %s: %s", strings.Join(args, " "), failure)
+	}
+	return out, notes
+}
+
+func namesRights(t *testing.T, s *fixture.Site) {
+	s.Plans(t, fixture.Steered(nil), nil)
+	s.Keeps(t, fixture.Steered(nil), fixture.Revision(14, fixture.Four))
+	carol := s.Granted("carol", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"ballast-plan"}, Verbs: []string{"get", "patch"}})
+	works(t, carol, "", "freeze", "--reason", "a sale")
+	s.Stands(t, map[string]string{plan.AnnotationPaused: "true", plan.AnnotationPausedReason: "a sale", plan.AnnotationPausedBy: "carol"})
+	works(t, carol, "", "resume")
+	_, notes := works(t, carol, "", "evacuate", "2", "--dry-run")
+	fixture.Holds(t, notes, "note: without the right to list Secrets")
+	if _, _, failure := steer(t, carol, "", "rollback", "14", "--yes"); !strings.Contains(failure, `"ballast-history"`) || !strings.HasSuffix(failure, "\nthis needs get on that ConfigMap") {
+		t.Errorf("without the right to read the history: %q", failure)
+	}
+	dave := s.Granted("dave", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}})
+	works(t, dave, "", "rollback", "14", "--dry-run")
+	for _, args := range [][]string{{"freeze"}, {"evacuate", "1"}, {"rollback", "14", "--yes"}} {
+		if _, _, failure := steer(t, dave, "", args...); !strings.HasPrefix(failure, `annotating the plan ConfigMap "ballast-plan" in "argocd": `) || !strings.HasSuffix(failure, "\nthis needs get and patch on that ConfigMap, and no other right to write") {
+			t.Errorf("%v without the right to patch: %q", args, failure)
+		}
+	}
+	s.Stands(t, nil)
+}
+
+func needsAPlan(t *testing.T, s *fixture.Site) {
+	for want, args := range map[string][]string{
+		"reading the plan ConfigMap \"other\" in \"argocd\": configmaps \"other\" not found\nis ballast installed there? --namespace and --plan-configmap say where to look":                {"freeze", "--plan-configmap", "other"},
+		"reading the plan ConfigMap \"ballast-plan\" in \"nowhere\": configmaps \"ballast-plan\" not found\nis ballast installed there? --namespace and --plan-configmap say where to look": {"evacuate", "-n", "nowhere"},
+	} {
+		if _, _, failure := steer(t, s.Alice, "", args...); failure != want {
+			t.Errorf("%v: %q\nwant %q", args, failure, want)
+		}
+	}
+	s.Plans(t, fixture.Steered(func(p *plan.Plan) { p.Mode = plan.Observe }), nil)
+	s.Keeps(t, fixture.Steered(nil), fixture.Revision(14, fixture.Four))
+	for _, args := range [][]string{{"evacuate", "1"}, {"rollback", "14", "--yes"}} {
+		if _, _, failure := steer(t, s.Alice, "", args...); failure != "the mode is Observe, in which nothing moves: set mode: Enforce in the planner's configuration" {
+			t.Errorf("%v: %q", args, failure)
+		}
+	}
+	works(t, s.Alice, "", "freeze") // which holds whatever the mode is
+}
+
+// steer runs a command of ballast's as a person does, and returns what it wrote and its error's text.
+func steer(t *testing.T, kubeconfig, stdin string, args ...string) (out, notes, failure string) {
+	t.Helper()
+	return fixture.AsPerson(t, newRootCommand(), kubeconfig, stdin, args...)
+}
+
+// TestTheShippedWebhookStarts holds the shipped Deployment's arguments against the command's flags.
+func TestTheShippedWebhookStarts(t *testing.T) {
+	text, err := os.ReadFile(fixture.Checkout(t, "manifests", "base", "webhook.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	type asked struct {
-		Host, User, Token, Namespace string
-		Groups                       []string
-		Timeout                      time.Duration
+	for _, doc := range strings.Split(string(text), "\n---\n") {
+		var d appsv1.Deployment
+		if yaml.Unmarshal([]byte(doc), &d) != nil || d.Kind != "Deployment" {
+			continue
+		}
+		args := d.Spec.Template.Spec.Containers[0].Args
+		root := newRootCommand()
+		cmd, rest, err := root.Find(args)
+		if err != nil || cmd.Name() != "webhook" {
+			t.Fatalf("%q runs %v: %v", args, cmd.Name(), err)
+		}
+		if err := cmd.ParseFlags(rest); err != nil {
+			t.Errorf("%q: %v", rest, err)
+		}
+		return
 	}
-	want := asked{"https://a.example.org", "alice", "t0ken", "gitops", []string{"platform"}, 7 * time.Second}
-	got := asked{cfg.Host, cfg.Impersonate.UserName, cfg.BearerToken, o.namespace, cfg.Impersonate.Groups, cfg.Timeout}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	t.Fatal("no Deployment is shipped")
 }

@@ -1,0 +1,92 @@
+// Package connect is the way of a person's command to an API server.
+package connect
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/cmd/ballast/ending"
+	"ballast/cmd/ballast/version"
+)
+
+const (
+	// answerTimeout bounds each call of a person's command. Lists of 5,000 Secrets take a second or two.
+	AnswerTimeout = 30 * time.Second
+	// interruptGrace is how long a person's command may go on after it was interrupted.
+	InterruptGrace = 2 * time.Second
+)
+
+// Options say which cluster a person's command talks to, and as whom: kubectl's own flags. They are those of
+// client-go; cli-runtime's are the same, and link in kustomize and 19 MiB.
+type Options struct {
+	Kubeconfig string
+	Namespace  string
+	overrides  clientcmd.ConfigOverrides
+	host       atomic.Value // whom the client asks; a command that was interrupted may go on meanwhile
+}
+
+// Register adds the flags, and ends the command in time.
+func (o *Options) Register(cmd *cobra.Command) {
+	flags := clientcmd.RecommendedConfigOverrideFlags("")
+	flags.ContextOverrideFlags.Namespace.LongName = ""                                            // below, for it has a default of its own
+	flags.AuthOverrideFlags.Username.LongName, flags.AuthOverrideFlags.Password.LongName = "", "" // no API server takes them
+	flags.Timeout.Default, flags.Timeout.Description = AnswerTimeout.String(), "how long the API server may take for one answer; 0 is no end"
+	clientcmd.BindOverrideFlags(&o.overrides, cmd.Flags(), flags)
+	cmd.Flags().Lookup("as-group").Usage = "`group` to impersonate for the operation; it can be repeated"
+	cmd.Flags().StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig file (default: $KUBECONFIG, ~/.kube/config, or the pod's own ServiceAccount)")
+	cmd.Flags().StringVarP(&o.Namespace, "namespace", "n", "argocd", "Argo CD's namespace")
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		// The REST mapper's discovery takes no context.
+		err := ending.Within(cmd.Context(), InterruptGrace, func() error { return run(cmd, args) })
+		return o.explain(err)
+	}
+}
+
+// explain says what to do about an API server that does not answer.
+func (o *Options) explain(err error) error {
+	var call *url.Error
+	switch {
+	case errors.Is(err, ending.ErrLeftBehind):
+		return fmt.Errorf("interrupted before API server %q answered", o.host.Load())
+	case errors.As(err, &call) && call.Timeout():
+		return fmt.Errorf("%w\nAPI server %q did not answer in time: see whether `kubectl get --raw /readyz` does; "+
+			"another one is chosen by --context or --kubeconfig, more time given by --request-timeout", err, o.host.Load())
+	}
+	return err
+}
+
+// REST is the way to the API server as a configuration.
+func (o *Options) REST() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.Kubeconfig
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &o.overrides).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	cfg.UserAgent = "ballast/" + version.Build()
+	cfg.QPS, cfg.Burst = 50, 100
+	o.host.Store(cfg.Host)
+	return cfg, nil
+}
+
+// Client asks the API server.
+func (o *Options) Client() (client.Client, error) {
+	cfg, err := o.REST()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(cfg, client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %q: %w", cfg.Host, err)
+	}
+	return c, nil
+}

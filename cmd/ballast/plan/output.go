@@ -1,0 +1,195 @@
+package plan
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"ballast/cmd/ballast/say"
+	"ballast/planner/controller"
+	"ballast/planner/cycle"
+	"ballast/planner/plan"
+	"ballast/planner/poll"
+)
+
+// someMoves is how many moves the table lists unless asked for all.
+const someMoves = 20
+
+func writePlanTable(w io.Writer, in cycle.Inputs, out cycle.Outcome, all bool) error {
+	wl := in.Workload
+	env := "none"
+	if wl.EnvReplicas != nil {
+		env = *wl.EnvReplicas
+	}
+	say.To(w, "%s %s/%s: %s, %s=%s; %s\n\n", wl.Kind, wl.Namespace, wl.Name, say.Plural(wl.Replicas, "replica"), plan.EnvReplicas, env,
+		say.Plural(len(out.Fleet.Clusters), "cluster"))
+	writeMetrics(w, out.Table)
+	say.To(w, "Now: makespan over mean %.2f\n", cycle.Imbalance(out.Now))
+	if err := say.Bars(w, out.Now); err != nil {
+		return err
+	}
+	if err := writeCandidate(w, in, out, all); err != nil {
+		return err
+	}
+	if len(out.Problems) > 0 {
+		say.To(w, "\nProblems (! keeps the plan from changing)\n")
+		say.Problems(w, out.Problems)
+	}
+	say.To(w, "\nNothing was changed.\n")
+	return nil
+}
+
+func writeMetrics(w io.Writer, table poll.Table) {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	for _, c := range table.Columns {
+		var total float64
+		for _, v := range c.Values {
+			total += v
+		}
+		say.To(t, "  %s\t%s\tfleet total %.4g\n", c.ID, controller.Coverage(c), total)
+	}
+	t.Flush()
+	say.To(w, "\n")
+}
+
+func writeCandidate(w io.Writer, in cycle.Inputs, out cycle.Outcome, all bool) error {
+	c := out.Candidate
+	if c == nil {
+		say.To(w, "\nNo evidence, no move: without believable metrics ballast would keep everything as it is.\n")
+		return nil
+	}
+	say.To(w, "\nWould be: makespan over mean %.2f on %s, %s\n", cycle.Imbalance(c.Replicas), say.Plural(len(c.Replicas), "replica"), say.Plural(len(c.Moves), "move"))
+	if err := say.Bars(w, c.Replicas); err != nil {
+		return err
+	}
+	for _, lost := range c.Lost {
+		say.To(w, "  - %s\n", lost)
+	}
+	if in.InForce != nil && in.InForce.Rollout != nil {
+		say.To(w, "\nA rollout is under way: %s. Nothing else begins before its end; ballast status says how far it is.\n", say.Rollout(in.InForce.Rollout))
+	} else if ahead := cycle.Foresee(in, out); ahead != nil {
+		writeAhead(w, *ahead, in.Now)
+	}
+	if len(c.Moves) == 0 {
+		return nil
+	}
+	loads := map[string]string{}
+	for i, cl := range out.Fleet.Clusters {
+		loads[cl.Shard.ID] = out.Loads[i].Display()
+	}
+	say.To(w, "\n")
+	most := someMoves
+	if all {
+		most = 0
+	}
+	return say.Moves(w, c.Moves, loads, most)
+}
+
+// writeAhead says in a line or two how it would come about, and what comes before.
+func writeAhead(w io.Writer, a cycle.Forecast, now time.Time) {
+	say.To(w, "\nRollout %s: %s%s\n", a.Mode, strings.Join(aheadSteps(a, now), ", "), aheadPace(a, now))
+	if a.Once {
+		say.To(w, "  Before that, once and for all: %s becomes %d, which restarts the application-controller.\n", plan.EnvReplicas, a.To.ControllerReplicas)
+	}
+	if n := len(a.Missing); n > 0 {
+		more := ""
+		if n > 1 {
+			more = fmt.Sprintf("; and %d more like that", n-1)
+		}
+		say.To(w, "  It waits: %s%s.\n", a.Missing[0], more)
+	}
+}
+
+// aheadSteps are what a mode does for it, in order. Where the budget is smaller than a wave, there are more waves.
+func aheadSteps(a cycle.Forecast, now time.Time) []string {
+	moves := moving(a.Moves)
+	switch a.Mode {
+	case plan.ModeX0Y:
+		return []string{"every replica stops", moves, say.Plural(a.To.Replicas, "replica") + " come back"}
+	case plan.ModeLive:
+		moves = fmt.Sprintf("%s of at most %s", say.Plural(a.Waves, "wave"), say.Plural(a.PerWave, "cluster"))
+		if a.Done.After(now) {
+			moves = "at least " + moves
+		}
+	}
+	var steps []string
+	if a.Moves > 0 {
+		steps = append(steps, moves)
+	}
+	counts := fmt.Sprintf("%d -> %s", a.From.Replicas, say.Plural(a.To.Replicas, "replica"))
+	switch {
+	case a.To.Replicas > a.From.Replicas:
+		steps = append([]string{counts}, steps...)
+	case a.To.Replicas < a.From.Replicas:
+		steps = append(steps, counts)
+	}
+	switch {
+	case len(steps) == 0:
+		return []string{"nothing moves"}
+	case a.Restarts:
+		return append(steps, "and every pod restarts")
+	}
+	return append(steps, "and nothing restarts for it")
+}
+
+func moving(clusters int) string {
+	switch clusters {
+	case 0:
+		return "no cluster moves"
+	case 1:
+		return "1 cluster moves"
+	}
+	return say.Plural(clusters, "cluster") + " move at once"
+}
+
+// aheadPace is how long the move budget makes it take.
+func aheadPace(a cycle.Forecast, now time.Time) string {
+	switch took := a.Done.Sub(now); {
+	case !a.Limited || a.Moves == 0:
+		return "."
+	case a.Done.IsZero():
+		return "; the move budget never has room for it."
+	case took > 0:
+		return fmt.Sprintf("; by the move budget it takes %s at least.", say.Span(took))
+	}
+	return "; the move budget has room for all of it now."
+}
+
+// planResult is what -o json prints.
+type planResult struct {
+	Plan      plan.Plan          `json:"plan"`
+	Reason    string             `json:"reason,omitempty"`
+	Shards    []plan.Shard       `json:"shards"`
+	Values    []plan.MetricValue `json:"values"`
+	Loads     []plan.LoadIndex   `json:"loads"`
+	Now       []plan.Replica     `json:"now"`
+	Candidate *cycle.Candidate   `json:"candidate,omitempty"`
+	Ahead     *cycle.Forecast    `json:"ahead,omitempty"`
+	Problems  []cycle.Problem    `json:"problems,omitempty"`
+}
+
+func writePlanJSON(w io.Writer, in cycle.Inputs, out cycle.Outcome) error {
+	r := planResult{Plan: out.Next, Reason: out.Reason, Values: poll.MetricValues(out.Table), Now: out.Now, Candidate: out.Candidate,
+		Ahead: cycle.Foresee(in, out), Problems: out.Problems}
+	for i, c := range out.Fleet.Clusters {
+		r.Shards = append(r.Shards, c.Shard)
+		if out.Loads != nil {
+			r.Loads = append(r.Loads, plan.LoadIndex{Shard: c.Shard, Value: out.Loads[i], DisplayValue: out.Loads[i].Display()})
+		}
+	}
+	return say.JSON(w, r)
+}
+
+// writePlanYAML prints the document that would be written now.
+func writePlanYAML(w io.Writer, out cycle.Outcome) error {
+	next := out.Next.Clone()
+	next.Revision = max(next.Revision, 1)
+	text, err := plan.Encode(next)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, text)
+	return err
+}

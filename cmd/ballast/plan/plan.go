@@ -1,0 +1,224 @@
+// Package plan is `ballast plan`.
+package plan
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/cmd/ballast/connect"
+	"ballast/cmd/ballast/say"
+	"ballast/cmd/ballast/settings"
+	"ballast/planner/config"
+	"ballast/planner/controller"
+	"ballast/planner/cycle"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/store"
+)
+
+type options struct {
+	cluster    connect.Options
+	prometheus string
+	config     string
+	output     string
+	saveInputs string
+	all        bool
+}
+
+func NewCommand() *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Show what ballast would change, without changing anything",
+		Long: `plan runs one cycle against a live cluster and prints it: what each replica carries now, what it would carry, and which
+clusters would move; by which rollout mode, what that waits for, in how many waves, and how long the move budget makes it take at
+least. It reads cluster Secrets, Argo CD's ConfigMaps and the application-controller's workload, and asks Prometheus; it writes
+nothing and needs nothing installed.
+
+The workload is found by its labels, whatever it is called. Of the Secrets only name, server, shard, labels and annotations are looked at.`,
+		Example: `  ballast plan --prometheus http://localhost:9090
+  ballast plan --config ballast.yaml -o json
+  ballast plan --prometheus http://localhost:9090 --save-inputs inputs.json   # for a bug report: names, servers and loads, no credential known by its place`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), cmd.Flags().Changed("namespace"))
+		},
+	}
+	o.cluster.Register(cmd)
+	cmd.Flags().StringVar(&o.prometheus, "prometheus", "", "URL of the Prometheus that scrapes the application-controller (default: the configuration's)")
+	cmd.Flags().StringVar(&o.config, "config", "", "configuration file (default: every setting's default)")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table, json or yaml (the plan document)")
+	cmd.Flags().StringVar(&o.saveInputs, "save-inputs", "",
+		"also write the cycle's inputs to this `file`, as JSON: what a bug report needs to be understood; "+
+			"names and servers, no credential that is known by its place")
+	cmd.Flags().BoolVar(&o.all, "all", false, "list every move")
+	return cmd
+}
+
+func (o *options) run(ctx context.Context, out, progress io.Writer, namespaceSet bool) error {
+	if o.output != "table" && o.output != "json" && o.output != "yaml" {
+		return fmt.Errorf("--output: %q is not table, json or yaml", o.output)
+	}
+	cfg, err := o.loadConfig(namespaceSet)
+	if err != nil {
+		return err
+	}
+	c, err := o.cluster.Client()
+	if err != nil {
+		return err
+	}
+	in, err := observe(ctx, c, cfg, progress)
+	if err != nil {
+		return err
+	}
+	if o.saveInputs != "" {
+		masked, err := saveInputs(o.saveInputs, in)
+		if err != nil {
+			return err
+		}
+		if masked > 0 {
+			say.To(progress, "note: the server URL of %s holds credentials, which stand in %s as %s\n",
+				say.Plural(masked, "cluster Secret"), o.saveInputs, plan.Mark)
+		}
+	}
+	result := cycle.Run(in)
+	switch o.output {
+	case "json":
+		return writePlanJSON(out, in, result)
+	case "yaml":
+		return writePlanYAML(out, result)
+	}
+	return writePlanTable(out, in, result, o.all)
+}
+
+func (o *options) loadConfig(namespaceSet bool) (config.PlannerConfig, error) {
+	cfg := config.Default()
+	if o.config != "" {
+		var err error
+		if cfg, err = config.ParseFile(o.config, settings.CheckMetrics); err != nil {
+			return cfg, fmt.Errorf("reading the configuration %q: %w", o.config, err)
+		}
+	}
+	if namespaceSet || o.config == "" {
+		cfg.Target.Namespace = o.cluster.Namespace
+	}
+	if o.prometheus != "" {
+		cfg.Poll.Prometheus.URL = o.prometheus
+	}
+	return cfg, nil
+}
+
+// observe gathers a cycle's inputs with a person's rights.
+func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, progress io.Writer) (cycle.Inputs, error) {
+	in := cycle.Inputs{Now: time.Now().UTC().Truncate(time.Second), Config: cfg}
+	var err error
+	say.To(progress, "reading cluster Secrets and the application-controller in %s\n", cfg.Target.Namespace)
+	doc, err := connect.ReadDocument(ctx, c, cfg)
+	if err != nil {
+		return in, err
+	}
+	if in.Discovered, in.Workload, err = controller.Look(ctx, c, cfg, discover.Known{}, doc.Plan); err != nil {
+		return in, connect.ExplainDenied(err, cfg.Target.Namespace)
+	}
+	in.InForce, in.Pins, in.Paused, in.BreakGlass, in.Cordon, in.Tripped = doc.Plan, doc.Pins, doc.Paused, doc.BreakGlass, doc.Cordon, doc.Tripped
+	in.PinProblems, in.Discovered.AcceptDiscovery = doc.PinProblems, doc.AcceptDiscovery
+	saved, err := readSaved(ctx, c, cfg)
+	if err != nil {
+		say.To(progress, "note: what the leader remembers is not known whole, moves that were made already may not be counted: %v\n", err)
+	}
+	in.Memory.Changes, in.Memory.Known = saved.Changes, saved.Known
+	if doc.Plan != nil {
+		in.PlannerUser = doc.Plan.PlannerUser
+	}
+	target := plan.Target{Kind: in.Workload.Kind, Namespace: in.Workload.Namespace, Name: in.Workload.Name}
+	prometheus, err := controller.NewFetcher(cfg, target)
+	if err != nil {
+		return in, err
+	}
+	say.To(progress, "asking %s about %s\n", cfg.Poll.Prometheus.URL, say.Plural(len(in.Discovered.Secrets), "cluster Secret"))
+	in.Fetched, in.Owners = controller.Measure(ctx, prometheus, cfg, in.Discovered, in.Now)
+	return in, nil
+}
+
+// readSaved is what the leader remembers; nothing where no leader ever saved anything.
+func readSaved(ctx context.Context, c client.Client, cfg config.PlannerConfig) (cycle.Saved, error) {
+	h, _, err := store.New(store.Options{Client: c, Reader: c, Namespace: cfg.Target.Namespace,
+		Plan: cfg.Plan.ConfigMap, History: cfg.Plan.History}).ReadHistory(ctx)
+	if err != nil {
+		return cycle.Saved{}, err
+	}
+	saved, problems := cycle.ReadSaved(h.Parts)
+	return saved, errors.Join(problems...)
+}
+
+// saveInputs writes what a cycle saw, without credentials: those within URLs become a mark. It answers how many
+// clusters' server URLs had some.
+func saveInputs(file string, in cycle.Inputs) (masked int, err error) {
+	data, err := json.MarshalIndent(in, "", "  ")
+	if err != nil {
+		return 0, fmt.Errorf("encoding the inputs: %w", err)
+	}
+	servers, masked := maskedServers(in.Discovered.Secrets)
+	text := strings.NewReplacer(servers...).Replace(string(data)) // where it is a Prometheus label's value, too
+	text = plan.Visible(plan.MaskCredentials(text))
+	if !json.Valid([]byte(text)) { // a server like "n@" is part of an escape elsewhere
+		return 0, errors.New("saving the inputs: the credentials in a cluster's server URL cannot be masked, so nothing was saved: mend data.server first")
+	}
+	if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
+		return 0, fmt.Errorf("saving the inputs: %w", err)
+	}
+	return masked, nil
+}
+
+// maskedServers are the texts that replace servers with credentials in saved inputs, and the short hashes that rows
+// have of them, each behind what it replaces; and how many Secrets have such a server. Servers that differ still do:
+// they are compared where the inputs run again.
+func maskedServers(secrets []discover.Secret) (replace []string, masked int) {
+	shown, taken, count := map[string]string{}, map[string]bool{}, map[string]int{}
+	for _, s := range secrets {
+		if server := plan.NormalizeServer(s.Server); plan.MaskServer(server) == server {
+			taken[server] = true
+		}
+	}
+	for _, s := range secrets {
+		server := plan.NormalizeServer(s.Server)
+		mask := plan.MaskServer(server)
+		if mask == server {
+			continue
+		}
+		masked++
+		if shown[server] != "" {
+			continue
+		}
+		name := mask
+		for taken[name] {
+			count[mask]++
+			name = fmt.Sprintf("%s#%d", mask, 1+count[mask])
+		}
+		shown[server], taken[name] = name, true
+	}
+	return replacing(shown), masked
+}
+
+// replacing is what a strings.Replacer is made of: the longest servers first, for another may begin like them.
+func replacing(shown map[string]string) (pairs []string) {
+	longestFirst := func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) }
+	for _, server := range slices.SortedFunc(maps.Keys(shown), longestFirst) {
+		name := shown[server]
+		pairs = append(pairs, say.WithinJSON(server), say.WithinJSON(name),
+			`"srv": "`+plan.ServerHash(server)+`"`, `"srv": "`+plan.ServerHash(name)+`"`)
+	}
+	return pairs
+}

@@ -1,0 +1,167 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ballast/cmd/ballast/say"
+	"ballast/cmd/ballast/steer"
+	"ballast/planner/conflicts"
+	"ballast/planner/cycle"
+	"ballast/planner/discover"
+	"ballast/planner/ownership"
+	"ballast/planner/plan"
+	"ballast/planner/status"
+)
+
+// overview makes what is shown of what was seen.
+func (v *observation) overview() Overview {
+	s := Overview{Plan: v.state.Plan, now: v.now, Workload: v.workload, Reason: v.state.Annotations[plan.AnnotationReason],
+		DecidedAt: v.state.Annotations[plan.AnnotationDecidedAt], DecidedBy: v.state.Annotations[plan.AnnotationDecidedBy],
+		PinProblems: v.state.PinProblems, Neighbours: v.neighbours, Unseen: v.unseen, Unread: v.unread}
+	if v.state.PlanErr != nil {
+		s.PlanError = v.state.PlanErr.Error()
+	}
+	in := v.inputs()
+	c := cycle.Compare(in)
+	s.Replicas, s.Pins, s.Drift, s.Problems = c.Replicas, c.Pins, c.Agenda.Steps, c.Problems
+	for _, h := range c.Agenda.Held {
+		s.Held = append(s.Held, h.Message())
+	}
+	s.leads(v)
+	s.asked(v)
+	s.showPods(v)
+	if v.state.Plan != nil {
+		s.Rollout = underWayOf(plan.NewView(*v.state.Plan, c.Pins), v.said, v.now)
+	}
+	if v.said != nil {
+		s.takeOver(*v.said)
+	}
+	return s
+}
+
+// leads says who holds the Lease, and whether it is another installation.
+func (s *Overview) leads(v *observation) {
+	if v.lease == nil || v.lease.Spec.HolderIdentity == nil {
+		return
+	}
+	s.Leader = *v.lease.Spec.HolderIdentity
+	if v.lease.Spec.RenewTime != nil {
+		s.Renewed = v.lease.Spec.RenewTime.Time
+	}
+	if v.state.Plan == nil {
+		return
+	}
+	self := conflicts.Owner{Plan: v.config.Target.Namespace + "/" + v.config.Plan.ConfigMap, PlannerUser: v.state.Plan.PlannerUser}
+	if owner, foreign := conflicts.Judge(conflicts.Bounded(v.lease, v.now), self, conflicts.DefaultGrace, v.now); foreign {
+		s.Owner = &owner
+	}
+}
+
+// asked is what people said by annotations, and what ballast says of itself.
+func (s *Overview) asked(v *observation) {
+	doc, notes := v.state.Document, v.state.Annotations
+	s.Paused, s.BreakGlass, s.Tripped, s.RollbackTo = doc.Paused, doc.BreakGlass, say.OneLine(doc.Tripped), say.OneLine(doc.Rollback)
+	if doc.Paused {
+		s.PausedBy, s.PausedWhy = say.OneLine(notes[plan.AnnotationPausedBy]), say.OneLine(notes[plan.AnnotationPausedReason])
+	}
+	cordons, err := plan.ParseCordons(doc.Cordon)
+	if err != nil {
+		s.Problems = append(s.Problems, cycle.Problem{Phase: cycle.PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused", Message: err.Error()})
+	}
+	for _, c := range cordons {
+		if c.Until.After(v.now) {
+			s.Cordons = append(s.Cordons, steer.Cordoned{Replica: c.Replica, Until: c.Until, Clusters: len(s.carriedBy(c.Replica).LoadIndexes)})
+		}
+	}
+}
+
+// carriedBy is what a replica has under the plan; one that there is not has nothing.
+func (s *Overview) carriedBy(replica int) plan.Replica {
+	if replica < 0 || replica >= len(s.Replicas) {
+		return plan.Replica{ID: replica, TotalLoadDisplay: plan.Load(0).Display()}
+	}
+	return s.Replicas[replica]
+}
+
+func (s *Overview) showPods(v *observation) {
+	if v.pods == nil {
+		return
+	}
+	s.seesPods = true
+	for _, p := range v.pods.Pods {
+		r := s.carriedBy(p.Replica)
+		s.Pods = append(s.Pods, podStatus{Replica: p.Replica, Name: p.Name, Ready: p.Ready, Terminating: p.Terminating, Claimed: p.Claimed, Restarts: p.Restarts,
+			RestartedAt: p.RestartedAt, OOMKilled: p.OOMKilled, MemoryLimit: p.MemoryLimit, Clusters: len(r.LoadIndexes), Load: r.TotalLoadDisplay})
+	}
+	for _, problem := range v.pods.Problems {
+		s.Problems = append(s.Problems, cycle.Problem{Phase: cycle.PhaseOwnership, Kind: "PodsUnseen", Message: problem})
+	}
+	if !v.pods.Dynamic {
+		return
+	}
+	slots := v.pods.Slots(v.workload.Replicas, v.now)
+	s.Slots = &slotsStatus{Healthy: ownership.Healthy(slots), Of: v.workload.Replicas, Slots: []slotStatus{}}
+	s.Slots.Unhealthy = s.Slots.Healthy < s.Slots.Of
+	for _, slot := range slots {
+		shown := slotStatus{Shard: slot.Shard, State: string(slot.State), Controller: slot.Controller,
+			Unhealthy: slot.State == ownership.SlotSilent || slot.State == ownership.SlotGone}
+		if slot.Silence > 0 {
+			shown.HeartbeatAge = say.Span(slot.Silence)
+		}
+		s.Slots.Slots = append(s.Slots.Slots, shown)
+	}
+}
+
+// inputs are what is known of a cycle's outside the leader.
+func (v *observation) inputs() cycle.Inputs {
+	doc := v.state.Document
+	in := cycle.Inputs{Now: v.now, Config: v.config, InForce: doc.Plan, Pins: doc.Pins, Paused: doc.Paused, BreakGlass: doc.BreakGlass,
+		Tripped: doc.Tripped, Cordon: doc.Cordon,
+		Discovered: v.input, Workload: v.workload, Memory: cycle.Memory{Known: v.known}}
+	in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
+	if v.pods != nil {
+		in.Observed = cycle.Observed{Known: true, Dynamic: v.pods.Dynamic}
+		for _, p := range v.pods.Pods {
+			in.Observed.Pods = append(in.Observed.Pods, p.Pod)
+		}
+	}
+	return in
+}
+
+// takeOver shows what the leader said. What it could not do or will not believe it says of all that is shown here, too.
+func (s *Overview) takeOver(said status.Status) {
+	s.LookedAt, s.Conditions, s.Budget, s.Candidate = said.LookedAt, said.Conditions, said.Budget, said.Candidate
+	s.Unwell, s.FailoverOff, s.Orphaned, s.Doubled, s.Omitted = said.Unwell, said.FailoverHeld, said.Orphaned, said.Doubled, said.Omitted
+	if said.HeldUntil.After(s.now) {
+		s.HeldUntil = said.HeldUntil
+	}
+	known := func(p cycle.Problem) bool {
+		return slices.ContainsFunc(said.Problems, func(q cycle.Problem) bool { return p.Kind == q.Kind && p.Subject == q.Subject })
+	}
+	s.Problems = append(slices.DeleteFunc(s.Problems, known), said.Problems...)
+}
+
+// underWayOf is the rollout of the plan in force. What it waits for the leader says, if it has looked at this revision.
+func underWayOf(v *plan.View, said *status.Status, now time.Time) *underWay {
+	r := v.Plan.Rollout
+	if r == nil {
+		return nil
+	}
+	u := &underWay{Mode: r.Mode, Stage: r.Stage, Since: r.Since, From: r.From, To: plan.Count{Replicas: r.Replicas, ControllerReplicas: r.ControllerReplicas},
+		Wave: r.Wave, Waves: r.Waves, Moves: cycle.MovesUnderWay(v)}
+	if said != nil && said.Revision == v.Plan.Revision && said.Rollout != nil {
+		u.Waits, u.Deadline, u.After = said.Rollout.Waits, said.Rollout.Deadline, said.Rollout.After
+		u.Late = said.Rollout.Late || !u.Deadline.IsZero() && now.After(u.Deadline)
+	}
+	return u
+}
+
+// describe words a move; where a cluster came from nobody may know any more.
+func describe(m cycle.Move) string {
+	if m.From == discover.Nobody {
+		return fmt.Sprintf("%s: to %d", m.Cluster, m.To)
+	}
+	return fmt.Sprintf("%s: %d -> %d", m.Cluster, m.From, m.To)
+}

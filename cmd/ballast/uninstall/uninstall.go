@@ -1,0 +1,365 @@
+// Package uninstall is `ballast uninstall`.
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/certs"
+	"ballast/cmd/ballast/connect"
+	"ballast/cmd/ballast/say"
+	"ballast/planner/apply"
+	"ballast/planner/config"
+	"ballast/planner/conflicts"
+	"ballast/planner/diff"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/status"
+	"ballast/planner/store"
+)
+
+type options struct {
+	cluster  connect.Options
+	plan     string
+	history  string
+	webhooks string
+	yes      bool
+	keepPlan bool
+	timeout  time.Duration
+}
+
+func NewCommand() *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "uninstall",
+		Short: "Take ballast out, and leave every cluster with its owner",
+		Long: `uninstall takes ballast out in the order that leaves no cluster without an owner:
+
+  1. break-glass: every write passes but one to data.plan, and what the API server's policies refuse; the planner stops writing
+  2. ARGOCD_CONTROLLER_REPLICAS becomes spec.replicas, so that Argo CD's own algorithm finds an owner for clusters added later;
+     where it differs, this restarts the application-controller once
+  3. the webhook configuration, so that no write asks for what is about to go
+  4. the Deployments, their Lease, accounts, roles, services, NetworkPolicies, certificates and alerts, the admission policies, the priority
+     class; then the plan, its history and status, and their key in Secret ballast-plan-key, which --keep-plan keeps: break-glass ends instead
+
+Cluster Secrets keep their shard: each cluster stays where it is. Another installation in the cluster is not touched: of what has no
+namespace, uninstall takes what calls, binds or is named after its own. It runs with your own rights: list and delete on all of
+these (Secrets and the Lease are deleted by name, without list; the Lease takes get), get and patch on the plan ConfigMap, and list and patch on the workload.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	o.cluster.Register(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.plan, "plan-configmap", "ballast-plan", "name of the plan ConfigMap")
+	f.StringVar(&o.history, "history-configmap", "ballast-history", "name of the history ConfigMap")
+	f.StringVar(&o.webhooks, "webhook-configuration", "",
+		"name of the MutatingWebhookConfiguration, where it does not have ballast's label")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&o.keepPlan, "keep-plan", false, "keep the plan, its history and their key, for an installation to come")
+	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long the application-controller may take to restart")
+	return cmd
+}
+
+func (o *options) run(ctx context.Context, in io.Reader, out io.Writer) error {
+	c, err := o.cluster.Client()
+	if err != nil {
+		return err
+	}
+	target, w, err := o.target(ctx, c)
+	if err != nil {
+		return err
+	}
+	question := fmt.Sprintf("Take ballast out of %s, where %s %s has %s?", o.cluster.Namespace, w.Kind, w.Name, say.Plural(w.Replicas, "replica"))
+	if !o.yes && !say.Confirm(in, out, question) {
+		return errors.New("nothing was changed")
+	}
+	for _, step := range o.steps(target, w) {
+		say.To(out, "- %s\n", step.what)
+		if err := step.do(ctx, c); err != nil {
+			return fmt.Errorf("%s: %w\nwhat went before is done; run uninstall again to go on", step.what, err)
+		}
+	}
+	say.To(out, "ballast is gone. Every cluster Secret keeps its shard.\n")
+	return nil
+}
+
+// uninstallStep is one of the steps, which come in an order.
+type uninstallStep struct {
+	what string
+	do   func(context.Context, client.Client) error
+}
+
+func (o *options) steps(target plan.Target, w discover.Workload) []uninstallStep {
+	align := func(ctx context.Context, c client.Client) error { return o.alignEnv(ctx, c, target) }
+	rest := func(ctx context.Context, c client.Client) error {
+		if err := o.deleteRest(ctx, c); err != nil {
+			return err
+		}
+		return o.deleteLease(ctx, c, target.Name)
+	}
+	last := uninstallStep{"the plan, its history and their key", o.deletePlan}
+	if o.keepPlan {
+		last = uninstallStep{"the plan, its history and their key stay; break-glass ends, for an installation to come", o.endBreakGlass}
+	}
+	return []uninstallStep{
+		{"break-glass: from here on every write passes but one to data.plan, and what the API server's policies refuse", o.breakGlass},
+		{fmt.Sprintf("%s = spec.replicas (%d), and the pods that read it", plan.EnvReplicas, w.Replicas), align},
+		{"the webhook configuration", o.deleteWebhooks},
+		{"the Deployments and what belongs to them", rest},
+		last,
+	}
+}
+
+// target is the plan's, else the one that is found.
+func (o *options) target(ctx context.Context, c client.Client) (plan.Target, discover.Workload, error) {
+	cfg := config.Default()
+	cfg.Target.Namespace, cfg.Plan.ConfigMap = o.cluster.Namespace, o.plan
+	doc, err := connect.ReadDocument(ctx, c, cfg)
+	if err != nil {
+		return plan.Target{}, discover.Workload{}, err
+	}
+	want := cfg.Target
+	if doc.Plan != nil {
+		want = doc.Plan.Target
+	}
+	if want.Namespace != o.cluster.Namespace { // who forged it would have us write there, with a person's rights
+		return plan.Target{}, discover.Workload{}, fmt.Errorf("the plan names a workload of namespace %q, and no plan of %q does: "+
+			"delete ConfigMap %q, and run uninstall again",
+			want.Namespace, o.cluster.Namespace, o.plan)
+	}
+	target, w, err := discover.FindTarget(ctx, c, want, doc.Plan)
+	if err == nil {
+		err = o.standsStill(doc, w)
+	}
+	return target, w, err
+}
+
+// standsStill refuses to leave a workload without replicas: rollout.x0y stops all of them for a while, and nobody would
+// bring them back.
+func (o *options) standsStill(doc plan.Document, w discover.Workload) error {
+	switch {
+	case w.Replicas > 0 && stops(doc):
+		return fmt.Errorf("rollout.x0y stops every replica of %s %s at this moment, and nobody would bring them back: wait until `ballast status` shows no rollout; "+
+			"where no planner runs any more, kubectl -n %s annotate configmap %s %s=off, and run uninstall again",
+			w.Kind, w.Name, o.cluster.Namespace, o.plan, plan.AnnotationEnforcement)
+	case w.Replicas > 0:
+		return nil
+	}
+	back := 1
+	if doc.Plan != nil && doc.Plan.Rollout != nil {
+		back = max(back, doc.Plan.Rollout.From.Replicas)
+	}
+	return fmt.Errorf("%s %s has no replicas, and nobody would bring them back: wait until `ballast status` shows no rollout; where no planner runs any more,"+
+		" kubectl -n %s annotate configmap %s %s=off, then kubectl -n %s scale %s %s --replicas=%d, and run uninstall again",
+		w.Kind, w.Name, o.cluster.Namespace, o.plan, plan.AnnotationEnforcement, o.cluster.Namespace, strings.ToLower(w.Kind), w.Name, back)
+}
+
+// stops reports whether the plan has no replicas, for the time of an x0y, and is in force.
+func stops(doc plan.Document) bool {
+	return doc.Plan != nil && !doc.BreakGlass && doc.Plan.Rollout != nil && doc.Plan.Replicas == 0
+}
+
+func (o *options) breakGlass(ctx context.Context, c client.Client) error {
+	return o.enforcement(ctx, c, `"off"`)
+}
+
+// endBreakGlass leaves no plan under which the next installation would enforce nothing. It comes last: nothing of this
+// one is there any more that the annotation kept quiet.
+func (o *options) endBreakGlass(ctx context.Context, c client.Client) error {
+	if err := o.deleteConfigMap(ctx, c, status.Name(o.plan)); err != nil { // whose word was it?
+		return err
+	}
+	return o.enforcement(ctx, c, "null")
+}
+
+// enforcement writes the annotation, or takes it away by null; without a plan ConfigMap there is nothing to do.
+func (o *options) enforcement(ctx context.Context, c client.Client, json string) error {
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.Namespace, Name: o.plan}}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, plan.AnnotationEnforcement, json)
+	return client.IgnoreNotFound(c.Patch(ctx, cm, client.RawPatch("application/merge-patch+json", patch)))
+}
+
+// alignEnv writes the env where it differs and waits until every pod runs with it. A webhook replica sees the
+// break-glass within a moment; until it does it puts the old value back, so that the write is repeated.
+func (o *options) alignEnv(ctx context.Context, c client.Client, target plan.Target) error {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	applier := apply.New(apply.Options{Client: c, Reader: c})
+	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
+		_, w, err := discover.FindTarget(ctx, c, target, nil)
+		if err != nil {
+			return false, err
+		}
+		if err := o.standsStill(plan.Document{}, w); err != nil {
+			return false, err
+		}
+		if w.EnvReplicas == nil || *w.EnvReplicas == fmt.Sprint(w.Replicas) {
+			return w.ReadyReplicas >= w.Replicas && w.UpdatedReplicas >= w.Replicas && w.ObservedGeneration >= w.Generation, nil
+		}
+		step := diff.PatchWorkload{ControllerReplicas: &w.Replicas, Why: diff.Rolling}
+		for _, result := range applier.Apply(ctx, target, []diff.Step{step}).Results {
+			if result.Outcome == apply.Failed || result.Outcome == apply.Refused {
+				return false, result.Err
+			}
+		}
+		return false, nil
+	})
+}
+
+// deleteWebhooks deletes the configuration of this installation, under whatever name.
+func (o *options) deleteWebhooks(ctx context.Context, c client.Client) error {
+	var all outside
+	if err := list(ctx, c, &all.webhooks); err != nil {
+		return err
+	}
+	own, err := all.configurations(o.cluster.Namespace, o.webhooks)
+	if err != nil {
+		return err
+	}
+	return deleteAll(ctx, c, own)
+}
+
+// list reads what there is of a kind; one that the cluster does not have is none.
+func list(ctx context.Context, c client.Client, to client.ObjectList, options ...client.ListOption) error {
+	err := c.List(ctx, to, options...)
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("listing %T: %w", to, err)
+	}
+	return nil
+}
+
+func deleteAll(ctx context.Context, c client.Client, objects []client.Object) error {
+	for _, object := range objects {
+		if err := c.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting %T %q: %w", object, object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// deleteRest deletes everything with ballast's label in the namespace, in an order in which nothing is missed: what
+// runs first, what it needs later; then what is this installation's beside it. Kinds that the cluster does not have are
+// passed over.
+func (o *options) deleteRest(ctx context.Context, c client.Client) error {
+	for _, kind := range []client.ObjectList{
+		&appsv1.DeploymentList{}, &policyv1.PodDisruptionBudgetList{}, &networkingv1.NetworkPolicyList{}, &corev1.ServiceList{},
+		untypedList("cert-manager.io", "Certificate"), untypedList("cert-manager.io", "Issuer"),
+		untypedList("monitoring.coreos.com", "PrometheusRule"), untypedList("monitoring.coreos.com", "PodMonitor"),
+		&rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &corev1.ServiceAccountList{}, &corev1.ConfigMapList{},
+	} {
+		if err := list(ctx, c, kind, client.InNamespace(o.cluster.Namespace), client.MatchingLabels{partOf: "ballast"}); err != nil {
+			return err
+		}
+		objects, err := meta.ExtractList(kind)
+		if err != nil {
+			return err
+		}
+		var rest []client.Object
+		for _, object := range objects {
+			if named, ok := object.(client.Object); ok && named.GetName() != o.plan && named.GetName() != o.history {
+				rest = append(rest, named)
+			}
+		}
+		if err := deleteAll(ctx, c, rest); err != nil {
+			return err
+		}
+	}
+	if err := o.deleteOutside(ctx, c); err != nil {
+		return err
+	}
+	// The certificates' Secrets are made by others, without ballast's label; cert-manager leaves its own, with the CA's
+	// key.
+	for _, name := range []string{certs.LeafTLS, certs.CASecret, certs.CA} {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.Namespace, Name: name}}
+		if err := c.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting Secret %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// deleteOutside deletes what has no namespace and is this installation's.
+func (o *options) deleteOutside(ctx context.Context, c client.Client) error {
+	var all outside
+	for _, kind := range []client.ObjectList{&all.policyBindings, &all.policies, &all.roles, &all.classes} {
+		if err := list(ctx, c, kind, client.MatchingLabels{partOf: "ballast"}); err != nil {
+			return err
+		}
+	}
+	if err := list(ctx, c, &all.bindings); err != nil { // all of them: a ClusterRole that another's binds stays
+		return err
+	}
+	return deleteAll(ctx, c, all.rest(o.cluster.Namespace))
+}
+
+// deleteLease deletes what the planners elected their leader by, unless it names another installation's plan.
+func (o *options) deleteLease(ctx context.Context, c client.Client, workload string) error {
+	lease := &coordinationv1.Lease{}
+	key := client.ObjectKey{Namespace: o.cluster.Namespace, Name: "ballast-" + workload}
+	if err := c.Get(ctx, key, lease); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("reading Lease %q: %w", key.Name, err)
+	}
+	if of := lease.Annotations[conflicts.AnnotationPlan]; of != "" && of != o.cluster.Namespace+"/"+o.plan {
+		return nil
+	}
+	return deleteAll(ctx, c, []client.Object{lease})
+}
+
+func untypedList(group, kind string) *unstructured.UnstructuredList {
+	l := &unstructured.UnstructuredList{}
+	l.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind + "List"})
+	return l
+}
+
+func (o *options) deletePlan(ctx context.Context, c client.Client) error {
+	for _, name := range []string{status.Name(o.plan), o.plan, o.history} {
+		if err := o.deleteConfigMap(ctx, c, name); err != nil {
+			return err
+		}
+	}
+	// Without its plans the key vouches for nothing.
+	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.Namespace, Name: store.KeyName(o.plan)}}
+	if err := c.Delete(ctx, key); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting Secret %q: %w", key.Name, err)
+	}
+	return nil
+}
+
+func (o *options) deleteConfigMap(ctx context.Context, c client.Client, name string) error {
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.Namespace, Name: name}}
+	if err := c.Delete(ctx, cm); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting ConfigMap %q: %w", name, err)
+	}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(cm), cm); err == nil && len(cm.Finalizers) > 0 {
+		return fmt.Errorf("deleting ConfigMap %q: it waits for its finalizers %s; where nobody is to take them off: kubectl -n %s patch configmap %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'",
+			name, plan.Printable(strings.Join(cm.Finalizers, ", "), 500), o.cluster.Namespace, name)
+	}
+	return nil
+}
