@@ -24,6 +24,7 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/probe"
+	"ballast/planner/sim"
 	"ballast/planner/telemetry"
 )
 
@@ -65,10 +66,10 @@ type crashRun struct {
 	cache   crashCache // what the leader's watches have told of it
 	lag     time.Time  // until when they are behind
 	news    crashNews
-	status  crashStatus // as the API server has it
-	faulty  int         // faults that are to come
-	emptied int         // the replica that people want empty, or that is ill
-	before  crashEnd    // how the fleet stood before
+	status  sim.Status // as the API server has it
+	faulty  int        // faults that are to come
+	emptied int        // the replica that people want empty, or that is ill
+	before  crashEnd   // how the fleet stood before
 	told    map[string]int
 	trace   []string
 }
@@ -139,17 +140,17 @@ func (r *crashRun) populate(c crashCase) {
 	r.must(r.client.Create(r.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "argocd-cm"},
 		Data: map[string]string{"cluster.inClusterEnabled": "false"}}))
 	r.must(client.IgnoreAlreadyExists(r.client.Create(r.ctx, newKeySecret(r.namespace)))) // where the shipped manifests are installed
-	for _, name := range r.fleet.clusters {
+	for _, name := range r.fleet.Clusters {
 		r.must(r.client.Create(r.ctx, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name, Labels: map[string]string{plan.SecretTypeLabel: plan.SecretTypeCluster}},
 			Data:       map[string][]byte{"name": []byte(name), "server": []byte(server(name)), "config": []byte("{}")},
 		}))
 	}
-	for _, name := range r.fleet.clusters {
+	for _, name := range r.fleet.Clusters {
 		r.readSecret(name)
 	}
 	r.readWorkload()
-	r.fleet.populate(r.clock.Now())
+	r.fleet.Populate(r.clock.Now())
 	r.writeStatus()
 }
 
@@ -163,10 +164,10 @@ func (r *crashRun) readWorkload() {
 	r.get(set, crashWorkload)
 	r.stands.set, r.news.objects = set, true
 	f := r.fleet
-	f.replicas, f.env, f.generation = int(*set.Spec.Replicas), "", set.Generation
-	f.restartedAt = set.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"]
+	f.Replicas, f.Env, f.Generation = int(*set.Spec.Replicas), "", set.Generation
+	f.RestartedAt = set.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"]
 	for _, e := range set.Spec.Template.Spec.Containers[0].Env {
-		f.env = e.Value
+		f.Env = e.Value
 	}
 }
 
@@ -175,9 +176,9 @@ func (r *crashRun) readSecret(name string) {
 	r.get(s, name)
 	r.stands.secrets[name], r.news.objects = s, true
 	if v := discover.ParseShard(s.Data[plan.ShardKey]); v.State == discover.ShardValid {
-		r.fleet.shards[name] = v.N
+		r.fleet.Shards[name] = v.N
 	} else {
-		delete(r.fleet.shards, name)
+		delete(r.fleet.Shards, name)
 	}
 }
 
@@ -202,7 +203,7 @@ func (r *crashRun) readPlan() {
 
 // writeStatus is the StatefulSet controller's only write.
 func (r *crashRun) writeStatus() {
-	s := r.fleet.status(r.clock.Now())
+	s := r.fleet.Status(r.clock.Now())
 	if s == r.status {
 		return
 	}
@@ -256,13 +257,13 @@ func (r *crashRun) second() {
 	now := r.clock.Now()
 	r.faults.pass(now)
 	if !r.faults.away(now) {
-		r.fleet.control(now)
+		r.fleet.Control(now)
 		r.writeStatus()
 		if r.leader == nil && !now.Before(r.next) {
 			r.lead()
 		}
 	}
-	r.fleet.own(now)
+	r.fleet.Own(now)
 	r.watch.second(now)
 	r.judge()
 }
@@ -327,12 +328,12 @@ func (r *crashRun) settled() bool {
 // differs says what differs from the plan.
 func (r *crashRun) differs() string {
 	p := r.watch.plan
-	if r.fleet.replicas != p.Replicas || p.ControllerReplicas > 0 && r.fleet.env != fmt.Sprint(p.ControllerReplicas) {
-		return fmt.Sprintf("the workload has %d replicas and env %q, the plan %d and %d", r.fleet.replicas, r.fleet.env, p.Replicas, p.ControllerReplicas)
+	if r.fleet.Replicas != p.Replicas || p.ControllerReplicas > 0 && r.fleet.Env != fmt.Sprint(p.ControllerReplicas) {
+		return fmt.Sprintf("the workload has %d replicas and env %q, the plan %d and %d", r.fleet.Replicas, r.fleet.Env, p.Replicas, p.ControllerReplicas)
 	}
-	for _, c := range r.fleet.clusters {
+	for _, c := range r.fleet.Clusters {
 		row, known := p.Clusters[c]
-		if shard, stamped := r.fleet.shards[c]; !known || !stamped || shard != row.Replica {
+		if shard, stamped := r.fleet.Shards[c]; !known || !stamped || shard != row.Replica {
 			return fmt.Sprintf("Secret %s carries %d (%t), its row is %+v (%t)", c, shard, stamped, row, known)
 		}
 	}
@@ -356,14 +357,14 @@ func (p crashPrometheus) Fetch(_ context.Context, metrics []poll.Metric, _ disco
 	f, fetched := p.run.fleet, make([]poll.Fetched, len(metrics))
 	for i, m := range metrics {
 		fetched[i].Metric = m.ID
-		for _, c := range f.clusters {
+		for _, c := range f.Clusters {
 			if m.ID != ownerMetric().ID {
 				fetched[i].Samples = append(fetched[i].Samples, poll.Sample{Key: server(c), Value: f.loads[c], At: now})
 				continue
 			}
-			for ordinal, pod := range f.pods {
-				if _, owns := pod.gained[c]; owns {
-					fetched[i].Samples = append(fetched[i].Samples, poll.Sample{Key: crashPodName(ordinal) + "|" + server(c), Value: 1, At: now})
+			for ordinal, pod := range f.Pods {
+				if _, owns := pod.Gained[c]; owns {
+					fetched[i].Samples = append(fetched[i].Samples, poll.Sample{Key: sim.PodName(ordinal) + "|" + server(c), Value: 1, At: now})
 				}
 			}
 		}

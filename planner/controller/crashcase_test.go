@@ -159,8 +159,8 @@ func crashShift() crashGoal {
 func (r *crashRun) shift() {
 	r.note("GOAL other loads")
 	loads := maps.Clone(r.fleet.loads)
-	for i, c := range r.fleet.clusters {
-		r.fleet.loads[c] = loads[r.fleet.clusters[len(r.fleet.clusters)-1-i]] + float64(7*(i%3))
+	for i, c := range r.fleet.Clusters {
+		r.fleet.loads[c] = loads[r.fleet.Clusters[len(r.fleet.Clusters)-1-i]] + float64(7*(i%3))
 	}
 }
 
@@ -199,14 +199,14 @@ func crashIll() crashGoal {
 	return crashGoal{name: "fall ill", begin: func(r *crashRun) {
 		r.empty()
 		r.note("GOAL replica %d falls ill", r.emptied)
-		r.fleet.broken[r.emptied] = true
+		r.fleet.Broken[r.emptied] = true
 	}, done: (*crashRun).isEmptied, empties: true}
 }
 
 func crashHeal() crashGoal {
 	return crashGoal{name: "recover", begin: func(r *crashRun) {
 		r.note("GOAL replica %d recovers", r.emptied)
-		delete(r.fleet.broken, r.emptied)
+		delete(r.fleet.Broken, r.emptied)
 	}}
 }
 

@@ -64,7 +64,7 @@ func crashDie() crashGoal {
 		r.until("no wave answers for what follows", time.Hour, func() bool { return !r.clock.Now().Before(rest) })
 		r.empty()
 		r.note("GOAL replica %d is killed again and again", r.emptied)
-		r.fleet.dies[r.emptied], r.watch.changed = r.clock.Now(), r.clock.Now()
+		r.fleet.Dies[r.emptied], r.watch.changed = r.clock.Now(), r.clock.Now()
 	}, done: func(r *crashRun, e crashEnd) {
 		r.isEmptied(e)
 		// A Secret that nobody may write for long leaves its cluster without an owner, and that trips.
@@ -77,7 +77,7 @@ func crashDie() crashGoal {
 func crashSpare() crashGoal {
 	return crashGoal{name: "spared", begin: func(r *crashRun) {
 		r.note("GOAL replica %d is killed no more", r.emptied)
-		delete(r.fleet.dies, r.emptied)
+		delete(r.fleet.Dies, r.emptied)
 	}}
 }
 
@@ -90,8 +90,8 @@ func crashScale(replicas int) crashGoal {
 		r.readWorkload()
 		r.watch.workloadWritten()
 	}, done: func(r *crashRun, _ crashEnd) {
-		if r.has(replicas); r.fleet.replicas != replicas {
-			r.fatal("people's %d replicas became %d", replicas, r.fleet.replicas)
+		if r.has(replicas); r.fleet.Replicas != replicas {
+			r.fatal("people's %d replicas became %d", replicas, r.fleet.Replicas)
 		}
 	}}
 }
@@ -138,7 +138,7 @@ func crashPin(beyond bool) crashGoal {
 
 // first is the first cluster of a replica, by name.
 func (r *crashRun) first(replica int) string {
-	for _, name := range r.fleet.clusters {
+	for _, name := range r.fleet.Clusters {
 		if r.watch.plan.Clusters[name].Replica == replica {
 			return name
 		}

@@ -219,7 +219,7 @@ var _ apply.Nudger = (*crashLeader)(nil)
 // Nudge stands for the annotation of one of the cluster's Applications.
 func (l *crashLeader) Nudge(ctx context.Context, _, cluster, _, _ string) (string, error) {
 	return "app-of-" + cluster, l.write(ctx, crashNudge, cluster, func(context.Context) error {
-		l.run.fleet.nudge(cluster, l.run.clock.Now())
+		l.run.fleet.Nudge(cluster, l.run.clock.Now())
 		return nil
 	})
 }
@@ -259,14 +259,14 @@ func (r *crashRun) written(k crashKind, name string, err error) {
 			r.lag = r.clock.Now().Add(time.Duration(1+r.coin.IntN(3)) * time.Second)
 		}
 	case crashSecret:
-		before := r.fleet.shards[name]
-		_, had := r.fleet.shards[name]
+		before := r.fleet.Shards[name]
+		_, had := r.fleet.Shards[name]
 		r.readSecret(name)
 		r.watch.secretWritten(name, before, had)
 	case crashSet:
 		r.readWorkload()
 		r.watch.workloadWritten()
 	}
-	r.fleet.own(r.clock.Now())
+	r.fleet.Own(r.clock.Now())
 	r.note("write %d of %s %s: %v", r.faults.steps, k, name, err)
 }

@@ -64,7 +64,7 @@ func afterThePlan(r *crashRun) func(crashKind, bool) bool {
 // moves reports whether a Secret carries another shard than its row's.
 func (r *crashRun) moves() bool {
 	for name, row := range r.watch.plan.Clusters {
-		if shard, stamped := r.fleet.shards[name]; !stamped || shard != row.Replica {
+		if shard, stamped := r.fleet.Shards[name]; !stamped || shard != row.Replica {
 			return true
 		}
 	}
@@ -129,8 +129,8 @@ func neverReady(t *testing.T, server *rest.Config, mode crashMode) {
 	r.watch.mode = crashModeOf(r.config.Rollout)
 	r.lead()
 	r.settle()
-	before, pods := r.end(), r.fleet.pods[0]
-	r.fleet.broken[3] = true
+	before, pods := r.end(), r.fleet.Pods[0]
+	r.fleet.Broken[3] = true
 	r.fix(5)
 	r.until("the stage that waits for pods", 10*time.Minute, func() bool { return r.in(plan.Scaling, plan.Restoring) })
 	since := r.watch.plan.Rollout.Since
@@ -138,12 +138,12 @@ func neverReady(t *testing.T, server *rest.Config, mode crashMode) {
 	if waited := r.clock.Since(since); waited < 4*time.Minute {
 		r.fatal("it turned back after %s, before its deadline", waited)
 	}
-	if r.fleet.pods[4] != nil {
+	if r.fleet.Pods[4] != nil {
 		r.fatal("OrderedReady started pod 4 behind one that is not ready")
 	}
-	r.until("the end", 3*time.Minute, func() bool { return r.watch.plan.Rollout == nil && r.fleet.settled(r.clock.Now()) })
+	r.until("the end", 3*time.Minute, func() bool { return r.watch.plan.Rollout == nil && r.fleet.Settled(r.clock.Now()) })
 	r.wantEnd("on the way back", before)
-	if mode != crashX0Y && r.fleet.pods[0] != pods {
+	if mode != crashX0Y && r.fleet.Pods[0] != pods {
 		r.fatal("pod 0 was restarted")
 	}
 	if mode == crashX0Y && r.watch.zeroings != 1 {
@@ -159,7 +159,7 @@ func neverReady(t *testing.T, server *rest.Config, mode crashMode) {
 	if r.watch.rollouts != rollouts || r.watch.plan.Revision != revision {
 		r.fatal("it was tried again within half an hour: revision %d", r.watch.plan.Revision)
 	}
-	delete(r.fleet.broken, 3)
+	delete(r.fleet.Broken, 3)
 	r.settle()
 	r.has(5)
 }

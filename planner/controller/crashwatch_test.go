@@ -117,7 +117,7 @@ func (w *crashWatch) limited(old, next plan.Plan) {
 	now := w.run.clock.Now()
 	w.moves = append(w.moves, crashMoves{now, moved})
 	for _, rate := range w.run.config.Change.Moves.Rate {
-		sum, allowed := 0, change.Rate{Percent: rate.Percent}.Allowed(len(w.run.fleet.clusters))
+		sum, allowed := 0, change.Rate{Percent: rate.Percent}.Allowed(len(w.run.fleet.Clusters))
 		for _, m := range w.moves {
 			if now.Sub(m.at) < time.Duration(rate.Period) {
 				sum += m.n
@@ -144,10 +144,10 @@ func stopsAll(r *plan.Rollout) bool {
 // workloadWritten counts how often the workload stops.
 func (w *crashWatch) workloadWritten() {
 	w.changed = w.run.clock.Now()
-	before, now := w.replicas, w.run.fleet.replicas
+	before, now := w.replicas, w.run.fleet.Replicas
 	w.replicas = now
-	if w.template != w.run.fleet.template() {
-		w.template = w.run.fleet.template()
+	if w.template != w.run.fleet.Template() {
+		w.template = w.run.fleet.Template()
 		w.templates++
 	}
 	if now != 0 || before == 0 {
@@ -168,7 +168,7 @@ func (w *crashWatch) workloadWritten() {
 // not taken back: what could not be written in its time is written later.
 func (w *crashWatch) secretWritten(name string, before int, had bool) {
 	w.changed = w.run.clock.Now()
-	shard, has := w.run.fleet.shards[name]
+	shard, has := w.run.fleet.Shards[name]
 	if t, waits := w.waits[name]; waits && shard != before {
 		w.waits[name] = crashWait{all: t.all} // another replica's turn
 	}
@@ -197,11 +197,11 @@ func hasKey(m map[string]int, name string) bool {
 // stamped: the first shard of a Secret is who owns its cluster.
 func (w *crashWatch) stamped(name string, shard int) {
 	f := w.run.fleet
-	for _, p := range f.pods {
-		if p.env <= 1 {
+	for _, p := range f.Pods {
+		if p.Env <= 1 {
 			return // every pod has every cluster
 		}
-		if owner := f.algorithm(name, p.env); f.pods[owner] != nil && owner != shard {
+		if owner := f.Algorithm(name, p.Env); f.Pods[owner] != nil && owner != shard {
 			w.blame("Secret %s is stamped with %d, and its owner was %d", name, shard, owner)
 		}
 	}
@@ -211,19 +211,19 @@ func (w *crashWatch) stamped(name string, shard int) {
 func (w *crashWatch) second(now time.Time) {
 	f := w.run.fleet
 	w.stoppedFor += time.Second
-	if f.replicas > 0 {
+	if f.Replicas > 0 {
 		w.stoppedFor = 0
 	}
 	w.stopped = max(w.stopped, w.stoppedFor)
 	if w.stoppedFor > crashMostStopped+w.run.faults.lasted() {
 		w.blame("the workload has stood at 0 for %s", w.stoppedFor)
 	}
-	if f.replicas == 0 && (w.plan == nil || w.plan.Rollout == nil || w.plan.Rollout.Mode != plan.ModeX0Y) {
+	if f.Replicas == 0 && (w.plan == nil || w.plan.Rollout == nil || w.plan.Rollout.Mode != plan.ModeX0Y) {
 		w.blame("the workload stands at 0")
 	}
 	w.oneEnv()
-	for _, c := range f.clusters {
-		if owners := f.owners(c); len(owners) > 1 {
+	for _, c := range f.Clusters {
+		if owners := f.countedOwners(c); len(owners) > 1 {
 			w.blame("cluster %s is owned by %v", c, owners)
 		}
 		w.wait(c, now)
@@ -232,9 +232,9 @@ func (w *crashWatch) second(now time.Time) {
 
 // oneEnv: no pod that owns everything starts once all pods count replicas.
 func (w *crashWatch) oneEnv() {
-	all := len(w.run.fleet.pods) > 0
-	for i, p := range w.run.fleet.pods {
-		if p.env <= 1 {
+	all := len(w.run.fleet.Pods) > 0
+	for i, p := range w.run.fleet.Pods {
+		if p.Env <= 1 {
 			all = false
 			if w.counted {
 				w.blame("pod %d owns everything", i)
@@ -246,7 +246,7 @@ func (w *crashWatch) oneEnv() {
 
 func (w *crashWatch) wait(c string, now time.Time) {
 	f := w.run.fleet
-	if f.served(c) {
+	if f.Working(c) {
 		w.waits[c] = crashWait{}
 		return
 	}
@@ -254,12 +254,12 @@ func (w *crashWatch) wait(c string, now time.Time) {
 	if !had {
 		return // found without an owner: its first one waits for its resync
 	}
-	shard, stamped := f.shards[c]
-	if stamped && (f.broken[shard] || f.dead(shard, now)) {
+	shard, stamped := f.Shards[c]
+	if stamped && (f.Broken[shard] || f.Dead(shard, now)) {
 		return // for as long as its replica is ill
 	}
 	t.all += time.Second
-	if stamped && f.up(f.pods[shard], now) {
+	if stamped && f.Up(f.Pods[shard], now) {
 		t.ready += time.Second
 	}
 	w.waits[c] = t

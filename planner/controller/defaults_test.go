@@ -24,6 +24,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
+	"ballast/planner/sim"
 )
 
 // TestTheShippedConfigurationRunsAsItIs takes a fleet through its first hours under the configuration that is shipped:
@@ -47,8 +48,8 @@ func TestTheShippedConfigurationRunsAsItIs(t *testing.T) {
 	t.Cleanup(prometheus.Close)
 	r.watch.mode = plan.ModeLive
 	owners := map[string]int{}
-	for _, name := range r.fleet.clusters {
-		owners[name] = r.fleet.algorithm(name, c.replicas)
+	for _, name := range r.fleet.Clusters {
+		owners[name] = r.fleet.Algorithm(name, c.replicas)
 	}
 
 	r.config = shippedConfig(t, plan.Observe, prometheus.URL)
@@ -58,7 +59,7 @@ func TestTheShippedConfigurationRunsAsItIs(t *testing.T) {
 
 	r.configure(func(c *config.PlannerConfig) { *c = shippedConfig(t, plan.Enforce, prometheus.URL) })
 	rests := func() bool { return r.watch.plan.Rollout == nil }
-	r.until("the one restart", 15*time.Minute, func() bool { return r.fleet.made == 2*c.replicas && rests() })
+	r.until("the one restart", 15*time.Minute, func() bool { return r.fleet.Made == 2*c.replicas && rests() })
 	r.isPrepared(owners)
 
 	r.until("the election", 20*time.Minute, func() bool { return !rests() })
@@ -118,11 +119,11 @@ func jsonOf(t *testing.T, v any) string {
 func defaultsCase() crashCase {
 	c := crashCase{seed: 13, mode: crashLive, replicas: 3, env: "3", loads: map[string]float64{}}
 	f := newCrashFleet(c.seed, nil)
-	f.found = c.replicas
+	f.Found = c.replicas
 	on := map[int]int{}
 	for i := range 40 {
 		name := fmt.Sprintf("c%02d", i)
-		owner := f.algorithm(name, c.replicas)
+		owner := f.Algorithm(name, c.replicas)
 		c.loads[name] = []float64{75, 98, 60}[owner]
 		if on[owner]++; owner == 1 && on[owner] <= 5 {
 			c.loads[name] = 60
@@ -149,20 +150,20 @@ func (r *crashRun) isObserved(owners map[string]int) {
 	if diff := cmp.Diff(owners, r.end().Rows); diff != "" {
 		r.fatal("the first plan is not the fleet as it is (-fleet +plan):\n%s", diff)
 	}
-	if len(r.fleet.shards) > 0 || r.fleet.replicas != 3 || r.fleet.env != "3" {
-		r.fatal("Observe wrote: shards %v, %d replicas, env %s", r.fleet.shards, r.fleet.replicas, r.fleet.env)
+	if len(r.fleet.Shards) > 0 || r.fleet.Replicas != 3 || r.fleet.Env != "3" {
+		r.fatal("Observe wrote: shards %v, %d replicas, env %s", r.fleet.Shards, r.fleet.Replicas, r.fleet.Env)
 	}
 }
 
 // isPrepared: each Secret has the owner it had, and every pod restarted once, for the env.
 func (r *crashRun) isPrepared(owners map[string]int) {
 	r.Helper()
-	if diff := cmp.Diff(owners, r.fleet.shards); diff != "" {
+	if diff := cmp.Diff(owners, r.fleet.Shards); diff != "" {
 		r.fatal("adoption changed owners (-before +after):\n%s", diff)
 	}
-	if r.fleet.made != 6 || r.fleet.env != "16" || r.fleet.replicas != 3 {
+	if r.fleet.Made != 6 || r.fleet.Env != "16" || r.fleet.Replicas != 3 {
 		r.fatal("%d pods were started, env %s, %d replicas; want three and as many again, 16, and 3",
-			r.fleet.made, r.fleet.env, r.fleet.replicas)
+			r.fleet.Made, r.fleet.Env, r.fleet.Replicas)
 	}
 }
 
@@ -202,8 +203,8 @@ func (r *crashRun) isLevel(owners map[string]int) {
 	if waited := r.watch.moves[2].at.Sub(r.watch.moves[0].at); waited < time.Hour { // the watch judges every other hour
 		r.fatal("six clusters of forty moved within %s, and a tenth is four", waited)
 	}
-	if r.fleet.made != 7 {
-		r.fatal("%d pods were started, want three, as many again for the env, and the fourth", r.fleet.made)
+	if r.fleet.Made != 7 {
+		r.fatal("%d pods were started, want three, as many again for the env, and the fourth", r.fleet.Made)
 	}
 }
 
@@ -223,7 +224,7 @@ func (r *crashRun) versions() map[string]string {
 	set := &appsv1.StatefulSet{}
 	r.get(set, crashWorkload)
 	versions[crashWorkload] = set.ResourceVersion
-	for _, name := range r.fleet.clusters {
+	for _, name := range r.fleet.Clusters {
 		s := &corev1.Secret{}
 		r.get(s, name)
 		versions[name] = s.ResourceVersion
@@ -262,11 +263,11 @@ func (p defaultsPrometheus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		vector = append(vector, series{labels, [2]any{json.Number(at), value}})
 	}
 	f := p.run.fleet
-	for _, c := range f.clusters {
+	for _, c := range f.Clusters {
 		switch {
 		case strings.Contains(query, `"owner"`):
-			for _, ordinal := range f.owners(c) {
-				add("1", map[string]string{"owner": crashPodName(ordinal) + "|" + server(c)})
+			for _, ordinal := range f.countedOwners(c) {
+				add("1", map[string]string{"owner": sim.PodName(ordinal) + "|" + server(c)})
 			}
 		case strings.Contains(query, "timestamp("):
 			add(at, map[string]string{"server": server(c), "dest_server": server(c)})

@@ -35,7 +35,7 @@ func TestWhatPeopleBroughtBackIsNotStoppedAgain(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, stages of %s", name, timeout), func(t *testing.T) {
 				f, p, now := newFleet(test.asked, 2, test.stamps), test.plan.Clone(), start.Add(plan.StopHeld+time.Second)
 				f.act(diff.Steps(plan.NewView(p, nil), f.seen(), diff.Options{Now: now}))
-				counts, outcomes := []int{f.replicas}, []Outcome{}
+				counts, outcomes := []int{f.Replicas}, []Outcome{}
 				for range 60 {
 					var progress Progress
 					p, progress = Advance(plan.NewView(p, nil), f.seen(), nil, Options{Mode: plan.ModeX0Y, StageTimeout: timeout}, now)
@@ -43,8 +43,8 @@ func TestWhatPeopleBroughtBackIsNotStoppedAgain(t *testing.T) {
 						outcomes = append(outcomes, progress.Outcome)
 					}
 					f.act(diff.Steps(plan.NewView(p, nil), f.seen(), diff.Options{Now: now}))
-					if counts[len(counts)-1] != f.replicas {
-						counts = append(counts, f.replicas)
+					if counts[len(counts)-1] != f.Replicas {
+						counts = append(counts, f.Replicas)
 					}
 					f.tick()
 					now = now.Add(10 * time.Second)

@@ -4,61 +4,55 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"ballast/planner/diff"
 	"ballast/planner/observed"
+	"ballast/planner/ownership"
+	"ballast/planner/plan"
+	"ballast/planner/sim"
 )
 
-// pod is one application-controller: it read its env at its start.
-type pod struct {
-	env, generation int
-	ready           bool
-	slow            int // ticks until it is ready
-	restarts        int
-	restartedAt     time.Time
-	killed          bool
-	memory          int64 // of 100
-}
+// tick is how long one act of the StatefulSet's controller takes, and a pod to become ready.
+const tick = 10 * time.Second
 
-// fleet is a StatefulSet as Kubernetes treats it (OrderedReady, RollingUpdate) and the shards of its cluster Secrets as
-// Argo CD takes them.
+// fleet is a simulated fleet with a clock of its own, and its cluster Secrets.
 type fleet struct {
-	replicas, env, generation, observed int
-	restartedAt                         string
-	pods                                []pod
-	stamps                              map[string]observed.Secret
-	broken                              bool // pods that start from now on never become ready
-	slow                                int  // ticks that pods which start from now on take
-	deployment                          bool // pods read spec.replicas for the env; a slot is an ordinal
-	argo                                argo
+	*sim.Fleet
+	at      time.Time
+	stamps  map[string]observed.Secret
+	away    bool // nobody can be asked
+	orphans []string
+	doubled []string
 }
 
 func newFleet(replicas, env int, shards map[string]int) *fleet {
-	f := &fleet{replicas: replicas, env: env, generation: 1, observed: 1, stamps: map[string]observed.Secret{}, argo: newArgo()}
-	for range replicas {
-		f.pods = append(f.pods, pod{env: env, generation: 1, ready: true})
+	f := &fleet{Fleet: sim.NewFleet(1, sim.Timing{Start: tick, Resync: 12 * tick}, nil), at: start, stamps: map[string]observed.Secret{}}
+	f.Replicas, f.Generation = replicas, 1
+	if env > 0 {
+		f.Env = strconv.Itoa(env)
 	}
 	for name, shard := range shards {
 		f.stamps[name] = observed.Secret{Name: name, Cluster: name, Shard: shard, Valid: true, Server: "https://" + name}
 	}
-	f.resync(resyncTicks)
+	f.hear()
+	f.Populate(f.at)
 	return f
 }
 
+// hear tells Argo CD of the Secrets.
+func (f *fleet) hear() {
+	f.Clusters, f.Shards = slices.Sorted(maps.Keys(f.stamps)), f.shards()
+	f.Own(f.at)
+}
+
 func (f *fleet) seen() observed.State {
-	w := &observed.Workload{Replicas: f.replicas, Current: len(f.pods), ObservedCurrent: f.observed == f.generation, RestartedAt: f.restartedAt}
-	if f.env > 0 {
-		env := f.env
+	status := f.Status(f.at)
+	w := &observed.Workload{Replicas: f.Replicas, Current: int(status.Replicas), Ready: int(status.ReadyReplicas), Updated: int(status.UpdatedReplicas),
+		ObservedCurrent: f.Observed == f.Generation, RestartedAt: f.RestartedAt}
+	if env := f.count().ControllerReplicas; env > 0 {
 		w.ControllerReplicas = &env
-	}
-	for _, p := range f.pods {
-		if p.ready {
-			w.Ready++
-		}
-		if p.generation == f.generation {
-			w.Updated++
-		}
 	}
 	s := f.reports()
 	s.Workload = w
@@ -76,89 +70,58 @@ func (f *fleet) do(s diff.Step) {
 		stamp.Shard, stamp.Valid, stamp.Absent = s.Shard, true, false
 		f.stamps[s.Secret] = stamp
 	case diff.PatchWorkload:
-		if s.Replicas != nil {
-			f.replicas = *s.Replicas
-		}
-		if s.ControllerReplicas != nil {
-			f.env = *s.ControllerReplicas
-		}
-		if s.RestartedAt != "" {
-			f.restartedAt = s.RestartedAt
-		}
-		if s.ControllerReplicas != nil || s.RestartedAt != "" {
-			f.generation++
-		}
+		f.Patch(s)
 	case diff.Nudge:
-		f.nudge(s)
+		f.hear()
+		f.Nudge(s.Cluster, f.at)
 	}
+	f.hear()
 }
 
-// tick is one act of the StatefulSet's controller: an unready pod blocks all others.
 func (f *fleet) tick() {
-	f.resync(1)
-	if f.observed != f.generation {
-		f.observed = f.generation
-		return
-	}
-	for i := range f.pods[:min(len(f.pods), f.replicas)] {
-		if p := &f.pods[i]; !p.ready {
-			p.slow--
-			p.ready = !f.broken && p.slow < 0
-			return
-		}
-	}
-	fresh := pod{env: f.env, generation: f.generation, slow: f.slow}
-	if f.deployment {
-		fresh.env = f.replicas
-	}
-	switch {
-	case len(f.pods) < f.replicas:
-		f.pods = append(f.pods, fresh)
-	case len(f.pods) > f.replicas:
-		f.pods = f.pods[:len(f.pods)-1]
-	default:
-		for i := len(f.pods) - 1; i >= 0; i-- {
-			if f.pods[i].generation != f.generation {
-				f.pods[i] = fresh
-				return
-			}
-		}
-	}
+	f.at = f.at.Add(tick)
+	f.Control(f.at)
+	f.hear()
 }
 
-// owners are the pods that reconcile a cluster, by the rules measured on Argo CD.
+// owners are the pods that would reconcile a cluster, running or not.
 func (f *fleet) owners(name string) []int {
 	var owners []int
-	for ordinal, p := range f.pods {
-		shard, own := f.stamps[name].Shard, ordinal
-		switch {
-		case p.env <= 1:
-			shard, own = 0, 0
-		case ordinal > p.env:
-			own = 0
-		}
-		if p.env > 1 && shard >= p.env {
-			shard = 0
-		}
-		if shard == own {
+	for _, ordinal := range slices.Sorted(maps.Keys(f.Pods)) {
+		if sim.Owns(ordinal, f.Pods[ordinal].Env, f.stamps[name].Shard) {
 			owners = append(owners, ordinal)
 		}
 	}
 	return owners
 }
 
+// served reports whether a cluster's one owner works on it.
+func (f *fleet) served(name string) bool {
+	owners := f.owners(name)
+	if len(owners) != 1 {
+		return false
+	}
+	_, took := f.Pods[owners[0]].Took[name]
+	return took
+}
+
 // misowned names a cluster with more or fewer owners than one.
 func (f *fleet) misowned() string {
 	for name := range f.stamps {
 		if owners := f.owners(name); len(owners) != 1 {
-			return fmt.Sprintf("cluster %s with shard %d is owned by %v; pods %+v", name, f.stamps[name].Shard, owners, f.pods)
+			return fmt.Sprintf("cluster %s with shard %d is owned by %v of %s", name, f.stamps[name].Shard, owners, f)
 		}
 	}
 	return ""
 }
 
 func (f *fleet) String() string {
-	return fmt.Sprintf("%d replicas, env %d, pods %+v, shards %v", f.replicas, f.env, f.pods, f.shards())
+	pods := make([]string, 0, len(f.Pods))
+	for _, ordinal := range slices.Sorted(maps.Keys(f.Pods)) {
+		p := f.Pods[ordinal]
+		pods = append(pods, fmt.Sprintf("%d (env %d, template %s, ready %t)", ordinal, p.Env, p.Template, f.Up(p, f.at)))
+	}
+	return fmt.Sprintf("%d replicas, env %q, pods %v, shards %v", f.Replicas, f.Env, pods, f.shards())
 }
 
 func (f *fleet) shards() map[string]int {
@@ -167,4 +130,30 @@ func (f *fleet) shards() map[string]int {
 		shards[name] = s.Shard
 	}
 	return shards
+}
+
+// count is what the workload's spec asks for; an absent env is 0.
+func (f *fleet) count() plan.Count {
+	env, _ := strconv.Atoi(f.Env)
+	return plan.Count{Replicas: f.Replicas, ControllerReplicas: env}
+}
+
+// reports is what pods and their metrics say.
+func (f *fleet) reports() observed.State {
+	s := observed.State{Pods: ownership.Pods(f.Reports(f.at))}
+	for i := range s.Pods {
+		s.Pods[i].Answered = !f.away
+	}
+	if f.away {
+		return s
+	}
+	s.OwnersKnown, s.Owned, s.Orphans, s.Doubled = true, map[string]observed.Owned{}, f.orphans, f.doubled
+	for name := range f.stamps {
+		owned := observed.Owned{Owners: f.owners(name)}
+		if f.served(name) {
+			owned.Live = owned.Owners
+		}
+		s.Owned[name] = owned
+	}
+	return s
 }

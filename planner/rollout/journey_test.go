@@ -64,7 +64,7 @@ func (j journey) rowsOf(shards map[string]int) map[string]plan.Row {
 // begin takes the first step of the journey.
 func (j journey) begin(t *rapid.T, mode string) *run {
 	f := newFleet(j.from, j.env, j.before)
-	f.deployment = j.deployment
+	f.Deployment = j.deployment
 	for _, u := range j.units {
 		for _, name := range u {
 			s := f.stamps[name]
@@ -76,13 +76,13 @@ func (j journey) begin(t *rapid.T, mode string) *run {
 	p.Clusters, p.FreeReplicas = j.rowsOf(j.before), j.free
 	if j.deployment {
 		p.Target.Kind = plan.Deployment
-		for i := range f.pods {
-			f.pods[i].env = j.from
+		for _, p := range f.Pods {
+			p.Env = j.from
 		}
-		f.resync(resyncTicks)
+		f.hear()
 	}
 	if j.free {
-		f.replicas = j.to
+		f.Replicas = j.to
 		for range 100 {
 			f.tick()
 		}
@@ -138,9 +138,9 @@ func (r *run) disturb(j journey, loops int) {
 		loops--
 		r.o.Budget = math.MaxInt
 		if loops < 0 {
-			r.o.Closed, r.o.Unwell, r.fleet.argo.orphans, r.fleet.argo.doubled = nil, nil, nil, nil
-			r.fleet.argo.away, r.plan.Mode, r.plan.FreeReplicas = false, plan.Enforce, j.free
-			r.fleet.broken = r.fleet.broken && !r.stopping // x0y's way back ends when people have mended what keeps pods unready
+			r.o.Closed, r.o.Unwell, r.fleet.orphans, r.fleet.doubled = nil, nil, nil, nil
+			r.fleet.away, r.plan.Mode, r.plan.FreeReplicas = false, plan.Enforce, j.free
+			r.fleet.Stuck = r.fleet.Stuck && !r.stopping // x0y's way back ends when people have mended what keeps pods unready
 			r.adopt()
 			maps.DeleteFunc(r.plan.Clusters, func(name string, _ plan.Row) bool { _, there := r.fleet.stamps[name]; return !there }) // an hour has passed
 			return
@@ -167,9 +167,9 @@ func (r *run) disturb(j journey, loops int) {
 		case "unwell":
 			r.o.Unwell = map[int]bool{rapid.IntRange(0, 5).Draw(r.t, "unwell"): true}
 		case "orphan":
-			r.fleet.argo.orphans = rapid.SampledFrom(j.units).Draw(r.t, "orphan")
+			r.fleet.orphans = rapid.SampledFrom(j.units).Draw(r.t, "orphan")
 		case "double":
-			r.fleet.argo.doubled = rapid.SampledFrom(j.units).Draw(r.t, "doubled")
+			r.fleet.doubled = rapid.SampledFrom(j.units).Draw(r.t, "doubled")
 		case "hold":
 			r.plan.Mode = plan.Hold
 		case "enforce":
@@ -177,9 +177,9 @@ func (r *run) disturb(j journey, loops int) {
 		case "people":
 			r.plan.FreeReplicas = r.plan.FreeReplicas || r.stopping
 		case "slow":
-			r.fleet.slow = rapid.IntRange(0, 5).Draw(r.t, "slow")
+			r.fleet.Start = tick * time.Duration(1+rapid.IntRange(0, 5).Draw(r.t, "slow"))
 		case "away":
-			r.fleet.argo.away = !r.fleet.argo.away
+			r.fleet.away = !r.fleet.away
 		case "new":
 			name := fmt.Sprintf("n%03d", loops)
 			shard := placement.NewArrivals(plan.NewView(r.plan, r.pins)).Place("https://"+name, -1)
@@ -187,9 +187,9 @@ func (r *run) disturb(j journey, loops int) {
 		case "forget":
 			r.target = nil
 		case "break", "mend":
-			r.fleet.broken = !r.fleet.broken
+			r.fleet.Stuck = !r.fleet.Stuck
 		case "dead":
-			r.fleet.argo.dead[rapid.SampledFrom(j.units).Draw(r.t, "dead")[0]] = true
+			r.fleet.Unreachable[rapid.SampledFrom(j.units).Draw(r.t, "dead")[0]] = true
 		case "gone":
 			name := rapid.SampledFrom(j.units).Draw(r.t, "gone")[0]
 			delete(r.fleet.stamps, name)
@@ -201,14 +201,14 @@ func (r *run) disturb(j journey, loops int) {
 
 // fall happens to a pod.
 func (r *run) fall(event string) {
-	if len(r.fleet.pods) == 0 {
+	if len(r.fleet.Pods) == 0 {
 		return
 	}
-	p := &r.fleet.pods[rapid.IntRange(0, len(r.fleet.pods)-1).Draw(r.t, "pod")]
+	p := r.fleet.Pods[rapid.IntRange(0, len(r.fleet.Pods)-1).Draw(r.t, "pod")]
 	if event == "memory" {
-		p.memory = int64(rapid.SampledFrom([]int{0, 50, 89, 90, 99}).Draw(r.t, "memory"))
+		p.Memory = int64(rapid.SampledFrom([]int{0, 50, 89, 90, 99}).Draw(r.t, "memory"))
 		return
 	}
-	p.ready, p.killed, p.restartedAt = false, event == "oom", r.now
-	p.restarts++
+	r.fleet.Crash(p.Ordinal, event == "oom", r.fleet.at)
+	p.RestartedAt = r.now
 }

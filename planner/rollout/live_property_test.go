@@ -22,7 +22,7 @@ func TestALiveRolloutEndsAsDecidedWhateverIsLostOnTheWay(t *testing.T) {
 			if diff := cmp.Diff(j.rowsOf(j.after), r.plan.Clusters) + cmp.Diff(j.after, r.fleet.shards()); diff != "" {
 				t.Fatalf("rows and shards at the end (-want +got):\n%s", diff)
 			}
-			got := plan.Count{Replicas: r.fleet.replicas, ControllerReplicas: r.fleet.env}
+			got := r.fleet.count()
 			if want := j.ends(); got != want {
 				t.Fatalf("the workload ends at %+v, want %+v", got, want)
 			}
@@ -49,8 +49,8 @@ func TestALiveRolloutNeverDoublesAClusterAndAlwaysEnds(t *testing.T) {
 		if n := r.plan.Replicas; n != j.from && n != j.to {
 			t.Fatalf("the plan ends at %d replicas, neither %d nor %d", n, j.from, j.to)
 		}
-		if !j.free && r.fleet.replicas != r.plan.Replicas && len(r.held) == 0 || j.free && r.fleet.replicas != j.to {
-			t.Fatalf("the workload ends at %d replicas, the plan at %d; %s; %v", r.fleet.replicas, r.plan.Replicas, r.fleet, r.log)
+		if !j.free && r.fleet.Replicas != r.plan.Replicas && len(r.held) == 0 || j.free && r.fleet.Replicas != j.to {
+			t.Fatalf("the workload ends at %d replicas, the plan at %d; %s; %v", r.fleet.Replicas, r.plan.Replicas, r.fleet, r.log)
 		}
 		if len(r.counts) > 3 || len(r.counts) == 3 && r.counts[0] != r.counts[2] {
 			t.Fatalf("spec.replicas was %v one after the other", r.counts)

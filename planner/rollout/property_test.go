@@ -41,8 +41,8 @@ type run struct {
 
 func (r *run) check(when string) {
 	r.t.Helper()
-	if stopped := r.dropped || r.plan.Rollout != nil && r.plan.Rollout.Mode == plan.ModeX0Y; r.fleet.replicas < 1 && !stopped {
-		r.t.Fatalf("%s the workload stands at %d replicas", when, r.fleet.replicas)
+	if stopped := r.dropped || r.plan.Rollout != nil && r.plan.Rollout.Mode == plan.ModeX0Y; r.fleet.Replicas < 1 && !stopped {
+		r.t.Fatalf("%s the workload stands at %d replicas", when, r.fleet.Replicas)
 	}
 	if wrong := r.fleet.misowned(); r.owned && wrong != "" {
 		r.t.Fatalf("%s in stage %+v: %s", when, r.plan.Rollout, wrong)
@@ -56,12 +56,12 @@ func (r *run) watch(when string) {
 	if r.moved == nil {
 		return
 	}
-	if n := len(r.counts); n == 0 || r.counts[n-1] != r.fleet.replicas {
-		r.counts = append(r.counts, r.fleet.replicas)
+	if n := len(r.counts); n == 0 || r.counts[n-1] != r.fleet.Replicas {
+		r.counts = append(r.counts, r.fleet.Replicas)
 	}
 	adrift := map[string]bool{}
 	for name, s := range r.fleet.stamps {
-		if at := r.fleet.argo.connected[name]; r.moved[name] && !slices.Equal(r.fleet.owners(name), []int{at}) {
+		if r.moved[name] && !r.fleet.served(name) {
 			adrift[s.Server] = true
 		}
 		if r.stopping && !s.Managed() { // what ballast may not write may be above one of two counts
@@ -69,10 +69,10 @@ func (r *run) watch(when string) {
 		}
 		owners, before := r.fleet.owners(name), r.owners[name]
 		if len(owners) > 1 {
-			r.t.Fatalf("%s in stage %+v: cluster %s with shard %d is owned by %v; pods %+v", when, r.plan.Rollout, name, r.fleet.stamps[name].Shard, owners, r.fleet.pods)
+			r.t.Fatalf("%s in stage %+v: cluster %s with shard %d is owned by %v; fleet %s", when, r.plan.Rollout, name, r.fleet.stamps[name].Shard, owners, r.fleet)
 		}
 		if before != nil && !r.moved[name] && !r.stopping && !slices.Equal(before, owners) {
-			r.t.Fatalf("%s in stage %+v: cluster %s came from %v to %v, though nobody moved it; pods %+v", when, r.plan.Rollout, name, before, owners, r.fleet.pods)
+			r.t.Fatalf("%s in stage %+v: cluster %s came from %v to %v, though nobody moved it; fleet %s", when, r.plan.Rollout, name, before, owners, r.fleet)
 		}
 		if before == nil || r.moved[name] {
 			r.owners[name] = owners
@@ -148,7 +148,7 @@ func (r *run) untilDone(loops int) {
 		r.loop()
 		seen := r.fleet.seen()
 		agenda := diff.Steps(plan.NewView(r.plan, r.pins), seen, diff.Options{})
-		stands := r.fleet.broken || r.plan.FreeReplicas || len(agenda.Held) > 0 || seen.Workload.Settled(r.plan)
+		stands := r.fleet.Stuck || r.plan.FreeReplicas || len(agenda.Held) > 0 || seen.Workload.Settled(r.plan)
 		if r.held = agenda.Held; r.plan.Rollout == nil && len(agenda.Steps) == 0 && stands {
 			return
 		}
@@ -212,7 +212,7 @@ func TestEveryClusterHasOneOwnerAtEveryMomentAndTheRolloutEndsAsWanted(t *testin
 			if diff := cmp.Diff(c.after, r.fleet.shards()); diff != "" {
 				t.Fatalf("shards at the end (-want +got):\n%s", diff)
 			}
-			got := plan.Count{Replicas: r.fleet.replicas, ControllerReplicas: r.fleet.env}
+			got := r.fleet.count()
 			if want := c.ends(); got != want {
 				t.Fatalf("the workload ends at %+v, want %+v", got, want)
 			}
@@ -243,9 +243,9 @@ func TestAWorkloadThatNeverBecomesReadyComesBackToWhereItWas(t *testing.T) {
 		}
 		r := c.start(t, rapid.Bool().Draw(t, "chaos"))
 		r.o.StageTimeout = 10 * time.Minute
-		r.fleet.broken = true
+		r.fleet.Stuck = true
 		r.untilDone(2000)
-		got := plan.Count{Replicas: r.fleet.replicas, ControllerReplicas: r.fleet.env}
+		got := r.fleet.count()
 		// An env that stays restarts nothing, and a workload that only shrinks has no pod that must become ready.
 		if got == c.to && c.to.ControllerReplicas == c.from.ControllerReplicas && c.to.Replicas <= c.from.Replicas {
 			return

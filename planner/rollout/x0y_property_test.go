@@ -30,8 +30,8 @@ func (r *run) doom() {
 	mischief, doomed, ready := r.mischief, false, rapid.IntRange(0, 3).Draw(r.t, "ready at first")
 	r.mischief = func() {
 		mischief()
-		if back := r.plan.Rollout != nil && r.plan.Rollout.Stage == plan.Restoring && len(r.fleet.pods) >= ready; back && !doomed {
-			doomed, r.fleet.broken = true, true
+		if back := r.plan.Rollout != nil && r.plan.Rollout.Stage == plan.Restoring && len(r.fleet.Pods) >= ready; back && !doomed {
+			doomed, r.fleet.Stuck = true, true
 		}
 	}
 }
@@ -58,7 +58,7 @@ func TestAnX0YRolloutEndsAsDecidedWhateverIsLostOnTheWay(t *testing.T) {
 			if diff := cmp.Diff(j.rowsOf(j.after), r.plan.Clusters) + cmp.Diff(j.after, r.fleet.shards()); diff != "" {
 				t.Fatalf("rows and shards at the end (-want +got):\n%s", diff)
 			}
-			if got, most := r.fleet.replicas, 3; got != j.to || len(r.counts) > most || r.falls0() > 1 {
+			if got, most := r.fleet.Replicas, 3; got != j.to || len(r.counts) > most || r.falls0() > 1 {
 				t.Fatalf("spec.replicas was %v one after the other, want %d in the end", r.counts, j.to)
 			}
 		}
@@ -80,8 +80,8 @@ func TestAnX0YRolloutNeverDoublesAClusterNorLeavesTheWorkloadAt0(t *testing.T) {
 			r.doom()
 		}
 		r.untilDone(4000)
-		same := r.fleet.replicas == r.plan.Replicas || len(r.held) > 0 || r.plan.FreeReplicas
-		if n := r.fleet.replicas; !same || n != j.from && n != j.to {
+		same := r.fleet.Replicas == r.plan.Replicas || len(r.held) > 0 || r.plan.FreeReplicas
+		if n := r.fleet.Replicas; !same || n != j.from && n != j.to {
 			t.Fatalf("the workload ends at %d replicas, the plan at %d, from %d to %d", n, r.plan.Replicas, j.from, j.to)
 		}
 		if len(r.counts) > 4 || r.falls0() > 1 {
@@ -119,11 +119,11 @@ func TestARolloutThatIsDroppedLeavesReplicasAndOneOwnerEach(t *testing.T) {
 		if j.free {
 			return
 		}
-		if r.fleet.replicas < 1 || r.fleet.misowned() != "" {
-			t.Fatalf("the fleet ends at %d replicas: %s", r.fleet.replicas, r.fleet.misowned())
+		if r.fleet.Replicas < 1 || r.fleet.misowned() != "" {
+			t.Fatalf("the fleet ends at %d replicas: %s", r.fleet.Replicas, r.fleet.misowned())
 		}
-		if !slices.Contains([]int{j.from, j.to}, r.fleet.replicas) {
-			t.Fatalf("the fleet ends at %d replicas, neither %d nor %d", r.fleet.replicas, j.from, j.to)
+		if !slices.Contains([]int{j.from, j.to}, r.fleet.Replicas) {
+			t.Fatalf("the fleet ends at %d replicas, neither %d nor %d", r.fleet.Replicas, j.from, j.to)
 		}
 		for name := range maps.Keys(j.before) {
 			if at := r.plan.Clusters[name].Replica; at != j.before[name] && at != j.after[name] {

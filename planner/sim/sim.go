@@ -1,5 +1,5 @@
 // Package sim has the fleets that tests plan for: a configuration, a workload, Secrets and loads, and what becomes of
-// them when steps are done. Nothing but tests imports it.
+// them when steps are done, at once (Do) or as Kubernetes and Argo CD do them (Fleet). Nothing but tests imports it.
 package sim
 
 import (

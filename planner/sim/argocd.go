@@ -1,0 +1,162 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"ballast/planner/discover"
+	"ballast/planner/observed"
+	"ballast/planner/ownership"
+)
+
+// Owns reports whether the application-controller with that ordinal, which read env at its start (0: it is absent), owns
+// a cluster with that shard. A cluster without a shard has the one that Argo CD's algorithm gives it. It is Argo CD's
+// rule as measured; e2e/transitions holds it to Argo CD's own package.
+func Owns(ordinal, env, shard int) bool {
+	if env <= 1 {
+		return true
+	}
+	if shard >= env {
+		shard = 0
+	}
+	if ordinal > env {
+		ordinal = 0
+	}
+	return shard == ordinal
+}
+
+// Algorithm is the shard of a cluster without one. It goes by the cluster's name instead of its Secret's UID, which is
+// another one in every run; for the same reason it leaves no cluster to a replica that was not there at first.
+func (f *Fleet) Algorithm(cluster string, env int) int {
+	return int(f.Draw(uint64(min(env, f.Found)), "algorithm", cluster))
+}
+
+func (f *Fleet) owns(p *Pod, cluster string) bool {
+	shard, stamped := f.Shards[cluster]
+	if !stamped && p.Env > 1 {
+		shard = f.Algorithm(cluster, p.Env)
+	}
+	return Owns(p.Ordinal, p.Env, shard)
+}
+
+// Own lets time pass for the owners. A pod that starts takes all its clusters as it becomes ready; a cluster that comes
+// later waits for a nudge or its resync. The loser drops it at once.
+func (f *Fleet) Own(now time.Time) {
+	for _, p := range f.Pods {
+		for _, c := range f.Clusters {
+			f.own(p, c, now)
+		}
+	}
+}
+
+func (f *Fleet) own(p *Pod, c string, now time.Time) {
+	if !p.running(now) || !f.owns(p, c) {
+		delete(p.Gained, c)
+		delete(p.Took, c)
+		return
+	}
+	if _, known := p.Gained[c]; !known {
+		p.Gained[c] = now
+	}
+	if p.Gone.IsZero() && !f.Up(p, now) {
+		delete(p.Took, c)
+		p.Gained[c] = p.Runs
+		return
+	}
+	if f.Unreachable[c] {
+		delete(p.Took, c)
+		return
+	}
+	_, took := p.Took[c]
+	resync := f.Resync + time.Duration(f.Draw(uint64(f.Resync/2), "resync", c))
+	if !took && (!p.Gained[c].After(p.Ready) || !now.Before(p.Gained[c].Add(resync))) {
+		p.Took[c] = now
+	}
+}
+
+// Nudge wakes a cluster's owner. One that has not heard of the Secret yet does nothing.
+func (f *Fleet) Nudge(cluster string, now time.Time) {
+	lag := time.Duration(f.Draw(uint64(f.Informer/time.Second)+1, "informer", cluster)) * time.Second
+	for _, p := range f.Pods {
+		gained, owns := p.Gained[cluster]
+		if _, took := p.Took[cluster]; owns && !took && !f.Unreachable[cluster] && f.Up(p, now) && !now.Before(gained.Add(lag)) {
+			p.Took[cluster] = now
+		}
+	}
+}
+
+// Owners are the ordinals of the pods that own a cluster now.
+func (f *Fleet) Owners(cluster string) []int {
+	var owners []int
+	for i, p := range f.Pods {
+		if _, owns := p.Gained[cluster]; owns {
+			owners = append(owners, i)
+		}
+	}
+	slices.Sort(owners)
+	return owners
+}
+
+// Working reports whether anybody works on a cluster.
+func (f *Fleet) Working(cluster string) bool {
+	for _, p := range f.Pods {
+		if _, took := p.Took[cluster]; took {
+			return true
+		}
+	}
+	return false
+}
+
+// PodName is the name of a StatefulSet's pod.
+func PodName(ordinal int) string { return "argocd-application-controller-" + strconv.Itoa(ordinal) }
+
+// Reports are what the pods say of themselves.
+func (f *Fleet) Reports(now time.Time) []ownership.PodReport {
+	reports := make([]ownership.PodReport, 0, len(f.Pods))
+	for _, i := range slices.Sorted(maps.Keys(f.Pods)) {
+		reports = append(reports, f.report(f.Pods[i], now))
+	}
+	return reports
+}
+
+func (f *Fleet) report(p *Pod, now time.Time) ownership.PodReport {
+	r := ownership.PodReport{Controller: ownership.Controller{
+		Pod:     observed.Pod{Replica: p.Ordinal, Name: PodName(p.Ordinal), Ready: f.Up(p, now), Claimed: true, Started: p.Runs},
+		Running: p.running(now) && !f.Dead(p.Ordinal, now), Terminating: !p.Gone.IsZero()}}
+	r.Restarts, r.RestartedAt, r.OOMKilled = p.Restarts, p.RestartedAt, p.OOMKilled
+	if p.OOMKilled {
+		r.KilledAt = p.RestartedAt
+	}
+	if p.Memory > 0 {
+		r.Memory, r.MemoryLimit = p.Memory, MemoryLimit
+	}
+	if times, at := f.killed(p.Ordinal, now); times > 0 {
+		r.Restarts, r.RestartedAt, r.OOMKilled, r.KilledAt = times, at, true, at
+		if !f.Dead(p.Ordinal, now) {
+			r.RestartedAt = at.Add(backoff)
+		}
+	}
+	if !r.Running {
+		r.Err = "it does not run"
+		return r
+	}
+	r.SampledAt, r.Servers = now, map[string]ownership.ServerReport{}
+	for c := range p.Gained {
+		took, connected := p.Took[c]
+		shown := connected && (f.Gauges == 0 || !took.Truncate(f.Gauges).Add(f.Gauges).After(now))
+		r.Servers[Server(c)] = ownership.ServerReport{Apps: 1, Cached: shown, Connected: shown}
+	}
+	return r
+}
+
+// Observation is what everybody says, beside the Secrets that were found. Every cluster has one Application, but for
+// those that are Idle.
+func (f *Fleet) Observation(reports []ownership.PodReport, found discover.Fleet) ownership.Observation {
+	apps := ownership.Applications{}
+	for _, c := range f.Clusters {
+		apps[Server(c)] = 1
+	}
+	return ownership.Join(reports, found, apps)
+}

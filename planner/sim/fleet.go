@@ -1,0 +1,246 @@
+package sim
+
+import (
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"ballast/planner/diff"
+)
+
+// Timing is how long Kubernetes and Argo CD take.
+type Timing struct {
+	Schedule time.Duration // until a new pod's container runs
+	Start    time.Duration // until it is ready after that, at least
+	Spread   time.Duration // how much longer that may take, in whole seconds
+	Grace    time.Duration // until a pod that is deleted is gone; 0: it is replaced at once
+	Resync   time.Duration // until an owner that nobody nudged looks at its cluster, at least; at most half as much again
+	Gauges   time.Duration // how often a pod's gauges of its clusters are made anew; 0: always
+	Informer time.Duration // how long a pod may not have heard of a Secret
+}
+
+// Usual is how long they took where it was measured; only the gauges are made anew every 10 s instead of every 30 s,
+// which makes waves no different, only longer.
+func Usual() Timing {
+	return Timing{Schedule: time.Second, Start: 2 * time.Second, Spread: 20 * time.Second, Grace: 3 * time.Second,
+		Resync: 2 * time.Minute, Gauges: 10 * time.Second, Informer: time.Second}
+}
+
+// MemoryLimit is every pod's.
+const MemoryLimit = 100
+
+// Pod is an application-controller's pod. It read its env at its start, owns what Argo CD's rule gives it, and has
+// connected those of its clusters that it took.
+type Pod struct {
+	Ordinal, Env int
+	Template     string
+	Runs, Ready  time.Time            // from when on
+	Gone         time.Time            // from when on; zero: nobody deleted it
+	Gained, Took map[string]time.Time // when it came to own a cluster, and when it began to work on it
+
+	Restarts    int // so far, by no Dies
+	RestartedAt time.Time
+	OOMKilled   bool
+	Memory      int64
+}
+
+// Fleet is what Kubernetes and Argo CD make of the application-controller and the cluster Secrets: the StatefulSet's
+// controller (OrderedReady, RollingUpdate), kubelets, and application-controllers. Time is an argument, and everything
+// that is left to chance is drawn from the seed.
+type Fleet struct {
+	Timing
+
+	Seed             uint64
+	Clusters         []string
+	Shards           map[string]int // of the Secrets that have one
+	Replicas         int
+	Env, RestartedAt string
+	Generation       int64
+	Observed         int64
+	Deployment       bool // pods count spec.replicas instead of the env, and a slot is an ordinal
+	Pods             map[int]*Pod
+	Made, Found      int // pods so far, and those that were there at first
+
+	Stuck       bool              // pods that are not ready yet do not become so
+	Broken      map[int]bool      // ordinals whose pods are not ready, whatever becomes of them
+	Dies        map[int]time.Time // ordinals whose container is killed for its memory again and again, since when
+	Unreachable map[string]bool   // clusters that nobody can connect
+
+	acted time.Time // when the StatefulSet's controller acted last
+}
+
+// NewFleet has those clusters and no pod yet.
+func NewFleet(seed uint64, timing Timing, clusters []string) *Fleet {
+	return &Fleet{Timing: timing, Seed: seed, Clusters: clusters, Shards: map[string]int{}, Pods: map[int]*Pod{},
+		Broken: map[int]bool{}, Dies: map[int]time.Time{}, Unreachable: map[string]bool{}}
+}
+
+// Draw is a number below n that only the seed and the words decide.
+func (f *Fleet) Draw(n uint64, words ...string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(strconv.FormatUint(f.Seed, 10)))
+	for _, w := range words {
+		_, _ = h.Write([]byte("/" + w))
+	}
+	return (h.Sum64() ^ h.Sum64()>>29) % n
+}
+
+// A container that keeps being killed is so every dies, and is backed off for most of that.
+const dies, backoff = 4 * time.Minute, 3 * time.Minute
+
+// killed is how often an ordinal's container was killed, and when it was last.
+func (f *Fleet) killed(ordinal int, now time.Time) (times int, at time.Time) {
+	since, keepsDying := f.Dies[ordinal]
+	if !keepsDying {
+		return 0, time.Time{}
+	}
+	times = int(now.Sub(since)/dies) + 1
+	return times, since.Add(time.Duration(times-1) * dies)
+}
+
+// Dead reports whether an ordinal's container was killed and does not run again yet.
+func (f *Fleet) Dead(ordinal int, now time.Time) bool {
+	times, at := f.killed(ordinal, now)
+	return times > 0 && now.Sub(at) < backoff
+}
+
+// Template is what a pod that starts now is made of.
+func (f *Fleet) Template() string { return f.Env + "@" + f.RestartedAt }
+
+func (p *Pod) running(now time.Time) bool {
+	return !now.Before(p.Runs) && (p.Gone.IsZero() || now.Before(p.Gone))
+}
+
+// Up reports whether a pod is there and ready.
+func (f *Fleet) Up(p *Pod, now time.Time) bool {
+	return p != nil && p.Gone.IsZero() && p.running(now) && !now.Before(p.Ready) && !f.Broken[p.Ordinal] && !f.Dead(p.Ordinal, now)
+}
+
+// Populate starts every pod long ago.
+func (f *Fleet) Populate(now time.Time) {
+	for i := range f.Replicas {
+		f.start(i, now.Add(-time.Hour))
+	}
+	f.Found = f.Replicas
+	f.Observed, f.acted = f.Generation, now
+	f.Own(now.Add(-time.Hour + time.Second)) // they have had their clusters since
+	f.Own(now)
+}
+
+func (f *Fleet) start(ordinal int, now time.Time) {
+	f.Made++
+	env, _ := strconv.Atoi(f.Env)
+	if f.Deployment {
+		env = f.Replicas
+	}
+	runs := now.Add(f.Schedule)
+	takes := f.Start
+	if f.Spread > 0 {
+		takes += time.Duration(f.Draw(uint64(f.Spread/time.Second), "start", strconv.Itoa(ordinal), strconv.Itoa(f.Made))) * time.Second
+	}
+	f.Pods[ordinal] = &Pod{Ordinal: ordinal, Env: env, Template: f.Template(), Runs: runs, Ready: runs.Add(takes),
+		Gained: map[string]time.Time{}, Took: map[string]time.Time{}}
+}
+
+// Patch is a write to the workload.
+func (f *Fleet) Patch(s diff.PatchWorkload) {
+	f.Generation++
+	if s.Replicas != nil {
+		f.Replicas = *s.Replicas
+	}
+	if s.ControllerReplicas != nil {
+		f.Env = strconv.Itoa(*s.ControllerReplicas)
+	}
+	if s.RestartedAt != "" {
+		f.RestartedAt = s.RestartedAt
+	}
+}
+
+// Crash restarts a pod's container in its place.
+func (f *Fleet) Crash(ordinal int, oom bool, now time.Time) {
+	if p := f.Pods[ordinal]; p != nil && p.Gone.IsZero() {
+		p.Restarts, p.RestartedAt, p.OOMKilled, p.Ready = p.Restarts+1, now, oom, now.Add(f.Start)
+		p.Runs = now
+	}
+}
+
+// Control is one act of the StatefulSet's controller: a pod that is not ready blocks all others.
+func (f *Fleet) Control(now time.Time) {
+	f.hold(now)
+	highest := -1
+	for _, i := range slices.Sorted(maps.Keys(f.Pods)) {
+		if p := f.Pods[i]; !p.Gone.IsZero() && !now.Before(p.Gone) {
+			delete(f.Pods, i)
+			continue
+		}
+		highest = i
+	}
+	f.Observed = f.Generation
+	for i := range f.Replicas {
+		if f.Pods[i] == nil {
+			f.start(i, now)
+			return
+		}
+		if !f.Up(f.Pods[i], now) {
+			return
+		}
+	}
+	for i := highest; i >= 0; i-- {
+		if p := f.Pods[i]; p != nil && (i >= f.Replicas || p.Template != f.Template()) {
+			f.stop(p, now)
+			return
+		}
+	}
+}
+
+// hold keeps pods from becoming ready while Stuck.
+func (f *Fleet) hold(now time.Time) {
+	for _, p := range f.Pods {
+		if f.Stuck && p.Ready.After(f.acted) {
+			p.Ready = now.Add(time.Second)
+		}
+	}
+	f.acted = now
+}
+
+func (f *Fleet) stop(p *Pod, now time.Time) {
+	if !p.Gone.IsZero() {
+		return
+	}
+	p.Gone = now.Add(f.Grace)
+	if f.Grace > 0 {
+		return
+	}
+	delete(f.Pods, p.Ordinal)
+	if p.Ordinal < f.Replicas {
+		f.start(p.Ordinal, now)
+	}
+}
+
+// Status is the workload's status.
+type Status struct {
+	Replicas, ReadyReplicas, UpdatedReplicas int32
+	ObservedGeneration                       int64
+}
+
+// Status is what the workload's controller says of it.
+func (f *Fleet) Status(now time.Time) Status {
+	s := Status{Replicas: int32(len(f.Pods)), ObservedGeneration: f.Observed}
+	for _, p := range f.Pods {
+		if f.Up(p, now) {
+			s.ReadyReplicas++
+		}
+		if p.Template == f.Template() {
+			s.UpdatedReplicas++
+		}
+	}
+	return s
+}
+
+// Settled reports whether every pod is there, new and ready.
+func (f *Fleet) Settled(now time.Time) bool {
+	n := int32(f.Replicas)
+	return f.Status(now) == Status{n, n, n, f.Generation}
+}
