@@ -13,7 +13,7 @@ COUNT   ?= 6
 PACKAGES ?= ./...
 # They begin no goroutine and share nothing between any (planner/cycle's TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine),
 # and take eight times as long under the race detector, which could find nothing in them.
-PURE    := $(addprefix ballast/planner/,change cycle diff evaluate failover gz index normalize partition placement plan rollout telemetry)
+PURE    := $(addprefix ballast/planner/,change cycle diff evaluate failover gz index normalize partition placement plan rollout sim/life telemetry)
 # The end-to-end packages wait more than they work, so one more of them runs than there are cores.
 AT_ONCE ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
 
@@ -57,6 +57,7 @@ soak: binaries ## the full counts, about two hours; figures with commit and seed
 	@set -o pipefail; BALLAST_SOAK_RESTARTS=50 BALLAST_SOAK_ROTATIONS=20 BALLAST_SOAK_CALLS=100000 \
 	  go test -count=1 -v -timeout 60m -run 'TestEveryWritePath/rolling' ./webhook/matrix | grep -E 'writes|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_CRASH_RUNS=200 BALLAST_SEED=$(SEED) go test -count=1 -v -timeout 60m -run 'TestCrash' ./planner/controller | grep -E 'runs|faults|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; BALLAST_LIVES=1000 BALLAST_SEED=$(SEED) go test -count=1 -v -timeout 60m -run 'TestLives' ./planner/sim/life | grep -E 'lives of|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_TRANSITIONS=10000 go test -count=1 -v -timeout 60m ./e2e/transitions | grep -E 'transitions|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_CANARY_SECRETS=1000 go test -count=1 -timeout 30m ./e2e/canary | tee -a docs/soak.md
 	@# A fuzzer whose time ends while it works may fail with "context deadline exceeded" alone: it has found nothing then.

@@ -1,0 +1,251 @@
+// Package life runs whole lives of small fleets: the planner's decision, cycle after cycle, on the simulated fleet of
+// package sim, with leaders that die, pods that fall, and people. Nothing but tests imports it.
+package life
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/config"
+	"ballast/planner/cycle"
+	"ballast/planner/diff"
+	"ballast/planner/discover"
+	"ballast/planner/observed"
+	"ballast/planner/ownership"
+	"ballast/planner/plan"
+	"ballast/planner/poll"
+	"ballast/planner/sim"
+)
+
+// act is how often everything but the planner acts, and the planner too while a rollout goes on.
+const act = 10 * time.Second
+
+// Life is a fleet under ballast. It has no API server: a write is done or lost, and webhooks always hold the plan.
+type Life struct {
+	*sim.Fleet
+	Now    time.Time
+	Config config.PlannerConfig
+	Loads  map[string]float64
+	Coin   *rand.Rand
+
+	Plan     *plan.Plan
+	Pins     plan.Pins
+	Paused   bool
+	Tripped  string
+	Rollback *cycle.Rollback
+	Refused  map[string]bool // Secrets that nobody may write
+	Deaf     bool            // Prometheus does not answer
+	Lossy    bool            // one write of ten is lost
+	History  []plan.Plan     // the plans that were written
+	Last     cycle.Outcome
+
+	Moves  map[change.Cause]int // clusters that moved
+	Counts map[string]int       // what else happened, by what
+	Watch  func(*Life)          // after each act; may be nil
+
+	looked observed.State       // what the last cycle knows of pods and owners
+	memory cycle.Memory         // the leader's
+	parts  map[string][]byte    // the history's, as the last leader left it
+	given  map[string]bool      // clusters that repairs gave back since the last cycle
+	nudged map[string]time.Time // when a cluster was nudged last
+	next   time.Time            // when the next cycle is due
+}
+
+// New is a fleet as it was before ballast came, with clusters of those loads: nobody has planned yet.
+func New(seed uint64, c config.PlannerConfig, replicas int, env string, loads map[string]float64) *Life {
+	l := &Life{Fleet: sim.NewFleet(seed, sim.Usual(), slices.Sorted(maps.Keys(loads))), Now: sim.Epoch, Config: c, Loads: maps.Clone(loads),
+		Coin: rand.New(rand.NewPCG(seed, 3)), Refused: map[string]bool{}, Counts: map[string]int{}, Moves: map[change.Cause]int{}, given: map[string]bool{}, nudged: map[string]time.Time{}}
+	l.Gauges = 30 * time.Second
+	l.Replicas, l.Env, l.Generation = replicas, env, 1
+	l.Populate(l.Now)
+	return l
+}
+
+// Pass lets time pass.
+func (l *Life) Pass(d time.Duration) {
+	for until := l.Now.Add(d); l.Now.Before(until); {
+		l.step()
+	}
+}
+
+// step is one act of everybody.
+func (l *Life) step() {
+	l.Now = l.Now.Add(act)
+	l.Control(l.Now)
+	l.Own(l.Now)
+	if !l.Now.Before(l.next) {
+		l.cycle()
+		l.next = l.Now.Add(time.Duration(l.Config.Interval))
+		if l.Plan != nil && l.Plan.Rollout != nil {
+			l.next = l.Now.Add(act)
+		}
+	}
+	l.mend()
+	l.Own(l.Now)
+	if l.Watch != nil {
+		l.Watch(l)
+	}
+}
+
+// Elect ends the leader, and has the next one take over from what the history holds.
+func (l *Life) Elect() error {
+	parts, stale := l.memory.Parts(l.parts)
+	if len(stale) > 0 {
+		return fmt.Errorf("packing the memory: %w", stale[0])
+	}
+	memory, dropped := cycle.MemoryOf(parts)
+	if len(dropped) > 0 {
+		return fmt.Errorf("reading the memory: %w", dropped[0])
+	}
+	l.memory, l.parts = memory, parts
+	l.given, l.nudged = map[string]bool{}, map[string]time.Time{}
+	l.Counts["elections"]++
+	return nil
+}
+
+// Discovered is what stands in Argo CD's namespace.
+func (l *Life) Discovered() discover.Input {
+	in := discover.Input{Namespace: "argocd"}
+	for _, name := range l.Clusters {
+		s := sim.Secret(name)
+		s.Immutable = l.Refused[name]
+		if shard, stamped := l.Shards[name]; stamped {
+			s.Shard = discover.ShardValue{State: discover.ShardValid, N: shard}
+		}
+		in.Secrets = append(in.Secrets, s)
+	}
+	return in
+}
+
+// Workload is the application-controller's StatefulSet.
+func (l *Life) Workload() discover.Workload {
+	w, status := sim.Workload(), l.Status(l.Now)
+	w.Replicas, w.ReadyReplicas, w.UpdatedReplicas, w.CurrentReplicas = l.Replicas, int(status.ReadyReplicas), int(status.UpdatedReplicas), int(status.Replicas)
+	w.Generation, w.ObservedGeneration, w.RestartedAt = l.Generation, l.Observed, l.RestartedAt
+	w.EnvReplicas = nil
+	if env := l.Env; env != "" {
+		w.EnvReplicas = &env
+	}
+	return w
+}
+
+// Inputs is what the leader gathers.
+func (l *Life) Inputs() cycle.Inputs {
+	held, reports, discovered := true, l.Reports(l.Now), l.Discovered()
+	in := cycle.Inputs{Now: l.Now, Config: l.Config, PlannerUser: sim.PlannerUser, InForce: l.Plan, Pins: l.Pins, Paused: l.Paused, Tripped: l.Tripped,
+		Rollback: l.Rollback, Discovered: discovered, Workload: l.Workload(), Enforcement: &held, Memory: l.memory, Healed: slices.Sorted(maps.Keys(l.given))}
+	in.Fetched = []poll.Fetched{{Metric: "apps"}}
+	if l.Deaf {
+		in.Fetched[0].Err = "connection refused"
+	} else {
+		for _, name := range l.Clusters {
+			sim.SetLoad(&in.Fetched[0], name, l.Loads[name])
+		}
+		for i := range in.Fetched[0].Samples {
+			in.Fetched[0].Samples[i].At = l.Now
+		}
+	}
+	found, _, _ := discover.Discover(discovered, discover.Known{}, discover.Options{MaxShrink: 1}, l.Now)
+	in.Observed = cycle.Observed{Known: true, Pods: ownership.Pods(reports), Reported: l.Observation(reports, found)}
+	return in
+}
+
+func (l *Life) cycle() {
+	in := l.Inputs()
+	out := cycle.Run(in)
+	if out.Changed && l.loses() {
+		l.Counts["plans lost"]++
+		return // as if the write had failed: the memory stays as it was
+	}
+	for cause, n := range out.Counted {
+		l.Moves[cause] += n
+	}
+	l.memory, l.Last, l.given = out.Memory, out, map[string]bool{}
+	l.looked = observed.State{Pods: in.Observed.Pods, Owned: out.Verdict.Owned, OwnersKnown: in.Observed.Reported.Asked, Looked: in.Now}
+	if out.Done {
+		l.Rollback = nil
+	}
+	if trip := out.Memory.Changes.Trip; trip != nil && l.Tripped == "" {
+		l.Tripped = trip.Why
+		l.memory.Changes.TripTold = true
+		l.Counts["trips"]++
+	}
+	if !out.Changed {
+		return
+	}
+	next := out.Next.Clone()
+	next.Revision = 1
+	if l.Plan != nil {
+		next.Revision = l.Plan.Revision + 1
+	}
+	l.Plan, l.History = &next, append(l.History, next)
+	l.Counts["plans"]++
+}
+
+// mend writes what differs from the plan.
+func (l *Life) mend() {
+	if l.Plan == nil || !l.Plan.Mode.Enforced() {
+		return
+	}
+	fleet := cycle.StandingFleet(cycle.Inputs{Discovered: l.Discovered(), Memory: l.memory, Now: l.Now})
+	seen := cycle.Seen(l.Plan.Clusters, fleet, l.memory.Known, l.Workload())
+	seen.Pods, seen.OwnersKnown, seen.Owned, seen.Looked = l.looked.Pods, l.looked.OwnersKnown, l.looked.Owned, l.looked.Looked
+	o := diff.Options{Nudge: l.Config.Rollout.Live != nil && l.Config.Rollout.Live.Nudge, Now: l.Now}
+	for _, step := range diff.Steps(plan.NewView(*l.Plan, cycle.AllPins(l.Pins, fleet.Clusters)), seen, o).Steps {
+		if !l.loses() {
+			l.do(step)
+		}
+	}
+}
+
+// nudgeAgain is how long a nudge is not repeated.
+const nudgeAgain = 30 * time.Second
+
+func (l *Life) do(step diff.Step) {
+	switch s := step.(type) {
+	case diff.PatchShard:
+		l.Counts["shards"]++
+		if s.Why == diff.Drifted || s.Why == diff.Broken {
+			l.given[s.Secret] = true
+		}
+		l.Shards[s.Secret] = s.Shard
+	case diff.PatchWorkload:
+		l.Counts["workload"]++
+		if s.ControllerReplicas != nil {
+			l.Counts["envs"]++
+		}
+		l.Patch(s)
+	case diff.Nudge:
+		if l.Now.Sub(l.nudged[s.Cluster]) >= nudgeAgain {
+			l.nudged[s.Cluster] = l.Now
+			l.Nudge(s.Cluster, l.Now)
+		}
+	}
+}
+
+func (l *Life) loses() bool { return l.Lossy && l.Coin.IntN(10) == 0 }
+
+// Quiet reports whether nothing is under way, and every cluster is worked on by one replica, the plan's.
+func (l *Life) Quiet() error {
+	switch {
+	case l.Plan == nil:
+		return fmt.Errorf("there is no plan")
+	case l.Plan.Rollout != nil:
+		return fmt.Errorf("a rollout is under way: %+v", *l.Plan.Rollout)
+	case l.Replicas != l.Plan.Replicas || !l.Settled(l.Now):
+		return fmt.Errorf("the workload has %d replicas, the plan %d; %+v", l.Replicas, l.Plan.Replicas, l.Status(l.Now))
+	}
+	for _, name := range l.Clusters {
+		if owners := l.Owners(name); !slices.Equal(owners, []int{l.Plan.Clusters[name].Replica}) {
+			return fmt.Errorf("cluster %s is owned by %v, its row is %+v", name, owners, l.Plan.Clusters[name])
+		}
+		if !l.Working(name) && !l.Unreachable[name] {
+			return fmt.Errorf("nobody works on cluster %s", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,265 @@
+package life
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/change"
+	"ballast/planner/config"
+	"ballast/planner/cycle"
+	"ballast/planner/plan"
+	"ballast/planner/sim"
+)
+
+// configuration is what is shipped, but for one metric.
+func configuration() config.PlannerConfig {
+	c := config.Default()
+	c.Mode = plan.Enforce
+	one := sim.Config()
+	c.Poll.Prometheus.Metrics, c.Index.PNorm.Weights = one.Poll.Prometheus.Metrics, one.Index.PNorm.Weights
+	return c
+}
+
+func loadsOf(seed uint64, clusters int) map[string]float64 {
+	loads := map[string]float64{}
+	for i, load := range sim.Lognormal(seed, clusters) {
+		loads[fmt.Sprintf("c%02d", i)] = load
+	}
+	return loads
+}
+
+// TestACalmDay: the fleet is adopted as it is, restarts once for the env, and comes to rest.
+func TestACalmDay(t *testing.T) {
+	l := New(1, configuration(), 3, "3", loadsOf(1, 30))
+	found := map[string]int{}
+	for _, name := range l.Clusters {
+		found[name] = l.Owners(name)[0]
+	}
+	l.Pass(9 * time.Minute) // before the first vote can have ten samples
+	rows := map[string]int{}
+	for name, row := range l.Plan.Clusters {
+		rows[name] = row.Replica
+	}
+	if diff := cmp.Diff(found, rows); diff != "" {
+		t.Errorf("the first plan is not the fleet as it is (-fleet +plan):\n%s", diff)
+	}
+	if diff := cmp.Diff(found, l.Shards); diff != "" {
+		t.Errorf("shards (-owners +stamped):\n%s", diff)
+	}
+	l.Pass(4 * 24 * time.Hour) // 22 clusters move, seven a day at most
+	if err := l.Quiet(); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(map[change.Cause]int{change.Balance: 22}, l.Moves); diff != "" {
+		t.Errorf("moves (-want +got):\n%s", diff)
+	}
+	if l.Env != "16" || l.Counts["envs"] != 1 || l.Counts["trips"] != 0 {
+		t.Errorf("env %s, events %v; want 16, written once, and no trip", l.Env, l.Counts)
+	}
+	if l.Replicas != 10 || l.Made != 3+10 {
+		t.Errorf("%d replicas, and %d pods so far; want 10, and 13: each of the first three restarted once", l.Replicas, l.Made)
+	}
+	plans := l.Counts["plans"]
+	l.Pass(24 * time.Hour)
+	if l.Counts["plans"] != plans {
+		t.Errorf("%d plans were written in four days, and %d in the day after them", plans, l.Counts["plans"]-plans)
+	}
+}
+
+// luck is what happens in a life, and when.
+type luck struct {
+	*Life
+	coin *rand.Rand
+	log  []string
+}
+
+func (l *luck) note(format string, args ...any) {
+	l.log = append(l.log, fmt.Sprintf("%s  ", l.Now.Sub(sim.Epoch))+fmt.Sprintf(format, args...))
+}
+
+// misfortune is one of the things that happen to fleets.
+func (l *luck) misfortune() error {
+	ordinal, cluster := l.coin.IntN(max(l.Replicas, 1)), l.Clusters[l.coin.IntN(len(l.Clusters))]
+	switch event := []string{"crash", "oom", "elect", "deaf", "lossy", "pin", "unpin", "pause", "load", "shard", "broken", "dies", "refused", "unreachable", "stuck", "resume", "rollback"}[l.coin.IntN(17)]; event {
+	case "crash", "oom":
+		l.note("%s of %d", event, ordinal)
+		l.Crash(ordinal, event == "oom", l.Now)
+	case "elect":
+		l.note("another leader")
+		return l.Elect()
+	case "deaf":
+		l.Deaf = !l.Deaf
+		l.note("Prometheus answers: %t", !l.Deaf)
+	case "lossy":
+		l.Lossy = !l.Lossy
+		l.note("writes get lost: %t", l.Lossy)
+	case "pin":
+		if l.Plan != nil && l.Plan.Replicas > 0 {
+			l.Pins = maps.Clone(l.Pins)
+			if l.Pins == nil {
+				l.Pins = plan.Pins{}
+			}
+			l.Pins[cluster] = l.coin.IntN(l.Plan.Replicas)
+			l.note("%s is pinned to %d", cluster, l.Pins[cluster])
+		}
+	case "unpin":
+		l.Pins = nil
+		l.note("no pins")
+	case "pause":
+		l.Paused = !l.Paused
+		l.note("paused: %t", l.Paused)
+	case "load":
+		l.Loads[cluster] *= 0.25 + 3*l.coin.Float64()
+		l.note("%s has %.0f", cluster, l.Loads[cluster])
+	case "shard":
+		if l.Plan != nil && l.Plan.Replicas > 0 { // behind the webhooks' back
+			l.Shards[cluster] = l.coin.IntN(l.Plan.Replicas)
+			l.note("a person writes shard %d into %s", l.Shards[cluster], cluster)
+		}
+	case "broken":
+		l.Broken[ordinal] = true
+		l.note("%d is never ready", ordinal)
+	case "dies":
+		l.Dies[ordinal] = l.Now
+		l.note("%d is killed again and again", ordinal)
+	case "refused":
+		l.Refused[cluster] = true
+		l.note("nobody may write %s", cluster)
+	case "unreachable":
+		l.Unreachable[cluster] = true
+		l.note("nobody can connect %s", cluster)
+	case "stuck":
+		l.Stuck = !l.Stuck
+		l.note("no pod becomes ready: %t", l.Stuck)
+	case "rollback":
+		if n := len(l.History); n > 0 {
+			back := l.History[l.coin.IntN(n)]
+			l.Rollback = &cycle.Rollback{Revision: back.Revision, Plan: &back}
+			l.note("a person asks for plan %d", back.Revision)
+		}
+	case "resume":
+		l.Tripped, l.Paused = "", false
+		l.note("a person resumes")
+	}
+	return nil
+}
+
+// peace ends everything that is wrong. People take away what stopped ballast.
+func (l *luck) peace() {
+	l.note("peace")
+	l.Deaf, l.Lossy, l.Paused, l.Stuck, l.Tripped, l.Pins = false, false, false, false, "", nil
+	l.Rollback = nil
+	clear(l.Broken)
+	clear(l.Dies)
+	clear(l.Refused)
+	clear(l.Unreachable)
+}
+
+// rests lets a life in peace go on until nothing has changed for six hours and everything is as the plan says.
+func (l *luck) rests() error {
+	const quiet, patience = 6, 6 * 24
+	plans, still := l.Counts["plans"], 0
+	var err error
+	for range patience {
+		l.Tripped = "" // a wave that began in worse times may still be blamed: people look, and take it away
+		l.Pass(time.Hour)
+		if err = l.Quiet(); err != nil || plans != l.Counts["plans"] {
+			plans, still = l.Counts["plans"], 0
+			continue
+		}
+		if still++; still == quiet {
+			return nil
+		}
+	}
+	return fmt.Errorf("no six hours of rest in six days of peace: %d plans; %w", l.Counts["plans"], err)
+}
+
+// judge knows what may never be.
+func (l *luck) judge(t *testing.T) func(*Life) {
+	var revision int64
+	return func(_ *Life) {
+		if l.Plan == nil {
+			return
+		}
+		if l.Plan.Revision < revision {
+			l.fatal(t, "revision %d came after %d", l.Plan.Revision, revision)
+		}
+		revision = l.Plan.Revision
+		if l.Replicas < 1 {
+			l.fatal(t, "the workload stands at %d replicas", l.Replicas)
+		}
+		for _, name := range l.Clusters {
+			owners := l.Owners(name)
+			if len(owners) > 1 && l.Pods[owners[0]].Env > 1 && l.Pods[owners[len(owners)-1]].Env > 1 {
+				l.fatal(t, "cluster %s is owned by %v", name, owners)
+			}
+		}
+	}
+}
+
+func (l *luck) fatal(t *testing.T, format string, args ...any) {
+	t.Helper()
+	const last = 60
+	t.Fatalf("%s\nafter %s, events %v, the last decision: %s; problems %+v\n%s", fmt.Sprintf(format, args...), l.Now.Sub(sim.Epoch), l.Counts, l.Last.Reason, l.Last.Problems,
+		strings.Join(l.log[max(len(l.log)-last, 0):], "\n"))
+}
+
+// fromEnv is a number that make soak sets.
+func fromEnv(t *testing.T, name string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// TestLives: whatever happens to a fleet for two days, no cluster has two owners, the workload never stands at 0 replicas,
+// and in peace everything comes to rest as the plan says.
+func TestLives(t *testing.T) {
+	lives, first := fromEnv(t, "BALLAST_LIVES", 12), fromEnv(t, "BALLAST_SEED", 1)
+	hours, moves := 0.0, 0
+	for seed := first; seed < first+lives; seed++ {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			l := live(t, seed)
+			hours += l.Now.Sub(sim.Epoch).Hours()
+			moves += l.Counts["shards"]
+		})
+	}
+	t.Logf("%d lives of %.0f hours, seeds from %d, %d shards written", lives, hours, first, moves)
+}
+
+func live(t *testing.T, seed uint64) *luck {
+	coin := rand.New(rand.NewPCG(seed, 11))
+	c := configuration()
+	if coin.IntN(4) == 0 {
+		c.Rollout.Live, c.Rollout.Default = nil, &config.DefaultRollout{}
+	}
+	replicas := 1 + coin.IntN(4)
+	l := &luck{Life: New(seed, c, replicas, strconv.Itoa(replicas), loadsOf(seed, 6+coin.IntN(25))), coin: coin}
+	l.Watch = l.judge(t)
+	l.Pass(30 * time.Minute)
+	for l.Now.Sub(sim.Epoch) < 48*time.Hour {
+		if err := l.misfortune(); err != nil {
+			l.fatal(t, "%v", err)
+		}
+		l.Pass(time.Duration(1+coin.IntN(180)) * time.Minute)
+	}
+	l.peace()
+	if err := l.rests(); err != nil {
+		l.fatal(t, "%v", err)
+	}
+	return l
+}
