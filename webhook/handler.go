@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"ballast/planner/plan"
+	"ballast/planner/printable"
 )
 
 // Plans is where the handler has the plan from.
@@ -323,8 +324,8 @@ func (h *handler) record(r *http.Request, rv *review, v Verdict) {
 	if !log.Enabled() {
 		return
 	}
-	name := func(s string) string { return plan.Printable(s, maxLoggedName) }
-	fields := func(list []Field) string { return plan.Printable(printFields(list), maxLoggedFields) }
+	name := func(s string) string { return printable.Text(s, maxLoggedName) }
+	fields := func(list []Field) string { return printable.Text(printFields(list), maxLoggedFields) }
 	log.Info("write answered", "verified", verified(r), "operation", rv.operation, "namespace", name(rv.Namespace),
 		"name", name(rv.Name), "user", name(rv.User), "dryRun", rv.dryRun, "reason", v.Reason, "revision", v.Revision,
 		"requested", fields(v.Requested), "enforced", fields(v.Enforced))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"ballast/planner/plan"
+	"ballast/planner/printable"
 )
 
 // review is an AdmissionReview request, read in place: its nodes live as long as the body.
@@ -134,7 +135,7 @@ func encodeAnswer(uid string, v Verdict) ([]byte, error) {
 	r := response{UID: uid, Allowed: v.Denied == "", Warnings: v.Warnings,
 		Audit: audit{v.Reason, revision(v.Revision), printFields(v.Requested), printFields(v.Enforced)}}
 	if v.Denied != "" {
-		r.Status = &status{Code: 422, Reason: "Invalid", Message: plan.Printable(v.Denied, maxMessage)}
+		r.Status = &status{Code: 422, Reason: "Invalid", Message: printable.Text(v.Denied, maxMessage)}
 	} else if len(v.Patches) > 0 {
 		patch, err := marshal(v.Patches)
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 
-	"ballast/planner/plan"
+	"ballast/planner/printable"
 )
 
 // The deadlines of a connection. The API server's own timeout is 2 s; it keeps an idle connection for 90 s, and we keep
@@ -217,6 +217,6 @@ func (s *Server) tlsConfig(watcher *certwatcher.CertWatcher) (*tls.Config, error
 type errorLog struct{ log logr.Logger }
 
 func (e errorLog) Write(line []byte) (int, error) {
-	e.log.V(1).Info("connection failed", "message", plan.Printable(strings.TrimSpace(string(line)), maxLoggedFields))
+	e.log.V(1).Info("connection failed", "message", printable.Text(strings.TrimSpace(string(line)), maxLoggedFields))
 	return len(line), nil
 }

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"ballast/planner/plan"
+	"ballast/planner/printable"
 )
 
 // Verdict is what one write is answered: everything the handler sends, logs and counts.
@@ -45,7 +46,7 @@ func (v *Verdict) warn(forms ...string) {
 		return
 	}
 	for i, form := range forms {
-		form = plan.Printable(form, maxMessage) // it may have a name in it that the API server has not judged yet
+		form = printable.Text(form, maxMessage) // it may have a name in it that the API server has not judged yet
 		forms[i] = form
 		if len(form) <= MaxWarning {
 			v.Warnings = append(v.Warnings, form)

@@ -14,6 +14,7 @@ import (
 	"ballast/planner/partition"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/planner/printable"
 	"ballast/planner/rollout"
 )
 
@@ -132,7 +133,7 @@ func itemsOf(a *adoption, groups []discover.Unit, loads []plan.Load) ([]partitio
 		var err error
 		for _, i := range u.Clusters {
 			if item.Load, err = plan.SumLoads(item.Load, loads[i]); err != nil {
-				return nil, fmt.Errorf("adding up the loads of %q: %w", plan.PrintableServer(u.Server), err)
+				return nil, fmt.Errorf("adding up the loads of %q: %w", printable.Server(u.Server), err)
 			}
 			firm = append(firm, a.firm(i))
 		}

@@ -15,6 +15,7 @@ import (
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/printable"
 	"ballast/planner/rollout"
 )
 
@@ -174,8 +175,8 @@ const maxMessage = 1000
 // Printable is the gate of every problem: its texts come from Secrets, annotations, pods and Prometheus. Of an error of
 // several lines it makes one.
 func (p Problem) Printable() Problem {
-	p.Subject = plan.Printable(p.Subject, maxMessage)
-	p.Message = plan.Printable(strings.ReplaceAll(p.Message, "\n", "; "), maxMessage)
+	p.Subject = printable.Text(p.Subject, maxMessage)
+	p.Message = printable.Text(strings.ReplaceAll(p.Message, "\n", "; "), maxMessage)
 	return p
 }
 
@@ -189,7 +190,7 @@ func Printable(problems []Problem) []Problem {
 // Printable is the gate of what else an outcome says in words.
 func (o Outcome) printable() Outcome {
 	o.Problems = Printable(o.Problems)
-	o.Reason = plan.Printable(o.Reason, maxMessage)
-	o.Progress.Why = plan.Printable(o.Progress.Why, maxMessage)
+	o.Reason = printable.Text(o.Reason, maxMessage)
+	o.Progress.Why = printable.Text(o.Progress.Why, maxMessage)
 	return o
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ballast/planner/plan"
+	"ballast/planner/printable"
 )
 
 // ProblemKind is what is wrong with a cluster Secret.
@@ -129,5 +130,5 @@ func conflict(server string, clusters []Cluster, unit Unit) (Problem, bool) {
 	}
 	return Problem{first.Shard.ID, ConflictingShards, fmt.Sprintf(
 		"Secrets %s share the server %s and differ in data.shard; Argo CD takes whichever it saw last: keep one of them, or give all the same shard",
-		strings.Join(names, ", "), plan.PrintableServer(server))}, true
+		strings.Join(names, ", "), printable.Server(server))}, true
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	yamlnode "go.yaml.in/yaml/v3"
+
+	"ballast/planner/printable"
 )
 
 // MaxPinsBytes bounds data.pins: 4,000 pins with names of 60 characters. The YAML library takes some 80 bytes for each.
@@ -117,7 +119,7 @@ func BadPin(replica, maxReplicas int) string {
 // clip keeps a name that somebody pasted from filling a warning, and from more: it is printed.
 func clip(s string) string {
 	const most = 63
-	return Printable(s, most)
+	return printable.Text(s, most)
 }
 
 // Nearest is the name in names that is most like name, by edit distance and then by name; empty when none is within a

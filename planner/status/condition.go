@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/cycle"
 	"ballast/planner/plan"
+	"ballast/planner/printable"
 )
 
 // maxMessage is the longest message, in characters.
@@ -107,7 +108,7 @@ func enforcedOf(in cycle.Inputs, inForce *plan.Plan) Condition {
 	case in.Enforcement == nil:
 		c.Status, c.Reason, c.Message = Unknown, NotAsked, "the webhook was not asked yet, or there is nothing to ask it with"
 	case !*in.Enforcement:
-		c.Reason, c.Message = NotHeld, plan.Printable(strings.Join(in.Unheld, "; "), maxMessage)
+		c.Reason, c.Message = NotHeld, printable.Text(strings.Join(in.Unheld, "; "), maxMessage)
 	default:
 		c.Status, c.Reason = True, Held
 	}

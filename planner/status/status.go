@@ -17,6 +17,7 @@ import (
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
+	"ballast/planner/printable"
 	"ballast/planner/rollout"
 )
 
@@ -140,7 +141,7 @@ func Of(in cycle.Inputs, out cycle.Outcome, inForce *plan.Plan, leader string, b
 func Failed(before Status, failure error, leader string, now time.Time) Status {
 	s := before
 	s.Leader, s.LookedAt = leader, now
-	planning := Condition{Type: Planning, Status: False, Reason: CycleFailed, Message: plan.Printable(strings.ReplaceAll(failure.Error(), "\n", "; "), maxMessage)}
+	planning := Condition{Type: Planning, Status: False, Reason: CycleFailed, Message: printable.Text(strings.ReplaceAll(failure.Error(), "\n", "; "), maxMessage)}
 	rest := slices.DeleteFunc(slices.Clone(before.Conditions), func(c Condition) bool { return c.Type == Planning })
 	s.Conditions = lasting(append([]Condition{planning}, rest...), before.Conditions, now)
 	return s
@@ -247,7 +248,7 @@ func Parse(text string) (Status, error) {
 		return s, fmt.Errorf("the status has %d bytes, more than %d", len(text), MaxBytes)
 	}
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return Status{}, errors.New(plan.Printable("the status cannot be read: "+err.Error(), maxMessage))
+		return Status{}, errors.New(printable.Text("the status cannot be read: "+err.Error(), maxMessage))
 	}
 	return s, nil
 }

@@ -18,6 +18,7 @@ import (
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
+	"ballast/planner/printable"
 	"ballast/planner/rollout"
 )
 
@@ -257,7 +258,7 @@ func TestAStatusIsBounded(t *testing.T) {
 		in, out, p := looked()
 		text := func(name string) string {
 			of := rapid.OneOf(rapid.SampledFrom([]string{"<", "\"", "😀"}), rapid.StringN(0, 30, -1)).Draw(rt, name)
-			return plan.Printable(strings.Repeat(of, rapid.IntRange(1, 2000).Draw(rt, "times")), 1000)
+			return printable.Text(strings.Repeat(of, rapid.IntRange(1, 2000).Draw(rt, "times")), 1000)
 		}
 		n := rapid.IntRange(0, 400).Draw(rt, "entries")
 		problem := cycle.Problem{Kind: "Kind", Subject: text("subject"), Message: text("message")}

@@ -14,6 +14,7 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/printable"
 	"ballast/planner/rollout"
 )
 
@@ -125,7 +126,7 @@ func PrintableEvents(emit func(discover.Workload, ...Event)) func(discover.Workl
 	return func(w discover.Workload, events ...Event) {
 		told := make([]Event, len(events))
 		for i, e := range events {
-			e.Message = cutNote(plan.Printable(strings.ReplaceAll(e.Message, "\n", "; "), maxNote))
+			e.Message = cutNote(printable.Text(strings.ReplaceAll(e.Message, "\n", "; "), maxNote))
 			told[i] = e
 		}
 		emit(w, told...)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"ballast/planner/plan"
+	"ballast/planner/printable"
 )
 
 // Bounds of what is printed. A webhook lists at most 20 pins, 20 cordons and a workload's handful of fields.
@@ -177,7 +178,7 @@ func same(a, b string) bool {
 }
 
 // printText makes a name that anybody may have chosen safe for a terminal.
-func printText(s string) string { return plan.Printable(s, maxText) }
+func printText(s string) string { return printable.Text(s, maxText) }
 
 func printName(s string) string {
 	if s == "" || isName(s) {

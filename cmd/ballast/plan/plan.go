@@ -25,6 +25,7 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/printable"
 	"ballast/planner/store"
 )
 
@@ -90,7 +91,7 @@ func (o *options) run(ctx context.Context, out, progress io.Writer, namespaceSet
 		}
 		if masked > 0 {
 			say.To(progress, "note: the server URL of %s holds credentials, which stand in %s as %s\n",
-				say.Plural(masked, "cluster Secret"), o.saveInputs, plan.Mark)
+				say.Plural(masked, "cluster Secret"), o.saveInputs, printable.Mark)
 		}
 	}
 	result := cycle.Run(in)
@@ -172,7 +173,7 @@ func saveInputs(file string, in cycle.Inputs) (masked int, err error) {
 	}
 	servers, masked := maskedServers(in.Discovered.Secrets)
 	text := strings.NewReplacer(servers...).Replace(string(data)) // where it is a Prometheus label's value, too
-	text = plan.Visible(plan.MaskCredentials(text))
+	text = printable.Visible(printable.MaskCredentials(text))
 	if !json.Valid([]byte(text)) { // a server like "n@" is part of an escape elsewhere
 		return 0, errors.New("saving the inputs: the credentials in a cluster's server URL cannot be masked, so nothing was saved: mend data.server first")
 	}
@@ -188,13 +189,13 @@ func saveInputs(file string, in cycle.Inputs) (masked int, err error) {
 func maskedServers(secrets []discover.Secret) (replace []string, masked int) {
 	shown, taken, count := map[string]string{}, map[string]bool{}, map[string]int{}
 	for _, s := range secrets {
-		if server := plan.NormalizeServer(s.Server); plan.MaskServer(server) == server {
+		if server := plan.NormalizeServer(s.Server); printable.MaskServer(server) == server {
 			taken[server] = true
 		}
 	}
 	for _, s := range secrets {
 		server := plan.NormalizeServer(s.Server)
-		mask := plan.MaskServer(server)
+		mask := printable.MaskServer(server)
 		if mask == server {
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"ballast/planner/plan"
+	"ballast/planner/printable"
 )
 
 // WithinJSON is a text as it stands between the quotes of a JSON string.
@@ -34,30 +34,30 @@ const maxNote = 300
 // Nothing else writes for people, which a test holds.
 func To(w io.Writer, format string, args ...any) {
 	for i, a := range args {
-		args[i] = printable(a)
+		args[i] = harmless(a)
 	}
 	fmt.Fprintf(w, format, args...)
 }
 
-// printable leaves numbers as they are, and makes text of all else.
-func printable(a any) any {
+// harmless leaves numbers as they are, and makes text of all else.
+func harmless(a any) any {
 	switch a := a.(type) {
 	case error:
-		return plan.Printable(a.Error(), MaxWord)
+		return printable.Text(a.Error(), MaxWord)
 	case fmt.Stringer:
-		return plan.Printable(a.String(), MaxWord)
+		return printable.Text(a.String(), MaxWord)
 	}
 	switch v := reflect.ValueOf(a); {
 	case v.IsValid() && v.Kind() == reflect.String:
-		return plan.Printable(v.String(), MaxWord)
+		return printable.Text(v.String(), MaxWord)
 	case v.CanInt(), v.CanUint(), v.CanFloat(), v.IsValid() && v.Kind() == reflect.Bool:
 		return a
 	}
-	return plan.Printable(fmt.Sprint(a), MaxWord)
+	return printable.Text(fmt.Sprint(a), MaxWord)
 }
 
 // OneLine makes an annotation that anybody may have written fit to be kept in a result.
-func OneLine(s string) string { return plan.Printable(strings.TrimSpace(s), maxNote) }
+func OneLine(s string) string { return printable.Text(strings.TrimSpace(s), maxNote) }
 
 // Error puts an error on as many lines as it has. The ones after the first are indented, so that none of them can
 // pass for a line of ours.
@@ -133,7 +133,7 @@ func JSON(w io.Writer, result any) error {
 		name, url, _ := strings.Cut(string(line), ": ")
 		var server string
 		if json.Unmarshal([]byte(url), &server) == nil {
-			url = `"` + WithinJSON(plan.MaskServer(server)) + `"`
+			url = `"` + WithinJSON(printable.MaskServer(server)) + `"`
 		}
 		return []byte(name + ": " + url)
 	}))
@@ -169,7 +169,7 @@ func (c *cleanWriter) Write(p []byte) (int, error) {
 		}
 	}
 	c.rest = append([]byte(nil), text[whole:]...)
-	if _, err := io.WriteString(c.w, plan.Visible(plan.MaskCredentials(string(text[:whole])))); err != nil {
+	if _, err := io.WriteString(c.w, printable.Visible(printable.MaskCredentials(string(text[:whole])))); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"ballast/cmd/ballast/say"
-	"ballast/planner/plan"
+	"ballast/planner/printable"
 )
 
 // LogOptions are the logging flags of the long-running commands.
@@ -62,6 +62,6 @@ func (e oneLineEncoder) Clone() zapcore.Encoder { return oneLineEncoder{e.Encode
 
 // EncodeEntry implements zapcore.Encoder.
 func (e oneLineEncoder) EncodeEntry(entry zapcore.Entry, fields []zapcore.Field) (*buffer.Buffer, error) {
-	entry.Message = plan.Printable(entry.Message, say.MaxWord)
+	entry.Message = printable.Text(entry.Message, say.MaxWord)
 	return e.Encoder.EncodeEntry(entry, fields)
 }

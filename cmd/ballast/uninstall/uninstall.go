@@ -33,6 +33,7 @@ import (
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/printable"
 	"ballast/planner/status"
 	"ballast/planner/store"
 )
@@ -359,7 +360,7 @@ func (o *options) deleteConfigMap(ctx context.Context, c client.Client, name str
 	}
 	if err := c.Get(ctx, client.ObjectKeyFromObject(cm), cm); err == nil && len(cm.Finalizers) > 0 {
 		return fmt.Errorf("deleting ConfigMap %q: it waits for its finalizers %s; where nobody is to take them off: kubectl -n %s patch configmap %s --type=merge -p '{\"metadata\":{\"finalizers\":null}}'",
-			name, plan.Printable(strings.Join(cm.Finalizers, ", "), 500), o.cluster.Namespace, name)
+			name, printable.Text(strings.Join(cm.Finalizers, ", "), 500), o.cluster.Namespace, name)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package plan
+package printable
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestPrintable(t *testing.T) {
+func TestText(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
 		most int
@@ -39,14 +39,14 @@ func TestPrintable(t *testing.T) {
 		"cut behind a credential": {"https://u:secret@host and more", 16, "https://***@hos…"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, Printable(test.text, test.most)); diff != "" {
+			if diff := cmp.Diff(test.want, Text(test.text, test.most)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestPrintableServer(t *testing.T) {
+func TestServer(t *testing.T) {
 	for name, test := range map[string]struct{ url, want string }{
 		"none":                      {"", ""},
 		"plain":                     {"https://10.0.0.1:6443", "https://10.0.0.1:6443"},
@@ -72,7 +72,7 @@ func TestPrintableServer(t *testing.T) {
 		"long":                      {"https://" + strings.Repeat("a", 4000), "https://" + strings.Repeat("a", maxServer-9) + "…"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, PrintableServer(test.url)); diff != "" {
+			if diff := cmp.Diff(test.want, Server(test.url)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -110,14 +110,14 @@ func hostileText() *rapid.Generator[string] {
 func TestWhateverIsPrintableIsOneHarmlessLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text, most := hostileText().Draw(t, "text"), rapid.IntRange(0, 80).Draw(t, "most")
-		got := Printable(text, most)
+		got := Text(text, most)
 		if n := utf8.RuneCountInString(got); n > most || !utf8.ValidString(got) {
 			t.Fatalf("%q has %d characters of at most %d", got, n, most)
 		}
 		if strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) || unicode.In(r, unicode.Cf, unicode.Cc) }) {
 			t.Fatalf("%q acts on a terminal", got)
 		}
-		if twice := Printable(got, most); twice != got && !strings.HasSuffix(got, "…") {
+		if twice := Text(got, most); twice != got && !strings.HasSuffix(got, "…") {
 			t.Fatalf("once it is %q, twice %q", got, twice)
 		}
 		if seen := Visible(text); seen != Visible(seen) || strings.ContainsFunc(seen, func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' }) {
@@ -135,11 +135,11 @@ func TestNoCredentialIsPrintable(t *testing.T) {
 		user := rapid.StringMatching("[a-z]{0,5}").Draw(t, "user")
 		around := rapid.StringMatching("[^\"@]{0,8}").Draw(t, "around")
 		url := "https://" + user + ":" + secret + around + "@host/x"
-		if got := PrintableServer(url); strings.Contains(got, secret) {
+		if got := Server(url); strings.Contains(got, secret) {
 			t.Fatalf("%q shows %q", got, secret)
 		}
 		text := hostileText().Draw(t, "before") + " https://" + user + ":" + secret + "@host?a=1&my_token=" + secret + "&c " + hostileText().Draw(t, "after")
-		got := Printable(text, 1<<20)
+		got := Text(text, 1<<20)
 		for _, found := range userinfo.FindAllString(got, -1) {
 			if found != "//"+Mark+"@" {
 				t.Fatalf("%q shows %q", got, found)

@@ -1,4 +1,5 @@
-package plan
+// Package printable makes text that anybody may have written fit for people: one harmless line, without credentials.
+package printable
 
 import (
 	"fmt"
@@ -14,11 +15,11 @@ const Mark = "***"
 // maxServer is the longest server URL that is printed, in characters.
 const maxServer = 200
 
-// Printable makes text that anybody may have written fit for a terminal, an event or a log: one line of at most `most`
+// Text makes text that anybody may have written fit for a terminal, an event or a log: one line of at most `most`
 // characters, the last one an ellipsis where more was cut. Line breaks and tabs become spaces. What a terminal acts on
 // or hides (control characters, changes of the writing direction, zero-width characters) becomes visible as \u001b,
 // which means the same within JSON; a byte that is no UTF-8 becomes U+FFFD. Credentials in URLs become a mark.
-func Printable(s string, most int) string {
+func Text(s string, most int) string {
 	if most < 1 {
 		return ""
 	}
@@ -44,11 +45,11 @@ func Printable(s string, most int) string {
 	return b.String()
 }
 
-// PrintableServer is a cluster's server URL for people: Printable, and all that stands before an @ counts as a
+// Server is a cluster's server URL for people: Text, and all that stands before an @ counts as a
 // credential, however the URL is written.
-func PrintableServer(url string) string { return Printable(MaskServer(url), maxServer) }
+func Server(url string) string { return Text(MaskServer(url), maxServer) }
 
-// Visible makes what a terminal acts on visible in output that was made of Printable pieces, or is JSON, which means
+// Visible makes what a terminal acts on visible in output that was made of printable pieces, or is JSON, which means
 // the same after it. Line breaks and tabs stay.
 func Visible(s string) string {
 	if isPlain(strings.NewReplacer("\n", "", "\t", "").Replace(s)) {
