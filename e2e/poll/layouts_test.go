@@ -17,6 +17,7 @@ import (
 
 	"ballast/e2e/plane"
 	"ballast/planner/discover"
+	"ballast/planner/measure"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -362,14 +363,14 @@ func TestTheDefaultMetricsOnEveryLayout(t *testing.T) {
 	}
 	type value struct {
 		Value float64
-		Flag  poll.Flag
+		Flag  measure.Flag
 	}
-	fresh := func(v float64) value { return value{v, poll.Fresh} }
+	fresh := func(v float64) value { return value{v, measure.Fresh} }
 	want := map[string]map[string]value{
 		"objects":    {"a": fresh(100), "b": fresh(220), "c": fresh(70), "d": fresh(80), "in-cluster": fresh(50)},
 		"events":     {"a": fresh(1), "b": fresh(2), "c": fresh(1), "d": fresh(1), "in-cluster": fresh(0.25)},
-		"reconciles": {"a": fresh(0.5), "b": fresh(1), "c": fresh(0.5), "d": fresh(0.5), "in-cluster": {0, poll.NoData}},
-		"apps":       {"a": fresh(4), "b": fresh(1), "c": fresh(1), "d": fresh(2), "in-cluster": {0, poll.NoData}},
+		"reconciles": {"a": fresh(0.5), "b": fresh(1), "c": fresh(0.5), "d": fresh(0.5), "in-cluster": {0, measure.NoData}},
+		"apps":       {"a": fresh(4), "b": fresh(1), "c": fresh(1), "d": fresh(2), "in-cluster": {0, measure.NoData}},
 	}
 	fleet := clusters(t)
 	for name, l := range layouts() {
@@ -377,7 +378,7 @@ func TestTheDefaultMetricsOnEveryLayout(t *testing.T) {
 			h := history{layout: l, families: map[string]*bytes.Buffer{}}
 			client := h.client(t, binaries)
 			fetched := client.Fetch(t.Context(), poll.DefaultMetrics(), fleet, now)
-			table, err := poll.Join(poll.DefaultMetrics(), fleet, fetched, poll.LastGood{}, poll.Options{MinCoverage: 0.9, MaxDrop: 0.5, MaxAge: 10 * time.Minute}, now)
+			table, err := measure.Join(poll.DefaultMetrics(), fleet, fetched, measure.LastGood{}, measure.Options{MinCoverage: 0.9, MaxDrop: 0.5, MaxAge: 10 * time.Minute}, now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -386,7 +387,7 @@ func TestTheDefaultMetricsOnEveryLayout(t *testing.T) {
 				got[c.ID] = map[string]value{}
 				for i, s := range table.Shards {
 					got[c.ID][s.ID] = value{c.Values[i], c.Flags[i]}
-					if at := c.SampledAt[i]; c.Flags[i] == poll.Fresh && at != now.UnixMilli() {
+					if at := c.SampledAt[i]; c.Flags[i] == measure.Fresh && at != now.UnixMilli() {
 						t.Errorf("%s of %s was sampled at %d, want %d", c.ID, s.ID, at, now.UnixMilli())
 					}
 				}

@@ -11,6 +11,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle"
 	"ballast/planner/discover"
+	"ballast/planner/measure"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 )
@@ -70,13 +71,13 @@ func Measure(ctx context.Context, f Fetcher, c config.PlannerConfig, in discover
 }
 
 // Coverage says in a few words where a metric's values come from: "24 Fresh" or "22 Fresh, 2 Held".
-func Coverage(c poll.Column) string {
-	count := map[poll.Flag]int{}
+func Coverage(c measure.Column) string {
+	count := map[measure.Flag]int{}
 	for _, f := range c.Flags {
 		count[f]++
 	}
 	var parts []string
-	for _, f := range poll.Flags() {
+	for _, f := range measure.Flags() {
 		if count[f] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", count[f], f))
 		}

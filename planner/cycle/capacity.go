@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"ballast/planner/measure"
 	"ballast/planner/plan"
-	"ballast/planner/poll"
 )
 
 // Without partition.capacity a replica may carry as much as the heaviest cluster does. Whoever makes one cluster heavy
@@ -101,7 +101,7 @@ func (c *cycle) unitLoads(a *adoption) []plan.Load {
 // forgotten reports whether a cluster's value of a metric that is believed is older than one is held.
 func (c *cycle) forgotten(i int) bool {
 	t := c.out.Table
-	return !t.Frozen && slices.ContainsFunc(t.Columns, func(col poll.Column) bool {
-		return col.Flags[i] == poll.Held && t.At.Sub(time.UnixMilli(col.SampledAt[i])) > poll.HoldFor
+	return !t.Frozen && slices.ContainsFunc(t.Columns, func(col measure.Column) bool {
+		return col.Flags[i] == measure.Held && t.At.Sub(time.UnixMilli(col.SampledAt[i])) > measure.HoldFor
 	})
 }

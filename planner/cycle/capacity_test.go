@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"ballast/planner/measure"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 )
@@ -81,17 +82,17 @@ func TestWhatIsHeldForLongMakesNoRoom(t *testing.T) {
 // TestTheAgeOfAValueDecidesWhetherItMakesRoom, but only among values that are believed: where a metric is refused, all of them are old.
 func TestTheAgeOfAValueDecidesWhetherItMakesRoom(t *testing.T) {
 	for name, test := range map[string]struct {
-		flag   poll.Flag
+		flag   measure.Flag
 		age    time.Duration
 		frozen bool
 		want   plan.Load
 	}{
-		"fresh":                             {poll.Fresh, 0, false, 1000},
-		"fresh, by samples that are old":    {poll.Fresh, 48 * time.Hour, false, 1000},
-		"held for a day":                    {poll.Held, 24 * time.Hour, false, 1000},
-		"held for longer":                   {poll.Held, 24*time.Hour + time.Second, false, 10},
-		"held for longer, all are refused":  {poll.Held, 24*time.Hour + time.Second, true, 1000},
-		"held since a clock that went back": {poll.Held, -time.Hour, false, 1000},
+		"fresh":                             {measure.Fresh, 0, false, 1000},
+		"fresh, by samples that are old":    {measure.Fresh, 48 * time.Hour, false, 1000},
+		"held for a day":                    {measure.Held, 24 * time.Hour, false, 1000},
+		"held for longer":                   {measure.Held, 24*time.Hour + time.Second, false, 10},
+		"held for longer, all are refused":  {measure.Held, 24*time.Hour + time.Second, true, 1000},
+		"held since a clock that went back": {measure.Held, -time.Hour, false, 1000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(slices.Repeat([]float64{10}, 20)...)

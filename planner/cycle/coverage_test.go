@@ -12,6 +12,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/discover"
+	"ballast/planner/measure"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
@@ -105,12 +106,12 @@ func TestTheClustersWithoutAValueAreNamed(t *testing.T) {
 	w := honest(t, 5)
 	w.silence()
 	w.step(time.Minute)
-	until := w.in.Now.Add(poll.AcceptLossAfter).UTC().Format(time.RFC3339)
+	until := w.in.Now.Add(measure.AcceptLossAfter).UTC().Format(time.RFC3339)
 	want := []string{`metric "apps": only 40 of the 45 clusters measured last time have a value now ("own00" "own01" "own02" and 2 more: none), ` +
 		"so all keep their last good one until " + until}
 	var got []string
 	for _, p := range w.last.Problems {
-		if p.Kind == string(poll.LowCoverage) {
+		if p.Kind == string(measure.LowCoverage) {
 			got = append(got, p.Message)
 		}
 	}
@@ -284,13 +285,13 @@ type verdict struct {
 	Frozen bool
 	Kinds  []string
 	Values map[string]float64
-	Flags  map[string]poll.Flag
+	Flags  map[string]measure.Flag
 }
 
 func honestVerdict(w *world, names []string) verdict {
-	v := verdict{Frozen: w.last.Table.Frozen, Values: map[string]float64{}, Flags: map[string]poll.Flag{}}
+	v := verdict{Frozen: w.last.Table.Frozen, Values: map[string]float64{}, Flags: map[string]measure.Flag{}}
 	for _, p := range w.last.Table.Problems {
-		if p.Kind == poll.LowCoverage || p.Kind == poll.TotalDropped {
+		if p.Kind == measure.LowCoverage || p.Kind == measure.TotalDropped {
 			v.Kinds = append(v.Kinds, string(p.Kind))
 		}
 	}

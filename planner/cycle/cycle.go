@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"ballast/planner/discover"
+	"ballast/planner/measure"
 	"ballast/planner/plan"
-	"ballast/planner/poll"
 )
 
 // Run runs every phase once. It has no error: what a phase cannot do is a Problem, and the plan in force stays.
@@ -208,15 +208,15 @@ func (c *cycle) base() plan.Plan {
 // poll joins what Prometheus answered to the fleet.
 func (c *cycle) poll(a *adoption) {
 	p := c.in.Config.Poll
-	table, err := poll.Join(MetricsOf(c.in.Config), c.out.Fleet, c.in.Fetched, c.in.Memory.LastGood,
-		poll.Options{MinCoverage: p.MinCoverage.Float(), MaxDrop: p.MaxDrop.Share(), MaxAge: time.Duration(p.Prometheus.MaxAge), Standings: c.standings(a)}, c.in.Now)
+	table, err := measure.Join(MetricsOf(c.in.Config), c.out.Fleet, c.in.Fetched, c.in.Memory.LastGood,
+		measure.Options{MinCoverage: p.MinCoverage.Float(), MaxDrop: p.MaxDrop.Share(), MaxAge: time.Duration(p.Prometheus.MaxAge), Standings: c.standings(a)}, c.in.Now)
 	if err != nil {
 		c.problem(Problem{Phase: PhasePoll, Kind: "Refused", Message: err.Error(), Keeps: true})
-		c.out.Table = poll.Table{Frozen: true}
+		c.out.Table = measure.Table{Frozen: true}
 		return
 	}
 	c.out.Table = table
-	c.out.Memory.LastGood = poll.NewLastGood(table, c.in.Memory.LastGood)
+	c.out.Memory.LastGood = measure.NewLastGood(table, c.in.Memory.LastGood)
 	for _, p := range table.Problems {
 		c.problem(Problem{Phase: PhasePoll, Subject: p.Metric, Kind: string(p.Kind), Message: p.Message, Keeps: table.Frozen})
 	}

@@ -11,6 +11,7 @@ import (
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
 	"ballast/planner/installation"
+	"ballast/planner/measure"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -77,7 +78,7 @@ type Rollback struct {
 type Memory struct {
 	Known    discover.Known       `json:"known,omitzero"`
 	Gone     map[string]time.Time `json:"gone,omitempty"` // rows whose Secret went, and when that was seen first
-	LastGood poll.LastGood        `json:"lastGood,omitzero"`
+	LastGood measure.LastGood     `json:"lastGood,omitzero"`
 	Votes    evaluate.History     `json:"votes,omitzero"`
 	HoldOff  time.Time            `json:"holdOff,omitzero"` // when a rollout failed last
 	Heaviest Heaviest             `json:"heaviest,omitzero"`
@@ -115,7 +116,7 @@ type Outcome struct {
 	Reason    string // one sentence a person understands
 	Memory    Memory
 	Fleet     discover.Fleet
-	Table     poll.Table
+	Table     measure.Table
 	Loads     []plan.Load // of Fleet.Clusters; nil while the metrics say nothing
 	Now       []plan.Replica
 	Candidate *Candidate

@@ -8,6 +8,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/index"
+	"ballast/planner/measure"
 	"ballast/planner/normalize"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
@@ -16,16 +17,16 @@ import (
 
 // standings is what is known of the clusters beside their metrics. Without Applications, by their number and by all
 // pods, a cluster needs no series.
-func (c *cycle) standings(a *adoption) poll.Standings {
+func (c *cycle) standings(a *adoption) measure.Standings {
 	reported := c.in.Observed.Reported
 	answered := map[int]bool{}
 	for _, p := range reported.Pods {
 		answered[p.Replica] = answered[p.Replica] || p.Ready && p.Answered
 	}
-	all := make(poll.Standings, len(c.out.Fleet.Clusters))
+	all := make(measure.Standings, len(c.out.Fleet.Clusters))
 	for i, cl := range c.out.Fleet.Clusters {
 		name := cl.Shard.ID
-		s := poll.Standing{Uncounted: !c.out.Memory.Known.Has(name), Moved: !c.in.had(name, cl.Shard.Server), Replica: placement.NoReplica}
+		s := measure.Standing{Uncounted: !c.out.Memory.Known.Has(name), Moved: !c.in.had(name, cl.Shard.Server), Replica: placement.NoReplica}
 		if row, planned := a.next.Clusters[name]; planned {
 			s.Replica = row.Replica
 		}
@@ -41,7 +42,7 @@ func (c *cycle) standings(a *adoption) poll.Standings {
 
 // loadsOf turns a table into loads: normalize, then index. references are the plan's, and come back with those of
 // metrics that had none; they stay as they are for ever after, so that a load means the same next year.
-func loadsOf(c config.PlannerConfig, t poll.Table, references map[string]string) ([]plan.Load, map[string]string, *Problem) {
+func loadsOf(c config.PlannerConfig, t measure.Table, references map[string]string) ([]plan.Load, map[string]string, *Problem) {
 	weights := weightsOf(c)
 	cols := make([]normalize.Column, 0, len(t.Columns))
 	for _, col := range t.Columns {

@@ -1,5 +1,4 @@
-// Package poll turns what Prometheus says of a fleet into one value for each metric and cluster, and says of each value
-// where it comes from. All but prometheus.go are functions of values.
+// Package poll asks a Prometheus for a fleet's metrics. All but prometheus.go are functions of values.
 package poll
 
 import (
@@ -40,10 +39,12 @@ type Metric struct {
 	NoData          *float64 `json:"noData,omitempty"`
 }
 
-func (m Metric) perCluster() bool { return m.QueryPerCluster != "" }
+// PerCluster reports whether each cluster is asked for alone.
+func (m Metric) PerCluster() bool { return m.QueryPerCluster != "" }
 
-func (m Metric) text() string {
-	if m.perCluster() {
+// Text is the metric's query as it is written.
+func (m Metric) Text() string {
+	if m.PerCluster() {
 		return m.QueryPerCluster
 	}
 	return m.Query
@@ -83,7 +84,7 @@ func (s *Sample) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Fetched is all that was answered for one metric, as it came: the replayable input of Join. Err says why there is no
+// Fetched is all that was answered for one metric, as it came: the replayable input of measure.Join. Err says why there is no
 // answer; Warnings are what went wrong beside one.
 type Fetched struct {
 	Metric   string   `json:"metric"`

@@ -84,7 +84,7 @@ func (p *Prometheus) Fetch(ctx context.Context, metrics []Metric, fleet discover
 	for i, m := range metrics {
 		fetched[i].Metric = m.ID
 		switch err := theirs.refuses(m); {
-		case m.perCluster():
+		case m.PerCluster():
 			finish = append(finish, f.perCluster(ctx, m, fleet, &fetched[i]))
 		case err != nil:
 			fetched[i].Err = err.Error()

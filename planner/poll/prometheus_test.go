@@ -146,7 +146,7 @@ func TestFetchReadsAnswers(t *testing.T) {
 
 // The peer asks once a metric and cluster: 30,000 queries where these are 8.
 func TestAFleetOfAnySizeCostsAsManyQueriesAsMetrics(t *testing.T) {
-	_, fleet, _ := bigFleet(5000, 1)
+	fleet := bigFleet(5000)
 	a := &answers{}
 	const pods = `pod=~"argocd-application-controller-[0-9]+"`
 	a.values = map[string]model.Value{targetsQuery(pods, "argocd"): model.Vector{}, doubtsQuery(pods, "argocd"): model.Vector{}}
@@ -165,7 +165,7 @@ func TestAFleetOfAnySizeCostsAsManyQueriesAsMetrics(t *testing.T) {
 // The peer asks for one cluster after the other. Here each query waits until as many run as may: with one fewer at a
 // time the test would time out, with one more it would be seen.
 func TestQueriesForEachClusterRunSideBySide(t *testing.T) {
-	_, fleet, _ := bigFleet(1000, 1)
+	fleet := bigFleet(1000)
 	a := &answers{hold: make(chan struct{}, 8)}
 	NewWith(a, Config{Concurrency: 8, Timeout: time.Minute}).Fetch(t.Context(), []Metric{{ID: "m", QueryPerCluster: "{{.id}}"}}, fleet, noon)
 	if a.most != 8 || len(a.asked) != 1000 {
@@ -200,7 +200,7 @@ func TestAPrometheusThatHangsIsGivenUpOn(t *testing.T) {
 		}
 	}, 50*time.Millisecond)
 	defer close(release)
-	_, fleet, _ := bigFleet(1000, 1)
+	fleet := bigFleet(1000)
 	metrics := []Metric{{ID: "each", QueryPerCluster: "{{.id}}"}, {ID: "all", Query: "q", Match: Match{Label: "server"}}}
 	fetched := p.Fetch(t.Context(), metrics, fleet, noon)
 	mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ballast/planner/cycle"
+	"ballast/planner/measure"
 	"ballast/planner/plan"
-	"ballast/planner/poll"
 )
 
 // The phases that a panic names; the set is closed.
@@ -191,10 +191,10 @@ func (m *Metrics) observeProblems(out cycle.Outcome) {
 	}
 }
 
-func (m *Metrics) observeValues(t poll.Table) {
+func (m *Metrics) observeValues(t measure.Table) {
 	m.values.Reset()
 	for _, c := range t.Columns {
-		for _, flag := range poll.Flags() {
+		for _, flag := range measure.Flags() {
 			m.values.WithLabelValues(c.ID, flag.String()).Set(0)
 		}
 		for _, flag := range c.Flags {

@@ -10,8 +10,8 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/controller"
 	"ballast/planner/cycle"
+	"ballast/planner/measure"
 	"ballast/planner/plan"
-	"ballast/planner/poll"
 )
 
 // someMoves is how many moves the table lists unless asked for all.
@@ -41,7 +41,7 @@ func writePlanTable(w io.Writer, in cycle.Inputs, out cycle.Outcome, all bool) e
 	return nil
 }
 
-func writeMetrics(w io.Writer, table poll.Table) {
+func writeMetrics(w io.Writer, table measure.Table) {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	for _, c := range table.Columns {
 		var total float64
@@ -171,7 +171,7 @@ type planResult struct {
 }
 
 func writePlanJSON(w io.Writer, in cycle.Inputs, out cycle.Outcome) error {
-	r := planResult{Plan: out.Next, Reason: out.Reason, Values: poll.MetricValues(out.Table), Now: out.Now, Candidate: out.Candidate,
+	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now, Candidate: out.Candidate,
 		Ahead: cycle.Foresee(in, out), Problems: out.Problems}
 	for i, c := range out.Fleet.Clusters {
 		r.Shards = append(r.Shards, c.Shard)

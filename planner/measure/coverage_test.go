@@ -1,4 +1,4 @@
-package poll
+package measure
 
 import (
 	"slices"
@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/poll"
 )
 
 // ten are clusters a to j on replicas 0 and 1 by turns, with a load of 10 each.
@@ -21,11 +23,11 @@ func onTwo() Standings {
 }
 
 // without is an answer for all of ten but those.
-func without(letters string) []Fetched {
-	var samples []Sample
+func without(letters string) []poll.Fetched {
+	var samples []poll.Sample
 	for _, c := range ten.Clusters {
 		if !strings.Contains(letters, c.Shard.ID) {
-			samples = append(samples, Sample{Key: c.Shard.Server, Value: 10})
+			samples = append(samples, poll.Sample{Key: c.Shard.Server, Value: 10})
 		}
 	}
 	return answer(samples...)
@@ -90,7 +92,7 @@ func TestALowCoverageEndsWhereItIsNotPrometheusFault(t *testing.T) {
 
 func joined(t *testing.T, lost string, last LastGood, o Options, now time.Time) Table {
 	t.Helper()
-	table, err := Join([]Metric{{ID: "apps", Query: "q", Match: Match{Label: "dest_server"}, NoData: number(0)}}, ten, without(lost), last, o, now)
+	table, err := Join([]poll.Metric{{ID: "apps", Query: "q", Match: poll.Match{Label: "dest_server"}, NoData: number(0)}}, ten, without(lost), last, o, now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package poll
+package measure
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/poll"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -37,13 +38,15 @@ func fleetOf(servers ...string) discover.Fleet {
 
 var abc = fleetOf("https://a", "https://b", "https://c")
 
-func apps() Metric {
-	return Metric{ID: "apps", Query: "q", Match: Match{Label: "dest_server"}}
+func apps() poll.Metric {
+	return poll.Metric{ID: "apps", Query: "q", Match: poll.Match{Label: "dest_server"}}
 }
 
 func number(v float64) *float64 { return &v }
 
-func answer(samples ...Sample) []Fetched { return []Fetched{{Metric: "apps", Samples: samples}} }
+func answer(samples ...poll.Sample) []poll.Fetched {
+	return []poll.Fetched{{Metric: "apps", Samples: samples}}
+}
 
 // lastly is a last good table of abc: 10, 20 and 30, all measured a minute ago.
 func lastly() LastGood {
@@ -66,9 +69,9 @@ func TestJoin(t *testing.T) {
 	minute := time.Minute
 	ago := func(d time.Duration) time.Time { return noon.Add(-d) }
 	tests := map[string]struct {
-		metric   Metric
+		metric   poll.Metric
 		fleet    discover.Fleet
-		fetched  []Fetched
+		fetched  []poll.Fetched
 		last     LastGood
 		options  Options
 		want     []row
@@ -77,62 +80,62 @@ func TestJoin(t *testing.T) {
 	}{
 		"values find their clusters by server, whatever slashes end it": {
 			metric: apps(), fleet: abc, options: usual,
-			fetched: answer(Sample{"https://b/", 2, ago(minute)}, Sample{"https://a", 1, time.Time{}}, Sample{"https://c", 3, noon.Add(time.Hour)}),
+			fetched: answer(poll.Sample{Key: "https://b/", Value: 2, At: ago(minute)}, poll.Sample{Key: "https://a", Value: 1, At: time.Time{}}, poll.Sample{Key: "https://c", Value: 3, At: noon.Add(time.Hour)}),
 			want:    []row{{1, Fresh, -1}, {2, Fresh, minute}, {3, Fresh, 0}},
 		},
 		"scheme and host may be written large, the path not": {
 			metric: apps(), fleet: fleetOf("https://a/X", "https://b", "https://C"), options: usual,
-			fetched:  answer(Sample{Key: "HTTPS://A/X", Value: 1}, Sample{Key: "https://B", Value: 2}, Sample{Key: "https://c/x", Value: 3}),
+			fetched:  answer(poll.Sample{Key: "HTTPS://A/X", Value: 1}, poll.Sample{Key: "https://B", Value: 2}, poll.Sample{Key: "https://c/x", Value: 3}),
 			want:     []row{{1, Fresh, -1}, {2, Fresh, -1}, {0, Missing, -1}},
 			wantKind: []ProblemKind{Unmatched},
 		},
 		"two servers that differ in case only are two clusters": {
 			metric: apps(), fleet: fleetOf("https://a", "https://A", "https://c"), options: usual,
-			fetched: answer(Sample{Key: "https://A", Value: 2}, Sample{Key: "https://a", Value: 1}, Sample{Key: "https://C", Value: 3}),
+			fetched: answer(poll.Sample{Key: "https://A", Value: 2}, poll.Sample{Key: "https://a", Value: 1}, poll.Sample{Key: "https://C", Value: 3}),
 			want:    []row{{1, Fresh, -1}, {2, Fresh, -1}, {3, Fresh, -1}},
 		},
 		"by name, and by an alias": {
-			metric: Metric{ID: "apps", Query: "q", Match: Match{Label: "name", To: ToName, Aliases: map[string]string{"old": "the-b"}}}, fleet: abc, options: usual,
-			fetched: answer(Sample{Key: "the-a", Value: 1}, Sample{Key: "old", Value: 2}, Sample{Key: "the-c", Value: 3}),
+			metric: poll.Metric{ID: "apps", Query: "q", Match: poll.Match{Label: "name", To: poll.ToName, Aliases: map[string]string{"old": "the-b"}}}, fleet: abc, options: usual,
+			fetched: answer(poll.Sample{Key: "the-a", Value: 1}, poll.Sample{Key: "old", Value: 2}, poll.Sample{Key: "the-c", Value: 3}),
 			want:    []row{{1, Fresh, -1}, {2, Fresh, -1}, {3, Fresh, -1}},
 		},
 		"each for itself, by the Secret's name": {
-			metric: Metric{ID: "apps", QueryPerCluster: "q"}, fleet: abc, options: usual,
-			fetched: answer(Sample{Key: "c", Value: 3}, Sample{Key: "a", Value: 1}, Sample{Key: "b", Value: 2}),
+			metric: poll.Metric{ID: "apps", QueryPerCluster: "q"}, fleet: abc, options: usual,
+			fetched: answer(poll.Sample{Key: "c", Value: 3}, poll.Sample{Key: "a", Value: 1}, poll.Sample{Key: "b", Value: 2}),
 			want:    []row{{1, Fresh, -1}, {2, Fresh, -1}, {3, Fresh, -1}},
 		},
 		"a cluster without a value holds its last good one": {
 			metric: apps(), fleet: abc, options: lenient(usual), last: lastly(),
-			fetched: answer(Sample{Key: "https://a", Value: 11}, Sample{Key: "https://c", Value: 33}),
+			fetched: answer(poll.Sample{Key: "https://a", Value: 11}, poll.Sample{Key: "https://c", Value: 33}),
 			want:    []row{{11, Fresh, -1}, {20, Held, minute}, {33, Fresh, -1}},
 		},
 		"NaN, infinities, negatives and old samples are no values": {
 			metric: apps(), fleet: fleetOf("https://a", "https://b", "https://c", "https://d"), options: lenient(usual), last: lastly(),
-			fetched: answer(Sample{Key: "https://a", Value: math.NaN()}, Sample{Key: "https://b", Value: math.Inf(1)},
-				Sample{Key: "https://c", Value: 3, At: ago(11 * minute)}, Sample{Key: "https://d", Value: -1}, Sample{Key: "https://z", Value: 1}),
+			fetched: answer(poll.Sample{Key: "https://a", Value: math.NaN()}, poll.Sample{Key: "https://b", Value: math.Inf(1)},
+				poll.Sample{Key: "https://c", Value: 3, At: ago(11 * minute)}, poll.Sample{Key: "https://d", Value: -1}, poll.Sample{Key: "https://z", Value: 1}),
 			want:   []row{{10, Held, minute}, {20, Held, minute}, {30, Held, minute}, {0, Missing, -1}},
 			frozen: true, wantKind: []ProblemKind{Unmatched, BadValue, OldValue, LowCoverage},
 		},
 		"what was never measured is noData, and the rest goes on": {
-			metric: Metric{ID: "apps", Query: "q", NoData: number(7)}, fleet: abc, options: usual,
-			fetched:  answer(Sample{Key: "https://a", Value: 1}, Sample{Key: "https://b", Value: 2, At: ago(time.Hour)}),
+			metric: poll.Metric{ID: "apps", Query: "q", NoData: number(7)}, fleet: abc, options: usual,
+			fetched:  answer(poll.Sample{Key: "https://a", Value: 1}, poll.Sample{Key: "https://b", Value: 2, At: ago(time.Hour)}),
 			want:     []row{{1, Fresh, -1}, {7, NoData, -1}, {7, NoData, -1}},
 			wantKind: []ProblemKind{OldValue},
 		},
 		"without noData an old value is better than none": {
 			metric: apps(), fleet: abc, options: usual,
-			fetched:  answer(Sample{Key: "https://a", Value: 1}, Sample{Key: "https://b", Value: 2, At: ago(time.Hour)}),
+			fetched:  answer(poll.Sample{Key: "https://a", Value: 1}, poll.Sample{Key: "https://b", Value: 2, At: ago(time.Hour)}),
 			want:     []row{{1, Fresh, -1}, {2, Stale, time.Hour}, {0, Missing, -1}},
 			wantKind: []ProblemKind{OldValue},
 		},
 		"noData is only for a cluster that never had a value": {
-			metric: Metric{ID: "apps", Query: "q", NoData: number(7)}, fleet: abc, options: lenient(usual), last: lastly(),
-			fetched: answer(Sample{Key: "https://a", Value: 10}),
+			metric: poll.Metric{ID: "apps", Query: "q", NoData: number(7)}, fleet: abc, options: lenient(usual), last: lastly(),
+			fetched: answer(poll.Sample{Key: "https://a", Value: 10}),
 			want:    []row{{10, Fresh, -1}, {20, Held, minute}, {30, Held, minute}},
 		},
 		"Secrets with one server carry its load once": {
 			metric: apps(), fleet: fleetOf("https://a", "https://b", "https://a/"), options: usual,
-			fetched: answer(Sample{Key: "https://a", Value: 8}, Sample{Key: "https://b", Value: 2}),
+			fetched: answer(poll.Sample{Key: "https://a", Value: 8}, poll.Sample{Key: "https://b", Value: 2}),
 			want:    []row{{8, Fresh, -1}, {2, Fresh, -1}, {0, Shared, -1}},
 		},
 		"the one that leads carries it, not the first by name": {
@@ -142,89 +145,89 @@ func TestJoin(t *testing.T) {
 				f.Clusters[0].Follows, f.Clusters[2].Follows = true, false
 				return f
 			}(),
-			fetched: answer(Sample{Key: "https://a", Value: 8}, Sample{Key: "https://b", Value: 2}),
+			fetched: answer(poll.Sample{Key: "https://a", Value: 8}, poll.Sample{Key: "https://b", Value: 2}),
 			want:    []row{{0, Shared, -1}, {2, Fresh, -1}, {8, Fresh, -1}},
 		},
 		"the one that is reconciled carries it": {
 			metric: apps(), fleet: fleetOf("-https://a", "https://b", "https://a/"), options: usual,
-			fetched: answer(Sample{Key: "https://a", Value: 8}, Sample{Key: "https://b", Value: 2}),
+			fetched: answer(poll.Sample{Key: "https://a", Value: 8}, poll.Sample{Key: "https://b", Value: 2}),
 			want:    []row{{0, Skipped, -1}, {2, Fresh, -1}, {8, Fresh, -1}},
 		},
 		"of two values for one server the larger counts": {
-			metric: Metric{ID: "apps", QueryPerCluster: "q"}, fleet: fleetOf("https://a", "https://b", "https://a"), options: usual,
-			fetched: answer(Sample{Key: "a", Value: 3}, Sample{Key: "b", Value: 2}, Sample{Key: "c", Value: 5}),
+			metric: poll.Metric{ID: "apps", QueryPerCluster: "q"}, fleet: fleetOf("https://a", "https://b", "https://a"), options: usual,
+			fetched: answer(poll.Sample{Key: "a", Value: 3}, poll.Sample{Key: "b", Value: 2}, poll.Sample{Key: "c", Value: 5}),
 			want:    []row{{5, Fresh, -1}, {2, Fresh, -1}, {0, Shared, -1}},
 		},
 		"a skipped cluster carries nothing": {
 			metric: apps(), fleet: fleetOf("https://a", "-https://b"), options: usual,
-			fetched: answer(Sample{Key: "https://a", Value: 8}, Sample{Key: "https://b", Value: 2}),
+			fetched: answer(poll.Sample{Key: "https://a", Value: 8}, poll.Sample{Key: "https://b", Value: 2}),
 			want:    []row{{8, Fresh, -1}, {0, Skipped, -1}},
 		},
 		"two spellings of one server add up": {
 			metric: apps(), fleet: fleetOf("https://a"), options: usual,
-			fetched: answer(Sample{"https://a", 3, ago(minute)}, Sample{"https://a/", 4, ago(2 * minute)}),
+			fetched: answer(poll.Sample{Key: "https://a", Value: 3, At: ago(minute)}, poll.Sample{Key: "https://a/", Value: 4, At: ago(2 * minute)}),
 			want:    []row{{7, Fresh, 2 * minute}},
 		},
 		"two series of one label refuse the metric": {
 			metric: apps(), fleet: abc, options: usual, last: lastly(),
-			fetched: answer(Sample{Key: "https://a", Value: 3}, Sample{Key: "https://a", Value: 4}, Sample{Key: "https://b", Value: 4}, Sample{Key: "https://c", Value: 4}),
+			fetched: answer(poll.Sample{Key: "https://a", Value: 3}, poll.Sample{Key: "https://a", Value: 4}, poll.Sample{Key: "https://b", Value: 4}, poll.Sample{Key: "https://c", Value: 4}),
 			want:    []row{{10, Held, minute}, {20, Held, minute}, {30, Held, minute}},
 			frozen:  true, wantKind: []ProblemKind{DuplicateSeries},
 		},
 		"a failed query keeps every last good value": {
 			metric: apps(), fleet: abc, options: usual, last: lastly(),
-			fetched: []Fetched{{Metric: "apps", Err: "context deadline exceeded"}},
+			fetched: []poll.Fetched{{Metric: "apps", Err: "context deadline exceeded"}},
 			want:    []row{{10, Held, minute}, {20, Held, minute}, {30, Held, minute}},
 			frozen:  true, wantKind: []ProblemKind{QueryFailed},
 		},
 		"too few clusters measured keep every last good value": {
 			metric: apps(), fleet: abc, options: usual, last: lastly(),
-			fetched: answer(Sample{Key: "https://a", Value: 11}, Sample{Key: "https://b", Value: 22}),
+			fetched: answer(poll.Sample{Key: "https://a", Value: 11}, poll.Sample{Key: "https://b", Value: 22}),
 			want:    []row{{10, Held, minute}, {20, Held, minute}, {30, Held, minute}},
 			frozen:  true, wantKind: []ProblemKind{LowCoverage},
 		},
 		"an empty answer keeps every last good value": {
-			metric: Metric{ID: "apps", Query: "q", NoData: number(0)}, fleet: abc, options: Options{MaxDrop: 1}, last: lastly(),
+			metric: poll.Metric{ID: "apps", Query: "q", NoData: number(0)}, fleet: abc, options: Options{MaxDrop: 1}, last: lastly(),
 			fetched: answer(),
 			want:    []row{{10, Held, minute}, {20, Held, minute}, {30, Held, minute}},
 			frozen:  true, wantKind: []ProblemKind{LowCoverage, NothingFound},
 		},
 		"an empty first answer decides nothing, even with noData": {
-			metric: Metric{ID: "apps", Query: "q", NoData: number(0)}, fleet: abc, options: usual,
+			metric: poll.Metric{ID: "apps", Query: "q", NoData: number(0)}, fleet: abc, options: usual,
 			fetched: answer(),
 			want:    []row{{0, NoData, -1}, {0, NoData, -1}, {0, NoData, -1}},
 			frozen:  true, wantKind: []ProblemKind{NothingFound},
 		},
 		"an answer about others decides nothing": {
 			metric: apps(), fleet: abc, options: usual,
-			fetched: answer(Sample{Key: "https://x", Value: 1}),
+			fetched: answer(poll.Sample{Key: "https://x", Value: 1}),
 			want:    []row{{0, Missing, -1}, {0, Missing, -1}, {0, Missing, -1}},
 			frozen:  true, wantKind: []ProblemKind{Unmatched, NothingFound},
 		},
 		"a total that falls by more than half keeps every last good value": {
 			metric: apps(), fleet: abc, options: usual, last: lastly(),
-			fetched: answer(Sample{Key: "https://a", Value: 7}, Sample{Key: "https://b", Value: 7}, Sample{Key: "https://c", Value: 9}),
+			fetched: answer(poll.Sample{Key: "https://a", Value: 7}, poll.Sample{Key: "https://b", Value: 7}, poll.Sample{Key: "https://c", Value: 9}),
 			want:    []row{{10, Held, minute}, {20, Held, minute}, {30, Held, minute}},
 			frozen:  true, wantKind: []ProblemKind{TotalDropped},
 		},
 		"by half it may fall, and whichever falls most by any number": {
 			metric: apps(), fleet: abc, options: usual, last: lastly(),
-			fetched: answer(Sample{Key: "https://a", Value: 5}, Sample{Key: "https://b", Value: 10}, Sample{Key: "https://c", Value: 0}),
+			fetched: answer(poll.Sample{Key: "https://a", Value: 5}, poll.Sample{Key: "https://b", Value: 10}, poll.Sample{Key: "https://c", Value: 0}),
 			want:    []row{{5, Fresh, -1}, {10, Fresh, -1}, {0, Fresh, -1}},
 		},
 		"clusters that left the fleet are no fall": {
 			metric: apps(), fleet: fleetOf("https://a"), options: usual, last: lastly(),
-			fetched: answer(Sample{Key: "https://a", Value: 10}),
+			fetched: answer(poll.Sample{Key: "https://a", Value: 10}),
 			want:    []row{{10, Fresh, -1}},
 		},
 		"a name that two clusters have says nothing of either": {
-			metric: Metric{ID: "apps", Query: "q", Match: Match{Label: "name", To: ToName}}, options: usual,
+			metric: poll.Metric{ID: "apps", Query: "q", Match: poll.Match{Label: "name", To: poll.ToName}}, options: usual,
 			fleet: func() discover.Fleet {
 				f := fleetOf("https://a", "https://b", "https://c")
 				f.Clusters[1].Shard.Name = "the-a"
 				return f
 			}(),
-			fetched:  answer(Sample{Key: "the-a", Value: 1}, Sample{Key: "the-c", Value: 3}),
+			fetched:  answer(poll.Sample{Key: "the-a", Value: 1}, poll.Sample{Key: "the-c", Value: 3}),
 			want:     []row{{0, Missing, -1}, {0, Missing, -1}, {3, Fresh, -1}},
 			wantKind: []ProblemKind{SharedName},
 		},
@@ -235,7 +238,7 @@ func TestJoin(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			table, err := Join([]Metric{test.metric}, test.fleet, test.fetched, test.last, test.options, noon)
+			table, err := Join([]poll.Metric{test.metric}, test.fleet, test.fetched, test.last, test.options, noon)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -266,38 +269,38 @@ func TestJoin(t *testing.T) {
 
 func TestProblemsSayWhatToDo(t *testing.T) {
 	tests := map[string]struct {
-		fetched []Fetched
+		fetched []poll.Fetched
 		last    LastGood
 		want    []Problem
 	}{
 		"labels that name no cluster": {
-			fetched: answer(Sample{Key: "z4", Value: 1}, Sample{Key: "z1", Value: 1}, Sample{Key: "z2", Value: 1}, Sample{Key: "z3", Value: 1}),
+			fetched: answer(poll.Sample{Key: "z4", Value: 1}, poll.Sample{Key: "z1", Value: 1}, poll.Sample{Key: "z2", Value: 1}, poll.Sample{Key: "z3", Value: 1}),
 			want: []Problem{
 				{"apps", Unmatched, `metric "apps": "z1" "z2" "z3" and 1 more: no cluster is called so; none does: compare match.label and match.to with the answer, or set match.aliases`},
 				{"apps", NothingFound, `metric "apps": no cluster has a value, and none is configured as noData`},
 			},
 		},
 		"two series of one label": {
-			fetched: answer(Sample{Key: "https://a", Value: 3}, Sample{Key: "https://a", Value: 4}),
+			fetched: answer(poll.Sample{Key: "https://a", Value: 3}, poll.Sample{Key: "https://a", Value: 4}),
 			want:    []Problem{{"apps", DuplicateSeries, `metric "apps": two series have dest_server="https://a": aggregate the query by that label`}},
 		},
 		"few clusters": {
-			fetched: answer(Sample{Key: "https://a", Value: 3}), last: lastly(),
+			fetched: answer(poll.Sample{Key: "https://a", Value: 3}), last: lastly(),
 			want: []Problem{{"apps", LowCoverage, `metric "apps": only 1 of the 3 clusters measured last time have a value now ("b" "c": none), so all keep their last good one ` +
 				"until they have: whole replicas or half of the fleet are missing, so look whether Prometheus scrapes every pod of the application-controller"}},
 		},
 		"some clusters": {
-			fetched: answer(Sample{Key: "https://a", Value: 3}, Sample{Key: "https://c", Value: 3}), last: lastly(),
+			fetched: answer(poll.Sample{Key: "https://a", Value: 3}, poll.Sample{Key: "https://c", Value: 3}), last: lastly(),
 			want: []Problem{{"apps", LowCoverage, `metric "apps": only 2 of the 3 clusters measured last time have a value now ("b": none), so all keep their last good one ` +
 				"until 2026-08-01T12:30:00Z"}},
 		},
 		"a fall": {
-			fetched: answer(Sample{Key: "https://a", Value: 1}, Sample{Key: "https://b", Value: 1}, Sample{Key: "https://c", Value: 1}), last: lastly(),
+			fetched: answer(poll.Sample{Key: "https://a", Value: 1}, poll.Sample{Key: "https://b", Value: 1}, poll.Sample{Key: "https://c", Value: 1}), last: lastly(),
 			want: []Problem{{"apps", TotalDropped,
 				`metric "apps": the total of the 3 clusters measured both times fell from 60 to 3, so all keep their last good value until 2026-08-01T12:30:00Z`}},
 		},
 		"warnings of Prometheus": {
-			fetched: []Fetched{{Metric: "apps", Warnings: []string{"not a counter"}, Samples: []Sample{{Key: "https://a"}}}},
+			fetched: []poll.Fetched{{Metric: "apps", Warnings: []string{"not a counter"}, Samples: []poll.Sample{{Key: "https://a"}}}},
 			want:    []Problem{{"apps", QueryWarned, `metric "apps": not a counter`}},
 		},
 		"no series at all": {
@@ -314,7 +317,7 @@ func TestProblemsSayWhatToDo(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			table, err := Join([]Metric{apps()}, abc, test.fetched, test.last, usual, noon)
+			table, err := Join([]poll.Metric{apps()}, abc, test.fetched, test.last, usual, noon)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -326,7 +329,7 @@ func TestProblemsSayWhatToDo(t *testing.T) {
 }
 
 func TestJoinRefusesMetricsThatAreNone(t *testing.T) {
-	for want, metrics := range map[string][]Metric{
+	for want, metrics := range map[string][]poll.Metric{
 		"joining metrics to clusters: there is no metric":         nil,
 		`joining metrics to clusters: the ID "apps" stands twice`: {apps(), apps()},
 	} {
@@ -337,7 +340,7 @@ func TestJoinRefusesMetricsThatAreNone(t *testing.T) {
 }
 
 func TestMetricValuesShowEveryValue(t *testing.T) {
-	table, err := Join([]Metric{apps()}, fleetOf("https://a", "https://b"), answer(Sample{"https://a", 1.5, noon.Add(-time.Second)}, Sample{Key: "https://b", Value: 1e21}), LastGood{}, usual, noon)
+	table, err := Join([]poll.Metric{apps()}, fleetOf("https://a", "https://b"), answer(poll.Sample{Key: "https://a", Value: 1.5, At: noon.Add(-time.Second)}, poll.Sample{Key: "https://b", Value: 1e21}), LastGood{}, usual, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,9 +358,9 @@ var anyValue = rapid.OneOf(rapid.Float64Range(0, 1000), rapid.SampledFrom([]floa
 func TestJoinHoldsForEveryAnswer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fleet := fleetOf(rapid.SliceOfN(rapid.SampledFrom([]string{"https://a", "https://a/", "-https://b", "https://b", "https://c", "https://d"}), 1, 8).Draw(t, "servers")...)
-		metrics := []Metric{apps(), {ID: "other", QueryPerCluster: "q", NoData: number(1)}}
-		samples := rapid.Custom(func(t *rapid.T) Sample {
-			s := Sample{Key: rapid.SampledFrom([]string{"https://a", "https://a/", "https://b", "https://c", "https://d", "https://z", "a", "b", "c"}).Draw(t, "key"), Value: anyValue.Draw(t, "value")}
+		metrics := []poll.Metric{apps(), {ID: "other", QueryPerCluster: "q", NoData: number(1)}}
+		samples := rapid.Custom(func(t *rapid.T) poll.Sample {
+			s := poll.Sample{Key: rapid.SampledFrom([]string{"https://a", "https://a/", "https://b", "https://c", "https://d", "https://z", "a", "b", "c"}).Draw(t, "key"), Value: anyValue.Draw(t, "value")}
 			if rapid.Bool().Draw(t, "aged") {
 				s.At = noon.Add(-time.Duration(rapid.IntRange(-60, 3600).Draw(t, "age")) * time.Second)
 			}
@@ -365,9 +368,9 @@ func TestJoinHoldsForEveryAnswer(t *testing.T) {
 		})
 		last := LastGood{}
 		for range 3 {
-			var fetched []Fetched
+			var fetched []poll.Fetched
 			for _, m := range metrics {
-				fetched = append(fetched, Fetched{Metric: m.ID, Samples: rapid.SliceOfN(samples, 0, 6).Draw(t, "samples"), Err: rapid.SampledFrom([]string{"", "", "down"}).Draw(t, "err")})
+				fetched = append(fetched, poll.Fetched{Metric: m.ID, Samples: rapid.SliceOfN(samples, 0, 6).Draw(t, "samples"), Err: rapid.SampledFrom([]string{"", "", "down"}).Draw(t, "err")})
 			}
 			fetched = overJSON(t, fetched)
 			table, err := Join(metrics, fleet, fetched, last, usual, noon)
@@ -406,12 +409,12 @@ func checkTable(t *rapid.T, table Table) {
 	}
 }
 
-func overJSON(t *rapid.T, fetched []Fetched) []Fetched {
+func overJSON(t *rapid.T, fetched []poll.Fetched) []poll.Fetched {
 	text, err := json.Marshal(fetched)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back []Fetched
+	var back []poll.Fetched
 	if err := json.Unmarshal(text, &back); err != nil {
 		t.Fatal(err)
 	}

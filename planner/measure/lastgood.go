@@ -1,4 +1,4 @@
-package poll
+package measure
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ballast/planner/plan"
+	"ballast/planner/poll"
 )
 
 // LastGood is the last value of every metric and cluster that could be believed. It is kept in the history, so that a
@@ -86,7 +87,7 @@ func scraped(sampledAt int64, asked time.Time) int64 {
 }
 
 // Table is what is kept of those metrics: each cluster's last good value, else the metric's noData. It is frozen.
-func (l LastGood) Table(metrics []Metric) Table {
+func (l LastGood) Table(metrics []poll.Metric) Table {
 	t := Table{Shards: make([]plan.Shard, len(l.IDs)), Columns: make([]Column, 0, len(metrics)), Frozen: true}
 	for i, id := range l.IDs {
 		t.Shards[i].ID = id

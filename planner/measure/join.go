@@ -1,4 +1,6 @@
-package poll
+// Package measure turns what Prometheus said of a fleet into one value for each metric and cluster, and says of each
+// value where it comes from.
+package measure
 
 import (
 	"fmt"
@@ -8,6 +10,7 @@ import (
 
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/poll"
 )
 
 // Options are the bounds within which an answer is believed.
@@ -24,7 +27,7 @@ type Options struct {
 // unit's value, the largest where they have their own, and the others 0. Series that name one cluster in two spellings
 // are added up; two with the very same label refuse the metric, since its query does not aggregate by that label.
 // The error is for metrics that are none: no metric at all, or two with one ID.
-func Join(metrics []Metric, fleet discover.Fleet, fetched []Fetched, last LastGood, o Options, now time.Time) (Table, error) {
+func Join(metrics []poll.Metric, fleet discover.Fleet, fetched []poll.Fetched, last LastGood, o Options, now time.Time) (Table, error) {
 	if err := checkIDs(metrics); err != nil {
 		return Table{}, err
 	}
@@ -32,7 +35,7 @@ func Join(metrics []Metric, fleet discover.Fleet, fetched []Fetched, last LastGo
 	for i, c := range fleet.Clusters {
 		t.Shards[i] = c.Shard
 	}
-	j := joiner{fleet: fleet, carriers: carry(fleet), indexes: map[MatchTo]index{}, rows: last.rows(t), options: o, now: now}
+	j := joiner{fleet: fleet, carriers: carry(fleet), indexes: map[poll.MatchTo]index{}, rows: last.rows(t), options: o, now: now}
 	samples := 0
 	for _, m := range metrics {
 		answer := answerTo(m, fetched)
@@ -42,7 +45,7 @@ func Join(metrics []Metric, fleet discover.Fleet, fetched []Fetched, last LastGo
 		t.Problems = append(t.Problems, problems...)
 		t.Frozen = t.Frozen || column.Refused
 	}
-	if samples == 0 && j.active() > 0 && !slices.ContainsFunc(fetched, func(f Fetched) bool { return f.Err != "" }) {
+	if samples == 0 && j.active() > 0 && !slices.ContainsFunc(fetched, func(f poll.Fetched) bool { return f.Err != "" }) {
 		t.Frozen = true
 		t.Problems = append(t.Problems, Problem{Kind: NothingFound, Message: nothingAtAll})
 	}
@@ -52,32 +55,32 @@ func Join(metrics []Metric, fleet discover.Fleet, fetched []Fetched, last LastGo
 const nothingAtAll = "no metric has a single series: does Prometheus scrape the application-controller? With the Helm chart set " +
 	"controller.metrics.enabled=true and controller.metrics.serviceMonitor.enabled=true, and see that its targets have the labels pod and namespace"
 
-func checkIDs(metrics []Metric) error {
+func checkIDs(metrics []poll.Metric) error {
 	if len(metrics) == 0 {
 		return fmt.Errorf("joining metrics to clusters: there is no metric")
 	}
 	for i, m := range metrics {
-		if slices.ContainsFunc(metrics[:i], func(o Metric) bool { return o.ID == m.ID }) {
+		if slices.ContainsFunc(metrics[:i], func(o poll.Metric) bool { return o.ID == m.ID }) {
 			return fmt.Errorf("joining metrics to clusters: the ID %q stands twice", m.ID)
 		}
 	}
 	return nil
 }
 
-func answerTo(m Metric, fetched []Fetched) Fetched {
+func answerTo(m poll.Metric, fetched []poll.Fetched) poll.Fetched {
 	for _, f := range fetched {
 		if f.Metric == m.ID {
 			return f
 		}
 	}
-	return Fetched{Metric: m.ID, Err: "it was not asked for"}
+	return poll.Fetched{Metric: m.ID, Err: "it was not asked for"}
 }
 
 // joiner is what all columns of one table share.
 type joiner struct {
 	fleet    discover.Fleet
 	carriers []int
-	indexes  map[MatchTo]index
+	indexes  map[poll.MatchTo]index
 	rows     []int // by cluster: its row in the last good columns, or -1
 	options  Options
 	now      time.Time
@@ -96,10 +99,10 @@ func (j *joiner) active() int {
 	return n
 }
 
-func (j *joiner) index(m Metric) index {
+func (j *joiner) index(m poll.Metric) index {
 	to := m.Match.To
-	if m.perCluster() {
-		to = ToID
+	if m.PerCluster() {
+		to = poll.ToID
 	}
 	x, found := j.indexes[to]
 	if !found {
@@ -109,7 +112,7 @@ func (j *joiner) index(m Metric) index {
 	return x
 }
 
-func (j *joiner) join(m Metric, answer Fetched, last *LastColumn) (Column, []Problem) {
+func (j *joiner) join(m poll.Metric, answer poll.Fetched, last *LastColumn) (Column, []Problem) {
 	var problems []Problem
 	report := func(kind ProblemKind, message string) {
 		problems = append(problems, Problem{m.ID, kind, fmt.Sprintf("metric %q: %s", m.ID, message)})
@@ -144,7 +147,7 @@ func (j *joiner) join(m Metric, answer Fetched, last *LastColumn) (Column, []Pro
 }
 
 // choose gives each cluster the best value there is.
-func (j *joiner) choose(m Metric, g gathered, last *LastColumn) Column {
+func (j *joiner) choose(m poll.Metric, g gathered, last *LastColumn) Column {
 	column := newColumn(m, len(j.fleet.Clusters))
 	oldest := int64(math.MinInt64)
 	if j.options.MaxAge > 0 {
@@ -169,7 +172,7 @@ func (j *joiner) choose(m Metric, g gathered, last *LastColumn) Column {
 }
 
 // fallBack is the value of a cluster that this answer says nothing of.
-func (j *joiner) fallBack(c *Column, i int, m Metric, last *LastColumn) {
+func (j *joiner) fallBack(c *Column, i int, m poll.Metric, last *LastColumn) {
 	row := j.rows[i]
 	switch {
 	case j.fleet.Clusters[i].Skip:
@@ -184,7 +187,7 @@ func (j *joiner) fallBack(c *Column, i int, m Metric, last *LastColumn) {
 }
 
 // refuse is the column of a metric whose answer is not believed.
-func (j *joiner) refuse(m Metric, last *LastColumn) Column {
+func (j *joiner) refuse(m poll.Metric, last *LastColumn) Column {
 	column := newColumn(m, len(j.fleet.Clusters))
 	column.Refused, column.standings = true, j.options.Standings
 	if last != nil {
@@ -196,12 +199,12 @@ func (j *joiner) refuse(m Metric, last *LastColumn) Column {
 	return column
 }
 
-func newColumn(m Metric, n int) Column {
-	return Column{ID: m.ID, Query: m.text(), Values: make([]float64, n), Flags: make([]Flag, n), SampledAt: make([]int64, n)}
+func newColumn(m poll.Metric, n int) Column {
+	return Column{ID: m.ID, Query: m.Text(), Values: make([]float64, n), Flags: make([]Flag, n), SampledAt: make([]int64, n)}
 }
 
 // judge compares a column with the last one: an empty kind believes it. It says too what to remember of a low coverage.
-func (j *joiner) judge(m Metric, c Column, last *LastColumn) (ProblemKind, string, Low) {
+func (j *joiner) judge(m poll.Metric, c Column, last *LastColumn) (ProblemKind, string, Low) {
 	v := j.cover(c, last)
 	why, low := j.lowCoverage(v, last)
 	switch {

@@ -1,4 +1,4 @@
-package poll
+package measure
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"ballast/planner/poll"
 )
 
 // gathered is an answer by cluster, before anything is made of it.
@@ -22,7 +24,7 @@ type gathered struct {
 	duplicate string
 }
 
-func (j *joiner) gather(m Metric, answer Fetched) gathered {
+func (j *joiner) gather(m poll.Metric, answer poll.Fetched) gathered {
 	n := len(j.fleet.Clusters)
 	g := gathered{got: make([]bool, n), values: make([]float64, n), at: make([]int64, n), keys: make([]string, n)}
 	x := j.index(m)
@@ -51,7 +53,7 @@ func (j *joiner) gather(m Metric, answer Fetched) gathered {
 	return g
 }
 
-func (g *gathered) add(i int, s Sample, now time.Time) {
+func (g *gathered) add(i int, s poll.Sample, now time.Time) {
 	at := int64(0)
 	if !s.At.IsZero() {
 		at = min(s.At.UnixMilli(), now.UnixMilli()) // a scraper's clock may be ahead

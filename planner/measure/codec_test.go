@@ -1,4 +1,4 @@
-package poll
+package measure
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	"ballast/planner/discover"
 	"ballast/planner/gz"
+	"ballast/planner/poll"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -33,7 +34,7 @@ func overCodec(t *rapid.T, l LastGood) LastGood {
 }
 
 // bigFleet is n clusters with names as people give them, and answers with lognormal values.
-func bigFleet(n, metrics int) ([]Metric, discover.Fleet, []Fetched) {
+func bigFleet(n, metrics int) ([]poll.Metric, discover.Fleet, []poll.Fetched) {
 	r := rand.New(rand.NewPCG(7, uint64(n)))
 	secrets := make([]discover.Secret, n)
 	for i := range secrets {
@@ -44,13 +45,13 @@ func bigFleet(n, metrics int) ([]Metric, discover.Fleet, []Fetched) {
 	if err != nil {
 		panic(err)
 	}
-	var ms []Metric
-	var fetched []Fetched
+	var ms []poll.Metric
+	var fetched []poll.Fetched
 	for k := range metrics {
-		m := Metric{ID: fmt.Sprintf("metric-%d", k), Query: "q", Match: Match{Label: "server"}}
-		f := Fetched{Metric: m.ID}
+		m := poll.Metric{ID: fmt.Sprintf("metric-%d", k), Query: "q", Match: poll.Match{Label: "server"}}
+		f := poll.Fetched{Metric: m.ID}
 		for _, s := range secrets {
-			f.Samples = append(f.Samples, Sample{s.Server, math.Exp(r.NormFloat64()) * 100, noon.Add(-time.Duration(r.IntN(60_000)) * time.Millisecond)})
+			f.Samples = append(f.Samples, poll.Sample{Key: s.Server, Value: math.Exp(r.NormFloat64()) * 100, At: noon.Add(-time.Duration(r.IntN(60_000)) * time.Millisecond)})
 		}
 		ms, fetched = append(ms, m), append(fetched, f)
 	}

@@ -1,10 +1,12 @@
-package poll
+package measure
 
 import (
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/poll"
 )
 
 const day = 24 * time.Hour
@@ -53,7 +55,7 @@ func TestAValueIsHeldForADay(t *testing.T) {
 					now := noon.Add(at)
 					table := joined(t, s.lost, last, o, now)
 					if s.away {
-						table, _ = Join([]Metric{apps()}, ten, []Fetched{{Metric: "apps", Err: "away"}}, last, o, now)
+						table, _ = Join([]poll.Metric{apps()}, ten, []poll.Fetched{{Metric: "apps", Err: "away"}}, last, o, now)
 					}
 					if last = NewLastGood(table, last); at%day == 0 {
 						last = throughTheHistory(t, last)
@@ -114,7 +116,7 @@ func TestFallsRefuseAMetricForAnHourADay(t *testing.T) {
 						fetched[0].Samples[i].Value = 5000
 					}
 				}
-				table, err := Join([]Metric{apps()}, ten, fetched, last, usual, noon.Add(time.Duration(m)*time.Minute))
+				table, err := Join([]poll.Metric{apps()}, ten, fetched, last, usual, noon.Add(time.Duration(m)*time.Minute))
 				if err != nil {
 					t.Fatal(err)
 				}

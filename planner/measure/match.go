@@ -1,4 +1,4 @@
-package poll
+package measure
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ballast/planner/discover"
+	"ballast/planner/poll"
 )
 
 const (
@@ -20,12 +21,12 @@ type index struct {
 }
 
 // newIndex indexes the fleet by what a label names. carriers are the clusters that stand for their unit.
-func newIndex(fleet discover.Fleet, carriers []int, to MatchTo) index {
+func newIndex(fleet discover.Fleet, carriers []int, to poll.MatchTo) index {
 	x := index{exact: make(map[string]int, len(fleet.Clusters))}
-	if to == ToID || to == ToName {
+	if to == poll.ToID || to == poll.ToName {
 		for i, c := range fleet.Clusters {
 			key := c.Shard.ID
-			if to == ToName {
+			if to == poll.ToName {
 				key = c.Shard.Name
 			}
 			put(x.exact, key, i)

@@ -1,4 +1,4 @@
-package poll
+package measure
 
 import (
 	"fmt"
@@ -7,24 +7,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"ballast/planner/poll"
 )
 
 // The peer halts for all clusters at one without data, and never notices that a metric has stopped.
 func TestHoldingAndAgeing(t *testing.T) {
 	last := LastGood{}
-	cycle := func(now time.Time, samples ...Sample) Table {
+	cycle := func(now time.Time, samples ...poll.Sample) Table {
 		t.Helper()
-		table, err := Join([]Metric{apps()}, abc, answer(samples...), last, Options{MinCoverage: 0.6, MaxDrop: 1, MaxAge: 10 * time.Minute}, now)
+		table, err := Join([]poll.Metric{apps()}, abc, answer(samples...), last, Options{MinCoverage: 0.6, MaxDrop: 1, MaxAge: 10 * time.Minute}, now)
 		if err != nil {
 			t.Fatal(err)
 		}
 		last = NewLastGood(table, last)
 		return table
 	}
-	cycle(noon, Sample{"https://a", 1, noon}, Sample{"https://b", 2, noon}, Sample{"https://c", 3, noon})
+	cycle(noon, poll.Sample{Key: "https://a", Value: 1, At: noon}, poll.Sample{Key: "https://b", Value: 2, At: noon}, poll.Sample{Key: "https://c", Value: 3, At: noon})
 	// The scrape of c has stopped: its range query still answers, with samples that grow old.
 	later := noon.Add(20 * time.Minute)
-	table := cycle(later, Sample{"https://a", 5, later}, Sample{"https://b", 6, later}, Sample{"https://c", 2.5, noon.Add(time.Minute)})
+	table := cycle(later, poll.Sample{Key: "https://a", Value: 5, At: later}, poll.Sample{Key: "https://b", Value: 6, At: later}, poll.Sample{Key: "https://c", Value: 2.5, At: noon.Add(time.Minute)})
 	if diff := cmp.Diff(Column{ID: "apps", Query: "q", Values: []float64{5, 6, 3}, Flags: []Flag{Fresh, Fresh, Held},
 		SampledAt: []int64{later.UnixMilli(), later.UnixMilli(), noon.UnixMilli()}}, table.Columns[0], cmpopts.IgnoreUnexported(Column{})); diff != "" {
 		t.Errorf("with one cluster's samples old (-want +got):\n%s", diff)
@@ -33,7 +35,7 @@ func TestHoldingAndAgeing(t *testing.T) {
 		t.Error("one cluster without data has frozen the rest")
 	}
 	// c is not counted on any more: only a and b were measured last time.
-	table = cycle(later.Add(time.Minute), Sample{"https://a", 5, later}, Sample{"https://b", 6, later})
+	table = cycle(later.Add(time.Minute), poll.Sample{Key: "https://a", Value: 5, At: later}, poll.Sample{Key: "https://b", Value: 6, At: later})
 	if table.Frozen || len(table.Problems) != 1 || table.Problems[0].Kind != HeldLong {
 		t.Errorf("a cluster that is held counts as lost coverage: %v", table.Problems)
 	}
@@ -55,7 +57,7 @@ func TestAFallenTotalIsBelievedAfterHalfAnHour(t *testing.T) {
 		{0, true}, {29 * time.Minute, true}, {-time.Hour, true}, {-31 * time.Minute, true}, {-30 * time.Minute, false}, {0, false},
 	} {
 		now := noon.Add(step.after)
-		table, err := Join([]Metric{apps()}, abc, answer(Sample{Key: "https://a", Value: 1}, Sample{Key: "https://b", Value: 1}, Sample{Key: "https://c", Value: 1}), last, usual, now)
+		table, err := Join([]poll.Metric{apps()}, abc, answer(poll.Sample{Key: "https://a", Value: 1}, poll.Sample{Key: "https://b", Value: 1}, poll.Sample{Key: "https://c", Value: 1}), last, usual, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +74,7 @@ func TestWhatIsKeptIsATable(t *testing.T) {
 		{ID: "apps", Values: []float64{1, 7}, At: []int64{60, 30}, Measured: []bool{true, false}}, {ID: "no longer asked", Values: []float64{1, 1}, At: []int64{1, 1}}}}
 	half := 0.5
 	got := map[string][]string{}
-	table := kept.Table([]Metric{{ID: "apps"}, {ID: "new", NoData: &half}, {ID: "without"}})
+	table := kept.Table([]poll.Metric{{ID: "apps"}, {ID: "new", NoData: &half}, {ID: "without"}})
 	for _, c := range table.Columns {
 		for i, s := range table.Shards {
 			got[c.ID] = append(got[c.ID], fmt.Sprint(s.ID, " ", c.Values[i], " ", c.Flags[i], " ", c.SampledAt[i]))
