@@ -33,7 +33,7 @@ var meanings = map[string]string{
 // eventsPage is every problem and event by its name, with the beginning of what it says.
 func eventsPage(t *testing.T) string {
 	all := map[string]*told{}
-	for _, dir := range []string{"cycle", "discover", "poll", "failover", "conflicts", "installation", "telemetry"} {
+	for _, dir := range []string{"cycle", "discover", "measure", "failover", "conflicts", "installation", "telemetry"} {
 		collect(t, dir, all)
 	}
 	var rows [][]string
