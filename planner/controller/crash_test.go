@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"ballast/e2e/apiserver"
+	"ballast/planner/sim"
 )
 
 // TestCrashes takes fleets through what people want of them, once without any fault, and then again and again with faults
@@ -24,7 +24,7 @@ import (
 // crashWatch knows of. BALLAST_CRASH_RUNS is how many runs with faults there are in all, BALLAST_SEED where they begin; a
 // run's own name with -run repeats it alone.
 func TestCrashes(t *testing.T) {
-	seed, runs := fromEnv(t, "BALLAST_SEED", 1), int(fromEnv(t, "BALLAST_CRASH_RUNS", 20))
+	seed, runs := sim.FromEnv(t, "BALLAST_SEED", 1), int(sim.FromEnv(t, "BALLAST_CRASH_RUNS", 20))
 	server := apiserver.Start(t)
 	figures := newCrashFigures()
 	t.Run("of", func(t *testing.T) {
@@ -108,19 +108,6 @@ func (r *crashRun) reach(c crashCase) (ends []crashEnd) {
 		ends = append(ends, end)
 	}
 	return ends
-}
-
-func fromEnv(t *testing.T, name string, otherwise uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("reading %s: %v", name, err)
-	}
-	return n
 }
 
 // allow compares an end with the run's that had no fault, and answers 1 where they are the same. A rollout that was cut short

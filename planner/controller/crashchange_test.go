@@ -14,12 +14,13 @@ import (
 	"ballast/e2e/apiserver"
 	"ballast/planner/config"
 	"ballast/planner/plan"
+	"ballast/planner/sim"
 )
 
 // TestCrashesWhilePeopleHaveTheirSay crashes leaders while pins, a budget, people's replicas or a replica that keeps being
 // killed decide what moves. BALLAST_CRASH_CHANGES is how many runs with faults each has.
 func TestCrashesWhilePeopleHaveTheirSay(t *testing.T) {
-	runs := int(fromEnv(t, "BALLAST_CRASH_CHANGES", 4))
+	runs := int(sim.FromEnv(t, "BALLAST_CRASH_CHANGES", 4))
 	server := apiserver.Start(t)
 	figures := newCrashFigures()
 	t.Run("of", func(t *testing.T) {

@@ -44,7 +44,7 @@ func (c *cycle) plan() {
 	c.out.Pins = AllPins(in.Pins, c.out.Fleet.Clusters)
 	a := adopt(in, c.out.Fleet, base, c.out.Pins)
 	c.poll(a)
-	c.measure(a)
+	c.indexLoads(a)
 	c.limit(a)
 	c.look(a)
 	c.pinProblems(a)
@@ -209,7 +209,8 @@ func (c *cycle) base() plan.Plan {
 func (c *cycle) poll(a *adoption) {
 	p := c.in.Config.Poll
 	table, err := measure.Join(MetricsOf(c.in.Config), c.out.Fleet, c.in.Fetched, c.in.Memory.LastGood,
-		measure.Options{MinCoverage: p.MinCoverage.Float(), MaxDrop: p.MaxDrop.Share(), MaxAge: time.Duration(p.Prometheus.MaxAge), Standings: c.standings(a)}, c.in.Now)
+		measure.Options{MinCoverage: p.MinCoverage.Float(), MaxDrop: p.MaxDrop.Share(),
+			MaxAge: time.Duration(p.Prometheus.MaxAge), Standings: c.standings(a)}, c.in.Now)
 	if err != nil {
 		c.problem(Problem{Phase: PhasePoll, Kind: "Refused", Message: err.Error(), Keeps: true})
 		c.out.Table = measure.Table{Frozen: true}
@@ -222,8 +223,8 @@ func (c *cycle) poll(a *adoption) {
 	}
 }
 
-// measure makes loads of the table and takes over references for metrics that had none.
-func (c *cycle) measure(a *adoption) {
+// indexLoads makes loads of the table and takes over references for metrics that had none.
+func (c *cycle) indexLoads(a *adoption) {
 	if c.out.Table.Columns == nil {
 		return
 	}

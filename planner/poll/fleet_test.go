@@ -2,6 +2,7 @@ package poll
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -23,10 +24,11 @@ func fleetOf(servers ...string) discover.Fleet {
 
 // bigFleet is n clusters with names as people give them.
 func bigFleet(n int) discover.Fleet {
+	r := rand.New(rand.NewPCG(7, uint64(n)))
 	secrets := make([]discover.Secret, n)
 	for i := range secrets {
-		name := fmt.Sprintf("cluster-%06x.team-%d.example.com-%d", i, i%40, i)
-		secrets[i] = discover.Secret{UID: fmt.Sprintf("%016x", i), Name: name, Cluster: name, Server: "https://" + name + ":6443", HasData: true}
+		name := fmt.Sprintf("cluster-%06x.team-%d.example.com-%d", r.Uint32()>>8, r.IntN(40), i)
+		secrets[i] = discover.Secret{UID: fmt.Sprintf("%016x", r.Uint64()), Name: name, Cluster: name, Server: "https://" + name + ":6443", HasData: true}
 	}
 	return discovered(secrets)
 }

@@ -80,11 +80,18 @@ func (f *Fleet) own(p *Pod, c string, now time.Time) {
 func (f *Fleet) Nudge(cluster string, now time.Time) {
 	lag := time.Duration(f.Draw(uint64(f.Informer/time.Second)+1, "informer", cluster)) * time.Second
 	for _, p := range f.Pods {
-		gained, owns := p.Gained[cluster]
-		if _, took := p.Took[cluster]; owns && !took && !f.Unreachable[cluster] && f.Up(p, now) && !now.Before(gained.Add(lag)) {
+		heard := !now.Before(p.Gained[cluster].Add(lag))
+		if p.waits(cluster) && heard && f.Up(p, now) && !f.Unreachable[cluster] {
 			p.Took[cluster] = now
 		}
 	}
+}
+
+// waits reports whether the pod owns a cluster and does not work on it yet.
+func (p *Pod) waits(cluster string) bool {
+	_, owns := p.Gained[cluster]
+	_, took := p.Took[cluster]
+	return owns && !took
 }
 
 // Owners are the ordinals of the pods that own a cluster now.

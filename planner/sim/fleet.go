@@ -115,7 +115,11 @@ func (p *Pod) running(now time.Time) bool {
 
 // Up reports whether a pod is there and ready.
 func (f *Fleet) Up(p *Pod, now time.Time) bool {
-	return p != nil && p.Gone.IsZero() && p.running(now) && !now.Before(p.Ready) && !f.Broken[p.Ordinal] && !f.Dead(p.Ordinal, now)
+	if p == nil || !p.Gone.IsZero() {
+		return false
+	}
+	ill := f.Broken[p.Ordinal] || f.Dead(p.Ordinal, now)
+	return !ill && p.running(now) && !now.Before(p.Ready)
 }
 
 // Populate starts every pod long ago.

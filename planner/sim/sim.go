@@ -5,7 +5,9 @@ package sim
 import (
 	"math"
 	"math/rand/v2"
+	"os"
 	"strconv"
+	"testing"
 	"time"
 
 	"ballast/planner/config"
@@ -91,6 +93,20 @@ func patch(w *discover.Workload, s diff.PatchWorkload) {
 	if s.RestartedAt != "" {
 		w.RestartedAt = s.RestartedAt
 	}
+}
+
+// FromEnv is a number that make soak sets.
+func FromEnv(t testing.TB, name string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("reading %s: %v", name, err)
+	}
+	return n
 }
 
 // Lognormal is a fleet's load as fleets are: many small clusters and a few heavy ones.

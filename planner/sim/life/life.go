@@ -30,7 +30,6 @@ type Life struct {
 	Now    time.Time
 	Config config.PlannerConfig
 	Loads  map[string]float64
-	Coin   *rand.Rand
 
 	Plan     *plan.Plan
 	Pins     plan.Pins
@@ -47,6 +46,7 @@ type Life struct {
 	Counts map[string]int       // what else happened, by what
 	Watch  func(*Life)          // after each act; may be nil
 
+	coin   *rand.Rand           // which writes are lost
 	looked observed.State       // what the last cycle knows of pods and owners
 	memory cycle.Memory         // the leader's
 	parts  map[string][]byte    // the history's, as the last leader left it
@@ -58,7 +58,9 @@ type Life struct {
 // New is a fleet as it was before ballast came, with clusters of those loads: nobody has planned yet.
 func New(seed uint64, c config.PlannerConfig, replicas int, env string, loads map[string]float64) *Life {
 	l := &Life{Fleet: sim.NewFleet(seed, sim.Usual(), slices.Sorted(maps.Keys(loads))), Now: sim.Epoch, Config: c, Loads: maps.Clone(loads),
-		Coin: rand.New(rand.NewPCG(seed, 3)), Refused: map[string]bool{}, Counts: map[string]int{}, Moves: map[change.Cause]int{}, given: map[string]bool{}, nudged: map[string]time.Time{}}
+		coin: rand.New(rand.NewPCG(seed, 3)), Refused: map[string]bool{},
+		Counts: map[string]int{}, Moves: map[change.Cause]int{},
+		given: map[string]bool{}, nudged: map[string]time.Time{}}
 	l.Gauges = 30 * time.Second
 	l.Replicas, l.Env, l.Generation = replicas, env, 1
 	l.Populate(l.Now)
@@ -124,7 +126,8 @@ func (l *Life) Discovered() discover.Input {
 // Workload is the application-controller's StatefulSet.
 func (l *Life) Workload() discover.Workload {
 	w, status := sim.Workload(), l.Status(l.Now)
-	w.Replicas, w.ReadyReplicas, w.UpdatedReplicas, w.CurrentReplicas = l.Replicas, int(status.ReadyReplicas), int(status.UpdatedReplicas), int(status.Replicas)
+	w.Replicas, w.CurrentReplicas = l.Replicas, int(status.Replicas)
+	w.ReadyReplicas, w.UpdatedReplicas = int(status.ReadyReplicas), int(status.UpdatedReplicas)
 	w.Generation, w.ObservedGeneration, w.RestartedAt = l.Generation, l.Observed, l.RestartedAt
 	w.EnvReplicas = nil
 	if env := l.Env; env != "" {
@@ -135,37 +138,46 @@ func (l *Life) Workload() discover.Workload {
 
 // Inputs is what the leader gathers.
 func (l *Life) Inputs() cycle.Inputs {
-	held, reports, discovered := true, l.Reports(l.Now), l.Discovered()
-	in := cycle.Inputs{Now: l.Now, Config: l.Config, PlannerUser: sim.PlannerUser, InForce: l.Plan, Pins: l.Pins, Paused: l.Paused, Tripped: l.Tripped,
-		Rollback: l.Rollback, Discovered: discovered, Workload: l.Workload(), Enforcement: &held, Memory: l.memory, Healed: slices.Sorted(maps.Keys(l.given))}
-	in.Fetched = []poll.Fetched{{Metric: "apps"}}
-	if l.Deaf {
-		in.Fetched[0].Err = "connection refused"
-	} else {
-		for _, name := range l.Clusters {
-			sim.SetLoad(&in.Fetched[0], name, l.Loads[name])
-		}
-		for i := range in.Fetched[0].Samples {
-			in.Fetched[0].Samples[i].At = l.Now
-		}
+	held := true
+	in := cycle.Inputs{
+		Now: l.Now, Config: l.Config, PlannerUser: sim.PlannerUser, Memory: l.memory,
+		InForce: l.Plan, Pins: l.Pins, Paused: l.Paused, Tripped: l.Tripped, Rollback: l.Rollback,
+		Discovered: l.Discovered(), Workload: l.Workload(), Fetched: []poll.Fetched{l.fetched()},
+		Enforcement: &held, Healed: slices.Sorted(maps.Keys(l.given)),
 	}
-	found, _, _ := discover.Discover(discovered, discover.Known{}, discover.Options{MaxShrink: 1}, l.Now)
+	reports := l.Reports(l.Now)
+	found := cycle.StandingFleet(in)
 	in.Observed = cycle.Observed{Known: true, Pods: ownership.Pods(reports), Reported: l.Observation(reports, found)}
 	return in
+}
+
+// fetched is Prometheus' answer.
+func (l *Life) fetched() poll.Fetched {
+	f := poll.Fetched{Metric: "apps"}
+	if l.Deaf {
+		f.Err = "connection refused"
+		return f
+	}
+	for _, name := range l.Clusters {
+		f.Samples = append(f.Samples, poll.Sample{Key: sim.Server(name), Value: l.Loads[name], At: l.Now})
+	}
+	return f
 }
 
 func (l *Life) cycle() {
 	in := l.Inputs()
 	out := cycle.Run(in)
-	if out.Changed && l.loses() {
+	l.memory, l.Last = out.Memory, out
+	l.looked = observed.State{Pods: in.Observed.Pods, Owned: out.Verdict.Owned, OwnersKnown: in.Observed.Reported.Asked, Looked: in.Now}
+	if out.Changed && l.loses() { // as the controller does: the vote stands as it was, and nothing moved
+		l.memory.Votes, l.memory.Changes = in.Memory.Votes, in.Memory.Changes
 		l.Counts["plans lost"]++
-		return // as if the write had failed: the memory stays as it was
+		return
 	}
+	l.given = map[string]bool{}
 	for cause, n := range out.Counted {
 		l.Moves[cause] += n
 	}
-	l.memory, l.Last, l.given = out.Memory, out, map[string]bool{}
-	l.looked = observed.State{Pods: in.Observed.Pods, Owned: out.Verdict.Owned, OwnersKnown: in.Observed.Reported.Asked, Looked: in.Now}
 	if out.Done {
 		l.Rollback = nil
 	}
@@ -227,7 +239,7 @@ func (l *Life) do(step diff.Step) {
 	}
 }
 
-func (l *Life) loses() bool { return l.Lossy && l.Coin.IntN(10) == 0 }
+func (l *Life) loses() bool { return l.Lossy && l.coin.IntN(10) == 0 }
 
 // Quiet reports whether nothing is under way, and every cluster is worked on by one replica, the plan's.
 func (l *Life) Quiet() error {
@@ -240,8 +252,9 @@ func (l *Life) Quiet() error {
 		return fmt.Errorf("the workload has %d replicas, the plan %d; %+v", l.Replicas, l.Plan.Replicas, l.Status(l.Now))
 	}
 	for _, name := range l.Clusters {
-		if owners := l.Owners(name); !slices.Equal(owners, []int{l.Plan.Clusters[name].Replica}) {
-			return fmt.Errorf("cluster %s is owned by %v, its row is %+v", name, owners, l.Plan.Clusters[name])
+		row, planned := l.Plan.Clusters[name]
+		if owners := l.Owners(name); !planned || !slices.Equal(owners, []int{row.Replica}) {
+			return fmt.Errorf("cluster %s is owned by %v, its row is %+v (%t)", name, owners, row, planned)
 		}
 		if !l.Working(name) && !l.Unreachable[name] {
 			return fmt.Errorf("nobody works on cluster %s", name)
