@@ -22,6 +22,7 @@ import (
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/poll/promql"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -408,7 +409,7 @@ func TestTheDefaultMetricsOnEveryLayout(t *testing.T) {
 func (h *history) client(t *testing.T, binaries plane.Binaries) *poll.Prometheus {
 	t.Helper()
 	client, err := poll.New(poll.Config{URL: serve(t, binaries, h.write()), Timeout: time.Minute, HTTP: config.DefaultHTTPClientConfig,
-		Pods: poll.PodsMatcher("pod", h.workload), Namespace: h.workload.Namespace})
+		Pods: promql.PodsMatcher("pod", h.workload), Namespace: h.workload.Namespace})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"ballast/e2e/plane"
 	"ballast/planner/ownership"
 	"ballast/planner/poll"
+	"ballast/planner/poll/promql"
 )
 
 // Somebody's cluster Secret has a data.server of 70,000 bytes, and one Application: Argo CD's own pods show that server. The series of
@@ -37,7 +38,7 @@ func TestAServerThatIsTooLongRefusesNoOthersSeries(t *testing.T) {
 			h.objects(1, "https://"+strings.Repeat("x", length), from, now, 1)
 			h.app(1, "https://"+strings.Repeat("x", length), "argocd", "mine", from, now)
 		}
-		client, err := poll.New(poll.Config{URL: serve(t, binaries, h.write()), Timeout: time.Minute, Pods: poll.PodsMatcher("pod", l.workload), HTTP: config.DefaultHTTPClientConfig})
+		client, err := poll.New(poll.Config{URL: serve(t, binaries, h.write()), Timeout: time.Minute, Pods: promql.PodsMatcher("pod", l.workload), HTTP: config.DefaultHTTPClientConfig})
 		if err != nil {
 			t.Fatal(err)
 		}

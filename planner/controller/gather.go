@@ -14,6 +14,7 @@ import (
 	"ballast/planner/measure"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/poll/promql"
 )
 
 // Fetcher asks for metrics; a poll.Prometheus is one.
@@ -37,7 +38,7 @@ func ownerMetric() poll.Metric {
 func NewFetcher(c config.PlannerConfig, target plan.Target) (*poll.Prometheus, error) {
 	p := c.Poll.Prometheus
 	return poll.New(poll.Config{URL: p.URL, Timeout: time.Duration(p.Timeout), Concurrency: p.Concurrency,
-		Pods: poll.PodsMatcher("pod", target), Namespace: target.Namespace, HTTP: p.HTTP.HTTPClientConfig})
+		Pods: promql.PodsMatcher("pod", target), Namespace: target.Namespace, HTTP: p.HTTP.HTTPClientConfig})
 }
 
 // Look reads what stands in Argo CD's namespace: the cluster Secrets, of too many those that are known first, Argo CD's

@@ -13,6 +13,7 @@ import (
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/poll/promql"
 
 	"github.com/google/go-cmp/cmp"
 	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -85,7 +86,7 @@ func (q *querier) Query(_ context.Context, query string, at time.Time, _ ...prom
 func TestTheClientOfTheOtherMetricsAsks(t *testing.T) {
 	q := &querier{asked: map[string]bool{}}
 	target := plan.Target{Kind: plan.StatefulSet, Name: "ac"}
-	client := poll.NewWith(q, poll.Config{Pods: poll.PodsMatcher("pod", target), Namespace: "argocd", Concurrency: 1})
+	client := poll.NewWith(q, poll.Config{Pods: promql.PodsMatcher("pod", target), Namespace: "argocd", Concurrency: 1})
 	got := Ask(t.Context(), client, []Controller{running("ac-0", "")}, noon())
 	want := []PodReport{{
 		Controller: Controller{Pod: observed.Pod{Name: "ac-0", Ready: true, Memory: 1}, Running: true}, SampledAt: noon(),

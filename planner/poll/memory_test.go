@@ -35,13 +35,8 @@ const (
 
 const askOf = "BALLAST_TEST_ASK_OF"
 
-// TestMain runs the package's tests or, where it is told of a template or a Prometheus, is a process that renders the one or
-// asks the other and says what it took.
+// TestMain runs the package's tests or, where it is told of a Prometheus, is a process that asks it and says what it took.
 func TestMain(m *testing.M) {
-	if name := os.Getenv(renderOf); name != "" {
-		renderAlone(endings()[name].query)
-		return
-	}
 	address := os.Getenv(askOf)
 	if address == "" {
 		code := m.Run()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ballast/planner/discover"
+	"ballast/planner/poll/promql"
 
 	promapi "github.com/prometheus/client_golang/api"
 	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -35,7 +36,7 @@ type Config struct {
 	URL         string
 	Timeout     time.Duration // of one query
 	Concurrency int           // queries at once
-	Pods        string        // fills {{.pods}} of fleet queries; PodsMatcher writes it
+	Pods        string        // fills {{.pods}} of fleet queries; promql.PodsMatcher writes it
 	Namespace   string        // of these pods; none is any
 	HTTP        config.HTTPClientConfig
 }
@@ -185,9 +186,9 @@ func (r reply) size() (sum int64) {
 }
 
 // fleet asks for a metric of all clusters and for its age; the function it returns gives the samples.
-func (f *fetch) fleet(ctx context.Context, m Metric, vars FleetVars, into *Fetched) func() {
+func (f *fetch) fleet(ctx context.Context, m Metric, vars promql.FleetVars, into *Fetched) func() {
 	var values, ages reply
-	query, err := RenderFleet(m.Query, vars)
+	query, err := promql.RenderFleet(m.Query, vars)
 	if err != nil {
 		into.Err = err.Error()
 		return func() {}
@@ -198,7 +199,7 @@ func (f *fetch) fleet(ctx context.Context, m Metric, vars FleetVars, into *Fetch
 	}
 	f.ask(ctx, query, &values, read)
 	if m.AgeQuery != "" {
-		if query, err = RenderFleet(m.AgeQuery, vars); err != nil {
+		if query, err = promql.RenderFleet(m.AgeQuery, vars); err != nil {
 			ages.err = err
 		} else {
 			f.ask(ctx, query, &ages, read)
@@ -295,7 +296,7 @@ func (into *Fetched) setAges(m Metric, ages reply) {
 
 // perCluster asks for every cluster alone; the function it returns gives the samples.
 func (f *fetch) perCluster(ctx context.Context, m Metric, fleet discover.Fleet, into *Fetched) func() {
-	parsed, err := ParseTemplate(m.QueryPerCluster)
+	parsed, err := promql.ParseTemplate(m.QueryPerCluster)
 	if err != nil {
 		into.Err = err.Error()
 		return func() {}

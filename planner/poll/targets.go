@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/prometheus/common/model"
+
+	"ballast/planner/poll/promql"
 )
 
 // A pod's name says nothing of whose it is: every namespace may have one of that name. So Prometheus is asked first
@@ -46,8 +48,8 @@ const (
 // Of other namespaces, however many there are, it asks for one, and for those at the instances of the workload's.
 func targetsQuery(pods, namespace string) string {
 	const by = `group by (namespace, pod, instance) `
-	own := fmt.Sprintf(`{%s,%s,namespace=~"%s|"}`, tellers, pods, escape(regexp.QuoteMeta(namespace)))
-	others := fmt.Sprintf(`%s({%s,%s,namespace!="%s",namespace!=""})`, by, tellers, pods, escape(namespace))
+	own := fmt.Sprintf(`{%s,%s,namespace=~"%s|"}`, tellers, pods, promql.Escape(regexp.QuoteMeta(namespace)))
+	others := fmt.Sprintf(`%s({%s,%s,namespace!="%s",namespace!=""})`, by, tellers, pods, promql.Escape(namespace))
 	return fmt.Sprintf(`(%[1]s(%[2]s) + %[1]s(%[2]s offset 5m)) or %[1]s(%[2]s) or topk(1, %[3]s) or (%[3]s and on (pod, instance) %[2]s)`, by, own, others)
 }
 
@@ -56,8 +58,8 @@ func targetsQuery(pods, namespace string) string {
 func doubtsQuery(pods, namespace string) string {
 	const marked = `label_replace(group by (pod, instance) (argocd_app_info{%s%s), "is", "%s", "", "")`
 	all := fmt.Sprintf(`{%s,%s}`, tellers, pods)
-	ours := fmt.Sprintf(`{%s,%s,namespace="%s"}`, tellers, pods, escape(namespace))
-	others := fmt.Sprintf(`{%s,%s,namespace!="%s"}`, tellers, pods, escape(namespace))
+	ours := fmt.Sprintf(`{%s,%s,namespace="%s"}`, tellers, pods, promql.Escape(namespace))
+	others := fmt.Sprintf(`{%s,%s,namespace!="%s"}`, tellers, pods, promql.Escape(namespace))
 	return fmt.Sprintf(marked, pods, `} unless on (pod, instance) `+all, stray) + " or " +
 		fmt.Sprintf(marked, pods, `,exported_namespace=""} and on (pod, instance) `+ours+` and on (pod, instance) `+others+` unless on (pod, instance, namespace) `+others, mixed)
 }
@@ -100,7 +102,7 @@ func readRows(v model.Value) ([]row, error) {
 
 // targets is what fills queries, and why they may not be asked.
 type targets struct {
-	vars   FleetVars
+	vars   promql.FleetVars
 	all    error // of every query that asks for targets
 	joined error // of those with {{.ofTargets}}
 }
@@ -121,7 +123,7 @@ func (f *fetch) targets(ctx context.Context, metrics []Metric) targets {
 	pods, namespace := f.config.Pods, f.config.Namespace
 	wanted := slices.ContainsFunc(metrics, func(m Metric) bool { asks, _ := usesTargets(m); return asks })
 	if namespace == "" || !wanted {
-		return targets{vars: FleetVars{Pods: pods, Targets: pods}}
+		return targets{vars: promql.FleetVars{Pods: pods, Targets: pods}}
 	}
 	rows, err := f.rows(ctx, targetsQuery(pods, namespace))
 	if err == nil && doubtful(rows, namespace) {
@@ -130,7 +132,7 @@ func (f *fetch) targets(ctx context.Context, metrics []Metric) targets {
 		rows = append(rows, doubts...)
 	}
 	if err != nil {
-		return targets{vars: FleetVars{Pods: pods}, all: fmt.Errorf("asking which pods are those of namespace %q: %w", namespace, err)}
+		return targets{vars: promql.FleetVars{Pods: pods}, all: fmt.Errorf("asking which pods are those of namespace %q: %w", namespace, err)}
 	}
 	return judgeTargets(rows, pods, namespace)
 }
@@ -218,9 +220,9 @@ func judgeMixed(rows []row, namespace string) error {
 }
 
 // newFleetVars fills queries for the targets that have this label namespace; an empty one is none.
-func newFleetVars(pods, namespace string) FleetVars {
-	matcher := func(op string) string { return fmt.Sprintf(`namespace%s"%s",%s`, op, escape(namespace), pods) }
+func newFleetVars(pods, namespace string) promql.FleetVars {
+	matcher := func(op string) string { return fmt.Sprintf(`namespace%s"%s",%s`, op, promql.Escape(namespace), pods) }
 	last := func(op string) string { return fmt.Sprintf(`last_over_time({%s,%s}[10m])`, tellers, matcher(op)) }
-	return FleetVars{Pods: pods, Targets: matcher("="),
+	return promql.FleetVars{Pods: pods, Targets: matcher("="),
 		OfTargets: `and on (pod, instance) ` + last("=") + ` unless on (pod, instance, namespace) ` + last("!=")}
 }

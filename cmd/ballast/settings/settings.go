@@ -11,6 +11,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/poll/promql"
 )
 
 // CheckMetrics judges what the poll phase knows: whether queries are templates that it can fill, and, where a file
@@ -41,12 +42,12 @@ func checkQueries(m config.Metric, p *field.Path) field.ErrorList {
 		}
 	}
 	fleet := func(query string) (string, error) {
-		return poll.RenderFleet(query, poll.FleetVars{Pods: poll.PodsMatcher("pod", plan.Target{Kind: plan.StatefulSet, Name: "a"})})
+		return promql.RenderFleet(query, promql.FleetVars{Pods: promql.PodsMatcher("pod", plan.Target{Kind: plan.StatefulSet, Name: "a"})})
 	}
 	judge("query", m.Query, fleet)
 	judge("ageQuery", m.AgeQuery, fleet)
 	judge("queryPerCluster", m.QueryPerCluster, func(query string) (string, error) {
-		return poll.Render(query, plan.Shard{UID: "1", ID: "in-cluster", Namespace: "argocd", Name: "in-cluster", Server: plan.InClusterServer})
+		return promql.Render(query, plan.Shard{UID: "1", ID: "in-cluster", Namespace: "argocd", Name: "in-cluster", Server: plan.InClusterServer})
 	})
 	return errs
 }

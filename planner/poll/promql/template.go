@@ -1,4 +1,6 @@
-package poll
+// Package promql writes the queries that a Prometheus is asked: templates with holes for a cluster or for the fleet's
+// pods, filled within bounds.
+package promql
 
 import (
 	"bytes"
@@ -17,6 +19,7 @@ import (
 const (
 	maxTemplate = 16 << 10 // as it is written; what people write has some 2 KiB
 	maxQuery    = 64 << 10 // as it is rendered, and any value in it: a Prometheus takes no longer ones in a URL
+	maxError    = 1000     // of what is said of one
 )
 
 // Template is a query with holes for a cluster. What fills them is escaped for a PromQL string in double or single
@@ -70,8 +73,8 @@ func parseTemplate(text string) (*Template, error) {
 // Render fills the query for one cluster. The keys are id, uid, namespace, name and server, and the seed's spellings
 // shardID, shardUID, shardNamespace, shardName and shardServer.
 func (t *Template) Render(shard plan.Shard) (string, error) {
-	id, uid, namespace := escape(shard.ID), escape(shard.UID), escape(shard.Namespace)
-	name, server := escape(shard.Name), escape(shard.Server)
+	id, uid, namespace := Escape(shard.ID), Escape(shard.UID), Escape(shard.Namespace)
+	name, server := Escape(shard.Name), Escape(shard.Server)
 	query, err := t.execute(map[string]string{
 		"id": id, "uid": uid, "namespace": namespace, "name": name, "server": server,
 		"shardID": id, "shardUID": uid, "shardNamespace": namespace, "shardName": name, "shardServer": server,
@@ -91,7 +94,7 @@ func Render(queryPerCluster string, shard plan.Shard) (string, error) {
 	return t.Render(shard)
 }
 
-// FleetVars fill a query for the whole fleet. targets.go says what the last two are for.
+// FleetVars fill a query for the whole fleet. poll/targets.go says what the last two are for.
 type FleetVars struct {
 	Pods      string // a label matcher that selects the application-controller's pods by their names, in any namespace
 	Targets   string // one that selects them in their namespace
@@ -136,10 +139,10 @@ func (t *Template) execute(data map[string]string) (string, error) {
 // shortened keeps both ends of an error: where in the template, and why.
 func shortened(err error) error {
 	text := err.Error()
-	if len(text) <= maxMessage {
+	if len(text) <= maxError {
 		return err
 	}
-	return errors.New(strings.ToValidUTF8(text[:maxMessage/2]+"…"+text[len(text)-maxMessage/2:], ""))
+	return errors.New(strings.ToValidUTF8(text[:maxError/2]+"…"+text[len(text)-maxError/2:], ""))
 }
 
 // bounded refuses to grow beyond maxQuery.
@@ -152,9 +155,9 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// escape writes a value so that it stays inside a PromQL string. Quotes become \x22, \x27 and \x60, which both kinds of
+// Escape writes a value so that it stays inside a PromQL string. Quotes become \x22, \x27 and \x60, which both kinds of
 // quotes allow, where \" would not be.
-func escape(value string) string {
+func Escape(value string) string {
 	if !strings.ContainsFunc(value, needsEscape) {
 		return strings.ToValidUTF8(value, "�")
 	}

@@ -1,4 +1,4 @@
-package poll
+package promql
 
 import (
 	"fmt"
@@ -103,6 +103,15 @@ func saying(query string) string {
 
 // mostOfRendering is in bytes, with all garbage: 256 KiB of text several times, the template's tree, the functions.
 const mostOfRendering = 16 << 20
+
+// TestMain runs the package's tests or, where it is told of a template, is a process that renders it.
+func TestMain(m *testing.M) {
+	if name := os.Getenv(renderOf); name != "" {
+		renderAlone(endings()[name].query)
+		return
+	}
+	os.Exit(m.Run())
+}
 
 // renderOf names the case that a process of its own renders.
 const renderOf = "BALLAST_TEST_TEMPLATE"
@@ -228,7 +237,7 @@ func TestWhatFunctionsRefuse(t *testing.T) {
 		t.Run(query, func(t *testing.T) {
 			if got, err := Render(query, prod); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %q, %.300v, want %q", got, err, want)
-			} else if len(err.Error()) > 2*maxMessage {
+			} else if len(err.Error()) > 2*maxError {
 				t.Errorf("the error has %d bytes", len(err.Error()))
 			}
 		})
@@ -289,7 +298,7 @@ func takesLittle(t interface{ Fatalf(string, ...any) }, query string, shard plan
 	if made := allocated(func() { got, err = Render(query, shard) }); made > mostOfRendering {
 		t.Fatalf("rendering %q takes %d bytes", query, made)
 	}
-	if len(got) > maxQuery || err != nil && (got != "" || len(err.Error()) > 2*maxMessage) {
+	if len(got) > maxQuery || err != nil && (got != "" || len(err.Error()) > 2*maxError) {
 		t.Fatalf("%d bytes, and an error of %d", len(got), len(fmt.Sprint(err)))
 	}
 }
