@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/common/config"
 
 	"ballast/planner/discover"
+	"ballast/planner/poll/meter"
 )
 
 const nullAnswer = `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"server":"a"},"value":[1,"7"]},null]}}`
@@ -60,9 +61,9 @@ func TestBadAnswersAreTheMetricsErrors(t *testing.T) {
 		"no UTF-8": {body: `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"a` + "\xff" + `":"b"},"value":[1,"7"]}]}}`,
 			fleet: Fetched{Err: "the answer is no UTF-8, as every Prometheus' is: look at what answers at poll.prometheus.url"},
 			each:  Fetched{Err: "the answer is no UTF-8, as every Prometheus' is: look at what answers at poll.prometheus.url"}},
-		"a label as long as may be": {body: labelled("server", strings.Repeat("a", maxString-2)+`\"`),
-			fleet: Fetched{Samples: []Sample{{Key: strings.Repeat("a", maxString-2) + `"`, Value: 7}}}, each: Fetched{Samples: []Sample{{Key: "a", Value: 7}}}},
-		"a longer label": {body: labelled("server", strings.Repeat("a", maxString-1)+`\"`),
+		"a label as long as may be": {body: labelled("server", strings.Repeat("a", meter.MaxString-2)+`\"`),
+			fleet: Fetched{Samples: []Sample{{Key: strings.Repeat("a", meter.MaxString-2) + `"`, Value: 7}}}, each: Fetched{Samples: []Sample{{Key: "a", Value: 7}}}},
+		"a longer label": {body: labelled("server", strings.Repeat("a", meter.MaxString-1)+`\"`),
 			fleet: Fetched{Warnings: []string{passedOver(1)}, Samples: []Sample{}}, each: Fetched{Samples: []Sample{{Key: "a", Value: 7}}}},
 		"a longer label of another": {body: strings.Replace(labelled("server", "a"), `[{`, `[{"metric":{"server":"`+strings.Repeat(`é\"`, 25_000)+`"},"value":[1,"1"]},{`, 1),
 			fleet: Fetched{Warnings: []string{passedOver(1)}, Samples: []Sample{{Key: "a", Value: 7}}}, each: Fetched{Err: "it answers with 2 series: aggregate them into one"}},
@@ -72,9 +73,9 @@ func TestBadAnswersAreTheMetricsErrors(t *testing.T) {
 			fleet: Fetched{Err: "unmarshalerDecoder: "}, each: Fetched{Err: "unmarshalerDecoder: "}},
 		"another label, with a credential": {body: labelled("dest", "https://user:secret@c"),
 			fleet: Fetched{Err: `none of its 1 series has the label "server": the first one has "dest"`}, each: Fetched{Samples: []Sample{{Key: "a", Value: 7}}}},
-		"a label of the longest name": {body: labelled(strings.Repeat("n", maxString), "x"),
+		"a label of the longest name": {body: labelled(strings.Repeat("n", meter.MaxString), "x"),
 			fleet: Fetched{Err: `none of its 1 series has the label "server": the first one has "` + strings.Repeat("n", 100) + `"`}, each: Fetched{Samples: []Sample{{Key: "a", Value: 7}}}},
-		"an error larger than any": {status: http.StatusBadRequest, body: `{"status":"error","errorType":"bad_data","error":"` + strings.Repeat("x", maxComplaint),
+		"an error larger than any": {status: http.StatusBadRequest, body: `{"status":"error","errorType":"bad_data","error":"` + strings.Repeat("x", 64<<10),
 			fleet: Fetched{Err: "bad_response: "}, each: Fetched{Err: "bad_response: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -139,9 +140,12 @@ func TestALargeHeadIsNoAnswer(t *testing.T) {
 
 // Many answers, each of them let in, are together no more than one planner can hold.
 func TestAllAnswersTogetherAreBounded(t *testing.T) {
-	p := testClient(t, func(w http.ResponseWriter, _ *http.Request) {
-		samplesOf(w, `{"metric":{"server":"%d"},"value":[1,"1"]}`, 40_000)
-	}, time.Minute)
+	samples := make([]string, 40_000)
+	for i := range samples {
+		samples[i] = fmt.Sprintf(`{"metric":{"server":"%d"},"value":[1,"1"]}`, i)
+	}
+	answer := `{"status":"success","data":{"resultType":"vector","result":[` + strings.Join(samples, ",") + `]}}`
+	p := testClient(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }, time.Minute)
 	metrics := make([]Metric, 12)
 	for i := range metrics {
 		metrics[i] = Metric{ID: fmt.Sprint(i), Query: "q", Match: Match{Label: "server"}}

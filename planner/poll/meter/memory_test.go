@@ -1,4 +1,4 @@
-package poll
+package meter_test
 
 import (
 	"bufio"
@@ -22,6 +22,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/discover"
+	"ballast/planner/poll"
+	"ballast/planner/poll/meter"
 )
 
 // The planner's limit, and the bounds that cmd/ballast sets on its collector.
@@ -57,17 +59,17 @@ type asked struct {
 }
 
 // owned is as large as a planner's query for the owners.
-var owned = Metric{ID: "owner", Query: "owner", Match: Match{Label: "owner"}}
+var owned = poll.Metric{ID: "owner", Query: "owner", Match: poll.Match{Label: "owner"}}
 
 func askAll(address string) asked {
 	debug.SetGCPercent(gcPercent)
 	debug.SetMemoryLimit(memoryLimit)
-	p, err := New(Config{URL: address, Timeout: time.Minute, Concurrency: 64})
+	p, err := poll.New(poll.Config{URL: address, Timeout: time.Minute, Concurrency: 64})
 	if err != nil {
 		panic(err)
 	}
 	a := asked{Samples: map[string]int{}}
-	for _, f := range p.Fetch(context.Background(), append(DefaultMetrics(), owned), discover.Fleet{}, noon) {
+	for _, f := range p.Fetch(context.Background(), append(poll.DefaultMetrics(), owned), discover.Fleet{}, time.Unix(1_785_585_600, 0)) {
 		a.Samples[f.Metric] = len(f.Samples)
 		if problems := append(f.Warnings, f.Err); strings.Join(problems, "") != "" {
 			a.Errs = append(a.Errs, strings.Join(problems, " "))
@@ -91,10 +93,10 @@ var built string
 // withoutRace is this package's test binary, built without the race detector, which takes several times the memory.
 var withoutRace = sync.OnceValues(func() (string, error) {
 	var err error
-	if built, err = os.MkdirTemp("", "ballast-poll"); err != nil {
+	if built, err = os.MkdirTemp("", "ballast-meter"); err != nil {
 		return "", err
 	}
-	binary := filepath.Join(built, "poll.test")
+	binary := filepath.Join(built, "meter.test")
 	build := exec.Command("go", "test", "-c", "-o", binary, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -123,6 +125,11 @@ func process(t *testing.T, answer http.HandlerFunc) (a asked) {
 	}
 	t.Logf("%v samples, resident at most %d MiB", a.Samples, a.Peak>>10)
 	return a
+}
+
+// labelled is an answer of one sample with that label.
+func labelled(name, value string) string {
+	return answerHead + `{"metric":{"` + name + `":"` + value + `"},"value":[1,"7"]}` + answerTail
 }
 
 const (
@@ -158,7 +165,7 @@ func samplesOf(w io.Writer, format string, count int) {
 
 // most is how many samples of a format an answer may have.
 func most(format string) int {
-	return int((maxAnswer - weight([]byte(answerHead+answerTail))) / weight([]byte(strings.ReplaceAll(format, "%d", "100000")+",")))
+	return int((meter.MaxAnswer - meter.Weight([]byte(answerHead+answerTail))) / meter.Weight([]byte(strings.ReplaceAll(format, "%d", "100000")+",")))
 }
 
 // fatHead writes a head of some 8 MiB in lines as short as they can be.
@@ -188,7 +195,7 @@ const (
 // with as much as is let in, or with more.
 func TestNoAnswerTakesThePlannersMemory(t *testing.T) {
 	lean := `{"metric":{"server":"%d","dest_server":"","owner":"1"},"value":[1,"1"]}`
-	long := `{"metric":{"server":"%d` + strings.Repeat("<", maxString-10) + `"},"value":[1,"1"]}`
+	long := `{"metric":{"server":"%d` + strings.Repeat("<", meter.MaxString-10) + `"},"value":[1,"1"]}`
 	for name, answer := range map[string]http.HandlerFunc{
 		"nulls":                  func(w http.ResponseWriter, _ *http.Request) { samplesOf(w, "null", most("null")) },
 		"empty samples, endless": func(w http.ResponseWriter, _ *http.Request) { samplesOf(w, "{}", 20<<20) },
@@ -229,7 +236,7 @@ func TestTwentyThousandClustersAreMeasured(t *testing.T) {
 		}
 		var text bytes.Buffer
 		samplesOf(&text, format, clusters)
-		weights.Store(weight(text.Bytes())>>20, true)
+		weights.Store(meter.Weight(text.Bytes())>>20, true)
 		_, _ = w.Write(text.Bytes())
 	})
 	weights.Range(func(k, _ any) bool { t.Log("an answer of", k, "MiB"); return true })

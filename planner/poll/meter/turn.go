@@ -1,4 +1,4 @@
-package poll
+package meter
 
 import (
 	"context"
@@ -8,12 +8,13 @@ import (
 	"sync"
 )
 
-// turn is the right to take much memory for a while, which one has at a time.
-type turn chan struct{}
+// Turn is the right to take much memory for a while, which one has at a time.
+type Turn chan struct{}
 
-func newTurn() turn { return make(turn, 1) }
+// NewTurn makes a turn that nothing has.
+func NewTurn() Turn { return make(Turn, 1) }
 
-func (t turn) take(ctx context.Context) error {
+func (t Turn) take(ctx context.Context) error {
 	select {
 	case t <- struct{}{}:
 		return nil
@@ -22,7 +23,7 @@ func (t turn) take(ctx context.Context) error {
 	}
 }
 
-func (t turn) giveBack() { <-t }
+func (t Turn) giveBack() { <-t }
 
 // A head takes up to fourteen times its size while it is parsed; net/http allows 10 MiB, and prometheus/common does
 // not let anyone ask for less. So heads are parsed one at a time, and none is kept that is larger than proxies and
@@ -35,7 +36,7 @@ const (
 // heads parses the heads of responses one at a time.
 type heads struct {
 	next http.RoundTripper
-	turn turn
+	turn Turn
 }
 
 // RoundTrip sends a request, and gives the response if its head is of a usual size.
@@ -73,7 +74,7 @@ func sizeOf(header http.Header) (size int) {
 // parsing is the parsing of one response's head. It begins in a goroutine of the transport's, again where a request is
 // sent again, and may begin after the call has ended.
 type parsing struct {
-	turn        turn
+	turn        Turn
 	mu          sync.Mutex
 	held, ended bool
 }

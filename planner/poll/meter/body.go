@@ -1,4 +1,6 @@
-package poll
+// Package meter reads what a Prometheus answers within bounds of memory: an answer is weighed before it is decoded, and
+// large ones are read one at a time.
+package meter
 
 import (
 	"context"
@@ -6,35 +8,29 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"unicode/utf8"
 
 	promapi "github.com/prometheus/client_golang/api"
 )
 
+// MaxString bounds one string of an answer, in bytes; of what a label may name, a pod with a URL is the longest: 253
+// and 512.
+const MaxString = 2 << 10
+
 // What an answer takes is told from its text, before anything of it is decoded: client_golang holds the text up to
 // five times, and makes of a sample of 42 bytes a map, a struct and strings of 500. Of 20,000 clusters, four times the
 // fleet that ballast is made for, a default metric takes 40 MiB and the owners 48.
 const (
-	maxAnswer   = 72 << 20  // bytes of memory for one answer, of which there is one at a time: 14 MiB of text, or 55,000 lean samples
-	smallAnswer = 512 << 10 // what each answer may take beside the others: that of 250 clusters
-	// maxKept bounds what all answers of a Fetch leave, in bytes of memory: 20,000 clusters with the nine queries of
-	// the default set leave 44 MiB.
-	maxKept = 64 << 20
-	// keptSample is what a sample without its key becomes: 48 bytes here, and up to 100 in the index or the report
-	// made of it.
-	keptSample   = 150
+	maxAnswer    = 72 << 20      // bytes of memory for one answer, of which there is one at a time: 14 MiB of text, or 55,000 lean samples
+	smallAnswer  = 512 << 10     // what each answer may take beside the others: that of 250 clusters
 	maxComplaint = 64 << 10      // bytes read of an answer that is an error
-	maxString    = 2 << 10       // bytes of one string; of what a label may name, a pod with a URL is the longest: 253 and 512
 	maxRead      = 4 * maxAnswer // bytes of text, with the strings that are passed over for their length
-	maxMessage   = 1000          // bytes kept of what a Prometheus says in words
 	readAtOnce   = 32 << 10
 )
 
 var (
 	errNoText   = errors.New("the answer is no UTF-8, as every Prometheus' is: look at what answers at poll.prometheus.url")
 	errTooLarge = fmt.Errorf("the answer would take more than %d MiB of memory: let the query aggregate by the label that it is matched by", maxAnswer>>20)
-	errTooMany  = fmt.Errorf("the answers together would take more than %d MiB of memory: let the queries aggregate by the labels that they are matched by", maxKept>>20)
 )
 
 // weight is what the bytes of a JSON text may take once they are decoded: each is held up to five times, an object is
@@ -55,14 +51,14 @@ func weight(text []byte) int64 {
 	return sum
 }
 
-// allowance is what one query's answer may take. A large one waits for its turn, so that there is one at a time.
-type allowance struct {
-	turn turn
+// Allowance is what one query's answer may take. A large one waits for its turn, so that there is one at a time.
+type Allowance struct {
+	turn Turn
 	used int64
 	mine bool
 }
 
-func (a *allowance) take(ctx context.Context, more int64) error {
+func (a *Allowance) take(ctx context.Context, more int64) error {
 	a.used += more
 	switch {
 	case a.used > maxAnswer:
@@ -75,19 +71,27 @@ func (a *allowance) take(ctx context.Context, more int64) error {
 	return err
 }
 
-// release is called when nothing is left of the answer but what was read of it.
-func (a *allowance) release() {
+// Release is called when nothing is left of the answer but what was read of it.
+func (a *Allowance) Release() {
 	if a.mine {
 		a.turn.giveBack()
 	}
-	*a = allowance{turn: a.turn}
+	*a = Allowance{turn: a.turn}
+}
+
+// NewAllowance is that of a query whose large answer takes this turn.
+func NewAllowance(turn Turn) *Allowance { return &Allowance{turn: turn} }
+
+// NewClient is the client of one query, whose answer is read within its allowance.
+func NewClient(client promapi.Client, http *http.Client, a *Allowance) promapi.Client {
+	return metered{client, http, a}
 }
 
 // metered is the client of one query. Its answer, decompressed, stays within the allowance.
 type metered struct {
 	promapi.Client
 	http      *http.Client
-	allowance *allowance
+	allowance *Allowance
 }
 
 // Do sends a request and reads the answer to its end.
@@ -123,12 +127,4 @@ func (m metered) read(ctx context.Context, response *http.Response) ([]byte, err
 			return nil, err
 		}
 	}
-}
-
-// clipped is a text's beginning, in memory of its own.
-func clipped(text string) string {
-	if len(text) <= maxMessage {
-		return text
-	}
-	return strings.ToValidUTF8(strings.Clone(text[:maxMessage]), "") + "…"
 }

@@ -1,10 +1,10 @@
-package poll
+package meter
 
-// tooLong stands for a string of an answer that is longer than maxString: nothing is made of it, and it is never
+// TooLong stands for a string of an answer that is longer than MaxString: nothing is made of it, and it is never
 // printed.
-const tooLong = "a string of more than 2 KiB"
+const TooLong = "a string of more than 2 KiB"
 
-// clipping takes an answer's text part by part and keeps it, with tooLong for its longest strings. They take no memory,
+// clipping takes an answer's text part by part and keeps it, with TooLong for its longest strings. They take no memory,
 // so that a few labels of a megabyte, which whoever may create a cluster Secret brings about, do not take the room of
 // the others.
 type clipping struct {
@@ -29,9 +29,9 @@ func (c *clipping) add(part []byte) (change int64) {
 			c.within, c.passing = false, false
 		default:
 			c.escaped = !c.escaped && b == '\\'
-			if !c.passing && len(c.kept)-c.start > maxString {
+			if !c.passing && len(c.kept)-c.start > MaxString {
 				change -= weight(c.kept[c.start:max(from, c.start)])
-				c.kept = append(c.kept[:c.start], tooLong...)
+				c.kept = append(c.kept[:c.start], TooLong...)
 				c.passing, from = true, min(from, c.start)
 			}
 		}

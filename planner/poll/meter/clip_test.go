@@ -1,4 +1,4 @@
-package poll
+package meter
 
 import (
 	"strings"
@@ -18,17 +18,17 @@ func TestOnlyStringsThatAreTooLongAreLeftOut(t *testing.T) {
 				b.WriteString(`{,`)
 			}
 			unit := rapid.SampledFrom([]string{"a", "é", `\"`, `\\`, `{"`[:1], `\u00e9`}).Draw(t, "unit")
-			s := strings.Repeat(unit, rapid.SampledFrom([]int{0, 1, maxString/len(unit) - 1, maxString / len(unit), maxString/len(unit) + 1, 3 * maxString}).Draw(t, "n"))
+			s := strings.Repeat(unit, rapid.SampledFrom([]int{0, 1, MaxString/len(unit) - 1, MaxString / len(unit), MaxString/len(unit) + 1, 3 * MaxString}).Draw(t, "n"))
 			text.WriteString(`"` + s + `"`)
-			if len(s) > maxString {
-				s = tooLong
+			if len(s) > MaxString {
+				s = TooLong
 			}
 			want.WriteString(`"` + s + `"`)
 		}
 		var c clipping
 		var sum int64
 		for rest := text.String(); rest != ""; {
-			n := min(rapid.IntRange(1, 2*maxString).Draw(t, "part"), len(rest))
+			n := min(rapid.IntRange(1, 2*MaxString).Draw(t, "part"), len(rest))
 			sum += c.add([]byte(rest[:n]))
 			rest = rest[n:]
 		}
@@ -52,7 +52,7 @@ func TestLongStringsTakeNoRoom(t *testing.T) {
 		}
 		sum += c.add([]byte(`"}}`))
 	}
-	if len(c.kept) > 100*(len(tooLong)+30) || sum > smallAnswer || cap(c.kept) > 128<<10 {
+	if len(c.kept) > 100*(len(TooLong)+30) || sum > smallAnswer || cap(c.kept) > 128<<10 {
 		t.Errorf("100 MiB of labels keep %d bytes in %d, that weigh %d", len(c.kept), cap(c.kept), sum)
 	}
 }

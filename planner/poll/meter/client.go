@@ -1,4 +1,4 @@
-package poll
+package meter
 
 import (
 	"fmt"
@@ -10,15 +10,15 @@ import (
 // maxRedirects is net/http's own bound.
 const maxRedirects = 10
 
-// newHTTPClient makes the client that asks Prometheus. It stays with the host that the configuration names:
+// NewHTTPClient makes the client that asks Prometheus. It stays with the host that the configuration names:
 // prometheus/common adds the credentials to every request, to those that a redirect sends elsewhere too,
 // and what another host answers is no measurement.
-func newHTTPClient(c config.HTTPClientConfig) (*http.Client, error) {
+func NewHTTPClient(c config.HTTPClientConfig) (*http.Client, error) {
 	client, err := config.NewClientFromConfig(c, "ballast")
 	if err != nil {
 		return nil, err
 	}
-	client.Transport = heads{client.Transport, newTurn()}
+	client.Transport = heads{client.Transport, NewTurn()}
 	if c.FollowRedirects {
 		client.CheckRedirect = withinHost
 	}
