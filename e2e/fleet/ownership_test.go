@@ -5,6 +5,7 @@ import (
 
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/sharding"
 
 	"pgregory.net/rapid"
 )
@@ -55,10 +56,10 @@ func TestShardOfAgreesWithBallast(t *testing.T) {
 			Skip:  rapid.Bool().Draw(t, "skip"),
 		}
 		replicas := rapid.IntRange(1, 6).Draw(t, "replicas")
-		theirs := discover.Owners([]discover.Cluster{{
+		theirs := sharding.Owners([]discover.Cluster{{
 			Shard:    plan.Shard{UID: s.UID, ID: s.Name, Server: s.Server},
 			Explicit: discover.ParseShard([]byte(s.Shard)), Skip: s.Skip,
-		}}, discover.Legacy, replicas, nil)
+		}}, sharding.Legacy, replicas, nil)
 		if got := shardOf(s, replicas); got != theirs[0] {
 			t.Errorf("shard %d here, %d in ballast, for %+v and %d replicas", got, theirs[0], s, replicas)
 		}

@@ -20,6 +20,7 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/sharding"
 )
 
 // forgeries are what somebody who may write the plan ConfigMap, and nothing else, could make of a plan with the next revision.
@@ -193,7 +194,7 @@ func refusesAWholeBackupFromElsewhere(t *testing.T, server *rest.Config) {
 	in, w, err := Look(b.ctx, b.client, b.config, discover.Known{}, nil)
 	b.must(err)
 	fleet := cycle.StandingFleet(cycle.Inputs{Discovered: in})
-	for i, owner := range discover.Owners(fleet.Clusters, discover.Legacy, 3, nil) {
+	for i, owner := range sharding.Owners(fleet.Clusters, sharding.Legacy, 3, nil) {
 		if !fleet.Clusters[i].Implicit {
 			want[fleet.Clusters[i].Shard.ID] = owner
 		}

@@ -20,6 +20,7 @@ import (
 	"ballast/e2e/apiserver"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/sharding"
 )
 
 // TestLoop runs every case against one real API server, each in its own namespace.
@@ -117,7 +118,7 @@ func enforces24(t *testing.T, server *rest.Config) {
 		clusters = append(clusters, discover.Cluster{Shard: plan.Shard{ID: s.Name, UID: string(s.UID), Server: string(s.Data["server"])}})
 	}
 	present := map[string]string{}
-	for i, owner := range discover.Owners(clusters, discover.Legacy, 3, nil) {
+	for i, owner := range sharding.Owners(clusters, sharding.Legacy, 3, nil) {
 		present[clusters[i].Shard.ID] = strconv.Itoa(owner)
 	}
 	l, _ := b.start()

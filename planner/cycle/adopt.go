@@ -12,6 +12,7 @@ import (
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
+	"ballast/planner/sharding"
 )
 
 // forgetAfter is how long a row outlives its Secret: long enough for a Secret that is deleted and created again, by a
@@ -85,7 +86,7 @@ func (a *adoption) servers(moves []rollout.Move) int {
 // reportOrphans names the clusters that nobody reconciles, which Argo CD itself never says.
 func (a *adoption) reportOrphans() {
 	for i, c := range a.fleet.Clusters {
-		if a.owners[i] != discover.Nobody || c.Skip {
+		if a.owners[i] != sharding.Nobody || c.Skip {
 			continue
 		}
 		mend := "ballast gives it an owner in Hold and Enforce"
@@ -190,7 +191,7 @@ func (a *adoption) observeRows() {
 		row, known := before[c.Shard.ID]
 		switch {
 		case !Managed(c):
-		case known && a.owners[i] != discover.Nobody:
+		case known && a.owners[i] != sharding.Nobody:
 			row.Replica = a.owners[i]
 			a.next.Clusters[c.Shard.ID] = row
 		default:
@@ -199,7 +200,7 @@ func (a *adoption) observeRows() {
 	}
 	var homeless []int
 	for _, i := range a.thatFit(unknown) {
-		if a.owners[i] == discover.Nobody {
+		if a.owners[i] == sharding.Nobody {
 			homeless = append(homeless, i)
 			continue
 		}
@@ -221,11 +222,11 @@ func (a *adoption) addRows() {
 	}
 	if a.in.InForce == nil {
 		for _, i := range unknown {
-			if a.owners[i] != discover.Nobody {
+			if a.owners[i] != sharding.Nobody {
 				a.next.Clusters[a.fleet.Clusters[i].Shard.ID] = plan.Row{Replica: a.owners[i]}
 			}
 		}
-		unknown = slices.DeleteFunc(unknown, func(i int) bool { return a.owners[i] != discover.Nobody })
+		unknown = slices.DeleteFunc(unknown, func(i int) bool { return a.owners[i] != sharding.Nobody })
 	} else {
 		a.notes = append(a.notes, fmt.Sprintf("%d new: %s", len(unknown), a.names(unknown)))
 	}

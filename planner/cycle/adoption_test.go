@@ -11,12 +11,13 @@ import (
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/sharding"
 )
 
 // pods are Argo CD's replicas as they run: each with the env that it read at its start, 0 for none.
 type pods struct {
 	*liveWorld
-	algorithm discover.Algorithm
+	algorithm sharding.Algorithm
 	envs      []int
 }
 
@@ -28,7 +29,7 @@ func (p *pods) owners(t *testing.T) map[string][]int {
 	owners, computed := map[string][]int{}, map[int][]int{}
 	for pod, env := range p.envs {
 		if computed[env] == nil {
-			computed[env] = discover.Owners(fleet.Clusters, p.algorithm, env, nil)
+			computed[env] = sharding.Owners(fleet.Clusters, p.algorithm, env, nil)
 		}
 		own := pod
 		if pod > env {
@@ -110,7 +111,7 @@ func (a *adopting) mend(t *testing.T, out Outcome) {
 // replica that did not have it or is left by its last one; in the end each has one.
 func TestAdoptionChangesNoOwner(t *testing.T) {
 	const replicas, clusters = 6, 180
-	for _, algorithm := range []discover.Algorithm{discover.Legacy, discover.RoundRobin, discover.ConsistentHashing} {
+	for _, algorithm := range []sharding.Algorithm{sharding.Legacy, sharding.RoundRobin, sharding.ConsistentHashing} {
 		for name, test := range map[string]struct {
 			env               int
 			doubled, orphaned bool

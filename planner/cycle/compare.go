@@ -7,6 +7,7 @@ import (
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/sharding"
 )
 
 // Comparison is what stands against the plan in force.
@@ -36,7 +37,7 @@ func Compare(in Inputs) Comparison {
 	for i, cl := range fleet.Clusters {
 		// A row's load is for display; one that cannot be read counts as nothing.
 		loads[i] = plan.LoadOf(in.InForce.Clusters[cl.Shard.ID].Load)
-		owners[i] = discover.Nobody
+		owners[i] = sharding.Nobody
 		if replica, _, ok := view.Effective(cl.Shard.ID); ok {
 			owners[i] = replica
 			replicas = max(replicas, replica+1) // x0y holds the workload at 0, and its rows stay
@@ -69,7 +70,7 @@ func MovesUnderWay(v *plan.View) []Move {
 	var moves []Move
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		row, known := v.Plan.Clusters[name]
-		m := Move{Cluster: name, From: discover.Nobody, To: row.Replica}
+		m := Move{Cluster: name, From: sharding.Nobody, To: row.Replica}
 		was, left := r.Was[name]
 		to, goes := r.Moves[name]
 		switch {

@@ -12,6 +12,7 @@ import (
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/sharding"
 )
 
 // compared is a fleet of three that stands as its plan says, for a test to change.
@@ -121,8 +122,8 @@ func TestWhichClustersGoWhere(t *testing.T) {
 		"x0y, whose rows are the new ones":    {under(plan.ModeX0Y, plan.Assigning, nil, to("c001", 2, "c002", 2)), []Move{{"c001", 2, 1}}},
 		"x0y, on its way back":                {under(plan.ModeX0Y, plan.Reverting, nil, to("c001", 0, "c002", 2)), []Move{{"c001", 1, 0}}},
 		"default, before it assigns":          {under(plan.ModeDefault, plan.Scaling, to("c001", 2), nil), []Move{{"c001", 1, 2}}},
-		"default, whose rows are the new":     {under(plan.ModeDefault, plan.Assigning, to("c001", 1), nil), []Move{{"c001", discover.Nobody, 1}}},
-		"a cluster that is not planned yet":   {under(plan.ModeDefault, plan.Scaling, to("new", 2), nil), []Move{{"new", discover.Nobody, 2}}},
+		"default, whose rows are the new":     {under(plan.ModeDefault, plan.Assigning, to("c001", 1), nil), []Move{{"c001", sharding.Nobody, 1}}},
+		"a cluster that is not planned yet":   {under(plan.ModeDefault, plan.Scaling, to("new", 2), nil), []Move{{"new", sharding.Nobody, 2}}},
 		"one that is gone":                    {under(plan.ModeX0Y, plan.Assigning, nil, to("gone", 2)), nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
+	"ballast/planner/sharding"
 )
 
 // Run runs every phase once. It has no error: what a phase cannot do is a Problem, and the plan in force stays.
@@ -68,7 +69,7 @@ type cycle struct {
 // discover lists the fleet; false means that it cannot be believed: too many clusters are gone at once.
 func (c *cycle) discover() bool {
 	in := c.in.Discovered
-	in.InClusterOwner = discover.InClusterOwner(algorithm(c.in), ControllerReplicas(c.in.Workload))
+	in.InClusterOwner = sharding.InClusterOwner(algorithm(c.in), ControllerReplicas(c.in.Workload))
 	in.Secrets = c.withBarred(in.Secrets)
 	var err error
 	c.out.Fleet, c.out.Memory.Known, err = discover.Discover(in, c.in.known(),

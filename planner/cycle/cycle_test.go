@@ -16,10 +16,11 @@ import (
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/sharding"
 )
 
 func TestTheFirstPlanIsTheFleetAsItIs(t *testing.T) {
-	for _, algorithm := range []discover.Algorithm{discover.Legacy, discover.RoundRobin, discover.ConsistentHashing} {
+	for _, algorithm := range []sharding.Algorithm{sharding.Legacy, sharding.RoundRobin, sharding.ConsistentHashing} {
 		for _, mode := range []plan.Mode{plan.Observe, plan.Hold, plan.Enforce} {
 			t.Run(fmt.Sprint(algorithm, " in ", mode), func(t *testing.T) {
 				w := newWorld(lognormal(1, 180)...)
@@ -31,7 +32,7 @@ func TestTheFirstPlanIsTheFleetAsItIs(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := map[string]int{}
-				for i, owner := range discover.Owners(fleet.Clusters, algorithm, 3, nil) {
+				for i, owner := range sharding.Owners(fleet.Clusters, algorithm, 3, nil) {
 					want[fleet.Clusters[i].Shard.ID] = owner
 				}
 				if want["c007"] != 2 || want["c008"] != 0 {

@@ -9,6 +9,7 @@ import (
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/sharding"
 )
 
 // ControllerReplicas is the number of replicas that the application-controller believes in: its env, which counts as
@@ -37,11 +38,11 @@ func heldEnv(w discover.Workload) int {
 }
 
 // algorithm is the one in use: the workload's env, else argocd-cmd-params-cm.
-func algorithm(in Inputs) discover.Algorithm {
+func algorithm(in Inputs) sharding.Algorithm {
 	if in.Workload.Algorithm != "" {
-		return discover.AlgorithmOf(in.Workload.Algorithm)
+		return sharding.AlgorithmOf(in.Workload.Algorithm)
 	}
-	return discover.AlgorithmOf(in.Discovered.Algorithm)
+	return sharding.AlgorithmOf(in.Discovered.Algorithm)
 }
 
 // ownersNow is the replica that owns each cluster of the fleet today: the one that says so itself or is seen in
@@ -49,7 +50,7 @@ func algorithm(in Inputs) discover.Algorithm {
 // skips the cluster.
 func ownersNow(in Inputs, fleet discover.Fleet) []int {
 	replicas := ControllerReplicas(in.Workload)
-	owners := discover.Owners(fleet.Clusters, algorithm(in), replicas, nil)
+	owners := sharding.Owners(fleet.Clusters, algorithm(in), replicas, nil)
 	seen := seenOwners(in.Owners, in.Workload, in.Observed.Pods)
 	for i, c := range fleet.Clusters {
 		owner, ok := seen[c.Shard.Server]
@@ -60,7 +61,7 @@ func ownersNow(in Inputs, fleet discover.Fleet) []int {
 			owners[i] = owner
 		}
 		if owners[i] >= foundReplicas(in.Workload) {
-			owners[i] = discover.Nobody // the env promises more replicas than run: nobody reconciles this cluster
+			owners[i] = sharding.Nobody // the env promises more replicas than run: nobody reconciles this cluster
 		}
 	}
 	return owners
@@ -78,12 +79,12 @@ func seenOwners(fetched poll.Fetched, w discover.Workload, pods []observed.Pod) 
 		server = plan.NormalizeServer(server)
 		replica, ok := replicaOf(pod, w, pods)
 		if other, twice := owners[server]; twice && other != replica || !ok {
-			replica = discover.Nobody
+			replica = sharding.Nobody
 		}
 		owners[server] = replica
 	}
 	for server, owner := range owners {
-		if owner == discover.Nobody {
+		if owner == sharding.Nobody {
 			delete(owners, server)
 		}
 	}

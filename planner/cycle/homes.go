@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ballast/planner/discover"
+	"ballast/planner/sharding"
 )
 
 // Home is on which replicas Argo CD may have a cluster, by what Secrets and settings say: none where it skips the
@@ -19,26 +20,26 @@ type Home struct {
 func Homes(in discover.Input, w discover.Workload) []Home {
 	seen := Inputs{Discovered: in, Workload: w}
 	a, replicas := algorithm(seen), ControllerReplicas(w)
-	in.InClusterOwner = discover.InClusterOwner(a, replicas)
+	in.InClusterOwner = sharding.InClusterOwner(a, replicas)
 	seen.Discovered = in
 	fleet := StandingFleet(seen)
 	computed := slices.Clone(fleet.Clusters)
 	for i := range computed {
 		computed[i].Explicit = discover.ShardValue{}
 	}
-	owners := discover.Owners(computed, a, replicas, nil)
+	owners := sharding.Owners(computed, a, replicas, nil)
 	homes := make([]Home, len(fleet.Clusters))
-	ringed := a == discover.ConsistentHashing && replicas > 1
+	ringed := a == sharding.ConsistentHashing && replicas > 1
 	for _, unit := range fleet.Units {
 		var one Home // Argo CD takes whichever Secret of a server it saw last
 		for _, i := range unit.Clusters {
 			c, owner := fleet.Clusters[i], owners[i]
 			if c.Explicit.Decides() {
-				owner = discover.Owners([]discover.Cluster{c}, a, replicas, nil)[0]
+				owner = sharding.Owners([]discover.Cluster{c}, a, replicas, nil)[0]
 			} else if ringed && !c.Implicit && !c.Skip {
-				owner, one.Unknown = discover.Nobody, true
+				owner, one.Unknown = sharding.Nobody, true
 			}
-			if owner != discover.Nobody {
+			if owner != sharding.Nobody {
 				one.At = append(one.At, owner)
 			}
 		}

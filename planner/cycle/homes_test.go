@@ -7,6 +7,7 @@ import (
 
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/sharding"
 )
 
 func TestHomesSayWhereArgoCDHasAClusterWithoutARow(t *testing.T) {
@@ -39,7 +40,7 @@ func TestHomesSayWhereArgoCDHasAClusterWithoutARow(t *testing.T) {
 		"what Argo CD skips is nobody's":              {discover.Input{Secrets: []discover.Secret{skipped}}, map[string]where{"lab": {}}},
 		"two Secrets of one server may both count":    {discover.Input{Secrets: []discover.Secret{lab, other}}, map[string]where{"lab": {At: []int{1, 2}}, "lab-too": {At: []int{1, 2}}}},
 		"an implicit in-cluster is on replica 0":      {discover.Input{InClusterEnabled: true}, map[string]where{"in-cluster": {At: []int{0}}}},
-		"or where the ring has it":                    {discover.Input{InClusterEnabled: true, Algorithm: "consistent-hashing"}, map[string]where{"in-cluster": {At: []int{discover.InClusterOwner(discover.ConsistentHashing, 4)}}}},
+		"or where the ring has it":                    {discover.Input{InClusterEnabled: true, Algorithm: "consistent-hashing"}, map[string]where{"in-cluster": {At: []int{sharding.InClusterOwner(sharding.ConsistentHashing, 4)}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]where{}

@@ -4,10 +4,10 @@ import (
 	"maps"
 	"slices"
 
-	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
+	"ballast/planner/sharding"
 )
 
 // goneAtOnce is why nothing but a rescue begins while a discovery is refused.
@@ -77,7 +77,7 @@ func (a *adoption) fromMemory(r *failover.Request) {
 	}
 	for i, cl := range a.fleet.Clusters {
 		_, planned := a.next.Clusters[cl.Shard.ID]
-		if at := a.owners[i]; !planned && at != discover.Nobody && at < len(r.Beside) {
+		if at := a.owners[i]; !planned && at != sharding.Nobody && at < len(r.Beside) {
 			r.Beside[at] += last[cl.Shard.ID]
 		}
 	}

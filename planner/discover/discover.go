@@ -1,5 +1,4 @@
-// Package discover turns cluster Secrets into the fleet that is planned for, and says where Argo CD itself would put
-// each cluster. All but watch.go are functions of values.
+// Package discover turns cluster Secrets into the fleet that is planned for. All but watch.go are functions of values.
 package discover
 
 import (

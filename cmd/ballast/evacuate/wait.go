@@ -14,9 +14,9 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/cycle"
-	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
+	"ballast/planner/sharding"
 )
 
 // Emptying is how far an evacuation is.
@@ -238,7 +238,7 @@ func (e Emptying) staying(replica int, planMap string) error {
 	}
 	if len(e.unknown) > 0 {
 		parts = append(parts, fmt.Sprintf("%s may be there (%s), for Argo CD's %s decides: give the Secret a data.shard",
-			say.Plural(len(e.unknown), "cluster"), named(e.unknown), discover.ConsistentHashing))
+			say.Plural(len(e.unknown), "cluster"), named(e.unknown), sharding.ConsistentHashing))
 	}
 	if e.unseen != "" {
 		parts = append(parts, "not seen are "+e.unseen)

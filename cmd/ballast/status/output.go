@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"ballast/cmd/ballast/say"
-	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/sharding"
 )
 
 func (s *Overview) WriteTable(w io.Writer) error {
@@ -257,7 +257,7 @@ func (s *Overview) writeSlots(w io.Writer) error {
 		say.To(t, "  %d\t%s\t%s\n", slot.Shard, slot.State, slot.describe())
 	}
 	for _, p := range s.Pods {
-		if p.Replica == discover.Nobody {
+		if p.Replica == sharding.Nobody {
 			say.To(t, "  -\tNo slot\t%s: %s\n", p.Name, s.describePod(p))
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/conflicts"
 	"ballast/planner/cycle"
-	"ballast/planner/discover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
+	"ballast/planner/sharding"
 	"ballast/planner/status"
 )
 
@@ -160,7 +160,7 @@ func underWayOf(v *plan.View, said *status.Status, now time.Time) *underWay {
 
 // describe words a move; where a cluster came from nobody may know any more.
 func describe(m cycle.Move) string {
-	if m.From == discover.Nobody {
+	if m.From == sharding.Nobody {
 		return fmt.Sprintf("%s: to %d", m.Cluster, m.To)
 	}
 	return fmt.Sprintf("%s: %d -> %d", m.Cluster, m.From, m.To)

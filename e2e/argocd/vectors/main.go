@@ -1,5 +1,5 @@
 // Command vectors asks Argo CD's own code where it reconciles the clusters of seeded fleets, and prints the answers as
-// JSON. planner/discover/testdata/owners.json.gz holds its output; README.md beside that file says how to write it
+// JSON. planner/sharding/testdata/owners.json.gz holds its output; README.md beside that file says how to write it
 // anew.
 package main
 

@@ -1,4 +1,4 @@
-package discover
+package sharding
 
 import (
 	"cmp"

@@ -1,9 +1,12 @@
-package discover
+// Package sharding answers where Argo CD itself would put a cluster: on which shard each is reconciled, by its algorithms.
+package sharding
 
 import (
 	"hash/fnv"
 	"slices"
 	"strconv"
+
+	"ballast/planner/discover"
 )
 
 // Algorithm is Argo CD's way to give a shard to a cluster that asks for none.
@@ -34,7 +37,7 @@ const Nobody = -1
 // Applications. Of clusters with one server URL Argo CD knows only one; the first stands for it here, and all have its
 // owner. The rules are those of controller/sharding in argo-cd v3.2.11, and testdata/owners.json.gz proves them; that
 // skip-reconcile leaves a cluster to nobody is newer than that.
-func Owners(clusters []Cluster, a Algorithm, replicas int, apps map[string]int) []int {
+func Owners(clusters []discover.Cluster, a Algorithm, replicas int, apps map[string]int) []int {
 	known := distinct(clusters)
 	byServer := make(map[string]int, len(known))
 	computed := owners(clusters, known, a, replicas, apps)
@@ -54,16 +57,16 @@ func Owners(clusters []Cluster, a Algorithm, replicas int, apps map[string]int) 
 // InClusterOwner is the shard of an in-cluster without a Secret. Argo CD gives it no ID, so it comes first in every
 // order and no load has been placed before it.
 func InClusterOwner(a Algorithm, replicas int) int {
-	return owners([]Cluster{{Implicit: true}}, []int{0}, a, replicas, nil)[0]
+	return owners([]discover.Cluster{{Implicit: true}}, []int{0}, a, replicas, nil)[0]
 }
 
-func effective(explicit ShardValue, computed, replicas int) int {
+func effective(explicit discover.ShardValue, computed, replicas int) int {
 	switch explicit.State {
-	case ShardNegative:
+	case discover.ShardNegative:
 		return Nobody
-	case ShardTooLarge:
+	case discover.ShardTooLarge:
 		return 0
-	case ShardValid:
+	case discover.ShardValid:
 		if explicit.N >= replicas {
 			return 0
 		}
@@ -74,7 +77,7 @@ func effective(explicit ShardValue, computed, replicas int) int {
 
 // distinct are the indexes of the first cluster of each server, in the order of Argo CD's cluster IDs: the Secrets'
 // UIDs.
-func distinct(clusters []Cluster) []int {
+func distinct(clusters []discover.Cluster) []int {
 	seen := make(map[string]bool, len(clusters))
 	indexes := make([]int, 0, len(clusters))
 	for i, c := range clusters {
@@ -89,7 +92,7 @@ func distinct(clusters []Cluster) []int {
 	return indexes
 }
 
-func compareIDs(a, b Cluster) int {
+func compareIDs(a, b discover.Cluster) int {
 	if x, y := clusterID(a), clusterID(b); x != y {
 		if x < y {
 			return -1
@@ -99,7 +102,7 @@ func compareIDs(a, b Cluster) int {
 	return 0
 }
 
-func clusterID(c Cluster) string {
+func clusterID(c discover.Cluster) string {
 	if c.Implicit {
 		return ""
 	}
@@ -108,7 +111,7 @@ func clusterID(c Cluster) string {
 
 // owners applies the algorithm to the known clusters, explicit shards or not: they take ranks and room on the ring all
 // the same.
-func owners(clusters []Cluster, known []int, a Algorithm, replicas int, apps map[string]int) []int {
+func owners(clusters []discover.Cluster, known []int, a Algorithm, replicas int, apps map[string]int) []int {
 	result := make([]int, len(known))
 	if replicas <= 1 {
 		return result

@@ -1,4 +1,4 @@
-package discover
+package sharding
 
 import (
 	"compress/gzip"
@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
+	"ballast/planner/discover"
 	"ballast/planner/plan"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,19 +48,19 @@ func vectors(t *testing.T) []vector {
 	return vs
 }
 
-func (v vector) fleet(t *testing.T) []Cluster {
-	in := Input{InClusterEnabled: v.Implicit}
+func (v vector) fleet(t *testing.T) []discover.Cluster {
+	in := discover.Input{InClusterEnabled: v.Implicit}
 	for _, s := range v.Secrets {
 		if s.Server == plan.InClusterServer || s.Server == plan.InClusterServer+"/" {
 			in.InClusterEnabled = true
 		}
-		secret := Secret{UID: s.UID, Name: s.Name, Cluster: s.Name, Server: s.Server, HasData: true, SkipReconcile: s.Skip}
+		secret := discover.Secret{UID: s.UID, Name: s.Name, Cluster: s.Name, Server: s.Server, HasData: true, SkipReconcile: s.Skip}
 		if s.Shard != nil {
-			secret.Shard = ParseShard([]byte(*s.Shard))
+			secret.Shard = discover.ParseShard([]byte(*s.Shard))
 		}
 		in.Secrets = append(in.Secrets, secret)
 	}
-	fleet, _, err := Discover(in, Known{}, half, noon)
+	fleet, _, err := discover.Discover(in, discover.Known{}, discover.Options{MaxShrink: 0.5}, time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +77,17 @@ func (v vector) want(owners []int) map[string]int {
 		}
 	}
 	if v.Implicit {
-		want[ImplicitID] = owners[len(v.Secrets)]
+		want[discover.ImplicitID] = owners[len(v.Secrets)]
 	}
 	return want
+}
+
+func cluster(name string, edit ...func(*discover.Cluster)) discover.Cluster {
+	c := discover.Cluster{Shard: plan.Shard{UID: "uid-" + name, ID: name, Server: "https://" + name}}
+	for _, e := range edit {
+		e(&c)
+	}
+	return c
 }
 
 func TestOwnersAreArgoCDsOwn(t *testing.T) {
@@ -118,18 +128,20 @@ func TestTheImplicitInClusterUnderConsistentHashing(t *testing.T) {
 }
 
 func TestOwnersOfWhatNoVectorHolds(t *testing.T) {
-	shared := []Cluster{cluster("a"), cluster("b", func(c *Cluster) { c.Shard.Server = "https://a" })}
-	skipped := []Cluster{cluster("a", func(c *Cluster) { c.Skip, c.Explicit = true, valid(1) }), cluster("b")}
+	shared := []discover.Cluster{cluster("a"), cluster("b", func(c *discover.Cluster) { c.Shard.Server = "https://a" })}
+	skipped := []discover.Cluster{cluster("a", func(c *discover.Cluster) {
+		c.Skip, c.Explicit = true, discover.ShardValue{State: discover.ShardValid, N: 1}
+	}), cluster("b")}
 	tests := map[string]struct {
-		clusters []Cluster
+		clusters []discover.Cluster
 		replicas int
 		want     []int
 	}{
 		"one URL has one owner, and takes one rank":  {clusters: append(shared, cluster("c")), replicas: 2, want: []int{0, 0, 1}},
 		"skip-reconcile is nobody's, with its rank":  {clusters: skipped, replicas: 2, want: []int{Nobody, 1}},
-		"no replicas at all are one that owns all":   {clusters: []Cluster{cluster("a"), cluster("b")}, replicas: 0, want: []int{0, 0}},
+		"no replicas at all are one that owns all":   {clusters: []discover.Cluster{cluster("a"), cluster("b")}, replicas: 0, want: []int{0, 0}},
 		"an empty fleet has no owners":               {replicas: 3, want: []int{}},
-		"a negative shard is nobody's, alone or not": {clusters: []Cluster{cluster("a", func(c *Cluster) { c.Explicit.State = ShardNegative })}, replicas: 1, want: []int{Nobody}},
+		"a negative shard is nobody's, alone or not": {clusters: []discover.Cluster{cluster("a", func(c *discover.Cluster) { c.Explicit.State = discover.ShardNegative })}, replicas: 1, want: []int{Nobody}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +161,7 @@ func TestAlgorithmOf(t *testing.T) {
 }
 
 func BenchmarkOwners(b *testing.B) {
-	clusters := make([]Cluster, 10_000)
+	clusters := make([]discover.Cluster, 10_000)
 	for i := range clusters {
 		clusters[i] = cluster(fmt.Sprintf("c%05d", i))
 	}
