@@ -18,6 +18,8 @@ import (
 
 	"ballast/e2e/apiserver"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
@@ -192,7 +194,7 @@ func refusesAWholeBackupFromElsewhere(t *testing.T, server *rest.Config) {
 	want := map[string]int{}
 	in, w, err := Look(b.ctx, b.client, b.config, discover.Known{}, nil)
 	b.must(err)
-	fleet := cycle.StandingFleet(cycle.Inputs{Discovered: in})
+	fleet := standing.Fleet(input.Inputs{Discovered: in})
 	for i, owner := range discover.Owners(fleet.Clusters, discover.Legacy, 3, nil) {
 		if !fleet.Clusters[i].Implicit {
 			want[fleet.Clusters[i].Shard.ID] = owner
