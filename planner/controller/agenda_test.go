@@ -11,7 +11,8 @@ import (
 
 	"ballast/planner/apply"
 	"ballast/planner/config"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -39,7 +40,7 @@ func TestRepairsHoldNoReplicaForSecretsThatWent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := sim.Workload()
 			w.Replicas, w.EnvReplicas = 3, ptr.To("16")
-			p := plan.Plan{Mode: plan.Enforce, Target: cycle.TargetOf(w), Replicas: 2, ControllerReplicas: 16, MaxReplicas: 16, Clusters: map[string]plan.Row{}}
+			p := plan.Plan{Mode: plan.Enforce, Target: standing.TargetOf(w), Replicas: 2, ControllerReplicas: 16, MaxReplicas: 16, Clusters: map[string]plan.Row{}}
 			p.Rollout = &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Shrinking, Since: epoch, From: plan.Count{Replicas: 3, ControllerReplicas: 16}, Replicas: 2, ControllerReplicas: 16}
 			in := discover.Input{Namespace: "argocd"}
 			for _, name := range fleet {
@@ -54,7 +55,7 @@ func TestRepairsHoldNoReplicaForSecretsThatWent(t *testing.T) {
 			clock := clocktesting.NewFakeClock(epoch.Add(time.Minute))
 			l := NewLoop(Options{Clock: clock, Config: func() config.PlannerConfig { return sim.Config() }, Applier: apply.New(apply.Options{Clock: clock})})
 			l.shown.known.Clusters = slices.Sorted(slices.Values(test.known))
-			got := l.agenda(plan.Document{Plan: &p, AcceptDiscovery: test.accepted}, cycle.StandingFleet(cycle.Inputs{Discovered: in, Now: epoch}), w)
+			got := l.agenda(plan.Document{Plan: &p, AcceptDiscovery: test.accepted}, standing.Fleet(input.Inputs{Discovered: in, Now: epoch}), w)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -6,20 +6,21 @@ import (
 	"fmt"
 
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
 	"ballast/planner/plan"
 	"ballast/planner/store"
 )
 
 // rollbackTo reads the annotation by which a person asks for an earlier plan.
-func (l *Loop) rollbackTo(asked string) *cycle.Rollback {
+func (l *Loop) rollbackTo(asked string) *input.Rollback {
 	if asked == "" {
 		return nil
 	}
 	revision, ok := plan.ParseAsked(asked, plan.MaxRollback)
 	if !ok {
-		return &cycle.Rollback{Problem: fmt.Sprintf("annotation %s: %q is not a revision; `ballast rollback` lists those that are kept", plan.AnnotationRollback, asked)}
+		return &input.Rollback{Problem: fmt.Sprintf("annotation %s: %q is not a revision; `ballast rollback` lists those that are kept", plan.AnnotationRollback, asked)}
 	}
-	r := &cycle.Rollback{Revision: revision, Problem: fmt.Sprintf("revision %d is not kept any more; `ballast rollback` lists those that are", revision)}
+	r := &input.Rollback{Revision: revision, Problem: fmt.Sprintf("revision %d is not kept any more; `ballast rollback` lists those that are", revision)}
 	for _, record := range l.history.Plans {
 		if record.Revision != revision {
 			continue
@@ -36,7 +37,7 @@ func (l *Loop) rollbackTo(asked string) *cycle.Rollback {
 
 // answer writes the annotations by which the leader speaks to people: that it stopped itself, and that what they asked
 // for is done.
-func (l *Loop) answer(ctx context.Context, in cycle.Inputs, out cycle.Outcome, written store.Snapshot) (store.Snapshot, error) {
+func (l *Loop) answer(ctx context.Context, in input.Inputs, out cycle.Outcome, written store.Snapshot) (store.Snapshot, error) {
 	set := map[string]*string{}
 	if t := out.Memory.Changes.Trip; t != nil && !out.Memory.Changes.TripTold {
 		set[plan.AnnotationTripped] = &t.Why

@@ -18,6 +18,8 @@ import (
 
 	"ballast/e2e/apiserver"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/sharding"
@@ -193,7 +195,7 @@ func refusesAWholeBackupFromElsewhere(t *testing.T, server *rest.Config) {
 	want := map[string]int{}
 	in, w, err := Look(b.ctx, b.client, b.config, discover.Known{}, nil)
 	b.must(err)
-	fleet := cycle.StandingFleet(cycle.Inputs{Discovered: in})
+	fleet := standing.Fleet(input.Inputs{Discovered: in})
 	for i, owner := range sharding.Owners(fleet.Clusters, sharding.Legacy, 3, nil) {
 		if !fleet.Clusters[i].Implicit {
 			want[fleet.Clusters[i].Shard.ID] = owner

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/ownership"
 	"ballast/planner/sim"
@@ -33,7 +33,7 @@ func (f *crashFleet) countedOwners(cluster string) []int {
 }
 
 // observe is what the pods say of themselves.
-func (f *crashFleet) observe(found discover.Fleet, now time.Time) cycle.Observed {
+func (f *crashFleet) observe(found discover.Fleet, now time.Time) input.Observed {
 	reports := f.Reports(now)
-	return cycle.Observed{Known: true, Pods: ownership.Pods(reports), Reported: f.Observation(reports, found)}
+	return input.Observed{Known: true, Pods: ownership.Pods(reports), Reported: f.Observation(reports, found)}
 }

@@ -13,7 +13,7 @@ import (
 
 	"ballast/planner/apply"
 	"ballast/planner/config"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/status"
@@ -50,9 +50,9 @@ func (r *crashRun) lead() {
 		Applier:    apply.New(apply.Options{Client: guarded, Reader: guarded, Nudger: l, Clock: r.clock, Concurrency: 1}),
 		NewFetcher: r.fetcher,
 		Probe:      r.probe,
-		Observe: func(_ context.Context, _ Fetcher, _ plan.Target, _ int, fleet discover.Fleet) cycle.Observed {
+		Observe: func(_ context.Context, _ Fetcher, _ plan.Target, _ int, fleet discover.Fleet) input.Observed {
 			if l.dead || r.faults.away(r.clock.Now()) {
-				return cycle.Observed{Trouble: []string{"the pods cannot be listed"}}
+				return input.Observed{Trouble: []string{"the pods cannot be listed"}}
 			}
 			return r.fleet.observe(fleet, r.clock.Now())
 		},

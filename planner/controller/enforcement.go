@@ -4,7 +4,8 @@ import (
 	"context"
 	"time"
 
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/installation"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
@@ -26,7 +27,7 @@ type probed struct {
 
 // enforcement is whether the webhooks hold the plan in force, nil where that cannot be asked: nothing is enforced, or
 // there is nothing to hold. Where they do not, it says which. The answer is as old as fresh allows.
-func (l *Loop) enforcement(ctx context.Context, in cycle.Inputs, fresh time.Duration) (*bool, []string) {
+func (l *Loop) enforcement(ctx context.Context, in input.Inputs, fresh time.Duration) (*bool, []string) {
 	enforced := in.InForce != nil && in.InForce.Mode.Enforced() && !in.BreakGlass
 	if l.Probe == nil || !enforced {
 		return l.notAsked()
@@ -49,16 +50,16 @@ func (l *Loop) enforcement(ctx context.Context, in cycle.Inputs, fresh time.Dura
 }
 
 // held is what the webhooks hold while nobody has switched them off.
-func held(in cycle.Inputs) probe.Held {
-	fleet := cycle.StandingFleet(in)
+func held(in input.Inputs) probe.Held {
+	fleet := standing.Fleet(in)
 	p := *in.InForce
 	if r := p.Rollout; p.Replicas == 0 && r != nil && plan.StopLapsed(r.Since, in.Now) {
 		p.FreeReplicas = true // the webhook holds them no more
 	}
-	h := probe.Held{View: plan.NewView(p, cycle.AllPins(in.Pins, fleet.Clusters)), Workload: in.Workload,
+	h := probe.Held{View: plan.NewView(p, standing.Pins(in.Pins, fleet.Clusters)), Workload: in.Workload,
 		ConfigMap: in.Config.Plan.ConfigMap, Now: in.Now}
 	for _, c := range fleet.Clusters {
-		if cycle.Managed(c) && !c.Immutable {
+		if standing.Managed(c) && !c.Immutable {
 			h.Secrets = append(h.Secrets, c.Shard.ID)
 		}
 	}
@@ -73,7 +74,7 @@ func (l *Loop) notAsked() (*bool, []string) {
 
 // installation is where the cluster differs from what ballast was made for. It keeps nothing from being done: the probe
 // says whether the webhooks hold the plan, whatever they are configured as.
-func (l *Loop) installation(ctx context.Context, in cycle.Inputs) []installation.Finding {
+func (l *Loop) installation(ctx context.Context, in input.Inputs) []installation.Finding {
 	if l.Installed == nil {
 		return nil
 	}

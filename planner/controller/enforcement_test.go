@@ -27,6 +27,7 @@ import (
 	"ballast/e2e/hooked"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
 	"ballast/planner/installation"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
@@ -52,7 +53,7 @@ func TestTheProbeAsksForNoReplicasThatAreHeldNoMore(t *testing.T) {
 		"replicas that came back":    {runs, time.Hour, false},
 		"a stop that begins in time": {stopped, -time.Hour, false},
 	} {
-		got := held(cycle.Inputs{Now: since.Add(test.after), InForce: &test.plan, Config: config.Default()}).View.Plan.FreeReplicas
+		got := held(input.Inputs{Now: since.Add(test.after), InForce: &test.plan, Config: config.Default()}).View.Plan.FreeReplicas
 		if got != test.free || test.plan.FreeReplicas {
 			t.Errorf("%s: replicas are asked for: %t, want %t", name, !got, !test.free)
 		}

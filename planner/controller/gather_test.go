@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
@@ -34,7 +35,7 @@ func TestOfTooManySecretsRepairsSeeTheKnownOnes(t *testing.T) {
 	l := &Loop{Options: Options{Reader: &crashCache{secrets: secrets, set: set}}}
 	var out cycle.Outcome
 	out.Memory.Known = discover.Known{Clusters: []string{"prod"}}
-	l.show(cycle.Inputs{}, out)
+	l.show(input.Inputs{}, out)
 	in, _, err := l.stands(t.Context(), c, l.lookedAt().known, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/telemetry"
@@ -40,5 +40,5 @@ func (l *Loop) tellGlass(ctx context.Context, w discover.Workload) {
 	if s, err := l.Store.Read(ctx); err == nil {
 		manager, at = s.SetBy(plan.AnnotationEnforcement)
 	}
-	l.tell(cycle.Inputs{Workload: w}, telemetry.BreakGlassSeen(manager, at))
+	l.tell(input.Inputs{Workload: w}, telemetry.BreakGlassSeen(manager, at))
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/observed"
@@ -40,13 +42,13 @@ func (l *Loop) bringBack(ctx context.Context) error {
 		return nil
 	}
 	c := l.Config()
-	in := cycle.Inputs{Now: l.Clock.Now().UTC(), Config: c, PlannerUser: l.PlannerUser}
+	in := input.Inputs{Now: l.Clock.Now().UTC(), Config: c, PlannerUser: l.PlannerUser}
 	if in.Discovered, in.Workload, err = l.stands(ctx, c, discover.Known{}, claimed.Plan); err != nil {
 		return err
 	}
 	next, stopped := cycle.BringBack(*claimed.Plan, in)
 	if stopped {
-		next.Target = cycle.TargetOf(in.Workload)
+		next.Target = standing.TargetOf(in.Workload)
 		written, err := l.Store.WritePlan(ctx, base, next, 0, store.Meta{DecidedAt: in.Now, DecidedBy: l.Identity, Reason: broughtBack})
 		if err != nil {
 			return fmt.Errorf("bringing back what a rollout stopped: %w", err)
@@ -63,10 +65,10 @@ func (l *Loop) bringBack(ctx context.Context) error {
 	}
 	stoppedByX0Y := l.bringing || next.StopsAll()
 	held := !claimed.BreakGlass && !next.FreeReplicas
-	if !stoppedByX0Y && !held || next.Target != cycle.TargetOf(in.Workload) {
+	if !stoppedByX0Y && !held || next.Target != standing.TargetOf(in.Workload) {
 		return nil
 	}
-	seen := observed.State{Workload: cycle.Seen(nil, discover.Fleet{}, discover.Known{}, in.Workload).Workload}
+	seen := observed.State{Workload: standing.Seen(nil, discover.Fleet{}, discover.Known{}, in.Workload).Workload}
 	steps := diff.Steps(plan.NewView(next, nil), seen, diff.Options{Now: in.Now}).Steps
 	steps = slices.DeleteFunc(steps, func(s diff.Step) bool { _, is := s.(diff.PatchWorkload); return !is })
 	l.reportSteps(in.Workload, l.Applier.Apply(ctx, next.Target, steps))

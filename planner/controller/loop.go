@@ -18,6 +18,10 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/conflicts"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/installation"
 	"ballast/planner/plan"
@@ -34,7 +38,7 @@ type Options struct {
 	Applier     *apply.Applier
 	NewFetcher  func(config.PlannerConfig, plan.Target) (Fetcher, error)
 	Probe       func(context.Context, probe.Held) probe.Result                                  // whether the webhooks hold the plan; nil: never asked
-	Observe     func(context.Context, Fetcher, plan.Target, int, discover.Fleet) cycle.Observed // the pods; nil: nothing is known of them
+	Observe     func(context.Context, Fetcher, plan.Target, int, discover.Fleet) input.Observed // the pods; nil: nothing is known of them
 	Neighbours  func(context.Context, plan.Plan) ([]conflicts.Finding, error)                   // nil: never asked
 	Installed   func(context.Context, installation.Names) (installation.Seen, error)            // nil: never asked
 	Emit        func(discover.Workload, ...telemetry.Event)
@@ -67,7 +71,7 @@ type Loop struct {
 	// What only the goroutine of Run touches.
 	leading   bool
 	phase     string // of the cycle under way
-	memory    cycle.Memory
+	memory    memory.Memory
 	history   store.History
 	unsaved   bool // the history has a decision that is not written yet
 	stale     bool // people were told that a part of the history stays as it was
@@ -170,7 +174,7 @@ func (l *Loop) takeOver(ctx context.Context) error {
 	if len(problems) > 0 {
 		l.Emit(discover.Workload{}, telemetry.HistoryDropped(problems))
 	}
-	memory, dropped := cycle.MemoryOf(history.Parts)
+	memory, dropped := memory.Of(history.Parts)
 	if len(dropped) > 0 {
 		l.Log.Error(errors.Join(dropped...), "a part of the history was dropped")
 	}
@@ -238,7 +242,7 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 const mostTries = 10
 
 // decide decides on what was gathered, and writes what follows.
-func (l *Loop) decide(ctx context.Context, in cycle.Inputs, base store.Snapshot) (result string, err error) {
+func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot) (result string, err error) {
 	started := l.Clock.Now()
 	l.phase = telemetry.PhaseDecide
 	out := cycle.Run(in)
@@ -247,7 +251,7 @@ func (l *Loop) decide(ctx context.Context, in cycle.Inputs, base store.Snapshot)
 		out = cycle.Run(in)
 	}
 	l.Metrics.PhaseTime.WithLabelValues("decide").Observe(l.Clock.Since(started).Seconds())
-	out.Problems = append(out.Problems, cycle.Printable(l.locked(base))...)
+	out.Problems = append(out.Problems, problem.Printable(l.locked(base))...)
 	l.Metrics.ObserveOutcome(in, out, l.Clock.Now())
 	l.phase = telemetry.PhaseStore
 	l.report(ctx, in, out)
@@ -281,7 +285,7 @@ func (l *Loop) decide(ctx context.Context, in cycle.Inputs, base store.Snapshot)
 }
 
 // takeIn takes over what the plan ConfigMap says.
-func (l *Loop) takeIn(in *cycle.Inputs, snapshot store.Snapshot) {
+func (l *Loop) takeIn(in *input.Inputs, snapshot store.Snapshot) {
 	l.keepPlan(snapshot)
 	doc := snapshot.Document
 	inForce, last := l.inForce(doc.Plan)
@@ -294,9 +298,9 @@ func (l *Loop) takeIn(in *cycle.Inputs, snapshot store.Snapshot) {
 }
 
 // gather is the I/O before a decision.
-func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (cycle.Inputs, store.Snapshot, error) {
+func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs, store.Snapshot, error) {
 	started := l.Clock.Now()
-	in := cycle.Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory}
+	in := input.Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory}
 	before := l.Store.KeySecret()
 	if err := l.unseal(ctx); err != nil { // before the plan is read, which is judged by it
 		in.Keyless = err.Error()
@@ -304,17 +308,17 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (cycle.Inputs
 	l.unsaved = l.unsaved || before != "" && before != l.Store.KeySecret() // the history is signed anew
 	snapshot, err := l.Store.Read(ctx)
 	if err != nil {
-		return cycle.Inputs{}, snapshot, err
+		return input.Inputs{}, snapshot, err
 	}
 	if in.Discovered, in.Workload, err = l.stands(ctx, c, l.memory.Known, cmp.Or(l.newest(), snapshot.Document.Plan)); err != nil {
-		return cycle.Inputs{}, snapshot, err
+		return input.Inputs{}, snapshot, err
 	}
 	l.takeIn(&in, snapshot)
 	in.Enforcement, in.Unheld = l.enforcement(ctx, in, probeEvery)
 	l.Metrics.PhaseTime.WithLabelValues("gather").Observe(l.Clock.Since(started).Seconds())
-	fetcher, err := l.NewFetcher(c, cycle.TargetOf(in.Workload))
+	fetcher, err := l.NewFetcher(c, standing.TargetOf(in.Workload))
 	if err != nil {
-		return cycle.Inputs{}, snapshot, err
+		return input.Inputs{}, snapshot, err
 	}
 	l.phase = telemetry.PhaseFetch
 	in.Fetched, in.Owners = l.fetch(ctx, fetcher, in)

@@ -11,6 +11,9 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/conflicts"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
@@ -29,15 +32,15 @@ type Observer struct {
 
 // Observe looks at the pods of a workload of that many replicas. It never fails as a whole: what could not be seen is a
 // sentence in the answer, and makes nothing move.
-func (o *Observer) Observe(ctx context.Context, f Fetcher, target plan.Target, replicas int, fleet discover.Fleet) cycle.Observed {
+func (o *Observer) Observe(ctx context.Context, f Fetcher, target plan.Target, replicas int, fleet discover.Fleet) input.Observed {
 	now := o.Clock.Now()
 	controllers, err := ownership.List(ctx, o.Reader, target, now)
 	if err != nil {
-		return cycle.Observed{Trouble: []string{err.Error()}}
+		return input.Observed{Trouble: []string{err.Error()}}
 	}
 	reports := o.Scrape.Scrape(ctx, controllers.Pods, o.Clock.Now)
 	o.askAgain(ctx, f, controllers.Pods, reports)
-	seen := cycle.Observed{Known: true, Dynamic: controllers.Dynamic, Pods: ownership.Pods(reports), Work: workOf(reports), Trouble: controllers.Problems}
+	seen := input.Observed{Known: true, Dynamic: controllers.Dynamic, Pods: ownership.Pods(reports), Work: workOf(reports), Trouble: controllers.Problems}
 	if controllers.Dynamic {
 		seen.Slots = controllers.Slots(replicas, now)
 	}
@@ -99,14 +102,14 @@ func (o *Observer) askAgain(ctx context.Context, f Fetcher, pods []ownership.Con
 const maxReconciles = 1 << 53
 
 // workOf is what each replica did, by server.
-func workOf(reports []ownership.PodReport) map[int]cycle.ServerWork {
-	work := map[int]cycle.ServerWork{}
+func workOf(reports []ownership.PodReport) map[int]input.ServerWork {
+	work := map[int]input.ServerWork{}
 	for _, r := range reports {
 		if !r.Answered() || r.Replica < 0 || r.Terminating {
 			continue
 		}
 		if work[r.Replica] == nil {
-			work[r.Replica] = cycle.ServerWork{}
+			work[r.Replica] = input.ServerWork{}
 		}
 		for server, s := range r.Servers {
 			more := change.Work{Reconciles: uint64(min(max(s.Reconciles, 0), maxReconciles)), Seconds: s.Seconds}
@@ -117,13 +120,13 @@ func workOf(reports []ownership.PodReport) map[int]cycle.ServerWork {
 }
 
 // observe looks at the pods, if anything is there to look with.
-func (l *Loop) observe(ctx context.Context, f Fetcher, in cycle.Inputs) cycle.Observed {
+func (l *Loop) observe(ctx context.Context, f Fetcher, in input.Inputs) input.Observed {
 	if l.Observe == nil {
-		return cycle.Observed{}
+		return input.Observed{}
 	}
 	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
 	started := l.Clock.Now()
-	seen := l.Observe(ctx, f, cycle.TargetOf(in.Workload), in.Workload.Replicas, fleet)
+	seen := l.Observe(ctx, f, standing.TargetOf(in.Workload), in.Workload.Replicas, fleet)
 	l.Metrics.PhaseTime.WithLabelValues("observe").Observe(l.Clock.Since(started).Seconds())
 	return seen
 }
@@ -135,14 +138,14 @@ type shown struct {
 	owned  map[string]observed.Owned
 	asked  bool
 	at     time.Time
-	memory cycle.Memory
+	memory memory.Memory
 	known  discover.Known
 }
 
-func (l *Loop) show(in cycle.Inputs, out cycle.Outcome) {
+func (l *Loop) show(in input.Inputs, out cycle.Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	memory := cycle.Memory{Known: discover.Known{Leaders: out.Memory.Known.Leaders}, Servers: out.Memory.Servers, Made: out.Memory.Made}
+	memory := memory.Memory{Known: discover.Known{Leaders: out.Memory.Known.Leaders}, Servers: out.Memory.Servers, Made: out.Memory.Made}
 	l.shown = shown{in.Observed.Pods, out.Verdict.Owned, in.Observed.Reported.Asked, in.Now, memory, out.Memory.Known}
 }
 
@@ -156,7 +159,7 @@ func (l *Loop) lookedAt() shown {
 const neighboursEvery = 5 * time.Minute
 
 // neighbours looks for autoscalers and disruption budgets from time to time.
-func (l *Loop) neighbours(ctx context.Context, in cycle.Inputs) []conflicts.Finding {
+func (l *Loop) neighbours(ctx context.Context, in input.Inputs) []conflicts.Finding {
 	if l.Neighbours == nil || in.InForce == nil {
 		return nil
 	}

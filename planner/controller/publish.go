@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
 	"ballast/planner/plan"
 	"ballast/planner/status"
 )
@@ -21,7 +22,7 @@ type published struct {
 }
 
 // publish writes how things are, after a cycle. That it cannot be written keeps nothing from being done.
-func (l *Loop) publish(ctx context.Context, in cycle.Inputs, out cycle.Outcome, inForce *plan.Plan) {
+func (l *Loop) publish(ctx context.Context, in input.Inputs, out cycle.Outcome, inForce *plan.Plan) {
 	l.sayStatus(ctx, status.Of(in, out, inForce, l.Identity, l.lastStatus(ctx)))
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"ballast/planner/config"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 )
@@ -39,7 +39,7 @@ type asked struct {
 
 // fetch asks Prometheus once an interval: the cycles in between, of a rollout that is looked at every few seconds,
 // decide nothing on loads.
-func (l *Loop) fetch(ctx context.Context, f Fetcher, in cycle.Inputs) ([]poll.Fetched, poll.Fetched) {
+func (l *Loop) fetch(ctx context.Context, f Fetcher, in input.Inputs) ([]poll.Fetched, poll.Fetched) {
 	age := in.Now.Sub(l.asked.at)
 	if in.InForce != nil && underWay(*in.InForce) && age >= 0 && age < time.Duration(in.Config.Interval) && reflect.DeepEqual(l.asked.poll, in.Config.Poll) {
 		return l.asked.fetched, l.asked.owners

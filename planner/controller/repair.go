@@ -11,7 +11,8 @@ import (
 
 	"ballast/planner/apply"
 	"ballast/planner/change"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -125,7 +126,7 @@ func (l *Loop) mend(ctx context.Context) (again time.Duration, err error) {
 		return lookSoon, err
 	}
 	// Only what is there is written to.
-	fleet := cycle.StandingFleet(cycle.Inputs{Discovered: in, Memory: l.lookedAt().memory, Now: l.Clock.Now()})
+	fleet := standing.Fleet(input.Inputs{Discovered: in, Memory: l.lookedAt().memory, Now: l.Clock.Now()})
 	agenda := l.agenda(l.known(), fleet, w)
 	if len(agenda.Steps) > 0 {
 		snapshot, err := l.Store.Read(ctx)
@@ -139,7 +140,7 @@ func (l *Loop) mend(ctx context.Context) (again time.Duration, err error) {
 		return lookAgain, nil
 	}
 	started := l.Clock.Now()
-	report := l.Applier.Apply(ctx, cycle.TargetOf(w), agenda.Steps)
+	report := l.Applier.Apply(ctx, standing.TargetOf(w), agenda.Steps)
 	l.Metrics.PhaseTime.WithLabelValues("apply").Observe(l.Clock.Since(started).Seconds())
 	return l.reportSteps(w, report), nil
 }
@@ -151,16 +152,16 @@ func enforces(d plan.Document) bool {
 // agenda is what is to be written. A plan for another workload says nothing of this one: the next cycle makes it a
 // plan.
 func (l *Loop) agenda(d plan.Document, fleet discover.Fleet, w discover.Workload) diff.Result {
-	if !enforces(d) || d.Plan.Target != cycle.TargetOf(w) {
+	if !enforces(d) || d.Plan.Target != standing.TargetOf(w) {
 		return diff.Result{}
 	}
 	last := l.lookedAt()
-	seen := cycle.Seen(d.Plan.Clusters, fleet, last.known, w)
+	seen := standing.Seen(d.Plan.Clusters, fleet, last.known, w)
 	seen.Accepted = d.AcceptDiscovery
 	seen.Pods, seen.Owned, seen.OwnersKnown, seen.Looked, seen.Given = last.pods, last.owned, last.asked, last.at, l.Applier.Given()
 	live := l.Config().Rollout.Live
 	o := diff.Options{BreakGlass: d.BreakGlass, Nudge: live != nil && live.Nudge, Now: l.Clock.Now()}
-	return diff.Steps(plan.NewView(*d.Plan, cycle.AllPins(d.Pins, fleet.Clusters)), seen, o)
+	return diff.Steps(plan.NewView(*d.Plan, standing.Pins(d.Pins, fleet.Clusters)), seen, o)
 }
 
 // reportSteps counts what was written and tells of a second writer. It answers when to look again: a step that was
@@ -205,7 +206,7 @@ func (l *Loop) noteHealed(step diff.Step, w discover.Workload) {
 	if !ok || s.Why != diff.Drifted && s.Why != diff.Broken {
 		return
 	}
-	foreign := change.Foreign{Replica: s.Shard, Of: cycle.ControllerReplicas(w)}
+	foreign := change.Foreign{Replica: s.Shard, Of: standing.ControllerReplicas(w)}
 	if n, err := strconv.Atoi(s.Was); err == nil {
 		foreign.Valid, foreign.Shard = true, n
 	}

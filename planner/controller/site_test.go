@@ -8,6 +8,8 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -41,10 +43,10 @@ var (
 )
 
 // world is a fleet that does at once what it is told.
-type world struct{ in cycle.Inputs }
+type world struct{ in input.Inputs }
 
 func newWorld(loads ...float64) *world {
-	w := &world{in: cycle.Inputs{Now: epoch, Config: sim.Config(), PlannerUser: sim.PlannerUser, Workload: sim.Workload(),
+	w := &world{in: input.Inputs{Now: epoch, Config: sim.Config(), PlannerUser: sim.PlannerUser, Workload: sim.Workload(),
 		Discovered: discover.Input{Namespace: "argocd"}, Fetched: []poll.Fetched{{Metric: "apps"}}}}
 	for i, load := range loads {
 		w.add(fmt.Sprintf("c%03d", i), load)
@@ -62,6 +64,6 @@ func (w *world) cycle() {
 	next := out.Next.Clone()
 	next.Revision++
 	w.in.Memory, w.in.InForce = out.Memory, &next
-	agenda := diff.Steps(plan.NewView(next.Clone(), out.Pins), cycle.Seen(next.Clusters, out.Fleet, out.Memory.Known, w.in.Workload), diff.Options{})
+	agenda := diff.Steps(plan.NewView(next.Clone(), out.Pins), standing.Seen(next.Clusters, out.Fleet, out.Memory.Known, w.in.Workload), diff.Options{})
 	sim.Do(agenda.Steps, &w.in.Workload, w.in.Discovered.Secrets)
 }

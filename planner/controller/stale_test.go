@@ -9,7 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/ownership"
@@ -43,7 +43,7 @@ func TestWhatPodsSayTheyDidIsBounded(t *testing.T) {
 		{Controller: ownership.Controller{Pod: observed.Pod{Name: "a"}}, Servers: most},
 		{Controller: ownership.Controller{Pod: observed.Pod{Name: "b"}}, Servers: most},
 	})
-	if diff := cmp.Diff(map[int]cycle.ServerWork{0: {"https://a": {Reconciles: 2 * maxReconciles, Seconds: math.MaxFloat64}}}, got); diff != "" {
+	if diff := cmp.Diff(map[int]input.ServerWork{0: {"https://a": {Reconciles: 2 * maxReconciles, Seconds: math.MaxFloat64}}}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/store"
@@ -13,7 +15,7 @@ import (
 )
 
 // write stores a plan that changed. A lost race is no error: the winner's ConfigMap starts the next cycle.
-func (l *Loop) write(ctx context.Context, in cycle.Inputs, out cycle.Outcome, base store.Snapshot) (string, store.Snapshot, error) {
+func (l *Loop) write(ctx context.Context, in input.Inputs, out cycle.Outcome, base store.Snapshot) (string, store.Snapshot, error) {
 	if !out.Changed {
 		for _, p := range out.Problems {
 			if p.Keeps {
@@ -53,7 +55,7 @@ func (l *Loop) write(ctx context.Context, in cycle.Inputs, out cycle.Outcome, ba
 }
 
 // report tells people what is new: problems once, and an enforcement that was turned off.
-func (l *Loop) report(ctx context.Context, in cycle.Inputs, out cycle.Outcome) {
+func (l *Loop) report(ctx context.Context, in input.Inputs, out cycle.Outcome) {
 	l.tell(in, l.news.Of(out.Problems)...)
 	if l.opened(in.BreakGlass) {
 		l.tellGlass(ctx, in.Workload)
@@ -61,7 +63,7 @@ func (l *Loop) report(ctx context.Context, in cycle.Inputs, out cycle.Outcome) {
 	l.Log.V(1).Info("cycle", "clusters", len(out.Fleet.Clusters), "changed", out.Changed, "problems", len(out.Problems), "rollout", out.Progress.Outcome)
 }
 
-func (l *Loop) tell(in cycle.Inputs, events ...telemetry.Event) {
+func (l *Loop) tell(in input.Inputs, events ...telemetry.Event) {
 	for _, e := range events {
 		l.Log.Info("told people", "reason", e.Reason, "message", e.Message)
 	}
@@ -82,7 +84,7 @@ func (l *Loop) remember(ctx context.Context, out cycle.Outcome, written store.Sn
 
 // saveHoldOff saves for how long nothing begins before it writes what that follows from: a leader that dies in between
 // must not leave one behind that tries again at once. No plan waits for it, least of all one that is a way back.
-func (l *Loop) saveHoldOff(ctx context.Context, in cycle.Inputs, out cycle.Outcome) (saved bool) {
+func (l *Loop) saveHoldOff(ctx context.Context, in input.Inputs, out cycle.Outcome) (saved bool) {
 	if out.Memory.HoldOff.Equal(in.Memory.HoldOff) {
 		return true
 	}
@@ -98,7 +100,7 @@ func (l *Loop) saveHoldOff(ctx context.Context, in cycle.Inputs, out cycle.Outco
 // saveMoves saves that clusters move before the plan says so, for a leader that dies in between would leave a budget
 // that knows nothing of them; one that counts moves which never came waits longer, and no more. A way back waits for
 // nothing, nor does a workload that stands at 0.
-func (l *Loop) saveMoves(ctx context.Context, in cycle.Inputs, out cycle.Outcome) error {
+func (l *Loop) saveMoves(ctx context.Context, in input.Inputs, out cycle.Outcome) error {
 	r := out.Next.Rollout
 	begins := r != nil && out.Changed && !r.Since.Equal(in.Memory.Changes.Counted)
 	if !begins || len(in.Config.Change.Moves.Rate) == 0 || len(cycle.MovedBy(*r)) == 0 {
@@ -127,13 +129,13 @@ func (l *Loop) keepPlan(s store.Snapshot) {
 	}
 }
 
-func (l *Loop) save(ctx context.Context, m cycle.Memory) error {
+func (l *Loop) save(ctx context.Context, m memory.Memory) error {
 	if err := l.unseal(ctx); err != nil {
 		l.Log.Error(err, "the plan's key cannot be read again; the one that is known is used on")
 	}
 	next := l.history
 	parts, stale := m.Parts(l.history.Parts)
-	next.Parts, next.Anew = parts, cycle.MadeAnew()
+	next.Parts, next.Anew = parts, memory.MadeAnew()
 	l.tellStale(errors.Join(stale...))
 	saved, err := l.Store.WriteHistory(ctx, next, l.Clock.Now())
 	if errors.Is(err, store.ErrConflict) {
@@ -173,7 +175,7 @@ func (l *Loop) holdHistory(ctx context.Context) error {
 	if err != nil || !overtaken {
 		return err
 	}
-	l.tell(cycle.Inputs{}, telemetry.HistoryReplaced(l.Store.History))
+	l.tell(input.Inputs{}, telemetry.HistoryReplaced(l.Store.History))
 	return l.readAgain(ctx)
 }
 

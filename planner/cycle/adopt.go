@@ -3,11 +3,13 @@ package cycle
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
@@ -25,7 +27,7 @@ const defaultMaxReplicas = 16
 // adoption is the plan in force brought up to date with the world, without deciding anything: new clusters have rows,
 // gone ones lose theirs in time, pins and the configuration are taken over.
 type adoption struct {
-	in     Inputs
+	in     input.Inputs
 	fleet  discover.Fleet
 	owners []int
 	pins   plan.Pins
@@ -34,15 +36,15 @@ type adoption struct {
 	beside *placement.Servers // what stays together
 	moved  []Move             // clusters that have another replica than in the plan before
 	notes  []string           // what changed, in words
-	found  []Problem
+	found  []problem.Problem
 
 	partial bool // the discovery is refused, since too many are gone at once: all stays, but for a rescue
 
 	capacity plan.Load // that a replica may carry, where the configuration says nothing of it; 0: nothing is measured
 }
 
-func adopt(in Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *adoption {
-	a := &adoption{in: in, fleet: fleet, owners: ownersNow(in, fleet), pins: pins, next: base.Clone(), gone: map[string]time.Time{}, beside: together(fleet)}
+func adopt(in input.Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *adoption {
+	a := &adoption{in: in, fleet: fleet, owners: standing.Owners(in, fleet), pins: pins, next: base.Clone(), gone: map[string]time.Time{}, beside: standing.Servers(fleet)}
 	a.frame()
 	a.reportOrphans()
 	a.reportStopped()
@@ -60,15 +62,6 @@ func adopt(in Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *ado
 		a.moved = append(a.moved, Move{m.Cluster, m.From, m.To})
 	}
 	return a
-}
-
-// together tells what stays together by the Secrets that are there.
-func together(fleet discover.Fleet) *placement.Servers {
-	s := placement.NewServers(len(fleet.Clusters))
-	for _, c := range fleet.Clusters {
-		s.Add(c.Shard.ID, c.Together())
-	}
-	return s
 }
 
 // servers is how many moves those clusters' are: one for each server.
@@ -93,9 +86,9 @@ func (a *adoption) reportOrphans() {
 		if c.Immutable || c.Unmanaged {
 			mend = "ballast may not write its Secret: make it anew, or take the annotation " + plan.AnnotationUnmanaged + " away"
 		}
-		a.found = append(a.found, Problem{Phase: PhaseDiscover, Subject: c.Shard.ID, Kind: "Orphaned", Message: fmt.Sprintf(
+		a.found = append(a.found, problem.Problem{Phase: problem.PhaseDiscover, Subject: c.Shard.ID, Kind: "Orphaned", Message: fmt.Sprintf(
 			"no replica reconciles %q: there are %d, and Argo CD counts %d (%s); %s",
-			c.Shard.ID, a.in.Workload.Replicas, ControllerReplicas(a.in.Workload), plan.EnvReplicas, mend)})
+			c.Shard.ID, a.in.Workload.Replicas, standing.ControllerReplicas(a.in.Workload), plan.EnvReplicas, mend)})
 	}
 }
 
@@ -114,9 +107,9 @@ func (a *adoption) reportStopped() {
 	if broughtBack || noReplicaRuns(a.next.Rollout) {
 		return
 	}
-	a.found = append(a.found, Problem{Phase: PhaseDiscover, Kind: "NoReplicas", Message: fmt.Sprintf(
+	a.found = append(a.found, problem.Problem{Phase: problem.PhaseDiscover, Kind: "NoReplicas", Message: fmt.Sprintf(
 		"%s %q has 0 replicas, so that nobody reconciles any of %s: scale it up, or see who scaled it down with `ballast audit`",
-		a.in.Workload.Kind, a.in.Workload.Name, plural(clusters, "cluster"))})
+		a.in.Workload.Kind, a.in.Workload.Name, problem.Plural(clusters, "cluster"))})
 }
 
 // reportBeyond names replicas of people's beyond those that a plan may have.
@@ -126,20 +119,20 @@ func (a *adoption) reportBeyond() {
 		return
 	}
 	message := fmt.Sprintf("%s %q has %d replicas, and partition.maxReplicas is %d: the others receive no cluster", w.Kind, w.Name, w.Replicas, most)
-	if env := ControllerReplicas(w); w.Kind == plan.StatefulSet && env < w.Replicas {
+	if env := standing.ControllerReplicas(w); w.Kind == plan.StatefulSet && env < w.Replicas {
 		message += fmt.Sprintf(", and to Argo CD those from %d on are replica 0 once more, so that its clusters have several (%s is %d)", env, plan.EnvReplicas, env)
 	}
-	a.found = append(a.found, Problem{Phase: PhaseRollout, Kind: "BeyondMaxReplicas", Message: message + "; raise partition.maxReplicas, or lower the autoscaler's maximum"})
+	a.found = append(a.found, problem.Problem{Phase: problem.PhaseRollout, Kind: "BeyondMaxReplicas", Message: message + "; raise partition.maxReplicas, or lower the autoscaler's maximum"})
 }
 
 // frame takes over what the configuration and the workload say outside the rows.
 func (a *adoption) frame() {
 	before := a.next.Mode
-	a.next.Mode, a.next.Target, a.next.PlannerUser = a.in.Config.Mode, TargetOf(a.in.Workload), a.in.PlannerUser
+	a.next.Mode, a.next.Target, a.next.PlannerUser = a.in.Config.Mode, standing.TargetOf(a.in.Workload), a.in.PlannerUser
 	if a.next.Rollout != nil && a.next.Replicas < 1 && a.next.Mode != plan.Enforce {
 		// No other mode goes on with a rollout, and this one has stopped every replica.
 		a.next.Mode = plan.Enforce
-		a.found = append(a.found, Problem{Phase: PhaseRollout, Kind: "ModeWaits", Message: fmt.Sprintf(
+		a.found = append(a.found, problem.Problem{Phase: problem.PhaseRollout, Kind: "ModeWaits", Message: fmt.Sprintf(
 			"mode %s waits until the replicas that rollout.x0y stopped are back", a.in.Config.Mode)})
 	}
 	a.next.MaxReplicas = maxReplicas(a.in.Config.Partition, a.next)
@@ -150,7 +143,7 @@ func (a *adoption) frame() {
 	}
 	if !a.next.Mode.Enforced() {
 		a.next.Rollout = nil
-		a.next.Replicas, a.next.ControllerReplicas = foundReplicas(a.in.Workload), heldEnv(a.in.Workload)
+		a.next.Replicas, a.next.ControllerReplicas = standing.Replicas(a.in.Workload), standing.Env(a.in.Workload)
 	}
 }
 
@@ -180,9 +173,6 @@ func maxReplicas(p config.Partition, now plan.Plan) int {
 	return max(most, 1)
 }
 
-// Managed reports whether a cluster has a row: not without a Secret, and not where a person opted out.
-func Managed(c discover.Cluster) bool { return !c.Implicit && !c.Unmanaged }
-
 // observeRows follows the fleet: while nothing is enforced, the plan is what stands.
 func (a *adoption) observeRows() {
 	before, unknown := a.next.Clusters, []int(nil)
@@ -190,7 +180,7 @@ func (a *adoption) observeRows() {
 	for i, c := range a.fleet.Clusters {
 		row, known := before[c.Shard.ID]
 		switch {
-		case !Managed(c):
+		case !standing.Managed(c):
 		case known && a.owners[i] != sharding.Nobody:
 			row.Replica = a.owners[i]
 			a.next.Clusters[c.Shard.ID] = row
@@ -213,7 +203,7 @@ func (a *adoption) observeRows() {
 func (a *adoption) addRows() {
 	var unknown []int
 	for i, c := range a.fleet.Clusters {
-		if _, known := a.next.Clusters[c.Shard.ID]; Managed(c) && !known {
+		if _, known := a.next.Clusters[c.Shard.ID]; standing.Managed(c) && !known {
 			unknown = append(unknown, i)
 		}
 	}
@@ -264,9 +254,9 @@ func (a *adoption) thatFit(clusters []int) []int {
 		}
 	}
 	if len(left) > 0 {
-		a.found = append(a.found, Problem{Phase: PhaseDiscover, Subject: a.fleet.Clusters[left[0]].Shard.ID, Kind: "PlanFull", Message: fmt.Sprintf(
+		a.found = append(a.found, problem.Problem{Phase: problem.PhaseDiscover, Subject: a.fleet.Clusters[left[0]].Shard.ID, Kind: "PlanFull", Message: fmt.Sprintf(
 			"the plan has no room for %s, the first is %q: they stay where the webhook put them, and nothing moves them; delete Secrets that are none of a cluster's, or give them shorter names",
-			plural(len(left), "cluster"), a.fleet.Clusters[left[0]].Shard.ID)})
+			problem.Plural(len(left), "cluster"), a.fleet.Clusters[left[0]].Shard.ID)})
 	}
 	return fit
 }
@@ -300,12 +290,12 @@ func (a *adoption) place(clusters []int) {
 // forgetRows drops rows whose Secret has been gone for an hour, and those of clusters that a person took out.
 func (a *adoption) forgetRows() {
 	for _, c := range a.fleet.Clusters {
-		if !Managed(c) {
+		if !standing.Managed(c) {
 			delete(a.next.Clusters, c.Shard.ID)
 		}
 	}
 	var forgotten []string
-	for _, name := range orphanedRows(a.next.Clusters, a.fleet) {
+	for _, name := range standing.RowsWithoutSecret(a.next.Clusters, a.fleet) {
 		since, seen := a.in.Memory.Gone[name]
 		if !seen || a.in.Now.Before(since) {
 			since = a.in.Now
@@ -318,29 +308,8 @@ func (a *adoption) forgetRows() {
 		a.gone[name] = since
 	}
 	if len(forgotten) > 0 {
-		a.notes = append(a.notes, fmt.Sprintf("%d gone for an hour: %s", len(forgotten), ClipList(forgotten)))
+		a.notes = append(a.notes, fmt.Sprintf("%d gone for an hour: %s", len(forgotten), problem.ClipList(forgotten)))
 	}
-}
-
-// orphanedRows are the rows without a Secret, by name.
-func orphanedRows(rows map[string]plan.Row, fleet discover.Fleet) []string {
-	present := 0
-	for _, c := range fleet.Clusters {
-		if _, ok := rows[c.Shard.ID]; ok {
-			present++
-		}
-	}
-	if present == len(rows) {
-		return nil // as nearly always
-	}
-	var names []string
-	for name := range rows {
-		if !inFleet(fleet, name) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // pinRows makes each pin that holds now its cluster's row, so that a pin that is taken away later moves nothing, and
@@ -421,7 +390,7 @@ func (a *adoption) unite(u discover.Unit, v *plan.View) {
 	for k, i := range u.Clusters {
 		m := a.cluster(i)
 		switch pin, why, _ := v.Effective(m.Name); {
-		case why == plan.Pinned && Managed(a.fleet.Clusters[i]):
+		case why == plan.Pinned && standing.Managed(a.fleet.Clusters[i]):
 			m.At, m.Claim, lead = pin, placement.Pinned, cmp.Or(lead, m.Name)
 		case m.Claim == placement.Fixed && v.Stays(a.fleet.Clusters[i].Explicit.N):
 			m.At = a.fleet.Clusters[i].Explicit.N
@@ -440,7 +409,7 @@ func (a *adoption) unite(u discover.Unit, v *plan.View) {
 		case !known:
 			continue
 		case m.Claim == placement.Pinned && m.At != home:
-			a.found = append(a.found, Problem{Phase: PhasePartition, Subject: m.Name, Kind: "PinConflict",
+			a.found = append(a.found, problem.Problem{Phase: problem.PhasePartition, Subject: m.Name, Kind: "PinConflict",
 				Message: fmt.Sprintf("%q is pinned to replica %d and %q, which has the same server, to %d: pin both alike",
 					m.Name, m.At, lead, home)})
 			continue
@@ -474,33 +443,5 @@ func (a *adoption) names(clusters []int) string {
 	for k, i := range clusters {
 		names[k] = a.fleet.Clusters[i].Shard.ID
 	}
-	return ClipList(names)
-}
-
-// ClipList keeps a reason readable when a thousand clusters come at once.
-func ClipList(names []string) string {
-	const most = 3
-	s := ""
-	for i, n := range names {
-		if i == most {
-			return s + fmt.Sprintf(" and %d more", len(names)-most)
-		}
-		s += []string{"", ", "}[cmp.Compare(i, 0)] + n
-	}
-	return s
-}
-
-// AllPins joins people's pins: those of the plan ConfigMap win over the Secrets' annotations.
-func AllPins(data plan.Pins, clusters []discover.Cluster) plan.Pins {
-	pins := make(plan.Pins, len(data))
-	for _, c := range clusters {
-		if c.Pin == "" {
-			continue
-		}
-		if replica, ok := plan.ParsePin(c.Pin); ok {
-			pins[c.Shard.ID] = replica
-		}
-	}
-	maps.Copy(pins, data)
-	return pins
+	return problem.ClipList(names)
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -73,7 +75,7 @@ func (a *adopting) fair(t *testing.T, when string) {
 // observed is what such pods say.
 func (a *adopting) observed(t *testing.T) {
 	if a.observe(); a.silent && a.stamped == 0 {
-		a.in.Observed = Observed{}
+		a.in.Observed = input.Observed{}
 		return
 	}
 	for name, owners := range a.owners(t) {
@@ -85,7 +87,7 @@ func (a *adopting) observed(t *testing.T) {
 
 // mend does a cycle's steps, one at a time.
 func (a *adopting) mend(t *testing.T, out Outcome) {
-	for _, step := range diff.Steps(plan.NewView(a.in.InForce.Clone(), out.Pins), Seen(a.in.InForce.Clusters, out.Fleet, a.in.Memory.Known, a.in.Workload), diff.Options{}).Steps {
+	for _, step := range diff.Steps(plan.NewView(a.in.InForce.Clone(), out.Pins), standing.Seen(a.in.InForce.Clusters, out.Fleet, a.in.Memory.Known, a.in.Workload), diff.Options{}).Steps {
 		switch s := step.(type) {
 		case diff.PatchShard:
 			a.secret(s.Secret).Shard = discover.ShardValue{State: discover.ShardValid, N: s.Shard}

@@ -1,6 +1,9 @@
 package cycle
 
 import (
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
@@ -15,25 +18,25 @@ const (
 func PlanFaults() []string { return []string{PlanForeign, PlanBroken, PlanOlder} }
 
 // planFaultProblem tells people of it.
-func planFaultProblem(kind string) Problem {
+func planFaultProblem(kind string) problem.Problem {
 	message := map[string]string{
 		PlanForeign: "the plan that stood in the ConfigMap was written by nobody of this installation (its MAC is missing or wrong): a forgery, or a backup" +
 			" from elsewhere; the newest own plan is written over it. See who wrote it with `ballast audit`, and take the right to write the ConfigMap from who should not have it",
 		PlanBroken: "the plan that stood in the ConfigMap did not match its digest or could not be read; the newest own plan is written over it. See who wrote it with `ballast audit`",
 		PlanOlder:  "the plan that stood in the ConfigMap was an older one: somebody restored a backup; the newest is put back. To go back on purpose, use `ballast rollback`",
 	}[kind]
-	return Problem{Phase: PhaseStore, Kind: kind, Message: message}
+	return problem.Problem{Phase: problem.PhaseStore, Kind: kind, Message: message}
 }
 
 // withinBounds is a plan that was read, with every number within what the configuration allows or what stands already:
 // a number beyond both was never decided. Only our own x0y stops every replica.
-func withinBounds(p plan.Plan, in Inputs, fleet discover.Fleet) plan.Plan {
+func withinBounds(p plan.Plan, in input.Inputs, fleet discover.Fleet) plan.Plan {
 	p = p.Clone()
-	stands := standing(in.Workload, fleet)
+	stands := evidenced(in.Workload, fleet)
 	p.MaxReplicas = min(max(p.MaxReplicas, 1), max(defaultMaxReplicas, stands))
 	most := max(maxReplicas(in.Config.Partition, p), stands)
 	if p.Replicas < 0 || p.Replicas == 0 && !noReplicaRuns(p.Rollout) {
-		p.Replicas = foundReplicas(in.Workload)
+		p.Replicas = standing.Replicas(in.Workload)
 	}
 	p.Replicas = min(p.Replicas, most)
 	p.ControllerReplicas = boundedEnv(p.ControllerReplicas, most, in.Workload)
@@ -56,9 +59,9 @@ func noReplicaRuns(r *plan.Rollout) bool {
 	return r.Stage == plan.Draining || r.Stage == plan.Assigning
 }
 
-// standing is the number of replicas that there is evidence of: pods, the env, and shards that Secrets carry.
-func standing(w discover.Workload, fleet discover.Fleet) int {
-	n := max(foundReplicas(w), ControllerReplicas(w))
+// evidenced is the number of replicas that there is evidence of: pods, the env, and shards that Secrets carry.
+func evidenced(w discover.Workload, fleet discover.Fleet) int {
+	n := max(standing.Replicas(w), standing.ControllerReplicas(w))
 	for _, c := range fleet.Clusters {
 		if c.Explicit.State == discover.ShardValid {
 			n = max(n, c.Explicit.N+1)
@@ -83,11 +86,23 @@ func boundRollout(r *plan.Rollout, most int, w discover.Workload) {
 
 // boundedEnv bounds what the env is held at; 0 is one that is not held.
 func boundedEnv(env, most int, w discover.Workload) int {
-	return min(max(env, 0), max(most, ControllerReplicas(w)))
+	return min(max(env, 0), max(most, standing.ControllerReplicas(w)))
 }
 
 // putBack is the reason of a plan that takes the place of one that was lost or is not believed.
 func putBack(fault string) string {
 	return "put back the last plan, which was " + map[string]string{"": "deleted", PlanForeign: "overwritten by a foreign one",
 		PlanBroken: "broken", PlanOlder: "overwritten by an older one"}[fault]
+}
+
+// firstPlan is the fleet as it is: it moves nothing and scales nothing.
+func firstPlan(in input.Inputs) plan.Plan {
+	return plan.Plan{
+		Mode:               in.Config.Mode,
+		Target:             standing.TargetOf(in.Workload),
+		PlannerUser:        in.PlannerUser,
+		Replicas:           standing.Replicas(in.Workload),
+		ControllerReplicas: standing.Env(in.Workload),
+		Clusters:           map[string]plan.Row{},
+	}
 }

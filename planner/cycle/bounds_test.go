@@ -1,6 +1,8 @@
 package cycle
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,7 +26,7 @@ func TestEveryNumberOfAPlanIsBounded(t *testing.T) {
 		number := rapid.SampledFrom([]int{-1, 0, 1, 2, 3, most, most + 1, 900, plan.ReplicaLimit})
 		p := w.in.InForce.Clone()
 		p.Replicas, p.ControllerReplicas, p.MaxReplicas = number.Draw(t, "replicas"), number.Draw(t, "env"), number.Draw(t, "max")
-		for _, name := range sortedNames(p.Clusters) {
+		for _, name := range slices.Sorted(maps.Keys(p.Clusters)) {
 			p.Clusters[name] = plan.Row{Replica: number.Draw(t, "row")}
 		}
 		if rapid.Bool().Draw(t, "rollout") {

@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -9,7 +10,7 @@ import (
 // BringBack is the plan that a leader goes by which believes none, for want of the key: what the one that stands says, every
 // number within what is configured or stands. Where that holds every replica stopped it is to be written, with the count of
 // before the stop; false: nothing is held stopped.
-func BringBack(stands plan.Plan, in Inputs) (plan.Plan, bool) {
+func BringBack(stands plan.Plan, in input.Inputs) (plan.Plan, bool) {
 	nothing := discover.Known{} // is known, so nothing is lost
 	fleet, _, _ := discover.Discover(in.Discovered, nothing, discover.Options{MaxShrink: 1}, in.Now)
 	bounded := withinBounds(stands, in, fleet)

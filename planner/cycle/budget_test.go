@@ -12,6 +12,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -76,7 +77,7 @@ func TestARollbackUnderTheShippedBudget(t *testing.T) {
 		earlier.Clusters[name] = row
 	}
 	w.in.Config.Change.Moves.Rate = shipped()
-	w.in.Rollback, w.waves = &Rollback{Revision: earlier.Revision, Plan: &earlier}, nil
+	w.in.Rollback, w.waves = &input.Rollback{Revision: earlier.Revision, Plan: &earlier}, nil
 	began, rollouts, told := w.in.Now, 0, ""
 	for w.in.Now.Sub(began) < 4*24*time.Hour {
 		before := w.in.InForce.Rollout

@@ -1,14 +1,13 @@
 package cycle
 
 import (
-	"math"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
+	"ballast/planner/cycle/memory"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
@@ -98,7 +97,7 @@ func TestTheAgeOfAValueDecidesWhetherItMakesRoom(t *testing.T) {
 			w := newWorld(slices.Repeat([]float64{10}, 20)...)
 			out := w.cycle()
 			c := &cycle{in: w.in, out: out}
-			c.in.Memory.Heaviest, c.out.Memory.Heaviest = Heaviest{}, Heaviest{}
+			c.in.Memory.Heaviest, c.out.Memory.Heaviest = memory.Heaviest{}, memory.Heaviest{}
 			c.out.Loads, c.out.Table.Frozen = slices.Repeat([]plan.Load{10}, 20), test.frozen
 			c.out.Loads[7] = 1000
 			c.out.Table.Columns[0].Flags[7] = test.flag
@@ -159,57 +158,4 @@ func TestATotalThatOneClusterHasByTurnsIsBelieved(t *testing.T) {
 	if got != 0 {
 		t.Errorf("the metrics were refused for %d min, want none: %v", got, problems(w.last))
 	}
-}
-
-func TestTheHeaviestGrowsToTwiceADay(t *testing.T) {
-	loads := func(heavy ...plan.Load) []plan.Load { return append(slices.Repeat([]plan.Load{10}, 40), heavy...) }
-	after := func(h Heaviest, d time.Duration, l []plan.Load) Heaviest { return h.next(l, h.At.Add(d)) }
-	first := Heaviest{}.next(loads(), epoch)
-	for name, test := range map[string]struct {
-		is   Heaviest
-		of   []plan.Load
-		want plan.Load
-	}{
-		"nothing is remembered":          {Heaviest{}, loads(1000), 1000},
-		"the first":                      {first, loads(), 10},
-		"a heavier one, at once":         {first, loads(1000), 13},
-		"by a quarter":                   {first, loads(12), 12},
-		"all are heavier":                {first, slices.Repeat([]plan.Load{500}, 40), 500},
-		"four heavier ones":              {first, loads(1000, 1000, 1000, 1000), 14},
-		"after a day":                    {after(first, 24*time.Hour, loads(1000)), loads(1000), 25},
-		"after a week without a planner": {after(first, 7*24*time.Hour, loads(1000)), loads(1000), 25},
-		"after a clock that went back":   {after(first, -time.Hour, loads(1000)), loads(1000), 13},
-		"a heavy one from the start":     {Heaviest{}.next(loads(1000), epoch), loads(1000), 1000},
-		"it falls, and is back in a day": {after(Heaviest{}.next(loads(1000), epoch), 24*time.Hour, loads()), loads(1000), 1000},
-		"one cluster":                    {Heaviest{}.next([]plan.Load{7}, epoch), []plan.Load{9}, 9},
-		"no load":                        {first, []plan.Load{0, 0}, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, test.is.capacity(test.of)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// However one cluster's load goes, a replica may carry no more than what the heaviest was, twice of it after a day, and never more
-// than the heaviest is. What the others have changes with the one that is left out of them, a tenth at most.
-func TestNoClusterLiftsTheCapacityAtOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		loads := make([]plan.Load, rapid.IntRange(20, 60).Draw(t, "clusters"))
-		for i := range loads {
-			loads[i] = plan.Load(rapid.Int64Range(5e8, 1e9).Draw(t, "load"))
-		}
-		most := float64(slices.Max(loads))
-		h := Heaviest{}.next(loads, epoch)
-		for at := epoch; at.Before(epoch.Add(24 * time.Hour)); {
-			at = at.Add(time.Duration(rapid.IntRange(1, 600).Draw(t, "minutes")) * time.Minute)
-			loads[0] = plan.Load(rapid.Int64Range(0, math.MaxInt64/8).Draw(t, "own"))
-			h = h.next(loads, at)
-			bound := 1.15 * spare * most * math.Pow(growsADay, at.Sub(epoch).Hours()/24)
-			if got := h.capacity(loads); float64(got) > bound || got > slices.Max(loads) || got < slices.Min(loads[1:]) {
-				t.Fatalf("after %v it is %v, want at most %v", at.Sub(epoch), got, bound)
-			}
-		}
-	})
 }

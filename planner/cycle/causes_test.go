@@ -11,6 +11,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/cycle/input"
 	"ballast/planner/plan"
 )
 
@@ -51,7 +52,7 @@ func TestEveryCauseCountsAgainstTheBudget(t *testing.T) {
 				row.Replica = (row.Replica + 1) % 3
 				earlier.Clusters[name] = row
 			}
-			w.in.Rollback = &Rollback{Revision: 1, Plan: &earlier}
+			w.in.Rollback = &input.Rollback{Revision: 1, Plan: &earlier}
 			w.until(t, "a wave is done", time.Hour, atRest(w))
 			return len(w.moved())
 		},

@@ -4,8 +4,10 @@ import (
 	"maps"
 	"slices"
 
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
-	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/sharding"
 )
@@ -15,22 +17,22 @@ type Comparison struct {
 	Replicas []plan.Replica // what each replica carries under the plan, by the rows' loads
 	Pins     plan.Pins      // data.pins and the Secrets' annotations together
 	Agenda   diff.Result
-	Problems []Problem
+	Problems []problem.Problem
 }
 
 // Compare says what differs between what stands and the plan in force, without asking Prometheus. Of in it takes the
 // Secrets, the workload, the plan, the pins, break-glass, and of the memory what ReadSaved read.
-func Compare(in Inputs) Comparison {
-	fleet := StandingFleet(in)
-	c := Comparison{Pins: AllPins(in.Pins, fleet.Clusters)}
+func Compare(in input.Inputs) Comparison {
+	fleet := standing.Fleet(in)
+	c := Comparison{Pins: standing.Pins(in.Pins, fleet.Clusters)}
 	for _, p := range fleet.Problems {
-		c.Problems = append(c.Problems, Problem{Phase: PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind), Message: p.Message}.Printable())
+		c.Problems = append(c.Problems, problem.Problem{Phase: problem.PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind), Message: p.Message}.Printable())
 	}
 	if in.InForce == nil {
 		return c
 	}
 	view := plan.NewView(*in.InForce, c.Pins)
-	seen := Seen(in.InForce.Clusters, fleet, in.Memory.Known, in.Workload)
+	seen := standing.Seen(in.InForce.Clusters, fleet, in.Memory.Known, in.Workload)
 	seen.Accepted = in.Discovered.AcceptDiscovery
 	c.Agenda = diff.Steps(view, seen, diff.Options{BreakGlass: in.BreakGlass, Now: in.Now})
 	loads, owners, replicas := make([]plan.Load, len(fleet.Clusters)), make([]int, len(fleet.Clusters)), in.InForce.Replicas
@@ -45,15 +47,6 @@ func Compare(in Inputs) Comparison {
 	}
 	c.Replicas = replicasOf(loadIndexes(fleet, loads), replicas, func(i int) int { return owners[i] })
 	return c
-}
-
-// StandingFleet is the fleet as it stands, however much of it went; nothing is missed in it. Which Secret leads its
-// server's others goes by what the leader remembers, as far as the inputs have that.
-func StandingFleet(in Inputs) discover.Fleet {
-	m := in.Memory
-	o := discover.Options{MaxShrink: 1, Before: m.Servers, Made: m.Made, Had: in.had}
-	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{Leaders: m.Known.Leaders}, o, in.Now)
-	return fleet
 }
 
 // MovesUnderWay are the moves of the rollout under way, by cluster. While rows are the old ones they say where clusters

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/utils/ptr"
 
+	"ballast/planner/cycle/input"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -153,8 +154,8 @@ func stepsOf(a diff.Result) []string {
 	return steps
 }
 
-func inputsOf(in discover.Input, w discover.Workload, doc plan.Document) Inputs {
-	return Inputs{Now: epoch, Discovered: in, Workload: w, InForce: doc.Plan, Pins: doc.Pins, BreakGlass: doc.BreakGlass}
+func inputsOf(in discover.Input, w discover.Workload, doc plan.Document) input.Inputs {
+	return input.Inputs{Now: epoch, Discovered: in, Workload: w, InForce: doc.Plan, Pins: doc.Pins, BreakGlass: doc.BreakGlass}
 }
 
 // TestCompareKnowsWhoHadTheServer: the pin of an older Secret that came to a server later counts for nothing, as in the leader's cycle.

@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/cycle/input"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -24,7 +25,7 @@ func TestWhatWasElectedDoesNotUndoARollbackThatIsDone(t *testing.T) {
 	w.run(1)
 	w.in.Paused = false
 	before := *w.in.InForce
-	w.in.Rollback = &Rollback{Revision: 1, Plan: &before}
+	w.in.Rollback = &input.Rollback{Revision: 1, Plan: &before}
 	if out := w.cycle(); !out.Done || out.Changed || !out.Memory.HoldOff.Equal(w.in.Now) {
 		t.Errorf("done %t, hold-off %s, and the plan goes on to %+v", out.Done, out.Memory.HoldOff, out.Next.Rollout)
 	}
@@ -46,7 +47,7 @@ func TestAFailoverAndADrainStopAndRestartNobody(t *testing.T) {
 		"default, restart": {Default: &config.DefaultRollout{RolloutRestart: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := snapshotOf(Outcome{}, &adoption{in: Inputs{Config: newWorld().in.Config}})
+			s := snapshotOf(Outcome{}, &adoption{in: input.Inputs{Config: newWorld().in.Config}})
 			s.in.Config.Rollout = configured
 			for _, cause := range []change.Cause{change.Failover, change.Drain} {
 				if o := s.rolloutOptions(cause); o.Mode != plan.ModeDefault || o.RolloutRestart {
@@ -111,7 +112,7 @@ func TestX0YDoesNotStopTheFleetAgainRightAfterItFailed(t *testing.T) {
 		row.Replica = (row.Replica + 1) % 3
 		earlier.Clusters[name] = row
 	}
-	w.in.Rollback, w.in.Memory.HoldOff = &Rollback{Revision: 1, Plan: &earlier}, w.in.Now
+	w.in.Rollback, w.in.Memory.HoldOff = &input.Rollback{Revision: 1, Plan: &earlier}, w.in.Now
 	w.run(29)
 	if w.in.InForce.Rollout != nil || w.in.InForce.Revision != 1 {
 		t.Fatalf("revision %d, rollout %+v: replicas were stopped again within half an hour", w.in.InForce.Revision, w.in.InForce.Rollout)

@@ -5,10 +5,14 @@ package cycle
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
@@ -16,15 +20,15 @@ import (
 )
 
 // Run runs every phase once. It has no error: what a phase cannot do is a Problem, and the plan in force stays.
-func Run(in Inputs) Outcome { return run(in).printable() }
+func Run(in input.Inputs) Outcome { return run(in).printable() }
 
-func run(in Inputs) Outcome {
+func run(in input.Inputs) Outcome {
 	c := &cycle{in: in, out: Outcome{Memory: in.Memory}}
 	if in.PlanFault != "" {
 		c.problem(planFaultProblem(in.PlanFault))
 	}
 	if in.Keyless != "" {
-		c.problem(Problem{Phase: PhaseStore, Kind: "KeyMissing",
+		c.problem(problem.Problem{Phase: problem.PhaseStore, Kind: "KeyMissing",
 			Message: "this leader goes on by the key that it knows, the next one plans nothing, " +
 				"and rollout.x0y stops nothing meanwhile: " + in.Keyless})
 	}
@@ -42,7 +46,7 @@ func run(in Inputs) Outcome {
 // plan is the cycle of a fleet that is believed.
 func (c *cycle) plan() {
 	in, base := c.in, c.base()
-	c.out.Pins = AllPins(in.Pins, c.out.Fleet.Clusters)
+	c.out.Pins = standing.Pins(in.Pins, c.out.Fleet.Clusters)
 	a := adopt(in, c.out.Fleet, base, c.out.Pins)
 	c.poll(a)
 	c.indexLoads(a)
@@ -61,7 +65,7 @@ type cycle struct {
 	turnsBack       string           // why a rollout that has stopped every replica brings them back as they were
 	expectedOrphans []string         // clusters without an owner, or soon to be, by no wave's doing
 	indexes         []plan.LoadIndex // of Fleet.Clusters
-	in              Inputs
+	in              input.Inputs
 	out             Outcome
 	notes           []string
 }
@@ -69,20 +73,20 @@ type cycle struct {
 // discover lists the fleet; false means that it cannot be believed: too many clusters are gone at once.
 func (c *cycle) discover() bool {
 	in := c.in.Discovered
-	in.InClusterOwner = sharding.InClusterOwner(algorithm(c.in), ControllerReplicas(c.in.Workload))
+	in.InClusterOwner = sharding.InClusterOwner(standing.Algorithm(c.in), standing.ControllerReplicas(c.in.Workload))
 	in.Secrets = c.withBarred(in.Secrets)
 	var err error
-	c.out.Fleet, c.out.Memory.Known, err = discover.Discover(in, c.in.known(),
-		discover.Options{MaxShrink: c.in.Config.Discover.MaxShrink.Share(), Before: c.in.Memory.Servers, Made: c.in.Memory.Made, Had: c.in.had}, c.in.Now)
+	c.out.Fleet, c.out.Memory.Known, err = discover.Discover(in, c.in.KnownFleet(),
+		discover.Options{MaxShrink: c.in.Config.Discover.MaxShrink.Share(), Before: c.in.Memory.Servers, Made: c.in.Memory.Made, Had: c.in.Had}, c.in.Now)
 	if beside := c.in.Workload.Beside; beside != "" {
-		c.problem(Problem{Phase: PhaseDiscover, Subject: c.in.Workload.Name, Kind: "TargetAmbiguous", Message: fmt.Sprintf("several workloads may be the application-controller: the plan stays with %s %s; "+
+		c.problem(problem.Problem{Phase: problem.PhaseDiscover, Subject: c.in.Workload.Name, Kind: "TargetAmbiguous", Message: fmt.Sprintf("several workloads may be the application-controller: the plan stays with %s %s; "+
 			"set target.kind and target.name, or delete what is none: %s", c.in.Workload.Kind, c.in.Workload.Name, beside)})
 	}
 	for _, p := range c.out.Fleet.Problems {
-		c.problem(Problem{Phase: PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind), Message: p.Message})
+		c.problem(problem.Problem{Phase: problem.PhaseDiscover, Subject: p.Secret, Kind: string(p.Kind), Message: p.Message})
 	}
 	if err != nil { // a *discover.ShrinkError
-		c.problem(Problem{Phase: PhaseDiscover, Kind: "Shrunk", Message: err.Error(), Keeps: true})
+		c.problem(problem.Problem{Phase: problem.PhaseDiscover, Kind: "Shrunk", Message: err.Error(), Keeps: true})
 	}
 	clusters := len(c.out.Fleet.Clusters)
 	c.out.Memory.Servers, c.out.Memory.Made = make(map[string]string, clusters), make(map[string]time.Time, clusters)
@@ -93,35 +97,6 @@ func (c *cycle) discover() bool {
 		}
 	}
 	return err == nil
-}
-
-// known is what was known of the fleet. A leader who has no memory takes the plan's rows for it whose Secrets are there
-// for an hour: who makes thousands of Secrets with long names, so that the history has no room, must not have them all
-// known at once. Of the rows without one nobody can say whether they were the fleet's.
-func (in Inputs) known() discover.Known {
-	k, base := in.Memory.Known, cmp.Or(in.InForce, in.Last)
-	if len(k.Clusters) > 0 || base == nil {
-		return k
-	}
-	there := make(map[string]bool, len(in.Discovered.Secrets))
-	for _, s := range in.Discovered.Secrets {
-		_, row := base.Clusters[s.Name]
-		there[s.Name] = true
-		fresh := in.Now.Sub(s.Created) < discover.KnownAfter && !s.Created.IsZero()
-		if row && !fresh && !s.Unmanaged {
-			k.Clusters = append(k.Clusters, s.Name)
-		}
-	}
-	slices.Sort(k.Clusters)
-	if len(k.Unsure) > 0 {
-		return k
-	}
-	for _, name := range sortedNames(base.Clusters) {
-		if !there[name] {
-			k.Unsure, k.UnsureSince = append(k.Unsure, name), in.Now
-		}
-	}
-	return k
 }
 
 // mostBarred is how many Secrets that cannot be written people are told of, each by name.
@@ -149,34 +124,21 @@ func (c *cycle) withBarred(secrets []discover.Secret) []discover.Secret {
 			continue
 		}
 		if told++; told <= mostBarred {
-			c.problem(Problem{Phase: PhaseDiscover, Subject: s.Name, Kind: "Unwritable", Message: fmt.Sprintf(
+			c.problem(problem.Problem{Phase: problem.PhaseDiscover, Subject: s.Name, Kind: "Unwritable", Message: fmt.Sprintf(
 				"ballast cannot write Secret %q, so its cluster stays where it is, and nothing waits for it; it is tried again from time to time: %s", s.Name, why)})
 		}
 	}
 	if more := told - mostBarred; more > 0 {
-		c.problem(Problem{Phase: PhaseDiscover, Kind: "Unwritable", Message: fmt.Sprintf("%d more Secrets cannot be written", more)})
+		c.problem(problem.Problem{Phase: problem.PhaseDiscover, Kind: "Unwritable", Message: fmt.Sprintf("%d more Secrets cannot be written", more)})
 	}
 	return secrets
-}
-
-// had reports whether a Secret had that server when it was seen last, or by its row.
-func (in Inputs) had(secret, server string) bool {
-	if last, seen := in.Memory.Servers[secret]; seen {
-		return last == server
-	}
-	base := cmp.Or(in.InForce, in.Last)
-	if base == nil {
-		return false
-	}
-	row, planned := base.Clusters[secret]
-	return planned && row.Server == plan.ServerHash(server)
 }
 
 // keep ends a cycle that could not see the fleet: the plan in force, or the one to mend it from, as it is. Only a
 // rollout that may have stopped every replica goes on: its deadlines bring them back, whatever Secrets come and go
 // meanwhile.
 func (c *cycle) keep() {
-	c.out.Pins = AllPins(c.in.Pins, nil)
+	c.out.Pins = standing.Pins(c.in.Pins, nil)
 	base := cmp.Or(c.in.InForce, c.in.Last)
 	if base == nil {
 		return
@@ -213,14 +175,14 @@ func (c *cycle) poll(a *adoption) {
 		measure.Options{MinCoverage: p.MinCoverage.Float(), MaxDrop: p.MaxDrop.Share(),
 			MaxAge: time.Duration(p.Prometheus.MaxAge), Standings: c.standings(a)}, c.in.Now)
 	if err != nil {
-		c.problem(Problem{Phase: PhasePoll, Kind: "Refused", Message: err.Error(), Keeps: true})
+		c.problem(problem.Problem{Phase: problem.PhasePoll, Kind: "Refused", Message: err.Error(), Keeps: true})
 		c.out.Table = measure.Table{Frozen: true}
 		return
 	}
 	c.out.Table = table
 	c.out.Memory.LastGood = measure.NewLastGood(table, c.in.Memory.LastGood)
 	for _, p := range table.Problems {
-		c.problem(Problem{Phase: PhasePoll, Subject: p.Metric, Kind: string(p.Kind), Message: p.Message, Keeps: table.Frozen})
+		c.problem(problem.Problem{Phase: problem.PhasePoll, Subject: p.Metric, Kind: string(p.Kind), Message: p.Message, Keeps: table.Frozen})
 	}
 }
 
@@ -250,33 +212,33 @@ const (
 // pinProblems says which pins do not hold, and why: a pin is a person's word, and is never dropped in silence.
 func (c *cycle) pinProblems(a *adoption) {
 	for _, p := range c.in.PinProblems[:min(len(c.in.PinProblems), mostPinProblems)] {
-		c.problem(Problem{Phase: PhasePartition, Subject: p.Name, Kind: "PinRefused", Message: "data.pins: " + p.Error()})
+		c.problem(problem.Problem{Phase: problem.PhasePartition, Subject: p.Name, Kind: "PinRefused", Message: "data.pins: " + p.Error()})
 	}
 	var unknown []string
-	for _, name := range sortedNames(c.out.Pins) {
-		if !inFleet(c.out.Fleet, name) {
+	for _, name := range slices.Sorted(maps.Keys(c.out.Pins)) {
+		if !standing.Has(c.out.Fleet, name) {
 			unknown = append(unknown, name)
 			continue
 		}
 		if kind, why := c.pinWaits(a, c.out.Pins[name]); why != "" {
-			c.problem(Problem{Phase: PhasePartition, Subject: name, Kind: kind, Message: fmt.Sprintf("%q is pinned to replica %d, and %s", name, c.out.Pins[name], why)})
+			c.problem(problem.Problem{Phase: problem.PhasePartition, Subject: name, Kind: kind, Message: fmt.Sprintf("%q is pinned to replica %d, and %s", name, c.out.Pins[name], why)})
 		}
 	}
 	for i, name := range unknown[:min(len(unknown), mostPinProblems)] {
 		c.problem(c.pinUnknown(name, i < mostPinHints))
 	}
 	if more := len(unknown) - mostPinProblems; more > 0 {
-		c.problem(Problem{Phase: PhasePartition, Kind: "PinUnknown", Message: fmt.Sprintf("%d more pins name no cluster Secret", more)})
+		c.problem(problem.Problem{Phase: problem.PhasePartition, Kind: "PinUnknown", Message: fmt.Sprintf("%d more pins name no cluster Secret", more)})
 	}
 }
 
-func (c *cycle) pinUnknown(name string, hint bool) Problem {
-	p := Problem{Phase: PhasePartition, Subject: name, Kind: "PinUnknown",
+func (c *cycle) pinUnknown(name string, hint bool) problem.Problem {
+	p := problem.Problem{Phase: problem.PhasePartition, Subject: name, Kind: "PinUnknown",
 		Message: fmt.Sprintf("%q is pinned to replica %d, and no cluster Secret has that name", name, c.out.Pins[name])}
 	if !hint {
 		return p
 	}
-	if near := plan.Nearest(name, namesOf(c.out.Fleet)); near != "" {
+	if near := plan.Nearest(name, standing.Names(c.out.Fleet)); near != "" {
 		p.Message += fmt.Sprintf("; %q has", near)
 	}
 	return p
@@ -300,21 +262,6 @@ func (c *cycle) pinWaits(a *adoption, replica int) (kind, why string) {
 		return "PinWaits", there + "while nothing scales (frozen, or stopped after a wave that did harm): \"ballast resume\" ends that"
 	}
 	return "", ""
-}
-
-// inFleet reports whether a Secret, or the implicit in-cluster, has that name; clusters are in the order of their
-// names.
-func inFleet(f discover.Fleet, name string) bool {
-	_, known := slices.BinarySearchFunc(f.Clusters, name, func(c discover.Cluster, name string) int { return cmp.Compare(c.Shard.ID, name) })
-	return known
-}
-
-func namesOf(f discover.Fleet) []string {
-	names := make([]string, len(f.Clusters))
-	for i, c := range f.Clusters {
-		names[i] = c.Shard.ID
-	}
-	return names
 }
 
 // finish compares with the plan in force and words the reason. A plan that enforces the same is the one in force, loads
@@ -364,6 +311,6 @@ func (c *cycle) dropLoads() {
 	}
 }
 
-func (c *cycle) problem(p Problem) { c.out.Problems = append(c.out.Problems, p) }
+func (c *cycle) problem(p problem.Problem) { c.out.Problems = append(c.out.Problems, p) }
 
 func (c *cycle) note(s string) { c.notes = append(c.notes, s) }

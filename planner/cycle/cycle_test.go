@@ -9,10 +9,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
+	"ballast/planner/ownership"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
@@ -62,13 +67,13 @@ func TestTheOwnerSeenInMetricsComesFirst(t *testing.T) {
 		{Key: "argocd-application-controller-1|" + server("c001")}, {Key: "argocd-application-controller-2|" + server("c001")},
 		{Key: "somebody-else-1|" + server("c002")},
 	}}
-	byHash := ownersNow(w.in, discover.Fleet{Clusters: fleetOf(t, w).Clusters})
+	byHash := standing.Owners(w.in, discover.Fleet{Clusters: fleetOf(t, w).Clusters})
 	out := w.cycle()
 	if got := out.Next.Clusters["c000"].Replica; got != 2 {
 		t.Errorf("c000, which only replica 2 reports, is on %d", got)
 	}
 	w.in.Owners = poll.Fetched{}
-	plain := ownersNow(w.in, fleetOf(t, w))
+	plain := standing.Owners(w.in, fleetOf(t, w))
 	if byHash[1] != plain[1] || byHash[2] != plain[2] {
 		t.Errorf("two reporters, or a stranger, decided: %v instead of %v", byHash, plain)
 	}
@@ -285,7 +290,7 @@ func TestWithoutEvidenceNothingMoves(t *testing.T) {
 			if !w.in.InForce.SameEnforced(before) {
 				t.Errorf("the plan changed: %s", w.last.Reason)
 			}
-			if !slices.ContainsFunc(w.last.Problems, func(p Problem) bool { return p.Phase == PhasePoll && p.Keeps }) {
+			if !slices.ContainsFunc(w.last.Problems, func(p problem.Problem) bool { return p.Phase == problem.PhasePoll && p.Keeps }) {
 				t.Errorf("nobody was told: %v", problems(w.last))
 			}
 		})
@@ -439,9 +444,9 @@ func TestABrokenPlanIsMendedFromTheHistory(t *testing.T) {
 }
 
 func TestPausedAndBreakGlassDecideNothing(t *testing.T) {
-	for name, set := range map[string]func(*Inputs){
-		"paused":      func(in *Inputs) { in.Paused = true },
-		"break-glass": func(in *Inputs) { in.BreakGlass = true },
+	for name, set := range map[string]func(*input.Inputs){
+		"paused":      func(in *input.Inputs) { in.Paused = true },
+		"break-glass": func(in *input.Inputs) { in.BreakGlass = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(lognormal(13, 24)...)
@@ -551,7 +556,7 @@ func text(rt *rapid.T, p plan.Plan) string {
 }
 
 func disturb(rt *rapid.T, w *world) {
-	names := slices.Sorted(maps.Keys(w.in.InForceClusters()))
+	names := slices.Sorted(maps.Keys(rowsInForce(w.in)))
 	switch rapid.IntRange(0, 9).Draw(rt, "disturbance") {
 	case 0:
 		w.in.Config.Mode = rapid.SampledFrom([]plan.Mode{plan.Observe, plan.Hold, plan.Enforce}).Draw(rt, "mode")
@@ -579,8 +584,8 @@ func disturb(rt *rapid.T, w *world) {
 	}
 }
 
-// InForceClusters are the plan's rows, if there is a plan.
-func (in Inputs) InForceClusters() map[string]plan.Row {
+// rowsInForce are the plan's rows, if there is a plan.
+func rowsInForce(in input.Inputs) map[string]plan.Row {
 	if in.InForce == nil {
 		return nil
 	}
@@ -602,5 +607,25 @@ func checkSafe(rt *rapid.T, w *world) {
 		if p.Mode.Enforced() && p.Rollout == nil && row.Replica >= max(p.Replicas, 1) {
 			rt.Fatalf("%s is on replica %d of %d", name, row.Replica, p.Replicas)
 		}
+	}
+}
+
+// TestWhatPodsSayComesFirst: c000 to c003 are asked for by Prometheus and of the pods themselves.
+func TestWhatPodsSayComesFirst(t *testing.T) {
+	w := newWorld(1, 1, 1, 1)
+	w.in.Owners = poll.Fetched{Samples: []poll.Sample{
+		{Key: "argocd-application-controller-0|" + server("c000")}, {Key: "argocd-application-controller-0|" + server("c001")},
+		{Key: "argocd-application-controller-0|" + server("c002")}, {Key: "argocd-application-controller-0|" + server("c003")},
+	}}
+	w.in.Observed.Reported.Clusters = map[string]ownership.ClusterObservation{
+		"c000": {Owners: []int{2}}, "c001": {Owners: []int{1, 2}}, "c002": {Owners: []int{ownership.NoReplica}},
+	}
+	fleet := fleetOf(t, w)
+	got := map[string]int{}
+	for i, owner := range standing.Owners(w.in, fleet) {
+		got[fleet.Clusters[i].Shard.ID] = owner
+	}
+	if diff := cmp.Diff(map[string]int{"c000": 2, "c001": 0, "c002": 0, "c003": 0}, got, cmpopts.IgnoreMapEntries(func(name string, _ int) bool { return name[0] != 'c' })); diff != "" {
+		t.Errorf("owners (-want +got):\n%s", diff)
 	}
 }

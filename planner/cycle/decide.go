@@ -2,24 +2,18 @@ package cycle
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"ballast/planner/change"
-	"ballast/planner/discover"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/evaluate"
-	"ballast/planner/observed"
 	"ballast/planner/partition"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
-
-func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // standing is the replica that holds a cluster under the plan: its row, or where it stands without one.
 func (a *adoption) standing(i int) int {
@@ -58,7 +52,7 @@ func (c *cycle) goesOn(p plan.Plan) bool {
 		return !c.in.BreakGlass
 	}
 	c.turnsBack = glassOpened
-	c.problem(Problem{Phase: PhaseRollout, Kind: "GlassWaits", Message: "enforcement off waits until the replicas that rollout.x0y stopped are back"})
+	c.problem(problem.Problem{Phase: problem.PhaseRollout, Kind: "GlassWaits", Message: "enforcement off waits until the replicas that rollout.x0y stopped are back"})
 	return true
 }
 
@@ -75,14 +69,8 @@ func (c *cycle) checkEnforcement(a *adoption) {
 	if c.in.Enforcement == nil || *c.in.Enforcement || !a.next.Mode.Enforced() {
 		return
 	}
-	c.problem(Problem{Phase: PhaseRollout, Kind: "EnforcementDown", Message: "the webhook does not hold the plan: " + strings.Join(c.in.Unheld, "; ") +
+	c.problem(problem.Problem{Phase: problem.PhaseRollout, Kind: "EnforcementDown", Message: "the webhook does not hold the plan: " + strings.Join(c.in.Unheld, "; ") +
 		"; nothing scales until it does; look at the pods of Deployment ballast-webhook, the endpoints of its Service and the caBundle of MutatingWebhookConfiguration ballast." + c.in.Config.Target.Namespace})
-}
-
-// Scales reports whether a cycle begins to change the number of replicas.
-func (o Outcome) Scales() bool {
-	r := o.Next.Rollout
-	return o.Decided && r != nil && r.Replicas != r.From.Replicas
 }
 
 // candidate divides the fleet anew and lets the evaluation vote, in every mode: people see what ballast would do long
@@ -93,7 +81,7 @@ func (c *cycle) candidate(s *snapshot) *evaluate.Candidate {
 	}
 	d, err := divide(c.in, s.adoption, s.loads)
 	if err != nil {
-		c.problem(Problem{Phase: PhasePartition, Kind: "Refused", Message: err.Error(), Keeps: true})
+		c.problem(problem.Problem{Phase: problem.PhasePartition, Kind: "Refused", Message: err.Error(), Keeps: true})
 		return nil
 	}
 	can := &Candidate{Moves: s.moves(d.of), Replicas: replicasOf(c.indexes, d.answer.Replicas, func(i int) int {
@@ -121,7 +109,7 @@ func (c *cycle) replicasHeld(a *adoption, replica int) {
 	}
 	for i, cl := range a.fleet.Clusters {
 		if a.firm(i).At == replica || a.carries(i) == replica {
-			c.problem(Problem{Phase: PhasePartition, Subject: cl.Shard.ID, Kind: "ReplicasHeld", Message: fmt.Sprintf(
+			c.problem(problem.Problem{Phase: problem.PhasePartition, Subject: cl.Shard.ID, Kind: "ReplicasHeld", Message: fmt.Sprintf(
 				"partition.replicas is %d, and %d are needed, since %q is on replica %d; %s", fixed.Fixed, replica+1, cl.Shard.ID, replica, a.lowered(i))})
 			return
 		}
@@ -160,7 +148,7 @@ func (c *cycle) elect(s *snapshot, d division) *evaluate.Candidate {
 	if b := c.in.Memory.Votes.Ballots; len(b) > 0 && c.in.Memory.Votes.Basis == d.basis() {
 		// Changes of Secrets and pods run cycles, too; a vote counts time, not changes.
 		if since := c.in.Now.Sub(b[len(b)-1].At); since >= 0 && since < time.Duration(c.in.Config.Interval)/2 {
-			c.out.Candidate.Verdict = fmt.Sprintf("%s so far, the last less than half an interval ago", plural(len(b), "vote"))
+			c.out.Candidate.Verdict = fmt.Sprintf("%s so far, the last less than half an interval ago", problem.Plural(len(b), "vote"))
 			return nil
 		}
 	}
@@ -177,7 +165,7 @@ func (c *cycle) elect(s *snapshot, d division) *evaluate.Candidate {
 	case s.may(balance):
 		c.out.Candidate.Verdict = election.String()
 	default:
-		c.out.Candidate.Verdict = fmt.Sprintf("%s so far; nothing begins while %s", plural(election.Samples, "vote"), s.verdicts[balance])
+		c.out.Candidate.Verdict = fmt.Sprintf("%s so far; nothing begins while %s", problem.Plural(election.Samples, "vote"), s.verdicts[balance])
 	}
 	return nil
 }
@@ -194,13 +182,6 @@ func (c *cycle) vote(s *snapshot, d division, vote evaluate.Candidate, o evaluat
 		}
 		votes = votes.Without(election.Key)
 	}
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // begin starts a rollout to what is proposed first. What is refused keeps no others waiting that have no replica, or a
@@ -258,7 +239,7 @@ func (c *cycle) begins(s *snapshot, p *proposed) bool {
 	}
 	next, err := rollout.Begin(s.next, *p.want, o, c.in.Now)
 	if err != nil {
-		c.problem(Problem{Phase: PhaseRollout, Kind: "Refused", Message: err.Error(), Keeps: true})
+		c.problem(problem.Problem{Phase: problem.PhaseRollout, Kind: "Refused", Message: err.Error(), Keeps: true})
 		return false
 	}
 	if next.SameEnforced(s.next) {
@@ -266,7 +247,7 @@ func (c *cycle) begins(s *snapshot, p *proposed) bool {
 	}
 	if kind, why := s.refuses(next, o); kind != "" {
 		if why != "" {
-			c.problem(Problem{Phase: PhaseRollout, Kind: kind, Message: why + ": " + p.why})
+			c.problem(problem.Problem{Phase: problem.PhaseRollout, Kind: kind, Message: why + ": " + p.why})
 		}
 		c.out.Memory.Votes = c.in.Memory.Votes // what was elected did not begin: the vote stands as it was
 		return false
@@ -292,7 +273,7 @@ func (c *cycle) waits(p *proposed, kind, waits string) {
 		c.out.Candidate.Verdict = waits
 		return
 	}
-	c.problem(Problem{Phase: PhaseRollout, Subject: string(p.cause), Kind: kind, Message: p.why + ": " + waits})
+	c.problem(problem.Problem{Phase: problem.PhaseRollout, Subject: string(p.cause), Kind: kind, Message: p.why + ": " + waits})
 }
 
 func (c *cycle) advance(a *adoption) {
@@ -309,41 +290,4 @@ func (c *cycle) advance(a *adoption) {
 		c.follow(a.next.Rollout, next.Rollout)
 	}
 	a.next = next
-}
-
-// Seen is what stands beside a plan's rows, as rollouts and repairs look at it. known are the clusters that the leader
-// has come to know; where nobody knows them, every row without a Secret is missed.
-func Seen(rows map[string]plan.Row, fleet discover.Fleet, known discover.Known, w discover.Workload) observed.State {
-	seen := observed.State{Workload: seenWorkload(w), Secrets: make([]observed.Secret, 0, len(fleet.Clusters))}
-	for _, name := range orphanedRows(rows, fleet) {
-		if !known.Misses(name) {
-			seen.Passing = append(seen.Passing, name)
-		}
-	}
-	disputed := map[string]bool{} // servers
-	for _, cl := range fleet.Clusters {
-		if cl.Alone {
-			disputed[cl.Shard.Server] = true
-		}
-	}
-	for _, cl := range fleet.Clusters {
-		if cl.Implicit {
-			continue
-		}
-		seen.Secrets = append(seen.Secrets, observed.Secret{Name: cl.Shard.ID, Cluster: cl.Called(), Server: cl.Shard.Server, Skip: cl.Skip || cl.Unread, Immutable: cl.Immutable, Unmanaged: cl.Unmanaged, Follows: cl.Follows, Alone: cl.Alone,
-			Disputed: disputed[cl.Shard.Server],
-			Shard:    cl.Explicit.N, Valid: cl.Explicit.State == discover.ShardValid, Absent: cl.Explicit.State == discover.ShardAbsent})
-	}
-	return seen
-}
-
-func seenWorkload(w discover.Workload) *observed.Workload {
-	s := &observed.Workload{Replicas: w.Replicas, Ready: w.ReadyReplicas, Updated: w.UpdatedReplicas, Current: w.CurrentReplicas,
-		ObservedCurrent: w.ObservedGeneration >= w.Generation, RestartedAt: w.RestartedAt, Unmanaged: w.Unmanaged}
-	if w.EnvReplicas != nil && !w.EnvMixed { // where entries disagree, none is what the plan holds
-		if n, err := strconv.Atoi(*w.EnvReplicas); err == nil {
-			s.ControllerReplicas = &n
-		}
-	}
-	return s
 }

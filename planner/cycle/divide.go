@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/partition"
@@ -33,7 +35,7 @@ type division struct {
 }
 
 // divide asks the partition for the best distribution from what stands.
-func divide(in Inputs, a *adoption, loads []plan.Load) (division, error) {
+func divide(in input.Inputs, a *adoption, loads []plan.Load) (division, error) {
 	d := division{groups: a.fleet.Groups(), bounds: boundsOf(in.Config.Partition, in.Workload, a)}
 	var err error
 	if d.items, err = itemsOf(a, d.groups, loads); err != nil {
@@ -59,7 +61,7 @@ func divide(in Inputs, a *adoption, loads []plan.Load) (division, error) {
 	d.of = make(map[string]int, len(a.fleet.Clusters))
 	for k, u := range d.groups {
 		for _, i := range u.Clusters {
-			if c := a.fleet.Clusters[i]; Managed(c) {
+			if c := a.fleet.Clusters[i]; standing.Managed(c) {
 				d.of[c.Shard.ID] = d.answer.Of[k]
 				if at := a.firm(i).At; at >= 0 && at < d.answer.Replicas {
 					d.of[c.Shard.ID] = at // another one of its server may be firmer
@@ -105,7 +107,7 @@ func (d *division) settle(a *adoption) {
 
 // movable reports whether ballast may move one of a group.
 func (a *adoption) movable(u discover.Unit) bool {
-	return slices.ContainsFunc(u.Clusters, func(i int) bool { return Managed(a.fleet.Clusters[i]) })
+	return slices.ContainsFunc(u.Clusters, func(i int) bool { return standing.Managed(a.fleet.Clusters[i]) })
 }
 
 // peak is the makespan, but for units beyond what a replica may carry that have one to themselves: nothing mends those,
@@ -205,7 +207,7 @@ func boundsOf(p config.Partition, w discover.Workload, a *adoption) partition.Bo
 	switch {
 	case p.Replicas == nil:
 	case p.Replicas.Workload:
-		b.Fixed = min(foundReplicas(w), b.MaxReplicas)
+		b.Fixed = min(standing.Replicas(w), b.MaxReplicas)
 	default:
 		b.Fixed = p.Replicas.Fixed
 	}

@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/cycle/input"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
-
-	"k8s.io/utils/ptr"
 )
 
 // inWaves is a fleet that is levelled out, in its first wave of many.
@@ -74,9 +75,9 @@ func TestABalanceMakesRoomForAReplicaThatIsUnwellOrCordoned(t *testing.T) {
 // TestNoReplicaGoesWhileNothingMayBeDecided: what empties replicas ends where they are empty, and they go when the planner
 // decides again.
 func TestNoReplicaGoesWhileNothingMayBeDecided(t *testing.T) {
-	for name, stop := range map[string]func(in *Inputs, stopped bool){
-		"frozen": func(in *Inputs, stopped bool) { in.Paused = stopped },
-		"tripped": func(in *Inputs, stopped bool) {
+	for name, stop := range map[string]func(in *input.Inputs, stopped bool){
+		"frozen": func(in *input.Inputs, stopped bool) { in.Paused = stopped },
+		"tripped": func(in *input.Inputs, stopped bool) {
 			in.Tripped = map[bool]string{true: "a wave did harm"}[stopped]
 		},
 	} {
@@ -114,7 +115,7 @@ func TestWhatAPersonAskedForScalesAllTheSame(t *testing.T) {
 			row.Replica %= earlier.Replicas
 			earlier.Clusters[name] = row
 		}
-		w.in.Rollback = &Rollback{Revision: 1, Plan: &earlier}
+		w.in.Rollback = &input.Rollback{Revision: 1, Plan: &earlier}
 		w.until(t, "the earlier plan holds", time.Hour, func(out Outcome) bool { return out.Done })
 		if w.in.Workload.Replicas != had-1 {
 			t.Errorf("%d replicas, want %d", w.in.Workload.Replicas, had-1)
@@ -200,10 +201,10 @@ func TestAnAutoscalerMayHaveMoreReplicasThanThePlan(t *testing.T) {
 // TestReplicasThatAnAutoscalerTookAwayLeaveNoOrphans, whatever keeps ballast from deciding by itself, and their clusters are no
 // wave's orphans: otherwise it would stop itself in the middle of it.
 func TestReplicasThatAnAutoscalerTookAwayLeaveNoOrphans(t *testing.T) {
-	for name, stop := range map[string]func(*Inputs){
-		"deciding": func(*Inputs) {}, "frozen": func(in *Inputs) { in.Paused = true },
-		"tripped":  func(in *Inputs) { in.Tripped = "a wave did harm" },
-		"held off": func(in *Inputs) { in.Memory.HoldOff = in.Now },
+	for name, stop := range map[string]func(*input.Inputs){
+		"deciding": func(*input.Inputs) {}, "frozen": func(in *input.Inputs) { in.Paused = true },
+		"tripped":  func(in *input.Inputs) { in.Tripped = "a wave did harm" },
+		"held off": func(in *input.Inputs) { in.Memory.HoldOff = in.Now },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := undecided(t, skewed(40)...)
@@ -244,8 +245,8 @@ func TestReplicasThatAnAutoscalerTookAwayLeaveNoOrphans(t *testing.T) {
 
 // TestAnAutoscalerIsObeyedUpwards, too: the plan follows, and nothing moves for it.
 func TestAnAutoscalerIsObeyedUpwards(t *testing.T) {
-	for name, stop := range map[string]func(*Inputs){
-		"deciding": func(*Inputs) {}, "frozen": func(in *Inputs) { in.Paused = true }, "tripped": func(in *Inputs) { in.Tripped = "a wave did harm" },
+	for name, stop := range map[string]func(*input.Inputs){
+		"deciding": func(*input.Inputs) {}, "frozen": func(in *input.Inputs) { in.Paused = true }, "tripped": func(in *input.Inputs) { in.Tripped = "a wave did harm" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := undecided(t, skewed(12)...)
@@ -303,7 +304,7 @@ func TestARollbackNeedNotWaitForTheWavesOfABalance(t *testing.T) {
 		earlier.Clusters[name] = plan.Row{Replica: was, Server: earlier.Clusters[name].Server}
 	}
 	earlier.Rollout = nil
-	w.in.Rollback = &Rollback{Revision: 1, Plan: &earlier}
+	w.in.Rollback = &input.Rollback{Revision: 1, Plan: &earlier}
 	w.until(t, "the way back begins", 5*time.Minute, func(out Outcome) bool { return out.Memory.Changes.Cause == change.Rollback })
 	w.until(t, "the earlier plan holds", 20*time.Minute, func(out Outcome) bool { return out.Done })
 	for name, row := range earlier.Clusters {

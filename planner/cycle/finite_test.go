@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/memory"
 )
 
 // TestNoPodsFiguresKeepTheHistoryFromBeingWritten: what a pod says it did goes into the memory when a wave begins, and
@@ -14,24 +16,24 @@ import (
 func TestNoPodsFiguresKeepTheHistoryFromBeingWritten(t *testing.T) {
 	most := change.Work{Reconciles: 1 << 53, Seconds: math.MaxFloat64}
 	for name, tc := range map[string]struct {
-		work map[int]ServerWork
+		work map[int]input.ServerWork
 		want map[change.Portion]change.Work
 	}{
-		"of two servers": {map[int]ServerWork{0: {"https://a": most, " https://a": most}},
+		"of two servers": {map[int]input.ServerWork{0: {"https://a": most, " https://a": most}},
 			map[change.Portion]change.Work{change.PortionOf(0, "https://a"): most, change.PortionOf(0, " https://a"): most}},
-		"as a saved input has them": {map[int]ServerWork{
+		"as a saved input has them": {map[int]input.ServerWork{
 			0: {"https://a": {Reconciles: 1, Seconds: math.Inf(1)}}, 1: {"https://a": {Reconciles: 1, Seconds: math.NaN()}},
 		}, map[change.Portion]change.Work{change.PortionOf(0, "https://a"): {Reconciles: 1, Seconds: math.MaxFloat64}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &cycle{in: Inputs{Observed: Observed{Work: tc.work}}}
+			c := &cycle{in: input.Inputs{Observed: input.Observed{Work: tc.work}}}
 			began := c.signs(nil)
 			if diff := cmp.Diff(tc.want, began.Work); diff != "" {
 				t.Errorf("work (-want +got):\n%s", diff)
 			}
-			m := Memory{Changes: Changes{Began: began, Trip: &change.Trip{Reason: change.Orphaned, Why: "it tripped"}}}
+			m := memory.Memory{Changes: memory.Changes{Began: began, Trip: &change.Trip{Reason: change.Orphaned, Why: "it tripped"}}}
 			parts, stale := m.Parts(nil)
-			back, dropped := MemoryOf(parts)
+			back, dropped := memory.Of(parts)
 			if len(stale)+len(dropped) > 0 || back.Changes.Trip == nil {
 				t.Errorf("stale %v, dropped %v; the next leader knows of the trip: %v", stale, dropped, back.Changes.Trip)
 			}

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -25,11 +27,11 @@ type Forecast struct {
 
 // Foresee says it of an outcome; nil where there is no candidate, nothing to do for it, or a rollout under way, after
 // which all is measured anew.
-func Foresee(in Inputs, out Outcome) *Forecast {
+func Foresee(in input.Inputs, out Outcome) *Forecast {
 	if out.Candidate == nil || in.InForce != nil && in.InForce.Rollout != nil {
 		return nil
 	}
-	s := snapshotOf(out, &adoption{in: in, next: out.Next, fleet: out.Fleet, pins: out.Pins, beside: together(out.Fleet)})
+	s := snapshotOf(out, &adoption{in: in, next: out.Next, fleet: out.Fleet, pins: out.Pins, beside: standing.Servers(out.Fleet)})
 	replicas := len(out.Candidate.Replicas)
 	v := &Forecast{From: plan.Count{Replicas: out.Next.Replicas, ControllerReplicas: out.Next.ControllerReplicas},
 		To:    plan.Count{Replicas: replicas, ControllerReplicas: s.envOf(replicas)},

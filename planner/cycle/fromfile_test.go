@@ -2,6 +2,8 @@ package cycle
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -162,7 +164,7 @@ partition: {replicas: 2}
 // planned is the plan in force, with the loads as measured last.
 func (w *world) planned() filePlan {
 	p := filePlan{Replicas: make([][]string, w.in.InForce.Replicas)}
-	for _, name := range sortedNames(w.in.InForce.Clusters) {
+	for _, name := range slices.Sorted(maps.Keys(w.in.InForce.Clusters)) {
 		row := w.in.InForce.Clusters[name]
 		p.Replicas[row.Replica] = append(p.Replicas[row.Replica], name)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -135,7 +136,7 @@ func (s situation) unstampedSecrets() string {
 		return open
 	}
 	return fmt.Sprintf("%s without the replica that owns its cluster now, the first is %q: present owners are written before anything else begins but a failover and a drain",
-		plural(len(s.unstamped), "Secret"), s.unstamped[0])
+		problem.Plural(len(s.unstamped), "Secret"), s.unstamped[0])
 }
 
 func (s situation) liveLacks() string {
@@ -163,7 +164,7 @@ func (s situation) liveBlind() string {
 type verdicts map[action]string
 
 // judge asks every gate of a table, and tells people of those that they can mend.
-func judge(table []gate, s situation, tell func(Problem)) verdicts {
+func judge(table []gate, s situation, tell func(problem.Problem)) verdicts {
 	shut, told := verdicts{}, map[string]bool{}
 	for _, g := range table {
 		why := g.shut(s)
@@ -172,7 +173,7 @@ func judge(table []gate, s situation, tell func(Problem)) verdicts {
 		}
 		if g.kind != "" && s.atRest() && !told[g.kind] {
 			told[g.kind] = true
-			p := Problem{Phase: PhaseRollout, Kind: g.kind, Message: why}
+			p := problem.Problem{Phase: problem.PhaseRollout, Kind: g.kind, Message: why}
 			if g.about != nil {
 				p.Subject = g.about(s)
 			}
@@ -194,10 +195,6 @@ func (v verdicts) add(blocked action, why string) {
 	}
 }
 
-// holdOff is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is likely
-// to be there still, and each try restarts them.
-const holdOff = 30 * time.Minute
-
 // unstamped are the Secrets whose cluster is still owned by an algorithm. An algorithm answers otherwise as soon as the
 // number of replicas changes, in some pods before others: two owners. So every present owner is written first.
 func unstamped(a *adoption) []string {
@@ -210,15 +207,6 @@ func unstamped(a *adoption) []string {
 		}
 	}
 	return names
-}
-
-// HeldUntil is when a rollout that failed no longer keeps others from beginning; zero where it does not.
-func (m Memory) HeldUntil(now time.Time) time.Time {
-	since := now.Sub(m.HoldOff)
-	if m.HoldOff.IsZero() || since < 0 || since >= holdOff {
-		return time.Time{}
-	}
-	return m.HoldOff.Add(holdOff)
 }
 
 // situation works out what the gates look at.

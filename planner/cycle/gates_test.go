@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/planner/cycle/problem"
 	"ballast/planner/plan"
 )
 
@@ -21,7 +22,7 @@ type verdictOn struct{ May, Because, Told string }
 
 func judged(table []gate, s situation) verdictOn {
 	var told []string
-	shut := judge(table, s, func(p Problem) {
+	shut := judge(table, s, func(p problem.Problem) {
 		told = append(told, strings.TrimSuffix(p.Kind+" "+p.Subject, " ")+": "+p.Message)
 	})
 	var may, because []string

@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
@@ -22,9 +24,9 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // goldenCycles are the cycles of testdata/cycles, as -update makes them; without it only the files count.
-func goldenCycles() map[string]func() Inputs {
-	return map[string]func() Inputs{
-		"first-plan-of-legacy": func() Inputs {
+func goldenCycles() map[string]func() input.Inputs {
+	return map[string]func() input.Inputs{
+		"first-plan-of-legacy": func() input.Inputs {
 			w := newWorld(lognormal(20, 24)...)
 			w.in.Config.Mode = plan.Hold
 			w.secret("c007").Shard = discover.ShardValue{State: discover.ShardValid, N: 2}
@@ -36,30 +38,30 @@ func goldenCycles() map[string]func() Inputs {
 			w.in.Owners = poll.Fetched{Metric: "owner", Samples: []poll.Sample{{Key: "argocd-application-controller-1|" + server("c012"), Value: 1}}}
 			return w.in
 		},
-		"elected-move": func() Inputs {
+		"elected-move": func() input.Inputs {
 			w := newWorld(lognormal(21, 24)...)
 			w.run(9)
 			return w.next()
 		},
-		"pin-beyond-replicas": func() Inputs {
+		"pin-beyond-replicas": func() input.Inputs {
 			w := newWorld(lognormal(22, 24)...)
 			w.run(3)
 			w.in.Pins = plan.Pins{"c003": 4, "c005": 99, "c9": 1}
 			return w.next()
 		},
-		"prometheus-away": func() Inputs {
+		"prometheus-away": func() input.Inputs {
 			w := newWorld(lognormal(23, 24)...)
 			w.run(14)
 			w.in.Fetched = []poll.Fetched{{Metric: "apps", Err: `asking "http://prometheus-operated.monitoring:9090": connection refused`}}
 			return w.next()
 		},
-		"shrunken-discovery": func() Inputs {
+		"shrunken-discovery": func() input.Inputs {
 			w := newWorld(lognormal(24, 24)...)
 			w.run(30)
 			w.in.Discovered.Secrets = w.in.Discovered.Secrets[:8]
 			return w.next()
 		},
-		"broken-plan": func() Inputs {
+		"broken-plan": func() input.Inputs {
 			w := newWorld(lognormal(25, 24)...)
 			w.run(30)
 			w.in.InForce, w.in.Last, w.in.PlanFault = nil, w.in.InForce, PlanBroken
@@ -70,14 +72,14 @@ func goldenCycles() map[string]func() Inputs {
 }
 
 // next is what the next cycle is asked, a minute later.
-func (w *world) next() Inputs {
+func (w *world) next() input.Inputs {
 	w.in.Now = w.in.Now.Add(time.Minute)
 	return w.in
 }
 
 func goldenFile(name, suffix string) string { return filepath.Join("testdata", "cycles", name+suffix) }
 
-func encodeInputs(t *testing.T, in Inputs) []byte {
+func encodeInputs(t *testing.T, in input.Inputs) []byte {
 	t.Helper()
 	data, err := json.MarshalIndent(in, "", " ")
 	if err != nil {
@@ -87,7 +89,7 @@ func encodeInputs(t *testing.T, in Inputs) []byte {
 }
 
 // goldenText is the plan as it would be written, under what a cycle says of it.
-func goldenText(t *testing.T, in Inputs, out Outcome) string {
+func goldenText(t *testing.T, in input.Inputs, out Outcome) string {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "# changed: %t\n", out.Changed)
@@ -131,7 +133,7 @@ func TestGoldenCycles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var in Inputs
+			var in input.Inputs
 			if err := json.Unmarshal(data, &in); err != nil {
 				t.Fatal(err)
 			}
@@ -201,7 +203,7 @@ func TestAReplayDecidesTheSame(t *testing.T) {
 	}
 }
 
-func memoryText(t *testing.T, m Memory) string {
+func memoryText(t *testing.T, m memory.Memory) string {
 	t.Helper()
 	text, err := json.MarshalIndent(m, "", " ")
 	if err != nil {

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -26,10 +29,10 @@ func modeOf(r config.Rollout) string {
 	return plan.ModeDefault
 }
 
-func inCluster(fleet discover.Fleet, in Inputs) observed.InCluster {
+func inCluster(fleet discover.Fleet, in input.Inputs) observed.InCluster {
 	for _, cl := range fleet.Clusters {
 		if cl.Implicit {
-			return observed.InCluster{Implicit: true, Algorithm: string(algorithm(in))}
+			return observed.InCluster{Implicit: true, Algorithm: string(standing.Algorithm(in))}
 		}
 	}
 	return observed.InCluster{}
@@ -70,7 +73,7 @@ func (c *cycle) tellRestart(s *snapshot) {
 	if s.next.Rollout != nil || !s.prepares() || s.next.Mode == plan.Enforce {
 		return
 	}
-	c.problem(Problem{Phase: PhaseRollout, Kind: "RestartAhead", Message: fmt.Sprintf(
+	c.problem(problem.Problem{Phase: problem.PhaseRollout, Kind: "RestartAhead", Message: fmt.Sprintf(
 		"rollout.live restarts the application-controller once, when the mode becomes Enforce: %s changes from %s to %d and stays there, so that nothing restarts for scaling afterwards",
 		plan.EnvReplicas, envFound(s.next.ControllerReplicas), s.constantEnv())})
 }

@@ -12,6 +12,9 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/observed"
@@ -34,7 +37,7 @@ type liveWorld struct {
 	counts  []int
 
 	pace map[string]float64 // seconds that a reconciliation of a cluster takes; nil: no pod says
-	work map[int]ServerWork
+	work map[int]input.ServerWork
 }
 
 func newLiveWorld(loads ...float64) *liveWorld {
@@ -47,7 +50,7 @@ func newLiveWorld(loads ...float64) *liveWorld {
 
 // observe is what the pods say of the Secrets and the workload as they stand.
 func (w *liveWorld) observe() {
-	o := Observed{Known: true, Reported: ownership.Observation{Asked: true, Clusters: map[string]ownership.ClusterObservation{}}}
+	o := input.Observed{Known: true, Reported: ownership.Observation{Asked: true, Clusters: map[string]ownership.ClusterObservation{}}}
 	holders := map[int]int{}
 	for r := range w.in.Workload.Replicas {
 		name := fmt.Sprintf("argocd-application-controller-%d", r)
@@ -89,11 +92,11 @@ func (w *liveWorld) reconcile(s discover.Secret, owners []int) {
 		return
 	}
 	if w.work == nil {
-		w.work = map[int]ServerWork{}
+		w.work = map[int]input.ServerWork{}
 	}
 	for _, r := range owners {
 		if w.work[r] == nil {
-			w.work[r] = ServerWork{}
+			w.work[r] = input.ServerWork{}
 		}
 		done := w.work[r][s.Server]
 		w.work[r][s.Server] = change.Work{Reconciles: done.Reconciles + 10, Seconds: done.Seconds + 10*w.pace[s.Name]}
@@ -120,7 +123,7 @@ func (w *liveWorld) step(pause time.Duration) Outcome {
 		}
 		return list
 	}
-	w.envs, w.counts = note(w.envs, ControllerReplicas(w.in.Workload)), note(w.counts, w.in.Workload.Replicas)
+	w.envs, w.counts = note(w.envs, standing.ControllerReplicas(w.in.Workload)), note(w.counts, w.in.Workload.Replicas)
 	return out
 }
 
@@ -149,7 +152,7 @@ func adopted(t *testing.T, loads ...float64) *liveWorld {
 	t.Helper()
 	w := newLiveWorld(loads...)
 	w.until(t, "the env is 16 and every Secret stamped", time.Hour, func(Outcome) bool {
-		return ControllerReplicas(w.in.Workload) == 16 && w.in.InForce.Rollout == nil
+		return standing.ControllerReplicas(w.in.Workload) == 16 && w.in.InForce.Rollout == nil
 	})
 	w.waves = nil
 	return w
@@ -421,7 +424,7 @@ func TestAPersonGoesBackToAnEarlierPlan(t *testing.T) {
 	}
 	w.until(t, "the fleet was levelled", 3*time.Hour, func(Outcome) bool { return len(w.waves) > 0 && w.in.InForce.Rollout == nil })
 	w.in.Paused = true // frozen: nothing but what people ask for
-	w.in.Rollback = &Rollback{Revision: earlier.Revision, Plan: &earlier}
+	w.in.Rollback = &input.Rollback{Revision: earlier.Revision, Plan: &earlier}
 	out := w.until(t, "the earlier plan holds", time.Hour, func(out Outcome) bool { return out.Done })
 	if !out.Memory.HoldOff.Equal(w.in.Now) || len(out.Memory.Votes.Ballots) != 0 {
 		t.Errorf("what the person took back may be decided again at once: held off since %s, %d votes", out.Memory.HoldOff, len(out.Memory.Votes.Ballots))
@@ -440,7 +443,7 @@ func TestAPersonGoesBackToAnEarlierPlan(t *testing.T) {
 	if w.in.InForce.Revision <= earlier.Revision {
 		t.Errorf("the revision went back to %d", w.in.InForce.Revision)
 	}
-	w.in.Rollback = &Rollback{Revision: 99, Problem: "revision 99 is not kept any more"}
+	w.in.Rollback = &input.Rollback{Revision: 99, Problem: "revision 99 is not kept any more"}
 	if out := w.step(time.Minute); !out.Done || !slices.Contains(problems(out), "rollout/RollbackRefused/"+plan.AnnotationRollback) {
 		t.Errorf("a revision that is not kept: done %v, %v", out.Done, problems(out))
 	}
@@ -470,7 +473,7 @@ func TestANewLeaderWithoutMemoryEndsTheRolloutSafely(t *testing.T) {
 		w.setLoad(w.in.Discovered.Secrets[i].Name, float64(10+90*(i%2)))
 	}
 	w.until(t, "a wave", 2*time.Hour, func(Outcome) bool { return len(w.waves) == 1 })
-	w.in.Memory.Changes, w.in.Memory.Votes = Changes{}, evaluate.History{}
+	w.in.Memory.Changes, w.in.Memory.Votes = memory.Changes{}, evaluate.History{}
 	w.until(t, "the rollout is over", time.Hour, func(Outcome) bool { return w.in.InForce.Rollout == nil })
 	if len(w.waves) != 1 {
 		t.Errorf("%d waves: whoever does not know where to may begin none", len(w.waves))
@@ -538,16 +541,16 @@ func TestWhatCannotBeGoneBackToIsRefusedWithTheMend(t *testing.T) {
 		return &p
 	}
 	for name, test := range map[string]struct {
-		rollback Rollback
+		rollback input.Rollback
 		want     string
 	}{
-		"one at rest":             {Rollback{7, at(func(*plan.Plan) {}), ""}, ""},
-		"not kept":                {Rollback{7, nil, "revision 7 is not kept any more"}, "revision 7 is not kept any more"},
-		"in the middle":           {Rollback{7, at(func(p *plan.Plan) { p.Rollout = &plan.Rollout{} }), ""}, "revision 7 was written in the middle of a rollout, and says nothing of where that went; `ballast rollback` lists those at rest"},
-		"another workload":        {Rollback{7, at(func(p *plan.Plan) { p.Target.Kind = plan.Deployment }), ""}, `revision 7 is for another workload, Deployment "argocd-application-controller"`},
-		"another container":       {Rollback{7, at(func(p *plan.Plan) { p.Target.Container = "renamed" }), ""}, ""},
-		"more than there may be":  {Rollback{7, at(func(p *plan.Plan) { p.Replicas = 9 }), ""}, "revision 7 has 9 replicas, and partition.maxReplicas is 8: raise it first"},
-		"a fleet that is stopped": {Rollback{7, at(func(p *plan.Plan) { p.Replicas = 0 }), ""}, "revision 7 has 0 replicas, and partition.maxReplicas is 8: raise it first"},
+		"one at rest":             {input.Rollback{Revision: 7, Plan: at(func(*plan.Plan) {})}, ""},
+		"not kept":                {input.Rollback{Revision: 7, Problem: "revision 7 is not kept any more"}, "revision 7 is not kept any more"},
+		"in the middle":           {input.Rollback{Revision: 7, Plan: at(func(p *plan.Plan) { p.Rollout = &plan.Rollout{} })}, "revision 7 was written in the middle of a rollout, and says nothing of where that went; `ballast rollback` lists those at rest"},
+		"another workload":        {input.Rollback{Revision: 7, Plan: at(func(p *plan.Plan) { p.Target.Kind = plan.Deployment })}, `revision 7 is for another workload, Deployment "argocd-application-controller"`},
+		"another container":       {input.Rollback{Revision: 7, Plan: at(func(p *plan.Plan) { p.Target.Container = "renamed" })}, ""},
+		"more than there may be":  {input.Rollback{Revision: 7, Plan: at(func(p *plan.Plan) { p.Replicas = 9 })}, "revision 7 has 9 replicas, and partition.maxReplicas is 8: raise it first"},
+		"a fleet that is stopped": {input.Rollback{Revision: 7, Plan: at(func(p *plan.Plan) { p.Replicas = 0 })}, "revision 7 has 0 replicas, and partition.maxReplicas is 8: raise it first"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := test.rollback.Refused(now); got != test.want {
@@ -556,7 +559,7 @@ func TestWhatCannotBeGoneBackToIsRefusedWithTheMend(t *testing.T) {
 		})
 	}
 	now.FreeReplicas = true
-	more := Rollback{7, at(func(p *plan.Plan) { p.Replicas = 9 }), ""}
+	more := input.Rollback{Revision: 7, Plan: at(func(p *plan.Plan) { p.Replicas = 9 })}
 	if got := more.Refused(now); got != "" {
 		t.Errorf("where the replicas are people's, those of then count: %q", got)
 	}

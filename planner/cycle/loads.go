@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/index"
 	"ballast/planner/measure"
 	"ballast/planner/normalize"
@@ -26,7 +27,7 @@ func (c *cycle) standings(a *adoption) measure.Standings {
 	all := make(measure.Standings, len(c.out.Fleet.Clusters))
 	for i, cl := range c.out.Fleet.Clusters {
 		name := cl.Shard.ID
-		s := measure.Standing{Uncounted: !c.out.Memory.Known.Has(name), Moved: !c.in.had(name, cl.Shard.Server), Replica: placement.NoReplica}
+		s := measure.Standing{Uncounted: !c.out.Memory.Known.Has(name), Moved: !c.in.Had(name, cl.Shard.Server), Replica: placement.NoReplica}
 		if row, planned := a.next.Clusters[name]; planned {
 			s.Replica = row.Replica
 		}
@@ -42,7 +43,7 @@ func (c *cycle) standings(a *adoption) measure.Standings {
 
 // loadsOf turns a table into loads: normalize, then index. references are the plan's, and come back with those of
 // metrics that had none; they stay as they are for ever after, so that a load means the same next year.
-func loadsOf(c config.PlannerConfig, t measure.Table, references map[string]string) ([]plan.Load, map[string]string, *Problem) {
+func loadsOf(c config.PlannerConfig, t measure.Table, references map[string]string) ([]plan.Load, map[string]string, *problem.Problem) {
 	weights := weightsOf(c)
 	cols := make([]normalize.Column, 0, len(t.Columns))
 	for _, col := range t.Columns {
@@ -50,11 +51,11 @@ func loadsOf(c config.PlannerConfig, t measure.Table, references map[string]stri
 	}
 	scores, references, err := normalized(c.Normalize, cols, references)
 	if err != nil {
-		return nil, references, &Problem{Phase: PhaseNormalize, Kind: "Refused", Message: err.Error(), Keeps: true}
+		return nil, references, &problem.Problem{Phase: problem.PhaseNormalize, Kind: "Refused", Message: err.Error(), Keeps: true}
 	}
 	loads, err := index.PNorm(scores, c.Index.PNorm.P.Float(), weights)
 	if err != nil {
-		return nil, references, &Problem{Phase: PhaseIndex, Kind: "Refused", Message: err.Error(), Keeps: true}
+		return nil, references, &problem.Problem{Phase: problem.PhaseIndex, Kind: "Refused", Message: err.Error(), Keeps: true}
 	}
 	return loads, references, nil
 }

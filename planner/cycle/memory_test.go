@@ -1,7 +1,6 @@
 package cycle
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,14 +9,16 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"ballast/planner/change"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/plan"
 )
 
 // remembered is the memory of a fleet after some cycles of a vote, with a row that waits to be forgotten.
-func remembered(t testing.TB, seed uint64, cycles int) Memory {
+func remembered(t testing.TB, seed uint64, cycles int) memory.Memory {
 	t.Helper()
 	w := newWorld(lognormal(seed, 8)...)
 	w.in.Config.Mode = plan.Hold
@@ -36,7 +37,7 @@ func TestTheMemoryComesBackFromTheHistory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		want := remembered(t, rapid.Uint64().Draw(rt, "seed"), rapid.IntRange(1, 15).Draw(rt, "cycles"))
 		parts, stale := want.Parts(nil)
-		got, dropped := MemoryOf(parts)
+		got, dropped := memory.Of(parts)
 		if diff := cmp.Diff(want, got, equalTimes, cmpopts.EquateEmpty()); diff != "" || len(stale)+len(dropped) > 0 {
 			rt.Fatalf("stale %v, dropped %v (-want +got):\n%s", stale, dropped, diff)
 		}
@@ -46,20 +47,20 @@ func TestTheMemoryComesBackFromTheHistory(t *testing.T) {
 func TestABrokenPartOfTheMemoryBeginsAnewAndTheOthersServe(t *testing.T) {
 	whole := remembered(t, 1, 4)
 	for part, test := range map[string]struct {
-		forget func(*Memory)
+		forget func(*memory.Memory)
 		want   string
 	}{
-		partFleet:    {func(m *Memory) { m.Known, m.Gone = discover.Known{}, nil }, "reading what was known of the fleet"},
-		partLimits:   {func(m *Memory) { m.join(limitsMemory{}) }, "reading what limits changes"},
-		partLastGood: {func(m *Memory) { m.LastGood.IDs, m.LastGood.Columns = nil, nil }, "reading the last good values"},
-		partVotes:    {func(m *Memory) { m.Votes = evaluate.History{} }, "reading the votes"},
+		"fleet.json.gz":  {func(m *memory.Memory) { m.Known, m.Gone = discover.Known{}, nil }, "reading what was known of the fleet"},
+		"limits.json.gz": {forgetLimits, "reading what limits changes"},
+		"lastgood":       {func(m *memory.Memory) { m.LastGood.IDs, m.LastGood.Columns = nil, nil }, "reading the last good values"},
+		"votes":          {func(m *memory.Memory) { m.Votes = evaluate.History{} }, "reading the votes"},
 	} {
 		t.Run(part, func(t *testing.T) {
 			parts, _ := whole.Parts(nil)
 			parts[part] = parts[part][:len(parts[part])/2]
 			want := whole
 			test.forget(&want)
-			got, dropped := MemoryOf(parts)
+			got, dropped := memory.Of(parts)
 			if diff := cmp.Diff(want, got, equalTimes, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -80,8 +81,8 @@ func TestWhatCannotBePackedStaysAsItWas(t *testing.T) {
 	if len(stale) != 1 || !strings.HasPrefix(stale[0].Error(), "packing the votes: ") {
 		t.Errorf("reported %v, want one error of the votes", stale)
 	}
-	want, _ := Memory{Known: m.Known, Gone: m.Gone, HoldOff: m.HoldOff, Heaviest: m.Heaviest, LastGood: m.LastGood}.Parts(nil)
-	want[partVotes], want["next-version.gz"] = before[partVotes], before["next-version.gz"]
+	want, _ := memory.Memory{Known: m.Known, Gone: m.Gone, HoldOff: m.HoldOff, Heaviest: m.Heaviest, LastGood: m.LastGood}.Parts(nil)
+	want["votes"], want["next-version.gz"] = before["votes"], before["next-version.gz"]
 	if diff := cmp.Diff(want, after); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
 	}
@@ -99,35 +100,11 @@ func TestRepairsGoByWhoLed(t *testing.T) {
 	w.run(2)
 	w.secret("c001").Created = epoch.Add(time.Hour)
 	pins := map[string]string{}
-	for _, c := range StandingFleet(Inputs{Discovered: w.in.Discovered, Memory: w.in.Memory, Now: w.in.Now}).Clusters {
+	for _, c := range standing.Fleet(input.Inputs{Discovered: w.in.Discovered, Memory: w.in.Memory, Now: w.in.Now}).Clusters {
 		pins[c.Shard.ID] = c.Pin
 	}
 	if diff := cmp.Diff(map[string]string{"c000": "", "c001": "", "c002": "", "zz": ""}, pins); diff != "" {
 		t.Errorf("pins that count (-want +got):\n%s", diff)
-	}
-}
-
-// TestWhatLimitsChangesIsSmall whatever number of Secrets there is and however long their names: of a history that is full the largest
-// parts are left out, and a next leader without the ledger would move as much again.
-func TestWhatLimitsChangesIsSmall(t *testing.T) {
-	m := Memory{HoldOff: epoch, Heaviest: Heaviest{Share: 0.25, At: epoch}}
-	m.Changes.Ownership.Last, m.Changes.Pinned = map[string]int{}, map[string]time.Time{}
-	for i := range 3000 {
-		name := strings.Repeat("n", 245) + fmt.Sprintf("%08d", i*7919)
-		m.Changes.Ownership.Last[name], m.Changes.Pinned[name] = i, epoch
-	}
-	for i := range 24 * 60 {
-		m.Changes.Ledger = m.Changes.Ledger.Add(epoch.Add(time.Duration(i)*time.Minute), change.Causes()[i%6], i%7)
-	}
-	m.Changes.Trip, m.Changes.TripTold = &change.Trip{At: epoch, Reason: change.Slowed, Why: "it did"}, true
-	parts, stale := m.Parts(nil)
-	if n := len(parts[partLimits]); n > 16<<10 || len(stale) > 0 {
-		t.Errorf("%d bytes, want a few thousand; stale: %v", n, stale)
-	}
-	got, dropped := MemoryOf(map[string][]byte{partLimits: parts[partLimits]})
-	want := Memory{HoldOff: m.HoldOff, Heaviest: m.Heaviest, Changes: Changes{Ledger: m.Changes.Ledger, Trip: m.Changes.Trip, TripTold: true}}
-	if diff := cmp.Diff(want, got, equalTimes, cmpopts.EquateEmpty()); diff != "" || len(dropped) > 0 {
-		t.Errorf("alone it says (dropped %v, -want +got):\n%s", dropped, diff)
 	}
 }
 
@@ -136,16 +113,16 @@ func TestAPlannerWithoutWhatIsMadeAnewKnowsTheRest(t *testing.T) {
 	w := steadyWorld(t, 20)
 	m := w.in.Memory
 	parts, _ := m.Parts(nil)
-	if len(MadeAnew()) != 2 {
-		t.Fatalf("%v are made anew", MadeAnew())
+	if len(memory.MadeAnew()) != 2 {
+		t.Fatalf("%v are made anew", memory.MadeAnew())
 	}
-	for _, name := range MadeAnew() {
+	for _, name := range memory.MadeAnew() {
 		if len(parts[name]) == 0 {
 			t.Errorf("there is no part %q", name)
 		}
 		delete(parts, name)
 	}
-	got, dropped := MemoryOf(parts)
+	got, dropped := memory.Of(parts)
 	if len(dropped) > 0 || len(got.Known.Clusters) != 20 || got.Known.Clusters[0] != m.Known.Clusters[0] {
 		t.Errorf("dropped %v, known %v", dropped, got.Known)
 	}
@@ -154,4 +131,10 @@ func TestAPlannerWithoutWhatIsMadeAnewKnowsTheRest(t *testing.T) {
 	if len(w.last.Problems) > 0 {
 		t.Errorf("problems: %v", problems(w.last))
 	}
+}
+
+func forgetLimits(m *memory.Memory) {
+	m.HoldOff, m.Heaviest = time.Time{}, memory.Heaviest{}
+	c := m.Changes
+	m.Changes = memory.Changes{Target: c.Target, Pinned: c.Pinned, Failed: c.Failed, Began: c.Began, Watch: c.Watch, Replicas: c.Replicas, Ownership: c.Ownership}
 }

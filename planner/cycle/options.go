@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -43,7 +44,7 @@ func (s *snapshot) ends(cause change.Cause) string {
 		return "a wave did harm and nobody has cleared it"
 	case s.partial && !empties(cause) && !s.leavesTaken(cause):
 		return goneAtOnce
-	case s.leavesTaken(cause) && s.next.Rollout != nil && foundReplicas(s.in.Workload) >= s.next.Rollout.From.Replicas:
+	case s.leavesTaken(cause) && s.next.Rollout != nil && standing.Replicas(s.in.Workload) >= s.next.Rollout.From.Replicas:
 		return "the replicas that were taken away are back"
 	case cause != change.Balance && cause != "":
 	case len(s.closed()) > 0:
@@ -83,7 +84,7 @@ func (s *snapshot) leavesTaken(cause change.Cause) bool {
 	if r := s.next.Rollout; r != nil {
 		return r.Replicas < r.From.Replicas
 	}
-	return foundReplicas(s.in.Workload) < s.next.Replicas
+	return standing.Replicas(s.in.Workload) < s.next.Replicas
 }
 
 func byPerson(cause change.Cause) bool {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/input"
 	"ballast/planner/plan"
 )
 
@@ -107,11 +108,11 @@ func TestLiveLevelsAWorkloadThatOptedOut(t *testing.T) {
 }
 
 // wayTo is a plan in the history with so many replicas.
-func wayTo(w *world, replicas int) *Rollback {
+func wayTo(w *world, replicas int) *input.Rollback {
 	p := w.in.InForce.Clone()
 	p.Replicas, p.ControllerReplicas = replicas, replicas
 	p.Clusters["c000"] = plan.Row{Replica: replicas - 1}
-	return &Rollback{Revision: p.Revision, Plan: &p}
+	return &input.Rollback{Revision: p.Revision, Plan: &p}
 }
 
 func TestReplicasOfPeopleAreFollowedWithoutTheWebhook(t *testing.T) {

@@ -7,14 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/cycle/memory"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
-
-	"github.com/google/go-cmp/cmp"
-	"k8s.io/utils/ptr"
 )
 
 // TestAClusterThatNobodyGetsKeepsOthersForAnHour: one that had an owner and has none may be a wave's doing, so nothing levels; after an
@@ -508,7 +509,7 @@ func TestALeaderWithoutAMemoryKnowsThePlan(t *testing.T) {
 	for range 5 {
 		w.step(time.Minute)
 	}
-	w.in.Memory = Memory{}
+	w.in.Memory = memory.Memory{}
 	out := w.step(time.Minute)
 	if got := len(out.Memory.Known.Clusters); got != 40 {
 		t.Errorf("%d clusters are known to the next leader, want the 40 that stood for an hour", got)

@@ -1,8 +1,12 @@
 package cycle
 
 import (
+	"maps"
 	"math"
+	"slices"
 
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
@@ -11,7 +15,7 @@ import (
 // RowsAsSecrets is what is known of a fleet by its plan alone: Secrets that say what the rows say.
 func RowsAsSecrets(p plan.Plan) discover.Input {
 	in := discover.Input{Namespace: p.Target.Namespace}
-	for _, name := range sortedNames(p.Clusters) {
+	for _, name := range slices.Sorted(maps.Keys(p.Clusters)) {
 		row := p.Clusters[name]
 		secret := discover.Secret{Name: name, Namespace: p.Target.Namespace, Server: "https://" + name, HasData: true,
 			Shard: discover.ShardValue{State: discover.ShardValid, N: row.Replica}}
@@ -25,9 +29,9 @@ func RowsAsSecrets(p plan.Plan) discover.Input {
 
 // preview is what a proposal looks at outside the leader: the plan in force and what stands, without what the pods and
 // Prometheus say. Loads are those of the rows' decision.
-func preview(in Inputs) *snapshot {
-	fleet := StandingFleet(in)
-	a := &adoption{in: in, fleet: fleet, owners: ownersNow(in, fleet), pins: AllPins(in.Pins, fleet.Clusters), next: in.InForce.Clone(), beside: together(fleet)}
+func preview(in input.Inputs) *snapshot {
+	fleet := standing.Fleet(in)
+	a := &adoption{in: in, fleet: fleet, owners: standing.Owners(in, fleet), pins: standing.Pins(in.Pins, fleet.Clusters), next: in.InForce.Clone(), beside: standing.Servers(fleet)}
 	s := snapshotOf(Outcome{Memory: in.Memory}, a)
 	s.loads = make([]plan.Load, len(fleet.Clusters))
 	for i, cl := range fleet.Clusters {
@@ -42,7 +46,7 @@ func preview(in Inputs) *snapshot {
 // PreviewEvacuation is where the clusters of cordoned replicas go, by the leader's own judgement and the loads of the
 // last decision, when the budget has room for all of them. The inputs have a plan in force; of the others it takes what
 // Compare takes, and the configuration and the cordons.
-func PreviewEvacuation(in Inputs) failover.Evacuation {
+func PreviewEvacuation(in input.Inputs) failover.Evacuation {
 	s := preview(in)
 	r := request(s, nil)
 	r.Budget = math.MaxInt
@@ -60,7 +64,7 @@ type WayBack struct {
 }
 
 // PreviewRollback is the way back to the plan of in.Rollback, by the proposal that the leader will consider.
-func PreviewRollback(in Inputs) WayBack {
+func PreviewRollback(in input.Inputs) WayBack {
 	s := preview(in)
 	w := WayBack{Replicas: s.next.Replicas, Rows: s.next.Clusters, Pins: s.pins, Fleet: s.fleet, Cordoned: s.cordoned}
 	if why := in.Rollback.Refused(s.next); why != "" {

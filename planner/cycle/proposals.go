@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -21,7 +23,7 @@ type proposed struct {
 	want    *rollout.Proposal // nil: nothing is to begin
 	why     string
 	cause   change.Cause
-	told    []Problem
+	told    []problem.Problem
 	verdict string // of the candidate
 	done    bool   // what a person asked for holds, or is refused
 	holds   bool   // it holds: what is elected is left alone for a while
@@ -95,7 +97,7 @@ func rollback(s *snapshot) *proposed {
 		return nil
 	}
 	if why := r.Refused(s.next); why != "" {
-		return &proposed{done: true, told: []Problem{{Phase: PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackRefused", Message: why}}}
+		return &proposed{done: true, told: []problem.Problem{{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackRefused", Message: why}}}
 	}
 	replicas := r.Plan.Replicas
 	if s.next.FreeReplicas {
@@ -120,33 +122,16 @@ func rollback(s *snapshot) *proposed {
 			replicas = max(replicas, pin+1)
 		}
 	}
-	var told []Problem
+	var told []problem.Problem
 	if len(stay) > 0 {
-		told = append(told, Problem{Phase: PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
-			"of what is to go back to revision %d, %s stay: the replica is unwell or cordoned", r.Revision, ClipList(stay))})
+		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
+			"of what is to go back to revision %d, %s stay: the replica is unwell or cordoned", r.Revision, problem.ClipList(stay))})
 	}
 	w := s.wantOf(replicas, back)
 	if len(rollout.Moves(s.next, plan.Plan{Clusters: w.Rows})) == 0 && replicas == s.next.Replicas {
 		return &proposed{done: true, holds: true, told: told}
 	}
 	return &proposed{want: w, cause: change.Rollback, told: told, why: fmt.Sprintf("goes back to revision %d, as a person asked", r.Revision)}
-}
-
-// Refused says why a plan cannot be gone back to; empty where it can. Another container is no other workload, and where
-// the replicas are people's those of then count for nothing.
-func (r *Rollback) Refused(now plan.Plan) string {
-	switch {
-	case r.Plan == nil:
-		return r.Problem
-	case r.Plan.Rollout != nil:
-		return fmt.Sprintf("revision %d was written in the middle of a rollout, and says nothing of where that went; `ballast rollback` lists those at rest", r.Revision)
-	case !r.Plan.Target.SameWorkload(now.Target):
-		return fmt.Sprintf("revision %d is for another workload, %s %q", r.Revision, r.Plan.Target.Kind, r.Plan.Target.Name)
-	case now.FreeReplicas:
-	case r.Plan.Replicas < 1 || r.Plan.Replicas > now.MaxReplicas:
-		return fmt.Sprintf("revision %d has %d replicas, and partition.maxReplicas is %d: raise it first", r.Revision, r.Plan.Replicas, now.MaxReplicas)
-	}
-	return ""
 }
 
 // peoplesReplicas are replicas that people changed themselves, where they are the workload's. A freeze and a trip keep
@@ -156,13 +141,13 @@ func peoplesReplicas(s *snapshot) *proposed {
 	if !s.next.FreeReplicas {
 		return nil
 	}
-	found := min(foundReplicas(s.in.Workload), s.next.MaxReplicas)
+	found := min(standing.Replicas(s.in.Workload), s.next.MaxReplicas)
 	fewer := found < s.next.Replicas && s.may(followOut)
 	more := found > s.next.Replicas && s.may(followUp)
 	if !fewer && !more {
 		return nil
 	}
-	return &proposed{want: s.wantOf(found, nil), cause: change.Pin, why: fmt.Sprintf("the workload has %d replicas instead of %d", foundReplicas(s.in.Workload), s.next.Replicas)}
+	return &proposed{want: s.wantOf(found, nil), cause: change.Pin, why: fmt.Sprintf("the workload has %d replicas instead of %d", standing.Replicas(s.in.Workload), s.next.Replicas)}
 }
 
 // pinsBeyond are the replicas that pins ask for, where they are ballast's to bring about: the modes x0y and default
@@ -172,7 +157,7 @@ func pinsBeyond(s *snapshot) *proposed {
 		return nil
 	}
 	replicas, why, byPlan := s.next.Replicas, "", false
-	for _, name := range sortedNames(s.pins) {
+	for _, name := range slices.Sorted(maps.Keys(s.pins)) {
 		_, known := s.next.Clusters[name]
 		if pin := s.pins[name]; known && pin >= replicas && pin < s.next.MaxReplicas {
 			replicas, why = pin+1, fmt.Sprintf("%s is pinned to replica %d", name, pin)
@@ -225,7 +210,7 @@ func evacuation(s *snapshot) *proposed {
 	e := failover.Evacuate(request(s, unwell), s.in.Now)
 	p := &proposed{last: &e.Last, cause: change.Failover}
 	for _, n := range e.Notes {
-		p.told = append(p.told, Problem{Phase: PhaseRollout, Subject: cmp.Or(n.Cluster, fmt.Sprintf("replica %d", n.Replica)), Kind: string(n.Kind), Message: n.Message})
+		p.told = append(p.told, problem.Problem{Phase: problem.PhaseRollout, Subject: cmp.Or(n.Cluster, fmt.Sprintf("replica %d", n.Replica)), Kind: string(n.Kind), Message: n.Message})
 	}
 	if e.FailedOver == 0 {
 		p.cause = change.Drain
@@ -233,7 +218,7 @@ func evacuation(s *snapshot) *proposed {
 	if len(e.Moves) == 0 || p.cause == change.Drain && !s.may(drain) {
 		return p
 	}
-	p.why = "empties " + replicaList(append(slices.Clone(unwell), s.cordoned...)) + ": moves " + plural(serversOf(s.beside, maps.Keys(e.Moves), s.next), "cluster")
+	p.why = "empties " + replicaList(append(slices.Clone(unwell), s.cordoned...)) + ": moves " + problem.Plural(serversOf(s.beside, maps.Keys(e.Moves), s.next), "cluster")
 	p.want = s.wantOf(s.next.Replicas, e.Moves)
 	return p
 }
@@ -264,7 +249,7 @@ func request(s *snapshot, unwell []int) failover.Request {
 		}
 	}
 	for name := range s.next.Clusters {
-		r.Gone[name] = !inFleet(s.fleet, name)
+		r.Gone[name] = !standing.Has(s.fleet, name)
 	}
 	for i, cl := range s.fleet.Clusters {
 		name := cl.Shard.ID

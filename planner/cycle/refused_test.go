@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
@@ -30,7 +31,7 @@ func TestWhatIsRefusedKeepsNoFailoverWaiting(t *testing.T) {
 	grows := func(w *liveWorld) {
 		p := w.in.InForce.Clone()
 		p.Replicas = 5
-		w.in.Rollback = &Rollback{Revision: 1, Plan: &p}
+		w.in.Rollback = &input.Rollback{Revision: 1, Plan: &p}
 	}
 	for name, changes := range map[string][]func(*liveWorld){
 		"nothing else": {},

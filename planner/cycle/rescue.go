@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"ballast/planner/cycle/standing"
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -22,7 +23,7 @@ func (c *cycle) rescues() bool {
 		return false
 	}
 	enforced := p.Mode == plan.Enforce && c.in.Config.Mode == plan.Enforce
-	return enforced && p.Target == TargetOf(c.in.Workload) && !p.StopsAll()
+	return enforced && p.Target == standing.TargetOf(c.in.Workload) && !p.StopsAll()
 }
 
 // rescue is the cycle of a discovery that is refused. The plan in force stays as it is, also for what is gone; a
@@ -30,7 +31,7 @@ func (c *cycle) rescues() bool {
 // that people took away. Nothing is measured: half a fleet is no measure of the whole one, and what is remembered of
 // that stays.
 func (c *cycle) rescue() {
-	c.out.Pins = AllPins(c.in.Pins, c.out.Fleet.Clusters)
+	c.out.Pins = standing.Pins(c.in.Pins, c.out.Fleet.Clusters)
 	c.out.Table.Frozen = true
 	a := c.unchanged(*c.in.InForce)
 	c.look(a)
@@ -40,8 +41,8 @@ func (c *cycle) rescue() {
 
 // unchanged takes over a plan as it is, beside a discovery that is refused.
 func (c *cycle) unchanged(p plan.Plan) *adoption {
-	a := &adoption{in: c.in, fleet: c.out.Fleet, owners: ownersNow(c.in, c.out.Fleet), pins: c.out.Pins, next: p.Clone(),
-		beside: together(c.out.Fleet), partial: true}
+	a := &adoption{in: c.in, fleet: c.out.Fleet, owners: standing.Owners(c.in, c.out.Fleet), pins: c.out.Pins, next: p.Clone(),
+		beside: standing.Servers(c.out.Fleet), partial: true}
 	a.reportStopped()
 	c.out.Problems = append(c.out.Problems, a.found...)
 	return a
@@ -70,7 +71,7 @@ func (a *adoption) lastLoads() map[string]plan.Load {
 func (a *adoption) fromMemory(r *failover.Request) {
 	last := a.lastLoads()
 	if a.in.Config.Partition.Capacity == nil {
-		r.Capacity = a.in.Memory.Heaviest.capacity(slices.Collect(maps.Values(last)))
+		r.Capacity = a.in.Memory.Heaviest.Capacity(slices.Collect(maps.Values(last)))
 	}
 	for name := range a.next.Clusters {
 		r.Loads[name] = last[name]
@@ -86,13 +87,13 @@ func (a *adoption) fromMemory(r *failover.Request) {
 // staysAsItIs reports whether a row is left alone whose Secret is not seen, and with it the pin that the Secret may
 // have.
 func (a *adoption) staysAsItIs(name string, row plan.Row, replica int) bool {
-	return a.partial && row.Replica == replica && !inFleet(a.fleet, name)
+	return a.partial && row.Replica == replica && !standing.Has(a.fleet, name)
 }
 
 // keepUnseen keeps what was remembered of the owners of clusters that are not seen: whoever comes back is as before.
 func (a *adoption) keepUnseen(now, before ownership.Memory) {
 	for name := range a.next.Clusters {
-		if inFleet(a.fleet, name) {
+		if standing.Has(a.fleet, name) {
 			continue
 		}
 		if last, known := before.Last[name]; known {

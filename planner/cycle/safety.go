@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
@@ -23,17 +26,17 @@ func (c *cycle) look(a *adoption) {
 	c.judgeReplicas(a)
 	c.judgeWaves(a)
 	for _, n := range c.in.Neighbours {
-		c.problem(Problem{Phase: PhaseRollout, Subject: n.Subject, Kind: string(n.Kind), Message: n.Message})
+		c.problem(problem.Problem{Phase: problem.PhaseRollout, Subject: n.Subject, Kind: string(n.Kind), Message: n.Message})
 	}
 	for _, f := range c.in.Installation {
-		c.problem(Problem{Phase: PhaseRollout, Subject: f.Subject, Kind: string(f.Kind), Message: f.Message})
+		c.problem(problem.Problem{Phase: problem.PhaseRollout, Subject: f.Subject, Kind: string(f.Kind), Message: f.Message})
 	}
 	for _, trouble := range c.in.Observed.Trouble {
-		c.problem(Problem{Phase: PhaseOwnership, Kind: "PodsUnseen", Message: trouble})
+		c.problem(problem.Problem{Phase: problem.PhaseOwnership, Kind: "PodsUnseen", Message: trouble})
 	}
 }
 
-func ratesOf(in Inputs) []change.Rate {
+func ratesOf(in input.Inputs) []change.Rate {
 	rates := make([]change.Rate, len(in.Config.Change.Moves.Rate))
 	for i, r := range in.Config.Change.Moves.Rate {
 		rates[i] = change.Rate{Percent: r.Percent, Period: time.Duration(r.Period)}
@@ -48,7 +51,7 @@ func size(fleet discover.Fleet, known discover.Known, beside *placement.Servers,
 	gone := unseenRows(fleet, known, p)
 	names := func(yield func(string) bool) {
 		for _, cl := range fleet.Clusters {
-			if Managed(cl) && known.Has(cl.Shard.ID) && !yield(cl.Shard.ID) {
+			if standing.Managed(cl) && known.Has(cl.Shard.ID) && !yield(cl.Shard.ID) {
 				return
 			}
 		}
@@ -68,7 +71,7 @@ func unseenRows(fleet discover.Fleet, known discover.Known, p *plan.Plan) map[st
 	}
 	rows := map[string]plan.Row{}
 	for _, name := range known.Clusters {
-		if row, planned := p.Clusters[name]; planned && !inFleet(fleet, name) {
+		if row, planned := p.Clusters[name]; planned && !standing.Has(fleet, name) {
 			rows[name] = row
 		}
 	}
@@ -171,17 +174,17 @@ func (c *cycle) judgeOwners(a *adoption) {
 	}
 	c.out.Memory.Changes.Ownership, c.out.Verdict = now, verdict
 	for _, o := range c.out.Verdict.Orphans {
-		c.problem(Problem{Phase: PhaseOwnership, Subject: o.Cluster, Kind: "Orphaned", Message: o.Message()})
+		c.problem(problem.Problem{Phase: problem.PhaseOwnership, Subject: o.Cluster, Kind: "Orphaned", Message: o.Message()})
 	}
 	for _, d := range c.out.Verdict.Doubled {
-		c.problem(Problem{Phase: PhaseOwnership, Subject: d.Cluster, Kind: "Doubled", Message: d.Message()})
+		c.problem(problem.Problem{Phase: problem.PhaseOwnership, Subject: d.Cluster, Kind: "Doubled", Message: d.Message()})
 	}
 }
 
 func (c *cycle) judgeReplicas(a *adoption) {
 	cordons, err := plan.ParseCordons(c.in.Cordon)
 	if err != nil {
-		c.problem(Problem{Phase: PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused", Message: err.Error()})
+		c.problem(problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused", Message: err.Error()})
 	}
 	c.out.Cordoned = plan.Cordoned(cordons, c.in.Now)
 	f := c.in.Config.Failover
@@ -192,10 +195,10 @@ func (c *cycle) judgeReplicas(a *adoption) {
 	c.out.Replicas, c.out.Memory.Changes.Replicas = failover.Judge(seen,
 		failover.Options{After: time.Duration(f.After), Settle: time.Duration(f.Settle), Interval: time.Duration(c.in.Config.Interval)}, c.in.Now, c.in.Memory.Changes.Replicas)
 	for _, s := range c.out.Replicas.Sick {
-		c.problem(Problem{Phase: PhaseOwnership, Subject: s.Pod, Kind: "Unwell", Message: s.String()})
+		c.problem(problem.Problem{Phase: problem.PhaseOwnership, Subject: s.Pod, Kind: "Unwell", Message: s.String()})
 	}
 	if v := c.out.Replicas; len(v.Stuck) > 0 {
-		c.problem(Problem{Phase: PhaseOwnership, Kind: "WorkloadRollsOut", Message: fmt.Sprintf(
+		c.problem(problem.Problem{Phase: problem.PhaseOwnership, Kind: "WorkloadRollsOut", Message: fmt.Sprintf(
 			"%s %q rolls out since %s, and of its replicas %v do not work: none is judged meanwhile, and nothing fails over; "+
 				"mend the rollout (kubectl rollout status, kubectl rollout undo), or empty them with `ballast evacuate %d`",
 			c.in.Workload.Kind, c.in.Workload.Name, v.Rolling.UTC().Format(time.RFC3339), v.Stuck, v.Stuck[0])})
@@ -220,7 +223,7 @@ func standingReplicas(p plan.Plan) int {
 }
 
 // rolling reports whether the workload's pods are being replaced, by whomever.
-func rolling(in Inputs, p plan.Plan) bool {
+func rolling(in input.Inputs, p plan.Plan) bool {
 	w := in.Workload
 	if w.ObservedGeneration < w.Generation || w.UpdatedReplicas < min(w.Replicas, w.CurrentReplicas) {
 		return true
@@ -262,7 +265,7 @@ func (c *cycle) judgeWaves(a *adoption) {
 		if !stopsFor(change.Failover, c.in, *m) {
 			stopped = "nothing moves and nothing scales any more, but off replicas that are unwell: "
 		}
-		c.problem(Problem{Phase: PhaseRollout, Kind: "Tripped", Message: stopped + why +
+		c.problem(problem.Problem{Phase: problem.PhaseRollout, Kind: "Tripped", Message: stopped + why +
 			"; see what happened, then run `ballast resume` (or take the annotation " + plan.AnnotationTripped + " from the plan ConfigMap)"})
 	}
 }
@@ -355,7 +358,7 @@ func (c *cycle) work(without []string) map[change.Portion]change.Work {
 func (c *cycle) unseenServers(names []string) func(server string) bool {
 	hashes := map[string]bool{}
 	for _, name := range names {
-		if c.in.InForce != nil && !inFleet(c.out.Fleet, name) {
+		if c.in.InForce != nil && !standing.Has(c.out.Fleet, name) {
 			hashes[c.in.InForce.Clusters[name].Server] = true
 		}
 	}

@@ -2,6 +2,8 @@ package cycle
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +17,7 @@ import (
 
 // of are the clusters that the plan has on a replica, without the twins that a test added.
 func (w *liveWorld) of(replica int) (names []string) {
-	for _, name := range sortedNames(w.in.InForce.Clusters) {
+	for _, name := range slices.Sorted(maps.Keys(w.in.InForce.Clusters)) {
 		if w.in.InForce.Clusters[name].Replica == replica && !strings.HasPrefix(name, "twin-") {
 			names = append(names, name)
 		}

@@ -14,6 +14,8 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/sim"
@@ -229,7 +231,7 @@ func TestWhatIsGoneAtOnceLevelsAndScalesNothing(t *testing.T) {
 		"a balance":              elect,
 		"a pin beyond":           func(w *liveWorld) { w.in.Pins = plan.Pins{"c000": 5} },
 		"a new Secret":           func(w *liveWorld) { w.add("zz-new", 30) },
-		"a rollback":             func(w *liveWorld) { w.in.Rollback = &Rollback{Revision: 1, Plan: shifted(*w.in.InForce)} },
+		"a rollback":             func(w *liveWorld) { w.in.Rollback = &input.Rollback{Revision: 1, Plan: shifted(*w.in.InForce)} },
 		"another env":            func(w *liveWorld) { w.in.Config.Partition.MaxReplicas = ptr.To(20) },
 		"the mode":               func(w *liveWorld) { w.in.Config.Mode = plan.Hold },
 		"a Secret that opts out": func(w *liveWorld) { w.secret("c003").Unmanaged = true },
@@ -448,15 +450,15 @@ func TestWhoseSecretIsNotSeenIsRemembered(t *testing.T) {
 // TestTheWorkOfWhatMovedIsApartWhetherItIsSeenOrNot: one that takes long by nature makes no replica slower, and trips nothing.
 func TestTheWorkOfWhatMovedIsApartWhetherItIsSeenOrNot(t *testing.T) {
 	done := func(n uint64) change.Work { return change.Work{Reconciles: n, Seconds: 10 * float64(n)} }
-	c := &cycle{in: Inputs{
+	c := &cycle{in: input.Inputs{
 		InForce:  &plan.Plan{Clusters: map[string]plan.Row{"moved": {Server: plan.ServerHash(server("moved"))}, "stays": {Server: plan.ServerHash(server("stays"))}}},
-		Observed: Observed{Work: map[int]ServerWork{0: {server("moved"): done(5), server("stays"): done(1)}}},
+		Observed: input.Observed{Work: map[int]input.ServerWork{0: {server("moved"): done(5), server("stays"): done(1)}}},
 	}}
 	want := map[change.Portion]change.Work{change.PortionOf(0, server("stays")): done(1)}
 	if diff := cmp.Diff(want, c.work([]string{"moved", "never planned"})); diff != "" {
 		t.Errorf("what is not seen (-want +got):\n%s", diff)
 	}
-	c.out.Fleet = StandingFleet(Inputs{Discovered: discover.Input{Secrets: []discover.Secret{sim.Secret("moved"), sim.Secret("stays")}}})
+	c.out.Fleet = standing.Fleet(input.Inputs{Discovered: discover.Input{Secrets: []discover.Secret{sim.Secret("moved"), sim.Secret("stays")}}})
 	if diff := cmp.Diff(want, c.work([]string{"moved"})); diff != "" {
 		t.Errorf("what is seen (-want +got):\n%s", diff)
 	}

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
@@ -23,7 +26,7 @@ type snapshot struct {
 	replicas  failover.Verdict
 	cordoned  []int
 	budget    change.Budget
-	changes   Changes
+	changes   memory.Changes
 	known     discover.Known
 	done      bool   // what a person asked for holds, or was refused
 	turnsBack string // why a rollout that has stopped every replica brings them back as they were
@@ -56,7 +59,7 @@ func (s *snapshot) mayAny(actions action) bool {
 
 // seen is what stands, with what the pods say of themselves.
 func (s *snapshot) seen() observed.State {
-	seen := Seen(s.next.Clusters, s.fleet, s.known, s.in.Workload)
+	seen := standing.Seen(s.next.Clusters, s.fleet, s.known, s.in.Workload)
 	seen.Pods, seen.OwnersKnown, seen.Owned = s.in.Observed.Pods, s.in.Observed.Reported.Asked, s.verdict.Owned
 	let := excused(s.fleet, s.verdict, s.known, s.in.Now)
 	seen.Orphans = bereft(s.fleet, s.verdict, let)
@@ -171,14 +174,14 @@ func excused(fleet discover.Fleet, v ownership.Verdict, known discover.Known, no
 }
 
 // stops reports whether ballast may decide nothing by itself.
-func stops(in Inputs, c Changes) bool { return in.Paused || tripped(in, c) }
+func stops(in input.Inputs, c memory.Changes) bool { return in.Paused || tripped(in, c) }
 
-func tripped(in Inputs, c Changes) bool { return in.Tripped != "" || c.Trip != nil }
+func tripped(in input.Inputs, c memory.Changes) bool { return in.Tripped != "" || c.Trip != nil }
 
 // stopsFor reports whether ballast may not even move what nobody has. A trip stops that where it is for memory, which
 // the next replica would run out of too, or where nobody knows why; whoever breaks a cluster of his own after a wave
 // must not keep all others' on replicas that are dead.
-func stopsFor(cause change.Cause, in Inputs, c Changes) bool {
+func stopsFor(cause change.Cause, in input.Inputs, c memory.Changes) bool {
 	known := c.Trip != nil && c.Trip.Reason != change.OOMKilled
 	if cause == change.Failover && known {
 		return in.Paused

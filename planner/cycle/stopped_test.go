@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/placement"
@@ -90,7 +92,7 @@ func TestBreakGlassLeavesNoFleetStopped(t *testing.T) {
 			if minutes := w.atZero(func(int) {}); minutes > 0 || w.in.Workload.Replicas != before {
 				t.Errorf("after %d minutes %d replicas run, want %d at once", minutes, w.in.Workload.Replicas, before)
 			}
-			want := Problem{Phase: PhaseRollout, Kind: "GlassWaits", Message: "enforcement off waits until the replicas that rollout.x0y stopped are back"}
+			want := problem.Problem{Phase: problem.PhaseRollout, Kind: "GlassWaits", Message: "enforcement off waits until the replicas that rollout.x0y stopped are back"}
 			if got := findProblem(w.last, "GlassWaits"); !cmp.Equal(want, got) {
 				t.Errorf("people are told %+v", got)
 			}
@@ -109,13 +111,13 @@ func TestBreakGlassLeavesNoFleetStopped(t *testing.T) {
 	}
 }
 
-func findProblem(out Outcome, kind string) Problem {
+func findProblem(out Outcome, kind string) problem.Problem {
 	for _, p := range out.Problems {
 		if p.Kind == kind {
 			return p
 		}
 	}
-	return Problem{}
+	return problem.Problem{}
 }
 
 // One Secret that nobody can write keeps a dead replica's clusters waiting no longer than none does.
@@ -283,14 +285,14 @@ func TestASecretThatNobodyMayWriteAnyMoreFailsNoRollout(t *testing.T) {
 func TestEntriesThatDisagreeAreDrift(t *testing.T) {
 	w := newWorld(4, 2, 1)
 	w.run(2)
-	seen := Seen(w.in.InForce.Clusters, w.last.Fleet, w.in.Memory.Known, w.in.Workload)
+	seen := standing.Seen(w.in.InForce.Clusters, w.last.Fleet, w.in.Memory.Known, w.in.Workload)
 	if steps := diff.Steps(plan.NewView(*w.in.InForce, nil), seen, diff.Options{}).Steps; len(steps) > 0 {
 		t.Fatalf("what stands is written: %v", steps)
 	}
 	w.in.Workload.EnvMixed = true
 	three := 3
 	want := []diff.Step{diff.PatchWorkload{ControllerReplicas: &three}}
-	got := diff.Steps(plan.NewView(*w.in.InForce, nil), Seen(w.in.InForce.Clusters, w.last.Fleet, w.in.Memory.Known, w.in.Workload), diff.Options{}).Steps
+	got := diff.Steps(plan.NewView(*w.in.InForce, nil), standing.Seen(w.in.InForce.Clusters, w.last.Fleet, w.in.Memory.Known, w.in.Workload), diff.Options{}).Steps
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(diff.PatchWorkload{}, "Why")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
@@ -39,7 +41,7 @@ func (s *snapshot) settle(replicas int, decided map[string]int) map[string]int {
 		}
 		clusters = append(clusters, p)
 	}
-	for _, name := range orphanedRows(s.next.Clusters, s.fleet) {
+	for _, name := range standing.RowsWithoutSecret(s.next.Clusters, s.fleet) {
 		row := s.next.Clusters[name]
 		gone := placement.Cluster{Name: name, Server: s.beside.Of(name, row.Server), At: row.Replica, Claim: placement.Follows, Load: last[name]}
 		clusters = append(clusters, gone)
@@ -69,7 +71,7 @@ func (s *snapshot) wantOf(replicas int, decided map[string]int) *rollout.Proposa
 // limit leaves moves for later that the budget has no room for. It answers what all of it waits for, "" where it may
 // begin: mode live, which looks at the budget before each wave, for room for one move; x0y, which stops every replica,
 // and should do so once, for room for all of them.
-func (s *snapshot) limit(w *rollout.Proposal, cause change.Cause, o rollout.Options) (waits string, told []Problem) {
+func (s *snapshot) limit(w *rollout.Proposal, cause change.Cause, o rollout.Options) (waits string, told []problem.Problem) {
 	moves := rollout.Moves(s.next, plan.Plan{Clusters: w.Rows})
 	servers := s.servers(moves)
 	switch {
@@ -91,7 +93,7 @@ func (s *snapshot) limit(w *rollout.Proposal, cause change.Cause, o rollout.Opti
 }
 
 // room says when the budget has room for so many moves at once, and where it never has, with the mend.
-func (s *snapshot) room(cause change.Cause, moves int, since, mend string) (waits string, told []Problem) {
+func (s *snapshot) room(cause change.Cause, moves int, since, mend string) (waits string, told []problem.Problem) {
 	budget := s.budgetOf(cause)
 	at, ok := change.When(s.changes.Ledger.Before(cause), ratesOf(s.in), s.budget.Of, s.in.Now, moves)
 	switch {
@@ -101,7 +103,7 @@ func (s *snapshot) room(cause change.Cause, moves int, since, mend string) (wait
 		return fmt.Sprintf("waits until %s for a move budget of %d at once%s: %s", at.UTC().Format(time.RFC3339), moves, since, budget), nil
 	}
 	never := fmt.Sprintf("waits for a move budget of %d at once%s, and change.moves.rate never has room for them: raise it%s: %s", moves, since, mend, budget)
-	return never, []Problem{{Phase: PhaseRollout, Kind: "BudgetTooSmall", Message: "what is to move " + never}}
+	return never, []problem.Problem{{Phase: problem.PhaseRollout, Kind: "BudgetTooSmall", Message: "what is to move " + never}}
 }
 
 // cut takes moves out of what is wanted until the budget has room: those off replicas that go come first, then the
@@ -134,7 +136,7 @@ func cut(s *snapshot, w *rollout.Proposal, moves []rollout.Move, budget int) {
 const betweenStops = 24 * time.Hour
 
 // waitsFor is what a proposal waits for; empty: it may begin.
-func (s *snapshot) waitsFor(p *proposed, o rollout.Options) (kind, waits string, told []Problem) {
+func (s *snapshot) waitsFor(p *proposed, o rollout.Options) (kind, waits string, told []problem.Problem) {
 	if until := s.in.Memory.HeldUntil(s.in.Now); o.Mode == plan.ModeX0Y && !until.IsZero() { // it would stop every replica again and again
 		return "HeldOff", fmt.Sprintf("waits until %s, since a rollout failed or went back to an earlier plan, and rollout.x0y stops every replica", until.UTC().Format(time.RFC3339)), nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
@@ -227,7 +228,7 @@ func (w *lives) happens(t *rapid.T) {
 		}
 	case "rollback":
 		p := rapid.SampledFrom(w.kept).Draw(t, "to").Clone()
-		w.in.Rollback = &Rollback{Revision: p.Revision, Plan: &p}
+		w.in.Rollback = &input.Rollback{Revision: p.Revision, Plan: &p}
 	case "new":
 		with := w.secret(w.drawName(t)).Server
 		name := fmt.Sprintf("n%03d", len(w.in.Discovered.Secrets))

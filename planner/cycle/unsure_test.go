@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
@@ -13,14 +16,14 @@ import (
 // they were the fleet's. For half an hour they count as seen by a broken selector.
 func TestALeaderWithoutAMemoryTakesNoRowForAPassingOne(t *testing.T) {
 	w := undecided(t, skewed(30)...)
-	w.in.Memory = Memory{}
+	w.in.Memory = memory.Memory{}
 	for i := 4; i < 30; i++ {
 		w.remove(fmt.Sprintf("c%03d", i))
 	}
 	blind := func() bool {
 		out := Run(clone(t, w.in))
 		w.in.Memory = out.Memory
-		return Seen(w.in.InForce.Clusters, out.Fleet, out.Memory.Known, w.in.Workload).Blind(*w.in.InForce)
+		return standing.Seen(w.in.InForce.Clusters, out.Fleet, out.Memory.Known, w.in.Workload).Blind(*w.in.InForce)
 	}
 	for minute := range 30 {
 		if !blind() {
@@ -39,8 +42,8 @@ func TestWhoComesBackIsUnsureNoMore(t *testing.T) {
 	secret := func(name string) discover.Secret {
 		return discover.Secret{Name: name, HasData: true, Server: "https://" + name, Created: epoch.Add(-100 * time.Hour)}
 	}
-	in := Inputs{Now: epoch, InForce: &base, Discovered: discover.Input{Secrets: []discover.Secret{secret("a")}}}
-	known := in.known()
+	in := input.Inputs{Now: epoch, InForce: &base, Discovered: discover.Input{Secrets: []discover.Secret{secret("a")}}}
+	known := in.KnownFleet()
 	if got := fmt.Sprint(known.Clusters, known.Unsure); got != "[a] [b c d]" || !known.UnsureSince.Equal(epoch) {
 		t.Fatalf("known and unsure are %s, since %s", got, known.UnsureSince)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -24,7 +26,7 @@ var (
 // world is a fleet that does at once what it is told: the Secrets, the workload and Prometheus' answers of a cycle, the
 // plan ConfigMap, and the memory between cycles.
 type world struct {
-	in     Inputs
+	in     input.Inputs
 	writes int
 	last   Outcome
 
@@ -33,7 +35,7 @@ type world struct {
 
 // newWorld has clusters c000... with the given loads (in applications), on a StatefulSet of three replicas.
 func newWorld(loads ...float64) *world {
-	w := &world{in: Inputs{
+	w := &world{in: input.Inputs{
 		Now: epoch, Config: sim.Config(), PlannerUser: sim.PlannerUser, Workload: sim.Workload(),
 		Discovered: discover.Input{Namespace: "argocd"},
 		Fetched:    []poll.Fetched{{Metric: "apps"}},
@@ -94,7 +96,7 @@ func (w *world) cycle() Outcome {
 
 func (w *world) apply(out Outcome) {
 	view := plan.NewView(w.in.InForce.Clone(), out.Pins)
-	agenda := diff.Steps(view, Seen(w.in.InForce.Clusters, out.Fleet, w.in.Memory.Known, w.in.Workload), diff.Options{BreakGlass: w.in.BreakGlass})
+	agenda := diff.Steps(view, standing.Seen(w.in.InForce.Clusters, out.Fleet, w.in.Memory.Known, w.in.Workload), diff.Options{BreakGlass: w.in.BreakGlass})
 	steps := slices.DeleteFunc(agenda.Steps, func(s diff.Step) bool {
 		shard, ok := s.(diff.PatchShard)
 		return ok && w.refuses[shard.Secret]
@@ -129,13 +131,13 @@ func problems(out Outcome) []string {
 }
 
 // clone copies inputs through JSON, as a replay does.
-func clone(t testing.TB, in Inputs) Inputs {
+func clone(t testing.TB, in input.Inputs) input.Inputs {
 	t.Helper()
 	text, err := json.Marshal(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out Inputs
+	var out input.Inputs
 	if err := json.Unmarshal(text, &out); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/plan"
 	"ballast/planner/printable"
 )
@@ -72,13 +74,13 @@ const (
 	AsPlanned   Reason = "AsPlanned"   // Degraded: each cluster has its one replica, and each replica is well
 )
 
-func conditionsOf(in cycle.Inputs, out cycle.Outcome, s Status, inForce *plan.Plan) []Condition {
+func conditionsOf(in input.Inputs, out cycle.Outcome, s Status, inForce *plan.Plan) []Condition {
 	return []Condition{planningOf(in, out, s, inForce), enforcedOf(in, inForce), progressingOf(s, inForce), degradedOf(in, out, s)}
 }
 
-func planningOf(in cycle.Inputs, out cycle.Outcome, s Status, inForce *plan.Plan) Condition {
+func planningOf(in input.Inputs, out cycle.Outcome, s Status, inForce *plan.Plan) Condition {
 	c := Condition{Type: Planning, Status: False}
-	kept := slices.IndexFunc(out.Problems, func(p cycle.Problem) bool { return p.Keeps })
+	kept := slices.IndexFunc(out.Problems, func(p problem.Problem) bool { return p.Keeps })
 	switch {
 	case kept >= 0:
 		c.Reason, c.Message = Reason(out.Problems[kept].Kind), out.Problems[kept].Message
@@ -96,7 +98,7 @@ func planningOf(in cycle.Inputs, out cycle.Outcome, s Status, inForce *plan.Plan
 	return c
 }
 
-func enforcedOf(in cycle.Inputs, inForce *plan.Plan) Condition {
+func enforcedOf(in input.Inputs, inForce *plan.Plan) Condition {
 	c := Condition{Type: Enforced, Status: False}
 	switch {
 	case inForce == nil:
@@ -126,7 +128,7 @@ func progressingOf(s Status, inForce *plan.Plan) Condition {
 	return c
 }
 
-func degradedOf(in cycle.Inputs, out cycle.Outcome, s Status) Condition {
+func degradedOf(in input.Inputs, out cycle.Outcome, s Status) Condition {
 	c := Condition{Type: Degraded, Status: True}
 	switch orphans, doubled := len(out.Verdict.Orphans), len(out.Verdict.Doubled); {
 	case len(s.Unwell) > 0:

@@ -14,6 +14,8 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -35,20 +37,20 @@ func Name(planMap string) string { return planMap + "-status" }
 // Status is all of it. Revision is that of the plan in force when the leader had looked: what it says of a rollout is of
 // that plan. Times are when the leader looked, and since when a condition is as it is.
 type Status struct {
-	Leader       string          `json:"leader"`
-	LookedAt     time.Time       `json:"lookedAt"`
-	Revision     int64           `json:"revision"`
-	Conditions   []Condition     `json:"conditions"`
-	Rollout      *Rollout        `json:"rollout,omitempty"`
-	HeldUntil    time.Time       `json:"heldUntil,omitzero"` // a rollout failed, and nothing that levels begins before
-	Budget       *Budget         `json:"budget,omitempty"`
-	Candidate    *Candidate      `json:"candidate,omitempty"`
-	Unwell       []Unwell        `json:"unwell,omitempty"`
-	FailoverHeld string          `json:"failoverHeld,omitempty"` // why nothing is done about them
-	Orphaned     []Fault         `json:"orphaned,omitempty"`
-	Doubled      []Fault         `json:"doubled,omitempty"`
-	Problems     []cycle.Problem `json:"problems,omitempty"`
-	Omitted      int             `json:"omitted,omitempty"` // entries of the lists that had no room
+	Leader       string            `json:"leader"`
+	LookedAt     time.Time         `json:"lookedAt"`
+	Revision     int64             `json:"revision"`
+	Conditions   []Condition       `json:"conditions"`
+	Rollout      *Rollout          `json:"rollout,omitempty"`
+	HeldUntil    time.Time         `json:"heldUntil,omitzero"` // a rollout failed, and nothing that levels begins before
+	Budget       *Budget           `json:"budget,omitempty"`
+	Candidate    *Candidate        `json:"candidate,omitempty"`
+	Unwell       []Unwell          `json:"unwell,omitempty"`
+	FailoverHeld string            `json:"failoverHeld,omitempty"` // why nothing is done about them
+	Orphaned     []Fault           `json:"orphaned,omitempty"`
+	Doubled      []Fault           `json:"doubled,omitempty"`
+	Problems     []problem.Problem `json:"problems,omitempty"`
+	Omitted      int               `json:"omitted,omitempty"` // entries of the lists that had no room
 }
 
 // Rollout is how far the one under way is, beside what the plan says of it. Waits is what it waits for; empty where its
@@ -105,7 +107,7 @@ type Fault struct {
 
 // Of makes the status of a cycle. inForce is the plan that holds after it; before is the status of the one before, whose
 // conditions last where they are the same.
-func Of(in cycle.Inputs, out cycle.Outcome, inForce *plan.Plan, leader string, before Status) Status {
+func Of(in input.Inputs, out cycle.Outcome, inForce *plan.Plan, leader string, before Status) Status {
 	s := Status{Leader: leader, LookedAt: in.Now, HeldUntil: out.Memory.HeldUntil(in.Now)}
 	if inForce != nil {
 		s.Revision = inForce.Revision
@@ -147,7 +149,7 @@ func Failed(before Status, failure error, leader string, now time.Time) Status {
 	return s
 }
 
-func rolloutOf(in cycle.Inputs, out cycle.Outcome, inForce plan.Plan) *Rollout {
+func rolloutOf(in input.Inputs, out cycle.Outcome, inForce plan.Plan) *Rollout {
 	r := inForce.Rollout
 	if r == nil {
 		return nil

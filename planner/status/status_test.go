@@ -15,6 +15,8 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -25,8 +27,8 @@ import (
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // looked is a cycle at rest in which all is well.
-func looked() (cycle.Inputs, cycle.Outcome, *plan.Plan) {
-	in := cycle.Inputs{Now: noon, Enforcement: ptr.To(true)}
+func looked() (input.Inputs, cycle.Outcome, *plan.Plan) {
+	in := input.Inputs{Now: noon, Enforcement: ptr.To(true)}
 	in.Observed.Reported.Asked = true
 	out := cycle.Outcome{Budget: change.Budget{Left: math.MaxInt}}
 	return in, out, &plan.Plan{Revision: 7, Mode: plan.Enforce, Replicas: 3, Clusters: map[string]plan.Row{"a": {}, "b": {Replica: 1}, "c": {Replica: 2}}}
@@ -47,7 +49,7 @@ func (c Condition) line() string {
 
 func TestConditions(t *testing.T) {
 	type world struct {
-		in  *cycle.Inputs
+		in  *input.Inputs
 		out *cycle.Outcome
 		p   *plan.Plan
 	}
@@ -59,7 +61,7 @@ func TestConditions(t *testing.T) {
 	}{
 		"all is well": {func(world) {}, []string{planning, enforced, resting, sound}},
 		"what keeps the plan": {func(w world) {
-			w.out.Problems = []cycle.Problem{{Kind: "Told", Message: "this does not"}, {Kind: "Shrunk", Message: "most clusters are gone", Keeps: true}}
+			w.out.Problems = []problem.Problem{{Kind: "Told", Message: "this does not"}, {Kind: "Shrunk", Message: "most clusters are gone", Keeps: true}}
 			w.in.Paused = true
 		}, []string{"Planning=False Shrunk: most clusters are gone", enforced, resting, sound}},
 		"a trip goes before a freeze": {func(w world) { w.in.Tripped, w.in.Paused = "harm", true },
@@ -125,22 +127,22 @@ func TestARolloutIsAsTheLeaderHasIt(t *testing.T) {
 	since := noon.Add(-time.Minute)
 	waits := rollout.Progress{Outcome: rollout.Waiting, Why: "waiting: replica 1 is not ready", Left: 9 * time.Minute}
 	for name, test := range map[string]struct {
-		change func(*cycle.Inputs, *cycle.Outcome)
+		change func(*input.Inputs, *cycle.Outcome)
 		want   Rollout
 	}{
-		"what it waits for": {func(_ *cycle.Inputs, out *cycle.Outcome) { out.Progress = waits },
+		"what it waits for": {func(_ *input.Inputs, out *cycle.Outcome) { out.Progress = waits },
 			Rollout{Waits: "replica 1 is not ready", Deadline: noon.Add(9 * time.Minute)}},
-		"past its deadline": {func(_ *cycle.Inputs, out *cycle.Outcome) {
+		"past its deadline": {func(_ *input.Inputs, out *cycle.Outcome) {
 			out.Progress = waits
 			out.Progress.Left, out.Progress.Late = 0, true
 		},
 			Rollout{Waits: "replica 1 is not ready", Late: true}},
-		"the plan was written just now": {func(_ *cycle.Inputs, out *cycle.Outcome) { out.Progress, out.Changed = waits, true }, Rollout{}},
-		"break-glass":                   {func(in *cycle.Inputs, _ *cycle.Outcome) { in.BreakGlass = true }, Rollout{Waits: "enforcement is off, so the rollout stays where it is"}},
-		"a fleet that is not believed": {func(_ *cycle.Inputs, out *cycle.Outcome) {
-			out.Problems = []cycle.Problem{{Kind: "Told", Message: "no"}, {Kind: "Shrunk", Message: "most clusters are gone", Keeps: true}}
+		"the plan was written just now": {func(_ *input.Inputs, out *cycle.Outcome) { out.Progress, out.Changed = waits, true }, Rollout{}},
+		"break-glass":                   {func(in *input.Inputs, _ *cycle.Outcome) { in.BreakGlass = true }, Rollout{Waits: "enforcement is off, so the rollout stays where it is"}},
+		"a fleet that is not believed": {func(_ *input.Inputs, out *cycle.Outcome) {
+			out.Problems = []problem.Problem{{Kind: "Told", Message: "no"}, {Kind: "Shrunk", Message: "most clusters are gone", Keeps: true}}
 		}, Rollout{Waits: "most clusters are gone"}},
-		"clusters of later waves": {func(_ *cycle.Inputs, out *cycle.Outcome) {
+		"clusters of later waves": {func(_ *input.Inputs, out *cycle.Outcome) {
 			out.Memory.Changes.Target = map[string]int{"a": 1, "b": 2, "c": 2, "gone": 1}
 		}, Rollout{After: 1}},
 	} {
@@ -261,7 +263,7 @@ func TestAStatusIsBounded(t *testing.T) {
 			return printable.Text(strings.Repeat(of, rapid.IntRange(1, 2000).Draw(rt, "times")), 1000)
 		}
 		n := rapid.IntRange(0, 400).Draw(rt, "entries")
-		problem := cycle.Problem{Kind: "Kind", Subject: text("subject"), Message: text("message")}
+		problem := problem.Problem{Kind: "Kind", Subject: text("subject"), Message: text("message")}
 		for range n {
 			out.Problems = append(out.Problems, problem)
 			out.Verdict.Orphans = append(out.Verdict.Orphans, ownership.Orphan{Cluster: strings.Repeat("c", 253), Since: noon})

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"ballast/planner/apply"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/printable"
@@ -62,12 +62,12 @@ func KeyReplaced() Event {
 
 func HistoryDropped(problems []string) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryDropped", Message: fmt.Sprintf("%d parts of the history are not believed or cannot be read, and begin anew: %s",
-		len(problems), cycle.ClipList(problems))}
+		len(problems), problem.ClipList(problems))}
 }
 
 func HistoryFull(plans []int64, parts []string) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryFull", Message: fmt.Sprintf("the history has no room for all of it: %d earlier plans (nobody can go back to them) and %d parts of the memory are left out: %s; "+
-		"see whether there are cluster Secrets that nobody needs, or with very long names", len(plans), len(parts), cycle.ClipList(parts))}
+		"see whether there are cluster Secrets that nobody needs, or with very long names", len(plans), len(parts), problem.ClipList(parts))}
 }
 
 func HistoryReplaced(name string) Event {
@@ -151,7 +151,7 @@ type News struct {
 	known map[string]bool
 }
 
-func (n *News) Of(problems []cycle.Problem) []Event {
+func (n *News) Of(problems []problem.Problem) []Event {
 	const most = 20 // of one kind in one cycle, so that many of one do not hide another; the rest stands in `ballast status` and the metric
 	now := make(map[string]bool, len(problems))
 	told := map[string]int{}

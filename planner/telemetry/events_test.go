@@ -17,6 +17,8 @@ import (
 	"ballast/planner/apply"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/discover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -68,20 +70,20 @@ func TestEventsSayWhatHappenedAndWhatToDo(t *testing.T) {
 
 func TestAProblemIsToldWhenItAppears(t *testing.T) {
 	var n News
-	orphan := func(message string) cycle.Problem {
-		return cycle.Problem{Phase: cycle.PhaseDiscover, Subject: "c000", Kind: "Orphaned", Message: message}
+	orphan := func(message string) problem.Problem {
+		return problem.Problem{Phase: problem.PhaseDiscover, Subject: "c000", Kind: "Orphaned", Message: message}
 	}
-	other := cycle.Problem{Phase: cycle.PhasePoll, Subject: "apps", Kind: "LowCoverage", Message: "only 3 of 9"}
+	other := problem.Problem{Phase: problem.PhasePoll, Subject: "apps", Kind: "LowCoverage", Message: "only 3 of 9"}
 	for _, step := range []struct {
 		name     string
-		problems []cycle.Problem
+		problems []problem.Problem
 		want     []Event
 	}{
-		{"a first problem", []cycle.Problem{orphan("of 3")}, []Event{{"Warning", "Orphaned", "of 3", false}}},
-		{"the same in other words", []cycle.Problem{orphan("of 4")}, nil},
-		{"another beside it", []cycle.Problem{orphan("of 4"), other}, []Event{{"Warning", "LowCoverage", "only 3 of 9", false}}},
+		{"a first problem", []problem.Problem{orphan("of 3")}, []Event{{"Warning", "Orphaned", "of 3", false}}},
+		{"the same in other words", []problem.Problem{orphan("of 4")}, nil},
+		{"another beside it", []problem.Problem{orphan("of 4"), other}, []Event{{"Warning", "LowCoverage", "only 3 of 9", false}}},
 		{"both over", nil, nil},
-		{"the first again, reported twice", []cycle.Problem{orphan("of 5"), orphan("of 6")}, []Event{{"Warning", "Orphaned", "of 5", false}}},
+		{"the first again, reported twice", []problem.Problem{orphan("of 5"), orphan("of 6")}, []Event{{"Warning", "Orphaned", "of 5", false}}},
 	} {
 		if diff := cmp.Diff(step.want, n.Of(step.problems)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
@@ -92,11 +94,11 @@ func TestAProblemIsToldWhenItAppears(t *testing.T) {
 // TestManyProblemsAreToldInFew, and hide no other kind.
 func TestManyProblemsAreToldInFew(t *testing.T) {
 	var n News
-	var many []cycle.Problem
+	var many []problem.Problem
 	for i := range 500 {
-		many = append(many, cycle.Problem{Phase: cycle.PhaseDiscover, Subject: fmt.Sprintf("c%03d", i), Kind: "Orphaned", Message: fmt.Sprint(i)})
+		many = append(many, problem.Problem{Phase: problem.PhaseDiscover, Subject: fmt.Sprintf("c%03d", i), Kind: "Orphaned", Message: fmt.Sprint(i)})
 	}
-	many = append(many, cycle.Problem{Phase: cycle.PhasePoll, Kind: "LowCoverage", Message: "only 3 of 9"})
+	many = append(many, problem.Problem{Phase: problem.PhasePoll, Kind: "LowCoverage", Message: "only 3 of 9"})
 	got := n.Of(many)
 	want := make([]Event, 0, 22)
 	for i := range 20 {
@@ -167,12 +169,12 @@ func TestWhateverACycleSaysIsHarmless(t *testing.T) {
 		secretOf := func(name, shard string) discover.Secret {
 			return discover.Secret{Name: name, Cluster: text.Draw(t, "cluster"), Server: server, Shard: discover.ParseShard([]byte(shard)), HasData: true}
 		}
-		in := cycle.Inputs{Config: config.Default(), Discovered: discover.Input{Namespace: "argocd", Secrets: []discover.Secret{secretOf("a", "0"), secretOf("b", "1")}},
+		in := input.Inputs{Config: config.Default(), Discovered: discover.Input{Namespace: "argocd", Secrets: []discover.Secret{secretOf("a", "0"), secretOf("b", "1")}},
 			Pins: plan.Pins{text.Draw(t, "pin"): 3}, PinProblems: []plan.PinProblem{{Line: 1, Name: text.Draw(t, "bad pin"), Message: "x"}},
-			Cordon: text.Draw(t, "cordon"), Tripped: text.Draw(t, "tripped"), Rollback: &cycle.Rollback{Revision: 3, Problem: text.Draw(t, "rollback")},
+			Cordon: text.Draw(t, "cordon"), Tripped: text.Draw(t, "tripped"), Rollback: &input.Rollback{Revision: 3, Problem: text.Draw(t, "rollback")},
 			Workload: discover.Workload{Kind: plan.StatefulSet, Name: text.Draw(t, "workload"), Replicas: 2},
 			Fetched:  []poll.Fetched{{Metric: "apps", Err: text.Draw(t, "metric"), Warnings: []string{text.Draw(t, "warning")}}},
-			Observed: cycle.Observed{Known: true, Trouble: []string{text.Draw(t, "trouble")}}}
+			Observed: input.Observed{Known: true, Trouble: []string{text.Draw(t, "trouble")}}}
 		out := cycle.Run(in)
 		said := []string{out.Reason, out.Progress.Why}
 		for _, p := range out.Problems {
@@ -192,7 +194,7 @@ func TestWhateverACycleSaysIsHarmless(t *testing.T) {
 
 func TestAPinThatCannotBeReadIsAProblem(t *testing.T) {
 	doc := plan.ParseDocument(map[string]string{plan.KeyPins: "a: 1\n---\nb: 2\n"}, nil)
-	out := cycle.Run(cycle.Inputs{Config: config.Default(), PinProblems: doc.PinProblems, Pins: doc.Pins,
+	out := cycle.Run(input.Inputs{Config: config.Default(), PinProblems: doc.PinProblems, Pins: doc.Pins,
 		Discovered: discover.Input{Namespace: "argocd", Secrets: []discover.Secret{{Name: "a", Cluster: "a", Server: "https://a", HasData: true}}}})
 	for _, p := range out.Problems {
 		if p.Kind == "PinRefused" {
@@ -211,16 +213,16 @@ func TestAPinThatCannotBeReadIsAProblem(t *testing.T) {
 func TestOrphanedAndDoubledClustersAreEventsAndMetrics(t *testing.T) {
 	m, told := NewMetrics(prometheus.NewRegistry()), News{}
 	look := func(out cycle.Outcome) []string {
-		m.ObserveOutcome(cycle.Inputs{Now: sim.Epoch}, out, sim.Epoch)
+		m.ObserveOutcome(input.Inputs{Now: sim.Epoch}, out, sim.Epoch)
 		said := []string{fmt.Sprintf("%v orphaned, %v doubled", testutil.ToFloat64(m.orphaned), testutil.ToFloat64(m.doubled))}
 		for _, e := range told.Of(out.Problems) {
 			said = append(said, e.Type+" "+e.Reason+" "+e.Message)
 		}
 		return said
 	}
-	ill := cycle.Outcome{Problems: []cycle.Problem{
-		{Phase: cycle.PhaseOwnership, Kind: "Orphaned", Subject: "c1", Message: "no replica has c1"},
-		{Phase: cycle.PhaseOwnership, Kind: "Doubled", Subject: "c2", Message: "two replicas have c2"}}}
+	ill := cycle.Outcome{Problems: []problem.Problem{
+		{Phase: problem.PhaseOwnership, Kind: "Orphaned", Subject: "c1", Message: "no replica has c1"},
+		{Phase: problem.PhaseOwnership, Kind: "Doubled", Subject: "c2", Message: "two replicas have c2"}}}
 	ill.Verdict.Orphans, ill.Verdict.Doubled = []ownership.Orphan{{Cluster: "c1"}}, []ownership.Doubled{{Cluster: "c2"}}
 	got := [][]string{look(cycle.Outcome{}), look(ill), look(ill), look(cycle.Outcome{})}
 	want := [][]string{{"0 orphaned, 0 doubled"},

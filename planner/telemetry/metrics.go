@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
 )
@@ -147,13 +149,13 @@ func (m *Metrics) ObservePlanFault(kind string) {
 }
 
 // ObserveOutcome shows what a cycle saw and decided.
-func (m *Metrics) ObserveOutcome(in cycle.Inputs, out cycle.Outcome, now time.Time) {
+func (m *Metrics) ObserveOutcome(in input.Inputs, out cycle.Outcome, now time.Time) {
 	m.lastCycle.Set(float64(now.UnixMilli()) / 1000)
 	m.clusters.Set(float64(len(out.Fleet.Clusters)))
 	m.breakGlass.Set(BoolGauge(in.BreakGlass))
 	m.paused.Set(BoolGauge(in.Paused))
 	m.replicas.WithLabelValues("planned").Set(float64(out.Next.Replicas))
-	m.replicas.WithLabelValues("env").Set(float64(cycle.ControllerReplicas(in.Workload)))
+	m.replicas.WithLabelValues("env").Set(float64(standing.ControllerReplicas(in.Workload)))
 	m.replicas.WithLabelValues("found").Set(float64(in.Workload.Replicas))
 	m.replicas.WithLabelValues("ready").Set(float64(in.Workload.ReadyReplicas))
 	m.mode.Reset()

@@ -7,6 +7,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
 	"ballast/planner/plan"
 )
 
@@ -34,7 +35,7 @@ func (m *Metrics) registerOwnership(r prometheus.Registerer) {
 	r.MustRegister(m.orphaned, m.doubled, m.asked, m.unwell, m.cordoned, m.Moved, m.budget, m.tripped, m.wave)
 }
 
-func (m *Metrics) observeOwnership(in cycle.Inputs, out cycle.Outcome) {
+func (m *Metrics) observeOwnership(in input.Inputs, out cycle.Outcome) {
 	m.orphaned.Set(float64(len(out.Verdict.Orphans)))
 	m.doubled.Set(float64(len(out.Verdict.Doubled)))
 	m.asked.Set(BoolGauge(in.Observed.Reported.Asked))

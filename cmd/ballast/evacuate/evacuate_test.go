@@ -14,7 +14,7 @@ import (
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/steer"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
@@ -158,13 +158,13 @@ func TestHowEmptyAReplicaIs(t *testing.T) {
 		}
 	}
 	none := func(p *plan.Plan) { p.Clusters = map[string]plan.Row{"prod-eu": {Replica: 0}} }
-	at := func(name string, replicas ...int) cycle.Home {
-		return cycle.Home{Cluster: discover.Cluster{Shard: plan.Shard{ID: name}}, At: replicas}
+	at := func(name string, replicas ...int) standing.Home {
+		return standing.Home{Cluster: discover.Cluster{Shard: plan.Shard{ID: name}}, At: replicas}
 	}
 	lab := map[string]bool{"lab": true}
 	inCluster := at("in-cluster", 2)
 	inCluster.Cluster.Implicit = true
-	anywhere := cycle.Home{Cluster: discover.Cluster{Shard: plan.Shard{ID: "lab"}}, Unknown: true}
+	anywhere := standing.Home{Cluster: discover.Cluster{Shard: plan.Shard{ID: "lab"}}, Unknown: true}
 	for name, test := range map[string]struct {
 		plan    func(*plan.Plan)
 		pins    string
@@ -173,20 +173,20 @@ func TestHowEmptyAReplicaIs(t *testing.T) {
 	}{
 		"full":               {nil, "", steer.Standing{}, Emptying{Left: []string{"dev", "lab", "prod-ap", "stage-eu"}}},
 		"but for what stays": {nil, "dev: 2\n", steer.Standing{Fixed: lab}, Emptying{Left: []string{"prod-ap", "stage-eu"}, pinned: []string{"dev"}, Fixed: []string{"lab"}}},
-		"but for an unmanaged one, without a row":  {none, "", steer.Standing{Fixed: lab, Homes: []cycle.Home{at("lab", 2)}}, Emptying{Fixed: []string{"lab"}}},
-		"an unmanaged one is elsewhere":            {none, "", steer.Standing{Fixed: lab, Homes: []cycle.Home{at("lab", 1)}}, Emptying{}},
-		"an unmanaged one may be anywhere":         {none, "", steer.Standing{Fixed: lab, Homes: []cycle.Home{anywhere}}, Emptying{unknown: []string{"lab"}}},
-		"an immutable one is not where its row is": {func(p *plan.Plan) { p.Clusters = map[string]plan.Row{"lab": {Replica: 0}} }, "", steer.Standing{Fixed: lab, Homes: []cycle.Home{at("lab", 2)}}, Emptying{Fixed: []string{"lab"}}},
-		"a fixed one is counted once":              {nil, "dev: 2\nprod-ap: 2\nstage-eu: 2\n", steer.Standing{Fixed: lab, Homes: []cycle.Home{at("lab", 2)}}, Emptying{pinned: []string{"dev", "prod-ap", "stage-eu"}, Fixed: []string{"lab"}}},
-		"an implicit in-cluster":                   {none, "", steer.Standing{Homes: []cycle.Home{inCluster}}, Emptying{implicit: []string{"in-cluster"}}},
-		"a new one without a row":                  {none, "", steer.Standing{Homes: []cycle.Home{at("new", 2)}}, Emptying{Left: []string{"new"}}},
-		"one whose Secret does not say so yet":     {none, "", steer.Standing{Homes: []cycle.Home{at("prod-eu", 2)}}, Emptying{Left: []string{"prod-eu"}}},
+		"but for an unmanaged one, without a row":  {none, "", steer.Standing{Fixed: lab, Homes: []standing.Home{at("lab", 2)}}, Emptying{Fixed: []string{"lab"}}},
+		"an unmanaged one is elsewhere":            {none, "", steer.Standing{Fixed: lab, Homes: []standing.Home{at("lab", 1)}}, Emptying{}},
+		"an unmanaged one may be anywhere":         {none, "", steer.Standing{Fixed: lab, Homes: []standing.Home{anywhere}}, Emptying{unknown: []string{"lab"}}},
+		"an immutable one is not where its row is": {func(p *plan.Plan) { p.Clusters = map[string]plan.Row{"lab": {Replica: 0}} }, "", steer.Standing{Fixed: lab, Homes: []standing.Home{at("lab", 2)}}, Emptying{Fixed: []string{"lab"}}},
+		"a fixed one is counted once":              {nil, "dev: 2\nprod-ap: 2\nstage-eu: 2\n", steer.Standing{Fixed: lab, Homes: []standing.Home{at("lab", 2)}}, Emptying{pinned: []string{"dev", "prod-ap", "stage-eu"}, Fixed: []string{"lab"}}},
+		"an implicit in-cluster":                   {none, "", steer.Standing{Homes: []standing.Home{inCluster}}, Emptying{implicit: []string{"in-cluster"}}},
+		"a new one without a row":                  {none, "", steer.Standing{Homes: []standing.Home{at("new", 2)}}, Emptying{Left: []string{"new"}}},
+		"one whose Secret does not say so yet":     {none, "", steer.Standing{Homes: []standing.Home{at("prod-eu", 2)}}, Emptying{Left: []string{"prod-eu"}}},
 		"one whose Secret a wave is to write": {func(p *plan.Plan) {
 			live(func(r *plan.Rollout) {
 				r.Moves, r.Was = map[string]int{"prod-eu": 0}, map[string]int{"prod-eu": 2}
 			})(p)
 			none(p)
-		}, "", steer.Standing{Homes: []cycle.Home{at("prod-eu", 2)}}, Emptying{moving: 1, wave: "live, Moving, wave 1 of 2, 1 move"}},
+		}, "", steer.Standing{Homes: []standing.Home{at("prod-eu", 2)}}, Emptying{moving: 1, wave: "live, Moving, wave 1 of 2, 1 move"}},
 		"what nobody could see":               {none, "", steer.Standing{Unseen: "the Secrets"}, Emptying{unseen: "the Secrets"}},
 		"pinned by its Secret's own, not yet": {none, "", steer.Standing{Pins: plan.Pins{"prod-eu": 2}}, Emptying{pinned: []string{"prod-eu"}}},
 		"the server of one that stays": {func(p *plan.Plan) {

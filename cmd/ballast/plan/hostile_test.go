@@ -19,17 +19,18 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
 
 // hostileInputs are two Secrets of one server that differ, as in the report of this fault.
-func hostileInputs(server string) cycle.Inputs {
+func hostileInputs(server string) input.Inputs {
 	secret := func(name, shard string) discover.Secret {
 		return discover.Secret{Name: name, Cluster: "x", Server: server, Shard: discover.ParseShard([]byte(shard)), HasData: true}
 	}
-	in := cycle.Inputs{Now: fixture.Noon, Config: config.Default(), Discovered: discover.Input{Namespace: "argocd", Secrets: []discover.Secret{secret("x1", "0"), secret("x2", "1")}},
+	in := input.Inputs{Now: fixture.Noon, Config: config.Default(), Discovered: discover.Input{Namespace: "argocd", Secrets: []discover.Secret{secret("x1", "0"), secret("x2", "1")}},
 		Workload: discover.Workload{Kind: plan.StatefulSet, Namespace: "argocd", Name: fixture.ControllerName, Replicas: 2, ReadyReplicas: 2}}
 	in.Fetched = nil
 	return in
@@ -69,7 +70,7 @@ func TestSavedInputsHoldNoCredentials(t *testing.T) {
 	text, err := os.ReadFile(file)
 	fixture.MustDo(t, err)
 	fixture.CheckOutput(t, "the file", string(text))
-	var again cycle.Inputs
+	var again input.Inputs
 	fixture.MustDo(t, json.Unmarshal(text, &again))
 	got := []string{again.Config.Poll.Prometheus.URL, again.Owners.Err}
 	for _, s := range again.Discovered.Secrets {
@@ -95,10 +96,10 @@ func oddServers() []string {
 }
 
 // oddInputs are a Secret for each of these servers, with a row of its hash in the plan.
-func oddInputs() cycle.Inputs {
+func oddInputs() input.Inputs {
 	in := hostileInputs("https://both")
 	in.InForce = &plan.Plan{Revision: 1, Mode: plan.Observe, Replicas: 2, Clusters: map[string]plan.Row{}}
-	in.Observed.Work = map[int]cycle.ServerWork{0: {}}
+	in.Observed.Work = map[int]input.ServerWork{0: {}}
 	for i, server := range oddServers() {
 		name := fmt.Sprintf("odd%02d", i)
 		in.Discovered.Secrets = append(in.Discovered.Secrets,
@@ -139,7 +140,7 @@ func TestSavedInputsRunAgain(t *testing.T) {
 	text, err := os.ReadFile(file)
 	fixture.MustDo(t, err)
 	fixture.CheckOutput(t, "the file", string(text))
-	var again cycle.Inputs
+	var again input.Inputs
 	fixture.MustDo(t, json.Unmarshal(text, &again))
 	var got []string
 	for i, s := range again.Discovered.Secrets[2:] {

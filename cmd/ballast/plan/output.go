@@ -10,6 +10,8 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/controller"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
 )
@@ -17,7 +19,7 @@ import (
 // someMoves is how many moves the table lists unless asked for all.
 const someMoves = 20
 
-func writePlanTable(w io.Writer, in cycle.Inputs, out cycle.Outcome, all bool) error {
+func writePlanTable(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) error {
 	wl := in.Workload
 	env := "none"
 	if wl.EnvReplicas != nil {
@@ -54,7 +56,7 @@ func writeMetrics(w io.Writer, table measure.Table) {
 	say.To(w, "\n")
 }
 
-func writeCandidate(w io.Writer, in cycle.Inputs, out cycle.Outcome, all bool) error {
+func writeCandidate(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) error {
 	c := out.Candidate
 	if c == nil {
 		say.To(w, "\nNo evidence, no move: without believable metrics ballast would keep everything as it is.\n")
@@ -167,10 +169,10 @@ type planResult struct {
 	Now       []plan.Replica     `json:"now"`
 	Candidate *cycle.Candidate   `json:"candidate,omitempty"`
 	Ahead     *cycle.Forecast    `json:"ahead,omitempty"`
-	Problems  []cycle.Problem    `json:"problems,omitempty"`
+	Problems  []problem.Problem  `json:"problems,omitempty"`
 }
 
-func writePlanJSON(w io.Writer, in cycle.Inputs, out cycle.Outcome) error {
+func writePlanJSON(w io.Writer, in input.Inputs, out cycle.Outcome) error {
 	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now, Candidate: out.Candidate,
 		Ahead: cycle.Foresee(in, out), Problems: out.Problems}
 	for i, c := range out.Fleet.Clusters {

@@ -23,6 +23,8 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/controller"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/printable"
@@ -122,8 +124,8 @@ func (o *options) loadConfig(namespaceSet bool) (config.PlannerConfig, error) {
 }
 
 // observe gathers a cycle's inputs with a person's rights.
-func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, progress io.Writer) (cycle.Inputs, error) {
-	in := cycle.Inputs{Now: time.Now().UTC().Truncate(time.Second), Config: cfg}
+func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, progress io.Writer) (input.Inputs, error) {
+	in := input.Inputs{Now: time.Now().UTC().Truncate(time.Second), Config: cfg}
 	var err error
 	say.To(progress, "reading cluster Secrets and the application-controller in %s\n", cfg.Target.Namespace)
 	doc, err := connect.ReadDocument(ctx, c, cfg)
@@ -154,19 +156,19 @@ func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, pro
 }
 
 // readSaved is what the leader remembers; nothing where no leader ever saved anything.
-func readSaved(ctx context.Context, c client.Client, cfg config.PlannerConfig) (cycle.Saved, error) {
+func readSaved(ctx context.Context, c client.Client, cfg config.PlannerConfig) (memory.Saved, error) {
 	h, _, err := store.New(store.Options{Client: c, Reader: c, Namespace: cfg.Target.Namespace,
 		Plan: cfg.Plan.ConfigMap, History: cfg.Plan.History}).ReadHistory(ctx)
 	if err != nil {
-		return cycle.Saved{}, err
+		return memory.Saved{}, err
 	}
-	saved, problems := cycle.ReadSaved(h.Parts)
+	saved, problems := memory.OfSaved(h.Parts)
 	return saved, errors.Join(problems...)
 }
 
 // saveInputs writes what a cycle saw, without credentials: those within URLs become a mark. It answers how many
 // clusters' server URLs had some.
-func saveInputs(file string, in cycle.Inputs) (masked int, err error) {
+func saveInputs(file string, in input.Inputs) (masked int, err error) {
 	data, err := json.MarshalIndent(in, "", "  ")
 	if err != nil {
 		return 0, fmt.Errorf("encoding the inputs: %w", err)

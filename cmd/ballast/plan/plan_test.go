@@ -14,6 +14,7 @@ import (
 	"ballast/cmd/ballast/fixture"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
 	"ballast/planner/plan"
 )
 
@@ -70,20 +71,20 @@ func TestPlanReadsAFileAsThePlannerDoes(t *testing.T) {
 }
 
 // seenCycle is what a cycle saw, as a bug report has it; its rollouts are live, as they are by default.
-func seenCycle(t *testing.T, name string) cycle.Inputs {
+func seenCycle(t *testing.T, name string) input.Inputs {
 	t.Helper()
 	text, err := os.ReadFile(fixture.Checkout(t, "planner", "cycle", "testdata", "cycles", name+".json"))
 	fixture.MustDo(t, err)
-	var in cycle.Inputs
+	var in input.Inputs
 	fixture.MustDo(t, json.Unmarshal(text, &in))
 	in.Config.Rollout, in.Config.Change = config.Default().Rollout, config.Default().Change
 	return in
 }
 
 func TestPlanGolden(t *testing.T) {
-	for name, change := range map[string]func(*cycle.Inputs){
-		"ahead": func(in *cycle.Inputs) { in.Config.Mode = plan.Observe },
-		"under-way": func(in *cycle.Inputs) {
+	for name, change := range map[string]func(*input.Inputs){
+		"ahead": func(in *input.Inputs) { in.Config.Mode = plan.Observe },
+		"under-way": func(in *input.Inputs) {
 			in.InForce.Rollout = &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Moving, Since: in.Now, From: plan.Count{Replicas: 3, ControllerReplicas: 3}, Replicas: 4, ControllerReplicas: 16, Wave: 1, Waves: 3}
 		},
 	} {

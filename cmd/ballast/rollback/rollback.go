@@ -16,7 +16,7 @@ import (
 
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/steer"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
 	"ballast/planner/plan"
 	"ballast/planner/store"
 )
@@ -161,7 +161,7 @@ func (o *options) list(ctx context.Context, m *steer.PlanMap, out, notes io.Writ
 
 // refused is why the planner would not go back to a plan that is kept; empty: it would.
 func refused(k keptPlan, now plan.Plan) string {
-	return (&cycle.Rollback{Revision: k.Revision, Plan: k.plan}).Refused(now)
+	return (&input.Rollback{Revision: k.Revision, Plan: k.plan}).Refused(now)
 }
 
 // choose finds the plan to go back to, and refuses what cannot be with what can.

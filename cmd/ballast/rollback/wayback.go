@@ -13,6 +13,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
 	"ballast/planner/plan"
 )
 
@@ -44,7 +45,7 @@ type difference struct {
 func wayBack(doc plan.Document, secrets steer.Standing, then plan.Plan, at time.Time) difference {
 	now := *doc.Plan
 	in := secrets.Inputs(doc, at)
-	in.Rollback = &cycle.Rollback{Revision: then.Revision, Plan: &then}
+	in.Rollback = &input.Rollback{Revision: then.Revision, Plan: &then}
 	way := cycle.PreviewRollback(in)
 	d := difference{From: now.Revision, To: then.Revision, Replicas: [2]int{steer.ReplicasAhead(now), way.Replicas},
 		Moves: []cycle.Move{}, loads: map[string]string{}}

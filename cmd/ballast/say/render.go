@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/plan"
 )
 
@@ -94,7 +95,7 @@ func Moves(w io.Writer, moves []cycle.Move, loads map[string]string, most int) e
 }
 
 // Problems are a line each; ! marks those that keep loads from moving anything.
-func Problems(w io.Writer, problems []cycle.Problem) {
+func Problems(w io.Writer, problems []problem.Problem) {
 	for _, p := range problems {
 		mark := "-"
 		if p.Keeps {

@@ -17,7 +17,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/conflicts"
 	"ballast/planner/controller"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -121,7 +121,7 @@ func (s *observation) readLeaders(ctx context.Context, c client.Client) {
 	}
 	h, problems, err := kept.ReadHistory(ctx)
 	s.note("configmap "+name, err)
-	saved, dropped := cycle.ReadSaved(h.Parts)
+	saved, dropped := memory.OfSaved(h.Parts)
 	s.known = saved.Known
 	if len(dropped) > 0 {
 		problems = append(problems, errors.Join(dropped...).Error())

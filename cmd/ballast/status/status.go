@@ -14,6 +14,7 @@ import (
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/conflicts"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -97,7 +98,7 @@ type Overview struct {
 	Neighbours []conflicts.Finding `json:"neighbours,omitempty"`
 	Unseen     []string            `json:"unseen,omitempty"` // what this person may not read
 	Unread     []string            `json:"unread,omitempty"` // what could not be read for another reason
-	Problems   []cycle.Problem     `json:"problems,omitempty"`
+	Problems   []problem.Problem   `json:"problems,omitempty"`
 
 	now      time.Time
 	seesPods bool

@@ -23,7 +23,7 @@ import (
 	"ballast/cmd/ballast/connect"
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/say"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
 	"ballast/planner/status"
@@ -142,7 +142,7 @@ func unwellAndOrphaned(w *fixture.World) {
 
 func liveLacksAShard(w *fixture.World) {
 	w.OptedOut()
-	w.Said.Problems = []cycle.Problem{{Phase: cycle.PhaseRollout, Kind: "LiveNotReady",
+	w.Said.Problems = []problem.Problem{{Phase: problem.PhaseRollout, Kind: "LiveNotReady",
 		Message: `rollout.live begins nothing yet but a failover and a drain: unmanaged Secret "own" carries no shard: give it one from 0 to 2, or take the annotation ballast.argoproj.io/unmanaged off`}}
 }
 

@@ -9,6 +9,9 @@ import (
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/conflicts"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/sharding"
@@ -68,7 +71,7 @@ func (s *Overview) asked(v *observation) {
 	}
 	cordons, err := plan.ParseCordons(doc.Cordon)
 	if err != nil {
-		s.Problems = append(s.Problems, cycle.Problem{Phase: cycle.PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused", Message: err.Error()})
+		s.Problems = append(s.Problems, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationCordon, Kind: "CordonRefused", Message: err.Error()})
 	}
 	for _, c := range cordons {
 		if c.Until.After(v.now) {
@@ -95,8 +98,8 @@ func (s *Overview) showPods(v *observation) {
 		s.Pods = append(s.Pods, podStatus{Replica: p.Replica, Name: p.Name, Ready: p.Ready, Terminating: p.Terminating, Claimed: p.Claimed, Restarts: p.Restarts,
 			RestartedAt: p.RestartedAt, OOMKilled: p.OOMKilled, MemoryLimit: p.MemoryLimit, Clusters: len(r.LoadIndexes), Load: r.TotalLoadDisplay})
 	}
-	for _, problem := range v.pods.Problems {
-		s.Problems = append(s.Problems, cycle.Problem{Phase: cycle.PhaseOwnership, Kind: "PodsUnseen", Message: problem})
+	for _, unseen := range v.pods.Problems {
+		s.Problems = append(s.Problems, problem.Problem{Phase: problem.PhaseOwnership, Kind: "PodsUnseen", Message: unseen})
 	}
 	if !v.pods.Dynamic {
 		return
@@ -115,14 +118,14 @@ func (s *Overview) showPods(v *observation) {
 }
 
 // inputs are what is known of a cycle's outside the leader.
-func (v *observation) inputs() cycle.Inputs {
+func (v *observation) inputs() input.Inputs {
 	doc := v.state.Document
-	in := cycle.Inputs{Now: v.now, Config: v.config, InForce: doc.Plan, Pins: doc.Pins, Paused: doc.Paused, BreakGlass: doc.BreakGlass,
+	in := input.Inputs{Now: v.now, Config: v.config, InForce: doc.Plan, Pins: doc.Pins, Paused: doc.Paused, BreakGlass: doc.BreakGlass,
 		Tripped: doc.Tripped, Cordon: doc.Cordon,
-		Discovered: v.input, Workload: v.workload, Memory: cycle.Memory{Known: v.known}}
+		Discovered: v.input, Workload: v.workload, Memory: memory.Memory{Known: v.known}}
 	in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
 	if v.pods != nil {
-		in.Observed = cycle.Observed{Known: true, Dynamic: v.pods.Dynamic}
+		in.Observed = input.Observed{Known: true, Dynamic: v.pods.Dynamic}
 		for _, p := range v.pods.Pods {
 			in.Observed.Pods = append(in.Observed.Pods, p.Pod)
 		}
@@ -137,8 +140,8 @@ func (s *Overview) takeOver(said status.Status) {
 	if said.HeldUntil.After(s.now) {
 		s.HeldUntil = said.HeldUntil
 	}
-	known := func(p cycle.Problem) bool {
-		return slices.ContainsFunc(said.Problems, func(q cycle.Problem) bool { return p.Kind == q.Kind && p.Subject == q.Subject })
+	known := func(p problem.Problem) bool {
+		return slices.ContainsFunc(said.Problems, func(q problem.Problem) bool { return p.Kind == q.Kind && p.Subject == q.Subject })
 	}
 	s.Problems = append(slices.DeleteFunc(s.Problems, known), said.Problems...)
 }

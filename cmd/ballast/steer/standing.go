@@ -15,6 +15,8 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/plan"
@@ -53,7 +55,7 @@ func Has[V any](m map[string]V, name string) bool { _, ok := m[name]; return ok 
 type Standing struct {
 	Pins   plan.Pins       // nil: only those of the plan ConfigMap are known
 	Fixed  map[string]bool // clusters that ballast does not move: of an immutable, unmanaged or not selected Secret
-	Homes  []cycle.Home
+	Homes  []standing.Home
 	Unseen string // what could not be read, so that a cluster may be where none shows
 
 	Secrets  *discover.Input      // nil: they could not be read, and the plan's rows stand for them
@@ -62,8 +64,8 @@ type Standing struct {
 }
 
 // Inputs are what the planner's own judgement takes to say what will be.
-func (s Standing) Inputs(doc plan.Document, now time.Time) cycle.Inputs {
-	in := cycle.Inputs{Now: now, Config: s.config, InForce: doc.Plan, Pins: s.Pins, BreakGlass: doc.BreakGlass, Cordon: doc.Cordon, Workload: s.workload}
+func (s Standing) Inputs(doc plan.Document, now time.Time) input.Inputs {
+	in := input.Inputs{Now: now, Config: s.config, InForce: doc.Plan, Pins: s.Pins, BreakGlass: doc.BreakGlass, Cordon: doc.Cordon, Workload: s.workload}
 	if in.Pins == nil {
 		in.Pins = doc.Pins
 	}
@@ -105,7 +107,7 @@ func (m *PlanMap) StandsWhere(ctx context.Context, doc plan.Document, notes io.W
 	if err != nil {
 		return Standing{}, err
 	}
-	s.Homes, s.workload = cycle.Homes(all, w), w
+	s.Homes, s.workload = standing.Homes(all, w), w
 	return s, nil
 }
 
@@ -138,7 +140,7 @@ func (m *PlanMap) readSecrets(ctx context.Context, doc plan.Document, notes io.W
 			return Standing{}, all, err
 		}
 	}
-	now := cycle.Inputs{Discovered: ours, InForce: doc.Plan, Pins: doc.Pins, BreakGlass: doc.BreakGlass}
+	now := input.Inputs{Discovered: ours, InForce: doc.Plan, Pins: doc.Pins, BreakGlass: doc.BreakGlass}
 	fixed := fixedOf(all, ours)
 	return Standing{Pins: cycle.Compare(now).Pins, Fixed: fixed, Secrets: withOthers(ours, all, doc.Plan), config: settings}, all, nil
 }

@@ -12,6 +12,9 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/observed"
@@ -35,7 +38,7 @@ type Life struct {
 	Pins     plan.Pins
 	Paused   bool
 	Tripped  string
-	Rollback *cycle.Rollback
+	Rollback *input.Rollback
 	Refused  map[string]bool // Secrets that nobody may write
 	Deaf     bool            // Prometheus does not answer
 	Lossy    bool            // one write of ten is lost
@@ -48,7 +51,7 @@ type Life struct {
 
 	coin   *rand.Rand           // which writes are lost
 	looked observed.State       // what the last cycle knows of pods and owners
-	memory cycle.Memory         // the leader's
+	memory memory.Memory        // the leader's
 	parts  map[string][]byte    // the history's, as the last leader left it
 	given  map[string]bool      // clusters that repairs gave back since the last cycle
 	nudged map[string]time.Time // when a cluster was nudged last
@@ -99,7 +102,7 @@ func (l *Life) Elect() error {
 	if len(stale) > 0 {
 		return fmt.Errorf("packing the memory: %w", stale[0])
 	}
-	memory, dropped := cycle.MemoryOf(parts)
+	memory, dropped := memory.Of(parts)
 	if len(dropped) > 0 {
 		return fmt.Errorf("reading the memory: %w", dropped[0])
 	}
@@ -137,17 +140,17 @@ func (l *Life) Workload() discover.Workload {
 }
 
 // Inputs is what the leader gathers.
-func (l *Life) Inputs() cycle.Inputs {
+func (l *Life) Inputs() input.Inputs {
 	held := true
-	in := cycle.Inputs{
+	in := input.Inputs{
 		Now: l.Now, Config: l.Config, PlannerUser: sim.PlannerUser, Memory: l.memory,
 		InForce: l.Plan, Pins: l.Pins, Paused: l.Paused, Tripped: l.Tripped, Rollback: l.Rollback,
 		Discovered: l.Discovered(), Workload: l.Workload(), Fetched: []poll.Fetched{l.fetched()},
 		Enforcement: &held, Healed: slices.Sorted(maps.Keys(l.given)),
 	}
 	reports := l.Reports(l.Now)
-	found := cycle.StandingFleet(in)
-	in.Observed = cycle.Observed{Known: true, Pods: ownership.Pods(reports), Reported: l.Observation(reports, found)}
+	found := standing.Fleet(in)
+	in.Observed = input.Observed{Known: true, Pods: ownership.Pods(reports), Reported: l.Observation(reports, found)}
 	return in
 }
 
@@ -203,11 +206,11 @@ func (l *Life) mend() {
 	if l.Plan == nil || !l.Plan.Mode.Enforced() {
 		return
 	}
-	fleet := cycle.StandingFleet(cycle.Inputs{Discovered: l.Discovered(), Memory: l.memory, Now: l.Now})
-	seen := cycle.Seen(l.Plan.Clusters, fleet, l.memory.Known, l.Workload())
+	fleet := standing.Fleet(input.Inputs{Discovered: l.Discovered(), Memory: l.memory, Now: l.Now})
+	seen := standing.Seen(l.Plan.Clusters, fleet, l.memory.Known, l.Workload())
 	seen.Pods, seen.OwnersKnown, seen.Owned, seen.Looked = l.looked.Pods, l.looked.OwnersKnown, l.looked.Owned, l.looked.Looked
 	o := diff.Options{Nudge: l.Config.Rollout.Live != nil && l.Config.Rollout.Live.Nudge, Now: l.Now}
-	for _, step := range diff.Steps(plan.NewView(*l.Plan, cycle.AllPins(l.Pins, fleet.Clusters)), seen, o).Steps {
+	for _, step := range diff.Steps(plan.NewView(*l.Plan, standing.Pins(l.Pins, fleet.Clusters)), seen, o).Steps {
 		if !l.loses() {
 			l.do(step)
 		}

@@ -13,7 +13,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
 	"ballast/planner/plan"
 	"ballast/planner/sim"
 )
@@ -141,7 +141,7 @@ func (l *luck) misfortune() error {
 	case "rollback":
 		if n := len(l.History); n > 0 {
 			back := l.History[l.coin.IntN(n)]
-			l.Rollback = &cycle.Rollback{Revision: back.Revision, Plan: &back}
+			l.Rollback = &input.Rollback{Revision: back.Revision, Plan: &back}
 			l.note("a person asks for plan %d", back.Revision)
 		}
 	case "resume":

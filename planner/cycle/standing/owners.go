@@ -1,10 +1,11 @@
-package cycle
+package standing
 
 import (
 	"slices"
 	"strconv"
 	"strings"
 
+	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -28,29 +29,29 @@ func ControllerReplicas(w discover.Workload) int {
 	return n
 }
 
-// heldEnv is what the plan holds the env at: as found, and not at all where there is none, since adding it would
+// Env is what the plan holds the env at: as found, and not at all where there is none, since adding it would
 // restart every pod.
-func heldEnv(w discover.Workload) int {
+func Env(w discover.Workload) int {
 	if w.EnvReplicas == nil {
 		return 0
 	}
 	return ControllerReplicas(w)
 }
 
-// algorithm is the one in use: the workload's env, else argocd-cmd-params-cm.
-func algorithm(in Inputs) sharding.Algorithm {
+// Algorithm is the one in use: the workload's env, else argocd-cmd-params-cm.
+func Algorithm(in input.Inputs) sharding.Algorithm {
 	if in.Workload.Algorithm != "" {
 		return sharding.AlgorithmOf(in.Workload.Algorithm)
 	}
 	return sharding.AlgorithmOf(in.Discovered.Algorithm)
 }
 
-// ownersNow is the replica that owns each cluster of the fleet today: the one that says so itself or is seen in
-// metrics, else the explicit shard, else the algorithm's. discover.Nobody where no replica has that number, or Argo CD
+// Owners is the replica that owns each cluster of the fleet today: the one that says so itself or is seen in
+// metrics, else the explicit shard, else the algorithm's. sharding.Nobody where no replica has that number, or Argo CD
 // skips the cluster.
-func ownersNow(in Inputs, fleet discover.Fleet) []int {
+func Owners(in input.Inputs, fleet discover.Fleet) []int {
 	replicas := ControllerReplicas(in.Workload)
-	owners := sharding.Owners(fleet.Clusters, algorithm(in), replicas, nil)
+	owners := sharding.Owners(fleet.Clusters, Algorithm(in), replicas, nil)
 	seen := seenOwners(in.Owners, in.Workload, in.Observed.Pods)
 	for i, c := range fleet.Clusters {
 		owner, ok := seen[c.Shard.Server]
@@ -60,7 +61,7 @@ func ownersNow(in Inputs, fleet discover.Fleet) []int {
 		if ok && owner < replicas && !c.Skip && !c.Implicit {
 			owners[i] = owner
 		}
-		if owners[i] >= foundReplicas(in.Workload) {
+		if owners[i] >= Replicas(in.Workload) {
 			owners[i] = sharding.Nobody // the env promises more replicas than run: nobody reconciles this cluster
 		}
 	}
@@ -98,7 +99,7 @@ func replicaOf(pod string, w discover.Workload, pods []observed.Pod) (int, bool)
 		if i < 0 {
 			return 0, false
 		}
-		return pods[i].Replica, true // discover.Nobody without a slot
+		return pods[i].Replica, true // sharding.Nobody without a slot
 	}
 	digits, ok := strings.CutPrefix(pod, w.Name+"-")
 	if !ok {
@@ -108,25 +109,13 @@ func replicaOf(pod string, w discover.Workload, pods []observed.Pod) (int, bool)
 	return n, err == nil && n >= 0
 }
 
-// foundReplicas is the workload's count as a plan may hold it: a workload found at 0 has stopped reconciling
+// Replicas is the workload's count as a plan may hold it: a workload found at 0 has stopped reconciling
 // everything, which no plan may keep, so it comes back at what its env says it had.
-func foundReplicas(w discover.Workload) int {
+func Replicas(w discover.Workload) int {
 	if w.Replicas > 0 {
 		return w.Replicas
 	}
 	return ControllerReplicas(w)
-}
-
-// firstPlan is the fleet as it is: it moves nothing and scales nothing.
-func firstPlan(in Inputs) plan.Plan {
-	return plan.Plan{
-		Mode:               in.Config.Mode,
-		Target:             TargetOf(in.Workload),
-		PlannerUser:        in.PlannerUser,
-		Replicas:           foundReplicas(in.Workload),
-		ControllerReplicas: heldEnv(in.Workload),
-		Clusters:           map[string]plan.Row{},
-	}
 }
 
 func TargetOf(w discover.Workload) plan.Target {

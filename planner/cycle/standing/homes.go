@@ -1,8 +1,9 @@
-package cycle
+package standing
 
 import (
 	"slices"
 
+	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/sharding"
 )
@@ -18,11 +19,11 @@ type Home struct {
 // Homes says of every cluster where Argo CD has it: also of those that have no row, by an opted-out Secret or without
 // one.
 func Homes(in discover.Input, w discover.Workload) []Home {
-	seen := Inputs{Discovered: in, Workload: w}
-	a, replicas := algorithm(seen), ControllerReplicas(w)
+	seen := input.Inputs{Discovered: in, Workload: w}
+	a, replicas := Algorithm(seen), ControllerReplicas(w)
 	in.InClusterOwner = sharding.InClusterOwner(a, replicas)
 	seen.Discovered = in
-	fleet := StandingFleet(seen)
+	fleet := Fleet(seen)
 	computed := slices.Clone(fleet.Clusters)
 	for i := range computed {
 		computed[i].Explicit = discover.ShardValue{}

@@ -1,4 +1,4 @@
-package cycle
+package standing
 
 import (
 	"testing"

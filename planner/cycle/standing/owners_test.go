@@ -1,14 +1,12 @@
-package cycle
+package standing
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ballast/planner/discover"
 	"ballast/planner/observed"
-	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 )
@@ -39,25 +37,5 @@ func TestSeenOwners(t *testing.T) {
 				t.Errorf("owners (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestWhatPodsSayComesFirst: c000 to c003 are asked for by Prometheus and of the pods themselves.
-func TestWhatPodsSayComesFirst(t *testing.T) {
-	w := newWorld(1, 1, 1, 1)
-	w.in.Owners = poll.Fetched{Samples: []poll.Sample{
-		{Key: "argocd-application-controller-0|" + server("c000")}, {Key: "argocd-application-controller-0|" + server("c001")},
-		{Key: "argocd-application-controller-0|" + server("c002")}, {Key: "argocd-application-controller-0|" + server("c003")},
-	}}
-	w.in.Observed.Reported.Clusters = map[string]ownership.ClusterObservation{
-		"c000": {Owners: []int{2}}, "c001": {Owners: []int{1, 2}}, "c002": {Owners: []int{ownership.NoReplica}},
-	}
-	fleet := fleetOf(t, w)
-	got := map[string]int{}
-	for i, owner := range ownersNow(w.in, fleet) {
-		got[fleet.Clusters[i].Shard.ID] = owner
-	}
-	if diff := cmp.Diff(map[string]int{"c000": 2, "c001": 0, "c002": 0, "c003": 0}, got, cmpopts.IgnoreMapEntries(func(name string, _ int) bool { return name[0] != 'c' })); diff != "" {
-		t.Errorf("owners (-want +got):\n%s", diff)
 	}
 }

@@ -1,4 +1,4 @@
-package cycle
+package memory
 
 import (
 	"testing"
@@ -9,15 +9,16 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/failover"
+	"ballast/planner/sim"
 )
 
 func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
 	changes := Changes{
-		Target: map[string]int{"c001": 2}, Cause: change.Drain, Ledger: change.Ledger{{At: epoch, Moves: 3, Cause: change.Drain}},
-		Trip: &change.Trip{At: epoch, Reason: change.Orphaned, Why: "c001 has no owner"}, Failover: failover.Last{Replica: 1, At: epoch},
+		Target: map[string]int{"c001": 2}, Cause: change.Drain, Ledger: change.Ledger{{At: sim.Epoch, Moves: 3, Cause: change.Drain}},
+		Trip: &change.Trip{At: sim.Epoch, Reason: change.Orphaned, Why: "c001 has no owner"}, Failover: failover.Last{Replica: 1, At: sim.Epoch},
 	}
-	changes.Ownership.Lost = map[string]time.Time{"c001": epoch}
-	whole := Memory{Changes: changes, HoldOff: epoch}
+	changes.Ownership.Lost = map[string]time.Time{"c001": sim.Epoch}
+	whole := Memory{Changes: changes, HoldOff: sim.Epoch}
 	limits, others := changes, Changes{Target: changes.Target, Ownership: changes.Ownership}
 	limits.Target, limits.Ownership.Lost = nil, nil
 	broken := "reading what was known of moves: "
@@ -41,8 +42,8 @@ func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
 			if test.spoil != "" {
 				parts[test.spoil] = []byte("no part")
 			}
-			got, dropped := ReadSaved(parts)
-			if diff := cmp.Diff(test.want, got, equalTimes, cmpopts.EquateEmpty()); diff != "" {
+			got, dropped := OfSaved(parts)
+			if diff := cmp.Diff(test.want, got, cmpopts.EquateApproxTime(0), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			var says []string
@@ -54,7 +55,7 @@ func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
 			}
 		})
 	}
-	if got, dropped := ReadSaved(nil); !cmp.Equal(Saved{}, got) || len(dropped) > 0 {
+	if got, dropped := OfSaved(nil); !cmp.Equal(Saved{}, got) || len(dropped) > 0 {
 		t.Errorf("of no history %+v is saved, dropped %v", got, dropped)
 	}
 }

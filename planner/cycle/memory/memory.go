@@ -1,4 +1,5 @@
-package cycle
+// Package memory is what a cycle hands to the next one, and the history's parts that keep it for the next leader.
+package memory
 
 import (
 	"fmt"
@@ -7,8 +8,11 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/discover"
+	"ballast/planner/evaluate"
 	"ballast/planner/failover"
 	"ballast/planner/gz"
+	"ballast/planner/measure"
+	"ballast/planner/ownership"
 )
 
 // The history's parts that are the planner's memory.
@@ -90,8 +94,8 @@ func packed(v any) func() ([]byte, error) {
 	return func() ([]byte, error) { return partBounds().PackJSON(v) }
 }
 
-// MemoryOf reads the memory back. A part that cannot be read begins anew and is reported; the others serve.
-func MemoryOf(parts map[string][]byte) (Memory, []error) {
+// Of reads the memory back. A part that cannot be read begins anew and is reported; the others serve.
+func Of(parts map[string][]byte) (Memory, []error) {
 	var m Memory
 	var dropped []error
 	if part, ok := parts[partFleet]; ok {
@@ -129,4 +133,51 @@ func MemoryOf(parts map[string][]byte) (Memory, []error) {
 		}
 	}
 	return m, dropped
+}
+
+// Memory is what a cycle hands to the next one, through the history ConfigMap, so that it survives a change of leaders.
+type Memory struct {
+	Known    discover.Known       `json:"known,omitzero"`
+	Gone     map[string]time.Time `json:"gone,omitempty"` // rows whose Secret went, and when that was seen first
+	LastGood measure.LastGood     `json:"lastGood,omitzero"`
+	Votes    evaluate.History     `json:"votes,omitzero"`
+	HoldOff  time.Time            `json:"holdOff,omitzero"` // when a rollout failed last
+	Heaviest Heaviest             `json:"heaviest,omitzero"`
+	Changes  Changes              `json:"changes,omitzero"`
+
+	// The Secrets as they were seen last: their servers, and when each was made. Never in the history; the next leader
+	// goes by the rows.
+	Servers map[string]string    `json:"servers,omitempty"`
+	Made    map[string]time.Time `json:"made,omitempty"`
+}
+
+// Changes is what is remembered of moves and of those who carry them.
+type Changes struct {
+	Target    map[string]int       `json:"target,omitempty"`   // where the live rollout under way goes, by cluster; its plan has the present wave only
+	Cause     change.Cause         `json:"cause,omitempty"`    // of the rollout under way
+	Ledger    change.Ledger        `json:"ledger,omitempty"`   // moves that were made
+	Pinned    map[string]time.Time `json:"pinned,omitempty"`   // clusters whose pins or repairs were counted, and when
+	Failed    map[string]time.Time `json:"failed,omitempty"`   // clusters that a failover moved, and when
+	Stopped   time.Time            `json:"stopped,omitzero"`   // when x0y stopped the fleet for a Secret's pin last
+	Counted   time.Time            `json:"counted,omitzero"`   // the stage whose moves were counted last, by its since
+	Began     change.Signs         `json:"began,omitzero"`     // what was seen when the present wave began
+	Watch     change.Watch         `json:"watch,omitzero"`     // waves that still answer for what follows
+	Trip      *change.Trip         `json:"trip,omitempty"`     // why ballast stopped itself
+	TripTold  bool                 `json:"tripTold,omitempty"` // the plan ConfigMap has the annotation, so that its absence is a person's word
+	Replicas  failover.Memory      `json:"replicas,omitzero"`
+	Failover  failover.Last        `json:"failover,omitzero"`
+	Ownership ownership.Memory     `json:"ownership,omitzero"`
+}
+
+// holdOff is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is likely
+// to be there still, and each try restarts them.
+const holdOff = 30 * time.Minute
+
+// HeldUntil is when a rollout that failed no longer keeps others from beginning; zero where it does not.
+func (m Memory) HeldUntil(now time.Time) time.Time {
+	since := now.Sub(m.HoldOff)
+	if m.HoldOff.IsZero() || since < 0 || since >= holdOff {
+		return time.Time{}
+	}
+	return m.HoldOff.Add(holdOff)
 }

@@ -1,0 +1,20 @@
+package cycle
+
+import (
+	"ballast/planner/plan"
+)
+
+// Candidate is what the partition would do, whether or not it is decided for.
+type Candidate struct {
+	Replicas []plan.Replica `json:"replicas"`
+	Moves    []Move         `json:"moves,omitempty"`
+	Lost     []string       `json:"lost,omitempty"`
+	Verdict  string         `json:"verdict"` // what the evaluation says of it
+}
+
+// Move is one cluster's change of replica.
+type Move struct {
+	Cluster string `json:"cluster"`
+	From    int    `json:"from"`
+	To      int    `json:"to"`
+}
