@@ -28,15 +28,15 @@ func (c Cause) known() bool { return slices.Contains(Causes(), c) }
 func (c Cause) Limited() bool { return c != Pin && c != Healing && c != Failover }
 
 // WaitsFor reports whether moves of this cause wait for earlier ones of another. Nobody has the clusters of a replica
-// that is unwell, so that they wait for failovers alone. What people ask for waits neither for pins, of which who may
-// create Secrets makes as many as he likes, nor for what was put back after another writer. Levelling waits for
-// everything.
+// that is unwell, so that they wait for failovers alone. What people ask for waits neither for levelling, which would
+// spend the budget of each day, nor for pins, of which who may create Secrets makes as many as he likes, nor for what
+// was put back after another writer. Levelling waits for everything.
 func (c Cause) WaitsFor(other Cause) bool {
 	switch c {
 	case Failover:
 		return other == Failover
 	case Drain, Rollback:
-		return other != Pin && other != Healing
+		return other == Failover || other == Drain || other == Rollback
 	}
 	return true
 }

@@ -16,13 +16,14 @@ func TestAPinHealingAndAFailoverNeverWaitForTheBudget(t *testing.T) {
 	}
 }
 
-// TestWhatEachCauseWaitsFor: whoever may create Secrets pins as many of his as he likes, and must keep no failover waiting by it.
+// TestWhatEachCauseWaitsFor: whoever may create Secrets pins as many of his as he likes, and must keep no failover waiting by it; and levelling, which
+// spends its budget each day, keeps nothing waiting but itself.
 func TestWhatEachCauseWaitsFor(t *testing.T) {
 	want := map[Cause][]Cause{
 		Balance:  {Balance, Failover, Drain, Healing, Rollback, Pin},
 		Failover: {Failover},
-		Drain:    {Balance, Failover, Drain, Rollback},
-		Rollback: {Balance, Failover, Drain, Rollback},
+		Drain:    {Failover, Drain, Rollback},
+		Rollback: {Failover, Drain, Rollback},
 	}
 	for _, cause := range Causes() {
 		if cause == Pin || cause == Healing {

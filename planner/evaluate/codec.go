@@ -24,11 +24,12 @@ func bounds() gz.Bounds { return gz.Bounds{Bytes: 8 << 20, Nested: 4 + 3*maxBall
 // document is a history as it is kept: each cluster's name once, and each candidate's replicas in the names' order.
 // Clusters and the candidates' keys ascend.
 type document struct {
-	Version    int      `json:"version"`
-	Basis      string   `json:"basis"`
-	Ballots    []Ballot `json:"ballots"`
-	Clusters   []string `json:"clusters"`
-	Candidates []row    `json:"candidates"`
+	Version    int       `json:"version"`
+	Basis      string    `json:"basis"`
+	Since      time.Time `json:"since,omitzero"`
+	Ballots    []Ballot  `json:"ballots"`
+	Clusters   []string  `json:"clusters"`
+	Candidates []row     `json:"candidates"`
 }
 
 type row struct {
@@ -42,6 +43,9 @@ type row struct {
 // per cent of the clusters: sixty of them take less than 100 kB.
 func (h History) MarshalBinary() ([]byte, error) {
 	d := document{Version: version, Basis: h.Basis, Clusters: clusterNames(h.Candidates)}
+	if !h.Since.IsZero() {
+		d.Since = h.Since.UTC()
+	}
 	for _, b := range h.Ballots {
 		d.Ballots = append(d.Ballots, Ballot{At: b.At.UTC(), Key: b.Key})
 	}
@@ -68,7 +72,7 @@ func (h *History) UnmarshalBinary(data []byte) error {
 	if err := d.check(); err != nil {
 		return err
 	}
-	*h = History{Basis: d.Basis, Ballots: d.Ballots}
+	*h = History{Basis: d.Basis, Since: d.Since, Ballots: d.Ballots}
 	if len(d.Candidates) > 0 {
 		h.Candidates = make(map[string]Candidate, len(d.Candidates))
 	}
@@ -119,6 +123,8 @@ func (d document) check() error {
 		return errors.New("its candidates are not in order")
 	case slices.ContainsFunc(d.Ballots, func(b Ballot) bool { return b.At.Location() != time.UTC }):
 		return errors.New("a ballot's time is not in UTC")
+	case d.Since.Location() != time.UTC:
+		return errors.New("the time at which it began is not in UTC")
 	}
 	for _, r := range d.Candidates {
 		if err := r.check(d.Clusters); err != nil {

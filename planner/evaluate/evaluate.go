@@ -24,10 +24,11 @@ type Ballot struct {
 	Key string    `json:"key"`
 }
 
-// History is what a vote has so far. Basis is what all candidates agree on. A candidate is kept by its Key, or was
-// dropped to bound the memory; its ballots then still count against the others.
+// History is what a vote has so far. Basis is what all candidates agree on, Since when the vote began. A candidate is
+// kept by its Key, or was dropped to bound the memory; its ballots then still count against the others.
 type History struct {
 	Basis      string               `json:"basis,omitempty"`
+	Since      time.Time            `json:"since,omitzero"`
 	Ballots    []Ballot             `json:"ballots,omitempty"`
 	Candidates map[string]Candidate `json:"candidates,omitempty"`
 }
@@ -48,11 +49,12 @@ const (
 	MostVotes     Reason = "MostVotes"     // wanted more often than any other
 	AsIs          Reason = "AsIs"          // None takes every candidate
 	TooFewSamples Reason = "TooFewSamples" // the vote goes on
+	WindowOpen    Reason = "WindowOpen"    // there are enough samples, and the vote goes on until its window ends
 	NewVote       Reason = "NewVote"       // the bounds or many clusters changed, so that it began anew, and goes on
 )
 
 // Election is the outcome of a vote: Key and Candidate are set if Elected. Votes of Samples wanted it; Needed is the
-// number of samples below which nothing is elected.
+// number of samples below which nothing is elected, Until the time before which nothing is.
 type Election struct {
 	Elected   bool
 	Key       string
@@ -60,6 +62,7 @@ type Election struct {
 	Votes     int
 	Samples   int
 	Needed    int
+	Until     time.Time
 	Reason    Reason
 }
 
@@ -72,6 +75,8 @@ func (e Election) String() string {
 		return fmt.Sprintf("wanted by %d of %d samples, more than any other", e.Votes, e.Samples)
 	case NewVote:
 		return fmt.Sprintf("the bounds or many clusters changed: a new vote has %d of %d samples", e.Samples, e.Needed)
+	case WindowOpen:
+		return fmt.Sprintf("the vote has %d samples, and goes on until %s", e.Samples, e.Until.UTC().Format(time.RFC3339))
 	default:
 		return fmt.Sprintf("the vote has %d of %d samples", e.Samples, e.Needed)
 	}

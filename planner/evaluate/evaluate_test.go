@@ -70,11 +70,13 @@ type vote struct {
 
 func TestMostWanted(t *testing.T) {
 	hour := evaluate.MostWantedOptions{Window: time.Hour, MinSamples: 3}
+	// A vote that began at noon ends at one.
 	elected := func(c evaluate.Candidate, votes, samples int) evaluate.Election {
-		return evaluate.Election{Elected: true, Key: evaluate.Key(c), Candidate: c, Votes: votes, Samples: samples, Needed: 3, Reason: evaluate.MostVotes}
+		return evaluate.Election{Elected: true, Key: evaluate.Key(c), Candidate: c, Votes: votes, Samples: samples, Needed: 3,
+			Until: at(60), Reason: evaluate.MostVotes}
 	}
-	waiting := func(samples int, why evaluate.Reason) evaluate.Election {
-		return evaluate.Election{Samples: samples, Needed: 3, Reason: why}
+	waiting := func(samples, since int, why evaluate.Reason) evaluate.Election {
+		return evaluate.Election{Samples: samples, Needed: 3, Until: at(since + 60), Reason: why}
 	}
 	for name, tc := range map[string]struct {
 		votes    []vote
@@ -82,28 +84,34 @@ func TestMostWanted(t *testing.T) {
 		want     evaluate.Election
 		sentence string
 	}{
-		"the first sample of a vote": {[]vote{{0, planA, ""}}, hour, waiting(1, evaluate.NewVote),
+		"the first sample of a vote": {[]vote{{0, planA, ""}}, hour, waiting(1, 0, evaluate.NewVote),
 			"the bounds or many clusters changed: a new vote has 1 of 3 samples"},
-		"too few samples": {[]vote{{0, planA, ""}, {1, planA, ""}}, hour, waiting(2, evaluate.TooFewSamples),
+		"too few samples": {[]vote{{0, planA, ""}, {60, planA, ""}}, hour, waiting(2, 0, evaluate.TooFewSamples),
 			"the vote has 2 of 3 samples"},
-		"the most votes win, not the latest": {[]vote{{0, planA, ""}, {1, planA, ""}, {2, planB, ""}}, hour, elected(planA, 2, 3),
+		"enough samples before the window ends": {[]vote{{0, planA, ""}, {1, planA, ""}, {2, planA, ""}, {59, planA, ""}}, hour, waiting(4, 0, evaluate.WindowOpen),
+			"the vote has 4 samples, and goes on until 2026-07-01T13:00:00Z"},
+		"the most votes win, not the latest": {[]vote{{0, planA, ""}, {30, planA, ""}, {60, planB, ""}}, hour, elected(planA, 2, 3),
 			"wanted by 2 of 3 samples, more than any other"},
-		"ties go to the newest ballot": {[]vote{{0, planB, ""}, {1, planC, ""}, {2, planA, ""}}, hour, elected(planA, 1, 3), ""},
-		"one sample is enough if asked so": {[]vote{{0, planA, ""}}, evaluate.MostWantedOptions{Window: time.Hour},
-			evaluate.Election{Elected: true, Key: evaluate.Key(planA), Candidate: planA, Votes: 1, Samples: 1, Needed: 1, Reason: evaluate.MostVotes}, ""},
-		"an election resets the history":                {[]vote{{0, planA, ""}, {1, planA, ""}, {2, planA, ""}, {3, planB, ""}}, hour, waiting(1, evaluate.TooFewSamples), ""},
-		"a ballot as old as the window counts":          {[]vote{{0, planA, ""}, {1, planA, ""}, {60, planB, ""}}, hour, elected(planA, 2, 3), ""},
-		"an older one does not":                         {[]vote{{0, planA, ""}, {1, planA, ""}, {61, planB, ""}}, hour, waiting(2, evaluate.TooFewSamples), ""},
-		"a clock set back leaves ballots of the future": {[]vote{{30, planA, ""}, {31, planA, ""}, {5, planB, ""}}, hour, waiting(1, evaluate.TooFewSamples), ""},
-		"another basis starts a new vote":               {[]vote{{0, planA, ""}, {1, planA, ""}, {2, planB, "clusters v2"}}, hour, waiting(1, evaluate.NewVote), ""},
-		"one cluster more or less goes on":              {[]vote{{0, planA, ""}, {1, withUK, ""}, {2, planA, ""}}, hour, elected(planA, 2, 3), ""},
-		"two of three other clusters start a new vote":  {[]vote{{0, planA, ""}, {1, planA, ""}, {2, elsewhere, ""}}, hour, waiting(1, evaluate.NewVote), ""},
+		"ties go to the newest ballot": {[]vote{{0, planB, ""}, {30, planC, ""}, {60, planA, ""}}, hour, elected(planA, 1, 3), ""},
+		"one sample is enough if asked so": {[]vote{{0, planA, ""}}, evaluate.MostWantedOptions{},
+			evaluate.Election{Elected: true, Key: evaluate.Key(planA), Candidate: planA, Votes: 1, Samples: 1, Needed: 1, Until: at(0), Reason: evaluate.MostVotes}, ""},
+		"an election resets the history": {[]vote{{0, planA, ""}, {30, planA, ""}, {60, planA, ""}, {61, planB, ""}}, hour,
+			waiting(1, 61, evaluate.TooFewSamples), ""},
+		"a late sample ends the vote; older ones than the window do not count": {[]vote{{0, planA, ""}, {1, planA, ""}, {2, planB, ""}, {3, planB, ""}, {62, planB, ""}}, hour,
+			elected(planB, 3, 3), ""},
+		"too old samples are too few":                   {[]vote{{0, planA, ""}, {1, planA, ""}, {61, planB, ""}}, hour, waiting(2, 0, evaluate.TooFewSamples), ""},
+		"a clock set back leaves ballots of the future": {[]vote{{30, planA, ""}, {31, planA, ""}, {5, planB, ""}}, hour, waiting(1, 5, evaluate.TooFewSamples), ""},
+		"a clock that was ahead makes no vote longer": {[]vote{{300, planA, ""}, {0, planA, ""}, {30, planA, ""}, {60, planA, ""}}, hour,
+			elected(planA, 3, 3), ""},
+		"another basis starts a new vote":              {[]vote{{0, planA, ""}, {30, planA, ""}, {60, planB, "clusters v2"}}, hour, waiting(1, 60, evaluate.NewVote), ""},
+		"one cluster more or less goes on":             {[]vote{{0, planA, ""}, {30, withUK, ""}, {60, planA, ""}}, hour, elected(planA, 2, 3), ""},
+		"two of three other clusters start a new vote": {[]vote{{0, planA, ""}, {30, planA, ""}, {60, elsewhere, ""}}, hour, waiting(1, 60, evaluate.NewVote), ""},
 		"what was dropped for its size cannot win": { // room for one candidate: the present one
-			[]vote{{0, planA, ""}, {1, planA, ""}, {2, planB, ""}}, evaluate.MostWantedOptions{Window: time.Hour, MinSamples: 3, MaxAssignments: 3},
+			[]vote{{0, planA, ""}, {30, planA, ""}, {60, planB, ""}}, evaluate.MostWantedOptions{Window: time.Hour, MinSamples: 3, MaxAssignments: 3},
 			elected(planB, 1, 3), ""},
 		"the most wanted are kept": { // room for two candidates: A with two votes rather than the newer C
-			[]vote{{0, planA, ""}, {1, planA, ""}, {2, planC, ""}, {3, planB, ""}}, evaluate.MostWantedOptions{Window: time.Hour, MinSamples: 4, MaxAssignments: 4},
-			evaluate.Election{Elected: true, Key: evaluate.Key(planA), Candidate: planA, Votes: 2, Samples: 4, Needed: 4, Reason: evaluate.MostVotes}, ""},
+			[]vote{{0, planA, ""}, {20, planA, ""}, {40, planC, ""}, {60, planB, ""}}, evaluate.MostWantedOptions{Window: time.Hour, MinSamples: 4, MaxAssignments: 4},
+			evaluate.Election{Elected: true, Key: evaluate.Key(planA), Candidate: planA, Votes: 2, Samples: 4, Needed: 4, Until: at(60), Reason: evaluate.MostVotes}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var h evaluate.History
@@ -130,13 +138,13 @@ func TestHistoryHoldsWhatTheVoteHas(t *testing.T) {
 	_, h := evaluate.MostWanted(evaluate.History{}, planA, "v1", at(0), o)
 	_, h = evaluate.MostWanted(h, planB, "v1", at(1), o)
 	a, b := evaluate.Key(planA), evaluate.Key(planB)
-	want := evaluate.History{Basis: "v1",
+	want := evaluate.History{Basis: "v1", Since: at(0),
 		Ballots:    []evaluate.Ballot{{At: at(0), Key: a}, {At: at(1), Key: b}},
 		Candidates: map[string]evaluate.Candidate{a: planA, b: planB}}
 	if d := cmp.Diff(want, h); d != "" {
 		t.Errorf("two ballots (-want +got)\n%s", d)
 	}
-	_, reset := evaluate.MostWanted(h, planB, "v1", at(2), o)
+	_, reset := evaluate.MostWanted(h, planB, "v1", at(60), o)
 	if d := cmp.Diff(evaluate.History{Basis: "v1"}, reset); d != "" {
 		t.Errorf("after the election (-want +got)\n%s", d)
 	}
@@ -144,7 +152,7 @@ func TestHistoryHoldsWhatTheVoteHas(t *testing.T) {
 		t.Errorf("the election changed its input (-want +got)\n%s", d)
 	}
 	_, aged := evaluate.MostWanted(h, planB, "v1", at(61), o)
-	want = evaluate.History{Basis: "v1",
+	want = evaluate.History{Basis: "v1", Since: at(0),
 		Ballots:    []evaluate.Ballot{{At: at(1), Key: b}, {At: at(61), Key: b}},
 		Candidates: map[string]evaluate.Candidate{b: planB}}
 	if d := cmp.Diff(want, aged); d != "" {
@@ -163,6 +171,39 @@ func TestBallotsAreBounded(t *testing.T) {
 	oldest := noon.Add(2001 * time.Second)
 	if len(h.Ballots) != 10_000 || !h.Ballots[0].At.Equal(oldest) {
 		t.Errorf("%d ballots since %v, want 10000 since %v", len(h.Ballots), h.Ballots[0].At, oldest)
+	}
+}
+
+// A vote that an older version wrote has no time at which it began: that of its oldest ballot counts.
+func TestAVoteOfAnOlderVersionGoesOn(t *testing.T) {
+	o := evaluate.MostWantedOptions{Window: time.Hour, MinSamples: 2}
+	_, h := evaluate.MostWanted(evaluate.History{}, planA, "v1", at(0), o)
+	h.Since = time.Time{}
+	e, next := evaluate.MostWanted(h, planA, "v1", at(30), o)
+	if e.Reason != evaluate.WindowOpen || !next.Since.Equal(at(0)) {
+		t.Errorf("%v, since %v; want the vote to go on since %v", e, next.Since, at(0))
+	}
+	if e, _ = evaluate.MostWanted(next, planA, "v1", at(60), o); !e.Elected {
+		t.Errorf("%v, want an election", e)
+	}
+}
+
+// However short the interval, a vote of a day holds at most one election, and as many as its samples allow.
+func TestOneElectionAWindow(t *testing.T) {
+	for _, window := range []time.Duration{time.Hour, 24 * time.Hour, 168 * time.Hour} {
+		o := evaluate.MostWantedOptions{Window: window, MinSamples: 5}
+		var h evaluate.History
+		elections := 0
+		for i := range 14 * 24 * 6 {
+			var e evaluate.Election
+			if e, h = evaluate.MostWanted(h, planA, "v1", at(10*i), o); e.Elected {
+				elections++
+			}
+		}
+		// the window is closed by the sample at its end, and the next vote begins with the one after it
+		if want := int(14 * 24 * time.Hour / (window + 10*time.Minute)); elections != want {
+			t.Errorf("window %v: %d elections in two weeks, want %d", window, elections, want)
+		}
 	}
 }
 
@@ -204,8 +245,11 @@ func checkElection(t *rapid.T, h evaluate.History, c evaluate.Candidate, basis s
 	}
 	votes[evaluate.Key(c)]++
 	newest[evaluate.Key(c)] = now
-	if e.Samples != samples || e.Elected != (samples >= o.MinSamples) {
-		t.Fatalf("%+v, and there are %d samples", e, samples)
+	if ends := !now.Before(e.Until); e.Samples != samples || e.Elected != (samples >= o.MinSamples && ends) {
+		t.Fatalf("%+v at %v, and there are %d samples", e, now, samples)
+	}
+	if samples == 1 && !e.Until.Equal(now.Add(o.Window)) {
+		t.Fatalf("%+v at %v, and it began now", e, now)
 	}
 	if !e.Elected {
 		return

@@ -14,7 +14,7 @@ const maxBallots = 10_000
 
 // MostWantedOptions are a vote's rules.
 type MostWantedOptions struct {
-	Window         time.Duration // a ballot counts that long
+	Window         time.Duration // a vote lasts that long at least, and a ballot counts that long
 	MinSamples     int           // ballots that an election takes; less than 1 = 1
 	MaxAssignments int           // clusters in all kept candidates together; 0 = DefaultMaxAssignments
 
@@ -22,8 +22,8 @@ type MostWantedOptions struct {
 	Counts func(cluster string) bool
 }
 
-// MostWanted casts a ballot for c and elects the candidate with the most votes, ties to the newest ballot. It returns
-// the history to go on with; h is not changed.
+// MostWanted casts a ballot for c, and once the vote has lasted for the window elects the candidate with the most votes,
+// ties to the newest ballot. It returns the history to go on with; h is not changed.
 //
 // Basis is a hash of what candidates must agree on to be comparable (bounds): another basis starts a new vote. Ballots
 // do not count either for candidates of other clusters than c's, of those that Counts names and but for a tenth: a
@@ -35,7 +35,7 @@ type MostWantedOptions struct {
 // stay, but they cannot win.
 func MostWanted(h History, c Candidate, basis string, now time.Time, o MostWantedOptions) (Election, History) {
 	key, running := Key(c), h.Basis == basis
-	next := History{Basis: basis}
+	next := History{Basis: basis, Since: now}
 	if running {
 		cast := counting(h.Ballots, now, o.Window)
 		dropped := len(cast)
@@ -43,15 +43,22 @@ func MostWanted(h History, c Candidate, basis string, now time.Time, o MostWante
 		dropped -= len(next.Ballots)
 		running = dropped == 0 || len(next.Ballots) > 0
 	}
+	if len(next.Ballots) > 0 {
+		next.Since = h.began(next.Ballots[0].At)
+	}
 	next.Ballots = append(next.Ballots, Ballot{At: now, Key: key})
 	ranking := rank(next.Ballots)
 	next.Candidates = keep(h.Candidates, ranking, key, c, o)
 
-	e := Election{Samples: len(next.Ballots), Needed: max(o.MinSamples, 1), Reason: TooFewSamples}
-	if e.Samples < e.Needed {
-		if !running {
-			e.Reason = NewVote
-		}
+	e := Election{Samples: len(next.Ballots), Needed: max(o.MinSamples, 1), Until: next.Since.Add(o.Window), Reason: TooFewSamples}
+	switch {
+	case e.Samples < e.Needed && !running:
+		e.Reason = NewVote
+		return e, next
+	case e.Samples < e.Needed:
+		return e, next
+	case now.Before(e.Until):
+		e.Reason = WindowOpen
 		return e, next
 	}
 	for _, t := range ranking {
@@ -61,6 +68,15 @@ func MostWanted(h History, c Candidate, basis string, now time.Time, o MostWante
 		}
 	}
 	return e, History{Basis: basis}
+}
+
+// began is when the vote began whose oldest ballot that counts is of that time. A vote of an older version says nothing
+// of it, and a time in the future is no time that passed.
+func (h History) began(oldest time.Time) time.Time {
+	if h.Since.IsZero() || h.Since.After(oldest) {
+		return oldest
+	}
+	return h.Since
 }
 
 // counting returns the ballots within the window, in their order, with room for one more.
