@@ -81,7 +81,7 @@ func (c crashCase) config(namespace string) config.PlannerConfig {
 	cfg.Mode, cfg.Rollout = plan.Enforce, c.mode.rollout()
 	cfg.Target = plan.Target{Kind: plan.StatefulSet, Namespace: namespace, Name: crashWorkload}
 	cfg.Partition.Replicas, cfg.Partition.MaxReplicas = &config.Replicas{Fixed: c.replicas}, &most
-	cfg.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(time.Hour), MinSamples: 2}}
+	cfg.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(time.Minute), MinSamples: 2}}
 	cfg.Failover = &config.Failover{After: config.Duration(2 * time.Minute), Settle: config.Duration(time.Minute)}
 	if c.change != nil {
 		c.change(&cfg)

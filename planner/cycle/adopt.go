@@ -45,6 +45,9 @@ type adoption struct {
 
 func adopt(in input.Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *adoption {
 	a := &adoption{in: in, fleet: fleet, owners: standing.Owners(in, fleet), pins: pins, next: base.Clone(), gone: map[string]time.Time{}, beside: standing.Servers(fleet)}
+	if a.next.Clusters == nil { // a plan that says nothing of any
+		a.next.Clusters = map[string]plan.Row{}
+	}
 	a.frame()
 	a.reportOrphans()
 	a.reportStopped()

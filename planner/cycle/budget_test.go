@@ -32,7 +32,7 @@ func (w *liveWorld) imbalanced() {
 // its deadline, and flush the plans that people can go back to.
 func TestWithoutABudgetNothingBegins(t *testing.T) {
 	for name, elect := range map[string]config.Evaluate{
-		"by vote": {MostWanted: &config.MostWanted{Window: config.Duration(time.Hour), MinSamples: 3}}, "at once": {None: &config.None{}},
+		"by vote": {MostWanted: &config.MostWanted{Window: config.Duration(2 * time.Minute), MinSamples: 3}}, "at once": {None: &config.None{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := undecided(t, skewed(40)...)
@@ -161,7 +161,8 @@ func TestWhatTheBudgetLeavesOfAChange(t *testing.T) {
 		"a shrink leaves the others where they are":    {def, 30, 0, 2, drain, change.Balance, "", []string{"c002", "c005", "c008"}, 2},
 		"a shrink that fits":                           {def, 40, 0, 2, drain, change.Balance, "", []string{"c002", "c005", "c008", "c009"}, 2},
 		"what is on a replica that goes leaves before": {def, 20, 0, 2, drain, change.Balance, "", []string{"c005", "c008"}, 3},
-		"no replica goes without a budget":             {def, 20, 2, 2, drain, change.Rollback, "waits for the move budget: no cluster may move before 2026-11-20T10:00:00Z: made 2 of 2 within 1h (Balance 2)", nil, 3},
+		"no replica goes without a budget":             {def, 20, 2, 2, drain, change.Balance, "waits for the move budget: no cluster may move before 2026-11-20T10:00:00Z: made 2 of 2 within 1h (Balance 2)", nil, 3},
+		"levelling keeps no rollback waiting":          {def, 20, 2, 2, drain, change.Rollback, "", []string{"c005", "c008"}, 3},
 		"replicas come without one":                    {def, 20, 2, 4, level, change.Balance, "", nil, 4},
 		"x0y: all of it fits":                          {x0y, 30, 0, 3, level, change.Balance, "", []string{"c003", "c008", "c009"}, 3},
 		"x0y: it stops the fleet once":                 {x0y, 30, 1, 3, level, change.Balance, "waits until 2026-11-20T10:00:00Z for a move budget of 3 at once, since every replica stops for it: 2 more clusters may move now: made 1 of 3 within 1h (Balance 1)", nil, 3},
@@ -225,7 +226,7 @@ func TestWhatWaitsForTheBudgetIsVotedForOnce(t *testing.T) {
 	w := newWorld(skewed(24)...)
 	w.in.Config.Rollout = config.Rollout{X0Y: &config.X0YRollout{}, StageTimeout: config.Duration(10 * time.Minute)}
 	w.in.Config.Change.Moves.Rate = []config.Rate{{Percent: 100, Period: config.Duration(time.Hour)}}
-	w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(time.Hour), MinSamples: 5}}
+	w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(4 * time.Minute), MinSamples: 5}}
 	w.cycle()
 	w.in.Memory.Changes.Ledger = change.Ledger{{At: w.in.Now, Moves: 20, Cause: change.Pin}}
 	w.run(20)
@@ -233,7 +234,7 @@ func TestWhatWaitsForTheBudgetIsVotedForOnce(t *testing.T) {
 		t.Fatalf("rollout %+v, verdict %q", r, w.last.Candidate.Verdict)
 	}
 	w.in.Now = epoch.Add(59 * time.Minute)
-	w.run(1)
+	w.run(5)
 	if r := w.in.InForce.Rollout; r == nil || r.Mode != plan.ModeX0Y {
 		t.Errorf("rollout %+v when there is room, want x0y: %q", r, w.last.Candidate.Verdict)
 	}

@@ -158,7 +158,7 @@ func (a *adoption) firm(i int) placement.Cluster {
 		if c.Explicit.N < a.next.Replicas { // else it is replica 0's to Argo CD, and opens no replica
 			firm.At = c.Explicit.N
 		}
-	case c.Unmanaged || c.Immutable:
+	case (c.Unmanaged || c.Immutable) && c.Explicit.State == discover.ShardValid: // else it follows the number of replicas, and sets none
 		firm.At = a.owners[i]
 	}
 	most := a.next.MaxReplicas

@@ -43,7 +43,7 @@ type liveWorld struct {
 func newLiveWorld(loads ...float64) *liveWorld {
 	w := &liveWorld{world: newWorld(loads...), down: map[int]bool{}, taken: map[string]bool{}, history: map[string][]int{}}
 	w.in.Config.Rollout = config.Rollout{Live: &config.LiveRollout{MaxMovesPerWave: 5, Nudge: true}, StageTimeout: config.Duration(10 * time.Minute)}
-	w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(time.Hour), MinSamples: 3}}
+	w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(2 * time.Minute), MinSamples: 3}}
 	w.in.Config.Partition.MinReplicas = nil
 	return w
 }

@@ -185,7 +185,7 @@ func drawLives(t *rapid.T) *lives {
 	}
 	c.Evaluate = config.Evaluate{}
 	if rapid.Bool().Draw(t, "votes") {
-		c.Evaluate.MostWanted = &config.MostWanted{Window: config.Duration(time.Hour), MinSamples: 3}
+		c.Evaluate.MostWanted = &config.MostWanted{Window: config.Duration(2 * time.Minute), MinSamples: 3}
 	}
 	c.Failover = &config.Failover{After: config.Duration(2 * time.Minute), Settle: config.Duration(time.Minute)}
 	for i := range w.in.Discovered.Secrets {

@@ -173,7 +173,7 @@ func TestAFaultStopsWhatBallastBeginsByItself(t *testing.T) {
 				w.step(time.Minute) // beyond its grace
 			}
 			unlevel(w)
-			w.in.Config.Evaluate.MostWanted = &config.MostWanted{Window: config.Duration(20 * time.Minute), MinSamples: 3}
+			w.in.Config.Evaluate.MostWanted = &config.MostWanted{Window: config.Duration(2 * time.Minute), MinSamples: 3}
 			w.waves, w.counts = nil, nil
 			for range 55 {
 				w.step(time.Minute)

@@ -42,7 +42,7 @@ func TestNobodysSecretKeepsAVoteFromItsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := adopted(t, make([]float64, 40)...)
-			w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(time.Hour), MinSamples: 10}}
+			w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(9 * time.Minute), MinSamples: 10}}
 			for _, s := range w.in.Discovered.Secrets {
 				w.setLoad(s.Name, 10)
 			}
@@ -75,7 +75,7 @@ func TestAnElectionKeepsToWhatStands(t *testing.T) {
 	own := []string{"aaa0", "aaa1", "aaa2"}
 	voting := func(t *testing.T) *liveWorld {
 		w := adopted(t, slices.Repeat([]float64{10}, 40)...)
-		w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(time.Hour), MinSamples: 10}}
+		w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(9 * time.Minute), MinSamples: 10}}
 		w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 3}
 		w.idle = map[string]bool{}
 		for _, name := range own {
@@ -138,7 +138,7 @@ func TestWhatCannotBeMovedLevelsNothing(t *testing.T) {
 			w := adopted(t, slices.Repeat([]float64{100}, 40)...)
 			w.in.Config.Partition.Replicas, w.in.Config.Partition.Capacity = &config.Replicas{Fixed: 4}, nil
 			w.in.Config.Change.Moves.Rate = nil
-			w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(time.Hour), MinSamples: 3}}
+			w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(2 * time.Minute), MinSamples: 3}}
 			w.add("own", 0)
 			w.idle = map[string]bool{"own": true}
 			for range 180 {

@@ -58,9 +58,11 @@ type Rule string
 const (
 	Pin           Rule = "Pin"           // a fixed item is on its replica
 	SameServer    Rule = "SameServer"    // Secrets with one server URL are on one replica
+	Apart         Rule = "Apart"         // items of a group are on different replicas
 	MaxReplicas   Rule = "MaxReplicas"   // never more replicas
 	FixedReplicas Rule = "FixedReplicas" // that many replicas
 	MinReplicas   Rule = "MinReplicas"   // never fewer replicas
+	Closed        Rule = "Closed"        // a closed replica receives nothing
 	MaxClusters   Rule = "MaxClusters"   // never more clusters on one replica
 )
 
@@ -78,6 +80,8 @@ func (l Lost) String() string {
 	switch {
 	case l.What == MaxClusters:
 		return fmt.Sprintf("replica %d has more clusters than maxClustersPerReplica since %q joined it: %s goes first", l.Replica, l.Item, l.To)
+	case l.What == Closed:
+		return fmt.Sprintf("replica %d is closed, and %q goes there: %s goes first", l.Replica, l.Item, l.To)
 	case l.To == Pin:
 		return fmt.Sprintf("there are more replicas than the fixed number, for %q is pinned to replica %d", l.Item, l.Replica)
 	default:

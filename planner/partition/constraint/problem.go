@@ -1,0 +1,180 @@
+// Package constraint is what the partitioners but LPT are asked: the items, the plan in force, and every rule that they
+// keep to; and which rules clash.
+//
+// What must be together is one Item. What must be apart is a Group. A closed (cordoned) replica keeps what it has and
+// receives nothing but what is pinned to it. Rules that leave no plan at all are an Error, which names a set of them
+// that clashes and of which none could be left out; the rules of partition.Lost give way to each other instead.
+package constraint
+
+import (
+	"fmt"
+	"slices"
+
+	"ballast/planner/partition"
+	"ballast/planner/plan"
+)
+
+// Problem is a question. Its slices are only read.
+type Problem struct {
+	Items  []partition.Item
+	Bounds partition.Bounds
+
+	// The plan in force: Now is each item's replica, in the order of Items; what is not within 0..Replicas-1 has none.
+	// nil: there is no plan.
+	Now      []int
+	Replicas int
+
+	Closed []bool // by replica; those beyond its length are open
+	Apart  []Group
+}
+
+// Group is items of which no two are on one replica, by their places in Items.
+type Group struct {
+	Name  string
+	Items []int
+}
+
+// Setting is a problem that was checked. Loads are those of the items, Frame.Capacity with them, divided by what all
+// have in common: the same fleet in another unit is the same problem, to the last digit.
+type Setting struct {
+	partition.Frame
+	Problem
+	Loads  []plan.Load
+	Total  plan.Load
+	Groups Groups
+	Seats  map[int]int // a replica for each item of a group, if those that look for one should be at a loss
+}
+
+// Check refuses what has no plan.
+func (p Problem) Check() (Setting, error) {
+	frame, err := partition.NewFrame(p.Items, p.Bounds)
+	if err != nil {
+		return Setting{}, err
+	}
+	if p.Now != nil && len(p.Now) != len(p.Items) {
+		return Setting{}, fmt.Errorf("partitioning %d items: the plan in force has %d", len(p.Items), len(p.Now))
+	}
+	s := Setting{Frame: frame, Problem: p}
+	if s.Groups, err = newGroups(p); err != nil {
+		return Setting{}, err
+	}
+	if s.Seats, err = s.seat(); err != nil {
+		return Setting{}, err
+	}
+	s.reduce()
+	return s, nil
+}
+
+// Stands is an item's replica in the plan in force, partition.Free if it has none.
+func (p *Problem) Stands(i int) int {
+	if p.Now == nil || p.Now[i] < 0 || p.Now[i] >= p.Replicas {
+		return partition.Free
+	}
+	return p.Now[i]
+}
+
+// IsClosed reports whether a replica receives nothing.
+func (p *Problem) IsClosed(replica int) bool { return replica < len(p.Closed) && p.Closed[replica] }
+
+// reduce divides loads and capacity by their greatest common divisor.
+func (s *Setting) reduce() {
+	unit := s.Frame.Capacity
+	s.Loads = make([]plan.Load, len(s.Items))
+	for i := range s.Items {
+		load := s.Items[i].Load
+		s.Loads[i] = load
+		s.Total += load
+		if unit != 1 {
+			unit = gcd(unit, load)
+		}
+	}
+	if unit <= 1 {
+		return
+	}
+	for i := range s.Loads {
+		s.Loads[i] /= unit
+	}
+	s.Total /= unit
+	s.Frame.Capacity /= unit
+	s.Frame.Heaviest /= unit
+}
+
+func gcd(a, b plan.Load) plan.Load {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// Twice is an item that a list has twice; callers that order items by ID find it.
+func Twice(id string) error { return fmt.Errorf("partitioning %q: it is there twice", id) }
+
+// Groups indexes groups by item.
+type Groups struct {
+	of    [][]int32 // by item; nil: there are no groups
+	names []string
+}
+
+func newGroups(p Problem) (Groups, error) {
+	if len(p.Apart) == 0 {
+		return Groups{}, nil
+	}
+	g := Groups{of: make([][]int32, len(p.Items)), names: make([]string, len(p.Apart))}
+	for k, group := range p.Apart {
+		g.names[k] = group.Name
+		for _, i := range group.Items {
+			if i < 0 || i >= len(p.Items) {
+				return Groups{}, fmt.Errorf("partitioning group %q: it names item %d of %d", group.Name, i, len(p.Items))
+			}
+			if slices.Contains(g.of[i], int32(k)) {
+				return Groups{}, &Error{Set: []Constraint{
+					{Rule: partition.SameServer, Item: p.Items[i].ID}, {Rule: partition.Apart, Group: group.Name}}}
+			}
+			g.of[i] = append(g.of[i], int32(k))
+		}
+	}
+	return g, nil
+}
+
+// Any reports whether there are groups.
+func (g *Groups) Any() bool { return g.of != nil }
+
+// Of are the groups of an item, by number.
+func (g *Groups) Of(i int) []int32 {
+	if g.of == nil {
+		return nil
+	}
+	return g.of[i]
+}
+
+// Taken counts which groups are on which replicas.
+type Taken map[uint64]int32
+
+func seatOf(group int32, replica int) uint64 { return uint64(group)<<32 | uint64(uint32(replica)) }
+
+// Add counts an item's groups n more times on a replica.
+func (t Taken) Add(groups []int32, replica int, n int32) {
+	for _, g := range groups {
+		t[seatOf(g, replica)] += n
+	}
+}
+
+// Has reports whether one of the groups is on the replica already.
+func (t Taken) Has(groups []int32, replica int) bool {
+	for _, g := range groups {
+		if t[seatOf(g, replica)] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Twice reports whether the replica has one of the groups more than once.
+func (t Taken) Twice(groups []int32, replica int) bool {
+	for _, g := range groups {
+		if t[seatOf(g, replica)] > 1 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,321 @@
+package sticky_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"ballast/planner/partition"
+	"ballast/planner/partition/constraint"
+	"ballast/planner/partition/sticky"
+	"ballast/planner/plan"
+)
+
+func drawBounds(t *rapid.T) partition.Bounds {
+	most := rapid.IntRange(1, 12).Draw(t, "maxReplicas")
+	b := partition.Bounds{
+		MaxReplicas: most,
+		MinReplicas: rapid.IntRange(0, most).Draw(t, "minReplicas"),
+		MaxClusters: rapid.SampledFrom([]int{0, 0, 0, 3, 8}).Draw(t, "maxClusters"),
+		Capacity:    plan.Load(rapid.SampledFrom([]int64{0, 30, 100, 300}).Draw(t, "capacity")),
+	}
+	if rapid.IntRange(0, 3).Draw(t, "is fixed") == 0 {
+		b.Fixed = rapid.IntRange(1, 14).Draw(t, "fixed")
+	}
+	return b
+}
+
+func drawProblem(t *rapid.T) constraint.Problem {
+	p := constraint.Problem{Bounds: drawBounds(t), Replicas: rapid.IntRange(1, 10).Draw(t, "replicas")}
+	n := rapid.IntRange(0, 40).Draw(t, "items")
+	p.Now = make([]int, n)
+	for i := range n {
+		it := partition.Item{ID: fmt.Sprintf("c%02d", i), Clusters: 1, Replica: partition.Free,
+			Load: plan.Load(rapid.Int64Range(0, 40).Draw(t, "load"))}
+		if rapid.IntRange(0, 7).Draw(t, "is a unit") == 0 {
+			it.Clusters = rapid.IntRange(2, 4).Draw(t, "clusters")
+		}
+		if rapid.IntRange(0, 9).Draw(t, "is pinned") == 0 {
+			it.Replica = rapid.IntRange(0, p.Bounds.MaxReplicas-1).Draw(t, "pin")
+		}
+		p.Items = append(p.Items, it)
+		p.Now[i] = rapid.IntRange(-1, p.Replicas).Draw(t, "now")
+	}
+	for r := range p.Replicas {
+		if rapid.IntRange(0, 9).Draw(t, "is closed") == 0 {
+			p.Closed = append(p.Closed, make([]bool, r+1-len(p.Closed))...)
+			p.Closed[r] = true
+		}
+	}
+	if n > 1 {
+		for g := range rapid.IntRange(0, 3).Draw(t, "groups") {
+			p.Apart = append(p.Apart, constraint.Group{Name: fmt.Sprint("g", g),
+				Items: rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 1, min(n, 5), rapid.ID).Draw(t, "group")})
+		}
+	}
+	return p
+}
+
+func drawOptions(t *rapid.T) sticky.Options {
+	return sticky.Options{MaxMoves: rapid.SampledFrom([]int{0, 0, 1, 2, 5}).Draw(t, "maxMoves"), DrainDue: rapid.Bool().Draw(t, "drain is due")}
+}
+
+// ask answers nil where the rules clash; every other error fails the test.
+func ask(t *rapid.T, p constraint.Problem, o sticky.Options) *sticky.Answer {
+	t.Logf("%+v, %+v", p, o)
+	a, err := sticky.Plan(p, o)
+	var clash *constraint.Error
+	if errors.As(err, &clash) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &a
+}
+
+func TestEveryPlanKeepsEveryRule(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, o := drawProblem(t), drawOptions(t)
+		a := ask(t, p, o)
+		if a == nil {
+			return
+		}
+		checkSums(t, p, a)
+		checkCount(t, p, a)
+		checkRules(t, p, a)
+		checkMoves(t, p, o, a)
+	})
+}
+
+func checkSums(t *rapid.T, p constraint.Problem, a *sticky.Answer) {
+	loads, clusters := make([]plan.Load, a.Replicas), make([]int, a.Replicas)
+	for i, r := range a.Of {
+		if at := p.Items[i].Replica; at != partition.Free && at != r {
+			t.Fatalf("%q is pinned to %d and is on %d", p.Items[i].ID, at, r)
+		}
+		loads[r] += p.Items[i].Load
+		clusters[r] += p.Items[i].Clusters
+	}
+	if d := cmp.Diff(loads, a.Loads) + cmp.Diff(clusters, a.Clusters); d != "" {
+		t.Fatalf("loads and clusters (-added up +said)\n%s", d)
+	}
+}
+
+func checkCount(t *rapid.T, p constraint.Problem, a *sticky.Answer) {
+	frame, err := partition.NewFrame(p.Items, p.Bounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Replicas < frame.Least || a.Replicas > frame.Most {
+		t.Fatalf("%d replicas, want %d to %d", a.Replicas, frame.Least, frame.Most)
+	}
+}
+
+func checkRules(t *rapid.T, p constraint.Problem, a *sticky.Answer) {
+	for _, g := range p.Apart {
+		on := map[int]int{}
+		for _, i := range g.Items {
+			if other, is := on[a.Of[i]]; is {
+				t.Fatalf("%q and %q of group %q are on replica %d", p.Items[i].ID, p.Items[other].ID, g.Name, a.Of[i])
+			}
+			on[a.Of[i]] = i
+		}
+	}
+	for i, r := range a.Of {
+		if p.IsClosed(r) && p.Now[i] != r && p.Items[i].Replica != r {
+			t.Fatalf("%q went to replica %d, which is closed", p.Items[i].ID, r)
+		}
+	}
+	said := map[int]bool{}
+	for _, l := range a.Lost {
+		if l.What == partition.MaxClusters {
+			said[l.Replica] = true
+		}
+	}
+	for r, n := range a.Clusters {
+		if most := p.Bounds.MaxClusters; most > 0 && n > most != said[r] {
+			t.Fatalf("replica %d has %d clusters of %d, and that is lost: %v", r, n, most, said[r])
+		}
+	}
+}
+
+// checkMoves: all that changed is told, with a reason, and what is not asked for by a rule has a gain.
+func checkMoves(t *rapid.T, p constraint.Problem, o sticky.Options, a *sticky.Answer) {
+	var told, are []int
+	wished := 0
+	before := slices.Clone(a.Of)
+	for _, m := range a.Moves {
+		told = append(told, m.Item)
+		switch m.Why {
+		case sticky.Overload, sticky.MadeRoom, sticky.Drained:
+			wished++
+			before[m.Item] = m.From
+			if m.Load == 0 && m.Why == sticky.Overload {
+				t.Fatalf("%q has no load and was moved for it", m.ID)
+			}
+		case "":
+			t.Fatalf("%q moved without a reason", m.ID)
+		}
+	}
+	for i, r := range a.Of {
+		if p.Stands(i) != r {
+			are = append(are, i)
+		}
+	}
+	slices.Sort(told)
+	if d := cmp.Diff(are, told, cmpopts.EquateEmpty()); d != "" {
+		t.Fatalf("moved (-are +told)\n%s", d)
+	}
+	if o.MaxMoves > 0 && wished > o.MaxMoves {
+		t.Fatalf("%d moves that no rule asks for, of %d", wished, o.MaxMoves)
+	}
+	if must := len(a.Moves) > wished; !must && wished > 0 && !gains(p, before, a) {
+		t.Fatalf("%d moves without a gain: %+v", wished, a.Moves)
+	}
+}
+
+// gains: less load above high on replicas of several items, or a replica that is empty or nearer to it.
+func gains(p constraint.Problem, before []int, a *sticky.Answer) bool {
+	if over(p, before, a.High) > over(p, a.Of, a.High) {
+		return true
+	}
+	return slices.ContainsFunc(a.Moves, func(m sticky.Move) bool { return m.Why == sticky.Drained && m.From == a.Drain.Replica })
+}
+
+func over(p constraint.Problem, of []int, high plan.Load) (sum plan.Load) {
+	loads, units := map[int]plan.Load{}, map[int]int{}
+	for i, r := range of {
+		loads[r] += p.Items[i].Load
+		units[r]++
+	}
+	for r, l := range loads {
+		if units[r] > 1 {
+			sum += max(l-high, 0)
+		}
+	}
+	return sum
+}
+
+func TestWhatIsInForceIsAnsweredWithNoMove(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, o := drawProblem(t), drawOptions(t)
+		o.MaxMoves = 0
+		first := ask(t, p, o)
+		if first == nil {
+			return
+		}
+		o.DrainDue = false // a drain may make the next replica the highest one
+		p.Now, p.Replicas = first.Of, first.Replicas
+		second := ask(t, p, o)
+		if second == nil {
+			t.Fatal("the rules clash once they are kept")
+		}
+		if len(second.Moves) > 0 || second.Replicas != first.Replicas {
+			t.Fatalf("%d replicas, then %d with %+v\nof %+v", first.Replicas, second.Replicas, second.Moves, p)
+		}
+	})
+}
+
+func TestOrderNamesAndUnitsDoNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, o := drawProblem(t), drawOptions(t)
+		first := ask(t, p, o)
+		q, to := permuted(t, p)
+		for i := range q.Items {
+			q.Items[i].ID = "x-" + q.Items[i].ID
+			q.Items[i].Load *= 2
+		}
+		q.Bounds.Capacity *= 2
+		second := ask(t, q, o)
+		if (first == nil) != (second == nil) {
+			t.Fatal("the rules clash in one order only")
+		}
+		if first == nil {
+			return
+		}
+		for i, r := range first.Of {
+			if got := second.Of[to[i]]; got != r {
+				t.Fatalf("%q is on %d, in another order on %d", p.Items[i].ID, r, got)
+			}
+		}
+	})
+}
+
+func permuted(t *rapid.T, p constraint.Problem) (q constraint.Problem, to []int) {
+	order := make([]int, len(p.Items))
+	for i := range order {
+		order[i] = i
+	}
+	order = rapid.Permutation(order).Draw(t, "order")
+	q, to = p, make([]int, len(order))
+	q.Items, q.Now, q.Apart = nil, nil, nil
+	for k, i := range order {
+		to[i] = k
+		q.Items, q.Now = append(q.Items, p.Items[i]), append(q.Now, p.Now[i])
+	}
+	for _, g := range p.Apart {
+		var items []int
+		for _, i := range g.Items {
+			items = append(items, to[i])
+		}
+		q.Apart = append(q.Apart, constraint.Group{Name: g.Name, Items: items})
+	}
+	return q, to
+}
+
+func TestAnEmptyClusterMovesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, o := drawProblem(t), drawOptions(t)
+		p.Bounds.MaxClusters, p.Closed = 0, nil // it counts against a cap, and one more replica may have to open for it
+		first := ask(t, p, o)
+		if first == nil {
+			return
+		}
+		q := p
+		q.Items = append(slices.Clone(p.Items), partition.Item{ID: "new", Clusters: 1, Replica: partition.Free})
+		q.Now = append(slices.Clone(p.Now), partition.Free)
+		second := ask(t, q, o)
+		if second == nil {
+			t.Fatal("the rules clash")
+		}
+		if d := cmp.Diff(first.Of, second.Of[:len(p.Items)]); d != "" {
+			t.Fatalf("(-without +with)\n%s", d)
+		}
+	})
+}
+
+func FuzzPlan(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8}, uint8(4), uint8(3), int64(5), true)
+	f.Add([]byte{255, 255, 255, 255, 0, 0, 0, 0}, uint8(1), uint8(9), int64(math.MaxInt64), false)
+	f.Fuzz(func(t *testing.T, raw []byte, most, replicas uint8, capacity int64, due bool) {
+		p := constraint.Problem{Bounds: partition.Bounds{MaxReplicas: int(most), Capacity: plan.Load(capacity)}, Replicas: int(replicas)}
+		for k := 0; k+2 < len(raw) && k < 600; k += 3 {
+			load := plan.Load(raw[k]) << (raw[k+1] % 56)
+			p.Items = append(p.Items, partition.Item{ID: fmt.Sprint(k), Load: load, Clusters: 1 + int(raw[k+1]/200), Replica: int(raw[k+2]/240) - 1})
+			p.Now = append(p.Now, int(raw[k+2]%64)-1)
+			if raw[k+1]%16 == 1 {
+				p.Closed = append(p.Closed, raw[k]%2 == 0)
+			}
+			if raw[k+1]%16 == 2 {
+				p.Apart = append(p.Apart, constraint.Group{Name: fmt.Sprint(k), Items: []int{len(p.Items) - 1, int(raw[k]) % len(p.Items)}})
+			}
+		}
+		p.Bounds.MaxClusters = int(replicas % 5 * 3)
+		a, err := sticky.Plan(p, sticky.Options{DrainDue: due, MaxMoves: int(most % 7)})
+		if err != nil {
+			return
+		}
+		for i, r := range a.Of {
+			if r < 0 || r >= a.Replicas {
+				t.Fatalf("%q is on replica %d of %d", p.Items[i].ID, r, a.Replicas)
+			}
+		}
+	})
+}

@@ -1,0 +1,214 @@
+// Package sticky divides a fleet from the plan in force: what works stays where it is.
+//
+// It acts on three things only, in this order:
+//
+//   - what must: items that are new, whose replica is gone, that are pinned elsewhere, or that a cap or a group drives
+//     out. The heaviest goes first, to the least loaded replica that may have it; another replica opens where none may;
+//   - overload: a replica with two or more items above High of the capacity gives up the fewest items that bring it
+//     below, of those the lightest, to replicas that stay at or below Low with them: the least loaded, else the fullest
+//     that fits, else by a swap, else by moving a third item out of the way, else one more replica opens;
+//   - a replica that is not needed: the highest, once all its items fit on the others at or below Drain. The answer says
+//     so in Drain; how long that must have been so is the caller's to know, who then asks with DrainDue.
+//
+// Where the number of replicas is fixed, or is the most there may be and the capacity is used up, the capacity is what
+// leaves each replica a little more than its even share: then this levels, in the same way.
+//
+// Moves of the first kind are not counted against MaxMoves, since the rules ask for them. Everything else follows from
+// the loads alone: the same question has the same answer on every machine, and a plan that is in force already is
+// answered with no move. It takes O(N), and O(R) for each item that moves.
+package sticky
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"ballast/planner/partition"
+	"ballast/planner/partition/constraint"
+	"ballast/planner/plan"
+)
+
+// Options are shares of the capacity in plan.LoadUnit (950_000_000 is 0.95), and limits. 0 stands for the default.
+type Options struct {
+	High   plan.Load // a replica above it gives items up; 0.95
+	Low    plan.Load // a replica that takes some stays at or below it; 0.85
+	Drain  plan.Load // the highest replica goes once the others stay at or below it; 0.80
+	Useful plan.Load // a replica that gives items up gives up this much at least; 0.02
+
+	MaxMoves int  // for overload and drain, of one call; 0: no limit
+	DrainDue bool // the highest replica may be drained now
+	Budget   int  // steps; 0: 200 an item and 2 million
+}
+
+// The defaults.
+const (
+	DefaultHigh   = plan.LoadUnit * 95 / 100
+	DefaultLow    = plan.LoadUnit * 85 / 100
+	DefaultDrain  = plan.LoadUnit * 80 / 100
+	DefaultUseful = plan.LoadUnit * 2 / 100
+)
+
+// Why an item has another replica than in the plan in force, of a closed set.
+type Why string
+
+// The reasons.
+const (
+	Arrived  Why = "Arrived"  // it had none
+	Gone     Why = "Gone"     // its replica is no more
+	Pinned   Why = "Pinned"   // it is fixed elsewhere
+	Apart    Why = "Apart"    // another one of its group has that replica
+	Capped   Why = "Capped"   // its replica has too many clusters
+	Overload Why = "Overload" // its replica was above High
+	MadeRoom Why = "MadeRoom" // it made room for another one
+	Drained  Why = "Drained"  // its replica is not needed
+)
+
+// Move is an item's way to another replica. From is partition.Free for one that arrived.
+type Move struct {
+	Item     int
+	ID       string
+	From, To int
+	Load     plan.Load
+	Why      Why
+}
+
+// Answer is the partition, and what it takes: Moves by ID, arrivals among them. Cut says that MaxMoves or the budget
+// left something for the next call. Over are replicas above High, of two items or more, that nothing relieves.
+type Answer struct {
+	partition.Partition
+	Moves []Move
+	Drain Drain
+	Over  []int
+	Cut   bool
+	// High, Low and Full are the loads that were meant by High, Low and the capacity itself.
+	High, Low, Full plan.Load
+}
+
+// Drain is whether the highest replica is needed. Fits: its Items fit on the others; with DrainDue they are moved there,
+// up to MaxMoves a call, and Done says that all have been and the replica is gone.
+type Drain struct {
+	Fits    bool
+	Done    bool
+	Replica int
+	Items   int
+}
+
+func (o Options) complete(items int) (Options, error) {
+	for _, d := range []struct {
+		share     *plan.Load
+		otherwise plan.Load
+	}{{&o.High, DefaultHigh}, {&o.Low, DefaultLow}, {&o.Drain, DefaultDrain}, {&o.Useful, DefaultUseful}} {
+		if *d.share == 0 {
+			*d.share = d.otherwise
+		}
+		if *d.share < 0 || *d.share > 8*plan.LoadUnit {
+			return o, fmt.Errorf("partitioning from the plan in force: a share of the capacity is %s, and it is between 0 and 8", *d.share)
+		}
+	}
+	if o.Low > o.High || o.Drain > o.Low {
+		return o, fmt.Errorf("partitioning from the plan in force: drain (%s), low (%s) and high (%s) ascend", o.Drain, o.Low, o.High)
+	}
+	if o.MaxMoves < 0 || o.Budget < 0 {
+		return o, fmt.Errorf("partitioning from the plan in force: maxMoves (%d) and budget (%d) are 0 or more", o.MaxMoves, o.Budget)
+	}
+	if o.Budget == 0 {
+		o.Budget = 2_000_000 + 200*items
+	}
+	return o, nil
+}
+
+// Plan answers a partition for what the problem has in force.
+func Plan(p constraint.Problem, o Options) (Answer, error) {
+	o, err := o.complete(len(p.Items))
+	if err != nil {
+		return Answer{}, err
+	}
+	c, err := p.Check()
+	if err != nil {
+		return Answer{}, err
+	}
+	return PlanChecked(&c, o)
+}
+
+// PlanChecked is Plan for a problem that was checked, and options without defaults to fill in.
+func PlanChecked(c *constraint.Setting, o Options) (Answer, error) {
+	o, err := o.complete(len(c.Items))
+	if err != nil {
+		return Answer{}, err
+	}
+	s := newState(c, o)
+	light, err := s.settle()
+	if err != nil {
+		return Answer{}, err
+	}
+	drained := Drain{}
+	if s.overloaded() {
+		s.reopen()
+		s.relieve()
+	} else {
+		drained = s.drain()
+	}
+	s.place(light)
+	s.again(drained)
+	return s.answer(drained), nil
+}
+
+// again: what weighs nothing counts against a cap, and may have opened a replica that relieves others.
+func (s *state) again(d Drain) {
+	const rounds = 8
+	for range rounds {
+		before := len(s.journal)
+		s.uncap()
+		if s.overloaded() && !d.Fits {
+			clear(s.spent)
+			s.relieve()
+		}
+		if len(s.journal) == before {
+			return
+		}
+	}
+}
+
+func (s *state) answer(d Drain) Answer {
+	a := Answer{Partition: s.c.Build(s.c.Items, slices.Clone(s.of), s.n), Drain: d, Cut: s.cut, High: s.high, Low: s.low, Full: s.full}
+	unit := plan.Load(1) // of the items' own loads
+	if s.c.Frame.Heaviest > 0 {
+		for i := range s.c.Items {
+			if s.c.Loads[i] > 0 {
+				unit = s.c.Items[i].Load / s.c.Loads[i]
+				break
+			}
+		}
+	}
+	a.High, a.Low, a.Full = a.High*unit, a.Low*unit, a.Full*unit
+	for i, to := range s.of {
+		it := &s.c.Items[i]
+		if it.Replica != partition.Free && s.c.IsClosed(to) && s.c.Stands(i) != to {
+			a.Lost = append(a.Lost, partition.Lost{What: partition.Closed, To: partition.Pin, Item: it.ID, Replica: to})
+		}
+		if from := s.c.Stands(i); from != to {
+			a.Moves = append(a.Moves, Move{Item: i, ID: it.ID, From: from, To: to, Load: it.Load, Why: s.why[int32(i)]})
+		}
+	}
+	slices.SortFunc(a.Moves, func(x, y Move) int { return cmp.Compare(x.ID, y.ID) })
+	slices.SortFunc(a.Lost, func(x, y partition.Lost) int {
+		return cmp.Or(cmp.Compare(x.What, y.What), cmp.Compare(x.Replica, y.Replica), cmp.Compare(x.Item, y.Item))
+	})
+	for r := range s.n {
+		if s.heavy(r) {
+			a.Over = append(a.Over, r)
+		}
+	}
+	return a
+}
+
+// shareOf is a share of a load, rounded down; it saturates.
+func shareOf(load, share plan.Load) plan.Load {
+	hi, lo := bits.Mul64(uint64(load), uint64(share))
+	if hi >= uint64(plan.LoadUnit) {
+		return plan.Load(1<<63 - 1)
+	}
+	quo, _ := bits.Div64(hi, lo, uint64(plan.LoadUnit))
+	return plan.Load(min(quo, 1<<63-1))
+}
