@@ -45,6 +45,7 @@ func (c PlannerConfig) Validate() field.ErrorList {
 	errs = append(errs, c.Evaluate.validate(c.Interval, field.NewPath("evaluate"))...)
 	errs = append(errs, c.Change.validate(field.NewPath("change"))...)
 	errs = append(errs, c.Rollout.validate(field.NewPath("rollout"))...)
+	errs = append(errs, c.validateScaler()...)
 	return append(errs, c.Failover.validate(field.NewPath("failover"))...)
 }
 
@@ -171,6 +172,15 @@ func (x Index) validate(p *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(at.Child("weights"), field.OmitValueType{}, "are all 0, so that no cluster has any load: give one metric a weight above 0"))
 	}
 	return errs
+}
+
+// validateScaler refuses a rollout that scales where people do.
+func (c PlannerConfig) validateScaler() field.ErrorList {
+	if c.Rollout.X0Y == nil || c.Partition.Replicas == nil || !c.Partition.Replicas.Workload {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("rollout", "x0y"), field.OmitValueType{},
+		"stops and starts every replica, and partition.replicas: workload leaves spec.replicas to people: set rollout.live or rollout.default, or a number of replicas")}
 }
 
 func (r Partition) validate(p *field.Path) field.ErrorList {

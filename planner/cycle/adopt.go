@@ -3,6 +3,7 @@ package cycle
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -138,8 +139,8 @@ func (a *adoption) frame() {
 		a.found = append(a.found, problem.Problem{Phase: problem.PhaseRollout, Kind: "ModeWaits", Message: fmt.Sprintf(
 			"mode %s waits until the replicas that rollout.x0y stopped are back", a.in.Config.Mode)})
 	}
-	a.next.MaxReplicas = maxReplicas(a.in.Config.Partition, a.next)
 	a.next.FreeReplicas = byWorkload(a.in.Config.Partition)
+	a.next.MaxReplicas = a.heldByPins(maxReplicas(a.in.Config.Partition, a.next))
 	a.optOut()
 	if before != a.next.Mode && a.in.InForce != nil {
 		a.notes = append(a.notes, fmt.Sprintf("mode %s instead of %s", a.next.Mode, before))
@@ -161,6 +162,24 @@ func (a *adoption) optOut() {
 	default:
 		a.notes = append(a.notes, "the workload is managed again")
 	}
+}
+
+// heldByPins is the most replicas, but for pins that hold on replicas that stand: those keep theirs until a person takes
+// them away. To the webhook they hold as long as the replica does, so that a lower number would only turn their clusters
+// to and fro.
+func (a *adoption) heldByPins(most int) int {
+	held, by := most, ""
+	for _, name := range slices.Sorted(maps.Keys(a.pins)) {
+		if pin := a.pins[name]; pin >= held && pin < a.next.Replicas && standing.Has(a.fleet, name) {
+			held, by = pin+1, name
+		}
+	}
+	if by == "" || a.next.FreeReplicas {
+		return most
+	}
+	a.found = append(a.found, problem.Problem{Phase: problem.PhasePartition, Subject: by, Kind: "ReplicasHeld", Message: fmt.Sprintf(
+		"partition.maxReplicas is %d, and %d are needed, since %q is pinned to replica %d: pin it lower, or take the pin away", most, held, by, held-1)})
+	return held
 }
 
 func byWorkload(p config.Partition) bool { return p.Replicas != nil && p.Replicas.Workload }

@@ -23,7 +23,8 @@ import (
 func Run(in input.Inputs) Outcome { return run(in).printable() }
 
 func run(in input.Inputs) Outcome {
-	c := &cycle{in: in, out: Outcome{Memory: in.Memory}}
+	in, redated := untilNow(in)
+	c := &cycle{in: in, redated: redated, out: Outcome{Memory: in.Memory}}
 	if in.PlanFault != "" {
 		c.problem(planFaultProblem(in.PlanFault))
 	}
@@ -32,8 +33,10 @@ func run(in input.Inputs) Outcome {
 			Message: "this leader goes on by the key that it knows, the next one plans nothing, " +
 				"and rollout.x0y stops nothing meanwhile: " + in.Keyless})
 	}
-	switch {
-	case c.discover():
+	switch believed := c.discover(); {
+	case believed && c.unsaid():
+		c.keep()
+	case believed:
 		c.plan()
 	case c.rescues():
 		c.rescue()
@@ -41,6 +44,37 @@ func run(in input.Inputs) Outcome {
 		c.keep()
 	}
 	return c.out
+}
+
+// untilNow takes what lies in the future as now: the clock was ahead, once. redated says that the stage under way began
+// now, which is to be written: its deadline would pass for nobody else.
+func untilNow(in input.Inputs) (_ input.Inputs, redated bool) {
+	in.Memory = in.Memory.Until(in.Now)
+	if p := in.InForce; p != nil && p.Rollout != nil && p.Rollout.Since.After(in.Now) {
+		now := p.Clone()
+		if in.Memory.Changes.Counted.Equal(in.Now) { // its moves were counted
+			in.Memory.Changes.Counted = in.Now.UTC().Truncate(time.Second)
+		}
+		now.Rollout.Since = in.Now.UTC().Truncate(time.Second)
+		in.InForce, redated = &now, true
+	}
+	return in, redated
+}
+
+// unsaid reports whether the first plan waits: it is the fleet as it is, or there is none.
+func (c *cycle) unsaid() bool {
+	if c.in.InForce != nil || c.in.Last != nil {
+		return false
+	}
+	name := standing.Unsaid(c.in, c.out.Fleet)
+	if name == "" {
+		return false
+	}
+	c.problem(problem.Problem{Phase: problem.PhaseDiscover, Subject: c.in.Workload.Name, Kind: "EnvUnknown", Message: fmt.Sprintf(
+		"%s of %s %q comes from a reference (valueFrom or envFrom), which ballast does not read, and no pod says who has %q: there is no plan until the pods do "+
+			"(their metrics on port 8082 must be reachable, or in Prometheus), or until the env has a value of its own, as a number",
+		plan.EnvReplicas, c.in.Workload.Kind, c.in.Workload.Name, name), Keeps: true})
+	return true
 }
 
 // plan is the cycle of a fleet that is believed.
@@ -62,6 +96,7 @@ func (c *cycle) plan() {
 }
 
 type cycle struct {
+	redated         bool             // the stage under way began in the future, by a clock that was ahead
 	turnsBack       string           // why a rollout that has stopped every replica brings them back as they were
 	expectedOrphans []string         // clusters without an owner, or soon to be, by no wave's doing
 	indexes         []plan.LoadIndex // of Fleet.Clusters
@@ -151,7 +186,7 @@ func (c *cycle) keep() {
 		c.advance(a)
 	}
 	c.out.Next = a.next
-	if c.out.Changed = c.in.InForce == nil || !a.next.SameEnforced(*c.in.InForce); c.out.Changed {
+	if c.out.Changed = c.in.InForce == nil || c.redated || !a.next.SameEnforced(*c.in.InForce); c.out.Changed {
 		c.out.Reason = strings.Join(c.notes, "; ")
 	}
 }
@@ -269,7 +304,7 @@ func (c *cycle) pinWaits(a *adoption, replica int) (kind, why string) {
 func (c *cycle) finish(a *adoption) {
 	c.notes = append(a.notes, c.notes...)
 	c.out.Next = a.next
-	c.out.Changed = c.in.InForce == nil || !a.next.SameEnforced(*c.in.InForce)
+	c.out.Changed = c.in.InForce == nil || c.redated || !a.next.SameEnforced(*c.in.InForce)
 	if !c.out.Changed {
 		return
 	}

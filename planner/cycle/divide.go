@@ -158,7 +158,7 @@ func (a *adoption) firm(i int) placement.Cluster {
 		if c.Explicit.N < a.next.Replicas { // else it is replica 0's to Argo CD, and opens no replica
 			firm.At = c.Explicit.N
 		}
-	case (c.Unmanaged || c.Immutable) && c.Explicit.State == discover.ShardValid: // else it follows the number of replicas, and sets none
+	case (c.Unmanaged || c.Immutable) && !a.followsCount(c):
 		firm.At = a.owners[i]
 	}
 	most := a.next.MaxReplicas
@@ -167,6 +167,12 @@ func (a *adoption) firm(i int) placement.Cluster {
 	}
 	firm.At = min(firm.At, most-1)
 	return firm
+}
+
+// followsCount reports whether Argo CD's algorithm places a cluster anew with each number of replicas: it then asks for
+// none, or the count and its place would chase each other. Under rollout.live the env, and with it the place, stays.
+func (a *adoption) followsCount(c discover.Cluster) bool {
+	return c.Explicit.State != discover.ShardValid && a.in.Config.Rollout.Live == nil
 }
 
 // carries is the replica that a Secret names which nobody may write: whatever its pin or its server's other Secrets say,

@@ -275,6 +275,7 @@ func TestTheBudgetHoldsForEveryHour(t *testing.T) {
 
 func TestAWaveThatOrphansStopsEverythingUntilAPersonClearsIt(t *testing.T) {
 	w := adopted(t, skewed(40)...)
+	w.in.Config.Evaluate.MostWanted.Window = config.Duration(time.Minute)
 	for i := range w.in.Discovered.Secrets {
 		w.setLoad(w.in.Discovered.Secrets[i].Name, float64(10+90*(i%2)))
 	}
@@ -516,6 +517,7 @@ func (w *liveWorld) on(replica int) []string {
 
 func TestAWaveCountsOnceHoweverLongItTakes(t *testing.T) {
 	w := adopted(t, skewed(40)...)
+	w.in.Config.Evaluate.MostWanted.Window = config.Duration(time.Minute) // it is elected before anybody is missed
 	for i := range w.in.Discovered.Secrets {
 		w.setLoad(w.in.Discovered.Secrets[i].Name, float64(10+90*(i%2)))
 		w.taken[w.in.Discovered.Secrets[i].Name] = true // nobody takes up what is given to him

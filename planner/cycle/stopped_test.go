@@ -722,7 +722,7 @@ func TestATwinKeepsNoReplicaByItsServersOwner(t *testing.T) {
 		want    int
 	}{
 		"a twin, opted out":                 {discover.Cluster{Alone: true, Unmanaged: true, Explicit: on1}, 1},
-		"a twin, opted out, without shard":  {discover.Cluster{Alone: true, Unmanaged: true}, 4},
+		"a twin, opted out, without shard":  {discover.Cluster{Alone: true, Unmanaged: true}, placement.NoReplica}, // it follows the count
 		"the only one, opted out":           {discover.Cluster{Unmanaged: true, Explicit: on1}, 4},
 		"a twin on a replica beyond":        {discover.Cluster{Alone: true, Immutable: true, Explicit: discover.ShardValue{State: discover.ShardValid, N: 99}}, placement.NoReplica},
 		"a twin that ballast may write too": {discover.Cluster{Follows: true, Explicit: on1}, placement.NoReplica},

@@ -273,7 +273,7 @@ func (f found) read(container string) (Workload, error) {
 	if value, set := env(c, EnvReplicas); set {
 		w.EnvReplicas = &value
 	}
-	w.EnvMixed = mixed(c, EnvReplicas)
+	w.EnvMixed, w.EnvUnknown = mixed(c, EnvReplicas), elsewhere(c, EnvReplicas)
 	w.Algorithm, _ = setting(c, flagAlgorithm, EnvAlgorithm)
 	dynamic, _ := setting(c, flagDynamic, EnvDynamic)
 	w.DynamicDistribution, _ = strconv.ParseBool(dynamic)

@@ -46,7 +46,8 @@ type Workload struct {
 	Generation          int64   `json:"generation,omitempty"`
 	ObservedGeneration  int64   `json:"observedGeneration,omitempty"`
 	EnvReplicas         *string `json:"envReplicas,omitempty"`
-	EnvMixed            bool    `json:"envMixed,omitempty"` // the env has several entries, and they do not say the same
+	EnvMixed            bool    `json:"envMixed,omitempty"`   // the env has several entries, and they do not say the same
+	EnvUnknown          bool    `json:"envUnknown,omitempty"` // the env has a value that does not stand in the template: valueFrom, or perhaps envFrom
 	Algorithm           string  `json:"algorithm,omitempty"`
 	DynamicDistribution bool    `json:"dynamicDistribution,omitempty"`
 	Unmanaged           bool    `json:"unmanaged,omitempty"`
@@ -74,12 +75,27 @@ func FindContainer(containers []corev1.Container) (int, error) {
 // env is a container's variable: its value, and whether it is there with a value of its own. Of several entries the
 // container runtime takes the last.
 func env(c corev1.Container, name string) (string, bool) {
-	for _, e := range slices.Backward(c.Env) {
-		if e.Name == name && e.ValueFrom == nil {
-			return e.Value, true
-		}
+	if e := lastEntry(c, name); e != nil && e.ValueFrom == nil {
+		return e.Value, true
 	}
 	return "", false
+}
+
+func lastEntry(c corev1.Container, name string) *corev1.EnvVar {
+	for i := range slices.Backward(c.Env) {
+		if c.Env[i].Name == name {
+			return &c.Env[i]
+		}
+	}
+	return nil
+}
+
+// elsewhere reports whether a variable has, or may have, a value that the template does not show.
+func elsewhere(c corev1.Container, name string) bool {
+	if e := lastEntry(c, name); e != nil {
+		return e.ValueFrom != nil
+	}
+	return len(c.EnvFrom) > 0
 }
 
 // mixed reports whether a variable has several entries that do not say the same.

@@ -63,25 +63,31 @@ func TestEntriesOfOneVariable(t *testing.T) {
 		}
 		return c
 	}
+	loaded := func(c corev1.Container) corev1.Container {
+		c.EnvFrom = []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "env"}}}}
+		return c
+	}
 	type reading struct {
-		Value      string
-		Set, Mixed bool
+		Value            string
+		Set, Mixed, Else bool
 	}
 	for name, tc := range map[string]struct {
 		c    corev1.Container
 		want reading
 	}{
-		"none":                   {said(), reading{}},
-		"one":                    {said("4"), reading{"4", true, false}},
-		"two that say the same":  {said("4", "4"), reading{"4", true, false}},
-		"two that disagree":      {said("4", "1"), reading{"1", true, true}},
-		"one beside a reference": {said("4", "ref"), reading{"4", true, true}},
-		"a reference before one": {said("ref", "4"), reading{"4", true, true}},
-		"a reference":            {said("ref"), reading{}},
+		"none":                     {said(), reading{}},
+		"one":                      {said("4"), reading{"4", true, false, false}},
+		"two that say the same":    {said("4", "4"), reading{"4", true, false, false}},
+		"two that disagree":        {said("4", "1"), reading{"1", true, true, false}},
+		"one before a reference":   {said("4", "ref"), reading{"", false, true, true}}, // the last counts
+		"a reference before one":   {said("ref", "4"), reading{"4", true, true, false}},
+		"a reference":              {said("ref"), reading{"", false, false, true}},
+		"none, and what is loaded": {loaded(said()), reading{"", false, false, true}},
+		"one, and what is loaded":  {loaded(said("4")), reading{"4", true, false, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			value, set := env(tc.c, EnvReplicas)
-			if diff := cmp.Diff(tc.want, reading{value, set, mixed(tc.c, EnvReplicas)}); diff != "" {
+			if diff := cmp.Diff(tc.want, reading{value, set, mixed(tc.c, EnvReplicas), elsewhere(tc.c, EnvReplicas)}); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

@@ -14,9 +14,13 @@ import (
 )
 
 // ControllerReplicas is the number of replicas that the application-controller believes in: its env, which counts as
-// one where it is absent or not a positive number; in a Deployment with dynamic distribution, spec.replicas.
+// one where it is absent or not a positive number; in a Deployment with dynamic distribution, and where the env cannot
+// be seen, spec.replicas.
 func ControllerReplicas(w discover.Workload) int {
 	if w.Kind == plan.Deployment && w.DynamicDistribution {
+		return max(w.Replicas, 1)
+	}
+	if w.EnvUnknown { // the pods say the rest: see Unsaid
 		return max(w.Replicas, 1)
 	}
 	if w.EnvReplicas == nil {
@@ -66,6 +70,27 @@ func Owners(in input.Inputs, fleet discover.Fleet) []int {
 		}
 	}
 	return owners
+}
+
+// Unsaid is the first cluster of which nobody can say who owns it, where the number of replicas that Argo CD counts with
+// cannot be seen: no pod says that it has it, and its Secret names no replica below those that run. One without
+// Applications is nobody's. Empty: there is none.
+func Unsaid(in input.Inputs, fleet discover.Fleet) string {
+	if !in.Workload.EnvUnknown {
+		return ""
+	}
+	seen := seenOwners(in.Owners, in.Workload, in.Observed.Pods)
+	for _, c := range fleet.Clusters {
+		asked, answered := in.Observed.Reported.Clusters[c.Shard.ID]
+		_, scraped := seen[c.Shard.Server]
+		idle := answered && in.Observed.Reported.Asked && asked.Apps == 0
+		explicit := c.Explicit.State == discover.ShardValid && c.Explicit.N < Replicas(in.Workload)
+		said := scraped || explicit || len(asked.Owners) == 1
+		if !said && !idle && !c.Skip {
+			return c.Shard.ID
+		}
+	}
+	return ""
 }
 
 // seenOwners reads who reconciles which server from the pods' own metrics. A server that two pods report (a move a

@@ -1,0 +1,47 @@
+package memory
+
+import (
+	"maps"
+	"time"
+)
+
+// Until is the memory with every time that lies in the future taken as now: a clock that was ahead once must hide
+// nothing, and hold nothing back, until it is reached again. What has a rule of its own for a clock that went back keeps
+// it: votes, the ledger, failovers, replicas.
+func (m Memory) Until(now time.Time) Memory {
+	at := func(t *time.Time) {
+		if t.After(now) {
+			*t = now
+		}
+	}
+	for _, t := range []*time.Time{
+		&m.HoldOff, &m.Heaviest.At, &m.Known.FreshSince, &m.Known.JoinedSince, &m.Known.ShrunkFirst, &m.Known.ShrunkSince, &m.Known.UnsureSince,
+		&m.Changes.Stopped, &m.Changes.Counted, &m.Changes.Watch.Began, &m.Changes.Watch.Ended, &m.Changes.Ownership.Newest, &m.Changes.Ownership.Begun,
+	} {
+		at(t)
+	}
+	for _, times := range []*map[string]time.Time{
+		&m.Gone, &m.Known.Lost, &m.Changes.Pinned, &m.Changes.Failed, &m.Changes.Ownership.Lost, &m.Changes.Ownership.Doubled,
+	} {
+		*times = mapUntil(*times, now)
+	}
+	return m
+}
+
+// mapUntil leaves the map that it was given as it is.
+func mapUntil(times map[string]time.Time, now time.Time) map[string]time.Time {
+	ahead := false
+	for _, t := range times {
+		ahead = ahead || t.After(now)
+	}
+	if !ahead {
+		return times
+	}
+	times = maps.Clone(times)
+	for name, t := range times {
+		if t.After(now) {
+			times[name] = now
+		}
+	}
+	return times
+}

@@ -1,0 +1,58 @@
+package memory
+
+import (
+	"reflect"
+	"testing"
+	"time"
+)
+
+// TestNoTimeLiesAhead fills every time of the memory, by reflection, so that a new field is asked for too.
+func TestNoTimeLiesAhead(t *testing.T) {
+	now := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+	ownRule := map[string]bool{ // these have a rule of their own for a clock that went back, in their packages
+		"Memory.LastGood": true, "Memory.Votes": true, "Memory.Made": true, "Memory.Changes.Ledger": true, "Memory.Changes.Replicas": true,
+		"Memory.Changes.Failover": true, "Memory.Changes.Trip": true, "Memory.Changes.Began": true, "Memory.Known.Leaders": true,
+	}
+	var walk func(path string, v reflect.Value, each func(path string, v reflect.Value) reflect.Value)
+	walk = func(path string, v reflect.Value, each func(string, reflect.Value) reflect.Value) {
+		switch {
+		case ownRule[path]:
+		case v.Type() == reflect.TypeFor[time.Time]():
+			if next := each(path, v); v.CanSet() {
+				v.Set(next)
+			}
+		case v.Kind() == reflect.Struct:
+			for i := range v.NumField() {
+				walk(path+"."+v.Type().Field(i).Name, v.Field(i), each)
+			}
+		case v.Kind() == reflect.Map && v.Type().Elem() == reflect.TypeFor[time.Time]():
+			if v.IsNil() && v.CanSet() {
+				v.Set(reflect.MakeMap(v.Type()))
+				v.SetMapIndex(reflect.ValueOf("c"), reflect.ValueOf(now))
+			}
+			for _, key := range v.MapKeys() {
+				v.SetMapIndex(key, each(path, v.MapIndex(key)))
+			}
+		}
+	}
+	var m Memory
+	fields := 0
+	walk("Memory", reflect.ValueOf(&m).Elem(), func(string, reflect.Value) reflect.Value {
+		fields++
+		return reflect.ValueOf(now.Add(6 * time.Hour))
+	})
+	lost := m.Changes.Ownership.Lost
+	got := m.Until(now)
+	walk("Memory", reflect.ValueOf(&got).Elem(), func(path string, v reflect.Value) reflect.Value {
+		if at := v.Interface().(time.Time); !at.Equal(now) {
+			t.Errorf("%s is %v, want %v", path, at, now)
+		}
+		return v
+	})
+	if fields < 15 {
+		t.Errorf("%d times were looked at", fields)
+	}
+	if at := lost["c"]; !at.Equal(now.Add(6 * time.Hour)) {
+		t.Errorf("the memory that was given changed: %v", at)
+	}
+}
