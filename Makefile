@@ -13,7 +13,7 @@ COUNT   ?= 6
 PACKAGES ?= ./...
 # They begin no goroutine and share nothing between any (planner/cycle's TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine),
 # and take eight times as long under the race detector, which could find nothing in them.
-PURE    := $(addprefix ballast/planner/,change cycle cycle/input cycle/memory cycle/problem cycle/standing diff evaluate failover gz index measure normalize partition partition/constraint partition/sticky placement plan rollout sharding sim/life telemetry)
+PURE    := $(addprefix ballast/planner/,change cycle cycle/input cycle/memory cycle/problem cycle/standing diff evaluate failover gz index measure normalize partition partition/constraint partition/fresh partition/sticky placement plan rollout sharding sim/life telemetry)
 # The end-to-end packages wait more than they work, so one more of them runs than there are cores.
 AT_ONCE ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
 

@@ -1,0 +1,96 @@
+// Package fresh divides a fleet as if nothing were in force: as few replicas as it finds, never more than LPT, and level.
+//
+// LPT says how many replicas are enough. Where a lower bound leaves fewer possible, best fit and minimum bin slack are
+// tried with the capacity, the latter again and again on some of the replicas (with a generator of fixed seed, and a
+// budget of steps). Then exchanges between replicas level what came out. Fixed items, caps, groups and closed replicas
+// are kept to as sticky keeps to them; within caps or groups only LPT and exchanges are used.
+package fresh
+
+import (
+	"slices"
+
+	"ballast/planner/partition"
+	"ballast/planner/partition/constraint"
+	"ballast/planner/partition/sticky"
+	"ballast/planner/plan"
+)
+
+// Options bound the effort. 0 stands for the default.
+type Options struct {
+	Steps int // of the search for fewer replicas and for a lower makespan; 0: 3 million, and none above 20,000 items
+}
+
+// largeFleet is how many items are too many to search: each is so small a part that LPT is at the bound or next to it.
+const largeFleet = 20_000
+
+// Plan answers a partition. It renumbers replicas to what they have now, if the problem has a plan in force.
+func Plan(p constraint.Problem, o Options) (partition.Partition, error) {
+	c, err := p.Check()
+	if err != nil {
+		return partition.Partition{}, err
+	}
+	base, err := begin(p, &c)
+	if err != nil {
+		return partition.Partition{}, err
+	}
+	if o.Steps == 0 && len(p.Items) <= largeFleet {
+		o.Steps = 3_000_000
+	}
+	s := newState(&c, base, o.Steps)
+	s.fewer()
+	s.level()
+	out := c.Build(p.Items, s.of, s.n)
+	if !plain(p) {
+		return out, nil
+	}
+	if len(base.Lost) < len(out.Lost) || worse(out, base) {
+		out = base
+	}
+	return relabelled(p, out), nil
+}
+
+// worse: more replicas, or as many with a higher makespan.
+func worse(a, b partition.Partition) bool {
+	if a.Replicas != b.Replicas {
+		return a.Replicas > b.Replicas
+	}
+	return a.Makespan() > b.Makespan()
+}
+
+// plain problems are those that LPT can be asked.
+func plain(p constraint.Problem) bool { return len(p.Apart) == 0 && !slices.Contains(p.Closed, true) }
+
+func begin(p constraint.Problem, c *constraint.Setting) (partition.Partition, error) {
+	if plain(p) {
+		return partition.LPT(p.Items, p.Bounds)
+	}
+	// What stands on a closed replica stays there; everything else is new.
+	now := make([]int, len(p.Items))
+	for i := range now {
+		now[i] = partition.Free
+		if at := p.Stands(i); at != partition.Free && p.IsClosed(at) {
+			now[i] = at
+		}
+	}
+	q := *c
+	q.Now = now
+	q.Replicas = c.Least
+	for _, at := range now {
+		q.Replicas = max(q.Replicas, at+1)
+	}
+	a, err := sticky.PlanChecked(&q, sticky.Options{High: plan.LoadUnit, Low: plan.LoadUnit})
+	return a.Partition, err
+}
+
+func relabelled(p constraint.Problem, out partition.Partition) partition.Partition {
+	now := make(map[string]int, len(p.Items))
+	for i := range p.Items {
+		if at := p.Stands(i); at != partition.Free {
+			now[p.Items[i].ID] = at
+		}
+	}
+	if len(now) == 0 {
+		return out
+	}
+	return partition.Relabel(out, p.Items, now)
+}

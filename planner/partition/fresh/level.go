@@ -1,0 +1,172 @@
+package fresh
+
+import (
+	"cmp"
+	"slices"
+
+	"ballast/planner/plan"
+)
+
+// level exchanges items between replicas: first to lower the makespan, then to raise the least loaded.
+func (s *state) level() {
+	if s.n < 2 {
+		return
+	}
+	order := s.ranked()
+	done := make([]bool, s.n)
+	budget := 8*len(s.of) + 64*s.n
+	for _, down := range []bool{true, false} {
+		clear(done)
+		for budget > 0 {
+			r := s.extreme(order, done, down)
+			if r < 0 {
+				break
+			}
+			if !s.improve(r, order, down, &budget) {
+				done[r] = true
+				if down && len(s.member[r]) > 1 {
+					break // the makespan is what it is
+				}
+				if !down {
+					break
+				}
+			}
+			slices.SortFunc(order, s.byLoad)
+			budget -= s.n
+		}
+	}
+}
+
+// ranked are the replicas that may give and receive, the least loaded first.
+func (s *state) ranked() []int {
+	var order []int
+	for r := range s.n {
+		if !s.c.IsClosed(r) {
+			order = append(order, r)
+		}
+	}
+	slices.SortFunc(order, s.byLoad)
+	return order
+}
+
+func (s *state) byLoad(a, b int) int {
+	return cmp.Or(cmp.Compare(s.load[a], s.load[b]), cmp.Compare(a, b))
+}
+
+// extreme is the most loaded replica that is not done, or the least loaded.
+func (s *state) extreme(order []int, done []bool, down bool) int {
+	for k := range order {
+		r := order[k]
+		if down {
+			r = order[len(order)-1-k]
+		}
+		if !done[r] {
+			return r
+		}
+	}
+	return -1
+}
+
+// partners bounds how many replicas are tried for an exchange.
+const partners = 24
+
+// improve exchanges items of r with the replica that differs most from it, else with the next.
+func (s *state) improve(r int, order []int, down bool, budget *int) bool {
+	for k := range min(partners, len(order)) {
+		other := order[k]
+		if !down {
+			other = order[len(order)-1-k]
+		}
+		high, low := r, other
+		if !down {
+			high, low = other, r
+		}
+		if high == low || s.load[high]-s.load[low] < 2 {
+			continue
+		}
+		*budget -= len(s.member[high]) + len(s.member[low])
+		if s.exchange(high, low) {
+			return true
+		}
+	}
+	return false
+}
+
+// exchange finds the one item of high and the one or none of low whose difference brings both nearest to each other.
+func (s *state) exchange(high, low int) bool {
+	gap := s.load[high] - s.load[low]
+	best, give, take := gap, int32(-1), int32(-1)
+	theirs := s.member[low]
+	at := 0
+	consider := func(a, b int32, d plan.Load) {
+		if d <= 0 || d >= gap {
+			return
+		}
+		if left := max(gap-2*d, 2*d-gap); left < best && s.may(a, b, high, low) {
+			best, give, take = left, a, b
+		}
+	}
+	for _, a := range s.member[high] {
+		la := s.c.Loads[a]
+		consider(a, -1, la)
+		for at < len(theirs) && la-s.c.Loads[theirs[at]] > gap/2 {
+			at++
+		}
+		for k := max(at-1, 0); k < min(at+1, len(theirs)); k++ {
+			consider(a, theirs[k], la-s.c.Loads[theirs[k]])
+		}
+	}
+	if give < 0 {
+		return false
+	}
+	s.shift(give, low)
+	if take >= 0 {
+		s.shift(take, high)
+	}
+	return true
+}
+
+// may reports whether the rules let a go to low and b to high.
+func (s *state) may(a, b int32, high, low int) bool {
+	if most := s.c.Bounds.MaxClusters; most > 0 {
+		more := s.c.Items[a].Clusters
+		if b >= 0 {
+			more -= s.c.Items[b].Clusters
+		}
+		if more > 0 && s.cluster[low]+more > most || more < 0 && s.cluster[high]-more > most {
+			return false
+		}
+	}
+	if s.taken == nil {
+		return true
+	}
+	ga := s.c.Groups.Of(int(a))
+	var gb []int32
+	if b >= 0 {
+		gb = s.c.Groups.Of(int(b))
+	}
+	s.taken.Add(ga, high, -1)
+	s.taken.Add(gb, low, -1)
+	ok := !s.taken.Has(ga, low) && !s.taken.Has(gb, high)
+	s.taken.Add(ga, high, 1)
+	s.taken.Add(gb, low, 1)
+	return ok
+}
+
+// shift brings an item to another replica.
+func (s *state) shift(i int32, to int) {
+	from := s.of[i]
+	at, _ := slices.BinarySearchFunc(s.member[from], i, s.lighter)
+	s.member[from] = slices.Delete(s.member[from], at, at+1)
+	at, _ = slices.BinarySearchFunc(s.member[to], i, s.lighter)
+	s.member[to] = slices.Insert(s.member[to], at, i)
+	s.load[from] -= s.c.Loads[i]
+	s.load[to] += s.c.Loads[i]
+	s.cluster[from] -= s.c.Items[i].Clusters
+	s.cluster[to] += s.c.Items[i].Clusters
+	if s.taken != nil {
+		s.taken.Add(s.c.Groups.Of(int(i)), from, -1)
+		s.taken.Add(s.c.Groups.Of(int(i)), to, 1)
+	}
+	s.of[i] = to
+}

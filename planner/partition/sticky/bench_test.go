@@ -1,0 +1,48 @@
+package sticky_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"ballast/planner/partition"
+	"ballast/planner/partition/sticky"
+)
+
+// BenchmarkSticky is a cycle of a fleet whose loads changed by 5 %, and one in which every tenth cluster doubled, beside
+// LPT from scratch.
+func BenchmarkSticky(b *testing.B) {
+	for _, n := range []int{1000, 10_000, 100_000} {
+		base := lognormal(rand.New(rand.NewPCG(9, uint64(n))), n, 1)
+		full := heaviest(items(base)) * 12 / 10
+		now := start(b, items(base), full)
+		r := rand.New(rand.NewPCG(9, 9))
+		quiet, busy := make([]float64, n), make([]float64, n)
+		for i, l := range base {
+			quiet[i] = l * max(1+0.05*r.NormFloat64(), 0)
+			if busy[i] = quiet[i]; i%10 == 0 {
+				busy[i] *= 2
+			}
+		}
+		for name, loads := range map[string][]float64{"quiet": quiet, "busy": busy} {
+			in := items(loads)
+			b.Run(fmt.Sprintf("%s/clusters=%d", name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				moves := 0
+				for b.Loop() {
+					moves = len(next(b, in, full, now, sticky.Options{}).Moves)
+				}
+				b.ReportMetric(float64(moves), "moves")
+			})
+		}
+		in := items(quiet)
+		b.Run(fmt.Sprintf("lpt/clusters=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := partition.LPT(in, partition.Bounds{MaxReplicas: 1 << 20}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
