@@ -294,28 +294,31 @@ func TestAnEmptyClusterMovesNothing(t *testing.T) {
 func FuzzPlan(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8}, uint8(4), uint8(3), int64(5), true)
 	f.Add([]byte{255, 255, 255, 255, 0, 0, 0, 0}, uint8(1), uint8(9), int64(math.MaxInt64), false)
-	f.Fuzz(func(t *testing.T, raw []byte, most, replicas uint8, capacity int64, due bool) {
-		p := constraint.Problem{Bounds: partition.Bounds{MaxReplicas: int(most), Capacity: plan.Load(capacity)}, Replicas: int(replicas)}
-		for k := 0; k+2 < len(raw) && k < 600; k += 3 {
-			load := plan.Load(raw[k]) << (raw[k+1] % 56)
-			p.Items = append(p.Items, partition.Item{ID: fmt.Sprint(k), Load: load, Clusters: 1 + int(raw[k+1]/200), Replica: int(raw[k+2]/240) - 1})
-			p.Now = append(p.Now, int(raw[k+2]%64)-1)
-			if raw[k+1]%16 == 1 {
-				p.Closed = append(p.Closed, raw[k]%2 == 0)
-			}
-			if raw[k+1]%16 == 2 {
-				p.Apart = append(p.Apart, constraint.Group{Name: fmt.Sprint(k), Items: []int{len(p.Items) - 1, int(raw[k]) % len(p.Items)}})
-			}
+	f.Fuzz(anyLoads)
+}
+
+// anyLoads: an answer or an error, whatever the loads are.
+func anyLoads(t *testing.T, raw []byte, most, replicas uint8, capacity int64, due bool) {
+	p := constraint.Problem{Bounds: partition.Bounds{MaxReplicas: int(most), Capacity: plan.Load(capacity)}, Replicas: int(replicas)}
+	for k := 0; k+2 < len(raw) && k < 600; k += 3 {
+		load := plan.Load(raw[k]) << (raw[k+1] % 56)
+		p.Items = append(p.Items, partition.Item{ID: fmt.Sprint(k), Load: load, Clusters: 1 + int(raw[k+1]/200), Replica: int(raw[k+2]/240) - 1})
+		p.Now = append(p.Now, int(raw[k+2]%64)-1)
+		if raw[k+1]%16 == 1 {
+			p.Closed = append(p.Closed, raw[k]%2 == 0)
 		}
-		p.Bounds.MaxClusters = int(replicas % 5 * 3)
-		a, err := sticky.Plan(p, sticky.Options{DrainDue: due, MaxMoves: int(most % 7)})
-		if err != nil {
-			return
+		if raw[k+1]%16 == 2 {
+			p.Apart = append(p.Apart, constraint.Group{Name: fmt.Sprint(k), Items: []int{len(p.Items) - 1, int(raw[k]) % len(p.Items)}})
 		}
-		for i, r := range a.Of {
-			if r < 0 || r >= a.Replicas {
-				t.Fatalf("%q is on replica %d of %d", p.Items[i].ID, r, a.Replicas)
-			}
+	}
+	p.Bounds.MaxClusters = int(replicas % 5 * 3)
+	a, err := sticky.Plan(p, sticky.Options{DrainDue: due, MaxMoves: int(most % 7)})
+	if err != nil {
+		return
+	}
+	for i, r := range a.Of {
+		if r < 0 || r >= a.Replicas {
+			t.Fatalf("%q is on replica %d of %d", p.Items[i].ID, r, a.Replicas)
 		}
-	})
+	}
 }
