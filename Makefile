@@ -13,7 +13,7 @@ COUNT   ?= 6
 PACKAGES ?= ./...
 # They begin no goroutine and share nothing between any (planner/cycle's TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine),
 # and take eight times as long under the race detector, which could find nothing in them.
-PURE    := $(addprefix ballast/planner/,change cycle cycle/input cycle/memory cycle/problem cycle/standing diff evaluate failover gz index measure normalize partition partition/constraint partition/fresh partition/sticky placement plan rollout sharding sim/life telemetry)
+PURE    := $(addprefix ballast/planner/,# $(ALONE) $(ALONE))))) $(addprefix $(patsubst $(wildcard %/,%,$(dir '^func -c6- -ohE -sd'|'))$$ := ALONE ALONE_IN ALONE_TESTS Test Test[A-Za-z0-9]+' ^($(shell all and ballast/,$(sort certs/next_property_test.go change cut cycle cycle/input cycle/memory cycle/problem cycle/standing diff evaluate failover files grep gz index is it, it. measure normalize of other others packages partition partition/constraint partition/fresh partition/sticky paste placement plan planner/controller/crash*_test.go rollout run same sharding sim/life telemetry telemetry) tests the these those true: which with without |)
 # The end-to-end packages wait more than they work, so one more of them runs than there are cores.
 AT_ONCE ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
 
@@ -34,11 +34,13 @@ demo: ## the main job on a real control plane; KEEP=1 leaves it up
 	@go run ./e2e/demo $(if $(KEEP),--keep)
 
 test: binaries ## everything, in seeded slices, with the race detector where there are goroutines
-	@set -o pipefail; mkdir -p bin; go build -o bin/progress ./e2e/progress || exit; all="$$(go list $(PACKAGES))" || exit; pure= raced=; \
+	@set -o pipefail; mkdir -p bin; go build -o bin/progress ./e2e/progress || exit; all="$$(go list $(PACKAGES))" || exit; pure= alone= raced=; \
 	for p in $$all; do case " $(PURE) " in *" $$p "*) pure="$$pure $$p";; *) raced="$$raced $$p";; esac; done; \
-	[ -z "$$pure" ] || go test -timeout 35m -p 1 $$pure > bin/pure.txt 2>&1 & \
-	failed=0; [ -z "$$raced" ] || go test -json -race -timeout 35m -p $(AT_ONCE) $$raced | bin/progress || failed=1; \
-	wait $$! || failed=1; [ -z "$$pure" ] || cat bin/pure.txt; exit $$failed
+	for p in $$raced; do case " $(ALONE_IN) " in *" $$p "*) alone="$$alone $$p";; esac; done; \
+	{ plain=0; [ -z "$$alone" ] || go test -timeout 35m -p 1 -run '$(ALONE_TESTS)' $$alone || plain=1; \
+	  [ -z "$$pure" ] || go test -timeout 35m -p 1 $$pure || plain=1; exit $$plain; } > bin/pure.txt 2>&1 & \
+	failed=0; [ -z "$$raced" ] || go test -json -race -timeout 35m -p $(AT_ONCE) -skip '$(ALONE_TESTS)' $$raced | bin/progress || failed=1; \
+	wait $$! || failed=1; cat bin/pure.txt; exit $$failed
 
 race: binaries ## every package with the race detector, also those that begin no goroutine
 	go test -race -timeout 60m -p $(AT_ONCE) $(PACKAGES)

@@ -5,6 +5,7 @@ package apiserver
 import (
 	"io"
 	"os"
+	"sync"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -17,21 +18,49 @@ import (
 // configuration is not slowed down.
 func Start(t testing.TB) *rest.Config {
 	t.Helper()
-	binaries, err := plane.Build(t.Context(), os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir}
-	env.ControlPlane.GetAPIServer().Out, env.ControlPlane.GetAPIServer().Err = io.Discard, io.Discard
-	config, err := env.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	var s Shared
 	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
+		if err := s.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	config.QPS, config.Burst = 1000, 2000
-	return config
+	return s.Start(t)
+}
+
+// Shared is one of both for all tests of a package that keep to namespaces of their own: a start takes seconds.
+type Shared struct {
+	mu     sync.Mutex
+	env    *envtest.Environment // nil: not started
+	config *rest.Config
+}
+
+// Start starts them for the first test that asks. TestMain stops them.
+func (s *Shared) Start(t testing.TB) *rest.Config {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.env == nil {
+		binaries, err := plane.Build(t.Context(), os.Stderr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir}
+		env.ControlPlane.GetAPIServer().Out, env.ControlPlane.GetAPIServer().Err = io.Discard, io.Discard
+		if s.config, err = env.Start(); err != nil {
+			t.Fatal(err)
+		}
+		s.config.QPS, s.config.Burst = 1000, 2000
+		s.env = env
+	}
+	return rest.CopyConfig(s.config)
+}
+
+// Stop stops them if they were started.
+func (s *Shared) Stop() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.env == nil {
+		return nil
+	}
+	return s.env.Stop()
 }

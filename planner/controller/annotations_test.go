@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"ballast/e2e/apiserver"
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/plan"
@@ -22,7 +21,7 @@ import (
 
 // TestAsks runs what people and the leader say to each other on the plan ConfigMap against one real API server.
 func TestAsks(t *testing.T) {
-	server := apiserver.Start(t)
+	server := anyServer.Start(t)
 	for name, run := range map[string]func(*testing.T, *rest.Config){
 		"a rollback that takes more plans than are kept ends in the earlier one": goesBackForDays,
 		"it stays stopped until a person clears it, under the next leader, too":  staysTripped,

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"ballast/e2e/apiserver"
 	"ballast/planner/apply"
 	"ballast/planner/config"
 	"ballast/planner/discover"
@@ -27,6 +28,9 @@ import (
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
+
+// anyServer is a real API server. Every test that asks it works in namespaces of its own.
+var anyServer apiserver.Shared
 
 // bed is a namespace of a real API server with a fleet in it, a fake clock and a fake Prometheus; nothing runs there but the
 // loops of the test. No watch tells them anything: the test does, where a watch would.

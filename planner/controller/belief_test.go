@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"ballast/e2e/apiserver"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
@@ -71,7 +70,7 @@ func (b *bed) forge(p plan.Plan, annotations map[string]string) {
 }
 
 func TestNoPlanIsBelievedThatNoPlannerWrote(t *testing.T) {
-	server := apiserver.Start(t)
+	server := anyServer.Start(t)
 	for name, forge := range forgeries() {
 		t.Run(name, func(t *testing.T) { refusesAForgery(t, server, forge) })
 	}

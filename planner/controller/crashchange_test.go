@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"ballast/e2e/apiserver"
 	"ballast/planner/config"
 	"ballast/planner/plan"
 	"ballast/planner/sim"
@@ -21,13 +20,12 @@ import (
 // killed decide what moves. BALLAST_CRASH_CHANGES is how many runs with faults each has.
 func TestCrashesWhilePeopleHaveTheirSay(t *testing.T) {
 	runs := int(sim.FromEnv(t, "BALLAST_CRASH_CHANGES", 4))
-	server := apiserver.Start(t)
+	server := anyServer.Start(t)
 	figures := newCrashFigures()
 	t.Run("of", func(t *testing.T) {
 		for _, mode := range []crashMode{crashLive, crashX0Y, crashDefault} {
 			for name, c := range changesOf(mode) {
 				t.Run(fmt.Sprintf("%s %s", mode, name), func(t *testing.T) {
-					t.Parallel()
 					c.crash(t, server, runs, figures)
 				})
 			}

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 
-	"ballast/e2e/apiserver"
 	"ballast/planner/plan"
 )
 
@@ -20,10 +19,9 @@ func sceneOf(mode crashMode, goals ...crashGoal) crashCase {
 
 // TestCrashScenes are the crashes that have a name.
 func TestCrashScenes(t *testing.T) {
-	server := apiserver.Start(t)
+	server := anyServer.Start(t)
 	for _, mode := range crashModes() {
 		t.Run(string(mode), func(t *testing.T) {
-			t.Parallel()
 			t.Run("a pod that is never ready", func(t *testing.T) { neverReady(t, server, mode) })
 			c := sceneOf(mode, crashGrow(1), crashShrink())
 			ends := newCrashRun(t, server, c).reach(c)
@@ -99,10 +97,9 @@ func shortLived(r *crashRun) func(crashKind, bool) bool {
 // TestARollbackOutlivesTheHistory: each revision's first two writes of the history die with their leaders, those by which the
 // peace after a person's rollback is kept as well. The plan that the person goes back to, and that peace, must not.
 func TestARollbackOutlivesTheHistory(t *testing.T) {
-	server := apiserver.Start(t)
+	server := anyServer.Start(t)
 	for _, mode := range crashModes() {
 		t.Run(string(mode), func(t *testing.T) {
-			t.Parallel()
 			c := sceneOf(mode, crashRollback())
 			r := newCrashRun(t, server, c)
 			died := map[int64]int{}

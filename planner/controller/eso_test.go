@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"ballast/e2e/apiserver"
 	"ballast/planner/plan"
 )
 
@@ -204,5 +203,5 @@ func (b *bed) recovers(l *Loop, e *externalSecrets) {
 }
 
 func TestExternalSecretsIsOutlasted(t *testing.T) {
-	outlastsAWriterThatPutsTheShardAway(t, apiserver.Start(t))
+	outlastsAWriterThatPutsTheShardAway(t, anyServer.Start(t))
 }

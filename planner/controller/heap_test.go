@@ -32,7 +32,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"ballast/e2e/apiserver"
 	"ballast/planner/apply"
 	"ballast/planner/config"
 	"ballast/planner/discover"
@@ -61,13 +60,18 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := anyServer.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
 }
 
 // TestTheHeapHoldsNoSecretThatWasPlannedWith runs a loop until it has written every Secret twice, and looks for their
 // credentials in dumps of its heap. Their number does not grow with the Secrets'.
 func TestTheHeapHoldsNoSecretThatWasPlannedWith(t *testing.T) {
-	server := apiserver.Start(t)
+	server := anyServer.Start(t)
 	for _, secrets := range []int{100, 400} {
 		t.Run(fmt.Sprintf("%d Secrets", secrets), func(t *testing.T) {
 			b := newBed(t, server, plan.Enforce)

@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"ballast/e2e/apiserver"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/sharding"
@@ -25,7 +24,7 @@ import (
 
 // TestLoop runs every case against one real API server, each in its own namespace.
 func TestLoop(t *testing.T) {
-	server := apiserver.Start(t)
+	server := anyServer.Start(t)
 	for name, run := range map[string]func(*testing.T, *rest.Config){
 		"Observe writes the plan once and touches nothing":            observes,
 		"an idle hour writes no plan and little history":              idlesForAnHour,

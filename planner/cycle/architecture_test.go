@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -65,8 +66,8 @@ func madeBy(p proposal) string {
 	return name[strings.LastIndex(name, ".")+1:]
 }
 
-// TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine holds the packages that the Makefile tests without it to what it says of
-// them: no goroutine, no channel, nothing of package sync, in their tests neither.
+// TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine holds the packages and the test files that the Makefile tests without
+// it to what it says of them: no goroutine, no channel, nothing of package sync, in a package's tests neither.
 func TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine(t *testing.T) {
 	text, err := os.ReadFile("../../Makefile")
 	if err != nil {
@@ -76,17 +77,84 @@ func TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine(t *testing.T) {
 	if m == nil {
 		t.Fatal("the Makefile has no PURE packages")
 	}
+	patterns := alone(t, text)
 	for _, name := range strings.Fields(string(m[1])) {
-		files, err := filepath.Glob("../" + name + "/*.go")
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s has no Go files: %v", name, err)
-		}
-		for _, file := range files {
+		patterns = append(patterns, "planner/"+name+"/*.go")
+	}
+	for _, pattern := range patterns {
+		for _, file := range filesOf(t, pattern) {
 			for _, found := range concurrency(t, file) {
 				t.Errorf("%s: %s", file, found)
 			}
 		}
 	}
+}
+
+// TestNoTestIsSkippedForAnothersName: `make test` tells the tests that it runs without the race detector from all others by
+// their names.
+func TestNoTestIsSkippedForAnothersName(t *testing.T) {
+	text, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := map[string]string{}
+	for _, pattern := range alone(t, text) {
+		for _, file := range filesOf(t, pattern) {
+			for _, name := range tests(t, file) {
+				in[name] = filepath.Clean(file)
+			}
+		}
+	}
+	if len(in) == 0 {
+		t.Fatal("no test is in the Makefile's ALONE files")
+	}
+	err = filepath.WalkDir("../..", func(file string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		for _, name := range tests(t, file) {
+			if alone := in[name]; alone != "" && alone != filepath.Clean(file) {
+				t.Errorf("%s has a test %s as %s has, and so nothing runs it: give it another name", file, name, alone)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// alone are the test files, as patterns, that the Makefile runs without the race detector.
+func alone(t *testing.T, makefile []byte) []string {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^ALONE +:= (.*)$`).FindSubmatch(makefile)
+	if m == nil {
+		t.Fatal("the Makefile has no ALONE files")
+	}
+	return strings.Fields(string(m[1]))
+}
+
+// filesOf are the files of a pattern that is relative to the checkout.
+func filesOf(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../" + pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s has no Go files: %v", pattern, err)
+	}
+	return files
+}
+
+// tests are the names of a file's tests.
+func tests(t *testing.T, file string) (names []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9]+)`).FindAllSubmatch(text, -1) {
+		names = append(names, string(m[1]))
+	}
+	return names
 }
 
 // concurrency is what of a file goroutines could share, or begin.
