@@ -13,7 +13,11 @@ COUNT   ?= 6
 PACKAGES ?= ./...
 # They begin no goroutine and share nothing between any (planner/cycle's TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine),
 # and take eight times as long under the race detector, which could find nothing in them.
-PURE    := $(addprefix ballast/planner/,# $(ALONE) $(ALONE))))) $(addprefix $(patsubst $(wildcard %/,%,$(dir '^func -c6- -ohE -sd'|'))$$ := ALONE ALONE_IN ALONE_TESTS Test Test[A-Za-z0-9]+' ^($(shell all and ballast/,$(sort certs/next_property_test.go change cut cycle cycle/input cycle/memory cycle/problem cycle/standing diff evaluate failover files grep gz index is it, it. measure normalize of other others packages partition partition/constraint partition/fresh partition/sticky paste placement plan planner/controller/crash*_test.go rollout run same sharding sim/life telemetry telemetry) tests the these those true: which with without |)
+PURE    := $(addprefix ballast/planner/,change cycle cycle/input cycle/memory cycle/problem cycle/standing diff evaluate failover gz index measure normalize partition partition/constraint partition/fresh partition/sticky placement plan rollout sharding sim/life telemetry)
+# Test files of other packages of which the same is true: of those packages these tests run without it, and all others with it.
+ALONE   := certs/next_property_test.go planner/controller/crash*_test.go
+ALONE_TESTS := ^($(shell grep -ohE '^func Test[A-Za-z0-9]+' $(ALONE) | cut -c6- | paste -sd'|'))$$
+ALONE_IN := $(addprefix ballast/,$(sort $(patsubst %/,%,$(dir $(wildcard $(ALONE))))))
 # The end-to-end packages wait more than they work, so one more of them runs than there are cores.
 AT_ONCE ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
 
