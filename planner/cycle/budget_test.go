@@ -226,15 +226,15 @@ func TestWhatWaitsForTheBudgetIsVotedForOnce(t *testing.T) {
 	w := newWorld(skewed(24)...)
 	w.in.Config.Rollout = config.Rollout{X0Y: &config.X0YRollout{}, StageTimeout: config.Duration(10 * time.Minute)}
 	w.in.Config.Change.Moves.Rate = []config.Rate{{Percent: 100, Period: config.Duration(time.Hour)}}
-	w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(4 * time.Minute), MinSamples: 5}}
+	w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(30 * time.Minute), MinSamples: 5}}
 	w.cycle()
 	w.in.Memory.Changes.Ledger = change.Ledger{{At: w.in.Now, Moves: 20, Cause: change.Pin}}
-	w.run(20)
+	w.run(45)
 	if r := w.in.InForce.Rollout; r != nil || !strings.HasPrefix(w.last.Candidate.Verdict, "waits until 2026-11-20T10:00:00Z for a move budget of ") {
 		t.Fatalf("rollout %+v, verdict %q", r, w.last.Candidate.Verdict)
 	}
 	w.in.Now = epoch.Add(59 * time.Minute)
-	w.run(6)
+	w.run(35)
 	if r := w.in.InForce.Rollout; r == nil || r.Mode != plan.ModeX0Y {
 		t.Errorf("rollout %+v when there is room, want x0y: %q", r, w.last.Candidate.Verdict)
 	}

@@ -275,7 +275,6 @@ func TestTheBudgetHoldsForEveryHour(t *testing.T) {
 
 func TestAWaveThatOrphansStopsEverythingUntilAPersonClearsIt(t *testing.T) {
 	w := adopted(t, skewed(40)...)
-	w.in.Config.Evaluate.MostWanted.Window = config.Duration(time.Minute)
 	for i := range w.in.Discovered.Secrets {
 		w.setLoad(w.in.Discovered.Secrets[i].Name, float64(10+90*(i%2)))
 	}
@@ -295,6 +294,7 @@ func TestAWaveThatOrphansStopsEverythingUntilAPersonClearsIt(t *testing.T) {
 	if len(w.waves) != stopped {
 		t.Errorf("%d waves began after it tripped", len(w.waves)-stopped)
 	}
+	w.in.Config.Evaluate = config.Evaluate{None: &config.None{}}
 	w.in.Tripped = ""
 	w.until(t, "it goes on", 3*time.Hour, func(Outcome) bool { return len(w.waves) > stopped })
 }
@@ -517,7 +517,7 @@ func (w *liveWorld) on(replica int) []string {
 
 func TestAWaveCountsOnceHoweverLongItTakes(t *testing.T) {
 	w := adopted(t, skewed(40)...)
-	w.in.Config.Evaluate.MostWanted.Window = config.Duration(time.Minute) // it is elected before anybody is missed
+	w.in.Config.Evaluate = config.Evaluate{None: &config.None{}} // it is taken before anybody is missed
 	for i := range w.in.Discovered.Secrets {
 		w.setLoad(w.in.Discovered.Secrets[i].Name, float64(10+90*(i%2)))
 		w.taken[w.in.Discovered.Secrets[i].Name] = true // nobody takes up what is given to him
