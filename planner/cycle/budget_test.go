@@ -234,7 +234,7 @@ func TestWhatWaitsForTheBudgetIsVotedForOnce(t *testing.T) {
 		t.Fatalf("rollout %+v, verdict %q", r, w.last.Candidate.Verdict)
 	}
 	w.in.Now = epoch.Add(59 * time.Minute)
-	w.run(35)
+	w.run(31)
 	if r := w.in.InForce.Rollout; r == nil || r.Mode != plan.ModeX0Y {
 		t.Errorf("rollout %+v when there is room, want x0y: %q", r, w.last.Candidate.Verdict)
 	}
