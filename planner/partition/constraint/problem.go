@@ -78,7 +78,7 @@ func (p *Problem) IsClosed(replica int) bool { return replica < len(p.Closed) &&
 
 // reduce divides loads and capacity by their greatest common divisor.
 func (s *Setting) reduce() {
-	unit := s.Frame.Capacity
+	unit := s.Capacity
 	s.Loads = make([]plan.Load, len(s.Items))
 	for i := range s.Items {
 		load := s.Items[i].Load
@@ -95,8 +95,8 @@ func (s *Setting) reduce() {
 		s.Loads[i] /= unit
 	}
 	s.Total /= unit
-	s.Frame.Capacity /= unit
-	s.Frame.Heaviest /= unit
+	s.Capacity /= unit
+	s.Heaviest /= unit
 }
 
 func gcd(a, b plan.Load) plan.Load {

@@ -173,7 +173,7 @@ func (s *state) again(d Drain) {
 func (s *state) answer(d Drain) Answer {
 	a := Answer{Partition: s.c.Build(s.c.Items, slices.Clone(s.of), s.n), Drain: d, Cut: s.cut, High: s.high, Low: s.low, Full: s.full}
 	unit := plan.Load(1) // of the items' own loads
-	if s.c.Frame.Heaviest > 0 {
+	if s.c.Heaviest > 0 {
 		for i := range s.c.Items {
 			if s.c.Loads[i] > 0 {
 				unit = s.c.Items[i].Load / s.c.Loads[i]
