@@ -37,7 +37,7 @@ func (s *Site) Config(mode string) map[string]any {
 		"interval":   "10s",
 		"target":     map[string]any{"namespace": s.Fleet.Namespace},
 		"poll":       map[string]any{"prometheus": map[string]any{"url": s.Prometheus, "timeout": "5s"}},
-		"evaluate":   map[string]any{"mostWanted": map[string]any{"window": "1m", "minSamples": 2}},
+		"evaluate":   map[string]any{"mostWanted": map[string]any{"window": "20s", "minSamples": 2}},
 		// What moves, moves at once, and Applications are none: Argo CD is simulated. Live rollouts are for those who ask.
 		"change":  map[string]any{"moves": map[string]any{"rate": []any{}}},
 		"rollout": map[string]any{"default": map[string]any{}},
