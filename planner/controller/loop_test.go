@@ -194,6 +194,7 @@ func keepsAWriteDuringACycle(t *testing.T, server *rest.Config) {
 
 func electsAgainAfterAFailedWrite(t *testing.T, server *rest.Config) {
 	b := newBed(t, server, plan.Enforce, lognormal(5, 24)...)
+	b.config.Evaluate.MostWanted.MinSamples = 5 // the window, of ten samples, decides
 	l, _ := b.start()
 	b.cycles(l, 8)
 	b.fail("patch ballast-plan", errors.New("the API server is away"))
