@@ -180,7 +180,8 @@ func (c PlannerConfig) validateScaler() field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("rollout", "x0y"), field.OmitValueType{},
-		"stops and starts every replica, and partition.replicas: workload leaves spec.replicas to people: set rollout.live or rollout.default, or a number of replicas")}
+		"stops and starts every replica, and partition.replicas: workload leaves spec.replicas to people: "+
+			"set rollout.live or rollout.default, or a number of replicas")}
 }
 
 func (r Partition) validate(p *field.Path) field.ErrorList {

@@ -64,7 +64,7 @@ func TestTheShippedConfigurationRunsAsItIs(t *testing.T) {
 
 	r.until("the election", 70*time.Minute, func() bool { return !rests() })
 	if voted := r.clock.Since(epoch); voted < time.Hour { // one election a window, the time of Observe counts too
-		r.fatal("it was decided after %s, on fewer than ten votes", voted)
+		r.fatal("it was decided after %s, before the hour of evaluate.mostWanted.window was over", voted)
 	}
 	r.until("the last moves, once there is room", 2*time.Hour, func() bool { return r.movedSoFar() == 6 && rests() })
 	r.settle()
