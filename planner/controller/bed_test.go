@@ -286,6 +286,22 @@ func (b *bed) waiting(l *Loop, timers int) {
 	})
 }
 
+// calm lets seconds pass until no cycle waits for quiet any more, however far the loop was when the clock was put on last.
+func (b *bed) calm(l *Loop) {
+	b.Helper()
+	streak := 0
+	b.eventually("no cycle waits for quiet", func() bool {
+		waiters := b.clock.Waiters()
+		if streak++; waiters != 2 || len(l.changed) != 0 || len(l.drifted) != 0 {
+			streak = 0
+		}
+		if waiters == 3 {
+			b.clock.Step(time.Second)
+		}
+		return streak >= 5
+	})
+}
+
 // cycles lets that many intervals pass, with all that a watch would have told in between.
 func (b *bed) cycles(l *Loop, n int) {
 	b.Helper()

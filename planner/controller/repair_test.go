@@ -211,8 +211,7 @@ func namesASecondWriter(t *testing.T, server *rest.Config) {
 			b.clock.Step(time.Second) // for the backoff, which doubles
 			return b.shards()["c000"] == own
 		})
-		b.clock.Step(quiet)
-		b.idle(l)
+		b.calm(l)
 	}
 	want := []string{`a-gitops-tool writes data.shard of Secret "c000" back again and again (3 times): stop it, pin the cluster, or annotate the object with ballast.argoproj.io/unmanaged: "true"`}
 	if diff := cmp.Diff(want, b.told("Contested")); diff != "" {
@@ -230,6 +229,7 @@ func namesARefusedSecret(t *testing.T, server *rest.Config) {
 		b.clock.Step(time.Second) // for the backoff, which doubles
 		return len(l.whoIsBarred()) == 1
 	})
+	b.calm(l)
 	b.cycles(l, 1)
 	want := []string{`ballast cannot write Secret "c000", so its cluster stays where it is, and nothing waits for it; it is tried again from time to time: Invalid: Secret "c000" is invalid: data: Too long: may not be more than 1048576 bytes`}
 	if diff := cmp.Diff(want, b.told("Unwritable")); diff != "" {
