@@ -126,8 +126,8 @@ type PNorm struct {
 }
 
 // Partition gives clusters to replicas. Nil MinReplicas is min(2, found), nil MaxReplicas max(16, found), where found
-// is the replicas of the first plan; nil Replicas lets the partition choose; nil Capacity is the heaviest cluster's
-// load.
+// is the replicas of the first plan; nil Replicas lets the partition choose by Capacity, and without one leaves the
+// number as it is.
 type Partition struct {
 	LPT                   *LPT      `json:"lpt,omitempty" phase:"implementation"`
 	MinReplicas           *int      `json:"minReplicas" null:"default"`

@@ -1,23 +1,25 @@
 package cycle
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
 
+	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 )
 
-// forty are clusters of a load of 10 each that a planner with the shipped rates has levelled, where the heaviest says what a replica
-// may carry.
+// forty are clusters of a load of 10 each that a planner with the shipped rates has levelled over sixteen replicas.
 func forty(t *testing.T) *liveWorld {
 	w := adopted(t, slices.Repeat([]float64{10}, 40)...)
-	w.in.Config.Partition.Capacity = nil
+	w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 16}
 	w.in.Config.Change.Moves.Rate = shipped()
 	for range 60 * 60 {
 		w.step(time.Minute)
@@ -30,6 +32,71 @@ func (w *liveWorld) most() (most int) {
 		most = max(most, len(w.on(r)))
 	}
 	return most
+}
+
+// TestNothingButAPersonChangesTheNumberOfReplicas: what the heaviest cluster makes was what a replica could carry, so that twenty
+// equal clusters asked for sixteen replicas, and one heavy cluster packed all others together.
+func TestNothingButAPersonChangesTheNumberOfReplicas(t *testing.T) {
+	for name, test := range map[string]struct {
+		loads []float64
+		on    []int // clusters of each replica at last, from few to many
+	}{
+		"twenty equal clusters": {slices.Repeat([]float64{10}, 20), []int{6, 7, 7}},
+		"one is heavy":          {append([]float64{1000}, slices.Repeat([]float64{10}, 39)...), []int{1, 19, 20}},
+		"many light ones":       {lognormal(9, 200), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := adopted(t, test.loads...)
+			for range 48 * 60 {
+				if w.step(time.Minute); w.in.Workload.Replicas != 3 {
+					t.Fatalf("%d replicas after %s, want the 3 that were found", w.in.Workload.Replicas, w.in.Now.Sub(epoch))
+				}
+			}
+			on := []int{len(w.on(0)), len(w.on(1)), len(w.on(2))}
+			if slices.Sort(on); test.on != nil && !slices.Equal(on, test.on) {
+				t.Errorf("replicas have %v clusters, want %v", on, test.on)
+			}
+		})
+	}
+	capacity := config.Decimal("0.2")
+	for name, test := range map[string]struct {
+		says func(*config.Partition)
+		want int
+	}{
+		"capacity":              {func(p *config.Partition) { p.Capacity = &capacity }, 5}, // four of twenty fit
+		"replicas":              {func(p *config.Partition) { p.Replicas = &config.Replicas{Fixed: 4} }, 4},
+		"minReplicas":           {func(p *config.Partition) { p.MinReplicas = ptr.To(6) }, 6},
+		"maxReplicas":           {func(p *config.Partition) { p.MaxReplicas = ptr.To(2) }, 2},
+		"maxClustersPerReplica": {func(p *config.Partition) { p.MaxClustersPerReplica = 4 }, 5},
+	} {
+		t.Run(name+" does", func(t *testing.T) {
+			w := adopted(t, slices.Repeat([]float64{10}, 20)...)
+			test.says(&w.in.Config.Partition)
+			w.until(t, fmt.Sprintf("%d replicas", test.want), 6*time.Hour, func(Outcome) bool {
+				return w.in.Workload.Replicas == test.want && w.in.InForce.Rollout == nil
+			})
+		})
+	}
+}
+
+// TestACountHasRoomBeforeItFalls: a load near the capacity opened and closed a replica at every election.
+func TestACountHasRoomBeforeItFalls(t *testing.T) {
+	w := adopted(t, slices.Repeat([]float64{10}, 20)...)
+	capacity := config.Decimal("0.25") // five clusters
+	w.in.Config.Partition.Capacity = &capacity
+	w.until(t, "4 replicas", 6*time.Hour, func(Outcome) bool { return w.in.Workload.Replicas == 4 && w.in.InForce.Rollout == nil })
+	w.setLoad("c000", 11)
+	w.until(t, "a fifth", 6*time.Hour, func(Outcome) bool { return w.in.Workload.Replicas == 5 && w.in.InForce.Rollout == nil })
+	w.setLoad("c000", 10)
+	for range 6 * 60 {
+		if w.step(time.Minute); w.in.Workload.Replicas != 5 {
+			t.Fatal("the fifth went as soon as four would do to the last drop")
+		}
+	}
+	for i := range 10 {
+		w.setLoad(fmt.Sprintf("c%03d", i), 5)
+	}
+	w.until(t, "four again, which have room now", 6*time.Hour, func(Outcome) bool { return w.in.Workload.Replicas == 4 && w.in.InForce.Rollout == nil })
 }
 
 // Whoever has one cluster say a thousand, for good or for ten minutes before its series end, has nobody else's clusters packed
@@ -61,20 +128,25 @@ func TestWhatIsHeldForLongMakesNoRoom(t *testing.T) {
 	for range 6 * 60 {
 		w.step(time.Minute)
 	}
-	before, alone := w.in.Workload.Replicas, w.on(w.row(t, "c000"))
+	room := func() string {
+		c, a := &cycle{in: w.in, out: w.last}, &adoption{in: w.in, fleet: w.last.Fleet}
+		c.limit(a)
+		return a.capacity.Display()
+	}
+	before, alone := room(), w.on(w.row(t, "c000"))
 	own := w.secret("c000").Server
 	w.in.Fetched[0].Samples = slices.DeleteFunc(w.in.Fetched[0].Samples, func(s poll.Sample) bool { return s.Key == own })
 	for range 23 * 60 {
 		w.step(time.Minute)
 	}
-	within := w.in.Workload.Replicas
+	within := room()
 	for range 7 * 60 {
 		w.step(time.Minute)
 	}
-	got, value := []int{before, len(alone), within, w.in.Workload.Replicas}, w.last.Table.Columns[0].Values[0]
-	if diff := cmp.Diff([]int{2, 1, 2, 16}, got); diff != "" || value != 1000 {
-		t.Errorf("its value is %v, want 1000 still; replicas before, clusters beside it with itself, replicas within the day and "+
-			"after it (-want +got):\n%s", value, diff)
+	got, value := []string{before, within, room()}, w.last.Table.Columns[0].Values[0]
+	if diff := cmp.Diff([]string{"0.719", "0.719", "0.00719"}, got); diff != "" || value != 1000 || len(alone) != 1 {
+		t.Errorf("its value is %v, want 1000 still, and it is one of %d clusters of its replica, want 1; what a replica may carry before, "+
+			"within the day and after it (-want +got):\n%s", value, len(alone), diff)
 	}
 }
 
@@ -123,8 +195,8 @@ func TestOneHeavyClusterKeepsNoOthersFromBeingLevelled(t *testing.T) {
 	for range 72 * 60 {
 		w.step(time.Minute)
 	}
-	if before < 10 || w.most() > 5 {
-		t.Errorf("a replica had %d clusters and has %d, want no more than 5", before, w.most())
+	if got := len(w.on(w.row(t, "c007"))); before < 10 || got != 1 || w.most() > 20 {
+		t.Errorf("a replica had %d clusters; now there are %d on the heavy one's, and %d on another, want it alone and half of the others", before, got, w.most())
 	}
 }
 

@@ -47,7 +47,7 @@ func divide(in input.Inputs, a *adoption, loads []plan.Load) (division, error) {
 	}
 	bounds.Held = a.held()
 	d.full = bounds.Capacity
-	if d.answer, err = partition.LPT(d.items, bounds); err != nil {
+	if d.answer, err = count(d.items, bounds, a.next.Replicas); err != nil {
 		return division{}, err
 	}
 	now := make(map[string]int, len(d.items))
@@ -72,18 +72,49 @@ func divide(in input.Inputs, a *adoption, loads []plan.Load) (division, error) {
 	return d, nil
 }
 
-// usefulGain is the share by which a partition must lower the makespan to be worth its moves. Loads are measured and
-// never stand still; without it a fleet that is level to a few per cent is re-dealt at every election, for nothing.
-const usefulGain = 0.01
+// slack is the room that fewer replicas must have under the capacity. Without it a load near the capacity would open and
+// close a replica at every election; where replicas restart for another number, that is a restart of the fleet each.
+const slack = 0.1
+
+// count is the partition by the capacity, with no replica less than one by a smaller capacity needs, so long as they are
+// there: what is added once stays until there is room.
+func count(items []partition.Item, b partition.Bounds, now int) (partition.Partition, error) {
+	answer, err := partition.LPT(items, b)
+	if err != nil || b.Fixed > 0 || answer.Replicas >= now {
+		return answer, err
+	}
+	spare := b
+	spare.Capacity = plan.Load((1 - slack) * float64(b.Capacity))
+	roomy, err := partition.LPT(items, spare)
+	if err != nil || roomy.Replicas <= answer.Replicas {
+		return answer, err
+	}
+	b.Fixed = min(roomy.Replicas, now)
+	return partition.LPT(items, b)
+}
+
+// Loads are measured and never stand still, and a partition made anew moves most of what there is. So it must lower the
+// makespan by usefulGain at least, and by that much more for each tenth of the clusters that it moves: each starts
+// somewhere with an empty cache.
+const (
+	usefulGain = 0.01
+	moveCosts  = 0.1
+)
+
+// pays is the share by which a partition that moves so many of all clusters must lower the makespan.
+func pays(moves, clusters int) float64 {
+	return max(usefulGain, moveCosts*float64(moves)/float64(max(clusters, 1)))
+}
 
 // settle leaves everything where it stands, as the answer, if the partition needs the same number of replicas, nothing
-// stands where it must not, and the gain is not worth a move.
+// stands where it must not, and the gain does not pay for the moves.
 func (d *division) settle(a *adoption) {
 	if d.answer.Replicas != a.next.Replicas {
 		return
 	}
 	stands := partition.Partition{Replicas: d.answer.Replicas, Of: make([]int, len(d.items)), Lost: d.answer.Lost,
 		Loads: make([]plan.Load, d.answer.Replicas), Clusters: make([]int, d.answer.Replicas)}
+	moves := 0
 	for k, u := range d.groups {
 		r, item := a.standing(u.Clusters[0]), d.items[k]
 		if !a.movable(u) { // wherever it stands says nothing of the others
@@ -92,6 +123,9 @@ func (d *division) settle(a *adoption) {
 		if r < 0 || r >= stands.Replicas || item.Replica >= 0 && item.Replica != r {
 			return
 		}
+		if r != d.answer.Of[k] {
+			moves++
+		}
 		stands.Of[k] = r
 		stands.Loads[r] += item.Load
 		stands.Clusters[r] += item.Clusters
@@ -99,7 +133,7 @@ func (d *division) settle(a *adoption) {
 			return
 		}
 	}
-	if float64(d.peak(d.answer)) < (1-usefulGain)*float64(d.peak(stands)) {
+	if float64(d.peak(d.answer)) < (1-pays(moves, len(d.items)))*float64(d.peak(stands)) {
 		return
 	}
 	d.answer = stands
@@ -225,7 +259,20 @@ func boundsOf(p config.Partition, w discover.Workload, a *adoption) partition.Bo
 			b.Capacity = capacity
 		}
 	}
+	if b.Fixed == 0 && b.Capacity == 0 {
+		b.Fixed = a.countAsItIs(b)
+	}
 	return b
+}
+
+// countAsItIs is the number of replicas where nothing that a person wrote asks for another: what one cluster makes says
+// nothing of what a replica can carry.
+func (a *adoption) countAsItIs(b partition.Bounds) int {
+	count := max(a.next.Replicas, b.MinReplicas)
+	if most := b.MaxClusters; most > 0 {
+		count = max(count, (len(a.fleet.Clusters)+most-1)/most)
+	}
+	return min(count, b.MaxReplicas)
 }
 
 // needsWorkload reports whether a rollout writes to the workload: another number of replicas or another env, or a

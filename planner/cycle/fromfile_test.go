@@ -112,15 +112,17 @@ index: {pNorm: {p: "3", weights: {apps: "1", pods: "1"}}}
 partition: {replicas: 2}
 `, filePlan{[][]string{{"c2", "c3", "c4"}, {"c0", "c1"}}, "c0=1.0000 c1=0.5739 c2=0.3271 c3=0.2520 c4=1.0000"}},
 
-		// A replica may carry what the heaviest cluster weighs, 8, and all weigh 24: c0 | c1 | c2, c3 to c2, c4 to c1.
-		"capacity null": {byApps, filePlan{[][]string{{"c0"}, {"c1", "c4"}, {"c2", "c3"}}, appLoads}},
+		// Nothing says what a replica may carry: the two that were found stay.
+		"capacity null": {byApps, filePlan{levelOnTwo, appLoads}},
 		// c0 | c1; c2 to c1: 9; c3 to c0: 12, which just fits; c4 to c1: 12.
 		"capacity": {byApps + "partition: {capacity: \"12\"}\n", filePlan{levelOnTwo, appLoads}},
 		// No two fit together, and c0 is more than a replica may carry: it has one for itself.
 		"capacity below the heaviest cluster": {byApps + "partition: {capacity: \"6\"}\n", filePlan{eachAlone, appLoads}},
 		// One replica could carry all; minReplicas null is the two that were found.
-		"capacity for all on one": {byApps + "partition: {capacity: \"24\"}\n", filePlan{levelOnTwo, appLoads}},
-		"minReplicas 1": {byApps + "partition: {capacity: \"24\", minReplicas: 1}\n",
+		"capacity for all on one": {byApps + "partition: {capacity: \"27\"}\n", filePlan{levelOnTwo, appLoads}},
+		// One could carry all, with no tenth to spare.
+		"minReplicas 1, and no room": {byApps + "partition: {capacity: \"26\", minReplicas: 1}\n", filePlan{levelOnTwo, appLoads}},
+		"minReplicas 1": {byApps + "partition: {capacity: \"27\", minReplicas: 1}\n",
 			filePlan{[][]string{{"c0", "c1", "c2", "c3", "c4"}}, appLoads}},
 		// c0 | c1 | c2 | c3, and c4 to c2. Two of replica 0's clusters are c2 and c4, which stay; c0 goes.
 		"minReplicas 4": {byApps + "partition: {minReplicas: 4}\n",

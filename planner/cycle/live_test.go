@@ -422,8 +422,8 @@ func TestACordonedReplicaIsEmptiedAndReceivesNothing(t *testing.T) {
 func TestAPersonGoesBackToAnEarlierPlan(t *testing.T) {
 	w := adopted(t, skewed(12)...)
 	earlier := w.in.InForce.Clone()
-	for i := range w.in.Discovered.Secrets {
-		w.setLoad(w.in.Discovered.Secrets[i].Name, float64(10+90*(i%2)))
+	for _, name := range w.on(0) {
+		w.setLoad(name, 1000)
 	}
 	w.until(t, "the fleet was levelled", 3*time.Hour, func(Outcome) bool { return len(w.waves) > 0 && w.in.InForce.Rollout == nil })
 	w.in.Paused = true // frozen: nothing but what people ask for

@@ -406,6 +406,7 @@ func TestAServerWithTheHashOfAnotherMovesNothing(t *testing.T) {
 // TestASecretThatLedLeadsAgain: who made a second one beside it does not get it when the first is made anew.
 func TestASecretThatLedLeadsAgain(t *testing.T) {
 	w := newWorld(lognormal(20, 9)...)
+	w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(time.Hour), MinSamples: 100}} // levels nothing
 	w.run(3)
 	before := w.row(t, "c004")
 	w.add("zz", 0)
