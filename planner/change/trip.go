@@ -117,11 +117,12 @@ const (
 	Slowed    TripReason = "Slowed" // a replica's mean reconcile time more than doubled
 )
 
-// Trip says that nothing more may move until a person clears it.
+// Trip says that nothing more may move until a person clears it. Reasons are those above, and Failing.
 type Trip struct {
 	At     time.Time  `json:"at"`
 	Reason TripReason `json:"reason"`
 	Why    string     `json:"why"`
+	Cause  Cause      `json:"cause,omitempty"` // of the rollout that failed, where Reason is Failing
 }
 
 // After watches another wave. What was before the first of several waves in a row stays what the fleet is compared

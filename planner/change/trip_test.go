@@ -56,25 +56,25 @@ func TestASignOfHarmWithinFifteenMinutesTrips(t *testing.T) {
 		want  *Trip
 	}{
 		"an orphan": {[]look{{120, Signs{Orphans: []string{"elsewhere", "prod-us"}}}},
-			&Trip{at(120), Orphaned, `cluster "prod-us" has no owner, 2m0s after cluster "prod-eu" and 1 more moved`}},
+			&Trip{At: at(120), Reason: Orphaned, Why: `cluster "prod-us" has no owner, 2m0s after cluster "prod-eu" and 1 more moved`}},
 		"an orphan that did not move itself": {[]look{{900, Signs{Orphans: []string{"lost-long-ago", "elsewhere"}}}},
-			&Trip{at(900), Orphaned, `cluster "elsewhere" has no owner, 15m0s after cluster "prod-eu" and 1 more moved`}},
+			&Trip{At: at(900), Reason: Orphaned, Why: `cluster "elsewhere" has no owner, 15m0s after cluster "prod-eu" and 1 more moved`}},
 		"an orphan that was there before": {[]look{{120, Signs{Orphans: []string{"lost-long-ago"}}}}, nil},
 		"an orphan after 15 minutes":      {[]look{{901, Signs{Orphans: []string{"prod-us"}}}}, nil},
 		"an OOM kill": {[]look{{300, Signs{Kills: []Kill{{"controller-1", 1, at(200)}, {"controller-0", 0, at(100)}}}}},
-			&Trip{at(300), OOMKilled, `pod "controller-0" was killed for its memory, 5m0s after cluster "prod-eu" and 1 more moved`}},
+			&Trip{At: at(300), Reason: OOMKilled, Why: `pod "controller-0" was killed for its memory, 5m0s after cluster "prod-eu" and 1 more moved`}},
 		"an OOM kill while the wave moved": {[]look{{1, Signs{Kills: []Kill{{"controller-1", 1, at(-30)}}}}},
-			&Trip{at(1), OOMKilled, `pod "controller-1" was killed for its memory, 1s after cluster "prod-eu" and 1 more moved`}},
+			&Trip{At: at(1), Reason: OOMKilled, Why: `pod "controller-1" was killed for its memory, 1s after cluster "prod-eu" and 1 more moved`}},
 		"an OOM kill as the wave began": {[]look{{1, Signs{Kills: []Kill{{"controller-1", 1, at(-60)}}}}},
-			&Trip{at(1), OOMKilled, `pod "controller-1" was killed for its memory, 1s after cluster "prod-eu" and 1 more moved`}},
+			&Trip{At: at(1), Reason: OOMKilled, Why: `pod "controller-1" was killed for its memory, 1s after cluster "prod-eu" and 1 more moved`}},
 		"an OOM kill of a replica that received nothing": {[]look{{300, Signs{Kills: []Kill{{"controller-2", 2, at(100)}}}}}, nil},
 		"an OOM kill before the wave":                    {[]look{{60, Signs{Kills: []Kill{{"controller-1", 1, at(-61)}}}}}, nil},
-		"an OOM kill that is seen late":                  {[]look{{4000, Signs{Kills: []Kill{{"controller-1", 1, at(900)}}}}}, &Trip{at(4000), OOMKilled, `pod "controller-1" was killed for its memory, 1h6m40s after cluster "prod-eu" and 1 more moved`}},
+		"an OOM kill that is seen late":                  {[]look{{4000, Signs{Kills: []Kill{{"controller-1", 1, at(900)}}}}}, &Trip{At: at(4000), Reason: OOMKilled, Why: `pod "controller-1" was killed for its memory, 1h6m40s after cluster "prod-eu" and 1 more moved`}},
 		"an OOM kill after 15 minutes":                   {[]look{{902, Signs{Kills: []Kill{{"controller-1", 1, at(901)}}}}}, nil},
 		"reconciles that take more than twice as long": {[]look{{180, Signs{Work: whole(warmed)}}, {600, Signs{Work: whole(slow)}}},
-			&Trip{at(600), Slowed, `replica 1 takes 1.50 s for a reconcile instead of 0.40 s, 10m0s after cluster "prod-eu" and 1 more moved`}},
+			&Trip{At: at(600), Reason: Slowed, Why: `replica 1 takes 1.50 s for a reconcile instead of 0.40 s, 10m0s after cluster "prod-eu" and 1 more moved`}},
 		"slow reconciles while caches fill": {[]look{{60, Signs{Work: whole(warmed)}}, {179, Signs{Work: whole(slow)}}, {180, Signs{Work: whole(slow)}}}, nil},
-		"a clock that went back":            {[]look{{180, Signs{Work: whole(warmed)}}, {-4000, Signs{Orphans: []string{"prod-us"}}}}, &Trip{at(-4000), Orphaned, `cluster "prod-us" has no owner, 0s after cluster "prod-eu" and 1 more moved`}},
+		"a clock that went back":            {[]look{{180, Signs{Work: whole(warmed)}}, {-4000, Signs{Orphans: []string{"prod-us"}}}}, &Trip{At: at(-4000), Reason: Orphaned, Why: `cluster "prod-us" has no owner, 0s after cluster "prod-eu" and 1 more moved`}},
 		"nothing":                           {[]look{{0, Signs{}}, {180, Signs{Work: whole(warmed)}}, {900, Signs{Work: whole(map[int]Work{0: plus(warmed[0], 500, 0.7), 1: plus(warmed[1], 500, 0.7)})}}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestAProcessThatBeganAnewIsMeasuredAnew(t *testing.T) {
 		t.Errorf("a cold cache tripped: %+v", trip)
 	}
 	trip, _ = Judge(w, at(300), Signs{Work: whole(map[int]Work{0: {70, 320}, 2: {500, 5000}})})
-	want := &Trip{at(300), Slowed, `replica 0 takes 1.00 s for a reconcile instead of 0.40 s, 5m0s after cluster "prod-eu" and 1 more moved`}
+	want := &Trip{At: at(300), Reason: Slowed, Why: `replica 0 takes 1.00 s for a reconcile instead of 0.40 s, 5m0s after cluster "prod-eu" and 1 more moved`}
 	if diff := cmp.Diff(want, trip); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -154,7 +154,13 @@ type MostWanted struct {
 
 // Change says how much may change in a time.
 type Change struct {
-	Moves Moves `json:"moves"`
+	Moves    Moves    `json:"moves"`
+	Restarts Restarts `json:"restarts"`
+}
+
+// Restarts bounds how often ballast restarts the application-controller by itself: once in Every, 0 is no limit.
+type Restarts struct {
+	Every Duration `json:"every"`
 }
 
 // Moves bounds the clusters that change their replica, whatever the cause. Every window of Rate holds; an empty list is
@@ -230,7 +236,7 @@ func Default() PlannerConfig {
 		Change: Change{Moves: Moves{Rate: []Rate{
 			{Percent: 10, Period: Duration(time.Hour)},
 			{Percent: 25, Period: Duration(24 * time.Hour)},
-		}}},
+		}}, Restarts: Restarts{Every: Duration(24 * time.Hour)}},
 		Rollout:  Rollout{Live: &LiveRollout{MaxMovesPerWave: 5, Nudge: true}, StageTimeout: Duration(10 * time.Minute)},
 		Failover: &Failover{After: Duration(5 * time.Minute), Settle: Duration(10 * time.Minute)},
 	}

@@ -50,6 +50,7 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 			c.Partition = Partition{LPT: &LPT{}, MinReplicas: &three, MaxReplicas: &twelve, Replicas: &Replicas{Fixed: 5}, MaxClustersPerReplica: 40, Capacity: &capacity}
 			c.Evaluate.MostWanted.Window = Duration(6 * time.Hour)
 			c.Change.Moves.Rate = []Rate{{Percent: 5, Period: Duration(30 * time.Minute)}}
+			c.Change.Restarts.Every = Duration(12 * time.Hour)
 			c.Rollout = Rollout{Default: &DefaultRollout{RolloutRestart: true}, StageTimeout: Duration(5 * time.Minute)}
 			c.Failover = &Failover{After: Duration(2 * time.Minute), Settle: Duration(time.Minute)}
 		},

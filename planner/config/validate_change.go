@@ -18,7 +18,7 @@ const (
 )
 
 func (c Change) validate(p *field.Path) field.ErrorList {
-	var errs field.ErrorList
+	errs := between(p.Child("restarts", "every"), c.Restarts.Every, 0, maxRatePeriod)
 	p = p.Child("moves", "rate")
 	periods := map[Duration]int{}
 	for i, r := range c.Moves.Rate {

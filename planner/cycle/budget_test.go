@@ -166,7 +166,9 @@ func TestWhatTheBudgetLeavesOfAChange(t *testing.T) {
 		"replicas come without one":                    {def, 20, 2, 4, level, change.Balance, "", nil, 4},
 		"x0y: all of it fits":                          {x0y, 30, 0, 3, level, change.Balance, "", []string{"c003", "c008", "c009"}, 3},
 		"x0y: it stops the fleet once":                 {x0y, 30, 1, 3, level, change.Balance, "waits until 2026-11-20T10:00:00Z for a move budget of 3 at once, since every replica stops for it: 2 more clusters may move now: made 1 of 3 within 1h (Balance 1)", nil, 3},
-		"x0y: it never fits": {x0y, 20, 0, 2, drain, change.Balance, "waits for a move budget of 4 at once, since every replica stops for it, and change.moves.rate never has room for them: " +
+		"x0y: as many as ever fit":                     {x0y, 20, 0, 2, drain, change.Balance, "", []string{"c005", "c008"}, 3},
+		"x0y: no fewer than that":                      {x0y, 20, 1, 2, drain, change.Balance, "waits until 2026-11-20T10:00:00Z for a move budget of 2 at once, since every replica stops for it: 1 more cluster may move now: made 1 of 2 within 1h (Balance 1)", nil, 3},
+		"x0y: it never fits": {x0y, 20, 0, 2, drain, change.Rollback, "waits for a move budget of 4 at once, since every replica stops for it, and change.moves.rate never has room for them: " +
 			"raise it, or set rollout.live, which moves some at a time: 2 more clusters may move now: made 0 of 2 within 1h", nil, 2},
 		"live: waves look at the budget themselves": {live, 20, 1, 3, level, change.Balance, "", []string{"c003", "c008", "c009"}, 3},
 		"live: nothing is left":                     {live, 20, 2, 2, drain, change.Balance, "waits for the move budget: no cluster may move before 2026-11-20T10:00:00Z: made 2 of 2 within 1h (Balance 2)", nil, 2},

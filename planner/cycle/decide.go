@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -184,8 +185,8 @@ func (c *cycle) vote(s *snapshot, d division, vote evaluate.Candidate, o evaluat
 	}
 }
 
-// begin starts a rollout to what is proposed first. What is refused keeps no others waiting that have no replica, or a
-// cordoned one. A rollback that is done is the last thing that a cycle does: what was elected beforehand must not undo
+// begin starts a rollout to what is proposed first. What is refused keeps nothing waiting but what was elected, which
+// might undo it, or bring it about all the same. A rollback that is done is the last thing that a cycle does: what was elected beforehand must not undo
 // it.
 func (c *cycle) begin(s *snapshot) {
 	left := everything
@@ -205,7 +206,7 @@ func (c *cycle) begin(s *snapshot) {
 		case c.begins(s, made):
 			return
 		default:
-			left = moves
+			left &^= p.asks | balance
 		}
 	}
 }
@@ -257,8 +258,11 @@ func (c *cycle) begins(s *snapshot, p *proposed) bool {
 	if p.cause == change.Failover {
 		c.out.Memory.Changes.Failover = *p.last
 	}
-	if p.bySecret && o.Mode == plan.ModeX0Y {
-		c.out.Memory.Changes.Stopped = c.in.Now
+	if s.restarts(p.want, o) {
+		c.out.Memory.Changes.Restarted = c.in.Now
+		if p.bySecret {
+			c.out.Memory.Changes.Stopped = c.in.Now
+		}
 	}
 	c.out.Memory.Changes.Target = destination(o.Mode, s.next, *p.want)
 	c.follow(nil, next.Rollout)
@@ -276,6 +280,18 @@ func (c *cycle) waits(p *proposed, kind, waits string) {
 	c.problem(problem.Problem{Phase: problem.PhaseRollout, Subject: string(p.cause), Kind: kind, Message: p.why + ": " + waits})
 }
 
+// failed remembers a rollout that did not come to its end, and stops ballast where the same one has failed too often.
+func (c *cycle) failed(r plan.Rollout, why string) {
+	m, what := &c.out.Memory.Changes, "moves"
+	if r.From != r.To() {
+		what = fmt.Sprintf("%d to %d replicas, %s %d to %d", r.From.Replicas, r.Replicas, plan.EnvReplicas, r.From.ControllerReplicas, r.ControllerReplicas)
+	}
+	var trip *change.Trip
+	if m.Failures, trip = m.Failures.Add(c.in.Now, cmp.Or(m.Cause, change.Balance), what, why); worse(trip, m.Trip) {
+		m.Trip, m.TripTold = trip, false
+	}
+}
+
 func (c *cycle) advance(a *adoption) {
 	view, s := plan.NewView(a.next.Clone(), a.pins), snapshotOf(c.out, a)
 	s.turnsBack = c.turnsBack
@@ -284,6 +300,9 @@ func (c *cycle) advance(a *adoption) {
 	switch progress.Outcome {
 	case rollout.TurnedBack, rollout.Reverted, rollout.GaveUp:
 		c.out.Memory.HoldOff = c.in.Now
+		if next.Rollout == nil {
+			c.failed(*a.next.Rollout, progress.Why)
+		}
 	}
 	if !next.SameEnforced(a.next) {
 		c.note(progress.Why)

@@ -33,6 +33,9 @@ const (
 	follows    = followUp | followOut
 )
 
+// stoppedItself is why nothing begins after a trip.
+const stoppedItself = "ballast stopped itself and nobody has cleared it"
+
 // gate blocks actions while it is shut.
 type gate struct {
 	name   string
@@ -67,10 +70,16 @@ func gates() []gate {
 			shut: func(s situation) string { return when(s.breakGlass) }},
 		{name: "paused", blocks: frozen, brief: "a person paused it",
 			shut: func(s situation) string { return when(s.paused) }},
-		{name: "tripped", blocks: frozen &^ failOver, brief: "a wave did harm and nobody has cleared it",
+		{name: "tripped", blocks: frozen &^ failOver, brief: stoppedItself,
 			shut: func(s situation) string { return when(s.tripped) }},
-		{name: "starved", blocks: failOver, brief: "a wave did harm and nobody has cleared it",
+		{name: "starved", blocks: failOver, brief: stoppedItself,
 			shut: func(s situation) string { return when(s.starved) }},
+		{name: "followFails", blocks: followUp, brief: stoppedItself,
+			shut: func(s situation) string { return when(s.failing == change.Pin) }},
+		{name: "rollbackFails", blocks: rollBack, brief: stoppedItself,
+			shut: func(s situation) string { return when(s.failing == change.Rollback) }},
+		{name: "drainFails", blocks: drain, brief: stoppedItself,
+			shut: func(s situation) string { return when(s.failing == change.Drain) }},
 		{name: "firstPlan", blocks: everything, brief: "there is no plan yet",
 			shut: func(s situation) string { return when(s.first) }},
 		{name: "shrunk", blocks: everything &^ (moves | followOut), brief: goneAtOnce,
@@ -104,10 +113,11 @@ func gates() []gate {
 // situation is what the gates look at.
 type situation struct {
 	breakGlass, paused, tripped bool
-	starved                     bool      // tripped, and for memory as far as is known
-	first                       bool      // no plan is in force
-	partial                     bool      // the discovery is refused; people are told of it as Shrunk
-	mode                        plan.Mode // of the plan
+	starved                     bool         // tripped, and for memory as far as is known
+	failing                     change.Cause // tripped, since rollouts for that cause failed again and again
+	first                       bool         // no plan is in force
+	partial                     bool         // the discovery is refused; people are told of it as Shrunk
+	mode                        plan.Mode    // of the plan
 	underWay                    bool
 	keyless                     bool      // in mode x0y: a leader after this one could not bring back what is stopped
 	heldUntil                   time.Time // nothing begins before, after a rollout that failed; zero: none did
@@ -214,6 +224,9 @@ func (s *snapshot) situation() situation {
 	now := situation{breakGlass: s.in.BreakGlass, paused: s.in.Paused, tripped: tripped(s.in, s.changes), first: s.in.InForce == nil,
 		partial: s.partial, mode: s.next.Mode, underWay: s.next.Rollout != nil}
 	now.starved = now.tripped && stopsFor(change.Failover, s.in, s.changes)
+	if trip := s.changes.Trip; trip != nil {
+		now.failing = trip.Cause
+	}
 	if !now.atRest() {
 		return now
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/planner/change"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/plan"
 )
@@ -58,9 +59,15 @@ func gated() map[string]struct {
 		"paused": {with(func(s *situation) { s.paused = true }),
 			verdictOn{"followUp followOut rollBack drain", "a person paused it", ""}},
 		"tripped": {with(func(s *situation) { s.tripped = true }),
-			verdictOn{"followUp followOut rollBack failOver drain", "a wave did harm and nobody has cleared it", ""}},
+			verdictOn{"followUp followOut rollBack failOver drain", "ballast stopped itself and nobody has cleared it", ""}},
 		"starved": {with(func(s *situation) { s.starved = true }),
-			verdictOn{"setEnv followUp followOut pinOut rollBack drain balance", "a wave did harm and nobody has cleared it", ""}},
+			verdictOn{"setEnv followUp followOut pinOut rollBack drain balance", "ballast stopped itself and nobody has cleared it", ""}},
+		"followFails": {with(func(s *situation) { s.failing = change.Pin }),
+			verdictOn{"setEnv followOut pinOut rollBack failOver drain balance", "ballast stopped itself and nobody has cleared it", ""}},
+		"rollbackFails": {with(func(s *situation) { s.failing = change.Rollback }),
+			verdictOn{"setEnv followUp followOut pinOut failOver drain balance", "ballast stopped itself and nobody has cleared it", ""}},
+		"drainFails": {with(func(s *situation) { s.failing = change.Drain }),
+			verdictOn{"setEnv followUp followOut pinOut rollBack failOver balance", "ballast stopped itself and nobody has cleared it", ""}},
 		"firstPlan": {with(func(s *situation) { s.first = true }), verdictOn{"", "there is no plan yet", ""}},
 		"shrunk": {with(func(s *situation) { s.partial = true }),
 			verdictOn{"followOut failOver drain", "too many cluster Secrets are gone at once", ""}},

@@ -62,15 +62,31 @@ func destination(mode string, now plan.Plan, want rollout.Proposal) map[string]i
 	return target
 }
 
-// prepares reports whether the one restart that the mode live needs is still to come.
+// prepares reports whether the one restart that the mode live needs is still to come, or in the others one that ends
+// that clusters have several owners.
 func (a *adoption) prepares() bool {
 	ours := a.next.Target.Kind == plan.StatefulSet && !a.next.Unmanaged
-	return ours && a.in.Config.Rollout.Live != nil && a.next.ControllerReplicas != a.constantEnv()
+	if a.in.Config.Rollout.Live == nil {
+		return ours && a.envTooLow()
+	}
+	return ours && a.next.ControllerReplicas != a.constantEnv()
+}
+
+// envTooLow reports whether Argo CD counts fewer replicas than there are: those beyond are replica 0 once more, and where
+// it counts one, each of them has every cluster.
+func (a *adoption) envTooLow() bool {
+	return a.next.Target.Kind == plan.StatefulSet && a.next.ControllerReplicas < a.next.Replicas
 }
 
 // tellRestart says in Observe and Hold what mode live will do once: people hear of a restart before it comes.
 func (c *cycle) tellRestart(s *snapshot) {
 	if s.next.Rollout != nil || !s.prepares() || s.next.Mode == plan.Enforce {
+		return
+	}
+	if s.in.Config.Rollout.Live == nil {
+		c.problem(problem.Problem{Phase: problem.PhaseRollout, Kind: "RestartAhead", Message: fmt.Sprintf(
+			"the application-controller restarts when the mode becomes Enforce: %s changes from %s to %d, the number of replicas, since below it clusters have several owners",
+			plan.EnvReplicas, envFound(s.next.ControllerReplicas), s.envOf(s.next.Replicas))})
 		return
 	}
 	c.problem(problem.Problem{Phase: problem.PhaseRollout, Kind: "RestartAhead", Message: fmt.Sprintf(

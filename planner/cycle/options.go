@@ -41,7 +41,7 @@ func (s *snapshot) ends(cause change.Cause) string {
 	case s.in.Paused && !byPerson(cause):
 		return "a person paused it"
 	case stopsFor(cause, s.in, s.changes) && !byPerson(cause):
-		return "a wave did harm and nobody has cleared it"
+		return "ballast stopped itself and nobody has cleared it"
 	case s.partial && !empties(cause) && !s.leavesTaken(cause):
 		return goneAtOnce
 	case s.leavesTaken(cause) && s.next.Rollout != nil && standing.Replicas(s.in.Workload) >= s.next.Rollout.From.Replicas:

@@ -237,6 +237,7 @@ func TestASecretsPinStopsTheFleetOnceADay(t *testing.T) {
 			w.in.Config.Rollout = config.Rollout{X0Y: &config.X0YRollout{}, StageTimeout: config.Duration(10 * time.Minute)}
 			w.in.Config.Change.Moves.Rate = shipped()
 			w.in.Config.Partition.MaxReplicas = ptr.To(6)
+			w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 10_000}} // levels nothing
 			w.add("own", 0)
 			w.idle = map[string]bool{"own": true}
 			for range 60 {

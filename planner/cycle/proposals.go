@@ -28,6 +28,7 @@ type proposed struct {
 	done    bool   // what a person asked for holds, or is refused
 	holds   bool   // it holds: what is elected is left alone for a while
 
+	atOnce   bool           // clusters have several owners until then
 	bySecret bool           // a Secret's annotation asks for it
 	last     *failover.Last // what counts as the last failover: if this one begins, or at once where nothing is failed over
 }
@@ -187,15 +188,19 @@ func stranded(p plan.Plan, v failover.Verdict) bool {
 	return false
 }
 
-// prepare is the rollout that the mode live needs once.
+// prepare is the env that the mode live needs once, and in the others one that gives each cluster one owner.
 func prepare(s *snapshot) *proposed {
 	if !s.prepares() {
 		return nil
 	}
-	why := fmt.Sprintf("prepares live rollouts: %s becomes %d for good, "+
-		"which restarts the application-controller once, and scaling restarts nothing afterwards",
-		plan.EnvReplicas, s.constantEnv())
-	return &proposed{want: s.wantOf(s.next.Replicas, nil), cause: change.Balance, why: why}
+	w := s.wantOf(s.next.Replicas, nil)
+	why := fmt.Sprintf("%s becomes %d instead of %s, which restarts the application-controller: below the number of replicas it gives clusters several owners",
+		plan.EnvReplicas, w.ControllerReplicas, envFound(s.next.ControllerReplicas))
+	if s.in.Config.Rollout.Live != nil {
+		why = fmt.Sprintf("prepares live rollouts: %s becomes %d for good, "+
+			"which restarts the application-controller once, and scaling restarts nothing afterwards", plan.EnvReplicas, s.constantEnv())
+	}
+	return &proposed{want: w, cause: change.Balance, why: why, atOnce: s.envTooLow()}
 }
 
 // evacuation is where the clusters of replicas go that are unwell, or that a person wants empty.

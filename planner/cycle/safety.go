@@ -248,7 +248,7 @@ func (c *cycle) judgeWaves(a *adoption) {
 	c.expect(a)
 	if m.Trip != nil {
 		if m.TripTold = m.TripTold || c.in.Tripped == m.Trip.Why; m.TripTold && c.in.Tripped == "" {
-			m.Trip, m.TripTold, m.Watch = nil, false, change.Watch{}
+			m.Trip, m.TripTold, m.Watch, m.Failures = nil, false, change.Watch{}, nil
 		}
 	}
 	var signs change.Signs

@@ -3,6 +3,7 @@ package cycle
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -70,7 +71,7 @@ func (s *snapshot) wantOf(replicas int, decided map[string]int) *rollout.Proposa
 
 // limit leaves moves for later that the budget has no room for. It answers what all of it waits for, "" where it may
 // begin: mode live, which looks at the budget before each wave, for room for one move; x0y, which stops every replica,
-// and should do so once, for room for all of them.
+// for room for as many as there ever is room for, and what a person asked for, which should stop them once, for all.
 func (s *snapshot) limit(w *rollout.Proposal, cause change.Cause, o rollout.Options) (waits string, told []problem.Problem) {
 	moves := rollout.Moves(s.next, plan.Plan{Clusters: w.Rows})
 	servers := s.servers(moves)
@@ -78,6 +79,13 @@ func (s *snapshot) limit(w *rollout.Proposal, cause change.Cause, o rollout.Opti
 	case !cause.Limited() || servers <= o.Budget:
 		return "", nil
 	case o.Mode == plan.ModeX0Y:
+		if most := s.mostAtOnce(); cause == change.Balance && most > 0 && most < servers {
+			cut(s, w, moves, most)
+			servers = most
+		}
+		if servers <= o.Budget {
+			return "", nil
+		}
 		return s.room(cause, servers, ", since every replica stops for it", ", or set rollout.live, which moves some at a time")
 	case o.Mode == plan.ModeLive:
 		if o.Budget < 1 {
@@ -90,6 +98,15 @@ func (s *snapshot) limit(w *rollout.Proposal, cause change.Cause, o rollout.Opti
 		return s.room(cause, 1, "", "")
 	}
 	return "", nil
+}
+
+// mostAtOnce is how many moves the rates ever have room for at once.
+func (s *snapshot) mostAtOnce() int {
+	most := math.MaxInt
+	for _, r := range ratesOf(s.in) {
+		most = min(most, r.Allowed(s.budget.Of))
+	}
+	return most
 }
 
 // room says when the budget has room for so many moves at once, and where it never has, with the mend.
@@ -131,9 +148,33 @@ func cut(s *snapshot, w *rollout.Proposal, moves []rollout.Move, budget int) {
 	}
 }
 
-// betweenStops is how long x0y stops nothing for a Secret's pin after it did: whoever may write one cluster Secret must
-// not stop the fleet over and over.
+// betweenStops is how long nothing restarts for a Secret's pin after the fleet did: whoever may write one cluster Secret
+// must not restart it over and over.
 const betweenStops = 24 * time.Hour
+
+// restarts reports whether what is wanted restarts the fleet in that mode.
+func (s *snapshot) restarts(w *rollout.Proposal, o rollout.Options) bool {
+	moves := len(rollout.Moves(s.next, plan.Plan{Clusters: w.Rows})) > 0
+	scales := w.Replicas != s.next.Replicas
+	switch {
+	case o.Mode == plan.ModeX0Y:
+		return moves || scales || w.ControllerReplicas != s.next.ControllerReplicas
+	case s.next.Target.Kind == plan.Deployment && scales && !s.next.FreeReplicas: // its pods read their number once
+		return true
+	case s.next.Target.Kind != plan.Deployment && w.ControllerReplicas != s.next.ControllerReplicas:
+		return true
+	}
+	return o.Mode == plan.ModeDefault && o.RolloutRestart && moves
+}
+
+// restartAgain is when ballast may restart the fleet again by itself; zero: now.
+func (s *snapshot) restartAgain() time.Time {
+	every, last := time.Duration(s.in.Config.Change.Restarts.Every), s.changes.Restarted
+	if since := s.in.Now.Sub(last); last.IsZero() || since < 0 || since >= every { // a clock that went back counts as long ago
+		return time.Time{}
+	}
+	return last.Add(every)
+}
 
 // waitsFor is what a proposal waits for; empty: it may begin.
 func (s *snapshot) waitsFor(p *proposed, o rollout.Options) (kind, waits string, told []problem.Problem) {
@@ -142,12 +183,18 @@ func (s *snapshot) waitsFor(p *proposed, o rollout.Options) (kind, waits string,
 	}
 	since, again := s.in.Now.Sub(s.changes.Stopped), s.changes.Stopped.Add(betweenStops)
 	lately := since >= 0 && since < betweenStops // a clock that went back counts as long ago
-	if p.bySecret && o.Mode == plan.ModeX0Y && lately {
-		return "PinWaits", fmt.Sprintf("waits until %s, since rollout.x0y stops every replica for it, and did so for another pin; a pin in data.pins of the plan ConfigMap waits for nothing",
+	if p.bySecret && lately && s.restarts(p.want, o) {
+		return "PinWaits", fmt.Sprintf("waits until %s, since every replica restarts for it, and did so for another pin; a pin in data.pins of the plan ConfigMap waits for nothing",
 			again.UTC().Format(time.RFC3339)), nil
 	}
-	waits, told = s.limit(p.want, p.cause, o)
-	return "BudgetWaits", waits, told
+	if waits, told = s.limit(p.want, p.cause, o); waits != "" {
+		return "BudgetWaits", waits, told
+	}
+	if again := s.restartAgain(); p.cause == change.Balance && !p.atOnce && !again.IsZero() && s.restarts(p.want, o) {
+		return "RestartWaits", fmt.Sprintf("waits until %s, since every replica restarts for it, and did so at %s (change.restarts.every is %s); rollout.live restarts none",
+			again.UTC().Format(time.RFC3339), s.changes.Restarted.UTC().Format(time.RFC3339), time.Duration(s.in.Config.Change.Restarts.Every)), nil
+	}
+	return "", "", told
 }
 
 // refuses says why a rollout does not begin, and the kind of the problem; without words people are told otherwise.

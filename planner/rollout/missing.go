@@ -54,7 +54,8 @@ func envStays(p plan.Plan, w *observed.Workload) bool {
 
 // lacking is what is missing of those Secrets.
 func lacking(p plan.Plan, seen observed.State, of func(observed.Secret) bool) (missing []string) {
-	limit := plan.Count{Replicas: p.Replicas, ControllerReplicas: p.ControllerReplicas}.Reach(p.Target.Kind)
+	after := plan.Count{Replicas: p.Replicas, ControllerReplicas: liveEnv(p, p.Replicas)} // every live rollout begins with that env
+	limit := after.Reach(p.Target.Kind)
 	for _, s := range seen.Sorted() {
 		if why := lacks(s, limit); why != "" && !s.Skip && of(s) {
 			missing = append(missing, why)

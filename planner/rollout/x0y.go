@@ -175,7 +175,11 @@ func (t *transition) down() bool {
 func (t *transition) mixed() bool {
 	r, w := t.p.Rollout, t.seen.Workload
 	larger := r.From.Reach(t.p.Target.Kind) > r.To().Reach(t.p.Target.Kind)
-	return larger && w != nil && (!w.ObservedCurrent || w.Updated < w.Current)
+	if !larger || w == nil {
+		return false
+	}
+	unmarked := t.p.Restarts() && !w.RestartedSince(r.Since) // a Deployment's pods are replaced only then
+	return unmarked || !w.ObservedCurrent || w.Updated < w.Current
 }
 
 func pods(w *observed.Workload) string {

@@ -37,30 +37,34 @@ type fleetMemory struct {
 // limitsMemory is what keeps the next leader from doing more than this one may: a few kilobytes, whatever number of
 // Secrets there is and however long their names, so that it is the last part to be left out of a history that is full.
 type limitsMemory struct {
-	Ledger   change.Ledger `json:"ledger,omitempty"`
-	Cause    change.Cause  `json:"cause,omitempty"`
-	Counted  time.Time     `json:"counted,omitzero"`
-	Trip     *change.Trip  `json:"trip,omitempty"`
-	TripTold bool          `json:"tripTold,omitempty"`
-	Failover failover.Last `json:"failover,omitzero"`
-	HoldOff  time.Time     `json:"holdOff,omitzero"`
-	Stopped  time.Time     `json:"stopped,omitzero"`
-	Heaviest Heaviest      `json:"heaviest,omitzero"`
+	Ledger   change.Ledger   `json:"ledger,omitempty"`
+	Cause    change.Cause    `json:"cause,omitempty"`
+	Counted  time.Time       `json:"counted,omitzero"`
+	Trip     *change.Trip    `json:"trip,omitempty"`
+	TripTold bool            `json:"tripTold,omitempty"`
+	Failover failover.Last   `json:"failover,omitzero"`
+	HoldOff  time.Time       `json:"holdOff,omitzero"`
+	Stopped  time.Time       `json:"stopped,omitzero"`
+	Restart  time.Time       `json:"restarted,omitzero"`
+	Failures change.Failures `json:"failures,omitempty"`
+	Heaviest Heaviest        `json:"heaviest,omitzero"`
 }
 
 // split takes out of the memory what is bounded.
 func (m Memory) split() (limitsMemory, Changes) {
 	c := m.Changes
 	l := limitsMemory{Ledger: c.Ledger, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff,
-		Heaviest: m.Heaviest, Stopped: c.Stopped}
-	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover, c.Stopped = nil, "", time.Time{}, nil, false, failover.Last{}, time.Time{}
+		Heaviest: m.Heaviest, Stopped: c.Stopped, Restart: c.Restarted, Failures: c.Failures}
+	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = nil, "", time.Time{}, nil, false, failover.Last{}
+	c.Stopped, c.Restarted, c.Failures = time.Time{}, time.Time{}, nil
 	return l, c
 }
 
 // join puts it back.
 func (m *Memory) join(l limitsMemory) {
 	c := &m.Changes
-	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover, m.HoldOff, m.Heaviest, c.Stopped = l.Ledger, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover, l.HoldOff, l.Heaviest, l.Stopped
+	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = l.Ledger, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover
+	m.HoldOff, m.Heaviest, c.Stopped, c.Restarted, c.Failures = l.HoldOff, l.Heaviest, l.Stopped, l.Restart, l.Failures
 }
 
 // partBounds are those of the fleet and of the changes: each has an object a cluster, or a few.
@@ -158,7 +162,9 @@ type Changes struct {
 	Ledger    change.Ledger        `json:"ledger,omitempty"`   // moves that were made
 	Pinned    map[string]time.Time `json:"pinned,omitempty"`   // clusters whose pins or repairs were counted, and when
 	Failed    map[string]time.Time `json:"failed,omitempty"`   // clusters that a failover moved, and when
-	Stopped   time.Time            `json:"stopped,omitzero"`   // when x0y stopped the fleet for a Secret's pin last
+	Stopped   time.Time            `json:"stopped,omitzero"`   // when the fleet restarted for a Secret's pin last
+	Restarted time.Time            `json:"restarted,omitzero"` // when a rollout that restarts the fleet began last, whatever its cause
+	Failures  change.Failures      `json:"failures,omitempty"` // rollouts that failed
 	Counted   time.Time            `json:"counted,omitzero"`   // the stage whose moves were counted last, by its since
 	Began     change.Signs         `json:"began,omitzero"`     // what was seen when the present wave began
 	Watch     change.Watch         `json:"watch,omitzero"`     // waves that still answer for what follows
