@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"time"
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/problem"
@@ -24,6 +25,7 @@ func (c *cycle) standings(a *adoption) measure.Standings {
 	for _, p := range reported.Pods {
 		answered[p.Replica] = answered[p.Replica] || p.Ready && p.Answered
 	}
+	unserved := c.unserved()
 	all := make(measure.Standings, len(c.out.Fleet.Clusters))
 	for i, cl := range c.out.Fleet.Clusters {
 		name := cl.Shard.ID
@@ -31,6 +33,7 @@ func (c *cycle) standings(a *adoption) measure.Standings {
 		if row, planned := a.next.Clusters[name]; planned {
 			s.Replica = row.Replica
 		}
+		s.Unserved = unserved(name, s.Replica)
 		if shown, looked := reported.Clusters[name]; looked && reported.Asked && answered[s.Replica] {
 			s.Gone = len(shown.Live) == 0
 			s.Idle = shown.Apps == 0 && len(shown.Owners) == 0
@@ -40,6 +43,30 @@ func (c *cycle) standings(a *adoption) measure.Standings {
 	}
 	return all
 }
+
+// unserved tells whether nobody works on a cluster, or somebody else since just now, as far as is known before this cycle's
+// look: of those that no replica has, that are on one which is not ready, or that moved within a wave's time.
+func (c *cycle) unserved() func(name string, replica int) bool {
+	m, moved := c.in.Memory.Changes, map[string]bool{}
+	if c.in.Now.Sub(m.Watch.Ended) < justMoved {
+		for _, name := range m.Watch.Clusters {
+			moved[name] = true
+		}
+	}
+	if p := c.in.InForce; p != nil && p.Rollout != nil {
+		for name := range MovedBy(*p.Rollout) {
+			moved[name] = true
+		}
+	}
+	return func(name string, replica int) bool {
+		_, lost := m.Ownership.Lost[name]
+		down := c.in.Observed.Known && replica >= 0 && !works(c.in.Observed.Pods, replica)
+		return lost || down || moved[name]
+	}
+}
+
+// justMoved is how long what is measured of a cluster that moved is less than it makes; waves are watched as long.
+const justMoved = 15 * time.Minute
 
 // loadsOf turns a table into loads: normalize, then index. references are the plan's, and come back with those of
 // metrics that had none; they stay as they are for ever after, so that a load means the same next year.

@@ -2,6 +2,7 @@ package cycle
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -365,6 +366,94 @@ func TestAnEnvBelowTheReplicasIsMended(t *testing.T) {
 					t.Errorf("env %d with %d replicas after an hour, want %d: %v", got, w.in.Workload.Replicas, test.want, messages(w.last))
 				}
 			})
+		}
+	}
+}
+
+// TestAReplicaThatIsDownKeepsItsLoad: what its clusters are measured at falls while nobody counts for them, and again after they moved.
+func TestAReplicaThatIsDownKeepsItsLoad(t *testing.T) {
+	w := undecided(t, slices.Repeat([]float64{10}, 12)...)
+	w.in.Config.Failover = nil
+	w.step(time.Minute)
+	at := func(name string) float64 {
+		for i, cl := range w.last.Fleet.Clusters {
+			if cl.Shard.ID == name {
+				return w.last.Table.Columns[0].Values[i]
+			}
+		}
+		t.Fatalf("%s is not there", name)
+		return 0
+	}
+	on := w.on(1)
+	w.down[1] = true
+	w.step(time.Minute)
+	for _, name := range on {
+		w.setLoad(name, 5)
+	}
+	other := w.on(0)[0]
+	w.setLoad(other, 5)
+	w.step(time.Minute)
+	if at(on[0]) != 10 || at(other) != 5 {
+		t.Errorf("%s has %v and %s %v, want 10 while its replica is down, and 5", on[0], at(on[0]), other, at(other))
+	}
+	w.setLoad(on[0], 20)
+	w.step(time.Minute)
+	w.setLoad(on[0], 5)
+	w.step(time.Minute)
+	if at(on[0]) != 20 {
+		t.Errorf("%s has %v, want the 20 that it rose to", on[0], at(on[0]))
+	}
+	w.down[1] = false
+	w.step(time.Minute)
+	w.step(time.Minute) // the cycle before this one knows that it has an owner
+	if at(on[0]) != 5 || at(on[1]) != 5 {
+		t.Errorf("%s has %v and %s %v, want 5: its replica is back", on[0], at(on[0]), on[1], at(on[1]))
+	}
+	w.in.Pins = plan.Pins{} // moved by a wave
+	w.in.Rollback = &input.Rollback{Revision: 1, Plan: func() *plan.Plan {
+		back := w.in.InForce.Clone()
+		row := back.Clusters[on[0]]
+		row.Replica = 0
+		back.Clusters[on[0]] = row
+		return &back
+	}()}
+	w.until(t, "it moved", time.Hour, func(out Outcome) bool { return w.row(t, on[0]) == 0 && w.in.InForce.Rollout == nil })
+	w.setLoad(on[0], 1)
+	w.step(time.Minute)
+	if at(on[0]) != 5 {
+		t.Errorf("%s has %v just after it moved, want 5", on[0], at(on[0]))
+	}
+	for range 20 {
+		w.step(time.Minute)
+	}
+	if at(on[0]) != 1 {
+		t.Errorf("%s has %v, want 1: it moved a while ago", on[0], at(on[0]))
+	}
+}
+
+// TestARedealPaysForItsMoves: loads that jitter by 5 % had the whole budget spent each day. What stands far from level is still levelled.
+func TestARedealPaysForItsMoves(t *testing.T) {
+	moved := func(share float64) (moves int, imbalance float64) {
+		w := adopted(t, lognormal(7, 60)...)
+		w.in.Config.Change = config.Default().Change
+		w.in.Config.Evaluate = config.Default().Evaluate
+		coin, base := rand.New(rand.NewPCG(7, 7)), lognormal(7, 60)
+		for range 7 * 24 * 60 {
+			for i, load := range base {
+				w.setLoad(fmt.Sprintf("c%03d", i), load*(1+share*(2*coin.Float64()-1)))
+			}
+			w.step(time.Minute)
+		}
+		for _, h := range w.history {
+			moves += len(h) - 1
+		}
+		return moves, Imbalance(w.last.Now)
+	}
+	for share, most := range map[float64]int{0: 15, 0.05: 15} {
+		moves, imbalance := moved(share)
+		t.Logf("%.2f: %d moves, %.3f", share, moves, imbalance)
+		if moves > most || imbalance > 1.1 {
+			t.Errorf("with %.0f %% jitter %d moves in a week, want no more than %d, and makespan over mean %.3f", 100*share, moves, most, imbalance)
 		}
 	}
 }

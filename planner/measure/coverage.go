@@ -10,6 +10,13 @@ import (
 // of it: who has clusters of his own lose their series must not keep the fleet as it is by it, be it over and over.
 const AcceptLossAfter = 30 * time.Minute
 
+// A few clusters that are all of their replica's say nothing of that replica: nobody knows whether Prometheus lost it, or
+// they ended. People have acceptFewAfter to look; for good they must not keep the fleet as it is.
+const (
+	mostFew        = 2
+	acceptFewAfter = 6 * time.Hour
+)
+
 // lossesFor is how long a loss counts with those that follow it.
 const lossesFor = 24 * time.Hour
 
@@ -19,6 +26,7 @@ type Standing struct {
 	Moved     bool // its Secret has another server than before: what was measured was another cluster
 	Gone      bool // its replica's pod answered, and no pod is both responsible for it and connected to it: its series may end
 	Idle      bool // it has no Applications, by their number and by all pods: its series ended
+	Unserved  bool // nobody works on it, or somebody else since just now: what is measured is less than it makes
 	Replica   int  // that it is on; negative: none is known
 }
 
@@ -132,6 +140,9 @@ func (v coverage) explained(least float64) bool {
 	return v.both > 0 && !v.short(v.before-v.blind, least) && 2*v.both >= v.before-v.gone
 }
 
+// few reports whether what cannot be explained is so little that it is believed in time.
+func (v coverage) few() bool { return v.both > 0 && v.blind <= mostFew && 2*v.both >= v.before-v.gone }
+
 // lowCoverage is why a coverage is refused, and what to remember of it; an empty text believes it.
 func (j *joiner) lowCoverage(v coverage, last *LastColumn) (string, Low) {
 	low := lowOf(last)
@@ -139,16 +150,25 @@ func (j *joiner) lowCoverage(v coverage, last *LastColumn) (string, Low) {
 		return "", low
 	}
 	text := j.shortfall(v) + ", so all keep their last good one until "
-	if !v.explained(j.options.MinCoverage) {
+	explained := v.explained(j.options.MinCoverage)
+	if !explained && !v.few() {
 		return text + "they have: whole replicas or half of the fleet are missing, so look whether Prometheus scrapes every pod of the " +
-			"application-controller", low
+			"application-controller" + clustersThatEnded, low
 	}
 	low = low.fallen(v.both, j.now)
-	if !j.now.Before(low.until()) {
+	until, mend := low.until(), ""
+	if !explained {
+		until = low.First.Add(acceptFewAfter)
+		mend = ": they are all that is known of their replicas, so look whether Prometheus scrapes every pod of the application-controller" + clustersThatEnded
+	}
+	if !j.now.Before(until) {
 		return "", low
 	}
-	return text + low.until().UTC().Format(time.RFC3339), low
+	return text + until.UTC().Format(time.RFC3339) + mend, low
 }
+
+// clustersThatEnded is the mend where Prometheus is well.
+const clustersThatEnded = "; of clusters that are no more, delete the Secrets, and lower poll.minCoverage where so many are measured at times only"
 
 // shortfall names the first clusters that have no value.
 func (j *joiner) shortfall(v coverage) string {

@@ -85,3 +85,46 @@ func TestWhatIsKeptIsATable(t *testing.T) {
 		t.Errorf("frozen %t (-want +got):\n%s", table.Frozen, diff)
 	}
 }
+
+// TestWhatNobodyWorksOnMayOnlyRise: while its replica was down a cluster's load halved, and levelling made room for more beside it.
+func TestWhatNobodyWorksOnMayOnlyRise(t *testing.T) {
+	last := LastGood{}
+	minutes := 0
+	cycle := func(after int, unserved bool, value float64) (float64, int) {
+		t.Helper()
+		minutes += after
+		now := noon.Add(time.Duration(minutes) * time.Minute)
+		table, err := Join([]poll.Metric{apps()}, abc, answer(poll.Sample{Key: "https://a", Value: value, At: now}, poll.Sample{Key: "https://b", Value: 5, At: now},
+			poll.Sample{Key: "https://c", Value: 5, At: now}), last, Options{MinCoverage: 0.6, MaxDrop: 1, MaxAge: 10 * time.Minute, Standings: Standings{{Unserved: unserved}, {}, {}}}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := table.Columns[0]; table.Frozen || len(table.Problems) > 0 || c.Flags[0] != Fresh || c.Values[1] != 5 {
+			t.Fatalf("frozen %t, %v, flags %v, values %v", table.Frozen, table.Problems, c.Flags, c.Values)
+		}
+		last = throughTheHistory(t, NewLastGood(table, last))
+		return table.Columns[0].Values[0], int(now.Sub(time.UnixMilli(table.Columns[0].SampledAt[0])).Minutes())
+	}
+	for i, step := range []struct {
+		after    int
+		unserved bool
+		says     float64
+		want     float64
+		age      int // minutes
+	}{
+		{0, false, 10, 10, 0},
+		{1, false, 8, 8, 0}, // it falls while somebody works on it
+		{1, true, 4, 8, 1},
+		{5, true, 0, 8, 6},
+		{1, true, 9, 9, 0}, // it may rise
+		{1, true, 3, 9, 1},
+		{1, false, 3, 3, 0}, // somebody works on it again
+		{1, true, 2, 3, 1},
+		{24*60 - 2, true, 2, 3, 24*60 - 1},
+		{1, true, 2, 2, 0}, // for a day
+	} {
+		if got, age := cycle(step.after, step.unserved, step.says); got != step.want || age != step.age {
+			t.Errorf("step %d: %v, %d min old, want %v, %d min old", i, got, age, step.want, step.age)
+		}
+	}
+}

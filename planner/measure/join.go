@@ -156,7 +156,7 @@ func (j *joiner) choose(m poll.Metric, g gathered, last *LastColumn) Column {
 	for i := range j.fleet.Clusters {
 		if g.got[i] && (g.at[i] == 0 || g.at[i] >= oldest) && j.carries(i) {
 			column.Values[i], column.SampledAt[i], column.Flags[i] = g.values[i], g.at[i], Fresh
-			continue
+			j.mayOnlyRise(&column, i, last)
 		}
 	}
 	column.held = j.heldFor(column, last)
@@ -169,6 +169,18 @@ func (j *joiner) choose(m poll.Metric, g gathered, last *LastColumn) Column {
 		}
 	}
 	return column
+}
+
+// mayOnlyRise keeps the last good value, for a day, of a cluster on which nobody works now: a controller that is down
+// counts no event, and one that has just taken a cluster over has not counted for long.
+func (j *joiner) mayOnlyRise(c *Column, i int, last *LastColumn) {
+	row := j.rows[i]
+	if !j.options.Standings.of(i).Unserved || last == nil || row < 0 || !last.Measured[row] || last.Values[row] <= c.Values[i] {
+		return
+	}
+	if age := j.now.Unix() - last.At[row]; age >= 0 && age < longestHold {
+		c.Values[i], c.SampledAt[i] = last.Values[row], last.At[row]*1000
+	}
 }
 
 // fallBack is the value of a cluster that this answer says nothing of.

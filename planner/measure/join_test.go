@@ -287,7 +287,8 @@ func TestProblemsSayWhatToDo(t *testing.T) {
 		"few clusters": {
 			fetched: answer(poll.Sample{Key: "https://a", Value: 3}), last: lastly(),
 			want: []Problem{{"apps", LowCoverage, `metric "apps": only 1 of the 3 clusters measured last time have a value now ("b" "c": none), so all keep their last good one ` +
-				"until they have: whole replicas or half of the fleet are missing, so look whether Prometheus scrapes every pod of the application-controller"}},
+				"until they have: whole replicas or half of the fleet are missing, so look whether Prometheus scrapes every pod of the application-controller; " +
+				"of clusters that are no more, delete the Secrets, and lower poll.minCoverage where so many are measured at times only"}},
 		},
 		"some clusters": {
 			fetched: answer(poll.Sample{Key: "https://a", Value: 3}, poll.Sample{Key: "https://c", Value: 3}), last: lastly(),
