@@ -232,7 +232,7 @@ func Default() PlannerConfig {
 		Normalize: Normalize{Reference: &Reference{}},
 		Index:     Index{PNorm: &PNorm{P: "1"}},
 		Partition: Partition{LPT: &LPT{}},
-		Evaluate:  Evaluate{MostWanted: &MostWanted{Window: Duration(time.Hour), MinSamples: 10}},
+		Evaluate:  Evaluate{MostWanted: &MostWanted{Window: Duration(24 * time.Hour), MinSamples: 10}},
 		Change: Change{Moves: Moves{Rate: []Rate{
 			{Percent: 10, Period: Duration(time.Hour)},
 			{Percent: 25, Period: Duration(24 * time.Hour)},

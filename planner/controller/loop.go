@@ -227,7 +227,7 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 		if result, err = l.decide(ctx, in, base); result != "conflict" || err != nil || tries == mostTries {
 			return result, err
 		}
-		if base, err = l.Store.Read(ctx); err != nil {
+		if base, err = l.read(ctx); err != nil {
 			return "failed", err
 		}
 		l.takeIn(&in, base)
@@ -306,7 +306,7 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs
 		in.Keyless = err.Error()
 	}
 	l.unsaved = l.unsaved || before != "" && before != l.Store.KeySecret() // the history is signed anew
-	snapshot, err := l.Store.Read(ctx)
+	snapshot, err := l.read(ctx)
 	if err != nil {
 		return input.Inputs{}, snapshot, err
 	}

@@ -39,6 +39,7 @@ func TestLoop(t *testing.T) {
 		"a restored backup is replaced by the newest plan":            replacesABackup,
 		"a broken plan is replaced by the newest one":                 replacesABrokenPlan,
 		"a deleted plan comes back, also under another leader":        bringsAPlanBack,
+		"what people wrote comes back with a deleted plan":            keepsPeoplesWords,
 		"ConfigMaps that somebody locked are named with the mend":     namesLockedConfigMaps,
 		"a cycle that does not end is a health check that fails":      failsItsHealthCheck,
 		"a panic fails the cycle and nothing else":                    survivesAPanic,
@@ -389,6 +390,67 @@ func bringsAPlanBack(t *testing.T, server *rest.Config) {
 	}
 }
 
+// keepsPeoplesWords: whoever deletes the plan ConfigMap takes back nothing that stands in it, not even from the next leader; whoever
+// edits it does.
+func keepsPeoplesWords(t *testing.T, server *rest.Config) {
+	b := newBed(t, server, plan.Enforce, lognormal(5, 24)...)
+	first, end := b.start()
+	pinned := b.shards()["c003"]
+	until := b.clock.Now().Add(6 * time.Hour).UTC().Format(time.RFC3339)
+	written := map[string]string{plan.AnnotationPaused: "true", plan.AnnotationPausedReason: "an upgrade", plan.AnnotationPausedBy: "ann",
+		plan.AnnotationCordon: "1=" + until, plan.AnnotationTripped: "wave 3 left an orphan"}
+	b.edit(func(cm *corev1.ConfigMap) {
+		cm.Data[plan.KeyPins] = "c003: " + pinned + " # near its repositories\n"
+		for name, value := range written {
+			annotate(cm, name, value)
+		}
+		annotate(cm, plan.AnnotationAcceptDiscovery, "7")
+	})
+	b.cycles(first, 1)
+	stands := func(when string) {
+		t.Helper()
+		cm := b.planMap()
+		got := map[string]string{}
+		for name := range written {
+			got[name] = cm.Annotations[name]
+		}
+		if diff := cmp.Diff(written, got); diff != "" || cm.Data[plan.KeyPins] != "c003: "+pinned+" # near its repositories\n" {
+			t.Errorf("%s the pins are %q, and the annotations (-want +got):\n%s", when, cm.Data[plan.KeyPins], diff)
+		}
+		if asked, again := cm.Annotations[plan.AnnotationAcceptDiscovery]; again {
+			t.Errorf("%s a discovery of %s is accepted anew", when, asked)
+		}
+	}
+	before := b.plan()
+	b.must(b.client.Delete(b.ctx, b.planMap()))
+	b.cycles(first, 1)
+	stands("after the plan was deleted")
+	b.cycles(first, 90) // cordoned and frozen, and with votes enough to level
+	if p := b.plan(); !p.SameEnforced(before) || p.Revision != before.Revision+1 {
+		t.Errorf("revision %d differs from revision %d:\n%s", p.Revision, before.Revision, cmp.Diff(before, p))
+	}
+	if told := b.told("WordsPutBack"); len(told) != 1 || !strings.Contains(told[0], "\"ballast-plan\"") {
+		t.Errorf("people heard %q", told)
+	}
+	end()
+	b.must(b.client.Delete(b.ctx, b.planMap()))
+	second, _ := b.start()
+	stands("with another leader")
+	b.edit(func(cm *corev1.ConfigMap) {
+		delete(cm.Data, plan.KeyPins)
+		for name := range written {
+			delete(cm.Annotations, name)
+		}
+	})
+	b.cycles(second, 1)
+	b.must(b.client.Delete(b.ctx, b.planMap()))
+	b.cycles(second, 1)
+	cm := b.planMap()
+	if cm.Data[plan.KeyPins] != "" || cm.Annotations[plan.AnnotationPaused] != "" || cm.Annotations[plan.AnnotationCordon] != "" {
+		t.Errorf("what a person took away came back: pins %q, %v", cm.Data[plan.KeyPins], cm.Annotations)
+	}
+}
+
 func namesLockedConfigMaps(t *testing.T, server *rest.Config) {
 	b := newBed(t, server, plan.Hold, 3, 2, 1)
 	l, _ := b.start()
@@ -401,8 +463,8 @@ func namesLockedConfigMaps(t *testing.T, server *rest.Config) {
 	lock("ballast-plan")
 	b.addCluster("new", 5)
 	b.cycles(l, 3)
-	want := []string{fmt.Sprintf("ConfigMap \"ballast-plan\" is immutable, so that nothing is written to it any more: keep a copy of data.pins, which are yours to put back, "+
-		"and delete it (kubectl -n %s delete configmap ballast-plan; where it stays, take its finalizers out), and ballast makes it anew", b.namespace)}
+	want := []string{fmt.Sprintf("ConfigMap \"ballast-plan\" is immutable, so that nothing is written to it any more: "+
+		"delete it (kubectl -n %s delete configmap ballast-plan; where it stays, take its finalizers out), and ballast makes it anew", b.namespace)}
 	if diff := cmp.Diff(want, b.told("Immutable")); diff != "" {
 		t.Errorf("told of the plan (-want +got):\n%s", diff)
 	}

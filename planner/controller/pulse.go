@@ -7,6 +7,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 )
@@ -15,11 +16,15 @@ import (
 // it waits for, no watch tells of.
 const waveLook = 5 * time.Second
 
-// pause is how long the loop waits for the next cycle where nothing changes.
+// pause is how long the loop waits for the next cycle where nothing changes: until Prometheus is to be asked again,
+// whatever changes ran cycles since it was.
 func (l *Loop) pause() time.Duration {
 	interval := time.Duration(l.Config().Interval)
 	if p := l.known().Plan; p != nil && underWay(*p) {
 		return min(interval, waveLook)
+	}
+	if left := interval - l.Clock.Since(l.asked.at); left > 0 && left < interval {
+		return left
 	}
 	return interval
 }
@@ -33,19 +38,20 @@ func underWay(p plan.Plan) bool {
 type asked struct {
 	at      time.Time
 	poll    config.Poll
+	of      plan.Target // whose pods the queries select
 	fetched []poll.Fetched
 	owners  poll.Fetched
 }
 
-// fetch asks Prometheus once an interval: the cycles in between, of a rollout that is looked at every few seconds,
-// decide nothing on loads.
+// fetch asks Prometheus once an interval: the cycles in between are those of a rollout that is looked at every few
+// seconds, and those of changes, of which whoever may write Secrets makes as many as he likes.
 func (l *Loop) fetch(ctx context.Context, f Fetcher, in input.Inputs) ([]poll.Fetched, poll.Fetched) {
-	age := in.Now.Sub(l.asked.at)
-	if in.InForce != nil && underWay(*in.InForce) && age >= 0 && age < time.Duration(in.Config.Interval) && reflect.DeepEqual(l.asked.poll, in.Config.Poll) {
+	age, of := in.Now.Sub(l.asked.at), standing.TargetOf(in.Workload)
+	if age >= 0 && age < time.Duration(in.Config.Interval) && l.asked.of == of && reflect.DeepEqual(l.asked.poll, in.Config.Poll) {
 		return l.asked.fetched, l.asked.owners
 	}
 	started := l.Clock.Now()
-	now := asked{at: in.Now, poll: in.Config.Poll}
+	now := asked{at: in.Now, poll: in.Config.Poll, of: of}
 	now.fetched, now.owners = Measure(ctx, f, in.Config, in.Discovered, in.Now)
 	l.asked = now
 	l.Metrics.PhaseTime.WithLabelValues("fetch").Observe(l.Clock.Since(started).Seconds())

@@ -1,9 +1,11 @@
 package controller
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
@@ -47,6 +49,9 @@ func (l *Loop) write(ctx context.Context, in input.Inputs, out cycle.Outcome, ba
 	l.Metrics.Writes.WithLabelValues("plan", "written").Inc()
 	l.Log.Info("wrote the plan", "revision", p.Revision, "mode", p.Mode, "replicas", p.Replicas, "clusters", len(p.Clusters), "reason", out.Reason)
 	events := []telemetry.Event{telemetry.PlanWritten(*p, out.Reason)}
+	if base.Restores() {
+		events = append(events, telemetry.WordsPutBack(l.Store.Plan))
+	}
 	if e, ok := telemetry.RolloutTurned(out.Progress); ok {
 		events = append(events, e)
 	}
@@ -119,6 +124,37 @@ func (l *Loop) saveMoves(ctx context.Context, in input.Inputs, out cycle.Outcome
 		return fmt.Errorf("saving that %d clusters move: %w", len(cycle.MovedBy(*r)), store.ErrConflict)
 	}
 	return nil
+}
+
+// read reads the plan ConfigMap. What people wrote there is kept in the history, and where somebody deleted it that counts
+// as if it stood there still, until it is made anew with it.
+func (l *Loop) read(ctx context.Context) (store.Snapshot, error) {
+	s, err := l.Store.Read(ctx)
+	if err != nil {
+		return s, err
+	}
+	kept := l.history.Parts[store.PartWords]
+	if !s.Exists() {
+		l.memory.Changes.TripTold = false // that the annotation is gone is nobody's word
+		restored, err := s.WithWords(kept)
+		if err != nil {
+			l.Log.Error(err, "what people wrote into the plan ConfigMap cannot be put back")
+		}
+		return restored, nil
+	}
+	words, err := s.Words()
+	if err != nil {
+		l.Log.Error(err, "what people wrote into the plan ConfigMap is not kept")
+		return s, nil
+	}
+	if !bytes.Equal(words, kept) {
+		l.history.Parts = maps.Clone(l.history.Parts)
+		if l.history.Parts == nil {
+			l.history.Parts = map[string][]byte{}
+		}
+		l.history.Parts[store.PartWords], l.unsaved = words, true
+	}
+	return s, nil
 }
 
 // keepPlan takes the plan in force into the history where the leader that wrote it died before it could.

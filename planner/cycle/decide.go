@@ -60,7 +60,8 @@ func (c *cycle) goesOn(p plan.Plan) bool {
 // forget drops what was remembered of a rollout that is none: the next one must not take it for its own.
 func (c *cycle) forget(a *adoption) {
 	if a.next.Rollout == nil {
-		c.out.Memory.Changes.Cause, c.out.Memory.Changes.Target = "", nil
+		m := &c.out.Memory.Changes
+		m.Cause, m.Why, m.Target = "", "", nil
 	}
 }
 
@@ -253,7 +254,7 @@ func (c *cycle) begins(s *snapshot, p *proposed) bool {
 		c.out.Memory.Votes = c.in.Memory.Votes // what was elected did not begin: the vote stands as it was
 		return false
 	}
-	c.out.Decided = true
+	c.out.Decided, c.out.Memory.Changes.Why = true, problem.Text(p.why)
 	c.note(p.why)
 	if p.cause == change.Failover {
 		c.out.Memory.Changes.Failover = *p.last
@@ -292,6 +293,19 @@ func (c *cycle) failed(r plan.Rollout, why string) {
 	}
 }
 
+// reason is the decision's for as long as its rollout goes on, and where that does not come about, why, too: people ask why
+// a plan is as it is, and the stage stands beside it.
+func (c *cycle) reason(p rollout.Progress) string {
+	why := c.out.Memory.Changes.Why
+	switch {
+	case why == "": // nobody remembers
+		return p.Why
+	case p.Outcome == rollout.Advanced, p.Outcome == rollout.Waiting, p.Outcome == rollout.Finished:
+		return why
+	}
+	return p.Why + "; this was under way: " + why
+}
+
 func (c *cycle) advance(a *adoption) {
 	view, s := plan.NewView(a.next.Clone(), a.pins), snapshotOf(c.out, a)
 	s.turnsBack = c.turnsBack
@@ -305,7 +319,7 @@ func (c *cycle) advance(a *adoption) {
 		}
 	}
 	if !next.SameEnforced(a.next) {
-		c.note(progress.Why)
+		c.note(c.reason(progress))
 		c.follow(a.next.Rollout, next.Rollout)
 	}
 	a.next = next

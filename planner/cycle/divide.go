@@ -94,7 +94,7 @@ func count(items []partition.Item, b partition.Bounds, now int) (partition.Parti
 }
 
 // Loads are measured and never stand still, and a partition made anew moves most of what there is. So it must lower the
-// makespan by usefulGain at least, and by that much more for each tenth of the clusters that it moves: each starts
+// makespan by usefulGain at least, and by 1 % more for each tenth of the clusters that it moves: each starts
 // somewhere with an empty cache.
 const (
 	usefulGain = 0.01

@@ -403,7 +403,11 @@ func TestACordonedReplicaIsEmptiedAndReceivesNothing(t *testing.T) {
 	pinned := w.on(1)[0]
 	w.in.Pins = plan.Pins{pinned: 1}
 	w.in.Cordon = "1=" + w.in.Now.Add(2*time.Hour).UTC().Format(time.RFC3339)
-	w.until(t, "replica 1 is empty but for the pinned cluster", time.Hour, func(Outcome) bool {
+	const why = "empties replica 1 as asked: moves 3 clusters"
+	w.until(t, "replica 1 is empty but for the pinned cluster", time.Hour, func(out Outcome) bool {
+		if out.Changed && out.Reason != why { // whatever stage it is in
+			t.Errorf("revision %d stands because %q, want %q", w.in.InForce.Revision, out.Reason, why)
+		}
 		return w.in.InForce.Rollout == nil && len(w.on(1)) == 1
 	})
 	if diff := cmp.Diff([]string{pinned}, w.on(1)); diff != "" {

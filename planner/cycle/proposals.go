@@ -223,7 +223,11 @@ func evacuation(s *snapshot) *proposed {
 	if len(e.Moves) == 0 || p.cause == change.Drain && !s.may(drain) {
 		return p
 	}
-	p.why = "empties " + replicaList(append(slices.Clone(unwell), s.cordoned...)) + ": moves " + problem.Plural(serversOf(s.beside, maps.Keys(e.Moves), s.next), "cluster")
+	asked := ""
+	if p.cause == change.Drain {
+		asked = " as asked"
+	}
+	p.why = "empties " + replicaList(append(slices.Clone(unwell), s.cordoned...)) + asked + ": moves " + problem.Plural(serversOf(s.beside, maps.Keys(e.Moves), s.next), "cluster")
 	p.want = s.wantOf(s.next.Replicas, e.Moves)
 	return p
 }

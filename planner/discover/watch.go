@@ -14,6 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -79,6 +80,30 @@ func (s *sharedLabels) of(kept map[string]string) map[string]string {
 		s.last = kept
 	}
 	return s.last
+}
+
+// Differ reports whether an update that a watch tells of changes anything that is planned with: a Secret's other keys
+// and labels, a workload's managed fields or annotations and what an informer tells again every few hours run no cycle.
+func Differ(before, after any) bool {
+	switch a := after.(type) {
+	case *corev1.Secret:
+		b, ok := before.(*corev1.Secret)
+		return !ok || FromSecret(a) != FromSecret(b) || !maps.Equal(a.Labels, b.Labels)
+	case *appsv1.StatefulSet:
+		b, ok := before.(*appsv1.StatefulSet)
+		return !ok || fromStatefulSet(a).differs(fromStatefulSet(b))
+	case *appsv1.Deployment:
+		b, ok := before.(*appsv1.Deployment)
+		return !ok || fromDeployment(a).differs(fromDeployment(b))
+	}
+	return true
+}
+
+// differs compares all of the pods' template: of what containers say, more is read than one list of fields could name.
+func (f found) differs(from found) bool {
+	a, b := f.object.GetAnnotations(), from.object.GetAnnotations()
+	return f.workload != from.workload || a[plan.AnnotationUnmanaged] != b[plan.AnnotationUnmanaged] ||
+		!maps.Equal(f.object.GetLabels(), from.object.GetLabels()) || !apiequality.Semantic.DeepEqual(f.pod, from.pod)
 }
 
 // ReadInput reads what Discover needs of Argo CD's namespace, but for InClusterOwner and AcceptDiscovery, which others

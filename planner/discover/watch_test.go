@@ -337,3 +337,58 @@ func TestFindTarget(t *testing.T) {
 		})
 	}
 }
+
+// TestAnUpdateThatChangesNothingPlannedWithRunsNoCycle, and one that does, does.
+func TestAnUpdateThatChangesNothingPlannedWithRunsNoCycle(t *testing.T) {
+	secret := func(change func(*corev1.Secret)) any {
+		s := clusterSecret("prod")
+		s.Data["shard"] = []byte("1")
+		change(s)
+		kept, err := TransformSecret(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kept
+	}
+	set := func(change func(*appsv1.StatefulSet)) any {
+		s := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "controller", Namespace: "argocd"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3))}}
+		s.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Env: []corev1.EnvVar{{Name: EnvReplicas, Value: "3"}}}}
+		change(s)
+		return s
+	}
+	deployment := func(change func(*appsv1.Deployment)) any {
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "controller", Namespace: "argocd"}}
+		change(d)
+		return d
+	}
+	asItIs := secret(func(*corev1.Secret) {})
+	for name, test := range map[string]struct {
+		before, after any
+		want          bool
+	}{
+		"a Secret told again": {asItIs, asItIs, false},
+		"a Secret's token and annotation": {asItIs, secret(func(s *corev1.Secret) {
+			s.Data["config"], s.ResourceVersion = []byte(`{"bearerToken":"x"}`), "2"
+			s.Annotations = map[string]string{"a": "b"}
+		}), false},
+		"a Secret's shard":        {asItIs, secret(func(s *corev1.Secret) { s.Data["shard"] = []byte("2") }), true},
+		"a Secret's server":       {asItIs, secret(func(s *corev1.Secret) { s.Data["server"] = []byte("https://b") }), true},
+		"a Secret's pin":          {asItIs, secret(func(s *corev1.Secret) { s.Annotations = map[string]string{plan.AnnotationPin: "1"} }), true},
+		"a Secret on its way out": {asItIs, secret(func(s *corev1.Secret) { s.DeletionTimestamp = new(metav1.Now()) }), true},
+		"a Secret made anew":      {asItIs, secret(func(s *corev1.Secret) { s.UID = "another" }), true},
+		"a workload's managed fields": {set(func(*appsv1.StatefulSet) {}), set(func(s *appsv1.StatefulSet) {
+			s.ManagedFields, s.ResourceVersion = []metav1.ManagedFieldsEntry{{Manager: "m"}}, "2"
+		}), false},
+		"a workload's replicas":      {set(func(*appsv1.StatefulSet) {}), set(func(s *appsv1.StatefulSet) { s.Spec.Replicas = new(int32(4)) }), true},
+		"a workload's ready pods":    {set(func(*appsv1.StatefulSet) {}), set(func(s *appsv1.StatefulSet) { s.Status.ReadyReplicas = 1 }), true},
+		"a workload's env":           {set(func(*appsv1.StatefulSet) {}), set(func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Env[0].Value = "1" }), true},
+		"a workload that opts out":   {set(func(*appsv1.StatefulSet) {}), set(func(s *appsv1.StatefulSet) { s.Annotations = map[string]string{plan.AnnotationUnmanaged: "true"} }), true},
+		"a Deployment told again":    {deployment(func(*appsv1.Deployment) {}), deployment(func(*appsv1.Deployment) {}), false},
+		"a Deployment's generation":  {deployment(func(*appsv1.Deployment) {}), deployment(func(d *appsv1.Deployment) { d.Generation = 2 }), true},
+		"what this knows nothing of": {configMap("a", nil), configMap("a", nil), true},
+	} {
+		if got := Differ(test.before, test.after); got != test.want {
+			t.Errorf("%s runs a cycle: %t, want %t", name, got, test.want)
+		}
+	}
+}

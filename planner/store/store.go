@@ -60,6 +60,7 @@ type Snapshot struct {
 	Document plan.Document
 	Meta     Meta // of the plan, as its annotations say
 	object   *corev1.ConfigMap
+	words    *words // to put back where there is no object
 }
 
 // Exists reports whether there is a plan ConfigMap, with or without a plan.
@@ -132,12 +133,16 @@ func (s *Store) WritePlan(ctx context.Context, base Snapshot, next plan.Plan, fl
 	if err != nil {
 		return base, err
 	}
-	cm, err := s.put(ctx, s.Plan, base.object, change{
+	c := change{
 		Metadata: changeMeta{Annotations: s.annotations(next, text, m)},
 		Data:     map[string]*string{plan.KeyPlan: &text},
 		// A key stands in data or in binaryData: what somebody put there would keep the plan out for good.
 		BinaryData: map[string]*[]byte{plan.KeyPlan: nil},
-	})
+	}
+	if base.words != nil {
+		base.words.into(&c)
+	}
+	cm, err := s.put(ctx, s.Plan, base.object, c)
 	if err != nil {
 		return base, err
 	}

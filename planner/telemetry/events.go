@@ -75,6 +75,12 @@ func HistoryReplaced(name string) Event {
 		"it is written anew", name)}
 }
 
+// WordsPutBack says that a plan ConfigMap that was deleted has people's words again.
+func WordsPutBack(planMap string) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "WordsPutBack", Message: fmt.Sprintf("somebody deleted ConfigMap %q; its pins, and what was frozen, cordoned, switched off or tripped, "+
+		"stand in it again as they did: edit it to take them away", planMap)}
+}
+
 func HistoryStale(stale error) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: "HistoryStale", Message: "a part of the history cannot be written and stays as it was, which " +
 		"the next leader goes by; please report it: " + stale.Error()}

@@ -356,7 +356,11 @@ func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *cont
 func (a *plannerApp) watch(ctx context.Context, c config.PlannerConfig) error {
 	changed := toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { a.loop.Changed() },
-		UpdateFunc: func(any, any) { a.loop.Changed() },
+		UpdateFunc: func(before, after any) {
+			if discover.Differ(before, after) {
+				a.loop.Changed()
+			}
+		},
 		DeleteFunc: func(any) { a.loop.Changed() },
 	}
 	planSeen := toolscache.ResourceEventHandlerFuncs{

@@ -159,6 +159,7 @@ type Memory struct {
 type Changes struct {
 	Target    map[string]int       `json:"target,omitempty"`   // where the live rollout under way goes, by cluster; its plan has the present wave only
 	Cause     change.Cause         `json:"cause,omitempty"`    // of the rollout under way
+	Why       string               `json:"why,omitempty"`      // it began, in words
 	Ledger    change.Ledger        `json:"ledger,omitempty"`   // moves that were made
 	Pinned    map[string]time.Time `json:"pinned,omitempty"`   // clusters whose pins or repairs were counted, and when
 	Failed    map[string]time.Time `json:"failed,omitempty"`   // clusters that a failover moved, and when

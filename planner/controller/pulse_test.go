@@ -1,0 +1,56 @@
+package controller
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"ballast/planner/config"
+	"ballast/planner/cycle/input"
+	"ballast/planner/discover"
+	"ballast/planner/telemetry"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// TestPrometheusIsAskedOnceAnInterval, whatever number of cycles changes run: whoever may write a Secret must not make a
+// shared Prometheus work a minute's queries each second. And the next answer is not put off by them.
+func TestPrometheusIsAskedOnceAnInterval(t *testing.T) {
+	c, clock := config.Default(), clocktesting.NewFakeClock(epoch)
+	l := NewLoop(Options{Config: func() config.PlannerConfig { return c }, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(), Clock: clock})
+	prom := &prometheusFake{loads: map[string]float64{}}
+	asks := func() int {
+		l.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
+		return prom.asked()
+	}
+	var got []int
+	for range 119 { // a change a second
+		got = append(got, asks())
+		if left, want := l.pause(), time.Minute-clock.Since(l.asked.at); left != want {
+			t.Errorf("%s after the answer the next cycle comes in %s, want %s", clock.Since(l.asked.at), left, want)
+		}
+		clock.Step(time.Second)
+	}
+	want := make([]int, 119)
+	for i := range want {
+		want[i] = 1 + i/60
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("asked so often by each second (-want +got):\n%s", diff)
+	}
+	clock.Step(time.Minute)
+	if left := l.pause(); left != time.Minute {
+		t.Errorf("an answer that is old puts the next cycle off for %s, want %s", left, time.Minute)
+	}
+	l.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
+	before := prom.asked()
+	l.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "another"}})
+	c.Poll.Prometheus.Timeout++
+	if asks(); prom.asked() != before+2 {
+		t.Errorf("another workload and another configuration were asked for %d times, want 2", prom.asked()-before)
+	}
+}

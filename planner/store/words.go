@@ -1,0 +1,92 @@
+package store
+
+import (
+	"maps"
+	"slices"
+
+	"ballast/planner/gz"
+	"ballast/planner/plan"
+)
+
+// PartWords is the history's part that keeps what people wrote beside the plan.
+const PartWords = "words.json.gz"
+
+// words are what people wrote into the plan ConfigMap, and what the leader asked them to answer. Whoever deletes the
+// ConfigMap takes none of it back: it says what is done, as long as it says anything, and a plan made anew without it
+// would move what was pinned and begin what was frozen. To take a word back is an edit.
+type words struct {
+	Pins        string            `json:"pins,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// lastingWords are the annotations that stand until somebody takes them away. What is asked for once, a rollback and a
+// discovery to accept, ends with the ConfigMap that asked.
+func lastingWords() []string {
+	return []string{plan.AnnotationPaused, plan.AnnotationPausedReason, plan.AnnotationPausedBy, plan.AnnotationEnforcement, plan.AnnotationCordon, plan.AnnotationTripped}
+}
+
+// mostWords bounds the part: pins of names that do not pack must not push the plans out of a history. wordBounds are
+// what a ConfigMap's pins may have, and room for the annotations; people's comments may have brackets.
+const mostWords = 128 << 10
+
+func wordBounds() gz.Bounds { return gz.Bounds{Bytes: 1 << 20, Nested: 1 << 20} }
+
+// Words packs what is kept of a plan ConfigMap that exists. Pins that nobody would read, or that are too many, are left
+// out.
+func (s Snapshot) Words() ([]byte, error) {
+	w := words{Annotations: map[string]string{}}
+	for _, name := range lastingWords() {
+		if value := s.object.Annotations[name]; value != "" && len(value) <= plan.MaxNoteBytes {
+			w.Annotations[name] = value
+		}
+	}
+	if pins := s.object.Data[plan.KeyPins]; len(pins) <= plan.MaxPinsBytes {
+		w.Pins = pins
+	}
+	packed, err := wordBounds().PackJSON(w)
+	if err == nil && len(packed) > mostWords {
+		w.Pins = ""
+		return wordBounds().PackJSON(w)
+	}
+	return packed, err
+}
+
+// WithWords is a plan ConfigMap that somebody deleted, as it is to be made anew: with what people had written there.
+func (s Snapshot) WithWords(part []byte) (Snapshot, error) {
+	if s.Exists() || len(part) == 0 {
+		return s, nil
+	}
+	var w words
+	if err := wordBounds().UnpackJSON(part, &w); err != nil {
+		return s, err
+	}
+	maps.DeleteFunc(w.Annotations, func(name, _ string) bool { return !slices.Contains(lastingWords(), name) })
+	if w.Pins == "" && len(w.Annotations) == 0 {
+		return s, nil
+	}
+	s.words = &w
+	s.Document = plan.ParseDocument(w.data(), w.Annotations)
+	return s, nil
+}
+
+// Restores reports whether what people had written is to be put back.
+func (s Snapshot) Restores() bool { return s.words != nil }
+
+func (w words) data() map[string]string {
+	if w.Pins == "" {
+		return nil
+	}
+	return map[string]string{plan.KeyPins: w.Pins}
+}
+
+// into adds the words to what is written; what the planner writes itself stands above them.
+func (w words) into(c *change) {
+	for name, text := range w.data() {
+		c.Data[name] = &text
+	}
+	for name, value := range w.Annotations {
+		if _, own := c.Metadata.Annotations[name]; !own {
+			c.Metadata.Annotations[name] = &value
+		}
+	}
+}
