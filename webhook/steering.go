@@ -30,6 +30,7 @@ func onPlan() []steering {
 		{bare(plan.AnnotationCordon), readCordons, `is not all read; write replica=time: "3=2026-11-20T17:00:00Z"`},
 		{bare(plan.AnnotationEnforcement), readWord("off", "on"), `is read as on; write "off" to open the break-glass`},
 		{bare(plan.AnnotationPaused), readWord("true", "false"), `is read as not paused; write "true" to freeze`},
+		{bare(plan.AnnotationRebase), readWord("true", "false"), `is passed over; write "true" to have loads measured anew`},
 		{bare(plan.AnnotationRollback), readCount(plan.MaxRollback), `is no revision; write a number: ballast rollback lists them`},
 		{bare(plan.AnnotationTripped), readSet, ""},
 	}
@@ -210,7 +211,7 @@ var known = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
 	for _, name := range append(ours(),
 		plan.AnnotationAcceptDiscovery, plan.AnnotationCordon, plan.AnnotationEnforcement, plan.AnnotationPaused,
-		plan.AnnotationPausedBy, plan.AnnotationPausedReason, plan.AnnotationPin, plan.AnnotationRollback,
+		plan.AnnotationPausedBy, plan.AnnotationPausedReason, plan.AnnotationPin, plan.AnnotationRebase, plan.AnnotationRollback,
 		plan.AnnotationTripped, plan.AnnotationUnmanaged) {
 		names[name] = true
 	}

@@ -19,6 +19,7 @@ import (
 	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/freeze"
 	plancmd "ballast/cmd/ballast/plan"
+	"ballast/cmd/ballast/rebase"
 	"ballast/cmd/ballast/rollback"
 	"ballast/cmd/ballast/status"
 	"ballast/cmd/ballast/uninstall"
@@ -29,7 +30,7 @@ import (
 func asking() map[string]func() *cobra.Command {
 	return map[string]func() *cobra.Command{
 		"status": status.NewCommand, "plan --prometheus=http://127.0.0.1:1": plancmd.NewCommand, "freeze --reason=x": freeze.NewCommand, "resume": freeze.NewResumeCommand,
-		"evacuate 1": evacuate.NewCommand, "rollback 1": rollback.NewCommand, "uninstall --yes": uninstall.NewCommand,
+		"evacuate 1": evacuate.NewCommand, "rollback 1": rollback.NewCommand, "rebase --yes": rebase.NewCommand, "uninstall --yes": uninstall.NewCommand,
 	}
 }
 
@@ -93,7 +94,7 @@ func TestSteeringOnARealAPIServer(t *testing.T) {
 // TestCommandsThatSteerAreRegistered: each has a help text that teaches and examples that are commands.
 func TestCommandsThatSteerAreRegistered(t *testing.T) {
 	root := newRootCommand()
-	for _, name := range []string{"freeze", "resume", "evacuate", "rollback"} {
+	for _, name := range []string{"freeze", "resume", "evacuate", "rollback", "rebase"} {
 		cmd, _, err := root.Find([]string{name})
 		if err != nil || cmd.Name() != name {
 			t.Fatalf("there is no ballast %s: %v", name, err)

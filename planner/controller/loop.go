@@ -269,6 +269,7 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	if err != nil || result == "conflict" {
 		// What was decided was not written: the vote stands as it was, and nothing moved.
 		l.memory.Votes, l.memory.Changes = in.Memory.Votes, in.Memory.Changes
+		l.memory.Young, l.memory.Rebased = in.Memory.Young, in.Memory.Rebased
 		l.addHealed(in.Healed)
 		return result, err
 	}
@@ -294,6 +295,7 @@ func (l *Loop) takeIn(in *input.Inputs, snapshot store.Snapshot) {
 	in.InForce, in.Last, in.PlanFault = inForce, last, planFault(doc, inForce)
 	l.Metrics.ObservePlanFault(in.PlanFault)
 	in.Cordon, in.Tripped, in.Rollback = doc.Cordon, doc.Tripped, l.rollbackTo(doc.Rollback)
+	in.Rebase = doc.Rebase
 	in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
 }
 

@@ -103,6 +103,7 @@ type cycle struct {
 	in              input.Inputs
 	out             Outcome
 	notes           []string
+	provisional     string // what of the references is not certain yet
 }
 
 // discover lists the fleet; false means that it cannot be believed: too many clusters are gone at once.
@@ -226,14 +227,15 @@ func (c *cycle) indexLoads(a *adoption) {
 	if c.out.Table.Columns == nil {
 		return
 	}
-	loads, references, problem := loadsOf(c.in.Config, c.out.Table, a.next.References)
+	anew, why := c.outdated(a)
+	loads, references, problem := loadsOf(c.in.Config, c.out.Table, without(a.next.References, anew))
 	if problem != nil {
 		c.problem(*problem)
 		return
 	}
 	c.out.Loads = loads
 	if !c.out.Table.Frozen {
-		a.next.References = references
+		c.takeReferences(a, references, anew, why)
 	}
 }
 
@@ -314,6 +316,9 @@ func (c *cycle) finish(a *adoption) {
 	if c.in.InForce == nil && c.in.Last == nil {
 		c.out.Decided = true
 		c.note(fmt.Sprintf("took over the fleet as it is: %d clusters on %d replicas", len(c.out.Next.Clusters), c.out.Next.Replicas))
+	}
+	if c.provisional != "" {
+		c.note(c.provisional)
 	}
 	if len(c.notes) == 0 {
 		c.note("what is enforced changed with the configuration or the Secrets")

@@ -9,6 +9,10 @@ import (
 // DefaultMaxAssignments keeps 60 candidates of 5,000 clusters, which fit a ConfigMap (see MarshalBinary).
 const DefaultMaxAssignments = 300_000
 
+// maxCandidates bounds those of a small fleet as well: a day of a vote a minute has 1,440 ballots, and those for what was
+// wanted once can only win where all were, by the newest of them.
+const maxCandidates = 60
+
 // maxBallots bounds the ballots whatever window and interval are: an hour of one a second is 3,600.
 const maxBallots = 10_000
 
@@ -31,7 +35,7 @@ type MostWantedOptions struct {
 // the window are dropped, and those from the future too, which a clock that was set back leaves. An election ends the
 // vote: its history has no ballots. The candidate elected may be the plan in force, which is for the caller to see.
 //
-// Candidates beyond MaxAssignments are dropped, the least wanted and then the oldest first, never c. Their ballots
+// Candidates beyond MaxAssignments, or beyond 60, are dropped, the least wanted and then the oldest first, never c. Their ballots
 // stay, but they cannot win.
 func MostWanted(h History, c Candidate, basis string, now time.Time, o MostWantedOptions) (Election, History) {
 	key, running := Key(c), h.Basis == basis
@@ -163,7 +167,7 @@ func keep(known map[string]Candidate, ranking []tally, present string, c Candida
 		if !has || t.key == present {
 			continue
 		}
-		if room -= len(other.Of); room < 0 {
+		if room -= len(other.Of); room < 0 || len(kept) == maxCandidates {
 			break
 		}
 		kept[t.key] = other

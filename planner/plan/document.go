@@ -17,6 +17,7 @@ type Document struct {
 	AcceptDiscovery *int         `json:"acceptDiscovery,omitempty"`
 	Cordon          string       `json:"cordon,omitempty"`   // as written; ParseCordons reads it
 	Rollback        string       `json:"rollback,omitempty"` // the revision to go back to, as written
+	Rebase          bool         `json:"rebase,omitempty"`   // the references are to be taken anew
 	Tripped         string       `json:"tripped,omitempty"`  // why ballast stopped itself; empty: it did not
 }
 
@@ -28,6 +29,7 @@ func ParseDocument(data, annotations map[string]string) Document {
 		BreakGlass: annotations[AnnotationEnforcement] == "off",
 		Cordon:     annotations[AnnotationCordon],
 		Rollback:   annotations[AnnotationRollback],
+		Rebase:     annotations[AnnotationRebase] == "true",
 		Tripped:    annotations[AnnotationTripped],
 	}
 	if n, ok := ParseAsked(annotations[AnnotationAcceptDiscovery], MaxAccepted); ok {

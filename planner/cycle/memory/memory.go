@@ -32,6 +32,7 @@ func MadeAnew() []string { return []string{partLastGood, partVotes} }
 type fleetMemory struct {
 	Known discover.Known       `json:"known,omitzero"`
 	Gone  map[string]time.Time `json:"gone,omitempty"`
+	Young map[string]time.Time `json:"young,omitempty"`
 }
 
 // limitsMemory is what keeps the next leader from doing more than this one may: a few kilobytes, whatever number of
@@ -46,6 +47,7 @@ type limitsMemory struct {
 	HoldOff  time.Time       `json:"holdOff,omitzero"`
 	Stopped  time.Time       `json:"stopped,omitzero"`
 	Restart  time.Time       `json:"restarted,omitzero"`
+	Rebased  time.Time       `json:"rebased,omitzero"`
 	Failures change.Failures `json:"failures,omitempty"`
 	Heaviest Heaviest        `json:"heaviest,omitzero"`
 }
@@ -54,7 +56,7 @@ type limitsMemory struct {
 func (m Memory) split() (limitsMemory, Changes) {
 	c := m.Changes
 	l := limitsMemory{Ledger: c.Ledger, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff,
-		Heaviest: m.Heaviest, Stopped: c.Stopped, Restart: c.Restarted, Failures: c.Failures}
+		Heaviest: m.Heaviest, Rebased: m.Rebased, Stopped: c.Stopped, Restart: c.Restarted, Failures: c.Failures}
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = nil, "", time.Time{}, nil, false, failover.Last{}
 	c.Stopped, c.Restarted, c.Failures = time.Time{}, time.Time{}, nil
 	return l, c
@@ -64,7 +66,7 @@ func (m Memory) split() (limitsMemory, Changes) {
 func (m *Memory) join(l limitsMemory) {
 	c := &m.Changes
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = l.Ledger, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover
-	m.HoldOff, m.Heaviest, c.Stopped, c.Restarted, c.Failures = l.HoldOff, l.Heaviest, l.Stopped, l.Restart, l.Failures
+	m.HoldOff, m.Heaviest, m.Rebased, c.Stopped, c.Restarted, c.Failures = l.HoldOff, l.Heaviest, l.Rebased, l.Stopped, l.Restart, l.Failures
 }
 
 // partBounds are those of the fleet and of the changes: each has an object a cluster, or a few.
@@ -85,7 +87,7 @@ func (m Memory) Parts(before map[string][]byte) (parts map[string][]byte, stale 
 		}
 		parts[name] = part
 	}
-	keep(partFleet, "what is known of the fleet", packed(fleetMemory{Known: m.Known, Gone: m.Gone}))
+	keep(partFleet, "what is known of the fleet", packed(fleetMemory{Known: m.Known, Gone: m.Gone, Young: m.Young}))
 	limits, changes := m.split()
 	keep(partChanges, "what is known of moves", packed(changes))
 	keep(partLimits, "what limits changes", packed(limits))
@@ -107,7 +109,7 @@ func Of(parts map[string][]byte) (Memory, []error) {
 		if err := partBounds().UnpackJSON(part, &fleet); err != nil {
 			dropped = append(dropped, fmt.Errorf("reading what was known of the fleet: %w", err))
 		} else {
-			m.Known, m.Gone = fleet.Known, fleet.Gone
+			m.Known, m.Gone, m.Young = fleet.Known, fleet.Gone, fleet.Young
 		}
 	}
 	if part, ok := parts[partChanges]; ok {
@@ -142,7 +144,9 @@ func Of(parts map[string][]byte) (Memory, []error) {
 // Memory is what a cycle hands to the next one, through the history ConfigMap, so that it survives a change of leaders.
 type Memory struct {
 	Known    discover.Known       `json:"known,omitzero"`
-	Gone     map[string]time.Time `json:"gone,omitempty"` // rows whose Secret went, and when that was seen first
+	Gone     map[string]time.Time `json:"gone,omitempty"`   // rows whose Secret went, and when that was seen first
+	Young    map[string]time.Time `json:"young,omitempty"`  // references that were taken before a full window was measured, by metric, and when
+	Rebased  time.Time            `json:"rebased,omitzero"` // when a person had all of them taken anew last
 	LastGood measure.LastGood     `json:"lastGood,omitzero"`
 	Votes    evaluate.History     `json:"votes,omitzero"`
 	HoldOff  time.Time            `json:"holdOff,omitzero"` // when a rollout failed last

@@ -1,0 +1,118 @@
+// Package rebase is `ballast rebase`.
+package rebase
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"ballast/cmd/ballast/say"
+	"ballast/cmd/ballast/steer"
+	"ballast/planner/plan"
+)
+
+type options struct {
+	steer.Options
+	yes bool
+	off bool
+}
+
+// NewCommand makes `ballast rebase`.
+func NewCommand() *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "rebase",
+		Short: "Measure loads anew, against what the fleet makes now",
+		Long: `rebase has the planner take the references of all metrics anew. Each metric counts as a share of its reference, which is what
+the fleet made of it when it was measured first, so that a load means the same for ever: 1 is the fleet of then, and 2 one that
+makes twice as much. References that were taken while Argo CD or Prometheus had just begun to run give a metric more or less weight
+than it should have. The planner takes those anew by itself, once it has measured for three hours and ten minutes. What it leaves
+are old ones: of a fleet that became another one, or that a version of Argo CD counts otherwise.
+
+Afterwards the fleet's load is 1 again, and a number in partition.capacity means a share of today's fleet. Clusters move where the
+weights of the metrics changed by it, and only as any other levelling does: by votes, within the move budget. It is done once a day
+at most, at a cycle in which the metrics are believed and no rollout is under way. There is no way back but the old numbers, which
+stand in the plan's reason.
+
+It is the annotation ballast.argoproj.io/rebase: "true" on the plan ConfigMap, which the planner takes away when it is done.
+
+It needs get and patch on that ConfigMap.`,
+		Example: `  ballast rebase
+  ballast rebase --off # before it is done`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	o.Register(cmd)
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&o.off, "off", false, "take the wish back")
+	return cmd
+}
+
+// errNoReferences is what a fleet answers whose loads are shares of nothing.
+var errNoReferences = errors.New("the plan has no references: it has none before the metrics were measured, and none where the configuration's normalize is not reference")
+
+func (o *options) run(ctx context.Context, in io.Reader, out, notes io.Writer) error {
+	m, err := o.Open()
+	if err != nil {
+		return err
+	}
+	seen, err := m.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if !o.off {
+		if seen.Plan == nil || len(seen.Plan.References) == 0 {
+			return errNoReferences
+		}
+		if !o.yes && !say.Confirm(in, notes, "Take the references of all metrics anew? A load then means another thing than before.") {
+			return errors.New("nothing was changed")
+		}
+	}
+	edits := steer.Edits{plan.AnnotationRebase: nil}
+	if yes := "true"; !o.off {
+		edits[plan.AnnotationRebase] = &yes
+	}
+	state, written, err := m.Annotate(ctx, func(steer.State) (steer.Edits, error) { return edits, nil })
+	if err != nil {
+		return err
+	}
+	return say.Print(o.Output, out, rebasedAs(state, written))
+}
+
+// rebased is what is asked of the planner, and by what it measures until it has done it.
+type rebased struct {
+	Asked      bool              `json:"asked"`
+	Changed    bool              `json:"changed"` // by this command; else it was so before
+	References map[string]string `json:"references,omitempty"`
+}
+
+func rebasedAs(s steer.State, changed bool) rebased {
+	r := rebased{Asked: s.Rebase, Changed: changed}
+	if s.Plan != nil {
+		r.References = s.Plan.References
+	}
+	return r
+}
+
+// WriteTable writes it for people.
+func (r rebased) WriteTable(w io.Writer) error {
+	already := ""
+	if !r.Changed {
+		already = ", as before"
+	}
+	if !r.Asked {
+		say.To(w, "Not asked%s: the references stay as they are.\n", already)
+	} else {
+		say.To(w, "Asked%s: the planner takes the references anew at its next cycle whose metrics are believed; ballast status shows the reason.\n", already)
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.References)) {
+		say.To(w, "Reference  %s %s\n", say.OneLine(id), say.OneLine(r.References[id]))
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package cycle
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ballast/planner/config"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/plan"
+)
+
+const (
+	// fullWindow is for how long a fleet is measured before the default queries, which look three hours back at rates of
+	// ten minutes, say what is usual.
+	fullWindow = 3*time.Hour + 10*time.Minute
+	// farOff is the share by which a reference may differ from what a full window shows and stay.
+	farOff = 0.25
+	// rebaseEvery is how often people may have the references taken anew: a load means another thing each time.
+	rebaseEvery = 24 * time.Hour
+	// rebaseAnswered is for how long one that is asked for is the one that was just done.
+	rebaseAnswered = 5 * time.Minute
+)
+
+// referencesCount reports whether loads are shares of references.
+func referencesCount(n config.Normalize) bool {
+	return n.Robust == nil && n.MinMax == nil && n.None == nil
+}
+
+// outdated are the references that this cycle takes anew, and why: those that were taken before a full window was measured and
+// are far from what it shows, and all of them where a person asks for it. A rollout goes on by the loads it was decided on.
+func (c *cycle) outdated(a *adoption) (due []string, why string) {
+	totals := map[string]float64{}
+	for _, col := range c.out.Table.Columns {
+		for _, v := range col.Values {
+			totals[col.ID] += v
+		}
+	}
+	m := &c.out.Memory
+	asked := c.in.Rebase && c.mayRebase()
+	if c.out.Table.Frozen || a.next.Rollout != nil || !referencesCount(c.in.Config.Normalize) {
+		return nil, ""
+	}
+	m.Young = maps.Clone(m.Young)
+	for _, id := range slices.Sorted(maps.Keys(a.next.References)) {
+		ref, err := strconv.ParseFloat(a.next.References[id], 64)
+		taken, young := m.Young[id]
+		full := young && c.in.Now.Sub(taken) >= fullWindow
+		if full || asked {
+			delete(m.Young, id)
+		}
+		far := err == nil && math.Abs(totals[id]-ref) > farOff*ref
+		if totals[id] > 0 && (asked || full && far) {
+			due = append(due, id)
+		}
+	}
+	if asked {
+		c.out.Rebased, m.Rebased = true, c.in.Now
+		return due, "as a person asked"
+	}
+	return due, "a full window is measured now"
+}
+
+// mayRebase answers a person whose wish cannot be done: it is taken away, so that it is not done when nobody thinks of it any more.
+func (c *cycle) mayRebase() bool {
+	refuse := func(why string) bool {
+		c.out.Rebased = true
+		c.problem(problem.Problem{Phase: problem.PhaseNormalize, Subject: plan.AnnotationRebase, Kind: "RebaseRefused", Message: "the references are not taken anew: " + why})
+		return false
+	}
+	last := c.in.Memory.Rebased
+	switch since := c.in.Now.Sub(last); {
+	case !referencesCount(c.in.Config.Normalize):
+		return refuse("normalize.reference is not what the configuration says, and nothing else has any")
+	case !last.IsZero() && since < rebaseAnswered:
+		c.out.Rebased = true // done, and only the annotation stands still
+		return false
+	case !last.IsZero() && since < rebaseEvery:
+		return refuse(fmt.Sprintf("they were at %s, and it is done once a day: ask again after %s", last.UTC().Format(time.RFC3339), last.Add(rebaseEvery).UTC().Format(time.RFC3339)))
+	}
+	return true
+}
+
+// without leaves references out, so that they are taken anew.
+func without(references map[string]string, ids []string) map[string]string {
+	kept := maps.Clone(references)
+	for _, id := range ids {
+		delete(kept, id)
+	}
+	return kept
+}
+
+// takeReferences takes over the references that the loads were made by: what is new is young, and people are told what was
+// taken anew.
+func (c *cycle) takeReferences(a *adoption, references map[string]string, anew []string, why string) {
+	before, m := a.next.References, &c.out.Memory
+	var first, changed []string
+	m.Young = maps.Clone(m.Young)
+	for _, id := range slices.Sorted(maps.Keys(references)) {
+		old, known := before[id]
+		switch {
+		case !known:
+			if m.Young == nil {
+				m.Young = map[string]time.Time{}
+			}
+			m.Young[id] = c.in.Now
+			first = append(first, id)
+		case slices.Contains(anew, id) && old != references[id]:
+			changed = append(changed, fmt.Sprintf("%s %s instead of %s", id, references[id], old))
+		}
+	}
+	maps.DeleteFunc(m.Young, func(id string, _ time.Time) bool { _, stays := references[id]; return !stays })
+	a.next.References = references
+	if len(first) > 0 {
+		c.provisional = fmt.Sprintf("the references of %s are taken anew at %s if they are not what is usual", strings.Join(first, ", "),
+			c.in.Now.Add(fullWindow).UTC().Format(time.RFC3339))
+	}
+	if len(changed) > 0 {
+		c.note(fmt.Sprintf("took references anew, %s: %s", why, strings.Join(changed, ", ")))
+	}
+}
