@@ -2,6 +2,7 @@ package poll_test
 
 import (
 	"bytes"
+	cmpopt "cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -38,6 +39,10 @@ type layout struct {
 	tellers  []string // what tells of a target that is there
 	stranger string   // the namespace of another workload of that name; empty is none
 	net      int      // the second part of the pods' addresses
+
+	foreign  map[string]string // the labels by which the other workload's series differ, of another Kubernetes cluster
+	matchers map[string]string // those that the configuration names
+	podLabel string            // the label with a pod's name; empty is pod
 }
 
 func layouts() map[string]layout {
@@ -49,20 +54,30 @@ func layouts() map[string]layout {
 		"container": "application-controller", "endpoint": "http-metrics"}
 	byPod := maps.Clone(helm)
 	byPod["instance"] = ""
-	return map[string]layout{
+	all := map[string]layout{
 		"upstream manifests, by pod annotations": {sts("argocd-application-controller"),
-			map[string]string{"job": "argocd-metrics", "namespace": "argocd", "app_kubernetes_io_name": "argocd-application-controller"}, "exported_namespace", both, "tenant", 0},
-		"Helm's ServiceMonitor":                  {sts("rel-argocd-application-controller"), helm, "exported_namespace", both, "tenant", 0},
-		"Helm's ServiceMonitor with honorLabels": {sts("rel-argocd-application-controller"), helm, "namespace", both, "tenant", 0},
+			map[string]string{"job": "argocd-metrics", "namespace": "argocd", "app_kubernetes_io_name": "argocd-application-controller"}, "exported_namespace", both, "tenant", 0, nil, nil, ""},
+		"Helm's ServiceMonitor":                  {sts("rel-argocd-application-controller"), helm, "exported_namespace", both, "tenant", 0, nil, nil, ""},
+		"Helm's ServiceMonitor with honorLabels": {sts("rel-argocd-application-controller"), helm, "namespace", both, "tenant", 0, nil, nil, ""},
 		"the operator's ServiceMonitor": {sts("example-application-controller"),
-			map[string]string{"job": "example-metrics", "namespace": "argocd", "service": "example-metrics", "endpoint": "metrics"}, "exported_namespace", both, "tenant", 0},
-		"instance is the pod's name":                 {sts("argocd-application-controller"), byPod, "exported_namespace", both, "tenant", 0},
-		"honorLabels, and a namespace of its Apps'":  {sts("argocd-application-controller"), helm, "namespace", both, "team-1", 0},
-		"instance is the pod's name, honorLabels":    {sts("argocd-application-controller"), byPod, "namespace", both, "", 0},
-		"static, with the pod and without namespace": {sts("argocd-application-controller"), map[string]string{"job": "argocd"}, "namespace", both, "", 0},
-		"without up":                   {sts("argocd-application-controller"), helm, "exported_namespace", memory, "tenant", 0},
-		"without up, with honorLabels": {sts("argocd-application-controller"), helm, "namespace", memory, "tenant", 0},
+			map[string]string{"job": "example-metrics", "namespace": "argocd", "service": "example-metrics", "endpoint": "metrics"}, "exported_namespace", both, "tenant", 0, nil, nil, ""},
+		"instance is the pod's name":                 {sts("argocd-application-controller"), byPod, "exported_namespace", both, "tenant", 0, nil, nil, ""},
+		"honorLabels, and a namespace of its Apps'":  {sts("argocd-application-controller"), helm, "namespace", both, "team-1", 0, nil, nil, ""},
+		"instance is the pod's name, honorLabels":    {sts("argocd-application-controller"), byPod, "namespace", both, "", 0, nil, nil, ""},
+		"static, with the pod and without namespace": {sts("argocd-application-controller"), map[string]string{"job": "argocd"}, "namespace", both, "", 0, nil, nil, ""},
+		"without up":                   {sts("argocd-application-controller"), helm, "exported_namespace", memory, "tenant", 0, nil, nil, ""},
+		"without up, with honorLabels": {sts("argocd-application-controller"), helm, "namespace", memory, "tenant", 0, nil, nil, ""},
 	}
+	for _, name := range []string{"Helm's ServiceMonitor", "Helm's ServiceMonitor with honorLabels", "instance is the pod's name"} {
+		l := all[name]
+		l.labels, l.stranger = maps.Clone(l.labels), "argocd"
+		l.labels["cluster"], l.foreign, l.matchers = "prod", map[string]string{"cluster": "dev"}, map[string]string{"cluster": "prod"}
+		all[name+", of several Kubernetes clusters"] = l
+		l = all[name]
+		l.podLabel = "kubernetes_pod_name"
+		all[name+", the pod in another label"] = l
+	}
+	return all
 }
 
 // The past that Prometheus is given: 4 h of scrapes a minute apart, up to now.
@@ -84,7 +99,8 @@ type history struct {
 
 func (h *history) add(family, suffix string, pod int, labels map[string]string, from, to time.Time, value func(minutes int) float64) {
 	all := maps.Clone(h.labels)
-	all["pod"] = fmt.Sprintf("%s-%d", h.workload.Name, pod)
+	podLabel := cmpopt.Or(h.podLabel, "pod")
+	all[podLabel] = fmt.Sprintf("%s-%d", h.workload.Name, pod)
 	maps.Copy(all, labels)
 	_, byPod := h.labels["instance"]
 	out := h.families[family]
@@ -94,7 +110,7 @@ func (h *history) add(family, suffix string, pod int, labels map[string]string, 
 	}
 	for i, t := 0, from; !t.After(to); i, t = i+1, t.Add(scrape) {
 		if all["instance"] = h.address(pod, t); byPod {
-			all["instance"] = all["pod"]
+			all["instance"] = all[podLabel]
 		}
 		fmt.Fprintf(out, "%s%s{%s} %g %d\n", family, suffix, pairs(all), value(i), t.Unix())
 	}
@@ -164,6 +180,7 @@ func (h *history) spoof() {
 	other := *h
 	other.labels, other.net = maps.Clone(h.labels), 99
 	other.labels["endpoint"] = "theirs"
+	maps.Copy(other.labels, h.foreign)
 	if _, named := h.labels["namespace"]; named {
 		other.labels["namespace"] = h.stranger
 	}
@@ -409,7 +426,7 @@ func TestTheDefaultMetricsOnEveryLayout(t *testing.T) {
 func (h *history) client(t *testing.T, binaries plane.Binaries) *poll.Prometheus {
 	t.Helper()
 	client, err := poll.New(poll.Config{URL: serve(t, binaries, h.write()), Timeout: time.Minute, HTTP: config.DefaultHTTPClientConfig,
-		Pods: promql.PodsMatcher("pod", h.workload), Namespace: h.workload.Namespace})
+		Pods: promql.PodsMatcher(cmpopt.Or(h.podLabel, "pod"), h.workload) + promql.Matchers(h.matchers), PodLabel: h.podLabel, Namespace: h.workload.Namespace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -468,7 +485,7 @@ func TestPodsThatCannotBeToldApartRefuseTheMetrics(t *testing.T) {
 				`to tell its namespace by: keep one of them, with the labels namespace, pod and instance that argocd_app_info has of its target`},
 		"two Kubernetes clusters": {change("Helm's ServiceMonitor", func(l *layout) { l.stranger = "argocd" }), all,
 			`prometheus scrapes two pods "rel-argocd-application-controller-0" of namespace "argocd", 10.0.0.1 and 10.99.0.1: ` +
-				`ask one that sees this Kubernetes cluster alone, or stop scraping the other one`},
+				`name the label that tells them apart in poll.prometheus.matchers, as in {cluster: prod}, ask one that sees this Kubernetes cluster alone, or stop scraping the other one`},
 		"another namespace alone": {change("Helm's ServiceMonitor", func(l *layout) { l.workload.Namespace = "argo" }), all,
 			`prometheus scrapes pods of the application-controller's name in namespace "argocd", and none in "argo": ` +
 				`scrape Argo CD's, or relabel __meta_kubernetes_namespace of its targets to namespace`},

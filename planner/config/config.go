@@ -60,7 +60,10 @@ type Prometheus struct {
 	Concurrency int        `json:"concurrency"`
 	MaxAge      Duration   `json:"maxAge"`
 	HTTP        HTTPClient `json:"http"`
-	Metrics     []Metric   `json:"metrics" null:"default"`
+
+	PodLabel string            `json:"podLabel"`                // of the series, with the pod's name
+	Matchers map[string]string `json:"matchers" null:"default"` // labels that every series has which is of this Argo CD
+	Metrics  []Metric          `json:"metrics" null:"default"`
 }
 
 // Metric is one number a cluster: by one query for the whole fleet, whose samples are joined to clusters by a label, or
@@ -225,6 +228,7 @@ func Default() PlannerConfig {
 				URL:         "http://prometheus-operated.monitoring:9090",
 				Timeout:     Duration(10 * time.Second),
 				Concurrency: 4,
+				PodLabel:    "pod",
 				MaxAge:      Duration(10 * time.Minute),
 				HTTP:        HTTPClient{promconfig.DefaultHTTPClientConfig},
 			},

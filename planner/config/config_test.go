@@ -36,6 +36,7 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 			c.Poll.MinCoverage, c.Poll.MaxDrop = "0.75", 40
 			p := c.Poll.Prometheus
 			p.URL, p.Timeout, p.Concurrency, p.MaxAge = "https://prometheus.example/path", Duration(30*time.Second), 8, Duration(7*24*time.Hour)
+			p.PodLabel, p.Matchers = "kubernetes_pod_name", map[string]string{"cluster": "prod", "env": `a"b`}
 			p.HTTP.BearerTokenFile = ""
 			p.HTTP.Authorization = &promconfig.Authorization{Type: "Bearer", CredentialsFile: "token"}
 			p.HTTP.TLSConfig = promconfig.TLSConfig{CAFile: "/etc/ca.crt", MinVersion: promconfig.TLSVersions["TLS13"]}

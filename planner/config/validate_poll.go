@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -39,6 +40,7 @@ func (s Prometheus) validate(interval Duration, p *field.Path) field.ErrorList {
 	errs = append(errs, between(p.Child("concurrency"), s.Concurrency, 1, maxConcurrency)...)
 	errs = append(errs, between(p.Child("maxAge"), s.MaxAge, minInterval, maxTime)...)
 	errs = append(errs, ownFiles(s.HTTP, p.Child("http"), asWritten)...)
+	errs = append(errs, s.validateLabels(p)...)
 	at = p.Child("metrics")
 	if s.Metrics != nil && len(s.Metrics) == 0 {
 		errs = append(errs, field.Required(at, "name at least one, or leave metrics out for the default set"))
@@ -50,6 +52,36 @@ func (s Prometheus) validate(interval Duration, p *field.Path) field.ErrorList {
 			errs = append(errs, field.Duplicate(at.Index(i).Child("id"), m.ID))
 		}
 		seen[m.ID] = true
+	}
+	return errs
+}
+
+// mostMatchers bounds what each query repeats.
+const mostMatchers = 10
+
+// validateLabels checks what goes into queries as it is, but for values, which are escaped.
+func (s Prometheus) validateLabels(p *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	isLabel := regexp.MustCompile(labelNamePattern).MatchString
+	const notALabel = "is no label's name: letters, digits and _, not a digit first"
+	if !isLabel(s.PodLabel) {
+		errs = append(errs, field.Invalid(p.Child("podLabel"), s.PodLabel, notALabel))
+	}
+	at := p.Child("matchers")
+	if len(s.Matchers) > mostMatchers {
+		errs = append(errs, field.TooMany(at, len(s.Matchers), mostMatchers))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Matchers)) {
+		switch value := s.Matchers[name]; {
+		case !isLabel(name) || strings.HasPrefix(name, "__"):
+			errs = append(errs, field.Invalid(at.Key(name), value, notALabel))
+		case name == "namespace" || name == s.PodLabel || name == "instance" || name == "job":
+			errs = append(errs, field.Invalid(at.Key(name), value, "says nothing of whose Argo CD it is: ballast tells namespaces and pods apart itself; name a label that all series of this Kubernetes cluster have, as cluster"))
+		case value == "":
+			errs = append(errs, field.Required(at.Key(name), "a label without a value is one that is not there: write the value that series of this Argo CD have"))
+		case len(value) > 200:
+			errs = append(errs, field.TooLong(at.Key(name), value, 200))
+		}
 	}
 	return errs
 }

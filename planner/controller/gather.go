@@ -29,7 +29,7 @@ var _ Fetcher = (*poll.Prometheus)(nil)
 func ownerMetric() poll.Metric {
 	return poll.Metric{
 		ID:    "owner",
-		Query: `label_join(group by (pod, dest_server) (argocd_app_info{ {{.pods}},dest_server!="" } {{.ofTargets}}), "owner", "|", "pod", "dest_server")`,
+		Query: `label_join(group by ({{.pod}}, dest_server) (argocd_app_info{ {{.pods}},dest_server!="" } {{.ofTargets}}), "owner", "|", "{{.pod}}", "dest_server")`,
 		Match: poll.Match{Label: "owner"},
 	}
 }
@@ -38,7 +38,7 @@ func ownerMetric() poll.Metric {
 func NewFetcher(c config.PlannerConfig, target plan.Target) (*poll.Prometheus, error) {
 	p := c.Poll.Prometheus
 	return poll.New(poll.Config{URL: p.URL, Timeout: time.Duration(p.Timeout), Concurrency: p.Concurrency,
-		Pods: promql.PodsMatcher("pod", target), Namespace: target.Namespace, HTTP: p.HTTP.HTTPClientConfig})
+		Pods: promql.PodsMatcher(p.PodLabel, target) + promql.Matchers(p.Matchers), PodLabel: p.PodLabel, Namespace: target.Namespace, HTTP: p.HTTP.HTTPClientConfig})
 }
 
 // Look reads what stands in Argo CD's namespace: the cluster Secrets, of too many those that are known first, Argo CD's

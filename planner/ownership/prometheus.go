@@ -36,7 +36,7 @@ func Queries() []poll.Metric {
 			selector = fmt.Sprintf(`%s{ {{.pods}},%s!="" } {{.ofTargets}}`, series, server)
 		}
 		return poll.Metric{ID: id, Match: poll.Match{Label: "owner"},
-			Query: fmt.Sprintf(`label_join(%s by (pod, %s) (%s), "owner", "%s", "pod", "%s")`, aggregation, server, selector, separator, server)}
+			Query: fmt.Sprintf(`label_join(%s by ({{.pod}}, %s) (%s), "owner", "%s", "{{.pod}}", "%s")`, aggregation, server, selector, separator, server)}
 	}
 	return []poll.Metric{
 		pair(metricAppInfo, "count", metricAppInfo, "dest_server"),
@@ -44,10 +44,15 @@ func Queries() []poll.Metric {
 		pair(metricConnected, "min", metricConnected, "server"),
 		pair(metricReconciles, "sum", metricReconciles, "dest_server"),
 		pair(metricSeconds, "sum", metricSeconds, "dest_server"),
-		{ID: metricMemory, Match: poll.Match{Label: "pod"}, Query: `max by (pod) (` + metricMemory + none + `)`},
+		{ID: metricMemory, Match: poll.Match{Label: "pod"}, Query: named(`max by ({{.pod}}) (` + metricMemory + none + `)`)},
 		{ID: "sampled", Match: poll.Match{Label: "pod"},
-			Query: `max by (pod) (timestamp(` + metricMemory + none + `)) or max by (pod) (timestamp(up` + none + `) and up` + none + ` == 1)`},
+			Query: named(`max by ({{.pod}}) (timestamp(` + metricMemory + none + `)) or max by ({{.pod}}) (timestamp(up` + none + `) and up` + none + ` == 1)`)},
 	}
+}
+
+// named has a pod's name in the label pod, whatever label it was in.
+func named(query string) string {
+	return `label_replace(` + query + `, "pod", "$1", "{{.pod}}", "(.*)")`
 }
 
 // Ask makes the reports from what a Prometheus has of the pods, for where they cannot be asked themselves. A pod whose

@@ -104,8 +104,8 @@ func TestTheClientOfTheOtherMetricsAsks(t *testing.T) {
 		`label_join(min by (pod, server) (argocd_cluster_connection_status` + targets + `,server!="" }), "owner", "|", "pod", "server")`,
 		`label_join(sum by (pod, dest_server) (argocd_app_reconcile_count` + pods + `,dest_server!="" }` + ofTargets + `), "owner", "|", "pod", "dest_server")`,
 		`label_join(sum by (pod, dest_server) (argocd_app_reconcile_sum` + pods + `,dest_server!="" }` + ofTargets + `), "owner", "|", "pod", "dest_server")`,
-		`max by (pod) (process_resident_memory_bytes` + targets + ` })`,
-		`max by (pod) (timestamp(process_resident_memory_bytes` + targets + ` })) or max by (pod) (timestamp(up` + targets + ` }) and up` + targets + ` } == 1)`,
+		`label_replace(max by (pod) (process_resident_memory_bytes` + targets + ` }), "pod", "$1", "pod", "(.*)")`,
+		`label_replace(max by (pod) (timestamp(process_resident_memory_bytes` + targets + ` })) or max by (pod) (timestamp(up` + targets + ` }) and up` + targets + ` } == 1), "pod", "$1", "pod", "(.*)")`,
 	}
 	asked := slices.DeleteFunc(slices.Sorted(maps.Keys(q.asked)), func(query string) bool { return strings.HasPrefix(query, "(group by (namespace, pod, instance)") })
 	if len(q.asked) != len(asked)+1 {

@@ -50,6 +50,7 @@ type Config struct {
 	Timeout     time.Duration // of one query
 	Concurrency int           // queries at once
 	Pods        string        // fills {{.pods}} of fleet queries; promql.PodsMatcher writes it
+	PodLabel    string        // that these are matched by; fills {{.pod}}, and is pod where it is empty
 	Namespace   string        // of these pods; none is any
 	HTTP        config.HTTPClientConfig
 }
@@ -80,6 +81,7 @@ func New(c Config) (*Prometheus, error) {
 
 // NewWith asks the given querier; Config's URL and HTTP are not looked at.
 func NewWith(q Querier, c Config) *Prometheus {
+	c.PodLabel = cmp.Or(c.PodLabel, "pod")
 	c.Timeout = cmp.Or(max(c.Timeout, 0), 10*time.Second)
 	c.Concurrency = cmp.Or(max(c.Concurrency, 0), 4)
 	return &Prometheus{querier: func(*meter.Allowance) Querier { return q }, turn: meter.NewTurn(), config: c}

@@ -149,9 +149,9 @@ func TestAFleetOfAnySizeCostsAsManyQueriesAsMetrics(t *testing.T) {
 	fleet := bigFleet(5000)
 	a := &answers{}
 	const pods = `pod=~"argocd-application-controller-[0-9]+"`
-	a.values = map[string]model.Value{targetsQuery(pods, "argocd"): model.Vector{}, doubtsQuery(pods, "argocd"): model.Vector{}}
+	a.values = map[string]model.Value{targetsQuery("pod", pods, "argocd"): model.Vector{}, doubtsQuery("pod", pods, "argocd"): model.Vector{}}
 	NewWith(a, Config{Pods: pods, Namespace: "argocd", Concurrency: 1}).Fetch(t.Context(), DefaultMetrics(), fleet, noon)
-	want, vars := []string{targetsQuery(pods, "argocd"), doubtsQuery(pods, "argocd")}, newFleetVars(pods, "argocd")
+	want, vars := []string{targetsQuery("pod", pods, "argocd"), doubtsQuery("pod", pods, "argocd")}, newFleetVars("pod", pods, "argocd")
 	for _, m := range DefaultMetrics() {
 		for _, query := range []string{m.Query, m.AgeQuery} {
 			want = append(want, strings.NewReplacer("{{.pods}}", pods, "{{.targets}}", vars.Targets, "{{.ofTargets}}", vars.OfTargets).Replace(query))

@@ -46,22 +46,23 @@ const (
 // targetsQuery asks for the targets that may be the workload's, 2 for those that were there 5 min ago, too: Prometheus
 // shows a target for that long after it went, so that the old and the new one of a pod that restarted are never both 2.
 // Of other namespaces, however many there are, it asks for one, and for those at the instances of the workload's.
-func targetsQuery(pods, namespace string) string {
-	const by = `group by (namespace, pod, instance) `
+func targetsQuery(pod, pods, namespace string) string {
+	by := fmt.Sprintf(`group by (namespace, %s, instance) `, pod)
 	own := fmt.Sprintf(`{%s,%s,namespace=~"%s|"}`, tellers, pods, promql.Escape(regexp.QuoteMeta(namespace)))
 	others := fmt.Sprintf(`%s({%s,%s,namespace!="%s",namespace!=""})`, by, tellers, pods, promql.Escape(namespace))
-	return fmt.Sprintf(`(%[1]s(%[2]s) + %[1]s(%[2]s offset 5m)) or %[1]s(%[2]s) or topk(1, %[3]s) or (%[3]s and on (pod, instance) %[2]s)`, by, own, others)
+	return fmt.Sprintf(`(%[1]s(%[2]s) + %[1]s(%[2]s offset 5m)) or %[1]s(%[2]s) or topk(1, %[3]s) or (%[3]s and on (%[4]s, instance) %[2]s)`, by, own, others, pod)
 }
 
 // doubtsQuery asks for argocd_app_info that no target tells of. It goes through all of them, so it is asked where the
 // targets leave a doubt alone.
-func doubtsQuery(pods, namespace string) string {
-	const marked = `label_replace(group by (pod, instance) (argocd_app_info{%s%s), "is", "%s", "", "")`
+func doubtsQuery(pod, pods, namespace string) string {
+	marked := `label_replace(group by (` + pod + `, instance) (argocd_app_info{%s%s), "is", "%s", "", "")`
 	all := fmt.Sprintf(`{%s,%s}`, tellers, pods)
 	ours := fmt.Sprintf(`{%s,%s,namespace="%s"}`, tellers, pods, promql.Escape(namespace))
 	others := fmt.Sprintf(`{%s,%s,namespace!="%s"}`, tellers, pods, promql.Escape(namespace))
-	return fmt.Sprintf(marked, pods, `} unless on (pod, instance) `+all, stray) + " or " +
-		fmt.Sprintf(marked, pods, `,exported_namespace=""} and on (pod, instance) `+ours+` and on (pod, instance) `+others+` unless on (pod, instance, namespace) `+others, mixed)
+	on, whose := fmt.Sprintf(` on (%s, instance) `, pod), fmt.Sprintf(` on (%s, instance, namespace) `, pod)
+	return fmt.Sprintf(marked, pods, `} unless`+on+all, stray) + " or " +
+		fmt.Sprintf(marked, pods, `,exported_namespace=""} and`+on+ours+` and`+on+others+` unless`+whose+others, mixed)
 }
 
 // doubtful reports whether nothing is scraped, or two namespaces have a pod at one instance.
@@ -81,7 +82,7 @@ type row struct {
 	lasts                        bool
 }
 
-func readRows(v model.Value) ([]row, error) {
+func readRows(podLabel string, v model.Value) ([]row, error) {
 	vector, ok := v.(model.Vector)
 	if !ok {
 		return nil, fmt.Errorf("it answers with a %s instead of an instant vector", typeOf(v))
@@ -92,7 +93,7 @@ func readRows(v model.Value) ([]row, error) {
 			return nil, err
 		}
 		label := func(name model.LabelName) string { return string(s.Metric[name]) }
-		rows = append(rows, row{label("namespace"), label("pod"), label("instance"), label("is"), s.Value > 1})
+		rows = append(rows, row{label("namespace"), label(model.LabelName(podLabel)), label("instance"), label("is"), s.Value > 1})
 	}
 	slices.SortFunc(rows, func(a, b row) int {
 		return cmp.Or(cmp.Compare(a.pod, b.pod), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.instance, b.instance))
@@ -120,27 +121,27 @@ func (t targets) refuses(m Metric) error {
 
 // targets asks Prometheus which targets are the workload's, where a metric wants to know.
 func (f *fetch) targets(ctx context.Context, metrics []Metric) targets {
-	pods, namespace := f.config.Pods, f.config.Namespace
+	pod, pods, namespace := f.config.PodLabel, f.config.Pods, f.config.Namespace
 	wanted := slices.ContainsFunc(metrics, func(m Metric) bool { asks, _ := usesTargets(m); return asks })
 	if namespace == "" || !wanted {
-		return targets{vars: promql.FleetVars{Pods: pods, Targets: pods}}
+		return targets{vars: promql.FleetVars{Pod: pod, Pods: pods, Targets: pods}}
 	}
-	rows, err := f.rows(ctx, targetsQuery(pods, namespace))
+	rows, err := f.rows(ctx, targetsQuery(pod, pods, namespace))
 	if err == nil && doubtful(rows, namespace) {
 		var doubts []row
-		doubts, err = f.rows(ctx, doubtsQuery(pods, namespace))
+		doubts, err = f.rows(ctx, doubtsQuery(pod, pods, namespace))
 		rows = append(rows, doubts...)
 	}
 	if err != nil {
-		return targets{vars: promql.FleetVars{Pods: pods}, all: fmt.Errorf("asking which pods are those of namespace %q: %w", namespace, err)}
+		return targets{vars: promql.FleetVars{Pod: pod, Pods: pods}, all: fmt.Errorf("asking which pods are those of namespace %q: %w", namespace, err)}
 	}
-	return judgeTargets(rows, pods, namespace)
+	return judgeTargets(rows, pod, pods, namespace)
 }
 
 func (f *fetch) rows(ctx context.Context, query string) (rows []row, err error) {
 	var answer reply
 	f.askNow(ctx, query, &answer, func(v model.Value, _ *reply) (err error) {
-		rows, err = readRows(v)
+		rows, err = readRows(f.config.PodLabel, v)
 		return err
 	})
 	return rows, answer.err
@@ -148,7 +149,7 @@ func (f *fetch) rows(ctx context.Context, query string) (rows []row, err error) 
 
 // judgeTargets finds the targets of the namespace: those that have it as their label, else those that have no such
 // label.
-func judgeTargets(rows []row, pods, namespace string) targets {
+func judgeTargets(rows []row, pod, pods, namespace string) targets {
 	has := func(namespace string) bool {
 		return slices.ContainsFunc(rows, func(r row) bool { return r.is == "" && r.namespace == namespace })
 	}
@@ -156,7 +157,7 @@ func judgeTargets(rows []row, pods, namespace string) targets {
 	if !has(namespace) && has("") {
 		label = ""
 	}
-	t := targets{vars: newFleetVars(pods, label)}
+	t := targets{vars: newFleetVars(pod, pods, label)}
 	i := slices.IndexFunc(rows, func(r row) bool { return r.is == "" })
 	switch {
 	case has(label):
@@ -194,7 +195,7 @@ func judgeTwins(rows []row, label string) error {
 				r.pod, other, address, "relabel __meta_kubernetes_namespace to namespace, or stop scraping the other one")
 		}
 		return fmt.Errorf("prometheus scrapes two pods %q of namespace %q, %s and %s: %s", r.pod, label, other, address,
-			"ask one that sees this Kubernetes cluster alone, or stop scraping the other one")
+			"name the label that tells them apart in poll.prometheus.matchers, as in {cluster: prod}, ask one that sees this Kubernetes cluster alone, or stop scraping the other one")
 	}
 	return nil
 }
@@ -220,9 +221,9 @@ func judgeMixed(rows []row, namespace string) error {
 }
 
 // newFleetVars fills queries for the targets that have this label namespace; an empty one is none.
-func newFleetVars(pods, namespace string) promql.FleetVars {
+func newFleetVars(pod, pods, namespace string) promql.FleetVars {
 	matcher := func(op string) string { return fmt.Sprintf(`namespace%s"%s",%s`, op, promql.Escape(namespace), pods) }
 	last := func(op string) string { return fmt.Sprintf(`last_over_time({%s,%s}[10m])`, tellers, matcher(op)) }
-	return promql.FleetVars{Pods: pods, Targets: matcher("="),
-		OfTargets: `and on (pod, instance) ` + last("=") + ` unless on (pod, instance, namespace) ` + last("!=")}
+	return promql.FleetVars{Pod: pod, Pods: pods, Targets: matcher("="),
+		OfTargets: fmt.Sprintf(`and on (%[1]s, instance) %[2]s unless on (%[1]s, instance, namespace) %[3]s`, pod, last("="), last("!="))}
 }

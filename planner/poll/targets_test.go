@@ -14,7 +14,7 @@ func TestTheTargetsAreTheNamespaces(t *testing.T) {
 	lasting := func(namespace, pod, instance string) row { return row{namespace, pod, instance, "", true} }
 	gone := func(namespace, pod, instance string) row { return row{namespace, pod, instance, "", false} }
 	const (
-		two    = `prometheus scrapes two pods "c-0" of namespace "argocd", 10.0.0.1 and 10.0.0.2: ask one that sees this Kubernetes cluster alone, or stop scraping the other one`
+		two    = `prometheus scrapes two pods "c-0" of namespace "argocd", 10.0.0.1 and 10.0.0.2: name the label that tells them apart in poll.prometheus.matchers, as in {cluster: prod}, ask one that sees this Kubernetes cluster alone, or stop scraping the other one`
 		others = `prometheus scrapes pods of the application-controller's name in namespace "tenant", and none in "argocd": ` +
 			`scrape Argo CD's, or relabel __meta_kubernetes_namespace of its targets to namespace`
 	)
@@ -46,7 +46,7 @@ func TestTheTargetsAreTheNamespaces(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := judgeTargets(test.rows, pods, "argocd")
+			got := judgeTargets(test.rows, "pod", pods, "argocd")
 			if want := test.targets + "," + pods; got.vars.Targets != want {
 				t.Errorf("targets are %s, want %s", got.vars.Targets, want)
 			}
@@ -73,20 +73,20 @@ func TestMetricsWaitForTheTargets(t *testing.T) {
 		asked     []string
 		want      []Fetched
 	}{
-		"the targets are known": {"argocd", metrics, map[string]model.Value{targetsQuery(pods, "argocd"): model.Vector{target}, "x{ " + pods + " }": of("a"), `y{ namespace="argocd",` + pods + " }": of("b")},
-			[]string{targetsQuery(pods, "argocd"), "x{ " + pods + " }", `y{ namespace="argocd",` + pods + " }"},
+		"the targets are known": {"argocd", metrics, map[string]model.Value{targetsQuery("pod", pods, "argocd"): model.Vector{target}, "x{ " + pods + " }": of("a"), `y{ namespace="argocd",` + pods + " }": of("b")},
+			[]string{targetsQuery("pod", pods, "argocd"), "x{ " + pods + " }", `y{ namespace="argocd",` + pods + " }"},
 			[]Fetched{{Metric: "own", Samples: []Sample{{Key: "a", Value: 1}}}, {Metric: "ours", Samples: []Sample{{Key: "b", Value: 1}}}}},
 		"no answer": {"argocd", metrics, map[string]model.Value{"x{ " + pods + " }": of("a")},
-			[]string{targetsQuery(pods, "argocd"), "x{ " + pods + " }"},
+			[]string{targetsQuery("pod", pods, "argocd"), "x{ " + pods + " }"},
 			[]Fetched{{Metric: "own", Samples: []Sample{{Key: "a", Value: 1}}}, {Metric: "ours", Err: `asking which pods are those of namespace "argocd": no such query`}}},
-		"doubtful, and no answer": {"argocd", metrics[1:], map[string]model.Value{targetsQuery(pods, "argocd"): model.Vector{}}, []string{targetsQuery(pods, "argocd"), doubtsQuery(pods, "argocd")},
+		"doubtful, and no answer": {"argocd", metrics[1:], map[string]model.Value{targetsQuery("pod", pods, "argocd"): model.Vector{}}, []string{targetsQuery("pod", pods, "argocd"), doubtsQuery("pod", pods, "argocd")},
 			[]Fetched{{Metric: "ours", Err: `asking which pods are those of namespace "argocd": no such query`}}},
 		"doubtful, and nothing comes of it": {"argocd", metrics[1:], map[string]model.Value{
-			targetsQuery(pods, "argocd"): model.Vector{target, &model.Sample{Metric: model.Metric{"namespace": "tenant", "pod": "c-0", "instance": "10.0.0.1:8082"}, Value: 2}},
-			doubtsQuery(pods, "argocd"):  model.Vector{}, `y{ namespace="argocd",` + pods + " }": of("b")},
-			[]string{targetsQuery(pods, "argocd"), doubtsQuery(pods, "argocd"), `y{ namespace="argocd",` + pods + " }"},
+			targetsQuery("pod", pods, "argocd"): model.Vector{target, &model.Sample{Metric: model.Metric{"namespace": "tenant", "pod": "c-0", "instance": "10.0.0.1:8082"}, Value: 2}},
+			doubtsQuery("pod", pods, "argocd"):  model.Vector{}, `y{ namespace="argocd",` + pods + " }": of("b")},
+			[]string{targetsQuery("pod", pods, "argocd"), doubtsQuery("pod", pods, "argocd"), `y{ namespace="argocd",` + pods + " }"},
 			[]Fetched{{Metric: "ours", Samples: []Sample{{Key: "b", Value: 1}}}}},
-		"another answer": {"argocd", metrics[1:], map[string]model.Value{targetsQuery(pods, "argocd"): &model.Scalar{}}, []string{targetsQuery(pods, "argocd")},
+		"another answer": {"argocd", metrics[1:], map[string]model.Value{targetsQuery("pod", pods, "argocd"): &model.Scalar{}}, []string{targetsQuery("pod", pods, "argocd")},
 			[]Fetched{{Metric: "ours", Err: `asking which pods are those of namespace "argocd": it answers with a scalar instead of an instant vector`}}},
 		"nobody wants to know": {"argocd", metrics[:1], map[string]model.Value{"x{ " + pods + " }": of("a")}, []string{"x{ " + pods + " }"},
 			[]Fetched{{Metric: "own", Samples: []Sample{{Key: "a", Value: 1}}}}},
@@ -111,7 +111,7 @@ func TestMetricsWaitForTheTargets(t *testing.T) {
 }
 
 func TestANamespaceStaysInItsString(t *testing.T) {
-	vars := newFleetVars("p", `a"} or x{b="`)
+	vars := newFleetVars("pod", "p", `a"} or x{b="`)
 	if want := `namespace="a\x22} or x{b=\x22",p`; vars.Targets != want {
 		t.Errorf("got %s, want %s", vars.Targets, want)
 	}

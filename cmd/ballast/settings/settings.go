@@ -42,7 +42,7 @@ func checkQueries(m config.Metric, p *field.Path) field.ErrorList {
 		}
 	}
 	fleet := func(query string) (string, error) {
-		return promql.RenderFleet(query, promql.FleetVars{Pods: promql.PodsMatcher("pod", plan.Target{Kind: plan.StatefulSet, Name: "a"})})
+		return promql.RenderFleet(query, promql.FleetVars{Pod: "pod", Pods: promql.PodsMatcher("pod", plan.Target{Kind: plan.StatefulSet, Name: "a"})})
 	}
 	judge("query", m.Query, fleet)
 	judge("ageQuery", m.AgeQuery, fleet)

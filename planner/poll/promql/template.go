@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"text/template"
@@ -96,18 +98,19 @@ func Render(queryPerCluster string, shard plan.Shard) (string, error) {
 
 // FleetVars fill a query for the whole fleet. poll/targets.go says what the last two are for.
 type FleetVars struct {
+	Pod       string // the label that has a pod's name
 	Pods      string // a label matcher that selects the application-controller's pods by their names, in any namespace
 	Targets   string // one that selects them in their namespace
 	OfTargets string // what keeps of the vector before it what is of these pods
 }
 
-// RenderFleet fills a query for the whole fleet; its keys are pods, targets and ofTargets, which go in as they are.
+// RenderFleet fills a query for the whole fleet; its keys are pod, pods, targets and ofTargets, which go in as they are.
 func RenderFleet(query string, vars FleetVars) (string, error) {
 	t, err := ParseTemplate(query)
 	if err != nil {
 		return "", err
 	}
-	rendered, err := t.execute(map[string]string{"pods": vars.Pods, "targets": vars.Targets, "ofTargets": vars.OfTargets})
+	rendered, err := t.execute(map[string]string{"pod": vars.Pod, "pods": vars.Pods, "targets": vars.Targets, "ofTargets": vars.OfTargets})
 	if err != nil {
 		return "", fmt.Errorf("rendering a query for the fleet: %w", err)
 	}
@@ -122,6 +125,15 @@ func PodsMatcher(label string, target plan.Target) string {
 		tail = "-[a-z0-9]+-[a-z0-9]{5}"
 	}
 	return fmt.Sprintf(`%s=~"%s%s"`, label, strings.ReplaceAll(regexp.QuoteMeta(target.Name), `\`, `\\`), tail)
+}
+
+// Matchers are label matchers for all series, in the order of their labels' names.
+func Matchers(labels map[string]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		fmt.Fprintf(&b, `,%s="%s"`, name, Escape(labels[name]))
+	}
+	return b.String()
 }
 
 // execute fills the template. An error quotes the values that it met: of each cluster's only so much is kept.
