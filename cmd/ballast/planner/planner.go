@@ -355,7 +355,7 @@ func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *cont
 // watch wakes the loop when Secrets, workloads or the plan change; on a standby nobody listens.
 func (a *plannerApp) watch(ctx context.Context, c config.PlannerConfig) error {
 	changed := toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { a.loop.Changed() },
+		AddFunc: func(any) { a.loop.Changed() },
 		UpdateFunc: func(before, after any) {
 			if discover.Differ(before, after) {
 				a.loop.Changed()

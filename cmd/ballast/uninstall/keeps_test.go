@@ -31,7 +31,7 @@ func TestWhatUninstallLeaves(t *testing.T) {
 		"the plan for another time": {true, "argocd/ballast-plan", last + " stay; break-glass ends, for an installation to come", []string{"ConfigMap ballast-history", "ConfigMap ballast-plan enforced", "Secret ballast-plan-key", "Secret prod-eu"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := &options{plan: "ballast-plan", history: "ballast-history", timeout: time.Second, keepPlan: test.keep}
+			o := &options{plan: "ballast-plan", history: "ballast-history", timeout: time.Second, keepPlan: test.keep, every: time.Millisecond, now: time.Now}
 			o.cluster.Namespace = "argocd"
 			c := stoppedSite(t, 4, 4, "argocd")
 			var set appsv1.StatefulSet
@@ -43,7 +43,7 @@ func TestWhatUninstallLeaves(t *testing.T) {
 				fixture.MustDo(t, c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: secret}}))
 			}
 			fixture.MustDo(t, c.Create(t.Context(), fixture.LeaseOf(test.lease, "planner")))
-			target, w, err := o.target(t.Context(), c)
+			target, w, _, err := o.target(t.Context(), c)
 			fixture.MustDo(t, err)
 			steps := o.steps(target, w)
 			for _, step := range steps {

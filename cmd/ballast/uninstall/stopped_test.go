@@ -35,13 +35,13 @@ func TestUninstallLeavesNoWorkloadStopped(t *testing.T) {
 		"four replicas run":        {4, 4, "", "argocd", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := &options{plan: "ballast-plan", history: "ballast-history", timeout: time.Second}
+			o := &options{plan: "ballast-plan", history: "ballast-history", timeout: time.Second, every: time.Millisecond, now: time.Now}
 			o.cluster.Namespace = "argocd"
 			c := stoppedSite(t, tc.replicas, tc.planned, tc.namespace)
 			if tc.glass != "" {
 				fixture.MustDo(t, o.enforcement(t.Context(), c, `"`+tc.glass+`"`))
 			}
-			target, _, err := o.target(t.Context(), c)
+			target, _, _, err := o.target(t.Context(), c)
 			if tc.says == "" {
 				if err != nil {
 					t.Fatal(err)

@@ -46,25 +46,31 @@ type options struct {
 	yes      bool
 	keepPlan bool
 	timeout  time.Duration
+	every    time.Duration // between two looks at a rollout
+	now      func() time.Time
 }
 
+// NewCommand makes `ballast uninstall`.
 func NewCommand() *cobra.Command {
-	o := &options{}
+	o := &options{every: time.Second, now: time.Now}
 	cmd := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Take ballast out, and leave every cluster with its owner",
 		Long: `uninstall takes ballast out in the order that leaves no cluster without an owner:
 
+  0. a rollout under way ends, and nothing begins after it: a freeze has the planner end its wave, and replicas that
+     rollout.x0y stopped come back; where no planner leads, nobody ends it, and what is done stays
   1. break-glass: every write passes but one to data.plan, and what the API server's policies refuse; the planner stops writing
   2. ARGOCD_CONTROLLER_REPLICAS becomes spec.replicas, so that Argo CD's own algorithm finds an owner for clusters added later;
-     where it differs, this restarts the application-controller once
+     where it differs, this restarts the application-controller once. A workload that opted out of ballast keeps its own
   3. the webhook configuration, so that no write asks for what is about to go
   4. the Deployments, their Lease, accounts, roles, services, NetworkPolicies, certificates and alerts, the admission policies, the priority
      class; then the plan, its history and status, and their key in Secret ballast-plan-key, which --keep-plan keeps: break-glass ends instead
 
 Cluster Secrets keep their shard: each cluster stays where it is. Another installation in the cluster is not touched: of what has no
 namespace, uninstall takes what calls, binds or is named after its own. It runs with your own rights: list and delete on all of
-these (Secrets and the Lease are deleted by name, without list; the Lease takes get), get and patch on the plan ConfigMap, and list and patch on the workload.`,
+these (Secrets and the Lease are deleted by name, without list; the Lease takes get),
+get and patch on the plan ConfigMap, and list and patch on the workload.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
@@ -78,7 +84,7 @@ these (Secrets and the Lease are deleted by name, without list; the Lease takes 
 		"name of the MutatingWebhookConfiguration, where it does not have ballast's label")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	f.BoolVar(&o.keepPlan, "keep-plan", false, "keep the plan, its history and their key, for an installation to come")
-	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long the application-controller may take to restart")
+	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long a rollout under way may take to end, and the application-controller to restart")
 	return cmd
 }
 
@@ -87,13 +93,25 @@ func (o *options) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	target, w, err := o.target(ctx, c)
+	target, w, goesOn, err := o.target(ctx, c)
 	if err != nil {
 		return err
 	}
 	question := fmt.Sprintf("Take ballast out of %s, where %s %s has %s?", o.cluster.Namespace, w.Kind, w.Name, say.Plural(w.Replicas, "replica"))
 	if !o.yes && !say.Confirm(in, out, question) {
 		return errors.New("nothing was changed")
+	}
+	if goesOn {
+		say.To(out, "- a rollout is under way: it ends first, and nothing begins after it\n")
+		if err := o.settle(ctx, c, target.Name); err != nil {
+			return fmt.Errorf("waiting for the rollout under way: %w", err)
+		}
+		if target, w, goesOn, err = o.target(ctx, c); err == nil && goesOn {
+			err = errors.New("another rollout began meanwhile: run uninstall again")
+		}
+		if err != nil {
+			return err
+		}
 	}
 	for _, step := range o.steps(target, w) {
 		say.To(out, "- %s\n", step.what)
@@ -123,37 +141,49 @@ func (o *options) steps(target plan.Target, w discover.Workload) []uninstallStep
 	if o.keepPlan {
 		last = uninstallStep{"the plan, its history and their key stay; break-glass ends, for an installation to come", o.endBreakGlass}
 	}
+	env := uninstallStep{fmt.Sprintf("%s = spec.replicas (%d), and the pods that read it", plan.EnvReplicas, w.Replicas), align}
+	if w.Unmanaged { // nobody of ballast writes to it, and what is right for it its owners know
+		env = uninstallStep{fmt.Sprintf("%s %s opted out of ballast, and its %s stays as it is: where it is not spec.replicas (%d), clusters added later may have no owner, or several, until you make it so",
+			w.Kind, w.Name, plan.EnvReplicas, w.Replicas), func(context.Context, client.Client) error { return nil }}
+	}
 	return []uninstallStep{
 		{"break-glass: from here on every write passes but one to data.plan, and what the API server's policies refuse", o.breakGlass},
-		{fmt.Sprintf("%s = spec.replicas (%d), and the pods that read it", plan.EnvReplicas, w.Replicas), align},
+		env,
 		{"the webhook configuration", o.deleteWebhooks},
 		{"the Deployments and what belongs to them", rest},
 		last,
 	}
 }
 
-// target is the plan's, else the one that is found.
-func (o *options) target(ctx context.Context, c client.Client) (plan.Target, discover.Workload, error) {
+func (o *options) config() config.PlannerConfig {
 	cfg := config.Default()
 	cfg.Target.Namespace, cfg.Plan.ConfigMap = o.cluster.Namespace, o.plan
+	return cfg
+}
+
+// target is the plan's, else the one that is found; goesOn says that a rollout of it is to end first.
+func (o *options) target(ctx context.Context, c client.Client) (target plan.Target, w discover.Workload, goesOn bool, err error) {
+	cfg := o.config()
 	doc, err := connect.ReadDocument(ctx, c, cfg)
 	if err != nil {
-		return plan.Target{}, discover.Workload{}, err
+		return plan.Target{}, discover.Workload{}, false, err
 	}
 	want := cfg.Target
 	if doc.Plan != nil {
 		want = doc.Plan.Target
 	}
 	if want.Namespace != o.cluster.Namespace { // who forged it would have us write there, with a person's rights
-		return plan.Target{}, discover.Workload{}, fmt.Errorf("the plan names a workload of namespace %q, and no plan of %q does: "+
+		return plan.Target{}, discover.Workload{}, false, fmt.Errorf("the plan names a workload of namespace %q, and no plan of %q does: "+
 			"delete ConfigMap %q, and run uninstall again",
 			want.Namespace, o.cluster.Namespace, o.plan)
 	}
-	target, w, err := discover.FindTarget(ctx, c, want, doc.Plan)
-	if err == nil {
+	if target, w, err = discover.FindTarget(ctx, c, want, doc.Plan); err != nil {
+		return target, w, false, err
+	}
+	if goesOn, err = o.underWay(ctx, c, doc, target.Name); err == nil && !goesOn {
 		err = o.standsStill(doc, w)
 	}
-	return target, w, err
+	return target, w, goesOn, err
 }
 
 // standsStill refuses to leave a workload without replicas: rollout.x0y stops all of them for a while, and nobody would
@@ -189,6 +219,9 @@ func (o *options) breakGlass(ctx context.Context, c client.Client) error {
 // one is there any more that the annotation kept quiet.
 func (o *options) endBreakGlass(ctx context.Context, c client.Client) error {
 	if err := o.deleteConfigMap(ctx, c, status.Name(o.plan)); err != nil { // whose word was it?
+		return err
+	}
+	if err := o.thaw(ctx, c); err != nil {
 		return err
 	}
 	return o.enforcement(ctx, c, "null")

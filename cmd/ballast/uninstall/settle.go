@@ -1,0 +1,89 @@
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/cmd/ballast/connect"
+	"ballast/planner/plan"
+)
+
+// leads is for how long after its Lease was renewed last a planner is believed to be there: a rolling update of it takes
+// less.
+const leads = time.Minute
+
+// frozenFor is why it is frozen meanwhile, for those who look.
+const frozenFor = "ballast uninstall"
+
+// underWay reports whether a rollout goes on that a planner will end.
+func (o *options) underWay(ctx context.Context, c client.Client, doc plan.Document, workload string) (bool, error) {
+	if doc.Plan == nil || doc.Plan.Rollout == nil || doc.BreakGlass && !doc.Plan.StopsAll() {
+		return false, nil
+	}
+	var lease coordinationv1.Lease
+	err := c.Get(ctx, client.ObjectKey{Namespace: o.cluster.Namespace, Name: "ballast-" + workload}, &lease)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking for a planner that leads: %w", err)
+	}
+	holder, renewed := lease.Spec.HolderIdentity, lease.Spec.RenewTime
+	return holder != nil && *holder != "" && renewed != nil && o.now().Sub(renewed.Time) < leads, nil
+}
+
+// settle has the rollout under way end, and nothing begin after it: a wave comes to its end, what restarts goes on to its own,
+// and replicas that rollout.x0y stopped come back. Nobody would do so afterwards.
+func (o *options) settle(ctx context.Context, c client.Client, workload string) error {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	var last *plan.Rollout
+	err := wait.PollUntilContextCancel(ctx, o.every, true, func(ctx context.Context) (bool, error) {
+		doc, err := connect.ReadDocument(ctx, c, o.config())
+		if err != nil {
+			return false, err
+		}
+		goesOn, err := o.underWay(ctx, c, doc, workload)
+		if err != nil || !goesOn {
+			return !goesOn, err
+		}
+		last = doc.Plan.Rollout
+		if !doc.Paused {
+			return false, o.freeze(ctx, c)
+		}
+		return false, nil
+	})
+	if errors.Is(err, context.DeadlineExceeded) && last != nil {
+		return fmt.Errorf("it did not end within %s and is at %s, in mode %s: see `ballast status`, and run uninstall again, with a longer --timeout if need be", o.timeout, last.Stage, last.Mode)
+	}
+	return err
+}
+
+// freeze keeps the planner from beginning anything after the rollout that ends.
+func (o *options) freeze(ctx context.Context, c client.Client) error {
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.Namespace, Name: o.plan}}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true",%q:%q}}}`, plan.AnnotationPaused, plan.AnnotationPausedReason, frozenFor)
+	return client.IgnoreNotFound(c.Patch(ctx, cm, client.RawPatch("application/merge-patch+json", patch)))
+}
+
+// thaw ends that freeze, and no other: the next installation that goes on with this plan must decide.
+func (o *options) thaw(ctx context.Context, c client.Client) error {
+	cm := &corev1.ConfigMap{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: o.cluster.Namespace, Name: o.plan}, cm); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if cm.Annotations[plan.AnnotationPausedReason] != frozenFor {
+		return nil
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null,%q:null}}}`, plan.AnnotationPaused, plan.AnnotationPausedReason)
+	return client.IgnoreNotFound(c.Patch(ctx, cm, client.RawPatch("application/merge-patch+json", patch)))
+}

@@ -1,0 +1,137 @@
+package uninstall
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"ballast/cmd/ballast/fixture"
+	"ballast/planner/plan"
+)
+
+// leading is a namespace in which x0y has stopped every replica, and a planner that ends that as soon as it is frozen, with as
+// many replicas as are given; none: it never does.
+func leading(t *testing.T, o *options, renewed time.Time, back int32) client.Client {
+	t.Helper()
+	site := stoppedSite(t, 0, 0, "argocd")
+	holder := "ballast-planner-a"
+	fixture.MustDo(t, site.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "ballast-" + fixture.ControllerName},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: ptr.To(metav1.NewMicroTime(renewed))}}))
+	return interceptor.NewClient(site.(client.WithWatch), interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+		if err := c.Patch(ctx, object, patch, options...); err != nil || object.GetName() != o.plan || object.GetAnnotations()[plan.AnnotationPaused] != "true" || back == 0 {
+			return err
+		}
+		var cm corev1.ConfigMap
+		fixture.MustDo(t, c.Get(ctx, client.ObjectKeyFromObject(object), &cm))
+		p, err := plan.Decode(cm.Data[plan.KeyPlan])
+		fixture.MustDo(t, err)
+		p.Rollout, p.Replicas, p.Revision = nil, int(back), p.Revision+1
+		text, err := plan.Encode(p)
+		fixture.MustDo(t, err)
+		cm.Data[plan.KeyPlan], cm.Annotations[plan.AnnotationDigest] = text, plan.Digest(text)
+		fixture.MustDo(t, c.Update(ctx, &cm))
+		var set appsv1.StatefulSet
+		fixture.MustDo(t, c.Get(ctx, client.ObjectKey{Namespace: "argocd", Name: fixture.ControllerName}, &set))
+		set.Spec.Replicas = &back
+		return c.Update(ctx, &set)
+	}})
+}
+
+func TestARolloutEndsBeforeBallastGoes(t *testing.T) {
+	now := fixture.Noon
+	for name, test := range map[string]struct {
+		renewed time.Time
+		back    int32
+		says    string
+	}{
+		"a planner ends it":                {now.Add(-2 * time.Second), 4, ""},
+		"it does not end":                  {now.Add(-2 * time.Second), 0, "it did not end within 50ms and is at Draining, in mode x0y: see `ballast status`, and run uninstall again, with a longer --timeout if need be"},
+		"nobody leads, and all is stopped": {now.Add(-2 * time.Minute), 4, "has no replicas, and nobody would bring them back"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &options{plan: "ballast-plan", history: "ballast-history", timeout: 50 * time.Millisecond, keepPlan: true, every: time.Millisecond, now: func() time.Time { return now }}
+			o.cluster.Namespace = "argocd"
+			c := leading(t, o, test.renewed, test.back)
+			_, w, goesOn, err := o.target(t.Context(), c)
+			if err == nil && goesOn {
+				if err = o.settle(t.Context(), c, fixture.ControllerName); err == nil {
+					_, w, goesOn, err = o.target(t.Context(), c)
+				}
+			}
+			if test.says != "" {
+				if err == nil || !strings.Contains(err.Error(), test.says) {
+					t.Errorf("it ends with %v, want %q", err, test.says)
+				}
+				return
+			}
+			if err != nil || goesOn || w.Replicas != 4 {
+				t.Fatalf("%d replicas, a rollout goes on: %t, %v", w.Replicas, goesOn, err)
+			}
+		})
+	}
+}
+
+// TestOnlyItsOwnFreezeEnds with a plan that is kept: a person's is for the next installation, too.
+func TestOnlyItsOwnFreezeEnds(t *testing.T) {
+	for reason, want := range map[string]map[string]string{
+		frozenFor: {},
+		"a sale":  {plan.AnnotationPaused: "true", plan.AnnotationPausedReason: "a sale"},
+	} {
+		o := &options{plan: "ballast-plan", history: "ballast-history"}
+		o.cluster.Namespace = "argocd"
+		c := stoppedSite(t, 4, 4, "argocd")
+		cm := &corev1.ConfigMap{}
+		key := client.ObjectKey{Namespace: "argocd", Name: o.plan}
+		fixture.MustDo(t, o.breakGlass(t.Context(), c))
+		fixture.MustDo(t, o.freeze(t.Context(), c))
+		fixture.MustDo(t, c.Get(t.Context(), key, cm))
+		cm.Annotations[plan.AnnotationPausedReason] = reason
+		fixture.MustDo(t, c.Update(t.Context(), cm))
+		fixture.MustDo(t, o.endBreakGlass(t.Context(), c))
+		cm = &corev1.ConfigMap{}
+		fixture.MustDo(t, c.Get(t.Context(), key, cm))
+		delete(cm.Annotations, plan.AnnotationDigest)
+		if diff := cmp.Diff(want, cm.Annotations, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("frozen for %q, left (-want +got):\n%s", reason, diff)
+		}
+	}
+}
+
+// TestAWorkloadThatOptedOutKeepsItsEnv, and stops nothing: nobody of ballast writes to it, and people are told what is theirs to do.
+func TestAWorkloadThatOptedOutKeepsItsEnv(t *testing.T) {
+	o := &options{plan: "ballast-plan", history: "ballast-history", timeout: time.Second, every: time.Millisecond, now: time.Now}
+	o.cluster.Namespace = "argocd"
+	c := stoppedSite(t, 3, 4, "argocd")
+	var set appsv1.StatefulSet
+	key := client.ObjectKey{Namespace: "argocd", Name: fixture.ControllerName}
+	fixture.MustDo(t, c.Get(t.Context(), key, &set))
+	set.Annotations = map[string]string{plan.AnnotationUnmanaged: "true"}
+	fixture.MustDo(t, c.Update(t.Context(), &set))
+	target, w, _, err := o.target(t.Context(), c)
+	fixture.MustDo(t, err)
+	var said []string
+	for _, step := range o.steps(target, w) {
+		said = append(said, step.what)
+		fixture.MustDo(t, step.do(t.Context(), c))
+	}
+	want := "StatefulSet argocd-application-controller opted out of ballast, and its ARGOCD_CONTROLLER_REPLICAS stays as it is: " +
+		"where it is not spec.replicas (3), clusters added later may have no owner, or several, until you make it so"
+	if said[1] != want {
+		t.Errorf("people hear %q, want %q", said[1], want)
+	}
+	fixture.MustDo(t, c.Get(t.Context(), key, &set))
+	if env := set.Spec.Template.Spec.Containers[0].Env[0].Value; env != "4" || *set.Spec.Replicas != 3 {
+		t.Errorf("the env is %s and the replicas %d, want 4 and 3", env, *set.Spec.Replicas)
+	}
+}
