@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/cmd/ballast/connect"
@@ -35,6 +37,7 @@ type options struct {
 	cluster    connect.Options
 	prometheus string
 	config     string
+	installed  string // the ConfigMap with the planner's
 	output     string
 	saveInputs string
 	all        bool
@@ -48,7 +51,8 @@ func NewCommand() *cobra.Command {
 		Long: `plan runs one cycle against a live cluster and prints it: what each replica carries now, what it would carry, and which
 clusters would move; by which rollout mode, what that waits for, in how many waves, and how long the move budget makes it take at
 least. It reads cluster Secrets, Argo CD's ConfigMaps and the application-controller's workload, and asks Prometheus; it writes
-nothing and needs nothing installed.
+nothing and needs nothing installed. Where ballast is installed, it goes by the configuration in ConfigMap ballast-config, as the
+planner does.
 
 The workload is found by its labels, whatever it is called. Of the Secrets only name, server, shard, labels and annotations are looked at.`,
 		Example: `  ballast plan --prometheus http://localhost:9090
@@ -61,7 +65,8 @@ The workload is found by its labels, whatever it is called. Of the Secrets only 
 	}
 	o.cluster.Register(cmd)
 	cmd.Flags().StringVar(&o.prometheus, "prometheus", "", "URL of the Prometheus that scrapes the application-controller (default: the configuration's)")
-	cmd.Flags().StringVar(&o.config, "config", "", "configuration file (default: every setting's default)")
+	cmd.Flags().StringVar(&o.config, "config", "", "configuration file (default: the installed planner's, else every setting's default)")
+	cmd.Flags().StringVar(&o.installed, "config-configmap", "ballast-config", "name of the ConfigMap with the installed planner's configuration")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table, json or yaml (the plan document)")
 	cmd.Flags().StringVar(&o.saveInputs, "save-inputs", "",
 		"also write the cycle's inputs to this `file`, as JSON: what a bug report needs to be understood; "+
@@ -74,11 +79,16 @@ func (o *options) run(ctx context.Context, out, progress io.Writer, namespaceSet
 	if o.output != "table" && o.output != "json" && o.output != "yaml" {
 		return fmt.Errorf("--output: %q is not table, json or yaml", o.output)
 	}
-	cfg, err := o.loadConfig(namespaceSet)
+	if o.config != "" { // its mistakes are told without a cluster
+		if _, err := o.fromFile(); err != nil {
+			return err
+		}
+	}
+	c, err := o.cluster.Client()
 	if err != nil {
 		return err
 	}
-	c, err := o.cluster.Client()
+	cfg, err := o.loadConfig(ctx, c, progress, namespaceSet)
 	if err != nil {
 		return err
 	}
@@ -106,19 +116,59 @@ func (o *options) run(ctx context.Context, out, progress io.Writer, namespaceSet
 	return writePlanTable(out, in, result, o.all)
 }
 
-func (o *options) loadConfig(namespaceSet bool) (config.PlannerConfig, error) {
-	cfg := config.Default()
+func (o *options) fromFile() (config.PlannerConfig, error) {
+	cfg, err := config.ParseFile(o.config, settings.CheckMetrics)
+	if err != nil {
+		return cfg, fmt.Errorf("reading the configuration %q: %w", o.config, err)
+	}
+	return cfg, nil
+}
+
+// fromCluster is the installed planner's configuration, and the default one where none is installed.
+func (o *options) fromCluster(ctx context.Context, c client.Client, progress io.Writer) (config.PlannerConfig, error) {
+	if o.installed == "" {
+		return config.Default(), nil
+	}
+	var cm corev1.ConfigMap
+	switch err := c.Get(ctx, client.ObjectKey{Namespace: o.cluster.Namespace, Name: o.installed}, &cm); {
+	case apierrors.IsNotFound(err):
+		return config.Default(), nil
+	case apierrors.IsForbidden(err):
+		say.To(progress, "note: without the right to read ConfigMap %q, the installed planner's configuration is not known, and every setting is at its default\n", o.installed)
+		return config.Default(), nil
+	case err != nil:
+		return config.Default(), fmt.Errorf("reading ConfigMap %q in %q: %w", o.installed, o.cluster.Namespace, err)
+	}
+	text, there := cm.Data["config.yaml"]
+	if !there {
+		say.To(progress, "note: ConfigMap %q has no config.yaml, and every setting is at its default\n", o.installed)
+		return config.Default(), nil
+	}
+	cfg, err := config.Parse([]byte(text), settings.CheckMetrics)
+	if err != nil {
+		return cfg, fmt.Errorf("reading the configuration of ConfigMap %q, as the planner does: %w", o.installed, err)
+	}
+	say.To(progress, "by the configuration of ConfigMap %s, as the planner\n", o.installed)
+	return cfg, nil
+}
+
+func (o *options) loadConfig(ctx context.Context, c client.Client, progress io.Writer, namespaceSet bool) (cfg config.PlannerConfig, err error) {
 	if o.config != "" {
-		var err error
-		if cfg, err = config.ParseFile(o.config, settings.CheckMetrics); err != nil {
-			return cfg, fmt.Errorf("reading the configuration %q: %w", o.config, err)
-		}
+		cfg, err = o.fromFile()
+	} else {
+		cfg, err = o.fromCluster(ctx, c, progress)
+	}
+	if err != nil {
+		return cfg, err
 	}
 	if namespaceSet || o.config == "" {
 		cfg.Target.Namespace = o.cluster.Namespace
 	}
 	if o.prometheus != "" {
 		cfg.Poll.Prometheus.URL = o.prometheus
+		if o.config == "" { // the files that the planner reads are in its pod, and the credentials are for another URL
+			cfg.Poll.Prometheus.HTTP = config.Default().Poll.Prometheus.HTTP
+		}
 	}
 	return cfg, nil
 }
