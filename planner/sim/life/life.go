@@ -42,6 +42,9 @@ type Life struct {
 	Refused  map[string]bool // Secrets that nobody may write
 	Deaf     bool            // Prometheus does not answer
 	Lossy    bool            // one write of ten is lost
+	Hidden   bool            // the env is by a reference, which nobody follows
+	Cordon   string          // replicas that people want empty
+	Skew     time.Duration   // by how much the leader's clock is ahead
 	History  []plan.Plan     // the plans that were written
 	Last     cycle.Outcome
 
@@ -133,9 +136,10 @@ func (l *Life) Workload() discover.Workload {
 	w.ReadyReplicas, w.UpdatedReplicas = int(status.ReadyReplicas), int(status.UpdatedReplicas)
 	w.Generation, w.ObservedGeneration, w.RestartedAt = l.Generation, l.Observed, l.RestartedAt
 	w.EnvReplicas = nil
-	if env := l.Env; env != "" {
+	if env := l.Env; env != "" && !l.Hidden {
 		w.EnvReplicas = &env
 	}
+	w.EnvUnknown = l.Hidden
 	return w
 }
 
@@ -143,10 +147,13 @@ func (l *Life) Workload() discover.Workload {
 func (l *Life) Inputs() input.Inputs {
 	held := true
 	in := input.Inputs{
-		Now: l.Now, Config: l.Config, PlannerUser: sim.PlannerUser, Memory: l.memory,
+		Now: l.Now.Add(l.Skew), Config: l.Config, Cordon: l.Cordon, PlannerUser: sim.PlannerUser, Memory: l.memory,
 		InForce: l.Plan, Pins: l.Pins, Paused: l.Paused, Tripped: l.Tripped, Rollback: l.Rollback,
 		Discovered: l.Discovered(), Workload: l.Workload(), Fetched: []poll.Fetched{l.fetched()},
 		Enforcement: &held, Healed: slices.Sorted(maps.Keys(l.given)),
+	}
+	if n := len(l.History); n > 0 && l.Plan == nil { // as the controller has it of the history
+		in.Last = &l.History[n-1]
 	}
 	reports := l.Reports(l.Now)
 	found := standing.Fleet(in)
@@ -194,8 +201,8 @@ func (l *Life) cycle() {
 	}
 	next := out.Next.Clone()
 	next.Revision = 1
-	if l.Plan != nil {
-		next.Revision = l.Plan.Revision + 1
+	if n := len(l.History); n > 0 {
+		next.Revision = l.History[n-1].Revision + 1
 	}
 	l.Plan, l.History = &next, append(l.History, next)
 	l.Counts["plans"]++

@@ -87,7 +87,7 @@ func (l *luck) note(format string, args ...any) {
 // misfortune is one of the things that happen to fleets.
 func (l *luck) misfortune() error {
 	ordinal, cluster := l.coin.IntN(max(l.Replicas, 1)), l.Clusters[l.coin.IntN(len(l.Clusters))]
-	switch event := []string{"crash", "oom", "elect", "deaf", "lossy", "pin", "unpin", "pause", "load", "shard", "broken", "dies", "refused", "unreachable", "stuck", "resume", "rollback"}[l.coin.IntN(17)]; event {
+	switch event := []string{"crash", "oom", "elect", "deaf", "lossy", "pin", "unpin", "pause", "load", "shard", "broken", "dies", "refused", "unreachable", "stuck", "resume", "rollback", "plan", "clock", "settings", "cordon", "scale"}[l.coin.IntN(22)]; event {
 	case "crash", "oom":
 		l.note("%s of %d", event, ordinal)
 		l.Crash(ordinal, event == "oom", l.Now)
@@ -144,6 +144,24 @@ func (l *luck) misfortune() error {
 			l.Rollback = &input.Rollback{Revision: back.Revision, Plan: &back}
 			l.note("a person asks for plan %d", back.Revision)
 		}
+	case "plan":
+		l.Plan = nil
+		l.note("somebody deletes the plan")
+	case "clock":
+		l.Skew = 6*time.Hour - l.Skew
+		l.note("the leader's clock is ahead by %s", l.Skew)
+	case "settings":
+		l.settings()
+	case "cordon":
+		if l.Cordon = ""; l.coin.IntN(2) == 0 {
+			l.Cordon = fmt.Sprintf("%d=%s", ordinal, l.Now.Add(4*time.Hour).UTC().Format(time.RFC3339))
+		}
+		l.note("cordoned: %q", l.Cordon)
+	case "scale":
+		if byPeople(l.Config) { // else the webhooks hold it
+			l.Replicas = 1 + l.coin.IntN(6)
+			l.note("an autoscaler asks for %d replicas", l.Replicas)
+		}
 	case "resume":
 		l.Tripped, l.Paused = "", false
 		l.note("a person resumes")
@@ -151,11 +169,40 @@ func (l *luck) misfortune() error {
 	return nil
 }
 
+func byPeople(c config.PlannerConfig) bool { return c.Partition.Replicas != nil && c.Partition.Replicas.Workload }
+
+// settings is a person who edits the configuration.
+func (l *luck) settings() {
+	p := &l.Config.Partition
+	few := func(n int) *int { return &n }
+	switch l.coin.IntN(6) {
+	case 0:
+		p.MaxReplicas = few(2 + l.coin.IntN(15))
+		l.note("maxReplicas: %d", *p.MaxReplicas)
+	case 1:
+		p.MaxReplicas = nil
+		l.note("maxReplicas: null")
+	case 2:
+		p.MaxClustersPerReplica = l.coin.IntN(3) * len(l.Clusters)
+		l.note("maxClustersPerReplica: %d", p.MaxClustersPerReplica)
+	case 3:
+		capacity := config.Decimal(fmt.Sprintf("%.2f", 0.15+l.coin.Float64()))
+		p.Capacity = &capacity
+		l.note("capacity: %s", capacity)
+	case 4:
+		p.Capacity = nil
+		l.note("capacity: null")
+	case 5:
+		l.Config.Evaluate.MostWanted = &config.MostWanted{Window: config.Duration(time.Duration(1+l.coin.IntN(24)) * time.Hour), MinSamples: 10}
+		l.note("window: %s", time.Duration(l.Config.Evaluate.MostWanted.Window))
+	}
+}
+
 // peace ends everything that is wrong. People take away what stopped ballast.
 func (l *luck) peace() {
 	l.note("peace")
 	l.Deaf, l.Lossy, l.Paused, l.Stuck, l.Tripped, l.Pins = false, false, false, false, "", nil
-	l.Rollback = nil
+	l.Rollback, l.Cordon, l.Skew = nil, "", 0
 	clear(l.Broken)
 	clear(l.Dies)
 	clear(l.Refused)
@@ -191,15 +238,44 @@ func (l *luck) rests() error {
 // judge knows what may never be.
 func (l *luck) judge(t *testing.T) func(*Life) {
 	var revision int64
+	var under bool
+	frozen, levelled := time.Time{}, []time.Time{}
+	balances := 0
 	return func(_ *Life) {
+		if !l.Paused {
+			frozen = time.Time{}
+		} else if frozen.IsZero() {
+			frozen = l.Now
+		}
+		for ; balances < l.Moves[change.Balance]; balances++ {
+			levelled = append(levelled, l.Now.Add(l.Skew))
+		}
+		for _, rate := range l.Config.Change.Moves.Rate {
+			since := l.Now.Add(l.Skew - time.Duration(rate.Period))
+			n := 0
+			for _, at := range levelled {
+				if at.After(since) {
+					n++
+				}
+			}
+			if most := max(1, rate.Percent*len(l.Clusters)/100); n > most {
+				l.fatal(t, "levelling moved %d clusters within %s, and %d may", n, time.Duration(rate.Period), most)
+			}
+		}
 		if l.Plan == nil {
 			return
+		}
+		begins := l.Plan.Rollout != nil && !under
+		if under = l.Plan.Rollout != nil; begins && !frozen.IsZero() && l.Now.Sub(frozen) > 2*time.Minute && !byPeople(l.Config) {
+			if cause := l.memory.Changes.Cause; cause == change.Balance || cause == change.Failover {
+				l.fatal(t, "frozen since %s a rollout begins for %s", frozen.Sub(sim.Epoch), cause)
+			}
 		}
 		if l.Plan.Revision < revision {
 			l.fatal(t, "revision %d came after %d", l.Plan.Revision, revision)
 		}
 		revision = l.Plan.Revision
-		if l.Replicas < 1 {
+		if l.Replicas < 1 && l.Config.Rollout.X0Y == nil {
 			l.fatal(t, "the workload stands at %d replicas", l.Replicas)
 		}
 		for _, name := range l.Clusters {
@@ -243,9 +319,15 @@ func addUp[K comparable](all, one map[K]int) {
 func live(t *testing.T, seed uint64) *luck {
 	coin := rand.New(rand.NewPCG(seed, 11))
 	c := configuration()
-	if coin.IntN(4) == 0 {
+	switch coin.IntN(8) {
+	case 0, 1:
 		c.Rollout.Live, c.Rollout.Default = nil, &config.DefaultRollout{}
+	case 2:
+		c.Rollout.Live, c.Rollout.X0Y = nil, &config.X0YRollout{}
+	case 3:
+		c.Partition.Replicas = &config.Replicas{Workload: true}
 	}
+	c.Evaluate.MostWanted = &config.MostWanted{Window: config.Duration(time.Hour), MinSamples: 10}
 	replicas := 1 + coin.IntN(4)
 	l := &luck{Life: New(seed, c, replicas, strconv.Itoa(replicas), loadsOf(seed, 6+coin.IntN(25))), coin: coin}
 	l.Watch = l.judge(t)
