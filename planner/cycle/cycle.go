@@ -110,7 +110,7 @@ type cycle struct {
 func (c *cycle) discover() bool {
 	in := c.in.Discovered
 	in.InClusterOwner = sharding.InClusterOwner(standing.Algorithm(c.in), standing.ControllerReplicas(c.in.Workload))
-	in.Secrets = c.withBarred(in.Secrets)
+	in.Secrets = c.withBarred(c.withWorkedOn(in.Secrets))
 	var err error
 	c.out.Fleet, c.out.Memory.Known, err = discover.Discover(in, c.in.KnownFleet(),
 		discover.Options{MaxShrink: c.in.Config.Discover.MaxShrink.Share(), Before: c.in.Memory.Servers, Made: c.in.Memory.Made, Had: c.in.Had}, c.in.Now)
@@ -137,6 +137,32 @@ func (c *cycle) discover() bool {
 
 // mostBarred is how many Secrets that cannot be written people are told of, each by name.
 const mostBarred = 20
+
+// withWorkedOn counts a cluster that Argo CD is told to leave alone as long as its pods do not: before 3.4 they pass the
+// annotation over on a Secret, and what they work on costs its replica as much as any other.
+func (c *cycle) withWorkedOn(secrets []discover.Secret) []discover.Secret {
+	var counted []string
+	for i, s := range secrets {
+		_, had := c.in.Memory.Changes.Ownership.Last[s.Name]
+		if shown, looked := c.in.Observed.Reported.Clusters[s.Name]; looked && c.in.Observed.Reported.Asked {
+			had = len(shown.Holders) > 0
+		}
+		if !s.SkipReconcile || !had {
+			continue
+		}
+		if counted == nil {
+			secrets = slices.Clone(secrets)
+		}
+		secrets[i].SkipReconcile = false
+		counted = append(counted, s.Name)
+	}
+	if len(counted) > 0 {
+		c.problem(problem.Problem{Phase: problem.PhaseDiscover, Kind: "SkipIgnored", Message: fmt.Sprintf(
+			"the pods reconcile Applications of %s though annotated %s, which Argo CD before 3.4 does not heed on a Secret: they count as any other; the first: %q",
+			problem.Plural(len(counted), "cluster"), discover.AnnotationSkipReconcile, counted[0])})
+	}
+	return secrets
+}
 
 // withBarred makes a Secret that the API server lets nobody write what it is: as good as immutable. What waited for it
 // would wait for good, and with it all others.

@@ -1,0 +1,53 @@
+package cycle
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/cycle/input"
+	"ballast/planner/ownership"
+)
+
+// TestASkippedClusterCountsAsLongAsPodsWorkOnIt: Argo CD before 3.4 passes the annotation over on a Secret, later ones do not.
+func TestASkippedClusterCountsAsLongAsPodsWorkOnIt(t *testing.T) {
+	for name, test := range map[string]struct {
+		holders []int
+		asked   bool
+		last    map[string]int
+		want    []string // that are left out
+		told    bool
+	}{
+		"a pod works on it":              {[]int{0}, true, nil, nil, true},
+		"none does":                      {nil, true, nil, []string{"c001"}, false},
+		"none does any more":             {nil, true, map[string]int{"c001": 1}, []string{"c001"}, false},
+		"one did, and one does not say":  {nil, false, map[string]int{"c001": 1}, nil, true},
+		"nobody ever did, nor says":      {nil, false, nil, []string{"c001"}, false},
+		"another one's, of another name": {nil, false, map[string]int{"c000": 1}, []string{"c001"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(3, 2, 1)
+			w.secret("c001").SkipReconcile = true
+			w.in.Memory.Changes.Ownership.Last = test.last
+			w.in.Observed = input.Observed{Known: true, Reported: ownership.Observation{Asked: test.asked, Clusters: map[string]ownership.ClusterObservation{
+				"c001": {Server: server("c001"), Skip: true, Holders: test.holders}}}}
+			out := Run(w.in)
+			var skipped []string
+			for _, c := range out.Fleet.Clusters {
+				if c.Skip {
+					skipped = append(skipped, c.Shard.ID)
+				}
+			}
+			if diff := cmp.Diff(test.want, skipped); diff != "" {
+				t.Errorf("left out (-want +got):\n%s", diff)
+			}
+			if told := slices.Contains(problems(out), "discover/SkipIgnored/"); told != test.told {
+				t.Errorf("people are told: %t, want %t", told, test.told)
+			}
+			if !w.in.Discovered.Secrets[1].SkipReconcile {
+				t.Error("the Secret that was read is changed")
+			}
+		})
+	}
+}
