@@ -31,10 +31,17 @@ func (c *cycle) look(a *adoption) {
 	for _, f := range c.in.Installation {
 		c.problem(problem.Problem{Phase: problem.PhaseRollout, Subject: f.Subject, Kind: string(f.Kind), Message: f.Message})
 	}
+	if n := c.in.Observed.Reported.ByName(); n >= manyByName {
+		c.problem(problem.Problem{Phase: problem.PhaseOwnership, Kind: "DestServerEmpty", Message: fmt.Sprintf("%d Applications have an empty dest_server in the metrics of their owners, as Argo CD 3.0.0 to 3.0.5 shows those "+
+			"that name their cluster: their clusters seem to have no load and no owner; upgrade Argo CD to 3.0.6 or later", n)})
+	}
 	for _, trouble := range c.in.Observed.Trouble {
 		c.problem(problem.Problem{Phase: problem.PhaseOwnership, Kind: "PodsUnseen", Message: trouble})
 	}
 }
+
+// manyByName is more than the pods' pages, read one after the other, differ by in Applications that come and go.
+const manyByName = 5
 
 func ratesOf(in input.Inputs) []change.Rate {
 	rates := make([]change.Rate, len(in.Config.Change.Moves.Rate))

@@ -42,6 +42,26 @@ type PodObservation struct {
 	Running   bool      `json:"running,omitempty"`
 	Answered  bool      `json:"answered,omitempty"`
 	SampledAt time.Time `json:"sampledAt,omitzero"`
+	Unplaced  int       `json:"unplaced,omitempty"` // Applications that it shows with an empty dest_server
+}
+
+// ByName is how many Applications more than the others' pods show with an empty dest_server: one that Argo CD cannot place
+// is shown by all of them alike, one that names its cluster, by Argo CD 3.0.0 to 3.0.5, by its owner alone.
+func (s Observation) ByName() (more int) {
+	least, answered := -1, 0
+	for _, p := range s.Pods {
+		if p.Ready && p.Answered {
+			if answered++; least < 0 || p.Unplaced < least {
+				least = p.Unplaced
+			}
+		}
+	}
+	for _, p := range s.Pods {
+		if p.Ready && p.Answered && answered > 1 {
+			more += p.Unplaced - least
+		}
+	}
+	return more
 }
 
 // ClusterObservation is a cluster in an Observation. Holders indexes the pods that are responsible for one of its Applications;
@@ -63,7 +83,7 @@ func Join(reports []PodReport, fleet discover.Fleet, apps Applications) Observat
 	s := Observation{Pods: make([]PodObservation, len(reports)), Clusters: make(map[string]ClusterObservation, len(fleet.Clusters))}
 	ready, answered := 0, 0
 	for i, r := range reports {
-		s.Pods[i] = PodObservation{r.Name, r.Replica, r.Ready, r.Running, r.Answered(), r.SampledAt}
+		s.Pods[i] = PodObservation{r.Name, r.Replica, r.Ready, r.Running, r.Answered(), r.SampledAt, r.Unplaced}
 		if r.Ready {
 			ready++
 			if r.Answered() {

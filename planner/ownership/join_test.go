@@ -138,3 +138,26 @@ func TestPodsAreHandedOnWithWhatTheyReported(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestApplicationsByNameAreTold: Argo CD 3.0.0 to 3.0.5 shows them with an empty dest_server, at their owner alone.
+func TestApplicationsByNameAreTold(t *testing.T) {
+	pod := func(answered bool, unplaced int) PodObservation {
+		return PodObservation{Ready: true, Answered: answered, Unplaced: unplaced}
+	}
+	for name, test := range map[string]struct {
+		pods []PodObservation
+		want int
+	}{
+		"nobody looked":                   {nil, 0},
+		"none":                            {[]PodObservation{pod(true, 0), pod(true, 0)}, 0},
+		"by their owners":                 {[]PodObservation{pod(true, 12), pod(true, 7), pod(true, 0)}, 19},
+		"beside some that all show":       {[]PodObservation{pod(true, 15), pod(true, 10), pod(true, 3)}, 19},
+		"whose destination is unknown":    {[]PodObservation{pod(true, 9), pod(true, 9)}, 0},
+		"one that does not answer":        {[]PodObservation{pod(true, 9), pod(false, 0)}, 0},
+		"one pod, of which none can tell": {[]PodObservation{pod(true, 9)}, 0},
+	} {
+		if got := (Observation{Pods: test.pods}).ByName(); got != test.want {
+			t.Errorf("%s: %d, want %d", name, got, test.want)
+		}
+	}
+}

@@ -73,6 +73,9 @@ func writeCandidate(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 		say.To(w, "\nA rollout is under way: %s. Nothing else begins before its end; ballast status says how far it is.\n", say.Rollout(in.InForce.Rollout))
 	} else if ahead := cycle.Foresee(in, out); ahead != nil {
 		writeAhead(w, *ahead, in.Now)
+		if ahead.Moves > 0 {
+			say.To(w, "  Each cluster Secret that is written has Argo CD look again at every ApplicationSet with a cluster generator: %s for these moves.\n", say.Plural(ahead.Moves, "write"))
+		}
 	}
 	if len(c.Moves) == 0 {
 		return nil
