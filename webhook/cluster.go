@@ -35,7 +35,7 @@ func decideCluster(s *State, r Request, object, old Secret) Verdict {
 	case !enforcing:
 		v.Reason = why
 		return v
-	case object.Unmanaged, !object.Cluster, r.Namespace != s.View.Plan.Target.Namespace:
+	case object.Unmanaged, !object.Cluster, object.LeftOut, r.Namespace != s.View.Plan.Target.Namespace:
 		// A Secret that loses its label in this write matched by its old self: it leaves, and its shard is its own.
 		v.Reason = plan.Unmanaged
 		return v

@@ -63,6 +63,7 @@ func reviewCluster(s *State, rv *review) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
+	object.LeftOut = s.leavesOut(rv.object)
 	return DecideCluster(s, rv.Request, object, old), nil
 }
 

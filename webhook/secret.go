@@ -11,6 +11,7 @@ import (
 // Secret is what a decision needs of a cluster Secret; its other keys are never decoded.
 type Secret struct {
 	Name      string
+	LeftOut   bool              // the planner's selector does not select it
 	Cluster   bool              // it carries Argo CD's label for cluster Secrets
 	Notes     map[string]string // the annotations of ballast's group
 	Unmanaged bool

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"ballast/planner/placement"
 	"ballast/planner/plan"
@@ -31,6 +32,7 @@ type State struct {
 
 	resources []heldQuantity
 	arrivals  *placement.Arrivals
+	selector  labels.Selector // of the Secrets that are clusters; nil: Argo CD's label alone
 }
 
 // Identity names the plan ConfigMap and the planner.
@@ -60,8 +62,41 @@ type heldQuantity struct {
 func (s *State) index() {
 	if s.View != nil {
 		s.resources, s.arrivals = held(s.View.Plan.Resources), placement.NewArrivals(s.View)
+		s.selector = selectorOf(s.View.Plan.Selector)
 	}
 }
+
+// selectorOf reads a plan's selector. One that cannot be read selects all: the planner has no other.
+func selectorOf(text string) labels.Selector {
+	if text == "" {
+		return nil
+	}
+	selector, err := labels.Parse(text)
+	if err != nil {
+		return nil
+	}
+	return selector
+}
+
+// leavesOut reports whether an object is none of the Secrets that the planner takes for clusters.
+func (s *State) leavesOut(object node) bool {
+	return s != nil && s.selector != nil && !object.absent() && !s.selector.Matches(labelsOf(object.field("metadata").field("labels")))
+}
+
+// labelsOf are an object's labels as a selector reads them.
+type labelsOf node
+
+// maxLabel is the length of the longest value of a label.
+const maxLabel = 63
+
+// Has reports whether there is a label.
+func (l labelsOf) Has(label string) bool { return !node(l).field(label).absent() }
+
+// Get is a label's value, empty where there is none.
+func (l labelsOf) Get(label string) string { return node(l).field(label).text(maxLabel) }
+
+// Lookup is both.
+func (l labelsOf) Lookup(label string) (value string, exists bool) { return l.Get(label), l.Has(label) }
 
 // ours are the annotations of the plan ConfigMap that only the planner writes.
 func ours() []string {

@@ -129,10 +129,20 @@ func (a *adoption) reportBeyond() {
 	a.found = append(a.found, problem.Problem{Phase: problem.PhaseRollout, Kind: "BeyondMaxReplicas", Message: message + "; raise partition.maxReplicas, or lower the autoscaler's maximum"})
 }
 
+// selectorOf is what tells the webhook which Secrets are clusters; empty where Argo CD's label does.
+func selectorOf(c config.PlannerConfig) string {
+	configured, err := discover.Selector(c.Discover.Selector)
+	if err != nil || configured.String() == plan.SecretTypeLabel+"="+plan.SecretTypeCluster {
+		return ""
+	}
+	return configured.String()
+}
+
 // frame takes over what the configuration and the workload say outside the rows.
 func (a *adoption) frame() {
 	before := a.next.Mode
 	a.next.Mode, a.next.Target, a.next.PlannerUser = a.in.Config.Mode, standing.TargetOf(a.in.Workload), a.in.PlannerUser
+	a.next.Selector = selectorOf(a.in.Config)
 	if a.next.Rollout != nil && a.next.Replicas < 1 && a.next.Mode != plan.Enforce {
 		// No other mode goes on with a rollout, and this one has stopped every replica.
 		a.next.Mode = plan.Enforce

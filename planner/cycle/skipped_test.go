@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ballast/planner/cycle/input"
 	"ballast/planner/ownership"
@@ -61,5 +62,22 @@ func TestAnEmptyDestServerSaysUpgrade(t *testing.T) {
 		if told := slices.Contains(problems(Run(w.in)), "ownership/DestServerEmpty/"); told != want {
 			t.Errorf("%d Applications: people are told: %t, want %t", unplaced, told, want)
 		}
+	}
+}
+
+// TestThePlanSaysWhichSecretsAreClusters to the webhook, where it is not Argo CD's label alone that does.
+func TestThePlanSaysWhichSecretsAreClusters(t *testing.T) {
+	w := newWorld(3, 2, 1)
+	if w.cycle(); w.in.InForce.Selector != "" {
+		t.Errorf("the shipped selector is %q in the plan", w.in.InForce.Selector)
+	}
+	w.in.Config.Discover.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "team", Operator: metav1.LabelSelectorOpIn, Values: []string{"b", "a"}}}
+	const want = "argocd.argoproj.io/secret-type=cluster,team in (a,b)"
+	if w.cycle(); w.in.InForce.Selector != want || w.in.InForce.Revision != 2 {
+		t.Errorf("revision %d has %q, want %q in 2", w.in.InForce.Revision, w.in.InForce.Selector, want)
+	}
+	w.run(5)
+	if w.in.InForce.Revision != 2 {
+		t.Errorf("it is written again and again: revision %d", w.in.InForce.Revision)
 	}
 }

@@ -26,6 +26,7 @@ type wire struct {
 	Mode               Mode              `json:"mode"`
 	Target             Target            `json:"target"`
 	PlannerUser        string            `json:"plannerUser"`
+	Selector           string            `json:"selector,omitempty"`
 	Replicas           int               `json:"replicas"`
 	FreeReplicas       bool              `json:"freeReplicas,omitempty"`
 	Unmanaged          bool              `json:"unmanaged,omitempty"`
@@ -39,7 +40,7 @@ type wire struct {
 
 // MarshalJSON writes the plan as its document's JSON.
 func (p Plan) MarshalJSON() ([]byte, error) {
-	return json.Marshal(wire{APIVersion: APIVersion, Kind: Kind, Revision: p.Revision, Mode: p.Mode, Target: p.Target, PlannerUser: p.PlannerUser,
+	return json.Marshal(wire{APIVersion: APIVersion, Kind: Kind, Revision: p.Revision, Mode: p.Mode, Target: p.Target, PlannerUser: p.PlannerUser, Selector: p.Selector,
 		Replicas: p.Replicas, FreeReplicas: p.FreeReplicas, Unmanaged: p.Unmanaged, ControllerReplicas: p.ControllerReplicas, MaxReplicas: p.MaxReplicas, Resources: p.Resources,
 		References: p.References, Clusters: p.Clusters, Rollout: p.Rollout})
 }
@@ -55,7 +56,7 @@ func (p *Plan) UnmarshalJSON(data []byte) error {
 }
 
 func (w wire) plan() Plan {
-	return Plan{Revision: w.Revision, Mode: w.Mode, Target: w.Target, PlannerUser: w.PlannerUser, FreeReplicas: w.FreeReplicas, Unmanaged: w.Unmanaged, Replicas: w.Replicas,
+	return Plan{Revision: w.Revision, Mode: w.Mode, Target: w.Target, PlannerUser: w.PlannerUser, Selector: w.Selector, FreeReplicas: w.FreeReplicas, Unmanaged: w.Unmanaged, Replicas: w.Replicas,
 		ControllerReplicas: w.ControllerReplicas, MaxReplicas: w.MaxReplicas, Resources: w.Resources, References: w.References,
 		Clusters: w.Clusters, Rollout: w.Rollout}
 }
@@ -119,6 +120,9 @@ func writeHead(b *strings.Builder, p Plan) {
 	fmt.Fprintf(b, "apiVersion: %s\nkind: %s\nrevision: %d\nmode: %s\n", APIVersion, Kind, p.Revision, scalar(string(p.Mode)))
 	fmt.Fprintf(b, "target: {kind: %s, namespace: %s, name: %s, container: %s}\n", scalar(p.Target.Kind), scalar(p.Target.Namespace), scalar(p.Target.Name), scalar(p.Target.Container))
 	fmt.Fprintf(b, "plannerUser: %s\nreplicas: %d\ncontrollerReplicas: %d\nmaxReplicas: %d\n", scalar(p.PlannerUser), p.Replicas, p.ControllerReplicas, p.MaxReplicas)
+	if p.Selector != "" {
+		fmt.Fprintf(b, "selector: %s\n", scalar(p.Selector))
+	}
 	if p.FreeReplicas {
 		b.WriteString("freeReplicas: true\n")
 	}

@@ -94,8 +94,8 @@ func drawPlan(t *rapid.T) Plan {
 		Revision:    rapid.Int64Range(1, 1<<40).Draw(t, "revision"),
 		Mode:        rapid.SampledFrom([]Mode{Observe, Hold, Enforce}).Draw(t, "mode"),
 		Target:      Target{Kind: StatefulSet, Namespace: name.Draw(t, "namespace"), Name: name.Draw(t, "name"), Container: name.Draw(t, "container")},
-		PlannerUser: rapid.String().Draw(t, "user"),
-		Replicas:    rapid.IntRange(0, 64).Draw(t, "replicas"), ControllerReplicas: rapid.IntRange(0, 64).Draw(t, "env"),
+		PlannerUser: rapid.String().Draw(t, "user"), Selector: rapid.String().Draw(t, "selector"),
+		Replicas: rapid.IntRange(0, 64).Draw(t, "replicas"), ControllerReplicas: rapid.IntRange(0, 64).Draw(t, "env"),
 		MaxReplicas: rapid.IntRange(1, 64).Draw(t, "max"), FreeReplicas: rapid.Bool().Draw(t, "free"), Unmanaged: rapid.Bool().Draw(t, "unmanaged"),
 		Clusters: map[string]Row{},
 	}

@@ -153,6 +153,7 @@ type Plan struct {
 	Mode               Mode
 	Target             Target
 	PlannerUser        string
+	Selector           string // of the Secrets that are clusters, where it is not Argo CD's label alone
 	Replicas           int
 	FreeReplicas       bool
 	Unmanaged          bool

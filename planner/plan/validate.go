@@ -14,6 +14,9 @@ const ReplicaLimit = 1_000_000
 // who may write the ConfigMap can forge a plan with its digest, and no number in it may use the revisions up.
 const MaxRevision = 1 << 52
 
+// maxSelector bounds a selector that the webhooks parse.
+const maxSelector = 4 << 10
+
 // Validate reports every way in which the plan could not be enforced, in a fixed order.
 func (p Plan) Validate() error {
 	var errs []error
@@ -38,6 +41,9 @@ func (p Plan) Validate() error {
 	}
 	if p.Target.Namespace == "" || p.Target.Name == "" {
 		bad("target: namespace and name are needed")
+	}
+	if n := len(p.Selector); n > maxSelector {
+		bad("selector: it has %d bytes, and at most %d are read", n, maxSelector)
 	}
 	if p.Rollout != nil {
 		p.Rollout.validate(bad)
@@ -96,7 +102,7 @@ func (p Plan) HoldsEnv() bool { return p.Target.Kind != Deployment && p.Controll
 // SameEnforced reports whether two plans enforce the same: everything but the revision and the loads, which are those
 // of the decision and change with it only. A plan that is the same is not written again.
 func (p Plan) SameEnforced(o Plan) bool {
-	if p.Mode != o.Mode || p.Target != o.Target || p.PlannerUser != o.PlannerUser || p.Replicas != o.Replicas || p.FreeReplicas != o.FreeReplicas || p.Unmanaged != o.Unmanaged ||
+	if p.Mode != o.Mode || p.Target != o.Target || p.PlannerUser != o.PlannerUser || p.Selector != o.Selector || p.Replicas != o.Replicas || p.FreeReplicas != o.FreeReplicas || p.Unmanaged != o.Unmanaged ||
 		p.ControllerReplicas != o.ControllerReplicas || p.MaxReplicas != o.MaxReplicas || !maps.Equal(p.References, o.References) {
 		return false
 	}

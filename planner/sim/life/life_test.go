@@ -169,7 +169,9 @@ func (l *luck) misfortune() error {
 	return nil
 }
 
-func byPeople(c config.PlannerConfig) bool { return c.Partition.Replicas != nil && c.Partition.Replicas.Workload }
+func byPeople(c config.PlannerConfig) bool {
+	return c.Partition.Replicas != nil && c.Partition.Replicas.Workload
+}
 
 // settings is a person who edits the configuration.
 func (l *luck) settings() {

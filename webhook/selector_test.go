@@ -1,0 +1,44 @@
+package webhook
+
+import (
+	"fmt"
+	"testing"
+
+	"ballast/planner/plan"
+)
+
+// TestWhatThePlannersSelectorLeavesOutPasses as it is written: what the planner does not take for a cluster, the webhook must
+// not give a replica.
+func TestWhatThePlannersSelectorLeavesOutPasses(t *testing.T) {
+	const argos = `"argocd.argoproj.io/secret-type":"cluster"`
+	for labels, want := range map[string]map[string]plan.Reason{ // by selector
+		argos:                                {"": plan.Restored, "team in (a,b)": plan.Unmanaged, "!hands-off": plan.Restored, "team notin (a)": plan.Restored, "team": plan.Unmanaged},
+		argos + `,"team":"a"`:                {"": plan.Restored, "team in (a,b)": plan.Restored, "!hands-off": plan.Restored, "team notin (a)": plan.Unmanaged, "team": plan.Restored},
+		argos + `,"team":"c","hands-off":""`: {"": plan.Restored, "team in (a,b)": plan.Unmanaged, "!hands-off": plan.Unmanaged, "team notin (a)": plan.Restored, "team": plan.Restored},
+		`"team":"a"`:                         {"": plan.Unmanaged, "team in (a,b)": plan.Unmanaged}, // no cluster of Argo CD's
+	} {
+		for selector, reason := range want {
+			state := withPlan(nil, func(p *plan.Plan) {
+				if selector != "" {
+					p.Selector = "argocd.argoproj.io/secret-type=cluster," + selector
+				}
+			})
+			object := fmt.Sprintf(`{"metadata":{"name":"prod-eu","namespace":"argocd","labels":{%s}},"data":{"server":"aHR0cHM6Ly9h","shard":"MQ=="}}`, labels)
+			v, err := reviewCluster(state, &review{Request: Request{Namespace: "argocd", Name: "prod-eu", User: person}, object: mustParse(t, object), old: mustParse(t, object)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if held := len(v.Patches) > 0; v.Reason != reason || held != (reason == plan.Restored) {
+				t.Errorf("{%s} under %q: %s, patched: %t, want %s", labels, selector, v.Reason, held, reason)
+			}
+		}
+	}
+}
+
+// TestASelectorThatCannotBeReadSelectsAll: Argo CD's label still does.
+func TestASelectorThatCannotBeReadSelectsAll(t *testing.T) {
+	state := withPlan(nil, func(p *plan.Plan) { p.Selector = "a in (" })
+	if state.leavesOut(mustParse(t, `{"metadata":{}}`)) {
+		t.Error("a Secret is left out")
+	}
+}
