@@ -61,8 +61,8 @@ type Prometheus struct {
 	MaxAge      Duration   `json:"maxAge"`
 	HTTP        HTTPClient `json:"http"`
 
-	PodLabel string            `json:"podLabel"`                // of the series, with the pod's name
-	Matchers map[string]string `json:"matchers" null:"default"` // labels that every series has which is of this Argo CD
+	PodLabel string            `json:"podLabel,omitempty"`                // of the series, with the pod's name
+	Matchers map[string]string `json:"matchers,omitempty" null:"default"` // labels that every series has which is of this Argo CD
 	Metrics  []Metric          `json:"metrics" null:"default"`
 }
 
