@@ -112,7 +112,9 @@ func (v *Verdict) notePlanActs(object, old PlanObject) {
 // rollback's request away when it is done, and leaves the rest to people. Whoever has its token acts in its name.
 func (v *Verdict) noteUnlike(object, old PlanObject) {
 	asked, taken := acts(object, old)
-	own := func(f Field) bool { return f.Name == "tripped" || f.Name == "rollback-to" && f.Value == "" }
+	own := func(f Field) bool {
+		return f.Name == "tripped" || (f.Name == "rollback-to" || f.Name == "rebase") && f.Value == ""
+	}
 	v.note(slices.DeleteFunc(asked, own), slices.DeleteFunc(taken, own))
 }
 
@@ -125,7 +127,7 @@ func (f Field) isPin() bool { return f.Name == fieldPins || strings.HasPrefix(f.
 // isAct reports whether a field of what was enforced is a powerful act. It is asked of every write.
 func (f Field) isAct() bool {
 	switch f.Name {
-	case "accept-discovery", "cordon", "enforcement", "paused", "rollback-to", "tripped", "pin", fieldSecretType, "unmanaged":
+	case "accept-discovery", "cordon", "enforcement", "paused", "rebase", "rollback-to", "tripped", "pin", fieldSecretType, "unmanaged":
 		return true
 	}
 	return f.isPin()

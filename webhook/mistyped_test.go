@@ -53,7 +53,7 @@ func TestAMistypedAnnotationIsAnsweredWithTheRightOne(t *testing.T) {
 		"a name in another case":        {planSurface, "Paused", "true", secret + "Paused is not read here; did you mean paused?"},
 		"a name of another object":      {planSurface, "unmanaged", "true", secret + "unmanaged is not read here; it belongs on a cluster Secret or the workload"},
 		"a pin in the wrong place":      {planSurface, "pin", "3", "ballast: annotation pin belongs on a cluster Secret; on the plan, pins stand in data.pins"},
-		"a name that is unknown":        {planSurface, "mode", "Hold", "ballast: annotation mode: read here are accept-discovery, cordon, enforcement, paused, rollback-to, tripped"},
+		"a name that is unknown":        {planSurface, "mode", "Hold", "ballast: annotation mode: read here are accept-discovery, cordon, enforcement, paused, rebase, rollback-to, tripped"},
 		"a name that is none":           {planSurface, "a\x1b b" + strings.Repeat("c", 60), "x", secret + "a??b" + strings.Repeat("c", 23) + "... is not read here"},
 		"an opt-out":                    {clusterSurface(16), "unmanaged", "true", ""},
 		"an opt-out that is none":       {clusterSurface(16), "unmanaged", "false", ""},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr/testr"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -312,6 +313,14 @@ func (b *bed) cycles(l *Loop, n int) {
 		b.idle(l)
 		b.settle()
 	}
+}
+
+// cycled is how many cycles ran, however they ended.
+func cycled(l *Loop) (sum int) {
+	for _, result := range []string{"changed", "quiet", "kept", "conflict", "failed"} {
+		sum += int(testutil.ToFloat64(l.Metrics.Cycles.WithLabelValues(result)))
+	}
+	return sum
 }
 
 // quieten lets a second pass without a change, once the loop waits for it: the cycle that a change runs.

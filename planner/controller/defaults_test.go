@@ -52,12 +52,18 @@ func TestTheShippedConfigurationRunsAsItIs(t *testing.T) {
 		owners[name] = r.fleet.Algorithm(name, c.replicas)
 	}
 
-	r.config = shippedConfig(t, plan.Observe, prometheus.URL)
+	// A day of cycles takes too long here; and what a replica may carry, here what the heavy cluster makes, people say.
+	capacity := config.Decimal("0.2555")
+	hourly := func(c config.PlannerConfig) config.PlannerConfig {
+		c.Evaluate.MostWanted.Window, c.Partition.Capacity = config.Duration(time.Hour), &capacity
+		return c
+	}
+	r.config = hourly(shippedConfig(t, plan.Observe, prometheus.URL))
 	r.lead()
 	r.passes(5 * time.Minute)
 	r.isObserved(owners)
 
-	r.configure(func(c *config.PlannerConfig) { *c = shippedConfig(t, plan.Enforce, prometheus.URL) })
+	r.configure(func(c *config.PlannerConfig) { *c = hourly(shippedConfig(t, plan.Enforce, prometheus.URL)) })
 	rests := func() bool { return r.watch.plan.Rollout == nil }
 	r.until("the one restart", 15*time.Minute, func() bool { return r.fleet.Made == 2*c.replicas && rests() })
 	r.isPrepared(owners)

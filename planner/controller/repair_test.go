@@ -99,18 +99,18 @@ func readsPinsBeforeItWrites(t *testing.T, server *rest.Config) {
 
 func repairsDrift(t *testing.T, server *rest.Config) {
 	b, l, own, other := stamped(t, server)
-	asked := b.prometheus.asked()
+	ran := cycled(l)
 	b.stamp("c000", other, "kubectl-edit")
 	l.Changed()
 	b.eventually("a watch told of the drift", func() bool { return b.shards()["c000"] == own })
 	b.quieten(l)
-	b.eventually("the change ran a cycle", func() bool { return b.prometheus.asked() == asked+1 })
+	b.eventually("the change ran a cycle", func() bool { return cycled(l) == ran+1 })
 	b.idle(l)
 	b.stamp("c000", other, "kubectl-edit")
 	b.clock.Step(lookAgain)
 	b.eventually("nobody told of the drift", func() bool { return b.shards()["c000"] == own })
 	b.idle(l)
-	if b.prometheus.asked() != asked+1 {
+	if cycled(l) != ran+1 {
 		t.Error("the repair took a cycle")
 	}
 	if p := b.plan(); p.Revision != 1 {

@@ -153,6 +153,9 @@ func (l *Loop) read(ctx context.Context) (store.Snapshot, error) {
 			l.history.Parts = map[string][]byte{}
 		}
 		l.history.Parts[store.PartWords], l.unsaved = words, true
+		if words == nil {
+			delete(l.history.Parts, store.PartWords)
+		}
 	}
 	return s, nil
 }

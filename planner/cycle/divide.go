@@ -247,7 +247,8 @@ func boundsOf(p config.Partition, w discover.Workload, a *adoption) partition.Bo
 	switch {
 	case p.Replicas == nil:
 	case p.Replicas.Workload:
-		b.Fixed = min(standing.Replicas(w), b.MaxReplicas)
+		b.Fixed = a.peoples()
+		b.MaxReplicas = max(b.MaxReplicas, b.Fixed)
 	default:
 		b.Fixed = p.Replicas.Fixed
 	}
@@ -263,6 +264,13 @@ func boundsOf(p config.Partition, w discover.Workload, a *adoption) partition.Bo
 		b.Fixed = a.countAsItIs(b)
 	}
 	return b
+}
+
+// peoples is how many of the replicas that people hold count: all up to maxReplicas, and beyond it those that have counted
+// already. Where maxReplicas was lowered below what stands, nobody would take the others away, and a plan for fewer would
+// be one for more again.
+func (a *adoption) peoples() int {
+	return min(standing.Replicas(a.in.Workload), max(a.next.MaxReplicas, a.next.Replicas))
 }
 
 // countAsItIs is the number of replicas where nothing that a person wrote asks for another: what one cluster makes says

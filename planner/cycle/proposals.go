@@ -28,7 +28,7 @@ type proposed struct {
 	done    bool   // what a person asked for holds, or is refused
 	holds   bool   // it holds: what is elected is left alone for a while
 
-	atOnce   bool           // clusters have several owners until then
+	atOnce   bool           // clusters have several owners until then, or a person wrote the number of replicas: no restart of before makes it wait
 	bySecret bool           // a Secret's annotation asks for it
 	last     *failover.Last // what counts as the last failover: if this one begins, or at once where nothing is failed over
 }
@@ -71,7 +71,9 @@ func level(s *snapshot) *proposed {
 	if len(moves) == 0 && w.Replicas == s.next.Replicas && w.ControllerReplicas == s.next.ControllerReplicas {
 		return nil
 	}
-	return &proposed{want: w, cause: change.Balance, why: fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d: makespan over mean %.2f instead of %.2f",
+	fixed := s.in.Config.Partition.Replicas
+	asked := fixed != nil && fixed.Fixed == w.Replicas && w.Replicas != s.next.Replicas
+	return &proposed{want: w, cause: change.Balance, atOnce: asked, why: fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d: makespan over mean %.2f instead of %.2f",
 		serversOf(s.beside, clustersOf(moves), s.next), serversOf(s.beside, maps.Keys(s.next.Clusters), s.next), w.Replicas, s.next.Replicas, Imbalance(s.candidate.Replicas), Imbalance(s.now))}
 }
 
@@ -142,7 +144,7 @@ func peoplesReplicas(s *snapshot) *proposed {
 	if !s.next.FreeReplicas {
 		return nil
 	}
-	found := min(standing.Replicas(s.in.Workload), s.next.MaxReplicas)
+	found := s.peoples()
 	fewer := found < s.next.Replicas && s.may(followOut)
 	more := found > s.next.Replicas && s.may(followUp)
 	if !fewer && !more {

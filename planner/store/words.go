@@ -31,7 +31,7 @@ const mostWords = 128 << 10
 
 func wordBounds() gz.Bounds { return gz.Bounds{Bytes: 1 << 20, Nested: 1 << 20} }
 
-// Words packs what is kept of a plan ConfigMap that exists. Pins that nobody would read, or that are too many, are left
+// Words packs what is kept of a plan ConfigMap that exists, nil where there is nothing. Pins that nobody would read, or that are too many, are left
 // out.
 func (s Snapshot) Words() ([]byte, error) {
 	w := words{Annotations: map[string]string{}}
@@ -42,6 +42,9 @@ func (s Snapshot) Words() ([]byte, error) {
 	}
 	if pins := s.object.Data[plan.KeyPins]; len(pins) <= plan.MaxPinsBytes {
 		w.Pins = pins
+	}
+	if w.Pins == "" && len(w.Annotations) == 0 {
+		return nil, nil
 	}
 	packed, err := wordBounds().PackJSON(w)
 	if err == nil && len(packed) > mostWords {
