@@ -37,9 +37,7 @@ func (s *Site) Config(mode string) map[string]any {
 		"interval":   "10s",
 		"target":     map[string]any{"namespace": s.Fleet.Namespace},
 		"poll":       map[string]any{"prometheus": map[string]any{"url": s.Prometheus, "timeout": "5s"}},
-		// The heaviest cluster makes 0.261 of the fleet; of this capacity four hold it, with a tenth to spare.
-		"partition": map[string]any{"capacity": "0.3"},
-		"evaluate":  map[string]any{"mostWanted": map[string]any{"window": "20s", "minSamples": 2}},
+		"evaluate":   map[string]any{"mostWanted": map[string]any{"window": "20s", "minSamples": 2}},
 		// What moves, moves at once, and Applications are none: Argo CD is simulated. Live rollouts are for those who ask.
 		"change":  map[string]any{"moves": map[string]any{"rate": []any{}}, "restarts": map[string]any{"every": "0s"}},
 		"rollout": map[string]any{"default": map[string]any{}},

@@ -16,7 +16,7 @@ import (
 
 func enforcing(w *world) {
 	It("moves the clusters and scales to the plan of this fleet", func(ctx SpecContext) {
-		Expect(w.Configure(ctx, w.Config("Enforce"))).To(Succeed())
+		Expect(w.Configure(ctx, w.config("Enforce"))).To(Succeed())
 		p := w.planSoon(ctx, "want it in force", func(p site.Plan) bool { return p.Mode == "Enforce" && p.Replicas == 4 && p.Rollout == nil })
 		Expect(p.Replica()).To(HaveLen(len(w.Fleet.Names())))
 		carried := map[int]float64{} // by what the fleet makes: which plan it is depends on what was measured when it was elected

@@ -35,7 +35,7 @@ func observing(w *world) {
 
 	It("is installed from the shipped manifests", func(ctx SpecContext) {
 		before = w.versions(ctx)
-		Expect(w.InstallBallast(ctx, w.Config("Observe"))).To(Succeed())
+		Expect(w.InstallBallast(ctx, w.config("Observe"))).To(Succeed())
 	}, SpecTimeout(patience))
 
 	It("writes revision 1: the fleet as it is", func(ctx SpecContext) {
@@ -74,7 +74,7 @@ func observing(w *world) {
 func holding(w *world) {
 	It("keeps what is, and moves and scales nothing", func(ctx SpecContext) {
 		before := w.state(ctx)
-		Expect(w.Configure(ctx, w.Config("Hold"))).To(Succeed())
+		Expect(w.Configure(ctx, w.config("Hold"))).To(Succeed())
 		p := w.planSoon(ctx, "want mode Hold", func(p site.Plan) bool { return p.Mode == "Hold" })
 		Consistently(func() state { return w.state(ctx) }, "12s", "1s").Should(Equal(before))
 		Expect(w.plan(ctx).Replica()).To(Equal(p.Replica()))

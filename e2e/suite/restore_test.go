@@ -42,7 +42,7 @@ func restores(w *world) {
 	})
 
 	It("is made before the fleet is levelled", func(ctx SpecContext) {
-		Expect(w.InstallBallast(ctx, w.Config("Hold"))).To(Succeed())
+		Expect(w.InstallBallast(ctx, w.config("Hold"))).To(Succeed())
 		w.planSoon(ctx, "want a plan", func(p site.Plan) bool { return p.Mode == "Hold" })
 		_, err := w.setPins(ctx, pinned)
 		Expect(err).NotTo(HaveOccurred())
@@ -51,7 +51,7 @@ func restores(w *world) {
 		})
 		Eventually(func() string { return w.state(ctx).Shards["stage-us-1"] }).Should(Equal("2"))
 		old = w.export(ctx)
-		Expect(w.Configure(ctx, w.Config("Enforce"))).To(Succeed())
+		Expect(w.Configure(ctx, w.config("Enforce"))).To(Succeed())
 		level := w.planSoon(ctx, "want it in force", func(p site.Plan) bool { return p.Mode == "Enforce" && p.Replicas == 4 && p.Rollout == nil })
 		Eventually(func() state { return w.state(ctx) }).Should(Equal(w.planned(ctx, level)))
 		Expect(w.WaitReady(ctx, 4)).To(Succeed())

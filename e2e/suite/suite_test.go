@@ -44,6 +44,14 @@ type world struct {
 	alice, bob string // kubeconfigs: she works in Argo CD's namespace, he may only read there
 }
 
+// config says what a replica may carry: the heaviest cluster makes 0.261 of the fleet, and of this capacity four replicas hold
+// it, with a tenth to spare. Without a capacity the number of replicas would stay.
+func (w *world) config(mode string) map[string]any {
+	c := w.Config(mode)
+	c["partition"] = map[string]any{"capacity": "0.3"}
+	return c
+}
+
 var _ = Describe("ballast", Ordered, ContinueOnFailure, func() {
 	w := &world{}
 	BeforeAll(func(ctx SpecContext) { w.start(ctx) }, NodeTimeout(firstPatience))
