@@ -40,6 +40,8 @@ func count(name string, otherwise int) int {
 
 const (
 	patience = 5 * time.Minute
+	// firstPatience is that of the first spec, which the start counts for, with the first build of a machine in it.
+	firstPatience = 25 * time.Minute
 	// webhookLimit is the promise for a webhook process, resident.
 	webhookLimit = 64 << 10 // KiB
 )
@@ -53,7 +55,7 @@ type world struct {
 var _ = Describe("with a token in each of many Secrets", Ordered, ContinueOnFailure, func() {
 	w := &world{}
 	var shards map[string]string
-	BeforeAll(func(ctx SpecContext) { w.start(ctx) }, NodeTimeout(20*time.Minute)) // the first build of a machine is in it
+	BeforeAll(func(ctx SpecContext) { w.start(ctx) }, NodeTimeout(firstPatience))
 	AfterAll(func() { w.stop() })
 
 	It("stamps them all", func(ctx SpecContext) {
@@ -62,7 +64,7 @@ var _ = Describe("with a token in each of many Secrets", Ordered, ContinueOnFail
 		w.planSoon(ctx, "all clusters in a plan", func(p site.Plan) bool { return len(p.Clusters) == clusters })
 		w.enforcesSoon(ctx)
 		shards = w.shards(ctx)
-	}, SpecTimeout(patience))
+	}, SpecTimeout(firstPatience))
 
 	It("answers writes of all kinds", func(ctx SpecContext) { w.writeAll(ctx) }, SpecTimeout(patience))
 

@@ -151,7 +151,7 @@ const (
 	past     = 3*time.Hour + 30*time.Minute
 	pastStep = time.Minute
 
-	longest = 2 * time.Minute // that anything is waited for, unless the caller says
+	longest = 4 * time.Minute // that anything is waited for, unless the caller says
 )
 
 // Monitor gives the fleet a past and starts a Prometheus that scrapes its pods.
@@ -171,7 +171,7 @@ func (s *Site) Monitor(ctx context.Context) error {
 
 // Poll asks until there is no error, or the context ends: then the last error says what was still amiss.
 //
-// A context without a deadline gets one: what has not come after two minutes does not come, and a demo must end with
+// A context without a deadline gets one: what has not come after four minutes does not come, and a demo must end with
 // what it waited for.
 func Poll(ctx context.Context, check func(context.Context) error) error {
 	const interval = 100 * time.Millisecond

@@ -14,18 +14,27 @@ import (
 	"ballast/e2e/site"
 )
 
+// carried is what each replica of a plan has of the fleet's work, as the fleet makes it and not as it was measured.
+func carried(f *fleet.Fleet, p site.Plan) map[int]float64 {
+	of := map[int]float64{}
+	for _, c := range f.Clusters {
+		of[p.Replica()[c.Name]] += c.Work.Share(f.Total())
+	}
+	return of
+}
+
 func enforcing(w *world) {
 	It("moves the clusters and scales to the plan of this fleet", func(ctx SpecContext) {
 		Expect(w.Configure(ctx, w.config("Enforce"))).To(Succeed())
 		p := w.planSoon(ctx, "want it in force", func(p site.Plan) bool { return p.Mode == "Enforce" && p.Replicas == 4 && p.Rollout == nil })
 		Expect(p.Replica()).To(HaveLen(len(w.Fleet.Names())))
-		carried := map[int]float64{} // by what the fleet makes: which plan it is depends on what was measured when it was elected
-		for _, c := range w.Fleet.Clusters {
-			carried[p.Replica()[c.Name]] += c.Work.Share(w.Fleet.Total())
-		}
-		Expect(carried).To(HaveLen(4))
-		for replica, share := range carried {
-			Expect(share).To(BeNumerically("<=", 0.3), "replica %d, of capacity 0.3", replica)
+		shares := carried(w.Fleet, p)
+		Expect(shares).To(HaveLen(4))
+		alone := p.Replica()["prod-us-1"]
+		heaviest := shares[alone]
+		Expect(heaviest).To(BeNumerically("~", 0.2605, 0.0001), "replica %d, the heaviest cluster alone", alone)
+		for replica, share := range shares {
+			Expect(share).To(BeNumerically("<=", heaviest), "replica %d: no plan of this fleet is more level than its heaviest cluster", replica)
 		}
 		Expect([]int{p.Replicas, p.ControllerReplicas, p.MaxReplicas}).To(Equal([]int{4, 4, 16}))
 		Eventually(func() state { return w.state(ctx) }).Should(Equal(w.planned(ctx, p)))

@@ -57,7 +57,7 @@ func restores(w *world) {
 		Expect(w.WaitReady(ctx, 4)).To(Succeed())
 		Expect(level.Revision).To(BeNumerically(">", old.revision))
 		Expect(old.moved(level)).NotTo(BeEmpty(), "clusters that stood elsewhere when the backup was made")
-	}, SpecTimeout(patience))
+	}, SpecTimeout(firstPatience))
 
 	It("changes nothing when kubectl applies it", func(ctx SpecContext) {
 		before, sts := w.state(ctx), w.statefulSet(ctx)

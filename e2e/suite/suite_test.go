@@ -26,13 +26,13 @@ import (
 // patience is how long a spec may take on a busy machine; firstPatience is that of the first one, which the start counts
 // for, with the first build of a machine in it.
 const (
-	patience      = 3 * time.Minute
+	patience      = 6 * time.Minute
 	firstPatience = 25 * time.Minute
 )
 
 func TestSuite(t *testing.T) {
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(time.Minute)
+	SetDefaultEventuallyTimeout(3 * time.Minute)
 	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
 	RunSpecs(t, "ballast on a real control plane")
 }

@@ -76,21 +76,35 @@ func divide(in input.Inputs, a *adoption, loads []plan.Load) (division, error) {
 // close a replica at every election; where replicas restart for another number, that is a restart of the fleet each.
 const slack = 0.1
 
-// count is the partition by the capacity, with no replica less than one by a smaller capacity needs, so long as they are
-// there: what is added once stays until there is room.
+// count is the partition over as many replicas as the capacity asks for, with no replica less than one by a smaller
+// capacity needs, so long as they are there: what is added once stays until there is room. The capacity says how many
+// there are, and no more: what fills each to it before the next one opens is as unlevel as the capacity is loose.
 func count(items []partition.Item, b partition.Bounds, now int) (partition.Partition, error) {
-	answer, err := partition.LPT(items, b)
-	if err != nil || b.Fixed > 0 || answer.Replicas >= now {
-		return answer, err
+	packed, err := partition.LPT(items, b)
+	if err != nil || b.Fixed > 0 {
+		return packed, err
 	}
-	spare := b
-	spare.Capacity = plan.Load((1 - slack) * float64(b.Capacity))
-	roomy, err := partition.LPT(items, spare)
-	if err != nil || roomy.Replicas <= answer.Replicas {
-		return answer, err
+	replicas := packed.Replicas
+	if replicas < now {
+		spare := b
+		spare.Capacity = plan.Load((1 - slack) * float64(b.Capacity))
+		roomy, err := partition.LPT(items, spare)
+		if err != nil {
+			return roomy, err
+		}
+		replicas = max(replicas, min(roomy.Replicas, now))
 	}
-	b.Fixed = min(roomy.Replicas, now)
-	return partition.LPT(items, b)
+	b.Fixed = replicas
+	level, err := partition.LPT(items, b)
+	if err == nil && replicas == packed.Replicas && !leveller(level, packed) {
+		return packed, nil
+	}
+	return level, err
+}
+
+// leveller reports whether the fullest replica carries less in a than in b, of which no bound had to give way to it.
+func leveller(a, b partition.Partition) bool {
+	return len(a.Lost) <= len(b.Lost) && slices.Max(a.Loads) < slices.Max(b.Loads)
 }
 
 // Loads are measured and never stand still, and a partition made anew moves most of what there is. So it must lower the

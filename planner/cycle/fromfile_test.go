@@ -129,9 +129,9 @@ partition: {replicas: 2}
 			filePlan{[][]string{{"c2", "c4"}, {"c1"}, {"c0"}, {"c3"}}, appLoads}},
 		// The capacity asks for three: two are level, and above it.
 		"maxReplicas 2": {byApps + "partition: {maxReplicas: 2}\n", filePlan{levelOnTwo, appLoads}},
-		// c0, c1 | c2, c3 | c4: a replica is full with two, though it could carry all.
+		// A replica is full with two, though it could carry all: three, and level over them c0 | c1, c4 | c2, c3, each with 8.
 		"maxClustersPerReplica": {byApps + "partition: {capacity: \"24\", minReplicas: 1, maxClustersPerReplica: 2}\n",
-			filePlan{[][]string{{"c0", "c1"}, {"c2", "c3"}, {"c4"}}, appLoads}},
+			filePlan{[][]string{{"c0"}, {"c1", "c4"}, {"c2", "c3"}}, appLoads}},
 		// Both are full with c0, c3 and c1, c2: c4 goes to the lighter one all the same.
 		"maxClustersPerReplica, of too few replicas": {byApps + "partition: {replicas: 2, maxClustersPerReplica: 2}\n",
 			filePlan{levelOnTwo, appLoads}},

@@ -53,14 +53,16 @@ func TestARolloutEndsBeforeBallastGoes(t *testing.T) {
 	for name, test := range map[string]struct {
 		renewed time.Time
 		back    int32
+		timeout time.Duration
 		says    string
 	}{
-		"a planner ends it":                {now.Add(-2 * time.Second), 4, ""},
-		"it does not end":                  {now.Add(-2 * time.Second), 0, "it did not end within 50ms and is at Draining, in mode x0y: see `ballast status`, and run uninstall again, with a longer --timeout if need be"},
-		"nobody leads, and all is stopped": {now.Add(-2 * time.Minute), 4, "has no replicas, and nobody would bring them back"},
+		"a planner ends it": {now.Add(-2 * time.Second), 4, time.Minute, ""},
+		"it does not end": {now.Add(-2 * time.Second), 0, 50 * time.Millisecond,
+			"it did not end within 50ms and is at Draining, in mode x0y: see `ballast status`, and run uninstall again, with a longer --timeout if need be"},
+		"nobody leads, and all is stopped": {now.Add(-2 * time.Minute), 4, time.Minute, "has no replicas, and nobody would bring them back"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := &options{plan: "ballast-plan", history: "ballast-history", timeout: 50 * time.Millisecond, keepPlan: true, every: time.Millisecond, now: func() time.Time { return now }}
+			o := &options{plan: "ballast-plan", history: "ballast-history", timeout: test.timeout, keepPlan: true, every: time.Millisecond, now: func() time.Time { return now }}
 			o.cluster.Namespace = "argocd"
 			c := leading(t, o, test.renewed, test.back)
 			_, w, goesOn, err := o.target(t.Context(), c)
