@@ -16,8 +16,13 @@ PACKAGES ?= ./...
 PURE    := $(addprefix ballast/planner/,change cycle cycle/input cycle/memory cycle/problem cycle/standing diff evaluate failover gz index measure normalize partition partition/constraint partition/fresh partition/sticky placement plan rollout sharding sim/life telemetry)
 # Test files of other packages of which the same is true: of those packages these tests run without it, and all others with it.
 ALONE   := certs/next_property_test.go planner/controller/crash*_test.go
-ALONE_TESTS := ^($(shell grep -ohE '^func Test[A-Za-z0-9]+' $(ALONE) | cut -c6- | paste -sd'|'))$$
-ALONE_IN := $(addprefix ballast/,$(sort $(patsubst %/,%,$(dir $(wildcard $(ALONE))))))
+# And those that test a process of their own, built as it is shipped: the detector would see nothing but who floods it, and
+# makes that eight times as slow.
+PROCESS := cmd/ballast/webhook/flood_test.go cmd/ballast/webhook/memory_test.go
+ALONE_TESTS := ^($(shell grep -ohE '^func Test[A-Za-z0-9]+' $(ALONE) $(PROCESS) | cut -c6- | paste -sd'|'))$$
+ALONE_IN := $(addprefix ballast/,$(sort $(patsubst %/,%,$(dir $(wildcard $(ALONE) $(PROCESS))))))
+# What debuggers need takes half of the time that a test's binary is linked in, and there are some seventy. `make verify` vets.
+LIGHT   := -vet=off -ldflags='-s -w'
 # The end-to-end packages wait more than they work, so one more of them runs than there are cores.
 AT_ONCE ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
 
@@ -41,9 +46,9 @@ test: binaries ## everything, in seeded slices, with the race detector where the
 	@set -o pipefail; mkdir -p bin; go build -o bin/progress ./e2e/progress || exit; all="$$(go list $(PACKAGES))" || exit; pure= alone= raced=; \
 	for p in $$all; do case " $(PURE) " in *" $$p "*) pure="$$pure $$p";; *) raced="$$raced $$p";; esac; done; \
 	for p in $$raced; do case " $(ALONE_IN) " in *" $$p "*) alone="$$alone $$p";; esac; done; \
-	{ plain=0; [ -z "$$alone" ] || go test -timeout 35m -p 1 -run '$(ALONE_TESTS)' $$alone || plain=1; \
-	  [ -z "$$pure" ] || go test -timeout 35m -p 1 $$pure || plain=1; exit $$plain; } > bin/pure.txt 2>&1 & \
-	failed=0; [ -z "$$raced" ] || go test -json -race -timeout 35m -p $(AT_ONCE) -skip '$(ALONE_TESTS)' $$raced | bin/progress || failed=1; \
+	{ plain=0; [ -z "$$alone" ] || go test $(LIGHT) -timeout 35m -p 1 -run '$(ALONE_TESTS)' $$alone || plain=1; \
+	  [ -z "$$pure" ] || go test $(LIGHT) -timeout 35m -p 1 $$pure || plain=1; exit $$plain; } > bin/pure.txt 2>&1 & \
+	failed=0; [ -z "$$raced" ] || go test $(LIGHT) -json -race -timeout 35m -p $(AT_ONCE) -skip '$(ALONE_TESTS)' $$raced | bin/progress || failed=1; \
 	wait $$! || failed=1; cat bin/pure.txt; exit $$failed
 
 race: binaries ## every package with the race detector, also those that begin no goroutine

@@ -75,7 +75,7 @@ func (s Prometheus) validateLabels(p *field.Path) field.ErrorList {
 		switch value := s.Matchers[name]; {
 		case !isLabel(name) || strings.HasPrefix(name, "__"):
 			errs = append(errs, field.Invalid(at.Key(name), value, notALabel))
-		case name == "namespace" || name == s.PodLabel || name == "instance" || name == "job":
+		case slices.Contains([]string{"namespace", "instance", "job", s.PodLabel}, name):
 			errs = append(errs, field.Invalid(at.Key(name), value, "says nothing of whose Argo CD it is: ballast tells namespaces and pods apart itself; name a label that all series of this Kubernetes cluster have, as cluster"))
 		case value == "":
 			errs = append(errs, field.Required(at.Key(name), "a label without a value is one that is not there: write the value that series of this Argo CD have"))

@@ -47,7 +47,9 @@ type asked struct {
 // seconds, and those of changes, of which whoever may write Secrets makes as many as he likes.
 func (l *Loop) fetch(ctx context.Context, f Fetcher, in input.Inputs) ([]poll.Fetched, poll.Fetched) {
 	age, of := in.Now.Sub(l.asked.at), standing.TargetOf(in.Workload)
-	if age >= 0 && age < time.Duration(in.Config.Interval) && l.asked.of == of && reflect.DeepEqual(l.asked.poll, in.Config.Poll) {
+	fresh := age >= 0 && age < time.Duration(in.Config.Interval)
+	same := l.asked.of == of && reflect.DeepEqual(l.asked.poll, in.Config.Poll)
+	if fresh && same {
 		return l.asked.fetched, l.asked.owners
 	}
 	started := l.Clock.Now()

@@ -77,7 +77,7 @@ func TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine(t *testing.T) {
 	if m == nil {
 		t.Fatal("the Makefile has no PURE packages")
 	}
-	patterns := alone(t, text)
+	patterns := listed(t, text, "ALONE")
 	for _, name := range strings.Fields(string(m[1])) {
 		patterns = append(patterns, "planner/"+name+"/*.go")
 	}
@@ -85,6 +85,25 @@ func TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine(t *testing.T) {
 		for _, file := range filesOf(t, pattern) {
 			for _, found := range concurrency(t, file) {
 				t.Errorf("%s: %s", file, found)
+			}
+		}
+	}
+}
+
+// TestWhoTestsAProcessBuildsIt: the race detector is missed by nobody where what is tested runs as it is shipped.
+func TestWhoTestsAProcessBuildsIt(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range listed(t, makefile, "PROCESS") {
+		for _, file := range filesOf(t, pattern) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(text), "builtAsShipped(t)") {
+				t.Errorf("%s builds no process", file)
 			}
 		}
 	}
@@ -98,7 +117,7 @@ func TestNoTestIsSkippedForAnothersName(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := map[string]string{}
-	for _, pattern := range alone(t, text) {
+	for _, pattern := range append(listed(t, text, "ALONE"), listed(t, text, "PROCESS")...) {
 		for _, file := range filesOf(t, pattern) {
 			for _, name := range tests(t, file) {
 				in[name] = filepath.Clean(file)
@@ -124,12 +143,12 @@ func TestNoTestIsSkippedForAnothersName(t *testing.T) {
 	}
 }
 
-// alone are the test files, as patterns, that the Makefile runs without the race detector.
-func alone(t *testing.T, makefile []byte) []string {
+// listed are the test files, as patterns, of one of the Makefile's lists.
+func listed(t *testing.T, makefile []byte, name string) []string {
 	t.Helper()
-	m := regexp.MustCompile(`(?m)^ALONE +:= (.*)$`).FindSubmatch(makefile)
+	m := regexp.MustCompile(`(?m)^` + name + ` +:= (.*)$`).FindSubmatch(makefile)
 	if m == nil {
-		t.Fatal("the Makefile has no ALONE files")
+		t.Fatalf("the Makefile has no %s files", name)
 	}
 	return strings.Fields(string(m[1]))
 }

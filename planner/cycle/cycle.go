@@ -71,7 +71,7 @@ func (c *cycle) unsaid() bool {
 		return false
 	}
 	c.problem(problem.Problem{Phase: problem.PhaseDiscover, Subject: c.in.Workload.Name, Kind: "EnvUnknown", Message: fmt.Sprintf(
-		"%s of %s %q comes from a reference (valueFrom or envFrom), which ballast does not read, and no pod says who has %q: there is no plan until the pods do "+
+		"%s of %s %q comes from a reference (valueFrom or envFrom), the pods do not bear out what a ConfigMap says it holds, and none says who has %q: there is no plan until the pods do "+
 			"(their metrics on port 8082 must be reachable, or in Prometheus), or until the env has a value of its own, as a number",
 		plan.EnvReplicas, c.in.Workload.Kind, c.in.Workload.Name, name), Keeps: true})
 	return true
@@ -114,6 +114,7 @@ func (c *cycle) discover() bool {
 	var err error
 	c.out.Fleet, c.out.Memory.Known, err = discover.Discover(in, c.in.KnownFleet(),
 		discover.Options{MaxShrink: c.in.Config.Discover.MaxShrink.Share(), Before: c.in.Memory.Servers, Made: c.in.Memory.Made, Had: c.in.Had}, c.in.Now)
+	c.in.Workload.EnvSaid = standing.Confirmed(c.in, c.out.Fleet)
 	if beside := c.in.Workload.Beside; beside != "" {
 		c.problem(problem.Problem{Phase: problem.PhaseDiscover, Subject: c.in.Workload.Name, Kind: "TargetAmbiguous", Message: fmt.Sprintf("several workloads may be the application-controller: the plan stays with %s %s; "+
 			"set target.kind and target.name, or delete what is none: %s", c.in.Workload.Kind, c.in.Workload.Name, beside)})

@@ -21,6 +21,7 @@ import (
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/sharding"
 )
 
 // TestAnEnvThatCannotBeSeenMakesNoPlanByItself: what comes from a reference is not an env of 1.
@@ -93,6 +94,68 @@ func TestAnEnvThatCannotBeSeenMakesNoPlanByItself(t *testing.T) {
 			t.Fatalf("no plan: %v", problems(w.last))
 		}
 	})
+}
+
+// TestAReferenceIsBelievedWhereThePodsBearItOut: what a ConfigMap says now, pods may have started before.
+func TestAReferenceIsBelievedWhereThePodsBearItOut(t *testing.T) {
+	fleet := func(said string, runs int, shown map[int]bool) (*world, []int) {
+		w := newWorld(skewed(12)...)
+		w.in.Config.Mode = plan.Hold
+		w.in.Workload.EnvReplicas, w.in.Workload.EnvUnknown, w.in.Workload.EnvSaid = nil, true, &said
+		for i := range w.in.Discovered.Secrets {
+			w.in.Discovered.Secrets[i].Shard = discover.ShardValue{}
+		}
+		found, _, err := discover.Discover(w.in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, w.in.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		owners := sharding.Owners(found.Clusters, sharding.Legacy, runs, nil)
+		w.in.Owners = poll.Fetched{}
+		for i, c := range found.Clusters {
+			if shown[i] {
+				w.in.Owners.Samples = append(w.in.Owners.Samples, poll.Sample{Key: fmt.Sprintf("argocd-application-controller-%d|%s", owners[i], c.Shard.Server), Value: 1})
+			}
+		}
+		return w, owners
+	}
+	some, all := map[int]bool{0: true, 5: true, 7: true}, map[int]bool{}
+	for i := range 12 {
+		all[i] = true
+	}
+	for name, test := range map[string]struct {
+		said  string
+		runs  int // the number that the pods started with
+		shown map[int]bool
+		plan  bool
+	}{
+		"some bear it out":                       {"3", 3, some, true},
+		"it leads nowhere, as they bear out":     {"", 1, some, true},
+		"none says anything":                     {"3", 3, nil, false},
+		"they started with another":              {"3", 2, some, false},
+		"with another, and all say what they do": {"3", 2, all, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, owners := fleet(test.said, test.runs, test.shown)
+			w.run(1)
+			if got := w.in.InForce != nil; got != test.plan {
+				t.Fatalf("a plan: %t, want %t: %v", got, test.plan, problems(w.last))
+			}
+			if !test.plan {
+				if !slices.Contains(problems(w.last), "discover/EnvUnknown/argocd-application-controller") {
+					t.Errorf("told %v", problems(w.last))
+				}
+				return
+			}
+			for i, c := range w.last.Fleet.Clusters {
+				if got := w.row(t, c.Shard.ID); got != owners[i] {
+					t.Errorf("%s is on replica %d by the first plan, and replica %d has it", c.Shard.ID, got, owners[i])
+				}
+			}
+			if w.in.InForce.Replicas != 3 || w.in.InForce.ControllerReplicas != 0 {
+				t.Errorf("%d replicas, env %d; want the 3 that run, and an env that is not held", w.in.InForce.Replicas, w.in.InForce.ControllerReplicas)
+			}
+		})
+	}
 }
 
 // TestAClockThatWasAheadHidesNothing: for one cycle the clock was six hours ahead.

@@ -47,7 +47,8 @@ type Workload struct {
 	ObservedGeneration  int64   `json:"observedGeneration,omitempty"`
 	EnvReplicas         *string `json:"envReplicas,omitempty"`
 	EnvMixed            bool    `json:"envMixed,omitempty"`   // the env has several entries, and they do not say the same
-	EnvUnknown          bool    `json:"envUnknown,omitempty"` // the env has a value that does not stand in the template: valueFrom, or perhaps envFrom
+	EnvUnknown          bool    `json:"envUnknown,omitempty"` // the env has a value that does not stand in the template: valueFrom, $(...) or perhaps envFrom
+	EnvSaid             *string `json:"envSaid,omitempty"`    // what the reference says now, where that is known; empty: nothing. Pods may have started with another value
 	Algorithm           string  `json:"algorithm,omitempty"`
 	DynamicDistribution bool    `json:"dynamicDistribution,omitempty"`
 	Unmanaged           bool    `json:"unmanaged,omitempty"`
@@ -75,11 +76,14 @@ func FindContainer(containers []corev1.Container) (int, error) {
 // env is a container's variable: its value, and whether it is there with a value of its own. Of several entries the
 // container runtime takes the last.
 func env(c corev1.Container, name string) (string, bool) {
-	if e := lastEntry(c, name); e != nil && e.ValueFrom == nil {
+	if e := lastEntry(c, name); e != nil && !refers(*e) {
 		return e.Value, true
 	}
 	return "", false
 }
+
+// refers reports whether an entry's value stands elsewhere: in a reference, or in another variable.
+func refers(e corev1.EnvVar) bool { return e.ValueFrom != nil || strings.Contains(e.Value, "$(") }
 
 func lastEntry(c corev1.Container, name string) *corev1.EnvVar {
 	for i := range slices.Backward(c.Env) {
@@ -93,7 +97,7 @@ func lastEntry(c corev1.Container, name string) *corev1.EnvVar {
 // elsewhere reports whether a variable has, or may have, a value that the template does not show.
 func elsewhere(c corev1.Container, name string) bool {
 	if e := lastEntry(c, name); e != nil {
-		return e.ValueFrom != nil
+		return refers(*e)
 	}
 	return len(c.EnvFrom) > 0
 }

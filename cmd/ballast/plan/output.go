@@ -62,7 +62,8 @@ func writeCandidate(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 		say.To(w, "\nNo evidence, no move: without believable metrics ballast would keep everything as it is.\n")
 		return nil
 	}
-	say.To(w, "\nWould be: makespan over mean %.2f on %s, %s\n", cycle.Imbalance(c.Replicas), say.Plural(len(c.Replicas), "replica"), say.Plural(len(c.Moves), "move"))
+	say.To(w, "\nWould be: makespan over mean %.2f on %s, %s\n",
+		cycle.Imbalance(c.Replicas), say.Plural(len(c.Replicas), "replica"), say.Plural(len(c.Moves), "move"))
 	if err := say.Bars(w, c.Replicas); err != nil {
 		return err
 	}
@@ -70,11 +71,13 @@ func writeCandidate(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 		say.To(w, "  - %s\n", lost)
 	}
 	if in.InForce != nil && in.InForce.Rollout != nil {
-		say.To(w, "\nA rollout is under way: %s. Nothing else begins before its end; ballast status says how far it is.\n", say.Rollout(in.InForce.Rollout))
+		say.To(w, "\nA rollout is under way: %s. Nothing else begins before its end; ballast status says how far it is.\n",
+			say.Rollout(in.InForce.Rollout))
 	} else if ahead := cycle.Foresee(in, out); ahead != nil {
 		writeAhead(w, *ahead, in.Now)
 		if ahead.Moves > 0 {
-			say.To(w, "  Each cluster Secret that is written has Argo CD look again at every ApplicationSet with a cluster generator: %s for these moves.\n", say.Plural(ahead.Moves, "write"))
+			say.To(w, "  Each cluster Secret that is written has Argo CD look again at every ApplicationSet with a cluster generator: "+
+				"%s for these moves.\n", say.Plural(ahead.Moves, "write"))
 		}
 	}
 	if len(c.Moves) == 0 {

@@ -64,7 +64,8 @@ The workload is found by its labels, whatever it is called. Of the Secrets only 
 		},
 	}
 	o.cluster.Register(cmd)
-	cmd.Flags().StringVar(&o.prometheus, "prometheus", "", "URL of the Prometheus that scrapes the application-controller (default: the configuration's)")
+	cmd.Flags().StringVar(&o.prometheus, "prometheus", "",
+		"URL of the Prometheus that scrapes the application-controller (default: the configuration's)")
 	cmd.Flags().StringVar(&o.config, "config", "", "configuration file (default: the installed planner's, else every setting's default)")
 	cmd.Flags().StringVar(&o.installed, "config-configmap", "ballast-config", "name of the ConfigMap with the installed planner's configuration")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table, json or yaml (the plan document)")
@@ -134,7 +135,8 @@ func (o *options) fromCluster(ctx context.Context, c client.Client, progress io.
 	case apierrors.IsNotFound(err):
 		return config.Default(), nil
 	case apierrors.IsForbidden(err):
-		say.To(progress, "note: without the right to read ConfigMap %q, the installed planner's configuration is not known, and every setting is at its default\n", o.installed)
+		say.To(progress, "note: without the right to read ConfigMap %q, the installed planner's configuration is not known, "+
+			"and every setting is at its default\n", o.installed)
 		return config.Default(), nil
 	case err != nil:
 		return config.Default(), fmt.Errorf("reading ConfigMap %q in %q: %w", o.installed, o.cluster.Namespace, err)
@@ -152,7 +154,9 @@ func (o *options) fromCluster(ctx context.Context, c client.Client, progress io.
 	return cfg, nil
 }
 
-func (o *options) loadConfig(ctx context.Context, c client.Client, progress io.Writer, namespaceSet bool) (cfg config.PlannerConfig, err error) {
+func (o *options) loadConfig(
+	ctx context.Context, c client.Client, progress io.Writer, namespaceSet bool,
+) (cfg config.PlannerConfig, err error) {
 	if o.config != "" {
 		cfg, err = o.fromFile()
 	} else {

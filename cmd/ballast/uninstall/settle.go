@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/cmd/ballast/connect"
@@ -26,7 +27,10 @@ const frozenFor = "ballast uninstall"
 
 // underWay reports whether a rollout goes on that a planner will end.
 func (o *options) underWay(ctx context.Context, c client.Client, doc plan.Document, workload string) (bool, error) {
-	if doc.Plan == nil || doc.Plan.Rollout == nil || doc.BreakGlass && !doc.Plan.StopsAll() {
+	if doc.Plan == nil || doc.Plan.Rollout == nil {
+		return false, nil
+	}
+	if stands := doc.BreakGlass && !doc.Plan.StopsAll(); stands { // a planner goes no further under break-glass
 		return false, nil
 	}
 	var lease coordinationv1.Lease
@@ -37,8 +41,9 @@ func (o *options) underWay(ctx context.Context, c client.Client, doc plan.Docume
 	if err != nil {
 		return false, fmt.Errorf("looking for a planner that leads: %w", err)
 	}
-	holder, renewed := lease.Spec.HolderIdentity, lease.Spec.RenewTime
-	return holder != nil && *holder != "" && renewed != nil && o.now().Sub(renewed.Time) < leads, nil
+	held := ptr.Deref(lease.Spec.HolderIdentity, "") != ""
+	renewed := ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{})
+	return held && o.now().Sub(renewed.Time) < leads, nil
 }
 
 // settle has the rollout under way end, and nothing begin after it: a wave comes to its end, what restarts goes on to its own,
@@ -63,7 +68,8 @@ func (o *options) settle(ctx context.Context, c client.Client, workload string) 
 		return false, nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) && last != nil {
-		return fmt.Errorf("it did not end within %s and is at %s, in mode %s: see `ballast status`, and run uninstall again, with a longer --timeout if need be", o.timeout, last.Stage, last.Mode)
+		return fmt.Errorf("it did not end within %s and is at %s, in mode %s: see `ballast status`, and run uninstall again, "+
+			"with a longer --timeout if need be", o.timeout, last.Stage, last.Mode)
 	}
 	return err
 }

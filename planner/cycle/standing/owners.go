@@ -15,18 +15,22 @@ import (
 
 // ControllerReplicas is the number of replicas that the application-controller believes in: its env, which counts as
 // one where it is absent or not a positive number; in a Deployment with dynamic distribution, and where the env cannot
-// be seen, spec.replicas.
+// be seen and nobody confirms what its reference says, spec.replicas.
 func ControllerReplicas(w discover.Workload) int {
 	if w.Kind == plan.Deployment && w.DynamicDistribution {
 		return max(w.Replicas, 1)
 	}
-	if w.EnvUnknown { // the pods say the rest: see Unsaid
-		return max(w.Replicas, 1)
+	value := w.EnvReplicas
+	if w.EnvUnknown {
+		value = w.EnvSaid
+		if value == nil { // the pods say the rest: see Unsaid
+			return max(w.Replicas, 1)
+		}
 	}
-	if w.EnvReplicas == nil {
+	if value == nil {
 		return 1
 	}
-	n, err := strconv.Atoi(*w.EnvReplicas)
+	n, err := strconv.Atoi(*value)
 	if err != nil || n < 1 {
 		return 1
 	}
@@ -56,12 +60,9 @@ func Algorithm(in input.Inputs) sharding.Algorithm {
 func Owners(in input.Inputs, fleet discover.Fleet) []int {
 	replicas := ControllerReplicas(in.Workload)
 	owners := sharding.Owners(fleet.Clusters, Algorithm(in), replicas, nil)
-	seen := seenOwners(in.Owners, in.Workload, in.Observed.Pods)
+	seen := shownOwners(in, fleet)
 	for i, c := range fleet.Clusters {
-		owner, ok := seen[c.Shard.Server]
-		if asked := in.Observed.Reported.Clusters[c.Shard.ID].Owners; len(asked) == 1 && asked[0] >= 0 {
-			owner, ok = asked[0], true // Prometheus may be some scrapes behind, or new
-		}
+		owner, ok := seen[c.Shard.ID]
 		if ok && owner < replicas && !c.Skip && !c.Implicit {
 			owners[i] = owner
 		}
@@ -72,11 +73,50 @@ func Owners(in input.Inputs, fleet discover.Fleet) []int {
 	return owners
 }
 
+// Confirmed is what the env's reference says, if the pods bear it out: of the clusters whose Secrets name no replica one at
+// least is with the replica that it gives them, and none is with another. Pods have the value of the day they started.
+func Confirmed(in input.Inputs, fleet discover.Fleet) *string {
+	if !in.Workload.EnvUnknown || in.Workload.EnvSaid == nil {
+		return nil
+	}
+	given := sharding.Owners(fleet.Clusters, Algorithm(in), ControllerReplicas(in.Workload), nil)
+	seen, confirmed := shownOwners(in, fleet), false
+	for i, c := range fleet.Clusters {
+		owner, shown := seen[c.Shard.ID]
+		if !shown || c.Skip || c.Implicit || c.Explicit.State == discover.ShardValid {
+			continue
+		}
+		if owner != given[i] {
+			return nil
+		}
+		confirmed = true
+	}
+	if !confirmed {
+		return nil
+	}
+	return in.Workload.EnvSaid
+}
+
+// shownOwners is who has which cluster, by those that say so themselves, else by the metrics: those are some scrapes behind.
+func shownOwners(in input.Inputs, fleet discover.Fleet) map[string]int {
+	seen, owners := seenOwners(in.Owners, in.Workload, in.Observed.Pods), map[string]int{}
+	for _, c := range fleet.Clusters {
+		owner, ok := seen[c.Shard.Server]
+		if asked := in.Observed.Reported.Clusters[c.Shard.ID].Owners; len(asked) == 1 && asked[0] >= 0 {
+			owner, ok = asked[0], true
+		}
+		if ok {
+			owners[c.Shard.ID] = owner
+		}
+	}
+	return owners
+}
+
 // Unsaid is the first cluster of which nobody can say who owns it, where the number of replicas that Argo CD counts with
-// cannot be seen: no pod says that it has it, and its Secret names no replica below those that run. One without
+// cannot be seen, nor what its reference says: no pod says that it has it, and its Secret names no replica below those that run. One without
 // Applications is nobody's. Empty: there is none.
 func Unsaid(in input.Inputs, fleet discover.Fleet) string {
-	if !in.Workload.EnvUnknown {
+	if !in.Workload.EnvUnknown || in.Workload.EnvSaid != nil {
 		return ""
 	}
 	seen := seenOwners(in.Owners, in.Workload, in.Observed.Pods)

@@ -42,7 +42,9 @@ type Life struct {
 	Refused  map[string]bool // Secrets that nobody may write
 	Deaf     bool            // Prometheus does not answer
 	Lossy    bool            // one write of ten is lost
-	Hidden   bool            // the env is by a reference, which nobody follows
+	Hidden   bool            // the env is by a reference, until somebody writes a number in its place
+	Said     string          // what that reference says, which pods may have started before
+	OptedOut map[string]bool // Secrets that people write, and ballast does not
 	Cordon   string          // replicas that people want empty
 	Skew     time.Duration   // by how much the leader's clock is ahead
 	History  []plan.Plan     // the plans that were written
@@ -64,7 +66,7 @@ type Life struct {
 // New is a fleet as it was before ballast came, with clusters of those loads: nobody has planned yet.
 func New(seed uint64, c config.PlannerConfig, replicas int, env string, loads map[string]float64) *Life {
 	l := &Life{Fleet: sim.NewFleet(seed, sim.Usual(), slices.Sorted(maps.Keys(loads))), Now: sim.Epoch, Config: c, Loads: maps.Clone(loads),
-		coin: rand.New(rand.NewPCG(seed, 3)), Refused: map[string]bool{},
+		coin: rand.New(rand.NewPCG(seed, 3)), Refused: map[string]bool{}, OptedOut: map[string]bool{},
 		Counts: map[string]int{}, Moves: map[change.Cause]int{},
 		given: map[string]bool{}, nudged: map[string]time.Time{}}
 	l.Gauges = 30 * time.Second
@@ -120,7 +122,7 @@ func (l *Life) Discovered() discover.Input {
 	in := discover.Input{Namespace: "argocd"}
 	for _, name := range l.Clusters {
 		s := sim.Secret(name)
-		s.Immutable = l.Refused[name]
+		s.Immutable, s.Unmanaged = l.Refused[name], l.OptedOut[name]
 		if shard, stamped := l.Shards[name]; stamped {
 			s.Shard = discover.ShardValue{State: discover.ShardValid, N: shard}
 		}
@@ -139,7 +141,9 @@ func (l *Life) Workload() discover.Workload {
 	if env := l.Env; env != "" && !l.Hidden {
 		w.EnvReplicas = &env
 	}
-	w.EnvUnknown = l.Hidden
+	if w.EnvUnknown = l.Hidden; l.Hidden {
+		w.EnvSaid = &l.Said
+	}
 	return w
 }
 
@@ -239,6 +243,7 @@ func (l *Life) do(step diff.Step) {
 		l.Counts["workload"]++
 		if s.ControllerReplicas != nil {
 			l.Counts["envs"]++
+			l.Hidden = false
 		}
 		l.Patch(s)
 	case diff.Nudge:
