@@ -19,6 +19,8 @@ ALONE   := certs/next_property_test.go planner/controller/crash*_test.go
 # And those that test a process of their own, built as it is shipped: the detector would see nothing but who floods it, and
 # makes that eight times as slow.
 PROCESS := cmd/ballast/webhook/flood_test.go cmd/ballast/webhook/memory_test.go
+# They drive processes: a control plane, Argo CD's controllers, ballast. e2e/suite builds its ballast with the detector.
+DRIVEN  := $(addprefix ballast/e2e/,canary demo gaps locks poll rollouts suite)
 ALONE_TESTS := ^($(shell grep -ohE '^func Test[A-Za-z0-9]+' $(ALONE) $(PROCESS) | cut -c6- | paste -sd'|'))$$
 ALONE_IN := $(addprefix ballast/,$(sort $(patsubst %/,%,$(dir $(wildcard $(ALONE) $(PROCESS))))))
 # What debuggers need takes half of the time that a test's binary is linked in, and there are some seventy. `make verify` vets.
@@ -43,12 +45,13 @@ demo: ## the main job on a real control plane; KEEP=1 leaves it up
 	@go run ./e2e/demo $(if $(KEEP),--keep)
 
 test: binaries ## everything, in seeded slices, with the race detector where there are goroutines
-	@set -o pipefail; mkdir -p bin; go build -o bin/progress ./e2e/progress || exit; all="$$(go list $(PACKAGES))" || exit; pure= alone= raced=; \
-	for p in $$all; do case " $(PURE) " in *" $$p "*) pure="$$pure $$p";; *) raced="$$raced $$p";; esac; done; \
+	@set -o pipefail; mkdir -p bin; go build -o bin/progress ./e2e/progress || exit; all="$$(go list $(PACKAGES))" || exit; pure= alone= driven= raced=; \
+	for p in $$all; do case " $(PURE) " in *" $$p "*) pure="$$pure $$p"; continue;; esac; case " $(DRIVEN) " in *" $$p "*) driven="$$driven $$p";; *) raced="$$raced $$p";; esac; done; \
 	for p in $$raced; do case " $(ALONE_IN) " in *" $$p "*) alone="$$alone $$p";; esac; done; \
 	{ plain=0; [ -z "$$alone" ] || go test $(LIGHT) -timeout 35m -p 1 -run '$(ALONE_TESTS)' $$alone || plain=1; \
 	  [ -z "$$pure" ] || go test $(LIGHT) -timeout 35m -p 1 $$pure || plain=1; exit $$plain; } > bin/pure.txt 2>&1 & \
-	failed=0; [ -z "$$raced" ] || go test $(LIGHT) -json -race -timeout 35m -p $(AT_ONCE) -skip '$(ALONE_TESTS)' $$raced | bin/progress || failed=1; \
+	failed=0; [ -z "$$driven" ] || go test $(LIGHT) -json -timeout 35m -p $(AT_ONCE) $$driven | bin/progress || failed=1; \
+	[ -z "$$raced" ] || go test $(LIGHT) -json -race -timeout 35m -p $(AT_ONCE) -skip '$(ALONE_TESTS)' $$raced | bin/progress || failed=1; \
 	wait $$! || failed=1; cat bin/pure.txt; exit $$failed
 
 race: binaries ## every package with the race detector, also those that begin no goroutine

@@ -267,6 +267,9 @@ func (l *Life) Quiet() error {
 		return fmt.Errorf("the workload has %d replicas, the plan %d; %+v", l.Replicas, l.Plan.Replicas, l.Status(l.Now))
 	}
 	for _, name := range l.Clusters {
+		if l.OptedOut[name] { // people's, who may have any reason
+			continue
+		}
 		row, planned := l.Plan.Clusters[name]
 		if owners := l.Owners(name); !planned || !slices.Equal(owners, []int{row.Replica}) {
 			return fmt.Errorf("cluster %s is owned by %v, its row is %+v (%t)", name, owners, row, planned)
