@@ -67,6 +67,7 @@ func TestActsAreWhatAWriteAddsChangesOrTakesAway(t *testing.T) {
 		"a cordon beside one that cannot be": {steered("cordon", "3=2026-11-20T17:00:00Z,"+token), nothing, both("cordon", invalid), both("cordon", "3")},
 		"a cordon that is taken away":        {nothing, steered("cordon", "3=2026-11-20T17:00:00Z"), both("cordon", ""), nil},
 		"a rollback":                         {steered("rollback-to", "12"), nothing, both("rollback-to", "12"), nil},
+		"a rebase undone":                    {steered("rebase", "undo"), nothing, both("rebase", "undo"), nil},
 		"a rebase":                           {steered("rebase", "true"), nothing, both("rebase", "true"), nil},
 		"a rollback to a word":               {steered("rollback-to", "last"), nothing, both("rollback-to", invalid), both("rollback-to", "")},
 		"a rollback to what is no revision":  {steered("rollback-to", "99999999999"), nothing, both("rollback-to", invalid), both("rollback-to", "")},

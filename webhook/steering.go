@@ -30,7 +30,7 @@ func onPlan() []steering {
 		{bare(plan.AnnotationCordon), readCordons, `is not all read; write replica=time: "3=2026-11-20T17:00:00Z"`},
 		{bare(plan.AnnotationEnforcement), readWord("off", "on"), `is read as on; write "off" to open the break-glass`},
 		{bare(plan.AnnotationPaused), readWord("true", "false"), `is read as not paused; write "true" to freeze`},
-		{bare(plan.AnnotationRebase), readWord("true", "false"), `is passed over; write "true" to have loads measured anew`},
+		{bare(plan.AnnotationRebase), readRebase, `is passed over; write "true" to have loads measured anew, "undo" for what was before`},
 		{bare(plan.AnnotationRollback), readCount(plan.MaxRollback), `is no revision; write a number: ballast rollback lists them`},
 		{bare(plan.AnnotationTripped), readSet, ""},
 	}
@@ -58,6 +58,14 @@ func onWorkload() []steering {
 func bare(annotation string) string { return strings.TrimPrefix(annotation, plan.Group+"/") }
 
 // readWord takes one word, to the letter. The other one says what an absent annotation does, and is no mistake.
+// readRebase is what is to become of the references.
+func readRebase(value string) meaning {
+	if value == string(plan.RebaseBack) {
+		return meaning{value, value, false}
+	}
+	return readWord(string(plan.RebaseAnew), "false")(value)
+}
+
 func readWord(word, other string) func(string) meaning {
 	return func(value string) meaning {
 		switch value {

@@ -45,7 +45,7 @@ func (l *Loop) answer(ctx context.Context, in input.Inputs, out cycle.Outcome, w
 	if out.Done && in.Rollback != nil {
 		set[plan.AnnotationRollback] = nil
 	}
-	if out.Rebased && in.Rebase {
+	if out.Rebased && in.Rebase != "" {
 		set[plan.AnnotationRebase] = nil
 	}
 	if len(set) == 0 || !written.Exists() {

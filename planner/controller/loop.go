@@ -269,7 +269,7 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	if err != nil || result == "conflict" {
 		// What was decided was not written: the vote stands as it was, and nothing moved.
 		l.memory.Votes, l.memory.Changes = in.Memory.Votes, in.Memory.Changes
-		l.memory.Young, l.memory.Rebased = in.Memory.Young, in.Memory.Rebased
+		l.memory.Young, l.memory.Rebased, l.memory.Before = in.Memory.Young, in.Memory.Rebased, in.Memory.Before
 		l.addHealed(in.Healed)
 		return result, err
 	}
@@ -296,6 +296,9 @@ func (l *Loop) takeIn(in *input.Inputs, snapshot store.Snapshot) {
 	l.Metrics.ObservePlanFault(in.PlanFault)
 	in.Cordon, in.Tripped, in.Rollback = doc.Cordon, doc.Tripped, l.rollbackTo(doc.Rollback)
 	in.Rebase = doc.Rebase
+	if !snapshot.Exists() {
+		in.Memory.Changes.TripTold = false // that the annotation is gone is nobody's word
+	}
 	in.Discovered.AcceptDiscovery = doc.AcceptDiscovery
 }
 

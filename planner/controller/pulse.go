@@ -43,11 +43,16 @@ type asked struct {
 	owners  poll.Fetched
 }
 
+// lasts is how long an answer is planned with: an interval, and never until its samples are older than they may be.
+func lasts(c config.PlannerConfig) time.Duration {
+	return min(time.Duration(c.Interval), time.Duration(c.Poll.Prometheus.MaxAge)/2)
+}
+
 // fetch asks Prometheus once an interval: the cycles in between are those of a rollout that is looked at every few
 // seconds, and those of changes, of which whoever may write Secrets makes as many as he likes.
 func (l *Loop) fetch(ctx context.Context, f Fetcher, in input.Inputs) ([]poll.Fetched, poll.Fetched) {
 	age, of := in.Now.Sub(l.asked.at), standing.TargetOf(in.Workload)
-	fresh := age >= 0 && age < time.Duration(in.Config.Interval)
+	fresh := age >= 0 && age < lasts(in.Config)
 	same := l.asked.of == of && reflect.DeepEqual(l.asked.poll, in.Config.Poll)
 	if fresh && same {
 		return l.asked.fetched, l.asked.owners

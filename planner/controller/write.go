@@ -135,7 +135,6 @@ func (l *Loop) read(ctx context.Context) (store.Snapshot, error) {
 	}
 	kept := l.history.Parts[store.PartWords]
 	if !s.Exists() {
-		l.memory.Changes.TripTold = false // that the annotation is gone is nobody's word
 		restored, err := s.WithWords(kept)
 		if err != nil {
 			l.Log.Error(err, "what people wrote into the plan ConfigMap cannot be put back")

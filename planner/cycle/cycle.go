@@ -254,6 +254,7 @@ func (c *cycle) indexLoads(a *adoption) {
 	if c.out.Table.Columns == nil {
 		return
 	}
+	c.undoRebase(a)
 	anew, why := c.outdated(a)
 	loads, references, problem := loadsOf(c.in.Config, c.out.Table, without(a.next.References, anew))
 	if problem != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -156,6 +157,9 @@ func (c *cycle) elect(s *snapshot, d division) *evaluate.Candidate {
 	}
 	o := evaluate.MostWantedOptions{Window: time.Duration(configured.Window), MinSamples: configured.MinSamples,
 		Counts: c.out.Memory.Known.Has}
+	if s.worded(d) {
+		o.Window = min(o.Window, time.Duration(o.MinSamples)*time.Duration(c.in.Config.Interval))
+	}
 	if !s.may(balance) {
 		o.MinSamples = math.MaxInt
 	}
@@ -170,6 +174,27 @@ func (c *cycle) elect(s *snapshot, d division) *evaluate.Candidate {
 		c.out.Candidate.Verdict = fmt.Sprintf("%s so far; nothing begins while %s", problem.Plural(election.Samples, "vote"), s.verdicts[balance])
 	}
 	return nil
+}
+
+// worded reports whether a person's word, or an autoscaler's, is what is voted on: another number of replicas than the plan's, or
+// clusters for a replica of theirs that has none. Nobody waits for a whole window for what he wrote; the votes of a few cycles see to
+// it that one measurement does not decide who moves.
+func (s *snapshot) worded(d division) bool {
+	now, p := s.next.Replicas, s.in.Config.Partition
+	if s.next.FreeReplicas {
+		return s.fills(d)
+	}
+	written := p.Replicas != nil && p.Replicas.Fixed == d.answer.Replicas || now < d.bounds.MinReplicas || now > d.bounds.MaxReplicas
+	return written && d.answer.Replicas != now
+}
+
+// fills reports whether the answer gives clusters to a replica that has none.
+func (s *snapshot) fills(d division) bool {
+	has := make(map[int]bool, s.next.Replicas)
+	for _, row := range s.next.Clusters {
+		has[row.Replica] = true
+	}
+	return slices.ContainsFunc(d.answer.Of, func(replica int) bool { return replica < s.next.Replicas && !has[replica] })
 }
 
 // vote elects the most wanted candidate of those that may still be: what was pinned or came meanwhile counts as it
@@ -318,6 +343,7 @@ func (c *cycle) advance(a *adoption) {
 			c.failed(*a.next.Rollout, progress.Why)
 		}
 	}
+	c.noteMoved(*a.next.Rollout)
 	if !next.SameEnforced(a.next) {
 		c.note(c.reason(progress))
 		c.follow(a.next.Rollout, next.Rollout)

@@ -147,7 +147,8 @@ func (d *division) settle(a *adoption) {
 			return
 		}
 	}
-	if float64(d.peak(d.answer)) < (1-pays(moves, len(d.items)))*float64(d.peak(stands)) {
+	over := d.bounds.Capacity > 0 && d.peak(stands) > d.bounds.Capacity && d.peak(d.answer) <= d.bounds.Capacity
+	if pay := (1 - pays(moves, len(d.items))) * float64(d.peak(stands)); over || float64(d.peak(d.answer)) < pay {
 		return
 	}
 	d.answer = stands

@@ -48,10 +48,8 @@ func (c *cycle) standings(a *adoption) measure.Standings {
 // look: of those that no replica has, that are on one which is not ready, or that moved within a wave's time.
 func (c *cycle) unserved() func(name string, replica int) bool {
 	m, moved := c.in.Memory.Changes, map[string]bool{}
-	if c.in.Now.Sub(m.Watch.Ended) < justMoved {
-		for _, name := range m.Watch.Clusters {
-			moved[name] = true
-		}
+	for name, at := range m.Moved {
+		moved[name] = c.in.Now.Sub(at) < justMoved
 	}
 	if p := c.in.InForce; p != nil && p.Rollout != nil {
 		for name := range MovedBy(*p.Rollout) {
@@ -65,8 +63,23 @@ func (c *cycle) unserved() func(name string, replica int) bool {
 	}
 }
 
-// justMoved is how long what is measured of a cluster that moved is less than it makes; waves are watched as long.
-const justMoved = 15 * time.Minute
+// justMoved is how long what is measured of a cluster that moved is less than it makes: two of the ten minutes that the default
+// rates look back.
+const justMoved = 20 * time.Minute
+
+// noteMoved remembers, whatever the mode, which clusters a rollout under way has moved.
+func (c *cycle) noteMoved(r plan.Rollout) {
+	m := &c.out.Memory.Changes
+	moved := maps.Clone(m.Moved)
+	maps.DeleteFunc(moved, func(_ string, at time.Time) bool { return c.in.Now.Sub(at) >= justMoved })
+	for name := range MovedBy(r) {
+		if moved == nil {
+			moved = map[string]time.Time{}
+		}
+		moved[name] = c.in.Now
+	}
+	m.Moved = moved
+}
 
 // loadsOf turns a table into loads: normalize, then index. references are the plan's, and come back with those of
 // metrics that had none; they stay as they are for ever after, so that a load means the same next year.

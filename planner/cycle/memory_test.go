@@ -26,7 +26,7 @@ func remembered(t testing.TB, seed uint64, cycles int) memory.Memory {
 	w.remove("c003")
 	w.run(1)
 	m := w.in.Memory
-	m.HoldOff, m.Rebased, m.Servers = w.in.Now, w.in.Now, nil // the next leader goes by the rows
+	m.HoldOff, m.Rebased, m.Before, m.Servers = w.in.Now, w.in.Now, map[string]string{"apps": "7"}, nil // the next leader goes by the rows
 	return m
 }
 
@@ -81,7 +81,7 @@ func TestWhatCannotBePackedStaysAsItWas(t *testing.T) {
 	if len(stale) != 1 || !strings.HasPrefix(stale[0].Error(), "packing the votes: ") {
 		t.Errorf("reported %v, want one error of the votes", stale)
 	}
-	want, _ := memory.Memory{Known: m.Known, Gone: m.Gone, Young: m.Young, HoldOff: m.HoldOff, Rebased: m.Rebased, Heaviest: m.Heaviest, LastGood: m.LastGood}.Parts(nil)
+	want, _ := memory.Memory{Known: m.Known, Gone: m.Gone, Young: m.Young, Before: m.Before, HoldOff: m.HoldOff, Rebased: m.Rebased, Heaviest: m.Heaviest, LastGood: m.LastGood}.Parts(nil)
 	want["votes"], want["next-version.gz"] = before["votes"], before["next-version.gz"]
 	if diff := cmp.Diff(want, after); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)

@@ -31,7 +31,7 @@ type Outcome struct {
 	Budget    change.Budget
 	Counted   map[change.Cause]int // moves that entered the ledger in this cycle
 	Done      bool                 // the rollback that a person asked for holds, or was refused
-	Rebased   bool                 // that references are taken anew, which a person asked for, is done, or was refused
+	Rebased   bool                 // what a person asked for of the references is done, or was refused
 	Problems  []problem.Problem
 	Pins      plan.Pins // data.pins and the Secrets' annotations together
 }

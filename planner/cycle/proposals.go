@@ -28,7 +28,8 @@ type proposed struct {
 	done    bool   // what a person asked for holds, or is refused
 	holds   bool   // it holds: what is elected is left alone for a while
 
-	atOnce   bool           // clusters have several owners until then, or a person wrote the number of replicas: no restart of before makes it wait
+	atOnce   bool           // clusters have several owners until then: no restart of before makes it wait
+	asked    bool           // a person wrote the number of replicas: nor does one make it wait where it comes about
 	bySecret bool           // a Secret's annotation asks for it
 	last     *failover.Last // what counts as the last failover: if this one begins, or at once where nothing is failed over
 }
@@ -73,7 +74,7 @@ func level(s *snapshot) *proposed {
 	}
 	fixed := s.in.Config.Partition.Replicas
 	asked := fixed != nil && fixed.Fixed == w.Replicas && w.Replicas != s.next.Replicas
-	return &proposed{want: w, cause: change.Balance, atOnce: asked, why: fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d: makespan over mean %.2f instead of %.2f",
+	return &proposed{want: w, cause: change.Balance, asked: asked, why: fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d: makespan over mean %.2f instead of %.2f",
 		serversOf(s.beside, clustersOf(moves), s.next), serversOf(s.beside, maps.Keys(s.next.Clusters), s.next), w.Replicas, s.next.Replicas, Imbalance(s.candidate.Replicas), Imbalance(s.now))}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
 
@@ -41,16 +42,21 @@ func (c *cycle) outdated(a *adoption) (due []string, why string) {
 		}
 	}
 	m := &c.out.Memory
-	asked := c.in.Rebase && c.mayRebase()
+	asked := c.in.Rebase == plan.RebaseAnew && c.mayRebase()
 	if c.out.Table.Frozen || a.next.Rollout != nil || !referencesCount(c.in.Config.Normalize) {
 		return nil, ""
 	}
-	m.Young = maps.Clone(m.Young)
+	if m.Young = maps.Clone(m.Young); m.Young == nil {
+		m.Young = map[string]time.Time{}
+	}
 	for _, id := range slices.Sorted(maps.Keys(a.next.References)) {
 		ref, err := strconv.ParseFloat(a.next.References[id], 64)
 		taken, young := m.Young[id]
 		full := young && c.in.Now.Sub(taken) >= fullWindow
-		if full || asked {
+		switch {
+		case asked && (young && !full || c.cold()):
+			m.Young[id] = c.in.Now // what is taken now is no more certain than what was
+		case asked, full:
 			delete(m.Young, id)
 		}
 		far := err == nil && math.Abs(totals[id]-ref) > farOff*ref
@@ -59,10 +65,45 @@ func (c *cycle) outdated(a *adoption) (due []string, why string) {
 		}
 	}
 	if asked {
-		c.out.Rebased, m.Rebased = true, c.in.Now
+		c.out.Rebased, m.Rebased, m.Before = true, c.in.Now, maps.Clone(a.next.References)
 		return due, "as a person asked"
 	}
 	return due, "a full window is measured now"
+}
+
+// cold reports whether a replica has run for less than a full window: what it counts since its start is no usual hour's yet.
+func (c *cycle) cold() bool {
+	return slices.ContainsFunc(c.in.Observed.Pods, func(p observed.Pod) bool {
+		return !p.Started.IsZero() && c.in.Now.Sub(p.Started) < fullWindow
+	})
+}
+
+// undoRebase brings the references of before back, where a person asks for it.
+func (c *cycle) undoRebase(a *adoption) {
+	if c.in.Rebase != plan.RebaseBack || c.out.Table.Frozen || a.next.Rollout != nil {
+		return
+	}
+	c.out.Rebased = true
+	m := &c.out.Memory
+	references := maps.Clone(a.next.References)
+	m.Young = maps.Clone(m.Young)
+	var changed []string
+	for _, id := range slices.Sorted(maps.Keys(m.Before)) {
+		now, counts := references[id]
+		if before := m.Before[id]; counts && before != now {
+			references[id] = before
+			delete(m.Young, id) // a person says that they are right
+			changed = append(changed, fmt.Sprintf("%s %s instead of %s", id, before, now))
+		}
+	}
+	m.Before = nil
+	if len(changed) == 0 {
+		c.problem(problem.Problem{Phase: problem.PhaseNormalize, Subject: plan.AnnotationRebase, Kind: "RebaseRefused",
+			Message: "no references of before are known that differ from those that count: nothing is undone"})
+		return
+	}
+	a.next.References = references
+	c.note("took the references of before back, as a person asked: " + strings.Join(changed, ", "))
 }
 
 // mayRebase answers a person whose wish cannot be done: it is taken away, so that it is not done when nobody thinks of it any more.

@@ -128,7 +128,7 @@ func TestAPersonHasReferencesTakenAnew(t *testing.T) {
 	w.cycle()
 	w.in.Now = w.in.Now.Add(30 * 24 * time.Hour)
 	see(2) // the fleet grew, and nobody wants that in its scale
-	w.in.Rebase = true
+	w.in.Rebase = plan.RebaseAnew
 	out := w.cycle()
 	if want := "took references anew, as a person asked: events 1200 instead of 600"; !out.Rebased || out.Reason != want || w.in.InForce.References["events"] != "1200" {
 		t.Errorf("done: %t, %v because %q, want %q", out.Rebased, w.in.InForce.References, out.Reason, want)
@@ -156,5 +156,42 @@ func TestAPersonHasReferencesTakenAnew(t *testing.T) {
 	w.in.Now = asked.Add(7 * 24 * time.Hour)
 	if out := w.cycle(); !out.Rebased || !slices.Contains(problems(out), "normalize/RebaseRefused/"+plan.AnnotationRebase) {
 		t.Errorf("without references: answered %t, %v", out.Rebased, problems(out))
+	}
+}
+
+// TestARebaseIsUndone once, and where there is nothing to undo a person is told so.
+func TestARebaseIsUndone(t *testing.T) {
+	w, see := cold(t)
+	see(1)
+	w.cycle()
+	w.in.Rebase, w.in.Now = plan.RebaseBack, w.in.Now.Add(30*24*time.Hour)
+	if out := w.cycle(); !out.Rebased || !slices.Contains(problems(out), "normalize/RebaseRefused/"+plan.AnnotationRebase) {
+		t.Errorf("before any rebase: answered %t, %v", out.Rebased, problems(out))
+	}
+	see(2)
+	w.in.Rebase = plan.RebaseAnew
+	w.cycle()
+	if got := w.in.InForce.References["events"]; got != "1200" {
+		t.Fatalf("events %s, want 1200", got)
+	}
+	w.in.Rebase, w.in.Now = plan.RebaseBack, w.in.Now.Add(time.Hour)
+	w.in.Fetched[0].Err = "away"
+	if out := w.cycle(); out.Rebased || w.in.InForce.References["events"] != "1200" {
+		t.Errorf("by metrics that are not believed: answered %t, events %s", out.Rebased, w.in.InForce.References["events"])
+	}
+	see(3)
+	w.in.Fetched[0].Err = ""
+	out := w.cycle()
+	if want := "took the references of before back, as a person asked: events 600 instead of 1200"; !out.Rebased || out.Reason != want || w.in.InForce.References["events"] != "600" {
+		t.Errorf("answered %t, events %s because %q, want 600 because %q", out.Rebased, w.in.InForce.References["events"], out.Reason, want)
+	}
+	if out := w.cycle(); !out.Rebased || w.in.InForce.References["events"] != "600" || !slices.Contains(problems(out), "normalize/RebaseRefused/"+plan.AnnotationRebase) {
+		t.Errorf("again: answered %t, events %s, %v", out.Rebased, w.in.InForce.References["events"], problems(out))
+	}
+	w.in.Rebase = ""
+	for range 5 {
+		if w.cycle(); w.in.InForce.References["events"] != "600" {
+			t.Fatalf("they did not stay: %v", w.in.InForce.References)
+		}
 	}
 }

@@ -5,6 +5,24 @@ import "errors"
 // ErrDigest says that data.plan is not what its digest annotation was made of: somebody else wrote one of them.
 var ErrDigest = errors.New("the plan does not match its digest annotation")
 
+// Rebase is what a person wants to become of the references, of a closed set; empty for nothing.
+type Rebase string
+
+// What a person may want.
+const (
+	RebaseAnew Rebase = "true" // they are taken anew
+	RebaseBack Rebase = "undo" // those that were before come back
+)
+
+// rebaseOf is what the annotation asks for.
+func rebaseOf(value string) Rebase {
+	switch r := Rebase(value); r {
+	case RebaseAnew, RebaseBack:
+		return r
+	}
+	return ""
+}
+
 // Document is the plan ConfigMap as read: the plan, people's pins, and people's annotations. Plan is nil where there is
 // none (PlanErr nil) or where it cannot be enforced (PlanErr says why).
 type Document struct {
@@ -17,7 +35,7 @@ type Document struct {
 	AcceptDiscovery *int         `json:"acceptDiscovery,omitempty"`
 	Cordon          string       `json:"cordon,omitempty"`   // as written; ParseCordons reads it
 	Rollback        string       `json:"rollback,omitempty"` // the revision to go back to, as written
-	Rebase          bool         `json:"rebase,omitempty"`   // the references are to be taken anew
+	Rebase          Rebase       `json:"rebase,omitempty"`   // what is to become of the references
 	Tripped         string       `json:"tripped,omitempty"`  // why ballast stopped itself; empty: it did not
 }
 
@@ -29,7 +47,7 @@ func ParseDocument(data, annotations map[string]string) Document {
 		BreakGlass: annotations[AnnotationEnforcement] == "off",
 		Cordon:     annotations[AnnotationCordon],
 		Rollback:   annotations[AnnotationRollback],
-		Rebase:     annotations[AnnotationRebase] == "true",
+		Rebase:     rebaseOf(annotations[AnnotationRebase]),
 		Tripped:    annotations[AnnotationTripped],
 	}
 	if n, ok := ParseAsked(annotations[AnnotationAcceptDiscovery], MaxAccepted); ok {

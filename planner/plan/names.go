@@ -35,7 +35,7 @@ const (
 
 	// Annotations of the plan ConfigMap that one writes and the other takes away.
 	AnnotationRollback = Group + "/rollback-to" // the revision of a kept plan to go back to: a person writes it, the leader takes it away once it is done or refused
-	AnnotationRebase   = Group + "/rebase"      // "true": measure loads anew against what the fleet makes now; a person writes it, the leader takes it away once it is done or refused
+	AnnotationRebase   = Group + "/rebase"      // "true": measure loads anew against what the fleet makes now; "undo": as before that; a person writes it, the leader takes it away once it is done or refused
 	AnnotationTripped  = Group + "/tripped"     // why ballast stopped itself: the leader writes it, a person takes it away
 
 	// Annotations of cluster Secrets and the workload that people write.

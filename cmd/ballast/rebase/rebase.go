@@ -17,8 +17,9 @@ import (
 
 type options struct {
 	steer.Options
-	yes bool
-	off bool
+	yes  bool
+	off  bool
+	undo bool
 }
 
 // NewCommand makes `ballast rebase`.
@@ -35,14 +36,16 @@ are old ones: of a fleet that became another one, or that a version of Argo CD c
 
 Afterwards the fleet's load is 1 again, and a number in partition.capacity means a share of today's fleet. Clusters move where the
 weights of the metrics changed by it, and only as any other levelling does: by votes, within the move budget. It is done once a day
-at most, at a cycle in which the metrics are believed and no rollout is under way. There is no way back but the old numbers, which
-stand in the plan's reason.
+at most, at a cycle in which the metrics are believed and no rollout is under way. The plan's reason says the old numbers and the
+new ones, and --undo brings the old ones back.
 
-It is the annotation ballast.argoproj.io/rebase: "true" on the plan ConfigMap, which the planner takes away when it is done.
+It is the annotation ballast.argoproj.io/rebase: "true" on the plan ConfigMap, or "undo", which the planner takes away when it is
+done.
 
 It needs get and patch on that ConfigMap.`,
 		Example: `  ballast rebase
-  ballast rebase --off # before it is done`,
+  ballast rebase --off  # before it is done
+  ballast rebase --undo # after it`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -51,6 +54,8 @@ It needs get and patch on that ConfigMap.`,
 	o.Register(cmd)
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&o.off, "off", false, "take the wish back")
+	cmd.Flags().BoolVar(&o.undo, "undo", false, "bring the references back that were before the last one")
+	cmd.MarkFlagsMutuallyExclusive("off", "undo")
 	return cmd
 }
 
@@ -70,13 +75,17 @@ func (o *options) run(ctx context.Context, in io.Reader, out, notes io.Writer) e
 		if seen.Plan == nil || len(seen.Plan.References) == 0 {
 			return errNoReferences
 		}
-		if !o.yes && !say.Confirm(in, notes, "Take the references of all metrics anew? A load then means another thing than before.") {
+		question := "Take the references of all metrics anew? A load then means another thing than before."
+		if o.undo {
+			question = "Bring the references back that were before the last rebase? A load then means again what it meant."
+		}
+		if !o.yes && !say.Confirm(in, notes, question) {
 			return errors.New("nothing was changed")
 		}
 	}
 	edits := steer.Edits{plan.AnnotationRebase: nil}
-	if yes := "true"; !o.off {
-		edits[plan.AnnotationRebase] = &yes
+	if want := o.want(); want != "" {
+		edits[plan.AnnotationRebase] = &want
 	}
 	state, written, err := m.Annotate(ctx, func(steer.State) (steer.Edits, error) { return edits, nil })
 	if err != nil {
@@ -85,15 +94,27 @@ func (o *options) run(ctx context.Context, in io.Reader, out, notes io.Writer) e
 	return say.Print(o.Output, out, rebasedAs(state, written))
 }
 
+// want is the annotation's value; empty for none.
+func (o *options) want() string {
+	switch {
+	case o.off:
+		return ""
+	case o.undo:
+		return string(plan.RebaseBack)
+	}
+	return string(plan.RebaseAnew)
+}
+
 // rebased is what is asked of the planner, and by what it measures until it has done it.
 type rebased struct {
 	Asked      bool              `json:"asked"`
-	Changed    bool              `json:"changed"` // by this command; else it was so before
+	Undo       bool              `json:"undo,omitempty"` // and that is the references of before
+	Changed    bool              `json:"changed"`        // by this command; else it was so before
 	References map[string]string `json:"references,omitempty"`
 }
 
 func rebasedAs(s steer.State, changed bool) rebased {
-	r := rebased{Asked: s.Rebase, Changed: changed}
+	r := rebased{Asked: s.Rebase != "", Undo: s.Rebase == plan.RebaseBack, Changed: changed}
 	if s.Plan != nil {
 		r.References = s.Plan.References
 	}
@@ -106,10 +127,15 @@ func (r rebased) WriteTable(w io.Writer) error {
 	if !r.Changed {
 		already = ", as before"
 	}
-	if !r.Asked {
+	switch {
+	case !r.Asked:
 		say.To(w, "Not asked%s: the references stay as they are.\n", already)
-	} else {
-		say.To(w, "Asked%s: the planner takes the references anew at its next cycle whose metrics are believed; ballast status shows the reason.\n", already)
+	case r.Undo:
+		say.To(w, "Asked%s: the planner brings the references of before back at its next cycle whose metrics are believed; "+
+			"ballast status shows the reason.\n", already)
+	default:
+		say.To(w, "Asked%s: the planner takes the references anew at its next cycle whose metrics are believed; "+
+			"ballast status shows the reason.\n", already)
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.References)) {
 		say.To(w, "Reference  %s %s\n", say.OneLine(id), say.OneLine(r.References[id]))

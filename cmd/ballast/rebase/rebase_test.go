@@ -11,10 +11,11 @@ import (
 func measured(p *plan.Plan) { p.References = map[string]string{"apps": "120", "events": "33.5"} }
 
 func TestRebaseGolden(t *testing.T) {
-	asked := map[string]string{plan.AnnotationRebase: "true"}
+	asked, undone := map[string]string{plan.AnnotationRebase: "true"}, map[string]string{plan.AnnotationRebase: "undo"}
 	for name, r := range map[string]rebased{
 		"asked":            rebasedAs(fixture.StateWith(t, fixture.Steered(measured), "", asked), true),
 		"asked-before":     rebasedAs(fixture.StateWith(t, fixture.Steered(measured), "", asked), false),
+		"undone":           rebasedAs(fixture.StateWith(t, fixture.Steered(measured), "", undone), true),
 		"not-asked":        rebasedAs(fixture.StateWith(t, fixture.Steered(measured), "", nil), true),
 		"not-asked-before": rebasedAs(fixture.StateWith(t, fixture.Steered(nil), "", nil), false),
 	} {
@@ -48,6 +49,10 @@ func TestRebaseOnARealAPIServer(t *testing.T) {
 	s.Writes(t, 1, func() { fixture.Holds(t, ends("y\n", ""), "Asked: the planner takes", "Reference  events 33.5\n") })
 	s.Stands(t, map[string]string{plan.AnnotationRebase: "true"})
 	s.Writes(t, 0, func() { fixture.Holds(t, ends("", "", "--yes"), "Asked, as before") })
+	s.Writes(t, 1, func() {
+		fixture.Holds(t, ends("", "", "--yes", "--undo"), "Asked: the planner brings the references of before back")
+	})
+	s.Stands(t, map[string]string{plan.AnnotationRebase: "undo"})
 	s.Writes(t, 1, func() { fixture.Holds(t, ends("", "", "--off"), "Not asked: the references stay") })
 	s.Stands(t, nil)
 }

@@ -22,6 +22,9 @@ import (
 // less.
 const leads = time.Minute
 
+// thawWithin is how long the freeze may take to go where the command ends without success.
+const thawWithin = 10 * time.Second
+
 // frozenFor is why it is frozen meanwhile, for those who look.
 const frozenFor = "ballast uninstall"
 
@@ -62,16 +65,35 @@ func (o *options) settle(ctx context.Context, c client.Client, workload string) 
 			return !goesOn, err
 		}
 		last = doc.Plan.Rollout
+		if wish := wishOf(doc); wish != "" {
+			return false, errors.New(wish)
+		}
 		if !doc.Paused {
 			return false, o.freeze(ctx, c)
 		}
 		return false, nil
 	})
+	if err != nil {
+		thaw, end := context.WithTimeout(context.WithoutCancel(ctx), thawWithin)
+		defer end()
+		err = errors.Join(err, o.thaw(thaw, c)) // what goes on goes on as before
+	}
 	if errors.Is(err, context.DeadlineExceeded) && last != nil {
 		return fmt.Errorf("it did not end within %s and is at %s, in mode %s: see `ballast status`, and run uninstall again, "+
 			"with a longer --timeout if need be", o.timeout, last.Stage, last.Mode)
 	}
 	return err
+}
+
+// wishOf says what a person asked for that goes on under a freeze, move after move; empty: nothing.
+func wishOf(doc plan.Document) string {
+	switch {
+	case doc.Rollback != "":
+		return "a rollback goes on, which no freeze ends: wait for it, or take it back with `ballast rollback --off`, and run uninstall again"
+	case doc.Cordon != "":
+		return "replicas are emptied as a person asked, which no freeze ends: wait for it, or take it back with `ballast evacuate <replica> --off`, and run uninstall again"
+	}
+	return ""
 }
 
 // freeze keeps the planner from beginning anything after the rollout that ends.

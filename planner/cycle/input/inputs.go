@@ -43,7 +43,7 @@ type Inputs struct {
 	Observed    Observed             `json:"observed,omitzero"`
 	Cordon      string               `json:"cordon,omitempty"`   // replicas that people want empty, as the annotation has it
 	Rollback    *Rollback            `json:"rollback,omitempty"` // a person asks for an earlier plan
-	Rebase      bool                 `json:"rebase,omitempty"`   // a person wants the references taken anew
+	Rebase      plan.Rebase          `json:"rebase,omitempty"`   // what a person wants of the references
 	Tripped     string               `json:"tripped,omitempty"`  // why ballast stopped itself; a person takes it away
 	Neighbours  []conflicts.Finding  `json:"neighbours,omitempty"`
 

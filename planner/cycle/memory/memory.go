@@ -33,6 +33,8 @@ type fleetMemory struct {
 	Known discover.Known       `json:"known,omitzero"`
 	Gone  map[string]time.Time `json:"gone,omitempty"`
 	Young map[string]time.Time `json:"young,omitempty"`
+
+	Before map[string]string `json:"before,omitempty"`
 }
 
 // limitsMemory is what keeps the next leader from doing more than this one may: a few kilobytes, whatever number of
@@ -87,7 +89,7 @@ func (m Memory) Parts(before map[string][]byte) (parts map[string][]byte, stale 
 		}
 		parts[name] = part
 	}
-	keep(partFleet, "what is known of the fleet", packed(fleetMemory{Known: m.Known, Gone: m.Gone, Young: m.Young}))
+	keep(partFleet, "what is known of the fleet", packed(fleetMemory{Known: m.Known, Gone: m.Gone, Young: m.Young, Before: m.Before}))
 	limits, changes := m.split()
 	keep(partChanges, "what is known of moves", packed(changes))
 	keep(partLimits, "what limits changes", packed(limits))
@@ -109,7 +111,7 @@ func Of(parts map[string][]byte) (Memory, []error) {
 		if err := partBounds().UnpackJSON(part, &fleet); err != nil {
 			dropped = append(dropped, fmt.Errorf("reading what was known of the fleet: %w", err))
 		} else {
-			m.Known, m.Gone, m.Young = fleet.Known, fleet.Gone, fleet.Young
+			m.Known, m.Gone, m.Young, m.Before = fleet.Known, fleet.Gone, fleet.Young, fleet.Before
 		}
 	}
 	if part, ok := parts[partChanges]; ok {
@@ -147,6 +149,7 @@ type Memory struct {
 	Gone     map[string]time.Time `json:"gone,omitempty"`   // rows whose Secret went, and when that was seen first
 	Young    map[string]time.Time `json:"young,omitempty"`  // references that were taken before a full window was measured, by metric, and when
 	Rebased  time.Time            `json:"rebased,omitzero"` // when a person had all of them taken anew last
+	Before   map[string]string    `json:"before,omitempty"` // the references that were before that
 	LastGood measure.LastGood     `json:"lastGood,omitzero"`
 	Votes    evaluate.History     `json:"votes,omitzero"`
 	HoldOff  time.Time            `json:"holdOff,omitzero"` // when a rollout failed last
@@ -167,6 +170,7 @@ type Changes struct {
 	Ledger    change.Ledger        `json:"ledger,omitempty"`   // moves that were made
 	Pinned    map[string]time.Time `json:"pinned,omitempty"`   // clusters whose pins or repairs were counted, and when
 	Failed    map[string]time.Time `json:"failed,omitempty"`   // clusters that a failover moved, and when
+	Moved     map[string]time.Time `json:"moved,omitempty"`    // clusters that moved lately, and when
 	Stopped   time.Time            `json:"stopped,omitzero"`   // when the fleet restarted for a Secret's pin last
 	Restarted time.Time            `json:"restarted,omitzero"` // when a rollout that restarts the fleet began last, whatever its cause
 	Failures  change.Failures      `json:"failures,omitempty"` // rollouts that failed
