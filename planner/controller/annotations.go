@@ -59,6 +59,7 @@ func (l *Loop) answer(ctx context.Context, in input.Inputs, out cycle.Outcome, w
 	if err != nil {
 		return written, fmt.Errorf("answering on the plan ConfigMap: %w", err)
 	}
+	l.hear(annotated.ConfigMap())
 	l.learn(annotated.Document)
 	if _, told := set[plan.AnnotationTripped]; told {
 		l.memory.Changes.TripTold, l.unsaved = true, true

@@ -64,7 +64,8 @@ type Loop struct {
 	taken    []string      // those of them that this cycle counts
 	barred   map[string]bar
 	lastLive time.Time // when the last cycle ended, or this leader began, for the health check
-	judged   bool      // a cycle has compared the plan with the history: before that nothing is enforced
+	heard    heard
+	judged   bool // a cycle has compared the plan with the history: before that nothing is enforced
 
 	panicking map[string]bool // phases that ended in a panic when they ran last
 

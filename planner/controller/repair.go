@@ -36,6 +36,7 @@ func (l *Loop) PlanSeen(cm *corev1.ConfigMap) {
 			l.Changed() // the cycle reads it, too
 		}
 	}()
+	l.hear(cm)
 	d := l.Store.Judge(cm)
 	p := l.known().Plan
 	behind := p != nil && d.Plan != nil && d.Plan.Revision < p.Revision

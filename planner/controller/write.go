@@ -133,30 +133,32 @@ func (l *Loop) read(ctx context.Context) (store.Snapshot, error) {
 	if err != nil {
 		return s, err
 	}
-	kept := l.history.Parts[store.PartWords]
 	if !s.Exists() {
-		restored, err := s.WithWords(kept)
+		restored, err := s.WithWords(l.lastWords())
 		if err != nil {
 			l.Log.Error(err, "what people wrote into the plan ConfigMap cannot be put back")
 		}
 		return restored, nil
 	}
-	words, err := s.Words()
-	if err != nil {
-		l.Log.Error(err, "what people wrote into the plan ConfigMap is not kept")
-		return s, nil
-	}
-	if !bytes.Equal(words, kept) {
-		l.history.Parts = maps.Clone(l.history.Parts)
-		if l.history.Parts == nil {
-			l.history.Parts = map[string][]byte{}
-		}
-		l.history.Parts[store.PartWords], l.unsaved = words, true
-		if words == nil {
-			delete(l.history.Parts, store.PartWords)
-		}
-	}
+	l.hear(s.ConfigMap())
+	l.keepWords()
 	return s, nil
+}
+
+// keepWords takes what people wrote last into the history.
+func (l *Loop) keepWords() {
+	words := l.lastWords()
+	if bytes.Equal(words, l.history.Parts[store.PartWords]) {
+		return
+	}
+	l.history.Parts = maps.Clone(l.history.Parts)
+	if l.history.Parts == nil {
+		l.history.Parts = map[string][]byte{}
+	}
+	l.history.Parts[store.PartWords], l.unsaved = words, true
+	if words == nil {
+		delete(l.history.Parts, store.PartWords)
+	}
 }
 
 // keepPlan takes the plan in force into the history where the leader that wrote it died before it could.

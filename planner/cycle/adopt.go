@@ -150,7 +150,7 @@ func (a *adoption) frame() {
 			"mode %s waits until the replicas that rollout.x0y stopped are back", a.in.Config.Mode)})
 	}
 	a.next.FreeReplicas = byWorkload(a.in.Config.Partition)
-	a.next.MaxReplicas = a.heldByPins(maxReplicas(a.in.Config.Partition, a.next))
+	a.next.MaxReplicas = a.mostHeld(maxReplicas(a.in.Config.Partition, a.next))
 	a.optOut()
 	if before != a.next.Mode && a.in.InForce != nil {
 		a.notes = append(a.notes, fmt.Sprintf("mode %s instead of %s", a.next.Mode, before))
@@ -174,22 +174,40 @@ func (a *adoption) optOut() {
 	}
 }
 
-// heldByPins is the most replicas, but for pins that hold on replicas that stand: those keep theirs until a person takes
-// them away. To the webhook they hold as long as the replica does, so that a lower number would only turn their clusters
-// to and fro.
-func (a *adoption) heldByPins(most int) int {
-	held, by := most, ""
+// mostHeld is the most replicas, but for those that stand and that a pin or a Secret that nobody may write asks for: they stay until
+// a person takes that away. To the webhook they hold as long as the replica does, so that a lower number would only turn their
+// clusters to and fro, and be asked for again at each election.
+func (a *adoption) mostHeld(most int) int {
+	if a.next.FreeReplicas {
+		return most
+	}
+	held, by, why := most, "", ""
 	for _, name := range slices.Sorted(maps.Keys(a.pins)) {
 		if pin := a.pins[name]; pin >= held && pin < a.next.Replicas && standing.Has(a.fleet, name) {
-			held, by = pin+1, name
+			held, by, why = pin+1, name, fmt.Sprintf("is pinned to replica %d: pin it lower, or take the pin away", pin)
 		}
 	}
-	if by == "" || a.next.FreeReplicas {
+	for i, c := range a.fleet.Clusters {
+		if at := a.carries(i); at >= held {
+			held, by, why = at+1, c.Shard.ID, fmt.Sprintf("is on replica %d; %s", at, a.lowered(i))
+		}
+	}
+	if by == "" {
 		return most
 	}
 	a.found = append(a.found, problem.Problem{Phase: problem.PhasePartition, Subject: by, Kind: "ReplicasHeld", Message: fmt.Sprintf(
-		"partition.maxReplicas is %d, and %d are needed, since %q is pinned to replica %d: pin it lower, or take the pin away", most, held, by, held-1)})
+		"partition.maxReplicas is %d, and %d are needed, since %q %s", most, held, by, why)})
 	return held
+}
+
+// mostClusters is how many clusters a replica may have: no fewer than that many replicas at most need for all of them.
+func (a *adoption) mostClusters() int {
+	most := a.in.Config.Partition.MaxClustersPerReplica
+	if most == 0 {
+		return 0
+	}
+	replicas := max(a.next.MaxReplicas, 1)
+	return max(most, (len(a.fleet.Clusters)+replicas-1)/replicas)
 }
 
 func byWorkload(p config.Partition) bool { return p.Replicas != nil && p.Replicas.Workload }

@@ -62,7 +62,7 @@ func (c *cycle) goesOn(p plan.Plan) bool {
 func (c *cycle) forget(a *adoption) {
 	if a.next.Rollout == nil {
 		m := &c.out.Memory.Changes
-		m.Cause, m.Why, m.Target = "", "", nil
+		m.Cause, m.Why, m.Target, m.BySecret = "", "", nil, false
 	}
 }
 
@@ -279,7 +279,7 @@ func (c *cycle) begins(s *snapshot, p *proposed) bool {
 		c.out.Memory.Votes = c.in.Memory.Votes // what was elected did not begin: the vote stands as it was
 		return false
 	}
-	c.out.Decided, c.out.Memory.Changes.Why = true, problem.Text(p.why)
+	c.out.Decided, c.out.Memory.Changes.Why, c.out.Memory.Changes.BySecret = true, problem.Text(p.why), p.bySecret
 	c.note(p.why)
 	if p.cause == change.Failover {
 		c.out.Memory.Changes.Failover = *p.last
@@ -309,6 +309,10 @@ func (c *cycle) waits(p *proposed, kind, waits string) {
 // failed remembers a rollout that did not come to its end, and stops ballast where the same one has failed too often.
 func (c *cycle) failed(r plan.Rollout, why string) {
 	m, what := &c.out.Memory.Changes, "moves"
+	if m.BySecret { // whoever may write one cluster Secret must not stop ballast for all others
+		m.PinFailed = c.in.Now
+		return
+	}
 	if r.From != r.To() {
 		what = fmt.Sprintf("%d to %d replicas, %s %d to %d", r.From.Replicas, r.Replicas, plan.EnvReplicas, r.From.ControllerReplicas, r.ControllerReplicas)
 	}

@@ -253,7 +253,7 @@ func (a *adoption) pinnable() int {
 }
 
 func boundsOf(p config.Partition, w discover.Workload, a *adoption) partition.Bounds {
-	b := partition.Bounds{MaxReplicas: a.next.MaxReplicas, MaxClusters: p.MaxClustersPerReplica}
+	b := partition.Bounds{MaxReplicas: a.next.MaxReplicas, MaxClusters: a.mostClusters()}
 	b.MinReplicas = min(defaultMinReplicas, a.next.Replicas)
 	if p.MinReplicas != nil {
 		b.MinReplicas = *p.MinReplicas
@@ -268,7 +268,8 @@ func boundsOf(p config.Partition, w discover.Workload, a *adoption) partition.Bo
 		b.Fixed = p.Replicas.Fixed
 	}
 	if w.Unmanaged && !byWorkload(p) {
-		b.Fixed = min(max(a.next.Replicas, 1), b.MaxReplicas) // another number could not be brought about
+		b.Fixed = max(a.next.Replicas, 1) // another number could not be brought about
+		b.MaxReplicas = max(b.MaxReplicas, b.Fixed)
 	}
 	if p.Capacity != nil {
 		if capacity, err := plan.NewLoad(p.Capacity.Float()); err == nil {

@@ -160,18 +160,27 @@ func pinsBeyond(s *snapshot) *proposed {
 	if s.next.FreeReplicas || s.next.Unmanaged || stranded(s.next, s.replicas) {
 		return nil
 	}
-	replicas, why, byPlan := s.next.Replicas, "", false
-	for _, name := range slices.Sorted(maps.Keys(s.pins)) {
-		_, known := s.next.Clusters[name]
-		if pin := s.pins[name]; known && pin >= replicas && pin < s.next.MaxReplicas {
-			replicas, why = pin+1, fmt.Sprintf("%s is pinned to replica %d", name, pin)
-			_, byPlan = s.in.Pins[name]
-		}
+	byPlan := func(name string) bool { _, known := s.in.Pins[name]; return known }
+	if replicas, why := s.pinnedBeyond(byPlan); why != "" { // what waits for a Secret's must not make these wait
+		return &proposed{want: s.wantOf(replicas, nil), cause: change.Pin, why: why}
 	}
+	replicas, why := s.pinnedBeyond(func(name string) bool { return !byPlan(name) })
 	if why == "" {
 		return nil
 	}
-	return &proposed{want: s.wantOf(replicas, nil), cause: change.Pin, why: why, bySecret: !byPlan}
+	return &proposed{want: s.wantOf(replicas, nil), cause: change.Pin, why: why, bySecret: true}
+}
+
+// pinnedBeyond is how many replicas the pins of those clusters ask for, and why that is more than there are; empty: it is not.
+func (s *snapshot) pinnedBeyond(counts func(name string) bool) (replicas int, why string) {
+	replicas = s.next.Replicas
+	for _, name := range slices.Sorted(maps.Keys(s.pins)) {
+		_, known := s.next.Clusters[name]
+		if pin := s.pins[name]; known && counts(name) && pin >= replicas && pin < s.next.MaxReplicas {
+			replicas, why = pin+1, fmt.Sprintf("%s is pinned to replica %d", name, pin)
+		}
+	}
+	return replicas, why
 }
 
 // stranded reports whether a replica that does not work has clusters: they leave it before pods are added for a pin.
@@ -245,7 +254,7 @@ func request(s *snapshot, unwell []int) failover.Request {
 		working[replica] = works(s.in.Observed.Pods, replica) || s.changes.Replicas.Recovers(replica, time.Duration(s.in.Config.Failover.After), s.in.Now)
 	}
 	r := failover.Request{View: plan.NewView(s.next.Clone(), s.pins), Again: again, Unwell: unwell, Works: working, Shut: s.shut(),
-		MaxClusters: s.in.Config.Partition.MaxClustersPerReplica, Budget: s.budgetOf(change.Drain).Left, Rescue: s.budgetOf(change.Failover).Left,
+		MaxClusters: s.mostClusters(), Budget: s.budgetOf(change.Drain).Left, Rescue: s.budgetOf(change.Failover).Left,
 		Last: s.in.Memory.Changes.Failover, Servers: s.beside, Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.next.Replicas)}
 	if s.may(drain) {
 		r.Cordoned = s.cordoned

@@ -42,6 +42,9 @@ func (c *cycle) outdated(a *adoption) (due []string, why string) {
 		}
 	}
 	m := &c.out.Memory
+	if c.out.Table.Frozen {
+		m.Refused = c.in.Now
+	}
 	asked := c.in.Rebase == plan.RebaseAnew && c.mayRebase()
 	if c.out.Table.Frozen || a.next.Rollout != nil || !referencesCount(c.in.Config.Normalize) {
 		return nil, ""
@@ -52,7 +55,7 @@ func (c *cycle) outdated(a *adoption) (due []string, why string) {
 	for _, id := range slices.Sorted(maps.Keys(a.next.References)) {
 		ref, err := strconv.ParseFloat(a.next.References[id], 64)
 		taken, young := m.Young[id]
-		full := young && c.in.Now.Sub(taken) >= fullWindow
+		full := young && c.in.Now.Sub(taken) >= fullWindow && c.calm()
 		switch {
 		case asked && (young && !full || c.cold()):
 			m.Young[id] = c.in.Now // what is taken now is no more certain than what was
@@ -69,6 +72,13 @@ func (c *cycle) outdated(a *adoption) (due []string, why string) {
 		return due, "as a person asked"
 	}
 	return due, "a full window is measured now"
+}
+
+// calm reports whether the metrics were believed for a full window: what was refused a moment ago, and is believed because it
+// stays, must not become what is usual.
+func (c *cycle) calm() bool {
+	last := c.in.Memory.Refused
+	return last.IsZero() || c.in.Now.Sub(last) >= fullWindow
 }
 
 // cold reports whether a replica has run for less than a full window: what it counts since its start is no usual hour's yet.
@@ -117,11 +127,16 @@ func (c *cycle) mayRebase() bool {
 	switch since := c.in.Now.Sub(last); {
 	case !referencesCount(c.in.Config.Normalize):
 		return refuse("normalize.reference is not what the configuration says, and nothing else has any")
+	case c.in.Config.Partition.Capacity != nil:
+		return refuse("partition.capacity is a share of what they are, and would ask for another number of replicas: set it to null, and to its new value afterwards")
 	case !last.IsZero() && since < rebaseAnswered:
 		c.out.Rebased = true // done, and only the annotation stands still
 		return false
 	case !last.IsZero() && since < rebaseEvery:
 		return refuse(fmt.Sprintf("they were at %s, and it is done once a day: ask again after %s", last.UTC().Format(time.RFC3339), last.Add(rebaseEvery).UTC().Format(time.RFC3339)))
+	case !c.calm():
+		at := c.in.Memory.Refused
+		return refuse(fmt.Sprintf("the metrics were not believed at %s: ask again after %s", at.UTC().Format(time.RFC3339), at.Add(fullWindow).UTC().Format(time.RFC3339)))
 	}
 	return true
 }

@@ -115,9 +115,12 @@ func TestReferencesStayWhereAFullWindowShowsTheSame(t *testing.T) {
 	if out := frozen.cycle(); !out.Table.Frozen || !cmp.Equal(before, frozen.in.InForce.References) {
 		t.Errorf("by metrics that are not believed (%t): %v, want %v", out.Table.Frozen, frozen.in.InForce.References, before)
 	}
-	see(1)
-	if frozen.cycle(); frozen.in.InForce.References["events"] != "600" {
-		t.Errorf("once they are: %v", frozen.in.InForce.References)
+	for age := time.Minute; age <= fullWindow; age += time.Minute {
+		frozen.in.Now = frozen.in.Now.Add(time.Minute)
+		see(1)
+		if frozen.cycle(); (frozen.in.InForce.References["events"] == "600") != (age >= fullWindow) {
+			t.Fatalf("believed for %s again: %v", age, frozen.in.InForce.References)
+		}
 	}
 }
 
@@ -165,6 +168,7 @@ func TestARebaseIsUndone(t *testing.T) {
 	see(1)
 	w.cycle()
 	w.in.Rebase, w.in.Now = plan.RebaseBack, w.in.Now.Add(30*24*time.Hour)
+	see(1)
 	if out := w.cycle(); !out.Rebased || !slices.Contains(problems(out), "normalize/RebaseRefused/"+plan.AnnotationRebase) {
 		t.Errorf("before any rebase: answered %t, %v", out.Rebased, problems(out))
 	}
@@ -175,6 +179,7 @@ func TestARebaseIsUndone(t *testing.T) {
 		t.Fatalf("events %s, want 1200", got)
 	}
 	w.in.Rebase, w.in.Now = plan.RebaseBack, w.in.Now.Add(time.Hour)
+	see(2)
 	w.in.Fetched[0].Err = "away"
 	if out := w.cycle(); out.Rebased || w.in.InForce.References["events"] != "1200" {
 		t.Errorf("by metrics that are not believed: answered %t, events %s", out.Rebased, w.in.InForce.References["events"])

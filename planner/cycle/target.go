@@ -48,7 +48,7 @@ func (s *snapshot) settle(replicas int, decided map[string]int) map[string]int {
 		clusters = append(clusters, gone)
 	}
 	of := make(map[string]int, len(clusters))
-	policy := placement.Policy{MaxClusters: s.in.Config.Partition.MaxClustersPerReplica}
+	policy := placement.Policy{MaxClusters: s.mostClusters()}
 	for i, to := range placement.Settle(clusters, s.bins(replicas), policy) {
 		of[clusters[i].Name] = to
 	}
@@ -186,6 +186,10 @@ func (s *snapshot) waitsFor(p *proposed, o rollout.Options) (kind, waits string,
 	if p.bySecret && lately && s.restarts(p.want, o) {
 		return "PinWaits", fmt.Sprintf("waits until %s, since every replica restarts for it, and did so for another pin; a pin in data.pins of the plan ConfigMap waits for nothing",
 			again.UTC().Format(time.RFC3339)), nil
+	}
+	if since := s.in.Now.Sub(s.changes.PinFailed); p.bySecret && since >= 0 && since < betweenStops {
+		return "PinWaits", fmt.Sprintf("waits until %s, since the last rollout that a Secret's pin asked for failed; a pin in data.pins of the plan ConfigMap waits for nothing",
+			s.changes.PinFailed.Add(betweenStops).UTC().Format(time.RFC3339)), nil
 	}
 	if waits, told = s.limit(p.want, p.cause, o); waits != "" {
 		return "BudgetWaits", waits, told

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"ballast/planner/gz"
 	"ballast/planner/plan"
 )
@@ -31,16 +33,19 @@ const mostWords = 128 << 10
 
 func wordBounds() gz.Bounds { return gz.Bounds{Bytes: 1 << 20, Nested: 1 << 20} }
 
-// Words packs what is kept of a plan ConfigMap that exists, nil where there is nothing. Pins that nobody would read, or that are too many, are left
-// out.
-func (s Snapshot) Words() ([]byte, error) {
+// ConfigMap is the plan ConfigMap as it was read or written; nil where there is none. It is not to be changed.
+func (s Snapshot) ConfigMap() *corev1.ConfigMap { return s.object }
+
+// Words packs what is kept of a plan ConfigMap, nil where there is nothing. Pins that nobody would read, or that are too many,
+// are left out.
+func Words(cm *corev1.ConfigMap) ([]byte, error) {
 	w := words{Annotations: map[string]string{}}
 	for _, name := range lastingWords() {
-		if value := s.object.Annotations[name]; value != "" && len(value) <= plan.MaxNoteBytes {
+		if value := cm.Annotations[name]; value != "" && len(value) <= plan.MaxNoteBytes {
 			w.Annotations[name] = value
 		}
 	}
-	if pins := s.object.Data[plan.KeyPins]; len(pins) <= plan.MaxPinsBytes {
+	if pins := cm.Data[plan.KeyPins]; len(pins) <= plan.MaxPinsBytes {
 		w.Pins = pins
 	}
 	if w.Pins == "" && len(w.Annotations) == 0 {

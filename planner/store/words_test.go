@@ -20,7 +20,7 @@ func back(t interface {
 	Fatal(...any)
 }, cm *corev1.ConfigMap) (data, annotations map[string]string) {
 	t.Helper()
-	part, err := Snapshot{object: cm}.Words()
+	part, err := Words(cm)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestWordsAreBounded(t *testing.T) {
 	} {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{plan.AnnotationPaused: "true", plan.AnnotationCordon: strings.Repeat("x", plan.MaxNoteBytes+1)}},
 			Data: map[string]string{plan.KeyPins: pins}}
-		part, err := Snapshot{object: cm}.Words()
+		part, err := Words(cm)
 		if err != nil || len(part) > 1<<10 {
 			t.Errorf("%s: %d bytes are kept, %v", name, len(part), err)
 		}

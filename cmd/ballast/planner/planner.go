@@ -366,7 +366,7 @@ func (a *plannerApp) watch(ctx context.Context, c config.PlannerConfig) error {
 	planSeen := toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { a.planSeen(c, o) },
 		UpdateFunc: func(_, o any) { a.planSeen(c, o) },
-		DeleteFunc: func(any) { a.loop.Changed() },
+		DeleteFunc: func(o any) { a.planGone(c, o) },
 	}
 	workload := client.Object(&appsv1.StatefulSet{})
 	if a.target.Kind == plan.Deployment {
@@ -390,5 +390,15 @@ func (a *plannerApp) watch(ctx context.Context, c config.PlannerConfig) error {
 func (a *plannerApp) planSeen(c config.PlannerConfig, o any) {
 	if cm, ok := o.(*corev1.ConfigMap); ok && cm.Name == c.Plan.ConfigMap {
 		a.loop.PlanSeen(cm)
+	}
+}
+
+// planGone is told of a deletion, by the last state that the watch knows where it missed it.
+func (a *plannerApp) planGone(c config.PlannerConfig, o any) {
+	if missed, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+		o = missed.Obj
+	}
+	if cm, ok := o.(*corev1.ConfigMap); ok && cm.Name == c.Plan.ConfigMap {
+		a.loop.PlanGone(cm)
 	}
 }

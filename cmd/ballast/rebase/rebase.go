@@ -34,10 +34,10 @@ makes twice as much. References that were taken while Argo CD or Prometheus had 
 than it should have. The planner takes those anew by itself, once it has measured for three hours and ten minutes. What it leaves
 are old ones: of a fleet that became another one, or that a version of Argo CD counts otherwise.
 
-Afterwards the fleet's load is 1 again, and a number in partition.capacity means a share of today's fleet. Clusters move where the
-weights of the metrics changed by it, and only as any other levelling does: by votes, within the move budget. It is done once a day
-at most, at a cycle in which the metrics are believed and no rollout is under way. The plan's reason says the old numbers and the
-new ones, and --undo brings the old ones back.
+Afterwards the fleet's load is 1 again. Clusters move where the weights of the metrics changed by it, and only as any other
+levelling does: by votes, within the move budget. It is done once a day at most, once the metrics were believed for three hours and
+ten minutes, while no rollout is under way, and not while partition.capacity is set, which is a share of them. The plan's reason
+says the old numbers and the new ones, and --undo brings the old ones back.
 
 It is the annotation ballast.argoproj.io/rebase: "true" on the plan ConfigMap, or "undo", which the planner takes away when it is
 done.

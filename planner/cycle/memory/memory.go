@@ -50,6 +50,7 @@ type limitsMemory struct {
 	Stopped  time.Time       `json:"stopped,omitzero"`
 	Restart  time.Time       `json:"restarted,omitzero"`
 	Rebased  time.Time       `json:"rebased,omitzero"`
+	Refused  time.Time       `json:"refused,omitzero"`
 	Failures change.Failures `json:"failures,omitempty"`
 	Heaviest Heaviest        `json:"heaviest,omitzero"`
 }
@@ -58,7 +59,7 @@ type limitsMemory struct {
 func (m Memory) split() (limitsMemory, Changes) {
 	c := m.Changes
 	l := limitsMemory{Ledger: c.Ledger, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff,
-		Heaviest: m.Heaviest, Rebased: m.Rebased, Stopped: c.Stopped, Restart: c.Restarted, Failures: c.Failures}
+		Heaviest: m.Heaviest, Rebased: m.Rebased, Refused: m.Refused, Stopped: c.Stopped, Restart: c.Restarted, Failures: c.Failures}
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = nil, "", time.Time{}, nil, false, failover.Last{}
 	c.Stopped, c.Restarted, c.Failures = time.Time{}, time.Time{}, nil
 	return l, c
@@ -68,7 +69,8 @@ func (m Memory) split() (limitsMemory, Changes) {
 func (m *Memory) join(l limitsMemory) {
 	c := &m.Changes
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = l.Ledger, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover
-	m.HoldOff, m.Heaviest, m.Rebased, c.Stopped, c.Restarted, c.Failures = l.HoldOff, l.Heaviest, l.Rebased, l.Stopped, l.Restart, l.Failures
+	m.HoldOff, m.Heaviest, m.Rebased, m.Refused = l.HoldOff, l.Heaviest, l.Rebased, l.Refused
+	c.Stopped, c.Restarted, c.Failures = l.Stopped, l.Restart, l.Failures
 }
 
 // partBounds are those of the fleet and of the changes: each has an object a cluster, or a few.
@@ -150,6 +152,7 @@ type Memory struct {
 	Young    map[string]time.Time `json:"young,omitempty"`  // references that were taken before a full window was measured, by metric, and when
 	Rebased  time.Time            `json:"rebased,omitzero"` // when a person had all of them taken anew last
 	Before   map[string]string    `json:"before,omitempty"` // the references that were before that
+	Refused  time.Time            `json:"refused,omitzero"` // when the metrics were not believed last
 	LastGood measure.LastGood     `json:"lastGood,omitzero"`
 	Votes    evaluate.History     `json:"votes,omitzero"`
 	HoldOff  time.Time            `json:"holdOff,omitzero"` // when a rollout failed last
@@ -167,6 +170,8 @@ type Changes struct {
 	Target    map[string]int       `json:"target,omitempty"`   // where the live rollout under way goes, by cluster; its plan has the present wave only
 	Cause     change.Cause         `json:"cause,omitempty"`    // of the rollout under way
 	Why       string               `json:"why,omitempty"`      // it began, in words
+	BySecret  bool                 `json:"bySecret,omitempty"` // a Secret's pin asked for it
+	PinFailed time.Time            `json:"pinFailed,omitzero"` // when a rollout failed that a Secret's pin asked for last
 	Ledger    change.Ledger        `json:"ledger,omitempty"`   // moves that were made
 	Pinned    map[string]time.Time `json:"pinned,omitempty"`   // clusters whose pins or repairs were counted, and when
 	Failed    map[string]time.Time `json:"failed,omitempty"`   // clusters that a failover moved, and when
