@@ -26,6 +26,7 @@ func remembered(t testing.TB, seed uint64, cycles int) memory.Memory {
 	w.remove("c003")
 	w.run(1)
 	m := w.in.Memory
+	m.Changes.PinFailed, m.Refused = w.in.Now, w.in.Now
 	m.HoldOff, m.Rebased, m.Before, m.Servers = w.in.Now, w.in.Now, map[string]string{"apps": "7"}, nil // the next leader goes by the rows
 	return m
 }
@@ -50,7 +51,7 @@ func TestABrokenPartOfTheMemoryBeginsAnewAndTheOthersServe(t *testing.T) {
 		forget func(*memory.Memory)
 		want   string
 	}{
-		"fleet.json.gz":  {func(m *memory.Memory) { m.Known, m.Gone, m.Young = discover.Known{}, nil, nil }, "reading what was known of the fleet"},
+		"fleet.json.gz":  {func(m *memory.Memory) { m.Known, m.Gone, m.Young, m.Before = discover.Known{}, nil, nil, nil }, "reading what was known of the fleet"},
 		"limits.json.gz": {forgetLimits, "reading what limits changes"},
 		"lastgood":       {func(m *memory.Memory) { m.LastGood.IDs, m.LastGood.Columns = nil, nil }, "reading the last good values"},
 		"votes":          {func(m *memory.Memory) { m.Votes = evaluate.History{} }, "reading the votes"},
@@ -81,7 +82,8 @@ func TestWhatCannotBePackedStaysAsItWas(t *testing.T) {
 	if len(stale) != 1 || !strings.HasPrefix(stale[0].Error(), "packing the votes: ") {
 		t.Errorf("reported %v, want one error of the votes", stale)
 	}
-	want, _ := memory.Memory{Known: m.Known, Gone: m.Gone, Young: m.Young, Before: m.Before, HoldOff: m.HoldOff, Rebased: m.Rebased, Heaviest: m.Heaviest, LastGood: m.LastGood}.Parts(nil)
+	want, _ := memory.Memory{Known: m.Known, Gone: m.Gone, Young: m.Young, Before: m.Before, HoldOff: m.HoldOff, Rebased: m.Rebased, Refused: m.Refused,
+		Heaviest: m.Heaviest, LastGood: m.LastGood, Changes: memory.Changes{PinFailed: m.Changes.PinFailed}}.Parts(nil)
 	want["votes"], want["next-version.gz"] = before["votes"], before["next-version.gz"]
 	if diff := cmp.Diff(want, after); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
@@ -134,7 +136,7 @@ func TestAPlannerWithoutWhatIsMadeAnewKnowsTheRest(t *testing.T) {
 }
 
 func forgetLimits(m *memory.Memory) {
-	m.HoldOff, m.Rebased, m.Heaviest = time.Time{}, time.Time{}, memory.Heaviest{}
+	m.HoldOff, m.Rebased, m.Refused, m.Heaviest = time.Time{}, time.Time{}, time.Time{}, memory.Heaviest{}
 	c := m.Changes
 	m.Changes = memory.Changes{Target: c.Target, Pinned: c.Pinned, Failed: c.Failed, Began: c.Began, Watch: c.Watch, Replicas: c.Replicas, Ownership: c.Ownership}
 }

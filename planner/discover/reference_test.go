@@ -74,12 +74,12 @@ func TestWhatAReferenceSays(t *testing.T) {
 // TestAReferenceThatMayNotBeReadIsUnknown, and no other error is taken for that.
 func TestAReferenceThatMayNotBeReadIsUnknown(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "five", errors.New("no"))
-	for _, of := range []error{forbidden, errors.New("the API server is away")} {
+	for of, fails := range map[error]bool{forbidden: false, errors.New("the API server is away"): true} {
 		r := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 			return of
 		}})
 		got, err := said(t.Context(), r, "argocd", corev1.Container{Env: []corev1.EnvVar{keyRef("five", "n", nil)}}, EnvReplicas)
-		if got != nil || (err != nil) != (of != forbidden) {
+		if got != nil || (err != nil) != fails {
 			t.Errorf("of %v it gives %v, %v", of, got, err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/cmd/ballast/connect"
+	"ballast/planner/conflicts"
 	"ballast/planner/plan"
 )
 
@@ -43,6 +44,9 @@ func (o *options) underWay(ctx context.Context, c client.Client, doc plan.Docume
 	}
 	if err != nil {
 		return false, fmt.Errorf("looking for a planner that leads: %w", err)
+	}
+	if of := lease.Annotations[conflicts.AnnotationPlan]; of != "" && of != o.cluster.Namespace+"/"+o.plan {
+		return false, nil // another installation's, which ends no rollout of this one
 	}
 	held := ptr.Deref(lease.Spec.HolderIdentity, "") != ""
 	renewed := ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{})

@@ -49,6 +49,7 @@ type limitsMemory struct {
 	HoldOff  time.Time       `json:"holdOff,omitzero"`
 	Stopped  time.Time       `json:"stopped,omitzero"`
 	Restart  time.Time       `json:"restarted,omitzero"`
+	Pin      time.Time       `json:"pinFailed,omitzero"`
 	Rebased  time.Time       `json:"rebased,omitzero"`
 	Refused  time.Time       `json:"refused,omitzero"`
 	Failures change.Failures `json:"failures,omitempty"`
@@ -59,9 +60,9 @@ type limitsMemory struct {
 func (m Memory) split() (limitsMemory, Changes) {
 	c := m.Changes
 	l := limitsMemory{Ledger: c.Ledger, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff,
-		Heaviest: m.Heaviest, Rebased: m.Rebased, Refused: m.Refused, Stopped: c.Stopped, Restart: c.Restarted, Failures: c.Failures}
+		Heaviest: m.Heaviest, Rebased: m.Rebased, Refused: m.Refused, Stopped: c.Stopped, Restart: c.Restarted, Pin: c.PinFailed, Failures: c.Failures}
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = nil, "", time.Time{}, nil, false, failover.Last{}
-	c.Stopped, c.Restarted, c.Failures = time.Time{}, time.Time{}, nil
+	c.Stopped, c.Restarted, c.PinFailed, c.Failures = time.Time{}, time.Time{}, time.Time{}, nil
 	return l, c
 }
 
@@ -70,7 +71,7 @@ func (m *Memory) join(l limitsMemory) {
 	c := &m.Changes
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = l.Ledger, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover
 	m.HoldOff, m.Heaviest, m.Rebased, m.Refused = l.HoldOff, l.Heaviest, l.Rebased, l.Refused
-	c.Stopped, c.Restarted, c.Failures = l.Stopped, l.Restart, l.Failures
+	c.Stopped, c.Restarted, c.PinFailed, c.Failures = l.Stopped, l.Restart, l.Pin, l.Failures
 }
 
 // partBounds are those of the fleet and of the changes: each has an object a cluster, or a few.

@@ -318,7 +318,7 @@ func (l *luck) fatal(t *testing.T, format string, args ...any) {
 // TestLives: whatever happens to a fleet for two days, no cluster has two owners, the workload never stands at 0 replicas,
 // and in peace everything comes to rest as the plan says.
 func TestLives(t *testing.T) {
-	lives, first := sim.FromEnv(t, "BALLAST_LIVES", 12), sim.FromEnv(t, "BALLAST_SEED", 1)
+	lives, first := sim.FromEnv(t, "BALLAST_LIVES", 40), sim.FromEnv(t, "BALLAST_SEED", 1)
 	hours, counts, moves := 0.0, map[string]int{}, map[change.Cause]int{}
 	for seed := first; seed < first+lives; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
