@@ -132,8 +132,16 @@ func pairs(labels map[string]string) string {
 	return strings.Join(pairs, ",")
 }
 
-// targets tells that the pods are scraped.
-func (h *history) targets(memory float64) {
+// targets tells that the pods are scraped, and since when their processes run.
+func (h *history) targets(memory float64, since time.Time) {
+	for pod := range 3 {
+		h.add("process_start_time_seconds", "", pod, nil, start, now, func(minutes int) float64 {
+			if pod == 1 && start.Add(time.Duration(minutes)*scrape).After(restarted) {
+				return float64(restarted.Unix())
+			}
+			return float64(since.Unix())
+		})
+	}
 	for _, teller := range h.tellers {
 		for pod := range 3 {
 			h.add(teller, "", pod, nil, start, now, constant(map[string]float64{"up": 1, "process_resident_memory_bytes": memory}[teller]))
@@ -184,7 +192,7 @@ func (h *history) spoof() {
 	if _, named := h.labels["namespace"]; named {
 		other.labels["namespace"] = h.stranger
 	}
-	other.targets(9e9)
+	other.targets(9e9, start.Add(-17*time.Hour))
 	for _, server := range []string{"https://a.example.com", "https://b.example.com", plan.InClusterServer} {
 		for pod := range 2 {
 			other.objects(pod, server, start, now, 1e9)
@@ -215,7 +223,7 @@ func (h *history) named() {
 }
 
 func (h *history) write() *bytes.Buffer {
-	h.targets(1 << 30)
+	h.targets(1<<30, start.Add(-time.Hour))
 	h.caches(0, "https://a.example.com", 17)
 	if h.stranger != "" {
 		h.spoof()
@@ -486,6 +494,10 @@ func TestPodsThatCannotBeToldApartRefuseTheMetrics(t *testing.T) {
 		"two Kubernetes clusters": {change("Helm's ServiceMonitor", func(l *layout) { l.stranger = "argocd" }), all,
 			`prometheus scrapes two pods "rel-argocd-application-controller-0" of namespace "argocd", 10.0.0.1 and 10.99.0.1: ` +
 				`name the label that tells them apart in poll.prometheus.matchers, as in {cluster: prod}, ask one that sees this Kubernetes cluster alone, or stop scraping the other one`},
+		"two Kubernetes clusters, and instance is the pod's name": {change("instance is the pod's name", func(l *layout) {
+			l.stranger, l.foreign = "argocd", map[string]string{"cluster": "dev"}
+		}), all, `prometheus scrapes two processes as pod "argocd-application-controller-0" at instance "argocd-application-controller-0": ` +
+			`name the label that tells them apart in poll.prometheus.matchers, as in {cluster: prod}, ask one that sees this Kubernetes cluster alone, or stop scraping the other one`},
 		"another namespace alone": {change("Helm's ServiceMonitor", func(l *layout) { l.workload.Namespace = "argo" }), all,
 			`prometheus scrapes pods of the application-controller's name in namespace "argocd", and none in "argo": ` +
 				`scrape Argo CD's, or relabel __meta_kubernetes_namespace of its targets to namespace`},

@@ -54,3 +54,21 @@ func TestPrometheusIsAskedOnceAnInterval(t *testing.T) {
 		t.Errorf("another workload and another configuration were asked for %d times, want 2", prom.asked()-before)
 	}
 }
+
+// TestNoAnswerIsPlannedWithUntilItIsTooOld: with an interval beyond maxAge a change between two cycles would be decided on samples
+// that are refused.
+func TestNoAnswerIsPlannedWithUntilItIsTooOld(t *testing.T) {
+	c, clock := config.Default(), clocktesting.NewFakeClock(epoch)
+	c.Interval, c.Poll.Prometheus.MaxAge = config.Duration(30*time.Minute), config.Duration(10*time.Minute)
+	l := NewLoop(Options{Config: func() config.PlannerConfig { return c }, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(), Clock: clock})
+	prom := &prometheusFake{loads: map[string]float64{}}
+	var asked []int
+	for range 13 { // a change a minute
+		l.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
+		asked = append(asked, prom.asked())
+		clock.Step(time.Minute)
+	}
+	if diff := cmp.Diff([]int{1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3}, asked); diff != "" {
+		t.Errorf("asked so often, minute by minute (-want +got):\n%s", diff)
+	}
+}

@@ -37,20 +37,25 @@ func usesTargets(m Metric) (asks, joined bool) {
 	return joined || strings.Contains(text, ".targets"), joined
 }
 
-// What a row of doubtsQuery is.
+// What a row is that is no target.
 const (
-	mixed = "mixed" // argocd_app_info of one pod and instance in several namespaces, under honorLabels
-	stray = "stray" // argocd_app_info of no target
+	mixed   = "mixed"   // argocd_app_info of one pod and instance in several namespaces, under honorLabels
+	stray   = "stray"   // argocd_app_info of no target
+	doubled = "doubled" // two processes at one pod and instance
 )
 
 // targetsQuery asks for the targets that may be the workload's, 2 for those that were there 5 min ago, too: Prometheus
 // shows a target for that long after it went, so that the old and the new one of a pod that restarted are never both 2.
-// Of other namespaces, however many there are, it asks for one, and for those at the instances of the workload's.
+// Of other namespaces, however many there are, it asks for one, and for those at the instances of the workload's. Where two
+// Kubernetes clusters have a pod of one name at one instance, their processes did not begin at one time.
 func targetsQuery(pod, pods, namespace string) string {
 	by := fmt.Sprintf(`group by (namespace, %s, instance) `, pod)
 	own := fmt.Sprintf(`{%s,%s,namespace=~"%s|"}`, tellers, pods, promql.Escape(regexp.QuoteMeta(namespace)))
 	others := fmt.Sprintf(`%s({%s,%s,namespace!="%s",namespace!=""})`, by, tellers, pods, promql.Escape(namespace))
-	return fmt.Sprintf(`(%[1]s(%[2]s) + %[1]s(%[2]s offset 5m)) or %[1]s(%[2]s) or topk(1, %[3]s) or (%[3]s and on (%[4]s, instance) %[2]s)`, by, own, others, pod)
+	starts := fmt.Sprintf(`process_start_time_seconds{%s,namespace=~"%s|"}`, pods, promql.Escape(regexp.QuoteMeta(namespace)))
+	two := fmt.Sprintf(`(count by (namespace, %[1]s, instance) (count_values by (namespace, %[1]s, instance) ("started", %[2]s)) > 1)`, pod, "%s")
+	twice := fmt.Sprintf(`label_replace(`+two+` and `+two+`, "is", "%s", "", "")`, starts, starts+" offset 5m", doubled)
+	return fmt.Sprintf(`(%[1]s(%[2]s) + %[1]s(%[2]s offset 5m)) or %[1]s(%[2]s) or topk(1, %[3]s) or (%[3]s and on (%[4]s, instance) %[2]s) or %[5]s`, by, own, others, pod, twice)
 }
 
 // doubtsQuery asks for argocd_app_info that no target tells of. It goes through all of them, so it is asked where the
@@ -172,12 +177,19 @@ func judgeTargets(rows []row, pod, pods, namespace string) targets {
 	return t
 }
 
+// tellApart is what mends pods of several Kubernetes clusters.
+const tellApart = "name the label that tells them apart in poll.prometheus.matchers, as in {cluster: prod}, ask one that sees this Kubernetes cluster alone, " +
+	"or stop scraping the other one"
+
 // judgeTwins refuses two pods that have one name and namespace. A pod has one address of a family, whatever number of
 // ports, and `instance` may be a name: of two targets, those that differ in their addresses alone are two pods.
 func judgeTwins(rows []row, label string) error {
 	type family struct {
 		pod string
 		is6 bool
+	}
+	if i := slices.IndexFunc(rows, func(r row) bool { return r.is == doubled && r.namespace == label }); i >= 0 {
+		return fmt.Errorf("prometheus scrapes two processes as pod %q at instance %q: %s", rows[i].pod, rows[i].instance, tellApart)
 	}
 	first := map[family]netip.Addr{}
 	for _, r := range rows {
@@ -194,8 +206,7 @@ func judgeTwins(rows []row, label string) error {
 			return fmt.Errorf("prometheus scrapes two pods %q, %s and %s, and their targets have no label namespace that would tell whose they are: %s",
 				r.pod, other, address, "relabel __meta_kubernetes_namespace to namespace, or stop scraping the other one")
 		}
-		return fmt.Errorf("prometheus scrapes two pods %q of namespace %q, %s and %s: %s", r.pod, label, other, address,
-			"name the label that tells them apart in poll.prometheus.matchers, as in {cluster: prod}, ask one that sees this Kubernetes cluster alone, or stop scraping the other one")
+		return fmt.Errorf("prometheus scrapes two pods %q of namespace %q, %s and %s: %s", r.pod, label, other, address, tellApart)
 	}
 	return nil
 }

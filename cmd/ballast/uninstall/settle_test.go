@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"ballast/cmd/ballast/connect"
 	"ballast/cmd/ballast/fixture"
+	"ballast/planner/conflicts"
 	"ballast/planner/plan"
 )
 
@@ -81,6 +83,51 @@ func TestARolloutEndsBeforeBallastGoes(t *testing.T) {
 				t.Fatalf("%d replicas, a rollout goes on: %t, %v", w.Replicas, goesOn, err)
 			}
 		})
+	}
+}
+
+// TestWhatNoFreezeEndsIsNamed, and the freeze that kept nothing is taken away again.
+func TestWhatNoFreezeEndsIsNamed(t *testing.T) {
+	for annotation, says := range map[string]string{
+		plan.AnnotationRollback: "take it back with `ballast rollback --off`",
+		plan.AnnotationCordon:   "take it back with `ballast evacuate <replica> --off`",
+		"":                      "it did not end within 50ms",
+	} {
+		o := &options{plan: "ballast-plan", history: "ballast-history", timeout: 50 * time.Millisecond, every: time.Millisecond, now: func() time.Time { return fixture.Noon }}
+		o.cluster.Namespace = "argocd"
+		c := leading(t, o, fixture.Noon, 0)
+		cm := &corev1.ConfigMap{}
+		key := client.ObjectKey{Namespace: "argocd", Name: o.plan}
+		fixture.MustDo(t, c.Get(t.Context(), key, cm))
+		if annotation != "" {
+			metav1.SetMetaDataAnnotation(&cm.ObjectMeta, annotation, "1=2026-11-21T12:00:00Z")
+			fixture.MustDo(t, c.Update(t.Context(), cm))
+		}
+		if err := o.settle(t.Context(), c, fixture.ControllerName); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("with %q it ends with %v, want %q", annotation, err, says)
+		}
+		fixture.MustDo(t, c.Get(t.Context(), key, cm))
+		if cm.Annotations[plan.AnnotationPaused] != "" {
+			t.Errorf("with %q its freeze stays", annotation)
+		}
+	}
+}
+
+// TestAnotherInstallationsPlannerEndsNoRollout: who leads the workload by another plan is not waited for.
+func TestAnotherInstallationsPlannerEndsNoRollout(t *testing.T) {
+	for of, waits := range map[string]bool{"argocd/ballast-plan": true, "": true, "elsewhere/ballast-plan": false} {
+		o := &options{plan: "ballast-plan", history: "ballast-history", now: func() time.Time { return fixture.Noon }}
+		o.cluster.Namespace = "argocd"
+		c := leading(t, o, fixture.Noon, 0)
+		lease := &coordinationv1.Lease{}
+		fixture.MustDo(t, c.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: "ballast-" + fixture.ControllerName}, lease))
+		lease.Annotations = map[string]string{conflicts.AnnotationPlan: of}
+		fixture.MustDo(t, c.Update(t.Context(), lease))
+		doc, err := connect.ReadDocument(t.Context(), c, o.config())
+		fixture.MustDo(t, err)
+		if got, err := o.underWay(t.Context(), c, doc, fixture.ControllerName); got != waits || err != nil {
+			t.Errorf("with a lease of %q it waits: %t, %v; want %t", of, got, err, waits)
+		}
 	}
 }
 
