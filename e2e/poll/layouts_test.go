@@ -285,7 +285,7 @@ func (h *history) write() *bytes.Buffer {
 	// Another Argo CD in the same Prometheus manages a, too.
 	other := *h
 	other.workload.Name, other.net = "other-argocd-application-controller", 98
-	other.targets(5e9)
+	other.targets(5e9, start.Add(-9*time.Hour))
 	other.objects(0, a, start, now, 9999)
 	other.events(0, a, start, now, rising(9999))
 	other.reconciles(0, a, start, now, rising(9999))
@@ -295,7 +295,7 @@ func (h *history) write() *bytes.Buffer {
 
 func (h *history) text() *bytes.Buffer {
 	types := map[string]string{"argocd_app_info": "gauge", "argocd_cluster_events": "counter", "argocd_app_reconcile": "histogram", "argocd_cluster_api_resource_objects": "gauge", "up": "gauge",
-		"process_resident_memory_bytes": "gauge", "argocd_cluster_cache_age_seconds": "gauge", "argocd_cluster_connection_status": "gauge"}
+		"process_resident_memory_bytes": "gauge", "process_start_time_seconds": "gauge", "argocd_cluster_cache_age_seconds": "gauge", "argocd_cluster_connection_status": "gauge"}
 	var out bytes.Buffer
 	for _, family := range slices.Sorted(maps.Keys(h.families)) {
 		fmt.Fprintf(&out, "# TYPE %s %s\n", family, types[family])
