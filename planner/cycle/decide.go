@@ -184,8 +184,9 @@ func (s *snapshot) worded(d division) bool {
 	if s.next.FreeReplicas {
 		return s.fills(d)
 	}
-	written := p.Replicas != nil && p.Replicas.Fixed == d.answer.Replicas || now < d.bounds.MinReplicas || now > d.bounds.MaxReplicas
-	return written && d.answer.Replicas != now
+	number := p.Replicas != nil && p.Replicas.Fixed == d.answer.Replicas
+	outside := now < d.bounds.MinReplicas || now > d.bounds.MaxReplicas
+	return d.answer.Replicas != now && (number || outside)
 }
 
 // fills reports whether the answer gives clusters to a replica that has none.

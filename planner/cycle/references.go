@@ -56,8 +56,9 @@ func (c *cycle) outdated(a *adoption) (due []string, why string) {
 		ref, err := strconv.ParseFloat(a.next.References[id], 64)
 		taken, young := m.Young[id]
 		full := young && c.in.Now.Sub(taken) >= fullWindow && c.calm()
+		uncertain := young && !full || c.cold()
 		switch {
-		case asked && (young && !full || c.cold()):
+		case asked && uncertain:
 			m.Young[id] = c.in.Now // what is taken now is no more certain than what was
 		case asked, full:
 			delete(m.Young, id)

@@ -95,7 +95,8 @@ func wishOf(doc plan.Document) string {
 	case doc.Rollback != "":
 		return "a rollback goes on, which no freeze ends: wait for it, or take it back with `ballast rollback --off`, and run uninstall again"
 	case doc.Cordon != "":
-		return "replicas are emptied as a person asked, which no freeze ends: wait for it, or take it back with `ballast evacuate <replica> --off`, and run uninstall again"
+		return "replicas are emptied as a person asked, which no freeze ends: wait for it, " +
+			"or take it back with `ballast evacuate <replica> --off`, and run uninstall again"
 	}
 	return ""
 }
