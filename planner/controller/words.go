@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"ballast/planner/store"
+	"ballast/planner/telemetry"
 )
 
 // heard is what people's words on the plan ConfigMap were when somebody saw it last: the watch, or who read or wrote it.
@@ -43,6 +44,9 @@ func (l *Loop) lastWords() []byte {
 
 // PlanGone takes the plan ConfigMap as it was when somebody deleted it.
 func (l *Loop) PlanGone(cm *corev1.ConfigMap) {
+	defer func() {
+		_ = l.caught(telemetry.PhaseWatch, recover()) // it is told of there
+		l.Changed()
+	}()
 	l.hear(cm)
-	l.Changed()
 }

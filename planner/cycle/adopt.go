@@ -151,6 +151,7 @@ func (a *adoption) frame() {
 	}
 	a.next.FreeReplicas = byWorkload(a.in.Config.Partition)
 	a.next.MaxReplicas = a.mostHeld(maxReplicas(a.in.Config.Partition, a.next))
+	a.reportCap()
 	a.optOut()
 	if before != a.next.Mode && a.in.InForce != nil {
 		a.notes = append(a.notes, fmt.Sprintf("mode %s instead of %s", a.next.Mode, before))
@@ -208,6 +209,17 @@ func (a *adoption) mostClusters() int {
 	}
 	replicas := max(a.next.MaxReplicas, 1)
 	return max(most, (len(a.fleet.Clusters)+replicas-1)/replicas)
+}
+
+// reportCap says that the cap is too small for the fleet: a replica has more, and who wrote the number hears of it nowhere else.
+func (a *adoption) reportCap() {
+	configured, most := a.in.Config.Partition.MaxClustersPerReplica, a.mostClusters()
+	if most <= configured {
+		return
+	}
+	a.found = append(a.found, problem.Problem{Phase: problem.PhasePartition, Kind: "CapTooSmall", Message: fmt.Sprintf(
+		"partition.maxClustersPerReplica is %d, and %s on %s at most are %d on one: raise it, or partition.maxReplicas",
+		configured, problem.Plural(len(a.fleet.Clusters), "cluster"), problem.Plural(a.next.MaxReplicas, "replica"), most)})
 }
 
 func byWorkload(p config.Partition) bool { return p.Replicas != nil && p.Replicas.Workload }

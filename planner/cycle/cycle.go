@@ -71,8 +71,8 @@ func (c *cycle) unsaid() bool {
 		return false
 	}
 	c.problem(problem.Problem{Phase: problem.PhaseDiscover, Subject: c.in.Workload.Name, Kind: "EnvUnknown", Message: fmt.Sprintf(
-		"%s of %s %q comes from a reference (valueFrom or envFrom), the pods do not bear out what a ConfigMap says it holds, and none says who has %q: there is no plan until the pods do "+
-			"(their metrics on port 8082 must be reachable, or in Prometheus), or until the env has a value of its own, as a number",
+		"%s of %s %q comes from a reference (valueFrom or envFrom), the pods do not bear out what a ConfigMap says it holds, "+
+			"and none says who has %q: there is no plan until the pods do (their metrics on port 8082 must be reachable, or in Prometheus), or until the env has a value of its own, as a number",
 		plan.EnvReplicas, c.in.Workload.Kind, c.in.Workload.Name, name), Keeps: true})
 	return true
 }

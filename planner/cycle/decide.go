@@ -61,6 +61,7 @@ func (c *cycle) goesOn(p plan.Plan) bool {
 // forget drops what was remembered of a rollout that is none: the next one must not take it for its own.
 func (c *cycle) forget(a *adoption) {
 	if a.next.Rollout == nil {
+		c.forgetMoved()
 		m := &c.out.Memory.Changes
 		m.Cause, m.Why, m.Target, m.BySecret = "", "", nil, false
 	}

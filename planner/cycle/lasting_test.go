@@ -318,3 +318,29 @@ func TestAWorkloadThatOptedOutIsLevelledAboveMaxReplicas(t *testing.T) {
 		t.Errorf("%d waves, %d replicas: %v", len(w.waves), w.in.InForce.Replicas, messages(w.last))
 	}
 }
+
+// TestACapTooSmallForTheFleetRests: three replicas of two clusters each are no home for 25. It asked for the same moves for ever.
+func TestACapTooSmallForTheFleetRests(t *testing.T) {
+	for mode, rollout := range rolloutsOf() {
+		t.Run(mode, func(t *testing.T) {
+			w := newLiveWorld(skewed(25)...)
+			w.in.Config.Rollout = rollout
+			w.in.Config.Partition.MaxClustersPerReplica, w.in.Config.Partition.MaxReplicas = 2, ptr.To(3)
+			for range 24 * 60 {
+				w.step(time.Minute)
+			}
+			writes := w.writes
+			for range 24 * 60 {
+				w.step(time.Minute)
+			}
+			if w.writes != writes || !slices.Contains(problems(w.last), "partition/CapTooSmall/") {
+				t.Errorf("%d plans on the second day, told %v", w.writes-writes, problems(w.last))
+			}
+			for replica := range 3 {
+				if n := len(w.on(replica)); n > 9 {
+					t.Errorf("replica %d has %d clusters, want 9 at most", replica, n)
+				}
+			}
+		})
+	}
+}

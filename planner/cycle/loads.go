@@ -69,9 +69,9 @@ const justMoved = 20 * time.Minute
 
 // noteMoved remembers, whatever the mode, which clusters a rollout under way has moved.
 func (c *cycle) noteMoved(r plan.Rollout) {
+	c.forgetMoved()
 	m := &c.out.Memory.Changes
 	moved := maps.Clone(m.Moved)
-	maps.DeleteFunc(moved, func(_ string, at time.Time) bool { return c.in.Now.Sub(at) >= justMoved })
 	for name := range MovedBy(r) {
 		if moved == nil {
 			moved = map[string]time.Time{}
@@ -79,6 +79,13 @@ func (c *cycle) noteMoved(r plan.Rollout) {
 		moved[name] = c.in.Now
 	}
 	m.Moved = moved
+}
+
+// forgetMoved drops those that did not move lately.
+func (c *cycle) forgetMoved() {
+	m := &c.out.Memory.Changes
+	m.Moved = maps.Clone(m.Moved)
+	maps.DeleteFunc(m.Moved, func(_ string, at time.Time) bool { return c.in.Now.Sub(at) >= justMoved })
 }
 
 // loadsOf turns a table into loads: normalize, then index. references are the plan's, and come back with those of

@@ -175,8 +175,10 @@ func pinsBeyond(s *snapshot) *proposed {
 func (s *snapshot) pinnedBeyond(counts func(name string) bool) (replicas int, why string) {
 	replicas = s.next.Replicas
 	for _, name := range slices.Sorted(maps.Keys(s.pins)) {
-		_, known := s.next.Clusters[name]
-		if pin := s.pins[name]; known && counts(name) && pin >= replicas && pin < s.next.MaxReplicas {
+		if _, known := s.next.Clusters[name]; !known || !counts(name) {
+			continue
+		}
+		if pin := s.pins[name]; pin >= replicas && pin < s.next.MaxReplicas {
 			replicas, why = pin+1, fmt.Sprintf("%s is pinned to replica %d", name, pin)
 		}
 	}

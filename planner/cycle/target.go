@@ -195,7 +195,8 @@ func (s *snapshot) waitsFor(p *proposed, o rollout.Options) (kind, waits string,
 		return "BudgetWaits", waits, told
 	}
 	atOnce := p.atOnce || p.asked && p.want.Replicas != s.next.Replicas // which the budget may have put off
-	if again := s.restartAgain(); p.cause == change.Balance && !atOnce && !again.IsZero() && s.restarts(p.want, o) {
+	waitsItsTurn := p.cause == change.Balance && !atOnce
+	if again := s.restartAgain(); waitsItsTurn && !again.IsZero() && s.restarts(p.want, o) {
 		return "RestartWaits", fmt.Sprintf("waits until %s, since every replica restarts for it, and did so at %s (change.restarts.every is %s); rollout.live restarts none",
 			again.UTC().Format(time.RFC3339), s.changes.Restarted.UTC().Format(time.RFC3339), time.Duration(s.in.Config.Change.Restarts.Every)), nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -38,7 +39,7 @@ func refer(ctx context.Context, r client.Reader, namespace string, c corev1.Cont
 		ref := e.ValueFrom.ConfigMapKeyRef
 		data, err := readConfigMap(ctx, r, namespace, ref.Name)
 		value, found := data[ref.Key]
-		if err == nil && !found && (ref.Optional == nil || !*ref.Optional) {
+		if required := !ptr.Deref(ref.Optional, false); err == nil && !found && required {
 			err = errUnseen // a pod that starts now does not run; those that run started with a value
 		}
 		return value, err

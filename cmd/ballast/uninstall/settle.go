@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -69,7 +70,7 @@ func (o *options) settle(ctx context.Context, c client.Client, workload string) 
 			return !goesOn, err
 		}
 		last = doc.Plan.Rollout
-		if wish := wishOf(doc); wish != "" {
+		if wish := o.wishOf(doc); wish != "" {
 			return false, errors.New(wish)
 		}
 		if !doc.Paused {
@@ -77,24 +78,26 @@ func (o *options) settle(ctx context.Context, c client.Client, workload string) 
 		}
 		return false, nil
 	})
-	if err != nil {
-		thaw, end := context.WithTimeout(context.WithoutCancel(ctx), thawWithin)
-		defer end()
-		err = errors.Join(err, o.thaw(thaw, c)) // what goes on goes on as before
+	if err == nil {
+		return nil
 	}
 	if errors.Is(err, context.DeadlineExceeded) && last != nil {
-		return fmt.Errorf("it did not end within %s and is at %s, in mode %s: see `ballast status`, and run uninstall again, "+
+		err = fmt.Errorf("it did not end within %s and is at %s, in mode %s: see `ballast status`, and run uninstall again, "+
 			"with a longer --timeout if need be", o.timeout, last.Stage, last.Mode)
 	}
-	return err
+	thaw, end := context.WithTimeout(context.WithoutCancel(ctx), thawWithin)
+	defer end()
+	return errors.Join(err, o.thaw(thaw, c)) // what goes on goes on as before
 }
 
 // wishOf says what a person asked for that goes on under a freeze, move after move; empty: nothing.
-func wishOf(doc plan.Document) string {
+func (o *options) wishOf(doc plan.Document) string {
+	cordons, _ := plan.ParseCordons(doc.Cordon) // what cannot be read empties nothing
+	emptied := slices.ContainsFunc(cordons, func(c plan.Cordon) bool { return o.now().Before(c.Until) })
 	switch {
 	case doc.Rollback != "":
 		return "a rollback goes on, which no freeze ends: wait for it, or take it back with `ballast rollback --off`, and run uninstall again"
-	case doc.Cordon != "":
+	case emptied:
 		return "replicas are emptied as a person asked, which no freeze ends: wait for it, " +
 			"or take it back with `ballast evacuate <replica> --off`, and run uninstall again"
 	}

@@ -83,7 +83,8 @@ func Confirmed(in input.Inputs, fleet discover.Fleet) *string {
 	seen, confirmed := shownOwners(in, fleet), false
 	for i, c := range fleet.Clusters {
 		owner, shown := seen[c.Shard.ID]
-		if !shown || c.Skip || c.Implicit || c.Explicit.State == discover.ShardValid {
+		byAlgorithm := !c.Skip && !c.Implicit && c.Explicit.State != discover.ShardValid
+		if !shown || !byAlgorithm {
 			continue
 		}
 		if owner != given[i] {
@@ -113,8 +114,8 @@ func shownOwners(in input.Inputs, fleet discover.Fleet) map[string]int {
 }
 
 // Unsaid is the first cluster of which nobody can say who owns it, where the number of replicas that Argo CD counts with
-// cannot be seen, nor what its reference says: no pod says that it has it, and its Secret names no replica below those that run. One without
-// Applications is nobody's. Empty: there is none.
+// cannot be seen, nor what its reference says: no pod says that it has it, and its Secret names no replica below those that
+// run. One without Applications is nobody's. Empty: there is none.
 func Unsaid(in input.Inputs, fleet discover.Fleet) string {
 	if !in.Workload.EnvUnknown || in.Workload.EnvSaid != nil {
 		return ""
