@@ -66,4 +66,12 @@ func keepsATrip(t *testing.T, server *rest.Config) {
 		}
 		b.must(b.client.Delete(b.ctx, b.planMap()))
 	}
+	cycle()
+	b.must(b.client.Delete(b.ctx, b.planMap()))
+	l.heard = heard{known: true} // who heard of no word, since the annotation was too long to be kept
+	cycle()
+	cycle()
+	if got := b.planMap().Annotations[plan.AnnotationTripped]; got != "a wave did harm" || l.memory.Changes.Trip == nil {
+		t.Errorf("tripped %q, trip %+v, though nobody ended it", got, l.memory.Changes.Trip)
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/discover"
 	"ballast/planner/measure"
 	"ballast/planner/partition"
 	"ballast/planner/plan"
@@ -264,4 +265,26 @@ func TestALooseCapacityIsDealtLevel(t *testing.T) {
 			t.Fatalf("%d replicas, the fullest with %d; want %d and %d", got.Replicas, slices.Max(got.Loads), packed.Replicas, want)
 		}
 	})
+}
+
+// TestWhatIsAboveTheCapacityIsMendedWhateverItCosts: of 60 equal clusters 31 are on one of two replicas. To deal them anew moves
+// half of them for 3 %, which does not pay; only a capacity below that asks for it.
+func TestWhatIsAboveTheCapacityIsMendedWhateverItCosts(t *testing.T) {
+	for capacity, most := range map[config.Decimal]int{"0.52": 31, "0.51": 30} {
+		w := newWorld(slices.Repeat([]float64{10}, 60)...)
+		w.in.Config.Partition.Capacity, w.in.Config.Partition.Replicas = &capacity, &config.Replicas{Fixed: 2}
+		w.in.Workload.Replicas, w.in.Workload.ReadyReplicas, w.in.Workload.UpdatedReplicas, w.in.Workload.CurrentReplicas = 2, 2, 2, 2
+		w.in.Workload.EnvReplicas = ptr.To("2")
+		for i := range w.in.Discovered.Secrets {
+			w.in.Discovered.Secrets[i].Shard = discover.ShardValue{State: discover.ShardValid, N: i / 31}
+		}
+		w.run(30)
+		has := map[int]int{}
+		for _, row := range w.in.InForce.Clusters {
+			has[row.Replica]++
+		}
+		if diff := cmp.Diff(map[int]int{0: most, 1: 60 - most}, has); diff != "" {
+			t.Errorf("with a capacity of %s (-want +got):\n%s", capacity, diff)
+		}
+	}
 }
