@@ -2,9 +2,11 @@ package webhook
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -65,8 +67,24 @@ func TestAPlansReviewWeighsWhatIsDecoded(t *testing.T) {
 			}
 		})
 	}
-	if parseMost > parseBudget || plan.MaxBytes*parseCost < parseMost {
-		t.Error("what weighs most does not fit into the budget, or nothing weighs so much")
+	if plan.MaxBytes*parseCost < parseMost || plan.MaxBytes*answerCost+16<<10*2*parseCost > parseLight {
+		t.Error("nothing weighs most, or 16 KiB of pins beside the largest plan are not light")
+	}
+}
+
+// TestNoHeavyReviewsKeepAPinWaiting, however many of them there are and whatever they weigh.
+func TestNoHeavyReviewsKeepAPinWaiting(t *testing.T) {
+	attacker, honest := netip.MustParseAddr("192.0.2.66"), netip.MustParseAddr("192.0.2.1")
+	for _, weight := range []int64{parseLight + 1, parseMost / 2, parseMost/2 + 1, parseMost} {
+		p := newParses()
+		for p.of(weight).tryAcquire(attacker, weight) {
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		_ = p.of(weight).acquire(ended, attacker, weight) // one more, which has waited and gone
+		if !p.of(parseLight).tryAcquire(honest, parseLight) {
+			t.Errorf("beside reviews that weigh %d a pin waits", weight)
+		}
 	}
 }
 

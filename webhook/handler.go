@@ -110,14 +110,28 @@ func readPlanObjects(rv *review) (object, old PlanObject, err error) {
 
 // The memory that a review of the plan takes beside its body. A node of YAML takes 160 bytes, its place in its parent 8
 // to 16 and its text 8, and two bytes of a flow sequence make one: up to 100 bytes a byte. An answer that puts a plan
-// back holds it as text, as a patch, in base64 and in the answer. What weighs more than parseMost counts as that: two
-// of those are never decoded at once, and beside one there is room for pins of people's.
+// back holds it as text, as a patch, in base64 and in the answer. What weighs more than parseMost counts as that. People's
+// pins, beside the largest plan, weigh no more than parseLight: those have a budget of their own, so that no flood of heavier
+// reviews keeps one waiting, however many of them fit in beside each other.
 const (
-	parseBudget = 64 << 20
-	parseMost   = 48 << 20
-	parseCost   = 100 // a byte of text that is decoded
-	answerCost  = 8   // a byte of the plan that may be put back
+	parseLight = 16 << 20
+	parseMost  = 48 << 20
+	parseCost  = 100 // a byte of text that is decoded
+	answerCost = 8   // a byte of the plan that may be put back
 )
+
+// parses are the budgets of what is decoded.
+type parses struct{ light, heavy *budget }
+
+func newParses() parses { return parses{newBudget(parseLight), newBudget(parseMost)} }
+
+// of is the budget that a weight is taken from.
+func (p parses) of(weight int64) *budget {
+	if weight <= parseLight {
+		return p.light
+	}
+	return p.heavy
+}
 
 // weight is what a review of the plan takes, told before anything of it is decoded. A plan that was read before is not
 // decoded.
@@ -146,7 +160,7 @@ type handler struct {
 	kind
 	plans   Plans
 	bodies  *bodies
-	parses  *budget
+	parses  parses
 	metrics *Metrics
 	log     logr.Logger
 }
@@ -154,7 +168,7 @@ type handler struct {
 // NewHandler serves the four webhooks under their paths.
 func NewHandler(plans Plans, metrics *Metrics, log logr.Logger) http.Handler {
 	mux := http.NewServeMux()
-	bodies, parses := newBodies(), newBudget(parseBudget)
+	bodies, parses := newBodies(), newParses()
 	for _, k := range kinds() {
 		mux.Handle("POST "+k.path, &handler{k, plans, bodies, parses, metrics, log.WithValues("webhook", k.name)})
 	}
@@ -166,7 +180,7 @@ func NewHandler(plans Plans, metrics *Metrics, log logr.Logger) http.Handler {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out, weight, err := h.call(w, r)
 	if weight > 0 {
-		defer h.parses.release(weight)
+		defer h.parses.of(weight).release(weight)
 		// A plan may be answered with a plan, for which whoever does not read holds its part of the budget.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stalledAfter)) // one without deadlines is a test's
 	}
@@ -220,7 +234,7 @@ func (h *handler) reserve(r *http.Request, s *State, rv *review) (int64, error) 
 	weight := rv.weight(s.kept())
 	ctx, cancel := context.WithTimeout(r.Context(), busyAfter)
 	defer cancel()
-	if h.parses.acquire(ctx, callerOf(r), weight) != nil {
+	if h.parses.of(weight).acquire(ctx, callerOf(r), weight) != nil {
 		return 0, errBusy
 	}
 	return weight, nil

@@ -451,7 +451,7 @@ func under(t *testing.T) (*served, *bodies) {
 	t.Helper()
 	mux, shared := http.NewServeMux(), newBodies()
 	for _, k := range kinds() {
-		mux.Handle("POST "+k.path, &handler{k, &plans{known: withPlan(nil, nil)}, shared, newBudget(parseBudget), NewMetrics(prometheus.NewRegistry()), logr.Discard()})
+		mux.Handle("POST "+k.path, &handler{k, &plans{known: withPlan(nil, nil)}, shared, newParses(), NewMetrics(prometheus.NewRegistry()), logr.Discard()})
 	}
 	s := serve(t, mux, nil)
 	s.install(t, 2, time.Now().Add(time.Hour))

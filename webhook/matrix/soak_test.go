@@ -130,7 +130,7 @@ func (s *site) rollingRestarts(t *testing.T) {
 	s.setFailurePolicy(t, admissionregistration.Fail)
 	defer s.setFailurePolicy(t, admissionregistration.Ignore)
 	id := s.identify(t)
-	replicas := []*replica{s.start(t, 2*time.Second), s.start(t, 2*time.Second)}
+	replicas := []*replica{s.start(t, lameDuck), s.start(t, lameDuck)}
 	s.endpoints.set(replicas[0].address, replicas[1].address)
 	load, shakes := s.startLoad(t, 8), id.shakes(t)
 	rotated := 0
@@ -164,16 +164,21 @@ func (s *site) rollingRestarts(t *testing.T) {
 	}
 }
 
-// restart replaces one replica, and calls during while the old one still answers and the new one already does.
+// lameDuck is how long a replica answers after its stop began.
+const lameDuck = 2 * time.Second
+
+// restart replaces one replica, and calls during while the old one still answers and the new one already does. The endpoint
+// goes only after the stop began, kube-proxy and the API server learn of it later, and well before the lame duck is over,
+// however long during takes.
 func (s *site) restart(t *testing.T, replicas []*replica, i int, during func()) {
 	t.Helper()
-	old, next := replicas[i], s.start(t, 2*time.Second)
+	old, next := replicas[i], s.start(t, lameDuck)
 	replicas[i] = next
-	stopped := old.stopping()
-	// The endpoint goes only after the stop began: kube-proxy and the API server learn of it later.
 	s.endpoints.set(old.address, replicas[0].address, replicas[1].address)
+	stopped, gone := old.stopping(), make(chan struct{})
+	time.AfterFunc(lameDuck/2, func() { s.endpoints.set(replicas[0].address, replicas[1].address); close(gone) })
 	during()
-	s.endpoints.set(replicas[0].address, replicas[1].address)
+	<-gone
 	<-stopped
 	old.stopWatch()
 }
