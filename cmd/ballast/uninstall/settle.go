@@ -17,12 +17,29 @@ import (
 
 	"ballast/cmd/ballast/connect"
 	"ballast/planner/conflicts"
+	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
 
-// leads is for how long after its Lease was renewed last a planner is believed to be there: a rolling update of it takes
-// less.
+// leads is for how long after its Lease was seen to be renewed last a planner is believed to be there: a rolling update of it
+// takes less.
 const leads = time.Minute
+
+// heartbeat is a Lease as it was read last. Its times are of the leader's clock, and this machine's may be another: only that it
+// changes shows that somebody leads.
+type heartbeat struct {
+	renewed metav1.MicroTime
+	seen    time.Time // when it was first read so
+}
+
+// beats reports whether the Lease was renewed within that time, as far as can be told yet.
+func (h *heartbeat) beats(lease *coordinationv1.Lease, now time.Time) bool {
+	renewed := ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{})
+	if h.seen.IsZero() || !renewed.Equal(&h.renewed) {
+		h.renewed, h.seen = renewed, now
+	}
+	return ptr.Deref(lease.Spec.HolderIdentity, "") != "" && now.Sub(h.seen) < leads
+}
 
 // thawWithin is how long the freeze may take to go where the command ends without success.
 const thawWithin = 10 * time.Second
@@ -49,9 +66,28 @@ func (o *options) underWay(ctx context.Context, c client.Client, doc plan.Docume
 	if of := lease.Annotations[conflicts.AnnotationPlan]; of != "" && of != o.cluster.Namespace+"/"+o.plan {
 		return false, nil // another installation's, which ends no rollout of this one
 	}
-	held := ptr.Deref(lease.Spec.HolderIdentity, "") != ""
-	renewed := ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{})
-	return held && o.now().Sub(renewed.Time) < leads, nil
+	return o.heartbeat.beats(&lease, o.now()), nil
+}
+
+// settled is the workload once the rollout under way has ended, and nothing begins after it. Where that fails, what goes on goes
+// on as before.
+func (o *options) settled(ctx context.Context, c client.Client, workload string) (plan.Target, discover.Workload, error) {
+	target, w, err := func() (target plan.Target, w discover.Workload, err error) {
+		if err = o.settle(ctx, c, workload); err != nil {
+			return target, w, fmt.Errorf("waiting for the rollout under way: %w", err)
+		}
+		target, w, goesOn, err := o.target(ctx, c)
+		if err == nil && goesOn {
+			err = errors.New("another rollout began meanwhile: run uninstall again")
+		}
+		return target, w, err
+	}()
+	if err == nil {
+		return target, w, nil
+	}
+	thaw, cancel := context.WithTimeout(context.WithoutCancel(ctx), thawWithin) // the command's own time may be over
+	defer cancel()
+	return target, w, errors.Join(err, o.thaw(thaw, c))
 }
 
 // settle has the rollout under way end, and nothing begin after it: a wave comes to its end, what restarts goes on to its own,
@@ -85,9 +121,7 @@ func (o *options) settle(ctx context.Context, c client.Client, workload string) 
 		err = fmt.Errorf("it did not end within %s and is at %s, in mode %s: see `ballast status`, and run uninstall again, "+
 			"with a longer --timeout if need be", o.timeout, last.Stage, last.Mode)
 	}
-	thaw, end := context.WithTimeout(context.WithoutCancel(ctx), thawWithin)
-	defer end()
-	return errors.Join(err, o.thaw(thaw, c)) // what goes on goes on as before
+	return err
 }
 
 // wishOf says what a person asked for that goes on under a freeze, move after move; empty: nothing.

@@ -54,26 +54,33 @@ func TestARolloutEndsBeforeBallastGoes(t *testing.T) {
 	now := fixture.Noon
 	for name, test := range map[string]struct {
 		renewed time.Time
+		step    time.Duration // which this machine's clock goes with each look
 		back    int32
 		timeout time.Duration
 		says    string
 	}{
-		"a planner ends it": {now.Add(-2 * time.Second), 4, time.Minute, ""},
-		"it does not end": {now.Add(-2 * time.Second), 0, 50 * time.Millisecond,
+		"a planner ends it": {now.Add(-2 * time.Second), time.Second, 4, time.Minute, ""},
+		"a planner whose clock is an hour behind this machine's": {now.Add(-time.Hour), time.Second, 4, time.Minute, ""},
+		"it does not end": {now.Add(-2 * time.Second), 0, 0, 50 * time.Millisecond,
 			"it did not end within 50ms and is at Draining, in mode x0y: see `ballast status`, and run uninstall again, with a longer --timeout if need be"},
-		"nobody leads, and all is stopped": {now.Add(-2 * time.Minute), 4, time.Minute, "has no replicas, and nobody would bring them back"},
+		"nobody leads, and all is stopped":                    {now.Add(-2 * time.Minute), time.Second, 0, time.Minute, "has no replicas, and nobody would bring them back"},
+		"nobody leads, and the one who did was an hour ahead": {now.Add(time.Hour), time.Second, 0, time.Minute, "has no replicas, and nobody would bring them back"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := &options{plan: "ballast-plan", history: "ballast-history", timeout: test.timeout, keepPlan: true, every: time.Millisecond, now: func() time.Time { return now }}
+			o := &options{plan: "ballast-plan", history: "ballast-history", timeout: test.timeout, keepPlan: true, every: time.Millisecond, now: func() time.Time { now = now.Add(test.step); return now }}
 			o.cluster.Namespace = "argocd"
 			c := leading(t, o, test.renewed, test.back)
 			_, w, goesOn, err := o.target(t.Context(), c)
 			if err == nil && goesOn {
-				if err = o.settle(t.Context(), c, fixture.ControllerName); err == nil {
-					_, w, goesOn, err = o.target(t.Context(), c)
-				}
+				goesOn = false
+				_, w, err = o.settled(t.Context(), c, fixture.ControllerName)
 			}
 			if test.says != "" {
+				cm := &corev1.ConfigMap{}
+				fixture.MustDo(t, c.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: o.plan}, cm))
+				if cm.Annotations[plan.AnnotationPaused] != "" {
+					t.Error("its freeze stays")
+				}
 				if err == nil || !strings.Contains(err.Error(), test.says) {
 					t.Errorf("it ends with %v, want %q", err, test.says)
 				}
@@ -103,7 +110,7 @@ func TestWhatNoFreezeEndsIsNamed(t *testing.T) {
 			metav1.SetMetaDataAnnotation(&cm.ObjectMeta, annotation, "1=2026-11-21T12:00:00Z")
 			fixture.MustDo(t, c.Update(t.Context(), cm))
 		}
-		if err := o.settle(t.Context(), c, fixture.ControllerName); err == nil || !strings.Contains(err.Error(), says) {
+		if _, _, err := o.settled(t.Context(), c, fixture.ControllerName); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("with %q it ends with %v, want %q", annotation, err, says)
 		}
 		fixture.MustDo(t, c.Get(t.Context(), key, cm))

@@ -48,6 +48,8 @@ type options struct {
 	timeout  time.Duration
 	every    time.Duration // between two looks at a rollout
 	now      func() time.Time
+
+	heartbeat heartbeat
 }
 
 // NewCommand makes `ballast uninstall`.
@@ -59,7 +61,7 @@ func NewCommand() *cobra.Command {
 		Long: `uninstall takes ballast out in the order that leaves no cluster without an owner:
 
   0. a rollout under way ends, and nothing begins after it: a freeze has the planner end its wave, and replicas that
-     rollout.x0y stopped come back; where no planner leads, nobody ends it, and what is done stays
+     rollout.x0y stopped come back; where no planner leads (for a minute none renews its Lease), nobody ends it, and what is done stays
   1. break-glass: every write passes but one to data.plan, and what the API server's policies refuse; the planner stops writing
   2. ARGOCD_CONTROLLER_REPLICAS becomes spec.replicas, so that Argo CD's own algorithm finds an owner for clusters added later;
      where it differs, this restarts the application-controller once. A workload that opted out of ballast keeps its own
@@ -102,14 +104,8 @@ func (o *options) run(ctx context.Context, in io.Reader, out io.Writer) error {
 		return errors.New("nothing was changed")
 	}
 	if goesOn {
-		say.To(out, "- a rollout is under way: it ends first, and nothing begins after it\n")
-		if err := o.settle(ctx, c, target.Name); err != nil {
-			return fmt.Errorf("waiting for the rollout under way: %w", err)
-		}
-		if target, w, goesOn, err = o.target(ctx, c); err == nil && goesOn {
-			err = errors.New("another rollout began meanwhile: run uninstall again")
-		}
-		if err != nil {
+		say.To(out, "- a rollout is under way: it ends first, and nothing begins after it (where the planner's Lease is not renewed for %s, nobody ends it)\n", leads)
+		if target, w, err = o.settled(ctx, c, target.Name); err != nil {
 			return err
 		}
 	}
