@@ -63,7 +63,7 @@ func (c *cycle) forget(a *adoption) {
 	if a.next.Rollout == nil {
 		c.forgetMoved()
 		m := &c.out.Memory.Changes
-		m.Cause, m.Why, m.Target, m.BySecret = "", "", nil, false
+		m.Cause, m.Why, m.Target, m.BySecret, m.Recalled = "", "", nil, false, false
 	}
 }
 
@@ -345,7 +345,9 @@ func (c *cycle) advance(a *adoption) {
 	switch progress.Outcome {
 	case rollout.TurnedBack, rollout.Reverted, rollout.GaveUp:
 		c.out.Memory.HoldOff = c.in.Now
-		if next.Rollout == nil {
+		m := &c.out.Memory.Changes
+		m.Recalled = m.Recalled || s.turnsBack != ""
+		if next.Rollout == nil && !m.Recalled {
 			c.failed(*a.next.Rollout, progress.Why)
 		}
 	}

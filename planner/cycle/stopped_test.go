@@ -100,6 +100,9 @@ func TestBreakGlassLeavesNoFleetStopped(t *testing.T) {
 			if w.in.InForce.Rollout != nil {
 				t.Fatalf("the rollout goes on under break-glass: %+v", w.in.InForce.Rollout)
 			}
+			if got := w.last.Memory.Changes.Failures; got != nil {
+				t.Errorf("a person's word is remembered as a rollout that failed: %+v", got)
+			}
 			writes := w.writes
 			w.secret("c003").Shard = discover.ShardValue{State: discover.ShardValid, N: 0}
 			w.in.Workload.Replicas = before + 3

@@ -172,6 +172,7 @@ type Changes struct {
 	Cause     change.Cause         `json:"cause,omitempty"`    // of the rollout under way
 	Why       string               `json:"why,omitempty"`      // it began, in words
 	BySecret  bool                 `json:"bySecret,omitempty"` // a Secret's pin asked for it
+	Recalled  bool                 `json:"recalled,omitempty"` // it was taken back by what has nothing to do with it: a person's word, a fleet that is not seen
 	PinFailed time.Time            `json:"pinFailed,omitzero"` // when a rollout failed that a Secret's pin asked for last
 	Ledger    change.Ledger        `json:"ledger,omitempty"`   // moves that were made
 	Pinned    map[string]time.Time `json:"pinned,omitempty"`   // clusters whose pins or repairs were counted, and when
