@@ -109,7 +109,8 @@ func (v *Verdict) notePlanActs(object, old PlanObject) {
 }
 
 // noteUnlike notes the acts in a write by the planner's user that the planner never does: it tells of a trip, takes a
-// rollback's request away when it is done, and leaves the rest to people. Whoever has its token acts in its name.
+// rollback's request away when it is done, and leaves the rest to people. Whoever has its token acts in its name; so does it
+// itself where it makes a ConfigMap anew that was deleted, which is noted, since nothing here tells it from a theft.
 func (v *Verdict) noteUnlike(object, old PlanObject) {
 	asked, taken := acts(object, old)
 	own := func(f Field) bool {

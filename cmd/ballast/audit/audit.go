@@ -66,18 +66,22 @@ const auditActs = `The powerful acts, as they stand under REQUESTED; a dash take
     paused=true            freeze: no new decisions
     cordon=3,5             replicas to empty
     rollback-to=12         back to an earlier plan
+    rebase=true            references are taken anew (undo: as they were before)
     tripped=-              ballast stopped itself, and may go on
     accept-discovery=12    so many clusters are right, although there were more
     unmanaged=true         a Secret or the workload opts out
     pin=3                  a Secret's own pin
     secret-type=cluster    a Secret becomes a cluster's, with the annotations that it brings along
     secret-type=-          a Secret is no cluster's any more
-and those that no webhook is asked about (NotAsked): deletions of Secrets (the log does not tell which were a cluster's), of
-the plan, the history and the workload; writes to ballast's ConfigMaps and Secrets, but for its planner's to plan, history
-and key; changes of its webhook configuration and admission policies; writes to the workload's status by others than
-Kubernetes' controllers, which may bring an opt-out along (the log does not tell). Deletions of Secrets are shown in
-namespace argocd, in those that -n names, and in those where the log has shown ballast at work before. A deletion is never
-shown as a dry run: what makes it one stands in the request's body, which the log does not hold. The planner is the
+In the planner's own name they stand where it made a plan ConfigMap anew that somebody had deleted (which is shown,
+too): what people had written there comes back with it. In any other write of its name they are not its own.
+
+Shown are also those that no webhook is asked about (NotAsked): deletions of Secrets (the log does not tell which were a
+cluster's), of the plan, the history and the workload; writes to ballast's ConfigMaps and Secrets, but for its planner's to
+plan, history and key; changes of its webhook configuration and admission policies; writes to the workload's status by
+others than Kubernetes' controllers, which may bring an opt-out along (the log does not tell). Deletions of Secrets are
+shown in namespace argocd, in those that -n names, and in those where the log has shown ballast at work before. A deletion
+is never shown as a dry run: what makes it one stands in the request's body, which the log does not hold. The planner is the
 ServiceAccount ballast-planner of the namespace; --planner-user names the one that you renamed.`
 
 const auditReasons = `Reasons
