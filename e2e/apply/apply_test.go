@@ -31,6 +31,7 @@ func TestApplier(t *testing.T) {
 	config := apiserver.Start(t)
 	cases := map[string]func(*testing.T, *world){
 		"a stamp changes nothing but the shard":                      stampsNothingElse,
+		"a fleet's stamps are one burst, a write to each Secret":     stampsInOneBurst,
 		"thousands of managers keep no stamp away":                   stampsInACrowd,
 		"what must not be written is refused by what is read now":    refusesByWhatIsRead,
 		"a write between read and stamp is kept":                     keepsConcurrentSecretWrite,
@@ -169,6 +170,44 @@ func stampsNothingElse(t *testing.T, w *world) {
 		w.equal(want, &after, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "ResourceVersion", "ManagedFields"), cmpopts.IgnoreTypes(metav1.TypeMeta{}))
 		w.equal([]string{"a-person", apply.FieldManager}, managers(&after))
 	}
+}
+
+// stampsInOneBurst: Argo CD looks again at every ApplicationSet with a cluster generator for each write of a cluster Secret.
+func stampsInOneBurst(t *testing.T, w *world) {
+	const secrets, bystander = 300, "zz"
+	var steps []diff.Step
+	for i := range secrets {
+		steps = append(steps, diff.PatchShard{Secret: w.secret(fmt.Sprintf("c%03d", i), "", nil).Name, Shard: i % 3})
+	}
+	last := w.secret(bystander, "", nil)
+	var list corev1.SecretList
+	w.must(w.client.List(w.ctx, &list, client.InNamespace(w.target.Namespace)))
+	watch, err := w.client.Watch(w.ctx, &corev1.SecretList{}, client.InNamespace(w.target.Namespace), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
+	w.must(err)
+	defer watch.Stop()
+
+	began, applier := time.Now(), apply.New(w.options)
+	for _, result := range applier.Apply(w.ctx, w.target, steps).Results {
+		w.equal(apply.Applied, result.Outcome)
+	}
+	t.Logf("%d stamps took %s", secrets, time.Since(began).Round(time.Millisecond))
+	for _, result := range applier.Apply(w.ctx, w.target, steps).Results {
+		w.equal(apply.Unchanged, result.Outcome)
+	}
+	last.Data["name"] = []byte("the last write")
+	w.must(w.client.Update(w.ctx, last))
+	writes := map[string]int{}
+	for event := range watch.ResultChan() {
+		name := event.Object.(*corev1.Secret).Name
+		if writes[name]++; name == bystander {
+			break
+		}
+	}
+	want := map[string]int{bystander: 1}
+	for _, step := range steps {
+		want[step.(diff.PatchShard).Secret] = 1
+	}
+	w.equal(want, writes)
 }
 
 // stampsInACrowd: the API server would merge two thousand managers with the write, for longer than it lasts.

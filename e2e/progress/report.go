@@ -19,6 +19,7 @@ type event struct {
 	ImportPath string // of what is built
 	Test       string
 	Output     string
+	Elapsed    float64 // seconds, of a test or package that is over
 }
 
 // report is what is known of the packages that are not over.
@@ -27,7 +28,14 @@ type report struct {
 	now     func() time.Time
 	running map[string]*running
 	told    time.Time // when something was printed last
+	slow    []event   // the ends of tests that took long, the slowest first
 }
+
+// What is told of slow tests at the end: who wants the whole to be faster begins there.
+const (
+	slowAfter = 30 * time.Second
+	slowest   = 12
+)
 
 // running is a package whose tests have begun. Output is what its tests said that did not pass yet, in order.
 type running struct {
@@ -99,6 +107,7 @@ func (r *report) line(text []byte) {
 		p.output = append(p.output, e)
 	case "pass", "skip", "fail":
 		p.over(e.Test)
+		r.time(e)
 		if e.Test != "" && e.Action != "fail" {
 			p.output = slices.DeleteFunc(p.output, func(o event) bool { return o.Test == e.Test })
 		}
@@ -124,8 +133,21 @@ func (r *report) end(e event, p *running) {
 	}
 }
 
-// rest prints what was said by packages of which no end came.
+// time remembers a slow test, with what runs under it as one.
+func (r *report) time(e event) {
+	if e.Test == "" || strings.Contains(e.Test, "/") || e.Elapsed < slowAfter.Seconds() {
+		return
+	}
+	r.slow = append(r.slow, e)
+	slices.SortStableFunc(r.slow, func(a, b event) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	r.slow = r.slow[:min(len(r.slow), slowest)]
+}
+
+// rest prints what was said by packages of which no end came, and the slowest tests.
 func (r *report) rest() {
+	for _, e := range r.slow {
+		r.say(fmt.Sprintf("slow \t%s\t%s took %.0fs\n", e.Package, e.Test, e.Elapsed))
+	}
 	for _, name := range r.names() {
 		for _, o := range r.running[name].output {
 			r.say(o.Output)

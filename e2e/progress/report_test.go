@@ -100,3 +100,21 @@ func TestItIsToldByItself(t *testing.T) {
 		t.Errorf("it ends with %v", err)
 	}
 }
+
+// TestTheSlowestTestsAreTold, each with its subtests as one.
+func TestTheSlowestTestsAreTold(t *testing.T) {
+	lines := `{"Action":"start","Package":"a"}
+{"Action":"pass","Package":"a","Test":"TestQuick","Elapsed":29.9}
+{"Action":"pass","Package":"a","Test":"TestSlow/one","Elapsed":50}
+{"Action":"pass","Package":"a","Test":"TestSlow","Elapsed":61.4}
+{"Action":"fail","Package":"a","Test":"TestSlower","Elapsed":100}
+{"Action":"pass","Package":"a","Elapsed":200}
+`
+	var out bytes.Buffer
+	if err := follow(strings.NewReader(lines), &out, time.Now, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("slow \ta\tTestSlower took 100s\nslow \ta\tTestSlow took 61s\n", out.String()); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
