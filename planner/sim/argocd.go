@@ -33,8 +33,37 @@ func (f *Fleet) Algorithm(cluster string, env int) int {
 	return int(f.Draw(uint64(min(env, f.Found)), "algorithm", cluster))
 }
 
+// First is the Secret that stands for a Secret's server: itself, unless it is another one's twin.
+func (f *Fleet) First(secret string) string {
+	if first, twin := f.Twins[secret]; twin {
+		return first
+	}
+	return secret
+}
+
+// ServerOf is a Secret's server.
+func (f *Fleet) ServerOf(secret string) string { return Server(f.First(secret)) }
+
+// SecretsOf are the Secrets of a Secret's server.
+func (f *Fleet) SecretsOf(secret string) []string {
+	if len(f.Twins) == 0 {
+		return []string{secret}
+	}
+	first := f.First(secret)
+	return slices.DeleteFunc(slices.Clone(f.Clusters), func(other string) bool { return f.First(other) != first })
+}
+
+// heard is the Secret that a pod goes by: Argo CD keeps one a server, the one it heard of last.
+func (f *Fleet) heard(p *Pod, cluster string) string {
+	secrets := f.SecretsOf(cluster)
+	if len(secrets) == 1 {
+		return secrets[0]
+	}
+	return secrets[f.Draw(uint64(len(secrets)), "heard", cluster, strconv.Itoa(p.Ordinal))]
+}
+
 func (f *Fleet) owns(p *Pod, cluster string) bool {
-	shard, stamped := f.Shards[cluster]
+	shard, stamped := f.Shards[f.heard(p, cluster)]
 	if !stamped && p.Env > 1 {
 		shard = f.Algorithm(cluster, p.Env)
 	}
@@ -46,7 +75,9 @@ func (f *Fleet) owns(p *Pod, cluster string) bool {
 func (f *Fleet) Own(now time.Time) {
 	for _, p := range f.Pods {
 		for _, c := range f.Clusters {
-			f.own(p, c, now)
+			if f.First(c) == c {
+				f.own(p, c, now)
+			}
 		}
 	}
 }
@@ -78,6 +109,7 @@ func (f *Fleet) own(p *Pod, c string, now time.Time) {
 
 // Nudge wakes a cluster's owner. One that has not heard of the Secret yet does nothing.
 func (f *Fleet) Nudge(cluster string, now time.Time) {
+	cluster = f.First(cluster)
 	lag := time.Duration(f.Draw(uint64(f.Informer/time.Second)+1, "informer", cluster)) * time.Second
 	for _, p := range f.Pods {
 		heard := !now.Before(p.Gained[cluster].Add(lag))
@@ -98,7 +130,7 @@ func (p *Pod) waits(cluster string) bool {
 func (f *Fleet) Owners(cluster string) []int {
 	var owners []int
 	for i, p := range f.Pods {
-		if _, owns := p.Gained[cluster]; owns {
+		if _, owns := p.Gained[f.First(cluster)]; owns {
 			owners = append(owners, i)
 		}
 	}
@@ -109,7 +141,7 @@ func (f *Fleet) Owners(cluster string) []int {
 // Working reports whether anybody works on a cluster.
 func (f *Fleet) Working(cluster string) bool {
 	for _, p := range f.Pods {
-		if _, took := p.Took[cluster]; took {
+		if _, took := p.Took[f.First(cluster)]; took {
 			return true
 		}
 	}
@@ -163,7 +195,7 @@ func (f *Fleet) report(p *Pod, now time.Time) ownership.PodReport {
 func (f *Fleet) Observation(reports []ownership.PodReport, found discover.Fleet) ownership.Observation {
 	apps := ownership.Applications{}
 	for _, c := range f.Clusters {
-		apps[Server(c)] = 1
+		apps[f.ServerOf(c)] = 1
 	}
 	return ownership.Join(reports, found, apps)
 }

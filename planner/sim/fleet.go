@@ -67,6 +67,7 @@ type Fleet struct {
 	Broken      map[int]bool      // ordinals whose pods are not ready, whatever becomes of them
 	Dies        map[int]time.Time // ordinals whose container is killed for its memory again and again, since when
 	Unreachable map[string]bool   // clusters that nobody can connect
+	Twins       map[string]string // Secrets of another one's server, and which that is
 
 	acted time.Time // when the StatefulSet's controller acted last
 }
@@ -74,7 +75,7 @@ type Fleet struct {
 // NewFleet has those clusters and no pod yet.
 func NewFleet(seed uint64, timing Timing, clusters []string) *Fleet {
 	return &Fleet{Timing: timing, Seed: seed, Clusters: clusters, Shards: map[string]int{}, Pods: map[int]*Pod{},
-		Broken: map[int]bool{}, Dies: map[int]time.Time{}, Unreachable: map[string]bool{}}
+		Broken: map[int]bool{}, Dies: map[int]time.Time{}, Unreachable: map[string]bool{}, Twins: map[string]string{}}
 }
 
 // Draw is a number below n that only the seed and the words decide.

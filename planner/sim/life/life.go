@@ -122,6 +122,7 @@ func (l *Life) Discovered() discover.Input {
 	in := discover.Input{Namespace: "argocd"}
 	for _, name := range l.Clusters {
 		s := sim.Secret(name)
+		s.Server = l.ServerOf(name)
 		s.Immutable, s.Unmanaged = l.Refused[name], l.OptedOut[name]
 		if shard, stamped := l.Shards[name]; stamped {
 			s.Shard = discover.ShardValue{State: discover.ShardValid, N: shard}
@@ -173,6 +174,9 @@ func (l *Life) fetched() poll.Fetched {
 		return f
 	}
 	for _, name := range l.Clusters {
+		if l.First(name) != name {
+			continue
+		}
 		f.Samples = append(f.Samples, poll.Sample{Key: sim.Server(name), Value: l.Loads[name], At: l.Now})
 	}
 	return f
@@ -256,6 +260,11 @@ func (l *Life) do(step diff.Step) {
 
 func (l *Life) loses() bool { return l.Lossy && l.coin.IntN(10) == 0 }
 
+// anyOptedOut reports whether people keep a Secret of a Secret's server.
+func (l *Life) anyOptedOut(name string) bool {
+	return slices.ContainsFunc(l.SecretsOf(name), func(secret string) bool { return l.OptedOut[secret] })
+}
+
 // Quiet reports whether nothing is under way, and every cluster is worked on by one replica, the plan's.
 func (l *Life) Quiet() error {
 	switch {
@@ -267,14 +276,14 @@ func (l *Life) Quiet() error {
 		return fmt.Errorf("the workload has %d replicas, the plan %d; %+v", l.Replicas, l.Plan.Replicas, l.Status(l.Now))
 	}
 	for _, name := range l.Clusters {
-		if l.OptedOut[name] { // people's, who may have any reason
+		if l.anyOptedOut(name) { // people's, who may have any reason
 			continue
 		}
 		row, planned := l.Plan.Clusters[name]
 		if owners := l.Owners(name); !planned || !slices.Equal(owners, []int{row.Replica}) {
 			return fmt.Errorf("cluster %s is owned by %v, its row is %+v (%t)", name, owners, row, planned)
 		}
-		if !l.Working(name) && !l.Unreachable[name] {
+		if !l.Working(name) && !l.Unreachable[l.First(name)] {
 			return fmt.Errorf("nobody works on cluster %s", name)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -275,7 +276,7 @@ func (l *luck) judge(t *testing.T) func(*Life) {
 					n++
 				}
 			}
-			if most := max(1, rate.Percent*len(l.Clusters)/100); n > most {
+			if most := max(1, rate.Percent*(len(l.Clusters)-len(l.Twins))/100); n > most {
 				l.fatal(t, "levelling moved %d clusters within %s, and %d may", n, time.Duration(rate.Period), most)
 			}
 		}
@@ -296,13 +297,51 @@ func (l *luck) judge(t *testing.T) func(*Life) {
 			l.fatal(t, "the workload stands at %d replicas", l.Replicas)
 		}
 		for _, name := range l.Clusters {
+			l.together(t, name)
 			owners := l.Owners(name)
-			if len(owners) < 2 {
+			if len(owners) < 2 || !l.agreed(name) {
 				continue
 			}
 			first, last := l.Pods[owners[0]], l.Pods[owners[len(owners)-1]]
-			if first.Env > 1 && last.Env > 1 && (!l.OptedOut[name] || l.alike(name, first, last)) {
+			if first.Env > 1 && last.Env > 1 && (!l.anyOptedOut(name) || l.alike(name, first, last)) {
 				l.fatal(t, "cluster %s is owned by %v", name, owners)
+			}
+		}
+	}
+}
+
+// agreed reports whether the Secrets of a server carry the same shard: between two writes they do not.
+func (l *luck) agreed(name string) bool {
+	shard, stamped := l.Shards[name]
+	return !slices.ContainsFunc(l.SecretsOf(name), func(other string) bool {
+		another, too := l.Shards[other]
+		return another != shard || too != stamped
+	})
+}
+
+// together: the plan has one replica for the Secrets of a server, unless people keep one of them or pin it.
+func (l *luck) together(t *testing.T, name string) {
+	first := l.First(name)
+	if first == name || l.anyOptedOut(name) {
+		return
+	}
+	a, known := l.Plan.Clusters[first]
+	b, too := l.Plan.Clusters[name]
+	if known && too && a.Replica != b.Replica {
+		l.fatal(t, "%s is on %d and %s, of the same server, on %d", first, a.Replica, name, b.Replica)
+	}
+}
+
+// twins makes some Secrets another one's server's.
+func (l *luck) twins(seed uint64) {
+	coin := rand.New(rand.NewPCG(seed, 17))
+	for range 1 + coin.IntN(3) {
+		a, b := coin.IntN(len(l.Clusters)), coin.IntN(len(l.Clusters))
+		if first, twin := l.Clusters[min(a, b)], l.Clusters[max(a, b)]; a != b && len(l.SecretsOf(first)) == 1 && len(l.SecretsOf(twin)) == 1 {
+			l.Twins[twin] = first
+			for _, p := range l.Pods {
+				delete(p.Gained, twin)
+				delete(p.Took, twin)
 			}
 		}
 	}
@@ -353,6 +392,9 @@ func live(t *testing.T, seed uint64) *luck {
 	hidden, said := coin.IntN(8) == 0, strconv.Itoa(coin.IntN(6))
 	l := &luck{Life: New(seed, c, replicas, strconv.Itoa(replicas), loadsOf(seed, 6+coin.IntN(25))), coin: coin}
 	l.Hidden, l.Said = hidden, said
+	if seed%4 == 3 {
+		l.twins(seed)
+	}
 	l.Watch = l.judge(t)
 	l.Pass(30 * time.Minute)
 	for l.Now.Sub(sim.Epoch) < 48*time.Hour {
