@@ -27,6 +27,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"ballast/planner/plan"
+	"ballast/webhook/intake"
 )
 
 // sized is a plan of n clusters with names of 69 characters, among them the fixture's.
@@ -210,7 +211,7 @@ func BenchmarkHandler(b *testing.B) {
 // keeping has the server keep the connections of a handler that is not ours.
 func keeping(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		reviewed(r)
+		intake.Reviewed(r)
 		h.ServeHTTP(w, r)
 	})
 }
@@ -246,10 +247,8 @@ func benchmarkCalls(b *testing.B, h http.Handler, body []byte) {
 // caller serves a handler over TLS and calls it with a body, on one connection.
 func caller(t testing.TB, h http.Handler, body []byte) func() {
 	t.Helper()
-	s := serve(t, h, nil)
-	s.install(t, 2, time.Now().Add(time.Hour))
-	eventually(t, "readiness", 10*time.Second, ready(s))
-	client := s.client(nil)
+	s := serve(t, h)
+	client := s.client()
 	t.Cleanup(client.CloseIdleConnections)
 	return func() {
 		resp, err := client.Post("https://"+s.address+"/clusters", "application/json", bytes.NewReader(body))

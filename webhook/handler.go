@@ -14,6 +14,7 @@ import (
 
 	"ballast/planner/plan"
 	"ballast/planner/printable"
+	"ballast/webhook/intake"
 )
 
 // Plans is where the handler has the plan from.
@@ -101,10 +102,10 @@ func reviewPlan(s *State, rv *review) (Verdict, error) {
 }
 
 func readPlanObjects(rv *review) (object, old PlanObject, err error) {
-	if object, err = decodePlanObject(rv.object, requestLimit); err != nil {
+	if object, err = decodePlanObject(rv.object, intake.RequestLimit); err != nil {
 		return object, old, err
 	}
-	old, err = decodePlanObject(rv.old, storedLimit)
+	old, err = decodePlanObject(rv.old, intake.StoredLimit)
 	return object, old, err
 }
 
@@ -121,12 +122,12 @@ const (
 )
 
 // parses are the budgets of what is decoded.
-type parses struct{ light, heavy *budget }
+type parses struct{ light, heavy *intake.Budget }
 
-func newParses() parses { return parses{newBudget(parseLight), newBudget(parseMost)} }
+func newParses() parses { return parses{intake.NewBudget(parseLight), intake.NewBudget(parseMost)} }
 
 // of is the budget that a weight is taken from.
-func (p parses) of(weight int64) *budget {
+func (p parses) of(weight int64) *intake.Budget {
 	if weight <= parseLight {
 		return p.light
 	}
@@ -159,7 +160,7 @@ func (rv *review) weight(kept *Stored) int64 {
 type handler struct {
 	kind
 	plans   Plans
-	bodies  *bodies
+	bodies  *intake.Bodies
 	parses  parses
 	metrics *Metrics
 	log     logr.Logger
@@ -168,7 +169,7 @@ type handler struct {
 // NewHandler serves the four webhooks under their paths.
 func NewHandler(plans Plans, metrics *Metrics, log logr.Logger) http.Handler {
 	mux := http.NewServeMux()
-	bodies, parses := newBodies(), newParses()
+	bodies, parses := intake.NewBodies(), newParses()
 	for _, k := range kinds() {
 		mux.Handle("POST "+k.path, &handler{k, plans, bodies, parses, metrics, log.WithValues("webhook", k.name)})
 	}
@@ -180,9 +181,9 @@ func NewHandler(plans Plans, metrics *Metrics, log logr.Logger) http.Handler {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out, weight, err := h.call(w, r)
 	if weight > 0 {
-		defer h.parses.of(weight).release(weight)
+		defer h.parses.of(weight).Release(weight)
 		// A plan may be answered with a plan, for which whoever does not read holds its part of the budget.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stalledAfter)) // one without deadlines is a test's
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(intake.StalledAfter)) // one without deadlines is a test's
 	}
 	if err != nil {
 		h.refuse(w, err)
@@ -196,18 +197,18 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // call is the answer, and what it holds of the budget of parses. The body is gone before the answer is sent.
 func (h *handler) call(w http.ResponseWriter, r *http.Request) (out []byte, weight int64, err error) {
 	start := time.Now()
-	fresh := firstOnConnection(r.Context(), start)
-	body, err := h.bodies.read(w, r)
+	fresh := intake.FirstOnConnection(r.Context(), start)
+	body, err := h.bodies.Read(w, r)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer body.release()
-	rv, err := parseReview(body.bytes)
+	defer body.Release()
+	rv, err := parseReview(body.Bytes)
 	if err != nil {
 		return nil, 0, err
 	}
 	rv.At = start
-	reviewed(r)
+	intake.Reviewed(r)
 	a, err := h.answer(r, &rv)
 	if err != nil {
 		return nil, a.weight, err
@@ -232,10 +233,10 @@ func (h *handler) reserve(r *http.Request, s *State, rv *review) (int64, error) 
 		return 0, nil
 	}
 	weight := rv.weight(s.kept())
-	ctx, cancel := context.WithTimeout(r.Context(), busyAfter)
+	ctx, cancel := context.WithTimeout(r.Context(), intake.BusyAfter)
 	defer cancel()
-	if h.parses.of(weight).acquire(ctx, callerOf(r), weight) != nil {
-		return 0, errBusy
+	if h.parses.of(weight).Acquire(ctx, intake.CallerOf(r), weight) != nil {
+		return 0, intake.ErrBusy
 	}
 	return weight, nil
 }
@@ -254,12 +255,12 @@ func (h *handler) refuse(w http.ResponseWriter, err error) {
 	case errors.Is(err, errNoReview):
 		http.Error(w, err.Error(), code)
 		return
-	case errors.Is(err, errBusy):
+	case errors.Is(err, intake.ErrBusy):
 		h.metrics.busy.Inc()
 		code = http.StatusServiceUnavailable
-	case errors.Is(err, errNoLength):
+	case errors.Is(err, intake.ErrNoLength):
 		code = http.StatusLengthRequired
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, intake.ErrTooLarge):
 		code = http.StatusRequestEntityTooLarge
 	}
 	http.Error(w, http.StatusText(code), code)
@@ -341,10 +342,7 @@ func (h *handler) record(r *http.Request, rv *review, v Verdict) {
 	}
 	name := func(s string) string { return printable.Text(s, maxLoggedName) }
 	fields := func(list []Field) string { return printable.Text(printFields(list), maxLoggedFields) }
-	log.Info("write answered", "verified", verified(r), "operation", rv.operation, "namespace", name(rv.Namespace),
+	log.Info("write answered", "verified", intake.Verified(r), "operation", rv.operation, "namespace", name(rv.Namespace),
 		"name", name(rv.Name), "user", name(rv.User), "dryRun", rv.dryRun, "reason", v.Reason, "revision", v.Revision,
 		"requested", fields(v.Requested), "enforced", fields(v.Enforced))
 }
-
-// verified reports whether the caller has shown a client certificate that the server demands.
-func verified(r *http.Request) bool { return r.TLS != nil && len(r.TLS.VerifiedChains) > 0 }

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"ballast/planner/plan"
+	"ballast/webhook/intake"
 )
 
 // plans is a plan source that stands still until it is read live.
@@ -327,7 +328,7 @@ func TestABodyThatIsNoReviewIsAnHTTPError(t *testing.T) {
 		"another version": {http.MethodPost, "/clusters", `{"apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"a"}}`, http.StatusBadRequest},
 		"another path":    {http.MethodPost, "/metrics", `{}`, http.StatusNotFound},
 		"another method":  {http.MethodGet, "/clusters", ``, http.StatusMethodNotAllowed},
-		"too large":       {http.MethodPost, "/clusters", strings.Repeat(" ", maxBody+1), http.StatusRequestEntityTooLarge},
+		"too large":       {http.MethodPost, "/clusters", strings.Repeat(" ", intake.MaxBody+1), http.StatusRequestEntityTooLarge},
 	} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(tc.method, tc.path, strings.NewReader(tc.body)))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ballast/webhook/fixture"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -130,8 +131,8 @@ func TestABookmarkIsHeard(t *testing.T) {
 	go func() { defer close(done); s.Run(ctx) }()
 	defer func() { cancel(); <-done }()
 	events.Add(configMap(t, "a", "8", 18)) // it is taken once the watch stands
-	eventually(t, "the plan", 10*time.Second, func() bool { return s.State().revision() == 18 })
+	fixture.Eventually(t, "the plan", 10*time.Second, func() bool { return s.State().revision() == 18 })
 	before := testutil.ToFloat64(s.options.Metrics.heard)
 	events.Action(watch.Bookmark, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9"}})
-	eventually(t, "hearing it", 10*time.Second, func() bool { return testutil.ToFloat64(s.options.Metrics.heard) > before })
+	fixture.Eventually(t, "hearing it", 10*time.Second, func() bool { return testutil.ToFloat64(s.options.Metrics.heard) > before })
 }

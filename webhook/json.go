@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"ballast/webhook/intake"
 )
 
 // errMalformed says that a document is not the JSON it should be; it names no content, which may be a credential.
@@ -144,7 +146,7 @@ func unescapesTo(inner []byte, s string) (equal, plain bool) {
 }
 
 // fits reports whether the value may have at most so many bytes once its escapes are gone.
-func (n node) fits(most int) bool { return len(n) <= worstEscape*most+len(`""`) }
+func (n node) fits(most int) bool { return len(n) <= intake.WorstEscape*most+len(`""`) }
 
 // text is the string value; empty when the value is no string, is no UTF-8, or has more than so many bytes: what is
 // longer than its field holds is not copied, since whoever reaches the port may send 27 MiB of it.

@@ -24,6 +24,9 @@ type Metrics struct {
 	certificate prometheus.Gauge
 }
 
+// CertificateEnds notes when the serving certificate ends.
+func (m *Metrics) CertificateEnds(at time.Time) { m.certificate.Set(float64(at.Unix())) }
+
 // The plan cache's states, the values of a metric label.
 const (
 	cacheUnsynced = "Unsynced" // no list has come yet

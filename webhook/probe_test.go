@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
@@ -76,10 +75,8 @@ func TestAProbeOfThePlanIsAnswered(t *testing.T) {
 
 // TestEachProbeComesOnAConnectionOfItsOwn: the one that it came on is closed behind it, and it is told whether that was new.
 func TestEachProbeComesOnAConnectionOfItsOwn(t *testing.T) {
-	s := serve(t, NewHandler(&plans{known: withPlan(nil, nil), live: withPlan(nil, nil)}, NewMetrics(prometheus.NewRegistry()), logr.Discard()), nil)
-	s.install(t, 2, time.Now().Add(time.Hour))
-	eventually(t, "readiness", 10*time.Second, ready(s))
-	client := s.client(nil)
+	s := serve(t, NewHandler(&plans{known: withPlan(nil, nil), live: withPlan(nil, nil)}, NewMetrics(prometheus.NewRegistry()), logr.Discard()))
+	client := s.client()
 	calls := func(path, user string, dryRun bool) string {
 		t.Helper()
 		resp, err := client.Post("https://"+s.address+path, "application/json", bytes.NewReader(admissionRequest(t, func(r *admissionv1.AdmissionRequest) {
@@ -126,33 +123,5 @@ func TestEachProbeComesOnAConnectionOfItsOwn(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("answers (-want +got):\n%s", diff)
-	}
-}
-
-// TestAConnectionIsNewForItsFirstCall, if that comes at once: a client may have dialled ahead.
-func TestAConnectionIsNewForItsFirstCall(t *testing.T) {
-	type call struct {
-		at  time.Duration
-		new bool
-	}
-	for name, calls := range map[string][]call{
-		"at once, and again": {{0, true}, {time.Millisecond, false}, {time.Minute, false}},
-		"after a handshake":  {{newConnection - 1, true}, {newConnection - 1, false}},
-		"dialled ahead":      {{newConnection, false}, {newConnection, false}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx := noteDial(t.Context())
-			since := ctx.Value(dialKey{}).(*dial).since
-			var got []call
-			for _, c := range calls {
-				got = append(got, call{c.at, firstOnConnection(ctx, since.Add(c.at))})
-			}
-			if diff := cmp.Diff(calls, got, cmp.AllowUnexported(call{})); diff != "" {
-				t.Errorf("calls (-want +got):\n%s", diff)
-			}
-		})
-	}
-	if firstOnConnection(t.Context(), time.Now()) {
-		t.Error("a connection of which nothing is known is new")
 	}
 }

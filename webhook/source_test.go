@@ -23,6 +23,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"ballast/planner/plan"
+	"ballast/webhook/fixture"
 )
 
 func configMap(t testing.TB, uid, version string, revision int64) *corev1.ConfigMap {
@@ -250,14 +251,14 @@ func TestAWatchIsNotResumedOnAnAPIServerThatWentBack(t *testing.T) {
 	first.Modify(configMap(t, "a", "101", 18)) // the last that was heard
 	first.Stop()
 	second := <-watches
-	eventually(t, "the plan of the backup", 5*time.Second, func() bool { return s.State().revision() == 15 })
+	fixture.Eventually(t, "the plan of the backup", 5*time.Second, func() bool { return s.State().revision() == 15 })
 	second.Modify(configMap(t, "a", "81", 16))
-	eventually(t, "the next plan", 5*time.Second, func() bool { return s.State().revision() == 16 })
+	fixture.Eventually(t, "the next plan", 5*time.Second, func() bool { return s.State().revision() == 16 })
 	// And one that has counted beyond it, while nobody watched.
 	now.Store(&served{"300", configMap(t, "a", "70", 14)})
 	second.Stop()
 	<-watches
-	eventually(t, "the plan of another backup", 5*time.Second, func() bool { return s.State().revision() == 14 })
+	fixture.Eventually(t, "the plan of another backup", 5*time.Second, func() bool { return s.State().revision() == 14 })
 }
 
 func TestSourceShowsWhatItHolds(t *testing.T) {
@@ -354,7 +355,7 @@ func TestAJoinedReadBeginsAfterTheCall(t *testing.T) {
 	for range 20 {
 		wg.Go(call)
 	}
-	eventually(t, "a joined read", time.Second, func() bool {
+	fixture.Eventually(t, "a joined read", time.Second, func() bool {
 		s.reads.mu.Lock()
 		defer s.reads.mu.Unlock()
 		return s.reads.next != nil

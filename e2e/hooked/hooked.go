@@ -35,6 +35,7 @@ import (
 
 	"ballast/e2e/plane"
 	"ballast/webhook"
+	"ballast/webhook/intake"
 )
 
 // The names that are shipped.
@@ -238,7 +239,7 @@ func (s *Site) serve() {
 		s.asked.Add(1)
 		handler.ServeHTTP(w, r)
 	})
-	server := webhook.NewServer(webhook.ServerOptions{Handler: counted, CertDir: at.LocalServingCertDir, Metrics: metrics, Log: logr.Discard(),
+	server := intake.NewServer(intake.ServerOptions{Handler: counted, CertDir: at.LocalServingCertDir, Expiry: metrics.CertificateEnds, Log: logr.Discard(),
 		Listen: func() (_ net.Listener, err error) {
 			s.dials.Listener, err = net.Listen("tcp", net.JoinHostPort(at.LocalServingHost, strconv.Itoa(at.LocalServingPort)))
 			return &s.dials, err

@@ -27,6 +27,7 @@ import (
 	"ballast/planner/plan"
 	"ballast/webhook"
 	"ballast/webhook/auditlog"
+	"ballast/webhook/intake"
 )
 
 const (
@@ -143,8 +144,8 @@ func (s *site) serve(t *testing.T) {
 	at := &s.env.WebhookInstallOptions
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
 	s.source = webhook.NewSource(webhook.SourceOptions{Client: s.client(t, s.account(t, "ballast-webhook")), Namespace: namespace, ConfigMap: planName, Planner: plannerUser, Metrics: metrics, Log: logr.Discard()})
-	server := webhook.NewServer(webhook.ServerOptions{
-		Handler: webhook.NewHandler(s.source, metrics, logr.Discard()), CertDir: at.LocalServingCertDir, Metrics: metrics, Log: logr.Discard(),
+	server := intake.NewServer(intake.ServerOptions{
+		Handler: webhook.NewHandler(s.source, metrics, logr.Discard()), CertDir: at.LocalServingCertDir, Expiry: metrics.CertificateEnds, Log: logr.Discard(),
 		Listen: func() (net.Listener, error) {
 			return net.Listen("tcp", net.JoinHostPort(at.LocalServingHost, strconv.Itoa(at.LocalServingPort)))
 		},

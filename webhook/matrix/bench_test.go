@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	admissionregistration "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"ballast/webhook"
+	"ballast/webhook/intake"
 )
 
 const (
@@ -78,7 +77,7 @@ func (s *site) listen(b testing.TB, h http.Handler) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	server := webhook.NewServer(webhook.ServerOptions{Handler: h, CertDir: s.certs, Metrics: webhook.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(),
+	server := intake.NewServer(intake.ServerOptions{Handler: h, CertDir: s.certs, Log: logr.Discard(),
 		Listen: func() (net.Listener, error) { return listener, nil }})
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)

@@ -28,6 +28,7 @@ import (
 
 	"ballast/e2e/plane"
 	"ballast/webhook"
+	"ballast/webhook/intake"
 )
 
 const (
@@ -222,8 +223,8 @@ func (s *site) start(t testing.TB, lameDuck time.Duration) *replica {
 	r := &replica{address: listener.Addr().String(), registry: prometheus.NewRegistry()}
 	metrics := webhook.NewMetrics(r.registry)
 	r.source = webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: namespace, ConfigMap: planName, Planner: planner, Metrics: metrics, Log: logr.Discard()})
-	server := webhook.NewServer(webhook.ServerOptions{
-		Handler: webhook.NewHandler(r.source, metrics, logr.Discard()), CertDir: s.certs, Metrics: metrics, Log: logr.Discard(), LameDuck: lameDuck,
+	server := intake.NewServer(intake.ServerOptions{
+		Handler: webhook.NewHandler(r.source, metrics, logr.Discard()), CertDir: s.certs, Expiry: metrics.CertificateEnds, Log: logr.Discard(), LameDuck: lameDuck,
 		Listen: func() (net.Listener, error) { return listener, nil },
 	})
 	r.watch = func() {

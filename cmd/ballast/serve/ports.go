@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
-	"ballast/webhook"
+	"ballast/webhook/intake"
 )
 
 // The plain ports are /metrics and the probes. Whoever reaches the pod reaches them, and a connection, a head and a
@@ -58,7 +58,7 @@ func ListenPlain(address string, port int) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening on port %d: %w", port, err)
 	}
-	return webhook.LimitConnections(listener, plainConnections), nil
+	return intake.LimitConnections(listener, plainConnections), nil
 }
 
 // MetricsHandler answers /metrics.

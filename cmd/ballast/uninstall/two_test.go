@@ -36,6 +36,7 @@ import (
 	"ballast/e2e/apiserver"
 	"ballast/planner/plan"
 	"ballast/webhook"
+	"ballast/webhook/intake"
 )
 
 // installed is one of two installations in a cluster: as shipped, but that its Service leads to a webhook on loopback.
@@ -194,8 +195,8 @@ func (w *twoSites) serve(in *installed) {
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
 	in.source = webhook.NewSource(webhook.SourceOptions{Client: clients, Namespace: in.namespace, ConfigMap: "ballast-plan",
 		Planner: in.planner(), Metrics: metrics, Log: logr.Discard()})
-	server := webhook.NewServer(webhook.ServerOptions{Handler: webhook.NewHandler(in.source, metrics, logr.Discard()),
-		CertDir: dir, Metrics: metrics, Log: logr.Discard(), Listen: func() (net.Listener, error) { return in.listener, nil }})
+	server := intake.NewServer(intake.ServerOptions{Handler: webhook.NewHandler(in.source, metrics, logr.Discard()),
+		CertDir: dir, Expiry: metrics.CertificateEnds, Log: logr.Discard(), Listen: func() (net.Listener, error) { return in.listener, nil }})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { in.source.Run(ctx) })

@@ -24,6 +24,7 @@ import (
 	"ballast/cmd/ballast/serve"
 	"ballast/cmd/ballast/version"
 	"ballast/webhook"
+	"ballast/webhook/intake"
 )
 
 // options are the flags of `ballast webhook`.
@@ -119,9 +120,9 @@ func (o *options) run(ctx context.Context) error {
 	metrics := webhook.NewMetrics(registry)
 	source := webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: o.namespace, ConfigMap: o.configMap,
 		Planner: o.planner(), Metrics: metrics, Log: log})
-	server := webhook.NewServer(webhook.ServerOptions{
+	server := intake.NewServer(intake.ServerOptions{
 		Handler: webhook.NewHandler(source, metrics, log), Listen: o.listener(o.port), CertDir: o.certDir,
-		ClientCAFile: o.clientCAFile, ClientNames: o.clientNames, LameDuck: o.lameDuck, Metrics: metrics, Log: log,
+		ClientCAFile: o.clientCAFile, ClientNames: o.clientNames, LameDuck: o.lameDuck, Expiry: metrics.CertificateEnds, Log: log,
 	})
 
 	// What serves the last calls outlives them: the plan is watched, and health and metrics answer, through the lame duck.

@@ -1,4 +1,4 @@
-package webhook
+package intake
 
 import (
 	"cmp"
@@ -253,8 +253,8 @@ func underneath(conn net.Conn) *connection {
 	return k
 }
 
-// reviewed notes that a request was a review.
-func reviewed(r *http.Request) {
+// Reviewed notes that a request was a review.
+func Reviewed(r *http.Request) {
 	if k, ok := r.Context().Value(connectionKey{}).(*connection); ok {
 		k.spoke()
 	}

@@ -1,4 +1,4 @@
-package webhook
+package intake
 
 import (
 	"context"
@@ -10,11 +10,11 @@ import (
 )
 
 // The bounds of request bodies. A review holds the object that is written and the one that is stored. The API server
-// reads a request of at most requestLimit, and etcd stores an object of at most storedLimit (their defaults). In a
+// reads a request of at most RequestLimit, and etcd stores an object of at most StoredLimit (their defaults). In a
 // review either is JSON as encoding/json writes it, where one byte becomes six at worst: '<', a control character, a
 // byte that is no UTF-8. The rest of a review is names, the user and the options. A patch may make an object larger
-// than requestLimit of a stored one; that is larger than storedLimit too, and refused after admission whatever we
-// answer. So what is over maxBody is never stored: no filler gets a write past us.
+// than RequestLimit of a stored one; that is larger than StoredLimit too, and refused after admission whatever we
+// answer. So what is over MaxBody is never stored: no filler gets a write past us.
 //
 // Bodies up to smallBody are every Secret's and workload's; the plan's are larger, and above largeBody there is nothing
 // but filler. Each has its own budget of bytes being read, so that a flood of larger bodies keeps no smaller one
@@ -24,36 +24,37 @@ import (
 // much has come. What is claimed is set aside as a whole then: bodies that grew together could each wait for the rest
 // of the budget and hold the others' part of it.
 const (
-	requestLimit = 3 << 20
-	storedLimit  = 3 << 19
-	worstEscape  = 6
-	maxBody      = worstEscape*(requestLimit+storedLimit) + 1<<20
+	RequestLimit = 3 << 20
+	StoredLimit  = 3 << 19
+	WorstEscape  = 6
+	MaxBody      = WorstEscape*(RequestLimit+StoredLimit) + 1<<20
 	smallBody    = 256 << 10
 	smallBudget  = 12 << 20
 	largeBody    = 6 << 20
 	largeBudget  = 24 << 20
-	hugeBudget   = maxBody
+	hugeBudget   = MaxBody
 	headBody     = 4 << 10
 	pooledBody   = 32 << 10 // an update of a Secret of up to some 12 KiB; a larger one takes a buffer of smallBody
-	// busyAfter leaves the API server half of its timeout of 2 s to hear that we are busy.
-	busyAfter = time.Second
-	// stalledAfter is how long a body may take while others wait for its bytes. The API server sends a request at once;
+	// BusyAfter leaves the API server half of its timeout of 2 s to hear that we are busy.
+	BusyAfter = time.Second
+	// StalledAfter is how long a body may take while others wait for its bytes. The API server sends a request at once;
 	// who takes longer loses its place to who waits.
-	stalledAfter = 250 * time.Millisecond
+	StalledAfter = 250 * time.Millisecond
 	// cutEvery is how often one that waits looks for a body that has stalled.
 	cutEvery = 25 * time.Millisecond
 )
 
+// Why a body was not read.
 var (
-	errBusy     = errors.New("too many bytes are being read")
-	errTooLarge = errors.New("the body is too large")
-	errNoLength = errors.New("the body's length is not given")
+	ErrBusy     = errors.New("too many bytes are being read")
+	ErrTooLarge = errors.New("the body is too large")
+	ErrNoLength = errors.New("the body's length is not given")
 	errBody     = errors.New("the body could not be read")
 )
 
-// bodies reads request bodies within the budgets.
-type bodies struct {
-	budgets  [classes]*budget
+// Bodies reads request bodies within the budgets.
+type Bodies struct {
+	budgets  [classes]*Budget
 	readings sync.Pool // *reading
 	buffers  sync.Pool // *[]byte of pooledBody, zeroed
 	wide     sync.Pool // *[]byte of smallBody, zeroed
@@ -85,8 +86,9 @@ func classOf(size int64) (class, int64) {
 	return huge, size
 }
 
-func newBodies() *bodies {
-	return &bodies{budgets: [classes]*budget{newBudget(smallBudget), newBudget(largeBudget), newBudget(hugeBudget)}}
+// NewBodies has every budget free.
+func NewBodies() *Bodies {
+	return &Bodies{budgets: [classes]*Budget{NewBudget(smallBudget), NewBudget(largeBudget), NewBudget(hugeBudget)}}
 }
 
 // reading is a body that is being read, and the bytes that it begins with.
@@ -99,40 +101,41 @@ type reading struct {
 	held        [classes]int64 // of each budget
 }
 
-// body is a body that was read; its bytes are gone once released.
-type body struct {
-	bytes   []byte
+// Body is a body that was read; its bytes are gone once released.
+type Body struct {
+	Bytes   []byte
 	reading *reading
 	buffer  *[]byte    // what the bytes are of, where they are more than a head
 	pool    *sync.Pool // where the buffer came from and goes to; nil for none
-	from    *bodies
+	from    *Bodies
 }
 
-func (b *bodies) read(w http.ResponseWriter, r *http.Request) (body, error) {
+// Read reads a request's body. Its error is one of this package's, or that the network failed.
+func (b *Bodies) Read(w http.ResponseWriter, r *http.Request) (Body, error) {
 	size := r.ContentLength
 	switch {
 	case size < 0:
-		return body{}, errNoLength // the API server always gives one
-	case size > maxBody:
-		return body{}, errTooLarge
+		return Body{}, ErrNoLength // the API server always gives one
+	case size > MaxBody:
+		return Body{}, ErrTooLarge
 	}
 	if err := b.acquire(r, small, headBody); err != nil {
-		return body{}, err
+		return Body{}, err
 	}
-	out := body{from: b, reading: b.newReading(w)}
+	out := Body{from: b, reading: b.newReading(w)}
 	b.list(out.reading)
 	err := out.fill(r, int(size))
 	if b.unlist(out.reading) {
-		err = errBusy // whatever came meanwhile: the connection is of no use any more
+		err = ErrBusy // whatever came meanwhile: the connection is of no use any more
 	}
 	if err != nil {
-		out.release()
-		return body{}, err
+		out.Release()
+		return Body{}, err
 	}
 	return out, nil
 }
 
-func (b *bodies) newReading(w http.ResponseWriter) *reading {
+func (b *Bodies) newReading(w http.ResponseWriter) *reading {
 	r, _ := b.readings.Get().(*reading)
 	if r == nil {
 		r = &reading{}
@@ -142,9 +145,9 @@ func (b *bodies) newReading(w http.ResponseWriter) *reading {
 }
 
 // fill reads the head, and finds room for the rest only when all of that has come.
-func (b *body) fill(r *http.Request, size int) error {
-	b.bytes = b.reading.head[:min(size, headBody)]
-	if _, err := io.ReadFull(r.Body, b.bytes); err != nil {
+func (b *Body) fill(r *http.Request, size int) error {
+	b.Bytes = b.reading.head[:min(size, headBody)]
+	if _, err := io.ReadFull(r.Body, b.Bytes); err != nil {
 		return errBody
 	}
 	if size <= headBody {
@@ -154,17 +157,17 @@ func (b *body) fill(r *http.Request, size int) error {
 		return err
 	}
 	b.take(size)
-	copy(b.bytes, b.reading.head[:])
-	if _, err := io.ReadFull(r.Body, b.bytes[headBody:]); err != nil {
+	copy(b.Bytes, b.reading.head[:])
+	if _, err := io.ReadFull(r.Body, b.Bytes[headBody:]); err != nil {
 		return errBody
 	}
 	return nil
 }
 
 // grow sets aside what a body of that size needs beside its head. While it waits for that it is not stalled.
-func (b *bodies) grow(request *http.Request, r *reading, size int64) error {
+func (b *Bodies) grow(request *http.Request, r *reading, size int64) error {
 	if b.unlist(r) {
-		return errBusy
+		return ErrBusy
 	}
 	of, weight := classOf(size)
 	if err := b.acquire(request, of, weight); err != nil {
@@ -176,7 +179,7 @@ func (b *bodies) grow(request *http.Request, r *reading, size int64) error {
 }
 
 // take finds room for the bytes.
-func (b *body) take(size int) {
+func (b *Body) take(size int) {
 	var length int
 	switch {
 	case size <= pooledBody:
@@ -184,7 +187,7 @@ func (b *body) take(size int) {
 	case size <= smallBody:
 		b.pool, length = &b.from.wide, smallBody
 	default:
-		b.bytes = make([]byte, size)
+		b.Bytes = make([]byte, size)
 		return
 	}
 	b.buffer, _ = b.pool.Get().(*[]byte)
@@ -192,12 +195,12 @@ func (b *body) take(size int) {
 		fresh := make([]byte, length)
 		b.buffer = &fresh
 	}
-	b.bytes = (*b.buffer)[:size]
+	b.Bytes = (*b.buffer)[:size]
 }
 
-// release wipes the bytes: they are credentials, and a pooled buffer outlives its request.
-func (b *body) release() {
-	clear(b.bytes)
+// Release wipes the bytes: they are credentials, and a pooled buffer outlives its request.
+func (b *Body) Release() {
+	clear(b.Bytes)
 	clear(b.reading.head[:])
 	if b.pool != nil {
 		b.pool.Put(b.buffer)
@@ -207,21 +210,21 @@ func (b *body) release() {
 	b.from.readings.Put(b.reading)
 	for of, weight := range held {
 		if weight > 0 {
-			b.from.budgets[of].release(weight)
+			b.from.budgets[of].Release(weight)
 		}
 	}
 }
 
 // acquire sets bytes aside, if need be those of bodies that have stalled.
-func (b *bodies) acquire(r *http.Request, of class, weight int64) error {
-	from, budget := callerOf(r), b.budgets[of]
-	if budget.tryAcquire(from, weight) {
+func (b *Bodies) acquire(r *http.Request, of class, weight int64) error {
+	from, budget := CallerOf(r), b.budgets[of]
+	if budget.TryAcquire(from, weight) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), busyAfter)
+	ctx, cancel := context.WithTimeout(r.Context(), BusyAfter)
 	defer cancel()
 	acquired := make(chan error, 1)
-	go func() { acquired <- budget.acquire(ctx, from, weight) }()
+	go func() { acquired <- budget.Acquire(ctx, from, weight) }()
 	tick := time.NewTicker(cutEvery)
 	defer tick.Stop()
 	for {
@@ -229,7 +232,7 @@ func (b *bodies) acquire(r *http.Request, of class, weight int64) error {
 		select {
 		case err := <-acquired:
 			if err != nil {
-				return errBusy
+				return ErrBusy
 			}
 			return nil
 		case <-tick.C:
@@ -238,10 +241,10 @@ func (b *bodies) acquire(r *http.Request, of class, weight int64) error {
 }
 
 // cutStalled ends the oldest readings of a budget that take too long, until so many bytes come free.
-func (b *bodies) cutStalled(of class, weight int64, now time.Time) {
+func (b *Bodies) cutStalled(of class, weight int64, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for r := b.oldest; r != nil && weight > 0 && now.Sub(r.since) > stalledAfter; r = r.next {
+	for r := b.oldest; r != nil && weight > 0 && now.Sub(r.since) > StalledAfter; r = r.next {
 		if r.held[of] == 0 {
 			continue
 		}
@@ -253,7 +256,7 @@ func (b *bodies) cutStalled(of class, weight int64, now time.Time) {
 }
 
 // list notes that a reading waits for the network from now on.
-func (b *bodies) list(r *reading) {
+func (b *Bodies) list(r *reading) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r.since, r.listed, r.prev, r.next = time.Now(), true, b.newest, nil
@@ -266,7 +269,7 @@ func (b *bodies) list(r *reading) {
 }
 
 // unlist notes that a reading does not wait for the network, so that nobody cuts it; it reports whether somebody has.
-func (b *bodies) unlist(r *reading) bool {
+func (b *Bodies) unlist(r *reading) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !r.listed {

@@ -1,4 +1,4 @@
-package webhook
+package intake
 
 import (
 	"bytes"
@@ -24,19 +24,19 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"ballast/webhook/fixture"
 )
 
 // served is a server under test on a free port of loopback.
 type served struct {
-	server   *Server
-	address  string
-	certDir  string
-	ca       *authority
-	registry *prometheus.Registry
-	stop     context.CancelFunc
-	done     chan error
+	server  *Server
+	address string
+	certDir string
+	ca      *fixture.Authority
+	expiry  atomic.Int64 // of the certificate that it shows, in seconds
+	stop    context.CancelFunc
+	done    chan error
 }
 
 // serve starts a server; its certificate is put there by install.
@@ -46,9 +46,9 @@ func serve(t testing.TB, handler http.Handler, change func(*ServerOptions)) *ser
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &served{address: listener.Addr().String(), certDir: t.TempDir(), ca: newAuthority(t), registry: prometheus.NewRegistry(), done: make(chan error, 1)}
+	s := &served{address: listener.Addr().String(), certDir: t.TempDir(), ca: fixture.NewAuthority(t), done: make(chan error, 1)}
 	o := ServerOptions{Handler: handler, Listen: func() (net.Listener, error) { return listener, nil }, CertDir: s.certDir,
-		Metrics: NewMetrics(s.registry), Log: logr.Discard()}
+		Expiry: func(at time.Time) { s.expiry.Store(at.Unix()) }, Log: logr.Discard()}
 	if change != nil {
 		change(&o)
 	}
@@ -69,7 +69,7 @@ func serve(t testing.TB, handler http.Handler, change func(*ServerOptions)) *ser
 // install puts a leaf where the server looks, as the kubelet does: each file appears whole.
 func (s *served) install(t testing.TB, serial int64, notAfter time.Time) {
 	t.Helper()
-	cert, key := s.ca.leaf(t, serial, notAfter)
+	cert, key := s.ca.Leaf(t, serial, notAfter)
 	for name, content := range map[string][]byte{"tls.key": key, "tls.crt": cert} {
 		path := filepath.Join(s.certDir, name)
 		if err := os.WriteFile(path+".new", content, 0o600); err != nil {
@@ -82,26 +82,11 @@ func (s *served) install(t testing.TB, serial int64, notAfter time.Time) {
 }
 
 func (s *served) client(change func(*tls.Config)) *http.Client {
-	config := &tls.Config{RootCAs: s.ca.pool}
+	config := &tls.Config{RootCAs: s.ca.Pool}
 	if change != nil {
 		change(config)
 	}
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}}
-}
-
-// eventually waits for a condition that another goroutine brings about.
-func eventually(t testing.TB, what string, within time.Duration, condition func() bool) {
-	t.Helper()
-	deadline := time.After(within)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-deadline:
-			t.Fatalf("%s did not come about within %s", what, within)
-		case <-tick.C:
-		}
-	}
 }
 
 func ready(s *served) func() bool { return func() bool { return s.server.Ready() == nil } }
@@ -134,23 +119,23 @@ func TestServerWaitsForACertificateAndTakesUpTheNext(t *testing.T) {
 	}
 	first, second := time.Now().Add(time.Hour).Truncate(time.Second), time.Now().Add(2*time.Hour).Truncate(time.Second)
 	s.install(t, 2, first)
-	eventually(t, "readiness", 10*time.Second, ready(s))
+	fixture.Eventually(t, "readiness", 10*time.Second, ready(s))
 	resp, proto := get(t, s.client(nil), s.address)
 	if resp.TLS.Version != tls.VersionTLS13 || proto != "HTTP/1.1" || resp.TLS.PeerCertificates[0].SerialNumber.Int64() != 2 {
 		t.Errorf("TLS %x, %s, serial %s", resp.TLS.Version, proto, resp.TLS.PeerCertificates[0].SerialNumber)
 	}
 	s.install(t, 3, second)
-	eventually(t, "the next certificate", 30*time.Second, func() bool {
+	fixture.Eventually(t, "the next certificate", 30*time.Second, func() bool {
 		resp, _ := get(t, s.client(nil), s.address)
 		return resp.TLS.PeerCertificates[0].SerialNumber.Int64() == 3
 	})
-	eventually(t, "the next expiry", 5*time.Second, func() bool { return testutil.ToFloat64(s.server.options.Metrics.certificate) == float64(second.Unix()) })
+	fixture.Eventually(t, "the next expiry", 5*time.Second, func() bool { return s.expiry.Load() == second.Unix() })
 }
 
 func TestServerSpeaksNothingBelowTLS13(t *testing.T) {
 	s := serve(t, hello(), nil)
 	s.install(t, 2, time.Now().Add(time.Hour))
-	eventually(t, "readiness", 10*time.Second, ready(s))
+	fixture.Eventually(t, "readiness", 10*time.Second, ready(s))
 	resp, err := s.client(func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }).Get("https://" + s.address)
 	if err == nil {
 		resp.Body.Close()
@@ -159,18 +144,18 @@ func TestServerSpeaksNothingBelowTLS13(t *testing.T) {
 }
 
 func TestServerDemandsTheClientCertificateOfItsCA(t *testing.T) {
-	clients := newAuthority(t)
+	clients := fixture.NewAuthority(t)
 	file := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(file, clients.pem(), 0o600); err != nil {
+	if err := os.WriteFile(file, clients.PEM(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := serve(t, hello(), func(o *ServerOptions) { o.ClientCAFile = file })
 	s.install(t, 2, time.Now().Add(time.Hour))
-	eventually(t, "readiness", 10*time.Second, ready(s))
+	fixture.Eventually(t, "readiness", 10*time.Second, ready(s))
 	for name, tc := range map[string]struct {
-		by *authority
+		by *fixture.Authority
 		ok bool
-	}{"nobody's": {nil, false}, "another CA's": {newAuthority(t), false}, "its CA's": {clients, true}} {
+	}{"nobody's": {nil, false}, "another CA's": {fixture.NewAuthority(t), false}, "its CA's": {clients, true}} {
 		if err := knockAt(s.address, s.shows(t, tc.by)); (err == nil) != tc.ok {
 			t.Errorf("%s certificate: %v", name, err)
 		}
@@ -179,9 +164,9 @@ func TestServerDemandsTheClientCertificateOfItsCA(t *testing.T) {
 
 // TestServerDemandsTheClientName: a CA may sign more than the API server's certificate.
 func TestServerDemandsTheClientName(t *testing.T) {
-	clients := newAuthority(t)
+	clients := fixture.NewAuthority(t)
 	file := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(file, clients.pem(), 0o600); err != nil {
+	if err := os.WriteFile(file, clients.PEM(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
@@ -199,7 +184,7 @@ func TestServerDemandsTheClientName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, hello(), func(o *ServerOptions) { o.ClientCAFile, o.ClientNames = file, tc.names })
 			s.install(t, 2, time.Now().Add(time.Hour))
-			eventually(t, "readiness", 10*time.Second, ready(s))
+			fixture.Eventually(t, "readiness", 10*time.Second, ready(s))
 			client := s.showsAs(t, clients, tc.shown)
 			for range 2 { // the second time by the session of the first
 				if err := knockAt(s.address, client); (err == nil) != tc.ok {
@@ -212,16 +197,16 @@ func TestServerDemandsTheClientName(t *testing.T) {
 
 // TestACallerIsVerifiedByItsCertificateAlone, with a session of before, too.
 func TestACallerIsVerifiedByItsCertificateAlone(t *testing.T) {
-	clients := newAuthority(t)
+	clients := fixture.NewAuthority(t)
 	file := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(file, clients.pem(), 0o600); err != nil {
+	if err := os.WriteFile(file, clients.PEM(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	says := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, verified(r)) })
+	says := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, Verified(r)) })
 	for want, ca := range map[string]string{"true": file, "false": ""} {
 		s := serve(t, says, func(o *ServerOptions) { o.ClientCAFile = ca })
 		s.install(t, 2, time.Now().Add(time.Hour))
-		eventually(t, "readiness", 10*time.Second, ready(s))
+		fixture.Eventually(t, "readiness", 10*time.Second, ready(s))
 		client := s.shows(t, clients)
 		for range 2 {
 			if _, got := get(t, client, s.address); got != want {
@@ -233,16 +218,16 @@ func TestACallerIsVerifiedByItsCertificateAlone(t *testing.T) {
 }
 
 // shows is a client that shows a certificate of a CA, whatever CA the server asks for.
-func (s *served) shows(t *testing.T, by *authority) *http.Client { return s.showsAs(t, by, "") }
+func (s *served) shows(t *testing.T, by *fixture.Authority) *http.Client { return s.showsAs(t, by, "") }
 
-func (s *served) showsAs(t *testing.T, by *authority, name string) *http.Client {
+func (s *served) showsAs(t *testing.T, by *fixture.Authority, name string) *http.Client {
 	t.Helper()
 	c := s.client(func(c *tls.Config) {
 		c.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 		if by == nil {
 			return
 		}
-		cert, key := by.leafOf(t, name, 9, time.Now().Add(time.Hour))
+		cert, key := by.LeafOf(t, name, 9, time.Now().Add(time.Hour))
 		pair, err := tls.X509KeyPair(cert, key)
 		if err != nil {
 			t.Fatal(err)
@@ -262,7 +247,7 @@ func knockAt(address string, c *http.Client) error {
 }
 
 func TestServerTakesUpTheNextClientCA(t *testing.T) {
-	first, second := newAuthority(t), newAuthority(t)
+	first, second := fixture.NewAuthority(t), fixture.NewAuthority(t)
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	write := func(text []byte) {
 		t.Helper()
@@ -276,7 +261,7 @@ func TestServerTakesUpTheNextClientCA(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(first.pem())
+	write(first.PEM())
 	var refused atomic.Int64
 	log := funcr.New(func(_, args string) {
 		if strings.Contains(args, "the client CA cannot be taken up; the last good one holds") {
@@ -284,12 +269,12 @@ func TestServerTakesUpTheNextClientCA(t *testing.T) {
 		}
 	}, funcr.Options{})
 	review := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		reviewed(r) // else the connection goes with the answer
+		Reviewed(r) // else the connection goes with the answer
 		hello().ServeHTTP(w, r)
 	})
 	s := serve(t, review, func(o *ServerOptions) { o.ClientCAFile, o.Log = file, log })
 	s.install(t, 2, time.Now().Add(time.Hour))
-	eventually(t, "readiness", 10*time.Second, ready(s))
+	fixture.Eventually(t, "readiness", 10*time.Second, ready(s))
 	old, renewed := s.shows(t, first), s.shows(t, second) // which resume their sessions where they may
 	kept := s.shows(t, first)                             // whose connection stays open as long as it is answered
 	answers := func() (int, error) {
@@ -307,12 +292,12 @@ func TestServerTakesUpTheNextClientCA(t *testing.T) {
 		file     []byte
 		old, new bool
 	}{
-		{"the first CA", first.pem(), true, false},
-		{"both CAs, while the API server takes up the next", slices.Concat(first.pem(), second.pem()), true, true},
-		{"the second CA", second.pem(), false, true},
+		{"the first CA", first.PEM(), true, false},
+		{"both CAs, while the API server takes up the next", slices.Concat(first.PEM(), second.PEM()), true, true},
+		{"the second CA", second.PEM(), false, true},
 		{"a file without a certificate", []byte("half of"), false, true},
 		{"no file", nil, false, true},
-		{"the first CA again", first.pem(), true, false},
+		{"the first CA again", first.PEM(), true, false},
 	} {
 		write(step.file)
 		status, err := answers()
@@ -341,13 +326,13 @@ func TestServerTakesUpTheNextClientCA(t *testing.T) {
 func TestTheLameDuckAnswersOnConnectionsThatItCloses(t *testing.T) {
 	s := serve(t, hello(), func(o *ServerOptions) { o.LameDuck = 300 * time.Millisecond })
 	s.install(t, 2, time.Now().Add(time.Hour))
-	eventually(t, "readiness", 10*time.Second, ready(s))
+	fixture.Eventually(t, "readiness", 10*time.Second, ready(s))
 	c := s.client(nil)
 	if resp, _ := get(t, c, s.address); resp.Close {
 		t.Error("a connection is closed before the stop")
 	}
 	s.stop()
-	eventually(t, "unreadiness", time.Second, func() bool { return s.server.Ready() != nil })
+	fixture.Eventually(t, "unreadiness", time.Second, func() bool { return s.server.Ready() != nil })
 	if resp, body := get(t, c, s.address); !resp.Close || body != "HTTP/1.1" {
 		t.Errorf("answered %q, the connection closes: %v", body, resp.Close)
 	}
@@ -355,11 +340,10 @@ func TestTheLameDuckAnswersOnConnectionsThatItCloses(t *testing.T) {
 
 func TestASlowBodyIsClosedWithinItsDeadline(t *testing.T) {
 	t.Parallel()
-	h := NewHandler(&plans{known: withPlan(nil, nil)}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
-	s := serve(t, h, nil)
+	s := serve(t, reviews(NewBodies()), nil)
 	s.install(t, 2, time.Now().Add(time.Hour))
-	eventually(t, "readiness", 10*time.Second, ready(s))
-	conn, err := tls.Dial("tcp", s.address, &tls.Config{RootCAs: s.ca.pool})
+	fixture.Eventually(t, "readiness", 10*time.Second, ready(s))
+	conn, err := tls.Dial("tcp", s.address, &tls.Config{RootCAs: s.ca.Pool})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,7 +375,7 @@ func (s stalled) Read(p []byte) (int, error) {
 func (s stalled) Close() error { return nil }
 
 func TestALargeBodyTooManyIsTurnedAwayAndNoSmallOneWaits(t *testing.T) {
-	b := newBodies()
+	b := NewBodies()
 	gone := make(chan struct{})
 	request := func(size, comes int64) *http.Request {
 		return &http.Request{ContentLength: size, Body: stalled{bytes.NewReader(make([]byte, comes)), gone}}
@@ -400,44 +384,44 @@ func TestALargeBodyTooManyIsTurnedAwayAndNoSmallOneWaits(t *testing.T) {
 	ended := make(chan error, flood)
 	for range flood {
 		go func() {
-			_, err := b.read(nil, request(of, headBody))
+			_, err := b.Read(nil, request(of, headBody))
 			ended <- err
 		}()
 	}
-	eventually(t, "the flood", 5*time.Second, func() bool {
-		if !b.budgets[large].tryAcquire(netip.Addr{}, of) {
+	fixture.Eventually(t, "the flood", 5*time.Second, func() bool {
+		if !b.budgets[large].TryAcquire(netip.Addr{}, of) {
 			return true
 		}
-		b.budgets[large].release(of)
+		b.budgets[large].Release(of)
 		return false
 	})
-	if _, err := b.read(nil, request(of, headBody)); !errors.Is(err, errBusy) {
-		t.Errorf("one body more: %v, want %v", err, errBusy)
+	if _, err := b.Read(nil, request(of, headBody)); !errors.Is(err, ErrBusy) {
+		t.Errorf("one body more: %v, want %v", err, ErrBusy)
 	}
 	for _, size := range []int64{100 << 10, largeBody + 1} {
-		other, err := b.read(nil, request(size, size))
-		if err != nil || len(other.bytes) != int(size) {
-			t.Errorf("a body of another class: %d bytes, %v", len(other.bytes), err)
+		other, err := b.Read(nil, request(size, size))
+		if err != nil || len(other.Bytes) != int(size) {
+			t.Errorf("a body of another class: %d bytes, %v", len(other.Bytes), err)
 		}
-		other.release()
+		other.Release()
 	}
 	close(gone)
 	for range flood {
 		// One of them made room for the one more, as far as it could.
-		if err := <-ended; !errors.Is(err, errBody) && !errors.Is(err, errBusy) {
+		if err := <-ended; !errors.Is(err, errBody) && !errors.Is(err, ErrBusy) {
 			t.Errorf("a body that ended early: %v", err)
 		}
 	}
-	after, err := b.read(nil, request(1<<20, 1<<20))
-	if err != nil || len(after.bytes) != 1<<20 {
-		t.Errorf("a large body after the flood: %d bytes, %v", len(after.bytes), err)
+	after, err := b.Read(nil, request(1<<20, 1<<20))
+	if err != nil || len(after.Bytes) != 1<<20 {
+		t.Errorf("a large body after the flood: %d bytes, %v", len(after.Bytes), err)
 	}
-	after.release()
+	after.Release()
 	for name, budget := range map[string]struct {
-		budget *budget
+		budget *Budget
 		size   int64
 	}{"small": {b.budgets[small], smallBudget}, "large": {b.budgets[large], largeBudget}, "huge": {b.budgets[huge], hugeBudget}} {
-		if !budget.budget.tryAcquire(netip.Addr{}, budget.size) {
+		if !budget.budget.TryAcquire(netip.Addr{}, budget.size) {
 			t.Errorf("not all of the %s budget came back", name)
 		}
 	}
@@ -446,16 +430,40 @@ func TestALargeBodyTooManyIsTurnedAwayAndNoSmallOneWaits(t *testing.T) {
 	}
 }
 
-// under is a server over the four webhooks, and the bodies that it reads.
-func under(t *testing.T) (*served, *bodies) {
+// reviews reads bodies and answers as the webhook does, without a decision.
+func reviews(b *Bodies) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := b.Read(w, r)
+		switch {
+		case errors.Is(err, ErrBusy):
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		case err != nil:
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		defer body.Release()
+		if !bytes.HasPrefix(body.Bytes, []byte(`{"request":`)) {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		Reviewed(r)
+	})
+}
+
+// reviewOf is a body of that size that reviews takes for one.
+func reviewOf(size int) []byte {
+	const begins, ends = `{"request":"`, `"}`
+	return []byte(begins + strings.Repeat("x", size-len(begins)-len(ends)) + ends)
+}
+
+// under is a server, and the bodies that it reads.
+func under(t *testing.T) (*served, *Bodies) {
 	t.Helper()
-	mux, shared := http.NewServeMux(), newBodies()
-	for _, k := range kinds() {
-		mux.Handle("POST "+k.path, &handler{k, &plans{known: withPlan(nil, nil)}, shared, newParses(), NewMetrics(prometheus.NewRegistry()), logr.Discard()})
-	}
-	s := serve(t, mux, nil)
+	shared := NewBodies()
+	s := serve(t, reviews(shared), nil)
 	s.install(t, 2, time.Now().Add(time.Hour))
-	eventually(t, "readiness", 10*time.Second, ready(s))
+	fixture.Eventually(t, "readiness", 10*time.Second, ready(s))
 	return s, shared
 }
 
@@ -463,7 +471,7 @@ func under(t *testing.T) (*served, *bodies) {
 // had enough.
 func (s *served) claim(t *testing.T, size int) (send func(bytes int)) {
 	t.Helper()
-	conn, err := tls.Dial("tcp", s.address, &tls.Config{RootCAs: s.ca.pool})
+	conn, err := tls.Dial("tcp", s.address, &tls.Config{RootCAs: s.ca.Pool})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -488,12 +496,12 @@ func TestStalledBodiesKeepNobodyWaiting(t *testing.T) {
 			for range many {
 				s.claim(t, smallBody)(sends)
 			}
-			eventually(t, "the flood", 5*time.Second, func() bool {
+			fixture.Eventually(t, "the flood", 5*time.Second, func() bool {
 				b.mu.Lock()
 				defer b.mu.Unlock()
 				return b.newest != nil && (sends == 0 || b.newest.held[small] > headBody)
 			})
-			client, body := s.client(nil), requestOf(t, 3<<10)
+			client, body := s.client(nil), reviewOf(3<<10)
 			for range 10 {
 				if err := s.honest(client, body); err != nil {
 					t.Fatalf("an honest call: %v", err)
@@ -511,7 +519,7 @@ func (s *served) honest(c *http.Client, body []byte) error {
 		return err
 	}
 	resp.Body.Close()
-	if took := time.Since(start); resp.StatusCode != http.StatusOK || took > 2*busyAfter {
+	if took := time.Since(start); resp.StatusCode != http.StatusOK || took > 2*BusyAfter {
 		return fmt.Errorf("status %d after %s", resp.StatusCode, took)
 	}
 	return nil
@@ -536,7 +544,7 @@ func TestAFloodOfLargeBodiesIsBoundedAndKeepsNoSmallOneWaiting(t *testing.T) {
 	}
 	ended, answered := make(chan struct{}), make(chan error, 1)
 	go func() { senders.Wait(); close(ended) }()
-	client, body := s.client(nil), requestOf(t, 3<<10)
+	client, body := s.client(nil), reviewOf(3<<10)
 	go func() {
 		for {
 			err := s.honest(client, body)

@@ -1,37 +1,14 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"io"
-	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
 
-	admissionv1 "k8s.io/api/admission/v1"
-
 	"ballast/planner/plan"
 )
-
-// TestTheLargestReviewIsRead: an object as large as the API server reads beside one as large as etcd stores, of the
-// characters that JSON makes most of.
-func TestTheLargestReviewIsRead(t *testing.T) {
-	for name, filler := range map[string]string{"HTML": "<", "a control character": "\x01", "no UTF-8": "\xff", "a line separator": "\u2028"} {
-		t.Run(name, func(t *testing.T) {
-			object := func(bytes int) []byte {
-				return encoded(t, map[string]any{"metadata": map[string]any{}, "data": map[string]string{"notes": strings.Repeat(filler, bytes/len(filler))}})
-			}
-			body := admissionRequest(t, func(r *admissionv1.AdmissionRequest) { r.Object.Raw, r.OldObject.Raw = object(3<<20), object(3<<19) })
-			got, err := newBodies().read(nil, &http.Request{ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))})
-			if err != nil || len(got.bytes) != len(body) {
-				t.Fatalf("%d of %d bytes: %v", len(got.bytes), len(body), err)
-			}
-			got.release()
-		})
-	}
-}
 
 // TestAPlansReviewWeighsWhatIsDecoded, before anything is.
 func TestAPlansReviewWeighsWhatIsDecoded(t *testing.T) {
@@ -77,12 +54,12 @@ func TestNoHeavyReviewsKeepAPinWaiting(t *testing.T) {
 	attacker, honest := netip.MustParseAddr("192.0.2.66"), netip.MustParseAddr("192.0.2.1")
 	for _, weight := range []int64{parseLight + 1, parseMost / 2, parseMost/2 + 1, parseMost} {
 		p := newParses()
-		for p.of(weight).tryAcquire(attacker, weight) {
+		for p.of(weight).TryAcquire(attacker, weight) {
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
-		_ = p.of(weight).acquire(ended, attacker, weight) // one more, which has waited and gone
-		if !p.of(parseLight).tryAcquire(honest, parseLight) {
+		_ = p.of(weight).Acquire(ended, attacker, weight) // one more, which has waited and gone
+		if !p.of(parseLight).TryAcquire(honest, parseLight) {
 			t.Errorf("beside reviews that weigh %d a pin waits", weight)
 		}
 	}
@@ -95,26 +72,4 @@ func encoded(t *testing.T, object any) []byte {
 		t.Fatal(err)
 	}
 	return doc
-}
-
-func TestABufferIsWipedWhenItsRequestIsOver(t *testing.T) {
-	for name, size := range map[string]int{"a head": 100, "as large as a head is": headBody, "small": headBody + 1, "as large as a small one is": pooledBody, "wide": pooledBody + 1, "as large as a wide one is": smallBody, "of its own": smallBody + 1} {
-		t.Run(name, func(t *testing.T) {
-			sent := bytes.Repeat([]byte("x"), size)
-			got, err := newBodies().read(nil, &http.Request{ContentLength: int64(size), Body: io.NopCloser(bytes.NewReader(sent))})
-			if err != nil {
-				t.Fatal(err)
-			}
-			kept, head := got.bytes[:cap(got.bytes)], got.reading
-			if !bytes.Equal(got.bytes, sent) {
-				t.Fatal("another body was read than sent")
-			}
-			if got.release(); !bytes.Equal(kept, make([]byte, len(kept))) {
-				t.Error("the buffer still holds the body")
-			}
-			if head.head != [headBody]byte{} {
-				t.Error("the head still holds the body's beginning")
-			}
-		})
-	}
 }

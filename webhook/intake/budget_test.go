@@ -1,4 +1,4 @@
-package webhook
+package intake
 
 import (
 	"context"
@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ballast/webhook/fixture"
 )
 
 // waits is how many claims wait for a budget.
-func (b *budget) waits() int {
+func (b *Budget) waits() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.waiting)
@@ -39,18 +41,18 @@ func TestAddressesGetTheSameOfABudget(t *testing.T) {
 			[]string{"10 of " + attacker, "4 of " + one, "5 of " + one, "6 of " + one, "9 of " + attacker}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBudget(10)
-			if !b.tryAcquire(netip.MustParseAddr(tc.holds.from), 10) {
+			b := NewBudget(10)
+			if !b.TryAcquire(netip.MustParseAddr(tc.holds.from), 10) {
 				t.Fatal("a free budget is refused")
 			}
 			served := make(chan ask)
 			for i, a := range tc.asks {
 				go func() {
-					if err := b.acquire(t.Context(), netip.MustParseAddr(a.from), a.weight); err == nil {
+					if err := b.Acquire(t.Context(), netip.MustParseAddr(a.from), a.weight); err == nil {
 						served <- a
 					}
 				}()
-				eventually(t, "the claim", 5*time.Second, func() bool { return b.waits() == i+1 })
+				fixture.Eventually(t, "the claim", 5*time.Second, func() bool { return b.waits() == i+1 })
 			}
 			var got []string
 			for range tc.asks {
@@ -70,15 +72,15 @@ func TestAddressesGetTheSameOfABudget(t *testing.T) {
 
 // TestAddressesOfOldAreForgotten: an attacker may have many.
 func TestAddressesOfOldAreForgotten(t *testing.T) {
-	b := newBudget(10)
+	b := NewBudget(10)
 	for i := range 10 * maxEnds {
-		if !b.tryAcquire(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 1) {
+		if !b.TryAcquire(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 1) {
 			t.Fatal("a free budget is refused")
 		}
-		b.release(1)
+		b.Release(1)
 		if i%100 == 0 { // an address that goes on using it moves the time on
-			b.tryAcquire(netip.Addr{}, 2)
-			b.release(2)
+			b.TryAcquire(netip.Addr{}, 2)
+			b.Release(2)
 		}
 	}
 	if len(b.ends) > maxEnds {
@@ -87,20 +89,20 @@ func TestAddressesOfOldAreForgotten(t *testing.T) {
 }
 
 func TestABudgetIsGivenBackWhole(t *testing.T) {
-	b := newBudget(10)
-	if !b.tryAcquire(netip.Addr{}, 4) {
+	b := NewBudget(10)
+	if !b.TryAcquire(netip.Addr{}, 4) {
 		t.Fatal("a free budget is refused")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	large := make(chan error, 1)
-	go func() { large <- b.acquire(ctx, netip.Addr{}, 8) }()
-	eventually(t, "the large claim", 5*time.Second, func() bool { return b.waits() == 1 })
-	if b.tryAcquire(netip.Addr{}, 1) {
+	go func() { large <- b.Acquire(ctx, netip.Addr{}, 8) }()
+	fixture.Eventually(t, "the large claim", 5*time.Second, func() bool { return b.waits() == 1 })
+	if b.TryAcquire(netip.Addr{}, 1) {
 		t.Error("a small claim overtook one that waits")
 	}
 	small := make(chan error, 1)
-	go func() { small <- b.acquire(t.Context(), netip.Addr{}, 6) }()
-	eventually(t, "the small claim", 5*time.Second, func() bool { return b.waits() == 2 })
+	go func() { small <- b.Acquire(t.Context(), netip.Addr{}, 6) }()
+	fixture.Eventually(t, "the small claim", 5*time.Second, func() bool { return b.waits() == 2 })
 	cancel()
 	if err := <-large; !errors.Is(err, context.Canceled) {
 		t.Errorf("a claim that was given up: %v", err)
@@ -108,9 +110,9 @@ func TestABudgetIsGivenBackWhole(t *testing.T) {
 	if err := <-small; err != nil {
 		t.Errorf("the claim behind it: %v", err)
 	}
-	b.release(4)
-	b.release(6)
-	if !b.tryAcquire(netip.Addr{}, 10) {
+	b.Release(4)
+	b.Release(6)
+	if !b.TryAcquire(netip.Addr{}, 10) {
 		t.Error("not all of it came back")
 	}
 }

@@ -1,4 +1,4 @@
-package webhook
+package intake
 
 import (
 	"bytes"
@@ -13,15 +13,16 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
+
+	"ballast/webhook/fixture"
 )
 
 // TestACrowdOfAddressesCutsNoCallOfARegularCaller: 800 addresses open a connection that brings a review and stays, more than
 // are held, while a regular caller calls on 20 of its own.
 func TestACrowdOfAddressesCutsNoCallOfARegularCaller(t *testing.T) {
 	const addresses, callers, dialers = 800, 20, 8
-	s := serveOn(t, NewHandler(&plans{known: withPlan(nil, nil)}, NewMetrics(prometheus.NewRegistry()), logr.Discard()))
-	body := requestOf(t, 3<<10)
+	s := serveOn(t, reviews(NewBodies()))
+	body := reviewOf(3 << 10)
 	api := s.client(nil)
 	api.Transport.(*http.Transport).MaxIdleConnsPerHost = 25
 	for range 2 {
@@ -55,7 +56,7 @@ func TestACrowdOfAddressesCutsNoCallOfARegularCaller(t *testing.T) {
 		crowd.Go(func() {
 			for a := d; a < addresses; a += dialers {
 				dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, byte(2+a/200), byte(1+a%200))}}
-				conn, err := tls.DialWithDialer(&dialer, "tcp", s.address, &tls.Config{RootCAs: s.ca.pool})
+				conn, err := tls.DialWithDialer(&dialer, "tcp", s.address, &tls.Config{RootCAs: s.ca.Pool})
 				if err != nil {
 					continue // it was cut for another of the crowd's
 				}
@@ -101,8 +102,8 @@ func serveOn(t *testing.T, handler http.Handler) *onClock {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &onClock{served: served{address: open.Addr().String(), ca: newAuthority(t)}}
-	cert, key := s.ca.leaf(t, 2, time.Now().Add(time.Hour))
+	s := &onClock{served: served{address: open.Addr().String(), ca: fixture.NewAuthority(t)}}
+	cert, key := s.ca.Leaf(t, 2, time.Now().Add(time.Hour))
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +111,7 @@ func serveOn(t *testing.T, handler http.Handler) *onClock {
 	listener := limitConnections(open, maxFresh, maxKnown)
 	start := time.Now()
 	listener.now = func() time.Time { return start.Add(time.Duration(s.passed.Load())) }
-	server := NewServer(ServerOptions{Handler: handler, Metrics: NewMetrics(prometheus.NewRegistry()), Log: logr.Discard()}).
+	server := NewServer(ServerOptions{Handler: handler, Log: logr.Discard()}).
 		httpServer(&tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13})
 	done := make(chan error, 1)
 	go func() { done <- server.ServeTLS(listener, "", "") }()

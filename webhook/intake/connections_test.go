@@ -1,21 +1,19 @@
-package webhook
+package intake
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
+
+	"ballast/webhook/fixture"
 )
 
 // dialFrom opens a connection from an address of loopback.
@@ -115,54 +113,13 @@ func TestAClosedConnectionGivesItsPlaceFree(t *testing.T) {
 	}
 }
 
-// TestOnlyAReviewKeepsAConnection: the API server's stays open for the next call; of who sends anything else it is the
-// last.
-func TestOnlyAReviewKeepsAConnection(t *testing.T) {
-	s := serve(t, NewHandler(&plans{known: withPlan(nil, nil)}, NewMetrics(prometheus.NewRegistry()), logr.Discard()), nil)
-	s.install(t, 2, time.Now().Add(time.Hour))
-	eventually(t, "readiness", 10*time.Second, ready(s))
-	for name, tc := range map[string]struct {
-		method, path string
-		body         []byte
-		status       int
-		stays        bool
-	}{
-		"a review":                          {http.MethodPost, "/clusters", admissionRequest(t, nil), http.StatusOK, true},
-		"a review of a plan":                {http.MethodPost, "/plan", admissionRequest(t, nil), http.StatusOK, true},
-		"no review":                         {http.MethodPost, "/clusters", []byte("{}"), http.StatusBadRequest, false},
-		"a review for nobody":               {http.MethodPost, "/metrics", admissionRequest(t, nil), http.StatusNotFound, false},
-		"a review that nobody is to answer": {http.MethodPut, "/clusters", admissionRequest(t, nil), http.StatusMethodNotAllowed, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			conn, err := tls.Dial("tcp", s.address, &tls.Config{RootCAs: s.ca.pool})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", tc.method, tc.path, len(tc.body), tc.body)
-			answer := bufio.NewReader(conn)
-			resp, err := http.ReadResponse(answer, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			io.Copy(io.Discard, resp.Body)
-			if resp.StatusCode != tc.status {
-				t.Errorf("status %d, want %d", resp.StatusCode, tc.status)
-			}
-			if closed := cut(t, conn, 300*time.Millisecond); closed == tc.stays {
-				t.Errorf("closed: %v", closed)
-			}
-		})
-	}
-}
-
 // TestAConnectionThatSaysNothingIsClosed, in its handshake or after it, long before an idle one of the API server's is.
 func TestAConnectionThatSaysNothingIsClosed(t *testing.T) {
 	t.Parallel()
 	s := serve(t, hello(), nil)
 	s.install(t, 2, time.Now().Add(time.Hour))
-	eventually(t, "readiness", 10*time.Second, ready(s))
-	shaken, err := tls.Dial("tcp", s.address, &tls.Config{RootCAs: s.ca.pool})
+	fixture.Eventually(t, "readiness", 10*time.Second, ready(s))
+	shaken, err := tls.Dial("tcp", s.address, &tls.Config{RootCAs: s.ca.Pool})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,17 +134,17 @@ func TestAConnectionThatSaysNothingIsClosed(t *testing.T) {
 // TestAFloodOfConnectionsKeepsNobodyOut opens more connections than are held, from the API server's own address, half
 // of them after a review of theirs. Both a caller whose connection was idle meanwhile and a new one are answered.
 func TestAFloodOfConnectionsKeepsNobodyOut(t *testing.T) {
-	s := serve(t, NewHandler(&plans{known: withPlan(nil, nil)}, NewMetrics(prometheus.NewRegistry()), logr.Discard()), nil)
+	s := serve(t, reviews(NewBodies()), nil)
 	s.install(t, 2, time.Now().Add(time.Hour))
-	eventually(t, "readiness", 10*time.Second, ready(s))
-	body := requestOf(t, 3<<10)
+	fixture.Eventually(t, "readiness", 10*time.Second, ready(s))
+	body := reviewOf(3 << 10)
 	idle := s.client(nil)
 	if err := s.honest(idle, body); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2 * (maxFresh + maxKnown) {
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(66+i%4))}}
-		conn, err := tls.DialWithDialer(&dialer, "tcp", s.address, &tls.Config{RootCAs: s.ca.pool})
+		conn, err := tls.DialWithDialer(&dialer, "tcp", s.address, &tls.Config{RootCAs: s.ca.Pool})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package webhook
+package intake
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -118,3 +119,6 @@ func namedOneOf(names []string) func(tls.ConnectionState) error {
 		return errClientName
 	}
 }
+
+// Verified reports whether the caller has shown a client certificate that the server demands.
+func Verified(r *http.Request) bool { return r.TLS != nil && len(r.TLS.VerifiedChains) > 0 }

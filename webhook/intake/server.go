@@ -1,4 +1,6 @@
-package webhook
+// Package intake serves HTTPS to API servers and to whoever else reaches the port: it holds so many connections and bytes and no
+// more, shares them by address, and knows nothing of what a review says.
+package intake
 
 import (
 	"context"
@@ -43,7 +45,7 @@ type ServerOptions struct {
 	// LameDuck is how long calls are still answered after the stop began, each on a connection that is then closed: the
 	// API server keeps using pooled connections long after the endpoint is gone.
 	LameDuck time.Duration
-	Metrics  *Metrics
+	Expiry   func(time.Time) // is told when the certificate that is shown ends; may be nil
 	Log      logr.Logger
 }
 
@@ -143,6 +145,8 @@ func (s *Server) httpServer(config *tls.Config) *http.Server {
 const (
 	maxHead    = 1
 	maxEntries = 32
+	// maxLoggedLine is the longest of net/http's messages in our log.
+	maxLoggedLine = 1 << 10
 )
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
@@ -187,8 +191,8 @@ func (s *Server) showExpiry(c tls.Certificate) {
 	if leaf == nil && len(c.Certificate) > 0 {
 		leaf, _ = x509.ParseCertificate(c.Certificate[0]) // tls.X509KeyPair has parsed it before
 	}
-	if leaf != nil {
-		s.options.Metrics.certificate.Set(float64(leaf.NotAfter.Unix()))
+	if leaf != nil && s.options.Expiry != nil {
+		s.options.Expiry(leaf.NotAfter)
 	}
 }
 
@@ -217,6 +221,6 @@ func (s *Server) tlsConfig(watcher *certwatcher.CertWatcher) (*tls.Config, error
 type errorLog struct{ log logr.Logger }
 
 func (e errorLog) Write(line []byte) (int, error) {
-	e.log.V(1).Info("connection failed", "message", printable.Text(strings.TrimSpace(string(line)), maxLoggedFields))
+	e.log.V(1).Info("connection failed", "message", printable.Text(strings.TrimSpace(string(line)), maxLoggedLine))
 	return len(line), nil
 }

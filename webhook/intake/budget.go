@@ -1,4 +1,4 @@
-package webhook
+package intake
 
 import (
 	"context"
@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// budget is an amount that calls share. While it is used up they wait, and addresses get the same from it, whatever
+// Budget is an amount that calls share. While it is used up they wait, and addresses get the same from it, whatever
 // each asks for (start-time fair queueing): who asks for more waits behind itself, and an API server's call behind what
 // is under way, not behind what an attacker still wants.
-type budget struct {
+type Budget struct {
 	size int64
 
 	mu      sync.Mutex
@@ -30,12 +30,13 @@ type claim struct {
 // maxEnds bounds the addresses that are remembered; one that had its share long ago is as good as new.
 const maxEnds = 1024
 
-func newBudget(size int64) *budget {
-	return &budget{size: size, free: size, ends: map[netip.Addr]int64{}}
+// NewBudget makes a budget of that size, of which all is free.
+func NewBudget(size int64) *Budget {
+	return &Budget{size: size, free: size, ends: map[netip.Addr]int64{}}
 }
 
-// tryAcquire takes a part if it is free and no other call waits for one.
-func (b *budget) tryAcquire(from netip.Addr, weight int64) bool {
+// TryAcquire takes a part if it is free and no other call waits for one.
+func (b *Budget) TryAcquire(from netip.Addr, weight int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.free < weight || len(b.waiting) > 0 {
@@ -45,9 +46,9 @@ func (b *budget) tryAcquire(from netip.Addr, weight int64) bool {
 	return true
 }
 
-// acquire takes a part, in turn, unless the context ends before. A part that is larger than the whole never comes.
-func (b *budget) acquire(ctx context.Context, from netip.Addr, weight int64) error {
-	if b.tryAcquire(from, weight) {
+// Acquire takes a part, in turn, unless the context ends before. A part that is larger than the whole never comes.
+func (b *Budget) Acquire(ctx context.Context, from netip.Addr, weight int64) error {
+	if b.TryAcquire(from, weight) {
 		return nil
 	}
 	c := b.enqueue(from, weight)
@@ -63,7 +64,7 @@ func (b *budget) acquire(ctx context.Context, from netip.Addr, weight int64) err
 }
 
 // book gives a claim its start: now, or when its address has had what it asked for before.
-func (b *budget) book(from netip.Addr, weight int64) (start int64) {
+func (b *Budget) book(from netip.Addr, weight int64) (start int64) {
 	if len(b.ends) >= maxEnds {
 		for address, end := range b.ends {
 			if end <= b.now {
@@ -76,12 +77,12 @@ func (b *budget) book(from netip.Addr, weight int64) (start int64) {
 	return start
 }
 
-func (b *budget) grant(weight, start int64) {
+func (b *Budget) grant(weight, start int64) {
 	b.free -= weight
 	b.now = max(b.now, start)
 }
 
-func (b *budget) enqueue(from netip.Addr, weight int64) *claim {
+func (b *Budget) enqueue(from netip.Addr, weight int64) *claim {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := &claim{from, weight, b.book(from, weight), make(chan struct{})}
@@ -95,7 +96,7 @@ func (b *budget) enqueue(from netip.Addr, weight int64) *claim {
 }
 
 // leave takes a claim back; it reports whether it was still waiting.
-func (b *budget) leave(c *claim) bool {
+func (b *Budget) leave(c *claim) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at := slices.Index(b.waiting, c)
@@ -108,7 +109,8 @@ func (b *budget) leave(c *claim) bool {
 	return true
 }
 
-func (b *budget) release(weight int64) {
+// Release gives a part back.
+func (b *Budget) Release(weight int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.free += weight
@@ -117,7 +119,7 @@ func (b *budget) release(weight int64) {
 
 // serve grants what is free. A claim that does not fit is waited for: those behind it may be smaller, and would keep it
 // waiting for ever.
-func (b *budget) serve() {
+func (b *Budget) serve() {
 	for len(b.waiting) > 0 && b.waiting[0].weight <= b.free {
 		c := b.waiting[0]
 		b.waiting = b.waiting[1:]
@@ -126,8 +128,8 @@ func (b *budget) serve() {
 	}
 }
 
-// callerOf is the address that a call comes from; the zero one where it is unknown, as in tests.
-func callerOf(r *http.Request) netip.Addr {
+// CallerOf is the address that a call comes from; the zero one where it is unknown, as in tests.
+func CallerOf(r *http.Request) netip.Addr {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Addr{}
