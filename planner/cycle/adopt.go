@@ -451,7 +451,11 @@ func (a *adoption) unite(u discover.Unit, v *plan.View) {
 	members, lead := make([]placement.Cluster, len(u.Clusters)), ""
 	for k, i := range u.Clusters {
 		m := a.cluster(i)
+		asked, wants := a.pins[m.Name]
+		standsAt := wants && asked == a.next.Clusters[m.Name].Replica && asked < a.next.Replicas
 		switch pin, why, _ := v.Effective(m.Name); {
+		case standsAt && standing.Managed(a.fleet.Clusters[i]):
+			m.At, m.Claim, lead = asked, placement.Pinned, cmp.Or(lead, m.Name)
 		case why == plan.Pinned && standing.Managed(a.fleet.Clusters[i]):
 			m.At, m.Claim, lead = pin, placement.Pinned, cmp.Or(lead, m.Name)
 		case m.Claim == placement.Fixed && v.Stays(a.fleet.Clusters[i].Explicit.N):

@@ -63,7 +63,7 @@ func untilNow(in input.Inputs) (_ input.Inputs, redated bool) {
 
 // unsaid reports whether the first plan waits: it is the fleet as it is, or there is none.
 func (c *cycle) unsaid() bool {
-	if c.in.InForce != nil || c.in.Last != nil {
+	if p := c.in.InForce; p != nil && p.Mode.Enforced() || p == nil && c.in.Last != nil {
 		return false
 	}
 	name := standing.Unsaid(c.in, c.out.Fleet)

@@ -88,9 +88,9 @@ func gates() []gate {
 			shut: situation.heldOff},
 		{name: "keyless", blocks: everything, brief: "the plan's key is missing, and a leader after this one could not bring back what rollout.x0y stops",
 			shut: func(s situation) string { return when(s.keyless) }},
-		{name: "unstamped", blocks: everything &^ moves, kind: "Unstamped", brief: "present owners are written",
+		{name: "unstamped", blocks: everything &^ (moves | follows), kind: "Unstamped", brief: "present owners are written",
 			shut: situation.unstampedSecrets, about: func(s situation) string { return s.unstamped[0] }},
-		{name: "liveLacks", blocks: everything &^ moves, kind: "LiveNotReady", brief: "rollout.live waits",
+		{name: "liveLacks", blocks: everything &^ (moves | follows), kind: "LiveNotReady", brief: "rollout.live waits",
 			shut: situation.liveLacks},
 		{name: "liveEnv", blocks: setEnv, kind: "LiveNotReady", brief: "rollout.live waits",
 			shut: situation.liveEnv},
@@ -145,7 +145,7 @@ func (s situation) unstampedSecrets() string {
 	if len(s.unstamped) == 0 {
 		return open
 	}
-	return fmt.Sprintf("%s without the replica that owns its cluster now, the first is %q: present owners are written before anything else begins but a failover and a drain",
+	return fmt.Sprintf("%s without the replica that owns its cluster now, the first is %q: present owners are written before anything else begins but a failover, a drain and what follows the workload's replicas",
 		problem.Plural(len(s.unstamped), "Secret"), s.unstamped[0])
 }
 
@@ -153,7 +153,7 @@ func (s situation) liveLacks() string {
 	if len(s.missing) == 0 || len(s.unstamped) > 0 {
 		return open
 	}
-	return "rollout.live begins nothing yet but a failover and a drain: " + strings.Join(s.missing, "; ")
+	return "rollout.live begins nothing yet but a failover, a drain and what follows the workload's replicas: " + strings.Join(s.missing, "; ")
 }
 
 func (s situation) liveEnv() string {

@@ -77,10 +77,10 @@ func gated() map[string]struct {
 		"keyless": {with(func(s *situation) { s.keyless = true }),
 			verdictOn{"", "the plan's key is missing, and a leader after this one could not bring back what rollout.x0y stops", ""}},
 		"unstamped": {with(func(s *situation) { s.unstamped = []string{"a", "b"} }),
-			verdictOn{"failOver drain", "present owners are written",
-				`Unstamped a: 2 Secrets without the replica that owns its cluster now, the first is "a": present owners are written before anything else begins but a failover and a drain`}},
+			verdictOn{"followUp followOut failOver drain", "present owners are written",
+				`Unstamped a: 2 Secrets without the replica that owns its cluster now, the first is "a": present owners are written before anything else begins but a failover, a drain and what follows the workload's replicas`}},
 		"liveLacks": {with(func(s *situation) { s.missing = []string{"this", "that"} }),
-			verdictOn{"failOver drain", "rollout.live waits", "LiveNotReady: rollout.live begins nothing yet but a failover and a drain: this; that"}},
+			verdictOn{"followUp followOut failOver drain", "rollout.live waits", "LiveNotReady: rollout.live begins nothing yet but a failover, a drain and what follows the workload's replicas: this; that"}},
 		"liveEnv": {with(func(s *situation) { s.envLacks = []string{"this", "that"} }),
 			verdictOn{"followUp followOut pinOut rollBack failOver drain balance", "rollout.live waits", "LiveNotReady: rollout.live changes no ARGOCD_CONTROLLER_REPLICAS: this; that"}},
 		"liveBlind": {with(func(s *situation) { s.unsaid = "pods are silent" }),
@@ -135,9 +135,9 @@ func TestTheFirstGateThatIsShutIsNamed(t *testing.T) {
 	all := situation{paused: true, mode: plan.Enforce, unstamped: []string{"a"}, missing: []string{"this"}, unsaid: "pods are silent"}
 	want := verdictOn{"failOver", "a person paused it; present owners are written; rollout.live waits", ""}
 	got := judged(gates(), all)
-	want.Told = `Unstamped a: 1 Secret without the replica that owns its cluster now, the first is "a": present owners are written before anything else begins but a failover and a drain; ` +
+	want.Told = `Unstamped a: 1 Secret without the replica that owns its cluster now, the first is "a": present owners are written before anything else begins but a failover, a drain and what follows the workload's replicas; ` +
 		"LiveNotReady: rollout.live begins nothing but a failover to replicas that say what they own: pods are silent"
-	want.May = ""
+	want.May = "followUp followOut"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -243,6 +243,7 @@ func evacuation(s *snapshot) *proposed {
 	}
 	p.why = "empties " + replicaList(append(slices.Clone(unwell), s.cordoned...)) + asked + ": moves " + problem.Plural(serversOf(s.beside, maps.Keys(e.Moves), s.next), "cluster")
 	p.want = s.wantOf(s.next.Replicas, e.Moves)
+	p.want.ControllerReplicas = s.next.ControllerReplicas
 	return p
 }
 

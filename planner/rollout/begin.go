@@ -57,7 +57,7 @@ var (
 func Begin(now plan.Plan, next Proposal, o Options, at time.Time) (plan.Plan, error) {
 	p := now.Clone()
 	mode := cmp.Or(o.Mode, plan.ModeDefault)
-	if mode == plan.ModeLive && !now.Unmanaged {
+	if mode == plan.ModeLive && !now.Unmanaged && !o.Rescue {
 		next.ControllerReplicas = liveEnv(now, next.Replicas)
 	}
 	moves := Moves(now, plan.Plan{Clusters: next.Rows})

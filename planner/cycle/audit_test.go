@@ -1,0 +1,133 @@
+package cycle
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ballast/planner/config"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+)
+
+func (w *liveWorld) minutes(n int) {
+	for range n {
+		w.step(time.Minute)
+	}
+}
+
+// scaleTo is an autoscaler, whose pods are there at once.
+func (w *liveWorld) scaleTo(replicas int) {
+	s := &w.in.Workload
+	s.Replicas, s.ReadyReplicas, s.UpdatedReplicas, s.CurrentReplicas = replicas, replicas, replicas, replicas
+}
+
+// TestASecretThatIsUnstampedKeepsNoCountFromBeingFollowed: an autoscaler has taken the replica already, and whoever was on it waits
+// for nothing.
+func TestASecretThatIsUnstampedKeepsNoCountFromBeingFollowed(t *testing.T) {
+	for name, cannot := range map[string]func(*liveWorld, *discover.Secret){
+		"immutable":      func(_ *liveWorld, s *discover.Secret) { s.Immutable = true },
+		"always refused": func(w *liveWorld, s *discover.Secret) { w.refuses = map[string]bool{s.Name: true} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newLiveWorld(skewed(24)...)
+			w.in.Workload.Kind, w.in.Workload.DynamicDistribution, w.in.Workload.EnvReplicas = plan.Deployment, true, nil
+			w.in.Config.Change, w.in.Config.Failover = config.Default().Change, config.Default().Failover
+			w.in.Config.Partition.Replicas = &config.Replicas{Workload: true}
+			w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 10_000}}
+			for i := range w.in.Discovered.Secrets {
+				w.in.Discovered.Secrets[i].Shard = discover.ShardValue{State: discover.ShardValid, N: i % 3}
+			}
+			w.add("zz", 1)
+			w.secret("zz").Shard = discover.ShardValue{}
+			cannot(w, w.secret("zz"))
+			w.minutes(60)
+			w.scaleTo(2)
+			owned := 0
+			for range 60 {
+				w.step(time.Minute)
+				owned += len(w.on(2))
+			}
+			if w.in.InForce.Replicas != 2 || owned > 60 {
+				t.Errorf("an hour after the autoscaler took replica 2 the plan has %d replicas, and clusters were on it for %d cluster-minutes", w.in.InForce.Replicas, owned)
+			}
+			w.scaleTo(5)
+			w.minutes(60)
+			if w.in.InForce.Replicas != 5 {
+				t.Errorf("an hour after the autoscaler made five the plan has %d", w.in.InForce.Replicas)
+			}
+		})
+	}
+}
+
+// TestTwinsPinnedApartRest, whether or not one pin is beyond the replicas that there are: their rows went to and fro, a plan a cycle, and
+// a dead replica's clusters waited behind that.
+func TestTwinsPinnedApartRest(t *testing.T) {
+	for name, apart := range map[string]func(*liveWorld){
+		"one beyond the replicas": func(w *liveWorld) { w.in.Pins = plan.Pins{"c000": 0, "c001": 4} },
+		"both beyond them":        func(w *liveWorld) { w.in.Pins = plan.Pins{"c000": 3, "c001": 4} },
+		"while the number grows": func(w *liveWorld) {
+			w.in.Pins = plan.Pins{"c000": 0, "c001": 4}
+			w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 5}
+		},
+		"by Secrets": func(w *liveWorld) { w.secret("c000").Pin, w.secret("c001").Pin = "0", "4" },
+	} {
+		for _, mode := range []string{plan.ModeLive, plan.ModeDefault, plan.ModeX0Y} {
+			t.Run(name+", "+mode, func(t *testing.T) {
+				w := newLiveWorld(skewed(24)...)
+				w.in.Config.Change, w.in.Config.Evaluate, w.in.Config.Failover = config.Default().Change, config.Default().Evaluate, config.Default().Failover
+				late := config.Duration(10 * time.Minute)
+				switch mode {
+				case plan.ModeDefault:
+					w.in.Config.Rollout = config.Rollout{Default: &config.DefaultRollout{}, StageTimeout: late}
+				case plan.ModeX0Y:
+					w.in.Config.Rollout = config.Rollout{X0Y: &config.X0YRollout{}, StageTimeout: late}
+				}
+				w.in.Discovered.Secrets[1].Server = w.in.Discovered.Secrets[0].Server
+				apart(w)
+				for range 48 * 20 {
+					w.step(3 * time.Minute)
+				}
+				writes := w.writes
+				for range 24 * 20 {
+					w.step(3 * time.Minute)
+				}
+				if made := w.writes - writes; made > 6 {
+					t.Errorf("%d plans on the third day; the two are on %d and %d", made, w.in.InForce.Clusters["c000"].Replica, w.in.InForce.Clusters["c001"].Replica)
+				}
+				if !slices.ContainsFunc(problems(w.last), func(p string) bool { return p == "partition/PinConflict/c001" || p == "discover/PinFollows/c001" }) {
+					t.Errorf("people are told %v", problems(w.last))
+				}
+			})
+		}
+	}
+}
+
+// TestAnEnvThatIsNotSaidIsNotGuessedUnderAPlanThatHoldsNothing: Observe makes its rows anew each cycle, of what the pods say; where they
+// said nothing for a while, it took the env for absent, and Hold stamped that.
+func TestAnEnvThatIsNotSaidIsNotGuessedUnderAPlanThatHoldsNothing(t *testing.T) {
+	w := newLiveWorld(skewed(12)...)
+	w.in.Config.Mode = plan.Observe
+	w.minutes(5)
+	rows := func() map[string]int {
+		at := map[string]int{}
+		for name, row := range w.in.InForce.Clusters {
+			at[name] = row.Replica
+		}
+		return at
+	}
+	right := rows()
+	w.in.Workload.EnvReplicas, w.in.Workload.EnvUnknown = nil, true
+	w.mute = map[int]bool{0: true, 1: true, 2: true}
+	w.minutes(5)
+	if !slices.Contains(problems(w.last), "discover/EnvUnknown/"+"argocd-application-controller") {
+		t.Errorf("people are told %v", problems(w.last))
+	}
+	w.in.Config.Mode = plan.Hold
+	w.minutes(5)
+	for name, at := range right {
+		if s := w.secret(name).Shard; s.State == discover.ShardValid && s.N != at {
+			t.Errorf("%s is owned by %d and was stamped with %d", name, at, s.N)
+		}
+	}
+}
