@@ -45,7 +45,7 @@ func Steps(v *plan.View, seen observed.State, o Options) Result {
 }
 
 func (a *Result) secrets(v *plan.View, seen observed.State) {
-	limit := stampLimit(v.Plan, seen.Workload)
+	limit := stampLimit(v.Plan, seen)
 	for _, s := range seen.Sorted() {
 		replica, reason, ok := v.Effective(s.Name)
 		if !ok || s.Carries(replica) {
@@ -67,11 +67,11 @@ func (a *Result) secrets(v *plan.View, seen observed.State) {
 // stampLimit is the number no stamp may reach: the reach of what stands, and while a stage replaces pods also that of
 // both ends, since pods of either run. Where x0y has stopped them all, only the pods that come will read what is
 // written.
-func stampLimit(p plan.Plan, w *observed.Workload) int {
-	limit := w.Count().Reach(p.Target.Kind)
+func stampLimit(p plan.Plan, seen observed.State) int {
+	limit := seen.Workload.Count().Reach(p.Target.Kind)
 	switch r := p.Rollout; {
 	case r == nil:
-	case r.Mode == plan.ModeX0Y && r.Stage == plan.Assigning && w.Stopped():
+	case r.Mode == plan.ModeX0Y && r.Stage == plan.Assigning && seen.Stopped():
 		limit = r.To().Reach(p.Target.Kind)
 	case r.Replaces():
 		limit = min(limit, r.From.Reach(p.Target.Kind), r.To().Reach(p.Target.Kind))

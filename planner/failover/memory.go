@@ -33,14 +33,19 @@ func (m Memory) Recovers(replica int, after time.Duration, now time.Time) bool {
 }
 
 // rolling forgets everything but the counts: what happens while pods are replaced says nothing of a replica, then or
-// later.
+// later. Only a pod that did not work before and does not yet has not worked all along: that the workload rolls out is said
+// by its status, which may be wrong.
 func (m Memory) rolling(f Fleet, now time.Time) Memory {
 	next := Memory{Looked: now, Rolled: now, Rolling: m.Rolling, Replicas: make(map[int]History, f.Replicas)}
 	if next.Rolling.IsZero() {
 		next.Rolling = now
 	}
 	for replica, pod := range f.pods() {
-		next.Replicas[replica] = History{Pod: pod.Name, Count: pod.Restarts}
+		h := History{Pod: pod.Name, Count: pod.Restarts}
+		if was := m.Replicas[replica]; was.Pod == h.Pod && was.Count == h.Count && !f.up(pod) {
+			h.Down = was.Down
+		}
+		next.Replicas[replica] = h
 	}
 	return next
 }
@@ -50,6 +55,9 @@ func (m Memory) looked(f Fleet, o Options, now time.Time) Memory {
 	// After a longer absence nobody knows whether a pod that does not work did so in between, nor when it restarted.
 	blind := now.Sub(m.Looked) > max(o.After, 3*o.Interval)
 	next := Memory{Looked: now, Rolled: m.Rolled, Replicas: make(map[int]History, f.Replicas)}
+	if now.Sub(m.Rolled) < o.Settle { // one that comes and goes at every other look goes on
+		next.Rolling = m.Rolling
+	}
 	for replica, pod := range f.pods() {
 		h := m.Replicas[replica]
 		switch {

@@ -387,3 +387,25 @@ func TestARolloutWithoutAnEndNamesWhoDoesNotWork(t *testing.T) {
 		})
 	}
 }
+
+// TestAStatusThatLiesByTurnsIsTold: who may write the workload's status may have it say, now and then, that pods are replaced. Nothing
+// fails over meanwhile, and people hear why.
+func TestAStatusThatLiesByTurnsIsTold(t *testing.T) {
+	for _, every := range []int{1, 4, 9} {
+		var m Memory
+		var v Verdict
+		sick, stuck := 0, 0
+		for minute := range 6 * 60 {
+			l := look{minute: float64(minute), missing: []int{2}, rolling: minute%every == 0}
+			v, m = Judge(l.fleet(false), patience, at(float64(minute)), m)
+			sick += len(v.Sick)
+			stuck += len(v.Stuck)
+		}
+		if told := sick + stuck; told < 30 {
+			t.Errorf("a false status every %d minutes: in six hours the dead replica is told of %d times as unwell, %d times as stuck", every, sick, stuck)
+		}
+		if want := 6*60/every - 11; stuck < want {
+			t.Errorf("a false status every %d minutes: it is told of as stuck %d times, want at least %d", every, stuck, want)
+		}
+	}
+}

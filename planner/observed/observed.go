@@ -164,6 +164,10 @@ func (w *Workload) Stopped() bool {
 	return w != nil && w.ObservedCurrent && w.Replicas == 0 && w.Current == 0
 }
 
+// Stopped reports whether no pod runs, none is to, and none is seen: the status is what anybody who may write it says, and a
+// Deployment's leaves out pods that are ending.
+func (s State) Stopped() bool { return s.Workload.Stopped() && len(s.Pods) == 0 }
+
 // RestartedSince reports whether the pod template was marked for a restart at or after a time, by whomever.
 func (w *Workload) RestartedSince(since time.Time) bool {
 	if w == nil {

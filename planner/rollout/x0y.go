@@ -34,8 +34,8 @@ func (t *transition) stopEnds() string {
 // draining waits until no pod is left; then the rows are the new ones.
 func (t *transition) draining() {
 	r := t.p.Rollout
-	switch w := t.seen.Workload; {
-	case w.Stopped():
+	switch {
+	case t.seen.Stopped():
 		r.Was = map[string]int{}
 		for name := range r.Moves {
 			if row, known := t.p.Clusters[name]; known {
@@ -46,19 +46,19 @@ func (t *transition) draining() {
 		r.Moves = nil
 		t.enter(plan.Assigning, Advanced, "no replica runs")
 	case t.progress.Late:
-		t.revert(t.late(pods(w)))
+		t.revert(t.late(pods(t.seen)))
 	default:
-		t.wait(pods(w))
+		t.wait(pods(t.seen))
 	}
 }
 
 // rewriting waits until every managed Secret carries its replica, while no pod reads them.
 func (t *transition) rewriting() {
-	behind, unseen, stopped := laggards(t.v, t.seen), t.seen.Blind(t.p), t.seen.Workload.Stopped()
+	behind, unseen, stopped := laggards(t.v, t.seen), t.seen.Blind(t.p), t.seen.Stopped()
 	why := "every cluster Secret carries its replica"
 	switch {
 	case !stopped:
-		why = pods(t.seen.Workload)
+		why = pods(t.seen)
 	case len(behind) > 0 || unseen:
 		why = waitsFor(behind, nil, unseen)
 	}
@@ -182,11 +182,11 @@ func (t *transition) mixed() bool {
 	return unmarked || !w.ObservedCurrent || w.Updated < w.Current
 }
 
-func pods(w *observed.Workload) string {
-	if w == nil {
+func pods(s observed.State) string {
+	if s.Workload == nil {
 		return "the workload was not found"
 	}
-	return fmt.Sprintf("%d pods run", w.Current)
+	return fmt.Sprintf("%d pods run", max(s.Workload.Current, len(s.Pods)))
 }
 
 // Abandon answers the plan to write where the rollout under way must be dropped: at least one replica, and every row on
