@@ -111,14 +111,15 @@ func readPlanObjects(rv *review) (object, old PlanObject, err error) {
 
 // The memory that a review of the plan takes beside its body. A node of YAML takes 160 bytes, its place in its parent 8
 // to 16 and its text 8, and two bytes of a flow sequence make one: up to 100 bytes a byte. An answer that puts a plan
-// back holds it as text, as a patch, in base64 and in the answer. What weighs more than parseMost counts as that. People's
+// back holds it as text, as a patch, in base64 and in the answer: measured, up to 11 bytes a byte, and twice that of characters
+// that are two in an escape. What weighs more than parseMost counts as that. People's
 // pins, beside the largest plan, weigh no more than parseLight: those have a budget of their own, so that no flood of heavier
 // reviews keeps one waiting, however many of them fit in beside each other.
 const (
-	parseLight = 16 << 20
-	parseMost  = 48 << 20
+	parseLight = 20 << 20
+	parseMost  = 44 << 20
 	parseCost  = 100 // a byte of text that is decoded
-	answerCost = 8   // a byte of the plan that may be put back
+	answerCost = 16  // a byte of the plan that may be put back
 )
 
 // parses are the budgets of what is decoded.
@@ -132,6 +133,20 @@ func (p parses) of(weight int64) *intake.Budget {
 		return p.light
 	}
 	return p.heavy
+}
+
+// reserved is a part of the budget of parses; the zero one is none.
+type reserved struct {
+	of     *intake.Budget
+	weight int64
+}
+
+// shrink gives all of it back but so much.
+func (r *reserved) shrink(to int64) {
+	if r.weight > to {
+		r.of.Release(r.weight - to)
+		r.weight = to
+	}
 }
 
 // weight is what a review of the plan takes, told before anything of it is decoded. A plan that was read before is not
@@ -179,9 +194,10 @@ func NewHandler(plans Plans, metrics *Metrics, log logr.Logger) http.Handler {
 // ServeHTTP answers one AdmissionReview. It fails as HTTP, which the failure policy judges, only where there is no
 // request to answer: a body that is no review, too large, or one too many.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	out, weight, err := h.call(w, r)
-	if weight > 0 {
-		defer h.parses.of(weight).Release(weight)
+	out, held, err := h.call(w, r)
+	if held.weight > 0 {
+		held.shrink(int64(len(out)))
+		defer func() { held.shrink(0) }()
 		// A plan may be answered with a plan, for which whoever does not read holds its part of the budget.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(intake.StalledAfter)) // one without deadlines is a test's
 	}
@@ -195,23 +211,23 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // call is the answer, and what it holds of the budget of parses. The body is gone before the answer is sent.
-func (h *handler) call(w http.ResponseWriter, r *http.Request) (out []byte, weight int64, err error) {
+func (h *handler) call(w http.ResponseWriter, r *http.Request) (out []byte, held reserved, err error) {
 	start := time.Now()
 	fresh := intake.FirstOnConnection(r.Context(), start)
 	body, err := h.bodies.Read(w, r)
 	if err != nil {
-		return nil, 0, err
+		return nil, held, err
 	}
 	defer body.Release()
 	rv, err := parseReview(body.Bytes)
 	if err != nil {
-		return nil, 0, err
+		return nil, held, err
 	}
 	rv.At = start
 	intake.Reviewed(r)
 	a, err := h.answer(r, &rv)
 	if err != nil {
-		return nil, a.weight, err
+		return nil, a.held, err
 	}
 	v := a.Verdict
 	if isProbe(a.state, &rv) {
@@ -224,21 +240,22 @@ func (h *handler) call(w http.ResponseWriter, r *http.Request) (out []byte, weig
 	h.metrics.requests.WithLabelValues(h.name, rv.operation, string(v.Reason)).Inc()
 	h.metrics.duration.WithLabelValues(h.name).Observe(time.Since(start).Seconds())
 	h.record(r, &rv, v)
-	return out, a.weight, err
+	return out, a.held, err
 }
 
 // reserve sets the memory aside that a plan's decoding may take; the other kinds are read in place.
-func (h *handler) reserve(r *http.Request, s *State, rv *review) (int64, error) {
+func (h *handler) reserve(r *http.Request, s *State, rv *review) (reserved, error) {
 	if h.name != kindPlan {
-		return 0, nil
+		return reserved{}, nil
 	}
 	weight := rv.weight(s.kept())
 	ctx, cancel := context.WithTimeout(r.Context(), intake.BusyAfter)
 	defer cancel()
-	if h.parses.of(weight).Acquire(ctx, intake.CallerOf(r), weight) != nil {
-		return 0, intake.ErrBusy
+	held := reserved{h.parses.of(weight), weight}
+	if held.of.Acquire(ctx, intake.CallerOf(r), weight) != nil {
+		return reserved{}, intake.ErrBusy
 	}
-	return weight, nil
+	return held, nil
 }
 
 // kept is the last good plan, nil for none.
@@ -269,8 +286,8 @@ func (h *handler) refuse(w http.ResponseWriter, err error) {
 // answered is a verdict, the state that it began with (nil after a panic), and what it holds of the budget of parses.
 type answered struct {
 	Verdict
-	state  *State
-	weight int64
+	state *State
+	held  reserved
 }
 
 // answer decides, and turns whatever fails on the way into an answer that lets the write pass unchanged. Its error is
@@ -288,7 +305,7 @@ func (h *handler) answer(r *http.Request, rv *review) (a answered, err error) {
 		return a, nil
 	}
 	a.state = h.plans.State()
-	if a.weight, err = h.reserve(r, a.state, rv); err != nil {
+	if a.held, err = h.reserve(r, a.state, rv); err != nil {
 		return a, err
 	}
 	if a.Verdict, err = h.decideFresh(r.Context(), a.state, rv); err != nil {

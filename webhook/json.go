@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -175,8 +176,8 @@ func (n node) legible(most int) string {
 
 func (n node) unquoted() string {
 	inner := n[1 : len(n)-1]
-	if !utf8.Valid(inner) {
-		return "" // the API server writes none, and what encoding/json makes of it is three times as long
+	if !utf8.Valid(inner) || slices.ContainsFunc(inner, isControl) {
+		return "" // the API server writes none, and what encoding/json makes of it is three, and six, times as long
 	}
 	if s, ok := unescape(inner); ok {
 		return s
@@ -187,6 +188,9 @@ func (n node) unquoted() string {
 	}
 	return s
 }
+
+// isControl reports whether JSON has a character in escapes alone.
+func isControl(c byte) bool { return c < ' ' }
 
 // unescape is a string's value, made at once: a plan is one string of 0.8 MB with two escapes a row, for which
 // encoding/json takes eight times as long and twice the memory. It leaves surrogates and what is no escape to that.

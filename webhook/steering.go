@@ -164,10 +164,12 @@ const (
 	maxEscapedNotes = 64          // keys with escapes, of whatever group
 )
 
-// readNotes are the annotations of ballast's group, whatever else an object has.
+// readNotes are the annotations of ballast's group, whatever else an object has. All of an object's annotations have no more than
+// maxNotes together in the API server, too.
 func readNotes(annotations node) map[string]string {
 	var notes map[string]string
 	var seen noteCounts
+	room := maxNotes
 	for key, value := range annotations.members {
 		if value.absent() {
 			continue
@@ -179,7 +181,8 @@ func readNotes(annotations node) map[string]string {
 		if notes == nil {
 			notes = map[string]string{}
 		}
-		notes[name] = value.legible(maxNotes)
+		notes[name] = value.legible(room)
+		room -= len(notes[name])
 	}
 	return notes
 }

@@ -85,7 +85,8 @@ func floodsOfPlans() []flood {
 		{"40 plan reviews of the costliest YAML that is still read", planReviews(40, plan.MaxPinsBytes-1<<10, "a,")},
 		{"40 plan reviews of the most pins that are still read", planReviews(40, plan.MaxPinsBytes-1<<10, "c%06d: 1\n")},
 		{"40 reviews of the costliest stored plan", storedPlans(40, 255<<10)},
-		{"40 reviews of the costliest stored plan that is as light as pins", storedPlans(40, 88<<10)},
+		{"40 reviews of the costliest stored plan that is as light as pins", storedPlans(40, 36<<10)},
+		{"40 reviews whose answer would be six times as long", rawNotes(40)},
 	}
 }
 
@@ -374,6 +375,22 @@ func storedPlans(callers, size int) func(*testing.T, *floodTarget) {
 		stored := map[string]any{"metadata": map[string]any{"name": site.PlanConfigMap, "annotations": map[string]string{plan.AnnotationDigest: plan.Digest(text)}},
 			"data": map[string]string{plan.KeyPlan: text}}
 		f.asked(t, callers, reviewOf(t, "configmaps", site.PlanConfigMap, map[string]any{"metadata": map[string]string{"name": site.PlanConfigMap}}, stored))
+	}
+}
+
+// rawNotes sends so many reviews at once of a write that takes annotations and a plan away, of a character that JSON has in
+// escapes alone, and that stands there raw.
+func rawNotes(callers int) func(*testing.T, *floodTarget) {
+	return func(t *testing.T, f *floodTarget) {
+		raw := func(bytes int) string { return strings.Repeat("\x01", bytes) }
+		var notes []string
+		for _, key := range []string{plan.AnnotationDigest, plan.AnnotationRevision, plan.AnnotationPaused, plan.AnnotationEnforcement} {
+			notes = append(notes, fmt.Sprintf(`"%s":"%s"`, key, raw(250<<10)))
+		}
+		body := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","namespace":"argocd","operation":"UPDATE",` +
+			`"resource":{"resource":"configmaps"},"name":"` + site.PlanConfigMap + `","userInfo":{"username":"mallory"},"object":{"metadata":{},"data":{}},` +
+			`"oldObject":{"metadata":{"annotations":{` + strings.Join(notes, ",") + `}},"data":{"plan":"` + raw(3<<19-1) + `"}}}}`
+		f.asked(t, callers, []byte(body))
 	}
 }
 
