@@ -73,12 +73,21 @@ func changedPins(was, is, rows plan.Pins) []Field {
 // fieldSecretType is Argo CD's label in the audit annotations: a Secret without it is no cluster's.
 const fieldSecretType = "secret-type"
 
-// clusterActs are those in a write to a cluster Secret: opting out, pinning, and what makes it a cluster's or takes it
-// out of Argo CD. Of a Secret that is made, the label is no act of its own.
+// fieldSelected is that the planner's selector selects a Secret.
+const fieldSelected = "selected"
+
+// clusterActs are those in a write to a cluster Secret: opting out, pinning, what makes it a cluster's or takes it out of
+// Argo CD, and what takes it out of the planner's sight or brings it back. Of a Secret that is made, labels are no acts of their
+// own.
 func clusterActs(r Request, object, old Secret, maxReplicas int) (asked, taken []Field) {
 	asked, taken = changedNotes(func() []steering { return onCluster(maxReplicas) }, object.Notes, old.told())
 	label := Field{Name: fieldSecretType}
 	switch {
+	case old.Cluster && object.Cluster && old.LeftOut != object.LeftOut && !r.Create:
+		label.Name = fieldSelected
+		if old.LeftOut {
+			label.Value = "true"
+		}
 	case old.Cluster && !object.Cluster:
 	case object.Cluster && !old.Cluster && !r.Create:
 		label.Value = plan.SecretTypeCluster
@@ -128,7 +137,7 @@ func (f Field) isPin() bool { return f.Name == fieldPins || strings.HasPrefix(f.
 // isAct reports whether a field of what was enforced is a powerful act. It is asked of every write.
 func (f Field) isAct() bool {
 	switch f.Name {
-	case "accept-discovery", "cordon", "enforcement", "paused", "rebase", "rollback-to", "tripped", "pin", fieldSecretType, "unmanaged":
+	case "accept-discovery", "cordon", "enforcement", "paused", "rebase", "rollback-to", "tripped", "pin", fieldSecretType, fieldSelected, "unmanaged":
 		return true
 	}
 	return f.isPin()

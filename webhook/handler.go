@@ -64,7 +64,7 @@ func reviewCluster(s *State, rv *review) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	object.LeftOut = s.leavesOut(rv.object)
+	object.LeftOut, old.LeftOut = s.leavesOut(rv.object), s.leavesOut(rv.old)
 	return DecideCluster(s, rv.Request, object, old), nil
 }
 

@@ -2,7 +2,11 @@ package webhook
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/plan"
 )
@@ -40,5 +44,45 @@ func TestASelectorThatCannotBeReadSelectsAll(t *testing.T) {
 	state := withPlan(nil, func(p *plan.Plan) { p.Selector = "a in (" })
 	if state.leavesOut(mustParse(t, `{"metadata":{}}`)) {
 		t.Error("a Secret is left out")
+	}
+}
+
+// TestWhoTakesASecretOutOfTheSelectorsSightIsInTheAuditLog, and hears what that means: it is an opt-out by another name.
+func TestWhoTakesASecretOutOfTheSelectorsSightIsInTheAuditLog(t *testing.T) {
+	state := withPlan(nil, func(p *plan.Plan) { p.Selector = "argocd.argoproj.io/secret-type=cluster,team=a" })
+	secret := func(team string) node {
+		return mustParse(t, fmt.Sprintf(`{"metadata":{"name":"prod-eu","namespace":"argocd","labels":{"argocd.argoproj.io/secret-type":"cluster","team":%q}},"data":{"server":"aHR0cHM6Ly9h","shard":"Mw=="}}`, team))
+	}
+	for name, test := range map[string]struct {
+		old, object node
+		create      bool
+		acts        []Field
+		warns       bool
+	}{
+		"out":           {secret("a"), secret("b"), false, []Field{{"selected", ""}}, true},
+		"back":          {secret("b"), secret("a"), false, []Field{{"selected", "true"}}, false},
+		"it stays":      {secret("a"), secret("a"), false, nil, false},
+		"it stays out":  {secret("b"), secret("c"), false, nil, false},
+		"it is made so": {nil, secret("b"), true, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, err := reviewCluster(state, &review{Request: Request{Namespace: "argocd", Name: "prod-eu", User: person, Create: test.create}, object: test.object, old: test.old})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []Field
+			for _, f := range v.Enforced {
+				if f.isAct() {
+					got = append(got, f)
+				}
+			}
+			if diff := cmp.Diff(test.acts, got); diff != "" {
+				t.Errorf("acts (-want +got):\n%s", diff)
+			}
+			said := slices.ContainsFunc(v.Warnings, func(w string) bool { return strings.HasPrefix(w, "ballast: discover.selector leaves this Secret out") })
+			if said != test.warns {
+				t.Errorf("people hear %q", v.Warnings)
+			}
+		})
 	}
 }

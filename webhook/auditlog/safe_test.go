@@ -15,7 +15,7 @@ var (
 	count     = `(-|invalid|-?[0-9]{1,10})`
 	fieldForm = regexp.MustCompile(`\A(invalid|(shard|replicas)=` + count + `|ARGOCD_CONTROLLER_REPLICAS=(reference|` + count + `)|plan=(-|invalid|[0-9a-f]{12})|` +
 		`(accept-discovery|pin|pins|rollback-to)=(-|invalid|-?[0-9]{1,10})|cordon=(-|invalid|[0-9]{1,6}(,[0-9]{1,6}){0,20}(,\+[0-9]{1,6})?)|enforcement=(-|invalid|off|on)|` +
-		`(paused|unmanaged)=(-|invalid|true|false)|tripped=(-|invalid|set)|secret-type=(-|invalid|cluster)|` +
+		`(paused|unmanaged)=(-|invalid|true|false)|tripped=(-|invalid|set)|rebase=(-|invalid|true|false|undo)|selected=(-|invalid|true)|secret-type=(-|invalid|cluster)|` +
 		`(pins|clusters)\.[a-z0-9.-]{1,253}=` + count + `|(requests|limits)\.[a-z0-9./-]{1,63}=(-|invalid|[0-9.eEkKMGTPinmu+-]{1,24}))\z`)
 	nameForm = regexp.MustCompile(`\A(|invalid|[a-z0-9.-]{1,253})\z`)
 )
@@ -65,7 +65,7 @@ func isSafeText(s string) bool {
 // annotation draws what a webhook might have written, and what nobody should.
 func annotation() *rapid.Generator[string] {
 	names := rapid.SampledFrom([]string{"shard", "replicas", "ARGOCD_CONTROLLER_REPLICAS", "plan", "pins.a", "pins.", "pins.A", "clusters.b-1", "requests.cpu", "limits.nvidia.com/gpu", "limits.a/b/c", "token", "",
-		"accept-discovery", "cordon", "enforcement", "paused", "pin", "pins", "rollback-to", "secret-type", "tripped", "unmanaged"})
+		"accept-discovery", "cordon", "enforcement", "paused", "pin", "pins", "rebase", "rollback-to", "secret-type", "selected", "tripped", "unmanaged"})
 	values := rapid.OneOf(rapid.SampledFrom([]string{"-", "", "3", "-1", "+3", "invalid", "reference", "0123456789ab", "0123456789AB", "1500m", "1Gi", "99999999999", "eyJhbGciOi", "off", "true", "set", "1,3", "1,+2", "+2", "1,,2", "1,+2,3", "cluster"}), rapid.String())
 	pair := rapid.Custom(func(t *rapid.T) string { return names.Draw(t, "name") + "=" + values.Draw(t, "value") })
 	return rapid.OneOf(rapid.String(), rapid.Custom(func(t *rapid.T) string {

@@ -66,7 +66,7 @@ func printField(pair string) string {
 // list, or the label without which a Secret is no cluster's.
 func isSteering(name string) bool {
 	switch name {
-	case "accept-discovery", "cordon", "enforcement", "paused", "rollback-to", "tripped", "pin", "pins", "secret-type", "unmanaged":
+	case "accept-discovery", "cordon", "enforcement", "paused", "rebase", "rollback-to", "selected", "tripped", "pin", "pins", "secret-type", "unmanaged":
 		return true
 	}
 	return false
@@ -85,6 +85,10 @@ func isSteeringValue(name, value string) bool {
 		return value == "off" || value == "on"
 	case "paused", "unmanaged":
 		return value == "true" || value == "false"
+	case "rebase":
+		return value == "true" || value == "false" || value == "undo"
+	case "selected":
+		return value == "true"
 	case "tripped":
 		return value == "set"
 	case "secret-type":

@@ -45,6 +45,8 @@ func TestPrintFields(t *testing.T) {
 		"cordon=+17 cordon=1,+2,3 cordon=1, cordon=1=2":    "cordon=invalid cordon=invalid cordon=invalid cordon=invalid",
 		"pin=three pins=+1 unmanaged=1 rollback-to=last":   "pin=invalid pins=invalid unmanaged=invalid rollback-to=invalid",
 		"secret-type=- secret-type=cluster":                "secret-type=- secret-type=cluster",
+		"rebase=true rebase=undo rebase=- rebase=now":      "rebase=true rebase=undo rebase=- rebase=invalid",
+		"selected=true selected=- selected=a":              "selected=true selected=- selected=invalid",
 		"secret-type=repository secret-type=":              "secret-type=invalid secret-type=invalid",
 		"paused.a=true pin.a=3":                            "invalid invalid",
 		"cordon=" + strings.Repeat("1,", 21) + "1":         "cordon=invalid",

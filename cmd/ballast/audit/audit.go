@@ -71,6 +71,7 @@ const auditActs = `The powerful acts, as they stand under REQUESTED; a dash take
     accept-discovery=12    so many clusters are right, although there were more
     unmanaged=true         a Secret or the workload opts out
     pin=3                  a Secret's own pin
+    selected=-             a Secret is none of discover.selector's any more (true: it is again)
     secret-type=cluster    a Secret becomes a cluster's, with the annotations that it brings along
     secret-type=-          a Secret is no cluster's any more
 In the planner's own name they stand where it made a plan ConfigMap anew that somebody had deleted (which is shown,
