@@ -23,7 +23,7 @@ const (
 	// remembered is how long moves are kept at least: rates may become stricter after a reload.
 	remembered = 24 * time.Hour
 	// fineAge is how long each minute's moves have a record of their own; older ones share one of coarse. It bounds seven
-	// days to 1,116 records a cause, and makes an old move count 10 minutes too long in windows of more than 2 h.
+	// days and a half to 1,188 records a cause, and makes an old move count 10 minutes too long in windows of more than 2 h.
 	fineAge = 2 * time.Hour
 	fine    = time.Minute
 	coarse  = 10 * time.Minute
@@ -47,6 +47,9 @@ func (l Ledger) Before(cause Cause) Ledger {
 	return slices.DeleteFunc(slices.Clone(l), func(r Record) bool { return !cause.WaitsFor(r.Cause) })
 }
 
+// ahead is by how much a clock may be wrong and nothing is forgotten too soon: once it is right again, a window sees what it saw.
+const ahead = 12 * time.Hour
+
 // Kept is the ledger at another time: what no window can see any more is forgotten, and what is old is merged. Asked
 // once a cycle it also sees each time the clock went back.
 func (l Ledger) Kept(now time.Time, rates []Rate) Ledger {
@@ -54,22 +57,22 @@ func (l Ledger) Kept(now time.Time, rates []Rate) Ledger {
 	for _, r := range rates {
 		keep = max(keep, r.Period)
 	}
-	return slices.DeleteFunc(slices.Clone(l.shifted(now)), func(r Record) bool { return now.Sub(r.At) >= keep }).merged(now)
+	return slices.DeleteFunc(slices.Clone(l.shifted(now)), func(r Record) bool { return now.Sub(r.At) >= keep+ahead }).merged(now)
 }
 
-// shifted is the ledger after the clock went back: no time passed since the last record, and goes on from now. Merely
-// to wait until the clock has caught up would stop every move for as long as it was ahead.
+// shifted is the ledger after the clock went back: what lies ahead is taken as made now, and counts for its whole time from here.
+// Merely to wait until the clock has caught up would stop every move for as long as it was ahead; what lies behind stays where
+// it is, or its time would be over too soon.
 func (l Ledger) shifted(now time.Time) Ledger {
-	if len(l) == 0 {
-		return l
-	}
-	back := l[len(l)-1].At.Sub(wholeSecond(now))
-	if back <= 0 {
+	now = wholeSecond(now)
+	if len(l) == 0 || !l[len(l)-1].At.After(now) {
 		return l
 	}
 	l = slices.Clone(l)
 	for i := range l {
-		l[i].At = l[i].At.Add(-back)
+		if l[i].At.After(now) {
+			l[i].At = now
+		}
 	}
 	return l
 }

@@ -37,7 +37,7 @@ func TestMovesOlderThanTwoHoursShareTenMinutes(t *testing.T) {
 
 func TestWhatNoWindowSeesIsForgotten(t *testing.T) {
 	l := Ledger(nil).Add(at(0), Balance, 1)
-	day, week := at(24*3600), []Rate{{10, 7 * 24 * time.Hour}}
+	day, week := at(24*3600).Add(ahead), []Rate{{10, 7 * 24 * time.Hour}}
 	if got := l.Kept(day.Add(-time.Second), nil); len(got) != 1 {
 		t.Errorf("a day is kept without rates: %v", got)
 	}
@@ -49,10 +49,10 @@ func TestWhatNoWindowSeesIsForgotten(t *testing.T) {
 	}
 }
 
-func TestAClockThatWentBackCountsAsNoTimePassed(t *testing.T) {
+func TestAfterAClockThatWentBackWhatLiesAheadIsNow(t *testing.T) {
 	l := Ledger(nil).Add(at(0), Balance, 1).Add(at(1800), Failover, 2)
 	aYearBack := at(1800).AddDate(-1, 0, 0)
-	want := Ledger{{aYearBack.Add(-30 * time.Minute), 1, Balance}, {aYearBack, 2, Failover}}
+	want := Ledger{{aYearBack, 1, Balance}, {aYearBack, 2, Failover}}
 	if diff := cmp.Diff(want, l.Kept(aYearBack, nil)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -63,8 +63,8 @@ func TestAClockThatWentBackCountsAsNoTimePassed(t *testing.T) {
 	if when, _ := When(l, rates, 50, aYearBack, 5); !when.Equal(aYearBack.Add(time.Hour)) {
 		t.Errorf("all 5 fit at %s, want an hour from then", when)
 	}
-	if got := Left(l, []Rate{{10, 29 * time.Minute}}, 50, aYearBack); got != 3 {
-		t.Errorf("%d moves are left of 29 minutes, want 3 of 5: the first move was half an hour before the last", got)
+	if got := Left(l, []Rate{{10, 29 * time.Minute}}, 50, aYearBack); got != 2 {
+		t.Errorf("%d moves are left of 29 minutes, want 2 of 5", got)
 	}
 	if got := Left(l.Kept(aYearBack, rates), rates, 50, aYearBack.Add(time.Hour)); got != 5 {
 		t.Errorf("an hour later %d moves are left, want all 5", got)
@@ -171,9 +171,21 @@ func TestTheLedgerIsBounded(t *testing.T) {
 			now = now.Add(time.Duration(step) * time.Second)
 			l = append(l, Record{now, 1, Balance})
 		}
-		const most = 121 + 997 // minutes of two hours, and tens of them of a week
+		const most = 121 + 997 + 72 // minutes of two hours, and tens of them of a week and half a day
 		if l = l.Kept(now, rates); len(l) > most {
 			t.Fatalf("%d records", len(l))
 		}
 	})
+}
+
+// TestAClockThatWasAheadForALittleGivesNothingBack: four moves of a day, and, while the clock was six hours ahead, one that took the day
+// for over.
+func TestAClockThatWasAheadForALittleGivesNothingBack(t *testing.T) {
+	const hour = 3600
+	rates := []Rate{{10, 24 * time.Hour}}
+	l := Ledger(nil).Add(at(0), Balance, 4).Kept(at(24*hour), rates).Add(at(24*hour+1), Balance, 1)
+	now := at(18*hour + 600)
+	if got := Left(l.Kept(now, rates), rates, 40, now); got != 0 {
+		t.Errorf("%d moves are left of 4 a day, of which four were made 18 hours ago", got)
+	}
 }
