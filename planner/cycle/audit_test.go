@@ -131,3 +131,29 @@ func TestAnEnvThatIsNotSaidIsNotGuessedUnderAPlanThatHoldsNothing(t *testing.T) 
 		}
 	}
 }
+
+// TestAnAutoscalerThatGoesToAndFroRestartsTheFleetOnce in the modes that restart: the env followed it each time, 23 times a day.
+func TestAnAutoscalerThatGoesToAndFroRestartsTheFleetOnce(t *testing.T) {
+	w := newLiveWorld(skewed(24)...)
+	w.in.Config.Rollout = config.Rollout{Default: &config.DefaultRollout{}, StageTimeout: config.Duration(10 * time.Minute)}
+	w.in.Config.Partition.Replicas = &config.Replicas{Workload: true}
+	w.in.Config.Change, w.in.Config.Failover = config.Default().Change, config.Default().Failover
+	w.minutes(120)
+	var envs []int
+	last := w.in.InForce.ControllerReplicas
+	for hour := range 24 {
+		w.scaleTo(3 + hour%2)
+		for range 60 {
+			w.step(time.Minute)
+			if env := w.in.InForce.ControllerReplicas; env != last {
+				envs, last = append(envs, env), env
+			}
+		}
+		if at := w.in.InForce.Replicas; at != 3+hour%2 {
+			t.Errorf("after %d hours the plan has %d replicas, want %d", hour+1, at, 3+hour%2)
+		}
+	}
+	if len(envs) > 1 {
+		t.Errorf("the env became %v within a day", envs)
+	}
+}

@@ -303,14 +303,15 @@ func replicaList(replicas []int) string {
 }
 
 // envOf is the env that goes with so many replicas, since an Argo CD without one believes in one replica; one that was
-// found larger stays as large, so that no pod restarts for it.
+// found larger stays as large, so that no pod restarts for it; so does one that an autoscaler has gone up to, which goes down and up
+// again.
 func (a *adoption) envOf(replicas int) int {
 	switch {
 	case a.next.Unmanaged && replicas == a.next.Replicas:
 		return a.next.ControllerReplicas // people's
 	case a.in.Config.Rollout.Live != nil:
 		return max(replicas, a.constantEnv())
-	case a.next.ControllerReplicas > a.next.Replicas && a.inClusterBelow(replicas):
+	case (a.next.ControllerReplicas > a.next.Replicas || a.next.FreeReplicas) && a.inClusterBelow(replicas):
 		return max(replicas, a.next.ControllerReplicas)
 	}
 	return replicas

@@ -55,9 +55,6 @@ func (m Memory) looked(f Fleet, o Options, now time.Time) Memory {
 	// After a longer absence nobody knows whether a pod that does not work did so in between, nor when it restarted.
 	blind := now.Sub(m.Looked) > max(o.After, 3*o.Interval)
 	next := Memory{Looked: now, Rolled: m.Rolled, Replicas: make(map[int]History, f.Replicas)}
-	if now.Sub(m.Rolled) < o.Settle { // one that comes and goes at every other look goes on
-		next.Rolling = m.Rolling
-	}
 	for replica, pod := range f.pods() {
 		h := m.Replicas[replica]
 		switch {
@@ -65,6 +62,9 @@ func (m Memory) looked(f Fleet, o Options, now time.Time) Memory {
 			h.Down = time.Time{}
 		case h.Down.IsZero() || blind:
 			h.Down = now
+		}
+		if !h.Down.IsZero() && now.Sub(m.Rolled) < o.Settle { // a rollout that comes and goes at every other look goes on
+			next.Rolling = m.Rolling
 		}
 		next.Replicas[replica] = h.taking(pod, blind, m.Rolled, now)
 	}
