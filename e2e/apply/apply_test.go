@@ -186,12 +186,12 @@ func stampsInOneBurst(t *testing.T, w *world) {
 	w.must(err)
 	defer watch.Stop()
 
-	began, applier := time.Now(), apply.New(w.options)
-	for _, result := range applier.Apply(w.ctx, w.target, steps).Results {
+	began := time.Now()
+	for _, result := range apply.New(w.options).Apply(w.ctx, w.target, steps).Results {
 		w.equal(apply.Applied, result.Outcome)
 	}
 	t.Logf("%d stamps took %s", secrets, time.Since(began).Round(time.Millisecond))
-	for _, result := range applier.Apply(w.ctx, w.target, steps).Results {
+	for _, result := range apply.New(w.options).Apply(w.ctx, w.target, steps).Results {
 		w.equal(apply.Unchanged, result.Outcome)
 	}
 	last.Data["name"] = []byte("the last write")

@@ -253,13 +253,24 @@ func (l *luck) alike(cluster string, a, b *sim.Pod) bool {
 	return a.Env == b.Env || stamped && shard < min(a.Env, b.Env)
 }
 
+// mostEnvs is how often the env may be written in a day: once by itself, and for what people ask for and what is turned back.
+const mostEnvs = 8
+
 // judge knows what may never be.
 func (l *luck) judge(t *testing.T) func(*Life) {
 	var revision int64
 	var under bool
 	frozen, levelled := time.Time{}, []time.Time{}
 	balances := 0
+	var envs []time.Time
+	written := 0
 	return func(_ *Life) {
+		for ; written < l.Counts["envs"]; written++ {
+			envs = append(envs, l.Now)
+		}
+		if n := len(envs); n > mostEnvs && l.Now.Sub(envs[n-1-mostEnvs]) < 24*time.Hour {
+			l.fatal(t, "the env was written %d times within %s", mostEnvs+1, l.Now.Sub(envs[n-1-mostEnvs]))
+		}
 		if !l.Paused {
 			frozen = time.Time{}
 		} else if frozen.IsZero() {
