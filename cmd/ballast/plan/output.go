@@ -12,6 +12,8 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/standing"
+	"ballast/planner/discover"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
 )
@@ -56,6 +58,31 @@ func writeMetrics(w io.Writer, table measure.Table) {
 	say.To(w, "\n")
 }
 
+// writeWrites says what the writes of cluster Secrets cost Argo CD.
+func writeWrites(w io.Writer, stamps, moves int) {
+	var writes []string
+	if stamps > 0 {
+		writes = append(writes, say.Plural(stamps, "write")+" in one burst for owners that no Secret names yet")
+	}
+	if moves > 0 {
+		writes = append(writes, say.Plural(moves, "write")+" for these moves")
+	}
+	if len(writes) > 0 {
+		say.To(w, "  Each cluster Secret that is written has Argo CD look again at every ApplicationSet with a cluster generator: %s.\n", strings.Join(writes, ", "))
+	}
+}
+
+// unstamped is how many Secrets that ballast may write name no replica.
+func unstamped(out cycle.Outcome) int {
+	n := 0
+	for _, c := range out.Fleet.Clusters {
+		if standing.Managed(c) && c.Explicit.State != discover.ShardValid {
+			n++
+		}
+	}
+	return n
+}
+
 func writeCandidate(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) error {
 	c := out.Candidate
 	if c == nil {
@@ -75,10 +102,7 @@ func writeCandidate(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 			say.Rollout(in.InForce.Rollout))
 	} else if ahead := cycle.Foresee(in, out); ahead != nil {
 		writeAhead(w, *ahead, in.Now)
-		if ahead.Moves > 0 {
-			say.To(w, "  Each cluster Secret that is written has Argo CD look again at every ApplicationSet with a cluster generator: "+
-				"%s for these moves.\n", say.Plural(ahead.Moves, "write"))
-		}
+		writeWrites(w, unstamped(out), ahead.Moves)
 	}
 	if len(c.Moves) == 0 {
 		return nil
