@@ -83,7 +83,7 @@ func clusterActs(r Request, object, old Secret, maxReplicas int) (asked, taken [
 	asked, taken = changedNotes(func() []steering { return onCluster(maxReplicas) }, object.Notes, old.told())
 	label := Field{Name: fieldSecretType}
 	switch {
-	case old.Cluster && object.Cluster && old.LeftOut != object.LeftOut && !r.Create:
+	case sightChanges(object, old) && !r.Create:
 		label.Name = fieldSelected
 		if old.LeftOut {
 			label.Value = "true"
@@ -95,6 +95,11 @@ func clusterActs(r Request, object, old Secret, maxReplicas int) (asked, taken [
 		return asked, taken
 	}
 	return append(asked, label), append(taken, label)
+}
+
+// sightChanges reports whether a write of a cluster's Secret takes it out of the planner's sight, or brings it back.
+func sightChanges(object, old Secret) bool {
+	return old.Cluster && object.Cluster && old.LeftOut != object.LeftOut
 }
 
 // told are the annotations that a webhook was asked about: none while the Secret was no cluster's.

@@ -38,7 +38,7 @@ func decideCluster(s *State, r Request, object, old Secret) Verdict {
 	case object.Unmanaged, !object.Cluster, object.LeftOut, r.Namespace != s.View.Plan.Target.Namespace:
 		// A Secret that loses its label in this write matched by its old self: it leaves, and its shard is its own.
 		v.Reason = plan.Unmanaged
-		if object.LeftOut && object.Cluster && old.Cluster && !old.LeftOut {
+		if object.LeftOut && sightChanges(object, old) {
 			v.warn("ballast: discover.selector leaves this Secret out from now on: ballast knows no such cluster, and holds its shard no more")
 		}
 		return v

@@ -63,7 +63,8 @@ func untilNow(in input.Inputs) (_ input.Inputs, redated bool) {
 
 // unsaid reports whether the first plan waits: it is the fleet as it is, or there is none.
 func (c *cycle) unsaid() bool {
-	if p := c.in.InForce; p != nil && p.Mode.Enforced() || p == nil && c.in.Last != nil {
+	p := cmp.Or(c.in.InForce, c.in.Last)
+	if p != nil && (p.Mode.Enforced() || c.in.InForce == nil) { // one that holds nothing is made anew of what is seen
 		return false
 	}
 	name := standing.Unsaid(c.in, c.out.Fleet)
