@@ -68,7 +68,8 @@ func writeWrites(w io.Writer, stamps, moves int) {
 		writes = append(writes, say.Plural(moves, "write")+" for these moves")
 	}
 	if len(writes) > 0 {
-		say.To(w, "  Each cluster Secret that is written has Argo CD look again at every ApplicationSet with a cluster generator: %s.\n", strings.Join(writes, ", "))
+		say.To(w, "  Each cluster Secret that is written has Argo CD look again at every ApplicationSet with a cluster generator: %s.\n",
+			strings.Join(writes, ", "))
 	}
 }
 

@@ -104,7 +104,8 @@ func (o *options) run(ctx context.Context, in io.Reader, out io.Writer) error {
 		return errors.New("nothing was changed")
 	}
 	if goesOn {
-		say.To(out, "- a rollout is under way: it ends first, and nothing begins after it (where the planner's Lease is not renewed for %s, nobody ends it)\n", leads)
+		say.To(out, "- a rollout is under way: it ends first, and nothing begins after it "+
+			"(where the planner's Lease is not renewed for %s, nobody ends it)\n", leads)
 		if target, w, err = o.settled(ctx, c, target.Name); err != nil {
 			return err
 		}

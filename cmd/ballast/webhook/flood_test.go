@@ -85,7 +85,7 @@ func floodsOfPlans() []flood {
 		{"40 plan reviews of the costliest YAML that is still read", planReviews(40, plan.MaxPinsBytes-1<<10, "a,")},
 		{"40 plan reviews of the most pins that are still read", planReviews(40, plan.MaxPinsBytes-1<<10, "c%06d: 1\n")},
 		{"40 reviews of the costliest stored plan", storedPlans(40, 255<<10)},
-		{"40 reviews of the costliest stored plan that is as light as pins", storedPlans(40, 36<<10)},
+		{"40 reviews of the costliest stored plan that is as light as pins", storedPlans(40, 68<<10)},
 		{"40 reviews whose answer would be six times as long", rawNotes(40)},
 	}
 }

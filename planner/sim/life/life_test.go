@@ -256,11 +256,21 @@ func (l *luck) alike(cluster string, a, b *sim.Pod) bool {
 // mostEnvs is how often the env may be written in a day: once by itself, and for what people ask for and what is turned back.
 const mostEnvs = 8
 
+// within is how many times lie after one.
+func within(times []time.Time, since time.Time) (n int) {
+	for _, at := range times {
+		if at.After(since) {
+			n++
+		}
+	}
+	return n
+}
+
 // judge knows what may never be.
 func (l *luck) judge(t *testing.T) func(*Life) {
 	var revision int64
 	var under bool
-	frozen, levelled := time.Time{}, []time.Time{}
+	frozen, levelled, moved := time.Time{}, []time.Time{}, []time.Time{}
 	balances := 0
 	var envs []time.Time
 	written := 0
@@ -277,20 +287,18 @@ func (l *luck) judge(t *testing.T) func(*Life) {
 			frozen = l.Now
 		}
 		for ; balances < l.Moves[change.Balance]; balances++ {
+			moved = append(moved, l.Now.Add(l.Skew))
 			if l.Plan == nil || l.Plan.Rollout == nil || l.Plan.Rollout.Stage != plan.Reverting { // the way back waits for nothing
 				levelled = append(levelled, l.Now.Add(l.Skew))
 			}
 		}
 		for _, rate := range l.Config.Change.Moves.Rate {
 			since := l.Now.Add(l.Skew - time.Duration(rate.Period))
-			n := 0
-			for _, at := range levelled {
-				if at.After(since) {
-					n++
-				}
-			}
+			n, both := within(levelled, since), within(moved, since)
 			if most := max(1, rate.Percent*(len(l.Clusters)-len(l.Twins))/100); n > most {
 				l.fatal(t, "levelling moved %d clusters within %s, and %d may", n, time.Duration(rate.Period), most)
+			} else if both > 2*most {
+				l.fatal(t, "levelling and its ways back moved %d clusters within %s, and twice %d may", both, time.Duration(rate.Period), most)
 			}
 		}
 		if l.Plan == nil {
