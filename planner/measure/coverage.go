@@ -11,9 +11,12 @@ import (
 const AcceptLossAfter = 30 * time.Minute
 
 // A few clusters that are all of their replica's say nothing of that replica: nobody knows whether Prometheus lost it, or
-// they ended. People have acceptFewAfter to look; for good they must not keep the fleet as it is.
+// they ended. People have acceptFewAfter to look; for good they must not keep the fleet as it is. Few are mostFew, or one
+// in fewOf. What is believed then is that the others are well measured: those without a value keep their last good one
+// (heldFor).
 const (
 	mostFew        = 2
+	fewOf          = 6
 	acceptFewAfter = 6 * time.Hour
 )
 
@@ -141,7 +144,9 @@ func (v coverage) explained(least float64) bool {
 }
 
 // few reports whether what cannot be explained is so little that it is believed in time.
-func (v coverage) few() bool { return v.both > 0 && v.blind <= mostFew && 2*v.both >= v.before-v.gone }
+func (v coverage) few() bool {
+	return v.both > 0 && v.blind <= max(mostFew, v.before/fewOf) && 2*v.both >= v.before-v.gone
+}
 
 // lowCoverage is why a coverage is refused, and what to remember of it; an empty text believes it.
 func (j *joiner) lowCoverage(v coverage, last *LastColumn) (string, Low) {

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -89,6 +90,49 @@ func TestALowCoverageEndsWhereItIsNotPrometheusFault(t *testing.T) {
 				last = throughTheHistory(t, NewLastGood(table, last))
 			}
 		})
+	}
+}
+
+// Four of 24 clusters are all that their replica has, and nobody knows whether they ended: the others' loads count after six
+// hours, and theirs stand as they were for as long as nothing of their replica is measured. Of five they never do.
+func TestAFewThatAreAllOfTheirReplicaStopNothingForGood(t *testing.T) {
+	for lost, believed := range map[int]bool{4: true, 5: false} {
+		servers := make([]string, 24)
+		for i := range servers {
+			servers[i] = fmt.Sprintf("https://c%02d", i)
+		}
+		fleet, o := fleetOf(servers...), usual
+		o.Standings = make(Standings, 24)
+		for i := range 24 {
+			o.Standings[i].Replica = 0
+			if i < lost {
+				o.Standings[i].Replica = 1
+			}
+		}
+		at := func(from int, value float64, last LastGood, now time.Time) Table {
+			var samples []poll.Sample
+			for _, c := range fleet.Clusters[from:] {
+				samples = append(samples, poll.Sample{Key: c.Shard.Server, Value: value})
+			}
+			apps := poll.Metric{ID: "apps", Query: "q", Match: poll.Match{Label: "dest_server"}, NoData: number(0)}
+			table, err := Join([]poll.Metric{apps}, fleet, answer(samples...), last, o, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return table
+		}
+		last := NewLastGood(at(0, 10, LastGood{}, noon.Add(-time.Minute)), LastGood{})
+		for minute := 0; minute <= 50*60; minute += 10 {
+			table := at(lost, 9, last, noon.Add(time.Duration(minute)*time.Minute))
+			last = throughTheHistory(t, NewLastGood(table, last))
+			want := slices.Concat(slices.Repeat([]float64{10}, lost), slices.Repeat([]float64{9}, 24-lost))
+			if minute < 6*60 || !believed {
+				want = slices.Repeat([]float64{10}, 24)
+			}
+			if diff := cmp.Diff(want, table.Columns[0].Values); diff != "" {
+				t.Fatalf("without %d, %d min after noon (-want +got):\n%s", lost, minute, diff)
+			}
+		}
 	}
 }
 
