@@ -19,6 +19,9 @@ const (
 	keptFailures = 32
 )
 
+// OnlyMoves is what failed of a rollout that changes neither replicas nor env.
+const OnlyMoves = "moves"
+
 // Failure is a rollout that did not come to its end: for what cause, and what it was to bring about, in words.
 type Failure struct {
 	At    time.Time `json:"at"`
@@ -31,10 +34,7 @@ type Failures []Failure
 
 // Add remembers one, and forgets what counts no more. The third of the same is a trip.
 func (f Failures) Add(now time.Time, cause Cause, what, why string) (Failures, *Trip) {
-	kept := slices.DeleteFunc(slices.Clone(f), func(one Failure) bool {
-		since := now.Sub(one.At)
-		return since < 0 || since >= failsAgain
-	})
+	kept := slices.DeleteFunc(f.Until(now), func(one Failure) bool { return now.Sub(one.At) >= failsAgain })
 	kept = append(kept, Failure{At: now, Cause: cause, What: what})
 	kept = kept[max(0, len(kept)-keptFailures):]
 	same := 0
@@ -43,8 +43,20 @@ func (f Failures) Add(now time.Time, cause Cause, what, why string) (Failures, *
 			same++
 		}
 	}
-	if same < mostFailures || cause == Failover { // nobody has those clusters: they are tried for as long as it takes
+	tried := cause == Failover && what == OnlyMoves // nobody has those clusters: they are tried for as long as it takes
+	if same < mostFailures || tried {
 		return kept, nil
 	}
 	return kept, &Trip{At: now, Reason: Failing, Cause: cause, Why: fmt.Sprintf("a rollout (%s: %s) failed %d times within a day, the last time: %s", cause, what, same, why)}
+}
+
+// Until takes times that lie ahead as now, in a copy.
+func (f Failures) Until(now time.Time) Failures {
+	f = slices.Clone(f)
+	for i := range f {
+		if f[i].At.After(now) {
+			f[i].At = now
+		}
+	}
+	return f
 }

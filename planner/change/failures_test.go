@@ -27,7 +27,9 @@ func TestTheThirdFailureOfTheSameIsATrip(t *testing.T) {
 		"other counts":            {[]try{{0, Balance, "3 to 5"}, {1, Balance, "3 to 4"}, {2, Balance, "5 to 3"}}, "", 3},
 		"within a day":            {[]try{{0, Balance, "moves"}, {12, Balance, "moves"}, {23.99, Balance, "moves"}}, "a rollout (Balance: moves) failed 3 times within a day, the last time: late", 3},
 		"a day apart":             {[]try{{0, Balance, "moves"}, {12, Balance, "moves"}, {24, Balance, "moves"}}, "", 2},
-		"a clock that went back":  {[]try{{5, Balance, "moves"}, {6, Balance, "moves"}, {1, Balance, "moves"}}, "", 1},
+		"a clock that went back":  {[]try{{5, Balance, "moves"}, {6, Balance, "moves"}, {1, Balance, "moves"}}, "a rollout (Balance: moves) failed 3 times within a day, the last time: late", 3},
+		"and a day after that":    {[]try{{5, Balance, "moves"}, {1, Balance, "moves"}, {25, Balance, "moves"}}, "", 1},
+		"a failover that scales":  {[]try{{0, Failover, "3 to 2"}, {1, Failover, "3 to 2"}, {2, Failover, "3 to 2"}}, "a rollout (Failover: 3 to 2) failed 3 times within a day, the last time: late", 3},
 		"a failover goes on":      {[]try{{0, Failover, "moves"}, {1, Failover, "moves"}, {2, Failover, "moves"}}, "", 3},
 		"others between the same": {[]try{{0, Drain, "moves"}, {1, Balance, "moves"}, {2, Drain, "moves"}, {3, Drain, "moves"}}, "a rollout (Drain: moves) failed 3 times within a day, the last time: late", 4},
 	} {

@@ -310,7 +310,7 @@ func (c *cycle) waits(p *proposed, kind, waits string) {
 
 // failed remembers a rollout that did not come to its end, and stops ballast where the same one has failed too often.
 func (c *cycle) failed(r plan.Rollout, why string) {
-	m, what := &c.out.Memory.Changes, "moves"
+	m, what := &c.out.Memory.Changes, change.OnlyMoves
 	if m.BySecret { // whoever may write one cluster Secret must not stop ballast for all others
 		m.PinFailed = c.in.Now
 		return

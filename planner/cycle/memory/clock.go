@@ -28,6 +28,7 @@ func (m Memory) Until(now time.Time) Memory {
 	} {
 		*times = mapUntil(*times, now)
 	}
+	m.Changes.Failures = m.Changes.Failures.Until(now)
 	return m
 }
 

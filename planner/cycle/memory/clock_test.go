@@ -25,6 +25,18 @@ func TestNoTimeLiesAhead(t *testing.T) {
 			for i := range v.NumField() {
 				walk(path+"."+v.Type().Field(i).Name, v.Field(i), each)
 			}
+		case v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct:
+			if v.IsNil() && v.CanSet() {
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			walk(path, v.Elem(), each)
+		case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct:
+			if v.IsNil() && v.CanSet() {
+				v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+			}
+			for i := range v.Len() {
+				walk(path+"[]", v.Index(i), each)
+			}
 		case v.Kind() == reflect.Map && v.Type().Elem() == reflect.TypeFor[time.Time]():
 			if v.IsNil() && v.CanSet() {
 				v.Set(reflect.MakeMap(v.Type()))
