@@ -18,8 +18,10 @@ func (s *state) relieve() {
 			return
 		}
 		before := len(s.journal)
+		s.sake = d
 		s.spent[d] = !s.unload(d)
 		s.shorten(d, before)
+		s.sake = nowhere
 		if len(s.journal) > before {
 			s.moves += s.counted(before)
 			clear(s.spent[:d])

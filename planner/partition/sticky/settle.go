@@ -43,12 +43,12 @@ func (s *state) seatStanding() (homeless []int32) {
 		switch {
 		case at != partition.Free:
 			if stands != at {
-				s.why[int32(i)] = Pinned
+				s.why[int32(i)] = because{Pinned, nowhere}
 			}
 		case stands == partition.Free:
-			s.why[int32(i)] = Arrived
+			s.why[int32(i)] = because{Arrived, nowhere}
 		case stands >= s.n:
-			s.why[int32(i)] = Gone
+			s.why[int32(i)] = because{Gone, nowhere}
 		default:
 			at = stands
 		}
@@ -130,7 +130,7 @@ func (s *state) place(homeless []int32) bool {
 		if to == nowhere {
 			return false
 		}
-		s.shift(int(i), to, s.why[i])
+		s.shift(int(i), to, s.why[i].Why)
 	}
 	return true
 }
@@ -170,14 +170,14 @@ func (s *state) apart(i, r int) bool { return s.taken == nil || !s.taken.Has(s.c
 func (s *state) seatAll(homeless []int32) {
 	for _, i := range s.seated() {
 		if s.of[i] != nowhere {
-			s.shift(i, nowhere, s.why[int32(i)])
+			s.shift(i, nowhere, s.why[int32(i)].Why)
 		}
 	}
 	for _, i := range s.seated() {
 		for s.n <= s.c.Seats[i] {
 			s.open()
 		}
-		why := s.why[int32(i)]
+		why := s.why[int32(i)].Why
 		if why == "" {
 			why = Apart
 		}
@@ -185,7 +185,7 @@ func (s *state) seatAll(homeless []int32) {
 	}
 	for _, i := range homeless {
 		if s.of[i] == nowhere {
-			s.shift(int(i), s.somewhere(int(i)), s.why[i])
+			s.shift(int(i), s.somewhere(int(i)), s.why[i].Why)
 		}
 	}
 }

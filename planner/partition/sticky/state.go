@@ -25,11 +25,12 @@ type state struct {
 	tree    ranking // replicas that receive, least loaded first
 	shut    []bool  // replicas that do not receive now
 	member  [][]int32
-	why     map[int32]Why
+	why     map[int32]because
 	journal []step
 
 	high, low, drainTo, full, useful plan.Load
 
+	sake  int // the replica for which something is done now; nowhere: a rule wants it
 	moves int
 	cut   bool
 	spent []bool // replicas that nothing relieves
@@ -39,12 +40,17 @@ type state struct {
 type step struct {
 	item     int32
 	from, to int32
-	why      Why
+	why      because
+}
+
+type because struct {
+	Why
+	sake int
 }
 
 func newState(c *constraint.Setting, o Options) *state {
 	n := min(max(c.Replicas, c.Least), c.Most)
-	s := &state{c: c, o: o, of: make([]int, len(c.Items)), why: map[int32]Why{}, ops: o.Budget}
+	s := &state{c: c, o: o, of: make([]int, len(c.Items)), why: map[int32]because{}, ops: o.Budget, sake: nowhere}
 	if c.Groups.Any() {
 		s.taken = constraint.Taken{}
 	}
@@ -158,13 +164,13 @@ func (s *state) shift(i, to int, why Why) {
 	s.journal = append(s.journal, step{item: int32(i), from: int32(s.of[i]), to: int32(to), why: s.why[int32(i)]})
 	s.carry(i, to)
 	if !s.arrives(i) {
-		s.why[int32(i)] = why
+		s.why[int32(i)] = because{why, s.sake}
 	}
 }
 
 // arrives reports whether an item has no replica that it could keep: wherever it goes is no move.
 func (s *state) arrives(i int) bool {
-	why := s.why[int32(i)]
+	why := s.why[int32(i)].Why
 	return why == Arrived || why == Gone
 }
 
@@ -193,7 +199,7 @@ func (s *state) undo(mark int) {
 		last := s.journal[len(s.journal)-1]
 		s.journal = s.journal[:len(s.journal)-1]
 		s.carry(int(last.item), int(last.from))
-		if s.why[last.item] = last.why; last.why == "" {
+		if s.why[last.item] = last.why; last.why.Why == "" {
 			delete(s.why, last.item)
 		}
 	}
@@ -254,8 +260,10 @@ func (s *state) heavier(a, b int32) int {
 
 // heavy reports whether a replica is to give items up.
 func (s *state) heavy(r int) bool {
-	return s.load[r] > s.high && s.units[r] > 1 && s.pinned[r] < s.units[r]
+	return s.load[r] > s.high && s.units[r] > 1 && s.pinned[r] < s.units[r] && !s.patient(r)
 }
+
+func (s *state) patient(r int) bool { return s.o.Patient != nil && s.o.Patient(r) }
 
 func (s *state) overloaded() bool {
 	for r := range s.n {

@@ -1,12 +1,14 @@
 // Package sticky divides a fleet from the plan in force: what works stays where it is.
 //
-// It acts on three things only, in this order:
+// It acts on four things only, in this order:
 //
 //   - what must: items that are new, whose replica is gone, that are pinned elsewhere, or that a cap or a group drives
 //     out. The heaviest goes first, to the least loaded replica that may have it; another replica opens where none may;
 //   - overload: a replica with two or more items above High of the capacity gives up the fewest items that bring it
 //     below, of those the lightest, to replicas that stay at or below Low with them: the least loaded, else the fullest
 //     that fits, else by a swap, else by moving a third item out of the way, else one more replica opens;
+//   - a replica that has next to nothing, where the load does not say how many there are: one that somebody added gets
+//     what the fullest others can spare, up to an even share;
 //   - a replica that is not needed: the highest, once all its items fit on the others at or below Drain. The answer says
 //     so in Drain; how long that must have been so is the caller's to know, who then asks with DrainDue.
 //
@@ -36,9 +38,10 @@ type Options struct {
 	Drain  plan.Load // the highest replica goes once the others stay at or below it; 0.80
 	Useful plan.Load // a replica that gives items up gives up this much at least; 0.02
 
-	MaxMoves int  // for overload and drain, of one call; 0: no limit
-	DrainDue bool // the highest replica may be drained now
-	Budget   int  // steps; 0: 200 an item and 2 million
+	MaxMoves int                    // for overload and drain, of one call; 0: no limit
+	DrainDue bool                   // the highest replica may be drained now
+	Patient  func(replica int) bool // nothing is done for that replica's sake now; nil: for every one there is
+	Budget   int                    // steps; 0: 200 an item and 2 million
 }
 
 // The defaults.
@@ -61,17 +64,23 @@ const (
 	Capped   Why = "Capped"   // its replica has too many clusters
 	Overload Why = "Overload" // its replica was above High
 	MadeRoom Why = "MadeRoom" // it made room for another one
+	Filled   Why = "Filled"   // the other replica had next to nothing
 	Drained  Why = "Drained"  // its replica is not needed
 )
 
-// Move is an item's way to another replica. From is partition.Free for one that arrived.
+// Move is an item's way to another replica. From is partition.Free for one that arrived. Sake is the replica that it
+// relieves or fills, partition.Free where a rule wants it.
 type Move struct {
 	Item     int
 	ID       string
 	From, To int
 	Load     plan.Load
 	Why      Why
+	Sake     int
 }
+
+// Must reports whether a rule wants the move, whatever it costs.
+func (m Move) Must() bool { return m.Sake == partition.Free && m.Why != Drained }
 
 // Answer is the partition, and what it takes: Moves by ID, arrivals among them. Cut says that MaxMoves or the budget
 // left something for the next call. Over are replicas above High, of two items or more, that nothing relieves.
@@ -149,6 +158,7 @@ func PlanChecked(c *constraint.Setting, o Options) (Answer, error) {
 	} else {
 		drained = s.drain()
 	}
+	s.fill()
 	s.place(light)
 	s.again(drained)
 	return s.answer(drained), nil
@@ -188,7 +198,7 @@ func (s *state) answer(d Drain) Answer {
 			a.Lost = append(a.Lost, partition.Lost{What: partition.Closed, To: partition.Pin, Item: it.ID, Replica: to})
 		}
 		if from := s.c.Stands(i); from != to {
-			a.Moves = append(a.Moves, Move{Item: i, ID: it.ID, From: from, To: to, Load: it.Load, Why: s.why[int32(i)]})
+			a.Moves = append(a.Moves, Move{Item: i, ID: it.ID, From: from, To: to, Load: it.Load, Why: s.why[int32(i)].Why, Sake: s.why[int32(i)].sake})
 		}
 	}
 	slices.SortFunc(a.Moves, func(x, y Move) int { return cmp.Compare(x.ID, y.ID) })

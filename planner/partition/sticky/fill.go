@@ -1,0 +1,71 @@
+package sticky
+
+import (
+	"slices"
+
+	"ballast/planner/plan"
+)
+
+// fill gives replicas that have less than half of an even share what the fullest others can spare, where the number of
+// replicas is not for the load to say: somebody added one, and it would stand idle for as long as no other is above high.
+func (s *state) fill() {
+	if s.c.Bounds.Fixed == 0 && s.n > s.c.Least {
+		return
+	}
+	even := s.even()
+	defer func() { s.sake = nowhere }()
+	for r := s.neediest(even); r != nowhere; r = s.neediest(even) {
+		s.sake = r
+		i := s.spare(r, even)
+		if i == nowhere {
+			return
+		}
+		for ; i != nowhere; i = s.spare(r, even) {
+			if s.ops < 0 || s.o.MaxMoves > 0 && s.moves >= s.o.MaxMoves {
+				s.cut = true
+				return
+			}
+			s.shift(i, r, Filled)
+			s.moves++
+		}
+	}
+}
+
+// neediest is the least loaded replica that has less than half of an even share, and for which something may be done.
+func (s *state) neediest(even plan.Load) int {
+	best := nowhere
+	for _, r := range s.tree.order {
+		r := int(r)
+		if s.load[r] < even/2 && !s.patient(r) && (best == nowhere || s.less(r, best)) {
+			best = r
+		}
+	}
+	return best
+}
+
+// spare is the heaviest item of the fullest replica that can do without: with it the one is at or below an even share, and
+// without it the other has half of one.
+func (s *state) spare(to int, even plan.Load) int {
+	donors := make([]int, 0, s.n)
+	for d := range s.n {
+		if d != to && s.units[d] > 1 && s.load[d] > even {
+			donors = append(donors, d)
+		}
+	}
+	slices.SortFunc(donors, func(a, b int) int {
+		if s.less(b, a) {
+			return -1
+		}
+		return 1
+	})
+	for _, d := range donors {
+		all := s.members(d)
+		most := min(even-s.load[to], s.load[d]-even/2, s.load[d]-s.load[to]-1)
+		for at := s.from(all, most+1) - 1; at >= 0 && s.c.Loads[all[at]] >= s.useful; at-- {
+			if s.ops--; s.may(int(all[at]), to) {
+				return int(all[at])
+			}
+		}
+	}
+	return nowhere
+}
