@@ -37,6 +37,7 @@ func (s *Site) Config(mode string) map[string]any {
 		"interval":   "10s",
 		"target":     map[string]any{"namespace": s.Fleet.Namespace},
 		"poll":       map[string]any{"prometheus": map[string]any{"url": s.Prometheus, "timeout": "5s"}},
+		"partition":  map[string]any{"lpt": map[string]any{}}, // its plans are known beforehand, move for move
 		"evaluate":   map[string]any{"mostWanted": map[string]any{"window": "20s", "minSamples": 2}},
 		// What moves, moves at once, and Applications are none: Argo CD is simulated. Live rollouts are for those who ask.
 		"change":  map[string]any{"moves": map[string]any{"rate": []any{}}, "restarts": map[string]any{"every": "0s"}},

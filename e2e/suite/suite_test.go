@@ -48,7 +48,7 @@ type world struct {
 // it, with a tenth to spare. Without a capacity the number of replicas would stay.
 func (w *world) config(mode string) map[string]any {
 	c := w.Config(mode)
-	c["partition"] = map[string]any{"capacity": "0.3"}
+	c["partition"] = map[string]any{"lpt": map[string]any{}, "capacity": "0.3"}
 	return c
 }
 

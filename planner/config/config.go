@@ -132,6 +132,7 @@ type PNorm struct {
 // is the replicas of the first plan; nil Replicas lets the partition choose by Capacity, and without one leaves the
 // number as it is.
 type Partition struct {
+	Sticky                *Sticky   `json:"sticky,omitempty" phase:"implementation"`
 	LPT                   *LPT      `json:"lpt,omitempty" phase:"implementation"`
 	MinReplicas           *int      `json:"minReplicas" null:"default"`
 	MaxReplicas           *int      `json:"maxReplicas" null:"default"`
@@ -140,13 +141,30 @@ type Partition struct {
 	Capacity              *Decimal  `json:"capacity" null:"default"`
 }
 
+// Sticky starts from the plan in force. High, Low and Drain are shares of what a replica may carry: one above High gives
+// clusters up, to others that stay at or below Low; the highest goes once all it has fits on the others at or below Drain,
+// for as long as DownWindow. MaxMoves are those of one decision; 0 is no limit.
+type Sticky struct {
+	High       Decimal  `json:"high"`
+	Low        Decimal  `json:"low"`
+	Drain      Decimal  `json:"drain"`
+	DownWindow Duration `json:"downWindow"`
+	MaxMoves   int      `json:"maxMoves"`
+}
+
 // LPT is longest processing time first.
 type LPT struct{}
 
 // Evaluate decides when a partition becomes the plan.
 type Evaluate struct {
-	MostWanted *MostWanted `json:"mostWanted,omitempty" phase:"implementation"`
-	None       *None       `json:"none,omitempty" phase:"implementation"`
+	CostBenefit *CostBenefit `json:"costBenefit,omitempty" phase:"implementation"`
+	MostWanted  *MostWanted  `json:"mostWanted,omitempty" phase:"implementation"`
+	None        *None        `json:"none,omitempty" phase:"implementation"`
+}
+
+// CostBenefit takes moves that would have saved more overload over the last Horizon than they cost.
+type CostBenefit struct {
+	Horizon Duration `json:"horizon"`
 }
 
 // MostWanted elects the partition that was wanted most often in a window.
@@ -235,8 +253,8 @@ func Default() PlannerConfig {
 		},
 		Normalize: Normalize{Reference: &Reference{}},
 		Index:     Index{PNorm: &PNorm{P: "1"}},
-		Partition: Partition{LPT: &LPT{}},
-		Evaluate:  Evaluate{MostWanted: &MostWanted{Window: Duration(24 * time.Hour), MinSamples: 10}},
+		Partition: Partition{Sticky: defaultSticky()},
+		Evaluate:  Evaluate{CostBenefit: &CostBenefit{Horizon: Duration(24 * time.Hour)}},
 		Change: Change{Moves: Moves{Rate: []Rate{
 			{Percent: 10, Period: Duration(time.Hour)},
 			{Percent: 25, Period: Duration(24 * time.Hour)},
@@ -249,5 +267,14 @@ func Default() PlannerConfig {
 // Implementations and list items that are not part of Default start from these.
 func (r *Robust) setDefaults() { r.PositiveOffset = "0.01" }
 func (m *Match) setDefaults()  { m.To = MatchServer }
+
+func defaultSticky() *Sticky {
+	return &Sticky{High: "0.95", Low: "0.85", Drain: "0.80", DownWindow: Duration(6 * time.Hour), MaxMoves: 10}
+}
+
+func (s *Sticky) setDefaults()      { *s = *defaultSticky() }
+func (c *CostBenefit) setDefaults() { c.Horizon = Duration(24 * time.Hour) }
+
+func (m *MostWanted) setDefaults() { m.Window, m.MinSamples = Duration(24*time.Hour), 10 }
 
 func (l *LiveRollout) setDefaults() { l.MaxMovesPerWave, l.Nudge = 5, true }

@@ -49,7 +49,7 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 			c.Normalize = Normalize{Robust: &Robust{PositiveOffset: "0.01"}}
 			c.Index = Index{PNorm: &PNorm{P: "2.5", Weights: map[string]Decimal{"apps": "1", "custom": "0.25"}}}
 			c.Partition = Partition{LPT: &LPT{}, MinReplicas: &three, MaxReplicas: &twelve, Replicas: &Replicas{Fixed: 5}, MaxClustersPerReplica: 40, Capacity: &capacity}
-			c.Evaluate.MostWanted.Window = Duration(6 * time.Hour)
+			c.Evaluate = Evaluate{MostWanted: &MostWanted{Window: Duration(6 * time.Hour), MinSamples: 10}}
 			c.Change.Moves.Rate = []Rate{{Percent: 5, Period: Duration(30 * time.Minute)}}
 			c.Change.Restarts.Every = Duration(12 * time.Hour)
 			c.Rollout = Rollout{Default: &DefaultRollout{RolloutRestart: true}, StageTimeout: Duration(5 * time.Minute)}
@@ -81,6 +81,15 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 		"http-bound-token": func(c *PlannerConfig) {
 			c.Poll.Prometheus.HTTP.Authorization = &promconfig.Authorization{Type: "Bearer", CredentialsFile: "/var/run/secrets/ballast/prometheus/token"}
 		},
+		"sticky": func(c *PlannerConfig) {
+			half := Decimal("0.5")
+			c.Partition.Capacity, c.Partition.Sticky = &half, &Sticky{High: "0.9", Low: "0.7", Drain: "0.6"}
+			c.Evaluate.CostBenefit.Horizon = Duration(72 * time.Hour)
+		},
+		"lpt": func(c *PlannerConfig) {
+			c.Partition.Sticky, c.Partition.LPT = nil, &LPT{}
+			c.Evaluate = Evaluate{MostWanted: &MostWanted{Window: Duration(24 * time.Hour), MinSamples: 10}}
+		},
 		"nulls": func(*PlannerConfig) {},
 		"json":  func(c *PlannerConfig) { c.Mode = plan.Hold },
 	} {
@@ -108,7 +117,7 @@ func TestEveryGoodFileIsNamedAbove(t *testing.T) {
 		got = append(got, strings.TrimSuffix(filepath.Base(f), ".good.yaml"))
 	}
 	want := []string{"beside-the-implementation", "change-by-the-minute", "change-unlimited", "failover-off", "failover-patient", "full", "http-bound-token", "json",
-		"minimal", "nulls", "other-implementations", "replicas-workload", "rollout-live-defaults", "rollout-live", "rollout-x0y"}
+		"lpt", "minimal", "nulls", "other-implementations", "replicas-workload", "rollout-live-defaults", "rollout-live", "rollout-x0y", "sticky"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

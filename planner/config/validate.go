@@ -184,8 +184,31 @@ func (c PlannerConfig) validateScaler() field.ErrorList {
 			"set rollout.live or rollout.default, or a number of replicas")}
 }
 
+// validate wants drain <= low <= high, above 0 and up to 1: a replica that is filled beyond high would give up at once what
+// it took.
+func (s *Sticky) validate(p *field.Path) field.ErrorList {
+	if s == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	shares := []struct {
+		name  string
+		share Decimal
+	}{{"drain", s.Drain}, {"low", s.Low}, {"high", s.High}}
+	for i, one := range shares {
+		switch share := one.share.Float(); {
+		case share <= 0 || share > 1:
+			errs = append(errs, field.Invalid(p.Child(one.name), string(one.share), "is not a share of the capacity, above 0 and at most 1"))
+		case i > 0 && share < shares[i-1].share.Float():
+			errs = append(errs, field.Invalid(p.Child(one.name), string(one.share), fmt.Sprintf("is below %s (%s): drain <= low <= high", shares[i-1].name, shares[i-1].share)))
+		}
+	}
+	errs = append(errs, between(p.Child("downWindow"), s.DownWindow, 0, maxTime)...)
+	return append(errs, between(p.Child("maxMoves"), s.MaxMoves, 0, 100_000)...)
+}
+
 func (r Partition) validate(p *field.Path) field.ErrorList {
-	errs := oneImplementation(&r, p)
+	errs := append(oneImplementation(&r, p), r.Sticky.validate(p.Child("sticky"))...)
 	low, high := 1, maxReplicas
 	if r.MinReplicas != nil {
 		errs = append(errs, between(p.Child("minReplicas"), *r.MinReplicas, 1, maxReplicas)...)
@@ -215,6 +238,9 @@ func (r Partition) validate(p *field.Path) field.ErrorList {
 
 func (e Evaluate) validate(interval Duration, p *field.Path) field.ErrorList {
 	errs := oneImplementation(&e, p)
+	if e.CostBenefit != nil {
+		errs = append(errs, between(p.Child("costBenefit", "horizon"), e.CostBenefit.Horizon, Duration(time.Hour), Duration(30*24*time.Hour))...)
+	}
 	if e.MostWanted == nil {
 		return errs
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,27 +53,22 @@ func TestTheShippedConfigurationRunsAsItIs(t *testing.T) {
 		owners[name] = r.fleet.Algorithm(name, c.replicas)
 	}
 
-	// A day of cycles takes too long here; and what a replica may carry, here what the heavy cluster makes, people say.
-	capacity := config.Decimal("0.2555")
-	hourly := func(c config.PlannerConfig) config.PlannerConfig {
-		c.Evaluate.MostWanted.Window, c.Partition.Capacity = config.Duration(time.Hour), &capacity
-		return c
-	}
-	r.config = hourly(shippedConfig(t, plan.Observe, prometheus.URL))
+	r.config = shippedConfig(t, plan.Observe, prometheus.URL)
 	r.lead()
 	r.passes(5 * time.Minute)
 	r.isObserved(owners)
 
-	r.configure(func(c *config.PlannerConfig) { *c = hourly(shippedConfig(t, plan.Enforce, prometheus.URL)) })
+	r.configure(func(c *config.PlannerConfig) { *c = shippedConfig(t, plan.Enforce, prometheus.URL) })
 	rests := func() bool { return r.watch.plan.Rollout == nil }
 	r.until("the one restart", 15*time.Minute, func() bool { return r.fleet.Made == 2*c.replicas && rests() })
 	r.isPrepared(owners)
 
-	r.until("the election", 70*time.Minute, func() bool { return !rests() })
-	if voted := r.clock.Since(epoch); voted < time.Hour { // one election a window, the time of Observe counts too
-		r.fatal("it was decided after %s, before the hour of evaluate.mostWanted.window was over", voted)
+	// The four that mend the overload of replica 2 cost 240 for a quarter of an hour, and it is 128 above its bound.
+	r.until("an overload that has paid for its moves", time.Hour, func() bool { return !rests() })
+	if lasted := r.clock.Since(epoch); lasted < 25*time.Minute { // what is seen in Observe counts
+		r.fatal("it was decided after %s, and half an hour of what is too much is what the moves cost", lasted)
 	}
-	r.until("the last moves, once there is room", 2*time.Hour, func() bool { return r.movedSoFar() == 6 && rests() })
+	r.until("the last move", time.Hour, func() bool { return r.movedSoFar() == 4 && rests() })
 	r.settle()
 	r.isLevel(owners)
 	r.rests()
@@ -120,8 +116,8 @@ func jsonOf(t *testing.T, v any) string {
 }
 
 // defaultsCase is a fleet of forty clusters on three replicas, as Argo CD's algorithm gave them out. Most weigh what
-// the others of their replica weigh, so that the partition leaves them where they are. But one on replica 2 is worth a
-// replica of its own, and five on replica 1 are such as replica 2 has.
+// the others of their replica weigh. But one on replica 2 is as heavy as sixteen others of it, and its replica above what
+// the shipped partition lets one have of an even share.
 func defaultsCase() crashCase {
 	c := crashCase{seed: 13, mode: crashLive, replicas: 3, env: "3", loads: map[string]float64{}}
 	f := newCrashFleet(c.seed, nil)
@@ -135,7 +131,7 @@ func defaultsCase() crashCase {
 			c.loads[name] = 60
 		}
 	}
-	c.loads["c00"] = 1000 // as much as the heaviest cluster's is what a replica may carry
+	c.loads["c00"] = 1000
 	return c
 }
 
@@ -182,35 +178,35 @@ func (r *crashRun) movedSoFar() int {
 	return n
 }
 
-// isLevel: the six clusters that were to move did, first the heavy one onto the fourth replica, four in the first hour
-// and two after it; no pod restarted for it.
+// isLevel: four of the eleven light clusters beside the heavy one left its replica, for the one that has least; no pod
+// restarted for it, and there are as many replicas as before.
 func (r *crashRun) isLevel(owners map[string]int) {
 	r.Helper()
-	want := crashEnd{Replicas: 4, Env: 16, Makespan: 1000, Rows: maps.Clone(owners)}
-	want.Rows["c00"] = 3
-	for name, owner := range owners {
-		if owner == 1 && r.fleet.loads[name] == 60 {
-			want.Rows[name] = 2
+	want := crashEnd{Replicas: 3, Env: 16, Makespan: 1420, Rows: maps.Clone(owners)}
+	var light []string
+	for _, name := range slices.Sorted(maps.Keys(owners)) {
+		if owners[name] == 2 && r.fleet.loads[name] == 60 {
+			light = append(light, name)
 		}
+	}
+	for _, name := range append(light[:1:1], light[len(light)-3:]...) {
+		want.Rows[name] = 0
 	}
 	if diff := cmp.Diff(want, r.end()); diff != "" {
 		r.fatal("the elected plan (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]float64{975, 980, 960, 1000}, r.carried()[:4]); diff != "" {
+	if diff := cmp.Diff([]float64{1215, 1280, 1420}, r.carried()[:3]); diff != "" {
 		r.fatal("the replicas' loads (-want +got):\n%s", diff)
 	}
 	var waves []int
 	for _, m := range r.watch.moves {
 		waves = append(waves, m.n)
 	}
-	if diff := cmp.Diff([]int{1, 3, 2}, waves); diff != "" {
+	if diff := cmp.Diff([]int{4}, waves); diff != "" {
 		r.fatal("the clusters of each wave (-want +got):\n%s", diff)
 	}
-	if waited := r.watch.moves[2].at.Sub(r.watch.moves[0].at); waited < time.Hour { // the watch judges every other hour
-		r.fatal("six clusters of forty moved within %s, and a tenth is four", waited)
-	}
-	if r.fleet.Made != 7 {
-		r.fatal("%d pods were started, want three, as many again for the env, and the fourth", r.fleet.Made)
+	if r.fleet.Made != 6 {
+		r.fatal("%d pods were started, want three, and as many again for the env", r.fleet.Made)
 	}
 }
 
@@ -249,8 +245,8 @@ func (r *crashRun) holds(site *hooked.Site) {
 	write(set, `{"spec":{"replicas":1}}`)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "c00"}}
 	write(secret, `{"stringData":{"shard":"0"}}`)
-	if replicas, shard := *set.Spec.Replicas, string(secret.Data[plan.ShardKey]); replicas != 4 || shard != "3" {
-		r.fatal("after a person wrote 1 and 0 the workload has %d replicas and c00 shard %s, want 4 and 3", replicas, shard)
+	if replicas, shard := *set.Spec.Replicas, string(secret.Data[plan.ShardKey]); replicas != 3 || shard != "2" {
+		r.fatal("after a person wrote 1 and 0 the workload has %d replicas and c00 shard %s, want 3 and 2", replicas, shard)
 	}
 }
 

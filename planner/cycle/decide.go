@@ -33,7 +33,7 @@ func (c *cycle) decide(a *adoption) {
 	now := s.situation()
 	s.unsaid, s.verdicts = now.unsaid, judge(gates(), now, c.problem)
 	c.checkEnforcement(a)
-	s.elected = c.candidate(s)
+	s.elected, s.worth = c.candidate(s)
 	s.candidate = c.out.Candidate
 	switch {
 	case a.next.Rollout == nil:
@@ -79,15 +79,26 @@ func (c *cycle) checkEnforcement(a *adoption) {
 
 // candidate divides the fleet anew and lets the evaluation vote, in every mode: people see what ballast would do long
 // before they let it. It answers what was elected.
-func (c *cycle) candidate(s *snapshot) *evaluate.Candidate {
+func (c *cycle) candidate(s *snapshot) (*evaluate.Candidate, worth) {
 	if s.loads == nil || c.out.Table.Frozen {
-		return nil
+		return nil, worth{}
 	}
-	d, err := divide(c.in, s.adoption, s.loads)
+	d, err := c.partitioned(s)
 	if err != nil {
 		c.problem(problem.Problem{Phase: problem.PhasePartition, Kind: "Refused", Message: err.Error(), Keeps: true})
-		return nil
+		return nil, worth{}
 	}
+	c.show(s, d)
+	if c.in.Config.Evaluate.CostBenefit != nil {
+		c.out.Memory.Votes = evaluate.History{}
+		return c.weigh(s, d)
+	}
+	c.out.Memory.Savings = evaluate.Savings{}
+	return c.elect(s, d), worth{}
+}
+
+// show has people see what a division is, whether or not it is decided for.
+func (c *cycle) show(s *snapshot, d division) {
 	can := &Candidate{Moves: s.moves(d.of), Replicas: replicasOf(c.indexes, d.answer.Replicas, func(i int) int {
 		if to, ok := d.of[c.out.Fleet.Clusters[i].Shard.ID]; ok {
 			return to
@@ -101,7 +112,6 @@ func (c *cycle) candidate(s *snapshot) *evaluate.Candidate {
 		}
 	}
 	c.out.Candidate = can
-	return c.elect(s, d)
 }
 
 // replicasHeld tells who keeps more replicas than partition.replicas says: whoever wrote the number hears of it nowhere
@@ -158,7 +168,7 @@ func (c *cycle) elect(s *snapshot, d division) *evaluate.Candidate {
 	}
 	o := evaluate.MostWantedOptions{Window: time.Duration(configured.Window), MinSamples: configured.MinSamples,
 		Counts: c.out.Memory.Known.Has}
-	if s.worded(d) {
+	if s.worded(d) || s.overloaded(d) {
 		o.Window = min(o.Window, time.Duration(o.MinSamples)*time.Duration(c.in.Config.Interval))
 	}
 	if !s.may(balance) {
@@ -188,6 +198,14 @@ func (s *snapshot) worded(d division) bool {
 	number := p.Replicas != nil && p.Replicas.Fixed == d.answer.Replicas
 	outside := now < d.bounds.MinReplicas || now > d.bounds.MaxReplicas
 	return d.answer.Replicas != now && (number || outside)
+}
+
+// overloaded reports whether a replica carries more than a person said that it may, and the answer mends it.
+func (s *snapshot) overloaded(d division) bool {
+	if d.bounds.Capacity == 0 {
+		return false
+	}
+	return slices.ContainsFunc(s.now, func(r plan.Replica) bool { return r.TotalLoad > d.bounds.Capacity && d.offers[r.ID].Saves > 0 })
 }
 
 // fills reports whether the answer gives clusters to a replica that has none.
@@ -286,6 +304,8 @@ func (c *cycle) begins(s *snapshot, p *proposed) bool {
 	if p.cause == change.Failover {
 		c.out.Memory.Changes.Failover = *p.last
 	}
+	c.out.Memory.Savings = c.out.Memory.Savings.Spend(p.worth.spends)
+	c.out.Memory.Peaks = c.out.Memory.Peaks.Takes(p.worth.takes)
 	if s.restarts(p.want, o) {
 		c.out.Memory.Changes.Restarted = c.in.Now
 		if p.bySecret {

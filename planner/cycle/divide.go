@@ -14,6 +14,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/partition"
+	"ballast/planner/partition/sticky"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/printable"
@@ -32,10 +33,15 @@ type division struct {
 	bounds partition.Bounds
 	answer partition.Partition
 	of     map[string]int // managed clusters' replicas, by Secret
+
+	offers map[int]evaluate.Offer // what the moves save and cost, by the replica for whose sake they are
+	musts  int                    // moves that a rule asks for
+	drain  sticky.Drain
+	line   plan.Load // a replica above it is overloaded; 0: no partitioner says it
 }
 
 // divide asks the partition for the best distribution from what stands.
-func divide(in input.Inputs, a *adoption, loads []plan.Load) (division, error) {
+func divide(in input.Inputs, a *adoption, loads []plan.Load, now terms) (division, error) {
 	d := division{groups: a.fleet.Groups(), bounds: boundsOf(in.Config.Partition, in.Workload, a)}
 	var err error
 	if d.items, err = itemsOf(a, d.groups, loads); err != nil {
@@ -47,17 +53,14 @@ func divide(in input.Inputs, a *adoption, loads []plan.Load) (division, error) {
 	}
 	bounds.Held = a.held()
 	d.full = bounds.Capacity
-	if d.answer, err = count(d.items, bounds, a.next.Replicas); err != nil {
+	if in.Config.Partition.Sticky != nil {
+		err = d.stick(a, bounds, in.Config.Partition.Sticky, now)
+	} else {
+		err = d.deal(a, bounds)
+	}
+	if err != nil {
 		return division{}, err
 	}
-	now := make(map[string]int, len(d.items))
-	for k, u := range d.groups {
-		if row, ok := a.next.Clusters[a.fleet.Clusters[u.Clusters[0]].Shard.ID]; ok {
-			now[d.items[k].ID] = row.Replica
-		}
-	}
-	d.answer = partition.Relabel(d.answer, d.items, now)
-	d.settle(a)
 	d.of = make(map[string]int, len(a.fleet.Clusters))
 	for k, u := range d.groups {
 		for _, i := range u.Clusters {
@@ -70,6 +73,23 @@ func divide(in input.Inputs, a *adoption, loads []plan.Load) (division, error) {
 		}
 	}
 	return d, nil
+}
+
+// deal makes the partition anew, and leaves everything where it stands if that does not pay.
+func (d *division) deal(a *adoption, b partition.Bounds) (err error) {
+	if d.answer, err = count(d.items, b, a.next.Replicas); err != nil {
+		return err
+	}
+	now := make(map[string]int, len(d.items))
+	for k, u := range d.groups {
+		if row, ok := a.next.Clusters[a.fleet.Clusters[u.Clusters[0]].Shard.ID]; ok {
+			now[d.items[k].ID] = row.Replica
+		}
+	}
+	d.answer = partition.Relabel(d.answer, d.items, now)
+	d.settle(a)
+	d.offer(a)
+	return nil
 }
 
 // slack is the room that fewer replicas must have under the capacity. Without it a load near the capacity would open and

@@ -31,6 +31,7 @@ type proposed struct {
 	atOnce   bool           // clusters have several owners until then: no restart of before makes it wait
 	asked    bool           // a person wrote the number of replicas: nor does one make it wait where it comes about
 	bySecret bool           // a Secret's annotation asks for it
+	worth    worth          // of moves that were weighed
 	last     *failover.Last // what counts as the last failover: if this one begins, or at once where nothing is failed over
 }
 
@@ -74,8 +75,12 @@ func level(s *snapshot) *proposed {
 	}
 	fixed := s.in.Config.Partition.Replicas
 	asked := fixed != nil && fixed.Fixed == w.Replicas && w.Replicas != s.next.Replicas
-	return &proposed{want: w, cause: change.Balance, asked: asked, why: fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d: makespan over mean %.2f instead of %.2f",
-		serversOf(s.beside, clustersOf(moves), s.next), serversOf(s.beside, maps.Keys(s.next.Clusters), s.next), w.Replicas, s.next.Replicas, Imbalance(s.candidate.Replicas), Imbalance(s.now))}
+	why := fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d: makespan over mean %.2f instead of %.2f",
+		serversOf(s.beside, clustersOf(moves), s.next), serversOf(s.beside, maps.Keys(s.next.Clusters), s.next), w.Replicas, s.next.Replicas, Imbalance(s.candidate.Replicas), Imbalance(s.now))
+	if s.worth.said != "" {
+		why += "; " + s.worth.said
+	}
+	return &proposed{want: w, cause: change.Balance, asked: asked, why: why, worth: s.worth}
 }
 
 // down names a replica that nobody works for now, as far as pods are seen: a new leader does not know for how long it

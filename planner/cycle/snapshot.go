@@ -36,6 +36,7 @@ type snapshot struct {
 	now       []plan.Replica
 	candidate *Candidate
 	elected   *evaluate.Candidate
+	worth     worth // of the elected, where it was weighed
 }
 
 // snapshotOf is what is known of an outcome so far.

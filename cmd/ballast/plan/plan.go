@@ -195,7 +195,7 @@ func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, pro
 	if err != nil {
 		say.To(progress, "note: what the leader remembers is not known whole, moves that were made already may not be counted: %v\n", err)
 	}
-	in.Memory.Changes, in.Memory.Known = saved.Changes, saved.Known
+	in.Memory = saved.Memory()
 	if doc.Plan != nil {
 		in.PlannerUser = doc.Plan.PlannerUser
 	}

@@ -40,27 +40,30 @@ type fleetMemory struct {
 // limitsMemory is what keeps the next leader from doing more than this one may: a few kilobytes, whatever number of
 // Secrets there is and however long their names, so that it is the last part to be left out of a history that is full.
 type limitsMemory struct {
-	Ledger   change.Ledger   `json:"ledger,omitempty"`
-	Cause    change.Cause    `json:"cause,omitempty"`
-	Counted  time.Time       `json:"counted,omitzero"`
-	Trip     *change.Trip    `json:"trip,omitempty"`
-	TripTold bool            `json:"tripTold,omitempty"`
-	Failover failover.Last   `json:"failover,omitzero"`
-	HoldOff  time.Time       `json:"holdOff,omitzero"`
-	Stopped  time.Time       `json:"stopped,omitzero"`
-	Restart  time.Time       `json:"restarted,omitzero"`
-	Pin      time.Time       `json:"pinFailed,omitzero"`
-	Rebased  time.Time       `json:"rebased,omitzero"`
-	Refused  time.Time       `json:"refused,omitzero"`
-	Failures change.Failures `json:"failures,omitempty"`
-	Heaviest Heaviest        `json:"heaviest,omitzero"`
+	Ledger   change.Ledger    `json:"ledger,omitempty"`
+	Cause    change.Cause     `json:"cause,omitempty"`
+	Counted  time.Time        `json:"counted,omitzero"`
+	Trip     *change.Trip     `json:"trip,omitempty"`
+	TripTold bool             `json:"tripTold,omitempty"`
+	Failover failover.Last    `json:"failover,omitzero"`
+	HoldOff  time.Time        `json:"holdOff,omitzero"`
+	Stopped  time.Time        `json:"stopped,omitzero"`
+	Restart  time.Time        `json:"restarted,omitzero"`
+	Pin      time.Time        `json:"pinFailed,omitzero"`
+	Rebased  time.Time        `json:"rebased,omitzero"`
+	Refused  time.Time        `json:"refused,omitzero"`
+	Failures change.Failures  `json:"failures,omitempty"`
+	Heaviest Heaviest         `json:"heaviest,omitzero"`
+	Savings  evaluate.Savings `json:"savings,omitzero"`
+	Spare    Spare            `json:"spare,omitzero"`
+	Peaks    Peaks            `json:"peaks,omitzero"`
 }
 
 // split takes out of the memory what is bounded.
 func (m Memory) split() (limitsMemory, Changes) {
 	c := m.Changes
 	l := limitsMemory{Ledger: c.Ledger, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff,
-		Heaviest: m.Heaviest, Rebased: m.Rebased, Refused: m.Refused, Stopped: c.Stopped, Restart: c.Restarted, Pin: c.PinFailed, Failures: c.Failures}
+		Heaviest: m.Heaviest, Savings: m.Savings, Spare: m.Spare, Peaks: m.Peaks, Rebased: m.Rebased, Refused: m.Refused, Stopped: c.Stopped, Restart: c.Restarted, Pin: c.PinFailed, Failures: c.Failures}
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = nil, "", time.Time{}, nil, false, failover.Last{}
 	c.Stopped, c.Restarted, c.PinFailed, c.Failures = time.Time{}, time.Time{}, time.Time{}, nil
 	return l, c
@@ -70,6 +73,7 @@ func (m Memory) split() (limitsMemory, Changes) {
 func (m *Memory) join(l limitsMemory) {
 	c := &m.Changes
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = l.Ledger, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover
+	m.Savings, m.Spare, m.Peaks = l.Savings, l.Spare, l.Peaks
 	m.HoldOff, m.Heaviest, m.Rebased, m.Refused = l.HoldOff, l.Heaviest, l.Rebased, l.Refused
 	c.Stopped, c.Restarted, c.PinFailed, c.Failures = l.Stopped, l.Restart, l.Pin, l.Failures
 }
@@ -158,12 +162,21 @@ type Memory struct {
 	Votes    evaluate.History     `json:"votes,omitzero"`
 	HoldOff  time.Time            `json:"holdOff,omitzero"` // when a rollout failed last
 	Heaviest Heaviest             `json:"heaviest,omitzero"`
+	Savings  evaluate.Savings     `json:"savings,omitzero"` // what moves would have saved
+	Spare    Spare                `json:"spare,omitzero"`
+	Peaks    Peaks                `json:"peaks,omitzero"`
 	Changes  Changes              `json:"changes,omitzero"`
 
 	// The Secrets as they were seen last: their servers, and when each was made. Never in the history; the next leader
 	// goes by the rows.
 	Servers map[string]string    `json:"servers,omitempty"`
 	Made    map[string]time.Time `json:"made,omitempty"`
+}
+
+// Spare is the highest replica, for as long as all that it has would fit on the others.
+type Spare struct {
+	Replica int       `json:"replica,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
 }
 
 // Changes is what is remembered of moves and of those who carry them.

@@ -2,13 +2,22 @@ package memory
 
 import (
 	"ballast/planner/discover"
+	"ballast/planner/evaluate"
 )
 
-// Saved is what the leader left in the history of moves and of the fleet, up to five minutes ago, for commands that
+// Saved is what the leader left in the history of moves, of the fleet and of what moves are worth, up to five minutes ago, for commands that
 // show what it would do.
 type Saved struct {
 	Changes Changes
 	Known   discover.Known
+	Savings evaluate.Savings
+	Spare   Spare
+	Peaks   Peaks
+}
+
+// Memory is what of it a cycle goes by.
+func (s Saved) Memory() Memory {
+	return Memory{Changes: s.Changes, Known: s.Known, Savings: s.Savings, Spare: s.Spare, Peaks: s.Peaks}
 }
 
 // OfSaved reads it from the history's parts. What cannot be read is left out and reported.
@@ -20,5 +29,5 @@ func OfSaved(parts map[string][]byte) (Saved, []error) {
 		}
 	}
 	m, dropped := Of(asked)
-	return Saved{Changes: m.Changes, Known: m.Known}, dropped
+	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare, Peaks: m.Peaks}, dropped
 }

@@ -63,7 +63,8 @@ func drawProblem(t *rapid.T) constraint.Problem {
 }
 
 func drawOptions(t *rapid.T) sticky.Options {
-	return sticky.Options{MaxMoves: rapid.SampledFrom([]int{0, 0, 1, 2, 5}).Draw(t, "maxMoves"), DrainDue: rapid.Bool().Draw(t, "drain is due")}
+	return sticky.Options{MaxMoves: rapid.SampledFrom([]int{0, 0, 1, 2, 5}).Draw(t, "maxMoves"), DrainDue: rapid.Bool().Draw(t, "drain is due"),
+		Down: rapid.SampledFrom([]plan.Load{0, 900_000_000}).Draw(t, "down")}
 }
 
 // ask answers nil where the rules clash; every other error fails the test.

@@ -81,7 +81,7 @@ func (s *state) closeEmpty() {
 
 // unload brings one replica below high, with as few moves as it finds.
 func (s *state) unload(d int) bool {
-	need := max(s.load[d]-s.high, s.useful)
+	need := max(s.load[d]-s.down, s.useful)
 	set := s.fewest(d, need)
 	if len(set) == 0 {
 		return false
@@ -95,6 +95,11 @@ func (s *state) unload(d int) bool {
 		return true
 	case s.piecemeal(d, need):
 		return true
+	}
+	if s.down < s.high && s.load[d]-s.high < need { // a smaller step, rather than none or another replica
+		s.down = s.high
+		defer s.limits()
+		return s.unload(d)
 	}
 	return s.more(set, d, need)
 }
@@ -213,7 +218,7 @@ func (s *state) exchange(d int, need plan.Load) bool {
 			if s.ops--; s.ops < 0 {
 				return false
 			}
-			spare := s.low - s.load[r]
+			spare := s.spareOf(int(r))
 			theirs := s.members(int(r))
 			at := s.from(theirs, s.c.Loads[a]-spare)
 			if at == len(theirs) || s.c.Loads[a]-s.c.Loads[theirs[at]] < need {
@@ -236,7 +241,7 @@ func (s *state) pushOn(d int, need plan.Load) bool {
 				return false
 			}
 			theirs := s.members(int(r))
-			at := s.from(theirs, s.load[r]+s.c.Loads[a]-s.low)
+			at := s.from(theirs, s.c.Loads[a]-s.spareOf(int(r)))
 			if at == len(theirs) {
 				continue
 			}

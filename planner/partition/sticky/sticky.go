@@ -34,12 +34,14 @@ import (
 // Options are shares of the capacity in plan.LoadUnit (950_000_000 is 0.95), and limits. 0 stands for the default.
 type Options struct {
 	High   plan.Load // a replica above it gives items up; 0.95
+	Down   plan.Load // ... until it is at or below this, so that it is not above High again at once; High
 	Low    plan.Load // a replica that takes some stays at or below it; 0.85
 	Drain  plan.Load // the highest replica goes once the others stay at or below it; 0.80
 	Useful plan.Load // a replica that gives items up gives up this much at least; 0.02
 
 	MaxMoves int                    // for overload and drain, of one call; 0: no limit
 	DrainDue bool                   // the highest replica may be drained now
+	Peaks    []plan.Load            // what each replica had at its peak: it takes no more of others' than leaves it below High then
 	Patient  func(replica int) bool // nothing is done for that replica's sake now; nil: for every one there is
 	Budget   int                    // steps; 0: 200 an item and 2 million
 }
@@ -115,8 +117,17 @@ func (o Options) complete(items int) (Options, error) {
 			return o, fmt.Errorf("partitioning from the plan in force: a share of the capacity is %s, and it is between 0 and 8", *d.share)
 		}
 	}
+	if o.Down == 0 {
+		o.Down = o.High
+	}
+	if o.Down > o.High || o.Down < o.Low {
+		return o, fmt.Errorf("partitioning from the plan in force: down (%s) is between low (%s) and high (%s)", o.Down, o.Low, o.High)
+	}
 	if o.Low > o.High || o.Drain > o.Low {
 		return o, fmt.Errorf("partitioning from the plan in force: drain (%s), low (%s) and high (%s) ascend", o.Drain, o.Low, o.High)
+	}
+	if slices.ContainsFunc(o.Peaks, func(l plan.Load) bool { return l < 0 }) {
+		return o, fmt.Errorf("partitioning from the plan in force: a peak is below 0")
 	}
 	if o.MaxMoves < 0 || o.Budget < 0 {
 		return o, fmt.Errorf("partitioning from the plan in force: maxMoves (%d) and budget (%d) are 0 or more", o.MaxMoves, o.Budget)
@@ -151,6 +162,7 @@ func PlanChecked(c *constraint.Setting, o Options) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	s.peaks()
 	drained := Drain{}
 	if s.overloaded() {
 		s.reopen()
@@ -182,15 +194,7 @@ func (s *state) again(d Drain) {
 
 func (s *state) answer(d Drain) Answer {
 	a := Answer{Partition: s.c.Build(s.c.Items, slices.Clone(s.of), s.n), Drain: d, Cut: s.cut, High: s.high, Low: s.low, Full: s.full}
-	unit := plan.Load(1) // of the items' own loads
-	if s.c.Heaviest > 0 {
-		for i := range s.c.Items {
-			if s.c.Loads[i] > 0 {
-				unit = s.c.Items[i].Load / s.c.Loads[i]
-				break
-			}
-		}
-	}
+	unit := s.unit()
 	a.High, a.Low, a.Full = a.High*unit, a.Low*unit, a.Full*unit
 	for i, to := range s.of {
 		it := &s.c.Items[i]

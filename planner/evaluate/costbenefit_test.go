@@ -1,0 +1,115 @@
+package evaluate_test
+
+import (
+	"maps"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"ballast/planner/evaluate"
+	"ballast/planner/plan"
+)
+
+const load = plan.LoadUnit
+
+// How many minutes an overload must have lasted until it pays for a move, by what the move saves of what it costs.
+func TestHowLongAnOverloadLastsUntilAMovePays(t *testing.T) {
+	for name, test := range map[string]struct {
+		saves, costs plan.Load
+		horizon      time.Duration
+		want         int // minutes; 0: never
+	}{
+		"all of it":               {saves: load, costs: load, horizon: 24 * time.Hour, want: 16},
+		"half of it":              {saves: load / 2, costs: load, horizon: 24 * time.Hour, want: 31},
+		"a tenth":                 {saves: load / 10, costs: load, horizon: 24 * time.Hour, want: 159},
+		"a hundredth":             {saves: load / 100, costs: load, horizon: 24 * time.Hour},
+		"a hundredth, for a week": {saves: load / 100, costs: load, horizon: 7 * 24 * time.Hour, want: 1624},
+		"a tenth, for an hour":    {saves: load / 10, costs: load, horizon: time.Hour},
+		"nothing":                 {saves: 0, costs: load, horizon: 24 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s evaluate.Savings
+			offer := evaluate.Offer{Saves: test.saves, Costs: test.costs}
+			got := 0
+			for minute := 0; minute <= 10*24*60 && got == 0; minute++ {
+				s = s.Next(map[int]evaluate.Offer{3: offer}, noon.Add(time.Duration(minute)*time.Minute), test.horizon, 2*time.Minute)
+				if s.Pays(3, offer) {
+					got = minute
+				}
+			}
+			if got != test.want {
+				t.Errorf("it pays after %d min, want %d; %s", got, test.want, s.Weigh(map[int]evaluate.Offer{3: offer}))
+			}
+		})
+	}
+}
+
+// A spike of any height pays for no move before a quarter of an hour, for nothing saves more than what moves for it.
+func TestASpikePaysForNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s evaluate.Savings
+		for minute := range 15 {
+			costs := plan.Load(rapid.Int64Range(1, 1<<40).Draw(t, "costs"))
+			o := evaluate.Offer{Saves: costs, Costs: costs}
+			s = s.Next(map[int]evaluate.Offer{0: o}, noon.Add(time.Duration(minute)*time.Minute), 24*time.Hour, 2*time.Minute)
+			dear := evaluate.Offer{Saves: 1, Costs: plan.Load(1 << 40)}
+			if s.Pays(0, dear) {
+				t.Errorf("after %d min %s pays", minute, s.Weigh(map[int]evaluate.Offer{0: dear}))
+			}
+		}
+	})
+}
+
+// What lasts counts, not how often anybody looks; a leader that was away for long saves nothing meanwhile, nor does a clock
+// that goes back; what was spent is gone, and nothing is ever below nothing.
+func TestSavings(t *testing.T) {
+	offers := map[int]evaluate.Offer{0: {Saves: load, Costs: load}}
+	after := func(steps ...time.Duration) float64 {
+		s, now := evaluate.Savings{}, noon
+		s = s.Next(nil, now, 24*time.Hour, 2*time.Minute)
+		for _, step := range steps {
+			now = now.Add(step)
+			s = s.Next(offers, now, 24*time.Hour, 2*time.Minute)
+		}
+		return math.Round(s.Of[0])
+	}
+	for name, test := range map[string]struct {
+		steps []time.Duration
+		want  float64
+	}{
+		"a minute":             {[]time.Duration{time.Minute}, 60},
+		"in four quarters":     {[]time.Duration{15 * time.Second, 15 * time.Second, 15 * time.Second, 15 * time.Second}, 60},
+		"away for a day":       {[]time.Duration{24 * time.Hour}, 120},
+		"a clock that returns": {[]time.Duration{time.Minute, -time.Hour}, 60},
+	} {
+		if got := after(test.steps...); got != test.want {
+			t.Errorf("%s: %v load seconds, want %v", name, got, test.want)
+		}
+	}
+	s := evaluate.Savings{At: noon, Of: map[int]float64{0: 1000, 1: 100}}
+	before := maps.Clone(s.Of)
+	if diff := cmp.Diff(map[int]float64{0: 100}, s.Spend(map[int]evaluate.Offer{0: offers[0], 1: offers[0], 2: offers[0]}).Of); diff != "" {
+		t.Errorf("spent (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, s.Of); diff != "" {
+		t.Errorf("what was given changed:\n%s", diff)
+	}
+	if got := s.Next(nil, noon.Add(24*time.Hour), 24*time.Hour, time.Minute).Of; got[0] != 500 || got[1] != 50 {
+		t.Errorf("a horizon later %v, want half", got)
+	}
+}
+
+func TestACandidateIsTakenWholeWhereItPaysTogether(t *testing.T) {
+	s := evaluate.Savings{At: noon, Of: map[int]float64{0: 1700, 1: 50}}
+	one := map[int]evaluate.Offer{0: {Saves: load, Costs: load}}
+	both := map[int]evaluate.Offer{0: {Saves: load, Costs: load}, 1: {Costs: load}}
+	if !s.PayTogether(one) || s.PayTogether(both) || s.PayTogether(nil) {
+		t.Errorf("%v, %v", s.Weigh(one), s.Weigh(both))
+	}
+	if got, want := s.Weigh(both).String(), "would have saved 0.486 load hours of overload so far, and costs 0.5"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
