@@ -111,6 +111,9 @@ func (c *cycle) show(s *snapshot, d division) {
 			c.replicasHeld(s.adoption, lost.Replica)
 		}
 	}
+	if d.low > 0 {
+		can.High, can.Low, can.Peaks = d.line, d.low, c.atPeak()
+	}
 	c.out.Candidate = can
 }
 

@@ -37,7 +37,8 @@ type division struct {
 	offers map[int]evaluate.Offer // what the moves save and cost, by the replica for whose sake they are
 	musts  int                    // moves that a rule asks for
 	drain  sticky.Drain
-	line   plan.Load // a replica above it is overloaded; 0: no partitioner says it
+	line   plan.Load // a replica above it is overloaded
+	low    plan.Load // up to which one takes on others'; 0: the partition knows none
 }
 
 // divide asks the partition for the best distribution from what stands.

@@ -45,7 +45,7 @@ func (d *division) stick(a *adoption, b partition.Bounds, c *config.Sticky, now 
 	if err != nil {
 		return err
 	}
-	d.answer, d.drain, d.line = answer.Partition, answer.Drain, answer.High
+	d.answer, d.drain, d.line, d.low = answer.Partition, answer.Drain, answer.High, answer.Low
 	d.offers = map[int]evaluate.Offer{}
 	for _, m := range answer.Moves {
 		d.count(m)

@@ -40,7 +40,21 @@ type options struct {
 	installed  string // the ConfigMap with the planner's
 	output     string
 	saveInputs string
+	inputs     string
 	all        bool
+}
+
+// register adds the flags that say where a cycle's inputs come from.
+func (o *options) register(cmd *cobra.Command) {
+	o.cluster.Register(cmd)
+	cmd.Flags().StringVar(&o.prometheus, "prometheus", "",
+		"URL of the Prometheus that scrapes the application-controller (default: the configuration's)")
+	cmd.Flags().StringVar(&o.config, "config", "", "configuration file (default: the installed planner's, else every setting's default)")
+	cmd.Flags().StringVar(&o.installed, "config-configmap", "ballast-config", "name of the ConfigMap with the installed planner's configuration")
+	cmd.Flags().StringVar(&o.inputs, "inputs", "", "run the cycle of this `file` again, which --save-inputs of ballast plan wrote, and ask no cluster")
+	for _, other := range []string{"prometheus", "config", "config-configmap"} {
+		cmd.MarkFlagsMutuallyExclusive("inputs", other)
+	}
 }
 
 func NewCommand() *cobra.Command {
@@ -63,16 +77,13 @@ The workload is found by its labels, whatever it is called. Of the Secrets only 
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), cmd.Flags().Changed("namespace"))
 		},
 	}
-	o.cluster.Register(cmd)
-	cmd.Flags().StringVar(&o.prometheus, "prometheus", "",
-		"URL of the Prometheus that scrapes the application-controller (default: the configuration's)")
-	cmd.Flags().StringVar(&o.config, "config", "", "configuration file (default: the installed planner's, else every setting's default)")
-	cmd.Flags().StringVar(&o.installed, "config-configmap", "ballast-config", "name of the ConfigMap with the installed planner's configuration")
+	o.register(cmd)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table, json or yaml (the plan document)")
 	cmd.Flags().StringVar(&o.saveInputs, "save-inputs", "",
 		"also write the cycle's inputs to this `file`, as JSON: what a bug report needs to be understood; "+
 			"names and servers, no credential that is known by its place")
 	cmd.Flags().BoolVar(&o.all, "all", false, "list every move")
+	cmd.MarkFlagsMutuallyExclusive("inputs", "save-inputs")
 	return cmd
 }
 
@@ -80,20 +91,7 @@ func (o *options) run(ctx context.Context, out, progress io.Writer, namespaceSet
 	if o.output != "table" && o.output != "json" && o.output != "yaml" {
 		return fmt.Errorf("--output: %q is not table, json or yaml", o.output)
 	}
-	if o.config != "" { // its mistakes are told without a cluster
-		if _, err := o.fromFile(); err != nil {
-			return err
-		}
-	}
-	c, err := o.cluster.Client()
-	if err != nil {
-		return err
-	}
-	cfg, err := o.loadConfig(ctx, c, progress, namespaceSet)
-	if err != nil {
-		return err
-	}
-	in, err := observe(ctx, c, cfg, progress)
+	in, err := o.gather(ctx, progress, namespaceSet)
 	if err != nil {
 		return err
 	}
@@ -107,7 +105,10 @@ func (o *options) run(ctx context.Context, out, progress io.Writer, namespaceSet
 				say.Plural(masked, "cluster Secret"), o.saveInputs, printable.Mark)
 		}
 	}
-	result := cycle.Run(in)
+	result, err := o.runs(in)
+	if err != nil {
+		return err
+	}
 	switch o.output {
 	case "json":
 		return writePlanJSON(out, in, result)
@@ -115,6 +116,65 @@ func (o *options) run(ctx context.Context, out, progress io.Writer, namespaceSet
 		return writePlanYAML(out, result)
 	}
 	return writePlanTable(out, in, result, o.all)
+}
+
+// gather is what a cycle sees now, or saw when it was saved.
+func (o *options) gather(ctx context.Context, progress io.Writer, namespaceSet bool) (input.Inputs, error) {
+	if o.inputs != "" {
+		return readInputs(o.inputs)
+	}
+	if o.config != "" { // its mistakes are told without a cluster
+		if _, err := o.fromFile(); err != nil {
+			return input.Inputs{}, err
+		}
+	}
+	c, err := o.cluster.Client()
+	if err != nil {
+		return input.Inputs{}, err
+	}
+	cfg, err := o.loadConfig(ctx, c, progress, namespaceSet)
+	if err != nil {
+		return input.Inputs{}, err
+	}
+	return observe(ctx, c, cfg, progress)
+}
+
+// mostInputs bounds a file of inputs: a fleet of 20,000 clusters has some 60 MB.
+const mostInputs = 256 << 20
+
+// readInputs reads what saveInputs wrote.
+func readInputs(file string) (in input.Inputs, err error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return in, fmt.Errorf("--inputs: %w", err)
+	}
+	if info.Size() > mostInputs {
+		return in, fmt.Errorf("--inputs: %s has %d bytes, and a cycle's inputs have at most %d", file, info.Size(), int64(mostInputs))
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return in, fmt.Errorf("--inputs: %w", err)
+	}
+	if err := json.Unmarshal(data, &in); err != nil {
+		return in, fmt.Errorf("--inputs: %s is no file that ballast plan --save-inputs wrote: %w", file, err)
+	}
+	if in.Now.IsZero() || in.Config.Kind == "" {
+		return in, fmt.Errorf("--inputs: %s is no file that ballast plan --save-inputs wrote: it has no time, or no configuration", file)
+	}
+	return in, nil
+}
+
+// runs is the cycle's outcome. What a file says that no cluster ever did is an error, and no crash.
+func (o *options) runs(in input.Inputs) (out cycle.Outcome, err error) {
+	if o.inputs == "" {
+		return cycle.Run(in), nil
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("--inputs: the cycle in %s cannot be run: %v", o.inputs, r)
+		}
+	}()
+	return cycle.Run(in), nil
 }
 
 func (o *options) fromFile() (config.PlannerConfig, error) {

@@ -170,3 +170,52 @@ func TestPlanGolden(t *testing.T) {
 		})
 	}
 }
+
+// A cluster's values, its load, and what each replica would be to it; by its Secret, its name or its server, of a saved cycle.
+func TestExplainGolden(t *testing.T) {
+	in := seenCycle(t, "elected-move")
+	in.Config.Partition, in.Config.Evaluate = config.Default().Partition, config.Default().Evaluate
+	in.Cordon = "0=" + in.Now.Add(time.Hour).Format(time.RFC3339)
+	in.Pins = plan.Pins{"c003": 1}
+	file := filepath.Join(t.TempDir(), "inputs.json")
+	masked, err := saveInputs(file, in)
+	fixture.MustDo(t, err)
+	if masked != 0 {
+		t.Errorf("%d servers had credentials", masked)
+	}
+	run := func(args ...string) string {
+		cmd := NewExplainCommand()
+		var out, notes bytes.Buffer
+		cmd.SetOut(&out)
+		cmd.SetErr(&notes)
+		cmd.SilenceUsage = true
+		cmd.SetArgs(append(args, "--inputs", file))
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			return "error: " + strings.ReplaceAll(err.Error(), file, "FILE") + "\n"
+		}
+		return out.String()
+	}
+	var text strings.Builder
+	for _, args := range [][]string{{"c001"}, {"c003"}, {"https://c001.example", "-o", "yaml"}, {"nobody"}, {"c001", "-o", "wide"}} {
+		text.WriteString("$ ballast explain " + strings.Join(args, " ") + "\n" + run(args...) + "\n")
+	}
+	fixture.Golden(t, "explain", text.String())
+}
+
+// What is no file of inputs is named with the mend, and runs nothing.
+func TestInputsThatAreNone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.json")
+	for text, want := range map[string]string{
+		"":               "is no file that ballast plan --save-inputs wrote: unexpected end of JSON input",
+		`{"config": {}}`: "it has no time, or no configuration",
+		`[1]`:            "is no file that ballast plan --save-inputs wrote: json: cannot unmarshal array",
+	} {
+		fixture.MustDo(t, os.WriteFile(file, []byte(text), 0o600))
+		if _, err := readInputs(file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	if _, err := readInputs(file + "x"); err == nil || !strings.HasPrefix(err.Error(), "--inputs: ") {
+		t.Errorf("no file: %v", err)
+	}
+}

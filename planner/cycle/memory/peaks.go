@@ -51,6 +51,9 @@ func (p Peaks) Of(replica int) float64 { return max(p.Now[replica], p.Before[rep
 
 // Takes is with what a replica takes on.
 func (p Peaks) Takes(load map[int]float64) Peaks {
+	if p.At.IsZero() { // nobody measures them
+		return p
+	}
 	p.Now = maps.Clone(p.Now)
 	for replica, more := range load {
 		p.Now[replica] = rounded(p.Of(replica) + more)

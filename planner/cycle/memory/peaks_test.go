@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestPeaks(t *testing.T) {
@@ -42,6 +44,9 @@ func TestPeaks(t *testing.T) {
 	p := run(60, func(int) float64 { return 0.7 })
 	if taken := p.Takes(map[int]float64{0: 0.2}); taken.Of(0) != 0.9 || p.Of(0) != 0.7 {
 		t.Errorf("%v, of %v that changed", taken.Of(0), p.Of(0))
+	}
+	if diff := cmp.Diff(Peaks{}, Peaks{}.Takes(map[int]float64{0: 0.2})); diff != "" {
+		t.Errorf("where nobody measures them (-want +got):\n%s", diff)
 	}
 	if back := p.Next([]float64{2, 2}, start.Add(-time.Hour), 24*time.Hour, time.Minute); back.Of(0) != 0.7 {
 		t.Errorf("a clock that went back makes %v", back.Of(0))

@@ -1,0 +1,111 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"ballast/cmd/ballast/say"
+	"ballast/planner/cycle"
+)
+
+// NewExplainCommand is `ballast explain`.
+func NewExplainCommand() *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "explain CLUSTER",
+		Short: "Say why a cluster is on its replica, and what each other one would be to it",
+		Long: `explain runs one cycle, as plan does, and prints what it means to one cluster: its values and its load, what share of the fleet
+and of its replica that is, why it is where it is, and for each replica what it would carry with the cluster on it, how level the
+fleet would be then, and what speaks against it. It writes nothing.
+
+CLUSTER is the name of its Secret, its own name, or its server.`,
+		Example: `  ballast explain prod-eu --prometheus http://localhost:9090
+  ballast explain https://10.0.0.1 -o yaml
+  ballast explain prod-eu --inputs inputs.json   # of a bug report`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := say.CheckForm(o.output); err != nil {
+				return err
+			}
+			return o.explain(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr(), cmd.Flags().Changed("namespace"))
+		},
+	}
+	o.register(cmd)
+	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table, json or yaml")
+	return cmd
+}
+
+func (o *options) explain(ctx context.Context, name string, out, progress io.Writer, namespaceSet bool) error {
+	in, err := o.gather(ctx, progress, namespaceSet)
+	if err != nil {
+		return err
+	}
+	result, err := o.runs(in)
+	if err != nil {
+		return err
+	}
+	e, err := cycle.Explain(in, result, name)
+	if err != nil {
+		return err
+	}
+	return say.Print(o.output, out, explained{e})
+}
+
+// explained prints an explanation.
+type explained struct{ cycle.Explanation }
+
+// WriteTable implements say.Result.
+func (e explained) WriteTable(w io.Writer) error {
+	at := "on no replica"
+	if e.Replica >= 0 {
+		at = fmt.Sprintf("on replica %d", e.Replica)
+	}
+	say.To(w, "%s (%s) is %s: %s.\n", e.Cluster, say.OrDash(e.Server), at, e.Because)
+	if len(e.Together) > 0 {
+		say.To(w, "One server with %s: they go together.\n", say.Listed(e.Together))
+	}
+	if err := e.values(w); err != nil {
+		return err
+	}
+	if len(e.Choices) > 0 {
+		say.To(w, "\nLoad %s: %.1f %% of the fleet, %.1f %% of its replica.\n\n", e.Load.Display(), 100*e.OfFleet, 100*e.OfOwn)
+		if err := e.table(w); err != nil {
+			return err
+		}
+	}
+	to := "it stays where it is"
+	if e.To >= 0 {
+		to = fmt.Sprintf("it would go to replica %d", e.To)
+	}
+	say.To(w, "\nBy the partition %s. The plan: %s.\n", to, e.Verdict)
+	return nil
+}
+
+func (e explained) values(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	for _, v := range e.Values {
+		when := ""
+		if !v.Sampled.IsZero() {
+			when = say.Span(e.At.Sub(v.Sampled)) + " ago"
+		}
+		say.To(t, "  %s\t%.4g\t%s\t%s\n", v.Metric, v.Value, v.Flag, when)
+	}
+	return t.Flush()
+}
+
+func (e explained) table(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	say.To(t, "REPLICA\tCLUSTERS\tCARRIES\tWITH IT\tMAKESPAN/MEAN\tAGAINST IT\n")
+	for _, c := range e.Choices {
+		says := say.OrDash(c.Against)
+		if c.Replica == e.Replica {
+			says = "it is here"
+		}
+		say.To(t, "%d\t%d\t%s\t%s\t%.2f\t%s\n", c.Replica, c.Clusters, c.Carries.Display(), c.With.Display(), c.Imbalance, says)
+	}
+	return t.Flush()
+}

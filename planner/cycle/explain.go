@@ -1,0 +1,205 @@
+package cycle
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ballast/planner/cycle/input"
+	"ballast/planner/measure"
+	"ballast/planner/plan"
+)
+
+// Explanation is why a cluster is where it is, and what each other replica would be to it.
+type Explanation struct {
+	Cluster  string     `json:"cluster"`
+	Server   string     `json:"server"`
+	Together []string   `json:"together,omitempty"` // other Secrets of its server, which go where it goes
+	Replica  int        `json:"replica"`            // -1: it has none
+	Because  string     `json:"because"`
+	Values   []ValueOf  `json:"values,omitempty"`
+	Load     plan.Load  `json:"load"` // of all of its server
+	OfFleet  float64    `json:"ofFleet"`
+	OfOwn    float64    `json:"ofReplica"`
+	Choices  []ChoiceOf `json:"choices,omitempty"` // by replica; none where nothing is measured
+	To       int        `json:"to"`                // where the candidate has it; -1: nowhere else
+	Verdict  string     `json:"verdict"`
+	At       time.Time  `json:"at"`
+}
+
+// ValueOf is one of a cluster's metrics.
+type ValueOf struct {
+	Metric  string       `json:"metric"`
+	Value   float64      `json:"value"`
+	Flag    measure.Flag `json:"flag"`
+	Sampled time.Time    `json:"sampled,omitzero"`
+}
+
+// ChoiceOf is a replica that a cluster could be on. Against is what speaks against it; empty: nothing.
+type ChoiceOf struct {
+	Replica   int       `json:"replica"`
+	Clusters  int       `json:"clusters"`
+	Carries   plan.Load `json:"carries"`
+	With      plan.Load `json:"with"`      // the cluster on it
+	Imbalance float64   `json:"imbalance"` // makespan over mean, with the cluster on it
+	Against   string    `json:"against,omitempty"`
+}
+
+// Explain says it of a cycle and its outcome. The cluster is named by its Secret, its own name or its server.
+func Explain(in input.Inputs, out Outcome, name string) (Explanation, error) {
+	i, err := named(out, name)
+	if err != nil {
+		return Explanation{}, err
+	}
+	cl := out.Fleet.Clusters[i]
+	e := Explanation{Cluster: cl.Shard.ID, Server: cl.Shard.Server, Replica: -1, To: -1, At: in.Now, Verdict: "no evidence, no move: without believable metrics everything stays as it is"}
+	unit := []int{i}
+	for _, u := range out.Fleet.Groups() {
+		if slices.Contains(u.Clusters, i) {
+			unit = u.Clusters
+		}
+	}
+	for _, k := range unit {
+		if k != i {
+			e.Together = append(e.Together, out.Fleet.Clusters[k].Shard.ID)
+		}
+		if out.Loads != nil {
+			e.Load += out.Loads[k]
+		}
+	}
+	if row, ok := out.Next.Clusters[e.Cluster]; ok {
+		e.Replica = row.Replica
+	}
+	e.Because = because(out, i)
+	for _, c := range out.Table.Columns {
+		v := ValueOf{Metric: c.ID, Value: c.Values[i], Flag: c.Flags[i]}
+		if c.SampledAt[i] != 0 {
+			v.Sampled = time.UnixMilli(c.SampledAt[i]).UTC()
+		}
+		e.Values = append(e.Values, v)
+	}
+	if c := out.Candidate; c != nil {
+		e.Verdict = c.Verdict
+		if at := slices.IndexFunc(c.Moves, func(m Move) bool { return m.Cluster == e.Cluster }); at >= 0 {
+			e.To = c.Moves[at].To
+		}
+	}
+	e.choices(in, out, i, unit)
+	return e, nil
+}
+
+// named finds a cluster by what people call it.
+func named(out Outcome, name string) (int, error) {
+	found := -1
+	for i, cl := range out.Fleet.Clusters {
+		switch {
+		case cl.Shard.ID == name:
+			return i, nil
+		case cl.Shard.Name != name && cl.Shard.Server != plan.NormalizeServer(name):
+		case found >= 0:
+			return 0, fmt.Errorf("cluster %q: Secrets %q and %q have that name or server: name the Secret", name, out.Fleet.Clusters[found].Shard.ID, cl.Shard.ID)
+		default:
+			found = i
+		}
+	}
+	if found < 0 {
+		return 0, fmt.Errorf("cluster %q: none of %d is called that, by Secret, name or server; kubectl get secrets -l argocd.argoproj.io/secret-type=cluster lists them", name, len(out.Fleet.Clusters))
+	}
+	return found, nil
+}
+
+// because is why a cluster is where it is.
+func because(out Outcome, i int) string {
+	cl := out.Fleet.Clusters[i]
+	row, planned := out.Next.Clusters[cl.Shard.ID]
+	pin, pinned := out.Pins[cl.Shard.ID]
+	switch {
+	case pinned && planned && pin == row.Replica:
+		return fmt.Sprintf("it is pinned to replica %d", pin)
+	case pinned:
+		return fmt.Sprintf("it is pinned to replica %d, which it does not have: see the problems of ballast plan", pin)
+	case cl.FixedAt != nil:
+		return "it has no Secret, and Argo CD puts it there"
+	case cl.Unmanaged:
+		return "its Secret opted out of ballast"
+	case cl.Immutable:
+		return "its Secret cannot be written"
+	case planned:
+		return "the plan in force has it there"
+	}
+	return "the plan has no row of it yet"
+}
+
+// stays says what keeps a cluster on its replica whatever is measured; empty: nothing does.
+func stays(out Outcome, i int) string {
+	cl := out.Fleet.Clusters[i]
+	if _, pinned := out.Pins[cl.Shard.ID]; pinned || cl.FixedAt != nil || cl.Unmanaged || cl.Immutable {
+		return because(out, i)
+	}
+	return ""
+}
+
+func (e *Explanation) choices(in input.Inputs, out Outcome, i int, unit []int) {
+	var total plan.Load
+	for _, r := range out.Now {
+		total += r.TotalLoad
+	}
+	if out.Loads == nil || total == 0 {
+		return
+	}
+	e.OfFleet = float64(e.Load) / float64(total)
+	fixed := stays(out, i)
+	for _, r := range out.Now {
+		own := r.ID == e.Replica
+		c := ChoiceOf{Replica: r.ID, Clusters: len(r.LoadIndexes), Carries: r.TotalLoad, With: r.TotalLoad}
+		if own && r.TotalLoad > 0 {
+			e.OfOwn = float64(e.Load) / float64(r.TotalLoad)
+		}
+		if !own {
+			c.With += e.Load
+			c.Against = cmp.Or(fixed, against(in, out, r, e.Load, len(unit)))
+		}
+		c.Imbalance = e.with(out, r.ID, total)
+		e.Choices = append(e.Choices, c)
+	}
+}
+
+// with is the makespan over the mean with the cluster on that replica.
+func (e *Explanation) with(out Outcome, replica int, total plan.Load) float64 {
+	var most plan.Load
+	for _, r := range out.Now {
+		load := r.TotalLoad
+		if r.ID == e.Replica {
+			load -= e.Load
+		}
+		if r.ID == replica {
+			load += e.Load
+		}
+		most = max(most, load)
+	}
+	return float64(most) * float64(len(out.Now)) / float64(total)
+}
+
+// against is what speaks against a replica for so many clusters of that load.
+func against(in input.Inputs, out Outcome, r plan.Replica, load plan.Load, clusters int) string {
+	var says []string
+	if slices.Contains(out.Cordoned, r.ID) {
+		says = append(says, "a person wants it empty")
+	}
+	for _, sick := range out.Replicas.Sick {
+		if sick.Replica == r.ID {
+			says = append(says, "it is unwell")
+		}
+	}
+	if most := in.Config.Partition.MaxClustersPerReplica; most > 0 && len(r.LoadIndexes)+clusters > most {
+		says = append(says, fmt.Sprintf("it has %d clusters, and maxClustersPerReplica is %d", len(r.LoadIndexes), most))
+	}
+	if c := out.Candidate; c != nil && c.Low > 0 && r.TotalLoad+load > c.Low {
+		says = append(says, fmt.Sprintf("it would carry more than it takes on (%s)", c.Low.Display()))
+	} else if c != nil && r.ID < len(c.Peaks) && c.Peaks[r.ID]+load > c.High {
+		says = append(says, fmt.Sprintf("at its busiest it carries %s, and would be above %s then", c.Peaks[r.ID].Display(), c.High.Display()))
+	}
+	return strings.Join(says, "; ")
+}
