@@ -34,10 +34,7 @@ func TestWhatUninstallLeaves(t *testing.T) {
 			o := &options{plan: "ballast-plan", history: "ballast-history", timeout: time.Second, keepPlan: test.keep, every: time.Millisecond, now: time.Now}
 			o.cluster.Namespace = "argocd"
 			c := stoppedSite(t, 4, 4, "argocd")
-			var set appsv1.StatefulSet
-			fixture.MustDo(t, c.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: fixture.ControllerName}, &set))
-			set.Status = appsv1.StatefulSetStatus{Replicas: 4, ReadyReplicas: 4, UpdatedReplicas: 4}
-			fixture.MustDo(t, c.Status().Update(t.Context(), &set))
+			settled(t, c)
 			fixture.MustDo(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "ballast-history"}}))
 			for _, secret := range []string{certs.LeafTLS, certs.CASecret, certs.CA, "ballast-plan-key", "prod-eu"} {
 				fixture.MustDo(t, c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: secret}}))
@@ -57,6 +54,15 @@ func TestWhatUninstallLeaves(t *testing.T) {
 			}
 		})
 	}
+}
+
+// settled has all four replicas ready.
+func settled(t *testing.T, c client.Client) {
+	t.Helper()
+	var set appsv1.StatefulSet
+	fixture.MustDo(t, c.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: fixture.ControllerName}, &set))
+	set.Status = appsv1.StatefulSetStatus{Replicas: 4, ReadyReplicas: 4, UpdatedReplicas: 4}
+	fixture.MustDo(t, c.Status().Update(t.Context(), &set))
 }
 
 // leftOf are the ConfigMaps and Secrets that are left, and how the plan is held.
