@@ -59,13 +59,14 @@ func NewCommand() *cobra.Command {
      where it differs, this restarts the application-controller once. A workload that opted out of ballast keeps its own
   3. the webhook configuration, so that no write asks for what is about to go
   4. the Deployments, their Lease, accounts, roles, services, NetworkPolicies, certificates and alerts, the admission policies, the priority
-     class; then the plan, its history and status, and their key in Secret ballast-plan-key, which --keep-plan keeps: break-glass ends instead
+     class; then the plan, its history and status, and their key in Secret ballast-plan-key, which --keep-plan keeps: break-glass ends instead,
+     and pins, a freeze, a cordon and a trip last as long as that plan: who deletes it before the next installation takes them back
 
 Cluster Secrets keep their shard: each cluster stays where it is. Another installation in the cluster is not touched: of what has no
 namespace, uninstall takes what calls, binds or is named after its own. What has ballast's label under a name that ballast's manifests
 do not give is told, and stays. It runs with your own rights: list and delete on all of
 these (Secrets and the Lease are deleted by name, without list; the Lease takes get),
-get and patch on the plan ConfigMap, and list and patch on the workload.`,
+get and patch on the plan ConfigMap, patch on the history's under --keep-plan, and list and patch on the workload.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
@@ -221,6 +222,11 @@ func (o *options) endBreakGlass(ctx context.Context, c client.Client) error {
 		return err
 	}
 	if err := o.thaw(ctx, c); err != nil {
+		return err
+	}
+	// The history has this installation's break-glass, freeze and pins, too, for a plan that somebody deletes.
+	history := store.New(store.Options{Client: c, Namespace: o.cluster.Namespace, History: o.history})
+	if err := history.ForgetWords(ctx); err != nil {
 		return err
 	}
 	return o.enforcement(ctx, c, "null")
