@@ -41,7 +41,8 @@ func TestWhatOthersLabelledStays(t *testing.T) {
 		deployment("ballast-planner", "my-planner"), deployment("ballast-webhook", ""),
 		&corev1.ServiceAccount{ObjectMeta: in("argocd", "my-planner")}, // as components/retarget renames it
 		&corev1.ServiceAccount{ObjectMeta: in("argocd", "my-webhook")}, // of an uninstall that ended after its Deployments
-		&rbacv1.RoleBinding{ObjectMeta: in("argocd", "ballast-webhook"), Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "my-webhook"}}},
+		&rbacv1.RoleBinding{ObjectMeta: in("argocd", "ballast-webhook"), Subjects: []rbacv1.Subject{
+			{Kind: rbacv1.ServiceAccountKind, Name: "my-webhook"}}},
 		&corev1.ConfigMap{ObjectMeta: in("argocd", "ballast-config")}, &corev1.ConfigMap{ObjectMeta: in("argocd", "ballast-plan-status")},
 		&rbacv1.ClusterRole{ObjectMeta: labelled("ballast-planner.argocd")},
 	} {
@@ -50,9 +51,11 @@ func TestWhatOthersLabelledStays(t *testing.T) {
 	foreign := []client.Object{
 		deployment("dashboard", "dashboard"), &corev1.ServiceAccount{ObjectMeta: in("argocd", "dashboard")},
 		&corev1.ConfigMap{ObjectMeta: in("argocd", "team-values")}, &corev1.Service{ObjectMeta: in("argocd", "dashboard")},
-		&rbacv1.Role{ObjectMeta: in("argocd", "pinner")}, &rbacv1.RoleBinding{ObjectMeta: in("argocd", "pinner"), Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "ada"}}},
+		&rbacv1.Role{ObjectMeta: in("argocd", "pinner")},
+		&rbacv1.RoleBinding{ObjectMeta: in("argocd", "pinner"), Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "ada"}}},
 		&rbacv1.ClusterRole{ObjectMeta: labelled("pinner.argocd")},
-		&corev1.ConfigMap{ObjectMeta: in("argocd-b", "ballast-config")}, &rbacv1.ClusterRole{ObjectMeta: labelled("ballast-planner.argocd-b")}, // another installation's
+		&corev1.ConfigMap{ObjectMeta: in("argocd-b", "ballast-config")}, // another installation's, as what follows
+		&rbacv1.ClusterRole{ObjectMeta: labelled("ballast-planner.argocd-b")},
 	}
 	for _, object := range foreign {
 		fixture.MustDo(t, c.Create(t.Context(), object))
@@ -68,7 +71,8 @@ func TestWhatOthersLabelledStays(t *testing.T) {
 		}
 	}
 	const why = ` has ballast's label, and is none that ballast's manifests make: it stays`
-	want := []string{`Deployment "dashboard"`, `Service "dashboard"`, `ServiceAccount "dashboard"`, `RoleBinding "pinner"`, `Role "pinner"`, `ConfigMap "team-values"`, `ClusterRole "pinner.argocd"`}
+	want := []string{`Deployment "dashboard"`, `Service "dashboard"`, `ServiceAccount "dashboard"`, `RoleBinding "pinner"`, `Role "pinner"`,
+		`ConfigMap "team-values"`, `ClusterRole "pinner.argocd"`}
 	var told []string
 	for _, line := range strings.Split(out.String(), "\n") {
 		if name, is := strings.CutSuffix(line, why); is {
