@@ -2,6 +2,7 @@ package controller
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"runtime"
 	"slices"
@@ -80,6 +81,7 @@ func TestNoPlanIsBelievedThatNoPlannerWrote(t *testing.T) {
 	t.Run("an older one, before the new leader's first cycle", func(t *testing.T) { repairsNothingUnjudged(t, server) })
 	t.Run("without the key's Secret nothing is planned, and people hear why", func(t *testing.T) { saysThatTheKeyIsMissing(t, server) })
 	t.Run("without the key no fleet stays stopped", func(t *testing.T) { bringsBackWithoutTheKey(t, server) })
+	t.Run("whoever leads next without the key goes on with what was begun", func(t *testing.T) { goesOnWithoutTheKey(t, server) })
 	t.Run("a key that somebody wiped comes back", func(t *testing.T) { bringsTheKeyBack(t, server) })
 	t.Run("a key that somebody chose is none", func(t *testing.T) { refusesAChosenKey(t, server) })
 }
@@ -333,6 +335,80 @@ func bringsBackWithoutTheKey(t *testing.T, server *rest.Config) {
 			}
 		})
 	}
+}
+
+// goesOnWithoutTheKey: a leader without the key ends after it wrote the plan that brings a stopped fleet back, and before it wrote to
+// the workload. The next one does that, with a key or without; and what people stop afterwards, stays stopped.
+func goesOnWithoutTheKey(t *testing.T, server *rest.Config) {
+	const workload = "argocd-application-controller"
+	type result struct{ Planned, Stands, Written int }
+	off := map[string]string{plan.AnnotationEnforcement: "off"}
+	for name, c := range map[string]struct {
+		annotations map[string]string
+		key         bool // there is one again
+		forge       func(*plan.Plan)
+		want        result
+		then        result // once a person scaled it to 0, and another leader came
+	}{
+		"without a key":                   {nil, false, nil, result{2, 2, 1}, result{2, 2, 1}},
+		"without a key, by break-glass":   {off, false, nil, result{2, 2, 1}, result{2, 0, 1}},
+		"with a key, by which no plan is": {nil, true, nil, result{3, 3, 1}, result{3, 3, 1}}, // the first plan has as many as the env says
+		"a number of nobody's meanwhile":  {nil, false, func(p *plan.Plan) { p.Replicas, p.MaxReplicas = 900, 999 }, result{900, 16, 1}, result{900, 16, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, server, plan.Enforce, 3, 2, 1)
+			l, end := b.start()
+			b.cycles(l, 1)
+			end()
+			p := b.plan()
+			p.Replicas, p.Rollout = 0, &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Since: epoch,
+				From: plan.Count{Replicas: 2, ControllerReplicas: 2}, Replicas: 3, ControllerReplicas: 3}
+			b.forge(p, c.annotations)
+			b.scale(0)
+			b.must(b.client.Delete(b.ctx, newKeySecret(b.namespace)))
+			b.fail("patch "+workload, errors.New("the leader ends here"))
+			_, end = b.start()
+			end()
+			b.fail("patch "+workload, nil)
+			if p = b.plan(); p.Replicas != 2 || p.Rollout != nil || *b.workload().Spec.Replicas != 0 {
+				t.Fatalf("the first leader left a plan of %d, %v, at %d", p.Replicas, p.Rollout, *b.workload().Spec.Replicas)
+			}
+			if c.forge != nil {
+				c.forge(&p)
+				b.forge(p, nil)
+			}
+			if c.key {
+				b.must(b.client.Create(b.ctx, newKeySecret(b.namespace)))
+			}
+			look := func() result {
+				next, end := b.start()
+				for range 3 {
+					b.settle()
+					b.clock.Step(time.Duration(b.config.Interval))
+					b.idle(next)
+				}
+				end()
+				written := slices.DeleteFunc(b.told("PlanWritten"), func(s string) bool { return !strings.Contains(s, broughtBack) })
+				return result{b.plan().Replicas, int(*b.workload().Spec.Replicas), len(written)}
+			}
+			if diff := cmp.Diff(c.want, look()); diff != "" {
+				t.Errorf("the next leader (-want +got):\n%s", diff)
+			}
+			b.scale(0)
+			if diff := cmp.Diff(c.then, look()); diff != "" {
+				t.Errorf("after a person stopped it (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// scale is what a person does.
+func (b *bed) scale(replicas int32) {
+	b.Helper()
+	set := b.workload()
+	set.Spec.Replicas = &replicas
+	b.must(b.client.Update(b.ctx, set))
+	b.settle()
 }
 
 func bringsTheKeyBack(t *testing.T, server *rest.Config) {

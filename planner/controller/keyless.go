@@ -20,6 +20,9 @@ import (
 // broughtBack is the reason of the one plan that a leader without the key writes.
 const broughtBack = "brought the replicas back that rollout.x0y had stopped: the plan's key is missing, and without it no rollout goes on"
 
+// isBack is its reason once the workload has replicas: if people stop it after that, it is their doing.
+const isBack = broughtBack + "; it has replicas again"
+
 // withoutKey is what follows an error that keeps a leader from taking over: a key that is not to be had is another matter
 // than an API server that does not answer.
 func (l *Loop) withoutKey(ctx context.Context, err error) error {
@@ -53,17 +56,18 @@ func (l *Loop) bringBack(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("bringing back what a rollout stopped: %w", err)
 		}
-		l.bringing = true
+		l.bringing, base = true, written
 		if p := written.Claimed().Plan; p != nil {
 			next.Revision = p.Revision
 		}
 		l.tell(in, telemetry.PlanWritten(next, broughtBack))
 	}
+	begun := base.Meta.Reason == broughtBack // by a leader that may have ended before it wrote to the workload
 	if in.Workload.Replicas > 0 {
 		l.bringing = false
-		return nil
+		return l.endBringing(ctx, base, begun)
 	}
-	stoppedByX0Y := l.bringing || next.StopsAll()
+	stoppedByX0Y := l.bringing || begun || next.StopsAll()
 	held := !claimed.BreakGlass && !next.FreeReplicas
 	if !stoppedByX0Y && !held || next.Target != standing.TargetOf(in.Workload) {
 		return nil
@@ -72,5 +76,17 @@ func (l *Loop) bringBack(ctx context.Context) error {
 	steps := diff.Steps(plan.NewView(next, nil), seen, diff.Options{Now: in.Now}).Steps
 	steps = slices.DeleteFunc(steps, func(s diff.Step) bool { _, is := s.(diff.PatchWorkload); return !is })
 	l.reportSteps(in.Workload, l.Applier.Apply(ctx, next.Target, steps))
+	return nil
+}
+
+// endBringing says beside the plan that what was stopped is back, for the next leader.
+func (l *Loop) endBringing(ctx context.Context, base store.Snapshot, begun bool) error {
+	if !begun {
+		return nil
+	}
+	reason := isBack
+	if _, err := l.Store.Annotate(ctx, base, map[string]*string{plan.AnnotationReason: &reason}); err != nil {
+		return fmt.Errorf("saying that the replicas are back: %w", err)
+	}
 	return nil
 }

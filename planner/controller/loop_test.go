@@ -40,6 +40,7 @@ func TestLoop(t *testing.T) {
 		"a broken plan is replaced by the newest one":                 replacesABrokenPlan,
 		"a deleted plan comes back, also under another leader":        bringsAPlanBack,
 		"what people wrote comes back with a deleted plan":            keepsPeoplesWords,
+		"what people wrote ends with an uninstall":                    startsWithoutTheWordsOfBefore,
 		"ConfigMaps that somebody locked are named with the mend":     namesLockedConfigMaps,
 		"a cycle that does not end is a health check that fails":      failsItsHealthCheck,
 		"a panic fails the cycle and nothing else":                    survivesAPanic,
@@ -389,6 +390,47 @@ func bringsAPlanBack(t *testing.T, server *rest.Config) {
 	b.cycles(second, 1)
 	if diff := cmp.Diff(others, b.versions()); diff != "" {
 		t.Errorf("Secrets or the workload were touched:\n%s", diff)
+	}
+}
+
+// startsWithoutTheWordsOfBefore: what people told an installation that was taken out ends with it, unless the plan stands with it.
+func startsWithoutTheWordsOfBefore(t *testing.T, server *rest.Config) {
+	for name, c := range map[string]struct {
+		forgets, deleted bool
+		want             string // what stands with the next installation
+	}{
+		"uninstall --keep-plan, and the plan stands":  {true, false, "c003: 0 true an orphan"},
+		"uninstall --keep-plan, and it was deleted":   {true, true, ""},
+		"no uninstall: whoever deletes takes nothing": {false, true, "c003: 0 true an orphan"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, server, plan.Enforce, 3, 2, 1, 1)
+			first, end := b.start()
+			b.cycles(first, 2)
+			b.edit(func(cm *corev1.ConfigMap) {
+				cm.Data[plan.KeyPins] = "c003: 0"
+				annotate(cm, plan.AnnotationPaused, "true")
+				annotate(cm, plan.AnnotationTripped, "an orphan")
+			})
+			b.cycles(first, 2)
+			end()
+			if c.forgets {
+				b.must(first.Store.ForgetWords(b.ctx))
+			}
+			if c.deleted {
+				b.must(b.client.Delete(b.ctx, b.planMap()))
+			}
+			next, _ := b.start()
+			b.cycles(next, 2)
+			cm := b.planMap()
+			got := strings.TrimSpace(cm.Data[plan.KeyPins] + " " + cm.Annotations[plan.AnnotationPaused] + " " + cm.Annotations[plan.AnnotationTripped])
+			if got != c.want {
+				t.Errorf("there stands %q, want %q", got, c.want)
+			}
+			if told := b.told("HistoryDropped"); len(told) > 0 {
+				t.Errorf("the history is not whole: %q", told)
+			}
+		})
 	}
 }
 

@@ -3,13 +3,24 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"ballast/planner/discover"
 	"ballast/planner/ownership"
+	"ballast/planner/plan"
 )
 
 // TestWhatNobodyHasIsCountedAnew: a number of ten minutes ago would take a cluster whose last Application was deleted for one
@@ -62,5 +73,44 @@ func TestWhatNobodyHasIsCountedAnew(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// answersOnly lets one address answer, as one that owns nothing.
+type answersOnly string
+
+func (a answersOnly) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host != string(a) {
+		return nil, errors.New("connection refused")
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("process_start_time_seconds 1\n")), Header: http.Header{}, Request: r}, nil
+}
+
+// TestAPodThatIsReadyByItsStatusAloneIsTold: whoever writes a pod's status says that it is ready, and only the pod that it answers.
+func TestAPodThatIsReadyByItsStatusAloneIsTold(t *testing.T) {
+	b := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme)
+	for i, address := range []string{"10.0.0.1", "10.0.0.2"} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: fmt.Sprintf("argocd-application-controller-%d", i),
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "argocd-application-controller", Controller: ptr.To(true)}}}}
+		pod.Spec.Containers = []corev1.Container{{Name: "application-controller"}}
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: address, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: "application-controller", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}}
+		b = b.WithObjects(pod)
+	}
+	o := Observer{Reader: b.Build(), Clock: clocktesting.NewFakePassiveClock(epoch),
+		Scrape: ownership.NewScraper(ownership.ScrapeOptions{Client: &http.Client{Transport: answersOnly("10.0.0.1:8082")}})}
+	target := plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: "argocd-application-controller", Container: "application-controller"}
+	seen := o.Observe(t.Context(), &prometheusFake{loads: map[string]float64{}}, target, 2, discover.Fleet{})
+
+	type pod struct{ Ready, Answered bool }
+	var pods []pod
+	for _, p := range seen.Pods {
+		pods = append(pods, pod{p.Ready, p.Answered})
+	}
+	if diff := cmp.Diff([]pod{{true, true}, {true, false}}, pods); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if told := strings.Join(seen.Trouble, "; "); !strings.HasPrefix(told, "nothing is known of what argocd-application-controller-1 owns: ") {
+		t.Errorf("people are told %q", told)
 	}
 }

@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -88,6 +89,7 @@ func (d *division) deal(a *adoption, b partition.Bounds) (err error) {
 		}
 	}
 	d.answer = partition.Relabel(d.answer, d.items, now)
+	d.leaveIdle(a)
 	d.settle(a)
 	d.offer(a)
 	return nil
@@ -136,9 +138,46 @@ const (
 	moveCosts  = 0.1
 )
 
-// pays is the share by which a partition that moves so many of all clusters must lower the makespan.
+// pays is the share by which a partition that moves so many of all clusters that carry something must lower the makespan.
 func pays(moves, clusters int) float64 {
 	return max(usefulGain, moveCosts*float64(moves)/float64(max(clusters, 1)))
+}
+
+// leaveIdle leaves clusters without load where they stand, as far as the answer has that replica and the cap allows it: to
+// move them levels nothing, and whoever makes thousands of them would have the moves that do wait behind theirs. Where
+// nothing has a load they are spread by their number.
+func (d *division) leaveIdle(a *adoption) {
+	if !d.loaded() {
+		return
+	}
+	for k, u := range d.groups {
+		item, to, stands := d.items[k], d.answer.Of[k], a.standing(u.Clusters[0])
+		free := item.Load == 0 && item.Replica < 0 && to != stands
+		if !free || stands < 0 || stands >= d.answer.Replicas {
+			continue
+		}
+		if most := d.bounds.MaxClusters; most > 0 && d.answer.Clusters[stands]+item.Clusters > most {
+			continue
+		}
+		d.answer.Of[k] = stands
+		d.answer.Clusters[to] -= item.Clusters
+		d.answer.Clusters[stands] += item.Clusters
+	}
+}
+
+// loaded reports whether any item has a load.
+func (d *division) loaded() bool {
+	return slices.ContainsFunc(d.items, func(i partition.Item) bool { return i.Load > 0 })
+}
+
+// carrying is how many items have a load; where none has, all of them.
+func (d *division) carrying() (count int) {
+	for _, item := range d.items {
+		if item.Load > 0 {
+			count++
+		}
+	}
+	return cmp.Or(count, len(d.items))
 }
 
 // settle leaves everything where it stands, as the answer, if the partition needs the same number of replicas, nothing
@@ -149,7 +188,7 @@ func (d *division) settle(a *adoption) {
 	}
 	stands := partition.Partition{Replicas: d.answer.Replicas, Of: make([]int, len(d.items)), Lost: d.answer.Lost,
 		Loads: make([]plan.Load, d.answer.Replicas), Clusters: make([]int, d.answer.Replicas)}
-	moves := 0
+	moves, loaded := 0, d.loaded()
 	for k, u := range d.groups {
 		r, item := a.standing(u.Clusters[0]), d.items[k]
 		if !a.movable(u) { // wherever it stands says nothing of the others
@@ -158,7 +197,7 @@ func (d *division) settle(a *adoption) {
 		if r < 0 || r >= stands.Replicas || item.Replica >= 0 && item.Replica != r {
 			return
 		}
-		if r != d.answer.Of[k] {
+		if r != d.answer.Of[k] && (item.Load > 0 || !loaded) {
 			moves++
 		}
 		stands.Of[k] = r
@@ -169,7 +208,7 @@ func (d *division) settle(a *adoption) {
 		}
 	}
 	over := d.bounds.Capacity > 0 && d.peak(stands) > d.bounds.Capacity && d.peak(d.answer) <= d.bounds.Capacity
-	if pay := (1 - pays(moves, len(d.items))) * float64(d.peak(stands)); over || float64(d.peak(d.answer)) < pay {
+	if pay := (1 - pays(moves, d.carrying())) * float64(d.peak(stands)); over || float64(d.peak(d.answer)) < pay {
 		return
 	}
 	d.answer = stands

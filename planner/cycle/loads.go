@@ -113,9 +113,11 @@ func normalized(n config.Normalize, cols []normalize.Column, references map[stri
 	switch {
 	case n.Robust != nil:
 		offset := n.Robust.PositiveOffset.Float()
-		out, err = normalize.Robust(cols, &offset)
+		out, err = normalize.OfLoaded(cols, func(cols []normalize.Column) ([]normalize.Column, error) {
+			return normalize.Robust(cols, &offset)
+		})
 	case n.MinMax != nil:
-		out, err = normalize.MinMax(cols)
+		out, err = normalize.OfLoaded(cols, normalize.MinMax)
 	case n.None != nil:
 		out, err = normalize.None(cols)
 	default:

@@ -2,7 +2,7 @@
 // takes all metrics of the whole fleet and returns new columns; the input is never changed.
 //
 // Only Reference keeps loads additive (ballast's default): a cluster's share does not depend on who else is in the
-// fleet. Robust and MinMax measure a cluster against the others, so that one cluster that joins changes all.
+// fleet. Robust and MinMax measure a cluster against the others, so that one cluster that joins with a load changes all.
 package normalize
 
 import (
@@ -51,6 +51,47 @@ func MinMax(cols []Column) ([]Column, error) {
 		}
 	}
 	return out, nil
+}
+
+// OfLoaded normalizes the clusters that have a value above 0 in any metric, against each other alone; all others stay at 0.
+// Without it, clusters without load decide by their number what the median and the smallest value are: where they are most of
+// a fleet its interquartile range is 0, and no cluster has a load any more.
+func OfLoaded(cols []Column, by func([]Column) ([]Column, error)) ([]Column, error) {
+	if err := check(cols); err != nil {
+		return nil, err
+	}
+	loaded := loadedOf(cols)
+	some := make([]Column, len(cols))
+	for i, c := range cols {
+		some[i] = Column{ID: c.ID, Values: make([]float64, len(loaded))}
+		for k, j := range loaded {
+			some[i].Values[k] = c.Values[j]
+		}
+	}
+	some, err := by(some)
+	if err != nil {
+		return nil, err
+	}
+	out := blank(cols)
+	for i := range out {
+		for k, j := range loaded {
+			out[i].Values[j] = some[i].Values[k]
+		}
+	}
+	return out, nil
+}
+
+// loadedOf are the clusters, by their place, that have a value above 0.
+func loadedOf(cols []Column) (loaded []int) {
+	if len(cols) == 0 {
+		return nil
+	}
+	for j := range cols[0].Values {
+		if slices.ContainsFunc(cols, func(c Column) bool { return c.Values[j] > 0 }) {
+			loaded = append(loaded, j)
+		}
+	}
+	return loaded
 }
 
 // check refuses what would spoil every cluster's load: values that are no measure of work, columns that do not line up,

@@ -233,3 +233,37 @@ func TestAnEmptyClusterChangesNoOthersReferenceShare(t *testing.T) {
 		}
 	})
 }
+
+// TestClustersWithoutLoadMeasureNobody: those that have a load are measured against each other, however many have none.
+func TestClustersWithoutLoadMeasureNobody(t *testing.T) {
+	offset := 0.01
+	robust := func(cols []normalize.Column) ([]normalize.Column, error) { return normalize.Robust(cols, &offset) }
+	for name, by := range map[string]func([]normalize.Column) ([]normalize.Column, error){"robust": robust, "minMax": normalize.MinMax, "none": normalize.None} {
+		alone := []normalize.Column{col("a", 10, 20, 30, 40), col("b", 0, 1, 0, 3)}
+		want, err := normalize.OfLoaded(alone, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		beside := []normalize.Column{col("a", 0, 10, 0, 20, 30, 40), col("b", 0, 0, 0, 1, 0, 3)}
+		beside[0].Values, beside[1].Values = append(beside[0].Values, make([]float64, 100)...), append(beside[1].Values, make([]float64, 100)...)
+		got, err := normalize.OfLoaded(beside, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			w := slices.Concat([]float64{0, want[i].Values[0], 0}, want[i].Values[1:], make([]float64, 100))
+			if diff := cmp.Diff(w, got[i].Values); diff != "" {
+				t.Errorf("%s of %q (-want +got):\n%s", name, want[i].ID, diff)
+			}
+		}
+		if plain, err := by(alone); err != nil || !cmp.Equal(plain, want) {
+			t.Errorf("%s of a fleet in which all carry something is another: %v", name, err)
+		}
+	}
+	if _, err := normalize.OfLoaded([]normalize.Column{col("a", 0, -1)}, normalize.MinMax); err == nil {
+		t.Error("a value below 0 is taken")
+	}
+	if none, err := normalize.OfLoaded([]normalize.Column{col("a", 0, 0)}, normalize.MinMax); err != nil || !cmp.Equal(none, []normalize.Column{col("a", 0, 0)}) {
+		t.Errorf("nobody with a load: %v, %v", none, err)
+	}
+}

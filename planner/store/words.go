@@ -1,10 +1,15 @@
 package store
 
 import (
+	"context"
+	"fmt"
 	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/gz"
 	"ballast/planner/plan"
@@ -79,6 +84,17 @@ func (s Snapshot) WithWords(part []byte) (Snapshot, error) {
 
 // Restores reports whether what people had written is to be put back.
 func (s Snapshot) Restores() bool { return s.words != nil }
+
+// ForgetWords takes what people wrote out of the history. They wrote it for the installation that was: the next one goes by
+// them where they stand beside the plan, and by nothing where somebody deletes that first. No MAC is needed to leave out a part.
+func (s *Store) ForgetWords(ctx context.Context) error {
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.History}}
+	patch := fmt.Appendf(nil, `{"binaryData":{%q:null}}`, PartWords)
+	if err := s.Client.Patch(ctx, cm, client.RawPatch(types.MergePatchType, patch)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("taking what people wrote out of ConfigMap %q: %w", s.History, err)
+	}
+	return nil
+}
 
 func (w words) data() map[string]string {
 	if w.Pins == "" {

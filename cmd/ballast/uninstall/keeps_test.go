@@ -1,6 +1,7 @@
 package uninstall
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"ballast/certs"
 	"ballast/cmd/ballast/fixture"
 	"ballast/planner/plan"
+	"ballast/planner/store"
 )
 
 // TestWhatUninstallLeaves: of the ConfigMaps and Secrets, by what was asked for. A kept plan is enforced by the next installation.
@@ -28,17 +30,15 @@ func TestWhatUninstallLeaves(t *testing.T) {
 	}{
 		"nothing but the clusters":  {false, "argocd/ballast-plan", last, []string{"Secret prod-eu"}},
 		"another plan's Lease":      {false, "argocd/plan-b", last, []string{"Lease ballast-argocd-application-controller", "Secret prod-eu"}},
-		"the plan for another time": {true, "argocd/ballast-plan", last + " stay; break-glass ends, for an installation to come", []string{"ConfigMap ballast-history", "ConfigMap ballast-plan enforced", "Secret ballast-plan-key", "Secret prod-eu"}},
+		"the plan for another time": {true, "argocd/ballast-plan", last + " stay; break-glass ends, for an installation to come", []string{"ConfigMap ballast-history of votes.json.gz", "ConfigMap ballast-plan enforced", "Secret ballast-plan-key", "Secret prod-eu"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &options{plan: "ballast-plan", history: "ballast-history", timeout: time.Second, keepPlan: test.keep, every: time.Millisecond, now: time.Now}
 			o.cluster.Namespace = "argocd"
 			c := stoppedSite(t, 4, 4, "argocd")
-			var set appsv1.StatefulSet
-			fixture.MustDo(t, c.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: fixture.ControllerName}, &set))
-			set.Status = appsv1.StatefulSetStatus{Replicas: 4, ReadyReplicas: 4, UpdatedReplicas: 4}
-			fixture.MustDo(t, c.Status().Update(t.Context(), &set))
-			fixture.MustDo(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "ballast-history"}}))
+			settled(t, c)
+			fixture.MustDo(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "ballast-history"},
+				BinaryData: map[string][]byte{store.PartWords: []byte("pins"), "votes.json.gz": []byte("votes")}}))
 			for _, secret := range []string{certs.LeafTLS, certs.CASecret, certs.CA, "ballast-plan-key", "prod-eu"} {
 				fixture.MustDo(t, c.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: secret}}))
 			}
@@ -59,20 +59,32 @@ func TestWhatUninstallLeaves(t *testing.T) {
 	}
 }
 
+// settled has all four replicas ready.
+func settled(t *testing.T, c client.Client) {
+	t.Helper()
+	var set appsv1.StatefulSet
+	fixture.MustDo(t, c.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: fixture.ControllerName}, &set))
+	set.Status = appsv1.StatefulSetStatus{Replicas: 4, ReadyReplicas: 4, UpdatedReplicas: 4}
+	fixture.MustDo(t, c.Status().Update(t.Context(), &set))
+}
+
 // leftOf are the ConfigMaps and Secrets that are left, and how the plan is held.
 func leftOf(t *testing.T, c client.Client) (left []string) {
 	t.Helper()
-	var maps corev1.ConfigMapList
+	var configMaps corev1.ConfigMapList
 	var secrets corev1.SecretList
-	fixture.MustDo(t, c.List(t.Context(), &maps))
+	fixture.MustDo(t, c.List(t.Context(), &configMaps))
 	fixture.MustDo(t, c.List(t.Context(), &secrets))
-	for _, cm := range maps.Items {
+	for _, cm := range configMaps.Items {
 		how := ""
 		if cm.Name == "ballast-plan" {
 			how = " enforced"
 		}
 		if value, there := cm.Annotations[plan.AnnotationEnforcement]; there {
 			how = " with enforcement: " + value
+		}
+		for _, part := range slices.Sorted(maps.Keys(cm.BinaryData)) {
+			how += " of " + part
 		}
 		left = append(left, "ConfigMap "+cm.Name+how)
 	}

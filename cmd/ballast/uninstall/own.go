@@ -14,11 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// partOf is the label of everything that ballast's manifests install; its value is "ballast".
-const partOf = "app.kubernetes.io/part-of"
-
-func isBallasts(o client.Object) bool { return o.GetLabels()[partOf] == "ballast" }
-
 // outside is what has no namespace and may be ballast's, of any installation in the cluster.
 type outside struct {
 	webhooks       admissionv1.MutatingWebhookConfigurationList
@@ -37,6 +32,11 @@ func owned(namespace string, o client.Object) bool {
 		return strings.HasSuffix(o.GetName(), "."+namespace) // a namespace has no dot, so "b" is no end of "a.b"'s
 	}
 	return !slices.ContainsFunc(refers, func(other string) bool { return other != namespace })
+}
+
+// its reports whether an object is one that ballast's manifests make, and of the installation in that namespace.
+func its(namespace string, o client.Object) bool {
+	return isBallasts(o) && made(o, strings.TrimSuffix(o.GetName(), "."+namespace)) && owned(namespace, o)
 }
 
 // namespacesOf is every namespace that an object refers to: whom it calls, whom it binds, where it is in force.
@@ -96,8 +96,14 @@ func (all *outside) configurations(namespace, named string) ([]client.Object, er
 		}
 	}
 	return only(all.webhooks.Items, func(c *admissionv1.MutatingWebhookConfiguration) bool {
-		return (c.Name == named || isBallasts(c)) && owned(namespace, c)
+		return c.Name == named && owned(namespace, c) || its(namespace, c)
 	}), nil
+}
+
+func (all *outside) foreignConfigurations(namespace, named string) []client.Object {
+	return only(all.webhooks.Items, func(c *admissionv1.MutatingWebhookConfiguration) bool {
+		return c.Name != named && foreign(namespace, c)
+	})
 }
 
 // rest is what else is of the installation in that namespace. What shows whose another object is comes after it, so
@@ -105,21 +111,33 @@ func (all *outside) configurations(namespace, named string) ([]client.Object, er
 // policy.
 func (all *outside) rest(namespace string) []client.Object {
 	policies := only(all.policies.Items, func(p *admissionv1.ValidatingAdmissionPolicy) bool {
-		return owned(namespace, p)
+		return its(namespace, p)
 	})
 	bindings := only(all.bindings.Items, func(b *rbacv1.ClusterRoleBinding) bool {
-		return isBallasts(b) && owned(namespace, b)
+		return its(namespace, b)
 	})
 	bound := all.bound(namespace)
 	return slices.Concat(
 		only(all.policyBindings.Items, func(b *admissionv1.ValidatingAdmissionPolicyBinding) bool {
 			named := func(p client.Object) bool { return p.GetName() == b.Spec.PolicyName }
-			return owned(namespace, b) || slices.ContainsFunc(policies, named)
+			return its(namespace, b) || made(b, b.Name) && slices.ContainsFunc(policies, named)
 		}),
 		policies,
-		only(all.roles.Items, func(r *rbacv1.ClusterRole) bool { return owned(namespace, r) || bound[r.Name] }),
+		only(all.roles.Items, func(r *rbacv1.ClusterRole) bool { return its(namespace, r) || made(r, r.Name) && bound[r.Name] }),
 		bindings,
-		only(all.classes.Items, func(c *schedulingv1.PriorityClass) bool { return owned(namespace, c) }),
+		only(all.classes.Items, func(c *schedulingv1.PriorityClass) bool { return its(namespace, c) }),
+	)
+}
+
+// foreign is what has ballast's label and is nobody's installation's, but the webhook configurations.
+func (all *outside) foreign(namespace string) []client.Object {
+	others := func(o client.Object) bool { return foreign(namespace, o) }
+	return slices.Concat(
+		only(all.policyBindings.Items, func(b *admissionv1.ValidatingAdmissionPolicyBinding) bool { return others(b) }),
+		only(all.policies.Items, func(p *admissionv1.ValidatingAdmissionPolicy) bool { return others(p) }),
+		only(all.roles.Items, func(r *rbacv1.ClusterRole) bool { return others(r) }),
+		only(all.bindings.Items, func(b *rbacv1.ClusterRoleBinding) bool { return others(b) }),
+		only(all.classes.Items, func(c *schedulingv1.PriorityClass) bool { return others(c) }),
 	)
 }
 
@@ -127,7 +145,7 @@ func (all *outside) rest(namespace string) []client.Object {
 func (all *outside) bound(namespace string) map[string]bool {
 	names := map[string]bool{}
 	for i := range all.bindings.Items {
-		if b := &all.bindings.Items[i]; isBallasts(b) && owned(namespace, b) {
+		if b := &all.bindings.Items[i]; its(namespace, b) {
 			names[b.RoleRef.Name] = true
 		}
 	}

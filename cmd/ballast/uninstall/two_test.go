@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -69,6 +70,7 @@ func TestTwoInstallationsInOneCluster(t *testing.T) {
 	}
 	w.enforced(first, "3", 4) // the second took nothing over
 	w.settle(first)
+	w.must(w.Create(w.Context(), &rbacv1.ClusterRole{ObjectMeta: labelled("pinner.argocd")})) // a person's, with ballast's label
 	before, people := w.everything("gitops"), w.everything("argocd")
 
 	out, notes, failure := run(t, "", "", "uninstall", "--yes", "--namespace", "argocd")
@@ -80,7 +82,7 @@ func TestTwoInstallationsInOneCluster(t *testing.T) {
 	}
 	left := w.everything("argocd")
 	want := map[string]string{}
-	for _, name := range []string{"Secret argocd/prod-eu", "StatefulSet argocd/" + fixture.ControllerName} {
+	for _, name := range []string{"Secret argocd/prod-eu", "StatefulSet argocd/" + fixture.ControllerName, "ClusterRole /pinner.argocd"} {
 		want[name] = people[name]
 	}
 	if diff := cmp.Diff(want, left); diff != "" {

@@ -10,26 +10,17 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	appsv1 "k8s.io/api/apps/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"ballast/certs"
 	"ballast/cmd/ballast/connect"
 	"ballast/cmd/ballast/say"
 	"ballast/planner/apply"
 	"ballast/planner/config"
-	"ballast/planner/conflicts"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -49,7 +40,8 @@ type options struct {
 	every    time.Duration // between two looks at a rollout
 	now      func() time.Time
 
-	heartbeat heartbeat
+	heartbeat  heartbeat
+	foreigners []foreigner // of the step that goes on
 }
 
 // NewCommand makes `ballast uninstall`.
@@ -67,12 +59,14 @@ func NewCommand() *cobra.Command {
      where it differs, this restarts the application-controller once. A workload that opted out of ballast keeps its own
   3. the webhook configuration, so that no write asks for what is about to go
   4. the Deployments, their Lease, accounts, roles, services, NetworkPolicies, certificates and alerts, the admission policies, the priority
-     class; then the plan, its history and status, and their key in Secret ballast-plan-key, which --keep-plan keeps: break-glass ends instead
+     class; then the plan, its history and status, and their key in Secret ballast-plan-key, which --keep-plan keeps: break-glass ends instead,
+     and pins, a freeze, a cordon and a trip last as long as that plan: who deletes it before the next installation takes them back
 
 Cluster Secrets keep their shard: each cluster stays where it is. Another installation in the cluster is not touched: of what has no
-namespace, uninstall takes what calls, binds or is named after its own. It runs with your own rights: list and delete on all of
+namespace, uninstall takes what calls, binds or is named after its own. What has ballast's label under a name that ballast's manifests
+do not give is told, and stays. It runs with your own rights: list and delete on all of
 these (Secrets and the Lease are deleted by name, without list; the Lease takes get),
-get and patch on the plan ConfigMap, and list and patch on the workload.`,
+get and patch on the plan ConfigMap, patch on the history's under --keep-plan, and list and patch on the workload.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
@@ -110,13 +104,22 @@ func (o *options) run(ctx context.Context, in io.Reader, out io.Writer) error {
 			return err
 		}
 	}
-	for _, step := range o.steps(target, w) {
+	if err := o.carryOut(ctx, c, o.steps(target, w), out); err != nil {
+		return err
+	}
+	say.To(out, "ballast is gone. Every cluster Secret keeps its shard.\n")
+	return nil
+}
+
+func (o *options) carryOut(ctx context.Context, c client.Client, steps []uninstallStep, out io.Writer) error {
+	for _, step := range steps {
 		say.To(out, "- %s\n", step.what)
-		if err := step.do(ctx, c); err != nil {
+		err := step.do(ctx, c)
+		o.tellForeigners(out)
+		if err != nil {
 			return fmt.Errorf("%s: %w\nwhat went before is done; run uninstall again to go on", step.what, err)
 		}
 	}
-	say.To(out, "ballast is gone. Every cluster Secret keeps its shard.\n")
 	return nil
 }
 
@@ -221,6 +224,11 @@ func (o *options) endBreakGlass(ctx context.Context, c client.Client) error {
 	if err := o.thaw(ctx, c); err != nil {
 		return err
 	}
+	// The history has this installation's break-glass, freeze and pins, too, for a plan that somebody deletes.
+	history := store.New(store.Options{Client: c, Namespace: o.cluster.Namespace, History: o.history})
+	if err := history.ForgetWords(ctx); err != nil {
+		return err
+	}
 	return o.enforcement(ctx, c, "null")
 }
 
@@ -268,6 +276,7 @@ func (o *options) deleteWebhooks(ctx context.Context, c client.Client) error {
 	if err != nil {
 		return err
 	}
+	o.leave(all.foreignConfigurations(o.cluster.Namespace, o.webhooks)...)
 	return deleteAll(ctx, c, own)
 }
 
@@ -290,83 +299,6 @@ func deleteAll(ctx context.Context, c client.Client, objects []client.Object) er
 		}
 	}
 	return nil
-}
-
-// deleteRest deletes everything with ballast's label in the namespace, in an order in which nothing is missed: what
-// runs first, what it needs later; then what is this installation's beside it. Kinds that the cluster does not have are
-// passed over.
-func (o *options) deleteRest(ctx context.Context, c client.Client) error {
-	for _, kind := range []client.ObjectList{
-		&appsv1.DeploymentList{}, &policyv1.PodDisruptionBudgetList{}, &networkingv1.NetworkPolicyList{}, &corev1.ServiceList{},
-		untypedList("cert-manager.io", "Certificate"), untypedList("cert-manager.io", "Issuer"),
-		untypedList("monitoring.coreos.com", "PrometheusRule"), untypedList("monitoring.coreos.com", "PodMonitor"),
-		&rbacv1.RoleBindingList{}, &rbacv1.RoleList{}, &corev1.ServiceAccountList{}, &corev1.ConfigMapList{},
-	} {
-		if err := list(ctx, c, kind, client.InNamespace(o.cluster.Namespace), client.MatchingLabels{partOf: "ballast"}); err != nil {
-			return err
-		}
-		objects, err := meta.ExtractList(kind)
-		if err != nil {
-			return err
-		}
-		var rest []client.Object
-		for _, object := range objects {
-			if named, ok := object.(client.Object); ok && named.GetName() != o.plan && named.GetName() != o.history {
-				rest = append(rest, named)
-			}
-		}
-		if err := deleteAll(ctx, c, rest); err != nil {
-			return err
-		}
-	}
-	if err := o.deleteOutside(ctx, c); err != nil {
-		return err
-	}
-	// The certificates' Secrets are made by others, without ballast's label; cert-manager leaves its own, with the CA's
-	// key.
-	for _, name := range []string{certs.LeafTLS, certs.CASecret, certs.CA} {
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.Namespace, Name: name}}
-		if err := c.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting Secret %q: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// deleteOutside deletes what has no namespace and is this installation's.
-func (o *options) deleteOutside(ctx context.Context, c client.Client) error {
-	var all outside
-	for _, kind := range []client.ObjectList{&all.policyBindings, &all.policies, &all.roles, &all.classes} {
-		if err := list(ctx, c, kind, client.MatchingLabels{partOf: "ballast"}); err != nil {
-			return err
-		}
-	}
-	if err := list(ctx, c, &all.bindings); err != nil { // all of them: a ClusterRole that another's binds stays
-		return err
-	}
-	return deleteAll(ctx, c, all.rest(o.cluster.Namespace))
-}
-
-// deleteLease deletes what the planners elected their leader by, unless it names another installation's plan.
-func (o *options) deleteLease(ctx context.Context, c client.Client, workload string) error {
-	lease := &coordinationv1.Lease{}
-	key := client.ObjectKey{Namespace: o.cluster.Namespace, Name: "ballast-" + workload}
-	if err := c.Get(ctx, key, lease); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return fmt.Errorf("reading Lease %q: %w", key.Name, err)
-	}
-	if of := lease.Annotations[conflicts.AnnotationPlan]; of != "" && of != o.cluster.Namespace+"/"+o.plan {
-		return nil
-	}
-	return deleteAll(ctx, c, []client.Object{lease})
-}
-
-func untypedList(group, kind string) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{}
-	l.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind + "List"})
-	return l
 }
 
 func (o *options) deletePlan(ctx context.Context, c client.Client) error {
