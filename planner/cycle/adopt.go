@@ -362,12 +362,11 @@ func (a *adoption) forgetRows() {
 		if !seen || a.in.Now.Before(since) {
 			since = a.in.Now
 		}
+		a.gone[name] = since // until the plan without it is written
 		if a.in.Now.Sub(since) >= forgetAfter {
 			delete(a.next.Clusters, name)
 			forgotten = append(forgotten, name)
-			continue
 		}
-		a.gone[name] = since
 	}
 	if len(forgotten) > 0 {
 		a.notes = append(a.notes, fmt.Sprintf("%d gone for an hour: %s", len(forgotten), problem.ClipList(forgotten)))

@@ -62,7 +62,8 @@ type Evacuation struct {
 // Evacuate says where clusters of unwell and cordoned replicas go.
 //
 // One unwell replica an hour is emptied, first one that does not work, then the most loaded; cordoned ones at once, all
-// of them. Clusters go to replicas that are neither, nor shut: first those that fit within the capacity, the heaviest
+// of them. One that is cordoned and does not work is unwell first: nobody has its clusters, and a person who wants it
+// empty must not keep them waiting by that. What the failover leaves of it waits as a drain does. Clusters go to replicas that are neither, nor shut: first those that fit within the capacity, the heaviest
 // first, each to the fullest replica that takes it; then the others, placed the heaviest first on the lightest replica,
 // which keeps the largest load small. Secrets with one server go together, and join the ones that stand on a healthy
 // replica; pinned ones stay.
@@ -87,7 +88,8 @@ func Evacuate(r Request, now time.Time) Evacuation {
 	if replica, ok := e.next(now); ok {
 		e.failOver(replica, now)
 	}
-	e.empty(e.cordoned, r.Budget, func(unit) bool { return true })
+	_, later := e.empty(e.cordoned, r.Budget, func(unit) bool { return true })
+	e.waits(e.cordoned, later)
 	e.overloads()
 	return e.out
 }
@@ -102,8 +104,12 @@ func (e *evacuation) failOver(replica int, now time.Time) {
 	if last.Worked = e.Works[replica]; last.Worked {
 		freely, left = nil, min(e.Rescue, e.Budget)
 	}
-	if e.out.FailedOver = e.empty([]int{replica}, left, e.beyond(freely)); e.out.FailedOver > 0 {
+	var later []unit
+	if e.out.FailedOver, later = e.empty([]int{replica}, left, e.beyond(freely)); e.out.FailedOver > 0 {
 		e.out.Last = last
+	}
+	if !slices.Contains(e.cordoned, replica) {
+		e.waits([]int{replica}, later)
 	}
 }
 
@@ -137,7 +143,7 @@ func (e *evacuation) beyond(carried []plan.Load) func(unit) bool {
 type evacuation struct {
 	Request
 	running  int
-	unwell   []int           // that run and are not cordoned
+	unwell   []int           // that run; of the cordoned ones those that do not work
 	cordoned []int           // that run
 	emptied  []bool          // unwell or cordoned
 	bins     []placement.Bin // what replicas carry; open are those that are neither, and not shut
@@ -159,7 +165,7 @@ func newEvacuation(r Request) *evacuation {
 		bins: make([]placement.Bin, n), movable: make([]placement.Bin, n)}
 	e.cordoned = slices.DeleteFunc(union(r.Cordoned), e.absent)
 	e.unwell = slices.DeleteFunc(union(r.Unwell), func(replica int) bool {
-		return e.absent(replica) || slices.Contains(e.cordoned, replica)
+		return e.absent(replica) || slices.Contains(e.cordoned, replica) && r.Works[replica]
 	})
 	for replica := range e.bins {
 		e.emptied[replica] = slices.Contains(e.cordoned, replica) || slices.Contains(e.unwell, replica)

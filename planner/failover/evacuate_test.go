@@ -39,6 +39,18 @@ func shut(replicas ...int) func(*Request)     { return func(r *Request) { r.Shut
 func budget(n int) func(*Request)             { return func(r *Request) { r.Budget = n } }
 func rescue(n int) func(*Request)             { return func(r *Request) { r.Rescue = n } }
 func capacity(c float64) func(*Request)       { return func(r *Request) { r.Capacity = units(c) } }
+func works(replica int) func(*Request) {
+	return func(r *Request) { r.Works = map[int]bool{replica: true} }
+}
+func again(names ...string) func(*Request) {
+	return func(r *Request) {
+		r.Again = map[string]bool{}
+		for _, name := range names {
+			r.Again[name] = true
+		}
+	}
+}
+
 func last(replica int, minute float64) func(*Request) {
 	return func(r *Request) { r.Last = Last{Replica: replica, At: at(minute)} }
 }
@@ -76,6 +88,17 @@ func TestWhereClustersGo(t *testing.T) {
 		"an unwell replica: the heaviest first, each to the fullest that takes it": {request(four(), unwell(3)),
 			Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}, FailedOver: 3, Last: Last{Replica: 3, At: at(0)}}},
 		"a cordoned replica": {request(four(), cordoned(3)), Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}}},
+		"a cordoned replica that does not work waits for no budget of drains": {request(four(), unwell(3), cordoned(3), budget(0)),
+			Evacuation{Moves: map[string]int{"e": 1, "f": 0, "g": 0}, FailedOver: 3, Last: Last{Replica: 3, At: at(0)}}},
+		"nor does it in another replica's hour, but by the budget": {request(four(), unwell(3), cordoned(3), last(2, -1), budget(1)),
+			Evacuation{Moves: map[string]int{"e": 1}, Last: Last{Replica: 2, At: at(-1)},
+				Notes: []Note{{BudgetWaits, "f", 3, `2 clusters of replica 3, which is cordoned, wait for the move budget, the first is "f"`}}}},
+		"what a failover leaves of it goes as a drain": {request(four(), unwell(3), cordoned(3), again("e", "f", "g"), rescue(1), budget(1)),
+			Evacuation{Moves: map[string]int{"e": 1, "f": 0}, FailedOver: 1, Last: Last{Replica: 3, At: at(0)},
+				Notes: []Note{{BudgetWaits, "g", 3, `1 cluster of replica 3, which is cordoned, waits for the move budget, the first is "g"`}}}},
+		"a cordoned replica that works again, though unwell, waits for the budget": {request(four(), unwell(3), works(3), cordoned(3), budget(1)),
+			Evacuation{Moves: map[string]int{"e": 1},
+				Notes: []Note{{BudgetWaits, "f", 3, `2 clusters of replica 3, which is cordoned, wait for the move budget, the first is "f"`}}}},
 		"present loads win over the rows'": {request(four(), unwell(3), func(r *Request) {
 			r.Loads = map[string]plan.Load{"e": units(1), "f": units(6), "a": units(9)}
 		}), Evacuation{Moves: map[string]int{"f": 1, "e": 2, "g": 2}, FailedOver: 3, Last: Last{Replica: 3, At: at(0)}}},

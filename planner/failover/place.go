@@ -84,11 +84,11 @@ type unit struct {
 	group *group
 }
 
-// empty moves what the budget allows off those replicas, and answers how many clusters.
-func (e *evacuation) empty(replicas []int, left int, limited func(unit) bool) int {
+// empty moves what the budget allows off those replicas, and answers how many clusters, and what waits.
+func (e *evacuation) empty(replicas []int, left int, limited func(unit) bool) (moved int, later []unit) {
 	units := e.units(replicas)
 	slices.SortFunc(units, sooner)
-	var now, later []unit
+	var now []unit
 	for _, u := range units {
 		switch {
 		case !limited(u):
@@ -103,11 +103,16 @@ func (e *evacuation) empty(replicas []int, left int, limited func(unit) bool) in
 	if len(later) > 0 {
 		e.place(now) // anew: what waits takes no room
 	}
-	moved, waiting, first := 0, 0, ""
 	for _, u := range now {
 		e.send(u)
 		moved += len(u.Names)
 	}
+	return moved, later
+}
+
+// waits names what waits for the budget.
+func (e *evacuation) waits(replicas []int, later []unit) {
+	waiting, first := 0, ""
 	for _, u := range later {
 		waiting, first = waiting+len(u.Names), cmp.Or(first, u.Names[0])
 	}
@@ -115,7 +120,6 @@ func (e *evacuation) empty(replicas []int, left int, limited func(unit) bool) in
 		e.note(BudgetWaits, first, e.at(first), "%s of %s %s for the move budget, the first is %q",
 			plural(waiting, "cluster"), e.these(replicas), verb(waiting, "wait"), first)
 	}
-	return moved
 }
 
 func (e *evacuation) these(replicas []int) string {
@@ -157,13 +161,14 @@ func sooner(a, b unit) int {
 	return cmp.Or(cmp.Compare(a.Load, b.Load), cmp.Compare(a.Names[0], b.Names[0]))
 }
 
-// units is what leaves those replicas, and where each goes if all of them move.
+// units is what leaves those replicas and was not sent yet, and where each goes if all of them move.
 func (e *evacuation) units(replicas []int) []unit {
 	var units []unit
 	for _, g := range e.groups {
 		u := placement.Unit{Home: g.home}
 		for _, name := range g.names {
-			if slices.Contains(replicas, e.at(name)) && e.leaves(name) {
+			_, sent := e.out.Moves[name]
+			if slices.Contains(replicas, e.at(name)) && e.leaves(name) && !sent {
 				u = u.With(name, e.load(name))
 			}
 		}

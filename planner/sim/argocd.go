@@ -44,13 +44,16 @@ func (f *Fleet) First(secret string) string {
 // ServerOf is a Secret's server.
 func (f *Fleet) ServerOf(secret string) string { return Server(f.First(secret)) }
 
-// SecretsOf are the Secrets of a Secret's server.
+// SecretsOf are the Secrets of a Secret's server, by name. It is asked of every cluster in every act.
 func (f *Fleet) SecretsOf(secret string) []string {
-	if len(f.Twins) == 0 {
-		return []string{secret}
+	secrets := []string{f.First(secret)}
+	for twin, first := range f.Twins {
+		if first == secrets[0] {
+			secrets = append(secrets, twin)
+		}
 	}
-	first := f.First(secret)
-	return slices.DeleteFunc(slices.Clone(f.Clusters), func(other string) bool { return f.First(other) != first })
+	slices.Sort(secrets)
+	return secrets
 }
 
 // heard is the Secret that a pod goes by: Argo CD keeps one a server, the one it heard of last.
@@ -162,7 +165,7 @@ func (f *Fleet) Reports(now time.Time) []ownership.PodReport {
 
 func (f *Fleet) report(p *Pod, now time.Time) ownership.PodReport {
 	r := ownership.PodReport{Controller: ownership.Controller{
-		Pod:     observed.Pod{Replica: p.Ordinal, Name: PodName(p.Ordinal), Ready: f.Up(p, now), Claimed: true, Started: p.Runs},
+		Pod:     observed.Pod{Replica: p.Ordinal, Name: PodName(p.Ordinal), Ready: f.Up(p, now), Claimed: !f.Deployment || f.Up(p, now), Started: p.Runs},
 		Running: p.running(now) && !f.Dead(p.Ordinal, now), Terminating: !p.Gone.IsZero()}}
 	r.Restarts, r.RestartedAt, r.OOMKilled = p.Restarts, p.RestartedAt, p.OOMKilled
 	if p.OOMKilled {

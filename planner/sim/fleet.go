@@ -59,7 +59,7 @@ type Fleet struct {
 	Env, RestartedAt string
 	Generation       int64
 	Observed         int64
-	Deployment       bool // pods count spec.replicas instead of the env, and a slot is an ordinal
+	Deployment       bool // pods count spec.replicas instead of the env; a slot is an ordinal, claimed while its pod is up
 	Pods             map[int]*Pod
 	Made, Found      int // pods so far, and those that were there at first
 
@@ -76,6 +76,23 @@ type Fleet struct {
 func NewFleet(seed uint64, timing Timing, clusters []string) *Fleet {
 	return &Fleet{Timing: timing, Seed: seed, Clusters: clusters, Shards: map[string]int{}, Pods: map[int]*Pod{},
 		Broken: map[int]bool{}, Dies: map[int]time.Time{}, Unreachable: map[string]bool{}, Twins: map[string]string{}}
+}
+
+// Join is a Secret that somebody makes, without a shard.
+func (f *Fleet) Join(secret string) {
+	f.Clusters = slices.Sorted(slices.Values(append(slices.Clone(f.Clusters), secret)))
+}
+
+// Retire is a Secret that somebody deletes. One that has twins goes after them.
+func (f *Fleet) Retire(secret string) {
+	f.Clusters = slices.DeleteFunc(slices.Clone(f.Clusters), func(other string) bool { return other == secret })
+	delete(f.Shards, secret)
+	delete(f.Twins, secret)
+	delete(f.Unreachable, secret)
+	for _, p := range f.Pods {
+		delete(p.Gained, secret)
+		delete(p.Took, secret)
+	}
 }
 
 // Draw is a number below n that only the seed and the words decide.

@@ -63,7 +63,7 @@ func TestABackupOfEverythingEndsWell(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := New(4, test.config, 3, "3", loadsOf(4, 20))
 			l.Config.Change.Moves.Rate, l.Config.Change.Restarts.Every = nil, 0
-			l.Config.Evaluate.MostWanted = &config.MostWanted{Window: config.Duration(time.Hour), MinSamples: 10}
+			l.Config.Partition, l.Config.Evaluate = voted(time.Hour)
 			l.Pass(6 * time.Hour)
 			l.Config.Partition.Replicas = fixed(5)
 			for begin := l.Now; !test.taken(l); l.step() {

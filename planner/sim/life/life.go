@@ -37,6 +37,7 @@ type Life struct {
 	Plan     *plan.Plan
 	Pins     plan.Pins
 	Paused   bool
+	Glass    bool // break-glass is on: nothing is enforced
 	Tripped  string
 	Rollback *input.Rollback
 	Refused  map[string]bool // Secrets that nobody may write
@@ -53,6 +54,7 @@ type Life struct {
 	Moves  map[change.Cause]int // clusters that moved
 	Counts map[string]int       // what else happened, by what
 	Watch  func(*Life)          // after each act; may be nil
+	Wrote  func(diff.Step)      // before each write of ballast's; may be nil
 
 	coin   *rand.Rand           // which writes are lost
 	looked observed.State       // what the last cycle knows of pods and owners
@@ -139,6 +141,10 @@ func (l *Life) Workload() discover.Workload {
 	w.ReadyReplicas, w.UpdatedReplicas = int(status.ReadyReplicas), int(status.UpdatedReplicas)
 	w.Generation, w.ObservedGeneration, w.RestartedAt = l.Generation, l.Observed, l.RestartedAt
 	w.EnvReplicas = nil
+	if l.Deployment {
+		w.Kind, w.DynamicDistribution = plan.Deployment, true
+		return w
+	}
 	if env := l.Env; env != "" && !l.Hidden {
 		w.EnvReplicas = &env
 	}
@@ -153,7 +159,7 @@ func (l *Life) Inputs() input.Inputs {
 	held := true
 	in := input.Inputs{
 		Now: l.Now.Add(l.Skew), Config: l.Config, Cordon: l.Cordon, PlannerUser: sim.PlannerUser, Memory: l.memory,
-		InForce: l.Plan, Pins: l.Pins, Paused: l.Paused, Tripped: l.Tripped, Rollback: l.Rollback,
+		InForce: l.Plan, Pins: l.Pins, Paused: l.Paused, BreakGlass: l.Glass, Tripped: l.Tripped, Rollback: l.Rollback,
 		Discovered: l.Discovered(), Workload: l.Workload(), Fetched: []poll.Fetched{l.fetched()},
 		Enforcement: &held, Healed: slices.Sorted(maps.Keys(l.given)),
 	}
@@ -162,7 +168,7 @@ func (l *Life) Inputs() input.Inputs {
 	}
 	reports := l.Reports(l.Now)
 	found := standing.Fleet(in)
-	in.Observed = input.Observed{Known: true, Pods: ownership.Pods(reports), Reported: l.Observation(reports, found)}
+	in.Observed = input.Observed{Known: true, Dynamic: l.Deployment, Pods: ownership.Pods(reports), Reported: l.Observation(reports, found)}
 	return in
 }
 
@@ -216,6 +222,20 @@ func (l *Life) cycle() {
 	l.Counts["plans"]++
 }
 
+// Join is a cluster that comes.
+func (l *Life) Join(name string, load float64) {
+	l.Loads[name] = load
+	l.Fleet.Join(name)
+}
+
+// Retire is a cluster that goes, and what people wrote of it in its Secret.
+func (l *Life) Retire(name string) {
+	l.Fleet.Retire(name)
+	delete(l.Loads, name)
+	delete(l.Refused, name)
+	delete(l.OptedOut, name)
+}
+
 // mend writes what differs from the plan.
 func (l *Life) mend() {
 	if l.Plan == nil || !l.Plan.Mode.Enforced() {
@@ -224,11 +244,15 @@ func (l *Life) mend() {
 	fleet := standing.Fleet(input.Inputs{Discovered: l.Discovered(), Memory: l.memory, Now: l.Now})
 	seen := standing.Seen(l.Plan.Clusters, fleet, l.memory.Known, l.Workload())
 	seen.Pods, seen.OwnersKnown, seen.Owned, seen.Looked = l.looked.Pods, l.looked.OwnersKnown, l.looked.Owned, l.looked.Looked
-	o := diff.Options{Nudge: l.Config.Rollout.Live != nil && l.Config.Rollout.Live.Nudge, Now: l.Now}
+	o := diff.Options{BreakGlass: l.Glass, Nudge: l.Config.Rollout.Live != nil && l.Config.Rollout.Live.Nudge, Now: l.Now}
 	for _, step := range diff.Steps(plan.NewView(*l.Plan, standing.Pins(l.Pins, fleet.Clusters)), seen, o).Steps {
-		if !l.loses() {
-			l.do(step)
+		if l.loses() {
+			continue
 		}
+		if l.Wrote != nil {
+			l.Wrote(step)
+		}
+		l.do(step)
 	}
 }
 
@@ -265,6 +289,11 @@ func (l *Life) anyOptedOut(name string) bool {
 	return slices.ContainsFunc(l.SecretsOf(name), func(secret string) bool { return l.OptedOut[secret] })
 }
 
+// beyond reports whether an autoscaler holds more replicas than a plan may have (BeyondMaxReplicas tells).
+func (l *Life) beyond() bool {
+	return l.Plan.FreeReplicas && l.Plan.Replicas == l.Plan.MaxReplicas && l.Replicas > l.Plan.MaxReplicas
+}
+
 // Quiet reports whether nothing is under way, and every cluster is worked on by one replica, the plan's.
 func (l *Life) Quiet() error {
 	switch {
@@ -272,7 +301,7 @@ func (l *Life) Quiet() error {
 		return fmt.Errorf("there is no plan")
 	case l.Plan.Rollout != nil:
 		return fmt.Errorf("a rollout is under way: %+v", *l.Plan.Rollout)
-	case l.Replicas != l.Plan.Replicas || !l.Settled(l.Now):
+	case l.Replicas != l.Plan.Replicas && !l.beyond() || !l.Settled(l.Now):
 		return fmt.Errorf("the workload has %d replicas, the plan %d; %+v", l.Replicas, l.Plan.Replicas, l.Status(l.Now))
 	}
 	for _, name := range l.Clusters {

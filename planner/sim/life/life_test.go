@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,6 +25,11 @@ func configuration() config.PlannerConfig {
 	one := sim.Config()
 	c.Poll.Prometheus.Metrics, c.Index.PNorm.Weights = one.Poll.Prometheus.Metrics, one.Index.PNorm.Weights
 	return c
+}
+
+// voted is a partition that is made anew, and an election of it in each window.
+func voted(window time.Duration) (config.Partition, config.Evaluate) {
+	return config.Partition{LPT: &config.LPT{}}, config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(window), MinSamples: 10}}
 }
 
 func loadsOf(seed uint64, clusters int) map[string]float64 {
@@ -77,8 +81,14 @@ func TestACalmDay(t *testing.T) {
 // luck is what happens in a life, and when.
 type luck struct {
 	*Life
+	draw draw
 	coin *rand.Rand
 	log  []string
+
+	comes int                  // clusters that came
+	gone  map[string]time.Time // clusters that went, and when
+	ends  map[string]time.Time // when what people did for a while is over
+	waits map[string]int       // acts in which a cluster had no owner, by why it may be so
 }
 
 func (l *luck) note(format string, args ...any) {
@@ -88,7 +98,7 @@ func (l *luck) note(format string, args ...any) {
 // misfortune is one of the things that happen to fleets.
 func (l *luck) misfortune() error {
 	ordinal, cluster := l.coin.IntN(max(l.Replicas, 1)), l.Clusters[l.coin.IntN(len(l.Clusters))]
-	switch event := []string{"crash", "oom", "elect", "deaf", "lossy", "pin", "unpin", "pause", "load", "shard", "broken", "dies", "refused", "unreachable", "stuck", "resume", "rollback", "plan", "clock", "settings", "cordon", "scale", "optout", "optin"}[l.coin.IntN(24)]; event {
+	switch event := l.draw.events()[l.coin.IntN(len(l.draw.events()))]; event {
 	case "crash", "oom":
 		l.note("%s of %d", event, ordinal)
 		l.Crash(ordinal, event == "oom", l.Now)
@@ -159,9 +169,13 @@ func (l *luck) misfortune() error {
 		}
 		l.note("cordoned: %q", l.Cordon)
 	case "scale":
-		if byPeople(l.Config) { // else the webhooks hold it
+		switch {
+		case byPeople(l.Config):
 			l.Replicas = 1 + l.coin.IntN(6)
 			l.note("an autoscaler asks for %d replicas", l.Replicas)
+		case l.draw > kept && l.unheld() && l.Replicas > 0: // else the webhooks hold it
+			l.Replicas = 1 + l.coin.IntN(l.Replicas)
+			l.note("a person scales to %d replicas", l.Replicas)
 		}
 	case "optout":
 		l.OptedOut[cluster] = true
@@ -175,6 +189,8 @@ func (l *luck) misfortune() error {
 	case "resume":
 		l.Tripped, l.Paused = "", false
 		l.note("a person resumes")
+	default:
+		l.later(event, cluster)
 	}
 	return nil
 }
@@ -205,8 +221,13 @@ func (l *luck) settings() {
 		p.Capacity = nil
 		l.note("capacity: null")
 	case 5:
-		l.Config.Evaluate.MostWanted = &config.MostWanted{Window: config.Duration(time.Duration(1+l.coin.IntN(24)) * time.Hour), MinSamples: 10}
-		l.note("window: %s", time.Duration(l.Config.Evaluate.MostWanted.Window))
+		hours := time.Duration(1+l.coin.IntN(24)) * time.Hour
+		if weighed := l.Config.Evaluate.CostBenefit; weighed != nil {
+			weighed.Horizon = config.Duration(hours)
+		} else {
+			_, l.Config.Evaluate = voted(hours)
+		}
+		l.note("window or horizon: %s", hours)
 	}
 }
 
@@ -215,6 +236,7 @@ func (l *luck) peace() {
 	l.note("peace")
 	l.Deaf, l.Lossy, l.Paused, l.Stuck, l.Tripped, l.Pins = false, false, false, false, "", nil
 	l.Rollback, l.Cordon, l.Skew = nil, "", 0
+	l.Glass, l.Config.Mode = false, plan.Enforce
 	clear(l.Broken)
 	clear(l.Dies)
 	clear(l.Refused)
@@ -247,112 +269,6 @@ func (l *luck) rests() error {
 	return fmt.Errorf("no six hours of rest in six days of peace: %d plans; %w", l.Counts["plans"], err)
 }
 
-// alike reports whether two pods count with the same number of replicas, or the cluster's shard is below both.
-func (l *luck) alike(cluster string, a, b *sim.Pod) bool {
-	shard, stamped := l.Shards[cluster]
-	return a.Env == b.Env || stamped && shard < min(a.Env, b.Env)
-}
-
-// mostEnvs is how often the env may be written in a day: once by itself, and for what people ask for and what is turned back.
-const mostEnvs = 8
-
-// within is how many times lie after one.
-func within(times []time.Time, since time.Time) (n int) {
-	for _, at := range times {
-		if at.After(since) {
-			n++
-		}
-	}
-	return n
-}
-
-// judge knows what may never be.
-func (l *luck) judge(t *testing.T) func(*Life) {
-	var revision int64
-	var under bool
-	frozen, levelled, moved := time.Time{}, []time.Time{}, []time.Time{}
-	balances := 0
-	var envs []time.Time
-	written := 0
-	return func(_ *Life) {
-		for ; written < l.Counts["envs"]; written++ {
-			envs = append(envs, l.Now)
-		}
-		if n := len(envs); n > mostEnvs && l.Now.Sub(envs[n-1-mostEnvs]) < 24*time.Hour {
-			l.fatal(t, "the env was written %d times within %s", mostEnvs+1, l.Now.Sub(envs[n-1-mostEnvs]))
-		}
-		if !l.Paused {
-			frozen = time.Time{}
-		} else if frozen.IsZero() {
-			frozen = l.Now
-		}
-		for ; balances < l.Moves[change.Balance]; balances++ {
-			moved = append(moved, l.Now.Add(l.Skew))
-			if l.Plan == nil || l.Plan.Rollout == nil || l.Plan.Rollout.Stage != plan.Reverting { // the way back waits for nothing
-				levelled = append(levelled, l.Now.Add(l.Skew))
-			}
-		}
-		for _, rate := range l.Config.Change.Moves.Rate {
-			since := l.Now.Add(l.Skew - time.Duration(rate.Period))
-			n, both := within(levelled, since), within(moved, since)
-			if most := max(1, rate.Percent*(len(l.Clusters)-len(l.Twins))/100); n > most {
-				l.fatal(t, "levelling moved %d clusters within %s, and %d may", n, time.Duration(rate.Period), most)
-			} else if both > 2*most {
-				l.fatal(t, "levelling and its ways back moved %d clusters within %s, and twice %d may", both, time.Duration(rate.Period), most)
-			}
-		}
-		if l.Plan == nil {
-			return
-		}
-		begins := l.Plan.Rollout != nil && !under
-		if under = l.Plan.Rollout != nil; begins && !frozen.IsZero() && l.Now.Sub(frozen) > 2*time.Minute && !byPeople(l.Config) {
-			if cause := l.memory.Changes.Cause; cause == change.Balance || cause == change.Failover {
-				l.fatal(t, "frozen since %s a rollout begins for %s", frozen.Sub(sim.Epoch), cause)
-			}
-		}
-		if l.Plan.Revision < revision {
-			l.fatal(t, "revision %d came after %d", l.Plan.Revision, revision)
-		}
-		revision = l.Plan.Revision
-		if l.Replicas < 1 && l.Config.Rollout.X0Y == nil {
-			l.fatal(t, "the workload stands at %d replicas", l.Replicas)
-		}
-		for _, name := range l.Clusters {
-			l.together(t, name)
-			owners := l.Owners(name)
-			if len(owners) < 2 || !l.agreed(name) {
-				continue
-			}
-			first, last := l.Pods[owners[0]], l.Pods[owners[len(owners)-1]]
-			if first.Env > 1 && last.Env > 1 && (!l.anyOptedOut(name) || l.alike(name, first, last)) {
-				l.fatal(t, "cluster %s is owned by %v", name, owners)
-			}
-		}
-	}
-}
-
-// agreed reports whether the Secrets of a server carry the same shard: between two writes they do not.
-func (l *luck) agreed(name string) bool {
-	shard, stamped := l.Shards[name]
-	return !slices.ContainsFunc(l.SecretsOf(name), func(other string) bool {
-		another, too := l.Shards[other]
-		return another != shard || too != stamped
-	})
-}
-
-// together: the plan has one replica for the Secrets of a server, unless people keep one of them or pin it.
-func (l *luck) together(t *testing.T, name string) {
-	first := l.First(name)
-	if first == name || l.anyOptedOut(name) {
-		return
-	}
-	a, known := l.Plan.Clusters[first]
-	b, too := l.Plan.Clusters[name]
-	if known && too && a.Replica != b.Replica {
-		l.fatal(t, "%s is on %d and %s, of the same server, on %d", first, a.Replica, name, b.Replica)
-	}
-}
-
 // twins makes some Secrets another one's server's.
 func (l *luck) twins(seed uint64) {
 	coin := rand.New(rand.NewPCG(seed, 17))
@@ -379,23 +295,24 @@ func (l *luck) fatal(t *testing.T, format string, args ...any) {
 // and in peace everything comes to rest as the plan says.
 func TestLives(t *testing.T) {
 	lives, first := sim.FromEnv(t, "BALLAST_LIVES", 40), sim.FromEnv(t, "BALLAST_SEED", 1)
-	hours, counts, moves := 0.0, map[string]int{}, map[change.Cause]int{}
+	hours, counts, moves, waits := 0.0, map[string]int{}, map[change.Cause]int{}, map[string]int{}
 	for seed := first; seed < first+lives; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			l := live(t, seed)
+			l := live(t, seed, wider)
 			hours += l.Now.Sub(sim.Epoch).Hours()
 			addUp(counts, l.Counts)
 			addUp(moves, l.Moves)
+			addUp(waits, l.waits)
 		})
 	}
-	t.Logf("%d lives of %.0f hours, seeds from %d; moves %v; besides %v", lives, hours, first, moves, counts)
+	t.Logf("%d lives of %.0f hours, seeds from %d; moves %v; besides %v; acts without an owner %v", lives, hours, first, moves, counts, waits)
 }
 
 // TestLivesThatEndedBadlyOnce: 212 of an earlier thousand; 721 by a clock that was ahead for a while, which gave moves back; 984 by a wave that
-// went back, which the judge took for a second one.
+// went back, which the judge took for a second one. They were drawn from fewer misfortunes than today's, and are so still.
 func TestLivesThatEndedBadlyOnce(t *testing.T) {
 	for _, seed := range []uint64{212, 721, 984} {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { live(t, seed) })
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { live(t, seed, kept) })
 	}
 }
 
@@ -405,9 +322,12 @@ func addUp[K comparable](all, one map[K]int) {
 	}
 }
 
-func live(t *testing.T, seed uint64) *luck {
+func live(t *testing.T, seed uint64, d draw) *luck {
 	coin := rand.New(rand.NewPCG(seed, 11))
 	c := configuration()
+	if d == kept || seed%2 == 0 { // else the shipped plans
+		c.Partition, c.Evaluate = voted(time.Hour)
+	}
 	switch coin.IntN(8) {
 	case 0, 1:
 		c.Rollout.Live, c.Rollout.Default = nil, &config.DefaultRollout{}
@@ -416,17 +336,22 @@ func live(t *testing.T, seed uint64) *luck {
 	case 3:
 		c.Partition.Replicas = &config.Replicas{Workload: true}
 	}
-	c.Evaluate.MostWanted = &config.MostWanted{Window: config.Duration(time.Hour), MinSamples: 10}
 	replicas := 1 + coin.IntN(4)
 	hidden, said := coin.IntN(8) == 0, strconv.Itoa(coin.IntN(6))
-	l := &luck{Life: New(seed, c, replicas, strconv.Itoa(replicas), loadsOf(seed, 6+coin.IntN(25))), coin: coin}
+	l := &luck{Life: New(seed, c, replicas, strconv.Itoa(replicas), loadsOf(seed, 6+coin.IntN(25))), coin: coin, draw: d,
+		gone: map[string]time.Time{}, ends: map[string]time.Time{}, waits: map[string]int{}}
 	l.Hidden, l.Said = hidden, said
+	if d > kept && !byPeople(c) && seed%5 == 0 {
+		l.Deployment, l.Hidden = true, false
+		l.note("the application-controller is a Deployment")
+	}
 	if seed%4 == 3 {
 		l.twins(seed)
 	}
-	l.Watch = l.judge(t)
+	l.judged(t)
 	l.Pass(30 * time.Minute)
 	for l.Now.Sub(sim.Epoch) < 48*time.Hour {
+		l.over()
 		if err := l.misfortune(); err != nil {
 			l.fatal(t, "%v", err)
 		}
@@ -436,5 +361,6 @@ func live(t *testing.T, seed uint64) *luck {
 	if err := l.rests(); err != nil {
 		l.fatal(t, "%v", err)
 	}
+	l.staysBelow(t)
 	return l
 }

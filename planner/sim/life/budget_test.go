@@ -1,0 +1,191 @@
+package life
+
+import (
+	"slices"
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/plan"
+)
+
+// budget is what moved, and when, by the leader's clock.
+type budget struct {
+	counted map[change.Cause]int
+	moved   map[change.Cause][]time.Time // all of it
+	onward  map[change.Cause][]time.Time // but for ways back, which wait for nothing
+	servers []counted                    // how many there were
+	looked  time.Time                    // by the leader's clock
+
+	failed  map[string]time.Time // clusters that a failover moved, and when
+	emptied int                  // the replica of the failover that began last, and when that was
+	at      time.Time
+	worked  bool // it worked since, for a while
+}
+
+type counted struct {
+	at time.Time
+	n  int
+}
+
+// leaders is the time by the leader's clock.
+func (j *judge) leaders() time.Time { return j.Now.Add(j.Skew) }
+
+// moves: each cause keeps to what the docs promise of it. Levelling waits for all moves, and with its ways back stays within
+// twice the share. What people ask for (drains and rollbacks) waits for itself and for failovers. Pins, healing, what
+// leaves replicas that an autoscaler took away, and what others take on freely of a failover wait for nothing.
+func (j *judge) moves() {
+	b := &j.budget
+	if b.counted == nil {
+		b.counted, b.moved, b.onward = map[change.Cause]int{}, map[change.Cause][]time.Time{}, map[change.Cause][]time.Time{}
+		b.failed = map[string]time.Time{}
+	}
+	b.shift(j.leaders())
+	b.servers = append(b.servers, counted{j.Now, len(j.Clusters) - len(j.Twins)})
+	for len(b.servers) > 1 && j.Now.Sub(b.servers[0].at) > 2*time.Hour {
+		b.servers = b.servers[1:]
+	}
+	back := j.Plan != nil && j.Plan.Rollout != nil && j.Plan.Rollout.Stage == plan.Reverting
+	for _, cause := range change.Causes() {
+		n := j.Moves[cause] - b.counted[cause]
+		if n == 0 {
+			continue
+		}
+		b.counted[cause] = j.Moves[cause]
+		times := slices.Repeat([]time.Time{j.leaders()}, n)
+		if b.moved[cause] = append(b.moved[cause], times...); !back {
+			b.onward[cause] = append(b.onward[cause], times...)
+		}
+		j.spent(cause, back)
+	}
+}
+
+// shift takes what lies ahead as now, after a clock that was ahead, and no time as passed: so the budget does (planner/change).
+// Of levelling it counts on from when the clock said that it was.
+func (b *budget) shift(now time.Time) {
+	if !now.Before(b.looked) {
+		b.looked = now
+		return
+	}
+	b.looked = now
+	for _, cause := range []change.Cause{change.Failover, change.Drain, change.Rollback} {
+		for _, times := range [][]time.Time{b.moved[cause], b.onward[cause]} {
+			for i := range times {
+				times[i] = earlier(times[i], now)
+			}
+		}
+	}
+	for name, at := range b.failed {
+		b.failed[name] = earlier(at, now)
+	}
+	b.at = earlier(b.at, now)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// spent judges each window after moves of a cause.
+func (j *judge) spent(cause change.Cause, back bool) {
+	asked := cause == change.Drain || cause == change.Rollback
+	for _, rate := range j.Config.Change.Moves.Rate {
+		since, most := j.leaders().Add(-time.Duration(rate.Period)), j.share(rate.Percent)
+		switch {
+		case cause == change.Balance:
+			if n := within(j.budget.onward[cause], since); n > most {
+				j.fail("levelling moved %d clusters within %s, and %d may", n, time.Duration(rate.Period), most)
+			}
+			if n := within(j.budget.moved[cause], since); n > 2*most {
+				j.fail("levelling and its ways back moved %d clusters within %s, and twice %d may", n, time.Duration(rate.Period), most)
+			}
+		case asked && !back:
+			n := 0
+			for _, before := range []change.Cause{change.Failover, change.Drain, change.Rollback} {
+				n += within(j.budget.onward[before], since)
+			}
+			if n > most {
+				j.fail("a %s moved clusters, %d within %s with those of failovers, drains and rollbacks, and %d may",
+					cause, n, time.Duration(rate.Period), most)
+			}
+		}
+	}
+}
+
+// share is how many clusters that share may be: of the most that there were in the last two hours, since what went lately is
+// still known for a while, and what came is not yet.
+func (j *judge) share(percent int) int {
+	n := 0
+	for _, c := range j.budget.servers {
+		n = max(n, c.n)
+	}
+	return max(1, percent*n/100)
+}
+
+// fewest is how many it may have been at least, in the last two hours.
+func (j *judge) fewest(percent int) int {
+	n := j.budget.servers[0].n
+	for _, c := range j.budget.servers {
+		n = min(n, c.n)
+	}
+	return max(1, percent*n/100)
+}
+
+// within is how many times lie after one.
+func within(times []time.Time, since time.Time) (n int) {
+	for _, at := range times {
+		if at.After(since) {
+			n++
+		}
+	}
+	return n
+}
+
+// failedOver judges a failover as it begins: one replica an hour, and what a failover moved within the day waits for the
+// budget, but for one cluster.
+func (j *judge) failedOver() {
+	b := &j.budget
+	if b.worked = b.worked || j.Up(j.Pods[b.emptied], j.Now); !j.begins() || j.memory.Changes.Cause != change.Failover {
+		return
+	}
+	cordoned, again := j.cordoned(), 0
+	for name, to := range j.memory.Changes.Target {
+		from := j.before.Clusters[name].Replica
+		if from == to || slices.Contains(cordoned, from) || len(j.SecretsOf(name)) > 1 {
+			continue // a drain goes along, and Secrets of one server go together
+		}
+		j.oneAnHour(from)
+		if at, known := b.failed[name]; known && j.leaders().Sub(at) < 24*time.Hour {
+			again++
+		}
+		b.failed[name] = j.leaders()
+	}
+	for _, rate := range j.Config.Change.Moves.Rate {
+		since, most := j.leaders().Add(-time.Duration(rate.Period)), j.share(rate.Percent)
+		if before := within(b.moved[change.Failover], since); again > max(1, most-before) {
+			j.fail("a failover moves %d clusters for the second time in a day, beside %d within %s, and %d may",
+				again, before, time.Duration(rate.Period), most)
+		}
+	}
+}
+
+// oneAnHour: the hour of a replica that worked meanwhile holds up no other.
+func (j *judge) oneAnHour(from int) {
+	b, now := &j.budget, j.leaders()
+	if since := now.Sub(b.at); from != b.emptied && !b.at.IsZero() && since >= 0 && since < time.Hour && !b.worked {
+		j.fail("a failover begins for replica %d, and one of %d, which did not work since, %s ago", from, b.emptied, since)
+	}
+	if from != b.emptied || now.Sub(b.at) >= time.Hour {
+		b.emptied, b.at, b.worked = from, now, false
+	}
+}
+
+// cordoned are the replicas that people want empty now.
+func (j *judge) cordoned() []int {
+	cordons, err := plan.ParseCordons(j.Cordon)
+	if err != nil {
+		j.fail("reading %q: %v", j.Cordon, err)
+	}
+	return plan.Cordoned(cordons, j.leaders())
+}

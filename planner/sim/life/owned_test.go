@@ -1,0 +1,211 @@
+package life
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/config"
+	"ballast/planner/plan"
+)
+
+// owned is since when a cluster has had no owner that works while nothing stood in the way.
+type owned struct {
+	since  map[string]time.Time
+	ill    map[int]time.Time // when a replica was seen not to work last
+	rolled time.Time         // when a pod was seen last that is to be replaced
+	jumped time.Time         // when the leader, its clock or its plan was another last
+	skew   time.Duration
+	led    int
+	lost   int       // of Counts["plans lost"]
+	anew   time.Time // when the hours of what went began anew last
+}
+
+func newOwned() owned { return owned{since: map[string]time.Time{}, ill: map[int]time.Time{}} }
+
+// window is how long a restart or an OOM kill makes a replica unwell (planner/failover).
+const window = 15 * time.Minute
+
+// longest is how long a cluster may be without an owner that works while nothing stands in the way: the patience of the
+// failover and a look; a stage that is under way, and its way back; and the waves, of which each may wait two minutes for
+// connections.
+func (j *judge) longest() time.Duration {
+	const wave = 3 * time.Minute
+	c := j.Config
+	waves := 1
+	if live := c.Rollout.Live; live != nil {
+		waves += len(j.Clusters) / live.MaxMovesPerWave
+	}
+	return time.Duration(c.Failover.After) + 2*time.Duration(c.Interval) + 2*time.Duration(c.Rollout.StageTimeout) + time.Duration(waves)*wave
+}
+
+// ownerless: a cluster whose replica does not work, or that no replica has, is somebody's again in time.
+func (j *judge) ownerless() {
+	j.owned.note(j)
+	working := map[string]bool{}
+	for _, p := range j.Pods {
+		if !j.Up(p, j.Now) {
+			continue
+		}
+		for name := range p.Gained {
+			working[name] = true
+		}
+	}
+	for _, name := range j.Clusters {
+		if j.First(name) != name {
+			continue
+		}
+		if working[name] {
+			delete(j.owned.since, name)
+			continue
+		}
+		why := j.standsInTheWay(name)
+		j.waits[why]++
+		since, known := j.owned.since[name]
+		if !known || why != "" {
+			j.owned.since[name] = j.Now
+		} else if most := j.longest(); j.Now.Sub(since) > most {
+			j.fail("%s has had no owner that works for more than %s, and nothing stands in the way; its row is %+v, the pods %s",
+				name, most, j.Plan.Clusters[name], j.pods())
+		}
+	}
+}
+
+// note keeps what the reasons need.
+func (o *owned) note(j *judge) {
+	for ordinal := range j.Replicas {
+		if p := j.Pods[ordinal]; !j.Up(p, j.Now) || !p.RestartedAt.IsZero() && j.Now.Sub(p.RestartedAt) < window {
+			o.ill[ordinal] = j.Now
+		}
+	}
+	if j.rolls() {
+		o.rolled = j.Now
+	}
+	if o.skew != j.Skew || o.led != j.Counts["elections"] || j.Plan == nil {
+		o.jumped = j.Now
+	}
+	o.skew, o.led = j.Skew, j.Counts["elections"]
+}
+
+// rolls reports whether pods are being replaced, by whomever: no replica is judged meanwhile.
+func (j *judge) rolls() bool {
+	for _, p := range j.Pods {
+		if p.Template != j.Template() {
+			return true
+		}
+	}
+	return j.Observed < j.Generation
+}
+
+// ails reports whether a replica is or was unwell lately.
+func (j *judge) ails(ordinal int) bool {
+	at, seen := j.owned.ill[ordinal]
+	_, dies := j.Dies[ordinal]
+	return dies || seen && j.Now.Sub(at) < window
+}
+
+// standsInTheWay names why a cluster may have no owner; empty where it is to have one. Each is documented, and a person's
+// doing or what ballast cannot mend.
+func (j *judge) standsInTheWay(name string) string {
+	if j.Plan == nil {
+		return "no plan"
+	}
+	row, planned := j.Plan.Clusters[name]
+	dead := planned && !j.Up(j.Pods[row.Replica], j.Now) // else it need only be written
+	for _, reason := range []struct {
+		why string
+		is  bool
+	}{
+		{"another leader, clock or plan", j.owned.jumped.Equal(j.Now)},
+		{"break-glass", j.Glass},
+		{"the mode", j.Config.Mode == plan.Observe || j.Config.Mode == plan.Hold && dead},
+		{"a Secret that people keep", j.anyOptedOut(name)},
+		{"a Secret that nobody may write", slices.ContainsFunc(j.SecretsOf(name), func(s string) bool { return j.Refused[s] })},
+		{"a pin", dead && j.peoples(name)},
+		{"frozen", dead && j.Paused},
+		{"tripped for memory", dead && j.starved()},
+		{"half of the fleet is ill", dead && j.wholeFleet()},
+		{"nowhere to go", dead && j.nowhere(row.Replica)},
+		{"the workload rolls out", dead && j.Now.Sub(j.owned.rolled) < time.Duration(j.Config.Failover.Settle)},
+		{"another replica's hour", dead && j.hourWaits(row.Replica)},
+		{"the budget", dead && j.budgetWaits()},
+	} {
+		if reason.is {
+			return reason.why
+		}
+	}
+	return ""
+}
+
+// starved reports whether a trip stops failovers too: for memory, or where nobody knows why.
+func (j *judge) starved() bool {
+	trip := j.memory.Changes.Trip
+	return (j.Tripped != "" || trip != nil) && (trip == nil || trip.Reason == change.OOMKilled)
+}
+
+// wholeFleet reports whether more than half of the replicas are or were ill lately.
+func (j *judge) wholeFleet() bool {
+	ill := 0
+	for ordinal := range j.Replicas {
+		if j.ails(ordinal) {
+			ill++
+		}
+	}
+	return 2*ill > j.Replicas
+}
+
+// nowhere reports whether every other replica is ill or cordoned.
+func (j *judge) nowhere(from int) bool {
+	cordoned := j.cordoned()
+	for ordinal := range j.Replicas {
+		if ordinal != from && !j.ails(ordinal) && !slices.Contains(cordoned, ordinal) {
+			return false
+		}
+	}
+	return true
+}
+
+// hourWaits reports whether a failover of another replica began within the hour.
+func (j *judge) hourWaits(from int) bool {
+	b := j.budget
+	return !b.at.IsZero() && b.emptied != from && j.leaders().Sub(b.at).Abs() < time.Hour
+}
+
+// budgetWaits reports whether failovers have spent what may move beyond what the others take on freely.
+func (j *judge) budgetWaits() bool {
+	return slices.ContainsFunc(j.Config.Change.Moves.Rate, func(rate config.Rate) bool {
+		since := j.leaders().Add(-time.Duration(rate.Period))
+		return within(j.budget.moved[change.Failover], since) >= j.fewest(rate.Percent)
+	})
+}
+
+// forgets is how long a row may outlive its Secret: an hour, and as long as too many that are gone at once are not believed.
+const forgets = time.Hour + time.Hour + 10*time.Minute
+
+// forgotten: what went leaves no row that others would wait for. The hour begins anew with another leader or clock, and
+// where the plan that forgets the row is lost.
+func (j *judge) forgotten() {
+	o := &j.owned
+	if n := j.Counts["plans lost"]; o.jumped.Equal(j.Now) || n != o.lost {
+		o.lost, o.anew = n, j.Now
+	}
+	if j.Plan == nil || j.Now.Sub(o.anew) < forgets {
+		return
+	}
+	for name, at := range j.gone {
+		if _, row := j.Plan.Clusters[name]; row && j.Now.Sub(at) >= forgets {
+			j.fail("%s went %s ago, and has its row", name, j.Now.Sub(at))
+		}
+	}
+}
+
+// pods says how they are.
+func (j *judge) pods() string {
+	var said []string
+	for ordinal := range max(j.Replicas, len(j.Pods)) {
+		said = append(said, fmt.Sprintf("%d: %t", ordinal, j.Up(j.Pods[ordinal], j.Now)))
+	}
+	return strings.Join(said, ", ")
+}
