@@ -169,3 +169,25 @@ func TestAdoptionChangesNoOwner(t *testing.T) {
 		}
 	}
 }
+
+// A plan whose write is lost forgets its rows in the next one, and not an hour later.
+func TestARowIsForgottenThoughTheWriteIsLost(t *testing.T) {
+	w := newWorld(slices.Repeat([]float64{10}, 20)...)
+	w.run(70)
+	w.remove("c007")
+	for minute := 0; ; minute++ {
+		before := *w.in.InForce
+		w.run(1)
+		if _, there := w.in.InForce.Clusters["c007"]; !there {
+			w.in.InForce = &before // the write was lost, and the memory is this cycle's
+			w.run(1)
+			if _, there := w.in.InForce.Clusters["c007"]; there {
+				t.Errorf("the row is there still, %d min after its Secret went", minute+1)
+			}
+			return
+		}
+		if minute > 130 {
+			t.Fatal("the row was never forgotten")
+		}
+	}
+}

@@ -76,6 +76,7 @@ func TestTwinsPinnedApartRest(t *testing.T) {
 			t.Run(name+", "+mode, func(t *testing.T) {
 				w := newLiveWorld(skewed(24)...)
 				w.in.Config.Change, w.in.Config.Evaluate, w.in.Config.Failover = config.Default().Change, config.Default().Evaluate, config.Default().Failover
+				w.in.Config.Partition = config.Default().Partition
 				late := config.Duration(10 * time.Minute)
 				switch mode {
 				case plan.ModeDefault:
