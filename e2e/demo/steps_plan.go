@@ -3,9 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,7 +109,71 @@ func (s *story) preview(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.untouched(ctx, "ballast plan changed nothing", before)
+	if err := s.untouched(ctx, "ballast plan changed nothing", before); err != nil {
+		return err
+	}
+	return s.compare(ctx)
+}
+
+// would is what ballast plan -o json says of a partition.
+type would struct {
+	Now       []carrying
+	Candidate struct {
+		Moves    []struct{ Cluster string }
+		Replicas []carrying
+	}
+}
+
+type carrying struct{ TotalLoad string }
+
+// makespan is the fullest replica's load over the mean.
+func makespan(replicas []carrying) float64 {
+	most, total := 0.0, 0.0
+	for _, r := range replicas {
+		load, _ := strconv.ParseFloat(r.TotalLoad, 64)
+		most, total = max(most, load), total+load
+	}
+	return most * float64(len(replicas)) / max(total, 1e-9)
+}
+
+// compare shows the shipped partition beside one that deals the fleet anew.
+func (s *story) compare(ctx context.Context) error {
+	file := filepath.Join(s.dir, "lpt.yaml")
+	text := "apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\npartition: {lpt: {}}\nevaluate: {mostWanted: {}}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return err
+	}
+	sticky, err := s.asks(ctx)
+	if err != nil {
+		return err
+	}
+	lpt, err := s.asks(ctx, "--config="+file)
+	if err != nil {
+		return err
+	}
+	s.out.print("")
+	row := func(what string, w []carrying, moves string) []string {
+		return []string{what, fmt.Sprintf("%.2f", makespan(w)), moves}
+	}
+	s.out.table([][]string{{"PARTITION", "FULLEST OVER MEAN", "CLUSTERS THAT MOVE"}, row("before", sticky.Now, "-"),
+		row("lpt would", lpt.Candidate.Replicas, strconv.Itoa(len(lpt.Candidate.Moves))),
+		row("sticky will", sticky.Candidate.Replicas, strconv.Itoa(len(sticky.Candidate.Moves)))})
+	return s.holds(ctx, 0, "sticky, which is shipped, moves fewer than half as many clusters as lpt, and the fullest replica carries less than before",
+		func(context.Context) error {
+			few, many := len(sticky.Candidate.Moves), len(lpt.Candidate.Moves)
+			if few == 0 || 2*few >= many || makespan(sticky.Candidate.Replicas) >= makespan(sticky.Now) {
+				return fmt.Errorf("sticky moves %d and lpt %d; %.2f instead of %.2f", few, many, makespan(sticky.Candidate.Replicas), makespan(sticky.Now))
+			}
+			return nil
+		})
+}
+
+func (s *story) asks(ctx context.Context, more ...string) (w would, err error) {
+	stdout, stderr, err := s.site.RunBallast(ctx, s.bob, append([]string{"plan", "--prometheus=" + s.site.Prometheus, "-o=json"}, more...)...)
+	if err != nil {
+		return w, fmt.Errorf("%w: %s", err, stderr)
+	}
+	return w, json.Unmarshal([]byte(stdout), &w)
 }
 
 // observe installs ballast as it ships: it writes its plan and touches nothing.
