@@ -36,6 +36,12 @@ index: {pNorm: {weights: {apps: "1", pods: "0"}}}
 
 const appLoads = "c0=8.0000 c1=5.0000 c2=4.0000 c3=4.0000 c4=3.0000"
 
+// byAppsFinely has the same loads, but for their last digits: they have no large unit in common, and what a replica may carry is
+// rounded to that.
+const byAppsFinely = fileHead + `normalize: {none: {}}
+index: {pNorm: {weights: {apps: "1", pods: "0.0000001"}}}
+`
+
 // What several files come to: 12 on either of two replicas, and a replica for each cluster.
 var (
 	levelOnTwo = [][]string{{"c1", "c2", "c4"}, {"c0", "c3"}}
@@ -48,6 +54,9 @@ func fileFleet(t *testing.T, text string) *world {
 	c, err := config.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !strings.Contains(text, "sticky") { // what is worked out below is lpt's
+		c.Partition.Sticky, c.Partition.LPT = nil, &config.LPT{}
 	}
 	w := newWorld()
 	env := "2"
@@ -135,8 +144,14 @@ partition: {replicas: 2}
 		// Both are full with c0, c3 and c1, c2: c4 goes to the lighter one all the same.
 		"maxClustersPerReplica, of too few replicas": {byApps + "partition: {replicas: 2, maxClustersPerReplica: 2}\n",
 			filePlan{levelOnTwo, appLoads}},
-		"replicas 5":        {byApps + "partition: {replicas: 5}\n", filePlan{eachAlone, appLoads}},
-		"replicas workload": {byApps + "partition: {replicas: workload}\n", filePlan{levelOnTwo, appLoads}},
+		// 15 and 9: above 1.17 of 12. The lightest that brings replica 0 to 13.3 is c4.
+		"sticky": {byAppsFinely + "partition: {sticky: {}, replicas: 2}\n", filePlan{[][]string{{"c0", "c2"}, {"c1", "c3", "c4"}}, appLoads}},
+		// 15 is below 0.95 of 16.
+		"sticky, capacity that fits": {byAppsFinely + "partition: {sticky: {}, capacity: \"16\"}\n", filePlan{[][]string{{"c0", "c2", "c4"}, {"c1", "c3"}}, appLoads}},
+		// 15 is above 9.5, and nothing fits beside 9: c0 has a replica of its own.
+		"sticky, capacity that does not": {byAppsFinely + "partition: {sticky: {}, capacity: \"10\"}\n", filePlan{[][]string{{"c2", "c4"}, {"c1", "c3"}, {"c0"}}, appLoads}},
+		"replicas 5":                     {byApps + "partition: {replicas: 5}\n", filePlan{eachAlone, appLoads}},
+		"replicas workload":              {byApps + "partition: {replicas: workload}\n", filePlan{levelOnTwo, appLoads}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := fileFleet(t, tc.file)
