@@ -197,8 +197,8 @@ func (s *Sticky) validate(p *field.Path) field.ErrorList {
 	}{{"drain", s.Drain}, {"low", s.Low}, {"high", s.High}}
 	for i, one := range shares {
 		switch share := one.share.Float(); {
-		case share <= 0 || share > 1:
-			errs = append(errs, field.Invalid(p.Child(one.name), string(one.share), "is not a share of the capacity, above 0 and at most 1"))
+		case share < 0.01 || share > 1:
+			errs = append(errs, field.Invalid(p.Child(one.name), string(one.share), "is not a share of the capacity, 0.01 to 1"))
 		case i > 0 && share < shares[i-1].share.Float():
 			errs = append(errs, field.Invalid(p.Child(one.name), string(one.share), fmt.Sprintf("is below %s (%s): drain <= low <= high", shares[i-1].name, shares[i-1].share)))
 		}

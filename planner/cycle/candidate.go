@@ -11,10 +11,7 @@ type Candidate struct {
 	Lost     []string       `json:"lost,omitempty"`
 	Verdict  string         `json:"verdict"` // what the evaluation says of it
 
-	// What a replica may carry, and take on of others', and what each carries at its busiest; 0 where the partition knows none.
-	High  plan.Load   `json:"high,omitempty"`
-	Low   plan.Load   `json:"low,omitempty"`
-	Peaks []plan.Load `json:"peaks,omitempty"`
+	Low plan.Load `json:"low,omitempty"` // up to which a replica takes on others' clusters; 0: the partition knows none
 }
 
 // Move is one cluster's change of replica.

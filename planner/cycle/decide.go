@@ -89,6 +89,11 @@ func (c *cycle) candidate(s *snapshot) (*evaluate.Candidate, worth) {
 		return nil, worth{}
 	}
 	c.show(s, d)
+	for _, lost := range d.answer.Lost {
+		if lost.What == partition.FixedReplicas && lost.To == partition.Pin {
+			c.replicasHeld(s.adoption, lost.Replica)
+		}
+	}
 	if c.in.Config.Evaluate.CostBenefit != nil {
 		c.out.Memory.Votes = evaluate.History{}
 		return c.weigh(s, d)
@@ -104,15 +109,9 @@ func (c *cycle) show(s *snapshot, d division) {
 			return to
 		}
 		return s.owners[i]
-	})}
+	}), Low: d.low}
 	for _, lost := range d.answer.Lost {
 		can.Lost = append(can.Lost, lost.String())
-		if lost.What == partition.FixedReplicas && lost.To == partition.Pin {
-			c.replicasHeld(s.adoption, lost.Replica)
-		}
-	}
-	if d.low > 0 {
-		can.High, can.Low, can.Peaks = d.line, d.low, c.atPeak()
 	}
 	c.out.Candidate = can
 }
@@ -271,6 +270,7 @@ func (c *cycle) hear(p *proposed) {
 	}
 	if p.holds {
 		c.out.Memory.HoldOff, c.out.Memory.Votes = c.in.Now, evaluate.History{}
+		c.out.Memory.Savings = c.out.Memory.Savings.After(c.in.Now)
 	}
 	if p.last != nil && p.cause != change.Failover {
 		c.out.Memory.Changes.Failover = *p.last
@@ -308,8 +308,8 @@ func (c *cycle) begins(s *snapshot, p *proposed) bool {
 		c.out.Memory.Changes.Failover = *p.last
 	}
 	c.out.Memory.Savings = c.out.Memory.Savings.Spend(p.worth.spends)
-	c.out.Memory.Peaks = c.out.Memory.Peaks.Takes(p.worth.takes)
 	if s.restarts(p.want, o) {
+		c.out.Memory.Savings.Of = nil
 		c.out.Memory.Changes.Restarted = c.in.Now
 		if p.bySecret {
 			c.out.Memory.Changes.Stopped = c.in.Now

@@ -38,6 +38,7 @@ type division struct {
 	offers map[int]evaluate.Offer // what the moves save and cost, by the replica for whose sake they are
 	musts  int                    // moves that a rule asks for
 	drain  sticky.Drain
+	over   []int     // replicas above the line that nothing relieves
 	line   plan.Load // a replica above it is overloaded
 	low    plan.Load // up to which one takes on others'; 0: the partition knows none
 }

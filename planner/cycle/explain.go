@@ -198,8 +198,6 @@ func against(in input.Inputs, out Outcome, r plan.Replica, load plan.Load, clust
 	}
 	if c := out.Candidate; c != nil && c.Low > 0 && r.TotalLoad+load > c.Low {
 		says = append(says, fmt.Sprintf("it would carry more than it takes on (%s)", c.Low.Display()))
-	} else if c != nil && r.ID < len(c.Peaks) && c.Peaks[r.ID]+load > c.High {
-		says = append(says, fmt.Sprintf("at its busiest it carries %s, and would be above %s then", c.Peaks[r.ID].Display(), c.High.Display()))
 	}
 	return strings.Join(says, "; ")
 }

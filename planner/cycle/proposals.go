@@ -80,6 +80,9 @@ func level(s *snapshot) *proposed {
 	if s.worth.said != "" {
 		why += "; " + s.worth.said
 	}
+	if waits := s.restartPays(w); waits != "" {
+		return &proposed{verdict: waits}
+	}
 	return &proposed{want: w, cause: change.Balance, asked: asked, why: why, worth: s.worth}
 }
 

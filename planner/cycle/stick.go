@@ -14,8 +14,8 @@ import (
 
 // terms are what a division is asked for, beside the fleet and its rules.
 type terms struct {
+	all      bool                   // all that is worth it at once, however much that is
 	closed   map[int]bool           // replicas that receive nothing
-	peaks    []plan.Load            // of the replicas
 	drainDue bool                   // the highest replica has not been needed for long
 	patient  func(replica int) bool // nothing is done for that replica's sake now; nil: for every one there is
 }
@@ -39,16 +39,23 @@ func (d *division) stick(a *adoption, b partition.Bounds, c *config.Sticky, now 
 			d.items[k].Replica = p.Now[k]
 		}
 	}
-	high, low := share(c.High), share(c.Low)
+	high, low, most := share(c.High), share(c.Low), c.MaxMoves
+	if now.all {
+		most = 0
+	}
 	answer, err := sticky.Plan(p, sticky.Options{High: high, Down: low + (high-low)/2, Low: low, Drain: share(c.Drain),
-		MaxMoves: c.MaxMoves, DrainDue: now.drainDue, Patient: now.patient, Peaks: now.peaks})
+		MaxMoves: most, DrainDue: now.drainDue, Patient: now.patient})
 	if err != nil {
 		return err
 	}
 	d.answer, d.drain, d.line, d.low = answer.Partition, answer.Drain, answer.High, answer.Low
-	d.offers = map[int]evaluate.Offer{}
+	d.offers, d.over = map[int]evaluate.Offer{}, answer.Over
+	has := map[int]int{}
+	for _, replica := range p.Now {
+		has[replica]++
+	}
 	for _, m := range answer.Moves {
-		d.count(m)
+		d.count(m, has[m.Sake] == 0)
 	}
 	d.saved(answer)
 	return nil
@@ -63,16 +70,22 @@ func share(d config.Decimal) plan.Load {
 	return l
 }
 
-// count adds what a move costs to the account of the replica for whose sake it is. One that fills a replica saves the load
-// that it brings there.
-func (d *division) count(m sticky.Move) {
+// dipped is by how much less a replica is worth filling that has clusters: it may have little for an hour only.
+const dipped = 8
+
+// count adds what a move costs to the account of the replica for whose sake it is. One that fills a replica which has
+// nothing saves the load that it brings there.
+func (d *division) count(m sticky.Move, empty bool) {
 	switch {
 	case m.From == partition.Free:
 	case m.Must():
 		d.musts++
 	case m.Why == sticky.Filled:
-		o := d.offers[m.Sake]
-		d.offers[m.Sake] = evaluate.Offer{Saves: o.Saves + m.Load, Costs: o.Costs + m.Load}
+		o, saves := d.offers[m.Sake], m.Load
+		if !empty {
+			saves /= dipped
+		}
+		d.offers[m.Sake] = evaluate.Offer{Saves: o.Saves + saves, Costs: o.Costs + m.Load}
 	case m.Why != sticky.Drained:
 		o := d.offers[m.Sake]
 		o.Costs += m.Load
@@ -115,8 +128,12 @@ func (d *division) offer(a *adoption) {
 	before := map[int]plan.Load{}
 	for k, u := range d.groups {
 		from, load := a.standing(u.Clusters[0]), d.items[k].Load
+		if !a.movable(u) {
+			before[from] += load
+			continue
+		}
 		switch {
-		case from < 0 || !a.movable(u):
+		case from < 0:
 			continue
 		case from >= d.answer.Replicas:
 			d.musts++
@@ -140,12 +157,28 @@ func (d *division) changes(s *snapshot) bool {
 	return len(s.moves(d.of)) > 0 || d.answer.Replicas != s.next.Replicas
 }
 
+// longest is how much of the time since the last cycle counts: nobody looked in between.
+func (c *cycle) longest() time.Duration { return 2 * time.Duration(c.in.Config.Interval) }
+
+// terms are those of this cycle. Where moves restart every replica, or a person says how many there are, all of them go at once.
+func (c *cycle) terms(s *snapshot) terms {
+	number := c.in.Config.Partition.Replicas
+	asked := number != nil && number.Fixed > 0 && number.Fixed != s.next.Replicas
+	return terms{closed: s.closed(), all: asked || movesRestart(c.in.Config.Rollout)}
+}
+
+// movesRestart reports whether moves alone restart every replica in that mode.
+func movesRestart(r config.Rollout) bool {
+	return r.X0Y != nil || r.Default != nil && r.Default.RolloutRestart
+}
+
 // partitioned divides the fleet, and drains the highest replica once it has not been needed for long.
 func (c *cycle) partitioned(s *snapshot) (division, error) {
 	if c.in.Config.Partition.Sticky == nil {
+		c.out.Memory.Spare = memory.Spare{}
 		return divide(c.in, s.adoption, s.loads, terms{})
 	}
-	t := terms{closed: s.closed(), peaks: c.peaks()}
+	t := c.terms(s)
 	d, err := divide(c.in, s.adoption, s.loads, t)
 	if err != nil {
 		return d, err
@@ -154,68 +187,15 @@ func (c *cycle) partitioned(s *snapshot) (division, error) {
 		c.out.Memory.Spare = memory.Spare{}
 		return d, nil
 	}
-	spare := c.in.Memory.Spare
-	if spare.Replica != d.drain.Replica || spare.Since.IsZero() {
-		spare = memory.Spare{Replica: d.drain.Replica, Since: c.in.Now}
-	}
-	c.out.Memory.Spare = spare
+	c.out.Memory.Spare = c.in.Memory.Spare.Next(d.drain.Replica, c.in.Now, c.longest())
 	if t.drainDue = c.drainDue(); !t.drainDue {
 		return d, nil
 	}
 	return divide(c.in, s.adoption, s.loads, t)
 }
 
-// peakPeriod is what a day is to replicas that are busy at different hours.
-const peakPeriod = 24 * time.Hour
-
-// peaks are what the replicas had at most within a day or two, at the present mean; it remembers what they have now.
-func (c *cycle) peaks() []plan.Load {
-	mean := meanOf(c.out.Now)
-	if mean <= 0 {
-		return nil
-	}
-	shares := make([]float64, len(c.out.Now))
-	for i, r := range c.out.Now {
-		shares[i] = float64(r.TotalLoad) / mean
-	}
-	c.out.Memory.Peaks = c.in.Memory.Peaks.Next(shares, c.in.Now, peakPeriod, 2*time.Duration(c.in.Config.Interval))
-	return c.atPeak()
-}
-
-// atPeak is what was remembered of them.
-func (c *cycle) atPeak() []plan.Load {
-	mean, peaks := meanOf(c.out.Now), make([]plan.Load, len(c.out.Now))
-	for i := range peaks {
-		peaks[i] = plan.Load(c.out.Memory.Peaks.Of(i) * mean)
-	}
-	return peaks
-}
-
-// meanOf is the mean load of the replicas.
-func meanOf(replicas []plan.Replica) (mean float64) {
-	for _, r := range replicas {
-		mean += float64(r.TotalLoad) / float64(len(replicas))
-	}
-	return mean
-}
-
-// takes are the loads that move to each replica, in mean ones.
-func (s *snapshot) takes(moves []Move) map[int]float64 {
-	mean, of, takes := meanOf(s.now), map[string]plan.Load{}, map[int]float64{}
-	if mean <= 0 {
-		return nil
-	}
-	for i, c := range s.fleet.Clusters {
-		of[c.Shard.ID] = s.loads[i]
-	}
-	for _, m := range moves {
-		takes[m.To] += float64(of[m.Cluster]) / mean
-	}
-	return takes
-}
-
 // drainDue reports whether the highest replica has not been needed for as long as it takes.
 func (c *cycle) drainDue() bool {
-	since := c.out.Memory.Spare.Since
-	return !since.IsZero() && c.in.Now.Sub(since) >= time.Duration(c.in.Config.Partition.Sticky.DownWindow)
+	spare := c.out.Memory.Spare
+	return !spare.At.IsZero() && spare.For >= time.Duration(c.in.Config.Partition.Sticky.DownWindow)
 }

@@ -74,7 +74,7 @@ func TestTheShippedPlansMoveWhatPays(t *testing.T) {
 func TestAPlanSaysWhatItIsWorth(t *testing.T) {
 	w := shippedPlans(t, 60)
 	verdict := func() string { return w.last.Candidate.Verdict }
-	if want := "stays as it is: no move is worth what it costs"; verdict() != want {
+	if want := "stays as it is: no replica carries more than it may"; verdict() != want {
 		t.Errorf("%q, want %q", verdict(), want)
 	}
 	w.setLoad(w.on(0)[0], 80)

@@ -19,33 +19,58 @@ type Offer struct {
 	Saves, Costs plan.Load
 }
 
-// Savings are what offers would have saved, by replica, in load times seconds: of the last horizon, and what is longer ago
-// counts less and less. The zero value has none.
+// Savings are what offers would have saved, by replica, in load times seconds; what is longer ago than the horizon counts
+// less and less. Back is when a person went back to an earlier plan. The zero value has none.
 type Savings struct {
-	At time.Time       `json:"at,omitzero"`
-	Of map[int]float64 `json:"of,omitempty"`
+	At   time.Time       `json:"at,omitzero"`
+	Of   map[int]float64 `json:"of,omitempty"`
+	Back time.Time       `json:"back,omitzero"`
 }
 
-// least is what is not worth remembering.
-const least = 1e-6
+const (
+	// least is what is not worth remembering.
+	least = 1e-6
+	// mostSaved is how many times of what it costs an offer can have saved: what was too much for a day must not pay for
+	// moves of another day.
+	mostSaved = 2
+	// forgets is in what time savings halve that nothing is offered for.
+	forgets = 4 * Cold
+)
 
-// Next adds what is offered now, for the time since the last time, of which no more counts than longest. A clock that
-// went back counts as no time.
-func (s Savings) Next(offers map[int]Offer, now time.Time, horizon, longest time.Duration) Savings {
-	next, step := Savings{At: now, Of: map[int]float64{}}, time.Duration(0)
+// Terms are how savings grow: over which Horizon, by no more than Longest at once, and for no less than a Price, which all
+// moves have together where they restart every replica.
+type Terms struct {
+	Horizon, Longest time.Duration
+	Price            plan.Load
+}
+
+// Next adds what is offered now, for the time since the last time. A clock that went back counts as no time. Nothing is saved
+// for a horizon after a person went back to an earlier plan.
+func (s Savings) Next(offers map[int]Offer, now time.Time, t Terms) Savings {
+	next, step := Savings{At: now, Of: map[int]float64{}, Back: s.Back}, time.Duration(0)
+	if since := now.Sub(s.Back); !s.Back.IsZero() && since < t.Horizon {
+		return next
+	}
 	if !s.At.IsZero() {
 		step = max(now.Sub(s.At), 0)
 	}
-	kept := horizon.Seconds() / (horizon + step).Seconds()
 	for replica, saved := range s.Of {
-		next.Of[replica] = saved * kept
+		over := forgets
+		if offers[replica].Saves > 0 {
+			over = t.Horizon
+		}
+		next.Of[replica] = saved * over.Seconds() / (over + step).Seconds()
 	}
 	for replica, o := range offers {
-		next.Of[replica] += o.Saves.Float() * min(step, longest).Seconds()
+		most := mostSaved * max(o.Costs, t.Price).Float() * Cold.Seconds()
+		next.Of[replica] = min(next.Of[replica]+o.Saves.Float()*min(step, t.Longest).Seconds(), most)
 	}
 	maps.DeleteFunc(next.Of, func(_ int, saved float64) bool { return saved < least })
 	return next
 }
+
+// After is after a person went back to an earlier plan.
+func (s Savings) After(back time.Time) Savings { return Savings{At: s.At, Back: back} }
 
 // Pays reports whether the replica's savings are worth what its offer costs.
 func (s Savings) Pays(replica int, o Offer) bool {
@@ -60,7 +85,7 @@ func (s Savings) PayTogether(offers map[int]Offer) bool {
 
 // Spend takes off what those offers cost.
 func (s Savings) Spend(offers map[int]Offer) Savings {
-	next := Savings{At: s.At, Of: maps.Clone(s.Of)}
+	next := Savings{At: s.At, Of: maps.Clone(s.Of), Back: s.Back}
 	for replica, o := range offers {
 		if left := next.Of[replica] - o.Costs.Float()*Cold.Seconds(); left >= least {
 			next.Of[replica] = left

@@ -15,6 +15,8 @@ import (
 
 const load = plan.LoadUnit
 
+var day = evaluate.Terms{Horizon: 24 * time.Hour, Longest: 2 * time.Minute}
+
 // How many minutes an overload must have lasted until it pays for a move, by what the move saves of what it costs.
 func TestHowLongAnOverloadLastsUntilAMovePays(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -35,7 +37,7 @@ func TestHowLongAnOverloadLastsUntilAMovePays(t *testing.T) {
 			offer := evaluate.Offer{Saves: test.saves, Costs: test.costs}
 			got := 0
 			for minute := 0; minute <= 10*24*60 && got == 0; minute++ {
-				s = s.Next(map[int]evaluate.Offer{3: offer}, noon.Add(time.Duration(minute)*time.Minute), test.horizon, 2*time.Minute)
+				s = s.Next(map[int]evaluate.Offer{3: offer}, noon.Add(time.Duration(minute)*time.Minute), evaluate.Terms{Horizon: test.horizon, Longest: 2 * time.Minute})
 				if s.Pays(3, offer) {
 					got = minute
 				}
@@ -54,7 +56,7 @@ func TestASpikePaysForNothing(t *testing.T) {
 		for minute := range 15 {
 			costs := plan.Load(rapid.Int64Range(1, 1<<40).Draw(t, "costs"))
 			o := evaluate.Offer{Saves: costs, Costs: costs}
-			s = s.Next(map[int]evaluate.Offer{0: o}, noon.Add(time.Duration(minute)*time.Minute), 24*time.Hour, 2*time.Minute)
+			s = s.Next(map[int]evaluate.Offer{0: o}, noon.Add(time.Duration(minute)*time.Minute), day)
 			dear := evaluate.Offer{Saves: 1, Costs: plan.Load(1 << 40)}
 			if s.Pays(0, dear) {
 				t.Errorf("after %d min %s pays", minute, s.Weigh(map[int]evaluate.Offer{0: dear}))
@@ -69,10 +71,10 @@ func TestSavings(t *testing.T) {
 	offers := map[int]evaluate.Offer{0: {Saves: load, Costs: load}}
 	after := func(steps ...time.Duration) float64 {
 		s, now := evaluate.Savings{}, noon
-		s = s.Next(nil, now, 24*time.Hour, 2*time.Minute)
+		s = s.Next(nil, now, day)
 		for _, step := range steps {
 			now = now.Add(step)
-			s = s.Next(offers, now, 24*time.Hour, 2*time.Minute)
+			s = s.Next(offers, now, day)
 		}
 		return math.Round(s.Of[0])
 	}
@@ -97,8 +99,15 @@ func TestSavings(t *testing.T) {
 	if diff := cmp.Diff(before, s.Of); diff != "" {
 		t.Errorf("what was given changed:\n%s", diff)
 	}
-	if got := s.Next(nil, noon.Add(24*time.Hour), 24*time.Hour, time.Minute).Of; got[0] != 500 || got[1] != 50 {
-		t.Errorf("a horizon later %v, want half", got)
+	if got := s.Next(nil, noon.Add(time.Hour), day).Of; got[0] != 500 || got[1] != 50 {
+		t.Errorf("an hour without an offer later %v, want half", got)
+	}
+	if got := s.Next(offers, noon.Add(24*time.Hour), day).Of; got[0] != 620 {
+		t.Errorf("a horizon with one later %v, want half and two minutes", got)
+	}
+	back := s.After(noon)
+	if got := back.Next(offers, noon.Add(23*time.Hour), day).Next(offers, noon.Add(24*time.Hour), day); got.Of[0] != 120 {
+		t.Errorf("a horizon after a rollback %v, want what is saved from then on", got)
 	}
 }
 
@@ -111,5 +120,29 @@ func TestACandidateIsTakenWholeWhereItPaysTogether(t *testing.T) {
 	}
 	if got, want := s.Weigh(both).String(), "would have saved 0.486 load hours of overload so far, and costs 0.5"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Nobody saves up for another day: an account holds twice of what is offered now, or of what a restart of all costs.
+func TestSavingsHaveACeiling(t *testing.T) {
+	for name, test := range map[string]struct {
+		price plan.Load
+		want  float64
+	}{"moves alone": {0, 1800}, "moves that restart all": {3 * load, 5400}} {
+		var s evaluate.Savings
+		terms := day
+		terms.Price = test.price
+		for minute := range 24 * 60 {
+			s = s.Next(map[int]evaluate.Offer{0: {Saves: load, Costs: load}}, noon.Add(time.Duration(minute)*time.Minute), terms)
+		}
+		if got := math.Round(s.Of[0]); got != test.want {
+			t.Errorf("%s: %v load seconds after a day, want %v", name, got, test.want)
+		}
+		for minute := range 48 * 60 {
+			s = s.Next(nil, noon.Add(24*time.Hour+time.Duration(minute)*time.Minute), terms)
+		}
+		if s.Of[0] > 1 {
+			t.Errorf("%s: %v load seconds two days after it ended, want none", name, s.Of[0])
+		}
 	}
 }

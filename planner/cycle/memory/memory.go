@@ -56,14 +56,13 @@ type limitsMemory struct {
 	Heaviest Heaviest         `json:"heaviest,omitzero"`
 	Savings  evaluate.Savings `json:"savings,omitzero"`
 	Spare    Spare            `json:"spare,omitzero"`
-	Peaks    Peaks            `json:"peaks,omitzero"`
 }
 
 // split takes out of the memory what is bounded.
 func (m Memory) split() (limitsMemory, Changes) {
 	c := m.Changes
 	l := limitsMemory{Ledger: c.Ledger, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff,
-		Heaviest: m.Heaviest, Savings: m.Savings, Spare: m.Spare, Peaks: m.Peaks, Rebased: m.Rebased, Refused: m.Refused, Stopped: c.Stopped, Restart: c.Restarted, Pin: c.PinFailed, Failures: c.Failures}
+		Heaviest: m.Heaviest, Savings: m.Savings, Spare: m.Spare, Rebased: m.Rebased, Refused: m.Refused, Stopped: c.Stopped, Restart: c.Restarted, Pin: c.PinFailed, Failures: c.Failures}
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = nil, "", time.Time{}, nil, false, failover.Last{}
 	c.Stopped, c.Restarted, c.PinFailed, c.Failures = time.Time{}, time.Time{}, time.Time{}, nil
 	return l, c
@@ -73,7 +72,7 @@ func (m Memory) split() (limitsMemory, Changes) {
 func (m *Memory) join(l limitsMemory) {
 	c := &m.Changes
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = l.Ledger, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover
-	m.Savings, m.Spare, m.Peaks = l.Savings, l.Spare, l.Peaks
+	m.Savings, m.Spare = l.Savings, l.Spare
 	m.HoldOff, m.Heaviest, m.Rebased, m.Refused = l.HoldOff, l.Heaviest, l.Rebased, l.Refused
 	c.Stopped, c.Restarted, c.PinFailed, c.Failures = l.Stopped, l.Restart, l.Pin, l.Failures
 }
@@ -164,7 +163,6 @@ type Memory struct {
 	Heaviest Heaviest             `json:"heaviest,omitzero"`
 	Savings  evaluate.Savings     `json:"savings,omitzero"` // what moves would have saved
 	Spare    Spare                `json:"spare,omitzero"`
-	Peaks    Peaks                `json:"peaks,omitzero"`
 	Changes  Changes              `json:"changes,omitzero"`
 
 	// The Secrets as they were seen last: their servers, and when each was made. Never in the history; the next leader
@@ -173,10 +171,19 @@ type Memory struct {
 	Made    map[string]time.Time `json:"made,omitempty"`
 }
 
-// Spare is the highest replica, for as long as all that it has would fit on the others.
+// Spare is the highest replica, and for how long all that it has was seen to fit on the others.
 type Spare struct {
-	Replica int       `json:"replica,omitempty"`
-	Since   time.Time `json:"since,omitzero"`
+	Replica int           `json:"replica,omitempty"`
+	At      time.Time     `json:"at,omitzero"`
+	For     time.Duration `json:"for,omitempty"`
+}
+
+// Next is with a look at that replica, which counts for no longer than longest.
+func (s Spare) Next(replica int, now time.Time, longest time.Duration) Spare {
+	if s.At.IsZero() || s.Replica != replica {
+		return Spare{Replica: replica, At: now}
+	}
+	return Spare{Replica: replica, At: now, For: s.For + min(max(now.Sub(s.At), 0), longest)}
 }
 
 // Changes is what is remembered of moves and of those who carry them.

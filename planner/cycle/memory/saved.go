@@ -12,12 +12,11 @@ type Saved struct {
 	Known   discover.Known
 	Savings evaluate.Savings
 	Spare   Spare
-	Peaks   Peaks
 }
 
 // Memory is what of it a cycle goes by.
 func (s Saved) Memory() Memory {
-	return Memory{Changes: s.Changes, Known: s.Known, Savings: s.Savings, Spare: s.Spare, Peaks: s.Peaks}
+	return Memory{Changes: s.Changes, Known: s.Known, Savings: s.Savings, Spare: s.Spare}
 }
 
 // OfSaved reads it from the history's parts. What cannot be read is left out and reported.
@@ -29,5 +28,5 @@ func OfSaved(parts map[string][]byte) (Saved, []error) {
 		}
 	}
 	m, dropped := Of(asked)
-	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare, Peaks: m.Peaks}, dropped
+	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare}, dropped
 }

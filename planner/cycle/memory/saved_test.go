@@ -22,8 +22,7 @@ func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
 	whole := Memory{Changes: changes, HoldOff: sim.Epoch}
 	limits, others := changes, Changes{Target: changes.Target, Ownership: changes.Ownership}
 	limits.Target, limits.Ownership.Lost = nil, nil
-	worth, spare := evaluate.Savings{At: sim.Epoch, Of: map[int]float64{3: 0.5}}, Spare{Replica: 2, Since: sim.Epoch}
-	peaks := Peaks{At: sim.Epoch, Since: sim.Epoch, Level: map[int]float64{1: 1}, Now: map[int]float64{1: 1.25}, Before: map[int]float64{1: 0.5}}
+	worth, spare := evaluate.Savings{At: sim.Epoch, Of: map[int]float64{3: 0.5}}, Spare{Replica: 2, At: sim.Epoch, For: time.Hour}
 	broken := "reading what was known of moves: "
 	for name, test := range map[string]struct {
 		saved Memory
@@ -33,7 +32,7 @@ func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
 	}{
 		"all of it":                    {whole, "", Saved{Changes: changes}, nil},
 		"no rollout failed":            {Memory{Changes: changes}, "", Saved{Changes: changes}, nil},
-		"what moves are worth":         {Memory{Savings: worth, Spare: spare, Peaks: peaks}, "", Saved{Savings: worth, Spare: spare, Peaks: peaks}, nil},
+		"what moves are worth":         {Memory{Savings: worth, Spare: spare}, "", Saved{Savings: worth, Spare: spare}, nil},
 		"nothing":                      {Memory{}, "", Saved{}, nil},
 		"moves that cannot be read":    {whole, partChanges, Saved{Changes: limits}, []string{broken}},
 		"limits that cannot be read":   {whole, partLimits, Saved{Changes: others}, []string{"reading what limits changes: "}},

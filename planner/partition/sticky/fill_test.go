@@ -10,7 +10,6 @@ import (
 	"ballast/planner/partition"
 	"ballast/planner/partition/constraint"
 	"ballast/planner/partition/sticky"
-	"ballast/planner/plan"
 )
 
 // A replica that somebody added gets its share from the fullest, in as many calls as the limit takes, and then nothing moves.
@@ -84,35 +83,4 @@ func TestAMoveSaysForWhoseSakeItIs(t *testing.T) {
 			}
 		}
 	})
-}
-
-// What takes on another's load stays at or below high at its peak.
-func TestWhatTakesOnHasRoomAtItsPeak(t *testing.T) {
-	moves := 0
-	rapid.Check(t, func(t *rapid.T) {
-		replicas := rapid.IntRange(3, 6).Draw(t, "replicas")
-		loads := rapid.SliceOfN(rapid.Float64Range(1, 40), 12, 40).Draw(t, "loads")
-		p := constraint.Problem{Items: items(loads), Bounds: partition.Bounds{MaxReplicas: 9, Fixed: replicas}, Now: make([]int, len(loads)), Replicas: replicas}
-		o := sticky.Options{Peaks: make([]plan.Load, replicas)}
-		now := make([]plan.Load, replicas)
-		for i := range p.Now {
-			p.Now[i] = max(rapid.IntRange(-1, replicas-1).Draw(t, "now"), 0) // the first has more than its share
-			now[p.Now[i]] += p.Items[i].Load
-		}
-		for r := range o.Peaks {
-			o.Peaks[r] = plan.Load(float64(now[r]) * rapid.Float64Range(0, 1.5).Draw(t, "peak"))
-		}
-		a := ask(t, p, o)
-		for _, m := range a.Moves {
-			moves++
-			peak := a.Loads[m.To] + max(o.Peaks[m.To]-now[m.To], 0)
-			alone := a.Clusters[m.To] == 1
-			if m.To != m.Sake && !alone && peak > a.High+plan.Load(len(loads)) {
-				t.Errorf("%+v: that replica has %s at its peak, above %s", m, peak, a.High)
-			}
-		}
-	})
-	if moves == 0 {
-		t.Error("nothing ever moved")
-	}
 }

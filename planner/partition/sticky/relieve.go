@@ -218,7 +218,7 @@ func (s *state) exchange(d int, need plan.Load) bool {
 			if s.ops--; s.ops < 0 {
 				return false
 			}
-			spare := s.spareOf(int(r))
+			spare := s.low - s.load[r]
 			theirs := s.members(int(r))
 			at := s.from(theirs, s.c.Loads[a]-spare)
 			if at == len(theirs) || s.c.Loads[a]-s.c.Loads[theirs[at]] < need {
@@ -241,7 +241,7 @@ func (s *state) pushOn(d int, need plan.Load) bool {
 				return false
 			}
 			theirs := s.members(int(r))
-			at := s.from(theirs, s.c.Loads[a]-s.spareOf(int(r)))
+			at := s.from(theirs, s.load[r]+s.c.Loads[a]-s.low)
 			if at == len(theirs) {
 				continue
 			}

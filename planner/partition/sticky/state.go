@@ -18,7 +18,6 @@ type state struct {
 	n       int // replicas
 	of      []int
 	load    []plan.Load
-	reserve []plan.Load // that is needed at its peak
 	cluster []int
 	units   []int // items, by replica
 	pinned  []int // fixed items, by replica
@@ -66,7 +65,7 @@ func newState(c *constraint.Setting, o Options) *state {
 func (s *state) open() int {
 	r := s.n
 	s.n++
-	s.load, s.reserve, s.cluster = append(s.load, 0), append(s.reserve, 0), append(s.cluster, 0)
+	s.load, s.cluster = append(s.load, 0), append(s.cluster, 0)
 	s.units, s.pinned = append(s.units, 0), append(s.pinned, 0)
 	s.shut, s.spent = append(s.shut, s.c.IsClosed(r)), append(s.spent, false)
 	if s.member != nil {
@@ -85,7 +84,7 @@ func (s *state) unopen() {
 	s.tree.remove(s, r)
 	s.tree.shrink()
 	s.n = r
-	s.load, s.reserve, s.cluster, s.units, s.pinned = s.load[:r], s.reserve[:r], s.cluster[:r], s.units[:r], s.pinned[:r]
+	s.load, s.cluster, s.units, s.pinned = s.load[:r], s.cluster[:r], s.units[:r], s.pinned[:r]
 	s.shut, s.spent = s.shut[:r], s.spent[:r]
 	if s.member != nil {
 		s.member = s.member[:r]
@@ -283,20 +282,9 @@ func (s *state) may(i, r int) bool {
 	return s.taken == nil || !s.taken.Has(s.c.Groups.Of(i), r)
 }
 
-// fits: a replica without items takes any. One that takes some of another's is to stay below high at its peak, too.
+// fits: a replica without items takes any.
 func (s *state) fits(i, r int, limit plan.Load) bool {
-	with := s.load[r] + s.c.Loads[i]
-	return s.units[r] == 0 || with <= limit && (limit > s.low || with <= s.high-s.reserve[r])
-}
-
-// spareOf is what a replica may take on of another's.
-func (s *state) spareOf(r int) plan.Load { return min(s.low, s.high-s.reserve[r]) - s.load[r] }
-
-// peaks keeps for each replica what it has at its peak beyond what it has now.
-func (s *state) peaks() {
-	for r := range min(s.n, len(s.o.Peaks)) {
-		s.reserve[r] = min(max(s.o.Peaks[r]/s.unit()-s.load[r], 0), s.high)
-	}
+	return s.units[r] == 0 || s.load[r]+s.c.Loads[i] <= limit
 }
 
 // unit is what the items' loads were divided by.
@@ -315,10 +303,10 @@ func (s *state) least(i, not int, limit plan.Load) int {
 		return nowhere
 	}
 	top := s.tree.order[0]
-	if s.units[top] > 0 && s.load[top]+s.c.Loads[i] > limit {
+	if !s.fits(i, int(top), limit) {
 		return nowhere // it is the least loaded; an empty one would be first
 	}
-	if int(top) != not && s.fits(i, int(top), limit) && s.may(i, int(top)) {
+	if int(top) != not && s.may(i, int(top)) {
 		return int(top)
 	}
 	best := nowhere

@@ -41,7 +41,6 @@ type Options struct {
 
 	MaxMoves int                    // for overload and drain, of one call; 0: no limit
 	DrainDue bool                   // the highest replica may be drained now
-	Peaks    []plan.Load            // what each replica had at its peak: it takes no more of others' than leaves it below High then
 	Patient  func(replica int) bool // nothing is done for that replica's sake now; nil: for every one there is
 	Budget   int                    // steps; 0: 200 an item and 2 million
 }
@@ -126,9 +125,6 @@ func (o Options) complete(items int) (Options, error) {
 	if o.Low > o.High || o.Drain > o.Low {
 		return o, fmt.Errorf("partitioning from the plan in force: drain (%s), low (%s) and high (%s) ascend", o.Drain, o.Low, o.High)
 	}
-	if slices.ContainsFunc(o.Peaks, func(l plan.Load) bool { return l < 0 }) {
-		return o, fmt.Errorf("partitioning from the plan in force: a peak is below 0")
-	}
 	if o.MaxMoves < 0 || o.Budget < 0 {
 		return o, fmt.Errorf("partitioning from the plan in force: maxMoves (%d) and budget (%d) are 0 or more", o.MaxMoves, o.Budget)
 	}
@@ -162,7 +158,6 @@ func PlanChecked(c *constraint.Setting, o Options) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	s.peaks()
 	drained := Drain{}
 	if s.overloaded() {
 		s.reopen()
