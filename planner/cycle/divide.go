@@ -40,6 +40,7 @@ type division struct {
 	drain  sticky.Drain
 	over   []int     // replicas above the line that nothing relieves
 	line   plan.Load // a replica above it is overloaded
+	even   plan.Load // the present even share
 	low    plan.Load // up to which one takes on others'; 0: the partition knows none
 }
 

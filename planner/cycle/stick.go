@@ -15,6 +15,7 @@ import (
 // terms are what a division is asked for, beside the fleet and its rules.
 type terms struct {
 	all      bool                   // all that is worth it at once, however much that is
+	even     plan.Load              // an even share of before
 	closed   map[int]bool           // replicas that receive nothing
 	drainDue bool                   // the highest replica has not been needed for long
 	patient  func(replica int) bool // nothing is done for that replica's sake now; nil: for every one there is
@@ -44,11 +45,11 @@ func (d *division) stick(a *adoption, b partition.Bounds, c *config.Sticky, now 
 		most = 0
 	}
 	answer, err := sticky.Plan(p, sticky.Options{High: high, Down: low + (high-low)/2, Low: low, Drain: share(c.Drain),
-		MaxMoves: most, DrainDue: now.drainDue, Patient: now.patient})
+		MaxMoves: most, DrainDue: now.drainDue, Patient: now.patient, Even: now.even})
 	if err != nil {
 		return err
 	}
-	d.answer, d.drain, d.line, d.low = answer.Partition, answer.Drain, answer.High, answer.Low
+	d.answer, d.drain, d.line, d.low, d.even = answer.Partition, answer.Drain, answer.High, answer.Low, answer.Even
 	d.offers, d.over = map[int]evaluate.Offer{}, answer.Over
 	has := map[int]int{}
 	for _, replica := range p.Now {
@@ -164,7 +165,7 @@ func (c *cycle) longest() time.Duration { return 2 * time.Duration(c.in.Config.I
 func (c *cycle) terms(s *snapshot) terms {
 	number := c.in.Config.Partition.Replicas
 	asked := number != nil && number.Fixed > 0 && number.Fixed != s.next.Replicas
-	return terms{closed: s.closed(), all: asked || movesRestart(c.in.Config.Rollout)}
+	return terms{closed: s.closed(), even: c.in.Memory.Even.Held(s.next.Replicas, c.in.Now), all: asked || movesRestart(c.in.Config.Rollout)}
 }
 
 // movesRestart reports whether moves alone restart every replica in that mode.
@@ -183,6 +184,7 @@ func (c *cycle) partitioned(s *snapshot) (division, error) {
 	if err != nil {
 		return d, err
 	}
+	c.out.Memory.Even = c.in.Memory.Even.Next(s.next.Replicas, d.even, c.in.Now)
 	if !d.drain.Fits {
 		c.out.Memory.Spare = memory.Spare{}
 		return d, nil

@@ -12,11 +12,12 @@ type Saved struct {
 	Known   discover.Known
 	Savings evaluate.Savings
 	Spare   Spare
+	Even    Even
 }
 
 // Memory is what of it a cycle goes by.
 func (s Saved) Memory() Memory {
-	return Memory{Changes: s.Changes, Known: s.Known, Savings: s.Savings, Spare: s.Spare}
+	return Memory{Changes: s.Changes, Known: s.Known, Savings: s.Savings, Spare: s.Spare, Even: s.Even}
 }
 
 // OfSaved reads it from the history's parts. What cannot be read is left out and reported.
@@ -28,5 +29,5 @@ func OfSaved(parts map[string][]byte) (Saved, []error) {
 		}
 	}
 	m, dropped := Of(asked)
-	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare}, dropped
+	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare, Even: m.Even}, dropped
 }

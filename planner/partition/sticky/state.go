@@ -95,6 +95,7 @@ func (s *state) unopen() {
 func (s *state) limits() {
 	s.full = s.c.Capacity
 	even := s.even()
+	even = max(even, min(s.o.Even/s.unit(), even+even/2))
 	switch {
 	case s.c.Bounds.Fixed > 0: // balance only
 		s.full = slack(even, s.o.Low)

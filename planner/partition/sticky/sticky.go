@@ -39,6 +39,7 @@ type Options struct {
 	Drain  plan.Load // the highest replica goes once the others stay at or below it; 0.80
 	Useful plan.Load // a replica that gives items up gives up this much at least; 0.02
 
+	Even     plan.Load              // an even share of before: it counts where it is larger, up to half as much more than the present one
 	MaxMoves int                    // for overload and drain, of one call; 0: no limit
 	DrainDue bool                   // the highest replica may be drained now
 	Patient  func(replica int) bool // nothing is done for that replica's sake now; nil: for every one there is
@@ -93,6 +94,7 @@ type Answer struct {
 	Cut   bool
 	// High, Low and Full are the loads that were meant by High, Low and the capacity itself.
 	High, Low, Full plan.Load
+	Even            plan.Load // the present even share
 }
 
 // Drain is whether the highest replica is needed. Fits: its Items fit on the others; with DrainDue they are moved there,
@@ -190,7 +192,7 @@ func (s *state) again(d Drain) {
 func (s *state) answer(d Drain) Answer {
 	a := Answer{Partition: s.c.Build(s.c.Items, slices.Clone(s.of), s.n), Drain: d, Cut: s.cut, High: s.high, Low: s.low, Full: s.full}
 	unit := s.unit()
-	a.High, a.Low, a.Full = a.High*unit, a.Low*unit, a.Full*unit
+	a.High, a.Low, a.Full, a.Even = a.High*unit, a.Low*unit, a.Full*unit, s.even()*unit
 	for i, to := range s.of {
 		it := &s.c.Items[i]
 		if it.Replica != partition.Free && s.c.IsClosed(to) && s.c.Stands(i) != to {
