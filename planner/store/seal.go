@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/answer"
 	"ballast/planner/plan"
 )
 
@@ -177,9 +178,9 @@ func (s *Store) makeKey(ctx context.Context, secret *corev1.Secret) (*seal, erro
 	if err := s.Client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager)); err != nil {
 		if apierrors.IsInvalid(err) || tooLarge(err) { // somebody filled it up: no write of a key fits any more
 			return nil, noKeyError{fmt.Errorf("the plan's key, Secret %q in %q, takes no key: run kubectl -n %s delete secret %s, then kubectl -n %s create secret generic %s: %w",
-				s.Key, s.Namespace, s.Namespace, s.Key, s.Namespace, s.Key, err)}
+				s.Key, s.Namespace, s.Namespace, s.Key, s.Namespace, s.Key, answer.Unquoted(err))}
 		}
-		return nil, fmt.Errorf("writing the plan's key into Secret %q in %q: %w", s.Key, s.Namespace, err)
+		return nil, fmt.Errorf("writing the plan's key into Secret %q in %q: %w", s.Key, s.Namespace, answer.Unquoted(err))
 	}
 	return next, nil
 }
