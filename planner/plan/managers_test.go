@@ -48,6 +48,12 @@ func TestATimeThatJSONDoesNotHaveIsForgotten(t *testing.T) {
 			}
 			unread := json.Unmarshal(written, &metav1.Time{}) != nil
 			got := FewManagers([]metav1.ManagedFieldsEntry{{}, {Time: &metav1.Time{Time: at}}}) != nil
+			if within, err := json.Marshal(WithinJSON(at)); err != nil || json.Unmarshal(within, &metav1.Time{}) != nil {
+				t.Errorf("within JSON it is %s, %v", within, err)
+			}
+			if !unread && !WithinJSON(at).Equal(at) {
+				t.Errorf("%s became %s", at, WithinJSON(at))
+			}
 			if got != unread {
 				t.Errorf("forgotten: %t, and the API server reads %s: %t", got, written, !unread)
 			}

@@ -107,6 +107,20 @@ func (s *Store) Unseal(ctx context.Context) error {
 	return nil
 }
 
+// Peek reads the key as it stands, and makes none: for a planner that does not lead, and only wants to know which plan is
+// its installation's own. Without a key none is.
+func (s *Store) Peek(ctx context.Context) error {
+	secret, err := s.keySecret(ctx)
+	if errors.Is(err, ErrNoKey) || err == nil && len(secret.Data[keyOfSecret]) != keyBytes {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.seal.Store(&seal{uid: secret.UID, key: secret.Data[keyOfSecret]})
+	return nil
+}
+
 // Renew makes a new key, in place of one that vouches for nothing that stands: whoever may write the Secret while no
 // planner leads must not choose the key either.
 func (s *Store) Renew(ctx context.Context) error {
