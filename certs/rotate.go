@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/answer"
 	"ballast/planner/plan"
 )
 
@@ -158,7 +159,7 @@ func (r *Rotator) write(ctx context.Context, name string, before *corev1.Secret,
 	if before == nil {
 		secret := &corev1.Secret{ObjectMeta: r.o.Settings.meta(name), Type: corev1.SecretTypeTLS, Data: data}
 		if err := r.o.Client.Create(ctx, secret); err != nil {
-			return fmt.Errorf("creating Secret %q: %w", name, err)
+			return fmt.Errorf("creating Secret %q: %w", name, answer.Unquoted(err))
 		}
 		return nil
 	}
@@ -169,7 +170,7 @@ func (r *Rotator) write(ctx context.Context, name string, before *corev1.Secret,
 	after := r.cleared(name, before)
 	maps.Copy(after.Data, data)
 	if err := r.o.Client.Update(ctx, after); err != nil {
-		return fmt.Errorf("updating Secret %q: %w", name, err)
+		return fmt.Errorf("updating Secret %q: %w", name, answer.Unquoted(err))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -212,6 +213,12 @@ func (b *baseBed) boundsThePlansConfigMap(t *testing.T) {
 		"a list of many fields":            {change: writers(2, 40<<10), told: "or more than 65536 bytes of names"},
 		"a list of deep fields":            {change: deepWriter(`{"f:data":{"f:a":{"f:b":{"f:c":{"f:deep":{}}}}}}`), told: "or names that no ConfigMap has"},
 		"a list of an owner's fields":      {change: deepWriter(`{"f:metadata":{"f:ownerReferences":{"k:{\"uid\":\"a\"}":{".":{},"f:name":{}}}}}`)},
+		"a time of the last year":          {change: writtenAt(time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC))},
+		"no time at all":                   {change: writtenAt(time.Time{})},
+		"a time that JSON does not have":   {change: writtenAt(lastOfAll), told: beyondJSON},
+		"a time before all":                {change: writtenAt(time.Date(0, 1, 1, 0, 0, 0, 0, time.FixedZone("", 60*60))), told: beyondJSON},
+		"a time that protobuf has":         {change: writtenAt(time.Date(300_000, 1, 1, 0, 0, 0, 0, time.UTC)), told: beyondJSON},
+		"a time that got in":               {stands: writtenAt(lastOfAll), change: annotated("ballast.argoproj.io/enforcement", 3)},
 		"a list that is started from anew": {stands: writers(2, 20<<10), change: func(cm *corev1.ConfigMap) { cm.ManagedFields = []metav1.ManagedFieldsEntry{{}} }},
 	} {
 		t.Run(name, func(t *testing.T) { w.judge(t, b, b.person) })
@@ -339,6 +346,19 @@ func writers(n, long int) func(*corev1.ConfigMap) {
 				FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
 			})
 		}
+	}
+}
+
+// lastOfAll is in the year 10000 once it is UTC, which the API server writes and cannot read.
+var lastOfAll = time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -12*60*60))
+
+const beyondJSON = "metadata.managedFields has a time that is outside the years 0000 to 9999 in UTC, after which nobody could patch the object any more: leave it out, or start"
+
+// writtenAt brings a list of one field manager, who wrote then.
+func writtenAt(at time.Time) func(*corev1.ConfigMap) {
+	return func(cm *corev1.ConfigMap) {
+		writers(1, 1)(cm)
+		cm.ManagedFields[0].Time = &metav1.Time{Time: at}
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/answer"
 	"ballast/planner/diff"
 	"ballast/planner/plan"
 )
@@ -249,7 +250,7 @@ func (a *Applier) writeShard(ctx context.Context, key types.NamespacedName, shar
 	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	manager := shardManager(live.ManagedFields)
 	if err := a.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager)); err != nil {
-		return manager, fmt.Errorf("writing the shard of Secret %q: %w", key, err)
+		return manager, fmt.Errorf("writing the shard of Secret %q: %w", key, answer.Unquoted(err))
 	}
 	return manager, nil
 }

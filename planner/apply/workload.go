@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/answer"
 	"ballast/planner/diff"
 	"ballast/planner/plan"
 )
@@ -46,7 +47,7 @@ func (a *Applier) writeWorkload(ctx context.Context, target plan.Target, s diff.
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: target.Namespace, Name: target.Name}}
 	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(target.Kind))
 	if err := a.Client.Patch(ctx, object, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(FieldManager)); err != nil {
-		return fmt.Errorf("writing %s %q: %w", target.Kind, target.Name, err)
+		return fmt.Errorf("writing %s %q: %w", target.Kind, target.Name, answer.Unquoted(err))
 	}
 	return nil
 }

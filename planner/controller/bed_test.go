@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/testr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -50,6 +51,7 @@ type bed struct {
 	attempts map[string]int             // by "verb name"
 	meddle   map[string]func(tries int) // what somebody else does just before that, by "verb name"
 	woken    []string                   // clusters whose owner was nudged
+	logged   []string                   // by the loops
 }
 
 const keySecret = "ballast-plan-key"
@@ -159,11 +161,35 @@ func (b *bed) newLoop() *Loop {
 		},
 		Emit:        func(_ discover.Workload, events ...telemetry.Event) { b.tell(events) },
 		Metrics:     telemetry.NewMetrics(prometheus.NewRegistry()),
-		Log:         testr.New(b.T),
+		Log:         logr.New(teeSink{testr.New(b.T).GetSink(), b}),
 		Clock:       b.clock,
 		Identity:    "planner-0",
 		PlannerUser: "system:serviceaccount:argocd:ballast-planner",
 	})
+}
+
+// teeSink keeps what is logged.
+type teeSink struct {
+	logr.LogSink
+	b *bed
+}
+
+// Info implements logr.LogSink.
+func (s teeSink) Info(level int, message string, fields ...any) {
+	s.b.keep(message, fields)
+	s.LogSink.Info(level, message, fields...)
+}
+
+// Error implements logr.LogSink.
+func (s teeSink) Error(err error, message string, fields ...any) {
+	s.b.keep(message, append([]any{err}, fields...))
+	s.LogSink.Error(err, message, fields...)
+}
+
+func (b *bed) keep(message string, fields []any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.logged = append(b.logged, fmt.Sprint(message, fields))
 }
 
 func (b *bed) launch() (*Loop, func()) {

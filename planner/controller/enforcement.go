@@ -6,6 +6,7 @@ import (
 
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
+	"ballast/planner/discover"
 	"ballast/planner/installation"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
@@ -58,12 +59,24 @@ func held(in input.Inputs) probe.Held {
 	}
 	h := probe.Held{View: plan.NewView(p, standing.Pins(in.Pins, fleet.Clusters)), Workload: in.Workload,
 		ConfigMap: in.Config.Plan.ConfigMap, Now: in.Now}
-	for _, c := range fleet.Clusters {
-		if standing.Managed(c) && !c.Immutable {
-			h.Secrets = append(h.Secrets, c.Shard.ID)
-		}
-	}
+	h.Secrets = askable(fleet.Clusters, in.Barred)
 	return h
+}
+
+// askable are the Secrets that take a write, as far as is known. One that has no shard yet may be full, and comes last.
+func askable(clusters []discover.Cluster, barred map[string]string) (names []string) {
+	var without []string
+	for _, c := range clusters {
+		if _, refused := barred[c.Shard.ID]; refused || c.Immutable || !standing.Managed(c) {
+			continue
+		}
+		if c.Explicit.State == discover.ShardAbsent {
+			without = append(without, c.Shard.ID)
+			continue
+		}
+		names = append(names, c.Shard.ID)
+	}
+	return append(names, without...)
 }
 
 func (l *Loop) notAsked() (*bool, []string) {

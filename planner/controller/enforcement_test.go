@@ -28,6 +28,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/discover"
 	"ballast/planner/installation"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
@@ -265,6 +266,10 @@ func TestAProbeIsToldWhatIsHeld(t *testing.T) {
 		"Secrets that cannot be changed": {func(w *world) {
 			w.in.Discovered.Secrets[0].Immutable, w.in.Discovered.Secrets[1].Unmanaged = true, true
 		}, []string{"c002 0"}},
+		"a Secret that cannot be written": {func(w *world) { w.in.Barred = map[string]string{"c000": "it is full"} }, []string{"c001 0", "c002 0"}},
+		"a Secret without a shard": {func(w *world) {
+			w.in.Discovered.Secrets[0].Shard = discover.ShardValue{}
+		}, []string{"c001 0", "c002 0", "c000 0"}},
 		"a Secret that no row names": {func(w *world) { w.add("new", 1) }, []string{"c000 0", "c001 0", "c002 0", "new unplanned"}},
 		"pins of both sources": {func(w *world) {
 			w.in.Pins, w.in.Discovered.Secrets[1].Pin = plan.Pins{"c000": 2}, "1"

@@ -37,7 +37,7 @@ func ownerMetric() poll.Metric {
 // NewFetcher makes the Prometheus client that the configuration describes, for the pods of a target.
 func NewFetcher(c config.PlannerConfig, target plan.Target) (*poll.Prometheus, error) {
 	p := c.Poll.Prometheus
-	return poll.New(poll.Config{URL: p.URL, Timeout: time.Duration(p.Timeout), Concurrency: p.Concurrency,
+	return poll.New(poll.Config{URL: p.URL, Timeout: time.Duration(p.Timeout), Within: time.Duration(c.Interval), Concurrency: p.Concurrency,
 		Pods: promql.PodsMatcher(p.PodLabel, target) + promql.Matchers(p.Matchers), PodLabel: p.PodLabel, Namespace: target.Namespace, HTTP: p.HTTP.HTTPClientConfig})
 }
 

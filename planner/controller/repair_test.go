@@ -231,7 +231,7 @@ func namesARefusedSecret(t *testing.T, server *rest.Config) {
 	})
 	b.calm(l)
 	b.cycles(l, 1)
-	want := []string{`ballast cannot write Secret "c000", so its cluster stays where it is, and nothing waits for it; it is tried again from time to time: Invalid: Secret "c000" is invalid: data: Too long: may not be more than 1048576 bytes`}
+	want := []string{`ballast cannot write Secret "c000", so its cluster stays where it is, and nothing waits for it; it is tried again from time to time: Invalid (FieldValueTooLong at "data"); what else the API server said is left out, since it may quote the object`}
 	if diff := cmp.Diff(want, b.told("Unwritable")); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}

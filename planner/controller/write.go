@@ -16,8 +16,19 @@ import (
 	"ballast/planner/telemetry"
 )
 
+// patchable sees to it that people can patch the plan ConfigMap, whether or not a plan is written to it.
+func (l *Loop) patchable(ctx context.Context, base store.Snapshot) store.Snapshot {
+	mended, err := l.Store.Patchable(ctx, base)
+	if err != nil {
+		l.Log.Error(err, "starting the plan ConfigMap's managedFields anew, which nobody can patch with; it is tried again")
+		return base
+	}
+	return mended
+}
+
 // write stores a plan that changed. A lost race is no error: the winner's ConfigMap starts the next cycle.
 func (l *Loop) write(ctx context.Context, in input.Inputs, out cycle.Outcome, base store.Snapshot) (string, store.Snapshot, error) {
+	base = l.patchable(ctx, base)
 	if !out.Changed {
 		for _, p := range out.Problems {
 			if p.Keeps {

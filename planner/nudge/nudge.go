@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/answer"
 	"ballast/planner/plan"
 )
 
@@ -144,9 +145,9 @@ func (n *Nudger) read(ctx context.Context, a Application) (Application, error) {
 	return fromUnstructured(&u)
 }
 
-// ErrCrowded: the API server merges all managers of an object with each write, for half a minute where they are
+// ErrCrowded: of a time that JSON does not have the API server makes no patch, and it merges all managers of an object with each write, for half a minute where they are
 // thousands. It is the Application of somebody, who must not have others wait.
-var ErrCrowded = errors.New("too many managers of its fields (kubectl patch --type=merge -p '{\"metadata\":{\"managedFields\":[{}]}}' starts the list anew)")
+var ErrCrowded = errors.New("too many managers of its fields, or one with a time beyond the year 9999 (kubectl patch --type=merge -p '{\"metadata\":{\"managedFields\":[{}]}}' starts the list anew)")
 
 // request sets the annotation. Setting it to what it is would be a write without an event, by which nobody is woken: a
 // request that is pending is taken back first and then made again as it was.
@@ -171,7 +172,7 @@ func (n *Nudger) annotate(ctx context.Context, a Application, value *string) err
 		return fmt.Errorf("marshalling the refresh of Application %q: %w", a.Name, err)
 	}
 	if err := n.Client.Patch(ctx, &u, client.RawPatch(types.MergePatchType, body), client.FieldOwner(fieldOwner)); err != nil {
-		return refused("patch", a.Namespace, fmt.Errorf("refreshing Application %q in %q: %w", a.Name, a.Namespace, err))
+		return refused("patch", a.Namespace, fmt.Errorf("refreshing Application %q in %q: %w", a.Name, a.Namespace, answer.Unquoted(err)))
 	}
 	return nil
 }

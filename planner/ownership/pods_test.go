@@ -337,3 +337,22 @@ func TestWhatCannotBeReadIsAnError(t *testing.T) {
 		}
 	}
 }
+
+// TestNoNodeTellsATimeThatJSONDoesNotHave: what is known of moves holds it, and would be written no more.
+func TestNoNodeTellsATimeThatJSONDoesNotHave(t *testing.T) {
+	far := metav1.Time{Time: time.Date(300_000, 1, 1, 0, 0, 0, 0, time.UTC)}
+	began, ended := &corev1.ContainerStateRunning{StartedAt: far}, &corev1.ContainerStateTerminated{Reason: oomKilled, FinishedAt: far}
+	want := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	for name, s := range map[string]corev1.ContainerStatus{
+		"it ended":           {State: corev1.ContainerState{Terminated: ended}},
+		"it begins again":    {RestartCount: 1, LastTerminationState: corev1.ContainerState{Terminated: ended}},
+		"it has begun again": {RestartCount: 1, State: corev1.ContainerState{Running: began}, LastTerminationState: corev1.ContainerState{Terminated: ended}},
+	} {
+		if at, _ := lastKill(&s); !at.Equal(want) {
+			t.Errorf("%s: killed at %s", name, at)
+		}
+		if at := lastRestart(&s); !at.Equal(want) {
+			t.Errorf("%s: restarted at %s", name, at)
+		}
+	}
+}

@@ -68,7 +68,7 @@ func fromPod(p *corev1.Pod, container string) Controller {
 	for i := range p.Status.ContainerStatuses {
 		if s := &p.Status.ContainerStatuses[i]; s.Name == spec.Name {
 			if c.Running = s.State.Running != nil; c.Running {
-				c.Started = s.State.Running.StartedAt.UTC()
+				c.Started = plan.WithinJSON(s.State.Running.StartedAt.Time)
 			}
 			c.Restarts = int(s.RestartCount)
 			c.RestartedAt = lastRestart(s)
@@ -83,13 +83,13 @@ func lastRestart(s *corev1.ContainerStatus) time.Time {
 	ended := s.LastTerminationState.Terminated
 	switch {
 	case s.State.Terminated != nil:
-		return s.State.Terminated.FinishedAt.UTC()
+		return plan.WithinJSON(s.State.Terminated.FinishedAt.Time)
 	case s.RestartCount == 0:
 		return time.Time{}
 	case s.State.Running != nil:
-		return s.State.Running.StartedAt.UTC()
+		return plan.WithinJSON(s.State.Running.StartedAt.Time)
 	case ended != nil:
-		return ended.FinishedAt.UTC()
+		return plan.WithinJSON(ended.FinishedAt.Time)
 	}
 	return time.Time{}
 }
@@ -104,7 +104,7 @@ func lastKill(s *corev1.ContainerStatus) (at time.Time, oom bool) {
 	if ended == nil || ended.Reason != oomKilled {
 		return time.Time{}, false
 	}
-	return ended.FinishedAt.UTC(), true
+	return plan.WithinJSON(ended.FinishedAt.Time), true
 }
 
 func isReady(p *corev1.Pod) bool {

@@ -97,8 +97,8 @@ func freeCapacity(v *plan.View) []float64 {
 			replica = 0 // Argo CD takes a shard beyond the replicas for shard 0
 		}
 		load := plan.LoadOf(row.Load)
-		carried[replica] += load // integers: the sum does not depend on the map's order
-		total += load
+		carried[replica] = carried[replica].Plus(load) // integers: the sum does not depend on the map's order
+		total = total.Plus(load)
 		clusters[replica]++
 	}
 	if total == 0 {

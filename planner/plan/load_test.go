@@ -44,6 +44,15 @@ func TestLoadTextIsExact(t *testing.T) {
 	})
 }
 
+func TestASumOfTwoLoadsNeverTurnsNegative(t *testing.T) {
+	for _, test := range []struct{ a, b, want Load }{{1, 2, 3}, {0, 0, 0}, {math.MaxInt64, 1, math.MaxInt64}, {math.MaxInt64, math.MaxInt64, math.MaxInt64},
+		{math.MaxInt64 - 1, 1, math.MaxInt64}, {9_000_000_000 * LoadUnit, 9_000_000_000 * LoadUnit, math.MaxInt64}} {
+		if got := test.a.Plus(test.b); got != test.want {
+			t.Errorf("%d and %d are %d, want %d", test.a, test.b, got, test.want)
+		}
+	}
+}
+
 func TestSumLoadsRefusesOverflow(t *testing.T) {
 	if sum, err := SumLoads(math.MaxInt64, 1); err == nil {
 		t.Errorf("SumLoads = %d, want an error", sum)

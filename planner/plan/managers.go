@@ -1,6 +1,10 @@
 package plan
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // What metadata.managedFields of an object that others write may have before ballast writes it without them. The API
 // server merges all of them with each write: a thousand of server-side apply take twenty seconds of it, as do sixty of
@@ -10,8 +14,8 @@ const (
 	mostManagedBytes = 64 << 10
 )
 
-// FewManagers is the managedFields of a merge patch: none where the object has few, else the one empty entry by which
-// the API server forgets all.
+// FewManagers is the managedFields of a merge patch: none where the object has few and each can be read back, else the
+// one empty entry by which the API server forgets all.
 func FewManagers(found []metav1.ManagedFieldsEntry) []struct{} {
 	bytes := 0
 	for _, e := range found {
@@ -19,8 +23,40 @@ func FewManagers(found []metav1.ManagedFieldsEntry) []struct{} {
 			bytes += len(e.FieldsV1.GetRawBytes())
 		}
 	}
-	if len(found) <= mostManagers && bytes <= mostManagedBytes {
+	few := len(found) <= mostManagers && bytes <= mostManagedBytes
+	if few && !Unpatchable(found) {
 		return nil
 	}
 	return []struct{}{{}}
+}
+
+// Unpatchable reports whether a manager's time is one that JSON does not have. The API server stores it as a number,
+// writes it with five digits of a year or a sign, and reads neither: it patches the object no more, whoever asks, but
+// for a patch that starts managedFields anew.
+func Unpatchable(found []metav1.ManagedFieldsEntry) bool {
+	for _, e := range found {
+		if e.Time != nil && BeyondJSON(e.Time.Time) {
+			return true
+		}
+	}
+	return false
+}
+
+// WithinJSON is the time, or the nearest one that JSON has: a node may say of a container what it likes, and a memory
+// with one that JSON does not have is written no more.
+func WithinJSON(at time.Time) time.Time {
+	switch year := at.UTC().Year(); {
+	case year < 0:
+		return time.Time{}
+	case year > 9999:
+		return time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	}
+	return at.UTC()
+}
+
+// BeyondJSON reports whether a time is in no year that RFC 3339 has: 9999-12-31T23:59:59-12:00 is one, and in the year
+// 10000 once it is UTC.
+func BeyondJSON(at time.Time) bool {
+	year := at.UTC().Year()
+	return year < 0 || year > 9999
 }

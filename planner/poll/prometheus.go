@@ -48,6 +48,7 @@ var _ Querier = promv1.API(nil)
 type Config struct {
 	URL         string
 	Timeout     time.Duration // of one query
+	Within      time.Duration // all queries of a Fetch
 	Concurrency int           // queries at once
 	Pods        string        // fills {{.pods}} of fleet queries; promql.PodsMatcher writes it
 	PodLabel    string        // that these are matched by; fills {{.pod}}, and is pod where it is empty
@@ -83,15 +84,19 @@ func New(c Config) (*Prometheus, error) {
 func NewWith(q Querier, c Config) *Prometheus {
 	c.PodLabel = cmp.Or(c.PodLabel, "pod")
 	c.Timeout = cmp.Or(max(c.Timeout, 0), 10*time.Second)
+	c.Within = cmp.Or(max(c.Within, 0), time.Minute)
 	c.Concurrency = cmp.Or(max(c.Concurrency, 0), 4)
 	return &Prometheus{querier: func(*meter.Allowance) Querier { return q }, turn: meter.NewTurn(), config: c}
 }
 
 // Fetch asks for every metric: one query for a fleet metric and one for its age, or one for each cluster that is
 // reconciled. It never fails as a whole: what went wrong stands in the answers. As many timeouts as queries run at once
-// are taken for a Prometheus that hangs, and what was not asked by then is not asked any more; so a Fetch ends within a
-// few timeouts, however many clusters there are.
+// are taken for a Prometheus that hangs, and what was not asked by then is not asked any more; nor is what was not asked
+// within the time of all. So a Fetch ends in time however many clusters there are, and however slow the answers come.
+// What is asked of the whole fleet comes first.
 func (p *Prometheus) Fetch(ctx context.Context, metrics []Metric, fleet discover.Fleet, now time.Time) []Fetched {
+	ctx, cancel := context.WithTimeoutCause(ctx, p.config.Within, errLate)
+	defer cancel()
 	f := fetch{Prometheus: p, now: now}
 	f.group.SetLimit(p.config.Concurrency)
 	theirs := f.targets(ctx, metrics)
@@ -99,13 +104,18 @@ func (p *Prometheus) Fetch(ctx context.Context, metrics []Metric, fleet discover
 	var finish []func()
 	for i, m := range metrics {
 		fetched[i].Metric = m.ID
-		switch err := theirs.refuses(m); {
-		case m.PerCluster():
-			finish = append(finish, f.perCluster(ctx, m, fleet, &fetched[i]))
-		case err != nil:
+		if m.PerCluster() {
+			continue
+		}
+		if err := theirs.refuses(m); err != nil {
 			fetched[i].Err = err.Error()
-		default:
-			finish = append(finish, f.fleet(ctx, m, theirs.vars, &fetched[i]))
+			continue
+		}
+		finish = append(finish, f.fleet(ctx, m, theirs.vars, &fetched[i]))
+	}
+	for i, m := range metrics {
+		if m.PerCluster() {
+			finish = append(finish, f.perCluster(ctx, m, fleet, &fetched[i]))
 		}
 	}
 	_ = f.group.Wait() // the errors stand in the answers
@@ -134,7 +144,10 @@ type reply struct {
 	err      error
 }
 
-var errHangs = errors.New("not asked: the queries before it timed out")
+var (
+	errHangs = errors.New("not asked: the queries before it timed out")
+	errLate  = errors.New("not asked in time: the queries before it took too long")
+)
 
 // ask sends a query when its turn comes, and reads the answer.
 func (f *fetch) ask(ctx context.Context, query string, into *reply, read func(model.Value, *reply) error) {
@@ -152,7 +165,10 @@ func (f *fetch) askNow(ctx context.Context, query string, into *reply, read func
 	bounded, cancel := context.WithTimeout(ctx, f.config.Timeout)
 	defer cancel()
 	got, err := f.answer(bounded, query, read)
+	late := errors.Is(context.Cause(ctx), errLate)
 	switch {
+	case err != nil && late:
+		into.err = errLate
 	case err != nil && errors.Is(bounded.Err(), context.DeadlineExceeded):
 		f.timeouts.Add(1)
 		into.err = fmt.Errorf("no answer within %s: %w", f.config.Timeout, err)
@@ -334,7 +350,7 @@ func (f *fetch) perCluster(ctx context.Context, m Metric, fleet discover.Fleet, 
 // collect takes the replies of the clusters, each asked for alone.
 func (into *Fetched) collect(fleet discover.Fleet, replies []reply) {
 	var failed, warned []string
-	asked := 0
+	asked, late := 0, 0
 	for i, c := range fleet.Clusters {
 		if c.Skip {
 			continue
@@ -344,11 +360,18 @@ func (into *Fetched) collect(fleet discover.Fleet, replies []reply) {
 		for _, w := range r.warnings {
 			warned = append(warned, fmt.Sprintf("cluster %q: %s", c.Shard.ID, w))
 		}
+		if errors.Is(r.err, errLate) {
+			late++
+		}
 		if r.err != nil {
 			failed = append(failed, fmt.Sprintf("cluster %q: %v", c.Shard.ID, r.err))
 		} else if r.found {
 			into.Samples = append(into.Samples, Sample{Key: c.Shard.ID, Value: r.value})
 		}
+	}
+	if late > 0 { // of whom it is says when the others answered, and nothing of those clusters
+		into.Samples, into.Err = nil, fmt.Sprintf("%d of %d clusters were not asked in time, since their queries take too long: ask for all of them by one query, or set a longer interval", late, asked)
+		return
 	}
 	if asked > 0 && len(failed) == asked {
 		into.Err = fmt.Sprintf("every query failed, the first: %s", failed[0])

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -212,7 +213,36 @@ func TestAPrometheusThatHangsIsGivenUpOn(t *testing.T) {
 	if !strings.HasPrefix(fetched[0].Err, first) {
 		t.Errorf("for each cluster: %s", fetched[0].Err)
 	}
-	if diff := cmp.Diff(Fetched{Metric: "all", Err: `query "q": not asked: the queries before it timed out`}, fetched[1]); diff != "" {
+	if !strings.HasPrefix(fetched[1].Err, `query "q": no answer within 50ms`) {
+		t.Errorf("for all: %s", fetched[1].Err)
+	}
+}
+
+// TestAPrometheusThatAnswersJustInTimeEndsInTime: each query well within its timeout, and all of them within theirs. What
+// is asked of the whole fleet comes first; a metric of which some clusters were not asked for is refused.
+func TestAPrometheusThatAnswersJustInTimeEndsInTime(t *testing.T) {
+	const answer = `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"server":"s"},"value":[1,"2"]}]}}`
+	var asked atomic.Int64
+	p := testClient(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		asked.Add(1)
+		select {
+		case <-time.After(80 * time.Millisecond):
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(answer))
+		case <-r.Context().Done():
+		}
+	}, 10*time.Second)
+	p.config.Within = time.Second
+	began := time.Now()
+	fetched := p.Fetch(t.Context(), []Metric{{ID: "each", QueryPerCluster: "{{.id}}"}, {ID: "all", Query: "q", Match: Match{Label: "server"}}}, bigFleet(1000), noon)
+	if took := time.Since(began); took > 5*time.Second || asked.Load() > 100 {
+		t.Errorf("it took %s, and %d of 1001 queries were asked", took, asked.Load())
+	}
+	if err := fetched[0].Err; !strings.Contains(err, "of 1000 clusters were not asked in time") || fetched[0].Samples != nil {
+		t.Errorf("for each cluster: %q, %d samples", err, len(fetched[0].Samples))
+	}
+	if diff := cmp.Diff(Fetched{Metric: "all", Samples: []Sample{{Key: "s", Value: 2}}}, fetched[1]); diff != "" {
 		t.Errorf("for all (-want +got):\n%s", diff)
 	}
 }

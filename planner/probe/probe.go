@@ -2,6 +2,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -13,12 +14,14 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/answer"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
@@ -27,8 +30,8 @@ const (
 	// maxTries is one more than the idle connections to a webhook that an API server keeps (client-go, transport/cache.go,
 	// idleConnsPerHost): each probe ends the one that it came on.
 	maxTries = 26
-	// maxSecrets is how many Secrets are tried until one is still there.
-	maxSecrets = 3
+	// maxSecrets is how many Secrets are tried until one is still there and takes a write.
+	maxSecrets = 6
 )
 
 // Held is what the webhooks hold.
@@ -68,12 +71,17 @@ type question struct {
 	fails       string // what a webhook does that does not hold the value, to an object: a verb with %s
 	kind        schema.GroupVersionKind
 	namespace   string
-	names       []string // the first that is there is written to
 	subresource string
 	patchType   types.PatchType
-	patch       any
+	of          []object // the first that is there and takes a write is written to
 	got         func(*unstructured.Unstructured) (string, error)
-	want        string
+}
+
+// object is one that may be written to, the wrong write, and the value that it holds.
+type object struct {
+	name  string
+	patch map[string]any
+	want  string
 }
 
 // questions has one to each webhook, for a value that it holds now.
@@ -86,9 +94,8 @@ func ofWorkload(h Held) []question {
 	p := h.View.Plan
 	q := question{webhook: "controllers." + plan.Group, fails: "let a wrong number of replicas of %s pass a dry-run",
 		kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: p.Target.Kind}, namespace: p.Target.Namespace,
-		names: []string{p.Target.Name}, patchType: types.MergePatchType,
-		patch: map[string]any{"spec": map[string]any{"replicas": p.Replicas + 1}},
-		got:   specReplicas, want: strconv.Itoa(p.Replicas)}
+		patchType: types.MergePatchType, got: specReplicas, of: []object{{p.Target.Name,
+			map[string]any{"metadata": noManagers(), "spec": map[string]any{"replicas": p.Replicas + 1}}, strconv.Itoa(p.Replicas)}}}
 	switch {
 	case h.Workload.Unmanaged:
 	case !p.FreeReplicas:
@@ -97,9 +104,9 @@ func ofWorkload(h Held) []question {
 		return []question{q, scale}
 	case p.ControllerReplicas > 0 && h.Workload.EnvReplicas != nil:
 		q.fails = "let a wrong " + plan.EnvReplicas + " of %s pass a dry-run"
-		q.patchType, q.patch = types.StrategicMergePatchType, envPatch(p.Target.Container, p.ControllerReplicas+1)
+		q.patchType = types.StrategicMergePatchType
 		q.got = func(u *unstructured.Unstructured) (string, error) { return envOf(u, p.Target.Container) }
-		q.want = strconv.Itoa(p.ControllerReplicas)
+		q.of = []object{{p.Target.Name, envPatch(p.Target.Container, p.ControllerReplicas+1), strconv.Itoa(p.ControllerReplicas)}}
 		return []question{q}
 	}
 	return nil
@@ -108,57 +115,70 @@ func ofWorkload(h Held) []question {
 // ofPlan asks by an annotation that the webhook answers in.
 func ofPlan(h Held) question {
 	asked := plan.ProbeQuestion(strconv.FormatInt(h.Now.Unix(), 10))
-	answer, _ := plan.ProbeAnswer(asked)
+	want, _ := plan.ProbeAnswer(asked)
+	meta := noManagers()
+	meta["annotations"] = map[string]string{plan.AnnotationProbe: asked}
 	return question{webhook: "plan." + plan.Group, fails: "does not answer a dry-run of %s",
 		kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, namespace: h.View.Plan.Target.Namespace,
-		names: []string{h.ConfigMap}, patchType: types.MergePatchType,
-		patch: map[string]any{"metadata": map[string]any{"annotations": map[string]string{plan.AnnotationProbe: asked}}},
+		patchType: types.MergePatchType, of: []object{{h.ConfigMap, map[string]any{"metadata": meta}, want}},
 		got: func(u *unstructured.Unstructured) (string, error) {
 			return u.GetAnnotations()[plan.AnnotationProbe], nil
-		},
-		want: answer}
+		}}
 }
 
-// ofClusters asks by Secrets of one shard, those without a pin first: a person may change a pin at any moment.
+// ofClusters asks by Secrets without a pin, if there is one: a person may change a pin at any moment.
 func ofClusters(h Held) []question {
-	names, shard := ofOneShard(h, false)
-	if len(names) == 0 {
-		names, shard = ofOneShard(h, true)
+	tried := spread(h, false)
+	if len(tried) == 0 {
+		tried = spread(h, true)
 	}
-	if len(names) == 0 {
+	if len(tried) == 0 {
 		return nil
-	}
-	wrong := shard + 1
-	longer := len(strconv.Itoa(wrong)) > len(strconv.Itoa(shard)) // a Secret may be full to its last byte
-	if shard > 0 && (longer || wrong >= h.View.Plan.Replicas) {
-		wrong = shard - 1 // valid, as far as anything else looks at it
 	}
 	return []question{{webhook: "clusters." + plan.Group, fails: "let a wrong shard of %s pass a dry-run",
 		kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, namespace: h.View.Plan.Target.Namespace,
-		names: names, patchType: types.MergePatchType,
-		patch: map[string]any{"metadata": noManagers(), "data": map[string][]byte{plan.ShardKey: []byte(strconv.Itoa(wrong))}},
-		got:   shardOf, want: strconv.Itoa(shard)}}
+		patchType: types.MergePatchType, of: tried, got: shardOf}}
+}
+
+// spread is the first Secrets that have a pin, or none, of every replica by turns: whoever has some Secrets of one must
+// not be all that are asked.
+func spread(h Held, pinned bool) []object {
+	type candidate struct {
+		turn, shard int
+		name        string
+	}
+	var list []candidate
+	turns := map[int]int{}
+	for _, name := range h.Secrets {
+		shard, _, planned := h.View.Effective(name)
+		if _, pin := h.View.Pin(name); pin != pinned || !planned {
+			continue
+		}
+		list = append(list, candidate{turns[shard], shard, name})
+		turns[shard]++
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(a.turn, b.turn) })
+	var tried []object
+	for _, c := range list[:min(maxSecrets, len(list))] {
+		wrong := []byte(strconv.Itoa(wrongFor(c.shard, h.View.Plan.Replicas)))
+		tried = append(tried, object{c.name, map[string]any{"metadata": noManagers(), "data": map[string][]byte{plan.ShardKey: wrong}}, strconv.Itoa(c.shard)})
+	}
+	return tried
+}
+
+// wrongFor is another shard that is valid, as far as anything else looks at it.
+func wrongFor(shard, replicas int) int {
+	wrong := shard + 1
+	longer := len(strconv.Itoa(wrong)) > len(strconv.Itoa(shard)) // a Secret may be full to its last byte
+	if shard > 0 && (longer || wrong >= replicas) {
+		return shard - 1
+	}
+	return wrong
 }
 
 // noManagers has the API server go without what it keeps of an object's managers, which somebody may have made too many
-// to merge in time. A dry-run forgets none.
+// to merge in time, or none that it can read back. A dry-run forgets none.
 func noManagers() map[string]any { return map[string]any{"managedFields": []struct{}{{}}} }
-
-// ofOneShard is the first Secrets of one shard that have a pin, or none.
-func ofOneShard(h Held, pinned bool) (names []string, shard int) {
-	for _, name := range h.Secrets {
-		replica, _, planned := h.View.Effective(name)
-		_, pin := h.View.Pin(name)
-		another := len(names) > 0 && replica != shard
-		if pin != pinned || !planned || another {
-			continue
-		}
-		if names, shard = append(names, name), replica; len(names) == maxSecrets {
-			break
-		}
-	}
-	return names, shard
-}
 
 // ask asks until a probe came on a connection that was dialled for it, and answers why the webhook does not hold the
 // value, "" where it does. A webhook that does not say how a probe came is one of an older release, and believed.
@@ -179,31 +199,43 @@ func (q question) ask(ctx context.Context, c client.Client) (why string) {
 
 // askOnce shows nothing of the object.
 func (q question) askOnce(ctx context.Context, c client.Client) string {
-	patch, err := json.Marshal(q.patch)
-	if err != nil {
-		return fmt.Sprintf("%s could not be asked: %v", q.webhook, err)
-	}
-	for _, name := range q.names {
+	var err error
+	for _, o := range q.of {
+		patch, e := json.Marshal(o.patch)
+		if e != nil {
+			return fmt.Sprintf("%s could not be asked: %v", q.webhook, e)
+		}
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(q.kind)
 		u.SetNamespace(q.namespace)
-		u.SetName(name)
-		if err = q.write(ctx, c, u, client.RawPatch(q.patchType, patch)); apierrors.IsNotFound(err) {
-			continue
+		u.SetName(o.name)
+		if err = q.write(ctx, c, u, client.RawPatch(q.patchType, patch)); err == nil {
+			return q.judge(u, o)
 		}
-		if err != nil {
+		if !q.ofTheObject(err) {
 			break
 		}
-		got, err := q.got(u)
-		switch {
-		case err != nil:
-			return fmt.Sprintf("%s could not be asked: %v", q.webhook, err)
-		case got != q.want:
-			return q.webhook + " " + fmt.Sprintf(q.fails, fmt.Sprintf("%s %q", q.kind.Kind, name))
-		}
-		return ""
 	}
-	return fmt.Sprintf("%s could not be asked: %v", q.webhook, err)
+	return fmt.Sprintf("%s could not be asked: %v", q.webhook, answer.Unquoted(err))
+}
+
+// judge answers why the webhook does not hold the value, "" where it does.
+func (q question) judge(u *unstructured.Unstructured, o object) string {
+	got, err := q.got(u)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("%s could not be asked: %v", q.webhook, err)
+	case got != o.want:
+		return q.webhook + " " + fmt.Sprintf(q.fails, fmt.Sprintf("%s %q", q.kind.Kind, o.name))
+	}
+	return ""
+}
+
+// ofTheObject reports whether an error says something of that object alone, so that another one may answer: it is gone,
+// or somebody made it one that takes no write. What the webhook itself refuses it refuses of any.
+func (q question) ofTheObject(err error) bool {
+	reasons := []metav1.StatusReason{metav1.StatusReasonNotFound, metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonRequestEntityTooLarge}
+	return answer.Webhook(err) != q.webhook && slices.Contains(reasons, apierrors.ReasonForError(answer.Unquoted(err)))
 }
 
 func (q question) write(ctx context.Context, c client.Client, u *unstructured.Unstructured, patch client.Patch) error {
@@ -252,9 +284,9 @@ func shardOf(u *unstructured.Unstructured) (string, error) {
 	return string(shard), nil
 }
 
-func envPatch(container string, replicas int) any {
+func envPatch(container string, replicas int) map[string]any {
 	env := []any{map[string]any{"name": plan.EnvReplicas, "value": strconv.Itoa(replicas)}}
-	return map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+	return map[string]any{"metadata": noManagers(), "spec": map[string]any{"template": map[string]any{"spec": map[string]any{
 		"containers": []any{map[string]any{"name": container, "env": env}}}}}}
 }
 

@@ -14,12 +14,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"ballast/planner/answer"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
@@ -58,7 +61,7 @@ func (f *fleet) hold() Held {
 }
 
 func TestAProbeAsksForWhatIsHeld(t *testing.T) {
-	atZero, ofPlan := "clusters c000 c001 c002 shard 0, not 1", "plan "+answerOfPlan()
+	atZero, ofPlan := "clusters c000 0 not 1, c001 0 not 1, c002 0 not 1", "plan "+answerOfPlan()
 	for name, test := range map[string]struct {
 		change func(*fleet)
 		want   []string
@@ -68,18 +71,20 @@ func TestAProbeAsksForWhatIsHeld(t *testing.T) {
 		"a Secret that no row names": {func(f *fleet) { f.held.Secrets = append([]string{"a"}, f.held.Secrets...) },
 			[]string{atZero, "controllers 3", "scale 3", ofPlan}},
 		"more Secrets than are tried": {func(f *fleet) {
-			f.move("c003", 0)
-			f.held.Secrets = append(f.held.Secrets, "c003")
-		}, []string{atZero, "controllers 3", "scale 3", ofPlan}},
-		"Secrets of several shards": {func(f *fleet) { f.move("c001", 1) },
-			[]string{"clusters c000 c002 shard 0, not 1", "controllers 3", "scale 3", ofPlan}},
+			for _, name := range []string{"c003", "c004", "c005", "c006"} {
+				f.move(name, 0)
+				f.held.Secrets = append(f.held.Secrets, name)
+			}
+		}, []string{"clusters c000 0 not 1, c001 0 not 1, c002 0 not 1, c003 0 not 1, c004 0 not 1, c005 0 not 1", "controllers 3", "scale 3", ofPlan}},
+		"Secrets of several shards": {func(f *fleet) { f.move("c002", 1) },
+			[]string{"clusters c000 0 not 1, c002 1 not 2, c001 0 not 1", "controllers 3", "scale 3", ofPlan}},
 		"the last shard": {func(f *fleet) { f.move("c000", 2) },
-			[]string{"clusters c000 shard 2, not 1", "controllers 3", "scale 3", ofPlan}},
+			[]string{"clusters c000 2 not 1, c001 0 not 1, c002 0 not 1", "controllers 3", "scale 3", ofPlan}},
 		"one replica": {func(f *fleet) { f.plan.Replicas = 1 }, []string{atZero, "controllers 1", "scale 1", ofPlan}},
 		"pins, while others have none": {func(f *fleet) { f.pins = plan.Pins{"c000": 2, "c001": 2} },
-			[]string{"clusters c002 shard 0, not 1", "controllers 3", "scale 3", ofPlan}},
+			[]string{"clusters c002 0 not 1", "controllers 3", "scale 3", ofPlan}},
 		"nothing but pins": {func(f *fleet) { f.pins = plan.Pins{"c000": 2, "c001": 2, "c002": 1} },
-			[]string{"clusters c000 c001 shard 2, not 1", "controllers 3", "scale 3", ofPlan}},
+			[]string{"clusters c000 2 not 1, c002 1 not 2, c001 2 not 1", "controllers 3", "scale 3", ofPlan}},
 		"replicas that are people's": {func(f *fleet) { f.plan.FreeReplicas = true },
 			[]string{atZero, "controllers 3", ofPlan}},
 		"no env that could be held": {func(f *fleet) {
@@ -98,13 +103,15 @@ func TestAProbeAsksForWhatIsHeld(t *testing.T) {
 			var got []string
 			for _, q := range questions(f.hold()) {
 				said := strings.TrimSuffix(q.webhook, "."+plan.Group)
-				if said == "clusters" {
-					wrong := q.patch.(map[string]any)["data"].(map[string][]byte)[plan.ShardKey]
-					said += " " + strings.Join(q.names, " ") + " shard " + q.want + ", not " + string(wrong)
-				} else {
-					said += " " + q.want
+				if said != "clusters" {
+					got = append(got, said+" "+q.of[0].want)
+					continue
 				}
-				got = append(got, said)
+				var of []string
+				for _, o := range q.of {
+					of = append(of, o.name+" "+o.want+" not "+string(o.patch["data"].(map[string][]byte)[plan.ShardKey]))
+				}
+				got = append(got, said+" "+strings.Join(of, ", "))
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("questions (-want +got):\n%s", diff)
@@ -226,7 +233,19 @@ func TestWhatIsNotHeldIsSaid(t *testing.T) {
 			for _, name := range []string{"c000", "c001", "c002"} {
 				delete(s.objects, "Secret "+name)
 			}
-		}, 4, []string{`clusters.ballast.argoproj.io could not be asked: objects "Secret c002" not found`}},
+		}, 4, []string{`clusters.ballast.argoproj.io could not be asked: ` + answer.Unquoted(gone).Error()}},
+		"a Secret that takes no write": {nil, func(s *server) { s.refuses["Secret c000"] = full }, 4, nil},
+		"Secrets that take no write, and one that is not held": {nil, func(s *server) {
+			s.refuses["Secret c000"], s.refuses["Secret c001"] = full, forbidden
+			s.shard("c002", "1")
+		}, 4, []string{`clusters.ballast.argoproj.io let a wrong shard of Secret "c002" pass a dry-run`}},
+		"no Secret takes a write": {nil, func(s *server) {
+			s.refuses["Secret c000"], s.refuses["Secret c001"], s.refuses["Secret c002"] = forbidden, forbidden, full
+		}, 4, []string{`clusters.ballast.argoproj.io could not be asked: ` + answer.Unquoted(full).Error()}},
+		"a webhook that refuses": {nil, func(s *server) { s.refuses["Secret c000"] = ours },
+			4, []string{`clusters.ballast.argoproj.io could not be asked: ` + answer.Unquoted(ours).Error()}},
+		"a workload that takes no write": {nil, func(s *server) { s.refuses["StatefulSet controller"] = full },
+			4, []string{`controllers.ballast.argoproj.io could not be asked: ` + answer.Unquoted(full).Error()}},
 		"a Secret that is refused": {nil, func(s *server) { s.refuses["Secret c000"] = errors.New("away") },
 			4, []string{`clusters.ballast.argoproj.io could not be asked: away`}},
 		"a Secret that panics": {nil, func(s *server) { s.refuses["Secret c000"] = errPanics },
@@ -260,6 +279,14 @@ func TestWhatIsNotHeldIsSaid(t *testing.T) {
 		})
 	}
 }
+
+// What an API server refuses of one object, quoting it, and what the webhook itself does.
+var (
+	gone      = apierrors.NewNotFound(schema.GroupResource{Resource: "objects"}, "Secret c002")
+	full      = apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "c000", field.ErrorList{field.Invalid(field.NewPath("patch"), canary, canary)})
+	forbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "c000", errors.New(canary))
+	ours      = &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonForbidden, Message: `admission webhook "clusters.ballast.argoproj.io" denied the request: ` + canary}}
+)
 
 const wrongEnv = "controllers.ballast.argoproj.io let a wrong ARGOCD_CONTROLLER_REPLICAS of " +
 	`StatefulSet "controller" pass a dry-run`

@@ -42,6 +42,9 @@ func (s *Store) insist(ctx context.Context, base *corev1.ConfigMap, c change) *c
 	ops = append(ops, sets("/metadata/annotations/", c.Metadata.Annotations, now.Annotations)...)
 	ops = append(ops, sets("/data/", c.Data, now.Data)...)
 	ops = append(ops, sets("/binaryData/", c.BinaryData, now.BinaryData)...)
+	if few := plan.FewManagers(now.ManagedFields); few != nil {
+		ops = append(ops, operation{"replace", "/metadata/managedFields", few})
+	}
 	patch, err := json.Marshal(ops)
 	if err != nil {
 		return nil

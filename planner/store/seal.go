@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/answer"
 	"ballast/planner/plan"
 )
 
@@ -106,6 +107,20 @@ func (s *Store) Unseal(ctx context.Context) error {
 	return nil
 }
 
+// Peek reads the key as it stands, and makes none: for a planner that does not lead, and only wants to know which plan is
+// its installation's own. Without a key none is.
+func (s *Store) Peek(ctx context.Context) error {
+	secret, err := s.keySecret(ctx)
+	if errors.Is(err, ErrNoKey) || err == nil && len(secret.Data[keyOfSecret]) != keyBytes {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.seal.Store(&seal{uid: secret.UID, key: secret.Data[keyOfSecret]})
+	return nil
+}
+
 // Renew makes a new key, in place of one that vouches for nothing that stands: whoever may write the Secret while no
 // planner leads must not choose the key either.
 func (s *Store) Renew(ctx context.Context) error {
@@ -177,9 +192,9 @@ func (s *Store) makeKey(ctx context.Context, secret *corev1.Secret) (*seal, erro
 	if err := s.Client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager)); err != nil {
 		if apierrors.IsInvalid(err) || tooLarge(err) { // somebody filled it up: no write of a key fits any more
 			return nil, noKeyError{fmt.Errorf("the plan's key, Secret %q in %q, takes no key: run kubectl -n %s delete secret %s, then kubectl -n %s create secret generic %s: %w",
-				s.Key, s.Namespace, s.Namespace, s.Key, s.Namespace, s.Key, err)}
+				s.Key, s.Namespace, s.Namespace, s.Key, s.Namespace, s.Key, answer.Unquoted(err))}
 		}
-		return nil, fmt.Errorf("writing the plan's key into Secret %q in %q: %w", s.Key, s.Namespace, err)
+		return nil, fmt.Errorf("writing the plan's key into Secret %q in %q: %w", s.Key, s.Namespace, answer.Unquoted(err))
 	}
 	return next, nil
 }

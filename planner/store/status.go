@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/answer"
+	"ballast/planner/plan"
 	"ballast/planner/status"
 )
 
@@ -22,18 +24,33 @@ func (s *Store) WriteStatus(ctx context.Context, now status.Status) error {
 		return err
 	}
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: status.Name(s.Plan)}}
-	patch, err := json.Marshal(change{Data: map[string]*string{status.Key: &text}, BinaryData: map[string]*[]byte{status.Key: nil}})
-	if err == nil {
-		err = s.Client.Patch(ctx, cm, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager))
+	c := change{Data: map[string]*string{status.Key: &text}, BinaryData: map[string]*[]byte{status.Key: nil}}
+	err = s.patchStatus(ctx, cm, c)
+	if err != nil && !apierrors.IsNotFound(err) {
+		if stands, _ := s.get(ctx, cm.Name); stands != nil && plan.FewManagers(stands.ManagedFields) != nil {
+			c.Metadata.ManagedFields = plan.FewManagers(stands.ManagedFields)
+			err = s.patchStatus(ctx, cm, c)
+		}
 	}
 	if apierrors.IsNotFound(err) {
 		cm.Labels, cm.Data = labels(), map[string]string{status.Key: text}
 		err = s.Client.Create(ctx, cm, client.FieldOwner(FieldManager))
 	}
+	if apierrors.IsInvalid(err) {
+		err = answer.Unquoted(err)
+	}
 	if err != nil {
 		return fmt.Errorf("writing ConfigMap %q in %q: %w", cm.Name, s.Namespace, err)
 	}
 	return nil
+}
+
+func (s *Store) patchStatus(ctx context.Context, cm *corev1.ConfigMap, c change) error {
+	patch, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return s.Client.Patch(ctx, cm, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager))
 }
 
 // ReadStatus reads it; nil where no leader ever wrote one.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"ballast/planner/answer"
 	"ballast/planner/plan"
 )
 
@@ -161,6 +162,15 @@ func (s *Store) Annotate(ctx context.Context, base Snapshot, set map[string]*str
 	return s.snapshotOf(cm), nil
 }
 
+// Patchable answers the snapshot as everybody can patch it: where somebody brought a list of managers that the API
+// server cannot read back, nobody but the planner knows how to, and break-glass and freeze would fail.
+func (s *Store) Patchable(ctx context.Context, base Snapshot) (Snapshot, error) {
+	if base.object == nil || !plan.Unpatchable(base.object.ManagedFields) {
+		return base, nil
+	}
+	return s.Annotate(ctx, base, nil)
+}
+
 // maxJump is how far a number that nobody vouches for may carry the revisions on: past those of a history that was
 // lost, and far from their end however often somebody forges one.
 const maxJump = 1_000_000
@@ -238,11 +248,12 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 		err = s.Client.Create(ctx, cm, client.FieldOwner(FieldManager))
 	} else {
 		c.Metadata.UID, c.Metadata.ResourceVersion = base.UID, base.ResourceVersion
+		c.Metadata.ManagedFields = plan.FewManagers(base.ManagedFields)
 		var patch []byte
 		if patch, err = json.Marshal(c); err == nil {
 			err = s.Client.Patch(ctx, cm, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager))
 		}
-		if apierrors.IsConflict(err) {
+		if apierrors.IsConflict(err) || apierrors.IsInvalid(err) { // by what somebody brought meanwhile, or by this write
 			if written := s.insist(ctx, base, c); written != nil {
 				return written, nil
 			}
@@ -255,6 +266,8 @@ func (s *Store) put(ctx context.Context, name string, base *corev1.ConfigMap, c 
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, ErrImmutable)
 	case tooLarge(err) && base != nil:
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w: %s; the API server says: %w", name, s.Namespace, ErrFull, roomiest(base), err)
+	case apierrors.IsInvalid(err): // with the whole ConfigMap where no patch of it can be made
+		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, answer.Unquoted(err))
 	case err != nil:
 		return nil, fmt.Errorf("writing ConfigMap %q in %q: %w", name, s.Namespace, err)
 	}

@@ -31,7 +31,6 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"ballast/cmd/ballast/connect"
 	"ballast/cmd/ballast/ending"
 	"ballast/cmd/ballast/serve"
 	"ballast/cmd/ballast/settings"
@@ -233,13 +232,12 @@ func (a *plannerApp) findTarget(ctx context.Context) error {
 }
 
 func (a *plannerApp) identify(ctx context.Context, c client.Client) (err error) {
-	// Whether that plan is ours shows later; it chooses only among what fits.
-	doc, err := connect.ReadDocument(ctx, c, a.config.Current())
+	of, err := ownPlan(ctx, c, a.config.Current())
 	if err != nil {
 		return err
 	}
 	want := a.config.Current().Target
-	if a.target, a.found, err = discover.FindTarget(ctx, workloads{c, want, doc.Plan}, want, doc.Plan); err != nil {
+	if a.target, a.found, err = discover.FindTarget(ctx, workloads{c, want, of}, want, of); err != nil {
 		return err
 	}
 	review := &authenticationv1.SelfSubjectReview{}
@@ -248,6 +246,18 @@ func (a *plannerApp) identify(ctx context.Context, c client.Client) (err error) 
 	}
 	a.user = review.Status.UserInfo.Username
 	return nil
+}
+
+// ownPlan is the plan that stands, if this installation's planners wrote it: whoever may write there must not choose which
+// workload is the target, nor have it be one that is not there.
+func ownPlan(ctx context.Context, c client.Client, cfg config.PlannerConfig) (*plan.Plan, error) {
+	st := store.New(store.Options{Client: c, Reader: c, Namespace: cfg.Target.Namespace,
+		Plan: cfg.Plan.ConfigMap, History: cfg.Plan.History, Key: store.KeyName(cfg.Plan.ConfigMap)})
+	if err := st.Peek(ctx); err != nil {
+		return nil, err
+	}
+	stands, err := st.Read(ctx)
+	return stands.Document.Plan, err
 }
 
 // assemble makes the manager with its caches, and the loop that it runs on the leader.

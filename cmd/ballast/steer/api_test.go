@@ -49,12 +49,27 @@ func tellsOfChangedWrites(t *testing.T, s *fixture.Site) {
 	}
 }
 
+// steersWhatNobodyPatches: somebody's list of managers has a time that the API server cannot read back.
+func steersWhatNobodyPatches(t *testing.T, s *fixture.Site) {
+	s.Plans(t, fixture.Steered(nil), nil)
+	const beyondJSON = `{"metadata":{"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","time":"9999-12-31T23:59:59-12:00","fieldsType":"FieldsV1","fieldsV1":{"f:data":{}}}]}}`
+	fixture.MustDo(t, s.Planner.Patch(t.Context(), s.Stored(t), client.RawPatch(types.MergePatchType, []byte(beyondJSON))))
+	m := s.Racing(t, 0, nil)
+	yes := "true"
+	_, written, err := m.Annotate(t.Context(), func(steer.State) (steer.Edits, error) { return steer.Edits{plan.AnnotationPaused: &yes}, nil })
+	if err != nil || !written {
+		t.Errorf("written %t, %v", written, err)
+	}
+	s.Stands(t, map[string]string{plan.AnnotationPaused: "true"})
+}
+
 // TestAnnotatingOnARealAPIServer: a write is made of what stood when it was decided, and arrives as it was sent.
 func TestAnnotatingOnARealAPIServer(t *testing.T) {
 	s := fixture.StartSite(t)
 	for name, run := range map[string]func(*testing.T, *fixture.Site){
 		"a race that is lost for ever is told":       tellsOfLostRaces,
 		"a write that is changed on its way is told": tellsOfChangedWrites,
+		"what nobody can patch is steered":           steersWhatNobodyPatches,
 	} {
 		t.Run(name, func(t *testing.T) { run(t, s) })
 	}

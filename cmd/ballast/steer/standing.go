@@ -40,7 +40,7 @@ func Carried(p plan.Plan, replicas int, of func(name string) int) []plan.Replica
 		}
 		load := plan.LoadOf(p.Clusters[name].Load)
 		list[at].LoadIndexes = append(list[at].LoadIndexes, plan.LoadIndex{Shard: plan.Shard{ID: name}, Value: load, DisplayValue: load.Display()})
-		list[at].TotalLoad += load
+		list[at].TotalLoad = list[at].TotalLoad.Plus(load)
 	}
 	for i := range list {
 		list[i].ID, list[i].TotalLoadDisplay = i, list[i].TotalLoad.Display()

@@ -19,6 +19,7 @@ import (
 
 	"ballast/cmd/ballast/connect"
 	"ballast/cmd/ballast/say"
+	"ballast/planner/answer"
 	"ballast/planner/plan"
 )
 
@@ -111,6 +112,7 @@ type State struct {
 	Annotations map[string]string
 	uid         types.UID
 	Version     string
+	managers    []struct{} // that a patch has to bring, so that the API server takes it
 }
 
 // NeedPlan refuses where there is no plan to act on.
@@ -144,7 +146,8 @@ func (s State) Waits() string {
 
 // StateOf reads the plan ConfigMap.
 func StateOf(cm *corev1.ConfigMap) State {
-	return State{Document: plan.ParseDocument(cm.Data, cm.Annotations), Annotations: cm.Annotations, uid: cm.UID, Version: cm.ResourceVersion}
+	return State{Document: plan.ParseDocument(cm.Data, cm.Annotations), Annotations: cm.Annotations, uid: cm.UID, Version: cm.ResourceVersion,
+		managers: plan.FewManagers(cm.ManagedFields)}
 }
 
 // Read reads it as it stands.
@@ -159,6 +162,9 @@ func (m *PlanMap) Read(ctx context.Context) (State, error) {
 
 func (m *PlanMap) explain(doing string, err error) error {
 	mend := ""
+	if apierrors.IsInvalid(err) { // with the whole ConfigMap where no patch of it can be made
+		err = answer.Unquoted(err)
+	}
 	switch {
 	case apierrors.IsNotFound(err):
 		mend = "\nis ballast installed there? --namespace and --plan-configmap say where to look"
@@ -202,8 +208,11 @@ func (e Edits) differ(annotations map[string]string) bool {
 }
 
 func (m *PlanMap) patch(ctx context.Context, base State, change Edits) (State, error) {
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": base.uid, "resourceVersion": base.Version, "annotations": change}})
+	meta := map[string]any{"uid": base.uid, "resourceVersion": base.Version, "annotations": change}
+	if base.managers != nil {
+		meta["managedFields"] = base.managers
+	}
+	body, err := json.Marshal(map[string]any{"metadata": meta})
 	if err != nil {
 		return base, fmt.Errorf("encoding the annotations: %w", err)
 	}

@@ -140,9 +140,7 @@ func (o *options) wishOf(doc plan.Document) string {
 
 // freeze keeps the planner from beginning anything after the rollout that ends.
 func (o *options) freeze(ctx context.Context, c client.Client) error {
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.Namespace, Name: o.plan}}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true",%q:%q}}}`, plan.AnnotationPaused, plan.AnnotationPausedReason, frozenFor)
-	return client.IgnoreNotFound(c.Patch(ctx, cm, client.RawPatch("application/merge-patch+json", patch)))
+	return o.annotate(ctx, c, map[string]*string{plan.AnnotationPaused: ptr.To("true"), plan.AnnotationPausedReason: ptr.To(frozenFor)})
 }
 
 // thaw ends that freeze, and no other: the next installation that goes on with this plan must decide.
@@ -154,6 +152,5 @@ func (o *options) thaw(ctx context.Context, c client.Client) error {
 	if cm.Annotations[plan.AnnotationPausedReason] != frozenFor {
 		return nil
 	}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null,%q:null}}}`, plan.AnnotationPaused, plan.AnnotationPausedReason)
-	return client.IgnoreNotFound(c.Patch(ctx, cm, client.RawPatch("application/merge-patch+json", patch)))
+	return o.annotate(ctx, c, map[string]*string{plan.AnnotationPaused: nil, plan.AnnotationPausedReason: nil})
 }

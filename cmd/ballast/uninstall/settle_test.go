@@ -164,6 +164,31 @@ func TestOnlyItsOwnFreezeEnds(t *testing.T) {
 	}
 }
 
+// TestUninstallPatchesWhatNobodyPatches: the managers of the plan ConfigMap have a time that the API server cannot read
+// back, so that it takes no patch but one that starts them anew.
+func TestUninstallPatchesWhatNobodyPatches(t *testing.T) {
+	o := &options{plan: "ballast-plan", history: "ballast-history"}
+	o.cluster.Namespace = "argocd"
+	for name, write := range map[string]func(context.Context, client.Client) error{"break-glass": o.breakGlass, "its end": o.endBreakGlass, "freeze": o.freeze} {
+		var bodies []string
+		c := interceptor.NewClient(stoppedSite(t, 4, 4, "argocd").(client.WithWatch), interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+				err := c.Get(ctx, key, object, opts...)
+				object.SetManagedFields([]metav1.ManagedFieldsEntry{{Time: &metav1.Time{Time: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}}})
+				return err
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
+				body, err := patch.Data(object)
+				bodies = append(bodies, string(body))
+				return err
+			}})
+		fixture.MustDo(t, write(t.Context(), c))
+		if len(bodies) != 1 || !strings.Contains(bodies[0], `"managedFields":[{}]`) {
+			t.Errorf("%s is written as %q", name, bodies)
+		}
+	}
+}
+
 // TestAWorkloadThatOptedOutKeepsItsEnv, and stops nothing: nobody of ballast writes to it, and people are told what is theirs to do.
 func TestAWorkloadThatOptedOutKeepsItsEnv(t *testing.T) {
 	o := &options{plan: "ballast-plan", history: "ballast-history", timeout: time.Second, every: time.Millisecond, now: time.Now}

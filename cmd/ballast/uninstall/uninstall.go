@@ -3,6 +3,7 @@ package uninstall
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,10 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/cmd/ballast/connect"
 	"ballast/cmd/ballast/say"
+	"ballast/planner/answer"
 	"ballast/planner/apply"
 	"ballast/planner/config"
 	"ballast/planner/diff"
@@ -212,7 +215,7 @@ func stops(doc plan.Document) bool {
 }
 
 func (o *options) breakGlass(ctx context.Context, c client.Client) error {
-	return o.enforcement(ctx, c, `"off"`)
+	return o.enforcement(ctx, c, ptr.To("off"))
 }
 
 // endBreakGlass leaves no plan under which the next installation would enforce nothing. It comes last: nothing of this
@@ -229,14 +232,34 @@ func (o *options) endBreakGlass(ctx context.Context, c client.Client) error {
 	if err := history.ForgetWords(ctx); err != nil {
 		return err
 	}
-	return o.enforcement(ctx, c, "null")
+	return o.enforcement(ctx, c, nil)
 }
 
-// enforcement writes the annotation, or takes it away by null; without a plan ConfigMap there is nothing to do.
-func (o *options) enforcement(ctx context.Context, c client.Client, json string) error {
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: o.cluster.Namespace, Name: o.plan}}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, plan.AnnotationEnforcement, json)
-	return client.IgnoreNotFound(c.Patch(ctx, cm, client.RawPatch("application/merge-patch+json", patch)))
+// enforcement writes the annotation, or takes it away by nil.
+func (o *options) enforcement(ctx context.Context, c client.Client, value *string) error {
+	return o.annotate(ctx, c, map[string]*string{plan.AnnotationEnforcement: value})
+}
+
+// annotate writes annotations beside the plan, or takes them away by nil; without a plan ConfigMap there is nothing to
+// do. It is read first: with managers that others brought the API server may take no patch that keeps them.
+func (o *options) annotate(ctx context.Context, c client.Client, set map[string]*string) error {
+	cm := &corev1.ConfigMap{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: o.cluster.Namespace, Name: o.plan}, cm); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	meta := map[string]any{"annotations": set}
+	if few := plan.FewManagers(cm.ManagedFields); few != nil {
+		meta["managedFields"] = few
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": meta})
+	if err != nil {
+		return fmt.Errorf("encoding the annotations of ConfigMap %q: %w", o.plan, err)
+	}
+	err = c.Patch(ctx, cm, client.RawPatch("application/merge-patch+json", patch))
+	if apierrors.IsInvalid(err) { // with the whole ConfigMap where no patch of it can be made
+		err = answer.Unquoted(err)
+	}
+	return client.IgnoreNotFound(err)
 }
 
 // alignEnv writes the env where it differs and waits until every pod runs with it. A webhook replica sees the
