@@ -49,7 +49,11 @@ func TestNoAnswerQuotesTheObject(t *testing.T) {
 			if again := Unquoted(fmt.Errorf("writing: %w", got)); again.Error() != got.Error() {
 				t.Errorf("said again: %q", again)
 			}
-			if whole := fmt.Sprintf("%+v %#v %#v", got, got, got.(unquoted).ErrStatus.Details); strings.Contains(whole, canary) {
+			var said unquoted
+			if !errors.As(got, &said) {
+				t.Fatalf("%T", got)
+			}
+			if whole := fmt.Sprintf("%+v %#v %#v", got, got, said.ErrStatus.Details); strings.Contains(whole, canary) {
 				t.Errorf("it holds the canary: %s", whole)
 			}
 			if before, after := apierrors.ReasonForError(test.err), apierrors.ReasonForError(got); before != "" && len(before) < maxWord && before != after {
@@ -57,7 +61,7 @@ func TestNoAnswerQuotesTheObject(t *testing.T) {
 			}
 		})
 	}
-	if got := Unquoted(context.Canceled); got != context.Canceled {
+	if got := Unquoted(context.Canceled); !errors.Is(got, context.Canceled) {
 		t.Errorf("%v", got)
 	}
 }
