@@ -98,6 +98,9 @@ func writeCandidate(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 	for _, lost := range c.Lost {
 		say.To(w, "  - %s\n", lost)
 	}
+	if c.Verdict != "" {
+		say.To(w, "  Evaluation: %s.\n", c.Verdict)
+	}
 	if in.InForce != nil && in.InForce.Rollout != nil {
 		say.To(w, "\nA rollout is under way: %s. Nothing else begins before its end; ballast status says how far it is.\n",
 			say.Rollout(in.InForce.Rollout))
