@@ -17,7 +17,7 @@ func preview(w *world) {
 		before := w.versions(ctx)
 		stdout, _, err := w.RunBallast(ctx, w.bob, "plan", "--prometheus="+w.Prometheus, "--all")
 		Expect(err).NotTo(HaveOccurred())
-		Expect(stdout).To(MatchRegexp(`(?m)^Would be: makespan over mean 1\.0[01] on 3 replicas, [0-9]+ moves$`), "nothing says that a replica cannot carry what it carries")
+		Expect(stdout).To(MatchRegexp(`(?m)^Would be: makespan over mean 1\.0[0-9] on 3 replicas, [1-9] moves?$`), "nothing says that a replica cannot carry what it carries")
 		moves := regexp.MustCompile(`(?m)^ *([a-z]+-[a-z]+-[0-9]) +[0-9.]+ +([0-9]) +([0-9]) *$`).FindAllStringSubmatch(stdout, -1)
 		Expect(moves).NotTo(BeEmpty())
 		for _, move := range moves {

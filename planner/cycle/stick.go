@@ -184,7 +184,7 @@ func (c *cycle) partitioned(s *snapshot) (division, error) {
 	if err != nil {
 		return d, err
 	}
-	c.out.Memory.Even = c.in.Memory.Even.Next(s.next.Replicas, d.even, c.in.Now)
+	c.out.Memory.Even = c.in.Memory.Even.Next(d.answer.Replicas, d.even, c.in.Now)
 	if !d.drain.Fits {
 		c.out.Memory.Spare = memory.Spare{}
 		return d, nil

@@ -2,12 +2,12 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -88,8 +88,18 @@ func (s Snapshot) Restores() bool { return s.words != nil }
 // ForgetWords takes what people wrote out of the history. They wrote it for the installation that was: the next one goes by
 // them where they stand beside the plan, and by nothing where somebody deletes that first. No MAC is needed to leave out a part.
 func (s *Store) ForgetWords(ctx context.Context) error {
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.History}}
-	patch := fmt.Appendf(nil, `{"binaryData":{%q:null}}`, PartWords)
+	cm := &corev1.ConfigMap{}
+	if err := s.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.History}, cm); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	body := map[string]any{"binaryData": map[string]any{PartWords: nil}}
+	if few := plan.FewManagers(cm.ManagedFields); few != nil { // the API server may take no patch that keeps them
+		body["metadata"] = map[string]any{"managedFields": few}
+	}
+	patch, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("encoding the patch of ConfigMap %q: %w", s.History, err)
+	}
 	if err := s.Client.Patch(ctx, cm, client.RawPatch(types.MergePatchType, patch)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("taking what people wrote out of ConfigMap %q: %w", s.History, err)
 	}

@@ -2,6 +2,7 @@ package life
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -53,6 +54,7 @@ func (j *judge) ownerless() {
 			working[name] = true
 		}
 	}
+	maps.DeleteFunc(j.owned.since, func(name string, _ time.Time) bool { return !slices.Contains(j.Clusters, name) }) // it may come again
 	for _, name := range j.Clusters {
 		if j.First(name) != name {
 			continue
