@@ -32,7 +32,8 @@ Start with "ballast plan": it only reads, needs no installation, and says what b
 		SilenceErrors:    true,
 		PersistentPreRun: say.Gate,
 	}
-	root.AddCommand(plan.NewCommand(), plan.NewExplainCommand(), status.NewCommand(), planner.NewCommand(), webhook.NewCommand(), config.NewCommand(),
+	root.AddCommand(plan.NewCommand(), plan.NewExplainCommand(), status.NewCommand(),
+		planner.NewCommand(), webhook.NewCommand(), config.NewCommand(),
 		freeze.NewCommand(), freeze.NewResumeCommand(), evacuate.NewCommand(), rollback.NewCommand(), rebase.NewCommand(),
 		uninstall.NewCommand(), audit.NewCommand(), certs.NewCommand(), newVersionCommand())
 	return root

@@ -135,7 +135,8 @@ func because(out Outcome, i int) string {
 // stays says what keeps a cluster on its replica whatever is measured; empty: nothing does.
 func stays(out Outcome, i int) string {
 	cl := out.Fleet.Clusters[i]
-	if _, pinned := out.Pins[cl.Shard.ID]; pinned || cl.FixedAt != nil || cl.Unmanaged || cl.Immutable {
+	_, pinned := out.Pins[cl.Shard.ID]
+	if peoples := cl.Unmanaged || cl.Immutable; pinned || peoples || cl.FixedAt != nil {
 		return because(out, i)
 	}
 	return ""

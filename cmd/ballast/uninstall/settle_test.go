@@ -172,7 +172,9 @@ func TestUninstallPatchesWhatNobodyPatches(t *testing.T) {
 	o.cluster.Namespace = "argocd"
 	for name, write := range map[string]func(context.Context, client.Client) error{"break-glass": o.breakGlass, "its end": o.endBreakGlass, "freeze": o.freeze} {
 		var bodies []string
-		c := interceptor.NewClient(stoppedSite(t, 4, 4, "argocd").(client.WithWatch), interceptor.Funcs{
+		site := stoppedSite(t, 4, 4, "argocd").(client.WithWatch)
+		fixture.MustDo(t, site.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: o.history}}))
+		c := interceptor.NewClient(site, interceptor.Funcs{
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
 				err := c.Get(ctx, key, object, opts...)
 				object.SetManagedFields([]metav1.ManagedFieldsEntry{{Time: &metav1.Time{Time: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}}})
@@ -185,7 +187,8 @@ func TestUninstallPatchesWhatNobodyPatches(t *testing.T) {
 			}})
 		fixture.MustDo(t, write(t.Context(), c))
 		keeps := func(body string) bool { return !strings.Contains(body, `"managedFields":[{}]`) }
-		if len(bodies) == 0 || slices.ContainsFunc(bodies, keeps) {
+		patches := map[string]int{"break-glass": 1, "its end": 2, "freeze": 1} // the end is of the history, too
+		if len(bodies) != patches[name] || slices.ContainsFunc(bodies, keeps) {
 			t.Errorf("%s is written as %q", name, bodies)
 		}
 	}

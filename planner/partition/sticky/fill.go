@@ -36,7 +36,8 @@ func (s *state) neediest(even plan.Load) int {
 	best := nowhere
 	for _, r := range s.tree.order {
 		r := int(r)
-		if s.load[r] < even/2 && !s.patient(r) && (best == nowhere || s.less(r, best)) {
+		needs := s.load[r] < even/2 && !s.patient(r)
+		if needs && (best == nowhere || s.less(r, best)) {
 			best = r
 		}
 	}

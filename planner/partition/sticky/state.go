@@ -261,7 +261,8 @@ func (s *state) heavier(a, b int32) int {
 
 // heavy reports whether a replica is to give items up.
 func (s *state) heavy(r int) bool {
-	return s.load[r] > s.high && s.units[r] > 1 && s.pinned[r] < s.units[r] && !s.patient(r)
+	movable := s.units[r] > 1 && s.pinned[r] < s.units[r]
+	return movable && s.load[r] > s.high && !s.patient(r)
 }
 
 func (s *state) patient(r int) bool { return s.o.Patient != nil && s.o.Patient(r) }
