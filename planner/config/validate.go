@@ -200,7 +200,8 @@ func (s *Sticky) validate(p *field.Path) field.ErrorList {
 		case share < 0.01 || share > 1:
 			errs = append(errs, field.Invalid(p.Child(one.name), string(one.share), "is not a share of the capacity, 0.01 to 1"))
 		case i > 0 && share < shares[i-1].share.Float():
-			errs = append(errs, field.Invalid(p.Child(one.name), string(one.share), fmt.Sprintf("is below %s (%s): drain <= low <= high", shares[i-1].name, shares[i-1].share)))
+			below := fmt.Sprintf("is below %s (%s): drain <= low <= high", shares[i-1].name, shares[i-1].share)
+			errs = append(errs, field.Invalid(p.Child(one.name), string(one.share), below))
 		}
 	}
 	errs = append(errs, between(p.Child("downWindow"), s.DownWindow, 0, maxTime)...)

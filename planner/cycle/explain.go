@@ -136,7 +136,8 @@ func because(out Outcome, i int) string {
 func stays(out Outcome, i int) string {
 	cl := out.Fleet.Clusters[i]
 	_, pinned := out.Pins[cl.Shard.ID]
-	if peoples := cl.Unmanaged || cl.Immutable; pinned || peoples || cl.FixedAt != nil {
+	peoples := cl.Unmanaged || cl.Immutable
+	if pinned || peoples || cl.FixedAt != nil {
 		return because(out, i)
 	}
 	return ""
