@@ -308,8 +308,8 @@ func TestLives(t *testing.T) {
 	t.Logf("%d lives of %.0f hours, seeds from %d; moves %v; besides %v; acts without an owner %v", lives, hours, first, moves, counts, waits)
 }
 
-// TestLivesThatEndedBadlyOnce: 212 of an earlier thousand; 721 by a clock that was ahead for a while, which gave moves back; 984 by a wave that
-// went back, which the judge took for a second one. They were drawn from fewer misfortunes than today's, and are so still. In 323, 511 and
+// TestLivesThatEndedBadlyOnce: 212 of an earlier thousand; 721 by a clock that was ahead for a while, which gave moves back; 984 by a wave
+// that went back, which the judge took for a second one. They were drawn from fewer misfortunes than today's, and are so still. In 323, 511 and
 // 523 people pin Secrets of one server apart, in 291 and 579 nobody may write the second of them, and in 389 one comes as it is failed over:
 // the judge took those for faults.
 func TestLivesThatEndedBadlyOnce(t *testing.T) {

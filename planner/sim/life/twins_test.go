@@ -169,26 +169,29 @@ func (l *luck) rows() (rows []int) {
 
 // TestWhatPartsTheSecretsOfAServer: people's pins, and a Secret that nobody may write and that leads no other; and nothing else.
 func TestWhatPartsTheSecretsOfAServer(t *testing.T) {
+	alone := func(name string) string { return fmt.Sprintf("nobody parts %s from the others", name) }
+	apart := plan.Pins{"c01": 0, "c05": 1}
 	for name, test := range map[string]struct {
 		rows   [3]int // of c01, c05 and c09; c01 leads
 		pins   plan.Pins
-		barred map[string]int // with the shard that it carries
+		barred map[string]int // nobody may write it, and it carries that shard
 		told   string
 		want   string
 	}{
-		"nobody":                                     {rows: [3]int{0, 1, 0}, want: "nobody parts c05 from the others"},
-		"the pin of one":                             {rows: [3]int{0, 1, 0}, pins: plan.Pins{"c05": 1}, want: "nobody parts c01 from the others"},
-		"the pin of one, elsewhere":                  {rows: [3]int{0, 1, 0}, pins: plan.Pins{"c05": 2}, want: "nobody parts c05 from the others"},
-		"two pins alike":                             {rows: [3]int{0, 1, 1}, pins: plan.Pins{"c01": 1, "c09": 1}, want: "nobody parts c01 from the others"},
-		"two pins":                                   {rows: [3]int{0, 1, 0}, pins: plan.Pins{"c01": 0, "c05": 1}, told: "c05"},
-		"two pins, and nobody is told":               {rows: [3]int{0, 1, 0}, pins: plan.Pins{"c01": 0, "c05": 1}, want: "people are told of no PinConflict"},
-		"two pins, and the third elsewhere":          {rows: [3]int{0, 1, 2}, pins: plan.Pins{"c01": 0, "c05": 1}, told: "c05", want: "nobody parts c09 from the others"},
-		"two pins, and the first beside the second":  {rows: [3]int{1, 0, 1}, pins: plan.Pins{"c05": 0, "c09": 1}, told: "c09"},
-		"one that nobody may write":                  {rows: [3]int{0, 1, 0}, barred: map[string]int{"c05": 1}},
-		"one that nobody may write, moved":           {rows: [3]int{0, 1, 0}, barred: map[string]int{"c05": 2}, want: "nobody may write c05, which carries 2"},
-		"beside one that nobody may write":           {rows: [3]int{0, 1, 1}, barred: map[string]int{"c05": 1}, want: "nobody parts c09 from the others"},
-		"the leader, which nobody may write":         {rows: [3]int{0, 1, 1}, barred: map[string]int{"c01": 0}, want: "nobody parts c05 from the others"},
-		"the leader, which nobody may write, by pin": {rows: [3]int{0, 1, 1}, barred: map[string]int{"c01": 0}, pins: plan.Pins{"c05": 1}},
+		"nobody":                            {rows: [3]int{0, 1, 0}, want: alone("c05")},
+		"the pin of one":                    {rows: [3]int{0, 1, 0}, pins: plan.Pins{"c05": 1}, want: alone("c01")},
+		"the pin of one, elsewhere":         {rows: [3]int{0, 1, 0}, pins: plan.Pins{"c05": 2}, want: alone("c05")},
+		"two pins alike":                    {rows: [3]int{0, 1, 1}, pins: plan.Pins{"c01": 1, "c09": 1}, want: alone("c01")},
+		"two pins":                          {rows: [3]int{0, 1, 0}, pins: apart, told: "c05"},
+		"two pins, and nobody is told":      {rows: [3]int{0, 1, 0}, pins: apart, want: "people are told of no PinConflict"},
+		"two pins, and the third elsewhere": {rows: [3]int{0, 1, 2}, pins: apart, told: "c05", want: alone("c09")},
+		"two pins, not the leader's":        {rows: [3]int{1, 0, 1}, pins: plan.Pins{"c05": 0, "c09": 1}, told: "c09"},
+		"one that is barred":                {rows: [3]int{0, 1, 0}, barred: map[string]int{"c05": 1}},
+		"one that is barred, moved": {rows: [3]int{0, 1, 0}, barred: map[string]int{"c05": 2},
+			want: "nobody may write c05, which carries 2"},
+		"beside one that is barred":          {rows: [3]int{0, 1, 1}, barred: map[string]int{"c05": 1}, want: alone("c09")},
+		"the leader, which is barred":        {rows: [3]int{0, 1, 1}, barred: map[string]int{"c01": 0}, want: alone("c05")},
+		"the leader, which is barred, a pin": {rows: [3]int{0, 1, 1}, barred: map[string]int{"c01": 0}, pins: plan.Pins{"c05": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, j := twinned(t, configuration())
