@@ -73,8 +73,8 @@ func TestNoInstalledConfigurationSendsAPersonsFiles(t *testing.T) {
 			if heard.n == 0 {
 				t.Error("nobody was asked")
 			}
-			const want = "note: the planner's configuration names files for its Prometheus, which are in the planner's pod: none is read here, and the Prometheus is " +
-				"asked without its settings of HTTP; where it takes credentials give a file with --config\n"
+			const want = "note: the planner's configuration names files for its Prometheus, which are in the planner's pod: " +
+				"none is read here, and the Prometheus is asked without its settings of HTTP; where it takes credentials give a file with --config\n"
 			if !strings.HasSuffix(said.String(), want) {
 				t.Errorf("it says %q", said.String())
 			}

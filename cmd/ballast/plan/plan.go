@@ -217,8 +217,9 @@ func (o *options) fromCluster(ctx context.Context, c client.Client, progress io.
 		// Whoever writes the ConfigMap names them, and would be sent this machine's: a kubeconfig, as a password.
 		p.HTTP = config.Default().Poll.Prometheus.HTTP
 		if o.prometheus == "" {
-			say.To(progress, "note: the planner's configuration names files for its Prometheus, which are in the planner's pod: none is read here, and "+
-				"the Prometheus is asked without its settings of HTTP; where it takes credentials give a file with --config\n")
+			say.To(progress, "note: the planner's configuration names files for its Prometheus, which are in the planner's pod: "+
+				"none is read here, and the Prometheus is asked without its settings of HTTP; "+
+				"where it takes credentials give a file with --config\n")
 		}
 	}
 	return cfg, nil
