@@ -119,15 +119,26 @@ func (l *luck) retire(from string, n int) {
 
 // days is how long a lowered maxReplicas may take at most: all clusters by as many as may move in a day, and in other modes
 // than live the restart of the day is waited for, too (BudgetWaits, RestartWaits). x0y moves once a day what the budget has
-// room for at once.
+// room for at once. As many may move as are a share of the servers that ballast moves.
 func (l *luck) days() int {
-	n, most := len(l.Clusters), math.MaxInt
+	n, most := l.servers(), math.MaxInt
 	for _, rate := range l.Config.Change.Moves.Rate {
 		if l.Config.Rollout.X0Y != nil || time.Duration(rate.Period) == 24*time.Hour {
 			most = min(most, max(1, rate.Percent*n/100))
 		}
 	}
 	return (n+most-1)/most + 1
+}
+
+// servers is how many have a Secret that people do not keep.
+func (l *luck) servers() int {
+	moved := map[string]bool{}
+	for _, name := range l.Clusters {
+		if !l.OptedOut[name] {
+			moved[l.First(name)] = true
+		}
+	}
+	return len(moved)
 }
 
 // staysBelow: a lowered maxReplicas holds in the end.

@@ -349,6 +349,7 @@ func live(t *testing.T, seed uint64, d draw) *luck {
 		l.twins(seed)
 	}
 	l.judged(t)
+	l.trace()
 	l.Pass(30 * time.Minute)
 	for l.Now.Sub(sim.Epoch) < 48*time.Hour {
 		l.over()
