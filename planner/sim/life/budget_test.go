@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle"
 	"ballast/planner/plan"
 )
 
@@ -55,6 +56,11 @@ func (j *judge) moves() {
 		}
 		b.counted[cause] = j.Moves[cause]
 		times := slices.Repeat([]time.Time{j.leaders()}, n)
+		if cause == change.Failover && j.Plan != nil && j.Plan.Rollout != nil {
+			for name := range cycle.MovedBy(*j.Plan.Rollout) {
+				b.failed[name] = j.leaders()
+			}
+		}
 		if b.moved[cause] = append(b.moved[cause], times...); !back {
 			b.onward[cause] = append(b.onward[cause], times...)
 		}
@@ -160,10 +166,9 @@ func (j *judge) failedOver() {
 			continue // a drain goes along, and Secrets of one server go together
 		}
 		j.oneAnHour(from)
-		if at, known := b.failed[name]; known && j.leaders().Sub(at) < 24*time.Hour {
+		if j.again(name) {
 			again++
 		}
-		b.failed[name] = j.leaders()
 	}
 	for _, rate := range j.Config.Change.Moves.Rate {
 		since, most := j.leaders().Add(-time.Duration(rate.Period)), j.share(rate.Percent)
@@ -173,6 +178,12 @@ func (j *judge) failedOver() {
 				again, before, time.Duration(rate.Period), most)
 		}
 	}
+}
+
+// again reports whether a failover moved a cluster within the day. One that ended before its wave moved nothing.
+func (j *judge) again(name string) bool {
+	at, known := j.budget.failed[name]
+	return known && at.Before(j.leaders()) && j.leaders().Sub(at) < 24*time.Hour
 }
 
 // oneAnHour: the hour of a replica that worked meanwhile holds up no other.

@@ -90,9 +90,8 @@ func (j *judge) arrivals(loads map[string]plan.Load) (from int, arrivals []arriv
 		if of[server] == nil {
 			of[server], servers = &arrival{to: targets[name]}, append(servers, server)
 		}
-		at, known := j.budget.failed[name]
 		of[server].load += loads[name]
-		of[server].again = of[server].again || known && j.leaders().Sub(at) < 24*time.Hour
+		of[server].again = of[server].again || j.again(name)
 	}
 	for _, server := range servers {
 		arrivals = append(arrivals, *of[server])
