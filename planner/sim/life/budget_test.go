@@ -1,11 +1,13 @@
 package life
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle"
 	"ballast/planner/plan"
 )
 
@@ -37,8 +39,10 @@ func (j *judge) leaders() time.Time { return j.Now.Add(j.Skew) }
 func (j *judge) moves() {
 	b := &j.budget
 	if b.counted == nil {
-		b.counted, b.moved, b.onward = map[change.Cause]int{}, map[change.Cause][]time.Time{}, map[change.Cause][]time.Time{}
-		b.failed = map[string]time.Time{}
+		b.counted = map[change.Cause]int{}
+	}
+	if b.moved == nil {
+		b.moved, b.onward, b.failed = map[change.Cause][]time.Time{}, map[change.Cause][]time.Time{}, map[string]time.Time{}
 	}
 	b.shift(j.leaders())
 	b.servers = append(b.servers, counted{j.Now, len(j.Clusters) - len(j.Twins)})
@@ -53,6 +57,11 @@ func (j *judge) moves() {
 		}
 		b.counted[cause] = j.Moves[cause]
 		times := slices.Repeat([]time.Time{j.leaders()}, n)
+		if cause == change.Failover && j.Plan != nil && j.Plan.Rollout != nil {
+			for name := range cycle.MovedBy(*j.Plan.Rollout) {
+				b.failed[name] = j.leaders()
+			}
+		}
 		if b.moved[cause] = append(b.moved[cause], times...); !back {
 			b.onward[cause] = append(b.onward[cause], times...)
 		}
@@ -147,24 +156,25 @@ func within(times []time.Time, since time.Time) (n int) {
 // budget, but for one cluster.
 func (j *judge) failedOver() {
 	b := &j.budget
-	if b.worked = b.worked || j.Up(j.Pods[b.emptied], j.Now); !j.begins() || j.memory.Changes.Cause != change.Failover {
+	if b.worked = b.worked || j.serves(b.emptied); !j.begins() || j.memory.Changes.Cause != change.Failover {
 		return
 	}
-	cordoned, again := j.cordoned(), 0
-	for name, to := range j.memory.Changes.Target {
+	cordoned, again, targets := j.cordoned(), 0, j.targets()
+	for _, name := range slices.Sorted(maps.Keys(targets)) {
+		to := targets[name]
 		from := j.stood(name)
 		if from == to || slices.Contains(cordoned, from) || len(j.SecretsOf(name)) > 1 {
 			continue // a drain goes along, and Secrets of one server go together
 		}
 		j.oneAnHour(from)
-		if at, known := b.failed[name]; known && j.leaders().Sub(at) < 24*time.Hour {
+		if j.again(name) {
 			again++
 		}
-		b.failed[name] = j.leaders()
 	}
 	for _, rate := range j.Config.Change.Moves.Rate {
 		since, most := j.leaders().Add(-time.Duration(rate.Period)), j.share(rate.Percent)
-		if before := within(b.moved[change.Failover], since); again > max(1, most-before) {
+		moved := b.moved[change.Failover]
+		if before := within(moved, since) - within(moved, j.leaders().Add(-1)); again > max(1, most-before) {
 			j.fail("a failover moves %d clusters for the second time in a day, beside %d within %s, and %d may",
 				again, before, time.Duration(rate.Period), most)
 		}
@@ -181,6 +191,12 @@ func (j *judge) stood(name string) int {
 		return carries
 	}
 	return j.Plan.Clusters[name].Replica
+}
+
+// again reports whether a failover moved a cluster within the day. One that ended before its wave moved nothing.
+func (j *judge) again(name string) bool {
+	at, known := j.budget.failed[name]
+	return known && at.Before(j.leaders()) && j.leaders().Sub(at) < 24*time.Hour
 }
 
 // oneAnHour: the hour of a replica that worked meanwhile holds up no other.

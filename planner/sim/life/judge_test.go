@@ -12,19 +12,21 @@ import (
 // judge knows what may never be. It looks at a life after each act, and at each write before it is done.
 type judge struct {
 	*luck
-	t *testing.T
+	t testing.TB
 
 	before  *plan.Plan // the plan at the last look
 	envs    []time.Time
 	written int // of Counts["envs"]
 
-	still  still
-	budget budget
-	owned  owned
+	still     still
+	budget    budget
+	receivers receivers
+	owned     owned
+	anew      anew
 }
 
 // judged has a life judged from now on.
-func (l *luck) judged(t *testing.T) *judge {
+func (l *luck) judged(t testing.TB) *judge {
 	j := &judge{luck: l, t: t, owned: newOwned()}
 	l.Watch, l.Wrote = func(*Life) { j.look() }, j.wrote
 	return j
@@ -36,6 +38,10 @@ func (j *judge) fail(format string, args ...any) {
 }
 
 func (j *judge) look() {
+	if err := j.savesLater(); err != nil {
+		j.fail("%v", err)
+	}
+	j.begunAnew()
 	j.restarts()
 	j.since()
 	j.moves()
@@ -63,8 +69,12 @@ func (j *judge) changed() {
 	if j.Plan.Revision < j.before.Revision {
 		j.fail("revision %d came after %d", j.Plan.Revision, j.before.Revision)
 	}
+	if r := j.Plan.Rollout; j.begins() && r.Replicas > max(r.From.Replicas, j.Plan.MaxReplicas) {
+		j.fail("a rollout begins from %d to %d replicas, and maxReplicas is %d", r.From.Replicas, r.Replicas, j.Plan.MaxReplicas)
+	}
 	j.frozenPlan()
 	j.heldPlan()
+	j.receives()
 	j.failedOver()
 }
 
