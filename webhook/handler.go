@@ -15,6 +15,7 @@ import (
 	"ballast/planner/plan"
 	"ballast/planner/printable"
 	"ballast/webhook/intake"
+	"ballast/webhook/rawjson"
 )
 
 // Plans is where the handler has the plan from.
@@ -46,8 +47,8 @@ func kinds() []kind {
 // withObject refuses a request without an object, which no patch could apply to.
 func withObject(decide func(*State, *review) (Verdict, error)) func(*State, *review) (Verdict, error) {
 	return func(s *State, rv *review) (Verdict, error) {
-		if rv.object.kind() != '{' {
-			return Verdict{}, errMalformed
+		if rv.object.Kind() != '{' {
+			return Verdict{}, rawjson.ErrMalformed
 		}
 		return decide(s, rv)
 	}
@@ -73,7 +74,7 @@ func reviewController(s *State, rv *review) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	old := Workload{Notes: readNotes(rv.old.field("metadata").field("annotations"))}
+	old := Workload{Notes: readNotes(rv.old.Field("metadata").Field("annotations"))}
 	return DecideController(s, rv.Request, object, old), nil
 }
 
@@ -156,14 +157,14 @@ func (rv *review) weight(kept *Stored) int64 {
 	if kept != nil {
 		text, weight = kept.Text, int64(len(kept.Text))*answerCost
 	}
-	weight += int64(len(rv.old.field("metadata").field("annotations"))) * answerCost
-	for _, object := range []node{rv.object, rv.old} {
-		for key, data := range object.members {
-			if !key.is("data") {
+	weight += int64(len(rv.old.Field("metadata").Field("annotations"))) * answerCost
+	for _, object := range []rawjson.Node{rv.object, rv.old} {
+		for key, data := range object.Members {
+			if !key.Is("data") {
 				continue
 			}
-			for key, value := range data.members {
-				if key.is(plan.KeyPins) || key.is(plan.KeyPlan) && !value.is(text) {
+			for key, value := range data.Members {
+				if key.Is(plan.KeyPins) || key.Is(plan.KeyPlan) && !value.Is(text) {
 					weight += int64(len(value)) * parseCost
 				}
 			}
@@ -330,7 +331,7 @@ func (h *handler) decideFresh(ctx context.Context, s *State, rv *review) (Verdic
 // fault answers for ballast's own failure, which an alert counts, and for an object that cannot be read, which is none:
 // the API server sends no such object, and whoever can reach the port can. Errors here name no content of an object.
 func (h *handler) fault(operation string, err error) Verdict {
-	if errors.Is(err, errMalformed) {
+	if errors.Is(err, rawjson.ErrMalformed) {
 		h.metrics.malformed.WithLabelValues(h.name).Inc()
 		h.log.V(1).Info("an object cannot be read, the write passed unchanged", "operation", operation, "why", err.Error())
 	} else {

@@ -31,7 +31,7 @@ func (v *Verdict) probePlan(rv *review) {
 	if !rv.dryRun {
 		return
 	}
-	answer, asked := plan.ProbeAnswer(rv.object.field("metadata").field("annotations").field(plan.AnnotationProbe).text(maxWord))
+	answer, asked := plan.ProbeAnswer(rv.object.Field("metadata").Field("annotations").Field(plan.AnnotationProbe).Text(maxWord))
 	if !asked {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/plan"
+	"ballast/webhook/rawjson"
 )
 
 func drawState(t *rapid.T) *State {
@@ -131,12 +132,12 @@ func drawPlanObject(t *rapid.T, stands PlanObject) map[string]any {
 	return o
 }
 
-func document(t *rapid.T, v any) node {
+func document(t *rapid.T, v any) rawjson.Node {
 	doc, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return node(doc)
+	return rawjson.Node(doc)
 }
 
 // holds checks what every verdict keeps to, and that a second pass over the patched object finds nothing to do.
@@ -162,7 +163,7 @@ func holds(t *rapid.T, webhook string, decide func(*State, *review) (Verdict, er
 		return
 	}
 	again := rv
-	again.object = node(apply(t, string(rv.object), v.Patches))
+	again.object = rawjson.Node(apply(t, string(rv.object), v.Patches))
 	second, err := decide(s, &again)
 	if err != nil {
 		t.Fatalf("deciding again on %s: %v", again.object, err)
@@ -176,7 +177,7 @@ func holds(t *rapid.T, webhook string, decide func(*State, *review) (Verdict, er
 }
 
 // foreign is an object without anything that ballast may write.
-func foreign(t *rapid.T, doc node) any {
+func foreign(t *rapid.T, doc rawjson.Node) any {
 	var v any
 	if err := json.Unmarshal(doc, &v); err != nil {
 		t.Fatal(err)

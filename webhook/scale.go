@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ballast/planner/plan"
+	"ballast/webhook/rawjson"
 )
 
 // Scale is what a decision needs of an autoscaling/v1 Scale. An absent spec.replicas is 0: the field is omitted then.
@@ -15,19 +16,19 @@ type Scale struct {
 	Replicas    int
 }
 
-func decodeScale(object node) (Scale, error) {
+func decodeScale(object rawjson.Node) (Scale, error) {
 	var s Scale
-	err := object.object("object")
+	err := object.ObjectOrAbsent("object")
 	if err != nil {
 		return s, err
 	}
-	spec := object.field("spec")
-	if err := spec.object("spec"); err != nil {
+	spec := object.Field("spec")
+	if err := spec.ObjectOrAbsent("spec"); err != nil {
 		return s, err
 	}
-	s.HasSpec = !spec.absent()
-	replicas := spec.field("replicas")
-	if s.HasReplicas = !replicas.absent(); s.HasReplicas {
+	s.HasSpec = !spec.Absent()
+	replicas := spec.Field("replicas")
+	if s.HasReplicas = !replicas.Absent(); s.HasReplicas {
 		if s.Replicas, err = wholeNumber("spec.replicas", replicas); err != nil {
 			return Scale{}, err
 		}
@@ -35,10 +36,10 @@ func decodeScale(object node) (Scale, error) {
 	return s, nil
 }
 
-func wholeNumber(what string, value node) (int, error) {
-	n, ok := value.integer()
+func wholeNumber(what string, value rawjson.Node) (int, error) {
+	n, ok := value.Integer()
 	if !ok {
-		return 0, fmt.Errorf("reading %q: %w", what, errMalformed)
+		return 0, fmt.Errorf("reading %q: %w", what, rawjson.ErrMalformed)
 	}
 	return n, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/webhook/rawjson"
 )
 
 // State is the plan as one decision sees it. It never changes once made; a nil State knows no plan.
@@ -79,21 +80,21 @@ func selectorOf(text string) labels.Selector {
 }
 
 // leavesOut reports whether an object is none of the Secrets that the planner takes for clusters.
-func (s *State) leavesOut(object node) bool {
-	return s != nil && s.selector != nil && !object.absent() && !s.selector.Matches(labelsOf(object.field("metadata").field("labels")))
+func (s *State) leavesOut(object rawjson.Node) bool {
+	return s != nil && s.selector != nil && !object.Absent() && !s.selector.Matches(labelsOf(object.Field("metadata").Field("labels")))
 }
 
 // labelsOf are an object's labels as a selector reads them.
-type labelsOf node
+type labelsOf rawjson.Node
 
 // maxLabel is the length of the longest value of a label.
 const maxLabel = 63
 
 // Has reports whether there is a label.
-func (l labelsOf) Has(label string) bool { return !node(l).field(label).absent() }
+func (l labelsOf) Has(label string) bool { return !rawjson.Node(l).Field(label).Absent() }
 
 // Get is a label's value, empty where there is none.
-func (l labelsOf) Get(label string) string { return node(l).field(label).text(maxLabel) }
+func (l labelsOf) Get(label string) string { return rawjson.Node(l).Field(label).Text(maxLabel) }
 
 // Lookup is both.
 func (l labelsOf) Lookup(label string) (value string, exists bool) { return l.Get(label), l.Has(label) }
