@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"ballast/planner/plan"
+	"ballast/webhook/inforce"
 	"ballast/webhook/rawjson"
 )
 
@@ -83,9 +84,9 @@ func (o *PlanObject) whole() bool {
 }
 
 // stored is the plan that the old object holds; nil where it holds none, or a broken one.
-func (s *State) stored(old PlanObject) *Stored {
+func stored(s *inforce.State, old PlanObject) *inforce.Stored {
 	if k := s.Kept; k != nil && k.Text == old.Plan && k.Annotations[plan.AnnotationDigest] == old.Annotations[plan.AnnotationDigest] {
-		return &Stored{old.Plan, pick(old.Annotations), k.Plan} // its digest was compared when it came
+		return &inforce.Stored{Text: old.Plan, Annotations: inforce.PlannersOf(old.Annotations), Plan: k.Plan} // its digest was compared when it came
 	}
 	if !old.whole() {
 		return nil
@@ -94,5 +95,5 @@ func (s *State) stored(old PlanObject) *Stored {
 	if err != nil {
 		return nil
 	}
-	return &Stored{old.Plan, pick(old.Annotations), &p}
+	return &inforce.Stored{Text: old.Plan, Annotations: inforce.PlannersOf(old.Annotations), Plan: &p}
 }

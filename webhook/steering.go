@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"ballast/planner/plan"
+	"ballast/webhook/inforce"
 	"ballast/webhook/rawjson"
 )
 
@@ -221,7 +222,7 @@ func (c *noteCounts) reads(name []byte) bool {
 // whoever reaches the port asks it of as many names as it likes.
 var known = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
-	for _, name := range append(ours(),
+	for _, name := range append(inforce.PlannersAnnotations(),
 		plan.AnnotationAcceptDiscovery, plan.AnnotationCordon, plan.AnnotationEnforcement, plan.AnnotationPaused,
 		plan.AnnotationPausedBy, plan.AnnotationPausedReason, plan.AnnotationPin, plan.AnnotationRebase, plan.AnnotationRollback,
 		plan.AnnotationTripped, plan.AnnotationUnmanaged) {

@@ -8,19 +8,20 @@ import (
 	"testing"
 
 	"ballast/planner/plan"
+	"ballast/webhook/inforce"
 	"ballast/webhook/rawjson"
 )
 
 // TestAPlansReviewWeighsWhatIsDecoded, before anything is.
 func TestAPlansReviewWeighsWhatIsDecoded(t *testing.T) {
-	kept := &Stored{Text: strings.Repeat("p: \"1\"\n", 100)}
+	kept := &inforce.Stored{Text: strings.Repeat("p: \"1\"\n", 100)}
 	object := func(data map[string]string) rawjson.Node {
 		return encoded(t, map[string]any{"metadata": map[string]any{}, "data": data})
 	}
 	hundred, huge := strings.Repeat("x", 98), strings.Repeat("x", 900<<10) // with the quotes of JSON
 	lines := strings.Repeat("x", 48) + "\n" + strings.Repeat("x", 48)      // of which JSON makes 100 bytes, too
 	for name, tc := range map[string]struct {
-		kept *Stored
+		kept *inforce.Stored
 		rv   review
 		want int64
 	}{
