@@ -59,8 +59,8 @@ func (l *Loop) answer(ctx context.Context, in input.Inputs, out cycle.Outcome, w
 	if err != nil {
 		return written, fmt.Errorf("answering on the plan ConfigMap: %w", err)
 	}
-	l.hear(annotated.ConfigMap())
-	l.learn(annotated.Document)
+	l.plan.hear(annotated.ConfigMap())
+	l.plan.learn(annotated.Document)
 	if _, told := set[plan.AnnotationTripped]; told {
 		l.memory.Changes.TripTold, l.unsaved = true, true
 	}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"maps"
+	"sync"
 	"time"
 
 	"ballast/planner/apply"
@@ -23,31 +24,38 @@ type bar struct {
 	why   string
 }
 
-// noteBarred remembers what became of a write to a Secret.
-func (l *Loop) noteBarred(result apply.Result) {
+// refusals are the Secrets whose writes the API server refuses; repairs note them, and cycles ask.
+type refusals struct {
+	*Options
+	mu   sync.Mutex
+	bars map[string]bar
+}
+
+// note remembers what became of a write to a Secret.
+func (r *refusals) note(result apply.Result) {
 	step, ok := result.Step.(diff.PatchShard)
 	if !ok || result.Outcome == apply.Deferred {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	why, refused := apply.Refusal(result.Err)
 	switch {
 	case refused:
-		l.barred[step.Secret] = bar{times: l.barred[step.Secret].times + 1, at: l.Clock.Now(), why: why}
+		r.bars[step.Secret] = bar{times: r.bars[step.Secret].times + 1, at: r.Clock.Now(), why: why}
 	case result.Err == nil, result.Outcome == apply.Refused: // gone, or people's meanwhile: discovery sees that, and it may come back
-		delete(l.barred, step.Secret)
+		delete(r.bars, step.Secret)
 	}
 }
 
-// whoIsBarred are the Secrets that cannot be written now, with the API server's words.
-func (l *Loop) whoIsBarred() map[string]string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.Clock.Now()
-	maps.DeleteFunc(l.barred, func(_ string, b bar) bool { return now.Sub(b.at) >= barredFor || now.Before(b.at) })
+// now are the Secrets that cannot be written now, with the API server's words.
+func (r *refusals) now() map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := r.Clock.Now()
+	maps.DeleteFunc(r.bars, func(_ string, b bar) bool { return at.Sub(b.at) >= barredFor || at.Before(b.at) })
 	var who map[string]string
-	for name, b := range l.barred {
+	for name, b := range r.bars {
 		if b.times < barredFrom {
 			continue
 		}

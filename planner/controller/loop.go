@@ -50,28 +50,27 @@ type Options struct {
 }
 
 // Loop is the leader's work: a cycle at each interval and after changes, and, beside it, repairs as soon as something
-// drifts. Neither waits for the other: a slow Prometheus must not put off a repair.
+// drifts. Neither waits for the other: a slow Prometheus must not put off a repair. What both know has locks of its
+// own.
 type Loop struct {
 	Options
 	changed, drifted signal
 
-	mu       sync.Mutex
-	looking  sync.Mutex    // at Secrets
-	enforced plan.Document // the newest plan known, written or seen, with people's pins and annotations
-	shown    shown         // what the pods said last
-	glass    bool          // people were told that enforcement is switched off
-	healed   []string      // clusters that repairs brought back since the last cycle
-	taken    []string      // those of them that this cycle counts
-	barred   map[string]bar
-	lastLive time.Time // when the last cycle ended, or this leader began, for the health check
-	heard    heard
-	judged   bool // a cycle has compared the plan with the history: before that nothing is enforced
+	looker  *looker
+	plan    *knownPlan
+	panics  *panics
+	refused *refusals
+	repairs *repairs
 
-	panicking map[string]bool // phases that ended in a panic when they ran last
+	mu       sync.Mutex
+	lastLive time.Time // when the last cycle ended, or this leader began, for the health check
 
 	// What only the goroutine of Run touches.
+	asks      *asker
+	status    *publisher
 	leading   bool
-	phase     string // of the cycle under way
+	phase     string   // of the cycle under way
+	taken     []string // clusters that repairs brought back, which this cycle counts
 	memory    memory.Memory
 	history   store.History
 	unsaved   bool // the history has a decision that is not written yet
@@ -82,18 +81,17 @@ type Loop struct {
 	unrenewed bool // people were told that it cannot be made anew
 	bringing  bool // without it a plan was written that brings back what x0y stopped, and the workload is at 0 still
 	news      telemetry.News
-	probed    probed
-	asked     asked
-	published published
-
-	found        []conflicts.Finding
-	neighboursAt time.Time
 }
 
 // NewLoop makes a loop; Run starts it.
-func NewLoop(o Options) *Loop {
-	o.Emit = telemetry.PrintableEvents(o.Emit)
-	return &Loop{Options: o, changed: newSignal(), drifted: newSignal(), barred: map[string]bar{}}
+func NewLoop(options Options) *Loop {
+	options.Emit = telemetry.PrintableEvents(options.Emit)
+	l := &Loop{Options: options, changed: newSignal(), drifted: newSignal()}
+	o := &l.Options
+	l.looker, l.plan, l.panics, l.refused = &looker{Options: o}, &knownPlan{Options: o}, &panics{Options: o}, &refusals{Options: o, bars: map[string]bar{}}
+	l.repairs = &repairs{Options: o, looker: l.looker, drifted: l.drifted, plan: l.plan, panics: l.panics, refused: l.refused}
+	l.asks, l.status = &asker{Options: o}, &publisher{Options: o}
+	return l
 }
 
 // Changed says that Secrets, the workload or the plan changed: repairs look at once, a cycle after a second of quiet.
@@ -119,7 +117,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	l.alive()
 	var repairs sync.WaitGroup
 	ctx, stop := context.WithCancel(ctx)
-	repairs.Go(func() { l.repair(ctx) })
+	repairs.Go(func() { l.repairs.run(ctx) })
 	defer func() { stop(); repairs.Wait() }() // nothing that ends Run may wait for repairs that do not end
 	for {
 		started := l.Clock.Now()
@@ -128,7 +126,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		l.Metrics.CycleTime.Observe(l.Clock.Since(started).Seconds())
 		if err != nil && ctx.Err() == nil {
 			l.Log.Error(err, "cycle failed; the plan in force stays enforced")
-			l.publishFailure(ctx, err)
+			l.status.publishFailure(ctx, err)
 		}
 		l.alive()
 		if !await(ctx, l.Clock, l.changed, l.pause()) {
@@ -142,13 +140,13 @@ func (l *Loop) Run(ctx context.Context) error {
 func (l *Loop) guarded(ctx context.Context) (result string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			l.addHealed(l.taken) // nobody counted them
-			result, err = "failed", l.caught(l.phase, p)
+			l.repairs.addHealed(l.taken) // nobody counted them
+			result, err = "failed", l.panics.caught(l.phase, p)
 		}
 		l.taken = nil
 	}()
 	if result, err = l.cycle(ctx); err == nil {
-		l.calm()
+		l.panics.calm()
 	}
 	return result, err
 }
@@ -232,7 +230,7 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 			return "failed", err
 		}
 		l.takeIn(&in, base)
-		l.taken = l.takeHealed()
+		l.taken = l.repairs.takeHealed()
 		in.Healed = l.taken
 	}
 }
@@ -248,7 +246,7 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	l.phase = telemetry.PhaseDecide
 	out := cycle.Run(in)
 	if out.Scales() { // before each change of replicas the webhook is asked once more
-		in.Enforcement, in.Unheld = l.enforcement(ctx, in, probeFresh)
+		in.Enforcement, in.Unheld = l.asks.enforcement(ctx, in, probeFresh)
 		out = cycle.Run(in)
 	}
 	l.Metrics.PhaseTime.WithLabelValues("decide").Observe(l.Clock.Since(started).Seconds())
@@ -256,13 +254,13 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	l.Metrics.ObserveOutcome(in, out, l.Clock.Now())
 	l.phase = telemetry.PhaseStore
 	l.report(ctx, in, out)
-	l.show(in, out)
+	l.repairs.show(in, out)
 	if !l.saveHoldOff(ctx, in, out) {
 		out.Done = false // what a person asked for stands until its peace outlives this leader
 	}
 	if err := l.saveMoves(ctx, in, out); err != nil {
 		l.memory.Changes = in.Memory.Changes
-		l.addHealed(in.Healed)
+		l.repairs.addHealed(in.Healed)
 		return "failed", err
 	}
 	result, written, err := l.write(ctx, in, out, base)
@@ -271,7 +269,7 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 		// What was decided was not written: the vote stands as it was, and nothing moved.
 		l.memory.Votes, l.memory.Changes = in.Memory.Votes, in.Memory.Changes
 		l.memory.Young, l.memory.Rebased, l.memory.Before = in.Memory.Young, in.Memory.Rebased, in.Memory.Before
-		l.addHealed(in.Healed)
+		l.repairs.addHealed(in.Healed)
 		return result, err
 	}
 	l.Metrics.ObserveMoves(out)
@@ -282,7 +280,7 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	if err := l.remember(ctx, out, written); err != nil {
 		return result, err
 	}
-	l.publish(ctx, in, out, cmp.Or(written.Document.Plan, in.InForce)) // last: a leader that dies soon did something first
+	l.status.publish(ctx, in, out, cmp.Or(written.Document.Plan, in.InForce)) // last: a leader that dies soon did something first
 	return result, nil
 }
 
@@ -316,25 +314,25 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs
 	if err != nil {
 		return input.Inputs{}, snapshot, err
 	}
-	if in.Discovered, in.Workload, err = l.stands(ctx, c, l.memory.Known, cmp.Or(l.newest(), snapshot.Document.Plan)); err != nil {
+	if in.Discovered, in.Workload, err = l.looker.stands(ctx, c, l.memory.Known, cmp.Or(l.newest(), snapshot.Document.Plan)); err != nil {
 		return input.Inputs{}, snapshot, err
 	}
 	l.takeIn(&in, snapshot)
-	in.Enforcement, in.Unheld = l.enforcement(ctx, in, probeEvery)
+	in.Enforcement, in.Unheld = l.asks.enforcement(ctx, in, probeEvery)
 	l.Metrics.PhaseTime.WithLabelValues("gather").Observe(l.Clock.Since(started).Seconds())
 	fetcher, err := l.NewFetcher(c, standing.TargetOf(in.Workload))
 	if err != nil {
 		return input.Inputs{}, snapshot, err
 	}
 	l.phase = telemetry.PhaseFetch
-	in.Fetched, in.Owners = l.fetch(ctx, fetcher, in)
+	in.Fetched, in.Owners = l.asks.fetch(ctx, fetcher, in)
 	l.phase = telemetry.PhaseObserve
-	in.Observed = l.observe(ctx, fetcher, in)
+	in.Observed = l.asks.observe(ctx, fetcher, in)
 	l.phase = telemetry.PhaseGather
-	l.taken = l.takeHealed()
-	in.Healed, in.Barred = l.taken, l.whoIsBarred()
-	in.Neighbours = l.neighbours(ctx, in)
-	in.Installation = l.installation(ctx, in)
+	l.taken = l.repairs.takeHealed()
+	in.Healed, in.Barred = l.taken, l.refused.now()
+	in.Neighbours = l.asks.neighbours(ctx, in)
+	in.Installation = l.asks.installation(ctx, in)
 	return in, snapshot, nil
 }
 
@@ -357,14 +355,12 @@ func (l *Loop) unseal(ctx context.Context) error {
 // annotations in any case.
 func (l *Loop) judge(doc plan.Document, inForce *plan.Plan) {
 	if doc.Plan = inForce; inForce == nil {
-		doc.Plan = l.known().Plan
+		doc.Plan = l.plan.newest().Plan
 	}
-	if l.learn(doc) {
+	if l.plan.learn(doc) {
 		l.drifted.raise()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.judged = true
+	l.plan.judge()
 }
 
 // inForce judges the plan that was read: one below the highest revision known is a backup that somebody restored, and
@@ -380,7 +376,7 @@ func (l *Loop) inForce(read *plan.Plan) (inForce, last *plan.Plan) {
 // newest is the newest plan that is known, nil without one.
 func (l *Loop) newest() *plan.Plan {
 	newest := l.history.LastPlan()
-	if p := l.known().Plan; p != nil && (newest == nil || p.Revision > newest.Revision) {
+	if p := l.plan.newest().Plan; p != nil && (newest == nil || p.Revision > newest.Revision) {
 		newest = p
 	}
 	return newest
@@ -389,7 +385,7 @@ func (l *Loop) newest() *plan.Plan {
 // floor is the highest revision known: the next one is above it.
 func (l *Loop) floor() int64 {
 	floor := l.history.Floor()
-	if p := l.known().Plan; p != nil {
+	if p := l.plan.newest().Plan; p != nil {
 		floor = max(floor, p.Revision)
 	}
 	return floor

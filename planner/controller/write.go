@@ -52,7 +52,7 @@ func (l *Loop) write(ctx context.Context, in input.Inputs, out cycle.Outcome, ba
 		return "failed", base, err
 	}
 	l.full = false
-	l.learn(written.Document)
+	l.plan.learn(written.Document)
 	p := written.Document.Plan
 	if before := base.Document.Plan; before != nil && before.Revision == p.Revision {
 		return "quiet", written, nil // it enforces the same, so the store left it alone
@@ -73,17 +73,17 @@ func (l *Loop) write(ctx context.Context, in input.Inputs, out cycle.Outcome, ba
 // report tells people what is new: problems once, and an enforcement that was turned off.
 func (l *Loop) report(ctx context.Context, in input.Inputs, out cycle.Outcome) {
 	l.tell(in, l.news.Of(out.Problems)...)
-	if l.opened(in.BreakGlass) {
+	if l.plan.opened(in.BreakGlass) {
 		l.tellGlass(ctx, in.Workload)
 	}
 	l.Log.V(1).Info("cycle", "clusters", len(out.Fleet.Clusters), "changed", out.Changed, "problems", len(out.Problems), "rollout", out.Progress.Outcome)
 }
 
-func (l *Loop) tell(in input.Inputs, events ...telemetry.Event) {
+func (o *Options) tell(in input.Inputs, events ...telemetry.Event) {
 	for _, e := range events {
-		l.Log.Info("told people", "reason", e.Reason, "message", e.Message)
+		o.Log.Info("told people", "reason", e.Reason, "message", e.Message)
 	}
-	l.Emit(in.Workload, events...)
+	o.Emit(in.Workload, events...)
 }
 
 // remember writes the history when it is due. A decision that could not be written stays due.
@@ -151,7 +151,7 @@ func (l *Loop) read(ctx context.Context) (store.Snapshot, error) {
 		}
 		return restored, nil
 	}
-	l.hear(s.ConfigMap())
+	l.plan.hear(s.ConfigMap())
 	l.keepWords()
 	return s, nil
 }
