@@ -72,14 +72,10 @@ type Loop struct {
 	phase     string   // of the cycle under way
 	taken     []string // clusters that repairs brought back, which this cycle counts
 	memory    memory.Memory
-	history   store.History
-	unsaved   bool // the history has a decision that is not written yet
-	stale     bool // people were told that a part of the history stays as it was
-	crowded   bool // people were told that the history has no room for all of it
+	archive   *archive
 	full      bool // people were told that the plan's ConfigMap has no room left
-	keyless   bool // people were told that the plan's key is missing
-	unrenewed bool // people were told that it cannot be made anew
-	bringing  bool // without it a plan was written that brings back what x0y stopped, and the workload is at 0 still
+	unrenewed bool // people were told that the plan's key cannot be made anew
+	bringing  bool // without the key a plan was written that brings back what x0y stopped, and the workload is at 0 still
 	news      telemetry.News
 }
 
@@ -90,6 +86,7 @@ func NewLoop(options Options) *Loop {
 	o := &l.Options
 	l.looker, l.plan, l.panics, l.refused = &looker{Options: o}, &knownPlan{Options: o}, &panics{Options: o}, &refusals{Options: o, bars: map[string]bar{}}
 	l.repairs = &repairs{Options: o, looker: l.looker, drifted: l.drifted, plan: l.plan, panics: l.panics, refused: l.refused}
+	l.archive = &archive{Options: o, plan: l.plan}
 	l.asks, l.status = &asker{Options: o}, &publisher{Options: o}
 	return l
 }
@@ -157,7 +154,7 @@ func (l *Loop) takeOver(ctx context.Context) error {
 	if l.leading {
 		return nil
 	}
-	if err := l.unseal(ctx); err != nil {
+	if err := l.archive.unseal(ctx); err != nil {
 		return l.withoutKey(ctx, err)
 	}
 	history, problems, err := l.Store.ReadHistory(ctx)
@@ -177,8 +174,8 @@ func (l *Loop) takeOver(ctx context.Context) error {
 	if len(dropped) > 0 {
 		l.Log.Error(errors.Join(dropped...), "a part of the history was dropped")
 	}
-	l.history, l.memory, l.leading = history, memory, true
-	newest := l.newest()
+	l.archive.history, l.memory, l.leading = history, memory, true
+	newest := l.archive.newest()
 	l.Log.Info("leading", "identity", l.Identity)
 	l.Emit(discover.Workload{}, telemetry.LeaderElected(l.Identity, newest))
 	return nil
@@ -214,7 +211,7 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 	if err := l.takeOver(ctx); err != nil {
 		return "failed", err
 	}
-	if err := l.holdHistory(ctx); err != nil {
+	if err := l.archive.holdHistory(ctx); err != nil {
 		l.Log.Error(err, "whether the history stands is not known; it is written when it is due")
 	}
 	l.phase = telemetry.PhaseGather
@@ -250,15 +247,15 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 		out = cycle.Run(in)
 	}
 	l.Metrics.PhaseTime.WithLabelValues("decide").Observe(l.Clock.Since(started).Seconds())
-	out.Problems = append(out.Problems, problem.Printable(l.locked(base))...)
+	out.Problems = append(out.Problems, problem.Printable(l.archive.locked(base))...)
 	l.Metrics.ObserveOutcome(in, out, l.Clock.Now())
 	l.phase = telemetry.PhaseStore
 	l.report(ctx, in, out)
 	l.repairs.show(in, out)
-	if !l.saveHoldOff(ctx, in, out) {
+	if !l.archive.saveHoldOff(ctx, in, out) {
 		out.Done = false // what a person asked for stands until its peace outlives this leader
 	}
-	if err := l.saveMoves(ctx, in, out); err != nil {
+	if err := l.archive.saveMoves(ctx, in, out); err != nil {
 		l.memory.Changes = in.Memory.Changes
 		l.repairs.addHealed(in.Healed)
 		return "failed", err
@@ -277,7 +274,7 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 		return "failed", err
 	}
 	l.drifted.raise()
-	if err := l.remember(ctx, out, written); err != nil {
+	if err := l.archive.remember(ctx, out, written); err != nil {
 		return result, err
 	}
 	l.status.publish(ctx, in, out, cmp.Or(written.Document.Plan, in.InForce)) // last: a leader that dies soon did something first
@@ -286,14 +283,14 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 
 // takeIn takes over what the plan ConfigMap says.
 func (l *Loop) takeIn(in *input.Inputs, snapshot store.Snapshot) {
-	l.keepPlan(snapshot)
+	l.archive.keepPlan(snapshot)
 	doc := snapshot.Document
 	inForce, last := l.inForce(doc.Plan)
 	l.judge(doc, inForce)
 	in.Pins, in.PinProblems, in.Paused, in.BreakGlass = doc.Pins, doc.PinProblems, doc.Paused, doc.BreakGlass
 	in.InForce, in.Last, in.PlanFault = inForce, last, planFault(doc, inForce)
 	l.Metrics.ObservePlanFault(in.PlanFault)
-	in.Cordon, in.Tripped, in.Rollback = doc.Cordon, doc.Tripped, l.rollbackTo(doc.Rollback)
+	in.Cordon, in.Tripped, in.Rollback = doc.Cordon, doc.Tripped, l.archive.rollbackTo(doc.Rollback)
 	in.Rebase = doc.Rebase
 	if !snapshot.Exists() {
 		in.Memory.Changes.TripTold = false // that the annotation is gone is nobody's word
@@ -306,15 +303,15 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs
 	started := l.Clock.Now()
 	in := input.Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory}
 	before := l.Store.KeySecret()
-	if err := l.unseal(ctx); err != nil { // before the plan is read, which is judged by it
+	if err := l.archive.unseal(ctx); err != nil { // before the plan is read, which is judged by it
 		in.Keyless = err.Error()
 	}
-	l.unsaved = l.unsaved || before != "" && before != l.Store.KeySecret() // the history is signed anew
+	l.archive.unsaved = l.archive.unsaved || before != "" && before != l.Store.KeySecret() // the history is signed anew
 	snapshot, err := l.read(ctx)
 	if err != nil {
 		return input.Inputs{}, snapshot, err
 	}
-	if in.Discovered, in.Workload, err = l.looker.stands(ctx, c, l.memory.Known, cmp.Or(l.newest(), snapshot.Document.Plan)); err != nil {
+	if in.Discovered, in.Workload, err = l.looker.stands(ctx, c, l.memory.Known, cmp.Or(l.archive.newest(), snapshot.Document.Plan)); err != nil {
 		return input.Inputs{}, snapshot, err
 	}
 	l.takeIn(&in, snapshot)
@@ -336,21 +333,6 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs
 	return in, snapshot, nil
 }
 
-// unseal reads the key by which this installation's plans are known. Without it none can be believed, and people hear
-// why.
-func (l *Loop) unseal(ctx context.Context) error {
-	before := l.Store.KeySecret()
-	err := l.Store.Unseal(ctx)
-	switch {
-	case err != nil && !l.keyless && before == "": // a leader that knows it tells of it as a problem
-		l.Emit(discover.Workload{}, telemetry.KeyMissing(err))
-	case err == nil && before != "" && before != l.Store.KeySecret():
-		l.Emit(discover.Workload{}, telemetry.KeyReplaced())
-	}
-	l.keyless = err != nil
-	return err
-}
-
 // judge takes over what is enforced: the plan in force, or the last good one where that is none, with people's pins and
 // annotations in any case.
 func (l *Loop) judge(doc plan.Document, inForce *plan.Plan) {
@@ -366,29 +348,11 @@ func (l *Loop) judge(doc plan.Document, inForce *plan.Plan) {
 // inForce judges the plan that was read: one below the highest revision known is a backup that somebody restored, and
 // one that cannot be read is none; then the newest that is known is put back.
 func (l *Loop) inForce(read *plan.Plan) (inForce, last *plan.Plan) {
-	newest := l.newest()
+	newest := l.archive.newest()
 	if read != nil && (newest == nil || read.Revision >= newest.Revision) {
 		return read, nil
 	}
 	return nil, newest
-}
-
-// newest is the newest plan that is known, nil without one.
-func (l *Loop) newest() *plan.Plan {
-	newest := l.history.LastPlan()
-	if p := l.plan.newest().Plan; p != nil && (newest == nil || p.Revision > newest.Revision) {
-		newest = p
-	}
-	return newest
-}
-
-// floor is the highest revision known: the next one is above it.
-func (l *Loop) floor() int64 {
-	floor := l.history.Floor()
-	if p := l.plan.newest().Plan; p != nil {
-		floor = max(floor, p.Revision)
-	}
-	return floor
 }
 
 func (l *Loop) alive() {

@@ -27,7 +27,7 @@ func TestPeopleAreToldOnceOfWhatCannotBePacked(t *testing.T) {
 	l := NewLoop(Options{Log: logr.Discard(), Emit: emit})
 	failure := errors.New("packing what is known of moves: no number")
 	for _, stale := range []error{nil, failure, failure, nil, failure} {
-		l.tellStale(stale)
+		l.archive.tellStale(stale)
 	}
 	said := "Warning HistoryStale: a part of the history cannot be written and stays as it was, " +
 		"which the next leader goes by; please report it: packing what is known of moves: no number"

@@ -3,17 +3,8 @@ package controller
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
-
-// lastWords are the latest that are known: the history's are those of the last leader.
-func (l *Loop) lastWords() []byte {
-	if words, known := l.plan.words(); known {
-		return words
-	}
-	return l.history.Parts[store.PartWords]
-}
 
 // PlanGone takes the plan ConfigMap as it was when somebody deleted it.
 func (l *Loop) PlanGone(cm *corev1.ConfigMap) {
