@@ -31,7 +31,7 @@ type probed struct {
 type asker struct {
 	*Options
 	probed       probed
-	asked        asked
+	last         answer // of Prometheus
 	found        []conflicts.Finding
 	neighboursAt time.Time
 }

@@ -18,7 +18,7 @@ type knownPlan struct {
 	mu       sync.Mutex
 	document plan.Document // the newest that is to be enforced, with people's pins and annotations
 	judged   bool          // a cycle has compared the plan with the history: before that nothing is enforced
-	glass    bool          // people were told that enforcement is switched off
+	toldOff  bool          // people were told that enforcement is switched off
 	heard    heard
 }
 
@@ -83,13 +83,13 @@ func (k *knownPlan) hear(cm *corev1.ConfigMap) {
 	}
 }
 
-// opened reports whether the enforcement was switched off since it was asked last. A cycle may have read the plan
+// switchedOff reports whether the enforcement was switched off since it was asked last. A cycle may have read the plan
 // before the watch told: it is closed when both say so.
-func (k *knownPlan) opened(breakGlass bool) bool {
+func (k *knownPlan) switchedOff(breakGlass bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	was := k.glass
-	k.glass = breakGlass || was && k.document.BreakGlass
+	was := k.toldOff
+	k.toldOff = breakGlass || was && k.document.BreakGlass
 	return breakGlass && !was
 }
 

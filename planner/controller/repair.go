@@ -47,7 +47,7 @@ type repairs struct {
 type shown struct {
 	pods   []observed.Pod
 	owned  map[string]observed.Owned
-	asked  bool
+	owners bool // the pods were asked who owns what
 	at     time.Time
 	memory memory.Memory
 	known  discover.Known
@@ -93,7 +93,7 @@ func (r *repairs) look(ctx context.Context) (again time.Duration, err error) {
 			again, err = lookAgain, caught
 		}
 	}()
-	r.seeGlass(ctx)
+	r.tellIfSwitchedOff(ctx)
 	return r.mend(ctx)
 }
 
@@ -109,20 +109,20 @@ func (r *repairs) mend(ctx context.Context) (again time.Duration, err error) {
 	}
 	// Only what is there is written to.
 	fleet := standing.Fleet(input.Inputs{Discovered: in, Memory: r.lookedAt().memory, Now: r.Clock.Now()})
-	agenda := r.agenda(r.plan.newest(), fleet, w)
-	if len(agenda.Steps) > 0 {
+	due := r.due(r.plan.newest(), fleet, w)
+	if len(due.Steps) > 0 {
 		snapshot, err := r.Store.Read(ctx)
 		if err != nil {
 			return lookSoon, err
 		}
-		agenda = r.agenda(r.plan.standing(snapshot.Document), fleet, w)
+		due = r.due(r.plan.standing(snapshot.Document), fleet, w)
 	}
-	r.Metrics.Held.Set(float64(len(agenda.Held)))
-	if len(agenda.Steps) == 0 {
+	r.Metrics.Held.Set(float64(len(due.Held)))
+	if len(due.Steps) == 0 {
 		return lookAgain, nil
 	}
 	started := r.Clock.Now()
-	report := r.Applier.Apply(ctx, standing.TargetOf(w), agenda.Steps)
+	report := r.Applier.Apply(ctx, standing.TargetOf(w), due.Steps)
 	r.Metrics.PhaseTime.WithLabelValues("apply").Observe(r.Clock.Since(started).Seconds())
 	return r.reportSteps(w, report), nil
 }
@@ -131,16 +131,16 @@ func enforces(d plan.Document) bool {
 	return d.Plan != nil && d.Plan.Mode.Enforced() && (!d.BreakGlass || d.Plan.StopsAll())
 }
 
-// agenda is what is to be written. A plan for another workload says nothing of this one: the next cycle makes it a
+// due is what is to be written. A plan for another workload says nothing of this one: the next cycle makes it a
 // plan.
-func (r *repairs) agenda(d plan.Document, fleet discover.Fleet, w discover.Workload) diff.Result {
+func (r *repairs) due(d plan.Document, fleet discover.Fleet, w discover.Workload) diff.Result {
 	if !enforces(d) || d.Plan.Target != standing.TargetOf(w) {
 		return diff.Result{}
 	}
 	last := r.lookedAt()
 	seen := standing.Seen(d.Plan.Clusters, fleet, last.known, w)
 	seen.Accepted = d.AcceptDiscovery
-	seen.Pods, seen.Owned, seen.OwnersKnown, seen.Looked, seen.Given = last.pods, last.owned, last.asked, last.at, r.Applier.Given()
+	seen.Pods, seen.Owned, seen.OwnersKnown, seen.Looked, seen.Repaired = last.pods, last.owned, last.owners, last.at, r.Applier.Repaired()
 	live := r.Config().Rollout.Live
 	o := diff.Options{BreakGlass: d.BreakGlass, Nudge: live != nil && live.Nudge, Now: r.Clock.Now()}
 	return diff.Steps(plan.NewView(*d.Plan, standing.Pins(d.Pins, fleet.Clusters)), seen, o)

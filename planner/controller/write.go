@@ -68,8 +68,8 @@ func (l *Loop) write(ctx context.Context, in input.Inputs, out cycle.Outcome, ba
 // report tells people what is new: problems once, and an enforcement that was turned off.
 func (l *Loop) report(ctx context.Context, in input.Inputs, out cycle.Outcome) {
 	l.tell(in, l.news.Of(out.Problems)...)
-	if l.plan.opened(in.BreakGlass) {
-		l.tellGlass(ctx, in.Workload)
+	if l.plan.switchedOff(in.BreakGlass) {
+		l.tellSwitchedOff(ctx, in.Workload)
 	}
 	l.Log.V(1).Info("cycle", "clusters", len(out.Fleet.Clusters), "changed", out.Changed, "problems", len(out.Problems), "rollout", out.Progress.Outcome)
 }

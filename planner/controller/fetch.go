@@ -23,7 +23,7 @@ func (l *Loop) pause() time.Duration {
 	if p := l.plan.newest().Plan; p != nil && underWay(*p) {
 		return min(interval, waveLook)
 	}
-	if left := interval - l.Clock.Since(l.asks.asked.at); left > 0 && left < interval {
+	if left := interval - l.Clock.Since(l.asks.last.at); left > 0 && left < interval {
 		return left
 	}
 	return interval
@@ -34,8 +34,8 @@ func underWay(p plan.Plan) bool {
 	return p.Mode == plan.Enforce && p.Rollout != nil && p.Rollout.Mode != plan.ModeDefault
 }
 
-// asked is Prometheus's last answer.
-type asked struct {
+// answer is Prometheus's last answer.
+type answer struct {
 	at      time.Time
 	poll    config.Poll
 	of      plan.Target // whose pods the queries select
@@ -51,16 +51,16 @@ func lasts(c config.PlannerConfig) time.Duration {
 // fetch asks Prometheus once an interval: the cycles in between are those of a rollout that is looked at every few
 // seconds, and those of changes, of which whoever may write Secrets makes as many as he likes.
 func (a *asker) fetch(ctx context.Context, f Fetcher, in input.Inputs) ([]poll.Fetched, poll.Fetched) {
-	age, of := in.Now.Sub(a.asked.at), standing.TargetOf(in.Workload)
+	age, of := in.Now.Sub(a.last.at), standing.TargetOf(in.Workload)
 	fresh := age >= 0 && age < lasts(in.Config)
-	same := a.asked.of == of && reflect.DeepEqual(a.asked.poll, in.Config.Poll)
+	same := a.last.of == of && reflect.DeepEqual(a.last.poll, in.Config.Poll)
 	if fresh && same {
-		return a.asked.fetched, a.asked.owners
+		return a.last.fetched, a.last.owners
 	}
 	started := a.Clock.Now()
-	now := asked{at: in.Now, poll: in.Config.Poll, of: of}
+	now := answer{at: in.Now, poll: in.Config.Poll, of: of}
 	now.fetched, now.owners = Measure(ctx, f, in.Config, in.Discovered, in.Now)
-	a.asked = now
+	a.last = now
 	a.Metrics.PhaseTime.WithLabelValues("fetch").Observe(a.Clock.Since(started).Seconds())
-	return a.asked.fetched, a.asked.owners
+	return a.last.fetched, a.last.owners
 }

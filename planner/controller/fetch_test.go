@@ -30,8 +30,8 @@ func TestPrometheusIsAskedOnceAnInterval(t *testing.T) {
 	var got []int
 	for range 119 { // a change a second
 		got = append(got, asks())
-		if left, want := l.pause(), time.Minute-clock.Since(l.asks.asked.at); left != want {
-			t.Errorf("%s after the answer the next cycle comes in %s, want %s", clock.Since(l.asks.asked.at), left, want)
+		if left, want := l.pause(), time.Minute-clock.Since(l.asks.last.at); left != want {
+			t.Errorf("%s after the answer the next cycle comes in %s, want %s", clock.Since(l.asks.last.at), left, want)
 		}
 		clock.Step(time.Second)
 	}

@@ -17,8 +17,8 @@ const (
 	barredFor = 10 * time.Minute
 )
 
-// bar is a Secret whose writes the API server refused, the last one at that time.
-type bar struct {
+// refusedWrites are of one Secret, by the API server in a row, the last one at that time.
+type refusedWrites struct {
 	times int
 	at    time.Time
 	why   string
@@ -27,8 +27,8 @@ type bar struct {
 // refusals are the Secrets whose writes the API server refuses; repairs note them, and cycles ask.
 type refusals struct {
 	*Options
-	mu   sync.Mutex
-	bars map[string]bar
+	mu      sync.Mutex
+	refused map[string]refusedWrites
 }
 
 // note remembers what became of a write to a Secret.
@@ -42,9 +42,9 @@ func (r *refusals) note(result apply.Result) {
 	why, refused := apply.Refusal(result.Err)
 	switch {
 	case refused:
-		r.bars[step.Secret] = bar{times: r.bars[step.Secret].times + 1, at: r.Clock.Now(), why: why}
+		r.refused[step.Secret] = refusedWrites{times: r.refused[step.Secret].times + 1, at: r.Clock.Now(), why: why}
 	case result.Err == nil, result.Outcome == apply.Refused: // gone, or people's meanwhile: discovery sees that, and it may come back
-		delete(r.bars, step.Secret)
+		delete(r.refused, step.Secret)
 	}
 }
 
@@ -53,9 +53,9 @@ func (r *refusals) now() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := r.Clock.Now()
-	maps.DeleteFunc(r.bars, func(_ string, b bar) bool { return at.Sub(b.at) >= barredFor || at.Before(b.at) })
+	maps.DeleteFunc(r.refused, func(_ string, b refusedWrites) bool { return at.Sub(b.at) >= barredFor || at.Before(b.at) })
 	var who map[string]string
-	for name, b := range r.bars {
+	for name, b := range r.refused {
 		if b.times < barredFrom {
 			continue
 		}

@@ -10,21 +10,21 @@ import (
 	"ballast/planner/telemetry"
 )
 
-// seeGlass tells people of a break-glass as soon as the watch of the plan tells of it: a cycle may be a minute away,
-// and wait for a Prometheus that hangs.
-func (r *repairs) seeGlass(ctx context.Context) {
-	if !r.plan.opened(r.plan.newest().BreakGlass) {
+// tellIfSwitchedOff tells people of a break-glass as soon as the watch of the plan tells of it: a cycle may be a minute
+// away, and wait for a Prometheus that hangs.
+func (r *repairs) tellIfSwitchedOff(ctx context.Context) {
+	if !r.plan.switchedOff(r.plan.newest().BreakGlass) {
 		return
 	}
 	_, w, err := r.looker.stands(ctx, r.Config(), r.lookedAt().known, r.plan.newest().Plan)
 	if err != nil {
 		w = discover.Workload{} // then the event is on the plan ConfigMap alone
 	}
-	r.tellGlass(ctx, w)
+	r.tellSwitchedOff(ctx, w)
 }
 
-// tellGlass names who it was, as far as the plan ConfigMap tells.
-func (o *Options) tellGlass(ctx context.Context, w discover.Workload) {
+// tellSwitchedOff names who it was, as far as the plan ConfigMap tells.
+func (o *Options) tellSwitchedOff(ctx context.Context, w discover.Workload) {
 	var manager string
 	var at time.Time
 	if s, err := o.Store.Read(ctx); err == nil {

@@ -10,7 +10,7 @@ func TestBreakGlassIsToldWhenItIsOpened(t *testing.T) {
 		{false, false, false}, {false, true, true}, {true, true, false}, {false, false, false}, {true, true, true}, {true, false, false}, {true, true, false},
 	} {
 		k.document.BreakGlass = step.watched
-		if got := k.opened(step.read); got != step.want {
+		if got := k.switchedOff(step.read); got != step.want {
 			t.Errorf("step %d, %+v: told is %v", i, step, got)
 		}
 	}
