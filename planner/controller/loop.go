@@ -84,7 +84,8 @@ func NewLoop(options Options) *Loop {
 	options.Emit = telemetry.PrintableEvents(options.Emit)
 	l := &Loop{Options: options, changed: newSignal(), drifted: newSignal()}
 	o := &l.Options
-	l.looker, l.plan, l.panics, l.refused = &looker{Options: o}, &knownPlan{Options: o}, &panics{Options: o}, &refusals{Options: o, refused: map[string]refusedWrites{}}
+	l.looker, l.plan, l.panics = &looker{Options: o}, &knownPlan{Options: o}, &panics{Options: o}
+	l.refused = &refusals{Options: o, refused: map[string]refusedWrites{}}
 	l.repairs = &repairs{Options: o, looker: l.looker, drifted: l.drifted, plan: l.plan, panics: l.panics, refused: l.refused}
 	l.archive = &archive{Options: o, plan: l.plan}
 	l.asks, l.status = &asker{Options: o}, &publisher{Options: o}
