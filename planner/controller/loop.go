@@ -24,7 +24,9 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/installation"
+	"ballast/planner/ownership"
 	"ballast/planner/plan"
+	"ballast/planner/poll/pods"
 	"ballast/planner/probe"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
@@ -37,10 +39,10 @@ type Options struct {
 	Store       *store.Store
 	Applier     *apply.Applier
 	NewFetcher  func(config.PlannerConfig, plan.Target) (Fetcher, error)
-	Probe       func(context.Context, probe.Held) probe.Result                                  // whether the webhooks hold the plan; nil: never asked
-	Observe     func(context.Context, Fetcher, plan.Target, int, discover.Fleet) input.Observed // the pods; nil: nothing is known of them
-	Neighbours  func(context.Context, plan.Plan) ([]conflicts.Finding, error)                   // nil: never asked
-	Installed   func(context.Context, installation.Names) (installation.Seen, error)            // nil: never asked
+	Probe       func(context.Context, probe.Held) probe.Result                                                           // whether the webhooks hold the plan; nil: never asked
+	Observe     func(context.Context, Fetcher, plan.Target, int, discover.Fleet) (input.Observed, []ownership.PodReport) // the pods; nil: nothing is known of them
+	Neighbours  func(context.Context, plan.Plan) ([]conflicts.Finding, error)                                            // nil: never asked
+	Installed   func(context.Context, installation.Names) (installation.Seen, error)                                     // nil: never asked
 	Emit        func(discover.Workload, ...telemetry.Event)
 	Metrics     *telemetry.Metrics
 	Log         logr.Logger
@@ -84,6 +86,7 @@ type Loop struct {
 	news      telemetry.News
 	probed    probed
 	asked     asked
+	window    pods.Window // what the pods showed, where there is no Prometheus
 	published published
 
 	found        []conflicts.Finding
@@ -180,6 +183,7 @@ func (l *Loop) takeOver(ctx context.Context) error {
 		l.Log.Error(errors.Join(dropped...), "a part of the history was dropped")
 	}
 	l.history, l.memory, l.leading = history, memory, true
+	l.takeOverWindow()
 	newest := l.newest()
 	l.Log.Info("leading", "identity", l.Identity)
 	l.Emit(discover.Workload{}, telemetry.LeaderElected(l.Identity, newest))
@@ -322,20 +326,30 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs
 	l.takeIn(&in, snapshot)
 	in.Enforcement, in.Unheld = l.enforcement(ctx, in, probeEvery)
 	l.Metrics.PhaseTime.WithLabelValues("gather").Observe(l.Clock.Since(started).Seconds())
-	fetcher, err := l.NewFetcher(c, standing.TargetOf(in.Workload))
-	if err != nil {
+	if c.Poll.Pods != nil {
+		l.askPods(ctx, &in)
+	} else if err := l.askPrometheus(ctx, c, &in); err != nil {
 		return input.Inputs{}, snapshot, err
 	}
-	l.phase = telemetry.PhaseFetch
-	in.Fetched, in.Owners = l.fetch(ctx, fetcher, in)
-	l.phase = telemetry.PhaseObserve
-	in.Observed = l.observe(ctx, fetcher, in)
 	l.phase = telemetry.PhaseGather
 	l.taken = l.takeHealed()
 	in.Healed, in.Barred = l.taken, l.whoIsBarred()
 	in.Neighbours = l.neighbours(ctx, in)
 	in.Installation = l.installation(ctx, in)
 	return in, snapshot, nil
+}
+
+// askPrometheus asks Prometheus for loads, and then the pods for who owns what.
+func (l *Loop) askPrometheus(ctx context.Context, c config.PlannerConfig, in *input.Inputs) error {
+	fetcher, err := l.NewFetcher(c, standing.TargetOf(in.Workload))
+	if err != nil {
+		return err
+	}
+	l.phase = telemetry.PhaseFetch
+	in.Fetched, in.Owners = l.fetch(ctx, fetcher, *in)
+	l.phase = telemetry.PhaseObserve
+	in.Observed, _ = l.observe(ctx, fetcher, *in)
+	return nil
 }
 
 // unseal reads the key by which this installation's plans are known. Without it none can be believed, and people hear
@@ -406,7 +420,7 @@ func (l *Loop) Alive() error {
 	c := l.Config()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	limit := 3*time.Duration(c.Interval) + 10*time.Duration(c.Poll.Prometheus.Timeout)
+	limit := 3*time.Duration(c.Interval) + 10*c.Poll.Timeout()
 	if since := l.Clock.Since(l.lastLive); !l.lastLive.IsZero() && since > limit {
 		return fmt.Errorf("no cycle has ended for %s, more than %s", since.Round(time.Second), limit)
 	}

@@ -100,7 +100,7 @@ func TestAPodThatIsReadyByItsStatusAloneIsTold(t *testing.T) {
 	o := Observer{Reader: b.Build(), Clock: clocktesting.NewFakePassiveClock(epoch),
 		Scrape: ownership.NewScraper(ownership.ScrapeOptions{Client: &http.Client{Transport: answersOnly("10.0.0.1:8082")}})}
 	target := plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: "argocd-application-controller", Container: "application-controller"}
-	seen := o.Observe(t.Context(), &prometheusFake{loads: map[string]float64{}}, target, 2, discover.Fleet{})
+	seen, _ := o.Observe(t.Context(), &prometheusFake{loads: map[string]float64{}}, target, 2, discover.Fleet{})
 
 	type pod struct{ Ready, Answered bool }
 	var pods []pod

@@ -45,12 +45,17 @@ type asked struct {
 
 // lasts is how long an answer is planned with: an interval, and never until its samples are older than they may be.
 func lasts(c config.PlannerConfig) time.Duration {
-	return min(time.Duration(c.Interval), time.Duration(c.Poll.Prometheus.MaxAge)/2)
+	return min(time.Duration(c.Interval), c.Poll.MaxAge()/2)
 }
 
 // fetch asks Prometheus once an interval: the cycles in between are those of a rollout that is looked at every few
 // seconds, and those of changes, of which whoever may write Secrets makes as many as he likes.
 func (l *Loop) fetch(ctx context.Context, f Fetcher, in input.Inputs) ([]poll.Fetched, poll.Fetched) {
+	return l.once(in, func() ([]poll.Fetched, poll.Fetched) { return Measure(ctx, f, in.Config, in.Discovered, in.Now) })
+}
+
+// once asks for loads where the last answer does not last any more.
+func (l *Loop) once(in input.Inputs, ask func() ([]poll.Fetched, poll.Fetched)) ([]poll.Fetched, poll.Fetched) {
 	age, of := in.Now.Sub(l.asked.at), standing.TargetOf(in.Workload)
 	fresh := age >= 0 && age < lasts(in.Config)
 	same := l.asked.of == of && reflect.DeepEqual(l.asked.poll, in.Config.Poll)
@@ -59,7 +64,7 @@ func (l *Loop) fetch(ctx context.Context, f Fetcher, in input.Inputs) ([]poll.Fe
 	}
 	started := l.Clock.Now()
 	now := asked{at: in.Now, poll: in.Config.Poll, of: of}
-	now.fetched, now.owners = Measure(ctx, f, in.Config, in.Discovered, in.Now)
+	now.fetched, now.owners = ask()
 	l.asked = now
 	l.Metrics.PhaseTime.WithLabelValues("fetch").Observe(l.Clock.Since(started).Seconds())
 	return l.asked.fetched, l.asked.owners

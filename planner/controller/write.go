@@ -12,6 +12,7 @@ import (
 	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/poll/pods"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
@@ -186,7 +187,8 @@ func (l *Loop) save(ctx context.Context, m memory.Memory) error {
 	}
 	next := l.history
 	parts, stale := m.Parts(l.history.Parts)
-	next.Parts, next.Anew = parts, memory.MadeAnew()
+	stale = append(stale, l.saveWindow(parts))
+	next.Parts, next.Anew = parts, append(memory.MadeAnew(), pods.HistoryPart)
 	l.tellStale(errors.Join(stale...))
 	saved, err := l.Store.WriteHistory(ctx, next, l.Clock.Now())
 	if errors.Is(err, store.ErrConflict) {

@@ -231,6 +231,9 @@ func (o *options) loadConfig(
 		cfg.Target.Namespace = o.cluster.Namespace
 	}
 	if o.prometheus != "" {
+		if cfg.Poll.Prometheus == nil { // the one named here is asked in the pods' place
+			cfg.Poll.Prometheus, cfg.Poll.Pods = config.Default().Poll.Prometheus, nil
+		}
 		cfg.Poll.Prometheus.URL = o.prometheus
 		if o.config == "" { // the files that the planner reads are in its pod, and the credentials are for another URL
 			cfg.Poll.Prometheus.HTTP = config.Default().Poll.Prometheus.HTTP
@@ -260,6 +263,10 @@ func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, pro
 	in.Memory = saved.Memory()
 	if doc.Plan != nil {
 		in.PlannerUser = doc.Plan.PlannerUser
+	}
+	if cfg.Poll.Pods != nil {
+		in.Fetched, err = fromPlanner(ctx, c, cfg, in, progress)
+		return in, err
 	}
 	target := plan.Target{Kind: in.Workload.Kind, Namespace: in.Workload.Namespace, Name: in.Workload.Name}
 	prometheus, err := controller.NewFetcher(cfg, target)
