@@ -68,7 +68,7 @@ func NewCommand() *cobra.Command {
 clusters would move; by which rollout mode, what that waits for, in how many waves, and how long the move budget makes it take at
 least. It reads cluster Secrets, Argo CD's ConfigMaps and the application-controller's workload, and asks Prometheus; it writes
 nothing and needs nothing installed. Where ballast is installed, it goes by the configuration in ConfigMap ballast-config, as the
-planner does.
+planner does; with poll.pods, by what a running planner saw of the pods, which its history has.
 
 The workload is found by its labels, whatever it is called. Of the Secrets only name, server, shard, labels and annotations are looked at.`,
 		Example: `  ballast plan --prometheus http://localhost:9090

@@ -59,7 +59,7 @@ func rateOf(level uint64) float64 {
 
 // MarshalBinary packs what another leader needs to answer as this one would: of each server's rates those to which an
 // answer may come yet, and of the others that they were. A rate counts for none once five later ones are as large. Of 5,000 clusters it
-// takes 60 KiB where loads are steady, and 140 KiB where each rate is another. The same window gives the same bytes.
+// takes 60 KiB where loads are steady, and 195 KiB where each rate is another by a fifth. The same window gives the same bytes.
 func (w *Window) MarshalBinary() ([]byte, error) {
 	all := maps.Clone(w.saved)
 	if all == nil {
