@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -38,6 +39,9 @@ func ownerMetric() poll.Metric {
 // NewFetcher makes the Prometheus client that the configuration describes, for the pods of a target.
 func NewFetcher(c config.PlannerConfig, target plan.Target) (*poll.Prometheus, error) {
 	p := c.Poll.Prometheus
+	if p == nil {
+		return nil, errors.New("the configuration names no Prometheus: poll.pods asks the application-controllers' pods, which only a running planner does")
+	}
 	return poll.New(poll.Config{URL: p.URL, Timeout: time.Duration(p.Timeout), Within: time.Duration(c.Interval), Concurrency: p.Concurrency,
 		Pods: promql.PodsMatcher(p.PodLabel, target) + promql.Matchers(p.Matchers), PodLabel: p.PodLabel, Namespace: target.Namespace, HTTP: p.HTTP.HTTPClientConfig})
 }

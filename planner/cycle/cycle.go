@@ -239,7 +239,7 @@ func (c *cycle) poll(a *adoption) {
 	p := c.in.Config.Poll
 	table, err := measure.Join(MetricsOf(c.in.Config), c.out.Fleet, c.in.Fetched, c.in.Memory.LastGood,
 		measure.Options{MinCoverage: p.MinCoverage.Float(), MaxDrop: p.MaxDrop.Share(),
-			MaxAge: time.Duration(p.Prometheus.MaxAge), Standings: c.standings(a)}, c.in.Now)
+			MaxAge: p.MaxAge(), Standings: c.standings(a)}, c.in.Now)
 	if err != nil {
 		c.problem(problem.Problem{Phase: problem.PhasePoll, Kind: "Refused", Message: err.Error(), Keeps: true})
 		c.out.Table = measure.Table{Frozen: true}

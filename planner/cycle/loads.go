@@ -15,6 +15,7 @@ import (
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/poll/pods"
 )
 
 // standings is what is known of the clusters beside their metrics. Without Applications, by their number and by all
@@ -168,9 +169,12 @@ func weightsOf(c config.PlannerConfig) map[string]float64 {
 	return weights
 }
 
-// MetricsOf is what the configuration asks Prometheus for: its own metrics, else the default set.
+// MetricsOf is what the configuration asks for: its own metrics, else the default set, of Prometheus or of the pods.
 func MetricsOf(c config.PlannerConfig) []poll.Metric {
-	if c.Poll.Prometheus.Metrics == nil {
+	switch {
+	case c.Poll.Prometheus == nil:
+		return pods.Metrics()
+	case c.Poll.Prometheus.Metrics == nil:
 		return poll.DefaultMetrics()
 	}
 	metrics := make([]poll.Metric, len(c.Poll.Prometheus.Metrics))
