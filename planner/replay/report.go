@@ -98,11 +98,11 @@ func (t *tally) count(in input.Inputs, out cycle.Outcome) {
 	if out.Changed {
 		t.Plans++
 	}
-	rollout, balance := began(out)
+	rollout, levels := began(out)
 	if rollout {
 		t.Rollouts++
 	}
-	if balance {
+	if levels {
 		t.Rebalances++
 	}
 	seen := map[string]bool{}

@@ -249,8 +249,14 @@ func (r *Run) applications() map[string]int {
 	return apps
 }
 
-// began reports whether a rollout began that levels.
-func began(out cycle.Outcome) (rollout, balance bool) {
-	rollout = out.Decided && out.Next.Rollout != nil
-	return rollout, rollout && out.Memory.Changes.Cause == change.Balance
+// began reports whether a rollout began, and whether it levels the fleet: another env alone, which live rollouts need
+// once, does not.
+func began(out cycle.Outcome) (rollout, levels bool) {
+	next := out.Next.Rollout
+	if !out.Decided || next == nil {
+		return false, false
+	}
+	changes := out.Memory.Changes
+	does := next.Replicas != next.From.Replicas || len(changes.Target)+len(next.Moves) > 0
+	return true, does && changes.Cause == change.Balance
 }
