@@ -12,6 +12,7 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/replay/instant"
@@ -106,18 +107,40 @@ func (r *Run) take(s trace.Step) {
 		stood[secret.Name] = secret
 	}
 	r.in.Discovered.Secrets = make([]discover.Secret, 0, len(s.Clusters))
-	first := before.Roster == 0
+	arrivals := r.arrivals()
 	for _, c := range s.Clusters {
 		secret, known := stood[c.Name]
 		if !known || secret.Server != c.Server || secret.UID != c.UID {
-			if secret = secretOf(c); !first {
+			secret = secretOf(c)
+			switch {
+			case before.Roster > 0:
 				secret.Created = s.At
-			} else if c.Replica != trace.NoReplica && r.setup.Algorithm == "" {
+			case c.Replica != trace.NoReplica && r.setup.Algorithm == "":
 				secret.Shard = discover.ShardValue{State: discover.ShardValid, N: c.Replica}
+			}
+			if arrivals != nil {
+				secret.Shard = discover.ShardValue{State: discover.ShardValid, N: r.arrives(arrivals, c)}
 			}
 		}
 		r.in.Discovered.Secrets = append(r.in.Discovered.Secrets, secret)
 	}
+}
+
+// arrivals answers for new clusters as the webhook does; nil while no plan is enforced.
+func (r *Run) arrivals() *placement.Arrivals {
+	if r.in.InForce == nil || !r.in.InForce.Mode.Enforced() {
+		return nil
+	}
+	return placement.NewArrivals(plan.NewView(r.in.InForce.Clone(), nil))
+}
+
+// arrives is the shard that the webhook gives a Secret as it is made: its row's, where one of that name was there within
+// the hour, else the one for new clusters.
+func (r *Run) arrives(a *placement.Arrivals, c trace.Cluster) int {
+	if row, known := r.in.InForce.Clusters[c.Name]; known {
+		return row.Replica
+	}
+	return a.Place(c.Server, placement.NoReplica)
 }
 
 func secretOf(c trace.Cluster) discover.Secret {

@@ -14,6 +14,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/discover"
 	"ballast/planner/replay/trace"
 	"ballast/planner/sharding"
 )
@@ -321,6 +322,31 @@ func TestSeriesKeepWhatMatters(t *testing.T) {
 			t.Errorf("the peak is %v, want %v; it ends with %+v, want %d moves and %d replicas; %d points", got, most, end, moves, n-1, len(s.points))
 		}
 	})
+}
+
+// TestAClusterThatComesMovesNothing: it has its shard as it is made, as by the webhook, and the planner takes that over.
+func TestAClusterThatComesMovesNothing(t *testing.T) {
+	h, all := still([]int{0, 1, 0, 1}, []float64{100, 100, 100, 100}, 20)
+	for k := 10; k < 20; k++ {
+		for _, name := range []string{"x", "y", "z"} {
+			all[k].Roster, all[k].Clusters = 2, append(all[k].Clusters[:len(all[k].Clusters):len(all[k].Clusters)], trace.Cluster{Name: name, Server: "https://" + name, UID: name, Replica: trace.NoReplica})
+		}
+		all[k].Values = [][]float64{{100, 100, 100, 100, 1, 1, 1}}
+	}
+	r := newRun(t, known(t, Shipped), h)
+	r.watch = func(in input.Inputs, _ cycle.Outcome) {
+		for _, s := range in.Discovered.Secrets[min(4, len(in.Discovered.Secrets)):] {
+			if row, planned := in.InForce.Clusters[s.Name]; s.Shard.State != discover.ShardValid || planned && row.Replica != s.Shard.N {
+				t.Errorf("%s: cluster %s has shard %+v, its row says %+v", in.Now, s.Name, s.Shard, row)
+			}
+		}
+	}
+	for _, step := range all {
+		r.Step(step)
+	}
+	if got := r.Report(); got.Moves != 0 || got.Clusters != 7 {
+		t.Errorf("%d moves of %d clusters, want none of 7", got.Moves, got.Clusters)
+	}
 }
 
 func TestASpareReplicaIsDrained(t *testing.T) {

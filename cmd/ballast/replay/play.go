@@ -19,16 +19,19 @@ const ahead = 16
 
 // play feeds the source through all setups at once, each by itself: it is read once, and none of it is kept.
 func play(ctx context.Context, source trace.Source, setups []replay.Setup, replicas int, t *teller) ([]replay.Report, error) {
-	reports, feeds := make([]replay.Report, len(setups)), make([]chan trace.Step, len(setups))
-	group, ctx := errgroup.WithContext(ctx)
+	all := make([]*replay.Run, len(setups))
 	for i, s := range setups {
-		run, err := replay.NewRun(s, source.Header(), replicas)
-		if err != nil {
+		var err error
+		if all[i], err = replay.NewRun(s, source.Header(), replicas); err != nil {
 			return nil, err
 		}
+	}
+	reports, feeds := make([]replay.Report, len(setups)), make([]chan trace.Step, len(setups))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, run := range all {
 		feeds[i] = make(chan trace.Step, ahead)
 		group.Go(func() (err error) {
-			reports[i], err = runs(run, s.Name, feeds[i])
+			reports[i], err = runs(run, setups[i].Name, feeds[i])
 			return err
 		})
 	}
