@@ -18,12 +18,15 @@ func Columns() []Column {
 		{"REBALANCES", "rollouts that level or change the number of replicas", func(r Report) string { return strconv.Itoa(r.Rebalances) }},
 		{"MOVES", "clusters that changed their replica: each lists every object anew", func(r Report) string { return strconv.Itoa(r.Moves) }},
 		{"REPLICAS", "at the end, and the least and the most where they differ", replicasCell},
-		{"MAX/IDEAL", "what the fullest replica carried over what it would in an ideal plan (an even share, or the heaviest cluster), on average", func(r Report) string {
+		{"MAX/IDEAL", "what the fullest replica carried over what it would in an ideal plan (an even share, or the heaviest cluster), " +
+			"on average", func(r Report) string {
 			return level(r, r.MaxOverIdeal.Mean)
 		}},
 		{"WORST", "the most that was", func(r Report) string { return level(r, r.MaxOverIdeal.Most) }},
 		{"AT END", "what it was at the end", func(r Report) string { return level(r, r.MaxOverIdeal.Last) }},
-		{fmt.Sprintf("ABOVE %v", TooFull), fmt.Sprintf("how much of the time it was above %v", TooFull), func(r Report) string { return percent(r.AboveTooFull) }},
+		{fmt.Sprintf("ABOVE %v", TooFull), fmt.Sprintf("how much of the time it was above %v", TooFull), func(r Report) string {
+			return percent(r.AboveTooFull)
+		}},
 		{"ABOVE CAPACITY", "how much of the time a replica carried more than partition.capacity; - without one", func(r Report) string {
 			if r.AboveCapacity == nil {
 				return "-"

@@ -58,7 +58,8 @@ func NewRun(s Setup, h trace.Header, replicas int) (*Run, error) {
 	r := &Run{setup: s, head: h, columns: columns, dirty: true, owned: map[string]int{}, in: input.Inputs{
 		Config: c, PlannerUser: "system:serviceaccount:argocd:ballast-planner", Enforcement: &held,
 		Discovered: discover.Input{Namespace: "argocd"},
-		Workload: discover.Workload{Kind: plan.StatefulSet, Namespace: "argocd", Name: "argocd-application-controller", Container: "application-controller",
+		Workload: discover.Workload{Kind: plan.StatefulSet, Namespace: "argocd",
+			Name: "argocd-application-controller", Container: "application-controller",
 			Replicas: replicas, ReadyReplicas: replicas, UpdatedReplicas: replicas, CurrentReplicas: replicas, EnvReplicas: &env},
 	}}
 	for _, m := range cycle.MetricsOf(c) {
@@ -237,7 +238,8 @@ func (r *Run) observe() {
 		return
 	}
 	r.dirty = false
-	fleet, _, _ := discover.Discover(r.in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, r.in.Now) // nothing is known, so nothing is lost
+	all := discover.Options{MaxShrink: 1}
+	fleet, _, _ := discover.Discover(r.in.Discovered, discover.Known{}, all, r.in.Now) // nothing is known, so nothing is lost
 	// The cycle goes by what the pods say before it asks any algorithm, so that it is worked out here alone.
 	owners := sharding.Owners(fleet.Clusters, r.setup.Algorithm, standing.ControllerReplicas(r.in.Workload), r.applications())
 	now := make(map[string]int, len(owners))

@@ -102,8 +102,9 @@ func columnsOf(c config.PlannerConfig, h trace.Header) ([]column, error) {
 		columns = append(columns, column{at, by})
 	}
 	if len(lacks) > 0 {
-		return nil, fmt.Errorf("poll.prometheus.metrics: the configuration asks for %s, and the trace has %s: record it with this configuration, "+
-			"or name in it what the trace has; one whose only metric is called %q is taken for the load itself", strings.Join(lacks, ", "), strings.Join(h.Metrics, ", "), trace.LoadMetric)
+		return nil, fmt.Errorf("poll.prometheus.metrics: the configuration asks for %s, and the trace has %s: "+
+			"record it with this configuration, or name in it what the trace has; one whose only metric is called %q is taken for the load itself",
+			strings.Join(lacks, ", "), strings.Join(h.Metrics, ", "), trace.LoadMetric)
 	}
 	return columns, nil
 }

@@ -53,7 +53,8 @@ func (o *options) read(text string) (wanted, error) {
 	}
 	if text == installedName {
 		if o.last == "" {
-			return wanted{}, fmt.Errorf("--config: %q is asked of a cluster, with --last alone; name its file instead: kubectl -n argocd get configmap ballast-config -o jsonpath='{.data.config\\.yaml}'", text)
+			return wanted{}, fmt.Errorf("--config: %q is asked of a cluster, with --last alone; name its file instead: "+
+				"kubectl -n argocd get configmap ballast-config -o jsonpath='{.data.config\\.yaml}'", text)
 		}
 		return wanted{name: text}, nil
 	}

@@ -31,8 +31,8 @@ type traceView struct {
 }
 
 func (o *options) print(out io.Writer, h trace.Header, reports []replay.Report) error {
-	r := result{Setups: reports, Remarks: remarks(h, reports), Trace: traceView{Source: o.source(), Step: config.Duration(h.Step).String(), Metrics: h.Metrics,
-		From: reports[0].From, To: reports[0].To, Clusters: reports[0].Clusters}}
+	r := result{Setups: reports, Remarks: remarks(h, reports), Trace: traceView{Source: o.source(), Step: config.Duration(h.Step).String(),
+		Metrics: h.Metrics, From: reports[0].From, To: reports[0].To, Clusters: reports[0].Clusters}}
 	switch o.output {
 	case asHTML:
 		_, err := out.Write(picture.Page(picture.Title(o.source(), reports), reports, r.Remarks))
@@ -60,7 +60,8 @@ func (o *options) source() string {
 // remarks say what the figures rest on where that is not what people would think.
 func remarks(h trace.Header, reports []replay.Report) (all []string) {
 	if replay.Worked(h) {
-		all = append(all, "The trace has loads, and not what they are made of: poll, normalize and index of the configurations are set aside.")
+		all = append(all, "The trace has loads, and not what they are made of: "+
+			"poll, normalize and index of the configurations are set aside.")
 	}
 	for _, r := range reports {
 		for _, k := range r.Kept {

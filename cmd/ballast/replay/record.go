@@ -68,8 +68,10 @@ func (o *options) fromPrometheus(ctx context.Context, progress io.Writer, files 
 		return nil, nil, err
 	}
 	now := o.now().UTC().Truncate(step)
-	say.To(progress, "asking %s about %s every %s of the last %s\n", c.Poll.Prometheus.URL, say.Plural(len(in.Secrets), "cluster Secret"), config.Duration(step), config.Duration(last))
-	p := &asker{ctx: ctx, fetcher: fetcher, config: c, found: in, step: step, from: now.Add(-last), next: now.Add(-last), to: now, replicas: w.Replicas, keeps: o.record != "", say: progress}
+	say.To(progress, "asking %s about %s every %s of the last %s\n", c.Poll.Prometheus.URL,
+		say.Plural(len(in.Secrets), "cluster Secret"), config.Duration(step), config.Duration(last))
+	p := &asker{ctx: ctx, fetcher: fetcher, config: c, found: in, step: step, from: now.Add(-last), next: now.Add(-last), to: now,
+		replicas: w.Replicas, keeps: o.record != "", say: progress}
 	return o.resumed(p)
 }
 
@@ -210,7 +212,8 @@ func (a *asker) Next() (trace.Step, error) {
 	if err := a.judge(fetched, at); err != nil {
 		return trace.Step{}, err
 	}
-	table, err := measure.Join(metrics, fleet, fetched, measure.LastGood{}, measure.Options{MaxDrop: 1, MaxAge: time.Duration(a.config.Poll.Prometheus.MaxAge)}, at)
+	believed := measure.Options{MaxDrop: 1, MaxAge: time.Duration(a.config.Poll.Prometheus.MaxAge)}
+	table, err := measure.Join(metrics, fleet, fetched, measure.LastGood{}, believed, at)
 	if err != nil {
 		return trace.Step{}, err
 	}

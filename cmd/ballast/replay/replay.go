@@ -93,12 +93,14 @@ func NewCommand() *cobra.Command {
 	}
 	o.cluster.Register(cmd)
 	f := cmd.Flags()
-	f.StringVar(&o.generate, "generate", "", "replay a synthetic load with these `settings`, as in clusters=200,days=7; an empty text is the usual week")
+	f.StringVar(&o.generate, "generate", "",
+		"replay a synthetic load with these `settings`, as in clusters=200,days=7; an empty text is the usual week")
 	f.StringVar(&o.last, "last", "", "replay that `long` of what the Prometheus has until now, as 7d")
 	f.StringVar(&o.step, "step", "5m", "how far apart --last asks; a value stands until the next one")
 	f.StringVar(&o.prometheus, "prometheus", "", "URL of the Prometheus that --last asks (default: the configuration's)")
 	f.StringVar(&o.installed, "config-configmap", "ballast-config", "name of the ConfigMap with the installed planner's configuration")
-	f.StringVar(&o.record, "record", "", "also write the trace to this `file`, as JSON; --last goes on where one of the same metrics and step ends")
+	f.StringVar(&o.record, "record", "",
+		"also write the trace to this `file`, as JSON; --last goes on where one of the same metrics and step ends")
 	f.StringArrayVar(&o.configs, "config", nil, "what to compare: a configuration `file`, NAME=FILE, or a name; may be repeated")
 	f.IntVar(&o.replicas, "replicas", 0, "replicas at the beginning (default: the trace's, else 3)")
 	f.StringVarP(&o.output, "output", "o", "table", "table, json, html (a page that stands alone), or svg")
@@ -108,7 +110,9 @@ func NewCommand() *cobra.Command {
 
 // complete has the shell know the values that are from closed sets.
 func complete(cmd *cobra.Command) {
-	for flag, values := range map[string][]string{"output": {say.AsTable, say.AsJSON, asHTML, asSVG}, "config": append(replay.Names(), installedName)} {
+	for flag, values := range map[string][]string{
+		"output": {say.AsTable, say.AsJSON, asHTML, asSVG}, "config": append(replay.Names(), installedName),
+	} {
 		if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveDefault)); err != nil {
 			panic(err) // there is no such flag
 		}
@@ -127,7 +131,8 @@ func (o *options) check() error {
 	case o.output != say.AsTable && o.output != say.AsJSON && o.output != asHTML && o.output != asSVG:
 		return fmt.Errorf("--output: %q is none of table, json, html and svg", o.output)
 	case sources == 0:
-		return errors.New("there is no load to replay: name a TRACE, or say --generate \"\" for a synthetic week, or --last 7d for what a Prometheus has")
+		return errors.New("there is no load to replay: " +
+			"name a TRACE, or say --generate \"\" for a synthetic week, or --last 7d for what a Prometheus has")
 	case sources > 1:
 		return errors.New("TRACE, --generate and --last are three loads: choose one")
 	case o.replicas < 0 || o.replicas > mostReplicas:

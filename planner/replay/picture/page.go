@@ -16,7 +16,8 @@ th:first-child,td:first-child{text-align:left}th{font-weight:600}svg{max-width:1
 // Page is a page that stands alone: the figures, the picture, and what they mean. It loads nothing and runs nothing.
 func Page(title string, reports []replay.Report, notes []string) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>%s</title>\n<style>%s</style></head><body>\n", html.EscapeString(title), pageStyle)
+	fmt.Fprintf(&b, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>%s</title>\n<style>%s</style></head><body>\n",
+		html.EscapeString(title), pageStyle)
 	fmt.Fprintf(&b, "<h1>%s</h1>\n<table><thead><tr>", html.EscapeString(title))
 	for _, c := range replay.Columns() {
 		fmt.Fprintf(&b, "<th title=\"%s\">%s</th>", html.EscapeString(c.Says), html.EscapeString(c.Name))

@@ -80,7 +80,8 @@ func SVG(title string, reports []replay.Report) []byte {
 	}
 	all := charts()
 	height := head + len(all)*(panel+gap) + foot - gap + 20
-	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12" role="img">`, width, height, width, height)
+	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12" role="img">`,
+		width, height, width, height)
 	d.printf(`<title>%s</title>`, html.EscapeString(title))
 	d.printf(`<rect width="%d" height="%d" fill="#ffffff"/>`, width, height)
 	d.text(left, 18, "start", "bold", title)
@@ -187,7 +188,8 @@ func tick(span float64) float64 {
 func (d *drawing) days(top, bottom int) {
 	span := d.to.Sub(d.from)
 	step, format := time.Duration(0), "2006-01-02"
-	for _, s := range []time.Duration{time.Minute, 10 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour, 365 * 24 * time.Hour} {
+	const hour, day = time.Hour, 24 * time.Hour
+	for _, s := range []time.Duration{time.Minute, 10 * time.Minute, hour, 3 * hour, 6 * hour, day, 7 * day, 28 * day, 365 * day} {
 		if step = s; span <= 9*s {
 			break
 		}

@@ -110,10 +110,12 @@ func NewLines(in io.Reader, size int64) (*Lines, error) {
 	}
 	var head headLine
 	if err := strict(text, &head); err != nil {
-		return nil, l.wrong(fmt.Errorf("it is no trace's header: %w; it begins with {\"apiVersion\":%q,\"kind\":%q,\"step\":\"1m\",\"metrics\":[%q]}", err, plan.APIVersion, Kind, LoadMetric))
+		return nil, l.wrong(fmt.Errorf("it is no trace's header: %w; it begins with {\"apiVersion\":%q,\"kind\":%q,\"step\":\"1m\",\"metrics\":[%q]}",
+			err, plan.APIVersion, Kind, LoadMetric))
 	}
 	if head.APIVersion != plan.APIVersion || head.Kind != Kind {
-		return nil, l.wrong(fmt.Errorf("apiVersion and kind are %.60q and %.60q, those of a trace are %q and %q", head.APIVersion, head.Kind, plan.APIVersion, Kind))
+		return nil, l.wrong(fmt.Errorf("apiVersion and kind are %.60q and %.60q, those of a trace are %q and %q",
+			head.APIVersion, head.Kind, plan.APIVersion, Kind))
 	}
 	l.head = Header{Step: time.Duration(head.Step), Metrics: head.Metrics, Replicas: head.Replicas}
 	if err := l.head.check(); err != nil {

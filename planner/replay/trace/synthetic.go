@@ -24,7 +24,7 @@ type Synthetic struct {
 	Days     float64       `name:"days" says:"how long it lasts"`
 	Step     time.Duration `name:"step" says:"between two samples"`
 	Spread   float64       `name:"spread" says:"how unlike the clusters are: the sigma of the lognormal distribution of their loads"`
-	Swing    float64       `name:"swing" says:"by which share of its mean a cluster's load rises and falls each day, at the hours of one of three regions"`
+	Swing    float64       `name:"swing" says:"by which share of its mean a cluster's load rises and falls each day, in one of three regions"`
 	Jitter   float64       `name:"jitter" says:"by which share it differs from sample to sample"`
 	Spikes   float64       `name:"spikes" says:"spikes of a cluster in a week: two to five times its load, for ten minutes to two hours"`
 	Joins    float64       `name:"joins" says:"clusters that come in a week"`

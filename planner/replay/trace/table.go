@@ -193,7 +193,8 @@ func (t *Table) cell(record []string, column string) string {
 
 // line takes over what the line ahead says of one cluster.
 func (t *Table) line(s *Step, first bool) (Cluster, error) {
-	c := Cluster{Name: t.cell(t.ahead, columnCluster), Server: t.cell(t.ahead, columnServer), UID: t.cell(t.ahead, columnUID), Replica: NoReplica}.named()
+	c := Cluster{Name: t.cell(t.ahead, columnCluster), Server: t.cell(t.ahead, columnServer), UID: t.cell(t.ahead, columnUID),
+		Replica: NoReplica}.named()
 	if first {
 		at, err := parseTime(t.cell(t.ahead, columnTime))
 		if err == nil {

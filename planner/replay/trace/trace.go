@@ -92,7 +92,8 @@ func (c Cluster) named() Cluster {
 func (c Cluster) check() error {
 	for _, word := range []struct{ what, is string }{{"name", c.Name}, {"server", c.Server}, {"uid", c.UID}} {
 		if len(word.is) > longestWord {
-			return fmt.Errorf("cluster %q: its %s has %d bytes, more than the %d that any has", c.Name[:min(len(c.Name), 60)], word.what, len(word.is), longestWord)
+			return fmt.Errorf("cluster %q: its %s has %d bytes, more than the %d that any has",
+				c.Name[:min(len(c.Name), 60)], word.what, len(word.is), longestWord)
 		}
 	}
 	switch {
@@ -144,7 +145,8 @@ func (h Header) check() error {
 // checkValue refuses what is no measurement; NaN is none at all.
 func checkValue(metric, cluster string, v float64) error {
 	if math.IsInf(v, 0) || v < 0 {
-		return fmt.Errorf("metric %q of cluster %q: %v is no measurement; a value is finite and not negative, and null or empty where there is none", metric, cluster, v)
+		return fmt.Errorf("metric %q of cluster %q: %v is no measurement; a value is finite and not negative, and null or empty where there is none",
+			metric, cluster, v)
 	}
 	return nil
 }
@@ -155,7 +157,8 @@ func follows(before, at time.Time) error {
 		return fmt.Errorf("the time %s is none of a recording", at.Format(time.RFC3339))
 	}
 	if !before.IsZero() && at.Sub(before) > longestGap {
-		return fmt.Errorf("%s comes %s after the step before, more than %s: make two traces of it", at.Format(time.RFC3339), at.Sub(before), longestGap)
+		return fmt.Errorf("%s comes %s after the step before, more than %s: make two traces of it",
+			at.Format(time.RFC3339), at.Sub(before), longestGap)
 	}
 	if !before.IsZero() && !at.After(before) {
 		return fmt.Errorf("%s comes after %s: steps stand in the order of time, each once", at.Format(time.RFC3339), before.Format(time.RFC3339))
