@@ -102,7 +102,7 @@ var _ Source = (*Lines)(nil)
 func NewLines(in io.Reader, size int64) (*Lines, error) {
 	l := &Lines{in: bufio.NewReaderSize(in, 1<<16), size: size}
 	text, err := l.next()
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return nil, errors.New("line 1: the trace is empty")
 	}
 	if err != nil {

@@ -54,7 +54,7 @@ func ParseSynthetic(text string) (Synthetic, error) {
 		case field < 0:
 			return s, fmt.Errorf("%.60q is no setting of a synthetic trace: they are %s", name, strings.Join(Settings(), ", "))
 		case !is:
-			return s, fmt.Errorf("%s has no value: write %s=...", name, name)
+			return s, fmt.Errorf("%s has no value: write it behind an =", name)
 		case seen[name]:
 			return s, fmt.Errorf("%s stands twice", name)
 		}

@@ -143,7 +143,7 @@ func TestSettingsOfASyntheticTrace(t *testing.T) {
 	same(t, want, got)
 	for text, want := range map[string]string{
 		"cluster=9":             `"cluster" is no setting of a synthetic trace: they are seed, clusters, replicas, days,`,
-		"clusters":              "clusters has no value: write clusters=...",
+		"clusters":              "clusters has no value: write it behind an =",
 		"clusters=9,clusters=8": "clusters stands twice",
 		"clusters=many":         `clusters: "many" is no whole number`,
 		"seed=-1":               `seed: "-1" is no whole number`,

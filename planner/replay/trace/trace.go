@@ -3,6 +3,7 @@
 package trace
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -67,7 +68,7 @@ type Source interface {
 func All(s Source) (steps []Step, err error) {
 	for {
 		step, err := s.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return steps, nil
 		}
 		if err != nil {
