@@ -11,6 +11,7 @@ import (
 	"ballast/cmd/ballast/plan"
 	"ballast/cmd/ballast/planner"
 	"ballast/cmd/ballast/rebase"
+	"ballast/cmd/ballast/replay"
 	"ballast/cmd/ballast/rollback"
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/status"
@@ -32,7 +33,7 @@ Start with "ballast plan": it only reads, needs no installation, and says what b
 		SilenceErrors:    true,
 		PersistentPreRun: say.Gate,
 	}
-	root.AddCommand(plan.NewCommand(), plan.NewExplainCommand(), status.NewCommand(),
+	root.AddCommand(plan.NewCommand(), plan.NewExplainCommand(), replay.NewCommand(), status.NewCommand(),
 		planner.NewCommand(), webhook.NewCommand(), config.NewCommand(),
 		freeze.NewCommand(), freeze.NewResumeCommand(), evacuate.NewCommand(), rollback.NewCommand(), rebase.NewCommand(),
 		uninstall.NewCommand(), audit.NewCommand(), certs.NewCommand(), newVersionCommand())
