@@ -77,7 +77,7 @@ func (s *State) replica(name string, object, old Secret) (int, plan.Reason, bool
 	if object.Server == "" {
 		return current, plan.Assigned, s.View.Stays(current)
 	}
-	return s.arrivals.Place(object.Server, current), plan.Assigned, true
+	return s.arrivals.Place(object.Server, current, object.Groups), plan.Assigned, true
 }
 
 // annotatedPin judges the pin annotation of a Secret as Effective judges data.pins: one at or above the replicas in
