@@ -65,6 +65,7 @@ func reviewCluster(s *State, rv *review) (Verdict, error) {
 		return Verdict{}, err
 	}
 	object.LeftOut, old.LeftOut = s.leavesOut(rv.object), s.leavesOut(rv.old)
+	object.Groups = s.groupsOf(rv.object)
 	return DecideCluster(s, rv.Request, object, old), nil
 }
 

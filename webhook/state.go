@@ -83,6 +83,14 @@ func (s *State) leavesOut(object node) bool {
 	return s != nil && s.selector != nil && !object.absent() && !s.selector.Matches(labelsOf(object.field("metadata").field("labels")))
 }
 
+// groupsOf are the plan's groups that an object's labels put it in.
+func (s *State) groupsOf(object node) []string {
+	if s == nil || s.arrivals == nil || object.absent() {
+		return nil
+	}
+	return s.arrivals.Groups(labelsOf(object.field("metadata").field("labels")))
+}
+
 // labelsOf are an object's labels as a selector reads them.
 type labelsOf node
 

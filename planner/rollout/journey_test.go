@@ -113,7 +113,7 @@ func (r *run) adopt() {
 			continue
 		}
 		if !known {
-			row = plan.Row{Replica: arrivals.Place(s.Server, s.Shard), Server: plan.ServerHash(s.Server)}
+			row = plan.Row{Replica: arrivals.Place(s.Server, s.Shard, nil), Server: plan.ServerHash(s.Server)}
 		}
 		if replica, why, _ := v.Effective(name); why == plan.Pinned {
 			row.Replica = replica
