@@ -248,7 +248,10 @@ func (a *adoption) sayArrivals() {
 			said = plan.ClusterGroup{Apart: g.selector.String()}
 		}
 		for _, i := range g.members {
-			if at := a.standing(i); at >= 0 {
+			c := a.fleet.Clusters[i]
+			_, row := a.next.Clusters[c.Shard.ID]
+			placed := row || !standing.Managed(c) // else the question is where it goes
+			if at := a.standing(i); at >= 0 && placed {
 				said.At = append(said.At, at)
 			}
 		}

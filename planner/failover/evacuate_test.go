@@ -110,7 +110,7 @@ func TestWhereClustersGo(t *testing.T) {
 			Evacuation{Moves: map[string]int{"e": 1},
 				Notes: []Note{{BudgetWaits, "f", 3, `2 clusters of replica 3, which is cordoned, wait for the move budget, the first is "f"`}}}},
 		"a cordoned replica: not beside its group": {request(four(), cordoned(3), hubs("c", "e")),
-			Evacuation{Moves: map[string]int{"e": 2, "f": 0, "g": 0}}},
+			Evacuation{Moves: map[string]int{"e": 2, "f": 2, "g": 0}}},
 		"a cordoned replica: it stays where each has one of its group": {request(four(), cordoned(3), hubs("a", "c", "d", "e")),
 			Evacuation{Moves: map[string]int{"f": 0, "g": 0}, Notes: []Note{{GroupStays, "e", 3, `cluster "e" stays on replica 3, which is cordoned, ` +
 				`for every replica that may take it has another one of group "hubs", which is kept apart: add a replica, or change the group`}}}},
