@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/evaluate"
@@ -21,6 +22,8 @@ type terms struct {
 	closed   map[int]bool           // replicas that receive nothing
 	drainDue bool                   // the highest replica has not been needed for long
 	patient  func(replica int) bool // nothing is done for that replica's sake now; nil: for every one there is
+	anew     int                    // moves that a plan made anew may take
+	horizon  time.Duration          // over which that has to pay; 0: none is made
 }
 
 // stick asks for a partition from the plan in force.
@@ -70,6 +73,7 @@ func (d *division) stick(a *adoption, b partition.Bounds, loads []plan.Load, c *
 	for k, u := range d.groups {
 		d.musts += a.scattered(u, p.Now[k], d.answer.Of[k])
 	}
+	d.renew(p, answer, now)
 	return nil
 }
 
@@ -189,7 +193,11 @@ func (c *cycle) longest() time.Duration { return 2 * time.Duration(c.in.Config.I
 func (c *cycle) terms(s *snapshot) terms {
 	number := c.in.Config.Partition.Replicas
 	asked := number != nil && number.Fixed > 0 && number.Fixed != s.next.Replicas
-	return terms{closed: s.closed(), even: c.in.Memory.Even.Held(s.next.Replicas, c.in.Now), all: asked || movesRestart(c.in.Config.Rollout)}
+	t := terms{closed: s.closed(), even: c.in.Memory.Even.Held(s.next.Replicas, c.in.Now), all: asked || movesRestart(c.in.Config.Rollout)}
+	if weighs := c.in.Config.Evaluate.CostBenefit; weighs != nil {
+		t.anew, t.horizon = s.budgetOf(change.Balance).Left, time.Duration(weighs.Horizon)
+	}
+	return t
 }
 
 // movesRestart reports whether moves alone restart every replica in that mode.
