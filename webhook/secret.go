@@ -20,8 +20,8 @@ type Secret struct {
 	Immutable bool
 	HasData   bool
 	HasShard  bool
-	Shard     string // data.shard, or "invalid" for what cannot be a shard
-	Server    string // data.server
+	Shard     string   // data.shard, or "invalid" for what cannot be a shard
+	Server    string   // data.server
 	Groups    []string // those of the plan's that its labels put it in
 }
 

@@ -126,6 +126,8 @@ func source(e ast.Expr) string {
 		return source(e.X)
 	case *ast.MapType:
 		return "map of " + source(e.Value)
+	case *ast.ArrayType:
+		return "list of " + source(e.Elt)
 	case *ast.SelectorExpr:
 		return "time"
 	case *ast.Ident:

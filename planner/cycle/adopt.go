@@ -351,7 +351,8 @@ func (a *adoption) place(clusters []int) {
 		if c.Explicit.State == discover.ShardValid {
 			current = c.Explicit.N
 		}
-		a.next.Clusters[c.Shard.ID] = plan.Row{Replica: arrivals.Place(c.Shard.Server, current, arrivals.Groups(labels.Set(c.Labels.Set())))}
+		groups := arrivals.Groups(labels.Set(c.Labels.Set()))
+		a.next.Clusters[c.Shard.ID] = plan.Row{Replica: arrivals.Place(c.Shard.Server, current, groups)}
 	}
 }
 

@@ -255,7 +255,8 @@ func (a *adoption) binding(units []discover.Unit, involved map[int]bool) (rules 
 // stillClashes reports whether the partition has no plan within those rules alone.
 func (a *adoption) stillClashes(rules []rule, p constraint.Problem) bool {
 	units := a.unitsOf(a.chosenGroups(rules, partition.Together))
-	q := constraint.Problem{Replicas: p.Replicas, Now: make([]int, len(units)), Apart: a.apartOf(units, a.chosenGroups(rules, partition.Apart))}
+	apart := a.apartOf(units, a.chosenGroups(rules, partition.Apart))
+	q := constraint.Problem{Replicas: p.Replicas, Now: make([]int, len(units)), Apart: apart}
 	pins := map[int]int{}
 	for _, r := range rules {
 		switch r.what {

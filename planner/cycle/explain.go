@@ -100,10 +100,10 @@ func explaining(in input.Inputs, out Outcome) *adoption {
 // grouped is which group speaks against a replica for a unit; empty: none does.
 func (a *adoption) grouped(unit []int, replica int) string {
 	for _, g := range a.groups {
-		ours := slices.DeleteFunc(slices.Clone(g.members), func(i int) bool { return !slices.Contains(unit, i) })
-		others := slices.DeleteFunc(slices.Clone(g.members), func(i int) bool { return slices.Contains(unit, i) || a.standing(i) != replica })
-		if g.apart && len(ours) > 0 && len(others) > 0 {
-			return fmt.Sprintf("group %q keeps it apart from %q, which is there", g.name, a.fleet.Clusters[others[0]].Shard.ID)
+		ours := slices.ContainsFunc(g.members, func(i int) bool { return slices.Contains(unit, i) })
+		other := slices.IndexFunc(g.members, func(i int) bool { return !slices.Contains(unit, i) && a.standing(i) == replica })
+		if g.apart && ours && other >= 0 {
+			return fmt.Sprintf("group %q keeps it apart from %q, which is there", g.name, a.fleet.Clusters[g.members[other]].Shard.ID)
 		}
 	}
 	return ""

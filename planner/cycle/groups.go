@@ -154,7 +154,8 @@ func (a *adoption) unitsOf(groups []group) []discover.Unit {
 // home is where a unit stands: where the most of its load is, if a group has it scattered.
 func (a *adoption) home(u discover.Unit, loads []plan.Load) int {
 	first := a.standing(u.Clusters[0])
-	if !slices.ContainsFunc(u.Clusters, func(i int) bool { return a.standing(i) != first && a.fleet.Clusters[i].Shard.Server != u.Server }) {
+	elsewhere := func(i int) bool { return a.standing(i) != first && a.fleet.Clusters[i].Shard.Server != u.Server }
+	if !slices.ContainsFunc(u.Clusters, elsewhere) {
 		return first
 	}
 	on := map[int]placement.Bin{}

@@ -240,3 +240,19 @@ func TestEvacuationsKeepToGroups(t *testing.T) {
 		})
 	}
 }
+
+func TestExplainNamesTheGroupThatRulesAReplicaOut(t *testing.T) {
+	w := grouped(map[string]int{"a": 0, "b": 1, "c": 2, "d": 2}, map[string][]string{"a": {"hubs"}, "c": {"hubs", "pay"}, "d": {"pay"}}, apart("hubs"), together("pay"))
+	w.cycle()
+	w.run(1)
+	e, err := Explain(w.in, w.last, "d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(e.Choices) != 3 || !strings.Contains(e.Choices[0].Against, `group "hubs" keeps it apart from "a", which is there`) {
+		t.Errorf("what speaks against replica 0: %+v", e.Choices)
+	}
+	if diff := cmp.Diff([]string{"c"}, e.Together); diff != "" {
+		t.Errorf("what goes with it (-want +got):\n%s", diff)
+	}
+}

@@ -304,7 +304,8 @@ func request(s *snapshot, unwell []int) failover.Request {
 	}
 	r := failover.Request{View: plan.NewView(s.next.Clone(), s.pins), Again: again, Unwell: unwell, Works: working, Shut: s.shut(),
 		MaxClusters: s.mostClusters(), Budget: s.budgetOf(change.Drain).Left, Rescue: s.budgetOf(change.Failover).Left,
-		Last: s.in.Memory.Changes.Failover, Servers: s.gathered(unwell, working), Apart: map[string][]string{}, Beyond: make([][]string, s.next.Replicas), Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.next.Replicas)}
+		Last:    s.in.Memory.Changes.Failover,
+		Servers: s.gathered(unwell, working), Apart: map[string][]string{}, Beyond: make([][]string, s.next.Replicas), Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.next.Replicas)}
 	if s.may(drain) {
 		r.Cordoned = s.cordoned
 	} else {

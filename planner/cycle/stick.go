@@ -28,7 +28,8 @@ type terms struct {
 
 // stick asks for a partition from the plan in force.
 func (d *division) stick(a *adoption, b partition.Bounds, loads []plan.Load, c *config.Sticky, now terms) error {
-	p := constraint.Problem{Items: d.items, Bounds: b, Now: make([]int, len(d.items)), Replicas: a.next.Replicas, Apart: a.apartOf(d.groups, a.groups)}
+	p := constraint.Problem{Items: d.items, Bounds: b, Now: make([]int, len(d.items)), Replicas: a.next.Replicas,
+		Apart: a.apartOf(d.groups, a.groups)}
 	for replica := range now.closed {
 		for len(p.Closed) <= replica {
 			p.Closed = append(p.Closed, false)

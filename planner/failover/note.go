@@ -17,8 +17,8 @@ const (
 	BudgetWaits    NoteKind = "BudgetWaits"    // clusters wait for the move budget
 	BeyondCapacity NoteKind = "BeyondCapacity" // a replica received more than it may carry
 	NowhereToGo    NoteKind = "NowhereToGo"    // every replica is unwell, cordoned or shut
-	GroupStays     NoteKind = "GroupStays"     // every replica that may take a cluster has one of its group, which is kept apart
-	GroupCrowded   NoteKind = "GroupCrowded"   // so it goes to one of them, since nobody has it where it is
+	GroupStays     NoteKind = "GroupStays"     // a cluster stays on a replica that is to be empty: every other has one of its group, which is kept apart
+	GroupCrowded   NoteKind = "GroupCrowded"   // a cluster that nobody has goes to a replica that has another one of its group, which is kept apart
 )
 
 // Note is what people should know. Cluster is empty where it is about a replica.

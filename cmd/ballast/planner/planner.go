@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -209,8 +209,9 @@ func (a *plannerApp) loadConfig() error {
 
 // needsRestart reports whether what was set up once, watches and the Lease, would no longer fit.
 func needsRestart(a, b config.PlannerConfig) bool {
-	return a.Target != b.Target || a.Plan != b.Plan || metav1.FormatLabelSelector(&a.Discover.Selector) != metav1.FormatLabelSelector(&b.Discover.Selector) ||
-		!slices.Equal(a.Partition.LabelKeys(), b.Partition.LabelKeys())
+	selects := metav1.FormatLabelSelector(&a.Discover.Selector) != metav1.FormatLabelSelector(&b.Discover.Selector)
+	reads := !slices.Equal(a.Partition.LabelKeys(), b.Partition.LabelKeys())
+	return a.Target != b.Target || a.Plan != b.Plan || selects || reads
 }
 
 // findTarget waits for the workload, since the Lease is named after it, and asks who we are.
