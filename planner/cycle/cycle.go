@@ -14,6 +14,7 @@ import (
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
+	"ballast/planner/evaluate"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
 	"ballast/planner/sharding"
@@ -24,7 +25,7 @@ func Run(in input.Inputs) Outcome { return run(in).printable() }
 
 func run(in input.Inputs) Outcome {
 	in, redated := untilNow(in)
-	c := &cycle{in: in, redated: redated, out: Outcome{Memory: in.Memory}}
+	c := &cycle{in: in, redated: redated, ballots: in.Memory.Votes, out: Outcome{Memory: in.Memory}}
 	if in.PlanFault != "" {
 		c.problem(planFaultProblem(in.PlanFault))
 	}
@@ -104,7 +105,8 @@ type cycle struct {
 	in              input.Inputs
 	out             Outcome
 	notes           []string
-	provisional     string // what of the references is not certain yet
+	ballots         evaluate.History // the vote as it goes on where what it elects does not begin
+	provisional     string           // what of the references is not certain yet
 }
 
 // discover lists the fleet; false means that it cannot be believed: too many clusters are gone at once.

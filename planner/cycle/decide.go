@@ -100,7 +100,7 @@ func (c *cycle) candidate(s *snapshot) (*evaluate.Candidate, worth) {
 		}
 	}
 	if c.in.Config.Evaluate.CostBenefit != nil {
-		c.out.Memory.Votes = evaluate.History{}
+		c.votesEnd()
 		return c.weigh(s, d)
 	}
 	c.out.Memory.Savings = evaluate.Savings{}
@@ -156,7 +156,7 @@ func (a *adoption) lowered(i int) string {
 func (c *cycle) elect(s *snapshot, d division) *evaluate.Candidate {
 	vote := evaluate.Candidate{Replicas: d.answer.Replicas, Of: d.of}
 	if c.in.Config.Evaluate.MostWanted == nil {
-		c.out.Memory.Votes = evaluate.History{}
+		c.votesEnd()
 		election := evaluate.None(vote)
 		c.out.Candidate.Verdict = election.String()
 		return &election.Candidate
@@ -231,12 +231,19 @@ func (c *cycle) vote(s *snapshot, d division, vote evaluate.Candidate, o evaluat
 	for {
 		election, history := evaluate.MostWanted(votes, vote, d.basis(), c.in.Now, o)
 		if !election.Elected || election.Key == evaluate.Key(vote) || d.allows(s.adoption, election.Candidate) {
-			c.out.Memory.Votes = history
+			c.out.Memory.Votes, c.ballots = history, evaluate.Cast(votes, vote, d.basis(), c.in.Now, o)
 			return election
 		}
 		votes = votes.Without(election.Key)
 	}
 }
+
+// votesEnd forgets the vote.
+func (c *cycle) votesEnd() { c.out.Memory.Votes, c.ballots = evaluate.History{}, evaluate.History{} }
+
+// stands keeps the vote of an election that begins nothing, with the ballot of this cycle: else the vote would have a gap
+// for as long as what it elected waits, and be short of samples once it may begin.
+func (c *cycle) stands() { c.out.Memory.Votes = c.ballots }
 
 // begin starts a rollout to what is proposed first. What is refused keeps nothing waiting but what was elected, which
 // might undo it, or bring it about all the same. A rollback that is done is the last thing that a cycle does: what was elected beforehand must not undo
@@ -304,7 +311,7 @@ func (c *cycle) begins(s *snapshot, p *proposed) bool {
 		if why != "" {
 			c.problem(problem.Problem{Phase: problem.PhaseRollout, Kind: kind, Message: why + ": " + p.why})
 		}
-		c.out.Memory.Votes = c.in.Memory.Votes // what was elected did not begin: the vote stands as it was
+		c.stands()
 		return false
 	}
 	c.out.Decided, c.out.Memory.Changes.Why, c.out.Memory.Changes.BySecret = true, problem.Text(p.why), p.bySecret
@@ -326,9 +333,9 @@ func (c *cycle) begins(s *snapshot, p *proposed) bool {
 	return true
 }
 
-// waits says what a change waits for that did not begin. Its vote stands as it was.
+// waits says what a change waits for that did not begin. Its vote goes on.
 func (c *cycle) waits(p *proposed, kind, waits string) {
-	c.out.Memory.Votes = c.in.Memory.Votes
+	c.stands()
 	if p.cause == change.Balance && c.out.Candidate != nil {
 		c.out.Candidate.Verdict = waits
 		return

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
@@ -257,5 +258,30 @@ func TestExplainNamesTheGroupThatRulesAReplicaOut(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"c"}, e.Together); diff != "" {
 		t.Errorf("what goes with it (-want +got):\n%s", diff)
+	}
+}
+
+func TestARollbackKeepsAGroupApart(t *testing.T) {
+	w := grouped(map[string]int{"a": 0, "b": 1, "c": 2, "d": 2}, map[string][]string{"a": {"hubs"}, "b": {"hubs"}}, apart("hubs"))
+	w.cycle()
+	then := w.in.InForce.Clone()
+	for name, at := range map[string]int{"a": 1, "c": 0} { // of before the group
+		row := then.Clusters[name]
+		row.Replica = at
+		then.Clusters[name] = row
+	}
+	w.in.Rollback = &input.Rollback{Revision: 1, Plan: &then}
+	told := map[string]bool{}
+	for range 4 {
+		w.run(1)
+		for _, p := range w.last.Problems {
+			told[p.Message] = told[p.Message] || p.Kind == "RollbackSkips"
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"a": 0, "b": 1, "c": 0, "d": 2}, w.rows()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !told["of what is to go back to revision 1, a stay: a group keeps them apart from what is there"] {
+		t.Errorf("people were told %v", told)
 	}
 }

@@ -124,6 +124,39 @@ func TestANumberInStepsRestartsTheFleetOnceADay(t *testing.T) {
 	}
 }
 
+// TestADeploymentsReplicasGoAsTheBudgetLetsThem: each wave off the replicas that go counted as the day's restart, though nothing
+// restarted: one cluster a day left them (sim/life, seeds 330, 350 and 410), where the budget lets a quarter of the fleet.
+func TestADeploymentsReplicasGoAsTheBudgetLetsThem(t *testing.T) {
+	for mode, rollout := range rolloutsOf() {
+		if rollout.X0Y != nil {
+			continue // stops every replica for each of its steps
+		}
+		t.Run(mode, func(t *testing.T) {
+			w := newLiveWorld(slices.Repeat([]float64{10}, 12)...)
+			w.in.Workload.Kind, w.in.Workload.DynamicDistribution, w.in.Workload.EnvReplicas = plan.Deployment, true, nil
+			if w.in.Config.Rollout = rollout; rollout.Default != nil {
+				rollout.Default.RolloutRestart = false
+			}
+			w.in.Config.Partition.MaxReplicas = ptr.To(3)
+			w.until(t, "a level fleet", 3*time.Hour, func(Outcome) bool { return len(w.on(2)) == 4 && w.in.InForce.Rollout == nil })
+			w.in.Memory.Changes.Restarted, w.in.Memory.Changes.Ledger = time.Time{}, nil
+			w.in.Config.Change = config.Default().Change
+			w.in.Config.Change.Moves.Rate = []config.Rate{{Percent: 10, Period: config.Duration(time.Hour)}, {Percent: 50, Period: config.Duration(24 * time.Hour)}}
+			w.in.Config.Partition.MaxReplicas = ptr.To(1)
+			began, restarts, last := w.in.Now, 0, time.Time{}
+			w.until(t, "one replica", 28*time.Hour, func(Outcome) bool { // eight clusters, one an hour and six a day
+				if at := w.in.Memory.Changes.Restarted; !at.Equal(last) {
+					last, restarts = at, restarts+1
+				}
+				return w.in.Workload.Replicas == 1 && w.in.InForce.Rollout == nil
+			})
+			if restarts != 1 {
+				t.Errorf("%d restarts in %s, want one, once nothing is left on what goes", restarts, w.in.Now.Sub(began))
+			}
+		})
+	}
+}
+
 // TestASecretsPinThatFailsStopsNobodyElse: whoever may annotate one Secret asks for 13 replicas of which ten never run.
 func TestASecretsPinThatFailsStopsNobodyElse(t *testing.T) {
 	w := adopted(t, skewed(24)...)

@@ -158,30 +158,38 @@ func (s *snapshot) keepApart(back map[string]int, replicas int) (stay []string) 
 		again = false
 		rows := s.wantOf(replicas, back).Rows
 		for _, g := range s.groups {
-			if !g.apart {
-				continue
-			}
-			on := map[int][]string{}
-			for _, i := range g.members {
-				name := s.fleet.Clusters[i].Shard.ID
-				at := s.standing(i)
-				if row, planned := rows[name]; planned {
-					at = row.Replica
-				}
-				on[at] = append(on[at], name)
-			}
-			for _, names := range on {
-				for _, name := range names {
-					if to, goes := back[name]; len(names) > 1 && goes && to != s.next.Clusters[name].Replica {
-						delete(back, name)
-						stay, again = append(stay, name), true
-					}
+			for _, name := range s.crowded(g, rows) {
+				if to, goes := back[name]; goes && to != s.next.Clusters[name].Replica {
+					delete(back, name)
+					stay, again = append(stay, name), true
 				}
 			}
 		}
 	}
 	slices.Sort(stay)
 	return stay
+}
+
+// crowded are the clusters of a group that is kept apart which share a replica by those rows.
+func (s *snapshot) crowded(g group, rows map[string]plan.Row) (names []string) {
+	if !g.apart {
+		return nil
+	}
+	on := map[int][]string{}
+	for _, i := range g.members {
+		name, at := s.fleet.Clusters[i].Shard.ID, s.standing(i)
+		if row, planned := rows[name]; planned {
+			at = row.Replica
+		}
+		on[at] = append(on[at], name)
+	}
+	for _, sharing := range on {
+		if len(sharing) > 1 {
+			names = append(names, sharing...)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // peoplesReplicas are replicas that people changed themselves, where they are the workload's. A freeze and a trip keep

@@ -71,7 +71,8 @@ func (s *snapshot) wantOf(replicas int, decided map[string]int) *rollout.Proposa
 
 // limit leaves moves for later that the budget has no room for. It answers what all of it waits for, "" where it may
 // begin: mode live, which looks at the budget before each wave, for room for one move; x0y, which stops every replica,
-// for room for as many as there ever is room for, and what a person asked for, which should stop them once, for all.
+// for room for as many as there ever is room for, and what a person asked for, which should stop them once, for all. Where
+// replicas that go restart the others, too, they do so at the end alone, and none of the steps before it is a restart.
 func (s *snapshot) limit(w *rollout.Proposal, cause change.Cause, o rollout.Options) (waits string, told []problem.Problem) {
 	moves := rollout.Moves(s.next, plan.Plan{Clusters: w.Rows})
 	servers := s.servers(moves)
@@ -90,6 +91,9 @@ func (s *snapshot) limit(w *rollout.Proposal, cause change.Cause, o rollout.Opti
 	case o.Mode == plan.ModeLive:
 		if o.Budget < 1 {
 			return s.room(cause, 1, "", "")
+		}
+		if s.scalingRestarts(w) && w.Replicas < s.next.Replicas {
+			cut(s, w, moves, o.Budget)
 		}
 		return "", nil
 	}
@@ -163,16 +167,20 @@ const betweenStops = 24 * time.Hour
 // restarts reports whether what is wanted restarts the fleet in that mode.
 func (s *snapshot) restarts(w *rollout.Proposal, o rollout.Options) bool {
 	moves := len(rollout.Moves(s.next, plan.Plan{Clusters: w.Rows})) > 0
-	scales := w.Replicas != s.next.Replicas
 	switch {
 	case o.Mode == plan.ModeX0Y:
-		return moves || scales || w.ControllerReplicas != s.next.ControllerReplicas
-	case s.next.Target.Kind == plan.Deployment && scales && !s.next.FreeReplicas: // its pods read their number once
+		return moves || w.Replicas != s.next.Replicas || w.ControllerReplicas != s.next.ControllerReplicas
+	case s.scalingRestarts(w):
 		return true
 	case s.next.Target.Kind != plan.Deployment && w.ControllerReplicas != s.next.ControllerReplicas:
 		return true
 	}
 	return o.Mode == plan.ModeDefault && o.RolloutRestart && moves
+}
+
+// scalingRestarts reports whether what is wanted scales a Deployment, whose pods read their number once.
+func (s *snapshot) scalingRestarts(w *rollout.Proposal) bool {
+	return s.next.Target.Kind == plan.Deployment && w.Replicas != s.next.Replicas && !s.next.FreeReplicas
 }
 
 // restartAgain is when ballast may restart the fleet again by itself; zero: now.

@@ -3,6 +3,7 @@ package cycle
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,6 +121,38 @@ func TestAnElectionKeepsToWhatStands(t *testing.T) {
 			t.Errorf("%d replicas, want 8 for the pin", got)
 		}
 	})
+}
+
+// TestAVoteGoesOnWhileWhatItElectedWaits: its ballots of meanwhile were dropped, so that it was short of samples for nine of eleven
+// minutes: people were told of the vote and not of the budget, and what it elected began up to nine minutes late.
+func TestAVoteGoesOnWhileWhatItElectedWaits(t *testing.T) {
+	w := adopted(t, skewed(24)...)
+	w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(10 * time.Minute), MinSamples: 10}}
+	w.in.Config.Change.Moves.Rate = []config.Rate{{Percent: 10, Period: config.Duration(time.Hour)}}
+	w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 2}
+	var moved time.Time // by a wave
+	waits := 0
+	for range 12 * 60 {
+		w.waves = nil
+		w.step(time.Minute)
+		due := !moved.IsZero() && w.in.InForce.Rollout == nil && w.in.Now.Sub(moved) > 21*time.Minute // ten ballots after the rollout's ten minutes
+		if len(w.waves) > 0 {
+			if since := w.in.Now.Sub(moved); !moved.IsZero() && since > time.Hour+2*time.Minute {
+				t.Errorf("a wave after %s, want within two minutes of the budget's hour", since)
+			}
+			moved = w.in.Now
+			continue
+		}
+		if !due || w.last.Candidate == nil || w.in.InForce.Replicas == 2 {
+			continue
+		}
+		if waits++; !strings.HasPrefix(w.last.Candidate.Verdict, "waits for the move budget: ") {
+			t.Fatalf("%s after a wave people are told %q, want what it waits for", w.in.Now.Sub(moved), w.last.Candidate.Verdict)
+		}
+	}
+	if waits < 60 {
+		t.Errorf("what was elected waited in %d cycles, want an hour at least", waits)
+	}
 }
 
 // TestWhatCannotBeMovedLevelsNothing: one opted-out Secret that no replica has, or one that it cannot stay on, had a level fleet dealt anew

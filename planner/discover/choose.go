@@ -31,7 +31,7 @@ func (k Known) choose(all []corev1.Secret, most int, groups ...string) ([]Secret
 		if isPacked(s.Secret) {
 			one.Labels = one.Labels.only(groups)
 		} else {
-			one = one.withLabels(s.Secret.Labels, groups)
+			one = one.withLabels(s.Labels, groups)
 		}
 		chosen = append(chosen, one)
 	}

@@ -38,22 +38,8 @@ type MostWantedOptions struct {
 // Candidates beyond MaxAssignments, or beyond 60, are dropped, the least wanted and then the oldest first, never c. Their ballots
 // stay, but they cannot win.
 func MostWanted(h History, c Candidate, basis string, now time.Time, o MostWantedOptions) (Election, History) {
-	key, running := Key(c), h.Basis == basis
-	next := History{Basis: basis, Since: now}
-	if running {
-		cast := counting(h.Ballots, now, o.Window)
-		dropped := len(cast)
-		next.Ballots = o.comparable(cast, h.Candidates, c)
-		dropped -= len(next.Ballots)
-		running = dropped == 0 || len(next.Ballots) > 0
-	}
-	if len(next.Ballots) > 0 {
-		next.Since = h.began(next.Ballots[0].At)
-	}
-	next.Ballots = append(next.Ballots, Ballot{At: now, Key: key})
+	next, running := cast(h, c, basis, now, o)
 	ranking := rank(next.Ballots)
-	next.Candidates = keep(h.Candidates, ranking, key, c, o)
-
 	e := Election{Samples: len(next.Ballots), Needed: max(o.MinSamples, 1), Until: next.Since.Add(o.Window), Reason: TooFewSamples}
 	switch {
 	case e.Samples < e.Needed && !running:
@@ -72,6 +58,31 @@ func MostWanted(h History, c Candidate, basis string, now time.Time, o MostWante
 		}
 	}
 	return e, History{Basis: basis}
+}
+
+// Cast is the vote with a ballot for c, whatever it elects: for whoever cannot begin that.
+func Cast(h History, c Candidate, basis string, now time.Time, o MostWantedOptions) History {
+	next, _ := cast(h, c, basis, now, o)
+	return next
+}
+
+// cast adds a ballot; running says that the vote went on.
+func cast(h History, c Candidate, basis string, now time.Time, o MostWantedOptions) (next History, running bool) {
+	key := Key(c)
+	next, running = History{Basis: basis, Since: now}, h.Basis == basis
+	if running {
+		counted := counting(h.Ballots, now, o.Window)
+		dropped := len(counted)
+		next.Ballots = o.comparable(counted, h.Candidates, c)
+		dropped -= len(next.Ballots)
+		running = dropped == 0 || len(next.Ballots) > 0
+	}
+	if len(next.Ballots) > 0 {
+		next.Since = h.began(next.Ballots[0].At)
+	}
+	next.Ballots = append(next.Ballots, Ballot{At: now, Key: key})
+	next.Candidates = keep(h.Candidates, rank(next.Ballots), key, c, o)
+	return next, running
 }
 
 // began is when the vote began whose oldest ballot that counts is of that time. A vote of an older version says nothing

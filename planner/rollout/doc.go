@@ -103,6 +103,7 @@
 // which replica is Argo CD's to say: a new pod that finds no free slot owns nothing until an old one's heartbeat is
 // three periods old, and a mapping with more entries than replicas is dealt anew. So the restart of a Deployment may
 // leave a cluster without an owner, or with two, for about that long; no wave is begun, and Shrinking does not end,
-// while a pod is ready and has no slot. One that nobody is there to claim holds nobody up: failover has to empty it. A
-// pod that claims its slot late owns the slot's clusters and begins with none: it is nudged until it does.
+// while a pod is ready and has no slot. One that nobody is there to claim holds nobody up: failover has to empty it. Nor
+// does the slot of an unwell replica hold up its own failover, though a pod is ready and may claim it. A pod that claims
+// its slot late owns the slot's clusters and begins with none: it is nudged until it does.
 package rollout

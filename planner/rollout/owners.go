@@ -39,7 +39,8 @@ func (t *transition) cannotReceive(replica int) string {
 
 // unclaimed names the first slot of a Deployment's that no pod has claimed while one is there that will: it is ready
 // and has none. A slot that nobody is there to claim is that of a pod which hangs, or is gone for good: its clusters
-// have to leave it.
+// have to leave it. So have those of a slot that was unclaimed for as long as makes a replica unwell: its pod may be ready
+// and never claim it.
 func (t *transition) unclaimed() string {
 	if t.p.Target.Kind != plan.Deployment || !slices.ContainsFunc(t.seen.Pods, func(p observed.Pod) bool { return p.Ready && !p.Claimed }) {
 		return ""
@@ -49,7 +50,8 @@ func (t *transition) unclaimed() string {
 		running = t.seen.Workload.Count().Replicas
 	}
 	for r := range running {
-		if why := t.seen.Asleep(r); why != "" {
+		left := t.o.Rescue && t.o.Unwell[r]
+		if why := t.seen.Asleep(r); why != "" && !left {
 			return why
 		}
 	}

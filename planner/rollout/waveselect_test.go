@@ -182,6 +182,18 @@ func TestADeploymentsWaveWaitsForEveryClaim(t *testing.T) {
 			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *observed.State) { s.Pods[1].Ready, s.Pods[1].Claimed = false, false }), target: grown,
 			want: "Advanced: Moving 1/1 3/0 rows [a0 b2 c1] moves [b2] was [b1]; wave 1 of 1 moves 1 of 3 clusters",
 		},
+		"a slot that a ready pod did not claim for long is left by a failover": {
+			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *observed.State) { s.Pods[1].Claimed = false }), target: grown, rescue: true, unwell: map[int]bool{1: true},
+			want: "Advanced: Moving 1/1 3/0 rows [a0 b2 c1] moves [b2] was [b1]; wave 1 of 1 moves 1 of 3 clusters",
+		},
+		"and not for a failover of another": {
+			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *observed.State) { s.Pods[1].Claimed = false }), target: grown, rescue: true, unwell: map[int]bool{0: true},
+			want: "Waiting: Moving 3/0 rows [a0 b1 c1]; waiting: no pod has claimed replica 1",
+		},
+		"nor for anything else": {
+			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *observed.State) { s.Pods[1].Claimed = false }), target: grown, unwell: map[int]bool{1: true},
+			want: "Waiting: Moving 3/0 rows [a0 b1 c1]; waiting: no pod has claimed replica 1",
+		},
 		"a slot whose pod is gone is left": {
 			plan: of(growing(plan.Moving, nil)), seen: but(fit(3, 16, old), func(s *observed.State) { s.Pods = []observed.Pod{s.Pods[0], s.Pods[2], {Replica: -1}} }), target: grown,
 			want: "Advanced: Moving 1/1 3/0 rows [a0 b2 c1] moves [b2] was [b1]; wave 1 of 1 moves 1 of 3 clusters",

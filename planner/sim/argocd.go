@@ -86,7 +86,7 @@ func (f *Fleet) Own(now time.Time) {
 }
 
 func (f *Fleet) own(p *Pod, c string, now time.Time) {
-	if !p.running(now) || !f.owns(p, c) {
+	if !p.running(now) || f.Slotless[p.Ordinal] || !f.owns(p, c) {
 		delete(p.Gained, c)
 		delete(p.Took, c)
 		return
@@ -165,7 +165,7 @@ func (f *Fleet) Reports(now time.Time) []ownership.PodReport {
 
 func (f *Fleet) report(p *Pod, now time.Time) ownership.PodReport {
 	r := ownership.PodReport{Controller: ownership.Controller{
-		Pod:     observed.Pod{Replica: p.Ordinal, Name: PodName(p.Ordinal), Ready: f.Up(p, now), Claimed: !f.Deployment || f.Up(p, now), Started: p.Runs},
+		Pod:     observed.Pod{Replica: p.Ordinal, Name: PodName(p.Ordinal), Ready: f.Up(p, now), Claimed: !f.Deployment || f.Up(p, now) && !f.Slotless[p.Ordinal], Started: p.Runs},
 		Running: p.running(now) && !f.Dead(p.Ordinal, now), Terminating: !p.Gone.IsZero()}}
 	r.Restarts, r.RestartedAt, r.OOMKilled = p.Restarts, p.RestartedAt, p.OOMKilled
 	if p.OOMKilled {

@@ -66,6 +66,7 @@ type Fleet struct {
 	Stuck       bool              // pods that are not ready yet do not become so
 	Broken      map[int]bool      // ordinals whose pods are not ready, whatever becomes of them
 	Dies        map[int]time.Time // ordinals whose container is killed for its memory again and again, since when
+	Slotless    map[int]bool      // ordinals of a Deployment whose pods find no free slot, and own nothing
 	Unreachable map[string]bool   // clusters that nobody can connect
 	Twins       map[string]string // Secrets of another one's server, and which that is
 
@@ -75,7 +76,7 @@ type Fleet struct {
 // NewFleet has those clusters and no pod yet.
 func NewFleet(seed uint64, timing Timing, clusters []string) *Fleet {
 	return &Fleet{Timing: timing, Seed: seed, Clusters: clusters, Shards: map[string]int{}, Pods: map[int]*Pod{},
-		Broken: map[int]bool{}, Dies: map[int]time.Time{}, Unreachable: map[string]bool{}, Twins: map[string]string{}}
+		Broken: map[int]bool{}, Dies: map[int]time.Time{}, Slotless: map[int]bool{}, Unreachable: map[string]bool{}, Twins: map[string]string{}}
 }
 
 // Join is a Secret that somebody makes, without a shard.

@@ -5,38 +5,8 @@ import (
 	"time"
 
 	"ballast/planner/config"
-	"ballast/planner/cycle/memory"
 	"ballast/planner/plan"
 )
-
-// backup is what a tool that backs up Argo CD's namespace has of ballast: the plan with its history.
-type backup struct {
-	plan    plan.Plan
-	history []plan.Plan
-	parts   map[string][]byte
-}
-
-func (l *Life) backup(t *testing.T) backup {
-	t.Helper()
-	parts, stale := l.memory.Parts(l.parts)
-	if len(stale) > 0 {
-		t.Fatal(stale[0])
-	}
-	return backup{l.Plan.Clone(), append([]plan.Plan{}, l.History...), parts}
-}
-
-// restore puts both back under a new leader, which knows nothing else.
-func (l *Life) restore(t *testing.T, b backup) {
-	t.Helper()
-	m, dropped := memory.Of(b.parts)
-	if len(dropped) > 0 {
-		t.Fatal(dropped[0])
-	}
-	p := b.plan.Clone()
-	l.Plan, l.History, l.memory, l.parts = &p, append([]plan.Plan{}, b.history...), m, b.parts
-	l.given, l.nudged = map[string]bool{}, map[string]time.Time{}
-	l.next = l.Now // it decides before anything is repaired
-}
 
 // TestABackupOfEverythingEndsWell: a plan and its history are put back together, older than the fleet, and even from the middle
 // of a stop of every replica. Nobody can know what came after them; the fleet runs on, and comes to rest.
@@ -71,13 +41,18 @@ func TestABackupOfEverythingEndsWell(t *testing.T) {
 					t.Fatalf("the moment of the backup never came: %+v, %v", l.Plan.Rollout, l.Last.Problems)
 				}
 			}
-			b := l.backup(t)
+			b, err := l.backup()
+			if err != nil {
+				t.Fatal(err)
+			}
 			l.Pass(test.later)
 			if err := l.Quiet(); err != nil && test.later > time.Hour {
 				t.Fatal(err)
 			}
 			made := l.Replicas
-			l.restore(t, b)
+			if err := l.restore(b); err != nil {
+				t.Fatal(err)
+			}
 			revision, least, since := b.plan.Revision, made, l.Now
 			l.Watch = func(l *Life) {
 				if l.Now.Sub(since) < 8*time.Minute { // later it may be decided anew, by ten votes

@@ -1,10 +1,13 @@
 package life
 
 import (
+	"maps"
 	"slices"
+	"testing"
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle"
 	"ballast/planner/plan"
 )
 
@@ -36,8 +39,10 @@ func (j *judge) leaders() time.Time { return j.Now.Add(j.Skew) }
 func (j *judge) moves() {
 	b := &j.budget
 	if b.counted == nil {
-		b.counted, b.moved, b.onward = map[change.Cause]int{}, map[change.Cause][]time.Time{}, map[change.Cause][]time.Time{}
-		b.failed = map[string]time.Time{}
+		b.counted = map[change.Cause]int{}
+	}
+	if b.moved == nil {
+		b.moved, b.onward, b.failed = map[change.Cause][]time.Time{}, map[change.Cause][]time.Time{}, map[string]time.Time{}
 	}
 	b.shift(j.leaders())
 	b.servers = append(b.servers, counted{j.Now, len(j.Clusters) - len(j.Twins)})
@@ -52,6 +57,11 @@ func (j *judge) moves() {
 		}
 		b.counted[cause] = j.Moves[cause]
 		times := slices.Repeat([]time.Time{j.leaders()}, n)
+		if cause == change.Failover && j.Plan != nil && j.Plan.Rollout != nil {
+			for name := range cycle.MovedBy(*j.Plan.Rollout) {
+				b.failed[name] = j.leaders()
+			}
+		}
 		if b.moved[cause] = append(b.moved[cause], times...); !back {
 			b.onward[cause] = append(b.onward[cause], times...)
 		}
@@ -146,28 +156,47 @@ func within(times []time.Time, since time.Time) (n int) {
 // budget, but for one cluster.
 func (j *judge) failedOver() {
 	b := &j.budget
-	if b.worked = b.worked || j.Up(j.Pods[b.emptied], j.Now); !j.begins() || j.memory.Changes.Cause != change.Failover {
+	if b.worked = b.worked || j.serves(b.emptied); !j.begins() || j.memory.Changes.Cause != change.Failover {
 		return
 	}
-	cordoned, again := j.cordoned(), 0
-	for name, to := range j.memory.Changes.Target {
-		from := j.before.Clusters[name].Replica
+	cordoned, again, targets := j.cordoned(), 0, j.targets()
+	for _, name := range slices.Sorted(maps.Keys(targets)) {
+		to := targets[name]
+		from := j.stood(name)
 		if from == to || slices.Contains(cordoned, from) || len(j.SecretsOf(name)) > 1 {
 			continue // a drain goes along, and Secrets of one server go together
 		}
 		j.oneAnHour(from)
-		if at, known := b.failed[name]; known && j.leaders().Sub(at) < 24*time.Hour {
+		if j.again(name) {
 			again++
 		}
-		b.failed[name] = j.leaders()
 	}
 	for _, rate := range j.Config.Change.Moves.Rate {
 		since, most := j.leaders().Add(-time.Duration(rate.Period)), j.share(rate.Percent)
-		if before := within(b.moved[change.Failover], since); again > max(1, most-before) {
+		moved := b.moved[change.Failover]
+		if before := within(moved, since) - within(moved, j.leaders().Add(-1)); again > max(1, most-before) {
 			j.fail("a failover moves %d clusters for the second time in a day, beside %d within %s, and %d may",
 				again, before, time.Duration(rate.Period), most)
 		}
 	}
+}
+
+// stood is the replica that a cluster had before the present plan: by its row; where it comes with this plan by its Secret, or as
+// this plan placed it.
+func (j *judge) stood(name string) int {
+	if row, known := j.before.Clusters[name]; known {
+		return row.Replica
+	}
+	if carries := shardOf(j.found(name)); carries >= 0 {
+		return carries
+	}
+	return j.Plan.Clusters[name].Replica
+}
+
+// again reports whether a failover moved a cluster within the day. One that ended before its wave moved nothing.
+func (j *judge) again(name string) bool {
+	at, known := j.budget.failed[name]
+	return known && at.Before(j.leaders()) && j.leaders().Sub(at) < 24*time.Hour
 }
 
 // oneAnHour: the hour of a replica that worked meanwhile holds up no other.
@@ -188,4 +217,31 @@ func (j *judge) cordoned() []int {
 		j.fail("reading %q: %v", j.Cordon, err)
 	}
 	return plan.Cordoned(cordons, j.leaders())
+}
+
+// TestAClusterThatComesFailsOverFromWhereItIs: a Secret that people kept on a replica that died gets its row and leaves in one
+// plan; the plan before has no row of it, which is no word of replica 0.
+func TestAClusterThatComesFailsOverFromWhereItIs(t *testing.T) {
+	c := configuration()
+	c.Change.Moves.Rate = nil
+	l, j := twinned(t, c)
+	l.Pass(2 * time.Hour)
+	l.OptedOut["c07"], l.Shards["c07"] = true, 2
+	l.Pass(10 * time.Minute)
+	l.Broken[2] = true
+	l.Pass(20 * time.Minute)
+	began := j.budget.at
+	l.Pins = plan.Pins{"c03": 0} // so that replica 1 is the lighter one
+	l.Pass(2 * time.Minute)
+	clear(l.OptedOut)
+	for j.Plan.Clusters["c07"] == (plan.Row{}) {
+		l.Pass(act)
+	}
+	if to, fails := j.memory.Changes.Target["c07"]; !fails || to != 1 || j.stood("c07") != 2 {
+		t.Errorf("it goes from %d to %d (%t), want from 2 to 1 with the plan that has its row first", j.stood("c07"), to, fails)
+	}
+	l.Pass(10 * time.Minute)
+	if at := l.Plan.Clusters["c07"].Replica; at != 1 || j.budget.emptied != 2 || !j.budget.at.Equal(began) {
+		t.Errorf("it is on %d; replica %d was failed over last, %s after %s", at, j.budget.emptied, j.budget.at, began)
+	}
 }

@@ -15,25 +15,29 @@ import (
 type draw int
 
 const (
-	kept  draw = iota // as the kept seeds were drawn
-	wider             // clusters come and go, modes change, the break-glass opens, maxReplicas follows the fleet, Deployments
+	kept   draw = iota // as the kept seeds were drawn
+	wider              // clusters come and go, modes change, the break-glass opens, maxReplicas follows the fleet, Deployments
+	widest             // more Deployments, with pods that find no slot; rolling restarts; plan and history put back or lost together
 )
 
 var (
 	keptEvents = []string{"crash", "oom", "elect", "deaf", "lossy", "pin", "unpin", "pause", "load", "shard", "broken", "dies",
 		"refused", "unreachable", "stuck", "resume", "rollback", "plan", "clock", "settings", "cordon", "scale", "optout", "optin"}
-	widerEvents = append(slices.Clone(keptEvents), "comes", "comes", "goes", "goes", "several go", "mode", "glass", "most", "mend")
+	widerEvents  = append(slices.Clone(keptEvents), "comes", "comes", "goes", "goes", "several go", "mode", "glass", "most", "mend")
+	widestEvents = append(slices.Clone(widerEvents), "restart", "backup", "restore", "restore", "lost", "slotless")
 )
 
 func (d draw) events() []string {
-	if d == kept {
-		return keptEvents
-	}
-	return widerEvents
+	return [][]string{keptEvents, widerEvents, widestEvents}[d]
 }
 
-// later is a misfortune of the wider draw.
-func (l *luck) later(event, cluster string) {
+// deployed reports whether a life is a Deployment's.
+func (d draw) deployed(seed uint64) bool {
+	return d == wider && seed%5 == 0 || d == widest && seed%3 == 0
+}
+
+// further is a misfortune of the wider draw.
+func (l *luck) further(event, cluster string) error {
 	switch event {
 	case "comes":
 		l.join()
@@ -56,9 +60,42 @@ func (l *luck) later(event, cluster string) {
 	case "mend": // so that what is ill for good does not fill every life
 		clear(l.Broken)
 		clear(l.Dies)
+		clear(l.Slotless)
 		l.Stuck = false
 		l.note("people mend what is ill")
+	default:
+		return l.last(event)
 	}
+	return nil
+}
+
+// last is a misfortune of the widest draw.
+func (l *luck) last(event string) error {
+	switch event {
+	case "restart":
+		l.RestartedAt = l.Now.UTC().Format(time.RFC3339)
+		l.Generation++
+		l.note("a person restarts the workload")
+	case "backup":
+		if l.later = l.coin.IntN(2) == 0; !l.later {
+			return l.saves()
+		}
+	case "restore":
+		if l.saved == nil {
+			return nil
+		}
+		l.note("plan %d and its history are put back", l.saved.plan.Revision)
+		return l.restore(*l.saved)
+	case "lost":
+		l.note("somebody deletes the plan and its history")
+		l.lose()
+	case "slotless":
+		if ordinal := l.coin.IntN(max(l.Replicas, 1)); l.Deployment {
+			l.Slotless[ordinal] = true
+			l.note("%d finds no slot", ordinal)
+		}
+	}
+	return nil
 }
 
 // over ends what people did for a while.
@@ -119,15 +156,26 @@ func (l *luck) retire(from string, n int) {
 
 // days is how long a lowered maxReplicas may take at most: all clusters by as many as may move in a day, and in other modes
 // than live the restart of the day is waited for, too (BudgetWaits, RestartWaits). x0y moves once a day what the budget has
-// room for at once.
+// room for at once. As many may move as are a share of the servers that ballast moves.
 func (l *luck) days() int {
-	n, most := len(l.Clusters), math.MaxInt
+	n, most := l.servers(), math.MaxInt
 	for _, rate := range l.Config.Change.Moves.Rate {
 		if l.Config.Rollout.X0Y != nil || time.Duration(rate.Period) == 24*time.Hour {
 			most = min(most, max(1, rate.Percent*n/100))
 		}
 	}
 	return (n+most-1)/most + 1
+}
+
+// servers is how many have a Secret that people do not keep.
+func (l *luck) servers() int {
+	moved := map[string]bool{}
+	for _, name := range l.Clusters {
+		if !l.OptedOut[name] {
+			moved[l.First(name)] = true
+		}
+	}
+	return len(moved)
 }
 
 // staysBelow: a lowered maxReplicas holds in the end.

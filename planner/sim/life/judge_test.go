@@ -12,21 +12,24 @@ import (
 // judge knows what may never be. It looks at a life after each act, and at each write before it is done.
 type judge struct {
 	*luck
-	t *testing.T
+	t testing.TB
 
 	before  *plan.Plan // the plan at the last look
 	envs    []time.Time
 	written int // of Counts["envs"]
 
-	still  still
-	budget budget
-	owned  owned
+	still     still
+	budget    budget
+	receivers receivers
+	owned     owned
+	anew      anew
 }
 
 // judged has a life judged from now on.
-func (l *luck) judged(t *testing.T) {
+func (l *luck) judged(t testing.TB) *judge {
 	j := &judge{luck: l, t: t, owned: newOwned()}
 	l.Watch, l.Wrote = func(*Life) { j.look() }, j.wrote
+	return j
 }
 
 func (j *judge) fail(format string, args ...any) {
@@ -35,6 +38,10 @@ func (j *judge) fail(format string, args ...any) {
 }
 
 func (j *judge) look() {
+	if err := j.savesLater(); err != nil {
+		j.fail("%v", err)
+	}
+	j.begunAnew()
 	j.restarts()
 	j.since()
 	j.moves()
@@ -47,8 +54,8 @@ func (j *judge) look() {
 	if j.Replicas < 1 && j.Config.Rollout.X0Y == nil {
 		j.fail("the workload stands at %d replicas", j.Replicas)
 	}
+	j.together()
 	for _, name := range j.Clusters {
-		j.together(name)
 		j.doubled(name)
 	}
 	j.before = j.Plan
@@ -62,8 +69,12 @@ func (j *judge) changed() {
 	if j.Plan.Revision < j.before.Revision {
 		j.fail("revision %d came after %d", j.Plan.Revision, j.before.Revision)
 	}
+	if r := j.Plan.Rollout; j.begins() && r.Replicas > max(r.From.Replicas, j.Plan.MaxReplicas) {
+		j.fail("a rollout begins from %d to %d replicas, and maxReplicas is %d", r.From.Replicas, r.Replicas, j.Plan.MaxReplicas)
+	}
 	j.frozenPlan()
 	j.heldPlan()
+	j.receives()
 	j.failedOver()
 }
 
@@ -107,17 +118,4 @@ func (l *luck) agreed(name string) bool {
 		another, too := l.Shards[other]
 		return another != shard || too != stamped
 	})
-}
-
-// together: the plan has one replica for the Secrets of a server, unless people keep one of them or pin it.
-func (j *judge) together(name string) {
-	first := j.First(name)
-	if first == name || j.anyOptedOut(name) {
-		return
-	}
-	a, known := j.Plan.Clusters[first]
-	b, too := j.Plan.Clusters[name]
-	if known && too && a.Replica != b.Replica {
-		j.fail("%s is on %d and %s, of the same server, on %d", first, a.Replica, name, b.Replica)
-	}
 }

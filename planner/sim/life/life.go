@@ -289,9 +289,10 @@ func (l *Life) anyOptedOut(name string) bool {
 	return slices.ContainsFunc(l.SecretsOf(name), func(secret string) bool { return l.OptedOut[secret] })
 }
 
-// beyond reports whether an autoscaler holds more replicas than a plan may have (BeyondMaxReplicas tells).
+// beyond reports whether an autoscaler holds more replicas than a plan may have (BeyondMaxReplicas tells). A plan that had
+// more when maxReplicas was lowered keeps them.
 func (l *Life) beyond() bool {
-	return l.Plan.FreeReplicas && l.Plan.Replicas == l.Plan.MaxReplicas && l.Replicas > l.Plan.MaxReplicas
+	return l.Plan.FreeReplicas && l.Plan.Replicas >= l.Plan.MaxReplicas && l.Replicas > l.Plan.Replicas
 }
 
 // Quiet reports whether nothing is under way, and every cluster is worked on by one replica, the plan's.

@@ -46,8 +46,8 @@ func (j *judge) longest() time.Duration {
 func (j *judge) ownerless() {
 	j.owned.note(j)
 	working := map[string]bool{}
-	for _, p := range j.Pods {
-		if !j.Up(p, j.Now) {
+	for ordinal, p := range j.Pods {
+		if !j.serves(ordinal) {
 			continue
 		}
 		for name := range p.Gained {
@@ -75,10 +75,13 @@ func (j *judge) ownerless() {
 	}
 }
 
+// serves reports whether a replica's pod is ready, and in a Deployment has its slot.
+func (l *Life) serves(ordinal int) bool { return l.Up(l.Pods[ordinal], l.Now) && !l.Slotless[ordinal] }
+
 // note keeps what the reasons need.
 func (o *owned) note(j *judge) {
 	for ordinal := range j.Replicas {
-		if p := j.Pods[ordinal]; !j.Up(p, j.Now) || !p.RestartedAt.IsZero() && j.Now.Sub(p.RestartedAt) < window {
+		if p := j.Pods[ordinal]; !j.serves(ordinal) || !p.RestartedAt.IsZero() && j.Now.Sub(p.RestartedAt) < window {
 			o.ill[ordinal] = j.Now
 		}
 	}
@@ -115,7 +118,7 @@ func (j *judge) standsInTheWay(name string) string {
 		return "no plan"
 	}
 	row, planned := j.Plan.Clusters[name]
-	dead := planned && !j.Up(j.Pods[row.Replica], j.Now) // else it need only be written
+	dead := planned && !j.serves(row.Replica) // else it need only be written
 	for _, reason := range []struct {
 		why string
 		is  bool
@@ -126,6 +129,7 @@ func (j *judge) standsInTheWay(name string) string {
 		{"a Secret that people keep", j.anyOptedOut(name)},
 		{"a Secret that nobody may write", slices.ContainsFunc(j.SecretsOf(name), func(s string) bool { return j.Refused[s] })},
 		{"a pin", dead && j.peoples(name)},
+		{"pins that part a server", j.pinnedApart(name)},
 		{"frozen", dead && j.Paused},
 		{"tripped for memory", dead && j.starved()},
 		{"half of the fleet is ill", dead && j.wholeFleet()},
@@ -207,7 +211,7 @@ func (j *judge) forgotten() {
 func (j *judge) pods() string {
 	var said []string
 	for ordinal := range max(j.Replicas, len(j.Pods)) {
-		said = append(said, fmt.Sprintf("%d: %t", ordinal, j.Up(j.Pods[ordinal], j.Now)))
+		said = append(said, fmt.Sprintf("%d: %t", ordinal, j.serves(ordinal)))
 	}
 	return strings.Join(said, ", ")
 }

@@ -1,0 +1,173 @@
+package life
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ballast/planner/config"
+	"ballast/planner/failover"
+	"ballast/planner/plan"
+)
+
+// verdict is what a judge says, instead of the end of the test.
+type verdict struct {
+	testing.TB
+	said string
+}
+
+func (v *verdict) Helper() {}
+
+func (v *verdict) Fatalf(format string, args ...any) {
+	v.said, _, _ = strings.Cut(fmt.Sprintf(format, args...), "\n")
+	panic(v)
+}
+
+// judgement is what the judge says of what passes, empty: nothing; spoil is done after each act, to what the planner knows.
+func judgement(t *testing.T, l *luck, spoil func(), passes func()) (said string) {
+	v := &verdict{TB: t}
+	l.judged(v)
+	judged := l.Watch
+	l.Watch = func(l *Life) { judged(l); spoil() }
+	defer func() {
+		if r := recover(); r == any(v) {
+			said = v.said
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	passes()
+	return ""
+}
+
+// level is a calm fleet of that many replicas with ten equal clusters each, of which that share may move in an hour.
+func level(replicas, percent int, r config.Rollout) *luck {
+	c := configuration()
+	c.Rollout = r
+	c.Change.Moves.Rate = []config.Rate{{Percent: percent, Period: config.Duration(time.Hour)}}
+	loads := map[string]float64{}
+	for i := range 10 * replicas {
+		loads[fmt.Sprintf("c%02d", i)] = 10
+	}
+	l := &luck{Life: New(1, c, replicas, "16", loads), gone: map[string]time.Time{}, ends: map[string]time.Time{}, waits: map[string]int{}}
+	for i, name := range l.Clusters {
+		l.Shards[name] = i % replicas
+	}
+	clear(l.Pods)
+	l.Populate(l.Now)
+	return l
+}
+
+// dies has a replica's pod never be ready again.
+func (l *luck) dies(ordinal int) {
+	l.Broken[ordinal] = true
+	l.Crash(ordinal, false, l.Now)
+}
+
+// rolloutsJudged are the modes in which failovers are judged.
+func rolloutsJudged() map[string]config.Rollout {
+	live, other := config.Default().Rollout, config.Default().Rollout
+	other.Live, other.Default = nil, &config.DefaultRollout{}
+	return map[string]config.Rollout{"live": live, "default": other}
+}
+
+// TestTheJudgeSeesTwoFailoversWithinAnHour: a leader that forgets the last failover begins one for each replica that dies.
+func TestTheJudgeSeesTwoFailoversWithinAnHour(t *testing.T) {
+	for mode, r := range rolloutsJudged() {
+		for name, forgets := range map[string]bool{"as it is": false, "a leader that forgets": true} {
+			t.Run(mode+", "+name, func(t *testing.T) {
+				l := level(5, 50, r)
+				said := judgement(t, l, func() {
+					if forgets {
+						l.memory.Changes.Failover = failover.Last{}
+					}
+				}, func() {
+					l.Pass(time.Hour)
+					l.dies(1)
+					l.Pass(10 * time.Minute)
+					l.dies(2)
+					l.Pass(40 * time.Minute)
+				})
+				if want := "a failover begins for replica 2, and one of 1, which did not work since, "; strings.HasPrefix(said, want) != forgets {
+					t.Errorf("the judge says %q, want %q: %t", said, want, forgets)
+				}
+			})
+		}
+	}
+}
+
+// TestTheJudgeSeesWhoTakesOnTooMuch: a leader that takes the others for ten times as loaded as they were has them take on all of
+// a replica that died within the hour.
+func TestTheJudgeSeesWhoTakesOnTooMuch(t *testing.T) {
+	for mode, r := range rolloutsJudged() {
+		for name, wrong := range map[string]bool{"as it is": false, "a leader that knows it wrong": true} {
+			t.Run(mode+", "+name, func(t *testing.T) {
+				l := level(4, 1, r)
+				said := judgement(t, l, func() {
+					last := &l.memory.Changes.Failover
+					if last.Carried = slices.Clone(last.Carried); wrong {
+						for i := range last.Carried {
+							last.Carried[i] = plan.LoadUnit
+						}
+					}
+				}, func() {
+					l.Pass(time.Hour)
+					l.dies(1)
+					l.Pass(50 * time.Minute)
+				})
+				left := 0
+				for _, row := range l.Plan.Clusters {
+					if row.Replica == 1 {
+						left++
+					}
+				}
+				want := "of replica 1's failover 3 servers go beyond what the others take on freely"
+				if strings.HasPrefix(said, want) != wrong || !wrong && left != 3 {
+					t.Errorf("the judge says %q, want %q: %t; %d clusters are left, want 3", said, want, wrong, left)
+				}
+			})
+		}
+	}
+}
+
+// TestTheJudgesDaysAreOfWhatBallastMoves: a Secret that people keep is none of those that the budget is a share of.
+func TestTheJudgesDaysAreOfWhatBallastMoves(t *testing.T) {
+	l := &luck{Life: New(1, configuration(), 2, "16", loadsOf(1, 12))}
+	l.Twins = map[string]string{"c11": "c10"}
+	days := []int{l.days()} // eleven servers, two a day
+	l.OptedOut["c11"] = true
+	days = append(days, l.days())
+	l.OptedOut["c10"] = true
+	days = append(days, l.days()) // ten
+	l.Twins = map[string]string{}
+	clear(l.OptedOut)
+	if days = append(days, l.days()); !slices.Equal(days, []int{7, 7, 6, 5}) { // twelve, three a day
+		t.Errorf("%v days, want 7, 7, 6 and 5", days)
+	}
+}
+
+// TestTheJudgeKnowsWhoHoldsMoreThanAPlanMayHave: the workload may have other replicas than the plan only beside an autoscaler, and
+// above maxReplicas.
+func TestTheJudgeKnowsWhoHoldsMoreThanAPlanMayHave(t *testing.T) {
+	for name, test := range map[string]struct {
+		free                 bool
+		workload, plan, most int
+		want                 bool
+	}{
+		"more than may be":                       {true, 6, 2, 2, true},
+		"and a plan that had more":               {true, 6, 3, 2, true},
+		"a plan that has fewer than it may have": {true, 6, 2, 3, false},
+		"as many as the plan":                    {true, 3, 3, 2, false},
+		"nobody's autoscaler":                    {false, 6, 2, 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := New(1, configuration(), test.workload, "16", loadsOf(1, 12))
+			l.Plan = &plan.Plan{FreeReplicas: test.free, Replicas: test.plan, MaxReplicas: test.most}
+			if got := l.beyond(); got != test.want {
+				t.Errorf("%t, want %t", got, test.want)
+			}
+		})
+	}
+}
