@@ -169,6 +169,14 @@ type Partition struct {
 	Replicas              *Replicas `json:"replicas" null:"default"`
 	MaxClustersPerReplica int       `json:"maxClustersPerReplica"` // 0 is no cap
 	Capacity              *Decimal  `json:"capacity" null:"default"`
+	Groups                []Group   `json:"groups,omitempty" null:"default"`
+}
+
+// Group is clusters that stay on one replica, or of which no two share one, by the labels of their Secrets.
+type Group struct {
+	Name     string                `json:"name"`
+	Together *metav1.LabelSelector `json:"together,omitempty" phase:"implementation"`
+	Apart    *metav1.LabelSelector `json:"apart,omitempty" phase:"implementation"`
 }
 
 // Sticky starts from the plan in force. High, Low and Drain are shares of what a replica may carry: one above High gives

@@ -234,7 +234,7 @@ func (r Partition) validate(p *field.Path) field.ErrorList {
 			errs = append(errs, field.Invalid(p.Child("capacity"), string(*r.Capacity), "is not a load above 0: null is the heaviest cluster's"))
 		}
 	}
-	return errs
+	return append(errs, r.validateGroups(p.Child("groups"))...)
 }
 
 func (e Evaluate) validate(interval Duration, p *field.Path) field.ErrorList {

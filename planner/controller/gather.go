@@ -53,7 +53,7 @@ func Look(ctx context.Context, r client.Reader, c config.PlannerConfig, known di
 	if err != nil {
 		return discover.Input{}, discover.Workload{}, fmt.Errorf("reading discover.selector: %w", err)
 	}
-	in, err := discover.ReadInput(ctx, r, c.Target.Namespace, selector, known)
+	in, err := discover.ReadInput(ctx, r, c.Target.Namespace, selector, known, c.Partition.LabelKeys()...)
 	if err != nil {
 		return discover.Input{}, discover.Workload{}, err
 	}

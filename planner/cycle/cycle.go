@@ -338,6 +338,7 @@ func (c *cycle) pinWaits(a *adoption, replica int) (kind, why string) {
 // and revision too, since rows keep the load of their decision.
 func (c *cycle) finish(a *adoption) {
 	c.notes = append(a.notes, c.notes...)
+	a.sayArrivals()
 	c.out.Next = a.next
 	c.out.Changed = c.in.InForce == nil || c.redated || !a.next.SameEnforced(*c.in.InForce)
 	if !c.out.Changed {

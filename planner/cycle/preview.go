@@ -32,6 +32,7 @@ func RowsAsSecrets(p plan.Plan) discover.Input {
 func preview(in input.Inputs) *snapshot {
 	fleet := standing.Fleet(in)
 	a := &adoption{in: in, fleet: fleet, owners: standing.Owners(in, fleet), pins: standing.Pins(in.Pins, fleet.Clusters), next: in.InForce.Clone(), beside: standing.Servers(fleet)}
+	a.regroup()
 	s := snapshotOf(Outcome{Memory: in.Memory}, a)
 	s.loads = make([]plan.Load, len(fleet.Clusters))
 	for i, cl := range fleet.Clusters {

@@ -8,7 +8,7 @@ import (
 	"ballast/planner/placement"
 )
 
-// group is the clusters with one server. They stay together, where one of them cannot move with that one.
+// group is the clusters that stay together: those with one server, or of a group, where one of them cannot move with that one.
 type group struct {
 	names   []string
 	home    int    // the open replica that clusters of the group must go to; placement.NoReplica leaves it open
@@ -34,7 +34,7 @@ func (e *evacuation) gather() {
 			if e.absent(at) {
 				continue
 			}
-			e.bins[at] = e.bins[at].With(stand[k].Load, 1)
+			e.bins[at] = e.bins[at].Take(placement.Unit{Names: []string{name}, Load: stand[k].Load, Apart: e.Apart[name]})
 			if traps := stand[k].Claim == placement.Fixed; traps && !e.bins[at].Open {
 				g.trapped = cmp.Or(g.trapped, name)
 			}
@@ -86,7 +86,7 @@ type unit struct {
 
 // empty moves what the budget allows off those replicas, and answers how many clusters, and what waits.
 func (e *evacuation) empty(replicas []int, left int, limited func(unit) bool) (moved int, later []unit) {
-	units := e.units(replicas)
+	units := e.uncrowded(e.units(replicas))
 	slices.SortFunc(units, sooner)
 	var now []unit
 	for _, u := range units {
@@ -94,7 +94,7 @@ func (e *evacuation) empty(replicas []int, left int, limited func(unit) bool) (m
 		case !limited(u):
 			now = append(now, u)
 		case left > 0:
-			left--
+			left -= e.servers(u)
 			now = append(now, u)
 		default:
 			later = append(later, u)
@@ -108,6 +108,39 @@ func (e *evacuation) empty(replicas []int, left int, limited func(unit) bool) (m
 		moved += len(u.Names)
 	}
 	return moved, later
+}
+
+// servers is how many moves a unit's are.
+func (e *evacuation) servers(u unit) int {
+	return e.Servers.Count(slices.Values(u.Names), func(name string) string { return e.View.Plan.Clusters[name].Server })
+}
+
+// uncrowded leaves what a replica has that works where it is, if every other one has a cluster of its group.
+func (e *evacuation) uncrowded(units []unit) []unit {
+	for {
+		stays := slices.IndexFunc(units, func(u unit) bool { return u.Crowds && !e.bereft(e.at(u.Names[0])) })
+		if stays < 0 {
+			return units
+		}
+		u := units[stays]
+		at := e.at(u.Names[0])
+		e.note(GroupStays, u.Names[0], at, "cluster %q stays on replica %d, which is %s, for every replica that may take it has another one of %s, "+
+			"which is kept apart: add a replica, or change the group", u.Names[0], at, e.state(at), quoted(u.Apart))
+		units = slices.Delete(units, stays, stays+1)
+		e.place(units) // anew: what stays takes no room
+	}
+}
+
+// bereft reports whether nobody works for a replica.
+func (e *evacuation) bereft(replica int) bool {
+	return slices.Contains(e.unwell, replica) && !e.Works[replica]
+}
+
+func quoted(groups []string) string {
+	if len(groups) == 1 {
+		return fmt.Sprintf("group %q", groups[0])
+	}
+	return fmt.Sprintf("groups %q", groups)
 }
 
 // waits names what waits for the budget.
@@ -170,6 +203,7 @@ func (e *evacuation) units(replicas []int) []unit {
 			_, sent := e.out.Moves[name]
 			if slices.Contains(replicas, e.at(name)) && e.leaves(name) && !sent {
 				u = u.With(name, e.load(name))
+				u.Apart = placement.Joined(u.Apart, e.Apart[name])
 			}
 		}
 		if len(u.Names) > 0 {
@@ -200,7 +234,11 @@ func (e *evacuation) send(u unit) {
 	for _, name := range u.Names {
 		e.out.Moves[name] = u.To
 	}
-	e.bins[u.To] = e.bins[u.To].With(u.Load, len(u.Names))
+	if u.Crowds {
+		e.note(GroupCrowded, u.Names[0], u.To, "cluster %q goes to replica %d, which has another one of %s: "+
+			"nobody has it where it is, and no other replica may take it", u.Names[0], u.To, quoted(u.Apart))
+	}
+	e.bins[u.To] = e.bins[u.To].Take(u.Unit)
 	e.received[u.To] = true
 	u.group.home = u.To
 }

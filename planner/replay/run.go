@@ -141,7 +141,7 @@ func (r *Run) arrives(a *placement.Arrivals, c trace.Cluster) int {
 	if row, known := r.in.InForce.Clusters[c.Name]; known {
 		return row.Replica
 	}
-	return a.Place(c.Server, placement.NoReplica)
+	return a.Place(c.Server, placement.NoReplica, nil)
 }
 
 func secretOf(c trace.Cluster) discover.Secret {
