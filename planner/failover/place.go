@@ -85,8 +85,8 @@ type unit struct {
 }
 
 // empty moves what the budget allows off those replicas, and answers how many clusters, and what waits.
-func (e *evacuation) empty(replicas []int, left int, limited func(unit) bool) (moved int, later []unit) {
-	units := e.units(replicas)
+func (e *evacuation) empty(replicas []int, left int, limits func() func(unit) bool) (moved int, later []unit) {
+	units, budget, limited := e.units(replicas), left, limits()
 	slices.SortFunc(units, sooner)
 	var now []unit
 	for _, u := range units {
@@ -100,14 +100,27 @@ func (e *evacuation) empty(replicas []int, left int, limited func(unit) bool) (m
 			later = append(later, u)
 		}
 	}
-	if len(later) > 0 {
-		e.place(now) // anew: what waits takes no room
+	if anew := slices.Clone(now); len(later) > 0 { // what waits takes no room
+		e.place(anew)
+		if asks(anew, limits()) <= budget {
+			now = anew
+		}
 	}
 	for _, u := range now {
 		e.send(u)
 		moved += len(u.Names)
 	}
 	return moved, later
+}
+
+// asks is how many of those the budget has to have room for.
+func asks(units []unit, limited func(unit) bool) (n int) {
+	for _, u := range slices.SortedFunc(slices.Values(units), sooner) {
+		if limited(u) {
+			n++
+		}
+	}
+	return n
 }
 
 // waits names what waits for the budget.
