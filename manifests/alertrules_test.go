@@ -16,6 +16,7 @@ import (
 	"ballast/e2e/plane"
 	"ballast/planner/telemetry"
 	"ballast/webhook"
+	"ballast/webhook/source"
 )
 
 // ruleTests is what is read of promtool's test files.
@@ -119,6 +120,7 @@ func metricLabels(t *testing.T) map[string][]string {
 	r := prometheus.NewRegistry()
 	telemetry.NewMetrics(r)
 	webhook.NewMetrics(r)
+	source.NewMetrics(r)
 	descs := make(chan *prometheus.Desc)
 	go func() {
 		defer close(descs)

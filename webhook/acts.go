@@ -147,3 +147,5 @@ func (f Field) isAct() bool {
 	}
 	return f.isPin()
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -13,6 +13,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"ballast/planner/plan"
+	"ballast/webhook/rawjson"
 )
 
 // steered is a plan ConfigMap with these annotations of people's, without the group.
@@ -217,7 +218,7 @@ func TestAnOptedOutWorkloadIsNoted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rv := review{Request: Request{Kind: plan.StatefulSet, Namespace: "argocd", Name: workload, User: person}, object: mustParse(t, body(tc.object)), old: mustParse(t, body(tc.old))}
 			if tc.old == absent {
-				rv.Create, rv.old = true, node(absent)
+				rv.Create, rv.old = true, rawjson.Node(absent)
 			}
 			v, err := reviewController(withPlan(nil, nil), &rv)
 			if err != nil {

@@ -27,6 +27,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"ballast/planner/plan"
+	"ballast/webhook/inforce"
 	"ballast/webhook/intake"
 )
 
@@ -102,7 +103,7 @@ func BenchmarkDecide(b *testing.B) {
 		}
 		for _, tc := range []struct {
 			name   string
-			decide func(*State, *review) (Verdict, error)
+			decide func(*inforce.State, *review) (Verdict, error)
 			rv     review
 			want   plan.Reason
 		}{
@@ -126,7 +127,7 @@ func BenchmarkDecide(b *testing.B) {
 			b.ReportAllocs()
 			data := map[string]string{plan.KeyPlan: stands.Plan}
 			for b.Loop() {
-				if next := newState(identity(), nil).Next(data, stands.Annotations); next.View == nil {
+				if next := inforce.Of(identity(), nil).Next(data, stands.Annotations); next.View == nil {
 					b.Fatal("no plan")
 				}
 			}
@@ -195,7 +196,7 @@ func requestOf(b testing.TB, size int) []byte {
 // is in each.
 func BenchmarkHandler(b *testing.B) {
 	for _, clusters := range []int{100, 7500} {
-		ours := NewHandler(&plans{known: newState(identity(), plan.NewView(sized(clusters), nil))}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+		ours := NewHandler(&plans{known: inforce.Of(identity(), plan.NewView(sized(clusters), nil))}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
 		for _, size := range []int{4 << 10, 64 << 10} {
 			body := requestOf(b, size)
 			for _, h := range []struct {
@@ -273,7 +274,7 @@ func TestACallAllocatesLittle(t *testing.T) {
 		return
 	}
 	const limit = 130
-	h := NewHandler(&plans{known: newState(identity(), plan.NewView(sized(7500), nil))}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
+	h := NewHandler(&plans{known: inforce.Of(identity(), plan.NewView(sized(7500), nil))}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
 	n := testing.AllocsPerRun(500, caller(t, h, requestOf(t, 4<<10)))
 	t.Logf("a call allocates %.0f times", n)
 	if n > limit {
@@ -295,9 +296,9 @@ func TestADecisionCostsTheSameWhateverThePlansSize(t *testing.T) {
 	on := func(name, kind string) Request {
 		return Request{Namespace: "argocd", Name: name, Kind: kind, User: person}
 	}
-	small, large := newState(identity(), plan.NewView(sized(100), nil)), newState(identity(), plan.NewView(sized(7500), nil))
+	small, large := inforce.Of(identity(), plan.NewView(sized(100), nil)), inforce.Of(identity(), plan.NewView(sized(7500), nil))
 	for name, tc := range map[string]struct {
-		decide func(*State, *review) (Verdict, error)
+		decide func(*inforce.State, *review) (Verdict, error)
 		review review
 		want   plan.Reason
 	}{
@@ -306,7 +307,7 @@ func TestADecisionCostsTheSameWhateverThePlansSize(t *testing.T) {
 		"a workload":    {reviewController, review{Request: on(workload, plan.StatefulSet), object: set}, plan.Restored},
 		"a scale":       {reviewScale, review{Request: on(workload, plan.StatefulSet), object: []byte(`{"spec":{"replicas":9}}`)}, plan.Restored},
 	} {
-		allocs := func(s *State) float64 {
+		allocs := func(s *inforce.State) float64 {
 			return testing.AllocsPerRun(200, func() {
 				if v, err := tc.decide(s, &tc.review); err != nil || v.Reason != tc.want {
 					t.Fatalf("%s: reason %s: %v", name, v.Reason, err)

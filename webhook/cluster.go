@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ballast/planner/plan"
+	"ballast/webhook/inforce"
 )
 
 // Request is what a decision needs of an admission request beside the objects.
@@ -21,16 +22,16 @@ type Request struct {
 
 // DecideCluster answers a write to a cluster Secret: data.shard is what the plan says, and what it does not say yet is
 // assigned so that every webhook replica and every retry gives the same answer.
-func DecideCluster(s *State, r Request, object, old Secret) Verdict {
+func DecideCluster(s *inforce.State, r Request, object, old Secret) Verdict {
 	v := decideCluster(s, r, object, old)
-	v.note(clusterActs(r, object, old, s.maxReplicas()))
-	v.warnMistyped(clusterSurface(s.maxReplicas()), object.Notes, old.told())
+	v.note(clusterActs(r, object, old, s.MaxReplicas()))
+	v.warnMistyped(clusterSurface(s.MaxReplicas()), object.Notes, old.told())
 	return v
 }
 
-func decideCluster(s *State, r Request, object, old Secret) Verdict {
-	v := Verdict{Revision: s.revision(), Requested: object.requested()}
-	why, enforcing := s.enforcing()
+func decideCluster(s *inforce.State, r Request, object, old Secret) Verdict {
+	v := Verdict{Revision: s.Revision(), Requested: object.requested()}
+	why, enforcing := s.Enforcing()
 	switch {
 	case !enforcing:
 		v.Reason = why
@@ -47,23 +48,23 @@ func decideCluster(s *State, r Request, object, old Secret) Verdict {
 	if name == "" {
 		name = object.Name // both are empty under generateName
 	}
-	replica, why, ok := s.replica(name, object, old)
+	replica, why, ok := replica(s, name, object, old)
 	if !ok {
 		v.Reason = plan.Unmanaged
 		v.warn("ballast: data.server is missing or too long, so no replica can be assigned; the shard is left as written")
 		return v
 	}
-	s.holdShard(&v, name, strconv.Itoa(replica), why, object, old)
+	v.holdShard(s, name, strconv.Itoa(replica), why, object, old)
 	return v
 }
 
 // replica is the one a cluster belongs to: a pin in data.pins, the Secret's own pin, the row, the rules for new
 // clusters.
-func (s *State) replica(name string, object, old Secret) (int, plan.Reason, bool) {
+func replica(s *inforce.State, name string, object, old Secret) (int, plan.Reason, bool) {
 	_, pinned := s.View.Pin(name)
 	// Of several Secrets of one server the planner knows whose own pin counts; its answer is in the rows.
-	if object.Pinned && !pinned && !s.arrivals.Shared(object.Server, name) {
-		if pin, ok := s.annotatedPin(object.Pin); ok {
+	if object.Pinned && !pinned && !s.Arrivals.Shared(object.Server, name) {
+		if pin, ok := annotatedPin(s, object.Pin); ok {
 			return pin, plan.Pinned, true
 		}
 	}
@@ -77,12 +78,12 @@ func (s *State) replica(name string, object, old Secret) (int, plan.Reason, bool
 	if object.Server == "" {
 		return current, plan.Assigned, s.View.Stays(current)
 	}
-	return s.arrivals.Place(object.Server, current), plan.Assigned, true
+	return s.Arrivals.Place(object.Server, current), plan.Assigned, true
 }
 
 // annotatedPin judges the pin annotation of a Secret as Effective judges data.pins: one at or above the replicas in
 // force, or during an x0y rollout, waits for the planner; one that can never be is told to whoever writes it.
-func (s *State) annotatedPin(text string) (int, bool) {
+func annotatedPin(s *inforce.State, text string) (int, bool) {
 	p := s.View.Plan
 	pin, ok := plan.ParsePin(text)
 	if !ok || plan.BadPin(pin, p.MaxReplicas) != "" {
@@ -93,7 +94,7 @@ func (s *State) annotatedPin(text string) (int, bool) {
 
 // holdShard makes data.shard want, unless the Secret can no longer be changed: one that becomes immutable by this very
 // write still can.
-func (s *State) holdShard(v *Verdict, name, want string, why plan.Reason, object, old Secret) {
+func (v *Verdict) holdShard(s *inforce.State, name, want string, why plan.Reason, object, old Secret) {
 	v.Enforced = []Field{{plan.ShardKey, want}}
 	agrees := object.HasShard && object.Shard == want
 	if !agrees && old.Immutable {
@@ -105,14 +106,14 @@ func (s *State) holdShard(v *Verdict, name, want string, why plan.Reason, object
 	if !agrees && why == plan.InPlan {
 		why = plan.Restored
 	}
-	v.Reason = s.enforced(why)
+	v.Reason = s.Enforced(why)
 	if agrees {
 		return
 	}
 	v.Patches = shardPatch(object, want)
 	// A shard that was never there is added without a word; one that was asked for, or taken away, is worth a line.
 	if object.HasShard || old.HasShard {
-		s.warnShard(v, name, want, why, object)
+		v.warnShard(s, name, want, why, object)
 	}
 }
 
@@ -128,7 +129,7 @@ func shardPatch(object Secret, want string) []Op {
 }
 
 // warnShard says what stood, what stays, and how to pin.
-func (s *State) warnShard(v *Verdict, name, want string, why plan.Reason, object Secret) {
+func (v *Verdict) warnShard(s *inforce.State, name, want string, why plan.Reason, object Secret) {
 	asked := "no shard"
 	if object.HasShard {
 		asked = "shard " + object.Shard

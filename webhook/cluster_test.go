@@ -8,6 +8,7 @@ import (
 
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/webhook/inforce"
 )
 
 // cluster is a cluster Secret with a shard; "" for none.
@@ -33,7 +34,7 @@ func TestDecideClusterAnswersByThePlan(t *testing.T) {
 	add := func(shard string) []Op { return []Op{{"add", "/data/shard", base64Of(shard)}} }
 	const pinHint = `to pin, add "prod-eu: 1" to data.pins of ConfigMap ballast-plan`
 	for name, tc := range map[string]struct {
-		state       *State
+		state       *inforce.State
 		request     Request
 		object, old Secret
 		want        Verdict
@@ -121,13 +122,13 @@ func TestDecideClusterAnswersByThePlan(t *testing.T) {
 				Warnings: []string{"ballast: shard 1 was asked, 3 stays (plan 17); " + pinHint}}},
 		"a Secret of another namespace is not ours": {withPlan(nil, nil), Request{Namespace: "other", Name: "prod-eu"}, cluster("1"), cluster("3"),
 			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: shardIs("1")}},
-		"without a plan every write passes":    {newState(identity(), nil), update, cluster("1"), cluster("3"), Verdict{Reason: plan.NoPlan, Requested: shardIs("1")}},
+		"without a plan every write passes":    {inforce.Of(identity(), nil), update, cluster("1"), cluster("3"), Verdict{Reason: plan.NoPlan, Requested: shardIs("1")}},
 		"without a state every write passes":   {nil, update, cluster("1"), cluster("3"), Verdict{Reason: plan.NoPlan, Requested: shardIs("1")}},
 		"in Observe every write passes":        {withPlan(nil, func(p *plan.Plan) { p.Mode = plan.Observe }), update, cluster("1"), cluster("3"), Verdict{Reason: plan.Observing, Revision: 17, Requested: shardIs("1")}},
 		"an unknown mode is Observe":           {withPlan(nil, func(p *plan.Plan) { p.Mode = "Enforced" }), update, cluster("1"), cluster("3"), Verdict{Reason: plan.Observing, Revision: 17, Requested: shardIs("1")}},
-		"with break-glass every write passes":  {broken(withPlan(nil, nil), func(s *State) { s.BreakGlass = true }), update, cluster("1"), cluster("3"), Verdict{Reason: plan.Observing, Revision: 17, Requested: shardIs("1")}},
+		"with break-glass every write passes":  {broken(withPlan(nil, nil), func(s *inforce.State) { s.BreakGlass = true }), update, cluster("1"), cluster("3"), Verdict{Reason: plan.Observing, Revision: 17, Requested: shardIs("1")}},
 		"in Hold what is stays":                {withPlan(nil, func(p *plan.Plan) { p.Mode = plan.Hold }), update, cluster("3"), cluster("3"), Verdict{Reason: plan.InPlan, Revision: 17, Requested: shardIs("3"), Enforced: shardIs("3")}},
-		"a stale plan is enforced and says so": {broken(withPlan(nil, nil), func(s *State) { s.Stale = true }), update, cluster("3"), cluster("3"), Verdict{Reason: plan.StalePlan, Revision: 17, Requested: shardIs("3"), Enforced: shardIs("3")}},
+		"a stale plan is enforced and says so": {broken(withPlan(nil, nil), func(s *inforce.State) { s.Stale = true }), update, cluster("3"), cluster("3"), Verdict{Reason: plan.StalePlan, Revision: 17, Requested: shardIs("3"), Enforced: shardIs("3")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, DecideCluster(tc.state, tc.request, tc.object, tc.old)); diff != "" {
@@ -147,7 +148,7 @@ func shrinking(p *plan.Plan) {
 	p.Rollout = &plan.Rollout{Mode: plan.ModeLive, Stage: plan.Moving, From: plan.Count{Replicas: 4}, Replicas: 3}
 }
 
-func broken(s *State, change func(*State)) *State { change(s); return s }
+func broken(s *inforce.State, change func(*inforce.State)) *inforce.State { change(s); return s }
 
 func TestANewClusterIsAssignedTheSameByEveryReplicaAndRetry(t *testing.T) {
 	create := Request{Create: true, Namespace: "argocd"} // generateName: no name yet
@@ -189,7 +190,7 @@ func TestAWarningAlwaysFits(t *testing.T) {
 
 // A Secret's own pin counts where it is its server's only one; of several the planner knows which was there first.
 func TestAPinBesideAnothersSecretWaitsForThePlanner(t *testing.T) {
-	s := newState(identity(), plan.NewView(plan.Plan{Revision: 3, Mode: plan.Enforce, Target: withPlan(nil, nil).View.Plan.Target, Replicas: 4, MaxReplicas: 16,
+	s := inforce.Of(identity(), plan.NewView(plan.Plan{Revision: 3, Mode: plan.Enforce, Target: withPlan(nil, nil).View.Plan.Target, Replicas: 4, MaxReplicas: 16,
 		Clusters: map[string]plan.Row{"old": {Replica: 3, Server: plan.ServerHash("https://one")}, "alone": {Replica: 2, Server: plan.ServerHash("https://two")}}}, nil))
 	pinnedAt := func(name, server string) Secret {
 		return Secret{Name: name, Cluster: true, Pinned: true, Pin: "0", HasData: true, Server: server}

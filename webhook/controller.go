@@ -8,49 +8,50 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"ballast/planner/plan"
+	"ballast/webhook/inforce"
 )
 
 // DecideController answers a write to the application-controller's workload: spec.replicas, the replicas that its
 // container is told by env, and that container's resources are what the plan says. Of old only the annotations count.
-func DecideController(s *State, r Request, object, old Workload) Verdict {
+func DecideController(s *inforce.State, r Request, object, old Workload) Verdict {
 	v := decideController(s, r, object)
 	v.note(changedNotes(onWorkload, object.Notes, old.Notes))
 	v.warnMistyped(workloadSurface, object.Notes, old.Notes)
 	return v
 }
 
-func decideController(s *State, r Request, object Workload) Verdict {
-	v := Verdict{Revision: s.revision()}
+func decideController(s *inforce.State, r Request, object Workload) Verdict {
+	v := Verdict{Revision: s.Revision()}
 	name := ""
 	if s != nil && s.View != nil {
 		name = s.View.Plan.Target.Container
 	}
 	at := object.controller(name)
 	v.Requested = requestedOf(s, object, at)
-	why, enforcing := s.enforcing()
+	why, enforcing := s.Enforcing()
 	switch {
 	case !enforcing:
 		v.Reason = why
 		return v
-	case object.Unmanaged, !s.targets(r):
+	case object.Unmanaged, !targets(s, r):
 		v.Reason = plan.Unmanaged
 		return v
 	}
-	s.holdReplicas(&v, r, object)
-	s.holdContainer(&v, r, object, at)
+	v.holdReplicas(s, r, object)
+	v.holdContainer(s, r, object, at)
 	switch {
-	case s.stopLapsed(r.At):
+	case s.StopLapsed(r.At):
 		v.Reason = plan.StalePlan
 	case len(v.Patches) > 0:
-		v.Reason = s.enforced(plan.Restored)
+		v.Reason = s.Enforced(plan.Restored)
 	default:
-		v.Reason = s.enforced(plan.InPlan)
+		v.Reason = s.Enforced(plan.InPlan)
 	}
 	return v
 }
 
 // requestedOf lists what the write asked for of everything that may be enforced.
-func requestedOf(s *State, object Workload, at int) []Field {
+func requestedOf(s *inforce.State, object Workload, at int) []Field {
 	list := []Field{{fieldReplicas, ""}}
 	if object.HasReplicas {
 		list[0].Value = strconv.Itoa(object.Replicas)
@@ -62,18 +63,18 @@ func requestedOf(s *State, object Workload, at int) []Field {
 	if s == nil {
 		return list
 	}
-	for _, h := range s.resources {
-		list = append(list, Field{h.section + "." + h.name, printableQuantity(object.Containers[at].quantity(h))})
+	for _, h := range s.Resources {
+		list = append(list, Field{h.Section + "." + h.Name, printableQuantity(object.Containers[at].quantity(h))})
 	}
 	return list
 }
 
-func (s *State) holdReplicas(v *Verdict, r Request, object Workload) {
+func (v *Verdict) holdReplicas(s *inforce.State, r Request, object Workload) {
 	want := s.View.Plan.Replicas
 	switch {
 	case s.View.Plan.FreeReplicas:
 		return
-	case s.stopLapsed(r.At):
+	case s.StopLapsed(r.At):
 		v.warnLapsed(s, object.Replicas)
 		return
 	}
@@ -85,7 +86,7 @@ func (s *State) holdReplicas(v *Verdict, r Request, object Workload) {
 	v.warnReplicas(orNone(object.HasReplicas, object.Replicas), want)
 }
 
-func (s *State) holdContainer(v *Verdict, r Request, object Workload, at int) {
+func (v *Verdict) holdContainer(s *inforce.State, r Request, object Workload, at int) {
 	if object.Overfull {
 		v.warn(fmt.Sprintf("ballast: the pod template is too large to be read here; the planner sets %s", plan.EnvReplicas))
 		return
@@ -102,7 +103,7 @@ func (s *State) holdContainer(v *Verdict, r Request, object Workload, at int) {
 	if want > 0 && (r.Kind != plan.Deployment || len(c.Env) > 0) {
 		v.holdEnv(c, prefix+"/env", want)
 	}
-	v.holdResources(c, prefix+"/resources", s.resources)
+	v.holdResources(c, prefix+"/resources", s.Resources)
 }
 
 // holdEnv sets every entry of the env in place, so that the order stays and no duplicate comes up.
@@ -132,27 +133,27 @@ func (v *Verdict) holdEnv(c Container, path string, replicas int) {
 }
 
 // holdResources holds the quantities that the plan names and leaves others alone.
-func (v *Verdict) holdResources(c Container, path string, want []heldQuantity) {
+func (v *Verdict) holdResources(c Container, path string, want []inforce.Quantity) {
 	missing := map[string]map[string]string{} // a section that has to be made whole
 	var replaced []string
 	for _, h := range want {
-		v.Enforced = append(v.Enforced, Field{h.section + "." + h.name, h.text})
+		v.Enforced = append(v.Enforced, Field{h.Section + "." + h.Name, h.Text})
 		got := c.quantity(h)
-		if q, err := resource.ParseQuantity(got); err == nil && q.Cmp(h.quantity) == 0 {
+		if q, err := resource.ParseQuantity(got); err == nil && q.Cmp(h.Value) == 0 {
 			continue
 		}
 		if got != "" {
-			replaced = append(replaced, h.section+"."+h.name)
+			replaced = append(replaced, h.Section+"."+h.Name)
 		}
 		if c.section(h) == nil {
-			if missing[h.section] == nil {
-				missing[h.section] = map[string]string{}
+			if missing[h.Section] == nil {
+				missing[h.Section] = map[string]string{}
 			}
-			missing[h.section][h.name] = h.text
+			missing[h.Section][h.Name] = h.Text
 			continue
 		}
-		_, there := c.section(h)[h.name]
-		v.Patches = append(v.Patches, Op{replaceOrAdd(there), path + "/" + h.section + "/" + escapePointer(h.name), h.text})
+		_, there := c.section(h)[h.Name]
+		v.Patches = append(v.Patches, Op{replaceOrAdd(there), path + "/" + h.Section + "/" + escapePointer(h.Name), h.Text})
 	}
 	switch {
 	case len(missing) > 0 && !c.HasResources:
@@ -167,14 +168,14 @@ func (v *Verdict) holdResources(c Container, path string, want []heldQuantity) {
 	}
 }
 
-func (c Container) section(h heldQuantity) map[string]string {
-	if h.section == "limits" {
+func (c Container) section(h inforce.Quantity) map[string]string {
+	if h.Section == "limits" {
 		return c.Limits
 	}
 	return c.Requests
 }
 
-func (c Container) quantity(h heldQuantity) string { return c.section(h)[h.name] }
+func (c Container) quantity(h inforce.Quantity) string { return c.section(h)[h.Name] }
 
 // printableEnv is the env's value for people; "reference" stands for valueFrom.
 func (c Container) printableEnv() string {

@@ -11,6 +11,8 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	"ballast/planner/plan"
+	"ballast/webhook/fixture"
+	"ballast/webhook/inforce"
 )
 
 // reporter is what a helper needs of a test or a property.
@@ -51,66 +53,13 @@ var (
 const lapsedSaid = "ballast: 4 replicas pass: plan 17 has stopped all since 2026-03-01T11:44:59Z, too long; there were 5"
 
 // stopping is a state whose plan stops every replica, of five, since then.
-func stopping(since time.Time) *State {
+func stopping(since time.Time) *inforce.State {
 	s := withPlan(nil, func(p *plan.Plan) { stop(p, since) })
 	s.Stopped = since
 	return s
 }
 
-func stop(p *plan.Plan, since time.Time) {
-	p.Replicas = 0
-	p.Rollout = &plan.Rollout{Mode: plan.ModeX0Y, Stage: plan.Draining, Since: since, From: plan.Count{Replicas: 5, ControllerReplicas: 16}, Replicas: 6, ControllerReplicas: 16}
-}
-
-// TestAStopIsCountedFromItsSince, and no later than from when it was seen first: whatever its time, it ends.
-func TestAStopIsCountedFromItsSince(t *testing.T) {
-	const late = 10 * time.Minute
-	for name, test := range map[string]struct {
-		plan func(*plan.Plan)
-		then func(s *State, data, notes map[string]string) *State // what becomes of it 10 minutes later
-		want time.Time
-	}{
-		"a plan that stops nothing":           {func(*plan.Plan) {}, nil, time.Time{}},
-		"replicas that are people's":          {func(p *plan.Plan) { stop(p, lapsed); p.FreeReplicas = true }, nil, time.Time{}},
-		"as the rollout says":                 {func(p *plan.Plan) { stop(p, lapsed) }, nil, lapsed},
-		"in years":                            {func(p *plan.Plan) { stop(p, decided.AddDate(99, 0, 0)) }, nil, decided},
-		"without a time":                      {func(p *plan.Plan) { stop(p, time.Time{}) }, nil, decided},
-		"without a rollout":                   {func(p *plan.Plan) { p.Replicas = 0 }, nil, decided},
-		"in years, and a pin is written":      {func(p *plan.Plan) { stop(p, decided.AddDate(99, 0, 0)) }, andPinned, decided},
-		"in years, and the digest is broken":  {func(p *plan.Plan) { stop(p, decided.AddDate(99, 0, 0)) }, andBroken, decided},
-		"the ConfigMap is deleted":            {func(p *plan.Plan) { stop(p, lapsed) }, andGone, time.Time{}},
-		"the ConfigMap is deleted and remade": {func(p *plan.Plan) { stop(p, lapsed) }, andRemade, lapsed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := fleet()
-			test.plan(&p)
-			data, notes := written(t, p, "")
-			before := &State{Identity: identity()}
-			s := before.Next(data, notes)
-			s.noteStop(before, decided)
-			if test.then != nil {
-				next := test.then(s, data, notes)
-				next.noteStop(s, decided.Add(late))
-				s = next
-			}
-			if diff := cmp.Diff(test.want, s.Stopped); diff != "" {
-				t.Errorf("stopped since (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func andPinned(s *State, data, notes map[string]string) *State {
-	return s.Next(map[string]string{plan.KeyPlan: data[plan.KeyPlan], plan.KeyPins: "prod-eu: 1\n"}, notes)
-}
-
-func andBroken(s *State, data, notes map[string]string) *State {
-	return s.Next(map[string]string{plan.KeyPlan: data[plan.KeyPlan] + "#"}, notes)
-}
-
-func andGone(s *State, _, _ map[string]string) *State { return s.Gone() }
-
-func andRemade(s *State, data, notes map[string]string) *State { return s.Gone().Next(data, notes) }
+func stop(p *plan.Plan, since time.Time) { fixture.StopAll(p, since) }
 
 func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 	const agrees = `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}]}`
@@ -125,7 +74,7 @@ func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 	}
 	deployment := withPlan(nil, func(p *plan.Plan) { p.Target.Kind = plan.Deployment })
 	for name, tc := range map[string]struct {
-		state     *State
+		state     *inforce.State
 		kind      string
 		object    string
 		stored    string // what the object is after the patch
@@ -281,7 +230,7 @@ func TestDecideScaleHoldsTheTargetsReplicas(t *testing.T) {
 	other.Name = "argocd-repo-server"
 	replicas := func(n string) []Field { return []Field{{"replicas", n}} }
 	for name, tc := range map[string]struct {
-		state   *State
+		state   *inforce.State
 		request Request
 		object  string
 		want    Verdict
@@ -314,7 +263,7 @@ func TestDecideScaleHoldsTheTargetsReplicas(t *testing.T) {
 			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: replicas("9")}},
 		"another workload is not ours": {withPlan(nil, nil), other, `{"spec":{"replicas":9}}`,
 			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: replicas("9")}},
-		"without a plan every write passes": {newState(identity(), nil), on, `{"spec":{"replicas":9}}`, Verdict{Reason: plan.NoPlan, Requested: replicas("9")}},
+		"without a plan every write passes": {inforce.Of(identity(), nil), on, `{"spec":{"replicas":9}}`, Verdict{Reason: plan.NoPlan, Requested: replicas("9")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := reviewScale(tc.state, &review{Request: tc.request, object: mustParse(t, tc.object)})

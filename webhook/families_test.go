@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ballast/planner/plan"
+	"ballast/webhook/inforce"
 )
 
 // family is the paths that the patches of one webhook may touch, and what may stand there: of a parent that is made because
@@ -47,7 +48,7 @@ func families() map[string]family {
 		"scale": {regexp.MustCompile(`^/spec/replicas$`), map[*regexp.Regexp]wholeCheck{regexp.MustCompile(`^/spec$`): onlyKeys("replicas")}},
 		kindPlan: {regexp.MustCompile(`^/data/(plan|pins)$|^/immutable$|^/metadata/annotations/ballast\.argoproj\.io~1(revision|decided-at|decided-by|reason|stage|digest)$`), map[*regexp.Regexp]wholeCheck{
 			regexp.MustCompile(`^/data$`):                 onlyKeys(plan.KeyPlan, plan.KeyPins),
-			regexp.MustCompile(`^/metadata/annotations$`): onlyKeys(ours()...),
+			regexp.MustCompile(`^/metadata/annotations$`): onlyKeys(inforce.PlannersAnnotations()...),
 		}},
 	}
 }

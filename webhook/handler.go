@@ -14,23 +14,23 @@ import (
 
 	"ballast/planner/plan"
 	"ballast/planner/printable"
+	"ballast/webhook/inforce"
 	"ballast/webhook/intake"
+	"ballast/webhook/rawjson"
 )
 
-// Plans is where the handler has the plan from.
+// Plans is where the handler has the plan from: a source.Source.
 type Plans interface {
 	// State is the plan as known now.
-	State() *State
+	State() *inforce.State
 	// Fresh is the plan as it stands in the API server.
-	Fresh(context.Context) (*State, error)
+	Fresh(context.Context) (*inforce.State, error)
 }
-
-var _ Plans = (*Source)(nil)
 
 // kind is one webhook: its name in metrics and logs, its path, and its decision.
 type kind struct {
 	name, path string
-	decide     func(*State, *review) (Verdict, error)
+	decide     func(*inforce.State, *review) (Verdict, error)
 }
 
 // kinds are the four webhooks of the configuration.
@@ -44,10 +44,10 @@ func kinds() []kind {
 }
 
 // withObject refuses a request without an object, which no patch could apply to.
-func withObject(decide func(*State, *review) (Verdict, error)) func(*State, *review) (Verdict, error) {
-	return func(s *State, rv *review) (Verdict, error) {
-		if rv.object.kind() != '{' {
-			return Verdict{}, errMalformed
+func withObject(decide func(*inforce.State, *review) (Verdict, error)) func(*inforce.State, *review) (Verdict, error) {
+	return func(s *inforce.State, rv *review) (Verdict, error) {
+		if rv.object.Kind() != '{' {
+			return Verdict{}, rawjson.ErrMalformed
 		}
 		return decide(s, rv)
 	}
@@ -55,7 +55,7 @@ func withObject(decide func(*State, *review) (Verdict, error)) func(*State, *rev
 
 const kindPlan = "plan"
 
-func reviewCluster(s *State, rv *review) (Verdict, error) {
+func reviewCluster(s *inforce.State, rv *review) (Verdict, error) {
 	object, err := decodeSecret(rv.object)
 	if err != nil {
 		return Verdict{}, err
@@ -64,20 +64,20 @@ func reviewCluster(s *State, rv *review) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	object.LeftOut, old.LeftOut = s.leavesOut(rv.object), s.leavesOut(rv.old)
+	object.LeftOut, old.LeftOut = leavesOut(s, rv.object), leavesOut(s, rv.old)
 	return DecideCluster(s, rv.Request, object, old), nil
 }
 
-func reviewController(s *State, rv *review) (Verdict, error) {
+func reviewController(s *inforce.State, rv *review) (Verdict, error) {
 	object, err := decodeWorkload(rv.object)
 	if err != nil {
 		return Verdict{}, err
 	}
-	old := Workload{Notes: readNotes(rv.old.field("metadata").field("annotations"))}
+	old := Workload{Notes: readNotes(rv.old.Field("metadata").Field("annotations"))}
 	return DecideController(s, rv.Request, object, old), nil
 }
 
-func reviewScale(s *State, rv *review) (Verdict, error) {
+func reviewScale(s *inforce.State, rv *review) (Verdict, error) {
 	object, err := decodeScale(rv.object)
 	if err != nil {
 		return Verdict{}, err
@@ -85,12 +85,12 @@ func reviewScale(s *State, rv *review) (Verdict, error) {
 	return DecideScale(s, rv.Request, object), nil
 }
 
-func reviewPlan(s *State, rv *review) (Verdict, error) {
+func reviewPlan(s *inforce.State, rv *review) (Verdict, error) {
 	if rv.Name != s.ConfigMap || rv.Namespace != s.Namespace {
-		return Verdict{Reason: plan.Unmanaged, Revision: s.revision()}, nil // an API server without matchConditions asks about every ConfigMap
+		return Verdict{Reason: plan.Unmanaged, Revision: s.Revision()}, nil // an API server without matchConditions asks about every ConfigMap
 	}
 	object, old, err := readPlanObjects(rv)
-	if s.isPlanner(rv.User) { // who is admitted whatever it writes
+	if s.IsPlanner(rv.User) { // who is admitted whatever it writes
 		v := DecidePlan(s, rv.Request, object, old)
 		v.probePlan(rv)
 		return v, nil
@@ -151,19 +151,19 @@ func (r *reserved) shrink(to int64) {
 
 // weight is what a review of the plan takes, told before anything of it is decoded. A plan that was read before is not
 // decoded.
-func (rv *review) weight(kept *Stored) int64 {
+func (rv *review) weight(kept *inforce.Stored) int64 {
 	text, weight := "", int64(0)
 	if kept != nil {
 		text, weight = kept.Text, int64(len(kept.Text))*answerCost
 	}
-	weight += int64(len(rv.old.field("metadata").field("annotations"))) * answerCost
-	for _, object := range []node{rv.object, rv.old} {
-		for key, data := range object.members {
-			if !key.is("data") {
+	weight += int64(len(rv.old.Field("metadata").Field("annotations"))) * answerCost
+	for _, object := range []rawjson.Node{rv.object, rv.old} {
+		for key, data := range object.Members {
+			if !key.Is("data") {
 				continue
 			}
-			for key, value := range data.members {
-				if key.is(plan.KeyPins) || key.is(plan.KeyPlan) && !value.is(text) {
+			for key, value := range data.Members {
+				if key.Is(plan.KeyPins) || key.Is(plan.KeyPlan) && !value.Is(text) {
 					weight += int64(len(value)) * parseCost
 				}
 			}
@@ -244,11 +244,11 @@ func (h *handler) call(w http.ResponseWriter, r *http.Request) (out []byte, held
 }
 
 // reserve sets the memory aside that a plan's decoding may take; the other kinds are read in place.
-func (h *handler) reserve(r *http.Request, s *State, rv *review) (reserved, error) {
+func (h *handler) reserve(r *http.Request, s *inforce.State, rv *review) (reserved, error) {
 	if h.name != kindPlan {
 		return reserved{}, nil
 	}
-	weight := rv.weight(s.kept())
+	weight := rv.weight(lastGood(s))
 	ctx, cancel := context.WithTimeout(r.Context(), intake.BusyAfter)
 	defer cancel()
 	held := reserved{h.parses.of(weight), weight}
@@ -258,8 +258,8 @@ func (h *handler) reserve(r *http.Request, s *State, rv *review) (reserved, erro
 	return held, nil
 }
 
-// kept is the last good plan, nil for none.
-func (s *State) kept() *Stored {
+// lastGood is the last good plan, nil for none.
+func lastGood(s *inforce.State) *inforce.Stored {
 	if s == nil {
 		return nil
 	}
@@ -286,7 +286,7 @@ func (h *handler) refuse(w http.ResponseWriter, err error) {
 // answered is a verdict, the state that it began with (nil after a panic), and what it holds of the budget of parses.
 type answered struct {
 	Verdict
-	state *State
+	state *inforce.State
 	held  reserved
 }
 
@@ -316,9 +316,9 @@ func (h *handler) answer(r *http.Request, rv *review) (a answered, err error) {
 
 // decideFresh decides, by the plan as it stands now where the one that is known would turn the planner back: the
 // planner writes the plan first, and its watch may be ahead of ours.
-func (h *handler) decideFresh(ctx context.Context, s *State, rv *review) (Verdict, error) {
+func (h *handler) decideFresh(ctx context.Context, s *inforce.State, rv *review) (Verdict, error) {
 	v, err := h.decide(s, rv)
-	if err != nil || len(v.Patches) == 0 || h.name == kindPlan || !s.isPlanner(rv.User) {
+	if err != nil || len(v.Patches) == 0 || h.name == kindPlan || !s.IsPlanner(rv.User) {
 		return v, err
 	}
 	if s, err = h.plans.Fresh(ctx); err != nil {
@@ -330,14 +330,14 @@ func (h *handler) decideFresh(ctx context.Context, s *State, rv *review) (Verdic
 // fault answers for ballast's own failure, which an alert counts, and for an object that cannot be read, which is none:
 // the API server sends no such object, and whoever can reach the port can. Errors here name no content of an object.
 func (h *handler) fault(operation string, err error) Verdict {
-	if errors.Is(err, errMalformed) {
+	if errors.Is(err, rawjson.ErrMalformed) {
 		h.metrics.malformed.WithLabelValues(h.name).Inc()
 		h.log.V(1).Info("an object cannot be read, the write passed unchanged", "operation", operation, "why", err.Error())
 	} else {
 		h.metrics.faults.WithLabelValues(h.name).Inc()
 		h.log.Error(err, "internal fault, the write passed unchanged", "operation", operation)
 	}
-	return Verdict{Reason: plan.Faulted, Revision: h.plans.State().revision(), Warnings: []string{"ballast: internal fault, write passed unchanged"}}
+	return Verdict{Reason: plan.Faulted, Revision: h.plans.State().Revision(), Warnings: []string{"ballast: internal fault, write passed unchanged"}}
 }
 
 // The longest values of a log line: names and users as Kubernetes has them, and twenty pins.

@@ -24,19 +24,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"ballast/planner/plan"
+	"ballast/webhook/inforce"
 	"ballast/webhook/intake"
 )
 
 // plans is a plan source that stands still until it is read live.
 type plans struct {
-	known *State
-	live  *State
+	known *inforce.State
+	live  *inforce.State
 	err   error
 	reads int
 }
 
-func (p *plans) State() *State { return p.known }
-func (p *plans) Fresh(context.Context) (*State, error) {
+func (p *plans) State() *inforce.State { return p.known }
+func (p *plans) Fresh(context.Context) (*inforce.State, error) {
 	p.reads++
 	return p.live, p.err
 }
@@ -168,9 +169,9 @@ func TestAStopThatNoPlannerEndsIsLeftToPeople(t *testing.T) {
 				p := fleet()
 				stop(&p, time.Now().Add(-test.since))
 				data, notes := written(t, p, "")
-				before := &State{Identity: identity()}
+				before := &inforce.State{Identity: identity()}
 				state := before.Next(data, notes)
-				state.noteStop(before, time.Now())
+				state.NoteStop(before, time.Now())
 				h := NewHandler(&plans{known: state}, NewMetrics(prometheus.NewRegistry()), logr.Discard())
 				got := ask(t, h, path, admissionRequest(t, func(r *admissionv1.AdmissionRequest) {
 					r.Resource.Resource, r.Name, r.Object.Raw = "statefulsets", workload, []byte(doc)
@@ -213,7 +214,7 @@ func TestThePlannerIsNeverTurnedBackByAnOldPlan(t *testing.T) {
 // panicPlans is a plan source that breaks the decision it is asked for, and then comes back.
 type panicPlans struct{ *plans }
 
-func (p panicPlans) State() *State {
+func (p panicPlans) State() *inforce.State {
 	if p.reads++; p.reads == 1 {
 		panic("a message that may hold anything")
 	}

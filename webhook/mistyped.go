@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ballast/planner/plan"
+	"ballast/webhook/inforce"
 )
 
 // surface is a kind of object that people annotate.
@@ -18,7 +19,7 @@ type surface struct {
 
 func planSurface() surface {
 	s := surface{steering: onPlan(), silent: []string{bare(plan.AnnotationPausedBy), bare(plan.AnnotationPausedReason)}}
-	for _, key := range ours() {
+	for _, key := range inforce.PlannersAnnotations() {
 		s.silent = append(s.silent, bare(key))
 	}
 	return s

@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ballast/webhook/rawjson"
 )
 
 const manyNotes = 243 << 10 // bytes: a body that the budget of small ones takes
 
 // notesOf are annotations: so many bytes of the same entry, and a last one.
-func notesOf(entry, last string) node {
-	return node("{" + strings.Repeat(entry, manyNotes/len(entry)) + last + "}")
+func notesOf(entry, last string) rawjson.Node {
+	return rawjson.Node("{" + strings.Repeat(entry, manyNotes/len(entry)) + last + "}")
 }
 
 // floodsOfNotes are what whoever reaches the port may fill a body with.
@@ -53,7 +55,7 @@ func TestKnownNotesAreReadBehindAnyNumberOfOthers(t *testing.T) {
 		fmt.Fprintf(&b, "%q:%q,", name, "of "+name)
 		want[name] = "of " + name
 	}
-	got := readNotes(node("{" + strings.TrimSuffix(b.String(), ",") + "}"))
+	got := readNotes(rawjson.Node("{" + strings.TrimSuffix(b.String(), ",") + "}"))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -76,7 +78,7 @@ func TestNotesAreReadAsTheyAreWritten(t *testing.T) {
 		"a name with no end":  {`{"` + odd + strings.Repeat("x", maxNote) + `":"1"}`, map[string]string{"": "1"}},
 		"a group and no name": {`{"ballast.argoproj.io/":"1"}`, map[string]string{"ballast.argoproj.io/": "1"}},
 	} {
-		if diff := cmp.Diff(tc.want, readNotes(node(tc.annotations))); diff != "" {
+		if diff := cmp.Diff(tc.want, readNotes(rawjson.Node(tc.annotations))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"ballast/planner/plan"
+	"ballast/webhook/inforce"
 )
 
 // maxRowEdits is how many rows a person may edit at once and have them become pins; more is a mistake or a merge.
@@ -17,9 +18,9 @@ const maxRowEdits = 20
 // What is put back is taken from the request alone, and never from what this webhook knows: whoever reaches the port
 // would be told the plan. A plan that was broken before stays so until the planner writes it anew, and where none stood
 // none is brought: a backup's is left out, for the planner has its history.
-func DecidePlan(s *State, r Request, object, old PlanObject) Verdict {
+func DecidePlan(s *inforce.State, r Request, object, old PlanObject) Verdict {
 	v := decidePlan(s, r, object, old)
-	if s.isPlanner(r.User) {
+	if s.IsPlanner(r.User) {
 		v.noteUnlike(object, old)
 	} else {
 		v.notePlanActs(object, old)
@@ -27,15 +28,15 @@ func DecidePlan(s *State, r Request, object, old PlanObject) Verdict {
 	return v
 }
 
-func decidePlan(s *State, r Request, object, old PlanObject) Verdict {
-	v := Verdict{Revision: s.revision(), Reason: plan.InPlan}
+func decidePlan(s *inforce.State, r Request, object, old PlanObject) Verdict {
+	v := Verdict{Revision: s.Revision(), Reason: plan.InPlan}
 	switch {
-	case s.isPlanner(r.User):
+	case s.IsPlanner(r.User):
 		return v
 	case old.Immutable:
 		// The API server refuses any change of the data, and ours would take the rest of the write along.
 		v.Reason = plan.Immutable
-		v.keepAnnotations(object, pick(old.Annotations))
+		v.keepAnnotations(object, inforce.PlannersOf(old.Annotations))
 		v.warn(fmt.Sprintf("ballast: ConfigMap %s is immutable and the planner locked out; delete it: the planner makes it anew", s.ConfigMap),
 			"ballast: the plan is immutable and the planner locked out; delete it: the planner makes it anew")
 		return v
@@ -44,7 +45,7 @@ func decidePlan(s *State, r Request, object, old PlanObject) Verdict {
 		v.Reason = plan.Observing
 		return v
 	}
-	v.decideEdit(object, old, s.stored(old))
+	v.decideEdit(object, old, stored(s, old))
 	if v.Denied == "" {
 		v.keepMutable(object)
 	}
@@ -52,7 +53,7 @@ func decidePlan(s *State, r Request, object, old PlanObject) Verdict {
 }
 
 // decideEdit judges what a person edited while the plan is enforced.
-func (v *Verdict) decideEdit(object, old PlanObject, stored *Stored) {
+func (v *Verdict) decideEdit(object, old PlanObject, stored *inforce.Stored) {
 	pins, rows := object.Pins, plan.Pins(nil)
 	var standing *plan.Plan
 	if stored != nil {
@@ -87,7 +88,7 @@ const fieldImmutable = "immutable"
 
 // readEdit finds what a person meant by writing another data.plan: the rows that become pins. Everything else in it is
 // put back, with a warning that says why.
-func (v *Verdict) readEdit(object PlanObject, stored *Stored) plan.Pins {
+func (v *Verdict) readEdit(object PlanObject, stored *inforce.Stored) plan.Pins {
 	if object.Plan == stored.Text {
 		return nil
 	}
@@ -143,7 +144,7 @@ func editedRows(edited plan.Plan, stored *plan.Plan) (plan.Pins, int) {
 }
 
 // addRows writes edited rows into the pins. A row that cannot be a pin is refused like one.
-func (v *Verdict) addRows(pins string, rows plan.Pins, stored *Stored) string {
+func (v *Verdict) addRows(pins string, rows plan.Pins, stored *inforce.Stored) string {
 	most := stored.Plan.MaxReplicas
 	for _, name := range sortedKeys(rows) {
 		if why := plan.BadPin(rows[name], most); why != "" {
@@ -175,7 +176,7 @@ func (v *Verdict) keepPlan(object, old PlanObject, pins string) {
 		v.noteKept(object, old)
 	}
 	v.patchData(object, old, pins)
-	v.keepAnnotations(object, pick(old.Annotations))
+	v.keepAnnotations(object, inforce.PlannersOf(old.Annotations))
 }
 
 // noteKept says that data.plan was put back, where readEdit has not said why.
@@ -222,7 +223,7 @@ func (v *Verdict) keepAnnotations(object PlanObject, want map[string]string) {
 			v.Patches = append(v.Patches, Op{"add", "/metadata/annotations", want})
 		}
 	} else {
-		for _, key := range ours() {
+		for _, key := range inforce.PlannersAnnotations() {
 			value, wanted := want[key]
 			got, there := object.Annotations[key]
 			path := "/metadata/annotations/" + escapePointer(key)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/plan"
+	"ballast/webhook/inforce"
 )
 
 // object is a plan ConfigMap as the planner wrote it.
@@ -25,9 +26,9 @@ func edited(o PlanObject, change func(*PlanObject)) PlanObject {
 }
 
 // knowing is the state of a webhook that has seen this object.
-func knowing(t testing.TB, o PlanObject) *State {
+func knowing(t testing.TB, o PlanObject) *inforce.State {
 	t.Helper()
-	s := newState(identity(), nil).Next(map[string]string{plan.KeyPlan: o.Plan, plan.KeyPins: o.Pins}, o.Annotations)
+	s := inforce.Of(identity(), nil).Next(map[string]string{plan.KeyPlan: o.Plan, plan.KeyPins: o.Pins}, o.Annotations)
 	if s.View == nil || s.Stale {
 		t.Fatal("the fixture's plan is not enforced")
 	}
@@ -37,7 +38,7 @@ func knowing(t testing.TB, o PlanObject) *State {
 // without takes ballast's annotations out.
 func without(o PlanObject) []Op {
 	var ops []Op
-	for _, key := range sortedKeys(pick(o.Annotations)) {
+	for _, key := range sortedKeys(inforce.PlannersOf(o.Annotations)) {
 		ops = append(ops, Op{Op: "remove", Path: "/metadata/annotations/" + escapePointer(key)})
 	}
 	return ops
@@ -76,14 +77,14 @@ func TestDecidePlanHasOneWriter(t *testing.T) {
 	}
 	with := func(v Verdict, change func(*Verdict)) Verdict { change(&v); return v }
 	for name, tc := range map[string]struct {
-		state       *State
+		state       *inforce.State
 		user        string
 		object, old PlanObject
 		want        Verdict
 	}{
 		"the planner writes what it decided": {state, plannerUser, object(t, older, comments), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
 		"the shipped planner may take over":  {state, shippedUser, object(t, older, comments), stands, Verdict{Reason: plan.InPlan, Revision: 17}},
-		"whom a stored plan names is nobody to a webhook that knows none": {newState(identity(), nil), plannerUser, object(t, older, comments), stands,
+		"whom a stored plan names is nobody to a webhook that knows none": {inforce.Of(identity(), nil), plannerUser, object(t, older, comments), stands,
 			Verdict{Reason: plan.PlanKept, Requested: []Field{{"plan", short(backup.Plan)}}, Enforced: []Field{{"plan", digest}},
 				Patches: append(putBack, Op{"replace", "/metadata/annotations/ballast.argoproj.io~1digest", stands.Annotations[plan.AnnotationDigest]},
 					Op{"replace", "/metadata/annotations/ballast.argoproj.io~1revision", "17"}),
@@ -121,7 +122,7 @@ func TestDecidePlanHasOneWriter(t *testing.T) {
 					Op{Op: "remove", Path: "/metadata/annotations/ballast.argoproj.io~1mac"})
 				v.Warnings = []string{keptSays + "this is a backup; the planner goes on from there"}
 			})},
-		"a forged plan where no webhook ever saw one, over one that nobody can read": {newState(identity(), nil), person,
+		"a forged plan where no webhook ever saw one, over one that nobody can read": {inforce.Of(identity(), nil), person,
 			object(t, older, ""), edited(stands, func(o *PlanObject) { o.Plan, o.Annotations = "broken", nil; o.HasPins, o.Pins = false, "" }),
 			Verdict{Reason: plan.PlanKept, Requested: []Field{{"plan", short(backup.Plan)}}, Enforced: []Field{{"plan", short("broken")}},
 				Patches:  append([]Op{{"replace", "/data/plan", "broken"}}, without(backup)...),
@@ -163,7 +164,7 @@ func TestDecidePlanHasOneWriter(t *testing.T) {
 		"immutable is taken out": {state, person, edited(stands, func(o *PlanObject) { o.Immutable = true }), stands,
 			Verdict{Reason: plan.PlanKept, Revision: 17, Requested: []Field{{"immutable", "true"}}, Enforced: []Field{{"immutable", ""}},
 				Patches: []Op{{Op: "remove", Path: "/immutable"}}, Warnings: []string{immutableSays}}},
-		"immutable is taken out where nobody knows a plan": {newState(identity(), nil), person, PlanObject{Immutable: true}, PlanObject{},
+		"immutable is taken out where nobody knows a plan": {inforce.Of(identity(), nil), person, PlanObject{Immutable: true}, PlanObject{},
 			Verdict{Reason: plan.PlanKept, Requested: []Field{{"immutable", "true"}}, Enforced: []Field{{"immutable", ""}},
 				Patches: []Op{{Op: "remove", Path: "/immutable"}}, Warnings: []string{immutableSays}}},
 		"immutable is taken out of a write that is put back": {state, person, edited(stands, func(o *PlanObject) { o.Immutable, o.Plan = true, replicas }), stands,
@@ -210,7 +211,7 @@ func TestDecidePlanHasOneWriter(t *testing.T) {
 			Verdict{Reason: plan.PlanKept, Requested: []Field{{"plan", short(backup.Plan)}, {"pins.prod-us", "1"}}, Enforced: []Field{{"plan", ""}, {"pins.prod-us", "1"}},
 				Patches:  append([]Op{{Op: "remove", Path: "/data/plan"}}, without(backup)...),
 				Warnings: []string{"ballast: data.plan is the planner's alone and was left out; the planner writes it anew; pins go to data.pins"}}},
-		"a backup where nobody knows a plan is left out too": {newState(identity(), nil), person, object(t, older, ""), PlanObject{},
+		"a backup where nobody knows a plan is left out too": {inforce.Of(identity(), nil), person, object(t, older, ""), PlanObject{},
 			Verdict{Reason: plan.PlanKept, Requested: []Field{{"plan", short(backup.Plan)}}, Enforced: []Field{{"plan", ""}},
 				Patches:  append([]Op{{Op: "remove", Path: "/data/plan"}}, without(backup)...),
 				Warnings: []string{"ballast: data.plan is the planner's alone and was left out; the planner writes it anew; pins go to data.pins"}}},
@@ -335,8 +336,8 @@ func TestStateFollowsThePlanConfigMap(t *testing.T) {
 		Known      bool
 		Kept       string
 	}
-	look := func(s *State) seen {
-		out := seen{Revision: s.revision(), Stale: s.Stale, BreakGlass: s.BreakGlass}
+	look := func(s *inforce.State) seen {
+		out := seen{Revision: s.Revision(), Stale: s.Stale, BreakGlass: s.BreakGlass}
 		if s.View != nil {
 			out.ProdEU, _, out.Known = s.View.Effective("prod-eu")
 		}
@@ -345,26 +346,26 @@ func TestStateFollowsThePlanConfigMap(t *testing.T) {
 		}
 		return out
 	}
-	s := newState(identity(), nil)
+	s := inforce.Of(identity(), nil)
 	for _, step := range []struct {
 		name string
-		next func(*State) *State
+		next func(*inforce.State) *inforce.State
 		want seen
 	}{
-		{"an empty ConfigMap", func(s *State) *State { return s.Next(nil, nil) }, seen{}},
-		{"a broken plan at first", func(s *State) *State { return s.Next(data2, forged) }, seen{Stale: true}},
-		{"a plan", func(s *State) *State { return s.Next(data1, notes1) }, seen{Revision: 17, ProdEU: 1, Known: true, Kept: "17"}},
-		{"another pin", func(s *State) *State {
+		{"an empty ConfigMap", func(s *inforce.State) *inforce.State { return s.Next(nil, nil) }, seen{}},
+		{"a broken plan at first", func(s *inforce.State) *inforce.State { return s.Next(data2, forged) }, seen{Stale: true}},
+		{"a plan", func(s *inforce.State) *inforce.State { return s.Next(data1, notes1) }, seen{Revision: 17, ProdEU: 1, Known: true, Kept: "17"}},
+		{"another pin", func(s *inforce.State) *inforce.State {
 			return s.Next(map[string]string{plan.KeyPlan: data1[plan.KeyPlan], plan.KeyPins: "prod-eu: 2"}, notes1)
 		}, seen{Revision: 17, ProdEU: 2, Known: true, Kept: "17"}},
-		{"a plan that is not its digest's", func(s *State) *State { return s.Next(data2, forged) }, seen{Revision: 17, Stale: true, ProdEU: 3, Known: true, Kept: "17"}},
-		{"an emptied ConfigMap", func(s *State) *State { return s.Next(nil, nil) }, seen{Revision: 17, Stale: true, ProdEU: 3, Known: true, Kept: "17"}},
-		{"break-glass", func(s *State) *State { return s.Next(data1, opened) }, seen{Revision: 17, BreakGlass: true, ProdEU: 1, Known: true, Kept: "17"}},
-		{"the next plan", func(s *State) *State { return s.Next(data2, notes2) }, seen{Revision: 18, ProdEU: 3, Known: true, Kept: "18"}},
-		{"a plan of somebody who calls themselves the planner", func(s *State) *State { return s.Next(theirs, theirNotes) }, seen{Revision: 18, Stale: true, ProdEU: 3, Known: true, Kept: "18"}},
-		{"no ConfigMap", (*State).Gone, seen{Kept: "18"}},
-		{"one made anew without a plan", func(s *State) *State { return s.Next(nil, nil) }, seen{Revision: 18, Stale: true, ProdEU: 3, Known: true, Kept: "18"}},
-		{"one made anew from a backup without its digest", func(s *State) *State { return s.Gone().Next(data1, nil) }, seen{Revision: 18, Stale: true, ProdEU: 1, Known: true, Kept: "18"}},
+		{"a plan that is not its digest's", func(s *inforce.State) *inforce.State { return s.Next(data2, forged) }, seen{Revision: 17, Stale: true, ProdEU: 3, Known: true, Kept: "17"}},
+		{"an emptied ConfigMap", func(s *inforce.State) *inforce.State { return s.Next(nil, nil) }, seen{Revision: 17, Stale: true, ProdEU: 3, Known: true, Kept: "17"}},
+		{"break-glass", func(s *inforce.State) *inforce.State { return s.Next(data1, opened) }, seen{Revision: 17, BreakGlass: true, ProdEU: 1, Known: true, Kept: "17"}},
+		{"the next plan", func(s *inforce.State) *inforce.State { return s.Next(data2, notes2) }, seen{Revision: 18, ProdEU: 3, Known: true, Kept: "18"}},
+		{"a plan of somebody who calls themselves the planner", func(s *inforce.State) *inforce.State { return s.Next(theirs, theirNotes) }, seen{Revision: 18, Stale: true, ProdEU: 3, Known: true, Kept: "18"}},
+		{"no ConfigMap", (*inforce.State).Gone, seen{Kept: "18"}},
+		{"one made anew without a plan", func(s *inforce.State) *inforce.State { return s.Next(nil, nil) }, seen{Revision: 18, Stale: true, ProdEU: 3, Known: true, Kept: "18"}},
+		{"one made anew from a backup without its digest", func(s *inforce.State) *inforce.State { return s.Gone().Next(data1, nil) }, seen{Revision: 18, Stale: true, ProdEU: 1, Known: true, Kept: "18"}},
 	} {
 		s = step.next(s)
 		if diff := cmp.Diff(step.want, look(s)); diff != "" {

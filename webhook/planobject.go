@@ -4,6 +4,8 @@ import (
 	"cmp"
 
 	"ballast/planner/plan"
+	"ballast/webhook/inforce"
+	"ballast/webhook/rawjson"
 )
 
 // PlanObject is what a decision needs of the plan ConfigMap.
@@ -20,57 +22,57 @@ type PlanObject struct {
 
 // decodePlanObject reads the plan ConfigMap, in which no value has more than so many bytes; an absent object is the
 // zero PlanObject.
-func decodePlanObject(object node, most int) (PlanObject, error) {
+func decodePlanObject(object rawjson.Node, most int) (PlanObject, error) {
 	var o PlanObject
-	err := object.object("object")
-	if err != nil || object.absent() {
+	err := object.ObjectOrAbsent("object")
+	if err != nil || object.Absent() {
 		return o, err
 	}
-	var metadata, data node
-	for key, value := range object.members {
+	var metadata, data rawjson.Node
+	for key, value := range object.Members {
 		switch {
-		case key.is("metadata"):
+		case key.Is("metadata"):
 			metadata = value
-		case key.is("data"):
+		case key.Is("data"):
 			data = value
-		case key.is("immutable"):
-			o.Immutable = value.isTrue()
+		case key.Is("immutable"):
+			o.Immutable = value.True()
 		}
 	}
-	if metadata.kind() != '{' {
-		return PlanObject{}, errMalformed // annotations would have no place
+	if metadata.Kind() != '{' {
+		return PlanObject{}, rawjson.ErrMalformed // annotations would have no place
 	}
-	if err := cmp.Or(o.readAnnotations(metadata.field("annotations")), o.readData(data, most)); err != nil {
+	if err := cmp.Or(o.readAnnotations(metadata.Field("annotations")), o.readData(data, most)); err != nil {
 		return PlanObject{}, err
 	}
 	return o, nil
 }
 
-func (o *PlanObject) readAnnotations(annotations node) error {
-	if err := annotations.object("metadata.annotations"); err != nil || annotations.absent() {
+func (o *PlanObject) readAnnotations(annotations rawjson.Node) error {
+	if err := annotations.ObjectOrAbsent("metadata.annotations"); err != nil || annotations.Absent() {
 		return err
 	}
 	o.HasAnnotations, o.Annotations = true, readNotes(annotations)
 	return nil
 }
 
-func (o *PlanObject) readData(data node, most int) error {
-	err := data.object("data")
+func (o *PlanObject) readData(data rawjson.Node, most int) error {
+	err := data.ObjectOrAbsent("data")
 	if err != nil {
 		return err
 	}
-	o.HasData = !data.absent()
-	var text, pins node
-	for key, value := range data.members {
+	o.HasData = !data.Absent()
+	var text, pins rawjson.Node
+	for key, value := range data.Members {
 		switch {
-		case key.is(plan.KeyPlan):
+		case key.Is(plan.KeyPlan):
 			text = value
-		case key.is(plan.KeyPins):
+		case key.Is(plan.KeyPins):
 			pins = value
 		}
 	}
-	o.HasPlan, o.Plan = !text.absent(), text.text(most)
-	o.HasPins, o.Pins = !pins.absent(), pins.text(most)
+	o.HasPlan, o.Plan = !text.Absent(), text.Text(most)
+	o.HasPins, o.Pins = !pins.Absent(), pins.Text(most)
 	return nil
 }
 
@@ -82,9 +84,9 @@ func (o *PlanObject) whole() bool {
 }
 
 // stored is the plan that the old object holds; nil where it holds none, or a broken one.
-func (s *State) stored(old PlanObject) *Stored {
+func stored(s *inforce.State, old PlanObject) *inforce.Stored {
 	if k := s.Kept; k != nil && k.Text == old.Plan && k.Annotations[plan.AnnotationDigest] == old.Annotations[plan.AnnotationDigest] {
-		return &Stored{old.Plan, pick(old.Annotations), k.Plan} // its digest was compared when it came
+		return &inforce.Stored{Text: old.Plan, Annotations: inforce.PlannersOf(old.Annotations), Plan: k.Plan} // its digest was compared when it came
 	}
 	if !old.whole() {
 		return nil
@@ -93,5 +95,5 @@ func (s *State) stored(old PlanObject) *Stored {
 	if err != nil {
 		return nil
 	}
-	return &Stored{old.Plan, pick(old.Annotations), &p}
+	return &inforce.Stored{Text: old.Plan, Annotations: inforce.PlannersOf(old.Annotations), Plan: &p}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ballast/planner/plan"
+	"ballast/webhook/inforce"
 )
 
 // A probe is a dry-run by the planner: it writes what the webhook has to correct, and nothing is stored. The API server
@@ -13,7 +14,7 @@ import (
 // again until one was.
 
 // isProbe reports whether a review is the planner's probe.
-func isProbe(s *State, rv *review) bool { return rv.dryRun && s.isPlanner(rv.User) }
+func isProbe(s *inforce.State, rv *review) bool { return rv.dryRun && s.IsPlanner(rv.User) }
 
 // answerProbe closes the connection behind the answer, and says whether it was new.
 func answerProbe(w http.ResponseWriter, v *Verdict, fresh bool) {
@@ -31,7 +32,7 @@ func (v *Verdict) probePlan(rv *review) {
 	if !rv.dryRun {
 		return
 	}
-	answer, asked := plan.ProbeAnswer(rv.object.field("metadata").field("annotations").field(plan.AnnotationProbe).text(maxWord))
+	answer, asked := plan.ProbeAnswer(rv.object.Field("metadata").Field("annotations").Field(plan.AnnotationProbe).Text(maxWord))
 	if !asked {
 		return
 	}

@@ -10,9 +10,11 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/plan"
+	"ballast/webhook/inforce"
+	"ballast/webhook/rawjson"
 )
 
-func drawState(t *rapid.T) *State {
+func drawState(t *rapid.T) *inforce.State {
 	p := fleet()
 	p.Mode = rapid.SampledFrom([]plan.Mode{plan.Enforce, plan.Enforce, plan.Hold, plan.Observe, ""}).Draw(t, "mode")
 	p.Replicas = rapid.IntRange(0, 8).Draw(t, "replicas")
@@ -31,7 +33,7 @@ func drawState(t *rapid.T) *State {
 	for range rapid.IntRange(0, 2).Draw(t, "pins") {
 		pins[drawName(t)] = rapid.IntRange(0, 15).Draw(t, "pin")
 	}
-	s := newState(identity(), plan.NewView(p, pins))
+	s := inforce.Of(identity(), plan.NewView(p, pins))
 	s.BreakGlass = rapid.IntRange(0, 9).Draw(t, "glass") == 0
 	s.Stale = rapid.Bool().Draw(t, "stale")
 	return s
@@ -110,7 +112,7 @@ func drawWorkload(t *rapid.T) map[string]any {
 func drawPlanObject(t *rapid.T, stands PlanObject) map[string]any {
 	metadata := map[string]any{"name": "ballast-plan"}
 	notes := map[string]any{"mine": "note"}
-	for _, key := range append(ours(), plan.AnnotationEnforcement) {
+	for _, key := range append(inforce.PlannersAnnotations(), plan.AnnotationEnforcement) {
 		maybe(t, notes, key, rapid.SampledFrom([]string{stands.Annotations[key], "99"}).Draw(t, key))
 	}
 	if rapid.Bool().Draw(t, "whole") {
@@ -131,16 +133,16 @@ func drawPlanObject(t *rapid.T, stands PlanObject) map[string]any {
 	return o
 }
 
-func document(t *rapid.T, v any) node {
+func document(t *rapid.T, v any) rawjson.Node {
 	doc, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return node(doc)
+	return rawjson.Node(doc)
 }
 
 // holds checks what every verdict keeps to, and that a second pass over the patched object finds nothing to do.
-func holds(t *rapid.T, webhook string, decide func(*State, *review) (Verdict, error), s *State, rv review) {
+func holds(t *rapid.T, webhook string, decide func(*inforce.State, *review) (Verdict, error), s *inforce.State, rv review) {
 	v, err := decide(s, &rv)
 	if err != nil {
 		t.Fatalf("deciding on %s: %v", rv.object, err)
@@ -162,7 +164,7 @@ func holds(t *rapid.T, webhook string, decide func(*State, *review) (Verdict, er
 		return
 	}
 	again := rv
-	again.object = node(apply(t, string(rv.object), v.Patches))
+	again.object = rawjson.Node(apply(t, string(rv.object), v.Patches))
 	second, err := decide(s, &again)
 	if err != nil {
 		t.Fatalf("deciding again on %s: %v", again.object, err)
@@ -176,7 +178,7 @@ func holds(t *rapid.T, webhook string, decide func(*State, *review) (Verdict, er
 }
 
 // foreign is an object without anything that ballast may write.
-func foreign(t *rapid.T, doc node) any {
+func foreign(t *rapid.T, doc rawjson.Node) any {
 	var v any
 	if err := json.Unmarshal(doc, &v); err != nil {
 		t.Fatal(err)
@@ -241,7 +243,7 @@ func TestASecondPassNeverPatches(t *testing.T) {
 	}))
 	stands := object(t, fleet(), "# mine\nprod-us: 1\n")
 	t.Run("plan", rapid.MakeCheck(func(t *rapid.T) {
-		s := newState(identity(), nil)
+		s := inforce.Of(identity(), nil)
 		if rapid.Bool().Draw(t, "seen") {
 			s = s.Next(map[string]string{plan.KeyPlan: stands.Plan, plan.KeyPins: stands.Pins}, stands.Annotations)
 		}
@@ -267,7 +269,7 @@ func TestFiftyNewClustersLeaveNoReplicaAboveTwiceTheMean(t *testing.T) {
 			p.Clusters[fmt.Sprintf("c-%d", i)] = plan.Row{Replica: i % p.Replicas}
 			count[i%p.Replicas]++
 		}
-		s := newState(identity(), plan.NewView(p, nil))
+		s := inforce.Of(identity(), plan.NewView(p, nil))
 		salt := rapid.StringMatching(`[a-z]{8}`).Draw(t, "salt")
 		for i := range 50 {
 			v := DecideCluster(s, Request{Create: true, Namespace: "argocd", Name: fmt.Sprintf("n-%d", i)},

@@ -5,15 +5,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ballast/webhook/rawjson"
 )
 
 // decoders reads an object as each of the webhooks does.
-func decoders() map[string]func(node) (any, error) {
-	return map[string]func(node) (any, error){
-		"secret":   func(n node) (any, error) { return decodeSecret(n) },
-		"workload": func(n node) (any, error) { return decodeWorkload(n) },
-		"plan":     func(n node) (any, error) { return decodePlanObject(n, 1<<20) },
-		"scale":    func(n node) (any, error) { return decodeScale(n) },
+func decoders() map[string]func(rawjson.Node) (any, error) {
+	return map[string]func(rawjson.Node) (any, error){
+		"secret":   func(n rawjson.Node) (any, error) { return decodeSecret(n) },
+		"workload": func(n rawjson.Node) (any, error) { return decodeWorkload(n) },
+		"plan":     func(n rawjson.Node) (any, error) { return decodePlanObject(n, 1<<20) },
+		"scale":    func(n rawjson.Node) (any, error) { return decodeScale(n) },
 	}
 }
 
@@ -54,7 +56,7 @@ func TestARepeatedKeyIsReadOnce(t *testing.T) {
 	const limit = maxQuantities + 32 // two copies for one quantity that is read, and the rest of an object
 	for name, object := range repeats() {
 		for kind, decode := range decoders() {
-			if n := testing.AllocsPerRun(2, func() { _, _ = decode(node(object)) }); n > 2*limit {
+			if n := testing.AllocsPerRun(2, func() { _, _ = decode(rawjson.Node(object)) }); n > 2*limit {
 				t.Errorf("%s as %s: %d bytes are read with %.0f allocations, want at most %d", name, kind, len(object), n, 2*limit)
 			}
 		}
@@ -97,7 +99,7 @@ func TestTheLastOfARepeatedKeyCounts(t *testing.T) {
 			Workload{Notes: note, HasReplicas: true, Replicas: 3, Containers: []Container{{Name: "b", Command: []string{"d"}}}}},
 		"a scale": {"scale", `{"spec":{"replicas":1},"spec":{"replicas":2}}`, Scale{HasSpec: true, HasReplicas: true, Replicas: 2}},
 	} {
-		got, err := decoders()[tc.kind](node(tc.object))
+		got, err := decoders()[tc.kind](rawjson.Node(tc.object))
 		if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
 			t.Errorf("%s: error %v (-want +got):\n%s", name, err, diff)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"ballast/planner/plan"
 	"ballast/planner/printable"
+	"ballast/webhook/rawjson"
 )
 
 // review is an AdmissionReview request, read in place: its nodes live as long as the body.
@@ -16,7 +17,7 @@ type review struct {
 	uid         string
 	operation   string
 	dryRun      bool
-	object, old node
+	object, old rawjson.Node
 }
 
 // errNoReview says that a body is no AdmissionReview; there is no request to answer then.
@@ -32,53 +33,53 @@ const (
 
 func parseReview(body []byte) (review, error) {
 	var rv review
-	root, err := parseNode(body)
+	root, err := rawjson.Parse(body)
 	if err != nil {
 		return rv, errNoReview
 	}
-	request, version := node(nil), node(nil)
-	for key, value := range root.members {
+	request, version := rawjson.Node(nil), rawjson.Node(nil)
+	for key, value := range root.Members {
 		switch {
-		case key.is("apiVersion"):
+		case key.Is("apiVersion"):
 			version = value
-		case key.is("request"):
+		case key.Is("request"):
 			request = value
 		}
 	}
 	rv.read(request)
-	if !version.is("admission.k8s.io/v1") || rv.uid == "" {
+	if !version.Is("admission.k8s.io/v1") || rv.uid == "" {
 		return rv, errNoReview
 	}
 	return rv, nil
 }
 
-func (rv *review) read(request node) {
-	var uid, resource, name, namespace, operation, user node
-	for key, value := range request.members {
+func (rv *review) read(request rawjson.Node) {
+	var uid, resource, name, namespace, operation, user rawjson.Node
+	for key, value := range request.Members {
 		switch {
-		case key.is("uid"):
+		case key.Is("uid"):
 			uid = value
-		case key.is("resource"):
+		case key.Is("resource"):
 			resource = value
-		case key.is("name"):
+		case key.Is("name"):
 			name = value
-		case key.is("namespace"):
+		case key.Is("namespace"):
 			namespace = value
-		case key.is("operation"):
+		case key.Is("operation"):
 			operation = value
-		case key.is("userInfo"):
+		case key.Is("userInfo"):
 			user = value
-		case key.is("object"):
+		case key.Is("object"):
 			rv.object = value
-		case key.is("oldObject"):
+		case key.Is("oldObject"):
 			rv.old = value
-		case key.is("dryRun"):
-			rv.dryRun = value.isTrue()
+		case key.Is("dryRun"):
+			rv.dryRun = value.True()
 		}
 	}
-	rv.uid, rv.Name, rv.Namespace = uid.text(maxUID), name.text(maxName), namespace.text(maxName)
-	rv.Kind, rv.User = kindOf(resource.field("resource")), user.field("username").legible(maxUser)
-	rv.operation = operation.text(len(operationUpdate))
+	rv.uid, rv.Name, rv.Namespace = uid.Text(maxUID), name.Text(maxName), namespace.Text(maxName)
+	rv.Kind, rv.User = kindOf(resource.Field("resource")), user.Field("username").Legible(maxUser)
+	rv.operation = operation.Text(len(operationUpdate))
 	rv.Create = rv.operation == operationCreate
 }
 
@@ -89,11 +90,11 @@ const (
 )
 
 // kindOf is the workload kind of a resource; a scale subresource has that of its workload.
-func kindOf(resource node) string {
+func kindOf(resource rawjson.Node) string {
 	switch {
-	case resource.is("statefulsets"):
+	case resource.Is("statefulsets"):
 		return plan.StatefulSet
-	case resource.is("deployments"):
+	case resource.Is("deployments"):
 		return plan.Deployment
 	}
 	return ""

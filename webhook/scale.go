@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"ballast/planner/plan"
+	"ballast/webhook/inforce"
+	"ballast/webhook/rawjson"
 )
 
 // Scale is what a decision needs of an autoscaling/v1 Scale. An absent spec.replicas is 0: the field is omitted then.
@@ -15,19 +17,19 @@ type Scale struct {
 	Replicas    int
 }
 
-func decodeScale(object node) (Scale, error) {
+func decodeScale(object rawjson.Node) (Scale, error) {
 	var s Scale
-	err := object.object("object")
+	err := object.ObjectOrAbsent("object")
 	if err != nil {
 		return s, err
 	}
-	spec := object.field("spec")
-	if err := spec.object("spec"); err != nil {
+	spec := object.Field("spec")
+	if err := spec.ObjectOrAbsent("spec"); err != nil {
 		return s, err
 	}
-	s.HasSpec = !spec.absent()
-	replicas := spec.field("replicas")
-	if s.HasReplicas = !replicas.absent(); s.HasReplicas {
+	s.HasSpec = !spec.Absent()
+	replicas := spec.Field("replicas")
+	if s.HasReplicas = !replicas.Absent(); s.HasReplicas {
 		if s.Replicas, err = wholeNumber("spec.replicas", replicas); err != nil {
 			return Scale{}, err
 		}
@@ -35,10 +37,10 @@ func decodeScale(object node) (Scale, error) {
 	return s, nil
 }
 
-func wholeNumber(what string, value node) (int, error) {
-	n, ok := value.integer()
+func wholeNumber(what string, value rawjson.Node) (int, error) {
+	n, ok := value.Integer()
 	if !ok {
-		return 0, fmt.Errorf("reading %q: %w", what, errMalformed)
+		return 0, fmt.Errorf("reading %q: %w", what, rawjson.ErrMalformed)
 	}
 	return n, nil
 }
@@ -46,23 +48,23 @@ func wholeNumber(what string, value node) (int, error) {
 // DecideScale answers a write to the workload's scale subresource (kubectl scale, HPA, KEDA), which a rule on the
 // workload itself never sees. A Scale has no annotations: that its workload opted out is known from the plan only,
 // within a cycle of the planner.
-func DecideScale(s *State, r Request, object Scale) Verdict {
-	v := Verdict{Revision: s.revision(), Requested: []Field{{fieldReplicas, strconv.Itoa(object.Replicas)}}}
-	why, enforcing := s.enforcing()
+func DecideScale(s *inforce.State, r Request, object Scale) Verdict {
+	v := Verdict{Revision: s.Revision(), Requested: []Field{{fieldReplicas, strconv.Itoa(object.Replicas)}}}
+	why, enforcing := s.Enforcing()
 	if !enforcing {
 		v.Reason = why
 		return v
 	}
-	if !s.targets(r) || s.View.Plan.Unmanaged {
+	if !targets(s, r) || s.View.Plan.Unmanaged {
 		v.Reason = plan.Unmanaged
 		return v
 	}
 	want := s.View.Plan.Replicas
-	v.Reason = s.enforced(plan.InPlan)
+	v.Reason = s.Enforced(plan.InPlan)
 	if s.View.Plan.FreeReplicas {
 		return v // the number is people's, or an autoscaler's
 	}
-	if s.stopLapsed(r.At) {
+	if s.StopLapsed(r.At) {
 		v.Reason = plan.StalePlan
 		v.warnLapsed(s, object.Replicas)
 		return v
@@ -71,7 +73,7 @@ func DecideScale(s *State, r Request, object Scale) Verdict {
 	if object.Replicas == want {
 		return v
 	}
-	v.Reason = s.enforced(plan.Restored)
+	v.Reason = s.Enforced(plan.Restored)
 	switch {
 	case !object.HasSpec:
 		v.Patches = []Op{{"add", "/spec", map[string]int{fieldReplicas: want}}}
@@ -88,14 +90,14 @@ func DecideScale(s *State, r Request, object Scale) Verdict {
 const fieldReplicas = "replicas"
 
 // targets reports whether a request is for the plan's workload.
-func (s *State) targets(r Request) bool {
+func targets(s *inforce.State, r Request) bool {
 	t := s.View.Plan.Target
 	return r.Kind == t.Kind && r.Name == t.Name && r.Namespace == t.Namespace
 }
 
 // warnLapsed says why replicas pass that the plan does not have, and how many there were: more than the env says would
 // make a second replica 0.
-func (v *Verdict) warnLapsed(s *State, asked int) {
+func (v *Verdict) warnLapsed(s *inforce.State, asked int) {
 	if asked == 0 {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"ballast/planner/plan"
+	"ballast/webhook/rawjson"
 )
 
 // Secret is what a decision needs of a cluster Secret; its other keys are never decoded.
@@ -31,20 +32,20 @@ const maxShardBase64 = 12
 const maxServerBase64 = 4096
 
 // decodeSecret reads a Secret of an admission request; an absent object is the zero Secret.
-func decodeSecret(object node) (Secret, error) {
+func decodeSecret(object rawjson.Node) (Secret, error) {
 	var s Secret
-	err := object.object("object")
+	err := object.ObjectOrAbsent("object")
 	if err != nil {
 		return s, err
 	}
-	var metadata, data node
-	for key, value := range object.members {
+	var metadata, data rawjson.Node
+	for key, value := range object.Members {
 		switch {
-		case key.is("metadata"):
+		case key.Is("metadata"):
 			metadata = value
-		case key.is("immutable"):
-			s.Immutable = value.isTrue()
-		case key.is("data"):
+		case key.Is("immutable"):
+			s.Immutable = value.True()
+		case key.Is("data"):
 			data = value
 		}
 	}
@@ -54,46 +55,46 @@ func decodeSecret(object node) (Secret, error) {
 	return s, nil
 }
 
-func (s *Secret) readMetadata(metadata node) error {
-	err := metadata.object("metadata")
+func (s *Secret) readMetadata(metadata rawjson.Node) error {
+	err := metadata.ObjectOrAbsent("metadata")
 	if err != nil {
 		return err
 	}
-	var name, labels, annotations node
-	for key, value := range metadata.members {
+	var name, labels, annotations rawjson.Node
+	for key, value := range metadata.Members {
 		switch {
-		case key.is("name"):
+		case key.Is("name"):
 			name = value
-		case key.is("labels"):
+		case key.Is("labels"):
 			labels = value
-		case key.is("annotations"):
+		case key.Is("annotations"):
 			annotations = value
 		}
 	}
-	s.Name = name.text(maxName)
-	s.Cluster = labels.field(plan.SecretTypeLabel).is(plan.SecretTypeCluster)
+	s.Name = name.Text(maxName)
+	s.Cluster = labels.Field(plan.SecretTypeLabel).Is(plan.SecretTypeCluster)
 	s.Notes = readNotes(annotations)
 	s.Unmanaged = s.Notes[plan.AnnotationUnmanaged] == "true"
 	s.Pin, s.Pinned = s.Notes[plan.AnnotationPin]
 	return nil
 }
 
-func (s *Secret) readData(data node) error {
-	err := data.object("data")
+func (s *Secret) readData(data rawjson.Node) error {
+	err := data.ObjectOrAbsent("data")
 	if err != nil {
 		return err
 	}
-	s.HasData = !data.absent()
-	var shard, server node
-	for key, value := range data.members {
+	s.HasData = !data.Absent()
+	var shard, server rawjson.Node
+	for key, value := range data.Members {
 		switch {
-		case key.is(plan.ShardKey):
+		case key.Is(plan.ShardKey):
 			shard = value
-		case key.is("server"):
+		case key.Is("server"):
 			server = value
 		}
 	}
-	if !shard.absent() {
+	if !shard.Absent() {
 		s.HasShard, s.Shard = true, invalid
 		if len(shard) <= maxShardBase64+2 {
 			s.Shard = printableCount(decodeBase64(shard))
@@ -106,8 +107,8 @@ func (s *Secret) readData(data node) error {
 }
 
 // decodeBase64 is a value of a Secret's data; empty when it is none.
-func decodeBase64(value node) string {
-	if value.kind() != '"' || len(value) < 2 {
+func decodeBase64(value rawjson.Node) string {
+	if value.Kind() != '"' || len(value) < 2 {
 		return ""
 	}
 	encoded := value[1 : len(value)-1]

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/plan"
+	"ballast/webhook/rawjson"
 )
 
 func TestDecodeSecretReadsOnlyWhatADecisionNeeds(t *testing.T) {
@@ -60,15 +61,15 @@ func unknownNotes(n int) string {
 
 func TestDecodeSecretRefusesWhatNoPatchWouldFit(t *testing.T) {
 	for _, object := range []string{`[]`, `"x"`, `{"data":[]}`, `{"data":"x"}`, `{"metadata":3}`} {
-		if _, err := decodeSecret(mustParse(t, object)); !errors.Is(err, errMalformed) {
-			t.Errorf("%s: error %v, want %v", object, err, errMalformed)
+		if _, err := decodeSecret(mustParse(t, object)); !errors.Is(err, rawjson.ErrMalformed) {
+			t.Errorf("%s: error %v, want %v", object, err, rawjson.ErrMalformed)
 		}
 	}
 }
 
-func mustParse(t testing.TB, doc string) node {
+func mustParse(t testing.TB, doc string) rawjson.Node {
 	t.Helper()
-	n, err := parseNode([]byte(doc))
+	n, err := rawjson.Parse([]byte(doc))
 	if err != nil {
 		t.Fatalf("parsing %s: %v", doc, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/plan"
+	"ballast/webhook/rawjson"
 )
 
 // TestWhatThePlannersSelectorLeavesOutPasses as it is written: what the planner does not take for a cluster, the webhook must
@@ -42,7 +43,7 @@ func TestWhatThePlannersSelectorLeavesOutPasses(t *testing.T) {
 // TestASelectorThatCannotBeReadSelectsAll: Argo CD's label still does.
 func TestASelectorThatCannotBeReadSelectsAll(t *testing.T) {
 	state := withPlan(nil, func(p *plan.Plan) { p.Selector = "a in (" })
-	if state.leavesOut(mustParse(t, `{"metadata":{}}`)) {
+	if leavesOut(state, mustParse(t, `{"metadata":{}}`)) {
 		t.Error("a Secret is left out")
 	}
 }
@@ -50,11 +51,11 @@ func TestASelectorThatCannotBeReadSelectsAll(t *testing.T) {
 // TestWhoTakesASecretOutOfTheSelectorsSightIsInTheAuditLog, and hears what that means: it is an opt-out by another name.
 func TestWhoTakesASecretOutOfTheSelectorsSightIsInTheAuditLog(t *testing.T) {
 	state := withPlan(nil, func(p *plan.Plan) { p.Selector = "argocd.argoproj.io/secret-type=cluster,team=a" })
-	secret := func(team string) node {
+	secret := func(team string) rawjson.Node {
 		return mustParse(t, fmt.Sprintf(`{"metadata":{"name":"prod-eu","namespace":"argocd","labels":{"argocd.argoproj.io/secret-type":"cluster","team":%q}},"data":{"server":"aHR0cHM6Ly9h","shard":"Mw=="}}`, team))
 	}
 	for name, test := range map[string]struct {
-		old, object node
+		old, object rawjson.Node
 		create      bool
 		acts        []Field
 		warns       bool

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"ballast/planner/plan"
+	"ballast/webhook/inforce"
+	"ballast/webhook/rawjson"
 )
 
 // steering is an annotation by which people steer ballast on one kind of object.
@@ -166,12 +168,12 @@ const (
 
 // readNotes are the annotations of ballast's group, whatever else an object has. All of an object's annotations have no more than
 // maxNotes together in the API server, too.
-func readNotes(annotations node) map[string]string {
+func readNotes(annotations rawjson.Node) map[string]string {
 	var notes map[string]string
 	var seen noteCounts
 	room := maxNotes
-	for key, value := range annotations.members {
-		if value.absent() {
+	for key, value := range annotations.Members {
+		if value.Absent() {
 			continue
 		}
 		name, ok := seen.name(key)
@@ -181,7 +183,7 @@ func readNotes(annotations node) map[string]string {
 		if notes == nil {
 			notes = map[string]string{}
 		}
-		notes[name] = value.legible(room)
+		notes[name] = value.Legible(room)
 		room -= len(notes[name])
 	}
 	return notes
@@ -191,19 +193,19 @@ func readNotes(annotations node) map[string]string {
 type noteCounts struct{ known, unknown, escaped int }
 
 // name is the name of an annotation of ballast's group that is read.
-func (c *noteCounts) name(key node) (string, bool) {
+func (c *noteCounts) name(key rawjson.Node) (string, bool) {
 	const begins = `"` + plan.Group + "/"
 	if bytes.IndexByte(key, '\\') >= 0 {
 		if c.escaped++; c.escaped > maxEscapedNotes {
 			return "", false
 		}
-		name := key.text(maxNote)
+		name := key.Text(maxNote)
 		return name, strings.HasPrefix(name, begins[1:]) && c.reads([]byte(name))
 	}
 	if !bytes.HasPrefix(key, []byte(begins)) || !c.reads(key[1:len(key)-1]) {
 		return "", false
 	}
-	return key.text(maxNote), true
+	return key.Text(maxNote), true
 }
 
 // reads counts a name of ballast's group, and reports whether it is read.
@@ -220,7 +222,7 @@ func (c *noteCounts) reads(name []byte) bool {
 // whoever reaches the port asks it of as many names as it likes.
 var known = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
-	for _, name := range append(ours(),
+	for _, name := range append(inforce.PlannersAnnotations(),
 		plan.AnnotationAcceptDiscovery, plan.AnnotationCordon, plan.AnnotationEnforcement, plan.AnnotationPaused,
 		plan.AnnotationPausedBy, plan.AnnotationPausedReason, plan.AnnotationPin, plan.AnnotationRebase, plan.AnnotationRollback,
 		plan.AnnotationTripped, plan.AnnotationUnmanaged) {

@@ -8,18 +8,20 @@ import (
 	"testing"
 
 	"ballast/planner/plan"
+	"ballast/webhook/inforce"
+	"ballast/webhook/rawjson"
 )
 
 // TestAPlansReviewWeighsWhatIsDecoded, before anything is.
 func TestAPlansReviewWeighsWhatIsDecoded(t *testing.T) {
-	kept := &Stored{Text: strings.Repeat("p: \"1\"\n", 100)}
-	object := func(data map[string]string) node {
+	kept := &inforce.Stored{Text: strings.Repeat("p: \"1\"\n", 100)}
+	object := func(data map[string]string) rawjson.Node {
 		return encoded(t, map[string]any{"metadata": map[string]any{}, "data": data})
 	}
 	hundred, huge := strings.Repeat("x", 98), strings.Repeat("x", 900<<10) // with the quotes of JSON
 	lines := strings.Repeat("x", 48) + "\n" + strings.Repeat("x", 48)      // of which JSON makes 100 bytes, too
 	for name, tc := range map[string]struct {
-		kept *Stored
+		kept *inforce.Stored
 		rv   review
 		want int64
 	}{
@@ -34,9 +36,9 @@ func TestAPlansReviewWeighsWhatIsDecoded(t *testing.T) {
 		"pins, before and after":           {nil, review{object: object(map[string]string{"pins": hundred}), old: object(map[string]string{"pins": hundred})}, 200 * parseCost},
 		"filler, which nobody decodes":     {nil, review{object: object(map[string]string{"notes": huge})}, 0},
 		"no more than has its place":       {nil, review{object: object(map[string]string{"pins": huge})}, parseMost},
-		"data that is there twice":         {nil, review{object: node(`{"data":{"pins":"abc"},"data":{"pins":"abc"}}`)}, 10 * parseCost},
-		"what is no object has no data":    {nil, review{object: node(`["data"]`), old: node(`null`)}, 0},
-		"a key that is written in escapes": {nil, review{object: node(`{"d\u0061ta":{"p\u0069ns":"abc"}}`)}, 5 * parseCost},
+		"data that is there twice":         {nil, review{object: rawjson.Node(`{"data":{"pins":"abc"},"data":{"pins":"abc"}}`)}, 10 * parseCost},
+		"what is no object has no data":    {nil, review{object: rawjson.Node(`["data"]`), old: rawjson.Node(`null`)}, 0},
+		"a key that is written in escapes": {nil, review{object: rawjson.Node(`{"d\u0061ta":{"p\u0069ns":"abc"}}`)}, 5 * parseCost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.rv.weight(tc.kept); got != tc.want {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"ballast/planner/plan"
+	"ballast/webhook/rawjson"
 )
 
 // Workload is what a decision needs of the StatefulSet or Deployment that Argo CD's application-controller runs as.
@@ -54,25 +55,25 @@ const (
 var errTooMany = errors.New("the pod template has more of something than any that runs")
 
 // decodeWorkload reads a workload of an admission request. Where a patch would have no place, it fails.
-func decodeWorkload(object node) (Workload, error) {
+func decodeWorkload(object rawjson.Node) (Workload, error) {
 	var w Workload
-	err := object.object("object")
+	err := object.ObjectOrAbsent("object")
 	if err != nil {
 		return w, err
 	}
-	var metadata, spec node
-	for key, value := range object.members {
+	var metadata, spec rawjson.Node
+	for key, value := range object.Members {
 		switch {
-		case key.is("metadata"):
+		case key.Is("metadata"):
 			metadata = value
-		case key.is("spec"):
+		case key.Is("spec"):
 			spec = value
 		}
 	}
-	w.Notes = readNotes(metadata.field("annotations"))
+	w.Notes = readNotes(metadata.Field("annotations"))
 	w.Unmanaged = w.Notes[plan.AnnotationUnmanaged] == "true"
-	if spec.kind() != '{' {
-		return w, errMalformed
+	if spec.Kind() != '{' {
+		return w, rawjson.ErrMalformed
 	}
 	if err := w.readSpec(spec); err != nil {
 		return Workload{}, err
@@ -80,17 +81,17 @@ func decodeWorkload(object node) (Workload, error) {
 	return w, nil
 }
 
-func (w *Workload) readSpec(spec node) error {
-	var replicas, template node
-	for key, value := range spec.members {
+func (w *Workload) readSpec(spec rawjson.Node) error {
+	var replicas, template rawjson.Node
+	for key, value := range spec.Members {
 		switch {
-		case key.is("replicas"):
+		case key.Is("replicas"):
 			replicas = value
-		case key.is("template"):
+		case key.Is("template"):
 			template = value
 		}
 	}
-	if w.HasReplicas = !replicas.absent(); w.HasReplicas {
+	if w.HasReplicas = !replicas.Absent(); w.HasReplicas {
 		var err error
 		if w.Replicas, err = wholeNumber("spec.replicas", replicas); err != nil {
 			return err
@@ -100,8 +101,8 @@ func (w *Workload) readSpec(spec node) error {
 }
 
 // readTemplate reads the containers. Of a template that has too much its spec.replicas are held all the same.
-func (w *Workload) readTemplate(template node) error {
-	err := w.readContainers(template.field("spec").field("containers"))
+func (w *Workload) readTemplate(template rawjson.Node) error {
+	err := w.readContainers(template.Field("spec").Field("containers"))
 	if errors.Is(err, errTooMany) {
 		w.Overfull, w.Containers = true, nil
 		return nil
@@ -109,13 +110,13 @@ func (w *Workload) readTemplate(template node) error {
 	return err
 }
 
-func (w *Workload) readContainers(containers node) error {
-	err := containers.array("containers")
+func (w *Workload) readContainers(containers rawjson.Node) error {
+	err := containers.ArrayOrAbsent("containers")
 	if err != nil {
 		return err
 	}
 	count, bytes := 0, 0
-	for _, item := range containers.members {
+	for _, item := range containers.Members {
 		if len(w.Containers) == maxContainers {
 			return errTooMany
 		}
@@ -135,27 +136,27 @@ func (w *Workload) readContainers(containers node) error {
 	return nil
 }
 
-func decodeContainer(container node) (Container, error) {
-	err := container.object("container")
+func decodeContainer(container rawjson.Node) (Container, error) {
+	err := container.ObjectOrAbsent("container")
 	if err != nil {
 		return Container{}, err
 	}
-	var name, command, args, env, resources node
-	for key, value := range container.members {
+	var name, command, args, env, resources rawjson.Node
+	for key, value := range container.Members {
 		switch {
-		case key.is("name"):
+		case key.Is("name"):
 			name = value
-		case key.is("command"):
+		case key.Is("command"):
 			command = value
-		case key.is("args"):
+		case key.Is("args"):
 			args = value
-		case key.is("env"):
+		case key.Is("env"):
 			env = value
-		case key.is("resources"):
+		case key.Is("resources"):
 			resources = value
 		}
 	}
-	c := Container{Name: name.text(maxName)}
+	c := Container{Name: name.Text(maxName)}
 	if c.Command, err = words(command); err != nil {
 		return Container{}, err
 	}
@@ -168,38 +169,38 @@ func decodeContainer(container node) (Container, error) {
 	return c, nil
 }
 
-func (c *Container) readEnv(env node) error {
-	err := env.array("env")
+func (c *Container) readEnv(env rawjson.Node) error {
+	err := env.ArrayOrAbsent("env")
 	if err != nil {
 		return err
 	}
-	c.HasEnv = !env.absent()
+	c.HasEnv = !env.Absent()
 	index := 0
-	for _, entry := range env.members {
+	for _, entry := range env.Members {
 		if len(c.Env) > maxEnvEntries {
 			return errTooMany
 		}
-		if entry.field("name").is(plan.EnvReplicas) {
-			value := entry.field("value")
-			c.Env = append(c.Env, EnvEntry{index, !value.absent(), value.legible(maxWord), !entry.field("valueFrom").absent()})
+		if entry.Field("name").Is(plan.EnvReplicas) {
+			value := entry.Field("value")
+			c.Env = append(c.Env, EnvEntry{index, !value.Absent(), value.Legible(maxWord), !entry.Field("valueFrom").Absent()})
 		}
 		index++
 	}
 	return nil
 }
 
-func (c *Container) readResources(resources node) error {
-	err := resources.object("resources")
+func (c *Container) readResources(resources rawjson.Node) error {
+	err := resources.ObjectOrAbsent("resources")
 	if err != nil {
 		return err
 	}
-	c.HasResources = !resources.absent()
-	var requests, limits node
-	for key, value := range resources.members {
+	c.HasResources = !resources.Absent()
+	var requests, limits rawjson.Node
+	for key, value := range resources.Members {
 		switch {
-		case key.is("requests"):
+		case key.Is("requests"):
 			requests = value
-		case key.is("limits"):
+		case key.Is("limits"):
 			limits = value
 		}
 	}
@@ -210,33 +211,33 @@ func (c *Container) readResources(resources node) error {
 	return err
 }
 
-func words(list node) ([]string, error) {
+func words(list rawjson.Node) ([]string, error) {
 	var all []string
-	for _, word := range list.members {
+	for _, word := range list.Members {
 		if len(all) == maxWords {
 			return nil, errTooMany
 		}
-		all = append(all, word.text(maxScript))
+		all = append(all, word.Text(maxScript))
 	}
 	return all, nil
 }
 
-func decodeQuantities(section node) (map[string]string, error) {
-	err := section.object("quantities")
-	if err != nil || section.absent() {
+func decodeQuantities(section rawjson.Node) (map[string]string, error) {
+	err := section.ObjectOrAbsent("quantities")
+	if err != nil || section.Absent() {
 		return nil, err
 	}
 	values := map[string]string{}
 	count := 0 // repeated ones too, which the map has once
-	for name, value := range section.members {
+	for name, value := range section.Members {
 		if count++; count > maxQuantities {
 			return nil, errTooMany
 		}
-		text := value.text(maxWord)
-		if value.kind() != '"' && len(value) <= maxWord {
+		text := value.Text(maxWord)
+		if value.Kind() != '"' && len(value) <= maxWord {
 			text = string(value) // a quantity may be written as a number
 		}
-		values[name.text(maxNote)] = text
+		values[name.Text(maxNote)] = text
 	}
 	return values, nil
 }

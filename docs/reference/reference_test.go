@@ -23,6 +23,7 @@ import (
 
 	"ballast/planner/telemetry"
 	"ballast/webhook"
+	"ballast/webhook/source"
 )
 
 var update = flag.Bool("update", false, "write the pages anew")
@@ -99,7 +100,7 @@ func planPage(t *testing.T) string {
 				t.Fatal(err)
 			}
 			name, left, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
-			rows = append(rows, []string{"`" + name + "`", "`" + source(f.Type) + "`", map[bool]string{true: "left out where empty", false: "always"}[left != ""]})
+			rows = append(rows, []string{"`" + name + "`", "`" + written(f.Type) + "`", map[bool]string{true: "left out where empty", false: "always"}[left != ""]})
 		}
 		b.WriteString(table([]string{"field", "type", "written"}, rows))
 	}
@@ -119,13 +120,13 @@ func statusPage(t *testing.T) string {
 		table([]string{"reason", "meaning"}, constants(t, file, "Reason"))
 }
 
-// source is a type as the document's reader knows it.
-func source(e ast.Expr) string {
+// written is a type as the document's reader knows it.
+func written(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.StarExpr:
-		return source(e.X)
+		return written(e.X)
 	case *ast.MapType:
-		return "map of " + source(e.Value)
+		return "map of " + written(e.Value)
 	case *ast.SelectorExpr:
 		return "time"
 	case *ast.Ident:
@@ -220,7 +221,7 @@ func metricsPage(t *testing.T) string {
 		register func(prometheus.Registerer)
 	}{
 		{"Planner", func(r prometheus.Registerer) { telemetry.NewMetrics(r) }},
-		{"Webhook", func(r prometheus.Registerer) { webhook.NewMetrics(r) }},
+		{"Webhook", func(r prometheus.Registerer) { webhook.NewMetrics(r); source.NewMetrics(r) }},
 	} {
 		var all []prometheus.Collector
 		part.register(described{&all})

@@ -91,7 +91,7 @@ func nudgesRepairs(t *testing.T, w *world) {
 			seen.Secrets[0].Shard = 0
 		}
 		w.clock.SetTime(start.Add(time.Duration(second) * time.Second))
-		seen.Given = applier.Given()
+		seen.Repaired = applier.Repaired()
 		for _, result := range applier.Apply(w.ctx, w.target, diff.Steps(v, seen, diff.Options{Nudge: true}).Steps).Results {
 			switch result.Step.(type) {
 			case diff.PatchShard:
@@ -104,15 +104,15 @@ func nudgesRepairs(t *testing.T, w *world) {
 		}
 	}
 	w.equal([]int{0, 1, 6, 11, 16, 21, 30, 31, 36, 41, 46, 51}, nudged)
-	w.equal(map[string]observed.Given{}, applier.Given())
+	w.equal(map[string]observed.Repair{}, applier.Repaired())
 	w.secret("b", "1", nil) // as somebody else wrote it already
 	steps := []diff.Step{diff.PatchShard{Secret: "b", Shard: 1, Why: diff.Pinned}, diff.Nudge{Cluster: "b", Shard: 1}}
 	w.equal([]apply.Outcome{apply.Unchanged, apply.Unchanged}, w.outcomes(applier.Apply(w.ctx, w.target, steps)))
-	w.equal(map[string]observed.Given{}, applier.Given())
+	w.equal(map[string]observed.Repair{}, applier.Repaired())
 	r.none = true
 	steps[0] = diff.PatchShard{Secret: "b", Shard: 0, Why: diff.Pinned}
 	w.equal([]apply.Outcome{apply.Applied, apply.Unchanged}, w.outcomes(applier.Apply(w.ctx, w.target, steps)))
-	w.equal(map[string]observed.Given{}, applier.Given())
+	w.equal(map[string]observed.Repair{}, applier.Repaired())
 }
 
 func (w *world) secretNamed(name string) *corev1.Secret {

@@ -36,6 +36,7 @@ import (
 	"ballast/e2e/plane"
 	"ballast/webhook"
 	"ballast/webhook/intake"
+	"ballast/webhook/source"
 )
 
 // The names that are shipped.
@@ -54,7 +55,7 @@ type Options struct {
 // Site is the API server with the webhook that it calls.
 type Site struct {
 	Admin  client.WithWatch // may do everything, and is nobody that ballast knows
-	Source *webhook.Source  // the webhook's view of the plan
+	Source *source.Source   // the webhook's view of the plan
 
 	t     testing.TB
 	env   *envtest.Environment
@@ -233,7 +234,7 @@ func (s *Site) serve() {
 	clients, err := kubernetes.NewForConfig(c)
 	must(s.t, err)
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
-	s.Source = webhook.NewSource(webhook.SourceOptions{Client: clients, Namespace: Namespace, ConfigMap: PlanConfigMap, Planner: Planner, Metrics: metrics, Log: logr.Discard()})
+	s.Source = source.New(source.Options{Client: clients, Namespace: Namespace, ConfigMap: PlanConfigMap, Planner: Planner, Metrics: source.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard()})
 	handler := webhook.NewHandler(s.Source, metrics, logr.Discard())
 	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.asked.Add(1)

@@ -30,8 +30,8 @@ func nudgesOf(steps []diff.Step) map[string]int {
 	return after
 }
 
-// Given are the Secrets whose clusters repairs gave another owner lately, as long as there are nudges left for it.
-func (a *Applier) Given() map[string]observed.Given { return a.pace.given(a.Clock.Now()) }
+// Repaired are the Secrets whose clusters repairs gave another owner lately, as long as there are nudges left for it.
+func (a *Applier) Repaired() map[string]observed.Repair { return a.pace.repairs(a.Clock.Now()) }
 
 // nudge wakes a cluster's new owner, at the pace of nudges, unless its Secret was not written just now. One that has no
 // Application needs none. Until says when there is another one to be made, if the new owner has not taken it by then.
@@ -48,7 +48,7 @@ func (a *Applier) nudge(ctx context.Context, namespace string, s diff.Nudge, wri
 	}
 	if s.Since.IsZero() {
 		s.Since = now
-		a.pace.gave(s.Cluster, observed.Given{Shard: s.Shard, At: now})
+		a.pace.repair(s.Cluster, observed.Repair{Shard: s.Shard, At: now})
 	}
 	wait, spent := a.pace.nudge(s, now)
 	switch {

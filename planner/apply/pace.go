@@ -34,13 +34,15 @@ const (
 	nudgedFor = 10 * time.Minute
 )
 
-// pace decides when an object may be written again. It is asked by concurrent writes; time is an argument.
+// pace decides when an object may be written again. It is asked by concurrent writes; time is an argument. The backoff
+// is its own: that of client-go's flowcontrol knows keys alone, and here a new value waits for nothing, a failed write is
+// no revert, and the growth changes with what looks like a second writer.
 type pace struct {
-	mu      sync.Mutex
-	budget  *rate.Limiter
-	objects map[string]record
-	nudges  map[nudged]called
-	givings map[string]observed.Given // by Secret
+	mu       sync.Mutex
+	budget   *rate.Limiter
+	objects  map[string]record
+	nudges   map[nudged]called
+	repaired map[string]observed.Repair // by Secret
 }
 
 // nudged is one move of a cluster, called how often and when its new owner was nudged.
@@ -66,7 +68,7 @@ type record struct {
 }
 
 func newPace(perMinute int) *pace {
-	return &pace{budget: rate.NewLimiter(rate.Limit(float64(perMinute)/60), perMinute), objects: map[string]record{}, nudges: map[nudged]called{}, givings: map[string]observed.Given{}}
+	return &pace{budget: rate.NewLimiter(rate.Limit(float64(perMinute)/60), perMinute), objects: map[string]record{}, nudges: map[nudged]called{}, repaired: map[string]observed.Repair{}}
 }
 
 // wait is how long a write must still wait for the object's backoff. A new value is not a revert, and waits for
@@ -130,33 +132,33 @@ func (p *pace) forget(now time.Time) {
 			delete(p.nudges, move)
 		}
 	}
-	for secret, g := range p.givings {
+	for secret, g := range p.repaired {
 		if now.Sub(g.At) > nudgedFor {
-			delete(p.givings, secret)
+			delete(p.repaired, secret)
 		}
 	}
 }
 
-// gave remembers that a repair gave a cluster another owner.
-func (p *pace) gave(secret string, g observed.Given) {
+// repair remembers that a repair gave a cluster another owner.
+func (p *pace) repair(secret string, g observed.Repair) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.givings[secret] = g
+	p.repaired[secret] = g
 }
 
 // leave forgets it: there is nobody to be woken.
 func (p *pace) leave(secret string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.givings, secret)
+	delete(p.repaired, secret)
 }
 
-// given are the repairs whose nudges are not over.
-func (p *pace) given(now time.Time) map[string]observed.Given {
+// repairs are those whose nudges are not over.
+func (p *pace) repairs(now time.Time) map[string]observed.Repair {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	open := map[string]observed.Given{}
-	for secret, g := range p.givings {
+	open := map[string]observed.Repair{}
+	for secret, g := range p.repaired {
 		if p.nudges[nudged{secret, g.Shard, g.At.Unix()}].times < nudgesAtMost && now.Sub(g.At) <= nudgedFor {
 			open[secret] = g
 		}

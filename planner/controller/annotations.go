@@ -12,7 +12,7 @@ import (
 )
 
 // rollbackTo reads the annotation by which a person asks for an earlier plan.
-func (l *Loop) rollbackTo(asked string) *input.Rollback {
+func (a *archive) rollbackTo(asked string) *input.Rollback {
 	if asked == "" {
 		return nil
 	}
@@ -21,7 +21,7 @@ func (l *Loop) rollbackTo(asked string) *input.Rollback {
 		return &input.Rollback{Problem: fmt.Sprintf("annotation %s: %q is not a revision; `ballast rollback` lists those that are kept", plan.AnnotationRollback, asked)}
 	}
 	r := &input.Rollback{Revision: revision, Problem: fmt.Sprintf("revision %d is not kept any more; `ballast rollback` lists those that are", revision)}
-	for _, record := range l.history.Plans {
+	for _, record := range a.history.Plans {
 		if record.Revision != revision {
 			continue
 		}
@@ -59,10 +59,10 @@ func (l *Loop) answer(ctx context.Context, in input.Inputs, out cycle.Outcome, w
 	if err != nil {
 		return written, fmt.Errorf("answering on the plan ConfigMap: %w", err)
 	}
-	l.hear(annotated.ConfigMap())
-	l.learn(annotated.Document)
+	l.plan.hear(annotated.ConfigMap())
+	l.plan.learn(annotated.Document)
 	if _, told := set[plan.AnnotationTripped]; told {
-		l.memory.Changes.TripTold, l.unsaved = true, true
+		l.memory.Changes.TripTold, l.archive.unsaved = true, true
 	}
 	return annotated, nil
 }

@@ -233,8 +233,8 @@ func repairsNothingUnjudged(t *testing.T, server *rest.Config) {
 	b.edit(func(cm *corev1.ConfigMap) { cm.Data, cm.Annotations = older.Data, older.Annotations })
 	standby := b.newLoop() // a watch tells it of the plan long before its first cycle
 	b.must(standby.Store.Unseal(b.ctx))
-	if b.seen(standby); standby.known().Plan != nil || len(standby.changed) != 1 {
-		t.Errorf("revision %d is enforced by who has compared it with nothing", standby.known().Plan.Revision)
+	if b.seen(standby); standby.plan.newest().Plan != nil || len(standby.changed) != 1 {
+		t.Errorf("revision %d is enforced by who has compared it with nothing", standby.plan.newest().Plan.Revision)
 	}
 	next, _ := b.launch()
 	b.seen(next)

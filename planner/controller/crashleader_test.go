@@ -132,7 +132,7 @@ func (l *crashLeader) await(now time.Time) {
 func (l *crashLeader) mend() {
 	takes(l.loop.drifted)
 	l.repairing = true
-	again, err := l.loop.mend(l.ctx)
+	again, err := l.loop.repairs.mend(l.ctx)
 	l.repairing = false
 	if err != nil && !crashed(err) {
 		l.run.note("repairing failed: %v", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"ballast/planner/conflicts"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -26,27 +27,36 @@ type probed struct {
 	holds bool
 }
 
+// asker asks the world for a cycle, and believes an answer for a while.
+type asker struct {
+	*Options
+	probed       probed
+	last         answer // of Prometheus
+	found        []conflicts.Finding
+	neighboursAt time.Time
+}
+
 // enforcement is whether the webhooks hold the plan in force, nil where that cannot be asked: nothing is enforced, or
 // there is nothing to hold. Where they do not, it says which. The answer is as old as fresh allows.
-func (l *Loop) enforcement(ctx context.Context, in input.Inputs, fresh time.Duration) (*bool, []string) {
+func (a *asker) enforcement(ctx context.Context, in input.Inputs, fresh time.Duration) (*bool, []string) {
 	enforced := in.InForce != nil && in.InForce.Mode.Enforced() && !in.BreakGlass
-	if l.Probe == nil || !enforced {
-		return l.notAsked()
+	if a.Probe == nil || !enforced {
+		return a.notAsked()
 	}
-	age := l.Clock.Since(l.probed.at)
-	if l.probed.holds && age >= 0 && age < fresh {
-		return &l.probed.holds, nil
+	age := a.Clock.Since(a.probed.at)
+	if a.probed.holds && age >= 0 && age < fresh {
+		return &a.probed.holds, nil
 	}
-	found := l.Probe(ctx, held(in))
+	found := a.Probe(ctx, held(in))
 	if found.Asked == 0 {
-		return l.notAsked()
+		return a.notAsked()
 	}
 	holds := len(found.Unheld) == 0
 	if !holds {
-		l.Log.Info("a probe of the webhooks failed", "unheld", found.Unheld)
+		a.Log.Info("a probe of the webhooks failed", "unheld", found.Unheld)
 	}
-	l.probed = probed{at: l.Clock.Now(), holds: holds}
-	l.Metrics.Enforcement.WithLabelValues().Set(telemetry.BoolGauge(holds))
+	a.probed = probed{at: a.Clock.Now(), holds: holds}
+	a.Metrics.Enforcement.WithLabelValues().Set(telemetry.BoolGauge(holds))
 	return &holds, found.Unheld
 }
 
@@ -79,27 +89,27 @@ func askable(clusters []discover.Cluster, barred map[string]string) (names []str
 	return append(names, without...)
 }
 
-func (l *Loop) notAsked() (*bool, []string) {
-	l.probed = probed{}
-	l.Metrics.Enforcement.Reset()
+func (a *asker) notAsked() (*bool, []string) {
+	a.probed = probed{}
+	a.Metrics.Enforcement.Reset()
 	return nil, nil
 }
 
 // installation is where the cluster differs from what ballast was made for. It keeps nothing from being done: the probe
 // says whether the webhooks hold the plan, whatever they are configured as.
-func (l *Loop) installation(ctx context.Context, in input.Inputs) []installation.Finding {
-	if l.Installed == nil {
+func (a *asker) installation(ctx context.Context, in input.Inputs) []installation.Finding {
+	if a.Installed == nil {
 		return nil
 	}
 	w := in.Workload
 	names := installation.Names{Namespace: w.Namespace, Workload: w.Name, Plan: in.Config.Plan.ConfigMap}
-	seen, err := l.Installed(ctx, names)
+	seen, err := a.Installed(ctx, names)
 	if err != nil {
-		l.Log.Error(err, "looking at the installation; it is tried again")
+		a.Log.Error(err, "looking at the installation; it is tried again")
 	}
-	l.Metrics.Configured.Reset()
+	a.Metrics.Configured.Reset()
 	if seen.Matches != nil {
-		l.Metrics.Configured.WithLabelValues().Set(telemetry.BoolGauge(*seen.Matches))
+		a.Metrics.Configured.WithLabelValues().Set(telemetry.BoolGauge(*seen.Matches))
 	}
 	return seen.Findings
 }

@@ -115,9 +115,9 @@ func (s *probeSite) writes() {
 // asks probes as a cycle does, and gives what people are told, by the webhook's short name; gauge is -1 where it is absent.
 func (s *probeSite) asks() (unheld []string, gauge float64) {
 	s.Helper()
-	s.loop.probed = probed{}
+	s.loop.asks.probed = probed{}
 	in := s.w.in
-	in.Enforcement, in.Unheld = s.loop.enforcement(s.Context(), in, 0)
+	in.Enforcement, in.Unheld = s.loop.asks.enforcement(s.Context(), in, 0)
 	if gauge = -1; testutil.CollectAndCount(s.metrics.Enforcement) > 0 {
 		gauge = testutil.ToFloat64(s.metrics.Enforcement)
 	}
@@ -324,7 +324,7 @@ func TestAnAnswerIsBelievedForAsLongAsItMay(t *testing.T) {
 	l := NewLoop(Options{Metrics: metrics, Log: logr.Discard(), Clock: time, Probe: func(context.Context, probe.Held) probe.Result { asked++; return answer }})
 	says := func(want string) {
 		t.Helper()
-		holds, unheld := l.enforcement(t.Context(), w.in, probeEvery)
+		holds, unheld := l.asks.enforcement(t.Context(), w.in, probeEvery)
 		said := "unknown"
 		if holds != nil {
 			said = strconv.FormatBool(*holds)
@@ -373,7 +373,7 @@ func TestWhatIsInstalledIsTold(t *testing.T) {
 				return test.seen, test.err
 			}})
 			before := cycle.Run(w.in)
-			w.in.Installation = l.installation(t.Context(), w.in)
+			w.in.Installation = l.asks.installation(t.Context(), w.in)
 			after := cycle.Run(w.in)
 			gauge := -1.0
 			if testutil.CollectAndCount(metrics.Configured) > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,8 +57,13 @@ func Look(ctx context.Context, r client.Reader, c config.PlannerConfig, known di
 	return in, w, err
 }
 
-// stands looks as the cycle and repairs do, one at a time: a list of more Secrets than are planned takes room.
-func (l *Loop) stands(ctx context.Context, c config.PlannerConfig, known discover.Known, of *plan.Plan) (discover.Input, discover.Workload, error) {
+// looker looks at what stands for cycles and repairs, one at a time: a list of more Secrets than are planned takes room.
+type looker struct {
+	*Options
+	looking sync.Mutex
+}
+
+func (l *looker) stands(ctx context.Context, c config.PlannerConfig, known discover.Known, of *plan.Plan) (discover.Input, discover.Workload, error) {
 	l.looking.Lock()
 	defer l.looking.Unlock()
 	return Look(ctx, l.Reader, c, known, of)

@@ -32,11 +32,11 @@ func TestOfTooManySecretsRepairsSeeTheKnownOnes(t *testing.T) {
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "application-controller"}}}}}}
 	c := newWorld().in.Config
 	c.Target = plan.Target{Kind: plan.StatefulSet, Name: crashWorkload, Container: "application-controller"}
-	l := &Loop{Options: Options{Reader: &crashCache{secrets: secrets, set: set}}}
+	l := NewLoop(Options{Reader: &crashCache{secrets: secrets, set: set}})
 	var out cycle.Outcome
 	out.Memory.Known = discover.Known{Clusters: []string{"prod"}}
-	l.show(input.Inputs{}, out)
-	in, _, err := l.stands(t.Context(), c, l.lookedAt().known, nil)
+	l.repairs.show(input.Inputs{}, out)
+	in, _, err := l.looker.stands(t.Context(), c, l.repairs.lookedAt().known, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

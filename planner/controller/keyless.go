@@ -46,7 +46,7 @@ func (l *Loop) bringBack(ctx context.Context) error {
 	}
 	c := l.Config()
 	in := input.Inputs{Now: l.Clock.Now().UTC(), Config: c, PlannerUser: l.PlannerUser}
-	if in.Discovered, in.Workload, err = l.stands(ctx, c, discover.Known{}, claimed.Plan); err != nil {
+	if in.Discovered, in.Workload, err = l.looker.stands(ctx, c, discover.Known{}, claimed.Plan); err != nil {
 		return err
 	}
 	next, stopped := cycle.BringBack(*claimed.Plan, in)
@@ -75,7 +75,7 @@ func (l *Loop) bringBack(ctx context.Context) error {
 	seen := observed.State{Workload: standing.Seen(nil, discover.Fleet{}, discover.Known{}, in.Workload).Workload}
 	steps := diff.Steps(plan.NewView(next, nil), seen, diff.Options{Now: in.Now}).Steps
 	steps = slices.DeleteFunc(steps, func(s diff.Step) bool { _, is := s.(diff.PatchWorkload); return !is })
-	l.reportSteps(in.Workload, l.Applier.Apply(ctx, next.Target, steps))
+	l.repairs.reportSteps(in.Workload, l.Applier.Apply(ctx, next.Target, steps))
 	return nil
 }
 

@@ -50,50 +50,46 @@ type Options struct {
 }
 
 // Loop is the leader's work: a cycle at each interval and after changes, and, beside it, repairs as soon as something
-// drifts. Neither waits for the other: a slow Prometheus must not put off a repair.
+// drifts. Neither waits for the other: a slow Prometheus must not put off a repair. What both know has locks of its
+// own.
 type Loop struct {
 	Options
 	changed, drifted signal
 
-	mu       sync.Mutex
-	looking  sync.Mutex    // at Secrets
-	enforced plan.Document // the newest plan known, written or seen, with people's pins and annotations
-	shown    shown         // what the pods said last
-	glass    bool          // people were told that enforcement is switched off
-	healed   []string      // clusters that repairs brought back since the last cycle
-	taken    []string      // those of them that this cycle counts
-	barred   map[string]bar
-	lastLive time.Time // when the last cycle ended, or this leader began, for the health check
-	heard    heard
-	judged   bool // a cycle has compared the plan with the history: before that nothing is enforced
+	looker  *looker
+	plan    *knownPlan
+	panics  *panics
+	refused *refusals
+	repairs *repairs
 
-	panicking map[string]bool // phases that ended in a panic when they ran last
+	mu       sync.Mutex
+	lastLive time.Time // when the last cycle ended, or this leader began, for the health check
 
 	// What only the goroutine of Run touches.
+	asks      *asker
+	status    *publisher
 	leading   bool
-	phase     string // of the cycle under way
+	phase     string   // of the cycle under way
+	taken     []string // clusters that repairs brought back, which this cycle counts
 	memory    memory.Memory
-	history   store.History
-	unsaved   bool // the history has a decision that is not written yet
-	stale     bool // people were told that a part of the history stays as it was
-	crowded   bool // people were told that the history has no room for all of it
+	archive   *archive
 	full      bool // people were told that the plan's ConfigMap has no room left
-	keyless   bool // people were told that the plan's key is missing
-	unrenewed bool // people were told that it cannot be made anew
-	bringing  bool // without it a plan was written that brings back what x0y stopped, and the workload is at 0 still
+	unrenewed bool // people were told that the plan's key cannot be made anew
+	bringing  bool // without the key a plan was written that brings back what x0y stopped, and the workload is at 0 still
 	news      telemetry.News
-	probed    probed
-	asked     asked
-	published published
-
-	found        []conflicts.Finding
-	neighboursAt time.Time
 }
 
 // NewLoop makes a loop; Run starts it.
-func NewLoop(o Options) *Loop {
-	o.Emit = telemetry.PrintableEvents(o.Emit)
-	return &Loop{Options: o, changed: newSignal(), drifted: newSignal(), barred: map[string]bar{}}
+func NewLoop(options Options) *Loop {
+	options.Emit = telemetry.PrintableEvents(options.Emit)
+	l := &Loop{Options: options, changed: newSignal(), drifted: newSignal()}
+	o := &l.Options
+	l.looker, l.plan, l.panics = &looker{Options: o}, &knownPlan{Options: o}, &panics{Options: o}
+	l.refused = &refusals{Options: o, refused: map[string]refusedWrites{}}
+	l.repairs = &repairs{Options: o, looker: l.looker, drifted: l.drifted, plan: l.plan, panics: l.panics, refused: l.refused}
+	l.archive = &archive{Options: o, plan: l.plan}
+	l.asks, l.status = &asker{Options: o}, &publisher{Options: o}
+	return l
 }
 
 // Changed says that Secrets, the workload or the plan changed: repairs look at once, a cycle after a second of quiet.
@@ -119,7 +115,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	l.alive()
 	var repairs sync.WaitGroup
 	ctx, stop := context.WithCancel(ctx)
-	repairs.Go(func() { l.repair(ctx) })
+	repairs.Go(func() { l.repairs.run(ctx) })
 	defer func() { stop(); repairs.Wait() }() // nothing that ends Run may wait for repairs that do not end
 	for {
 		started := l.Clock.Now()
@@ -128,7 +124,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		l.Metrics.CycleTime.Observe(l.Clock.Since(started).Seconds())
 		if err != nil && ctx.Err() == nil {
 			l.Log.Error(err, "cycle failed; the plan in force stays enforced")
-			l.publishFailure(ctx, err)
+			l.status.publishFailure(ctx, err)
 		}
 		l.alive()
 		if !await(ctx, l.Clock, l.changed, l.pause()) {
@@ -142,13 +138,13 @@ func (l *Loop) Run(ctx context.Context) error {
 func (l *Loop) guarded(ctx context.Context) (result string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			l.addHealed(l.taken) // nobody counted them
-			result, err = "failed", l.caught(l.phase, p)
+			l.repairs.addHealed(l.taken) // nobody counted them
+			result, err = "failed", l.panics.caught(l.phase, p)
 		}
 		l.taken = nil
 	}()
 	if result, err = l.cycle(ctx); err == nil {
-		l.calm()
+		l.panics.calm()
 	}
 	return result, err
 }
@@ -159,7 +155,7 @@ func (l *Loop) takeOver(ctx context.Context) error {
 	if l.leading {
 		return nil
 	}
-	if err := l.unseal(ctx); err != nil {
+	if err := l.archive.unseal(ctx); err != nil {
 		return l.withoutKey(ctx, err)
 	}
 	history, problems, err := l.Store.ReadHistory(ctx)
@@ -179,8 +175,8 @@ func (l *Loop) takeOver(ctx context.Context) error {
 	if len(dropped) > 0 {
 		l.Log.Error(errors.Join(dropped...), "a part of the history was dropped")
 	}
-	l.history, l.memory, l.leading = history, memory, true
-	newest := l.newest()
+	l.archive.history, l.memory, l.leading = history, memory, true
+	newest := l.archive.newest()
 	l.Log.Info("leading", "identity", l.Identity)
 	l.Emit(discover.Workload{}, telemetry.LeaderElected(l.Identity, newest))
 	return nil
@@ -216,7 +212,7 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 	if err := l.takeOver(ctx); err != nil {
 		return "failed", err
 	}
-	if err := l.holdHistory(ctx); err != nil {
+	if err := l.archive.holdHistory(ctx); err != nil {
 		l.Log.Error(err, "whether the history stands is not known; it is written when it is due")
 	}
 	l.phase = telemetry.PhaseGather
@@ -232,7 +228,7 @@ func (l *Loop) cycle(ctx context.Context) (result string, err error) {
 			return "failed", err
 		}
 		l.takeIn(&in, base)
-		l.taken = l.takeHealed()
+		l.taken = l.repairs.takeHealed()
 		in.Healed = l.taken
 	}
 }
@@ -248,21 +244,21 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	l.phase = telemetry.PhaseDecide
 	out := cycle.Run(in)
 	if out.Scales() { // before each change of replicas the webhook is asked once more
-		in.Enforcement, in.Unheld = l.enforcement(ctx, in, probeFresh)
+		in.Enforcement, in.Unheld = l.asks.enforcement(ctx, in, probeFresh)
 		out = cycle.Run(in)
 	}
 	l.Metrics.PhaseTime.WithLabelValues("decide").Observe(l.Clock.Since(started).Seconds())
-	out.Problems = append(out.Problems, problem.Printable(l.locked(base))...)
+	out.Problems = append(out.Problems, problem.Printable(l.archive.locked(base))...)
 	l.Metrics.ObserveOutcome(in, out, l.Clock.Now())
 	l.phase = telemetry.PhaseStore
 	l.report(ctx, in, out)
-	l.show(in, out)
-	if !l.saveHoldOff(ctx, in, out) {
+	l.repairs.show(in, out)
+	if !l.archive.saveHoldOff(ctx, in, out) {
 		out.Done = false // what a person asked for stands until its peace outlives this leader
 	}
-	if err := l.saveMoves(ctx, in, out); err != nil {
+	if err := l.archive.saveMoves(ctx, in, out); err != nil {
 		l.memory.Changes = in.Memory.Changes
-		l.addHealed(in.Healed)
+		l.repairs.addHealed(in.Healed)
 		return "failed", err
 	}
 	result, written, err := l.write(ctx, in, out, base)
@@ -271,7 +267,7 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 		// What was decided was not written: the vote stands as it was, and nothing moved.
 		l.memory.Votes, l.memory.Changes = in.Memory.Votes, in.Memory.Changes
 		l.memory.Young, l.memory.Rebased, l.memory.Before = in.Memory.Young, in.Memory.Rebased, in.Memory.Before
-		l.addHealed(in.Healed)
+		l.repairs.addHealed(in.Healed)
 		return result, err
 	}
 	l.Metrics.ObserveMoves(out)
@@ -279,23 +275,23 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 		return "failed", err
 	}
 	l.drifted.raise()
-	if err := l.remember(ctx, out, written); err != nil {
+	if err := l.archive.remember(ctx, out, written); err != nil {
 		return result, err
 	}
-	l.publish(ctx, in, out, cmp.Or(written.Document.Plan, in.InForce)) // last: a leader that dies soon did something first
+	l.status.publish(ctx, in, out, cmp.Or(written.Document.Plan, in.InForce)) // last: a leader that dies soon did something first
 	return result, nil
 }
 
 // takeIn takes over what the plan ConfigMap says.
 func (l *Loop) takeIn(in *input.Inputs, snapshot store.Snapshot) {
-	l.keepPlan(snapshot)
+	l.archive.keepPlan(snapshot)
 	doc := snapshot.Document
 	inForce, last := l.inForce(doc.Plan)
 	l.judge(doc, inForce)
 	in.Pins, in.PinProblems, in.Paused, in.BreakGlass = doc.Pins, doc.PinProblems, doc.Paused, doc.BreakGlass
 	in.InForce, in.Last, in.PlanFault = inForce, last, planFault(doc, inForce)
 	l.Metrics.ObservePlanFault(in.PlanFault)
-	in.Cordon, in.Tripped, in.Rollback = doc.Cordon, doc.Tripped, l.rollbackTo(doc.Rollback)
+	in.Cordon, in.Tripped, in.Rollback = doc.Cordon, doc.Tripped, l.archive.rollbackTo(doc.Rollback)
 	in.Rebase = doc.Rebase
 	if !snapshot.Exists() {
 		in.Memory.Changes.TripTold = false // that the annotation is gone is nobody's word
@@ -308,91 +304,56 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs
 	started := l.Clock.Now()
 	in := input.Inputs{Now: l.Clock.Now().UTC().Truncate(time.Second), Config: c, PlannerUser: l.PlannerUser, Memory: l.memory}
 	before := l.Store.KeySecret()
-	if err := l.unseal(ctx); err != nil { // before the plan is read, which is judged by it
+	if err := l.archive.unseal(ctx); err != nil { // before the plan is read, which is judged by it
 		in.Keyless = err.Error()
 	}
-	l.unsaved = l.unsaved || before != "" && before != l.Store.KeySecret() // the history is signed anew
+	l.archive.unsaved = l.archive.unsaved || before != "" && before != l.Store.KeySecret() // the history is signed anew
 	snapshot, err := l.read(ctx)
 	if err != nil {
 		return input.Inputs{}, snapshot, err
 	}
-	if in.Discovered, in.Workload, err = l.stands(ctx, c, l.memory.Known, cmp.Or(l.newest(), snapshot.Document.Plan)); err != nil {
+	if in.Discovered, in.Workload, err = l.looker.stands(ctx, c, l.memory.Known, cmp.Or(l.archive.newest(), snapshot.Document.Plan)); err != nil {
 		return input.Inputs{}, snapshot, err
 	}
 	l.takeIn(&in, snapshot)
-	in.Enforcement, in.Unheld = l.enforcement(ctx, in, probeEvery)
+	in.Enforcement, in.Unheld = l.asks.enforcement(ctx, in, probeEvery)
 	l.Metrics.PhaseTime.WithLabelValues("gather").Observe(l.Clock.Since(started).Seconds())
 	fetcher, err := l.NewFetcher(c, standing.TargetOf(in.Workload))
 	if err != nil {
 		return input.Inputs{}, snapshot, err
 	}
 	l.phase = telemetry.PhaseFetch
-	in.Fetched, in.Owners = l.fetch(ctx, fetcher, in)
+	in.Fetched, in.Owners = l.asks.fetch(ctx, fetcher, in)
 	l.phase = telemetry.PhaseObserve
-	in.Observed = l.observe(ctx, fetcher, in)
+	in.Observed = l.asks.observe(ctx, fetcher, in)
 	l.phase = telemetry.PhaseGather
-	l.taken = l.takeHealed()
-	in.Healed, in.Barred = l.taken, l.whoIsBarred()
-	in.Neighbours = l.neighbours(ctx, in)
-	in.Installation = l.installation(ctx, in)
+	l.taken = l.repairs.takeHealed()
+	in.Healed, in.Barred = l.taken, l.refused.now()
+	in.Neighbours = l.asks.neighbours(ctx, in)
+	in.Installation = l.asks.installation(ctx, in)
 	return in, snapshot, nil
-}
-
-// unseal reads the key by which this installation's plans are known. Without it none can be believed, and people hear
-// why.
-func (l *Loop) unseal(ctx context.Context) error {
-	before := l.Store.KeySecret()
-	err := l.Store.Unseal(ctx)
-	switch {
-	case err != nil && !l.keyless && before == "": // a leader that knows it tells of it as a problem
-		l.Emit(discover.Workload{}, telemetry.KeyMissing(err))
-	case err == nil && before != "" && before != l.Store.KeySecret():
-		l.Emit(discover.Workload{}, telemetry.KeyReplaced())
-	}
-	l.keyless = err != nil
-	return err
 }
 
 // judge takes over what is enforced: the plan in force, or the last good one where that is none, with people's pins and
 // annotations in any case.
 func (l *Loop) judge(doc plan.Document, inForce *plan.Plan) {
 	if doc.Plan = inForce; inForce == nil {
-		doc.Plan = l.known().Plan
+		doc.Plan = l.plan.newest().Plan
 	}
-	if l.learn(doc) {
+	if l.plan.learn(doc) {
 		l.drifted.raise()
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.judged = true
+	l.plan.judge()
 }
 
 // inForce judges the plan that was read: one below the highest revision known is a backup that somebody restored, and
 // one that cannot be read is none; then the newest that is known is put back.
 func (l *Loop) inForce(read *plan.Plan) (inForce, last *plan.Plan) {
-	newest := l.newest()
+	newest := l.archive.newest()
 	if read != nil && (newest == nil || read.Revision >= newest.Revision) {
 		return read, nil
 	}
 	return nil, newest
-}
-
-// newest is the newest plan that is known, nil without one.
-func (l *Loop) newest() *plan.Plan {
-	newest := l.history.LastPlan()
-	if p := l.known().Plan; p != nil && (newest == nil || p.Revision > newest.Revision) {
-		newest = p
-	}
-	return newest
-}
-
-// floor is the highest revision known: the next one is above it.
-func (l *Loop) floor() int64 {
-	floor := l.history.Floor()
-	if p := l.known().Plan; p != nil {
-		floor = max(floor, p.Revision)
-	}
-	return floor
 }
 
 func (l *Loop) alive() {

@@ -10,12 +10,9 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/conflicts"
-	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
-	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
-	"ballast/planner/observed"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 )
@@ -120,57 +117,33 @@ func workOf(reports []ownership.PodReport) map[int]input.ServerWork {
 }
 
 // observe looks at the pods, if anything is there to look with.
-func (l *Loop) observe(ctx context.Context, f Fetcher, in input.Inputs) input.Observed {
-	if l.Observe == nil {
+func (a *asker) observe(ctx context.Context, f Fetcher, in input.Inputs) input.Observed {
+	if a.Observe == nil {
 		return input.Observed{}
 	}
 	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
-	started := l.Clock.Now()
-	seen := l.Observe(ctx, f, standing.TargetOf(in.Workload), in.Workload.Replicas, fleet)
-	l.Metrics.PhaseTime.WithLabelValues("observe").Observe(l.Clock.Since(started).Seconds())
+	started := a.Clock.Now()
+	seen := a.Observe(ctx, f, standing.TargetOf(in.Workload), in.Workload.Replicas, fleet)
+	a.Metrics.PhaseTime.WithLabelValues("observe").Observe(a.Clock.Since(started).Seconds())
 	return seen
-}
-
-// shown is what the last cycle knows, as far as repairs need it: who waits for a nudge, by what the pods said, who
-// leads the Secrets of one server, and which Secrets come first of too many.
-type shown struct {
-	pods   []observed.Pod
-	owned  map[string]observed.Owned
-	asked  bool
-	at     time.Time
-	memory memory.Memory
-	known  discover.Known
-}
-
-func (l *Loop) show(in input.Inputs, out cycle.Outcome) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	memory := memory.Memory{Known: discover.Known{Leaders: out.Memory.Known.Leaders}, Servers: out.Memory.Servers, Made: out.Memory.Made}
-	l.shown = shown{in.Observed.Pods, out.Verdict.Owned, in.Observed.Reported.Asked, in.Now, memory, out.Memory.Known}
-}
-
-func (l *Loop) lookedAt() shown {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.shown
 }
 
 // neighboursEvery is how long what else has a say over the workload is believed.
 const neighboursEvery = 5 * time.Minute
 
 // neighbours looks for autoscalers and disruption budgets from time to time.
-func (l *Loop) neighbours(ctx context.Context, in input.Inputs) []conflicts.Finding {
-	if l.Neighbours == nil || in.InForce == nil {
+func (a *asker) neighbours(ctx context.Context, in input.Inputs) []conflicts.Finding {
+	if a.Neighbours == nil || in.InForce == nil {
 		return nil
 	}
-	if since := l.Clock.Since(l.neighboursAt); !l.neighboursAt.IsZero() && since >= 0 && since < neighboursEvery {
-		return l.found
+	if since := a.Clock.Since(a.neighboursAt); !a.neighboursAt.IsZero() && since >= 0 && since < neighboursEvery {
+		return a.found
 	}
-	found, err := l.Neighbours(ctx, *in.InForce)
+	found, err := a.Neighbours(ctx, *in.InForce)
 	if err != nil {
-		l.Log.Error(err, "looking for autoscalers and disruption budgets; it is tried again")
-		return l.found
+		a.Log.Error(err, "looking for autoscalers and disruption budgets; it is tried again")
+		return a.found
 	}
-	l.found, l.neighboursAt = found, l.Clock.Now()
+	a.found, a.neighboursAt = found, a.Clock.Now()
 	return found
 }

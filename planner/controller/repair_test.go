@@ -227,7 +227,7 @@ func namesARefusedSecret(t *testing.T, server *rest.Config) {
 	l.Changed()
 	b.eventually("it was tried often enough", func() bool {
 		b.clock.Step(time.Second) // for the backoff, which doubles
-		return len(l.whoIsBarred()) == 1
+		return len(l.refused.now()) == 1
 	})
 	b.calm(l)
 	b.cycles(l, 1)
@@ -239,7 +239,7 @@ func namesARefusedSecret(t *testing.T, server *rest.Config) {
 	b.clock.Step(barredFor)
 	l.Changed()
 	b.eventually("it is written when it can be", func() bool { b.clock.Step(time.Second); return b.shards()["c000"] == own })
-	if barred := l.whoIsBarred(); len(barred) > 0 {
+	if barred := l.refused.now(); len(barred) > 0 {
 		t.Errorf("%v cannot be written still", barred)
 	}
 }

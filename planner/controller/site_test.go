@@ -64,6 +64,6 @@ func (w *world) cycle() {
 	next := out.Next.Clone()
 	next.Revision++
 	w.in.Memory, w.in.InForce = out.Memory, &next
-	agenda := diff.Steps(plan.NewView(next.Clone(), out.Pins), standing.Seen(next.Clusters, out.Fleet, out.Memory.Known, w.in.Workload), diff.Options{})
-	sim.Do(agenda.Steps, &w.in.Workload, w.in.Discovered.Secrets)
+	due := diff.Steps(plan.NewView(next.Clone(), out.Pins), standing.Seen(next.Clusters, out.Fleet, out.Memory.Known, w.in.Workload), diff.Options{})
+	sim.Do(due.Steps, &w.in.Workload, w.in.Discovered.Secrets)
 }

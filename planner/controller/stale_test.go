@@ -24,10 +24,10 @@ func TestPeopleAreToldOnceOfWhatCannotBePacked(t *testing.T) {
 			told = append(told, fmt.Sprintf("%s %s: %s", e.Type, e.Reason, e.Message))
 		}
 	}
-	l := &Loop{Options: Options{Log: logr.Discard(), Emit: emit}}
+	l := NewLoop(Options{Log: logr.Discard(), Emit: emit})
 	failure := errors.New("packing what is known of moves: no number")
 	for _, stale := range []error{nil, failure, failure, nil, failure} {
-		l.tellStale(stale)
+		l.archive.tellStale(stale)
 	}
 	said := "Warning HistoryStale: a part of the history cannot be written and stays as it was, " +
 		"which the next leader goes by; please report it: packing what is known of moves: no number"

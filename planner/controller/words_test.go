@@ -30,7 +30,7 @@ func keepsTheLastWord(t *testing.T, server *rest.Config) {
 				}
 			})
 			b.seen(l)
-			if l.known().Paused != (paused == "true") {
+			if l.plan.newest().Paused != (paused == "true") {
 				t.Fatal("the watch told nobody")
 			}
 			b.must(b.client.Delete(b.ctx, b.planMap()))
@@ -68,7 +68,7 @@ func keepsATrip(t *testing.T, server *rest.Config) {
 	}
 	cycle()
 	b.must(b.client.Delete(b.ctx, b.planMap()))
-	l.heard = heard{known: true} // who heard of no word, since the annotation was too long to be kept
+	l.plan.heard = heard{known: true} // who heard of no word, since the annotation was too long to be kept
 	cycle()
 	cycle()
 	if got := b.planMap().Annotations[plan.AnnotationTripped]; got != "a wave did harm" || l.memory.Changes.Trip == nil {

@@ -76,7 +76,7 @@ func due(s observed.State, r *plan.Rollout, name string, replica int, why Why) (
 	case Pinned, Drifted, Broken:
 		return time.Time{}, true
 	}
-	given, lately := s.Given[name]
-	taken := live && s.Looked.After(given.At)
-	return given.At, lately && given.Shard == replica && !taken
+	repair, lately := s.Repaired[name]
+	taken := live && s.Looked.After(repair.At)
+	return repair.At, lately && repair.Shard == replica && !taken
 }

@@ -29,7 +29,7 @@ func TestNudgesWakeWhoHasNotTakenItsCluster(t *testing.T) {
 	}
 	given := func(cluster string, shard int, looked time.Time) observed.State {
 		return fixture.But(fixture.Fit(3, 16, fixture.Old), func(s *observed.State) {
-			s.Given, s.Looked = map[string]observed.Given{cluster: {Shard: shard, At: fixture.Start}}, looked
+			s.Repaired, s.Looked = map[string]observed.Repair{cluster: {Shard: shard, At: fixture.Start}}, looked
 		})
 	}
 	patch := PatchShard{Secret: "b", Shard: 2, Was: "1", Why: Moved}

@@ -41,7 +41,7 @@ func newExpression(entry string) *expression {
 		e.err = errLongExpression
 		return e
 	}
-	e.guard(func() error {
+	e.attempt(func() error {
 		compiled, err := regexp2.Compile(entry[1:len(entry)-1], regexp2.None)
 		if err == nil {
 			compiled.MatchTimeout = maxMatch
@@ -55,7 +55,7 @@ func newExpression(entry string) *expression {
 // match tells whether the expression is found in a text.
 func (e *expression) match(text string) bool {
 	found := false
-	e.guard(func() error {
+	e.attempt(func() error {
 		began := time.Now()
 		is, err := e.compiled.MatchString(text)
 		if e.spent += time.Since(began); err != nil || e.spent > maxMatches {
@@ -67,8 +67,9 @@ func (e *expression) match(text string) bool {
 	return found
 }
 
-// guard keeps an error, or the engine's panic, as the expression's; one that has failed does nothing more.
-func (e *expression) guard(do func() error) {
+// attempt does something with the engine and keeps its error, or its panic, as the expression's; one that has failed does
+// nothing more.
+func (e *expression) attempt(do func() error) {
 	if e.err != nil {
 		return
 	}

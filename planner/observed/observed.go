@@ -15,21 +15,21 @@ import (
 // State is what stands: the workload (nil: not found), every cluster Secret, the application-controllers' pods, and
 // which replicas own each cluster by their own account, by the name of its Secret. Asked says that every ready pod
 // answered, so that an owner that is absent is none, and Looked is when they were asked. Orphans and Doubled are the
-// clusters that nobody has, or several pods, for longer than a move takes, by name. Given are the Secrets that repairs
+// clusters that nobody has, or several pods, for longer than a move takes, by name. Repaired are the Secrets that repairs
 // wrote lately. Where pods and owners are not known, only mode live misses them: it waits.
 type State struct {
-	Workload    *Workload        `json:"workload,omitempty"`
-	Secrets     []Secret         `json:"secrets,omitempty"`
-	InCluster   InCluster        `json:"inCluster,omitzero"`
-	Pods        []Pod            `json:"pods,omitempty"`
-	Owned       map[string]Owned `json:"owned,omitempty"`
-	OwnersKnown bool             `json:"asked,omitempty"`
-	Looked      time.Time        `json:"looked,omitzero"`
-	Orphans     []string         `json:"orphans,omitempty"`
-	Doubled     []string         `json:"doubled,omitempty"`
-	Given       map[string]Given `json:"given,omitempty"`
-	Accepted    *int             `json:"accepted,omitempty"` // how many Secrets a person says are right, whatever the plan has
-	Passing     []string         `json:"passing,omitempty"`  // rows whose Secret is gone, and is believed to be: that says nothing of what is seen
+	Workload    *Workload         `json:"workload,omitempty"`
+	Secrets     []Secret          `json:"secrets,omitempty"`
+	InCluster   InCluster         `json:"inCluster,omitzero"`
+	Pods        []Pod             `json:"pods,omitempty"`
+	Owned       map[string]Owned  `json:"owned,omitempty"`
+	OwnersKnown bool              `json:"asked,omitempty"`
+	Looked      time.Time         `json:"looked,omitzero"`
+	Orphans     []string          `json:"orphans,omitempty"`
+	Doubled     []string          `json:"doubled,omitempty"`
+	Repaired    map[string]Repair `json:"given,omitempty"`
+	Accepted    *int              `json:"accepted,omitempty"` // how many Secrets a person says are right, whatever the plan has
+	Passing     []string          `json:"passing,omitempty"`  // rows whose Secret is gone, and is believed to be: that says nothing of what is seen
 }
 
 // InCluster is the cluster Argo CD runs in. Implicit says that Argo CD knows it without a Secret; then Algorithm
@@ -177,8 +177,8 @@ func (w *Workload) RestartedSince(since time.Time) bool {
 	return err == nil && !at.Before(since.Truncate(time.Second))
 }
 
-// Given is a Secret's shard as a repair wrote it, and when.
-type Given struct {
+// Repair is a Secret's shard as a repair wrote it, and when.
+type Repair struct {
 	Shard int       `json:"shard"`
 	At    time.Time `json:"at"`
 }

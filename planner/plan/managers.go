@@ -1,10 +1,27 @@
 package plan
 
 import (
+	"encoding/json"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
+
+// PatchMeta is the metadata of a merge patch of an object that others write too. ManagedFields is FewManagers of the object
+// as it was read: the API server may take no patch that keeps what others brought.
+type PatchMeta struct {
+	// UID and ResourceVersion name the state that the patch holds for; the API server refuses it for any other.
+	UID             types.UID          `json:"uid,omitempty"`
+	ResourceVersion string             `json:"resourceVersion,omitempty"`
+	Annotations     map[string]*string `json:"annotations,omitempty"` // nil takes one away
+	ManagedFields   []struct{}         `json:"managedFields,omitempty"`
+}
+
+// MergePatch is the patch of the metadata alone.
+func (m PatchMeta) MergePatch() ([]byte, error) {
+	return json.Marshal(map[string]PatchMeta{"metadata": m})
+}
 
 // What metadata.managedFields of an object that others write may have before ballast writes it without them. The API
 // server merges all of them with each write: a thousand of server-side apply take twenty seconds of it, as do sixty of

@@ -78,7 +78,7 @@ func (s *seal) holds(name string, text []byte, mac string) bool {
 
 // secretPatch fills the key in, for the Secret as it was read and no other.
 type secretPatch struct {
-	Metadata changeMeta        `json:"metadata"`
+	Metadata plan.PatchMeta    `json:"metadata"`
 	Data     map[string][]byte `json:"data"`
 }
 
@@ -182,7 +182,7 @@ func (s *Store) makeKey(ctx context.Context, secret *corev1.Secret) (*seal, erro
 	} else if _, err := rand.Read(next.key); err != nil {
 		return nil, fmt.Errorf("making the plan's key: %w", err)
 	}
-	meta := changeMeta{UID: secret.UID, ResourceVersion: secret.ResourceVersion, ManagedFields: plan.FewManagers(secret.ManagedFields)}
+	meta := plan.PatchMeta{UID: secret.UID, ResourceVersion: secret.ResourceVersion, ManagedFields: plan.FewManagers(secret.ManagedFields)}
 	patch, err := json.Marshal(secretPatch{meta, map[string][]byte{keyOfSecret: next.key}})
 	if err != nil {
 		return nil, fmt.Errorf("making the plan's key: %w", err)

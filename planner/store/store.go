@@ -135,7 +135,7 @@ func (s *Store) WritePlan(ctx context.Context, base Snapshot, next plan.Plan, fl
 		return base, err
 	}
 	c := change{
-		Metadata: changeMeta{Annotations: s.annotations(next, text, m)},
+		Metadata: plan.PatchMeta{Annotations: s.annotations(next, text, m)},
 		Data:     map[string]*string{plan.KeyPlan: &text},
 		// A key stands in data or in binaryData: what somebody put there would keep the plan out for good.
 		BinaryData: map[string]*[]byte{plan.KeyPlan: nil},
@@ -155,7 +155,7 @@ func (s *Store) WritePlan(ctx context.Context, base Snapshot, next plan.Plan, fl
 
 // Annotate writes annotations beside the plan, over the snapshot; nil takes one away.
 func (s *Store) Annotate(ctx context.Context, base Snapshot, set map[string]*string) (Snapshot, error) {
-	cm, err := s.put(ctx, s.Plan, base.object, change{Metadata: changeMeta{Annotations: set}})
+	cm, err := s.put(ctx, s.Plan, base.object, change{Metadata: plan.PatchMeta{Annotations: set}})
 	if err != nil {
 		return base, err
 	}
@@ -220,17 +220,9 @@ func (s *Store) annotations(p plan.Plan, text string, m Meta) map[string]*string
 
 // change is a merge patch of a ConfigMap: what it does not name stays, and nil takes a key away.
 type change struct {
-	Metadata   changeMeta         `json:"metadata"`
+	Metadata   plan.PatchMeta     `json:"metadata"`
 	Data       map[string]*string `json:"data,omitempty"`
 	BinaryData map[string]*[]byte `json:"binaryData,omitempty"`
-}
-
-// changeMeta names the state that the patch holds for; the API server refuses it for any other.
-type changeMeta struct {
-	UID             types.UID          `json:"uid,omitempty"`
-	ResourceVersion string             `json:"resourceVersion,omitempty"`
-	Annotations     map[string]*string `json:"annotations,omitempty"`
-	ManagedFields   []struct{}         `json:"managedFields,omitempty"`
 }
 
 // labels mark what ballast made, so that uninstall and people find it.

@@ -92,11 +92,8 @@ func (s *Store) ForgetWords(ctx context.Context) error {
 	if err := s.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.History}, cm); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	body := map[string]any{"binaryData": map[string]any{PartWords: nil}}
-	if few := plan.FewManagers(cm.ManagedFields); few != nil { // the API server may take no patch that keeps them
-		body["metadata"] = map[string]any{"managedFields": few}
-	}
-	patch, err := json.Marshal(body)
+	patch, err := json.Marshal(change{Metadata: plan.PatchMeta{ManagedFields: plan.FewManagers(cm.ManagedFields)},
+		BinaryData: map[string]*[]byte{PartWords: nil}})
 	if err != nil {
 		return fmt.Errorf("encoding the patch of ConfigMap %q: %w", s.History, err)
 	}

@@ -28,7 +28,7 @@ func back(t interface {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := change{Metadata: changeMeta{Annotations: map[string]*string{}}, Data: map[string]*string{}}
+	c := change{Metadata: plan.PatchMeta{Annotations: map[string]*string{}}, Data: map[string]*string{}}
 	if s.Restores() {
 		s.words.into(&c)
 	}

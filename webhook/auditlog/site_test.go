@@ -28,6 +28,7 @@ import (
 	"ballast/webhook"
 	"ballast/webhook/auditlog"
 	"ballast/webhook/intake"
+	"ballast/webhook/source"
 )
 
 const (
@@ -41,7 +42,7 @@ type site struct {
 	env        *envtest.Environment
 	admin      *rest.Config
 	audit      string
-	source     *webhook.Source
+	source     *source.Source
 	stopServer func()
 }
 
@@ -143,7 +144,7 @@ func (s *site) serve(t *testing.T) {
 	t.Helper()
 	at := &s.env.WebhookInstallOptions
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
-	s.source = webhook.NewSource(webhook.SourceOptions{Client: s.client(t, s.account(t, "ballast-webhook")), Namespace: namespace, ConfigMap: planName, Planner: plannerUser, Metrics: metrics, Log: logr.Discard()})
+	s.source = source.New(source.Options{Client: s.client(t, s.account(t, "ballast-webhook")), Namespace: namespace, ConfigMap: planName, Planner: plannerUser, Metrics: source.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard()})
 	server := intake.NewServer(intake.ServerOptions{
 		Handler: webhook.NewHandler(s.source, metrics, logr.Discard()), CertDir: at.LocalServingCertDir, Expiry: metrics.CertificateEnds, Log: logr.Discard(),
 		Listen: func() (net.Listener, error) {

@@ -7,14 +7,16 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"ballast/webhook/rawjson"
 )
 
 // The bounds of request bodies. A review holds the object that is written and the one that is stored. The API server
 // reads a request of at most RequestLimit, and etcd stores an object of at most StoredLimit (their defaults). In a
-// review either is JSON as encoding/json writes it, where one byte becomes six at worst: '<', a control character, a
-// byte that is no UTF-8. The rest of a review is names, the user and the options. A patch may make an object larger
-// than RequestLimit of a stored one; that is larger than StoredLimit too, and refused after admission whatever we
-// answer. So what is over MaxBody is never stored: no filler gets a write past us.
+// review either is JSON as encoding/json writes it, where one byte becomes up to WorstEscape. The rest of a review is
+// names, the user and the options. A patch may make an object larger than RequestLimit of a stored one; that is larger
+// than StoredLimit too, and refused after admission whatever we answer. So what is over MaxBody is never stored: no
+// filler gets a write past us.
 //
 // Bodies up to smallBody are every Secret's and workload's; the plan's are larger, and above largeBody there is nothing
 // but filler. Each has its own budget of bytes being read, so that a flood of larger bodies keeps no smaller one
@@ -26,8 +28,7 @@ import (
 const (
 	RequestLimit = 3 << 20
 	StoredLimit  = 3 << 19
-	WorstEscape  = 6
-	MaxBody      = WorstEscape*(RequestLimit+StoredLimit) + 1<<20
+	MaxBody      = rawjson.WorstEscape*(RequestLimit+StoredLimit) + 1<<20
 	smallBody    = 256 << 10
 	smallBudget  = 12 << 20
 	largeBody    = 6 << 20

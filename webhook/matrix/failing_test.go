@@ -13,6 +13,8 @@ import (
 
 	"ballast/planner/plan"
 	"ballast/webhook"
+	"ballast/webhook/inforce"
+	"ballast/webhook/source"
 )
 
 // counted is the sum of a counter's series that carry these labels, as key=value.
@@ -116,11 +118,11 @@ func (s *site) stalePlan(t *testing.T) {
 
 // faulty is a plan source that breaks every decision: the first look of each panics, and the fault's own does not.
 type faulty struct {
-	*webhook.Source
+	*source.Source
 	looks atomic.Int64
 }
 
-func (f *faulty) State() *webhook.State {
+func (f *faulty) State() *inforce.State {
 	if f.looks.Add(1)%2 == 1 {
 		panic("a message that may hold anything")
 	}

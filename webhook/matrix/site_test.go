@@ -29,6 +29,7 @@ import (
 	"ballast/e2e/plane"
 	"ballast/webhook"
 	"ballast/webhook/intake"
+	"ballast/webhook/source"
 )
 
 const (
@@ -62,8 +63,8 @@ type site struct {
 	audit      string
 	certs      string
 	endpoints  *endpoints
-	replica    *replica        // the one that serves, unless a test says otherwise
-	source     *webhook.Source // its view of the plan
+	replica    *replica       // the one that serves, unless a test says otherwise
+	source     *source.Source // its view of the plan
 }
 
 func startSite(t testing.TB) *site {
@@ -192,7 +193,7 @@ func (s *site) account(t testing.TB, name string) *rest.Config {
 // replica is one webhook process: its own watch of the plan, and its own server.
 type replica struct {
 	address   string
-	source    *webhook.Source
+	source    *source.Source
 	registry  *prometheus.Registry
 	stopWatch func() // ends the watch; the plan stays as it is then
 	watch     func()
@@ -222,7 +223,7 @@ func (s *site) start(t testing.TB, lameDuck time.Duration) *replica {
 	}
 	r := &replica{address: listener.Addr().String(), registry: prometheus.NewRegistry()}
 	metrics := webhook.NewMetrics(r.registry)
-	r.source = webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: namespace, ConfigMap: planName, Planner: planner, Metrics: metrics, Log: logr.Discard()})
+	r.source = source.New(source.Options{Client: client, Namespace: namespace, ConfigMap: planName, Planner: planner, Metrics: source.NewMetrics(r.registry), Log: logr.Discard()})
 	server := intake.NewServer(intake.ServerOptions{
 		Handler: webhook.NewHandler(r.source, metrics, logr.Discard()), CertDir: s.certs, Expiry: metrics.CertificateEnds, Log: logr.Discard(), LameDuck: lameDuck,
 		Listen: func() (net.Listener, error) { return listener, nil },

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"ballast/webhook"
+	"ballast/webhook/source"
 )
 
 // way is one kind of webhook that a write can pass.
@@ -76,7 +77,7 @@ func (s *site) ours(b *testing.B, n int) http.Handler {
 		b.Fatal(err)
 	}
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
-	source := webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: namespace, ConfigMap: object.GetName(), Planner: planner, Metrics: metrics, Log: logr.Discard()})
+	source := source.New(source.Options{Client: client, Namespace: namespace, ConfigMap: object.GetName(), Planner: planner, Metrics: source.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard()})
 	ctx, stop := context.WithCancel(context.Background())
 	b.Cleanup(stop)
 	go source.Run(ctx)

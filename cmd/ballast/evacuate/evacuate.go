@@ -167,7 +167,7 @@ func (o *options) cordon(s steer.State, replica int) ([]plan.Cordon, error) {
 	}
 	n := steer.ReplicasAhead(*p)
 	if replica >= n {
-		return nil, fmt.Errorf("REPLICA: %d is not between 0 and %d: the plan has %s%s", replica, n-1, say.Plural(n, "replica"), ahead(*p))
+		return nil, fmt.Errorf("REPLICA: %d is not between 0 and %d: the plan has %s%s", replica, n-1, say.Plural(n, "replica"), afterRollout(*p))
 	}
 	cordons, err := s.Cordons(o.Now())
 	if err != nil {
@@ -188,7 +188,8 @@ func (o *options) cordon(s steer.State, replica int) ([]plan.Cordon, error) {
 	return cordons, nil
 }
 
-func ahead(p plan.Plan) string {
+// afterRollout says when what is asked for can be, where a rollout is under way.
+func afterRollout(p plan.Plan) string {
 	if p.Rollout != nil {
 		return " when the rollout under way has ended"
 	}

@@ -84,8 +84,8 @@ func (o *options) run(ctx context.Context, in io.Reader, out, notes io.Writer) e
 		}
 	}
 	edits := steer.Edits{plan.AnnotationRebase: nil}
-	if want := o.want(); want != "" {
-		edits[plan.AnnotationRebase] = &want
+	if value := o.annotation(); value != "" {
+		edits[plan.AnnotationRebase] = &value
 	}
 	state, written, err := m.Annotate(ctx, func(steer.State) (steer.Edits, error) { return edits, nil })
 	if err != nil {
@@ -94,8 +94,8 @@ func (o *options) run(ctx context.Context, in io.Reader, out, notes io.Writer) e
 	return say.Print(o.Output, out, rebasedAs(state, written))
 }
 
-// want is the annotation's value; empty for none.
-func (o *options) want() string {
+// annotation is its value; empty for none.
+func (o *options) annotation() string {
 	switch {
 	case o.off:
 		return ""

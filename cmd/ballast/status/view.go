@@ -33,7 +33,7 @@ func (v *observation) overview() Overview {
 		s.Held = append(s.Held, h.Message())
 	}
 	s.leads(v)
-	s.asked(v)
+	s.readAnnotations(v)
 	s.showPods(v)
 	if v.state.Plan != nil {
 		s.Rollout = underWayOf(plan.NewView(*v.state.Plan, c.Pins), v.said, v.now)
@@ -62,8 +62,8 @@ func (s *Overview) leads(v *observation) {
 	}
 }
 
-// asked is what people said by annotations, and what ballast says of itself.
-func (s *Overview) asked(v *observation) {
+// readAnnotations reads what people said by annotations, and what ballast says of itself.
+func (s *Overview) readAnnotations(v *observation) {
 	doc, notes := v.state.Document, v.state.Annotations
 	s.Paused, s.BreakGlass, s.Tripped, s.RollbackTo = doc.Paused, doc.BreakGlass, say.OneLine(doc.Tripped), say.OneLine(doc.Rollback)
 	if doc.Paused {

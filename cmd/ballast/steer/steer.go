@@ -4,7 +4,6 @@ package steer
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -208,11 +207,8 @@ func (e Edits) differ(annotations map[string]string) bool {
 }
 
 func (m *PlanMap) patch(ctx context.Context, base State, change Edits) (State, error) {
-	meta := map[string]any{"uid": base.uid, "resourceVersion": base.Version, "annotations": change}
-	if base.managers != nil {
-		meta["managedFields"] = base.managers
-	}
-	body, err := json.Marshal(map[string]any{"metadata": meta})
+	meta := plan.PatchMeta{UID: base.uid, ResourceVersion: base.Version, Annotations: change, ManagedFields: base.managers}
+	body, err := meta.MergePatch()
 	if err != nil {
 		return base, fmt.Errorf("encoding the annotations: %w", err)
 	}

@@ -38,6 +38,7 @@ import (
 	"ballast/planner/plan"
 	"ballast/webhook"
 	"ballast/webhook/intake"
+	"ballast/webhook/source"
 )
 
 // installed is one of two installations in a cluster: as shipped, but that its Service leads to a webhook on loopback.
@@ -46,7 +47,7 @@ type installed struct {
 	replicas, replica            int // of its plan: how many, and whose cluster prod-eu is
 
 	listener net.Listener
-	source   *webhook.Source
+	source   *source.Source
 }
 
 // TestTwoInstallationsInOneCluster: each plan holds in its own namespace, and one of them goes without a trace in the other.
@@ -195,8 +196,8 @@ func (w *twoSites) serve(in *installed) {
 	clients, err := kubernetes.NewForConfig(w.server)
 	w.must(err)
 	metrics := webhook.NewMetrics(prometheus.NewRegistry())
-	in.source = webhook.NewSource(webhook.SourceOptions{Client: clients, Namespace: in.namespace, ConfigMap: "ballast-plan",
-		Planner: in.planner(), Metrics: metrics, Log: logr.Discard()})
+	in.source = source.New(source.Options{Client: clients, Namespace: in.namespace, ConfigMap: "ballast-plan",
+		Planner: in.planner(), Metrics: source.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard()})
 	server := intake.NewServer(intake.ServerOptions{Handler: webhook.NewHandler(in.source, metrics, logr.Discard()),
 		CertDir: dir, Expiry: metrics.CertificateEnds, Log: logr.Discard(), Listen: func() (net.Listener, error) { return in.listener, nil }})
 	ctx, cancel := context.WithCancel(context.Background())

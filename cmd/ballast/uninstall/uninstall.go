@@ -3,7 +3,6 @@ package uninstall
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -241,17 +240,13 @@ func (o *options) enforcement(ctx context.Context, c client.Client, value *strin
 }
 
 // annotate writes annotations beside the plan, or takes them away by nil; without a plan ConfigMap there is nothing to
-// do. It is read first: with managers that others brought the API server may take no patch that keeps them.
+// do.
 func (o *options) annotate(ctx context.Context, c client.Client, set map[string]*string) error {
 	cm := &corev1.ConfigMap{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: o.cluster.Namespace, Name: o.plan}, cm); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	meta := map[string]any{"annotations": set}
-	if few := plan.FewManagers(cm.ManagedFields); few != nil {
-		meta["managedFields"] = few
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": meta})
+	patch, err := plan.PatchMeta{Annotations: set, ManagedFields: plan.FewManagers(cm.ManagedFields)}.MergePatch()
 	if err != nil {
 		return fmt.Errorf("encoding the annotations of ConfigMap %q: %w", o.plan, err)
 	}

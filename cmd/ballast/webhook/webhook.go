@@ -25,6 +25,7 @@ import (
 	"ballast/cmd/ballast/version"
 	"ballast/webhook"
 	"ballast/webhook/intake"
+	"ballast/webhook/source"
 )
 
 // options are the flags of `ballast webhook`.
@@ -118,10 +119,10 @@ func (o *options) run(ctx context.Context) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	metrics := webhook.NewMetrics(registry)
-	source := webhook.NewSource(webhook.SourceOptions{Client: client, Namespace: o.namespace, ConfigMap: o.configMap,
-		Planner: o.planner(), Metrics: metrics, Log: log})
+	plans := source.New(source.Options{Client: client, Namespace: o.namespace, ConfigMap: o.configMap,
+		Planner: o.planner(), Metrics: source.NewMetrics(registry), Log: log})
 	server := intake.NewServer(intake.ServerOptions{
-		Handler: webhook.NewHandler(source, metrics, log), Listen: o.listener(o.port), CertDir: o.certDir,
+		Handler: webhook.NewHandler(plans, metrics, log), Listen: o.listener(o.port), CertDir: o.certDir,
 		ClientCAFile: o.clientCAFile, ClientNames: o.clientNames, LameDuck: o.lameDuck, Expiry: metrics.CertificateEnds, Log: log,
 	})
 
@@ -131,9 +132,9 @@ func (o *options) run(ctx context.Context) error {
 	stop, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	var wg sync.WaitGroup
-	wg.Go(func() { source.Run(background) })
+	wg.Go(func() { plans.Run(background) })
 	ready := serve.Checks{
-		"plan":        func(*http.Request) error { return source.Ready() },
+		"plan":        func(*http.Request) error { return plans.Ready() },
 		"certificate": func(*http.Request) error { return server.Ready() },
 	}
 	wg.Go(func() { fail(o.serveHTTP(background, o.healthPort, serve.HealthHandler(nil, ready))) })

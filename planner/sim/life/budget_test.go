@@ -3,6 +3,7 @@ package life
 import (
 	"maps"
 	"slices"
+	"testing"
 	"time"
 
 	"ballast/planner/change"
@@ -161,7 +162,7 @@ func (j *judge) failedOver() {
 	cordoned, again, targets := j.cordoned(), 0, j.targets()
 	for _, name := range slices.Sorted(maps.Keys(targets)) {
 		to := targets[name]
-		from := j.before.Clusters[name].Replica
+		from := j.stood(name)
 		if from == to || slices.Contains(cordoned, from) || len(j.SecretsOf(name)) > 1 {
 			continue // a drain goes along, and Secrets of one server go together
 		}
@@ -178,6 +179,18 @@ func (j *judge) failedOver() {
 				again, before, time.Duration(rate.Period), most)
 		}
 	}
+}
+
+// stood is the replica that a cluster had before the present plan: by its row; where it comes with this plan by its Secret, or as
+// this plan placed it.
+func (j *judge) stood(name string) int {
+	if row, known := j.before.Clusters[name]; known {
+		return row.Replica
+	}
+	if carries := shardOf(j.found(name)); carries >= 0 {
+		return carries
+	}
+	return j.Plan.Clusters[name].Replica
 }
 
 // again reports whether a failover moved a cluster within the day. One that ended before its wave moved nothing.
@@ -204,4 +217,31 @@ func (j *judge) cordoned() []int {
 		j.fail("reading %q: %v", j.Cordon, err)
 	}
 	return plan.Cordoned(cordons, j.leaders())
+}
+
+// TestAClusterThatComesFailsOverFromWhereItIs: a Secret that people kept on a replica that died gets its row and leaves in one
+// plan; the plan before has no row of it, which is no word of replica 0.
+func TestAClusterThatComesFailsOverFromWhereItIs(t *testing.T) {
+	c := configuration()
+	c.Change.Moves.Rate = nil
+	l, j := twinned(t, c)
+	l.Pass(2 * time.Hour)
+	l.OptedOut["c07"], l.Shards["c07"] = true, 2
+	l.Pass(10 * time.Minute)
+	l.Broken[2] = true
+	l.Pass(20 * time.Minute)
+	began := j.budget.at
+	l.Pins = plan.Pins{"c03": 0} // so that replica 1 is the lighter one
+	l.Pass(2 * time.Minute)
+	clear(l.OptedOut)
+	for j.Plan.Clusters["c07"] == (plan.Row{}) {
+		l.Pass(act)
+	}
+	if to, fails := j.memory.Changes.Target["c07"]; !fails || to != 1 || j.stood("c07") != 2 {
+		t.Errorf("it goes from %d to %d (%t), want from 2 to 1 with the plan that has its row first", j.stood("c07"), to, fails)
+	}
+	l.Pass(10 * time.Minute)
+	if at := l.Plan.Clusters["c07"].Replica; at != 1 || j.budget.emptied != 2 || !j.budget.at.Equal(began) {
+		t.Errorf("it is on %d; replica %d was failed over last, %s after %s", at, j.budget.emptied, j.budget.at, began)
+	}
 }

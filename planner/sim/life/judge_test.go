@@ -26,9 +26,10 @@ type judge struct {
 }
 
 // judged has a life judged from now on.
-func (l *luck) judged(t testing.TB) {
+func (l *luck) judged(t testing.TB) *judge {
 	j := &judge{luck: l, t: t, owned: newOwned()}
 	l.Watch, l.Wrote = func(*Life) { j.look() }, j.wrote
+	return j
 }
 
 func (j *judge) fail(format string, args ...any) {
@@ -53,8 +54,8 @@ func (j *judge) look() {
 	if j.Replicas < 1 && j.Config.Rollout.X0Y == nil {
 		j.fail("the workload stands at %d replicas", j.Replicas)
 	}
+	j.together()
 	for _, name := range j.Clusters {
-		j.together(name)
 		j.doubled(name)
 	}
 	j.before = j.Plan
@@ -117,17 +118,4 @@ func (l *luck) agreed(name string) bool {
 		another, too := l.Shards[other]
 		return another != shard || too != stamped
 	})
-}
-
-// together: the plan has one replica for the Secrets of a server, unless people keep one of them or pin it.
-func (j *judge) together(name string) {
-	first := j.First(name)
-	if first == name || j.anyOptedOut(name) {
-		return
-	}
-	a, known := j.Plan.Clusters[first]
-	b, too := j.Plan.Clusters[name]
-	if known && too && a.Replica != b.Replica {
-		j.fail("%s is on %d and %s, of the same server, on %d", first, a.Replica, name, b.Replica)
-	}
 }

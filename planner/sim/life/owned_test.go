@@ -129,6 +129,7 @@ func (j *judge) standsInTheWay(name string) string {
 		{"a Secret that people keep", j.anyOptedOut(name)},
 		{"a Secret that nobody may write", slices.ContainsFunc(j.SecretsOf(name), func(s string) bool { return j.Refused[s] })},
 		{"a pin", dead && j.peoples(name)},
+		{"pins that part a server", j.pinnedApart(name)},
 		{"frozen", dead && j.Paused},
 		{"tripped for memory", dead && j.starved()},
 		{"half of the fleet is ill", dead && j.wholeFleet()},

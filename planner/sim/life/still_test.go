@@ -84,11 +84,12 @@ func (j *judge) heldPlan() {
 	}
 }
 
-// nothingMoves: outside a rollout rows change for people's words alone: pins, Secrets of their own, replicas of their own.
+// nothingMoves: outside a rollout rows change for people's words alone: pins, Secrets of their own, replicas of their own. Where
+// such a word parted the Secrets of a server and ends, they go together again at once: apart the cluster may have no owner.
 func (j *judge) nothingMoves(why string, since time.Time) {
 	for _, name := range slices.Sorted(maps.Keys(j.Plan.Clusters)) {
 		row, known := j.before.Clusters[name]
-		if !known || row.Replica == j.Plan.Clusters[name].Replica || j.peoples(name) {
+		if !known || row.Replica == j.Plan.Clusters[name].Replica || j.peoples(name) || j.rejoins(name) {
 			continue
 		}
 		j.fail("%s since %s %s moves from %d to %d", why, since.Sub(sim.Epoch), name, row.Replica, j.Plan.Clusters[name].Replica)

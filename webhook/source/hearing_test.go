@@ -1,4 +1,4 @@
-package webhook
+package source
 
 import (
 	"context"
@@ -36,7 +36,7 @@ func listening(t *testing.T) (s *Source, client *fake.Clientset, now *time.Time,
 			lines = append(lines, args)
 		}
 	}, funcr.Options{})
-	s = NewSource(SourceOptions{Client: client, Namespace: "argocd", ConfigMap: "ballast-plan", Planner: shippedUser,
+	s = New(Options{Client: client, Namespace: "argocd", ConfigMap: "ballast-plan", Planner: fixture.ShippedUser,
 		Metrics: NewMetrics(prometheus.NewRegistry()), Log: log, Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return *now }})
 	return s, client, now, func() []string {
 		mu.Lock()
@@ -80,8 +80,8 @@ func TestASilentAPIServerIsNamedOnceAndItsReturnToo(t *testing.T) {
 			if diff := cmp.Diff([]time.Duration{silentAfter}, silentAt); diff != "" {
 				t.Errorf("silence was named at (-want +got):\n%s", diff)
 			}
-			if err := s.Ready(); err != nil || s.State().revision() != 17 {
-				t.Errorf("not ready, or without its plan (revision %d): %v", s.State().revision(), err)
+			if err := s.Ready(); err != nil || s.State().Revision() != 17 {
+				t.Errorf("not ready, or without its plan (revision %d): %v", s.State().Revision(), err)
 			}
 			if got := testutil.ToFloat64(s.options.Metrics.heard); got != float64(start.Unix()) {
 				t.Errorf("heard at %v, want %v", got, start.Unix())
@@ -131,7 +131,7 @@ func TestABookmarkIsHeard(t *testing.T) {
 	go func() { defer close(done); s.Run(ctx) }()
 	defer func() { cancel(); <-done }()
 	events.Add(configMap(t, "a", "8", 18)) // it is taken once the watch stands
-	fixture.Eventually(t, "the plan", 10*time.Second, func() bool { return s.State().revision() == 18 })
+	fixture.Eventually(t, "the plan", 10*time.Second, func() bool { return s.State().Revision() == 18 })
 	before := testutil.ToFloat64(s.options.Metrics.heard)
 	events.Action(watch.Bookmark, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9"}})
 	fixture.Eventually(t, "hearing it", 10*time.Second, func() bool { return testutil.ToFloat64(s.options.Metrics.heard) > before })

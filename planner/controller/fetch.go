@@ -20,10 +20,10 @@ const waveLook = 5 * time.Second
 // whatever changes ran cycles since it was.
 func (l *Loop) pause() time.Duration {
 	interval := time.Duration(l.Config().Interval)
-	if p := l.known().Plan; p != nil && underWay(*p) {
+	if p := l.plan.newest().Plan; p != nil && underWay(*p) {
 		return min(interval, waveLook)
 	}
-	if left := interval - l.Clock.Since(l.asked.at); left > 0 && left < interval {
+	if left := interval - l.Clock.Since(l.asks.last.at); left > 0 && left < interval {
 		return left
 	}
 	return interval
@@ -34,8 +34,8 @@ func underWay(p plan.Plan) bool {
 	return p.Mode == plan.Enforce && p.Rollout != nil && p.Rollout.Mode != plan.ModeDefault
 }
 
-// asked is Prometheus's last answer.
-type asked struct {
+// answer is Prometheus's last answer.
+type answer struct {
 	at      time.Time
 	poll    config.Poll
 	of      plan.Target // whose pods the queries select
@@ -50,17 +50,17 @@ func lasts(c config.PlannerConfig) time.Duration {
 
 // fetch asks Prometheus once an interval: the cycles in between are those of a rollout that is looked at every few
 // seconds, and those of changes, of which whoever may write Secrets makes as many as he likes.
-func (l *Loop) fetch(ctx context.Context, f Fetcher, in input.Inputs) ([]poll.Fetched, poll.Fetched) {
-	age, of := in.Now.Sub(l.asked.at), standing.TargetOf(in.Workload)
+func (a *asker) fetch(ctx context.Context, f Fetcher, in input.Inputs) ([]poll.Fetched, poll.Fetched) {
+	age, of := in.Now.Sub(a.last.at), standing.TargetOf(in.Workload)
 	fresh := age >= 0 && age < lasts(in.Config)
-	same := l.asked.of == of && reflect.DeepEqual(l.asked.poll, in.Config.Poll)
+	same := a.last.of == of && reflect.DeepEqual(a.last.poll, in.Config.Poll)
 	if fresh && same {
-		return l.asked.fetched, l.asked.owners
+		return a.last.fetched, a.last.owners
 	}
-	started := l.Clock.Now()
-	now := asked{at: in.Now, poll: in.Config.Poll, of: of}
+	started := a.Clock.Now()
+	now := answer{at: in.Now, poll: in.Config.Poll, of: of}
 	now.fetched, now.owners = Measure(ctx, f, in.Config, in.Discovered, in.Now)
-	l.asked = now
-	l.Metrics.PhaseTime.WithLabelValues("fetch").Observe(l.Clock.Since(started).Seconds())
-	return l.asked.fetched, l.asked.owners
+	a.last = now
+	a.Metrics.PhaseTime.WithLabelValues("fetch").Observe(a.Clock.Since(started).Seconds())
+	return a.last.fetched, a.last.owners
 }

@@ -24,14 +24,14 @@ func TestPrometheusIsAskedOnceAnInterval(t *testing.T) {
 	l := NewLoop(Options{Config: func() config.PlannerConfig { return c }, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(), Clock: clock})
 	prom := &prometheusFake{loads: map[string]float64{}}
 	asks := func() int {
-		l.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
+		l.asks.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
 		return prom.asked()
 	}
 	var got []int
 	for range 119 { // a change a second
 		got = append(got, asks())
-		if left, want := l.pause(), time.Minute-clock.Since(l.asked.at); left != want {
-			t.Errorf("%s after the answer the next cycle comes in %s, want %s", clock.Since(l.asked.at), left, want)
+		if left, want := l.pause(), time.Minute-clock.Since(l.asks.last.at); left != want {
+			t.Errorf("%s after the answer the next cycle comes in %s, want %s", clock.Since(l.asks.last.at), left, want)
 		}
 		clock.Step(time.Second)
 	}
@@ -46,9 +46,9 @@ func TestPrometheusIsAskedOnceAnInterval(t *testing.T) {
 	if left := l.pause(); left != time.Minute {
 		t.Errorf("an answer that is old puts the next cycle off for %s, want %s", left, time.Minute)
 	}
-	l.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
+	l.asks.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
 	before := prom.asked()
-	l.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "another"}})
+	l.asks.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "another"}})
 	c.Poll.Prometheus.Timeout++
 	if asks(); prom.asked() != before+2 {
 		t.Errorf("another workload and another configuration were asked for %d times, want 2", prom.asked()-before)
@@ -64,7 +64,7 @@ func TestNoAnswerIsPlannedWithUntilItIsTooOld(t *testing.T) {
 	prom := &prometheusFake{loads: map[string]float64{}}
 	var asked []int
 	for range 13 { // a change a minute
-		l.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
+		l.asks.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
 		asked = append(asked, prom.asked())
 		clock.Step(time.Minute)
 	}

@@ -5,12 +5,12 @@ import "testing"
 // TestBreakGlassIsToldWhenItIsOpened, by the watch or by a cycle, whichever is first, and once: a cycle that had read the
 // plan before the watch told does not close it.
 func TestBreakGlassIsToldWhenItIsOpened(t *testing.T) {
-	var l Loop
+	k := &knownPlan{}
 	for i, step := range []struct{ watched, read, want bool }{
 		{false, false, false}, {false, true, true}, {true, true, false}, {false, false, false}, {true, true, true}, {true, false, false}, {true, true, false},
 	} {
-		l.enforced.BreakGlass = step.watched
-		if got := l.opened(step.read); got != step.want {
+		k.document.BreakGlass = step.watched
+		if got := k.switchedOff(step.read); got != step.want {
 			t.Errorf("step %d, %+v: told is %v", i, step, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package webhook
+package source
 
 import (
 	"context"
@@ -26,30 +26,33 @@ import (
 	"ballast/webhook/fixture"
 )
 
+// decided is when these tests begin.
+var decided = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
 func configMap(t testing.TB, uid, version string, revision int64) *corev1.ConfigMap {
 	t.Helper()
-	p := fleet()
+	p := fixture.Fleet()
 	p.Revision = revision
-	data, annotations := written(t, p, "")
+	data, annotations := fixture.Written(t, p, "")
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "ballast-plan", Namespace: "argocd", UID: types.UID(uid), ResourceVersion: version, Annotations: annotations}, Data: data}
 }
 
 func newSource(objects ...runtime.Object) (*Source, *fake.Clientset) {
 	client := fake.NewSimpleClientset(objects...)
-	return NewSource(SourceOptions{Client: client, Namespace: "argocd", ConfigMap: "ballast-plan", Planner: shippedUser,
+	return New(Options{Client: client, Namespace: "argocd", ConfigMap: "ballast-plan", Planner: fixture.ShippedUser,
 		Metrics: NewMetrics(prometheus.NewRegistry()), Log: logr.Discard()}), client
 }
 
 // TestTheSourceKnowsSinceWhenAPlanStopsAll by its own clock: a time in the future counts as when the plan was seen first.
 func TestTheSourceKnowsSinceWhenAPlanStopsAll(t *testing.T) {
 	now := decided
-	s := NewSource(SourceOptions{Client: fake.NewSimpleClientset(), Namespace: "argocd", ConfigMap: "ballast-plan", Planner: shippedUser,
+	s := New(Options{Client: fake.NewSimpleClientset(), Namespace: "argocd", ConfigMap: "ballast-plan", Planner: fixture.ShippedUser,
 		Metrics: NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(), Now: func() time.Time { return now }})
-	p := fleet()
-	stop(&p, decided.AddDate(99, 0, 0))
+	p := fixture.Fleet()
+	fixture.StopAll(&p, decided.AddDate(99, 0, 0))
 	for i, pins := range []string{"", "prod-eu: 1\n", "prod-eu: 2\n"} {
 		cm := configMap(t, "a", strconv.Itoa(100+i), 17)
-		cm.Data, cm.Annotations = written(t, p, pins)
+		cm.Data, cm.Annotations = fixture.Written(t, p, pins)
 		if err := s.Add(cm); err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +73,7 @@ func TestTheSourceKnowsSinceWhenAPlanStopsAll(t *testing.T) {
 // TestADeletedPlanIsEnforcedForAWhile: whoever deletes it over and over switches nothing off, and one that stays away is given up.
 func TestADeletedPlanIsEnforcedForAWhile(t *testing.T) {
 	now := decided
-	s := NewSource(SourceOptions{Client: fake.NewSimpleClientset(), Namespace: "argocd", ConfigMap: "ballast-plan", Planner: shippedUser,
+	s := New(Options{Client: fake.NewSimpleClientset(), Namespace: "argocd", ConfigMap: "ballast-plan", Planner: fixture.ShippedUser,
 		Metrics: NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(), Now: func() time.Time { return now }})
 	type seen struct {
 		Revision int64
@@ -79,7 +82,7 @@ func TestADeletedPlanIsEnforcedForAWhile(t *testing.T) {
 	}
 	look := func() seen {
 		state := s.State()
-		got := seen{Revision: state.revision(), Stale: state.Stale}
+		got := seen{Revision: state.Revision(), Stale: state.Stale}
 		if !state.Missing.IsZero() {
 			got.Missing = now.Sub(state.Missing)
 		}
@@ -138,7 +141,7 @@ func TestSourceKeepsTheNewestPlanWhateverTheOrder(t *testing.T) {
 		if err := step.do(); err != nil {
 			t.Errorf("%s: %v", step.name, err)
 		}
-		if got := s.State().revision(); got != step.want {
+		if got := s.State().Revision(); got != step.want {
 			t.Errorf("%s: revision %d, want %d", step.name, got, step.want)
 		}
 	}
@@ -201,11 +204,11 @@ func TestSourceFollowsAnAPIServerThatWentBack(t *testing.T) {
 			if err := tc.read(s); err != nil {
 				t.Fatal(err)
 			}
-			if got := s.State().revision(); got != tc.want {
+			if got := s.State().Revision(); got != tc.want {
 				t.Errorf("revision %d, want %d", got, tc.want)
 			}
-			if err := s.Update(configMap(t, "c", tc.next, 30)); err != nil || s.State().revision() != 30 {
-				t.Errorf("the next event, of version %s: revision %d, %v", tc.next, s.State().revision(), err)
+			if err := s.Update(configMap(t, "c", tc.next, 30)); err != nil || s.State().Revision() != 30 {
+				t.Errorf("the next event, of version %s: revision %d, %v", tc.next, s.State().Revision(), err)
 			}
 		})
 	}
@@ -243,7 +246,7 @@ func TestAWatchIsNotResumedOnAnAPIServerThatWentBack(t *testing.T) {
 	go func() { s.Run(ctx); close(ended) }()
 	defer func() { stop(); <-ended }()
 	first := <-watches
-	if got := s.State().revision(); got != 17 {
+	if got := s.State().Revision(); got != 17 {
 		t.Fatalf("revision %d, want 17", got)
 	}
 	// The plan of the backup stands at a version that a reader of events only would wait for.
@@ -251,14 +254,14 @@ func TestAWatchIsNotResumedOnAnAPIServerThatWentBack(t *testing.T) {
 	first.Modify(configMap(t, "a", "101", 18)) // the last that was heard
 	first.Stop()
 	second := <-watches
-	fixture.Eventually(t, "the plan of the backup", 5*time.Second, func() bool { return s.State().revision() == 15 })
+	fixture.Eventually(t, "the plan of the backup", 5*time.Second, func() bool { return s.State().Revision() == 15 })
 	second.Modify(configMap(t, "a", "81", 16))
-	fixture.Eventually(t, "the next plan", 5*time.Second, func() bool { return s.State().revision() == 16 })
+	fixture.Eventually(t, "the next plan", 5*time.Second, func() bool { return s.State().Revision() == 16 })
 	// And one that has counted beyond it, while nobody watched.
 	now.Store(&served{"300", configMap(t, "a", "70", 14)})
 	second.Stop()
 	<-watches
-	fixture.Eventually(t, "the plan of another backup", 5*time.Second, func() bool { return s.State().revision() == 14 })
+	fixture.Eventually(t, "the plan of another backup", 5*time.Second, func() bool { return s.State().Revision() == 14 })
 }
 
 func TestSourceShowsWhatItHolds(t *testing.T) {
@@ -296,14 +299,14 @@ func TestSourceShowsWhatItHolds(t *testing.T) {
 func TestFreshReadsThePlanLive(t *testing.T) {
 	s, client := newSource(configMap(t, "a", "7", 17))
 	got, err := s.Fresh(context.Background())
-	if err != nil || got.revision() != 17 || s.State() != got {
-		t.Errorf("revision %d, %v", got.revision(), err)
+	if err != nil || got.Revision() != 17 || s.State() != got {
+		t.Errorf("revision %d, %v", got.Revision(), err)
 	}
 	if err := client.CoreV1().ConfigMaps("argocd").Delete(context.Background(), "ballast-plan", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = s.Fresh(context.Background()); err != nil || got.revision() != 17 || got.Missing.IsZero() {
-		t.Errorf("after the deletion: revision %d, missing since %s, %v", got.revision(), got.Missing, err)
+	if got, err = s.Fresh(context.Background()); err != nil || got.Revision() != 17 || got.Missing.IsZero() {
+		t.Errorf("after the deletion: revision %d, missing since %s, %v", got.Revision(), got.Missing, err)
 	}
 	client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("away") })
 	if _, err = s.Fresh(context.Background()); err == nil || err.Error() != `reading the plan "ballast-plan": away` {
@@ -348,7 +351,7 @@ func TestAJoinedReadBeginsAfterTheCall(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		results <- state.revision()
+		results <- state.Revision()
 	}
 	wg.Go(call)
 	<-began

@@ -1,4 +1,4 @@
-package webhook
+package rawjson
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 func TestParseNodeRefusesWhatEndsEarly(t *testing.T) {
 	for _, doc := range []string{``, ` `, `{`, `{"a":`, `{"a":"b`, `"a\"`, `[1,2`, `{} {}`, `}`, `,`} {
-		if n, err := parseNode([]byte(doc)); !errors.Is(err, errMalformed) {
+		if n, err := Parse([]byte(doc)); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%q was read as %q", doc, n)
 		}
 	}
@@ -39,7 +39,7 @@ func TestIsComparesTheWholeString(t *testing.T) {
 		"an escape and half a character":      {`"\ud83d"`, "\ufffd", true}, // as encoding/json has it
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := node(tc.node).is(tc.with); got != tc.want {
+			if got := Node(tc.node).Is(tc.with); got != tc.want {
 				t.Errorf("%s is %q: %v, want %v", tc.node, tc.with, got, tc.want)
 			}
 		})
@@ -54,17 +54,17 @@ func TestWhatCannotBeReadIsNotNothing(t *testing.T) {
 		"no string":                       {`7`, ""},
 		"a word":                          {`"off"`, "off"},
 		"a word in escapes":               {`"\u006fff"`, "off"},
-		"a longer one":                    {`"offoff"`, unreadable},
-		"a longer one with an escape":     {`"off\noff"`, unreadable},
-		"many escapes":                    {`"` + strings.Repeat(`\u006f`, 7) + `"`, unreadable},
-		"no UTF-8":                        {"\"\xff\"", unreadable},
-		"no UTF-8, with an escape":        {"\"\\n\xff\"", unreadable},
-		"an escape that JSON has not":     {`"\x"`, unreadable},
-		"an escape that ends too early":   {`"\u00"`, unreadable},
+		"a longer one":                    {`"offoff"`, Unreadable},
+		"a longer one with an escape":     {`"off\noff"`, Unreadable},
+		"many escapes":                    {`"` + strings.Repeat(`\u006f`, 7) + `"`, Unreadable},
+		"no UTF-8":                        {"\"\xff\"", Unreadable},
+		"no UTF-8, with an escape":        {"\"\\n\xff\"", Unreadable},
+		"an escape that JSON has not":     {`"\x"`, Unreadable},
+		"an escape that ends too early":   {`"\u00"`, Unreadable},
 		"as long as may be, with escapes": {`"a\nb\nc"`, "a\nb\nc"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := node(tc.node).legible(5); got != tc.want {
+			if got := Node(tc.node).Legible(5); got != tc.want {
 				t.Errorf("%s was read as %q, want %q", tc.node, got, tc.want)
 			}
 		})
@@ -79,7 +79,7 @@ func FuzzNode(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		n, err := parseNode(doc)
+		n, err := Parse(doc)
 		if err == nil {
 			walk(n, 0)
 		}
@@ -97,34 +97,34 @@ func FuzzNode(f *testing.F) {
 }
 
 // walk visits everything and asks every question.
-func walk(n node, depth int) {
-	n.text(1 << 20)
-	n.integer()
-	n.is("a")
-	n.field("a")
+func walk(n Node, depth int) {
+	n.Text(1 << 20)
+	n.Integer()
+	n.Is("a")
+	n.Field("a")
 	if depth > 50 {
 		return
 	}
-	for k, v := range n.members {
-		k.text(1 << 20)
+	for k, v := range n.Members {
+		k.Text(1 << 20)
 		walk(v, depth+1)
 	}
 }
 
 // compare holds a node against what encoding/json makes of it.
-func compare(t *testing.T, n node) {
+func compare(t *testing.T, n Node) {
 	t.Helper()
-	switch n.kind() {
+	switch n.Kind() {
 	case '"':
 		var want string
 		if json.Unmarshal(n, &want) != nil {
 			return
 		}
-		if n.text(1<<20) != want {
-			t.Errorf("%s was read as %q, want %q", n, n.text(1<<20), want)
+		if n.Text(1<<20) != want {
+			t.Errorf("%s was read as %q, want %q", n, n.Text(1<<20), want)
 		}
-		if !n.is(want) || n.is("") != (want == "") {
-			t.Errorf("%s is %q: %v, is nothing: %v", n, want, n.is(want), n.is(""))
+		if !n.Is(want) || n.Is("") != (want == "") {
+			t.Errorf("%s is %q: %v, is nothing: %v", n, want, n.Is(want), n.Is(""))
 		}
 	case '{':
 		var want map[string]json.RawMessage
@@ -132,10 +132,10 @@ func compare(t *testing.T, n node) {
 			t.Fatal(err)
 		}
 		got := map[string]json.RawMessage{}
-		for k, v := range n.members {
-			got[k.text(1<<20)] = json.RawMessage(v)
-			if !bytes.Equal(n.field(k.text(1<<20)), want[k.text(1<<20)]) {
-				t.Errorf("field %q is %q, want %q", k.text(1<<20), n.field(k.text(1<<20)), want[k.text(1<<20)])
+		for k, v := range n.Members {
+			got[k.Text(1<<20)] = json.RawMessage(v)
+			if !bytes.Equal(n.Field(k.Text(1<<20)), want[k.Text(1<<20)]) {
+				t.Errorf("field %q is %q, want %q", k.Text(1<<20), n.Field(k.Text(1<<20)), want[k.Text(1<<20)])
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -146,7 +146,7 @@ func compare(t *testing.T, n node) {
 		if err := json.Unmarshal(n, &want); err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range n.members {
+		for _, v := range n.Members {
 			got = append(got, json.RawMessage(v))
 			compare(t, v)
 		}

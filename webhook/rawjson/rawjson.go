@@ -1,4 +1,5 @@
-package webhook
+// Package rawjson reads JSON in place: a document is asked for the values it is needed for, and the rest is passed over.
+package rawjson
 
 import (
 	"bytes"
@@ -11,54 +12,55 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
-
-	"ballast/webhook/intake"
 )
 
-// errMalformed says that a document is not the JSON it should be; it names no content, which may be a credential.
-var errMalformed = errors.New("malformed JSON")
+// ErrMalformed says that a document is not the JSON it should be; it names no content, which may be a credential.
+var ErrMalformed = errors.New("malformed JSON")
 
-// node is one JSON value within a document, read in place: what nobody asks for is skipped, not decoded, so that a
+// WorstEscape is how many bytes JSON has one byte in, at worst: '<', a control character, a byte that is no UTF-8.
+const WorstEscape = 6
+
+// Node is one JSON value within a document, read in place: what nobody asks for is skipped, not decoded, so that a
 // Secret's other keys never become values of their own, keys are matched by case (encoding/json takes "Shard" for
-// "shard"), and a call's cost is one pass over the bytes. A nil node is an absent value.
+// "shard"), and a call's cost is one pass over the bytes. A nil Node is an absent value.
 //
-// sigs.k8s.io/json, into structs of the fields that are read, was measured beside it (BenchmarkServe, "mini"): it makes a
-// value of each token, so that a Secret of 64 KiB costs 319 KB of garbage instead of 8, some thirty times the time, and
-// whoever reaches the port as much memory as a body has.
+// sigs.k8s.io/json, into structs of the fields that are read, was measured beside it (package webhook's BenchmarkServe,
+// "mini"): it makes a value of each token, so that a Secret of 64 KiB costs 319 KB of garbage instead of 8, some thirty
+// times the time, and whoever reaches the port as much memory as a body has.
 //
 // The API server sends well-formed documents. Others are either found malformed or read leniently, and never crash.
-type node []byte
+type Node []byte
 
-// parseNode finds the one value of a document.
-func parseNode(doc []byte) (node, error) {
+// Parse finds the one value of a document.
+func Parse(doc []byte) (Node, error) {
 	start := skipSpace(doc, 0)
 	end := skipValue(doc, start)
 	if end < 0 || skipSpace(doc, end) != len(doc) {
-		return nil, errMalformed
+		return nil, ErrMalformed
 	}
-	return node(doc[start:end]), nil
+	return Node(doc[start:end]), nil
 }
 
-// kind is the value's first byte, which tells its type; 0 when it is absent.
-func (n node) kind() byte {
+// Kind is the value's first byte, which tells its type; 0 when it is absent.
+func (n Node) Kind() byte {
 	if len(n) == 0 {
 		return 0
 	}
 	return n[0]
 }
 
-// absent reports whether there is no value, or null, which the API server takes for the same.
-func (n node) absent() bool { return n.kind() == 0 || n.kind() == 'n' }
+// Absent reports whether there is no value, or null, which the API server takes for the same.
+func (n Node) Absent() bool { return n.Kind() == 0 || n.Kind() == 'n' }
 
-// members walks an object's keys and values, or an array's values under nil keys. It is an iterator itself, `range
-// n.members`, so that a walk allocates nothing.
-func (n node) members(yield func(key, value node) bool) {
-	keyed := n.kind() == '{'
-	if !keyed && n.kind() != '[' {
+// Members walks an object's keys and values, or an array's values under nil keys. It is an iterator itself, `range
+// n.Members`, so that a walk allocates nothing.
+func (n Node) Members(yield func(key, value Node) bool) {
+	keyed := n.Kind() == '{'
+	if !keyed && n.Kind() != '[' {
 		return
 	}
 	for i := skipSpace(n, 1); i < len(n) && n[i] != '}' && n[i] != ']'; {
-		var key node
+		var key Node
 		if keyed {
 			if key, i = n.key(i); key == nil {
 				return
@@ -75,7 +77,7 @@ func (n node) members(yield func(key, value node) bool) {
 }
 
 // key is the key that starts at i, and where its value does.
-func (n node) key(i int) (node, int) {
+func (n Node) key(i int) (Node, int) {
 	end := skipValue(n, i)
 	if end < 0 || n[i] != '"' {
 		return nil, 0
@@ -87,33 +89,33 @@ func (n node) key(i int) (node, int) {
 	return n[i:end], skipSpace(n, colon+1)
 }
 
-// object says that a value is neither an object nor absent.
-func (n node) object(what string) error { return n.shape('{', what) }
+// ObjectOrAbsent says that a value is neither an object nor absent.
+func (n Node) ObjectOrAbsent(what string) error { return n.shape('{', what) }
 
-// array says that a value is neither an array nor absent.
-func (n node) array(what string) error { return n.shape('[', what) }
+// ArrayOrAbsent says that a value is neither an array nor absent.
+func (n Node) ArrayOrAbsent(what string) error { return n.shape('[', what) }
 
-func (n node) shape(kind byte, what string) error {
-	if n.absent() || n.kind() == kind {
+func (n Node) shape(kind byte, what string) error {
+	if n.Absent() || n.Kind() == kind {
 		return nil
 	}
-	return fmt.Errorf("reading %q: %w", what, errMalformed)
+	return fmt.Errorf("reading %q: %w", what, ErrMalformed)
 }
 
-// field is an object's value under a key, the last one where a key stands twice, as encoding/json has it.
-func (n node) field(key string) node {
-	var found node
-	for k, v := range n.members {
-		if k.is(key) {
+// Field is an object's value under a key, the last one where a key stands twice, as encoding/json has it.
+func (n Node) Field(key string) Node {
+	var found Node
+	for k, v := range n.Members {
+		if k.Is(key) {
 			found = v
 		}
 	}
 	return found
 }
 
-// is reports whether the value is the string s.
-func (n node) is(s string) bool {
-	if n.kind() != '"' || len(n) < 2 {
+// Is reports whether the value is the string s.
+func (n Node) Is(s string) bool {
+	if n.Kind() != '"' || len(n) < 2 {
 		return false
 	}
 	inner := n[1 : len(n)-1]
@@ -122,7 +124,7 @@ func (n node) is(s string) bool {
 	}
 	equal, plain := unescapesTo(inner, s)
 	if !plain {
-		return n.text(len(s)) == s // what cannot be read is no string
+		return n.Text(len(s)) == s // what cannot be read is no string
 	}
 	return equal
 }
@@ -147,12 +149,12 @@ func unescapesTo(inner []byte, s string) (equal, plain bool) {
 }
 
 // fits reports whether the value may have at most so many bytes once its escapes are gone.
-func (n node) fits(most int) bool { return len(n) <= intake.WorstEscape*most+len(`""`) }
+func (n Node) fits(most int) bool { return len(n) <= WorstEscape*most+len(`""`) }
 
-// text is the string value; empty when the value is no string, is no UTF-8, or has more than so many bytes: what is
+// Text is the string value; empty when the value is no string, is no UTF-8, or has more than so many bytes: what is
 // longer than its field holds is not copied, since whoever reaches the port may send 27 MiB of it.
-func (n node) text(most int) string {
-	if n.kind() != '"' || len(n) < 2 || !n.fits(most) {
+func (n Node) Text(most int) string {
+	if n.Kind() != '"' || len(n) < 2 || !n.fits(most) {
 		return ""
 	}
 	s := n.unquoted()
@@ -162,19 +164,19 @@ func (n node) text(most int) string {
 	return s
 }
 
-// unreadable stands for a string that is too long, or no UTF-8, where an empty one would mean something.
-const unreadable = "(an unreadable value)"
+// Unreadable stands for a string that is too long, or no UTF-8, where an empty one would mean something.
+const Unreadable = "(an unreadable value)"
 
-// legible is the string value, or a mark where it cannot be read.
-func (n node) legible(most int) string {
-	s := n.text(most)
-	if s == "" && n.kind() == '"' && !n.is("") {
-		return unreadable
+// Legible is the string value, or a mark where it cannot be read.
+func (n Node) Legible(most int) string {
+	s := n.Text(most)
+	if s == "" && n.Kind() == '"' && !n.Is("") {
+		return Unreadable
 	}
 	return s
 }
 
-func (n node) unquoted() string {
+func (n Node) unquoted() string {
 	inner := n[1 : len(n)-1]
 	if !utf8.Valid(inner) || slices.ContainsFunc(inner, isControl) {
 		return "" // the API server writes none, and what encoding/json makes of it is three, and six, times as long
@@ -248,8 +250,8 @@ func escaped(b []byte) (rune, int) {
 	return 0, 0
 }
 
-// integer is the value as a whole number.
-func (n node) integer() (int, bool) {
+// Integer is the value as a whole number.
+func (n Node) Integer() (int, bool) {
 	if len(n) == 0 || len(n) > 12 {
 		return 0, false
 	}
@@ -257,8 +259,8 @@ func (n node) integer() (int, bool) {
 	return v, err == nil
 }
 
-// isTrue reports whether the value is the literal true.
-func (n node) isTrue() bool { return n.kind() == 't' }
+// True reports whether the value is the literal true.
+func (n Node) True() bool { return n.Kind() == 't' }
 
 func skipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {

@@ -1,4 +1,4 @@
-package webhook
+package source
 
 import (
 	"sync"
@@ -47,5 +47,5 @@ func (s *Source) listen() {
 	}
 	s.hearing.silent = true
 	s.options.Log.Info("nothing was heard from the API server; the last plan is enforced, and later pins and plans are not seen",
-		"since", s.hearing.last.UTC().Format(time.RFC3339), "revision", s.State().revision())
+		"since", s.hearing.last.UTC().Format(time.RFC3339), "revision", s.State().Revision())
 }

@@ -1,4 +1,6 @@
-package webhook
+// Package source keeps the plan that is in force current, by a watch of the plan ConfigMap and by live reads of it. It
+// is all of the webhook that talks to an API server.
+package source
 
 import (
 	"context"
@@ -20,14 +22,16 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"ballast/webhook/inforce"
 )
 
-// SourceOptions say where the plan is.
-type SourceOptions struct {
+// Options say where the plan is, and who is told of it.
+type Options struct {
 	Client    kubernetes.Interface // may get, list and watch the one ConfigMap
 	Namespace string
 	ConfigMap string
-	// Planner is the user of the planner as ballast ships it; see Identity.
+	// Planner is the user of the planner as ballast ships it; see inforce.Identity.
 	Planner string
 	Metrics *Metrics
 	Log     logr.Logger
@@ -37,8 +41,8 @@ type SourceOptions struct {
 // Source keeps the plan current by a watch of the one ConfigMap, parsed once a change; decisions take it by an atomic
 // load. It holds the last good plan, never the object.
 type Source struct {
-	options SourceOptions
-	state   atomic.Pointer[State]
+	options Options
+	state   atomic.Pointer[inforce.State]
 	synced  atomic.Bool
 
 	mu      sync.Mutex // orders changes: the watch and the live reads race
@@ -54,20 +58,20 @@ var (
 	_ cache.ResourceVersionUpdater = (*Source)(nil)
 )
 
-// NewSource makes a source that knows no plan until Run has listed it.
-func NewSource(o SourceOptions) *Source {
+// New makes a source that knows no plan until Run has listed it.
+func New(o Options) *Source {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	s := &Source{options: o}
 	s.hearing.last = o.Now()
-	s.state.Store(&State{Identity: Identity{Namespace: o.Namespace, ConfigMap: o.ConfigMap, Planner: o.Planner}})
+	s.state.Store(&inforce.State{Identity: inforce.Identity{Namespace: o.Namespace, ConfigMap: o.ConfigMap, Planner: o.Planner}})
 	s.reads.limit = rate.NewLimiter(readsPerSecond, 1)
 	return s
 }
 
 // State is the plan as of now.
-func (s *Source) State() *State { return s.state.Load() }
+func (s *Source) State() *inforce.State { return s.state.Load() }
 
 // Synced reports whether the plan, or its absence, is known.
 func (s *Source) Synced() bool { return s.synced.Load() }
@@ -150,7 +154,7 @@ func (s *Source) lapse() {
 // at a version, empty where the API server tells none. Only began, the newest version seen when the read began, tells
 // what an older answer is. Where something came meanwhile, it is that which is newer. Where nothing did, the API server
 // itself went back, as it does when etcd is restored from a backup, and counts on from there: what it says now is true.
-func (s *Source) answer(cm *corev1.ConfigMap, version string, began uint64) *State {
+func (s *Source) answer(cm *corev1.ConfigMap, version string, began uint64) *inforce.State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.state.Load()
@@ -158,7 +162,7 @@ func (s *Source) answer(cm *corev1.ConfigMap, version string, began uint64) *Sta
 	switch {
 	case s.version != began && (err != nil || v <= s.version):
 		return before
-	case err == nil && v == s.version && (cm == nil) == before.away():
+	case err == nil && v == s.version && (cm == nil) == before.Away():
 		return before // which is the common case: it costs no parsing
 	case err == nil:
 		if v < s.version {
@@ -196,22 +200,22 @@ func (s *Source) newer(version string) bool {
 }
 
 // become makes a state the present one.
-func (s *Source) become(next *State) {
+func (s *Source) become(next *inforce.State) {
 	before := s.state.Load()
-	next.noteStop(before, s.options.Now())
+	next.NoteStop(before, s.options.Now())
 	s.state.Store(next)
-	changed := before.revision() != next.revision()
+	changed := before.Revision() != next.Revision()
 	s.options.Metrics.observe(next, changed, time.Now())
 	log := s.options.Log
 	switch {
 	case !next.Missing.IsZero() && before.Missing.IsZero():
-		log.Info("the plan ConfigMap is gone; the last plan is enforced until it is back, or for "+missingHeld.String(), "revision", next.revision())
+		log.Info("the plan ConfigMap is gone; the last plan is enforced until it is back, or for "+inforce.MissingHeld.String(), "revision", next.Revision())
 	case next.Stale && !before.Stale:
-		log.Info("the plan does not match its digest; the last good one is enforced", "revision", next.revision())
+		log.Info("the plan does not match its digest; the last good one is enforced", "revision", next.Revision())
 	case changed && next.View == nil:
 		log.Info("the plan is gone; nothing is enforced until the planner has rebuilt it")
 	case changed:
-		log.Info("plan in force", "revision", next.revision(), "mode", next.View.Plan.Mode, "clusters", len(next.View.Plan.Clusters))
+		log.Info("plan in force", "revision", next.Revision(), "mode", next.View.Plan.Mode, "clusters", len(next.View.Plan.Clusters))
 	}
 	if before.BreakGlass != next.BreakGlass {
 		log.Info("break-glass changed", "open", next.BreakGlass)
@@ -219,7 +223,7 @@ func (s *Source) become(next *State) {
 }
 
 // get reads the ConfigMap live and makes it the state.
-func (s *Source) get(ctx context.Context) (*State, error) {
+func (s *Source) get(ctx context.Context) (*inforce.State, error) {
 	began := s.seen()
 	cm, err := s.options.Client.CoreV1().ConfigMaps(s.options.Namespace).Get(ctx, s.options.ConfigMap, metav1.GetOptions{})
 	switch {

@@ -1,4 +1,4 @@
-package webhook
+package source
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"ballast/webhook/inforce"
 )
 
 // The bounds of live reads: a write of the planner may wait so long, and the API server is asked so often.
@@ -33,17 +35,17 @@ type liveReads struct {
 
 type liveRead struct {
 	done  chan struct{}
-	state *State
+	state *inforce.State
 	err   error
 }
 
 // Fresh is the plan as it stands in the API server at some moment after the call.
-func (s *Source) Fresh(ctx context.Context) (*State, error) {
+func (s *Source) Fresh(ctx context.Context) (*inforce.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	read := s.reads.join(s.get)
 	var err error
-	var state *State
+	var state *inforce.State
 	select {
 	case <-ctx.Done():
 		err = fmt.Errorf("reading the plan live: %w", ctx.Err())
@@ -58,7 +60,7 @@ func (s *Source) Fresh(ctx context.Context) (*State, error) {
 	return state, err
 }
 
-func (l *liveReads) join(get func(context.Context) (*State, error)) *liveRead {
+func (l *liveReads) join(get func(context.Context) (*inforce.State, error)) *liveRead {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.next == nil {
@@ -72,7 +74,7 @@ func (l *liveReads) join(get func(context.Context) (*State, error)) *liveRead {
 }
 
 // run reads until nobody waits.
-func (l *liveReads) run(get func(context.Context) (*State, error)) {
+func (l *liveReads) run(get func(context.Context) (*inforce.State, error)) {
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 		err := l.limit.Wait(ctx)

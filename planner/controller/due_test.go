@@ -54,8 +54,8 @@ func TestRepairsHoldNoReplicaForSecretsThatWent(t *testing.T) {
 			}
 			clock := clocktesting.NewFakeClock(epoch.Add(time.Minute))
 			l := NewLoop(Options{Clock: clock, Config: func() config.PlannerConfig { return sim.Config() }, Applier: apply.New(apply.Options{Clock: clock})})
-			l.shown.known.Clusters = slices.Sorted(slices.Values(test.known))
-			got := l.agenda(plan.Document{Plan: &p, AcceptDiscovery: test.accepted}, standing.Fleet(input.Inputs{Discovered: in, Now: epoch}), w)
+			l.repairs.shown.known.Clusters = slices.Sorted(slices.Values(test.known))
+			got := l.repairs.due(plan.Document{Plan: &p, AcceptDiscovery: test.accepted}, standing.Fleet(input.Inputs{Discovered: in, Now: epoch}), w)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

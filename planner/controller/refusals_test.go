@@ -42,10 +42,10 @@ func TestWhatBarsASecret(t *testing.T) {
 			l := NewLoop(Options{Clock: clocktesting.NewFakeClock(epoch)})
 			for _, r := range test.results {
 				r.Step = diff.PatchShard{Secret: "a"}
-				l.noteBarred(r)
+				l.refused.note(r)
 			}
-			if diff := cmp.Diff(test.barred, l.whoIsBarred()["a"] != ""); diff != "" {
-				t.Errorf("barred %v (-want +got):\n%s", l.whoIsBarred(), diff)
+			if diff := cmp.Diff(test.barred, l.refused.now()["a"] != ""); diff != "" {
+				t.Errorf("barred %v (-want +got):\n%s", l.refused.now(), diff)
 			}
 		})
 	}

@@ -1,4 +1,6 @@
-package webhook
+// Package inforce is the plan that is in force, as one decision of the webhook sees it, and how it follows from what the
+// plan ConfigMap holds. It is a function of values: what reads the ConfigMap is package source.
+package inforce
 
 import (
 	"maps"
@@ -30,9 +32,12 @@ type State struct {
 	// Identity is who ballast is here; it is the same in every state.
 	Identity
 
-	resources []heldQuantity
-	arrivals  *placement.Arrivals
-	selector  labels.Selector // of the Secrets that are clusters; nil: Argo CD's label alone
+	// Resources are the requests and limits that the controller's container is held at, in a fixed order.
+	Resources []Quantity
+	// Arrivals places clusters that the plan does not know; nil without a plan.
+	Arrivals *placement.Arrivals
+	// Selector is of the Secrets that are clusters; nil: Argo CD's label alone.
+	Selector labels.Selector
 }
 
 // Identity names the plan ConfigMap and the planner.
@@ -51,19 +56,22 @@ type Stored struct {
 	Plan        *plan.Plan
 }
 
-// heldQuantity is one of the requests or limits that the controller's container is held at.
-type heldQuantity struct {
-	section, name string // "requests" or "limits"; "cpu", "memory", ...
-	quantity      resource.Quantity
-	text          string // canonical, as the API server prints it
+// Quantity is one of the requests or limits that the controller's container is held at.
+type Quantity struct {
+	Section, Name string // "requests" or "limits"; "cpu", "memory", ...
+	Value         resource.Quantity
+	Text          string // canonical, as the API server prints it
 }
 
-// index works out what every write asks for, once a change of the plan.
-func (s *State) index() {
-	if s.View != nil {
-		s.resources, s.arrivals = held(s.View.Plan.Resources), placement.NewArrivals(s.View)
-		s.selector = selectorOf(s.View.Plan.Selector)
+// Of is the state of a plan in force with its pins, nil for none: what every write asks for is worked out once a change
+// of the plan.
+func Of(id Identity, view *plan.View) *State {
+	s := &State{Identity: id, View: view}
+	if view != nil {
+		s.Resources, s.Arrivals = held(view.Plan.Resources), placement.NewArrivals(view)
+		s.Selector = selectorOf(view.Plan.Selector)
 	}
+	return s
 }
 
 // selectorOf reads a plan's selector. One that cannot be read selects all: the planner has no other.
@@ -78,28 +86,8 @@ func selectorOf(text string) labels.Selector {
 	return selector
 }
 
-// leavesOut reports whether an object is none of the Secrets that the planner takes for clusters.
-func (s *State) leavesOut(object node) bool {
-	return s != nil && s.selector != nil && !object.absent() && !s.selector.Matches(labelsOf(object.field("metadata").field("labels")))
-}
-
-// labelsOf are an object's labels as a selector reads them.
-type labelsOf node
-
-// maxLabel is the length of the longest value of a label.
-const maxLabel = 63
-
-// Has reports whether there is a label.
-func (l labelsOf) Has(label string) bool { return !node(l).field(label).absent() }
-
-// Get is a label's value, empty where there is none.
-func (l labelsOf) Get(label string) string { return node(l).field(label).text(maxLabel) }
-
-// Lookup is both.
-func (l labelsOf) Lookup(label string) (value string, exists bool) { return l.Get(label), l.Has(label) }
-
-// ours are the annotations of the plan ConfigMap that only the planner writes.
-func ours() []string {
+// PlannersAnnotations are the annotations of the plan ConfigMap that only the planner writes.
+func PlannersAnnotations() []string {
 	return []string{plan.AnnotationDecidedAt, plan.AnnotationDecidedBy, plan.AnnotationDigest, plan.AnnotationMAC, plan.AnnotationReason,
 		plan.AnnotationRevision, plan.AnnotationStage}
 }
@@ -108,20 +96,22 @@ func ours() []string {
 // leaves the last good one in force and says so.
 func (s *State) Next(data, annotations map[string]string) *State {
 	doc := s.parse(data, annotations)
-	next := &State{Identity: s.Identity, BreakGlass: doc.BreakGlass, Kept: s.Kept}
+	var view *plan.View
+	kept, stale := s.Kept, false
 	switch {
 	case doc.Plan != nil && s.trusts(doc.Plan.PlannerUser):
-		next.View = plan.NewView(*doc.Plan, doc.Pins)
-		next.Kept = &Stored{Text: data[plan.KeyPlan], Annotations: pick(annotations), Plan: doc.Plan}
+		view = plan.NewView(*doc.Plan, doc.Pins)
+		kept = &Stored{Text: data[plan.KeyPlan], Annotations: PlannersOf(annotations), Plan: doc.Plan}
 	case s.Kept != nil:
 		// The last good one, of a ConfigMap too that was deleted and made anew: the planner writes it there. Pins count
 		// whatever became of the plan: they are people's.
 		pins, _ := plan.ParsePins(data[plan.KeyPins], s.Kept.Plan.MaxReplicas)
-		next.View, next.Stale = plan.NewView(*s.Kept.Plan, pins), true
+		view, stale = plan.NewView(*s.Kept.Plan, pins), true
 	default:
-		next.Stale = doc.Plan != nil || doc.PlanErr != nil
+		stale = doc.Plan != nil || doc.PlanErr != nil
 	}
-	next.index()
+	next := Of(s.Identity, view)
+	next.BreakGlass, next.Kept, next.Stale = doc.BreakGlass, kept, stale
 	return next
 }
 
@@ -143,14 +133,14 @@ func (s *State) parse(data, annotations map[string]string) plan.Document {
 	return doc
 }
 
-// missingHeld is how long the last plan is enforced without its ConfigMap, which the planner makes anew within seconds:
+// MissingHeld is how long the last plan is enforced without its ConfigMap, which the planner makes anew within seconds:
 // whoever deletes it over and over must not switch enforcement off by it.
-const missingHeld = 5 * time.Minute
+const MissingHeld = 5 * time.Minute
 
 // Deleted is the state once the plan ConfigMap is not there: the last one, for a while.
 func (s *State) Deleted(now time.Time) *State {
 	away := now.Sub(s.Missing)                // below 0: the clock went back
-	lapsed := away < 0 || away >= missingHeld // of a plan that was away before
+	lapsed := away < 0 || away >= MissingHeld // of a plan that was away before
 	if s.View == nil || !s.Missing.IsZero() && lapsed {
 		return s.Gone()
 	}
@@ -162,15 +152,15 @@ func (s *State) Deleted(now time.Time) *State {
 	return &next
 }
 
-// away reports whether the plan ConfigMap is not there, or has no plan.
-func (s *State) away() bool { return s.View == nil || !s.Missing.IsZero() }
+// Away reports whether the plan ConfigMap is not there, or has no plan.
+func (s *State) Away() bool { return s.View == nil || !s.Missing.IsZero() }
 
 // Gone is the state once the plan ConfigMap has been away for that long: nothing is enforced until somebody makes it
 // anew, and then what was kept until the planner has rebuilt it.
 func (s *State) Gone() *State { return &State{Identity: s.Identity, Kept: s.Kept} }
 
-// enforcing reports whether writes are made to agree with the plan, and why not.
-func (s *State) enforcing() (plan.Reason, bool) {
+// Enforcing reports whether writes are made to agree with the plan, and why not.
+func (s *State) Enforcing() (plan.Reason, bool) {
 	switch {
 	case s == nil:
 		return plan.NoPlan, false
@@ -184,9 +174,9 @@ func (s *State) enforcing() (plan.Reason, bool) {
 	return "", true
 }
 
-// noteStop notes since when the plan holds every replica at 0: as its rollout says, and no later than this plan was
+// NoteStop notes since when the plan holds every replica at 0: as its rollout says, and no later than this plan was
 // seen first.
-func (s *State) noteStop(before *State, now time.Time) {
+func (s *State) NoteStop(before *State, now time.Time) {
 	if s.View == nil || s.View.Plan.Replicas > 0 || s.View.Plan.FreeReplicas {
 		return
 	}
@@ -201,46 +191,47 @@ func (s *State) noteStop(before *State, now time.Time) {
 	}
 }
 
-// stopLapsed reports whether the plan has held every replica at 0 for so long that it holds their number no more.
-func (s *State) stopLapsed(at time.Time) bool {
+// StopLapsed reports whether the plan has held every replica at 0 for so long that it holds their number no more.
+func (s *State) StopLapsed(at time.Time) bool {
 	return !s.Stopped.IsZero() && plan.StopLapsed(s.Stopped, at)
 }
 
-// isPlanner reports whether a user is the planner.
-func (s *State) isPlanner(user string) bool {
+// IsPlanner reports whether a user is the planner.
+func (s *State) IsPlanner(user string) bool {
 	if s == nil || user == "" {
 		return false
 	}
 	return user == s.Planner || s.View != nil && user == s.View.Plan.PlannerUser || s.Kept != nil && user == s.Kept.Plan.PlannerUser
 }
 
-func (s *State) revision() int64 {
+// Revision is the revision of the plan in force; 0 for none.
+func (s *State) Revision() int64 {
 	if s == nil || s.View == nil {
 		return 0
 	}
 	return s.View.Plan.Revision
 }
 
-// maxReplicas bounds pins; 0 where no plan is known.
-func (s *State) maxReplicas() int {
+// MaxReplicas bounds pins; 0 where no plan is known.
+func (s *State) MaxReplicas() int {
 	if s == nil || s.View == nil {
 		return 0
 	}
 	return s.View.Plan.MaxReplicas
 }
 
-// enforced is the reason of a decision that was made by the plan: a stale one says so instead.
-func (s *State) enforced(why plan.Reason) plan.Reason {
+// Enforced is the reason of a decision that was made by the plan: a stale one says so instead.
+func (s *State) Enforced(why plan.Reason) plan.Reason {
 	if s.Stale {
 		return plan.StalePlan
 	}
 	return why
 }
 
-// pick keeps ballast's annotations.
-func pick(annotations map[string]string) map[string]string {
+// PlannersOf are those of the annotations that only the planner writes.
+func PlannersOf(annotations map[string]string) map[string]string {
 	kept := map[string]string{}
-	for _, key := range ours() {
+	for _, key := range PlannersAnnotations() {
 		if value, ok := annotations[key]; ok {
 			kept[key] = value
 		}
@@ -250,22 +241,20 @@ func pick(annotations map[string]string) map[string]string {
 
 // held lists a plan's resources in a fixed order. A quantity that does not parse is not held: the planner's validation
 // is where it is reported, and a write must not fail on it.
-func held(r *plan.Resources) []heldQuantity {
+func held(r *plan.Resources) []Quantity {
 	if r == nil {
 		return nil
 	}
-	var list []heldQuantity
+	var list []Quantity
 	for _, section := range []struct {
 		name   string
 		values map[string]string
 	}{{"limits", r.Limits}, {"requests", r.Requests}} {
-		for _, name := range sortedKeys(section.values) {
+		for _, name := range slices.Sorted(maps.Keys(section.values)) {
 			if q, err := resource.ParseQuantity(section.values[name]); err == nil {
-				list = append(list, heldQuantity{section.name, name, q, q.String()})
+				list = append(list, Quantity{section.name, name, q, q.String()})
 			}
 		}
 	}
 	return list
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

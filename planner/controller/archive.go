@@ -1,0 +1,207 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/memory"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/store"
+	"ballast/planner/telemetry"
+)
+
+// archive is the history ConfigMap as this leader keeps it, and the key that vouches for it and for the plan. Only the
+// goroutine of Run touches it.
+type archive struct {
+	*Options
+	plan    *knownPlan
+	history store.History
+	unsaved bool // it has a decision that is not written yet
+	stale   bool // people were told that a part of it stays as it was
+	crowded bool // people were told that it has no room for all of it
+	keyless bool // people were told that the key is missing
+}
+
+// unseal reads the key by which this installation's plans are known. Without it none can be believed, and people hear
+// why.
+func (a *archive) unseal(ctx context.Context) error {
+	before := a.Store.KeySecret()
+	err := a.Store.Unseal(ctx)
+	switch {
+	case err != nil && !a.keyless && before == "": // a leader that knows it tells of it as a problem
+		a.Emit(discover.Workload{}, telemetry.KeyMissing(err))
+	case err == nil && before != "" && before != a.Store.KeySecret():
+		a.Emit(discover.Workload{}, telemetry.KeyReplaced())
+	}
+	a.keyless = err != nil
+	return err
+}
+
+// newest is the newest plan that is known, nil without one.
+func (a *archive) newest() *plan.Plan {
+	newest := a.history.LastPlan()
+	if p := a.plan.newest().Plan; p != nil && (newest == nil || p.Revision > newest.Revision) {
+		newest = p
+	}
+	return newest
+}
+
+// floor is the highest revision known: the next one is above it.
+func (a *archive) floor() int64 {
+	floor := a.history.Floor()
+	if p := a.plan.newest().Plan; p != nil {
+		floor = max(floor, p.Revision)
+	}
+	return floor
+}
+
+// keepPlan takes the plan in force into the history where the leader that wrote it died before it could.
+func (a *archive) keepPlan(s store.Snapshot) {
+	a.history.Asked, _ = plan.ParseAsked(s.Document.Rollback, plan.MaxRollback) // what is no revision is refused elsewhere
+	if p := s.Document.Plan; p != nil && p.Revision > a.history.Floor() {
+		a.history, a.unsaved = a.history.WithPlan(s), true
+	}
+}
+
+// keepWords takes what people wrote last into the history.
+func (a *archive) keepWords() {
+	words := a.lastWords()
+	if bytes.Equal(words, a.history.Parts[store.PartWords]) {
+		return
+	}
+	a.history.Parts = maps.Clone(a.history.Parts)
+	if a.history.Parts == nil {
+		a.history.Parts = map[string][]byte{}
+	}
+	a.history.Parts[store.PartWords], a.unsaved = words, true
+	if words == nil {
+		delete(a.history.Parts, store.PartWords)
+	}
+}
+
+// lastWords are the latest that are known: the history's are those of the last leader.
+func (a *archive) lastWords() []byte {
+	if words, known := a.plan.words(); known {
+		return words
+	}
+	return a.history.Parts[store.PartWords]
+}
+
+// remember writes the history when it is due. A decision that could not be written stays due.
+func (a *archive) remember(ctx context.Context, out cycle.Outcome, written store.Snapshot) error {
+	if out.Changed {
+		a.history = a.history.WithPlan(written)
+	}
+	a.unsaved = a.unsaved || out.Changed || out.Decided
+	if !store.Due(a.history.SavedAt, a.Clock.Now(), a.unsaved) {
+		return nil
+	}
+	return a.save(ctx, out.Memory)
+}
+
+// saveHoldOff saves for how long nothing begins before it writes what that follows from: a leader that dies in between
+// must not leave one behind that tries again at once. No plan waits for it, least of all one that is a way back.
+func (a *archive) saveHoldOff(ctx context.Context, in input.Inputs, out cycle.Outcome) (saved bool) {
+	if out.Memory.HoldOff.Equal(in.Memory.HoldOff) {
+		return true
+	}
+	m := in.Memory
+	m.HoldOff = out.Memory.HoldOff
+	a.unsaved = true
+	if err := a.save(ctx, m); err != nil {
+		a.Log.Error(err, "the hold-off is not saved yet")
+	}
+	return !a.unsaved
+}
+
+// saveMoves saves that clusters move before the plan says so, for a leader that dies in between would leave a budget
+// that knows nothing of them; one that counts moves which never came waits longer, and no more. A way back waits for
+// nothing, nor does a workload that stands at 0.
+func (a *archive) saveMoves(ctx context.Context, in input.Inputs, out cycle.Outcome) error {
+	r := out.Next.Rollout
+	begins := r != nil && out.Changed && !r.Since.Equal(in.Memory.Changes.Counted)
+	if !begins || len(in.Config.Change.Moves.Rate) == 0 || len(cycle.MovedBy(*r)) == 0 {
+		return nil
+	}
+	if r.Stage == plan.Reverting || out.Next.Replicas == 0 {
+		return nil
+	}
+	m := in.Memory
+	m.Changes.Ledger, m.Changes.Counted = out.Memory.Changes.Ledger, out.Memory.Changes.Counted
+	a.unsaved = true
+	if err := a.save(ctx, m); err != nil {
+		return fmt.Errorf("saving that %d clusters move: %w", len(cycle.MovedBy(*r)), err)
+	}
+	if a.unsaved {
+		return fmt.Errorf("saving that %d clusters move: %w", len(cycle.MovedBy(*r)), store.ErrConflict)
+	}
+	return nil
+}
+
+// save writes the history with the memory.
+func (a *archive) save(ctx context.Context, m memory.Memory) error {
+	if err := a.unseal(ctx); err != nil {
+		a.Log.Error(err, "the plan's key cannot be read again; the one that is known is used on")
+	}
+	next := a.history
+	parts, stale := m.Parts(a.history.Parts)
+	next.Parts, next.Anew = parts, memory.MadeAnew()
+	a.tellStale(errors.Join(stale...))
+	saved, err := a.Store.WriteHistory(ctx, next, a.Clock.Now())
+	if errors.Is(err, store.ErrConflict) {
+		a.Metrics.Writes.WithLabelValues("history", "conflict").Inc()
+		return a.readAgain(ctx)
+	}
+	if err != nil {
+		a.Metrics.Writes.WithLabelValues("history", "failed").Inc()
+		return err
+	}
+	a.Metrics.Writes.WithLabelValues("history", "written").Inc()
+	if d := saved.Dropped; len(d.Plans)+len(d.Parts) > 0 {
+		a.Log.Info("the history is full; earlier plans or parts of the memory were dropped", "plans", d.Plans, "parts", d.Parts)
+		if !a.crowded {
+			a.Emit(discover.Workload{}, telemetry.HistoryFull(d.Plans, d.Parts))
+		}
+	}
+	a.crowded = len(saved.Dropped.Plans)+len(saved.Dropped.Parts) > 0
+	a.history, a.unsaved = saved, false
+	return nil
+}
+
+// readAgain takes over a history that somebody else wrote or deleted, so that the next write is over that one.
+func (a *archive) readAgain(ctx context.Context) error {
+	current, _, err := a.Store.ReadHistory(ctx)
+	if err != nil {
+		return err
+	}
+	a.history, a.unsaved = a.history.Over(current), true
+	return nil
+}
+
+// holdHistory has a history that somebody deleted or wrote over written anew with this cycle, and not when it is due
+// next: a leader that ends in between would take what is known of moves and failures along.
+func (a *archive) holdHistory(ctx context.Context) error {
+	overtaken, err := a.Store.Overtaken(ctx, a.history)
+	if err != nil || !overtaken {
+		return err
+	}
+	a.tell(input.Inputs{}, telemetry.HistoryReplaced(a.Store.History))
+	return a.readAgain(ctx)
+}
+
+// tellStale says, once as long as it lasts, that a part of the history cannot be packed; nil: each can.
+func (a *archive) tellStale(stale error) {
+	if stale != nil {
+		a.Log.Error(stale, "a part of the history stays as it was")
+	}
+	if stale != nil && !a.stale {
+		a.Emit(discover.Workload{}, telemetry.HistoryStale(stale))
+	}
+	a.stale = stale != nil
+}
