@@ -92,7 +92,7 @@ func Evacuate(r Request, now time.Time) Evacuation {
 	if replica, ok := e.next(now); ok {
 		e.failOver(replica, now)
 	}
-	_, later := e.empty(e.cordoned, r.Budget, func(unit) bool { return true })
+	_, later := e.empty(e.cordoned, r.Budget, func() func(unit) bool { return func(unit) bool { return true } })
 	e.waits(e.cordoned, later)
 	e.overloads()
 	return e.out
@@ -109,7 +109,7 @@ func (e *evacuation) failOver(replica int, now time.Time) {
 		freely, left = nil, min(e.Rescue, e.Budget)
 	}
 	var later []unit
-	if e.out.FailedOver, later = e.empty([]int{replica}, left, e.beyond(freely)); e.out.FailedOver > 0 {
+	if e.out.FailedOver, later = e.empty([]int{replica}, left, func() func(unit) bool { return e.beyond(freely) }); e.out.FailedOver > 0 {
 		e.out.Last = last
 	}
 	if !slices.Contains(e.cordoned, replica) {

@@ -172,6 +172,16 @@ func TestWhereClustersGo(t *testing.T) {
 					{BeyondCapacity, "", 1, "replica 1 goes to load 5, beyond the capacity of 1: no other replica has room for what leaves"},
 					{BeyondCapacity, "", 2, "replica 2 goes to load 5, beyond the capacity of 1: no other replica has room for what leaves"},
 				}}},
+		"what waits makes no room where the others took on a quarter": {request(rows(3, map[string]plan.Row{
+			"a": {Replica: 0, Load: "13"}, "b": {Replica: 0, Load: "1"}, "c": {Replica: 0, Load: "2"}, "d": {Replica: 0, Load: "3"},
+			"e": {Replica: 0, Load: "7"}, "f": {Replica: 0, Load: "14"}, "g": {Replica: 1, Load: "43"}, "h": {Replica: 2, Load: "15"},
+		}), unwell(0), capacity(28), rescue(1)),
+			Evacuation{Moves: map[string]int{"a": 2, "b": 1, "c": 1, "d": 1, "e": 2}, FailedOver: 5, Last: Last{Replica: 0, At: at(0)},
+				Notes: []Note{
+					{BudgetWaits, "f", 0, `1 cluster of replica 0, which is unwell, waits for the move budget, the first is "f"`},
+					{BeyondCapacity, "", 1, "replica 1 goes to load 49, beyond the capacity of 28: no other replica has room for what leaves"},
+					{BeyondCapacity, "", 2, "replica 2 goes to load 35, beyond the capacity of 28: no other replica has room for what leaves"},
+				}}},
 		"within the hour it is a quarter of what they carried before": {request(four(), unwell(3), capacity(1), rescue(0), func(r *Request) {
 			r.Last = Last{Replica: 3, At: at(-5), Carried: []plan.Load{units(4), units(3), units(1)}}
 		}), Evacuation{Last: Last{Replica: 3, At: at(-5)},

@@ -85,8 +85,8 @@ type unit struct {
 }
 
 // empty moves what the budget allows off those replicas, and answers how many clusters, and what waits.
-func (e *evacuation) empty(replicas []int, left int, limited func(unit) bool) (moved int, later []unit) {
-	units := e.uncrowded(e.units(replicas))
+func (e *evacuation) empty(replicas []int, left int, limits func() func(unit) bool) (moved int, later []unit) {
+	units, budget, limited := e.uncrowded(e.units(replicas)), left, limits()
 	slices.SortFunc(units, sooner)
 	var now []unit
 	for _, u := range units {
@@ -100,8 +100,11 @@ func (e *evacuation) empty(replicas []int, left int, limited func(unit) bool) (m
 			later = append(later, u)
 		}
 	}
-	if len(later) > 0 {
-		e.place(now) // anew: what waits takes no room
+	if anew := slices.Clone(now); len(later) > 0 { // what waits takes no room
+		e.place(anew)
+		if e.asks(anew, limits()) <= budget {
+			now = anew
+		}
 	}
 	for _, u := range now {
 		e.send(u)
@@ -141,6 +144,16 @@ func quoted(groups []string) string {
 		return fmt.Sprintf("group %q", groups[0])
 	}
 	return fmt.Sprintf("groups %q", groups)
+}
+
+// asks is how many moves of those the budget has to have room for.
+func (e *evacuation) asks(units []unit, limited func(unit) bool) (n int) {
+	for _, u := range slices.SortedFunc(slices.Values(units), sooner) {
+		if limited(u) {
+			n += e.servers(u)
+		}
+	}
+	return n
 }
 
 // waits names what waits for the budget.

@@ -355,7 +355,7 @@ func live(t *testing.T, seed uint64, d draw) *luck {
 	l := &luck{Life: New(seed, c, replicas, strconv.Itoa(replicas), loadsOf(seed, 6+coin.IntN(25))), coin: coin, draw: d,
 		gone: map[string]time.Time{}, ends: map[string]time.Time{}, waits: map[string]int{}}
 	l.Hidden, l.Said = hidden, said
-	if d.deployed(seed) && (d == widest || !byPeople(c)) {
+	if d.deployed(seed) && !byPeople(c) {
 		l.Deployment, l.Hidden = true, false
 		l.note("the application-controller is a Deployment")
 	}
