@@ -15,7 +15,7 @@ import (
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
-	"ballast/planner/poll/pods"
+	podsmetrics "ballast/planner/poll/pods"
 )
 
 // standings is what is known of the clusters beside their metrics. Without Applications, by their number and by all
@@ -173,7 +173,7 @@ func weightsOf(c config.PlannerConfig) map[string]float64 {
 func MetricsOf(c config.PlannerConfig) []poll.Metric {
 	switch {
 	case c.Poll.Prometheus == nil:
-		return pods.Metrics()
+		return podsmetrics.Metrics()
 	case c.Poll.Prometheus.Metrics == nil:
 		return poll.DefaultMetrics()
 	}
