@@ -31,7 +31,7 @@ func play(ctx context.Context, source trace.Source, setups []replay.Setup, repli
 	for i, run := range all {
 		feeds[i] = make(chan trace.Step, ahead)
 		group.Go(func() (err error) {
-			reports[i], err = runs(run, setups[i].Name, feeds[i])
+			reports[i], err = runs(ctx, run, setups[i].Name, feeds[i])
 			return err
 		})
 	}
@@ -52,14 +52,18 @@ func play(ctx context.Context, source trace.Source, setups []replay.Setup, repli
 	return reports, nil
 }
 
-// runs takes steps until there are no more. What a trace says that no fleet ever did is an error, and no crash.
-func runs(run *replay.Run, name string, feed <-chan trace.Step) (report replay.Report, err error) {
+// runs takes steps until there are no more, or nobody waits for the answer: a person who interrupts does not wait for what is
+// ahead. What a trace says that no fleet ever did is an error, and no crash.
+func runs(ctx context.Context, run *replay.Run, name string, feed <-chan trace.Step) (report replay.Report, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("replaying %s: the cycle cannot be run: %v", name, p)
 		}
 	}()
 	for step := range feed {
+		if ctx.Err() != nil {
+			return report, nil // whoever feeds says why
+		}
 		run.Step(step)
 	}
 	return run.Report(), nil

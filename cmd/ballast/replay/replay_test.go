@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -187,5 +188,28 @@ func TestAFaultEndsTheReplay(t *testing.T) {
 	shipped, _ := replay.Known(replay.Shipped)
 	if _, err := play(t.Context(), broken{g}, []replay.Setup{shipped, shipped}, 0, &teller{out: io.Discard, now: time.Now}); !errors.Is(err, errBroken) || say.ExitCode(err) != 1 {
 		t.Errorf("it ends with %v, want %v", err, errBroken)
+	}
+}
+
+// TestAnInterruptedReplayEndsAtOnce, and not with what is ahead of the setups.
+func TestAnInterruptedReplayEndsAtOnce(t *testing.T) {
+	s, err := trace.ParseSynthetic("clusters=2,days=1")
+	fixture.MustDo(t, err)
+	g, err := trace.Generate(s)
+	fixture.MustDo(t, err)
+	shipped, _ := replay.Known(replay.Shipped)
+	run, err := replay.NewRun(shipped, g.Header(), 0)
+	fixture.MustDo(t, err)
+	feed := make(chan trace.Step, 1)
+	step, err := g.Next()
+	fixture.MustDo(t, err)
+	feed <- step
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if report, err := runs(ctx, run, "shipped", feed); err != nil || report.Cycles != 0 {
+		t.Errorf("%d cycles ran after the interruption, %v", report.Cycles, err)
+	}
+	if _, err := play(ctx, g, []replay.Setup{shipped}, 0, &teller{out: io.Discard, now: time.Now}); err == nil || !strings.HasPrefix(err.Error(), "interrupted at 2026-11-2") {
+		t.Errorf("it ends with %v", err)
 	}
 }
