@@ -17,6 +17,7 @@ import (
 	"ballast/cmd/ballast/uninstall"
 	"ballast/cmd/ballast/version"
 	"ballast/cmd/ballast/webhook"
+	"ballast/cmd/ballast/whatif"
 )
 
 func newRootCommand() *cobra.Command {
@@ -32,7 +33,7 @@ Start with "ballast plan": it only reads, needs no installation, and says what b
 		SilenceErrors:    true,
 		PersistentPreRun: say.Gate,
 	}
-	root.AddCommand(plan.NewCommand(), plan.NewExplainCommand(), status.NewCommand(),
+	root.AddCommand(plan.NewCommand(), plan.NewExplainCommand(), whatif.NewCommand(), status.NewCommand(),
 		planner.NewCommand(), webhook.NewCommand(), config.NewCommand(),
 		freeze.NewCommand(), freeze.NewResumeCommand(), evacuate.NewCommand(), rollback.NewCommand(), rebase.NewCommand(),
 		uninstall.NewCommand(), audit.NewCommand(), certs.NewCommand(), newVersionCommand())

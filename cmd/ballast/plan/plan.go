@@ -166,17 +166,26 @@ func readInputs(file string) (in input.Inputs, err error) {
 	return in, nil
 }
 
-// runs is the cycle's outcome. What a file says that no cluster ever did is an error, and no crash.
+// runs is the cycle's outcome.
 func (o *options) runs(in input.Inputs) (out cycle.Outcome, err error) {
+	err = o.guarded(func() error {
+		out = cycle.Run(in)
+		return nil
+	})
+	return out, err
+}
+
+// guarded runs what goes by the inputs. What a file says that no cluster ever did is an error, and no crash.
+func (o *options) guarded(run func() error) (err error) {
 	if o.inputs == "" {
-		return cycle.Run(in), nil
+		return run()
 	}
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("--inputs: the cycle in %s cannot be run: %v", o.inputs, r)
 		}
 	}()
-	return cycle.Run(in), nil
+	return run()
 }
 
 func (o *options) fromFile() (config.PlannerConfig, error) {
