@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ballast/cmd/ballast/audit"
+	"ballast/cmd/ballast/calibrate"
 	"ballast/cmd/ballast/certs"
 	"ballast/cmd/ballast/config"
 	"ballast/cmd/ballast/evacuate"
@@ -33,7 +34,7 @@ Start with "ballast plan": it only reads, needs no installation, and says what b
 		SilenceErrors:    true,
 		PersistentPreRun: say.Gate,
 	}
-	root.AddCommand(plan.NewCommand(), plan.NewExplainCommand(), whatif.NewCommand(), status.NewCommand(),
+	root.AddCommand(plan.NewCommand(), plan.NewExplainCommand(), whatif.NewCommand(), calibrate.NewCommand(), status.NewCommand(),
 		planner.NewCommand(), webhook.NewCommand(), config.NewCommand(),
 		freeze.NewCommand(), freeze.NewResumeCommand(), evacuate.NewCommand(), rollback.NewCommand(), rebase.NewCommand(),
 		uninstall.NewCommand(), audit.NewCommand(), certs.NewCommand(), newVersionCommand())

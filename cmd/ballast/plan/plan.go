@@ -46,17 +46,22 @@ type options struct {
 
 // register adds the flags that say where a cycle's inputs come from.
 func (o *options) register(cmd *cobra.Command) {
+	o.live(cmd)
+	cmd.Flags().StringVar(&o.inputs, "inputs", "",
+		"run the cycle of this `file` again, which --save-inputs of ballast plan wrote, and ask no cluster")
+	for _, other := range []string{"prometheus", "config", "config-configmap"} {
+		cmd.MarkFlagsMutuallyExclusive("inputs", other)
+	}
+}
+
+// live adds those of a live cluster.
+func (o *options) live(cmd *cobra.Command) {
 	o.cluster.Register(cmd)
 	cmd.Flags().StringVar(&o.prometheus, "prometheus", "",
 		"URL of the Prometheus that scrapes the application-controller (default: the configuration's)")
 	cmd.Flags().StringVar(&o.config, "config", "", "configuration file (default: the installed planner's, else every setting's default)")
 	cmd.Flags().StringVar(&o.installed, "config-configmap", "ballast-config",
 		"name of the ConfigMap with the installed planner's configuration")
-	cmd.Flags().StringVar(&o.inputs, "inputs", "",
-		"run the cycle of this `file` again, which --save-inputs of ballast plan wrote, and ask no cluster")
-	for _, other := range []string{"prometheus", "config", "config-configmap"} {
-		cmd.MarkFlagsMutuallyExclusive("inputs", other)
-	}
 }
 
 func NewCommand() *cobra.Command {
