@@ -238,10 +238,9 @@ func rowsOf(t measure.Table, owns map[string][]int, use []poll.Fetched, at time.
 
 // faults are the times at which something was not answered.
 type faults struct {
-	times   int
-	first   string
-	nothing map[string]bool // resources without a sample
-	seen    map[string]bool
+	times int
+	first string
+	seen  map[string]bool // metrics with a sample
 }
 
 // note reports whether a time is left out.

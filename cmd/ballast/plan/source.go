@@ -32,6 +32,9 @@ func (s *Source) Runs(answer func() error) error { return s.guarded(answer) }
 // Ahead says in a line or two how a forecast would come about.
 func Ahead(w io.Writer, a cycle.Forecast, in input.Inputs) { writeAhead(w, a, in.Now) }
 
+// MayCarry says what a replica may carry, or is known to.
+func MayCarry(w io.Writer, l *cycle.Line) { writeLine(w, l) }
+
 // RegisterLive adds the flags of a live cluster alone.
 func (s *Source) RegisterLive(cmd *cobra.Command) { s.live(cmd) }
 

@@ -57,13 +57,14 @@ type limitsMemory struct {
 	Savings  evaluate.Savings `json:"savings,omitzero"`
 	Spare    Spare            `json:"spare,omitzero"`
 	Even     Even             `json:"even,omitzero"`
+	Evidence Evidence         `json:"evidence,omitzero"`
 }
 
 // split takes out of the memory what is bounded.
 func (m Memory) split() (limitsMemory, Changes) {
 	c := m.Changes
 	l := limitsMemory{Ledger: c.Ledger, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff,
-		Heaviest: m.Heaviest, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Rebased: m.Rebased, Refused: m.Refused, Stopped: c.Stopped, Restart: c.Restarted, Pin: c.PinFailed, Failures: c.Failures}
+		Heaviest: m.Heaviest, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Evidence: m.Evidence, Rebased: m.Rebased, Refused: m.Refused, Stopped: c.Stopped, Restart: c.Restarted, Pin: c.PinFailed, Failures: c.Failures}
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = nil, "", time.Time{}, nil, false, failover.Last{}
 	c.Stopped, c.Restarted, c.PinFailed, c.Failures = time.Time{}, time.Time{}, time.Time{}, nil
 	return l, c
@@ -73,7 +74,7 @@ func (m Memory) split() (limitsMemory, Changes) {
 func (m *Memory) join(l limitsMemory) {
 	c := &m.Changes
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = l.Ledger, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover
-	m.Savings, m.Spare, m.Even = l.Savings, l.Spare, l.Even
+	m.Savings, m.Spare, m.Even, m.Evidence = l.Savings, l.Spare, l.Even, l.Evidence
 	m.HoldOff, m.Heaviest, m.Rebased, m.Refused = l.HoldOff, l.Heaviest, l.Rebased, l.Refused
 	c.Stopped, c.Restarted, c.PinFailed, c.Failures = l.Stopped, l.Restart, l.Pin, l.Failures
 }
@@ -165,6 +166,7 @@ type Memory struct {
 	Savings  evaluate.Savings     `json:"savings,omitzero"` // what moves would have saved
 	Spare    Spare                `json:"spare,omitzero"`
 	Even     Even                 `json:"even,omitzero"`
+	Evidence Evidence             `json:"evidence,omitzero"`
 	Changes  Changes              `json:"changes,omitzero"`
 
 	// The Secrets as they were seen last: their servers, and when each was made. Never in the history; the next leader

@@ -13,11 +13,13 @@ type Saved struct {
 	Savings evaluate.Savings
 	Spare   Spare
 	Even    Even
+
+	Evidence Evidence
 }
 
 // Memory is what of it a cycle goes by.
 func (s Saved) Memory() Memory {
-	return Memory{Changes: s.Changes, Known: s.Known, Savings: s.Savings, Spare: s.Spare, Even: s.Even}
+	return Memory{Changes: s.Changes, Known: s.Known, Savings: s.Savings, Spare: s.Spare, Even: s.Even, Evidence: s.Evidence}
 }
 
 // OfSaved reads it from the history's parts. What cannot be read is left out and reported.
@@ -29,5 +31,5 @@ func OfSaved(parts map[string][]byte) (Saved, []error) {
 		}
 	}
 	m, dropped := Of(asked)
-	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare, Even: m.Even}, dropped
+	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Evidence: m.Evidence}, dropped
 }
