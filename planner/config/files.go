@@ -24,6 +24,14 @@ func ownFiles(h HTTPClient, p *field.Path, resolve func(string) string) field.Er
 	return errs
 }
 
+// NamesFiles reports whether a client of this configuration would read files: on any other machine than the one it was
+// written for these are others'.
+func (h HTTPClient) NamesFiles() bool {
+	names := false
+	eachFile(reflect.ValueOf(h.HTTPClientConfig), nil, func(*field.Path, string) { names = true })
+	return names
+}
+
 // asWritten resolves nothing: where the file is not read yet, its folder is not known.
 func asWritten(path string) string { return path }
 

@@ -27,29 +27,47 @@ type Autoscaler struct {
 	Min, Max   int
 }
 
+// mostTold is how many findings of one kind are told one by one. Whoever may create autoscalers or budgets may create
+// thousands, and neither a cycle's time nor its memory may grow with them.
+const mostTold = 20
+
 // Autoscalers finds those that scale the plan's workload, by kind and name; none where the replicas are theirs by
 // configuration. An HPA that a ScaledObject made is its own finding only where that ScaledObject is not in the list.
-func Autoscalers(p plan.Plan, list []Autoscaler) []Finding {
+func Autoscalers(p plan.Plan, list []Autoscaler) []Finding { return autoscalers(p, list, 0) }
+
+// autoscalers is Autoscalers beside so many that are not in the list.
+func autoscalers(p plan.Plan, list []Autoscaler, unlisted int) []Finding {
 	if p.FreeReplicas {
 		return nil
 	}
 	var ours []Autoscaler
+	makers := map[string]bool{}
 	for _, a := range list {
-		if a.Namespace == p.Target.Namespace && a.TargetKind == p.Target.Kind && a.TargetName == p.Target.Name {
+		if a.scales(p.Target) {
 			ours = append(ours, a)
+			makers[a.Name] = makers[a.Name] || a.Kind == ScaledObject
 		}
 	}
+	ours = slices.DeleteFunc(ours, func(a Autoscaler) bool { return a.Owner != "" && makers[a.Owner] })
 	slices.SortFunc(ours, func(a, b Autoscaler) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
+	told := ours[:min(len(ours), mostTold)]
 	var found []Finding
-	for _, a := range ours {
-		if a.Owner != "" && slices.ContainsFunc(ours, func(o Autoscaler) bool { return o.Kind == ScaledObject && o.Name == a.Owner }) {
-			continue
-		}
+	for _, a := range told {
 		found = append(found, Finding{Kind: Autoscaled, Subject: a.subject(), Message: fmt.Sprintf(
 			"%s scales %s %s between %d and %d, and ballast holds its replicas at %d: delete the %s, or set partition.replicas: workload so that it decides their number",
 			a.subject(), p.Target.Kind, p.Target.Name, a.Min, a.Max, p.Replicas, a.Kind)})
 	}
+	if more := unlisted + len(ours) - len(told); more > 0 {
+		found = append(found, Finding{Kind: Autoscaled, Subject: "more autoscalers", Message: fmt.Sprintf(
+			"%d more autoscalers scale %s %s: kubectl -n %s get hpa,scaledobjects.keda.sh lists them; see who may create them",
+			more, p.Target.Kind, p.Target.Name, p.Target.Namespace)})
+	}
 	return found
+}
+
+// scales reports whether it scales that workload, by kind and name.
+func (a Autoscaler) scales(t plan.Target) bool {
+	return a.Namespace == t.Namespace && a.TargetKind == t.Kind && a.TargetName == t.Name
 }
 
 func (a Autoscaler) subject() string {

@@ -33,15 +33,27 @@ func Undrainable(p plan.Plan, pods Pods, budgets []policyv1.PodDisruptionBudget)
 		}
 	}
 	if len(ours) > 1 && p.Replicas > 0 {
-		names := make([]string, len(ours))
-		for i, b := range ours {
-			names[i] = b.Name
-		}
-		found = append(found, Finding{Kind: PDBBlocks, Subject: "PodDisruptionBudgets " + strings.Join(names, ", "), Message: fmt.Sprintf(
-			"the PodDisruptionBudgets %s all select the pods of %s %s, and Kubernetes evicts no pod that has more than one: no node that runs one can be drained; keep one of them",
-			strings.Join(names, ", "), p.Target.Kind, p.Target.Name)})
+		names := "PodDisruptionBudgets " + listed(ours)
+		found = append(found, Finding{Kind: PDBBlocks, Subject: names, Message: fmt.Sprintf(
+			"the %s all select the pods of %s %s, and Kubernetes evicts no pod that has more than one: no node that runs one can be drained; keep one of them",
+			names, p.Target.Kind, p.Target.Name)})
 	}
 	return found
+}
+
+// mostNames is how many of several are named in one finding.
+const mostNames = 5
+
+// listed names the first of several, and the number of the others.
+func listed(budgets []policyv1.PodDisruptionBudget) string {
+	var names []string
+	for _, b := range budgets[:min(len(budgets), mostNames)] {
+		names = append(names, b.Name)
+	}
+	if more := len(budgets) - len(names); more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // selecting are the budgets over the workload's pods, by name.

@@ -27,8 +27,9 @@ import (
 // cache: a look every few minutes is no reason to watch.
 func Look(ctx context.Context, r client.Reader, p plan.Plan) ([]Finding, error) {
 	l := look{ctx: ctx, r: r, namespace: p.Target.Namespace}
-	scalers := append(l.hpas(), l.scaledObjects()...)
-	found := Autoscalers(p, scalers)
+	l.hpas(p.Target)
+	l.scaledObjects(p.Target)
+	found := autoscalers(p, l.scalers, l.unlisted)
 	found = append(found, l.budgets(p)...)
 	return append(found, l.denied...), errors.Join(l.errs...)
 }
@@ -36,6 +37,7 @@ func Look(ctx context.Context, r client.Reader, p plan.Plan) ([]Finding, error) 
 // budgets are the PodDisruptionBudgets that keep the pods from being drained.
 func (l *look) budgets(p plan.Plan) (found []Finding) {
 	var pods *Pods
+	more := 0
 	list := &policyv1.PodDisruptionBudgetList{}
 	l.list(list, "poddisruptionbudgets.policy", func() {
 		if pods == nil && len(list.Items) > 0 {
@@ -49,7 +51,15 @@ func (l *look) budgets(p plan.Plan) (found []Finding) {
 		if pods != nil {
 			found = append(found, Undrainable(p, *pods, list.Items)...)
 		}
+		if beyond := len(found) - mostTold; beyond > 0 {
+			found, more = found[:mostTold], more+beyond
+		}
 	})
+	if more > 0 {
+		found = append(found, Finding{Kind: PDBBlocks, Subject: "more PodDisruptionBudgets", Message: fmt.Sprintf(
+			"%d findings more of PodDisruptionBudgets over the pods of %s %s: kubectl -n %s get pdb lists them; see who may create them",
+			more, p.Target.Kind, p.Target.Name, p.Target.Namespace)})
+	}
 	return found
 }
 
@@ -59,6 +69,23 @@ type look struct {
 	namespace string
 	denied    []Finding
 	errs      []error
+
+	scalers  []Autoscaler // of the workload, mostKept at most
+	unlisted int          // those beyond
+}
+
+// mostKept is how many autoscalers of the workload are looked at: of KEDA's each has its HPA.
+const mostKept = 1000
+
+// keep keeps one that scales the workload.
+func (l *look) keep(a Autoscaler, t plan.Target) {
+	switch {
+	case !a.scales(t):
+	case len(l.scalers) < mostKept:
+		l.scalers = append(l.scalers, a)
+	default:
+		l.unlisted++
+	}
 }
 
 // list reads a list page by page, if this cluster has the kind and the planner may.
@@ -74,15 +101,13 @@ func (l *look) list(list client.ObjectList, resource string, page func()) {
 	}
 }
 
-func (l *look) hpas() []Autoscaler {
+func (l *look) hpas(t plan.Target) {
 	hpas := &autoscalingv2.HorizontalPodAutoscalerList{}
-	var all []Autoscaler
 	l.list(hpas, "horizontalpodautoscalers.autoscaling", func() {
 		for i := range hpas.Items {
-			all = append(all, ofHPA(&hpas.Items[i]))
+			l.keep(ofHPA(&hpas.Items[i]), t)
 		}
 	})
-	return all
 }
 
 func ofHPA(h *autoscalingv2.HorizontalPodAutoscaler) Autoscaler {
@@ -105,15 +130,13 @@ const (
 	kedaTargetKind  = plan.Deployment
 )
 
-func (l *look) scaledObjects() []Autoscaler {
+func (l *look) scaledObjects(t plan.Target) {
 	list := paged.NewList[scaledObject](schema.GroupVersionKind{Group: "keda.sh", Version: "v1alpha1", Kind: "ScaledObject"})
-	var all []Autoscaler
 	l.list(list, "scaledobjects.keda.sh", func() {
 		for _, o := range list.Kept {
-			all = append(all, o.autoscaler())
+			l.keep(o.autoscaler(), t)
 		}
 	})
-	return all
 }
 
 // scaledObject is the part of one that is read. It is somebody else's type: what is of another type is left out.

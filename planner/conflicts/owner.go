@@ -76,10 +76,10 @@ func Judge(lease *coordinationv1.Lease, self Owner, grace time.Duration, now tim
 		owner.Identity = *s.HolderIdentity
 	}
 	if s.AcquireTime != nil {
-		owner.Since = s.AcquireTime.Time
+		owner.Since = plan.WithinJSON(s.AcquireTime.Time)
 	}
 	if s.RenewTime != nil {
-		owner.Seen = s.RenewTime.Time
+		owner.Seen = plan.WithinJSON(s.RenewTime.Time)
 	}
 	owner.Expires = owner.Seen.Add(lasts)
 	owner.Until = owner.Expires.Add(grace)

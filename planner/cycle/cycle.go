@@ -266,6 +266,8 @@ func (c *cycle) indexLoads(a *adoption) {
 	if !c.out.Table.Frozen {
 		c.takeReferences(a, references, anew, why)
 	}
+	unit := unitOf(c.in.Config, a.next.References)
+	c.in.Memory, c.out.Memory = c.in.Memory.In(unit), c.out.Memory.In(unit)
 }
 
 // How many mistakes in data.pins people are told of, and for how many of them a name is looked for that they may have

@@ -37,11 +37,14 @@ type division struct {
 
 	offers map[int]evaluate.Offer // what the moves save and cost, by the replica for whose sake they are
 	musts  int                    // moves that a rule asks for
-	drain  sticky.Drain
-	over   []int     // replicas above the line that nothing relieves
-	line   plan.Load // a replica above it is overloaded
-	even   plan.Load // the present even share
-	low    plan.Load // up to which one takes on others'; 0: the partition knows none
+	anew   bool                   // the plan in force was no beginning
+
+	declined string // why no plan was made anew that would be better
+	drain    sticky.Drain
+	over     []int     // replicas above the line that nothing relieves
+	line     plan.Load // a replica above it is overloaded
+	even     plan.Load // the present even share
+	low      plan.Load // up to which one takes on others'; 0: the partition knows none
 }
 
 // divide asks the partition for the best distribution from what stands.

@@ -1,6 +1,9 @@
 package cycle
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -30,6 +33,22 @@ const (
 // referencesCount reports whether loads are shares of references.
 func referencesCount(n config.Normalize) bool {
 	return n.Robust == nil && n.MinMax == nil && n.None == nil
+}
+
+// unitOf names what loads are made by. Under another configuration, or by other references, the same number is another load.
+func unitOf(c config.PlannerConfig, references map[string]string) string {
+	made := struct {
+		Normalize  config.Normalize
+		Index      config.Index
+		Metrics    []config.Metric
+		References map[string]string
+	}{c.Normalize, c.Index, c.Poll.Prometheus.Metrics, references}
+	text, err := json.Marshal(made)
+	if err != nil {
+		return "" // none of this is ever refused
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
 }
 
 // outdated are the references that this cycle takes anew, and why: those that were taken before a full window was measured and

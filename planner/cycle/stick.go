@@ -3,6 +3,7 @@ package cycle
 import (
 	"time"
 
+	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/evaluate"
@@ -19,6 +20,8 @@ type terms struct {
 	closed   map[int]bool           // replicas that receive nothing
 	drainDue bool                   // the highest replica has not been needed for long
 	patient  func(replica int) bool // nothing is done for that replica's sake now; nil: for every one there is
+	anew     int                    // moves that a plan made anew may take
+	horizon  time.Duration          // over which that has to pay; 0: none is made
 }
 
 // stick asks for a partition from the plan in force.
@@ -59,6 +62,7 @@ func (d *division) stick(a *adoption, b partition.Bounds, c *config.Sticky, now 
 		d.count(m, has[m.Sake] == 0)
 	}
 	d.saved(answer)
+	d.renew(p, answer, now)
 	return nil
 }
 
@@ -165,7 +169,11 @@ func (c *cycle) longest() time.Duration { return 2 * time.Duration(c.in.Config.I
 func (c *cycle) terms(s *snapshot) terms {
 	number := c.in.Config.Partition.Replicas
 	asked := number != nil && number.Fixed > 0 && number.Fixed != s.next.Replicas
-	return terms{closed: s.closed(), even: c.in.Memory.Even.Held(s.next.Replicas, c.in.Now), all: asked || movesRestart(c.in.Config.Rollout)}
+	t := terms{closed: s.closed(), even: c.in.Memory.Even.Held(s.next.Replicas, c.in.Now), all: asked || movesRestart(c.in.Config.Rollout)}
+	if weighs := c.in.Config.Evaluate.CostBenefit; weighs != nil {
+		t.anew, t.horizon = s.budgetOf(change.Balance).Left, time.Duration(weighs.Horizon)
+	}
+	return t
 }
 
 // movesRestart reports whether moves alone restart every replica in that mode.

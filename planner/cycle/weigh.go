@@ -2,6 +2,8 @@ package cycle
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"ballast/planner/change"
@@ -60,7 +62,7 @@ func (c *cycle) nothingToWeigh(s *snapshot, d division) string {
 	case d.changes(s):
 		return ""
 	case len(d.over) > 0:
-		return fmt.Sprintf("stays as it is, though %s carries more than it may: pins, caps, closed replicas or the others' load leave nothing to move", replicaList(d.over))
+		return fmt.Sprintf("stays as it is, though %s carries more than it may: pins, caps, closed replicas or the others' load leave nothing to move%s", replicaList(d.over), d.declined)
 	}
 	return "stays as it is: no replica carries more than it may"
 }
@@ -145,6 +147,8 @@ func (c *cycle) paying(s *snapshot, d division, savings evaluate.Savings) (divis
 // because is why a division is taken.
 func (d division) because(savings evaluate.Savings) string {
 	switch {
+	case d.anew:
+		return "made anew, for no few moves relieve " + replicaList(slices.Collect(maps.Keys(d.offers))) + ": " + savings.Weigh(d.offers).String()
 	case len(d.offers) > 0:
 		return savings.Weigh(d.offers).String()
 	case d.musts > 0:

@@ -19,6 +19,11 @@ type Offer struct {
 	Saves, Costs plan.Load
 }
 
+// PaysWithin reports whether the offer is worth what it costs if the overload lasts that long.
+func (o Offer) PaysWithin(horizon time.Duration) bool {
+	return o.Saves > 0 && o.Saves.Float()*horizon.Seconds() >= o.Costs.Float()*Cold.Seconds()
+}
+
 // Savings are what offers would have saved, by replica, in load times seconds; what is longer ago than the horizon counts
 // less and less. Back is when a person went back to an earlier plan. The zero value has none.
 type Savings struct {

@@ -146,3 +146,21 @@ func TestSavingsHaveACeiling(t *testing.T) {
 		}
 	}
 }
+
+// What an overload costs over a horizon stands against the quarter of an hour that each move costs.
+func TestWhatPaysWithinAHorizon(t *testing.T) {
+	for name, test := range map[string]struct {
+		offer   evaluate.Offer
+		horizon time.Duration
+		want    bool
+	}{
+		"nothing saved":                   {evaluate.Offer{Costs: 0}, 24 * time.Hour, false},
+		"a ninety-sixth of it, for a day": {evaluate.Offer{Saves: load, Costs: 96 * load}, 24 * time.Hour, true},
+		"a little less, for a day":        {evaluate.Offer{Saves: load, Costs: 96*load + 1e6}, 24 * time.Hour, false},
+		"a quarter, for an hour":          {evaluate.Offer{Saves: load, Costs: 4 * load}, time.Hour, true},
+	} {
+		if got := test.offer.PaysWithin(test.horizon); got != test.want {
+			t.Errorf("%s: pays %t, want %t", name, got, test.want)
+		}
+	}
+}

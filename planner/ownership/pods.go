@@ -38,7 +38,7 @@ func List(ctx context.Context, r client.Reader, target plan.Target, now time.Tim
 		}
 	}
 	for i := range ours {
-		c.Pods = append(c.Pods, c.number(fromPod(&ours[i], target.Container), target.Kind, now))
+		c.Pods = append(c.Pods, c.number(fromPod(&ours[i], target.Container), target, now))
 	}
 	slices.SortFunc(c.Pods, func(a, b Controller) int {
 		return cmp.Or(cmp.Compare(a.Replica, b.Replica), cmp.Compare(a.Name, b.Name))
@@ -74,9 +74,9 @@ func (c *Controllers) readClaims(ctx context.Context, r client.Reader, target pl
 
 // number gives a pod its replica: a StatefulSet's pod has its ordinal; one of a Deployment the first slot that carries
 // its name, as Argo CD reads it, or shard 0 where nothing is distributed.
-func (c *Controllers) number(p Controller, kind string, now time.Time) Controller {
-	if kind != plan.Deployment {
-		p.Replica, p.Claimed = ordinal(p.Name), true
+func (c *Controllers) number(p Controller, target plan.Target, now time.Time) Controller {
+	if target.Kind != plan.Deployment {
+		p.Replica, p.Claimed = ordinal(p.Name, target.Name), true
 		return p
 	}
 	if !c.Dynamic {

@@ -22,7 +22,9 @@ const (
 )
 
 // belongs reports whether the pod is one of the target's and not over. A Deployment's pods are owned by a ReplicaSet
-// that is called like the Deployment and the pods' template hash, so that no ReplicaSet has to be read.
+// that is called like the Deployment and the pods' template hash, so that no ReplicaSet has to be read. Whoever makes or
+// patches a pod writes its owner, but not its name after it was made: the workload's controllers leave a pod of another
+// name alone, and give one of their own that they did not make up, or delete it.
 func belongs(p *corev1.Pod, target plan.Target) bool {
 	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 		return false
@@ -33,16 +35,29 @@ func belongs(p *corev1.Pod, target plan.Target) bool {
 	}
 	if target.Kind == plan.Deployment {
 		hash := p.Labels["pod-template-hash"]
-		return owner.Kind == "ReplicaSet" && hash != "" && owner.Name == target.Name+"-"+hash
+		return owner.Kind == "ReplicaSet" && hash != "" && owner.Name == target.Name+"-"+hash && generated(p.Name, owner.Name)
 	}
-	return owner.Kind == plan.StatefulSet && owner.Name == target.Name && ordinal(p.Name) != NoReplica
+	return owner.Kind == plan.StatefulSet && owner.Name == target.Name && ordinal(p.Name, target.Name) != NoReplica
 }
 
-// ordinal is the number behind the last dash of a StatefulSet's pod.
-func ordinal(pod string) int {
-	digits := pod[strings.LastIndexByte(pod, '-')+1:]
+// What the API server makes of generateName: as much of it as leaves room for its own five characters.
+const (
+	generatedChars = 5
+	mostGenerated  = 63 - generatedChars
+)
+
+// generated reports whether the pod has a name as the API server makes it for that owner.
+func generated(pod, owner string) bool {
+	base := owner + "-"
+	rest, found := strings.CutPrefix(pod, base[:min(len(base), mostGenerated)])
+	return found && len(rest) == generatedChars && !strings.Contains(rest, "-")
+}
+
+// ordinal is the number of a StatefulSet's pod, which is called like it, with a dash and that number.
+func ordinal(pod, set string) int {
+	digits, found := strings.CutPrefix(pod, set+"-")
 	n, err := strconv.Atoi(digits)
-	if err != nil || strconv.Itoa(n) != digits {
+	if !found || err != nil || strconv.Itoa(n) != digits || n < 0 || n >= plan.ReplicaLimit {
 		return NoReplica
 	}
 	return n

@@ -2,6 +2,9 @@ package poll
 
 import "fmt"
 
+// Objects is the default metric of how many live objects a cluster's replica keeps.
+const Objects = "objects"
+
 // DefaultMetrics is a set that works on the metrics of Argo CD's application-controller however it was installed. No
 // query looks at `job`, which every installation names anew, or joins on `name`, which is the Application's; each takes
 // the targets of the pods' namespace alone (targets.go). Each is noData 0: a cluster without Applications has no
@@ -21,7 +24,7 @@ func DefaultMetrics() []Metric {
 	const objects, events = `argocd_cluster_api_resource_objects{ {{.targets}} }`, `argocd_cluster_events_total{ {{.targets}} }`
 	const reconciles, apps = `argocd_app_reconcile_count{ {{.pods}},dest_server!="" }`, `argocd_app_info{ {{.pods}},dest_server!="" }`
 	return []Metric{
-		newDefault("objects", "server", `max by (server) (max_over_time(`+objects+`[1h]))`, `timestamp(`+objects+`)`, "1h"),
+		newDefault(Objects, "server", `max by (server) (max_over_time(`+objects+`[1h]))`, `timestamp(`+objects+`)`, "1h"),
 		newDefault("events", "server", `quantile_over_time(0.9, (sum by (server) (rate(`+events+`[10m])))[3h:5m])`, `timestamp(`+events+`)`, "3h"),
 		newDefault("reconciles", "dest_server", `quantile_over_time(0.9, (sum by (dest_server) (rate(`+reconciles+`[10m]) {{.ofTargets}}))[3h:5m])`,
 			`timestamp(`+reconciles+`) {{.ofTargets}}`, "3h"),
@@ -32,7 +35,7 @@ func DefaultMetrics() []Metric {
 
 // DefaultWeights are the weights of DefaultMetrics; they sum to 1.
 func DefaultWeights() map[string]float64 {
-	return map[string]float64{"objects": 0.375, "events": 0.25, "reconciles": 0.25, "apps": 0.125}
+	return map[string]float64{Objects: 0.375, "events": 0.25, "reconciles": 0.25, "apps": 0.125}
 }
 
 // newDefault makes the age query of the time of each series' newest sample: the time of the cluster's newest, where

@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,6 +18,8 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
+	"ballast/planner/poll"
+	"ballast/planner/sharding"
 )
 
 // someMoves is how many moves the table lists unless asked for all.
@@ -71,6 +75,24 @@ func writeMetrics(w io.Writer, table measure.Table) {
 	say.To(w, "\n")
 }
 
+// writeRelisted says how many live objects the new owners of what moves list, where they are measured.
+func writeRelisted(w io.Writer, out cycle.Outcome) {
+	at := slices.IndexFunc(out.Table.Columns, func(c measure.Column) bool { return c.ID == poll.Objects })
+	if at < 0 || len(out.Candidate.Moves) == 0 {
+		return
+	}
+	moves, objects := map[string]bool{}, 0.0
+	for _, m := range out.Candidate.Moves {
+		moves[m.Cluster] = true
+	}
+	for i, c := range out.Fleet.Clusters {
+		if moves[c.Shard.ID] {
+			objects += out.Table.Columns[at].Values[i]
+		}
+	}
+	say.To(w, "  The new owners of what moves list %.0f objects anew.\n", objects)
+}
+
 // writeWrites says what the writes of cluster Secrets cost Argo CD.
 func writeWrites(w io.Writer, stamps, moves int) {
 	var writes []string
@@ -114,11 +136,13 @@ func writeCandidate(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 	if c.Verdict != "" {
 		say.To(w, "  Evaluation: %s.\n", c.Verdict)
 	}
+	writeAlternatives(w, cycle.Alternatives(in, out))
 	if in.InForce != nil && in.InForce.Rollout != nil {
 		say.To(w, "\nA rollout is under way: %s. Nothing else begins before its end; ballast status says how far it is.\n",
 			say.Rollout(in.InForce.Rollout))
 	} else if ahead := cycle.Foresee(in, out); ahead != nil {
 		writeAhead(w, *ahead, in.Now)
+		writeRelisted(w, out)
 		writeWrites(w, unstamped(out), ahead.Moves)
 	}
 	if len(c.Moves) == 0 {
@@ -134,6 +158,24 @@ func writeCandidate(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 		most = 0
 	}
 	return say.Moves(w, c.Moves, loads, most)
+}
+
+// writeAlternatives puts what else could be beside the candidate, by the same loads.
+func writeAlternatives(w io.Writer, all []cycle.Alternative) {
+	say.To(w, "\n")
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	say.To(t, "  By the same loads\treplicas\tmakespan over mean\tmoves\n")
+	for _, a := range all {
+		say.To(t, "  %s\t%d\t%.2f\t%d\n", cmp.Or(alternativeNames[a.Name], a.Name), a.Replicas, a.Imbalance, a.Moves)
+	}
+	t.Flush()
+}
+
+// alternativeNames are what people call them.
+var alternativeNames = map[string]string{
+	"candidate":             "as ballast would have it",
+	string(sharding.Legacy): "Argo CD's legacy", string(sharding.RoundRobin): "Argo CD's round-robin",
+	string(sharding.ConsistentHashing): "Argo CD's consistent-hashing",
 }
 
 // writeAhead says in a line or two how it would come about, and what comes before.
@@ -216,12 +258,15 @@ type planResult struct {
 	Now       []plan.Replica     `json:"now"`
 	Line      *cycle.Line        `json:"line,omitempty"`
 	Candidate *cycle.Candidate   `json:"candidate,omitempty"`
-	Ahead     *cycle.Forecast    `json:"ahead,omitempty"`
-	Problems  []problem.Problem  `json:"problems,omitempty"`
+
+	Alternatives []cycle.Alternative `json:"alternatives,omitempty"`
+
+	Ahead    *cycle.Forecast   `json:"ahead,omitempty"`
+	Problems []problem.Problem `json:"problems,omitempty"`
 }
 
 func writePlanJSON(w io.Writer, in input.Inputs, out cycle.Outcome) error {
-	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now, Line: out.Line, Candidate: out.Candidate,
+	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now, Line: out.Line, Candidate: out.Candidate, Alternatives: cycle.Alternatives(in, out),
 		Ahead: cycle.Foresee(in, out), Problems: out.Problems}
 	for i, c := range out.Fleet.Clusters {
 		r.Shards = append(r.Shards, c.Shard)

@@ -73,7 +73,7 @@ func NewCommand() *cobra.Command {
 clusters would move; by which rollout mode, what that waits for, in how many waves, and how long the move budget makes it take at
 least. It reads cluster Secrets, Argo CD's ConfigMaps and the application-controller's workload, and asks Prometheus; it writes
 nothing and needs nothing installed. Where ballast is installed, it goes by the configuration in ConfigMap ballast-config, as the
-planner does.
+planner does, but for the files that it names for its Prometheus: they are in the planner's pod, and none of this machine's is read.
 
 The workload is found by its labels, whatever it is called. Of the Secrets only name, server, shard, labels and annotations are looked at.`,
 		Example: `  ballast plan --prometheus http://localhost:9090
@@ -227,6 +227,15 @@ func (o *options) fromCluster(ctx context.Context, c client.Client, progress io.
 		return cfg, fmt.Errorf("reading the configuration of ConfigMap %q, as the planner does: %w", o.installed, err)
 	}
 	say.To(progress, "by the configuration of ConfigMap %s, as the planner\n", o.installed)
+	if p := cfg.Poll.Prometheus; p.HTTP.NamesFiles() {
+		// Whoever writes the ConfigMap names them, and would be sent this machine's: a kubeconfig, as a password.
+		p.HTTP = config.Default().Poll.Prometheus.HTTP
+		if o.prometheus == "" {
+			say.To(progress, "note: the planner's configuration names files for its Prometheus, which are in the planner's pod: "+
+				"none is read here, and the Prometheus is asked without its settings of HTTP; "+
+				"where it takes credentials give a file with --config\n")
+		}
+	}
 	return cfg, nil
 }
 

@@ -81,7 +81,7 @@ func TestPlanReadsAFileAsThePlannerDoes(t *testing.T) {
 }
 
 // TestPlanGoesByTheInstalledConfiguration where no file is named, and says so; a Prometheus that a person names is asked
-// without the planner's credentials, which are for another one.
+// without the planner's credentials, which are for another one, and the planner's without those that are files of its pod.
 func TestPlanGoesByTheInstalledConfiguration(t *testing.T) {
 	const head = "apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\n"
 	installed := head + "mode: Enforce\ndiscover: {selector: {matchLabels: {team: a}}}\n" +
@@ -96,7 +96,10 @@ func TestPlanGoesByTheInstalledConfiguration(t *testing.T) {
 		mode       plan.Mode
 		team       string
 	}{
-		"as installed":        {map[string]string{"config.yaml": installed}, nil, "", "by the configuration of ConfigMap ballast-config, as the planner\n", "", "http://thanos:9090", "/var/run/token", plan.Enforce, "a"},
+		"as installed": {map[string]string{"config.yaml": installed}, nil, "", "by the configuration of ConfigMap ballast-config, as the planner\n" +
+			"note: the planner's configuration names files for its Prometheus, which are in the planner's pod: none is read here, and the Prometheus is " +
+			"asked without its settings of HTTP; where it takes credentials give a file with --config\n", "", "http://thanos:9090", "", plan.Enforce, "a"},
+		"a token in it":       {map[string]string{"config.yaml": strings.Replace(installed, "credentials_file: /var/run/token", "credentials: t0ken", 1)}, nil, "", "by the configuration of ConfigMap ballast-config, as the planner\n", "", "http://thanos:9090", "t0ken", plan.Enforce, "a"},
 		"another Prometheus":  {map[string]string{"config.yaml": installed}, nil, "http://localhost:1", "by the configuration of ConfigMap ballast-config, as the planner\n", "", "http://localhost:1", "", plan.Enforce, "a"},
 		"nothing installed":   {nil, nil, "", "", "", config.Default().Poll.Prometheus.URL, "", plan.Observe, ""},
 		"no right to read it": {nil, forbidden, "", "note: without the right to read ConfigMap \"ballast-config\", the installed planner's configuration is not known, and every setting is at its default\n", "", config.Default().Poll.Prometheus.URL, "", plan.Observe, ""},
@@ -127,7 +130,7 @@ func TestPlanGoesByTheInstalledConfiguration(t *testing.T) {
 			fixture.MustDo(t, err)
 			token := ""
 			if a := cfg.Poll.Prometheus.HTTP.Authorization; a != nil {
-				token = a.CredentialsFile
+				token = a.CredentialsFile + string(a.Credentials)
 			}
 			got := []string{said.String(), cfg.Poll.Prometheus.URL, token, string(cfg.Mode), cfg.Discover.Selector.MatchLabels["team"]}
 			if diff := cmp.Diff([]string{test.says, test.url, test.token, string(test.mode), test.team}, got); diff != "" {

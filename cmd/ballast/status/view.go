@@ -51,7 +51,7 @@ func (s *Overview) leads(v *observation) {
 	}
 	s.Leader = *v.lease.Spec.HolderIdentity
 	if v.lease.Spec.RenewTime != nil {
-		s.Renewed = v.lease.Spec.RenewTime.Time
+		s.Renewed = plan.WithinJSON(v.lease.Spec.RenewTime.Time)
 	}
 	if v.state.Plan == nil {
 		return

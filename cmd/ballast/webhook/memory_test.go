@@ -72,6 +72,9 @@ func TestTheWebhookIsSmallUnderTheLargestPlan(t *testing.T) {
 // builtAsShipped builds the command.
 func builtAsShipped(t *testing.T) string {
 	t.Helper()
+	if err := site.DependOnSources(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	binary := filepath.Join(t.TempDir(), "ballast")
 	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "ballast/cmd/ballast")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

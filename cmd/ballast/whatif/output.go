@@ -21,6 +21,9 @@ func (a *Answer) WriteTable(w io.Writer) error {
 	}
 	say.To(w, "\n%s.\n", strings.Join([]string{a.count(), a.moving()}, "; "))
 	a.cost(w)
+	if a.Lost == nil {
+		plan.MayCarry(w, a.Line)
+	}
 	if l := a.Lost; l != nil {
 		a.loss(w, *l)
 	}

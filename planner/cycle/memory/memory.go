@@ -58,13 +58,15 @@ type limitsMemory struct {
 	Spare    Spare            `json:"spare,omitzero"`
 	Even     Even             `json:"even,omitzero"`
 	Evidence Evidence         `json:"evidence,omitzero"`
+	Unit     string           `json:"unit,omitempty"`
 }
 
 // split takes out of the memory what is bounded.
 func (m Memory) split() (limitsMemory, Changes) {
 	c := m.Changes
 	l := limitsMemory{Ledger: c.Ledger, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff,
-		Heaviest: m.Heaviest, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Evidence: m.Evidence, Rebased: m.Rebased, Refused: m.Refused, Stopped: c.Stopped, Restart: c.Restarted, Pin: c.PinFailed, Failures: c.Failures}
+		Heaviest: m.Heaviest, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Evidence: m.Evidence, Rebased: m.Rebased, Refused: m.Refused,
+		Stopped: c.Stopped, Restart: c.Restarted, Pin: c.PinFailed, Failures: c.Failures}
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = nil, "", time.Time{}, nil, false, failover.Last{}
 	c.Stopped, c.Restarted, c.PinFailed, c.Failures = time.Time{}, time.Time{}, time.Time{}, nil
 	return l, c
@@ -74,7 +76,7 @@ func (m Memory) split() (limitsMemory, Changes) {
 func (m *Memory) join(l limitsMemory) {
 	c := &m.Changes
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = l.Ledger, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover
-	m.Savings, m.Spare, m.Even, m.Evidence = l.Savings, l.Spare, l.Even, l.Evidence
+	m.Savings, m.Spare, m.Even, m.Unit, m.Evidence = l.Savings, l.Spare, l.Even, l.Unit, l.Evidence
 	m.HoldOff, m.Heaviest, m.Rebased, m.Refused = l.HoldOff, l.Heaviest, l.Rebased, l.Refused
 	c.Stopped, c.Restarted, c.PinFailed, c.Failures = l.Stopped, l.Restart, l.Pin, l.Failures
 }
@@ -167,6 +169,7 @@ type Memory struct {
 	Spare    Spare                `json:"spare,omitzero"`
 	Even     Even                 `json:"even,omitzero"`
 	Evidence Evidence             `json:"evidence,omitzero"`
+	Unit     string               `json:"unit,omitempty"` // in which savings and the even share are loads
 	Changes  Changes              `json:"changes,omitzero"`
 
 	// The Secrets as they were seen last: their servers, and when each was made. Never in the history; the next leader
@@ -226,4 +229,13 @@ func (m Memory) HeldUntil(now time.Time) time.Time {
 		return time.Time{}
 	}
 	return m.HoldOff.Add(holdOff)
+}
+
+// In is the memory of a fleet whose loads are in that unit: a load in another one is no measure of it, and is forgotten.
+func (m Memory) In(unit string) Memory {
+	if m.Unit != "" && m.Unit != unit {
+		m.Even, m.Savings = Even{}, evaluate.Savings{Back: m.Savings.Back}
+	}
+	m.Unit = unit
+	return m
 }
