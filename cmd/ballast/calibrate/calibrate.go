@@ -40,8 +40,8 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "calibrate",
 		Short: "Say whether the load predicts the pods' memory and CPU, and which weights and capacity would",
-		Long: `calibrate fits each application-controller pod's memory and CPU to the metrics of the clusters that it had, over a range of time, by
-non-negative least squares. It says how much of what differs between pods and times that explains (R2, 1 is all of it), for the load
+		Long: `calibrate fits each application-controller pod's memory and CPU to the metrics of the clusters that it had, over a range of time,
+by non-negative least squares. It says how much of what differs between pods and times that explains (R2, 1 is all of it), for the load
 as it is configured now and for the best weights there are, and prints the configuration to paste: weights, and the capacity at which
 a replica is as full as --fill allows. It only reads.
 
@@ -59,16 +59,20 @@ the others, of three pods or more; it tells what the weights are worth on a repl
 	f.StringVar(&o.span, "range", "1d", "how far to look back, like 6h or 7d")
 	f.StringVar(&o.step, "step", "30m", "how far apart the samples are")
 	f.StringVar(&o.fill, "fill", "0.85", "the `share` of its limit that a full replica may use")
-	f.StringVar(&o.resource, "resource", "", "the `resource` that the configuration is for, memory or cpu (default: the one that the pods run out of first)")
-	f.StringVar(&o.memoryQuery, "memory-query", "", "PromQL `query` of each pod's memory in bytes (default: its peak of container_memory_working_set_bytes)")
-	f.StringVar(&o.cpuQuery, "cpu-query", "", "PromQL `query` of each pod's CPU in cores (default: its rate of container_cpu_usage_seconds_total)")
+	f.StringVar(&o.resource, "resource", "",
+		"the `resource` that the configuration is for, memory or cpu (default: the one that the pods run out of first)")
+	f.StringVar(&o.memoryQuery, "memory-query", "",
+		"PromQL `query` of each pod's memory in bytes (default: its peak of container_memory_working_set_bytes)")
+	f.StringVar(&o.cpuQuery, "cpu-query", "",
+		"PromQL `query` of each pod's CPU in cores (default: its rate of container_cpu_usage_seconds_total)")
 	f.StringVar(&o.podLabel, "pod-label", "pod", "the `label` with the pod's name in what these answer")
 	f.StringVar(&o.memoryLimit, "memory-limit", "", "a pod's memory limit, like 4Gi (default: the workload's)")
 	f.StringVar(&o.cpuLimit, "cpu-limit", "", "a pod's CPU limit, like 2 or 1500m (default: the workload's)")
 	f.StringVar(&o.samples, "samples", "", "fit the samples in this `file`, which --save-samples wrote, and ask nobody")
 	f.StringVar(&o.save, "save-samples", "", "also write the samples to this `file`, as JSON")
 	f.StringVarP(&o.output, "output", "o", say.AsTable, "table, json or yaml")
-	for _, other := range []string{"save-samples", "prometheus", "config", "config-configmap", "range", "step", "memory-query", "cpu-query", "pod-label"} {
+	live := []string{"save-samples", "prometheus", "config", "config-configmap", "range", "step", "memory-query", "cpu-query", "pod-label"}
+	for _, other := range live {
 		cmd.MarkFlagsMutuallyExclusive("samples", other)
 	}
 	return cmd
@@ -194,7 +198,8 @@ func saveSamples(file string, s calibrate.Samples) error {
 // limitsOf are those of the application-controller's container; a limit that is not there is none.
 func limitsOf(c corev1.Container) map[calibrate.Resource]float64 {
 	limits := map[calibrate.Resource]float64{}
-	for name, of := range map[corev1.ResourceName]calibrate.Resource{corev1.ResourceMemory: calibrate.Memory, corev1.ResourceCPU: calibrate.CPU} {
+	names := map[corev1.ResourceName]calibrate.Resource{corev1.ResourceMemory: calibrate.Memory, corev1.ResourceCPU: calibrate.CPU}
+	for name, of := range names {
 		if q, ok := c.Resources.Limits[name]; ok && q.Sign() > 0 {
 			limits[of] = q.AsApproximateFloat64()
 		}

@@ -277,7 +277,8 @@ func (f *faults) none(url string) error {
 		return fmt.Errorf("asking %s: every time is left out, the first: %s", url, f.first)
 	case !f.seen[string(calibrate.Memory)] && !f.seen[string(calibrate.CPU)]:
 		return fmt.Errorf("asking %s: it has neither memory nor CPU of the application-controller's pods: "+
-			"scrape the kubelets' cAdvisor, or say with --memory-query and --cpu-query what else tells them, like process_resident_memory_bytes", url)
+			"scrape the kubelets' cAdvisor, or say with --memory-query and --cpu-query what else tells them, "+
+			"like process_resident_memory_bytes", url)
 	case !f.seen["owner"]:
 		return fmt.Errorf("asking %s: it has no argocd_app_info of the pods, so that nobody knows which clusters each had", url)
 	}

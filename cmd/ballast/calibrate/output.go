@@ -65,7 +65,8 @@ func find(s calibrate.Samples, of calibrate.Resource, fill float64) (*found, err
 // block is the part of the configuration that says the advice.
 func block(s calibrate.Samples, f calibrate.Fit, a calibrate.Advice) string {
 	var b strings.Builder
-	say.To(&b, "# fitted to the pods' %s: R2 %.2f, of %s of %s\n", f.Resource, f.R2, say.Plural(f.Samples, "sample"), say.Plural(f.Pods, "pod"))
+	say.To(&b, "# fitted to the pods' %s: R2 %.2f, of %s of %s\n", f.Resource, f.R2,
+		say.Plural(f.Samples, "sample"), say.Plural(f.Pods, "pod"))
 	if !f.Trusted() {
 		say.To(&b, "# not to be trusted: the metrics do not predict it\n")
 	}
@@ -124,7 +125,8 @@ func (f *found) WriteTable(w io.Writer) error {
 
 // fit says what a resource is made of.
 func (f *found) fit(w io.Writer, fit calibrate.Fit) error {
-	say.To(w, "\n%s of a pod: %s, and\n", map[calibrate.Resource]string{calibrate.Memory: "Memory", calibrate.CPU: "CPU"}[fit.Resource], amount(fit.Resource, fit.Base))
+	name := map[calibrate.Resource]string{calibrate.Memory: "Memory", calibrate.CPU: "CPU"}[fit.Resource]
+	say.To(w, "\n%s of a pod: %s, and\n", name, amount(fit.Resource, fit.Base))
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	for _, id := range slices.Sorted(maps.Keys(fit.Per)) {
 		why := ""

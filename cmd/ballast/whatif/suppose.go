@@ -113,7 +113,8 @@ func goesOn(in input.Inputs, out cycle.Outcome) input.Inputs {
 	in.InForce, in.PlanFault, in.Observed = &next, "", input.Observed{}
 	in.Workload.Replicas, in.Workload.ReadyReplicas = max(in.Workload.Replicas, next.Replicas), max(in.Workload.ReadyReplicas, next.Replicas)
 	m := out.Memory
-	in.Memory = memory.Memory{LastGood: m.LastGood, Heaviest: m.Heaviest, Even: m.Even, Evidence: m.Evidence, Young: m.Young, Servers: m.Servers, Made: m.Made}
+	in.Memory = memory.Memory{LastGood: m.LastGood, Heaviest: m.Heaviest, Even: m.Even, Unit: m.Unit, Evidence: m.Evidence,
+		Young: m.Young, Servers: m.Servers, Made: m.Made}
 	in.Memory.Known.Leaders = m.Known.Leaders
 	in.Memory.Changes.Ledger = m.Changes.Ledger
 	return spared(in)
