@@ -84,6 +84,7 @@ func (c *cycle) candidate(s *snapshot) (*evaluate.Candidate, worth) {
 	if s.loads == nil || c.out.Table.Frozen {
 		return nil, worth{}
 	}
+	c.weighEvidence(s)
 	d, err := c.partitioned(s)
 	if err != nil {
 		kind := "Refused"

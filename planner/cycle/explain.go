@@ -50,7 +50,7 @@ type ChoiceOf struct {
 
 // Explain says it of a cycle and its outcome. The cluster is named by its Secret, its own name or its server.
 func Explain(in input.Inputs, out Outcome, name string) (Explanation, error) {
-	i, err := named(out, name)
+	i, err := Named(out, name)
 	if err != nil {
 		return Explanation{}, err
 	}
@@ -120,8 +120,8 @@ func (a *adoption) pinnedBeside(i int, unit []int) string {
 	return ""
 }
 
-// named finds a cluster by what people call it.
-func named(out Outcome, name string) (int, error) {
+// Named finds a cluster by what people call it.
+func Named(out Outcome, name string) (int, error) {
 	found := -1
 	for i, cl := range out.Fleet.Clusters {
 		switch {

@@ -92,7 +92,7 @@ func (c *cycle) forgetMoved() {
 // loadsOf turns a table into loads: normalize, then index. references are the plan's, and come back with those of
 // metrics that had none; they stay as they are for ever after, so that a load means the same next year.
 func loadsOf(c config.PlannerConfig, t measure.Table, references map[string]string) ([]plan.Load, map[string]string, *problem.Problem) {
-	weights := weightsOf(c)
+	weights := WeightsOf(c)
 	cols := make([]normalize.Column, 0, len(t.Columns))
 	for _, col := range t.Columns {
 		cols = append(cols, normalize.Column{ID: col.ID, Values: col.Values})
@@ -156,9 +156,9 @@ func byReference(cols []normalize.Column, references map[string]string) ([]norma
 	return out, kept, nil
 }
 
-// weightsOf are the configured weights, else the default set's. The configuration's check has seen to it that own
+// WeightsOf are the configured weights, else the default set's. The configuration's check has seen to it that own
 // metrics have weights.
-func weightsOf(c config.PlannerConfig) map[string]float64 {
+func WeightsOf(c config.PlannerConfig) map[string]float64 {
 	if c.Index.PNorm.Weights == nil {
 		return poll.DefaultWeights()
 	}

@@ -54,6 +54,14 @@ func PreviewEvacuation(in input.Inputs) failover.Evacuation {
 	return failover.Evacuate(r, in.Now)
 }
 
+// PreviewLoss is where the clusters of replicas go that work no more, with so many beyond what the others take on freely, by
+// the leader's own judgement and the loads of the last decision. The inputs are those of PreviewEvacuation, and have failover.
+func PreviewLoss(in input.Inputs, lost []int, rescue int) failover.Evacuation {
+	r := request(preview(in), lost)
+	r.Rescue = rescue
+	return failover.Evacuate(r, in.Now)
+}
+
 // WayBack is what becomes of the fleet when a rollback is done. Refused says why it is not even begun.
 type WayBack struct {
 	Refused  string

@@ -46,17 +46,22 @@ type options struct {
 
 // register adds the flags that say where a cycle's inputs come from.
 func (o *options) register(cmd *cobra.Command) {
+	o.live(cmd)
+	cmd.Flags().StringVar(&o.inputs, "inputs", "",
+		"run the cycle of this `file` again, which --save-inputs of ballast plan wrote, and ask no cluster")
+	for _, other := range []string{"prometheus", "config", "config-configmap"} {
+		cmd.MarkFlagsMutuallyExclusive("inputs", other)
+	}
+}
+
+// live adds those of a live cluster.
+func (o *options) live(cmd *cobra.Command) {
 	o.cluster.Register(cmd)
 	cmd.Flags().StringVar(&o.prometheus, "prometheus", "",
 		"URL of the Prometheus that scrapes the application-controller (default: the configuration's)")
 	cmd.Flags().StringVar(&o.config, "config", "", "configuration file (default: the installed planner's, else every setting's default)")
 	cmd.Flags().StringVar(&o.installed, "config-configmap", "ballast-config",
 		"name of the ConfigMap with the installed planner's configuration")
-	cmd.Flags().StringVar(&o.inputs, "inputs", "",
-		"run the cycle of this `file` again, which --save-inputs of ballast plan wrote, and ask no cluster")
-	for _, other := range []string{"prometheus", "config", "config-configmap"} {
-		cmd.MarkFlagsMutuallyExclusive("inputs", other)
-	}
 }
 
 func NewCommand() *cobra.Command {
@@ -167,17 +172,26 @@ func readInputs(file string) (in input.Inputs, err error) {
 	return in, nil
 }
 
-// runs is the cycle's outcome. What a file says that no cluster ever did is an error, and no crash.
+// runs is the cycle's outcome.
 func (o *options) runs(in input.Inputs) (out cycle.Outcome, err error) {
+	err = o.guarded(func() error {
+		out = cycle.Run(in)
+		return nil
+	})
+	return out, err
+}
+
+// guarded runs what goes by the inputs. What a file says that no cluster ever did is an error, and no crash.
+func (o *options) guarded(run func() error) (err error) {
 	if o.inputs == "" {
-		return cycle.Run(in), nil
+		return run()
 	}
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("--inputs: the cycle in %s cannot be run: %v", o.inputs, r)
 		}
 	}()
-	return cycle.Run(in), nil
+	return run()
 }
 
 func (o *options) fromFile() (config.PlannerConfig, error) {
