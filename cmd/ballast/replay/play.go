@@ -27,11 +27,11 @@ func play(ctx context.Context, source trace.Source, setups []replay.Setup, repli
 		}
 	}
 	reports, feeds := make([]replay.Report, len(setups)), make([]chan trace.Step, len(setups))
-	group, ctx := errgroup.WithContext(ctx)
+	group, running := errgroup.WithContext(ctx)
 	for i, run := range all {
 		feeds[i] = make(chan trace.Step, ahead)
 		group.Go(func() (err error) {
-			reports[i], err = runs(ctx, run, setups[i].Name, feeds[i])
+			reports[i], err = runs(running, run, setups[i].Name, feeds[i])
 			return err
 		})
 	}
@@ -41,10 +41,13 @@ func play(ctx context.Context, source trace.Source, setups []replay.Setup, repli
 				close(feed)
 			}
 		}()
-		return t.feed(ctx, source, feeds)
+		return t.feed(running, source, feeds)
 	})
 	if err := group.Wait(); err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil { // all was fed, and not all of it taken
+		return nil, fmt.Errorf("interrupted at the end of the trace: %w", context.Cause(ctx))
 	}
 	if reports[0].Cycles == 0 {
 		return nil, errors.New("the trace has no step: there is nothing to replay")
