@@ -454,9 +454,9 @@ func controllers(workload string) []ownership.Controller {
 func reports(workload string) []ownership.PodReport {
 	want := []ownership.PodReport{
 		{Servers: map[string]ownership.ServerReport{
-			"https://a.example.com": {Apps: 4, Cached: true, CacheAge: 17, Connected: true, Reconciles: 7200}, "https://b.example.com": {Reconciles: 12600}, "https://d.example.com": {Reconciles: 7050}}},
+			"https://a.example.com": {Apps: 4, Cached: true, CacheAge: 17, Connected: true, Reconciles: 7200, Counts: ownership.ShowsReconciles}, "https://b.example.com": {Reconciles: 12600, Counts: ownership.ShowsReconciles}, "https://d.example.com": {Reconciles: 7050, Counts: ownership.ShowsReconciles}}},
 		{Servers: map[string]ownership.ServerReport{
-			"https://b.example.com": {Apps: 1, Reconciles: 1800}, "https://c.example.com": {Apps: 1, Reconciles: 1200}, "https://d.example.com": {Apps: 2, Reconciles: 150}}},
+			"https://b.example.com": {Apps: 1, Reconciles: 1800, Counts: ownership.ShowsReconciles}, "https://c.example.com": {Apps: 1, Reconciles: 1200, Counts: ownership.ShowsReconciles}, "https://d.example.com": {Apps: 2, Reconciles: 150, Counts: ownership.ShowsReconciles}}},
 	}
 	for i, pod := range controllers(workload) {
 		pod.Memory = 1 << 30

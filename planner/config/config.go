@@ -75,6 +75,16 @@ func (o Poll) MaxAge() time.Duration {
 	return time.Duration(o.Prometheus.MaxAge)
 }
 
+// WithPrometheus is the poll with a Prometheus of its own to change: the configured one, else the default in the pods' place.
+func (o Poll) WithPrometheus() Poll {
+	p := Default().Poll.Prometheus
+	if o.Prometheus != nil {
+		*p = *o.Prometheus
+	}
+	o.Prometheus, o.Pods = p, nil
+	return o
+}
+
 // Timeout bounds one query; there is none without a Prometheus.
 func (o Poll) Timeout() time.Duration {
 	if o.Prometheus == nil {

@@ -342,3 +342,18 @@ poll.prometheus.url: Invalid value: is not reached from argocd (line 6)
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// A Prometheus that a person names is asked in the pods' place, and the configuration that was read stays as it is.
+func TestAPrometheusTakesThePodsPlace(t *testing.T) {
+	of := Default().Poll
+	of.Prometheus.URL = "http://ours"
+	for name, test := range map[string]struct {
+		poll Poll
+		url  string
+	}{"pods": {Poll{Pods: &Pods{}}, Default().Poll.Prometheus.URL}, "a Prometheus": {of, "http://ours"}} {
+		got := test.poll.WithPrometheus()
+		if got.Pods != nil || got.Prometheus.URL != test.url || got.Prometheus == test.poll.Prometheus {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

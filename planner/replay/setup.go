@@ -70,9 +70,8 @@ func (s Setup) replayed(h trace.Header) config.PlannerConfig {
 	if !Worked(h) {
 		return c
 	}
-	p := *c.Poll.Prometheus
-	p.Metrics = []config.Metric{{ID: trace.LoadMetric, Query: trace.LoadMetric, Match: &config.Match{Label: "server", To: config.MatchServer}}}
-	c.Poll.Prometheus = &p
+	c.Poll = c.Poll.WithPrometheus()
+	c.Poll.Prometheus.Metrics = []config.Metric{{ID: trace.LoadMetric, Query: trace.LoadMetric, Match: &config.Match{Label: "server", To: config.MatchServer}}}
 	c.Index = config.Index{PNorm: &config.PNorm{P: "1", Weights: map[string]config.Decimal{trace.LoadMetric: "1"}}}
 	return c
 }

@@ -255,9 +255,7 @@ func (o *options) loadConfig(
 		cfg.Target.Namespace = o.cluster.Namespace
 	}
 	if o.prometheus != "" {
-		if cfg.Poll.Prometheus == nil { // the one named here is asked in the pods' place
-			cfg.Poll.Prometheus, cfg.Poll.Pods = config.Default().Poll.Prometheus, nil
-		}
+		cfg.Poll = cfg.Poll.WithPrometheus() // the one named here is asked in the pods' place, too
 		cfg.Poll.Prometheus.URL = o.prometheus
 		if o.config == "" { // the files that the planner reads are in its pod, and the credentials are for another URL
 			cfg.Poll.Prometheus.HTTP = config.Default().Poll.Prometheus.HTTP

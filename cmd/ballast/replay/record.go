@@ -79,12 +79,12 @@ func (o *options) fromPrometheus(ctx context.Context, progress io.Writer, files 
 func (o *options) asked(c config.PlannerConfig) config.PlannerConfig {
 	c.Target.Namespace = o.cluster.Namespace
 	if o.prometheus != "" {
-		p := *c.Poll.Prometheus
+		c.Poll = c.Poll.WithPrometheus()
+		p := c.Poll.Prometheus
 		p.URL = o.prometheus
 		if len(o.configs) == 0 || slices.Contains(o.configs, installedName) { // the files that the planner reads are in its pod
 			p.HTTP = config.Default().Poll.Prometheus.HTTP
 		}
-		c.Poll.Prometheus = &p
 	}
 	return c
 }

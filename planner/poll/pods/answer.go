@@ -40,8 +40,9 @@ func (w *Window) Fetched(now time.Time) []poll.Fetched {
 			}
 		}
 	}
+	rated := len(answers[events].Samples)+len(answers[reconciles].Samples) > 0
 	for i := range answers {
-		if len(answers[i].Samples) == 0 {
+		if idle := rated && (i == events || i == reconciles); len(answers[i].Samples) == 0 && !idle {
 			answers[i].Err = w.whyNone(i)
 		}
 	}
