@@ -13,10 +13,10 @@ COUNT   ?= 6
 PACKAGES ?= ./...
 # They begin no goroutine and share nothing between any (planner/cycle's TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine),
 # and take eight times as long under the race detector, which could find nothing in them.
-PURE    := $(addprefix ballast/planner/,change cycle cycle/input cycle/memory cycle/problem cycle/standing diff evaluate failover gz index measure normalize partition partition/constraint partition/fresh partition/sticky placement plan rollout sharding sim/life telemetry)
+PURE    := $(addprefix ballast/planner/,calibrate change cycle cycle/input cycle/memory cycle/problem cycle/standing diff evaluate failover gz index measure normalize partition partition/constraint partition/fresh partition/sticky placement plan poll/pods replay replay/instant replay/picture replay/trace rollout sharding sim/life telemetry)
 # Test files of other packages of which the same is true, or that weigh what the detector would add to: of those packages these tests
 # run without it, and all others with it.
-ALONE   := certs/next_property_test.go planner/controller/crash*_test.go webhook/amount_test.go
+ALONE   := certs/next_property_test.go cmd/ballast/replay/pictures_test.go planner/controller/crash*_test.go webhook/amount_test.go
 # And those that test a process of their own, built as it is shipped: the detector would see nothing but who floods it, and
 # makes that eight times as slow.
 PROCESS := cmd/ballast/webhook/flood_test.go cmd/ballast/webhook/memory_test.go
@@ -30,7 +30,7 @@ LIGHT   := -vet=off -ldflags='-s -w'
 AT_ONCE ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak race bench e2e lint fmt verify golden manifests image clean binaries build
+.PHONY: help demo test soak race bench e2e lint fmt verify golden pictures manifests image clean binaries build
 
 help: ## what there is
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,7 @@ soak: binaries ## the full counts, about two hours; figures with commit and seed
 	@set -o pipefail; BALLAST_CRASH_RUNS=200 BALLAST_SEED=$(SEED) go test -count=1 -v -timeout 60m -run 'TestCrash' ./planner/controller | grep -E 'runs|faults|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_LIVES=1000 BALLAST_SEED=$(SEED) go test -count=1 -v -timeout 60m -run 'TestLives' ./planner/sim/life | grep -E 'lives of|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_WEEKS=10 go test -count=1 -v -timeout 60m -run 'TestAWeekOfTheShippedConfigurationRests' ./planner/cycle | grep -E 'rollouts,|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; BALLAST_WEEKS=1 go test -count=1 -timeout 60m -run 'TestThePicturesAreMadeAgain' ./cmd/ballast/replay | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_TRANSITIONS=10000 go test -count=1 -v -timeout 60m ./e2e/transitions | grep -E 'transitions|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_FLOOD_CONNECTIONS=20000 go test -count=1 -v -timeout 30m -run TestNoFloodEnds ./cmd/ballast/webhook | grep -E 'connections were opened|at most|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_CANARY_SECRETS=1000 go test -count=1 -timeout 30m ./e2e/canary | tee -a docs/soak.md
@@ -105,6 +106,13 @@ fmt: ## gofmt
 
 golden: ## write the golden files anew
 	@for p in $$(grep -rlE 'flag.Bool\("update"|fixture\.Golden' --include='*_test.go' cmd docs manifests planner certs webhook | xargs -n1 dirname | sort -u); do go test -count=1 ./$$p -update || exit 1; done
+
+# cmd/ballast/replay's TestThePicturesAreMadeAgain reads these lines, and runs them.
+PICTURE := replay --config shipped --config lpt --config legacy --config round-robin --config consistent-hashing -o svg
+pictures: ## the pictures of docs/planning.md, by ballast replay: the same bytes each time, until decisions change
+	@mkdir -p docs/planning
+	go run ./cmd/ballast $(PICTURE) --generate clusters=40,days=1,spikes=1,joins=3,leaves=3 > docs/planning/day.svg
+	go run ./cmd/ballast $(PICTURE) --generate clusters=60,days=7,spikes=0.5,joins=3,leaves=2 > docs/planning/week.svg
 
 manifests: ## print what the quick start applies
 	@$$(go run ./e2e/plane/cmd/assets)/kubectl kustomize manifests/overlays/cert-manager

@@ -78,7 +78,7 @@ func replica(s *inforce.State, name string, object, old Secret) (int, plan.Reaso
 	if object.Server == "" {
 		return current, plan.Assigned, s.View.Stays(current)
 	}
-	return s.Arrivals.Place(object.Server, current), plan.Assigned, true
+	return s.Arrivals.Place(object.Server, current, object.Groups), plan.Assigned, true
 }
 
 // annotatedPin judges the pin annotation of a Secret as Effective judges data.pins: one at or above the replicas in

@@ -162,7 +162,7 @@ func TestANewClusterIsAssignedTheSameByEveryReplicaAndRetry(t *testing.T) {
 			t.Errorf("another answer at try %d:\n%s", i, diff)
 		}
 	}
-	want := placement.NewArrivals(withPlan(nil, nil).View).Place("https://new.example", -1)
+	want := placement.NewArrivals(withPlan(nil, nil).View).Place("https://new.example", -1, nil)
 	if diff := cmp.Diff(shardIs(string(rune('0'+want))), first.Enforced); diff != "" || first.Reason != plan.Assigned {
 		t.Errorf("assigned for reason %s:\n%s", first.Reason, diff)
 	}

@@ -65,6 +65,7 @@ func reviewCluster(s *inforce.State, rv *review) (Verdict, error) {
 		return Verdict{}, err
 	}
 	object.LeftOut, old.LeftOut = leavesOut(s, rv.object), leavesOut(s, rv.old)
+	object.Groups = groupsOf(s, rv.object)
 	return DecideCluster(s, rv.Request, object, old), nil
 }
 

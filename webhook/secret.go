@@ -21,8 +21,9 @@ type Secret struct {
 	Immutable bool
 	HasData   bool
 	HasShard  bool
-	Shard     string // data.shard, or "invalid" for what cannot be a shard
-	Server    string // data.server
+	Shard     string   // data.shard, or "invalid" for what cannot be a shard
+	Server    string   // data.server
+	Groups    []string // those of the plan's that its labels put it in
 }
 
 // maxShardBase64 is the length of a shard of at most 7 characters (-999999) in base64.

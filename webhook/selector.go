@@ -10,6 +10,14 @@ func leavesOut(s *inforce.State, object rawjson.Node) bool {
 	return s != nil && s.Selector != nil && !object.Absent() && !s.Selector.Matches(labelsOf(object.Field("metadata").Field("labels")))
 }
 
+// groupsOf are the plan's groups that an object's labels put it in.
+func groupsOf(s *inforce.State, object rawjson.Node) []string {
+	if s == nil || s.Arrivals == nil || object.Absent() {
+		return nil
+	}
+	return s.Arrivals.Groups(labelsOf(object.Field("metadata").Field("labels")))
+}
+
 // labelsOf are an object's labels as a selector reads them.
 type labelsOf rawjson.Node
 

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ballast/cmd/ballast/audit"
+	"ballast/cmd/ballast/calibrate"
 	"ballast/cmd/ballast/certs"
 	"ballast/cmd/ballast/config"
 	"ballast/cmd/ballast/evacuate"
@@ -11,12 +12,14 @@ import (
 	"ballast/cmd/ballast/plan"
 	"ballast/cmd/ballast/planner"
 	"ballast/cmd/ballast/rebase"
+	"ballast/cmd/ballast/replay"
 	"ballast/cmd/ballast/rollback"
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/status"
 	"ballast/cmd/ballast/uninstall"
 	"ballast/cmd/ballast/version"
 	"ballast/cmd/ballast/webhook"
+	"ballast/cmd/ballast/whatif"
 )
 
 func newRootCommand() *cobra.Command {
@@ -32,7 +35,7 @@ Start with "ballast plan": it only reads, needs no installation, and says what b
 		SilenceErrors:    true,
 		PersistentPreRun: say.Gate,
 	}
-	root.AddCommand(plan.NewCommand(), plan.NewExplainCommand(), status.NewCommand(),
+	root.AddCommand(plan.NewCommand(), plan.NewExplainCommand(), whatif.NewCommand(), calibrate.NewCommand(), replay.NewCommand(), status.NewCommand(),
 		planner.NewCommand(), webhook.NewCommand(), config.NewCommand(),
 		freeze.NewCommand(), freeze.NewResumeCommand(), evacuate.NewCommand(), rollback.NewCommand(), rebase.NewCommand(),
 		uninstall.NewCommand(), audit.NewCommand(), certs.NewCommand(), newVersionCommand())

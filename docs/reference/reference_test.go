@@ -89,7 +89,7 @@ func planPage(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("# The plan: `data.plan` of the plan ConfigMap\n\nOne YAML document, without aliases. The planner alone writes it; `data.pins` beside it is people's: `cluster: replica`, a line each.\n")
 	for _, part := range []struct{ title, wire, words string }{
-		{"Plan", "wire", "Plan"}, {"target", "Target", "Target"}, {"clusters: a row", "Row", "Row"}, {"rollout", "Rollout", "Rollout"},
+		{"Plan", "wire", "Plan"}, {"target", "Target", "Target"}, {"groups: one", "ClusterGroup", "ClusterGroup"}, {"clusters: a row", "Row", "Row"}, {"rollout", "Rollout", "Rollout"},
 		{"rollout.from", "Count", "Count"}, {"resources", "Resources", "Resources"},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", part.title, strings.Join(strings.Fields(types[part.words].Doc.Text()), " "))
@@ -127,6 +127,8 @@ func written(e ast.Expr) string {
 		return written(e.X)
 	case *ast.MapType:
 		return "map of " + written(e.Value)
+	case *ast.ArrayType:
+		return "list of " + written(e.Elt)
 	case *ast.SelectorExpr:
 		return "time"
 	case *ast.Ident:

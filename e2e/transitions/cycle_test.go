@@ -121,7 +121,7 @@ func (l *life) know() {
 			continue
 		}
 		if !known {
-			row = plan.Row{Replica: arrivals.Place(stamp.Server, stamp.Shard), Server: plan.ServerHash(stamp.Server)}
+			row = plan.Row{Replica: arrivals.Place(stamp.Server, stamp.Shard, nil), Server: plan.ServerHash(stamp.Server)}
 		}
 		if replica, why, _ := v.Effective(name); why == plan.Pinned {
 			row.Replica = replica

@@ -136,7 +136,7 @@ func (l *life) createNew() {
 	l.made++
 	server := fmt.Sprintf("https://n%02d:6443", l.made)
 	names := []string{fmt.Sprintf("n%02d", l.made), fmt.Sprintf("n%02d-twin", l.made)}
-	shard := placement.NewArrivals(plan.NewView(l.plan, l.pins)).Place(server, nobody)
+	shard := placement.NewArrivals(plan.NewView(l.plan, l.pins)).Place(server, nobody, nil)
 	for _, name := range names[:rapid.IntRange(1, 2).Draw(l.T, "twins")] {
 		l.create(name, server, shard)
 		l.ask(fmt.Sprintf("%q comes", name))

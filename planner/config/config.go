@@ -51,6 +51,36 @@ type Poll struct {
 	MinCoverage Decimal     `json:"minCoverage"` // share of the clusters with a value last time, 0 to 1
 	MaxDrop     Percent     `json:"maxDrop"`
 	Prometheus  *Prometheus `json:"prometheus,omitempty" phase:"implementation"`
+	Pods        *Pods       `json:"pods,omitempty" phase:"implementation"`
+}
+
+// Pods reads the default metrics of the application-controllers' own pods, where there is no Prometheus.
+type Pods struct{}
+
+func (*Pods) mend(field string) string {
+	if field == "metrics" {
+		return "is not a field: queries of your own need a Prometheus: write them in poll.prometheus, instead of poll.pods"
+	}
+	return "is not a field: poll.pods has no settings: write pods: {}"
+}
+
+// podsMaxAge is how old what a pod showed last may be: the default of a Prometheus.
+const podsMaxAge = 10 * time.Minute
+
+// MaxAge is how old a sample may be and count.
+func (o Poll) MaxAge() time.Duration {
+	if o.Prometheus == nil {
+		return podsMaxAge
+	}
+	return time.Duration(o.Prometheus.MaxAge)
+}
+
+// Timeout bounds one query; there is none without a Prometheus.
+func (o Poll) Timeout() time.Duration {
+	if o.Prometheus == nil {
+		return 0
+	}
+	return time.Duration(o.Prometheus.Timeout)
 }
 
 // Prometheus is a Prometheus server, or anything that answers its query API. A nil Metrics is the default set.
@@ -139,6 +169,14 @@ type Partition struct {
 	Replicas              *Replicas `json:"replicas" null:"default"`
 	MaxClustersPerReplica int       `json:"maxClustersPerReplica"` // 0 is no cap
 	Capacity              *Decimal  `json:"capacity" null:"default"`
+	Groups                []Group   `json:"groups,omitempty" null:"default"`
+}
+
+// Group is clusters that stay on one replica, or of which no two share one, by the labels of their Secrets.
+type Group struct {
+	Name     string                `json:"name"`
+	Together *metav1.LabelSelector `json:"together,omitempty" phase:"implementation"`
+	Apart    *metav1.LabelSelector `json:"apart,omitempty" phase:"implementation"`
 }
 
 // Sticky starts from the plan in force. High, Low and Drain are shares of what a replica may carry: one above High gives

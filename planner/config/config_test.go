@@ -90,6 +90,17 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 			c.Partition.Sticky, c.Partition.LPT = nil, &LPT{}
 			c.Evaluate = Evaluate{MostWanted: &MostWanted{Window: Duration(24 * time.Hour), MinSamples: 10}}
 		},
+		"pods": func(c *PlannerConfig) {
+			c.Poll.MinCoverage, c.Poll.Prometheus, c.Poll.Pods = "0.8", nil, &Pods{}
+			c.Index.PNorm.Weights = map[string]Decimal{"objects": "0.5", "events": "0.5", "reconciles": "0", "apps": "0"}
+		},
+		"groups": func(c *PlannerConfig) {
+			c.Partition.Groups = []Group{
+				{Name: "payments", Together: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "payments"}}},
+				{Name: "hubs", Apart: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+					{Key: "tier", Operator: "In", Values: []string{"hub", "core"}}}}},
+			}
+		},
 		"nulls": func(*PlannerConfig) {},
 		"json":  func(c *PlannerConfig) { c.Mode = plan.Hold },
 	} {
@@ -116,8 +127,8 @@ func TestEveryGoodFileIsNamedAbove(t *testing.T) {
 	for _, f := range files {
 		got = append(got, strings.TrimSuffix(filepath.Base(f), ".good.yaml"))
 	}
-	want := []string{"beside-the-implementation", "change-by-the-minute", "change-unlimited", "failover-off", "failover-patient", "full", "http-bound-token", "json",
-		"lpt", "minimal", "nulls", "other-implementations", "replicas-workload", "rollout-live-defaults", "rollout-live", "rollout-x0y", "sticky"}
+	want := []string{"beside-the-implementation", "change-by-the-minute", "change-unlimited", "failover-off", "failover-patient", "full", "groups", "http-bound-token", "json",
+		"lpt", "minimal", "nulls", "other-implementations", "pods", "replicas-workload", "rollout-live-defaults", "rollout-live", "rollout-x0y", "sticky"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

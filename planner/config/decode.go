@@ -230,6 +230,7 @@ func (d *decoder) fields(n *yamlnode.Node, v reflect.Value, p *field.Path) {
 		f, ok := known[key]
 		if !ok {
 			d.unknown(key, known, p)
+			d.mend(v, key)
 			return
 		}
 		if f.implementation {
@@ -297,6 +298,16 @@ func (d *decoder) unknown(key string, known map[string]structField, p *field.Pat
 	}
 	slices.Sort(names)
 	d.errs = append(d.errs, field.Forbidden(p.Child(key), "is not a field: "+hint(key, names)))
+}
+
+// mender says where a field that it has not belongs.
+type mender interface{ mend(field string) string }
+
+// mend adds that to the mistake that was just told.
+func (d *decoder) mend(of reflect.Value, key string) {
+	if m, ok := of.Addr().Interface().(mender); ok && d.more == 0 {
+		d.errs[len(d.errs)-1].Detail = m.mend(key)
+	}
 }
 
 // hint names what was probably meant, else what there is.

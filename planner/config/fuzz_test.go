@@ -76,6 +76,9 @@ func sameAfterJSON(t *testing.T, first PlannerConfig) {
 }
 
 func withoutHTTP(c PlannerConfig) PlannerConfig {
+	if c.Poll.Prometheus == nil {
+		return c
+	}
 	p := *c.Poll.Prometheus
 	p.HTTP = HTTPClient{}
 	c.Poll.Prometheus = &p

@@ -231,10 +231,10 @@ func (r Partition) validate(p *field.Path) field.ErrorList {
 	if r.Capacity != nil {
 		var load plan.Load
 		if err := load.UnmarshalText([]byte(*r.Capacity)); err != nil || load <= 0 {
-			errs = append(errs, field.Invalid(p.Child("capacity"), string(*r.Capacity), "is not a load above 0: null is the heaviest cluster's"))
+			errs = append(errs, field.Invalid(p.Child("capacity"), string(*r.Capacity), "is not a load above 0: null leaves the number of replicas as it is"))
 		}
 	}
-	return errs
+	return append(errs, r.validateGroups(p.Child("groups"))...)
 }
 
 func (e Evaluate) validate(interval Duration, p *field.Path) field.ErrorList {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -25,8 +26,15 @@ func (o Poll) validate(interval Duration, p *field.Path) field.ErrorList {
 	if o.Prometheus != nil {
 		errs = append(errs, o.Prometheus.validate(interval, p.Child("prometheus"))...)
 	}
+	if o.Pods != nil && interval > longestLook && interval <= maxTime {
+		errs = append(errs, field.Invalid(field.NewPath("interval"), interval.String(), fmt.Sprintf(
+			"is above %s: with poll.pods the pods are asked once an interval, and rates of ten minutes need four looks", longestLook)))
+	}
 	return errs
 }
+
+// longestLook is how far apart the looks at the pods may be: below four of them a rate of ten minutes has gaps wherever one fails.
+const longestLook = Duration(150 * time.Second)
 
 func (s Prometheus) validate(interval Duration, p *field.Path) field.ErrorList {
 	errs := validURL(p.Child("url"), s.URL)

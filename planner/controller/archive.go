@@ -12,6 +12,7 @@ import (
 	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
+	"ballast/planner/poll/pods"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
@@ -22,10 +23,11 @@ type archive struct {
 	*Options
 	plan    *knownPlan
 	history store.History
-	unsaved bool // it has a decision that is not written yet
-	stale   bool // people were told that a part of it stays as it was
-	crowded bool // people were told that it has no room for all of it
-	keyless bool // people were told that the key is missing
+	window  pods.Window // what the pods showed, where there is no Prometheus
+	unsaved bool        // it has a decision that is not written yet
+	stale   bool        // people were told that a part of it stays as it was
+	crowded bool        // people were told that it has no room for all of it
+	keyless bool        // people were told that the key is missing
 }
 
 // unseal reads the key by which this installation's plans are known. Without it none can be believed, and people hear
@@ -151,7 +153,8 @@ func (a *archive) save(ctx context.Context, m memory.Memory) error {
 	}
 	next := a.history
 	parts, stale := m.Parts(a.history.Parts)
-	next.Parts, next.Anew = parts, memory.MadeAnew()
+	stale = append(stale, a.saveWindow(parts))
+	next.Parts, next.Anew = parts, append(memory.MadeAnew(), pods.HistoryPart)
 	a.tellStale(errors.Join(stale...))
 	saved, err := a.Store.WriteHistory(ctx, next, a.Clock.Now())
 	if errors.Is(err, store.ErrConflict) {

@@ -15,6 +15,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
+	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/status"
 	"ballast/planner/store"
@@ -50,11 +51,11 @@ func (r *crashRun) lead() {
 		Applier:    apply.New(apply.Options{Client: guarded, Reader: guarded, Nudger: l, Clock: r.clock, Concurrency: 1}),
 		NewFetcher: r.fetcher,
 		Probe:      r.probe,
-		Observe: func(_ context.Context, _ Fetcher, _ plan.Target, _ int, fleet discover.Fleet) input.Observed {
+		Observe: func(_ context.Context, _ Fetcher, _ plan.Target, _ int, fleet discover.Fleet) (input.Observed, []ownership.PodReport) {
 			if l.dead || r.faults.away(r.clock.Now()) {
-				return input.Observed{Trouble: []string{"the pods cannot be listed"}}
+				return input.Observed{Trouble: []string{"the pods cannot be listed"}}, nil
 			}
-			return r.fleet.observe(fleet, r.clock.Now())
+			return r.fleet.observe(fleet, r.clock.Now()), nil
 		},
 		Emit:    r.tell,
 		Metrics: telemetry.NewMetrics(prometheus.NewRegistry()),

@@ -45,12 +45,17 @@ type answer struct {
 
 // lasts is how long an answer is planned with: an interval, and never until its samples are older than they may be.
 func lasts(c config.PlannerConfig) time.Duration {
-	return min(time.Duration(c.Interval), time.Duration(c.Poll.Prometheus.MaxAge)/2)
+	return min(time.Duration(c.Interval), c.Poll.MaxAge()/2)
 }
 
 // fetch asks Prometheus once an interval: the cycles in between are those of a rollout that is looked at every few
 // seconds, and those of changes, of which whoever may write Secrets makes as many as he likes.
 func (a *asker) fetch(ctx context.Context, f Fetcher, in input.Inputs) ([]poll.Fetched, poll.Fetched) {
+	return a.once(in, func() ([]poll.Fetched, poll.Fetched) { return Measure(ctx, f, in.Config, in.Discovered, in.Now) })
+}
+
+// once asks for loads where the last answer does not last any more.
+func (a *asker) once(in input.Inputs, ask func() ([]poll.Fetched, poll.Fetched)) ([]poll.Fetched, poll.Fetched) {
 	age, of := in.Now.Sub(a.last.at), standing.TargetOf(in.Workload)
 	fresh := age >= 0 && age < lasts(in.Config)
 	same := a.last.of == of && reflect.DeepEqual(a.last.poll, in.Config.Poll)
@@ -59,7 +64,7 @@ func (a *asker) fetch(ctx context.Context, f Fetcher, in input.Inputs) ([]poll.F
 	}
 	started := a.Clock.Now()
 	now := answer{at: in.Now, poll: in.Config.Poll, of: of}
-	now.fetched, now.owners = Measure(ctx, f, in.Config, in.Discovered, in.Now)
+	now.fetched, now.owners = ask()
 	a.last = now
 	a.Metrics.PhaseTime.WithLabelValues("fetch").Observe(a.Clock.Since(started).Seconds())
 	return a.last.fetched, a.last.owners

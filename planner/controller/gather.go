@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -38,6 +39,9 @@ func ownerMetric() poll.Metric {
 // NewFetcher makes the Prometheus client that the configuration describes, for the pods of a target.
 func NewFetcher(c config.PlannerConfig, target plan.Target) (*poll.Prometheus, error) {
 	p := c.Poll.Prometheus
+	if p == nil {
+		return nil, errors.New("the configuration names no Prometheus: poll.pods asks the application-controllers' pods, which only a running planner does")
+	}
 	return poll.New(poll.Config{URL: p.URL, Timeout: time.Duration(p.Timeout), Within: time.Duration(c.Interval), Concurrency: p.Concurrency,
 		Pods: promql.PodsMatcher(p.PodLabel, target) + promql.Matchers(p.Matchers), PodLabel: p.PodLabel, Namespace: target.Namespace, HTTP: p.HTTP.HTTPClientConfig})
 }
@@ -49,7 +53,7 @@ func Look(ctx context.Context, r client.Reader, c config.PlannerConfig, known di
 	if err != nil {
 		return discover.Input{}, discover.Workload{}, fmt.Errorf("reading discover.selector: %w", err)
 	}
-	in, err := discover.ReadInput(ctx, r, c.Target.Namespace, selector, known)
+	in, err := discover.ReadInput(ctx, r, c.Target.Namespace, selector, known, c.Partition.LabelKeys()...)
 	if err != nil {
 		return discover.Input{}, discover.Workload{}, err
 	}

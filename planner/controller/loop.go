@@ -24,6 +24,7 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/installation"
+	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
 	"ballast/planner/store"
@@ -37,10 +38,10 @@ type Options struct {
 	Store       *store.Store
 	Applier     *apply.Applier
 	NewFetcher  func(config.PlannerConfig, plan.Target) (Fetcher, error)
-	Probe       func(context.Context, probe.Held) probe.Result                                  // whether the webhooks hold the plan; nil: never asked
-	Observe     func(context.Context, Fetcher, plan.Target, int, discover.Fleet) input.Observed // the pods; nil: nothing is known of them
-	Neighbours  func(context.Context, plan.Plan) ([]conflicts.Finding, error)                   // nil: never asked
-	Installed   func(context.Context, installation.Names) (installation.Seen, error)            // nil: never asked
+	Probe       func(context.Context, probe.Held) probe.Result                                                           // whether the webhooks hold the plan; nil: never asked
+	Observe     func(context.Context, Fetcher, plan.Target, int, discover.Fleet) (input.Observed, []ownership.PodReport) // the pods; nil: nothing is known of them
+	Neighbours  func(context.Context, plan.Plan) ([]conflicts.Finding, error)                                            // nil: never asked
+	Installed   func(context.Context, installation.Names) (installation.Seen, error)                                     // nil: never asked
 	Emit        func(discover.Workload, ...telemetry.Event)
 	Metrics     *telemetry.Metrics
 	Log         logr.Logger
@@ -176,6 +177,7 @@ func (l *Loop) takeOver(ctx context.Context) error {
 		l.Log.Error(errors.Join(dropped...), "a part of the history was dropped")
 	}
 	l.archive.history, l.memory, l.leading = history, memory, true
+	l.archive.takeOverWindow()
 	newest := l.archive.newest()
 	l.Log.Info("leading", "identity", l.Identity)
 	l.Emit(discover.Workload{}, telemetry.LeaderElected(l.Identity, newest))
@@ -318,20 +320,30 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs
 	l.takeIn(&in, snapshot)
 	in.Enforcement, in.Unheld = l.asks.enforcement(ctx, in, probeEvery)
 	l.Metrics.PhaseTime.WithLabelValues("gather").Observe(l.Clock.Since(started).Seconds())
-	fetcher, err := l.NewFetcher(c, standing.TargetOf(in.Workload))
-	if err != nil {
+	if c.Poll.Pods != nil {
+		l.askPods(ctx, &in)
+	} else if err := l.askPrometheus(ctx, c, &in); err != nil {
 		return input.Inputs{}, snapshot, err
 	}
-	l.phase = telemetry.PhaseFetch
-	in.Fetched, in.Owners = l.asks.fetch(ctx, fetcher, in)
-	l.phase = telemetry.PhaseObserve
-	in.Observed = l.asks.observe(ctx, fetcher, in)
 	l.phase = telemetry.PhaseGather
 	l.taken = l.repairs.takeHealed()
 	in.Healed, in.Barred = l.taken, l.refused.now()
 	in.Neighbours = l.asks.neighbours(ctx, in)
 	in.Installation = l.asks.installation(ctx, in)
 	return in, snapshot, nil
+}
+
+// askPrometheus asks Prometheus for loads, and then the pods for who owns what.
+func (l *Loop) askPrometheus(ctx context.Context, c config.PlannerConfig, in *input.Inputs) error {
+	fetcher, err := l.NewFetcher(c, standing.TargetOf(in.Workload))
+	if err != nil {
+		return err
+	}
+	l.phase = telemetry.PhaseFetch
+	in.Fetched, in.Owners = l.asks.fetch(ctx, fetcher, *in)
+	l.phase = telemetry.PhaseObserve
+	in.Observed, _ = l.asks.observe(ctx, fetcher, *in)
+	return nil
 }
 
 // judge takes over what is enforced: the plan in force, or the last good one where that is none, with people's pins and
@@ -367,7 +379,7 @@ func (l *Loop) Alive() error {
 	c := l.Config()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	limit := 3*time.Duration(c.Interval) + 10*time.Duration(c.Poll.Prometheus.Timeout)
+	limit := 3*time.Duration(c.Interval) + 10*c.Poll.Timeout()
 	if since := l.Clock.Since(l.lastLive); !l.lastLive.IsZero() && since > limit {
 		return fmt.Errorf("no cycle has ended for %s, more than %s", since.Round(time.Second), limit)
 	}

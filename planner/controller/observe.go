@@ -27,16 +27,23 @@ type Observer struct {
 	Clock  clock.PassiveClock
 }
 
-// Observe looks at the pods of a workload of that many replicas. It never fails as a whole: what could not be seen is a
-// sentence in the answer, and makes nothing move.
-func (o *Observer) Observe(ctx context.Context, f Fetcher, target plan.Target, replicas int, fleet discover.Fleet) input.Observed {
+// Observe looks at the pods of a workload of that many replicas, and answers what it makes of that and what each said. It
+// never fails as a whole: what could not be seen is a sentence in the answer, and makes nothing move. Without a Fetcher
+// no Prometheus is asked.
+func (o *Observer) Observe(
+	ctx context.Context, f Fetcher, target plan.Target, replicas int, fleet discover.Fleet,
+) (input.Observed, []ownership.PodReport) {
 	now := o.Clock.Now()
 	controllers, err := ownership.List(ctx, o.Reader, target, now)
 	if err != nil {
-		return input.Observed{Trouble: []string{err.Error()}}
+		return input.Observed{Trouble: []string{err.Error()}}, nil
 	}
 	reports := o.Scrape.Scrape(ctx, controllers.Pods, o.Clock.Now)
-	o.askAgain(ctx, f, controllers.Pods, reports)
+	alone := "; there is no Prometheus to ask instead (poll.pods)"
+	if f != nil {
+		alone = ""
+		o.askAgain(ctx, f, controllers.Pods, reports)
+	}
 	seen := input.Observed{Known: true, Dynamic: controllers.Dynamic, Pods: ownership.Pods(reports), Work: workOf(reports), Trouble: controllers.Problems}
 	if controllers.Dynamic {
 		seen.Slots = controllers.Slots(replicas, now)
@@ -46,10 +53,10 @@ func (o *Observer) Observe(ctx context.Context, f Fetcher, target plan.Target, r
 	}
 	for _, r := range reports {
 		if r.Ready && !r.Answered() {
-			seen.Trouble = append(seen.Trouble, fmt.Sprintf("nothing is known of what %s owns: %s", r.Name, r.Err))
+			seen.Trouble = append(seen.Trouble, fmt.Sprintf("nothing is known of what %s owns: %s%s", r.Name, r.Err, alone))
 		}
 	}
-	return seen
+	return seen, reports
 }
 
 // countedFor is how long the number of Applications is believed while every cluster has an owner.
@@ -117,15 +124,15 @@ func workOf(reports []ownership.PodReport) map[int]input.ServerWork {
 }
 
 // observe looks at the pods, if anything is there to look with.
-func (a *asker) observe(ctx context.Context, f Fetcher, in input.Inputs) input.Observed {
+func (a *asker) observe(ctx context.Context, f Fetcher, in input.Inputs) (input.Observed, []ownership.PodReport) {
 	if a.Observe == nil {
-		return input.Observed{}
+		return input.Observed{}, nil
 	}
 	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
 	started := a.Clock.Now()
-	seen := a.Observe(ctx, f, standing.TargetOf(in.Workload), in.Workload.Replicas, fleet)
+	seen, reports := a.Observe(ctx, f, standing.TargetOf(in.Workload), in.Workload.Replicas, fleet)
 	a.Metrics.PhaseTime.WithLabelValues("observe").Observe(a.Clock.Since(started).Seconds())
-	return seen
+	return seen, reports
 }
 
 // neighboursEvery is how long what else has a say over the workload is believed.

@@ -100,7 +100,7 @@ func TestAPodThatIsReadyByItsStatusAloneIsTold(t *testing.T) {
 	o := Observer{Reader: b.Build(), Clock: clocktesting.NewFakePassiveClock(epoch),
 		Scrape: ownership.NewScraper(ownership.ScrapeOptions{Client: &http.Client{Transport: answersOnly("10.0.0.1:8082")}})}
 	target := plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: "argocd-application-controller", Container: "application-controller"}
-	seen := o.Observe(t.Context(), &prometheusFake{loads: map[string]float64{}}, target, 2, discover.Fleet{})
+	seen, _ := o.Observe(t.Context(), &prometheusFake{loads: map[string]float64{}}, target, 2, discover.Fleet{})
 
 	type pod struct{ Ready, Answered bool }
 	var pods []pod
@@ -109,6 +109,13 @@ func TestAPodThatIsReadyByItsStatusAloneIsTold(t *testing.T) {
 	}
 	if diff := cmp.Diff([]pod{{true, true}, {true, false}}, pods); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	const alone = "; there is no Prometheus to ask instead (poll.pods)"
+	if told := strings.Join(seen.Trouble, "; "); strings.Contains(told, alone) {
+		t.Errorf("with a Prometheus, people are told %q", told)
+	}
+	if seen, _ := o.Observe(t.Context(), nil, target, 2, discover.Fleet{}); len(seen.Trouble) != 1 || !strings.HasSuffix(seen.Trouble[0], alone) {
+		t.Errorf("without a Prometheus, people are told %q", seen.Trouble)
 	}
 	if told := strings.Join(seen.Trouble, "; "); !strings.HasPrefix(told, "nothing is known of what argocd-application-controller-1 owns: ") {
 		t.Errorf("people are told %q", told)

@@ -14,6 +14,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/replay/instant"
 	"ballast/planner/sim"
 )
 
@@ -65,5 +66,5 @@ func (w *world) cycle() {
 	next.Revision++
 	w.in.Memory, w.in.InForce = out.Memory, &next
 	due := diff.Steps(plan.NewView(next.Clone(), out.Pins), standing.Seen(next.Clusters, out.Fleet, out.Memory.Known, w.in.Workload), diff.Options{})
-	sim.Do(due.Steps, &w.in.Workload, w.in.Discovered.Secrets)
+	instant.Do(due.Steps, &w.in.Workload, w.in.Discovered.Secrets)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/problem"
@@ -35,8 +37,9 @@ type adoption struct {
 	next   plan.Plan
 	gone   map[string]time.Time
 	beside *placement.Servers // what stays together
-	moved  []Move             // clusters that have another replica than in the plan before
-	notes  []string           // what changed, in words
+	groups []group
+	moved  []Move   // clusters that have another replica than in the plan before
+	notes  []string // what changed, in words
 	found  []problem.Problem
 
 	partial bool // the discovery is refused, since too many are gone at once: all stays, but for a rescue
@@ -45,11 +48,13 @@ type adoption struct {
 }
 
 func adopt(in input.Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *adoption {
-	a := &adoption{in: in, fleet: fleet, owners: standing.Owners(in, fleet), pins: pins, next: base.Clone(), gone: map[string]time.Time{}, beside: standing.Servers(fleet)}
+	a := &adoption{in: in, fleet: fleet, owners: standing.Owners(in, fleet), pins: pins, next: base.Clone(), gone: map[string]time.Time{}, beside: standing.Servers(fleet),
+		groups: groupsOf(in.Config.Partition, fleet)}
 	if a.next.Clusters == nil { // a plan that says nothing of any
 		a.next.Clusters = map[string]plan.Row{}
 	}
 	a.frame()
+	a.sayArrivals()
 	a.reportOrphans()
 	a.reportStopped()
 	a.reportBeyond()
@@ -62,6 +67,7 @@ func adopt(in input.Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins
 		a.observeRows()
 	}
 	a.describeRows()
+	a.regroup()
 	for _, m := range rollout.Moves(base, a.next) {
 		a.moved = append(a.moved, Move{m.Cluster, m.From, m.To})
 	}
@@ -345,7 +351,8 @@ func (a *adoption) place(clusters []int) {
 		if c.Explicit.State == discover.ShardValid {
 			current = c.Explicit.N
 		}
-		a.next.Clusters[c.Shard.ID] = plan.Row{Replica: arrivals.Place(c.Shard.Server, current)}
+		groups := arrivals.Groups(labels.Set(c.Labels.Set()))
+		a.next.Clusters[c.Shard.ID] = plan.Row{Replica: arrivals.Place(c.Shard.Server, current, groups)}
 	}
 }
 
@@ -432,7 +439,7 @@ func (a *adoption) retarget() {
 func (a *adoption) cluster(i int) placement.Cluster {
 	cl := a.fleet.Clusters[i]
 	_, known := a.next.Clusters[cl.Shard.ID]
-	c := placement.Cluster{Name: cl.Shard.ID, Server: cl.Together(), At: a.standing(i), Claim: placement.Stands}
+	c := placement.Cluster{Name: cl.Shard.ID, Server: cl.Together(), At: a.standing(i), Claim: placement.Stands, Apart: cl.Apart}
 	switch carries := cl.Explicit.State == discover.ShardValid; {
 	case known && cl.Immutable && carries:
 		c.Claim = placement.Fixed

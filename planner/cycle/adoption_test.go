@@ -16,8 +16,8 @@ import (
 	"ballast/planner/sharding"
 )
 
-// pods are Argo CD's replicas as they run: each with the env that it read at its start, 0 for none.
-type pods struct {
+// envPods are Argo CD's replicas as they run: each with the env that it read at its start, 0 for none.
+type envPods struct {
 	*liveWorld
 	algorithm sharding.Algorithm
 	envs      []int
@@ -25,7 +25,7 @@ type pods struct {
 
 // owners is who owns each cluster, by every pod's own reckoning. discover.Owners is Argo CD's: see the vectors in
 // planner/discover. A pod without an env owns all, and one whose number is above its env takes itself for replica 0.
-func (p *pods) owners(t *testing.T) map[string][]int {
+func (p *envPods) owners(t *testing.T) map[string][]int {
 	t.Helper()
 	fleet := fleetOf(t, p.world)
 	owners, computed := map[string][]int{}, map[int][]int{}
@@ -48,7 +48,7 @@ func (p *pods) owners(t *testing.T) map[string][]int {
 
 // adopting is a fleet that is taken over, and who owned its clusters before.
 type adopting struct {
-	*pods
+	*envPods
 	before, last map[string][]int
 	stamped      int
 	restarted    bool
@@ -130,7 +130,7 @@ func TestAdoptionChangesNoOwner(t *testing.T) {
 					if env := strconv.Itoa(test.env); test.env > 0 {
 						w.in.Workload.EnvReplicas = &env
 					}
-					a := &adopting{pods: &pods{liveWorld: w, algorithm: algorithm, envs: slices.Repeat([]int{test.env}, replicas)}}
+					a := &adopting{envPods: &envPods{liveWorld: w, algorithm: algorithm, envs: slices.Repeat([]int{test.env}, replicas)}}
 					a.before, a.silent = a.owners(t), silent
 					a.last = a.before
 					doubled, orphaned := 0, clusters-len(a.before)

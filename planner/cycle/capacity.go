@@ -25,7 +25,7 @@ func (c *cycle) limit(a *adoption) {
 // is held.
 func (c *cycle) unitLoads(a *adoption) []plan.Load {
 	var loads []plan.Load
-	for _, u := range a.fleet.Groups() {
+	for _, u := range a.units() {
 		var sum plan.Load
 		var err error
 		for _, i := range u.Clusters {

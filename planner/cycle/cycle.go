@@ -239,7 +239,7 @@ func (c *cycle) poll(a *adoption) {
 	p := c.in.Config.Poll
 	table, err := measure.Join(MetricsOf(c.in.Config), c.out.Fleet, c.in.Fetched, c.in.Memory.LastGood,
 		measure.Options{MinCoverage: p.MinCoverage.Float(), MaxDrop: p.MaxDrop.Share(),
-			MaxAge: time.Duration(p.Prometheus.MaxAge), Standings: c.standings(a)}, c.in.Now)
+			MaxAge: p.MaxAge(), Standings: c.standings(a)}, c.in.Now)
 	if err != nil {
 		c.problem(problem.Problem{Phase: problem.PhasePoll, Kind: "Refused", Message: err.Error(), Keeps: true})
 		c.out.Table = measure.Table{Frozen: true}
@@ -338,6 +338,7 @@ func (c *cycle) pinWaits(a *adoption, replica int) (kind, why string) {
 // and revision too, since rows keep the load of their decision.
 func (c *cycle) finish(a *adoption) {
 	c.notes = append(a.notes, c.notes...)
+	a.sayArrivals()
 	c.out.Next = a.next
 	c.out.Changed = c.in.InForce == nil || c.redated || !a.next.SameEnforced(*c.in.InForce)
 	if !c.out.Changed {

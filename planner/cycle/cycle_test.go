@@ -395,7 +395,7 @@ func TestNewClustersMoveNobody(t *testing.T) {
 		t.Errorf("the new cluster went to %d, want the shard 1 it has", got)
 	}
 	view := plan.NewView(before, nil)
-	if got, want := w.row(t, "other"), placement.NewArrivals(view).Place(server("other"), -1); got != want {
+	if got, want := w.row(t, "other"), placement.NewArrivals(view).Place(server("other"), -1, nil); got != want {
 		t.Errorf("a cluster without a shard went to %d, the webhook would say %d", got, want)
 	}
 	for name, row := range before.Clusters {

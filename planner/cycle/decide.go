@@ -2,6 +2,7 @@ package cycle
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -83,9 +84,14 @@ func (c *cycle) candidate(s *snapshot) (*evaluate.Candidate, worth) {
 	if s.loads == nil || c.out.Table.Frozen {
 		return nil, worth{}
 	}
+	c.weighEvidence(s)
 	d, err := c.partitioned(s)
 	if err != nil {
-		c.problem(problem.Problem{Phase: problem.PhasePartition, Kind: "Refused", Message: err.Error(), Keeps: true})
+		kind := "Refused"
+		if rules := new(clash); errors.As(err, &rules) {
+			kind = "RulesClash"
+		}
+		c.problem(problem.Problem{Phase: problem.PhasePartition, Kind: kind, Message: err.Error(), Keeps: true})
 		return nil, worth{}
 	}
 	c.show(s, d)

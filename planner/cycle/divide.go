@@ -49,8 +49,11 @@ type division struct {
 
 // divide asks the partition for the best distribution from what stands.
 func divide(in input.Inputs, a *adoption, loads []plan.Load, now terms) (division, error) {
-	d := division{groups: a.fleet.Groups(), bounds: boundsOf(in.Config.Partition, in.Workload, a)}
-	var err error
+	d := division{groups: a.units(), bounds: boundsOf(in.Config.Partition, in.Workload, a)}
+	err := a.merged(d.bounds.MaxClusters)
+	if err != nil {
+		return division{}, err
+	}
 	if d.items, err = itemsOf(a, d.groups, loads); err != nil {
 		return division{}, err
 	}
@@ -61,7 +64,7 @@ func divide(in input.Inputs, a *adoption, loads []plan.Load, now terms) (divisio
 	bounds.Held = a.held()
 	d.full = bounds.Capacity
 	if in.Config.Partition.Sticky != nil {
-		err = d.stick(a, bounds, in.Config.Partition.Sticky, now)
+		err = d.stick(a, bounds, loads, in.Config.Partition.Sticky, now)
 	} else {
 		err = d.deal(a, bounds)
 	}
@@ -361,7 +364,7 @@ func (a *adoption) countAsItIs(b partition.Bounds) int {
 	if most := b.MaxClusters; most > 0 {
 		count = max(count, (len(a.fleet.Clusters)+most-1)/most)
 	}
-	return min(count, b.MaxReplicas)
+	return min(max(count, a.largestApart()), b.MaxReplicas)
 }
 
 // needsWorkload reports whether a rollout writes to the workload: another number of replicas or another env, or a
@@ -406,7 +409,37 @@ func (d division) allows(a *adoption, c evaluate.Candidate) bool {
 		}
 	}
 	most := d.bounds.MaxClusters
-	return most <= 0 || slices.Max(clusters) <= most
+	return (most <= 0 || slices.Max(clusters) <= most) && d.keepsGroups(a, c)
+}
+
+// keepsGroups reports whether a candidate of another cycle has those together and apart that are to be so now.
+func (d division) keepsGroups(a *adoption, c evaluate.Candidate) bool {
+	if len(a.groups) == 0 {
+		return true
+	}
+	at := make([]int, len(d.groups))
+	for k, u := range d.groups {
+		at[k] = d.items[k].Replica
+		if at[k] < 0 {
+			at[k] = a.decided(u, c)
+		}
+		for _, i := range u.Clusters {
+			cl := a.fleet.Clusters[i]
+			if to, chosen := c.Of[cl.Shard.ID]; chosen && !cl.Follows && to != at[k] {
+				return false
+			}
+		}
+	}
+	for _, g := range a.apartOf(d.groups, a.groups) {
+		taken := map[int]bool{}
+		for _, k := range g.Items {
+			if taken[at[k]] {
+				return false
+			}
+			taken[at[k]] = true
+		}
+	}
+	return true
 }
 
 // chosen is where a candidate has each cluster, those of one server by the one that leads it: it may be of another

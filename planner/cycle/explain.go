@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
 )
@@ -16,7 +17,7 @@ import (
 type Explanation struct {
 	Cluster  string     `json:"cluster"`
 	Server   string     `json:"server"`
-	Together []string   `json:"together,omitempty"` // other Secrets of its server, which go where it goes
+	Together []string   `json:"together,omitempty"` // other Secrets of its server or of its group, which go where it goes
 	Replica  int        `json:"replica"`            // -1: it has none
 	Because  string     `json:"because"`
 	Values   []ValueOf  `json:"values,omitempty"`
@@ -49,14 +50,14 @@ type ChoiceOf struct {
 
 // Explain says it of a cycle and its outcome. The cluster is named by its Secret, its own name or its server.
 func Explain(in input.Inputs, out Outcome, name string) (Explanation, error) {
-	i, err := named(out, name)
+	i, err := Named(out, name)
 	if err != nil {
 		return Explanation{}, err
 	}
 	cl := out.Fleet.Clusters[i]
 	e := Explanation{Cluster: cl.Shard.ID, Server: cl.Shard.Server, Replica: -1, To: -1, At: in.Now, Verdict: "no evidence, no move: without believable metrics everything stays as it is"}
-	unit := []int{i}
-	for _, u := range out.Fleet.Groups() {
+	unit, a := []int{i}, explaining(in, out)
+	for _, u := range a.units() {
 		if slices.Contains(u.Clusters, i) {
 			unit = u.Clusters
 		}
@@ -86,12 +87,41 @@ func Explain(in input.Inputs, out Outcome, name string) (Explanation, error) {
 			e.To = c.Moves[at].To
 		}
 	}
-	e.choices(in, out, i, unit)
+	e.choices(a, out, i, unit)
 	return e, nil
 }
 
-// named finds a cluster by what people call it.
-func named(out Outcome, name string) (int, error) {
+// explaining is the adoption as far as an outcome shows it.
+func explaining(in input.Inputs, out Outcome) *adoption {
+	return &adoption{in: in, fleet: out.Fleet, owners: standing.Owners(in, out.Fleet), pins: out.Pins, next: out.Next,
+		groups: groupsOf(in.Config.Partition, out.Fleet)}
+}
+
+// grouped is which group speaks against a replica for a unit; empty: none does.
+func (a *adoption) grouped(unit []int, replica int) string {
+	for _, g := range a.groups {
+		ours := slices.ContainsFunc(g.members, func(i int) bool { return slices.Contains(unit, i) })
+		other := slices.IndexFunc(g.members, func(i int) bool { return !slices.Contains(unit, i) && a.standing(i) == replica })
+		if g.apart && ours && other >= 0 {
+			return fmt.Sprintf("group %q keeps it apart from %q, which is there", g.name, a.fleet.Clusters[g.members[other]].Shard.ID)
+		}
+	}
+	return ""
+}
+
+// pinnedBeside is what a group keeps a unit with that cannot leave its replica; empty: nothing.
+func (a *adoption) pinnedBeside(i int, unit []int) string {
+	server := a.fleet.Clusters[i].Shard.Server
+	for _, k := range unit {
+		if other := a.fleet.Clusters[k]; other.Shard.Server != server && a.firm(k).At >= 0 {
+			return fmt.Sprintf("a group has it stay together with %q, which cannot leave replica %d", other.Shard.ID, a.firm(k).At)
+		}
+	}
+	return ""
+}
+
+// Named finds a cluster by what people call it.
+func Named(out Outcome, name string) (int, error) {
 	found := -1
 	for i, cl := range out.Fleet.Clusters {
 		switch {
@@ -143,7 +173,7 @@ func stays(out Outcome, i int) string {
 	return ""
 }
 
-func (e *Explanation) choices(in input.Inputs, out Outcome, i int, unit []int) {
+func (e *Explanation) choices(a *adoption, out Outcome, i int, unit []int) {
 	var total plan.Load
 	for _, r := range out.Now {
 		total += r.TotalLoad
@@ -152,7 +182,7 @@ func (e *Explanation) choices(in input.Inputs, out Outcome, i int, unit []int) {
 		return
 	}
 	e.OfFleet = float64(e.Load) / float64(total)
-	fixed := stays(out, i)
+	fixed := cmp.Or(stays(out, i), a.pinnedBeside(i, unit))
 	for _, r := range out.Now {
 		own := r.ID == e.Replica
 		c := ChoiceOf{Replica: r.ID, Clusters: len(r.LoadIndexes), Carries: r.TotalLoad, With: r.TotalLoad}
@@ -161,7 +191,7 @@ func (e *Explanation) choices(in input.Inputs, out Outcome, i int, unit []int) {
 		}
 		if !own {
 			c.With += e.Load
-			c.Against = cmp.Or(fixed, against(in, out, r, e.Load, len(unit)))
+			c.Against = cmp.Or(fixed, against(a, out, r, e.Load, unit))
 		}
 		c.Imbalance = e.with(out, r.ID, total)
 		e.Choices = append(e.Choices, c)
@@ -184,8 +214,8 @@ func (e *Explanation) with(out Outcome, replica int, total plan.Load) float64 {
 	return float64(most) * float64(len(out.Now)) / float64(total)
 }
 
-// against is what speaks against a replica for so many clusters of that load.
-func against(in input.Inputs, out Outcome, r plan.Replica, load plan.Load, clusters int) string {
+// against is what speaks against a replica for clusters of that load.
+func against(a *adoption, out Outcome, r plan.Replica, load plan.Load, unit []int) string {
 	var says []string
 	if slices.Contains(out.Cordoned, r.ID) {
 		says = append(says, "a person wants it empty")
@@ -195,7 +225,10 @@ func against(in input.Inputs, out Outcome, r plan.Replica, load plan.Load, clust
 			says = append(says, "it is unwell")
 		}
 	}
-	if most := in.Config.Partition.MaxClustersPerReplica; most > 0 && len(r.LoadIndexes)+clusters > most {
+	if why := a.grouped(unit, r.ID); why != "" {
+		says = append(says, why)
+	}
+	if most := a.in.Config.Partition.MaxClustersPerReplica; most > 0 && len(r.LoadIndexes)+len(unit) > most {
 		says = append(says, fmt.Sprintf("it has %d clusters, and maxClustersPerReplica is %d", len(r.LoadIndexes), most))
 	}
 	if c := out.Candidate; c != nil && c.Low > 0 && r.TotalLoad+load > c.Low {

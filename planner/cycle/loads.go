@@ -15,6 +15,7 @@ import (
 	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	podsmetrics "ballast/planner/poll/pods"
 )
 
 // standings is what is known of the clusters beside their metrics. Without Applications, by their number and by all
@@ -91,7 +92,7 @@ func (c *cycle) forgetMoved() {
 // loadsOf turns a table into loads: normalize, then index. references are the plan's, and come back with those of
 // metrics that had none; they stay as they are for ever after, so that a load means the same next year.
 func loadsOf(c config.PlannerConfig, t measure.Table, references map[string]string) ([]plan.Load, map[string]string, *problem.Problem) {
-	weights := weightsOf(c)
+	weights := WeightsOf(c)
 	cols := make([]normalize.Column, 0, len(t.Columns))
 	for _, col := range t.Columns {
 		cols = append(cols, normalize.Column{ID: col.ID, Values: col.Values})
@@ -155,9 +156,9 @@ func byReference(cols []normalize.Column, references map[string]string) ([]norma
 	return out, kept, nil
 }
 
-// weightsOf are the configured weights, else the default set's. The configuration's check has seen to it that own
+// WeightsOf are the configured weights, else the default set's. The configuration's check has seen to it that own
 // metrics have weights.
-func weightsOf(c config.PlannerConfig) map[string]float64 {
+func WeightsOf(c config.PlannerConfig) map[string]float64 {
 	if c.Index.PNorm.Weights == nil {
 		return poll.DefaultWeights()
 	}
@@ -168,9 +169,12 @@ func weightsOf(c config.PlannerConfig) map[string]float64 {
 	return weights
 }
 
-// MetricsOf is what the configuration asks Prometheus for: its own metrics, else the default set.
+// MetricsOf is what the configuration asks for: its own metrics, else the default set, of Prometheus or of the pods.
 func MetricsOf(c config.PlannerConfig) []poll.Metric {
-	if c.Poll.Prometheus.Metrics == nil {
+	switch {
+	case c.Poll.Prometheus == nil:
+		return podsmetrics.Metrics()
+	case c.Poll.Prometheus.Metrics == nil:
 		return poll.DefaultMetrics()
 	}
 	metrics := make([]poll.Metric, len(c.Poll.Prometheus.Metrics))

@@ -139,4 +139,5 @@ func forgetLimits(m *memory.Memory) {
 	m.HoldOff, m.Rebased, m.Refused, m.Heaviest = time.Time{}, time.Time{}, time.Time{}, memory.Heaviest{}
 	c := m.Changes
 	m.Changes = memory.Changes{Target: c.Target, Pinned: c.Pinned, Failed: c.Failed, Began: c.Began, Watch: c.Watch, Replicas: c.Replicas, Ownership: c.Ownership}
+	m.Unit = ""
 }

@@ -23,6 +23,7 @@ type Outcome struct {
 	Table     measure.Table
 	Loads     []plan.Load // of Fleet.Clusters; nil while the metrics say nothing
 	Now       []plan.Replica
+	Line      *Line // what a replica may carry, or is known to; nil: nothing says it
 	Candidate *Candidate
 	Progress  rollout.Progress
 	Verdict   ownership.Verdict // who has each cluster

@@ -32,6 +32,7 @@ func RowsAsSecrets(p plan.Plan) discover.Input {
 func preview(in input.Inputs) *snapshot {
 	fleet := standing.Fleet(in)
 	a := &adoption{in: in, fleet: fleet, owners: standing.Owners(in, fleet), pins: standing.Pins(in.Pins, fleet.Clusters), next: in.InForce.Clone(), beside: standing.Servers(fleet)}
+	a.regroup()
 	s := snapshotOf(Outcome{Memory: in.Memory}, a)
 	s.loads = make([]plan.Load, len(fleet.Clusters))
 	for i, cl := range fleet.Clusters {
@@ -50,6 +51,14 @@ func PreviewEvacuation(in input.Inputs) failover.Evacuation {
 	s := preview(in)
 	r := request(s, nil)
 	r.Budget = math.MaxInt
+	return failover.Evacuate(r, in.Now)
+}
+
+// PreviewLoss is where the clusters of replicas go that work no more, with so many beyond what the others take on freely, by
+// the leader's own judgement and the loads of the last decision. The inputs are those of PreviewEvacuation, and have failover.
+func PreviewLoss(in input.Inputs, lost []int, rescue int) failover.Evacuation {
+	r := request(preview(in), lost)
+	r.Rescue = rescue
 	return failover.Evacuate(r, in.Now)
 }
 

@@ -12,7 +12,9 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
+	"ballast/planner/discover"
 	"ballast/planner/failover"
+	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -139,11 +141,55 @@ func rollback(s *snapshot) *proposed {
 		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
 			"of what is to go back to revision %d, %s stay: the replica is unwell or cordoned", r.Revision, problem.ClipList(stay))})
 	}
+	if beside := s.keepApart(back, replicas); len(beside) > 0 {
+		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
+			"of what is to go back to revision %d, %s stay: a group keeps them apart from what is there", r.Revision, problem.ClipList(beside))})
+	}
 	w := s.wantOf(replicas, back)
 	if len(rollout.Moves(s.next, plan.Plan{Clusters: w.Rows})) == 0 && replicas == s.next.Replicas {
 		return &proposed{done: true, holds: true, told: told}
 	}
 	return &proposed{want: w, cause: change.Rollback, told: told, why: fmt.Sprintf("goes back to revision %d, as a person asked", r.Revision)}
+}
+
+// keepApart takes out of back what would share a replica with another one of its group, and names that.
+func (s *snapshot) keepApart(back map[string]int, replicas int) (stay []string) {
+	for again := len(s.groups) > 0; again; {
+		again = false
+		rows := s.wantOf(replicas, back).Rows
+		for _, g := range s.groups {
+			for _, name := range s.crowded(g, rows) {
+				if to, goes := back[name]; goes && to != s.next.Clusters[name].Replica {
+					delete(back, name)
+					stay, again = append(stay, name), true
+				}
+			}
+		}
+	}
+	slices.Sort(stay)
+	return stay
+}
+
+// crowded are the clusters of a group that is kept apart which share a replica by those rows.
+func (s *snapshot) crowded(g group, rows map[string]plan.Row) (names []string) {
+	if !g.apart {
+		return nil
+	}
+	on := map[int][]string{}
+	for _, i := range g.members {
+		name, at := s.fleet.Clusters[i].Shard.ID, s.standing(i)
+		if row, planned := rows[name]; planned {
+			at = row.Replica
+		}
+		on[at] = append(on[at], name)
+	}
+	for _, sharing := range on {
+		if len(sharing) > 1 {
+			names = append(names, sharing...)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // peoplesReplicas are replicas that people changed themselves, where they are the workload's. A freeze and a trip keep
@@ -266,7 +312,8 @@ func request(s *snapshot, unwell []int) failover.Request {
 	}
 	r := failover.Request{View: plan.NewView(s.next.Clone(), s.pins), Again: again, Unwell: unwell, Works: working, Shut: s.shut(),
 		MaxClusters: s.mostClusters(), Budget: s.budgetOf(change.Drain).Left, Rescue: s.budgetOf(change.Failover).Left,
-		Last: s.in.Memory.Changes.Failover, Servers: s.beside, Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.next.Replicas)}
+		Last:    s.in.Memory.Changes.Failover,
+		Servers: s.gathered(unwell, working), Apart: map[string][]string{}, Beyond: make([][]string, s.next.Replicas), Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.next.Replicas)}
 	if s.may(drain) {
 		r.Cordoned = s.cordoned
 	} else {
@@ -274,10 +321,11 @@ func request(s *snapshot, unwell []int) failover.Request {
 	}
 	// as the partition has it
 	r.Capacity = cmp.Or(boundsOf(s.in.Config.Partition, s.in.Workload, s.adoption).Capacity, s.capacity)
-	optedOut := map[string]bool{} // what has the server of a Secret that nobody may move stays with it
+	optedOut := map[string]bool{} // what stays together with a Secret that nobody may move stays with it
+	of := func(cl discover.Cluster) string { return r.Servers.Of(cl.Shard.ID, "") }
 	for _, cl := range s.fleet.Clusters {
-		if server := cl.Together(); cl.Unmanaged && server != "" {
-			optedOut[server] = true
+		if together := of(cl); cl.Unmanaged && together != "" {
+			optedOut[together] = true
 		}
 	}
 	for name := range s.next.Clusters {
@@ -288,10 +336,17 @@ func request(s *snapshot, unwell []int) failover.Request {
 		if s.loads != nil {
 			r.Loads[name] = s.loads[i]
 		}
-		if cl.Immutable || cl.Unmanaged || optedOut[cl.Together()] {
+		if cl.Immutable || cl.Unmanaged || optedOut[of(cl)] {
 			r.Fixed[name] = true
 		}
-		if _, row := s.next.Clusters[name]; !row && s.owners[i] >= 0 && s.owners[i] < len(r.Beside) && s.loads != nil {
+		if len(cl.Apart) > 0 {
+			r.Apart[name] = cl.Apart
+		}
+		if _, row := s.next.Clusters[name]; row || s.owners[i] < 0 || s.owners[i] >= len(r.Beside) {
+			continue
+		}
+		r.Beyond[s.owners[i]] = placement.Joined(r.Beyond[s.owners[i]], cl.Apart)
+		if s.loads != nil {
 			r.Beside[s.owners[i]] += s.loads[i]
 		}
 	}
@@ -299,6 +354,29 @@ func request(s *snapshot, unwell []int) failover.Request {
 		s.fromMemory(&r)
 	}
 	return r
+}
+
+// gathered is what leaves a replica together: the clusters of one server, and those of a group wherever they are, so that they
+// join the others. A group with a cluster that cannot leave a replica for which nobody works lets the others go: no cluster
+// is without an owner for a group's sake.
+func (s *snapshot) gathered(unwell []int, works map[int]bool) *placement.Servers {
+	if len(s.groups) == 0 {
+		return s.beside
+	}
+	holds := map[string]bool{} // groups, by name
+	for _, g := range s.groups {
+		for _, i := range g.members {
+			at := s.firm(i).At
+			holds[g.name] = holds[g.name] || slices.Contains(unwell, at) && !works[at]
+		}
+	}
+	free := slices.DeleteFunc(slices.Clone(s.groups), func(g group) bool { return holds[g.name] })
+	joined := s.links(free, whole)
+	clusters := slices.Clone(s.fleet.Clusters)
+	for i := range clusters {
+		clusters[i].Bound = joined.leads(clusters[i])
+	}
+	return standing.Servers(discover.Fleet{Clusters: clusters})
 }
 
 func replicaList(replicas []int) string {

@@ -37,12 +37,16 @@ func referencesCount(n config.Normalize) bool {
 
 // unitOf names what loads are made by. Under another configuration, or by other references, the same number is another load.
 func unitOf(c config.PlannerConfig, references map[string]string) string {
+	var metrics []config.Metric // nil: the default ones, of whoever shows them
+	if p := c.Poll.Prometheus; p != nil {
+		metrics = p.Metrics
+	}
 	made := struct {
 		Normalize  config.Normalize
 		Index      config.Index
 		Metrics    []config.Metric
 		References map[string]string
-	}{c.Normalize, c.Index, c.Poll.Prometheus.Metrics, references}
+	}{c.Normalize, c.Index, metrics, references}
 	text, err := json.Marshal(made)
 	if err != nil {
 		return "" // none of this is ever refused

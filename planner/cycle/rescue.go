@@ -43,6 +43,7 @@ func (c *cycle) rescue() {
 func (c *cycle) unchanged(p plan.Plan) *adoption {
 	a := &adoption{in: c.in, fleet: c.out.Fleet, owners: standing.Owners(c.in, c.out.Fleet), pins: c.out.Pins, next: p.Clone(),
 		beside: standing.Servers(c.out.Fleet), partial: true}
+	a.regroup()
 	a.reportStopped()
 	c.out.Problems = append(c.out.Problems, a.found...)
 	return a

@@ -1,6 +1,8 @@
 package cycle
 
 import (
+	"errors"
+	"slices"
 	"time"
 
 	"ballast/planner/change"
@@ -25,8 +27,9 @@ type terms struct {
 }
 
 // stick asks for a partition from the plan in force.
-func (d *division) stick(a *adoption, b partition.Bounds, c *config.Sticky, now terms) error {
-	p := constraint.Problem{Items: d.items, Bounds: b, Now: make([]int, len(d.items)), Replicas: a.next.Replicas}
+func (d *division) stick(a *adoption, b partition.Bounds, loads []plan.Load, c *config.Sticky, now terms) error {
+	p := constraint.Problem{Items: d.items, Bounds: b, Now: make([]int, len(d.items)), Replicas: a.next.Replicas,
+		Apart: a.apartOf(d.groups, a.groups)}
 	for replica := range now.closed {
 		for len(p.Closed) <= replica {
 			p.Closed = append(p.Closed, false)
@@ -38,7 +41,7 @@ func (d *division) stick(a *adoption, b partition.Bounds, c *config.Sticky, now 
 		stays = a.next.Replicas - 1
 	}
 	for k, u := range d.groups {
-		p.Now[k] = a.standing(u.Clusters[0])
+		p.Now[k] = a.home(u, loads)
 		if !a.movable(u) && d.items[k].Replica == partition.Free && p.Now[k] < min(stays, b.MaxReplicas) {
 			d.items[k].Replica = p.Now[k]
 		}
@@ -47,10 +50,16 @@ func (d *division) stick(a *adoption, b partition.Bounds, c *config.Sticky, now 
 	if now.all {
 		most = 0
 	}
-	answer, err := sticky.Plan(p, sticky.Options{High: high, Down: low + (high-low)/2, Low: low, Drain: share(c.Drain),
-		MaxMoves: most, DrainDue: now.drainDue, Patient: now.patient, Even: now.even})
+	o := sticky.Options{High: high, Down: low + (high-low)/2, Low: low, Drain: share(c.Drain),
+		MaxMoves: most, DrainDue: now.drainDue, Patient: now.patient, Even: now.even}
+	answer, err := sticky.Plan(p, o)
+	for err != nil && d.wantsMore(a, err) {
+		d.bounds.Fixed++
+		p.Bounds.Fixed = d.bounds.Fixed
+		answer, err = sticky.Plan(p, o)
+	}
 	if err != nil {
-		return err
+		return a.explained(err, p, d.groups)
 	}
 	d.answer, d.drain, d.line, d.low, d.even = answer.Partition, answer.Drain, answer.High, answer.Low, answer.Even
 	d.offers, d.over = map[int]evaluate.Offer{}, answer.Over
@@ -62,8 +71,24 @@ func (d *division) stick(a *adoption, b partition.Bounds, c *config.Sticky, now 
 		d.count(m, has[m.Sake] == 0)
 	}
 	d.saved(answer)
+	for k, u := range d.groups {
+		d.musts += a.scattered(u, p.Now[k], d.answer.Of[k])
+	}
 	d.renew(p, answer, now)
 	return nil
+}
+
+// wantsMore reports whether one replica more may keep groups apart: nobody said how many there are, and none is closed.
+func (d *division) wantsMore(a *adoption, err error) bool {
+	var found *constraint.Error
+	if !errors.As(err, &found) || d.bounds.Fixed >= d.bounds.MaxReplicas {
+		return false
+	}
+	of := a.in.Config.Partition
+	asked := of.Replicas != nil || a.in.Workload.Unmanaged || of.Capacity != nil
+	closed := func(c constraint.Constraint) bool { return c.Rule == partition.Closed }
+	limited := func(c constraint.Constraint) bool { return c.Rule == partition.FixedReplicas }
+	return !asked && slices.ContainsFunc(found.Set, limited) && !slices.ContainsFunc(found.Set, closed)
 }
 
 // share is a share of the capacity, which the configuration bounds.

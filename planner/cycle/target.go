@@ -141,7 +141,7 @@ func cut(s *snapshot, w *rollout.Proposal, moves []rollout.Move, budget int) {
 	}
 	for _, unit := range placement.Group(len(moves), func(i int) string { return s.beside.Of(moves[i].Cluster, w.Rows[moves[i].Cluster].Server) }) {
 		if budget > 0 {
-			budget--
+			budget -= s.servers(pick(moves, unit))
 			continue
 		}
 		for _, i := range unit {
@@ -150,6 +150,14 @@ func cut(s *snapshot, w *rollout.Proposal, moves []rollout.Move, budget int) {
 			w.Rows[moves[i].Cluster] = row
 		}
 	}
+}
+
+func pick(moves []rollout.Move, unit []int) []rollout.Move {
+	of := make([]rollout.Move, len(unit))
+	for k, i := range unit {
+		of[k] = moves[i]
+	}
+	return of
 }
 
 // betweenStops is how long nothing restarts for a Secret's pin after the fleet did: whoever may write one cluster Secret

@@ -13,6 +13,7 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/replay/instant"
 	"ballast/planner/sim"
 )
 
@@ -101,7 +102,7 @@ func (w *world) apply(out Outcome) {
 		shard, ok := s.(diff.PatchShard)
 		return ok && w.refuses[shard.Secret]
 	})
-	sim.Do(steps, &w.in.Workload, w.in.Discovered.Secrets)
+	instant.Do(steps, &w.in.Workload, w.in.Discovered.Secrets)
 }
 
 // run runs a cycle a minute.

@@ -16,7 +16,7 @@ const mostSecrets = 20_000
 // choose takes the Secrets that are planned, by name, and counts the others. Those known for an hour come first, then
 // those that were until lately, then the oldest: whoever makes Secrets, as many as they like, has none but their own
 // left out by it.
-func (k Known) choose(all []corev1.Secret, most int) ([]Secret, int) {
+func (k Known) choose(all []corev1.Secret, most int, groups ...string) ([]Secret, int) {
 	order := make([]ranked, len(all))
 	for i := range all {
 		order[i] = ranked{Secret: &all[i]}
@@ -27,7 +27,13 @@ func (k Known) choose(all []corev1.Secret, most int) ([]Secret, int) {
 	most = min(most, len(order))
 	chosen := make([]Secret, 0, most)
 	for _, s := range order[:most] {
-		chosen = append(chosen, FromSecret(s.Secret))
+		one := FromSecret(s.Secret)
+		if isPacked(s.Secret) {
+			one.Labels = one.Labels.only(groups)
+		} else {
+			one = one.withLabels(s.Labels, groups)
+		}
+		chosen = append(chosen, one)
 	}
 	noteLeftOut(chosen, order[most:])
 	slices.SortFunc(chosen, func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) })

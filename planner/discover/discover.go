@@ -51,6 +51,9 @@ type Cluster struct {
 	Misled    bool       `json:"misled,omitempty"`   // Argo CD may take another Secret of its server for this one, and cannot read that, or ballast has left it out
 	Nameless  bool       `json:"nameless,omitempty"` // no Application finds it by name: its Secret has none, or another has the same
 	Created   time.Time  `json:"created,omitzero"`   // of its Secret
+	Labels    Labels     `json:"labels,omitempty"`   // of its Secret, those that partition.groups asks for
+	Bound     string     `json:"bound,omitempty"`    // the server that its own stays together with now, since a group asks for it
+	Apart     []string   `json:"apart,omitempty"`    // the groups that keep it apart from their others
 }
 
 // Called is the name by which Applications find the cluster; empty where they do not.
@@ -61,12 +64,19 @@ func (c Cluster) Called() string {
 	return c.Shard.Name
 }
 
-// Together is what the cluster has in common with those that it stays together with, its server; empty: it stays alone.
+// Together is what the cluster has in common with those that it stays together with, its server or the one that leads its
+// group; empty: it stays alone.
 func (c Cluster) Together() string {
 	if c.Alone {
 		return ""
 	}
-	return c.Shard.Server
+	return cmp.Or(c.Bound, c.Shard.Server)
+}
+
+// server is what it has in common with the other Secrets of its server; empty: it stays alone.
+func (c Cluster) server() string {
+	c.Bound = ""
+	return c.Together()
 }
 
 // Unit is the clusters with one server URL, which Argo CD cannot tell apart: they share a shard. Clusters are ascending
@@ -84,12 +94,13 @@ type Fleet struct {
 	Problems []Problem `json:"problems,omitempty"`
 }
 
-// Groups are what moves together: the units, without the Secrets that stand alone, which are groups of their own.
+// Groups are what Argo CD cannot tell apart: the units, without the Secrets that stand alone, which are groups of their
+// own.
 func (f Fleet) Groups() []Unit {
 	if !slices.ContainsFunc(f.Clusters, func(c Cluster) bool { return c.Alone }) {
 		return f.Units
 	}
-	return grouped(f.Clusters, Cluster.Together)
+	return grouped(f.Clusters, Cluster.server)
 }
 
 // Discover lists the fleet and compares it with the last accepted one. The error, a *ShrinkError, says that too many
@@ -187,7 +198,7 @@ func newCluster(s Secret) Cluster {
 		Shard: plan.Shard{
 			UID: s.UID, ID: s.Name, Namespace: s.Namespace, Name: cmp.Or(s.Cluster, s.Name), Server: plan.NormalizeServer(s.Server),
 		},
-		Explicit: s.Shard, Skip: s.SkipReconcile, Unmanaged: s.Unmanaged, Immutable: s.Immutable, Created: s.Created,
+		Explicit: s.Shard, Skip: s.SkipReconcile, Unmanaged: s.Unmanaged, Immutable: s.Immutable, Created: s.Created, Labels: s.Labels,
 		Unread: s.Unread, Misled: s.Beside, Nameless: s.Cluster == "" || s.Namesake,
 	}
 	if s.Pin != invalidPin {

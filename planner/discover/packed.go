@@ -23,6 +23,7 @@ const (
 	packedPin
 	packedCluster
 	packedServer
+	packedLabels
 	packedLength
 )
 
@@ -52,7 +53,7 @@ func packed(s Secret, of *corev1.Secret, labels map[string]string) *corev1.Secre
 	return &corev1.Secret{TypeMeta: of.TypeMeta, ObjectMeta: metav1.ObjectMeta{
 		Name: s.Name, Namespace: s.Namespace, UID: of.UID, ResourceVersion: of.ResourceVersion,
 		CreationTimestamp: of.CreationTimestamp, DeletionTimestamp: of.DeletionTimestamp, Labels: labels,
-		Finalizers: []string{packedMark, flags.String(), s.Shard.text(), s.Pin, text[:len(s.Cluster)], text[len(s.Cluster):]},
+		Finalizers: []string{packedMark, flags.String(), s.Shard.text(), s.Pin, text[:len(s.Cluster)], text[len(s.Cluster):], string(s.Labels)},
 	}}
 }
 
@@ -61,7 +62,7 @@ func unpacked(s *corev1.Secret) Secret {
 	parts := s.Finalizers
 	kept := Secret{
 		UID: string(s.UID), Name: s.Name, Namespace: s.Namespace, Cluster: parts[packedCluster], Server: parts[packedServer],
-		Shard: shardOf(parts[packedShard]), Pin: parts[packedPin], Deleting: s.DeletionTimestamp != nil, Created: s.CreationTimestamp.UTC(),
+		Labels: Labels(parts[packedLabels]), Shard: shardOf(parts[packedShard]), Pin: parts[packedPin], Deleting: s.DeletionTimestamp != nil, Created: s.CreationTimestamp.UTC(),
 	}
 	for _, f := range kept.flags() {
 		*f.set = strings.Contains(parts[packedFlags], f.letter)

@@ -27,6 +27,7 @@ type Secret struct {
 	Beside        bool       `json:"beside,omitempty"`   // one of more than are planned has the same server
 	Namesake      bool       `json:"namesake,omitempty"` // and the same data.name
 	Created       time.Time  `json:"created,omitzero"`
+	Labels        Labels     `json:"labels,omitempty"`
 }
 
 // ShardState says what Argo CD makes of data.shard.

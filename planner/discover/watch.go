@@ -29,11 +29,11 @@ const (
 )
 
 // Transform is TransformSecret for a cache of the Secrets that a selector chooses: of labels it keeps those that it
-// asks for.
-func Transform(selector labels.Selector) func(any) (any, error) {
+// asks for, and those of that name for partition.groups.
+func Transform(selector labels.Selector, groups ...string) func(any) (any, error) {
 	requirements, _ := selector.Requirements()
 	var shared sharedLabels
-	return func(obj any) (any, error) { return transform(obj, requirements, &shared) }
+	return func(obj any) (any, error) { return transform(obj, requirements, groups, &shared) }
 }
 
 // TransformSecret strips a Secret before an informer keeps it: credentials, last-applied and managed fields never stay
@@ -42,12 +42,12 @@ func TransformSecret(obj any) (any, error) {
 	return Transform(labels.SelectorFromSet(labels.Set{plan.SecretTypeLabel: plan.SecretTypeCluster}))(obj)
 }
 
-func transform(obj any, asked labels.Requirements, shared *sharedLabels) (any, error) {
+func transform(obj any, asked labels.Requirements, groups []string, shared *sharedLabels) (any, error) {
 	s, ok := obj.(*corev1.Secret)
 	if !ok || isPacked(s) {
 		return obj, nil
 	}
-	return packed(FromSecret(s), s, shared.of(keptLabels(s.Labels, asked))), nil
+	return packed(FromSecret(s).withLabels(s.Labels, groups), s, shared.of(keptLabels(s.Labels, asked))), nil
 }
 
 // keptLabels are those that the cache is asked for: a Secret may have thousands.
@@ -88,7 +88,7 @@ func Differ(before, after any) bool {
 	switch a := after.(type) {
 	case *corev1.Secret:
 		b, ok := before.(*corev1.Secret)
-		return !ok || FromSecret(a) != FromSecret(b) || !maps.Equal(a.Labels, b.Labels)
+		return !ok || FromSecret(a) != FromSecret(b) || !maps.Equal(a.Labels, b.Labels) // what is packed has few of them
 	case *appsv1.StatefulSet:
 		b, ok := before.(*appsv1.StatefulSet)
 		return !ok || fromStatefulSet(a).differs(fromStatefulSet(b))
@@ -107,16 +107,16 @@ func (f found) differs(from found) bool {
 }
 
 // ReadInput reads what Discover needs of Argo CD's namespace, but for InClusterOwner and AcceptDiscovery, which others
-// know. Of more Secrets than are planned those that are known come first. Without argocd-cm, or without its key, the
-// in-cluster is enabled, as Argo CD has it.
-func ReadInput(ctx context.Context, r client.Reader, namespace string, selector labels.Selector, known Known) (Input, error) {
+// know. Of more Secrets than are planned those that are known come first; of their labels those of the groups' names are
+// kept. Without argocd-cm, or without its key, the in-cluster is enabled, as Argo CD has it.
+func ReadInput(ctx context.Context, r client.Reader, namespace string, selector labels.Selector, known Known, groups ...string) (Input, error) {
 	in := Input{Namespace: namespace}
 	var secrets corev1.SecretList
 	// Nothing of the list is written to or outlives this call but strings: a copy of all would take as much again.
 	if err := r.List(ctx, &secrets, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy); err != nil {
 		return Input{}, fmt.Errorf("listing cluster secrets in %q: %w", namespace, err)
 	}
-	in.Secrets, in.LeftOut = known.choose(secrets.Items, mostSecrets)
+	in.Secrets, in.LeftOut = known.choose(secrets.Items, mostSecrets, groups...)
 	settings, err := readConfigMap(ctx, r, namespace, configMapSettings)
 	if err != nil {
 		return Input{}, err

@@ -118,20 +118,33 @@ func (o MostWantedOptions) comparable(ballots []Ballot, candidates map[string]Ca
 	return slices.DeleteFunc(ballots, func(b Ballot) bool { return others[b.Key] })
 }
 
-// differ reports whether more than a tenth of the clusters that count, or than one, are not in both.
+// differ reports whether more than a tenth of the clusters that count, or than one, are not in both. Most candidates are
+// of the very same clusters, of which nobody needs to know what counts.
 func (o MostWantedOptions) differ(a, b Candidate) bool {
-	all, alone := 0, 0
+	counts := func(name string) bool { return o.Counts == nil || o.Counts(name) }
+	absent, alone := 0, 0
 	for name := range b.Of {
-		if o.Counts == nil || o.Counts(name) {
-			all++
-			if _, also := a.Of[name]; !also {
+		if _, also := a.Of[name]; !also {
+			if absent++; counts(name) {
 				alone++
 			}
 		}
 	}
+	if absent == 0 && len(a.Of) == len(b.Of) {
+		return false
+	}
 	for name := range a.Of {
-		if _, also := b.Of[name]; !also && (o.Counts == nil || o.Counts(name)) {
+		if _, also := b.Of[name]; !also && counts(name) {
 			alone++
+		}
+	}
+	if alone <= 1 {
+		return false
+	}
+	all := 0
+	for name := range b.Of {
+		if counts(name) {
+			all++
 		}
 	}
 	return alone > max(1, mostOthers*all/100)

@@ -37,6 +37,8 @@ type Request struct {
 	Capacity    plan.Load            // the load a replica may carry; 0: not known
 	MaxClusters int                  // of one replica; 0: no cap. Like the capacity it is kept while that is possible
 	Servers     *placement.Servers   // what stays together; nil: by the hashes of the rows
+	Apart       map[string][]string  // the groups of which no two share a replica, by cluster
+	Beyond      [][]string           // of those, what replicas have beside the plan's rows
 	Fixed       map[string]bool      // clusters whose Secret nobody may write
 	Gone        map[string]bool      // clusters without a Secret: their rows follow the others of their server, and keep none
 	Unwell      []int
@@ -65,8 +67,10 @@ type Evacuation struct {
 // of them. One that is cordoned and does not work is unwell first: nobody has its clusters, and a person who wants it
 // empty must not keep them waiting by that. What the failover leaves of it waits as a drain does. Clusters go to replicas that are neither, nor shut: first those that fit within the capacity, the heaviest
 // first, each to the fullest replica that takes it; then the others, placed the heaviest first on the lightest replica,
-// which keeps the largest load small. Secrets with one server go together, and join the ones that stand on a healthy
-// replica; pinned ones stay.
+// which keeps the largest load small. Secrets with one server, and groups that stay together, go together, and join the ones
+// that stand on a healthy replica; pinned ones stay. What is kept apart goes where none of its group is. Where every other
+// replica has one, what a replica has that works stays, and what nobody has goes there all the same: a cluster without an
+// owner comes before a group.
 //
 // What is on a replica that does not work waits for no budget, for nobody reconciles it, as long as it fits the
 // capacity or a quarter more than the others carried when that began, and once a day: a cluster that its replicas die
@@ -172,6 +176,9 @@ func newEvacuation(r Request) *evacuation {
 		e.bins[replica].Open = !e.emptied[replica] && !slices.Contains(r.Shut, replica)
 		if replica < len(r.Beside) {
 			e.bins[replica].Load = max(r.Beside[replica], 0)
+		}
+		if replica < len(r.Beyond) {
+			e.bins[replica].Apart = r.Beyond[replica]
 		}
 	}
 	e.gather()

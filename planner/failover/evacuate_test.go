@@ -51,6 +51,16 @@ func again(names ...string) func(*Request) {
 	}
 }
 
+// hubs are kept apart.
+func hubs(names ...string) func(*Request) {
+	return func(r *Request) {
+		r.Apart = map[string][]string{}
+		for _, name := range names {
+			r.Apart[name] = []string{"hubs"}
+		}
+	}
+}
+
 func last(replica int, minute float64) func(*Request) {
 	return func(r *Request) { r.Last = Last{Replica: replica, At: at(minute)} }
 }
@@ -99,6 +109,14 @@ func TestWhereClustersGo(t *testing.T) {
 		"a cordoned replica that works again, though unwell, waits for the budget": {request(four(), unwell(3), works(3), cordoned(3), budget(1)),
 			Evacuation{Moves: map[string]int{"e": 1},
 				Notes: []Note{{BudgetWaits, "f", 3, `2 clusters of replica 3, which is cordoned, wait for the move budget, the first is "f"`}}}},
+		"a cordoned replica: not beside its group": {request(four(), cordoned(3), hubs("c", "e")),
+			Evacuation{Moves: map[string]int{"e": 2, "f": 2, "g": 0}}},
+		"a cordoned replica: it stays where each has one of its group": {request(four(), cordoned(3), hubs("a", "c", "d", "e")),
+			Evacuation{Moves: map[string]int{"f": 0, "g": 0}, Notes: []Note{{GroupStays, "e", 3, `cluster "e" stays on replica 3, which is cordoned, ` +
+				`for every replica that may take it has another one of group "hubs", which is kept apart: add a replica, or change the group`}}}},
+		"one that nobody has goes all the same": {request(four(), unwell(3), hubs("a", "c", "d", "e")),
+			Evacuation{Moves: map[string]int{"f": 0, "g": 0, "e": 2}, FailedOver: 3, Last: Last{Replica: 3, At: at(0)}, Notes: []Note{{GroupCrowded, "e", 2,
+				`cluster "e" goes to replica 2, which has another one of group "hubs": nobody has it where it is, and no other replica may take it`}}}},
 		"present loads win over the rows'": {request(four(), unwell(3), func(r *Request) {
 			r.Loads = map[string]plan.Load{"e": units(1), "f": units(6), "a": units(9)}
 		}), Evacuation{Moves: map[string]int{"f": 1, "e": 2, "g": 2}, FailedOver: 3, Last: Last{Replica: 3, At: at(0)}}},

@@ -17,6 +17,8 @@ const (
 	BudgetWaits    NoteKind = "BudgetWaits"    // clusters wait for the move budget
 	BeyondCapacity NoteKind = "BeyondCapacity" // a replica received more than it may carry
 	NowhereToGo    NoteKind = "NowhereToGo"    // every replica is unwell, cordoned or shut
+	GroupStays     NoteKind = "GroupStays"     // a cluster stays on a replica that is to be empty: every other has one of its group, which is kept apart
+	GroupCrowded   NoteKind = "GroupCrowded"   // a cluster that nobody has goes to a replica that has another one of its group, which is kept apart
 )
 
 // Note is what people should know. Cluster is empty where it is about a replica.
@@ -58,8 +60,11 @@ func (e *evacuation) keep() {
 			if e.pinned(g.trapped) {
 				kind = PinnedStays
 			}
-			e.note(kind, name, at, "cluster %q stays on replica %d, which is %s, for it has the server of %q, which stays: delete or unpin one of them",
-				name, at, e.state(at), g.trapped)
+			why := "it has the server of %q, which stays: delete or unpin one of them"
+			if rows := e.View.Plan.Clusters; rows[name].Server != rows[g.trapped].Server {
+				why = "a group has it stay together with %q, which stays: unpin that, or change the group"
+			}
+			e.note(kind, name, at, "cluster %q stays on replica %d, which is %s, for "+why, name, at, e.state(at), g.trapped)
 		}
 	}
 }

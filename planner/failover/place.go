@@ -9,7 +9,7 @@ import (
 	"ballast/planner/placement"
 )
 
-// group is the clusters with one server. They stay together, where one of them cannot move with that one.
+// group is the clusters that stay together: those with one server, or of a group, where one of them cannot move with that one.
 type group struct {
 	names   []string
 	home    int    // the open replica that clusters of the group must go to; placement.NoReplica leaves it open
@@ -35,7 +35,7 @@ func (e *evacuation) gather() {
 			if e.absent(at) {
 				continue
 			}
-			e.bins[at] = e.bins[at].With(stand[k].Load, 1)
+			e.bins[at] = e.bins[at].Take(placement.Unit{Names: []string{name}, Load: stand[k].Load, Apart: e.Apart[name]})
 			if traps := stand[k].Claim == placement.Fixed; traps && !e.bins[at].Open {
 				g.trapped = cmp.Or(g.trapped, name)
 			}
@@ -87,7 +87,7 @@ type unit struct {
 
 // empty moves what the budget allows off those replicas, and answers how many clusters, and what waits.
 func (e *evacuation) empty(replicas []int, left int, limits func() func(unit) bool) (moved int, later []unit) {
-	units := e.units(replicas)
+	units := e.uncrowded(e.units(replicas))
 	slices.SortFunc(units, sooner)
 	now, later := e.choose(units, left, limits(), false)
 	if len(later) > 0 {
@@ -97,7 +97,7 @@ func (e *evacuation) empty(replicas []int, left int, limits func() func(unit) bo
 	}
 	if anew := slices.Clone(now); len(later) > 0 { // what waits takes no room
 		e.place(anew)
-		if asks(anew, limits()) <= left {
+		if e.asks(anew, limits()) <= left {
 			now = anew
 		}
 	}
@@ -116,7 +116,7 @@ func (e *evacuation) choose(units []unit, left int, limited func(unit) bool, els
 		case !limited(u), elsewhere && e.elsewhere(&u, now, limited):
 			now = append(now, u)
 		case left > 0:
-			left--
+			left -= e.servers(u)
 			now = append(now, u)
 		default:
 			later = append(later, u)
@@ -128,7 +128,7 @@ func (e *evacuation) choose(units []unit, left int, limited func(unit) bool, els
 // elsewhere gives a unit to the lightest replica that takes it on freely beside those, if there is one. One that joins
 // others of its server has no choice, and a cap of clusters was kept to where it was placed.
 func (e *evacuation) elsewhere(u *unit, beside []unit, limited func(unit) bool) bool {
-	if u.Home != placement.NoReplica || e.MaxClusters > 0 {
+	if fixed := u.Home != placement.NoReplica || len(u.Apart) > 0; fixed || e.MaxClusters > 0 {
 		return false
 	}
 	loads := e.carried()
@@ -152,11 +152,44 @@ func (e *evacuation) elsewhere(u *unit, beside []unit, limited func(unit) bool) 
 	return false
 }
 
-// asks is how many of those the budget has to have room for.
-func asks(units []unit, limited func(unit) bool) (n int) {
+// servers is how many moves a unit's are.
+func (e *evacuation) servers(u unit) int {
+	return e.Servers.Count(slices.Values(u.Names), func(name string) string { return e.View.Plan.Clusters[name].Server })
+}
+
+// uncrowded leaves what a replica has that works where it is, if every other one has a cluster of its group.
+func (e *evacuation) uncrowded(units []unit) []unit {
+	for {
+		stays := slices.IndexFunc(units, func(u unit) bool { return u.Crowds && !e.bereft(e.at(u.Names[0])) })
+		if stays < 0 {
+			return units
+		}
+		u := units[stays]
+		at := e.at(u.Names[0])
+		e.note(GroupStays, u.Names[0], at, "cluster %q stays on replica %d, which is %s, for every replica that may take it has another one of %s, "+
+			"which is kept apart: add a replica, or change the group", u.Names[0], at, e.state(at), quoted(u.Apart))
+		units = slices.Delete(units, stays, stays+1)
+		e.place(units) // anew: what stays takes no room
+	}
+}
+
+// bereft reports whether nobody works for a replica.
+func (e *evacuation) bereft(replica int) bool {
+	return slices.Contains(e.unwell, replica) && !e.Works[replica]
+}
+
+func quoted(groups []string) string {
+	if len(groups) == 1 {
+		return fmt.Sprintf("group %q", groups[0])
+	}
+	return fmt.Sprintf("groups %q", groups)
+}
+
+// asks is how many moves of those the budget has to have room for.
+func (e *evacuation) asks(units []unit, limited func(unit) bool) (n int) {
 	for _, u := range slices.SortedFunc(slices.Values(units), sooner) {
 		if limited(u) {
-			n++
+			n += e.servers(u)
 		}
 	}
 	return n
@@ -222,6 +255,7 @@ func (e *evacuation) units(replicas []int) []unit {
 			_, sent := e.out.Moves[name]
 			if slices.Contains(replicas, e.at(name)) && e.leaves(name) && !sent {
 				u = u.With(name, e.load(name))
+				u.Apart = placement.Joined(u.Apart, e.Apart[name])
 			}
 		}
 		if len(u.Names) > 0 {
@@ -252,7 +286,11 @@ func (e *evacuation) send(u unit) {
 	for _, name := range u.Names {
 		e.out.Moves[name] = u.To
 	}
-	e.bins[u.To] = e.bins[u.To].With(u.Load, len(u.Names))
+	if u.Crowds {
+		e.note(GroupCrowded, u.Names[0], u.To, "cluster %q goes to replica %d, which has another one of %s: "+
+			"nobody has it where it is, and no other replica may take it", u.Names[0], u.To, quoted(u.Apart))
+	}
+	e.bins[u.To] = e.bins[u.To].Take(u.Unit)
 	e.received[u.To] = true
 	u.group.home = u.To
 }

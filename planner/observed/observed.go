@@ -88,7 +88,8 @@ type Workload struct {
 // owns it; Follows says that its server has another Secret, which leads, and Alone that ballast may not write this one:
 // it stands beside that. Disputed says that one of its server's Secrets stands alone: Argo CD goes by whichever was
 // written last, and who may write that one decides who has the cluster, so that any owner will do. Ownerless says that
-// nobody has had the cluster for so long that no rollout waits for it.
+// nobody has had the cluster for so long that no rollout waits for it. Bound is the server that its own stays together
+// with, and Apart are the groups of which no two share a replica.
 type Secret struct {
 	Name      string `json:"name"`
 	Cluster   string `json:"cluster,omitempty"`
@@ -103,6 +104,9 @@ type Secret struct {
 	Alone     bool   `json:"alone,omitempty"`
 	Disputed  bool   `json:"disputed,omitempty"`
 	Server    string `json:"server,omitempty"`
+
+	Bound string   `json:"bound,omitempty"`
+	Apart []string `json:"apart,omitempty"`
 }
 
 // Together is what the cluster has in common with those that it stays together with; empty: it stays alone.
@@ -110,7 +114,7 @@ func (s Secret) Together() string {
 	if s.Alone {
 		return ""
 	}
-	return s.Server
+	return cmp.Or(s.Bound, s.Server)
 }
 
 // Carries reports whether the Secret names that replica.

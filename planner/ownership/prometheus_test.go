@@ -49,7 +49,7 @@ func TestPrometheusIsAskedInstead(t *testing.T) {
 	first.Memory = 1 << 30
 	want := []PodReport{
 		{Controller: first, SampledAt: noon().Add(-1500 * time.Millisecond), Servers: map[string]ServerReport{
-			"https://a": {Apps: 3, Cached: true, CacheAge: 17, Connected: true, Reconciles: 40, Seconds: 12.5},
+			"https://a": {Apps: 3, Cached: true, CacheAge: 17, Connected: true, Reconciles: 40, Seconds: 12.5, Counts: ShowsReconciles},
 			"https://b": {Apps: 1, Cached: true, CacheAge: -1, Connected: true},
 		}},
 		{Controller: pods[1], SampledAt: noon().Add(-2 * time.Minute), Servers: map[string]ServerReport{"https://d": {Cached: true, CacheAge: 400}}},
@@ -90,7 +90,7 @@ func TestTheClientOfTheOtherMetricsAsks(t *testing.T) {
 	got := Ask(t.Context(), client, []Controller{running("ac-0", "")}, noon())
 	want := []PodReport{{
 		Controller: Controller{Pod: observed.Pod{Name: "ac-0", Ready: true, Memory: 1}, Running: true}, SampledAt: noon(),
-		Servers: map[string]ServerReport{"https://a": {Apps: 1, Cached: true, CacheAge: 1, Connected: true, Reconciles: 1, Seconds: 1}},
+		Servers: map[string]ServerReport{"https://a": {Apps: 1, Cached: true, CacheAge: 1, Connected: true, Reconciles: 1, Seconds: 1, Counts: ShowsReconciles}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -31,7 +31,7 @@ type PodReport struct {
 // Answered reports whether the pod said anything: what it does not name, it does not have.
 func (r PodReport) Answered() bool { return r.Err == "" }
 
-// ServerReport is what a pod shows of one cluster. Seconds and Reconciles are counters, and may be left from an earlier
+// ServerReport is what a pod shows of one cluster. Seconds, Reconciles and Events are counters, and may be left from an earlier
 // ownership; all else is of now, or of up to 30 s ago.
 type ServerReport struct {
 	Apps       int     `json:"apps,omitempty"`       // Applications that the pod is responsible for
@@ -40,7 +40,23 @@ type ServerReport struct {
 	Connected  bool    `json:"connected,omitempty"`  // the last connection went well, or none was tried yet
 	Reconciles float64 `json:"reconciles,omitempty"` // argocd_app_reconcile_count, all namespaces
 	Seconds    float64 `json:"seconds,omitempty"`    // argocd_app_reconcile_sum, all namespaces
+	Events     float64 `json:"events,omitempty"`     // argocd_cluster_events_total, all kinds
+	Objects    float64 `json:"objects,omitempty"`    // argocd_cluster_api_resource_objects
+	Counts     Shown   `json:"counts,omitempty"`
 }
+
+// Shown is which of a server's numbers a pod shows: what it does not show is not 0.
+type Shown uint8
+
+// The numbers that may be missing.
+const (
+	ShowsObjects Shown = 1 << iota
+	ShowsEvents
+	ShowsReconciles
+)
+
+// Shows reports whether the pod shows that number.
+func (s ServerReport) Shows(number Shown) bool { return s.Counts&number != 0 }
 
 // live reports whether the pod has read the cluster and is connected to it.
 func (s ServerReport) live() bool { return s.Cached && s.CacheAge >= 0 && s.Connected }

@@ -7,11 +7,11 @@ import (
 
 // What pods name takes memory, and any pod that carries the application-controller's labels is asked. A pod that owns
 // 20,000 clusters, four times the fleet that ballast is made for, names as many servers of some 80 bytes. Where every
-// pod owns every cluster, as with ARGOCD_CONTROLLER_REPLICAS=1, sixteen of them name 5,000 each, which takes 26 MiB.
+// pod owns every cluster, as with ARGOCD_CONTROLLER_REPLICAS=1, sixteen of them name 5,000 each, which takes 30 MiB.
 const (
 	maxPod     = 8 << 20  // bytes of memory for what one pod names; eight are asked at once
-	maxPods    = 32 << 20 // and for what is kept of all of them
-	serverCost = 250      // bytes that a server takes beside its URL, in two maps
+	maxPods    = 40 << 20 // and for what is kept of all of them
+	serverCost = 310      // bytes that a server takes beside its URL, in two maps
 )
 
 var (

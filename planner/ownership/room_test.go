@@ -78,7 +78,7 @@ func TestWhatPodsNameIsBounded(t *testing.T) {
 
 // What all pods name has a bound of its own, that of a refused pod is free again.
 func TestAllPodsShareOneBound(t *testing.T) {
-	address := serve(t, names(20_000)) // 6.4 MiB each
+	address := serve(t, names(20_000)) // 7.3 MiB each
 	var pods []Controller
 	for i := range 6 {
 		pods = append(pods, running(fmt.Sprint(i), address))

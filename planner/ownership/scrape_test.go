@@ -259,7 +259,7 @@ func TestTwentyMegabytesAreReadWithoutKeepingThem(t *testing.T) {
 	if spent := after.TotalAlloc - before.TotalAlloc; spent > 2*uint64(len(text)) {
 		t.Errorf("reading %d bytes allocated %d, want at most twice as many", len(text), spent)
 	}
-	want := ServerReport{Apps: 10, Cached: true, CacheAge: 321, Connected: true, Reconciles: 90, Seconds: 41.25}
+	want := ServerReport{Apps: 10, Cached: true, CacheAge: 321, Connected: true, Reconciles: 90, Seconds: 41.25, Events: 3 * 9211, Counts: ShowsEvents | ShowsReconciles}
 	if got := r.Servers["https://api.cluster-0499.eu-central.example.com:6443"]; len(r.Servers) != 500 || got != want {
 		t.Errorf("got %d servers, the last with %+v, want 500 with %+v", len(r.Servers), got, want)
 	}

@@ -22,6 +22,8 @@ const (
 	metricSeconds    = "argocd_app_reconcile_sum"
 	metricReconciles = "argocd_app_reconcile_count"
 	metricMemory     = "process_resident_memory_bytes"
+	metricObjects    = "argocd_cluster_api_resource_objects"
+	metricEvents     = "argocd_cluster_events_total"
 )
 
 // longestLine is the bytes of a line that is read; labels of an Application take some 400. A longer one is passed over:
@@ -39,7 +41,7 @@ var (
 )
 
 // readMetrics reads a pod's metrics in the Prometheus text format into the report, line by line, so that its size does
-// not matter: the parser of prometheus/common keeps every sample that it is given, and is given those of six metrics
+// not matter: the parser of prometheus/common keeps every sample that it is given, and is given those of eight metrics
 // only. A line of these that is malformed, and a text that is something else, are errors.
 func readMetrics(r *bounded, into *PodReport, room *room) error {
 	t := text{from: r, lines: bufio.NewReaderSize(r, longestLine), parser: expfmt.NewTextParser(model.LegacyValidation), report: into,
@@ -109,7 +111,7 @@ func (t *text) next() ([]byte, error) {
 // wanted reports whether a metric is one that is kept.
 func wanted(metric string) bool {
 	switch metric {
-	case metricAppInfo, metricCacheAge, metricConnected, metricSeconds, metricReconciles, metricMemory:
+	case metricAppInfo, metricCacheAge, metricConnected, metricSeconds, metricReconciles, metricMemory, metricObjects, metricEvents:
 		return true
 	}
 	return false
@@ -138,17 +140,29 @@ func (t *text) take(line []byte) error {
 		return nil
 	}
 	metric := string(name)
-	sample, err := t.parse(metric, line)
+	server, value, err := t.sample(metric, line, rest)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", metric, err)
 	}
-	server, label := "", serverLabel(metric)
+	return t.keep(metric, strings.TrimRight(server, "/"), value)
+}
+
+// sample is the server and the value of a line.
+func (t *text) sample(metric string, line, rest []byte) (server string, value float64, err error) {
+	label := serverLabel(metric)
+	if server, value, plain := readPlain(rest, label); plain {
+		return server, value, nil
+	}
+	sample, err := t.parse(metric, line)
+	if err != nil {
+		return "", 0, err
+	}
 	for _, pair := range sample.GetLabel() {
 		if pair.GetName() == label {
-			server = strings.TrimRight(pair.GetValue(), "/")
+			server = pair.GetValue()
 		}
 	}
-	return t.keep(metric, server, sample.GetUntyped().GetValue())
+	return server, sample.GetUntyped().GetValue(), nil
 }
 
 // parse reads the one sample of a line. No line before it gave a type.
@@ -215,6 +229,16 @@ func (t *text) keep(metric, server string, value float64) error {
 	return nil
 }
 
+// more adds to a counter that a server has several of: one of each kind, or of each namespace.
+// What a counter cannot be is passed over.
+func more(sum *float64, value float64) (counts bool) {
+	if math.IsNaN(value) || math.IsInf(value, 0) || value < 0 {
+		return false
+	}
+	*sum = min(*sum+value, math.MaxFloat64)
+	return true
+}
+
 // add takes a sample of one server. Numbers that a gauge or counter cannot have are passed over, and no sum is
 // infinite.
 func (g *gauges) add(metric string, value float64) {
@@ -234,12 +258,19 @@ func (g *gauges) add(metric string, value float64) {
 		g.Connected = value == 1 && (g.Connected || !g.told)
 		g.told = true
 	case metricSeconds:
-		if number {
-			g.Seconds = min(g.Seconds+max(value, 0), math.MaxFloat64)
-		}
+		more(&g.Seconds, value)
 	case metricReconciles:
-		if number {
-			g.Reconciles = min(g.Reconciles+max(value, 0), math.MaxFloat64)
+		if more(&g.Reconciles, value) {
+			g.Counts |= ShowsReconciles
+		}
+	case metricEvents:
+		if more(&g.Events, value) {
+			g.Counts |= ShowsEvents
+		}
+	case metricObjects:
+		if number && value >= 0 {
+			g.Counts |= ShowsObjects
+			g.Objects = max(g.Objects, value)
 		}
 	}
 }

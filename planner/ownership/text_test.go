@@ -38,10 +38,10 @@ func TestTheMetricsOfARealControllerAreRead(t *testing.T) {
 		Controller: Controller{Pod: observed.Pod{Memory: 186179584}},
 		Unplaced:   1,
 		Servers: map[string]ServerReport{
-			"https://10.0.0.1:6443":          {Apps: 2, Cached: true, CacheAge: 4071, Connected: true, Reconciles: 10, Seconds: 2},
-			"https://10.0.0.3:6443":          {Apps: 1, Cached: true, CacheAge: -1, Connected: true},
-			"https://10.0.0.9:6443":          {Reconciles: 120, Seconds: 61.5},
-			"https://kubernetes.default.svc": {Apps: 1, Cached: true, CacheAge: 17},
+			"https://10.0.0.1:6443":          {Apps: 2, Cached: true, CacheAge: 4071, Connected: true, Reconciles: 10, Seconds: 2, Events: 911, Objects: 2042, Counts: ShowsObjects | ShowsEvents | ShowsReconciles},
+			"https://10.0.0.3:6443":          {Apps: 1, Cached: true, CacheAge: -1, Connected: true, Counts: ShowsObjects},
+			"https://10.0.0.9:6443":          {Reconciles: 120, Seconds: 61.5, Counts: ShowsReconciles},
+			"https://kubernetes.default.svc": {Apps: 1, Cached: true, CacheAge: 17, Objects: 812, Counts: ShowsObjects},
 		},
 	}
 	for how, in := range map[string]io.Reader{
@@ -79,7 +79,7 @@ func TestOneLineIsReadAsTheFormatHasIt(t *testing.T) {
 		"no number in a counter":       {`argocd_app_reconcile_sum{dest_server="https://a"} NaN`, map[string]ServerReport{"https://a": {}}},
 		"a counter below 0":            {`argocd_app_reconcile_count{dest_server="https://a"} -4`, map[string]ServerReport{"https://a": {}}},
 		"seconds beyond all numbers":   {twice(`argocd_app_reconcile_sum{dest_server="https://a"} 1.7e308`), map[string]ServerReport{"https://a": {Seconds: math.MaxFloat64}}},
-		"a count beyond all numbers":   {twice(`argocd_app_reconcile_count{dest_server="https://a"} 1.7e308`), map[string]ServerReport{"https://a": {Reconciles: math.MaxFloat64}}},
+		"a count beyond all numbers":   {twice(`argocd_app_reconcile_count{dest_server="https://a"} 1.7e308`), map[string]ServerReport{"https://a": {Reconciles: math.MaxFloat64, Counts: ShowsReconciles}}},
 		"an age that is no number":     {`argocd_cluster_cache_age_seconds{server="https://a"} NaN`, map[string]ServerReport{"https://a": {Cached: true, CacheAge: -1}}},
 		"two ages: the worse":          {"argocd_cluster_cache_age_seconds{server=\"https://a\"} 7\nargocd_cluster_cache_age_seconds{server=\"https://a/\"} -1\nargocd_cluster_cache_age_seconds{server=\"https://a\"} 9", map[string]ServerReport{"https://a": {Cached: true, CacheAge: -1}}},
 		"two connections: the worse":   {"argocd_cluster_connection_status{server=\"https://a\",k8s_version=\"\"} 0\nargocd_cluster_connection_status{server=\"https://a\"} 1", map[string]ServerReport{"https://a": {}}},
@@ -291,7 +291,7 @@ func fromFamilies(families map[string]*dto.MetricFamily) map[string]ServerReport
 	for name, family := range families {
 		for _, m := range family.Metric {
 			switch name {
-			case metricAppInfo, metricCacheAge, metricConnected, metricSeconds, metricReconciles:
+			case metricAppInfo, metricCacheAge, metricConnected, metricSeconds, metricReconciles, metricEvents, metricObjects:
 				add(name, m, m.GetUntyped().GetValue())
 			}
 		}

@@ -58,6 +58,7 @@ type Rule string
 const (
 	Pin           Rule = "Pin"           // a fixed item is on its replica
 	SameServer    Rule = "SameServer"    // Secrets with one server URL are on one replica
+	Together      Rule = "Together"      // clusters of a group are on one replica
 	Apart         Rule = "Apart"         // items of a group are on different replicas
 	MaxReplicas   Rule = "MaxReplicas"   // never more replicas
 	FixedReplicas Rule = "FixedReplicas" // that many replicas

@@ -2,26 +2,57 @@ package placement
 
 import (
 	"hash/fnv"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
+
+	"k8s.io/apimachinery/pkg/labels"
 
 	"ballast/planner/plan"
 )
 
 // Arrivals answers for clusters that a plan does not know. Webhook and planner ask the same question of the same plan,
 // so its answer rests on the plan alone: it is the same from every webhook replica and at every retry, and nothing is
-// remembered. What only the planner knows (the cap, which replicas are closed) moves an arrival later, if at all.
+// remembered. What only the planner knows (the cap, which replicas are unwell) moves an arrival later, if at all.
 type Arrivals struct {
 	view    *plan.View
 	servers map[string]int // the replica of the rows with a server
 	rows    map[string]int // how many there are
 	weights []float64
+	closed  map[int]bool // cordoned
+	groups  []group      // by name
+}
+
+// group is one of the plan's, with its selector read.
+type group struct {
+	plan.ClusterGroup
+	name     string
+	selector labels.Selector
+}
+
+// readGroups leaves out a selector that cannot be read: the planner's validation is where that is reported, and no write
+// must fail on it.
+func readGroups(p plan.Plan) (groups []group) {
+	for _, name := range slices.Sorted(maps.Keys(p.Groups)) {
+		g := p.Groups[name]
+		if selector, err := labels.Parse(g.Selector()); err == nil && !selector.Empty() {
+			groups = append(groups, group{g, name, selector})
+		}
+	}
+	return groups
 }
 
 // NewArrivals indexes a plan: once a change of it.
 func NewArrivals(v *plan.View) *Arrivals {
 	a := &Arrivals{view: v, servers: make(map[string]int, len(v.Plan.Clusters)),
-		rows: make(map[string]int, len(v.Plan.Clusters)), weights: freeCapacity(v)}
+		rows: make(map[string]int, len(v.Plan.Clusters)), weights: freeCapacity(v), groups: readGroups(v.Plan)}
+	if len(v.Plan.Cordoned) > 0 {
+		a.closed = make(map[int]bool, len(v.Plan.Cordoned))
+		for _, replica := range v.Plan.Cordoned {
+			a.closed[replica] = true
+		}
+	}
 	for name, row := range v.Plan.Clusters {
 		if row.Server == "" {
 			continue
@@ -47,22 +78,71 @@ func (a *Arrivals) Shared(server, name string) bool {
 }
 
 // Place is the replica of a row with that server, else the valid shard that the cluster has already (current, NoReplica
-// for none) while that replica stays, else weighted rendezvous hashing of the server over the replicas' free capacity.
-func (a *Arrivals) Place(server string, current int) int {
+// for none) while that replica stays, else that of a group that it stays together with, else weighted rendezvous hashing
+// of the server over the replicas' free capacity: of those that no person wants empty, of those without a cluster that it
+// is to be apart from.
+func (a *Arrivals) Place(server string, current int, groups []string) int {
 	if replica, ok := a.servers[plan.ServerHash(server)]; ok {
 		return replica
 	}
 	if a.view.Stays(current) {
 		return current
 	}
-	return a.rendezvous(plan.NormalizeServer(server))
+	may := func(replica int) bool { return !a.closed[replica] }
+	apart, beside := a.asks(groups)
+	for _, replica := range beside {
+		if a.view.Stays(replica) && may(replica) {
+			return replica
+		}
+	}
+	alone := func(replica int) bool { return may(replica) && !apart[replica] }
+	server = plan.NormalizeServer(server)
+	for _, allowed := range []func(int) bool{alone, may} {
+		if replica := a.rendezvous(server, allowed); replica != NoReplica {
+			return replica
+		}
+	}
+	return max(a.rendezvous(server, func(int) bool { return true }), 0)
+}
+
+// Groups are those of the plan that a Secret's labels put it in, by name.
+func (a *Arrivals) Groups(of labels.Labels) (names []string) {
+	for _, g := range a.groups {
+		if g.selector.Matches(of) {
+			names = append(names, g.name)
+		}
+	}
+	return names
+}
+
+// asks are the replicas that a cluster's groups keep it from, and those that they want it on, of several groups the first
+// by name first.
+func (a *Arrivals) asks(groups []string) (apart map[int]bool, beside []int) {
+	for _, g := range a.groups {
+		switch {
+		case !slices.Contains(groups, g.name):
+		case g.Apart == "":
+			beside = append(beside, g.At...)
+		default:
+			for _, replica := range g.At {
+				if apart == nil {
+					apart = map[int]bool{}
+				}
+				apart[replica] = true
+			}
+		}
+	}
+	return apart, beside
 }
 
 // rendezvous gives each replica the score -w/ln(u), u in (0,1) hashed from server and replica; the highest wins, so
 // that a replica is chosen with probability w/sum(w) and nothing has to be remembered.
-func (a *Arrivals) rendezvous(server string) int {
-	best, bestScore := 0, math.Inf(-1)
+func (a *Arrivals) rendezvous(server string, may func(replica int) bool) int {
+	best, bestScore := NoReplica, math.Inf(-1)
 	for replica, w := range a.weights {
+		if !may(replica) {
+			continue
+		}
 		h := fnv.New64a()
 		h.Write([]byte(server))
 		h.Write([]byte{0})

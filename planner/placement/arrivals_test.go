@@ -11,13 +11,13 @@ import (
 
 func TestAnArrivalGoesWhereItIsKnown(t *testing.T) {
 	v := NewArrivals(plan.NewView(plan.Plan{Replicas: 3, Clusters: map[string]plan.Row{"a": {Replica: 2, Server: plan.ServerHash("https://a")}}}, nil))
-	if got := v.Place("https://a/", 1); got != 2 {
+	if got := v.Place("https://a/", 1, nil); got != 2 {
 		t.Errorf("a renamed Secret of a known server went to replica %d, want its row's 2", got)
 	}
-	if got := v.Place("https://b", 1); got != 1 {
+	if got := v.Place("https://b", 1, nil); got != 1 {
 		t.Errorf("a cluster with a valid shard went to replica %d, want its 1", got)
 	}
-	if got := v.Place("https://b", 3); got < 0 || got > 2 {
+	if got := v.Place("https://b", 3, nil); got < 0 || got > 2 {
 		t.Errorf("a shard beyond the replicas became replica %d", got)
 	}
 }
@@ -30,11 +30,11 @@ func TestNewClustersKeepOffReplicasThatComeOrGo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := NewArrivals(plan.NewView(p, nil))
-			if got := v.Place("https://a", 4); got > 1 {
+			if got := v.Place("https://a", 4, nil); got > 1 {
 				t.Errorf("a new cluster that asks for replica 4 went to %d, want one of the two that stay", got)
 			}
 			for i := range 100 {
-				if got := v.Place(fmt.Sprint("https://", i), -1); got > 1 {
+				if got := v.Place(fmt.Sprint("https://", i), -1, nil); got > 1 {
 					t.Fatalf("a new cluster went to replica %d, want one of the two that stay", got)
 				}
 			}
@@ -56,7 +56,7 @@ func TestABurstOfCreationsStaysLevel(t *testing.T) {
 		count := make([]int, n)
 		seed := rapid.Uint32().Draw(t, "seed")
 		for i := range 50 {
-			count[v.Place(fmt.Sprintf("https://new-%d-%d.example", seed, i), -1)]++
+			count[v.Place(fmt.Sprintf("https://new-%d-%d.example", seed, i), -1, nil)]++
 		}
 		mean := float64(n*each+50) / float64(n)
 		for r, c := range count {
@@ -75,7 +75,7 @@ func TestArrivalsGoToFreeReplicas(t *testing.T) {
 	v := NewArrivals(plan.NewView(p, nil))
 	count := [2]int{}
 	for i := range 50 {
-		count[v.Place(fmt.Sprintf("https://new-%d", i), -1)]++
+		count[v.Place(fmt.Sprintf("https://new-%d", i), -1, nil)]++
 	}
 	if count[1] < 45 {
 		t.Errorf("the empty replica got %d of 50 new clusters, want nearly all", count[1])
@@ -90,7 +90,7 @@ func TestTheSameAnswerFromEveryWebhookReplica(t *testing.T) {
 				Server: rapid.SampledFrom([]string{"", "aaaaaaa", "bbbbbbb", plan.ServerHash("https://s")}).Draw(t, "of")}
 		}
 		server := rapid.OneOf(rapid.String(), rapid.Just("https://s")).Draw(t, "server")
-		if a, b := NewArrivals(plan.NewView(p, nil)).Place(server, -1), NewArrivals(plan.NewView(p.Clone(), nil)).Place(server, -1); a != b {
+		if a, b := NewArrivals(plan.NewView(p, nil)).Place(server, -1, nil), NewArrivals(plan.NewView(p.Clone(), nil)).Place(server, -1, nil); a != b {
 			t.Fatalf("two views of one plan answered %d and %d", a, b)
 		}
 	})

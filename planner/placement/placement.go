@@ -15,11 +15,13 @@ import (
 const NoReplica = -1
 
 // Unit is clusters that move together: Argo CD cannot tell the Secrets of one server apart. Names is ascending and not
-// empty; a unit with a Home goes there, whatever that replica carries.
+// empty; a unit with a Home goes there, whatever that replica carries. Apart are the groups of which no two share a
+// replica.
 type Unit struct {
 	Names []string
 	Load  plan.Load
 	Home  int // NoReplica: wherever there is room
+	Apart []string
 }
 
 // With is the unit with one cluster more.
@@ -34,11 +36,33 @@ func (u Unit) Heavier(other Unit) int {
 		cmp.Compare(u.Names[0], other.Names[0]))
 }
 
-// Bin is what a replica carries, and whether it may receive. Its number is its place in the list.
+// Bin is what a replica carries, and whether it may receive. Its number is its place in the list. Apart are the groups
+// that it has a cluster of, which is never written to.
 type Bin struct {
 	Load     plan.Load
 	Clusters int
 	Open     bool
+	Apart    []string
+}
+
+// Take is the bin with a unit.
+func (b Bin) Take(u Unit) Bin {
+	b = b.With(u.Load, len(u.Names))
+	b.Apart = Joined(b.Apart, u.Apart)
+	return b
+}
+
+// Crowds reports whether the bin has one of the unit's groups already.
+func (b Bin) Crowds(u Unit) bool {
+	return len(b.Apart) > 0 && slices.ContainsFunc(u.Apart, func(group string) bool { return slices.Contains(b.Apart, group) })
+}
+
+// Joined is all of both lists, in order; neither is written to.
+func Joined(a, b []string) []string {
+	if len(b) == 0 {
+		return a
+	}
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
 
 // With is the bin with so much more.
@@ -63,16 +87,18 @@ func (p Policy) fits(b Bin) bool { return b.Load <= p.Capacity && p.Capacity > 0
 
 func (p Policy) room(b Bin) bool { return p.MaxClusters <= 0 || b.Clusters <= p.MaxClusters }
 
-// Placed is where a unit goes, and whether the replica may carry it with all that was placed before.
+// Placed is where a unit goes, and whether the replica may carry it with all that was placed before. Crowds says that
+// the replica has one of its groups, since no other may receive it: who can wait waits.
 type Placed struct {
-	To   int
-	Fits bool
+	To     int
+	Fits   bool
+	Crowds bool
 }
 
 // Place chooses a replica for each unit, in the order of units, as if all of them moved: first those that have a home;
 // then, the heaviest first, those that an open replica may carry, each on the fullest that may; then the others, the
-// heaviest first, on the lightest. Replicas that are not open receive only where none is, and the cap is passed only
-// where no other has room.
+// heaviest first, on the lightest. Replicas that are not open receive only where none is; groups are kept apart where an
+// open replica has none of them, before the cap is kept; and the cap is passed only where no other has room.
 func Place(units []Unit, bins []Bin, p Policy) []Placed {
 	bins, placed := slices.Clone(bins), make([]Placed, len(units))
 	order := make([]int, len(units))
@@ -87,8 +113,9 @@ func Place(units []Unit, bins []Bin, p Policy) []Placed {
 				continue
 			}
 			if to := choose(units[i], bins); to != NoReplica {
-				bins[to] = bins[to].With(units[i].Load, len(units[i].Names))
-				placed[i] = Placed{To: to, Fits: p.fits(bins[to])}
+				crowds := bins[to].Crowds(units[i])
+				bins[to] = bins[to].Take(units[i])
+				placed[i] = Placed{To: to, Fits: p.fits(bins[to]), Crowds: crowds}
 			}
 		}
 	}
@@ -97,21 +124,24 @@ func Place(units []Unit, bins []Bin, p Policy) []Placed {
 
 // fullest is the open replica that may carry the unit and has the most load.
 func (p Policy) fullest(u Unit, bins []Bin) int {
-	may := func(b Bin) bool { return b.Open && p.fits(b.With(u.Load, len(u.Names))) }
+	may := func(b Bin) bool { return b.Open && p.fits(b.With(u.Load, len(u.Names))) && !b.Crowds(u) }
 	return best(bins, may, func(a, b Bin) bool { return a.Load > b.Load })
 }
 
-// lightest is the replica with the least load, of those with the fewest clusters: of the open ones, of those that the
-// cap leaves room for the unit.
+// lightest is the replica with the least load, of those with the fewest clusters: of the open ones, of those without a
+// group that the unit keeps apart from, of those that the cap leaves room for it.
 func (p Policy) lightest(u Unit, bins []Bin) int {
 	lighter := func(a, b Bin) bool { return a.Compare(b) < 0 }
 	anyOpen := slices.ContainsFunc(bins, func(b Bin) bool { return b.Open })
 	may := func(b Bin) bool { return b.Open == anyOpen }
 	room := func(b Bin) bool { return may(b) && p.room(b.With(0, len(u.Names))) }
-	if to := best(bins, room, lighter); to != NoReplica {
-		return to
+	apart := func(and func(Bin) bool) func(Bin) bool { return func(b Bin) bool { return and(b) && !b.Crowds(u) } }
+	for _, allowed := range []func(Bin) bool{apart(room), apart(may), room, may} {
+		if to := best(bins, allowed, lighter); to != NoReplica {
+			return to
+		}
 	}
-	return best(bins, may, lighter)
+	return NoReplica
 }
 
 // best is the replica that comes first of those that may receive; of two alike the lower number.

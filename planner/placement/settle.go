@@ -15,13 +15,14 @@ const (
 )
 
 // Cluster is a cluster Secret with the replica it belongs on. Clusters with one Server stay together; one without is
-// alone.
+// alone. Apart are the groups of which no two share a replica.
 type Cluster struct {
 	Name   string
 	Server string
 	Load   plan.Load
 	At     int
 	Claim  Claim
+	Apart  []string
 }
 
 // stays reports whether the cluster keeps its replica, wherever the others of its server go.
@@ -79,7 +80,7 @@ func Settle(clusters []Cluster, bins []Bin, p Policy) []int {
 			if of[i] = home; members[k].stays() && counts(members[k].At) {
 				of[i] = members[k].At
 			}
-			bins[of[i]] = bins[of[i]].With(members[k].Load, 1)
+			bins[of[i]] = bins[of[i]].Take(unitOf(members[k : k+1]))
 		}
 	}
 	for k, placed := range Place(units, bins, p) {
@@ -102,6 +103,7 @@ func unitOf(clusters []Cluster) Unit {
 	u := Unit{Home: NoReplica}
 	for _, c := range clusters {
 		u = u.With(c.Name, c.Load)
+		u.Apart = Joined(u.Apart, c.Apart)
 	}
 	return u
 }

@@ -34,15 +34,18 @@ type wire struct {
 	MaxReplicas        int               `json:"maxReplicas"`
 	Resources          *Resources        `json:"resources,omitempty"`
 	References         map[string]string `json:"references,omitempty"`
-	Clusters           map[string]Row    `json:"clusters"`
-	Rollout            *Rollout          `json:"rollout,omitempty"`
+	Cordoned           []int             `json:"cordoned,omitempty"`
+
+	Groups   map[string]ClusterGroup `json:"groups,omitempty"`
+	Clusters map[string]Row          `json:"clusters"`
+	Rollout  *Rollout                `json:"rollout,omitempty"`
 }
 
 // MarshalJSON writes the plan as its document's JSON.
 func (p Plan) MarshalJSON() ([]byte, error) {
 	return json.Marshal(wire{APIVersion: APIVersion, Kind: Kind, Revision: p.Revision, Mode: p.Mode, Target: p.Target, PlannerUser: p.PlannerUser, Selector: p.Selector,
 		Replicas: p.Replicas, FreeReplicas: p.FreeReplicas, Unmanaged: p.Unmanaged, ControllerReplicas: p.ControllerReplicas, MaxReplicas: p.MaxReplicas, Resources: p.Resources,
-		References: p.References, Clusters: p.Clusters, Rollout: p.Rollout})
+		References: p.References, Cordoned: p.Cordoned, Groups: p.Groups, Clusters: p.Clusters, Rollout: p.Rollout})
 }
 
 // UnmarshalJSON reads the plan from its document's JSON.
@@ -58,7 +61,7 @@ func (p *Plan) UnmarshalJSON(data []byte) error {
 func (w wire) plan() Plan {
 	return Plan{Revision: w.Revision, Mode: w.Mode, Target: w.Target, PlannerUser: w.PlannerUser, Selector: w.Selector, FreeReplicas: w.FreeReplicas, Unmanaged: w.Unmanaged, Replicas: w.Replicas,
 		ControllerReplicas: w.ControllerReplicas, MaxReplicas: w.MaxReplicas, Resources: w.Resources, References: w.References,
-		Clusters: w.Clusters, Rollout: w.Rollout}
+		Cordoned: w.Cordoned, Groups: w.Groups, Clusters: w.Clusters, Rollout: w.Rollout}
 }
 
 // Encode writes data.plan: rows sorted by name, one a line, the same bytes for the same plan. A plan that would not fit
@@ -106,7 +109,7 @@ func Room(p Plan) int {
 	if r := p.Rollout; r != nil {
 		names += len(r.Moves) + len(r.Was)
 	}
-	if most := (names + 64) * (nameBytes + rowBytes); most < MaxBytes {
+	if most := (names + 64) * (nameBytes + rowBytes); most < MaxBytes && len(p.Groups) == 0 {
 		return MaxBytes - most
 	}
 	text, _ := written(p)
@@ -135,6 +138,38 @@ func writeHead(b *strings.Builder, p Plan) {
 	if len(p.References) > 0 {
 		fmt.Fprintf(b, "references: %s\n", flow(p.References, scalarValue))
 	}
+	if len(p.Cordoned) > 0 {
+		fmt.Fprintf(b, "cordoned: %s\n", numbers(p.Cordoned))
+	}
+	writeGroups(b, p.Groups)
+}
+
+// writeGroups writes a group a line.
+func writeGroups(b *strings.Builder, groups map[string]ClusterGroup) {
+	if len(groups) == 0 {
+		return
+	}
+	b.WriteString("groups:\n")
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		g := groups[name]
+		kind := "together"
+		if g.Apart != "" {
+			kind = "apart"
+		}
+		fmt.Fprintf(b, "  %s: {%s: %s", scalar(name), kind, quote(g.Selector()))
+		if len(g.At) > 0 {
+			fmt.Fprintf(b, ", at: %s", numbers(g.At))
+		}
+		b.WriteString("}\n")
+	}
+}
+
+func numbers(list []int) string {
+	parts := make([]string, len(list))
+	for i, n := range list {
+		parts[i] = strconv.Itoa(n)
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
 }
 
 func writeRows(b *strings.Builder, rows map[string]Row) {

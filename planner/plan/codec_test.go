@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 )
@@ -99,6 +100,18 @@ func drawPlan(t *rapid.T) Plan {
 		MaxReplicas: rapid.IntRange(1, 64).Draw(t, "max"), FreeReplicas: rapid.Bool().Draw(t, "free"), Unmanaged: rapid.Bool().Draw(t, "unmanaged"),
 		Clusters: map[string]Row{},
 	}
+	p.Cordoned = rapid.SliceOfN(rapid.IntRange(0, 63), 0, 4).Draw(t, "cordoned")
+	for _, n := range rapid.SliceOfN(name, 0, 4).Draw(t, "groups") {
+		g := ClusterGroup{At: rapid.SliceOfN(rapid.IntRange(0, 63), 0, 4).Draw(t, "on")}
+		selector := rapid.StringN(1, 40, 200).Draw(t, "of the group")
+		if g.Apart = selector; rapid.Bool().Draw(t, "together") {
+			g.Apart, g.Together = "", selector
+		}
+		if p.Groups == nil {
+			p.Groups = map[string]ClusterGroup{}
+		}
+		p.Groups[n] = g
+	}
 	for _, n := range rapid.SliceOfN(name, 0, 30).Draw(t, "clusters") {
 		load := Load(rapid.Int64Range(0, int64(LoadUnit)*1000).Draw(t, "load"))
 		p.Clusters[n] = Row{Replica: rapid.IntRange(0, 63).Draw(t, "replica"), Load: load.Display(), Server: ServerHash("https://" + n), Pinned: rapid.Bool().Draw(t, "pinned")}
@@ -117,10 +130,70 @@ func TestEveryValidPlanSurvivesTheCodec(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, text)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("(-want +got):\n%s", diff)
 		}
+		if !want.SameEnforced(got) || !want.SameEnforced(want.Clone()) {
+			t.Fatal("a plan that was read, or cloned, enforces something else")
+		}
 	})
+}
+
+// What a plan without cordons and groups is written as stays the same, to the letter: old webhooks and new ones read it alike.
+func TestCordonsAndGroupsAreWrittenALineEach(t *testing.T) {
+	without, err := Encode(example())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := example()
+	p.Cordoned = []int{1, 3}
+	p.Groups = map[string]ClusterGroup{"hubs": {Apart: "tier in (core,hub)", At: []int{0, 2}}, "payments": {Together: "team=payments"}}
+	got, err := Encode(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(without, "clusters:\n", `cordoned: [1, 3]
+groups:
+  hubs: {apart: "tier in (core,hub)", at: [0, 2]}
+  payments: {together: "team=payments"}
+clusters:
+`, 1)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	back, err := DecodeStrict(got)
+	if diff := cmp.Diff(p, back); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for name, change := range map[string]func(*Plan){
+		"another cordon":     func(p *Plan) { p.Cordoned[1] = 2 },
+		"no cordon":          func(p *Plan) { p.Cordoned = nil },
+		"another selector":   func(p *Plan) { p.Groups["hubs"] = ClusterGroup{Apart: "tier", At: []int{0, 2}} },
+		"another replica":    func(p *Plan) { p.Groups["hubs"].At[0] = 1 },
+		"together for apart": func(p *Plan) { p.Groups["payments"] = ClusterGroup{Apart: "team=payments"} },
+		"a group less":       func(p *Plan) { delete(p.Groups, "hubs") },
+	} {
+		other := p.Clone()
+		if change(&other); p.SameEnforced(other) {
+			t.Errorf("%s makes no difference", name)
+		}
+	}
+}
+
+func TestGroupsThatCannotBeEnforcedAreRefused(t *testing.T) {
+	p := example()
+	p.Cordoned = []int{-1}
+	p.Groups = map[string]ClusterGroup{"both": {Apart: "a", Together: "b"}, "neither": {}, "odd": {Apart: "a", At: []int{ReplicaLimit}},
+		"long": {Together: strings.Repeat("a", 4097)}, "many": {Apart: "a", At: make([]int, 1001)}}
+	want := `cordoned: -1 is not between 0 and 999999
+groups[both]: it has not one of apart and together
+groups[long]: its selector has 4097 bytes, and at most 4096 are read
+groups[many].at: it has 1001 replicas, and at most 1000 are read
+groups[neither]: it has not one of apart and together
+groups[odd].at: 1000000 is not between 0 and 999999`
+	if got := fmt.Sprint(p.Validate()); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
 }
 
 func TestEncodeSaysHowManyClustersFit(t *testing.T) {
@@ -180,7 +253,7 @@ func TestOnlyStrictDecodingRefusesUnknownFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newer := good + "cordoned: [3]\n"
+	newer := good + "warmed: [3]\n"
 	if _, err := Decode(newer); err != nil {
 		t.Errorf("Decode of a newer version's plan: %v", err)
 	}

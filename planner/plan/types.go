@@ -144,10 +144,23 @@ type Rollout struct {
 	Was                map[string]int `json:"was,omitempty"`
 }
 
+// ClusterGroup is clusters that stay on one replica, or of which no two share one: those whose Secret the selector takes. At are
+// the replicas that have one, ascending. The webhook asks this of a new cluster; a webhook that does not know it places
+// the cluster as if there were no groups.
+type ClusterGroup struct {
+	Together string `json:"together,omitempty"` // the selector of those that stay together
+	Apart    string `json:"apart,omitempty"`    // or of those that are kept apart
+	At       []int  `json:"at,omitempty"`
+}
+
+// Selector is the one that the group has.
+func (g ClusterGroup) Selector() string { return cmp.Or(g.Apart, g.Together) }
+
 // Plan is the document under data.plan. Replicas is what spec.replicas is held at, unless FreeReplicas leaves it to
 // people or an autoscaler; ControllerReplicas is what the env is held at, 0 = the workload had none and it is not held.
 // Unmanaged says that the workload carries the annotation by which it opted out: neither of them is held, nor its
-// resources. The plan has to say so since a write to the workload's scale does not show its annotations.
+// resources. The plan has to say so since a write to the workload's scale does not show its annotations. Cordoned are the
+// replicas that people want empty, ascending, and Groups are partition.groups by name: both decide where a new cluster goes.
 type Plan struct {
 	Revision           int64
 	Mode               Mode
@@ -161,6 +174,8 @@ type Plan struct {
 	MaxReplicas        int
 	Resources          *Resources
 	References         map[string]string
+	Cordoned           []int
+	Groups             map[string]ClusterGroup
 	Clusters           map[string]Row
 	Rollout            *Rollout
 }

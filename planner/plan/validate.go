@@ -14,6 +14,12 @@ const ReplicaLimit = 1_000_000
 // who may write the ConfigMap can forge a plan with its digest, and no number in it may use the revisions up.
 const MaxRevision = 1 << 52
 
+// Bounds of what the webhook asks about each new cluster.
+const (
+	maxGroups = 64
+	maxListed = 1000 // replicas of one list
+)
+
 // maxSelector bounds a selector that the webhooks parse.
 const maxSelector = 4 << 10
 
@@ -45,6 +51,7 @@ func (p Plan) Validate() error {
 	if n := len(p.Selector); n > maxSelector {
 		bad("selector: it has %d bytes, and at most %d are read", n, maxSelector)
 	}
+	p.validateGroups(bad)
 	if p.Rollout != nil {
 		p.Rollout.validate(bad)
 	}
@@ -54,6 +61,36 @@ func (p Plan) Validate() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// validateGroups bounds what decides where a new cluster goes.
+func (p Plan) validateGroups(bad func(format string, args ...any)) {
+	replicas := func(of string, list []int) {
+		if len(list) > maxListed {
+			bad("%s: it has %d replicas, and at most %d are read", of, len(list), maxListed)
+			return
+		}
+		for _, n := range list {
+			if n < 0 || n >= ReplicaLimit {
+				bad("%s: %d is not between 0 and %d", of, n, ReplicaLimit-1)
+			}
+		}
+	}
+	replicas("cordoned", p.Cordoned)
+	if len(p.Groups) > maxGroups {
+		bad("groups: there are %d, and at most %d are read", len(p.Groups), maxGroups)
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Groups)) {
+		g := p.Groups[name]
+		if (g.Apart == "") == (g.Together == "") {
+			bad("groups[%s]: it has not one of apart and together", name)
+		}
+		if n := len(g.Selector()); n > maxSelector {
+			bad("groups[%s]: its selector has %d bytes, and at most %d are read", name, n, maxSelector)
+		}
+		replicas(fmt.Sprintf("groups[%s].at", name), g.At)
+	}
 }
 
 // validate bounds the numbers of a rollout, which whoever reads the plan makes room for.
@@ -85,6 +122,12 @@ func (r Rollout) validate(bad func(format string, args ...any)) {
 func (p Plan) Clone() Plan {
 	p.Clusters = maps.Clone(p.Clusters)
 	p.References = maps.Clone(p.References)
+	p.Cordoned = slices.Clone(p.Cordoned)
+	p.Groups = maps.Clone(p.Groups)
+	for name, g := range p.Groups {
+		g.At = slices.Clone(g.At)
+		p.Groups[name] = g
+	}
 	if p.Resources != nil {
 		p.Resources = &Resources{Requests: maps.Clone(p.Resources.Requests), Limits: maps.Clone(p.Resources.Limits)}
 	}
@@ -106,10 +149,17 @@ func (p Plan) SameEnforced(o Plan) bool {
 		p.ControllerReplicas != o.ControllerReplicas || p.MaxReplicas != o.MaxReplicas || !maps.Equal(p.References, o.References) {
 		return false
 	}
+	if !slices.Equal(p.Cordoned, o.Cordoned) || !maps.EqualFunc(p.Groups, o.Groups, ClusterGroup.same) {
+		return false
+	}
 	return sameResources(p.Resources, o.Resources) && sameRollout(p.Rollout, o.Rollout) &&
 		maps.EqualFunc(p.Clusters, o.Clusters, func(a, b Row) bool {
 			return a.Replica == b.Replica && a.Pinned == b.Pinned && a.Server == b.Server
 		})
+}
+
+func (g ClusterGroup) same(o ClusterGroup) bool {
+	return g.Apart == o.Apart && g.Together == o.Together && slices.Equal(g.At, o.At)
 }
 
 func sameResources(a, b *Resources) bool {

@@ -19,13 +19,13 @@ func (t *transition) settle(replicas int, belongs func(name string) (int, placem
 	for _, s := range t.seen.Sorted() {
 		stamps[s.Name] = s
 		if _, known := t.p.Clusters[s.Name]; !known && !s.Managed() && s.Valid {
-			fixed := placement.Cluster{Name: s.Name, Server: s.Together(), At: s.Shard, Claim: placement.Fixed}
+			fixed := placement.Cluster{Name: s.Name, Server: s.Together(), At: s.Shard, Claim: placement.Fixed, Apart: s.Apart}
 			clusters = append(clusters, fixed)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.p.Clusters)) {
 		row := t.p.Clusters[name]
-		c := placement.Cluster{Name: name, Server: t.together(name), Load: plan.LoadOf(row.Load)}
+		c := placement.Cluster{Name: name, Server: t.together(name), Load: plan.LoadOf(row.Load), Apart: stamps[name].Apart}
 		c.At, c.Claim = belongs(name)
 		switch s, present := stamps[name]; {
 		case !present && len(stamps) > 0 && c.Claim != placement.Decided:

@@ -113,7 +113,7 @@ func (r *run) adopt() {
 			continue
 		}
 		if !known {
-			row = plan.Row{Replica: arrivals.Place(s.Server, s.Shard), Server: plan.ServerHash(s.Server)}
+			row = plan.Row{Replica: arrivals.Place(s.Server, s.Shard, nil), Server: plan.ServerHash(s.Server)}
 		}
 		if replica, why, _ := v.Effective(name); why == plan.Pinned {
 			row.Replica = replica
@@ -182,7 +182,7 @@ func (r *run) disturb(j journey, loops int) {
 			r.fleet.away = !r.fleet.away
 		case "new":
 			name := fmt.Sprintf("n%03d", loops)
-			shard := placement.NewArrivals(plan.NewView(r.plan, r.pins)).Place("https://"+name, -1)
+			shard := placement.NewArrivals(plan.NewView(r.plan, r.pins)).Place("https://"+name, -1, nil)
 			r.fleet.stamps[name] = observed.Secret{Name: name, Server: "https://" + name, Shard: shard, Valid: true}
 		case "forget":
 			r.target = nil

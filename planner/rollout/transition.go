@@ -38,8 +38,14 @@ func (t *transition) groups() *placement.Servers {
 	if t.beside == nil {
 		t.beside = placement.NewServers(len(t.seen.Secrets))
 		for _, s := range t.seen.Secrets {
-			if s.Alone || s.Server != "" {
-				t.beside.Add(s.Name, s.Together())
+			switch {
+			case s.Alone:
+				t.beside.Add(s.Name, "")
+			case s.Server != "":
+				t.beside.Add(s.Name, s.Server)
+				if s.Bound != "" {
+					t.beside.Bind(s.Server, s.Bound)
+				}
 			}
 		}
 	}

@@ -56,6 +56,7 @@ func (t *transition) joins(u *unit, s observed.Secret, destinations map[string]i
 	}
 	owned, told := t.seen.Owned[s.Name]
 	u.Unit = u.With(s.Name, loadOf(row))
+	u.Apart = placement.Joined(u.Apart, s.Apart)
 	u.leaves = u.leaves || from >= t.p.Rollout.Replicas
 	u.idle = u.idle && !s.Awaited(owned)
 	u.connected = u.connected && (!s.Awaited(owned) || len(owned.Live) > 0)
@@ -86,9 +87,17 @@ func (t *transition) carried(moved []unit) []plan.Load {
 // enterWave gives a wave's clusters their new rows.
 func (t *transition) enterWave(wave, left []unit, done string) {
 	r := t.p.Rollout
-	moving, most := len(wave), max(t.o.MaxMovesPerWave, 1)
+	moving, most := 0, max(t.o.MaxMovesPerWave, 1)
+	waits := -len(wave)
+	for _, u := range left {
+		waits += t.moves(u)
+	}
+	for _, u := range wave {
+		moving += t.moves(u)
+		waits += 1 - t.moves(u)
+	}
 	r.Wave++
-	r.Waves = r.Wave + (len(left)-moving+most-1)/most
+	r.Waves = r.Wave + (waits+most-1)/most
 	r.Moves, r.Was = map[string]int{}, map[string]int{}
 	for _, u := range wave {
 		for _, name := range u.Names {

@@ -19,8 +19,10 @@ const mostNamed = 1000
 // heavier one, then by name; those that nobody has connected come last, since no owner can show that it took them. Off
 // a replica that nobody works for those come first that anybody is to have: who makes idle clusters must not keep
 // others there. Where none fits, as in an exchange between two full replicas, one goes alone: the one whose receiver is
-// the lightest with it. A unit is one move, whatever number of Secrets its server has; one of more than a wave may name
-// goes alone too. Each unit of the wave takes one look at all that are left.
+// the lightest with it. One whose receiver still has a cluster that it is to be apart from goes once that has left, or
+// alone where none can go before. A server is one move, whatever number of Secrets it has; a unit of more than a wave may
+// name goes alone too, and so does a group of more servers than a wave may move. Each unit of the wave takes one look at
+// all that are left.
 func (t *transition) choose(left []unit) (wave []unit, blocked string, spent bool) {
 	limit, room := min(max(t.o.MaxMovesPerWave, 1), t.o.Budget), min(t.room(left), mostNamed)
 	if t.unseen() {
@@ -34,18 +36,20 @@ func (t *transition) choose(left []unit) (wave []unit, blocked string, spent boo
 		return nil, blocked, false
 	}
 	now := t.carried(nil)
-	d := &selection{now: now, least: slices.Clone(now), ceiling: max(slices.Max(now), slices.Max(t.carried(left)))}
-	for len(wave) < limit {
-		i := d.next(free, len(wave) == 0, room)
+	d := &selection{now: now, least: slices.Clone(now), ceiling: max(slices.Max(now), slices.Max(t.carried(left))), taken: t.taken()}
+	for moves := 0; moves < limit; {
+		i := d.next(free, len(wave) == 0, room, func(u unit) bool { return moves+t.moves(u) <= limit })
 		if i < 0 {
 			break
 		}
 		u := free[i]
 		free = slices.Delete(free, i, i+1)
-		wave, room = append(wave, u), room-len(u.Names)
+		wave, room, moves = append(wave, u), room-len(u.Names), moves+t.moves(u)
+		crowds := d.crowds(u)
+		d.take(u)
 		d.now[u.Home] += u.Load
 		d.least[u.from] -= u.Load
-		if d.now[u.Home] > d.ceiling {
+		if d.now[u.Home] > d.ceiling || crowds {
 			break // alone
 		}
 	}
@@ -97,15 +101,55 @@ func (t *transition) movable(left []unit) (free []unit, blocked string) {
 type selection struct {
 	now, least []plan.Load
 	ceiling    plan.Load
+	taken      map[seat]int // clusters of a group that is kept apart; nil: there is none
 }
 
-// next is the index of the unit that goes next, -1 for none; room is how many clusters the wave may still name, which
-// the first one may exceed.
-func (d *selection) next(free []unit, first bool, room int) int {
+// seat is a group on a replica.
+type seat struct {
+	group   string
+	replica int
+}
+
+// taken counts the clusters of groups on each replica.
+func (t *transition) taken() map[seat]int {
+	var taken map[seat]int
+	for _, s := range t.seen.Secrets {
+		for _, group := range s.Apart {
+			if taken == nil {
+				taken = map[seat]int{}
+			}
+			at := s.Shard
+			if replica, _, known := t.v.Effective(s.Name); known {
+				at = replica
+			}
+			taken[seat{group, at}]++
+		}
+	}
+	return taken
+}
+
+// crowds reports whether the receiver still has one of the unit's groups.
+func (d *selection) crowds(u unit) bool {
+	return len(d.taken) > 0 && slices.ContainsFunc(u.Apart, func(group string) bool { return d.taken[seat{group, u.Home}] > 0 })
+}
+
+// take has the receiver have the unit's groups; what it leaves counts there until the wave is over.
+func (d *selection) take(u unit) {
+	for _, group := range u.Apart {
+		d.taken[seat{group, u.Home}]++
+	}
+}
+
+// moves is how many moves a unit's are.
+func (t *transition) moves(u unit) int { return t.groups().Count(slices.Values(u.Names), t.hash) }
+
+// next is the index of the unit that goes next, -1 for none; room is how many clusters the wave may still name, and within
+// the budget says which units it may still move; the first one may exceed both.
+func (d *selection) next(free []unit, first bool, room int, within func(unit) bool) int {
 	best := -1
 	for i, u := range free {
 		fits := d.now[u.Home]+u.Load <= d.ceiling
-		if !first && (!fits || len(u.Names) > room) {
+		if !first && (!fits || len(u.Names) > room || !within(u) || d.crowds(u)) {
 			continue
 		}
 		if best < 0 || d.before(u, free[best]) {
@@ -119,7 +163,7 @@ func (d *selection) before(a, b unit) bool {
 	over := func(u unit) plan.Load { return max(d.now[u.Home]+u.Load-d.ceiling, 0) }
 	heavier := func(x, y plan.Load) int { return cmp.Compare(y, x) }
 	last := func(x, y bool) int { return cmp.Compare(rank(x), rank(y)) }
-	return cmp.Or(cmp.Compare(over(a), over(b)), last(a.unserved && a.idle, b.unserved && b.idle), last(!a.connected, !b.connected), heavier(d.least[a.from], d.least[b.from]),
+	return cmp.Or(last(d.crowds(a), d.crowds(b)), cmp.Compare(over(a), over(b)), last(a.unserved && a.idle, b.unserved && b.idle), last(!a.connected, !b.connected), heavier(d.least[a.from], d.least[b.from]),
 		heavier(a.Load, b.Load), cmp.Compare(a.Names[0], b.Names[0])) < 0
 }
 

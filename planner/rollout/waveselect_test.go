@@ -81,6 +81,21 @@ func TestAWaveIsChosenSoThatNobodyIsOverloadedOnTheWay(t *testing.T) {
 			change: func(s *observed.State) { s.Secrets[2].Immutable = true },
 			want:   "Advanced: Moving 1/1 3/16 rows [a1 b10 b20] moves [a1] was [a0]; wave 1 of 1 moves 1 of 2 clusters",
 		},
+		"what is kept apart waits until the other one has left": {
+			stands: shards{"a": 0, "b": 1, "c": 2}, target: shards{"a": 1, "b": 2, "c": 2}, loads: map[string]string{"a": "2", "b": "1", "c": "9"}, perWave: 5, budget: math.MaxInt,
+			change: func(s *observed.State) { s.Secrets[0].Apart, s.Secrets[1].Apart = []string{"hubs"}, []string{"hubs"} },
+			want:   "Advanced: Moving 1/2 3/16 rows [a0 b2 c2] moves [b2] was [b1]; wave 1 of 2 moves 1 of 3 clusters",
+		},
+		"two of a group that change places go one by one": {
+			stands: shards{"a": 0, "b": 1, "c": 2}, target: shards{"a": 1, "b": 0, "c": 2}, loads: map[string]string{"a": "2", "b": "1", "c": "9"}, perWave: 5, budget: math.MaxInt,
+			change: func(s *observed.State) { s.Secrets[0].Apart, s.Secrets[1].Apart = []string{"hubs"}, []string{"hubs"} },
+			want:   "Advanced: Moving 1/2 3/16 rows [a1 b1 c2] moves [a1] was [a0]; wave 1 of 2 moves 1 of 3 clusters",
+		},
+		"a group that stays together goes whole, and counts each server": {
+			stands: shards{"a": 0, "b": 0, "c": 0}, target: shards{"a": 1, "b": 1, "c": 1}, perWave: 2, budget: math.MaxInt,
+			change: func(s *observed.State) { s.Secrets[0].Bound, s.Secrets[1].Bound = "https://a", "https://a" },
+			want:   "Advanced: Moving 1/2 3/16 rows [a1 b1 c0] moves [a1 b1] was [a0 b0]; wave 1 of 2 moves 2 of 3 clusters",
+		},
 		"loads that are no numbers count as clusters": {
 			stands: shards{"a": 0, "b": 0}, target: shards{"a": 1, "b": 0}, loads: map[string]string{"a": "much", "b": "-1"}, perWave: 5, budget: math.MaxInt,
 			want: "Advanced: Moving 1/1 3/16 rows [a1 b0] moves [a1] was [a0]; wave 1 of 1 moves 1 of 2 clusters",

@@ -1,5 +1,5 @@
 // Package sim has the fleets that tests plan for: a configuration, a workload, Secrets and loads, and what becomes of
-// them when steps are done, at once (Do) or as Kubernetes and Argo CD do them (Fleet). Nothing but tests imports it.
+// them when steps are done as Kubernetes and Argo CD do them (Fleet); package instant does them at once. Nothing but tests imports it.
 package sim
 
 import (
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"ballast/planner/config"
-	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
@@ -70,31 +69,6 @@ func Find(secrets []discover.Secret, name string) *discover.Secret {
 		}
 	}
 	return nil
-}
-
-// Do does steps at once: pods that are asked for are ready, and those that are not wanted are gone.
-func Do(steps []diff.Step, w *discover.Workload, secrets []discover.Secret) {
-	for _, step := range steps {
-		switch s := step.(type) {
-		case diff.PatchShard:
-			Find(secrets, s.Secret).Shard = discover.ShardValue{State: discover.ShardValid, N: s.Shard}
-		case diff.PatchWorkload:
-			patch(w, s)
-		}
-	}
-}
-
-func patch(w *discover.Workload, s diff.PatchWorkload) {
-	if s.Replicas != nil {
-		w.Replicas, w.ReadyReplicas, w.UpdatedReplicas, w.CurrentReplicas = *s.Replicas, *s.Replicas, *s.Replicas, *s.Replicas
-	}
-	if s.ControllerReplicas != nil {
-		env := strconv.Itoa(*s.ControllerReplicas)
-		w.EnvReplicas = &env
-	}
-	if s.RestartedAt != "" {
-		w.RestartedAt = s.RestartedAt
-	}
 }
 
 // FromEnv is a number that make soak sets.

@@ -154,7 +154,7 @@ func (s *site) clusters(t *testing.T) {
 	s.decide(t, fleet(plan.StatefulSet, 1), "")
 	s.run(t, table{
 		resource: secrets, webhook: "clusters.ballast.argoproj.io", fields: shardOf,
-		cells: clusterCells(placement.NewArrivals(s.source.State().View).Place("https://new.example", -1)),
+		cells: clusterCells(placement.NewArrivals(s.source.State().View).Place("https://new.example", -1, nil)),
 		names: func(i int) string { return fmt.Sprintf("c-%02d", i) },
 		reset: func(*testing.T, string) {},
 	})

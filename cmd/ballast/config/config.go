@@ -15,7 +15,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/settings"
 	"ballast/planner/config"
-	"ballast/planner/poll"
+	"ballast/planner/cycle"
 )
 
 func NewCommand() *cobra.Command {
@@ -89,14 +89,12 @@ func reportMistakes(w io.Writer, name string, err error) error {
 
 // reportConfig says that a file is good, and what it says.
 func reportConfig(w io.Writer, name string, c config.PlannerConfig) error {
-	p, ids := c.Poll.Prometheus, []string{}
-	for _, m := range p.Metrics {
+	ids, from := []string{}, "the application-controllers' own pods"
+	for _, m := range cycle.MetricsOf(c) {
 		ids = append(ids, m.ID)
 	}
-	if p.Metrics == nil {
-		for _, m := range poll.DefaultMetrics() {
-			ids = append(ids, m.ID)
-		}
+	if c.Poll.Prometheus != nil {
+		from = c.Poll.Prometheus.URL
 	}
 	target := c.Target.Name
 	if target == "" {
@@ -106,7 +104,7 @@ func reportConfig(w io.Writer, name string, c config.PlannerConfig) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	say.To(t, "  mode\t%s, every %s\n", c.Mode, c.Interval)
 	say.To(t, "  target\t%s in namespace %s\n", target, c.Target.Namespace)
-	say.To(t, "  metrics\t%s from %s\n", strings.Join(ids, ", "), p.URL)
+	say.To(t, "  metrics\t%s from %s\n", strings.Join(ids, ", "), from)
 	say.To(t, "  replicas\t%s\n", replicasSummary(c.Partition))
 	return t.Flush()
 }

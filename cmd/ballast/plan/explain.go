@@ -66,7 +66,7 @@ func (e explained) WriteTable(w io.Writer) error {
 	}
 	say.To(w, "%s (%s) is %s: %s.\n", e.Cluster, say.OrDash(e.Server), at, e.Because)
 	if len(e.Together) > 0 {
-		say.To(w, "One server with %s: they go together.\n", say.Listed(e.Together))
+		say.To(w, "One server, or one group, with %s: they go together.\n", say.Listed(e.Together))
 	}
 	if err := e.values(w); err != nil {
 		return err

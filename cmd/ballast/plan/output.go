@@ -38,6 +38,7 @@ func writePlanTable(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 	if err := say.Bars(w, out.Now); err != nil {
 		return err
 	}
+	writeLine(w, out.Line)
 	if err := writeCandidate(w, in, out, all); err != nil {
 		return err
 	}
@@ -47,6 +48,18 @@ func writePlanTable(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 	}
 	say.To(w, "\nNothing was changed.\n")
 	return nil
+}
+
+// writeLine says what a replica may carry, or is known to.
+func writeLine(w io.Writer, l *cycle.Line) {
+	switch {
+	case l == nil:
+	case l.Configured:
+		say.To(w, "A replica may carry %s (partition.capacity); replica %d carries %.2f of that.\n", l.Load.Display(), l.Fullest, l.Share)
+	default:
+		say.To(w, "No partition.capacity: known is that a replica bears %s, as of %s; replica %d carries %.2f of that, and the number of replicas stays.\n",
+			l.Load.Display(), l.Since.UTC().Format(time.DateOnly), l.Fullest, l.Share)
+	}
 }
 
 func writeMetrics(w io.Writer, table measure.Table) {
@@ -243,6 +256,7 @@ type planResult struct {
 	Values    []plan.MetricValue `json:"values"`
 	Loads     []plan.LoadIndex   `json:"loads"`
 	Now       []plan.Replica     `json:"now"`
+	Line      *cycle.Line        `json:"line,omitempty"`
 	Candidate *cycle.Candidate   `json:"candidate,omitempty"`
 
 	Alternatives []cycle.Alternative `json:"alternatives,omitempty"`
@@ -252,7 +266,7 @@ type planResult struct {
 }
 
 func writePlanJSON(w io.Writer, in input.Inputs, out cycle.Outcome) error {
-	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now, Candidate: out.Candidate, Alternatives: cycle.Alternatives(in, out),
+	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now, Line: out.Line, Candidate: out.Candidate, Alternatives: cycle.Alternatives(in, out),
 		Ahead: cycle.Foresee(in, out), Problems: out.Problems}
 	for i, c := range out.Fleet.Clusters {
 		r.Shards = append(r.Shards, c.Shard)

@@ -46,17 +46,22 @@ type options struct {
 
 // register adds the flags that say where a cycle's inputs come from.
 func (o *options) register(cmd *cobra.Command) {
+	o.live(cmd)
+	cmd.Flags().StringVar(&o.inputs, "inputs", "",
+		"run the cycle of this `file` again, which --save-inputs of ballast plan wrote, and ask no cluster")
+	for _, other := range []string{"prometheus", "config", "config-configmap"} {
+		cmd.MarkFlagsMutuallyExclusive("inputs", other)
+	}
+}
+
+// live adds those of a live cluster.
+func (o *options) live(cmd *cobra.Command) {
 	o.cluster.Register(cmd)
 	cmd.Flags().StringVar(&o.prometheus, "prometheus", "",
 		"URL of the Prometheus that scrapes the application-controller (default: the configuration's)")
 	cmd.Flags().StringVar(&o.config, "config", "", "configuration file (default: the installed planner's, else every setting's default)")
 	cmd.Flags().StringVar(&o.installed, "config-configmap", "ballast-config",
 		"name of the ConfigMap with the installed planner's configuration")
-	cmd.Flags().StringVar(&o.inputs, "inputs", "",
-		"run the cycle of this `file` again, which --save-inputs of ballast plan wrote, and ask no cluster")
-	for _, other := range []string{"prometheus", "config", "config-configmap"} {
-		cmd.MarkFlagsMutuallyExclusive("inputs", other)
-	}
 }
 
 func NewCommand() *cobra.Command {
@@ -69,6 +74,7 @@ clusters would move; by which rollout mode, what that waits for, in how many wav
 least. It reads cluster Secrets, Argo CD's ConfigMaps and the application-controller's workload, and asks Prometheus; it writes
 nothing and needs nothing installed. Where ballast is installed, it goes by the configuration in ConfigMap ballast-config, as the
 planner does, but for the files that it names for its Prometheus: they are in the planner's pod, and none of this machine's is read.
+With poll.pods it goes by what a running planner saw of the pods, which its history has.
 
 The workload is found by its labels, whatever it is called. Of the Secrets only name, server, shard, labels and annotations are looked at.`,
 		Example: `  ballast plan --prometheus http://localhost:9090
@@ -166,17 +172,26 @@ func readInputs(file string) (in input.Inputs, err error) {
 	return in, nil
 }
 
-// runs is the cycle's outcome. What a file says that no cluster ever did is an error, and no crash.
+// runs is the cycle's outcome.
 func (o *options) runs(in input.Inputs) (out cycle.Outcome, err error) {
+	err = o.guarded(func() error {
+		out = cycle.Run(in)
+		return nil
+	})
+	return out, err
+}
+
+// guarded runs what goes by the inputs. What a file says that no cluster ever did is an error, and no crash.
+func (o *options) guarded(run func() error) (err error) {
 	if o.inputs == "" {
-		return cycle.Run(in), nil
+		return run()
 	}
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("--inputs: the cycle in %s cannot be run: %v", o.inputs, r)
 		}
 	}()
-	return cycle.Run(in), nil
+	return run()
 }
 
 func (o *options) fromFile() (config.PlannerConfig, error) {
@@ -213,7 +228,7 @@ func (o *options) fromCluster(ctx context.Context, c client.Client, progress io.
 		return cfg, fmt.Errorf("reading the configuration of ConfigMap %q, as the planner does: %w", o.installed, err)
 	}
 	say.To(progress, "by the configuration of ConfigMap %s, as the planner\n", o.installed)
-	if p := cfg.Poll.Prometheus; p.HTTP.NamesFiles() {
+	if p := cfg.Poll.Prometheus; p != nil && p.HTTP.NamesFiles() {
 		// Whoever writes the ConfigMap names them, and would be sent this machine's: a kubeconfig, as a password.
 		p.HTTP = config.Default().Poll.Prometheus.HTTP
 		if o.prometheus == "" {
@@ -240,6 +255,9 @@ func (o *options) loadConfig(
 		cfg.Target.Namespace = o.cluster.Namespace
 	}
 	if o.prometheus != "" {
+		if cfg.Poll.Prometheus == nil { // the one named here is asked in the pods' place
+			cfg.Poll.Prometheus, cfg.Poll.Pods = config.Default().Poll.Prometheus, nil
+		}
 		cfg.Poll.Prometheus.URL = o.prometheus
 		if o.config == "" { // the files that the planner reads are in its pod, and the credentials are for another URL
 			cfg.Poll.Prometheus.HTTP = config.Default().Poll.Prometheus.HTTP
@@ -269,6 +287,10 @@ func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, pro
 	in.Memory = saved.Memory()
 	if doc.Plan != nil {
 		in.PlannerUser = doc.Plan.PlannerUser
+	}
+	if cfg.Poll.Pods != nil {
+		in.Fetched, err = fromPlanner(ctx, c, cfg, in, progress)
+		return in, err
 	}
 	target := plan.Target{Kind: in.Workload.Kind, Namespace: in.Workload.Namespace, Name: in.Workload.Name}
 	prometheus, err := controller.NewFetcher(cfg, target)

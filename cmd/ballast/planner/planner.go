@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -109,7 +110,7 @@ func envOr(name, otherwise string) string {
 
 // errRestart ends the process where a new configuration concerns what is watched or elected; the kubelet starts it
 // again.
-var errRestart = errors.New("the new configuration names another namespace, target, selector or ConfigMap: restarting to take it over")
+var errRestart = errors.New("the new configuration names another namespace, target, selector or ConfigMap, or labels that no group asked for: restarting to take it over")
 
 func (o *options) run(ctx context.Context) error {
 	log, err := o.log.Logger()
@@ -208,7 +209,9 @@ func (a *plannerApp) loadConfig() error {
 
 // needsRestart reports whether what was set up once, watches and the Lease, would no longer fit.
 func needsRestart(a, b config.PlannerConfig) bool {
-	return a.Target != b.Target || a.Plan != b.Plan || metav1.FormatLabelSelector(&a.Discover.Selector) != metav1.FormatLabelSelector(&b.Discover.Selector)
+	selects := metav1.FormatLabelSelector(&a.Discover.Selector) != metav1.FormatLabelSelector(&b.Discover.Selector)
+	reads := !slices.Equal(a.Partition.LabelKeys(), b.Partition.LabelKeys())
+	return a.Target != b.Target || a.Plan != b.Plan || selects || reads
 }
 
 // findTarget waits for the workload, since the Lease is named after it, and asks who we are.
@@ -282,7 +285,7 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 		Cache: cache.Options{
 			DefaultNamespaces: map[string]cache.Config{c.Target.Namespace: {}},
 			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Secret{}:    {Label: selector, Transform: discover.Transform(selector)},
+				&corev1.Secret{}:    {Label: selector, Transform: discover.Transform(selector, c.Partition.LabelKeys()...)},
 				&corev1.ConfigMap{}: {Field: fields.OneTermEqualSelector("metadata.name", c.Plan.ConfigMap)},
 				// Of others' workloads there may be any number, of any size.
 				&appsv1.StatefulSet{}: {Field: fields.OneTermEqualSelector("metadata.name", a.target.Name)},

@@ -28,7 +28,7 @@ type difference struct {
 	Fixed     []string       `json:"fixed,omitempty"`     // stay, for nobody may write their Secret
 	Cordoned  []string       `json:"cordoned,omitempty"`  // stay, for the replica they were on is cordoned
 	Beyond    []string       `json:"beyond,omitempty"`    // stay, for the replica they were on is not there, and the replicas are people's
-	Beside    []string       `json:"beside,omitempty"`    // stay with another Secret of their server
+	Beside    []string       `json:"beside,omitempty"`    // stay with another Secret of their server, or for a group's sake
 	Gone      []string       `json:"gone,omitempty"`      // were there then, and are no more
 	Then      []plan.Replica `json:"then"`
 	Asked     string         `json:"asked,omitempty"` // a rollback that was asked for before
@@ -153,7 +153,7 @@ func (d difference) writeStays(w io.Writer) {
 		{d.Fixed, "immutable, unmanaged or not selected, and stay: "},
 		{d.Cordoned, "were on a replica that is cordoned, and stay: "},
 		{d.Beyond, "were on a replica that there is not now, and stay: "},
-		{d.Beside, "stay with another Secret of their server: "},
+		{d.Beside, "stay with another Secret of their server, or since a group says so: "},
 		{d.Displaced, "on a replica that goes or went, and placed anew: "},
 		{d.Gone, "gone since then, and do not come back: "},
 	} {

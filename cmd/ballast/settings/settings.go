@@ -23,9 +23,10 @@ func CheckMetrics(c config.PlannerConfig) field.ErrorList {
 		for i, m := range c.Poll.Prometheus.Metrics {
 			errs = append(errs, checkQueries(m, at.Index(i))...)
 		}
-		if c.Poll.Prometheus.Metrics == nil && c.Index.PNorm != nil && c.Index.PNorm.Weights != nil {
-			errs = append(errs, checkDefaultWeights(c.Index.PNorm.Weights)...)
-		}
+	}
+	defaults := c.Poll.Prometheus == nil || c.Poll.Prometheus.Metrics == nil
+	if defaults && c.Index.PNorm != nil && c.Index.PNorm.Weights != nil {
+		errs = append(errs, checkDefaultWeights(c.Index.PNorm.Weights)...)
 	}
 	return errs
 }

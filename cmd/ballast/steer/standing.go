@@ -135,8 +135,9 @@ func (m *PlanMap) readSecrets(ctx context.Context, doc plan.Document, notes io.W
 		return Standing{}, all, err
 	}
 	ours := all
-	if selector.String() != argos.String() {
-		if ours, err = discover.ReadInput(ctx, m, m.Key.Namespace, selector, discover.Known{}); err != nil {
+	groups := settings.Partition.LabelKeys()
+	if selector.String() != argos.String() || len(groups) > 0 {
+		if ours, err = discover.ReadInput(ctx, m, m.Key.Namespace, selector, discover.Known{}, groups...); err != nil {
 			return Standing{}, all, err
 		}
 	}

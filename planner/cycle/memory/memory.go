@@ -57,6 +57,7 @@ type limitsMemory struct {
 	Savings  evaluate.Savings `json:"savings,omitzero"`
 	Spare    Spare            `json:"spare,omitzero"`
 	Even     Even             `json:"even,omitzero"`
+	Evidence Evidence         `json:"evidence,omitzero"`
 	Unit     string           `json:"unit,omitempty"`
 }
 
@@ -64,7 +65,7 @@ type limitsMemory struct {
 func (m Memory) split() (limitsMemory, Changes) {
 	c := m.Changes
 	l := limitsMemory{Ledger: c.Ledger, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff,
-		Heaviest: m.Heaviest, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Rebased: m.Rebased, Refused: m.Refused,
+		Heaviest: m.Heaviest, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Evidence: m.Evidence, Rebased: m.Rebased, Refused: m.Refused,
 		Stopped: c.Stopped, Restart: c.Restarted, Pin: c.PinFailed, Failures: c.Failures}
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = nil, "", time.Time{}, nil, false, failover.Last{}
 	c.Stopped, c.Restarted, c.PinFailed, c.Failures = time.Time{}, time.Time{}, time.Time{}, nil
@@ -75,7 +76,7 @@ func (m Memory) split() (limitsMemory, Changes) {
 func (m *Memory) join(l limitsMemory) {
 	c := &m.Changes
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = l.Ledger, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover
-	m.Savings, m.Spare, m.Even, m.Unit = l.Savings, l.Spare, l.Even, l.Unit
+	m.Savings, m.Spare, m.Even, m.Unit, m.Evidence = l.Savings, l.Spare, l.Even, l.Unit, l.Evidence
 	m.HoldOff, m.Heaviest, m.Rebased, m.Refused = l.HoldOff, l.Heaviest, l.Rebased, l.Refused
 	c.Stopped, c.Restarted, c.PinFailed, c.Failures = l.Stopped, l.Restart, l.Pin, l.Failures
 }
@@ -167,6 +168,7 @@ type Memory struct {
 	Savings  evaluate.Savings     `json:"savings,omitzero"` // what moves would have saved
 	Spare    Spare                `json:"spare,omitzero"`
 	Even     Even                 `json:"even,omitzero"`
+	Evidence Evidence             `json:"evidence,omitzero"`
 	Unit     string               `json:"unit,omitempty"` // in which savings and the even share are loads
 	Changes  Changes              `json:"changes,omitzero"`
 

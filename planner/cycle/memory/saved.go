@@ -14,11 +14,13 @@ type Saved struct {
 	Spare   Spare
 	Even    Even
 	Unit    string
+
+	Evidence Evidence
 }
 
 // Memory is what of it a cycle goes by.
 func (s Saved) Memory() Memory {
-	return Memory{Changes: s.Changes, Known: s.Known, Savings: s.Savings, Spare: s.Spare, Even: s.Even, Unit: s.Unit}
+	return Memory{Changes: s.Changes, Known: s.Known, Savings: s.Savings, Spare: s.Spare, Even: s.Even, Unit: s.Unit, Evidence: s.Evidence}
 }
 
 // OfSaved reads it from the history's parts. What cannot be read is left out and reported.
@@ -30,5 +32,5 @@ func OfSaved(parts map[string][]byte) (Saved, []error) {
 		}
 	}
 	m, dropped := Of(asked)
-	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit}, dropped
+	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Evidence: m.Evidence}, dropped
 }

@@ -35,8 +35,8 @@ func Seen(rows map[string]plan.Row, fleet discover.Fleet, known discover.Known, 
 			continue
 		}
 		seen.Secrets = append(seen.Secrets, observed.Secret{Name: cl.Shard.ID, Cluster: cl.Called(), Server: cl.Shard.Server, Skip: cl.Skip || cl.Unread, Immutable: cl.Immutable, Unmanaged: cl.Unmanaged, Follows: cl.Follows, Alone: cl.Alone,
-			Disputed: disputed[cl.Shard.Server],
-			Shard:    cl.Explicit.N, Valid: cl.Explicit.State == discover.ShardValid, Absent: cl.Explicit.State == discover.ShardAbsent})
+			Disputed: disputed[cl.Shard.Server], Bound: cl.Bound, Apart: cl.Apart,
+			Shard: cl.Explicit.N, Valid: cl.Explicit.State == discover.ShardValid, Absent: cl.Explicit.State == discover.ShardAbsent})
 	}
 	return seen
 }
@@ -111,7 +111,13 @@ func Managed(c discover.Cluster) bool { return !c.Implicit && !c.Unmanaged }
 func Servers(fleet discover.Fleet) *placement.Servers {
 	s := placement.NewServers(len(fleet.Clusters))
 	for _, c := range fleet.Clusters {
-		s.Add(c.Shard.ID, c.Together())
+		server := c.Shard.Server
+		if c.Alone {
+			server = ""
+		}
+		if s.Add(c.Shard.ID, server); c.Bound != "" && server != "" {
+			s.Bind(server, c.Bound)
+		}
 	}
 	return s
 }

@@ -1,0 +1,40 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/cmd/ballast/say"
+	"ballast/planner/config"
+	"ballast/planner/cycle/input"
+	"ballast/planner/discover"
+	"ballast/planner/poll"
+	"ballast/planner/poll/pods"
+	"ballast/planner/store"
+)
+
+// fromPlanner is what a planner that runs with poll.pods made of its looks at the pods. A command that looks once has no
+// rates, nor is it likely to reach the pods at all.
+func fromPlanner(ctx context.Context, c client.Client, cfg config.PlannerConfig, in input.Inputs, progress io.Writer) ([]poll.Fetched, error) {
+	h, _, err := store.New(store.Options{Client: c, Reader: c, Namespace: cfg.Target.Namespace,
+		Plan: cfg.Plan.ConfigMap, History: cfg.Plan.History}).ReadHistory(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading what the planner saw of the pods: %w", err)
+	}
+	part, kept := h.Parts[pods.HistoryPart]
+	if !kept {
+		return nil, fmt.Errorf("poll.pods: there is no Prometheus to ask, and ConfigMap %q in %q has nothing yet that a planner saw of the pods: "+
+			"let it run for a quarter of an hour, name a Prometheus by --prometheus, or run saved inputs by --inputs", cfg.Plan.History, cfg.Target.Namespace)
+	}
+	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
+	fetched, last, err := pods.OfSaved(part, fleet)
+	if err != nil {
+		return nil, fmt.Errorf("reading what the planner saw of the pods, in ConfigMap %q in %q: %w", cfg.Plan.History, cfg.Target.Namespace, err)
+	}
+	say.To(progress, "by what the planner saw of the pods until %s\n", last.UTC().Format(time.RFC3339))
+	return fetched, nil
+}

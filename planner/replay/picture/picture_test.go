@@ -1,0 +1,98 @@
+package picture
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"ballast/planner/replay"
+)
+
+var nine = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+
+// report has its points a minute apart.
+func report(name string, points ...replay.Point) replay.Report {
+	for i := range points {
+		points[i].At = nine.Add(time.Duration(i) * time.Minute)
+	}
+	return replay.Report{Name: name, From: nine, To: nine.Add(time.Duration(len(points)-1) * time.Minute), Clusters: 2, Series: points}
+}
+
+// TestLinesAreWhereTheValuesAre: from the floor of the axis to its highest line, held where a number holds, and broken where
+// nothing is known.
+func TestLinesAreWhereTheValuesAre(t *testing.T) {
+	svg := string(SVG("t", []replay.Report{report("a", replay.Point{Replicas: 2, MaxOverIdeal: 1}, replay.Point{Replicas: 2, MaxOverIdeal: 1.5, Moves: 5}, replay.Point{Replicas: 4},
+		replay.Point{Replicas: 4, MaxOverIdeal: 1.25, Moves: 5}, replay.Point{Replicas: 4, MaxOverIdeal: 1.25, Moves: 10})}))
+	var got []string
+	for _, m := range regexp.MustCompile(`<path d="([^"]*)"`).FindAllStringSubmatch(svg, -1) {
+		got = append(got, m[1])
+	}
+	want := []string{ // panels begin at 68, 264 and 460, and are 150 high
+		"M56.0 218.0L278.0 68.0M722.0 143.0L944.0 143.0",
+		"M56.0 414.0H278.0V339.0H500.0V414.0H722.0V339.0H944.0V264.0H944.0",
+		"M56.0 535.0H278.0V535.0H500.0V460.0H722.0V460.0H944.0V460.0H944.0",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !strings.Contains(svg, `stroke-dasharray="4,4"`) {
+		t.Errorf("the line of %v is missing", replay.TooFull)
+	}
+}
+
+func TestAnAxisHasRoundLines(t *testing.T) {
+	for span, want := range map[float64]float64{0: 1, 1: 0.2, 0.5: 0.1, 4: 1, 5: 1, 6: 2, 10: 2, 13: 5, 26: 10, 0.03: 0.01, 700: 200} {
+		if got := tick(span); got != want {
+			t.Errorf("over %v the lines are %v apart, want %v", span, got, want)
+		}
+	}
+}
+
+// TestWhateverIsDrawnIsXML of finite numbers, the same each time.
+func TestWhateverIsDrawnIsXML(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var reports []replay.Report
+		for range rapid.IntRange(0, 20).Draw(t, "setups") {
+			var points []replay.Point
+			for range rapid.IntRange(1, 5).Draw(t, "points") {
+				points = append(points, replay.Point{Replicas: rapid.IntRange(0, 1000).Draw(t, "replicas"), Moves: rapid.IntRange(0, 1e6).Draw(t, "moves"),
+					MaxOverIdeal: rapid.SampledFrom([]float64{0, 1, 1.0001, 1.2, 7, 1e6}).Draw(t, "over")})
+			}
+			reports = append(reports, report(rapid.StringMatching(`[a-z<>&"' ]*`).Draw(t, "name"), points...))
+		}
+		svg := SVG("<&\">", reports)
+		if string(svg) != string(SVG("<&\">", reports)) {
+			t.Error("it is another picture the second time")
+		}
+		if m := regexp.MustCompile(`NaN|Inf|%!`).Find(svg); m != nil {
+			t.Errorf("it has %q in it", m)
+		}
+		d := xml.NewDecoder(strings.NewReader(string(svg)))
+		for {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("it is no XML: %v\n%s", err, svg)
+			}
+		}
+	})
+}
+
+func TestAPageHasEveryFigure(t *testing.T) {
+	r := report("a & b", replay.Point{Replicas: 2, MaxOverIdeal: 1.5})
+	r.Cycles, r.Moves, r.Rebalances, r.Replicas, r.MaxOverIdeal, r.AboveTooFull = 1, 7, 3, replay.Replicas{Last: 4, Least: 2, Most: 5}, replay.Levels{Mean: 1.25, Most: 1.5, Last: 1.125}, 0.333
+	page := string(Page("title <1>", []replay.Report{r}, []string{"a <note>"}))
+	for _, want := range []string{"<title>title &lt;1&gt;</title>", "<td>a &amp; b</td><td>3</td><td>7</td><td>4 (2 to 5)</td><td>1.250</td><td>1.500</td><td>1.125</td><td>33.3 %</td><td>-</td>",
+		`<p class="note">a &lt;note&gt;</p>`, "<svg "} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s:\n%s", want, page)
+		}
+	}
+}
