@@ -33,10 +33,8 @@ func TestAPodThatNamesTheOwnerIsNone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			c := Controllers{}
 			for _, p := range test.pods {
-				c = list(t, test.of, p)
-				for _, seen := range c.Pods {
+				for _, seen := range list(t, test.of, p).Pods {
 					got = append(got, seen.Name)
 				}
 			}

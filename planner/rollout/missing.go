@@ -86,7 +86,7 @@ func Unsaid(seen observed.State) string {
 // lacks is what is missing of one Secret. A negative shard of a Secret that is not ballast's is left: it means nobody
 // to every pod.
 func lacks(s observed.Secret, limit int) string {
-	what := ""
+	var what string
 	switch { // it is asked of every Secret in every cycle: words are made where one lacks something
 	case s.Valid && s.Shard >= 0 && s.Shard < limit, s.Valid && s.Shard < 0 && !s.Managed():
 		return ""
