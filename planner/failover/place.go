@@ -3,6 +3,7 @@ package failover
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"ballast/planner/placement"
@@ -86,23 +87,17 @@ type unit struct {
 
 // empty moves what the budget allows off those replicas, and answers how many clusters, and what waits.
 func (e *evacuation) empty(replicas []int, left int, limits func() func(unit) bool) (moved int, later []unit) {
-	units, budget, limited := e.uncrowded(e.units(replicas)), left, limits()
+	units := e.uncrowded(e.units(replicas))
 	slices.SortFunc(units, sooner)
-	var now []unit
-	for _, u := range units {
-		switch {
-		case !limited(u):
-			now = append(now, u)
-		case left > 0:
-			left -= e.servers(u)
-			now = append(now, u)
-		default:
-			later = append(later, u)
+	now, later := e.choose(units, left, limits(), false)
+	if len(later) > 0 {
+		if more, fewer := e.choose(units, left, limits(), true); len(fewer) < len(later) {
+			now, later = more, fewer
 		}
 	}
 	if anew := slices.Clone(now); len(later) > 0 { // what waits takes no room
 		e.place(anew)
-		if e.asks(anew, limits()) <= budget {
+		if e.asks(anew, limits()) <= left {
 			now = anew
 		}
 	}
@@ -111,6 +106,50 @@ func (e *evacuation) empty(replicas []int, left int, limits func() func(unit) bo
 		moved += len(u.Names)
 	}
 	return moved, later
+}
+
+// choose answers which units move now and which wait; elsewhere: what is limited goes to another replica that takes it on
+// freely, if there is one.
+func (e *evacuation) choose(units []unit, left int, limited func(unit) bool, elsewhere bool) (now, later []unit) {
+	for _, u := range units {
+		switch {
+		case !limited(u), elsewhere && e.elsewhere(&u, now, limited):
+			now = append(now, u)
+		case left > 0:
+			left -= e.servers(u)
+			now = append(now, u)
+		default:
+			later = append(later, u)
+		}
+	}
+	return now, later
+}
+
+// elsewhere gives a unit to the lightest replica that takes it on freely beside those, if there is one. One that joins
+// others of its server has no choice, and a cap of clusters was kept to where it was placed.
+func (e *evacuation) elsewhere(u *unit, beside []unit, limited func(unit) bool) bool {
+	if fixed := u.Home != placement.NoReplica || len(u.Apart) > 0; fixed || e.MaxClusters > 0 {
+		return false
+	}
+	loads := e.carried()
+	for _, b := range beside {
+		loads[b.To] += min(b.Load, math.MaxInt64/4)
+	}
+	var replicas []int
+	for replica, b := range e.bins {
+		if b.Open && replica != u.To {
+			replicas = append(replicas, replica)
+		}
+	}
+	slices.SortStableFunc(replicas, func(a, b int) int { return cmp.Compare(loads[a], loads[b]) })
+	for _, replica := range replicas {
+		other := *u
+		if other.To, other.Fits = replica, false; !limited(other) {
+			*u = other
+			return true
+		}
+	}
+	return false
 }
 
 // servers is how many moves a unit's are.
