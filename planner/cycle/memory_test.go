@@ -83,7 +83,7 @@ func TestWhatCannotBePackedStaysAsItWas(t *testing.T) {
 		t.Errorf("reported %v, want one error of the votes", stale)
 	}
 	want, _ := memory.Memory{Known: m.Known, Gone: m.Gone, Young: m.Young, Before: m.Before, HoldOff: m.HoldOff, Rebased: m.Rebased, Refused: m.Refused,
-		Heaviest: m.Heaviest, LastGood: m.LastGood, Changes: memory.Changes{PinFailed: m.Changes.PinFailed}}.Parts(nil)
+		Heaviest: m.Heaviest, Unit: m.Unit, Evidence: m.Evidence, LastGood: m.LastGood, Changes: memory.Changes{PinFailed: m.Changes.PinFailed}}.Parts(nil)
 	want["votes"], want["next-version.gz"] = before["votes"], before["next-version.gz"]
 	if diff := cmp.Diff(want, after); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
@@ -139,5 +139,5 @@ func forgetLimits(m *memory.Memory) {
 	m.HoldOff, m.Rebased, m.Refused, m.Heaviest = time.Time{}, time.Time{}, time.Time{}, memory.Heaviest{}
 	c := m.Changes
 	m.Changes = memory.Changes{Target: c.Target, Pinned: c.Pinned, Failed: c.Failed, Began: c.Began, Watch: c.Watch, Replicas: c.Replicas, Ownership: c.Ownership}
-	m.Unit = ""
+	m.Unit, m.Evidence = "", memory.Evidence{}
 }

@@ -104,14 +104,15 @@ func (w *world) unseen() []string {
 // a replica that died, or that a person cordoned, in the time that they take otherwise.
 func TestWhoMakesAndDeletesSecretsKeepsNoRescueWaiting(t *testing.T) {
 	for name, c := range map[string]struct {
-		mode   string
-		events func(*liveWorld)
+		mode     string
+		events   func(*liveWorld)
+		cordoned []int // what the plan then says
 	}{
-		"a replica that died":               {plan.ModeLive, func(w *liveWorld) { w.down[2] = true }},
-		"a replica that died, mode default": {plan.ModeDefault, func(w *liveWorld) { w.down[2] = true }},
+		"a replica that died":               {plan.ModeLive, func(w *liveWorld) { w.down[2] = true }, nil},
+		"a replica that died, mode default": {plan.ModeDefault, func(w *liveWorld) { w.down[2] = true }, nil},
 		"a cordoned one": {plan.ModeLive, func(w *liveWorld) {
 			w.in.Cordon = fmt.Sprintf("2=%s", w.in.Now.Add(5*time.Hour).UTC().Format(time.RFC3339))
-		}},
+		}, []int{2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := func() *liveWorld {
@@ -139,6 +140,7 @@ func TestWhoMakesAndDeletesSecretsKeepsNoRescueWaiting(t *testing.T) {
 				t.Errorf("the rows of the %d that are gone (-want +got):\n%s", len(gone), diff)
 			}
 			after := w.in.InForce.Clone()
+			before.Cordoned = c.cordoned
 			after.Clusters, after.Revision = before.Clusters, before.Revision
 			if diff := cmp.Diff(encoded(t, before), encoded(t, after)); diff != "" {
 				t.Errorf("what is beside the rows (-want +got):\n%s", diff)
