@@ -145,7 +145,8 @@ func (s *solver) take(j int) {
 		}
 		for k := range s.x {
 			s.x[k] += step * (z[k] - s.x[k])
-			if s.taken[k] && (s.x[k] <= 1e-15 || z[k] <= 0 && s.x[k]/(s.x[k]-z[k]) <= step) {
+			crossed := z[k] <= 0 && s.x[k]/(s.x[k]-z[k]) <= step
+			if s.taken[k] && (s.x[k] <= 1e-15 || crossed) {
 				s.taken[k], s.x[k] = false, 0
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -128,7 +129,7 @@ func (o *options) check() error {
 		}
 	}
 	switch {
-	case o.output != say.AsTable && o.output != say.AsJSON && o.output != asHTML && o.output != asSVG:
+	case !slices.Contains([]string{say.AsTable, say.AsJSON, asHTML, asSVG}, o.output):
 		return fmt.Errorf("--output: %q is none of table, json, html and svg", o.output)
 	case sources == 0:
 		return errors.New("there is no load to replay: " +
