@@ -84,7 +84,7 @@ func TestBadAnswersAreTheMetricsErrors(t *testing.T) {
 					w.WriteHeader(test.status)
 				}
 				_, _ = io.WriteString(w, test.body)
-			}, time.Minute)
+			}, time.Hour)
 			metrics := []Metric{{ID: "fleet", Query: "q", Match: Match{Label: "server"}}, {ID: "each", QueryPerCluster: "q"}}
 			got := p.Fetch(t.Context(), metrics, fleetOf("https://c"), noon)
 			test.fleet.Metric, test.each.Metric = "fleet", "each"
@@ -124,7 +124,7 @@ func TestALargeHeadIsNoAnswer(t *testing.T) {
 					w.Header().Set(fmt.Sprint("X-", i), "")
 				}
 				_, _ = io.WriteString(w, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"server":"a"},"value":[0,"7"]}]}}`)
-			}, time.Minute)
+			}, time.Hour)
 			for range 3 { // the turn is given back each time
 				got := p.Fetch(t.Context(), []Metric{{ID: "m", Query: "q", Match: Match{Label: "server"}}}, discover.Fleet{}, noon)[0]
 				if test.want.Err != "" && strings.HasSuffix(got.Err, test.want.Err) {
@@ -145,7 +145,7 @@ func TestAllAnswersTogetherAreBounded(t *testing.T) {
 		samples[i] = fmt.Sprintf(`{"metric":{"server":"%d"},"value":[1,"1"]}`, i)
 	}
 	answer := `{"status":"success","data":{"resultType":"vector","result":[` + strings.Join(samples, ",") + `]}}`
-	p := testClient(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }, time.Minute)
+	p := testClient(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }, time.Hour)
 	metrics := make([]Metric, 12)
 	for i := range metrics {
 		metrics[i] = Metric{ID: fmt.Sprint(i), Query: "q", Match: Match{Label: "server"}}
