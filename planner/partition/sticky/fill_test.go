@@ -20,7 +20,7 @@ func TestAReplicaThatWasAddedIsFilled(t *testing.T) {
 		most  int
 	}{
 		"at once":        {moves: []int{9, 0}},
-		"by and by":      {moves: []int{5, 0}, most: 5}, // half of an even share is enough to stay
+		"by and by":      {moves: []int{5, 0}, most: 5},             // half of an even share is enough to stay
 		"no more than 1": {moves: []int{1, 1, 1, 1, 1, 0}, most: 1}, // half of 9 is more than 4
 	} {
 		t.Run(name, func(t *testing.T) {
