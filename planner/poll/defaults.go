@@ -12,7 +12,9 @@ const Objects = "objects"
 //
 //   - objects: how many live objects the controller keeps in memory. Memory is what kills it, though the number is a
 //     poor measure of it (argo-cd PR #8002).
-//   - events: how many changes of those objects it hears of a second, as nine tenths of the time in the last 3 h.
+//   - events: how many changes of those objects it hears of a second, as nine tenths of the time in the last 3 h. There is a
+//     counter for each kind of each cluster, so that their rates cost more than all else: RecordedMetrics takes them from a
+//     recording rule. How old they are the objects tell, one series a cluster of the same scrape.
 //   - reconciles: how many Applications it reconciles a second, likewise. Their duration would not do: a slow
 //     repo-server makes its clusters look heavy.
 //   - apps: how many Applications there are.
@@ -21,11 +23,29 @@ const Objects = "objects"
 // the maximum of the counters is not. Gauges of the old pod go, so their maximum over the last hour is of one pod or of
 // two that say the same.
 func DefaultMetrics() []Metric {
-	const objects, events = `argocd_cluster_api_resource_objects{ {{.targets}} }`, `argocd_cluster_events_total{ {{.targets}} }`
+	return metricsOf(`sum by (server) (rate(argocd_cluster_events_total{ {{.targets}} }[10m]))`)
+}
+
+// The recording rule of manifests/components/recording-rules, and what it records: the events of each cluster and pod, with
+// the labels of the target.
+const (
+	EventsRule = "ballast:argocd_cluster_events:rate10m"
+	EventsRate = "sum without (group, kind) (rate(argocd_cluster_events_total[10m]))"
+)
+
+// RecordedMetrics are DefaultMetrics of the same values, the events by the recording rule: they are other text, and the same
+// measure.
+func RecordedMetrics() []Metric {
+	return metricsOf(`sum by (server) (` + EventsRule + `{ {{.targets}} })`)
+}
+
+// metricsOf is the default set with that for the events a second of each cluster.
+func metricsOf(rate string) []Metric {
+	const objects = `argocd_cluster_api_resource_objects{ {{.targets}} }`
 	const reconciles, apps = `argocd_app_reconcile_count{ {{.pods}},dest_server!="" }`, `argocd_app_info{ {{.pods}},dest_server!="" }`
 	return []Metric{
 		newDefault(Objects, "server", `max by (server) (max_over_time(`+objects+`[1h]))`, `timestamp(`+objects+`)`, "1h"),
-		newDefault("events", "server", `quantile_over_time(0.9, (sum by (server) (rate(`+events+`[10m])))[3h:5m])`, `timestamp(`+events+`)`, "3h"),
+		newDefault("events", "server", `quantile_over_time(0.9, (`+rate+`)[3h:5m])`, `timestamp(`+objects+`)`, "3h"),
 		newDefault("reconciles", "dest_server", `quantile_over_time(0.9, (sum by (dest_server) (rate(`+reconciles+`[10m]) {{.ofTargets}}))[3h:5m])`,
 			`timestamp(`+reconciles+`) {{.ofTargets}}`, "3h"),
 		newDefault("apps", "dest_server", `count by (dest_server) (group by (dest_server, namespace, exported_namespace, name) (last_over_time(`+apps+`[10m]) {{.ofTargets}}))`,

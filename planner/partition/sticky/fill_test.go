@@ -1,6 +1,7 @@
 package sticky_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"ballast/planner/partition"
 	"ballast/planner/partition/constraint"
 	"ballast/planner/partition/sticky"
+	"ballast/planner/plan"
 )
 
 // A replica that somebody added gets its share from the fullest, in as many calls as the limit takes, and then nothing moves.
@@ -83,4 +85,12 @@ func TestAMoveSaysForWhoseSakeItIs(t *testing.T) {
 			}
 		}
 	})
+}
+
+func items(loads []float64) []partition.Item {
+	out := make([]partition.Item, len(loads))
+	for i, l := range loads {
+		out[i] = partition.Item{ID: fmt.Sprintf("c%05d", i), Load: plan.Load(l * float64(plan.LoadUnit)), Clusters: 1, Replica: partition.Free}
+	}
+	return out
 }

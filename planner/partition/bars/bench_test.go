@@ -1,4 +1,4 @@
-package sticky_test
+package bars_test
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"ballast/planner/partition"
+	"ballast/planner/partition/constraint"
+	"ballast/planner/partition/fresh"
 	"ballast/planner/partition/sticky"
 )
 
@@ -44,5 +46,26 @@ func BenchmarkSticky(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+func BenchmarkFresh(b *testing.B) {
+	for _, n := range []int{1000, 10_000, 100_000} {
+		in := whole(classes(n, 1)["lognormal 1"])
+		for _, of := range []string{"fresh", "lpt"} {
+			b.Run(fmt.Sprintf("%s/clusters=%d", of, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					var err error
+					if of == "fresh" {
+						_, err = fresh.Plan(constraint.Problem{Items: in, Bounds: partition.Bounds{MaxReplicas: 1 << 20}}, fresh.Options{})
+					} else {
+						_, err = partition.LPT(in, partition.Bounds{MaxReplicas: 1 << 20})
+					}
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
 	}
 }
