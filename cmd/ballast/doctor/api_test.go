@@ -58,7 +58,7 @@ func TestDoctorOnARealAPIServer(t *testing.T) {
 		rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"statefulsets", "deployments"}, Verbs: []string{"get", "list"}})
 	got, _ = asked(t, erin, "--config", file)
 	holds("OK workload", "StatefulSet "+fixture.ControllerName)
-	holds("Unknown autoscalers", "CannotLook")
+	holds("Unknown autoscalers", "horizontalpodautoscalers.autoscaling may not be listed")
 	holds("Unknown rights", "whether ballast is installed may not be read")
 	holds("Unknown looking", "MutatingWebhookConfiguration ballast.argocd may not be read")
 

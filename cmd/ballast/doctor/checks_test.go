@@ -171,7 +171,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		}, []string{"Fault metrics: QueryFailed: "}},
 		"scrapes that are too rare": {func(s *seen) { s.scrapes[0].Value = 151 },
 			[]string{"Fault scrapes: a pod is scraped every 151 s, and the shortest window of a query is 600 s"}},
-		"no series of the process": {func(s *seen) { s.scrapes = nil }, []string{"Unknown scrapes: no series process_start_time_seconds"}},
+		"no series of the process": {func(s *seen) { s.scrapes = nil }, []string{"Unknown scrapes: no series process_resident_memory_bytes"}},
 		"an autoscaler": {func(s *seen) {
 			s.neighbours = []conflicts.Finding{{Kind: conflicts.Autoscaled, Subject: "hpa", Message: "HPA hpa scales it"}}
 		}, []string{"Warning autoscalers: Autoscaled: HPA hpa scales it"}},

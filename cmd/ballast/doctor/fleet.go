@@ -159,7 +159,7 @@ func (s *seen) checkScrapes() []Finding {
 	case s.scrapesErr != "":
 		return unknown(s.scrapesErr, "")
 	case len(s.scrapes) == 0:
-		return unknown("no series process_start_time_seconds of the pods was found", metricMend("NothingFound"))
+		return unknown("no series process_resident_memory_bytes of the pods was found", metricMend("NothingFound"))
 	}
 	longest := 0.0
 	for _, sample := range s.scrapes {
@@ -184,11 +184,11 @@ func (s *seen) checkScrapes() []Finding {
 // checkNeighbours tells who else changes the workload's number, size or pods.
 func (s *seen) checkNeighbours() (all []Finding) {
 	for _, f := range s.neighbours {
-		result := Warning
-		if f.Kind == conflicts.CannotLook {
-			result = Unknown
+		if f.Kind == conflicts.CannotLook { // its words are about the planner's rights
+			all = append(all, Finding{Result: Unknown, Message: f.Subject + " may not be listed", Mend: "ask for the right to list them"})
+			continue
 		}
-		all = append(all, Finding{Result: result, Message: fmt.Sprintf("%s: %s", f.Kind, f.Message)})
+		all = append(all, Finding{Result: Warning, Message: fmt.Sprintf("%s: %s", f.Kind, f.Message)})
 	}
 	for _, r := range s.resizers {
 		if r.mode == "Off" || r.mode == "Initial" {

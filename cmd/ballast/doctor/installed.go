@@ -20,10 +20,10 @@ func whetherInstalled() []Finding { return unknown("whether ballast is installed
 
 func (s *seen) checkCertManager() []Finding {
 	switch {
-	case s.hidden:
-		return whetherInstalled()
 	case s.certs:
 		return ok("installed")
+	case s.hidden:
+		return unknown("its API is not served, and whether ballast is installed may not be read", "")
 	case s.webhook != nil:
 		return ok("not installed; the webhook has its certificate from elsewhere")
 	}

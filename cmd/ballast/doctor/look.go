@@ -182,6 +182,13 @@ func (s *seen) lookAtWriters(ctx context.Context, c client.Client) {
 	}
 }
 
+// scrapesQuery is the time from a pod's first scrape of twenty minutes to its last, by how many came after the first.
+const scrapesQuery = `label_replace(` +
+	`(max by ({{.pod}}) (timestamp(process_resident_memory_bytes{ {{.pods}} }))` +
+	` - min by ({{.pod}}) (min_over_time(timestamp(process_resident_memory_bytes{ {{.pods}} })[20m:30s])))` +
+	` / (max by ({{.pod}}) (count_over_time(process_resident_memory_bytes{ {{.pods}} }[20m])) - 1)` +
+	`, "owner", "$1", "{{.pod}}", "(.*)")`
+
 // lookAtScrapes asks how many seconds lie between two scrapes of a pod.
 func (s *seen) lookAtScrapes(ctx context.Context) {
 	if s.in.Config.Poll.Prometheus == nil {
@@ -192,11 +199,7 @@ func (s *seen) lookAtScrapes(ctx context.Context) {
 		s.scrapesErr = err.Error()
 		return
 	}
-	const window = `[20m]`
-	got := f.Fetch(ctx, []poll.Metric{{ID: "scrapes", Match: poll.Match{Label: "owner"},
-		Query: `label_replace(max by ({{.pod}}) (clamp_max(time() - process_start_time_seconds{ {{.pods}} }, 1200)` +
-			` / count_over_time(process_start_time_seconds{ {{.pods}} }` +
-			window + `)), "owner", "$1", "{{.pod}}", "(.*)")`}}, s.out.Fleet, s.in.Now)
+	got := f.Fetch(ctx, []poll.Metric{{ID: "scrapes", Query: scrapesQuery, Match: poll.Match{Label: "owner"}}}, s.out.Fleet, s.in.Now)
 	s.scrapes, s.scrapesErr = got[0].Samples, got[0].Err
 }
 
