@@ -58,7 +58,6 @@ type seen struct {
 	installed  installation.Seen
 	installErr error
 	said       *status.Status
-	planText   int // bytes
 	denied     []rbacv1.PolicyRule
 	rightsErr  error
 }
@@ -95,9 +94,8 @@ func (o *options) look(ctx context.Context, cmd *cobra.Command) (*seen, error) {
 	s := &seen{now: time.Now().UTC().Truncate(time.Second), kubernetes: v.GitVersion, notSeen: map[string]error{}}
 	progress := cmd.ErrOrStderr()
 	s.certs = hasCertManager(d, s)
-	cfg, err := o.source.Config(ctx, cmd, c, progress)
-	if err != nil {
-		s.config = err
+	cfg, cause := o.source.Config(ctx, cmd, c, progress)
+	if s.config = cause; cause != nil { // the rest goes by it
 		return s, nil
 	}
 	s.namespace = cfg.Target.Namespace
