@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/cmd/ballast/say"
+	"ballast/planner/config"
 	"ballast/planner/conflicts"
 	"ballast/planner/controller"
 	"ballast/planner/cycle"
@@ -94,15 +95,13 @@ func (o *options) look(ctx context.Context, cmd *cobra.Command) (*seen, error) {
 	s := &seen{now: time.Now().UTC().Truncate(time.Second), kubernetes: v.GitVersion, notSeen: map[string]error{}}
 	progress := cmd.ErrOrStderr()
 	s.certs = hasCertManager(d, s)
-	cfg, cause := o.source.Config(ctx, cmd, c, progress)
-	if s.config = cause; cause != nil { // the rest goes by it
-		return s, nil
-	}
-	s.namespace = cfg.Target.Namespace
-	if s.in, s.fleet = o.source.Observe(ctx, c, cfg, progress); s.fleet == nil {
+	var cfg config.PlannerConfig
+	if cfg, s.config = o.source.Config(ctx, cmd, c, progress); s.config == nil { // the rest goes by it
+		s.namespace = cfg.Target.Namespace
+		s.in, s.fleet = o.source.Observe(ctx, c, cfg, progress)
 		s.lookAtFleet(ctx, c, progress)
+		s.lookAtInstallation(ctx, c)
 	}
-	s.lookAtInstallation(ctx, c)
 	return s, nil
 }
 
@@ -115,6 +114,9 @@ func hasCertManager(d discovery.DiscoveryInterface, s *seen) bool {
 }
 
 func (s *seen) lookAtFleet(ctx context.Context, c client.Client, progress io.Writer) {
+	if s.fleet != nil {
+		return
+	}
 	s.out = cycle.Run(s.in)
 	s.lookAtWorkload(ctx, c)
 	s.lookAtWriters(ctx, c)
