@@ -43,7 +43,7 @@ func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Form.Set("stats", "all")
-	response, err := http.Post(c.url+r.URL.Path, "application/x-www-form-urlencoded", strings.NewReader(url.Values(r.Form).Encode()))
+	response, err := http.Post(c.url+r.URL.Path, "application/x-www-form-urlencoded", strings.NewReader(r.Form.Encode()))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
