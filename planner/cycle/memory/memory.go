@@ -13,6 +13,7 @@ import (
 	"ballast/planner/gz"
 	"ballast/planner/measure"
 	"ballast/planner/ownership"
+	"ballast/planner/plan"
 )
 
 // The history's parts that are the planner's memory.
@@ -59,13 +60,14 @@ type limitsMemory struct {
 	Even     Even             `json:"even,omitzero"`
 	Evidence Evidence         `json:"evidence,omitzero"`
 	Unit     string           `json:"unit,omitempty"`
+	Limit    plan.Bytes       `json:"memoryLimit,omitempty"`
 }
 
 // split takes out of the memory what is bounded.
 func (m Memory) split() (limitsMemory, Changes) {
 	c := m.Changes
 	l := limitsMemory{Ledger: c.Ledger, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff,
-		Heaviest: m.Heaviest, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Evidence: m.Evidence, Rebased: m.Rebased, Refused: m.Refused,
+		Heaviest: m.Heaviest, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Limit: m.Limit, Evidence: m.Evidence, Rebased: m.Rebased, Refused: m.Refused,
 		Stopped: c.Stopped, Restart: c.Restarted, Pin: c.PinFailed, Failures: c.Failures}
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = nil, "", time.Time{}, nil, false, failover.Last{}
 	c.Stopped, c.Restarted, c.PinFailed, c.Failures = time.Time{}, time.Time{}, time.Time{}, nil
@@ -76,7 +78,7 @@ func (m Memory) split() (limitsMemory, Changes) {
 func (m *Memory) join(l limitsMemory) {
 	c := &m.Changes
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = l.Ledger, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover
-	m.Savings, m.Spare, m.Even, m.Unit, m.Evidence = l.Savings, l.Spare, l.Even, l.Unit, l.Evidence
+	m.Savings, m.Spare, m.Even, m.Unit, m.Evidence, m.Limit = l.Savings, l.Spare, l.Even, l.Unit, l.Evidence, l.Limit
 	m.HoldOff, m.Heaviest, m.Rebased, m.Refused = l.HoldOff, l.Heaviest, l.Rebased, l.Refused
 	c.Stopped, c.Restarted, c.PinFailed, c.Failures = l.Stopped, l.Restart, l.Pin, l.Failures
 }
@@ -169,7 +171,8 @@ type Memory struct {
 	Spare    Spare                `json:"spare,omitzero"`
 	Even     Even                 `json:"even,omitzero"`
 	Evidence Evidence             `json:"evidence,omitzero"`
-	Unit     string               `json:"unit,omitempty"` // in which savings and the even share are loads
+	Unit     string               `json:"unit,omitempty"`        // in which savings and the even share are loads
+	Limit    plan.Bytes           `json:"memoryLimit,omitempty"` // of a pod's memory, as it was seen last
 	Changes  Changes              `json:"changes,omitzero"`
 
 	// The Secrets as they were seen last: their servers, and when each was made. Never in the history; the next leader
