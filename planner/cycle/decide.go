@@ -120,6 +120,7 @@ func (c *cycle) show(s *snapshot, d division) {
 	for _, lost := range d.answer.Lost {
 		can.Lost = append(can.Lost, lost.String())
 	}
+	can.Memory = s.fits(can.Moves, d)
 	c.out.Candidate = can
 }
 

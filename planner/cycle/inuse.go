@@ -149,6 +149,29 @@ func lacks(items []partition.Item, of []int, replicas int, room plan.Bytes) (lac
 	return lack
 }
 
+// fits says of each move whether its new owner has the memory, once all have been made; nil: nothing is bounded by it.
+func (s *snapshot) fits(moves []Move, d division) []Fit {
+	if s.inUse == nil || len(moves) == 0 {
+		return nil
+	}
+	at := make(map[string]int, len(s.fleet.Clusters))
+	for i, cl := range s.fleet.Clusters {
+		at[cl.Shard.ID] = i
+	}
+	before := s.inUse.on(max(d.answer.Replicas, s.next.Replicas), s.standing)
+	after := s.inUse.on(d.answer.Replicas, func(i int) int {
+		if to, ok := d.of[s.fleet.Clusters[i].Shard.ID]; ok {
+			return to
+		}
+		return s.owners[i]
+	})
+	out := make([]Fit, len(moves))
+	for k, m := range moves {
+		out[k] = Fit{Cluster: m.Cluster, To: m.To, Takes: s.inUse.Of[at[m.Cluster]], Before: before[m.To], After: after[m.To], Fits: after[m.To] <= s.inUse.Room}
+	}
+	return out
+}
+
 // starved tells people of the replicas that a division leaves with too little memory: by a pin, by one cluster that takes more than
 // a replica has, or because all together have too little.
 func (c *cycle) starved(d division) {
