@@ -109,6 +109,9 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 		"memory-of-the-limit": func(c *PlannerConfig) {
 			c.Index.Dimensions = &Dimensions{Memory: &Memory{Weights: map[string]Size{"objects": "2Ki"}, Base: "0", LimitShare: "0.7"}}
 		},
+		"memory-learned": func(c *PlannerConfig) {
+			c.Index.Dimensions = &Dimensions{Memory: &Memory{Base: "0", LimitShare: "0.8"}}
+		},
 		"nulls": func(*PlannerConfig) {},
 		"json":  func(c *PlannerConfig) { c.Mode = plan.Hold },
 	} {
@@ -136,7 +139,7 @@ func TestEveryGoodFileIsNamedAbove(t *testing.T) {
 		got = append(got, strings.TrimSuffix(filepath.Base(f), ".good.yaml"))
 	}
 	want := []string{"beside-the-implementation", "change-by-the-minute", "change-unlimited", "failover-off", "failover-patient", "full", "groups", "http-bound-token", "json",
-		"lpt", "memory-of-the-limit", "memory", "minimal", "nulls", "other-implementations", "pods", "replicas-workload", "rollout-live-defaults", "rollout-live", "rollout-x0y", "sticky"}
+		"lpt", "memory-learned", "memory-of-the-limit", "memory", "minimal", "nulls", "other-implementations", "pods", "replicas-workload", "rollout-live-defaults", "rollout-live", "rollout-x0y", "sticky"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -19,7 +19,8 @@ type Dimensions struct {
 }
 
 // Memory bounds what the clusters of a replica take of its memory together. A cluster takes the sum of its metrics, each times its
-// weight. A nil Capacity is LimitShare of the pods' memory limit. Base is what a replica takes without any cluster.
+// weight. Nil Weights are learned of what the pods have in use, Base with them. A nil Capacity is LimitShare of the pods' memory
+// limit. Base is what a replica takes without any cluster.
 type Memory struct {
 	Weights    map[string]Size `json:"weights" null:"default"`
 	Base       Size            `json:"base"`
@@ -91,8 +92,8 @@ func (c PlannerConfig) validateDimensions(p *field.Path) field.ErrorList {
 
 func (m Memory) validate(p *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if m.Weights == nil {
-		errs = append(errs, field.Required(p.Child("weights"), "say how many bytes one more of a metric takes, like {objects: 2Ki}"))
+	if m.Weights == nil && m.Base.Float() != 0 {
+		errs = append(errs, field.Invalid(p.Child("base"), string(m.Base), "is learned where the weights are: leave it out, or write weights, too, like {objects: 2Ki}"))
 	}
 	sum := 0.0
 	for _, id := range slices.Sorted(maps.Keys(m.Weights)) {

@@ -87,6 +87,7 @@ func (c *cycle) plan() {
 	c.poll(a)
 	c.indexLoads(a)
 	c.limit(a)
+	c.learnMemory()
 	c.limitMemory(a)
 	c.look(a)
 	c.pinProblems(a)

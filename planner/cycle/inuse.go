@@ -1,9 +1,11 @@
 package cycle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
+	"ballast/planner/calibrate"
 	"ballast/planner/config"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/index"
@@ -21,6 +23,8 @@ type InUse struct {
 	Room plan.Bytes   `json:"room"`
 	From string       `json:"from"` // where Room comes from, in words
 	Now  []plan.Bytes `json:"now"`  // by replica, under the plan in force
+
+	Learned *calibrate.Fit `json:"learned,omitempty"` // what Of follows from, where the configuration has no weights
 }
 
 // remembers is the configuration's memory; nil: nothing is bounded by it.
@@ -40,8 +44,9 @@ func (c *cycle) limitMemory(a *adoption) {
 	if limit := leastLimit(c.in.Observed.Pods); limit > 0 {
 		c.out.Memory.Limit = limit
 	}
-	room, from, why := roomOf(*m, c.out.Memory.Limit)
-	if why != "" {
+	weights, base, unlearned := c.weighsMemory(*m)
+	room, from, why := roomOf(*m, base, c.out.Memory.Limit)
+	if why = cmp.Or(unlearned, why); why != "" {
 		c.problem(problem.Problem{Phase: problem.PhaseIndex, Kind: "MemoryUnknown", Message: "no move is held back by memory: " + why})
 		return
 	}
@@ -49,7 +54,7 @@ func (c *cycle) limitMemory(a *adoption) {
 	if table.Columns == nil {
 		table = c.in.Memory.LastGood.Table(MetricsOf(c.in.Config))
 	}
-	of, err := bytesOf(*m, table)
+	of, err := bytesOf(weights, table)
 	if err != nil {
 		c.problem(problem.Problem{Phase: problem.PhaseIndex, Kind: "MemoryUnknown", Message: "no move is held back by memory: " + err.Error()})
 		return
@@ -64,6 +69,10 @@ func (c *cycle) limitMemory(a *adoption) {
 	}
 	a.byName = byName
 	a.inUse.Now = a.inUse.on(a.next.Replicas, a.standing)
+	if m.Weights == nil {
+		a.inUse.Learned = c.out.Memory.Taken.Fit
+		c.bears(a, room+base)
+	}
 	c.out.InUse = a.inUse
 }
 
@@ -78,7 +87,7 @@ func leastLimit(pods []observed.Pod) (least plan.Bytes) {
 }
 
 // roomOf is what clusters may take together of one replica's memory, and where that comes from; why says that nobody knows.
-func roomOf(m config.Memory, limit plan.Bytes) (room plan.Bytes, from, why string) {
+func roomOf(m config.Memory, base, limit plan.Bytes) (room plan.Bytes, from, why string) {
 	all := plan.Bytes(float64(limit) * m.LimitShare.Float())
 	from = fmt.Sprintf("%s of the pods' limit of %s", m.LimitShare, limit)
 	switch {
@@ -87,21 +96,17 @@ func roomOf(m config.Memory, limit plan.Bytes) (room plan.Bytes, from, why strin
 	case limit <= 0:
 		return 0, "", "the pods have no memory limit, and index.dimensions.memory.capacity is not set"
 	}
-	if room = all - m.Base.Bytes(); room <= 0 {
-		return 0, "", fmt.Sprintf("%s leaves clusters nothing beside index.dimensions.memory.base (%s)", from, m.Base)
+	if room = all - base; room <= 0 {
+		return 0, "", fmt.Sprintf("%s leaves clusters nothing beside the %s that a replica takes without any", from, base)
 	}
 	return room, from, ""
 }
 
 // bytesOf is what each cluster of a table takes.
-func bytesOf(m config.Memory, t measure.Table) ([]plan.Bytes, error) {
+func bytesOf(weights map[string]float64, t measure.Table) ([]plan.Bytes, error) {
 	cols := make([]normalize.Column, 0, len(t.Columns))
 	for _, col := range t.Columns {
 		cols = append(cols, normalize.Column{ID: col.ID, Values: col.Values})
-	}
-	weights := make(map[string]float64, len(m.Weights))
-	for id, w := range m.Weights {
-		weights[id] = w.Float()
 	}
 	return index.Bytes(cols, weights)
 }

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"ballast/cmd/ballast/say"
+	"ballast/planner/calibrate"
 	"ballast/planner/controller"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
@@ -73,6 +75,32 @@ func writeInUse(w io.Writer, u *cycle.InUse) {
 		each[r] = bytes.String()
 	}
 	say.To(w, "Memory: a replica has %s for its clusters (%s); they take %s.\n", u.Room, u.From, strings.Join(each, ", "))
+	if u.Learned != nil {
+		say.To(w, "  %s\n", learned(*u.Learned))
+	}
+}
+
+// learned says what clusters take of memory by what the pods have in use, and how well that tells it.
+func learned(f calibrate.Fit) string {
+	heldOut := ""
+	if f.HeldOut != nil {
+		heldOut = fmt.Sprintf(", %.2f of each pod by the others", *f.HeldOut)
+	}
+	var each []string
+	for _, id := range slices.Sorted(maps.Keys(f.Per)) {
+		each = append(each, fmt.Sprintf("%s of %s", bytesOf(f.Per[id]), id))
+	}
+	return fmt.Sprintf("Learned of %s of %s (R2 %.2f%s): one more takes %s; a replica without any cluster takes %s, and up to %s are left free for what that is off by.",
+		say.Plural(f.Samples, "sample"), say.Plural(f.Pods, "pod"), f.R2, heldOut, strings.Join(each, ", "), bytesOf(f.Base), bytesOf(f.Margin))
+}
+
+// bytesOf is a fitted number of bytes for people.
+func bytesOf(b float64) plan.Bytes {
+	bytes, err := plan.NewBytes(b)
+	if err != nil {
+		return 0
+	}
+	return bytes
 }
 
 // writeFits is the table of moves with whether each new owner has the memory.

@@ -2,6 +2,7 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"time"
@@ -23,11 +24,12 @@ const (
 	partVotes    = "votes"
 	partChanges  = "changes.json.gz"
 	partLimits   = "limits.json.gz"
+	partTaken    = "memory.json.gz"
 )
 
 // MadeAnew are the parts that a planner without them works out again: values from the next poll, votes within their
-// window.
-func MadeAnew() []string { return []string{partLastGood, partVotes} }
+// window, what clusters take of memory within days.
+func MadeAnew() []string { return []string{partLastGood, partVotes, partTaken} }
 
 // fleetMemory is what is remembered of discovery and of rollouts.
 type fleetMemory struct {
@@ -106,6 +108,9 @@ func (m Memory) Parts(before map[string][]byte) (parts map[string][]byte, stale 
 	keep(partChanges, "what is known of moves", packed(changes))
 	keep(partLimits, "what limits changes", packed(limits))
 	keep(partLastGood, "the last good values", m.LastGood.MarshalBinary)
+	if len(m.Taken.Metrics) > 0 || parts[partTaken] != nil {
+		keep(partTaken, "what clusters take of memory", packed(m.Taken))
+	}
 	keep(partVotes, "the votes", m.Votes.MarshalBinary)
 	return parts, stale
 }
@@ -147,6 +152,15 @@ func Of(parts map[string][]byte) (Memory, []error) {
 			dropped = append(dropped, fmt.Errorf("reading the last good values: %w", err))
 		}
 	}
+	if part, ok := parts[partTaken]; ok {
+		taken := Taken{}
+		err := partBounds().UnpackJSON(part, &taken)
+		if err = cmp.Or(err, taken.bounded()); err != nil {
+			dropped = append(dropped, fmt.Errorf("reading what clusters take of memory: %w", err))
+		} else {
+			m.Taken = taken.refit()
+		}
+	}
 	if part, ok := parts[partVotes]; ok {
 		if err := m.Votes.UnmarshalBinary(part); err != nil {
 			dropped = append(dropped, fmt.Errorf("reading the votes: %w", err))
@@ -173,6 +187,7 @@ type Memory struct {
 	Evidence Evidence             `json:"evidence,omitzero"`
 	Unit     string               `json:"unit,omitempty"`        // in which savings and the even share are loads
 	Limit    plan.Bytes           `json:"memoryLimit,omitempty"` // of a pod's memory, as it was seen last
+	Taken    Taken                `json:"taken,omitzero"`
 	Changes  Changes              `json:"changes,omitzero"`
 
 	// The Secrets as they were seen last: their servers, and when each was made. Never in the history; the next leader
