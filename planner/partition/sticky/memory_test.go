@@ -274,3 +274,23 @@ func TestThatMuchMemoryCannotBeAddedUp(t *testing.T) {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
+
+// TestATightFleetIsPacked: where all replicas are full to the last byte in one plan, that or another is found from wherever things stand.
+func TestATightFleetIsPacked(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		replicas := rapid.IntRange(2, 3).Draw(t, "replicas")
+		p := fixed(constraint.Problem{Replicas: replicas, Bounds: partition.Bounds{MaxReplicas: replicas, Capacity: 100, Memory: 100}}, replicas)
+		for r := range replicas {
+			a := rapid.IntRange(5, 60).Draw(t, "first")
+			b := rapid.IntRange(5, 90-a+4).Draw(t, "second")
+			for k, memory := range []int{a, b, 100 - a - b} {
+				p.Items = append(p.Items, partition.Item{ID: fmt.Sprint("c", r, k), Clusters: 1, Replica: partition.Free, Memory: plan.Bytes(memory),
+					Load: plan.Load(rapid.IntRange(0, 30).Draw(t, "load"))})
+				p.Now = append(p.Now, rapid.IntRange(0, replicas-1).Draw(t, "now"))
+			}
+		}
+		if a := ask(t, p, sticky.Options{}); beyond(p, a.Of) > 0 {
+			t.Fatalf("%v is short of %d, and there is a plan that is not", a.Of, beyond(p, a.Of))
+		}
+	})
+}
