@@ -199,7 +199,7 @@ func (e *Explanation) choices(a *adoption, out Outcome, i int, unit []int) {
 			c.With += e.Load
 			c.Against = cmp.Or(fixed, against(a, out, r, e.Load, unit))
 		}
-		if out.InUse != nil {
+		if out.InUse != nil && r.ID < len(out.InUse.Now) {
 			if c.InUse = out.InUse.Now[r.ID]; !own {
 				c.InUse = c.InUse.Plus(e.Takes)
 			}
