@@ -158,9 +158,10 @@ type MinMax struct{}
 // None leaves a phase out.
 type None struct{}
 
-// Index makes one load of a cluster's metrics.
+// Index makes one load of a cluster's metrics, and bounds what Dimensions there are beside it.
 type Index struct {
-	PNorm *PNorm `json:"pNorm,omitempty" phase:"implementation"`
+	PNorm      *PNorm      `json:"pNorm,omitempty" phase:"implementation"`
+	Dimensions *Dimensions `json:"dimensions,omitempty" null:"default"`
 }
 
 // PNorm is the weighted p-norm. Nil Weights are those of the default metrics.

@@ -104,6 +104,17 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 					{Key: "tier", Operator: "In", Values: []string{"hub", "core"}}}}},
 			}
 		},
+		"memory": func(c *PlannerConfig) {
+			capacity := Size("4.5Gi")
+			c.Index.Dimensions = &Dimensions{Memory: &Memory{Weights: map[string]Size{"objects": "1.25Ki", "apps": "30000"}, Base: "256Mi", Capacity: &capacity,
+				LimitShare: "0.8"}}
+		},
+		"memory-of-the-limit": func(c *PlannerConfig) {
+			c.Index.Dimensions = &Dimensions{Memory: &Memory{Weights: map[string]Size{"objects": "2Ki"}, Base: "0", LimitShare: "0.7"}}
+		},
+		"memory-learned": func(c *PlannerConfig) {
+			c.Index.Dimensions = &Dimensions{Memory: &Memory{Base: "0", LimitShare: "0.8"}}
+		},
 		"nulls": func(*PlannerConfig) {},
 		"json":  func(c *PlannerConfig) { c.Mode = plan.Hold },
 	} {
@@ -131,7 +142,8 @@ func TestEveryGoodFileIsNamedAbove(t *testing.T) {
 		got = append(got, strings.TrimSuffix(filepath.Base(f), ".good.yaml"))
 	}
 	want := []string{"beside-the-implementation", "change-by-the-minute", "change-unlimited", "failover-off", "failover-patient", "full", "groups", "http-bound-token", "json",
-		"lpt", "minimal", "nulls", "other-implementations", "pods", "recorded", "replicas-workload", "rollout-live-defaults", "rollout-live", "rollout-x0y", "sticky"}
+		"lpt", "memory-learned", "memory-of-the-limit", "memory", "minimal", "nulls", "other-implementations", "pods", "recorded", "replicas-workload",
+		"rollout-live-defaults", "rollout-live", "rollout-x0y", "sticky"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

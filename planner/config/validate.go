@@ -41,6 +41,7 @@ func (c PlannerConfig) Validate() field.ErrorList {
 	errs = append(errs, c.Normalize.validate(field.NewPath("normalize"))...)
 	errs = append(errs, c.Index.validate(field.NewPath("index"))...)
 	errs = append(errs, c.validateWeights()...)
+	errs = append(errs, c.validateDimensions(field.NewPath("index", "dimensions"))...)
 	errs = append(errs, c.Partition.validate(field.NewPath("partition"))...)
 	errs = append(errs, c.Evaluate.validate(c.Interval, field.NewPath("evaluate"))...)
 	errs = append(errs, c.Change.validate(field.NewPath("change"))...)

@@ -44,7 +44,9 @@ type adoption struct {
 
 	partial bool // the discovery is refused, since too many are gone at once: all stays, but for a rescue
 
-	capacity plan.Load // that a replica may carry, where the configuration says nothing of it; 0: nothing is measured
+	inUse    *InUse                // of memory; nil: nothing is bounded by it
+	byName   map[string]plan.Bytes // of what is not seen, too
+	capacity plan.Load             // that a replica may carry, where the configuration says nothing of it; 0: nothing is measured
 }
 
 func adopt(in input.Inputs, fleet discover.Fleet, base plan.Plan, pins plan.Pins) *adoption {
@@ -439,7 +441,7 @@ func (a *adoption) retarget() {
 func (a *adoption) cluster(i int) placement.Cluster {
 	cl := a.fleet.Clusters[i]
 	_, known := a.next.Clusters[cl.Shard.ID]
-	c := placement.Cluster{Name: cl.Shard.ID, Server: cl.Together(), At: a.standing(i), Claim: placement.Stands, Apart: cl.Apart}
+	c := placement.Cluster{Name: cl.Shard.ID, Server: cl.Together(), At: a.standing(i), Claim: placement.Stands, Apart: cl.Apart, Memory: a.takes(i)}
 	switch carries := cl.Explicit.State == discover.ShardValid; {
 	case known && cl.Immutable && carries:
 		c.Claim = placement.Fixed

@@ -87,6 +87,8 @@ func (c *cycle) plan() {
 	c.poll(a)
 	c.indexLoads(a)
 	c.limit(a)
+	c.learnMemory()
+	c.limitMemory(a)
 	c.look(a)
 	c.pinProblems(a)
 	c.out.Problems = append(c.out.Problems, a.found...)

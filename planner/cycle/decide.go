@@ -95,6 +95,7 @@ func (c *cycle) candidate(s *snapshot) (*evaluate.Candidate, worth) {
 		return nil, worth{}
 	}
 	c.show(s, d)
+	c.starved(d)
 	for _, lost := range d.answer.Lost {
 		if lost.What == partition.FixedReplicas && lost.To == partition.Pin {
 			c.replicasHeld(s.adoption, lost.Replica)
@@ -119,6 +120,7 @@ func (c *cycle) show(s *snapshot, d division) {
 	for _, lost := range d.answer.Lost {
 		can.Lost = append(can.Lost, lost.String())
 	}
+	can.Memory = s.fits(can.Moves, d)
 	c.out.Candidate = can
 }
 
@@ -176,7 +178,7 @@ func (c *cycle) elect(s *snapshot, d division) *evaluate.Candidate {
 	}
 	o := evaluate.MostWantedOptions{Window: time.Duration(configured.Window), MinSamples: configured.MinSamples,
 		Counts: c.out.Memory.Known.Has}
-	if s.worded(d) || s.overloaded(d) {
+	if s.worded(d) || s.overloaded(d) || d.starved > 0 {
 		o.Window = min(o.Window, time.Duration(o.MinSamples)*time.Duration(c.in.Config.Interval))
 	}
 	if !s.may(balance) {

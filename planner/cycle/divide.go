@@ -45,6 +45,7 @@ type division struct {
 	line     plan.Load // a replica above it is overloaded
 	even     plan.Load // the present even share
 	low      plan.Load // up to which one takes on others'; 0: the partition knows none
+	starved  int       // moves that a lack of memory asks for
 }
 
 // divide asks the partition for the best distribution from what stands.
@@ -61,7 +62,7 @@ func divide(in input.Inputs, a *adoption, loads []plan.Load, now terms) (divisio
 	if bounds.Capacity == 0 {
 		bounds.Capacity = a.capacity
 	}
-	bounds.Held = a.held()
+	bounds.Held, bounds.Memory = a.held(), a.memoryRoom()
 	d.full = bounds.Capacity
 	if in.Config.Partition.Sticky != nil {
 		err = d.stick(a, bounds, loads, in.Config.Partition.Sticky, now)
@@ -254,6 +255,7 @@ func itemsOf(a *adoption, groups []discover.Unit, loads []plan.Load) ([]partitio
 			if item.Load, err = plan.SumLoads(item.Load, loads[i]); err != nil {
 				return nil, fmt.Errorf("adding up the loads of %q: %w", printable.Server(u.Server), err)
 			}
+			item.Memory = item.Memory.Plus(a.takes(i))
 			firm = append(firm, a.firm(i))
 		}
 		item.Replica = placement.Home(firm, func(replica int) bool { return replica >= 0 })
@@ -409,7 +411,21 @@ func (d division) allows(a *adoption, c evaluate.Candidate) bool {
 		}
 	}
 	most := d.bounds.MaxClusters
-	return (most <= 0 || slices.Max(clusters) <= most) && d.keepsGroups(a, c)
+	return (most <= 0 || slices.Max(clusters) <= most) && d.keepsGroups(a, c) && d.keepsMemory(a, c)
+}
+
+// keepsMemory reports whether a candidate of another cycle has no replica lack more memory than the one of now does.
+func (d division) keepsMemory(a *adoption, c evaluate.Candidate) bool {
+	if a.inUse == nil {
+		return true
+	}
+	at := make([]int, len(d.groups))
+	for k, u := range d.groups {
+		if at[k] = d.items[k].Replica; at[k] < 0 {
+			at[k] = a.decided(u, c)
+		}
+	}
+	return lacks(d.items, at, c.Replicas, a.memoryRoom()) <= lacks(d.items, d.answer.Of, d.answer.Replicas, a.memoryRoom())
 }
 
 // keepsGroups reports whether a candidate of another cycle has those together and apart that are to be so now.

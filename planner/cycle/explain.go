@@ -24,6 +24,8 @@ type Explanation struct {
 	Load     plan.Load  `json:"load"` // of all of its server
 	OfFleet  float64    `json:"ofFleet"`
 	OfOwn    float64    `json:"ofReplica"`
+	Takes    plan.Bytes `json:"takes,omitempty"`   // of a replica's memory
+	Room     plan.Bytes `json:"room,omitempty"`    // that a replica's clusters have; 0: nothing says it
 	Choices  []ChoiceOf `json:"choices,omitempty"` // by replica; none where nothing is measured
 	To       int        `json:"to"`                // where the candidate has it; -1: nowhere else
 	Verdict  string     `json:"verdict"`
@@ -47,6 +49,8 @@ type ChoiceOf struct {
 	With      plan.Load `json:"with"`      // the cluster on it
 	Imbalance float64   `json:"imbalance"` // makespan over mean, with the cluster on it
 	Against   string    `json:"against,omitempty"`
+
+	InUse plan.Bytes `json:"inUse,omitempty"` // memory, with the cluster on it
 }
 
 // Explain says it of a cycle and its outcome. The cluster is named by its Secret, its own name or its server.
@@ -70,7 +74,9 @@ func Explain(in input.Inputs, out Outcome, name string) (Explanation, error) {
 		if out.Loads != nil {
 			e.Load += out.Loads[k]
 		}
+		e.Takes = e.Takes.Plus(a.takes(k))
 	}
+	e.Room = a.memoryRoom()
 	if row, ok := out.Next.Clusters[e.Cluster]; ok {
 		e.Replica = row.Replica
 	}
@@ -96,7 +102,7 @@ func Explain(in input.Inputs, out Outcome, name string) (Explanation, error) {
 // explaining is the adoption as far as an outcome shows it.
 func explaining(in input.Inputs, out Outcome) *adoption {
 	return &adoption{in: in, fleet: out.Fleet, owners: standing.Owners(in, out.Fleet), pins: out.Pins, next: out.Next,
-		groups: groupsOf(in.Config.Partition, out.Fleet)}
+		groups: groupsOf(in.Config.Partition, out.Fleet), inUse: out.InUse}
 }
 
 // grouped is which group speaks against a replica for a unit; empty: none does.
@@ -195,6 +201,11 @@ func (e *Explanation) choices(a *adoption, out Outcome, i int, unit []int) {
 			c.With += e.Load
 			c.Against = cmp.Or(fixed, against(a, out, r, e.Load, unit))
 		}
+		if out.InUse != nil && r.ID < len(out.InUse.Now) {
+			if c.InUse = out.InUse.Now[r.ID]; !own {
+				c.InUse = c.InUse.Plus(e.Takes)
+			}
+		}
 		c.Imbalance = e.with(out, r.ID, total)
 		e.Choices = append(e.Choices, c)
 	}
@@ -216,6 +227,22 @@ func (e *Explanation) with(out Outcome, replica int, total plan.Load) float64 {
 	return float64(most) * float64(len(out.Now)) / float64(total)
 }
 
+// tooLittle says that a replica has not the memory for clusters; empty: it has.
+func (a *adoption) tooLittle(unit []int, r plan.Replica) string {
+	if a.inUse == nil || r.ID >= len(a.inUse.Now) {
+		return ""
+	}
+	var takes plan.Bytes
+	for _, i := range unit {
+		takes = takes.Plus(a.takes(i))
+	}
+	with, empty := a.inUse.Now[r.ID].Plus(takes), len(r.LoadIndexes) == 0
+	if takes == 0 || empty || with <= a.inUse.Room {
+		return ""
+	}
+	return fmt.Sprintf("it would have %s of memory in use, of %s", with, a.inUse.Room)
+}
+
 // against is what speaks against a replica for clusters of that load.
 func against(a *adoption, out Outcome, r plan.Replica, load plan.Load, unit []int) string {
 	var says []string
@@ -232,6 +259,9 @@ func against(a *adoption, out Outcome, r plan.Replica, load plan.Load, unit []in
 	}
 	if most := a.in.Config.Partition.MaxClustersPerReplica; most > 0 && len(r.LoadIndexes)+len(unit) > most {
 		says = append(says, fmt.Sprintf("it has %d clusters, and maxClustersPerReplica is %d", len(r.LoadIndexes), most))
+	}
+	if why := a.tooLittle(unit, r); why != "" {
+		says = append(says, why)
 	}
 	if c := out.Candidate; c != nil && c.Low > 0 && r.TotalLoad+load > c.Low {
 		says = append(says, fmt.Sprintf("it would carry more than it takes on (%s)", c.Low.Display()))

@@ -14,7 +14,7 @@ import (
 func (s *snapshot) rolloutOptions(cause change.Cause) rollout.Options {
 	r := s.in.Config.Rollout
 	o := rollout.Options{Mode: modeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout,
-		MaxClusters: s.mostClusters(), Budget: s.movesLeft(cause), Ends: s.ends(cause), TurnsBack: s.turnsBack}
+		MaxClusters: s.mostClusters(), Memory: s.memoryRoom(), Bytes: s.byName, Budget: s.movesLeft(cause), Ends: s.ends(cause), TurnsBack: s.turnsBack}
 	switch {
 	case r.Live != nil:
 		o.MaxMovesPerWave = r.Live.MaxMovesPerWave

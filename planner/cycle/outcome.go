@@ -23,7 +23,8 @@ type Outcome struct {
 	Table     measure.Table
 	Loads     []plan.Load // of Fleet.Clusters; nil while the metrics say nothing
 	Now       []plan.Replica
-	Line      *Line // what a replica may carry, or is known to; nil: nothing says it
+	InUse     *InUse // of memory; nil: the configuration has no such dimension, or nobody knows
+	Line      *Line  // what a replica may carry, or is known to; nil: nothing says it
 	Candidate *Candidate
 	Progress  rollout.Progress
 	Verdict   ownership.Verdict // who has each cluster

@@ -145,6 +145,10 @@ func rollback(s *snapshot) *proposed {
 		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
 			"of what is to go back to revision %d, %s stay: a group keeps them apart from what is there", r.Revision, problem.ClipList(beside))})
 	}
+	if full := s.keepWithin(back, replicas); len(full) > 0 {
+		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
+			"of what is to go back to revision %d, %s stay: the replica has not the memory", r.Revision, problem.ClipList(full))})
+	}
 	w := s.wantOf(replicas, back)
 	if len(rollout.Moves(s.next, plan.Plan{Clusters: w.Rows})) == 0 && replicas == s.next.Replicas {
 		return &proposed{done: true, holds: true, told: told}
@@ -321,6 +325,7 @@ func request(s *snapshot, unwell []int) failover.Request {
 	}
 	// as the partition has it
 	r.Capacity = cmp.Or(boundsOf(s.in.Config.Partition, s.in.Workload, s.adoption).Capacity, s.capacity)
+	r.Memory, r.Bytes, r.BytesBeside = s.memoryRoom(), s.byName, make([]plan.Bytes, s.next.Replicas)
 	optedOut := map[string]bool{} // what stays together with a Secret that nobody may move stays with it
 	of := func(cl discover.Cluster) string { return r.Servers.Of(cl.Shard.ID, "") }
 	for _, cl := range s.fleet.Clusters {
@@ -346,6 +351,7 @@ func request(s *snapshot, unwell []int) failover.Request {
 			continue
 		}
 		r.Beyond[s.owners[i]] = placement.Joined(r.Beyond[s.owners[i]], cl.Apart)
+		r.BytesBeside[s.owners[i]] = r.BytesBeside[s.owners[i]].Plus(s.takes(i))
 		if s.loads != nil {
 			r.Beside[s.owners[i]] += s.loads[i]
 		}

@@ -22,6 +22,9 @@ func (d *division) renew(a *adoption, p constraint.Problem, stays sticky.Answer,
 	if err != nil || len(anew.Lost) > len(stays.Lost) {
 		return // the plan in force is one that there is
 	}
+	if room := p.Bounds.Memory; lacks(d.items, anew.Of, anew.Replicas, room) > lacks(d.items, stays.Of, stays.Replicas, room) {
+		return
+	}
 	moves, offer := 0, evaluate.Offer{Saves: overload(stays.Loads, d.line) - overload(anew.Loads, d.line)}
 	for k, to := range anew.Of {
 		if to != stays.Of[k] {

@@ -45,6 +45,7 @@ func (c *cycle) unchanged(p plan.Plan) *adoption {
 		beside: standing.Servers(c.out.Fleet), partial: true}
 	a.regroup()
 	a.reportStopped()
+	c.limitMemory(a)
 	c.out.Problems = append(c.out.Problems, a.found...)
 	return a
 }

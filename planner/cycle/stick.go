@@ -61,6 +61,9 @@ func (d *division) stick(a *adoption, b partition.Bounds, loads []plan.Load, c *
 	if err != nil {
 		return a.explained(err, p, d.groups)
 	}
+	if answer, err = d.roomier(a, &p, o, answer); err != nil {
+		return a.explained(err, p, d.groups)
+	}
 	d.answer, d.drain, d.line, d.low, d.even = answer.Partition, answer.Drain, answer.High, answer.Low, answer.Even
 	d.offers, d.over = map[int]evaluate.Offer{}, answer.Over
 	has := map[int]int{}
@@ -84,11 +87,33 @@ func (d *division) wantsMore(a *adoption, err error) bool {
 	if !errors.As(err, &found) || d.bounds.Fixed >= d.bounds.MaxReplicas {
 		return false
 	}
-	of := a.in.Config.Partition
-	asked := of.Replicas != nil || a.in.Workload.Unmanaged || of.Capacity != nil
 	closed := func(c constraint.Constraint) bool { return c.Rule == partition.Closed }
 	limited := func(c constraint.Constraint) bool { return c.Rule == partition.FixedReplicas }
-	return !asked && slices.ContainsFunc(found.Set, limited) && !slices.ContainsFunc(found.Set, closed)
+	return !a.counted() && slices.ContainsFunc(found.Set, limited) && !slices.ContainsFunc(found.Set, closed)
+}
+
+// counted reports whether the number of replicas is people's, or follows a capacity.
+func (a *adoption) counted() bool {
+	of := a.in.Config.Partition
+	return of.Replicas != nil || a.in.Workload.Unmanaged || of.Capacity != nil
+}
+
+// roomier is with as many replicas more as the memory asks for, where nobody said how many there are.
+func (d *division) roomier(a *adoption, p *constraint.Problem, o sticky.Options, answer sticky.Answer) (sticky.Answer, error) {
+	lack := func(of sticky.Answer) plan.Bytes { return lacks(d.items, of.Of, of.Replicas, a.memoryRoom()) }
+	for a.inUse != nil && lack(answer) > 0 && d.bounds.Fixed > 0 && d.bounds.Fixed < d.bounds.MaxReplicas && !a.counted() {
+		p.Bounds.Fixed++
+		more, err := sticky.Plan(*p, o)
+		if err != nil {
+			return answer, err
+		}
+		if lack(more) >= lack(answer) {
+			p.Bounds.Fixed--
+			return answer, nil
+		}
+		d.bounds.Fixed, answer = p.Bounds.Fixed, more
+	}
+	return answer, nil
 }
 
 // share is a share of the capacity, which the configuration bounds.
@@ -110,6 +135,9 @@ func (d *division) count(m sticky.Move, empty bool) {
 	case m.From == partition.Free:
 	case m.Must():
 		d.musts++
+		if m.Why == sticky.Starved {
+			d.starved++
+		}
 	case m.Why == sticky.Filled:
 		o, saves := d.offers[m.Sake], m.Load
 		if !empty {
@@ -144,9 +172,28 @@ func (d *division) saved(answer sticky.Answer) {
 	}
 	for replica, was := range before {
 		o := d.offers[replica]
-		o.Saves += max(above(was, d.line)-above(answer.Loads[replica], d.line), 0)
+		o.Saves += max(above(was, d.line)-above(answer.Loads[replica], d.line), d.savedMemory(answer, replica), 0)
 		d.offers[replica] = o
 	}
+}
+
+// savedMemory is by how much less memory a replica has in use above the line, as a load that is the same share of its line: the
+// fullest dimension counts.
+func (d *division) savedMemory(answer sticky.Answer, replica int) plan.Load {
+	if answer.Memory == nil || answer.HighMemory == 0 {
+		return 0
+	}
+	was := answer.Memory[replica]
+	for _, m := range answer.Moves {
+		if m.From == replica {
+			was += d.items[m.Item].Memory
+		}
+		if m.To == replica && m.From != partition.Free {
+			was -= d.items[m.Item].Memory
+		}
+	}
+	less := max(was-answer.HighMemory, 0) - max(answer.Memory[replica]-answer.HighMemory, 0)
+	return plan.Load(float64(less) / float64(answer.HighMemory) * float64(d.line))
 }
 
 func above(load, line plan.Load) plan.Load { return max(load-line, 0) }

@@ -44,12 +44,11 @@ func (s *snapshot) settle(replicas int, decided map[string]int) map[string]int {
 	}
 	for _, name := range standing.RowsWithoutSecret(s.next.Clusters, s.fleet) {
 		row := s.next.Clusters[name]
-		gone := placement.Cluster{Name: name, Server: s.beside.Of(name, row.Server), At: row.Replica, Claim: placement.Follows, Load: last[name]}
+		gone := placement.Cluster{Name: name, Server: s.beside.Of(name, row.Server), At: row.Replica, Claim: placement.Follows, Load: last[name], Memory: s.byName[name]}
 		clusters = append(clusters, gone)
 	}
 	of := make(map[string]int, len(clusters))
-	policy := placement.Policy{MaxClusters: s.mostClusters()}
-	for i, to := range placement.Settle(clusters, s.bins(replicas), policy) {
+	for i, to := range placement.Settle(clusters, s.bins(replicas), s.memoryPolicy()) {
 		of[clusters[i].Name] = to
 	}
 	return of

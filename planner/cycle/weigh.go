@@ -151,6 +151,8 @@ func (d division) because(savings evaluate.Savings) string {
 		return "made anew, for no few moves relieve " + replicaList(slices.Collect(maps.Keys(d.offers))) + ": " + savings.Weigh(d.offers).String()
 	case len(d.offers) > 0:
 		return savings.Weigh(d.offers).String()
+	case d.starved > 0:
+		return fmt.Sprintf("%s for replicas that have not enough memory", problem.Plural(d.starved, "move"))
 	case d.musts > 0:
 		return "a rule asks for " + problem.Plural(d.musts, "move")
 	case d.drain.Fits:

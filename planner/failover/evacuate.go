@@ -32,15 +32,18 @@ const takesOn = 25
 // ends of a rollout that is under way.
 type Request struct {
 	View        *plan.View
-	Loads       map[string]plan.Load // present loads, by cluster; the row's for others
-	Beside      []plan.Load          // what replicas carry beside the plan's rows, such as an implicit in-cluster
-	Capacity    plan.Load            // the load a replica may carry; 0: not known
-	MaxClusters int                  // of one replica; 0: no cap. Like the capacity it is kept while that is possible
-	Servers     *placement.Servers   // what stays together; nil: by the hashes of the rows
-	Apart       map[string][]string  // the groups of which no two share a replica, by cluster
-	Beyond      [][]string           // of those, what replicas have beside the plan's rows
-	Fixed       map[string]bool      // clusters whose Secret nobody may write
-	Gone        map[string]bool      // clusters without a Secret: their rows follow the others of their server, and keep none
+	Loads       map[string]plan.Load  // present loads, by cluster; the row's for others
+	Beside      []plan.Load           // what replicas carry beside the plan's rows, such as an implicit in-cluster
+	Capacity    plan.Load             // the load a replica may carry; 0: not known
+	MaxClusters int                   // of one replica; 0: no cap. Like the capacity it is kept while that is possible
+	Memory      plan.Bytes            // that a replica may have in use; 0: not known
+	Bytes       map[string]plan.Bytes // present memory, by cluster
+	BytesBeside []plan.Bytes          // what replicas have in use beside the plan's rows
+	Servers     *placement.Servers    // what stays together; nil: by the hashes of the rows
+	Apart       map[string][]string   // the groups of which no two share a replica, by cluster
+	Beyond      [][]string            // of those, what replicas have beside the plan's rows
+	Fixed       map[string]bool       // clusters whose Secret nobody may write
+	Gone        map[string]bool       // clusters without a Secret: their rows follow the others of their server, and keep none
 	Unwell      []int
 	Works       map[int]bool // unwell replicas that work again: somebody has what is on them
 	Cordoned    []int
@@ -73,7 +76,7 @@ type Evacuation struct {
 // owner comes before a group.
 //
 // What is on a replica that does not work waits for no budget, for nobody reconciles it, as long as it fits the
-// capacity or a quarter more than the others carried when that began, and once a day: a cluster that its replicas die
+// capacity or a quarter more than the others carried when that began, and the memory, and once a day: a cluster that its replicas die
 // of would take half of the fleet along each hour. At least one an hour goes. A replica that works again, though it is
 // unwell, has its clusters: they wait for the budget. Where that is too small, those that fit the capacity come first,
 // the heaviest first; then, of those beyond it, the lightest first, for they do the least harm, and what carries
@@ -132,7 +135,7 @@ func (e *evacuation) beyond(carried []plan.Load) func(unit) bool {
 	return func(u unit) bool {
 		loads[u.To] += min(u.Load, math.MaxInt64/4)
 		freely := u.Fits && carried != nil
-		if u.To < len(carried) && carried[u.To] > 0 { // without loads nobody knows what a replica bears
+		if u.To < len(carried) && carried[u.To] > 0 && !u.Starves { // without loads nobody knows what a replica bears
 			freely = freely || loads[u.To] <= carried[u.To]+carried[u.To]/100*takesOn
 		}
 		again := slices.ContainsFunc(u.Names, func(name string) bool { return e.Again[name] })
@@ -176,6 +179,9 @@ func newEvacuation(r Request) *evacuation {
 		e.bins[replica].Open = !e.emptied[replica] && !slices.Contains(r.Shut, replica)
 		if replica < len(r.Beside) {
 			e.bins[replica].Load = max(r.Beside[replica], 0)
+		}
+		if replica < len(r.BytesBeside) {
+			e.bins[replica].Memory = max(r.BytesBeside[replica], 0)
 		}
 		if replica < len(r.Beyond) {
 			e.bins[replica].Apart = r.Beyond[replica]

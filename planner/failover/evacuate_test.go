@@ -39,6 +39,9 @@ func shut(replicas ...int) func(*Request)     { return func(r *Request) { r.Shut
 func budget(n int) func(*Request)             { return func(r *Request) { r.Budget = n } }
 func rescue(n int) func(*Request)             { return func(r *Request) { r.Rescue = n } }
 func capacity(c float64) func(*Request)       { return func(r *Request) { r.Capacity = units(c) } }
+func memory(has plan.Bytes, takes map[string]plan.Bytes) func(*Request) {
+	return func(r *Request) { r.Memory, r.Bytes = has, takes }
+}
 func works(replica int) func(*Request) {
 	return func(r *Request) { r.Works = map[int]bool{replica: true} }
 }
@@ -127,6 +130,15 @@ func TestWhereClustersGo(t *testing.T) {
 				Notes: []Note{{BeyondCapacity, "", 1, "replica 1 goes to load 9, beyond the capacity of 6: no other replica has room for what leaves"}}}},
 		"an unknown capacity: everything is spread": {request(four(), unwell(3), capacity(0)),
 			Evacuation{Moves: map[string]int{"e": 2, "f": 1, "g": 0}, FailedOver: 3, Last: Last{Replica: 3, At: at(0)}}},
+		"memory: only where there is enough": {request(four(), unwell(3), memory(10, map[string]plan.Bytes{"a": 4, "c": 9, "e": 3, "f": 3, "g": 3})),
+			Evacuation{Moves: map[string]int{"e": 2, "f": 2, "g": 0}, FailedOver: 3, Last: Last{Replica: 3, At: at(0)}}},
+		"memory: what nobody has goes all the same, by the budget": {request(four(), unwell(3), rescue(1), memory(10, map[string]plan.Bytes{"a": 8, "c": 9, "d": 8, "e": 5, "f": 5, "g": 1})),
+			Evacuation{Moves: map[string]int{"g": 0, "f": 2}, FailedOver: 2, Last: Last{Replica: 3, At: at(0)}, Notes: []Note{
+				{MemoryCrowded, "f", 2, `cluster "f" goes to replica 2, which has not the 5 B of memory that it takes: nobody has it where it is, and no other replica has more`},
+				{BudgetWaits, "e", 3, `1 cluster of replica 3, which is unwell, waits for the move budget, the first is "e"`}}}},
+		"memory: what a replica has that works stays": {request(four(), cordoned(3), memory(10, map[string]plan.Bytes{"a": 8, "c": 9, "d": 8, "e": 5, "f": 1})),
+			Evacuation{Moves: map[string]int{"f": 0, "g": 0}, Notes: []Note{{MemoryStays, "e", 3, `cluster "e" stays on replica 3, which is cordoned, ` +
+				`for no replica that may take it has the 5 B of memory that it takes: add a replica, or raise the memory`}}}},
 		"a cap on clusters": {request(four(), unwell(3), func(r *Request) { r.MaxClusters = 2 }),
 			Evacuation{Moves: map[string]int{"e": 1, "f": 2, "g": 2}, FailedOver: 3, Last: Last{Replica: 3, At: at(0)},
 				Notes: []Note{{BeyondCapacity, "", 2, "replica 2 goes to 3 clusters, beyond maxClustersPerReplica 2: no other replica has room for what leaves"}}}},

@@ -18,6 +18,8 @@ const (
 	BeyondCapacity NoteKind = "BeyondCapacity" // a replica received more than it may carry
 	NowhereToGo    NoteKind = "NowhereToGo"    // every replica is unwell, cordoned or shut
 	GroupStays     NoteKind = "GroupStays"     // a cluster stays on a replica that is to be empty: every other has one of its group, which is kept apart
+	MemoryStays    NoteKind = "MemoryStays"    // a cluster stays where it is to leave, for no other replica has the memory that it takes
+	MemoryCrowded  NoteKind = "MemoryCrowded"  // a cluster that nobody has goes to a replica that has not the memory that it takes
 	GroupCrowded   NoteKind = "GroupCrowded"   // a cluster that nobody has goes to a replica that has another one of its group, which is kept apart
 )
 

@@ -35,7 +35,7 @@ func (e *evacuation) gather() {
 			if e.absent(at) {
 				continue
 			}
-			e.bins[at] = e.bins[at].Take(placement.Unit{Names: []string{name}, Load: stand[k].Load, Apart: e.Apart[name]})
+			e.bins[at] = e.bins[at].Take(placement.Unit{Names: []string{name}, Load: stand[k].Load, Memory: e.Bytes[name], Apart: e.Apart[name]})
 			if traps := stand[k].Claim == placement.Fixed; traps && !e.bins[at].Open {
 				g.trapped = cmp.Or(g.trapped, name)
 			}
@@ -131,20 +131,21 @@ func (e *evacuation) elsewhere(u *unit, beside []unit, limited func(unit) bool) 
 	if fixed := u.Home != placement.NoReplica || len(u.Apart) > 0; fixed || e.MaxClusters > 0 {
 		return false
 	}
-	loads := e.carried()
+	loads, bins := e.carried(), slices.Clone(e.bins)
 	for _, b := range beside {
 		loads[b.To] += min(b.Load, math.MaxInt64/4)
+		bins[b.To] = bins[b.To].Take(b.Unit)
 	}
 	var replicas []int
 	for replica, b := range e.bins {
-		if b.Open && replica != u.To {
+		if b.Open && replica != u.To && e.policy().Holds(bins[replica], u.Unit) {
 			replicas = append(replicas, replica)
 		}
 	}
 	slices.SortStableFunc(replicas, func(a, b int) int { return cmp.Compare(loads[a], loads[b]) })
 	for _, replica := range replicas {
 		other := *u
-		if other.To, other.Fits = replica, false; !limited(other) {
+		if other.To, other.Fits, other.Starves = replica, false, false; !limited(other) {
 			*u = other
 			return true
 		}
@@ -157,17 +158,22 @@ func (e *evacuation) servers(u unit) int {
 	return e.Servers.Count(slices.Values(u.Names), func(name string) string { return e.View.Plan.Clusters[name].Server })
 }
 
-// uncrowded leaves what a replica has that works where it is, if every other one has a cluster of its group.
+// uncrowded leaves what a replica has that works where it is, if every other one has a cluster of its group, or not the memory.
 func (e *evacuation) uncrowded(units []unit) []unit {
 	for {
-		stays := slices.IndexFunc(units, func(u unit) bool { return u.Crowds && !e.bereft(e.at(u.Names[0])) })
+		stays := slices.IndexFunc(units, func(u unit) bool { return (u.Crowds || u.Starves) && !e.bereft(e.at(u.Names[0])) })
 		if stays < 0 {
 			return units
 		}
 		u := units[stays]
 		at := e.at(u.Names[0])
-		e.note(GroupStays, u.Names[0], at, "cluster %q stays on replica %d, which is %s, for every replica that may take it has another one of %s, "+
-			"which is kept apart: add a replica, or change the group", u.Names[0], at, e.state(at), quoted(u.Apart))
+		if u.Starves {
+			e.note(MemoryStays, u.Names[0], at, "cluster %q stays on replica %d, which is %s, for no replica that may take it has the %s of memory that it takes: "+
+				"add a replica, or raise the memory", u.Names[0], at, e.state(at), u.Memory)
+		} else {
+			e.note(GroupStays, u.Names[0], at, "cluster %q stays on replica %d, which is %s, for every replica that may take it has another one of %s, "+
+				"which is kept apart: add a replica, or change the group", u.Names[0], at, e.state(at), quoted(u.Apart))
+		}
 		units = slices.Delete(units, stays, stays+1)
 		e.place(units) // anew: what stays takes no room
 	}
@@ -254,7 +260,7 @@ func (e *evacuation) units(replicas []int) []unit {
 		for _, name := range g.names {
 			_, sent := e.out.Moves[name]
 			if slices.Contains(replicas, e.at(name)) && e.leaves(name) && !sent {
-				u = u.With(name, e.load(name))
+				u = u.With(name, e.load(name)).Taking(e.Bytes[name])
 				u.Apart = placement.Joined(u.Apart, e.Apart[name])
 			}
 		}
@@ -272,10 +278,13 @@ func (e *evacuation) place(units []unit) {
 	for i, u := range units {
 		moves[i] = u.Unit
 	}
-	policy := placement.Policy{Capacity: e.Capacity, MaxClusters: e.MaxClusters}
-	for i, placed := range placement.Place(moves, e.bins, policy) {
+	for i, placed := range placement.Place(moves, e.bins, e.policy()) {
 		units[i].Placed = placed
 	}
+}
+
+func (e *evacuation) policy() placement.Policy {
+	return placement.Policy{Capacity: e.Capacity, MaxClusters: e.MaxClusters, Memory: e.Memory}
 }
 
 // send moves a unit. What of its group stands elsewhere follows it from now on.
@@ -289,6 +298,10 @@ func (e *evacuation) send(u unit) {
 	if u.Crowds {
 		e.note(GroupCrowded, u.Names[0], u.To, "cluster %q goes to replica %d, which has another one of %s: "+
 			"nobody has it where it is, and no other replica may take it", u.Names[0], u.To, quoted(u.Apart))
+	}
+	if u.Starves {
+		e.note(MemoryCrowded, u.Names[0], u.To, "cluster %q goes to replica %d, which has not the %s of memory that it takes: "+
+			"nobody has it where it is, and no other replica has more", u.Names[0], u.To, u.Memory)
 	}
 	e.bins[u.To] = e.bins[u.To].Take(u.Unit)
 	e.received[u.To] = true

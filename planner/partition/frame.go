@@ -16,6 +16,7 @@ type Frame struct {
 	Lost        []Lost // of the rules about the number
 	because     Rule
 	cap         int
+	memory      plan.Bytes
 }
 
 // NewFrame refuses what LPT refuses, but for two items with one ID.
@@ -24,7 +25,7 @@ func NewFrame(items []Item, b Bounds) (Frame, error) {
 	if err != nil {
 		return Frame{}, err
 	}
-	f := Frame{Most: b.MaxReplicas, Capacity: b.Capacity, Heaviest: heaviest, because: MaxReplicas, cap: b.MaxClusters}
+	f := Frame{Most: b.MaxReplicas, Capacity: b.Capacity, Heaviest: heaviest, because: MaxReplicas, cap: b.MaxClusters, memory: b.Memory}
 	if f.Capacity == 0 {
 		f.Capacity = heaviest
 	}
@@ -49,6 +50,9 @@ func (f Frame) Build(items []Item, of []int, replicas int) Partition {
 		p.Clusters[r] += items[i].Clusters
 	}
 	p.Lost = slices.Clone(f.Lost)
+	if f.memory > 0 {
+		f.addMemory(&p, items)
+	}
 	if f.cap == 0 {
 		return p
 	}
@@ -64,17 +68,60 @@ func (f Frame) Build(items []Item, of []int, replicas int) Partition {
 	return p
 }
 
-// overCap says which item takes a replica above the cap, and which rule wants it there.
-func (f Frame) overCap(items []Item, of []int, replica, room int) Lost {
-	var on []int
+// addMemory adds up the memory, and names the replicas that have too little.
+func (f Frame) addMemory(p *Partition, items []Item) {
+	p.Memory = make([]plan.Bytes, p.Replicas)
+	for i, r := range p.Of {
+		p.Memory[r] += items[i].Memory
+	}
+	for r, bytes := range p.Memory {
+		if bytes > f.memory {
+			p.Lost = append(p.Lost, f.overMemory(items, p.Of, r))
+		}
+	}
+}
+
+// overMemory says which item takes a replica beyond its memory, and which rule wants it there. The fixed items count first, then
+// those that take the most.
+func (f Frame) overMemory(items []Item, of []int, replica int) Lost {
+	on := itemsOn(of, replica)
+	slices.SortFunc(on, func(a, b int) int {
+		return cmp.Or(cmp.Compare(free(items[b]), free(items[a])), cmp.Compare(items[b].Memory, items[a].Memory), cmp.Compare(items[a].ID, items[b].ID))
+	})
+	lost := Lost{What: Memory, To: f.because, Replica: replica}
+	var bytes plan.Bytes
+	for _, i := range on {
+		if bytes += items[i].Memory; bytes <= f.memory {
+			continue
+		}
+		switch lost.Item = items[i].ID; {
+		case items[i].Memory > f.memory:
+			lost.To = Undivided
+		case items[i].Replica != Free:
+			lost.To = Pin
+		}
+		break
+	}
+	return lost
+}
+
+func itemsOn(of []int, replica int) (on []int) {
 	for i, r := range of {
 		if r == replica {
 			on = append(on, i)
 		}
 	}
-	free := func(i int) int { return min(items[i].Replica, 0) } // -1: free
+	return on
+}
+
+// free is -1 for what is free, which comes last.
+func free(it Item) int { return min(it.Replica, 0) }
+
+// overCap says which item takes a replica above the cap, and which rule wants it there.
+func (f Frame) overCap(items []Item, of []int, replica, room int) Lost {
+	on := itemsOn(of, replica)
 	slices.SortFunc(on, func(a, b int) int {
-		return cmp.Or(cmp.Compare(free(b), free(a)), cmp.Compare(items[b].Load, items[a].Load), cmp.Compare(items[a].ID, items[b].ID))
+		return cmp.Or(cmp.Compare(free(items[b]), free(items[a])), cmp.Compare(items[b].Load, items[a].Load), cmp.Compare(items[a].ID, items[b].ID))
 	})
 	lost := Lost{What: MaxClusters, To: f.because, Replica: replica}
 	clusters := 0

@@ -16,11 +16,14 @@ const Free = -1
 // Item is a unit of clusters that must stay together, for Secrets with one server URL are one cluster to Argo CD.
 // Clusters is how many Secrets it has. Replica fixes it, for a pin or an implicit in-cluster (which Argo CD puts on
 // shard 0); Free leaves it to the partition. IDs are unique, for they break ties.
+//
+// Memory is what it takes of a replica's memory, where Bounds.Memory says what one has.
 type Item struct {
 	ID       string
 	Load     plan.Load
 	Clusters int
 	Replica  int
+	Memory   plan.Bytes
 }
 
 // Bounds is what a partition must keep to. MaxReplicas wins over Fixed, Fixed over MinReplicas. Held are replicas that are
@@ -32,6 +35,8 @@ type Bounds struct {
 	Fixed       int       // that many replicas: balance only; 0 = as many as the load asks for
 	MaxClusters int       // of one replica; 0 = no cap
 	Capacity    plan.Load // the load a replica may carry; 0 = that of the heaviest item
+
+	Memory plan.Bytes // that the items of a replica may take together; 0 = nobody knows, and nothing is bounded by it. LPT knows no memory
 }
 
 // Partition is the result: Of is each item's replica, in the order of the items; Loads and Clusters are by replica.
@@ -40,6 +45,7 @@ type Partition struct {
 	Of       []int
 	Loads    []plan.Load
 	Clusters []int
+	Memory   []plan.Bytes // nil where nothing is bounded by it
 	Lost     []Lost
 }
 
@@ -64,7 +70,9 @@ const (
 	FixedReplicas Rule = "FixedReplicas" // that many replicas
 	MinReplicas   Rule = "MinReplicas"   // never fewer replicas
 	Closed        Rule = "Closed"        // a closed replica receives nothing
+	Memory        Rule = "Memory"        // never more memory than a replica has
 	MaxClusters   Rule = "MaxClusters"   // never more clusters on one replica
+	Undivided     Rule = "Undivided"     // an item is on one replica
 )
 
 // Lost says that one rule had to give way to another. Item and Replica say where; Item is empty where no item is the
@@ -81,6 +89,10 @@ func (l Lost) String() string {
 	switch {
 	case l.What == MaxClusters:
 		return fmt.Sprintf("replica %d has more clusters than maxClustersPerReplica since %q joined it: %s goes first", l.Replica, l.Item, l.To)
+	case l.What == Memory && l.To == Undivided:
+		return fmt.Sprintf("%q takes more memory than a replica has, and Argo CD cannot split a cluster: it is on replica %d", l.Item, l.Replica)
+	case l.What == Memory:
+		return fmt.Sprintf("replica %d has more memory in use than it may since %q joined it: %s goes first", l.Replica, l.Item, l.To)
 	case l.What == Closed:
 		return fmt.Sprintf("replica %d is closed, and %q goes there: %s goes first", l.Replica, l.Item, l.To)
 	case l.To == Pin:
@@ -94,6 +106,7 @@ func (l Lost) String() string {
 func check(items []Item, b Bounds) (heaviest plan.Load, err error) {
 	errs := b.check()
 	var total plan.Load
+	var memory plan.Bytes
 	for i := range items {
 		it := &items[i]
 		if err := it.check(b.MaxReplicas); err != nil {
@@ -105,6 +118,10 @@ func check(items []Item, b Bounds) (heaviest plan.Load, err error) {
 			errs = append(errs, fmt.Errorf("partitioning %q: %w", it.ID, err))
 			break
 		}
+		if memory = memory.Plus(it.Memory); b.Memory > 0 && memory == math.MaxInt64 {
+			errs = append(errs, fmt.Errorf("partitioning %q: with it the memory of all is beyond what can be added up", it.ID))
+			break
+		}
 	}
 	return heaviest, errors.Join(errs...)
 }
@@ -113,6 +130,8 @@ func (it *Item) check(maxReplicas int) error {
 	switch {
 	case it.Load < 0:
 		return fmt.Errorf("partitioning %q: its load is %s, and a load is 0 or more", it.ID, it.Load)
+	case it.Memory < 0:
+		return fmt.Errorf("partitioning %q: it takes %d bytes of memory, and that is 0 or more", it.ID, it.Memory)
 	case it.Clusters < 1 || it.Clusters > math.MaxInt32:
 		return fmt.Errorf("partitioning %q: it stands for %d clusters, and an item has at least one", it.ID, it.Clusters)
 	case it.Replica < Free:
@@ -139,6 +158,9 @@ func (b Bounds) check() (errs []error) {
 	}
 	if b.Capacity < 0 {
 		errs = append(errs, fmt.Errorf("partitioning with a capacity of %s: capacity is 0 (the heaviest cluster's load) or more", b.Capacity))
+	}
+	if b.Memory < 0 {
+		errs = append(errs, fmt.Errorf("partitioning with %d bytes of memory a replica: that is 0 (nobody knows) or more", b.Memory))
 	}
 	return errs
 }

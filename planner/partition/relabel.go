@@ -107,14 +107,20 @@ func (p Partition) renumber(to []int) Partition {
 		Clusters: make([]int, len(p.Clusters)),
 		Lost:     slices.Clone(p.Lost),
 	}
+	if p.Memory != nil {
+		out.Memory = make([]plan.Bytes, len(p.Memory))
+	}
 	for i, r := range p.Of {
 		out.Of[i] = to[r]
 	}
 	for r, t := range to {
 		out.Loads[t], out.Clusters[t] = p.Loads[r], p.Clusters[r]
+		if p.Memory != nil {
+			out.Memory[t] = p.Memory[r]
+		}
 	}
 	for i := range out.Lost {
-		if out.Lost[i].What == MaxClusters {
+		if what := out.Lost[i].What; what == MaxClusters || what == Memory {
 			out.Lost[i].Replica = to[out.Lost[i].Replica]
 		}
 	}

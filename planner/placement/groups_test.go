@@ -21,19 +21,19 @@ func TestPlaceKeepsGroupsApart(t *testing.T) {
 		want   []Placed
 	}{
 		"not beside one of its group, though that is the lightest": {
-			units: []Unit{hub("a", 1)}, bins: []Bin{of("hubs", open(1, 1)), open(9, 9)}, want: []Placed{{1, false, false}}},
+			units: []Unit{hub("a", 1)}, bins: []Bin{of("hubs", open(1, 1)), open(9, 9)}, want: []Placed{{1, false, false, false}}},
 		"not beside one of its group, though it fits there alone": {
-			units: []Unit{hub("a", 3)}, bins: []Bin{of("hubs", open(5, 1)), open(9, 1)}, policy: Policy{Capacity: 10}, want: []Placed{{1, false, false}}},
+			units: []Unit{hub("a", 3)}, bins: []Bin{of("hubs", open(5, 1)), open(9, 1)}, policy: Policy{Capacity: 10}, want: []Placed{{1, false, false, false}}},
 		"another group is no reason": {
-			units: []Unit{hub("a", 1)}, bins: []Bin{of("others", open(1, 1)), open(9, 9)}, want: []Placed{{0, false, false}}},
+			units: []Unit{hub("a", 1)}, bins: []Bin{of("others", open(1, 1)), open(9, 9)}, want: []Placed{{0, false, false, false}}},
 		"two that go at once part": {
-			units: []Unit{hub("a", 1), hub("b", 1)}, bins: []Bin{open(0, 0), open(9, 9)}, want: []Placed{{0, false, false}, {1, false, false}}},
+			units: []Unit{hub("a", 1), hub("b", 1)}, bins: []Bin{open(0, 0), open(9, 9)}, want: []Placed{{0, false, false, false}, {1, false, false, false}}},
 		"the cap gives way to a group": {
-			units: []Unit{hub("a", 1)}, bins: []Bin{of("hubs", open(0, 0)), open(2, 2)}, policy: Policy{MaxClusters: 2}, want: []Placed{{1, false, false}}},
+			units: []Unit{hub("a", 1)}, bins: []Bin{of("hubs", open(0, 0)), open(2, 2)}, policy: Policy{MaxClusters: 2}, want: []Placed{{1, false, false, false}}},
 		"never to a closed replica for a group's sake": {
-			units: []Unit{hub("a", 1)}, bins: []Bin{of("hubs", open(5, 1)), closed(0, 0)}, want: []Placed{{0, false, true}}},
+			units: []Unit{hub("a", 1)}, bins: []Bin{of("hubs", open(5, 1)), closed(0, 0)}, want: []Placed{{0, false, true, false}}},
 		"where each has one it says so, on the lightest with room": {
-			units: []Unit{hub("a", 1)}, bins: []Bin{of("hubs", open(5, 1)), of("hubs", open(1, 2))}, policy: Policy{MaxClusters: 2}, want: []Placed{{0, false, true}}},
+			units: []Unit{hub("a", 1)}, bins: []Bin{of("hubs", open(5, 1)), of("hubs", open(1, 2))}, policy: Policy{MaxClusters: 2}, want: []Placed{{0, false, true, false}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, Place(test.units, test.bins, test.policy)); diff != "" {

@@ -18,15 +18,22 @@ const NoReplica = -1
 // empty; a unit with a Home goes there, whatever that replica carries. Apart are the groups of which no two share a
 // replica.
 type Unit struct {
-	Names []string
-	Load  plan.Load
-	Home  int // NoReplica: wherever there is room
-	Apart []string
+	Names  []string
+	Load   plan.Load
+	Memory plan.Bytes
+	Home   int // NoReplica: wherever there is room
+	Apart  []string
 }
 
 // With is the unit with one cluster more.
 func (u Unit) With(name string, load plan.Load) Unit {
 	u.Names, u.Load = append(u.Names, name), sum(u.Load, load)
+	return u
+}
+
+// Taking is the unit with so much more memory.
+func (u Unit) Taking(memory plan.Bytes) Unit {
+	u.Memory = u.Memory.Plus(memory)
 	return u
 }
 
@@ -40,6 +47,7 @@ func (u Unit) Heavier(other Unit) int {
 // that it has a cluster of, which is never written to.
 type Bin struct {
 	Load     plan.Load
+	Memory   plan.Bytes
 	Clusters int
 	Open     bool
 	Apart    []string
@@ -48,6 +56,7 @@ type Bin struct {
 // Take is the bin with a unit.
 func (b Bin) Take(u Unit) Bin {
 	b = b.With(u.Load, len(u.Names))
+	b.Memory = b.Memory.Plus(u.Memory)
 	b.Apart = Joined(b.Apart, u.Apart)
 	return b
 }
@@ -78,27 +87,36 @@ func (b Bin) Compare(other Bin) int {
 
 // Policy is what a replica may carry. Without a capacity no replica is filled up: units are spread.
 type Policy struct {
-	Capacity    plan.Load // 0: not known
-	MaxClusters int       // 0: no cap
+	Capacity    plan.Load  // 0: not known
+	MaxClusters int        // 0: no cap
+	Memory      plan.Bytes // 0: not known
 }
 
 // fits reports whether a replica may carry that.
 func (p Policy) fits(b Bin) bool { return b.Load <= p.Capacity && p.Capacity > 0 && p.room(b) }
 
+// Holds reports whether a replica has the memory for a unit. One that has nothing holds any: no other would do better.
+func (p Policy) Holds(b Bin, u Unit) bool {
+	return p.Memory <= 0 || u.Memory == 0 || b.Clusters == 0 || b.Memory.Plus(u.Memory) <= p.Memory
+}
+
 func (p Policy) room(b Bin) bool { return p.MaxClusters <= 0 || b.Clusters <= p.MaxClusters }
 
 // Placed is where a unit goes, and whether the replica may carry it with all that was placed before. Crowds says that
-// the replica has one of its groups, since no other may receive it: who can wait waits.
+// the replica has one of its groups, and Starves that it has not the memory for it, since no other may receive it: who can wait
+// waits.
 type Placed struct {
-	To     int
-	Fits   bool
-	Crowds bool
+	To      int
+	Fits    bool
+	Crowds  bool
+	Starves bool
 }
 
 // Place chooses a replica for each unit, in the order of units, as if all of them moved: first those that have a home;
 // then, the heaviest first, those that an open replica may carry, each on the fullest that may; then the others, the
-// heaviest first, on the lightest. Replicas that are not open receive only where none is; groups are kept apart where an
-// open replica has none of them, before the cap is kept; and the cap is passed only where no other has room.
+// heaviest first, on the lightest. Replicas that are not open receive only where none is; a replica without the memory receives
+// only where no open one has it; groups are kept apart where an open replica has none of them, before the cap is kept; and the cap
+// is passed only where no other has room.
 func Place(units []Unit, bins []Bin, p Policy) []Placed {
 	bins, placed := slices.Clone(bins), make([]Placed, len(units))
 	order := make([]int, len(units))
@@ -113,9 +131,9 @@ func Place(units []Unit, bins []Bin, p Policy) []Placed {
 				continue
 			}
 			if to := choose(units[i], bins); to != NoReplica {
-				crowds := bins[to].Crowds(units[i])
+				crowds, holds := bins[to].Crowds(units[i]), p.Holds(bins[to], units[i])
 				bins[to] = bins[to].Take(units[i])
-				placed[i] = Placed{To: to, Fits: p.fits(bins[to]), Crowds: crowds}
+				placed[i] = Placed{To: to, Fits: p.fits(bins[to]) && holds, Crowds: crowds, Starves: !holds}
 			}
 		}
 	}
@@ -124,7 +142,9 @@ func Place(units []Unit, bins []Bin, p Policy) []Placed {
 
 // fullest is the open replica that may carry the unit and has the most load.
 func (p Policy) fullest(u Unit, bins []Bin) int {
-	may := func(b Bin) bool { return b.Open && p.fits(b.With(u.Load, len(u.Names))) && !b.Crowds(u) }
+	may := func(b Bin) bool {
+		return b.Open && p.fits(b.With(u.Load, len(u.Names))) && p.Holds(b, u) && !b.Crowds(u)
+	}
 	return best(bins, may, func(a, b Bin) bool { return a.Load > b.Load })
 }
 
@@ -136,8 +156,21 @@ func (p Policy) lightest(u Unit, bins []Bin) int {
 	may := func(b Bin) bool { return b.Open == anyOpen }
 	room := func(b Bin) bool { return may(b) && p.room(b.With(0, len(u.Names))) }
 	apart := func(and func(Bin) bool) func(Bin) bool { return func(b Bin) bool { return and(b) && !b.Crowds(u) } }
-	for _, allowed := range []func(Bin) bool{apart(room), apart(may), room, may} {
-		if to := best(bins, allowed, lighter); to != NoReplica {
+	allowed := []func(Bin) bool{apart(room), apart(may), room, may}
+	for _, allows := range allowed {
+		holds := func(b Bin) bool { return allows(b) && p.Holds(b, u) }
+		if to := best(bins, holds, lighter); to != NoReplica {
+			return to
+		}
+	}
+	return p.roomiest(bins, allowed)
+}
+
+// roomiest is the replica that has the least memory in use, where none has enough.
+func (p Policy) roomiest(bins []Bin, allowed []func(Bin) bool) int {
+	for _, allows := range allowed {
+		less := func(a, b Bin) bool { return cmp.Or(cmp.Compare(a.Memory, b.Memory), a.Compare(b)) < 0 }
+		if to := best(bins, allows, less); to != NoReplica {
 			return to
 		}
 	}

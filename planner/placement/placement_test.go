@@ -22,6 +22,34 @@ func open(load plan.Load, clusters int) Bin { return Bin{Load: load, Clusters: c
 
 func closed(load plan.Load, clusters int) Bin { return Bin{Load: load, Clusters: clusters} }
 
+// taking is a cluster that takes that much memory, used a replica that has so much in use.
+func taking(name string, memory plan.Bytes) Unit { return unit(name, 1).Taking(memory) }
+
+func used(memory plan.Bytes, load plan.Load, clusters int) Bin {
+	return Bin{Load: load, Memory: memory, Clusters: clusters, Open: true}
+}
+
+func TestPlaceWithinMemory(t *testing.T) {
+	for name, test := range map[string]struct {
+		units []Unit
+		bins  []Bin
+		want  []Placed
+	}{
+		"the fullest that has the memory":    {[]Unit{taking("a", 4)}, []Bin{used(7, 9, 1), used(6, 5, 1), used(0, 1, 1)}, []Placed{{1, true, false, false}}},
+		"the lightest that has the memory":   {[]Unit{unit("a", 19).Taking(4)}, []Bin{used(7, 2, 1), used(6, 5, 1)}, []Placed{{1, false, false, false}}},
+		"one after the other":                {[]Unit{taking("a", 4), taking("b", 4)}, []Bin{used(3, 9, 1), used(0, 1, 1)}, []Placed{{0, true, false, false}, {1, true, false, false}}},
+		"none has it: the one with the most": {[]Unit{taking("a", 4)}, []Bin{used(9, 1, 1), used(8, 9, 1)}, []Placed{{1, false, false, true}}},
+		"what takes none goes anywhere":      {[]Unit{taking("a", 0)}, []Bin{used(90, 9, 1)}, []Placed{{0, true, false, false}}},
+		"an empty replica takes any":         {[]Unit{taking("a", 99)}, []Bin{used(1, 1, 1), used(0, 0, 0)}, []Placed{{1, true, false, false}}},
+		"home, whatever that has": {[]Unit{{Names: []string{"a"}, Load: 1, Memory: 4, Home: 0}}, []Bin{used(9, 1, 1), used(0, 1, 1)},
+			[]Placed{{0, false, false, true}}},
+	} {
+		if diff := cmp.Diff(test.want, Place(test.units, test.bins, Policy{Capacity: 20, Memory: 10})); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestPlace(t *testing.T) {
 	for name, test := range map[string]struct {
 		units  []Unit
@@ -32,95 +60,95 @@ func TestPlace(t *testing.T) {
 		"nothing": {want: []Placed{}},
 		"no replica at all": {
 			units: []Unit{unit("a", 1)},
-			want:  []Placed{{NoReplica, false, false}},
+			want:  []Placed{{NoReplica, false, false, false}},
 		},
 		"what fits goes to the fullest that may carry it": {
 			units:  []Unit{unit("a", 3)},
 			bins:   []Bin{open(6, 1), open(8, 1), open(2, 1)},
 			policy: Policy{Capacity: 10},
-			want:   []Placed{{0, true, false}},
+			want:   []Placed{{0, true, false, false}},
 		},
 		"of two alike the lower number": {
 			units:  []Unit{unit("a", 3)},
 			bins:   []Bin{open(1, 1), open(6, 2), open(6, 1)},
 			policy: Policy{Capacity: 10},
-			want:   []Placed{{1, true, false}},
+			want:   []Placed{{1, true, false, false}},
 		},
 		"the heaviest chooses first, and the answer is in the order of the question": {
 			units:  []Unit{unit("a", 2), unit("b", 5)},
 			bins:   []Bin{open(5, 1), open(4, 1)},
 			policy: Policy{Capacity: 10},
-			want:   []Placed{{1, true, false}, {0, true, false}},
+			want:   []Placed{{1, true, false, false}, {0, true, false, false}},
 		},
 		"of two as heavy the larger, then by name": {
 			units:  []Unit{unit("c", 2), unit("a", 2), twins(2, NoReplica, "x", "y")},
 			bins:   []Bin{open(3, 1), open(2, 1), open(1, 1)},
 			policy: Policy{Capacity: 5},
-			want:   []Placed{{2, true, false}, {1, true, false}, {0, true, false}},
+			want:   []Placed{{2, true, false, false}, {1, true, false, false}, {0, true, false, false}},
 		},
 		"what fits nowhere goes to the lightest": {
 			units:  []Unit{unit("a", 9)},
 			bins:   []Bin{open(3, 1), open(2, 1)},
 			policy: Policy{Capacity: 10},
-			want:   []Placed{{1, false, false}},
+			want:   []Placed{{1, false, false, false}},
 		},
 		"without a capacity all is spread, by load and then by clusters": {
 			units: []Unit{unit("a", 0), unit("b", 0), unit("c", 1)},
 			bins:  []Bin{open(0, 1), open(0, 0), open(0, 2)},
-			want:  []Placed{{0, false, false}, {0, false, false}, {1, false, false}},
+			want:  []Placed{{0, false, false, false}, {0, false, false, false}, {1, false, false, false}},
 		},
 		"a unit goes home, whatever that carries": {
 			units:  []Unit{unit("z", 1), twins(5, 0, "a", "b")},
 			bins:   []Bin{open(9, 1), open(0, 0)},
 			policy: Policy{Capacity: 10, MaxClusters: 2},
-			want:   []Placed{{1, true, false}, {0, false, false}},
+			want:   []Placed{{1, true, false, false}, {0, false, false, false}},
 		},
 		"homes are filled before anything is chosen": {
 			units:  []Unit{unit("a", 5), twins(1, 0, "z")},
 			bins:   []Bin{open(5, 1), open(0, 0)},
 			policy: Policy{Capacity: 10},
-			want:   []Placed{{1, true, false}, {0, true, false}},
+			want:   []Placed{{1, true, false, false}, {0, true, false, false}},
 		},
 		"the cap keeps a replica from what it may carry": {
 			units:  []Unit{unit("a", 1), unit("b", 1)},
 			bins:   []Bin{open(5, 1), open(0, 0)},
 			policy: Policy{Capacity: 10, MaxClusters: 2},
-			want:   []Placed{{0, true, false}, {1, true, false}},
+			want:   []Placed{{0, true, false, false}, {1, true, false, false}},
 		},
 		"the cap holds for what fits nowhere, too": {
 			units:  []Unit{unit("a", 9)},
 			bins:   []Bin{open(2, 2), open(5, 1)},
 			policy: Policy{Capacity: 10, MaxClusters: 2},
-			want:   []Placed{{1, false, false}},
+			want:   []Placed{{1, false, false, false}},
 		},
 		"the cap counts every Secret of a server": {
 			units:  []Unit{twins(1, NoReplica, "a", "b")},
 			bins:   []Bin{open(0, 1), open(5, 0)},
 			policy: Policy{MaxClusters: 2},
-			want:   []Placed{{1, false, false}},
+			want:   []Placed{{1, false, false, false}},
 		},
 		"where the cap leaves no room it is passed on the lightest": {
 			units:  []Unit{unit("a", 1)},
 			bins:   []Bin{open(2, 2), open(1, 2)},
 			policy: Policy{MaxClusters: 2},
-			want:   []Placed{{1, false, false}},
+			want:   []Placed{{1, false, false, false}},
 		},
 		"a closed replica receives nothing, though an open one passes the cap": {
 			units:  []Unit{unit("a", 1)},
 			bins:   []Bin{closed(0, 0), open(9, 2)},
 			policy: Policy{Capacity: 5, MaxClusters: 2},
-			want:   []Placed{{1, false, false}},
+			want:   []Placed{{1, false, false, false}},
 		},
 		"where all are closed the lightest receives": {
 			units:  []Unit{unit("a", 1)},
 			bins:   []Bin{closed(2, 1), closed(1, 1)},
 			policy: Policy{Capacity: 5},
-			want:   []Placed{{1, true, false}},
+			want:   []Placed{{1, true, false, false}},
 		},
 		"loads stop at the largest": {
 			units: []Unit{unit("a", math.MaxInt64), unit("b", math.MaxInt64)},
 			bins:  []Bin{open(5, 1), open(6, 1)},
-			want:  []Placed{{0, false, false}, {1, false, false}},
+			want:  []Placed{{0, false, false, false}, {1, false, false, false}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -103,3 +103,27 @@ func TestTheSameQuestionHasTheSameAnswer(t *testing.T) {
 		}
 	})
 }
+
+// TestNoMemoryIsShortWhereSomeIsFree: whatever is placed, a replica lacks memory only if no open one had it.
+func TestNoMemoryIsShortWhereSomeIsFree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		bins, policy := drawBins(t), drawPolicy(t)
+		for i := range bins {
+			if bins[i].Clusters > 0 {
+				bins[i].Memory = plan.Bytes(rapid.IntRange(0, 12).Draw(t, "in use"))
+			}
+		}
+		u := unit("a", plan.Load(rapid.IntRange(0, 9).Draw(t, "load"))).Taking(plan.Bytes(rapid.IntRange(0, 12).Draw(t, "takes")))
+		before := Place([]Unit{u}, bins, policy)[0]
+		policy.Memory = 10
+		got := Place([]Unit{u}, bins, policy)[0]
+		anyOpen := slices.ContainsFunc(bins, func(b Bin) bool { return b.Open })
+		has := slices.ContainsFunc(bins, func(b Bin) bool { return b.Open == anyOpen && policy.Holds(b, u) })
+		if got.Starves == has {
+			t.Fatalf("%+v, and that one has the memory is %v", got, has)
+		}
+		if policy.Holds(bins[before.To], u) && got != before {
+			t.Fatalf("%+v, and %+v without a bound that changes nothing", got, before)
+		}
+	})
+}

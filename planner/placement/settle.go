@@ -20,6 +20,7 @@ type Cluster struct {
 	Name   string
 	Server string
 	Load   plan.Load
+	Memory plan.Bytes
 	At     int
 	Claim  Claim
 	Apart  []string
@@ -102,7 +103,7 @@ func pick(clusters []Cluster, group []int) []Cluster {
 func unitOf(clusters []Cluster) Unit {
 	u := Unit{Home: NoReplica}
 	for _, c := range clusters {
-		u = u.With(c.Name, c.Load)
+		u = u.With(c.Name, c.Load).Taking(c.Memory)
 		u.Apart = Joined(u.Apart, c.Apart)
 	}
 	return u

@@ -26,7 +26,8 @@ type Proposal struct {
 // nobody works. Insists says that a person asked for it. Ends says why a rollout is to end where it may, between two
 // waves or before replicas go; empty: it goes on. Two are of mode default, too. Rescue: clusters leave replicas that
 // are unwell or cordoned, and those whose Secrets are there do, whatever number of others is gone; no replica goes for
-// it. Partial: the Secrets that are seen are not believed to be all, so that no replica goes.
+// it. Partial: the Secrets that are seen are not believed to be all, so that no replica goes. Memory is what the clusters of a
+// replica may take together, 0 = not known, and Bytes what each takes: what moves live heeds it.
 type Options struct {
 	Mode            string        `json:"mode,omitempty"`
 	RolloutRestart  bool          `json:"rolloutRestart,omitempty"`
@@ -34,6 +35,7 @@ type Options struct {
 	DrainTimeout    time.Duration `json:"drainTimeout,omitempty"`
 	MaxMovesPerWave int           `json:"maxMovesPerWave,omitempty"`
 	MaxClusters     int           `json:"maxClusters,omitempty"`
+	Memory          plan.Bytes    `json:"memory,omitempty"`
 	Budget          int           `json:"budget,omitempty"`
 	Closed          map[int]bool  `json:"closed,omitempty"`
 	Unwell          map[int]bool  `json:"unwell,omitempty"`
@@ -42,6 +44,8 @@ type Options struct {
 	Partial         bool          `json:"partial,omitempty"`
 	Ends            string        `json:"ends,omitempty"`
 	TurnsBack       string        `json:"turnsBack,omitempty"`
+
+	Bytes map[string]plan.Bytes `json:"bytes,omitempty"`
 }
 
 // Errors that refuse to begin a rollout.

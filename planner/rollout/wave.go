@@ -55,7 +55,7 @@ func (t *transition) joins(u *unit, s observed.Secret, destinations map[string]i
 		u.from, u.Home = from, to
 	}
 	owned, told := t.seen.Owned[s.Name]
-	u.Unit = u.With(s.Name, loadOf(row))
+	u.Unit = u.With(s.Name, loadOf(row)).Taking(t.o.Bytes[s.Name])
 	u.Apart = placement.Joined(u.Apart, s.Apart)
 	u.leaves = u.leaves || from >= t.p.Rollout.Replicas
 	u.idle = u.idle && !s.Awaited(owned)
@@ -82,6 +82,18 @@ func (t *transition) carried(moved []unit) []plan.Load {
 		loads[u.Home] += u.Load
 	}
 	return loads
+}
+
+// inUse is the memory that each replica's clusters take by the rows; nil: nobody knows.
+func (t *transition) inUse(replicas int) []plan.Bytes {
+	if t.o.Memory <= 0 {
+		return nil
+	}
+	all := make([]plan.Bytes, replicas)
+	for name, row := range t.p.Clusters {
+		all[row.Replica] = all[row.Replica].Plus(t.o.Bytes[name])
+	}
+	return all
 }
 
 // enterWave gives a wave's clusters their new rows.

@@ -20,7 +20,8 @@ const mostNamed = 1000
 // a replica that nobody works for those come first that anybody is to have: who makes idle clusters must not keep
 // others there. Where none fits, as in an exchange between two full replicas, one goes alone: the one whose receiver is
 // the lightest with it. One whose receiver still has a cluster that it is to be apart from goes once that has left, or
-// alone where none can go before. A server is one move, whatever number of Secrets it has; a unit of more than a wave may
+// alone where none can go before. Nor does a replica come above its memory, counted in the same way: where only that is left, as
+// in an exchange, one goes alone, the one that exceeds it least. A server is one move, whatever number of Secrets it has; a unit of more than a wave may
 // name goes alone too, and so does a group of more servers than a wave may move. Each unit of the wave takes one look at
 // all that are left.
 func (t *transition) choose(left []unit) (wave []unit, blocked string, spent bool) {
@@ -36,7 +37,8 @@ func (t *transition) choose(left []unit) (wave []unit, blocked string, spent boo
 		return nil, blocked, false
 	}
 	now := t.carried(nil)
-	d := &selection{now: now, least: slices.Clone(now), ceiling: max(slices.Max(now), slices.Max(t.carried(left))), taken: t.taken()}
+	d := &selection{now: now, least: slices.Clone(now), ceiling: max(slices.Max(now), slices.Max(t.carried(left))), taken: t.taken(),
+		memory: t.o.Memory, inUse: t.inUse(len(now))}
 	for moves := 0; moves < limit; {
 		i := d.next(free, len(wave) == 0, room, func(u unit) bool { return moves+t.moves(u) <= limit })
 		if i < 0 {
@@ -45,11 +47,11 @@ func (t *transition) choose(left []unit) (wave []unit, blocked string, spent boo
 		u := free[i]
 		free = slices.Delete(free, i, i+1)
 		wave, room, moves = append(wave, u), room-len(u.Names), moves+t.moves(u)
-		crowds := d.crowds(u)
+		alone := d.crowds(u) || d.lacks(u) > 0
 		d.take(u)
 		d.now[u.Home] += u.Load
 		d.least[u.from] -= u.Load
-		if d.now[u.Home] > d.ceiling || crowds {
+		if d.now[u.Home] > d.ceiling || alone {
 			break // alone
 		}
 	}
@@ -102,6 +104,16 @@ type selection struct {
 	now, least []plan.Load
 	ceiling    plan.Load
 	taken      map[seat]int // clusters of a group that is kept apart; nil: there is none
+	memory     plan.Bytes
+	inUse      []plan.Bytes // with what arrives; nil: nobody knows
+}
+
+// lacks is the memory that the receiver has too little for a unit. One that has nothing in use has enough: no other has more.
+func (d *selection) lacks(u unit) plan.Bytes {
+	if d.inUse == nil || u.Memory == 0 || d.inUse[u.Home] == 0 {
+		return 0
+	}
+	return max(d.inUse[u.Home].Plus(u.Memory)-d.memory, 0)
 }
 
 // seat is a group on a replica.
@@ -133,10 +145,13 @@ func (d *selection) crowds(u unit) bool {
 	return len(d.taken) > 0 && slices.ContainsFunc(u.Apart, func(group string) bool { return d.taken[seat{group, u.Home}] > 0 })
 }
 
-// take has the receiver have the unit's groups; what it leaves counts there until the wave is over.
+// take has the receiver have the unit's groups, and its memory in use; what it leaves counts there until the wave is over.
 func (d *selection) take(u unit) {
 	for _, group := range u.Apart {
 		d.taken[seat{group, u.Home}]++
+	}
+	if d.inUse != nil {
+		d.inUse[u.Home] = d.inUse[u.Home].Plus(u.Memory)
 	}
 }
 
@@ -149,7 +164,8 @@ func (d *selection) next(free []unit, first bool, room int, within func(unit) bo
 	best := -1
 	for i, u := range free {
 		fits := d.now[u.Home]+u.Load <= d.ceiling
-		if !first && (!fits || len(u.Names) > room || !within(u) || d.crowds(u)) {
+		alone := !fits || d.crowds(u) || d.lacks(u) > 0
+		if !first && (alone || len(u.Names) > room || !within(u)) {
 			continue
 		}
 		if best < 0 || d.before(u, free[best]) {
@@ -163,7 +179,7 @@ func (d *selection) before(a, b unit) bool {
 	over := func(u unit) plan.Load { return max(d.now[u.Home]+u.Load-d.ceiling, 0) }
 	heavier := func(x, y plan.Load) int { return cmp.Compare(y, x) }
 	last := func(x, y bool) int { return cmp.Compare(rank(x), rank(y)) }
-	return cmp.Or(last(d.crowds(a), d.crowds(b)), cmp.Compare(over(a), over(b)), last(a.unserved && a.idle, b.unserved && b.idle), last(!a.connected, !b.connected), heavier(d.least[a.from], d.least[b.from]),
+	return cmp.Or(last(d.crowds(a), d.crowds(b)), cmp.Compare(d.lacks(a), d.lacks(b)), cmp.Compare(over(a), over(b)), last(a.unserved && a.idle, b.unserved && b.idle), last(!a.connected, !b.connected), heavier(d.least[a.from], d.least[b.from]),
 		heavier(a.Load, b.Load), cmp.Compare(a.Names[0], b.Names[0])) < 0
 }
 

@@ -74,6 +74,9 @@ func (e explained) WriteTable(w io.Writer) error {
 	}
 	if len(e.Choices) > 0 {
 		say.To(w, "\nLoad %s: %.1f %% of the fleet, %.1f %% of its replica.\n\n", e.Load.Display(), 100*e.OfFleet, 100*e.OfOwn)
+		if e.Room > 0 {
+			say.To(w, "It takes %s of memory, of which a replica has %s for its clusters.\n\n", e.Takes, e.Room)
+		}
 		if err := e.table(w); err != nil {
 			return err
 		}
@@ -138,13 +141,22 @@ func (e explained) values(w io.Writer) error {
 
 func (e explained) table(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	say.To(t, "REPLICA\tCLUSTERS\tCARRIES\tWITH IT\tMAKESPAN/MEAN\tAGAINST IT\n")
+	memory := e.Room > 0
+	if memory {
+		say.To(t, "REPLICA\tCLUSTERS\tCARRIES\tWITH IT\tMAKESPAN/MEAN\tMEMORY WITH IT\tAGAINST IT\n")
+	} else {
+		say.To(t, "REPLICA\tCLUSTERS\tCARRIES\tWITH IT\tMAKESPAN/MEAN\tAGAINST IT\n")
+	}
 	for _, c := range e.Choices {
 		says := say.OrDash(c.Against)
 		if c.Replica == e.Replica {
 			says = "it is here"
 		}
-		say.To(t, "%d\t%d\t%s\t%s\t%.2f\t%s\n", c.Replica, c.Clusters, c.Carries.Display(), c.With.Display(), c.Imbalance, says)
+		say.To(t, "%d\t%d\t%s\t%s\t%.2f\t", c.Replica, c.Clusters, c.Carries.Display(), c.With.Display(), c.Imbalance)
+		if memory {
+			say.To(t, "%s\t", c.InUse)
+		}
+		say.To(t, "%s\n", says)
 	}
 	return t.Flush()
 }

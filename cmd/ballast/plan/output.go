@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"ballast/cmd/ballast/say"
+	"ballast/planner/calibrate"
 	"ballast/planner/controller"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
@@ -39,6 +41,7 @@ func writePlanTable(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 		return err
 	}
 	writeLine(w, out.Line)
+	writeInUse(w, out.InUse)
 	if err := writeCandidate(w, in, out, all); err != nil {
 		return err
 	}
@@ -60,6 +63,62 @@ func writeLine(w io.Writer, l *cycle.Line) {
 		say.To(w, "No partition.capacity: known is that a replica bears %s, as of %s; replica %d carries %.2f of that, and the number of replicas stays.\n",
 			l.Load.Display(), l.Since.UTC().Format(time.DateOnly), l.Fullest, l.Share)
 	}
+}
+
+// writeInUse says what a replica's clusters may take of its memory, and what they take.
+func writeInUse(w io.Writer, u *cycle.InUse) {
+	if u == nil {
+		return
+	}
+	each := make([]string, len(u.Now))
+	for r, bytes := range u.Now {
+		each[r] = bytes.String()
+	}
+	say.To(w, "Memory: a replica has %s for its clusters (%s); they take %s.\n", u.Room, u.From, strings.Join(each, ", "))
+	if u.Learned != nil {
+		say.To(w, "  %s\n", learned(*u.Learned))
+	}
+}
+
+// learned says what clusters take of memory by what the pods have in use, and how well that tells it.
+func learned(f calibrate.Fit) string {
+	heldOut := ""
+	if f.HeldOut != nil {
+		heldOut = fmt.Sprintf(", %.2f of each pod by the others", *f.HeldOut)
+	}
+	var each []string
+	for _, id := range slices.Sorted(maps.Keys(f.Per)) {
+		each = append(each, fmt.Sprintf("%s of %s", bytesOf(f.Per[id]), id))
+	}
+	return fmt.Sprintf("Learned of %s of %s (R2 %.2f%s): one more takes %s; a replica without any cluster takes %s, and up to %s are left free for what that is off by.",
+		say.Plural(f.Samples, "sample"), say.Plural(f.Pods, "pod"), f.R2, heldOut, strings.Join(each, ", "), bytesOf(f.Base), bytesOf(f.Margin))
+}
+
+// bytesOf is a fitted number of bytes for people.
+func bytesOf(b float64) plan.Bytes {
+	bytes, err := plan.NewBytes(b)
+	if err != nil {
+		return 0
+	}
+	return bytes
+}
+
+// writeFits is the table of moves with whether each new owner has the memory.
+func writeFits(w io.Writer, c *cycle.Candidate, loads map[string]string, room plan.Bytes, most int) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	say.To(t, "  CLUSTER\tLOAD\tFROM\tTO\tTAKES\tMEMORY OF THE NEW OWNER\n")
+	for i, m := range c.Moves {
+		if most > 0 && i == most {
+			say.To(t, "  ... and %d more (--all shows them)\n", len(c.Moves)-most)
+			break
+		}
+		fit, says := c.Memory[i], "fits"
+		if !fit.Fits {
+			says = "does not fit"
+		}
+		say.To(t, "  %s\t%s\t%d\t%d\t%s\t%s -> %s of %s: %s\n", m.Cluster, loads[m.Cluster], m.From, m.To, fit.Takes, fit.Before, fit.After, room, says)
+	}
+	return t.Flush()
 }
 
 func writeMetrics(w io.Writer, table measure.Table) {
@@ -156,6 +215,9 @@ func writeCandidate(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 	most := someMoves
 	if all {
 		most = 0
+	}
+	if out.InUse != nil && len(c.Memory) == len(c.Moves) {
+		return writeFits(w, c, loads, out.InUse.Room, most)
 	}
 	return say.Moves(w, c.Moves, loads, most)
 }
@@ -257,6 +319,7 @@ type planResult struct {
 	Loads     []plan.LoadIndex   `json:"loads"`
 	Now       []plan.Replica     `json:"now"`
 	Line      *cycle.Line        `json:"line,omitempty"`
+	InUse     *cycle.InUse       `json:"inUse,omitempty"`
 	Candidate *cycle.Candidate   `json:"candidate,omitempty"`
 
 	Alternatives []cycle.Alternative `json:"alternatives,omitempty"`
@@ -266,7 +329,7 @@ type planResult struct {
 }
 
 func writePlanJSON(w io.Writer, in input.Inputs, out cycle.Outcome) error {
-	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now, Line: out.Line, Candidate: out.Candidate, Alternatives: cycle.Alternatives(in, out),
+	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now, Line: out.Line, InUse: out.InUse, Candidate: out.Candidate, Alternatives: cycle.Alternatives(in, out),
 		Ahead: cycle.Foresee(in, out), Problems: out.Problems}
 	for i, c := range out.Fleet.Clusters {
 		r.Shards = append(r.Shards, c.Shard)

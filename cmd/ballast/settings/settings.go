@@ -28,6 +28,10 @@ func CheckMetrics(c config.PlannerConfig) field.ErrorList {
 	if defaults && c.Index.PNorm != nil && c.Index.PNorm.Weights != nil {
 		errs = append(errs, checkDefaultWeights(c.Index.PNorm.Weights)...)
 	}
+	if d := c.Index.Dimensions; defaults && d != nil && d.Memory != nil {
+		ids := slices.Collect(maps.Keys(poll.DefaultWeights()))
+		errs = append(errs, config.UnknownMetrics(d.Memory.Weights, ids, field.NewPath("index", "dimensions", "memory", "weights"))...)
+	}
 	return errs
 }
 

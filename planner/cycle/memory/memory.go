@@ -2,6 +2,7 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"ballast/planner/gz"
 	"ballast/planner/measure"
 	"ballast/planner/ownership"
+	"ballast/planner/plan"
 )
 
 // The history's parts that are the planner's memory.
@@ -22,11 +24,12 @@ const (
 	partVotes    = "votes"
 	partChanges  = "changes.json.gz"
 	partLimits   = "limits.json.gz"
+	partTaken    = "memory.json.gz"
 )
 
 // MadeAnew are the parts that a planner without them works out again: values from the next poll, votes within their
-// window.
-func MadeAnew() []string { return []string{partLastGood, partVotes} }
+// window, what clusters take of memory within days.
+func MadeAnew() []string { return []string{partLastGood, partVotes, partTaken} }
 
 // fleetMemory is what is remembered of discovery and of rollouts.
 type fleetMemory struct {
@@ -59,13 +62,14 @@ type limitsMemory struct {
 	Even     Even             `json:"even,omitzero"`
 	Evidence Evidence         `json:"evidence,omitzero"`
 	Unit     string           `json:"unit,omitempty"`
+	Limit    plan.Bytes       `json:"memoryLimit,omitempty"`
 }
 
 // split takes out of the memory what is bounded.
 func (m Memory) split() (limitsMemory, Changes) {
 	c := m.Changes
 	l := limitsMemory{Ledger: c.Ledger, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff,
-		Heaviest: m.Heaviest, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Evidence: m.Evidence, Rebased: m.Rebased, Refused: m.Refused,
+		Heaviest: m.Heaviest, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Limit: m.Limit, Evidence: m.Evidence, Rebased: m.Rebased, Refused: m.Refused,
 		Stopped: c.Stopped, Restart: c.Restarted, Pin: c.PinFailed, Failures: c.Failures}
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = nil, "", time.Time{}, nil, false, failover.Last{}
 	c.Stopped, c.Restarted, c.PinFailed, c.Failures = time.Time{}, time.Time{}, time.Time{}, nil
@@ -76,7 +80,7 @@ func (m Memory) split() (limitsMemory, Changes) {
 func (m *Memory) join(l limitsMemory) {
 	c := &m.Changes
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = l.Ledger, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover
-	m.Savings, m.Spare, m.Even, m.Unit, m.Evidence = l.Savings, l.Spare, l.Even, l.Unit, l.Evidence
+	m.Savings, m.Spare, m.Even, m.Unit, m.Evidence, m.Limit = l.Savings, l.Spare, l.Even, l.Unit, l.Evidence, l.Limit
 	m.HoldOff, m.Heaviest, m.Rebased, m.Refused = l.HoldOff, l.Heaviest, l.Rebased, l.Refused
 	c.Stopped, c.Restarted, c.PinFailed, c.Failures = l.Stopped, l.Restart, l.Pin, l.Failures
 }
@@ -104,6 +108,9 @@ func (m Memory) Parts(before map[string][]byte) (parts map[string][]byte, stale 
 	keep(partChanges, "what is known of moves", packed(changes))
 	keep(partLimits, "what limits changes", packed(limits))
 	keep(partLastGood, "the last good values", m.LastGood.MarshalBinary)
+	if len(m.Taken.Metrics) > 0 || parts[partTaken] != nil {
+		keep(partTaken, "what clusters take of memory", packed(m.Taken))
+	}
 	keep(partVotes, "the votes", m.Votes.MarshalBinary)
 	return parts, stale
 }
@@ -145,6 +152,15 @@ func Of(parts map[string][]byte) (Memory, []error) {
 			dropped = append(dropped, fmt.Errorf("reading the last good values: %w", err))
 		}
 	}
+	if part, ok := parts[partTaken]; ok {
+		taken := Taken{}
+		err := partBounds().UnpackJSON(part, &taken)
+		if err = cmp.Or(err, taken.bounded()); err != nil {
+			dropped = append(dropped, fmt.Errorf("reading what clusters take of memory: %w", err))
+		} else {
+			m.Taken = taken.refit()
+		}
+	}
 	if part, ok := parts[partVotes]; ok {
 		if err := m.Votes.UnmarshalBinary(part); err != nil {
 			dropped = append(dropped, fmt.Errorf("reading the votes: %w", err))
@@ -169,7 +185,9 @@ type Memory struct {
 	Spare    Spare                `json:"spare,omitzero"`
 	Even     Even                 `json:"even,omitzero"`
 	Evidence Evidence             `json:"evidence,omitzero"`
-	Unit     string               `json:"unit,omitempty"` // in which savings and the even share are loads
+	Unit     string               `json:"unit,omitempty"`        // in which savings and the even share are loads
+	Limit    plan.Bytes           `json:"memoryLimit,omitempty"` // of a pod's memory, as it was seen last
+	Taken    Taken                `json:"taken,omitzero"`
 	Changes  Changes              `json:"changes,omitzero"`
 
 	// The Secrets as they were seen last: their servers, and when each was made. Never in the history; the next leader

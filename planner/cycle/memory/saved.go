@@ -3,6 +3,7 @@ package memory
 import (
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
+	"ballast/planner/plan"
 )
 
 // Saved is what the leader left in the history of moves, of the fleet and of what moves are worth, up to five minutes ago, for commands that
@@ -16,21 +17,23 @@ type Saved struct {
 	Unit    string
 
 	Evidence Evidence
+	Limit    plan.Bytes
+	Taken    Taken
 }
 
 // Memory is what of it a cycle goes by.
 func (s Saved) Memory() Memory {
-	return Memory{Changes: s.Changes, Known: s.Known, Savings: s.Savings, Spare: s.Spare, Even: s.Even, Unit: s.Unit, Evidence: s.Evidence}
+	return Memory{Changes: s.Changes, Known: s.Known, Savings: s.Savings, Spare: s.Spare, Even: s.Even, Unit: s.Unit, Evidence: s.Evidence, Limit: s.Limit, Taken: s.Taken}
 }
 
 // OfSaved reads it from the history's parts. What cannot be read is left out and reported.
 func OfSaved(parts map[string][]byte) (Saved, []error) {
 	asked := map[string][]byte{}
-	for _, name := range []string{partChanges, partLimits, partFleet} {
+	for _, name := range []string{partChanges, partLimits, partFleet, partTaken} {
 		if part, ok := parts[name]; ok {
 			asked[name] = part
 		}
 	}
 	m, dropped := Of(asked)
-	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Evidence: m.Evidence}, dropped
+	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Evidence: m.Evidence, Limit: m.Limit, Taken: m.Taken}, dropped
 }

@@ -3,12 +3,14 @@ package bars_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"ballast/planner/partition"
 	"ballast/planner/partition/constraint"
 	"ballast/planner/partition/fresh"
 	"ballast/planner/partition/sticky"
+	"ballast/planner/plan"
 )
 
 // BenchmarkSticky is a cycle of a fleet whose loads changed by 5 %, and one in which every tenth cluster doubled, beside
@@ -38,6 +40,18 @@ func BenchmarkSticky(b *testing.B) {
 			})
 		}
 		in := items(quiet)
+		b.Run(fmt.Sprintf("memory/clusters=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			p, moves := scarce(in, full, now), 0
+			for b.Loop() {
+				a, err := sticky.Plan(p, sticky.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				moves = len(a.Moves)
+			}
+			b.ReportMetric(float64(moves), "moves")
+		})
 		b.Run(fmt.Sprintf("lpt/clusters=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -68,4 +82,19 @@ func BenchmarkFresh(b *testing.B) {
 			})
 		}
 	}
+}
+
+// scarce is a fleet whose memory has little to do with its load; every hundredth replica has too little.
+func scarce(in []partition.Item, full plan.Load, now partition.Partition) constraint.Problem {
+	r := rand.New(rand.NewPCG(3, uint64(len(in))))
+	in = slices.Clone(in)
+	memory := make([]plan.Bytes, now.Replicas)
+	for i := range in {
+		in[i].Memory = plan.Bytes(1 + r.IntN(1<<20))
+		memory[now.Of[i]] += in[i].Memory
+	}
+	slices.Sort(memory)
+	p := constraint.Problem{Items: in, Now: now.Of, Replicas: now.Replicas}
+	p.Bounds = partition.Bounds{MaxReplicas: 4096, Capacity: full, Memory: memory[len(memory)*99/100]}
+	return p
 }

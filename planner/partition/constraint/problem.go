@@ -42,7 +42,8 @@ type Setting struct {
 	Loads  []plan.Load
 	Total  plan.Load
 	Groups Groups
-	Seats  map[int]int // a replica for each item of a group, if those that look for one should be at a loss
+	Bytes  []plan.Bytes // the items' memory; nil: Bounds.Memory is 0, and it bounds nothing
+	Seats  map[int]int  // a replica for each item of a group, if those that look for one should be at a loss
 }
 
 // Check refuses what has no plan.
@@ -62,6 +63,12 @@ func (p Problem) Check() (Setting, error) {
 		return Setting{}, err
 	}
 	s.reduce()
+	if p.Bounds.Memory > 0 {
+		s.Bytes = make([]plan.Bytes, len(p.Items))
+		for i := range p.Items {
+			s.Bytes[i] = p.Items[i].Memory
+		}
+	}
 	return s, nil
 }
 

@@ -41,7 +41,7 @@ func (s *state) fewer() {
 // free reports whether no rule ties an item to a replica or to others. Caps and groups would have to be looked at for
 // each item of each subset: they stay with what LPT found, and so do fleets with fixed items, whose replicas have numbers.
 func (s *state) free() bool {
-	return s.c.Bounds.MaxClusters == 0 && s.taken == nil && !slices.Contains(s.c.Closed, true) &&
+	return s.c.Bounds.MaxClusters == 0 && s.taken == nil && s.memory == nil && !slices.Contains(s.c.Closed, true) &&
 		!slices.ContainsFunc(s.c.Items, func(it partition.Item) bool { return it.Replica != partition.Free })
 }
 

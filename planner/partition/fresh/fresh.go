@@ -2,8 +2,8 @@
 //
 // LPT says how many replicas are enough. Where a lower bound leaves fewer possible, best fit and minimum bin slack are
 // tried with the capacity, the latter again and again on some of the replicas (with a generator of fixed seed, and a
-// budget of steps). Then exchanges between replicas level what came out. Fixed items, caps, groups and closed replicas
-// are kept to as sticky keeps to them; within caps or groups only LPT and exchanges are used.
+// budget of steps). Then exchanges between replicas level what came out. Fixed items, caps, groups, closed replicas and the
+// memory are kept to as sticky keeps to them; within them only LPT, or sticky from nothing, and exchanges are used.
 package fresh
 
 import (
@@ -58,7 +58,9 @@ func worse(a, b partition.Partition) bool {
 }
 
 // plain problems are those that LPT can be asked.
-func plain(p constraint.Problem) bool { return len(p.Apart) == 0 && !slices.Contains(p.Closed, true) }
+func plain(p constraint.Problem) bool {
+	return len(p.Apart) == 0 && p.Bounds.Memory == 0 && !slices.Contains(p.Closed, true)
+}
 
 func begin(p constraint.Problem, c *constraint.Setting) (partition.Partition, error) {
 	if plain(p) {

@@ -137,6 +137,9 @@ func (s *state) may(a, b int32, high, low int) bool {
 			return false
 		}
 	}
+	if s.memory != nil && !s.holds(a, b, high, low) {
+		return false
+	}
 	if s.taken == nil {
 		return true
 	}
@@ -153,6 +156,16 @@ func (s *state) may(a, b int32, high, low int) bool {
 	return ok
 }
 
+// holds reports whether either replica would have no more memory in use than it may, or less than it has now.
+func (s *state) holds(a, b int32, high, low int) bool {
+	more := s.c.Bytes[a]
+	if b >= 0 {
+		more -= s.c.Bytes[b]
+	}
+	within := func(r int, more plan.Bytes) bool { return more < 0 || s.memory[r]+more <= s.c.Bounds.Memory }
+	return within(low, more) && within(high, -more)
+}
+
 // shift brings an item to another replica.
 func (s *state) shift(i int32, to int) {
 	from := s.of[i]
@@ -164,6 +177,10 @@ func (s *state) shift(i int32, to int) {
 	s.load[to] += s.c.Loads[i]
 	s.cluster[from] -= s.c.Items[i].Clusters
 	s.cluster[to] += s.c.Items[i].Clusters
+	if s.memory != nil {
+		s.memory[from] -= s.c.Bytes[i]
+		s.memory[to] += s.c.Bytes[i]
+	}
 	if s.taken != nil {
 		s.taken.Add(s.c.Groups.Of(int(i)), from, -1)
 		s.taken.Add(s.c.Groups.Of(int(i)), to, 1)

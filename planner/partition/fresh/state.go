@@ -20,6 +20,7 @@ type state struct {
 	fixed   []plan.Load // of fixed items
 	member  [][]int32
 	taken   constraint.Taken
+	memory  []plan.Bytes // by replica; nil: it bounds nothing
 	full    plan.Load
 	ops     int
 	random  *rand.Rand
@@ -39,10 +40,16 @@ func newState(c *constraint.Setting, base partition.Partition, steps int) *state
 func (s *state) count() {
 	s.load, s.fixed = make([]plan.Load, s.n), make([]plan.Load, s.n)
 	s.cluster = make([]int, s.n)
+	if s.c.Bytes != nil {
+		s.memory = make([]plan.Bytes, s.n)
+	}
 	units := make([]int, s.n)
 	for i, r := range s.of {
 		s.load[r] += s.c.Loads[i]
 		s.cluster[r] += s.c.Items[i].Clusters
+		if s.memory != nil {
+			s.memory[r] += s.c.Bytes[i]
+		}
 		if s.taken != nil {
 			s.taken.Add(s.c.Groups.Of(i), r, 1)
 		}

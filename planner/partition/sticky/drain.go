@@ -1,10 +1,6 @@
 package sticky
 
-import (
-	"slices"
-
-	"ballast/planner/plan"
-)
+import "slices"
 
 // drainable reports whether the rules let the highest replica go.
 func (s *state) drainable() bool {
@@ -39,7 +35,7 @@ func (s *state) drain() Drain {
 }
 
 // empty moves all items of a replica to the others, the heaviest first; all or none.
-func (s *state) empty(h int, find func(i, not int, limit plan.Load) int) bool {
+func (s *state) empty(h int, find func(i, not int, limit line) int) bool {
 	if s.units[h] == 0 {
 		return true
 	}

@@ -63,7 +63,7 @@ func (s *state) spare(to int, even plan.Load) int {
 		all := s.members(d)
 		most := min(even-s.load[to], s.load[d]-even/2, s.load[d]-s.load[to]-1)
 		for at := s.from(all, most+1) - 1; at >= 0 && s.c.Loads[all[at]] >= s.useful; at-- {
-			if s.ops--; s.may(int(all[at]), to) {
+			if s.ops--; s.may(int(all[at]), to) && s.holds(int(all[at]), to, s.low.memory) {
 				return int(all[at])
 			}
 		}

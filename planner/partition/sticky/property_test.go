@@ -313,6 +313,12 @@ func anyLoads(t *testing.T, raw []byte, most, replicas uint8, capacity int64, du
 		}
 	}
 	p.Bounds.MaxClusters = int(replicas % 5 * 3)
+	if most%2 == 1 { // what an item takes of a replica's memory has nothing to do with its load
+		p.Bounds.Memory = plan.Bytes(1) << (replicas % 62)
+		for k := range p.Items {
+			p.Items[k].Memory = plan.Bytes(raw[3*k+1]) << (raw[3*k] % 54)
+		}
+	}
 	a, err := sticky.Plan(p, sticky.Options{DrainDue: due, MaxMoves: int(most % 7)})
 	if err != nil {
 		return

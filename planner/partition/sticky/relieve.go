@@ -81,7 +81,10 @@ func (s *state) closeEmpty() {
 
 // unload brings one replica below high, with as few moves as it finds.
 func (s *state) unload(d int) bool {
-	need := max(s.load[d]-s.down, s.useful)
+	if s.load[d] <= s.high.load {
+		return s.lighten(d, Overload)
+	}
+	need := max(s.load[d]-s.down.load, s.useful)
 	set := s.fewest(d, need)
 	if len(set) == 0 {
 		return false
@@ -96,7 +99,7 @@ func (s *state) unload(d int) bool {
 	case s.piecemeal(d, need):
 		return true
 	}
-	if s.down < s.high && s.load[d]-s.high < need { // a smaller step, rather than none or another replica
+	if s.down != s.high && s.load[d]-s.high.load < need { // a smaller step, rather than none or another replica
 		s.down = s.high
 		defer s.limits()
 		return s.unload(d)
@@ -110,7 +113,7 @@ func (s *state) fewest(d int, need plan.Load) []int32 {
 	all := s.members(d)
 	s.ops -= len(all)
 	if empty := len(s.tree.order) > 0 && s.units[s.tree.order[0]] == 0; !empty {
-		for len(all) > 0 && s.c.Loads[all[len(all)-1]] > s.low {
+		for len(all) > 0 && s.c.Loads[all[len(all)-1]] > s.low.load {
 			all = all[:len(all)-1]
 		}
 	}
@@ -166,7 +169,7 @@ func (s *state) lightest(all []int32, k int, spare plan.Load) []int32 {
 }
 
 // send moves each of the set where find says; all or none.
-func (s *state) send(set []int32, d int, find func(i, not int, limit plan.Load) int) bool {
+func (s *state) send(set []int32, d int, find func(i, not int, limit line) int) bool {
 	mark := len(s.journal)
 	for _, i := range set {
 		to := find(int(i), d, s.low)
@@ -218,7 +221,7 @@ func (s *state) exchange(d int, need plan.Load) bool {
 			if s.ops--; s.ops < 0 {
 				return false
 			}
-			spare := s.low - s.load[r]
+			spare := s.low.load - s.load[r]
 			theirs := s.members(int(r))
 			at := s.from(theirs, s.c.Loads[a]-spare)
 			if at == len(theirs) || s.c.Loads[a]-s.c.Loads[theirs[at]] < need {
@@ -241,7 +244,7 @@ func (s *state) pushOn(d int, need plan.Load) bool {
 				return false
 			}
 			theirs := s.members(int(r))
-			at := s.from(theirs, s.load[r]+s.c.Loads[a]-s.low)
+			at := s.from(theirs, s.load[r]+s.c.Loads[a]-s.low.load)
 			if at == len(theirs) {
 				continue
 			}
@@ -267,7 +270,7 @@ func (s *state) receivers(d int) []int32 {
 }
 
 // pass moves b from r to another replica, then a to r, if the rules let both.
-func (s *state) pass(a, b, r, to int, limit plan.Load) bool {
+func (s *state) pass(a, b, r, to int, limit line) bool {
 	mark, d := len(s.journal), s.of[a]
 	s.shift(b, nowhere, MadeRoom)
 	s.shift(a, nowhere, Overload)

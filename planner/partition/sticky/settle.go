@@ -21,7 +21,9 @@ func (s *state) settle() (light []int32, err error) {
 	if s.o.DrainDue && s.drainable() {
 		s.shutOut(s.n - 1)
 	}
-	bare := func(i int32) bool { return s.c.Loads[i] == 0 && len(s.c.Groups.Of(int(i))) == 0 }
+	bare := func(i int32) bool {
+		return s.c.Loads[i] == 0 && s.bytes(int(i)) == 0 && len(s.c.Groups.Of(int(i))) == 0
+	}
 	for _, i := range homeless {
 		if bare(i) {
 			light = append(light, i)
@@ -104,7 +106,7 @@ func (s *state) above(r, most int) []int32 {
 
 // room is a replica whose cap leaves room for an item of r, another one if none does.
 func (s *state) room(i, r int) int {
-	for _, limit := range []plan.Load{s.high, s.full, most} {
+	for _, limit := range []line{s.high, s.full, s.most()} {
 		if to := s.least(i, r, limit); to != nowhere {
 			return to
 		}
@@ -119,9 +121,6 @@ func (s *state) room(i, r int) int {
 	}
 	return nowhere
 }
-
-// most is more than any load.
-const most = plan.Load(1<<63 - 1)
 
 // place finds each a replica; it reports whether all groups could be kept apart.
 func (s *state) place(homeless []int32) bool {
@@ -151,12 +150,20 @@ func (s *state) somewhere(i int) int {
 			return r
 		}
 	}
-	if r := s.least(i, nowhere, most); r != nowhere {
+	if r := s.least(i, nowhere, s.most()); r != nowhere {
 		return r
 	}
+	if s.mem != nil {
+		return s.tightest(i)
+	}
+	return s.uncapped(i, 0)
+}
+
+// uncapped is the least loaded replica that the groups leave, with so much memory free: the cap gives way.
+func (s *state) uncapped(i int, memory plan.Bytes) int {
 	best := nowhere
-	for _, r := range s.tree.order { // the cap gives way
-		if r := int(r); s.apart(i, r) && (best == nowhere || s.less(r, best)) {
+	for _, r := range s.tree.order {
+		if r := int(r); s.apart(i, r) && s.holds(i, r, memory) && (best == nowhere || s.less(r, best)) {
 			best = r
 		}
 	}

@@ -29,7 +29,9 @@ type state struct {
 	why     map[int32]because
 	journal []step
 
-	high, down, low, drainTo, full, useful plan.Load
+	high, down, low, drainTo, full line
+	useful                         plan.Load
+	mem                            []plan.Bytes // by replica; nil: it bounds nothing
 
 	sake  int // the replica for which something is done now; nowhere: a rule wants it
 	moves int
@@ -56,6 +58,9 @@ func newState(c *constraint.Setting, o Options) *state {
 	if c.Groups.Any() {
 		s.taken = constraint.Taken{}
 	}
+	if c.Bytes != nil {
+		s.mem = make([]plan.Bytes, 0, n)
+	}
 	for range n {
 		s.open()
 	}
@@ -72,6 +77,9 @@ func (s *state) open() int {
 	s.shut, s.spent = append(s.shut, s.c.IsClosed(r)), append(s.spent, false)
 	if s.member != nil {
 		s.member = append(s.member, nil)
+	}
+	if s.mem != nil {
+		s.mem = append(s.mem, 0)
 	}
 	s.tree.grow()
 	if !s.shut[r] {
@@ -91,21 +99,25 @@ func (s *state) unopen() {
 	if s.member != nil {
 		s.member = s.member[:r]
 	}
+	if s.mem != nil {
+		s.mem = s.mem[:r]
+	}
 }
 
 // limits are the shares of what a replica may carry.
 func (s *state) limits() {
-	s.full = s.c.Capacity
+	full := s.c.Capacity
 	even := s.even()
 	even = max(even, min(s.unit.from(s.o.Even), even+even/2))
 	switch {
 	case s.c.Bounds.Fixed > 0: // balance only
-		s.full = slack(even, s.o.Low)
-	case s.n == s.c.Most && shareOf(s.full, s.o.Low) < even+even/20:
-		s.full = max(s.full, slack(even, s.o.Low))
+		full = slack(even, s.o.Low)
+	case s.n == s.c.Most && shareOf(full, s.o.Low) < even+even/20:
+		full = max(full, slack(even, s.o.Low))
 	}
-	s.high, s.down, s.low = shareOf(s.full, s.o.High), shareOf(s.full, s.o.Down), shareOf(s.full, s.o.Low)
-	s.drainTo, s.useful = shareOf(s.full, s.o.Drain), max(shareOf(s.full, s.o.Useful), 1)
+	s.full = line{full, s.c.Bounds.Memory}
+	s.high, s.down, s.low = s.full.share(s.o.High), s.full.share(s.o.Down), s.full.share(s.o.Low)
+	s.drainTo, s.useful = s.full.share(s.o.Drain), max(shareOf(full, s.o.Useful), 1)
 }
 
 // slack is the capacity whose low share is a twentieth above an even share.
@@ -152,6 +164,9 @@ func ceil(load plan.Load, n int) plan.Load {
 // put adds an item to a replica, take takes it away: nothing else changes a replica.
 func (s *state) put(i, r, sign int) {
 	s.load[r] += plan.Load(sign) * s.c.Loads[i]
+	if s.mem != nil {
+		s.mem[r] += plan.Bytes(sign) * s.c.Bytes[i]
+	}
 	s.cluster[r] += sign * s.c.Items[i].Clusters
 	s.units[r] += sign
 	if s.c.Items[i].Replica != partition.Free {
@@ -264,7 +279,8 @@ func (s *state) heavier(a, b int32) int {
 // heavy reports whether a replica is to give items up.
 func (s *state) heavy(r int) bool {
 	movable := s.units[r] > 1 && s.pinned[r] < s.units[r]
-	return movable && s.load[r] > s.high && !s.patient(r)
+	above := s.load[r] > s.high.load || s.mem != nil && s.mem[r] > s.high.memory
+	return movable && above && !s.patient(r)
 }
 
 func (s *state) patient(r int) bool { return s.o.Patient != nil && s.o.Patient(r) }
@@ -287,20 +303,20 @@ func (s *state) may(i, r int) bool {
 }
 
 // fits: a replica without items takes any.
-func (s *state) fits(i, r int, limit plan.Load) bool {
-	return s.units[r] == 0 || s.load[r]+s.c.Loads[i] <= limit
+func (s *state) fits(i, r int, limit line) bool {
+	return s.units[r] == 0 || s.load[r]+s.c.Loads[i] <= limit.load && s.holds(i, r, limit.memory)
 }
 
 // least is the least loaded replica that takes an item, nowhere if none does.
-func (s *state) least(i, not int, limit plan.Load) int {
+func (s *state) least(i, not int, limit line) int {
 	if len(s.tree.order) == 0 {
 		return nowhere
 	}
 	top := s.tree.order[0]
-	if !s.fits(i, int(top), limit) {
+	if s.units[top] > 0 && s.load[top]+s.c.Loads[i] > limit.load {
 		return nowhere // it is the least loaded; an empty one would be first
 	}
-	if int(top) != not && s.may(i, int(top)) {
+	if int(top) != not && s.may(i, int(top)) && s.fits(i, int(top), limit) {
 		return int(top)
 	}
 	best := nowhere
@@ -314,7 +330,7 @@ func (s *state) least(i, not int, limit plan.Load) int {
 }
 
 // fullest is the most loaded replica that takes an item.
-func (s *state) fullest(i, not int, limit plan.Load) int {
+func (s *state) fullest(i, not int, limit line) int {
 	best := nowhere
 	s.ops -= len(s.tree.order)
 	for _, r := range s.tree.order {

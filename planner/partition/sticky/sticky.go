@@ -2,9 +2,9 @@
 //
 // It acts on four things only, in this order:
 //
-//   - what must: items that are new, whose replica is gone, that are pinned elsewhere, or that a cap or a group drives
-//     out. The heaviest goes first, to the least loaded replica that may have it; another replica opens where none may;
-//   - overload: a replica with two or more items above High of the capacity gives up the fewest items that bring it
+//   - what must: items that are new, whose replica is gone, that are pinned elsewhere, or that a cap, a group or a lack of
+//     memory drives out. The heaviest goes first, to the least loaded replica that may have it; another replica opens where none may;
+//   - overload: a replica with two or more items above High of the capacity, or of the memory, gives up the fewest items that bring it
 //     below, of those the lightest, to replicas that stay at or below Low with them: the least loaded, else the fullest
 //     that fits, else by a swap, else by moving a third item out of the way, else one more replica opens;
 //   - a replica that has next to nothing, where the load does not say how many there are: one that somebody added gets
@@ -63,6 +63,7 @@ const (
 	Pinned   Why = "Pinned"   // it is fixed elsewhere
 	Apart    Why = "Apart"    // another one of its group has that replica
 	Capped   Why = "Capped"   // its replica has too many clusters
+	Starved  Why = "Starved"  // its replica had not enough memory
 	Overload Why = "Overload" // its replica was above High
 	MadeRoom Why = "MadeRoom" // it made room for another one
 	Filled   Why = "Filled"   // the other replica had next to nothing
@@ -94,6 +95,7 @@ type Answer struct {
 	// High, Low and Full are the loads that were meant by High, Low and the capacity itself.
 	High, Low, Full plan.Load
 	Even            plan.Load // the present even share
+	HighMemory      plan.Bytes
 }
 
 // Drain is whether the highest replica is needed. Fits: its Items fit on the others; with DrainDue they are moved there,
@@ -159,6 +161,7 @@ func PlanChecked(c *constraint.Setting, o Options) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	s.bear()
 	drained := Drain{}
 	if s.overloaded() {
 		s.reopen()
@@ -178,6 +181,7 @@ func (s *state) again(d Drain) {
 	for range rounds {
 		before := len(s.journal)
 		s.uncap()
+		s.bear()
 		if s.overloaded() && !d.Fits {
 			clear(s.spent)
 			s.relieve()
@@ -189,8 +193,8 @@ func (s *state) again(d Drain) {
 }
 
 func (s *state) answer(d Drain) Answer {
-	a := Answer{Partition: s.c.Build(s.c.Items, slices.Clone(s.of), s.n), Drain: d, Cut: s.cut, High: s.high, Low: s.low, Full: s.full}
-	a.High, a.Low, a.Full, a.Even = s.unit.to(a.High), s.unit.to(a.Low), s.unit.to(a.Full), s.unit.to(s.even())
+	a := Answer{Partition: s.c.Build(s.c.Items, slices.Clone(s.of), s.n), Drain: d, Cut: s.cut, HighMemory: s.high.memory}
+	a.High, a.Low, a.Full, a.Even = s.unit.to(s.high.load), s.unit.to(s.low.load), s.unit.to(s.full.load), s.unit.to(s.even())
 	for i, to := range s.of {
 		it := &s.c.Items[i]
 		if it.Replica != partition.Free && s.c.IsClosed(to) && s.c.Stands(i) != to {

@@ -1,0 +1,132 @@
+package memory
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ballast/planner/calibrate"
+)
+
+const (
+	// settled is how long a pod has the clusters that it has before what it has in use is believed: it lists the objects of one that
+	// came first, and gives back what one that went has left.
+	settled = 30 * time.Minute
+	// sampledEvery is how often a pod that keeps its clusters is sampled.
+	sampledEvery = 6 * time.Hour
+	// mostSamples bounds the history: some six days of ten pods.
+	mostSamples = 240
+)
+
+// Taken is what pods had in use, beside what the metrics of their clusters added up to, and what follows of that for one more of a
+// metric. Why says why nothing does.
+type Taken struct {
+	Metrics []string        `json:"metrics,omitempty"`
+	Rows    []calibrate.Row `json:"rows,omitempty"` // the oldest first
+	Fit     *calibrate.Fit  `json:"fit,omitempty"`
+	Why     string          `json:"why,omitempty"`
+
+	Of    map[string]string    `json:"of,omitempty"` // which clusters a pod has
+	Since map[string]time.Time `json:"since,omitempty"`
+}
+
+// Look is what is seen of a pod: which clusters it has, what their metrics add up to, and how many bytes it has in use.
+type Look struct {
+	Pod     string
+	Started time.Time
+	Of      string
+	Values  []float64
+	Memory  float64
+}
+
+// Next is with what is seen now. Samples of other metrics say nothing, and begin anew.
+func (t Taken) Next(looks []Look, metrics []string, now time.Time) Taken {
+	if !slices.Equal(t.Metrics, metrics) {
+		t = Taken{Metrics: slices.Clone(metrics)}
+	}
+	of, since := make(map[string]string, len(looks)), make(map[string]time.Time, len(looks))
+	rows := slices.Clip(t.Rows)
+	for _, l := range looks {
+		of[l.Pod], since[l.Pod] = l.Of, now
+		if at, known := t.Since[l.Pod]; known && t.Of[l.Pod] == l.Of && !l.Started.After(at) {
+			since[l.Pod] = at
+		}
+		if t.due(l.Pod, since[l.Pod], now) {
+			bytes := l.Memory
+			rows = append(rows, calibrate.Row{Pod: l.Pod, At: now, Values: l.Values, Memory: &bytes})
+		}
+	}
+	t.Of, t.Since = of, since
+	if len(rows) > len(t.Rows) {
+		t.Rows = rows[max(len(rows)-mostSamples, 0):]
+		t.fit()
+	}
+	return t
+}
+
+// due reports whether a pod is to be sampled: its clusters have settled, and there is no sample of them, or an old one.
+func (t Taken) due(pod string, since, now time.Time) bool {
+	if now.Sub(since) < settled {
+		return false
+	}
+	for _, r := range slices.Backward(t.Rows) {
+		if r.Pod == pod {
+			return r.At.Before(since) || now.Sub(r.At) >= sampledEvery
+		}
+	}
+	return true
+}
+
+// fit works out what follows of the samples. One that does not predict the pods that it was not made of predicts nothing.
+func (t *Taken) fit() {
+	t.Fit, t.Why = nil, ""
+	s := calibrate.Samples{Metrics: t.Metrics, Rows: t.Rows}
+	if err := s.Check(); err != nil {
+		t.Why = err.Error()
+		return
+	}
+	f, err := calibrate.Of(s, calibrate.Memory)
+	switch {
+	case err != nil:
+		t.Why = err.Error()
+	case f.HeldOut == nil:
+		t.Why = fmt.Sprintf("there are samples of %d pods, and a fit is only believed that each of three or more bears out", f.Pods)
+	case !f.Trusted():
+		t.Why = fmt.Sprintf("R2 is %.2f, and %.2f of each pod by the others, below %.1f", f.R2, *f.HeldOut, calibrate.Trusted)
+	default:
+		t.Fit = &f
+	}
+}
+
+// Until is with every time that lies in the future taken as now.
+func (t Taken) Until(now time.Time) Taken {
+	t.Since = mapUntil(t.Since, now)
+	if slices.ContainsFunc(t.Rows, func(r calibrate.Row) bool { return r.At.After(now) }) {
+		t.Rows = slices.Clone(t.Rows)
+		for i := range t.Rows {
+			if t.Rows[i].At.After(now) {
+				t.Rows[i].At = now
+			}
+		}
+	}
+	return t
+}
+
+// bounded refuses samples that nobody made: they are read from the history.
+func (t Taken) bounded() error {
+	if len(t.Rows) > mostSamples {
+		return fmt.Errorf("%d samples, of at most %d", len(t.Rows), mostSamples)
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return calibrate.Samples{Metrics: t.Metrics, Rows: t.Rows}.Check()
+}
+
+// refit has what follows of the samples worked out anew: what is read says only what was seen.
+func (t Taken) refit() Taken {
+	if t.Fit = nil; len(t.Rows) > 0 {
+		t.fit()
+	}
+	return t
+}

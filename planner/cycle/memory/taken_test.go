@@ -1,0 +1,153 @@
+package memory
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"ballast/planner/calibrate"
+	"ballast/planner/sim"
+)
+
+var taken = []string{"apps", "objects"}
+
+// pod is a look at one that takes 100 and 3 for each object, and 20 for each application.
+func pod(name, of string, apps, objects float64) Look {
+	return Look{Pod: name, Of: of, Values: []float64{apps, objects}, Memory: 100 + 20*apps + 3*objects}
+}
+
+func TestAPodIsSampledOnceItsClustersHaveSettled(t *testing.T) {
+	at := func(minutes int) time.Time { return sim.Epoch.Add(time.Duration(minutes) * time.Minute) }
+	var got []string
+	var m Taken
+	looks := map[int][]Look{0: {pod("a", "x", 1, 2), pod("b", "y", 1, 2)}}
+	looks[40] = []Look{pod("a", "x", 2, 2), pod("b", "z", 1, 2)}                  // another set
+	looks[60] = []Look{pod("b", "z", 1, 2), {Pod: "c", Of: "q", Memory: 5}}       // a is gone, c is new
+	looks[75] = []Look{pod("b", "z", 1, 2), {Pod: "c", Of: "q", Started: at(70)}} // c began anew
+	for minute := range 12 * 60 {
+		if next, changes := looks[minute]; changes {
+			looks[-1] = next
+		}
+		before := len(m.Rows)
+		m = m.Next(looks[-1], taken, at(minute))
+		for _, r := range m.Rows[before:] {
+			got = append(got, fmt.Sprint(minute, " ", r.Pod, " ", r.Values))
+		}
+	}
+	want := []string{"30 a [1 2]", "30 b [1 2]", "70 b [1 2]", "105 c []", "430 b [1 2]", "465 c []"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if m = m.Next(nil, []string{"apps"}, at(1000)); len(m.Rows) > 0 {
+		t.Errorf("%d samples of other metrics are kept", len(m.Rows))
+	}
+}
+
+// learned takes so many samples of pods whose clusters make what draw says.
+func learned(pods, samples int, draw func(pod, sample int) Look) Taken {
+	var m Taken
+	for sample := range samples {
+		var looks []Look
+		for p := range pods {
+			l := draw(p, sample)
+			l.Pod, l.Of = fmt.Sprint("pod-", p), fmt.Sprint(sample)
+			looks = append(looks, l)
+		}
+		now := sim.Epoch.Add(time.Duration(sample) * time.Hour)
+		m = m.Next(looks, taken, now)
+		m = m.Next(looks, taken, now.Add(settled))
+	}
+	return m
+}
+
+func TestBytesAreLearned(t *testing.T) {
+	differ := func(pod, sample int) (apps, objects float64) {
+		return float64(1 + (pod*7+sample*5)%11), float64(10 + (pod*31+sample*17)%50)
+	}
+	for name, test := range map[string]struct {
+		pods int
+		off  func(pod, sample int) float64
+		fits bool
+		why  string
+	}{
+		"it follows the metrics":    {4, func(int, int) float64 { return 0 }, true, ""},
+		"nearly":                    {4, func(p, s int) float64 { return float64((p*13 + s*29) % 20) }, true, ""},
+		"it follows something else": {4, func(p, s int) float64 { return 1000 * float64((p*p+s*7)%5) }, false, "R2 is "},
+		"two pods bear nothing out": {2, func(int, int) float64 { return 0 }, false, "there are samples of 2 pods"},
+	} {
+		m := learned(test.pods, 12, func(p, s int) Look {
+			apps, objects := differ(p, s)
+			l := pod("", "", apps, objects)
+			l.Memory += test.off(p, s)
+			return l
+		})
+		if fits := m.Fit != nil; fits != test.fits || !strings.HasPrefix(m.Why, test.why) {
+			t.Errorf("%s: %+v, %q", name, m.Fit, m.Why)
+		}
+		if test.fits && name == "it follows the metrics" {
+			got := []float64{math.Round(m.Fit.Base), math.Round(m.Fit.Per["apps"]), math.Round(m.Fit.Per["objects"])}
+			if diff := cmp.Diff([]float64{100, 20, 3}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		}
+	}
+}
+
+// TestWhatIsLearnedSurvivesTheLeader: the next one has the samples, and works out the same.
+func TestWhatIsLearnedSurvivesTheLeader(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := Memory{Limit: 5, Taken: learned(rapid.IntRange(1, 5).Draw(t, "pods"), rapid.IntRange(1, 80).Draw(t, "samples"), func(int, int) Look {
+			return pod("", "", rapid.Float64Range(0, 10).Draw(t, "apps"), rapid.Float64Range(0, 100).Draw(t, "objects"))
+		})}
+		if len(m.Taken.Rows) > mostSamples {
+			t.Fatalf("%d samples", len(m.Taken.Rows))
+		}
+		parts, stale := m.Parts(nil)
+		got, dropped := Of(parts)
+		if diff := cmp.Diff(m.Taken, got.Taken, cmpopts.EquateApproxTime(0), cmpopts.EquateEmpty()); diff != "" || len(stale)+len(dropped) > 0 {
+			t.Fatalf("%v %v (-want +got):\n%s", stale, dropped, diff)
+		}
+		if n := len(parts[partTaken]); n > 24<<10 {
+			t.Fatalf("%d bytes", n)
+		}
+		if got.Limit != 5 {
+			t.Fatalf("the limit is %d", got.Limit)
+		}
+	})
+}
+
+func TestNobodysSamplesAreLeftOut(t *testing.T) {
+	minus := -1.0
+	for name, of := range map[string]Taken{
+		"below 0":        {Metrics: taken, Rows: []calibrate.Row{{Pod: "a", Values: []float64{1, 2}, Memory: &minus}}},
+		"another metric": {Metrics: taken[:1], Rows: []calibrate.Row{{Pod: "a", Values: []float64{1, 2}}}},
+		"too many":       {Metrics: taken, Rows: make([]calibrate.Row, mostSamples+1)},
+	} {
+		parts, _ := Memory{Taken: of}.Parts(nil)
+		got, dropped := Of(parts)
+		if len(dropped) != 1 || !strings.HasPrefix(dropped[0].Error(), "reading what clusters take of memory: ") || len(got.Taken.Rows) > 0 {
+			t.Errorf("%s: %v, %+v", name, dropped, got.Taken)
+		}
+	}
+}
+
+func FuzzTaken(f *testing.F) {
+	good, _ := Memory{Taken: learned(3, 6, func(p, s int) Look { return pod("", "", float64(p), float64(s)) })}.Parts(nil)
+	f.Add(good[partTaken])
+	f.Add([]byte("no part"))
+	f.Fuzz(func(t *testing.T, part []byte) {
+		m, dropped := Of(map[string][]byte{partTaken: part})
+		if len(dropped) > 0 {
+			return
+		}
+		if fit := m.Taken.Fit; fit != nil && !fit.Trusted() {
+			t.Fatalf("%+v", fit)
+		}
+	})
+}
