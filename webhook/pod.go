@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ballast/planner/plan"
@@ -121,15 +122,19 @@ func (p *Pod) ordinal(t plan.Target) (int, bool) {
 	return n, found && ok && n >= 0
 }
 
-// resources are what the containers ask for, the controller's own at that place.
+// size is what the pod asks for, the controller's container at that place.
 func (p *Pod) size(at int) plan.PodSize {
-	size := plan.PodSize{At: at, Whole: p.Whole}
-	for _, list := range [][]Container{p.Containers, p.Initialising} {
-		for _, c := range list {
-			size.Containers = append(size.Containers, plan.Resources{Requests: c.Requests, Limits: c.Limits})
+	var controller plan.Resources
+	var others []plan.Resources
+	for i, c := range slices.Concat(p.Containers, p.Initialising) {
+		asks := plan.Resources{Requests: c.Requests, Limits: c.Limits}
+		if i == at {
+			controller = asks
+			continue
 		}
+		others = append(others, asks)
 	}
-	return size
+	return plan.NewPodSize(controller, others, p.Whole)
 }
 
 // DecidePod answers the creation of a pod of the application-controller's workload: its controller's container gets the

@@ -187,8 +187,7 @@ func TestNoSizeChangesThePodsClass(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := findController(before.Containers, s.View.Plan.Target.Container)
-		is := after.size(at)
-		if why := before.size(at).Misfit(is.Containers[at]); why != "" {
+		if why := before.size(at).Misfit(after.size(at).Controller); why != "" {
 			t.Errorf("%s became what it cannot be: %s", object, why)
 		}
 	})

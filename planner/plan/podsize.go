@@ -14,11 +14,45 @@ const (
 	bestEffort = "BestEffort"
 )
 
-// PodSize is what a pod's containers ask for, those that initialise it among them, with the place of the controller's.
+// PodSize is what a pod asks for: its controller's container, and the others.
 type PodSize struct {
-	Containers []Resources
-	At         int
-	Whole      bool // the pod asks for something as a whole (spec.resources)
+	Controller Resources   `json:"controller,omitzero"`
+	Others     []Resources `json:"others,omitempty"` // as NewPodSize sums them up
+	Whole      bool        `json:"whole,omitempty"`  // the pod asks for something as a whole (spec.resources)
+}
+
+// NewPodSize sums up a pod's other containers, those that initialise it among them, however many somebody gave it: what
+// they ask for together, and nothing for those that have no limit of cpu or memory.
+func NewPodSize(controller Resources, others []Resources, whole bool) PodSize {
+	p := PodSize{Controller: controller, Whole: whole}
+	requests, limits := map[string]resource.Quantity{}, map[string]resource.Quantity{}
+	unlimited := false
+	for _, c := range others {
+		r, l := asked(c)
+		add(requests, r)
+		add(limits, l)
+		unlimited = unlimited || len(l) < len(mostSize)
+	}
+	if len(requests)+len(limits) > 0 {
+		p.Others = append(p.Others, Resources{Requests: texts(requests), Limits: texts(limits)})
+	}
+	if unlimited {
+		p.Others = append(p.Others, Resources{})
+	}
+	return p
+}
+
+func texts(quantities map[string]resource.Quantity) map[string]string {
+	m := make(map[string]string, len(quantities))
+	for name, q := range quantities {
+		m[name] = q.String()
+	}
+	return m
+}
+
+// containers are all of them, the controller's of that size.
+func (p PodSize) containers(controller Resources) []Resources {
+	return append([]Resources{controller}, p.Others...)
 }
 
 // With is a container's resources with those of a size in their places. Others stay.
@@ -40,7 +74,7 @@ func (p PodSize) Misfit(size Resources) string {
 	if p.Whole {
 		return "the pod has resources as a whole (spec.resources): take them out of the pod template"
 	}
-	sized := p.Containers[p.At].With(size)
+	sized := p.Controller.With(size)
 	requests, limits := asked(sized)
 	for _, name := range []string{"cpu", "memory"} {
 		limit, limited := limits[name]
@@ -48,10 +82,7 @@ func (p PodSize) Misfit(size Resources) string {
 			return fmt.Sprintf("its request of %s would be above its limit: let the size name limits.%s, too", name, name)
 		}
 	}
-	after := make([]Resources, len(p.Containers))
-	copy(after, p.Containers)
-	after[p.At] = sized
-	was, is := class(p.Containers), class(after)
+	was, is := class(p.containers(p.Controller)), class(p.containers(sized))
 	if was == is {
 		return ""
 	}
