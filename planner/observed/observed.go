@@ -83,7 +83,7 @@ type Workload struct {
 	RestartedAt        string `json:"restartedAt,omitempty"`
 	Unmanaged          bool   `json:"unmanaged,omitempty"`
 
-	Resources plan.Resources `json:"resources,omitzero"` // what its pod template gives the controller's container
+	Resources *plan.Resources `json:"resources,omitempty"` // what its pod template gives the controller's container; nil for nothing
 }
 
 // Secret is a cluster Secret, as far as its data.shard goes. Valid says that Argo CD reads it as a number, Shard is
