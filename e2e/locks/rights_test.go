@@ -35,6 +35,7 @@ func rights(w *world) {
 			"mutatingwebhookconfigurations.admissionregistration.k8s.io [] [ballast] [get]",
 			"poddisruptionbudgets.policy [] [] [list]",
 			"pods [] [] [get list watch]",
+			"pods/resize [] [] [patch]",
 			"scaledobjects.keda.sh [] [] [list]",
 			"secrets [] [] [get list watch patch]",
 			"statefulsets.apps [] [] [get list watch]",

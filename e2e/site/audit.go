@@ -21,7 +21,7 @@ type AuditEvent struct {
 	Resource   string // with its subresource: statefulsets/scale
 	Name       string
 	Code       int32
-	Webhook    string // clusters | controllers | scale | plan
+	Webhook    string // clusters | controllers | scale | plan | pods
 	Reason     string
 	Revision   int
 	Requested  string

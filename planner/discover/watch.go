@@ -311,6 +311,7 @@ func (f found) read(container string) (Workload, error) {
 	if namespaces, set := setting(c, flagNamespaces, envNamespaces); set {
 		w.ApplicationNamespaces = &namespaces
 	}
+	w.Resources = resourcesOf(c)
 	w.RestartedAt = f.pod.Annotations["kubectl.kubernetes.io/restartedAt"]
 	w.Unmanaged = f.object.GetAnnotations()[plan.AnnotationUnmanaged] == "true"
 	return w, nil
