@@ -511,7 +511,7 @@ func (s *sizer) say() {
 		s.note("the pod template gets another size, for which every replica restarts: " + problem.ClipList(s.changed))
 		return
 	}
-	s.note(problem.Plural(s.out.Resized, "replica") + " get another size in place: " + problem.ClipList(s.changed))
+	s.note("resizes " + problem.Plural(s.out.Resized, "replica") + " in place: " + problem.ClipList(s.changed))
 }
 
 // named is a replica, in words.
@@ -537,7 +537,8 @@ func held(r size.Resources) *plan.Resources {
 	return &out
 }
 
-// rows are the sizes as the plan has them: the one that most replicas have is the default. nil where they hold nothing.
+// rows are the sizes as the plan has them: the one that most replicas have is the default, where none is left as it is. nil where
+// they hold nothing.
 func (s *sizer) rows(sizes map[int]size.Resources) *plan.Sizes {
 	var all []plan.Resources
 	for _, replica := range s.ordinals() {
@@ -548,7 +549,10 @@ func (s *sizer) rows(sizes map[int]size.Resources) *plan.Sizes {
 	if len(all) == 0 {
 		return nil
 	}
-	out := &plan.Sizes{Default: usual(all)}
+	out := &plan.Sizes{}
+	if len(all) == len(s.ordinals()) {
+		out.Default = usual(all)
+	}
 	for _, replica := range s.ordinals() {
 		if h := held(sizes[replica]); h != nil && !h.Same(out.Default) {
 			if out.Replicas == nil {

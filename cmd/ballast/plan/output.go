@@ -42,6 +42,9 @@ func writePlanTable(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 	if err := writeCandidate(w, in, out, all); err != nil {
 		return err
 	}
+	if err := writeSizes(w, out.Sizing); err != nil {
+		return err
+	}
 	if len(out.Problems) > 0 {
 		say.To(w, "\nProblems (! keeps the plan from changing)\n")
 		say.Problems(w, out.Problems)
@@ -258,6 +261,7 @@ type planResult struct {
 	Now       []plan.Replica     `json:"now"`
 	Line      *cycle.Line        `json:"line,omitempty"`
 	Candidate *cycle.Candidate   `json:"candidate,omitempty"`
+	Sizing    *cycle.Sizing      `json:"sizing,omitempty"`
 
 	Alternatives []cycle.Alternative `json:"alternatives,omitempty"`
 
@@ -266,7 +270,7 @@ type planResult struct {
 }
 
 func writePlanJSON(w io.Writer, in input.Inputs, out cycle.Outcome) error {
-	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now, Line: out.Line, Candidate: out.Candidate, Alternatives: cycle.Alternatives(in, out),
+	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now, Line: out.Line, Candidate: out.Candidate, Sizing: out.Sizing, Alternatives: cycle.Alternatives(in, out),
 		Ahead: cycle.Foresee(in, out), Problems: out.Problems}
 	for i, c := range out.Fleet.Clusters {
 		r.Shards = append(r.Shards, c.Shard)

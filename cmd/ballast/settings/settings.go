@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/poll/promql"
@@ -27,6 +28,29 @@ func CheckMetrics(c config.PlannerConfig) field.ErrorList {
 	defaults := c.Poll.Prometheus == nil || c.Poll.Prometheus.Metrics == nil
 	if defaults && c.Index.PNorm != nil && c.Index.PNorm.Weights != nil {
 		errs = append(errs, checkDefaultWeights(c.Index.PNorm.Weights)...)
+	}
+	return append(errs, checkInputs(c)...)
+}
+
+// checkInputs judges whether size rules name inputs that there are.
+func checkInputs(c config.PlannerConfig) field.ErrorList {
+	var errs field.ErrorList
+	var metrics []string
+	for _, m := range cycle.MetricsOf(c) {
+		metrics = append(metrics, m.ID)
+	}
+	known := config.KnownInputs(metrics)
+	for i, policy := range c.Size.Policies {
+		for k, rule := range policy.Rules {
+			at := field.NewPath("size", "policies").Index(i).Child("rules").Index(k).Child("input")
+			switch own := slices.Contains(metrics, rule.Input); {
+			case rule.Input == "":
+			case own && slices.Contains(config.KnownInputs(nil), rule.Input):
+				errs = append(errs, field.Invalid(at, rule.Input, "is a metric of yours and an input of ballast's: give the metric another id"))
+			case !slices.Contains(known, rule.Input):
+				errs = append(errs, field.Invalid(at, rule.Input, "is no input: there are "+strings.Join(known, ", ")))
+			}
+		}
 	}
 	return errs
 }

@@ -23,6 +23,7 @@ func (v *observation) overview() Overview {
 	s := Overview{Plan: v.state.Plan, now: v.now, Workload: v.workload, Reason: v.state.Annotations[plan.AnnotationReason],
 		DecidedAt: v.state.Annotations[plan.AnnotationDecidedAt], DecidedBy: v.state.Annotations[plan.AnnotationDecidedBy],
 		PinProblems: v.state.PinProblems, Neighbours: v.neighbours, Unseen: v.unseen, Unread: v.unread}
+	s.Workload.Resources = nil // how large it is stands with its sizes
 	if v.state.PlanErr != nil {
 		s.PlanError = v.state.PlanErr.Error()
 	}
@@ -137,6 +138,7 @@ func (v *observation) inputs() input.Inputs {
 func (s *Overview) takeOver(said status.Status) {
 	s.LookedAt, s.Conditions, s.Budget, s.Candidate = said.LookedAt, said.Conditions, said.Budget, said.Candidate
 	s.Unwell, s.FailoverOff, s.Orphaned, s.Doubled, s.Omitted = said.Unwell, said.FailoverHeld, said.Orphaned, said.Doubled, said.Omitted
+	s.Blocked = said.Blocked
 	if said.HeldUntil.After(s.now) {
 		s.HeldUntil = said.HeldUntil
 	}
