@@ -1,5 +1,6 @@
-// Package apply carries out what planner/diff says differs: it writes the shards of cluster Secrets and the workload's
-// replicas and env, each for what was read just before, and nudges the new owners of clusters. It never fights: whoever
+// Package apply carries out what planner/diff says differs: it writes the shards of cluster Secrets, the workload's
+// replicas, env and resources and the size of running pods, each for what was read just before, and nudges the new owners of
+// clusters. It never fights: whoever
 // writes something back is waited for longer each time, and named.
 package apply
 
@@ -58,10 +59,11 @@ type Result struct {
 	Until   time.Time
 }
 
-// Contested is an object that somebody else writes back again and again. Secret is empty for the workload; Manager is
-// the other writer's field manager, if it is known.
+// Contested is an object that somebody else writes back again and again. Secret and Pod are empty for the workload;
+// Manager is the other writer's field manager, if it is known.
 type Contested struct {
 	Secret   string `json:"secret,omitempty"`
+	Pod      string `json:"pod,omitempty"`
 	Reverted int    `json:"reverted"`
 	Manager  string `json:"manager,omitempty"`
 }
@@ -80,13 +82,14 @@ type Options struct {
 	Nudger          Nudger
 	Clock           clock.PassiveClock
 	Concurrency     int
-	BudgetPerMinute int // writes to Secrets
+	BudgetPerMinute int // writes to Secrets and pods
 }
 
 // Applier carries out steps. It keeps the backoff of each object, so that a second writer is not fought at full speed.
 type Applier struct {
 	Options
-	pace *pace
+	pace   *pace
+	resize unsized
 }
 
 // NewApplier makes an Applier; its backoffs begin anew.
@@ -136,6 +139,11 @@ func (a *Applier) Apply(ctx context.Context, target plan.Target, steps []diff.St
 				}
 				return nil
 			})
+		case diff.PatchPod:
+			group.Go(func() error {
+				run(i, a.podWrite(target, s))
+				return nil
+			})
 		case diff.Nudge:
 			if _, waits := after[s.Cluster]; !waits {
 				group.Go(func() error {
@@ -146,15 +154,26 @@ func (a *Applier) Apply(ctx context.Context, target plan.Target, steps []diff.St
 		}
 	}
 	_ = group.Wait() // a step's error is in its result
-	slices.SortFunc(report.Contested, func(x, y Contested) int { return cmp.Compare(x.Secret, y.Secret) })
+	slices.SortFunc(report.Contested, func(x, y Contested) int {
+		return cmp.Or(cmp.Compare(x.Secret, y.Secret), cmp.Compare(x.Pod, y.Pod))
+	})
 	return report
 }
 
 // write is a step made ready: try reads and writes once, and answers who wrote what it found.
 type write struct {
-	secret string // empty for the workload
+	secret string // empty for the workload, and for a pod
+	pod    string // empty for the workload, and for a Secret
 	value  string // what is written: the same again is a revert
 	try    func(context.Context) (manager string, err error)
+}
+
+// object is what the pace of a write goes by. No Secret's name has a slash in it.
+func (w write) object() string {
+	if w.pod != "" {
+		return "pods/" + w.pod
+	}
+	return w.secret
 }
 
 // tried is one try. It reads objects that anybody wrote, in a goroutine of its own: a panic is a write that failed.
@@ -176,10 +195,13 @@ var (
 // paced carries a write out when its backoff and the budget let it, and again where it met a concurrent one.
 func (a *Applier) paced(ctx context.Context, w write) (Result, *Contested) {
 	now := a.Clock.Now()
-	if wait := a.pace.wait(w.secret, w.value, now); wait > 0 {
+	if wait := a.resize.wait(now); w.pod != "" && wait > 0 {
 		return Result{Outcome: Deferred, Until: now.Add(wait)}, nil
 	}
-	if w.secret != "" {
+	if wait := a.pace.wait(w.object(), w.value, now); wait > 0 {
+		return Result{Outcome: Deferred, Until: now.Add(wait)}, nil
+	}
+	if w.object() != "" {
 		if wait := a.pace.spend(now); wait > 0 {
 			return Result{Outcome: Deferred, Until: now.Add(wait)}, nil
 		}
@@ -198,8 +220,8 @@ func (a *Applier) paced(ctx context.Context, w write) (Result, *Contested) {
 		return Result{Outcome: Refused, Err: err}, nil
 	}
 	var contested *Contested
-	if reverted := a.pace.wrote(w.secret, w.value, err == nil, a.Clock.Now()); reverted >= contestedFrom {
-		contested = &Contested{Secret: w.secret, Reverted: reverted, Manager: manager}
+	if reverted := a.pace.wrote(w.object(), w.value, err == nil, a.Clock.Now()); reverted >= contestedFrom {
+		contested = &Contested{Secret: w.secret, Pod: w.pod, Reverted: reverted, Manager: manager}
 	}
 	if err != nil {
 		return Result{Outcome: Failed, Err: err}, contested

@@ -5,12 +5,14 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ballast/planner/diff"
@@ -41,12 +43,19 @@ func workloadOps(w controller, container string, s diff.PatchWorkload) ([]op, er
 	if s.Replicas != nil && (w.Replicas == nil || int(*w.Replicas) != *s.Replicas) {
 		ops = append(ops, op{"add", "/spec/replicas", *s.Replicas})
 	}
-	if s.ControllerReplicas != nil {
+	sized := len(s.Resources.Requests)+len(s.Resources.Limits) > 0
+	if s.ControllerReplicas != nil || sized {
 		index := slices.IndexFunc(w.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == container })
 		if index < 0 {
 			return nil, fmt.Errorf("finding container %q in the workload's pod template: there is none", container)
 		}
-		ops = append(ops, envOps(w.Template.Spec.Containers[index], "/spec/template/spec/containers/"+strconv.Itoa(index)+"/env", strconv.Itoa(*s.ControllerReplicas))...)
+		c, path := w.Template.Spec.Containers[index], "/spec/template/spec/containers/"+strconv.Itoa(index)
+		if s.ControllerReplicas != nil {
+			ops = append(ops, envOps(c, path+"/env", strconv.Itoa(*s.ControllerReplicas))...)
+		}
+		if sized {
+			ops = append(ops, resourceOps(c, path+"/resources", s.Resources)...)
+		}
 	}
 	if s.RestartedAt != "" && w.Template.Annotations[restartedAtAnnotation] != s.RestartedAt {
 		ops = append(ops, annotationOp(w.Template.Annotations, s.RestartedAt))
@@ -59,6 +68,45 @@ func workloadOps(w controller, container string, s diff.PatchWorkload) ([]op, er
 	}
 	return append([]op{{"test", "/metadata/uid", w.UID}, {"test", "/metadata/generation", w.Generation}}, ops...), nil
 }
+
+// resourceOps write what a container is to ask for, and leave what else it asks for. The API server writes resources
+// whether or not there are any.
+func resourceOps(c corev1.Container, path string, want plan.Resources) []op {
+	var ops []op
+	for _, section := range []struct {
+		name   string
+		stands corev1.ResourceList
+		values map[string]string
+	}{{"limits", c.Resources.Limits, want.Limits}, {"requests", c.Resources.Requests, want.Requests}} {
+		lacks := unlike(section.stands, section.values)
+		switch {
+		case len(lacks) == 0:
+		case len(section.stands) == 0:
+			ops = append(ops, op{"add", path + "/" + section.name, lacks})
+		default:
+			for _, name := range slices.Sorted(maps.Keys(lacks)) {
+				ops = append(ops, op{"add", path + "/" + section.name + "/" + pointer(name), lacks[name]})
+			}
+		}
+	}
+	return ops
+}
+
+// unlike is what of these quantities stands otherwise, or not at all.
+func unlike(stands corev1.ResourceList, want map[string]string) map[string]string {
+	lacks := map[string]string{}
+	for name, text := range want {
+		has, there := stands[corev1.ResourceName(name)]
+		q, err := resource.ParseQuantity(text)
+		if !there || err != nil || has.Cmp(q) != 0 {
+			lacks[name] = text
+		}
+	}
+	return lacks
+}
+
+// pointer writes a key into a JSON pointer (RFC 6901).
+func pointer(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
 
 // envOps write the value into the entries that are there. A second entry of the name would break server-side apply
 // (argo-helm#3732), and so would a new order.

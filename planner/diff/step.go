@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"ballast/planner/plan"
 )
 
 // Step is one write that would bring what stands closer to the plan. The set is closed: PatchShard, PatchWorkload,
-// Nudge.
+// PatchPod, Nudge.
 type Step interface {
 	fmt.Stringer
 	json.Marshaler
@@ -26,6 +28,7 @@ const (
 	Drifted   Why = "Drifted"   // somebody else changed it
 	Rolling   Why = "Rolling"   // the rollout's stage says otherwise
 	Stopped   Why = "Stopped"   // the workload was found at 0
+	Sized     Why = "Sized"     // the plan says otherwise how large the replica is
 )
 
 // PatchShard writes a Secret's data.shard. Was is for display: the number that stands, "-" (none) or "invalid".
@@ -36,13 +39,15 @@ type PatchShard struct {
 	Why    Why    `json:"why"`
 }
 
-// PatchWorkload writes what is set: spec.replicas, the env ARGOCD_CONTROLLER_REPLICAS, and the pod template's
-// annotation that makes it restart.
+// PatchWorkload writes what is set: spec.replicas, the env ARGOCD_CONTROLLER_REPLICAS, the pod template's
+// annotation that makes it restart, and what its container asks for, which restarts it, too.
 type PatchWorkload struct {
 	Replicas           *int   `json:"replicas,omitempty"`
 	ControllerReplicas *int   `json:"controllerReplicas,omitempty"`
 	RestartedAt        string `json:"restartedAt,omitempty"`
 	Why                Why    `json:"why"`
+
+	Resources plan.Resources `json:"resources,omitzero"`
 }
 
 func (PatchShard) step()    {}
@@ -65,6 +70,7 @@ func (s PatchWorkload) String() string {
 	if s.RestartedAt != "" {
 		parts = append(parts, "restartedAt="+s.RestartedAt)
 	}
+	parts = append(parts, pairs(s.Resources)...)
 	return fmt.Sprintf("workload: %s (%s)", strings.Join(parts, " "), s.Why)
 }
 
@@ -97,15 +103,20 @@ const (
 	HeldStillCarried HeldReason = "StillCarried" // a Secret carries a shard that the smaller workload would not have
 	HeldUnseen       HeldReason = "Unseen"       // most of the plan's Secrets were not seen, so nothing is known of what they carry
 	HeldNoWorkload   HeldReason = "NoWorkload"   // the workload was not found
+	HeldMisfit       HeldReason = "Misfit"       // Kubernetes would refuse the pod's size
+	HeldRestarts     HeldReason = "Restarts"     // the pod's own resizePolicy restarts its container for the size
+	HeldNoResize     HeldReason = "NoResize"     // the API server cannot change the size of a running pod
 )
 
-// Held is a difference that Steps leaves alone for now. Secret is empty where the workload is held back; By then names
-// the Secret in the way.
+// Held is a difference that Steps leaves alone for now. Secret and Pod are empty where the workload is held back; By then
+// names the Secret in the way. Of a pod Words say why.
 type Held struct {
 	Secret string     `json:"secret,omitempty"`
 	Reason HeldReason `json:"reason"`
 	Shard  int        `json:"shard,omitempty"`
 	By     string     `json:"by,omitempty"`
+	Pod    string     `json:"pod,omitempty"`
+	Words  string     `json:"words,omitempty"`
 }
 
 // Message is the sentence for people.
@@ -113,7 +124,12 @@ func (h Held) Message() string {
 	switch h.Reason {
 	case HeldImmutable:
 		return fmt.Sprintf("Secret %q is immutable, so it cannot be given shard %d", h.Secret, h.Shard)
+	case HeldMisfit, HeldRestarts, HeldNoResize:
+		return fmt.Sprintf("pod %q is left at its size: %s", h.Pod, h.Words)
 	case HeldUnmanaged:
+		if h.Pod != "" {
+			return fmt.Sprintf("pod %q is annotated as unmanaged, so it is left at its size", h.Pod)
+		}
 		if h.Secret == "" {
 			return "the workload is annotated as unmanaged, so it is left as it is"
 		}

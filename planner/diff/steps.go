@@ -10,7 +10,7 @@ import (
 	"ballast/planner/plan"
 )
 
-// Result is what differs from the plan: what to write, the workload first and the Secrets by name, and what is left
+// Result is what differs from the plan: what to write, the workload first, the Secrets by name and the pods by replica, and what is left
 // alone, with the reason.
 type Result struct {
 	Steps []Step `json:"steps,omitempty"`
@@ -18,10 +18,12 @@ type Result struct {
 }
 
 // Options say what Steps may list. BreakGlass is a person's, and nothing is; Nudge lets a moved cluster's new owner be
-// woken; Now tells a stop that has lasted too long from one that goes on.
+// woken; NoResize says that the API server cannot change the size of a running pod; Now tells a stop that has lasted too
+// long from one that goes on.
 type Options struct {
 	BreakGlass bool
 	Nudge      bool
+	NoResize   bool
 	Now        time.Time
 }
 
@@ -37,6 +39,9 @@ func Steps(v *plan.View, seen observed.State, o Options) Result {
 	var a Result
 	a.workload(v, seen, o.Now)
 	a.secrets(v, seen)
+	if !o.BreakGlass {
+		a.pods(v.Plan, seen, o)
+	}
 	if o.Nudge {
 		a.nudges(v, seen)
 		a.wakes(v, seen)
@@ -110,7 +115,13 @@ func (a *Result) workload(v *plan.View, seen observed.State, now time.Time) {
 	if held == nil && v.Plan.Restarts() && !seen.Workload.RestartedSince(v.Plan.Rollout.Since) {
 		step.RestartedAt = v.Plan.Rollout.Since.UTC().Format(time.RFC3339)
 	}
-	differs := step.Replicas != nil || step.ControllerReplicas != nil || step.RestartedAt != ""
+	if held == nil && v.Plan.Resources != nil {
+		step.Resources = lacking(given(seen.Workload), *v.Plan.Resources)
+	}
+	differs := step.Replicas != nil || step.ControllerReplicas != nil || step.RestartedAt != "" || len(pairs(step.Resources)) > 0
+	if step.Replicas == nil && step.ControllerReplicas == nil && step.RestartedAt == "" {
+		step.Why = Sized
+	}
 	switch {
 	case seen.Workload.Unmanaged:
 		if differs || held != nil {

@@ -300,7 +300,7 @@ func (f found) read(container string) (Workload, error) {
 		return Workload{}, fmt.Errorf("reading %s %q: it has no container %q, only %s; mend target.container", w.Kind, w.Name, container, containerNames(containers))
 	}
 	c := containers[at]
-	w.Container, w.Resources = c.Name, sized(c)
+	w.Container = c.Name
 	if value, set := env(c, EnvReplicas); set {
 		w.EnvReplicas = &value
 	}
@@ -311,6 +311,7 @@ func (f found) read(container string) (Workload, error) {
 	if namespaces, set := setting(c, flagNamespaces, envNamespaces); set {
 		w.ApplicationNamespaces = &namespaces
 	}
+	w.Resources = resourcesOf(c)
 	w.RestartedAt = f.pod.Annotations["kubectl.kubernetes.io/restartedAt"]
 	w.Unmanaged = f.object.GetAnnotations()[plan.AnnotationUnmanaged] == "true"
 	return w, nil

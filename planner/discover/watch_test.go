@@ -261,7 +261,7 @@ func TestFindTarget(t *testing.T) {
 			wantTarget: plan.Target{Kind: "StatefulSet", Namespace: "argocd", Name: "example-application-controller", Container: "operator"},
 			want: Workload{Kind: "StatefulSet", Namespace: "argocd", Name: "example-application-controller", Container: "operator", Replicas: 1,
 				Algorithm: "consistent-hashing", DynamicDistribution: true, ApplicationNamespaces: &some,
-				Resources: &plan.Resources{Requests: map[string]string{"cpu": "1500m", "memory": "2Gi"}, Limits: map[string]string{"memory": "4Gi"}}},
+				Resources: &plan.Resources{Requests: map[string]string{"cpu": "1500m", "ephemeral-storage": "1Gi", "memory": "2Gi"}, Limits: map[string]string{"memory": "4Gi"}}},
 		},
 		"its own namespace alone, and a switch that is off": {
 			objects: []client.Object{own}, target: argocd,

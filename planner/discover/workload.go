@@ -3,6 +3,7 @@ package discover
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,9 +57,31 @@ type Workload struct {
 
 	ApplicationNamespaces *string `json:"applicationNamespaces,omitempty"`
 
-	Resources *plan.Resources `json:"resources,omitempty"` // the container's cpu and memory, as the pod template has them; nil: it has none
+	Resources *plan.Resources `json:"resources,omitempty"` // what the pod template gives the container; nil for nothing
 
 	Beside string `json:"beside,omitempty"` // other workloads that could be taken for it, by kind and name
+}
+
+// mostResources is how many resources of a container are read, by their names: a pod template has room for thousands.
+const mostResources = 16
+
+// resourcesOf is what a pod template gives a container.
+func resourcesOf(c corev1.Container) *plan.Resources {
+	texts := func(list corev1.ResourceList) map[string]string {
+		if len(list) == 0 {
+			return nil
+		}
+		m := map[string]string{}
+		for _, name := range slices.Sorted(maps.Keys(list))[:min(len(list), mostResources)] {
+			q := list[name]
+			m[string(name)] = q.String()
+		}
+		return m
+	}
+	if len(c.Resources.Requests)+len(c.Resources.Limits) == 0 {
+		return nil
+	}
+	return &plan.Resources{Requests: texts(c.Resources.Requests), Limits: texts(c.Resources.Limits)}
 }
 
 // FindContainer finds the application-controller among a pod's containers by plan.FindController, as the webhook does.
@@ -143,30 +166,6 @@ func setting(c corev1.Container, flag, variable string) (string, bool) {
 		values = values[len(values)-1:]
 	}
 	return strings.Join(values, ","), true
-}
-
-// sized is what the container has of the resources that can change while it runs; nil: nothing.
-func sized(c corev1.Container) *plan.Resources {
-	r := plan.Resources{Requests: quantities(c.Resources.Requests), Limits: quantities(c.Resources.Limits)}
-	if r.Requests == nil && r.Limits == nil {
-		return nil
-	}
-	return &r
-}
-
-func quantities(list corev1.ResourceList) map[string]string {
-	var out map[string]string
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		q, ok := list[name]
-		if !ok || q.Sign() < 0 {
-			continue
-		}
-		if out == nil {
-			out = map[string]string{}
-		}
-		out[string(name)] = q.String()
-	}
-	return out
 }
 
 func containerNames(containers []corev1.Container) string {

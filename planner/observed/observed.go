@@ -42,7 +42,8 @@ type InCluster struct {
 // Pod is an application-controller's. Started is the start of the running container, RestartedAt the same if it
 // restarted; OOMKilled speaks of the end before that, and KilledAt is when that was. Memory and MemoryLimit are bytes,
 // 0 where they are not known. Claimed says that the pod holds the slot of its replica with a fresh heartbeat; a
-// StatefulSet's pod always does. Answered says that it told which clusters it owns.
+// StatefulSet's pod always does. Answered says that it told which clusters it owns. Size is nil of a pod that is being
+// deleted, and of one in which the controller's container is not found.
 type Pod struct {
 	Replica     int       `json:"replica"`
 	Name        string    `json:"name"`
@@ -56,6 +57,7 @@ type Pod struct {
 	MemoryLimit int64     `json:"memoryLimit,omitempty"`
 	Claimed     bool      `json:"claimed,omitempty"`
 	Answered    bool      `json:"answered,omitempty"`
+	Size        *Size     `json:"size,omitempty"`
 }
 
 // Owned is who reconciles a cluster. Owners are the replicas whose own metrics carry it now, Live those of them that
@@ -80,6 +82,8 @@ type Workload struct {
 	ControllerReplicas *int   `json:"controllerReplicas,omitempty"`
 	RestartedAt        string `json:"restartedAt,omitempty"`
 	Unmanaged          bool   `json:"unmanaged,omitempty"`
+
+	Resources *plan.Resources `json:"resources,omitempty"` // what its pod template gives the controller's container; nil for nothing
 }
 
 // Secret is a cluster Secret, as far as its data.shard goes. Valid says that Argo CD reads it as a number, Shard is

@@ -23,7 +23,7 @@ func List(ctx context.Context, r client.Reader, target plan.Target, now time.Tim
 	var ours []corev1.Pod
 	page := func() {
 		for i := range pods.Items {
-			if belongs(&pods.Items[i], target) {
+			if Belongs(&pods.Items[i], target) {
 				ours = append(ours, pods.Items[i])
 			}
 		}

@@ -144,6 +144,10 @@ func TestAPodIsReadAsItStands(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := list(t, target(plan.StatefulSet), newPod(controllerName+"-2", test.change))
+			if sized := got.Pods[0].Size != nil; sized == (test.want.Terminating || name == "without the container") {
+				t.Errorf("its size is known: %t", sized)
+			}
+			got.Pods[0].Size = nil // TestAPodsSizeIsRead
 			if diff := cmp.Diff([]Controller{test.want}, got.Pods); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

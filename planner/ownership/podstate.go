@@ -21,11 +21,11 @@ const (
 	oomKilled       = "OOMKilled"
 )
 
-// belongs reports whether the pod is one of the target's and not over. A Deployment's pods are owned by a ReplicaSet
+// Belongs reports whether the pod is one of the target's and not over. A Deployment's pods are owned by a ReplicaSet
 // that is called like the Deployment and the pods' template hash, so that no ReplicaSet has to be read. Whoever makes or
 // patches a pod writes its owner, but not its name after it was made: the workload's controllers leave a pod of another
 // name alone, and give one of their own that they did not make up, or delete it.
-func belongs(p *corev1.Pod, target plan.Target) bool {
+func Belongs(p *corev1.Pod, target plan.Target) bool {
 	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 		return false
 	}
@@ -74,6 +74,7 @@ func fromPod(p *corev1.Pod, container string) Controller {
 	if spec == nil {
 		return c
 	}
+	c.Size = sizeOf(p, spec)
 	if limit, found := spec.Resources.Limits[corev1.ResourceMemory]; found {
 		c.MemoryLimit = limit.Value()
 	}

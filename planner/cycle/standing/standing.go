@@ -43,7 +43,7 @@ func Seen(rows map[string]plan.Row, fleet discover.Fleet, known discover.Known, 
 
 func seenWorkload(w discover.Workload) *observed.Workload {
 	s := &observed.Workload{Replicas: w.Replicas, Ready: w.ReadyReplicas, Updated: w.UpdatedReplicas, Current: w.CurrentReplicas,
-		ObservedCurrent: w.ObservedGeneration >= w.Generation, RestartedAt: w.RestartedAt, Unmanaged: w.Unmanaged}
+		ObservedCurrent: w.ObservedGeneration >= w.Generation, RestartedAt: w.RestartedAt, Unmanaged: w.Unmanaged, Resources: w.Resources}
 	if w.EnvReplicas != nil && !w.EnvMixed { // where entries disagree, none is what the plan holds
 		if n, err := strconv.Atoi(*w.EnvReplicas); err == nil {
 			s.ControllerReplicas = &n

@@ -48,6 +48,13 @@ func patch(w *discover.Workload, s diff.PatchWorkload) {
 	if s.RestartedAt != "" {
 		w.RestartedAt = s.RestartedAt
 	}
+	if len(s.Resources.Requests)+len(s.Resources.Limits) > 0 {
+		sized := s.Resources
+		if w.Resources != nil {
+			sized = w.Resources.With(sized)
+		}
+		w.Resources = &sized
+	}
 }
 
 // Pods are the workload's: all are ready and answer.

@@ -1,0 +1,150 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/answer"
+	"ballast/planner/diff"
+	"ballast/planner/ownership"
+	"ballast/planner/plan"
+)
+
+// ErrNoResize says that the API server has no subresource pods/resize, which Kubernetes 1.33 was the first to have by
+// default.
+var ErrNoResize = errors.New("the API server has no pods/resize, which Kubernetes 1.33 and newer have")
+
+// resizeAgain is when an API server that has no pods/resize is asked again: a control plane is upgraded while planners run.
+const resizeAgain = time.Hour
+
+// unsized is since when the API server is known to have no pods/resize; zero: it has, or nobody knows.
+type unsized struct {
+	mu    sync.Mutex
+	since time.Time
+}
+
+func (u *unsized) learn(now time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.since = now
+}
+
+// wait is how long no pod is tried.
+func (u *unsized) wait(now time.Time) time.Duration {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.since.IsZero() || now.Before(u.since) {
+		return 0
+	}
+	return u.since.Add(resizeAgain).Sub(now)
+}
+
+func (a *Applier) podWrite(target plan.Target, s diff.PatchPod) write {
+	value := s
+	value.Why = ""
+	return write{pod: s.Pod, value: value.String(), try: func(ctx context.Context) (string, error) { return a.writePod(ctx, target, s) }}
+}
+
+// writePod changes what the pod's container asks for, by the subresource that nothing else can be changed by. What its node
+// makes of it, its conditions tell.
+func (a *Applier) writePod(ctx context.Context, target plan.Target, s diff.PatchPod) (string, error) {
+	key := types.NamespacedName{Namespace: target.Namespace, Name: s.Pod}
+	var live corev1.Pod
+	if err := a.Reader.Get(ctx, key, &live); apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("sizing pod %q: it is gone: %w", key, errRefused)
+	} else if err != nil {
+		return "", fmt.Errorf("reading pod %q: %w", key, err)
+	}
+	at := slices.IndexFunc(live.Spec.Containers, func(c corev1.Container) bool { return c.Name == target.Container })
+	if why := maySize(&live, target, at, s.Size); why != "" {
+		return "", fmt.Errorf("sizing pod %q: %s: %w", key, why, errRefused)
+	}
+	c := live.Spec.Containers[at]
+	lacks := plan.Resources{Requests: unlike(c.Resources.Requests, s.Size.Requests), Limits: unlike(c.Resources.Limits, s.Size.Limits)}
+	if len(lacks.Requests)+len(lacks.Limits) == 0 {
+		return "", errUnchanged
+	}
+	patch, err := sizePatch(live.UID, c.Name, lacks)
+	if err != nil {
+		return "", fmt.Errorf("sizing pod %q: %w", key, err)
+	}
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+	err = a.Client.SubResource("resize").Patch(ctx, object, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(FieldManager))
+	switch {
+	case err == nil:
+		return sizeManager(live.ManagedFields), nil
+	case noSubresource(err):
+		a.resize.learn(a.Clock.Now())
+		return "", fmt.Errorf("sizing pod %q: %w: %w", key, ErrNoResize, errRefused)
+	case apierrors.IsNotFound(err):
+		return "", fmt.Errorf("sizing pod %q: it is gone: %w", key, errRefused)
+	}
+	return sizeManager(live.ManagedFields), fmt.Errorf("sizing pod %q: %w", key, answer.Unquoted(err))
+}
+
+// maySize says why a pod that was read just now must not be sized; an empty reason says that it may.
+func maySize(live *corev1.Pod, target plan.Target, at int, size plan.Resources) string {
+	switch {
+	case live.DeletionTimestamp != nil:
+		return "it is being deleted"
+	case !ownership.Belongs(live, target):
+		return "it is no pod of the workload's any more"
+	case live.Annotations[plan.AnnotationUnmanaged] == "true":
+		return "it is annotated as unmanaged"
+	case at < 0:
+		return fmt.Sprintf("it has no container %q", target.Container)
+	}
+	return ownership.PodSize(live, &live.Spec.Containers[at]).Misfit(size)
+}
+
+// sizePatch is the strategic merge patch of a container's resources, for the pod of that UID.
+func sizePatch(uid types.UID, container string, size plan.Resources) ([]byte, error) {
+	resources := map[string]map[string]string{}
+	if len(size.Requests) > 0 {
+		resources["requests"] = size.Requests
+	}
+	if len(size.Limits) > 0 {
+		resources["limits"] = size.Limits
+	}
+	return json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": string(uid)},
+		"spec":     map[string]any{"containers": []map[string]any{{"name": container, "resources": resources}}},
+	})
+}
+
+// noSubresource reports whether an API server does not know the path, which is no answer of the pod's.
+func noSubresource(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	d := status.Status().Details
+	return d != nil && slices.ContainsFunc(d.Causes, func(c metav1.StatusCause) bool { return c.Type == metav1.CauseTypeUnexpectedServerResponse })
+}
+
+// sizeManager is the field manager, other than ballast's, that wrote a pod's size last by its subresource; empty where
+// nobody is known.
+func sizeManager(entries []metav1.ManagedFieldsEntry) string {
+	var last metav1.ManagedFieldsEntry
+	for _, e := range entries {
+		if e.Subresource != "resize" || e.Manager == FieldManager {
+			continue
+		}
+		if last.Time == nil || e.Time != nil && e.Time.After(last.Time.Time) {
+			last = e
+		}
+	}
+	return last.Manager
+}
