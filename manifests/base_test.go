@@ -40,6 +40,7 @@ func TestRolesGrantThisAndNothingElse(t *testing.T) {
 			`update,patch configmaps of "" named ballast-plan,ballast-history,ballast-plan-status`,
 			`get,list,watch statefulsets,deployments of "apps"`,
 			`get,list,watch pods of ""`,
+			`patch pods/resize of ""`,
 			`list horizontalpodautoscalers of "autoscaling"`,
 			`list scaledobjects of "keda.sh"`,
 			`list poddisruptionbudgets of "policy"`,
@@ -114,7 +115,10 @@ func TestTheWebhooksAreTheContracts(t *testing.T) {
 	scale.MatchConditions = named("argocd-application-controller")
 	plans := hook("plan", rule("", []string{"configmaps"}, "CREATE", "UPDATE"))
 	plans.MatchConditions = named("ballast-plan")
-	want := []admissionregistration.MutatingWebhook{clusters, controllers, scale, plans}
+	pods := hook("pods", rule("", []string{"pods"}, "CREATE"))
+	pods.MatchConditions = []admissionregistration.MatchCondition{{Name: "by-owner", Expression: `["argocd-application-controller"].exists(name, object.metadata.?ownerReferences.orValue([]).exists(o, ` +
+		`o.kind == 'StatefulSet' && o.name == name || o.kind == 'ReplicaSet' && o.name == name + '-' + object.metadata.?labels[?'pod-template-hash'].orValue('')))`}}
+	want := []admissionregistration.MutatingWebhook{clusters, controllers, scale, plans, pods}
 	if diff := cmp.Diff(want, in.Webhooks["ballast.argocd"].Webhooks); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -104,6 +104,10 @@ func TestRetargetedEveryWebhookStillMatches(t *testing.T) {
 		if w.Name == "controllers.ballast.argoproj.io" || w.Name == "scale.ballast.argoproj.io" {
 			want.Webhooks[i].MatchConditions[0].Expression = `request.name == "` + workload + `"`
 		}
+		if w.Name == "pods.ballast.argoproj.io" {
+			of := &want.Webhooks[i].MatchConditions[0].Expression
+			*of = strings.Replace(*of, `["argocd-application-controller"].`, `["`+workload+`"].`, 1)
+		}
 	}
 	if diff := cmp.Diff(want, in.Webhooks["ballast."+namespace]); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

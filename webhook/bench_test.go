@@ -111,6 +111,7 @@ func BenchmarkDecide(b *testing.B) {
 			{"newCluster", reviewCluster, review{Request: Request{Namespace: "argocd", Name: "unknown", User: person, Create: true}, object: unknown}, plan.Assigned},
 			{"controller", reviewController, review{Request: Request{Namespace: "argocd", Name: workload, Kind: plan.StatefulSet, User: person}, object: set}, plan.Restored},
 			{"scale", reviewScale, review{Request: Request{Namespace: "argocd", Name: workload, Kind: plan.StatefulSet, User: person}, object: []byte(`{"spec":{"replicas":9}}`)}, plan.Restored},
+			{"pod", reviewPod, review{Request: Request{Namespace: "argocd", Name: workload + "-0", User: person, Create: true}, object: []byte(podOf(workload+"-0", `{"name":"application-controller"}`))}, plan.InPlan},
 			{"unknownPins", reviewPlan, review{Request: Request{Namespace: "argocd", Name: "ballast-plan", User: person}, object: toCome, old: configMap}, plan.InPlan},
 			{"plan", reviewPlan, review{Request: Request{Namespace: "argocd", Name: "ballast-plan", User: person}, object: configMap, old: configMap}, plan.InPlan},
 		} {

@@ -26,7 +26,7 @@ func decideController(s *inforce.State, r Request, object Workload) Verdict {
 	if s != nil && s.View != nil {
 		name = s.View.Plan.Target.Container
 	}
-	at := object.controller(name)
+	at := findController(object.Containers, name)
 	v.Requested = requestedOf(s, object, at)
 	why, enforcing := s.Enforcing()
 	switch {

@@ -297,7 +297,7 @@ func TestTheContainerIsFoundAsThePlannerFindsIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := object.controller(tc.Named); got != tc.Want {
+			if got := findController(object.Containers, tc.Named); got != tc.Want {
 				t.Errorf("container %d, want %d", got, tc.Want)
 			}
 		})

@@ -1,6 +1,6 @@
 // Package webhook makes every write to Argo CD's cluster Secrets and to its application-controller agree with the plan.
 //
-// Each kind has one pure decision (DecideCluster, DecideController, DecideScale, DecidePlan) that turns the plan in
+// Each kind has one pure decision (DecideCluster, DecideController, DecideScale, DecidePlan, DecidePod) that turns the plan in
 // force (package inforce) and the essentials of a request into a Verdict: data, not effects. Around them stand a handler
 // that speaks AdmissionReview, a source that keeps the plan current (package source), and a server that stops without
 // losing a call (package intake).

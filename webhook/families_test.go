@@ -45,6 +45,10 @@ func families() map[string]family {
 			regexp.MustCompile(container + `/resources$`):                   onlyKeys("limits", "requests"),
 			regexp.MustCompile(container + `/resources/(limits|requests)$`): onlyKeys("cpu", "memory", "example.com/gpu"),
 		}},
+		"pods": {regexp.MustCompile(`^/spec/containers/\d+/resources/(limits|requests)/(cpu|memory)$`), map[*regexp.Regexp]wholeCheck{
+			regexp.MustCompile(`^/spec/containers/\d+/resources$`):                   onlyKeys("limits", "requests"),
+			regexp.MustCompile(`^/spec/containers/\d+/resources/(limits|requests)$`): onlyKeys("cpu", "memory"),
+		}},
 		"scale": {regexp.MustCompile(`^/spec/replicas$`), map[*regexp.Regexp]wholeCheck{regexp.MustCompile(`^/spec$`): onlyKeys("replicas")}},
 		kindPlan: {regexp.MustCompile(`^/data/(plan|pins)$|^/immutable$|^/metadata/annotations/ballast\.argoproj\.io~1(revision|decided-at|decided-by|reason|stage|digest)$`), map[*regexp.Regexp]wholeCheck{
 			regexp.MustCompile(`^/data$`):                 onlyKeys(plan.KeyPlan, plan.KeyPins),
@@ -110,6 +114,9 @@ func TestAFamilyHoldsItsOwnFieldsOnly(t *testing.T) {
 		"the shard's removal":               {"clusters", Op{Op: "remove", Path: "/data/shard"}, false},
 		"a workload's replicas":             {"controllers", Op{"replace", "/spec/replicas", 4}, true},
 		"a workload's spec":                 {"controllers", Op{"add", "/spec", map[string]int{"replicas": 4}}, false},
+		"a pod's size":                      {"pods", Op{"replace", "/spec/containers/1/resources/limits/memory", "4Gi"}, true},
+		"an initialising container's":       {"pods", Op{"replace", "/spec/initContainers/1/resources/limits/memory", "4Gi"}, false},
+		"a pod's env":                       {"pods", Op{"add", "/spec/containers/1/env/-", map[string]string{"name": plan.EnvReplicas, "value": "4"}}, false},
 		"a scale's spec":                    {"scale", Op{"add", "/spec", map[string]int{"replicas": 4}}, true},
 		"an entry of ours":                  {"controllers", Op{"add", "/spec/template/spec/containers/1/env/-", map[string]string{"name": plan.EnvReplicas, "value": "4"}}, true},
 		"an entry of others":                {"controllers", Op{"add", "/spec/template/spec/containers/1/env/-", map[string]string{"name": "A", "value": "4"}}, false},

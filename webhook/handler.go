@@ -33,13 +33,14 @@ type kind struct {
 	decide     func(*inforce.State, *review) (Verdict, error)
 }
 
-// kinds are the four webhooks of the configuration.
+// kinds are the five webhooks of the configuration.
 func kinds() []kind {
 	return []kind{
 		{"clusters", "/clusters", withObject(reviewCluster)},
 		{"controllers", "/controllers", withObject(reviewController)},
 		{"scale", "/scale", withObject(reviewScale)},
 		{kindPlan, "/plan", withObject(reviewPlan)},
+		{"pods", "/pods", withObject(reviewPod)},
 	}
 }
 
@@ -84,6 +85,14 @@ func reviewScale(s *inforce.State, rv *review) (Verdict, error) {
 		return Verdict{}, err
 	}
 	return DecideScale(s, rv.Request, object), nil
+}
+
+func reviewPod(s *inforce.State, rv *review) (Verdict, error) {
+	object, err := decodePod(rv.object)
+	if err != nil {
+		return Verdict{}, err
+	}
+	return DecidePod(s, rv.Request, object), nil
 }
 
 func reviewPlan(s *inforce.State, rv *review) (Verdict, error) {
@@ -182,7 +191,7 @@ type handler struct {
 	log     logr.Logger
 }
 
-// NewHandler serves the four webhooks under their paths.
+// NewHandler serves the five webhooks under their paths.
 func NewHandler(plans Plans, metrics *Metrics, log logr.Logger) http.Handler {
 	mux := http.NewServeMux()
 	bodies, parses := intake.NewBodies(), newParses()

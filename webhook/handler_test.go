@@ -120,6 +120,10 @@ func TestHandlerAnswersEachWebhook(t *testing.T) {
 			&admissionv1.AdmissionResponse{UID: "6d0c", Allowed: true, Patch: []byte(`[{"op":"add","path":"/spec/replicas","value":4}]`), PatchType: patchType(),
 				AuditAnnotations: map[string]string{"reason": "Restored", "revision": "17", "requested": "replicas=0", "enforced": "replicas=4"},
 				Warnings:         []string{"ballast: 0 replicas were asked, 4 stay (plan 17); to fix a number, set partition.replicas in ballast-config"}}},
+		"pods": {"/pods", func(r *admissionv1.AdmissionRequest) {
+			on("pods", workload+"-2", []byte(podOf(workload+"-2", `{"name":"application-controller"}`)), nil)(r)
+			r.Operation = admissionv1.Create
+		}, &admissionv1.AdmissionResponse{UID: "6d0c", Allowed: true, AuditAnnotations: map[string]string{"reason": "InPlan", "revision": "17", "requested": "-", "enforced": "-"}}},
 		"plan": {"/plan", on("configmaps", "ballast-plan", configMap("prod-eu: 99\n", stands.Plan), configMap("", stands.Plan)),
 			&admissionv1.AdmissionResponse{UID: "6d0c", Allowed: false,
 				Result:           statusOf("ballast: pins line 1: prod-eu: replica 99 is not below maxReplicas 16: choose 0 to 15, or raise maxReplicas"),
@@ -233,7 +237,7 @@ func TestAPanicLetsTheWritePassAndCounts(t *testing.T) {
 	}
 	counted := "# HELP ballast_webhook_faults_total Writes that passed unchanged because ballast failed.\n# TYPE ballast_webhook_faults_total counter\n" +
 		"ballast_webhook_faults_total{webhook=\"clusters\"} 1\nballast_webhook_faults_total{webhook=\"controllers\"} 0\n" +
-		"ballast_webhook_faults_total{webhook=\"plan\"} 0\nballast_webhook_faults_total{webhook=\"scale\"} 0\n"
+		"ballast_webhook_faults_total{webhook=\"plan\"} 0\nballast_webhook_faults_total{webhook=\"pods\"} 0\nballast_webhook_faults_total{webhook=\"scale\"} 0\n"
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(counted), "ballast_webhook_faults_total"); err != nil {
 		t.Error(err)
 	}

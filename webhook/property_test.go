@@ -21,8 +21,12 @@ func drawState(t *rapid.T) *inforce.State {
 	p.ControllerReplicas = rapid.IntRange(0, 16).Draw(t, "controllerReplicas")
 	p.FreeReplicas = rapid.Bool().Draw(t, "freeReplicas")
 	p.Target.Kind = rapid.SampledFrom([]string{plan.StatefulSet, plan.Deployment}).Draw(t, "kind")
-	if rapid.Bool().Draw(t, "sized") {
+	switch rapid.IntRange(0, 3).Draw(t, "sized") {
+	case 0:
 		p.Resources = &plan.Resources{Requests: map[string]string{"cpu": "250m", "memory": "1Gi"}, Limits: map[string]string{"example.com/gpu": "1"}}
+	case 1, 2:
+		p.Sizes = &plan.Sizes{Default: plan.Resources{Requests: map[string]string{"cpu": "250m", "memory": "1Gi"}},
+			Replicas: map[int]plan.Resources{2: {Limits: map[string]string{"cpu": "2", "memory": "2Gi"}}, 3: {Requests: map[string]string{"cpu": "100m"}}}}
 	}
 	p.MaxReplicas = rapid.IntRange(1, 20).Draw(t, "maxReplicas")
 	p.Unmanaged = rapid.IntRange(0, 3).Draw(t, "unmanaged") == 0
@@ -240,6 +244,9 @@ func TestASecondPassNeverPatches(t *testing.T) {
 		maybe(t, spec, "replicas", rapid.IntRange(0, 9).Draw(t, "asked"))
 		maybe(t, scale, "spec", spec)
 		holds(t, "scale", reviewScale, drawState(t), review{Request: drawRequest(t), object: document(t, scale)})
+	}))
+	t.Run("pods", rapid.MakeCheck(func(t *rapid.T) {
+		holds(t, "pods", reviewPod, drawState(t), review{Request: drawRequest(t), object: document(t, drawPod(t))})
 	}))
 	stands := object(t, fleet(), "# mine\nprod-us: 1\n")
 	t.Run("plan", rapid.MakeCheck(func(t *rapid.T) {

@@ -16,6 +16,7 @@ func decoders() map[string]func(rawjson.Node) (any, error) {
 		"workload": func(n rawjson.Node) (any, error) { return decodeWorkload(n) },
 		"plan":     func(n rawjson.Node) (any, error) { return decodePlanObject(n, 1<<20) },
 		"scale":    func(n rawjson.Node) (any, error) { return decodeScale(n) },
+		"pod":      func(n rawjson.Node) (any, error) { return decodePod(n) },
 	}
 }
 
@@ -36,6 +37,9 @@ func repeats() map[string]string {
 		"data.server":        fill(`{"metadata":{},"data":{`, `"server":"YQ=="`, `"server":"Yg=="`, `}}`),
 		"data.shard":         fill(`{"metadata":{},"data":{`, `"shard":"MQ=="`, `"shard":"Mg=="`, `}}`),
 		"data.plan":          fill(`{"metadata":{},"data":{`, `"plan":"a\n","pins":"b\n"`, `"plan":"c"`, `}}`),
+		"pods' containers":   fill(`{"metadata":{},"spec":{`, `"containers":[{"name":"a"}],"initContainers":[]`, `"containers":[]`, `}}`),
+		"owners":             fill(`{"spec":{},"metadata":{`, `"ownerReferences":[{"apiVersion":"apps/v1","kind":"StatefulSet","controller":true}]`, `"labels":{}`, `}}`),
+		"many owners":        fill(`{"spec":{},"metadata":{"ownerReferences":[`, `{"apiVersion":"apps/v1","kind":"StatefulSet"}`, `{"controller":true}`, `]}}`),
 		"spec":               fill(`{"metadata":{},`, `"spec":{"replicas":3}`, `"spec":{"replicas":4}`, `}`),
 		"templates":          fill(`{"metadata":{},"spec":{`, `"template":{"spec":{"containers":[{"name":"a"}]}}`, `"replicas":4`, `}}`),
 		"container names":    container(`"name":"a"`),

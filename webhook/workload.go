@@ -102,38 +102,43 @@ func (w *Workload) readSpec(spec rawjson.Node) error {
 
 // readTemplate reads the containers. Of a template that has too much its spec.replicas are held all the same.
 func (w *Workload) readTemplate(template rawjson.Node) error {
-	err := w.readContainers(template.Field("spec").Field("containers"))
-	if errors.Is(err, errTooMany) {
-		w.Overfull, w.Containers = true, nil
-		return nil
-	}
+	var err error
+	w.Containers, w.Overfull, err = readContainers(template.Field("spec").Field("containers"))
 	return err
 }
 
-func (w *Workload) readContainers(containers rawjson.Node) error {
-	err := containers.ArrayOrAbsent("containers")
-	if err != nil {
-		return err
+// readContainers reads a pod's containers; none where there is more of something than is read.
+func readContainers(list rawjson.Node) (containers []Container, overfull bool, err error) {
+	containers, err = decodeContainers(list)
+	if errors.Is(err, errTooMany) {
+		return nil, true, nil
+	}
+	return containers, false, err
+}
+
+func decodeContainers(list rawjson.Node) (containers []Container, err error) {
+	if err := list.ArrayOrAbsent("containers"); err != nil {
+		return nil, err
 	}
 	count, bytes := 0, 0
-	for _, item := range containers.Members {
-		if len(w.Containers) == maxContainers {
-			return errTooMany
+	for _, item := range list.Members {
+		if len(containers) == maxContainers {
+			return nil, errTooMany
 		}
 		c, err := decodeContainer(item)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		count += len(c.Command) + len(c.Args)
 		for _, word := range slices.Concat(c.Command, c.Args) {
 			bytes += len(word)
 		}
 		if count > maxWords || bytes > maxScripts {
-			return errTooMany
+			return nil, errTooMany
 		}
-		w.Containers = append(w.Containers, c)
+		containers = append(containers, c)
 	}
-	return nil
+	return containers, nil
 }
 
 func decodeContainer(container rawjson.Node) (Container, error) {
@@ -242,11 +247,11 @@ func decodeQuantities(section rawjson.Node) (map[string]string, error) {
 	return values, nil
 }
 
-// controller is the place of the application-controller's container by plan.FindController, as the planner finds it; -1
-// where none is.
-func (w *Workload) controller(name string) int {
-	signs := make([]plan.ContainerSigns, len(w.Containers))
-	for i, c := range w.Containers {
+// findController is the place of the application-controller's container by plan.FindController, as the planner finds it;
+// -1 where none is.
+func findController(containers []Container, name string) int {
+	signs := make([]plan.ContainerSigns, len(containers))
+	for i, c := range containers {
 		signs[i] = plan.ContainerSigns{Name: c.Name, Words: slices.Concat(c.Command, c.Args), HasEnv: len(c.Env) > 0}
 	}
 	return plan.FindController(signs, name)

@@ -79,7 +79,7 @@ func table(head []string, rows [][]string) string {
 // planPage is the plan's document: its types, each with its fields, in the order in which the encoder writes them.
 func planPage(t *testing.T) string {
 	types := map[string]*ast.GenDecl{}
-	for _, file := range []string{"planner/plan/codec.go", "planner/plan/types.go"} {
+	for _, file := range []string{"planner/plan/codec.go", "planner/plan/types.go", "planner/plan/sizes.go"} {
 		for _, d := range parsed(t, file).Decls {
 			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.TYPE {
 				types[g.Specs[0].(*ast.TypeSpec).Name.Name] = g
@@ -104,6 +104,7 @@ func planPage(t *testing.T) string {
 		}
 		b.WriteString(table([]string{"field", "type", "written"}, rows))
 	}
+	fmt.Fprintf(&b, "\n## sizes\n\n%s\n", strings.Join(strings.Fields(types["Sizes"].Doc.Text()), " "))
 	for _, of := range []string{"Mode", "Stage"} {
 		b.WriteString("\n## " + of + "\n\n" + table([]string{"value", "meaning"}, constants(t, "planner/plan/types.go", of)))
 	}

@@ -17,6 +17,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"ballast/planner/change"
 	"ballast/planner/plan"
 )
 
@@ -101,6 +102,28 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 					{Key: "tier", Operator: "In", Values: []string{"hub", "core"}}}}},
 			}
 		},
+		"size": func(c *PlannerConfig) {
+			c.Size = Size{Apply: Template, Limits: SizeLimits{Memory: &Headroom{Value: "512Mi", Percentage: 20}}, NodeCap: SizeCap{CPU: "16", Memory: "60Gi"}, Policies: []SizePolicy{
+				{Name: "default", Rules: []SizeRule{
+					{List: Requests, Resource: "memory", Base: "512Mi", Max: "16Gi"},
+					{Name: "by-apps", List: Requests, Resource: "memory", Base: "0", Slope: "2Mi", Input: "apps", Per: "1",
+						Segments:       []SizeSegment{{At: "0", Every: "4"}, {At: "32", Every: "8"}},
+						DelayScaleDown: &SizeDelay{Max: "30", DelaySeconds: 600}, DelayScaleUp: &SizeDelay{DelaySeconds: 60},
+						Min: "64Mi", Quantize: &Quantize{Base: "64Mi", Step: "64Mi", StepRatio: "1.5", MaxStep: "1Gi"}, Smooth: &Smooth{Target: 90, Samples: 60}},
+				}},
+				{Name: "ours", Priority: 10, Rules: []SizeRule{
+					{List: Requests, Resource: "memory", Base: "1Gi"},
+					{List: Limits, Resource: "cpu", Base: "200m", Slope: "10m", Input: "clusters", Scope: ScopeTotal, Container: "application-controller"},
+				}},
+			}}
+		},
+		"change-sizes": func(c *PlannerConfig) {
+			c.Change.Up = Resizing{Timing: Timing{Mode: change.Maintenance, Cooldown: Duration(10 * time.Minute),
+				Windows: []Window{{Begin: "22:00", End: "02:00:30", TimeZone: "Europe/Berlin", Weekdays: []string{"Sat", "Sunday"}}}}}
+			c.Change.Down = Resizing{Timing: Timing{Mode: change.Off}, StabilizationWindow: Duration(30 * time.Minute),
+				MinChange: &SizeSteps{CPU: &SizeStep{Value: "100m", Percentage: 10}, Memory: &SizeStep{Value: "256Mi"}},
+				Rate:      []Pace{{Replicas: 2, Period: Duration(time.Hour)}, {Percent: 25, Period: Duration(24 * time.Hour)}}}
+		},
 		"nulls": func(*PlannerConfig) {},
 		"json":  func(c *PlannerConfig) { c.Mode = plan.Hold },
 	} {
@@ -127,8 +150,8 @@ func TestEveryGoodFileIsNamedAbove(t *testing.T) {
 	for _, f := range files {
 		got = append(got, strings.TrimSuffix(filepath.Base(f), ".good.yaml"))
 	}
-	want := []string{"beside-the-implementation", "change-by-the-minute", "change-unlimited", "failover-off", "failover-patient", "full", "groups", "http-bound-token", "json",
-		"lpt", "minimal", "nulls", "other-implementations", "pods", "replicas-workload", "rollout-live-defaults", "rollout-live", "rollout-x0y", "sticky"}
+	want := []string{"beside-the-implementation", "change-by-the-minute", "change-sizes", "change-unlimited", "failover-off", "failover-patient", "full", "groups", "http-bound-token", "json",
+		"lpt", "minimal", "nulls", "other-implementations", "pods", "replicas-workload", "rollout-live-defaults", "rollout-live", "rollout-x0y", "size", "sticky"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

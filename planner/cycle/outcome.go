@@ -25,6 +25,7 @@ type Outcome struct {
 	Now       []plan.Replica
 	Line      *Line // what a replica may carry, or is known to; nil: nothing says it
 	Candidate *Candidate
+	Sizing    *Sizing // nil: no policy says how large replicas are
 	Progress  rollout.Progress
 	Verdict   ownership.Verdict // who has each cluster
 	Replicas  failover.Verdict  // who is unwell

@@ -300,7 +300,7 @@ func (f found) read(container string) (Workload, error) {
 		return Workload{}, fmt.Errorf("reading %s %q: it has no container %q, only %s; mend target.container", w.Kind, w.Name, container, containerNames(containers))
 	}
 	c := containers[at]
-	w.Container = c.Name
+	w.Container, w.Resources = c.Name, sized(c)
 	if value, set := env(c, EnvReplicas); set {
 		w.EnvReplicas = &value
 	}

@@ -56,6 +56,8 @@ type Workload struct {
 
 	ApplicationNamespaces *string `json:"applicationNamespaces,omitempty"`
 
+	Resources *plan.Resources `json:"resources,omitempty"` // the container's cpu and memory, as the pod template has them; nil: it has none
+
 	Beside string `json:"beside,omitempty"` // other workloads that could be taken for it, by kind and name
 }
 
@@ -141,6 +143,30 @@ func setting(c corev1.Container, flag, variable string) (string, bool) {
 		values = values[len(values)-1:]
 	}
 	return strings.Join(values, ","), true
+}
+
+// sized is what the container has of the resources that can change while it runs; nil: nothing.
+func sized(c corev1.Container) *plan.Resources {
+	r := plan.Resources{Requests: quantities(c.Resources.Requests), Limits: quantities(c.Resources.Limits)}
+	if r.Requests == nil && r.Limits == nil {
+		return nil
+	}
+	return &r
+}
+
+func quantities(list corev1.ResourceList) map[string]string {
+	var out map[string]string
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		q, ok := list[name]
+		if !ok || q.Sign() < 0 {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[string(name)] = q.String()
+	}
+	return out
 }
 
 func containerNames(containers []corev1.Container) string {

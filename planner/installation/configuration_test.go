@@ -2,6 +2,7 @@ package installation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,8 @@ func TestShippedIsOfThisInstallation(t *testing.T) {
 		"controllers": `[gitops] gitops/ballast-webhook request.name == "my-controller"`,
 		"scale":       `[gitops] gitops/ballast-webhook request.name == "my-controller"`,
 		"plan":        `[gitops] gitops/ballast-webhook request.name == "my-plan"`,
+		"pods": `[gitops] gitops/ballast-webhook ["my-controller"].exists(name, object.metadata.?ownerReferences.orValue([]).exists(o, o.kind == 'StatefulSet' && o.name == name ` +
+			`|| o.kind == 'ReplicaSet' && o.name == name + '-' + object.metadata.?labels[?'pod-template-hash'].orValue('')))`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("webhooks (-want +got):\n%s", diff)
@@ -70,7 +73,7 @@ func TestEachDifferenceFromWhatIsShippedIsFound(t *testing.T) {
 		"operations in another order":   {func(c *configuration) { o := of(c, "plan").Rules[0].Operations; o[0], o[1] = o[1], o[0] }, nil},
 		"the API server's own defaults": {func(c *configuration) { of(c, "plan").ObjectSelector = &metav1.LabelSelector{} }, nil},
 		"fail-closed for the plan":      {func(c *configuration) { of(c, "plan").FailurePolicy = ptr.To(admissionv1.Fail) }, []string{plan + " failurePolicy"}},
-		"a webhook that went":           {func(c *configuration) { c.Webhooks = c.Webhooks[:3] }, []string{plan}},
+		"a webhook that went":           {func(c *configuration) { c.Webhooks = slices.Delete(c.Webhooks, 3, 4) }, []string{plan}},
 		"one more": {func(c *configuration) {
 			c.Webhooks = append(c.Webhooks, admissionv1.MutatingWebhook{Name: "my.own.example"})
 		}, []string{"my.own.example"}},
@@ -105,7 +108,7 @@ func TestEachDifferenceFromWhatIsShippedIsFound(t *testing.T) {
 		"two at once": {func(c *configuration) {
 			of(c, "plan").TimeoutSeconds, of(c, "clusters").MatchPolicy = ptr.To(int32(30)), ptr.To(admissionv1.Exact)
 		}, []string{clusters + " matchPolicy", plan + " timeoutSeconds"}},
-		"none that is shipped": {func(c *configuration) { c.Webhooks = nil }, []string{clusters, "controllers.ballast.argoproj.io", "scale.ballast.argoproj.io", plan}},
+		"none that is shipped": {func(c *configuration) { c.Webhooks = nil }, []string{clusters, "controllers.ballast.argoproj.io", "scale.ballast.argoproj.io", plan, "pods.ballast.argoproj.io"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			installed := shipped(t)

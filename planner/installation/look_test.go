@@ -148,7 +148,7 @@ func TestAConfigurationThatIsNotThereDiffers(t *testing.T) {
 	c := &cluster{version: "v1.36.1"}
 	l, _ := c.looker(t)
 	want := "false, WebhookConfigurationChanged clusters.ballast.argoproj.io, WebhookConfigurationChanged controllers.ballast.argoproj.io, " +
-		"WebhookConfigurationChanged scale.ballast.argoproj.io, WebhookConfigurationChanged plan.ballast.argoproj.io"
+		"WebhookConfigurationChanged scale.ballast.argoproj.io, WebhookConfigurationChanged plan.ballast.argoproj.io, WebhookConfigurationChanged pods.ballast.argoproj.io"
 	if got := looked(t, l); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

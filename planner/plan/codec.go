@@ -36,6 +36,7 @@ type wire struct {
 	References         map[string]string `json:"references,omitempty"`
 	Cordoned           []int             `json:"cordoned,omitempty"`
 
+	Sizes    map[string]Resources    `json:"sizes,omitempty"`
 	Groups   map[string]ClusterGroup `json:"groups,omitempty"`
 	Clusters map[string]Row          `json:"clusters"`
 	Rollout  *Rollout                `json:"rollout,omitempty"`
@@ -45,7 +46,7 @@ type wire struct {
 func (p Plan) MarshalJSON() ([]byte, error) {
 	return json.Marshal(wire{APIVersion: APIVersion, Kind: Kind, Revision: p.Revision, Mode: p.Mode, Target: p.Target, PlannerUser: p.PlannerUser, Selector: p.Selector,
 		Replicas: p.Replicas, FreeReplicas: p.FreeReplicas, Unmanaged: p.Unmanaged, ControllerReplicas: p.ControllerReplicas, MaxReplicas: p.MaxReplicas, Resources: p.Resources,
-		References: p.References, Cordoned: p.Cordoned, Groups: p.Groups, Clusters: p.Clusters, Rollout: p.Rollout})
+		References: p.References, Cordoned: p.Cordoned, Sizes: p.Sizes.wire(), Groups: p.Groups, Clusters: p.Clusters, Rollout: p.Rollout})
 }
 
 // UnmarshalJSON reads the plan from its document's JSON.
@@ -54,14 +55,16 @@ func (p *Plan) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &w); err != nil {
 		return err
 	}
-	*p = w.plan()
-	return nil
+	read, err := w.plan()
+	*p = read
+	return err
 }
 
-func (w wire) plan() Plan {
+func (w wire) plan() (Plan, error) {
+	sizes, err := sizesOf(w.Sizes)
 	return Plan{Revision: w.Revision, Mode: w.Mode, Target: w.Target, PlannerUser: w.PlannerUser, Selector: w.Selector, FreeReplicas: w.FreeReplicas, Unmanaged: w.Unmanaged, Replicas: w.Replicas,
 		ControllerReplicas: w.ControllerReplicas, MaxReplicas: w.MaxReplicas, Resources: w.Resources, References: w.References,
-		Cordoned: w.Cordoned, Groups: w.Groups, Clusters: w.Clusters, Rollout: w.Rollout}
+		Cordoned: w.Cordoned, Sizes: sizes, Groups: w.Groups, Clusters: w.Clusters, Rollout: w.Rollout}, err
 }
 
 // Encode writes data.plan: rows sorted by name, one a line, the same bytes for the same plan. A plan that would not fit
@@ -106,6 +109,9 @@ const (
 // for it.
 func Room(p Plan) int {
 	names := len(p.Clusters)
+	if p.Sizes != nil {
+		names += 1 + len(p.Sizes.Replicas) // a size takes less than a row's bound
+	}
 	if r := p.Rollout; r != nil {
 		names += len(r.Moves) + len(r.Was)
 	}
@@ -133,7 +139,7 @@ func writeHead(b *strings.Builder, p Plan) {
 		b.WriteString("unmanaged: true\n")
 	}
 	if p.Resources != nil {
-		fmt.Fprintf(b, "resources: {requests: %s, limits: %s}\n", flow(p.Resources.Requests, scalarValue), flow(p.Resources.Limits, scalarValue))
+		fmt.Fprintf(b, "resources: %s\n", p.Resources.flow())
 	}
 	if len(p.References) > 0 {
 		fmt.Fprintf(b, "references: %s\n", flow(p.References, scalarValue))
@@ -141,6 +147,7 @@ func writeHead(b *strings.Builder, p Plan) {
 	if len(p.Cordoned) > 0 {
 		fmt.Fprintf(b, "cordoned: %s\n", numbers(p.Cordoned))
 	}
+	writeSizes(b, p.Sizes)
 	writeGroups(b, p.Groups)
 }
 
@@ -304,8 +311,11 @@ func decode(text string, unmarshal func([]byte, any, ...yaml.JSONOpt) error, val
 	if w.APIVersion != APIVersion || w.Kind != Kind {
 		return Plan{}, fmt.Errorf("decoding the plan: apiVersion %q, kind %q is not %s, %s", w.APIVersion, w.Kind, APIVersion, Kind)
 	}
-	p := w.plan()
-	if err := validate(p); err != nil {
+	p, err := w.plan()
+	if err == nil {
+		err = validate(p)
+	}
+	if err != nil {
 		return Plan{}, fmt.Errorf("decoding the plan: %w", err)
 	}
 	return p, nil

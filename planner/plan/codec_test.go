@@ -100,6 +100,7 @@ func drawPlan(t *rapid.T) Plan {
 		MaxReplicas: rapid.IntRange(1, 64).Draw(t, "max"), FreeReplicas: rapid.Bool().Draw(t, "free"), Unmanaged: rapid.Bool().Draw(t, "unmanaged"),
 		Clusters: map[string]Row{},
 	}
+	p.Sizes = drawSizes(t, p.MaxReplicas)
 	p.Cordoned = rapid.SliceOfN(rapid.IntRange(0, 63), 0, 4).Draw(t, "cordoned")
 	for _, n := range rapid.SliceOfN(name, 0, 4).Draw(t, "groups") {
 		g := ClusterGroup{At: rapid.SliceOfN(rapid.IntRange(0, 63), 0, 4).Draw(t, "on")}
@@ -420,6 +421,8 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(good)
 	f.Add("clusters: {a: {replica: 1e9}}")
+	f.Add(strings.Replace(good, "resources: ", "sizes:\n  default: {limits: {cpu: \"1e99\"}}\n  \"3\": ", 1))
+	f.Add(strings.Replace(good, "resources: ", "sizes: {\"03\": {}}\nresources: ", 1))
 	f.Add("a: &a [*a]")
 	f.Add(good + "rollout:\n  mode: live\n  moves: {a: 1, b: 2}\n  was: {a: 0, b: 1}\n")
 	f.Add("Rollout:\n  #0000000\nrollout:\n  was: {A: 0}\n") // which a reader of lines once took apart

@@ -161,6 +161,7 @@ func (g ClusterGroup) Selector() string { return cmp.Or(g.Apart, g.Together) }
 // Unmanaged says that the workload carries the annotation by which it opted out: neither of them is held, nor its
 // resources. The plan has to say so since a write to the workload's scale does not show its annotations. Cordoned are the
 // replicas that people want empty, ascending, and Groups are partition.groups by name: both decide where a new cluster goes.
+// Resources are what the pod template is held at, Sizes what running pods are; a plan has at most one of them.
 type Plan struct {
 	Revision           int64
 	Mode               Mode
@@ -175,6 +176,7 @@ type Plan struct {
 	Resources          *Resources
 	References         map[string]string
 	Cordoned           []int
+	Sizes              *Sizes
 	Groups             map[string]ClusterGroup
 	Clusters           map[string]Row
 	Rollout            *Rollout

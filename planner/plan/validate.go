@@ -51,6 +51,7 @@ func (p Plan) Validate() error {
 	if n := len(p.Selector); n > maxSelector {
 		bad("selector: it has %d bytes, and at most %d are read", n, maxSelector)
 	}
+	p.validateSizes(bad)
 	p.validateGroups(bad)
 	if p.Rollout != nil {
 		p.Rollout.validate(bad)
@@ -129,8 +130,10 @@ func (p Plan) Clone() Plan {
 		p.Groups[name] = g
 	}
 	if p.Resources != nil {
-		p.Resources = &Resources{Requests: maps.Clone(p.Resources.Requests), Limits: maps.Clone(p.Resources.Limits)}
+		r := p.Resources.clone()
+		p.Resources = &r
 	}
+	p.Sizes = p.Sizes.clone()
 	if p.Rollout != nil {
 		r := *p.Rollout
 		r.Moves, r.Was = maps.Clone(r.Moves), maps.Clone(r.Was)
@@ -152,6 +155,9 @@ func (p Plan) SameEnforced(o Plan) bool {
 	if !slices.Equal(p.Cordoned, o.Cordoned) || !maps.EqualFunc(p.Groups, o.Groups, ClusterGroup.same) {
 		return false
 	}
+	if !p.Sizes.Same(o.Sizes) {
+		return false
+	}
 	return sameResources(p.Resources, o.Resources) && sameRollout(p.Rollout, o.Rollout) &&
 		maps.EqualFunc(p.Clusters, o.Clusters, func(a, b Row) bool {
 			return a.Replica == b.Replica && a.Pinned == b.Pinned && a.Server == b.Server
@@ -166,7 +172,7 @@ func sameResources(a, b *Resources) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return maps.Equal(a.Requests, b.Requests) && maps.Equal(a.Limits, b.Limits)
+	return a.Same(*b)
 }
 
 func sameRollout(a, b *Rollout) bool {

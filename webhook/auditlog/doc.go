@@ -30,6 +30,12 @@ rules:
     resources: [statefulsets, statefulsets/scale, statefulsets/status,
       deployments, deployments/scale, deployments/status]
 - level: Metadata
+  namespaces: [argocd]
+  verbs: [create]
+  resources:
+  - group: ""
+    resources: [pods]
+- level: Metadata
   verbs: [create, update, patch, delete, deletecollection]
   resources:
   - group: admissionregistration.k8s.io

@@ -107,6 +107,8 @@ func (o objectRef) webhook() (name, kind string) {
 		return "scale", kindStatefulSet
 	case "apps/deployments/scale":
 		return "scale", kindDeployment
+	case "/pods/":
+		return "pods", kindPod
 	}
 	return "", ""
 }

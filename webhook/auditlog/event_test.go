@@ -189,6 +189,13 @@ func TestParse(t *testing.T) {
 				w.Kind, w.Name, w.Effect, w.Reason, w.Requested, w.Enforced = "deployment", "c", Agreed, "InPlan", "replicas=4 ARGOCD_CONTROLLER_REPLICAS=-", "replicas=4"
 			}),
 		},
+		"a pod that gets its size": {
+			fields{"verb": "create", "objectRef": object("", "pods", "", "c-3"), "annotations": said("pods", "Restored", "requests.cpu=250m limits.memory=-", "requests.cpu=1 limits.memory=4Gi")},
+			shardEdit(func(w *Write) {
+				w.Verb, w.Kind, w.Name, w.Requested, w.Enforced = "create", "pod", "c-3", "requests.cpu=250m limits.memory=-", "requests.cpu=1 limits.memory=4Gi"
+			}),
+		},
+		"a pod that no webhook was asked about": {fields{"verb": "create", "objectRef": object("", "pods", "", "c-3"), "annotations": nil}, nil},
 		"forged words": {
 			fields{"verb": "pat\x1bch", "user": fields{"username": "al\x1b[2Jice\u202e"}, "auditID": "id\n", "objectRef": object("", "secrets", "", "eyJhbGciOi"),
 				"annotations": with(said("clusters", "Restored", "token=eyJhbGciOi shard=eyJhbGciOi", "shard=3\x1b[31m eyJhbGciOi"), "clusters.ballast.argoproj.io/revision", "eyJhbGciOi")},

@@ -19,7 +19,7 @@ type Write struct {
 	Account   Account `json:"account"`
 	Verb      string  `json:"verb"`
 	Namespace string  `json:"namespace"`
-	// Kind is secret, configmap, statefulset, deployment, mutatingwebhookconfiguration, validatingadmissionpolicy or
+	// Kind is secret, configmap, statefulset, deployment, pod, mutatingwebhookconfiguration, validatingadmissionpolicy or
 	// validatingadmissionpolicybinding.
 	Kind        string `json:"kind"`
 	Name        string `json:"name"` // empty where the API server generated it, and where all were deleted
@@ -100,6 +100,7 @@ const (
 	kindConfigMap   = "configmap"
 	kindStatefulSet = "statefulset"
 	kindDeployment  = "deployment"
+	kindPod         = "pod"
 )
 
 // Effect is what ballast did to a write.

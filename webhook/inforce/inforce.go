@@ -68,7 +68,7 @@ type Quantity struct {
 func Of(id Identity, view *plan.View) *State {
 	s := &State{Identity: id, View: view}
 	if view != nil {
-		s.Resources, s.Arrivals = held(view.Plan.Resources), placement.NewArrivals(view)
+		s.Resources, s.Arrivals = Held(view.Plan.Resources), placement.NewArrivals(view)
 		s.Selector = selectorOf(view.Plan.Selector)
 	}
 	return s
@@ -239,9 +239,9 @@ func PlannersOf(annotations map[string]string) map[string]string {
 	return kept
 }
 
-// held lists a plan's resources in a fixed order. A quantity that does not parse is not held: the planner's validation
+// Held lists the resources of a plan, or of a size in it, in a fixed order. A quantity that does not parse is not held: the planner's validation
 // is where it is reported, and a write must not fail on it.
-func held(r *plan.Resources) []Quantity {
+func Held(r *plan.Resources) []Quantity {
 	if r == nil {
 		return nil
 	}

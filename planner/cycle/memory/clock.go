@@ -29,6 +29,7 @@ func (m Memory) Until(now time.Time) Memory {
 		*times = mapUntil(*times, now)
 	}
 	m.Changes.Failures = m.Changes.Failures.Until(now)
+	m.Sizes = m.Sizes.until(now)
 	return m
 }
 

@@ -22,6 +22,7 @@ const (
 	partVotes    = "votes"
 	partChanges  = "changes.json.gz"
 	partLimits   = "limits.json.gz"
+	partSizes    = "sizes.json.gz"
 )
 
 // MadeAnew are the parts that a planner without them works out again: values from the next poll, votes within their
@@ -105,6 +106,9 @@ func (m Memory) Parts(before map[string][]byte) (parts map[string][]byte, stale 
 	keep(partLimits, "what limits changes", packed(limits))
 	keep(partLastGood, "the last good values", m.LastGood.MarshalBinary)
 	keep(partVotes, "the votes", m.Votes.MarshalBinary)
+	if !m.Sizes.none() || parts[partSizes] != nil {
+		keep(partSizes, "what is known of sizes", packed(m.Sizes.bounded()))
+	}
 	return parts, stale
 }
 
@@ -150,6 +154,14 @@ func Of(parts map[string][]byte) (Memory, []error) {
 			dropped = append(dropped, fmt.Errorf("reading the votes: %w", err))
 		}
 	}
+	if part, ok := parts[partSizes]; ok {
+		var sizes Sizes
+		if err := partBounds().UnpackJSON(part, &sizes); err != nil {
+			dropped = append(dropped, fmt.Errorf("reading what was known of sizes: %w", err))
+		} else {
+			m.Sizes = sizes
+		}
+	}
 	return m, dropped
 }
 
@@ -171,6 +183,7 @@ type Memory struct {
 	Evidence Evidence             `json:"evidence,omitzero"`
 	Unit     string               `json:"unit,omitempty"` // in which savings and the even share are loads
 	Changes  Changes              `json:"changes,omitzero"`
+	Sizes    Sizes                `json:"sizes,omitzero"`
 
 	// The Secrets as they were seen last: their servers, and when each was made. Never in the history; the next leader
 	// goes by the rows.

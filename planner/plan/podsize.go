@@ -1,0 +1,156 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// The classes of a pod's quality of service, by Kubernetes' names. A pod's class is decided when it is made.
+const (
+	guaranteed = "Guaranteed"
+	burstable  = "Burstable"
+	bestEffort = "BestEffort"
+)
+
+// PodSize is what a pod asks for: its controller's container, and the others.
+type PodSize struct {
+	Controller Resources   `json:"controller,omitzero"`
+	Others     []Resources `json:"others,omitempty"` // as NewPodSize sums them up
+	Whole      bool        `json:"whole,omitempty"`  // the pod asks for something as a whole (spec.resources)
+}
+
+// NewPodSize sums up a pod's other containers, those that initialise it among them, however many somebody gave it: what
+// they ask for together, and nothing for those that have no limit of cpu or memory.
+func NewPodSize(controller Resources, others []Resources, whole bool) PodSize {
+	p := PodSize{Controller: controller, Whole: whole}
+	requests, limits := map[string]resource.Quantity{}, map[string]resource.Quantity{}
+	unlimited := false
+	for _, c := range others {
+		r, l := asked(c)
+		add(requests, r)
+		add(limits, l)
+		unlimited = unlimited || len(l) < len(mostSize)
+	}
+	if len(requests)+len(limits) > 0 {
+		p.Others = append(p.Others, Resources{Requests: texts(requests), Limits: texts(limits)})
+	}
+	if unlimited {
+		p.Others = append(p.Others, Resources{})
+	}
+	return p
+}
+
+func texts(quantities map[string]resource.Quantity) map[string]string {
+	m := make(map[string]string, len(quantities))
+	for name, q := range quantities {
+		m[name] = q.String()
+	}
+	return m
+}
+
+// containers are all of them, the controller's of that size.
+func (p PodSize) containers(controller Resources) []Resources {
+	return append([]Resources{controller}, p.Others...)
+}
+
+// With is a container's resources with those of a size in their places. Others stay.
+func (r Resources) With(size Resources) Resources {
+	return Resources{Requests: overlaid(r.Requests, size.Requests), Limits: overlaid(r.Limits, size.Limits)}
+}
+
+func overlaid(values, over map[string]string) map[string]string {
+	all := make(map[string]string, len(values)+len(over))
+	maps.Copy(all, values)
+	maps.Copy(all, over)
+	return all
+}
+
+// Misfit says why the controller's container cannot be given a size, and what to do; empty: it can. Kubernetes would
+// refuse the pod, or the change of it: a pod keeps its quality of service for as long as it lives, and no request is
+// above its limit. Webhook and planner both ask here.
+func (p PodSize) Misfit(size Resources) string {
+	if p.Whole {
+		return "the pod has resources as a whole (spec.resources): take them out of the pod template"
+	}
+	sized := p.Controller.With(size)
+	requests, limits := asked(sized)
+	for _, name := range []string{"cpu", "memory"} {
+		limit, limited := limits[name]
+		if request := requests[name]; limited && request.Cmp(limit) > 0 {
+			return fmt.Sprintf("its request of %s would be above its limit: let the size name limits.%s, too", name, name)
+		}
+	}
+	was, is := class(p.containers(p.Controller)), class(p.containers(sized))
+	if was == is {
+		return ""
+	}
+	mend := "let the pod template ask for something of what the size names"
+	switch {
+	case was == guaranteed:
+		mend = "let the size name requests and limits of what it changes, and the same of both"
+	case is == guaranteed:
+		mend = "let the size leave a limit above its request"
+	}
+	return fmt.Sprintf("its quality of service would be %s and no longer %s: %s", is, was, mend)
+}
+
+// asked are a container's requests and limits of what decides about a pod's class. A limit without a request is one.
+func asked(r Resources) (requests, limits map[string]resource.Quantity) {
+	requests, limits = map[string]resource.Quantity{}, map[string]resource.Quantity{}
+	for _, name := range []string{"cpu", "memory"} {
+		limit, limited := quantity(r.Limits[name])
+		if limited {
+			limits[name] = limit
+		}
+		request, ok := quantity(r.Requests[name])
+		if _, said := r.Requests[name]; !said {
+			request, ok = limit, limited
+		}
+		if ok {
+			requests[name] = request
+		}
+	}
+	return requests, limits
+}
+
+func quantity(text string) (resource.Quantity, bool) {
+	if text == "" {
+		return resource.Quantity{}, false
+	}
+	q, err := resource.ParseQuantity(text)
+	return q, err == nil && q.Sign() > 0
+}
+
+// class is a pod's quality of service as the API server works it out.
+func class(containers []Resources) string {
+	requests, limits := map[string]resource.Quantity{}, map[string]resource.Quantity{}
+	all := true
+	for _, c := range containers {
+		r, l := asked(c)
+		all = all && len(l) == len(mostSize)
+		add(requests, r)
+		add(limits, l)
+	}
+	if len(requests) == 0 && len(limits) == 0 {
+		return bestEffort
+	}
+	for name, request := range requests {
+		if limit, limited := limits[name]; !limited || limit.Cmp(request) != 0 {
+			all = false
+		}
+	}
+	if all && len(requests) == len(limits) {
+		return guaranteed
+	}
+	return burstable
+}
+
+func add(to, values map[string]resource.Quantity) {
+	for name, q := range values {
+		sum := to[name]
+		sum.Add(q)
+		to[name] = sum
+	}
+}

@@ -1,0 +1,217 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Sizes are what the controller's container of each replica is held at in its pods, without the pod template
+// (size.apply: inPlace); a nil *Sizes is not ballast's. The document has them by replica, each with its whole size, and
+// as `default` that of a replica without one. Only the resources that a size names are held.
+type Sizes struct {
+	Default  Resources         // of a replica without one of its own, and of every pod of a Deployment
+	Replicas map[int]Resources // by ordinal; StatefulSet only
+}
+
+// SizeOf is what that replica's container is held at in its pods; false: nothing is. Its maps are the plan's own.
+func (p Plan) SizeOf(replica int) (Resources, bool) {
+	if p.Sizes == nil {
+		return Resources{}, false
+	}
+	size, own := p.Sizes.Replicas[replica]
+	if !own || p.Target.Kind == Deployment {
+		size = p.Sizes.Default
+	}
+	return size, !size.empty()
+}
+
+// Same reports whether two sizes hold the same.
+func (r Resources) Same(o Resources) bool {
+	return maps.Equal(r.Requests, o.Requests) && maps.Equal(r.Limits, o.Limits)
+}
+
+func (r Resources) empty() bool { return len(r.Requests) == 0 && len(r.Limits) == 0 }
+
+func (r Resources) clone() Resources {
+	return Resources{Requests: maps.Clone(r.Requests), Limits: maps.Clone(r.Limits)}
+}
+
+func (s *Sizes) clone() *Sizes {
+	if s == nil {
+		return nil
+	}
+	c := &Sizes{Default: s.Default.clone(), Replicas: maps.Clone(s.Replicas)}
+	for ordinal, size := range c.Replicas {
+		c.Replicas[ordinal] = size.clone()
+	}
+	return c
+}
+
+// Same reports whether two plans' sizes hold the same.
+func (s *Sizes) Same(o *Sizes) bool {
+	if s == nil || o == nil {
+		return s == o
+	}
+	return s.Default.Same(o.Default) && maps.EqualFunc(s.Replicas, o.Replicas, Resources.Same)
+}
+
+// defaultSize is the key of the size of replicas without one of their own.
+const defaultSize = "default"
+
+// wire is the sizes as the document has them.
+func (s *Sizes) wire() map[string]Resources {
+	if s == nil {
+		return nil
+	}
+	w := make(map[string]Resources, len(s.Replicas)+1)
+	if !s.Default.empty() {
+		w[defaultSize] = s.Default
+	}
+	for ordinal, size := range s.Replicas {
+		w[strconv.Itoa(ordinal)] = size
+	}
+	return w
+}
+
+// sizesOf reads the sizes of a document. An ordinal is written in one way only.
+func sizesOf(w map[string]Resources) (*Sizes, error) {
+	if w == nil {
+		return nil, nil
+	}
+	s := &Sizes{}
+	for _, key := range slices.Sorted(maps.Keys(w)) {
+		if key == defaultSize {
+			s.Default = w[key]
+			continue
+		}
+		ordinal, ok := ParsePin(key)
+		if !ok {
+			return nil, fmt.Errorf("sizes[%s]: it is neither a replica nor %q", clip(key), defaultSize)
+		}
+		if s.Replicas == nil {
+			s.Replicas = map[int]Resources{}
+		}
+		s.Replicas[ordinal] = w[key]
+	}
+	return s, nil
+}
+
+// writeSizes writes a size a line, the default first.
+func writeSizes(b *strings.Builder, s *Sizes) {
+	if s == nil {
+		return
+	}
+	b.WriteString("sizes:\n")
+	if !s.Default.empty() {
+		fmt.Fprintf(b, "  %s: %s\n", defaultSize, s.Default.flow())
+	}
+	for _, ordinal := range slices.Sorted(maps.Keys(s.Replicas)) {
+		fmt.Fprintf(b, "  %q: %s\n", strconv.Itoa(ordinal), s.Replicas[ordinal].flow())
+	}
+}
+
+func (r Resources) flow() string {
+	return "{requests: " + flow(r.Requests, scalarValue) + ", limits: " + flow(r.Limits, scalarValue) + "}"
+}
+
+// validateSizes refuses what no container can be held at in place. Anybody who may write the ConfigMap can forge a plan
+// with its digest, so that every number has a bound.
+func (p Plan) validateSizes(bad func(format string, args ...any)) {
+	s := p.Sizes
+	switch {
+	case s == nil:
+		return
+	case p.Resources != nil:
+		bad("sizes: the plan has resources, too: a container is held in its pods or in the template")
+	case s.Default.empty() && len(s.Replicas) == 0:
+		bad("sizes: they hold nothing")
+	case p.Target.Kind == Deployment && len(s.Replicas) > 0:
+		bad("sizes: the pods of a Deployment have no ordinal: only %q holds", defaultSize)
+	case len(s.Replicas) > maxListed:
+		bad("sizes: there are %d, and at most %d are read", len(s.Replicas), maxListed)
+		return
+	}
+	s.Default.validateSize("sizes["+defaultSize+"]", bad)
+	for _, ordinal := range slices.Sorted(maps.Keys(s.Replicas)) {
+		of, size := fmt.Sprintf("sizes[%d]", ordinal), s.Replicas[ordinal]
+		if ordinal < 0 || ordinal >= p.MaxReplicas {
+			bad("%s: the replica is not between 0 and %d", of, p.MaxReplicas-1)
+		}
+		if size.empty() {
+			bad("%s: it holds nothing", of)
+		}
+		size.validateSize(of, bad)
+	}
+}
+
+// validateSize bounds a container's size: what Kubernetes can change in a running pod, and no request above its limit.
+func (r Resources) validateSize(of string, bad func(format string, args ...any)) {
+	read := func(list string, values map[string]string) map[string]resource.Quantity {
+		quantities := make(map[string]resource.Quantity, len(values))
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			q, err := ParseSize(name, values[name])
+			if err != nil {
+				bad("%s.%s: %v", of, list, err)
+				continue
+			}
+			quantities[name] = q
+		}
+		return quantities
+	}
+	if n := len(r.Requests) + len(r.Limits); n > 2*len(mostSize) {
+		bad("%s: it names %d resources, and only cpu and memory change in place", of, n)
+		return
+	}
+	requests, limits := read("requests", r.Requests), read("limits", r.Limits)
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		limit, limited := limits[name]
+		if request := requests[name]; limited && request.Cmp(limit) > 0 {
+			bad("%s: the request of %s is %s, above the limit %s", of, name, request.String(), limit.String())
+		}
+	}
+}
+
+// mostSize is the most of each resource that changes in a running pod: cores, and bytes.
+var mostSize = map[string]int64{"cpu": 1_000_000, "memory": 1 << 50}
+
+// sizeLetters bounds a quantity's text: the digits of an int64, and a suffix.
+const sizeLetters = 20
+
+// ParseSize reads how much of a resource a container may be held at: cpu in whole thousandths of a core, memory in whole
+// bytes, each above 0, and written as Kubernetes itself writes it, so that the same size has the same text.
+func ParseSize(name, text string) (resource.Quantity, error) {
+	most, ok := mostSize[name]
+	switch {
+	case !ok:
+		return resource.Quantity{}, fmt.Errorf("%s does not change in place: only cpu and memory do", clip(name))
+	case !plainQuantity(text):
+		return resource.Quantity{}, fmt.Errorf("%s: %q is no quantity that is written like 1500m or 2Gi", name, clip(text))
+	}
+	q, err := resource.ParseQuantity(text)
+	switch {
+	case err != nil:
+		return resource.Quantity{}, fmt.Errorf("%s: %q is no quantity", name, clip(text))
+	case q.String() != text:
+		return resource.Quantity{}, fmt.Errorf("%s: %s is written %s", name, text, q.String())
+	case q.Sign() <= 0 || q.CmpInt64(most) > 0:
+		return resource.Quantity{}, fmt.Errorf("%s: %s is not above 0, and at most %d", name, text, most)
+	case name != "cpu" && strings.HasSuffix(text, "m"):
+		return resource.Quantity{}, fmt.Errorf("%s: %s is no whole number of bytes", name, text)
+	}
+	return q, nil
+}
+
+// plainQuantity bounds what the library is given to read: an exponent would make a number of any length.
+func plainQuantity(text string) bool {
+	digits := strings.TrimLeft(text, "0123456789")
+	switch digits {
+	case "", "m", "k", "M", "G", "T", "P", "Ki", "Mi", "Gi", "Ti", "Pi":
+		return len(text) > len(digits) && len(text) <= sizeLetters
+	}
+	return false
+}
