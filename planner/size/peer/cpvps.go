@@ -24,7 +24,17 @@ type CPVPS struct {
 				Requests []ScalingRule `json:"requests"`
 			} `json:"resources"`
 		} `json:"containers"`
-		Smoothing json.RawMessage `json:"smoothing"`
+		Smoothing struct { // of earlier versions, for all rules
+			DelayScaleDown struct {
+				Inputs       map[string]Amount `json:"inputs"`
+				DelaySeconds float64           `json:"delaySeconds"`
+			} `json:"delayScaleDown"`
+			Percentile *struct {
+				Target float64 `json:"target"`
+				Low    float64 `json:"lowThreshold"`
+				High   float64 `json:"highThreshold"`
+			} `json:"percentile"`
+		} `json:"smoothing"`
 	} `json:"spec"`
 }
 
@@ -56,6 +66,7 @@ type function struct {
 type delay struct {
 	Max          *Amount `json:"max"`
 	DelaySeconds float64 `json:"delaySeconds"`
+	Inputs       *delay  `json:"inputs"` // the same, in an earlier form
 }
 
 // ReadCPVPS reads a ScalingPolicy.
@@ -136,6 +147,9 @@ func (r ScalingRule) Rule(container string, list size.List) (size.Rule, error) {
 		f.DelayScaleDown = f.DelayScaling
 	}
 	if d := f.DelayScaleDown; d != nil {
+		if d.Inputs != nil {
+			d = d.Inputs
+		}
 		if d.DelaySeconds < 0 || d.DelaySeconds > math.MaxInt32 {
 			return rule, fmt.Errorf("a delay of %v seconds is none", d.DelaySeconds)
 		}
@@ -166,9 +180,30 @@ func (c CPVPS) Policy() (size.Policy, error) {
 				if err != nil {
 					return p, fmt.Errorf("reading the %s of container %q, rule %d: %w", list.name, container.Name, i, err)
 				}
+				if err := c.smooth(&rule); err != nil {
+					return p, err
+				}
 				p.Rules = append(p.Rules, rule)
 			}
 		}
 	}
 	return p, nil
+}
+
+// smooth adds what earlier versions say once for all rules.
+func (c CPVPS) smooth(r *size.Rule) error {
+	s := c.Spec.Smoothing
+	if skew, given := s.DelayScaleDown.Inputs[r.Input]; given && r.Input != "" {
+		if err := set(&r.DelayDown.Max, &skew); err != nil {
+			return err
+		}
+	}
+	if s.DelayScaleDown.DelaySeconds > 0 {
+		r.DelayDown.For = time.Duration(min(s.DelayScaleDown.DelaySeconds, math.MaxInt32) * float64(time.Second))
+	}
+	if p := s.Percentile; p != nil && r.Input != "" {
+		thousandths := func(share float64) int { return int(math.Round(min(max(share, 0), 1) * 1000)) }
+		r.Smoothing = &size.Smoothing{Target: thousandths(p.Target), Low: thousandths(p.Low), High: thousandths(p.High)}
+	}
+	return nil
 }

@@ -22,6 +22,7 @@ type HVPA struct {
 type HVPASpec struct {
 	Hpa struct {
 		Deploy    bool      `json:"deploy"`
+		Earlier   Mode      `json:"updatePolicy"` // of both directions
 		ScaleUp   ScaleType `json:"scaleUp"`
 		ScaleDown ScaleType `json:"scaleDown"`
 		Template  struct {
@@ -34,6 +35,7 @@ type HVPASpec struct {
 	} `json:"hpa"`
 	Vpa struct {
 		Deploy    bool      `json:"deploy"`
+		Earlier   Mode      `json:"updatePolicy"`
 		ScaleUp   ScaleType `json:"scaleUp"`
 		ScaleDown ScaleType `json:"scaleDown"`
 		Gap       Params    `json:"limitsRequestsGapScaleParams"`
@@ -53,11 +55,17 @@ type HVPASpec struct {
 	} `json:"maintenanceTimeWindow"`
 }
 
+// Mode is an updatePolicy.
+type Mode struct {
+	UpdateMode change.Mode `json:"updateMode"`
+}
+
+// ScaleUpMode is a mode of earlier versions: up is Auto, down is Off.
+const ScaleUpMode change.Mode = "ScaleUp"
+
 // ScaleType is one direction's rules.
 type ScaleType struct {
-	UpdatePolicy struct {
-		UpdateMode change.Mode `json:"updateMode"`
-	} `json:"updatePolicy"`
+	UpdatePolicy          Mode   `json:"updatePolicy"`
 	MinChange             Params `json:"minChange"`
 	StabilizationDuration string `json:"stabilizationDuration"`
 }
@@ -180,12 +188,7 @@ func (s HVPASpec) Weight(current, desired int) int {
 	}
 	fraction := 100
 	for i, in := range s.Intervals {
-		if in.Start == 0 {
-			in.Start = least
-		}
-		if in.Last == 0 {
-			in.Last = s.Hpa.Template.Spec.MaxReplicas
-		}
+		in = in.Within(least, s.Hpa.Template.Spec.MaxReplicas)
 		if in.VpaWeight < 100 {
 			fraction = in.VpaWeight
 		}
@@ -201,6 +204,17 @@ func (s HVPASpec) Weight(current, desired int) int {
 		return in.VpaWeight
 	}
 	return 0
+}
+
+// Within fills in the ends that are left out.
+func (in WeightInterval) Within(least, most int) WeightInterval {
+	if in.Start == 0 {
+		in.Start = least
+	}
+	if in.Last == 0 {
+		in.Last = most
+	}
+	return in
 }
 
 // nextFraction is the first weight below 100; 100 where there is none.
