@@ -37,17 +37,17 @@ func Limit(limit, request *resource.Quantity, next resource.Quantity, h Headroom
 		q := share(*limit, next, *request)
 		return &q
 	}
-	return h.above(next)
+	return h.above(next, limit.Format)
 }
 
-func (h Headroom) above(request resource.Quantity) *resource.Quantity {
+func (h Headroom) above(request resource.Quantity, format resource.Format) *resource.Quantity {
 	most := new(big.Rat).Mul(exact(request), big.NewRat(int64(100+h.Percent), 100))
 	if h.Value != nil {
 		if by := new(big.Rat).Add(exact(request), exact(*h.Value)); by.Cmp(most) > 0 {
 			most = by
 		}
 	}
-	q := quantity(most, request.Format)
+	q := quantity(most, format)
 	return &q
 }
 

@@ -83,10 +83,28 @@ func windowed(w []Stretch, now Stretch, keep int64) []Stretch {
 		*last = Stretch{now.At, math.Min(last.Lo, now.Lo), math.Max(last.Hi, now.Hi)}
 		return w
 	}
-	if len(w) > 2*buckets { // only after a reload that made the delays shorter
-		w = w[len(w)-2*buckets:]
+	return extremes(append(w, now))
+}
+
+// few is how many stretches are kept whatever they say.
+const few = 16
+
+// extremes leaves out what can be no extreme any more, because something later is at least as low, and something as
+// high: what is left of a day's samples are a dozen.
+func extremes(w []Stretch) []Stretch {
+	if len(w) <= few {
+		return w
 	}
-	return append(w, now)
+	lo, hi := math.Inf(1), math.Inf(-1)
+	var kept []Stretch
+	for _, s := range slices.Backward(w) {
+		if s.Lo < lo || s.Hi > hi {
+			kept = append(kept, s)
+		}
+		lo, hi = math.Min(lo, s.Lo), math.Max(hi, s.Hi)
+	}
+	slices.Reverse(kept)
+	return kept[max(0, len(kept)-2*buckets):] // more only after a reload that made the delays shorter
 }
 
 // until takes times that lie ahead as now.

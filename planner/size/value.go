@@ -121,9 +121,13 @@ func quantity(r *big.Rat, format resource.Format) resource.Quantity {
 	return *resource.NewMilliQuantity(milli(r), format)
 }
 
-// milli is whole thousandths, cut towards zero and bounded.
+// lost is what a float may have lost: 459.99999999999994 cores are 460.
+var lost = big.NewRat(1, 1_000_000)
+
+// milli is whole thousandths, cut and bounded.
 func milli(r *big.Rat) int64 {
 	n := new(big.Rat).Mul(r, big.NewRat(1000, 1))
+	n.Add(n, lost)
 	whole := new(big.Int).Quo(n.Num(), n.Denom())
 	switch {
 	case whole.Cmp(big.NewInt(maxMilli)) > 0:

@@ -27,6 +27,15 @@ func TestTheExampleOfCPVPS(t *testing.T) {
 	}
 }
 
+func TestWhatAFloatLosesIsForgiven(t *testing.T) {
+	r := readme()
+	r.Segments = nil
+	cores := 4 * 50 * 2.3 // 459.99999999999994
+	if got := r.Value(cores, true); got.String() != "4800m" {
+		t.Errorf("%v cores: %s", cores, got.String())
+	}
+}
+
 // TestMonotoneRulesNeverShrinkWhenTheInputGrows: whatever Wrong lets through and has no slope below 0 is monotone.
 func TestMonotoneRulesNeverShrinkWhenTheInputGrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
