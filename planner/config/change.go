@@ -53,6 +53,9 @@ type Pace struct {
 	Period   Duration `json:"period"`
 }
 
+// MoveRules are the rules of change for moves that level, beside their rates.
+func (c Change) MoveRules() change.Rules { return change.Rules{Moves: c.Moves.Timing.policy()} }
+
 // SizeRules are the rules of change for one resource of a replica.
 func (c Change) SizeRules(resource string) change.Rules {
 	return change.Rules{Up: c.Up.policy(resource), Down: c.Down.policy(resource)}

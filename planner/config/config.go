@@ -238,6 +238,7 @@ type Restarts struct {
 // Moves bounds the clusters that change their replica, whatever the cause. Every window of Rate holds; an empty list is
 // no limit.
 type Moves struct {
+	Timing
 	Rate []Rate `json:"rate"`
 }
 

@@ -120,6 +120,7 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 		"change-sizes": func(c *PlannerConfig) {
 			c.Change.Up = Resizing{Timing: Timing{Mode: change.Maintenance, Cooldown: Duration(10 * time.Minute),
 				Windows: []Window{{Begin: "22:00", End: "02:00:30", TimeZone: "Europe/Berlin", Weekdays: []string{"Sat", "Sunday"}}}}}
+			c.Change.Moves.Timing = Timing{Mode: change.Maintenance, Windows: []Window{{Begin: "22:00", End: "02:00"}}, Cooldown: Duration(time.Hour)}
 			c.Change.Down = Resizing{Timing: Timing{Mode: change.Off}, StabilizationWindow: Duration(30 * time.Minute),
 				MinChange: &SizeSteps{CPU: &SizeStep{Value: "100m", Percentage: 10}, Memory: &SizeStep{Value: "256Mi"}},
 				Rate:      []Pace{{Replicas: 2, Period: Duration(time.Hour)}, {Percent: 25, Period: Duration(24 * time.Hour)}}}

@@ -8,7 +8,7 @@ import (
 	"ballast/planner/size"
 )
 
-// Merged are the rules of all policies as they hold, and the policy of each.
+// Merged are the rules of all policies as they hold.
 func (s Size) Merged() []size.Rule {
 	policies := make([]size.Policy, len(s.Policies))
 	for i, p := range s.Policies {
@@ -18,6 +18,20 @@ func (s Size) Merged() []size.Rule {
 		}
 	}
 	return size.Merge(policies)
+}
+
+// PolicyOf is the name of the policy whose rule that is.
+func (s Size) PolicyOf(r size.Rule) string {
+	name, highest := "", 0
+	for _, p := range s.Policies {
+		for _, own := range p.Rules {
+			same := string(own.List) == string(r.List) && own.Resource == r.Resource && own.Name == r.Name
+			if same && (name == "" || p.Priority > highest) {
+				name, highest = p.Name, p.Priority
+			}
+		}
+	}
+	return name
 }
 
 // rule is one as it is evaluated. All are the controller's: one for another container is refused.

@@ -103,6 +103,8 @@ func gates() []gate {
 			shut: situation.liveBlind},
 		{name: "fault", blocks: balance,
 			shut: func(s situation) string { return s.fault }},
+		{name: "changeMoves", blocks: balance,
+			shut: func(s situation) string { return s.moveBlock }},
 		{name: "mode", blocks: everything,
 			shut: func(s situation) string {
 				if s.mode != plan.Enforce {
@@ -130,6 +132,7 @@ type situation struct {
 	missing                     []string  // what mode live lacks
 	envLacks                    []string  // what it lacks for another env alone
 	unsaid                      string    // why nobody could tell whether a live rollout does well
+	moveBlock                   string    // why change.moves lets nothing that levels begin now
 	fault                       string    // in mode live: a cluster that no replica has, or several
 }
 
@@ -224,6 +227,22 @@ func unstamped(a *adoption) []string {
 	return names
 }
 
+// moveBlock is why change.moves lets nothing that levels begin now, beside its rates.
+func (s *snapshot) moveBlock() string {
+	var h change.History
+	if n := len(s.changes.Ledger); n > 0 {
+		h.Last = s.changes.Ledger[n-1].At.Unix()
+	}
+	for _, b := range s.in.Config.Change.MoveRules().MayMove(s.in.Now, h) {
+		why := fmt.Sprintf("change.moves: %s (%s)", b.Why, b.Reason)
+		if !b.Until.IsZero() {
+			why += ", until " + b.Until.UTC().Format(time.RFC3339)
+		}
+		return why
+	}
+	return ""
+}
+
 // situation works out what the gates look at.
 func (s *snapshot) situation() situation {
 	now := situation{breakGlass: s.in.BreakGlass, paused: s.in.Paused, tripped: tripped(s.in, s.changes), first: s.in.InForce == nil,
@@ -236,6 +255,7 @@ func (s *snapshot) situation() situation {
 		return now
 	}
 	now.heldUntil, now.unstamped = s.in.Memory.HeldUntil(s.in.Now), unstamped(s.adoption)
+	now.moveBlock = s.moveBlock()
 	now.keyless = s.in.Keyless != "" && modeOf(s.in.Config.Rollout) == plan.ModeX0Y
 	if s.in.Config.Rollout.Live == nil {
 		return now

@@ -88,6 +88,8 @@ func gated() map[string]struct {
 			verdictOn{"followUp followOut failOver sizeUp sizeDown sizeRestart", "rollout.live waits", "LiveNotReady: rollout.live begins nothing but a failover to replicas that say what they own: pods are silent"}},
 		"fault": {with(func(s *situation) { s.fault = "a cluster has two owners" }),
 			verdictOn{"setEnv followUp followOut pinOut rollBack failOver drain sizeUp sizeDown sizeRestart", "a cluster has two owners", ""}},
+		"changeMoves": {with(func(s *situation) { s.moveBlock = "change.moves: the mode is Off (UpdatePolicy)" }),
+			verdictOn{"setEnv followUp followOut pinOut rollBack failOver drain sizeUp sizeDown sizeRestart", "change.moves: the mode is Off (UpdatePolicy)", ""}},
 		"mode":     {with(func(s *situation) { s.mode = plan.Hold }), verdictOn{"", "the mode is Hold", ""}},
 		"underWay": {with(func(s *situation) { s.underWay = true }), verdictOn{"sizeUp", "a rollout is under way", ""}},
 	}
