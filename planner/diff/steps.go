@@ -38,10 +38,10 @@ func Steps(v *plan.View, seen observed.State, o Options) Result {
 	}
 	var a Result
 	a.workload(v, seen, o.Now)
-	if !o.BreakGlass { // before the Secrets: who is to have more clusters grows before they come
+	a.secrets(v, seen)
+	if !o.BreakGlass {
 		a.pods(v.Plan, seen, o)
 	}
-	a.secrets(v, seen)
 	if o.Nudge {
 		a.nudges(v, seen)
 		a.wakes(v, seen)
