@@ -34,6 +34,8 @@ type asker struct {
 	last         answer // of Prometheus
 	found        []conflicts.Finding
 	neighboursAt time.Time
+	resizable    *bool
+	resizableAt  time.Time
 }
 
 // enforcement is whether the webhooks hold the plan in force, nil where that cannot be asked: nothing is enforced, or
@@ -93,6 +95,27 @@ func (a *asker) notAsked() (*bool, []string) {
 	a.probed = probed{}
 	a.Metrics.Enforcement.Reset()
 	return nil, nil
+}
+
+// resizesEvery is how long it is believed whether the API server has pods/resize: a control plane is upgraded while
+// planners run.
+const resizesEvery = time.Hour
+
+// resizes is whether the API server has pods/resize; nil where nobody knows.
+func (a *asker) resizes(ctx context.Context) *bool {
+	if a.Resizes == nil {
+		return nil
+	}
+	if age := a.Clock.Since(a.resizableAt); a.resizable != nil && age >= 0 && age < resizesEvery {
+		return a.resizable
+	}
+	has, err := a.Resizes(ctx)
+	if err != nil {
+		a.Log.Error(err, "asking whether the API server has pods/resize; it is asked again")
+		return a.resizable
+	}
+	a.resizable, a.resizableAt = &has, a.Clock.Now()
+	return a.resizable
 }
 
 // installation is where the cluster differs from what ballast was made for. It keeps nothing from being done: the probe

@@ -42,6 +42,7 @@ type Options struct {
 	Observe     func(context.Context, Fetcher, plan.Target, int, discover.Fleet) (input.Observed, []ownership.PodReport) // the pods; nil: nothing is known of them
 	Neighbours  func(context.Context, plan.Plan) ([]conflicts.Finding, error)                                            // nil: never asked
 	Installed   func(context.Context, installation.Names) (installation.Seen, error)                                     // nil: never asked
+	Resizes     func(context.Context) (bool, error)                                                                      // whether the API server has pods/resize; nil: never asked
 	Emit        func(discover.Workload, ...telemetry.Event)
 	Metrics     *telemetry.Metrics
 	Log         logr.Logger
@@ -86,8 +87,8 @@ func NewLoop(options Options) *Loop {
 	l := &Loop{Options: options, changed: newSignal(), drifted: newSignal()}
 	o := &l.Options
 	l.looker, l.plan, l.panics = &looker{Options: o}, &knownPlan{Options: o}, &panics{Options: o}
-	l.refused = &refusals{Options: o, refused: map[string]refusedWrites{}}
-	l.repairs = &repairs{Options: o, looker: l.looker, drifted: l.drifted, plan: l.plan, panics: l.panics, refused: l.refused}
+	l.refused = &refusals{Options: o, refused: map[string]refusedWrites{}, unsized: map[string]refusedWrites{}}
+	l.repairs = &repairs{Options: o, looker: l.looker, drifted: l.drifted, plan: l.plan, panics: l.panics, refused: l.refused, sizes: &sizeNews{Options: o}}
 	l.archive = &archive{Options: o, plan: l.plan}
 	l.asks, l.status = &asker{Options: o}, &publisher{Options: o}
 	return l
@@ -327,7 +328,8 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs
 	}
 	l.phase = telemetry.PhaseGather
 	l.taken = l.repairs.takeHealed()
-	in.Healed, in.Barred = l.taken, l.refused.now()
+	in.Healed, in.Barred, in.Unsized = l.taken, l.refused.now(), l.refused.pods()
+	in.Resizes = l.asks.resizes(ctx)
 	in.Neighbours = l.asks.neighbours(ctx, in)
 	in.Installation = l.asks.installation(ctx, in)
 	return in, snapshot, nil

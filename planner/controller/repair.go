@@ -36,6 +36,7 @@ type repairs struct {
 	plan    *knownPlan
 	panics  *panics
 	refused *refusals
+	sizes   *sizeNews
 
 	mu     sync.Mutex
 	shown  shown    // what the last cycle saw
@@ -51,13 +52,15 @@ type shown struct {
 	at     time.Time
 	memory memory.Memory
 	known  discover.Known
+
+	resizes *bool // whether the API server changes the size of a running pod; nil: unknown
 }
 
 func (r *repairs) show(in input.Inputs, out cycle.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	memory := memory.Memory{Known: discover.Known{Leaders: out.Memory.Known.Leaders}, Servers: out.Memory.Servers, Made: out.Memory.Made}
-	r.shown = shown{in.Observed.Pods, out.Verdict.Owned, in.Observed.Reported.Asked, in.Now, memory, out.Memory.Known}
+	r.shown = shown{in.Observed.Pods, out.Verdict.Owned, in.Observed.Reported.Asked, in.Now, memory, out.Memory.Known, in.Resizes}
 }
 
 func (r *repairs) lookedAt() shown {
@@ -118,6 +121,7 @@ func (r *repairs) mend(ctx context.Context) (again time.Duration, err error) {
 		due = r.due(r.plan.standing(snapshot.Document), fleet, w)
 	}
 	r.Metrics.Held.Set(float64(len(due.Held)))
+	r.sizes.tell(w, due.Held)
 	if len(due.Steps) == 0 {
 		return lookAgain, nil
 	}
@@ -143,6 +147,7 @@ func (r *repairs) due(d plan.Document, fleet discover.Fleet, w discover.Workload
 	seen.Pods, seen.Owned, seen.OwnersKnown, seen.Looked, seen.Repaired = last.pods, last.owned, last.owners, last.at, r.Applier.Repaired()
 	live := r.Config().Rollout.Live
 	o := diff.Options{BreakGlass: d.BreakGlass, Nudge: live != nil && live.Nudge, Now: r.Clock.Now()}
+	o.NoResize = last.resizes != nil && !*last.resizes
 	return diff.Steps(plan.NewView(*d.Plan, standing.Pins(d.Pins, fleet.Clusters)), seen, o)
 }
 
@@ -155,11 +160,14 @@ func (r *repairs) reportSteps(w discover.Workload, done apply.Report) (again tim
 		switch result.Step.(type) {
 		case diff.PatchWorkload:
 			kind = "workload"
+		case diff.PatchPod:
+			kind = "pod"
 		case diff.Nudge:
 			kind = "nudge"
 		}
 		r.Metrics.Steps.WithLabelValues(kind, string(result.Outcome)).Inc()
 		r.refused.note(result)
+		r.sizes.note(w, result)
 		switch result.Outcome {
 		case apply.Applied:
 			r.Log.Info("wrote", "step", result.Step.String())

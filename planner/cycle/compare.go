@@ -34,7 +34,9 @@ func Compare(in input.Inputs) Comparison {
 	view := plan.NewView(*in.InForce, c.Pins)
 	seen := standing.Seen(in.InForce.Clusters, fleet, in.Memory.Known, in.Workload)
 	seen.Accepted = in.Discovered.AcceptDiscovery
-	c.Agenda = diff.Steps(view, seen, diff.Options{BreakGlass: in.BreakGlass, Now: in.Now})
+	seen.Pods = in.Observed.Pods
+	o := diff.Options{BreakGlass: in.BreakGlass, NoResize: in.Resizes != nil && !*in.Resizes, Now: in.Now}
+	c.Agenda = diff.Steps(view, seen, o)
 	loads, owners, replicas := make([]plan.Load, len(fleet.Clusters)), make([]int, len(fleet.Clusters)), in.InForce.Replicas
 	for i, cl := range fleet.Clusters {
 		// A row's load is for display; one that cannot be read counts as nothing.

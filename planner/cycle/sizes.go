@@ -100,7 +100,7 @@ func (c *cycle) size(a *adoption) {
 		return
 	}
 	if strangers := c.otherContainers(); len(strangers) > 0 {
-		c.problem(problem.Problem{Phase: problem.PhaseSize, Kind: "SizeRefused", Message: fmt.Sprintf(
+		c.problem(problem.Problem{Phase: problem.PhaseSize, Kind: "SizePolicyRefused", Message: fmt.Sprintf(
 			"size.policies name the containers %s, and the application-controller's is %q: take container out of those rules; sizes stay as they are",
 			problem.ClipList(strangers), c.in.Workload.Container)})
 		return
@@ -489,7 +489,7 @@ func (s *sizer) apply(sizes map[int]size.Resources) {
 	}
 	if err := sizesFault(s.a.next); err != nil && sizesFault(before) == nil {
 		s.a.next.Sizes, s.a.next.Resources, s.out.Resized = before.Sizes, before.Resources, 0
-		s.problem(problem.Problem{Phase: problem.PhaseSize, Kind: "SizeRefused", Message: "sizes stay as they are: " + err.Error()})
+		s.problem(problem.Problem{Phase: problem.PhaseSize, Kind: "SizePolicyRefused", Message: "sizes stay as they are: " + err.Error()})
 	}
 	for _, replica := range s.ordinals() {
 		shown := ReplicaSize{Replica: s.shown(replica), Wanted: resourcesOf(s.wanted.Sizes[replica])}

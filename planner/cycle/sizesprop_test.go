@@ -219,7 +219,7 @@ func TestARuleForAnotherContainerIsRefused(t *testing.T) {
 	w.in.Config.Size.Policies[0].Rules[0].Container = "sidecar"
 	w.in.Config.Size.Policies[0].Rules[0].Base = "9Gi"
 	w.run(2)
-	if got := w.memories(); fmt.Sprint(got) != fmt.Sprint(before) || problems(w.last)[0] != "size/SizeRefused/" {
+	if got := w.memories(); fmt.Sprint(got) != fmt.Sprint(before) || problems(w.last)[0] != "size/SizePolicyRefused/" {
 		t.Errorf("sizes %v, problems %v", got, problems(w.last))
 	}
 }

@@ -112,11 +112,25 @@ func Contested(c apply.Contested) Event {
 	if c.Secret != "" {
 		what, mend = fmt.Sprintf("data.shard of Secret %q", c.Secret), "stop it, pin the cluster"
 	}
+	if c.Pod != "" {
+		what = fmt.Sprintf("the size of pod %q", c.Pod)
+	}
 	if manager == "" {
 		manager = "somebody whose field manager is unknown"
 	}
 	return Event{Type: corev1.EventTypeWarning, Reason: "Contested", Workload: c.Secret == "",
 		Message: fmt.Sprintf("%s writes %s back again and again (%d times): %s, or annotate the object with %s: \"true\"", manager, what, c.Reverted, mend, plan.AnnotationUnmanaged)}
+}
+
+// SizeHeld says that pods are left at their size, and why.
+func SizeHeld(words []string) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "SizeHeld", Workload: true, Message: strings.Join(words, "; ")}
+}
+
+// SizeRefused says that the API server does not let a pod be given its size.
+func SizeRefused(pod, why string) Event {
+	return Event{Type: corev1.EventTypeWarning, Reason: "SizeRefused", Workload: true,
+		Message: fmt.Sprintf("pod %q cannot be given its size in place: %s; it gets it when it is made anew, unless that is refused as well", pod, why)}
 }
 
 func ConfigRefused(err error) Event {

@@ -104,7 +104,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		votes:       gauge("votes", "Samples that the election of the most wanted partition has so far."),
 		values:      gauges("metric_values", "Values of each metric by where they come from.", "metric", "flag"),
 		problems:    gauges("problems", "Problems of the last cycle by phase and kind.", "phase", "kind"),
-		Steps:       counters("steps_total", "Writes to Secrets and the workload by kind and result.", "step", "result"),
+		Steps:       counters("steps_total", "Writes to Secrets, the workload and its pods by kind and result.", "step", "result"),
 		Held:        gauge("held_steps", "Differences from the plan that are left alone for now."),
 		Writes:      counters("plan_writes_total", "Writes of the plan, the history and the status by result.", "object", "result"),
 		PlanRefused: counters("plan_refused_total", "Plans found in the ConfigMap that were not believed, and put back, by what was wrong.", "kind"),

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/http"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -122,6 +123,23 @@ func (a *plannerApp) newLooker() *installation.Looker {
 			err = json.Unmarshal(text, &v)
 			return v.GitVersion, err
 		}}
+}
+
+// resizes asks whether the API server has pods/resize.
+func (a *plannerApp) resizes(ctx context.Context) (bool, error) {
+	c, err := discovery.NewDiscoveryClientForConfigAndClient(a.rest, a.manager.GetHTTPClient())
+	if err != nil {
+		return false, err
+	}
+	text, err := c.RESTClient().Get().AbsPath("/api/v1").DoRaw(ctx)
+	if err != nil {
+		return false, fmt.Errorf("asking what the API server has: %w", err)
+	}
+	var list metav1.APIResourceList
+	if err := json.Unmarshal(text, &list); err != nil {
+		return false, fmt.Errorf("reading what the API server has: %w", err)
+	}
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "pods/resize" }), nil
 }
 
 var errCaches = errors.New("the caches of Secrets, workloads and the plan have not synced yet")

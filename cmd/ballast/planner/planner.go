@@ -356,6 +356,7 @@ func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *cont
 			return probe.Ask(ctx, probes, h)
 		},
 		Installed:   a.newLooker().Look,
+		Resizes:     a.resizes,
 		Emit:        newEmitter(a.manager.GetEventRecorder("ballast-planner"), c),
 		Metrics:     a.metrics,
 		Log:         a.log,

@@ -23,7 +23,6 @@ func (v *observation) overview() Overview {
 	s := Overview{Plan: v.state.Plan, now: v.now, Workload: v.workload, Reason: v.state.Annotations[plan.AnnotationReason],
 		DecidedAt: v.state.Annotations[plan.AnnotationDecidedAt], DecidedBy: v.state.Annotations[plan.AnnotationDecidedBy],
 		PinProblems: v.state.PinProblems, Neighbours: v.neighbours, Unseen: v.unseen, Unread: v.unread}
-	s.Workload.Resources = nil // how large it is stands with its sizes
 	if v.state.PlanErr != nil {
 		s.PlanError = v.state.PlanErr.Error()
 	}

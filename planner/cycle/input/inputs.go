@@ -50,6 +50,8 @@ type Inputs struct {
 	Installation []installation.Finding `json:"installation,omitempty"` // where the cluster is not what ballast was made for
 	Healed       []string               `json:"healed,omitempty"`       // clusters that repairs brought back from another owner since the last cycle
 	Barred       map[string]string      `json:"barred,omitempty"`       // Secrets that the API server lets nobody of ballast write, by its words
+	Resizes      *bool                  `json:"resizes,omitempty"`      // whether the API server has pods/resize; nil: unknown
+	Unsized      map[string]string      `json:"unsized,omitempty"`      // pods whose size the API server lets ballast not change, by its words
 	Memory       memory.Memory          `json:"memory"`
 }
 
