@@ -159,7 +159,7 @@ func same(t *testing.T, what string, want map[string]string, got map[string]reso
 // setWindow sets the vectors' window: inside, outside, bad or none.
 func (s *HVPASpec) setWindow(kind string) {
 	clock := func(after time.Duration) string { return now.Add(after).Format("150405-0700") }
-	begin, end := "", ""
+	var begin, end string
 	switch kind {
 	case "inside":
 		begin, end = clock(-time.Hour), clock(time.Hour)
