@@ -7,6 +7,7 @@ import (
 	"ballast/cmd/ballast/calibrate"
 	"ballast/cmd/ballast/certs"
 	"ballast/cmd/ballast/config"
+	"ballast/cmd/ballast/doctor"
 	"ballast/cmd/ballast/evacuate"
 	"ballast/cmd/ballast/freeze"
 	"ballast/cmd/ballast/plan"
@@ -18,6 +19,7 @@ import (
 	"ballast/cmd/ballast/status"
 	"ballast/cmd/ballast/uninstall"
 	"ballast/cmd/ballast/version"
+	"ballast/cmd/ballast/watch"
 	"ballast/cmd/ballast/webhook"
 	"ballast/cmd/ballast/whatif"
 )
@@ -35,7 +37,8 @@ Start with "ballast plan": it only reads, needs no installation, and says what b
 		SilenceErrors:    true,
 		PersistentPreRun: say.Gate,
 	}
-	root.AddCommand(plan.NewCommand(), plan.NewExplainCommand(), whatif.NewCommand(), calibrate.NewCommand(), replay.NewCommand(), status.NewCommand(),
+	root.AddCommand(plan.NewCommand(), plan.NewExplainCommand(), doctor.NewCommand(), whatif.NewCommand(), calibrate.NewCommand(), replay.NewCommand(),
+		status.NewCommand(), watch.NewCommand(),
 		planner.NewCommand(), webhook.NewCommand(), config.NewCommand(),
 		freeze.NewCommand(), freeze.NewResumeCommand(), evacuate.NewCommand(), rollback.NewCommand(), rebase.NewCommand(),
 		uninstall.NewCommand(), audit.NewCommand(), certs.NewCommand(), newVersionCommand())

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,7 +80,7 @@ func (s *story) knowsThePast(ctx context.Context) error {
 
 // takesHold is step 2.
 func (s *story) takesHold(ctx context.Context) error {
-	for _, part := range []func(context.Context) error{s.before, s.preview, s.observe, s.enforce} {
+	for _, part := range []func(context.Context) error{s.before, s.examine, s.preview, s.observe, s.enforce} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -92,6 +93,24 @@ func (s *story) before(context.Context) error {
 	s.out.say("Argo CD gives a cluster to the replica that a hash of its Secret's UID names:")
 	s.bars()
 	return equal("clusters with exactly one owner", len(s.site.Fleet.Clusters)+1, s.ownedOnce())
+}
+
+// examine asks whether the installation has what ballast relies on.
+func (s *story) examine(ctx context.Context) error {
+	args := []string{"doctor", "--prometheus=" + s.site.Prometheus}
+	s.out.print("")
+	s.out.say("bob asks whether this installation has what ballast relies on.")
+	s.out.command("ballast " + quote(args))
+	stdout, stderr, err := s.site.RunBallast(ctx, s.bob, args...)
+	s.out.seen(stderr + stdout)
+	if err != nil {
+		return err
+	}
+	if !regexp.MustCompile(`(?m)^OK +scrapes +every \d+ s`).MatchString(stdout) {
+		return errors.New("it does not say how often the pods are scraped")
+	}
+	s.passed("ballast doctor finds no fault, and knows how often the pods are scraped")
+	return nil
 }
 
 // preview asks ballast, not yet installed, with read-only rights.

@@ -175,14 +175,24 @@ func (x Index) validate(p *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateScaler refuses a rollout that scales where people do.
+// validateScaler refuses what cannot be where people scale: a rollout that does so too, and a Deployment, whose pods of before
+// and after a change own by different numbers.
 func (c PlannerConfig) validateScaler() field.ErrorList {
-	if c.Rollout.X0Y == nil || c.Partition.Replicas == nil || !c.Partition.Replicas.Workload {
+	if c.Partition.Replicas == nil || !c.Partition.Replicas.Workload {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("rollout", "x0y"), field.OmitValueType{},
-		"stops and starts every replica, and partition.replicas: workload leaves spec.replicas to people: "+
-			"set rollout.live or rollout.default, or a number of replicas")}
+	var errs field.ErrorList
+	if c.Rollout.X0Y != nil {
+		errs = append(errs, field.Invalid(field.NewPath("rollout", "x0y"), field.OmitValueType{},
+			"stops and starts every replica, and partition.replicas: workload leaves spec.replicas to people: "+
+				"set rollout.live or rollout.default, or a number of replicas"))
+	}
+	if c.Target.Kind == plan.Deployment {
+		errs = append(errs, field.Invalid(field.NewPath("partition", "replicas"), field.OmitValueType{},
+			"workload is for a StatefulSet: pods of a Deployment read their number of replicas once, at their start, so that a cluster may have two owners "+
+				"after each change: set a number of replicas, or leave it out"))
+	}
+	return errs
 }
 
 // validate wants drain <= low <= high, above 0 and up to 1: a replica that is filled beyond high would give up at once what

@@ -101,6 +101,8 @@ func gates() []gate {
 			shut: situation.liveEnv},
 		{name: "liveBlind", blocks: everything &^ (follows | failOver | sizes | sizeRestart), kind: "LiveNotReady", brief: "rollout.live waits",
 			shut: situation.liveBlind},
+		{name: "scaledDeployment", blocks: everything &^ (failOver | followOut), kind: "ScaledDeployment", brief: "an autoscaler's Deployment",
+			shut: func(s situation) string { return s.scaled }},
 		{name: "fault", blocks: balance,
 			shut: func(s situation) string { return s.fault }},
 		{name: "mode", blocks: everything,
@@ -130,6 +132,7 @@ type situation struct {
 	missing                     []string  // what mode live lacks
 	envLacks                    []string  // what it lacks for another env alone
 	unsaid                      string    // why nobody could tell whether a live rollout does well
+	scaled                      string    // pods of a Deployment that people or an autoscaler scale
 	fault                       string    // in mode live: a cluster that no replica has, or several
 }
 
@@ -224,6 +227,16 @@ func unstamped(a *adoption) []string {
 	return names
 }
 
+// scaledDeployment is why next to nothing begins on a Deployment whose replicas are people's: its pods read their number once,
+// at their start, so those of before and after a change own by different numbers, and nothing restarts them.
+func scaledDeployment(p plan.Plan) string {
+	if p.Target.Kind != plan.Deployment || !p.FreeReplicas {
+		return open
+	}
+	return "pods of a Deployment read their number of replicas once, at their start, so that with partition.replicas: workload a cluster may have two owners after each change: " +
+		"only a failover begins, and what follows replicas that were taken away; set partition.replicas to a number, or leave it out, or run the controller as a StatefulSet"
+}
+
 // situation works out what the gates look at.
 func (s *snapshot) situation() situation {
 	now := situation{breakGlass: s.in.BreakGlass, paused: s.in.Paused, tripped: tripped(s.in, s.changes), first: s.in.InForce == nil,
@@ -237,6 +250,7 @@ func (s *snapshot) situation() situation {
 	}
 	now.heldUntil, now.unstamped = s.in.Memory.HeldUntil(s.in.Now), unstamped(s.adoption)
 	now.keyless = s.in.Keyless != "" && modeOf(s.in.Config.Rollout) == plan.ModeX0Y
+	now.scaled = scaledDeployment(s.next)
 	if s.in.Config.Rollout.Live == nil {
 		return now
 	}

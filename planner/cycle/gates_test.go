@@ -86,6 +86,8 @@ func gated() map[string]struct {
 			verdictOn{"followUp followOut pinOut rollBack failOver drain balance sizeUp sizeDown sizeRestart", "rollout.live waits", "LiveNotReady: rollout.live changes no ARGOCD_CONTROLLER_REPLICAS: this; that"}},
 		"liveBlind": {with(func(s *situation) { s.unsaid = "pods are silent" }),
 			verdictOn{"followUp followOut failOver sizeUp sizeDown sizeRestart", "rollout.live waits", "LiveNotReady: rollout.live begins nothing but a failover to replicas that say what they own: pods are silent"}},
+		"scaledDeployment": {with(func(s *situation) { s.scaled = "pods read their number once" }),
+			verdictOn{"followOut failOver", "an autoscaler's Deployment", "ScaledDeployment: pods read their number once"}},
 		"fault": {with(func(s *situation) { s.fault = "a cluster has two owners" }),
 			verdictOn{"setEnv followUp followOut pinOut rollBack failOver drain sizeUp sizeDown sizeRestart", "a cluster has two owners", ""}},
 		"mode":     {with(func(s *situation) { s.mode = plan.Hold }), verdictOn{"", "the mode is Hold", ""}},

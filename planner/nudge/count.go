@@ -1,8 +1,10 @@
 package nudge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"ballast/planner/plan"
@@ -42,4 +44,22 @@ func (n *Nudger) Count(ctx context.Context, namespace string, destinations []Des
 		}
 	}
 	return count, l.at, nil
+}
+
+// Destinations are those that Applications name which Argo CD works on, each by its server or by its name, in their order.
+func (n *Nudger) Destinations(ctx context.Context, namespace string, age time.Duration) ([]Destination, error) {
+	l, err := n.listed(ctx, namespace, age)
+	if err != nil {
+		return nil, fmt.Errorf("listing the destinations of Applications: %w", err)
+	}
+	var all []Destination
+	for d, applications := range l.applications {
+		if slices.ContainsFunc(applications, func(a Application) bool { return !a.Invalid }) {
+			all = append(all, Destination{d.server, d.name})
+		}
+	}
+	slices.SortFunc(all, func(a, b Destination) int {
+		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Name, b.Name))
+	})
+	return all, nil
 }

@@ -91,6 +91,18 @@ func TestWhatArgoCDDoesNothingForCountsNowhere(t *testing.T) {
 	}
 }
 
+// What Applications name is their destinations, each once; one that Argo CD goes no further with names none.
+func TestTheDestinationsAreThoseOfApplicationsThatAreWorkedOn(t *testing.T) {
+	now := clocktesting.NewFakePassiveClock(start)
+	n := New(Options{Clock: now})
+	n.last.Store(&listing{namespace: "argocd", at: start, applications: newIndex([]Application{{Name: "a", Server: us}, {Name: "b", Cluster: "eu"}, {Name: "c", Server: us},
+		{Name: "d", Server: "https://invalid", Invalid: true}, {Name: "e", Server: "https://skipped", Skipped: true}, {Name: "f", Server: eu, Cluster: "eu"}})})
+	got, err := n.Destinations(t.Context(), "argocd", time.Minute)
+	if diff := cmp.Diff([]Destination{{Name: "eu"}, {Server: us}}, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
 // TestWhatIsBeyondTheBoundMayBeAnybodys: who makes more Applications than are kept must not make others' clusters look as if they had none.
 func TestWhatIsBeyondTheBoundMayBeAnybodys(t *testing.T) {
 	fleet := []Destination{{Server: "https://a"}, {Server: "https://b"}}

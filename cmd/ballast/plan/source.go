@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/cmd/ballast/connect"
+	"ballast/planner/config"
 	"ballast/planner/controller"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
@@ -40,6 +42,19 @@ func (s *Source) RegisterLive(cmd *cobra.Command) { s.live(cmd) }
 
 // Client is a person's way to the API server, by the flags.
 func (s *Source) Client() (client.Client, error) { return s.cluster.Client() }
+
+// Config is the configuration by which the planner goes, or would.
+func (s *Source) Config(ctx context.Context, cmd *cobra.Command, c client.Client, progress io.Writer) (config.PlannerConfig, error) {
+	return s.loadConfig(ctx, c, progress, cmd.Flags().Changed("namespace"))
+}
+
+// Observe is what a cycle by that configuration sees now.
+func (s *Source) Observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, progress io.Writer) (input.Inputs, error) {
+	return observe(ctx, c, cfg, progress)
+}
+
+// REST is a person's way to the API server as a configuration, by the flags.
+func (s *Source) REST() (*rest.Config, error) { return s.cluster.REST() }
 
 // Prepare is the configuration, by which the planner goes too, and the fleet and the workload as they stand, without what is
 // measured of them.

@@ -1,0 +1,195 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"ballast/cmd/ballast/say"
+	ballast "ballast/cmd/ballast/version"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/discover"
+	"ballast/planner/installation"
+	"ballast/planner/plan"
+)
+
+// check is one precondition. It says something in every case: a check that is silent looks like one that was forgotten.
+type check struct {
+	name  string
+	fleet bool // it needs the fleet and its workload
+	look  func(*seen) []Finding
+}
+
+// checks is the table, in the order in which people mend.
+func checks() []check {
+	return []check{
+		{"Kubernetes", false, (*seen).checkKubernetes},
+		{"configuration", false, (*seen).checkConfiguration},
+		{"workload", false, (*seen).checkFound},
+		{"Argo CD", true, (*seen).checkArgoCD},
+		{"sharding", true, (*seen).checkSharding},
+		{"Secrets", true, (*seen).checkSecrets},
+		{"shards", true, (*seen).checkShards},
+		{"in-cluster", true, (*seen).checkInCluster},
+		{"metrics", true, (*seen).checkMetrics},
+		{"scrapes", true, (*seen).checkScrapes},
+		{"autoscalers", true, (*seen).checkNeighbours},
+		{"GitOps", true, (*seen).checkOwners},
+		{"plan size", true, (*seen).checkSize},
+		{"cert-manager", false, (*seen).checkCertManager},
+		{"webhook", false, (*seen).checkWebhook},
+		{"rights", false, (*seen).checkRights},
+		{"leader", false, (*seen).checkLeader},
+		{"planning", true, (*seen).checkRest},
+	}
+}
+
+// examine runs every check.
+func (s *seen) examine() (all []Finding) {
+	for _, c := range checks() {
+		if c.fleet && (s.fleet != nil || s.config != nil) {
+			continue // its cause is told once
+		}
+		for _, f := range c.look(s) {
+			f.Check = c.name
+			all = append(all, f)
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(s.notSeen)) {
+		f := Finding{Check: "looking", Result: Unknown, Message: fmt.Sprintf("%s: %v", what, s.notSeen[what])}
+		if apierrors.IsForbidden(s.notSeen[what]) {
+			f.Message, f.Mend = what+" may not be read", "ask for the right to get and list it, or let somebody run this who has it"
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+func ok(format string, args ...any) []Finding {
+	return []Finding{{Result: OK, Message: fmt.Sprintf(format, args...)}}
+}
+
+func fault(message, mend string) []Finding {
+	return []Finding{{Result: Fault, Message: message, Mend: mend}}
+}
+
+func warn(message, mend string) []Finding {
+	return []Finding{{Result: Warning, Message: message, Mend: mend}}
+}
+
+func unknown(message, mend string) []Finding {
+	return []Finding{{Result: Unknown, Message: message, Mend: mend}}
+}
+
+func joined(names []string) string { return strings.Join(names, ", ") }
+
+func (s *seen) checkKubernetes() []Finding {
+	found, err := installation.Kubernetes(s.kubernetes)
+	switch {
+	case err != nil:
+		return unknown(err.Error(), "")
+	case len(found) > 0:
+		return fault(found[0].Message, "upgrade Kubernetes to "+installation.LowestKubernetes+" or later")
+	}
+	return ok("%s; ballast is made for %s and later, and tested with %s", s.kubernetes, installation.LowestKubernetes,
+		ballast.ProvenKubernetes)
+}
+
+func (s *seen) checkConfiguration() []Finding {
+	if s.config != nil {
+		return fault(s.config.Error(), "ballast config check FILE names each mistake with its line")
+	}
+	return ok("it can be read; mode %s", s.in.Config.Mode)
+}
+
+func (s *seen) checkFound() []Finding {
+	if s.config != nil {
+		return nil
+	}
+	if s.fleet != nil {
+		return fault(s.fleet.Error(), "name it by target.kind and target.name in the configuration, or give Argo CD's namespace with -n")
+	}
+	w := s.in.Workload
+	if w.Unmanaged {
+		return warn(fmt.Sprintf("%s %s is annotated as unmanaged: its replicas and env are left alone", w.Kind, w.Name),
+			fmt.Sprintf("kubectl -n %s annotate %s %s %s-", s.namespace, strings.ToLower(w.Kind), w.Name, plan.AnnotationUnmanaged))
+	}
+	return ok("%s %s, container %s, %s, %d ready", w.Kind, w.Name, w.Container, say.Plural(w.Replicas, "replica"), w.ReadyReplicas)
+}
+
+var tag = regexp.MustCompile(`:v?(\d+\.\d+\.\d+)`)
+
+// checkArgoCD judges the version in the image's tag.
+func (s *seen) checkArgoCD() []Finding {
+	m := tag.FindStringSubmatch(s.image)
+	if m == nil {
+		return unknown(fmt.Sprintf("the image %q does not name its version", s.image),
+			"see that Argo CD is 2.11 or later, a Deployment's 3.0 or later")
+	}
+	v := version.MustParseGeneric(m[1])
+	older := func(than string) bool { return v.LessThan(version.MustParseGeneric(than)) }
+	switch {
+	case s.in.Workload.Kind == plan.Deployment && older("3.0.0"):
+		return fault(m[1]+" as a Deployment: a pod that starts without a shard never takes one",
+			"upgrade Argo CD to 3.0.6 or later, or run a StatefulSet")
+	case older("2.11.0"):
+		return fault(m[1]+" takes data.shard over in other ways than later releases", "upgrade Argo CD to 2.11 or later")
+	case !older("3.0.0") && older("3.0.6"):
+		return warn(m[1]+" shows Applications that name their cluster without a dest_server: their clusters seem to have no load",
+			"upgrade Argo CD to 3.0.6 or later")
+	}
+	return ok("%s; ballast is tested with the controllers of %s", m[1], ballast.ProvenArgoCD)
+}
+
+func (s *seen) checkSharding() []Finding {
+	w := s.in.Workload
+	algorithm := w.Algorithm
+	if algorithm == "" {
+		algorithm = s.in.Discovered.Algorithm
+	}
+	if algorithm == "" {
+		algorithm = "legacy (Argo CD's default)"
+	}
+	env := "absent"
+	if w.EnvReplicas != nil {
+		env = *w.EnvReplicas
+	}
+	switch {
+	case w.EnvMixed:
+		return fault(plan.EnvReplicas+" stands several times, and not with one value", "leave one entry in the container's env")
+	case w.EnvUnknown && w.EnvSaid == nil:
+		return warn(plan.EnvReplicas+" comes from a reference that ballast cannot read", "give it a value in the pod template")
+	case w.Kind == plan.StatefulSet && w.EnvReplicas != nil && env != fmt.Sprint(w.Replicas) && s.in.InForce == nil:
+		return warn(fmt.Sprintf("%s is %s and %s run: pods own by another number than there is", plan.EnvReplicas, env,
+			say.Plural(w.Replicas, "replica")), "ballast adopts what the pods really own, and sets the env once (rollout.live)")
+	}
+	return ok("algorithm %s, %s %s", algorithm, plan.EnvReplicas, env)
+}
+
+// checkRest tells what a cycle has found beside the above.
+func (s *seen) checkRest() (all []Finding) {
+	for _, p := range s.out.Problems {
+		inSecrets := slices.ContainsFunc(s.out.Fleet.Problems,
+			func(d discover.Problem) bool { return string(d.Kind) == p.Kind && d.Secret == p.Subject })
+		if inSecrets || p.Phase == problem.PhasePoll {
+			continue
+		}
+		f := Finding{Result: Warning, Message: p.Kind + ": " + p.Message}
+		switch {
+		case p.Kind == "RestartAhead": // what to expect, and nothing to mend
+			f.Result = OK
+		case p.Keeps:
+			f.Result = Fault
+		}
+		all = append(all, f)
+	}
+	if len(all) == 0 {
+		return ok("a cycle runs to its end: ballast plan shows what it would change")
+	}
+	return all
+}

@@ -1,0 +1,268 @@
+package doctor
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"ballast/cmd/ballast/fixture"
+	"ballast/cmd/ballast/say"
+	"ballast/planner/config"
+	"ballast/planner/conflicts"
+	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/discover"
+	"ballast/planner/installation"
+	"ballast/planner/plan"
+	"ballast/planner/poll"
+	"ballast/planner/status"
+)
+
+var noon = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+
+// healthy is a fleet of three clusters with which nothing is wrong, and an installed ballast.
+func healthy(t *testing.T) *seen {
+	t.Helper()
+	s := &seen{now: noon, namespace: "argocd", kubernetes: "v1.36.1", image: "quay.io/argoproj/argocd:v3.2.11", certs: true,
+		notSeen: map[string]error{},
+		writers: map[string][]string{"argocd-server": {"dev", "prod"}},
+		scrapes: []poll.Sample{{Key: "pod-0", Value: 30}, {Key: "pod-1", Value: 60}}}
+	s.in = input.Inputs{Now: noon, Config: config.Default(), PlannerUser: "system:serviceaccount:argocd:ballast-planner"}
+	s.in.Workload = discover.Workload{Kind: plan.StatefulSet, Namespace: "argocd", Name: "argocd-application-controller",
+		Container: "application-controller", Replicas: 2, ReadyReplicas: 2, EnvReplicas: ptr.To("2")}
+	shard := func(n int) discover.ShardValue { return discover.ShardValue{State: discover.ShardValid, N: n} }
+	s.in.Discovered = discover.Input{Namespace: "argocd", InClusterEnabled: true, Secrets: []discover.Secret{
+		{UID: "1", Name: "dev", Cluster: "dev", Server: "https://dev", Shard: shard(0), HasData: true},
+		{UID: "2", Name: "in-cluster", Cluster: "in-cluster", Server: plan.InClusterServer, Shard: shard(0), HasData: true},
+		{UID: "3", Name: "prod", Cluster: "prod", Server: "https://prod", Shard: shard(1), HasData: true}}}
+	for _, m := range cycle.MetricsOf(s.in.Config) {
+		f := poll.Fetched{Metric: m.ID}
+		for i, server := range []string{"https://dev", plan.InClusterServer, "https://prod"} {
+			f.Samples = append(f.Samples, poll.Sample{Key: server, Value: float64(10 * (i + 1))})
+		}
+		s.in.Fetched = append(s.in.Fetched, f)
+	}
+	s.webhook = &admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "ballast.argocd"},
+		Webhooks: []admissionv1.MutatingWebhook{{Name: "clusters.ballast.argoproj.io",
+			ClientConfig: admissionv1.WebhookClientConfig{CABundle: bundle(t, noon.Add(time.Hour))}}}}
+	s.said = &status.Status{Leader: "ballast-planner-a", LookedAt: noon.Add(-30 * time.Second), Conditions: []status.Condition{
+		{Type: status.Planning, Status: status.True, Reason: status.Measured},
+		{Type: status.Degraded, Status: status.False, Reason: status.AsPlanned}}}
+	return s
+}
+
+// bundle is a self-signed authority that is valid until then.
+func bundle(t *testing.T, until time.Time) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	fixture.MustDo(t, err)
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: until.Add(-24 * time.Hour),
+		NotAfter: until}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
+	fixture.MustDo(t, err)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func (s *seen) examined() []Finding {
+	if s.fleet == nil && s.config == nil {
+		s.out = cycle.Run(s.in)
+	}
+	return s.examine()
+}
+
+// silent takes a server's samples away.
+func (s *seen) silent(server string) {
+	for i := range s.in.Fetched {
+		s.in.Fetched[i].Samples = slices.DeleteFunc(s.in.Fetched[i].Samples, func(sample poll.Sample) bool { return sample.Key == server })
+	}
+}
+
+// wrong are the lines that are not OK, without their mends: "Fault workload: message".
+func wrong(all []Finding) (lines []string) {
+	for _, f := range all {
+		if f.Result != OK {
+			lines = append(lines, string(f.Result)+" "+f.Check+": "+f.Message)
+		}
+	}
+	return lines
+}
+
+func TestAHealthyFleetHasALineForEveryCheck(t *testing.T) {
+	all := healthy(t).examined()
+	if diff := cmp.Diff([]string(nil), wrong(all)); diff != "" {
+		t.Errorf("what is wrong with a healthy fleet (-want +got):\n%s", diff)
+	}
+	said := map[string]bool{}
+	for _, f := range all {
+		said[f.Check] = true
+	}
+	for _, c := range checks() {
+		if !said[c.name] {
+			t.Errorf("nothing is said of %q", c.name)
+		}
+	}
+	table, text := fixture.Printed(t, report{Findings: all})
+	fixture.Golden(t, "healthy", table+"--- json\n"+text)
+}
+
+// Each fault alone, by what is said of it.
+func TestWhatIsWrongIsSaid(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no"))
+	for name, test := range map[string]struct {
+		change func(*seen)
+		want   []string
+	}{
+		"an old Kubernetes": {func(s *seen) { s.kubernetes = "v1.29.4" },
+			[]string{"Fault Kubernetes: the API server is Kubernetes 1.29"}},
+		"a version that is none": {func(s *seen) { s.kubernetes = "main" },
+			[]string{"Unknown Kubernetes: reading the API server's version \"main\""}},
+		"a configuration that cannot be read": {func(s *seen) { s.config = errors.New("line 3: x") }, []string{"Fault configuration: line 3: x"}},
+		"no workload": {func(s *seen) { s.fleet = errors.New("no StatefulSet was found") },
+			[]string{"Fault workload: no StatefulSet was found"}},
+		"an unmanaged workload": {func(s *seen) { s.in.Workload.Unmanaged = true },
+			[]string{"Warning workload: StatefulSet argocd-application-controller is annotated as unmanaged"}},
+		"an image without a version": {func(s *seen) { s.image = "argocd@sha256:ab" },
+			[]string{`Unknown Argo CD: the image "argocd@sha256:ab" does not name its version`}},
+		"Argo CD 2.10": {func(s *seen) { s.image = "argocd:v2.10.9" },
+			[]string{"Fault Argo CD: 2.10.9 takes data.shard over in other ways"}},
+		"Argo CD 3.0.5": {func(s *seen) { s.image = "argocd:v3.0.5" },
+			[]string{"Warning Argo CD: 3.0.5 shows Applications that name their cluster without a dest_server"}},
+		"a Deployment of 2.14": {func(s *seen) {
+			s.image, s.in.Workload.Kind, s.in.Workload.DynamicDistribution = "argocd:v2.14.2", plan.Deployment, true
+		},
+			[]string{"Fault Argo CD: 2.14.2 as a Deployment"}},
+		"an env that is another number": {func(s *seen) { s.in.Workload.EnvReplicas = ptr.To("3") },
+			[]string{"Warning sharding: ARGOCD_CONTROLLER_REPLICAS is 3 and 2 replicas run"}},
+		"a Secret that is no cluster": {func(s *seen) { s.in.Discovered.Secrets[0].Server = ""; s.silent("https://dev") },
+			[]string{"Fault Secrets: MissingServer: "}},
+		"an immutable one": {func(s *seen) { s.in.Discovered.Secrets[0].Immutable = true },
+			[]string{"Warning shards: 1 Secret immutable"}},
+		"one that is left alone": {func(s *seen) { s.in.Discovered.Secrets[0].Unmanaged = true },
+			[]string{"Warning shards: 1 Secret annotated as unmanaged"}},
+		"two of a server": {func(s *seen) {
+			s.in.Discovered.Secrets[2].Server, s.in.Discovered.Secrets[2].Shard.N = "https://dev/", 0
+			s.silent("https://prod")
+		},
+			[]string{"Warning shards: 2 Secrets with a server that another Secret has, too"}},
+		"no Secret for the in-cluster": {func(s *seen) { s.in.Discovered.Secrets[1].Server = "https://other" },
+			[]string{"Warning in-cluster: the cluster that Argo CD runs in has no Secret"}},
+		"a metric that is not there": {func(s *seen) { s.in.Fetched[0].Samples = nil },
+			[]string{"Warning metrics: objects: no series says anything of any cluster (3 NoData)"}},
+		"a Prometheus that is away": {func(s *seen) {
+			s.in.Fetched[0] = poll.Fetched{Metric: s.in.Fetched[0].Metric, Err: "connection refused"}
+		}, []string{"Fault metrics: QueryFailed: "}},
+		"scrapes that are too rare": {func(s *seen) { s.scrapes[0].Value = 151 },
+			[]string{"Fault scrapes: a pod is scraped every 151 s, and the shortest window of a query is 600 s"}},
+		"no series of the process": {func(s *seen) { s.scrapes = nil }, []string{"Unknown scrapes: no series process_resident_memory_bytes"}},
+		"an autoscaler": {func(s *seen) {
+			s.neighbours = []conflicts.Finding{{Kind: conflicts.Autoscaled, Subject: "hpa", Message: "HPA hpa scales it"}}
+		}, []string{"Warning autoscalers: Autoscaled: HPA hpa scales it"}},
+		"a VPA that evicts": {func(s *seen) {
+			s.resizers = []resizer{{"vpa", "Auto"}, {"other", "Off"},
+				{"third", "Initial"}}
+		}, []string{"Warning autoscalers: VerticalPodAutoscaler vpa evicts pods"}},
+		"External Secrets": {func(s *seen) { s.writers["external-secrets"] = []string{"dev"} },
+			[]string{`Warning GitOps: "external-secrets" writes the data of 1 cluster Secret`}},
+		"Argo CD by itself": {func(s *seen) { s.template.Annotations = map[string]string{"argocd.argoproj.io/tracking-id": "x"} },
+			[]string{"Warning GitOps: the workload is written by an Argo CD Application"}},
+		"the operator": {func(s *seen) {
+			s.template.OwnerReferences = []metav1.OwnerReference{{Kind: "ArgoCD",
+				Name: "argocd"}}
+		}, []string{"Warning GitOps: the workload belongs to ArgoCD argocd"}},
+		"no cert-manager, nothing installed": {func(s *seen) { s.certs, s.webhook, s.said = false, nil, nil },
+			[]string{"Warning cert-manager: not installed"}},
+		"a webhook that was changed": {func(s *seen) {
+			s.installed.Findings = []installation.Finding{{Kind: installation.Changed, Message: "webhook scale is missing"}}
+		}, []string{"Fault webhook: webhook scale is missing"}},
+		"no authority": {func(s *seen) { s.webhook.Webhooks[0].ClientConfig.CABundle = nil },
+			[]string{"Fault webhook: clusters.ballast.argoproj.io: it has no caBundle"}},
+		"an authority of last year": {func(s *seen) { s.webhook.Webhooks[0].ClientConfig.CABundle = bundle(t, noon.Add(-time.Minute)) },
+			[]string{"Fault webhook: clusters.ballast.argoproj.io: the caBundle expired at 2026-11-26T11:59:00Z"}},
+		"an authority that is none": {func(s *seen) { s.webhook.Webhooks[0].ClientConfig.CABundle = []byte("x") },
+			[]string{"Fault webhook: clusters.ballast.argoproj.io: the caBundle cannot be read"}},
+		"rights that are gone": {func(s *seen) {
+			s.denied = []rbacv1.PolicyRule{{Verbs: []string{"patch"}, APIGroups: []string{""}, Resources: []string{"secrets"}}}
+		}, []string{"Fault rights: the planner lacks 1 right"}},
+		"rights that may not be asked for": {func(s *seen) { s.rightsErr = forbidden },
+			[]string{"Unknown rights: whether the planner has its rights may not be asked"}},
+		"no leader": {func(s *seen) { s.said = nil }, []string{"Fault leader: no leader has said yet how things are"}},
+		"a leader that is silent": {func(s *seen) { s.said.LookedAt = noon.Add(-time.Hour) },
+			[]string{"Fault leader: the leader looked last 1h ago"}},
+		"a leader that is stopped": {func(s *seen) {
+			s.said.Conditions[0] = status.Condition{Type: status.Planning, Status: status.False, Reason: status.Paused, Message: "alice",
+				LastTransitionTime: noon}
+		},
+			[]string{"Warning leader: Planning is False since 2026-11-26T12:00:00Z: Paused: alice"}},
+		"what may not be read": {func(s *seen) { s.notSeen["pods"] = forbidden }, []string{"Unknown looking: pods may not be read"}},
+		"pins that are none":   {func(s *seen) { s.in.Pins = plan.Pins{"nobody": 1} }, []string{"Warning planning: PinUnknown: "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := healthy(t)
+			test.change(s)
+			got := wrong(s.examined())
+			if len(got) != len(test.want) {
+				t.Fatalf("said is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
+			}
+			for i, want := range test.want {
+				if !strings.HasPrefix(got[i], want) {
+					t.Errorf("said is %q, want %q...", got[i], want)
+				}
+			}
+		})
+	}
+}
+
+// Whatever somebody wrote, it is text of its own line.
+func TestWhateverDoctorPrintsIsHarmless(t *testing.T) {
+	fixture.Harmless(t, map[string]func() say.Result{"doctor": func() say.Result { return &report{all: true} }})
+}
+
+// What anybody may have written is read without a crash.
+func TestWhateverStandsThereIsRead(t *testing.T) {
+	s := healthy(t)
+	rapid.Check(t, func(r *rapid.T) {
+		text := func() string { return fixture.Hostile(r) }
+		s.image, s.kubernetes = text(), text()
+		s.checkArgoCD()
+		s.checkKubernetes()
+		if why := s.bundleFault([]byte(text())); why == "" {
+			r.Error("a bundle of no certificate is taken for one")
+		}
+		writersOf([]metav1.ManagedFieldsEntry{{Manager: text(), FieldsV1: metav1.NewFieldsV1(text())}})
+	})
+}
+
+// What the manifests let the planner do is asked for one by one, by the installation's own names.
+func TestTheRightsAreTheManifests(t *testing.T) {
+	all, err := shippedRights("gitops", "ctrl")
+	fixture.MustDo(t, err)
+	got := map[string]string{}
+	for _, r := range all {
+		got[ruleWords(r.rule)] = r.attributes.Namespace
+	}
+	for want, namespace := range map[string]string{"patch secrets": "gitops", "patch statefulsets/scale.apps ctrl": "gitops",
+		"update leases.coordination.k8s.io ballast-ctrl":                                "gitops",
+		"get mutatingwebhookconfigurations.admissionregistration.k8s.io ballast.gitops": ""} {
+		if in, there := got[want]; !there || in != namespace {
+			t.Errorf("%s in %q is asked for: %v, in %q", want, namespace, there, in)
+		}
+	}
+}

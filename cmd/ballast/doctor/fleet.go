@@ -1,0 +1,269 @@
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ballast/cmd/ballast/say"
+	"ballast/planner/conflicts"
+	"ballast/planner/controller"
+	"ballast/planner/cycle"
+	"ballast/planner/discover"
+	"ballast/planner/measure"
+	"ballast/planner/plan"
+)
+
+// checkSecrets tells the discovery's problems, one line for each kind.
+func (s *seen) checkSecrets() []Finding {
+	faulty := []discover.ProblemKind{discover.MissingData, discover.MissingServer, discover.TooLong, discover.TooMany, discover.ConfigUnread}
+	byKind := map[discover.ProblemKind][]discover.Problem{}
+	for _, p := range s.out.Fleet.Problems {
+		byKind[p.Kind] = append(byKind[p.Kind], p)
+	}
+	var all []Finding
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		f := Finding{Result: Warning, Message: fmt.Sprintf("%s: %s", kind, byKind[kind][0].Message)}
+		if slices.Contains(faulty, kind) {
+			f.Result = Fault
+		}
+		if len(byKind[kind]) > 1 {
+			f.Message = fmt.Sprintf("%s, and %d more", f.Message, len(byKind[kind])-1)
+			for _, p := range byKind[kind] {
+				f.Subjects = append(f.Subjects, p.Secret)
+			}
+		}
+		all = append(all, f)
+	}
+	if len(all) == 0 {
+		return ok("%s of %d clusters, each with a name and a server", say.Plural(len(s.in.Discovered.Secrets), "cluster Secret"),
+			len(s.out.Fleet.Clusters))
+	}
+	return all
+}
+
+// checkShards tells what adoption will write, and what it cannot.
+func (s *seen) checkShards() (all []Finding) {
+	var bare, fixed, free, twins []string
+	servers := map[string]int{}
+	for _, secret := range s.in.Discovered.Secrets {
+		servers[plan.NormalizeServer(secret.Server)]++
+	}
+	for _, secret := range s.in.Discovered.Secrets {
+		switch {
+		case secret.Immutable:
+			fixed = append(fixed, secret.Name)
+		case secret.Unmanaged:
+			free = append(free, secret.Name)
+		case secret.Shard.State == discover.ShardAbsent:
+			bare = append(bare, secret.Name)
+		}
+		if secret.Server != "" && servers[plan.NormalizeServer(secret.Server)] > 1 {
+			twins = append(twins, secret.Name)
+		}
+	}
+	add := func(of []string, result Result, message, mend string) {
+		if len(of) > 0 {
+			slices.Sort(of)
+			all = append(all, Finding{Result: result, Message: say.Plural(len(of), "Secret") + " " + message, Mend: mend, Subjects: of})
+		}
+	}
+	add(bare, OK, "without data.shard: adoption writes the replica that owns each now, and moves nothing", "")
+	add(fixed, Warning, "immutable, so ballast cannot move the cluster", "make it again without immutable: true")
+	add(free, Warning, "annotated as unmanaged, so ballast leaves it where it is",
+		"take the annotation "+plan.AnnotationUnmanaged+" away where that is not meant")
+	add(twins, Warning, "with a server that another Secret has, too: Argo CD goes by whichever it saw last, and ballast keeps them together",
+		"keep one of them")
+	if len(all) == 0 {
+		return ok("every Secret has data.shard")
+	}
+	return all
+}
+
+func (s *seen) checkInCluster() []Finding {
+	if !s.in.Discovered.InClusterEnabled {
+		return ok("cluster.inClusterEnabled is false: Argo CD leaves its own cluster out")
+	}
+	for _, c := range s.out.Fleet.Clusters {
+		if c.Implicit {
+			return warn(fmt.Sprintf("the cluster that Argo CD runs in has no Secret: it stays on replica %d, and nothing can move it",
+				s.in.Discovered.InClusterOwner), "create a cluster Secret with server "+plan.InClusterServer+" if it is to be placed, too")
+		}
+	}
+	return ok("it has a Secret like every other")
+}
+
+// checkMetrics says where each metric's values come from, and what is wrong with it.
+func (s *seen) checkMetrics() (all []Finding) {
+	told := map[string]bool{}
+	for _, p := range s.out.Table.Problems {
+		if key := string(p.Kind) + p.Metric; !told[key] {
+			told[key] = true
+			result := Warning
+			if slices.Contains([]measure.ProblemKind{measure.QueryFailed, measure.NothingFound, measure.LowCoverage, measure.TotalDropped,
+				measure.DuplicateSeries}, p.Kind) {
+				result = Fault
+			}
+			all = append(all, Finding{Result: result, Message: fmt.Sprintf("%s: %s", p.Kind, p.Message), Mend: metricMend(string(p.Kind))})
+		}
+	}
+	if len(all) > 0 {
+		return all
+	}
+	var parts []string
+	for _, c := range s.out.Table.Columns {
+		if len(c.Flags) > 0 && !slices.Contains(c.Flags, measure.Fresh) {
+			all = append(all, Finding{Result: Warning,
+				Message: fmt.Sprintf("%s: no series says anything of any cluster (%s)", c.ID, controller.Coverage(c)),
+				Mend:    metricMend("NothingFound")})
+		}
+		parts = append(parts, fmt.Sprintf("%s (%s)", c.ID, controller.Coverage(c)))
+	}
+	switch {
+	case len(parts) == 0:
+		return unknown("nothing was measured", "")
+	case len(all) > 0:
+		return all
+	}
+	return ok("%s", joined(parts))
+}
+
+func metricMend(kind string) string {
+	switch kind {
+	case "QueryFailed":
+		return "see that the Prometheus of --prometheus, or poll.prometheus.url, is reached from here and from the planner"
+	case "NothingFound":
+		return "scrape the application-controller's pods on port 8082 " +
+			"(Helm: controller.metrics.enabled and controller.metrics.serviceMonitor.enabled: true)"
+	}
+	return ""
+}
+
+var window = regexp.MustCompile(`\[(\d+[a-z0-9]*)[\]:]`)
+
+// scrapesAWindow is how many a rate needs to say anything while one is missed now and then.
+const scrapesAWindow = 4
+
+func (s *seen) checkScrapes() []Finding {
+	switch {
+	case s.in.Config.Poll.Prometheus == nil:
+		return ok("poll.pods: the planner asks the pods itself")
+	case s.scrapesErr != "":
+		return unknown(s.scrapesErr, "")
+	case len(s.scrapes) == 0:
+		return unknown("no series process_resident_memory_bytes of the pods was found", metricMend("NothingFound"))
+	}
+	longest := 0.0
+	for _, sample := range s.scrapes {
+		longest = max(longest, sample.Value)
+	}
+	shortest := math.Inf(1)
+	for _, m := range cycle.MetricsOf(s.in.Config) {
+		for _, found := range window.FindAllStringSubmatch(m.Query, -1) {
+			if d, err := model.ParseDuration(found[1]); err == nil {
+				shortest = min(shortest, time.Duration(d).Seconds())
+			}
+		}
+	}
+	if longest*scrapesAWindow > shortest {
+		return fault(fmt.Sprintf("a pod is scraped every %.0f s, and the shortest window of a query is %.0f s: "+
+			"a rate over fewer than %d scrapes is empty now and then",
+			longest, shortest, scrapesAWindow), fmt.Sprintf("scrape every %.0f s or more often", shortest/scrapesAWindow))
+	}
+	return ok("every %.0f s, the shortest window of a query is %.0f s", longest, shortest)
+}
+
+// checkNeighbours tells who else changes the workload's number, size or pods.
+func (s *seen) checkNeighbours() (all []Finding) {
+	for _, f := range s.neighbours {
+		if f.Kind == conflicts.CannotLook { // its words are about the planner's rights
+			all = append(all, Finding{Result: Unknown, Message: f.Subject + " may not be listed", Mend: "ask for the right to list them"})
+			continue
+		}
+		all = append(all, Finding{Result: Warning, Message: fmt.Sprintf("%s: %s", f.Kind, f.Message)})
+	}
+	for _, r := range s.resizers {
+		if r.mode == "Off" || r.mode == "Initial" {
+			continue
+		}
+		all = append(all, Finding{Result: Warning,
+			Message: fmt.Sprintf("VerticalPodAutoscaler %s evicts pods of the application-controller to resize them: "+
+				"each time a replica's clusters have no owner meanwhile", r.name),
+			Mend: "set its updatePolicy.updateMode to Off, and read its recommendation"})
+	}
+	if len(all) == 0 {
+		return ok("none scales or resizes the workload, and its nodes can be drained")
+	}
+	return all
+}
+
+// checkOwners tells which tool writes the same objects.
+func (s *seen) checkOwners() (all []Finding) {
+	const see = "docs/gitops.md has what to set for it, so that it shows no difference"
+	for _, o := range s.template.OwnerReferences {
+		all = append(all, Finding{Result: Warning, Message: fmt.Sprintf("the workload belongs to %s %s, which writes it, too", o.Kind, o.Name),
+			Mend: see})
+	}
+	_, tracked := s.template.Annotations["argocd.argoproj.io/tracking-id"]
+	if tracked || s.template.Labels["app.kubernetes.io/managed-by"] == "Helm" {
+		by := "Helm"
+		if tracked {
+			by = "an Argo CD Application"
+		}
+		all = append(all, Finding{Result: Warning, Message: "the workload is written by " + by, Mend: see})
+	}
+	for _, manager := range slices.Sorted(maps.Keys(s.writers)) {
+		if usual(manager) {
+			continue
+		}
+		all = append(all, Finding{Result: Warning,
+			Message: fmt.Sprintf("%q writes the data of %s", manager, say.Plural(len(s.writers[manager]), "cluster Secret")), Mend: see,
+			Subjects: s.writers[manager]})
+	}
+	if len(all) == 0 {
+		return ok("no tool but Argo CD and people writes the workload or the cluster Secrets")
+	}
+	return all
+}
+
+// usual reports whether a manager is a person's command, Argo CD's own or ballast.
+func usual(manager string) bool {
+	for _, prefix := range []string{"kubectl", "argocd", "ballast"} {
+		if strings.HasPrefix(manager, prefix) && manager != "argocd-controller" {
+			return true
+		}
+	}
+	return false
+}
+
+// writersOf are the managers that own something of a Secret's data, by the field set and without any value.
+func writersOf(fields []metav1.ManagedFieldsEntry) (names []string) {
+	for _, e := range fields {
+		var set map[string]json.RawMessage
+		if e.FieldsV1 == nil || json.Unmarshal(e.FieldsV1.GetRawBytes(), &set) != nil {
+			continue
+		}
+		if _, data := set["f:data"]; data && !slices.Contains(names, e.Manager) {
+			names = append(names, e.Manager)
+		}
+	}
+	return names
+}
+
+func (s *seen) checkSize() []Finding {
+	room := plan.Room(s.out.Next)
+	if room < plan.MaxBytes/10 {
+		return warn(fmt.Sprintf("the plan of %s leaves %d KiB of %d", say.Plural(len(s.out.Next.Clusters), "cluster"), max(room, 0)>>10,
+			plan.MaxBytes>>10),
+			"shorter names of cluster Secrets, or a second Argo CD")
+	}
+	return ok("%s leave %d KiB of %d", say.Plural(len(s.out.Next.Clusters), "cluster"), room>>10, plan.MaxBytes>>10)
+}

@@ -1,0 +1,152 @@
+package doctor
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"ballast/cmd/ballast/say"
+	"ballast/planner/installation"
+	"ballast/planner/status"
+)
+
+// whetherInstalled is unknown to who may not read webhook configurations.
+func whetherInstalled() []Finding { return unknown("whether ballast is installed may not be read", "") }
+
+func (s *seen) checkCertManager() []Finding {
+	switch {
+	case s.certs:
+		return ok("installed")
+	case s.hidden:
+		return unknown("its API is not served, and whether ballast is installed may not be read", "")
+	case s.webhook != nil:
+		return ok("not installed; the webhook has its certificate from elsewhere")
+	}
+	return warn("not installed", "install it, or use manifests/components/self-signed in place of components/cert-manager")
+}
+
+// checkWebhook compares the installed configuration with the shipped one, and looks at the authority that it trusts.
+func (s *seen) checkWebhook() (all []Finding) {
+	if s.hidden {
+		return whetherInstalled()
+	}
+	if s.webhook == nil {
+		return ok("ballast's webhook is not installed: nothing is enforced")
+	}
+	if s.installErr != nil {
+		all = unknown(s.installErr.Error(), "")
+	}
+	for _, f := range s.installed.Findings {
+		if f.Kind != installation.TooOld {
+			all = append(all, Finding{Result: Fault, Message: f.Message, Mend: "apply the manifests of this release again"})
+		}
+	}
+	for _, w := range s.webhook.Webhooks {
+		if why := s.bundleFault(w.ClientConfig.CABundle); why != "" {
+			return append(all, Finding{Result: Fault, Message: fmt.Sprintf("%s: %s", w.Name, why),
+				Mend: "see that cert-manager's cainjector runs, or components/self-signed: kubectl -n " +
+					s.namespace + " get certificates,certificaterequests"})
+		}
+	}
+	if len(all) == 0 {
+		return ok("%s is as shipped, and its authority is valid", s.webhook.Name)
+	}
+	return all
+}
+
+// bundleFault says why no API server would trust a webhook by this bundle.
+func (s *seen) bundleFault(bundle []byte) string {
+	var last time.Time
+	for rest := bytes.TrimSpace(bundle); len(rest) > 0; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return "the caBundle cannot be read"
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return "the caBundle cannot be read"
+		}
+		if c.NotAfter.After(last) {
+			last = c.NotAfter
+		}
+	}
+	switch {
+	case last.IsZero():
+		return "it has no caBundle, so the API server can trust no webhook"
+	case last.Before(s.now):
+		return "the caBundle expired at " + last.UTC().Format(time.RFC3339)
+	}
+	return ""
+}
+
+func (s *seen) checkRights() []Finding {
+	switch {
+	case s.hidden:
+		return whetherInstalled()
+	case s.webhook == nil:
+		return ok("ballast is not installed: none are needed")
+	case apierrors.IsForbidden(s.rightsErr):
+		return unknown("whether the planner has its rights may not be asked", "ask as somebody who may create subjectaccessreviews")
+	case s.rightsErr != nil:
+		return unknown(s.rightsErr.Error(), "")
+	case len(s.denied) > 0:
+		var lacks []string
+		for _, r := range s.denied {
+			lacks = append(lacks, ruleWords(r))
+		}
+		return []Finding{{Result: Fault, Message: "the planner lacks " + say.Plural(len(lacks), "right"), Subjects: lacks,
+			Mend: "apply the manifests of this release again"}}
+	}
+	return ok("the planner has every right that the manifests give it")
+}
+
+func ruleWords(r rbacv1.PolicyRule) string {
+	of := r.Resources[0]
+	if r.APIGroups[0] != "" {
+		of += "." + r.APIGroups[0]
+	}
+	if len(r.ResourceNames) > 0 {
+		of += " " + r.ResourceNames[0]
+	}
+	return r.Verbs[0] + " " + of
+}
+
+// checkLeader tells each condition that is not as it should be.
+func (s *seen) checkLeader() (all []Finding) {
+	switch {
+	case s.hidden:
+		return whetherInstalled()
+	case s.webhook == nil && s.said == nil:
+		return ok("ballast is not installed")
+	case s.said == nil:
+		return fault("no leader has said yet how things are", "kubectl -n "+s.namespace+" logs deploy/ballast-planner")
+	case s.now.Sub(s.said.LookedAt) > silent:
+		return fault("the leader looked last "+say.Span(s.now.Sub(s.said.LookedAt))+" ago",
+			"kubectl -n "+s.namespace+" get pods -l app.kubernetes.io/name=ballast")
+	}
+	for _, c := range s.said.Conditions {
+		good := status.True
+		if c.Type == status.Degraded || c.Type == status.Progressing {
+			good = status.False
+		}
+		if c.Status == good || c.Type == status.Progressing || c.Reason == status.Observing {
+			continue
+		}
+		all = append(all, Finding{Result: Warning,
+			Message: fmt.Sprintf("%s is %s since %s: %s: %s", c.Type, c.Status, c.LastTransitionTime.UTC().Format(time.RFC3339), c.Reason,
+				c.Message),
+			Mend: "ballast status"})
+	}
+	if len(all) == 0 {
+		return ok("%s looked %s ago, and all is well", s.said.Leader, say.Span(s.now.Sub(s.said.LookedAt)))
+	}
+	return all
+}
+
+// silent is how long a leader that lives says nothing at most: it says something once a minute, and a cycle may take minutes.
+const silent = 5 * time.Minute

@@ -1,0 +1,271 @@
+package watch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/cmd/ballast/say"
+	"ballast/planner/config"
+	"ballast/planner/discover"
+	"ballast/planner/failover"
+	"ballast/planner/nudge"
+	"ballast/planner/ownership"
+	"ballast/planner/plan"
+)
+
+// look is one look at the fleet, and what follows from it and those before.
+type look struct {
+	At       time.Time
+	Replicas []replica
+	Orphans  []ownership.Orphan
+	Doubled  []ownership.Doubled
+	Unwell   []failover.Sick
+	Trouble  []string // what could not be seen
+	memory   recalled
+	asked    bool // every ready pod answered
+}
+
+// replica is one pod, and how many clusters it has.
+type replica struct {
+	Replica  int
+	Pod      string
+	Ready    bool
+	Answered bool
+	Clusters int
+}
+
+// recalled is what one look hands to the next.
+type recalled struct {
+	owners   ownership.Memory
+	replicas failover.Memory
+	begun    time.Time
+}
+
+// watcher looks.
+type watcher struct {
+	reader       client.Reader
+	namespace    string
+	clock        clock.Clock
+	scraper      *ownership.Scraper
+	proxy        *proxy // nil: pods are asked at their own addresses
+	applications *nudge.Nudger
+	figures      *figures        // nil: none are served
+	seen         map[string]bool // servers that somebody named
+	last         recalled
+}
+
+// listedFor is how old a listing of Applications may be.
+const listedFor = 2 * time.Minute
+
+func (w *watcher) look(ctx context.Context) (*look, error) {
+	_, workload, err := discover.FindTarget(ctx, w.reader, plan.Target{Namespace: w.namespace}, nil)
+	if err != nil {
+		return nil, err
+	}
+	now := w.clock.Now().UTC()
+	target := plan.Target{Kind: workload.Kind, Namespace: workload.Namespace, Name: workload.Name, Container: workload.Container}
+	pods, err := ownership.List(ctx, w.reader, target, now)
+	if err != nil {
+		return nil, err
+	}
+	if w.proxy != nil {
+		w.proxy.knows(pods.Pods)
+	}
+	reports := w.scraper.Scrape(ctx, pods.Pods, w.clock.Now)
+	l := &look{At: now, Trouble: pods.Problems}
+	fleet, count := w.fleet(ctx, reports, l)
+	l.judge(w.last, pods, reports, ownership.Join(reports, fleet, count), workload, now)
+	w.last = l.memory
+	w.figures.show(l)
+	return l, nil
+}
+
+// fleet is every cluster that is known of: by its Secret, where those may be read, else by what pods show and Applications name.
+func (w *watcher) fleet(ctx context.Context, reports []ownership.PodReport, l *look) (fleet discover.Fleet, count ownership.Applications) {
+	in, err := w.secrets(ctx)
+	switch {
+	case err == nil:
+		fleet, _, _ = discover.Discover(in, discover.Known{}, discover.Options{MaxShrink: 1}, l.At) // nothing known, so nothing is lost
+	case !apierrors.IsForbidden(err):
+		l.Trouble = append(l.Trouble, say.OneLine(err.Error()))
+	}
+	if err != nil {
+		fleet = w.shown(ctx, reports, l)
+	}
+	destinations := make([]nudge.Destination, len(fleet.Clusters))
+	for i, c := range fleet.Clusters {
+		destinations[i] = nudge.Destination{Server: c.Shard.Server, Name: c.Called()}
+	}
+	found, _, err := w.applications.Count(ctx, w.namespace, destinations, listedFor)
+	if err != nil {
+		l.Trouble = append(l.Trouble, "without Applications a cluster that nobody had since this began is not missed: "+say.OneLine(err.Error()))
+		return fleet, nil
+	}
+	return fleet, found
+}
+
+func (w *watcher) secrets(ctx context.Context) (discover.Input, error) {
+	selector, err := discover.Selector(config.Default().Discover.Selector)
+	if err != nil {
+		return discover.Input{}, err
+	}
+	return discover.ReadInput(ctx, w.reader, w.namespace, selector, discover.Known{})
+}
+
+// shown is the fleet as pods and Applications name it, by servers.
+func (w *watcher) shown(ctx context.Context, reports []ownership.PodReport, l *look) (fleet discover.Fleet) {
+	for _, r := range reports {
+		for server := range r.Servers {
+			w.seen[server] = true
+		}
+	}
+	named, err := w.applications.Destinations(ctx, w.namespace, listedFor)
+	if err != nil {
+		var forbidden *nudge.ForbiddenError
+		if !errors.As(err, &forbidden) {
+			l.Trouble = append(l.Trouble, say.OneLine(err.Error()))
+		}
+	}
+	byName := 0
+	for _, d := range named {
+		if d.Server == "" {
+			byName++
+			continue
+		}
+		w.seen[plan.NormalizeServer(d.Server)] = true
+	}
+	if byName > 0 {
+		l.Trouble = append(l.Trouble, fmt.Sprintf(
+			"Applications name %s by name alone: without the right to list cluster Secrets nobody knows which those are", say.Plural(byName, "cluster")))
+	}
+	for _, server := range slices.Sorted(maps.Keys(w.seen)) {
+		fleet.Units = append(fleet.Units, discover.Unit{Server: server, Clusters: []int{len(fleet.Clusters)}})
+		fleet.Clusters = append(fleet.Clusters, discover.Cluster{Shard: plan.Shard{UID: server, ID: server, Name: server, Server: server}})
+	}
+	return fleet
+}
+
+// patience is how long a replica that is not ready is no fault.
+const patience = 5 * time.Minute
+
+// judge works out who owns what.
+func (l *look) judge(
+	m recalled, pods ownership.Controllers, reports []ownership.PodReport, seen ownership.Observation, w discover.Workload, now time.Time,
+) {
+	// The replica that had a cluster last is the one that it is missed of: no plan is asked.
+	intended := func(cluster string) (int, bool) {
+		last, known := m.owners.Last[cluster]
+		return last, known
+	}
+	var verdict ownership.Verdict
+	l.memory.owners, verdict = ownership.Judge(m.owners, seen, intended, now, ownership.Grace{})
+	l.Orphans, l.Doubled, l.asked = verdict.Orphans, verdict.Doubled, seen.Asked
+	rolling := w.ObservedGeneration < w.Generation || w.UpdatedReplicas < min(w.Replicas, w.CurrentReplicas)
+	var sick failover.Verdict
+	sick, l.memory.replicas = failover.Judge(
+		failover.Fleet{Known: true, Replicas: w.Replicas, Dynamic: pods.Dynamic, Rolling: rolling, Pods: ownership.Pods(reports)},
+		failover.Options{After: patience, Interval: time.Minute}, now, m.replicas)
+	l.Unwell = sick.Sick
+	l.memory.begun = cmp.Or(m.begun, now)
+	clusters := map[string]int{}
+	for _, owned := range seen.Clusters {
+		for _, holder := range owned.Holders {
+			clusters[seen.Pods[holder].Name]++
+		}
+	}
+	for _, r := range reports {
+		l.Replicas = append(l.Replicas, replica{r.Replica, r.Name, r.Ready, r.Answered(), clusters[r.Name]})
+		if r.Ready && !r.Answered() {
+			l.Trouble = append(l.Trouble, fmt.Sprintf("nothing is known of what %s owns: %s", r.Name, say.OneLine(r.Err)))
+		}
+	}
+	slices.SortFunc(l.Replicas, func(a, b replica) int { return cmp.Or(cmp.Compare(a.Replica, b.Replica), cmp.Compare(a.Pod, b.Pod)) })
+}
+
+// settled reports whether faults have lasted for as long as a verdict takes.
+func (l *look) settled() bool { return l.At.Sub(l.memory.begun) > ownership.OrphanedAfter }
+
+// lines are the faults, one each.
+func (l *look) lines() (all []string) {
+	for _, o := range l.Orphans {
+		if o.Why == ownership.NotPlanned { // there is no plan here that could
+			o.Why = ""
+		}
+		all = append(all, o.Message())
+	}
+	for _, d := range l.Doubled {
+		all = append(all, d.Message())
+	}
+	for _, s := range l.Unwell {
+		all = append(all, s.String())
+	}
+	for _, t := range l.Trouble {
+		all = append(all, "not seen: "+t)
+	}
+	return all
+}
+
+// fault is what --once ends with.
+func (l *look) fault(err error) error {
+	if err != nil {
+		return err
+	}
+	if n := len(l.Orphans) + len(l.Doubled) + len(l.Unwell); n > 0 {
+		return say.ExitWith(faults, errors.New(say.Plural(n, "fault")))
+	}
+	return nil
+}
+
+// tell says what is new, and what is over. The first look is shown whole.
+func (l *look) tell(w io.Writer, before *look) {
+	at := l.At.Format(time.TimeOnly)
+	var known []string
+	if before == nil || !slices.Equal(before.Replicas, l.Replicas) {
+		l.table(w)
+	}
+	if before != nil {
+		known = before.lines()
+	}
+	now := l.lines()
+	for _, line := range now {
+		if !slices.Contains(known, line) {
+			say.To(w, "%s  %s\n", at, line)
+		}
+	}
+	for _, line := range known {
+		if !slices.Contains(now, line) {
+			say.To(w, "%s  over: %s\n", at, line)
+		}
+	}
+	if len(now) == 0 && l.asked && (before == nil || len(known) > 0) {
+		say.To(w, "%s  every cluster that pods show has one owner, and every replica is well\n", at)
+	}
+}
+
+func (l *look) table(w io.Writer) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	say.To(t, "REPLICA\tPOD\tREADY\tCLUSTERS\n")
+	for _, r := range l.Replicas {
+		ordinal, clusters := fmt.Sprint(r.Replica), fmt.Sprint(r.Clusters)
+		if r.Replica == ownership.NoReplica {
+			ordinal = "-"
+		}
+		if !r.Answered {
+			clusters = "it does not say"
+		}
+		say.To(t, "%s\t%s\t%s\t%s\n", ordinal, r.Pod, strings.ToLower(fmt.Sprint(r.Ready)), clusters)
+	}
+	_ = t.Flush() // the writer's own error comes with the next line
+}

@@ -1,0 +1,166 @@
+// Package watch is `ballast watch`.
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"ballast/cmd/ballast/connect"
+	"ballast/cmd/ballast/say"
+	"ballast/cmd/ballast/serve"
+	"ballast/planner/nudge"
+	"ballast/planner/ownership"
+)
+
+const (
+	viaAPIServer = "api-server"
+	viaPods      = "pods"
+)
+
+type options struct {
+	cluster     connect.Options
+	interval    time.Duration
+	via         string
+	once        bool
+	metricsPort int
+	bind        string
+}
+
+// NewCommand is `ballast watch`.
+func NewCommand() *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "watch",
+		Short: "Watch who owns which cluster, and say which nobody has",
+		Long: `watch asks the application-controller's pods for their own metrics, again and again, and says which clusters nobody
+reconciles, which several replicas do, and which replicas are unwell. It needs no Prometheus, no webhook and no ballast installed,
+and changes nothing: ten minutes after reading this you know whether your Argo CD has an orphan.
+
+It needs list on pods, statefulsets and deployments, list on Applications, and get on pods/proxy (--via pods asks the pods at their
+own addresses instead, which works from within the cluster). Where it may list cluster Secrets it knows the clusters by their names;
+else by the servers that pods show and Applications name, and an Application that names its cluster by name alone tells of none.
+
+A cluster is orphaned once nobody has it for two minutes although it has Applications, or had an owner before. With --once the
+exit code is 2 if one is, or several have one, or a replica is unwell.`,
+		Example: `  ballast watch
+  ballast watch --once --via pods
+  ballast watch --metrics-port 8080 --via pods   # in a pod: ballast_watch_orphaned_clusters and others, for alerts`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	o.cluster.Register(cmd)
+	cmd.Flags().DurationVar(&o.interval, "interval", 30*time.Second, "how long to wait between two looks")
+	cmd.Flags().StringVar(&o.via, "via", viaAPIServer, "how pods are asked: api-server (its proxy) or pods (their own addresses)")
+	cmd.Flags().BoolVar(&o.once, "once", false, "look for as long as a verdict takes, some two minutes, say it, and end")
+	cmd.Flags().IntVar(&o.metricsPort, "metrics-port", 0, "port of /metrics, plain HTTP; 0 serves none")
+	cmd.Flags().StringVar(&o.bind, "bind-address", "", "address that /metrics listens at; empty: all")
+	return cmd
+}
+
+func (o *options) check() error {
+	var errs []error
+	if o.via != viaAPIServer && o.via != viaPods {
+		errs = append(errs, fmt.Errorf("--via: %q is neither %s nor %s", o.via, viaAPIServer, viaPods))
+	}
+	if o.interval < time.Second {
+		errs = append(errs, fmt.Errorf("--interval: %s is less than a second: each look asks every pod for all that it shows", o.interval))
+	}
+	if o.metricsPort < 0 || o.metricsPort > 65535 {
+		errs = append(errs, fmt.Errorf("--metrics-port: %d is no port", o.metricsPort))
+	}
+	return errors.Join(errs...)
+}
+
+// faults is what the command ends with where --once finds something.
+const faults = 2
+
+func (o *options) run(ctx context.Context, out, notes io.Writer) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	w, err := o.watcher()
+	if err != nil {
+		return err
+	}
+	stop, err := o.serves(w)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	say.To(notes, "looking at the application-controllers in %s every %s\n", o.cluster.Namespace, say.Span(o.interval))
+	return o.watch(ctx, w, clock.RealClock{}, out)
+}
+
+// watch looks until it is told to end, and says what differs from the look before.
+func (o *options) watch(ctx context.Context, w *watcher, c clock.Clock, out io.Writer) error {
+	var before *look
+	for {
+		now, err := w.look(ctx)
+		if err != nil && before == nil {
+			return connect.ExplainDenied(err, o.cluster.Namespace)
+		}
+		if err != nil {
+			now = &look{At: c.Now().UTC(), Trouble: []string{say.OneLine(err.Error())}, Replicas: before.Replicas, memory: before.memory}
+		}
+		now.tell(out, before)
+		if o.once && (now.settled() || err != nil) {
+			return now.fault(err)
+		}
+		before = now
+		select {
+		case <-ctx.Done():
+			return nil // a person ends it
+		case <-c.After(o.interval):
+		}
+	}
+}
+
+func (o *options) watcher() (*watcher, error) {
+	cfg, err := o.cluster.REST()
+	if err != nil {
+		return nil, err
+	}
+	c, err := o.cluster.Client()
+	if err != nil {
+		return nil, err
+	}
+	w := &watcher{reader: c, namespace: o.cluster.Namespace, clock: clock.RealClock{}, seen: map[string]bool{}}
+	scrape := ownership.ScrapeOptions{}
+	if o.via == viaAPIServer {
+		if w.proxy, err = newProxy(cfg, o.cluster.Namespace); err != nil {
+			return nil, err
+		}
+		scrape.Client = &http.Client{Transport: w.proxy}
+	}
+	w.scraper = ownership.NewScraper(scrape)
+	w.applications = nudge.New(nudge.Options{Client: c, Reader: c, Clock: w.clock})
+	return w, nil
+}
+
+// serves offers the metrics, where that was asked for.
+func (o *options) serves(w *watcher) (stop func(), err error) {
+	if o.metricsPort == 0 {
+		return func() {}, nil
+	}
+	listener, err := serve.ListenPlain(o.bind, o.metricsPort)
+	if err != nil {
+		return nil, err
+	}
+	registry := prometheus.NewRegistry()
+	w.figures = newFigures(registry)
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", serve.MetricsHandler(registry, clock.RealClock{}))
+	server := serve.PlainServer(mux)
+	go func() { _ = server.Serve(listener) }() // it ends with the command
+	return func() { _ = server.Close() }, nil
+}

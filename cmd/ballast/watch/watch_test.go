@@ -1,0 +1,219 @@
+package watch
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"ballast/cmd/ballast/connect"
+	"ballast/cmd/ballast/fixture"
+	"ballast/cmd/ballast/say"
+	"ballast/planner/nudge"
+	"ballast/planner/ownership"
+)
+
+// pod is a controller's pod that shows what it is told to.
+type pod struct {
+	mu     sync.Mutex
+	shows  string
+	server *httptest.Server
+}
+
+func newPod(t *testing.T) *pod {
+	p := &pod{}
+	p.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		_, _ = io.WriteString(w, p.shows)
+	}))
+	t.Cleanup(p.server.Close)
+	return p
+}
+
+// has makes it responsible for an Application of each server.
+func (p *pod) has(servers ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shows = "process_resident_memory_bytes 1e+08\n"
+	for _, s := range servers {
+		p.shows += fmt.Sprintf("argocd_app_info{dest_server=%q,name=\"app\",namespace=\"argocd\"} 1\n", s)
+	}
+}
+
+// fleet is a workload of two pods on a real API server, and a watcher of it by a clock that the test sets.
+type fleet struct {
+	*testing.T
+	pods  [2]*pod
+	live  [2]*corev1.Pod
+	site  *fixture.Site
+	clock *clocktesting.FakeClock
+	*watcher
+	before *look
+}
+
+func newFleet(t *testing.T, kubeconfig func(*fixture.Site) string) *fleet {
+	t.Helper()
+	f := &fleet{T: t, site: fixture.StartSite(t), clock: clocktesting.NewFakeClock(time.Now().Truncate(time.Second))}
+	w := fixture.QuietWorld()
+	set := w.Workload.(*appsv1.StatefulSet)
+	set.Labels = map[string]string{"app.kubernetes.io/part-of": "argocd", "app.kubernetes.io/component": "application-controller"}
+	*set.Spec.Replicas = 2
+	f.site.Makes(t, set)
+	for i := range f.pods {
+		f.pods[i] = newPod(t)
+		_, port, err := net.SplitHostPort(f.pods[i].server.Listener.Addr().String())
+		fixture.MustDo(t, err)
+		number, err := strconv.Atoi(port)
+		fixture.MustDo(t, err)
+		p := fixture.ControllerPod(fmt.Sprint(fixture.ControllerName, "-", i), func(p *corev1.Pod) {
+			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{Name: "metrics", ContainerPort: int32(number)}}
+			p.OwnerReferences[0].UID = set.UID
+		})
+		status := p.Status
+		f.site.Makes(t, p)
+		p.Status = status
+		p.Status.PodIP, p.Status.PodIPs = "127.0.0.1", []corev1.PodIP{{IP: "127.0.0.1"}}
+		fixture.MustDo(t, f.site.Planner.Status().Update(t.Context(), p))
+		f.live[i] = p
+	}
+	o := options{cluster: connect.Options{Kubeconfig: kubeconfig(f.site), Namespace: "argocd"}, via: viaPods}
+	var err error
+	f.watcher, err = o.watcher()
+	fixture.MustDo(t, err)
+	c, err := o.cluster.Client()
+	fixture.MustDo(t, err)
+	f.watcher.clock = f.clock
+	f.applications = nudge.New(nudge.Options{Client: c, Reader: c, Clock: f.clock})
+	return f
+}
+
+// after is what is said once that time has passed, without the time of day and what could not be seen.
+func (f *fleet) after(d time.Duration) string {
+	f.Helper()
+	f.clock.Step(d)
+	l, err := f.look(f.Context())
+	fixture.MustDo(f.T, err)
+	var b bytes.Buffer
+	l.tell(&b, f.before)
+	f.before = l
+	var lines []string
+	for line := range strings.Lines(b.String()) {
+		if !strings.Contains(line, "not seen: ") {
+			lines = append(lines, strings.ReplaceAll(line, l.At.Format(time.TimeOnly)+"  ", ""))
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+const dev, prod, stage = "https://dev.example", "https://prod.example", "https://stage.example"
+
+// Whoever may read pods and the workload alone sees which cluster is lost, by its server, and which is had twice.
+func TestWatchFindsOrphansFromThePodsAlone(t *testing.T) {
+	f := newFleet(t, func(s *fixture.Site) string {
+		return s.Granted("nina", allow("", "pods"), allow("apps", "statefulsets", "deployments"))
+	})
+	registry := prometheus.NewRegistry()
+	f.figures = newFigures(registry)
+	f.pods[0].has(dev, prod)
+	f.pods[1].has(stage)
+	whole := "REPLICA  POD                              READY  CLUSTERS\n" +
+		"0        argocd-application-controller-0  true   2\n" +
+		"1        argocd-application-controller-1  true   1\n"
+	says := func(after time.Duration, want string) {
+		t.Helper()
+		if diff := cmp.Diff(want, f.after(after)); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	}
+	says(0, whole)
+	if f.before.settled() {
+		t.Error("one look is taken for a verdict")
+	}
+	says(3*time.Minute, "")
+	lost := f.clock.Now().Add(time.Minute)
+	f.pods[0].has(prod)
+	says(time.Minute, strings.Replace(whole, "true   2", "true   1", 1))
+	orphan := fmt.Sprintf("nobody reconciles cluster %q since %s: replica 0 does not have it", dev, lost.UTC().Format(time.RFC3339))
+	says(3*time.Minute, orphan+"\n")
+	if got := testutil.ToFloat64(f.figures.orphaned); got != 1 {
+		t.Errorf("ballast_watch_orphaned_clusters is %v", got)
+	}
+	if err := f.before.fault(nil); say.ExitCode(err) != faults {
+		t.Errorf("--once ends with %v", err)
+	}
+	f.pods[1].has(stage, dev, prod)
+	doubled := f.after(time.Minute) + f.after(time.Minute)
+	fixture.Holds(t, doubled, "over: "+orphan, fmt.Sprintf("cluster %q", prod), "argocd-application-controller-1  true   3")
+	f.pods[0].has()
+	fixture.Holds(t, f.after(time.Minute), "over: ")
+	if got := testutil.ToFloat64(f.figures.clusters.WithLabelValues("1")); got != 3 {
+		t.Errorf("replica 1 has %v clusters", got)
+	}
+}
+
+// A pod that says nothing hides its clusters: they are neither had nor lost.
+func TestWhatASilentPodHasIsNotLost(t *testing.T) {
+	f := newFleet(t, func(s *fixture.Site) string { return s.Alice })
+	f.pods[0].has(dev)
+	f.pods[1].has(prod)
+	f.after(0)
+	f.after(3 * time.Minute)
+	f.pods[0].server.Close()
+	said := f.after(time.Minute) + f.after(5*time.Minute)
+	fixture.Holds(t, said, "argocd-application-controller-0  true   it does not say")
+	if strings.Contains(said, "nobody reconciles") || len(f.before.Trouble) == 0 {
+		t.Errorf("said is %q, not seen %v", said, f.before.Trouble)
+	}
+}
+
+// A person's machine reaches pods by the API server's proxy, with that person's own credentials.
+func TestPodsAreAskedThroughTheAPIServer(t *testing.T) {
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Header.Get("Authorization")+" "+r.URL.Path)
+		_, _ = io.WriteString(w, "argocd_app_info{dest_server=\"https://dev\",name=\"app\",namespace=\"argocd\"} 1\n")
+	}))
+	defer server.Close()
+	p, err := newProxy(&rest.Config{Host: server.URL + "/behind", BearerToken: "hers"}, "argocd")
+	fixture.MustDo(t, err)
+	pods := []ownership.Controller{{Address: "10.0.0.7:8082", Running: true}, {Address: "10.0.0.9:8082", Running: true}}
+	pods[0].Name, pods[1].Name = "controller-0", "controller-1"
+	p.knows(pods[:1])
+	got := ownership.NewScraper(ownership.ScrapeOptions{Client: &http.Client{Transport: p}}).Scrape(t.Context(), pods, time.Now)
+	if diff := cmp.Diff([]string{"Bearer hers /behind/api/v1/namespaces/argocd/pods/controller-0:8082/proxy/metrics"}, asked); diff != "" {
+		t.Errorf("asked is (-want +got):\n%s", diff)
+	}
+	if got[0].Servers["https://dev"].Apps != 1 || !strings.Contains(got[1].Err, `no pod is known to have the address "10.0.0.9:8082"`) {
+		t.Errorf("the pods said %v", got)
+	}
+}
+
+func TestWatchRefusesWhatItCannotDo(t *testing.T) {
+	o := options{via: "magic", interval: time.Millisecond, metricsPort: 70000}
+	want := "--via: \"magic\" is neither api-server nor pods\n--interval: 1ms is less than a second: "+
+		"each look asks every pod for all that it shows\n--metrics-port: 70000 is no port"
+	if diff := cmp.Diff(want, o.check().Error()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func allow(group string, resources ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"get", "list"}}
+}
