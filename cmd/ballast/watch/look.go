@@ -148,7 +148,8 @@ func (w *watcher) shown(ctx context.Context, reports []ownership.PodReport, l *l
 	}
 	if byName > 0 {
 		l.Trouble = append(l.Trouble, fmt.Sprintf(
-			"Applications name %s by name alone: without the right to list cluster Secrets nobody knows which those are", say.Plural(byName, "cluster")))
+			"Applications name %s by name alone: without the right to list cluster Secrets nobody knows which those are",
+			say.Plural(byName, "cluster")))
 	}
 	for _, server := range slices.Sorted(maps.Keys(w.seen)) {
 		fleet.Units = append(fleet.Units, discover.Unit{Server: server, Clusters: []int{len(fleet.Clusters)}})

@@ -7,6 +7,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +24,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/yaml"
 
 	"ballast/cmd/ballast/connect"
 	"ballast/cmd/ballast/fixture"
@@ -127,7 +131,11 @@ const dev, prod, stage = "https://dev.example", "https://prod.example", "https:/
 // Whoever may read pods and the workload alone sees which cluster is lost, by its server, and which is had twice.
 func TestWatchFindsOrphansFromThePodsAlone(t *testing.T) {
 	f := newFleet(t, func(s *fixture.Site) string {
-		return s.Granted("nina", allow("", "pods"), allow("apps", "statefulsets", "deployments"))
+		// There are no Applications here, and who may not ask for them misses what somebody had.
+		rules := slices.DeleteFunc(shippedRules(t), func(r rbacv1.PolicyRule) bool {
+			return r.APIGroups[0] == "argoproj.io" || r.Resources[0] == "configmaps"
+		})
+		return s.Granted("nina", rules...)
 	})
 	registry := prometheus.NewRegistry()
 	f.figures = newFigures(registry)
@@ -207,13 +215,49 @@ func TestPodsAreAskedThroughTheAPIServer(t *testing.T) {
 
 func TestWatchRefusesWhatItCannotDo(t *testing.T) {
 	o := options{via: "magic", interval: time.Millisecond, metricsPort: 70000}
-	want := "--via: \"magic\" is neither api-server nor pods\n--interval: 1ms is less than a second: "+
+	want := "--via: \"magic\" is neither api-server nor pods\n--interval: 1ms is less than a second: " +
 		"each look asks every pod for all that it shows\n--metrics-port: 70000 is no port"
 	if diff := cmp.Diff(want, o.check().Error()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-func allow(group string, resources ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"get", "list"}}
+// shippedRules are those of manifests/watch: nobody who is installed so may do more.
+func shippedRules(t *testing.T) []rbacv1.PolicyRule {
+	t.Helper()
+	text, err := os.ReadFile(fixture.Checkout(t, "manifests", "watch", "rbac.yaml"))
+	fixture.MustDo(t, err)
+	for doc := range strings.SplitSeq(string(text), "\n---\n") {
+		var role rbacv1.Role
+		fixture.MustDo(t, yaml.Unmarshal([]byte(doc), &role))
+		if role.Kind == "Role" {
+			return role.Rules
+		}
+	}
+	t.Fatal("manifests/watch has no Role")
+	return nil
+}
+
+// Each metric that the shipped alerts ask for is one that watch shows.
+func TestTheAlertsAskForWhatIsShown(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	f := newFigures(registry)
+	f.show(&look{Replicas: []replica{{}}})
+	families, err := registry.Gather()
+	fixture.MustDo(t, err)
+	shown := map[string]bool{}
+	for _, family := range families {
+		shown[family.GetName()] = true
+	}
+	text, err := os.ReadFile(fixture.Checkout(t, "manifests", "watch", "alerts", "alerts.yaml"))
+	fixture.MustDo(t, err)
+	asked := regexp.MustCompile(`ballast_watch_\w+`).FindAllString(string(text), -1)
+	if len(asked) < 5 {
+		t.Errorf("the alerts ask for %q alone", asked)
+	}
+	for _, name := range asked {
+		if !shown[name] {
+			t.Errorf("an alert asks for %s, and shown are %v", name, shown)
+		}
+	}
 }

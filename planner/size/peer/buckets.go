@@ -234,11 +234,12 @@ func (s BucketSpec) blocked(t totals, m Moment) (change.BlockReason, error) {
 	if !t.grows() {
 		ask.Current, ask.Wanted = 2, 1
 	}
+	urgent := m.Override && t.grows()
 	verdict := change.Rules{Up: policy, Down: policy}.Resources(ask, m.history(), change.History{})
 	switch {
 	case len(verdict.Blocks) > 0:
 		return verdict.Blocks[0].Reason, nil
-	case small && !(m.Override && t.grows()):
+	case small && !urgent:
 		return change.TooSmall, nil
 	}
 	return "", nil
