@@ -54,7 +54,7 @@ type Pace struct {
 }
 
 // MoveRules are the rules of change for moves that level, beside their rates.
-func (c Change) MoveRules() change.Rules { return change.Rules{Moves: c.Moves.Timing.policy()} }
+func (c Change) MoveRules() change.Rules { return change.Rules{Moves: c.Moves.policy()} }
 
 // SizeRules are the rules of change for one resource of a replica.
 func (c Change) SizeRules(resource string) change.Rules {

@@ -236,14 +236,15 @@ func (s *snapshot) moveBlock() string {
 	if n := len(s.changes.Ledger); n > 0 {
 		h.Last = s.changes.Ledger[n-1].At.Unix()
 	}
-	for _, b := range s.in.Config.Change.MoveRules().MayMove(s.in.Now, h) {
-		why := fmt.Sprintf("change.moves: %s (%s)", b.Why, b.Reason)
-		if !b.Until.IsZero() {
-			why += ", until " + b.Until.UTC().Format(time.RFC3339)
-		}
-		return why
+	blocks := s.in.Config.Change.MoveRules().MayMove(s.in.Now, h)
+	if len(blocks) == 0 {
+		return ""
 	}
-	return ""
+	why := fmt.Sprintf("change.moves: %s (%s)", blocks[0].Why, blocks[0].Reason)
+	if until := blocks[0].Until; !until.IsZero() {
+		why += ", until " + until.UTC().Format(time.RFC3339)
+	}
+	return why
 }
 
 // scaledDeployment is why next to nothing begins on a Deployment whose replicas are people's: its pods read their number once,
