@@ -13,7 +13,7 @@ COUNT   ?= 6
 PACKAGES ?= ./...
 # They begin no goroutine and share nothing between any (planner/cycle's TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine),
 # and take eight times as long under the race detector, which could find nothing in them.
-PURE    := $(addprefix ballast/planner/,calibrate change cycle cycle/input cycle/memory cycle/problem cycle/standing diff evaluate failover gz index measure normalize partition partition/bars partition/constraint partition/exact partition/fresh partition/sticky placement plan poll/pods replay replay/instant replay/picture replay/trace rollout sharding sim/life telemetry)
+PURE    := $(addprefix ballast/planner/,calibrate change cycle cycle/input cycle/memory cycle/problem cycle/standing diff evaluate failover gz index measure normalize partition partition/bars partition/constraint partition/exact partition/fresh partition/sticky placement plan poll/pods replay replay/instant replay/picture replay/trace rollout sharding sim/life size size/peer telemetry)
 # Test files of other packages of which the same is true, or that weigh what the detector would add to: of those packages these tests
 # run without it, and all others with it.
 ALONE   := certs/next_property_test.go cmd/ballast/replay/pictures_test.go planner/controller/crash*_test.go webhook/amount_test.go

@@ -29,6 +29,7 @@ type PlannerConfig struct {
 	Index      Index       `json:"index"`
 	Partition  Partition   `json:"partition"`
 	Evaluate   Evaluate    `json:"evaluate"`
+	Size       Size        `json:"size,omitzero"`
 	Change     Change      `json:"change"`
 	Rollout    Rollout     `json:"rollout"`
 	Failover   *Failover   `json:"failover" null:"off"` // nil: no replica's clusters move because it is unwell
@@ -225,6 +226,8 @@ type MostWanted struct {
 
 // Change says how much may change in a time.
 type Change struct {
+	Up       Resizing `json:"up,omitzero"`
+	Down     Resizing `json:"down,omitzero"`
 	Moves    Moves    `json:"moves"`
 	Restarts Restarts `json:"restarts"`
 }
@@ -237,6 +240,7 @@ type Restarts struct {
 // Moves bounds the clusters that change their replica, whatever the cause. Every window of Rate holds; an empty list is
 // no limit.
 type Moves struct {
+	Timing
 	Rate []Rate `json:"rate"`
 }
 
@@ -305,7 +309,8 @@ func Default() PlannerConfig {
 		Index:     Index{PNorm: &PNorm{P: "1"}},
 		Partition: Partition{Sticky: defaultSticky()},
 		Evaluate:  Evaluate{CostBenefit: &CostBenefit{Horizon: Duration(24 * time.Hour)}},
-		Change: Change{Moves: Moves{Rate: []Rate{
+		Size:      Size{Policies: []SizePolicy{}, Apply: InPlace},
+		Change: Change{Down: Resizing{StabilizationWindow: Duration(30 * time.Minute)}, Moves: Moves{Rate: []Rate{
 			{Percent: 10, Period: Duration(time.Hour)},
 			{Percent: 25, Period: Duration(24 * time.Hour)},
 		}}, Restarts: Restarts{Every: Duration(24 * time.Hour)}},

@@ -17,6 +17,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"ballast/planner/change"
 	"ballast/planner/plan"
 )
 
@@ -105,15 +106,38 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 			}
 		},
 		"memory": func(c *PlannerConfig) {
-			capacity := Size("4.5Gi")
-			c.Index.Dimensions = &Dimensions{Memory: &Memory{Weights: map[string]Size{"objects": "1.25Ki", "apps": "30000"}, Base: "256Mi", Capacity: &capacity,
+			capacity := Bytes("4.5Gi")
+			c.Index.Dimensions = &Dimensions{Memory: &Memory{Weights: map[string]Bytes{"objects": "1.25Ki", "apps": "30000"}, Base: "256Mi", Capacity: &capacity,
 				LimitShare: "0.8"}}
 		},
 		"memory-of-the-limit": func(c *PlannerConfig) {
-			c.Index.Dimensions = &Dimensions{Memory: &Memory{Weights: map[string]Size{"objects": "2Ki"}, Base: "0", LimitShare: "0.7"}}
+			c.Index.Dimensions = &Dimensions{Memory: &Memory{Weights: map[string]Bytes{"objects": "2Ki"}, Base: "0", LimitShare: "0.7"}}
 		},
 		"memory-learned": func(c *PlannerConfig) {
 			c.Index.Dimensions = &Dimensions{Memory: &Memory{Base: "0", LimitShare: "0.8"}}
+		},
+		"size": func(c *PlannerConfig) {
+			c.Size = Size{Apply: Template, Limits: SizeLimits{Memory: &Headroom{Value: "512Mi", Percentage: 20}}, NodeCap: SizeCap{CPU: "16", Memory: "60Gi"}, Policies: []SizePolicy{
+				{Name: "default", Rules: []SizeRule{
+					{List: Requests, Resource: "memory", Base: "512Mi", Max: "16Gi"},
+					{Name: "by-apps", List: Requests, Resource: "memory", Base: "0", Slope: "2Mi", Input: "apps", Per: "1",
+						Segments:       []SizeSegment{{At: "0", Every: "4"}, {At: "32", Every: "8"}},
+						DelayScaleDown: &SizeDelay{Max: "30", DelaySeconds: 600}, DelayScaleUp: &SizeDelay{DelaySeconds: 60},
+						Min: "64Mi", Quantize: &Quantize{Base: "64Mi", Step: "64Mi", StepRatio: "1.5", MaxStep: "1Gi"}, Smooth: &Smooth{Target: 90, Samples: 60}},
+				}},
+				{Name: "ours", Priority: 10, Rules: []SizeRule{
+					{List: Requests, Resource: "memory", Base: "1Gi"},
+					{List: Limits, Resource: "cpu", Base: "200m", Slope: "10m", Input: "clusters", Scope: ScopeTotal, Container: "application-controller"},
+				}},
+			}}
+		},
+		"change-sizes": func(c *PlannerConfig) {
+			c.Change.Up = Resizing{Timing: Timing{Mode: change.Maintenance, Cooldown: Duration(10 * time.Minute),
+				Windows: []Window{{Begin: "22:00", End: "02:00:30", TimeZone: "Europe/Berlin", Weekdays: []string{"Sat", "Sunday"}}}}}
+			c.Change.Moves.Timing = Timing{Mode: change.Maintenance, Windows: []Window{{Begin: "22:00", End: "02:00"}}, Cooldown: Duration(time.Hour)}
+			c.Change.Down = Resizing{Timing: Timing{Mode: change.Off}, StabilizationWindow: Duration(30 * time.Minute),
+				MinChange: &SizeSteps{CPU: &SizeStep{Value: "100m", Percentage: 10}, Memory: &SizeStep{Value: "256Mi"}},
+				Rate:      []Pace{{Replicas: 2, Period: Duration(time.Hour)}, {Percent: 25, Period: Duration(24 * time.Hour)}}}
 		},
 		"nulls": func(*PlannerConfig) {},
 		"json":  func(c *PlannerConfig) { c.Mode = plan.Hold },
@@ -141,9 +165,9 @@ func TestEveryGoodFileIsNamedAbove(t *testing.T) {
 	for _, f := range files {
 		got = append(got, strings.TrimSuffix(filepath.Base(f), ".good.yaml"))
 	}
-	want := []string{"beside-the-implementation", "change-by-the-minute", "change-unlimited", "failover-off", "failover-patient", "full", "groups", "http-bound-token", "json",
-		"lpt", "memory-learned", "memory-of-the-limit", "memory", "minimal", "nulls", "other-implementations", "pods", "recorded", "replicas-workload",
-		"rollout-live-defaults", "rollout-live", "rollout-x0y", "sticky"}
+	want := []string{"beside-the-implementation", "change-by-the-minute", "change-sizes", "change-unlimited", "failover-off", "failover-patient", "full", "groups",
+		"http-bound-token", "json", "lpt", "memory-learned", "memory-of-the-limit", "memory", "minimal", "nulls", "other-implementations", "pods", "recorded",
+		"replicas-workload", "rollout-live-defaults", "rollout-live", "rollout-x0y", "size", "sticky"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -22,22 +22,22 @@ type Dimensions struct {
 // weight. Nil Weights are learned of what the pods have in use, Base with them. A nil Capacity is LimitShare of the pods' memory
 // limit. Base is what a replica takes without any cluster.
 type Memory struct {
-	Weights    map[string]Size `json:"weights" null:"default"`
-	Base       Size            `json:"base"`
-	Capacity   *Size           `json:"capacity" null:"default"`
-	LimitShare Decimal         `json:"limitShare"`
+	Weights    map[string]Bytes `json:"weights" null:"default"`
+	Base       Bytes            `json:"base"`
+	Capacity   *Bytes           `json:"capacity" null:"default"`
+	LimitShare Decimal          `json:"limitShare"`
 }
 
 func (m *Memory) setDefaults() { m.Base, m.LimitShare = "0", "0.8" }
 
-// Size is a number of bytes as it was written, with a fraction or a unit of Kubernetes' memory or without.
-type Size string
+// Bytes is a number of bytes as it was written, with a fraction or a unit of Kubernetes' memory or without.
+type Bytes string
 
-// sizePattern bounds the digits so that every Size fits a plan.Bytes.
+// sizePattern bounds the digits so that each fits a plan.Bytes.
 const sizePattern = `^(0|[1-9][0-9]{0,11})(\.[0-9]{1,9})?(|Ki|Mi|Gi|Ti)$`
 
-// Float is the number of bytes; 0 for the empty Size.
-func (s Size) Float() float64 {
+// Float is the number of bytes; 0 for the empty Bytes.
+func (s Bytes) Float() float64 {
 	parts := regexp.MustCompile(sizePattern).FindStringSubmatch(string(s))
 	if parts == nil {
 		return 0
@@ -51,7 +51,7 @@ func (s Size) Float() float64 {
 }
 
 // Bytes is that as whole bytes; beyond what there can be it is 0, which validation refuses.
-func (s Size) Bytes() plan.Bytes {
+func (s Bytes) Bytes() plan.Bytes {
 	b, err := plan.NewBytes(s.Float())
 	if err != nil {
 		return 0
@@ -60,15 +60,15 @@ func (s Size) Bytes() plan.Bytes {
 }
 
 // UnmarshalText reads a number of bytes.
-func (s *Size) UnmarshalText(text []byte) error {
+func (s *Bytes) UnmarshalText(text []byte) error {
 	if !regexp.MustCompile(sizePattern).Match(text) {
 		return fmt.Errorf(`is not a number of bytes: write it like 4Gi, 512Mi, 1.5Ki or "300", with at most 12 digits before the point and 9 behind`)
 	}
-	*s = Size(text)
+	*s = Bytes(text)
 	return nil
 }
 
-func (s *Size) fromNode(n *yamlnode.Node) error { return s.UnmarshalText([]byte(n.Value)) }
+func (s *Bytes) fromNode(n *yamlnode.Node) error { return s.UnmarshalText([]byte(n.Value)) }
 
 // mostMemory is more than any node has.
 const mostMemory = plan.Bytes(1) << 50
@@ -137,7 +137,7 @@ func (c PlannerConfig) validateMemoryWeights(p *field.Path) field.ErrorList {
 }
 
 // UnknownMetrics refuses weights of what is no metric.
-func UnknownMetrics(weights map[string]Size, ids []string, p *field.Path) field.ErrorList {
+func UnknownMetrics(weights map[string]Bytes, ids []string, p *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, id := range slices.Sorted(maps.Keys(weights)) {
 		if !slices.Contains(ids, id) {

@@ -44,6 +44,7 @@ func (c PlannerConfig) Validate() field.ErrorList {
 	errs = append(errs, c.validateDimensions(field.NewPath("index", "dimensions"))...)
 	errs = append(errs, c.Partition.validate(field.NewPath("partition"))...)
 	errs = append(errs, c.Evaluate.validate(c.Interval, field.NewPath("evaluate"))...)
+	errs = append(errs, c.validateSize(field.NewPath("size"))...)
 	errs = append(errs, c.Change.validate(field.NewPath("change"))...)
 	errs = append(errs, c.Rollout.validate(field.NewPath("rollout"))...)
 	errs = append(errs, c.validateScaler()...)

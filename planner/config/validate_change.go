@@ -18,7 +18,9 @@ const (
 )
 
 func (c Change) validate(p *field.Path) field.ErrorList {
-	errs := between(p.Child("restarts", "every"), c.Restarts.Every, 0, maxRatePeriod)
+	errs := append(c.Up.validate(p.Child("up")), c.Down.validate(p.Child("down"))...)
+	errs = append(errs, between(p.Child("restarts", "every"), c.Restarts.Every, 0, maxRatePeriod)...)
+	errs = append(errs, c.Moves.validate(p.Child("moves"))...)
 	p = p.Child("moves", "rate")
 	periods := map[Duration]int{}
 	for i, r := range c.Moves.Rate {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
@@ -35,6 +37,26 @@ func (a *archive) rollbackTo(asked string) *input.Rollback {
 	return r
 }
 
+// mostBlocked is how many changes that wait the annotation names.
+const mostBlocked = 10
+
+// blockedText is what waits, in one line; when it may happen changes from cycle to cycle, and is left to the status.
+func blockedText(out cycle.Outcome) string {
+	if out.Sizing == nil {
+		return ""
+	}
+	var said []string
+	for i, b := range out.Sizing.Blocked {
+		if i == mostBlocked {
+			said = append(said, fmt.Sprintf("and %d more", len(out.Sizing.Blocked)-i))
+			break
+		}
+		b.Until, b.Why = time.Time{}, ""
+		said = append(said, b.String())
+	}
+	return strings.Join(said, "; ")
+}
+
 // answer writes the annotations by which the leader speaks to people: that it stopped itself, and that what they asked
 // for is done.
 func (l *Loop) answer(ctx context.Context, in input.Inputs, out cycle.Outcome, written store.Snapshot) (store.Snapshot, error) {
@@ -47,6 +69,12 @@ func (l *Loop) answer(ctx context.Context, in input.Inputs, out cycle.Outcome, w
 	}
 	if out.Rebased && in.Rebase != "" {
 		set[plan.AnnotationRebase] = nil
+	}
+	if text := blockedText(out); text != written.Blocked() {
+		set[plan.AnnotationBlocked] = &text
+		if text == "" {
+			set[plan.AnnotationBlocked] = nil
+		}
 	}
 	if len(set) == 0 || !written.Exists() {
 		return written, nil

@@ -159,6 +159,7 @@ func (a *adoption) frame() {
 	}
 	a.next.FreeReplicas = byWorkload(a.in.Config.Partition)
 	a.next.MaxReplicas = a.mostHeld(maxReplicas(a.in.Config.Partition, a.next))
+	a.dropSizes()
 	a.reportCap()
 	a.optOut()
 	if before != a.next.Mode && a.in.InForce != nil {
@@ -167,6 +168,20 @@ func (a *adoption) frame() {
 	if !a.next.Mode.Enforced() {
 		a.next.Rollout = nil
 		a.next.Replicas, a.next.ControllerReplicas = standing.Replicas(a.in.Workload), standing.Env(a.in.Workload)
+	}
+}
+
+// dropSizes leaves out the sizes of replicas that a plan may not have any more.
+func (a *adoption) dropSizes() {
+	s := a.next.Sizes
+	if s == nil {
+		return
+	}
+	maps.DeleteFunc(s.Replicas, func(replica int, _ plan.Resources) bool {
+		return replica >= a.next.MaxReplicas || a.next.Target.Kind == plan.Deployment
+	})
+	if len(s.Default.Requests)+len(s.Default.Limits)+len(s.Replicas) == 0 {
+		a.next.Sizes = nil
 	}
 }
 

@@ -96,6 +96,7 @@ func (c *cycle) plan() {
 	c.indexes = loadIndexes(c.out.Fleet, c.out.Loads)
 	c.out.Now = replicasOf(c.indexes, a.next.Replicas, a.standing)
 	c.decide(a)
+	c.size(a)
 	c.finish(a)
 }
 
@@ -109,6 +110,7 @@ type cycle struct {
 	notes           []string
 	ballots         evaluate.History // the vote as it goes on where what it elects does not begin
 	provisional     string           // what of the references is not certain yet
+	verdicts        verdicts         // of the gates, before anything began
 }
 
 // discover lists the fleet; false means that it cannot be believed: too many clusters are gone at once.

@@ -33,6 +33,7 @@ func (c *cycle) decide(a *adoption) {
 	c.tellRestart(s)
 	now := s.situation()
 	s.unsaid, s.verdicts = now.unsaid, judge(gates(), now, c.problem)
+	c.verdicts = s.verdicts
 	c.checkEnforcement(a)
 	s.elected, s.worth = c.candidate(s)
 	s.candidate = c.out.Candidate

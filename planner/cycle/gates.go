@@ -15,21 +15,25 @@ import (
 )
 
 // action is a change that a cycle may begin; a gate names those that it blocks.
-type action uint8
+type action uint16
 
 const (
-	setEnv    action = 1 << iota // the one restart that mode live needs
-	followUp                     // replicas that people added, where they are people's
-	followOut                    // replicas that people took away
-	pinOut                       // a pin beyond the replicas
-	rollBack                     // an earlier plan, as a person asked
-	failOver                     // off a replica that is unwell
-	drain                        // off a replica that a person cordoned
-	balance                      // what was elected
+	setEnv      action = 1 << iota // the one restart that mode live needs
+	followUp                       // replicas that people added, where they are people's
+	followOut                      // replicas that people took away
+	pinOut                         // a pin beyond the replicas
+	rollBack                       // an earlier plan, as a person asked
+	failOver                       // off a replica that is unwell
+	drain                          // off a replica that a person cordoned
+	balance                        // what was elected
+	sizeUp                         // a replica's size, in place
+	sizeDown                       // a replica's size, in place
+	sizeRestart                    // the template's size, for which every pod restarts
 
-	everything = action(0xff)
-	frozen     = setEnv | pinOut | failOver | balance // what waits while a person stops ballast
-	moves      = failOver | drain                     // other Secrets, and neither replicas nor env
+	everything = action(1<<11 - 1)
+	sizes      = sizeUp | sizeDown                                          // change running pods, and neither Secrets nor the workload
+	frozen     = setEnv | pinOut | failOver | balance | sizes | sizeRestart // what waits while a person stops ballast
+	moves      = failOver | drain                                           // other Secrets, and neither replicas nor env
 	follows    = followUp | followOut
 )
 
@@ -63,14 +67,15 @@ func when(shut bool) string {
 // wait for their owner, and what mode live lacks, block what changes replicas or env: an algorithm answers otherwise
 // then, for a cluster without a shard; once the env is live's for good, for one that people have to mend, it does not.
 // A replica that is unwell or cordoned is emptied meanwhile: one Secret that nobody can write must not keep the others'
-// clusters without an owner.
+// clusters without an owner. A size in place changes no owner, no replica and no env, so that it waits for little: a replica
+// grows while a rollout is under way, and after a trip, whose harm may be that it is too small; it shrinks at rest alone.
 func gates() []gate {
 	return []gate{
 		{name: "breakGlass", blocks: everything, brief: "enforcement is off",
 			shut: func(s situation) string { return when(s.breakGlass) }},
 		{name: "paused", blocks: frozen, brief: "a person paused it",
 			shut: func(s situation) string { return when(s.paused) }},
-		{name: "tripped", blocks: frozen &^ failOver, brief: stoppedItself,
+		{name: "tripped", blocks: frozen &^ (failOver | sizeUp), brief: stoppedItself,
 			shut: func(s situation) string { return when(s.tripped) }},
 		{name: "starved", blocks: failOver, brief: stoppedItself,
 			shut: func(s situation) string { return when(s.starved) }},
@@ -84,22 +89,24 @@ func gates() []gate {
 			shut: func(s situation) string { return when(s.first) }},
 		{name: "shrunk", blocks: everything &^ (moves | followOut), brief: goneAtOnce,
 			shut: func(s situation) string { return when(s.partial) }},
-		{name: "heldOff", blocks: setEnv | followUp | pinOut | balance, kind: "HeldOff", brief: "a rollout failed or went back to an earlier plan a short while ago",
+		{name: "heldOff", blocks: setEnv | followUp | pinOut | balance | sizeRestart, kind: "HeldOff", brief: "a rollout failed or went back to an earlier plan a short while ago",
 			shut: situation.heldOff},
-		{name: "keyless", blocks: everything, brief: "the plan's key is missing, and a leader after this one could not bring back what rollout.x0y stops",
+		{name: "keyless", blocks: everything &^ (sizes | sizeRestart), brief: "the plan's key is missing, and a leader after this one could not bring back what rollout.x0y stops",
 			shut: func(s situation) string { return when(s.keyless) }},
-		{name: "unstamped", blocks: everything &^ (moves | follows), kind: "Unstamped", brief: "present owners are written",
+		{name: "unstamped", blocks: everything &^ (moves | follows | sizes), kind: "Unstamped", brief: "present owners are written",
 			shut: situation.unstampedSecrets, about: func(s situation) string { return s.unstamped[0] }},
-		{name: "liveLacks", blocks: everything &^ (moves | follows), kind: "LiveNotReady", brief: "rollout.live waits",
+		{name: "liveLacks", blocks: everything &^ (moves | follows | sizes | sizeRestart), kind: "LiveNotReady", brief: "rollout.live waits",
 			shut: situation.liveLacks},
 		{name: "liveEnv", blocks: setEnv, kind: "LiveNotReady", brief: "rollout.live waits",
 			shut: situation.liveEnv},
-		{name: "liveBlind", blocks: everything &^ (follows | failOver), kind: "LiveNotReady", brief: "rollout.live waits",
+		{name: "liveBlind", blocks: everything &^ (follows | failOver | sizes | sizeRestart), kind: "LiveNotReady", brief: "rollout.live waits",
 			shut: situation.liveBlind},
-		{name: "scaledDeployment", blocks: everything &^ (failOver | followOut), kind: "ScaledDeployment", brief: "an autoscaler's Deployment",
+		{name: "scaledDeployment", blocks: everything &^ (failOver | followOut | sizes), kind: "ScaledDeployment", brief: "an autoscaler's Deployment",
 			shut: func(s situation) string { return s.scaled }},
 		{name: "fault", blocks: balance,
 			shut: func(s situation) string { return s.fault }},
+		{name: "changeMoves", blocks: balance,
+			shut: func(s situation) string { return s.moveBlock }},
 		{name: "mode", blocks: everything,
 			shut: func(s situation) string {
 				if s.mode != plan.Enforce {
@@ -107,7 +114,7 @@ func gates() []gate {
 				}
 				return open
 			}},
-		{name: "underWay", blocks: everything, brief: "a rollout is under way",
+		{name: "underWay", blocks: everything &^ sizeUp, brief: "a rollout is under way",
 			shut: func(s situation) string { return when(s.underWay) }},
 	}
 }
@@ -127,6 +134,7 @@ type situation struct {
 	missing                     []string  // what mode live lacks
 	envLacks                    []string  // what it lacks for another env alone
 	unsaid                      string    // why nobody could tell whether a live rollout does well
+	moveBlock                   string    // why change.moves lets nothing that levels begin now
 	scaled                      string    // pods of a Deployment that people or an autoscaler scale
 	fault                       string    // in mode live: a cluster that no replica has, or several
 }
@@ -222,6 +230,23 @@ func unstamped(a *adoption) []string {
 	return names
 }
 
+// moveBlock is why change.moves lets nothing that levels begin now, beside its rates.
+func (s *snapshot) moveBlock() string {
+	var h change.History
+	if n := len(s.changes.Ledger); n > 0 {
+		h.Last = s.changes.Ledger[n-1].At.Unix()
+	}
+	blocks := s.in.Config.Change.MoveRules().MayMove(s.in.Now, h)
+	if len(blocks) == 0 {
+		return ""
+	}
+	why := fmt.Sprintf("change.moves: %s (%s)", blocks[0].Why, blocks[0].Reason)
+	if until := blocks[0].Until; !until.IsZero() {
+		why += ", until " + until.UTC().Format(time.RFC3339)
+	}
+	return why
+}
+
 // scaledDeployment is why next to nothing begins on a Deployment whose replicas are people's: its pods read their number once,
 // at their start, so those of before and after a change own by different numbers, and nothing restarts them.
 func scaledDeployment(p plan.Plan) string {
@@ -244,6 +269,7 @@ func (s *snapshot) situation() situation {
 		return now
 	}
 	now.heldUntil, now.unstamped = s.in.Memory.HeldUntil(s.in.Now), unstamped(s.adoption)
+	now.moveBlock = s.moveBlock()
 	now.keyless = s.in.Keyless != "" && modeOf(s.in.Config.Rollout) == plan.ModeX0Y
 	now.scaled = scaledDeployment(s.next)
 	if s.in.Config.Rollout.Live == nil {

@@ -15,7 +15,8 @@ import (
 )
 
 var actions = map[action]string{setEnv: "setEnv", followUp: "followUp", followOut: "followOut", pinOut: "pinOut",
-	rollBack: "rollBack", failOver: "failOver", drain: "drain", balance: "balance"}
+	rollBack: "rollBack", failOver: "failOver", drain: "drain", balance: "balance",
+	sizeUp: "sizeUp", sizeDown: "sizeDown", sizeRestart: "sizeRestart"}
 
 // verdictOn is what gates say of a situation, in words: what may begin, why the first other thing may not, and what people are
 // told.
@@ -27,7 +28,7 @@ func judged(table []gate, s situation) verdictOn {
 		told = append(told, strings.TrimSuffix(p.Kind+" "+p.Subject, " ")+": "+p.Message)
 	})
 	var may, because []string
-	for act := setEnv; act != 0; act <<= 1 {
+	for act := setEnv; act <= sizeRestart; act <<= 1 {
 		if why, is := shut[act]; is {
 			because = append(because, why)
 		} else {
@@ -54,43 +55,45 @@ func gated() map[string]struct {
 		situation
 		want verdictOn
 	}{
-		"":           {rest, verdictOn{"setEnv followUp followOut pinOut rollBack failOver drain balance", "", ""}},
+		"":           {rest, verdictOn{"setEnv followUp followOut pinOut rollBack failOver drain balance sizeUp sizeDown sizeRestart", "", ""}},
 		"breakGlass": {with(func(s *situation) { s.breakGlass = true }), verdictOn{"", "enforcement is off", ""}},
 		"paused": {with(func(s *situation) { s.paused = true }),
 			verdictOn{"followUp followOut rollBack drain", "a person paused it", ""}},
 		"tripped": {with(func(s *situation) { s.tripped = true }),
-			verdictOn{"followUp followOut rollBack failOver drain", "ballast stopped itself and nobody has cleared it", ""}},
+			verdictOn{"followUp followOut rollBack failOver drain sizeUp", "ballast stopped itself and nobody has cleared it", ""}},
 		"starved": {with(func(s *situation) { s.starved = true }),
-			verdictOn{"setEnv followUp followOut pinOut rollBack drain balance", "ballast stopped itself and nobody has cleared it", ""}},
+			verdictOn{"setEnv followUp followOut pinOut rollBack drain balance sizeUp sizeDown sizeRestart", "ballast stopped itself and nobody has cleared it", ""}},
 		"followFails": {with(func(s *situation) { s.failing = change.Pin }),
-			verdictOn{"setEnv followOut pinOut rollBack failOver drain balance", "ballast stopped itself and nobody has cleared it", ""}},
+			verdictOn{"setEnv followOut pinOut rollBack failOver drain balance sizeUp sizeDown sizeRestart", "ballast stopped itself and nobody has cleared it", ""}},
 		"rollbackFails": {with(func(s *situation) { s.failing = change.Rollback }),
-			verdictOn{"setEnv followUp followOut pinOut failOver drain balance", "ballast stopped itself and nobody has cleared it", ""}},
+			verdictOn{"setEnv followUp followOut pinOut failOver drain balance sizeUp sizeDown sizeRestart", "ballast stopped itself and nobody has cleared it", ""}},
 		"drainFails": {with(func(s *situation) { s.failing = change.Drain }),
-			verdictOn{"setEnv followUp followOut pinOut rollBack failOver balance", "ballast stopped itself and nobody has cleared it", ""}},
+			verdictOn{"setEnv followUp followOut pinOut rollBack failOver balance sizeUp sizeDown sizeRestart", "ballast stopped itself and nobody has cleared it", ""}},
 		"firstPlan": {with(func(s *situation) { s.first = true }), verdictOn{"", "there is no plan yet", ""}},
 		"shrunk": {with(func(s *situation) { s.partial = true }),
 			verdictOn{"followOut failOver drain", "too many cluster Secrets are gone at once", ""}},
 		"heldOff": {with(func(s *situation) { s.heldUntil = until }),
-			verdictOn{"followOut rollBack failOver drain", "a rollout failed or went back to an earlier plan a short while ago",
+			verdictOn{"followOut rollBack failOver drain sizeUp sizeDown", "a rollout failed or went back to an earlier plan a short while ago",
 				"HeldOff: a rollout failed or went back to an earlier plan; nothing that levels, grows or pins begins before 2026-11-22T12:00:00Z"}},
 		"keyless": {with(func(s *situation) { s.keyless = true }),
-			verdictOn{"", "the plan's key is missing, and a leader after this one could not bring back what rollout.x0y stops", ""}},
+			verdictOn{"sizeUp sizeDown sizeRestart", "the plan's key is missing, and a leader after this one could not bring back what rollout.x0y stops", ""}},
 		"unstamped": {with(func(s *situation) { s.unstamped = []string{"a", "b"} }),
-			verdictOn{"followUp followOut failOver drain", "present owners are written",
+			verdictOn{"followUp followOut failOver drain sizeUp sizeDown", "present owners are written",
 				`Unstamped a: 2 Secrets without the replica that owns its cluster now, the first is "a": present owners are written before anything else begins but a failover, a drain and what follows the workload's replicas`}},
 		"liveLacks": {with(func(s *situation) { s.missing = []string{"this", "that"} }),
-			verdictOn{"followUp followOut failOver drain", "rollout.live waits", "LiveNotReady: rollout.live begins nothing yet but a failover, a drain and what follows the workload's replicas: this; that"}},
+			verdictOn{"followUp followOut failOver drain sizeUp sizeDown sizeRestart", "rollout.live waits", "LiveNotReady: rollout.live begins nothing yet but a failover, a drain and what follows the workload's replicas: this; that"}},
 		"liveEnv": {with(func(s *situation) { s.envLacks = []string{"this", "that"} }),
-			verdictOn{"followUp followOut pinOut rollBack failOver drain balance", "rollout.live waits", "LiveNotReady: rollout.live changes no ARGOCD_CONTROLLER_REPLICAS: this; that"}},
+			verdictOn{"followUp followOut pinOut rollBack failOver drain balance sizeUp sizeDown sizeRestart", "rollout.live waits", "LiveNotReady: rollout.live changes no ARGOCD_CONTROLLER_REPLICAS: this; that"}},
 		"liveBlind": {with(func(s *situation) { s.unsaid = "pods are silent" }),
-			verdictOn{"followUp followOut failOver", "rollout.live waits", "LiveNotReady: rollout.live begins nothing but a failover to replicas that say what they own: pods are silent"}},
+			verdictOn{"followUp followOut failOver sizeUp sizeDown sizeRestart", "rollout.live waits", "LiveNotReady: rollout.live begins nothing but a failover to replicas that say what they own: pods are silent"}},
 		"scaledDeployment": {with(func(s *situation) { s.scaled = "pods read their number once" }),
-			verdictOn{"followOut failOver", "an autoscaler's Deployment", "ScaledDeployment: pods read their number once"}},
+			verdictOn{"followOut failOver sizeUp sizeDown", "an autoscaler's Deployment", "ScaledDeployment: pods read their number once"}},
 		"fault": {with(func(s *situation) { s.fault = "a cluster has two owners" }),
-			verdictOn{"setEnv followUp followOut pinOut rollBack failOver drain", "a cluster has two owners", ""}},
+			verdictOn{"setEnv followUp followOut pinOut rollBack failOver drain sizeUp sizeDown sizeRestart", "a cluster has two owners", ""}},
+		"changeMoves": {with(func(s *situation) { s.moveBlock = "change.moves: the mode is Off (UpdatePolicy)" }),
+			verdictOn{"setEnv followUp followOut pinOut rollBack failOver drain sizeUp sizeDown sizeRestart", "change.moves: the mode is Off (UpdatePolicy)", ""}},
 		"mode":     {with(func(s *situation) { s.mode = plan.Hold }), verdictOn{"", "the mode is Hold", ""}},
-		"underWay": {with(func(s *situation) { s.underWay = true }), verdictOn{"", "a rollout is under way", ""}},
+		"underWay": {with(func(s *situation) { s.underWay = true }), verdictOn{"sizeUp", "a rollout is under way", ""}},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/planner/config"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/discover"
@@ -61,6 +62,25 @@ func goldenCycles() map[string]func() input.Inputs {
 			w.in.Discovered.Secrets = w.in.Discovered.Secrets[:8]
 			return w.next()
 		},
+		// CPVPS's example, 200m and 10m for each core in its segments, with clusters in the place of cores.
+		"sizes-of-fifty-by-cpvps": func() input.Inputs {
+			w := sizedFifty(config.InPlace, config.SizeRule{List: config.Requests, Resource: "cpu", Base: "200m", Slope: "10m", Input: "clusters",
+				Segments: []config.SizeSegment{{At: "4", Every: "4"}, {At: "32", Every: "8"}, {At: "256", Every: "64"}}})
+			w.run(9)
+			return w.next()
+		},
+		"sizes-of-fifty-each-its-own": func() input.Inputs {
+			w := sizedFifty(config.InPlace, config.SizeRule{List: config.Requests, Resource: "memory", Base: "512Mi", Slope: "10Mi", Input: "apps",
+				Quantize: &config.Quantize{Step: "256Mi"}})
+			w.run(9)
+			return w.next()
+		},
+		"sizes-of-fifty-by-the-template": func() input.Inputs {
+			w := sizedFifty(config.Template, config.SizeRule{List: config.Requests, Resource: "memory", Base: "512Mi", Slope: "10Mi", Input: "apps",
+				Quantize: &config.Quantize{Step: "256Mi"}})
+			w.run(9)
+			return w.next()
+		},
 		"broken-plan": func() input.Inputs {
 			w := newWorld(lognormal(25, 24)...)
 			w.run(30)
@@ -69,6 +89,14 @@ func goldenCycles() map[string]func() input.Inputs {
 			return w.next()
 		},
 	}
+}
+
+// sizedFifty is a fleet of fifty clusters whose replicas have a size by one rule; the template says a tenth of a core and 1Gi.
+func sizedFifty(apply config.SizeApply, rule config.SizeRule) *world {
+	w := newWorld(lognormal(26, 50)...)
+	w.in.Workload.Resources = &plan.Resources{Requests: map[string]string{"cpu": "100m", "memory": "1Gi"}, Limits: map[string]string{"memory": "2Gi"}}
+	w.in.Config.Size = config.Size{Apply: apply, Policies: []config.SizePolicy{{Name: "ours", Rules: []config.SizeRule{rule}}}}
+	return w
 }
 
 // next is what the next cycle is asked, a minute later.

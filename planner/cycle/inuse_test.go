@@ -26,7 +26,7 @@ func remembering(t *testing.T, clusters, limit int) *liveWorld {
 	p := w.in.Config.Poll.Prometheus
 	p.Metrics = append(slices.Clone(p.Metrics), config.Metric{ID: "objects", Query: "objects", Match: &config.Match{Label: "server", To: config.MatchServer}})
 	w.in.Config.Index.PNorm = &config.PNorm{P: "1", Weights: map[string]config.Decimal{"apps": "1", "objects": "0"}}
-	w.in.Config.Index.Dimensions = &config.Dimensions{Memory: &config.Memory{Weights: map[string]config.Size{"objects": "1Mi"}, Base: "0", LimitShare: "1"}}
+	w.in.Config.Index.Dimensions = &config.Dimensions{Memory: &config.Memory{Weights: map[string]config.Bytes{"objects": "1Mi"}, Base: "0", LimitShare: "1"}}
 	w.in.Fetched = append(slices.Clone(w.in.Fetched), poll.Fetched{Metric: "objects"})
 	w.shape = func(p *observed.Pod) { p.MemoryLimit = int64(limit) << 20 }
 	for i := range clusters {

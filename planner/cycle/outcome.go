@@ -26,6 +26,7 @@ type Outcome struct {
 	InUse     *InUse // of memory; nil: the configuration has no such dimension, or nobody knows
 	Line      *Line  // what a replica may carry, or is known to; nil: nothing says it
 	Candidate *Candidate
+	Sizing    *Sizing // nil: no policy says how large replicas are
 	Progress  rollout.Progress
 	Verdict   ownership.Verdict // who has each cluster
 	Replicas  failover.Verdict  // who is unwell

@@ -51,10 +51,10 @@ func ratesOf(in input.Inputs) []change.Rate {
 	return rates
 }
 
-// size is how many servers the move budget is a share of: those that ballast moves, and that were there for an hour.
+// fleetSize is how many servers the move budget is a share of: those that ballast moves, and that were there for an hour.
 // Who may create Secrets must not lift the budget by it. What is gone is known while a discovery is refused, and counts
 // by its rows.
-func size(fleet discover.Fleet, known discover.Known, beside *placement.Servers, p *plan.Plan) int {
+func fleetSize(fleet discover.Fleet, known discover.Known, beside *placement.Servers, p *plan.Plan) int {
 	gone := unseenRows(fleet, known, p)
 	names := func(yield func(string) bool) {
 		for _, cl := range fleet.Clusters {
@@ -103,7 +103,7 @@ func (c *cycle) count(beside *placement.Servers) {
 	if p := c.in.InForce; p != nil && p.Rollout == nil {
 		m.Cause, m.Target = "", nil
 	}
-	c.out.Budget = change.Look(m.Ledger, ratesOf(c.in), size(c.out.Fleet, c.out.Memory.Known, beside, c.in.InForce), c.in.Now)
+	c.out.Budget = change.Look(m.Ledger, ratesOf(c.in), fleetSize(c.out.Fleet, c.out.Memory.Known, beside, c.in.InForce), c.in.Now)
 }
 
 // countStage enters the moves that a stage begins with.

@@ -144,3 +144,10 @@ func clone(t testing.TB, in input.Inputs) input.Inputs {
 	}
 	return out
 }
+
+// clonedSecret is a Secret like another one, for a cluster of its own.
+func clonedSecret(w *world, of, name string) *discover.Secret {
+	s := *w.secret(of)
+	s.Name, s.UID, s.Cluster, s.Server = name, "uid-"+name, name, server(name)
+	return &s
+}

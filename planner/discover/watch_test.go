@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -226,6 +227,9 @@ func TestFindTarget(t *testing.T) {
 	own := &appsv1.StatefulSet{ObjectMeta: meta("argocd-application-controller", controller), Spec: appsv1.StatefulSetSpec{Template: pod(corev1.Container{Name: "c",
 		Args: []string{"--dynamic-cluster-distribution-enabled=false"},
 		Env:  []corev1.EnvVar{{Name: "ARGOCD_APPLICATION_NAMESPACES"}, {Name: "ARGOCD_ENABLE_DYNAMIC_CLUSTER_DISTRIBUTION", Value: "true"}}})}}
+	told.Spec.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{"cpu": resource.MustParse("1500m"), "memory": resource.MustParse("2048Mi"), "ephemeral-storage": resource.MustParse("1Gi")},
+		Limits:   corev1.ResourceList{"memory": resource.MustParse("4Gi")}}
 	api := &appsv1.Deployment{ObjectMeta: meta("argocd-server", server), Spec: appsv1.DeploymentSpec{Template: pod(corev1.Container{Name: "server"})}}
 	argocd := plan.Target{Namespace: "argocd"}
 	tests := map[string]struct {
@@ -256,7 +260,8 @@ func TestFindTarget(t *testing.T) {
 			objects: []client.Object{told}, target: argocd,
 			wantTarget: plan.Target{Kind: "StatefulSet", Namespace: "argocd", Name: "example-application-controller", Container: "operator"},
 			want: Workload{Kind: "StatefulSet", Namespace: "argocd", Name: "example-application-controller", Container: "operator", Replicas: 1,
-				Algorithm: "consistent-hashing", DynamicDistribution: true, ApplicationNamespaces: &some},
+				Algorithm: "consistent-hashing", DynamicDistribution: true, ApplicationNamespaces: &some,
+				Resources: &plan.Resources{Requests: map[string]string{"cpu": "1500m", "ephemeral-storage": "1Gi", "memory": "2Gi"}, Limits: map[string]string{"memory": "4Gi"}}},
 		},
 		"its own namespace alone, and a switch that is off": {
 			objects: []client.Object{own}, target: argocd,

@@ -45,6 +45,7 @@ type Status struct {
 	HeldUntil    time.Time         `json:"heldUntil,omitzero"` // a rollout failed, and nothing that levels begins before
 	Budget       *Budget           `json:"budget,omitempty"`
 	Candidate    *Candidate        `json:"candidate,omitempty"`
+	Blocked      []cycle.Blocked   `json:"blocked,omitempty"` // changes that are wanted, and what keeps them from happening
 	Unwell       []Unwell          `json:"unwell,omitempty"`
 	FailoverHeld string            `json:"failoverHeld,omitempty"` // why nothing is done about them
 	Orphaned     []Fault           `json:"orphaned,omitempty"`
@@ -116,6 +117,9 @@ func Of(in input.Inputs, out cycle.Outcome, inForce *plan.Plan, leader string, b
 	}
 	if c := out.Candidate; c != nil {
 		s.Candidate = &Candidate{Replicas: len(c.Replicas), Moves: len(c.Moves), Verdict: c.Verdict}
+	}
+	if out.Sizing != nil {
+		s.Blocked = slices.Clone(out.Sizing.Blocked)
 	}
 	for _, sick := range out.Replicas.Sick {
 		s.Unwell = append(s.Unwell, Unwell{sick.Replica, sick.Reason, sick.Since, sick.Pod, sick.String()})
@@ -217,7 +221,7 @@ func budgetOf(b change.Budget) *Budget {
 // cut bounds the lists, so that the text fits whatever is in them.
 func (s *Status) cut() {
 	for limit := most; limit > 0; limit /= 2 {
-		s.Omitted += cut(&s.Unwell, limit) + cut(&s.Orphaned, limit) + cut(&s.Doubled, limit) + cut(&s.Problems, limit)
+		s.Omitted += cut(&s.Unwell, limit) + cut(&s.Orphaned, limit) + cut(&s.Doubled, limit) + cut(&s.Problems, limit) + cut(&s.Blocked, limit)
 		for i := range s.Doubled {
 			cut(&s.Doubled[i].Owners, most)
 		}

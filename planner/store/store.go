@@ -67,6 +67,14 @@ type Snapshot struct {
 // Exists reports whether there is a plan ConfigMap, with or without a plan.
 func (s Snapshot) Exists() bool { return s.object != nil }
 
+// Blocked is what the annotation says that waits.
+func (s Snapshot) Blocked() string {
+	if s.object == nil {
+		return ""
+	}
+	return s.object.Annotations[plan.AnnotationBlocked]
+}
+
 // Immutable reports whether somebody made the plan ConfigMap immutable.
 func (s Snapshot) Immutable() bool { return immutable(s.object) }
 

@@ -69,6 +69,7 @@ type Metrics struct {
 	budget      *prometheus.GaugeVec
 	tripped     prometheus.Gauge
 	wave        *prometheus.GaugeVec
+	sizes       sizeMetrics
 }
 
 // NewMetrics registers the planner's metrics.
@@ -135,6 +136,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		m.Panics.WithLabelValues(phase)
 	}
 	m.registerOwnership(r)
+	m.sizes = newSizeMetrics(r)
 	r.MustRegister(m.Cycles, m.CycleTime, m.PhaseTime, m.Leader, m.revision, m.mode, m.rollout, m.replicas, m.clusters, m.load, m.count,
 		m.imbalance, m.moves, m.votes, m.values, m.problems, m.Steps, m.Held, m.Writes, m.PlanRefused, m.breakGlass, m.Enforcement,
 		m.Configured, m.paused, m.ConfigError, m.Panics, m.lastCycle)
@@ -184,6 +186,7 @@ func (m *Metrics) ObserveOutcome(in input.Inputs, out cycle.Outcome, now time.Ti
 	m.observeProblems(out)
 	m.observeValues(out.Table)
 	m.observeOwnership(in, out)
+	m.sizes.observe(out.Sizing)
 }
 
 func (m *Metrics) observeProblems(out cycle.Outcome) {

@@ -24,7 +24,7 @@ func NewCommand() *cobra.Command {
 		Short: "Print and check the planner's configuration file",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(newConfigDefaultCommand(), newConfigCheckCommand())
+	cmd.AddCommand(newConfigDefaultCommand(), newConfigCheckCommand(), newConfigExplainCommand(), newConfigConvertCommand())
 	return cmd
 }
 

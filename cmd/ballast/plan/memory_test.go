@@ -15,8 +15,8 @@ import (
 func TestMemoryGolden(t *testing.T) {
 	in := seenCycle(t, "elected-move")
 	in.Config.Partition, in.Config.Evaluate = config.Default().Partition, config.Default().Evaluate
-	capacity := config.Size("2.25Gi")
-	in.Config.Index.Dimensions = &config.Dimensions{Memory: &config.Memory{Weights: map[string]config.Size{"apps": "10Mi"}, Base: "256Mi", Capacity: &capacity, LimitShare: "0.8"}}
+	capacity := config.Bytes("2.25Gi")
+	in.Config.Index.Dimensions = &config.Dimensions{Memory: &config.Memory{Weights: map[string]config.Bytes{"apps": "10Mi"}, Base: "256Mi", Capacity: &capacity, LimitShare: "0.8"}}
 	out := cycle.Run(in)
 	var text bytes.Buffer
 	fixture.MustDo(t, writePlanTable(&text, in, out, false))

@@ -45,6 +45,9 @@ func writePlanTable(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 	if err := writeCandidate(w, in, out, all); err != nil {
 		return err
 	}
+	if err := writeSizes(w, out.Sizing); err != nil {
+		return err
+	}
 	if len(out.Problems) > 0 {
 		say.To(w, "\nProblems (! keeps the plan from changing)\n")
 		say.Problems(w, out.Problems)
@@ -321,6 +324,7 @@ type planResult struct {
 	Line      *cycle.Line        `json:"line,omitempty"`
 	InUse     *cycle.InUse       `json:"inUse,omitempty"`
 	Candidate *cycle.Candidate   `json:"candidate,omitempty"`
+	Sizing    *cycle.Sizing      `json:"sizing,omitempty"`
 
 	Alternatives []cycle.Alternative `json:"alternatives,omitempty"`
 
@@ -329,7 +333,7 @@ type planResult struct {
 }
 
 func writePlanJSON(w io.Writer, in input.Inputs, out cycle.Outcome) error {
-	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now, Line: out.Line, InUse: out.InUse, Candidate: out.Candidate, Alternatives: cycle.Alternatives(in, out),
+	r := planResult{Plan: out.Next, Reason: out.Reason, Values: measure.MetricValues(out.Table), Now: out.Now, Line: out.Line, InUse: out.InUse, Candidate: out.Candidate, Sizing: out.Sizing, Alternatives: cycle.Alternatives(in, out),
 		Ahead: cycle.Foresee(in, out), Problems: out.Problems}
 	for i, c := range out.Fleet.Clusters {
 		r.Shards = append(r.Shards, c.Shard)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/poll/promql"
@@ -31,6 +32,29 @@ func CheckMetrics(c config.PlannerConfig) field.ErrorList {
 	if d := c.Index.Dimensions; defaults && d != nil && d.Memory != nil {
 		ids := slices.Collect(maps.Keys(poll.DefaultWeights()))
 		errs = append(errs, config.UnknownMetrics(d.Memory.Weights, ids, field.NewPath("index", "dimensions", "memory", "weights"))...)
+	}
+	return append(errs, checkInputs(c)...)
+}
+
+// checkInputs judges whether size rules name inputs that there are.
+func checkInputs(c config.PlannerConfig) field.ErrorList {
+	var errs field.ErrorList
+	var metrics []string
+	for _, m := range cycle.MetricsOf(c) {
+		metrics = append(metrics, m.ID)
+	}
+	known := config.KnownInputs(metrics)
+	for i, policy := range c.Size.Policies {
+		for k, rule := range policy.Rules {
+			at := field.NewPath("size", "policies").Index(i).Child("rules").Index(k).Child("input")
+			switch own := slices.Contains(metrics, rule.Input); {
+			case rule.Input == "":
+			case own && slices.Contains(config.KnownInputs(nil), rule.Input):
+				errs = append(errs, field.Invalid(at, rule.Input, "is a metric of yours and an input of ballast's: give the metric another id"))
+			case !slices.Contains(known, rule.Input):
+				errs = append(errs, field.Invalid(at, rule.Input, "is no input: there are "+strings.Join(known, ", ")))
+			}
+		}
 	}
 	return errs
 }

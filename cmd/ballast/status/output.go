@@ -40,6 +40,9 @@ func (s *Overview) WriteTable(w io.Writer) error {
 	}
 	s.writeTrouble(w)
 	s.writeBudget(w)
+	for _, b := range s.Blocked {
+		say.To(w, "Blocked  %s\n", say.OneLine(b.String()))
+	}
 	s.writeLists(w)
 	s.writeBeside(w)
 	say.Problems(w, s.Problems)

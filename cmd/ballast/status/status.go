@@ -89,6 +89,7 @@ type Overview struct {
 	Doubled     []status.Fault     `json:"doubled,omitempty"`
 	Budget      *status.Budget     `json:"budget,omitempty"`
 	Candidate   *status.Candidate  `json:"candidate,omitempty"`
+	Blocked     []cycle.Blocked    `json:"blocked,omitempty"`
 	Omitted     int                `json:"omitted,omitempty"` // entries of what the leader said that had no room
 	Pins        plan.Pins          `json:"pins,omitempty"`
 	PinProblems []plan.PinProblem  `json:"pinProblems,omitempty"`

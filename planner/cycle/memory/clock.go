@@ -30,6 +30,7 @@ func (m Memory) Until(now time.Time) Memory {
 	}
 	m.Changes.Failures = m.Changes.Failures.Until(now)
 	m.Taken = m.Taken.Until(now)
+	m.Sizes = m.Sizes.until(now)
 	return m
 }
 

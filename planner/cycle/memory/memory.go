@@ -25,6 +25,7 @@ const (
 	partChanges  = "changes.json.gz"
 	partLimits   = "limits.json.gz"
 	partTaken    = "memory.json.gz"
+	partSizes    = "sizes.json.gz"
 )
 
 // MadeAnew are the parts that a planner without them works out again: values from the next poll, votes within their
@@ -112,6 +113,9 @@ func (m Memory) Parts(before map[string][]byte) (parts map[string][]byte, stale 
 		keep(partTaken, "what clusters take of memory", packed(m.Taken))
 	}
 	keep(partVotes, "the votes", m.Votes.MarshalBinary)
+	if !m.Sizes.none() || parts[partSizes] != nil {
+		keep(partSizes, "what is known of sizes", packed(m.Sizes.bounded()))
+	}
 	return parts, stale
 }
 
@@ -166,6 +170,14 @@ func Of(parts map[string][]byte) (Memory, []error) {
 			dropped = append(dropped, fmt.Errorf("reading the votes: %w", err))
 		}
 	}
+	if part, ok := parts[partSizes]; ok {
+		var sizes Sizes
+		if err := partBounds().UnpackJSON(part, &sizes); err != nil {
+			dropped = append(dropped, fmt.Errorf("reading what was known of sizes: %w", err))
+		} else {
+			m.Sizes = sizes
+		}
+	}
 	return m, dropped
 }
 
@@ -189,6 +201,7 @@ type Memory struct {
 	Limit    plan.Bytes           `json:"memoryLimit,omitempty"` // of a pod's memory, as it was seen last
 	Taken    Taken                `json:"taken,omitzero"`
 	Changes  Changes              `json:"changes,omitzero"`
+	Sizes    Sizes                `json:"sizes,omitzero"`
 
 	// The Secrets as they were seen last: their servers, and when each was made. Never in the history; the next leader
 	// goes by the rows.

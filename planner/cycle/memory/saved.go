@@ -19,21 +19,22 @@ type Saved struct {
 	Evidence Evidence
 	Limit    plan.Bytes
 	Taken    Taken
+	Sizes    Sizes
 }
 
 // Memory is what of it a cycle goes by.
 func (s Saved) Memory() Memory {
-	return Memory{Changes: s.Changes, Known: s.Known, Savings: s.Savings, Spare: s.Spare, Even: s.Even, Unit: s.Unit, Evidence: s.Evidence, Limit: s.Limit, Taken: s.Taken}
+	return Memory{Changes: s.Changes, Known: s.Known, Savings: s.Savings, Spare: s.Spare, Even: s.Even, Unit: s.Unit, Evidence: s.Evidence, Limit: s.Limit, Taken: s.Taken, Sizes: s.Sizes}
 }
 
 // OfSaved reads it from the history's parts. What cannot be read is left out and reported.
 func OfSaved(parts map[string][]byte) (Saved, []error) {
 	asked := map[string][]byte{}
-	for _, name := range []string{partChanges, partLimits, partFleet, partTaken} {
+	for _, name := range []string{partChanges, partLimits, partFleet, partTaken, partSizes} {
 		if part, ok := parts[name]; ok {
 			asked[name] = part
 		}
 	}
 	m, dropped := Of(asked)
-	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Evidence: m.Evidence, Limit: m.Limit, Taken: m.Taken}, dropped
+	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Evidence: m.Evidence, Limit: m.Limit, Taken: m.Taken, Sizes: m.Sizes}, dropped
 }

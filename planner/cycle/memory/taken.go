@@ -14,8 +14,8 @@ const (
 	settled = 30 * time.Minute
 	// sampledEvery is how often a pod that keeps its clusters is sampled.
 	sampledEvery = 6 * time.Hour
-	// mostSamples bounds the history: some six days of ten pods.
-	mostSamples = 240
+	// mostTaken bounds the history: some six days of ten pods.
+	mostTaken = 240
 )
 
 // Taken is what pods had in use, beside what the metrics of their clusters added up to, and what follows of that for one more of a
@@ -58,7 +58,7 @@ func (t Taken) Next(looks []Look, metrics []string, now time.Time) Taken {
 	}
 	t.Of, t.Since = of, since
 	if len(rows) > len(t.Rows) {
-		t.Rows = rows[max(len(rows)-mostSamples, 0):]
+		t.Rows = rows[max(len(rows)-mostTaken, 0):]
 		t.fit()
 	}
 	return t
@@ -114,8 +114,8 @@ func (t Taken) Until(now time.Time) Taken {
 
 // bounded refuses samples that nobody made: they are read from the history.
 func (t Taken) bounded() error {
-	if len(t.Rows) > mostSamples {
-		return fmt.Errorf("%d samples, of at most %d", len(t.Rows), mostSamples)
+	if len(t.Rows) > mostTaken {
+		return fmt.Errorf("%d samples, of at most %d", len(t.Rows), mostTaken)
 	}
 	if len(t.Rows) == 0 {
 		return nil

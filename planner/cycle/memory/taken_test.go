@@ -105,7 +105,7 @@ func TestWhatIsLearnedSurvivesTheLeader(t *testing.T) {
 		m := Memory{Limit: 5, Taken: learned(rapid.IntRange(1, 5).Draw(t, "pods"), rapid.IntRange(1, 80).Draw(t, "samples"), func(int, int) Look {
 			return pod("", "", rapid.Float64Range(0, 10).Draw(t, "apps"), rapid.Float64Range(0, 100).Draw(t, "objects"))
 		})}
-		if len(m.Taken.Rows) > mostSamples {
+		if len(m.Taken.Rows) > mostTaken {
 			t.Fatalf("%d samples", len(m.Taken.Rows))
 		}
 		parts, stale := m.Parts(nil)
@@ -127,7 +127,7 @@ func TestNobodysSamplesAreLeftOut(t *testing.T) {
 	for name, of := range map[string]Taken{
 		"below 0":        {Metrics: taken, Rows: []calibrate.Row{{Pod: "a", Values: []float64{1, 2}, Memory: &minus}}},
 		"another metric": {Metrics: taken[:1], Rows: []calibrate.Row{{Pod: "a", Values: []float64{1, 2}}}},
-		"too many":       {Metrics: taken, Rows: make([]calibrate.Row, mostSamples+1)},
+		"too many":       {Metrics: taken, Rows: make([]calibrate.Row, mostTaken+1)},
 	} {
 		parts, _ := Memory{Taken: of}.Parts(nil)
 		got, dropped := Of(parts)

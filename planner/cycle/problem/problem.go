@@ -20,6 +20,7 @@ const (
 	PhaseIndex     Phase = "index"
 	PhasePartition Phase = "partition"
 	PhaseRollout   Phase = "rollout"
+	PhaseSize      Phase = "size"
 	PhaseOwnership Phase = "ownership" // what the pods say
 	PhaseStore     Phase = "store"     // reading and writing the plan
 )

@@ -1,0 +1,256 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"ballast/planner/change"
+	"ballast/planner/config"
+	"ballast/planner/size"
+	"ballast/planner/size/peer"
+)
+
+// convertHVPA turns an Hvpa into rules of change, limits and bounds. Where its sizes come from, a VPA, is no part of it.
+func convertHVPA(data []byte, o convertOptions) (converted, error) {
+	var c converted
+	manifest, err := peer.ReadHVPA(data)
+	if err != nil {
+		return c, err
+	}
+	spec := manifest.Spec
+	c.size = &config.Size{Policies: []config.SizePolicy{}, Apply: config.InPlace}
+	c.note("the sizes came from a VPA's recommendation: write size.policies with rules of your own inputs; as converted nothing is sized")
+	c.note("sizes are applied in place, without a restart; size.apply: template restarts every pod, as HVPA does")
+	if c.up, err = c.resizing("vpa.scaleUp", spec.Vpa.ScaleUp, spec.Vpa.Earlier.UpdateMode, true, spec); err != nil {
+		return c, err
+	}
+	if c.down, err = c.resizing("vpa.scaleDown", spec.Vpa.ScaleDown, spec.Vpa.Earlier.UpdateMode, false, spec); err != nil {
+		return c, err
+	}
+	if err := c.limits(spec); err != nil {
+		return c, err
+	}
+	if err := c.bounds(spec, o); err != nil {
+		return c, err
+	}
+	c.replicas(spec)
+	return c, c.intervals(spec, o)
+}
+
+// resizing is one direction of the sizes.
+func (c *converted) resizing(name string, s peer.ScaleType, earlier change.Mode, up bool, spec peer.HVPASpec) (*config.Resizing, error) {
+	mode := s.UpdatePolicy.UpdateMode
+	if mode == "" {
+		mode = earlier
+	}
+	if mode == peer.ScaleUpMode {
+		mode = change.Auto
+		if !up {
+			mode = change.Off
+		}
+		c.note("%s: ScaleUp is up Auto, down Off: here %s", name, mode)
+	}
+	out := &config.Resizing{Timing: config.Timing{Mode: mode, Cooldown: config.Duration(s.Stabilization())}}
+	if s.StabilizationDuration != "" && s.Stabilization() == 0 {
+		c.note("%s: the stabilizationDuration %.40q is no length of time, and counts for nothing there: it is left out", name, s.StabilizationDuration)
+	}
+	if out.Cooldown > 0 {
+		c.note("%s: stabilizationDuration is the cooldown, counted for each replica and resource, and not for the whole workload", name)
+	}
+	if mode == change.Maintenance {
+		window, err := c.window(name, spec)
+		if err != nil {
+			return nil, err
+		}
+		out.Windows = window
+	}
+	steps := &config.SizeSteps{}
+	var err error
+	if steps.CPU, err = sizeStep(s.MinChange, size.CPU); err != nil {
+		return nil, fmt.Errorf("reading %s.minChange.cpu: %w", name, err)
+	}
+	if steps.Memory, err = sizeStep(s.MinChange, size.Memory); err != nil {
+		return nil, fmt.Errorf("reading %s.minChange.memory: %w", name, err)
+	}
+	c.fewBytes(name+".minChange", s.MinChange)
+	if !up {
+		c.waits()
+	}
+	if steps.CPU != nil || steps.Memory != nil {
+		out.MinChange = steps
+		c.note("%s: minChange is the smaller of value and percentage, as there, and holds nothing back while a replica is over its capacity; not given it is 200m and 200M, as there", name)
+	}
+	return out, nil
+}
+
+// fewBytes notes a memory value that was hardly meant: HVPA's own sample writes "3".
+func (c *converted) fewBytes(name string, p peer.Params) {
+	const few = 1 << 20
+	if q, err := p.Memory.Value.Quantity(); err == nil && q != nil && !q.IsZero() && q.CmpInt64(few) < 0 {
+		c.note("%s.memory.value %q is that many bytes, there as here", name, q.String())
+	}
+}
+
+// sizeStep is a least change; nil for none.
+func sizeStep(p peer.Params, name string) (*config.SizeStep, error) {
+	least, err := p.MinChange(name)
+	if err != nil {
+		return nil, err
+	}
+	if least.Percent != nil && *least.Percent == 0 || least.Value != nil && *least.Value == 0 {
+		return nil, nil // nothing is too small
+	}
+	step := &config.SizeStep{}
+	if least.Value != nil {
+		step.Value = written(*resource.NewMilliQuantity(*least.Value, resource.DecimalSI))
+	}
+	if least.Percent != nil {
+		step.Percentage = config.Percent(min(*least.Percent, 100))
+	}
+	return step, nil
+}
+
+// window is the maintenance window, in UTC.
+func (c *converted) window(name string, spec peer.HVPASpec) ([]config.Window, error) {
+	windows, err := spec.Windows()
+	if err != nil {
+		return nil, err
+	}
+	if len(windows) == 0 {
+		return nil, fmt.Errorf("%s has the mode MaintenanceWindow and there is no maintenanceTimeWindow: HVPA fails there; write one", name)
+	}
+	var out []config.Window
+	for _, w := range windows {
+		c.note("the maintenance window is %s: its offset does not follow summer time; write an IANA timeZone for one that does", w)
+		out = append(out, config.Window{Begin: w.Begin(), End: w.End()})
+	}
+	return out, nil
+}
+
+// limits are those of limitsRequestsGapScaleParams.
+func (c *converted) limits(spec peer.HVPASpec) error {
+	for _, name := range []string{size.CPU, size.Memory} {
+		to := &c.size.Limits.CPU
+		if name == size.Memory {
+			to = &c.size.Limits.Memory
+		}
+		h, err := spec.Vpa.Gap.Headroom(name)
+		if err != nil {
+			return fmt.Errorf("reading limitsRequestsGapScaleParams.%s: %w", name, err)
+		}
+		if h.Value == nil && h.Percent <= 0 {
+			continue
+		}
+		*to = &config.Headroom{Value: writtenPointer(h.Value), Percentage: config.Percent(h.Percent)}
+	}
+	if c.size.Limits != (config.SizeLimits{}) {
+		c.note("limits are the larger of request + value and request * (1 + percentage), as there; a memory limit never goes below what was used")
+	}
+	return nil
+}
+
+// bounds are minAllowed and maxAllowed.
+func (c *converted) bounds(spec peer.HVPASpec, o convertOptions) error {
+	var names []string
+	policies := spec.Vpa.Template.Spec.ResourcePolicy.ContainerPolicies
+	for _, p := range policies {
+		names = append(names, p.ContainerName)
+	}
+	container, err := only(names, o.container)
+	if err != nil {
+		return err
+	}
+	for _, p := range policies {
+		if p.ContainerName != container {
+			continue
+		}
+		for _, name := range []string{size.CPU, size.Memory} {
+			to, most := &c.size.NodeCap.CPU, p.MaxAllowed[name]
+			if name == size.Memory {
+				to = &c.size.NodeCap.Memory
+			}
+			q, err := most.Quantity()
+			if err != nil {
+				return fmt.Errorf("reading maxAllowed.%s: %w", name, err)
+			}
+			*to = writtenPointer(q)
+		}
+		for _, name := range []string{size.CPU, size.Memory} {
+			if least := p.MinAllowed[name]; least != "" {
+				c.note("minAllowed.%s: write min: %q in the rule for requests.%s", name, string(least), name)
+			}
+		}
+	}
+	if c.size.NodeCap != (config.SizeCap{}) {
+		c.note("maxAllowed is size.nodeCap: no replica requests more")
+	}
+	return nil
+}
+
+// replicas are the bounds of their number, and what is not converted of the HPA.
+func (c *converted) replicas(spec peer.HVPASpec) {
+	if !spec.Hpa.Deploy {
+		return
+	}
+	t := spec.Hpa.Template.Spec
+	c.partition = map[string]int{"minReplicas": 1}
+	if t.MinReplicas != nil {
+		c.partition["minReplicas"] = *t.MinReplicas
+	}
+	if t.MaxReplicas > 0 {
+		c.partition["maxReplicas"] = t.MaxReplicas
+	}
+	c.note("the number of replicas follows from the clusters' load and partition.capacity, and not from the HPA's %d metrics", len(t.Metrics))
+	c.note("HVPA takes a share of the HPA's difference and rounds it away from what is (up: ceil, down: floor); ours is as many as the load needs, rounded up")
+	for _, one := range []struct {
+		name string
+		peer.ScaleType
+	}{{"hpa.scaleUp", spec.Hpa.ScaleUp}, {"hpa.scaleDown", spec.Hpa.ScaleDown}} {
+		if mode := one.UpdatePolicy.UpdateMode; mode != "" && mode != change.Auto || one.Stabilization() > 0 {
+			c.note("%s is not converted: change has no directions for the number of replicas; partition.sticky.downWindow is how long fewer wait", one.name)
+		}
+	}
+}
+
+// intervals says what the weights by replica counts are as loads.
+func (c *converted) intervals(spec peer.HVPASpec, o convertOptions) error {
+	if len(spec.Intervals) == 0 {
+		return nil
+	}
+	c.note("weightBasedScalingIntervals are not converted: the number of replicas follows from the load alone, and each replica's size from its own inputs")
+	capacity := 0.0
+	if o.capacity != "" {
+		var err error
+		if capacity, err = strconv.ParseFloat(o.capacity, 64); err != nil || !(capacity > 0 && capacity < 1e9) {
+			return fmt.Errorf("--capacity %.40q is no load above 0", o.capacity)
+		}
+	}
+	least, most := 1, spec.Hpa.Template.Spec.MaxReplicas
+	if spec.Hpa.Template.Spec.MinReplicas != nil {
+		least = *spec.Hpa.Template.Spec.MinReplicas
+	}
+	next := 0
+	for _, in := range spec.Intervals {
+		if in.Start == 0 || in.Last == 0 {
+			c.note("an interval leaves out where it starts or ends: %d and %d, the least and the most replicas, are meant", least, most)
+		}
+		in = in.Within(least, most)
+		switch {
+		case next > 0 && in.Start > next:
+			c.note("nothing is said of %d to %d replicas: HVPA takes a weight of 0", next, in.Start-1)
+		case next > 0 && in.Start < next:
+			c.note("two intervals speak of %d to %d replicas: HVPA takes the first", in.Start, min(next-1, in.Last))
+		}
+		next = max(next, in.Last+1)
+		if capacity > 0 {
+			c.note("%d to %d replicas, at %v each, are a load of %v to %v: %d %% of the growth vertical", in.Start, in.Last, capacity,
+				float64(in.Start-1)*capacity, float64(in.Last)*capacity, in.VpaWeight)
+		}
+	}
+	if capacity == 0 {
+		c.note("give --capacity, the load of a replica today, to see the intervals as loads")
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"ballast/cmd/ballast/fixture"
+	"ballast/planner/config"
+)
+
+const scalingPolicy = `apiVersion: scalingpolicy.kope.io/v1alpha1
+kind: ScalingPolicy
+metadata: {name: controller, namespace: argocd}
+spec:
+  scaleTargetRef: {kind: StatefulSet, name: argocd-application-controller}
+  priority: 5
+  containers:
+  - name: application-controller
+    resources:
+      requests:
+      - resource: cpu
+        name: cores
+        max: 4
+        function:
+          base: 200m
+          input: cores
+          slope: 1m
+          per: 2
+          segments: [{at: 4, every: 4}, {at: 32, every: 8}, {at: 500}]
+          delayScaleDown: {max: 2, delaySeconds: 300}
+      - resource: memory
+        function: {base: 1Gi, input: clusters, slope: 64Mi}
+      limits:
+      - resource: cpu
+        function: {base: "2"}
+  - name: metrics
+    resources:
+      requests:
+      - resource: cpu
+        function: {base: 10m}
+`
+
+// earlier is the form of CPVPS's earlier versions.
+const earlier = `kind: ScalingPolicy
+metadata: {name: earlier}
+spec:
+  containers:
+  - name: c
+    resources:
+      limits:
+      - {resource: cpu, base: 200m, input: load, slope: 10m, segments: [{at: 10, roundTo: 5}]}
+  smoothing:
+    delayScaleDown: {inputs: {load: 20}}
+    percentile: {target: 0.8, lowThreshold: 0.6, highThreshold: 0.95}
+`
+
+const hvpa = `apiVersion: autoscaling.k8s.io/v1alpha1
+kind: Hvpa
+metadata: {name: controller}
+spec:
+  maintenanceTimeWindow: {begin: "233000+0100", end: "013000+0100"}
+  hpa:
+    deploy: true
+    scaleDown: {updatePolicy: {updateMode: "Off"}}
+    template: {spec: {minReplicas: 2, maxReplicas: 8, metrics: [{type: Resource}]}}
+  vpa:
+    scaleUp:
+      updatePolicy: {updateMode: ScaleUp}
+      stabilizationDuration: 3m
+      minChange: {cpu: {value: 100m, percentage: 80}, memory: {value: "3"}}
+    scaleDown:
+      updatePolicy: {updateMode: MaintenanceWindow}
+      stabilizationDuration: soon
+      minChange: {cpu: {percentage: 0}}
+    limitsRequestsGapScaleParams: {cpu: {percentage: 80, value: "1"}}
+    template:
+      spec:
+        resourcePolicy:
+          containerPolicies:
+          - {containerName: application-controller, minAllowed: {memory: 400Mi}, maxAllowed: {memory: 3000Mi, cpu: 4}}
+  weightBasedScalingIntervals:
+  - {vpaWeight: 0, lastReplicaCount: 3}
+  - {vpaWeight: 50, startReplicaCount: 3, lastReplicaCount: 5}
+  - {vpaWeight: 60, startReplicaCount: 7}
+`
+
+// scaleUp is an Hvpa of an earlier version, with one policy for both directions.
+const scaleUp = `kind: Hvpa
+spec:
+  vpa: {updatePolicy: {updateMode: ScaleUp}}
+`
+
+func TestConvert(t *testing.T) {
+	for name, test := range map[string]struct {
+		manifest string
+		flags    []string
+	}{
+		"a ScalingPolicy":              {scalingPolicy, []string{"--container", "application-controller"}},
+		"a ScalingPolicy from earlier": {earlier, nil},
+		"an Hvpa":                      {hvpa, nil},
+		"an Hvpa of mode ScaleUp":      {scaleUp, nil},
+		"an Hvpa at today's capacity":  {hvpa, []string{"--capacity", "0.5"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, failure := runConfig(t, test.manifest, append([]string{"convert", "-"}, test.flags...)...)
+			if failure != "" {
+				t.Fatal(failure)
+			}
+			if _, err := config.Parse([]byte(out)); err != nil {
+				t.Errorf("it does not parse: %v", err)
+			}
+			fixture.Golden(t, strings.ReplaceAll(name, " ", "-"), out)
+		})
+	}
+}
+
+func TestWhatIsNotConverted(t *testing.T) {
+	for name, test := range map[string]struct {
+		manifest string
+		flags    []string
+		want     string
+	}{
+		"another kind": {"kind: Deployment\n", nil, `converting "-": the kind "Deployment" is neither ScalingPolicy nor Hvpa`},
+		"no YAML":      {"kind: [\n", nil, `converting "-": reading the manifest: yaml: line 1: did not find expected node content`},
+		"two documents": {"kind: Hvpa\n---\nkind: Hvpa\n", nil,
+			`converting "-": reading the manifest: it has several documents: convert them one by one`},
+		"which container": {scalingPolicy, nil,
+			`converting "-": it has the containers application-controller, metrics: name the application-controller's with --container`},
+		"no such container": {scalingPolicy, []string{"--container", "other"}, `converting "-": it has no container "other" but application-controller, metrics`},
+		"nothing":           {"kind: ScalingPolicy\n", nil, `converting "-": it has no rules`},
+		"a finer segment after a coarser one": {strings.Replace(earlier, "[{at: 10, roundTo: 5}]", "[{at: 0, every: 64}, {at: 10, every: 1}]", 1), nil,
+			`converting "-": the rule for limits.cpu: segments[1].every an input of 10 would give less than one just below it: 10 instead of 64`},
+		"a window that begins as it ends": {strings.Replace(hvpa, "013000+0100", "223000-0000", 1), nil,
+			`converting "-": the window from 233000+0100 to 223000-0000 is either nothing or a whole day: for a whole day write 00:00 to 23:59:59`},
+		"a mode without its window": {strings.Replace(hvpa, "maintenanceTimeWindow", "x", 1), nil,
+			`converting "-": vpa.scaleDown has the mode MaintenanceWindow and there is no maintenanceTimeWindow: HVPA fails there; write one`},
+		"a capacity that is none": {hvpa, []string{"--capacity", "-1"}, `converting "-": --capacity "-1" is no load above 0`},
+		"no quantity": {strings.Replace(hvpa, "value: 100m", "value: many", 1), nil,
+			`converting "-": reading vpa.scaleUp.minChange.cpu: reading the quantity "many": quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, failure := runConfig(t, test.manifest, append([]string{"convert", "-"}, test.flags...)...)
+			if failure != test.want || out != "" {
+				t.Errorf("%s\nfails with %q\nwant       %q", out, failure, test.want)
+			}
+		})
+	}
+}
+
+func FuzzConvert(f *testing.F) {
+	for _, manifest := range []string{scalingPolicy, earlier, hvpa} {
+		f.Add(manifest)
+	}
+	f.Fuzz(func(t *testing.T, manifest string) {
+		c, err := convert([]byte(manifest), convertOptions{capacity: "1"})
+		if err != nil {
+			return
+		}
+		text, err := c.text()
+		if err != nil {
+			return
+		}
+		if _, err := config.Parse(text); err != nil {
+			t.Errorf("%s\n%v", text, err)
+		}
+	})
+}

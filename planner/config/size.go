@@ -1,0 +1,152 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+
+	yamlnode "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Size says how large each replica is. Without policies its requests and limits are people's.
+type Size struct {
+	Policies []SizePolicy `json:"policies" null:"default"`
+	Apply    SizeApply    `json:"apply"`
+	Limits   SizeLimits   `json:"limits,omitzero"`
+	NodeCap  SizeCap      `json:"nodeCap,omitzero"`
+}
+
+// SizeLimits are how far limits lie above requests where no rule makes them.
+type SizeLimits struct {
+	CPU    *Headroom `json:"cpu,omitempty" null:"default"`
+	Memory *Headroom `json:"memory,omitempty" null:"default"`
+}
+
+// Headroom is the larger of Value and Percentage of the request.
+type Headroom struct {
+	Value      Quantity `json:"value,omitempty"`
+	Percentage Percent  `json:"percentage,omitempty"`
+}
+
+// SizeCap is the most that one replica may request: what a node can give it.
+type SizeCap struct {
+	CPU    Quantity `json:"cpu,omitempty"`
+	Memory Quantity `json:"memory,omitempty"`
+}
+
+// SizeApply is how pods come to their size.
+type SizeApply string
+
+// The ways. InPlace resizes running pods and gives new ones their size; Template restarts every pod with the new one.
+const (
+	InPlace  SizeApply = "inPlace"
+	Template SizeApply = "template"
+)
+
+// SizePolicy is rules under a name. Where two policies have the same rule, that of the higher priority holds.
+type SizePolicy struct {
+	Name     string     `json:"name"`
+	Priority int        `json:"priority,omitempty"`
+	Rules    []SizeRule `json:"rules"`
+}
+
+// SizeRule is base + slope * round(input) / per. Rules of different names for one list and resource add up; an empty
+// Container is the controller's, an empty Scope is that of each replica.
+type SizeRule struct {
+	Name           string        `json:"name,omitempty"`
+	Container      string        `json:"container,omitempty"`
+	List           SizeList      `json:"list"`
+	Resource       string        `json:"resource"`
+	Base           Quantity      `json:"base,omitempty"`
+	Slope          Quantity      `json:"slope,omitempty"`
+	Input          string        `json:"input,omitempty"`
+	Scope          SizeScope     `json:"scope,omitempty"`
+	Per            Quantity      `json:"per,omitempty"`
+	Segments       []SizeSegment `json:"segments,omitempty" null:"default"`
+	DelayScaleDown *SizeDelay    `json:"delayScaleDown,omitempty" null:"default"`
+	DelayScaleUp   *SizeDelay    `json:"delayScaleUp,omitempty" null:"default"`
+	Min            Quantity      `json:"min,omitempty"`
+	Max            Quantity      `json:"max,omitempty"`
+	Quantize       *Quantize     `json:"quantize,omitempty" null:"default"`
+	Smooth         *Smooth       `json:"smooth,omitempty" null:"default"`
+}
+
+// Quantize rounds results up to Base, Base + Step and so on; each step is StepRatio times the last, up to MaxStep.
+type Quantize struct {
+	Base      Quantity `json:"base,omitempty"`
+	Step      Quantity `json:"step"`
+	StepRatio Decimal  `json:"stepRatio,omitempty"`
+	MaxStep   Quantity `json:"maxStep,omitempty"`
+}
+
+// Smooth takes a percentile of the input's last samples, and leaves a size alone that lies between those of Low and High.
+type Smooth struct {
+	Target  Percent `json:"target,omitempty"`
+	Low     Percent `json:"low,omitempty"`
+	High    Percent `json:"high,omitempty"`
+	Samples int     `json:"samples,omitempty"`
+}
+
+// SizeList is one of a container's two lists of resources.
+type SizeList string
+
+// The lists.
+const (
+	Requests SizeList = "requests"
+	Limits   SizeList = "limits"
+)
+
+// SizeScope is of what an input is taken: of the fleet, of the replica whose size it is, or of the heaviest cluster.
+type SizeScope string
+
+// The scopes.
+const (
+	ScopeTotal   SizeScope = "total"
+	ScopeReplica SizeScope = "replica"
+	ScopeCluster SizeScope = "cluster"
+)
+
+// The inputs that are no metrics.
+const (
+	InputClusters = "clusters"
+	InputLoad     = "load"
+	InputReplicas = "replicas"
+)
+
+// SizeSegment rounds inputs from At on up to multiples of Every.
+type SizeSegment struct {
+	At    Quantity `json:"at"`
+	Every Quantity `json:"every"`
+}
+
+// SizeDelay holds a change back: by Max of the input, and until it was asked for in every sample of DelaySeconds.
+type SizeDelay struct {
+	Max          Quantity `json:"max,omitempty"`
+	DelaySeconds int      `json:"delaySeconds,omitempty"`
+}
+
+// Quantity is a Kubernetes quantity as it was written, like 250m or 512Mi.
+type Quantity string
+
+// quantityPattern bounds the digits, and leaves out signs and exponents, which no size has.
+const quantityPattern = `^(0|[1-9][0-9]{0,14})(\.[0-9]{1,6})?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$`
+
+// Parsed is the quantity; the empty one is 0.
+func (q Quantity) Parsed() resource.Quantity {
+	parsed, err := resource.ParseQuantity(string(q))
+	if err != nil {
+		return resource.Quantity{}
+	}
+	return parsed
+}
+
+// UnmarshalText reads a quantity.
+func (q *Quantity) UnmarshalText(text []byte) error {
+	if !regexp.MustCompile(quantityPattern).Match(text) {
+		return fmt.Errorf("is not a quantity of 0 or more: write it like 250m, 2 or 512Mi")
+	}
+	*q = Quantity(text)
+	return nil
+}
+
+func (q *Quantity) fromNode(n *yamlnode.Node) error { return q.UnmarshalText([]byte(n.Value)) }

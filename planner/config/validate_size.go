@@ -1,0 +1,197 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"ballast/planner/size"
+)
+
+// Bounds of size policies.
+const (
+	mostSizeRules = size.MaxRules // of all policies: each is worked out for each replica in each cycle
+	mostPriority  = 1_000_000
+	mostHeadroom  = 1000 // percent
+)
+
+// sizeRuleKey is what a rule of a higher priority replaces.
+type sizeRuleKey struct {
+	list     SizeList
+	resource string
+	name     string
+}
+
+func (r SizeRule) key() sizeRuleKey { return sizeRuleKey{r.List, r.Resource, r.Name} }
+
+func (c PlannerConfig) validateSize(p *field.Path) (errs field.ErrorList) {
+	if len(c.Size.Policies) > 0 || c.Size.Apply != "" { // inputs that were saved before there were sizes have neither
+		errs = only(p.Child("apply"), c.Size.Apply, InPlace, Template)
+	}
+	errs = append(errs, c.Size.Limits.validate(p.Child("limits"))...)
+	errs = append(errs, c.Size.NodeCap.validate(p.Child("nodeCap"))...)
+	p = p.Child("policies")
+	named, rules := map[string]int{}, 0
+	for i, policy := range c.Size.Policies {
+		at := p.Index(i)
+		errs = append(errs, validateSizeName(policy.Name, at.Child("name"))...)
+		if before, twice := named[policy.Name]; twice && policy.Name != "" {
+			errs = append(errs, field.Invalid(at.Child("name"), policy.Name, fmt.Sprintf("is the name of policies[%d], too: give each its own", before)))
+		}
+		named[policy.Name] = i
+		errs = append(errs, between(at.Child("priority"), policy.Priority, -mostPriority, mostPriority)...)
+		if len(policy.Rules) == 0 {
+			errs = append(errs, field.Required(at.Child("rules"), "write a rule, like {list: requests, resource: memory, base: 1Gi}, or delete the policy"))
+		}
+		for k, rule := range policy.Rules {
+			errs = append(errs, c.validateSizeRule(rule, at.Child("rules").Index(k))...)
+			errs = append(errs, c.sameRule(i, k, at.Child("rules").Index(k))...)
+		}
+		rules += len(policy.Rules)
+	}
+	if rules > mostSizeRules {
+		errs = append(errs, field.Invalid(p, field.OmitValueType{}, fmt.Sprintf("have %d rules: leave %d at most", rules, mostSizeRules)))
+	}
+	return errs
+}
+
+func validateSizeName(name string, p *field.Path) (errs field.ErrorList) {
+	if name == "" {
+		return field.ErrorList{field.Required(p, "give the policy a name, like ours: messages and metrics call it by that")}
+	}
+	for _, message := range validation.IsDNS1123Label(name) {
+		errs = append(errs, field.Invalid(p, name, message))
+	}
+	return errs
+}
+
+// sameRule refuses a rule that an earlier one of the same priority has too: nobody could say which of them holds.
+func (c PlannerConfig) sameRule(policy, rule int, p *field.Path) field.ErrorList {
+	mine := c.Size.Policies[policy]
+	for i, other := range c.Size.Policies[:policy+1] {
+		for k, r := range other.Rules {
+			if i == policy && k >= rule {
+				break
+			}
+			if other.Priority == mine.Priority && r.key() == mine.Rules[rule].key() {
+				return field.ErrorList{field.Invalid(p, field.OmitValueType{}, fmt.Sprintf(
+					"is for the same list, resource and name as policies[%d].rules[%d], of the same priority: give it a name of its own to add it, or its policy a higher priority to replace that one", i, k))}
+			}
+		}
+	}
+	return nil
+}
+
+func (c PlannerConfig) validateSizeRule(r SizeRule, p *field.Path) (errs field.ErrorList) {
+	if r.Name != "" {
+		errs = append(errs, validateSizeName(r.Name, p.Child("name"))...)
+	}
+	if want := c.Target.Container; r.Container != "" && want != "" && r.Container != want {
+		errs = append(errs, field.Invalid(p.Child("container"), r.Container,
+			fmt.Sprintf("is not the application-controller's, which target.container says is %q: leave it out; ballast sizes no other", want)))
+	}
+	for _, wrong := range c.Size.rule(r).Wrong() {
+		errs = append(errs, field.Invalid(p.Child(wrong.Field), field.OmitValueType{}, wrong.Why))
+	}
+	for _, d := range []struct {
+		name string
+		of   *SizeDelay
+	}{{"delayScaleDown", r.DelayScaleDown}, {"delayScaleUp", r.DelayScaleUp}} {
+		if d.of != nil && *d.of == (SizeDelay{}) {
+			errs = append(errs, field.Required(p.Child(d.name), "write max, delaySeconds or both: without them nothing is held back"))
+		}
+	}
+	return append(errs, r.validateInput(p)...)
+}
+
+func (r SizeRule) validateInput(p *field.Path) (errs field.ErrorList) {
+	if r.Input == "" {
+		errs = append(errs, r.withoutInput(p)...)
+		return errs
+	}
+	if slope := r.Slope.Parsed(); slope.IsZero() {
+		errs = append(errs, field.Required(p.Child("slope"), "write how much each unit of the input adds, like 10m"))
+	}
+	if r.Per != "" {
+		errs = append(errs, positive(r.Per, p.Child("per"))...)
+	}
+	switch {
+	case r.Input == InputReplicas && r.Scope != "" && r.Scope != ScopeTotal:
+		errs = append(errs, field.Invalid(p.Child("scope"), string(r.Scope), "is not that of the number of replicas: write total, or leave it out"))
+	case r.Input == InputClusters && r.Scope == ScopeCluster:
+		errs = append(errs, field.Invalid(p.Child("scope"), string(r.Scope), "has one cluster, whichever it is: write replica, or total"))
+	}
+	return errs
+}
+
+// withoutInput refuses what only counts with one.
+func (r SizeRule) withoutInput(p *field.Path) (errs field.ErrorList) {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"slope", r.Slope != ""}, {"scope", r.Scope != ""}, {"per", r.Per != ""}, {"segments", len(r.Segments) > 0}} {
+		if f.set {
+			errs = append(errs, field.Invalid(p.Child(f.name), field.OmitValueType{}, "counts for nothing without an input: write one, or delete it"))
+		}
+	}
+	return errs
+}
+
+func positive(q Quantity, p *field.Path) field.ErrorList {
+	if parsed := q.Parsed(); parsed.Sign() <= 0 {
+		return field.ErrorList{field.Invalid(p, string(q), "is not above 0")}
+	}
+	return nil
+}
+
+func (l SizeLimits) validate(p *field.Path) (errs field.ErrorList) {
+	for _, of := range []struct {
+		name string
+		*Headroom
+	}{{size.CPU, l.CPU}, {size.Memory, l.Memory}} {
+		switch {
+		case of.Headroom == nil:
+		case of.Percentage < 0 || of.Percentage > mostHeadroom:
+			errs = append(errs, field.Invalid(p.Child(of.name, "percentage"), of.Percentage.String(), fmt.Sprintf("is not between 0%% and %s", Percent(mostHeadroom))))
+		case of.Value == "" && of.Percentage == 0:
+			errs = append(errs, field.Required(p.Child(of.name), "write value, percentage or both, or leave it out: the limit then grows and shrinks as the request does"))
+		}
+	}
+	return errs
+}
+
+func (n SizeCap) validate(p *field.Path) (errs field.ErrorList) {
+	for _, of := range []struct {
+		name string
+		most Quantity
+	}{{size.CPU, n.CPU}, {size.Memory, n.Memory}} {
+		if of.most != "" {
+			errs = append(errs, positive(of.most, p.Child(of.name))...)
+		}
+	}
+	return errs
+}
+
+// SizeInputs are the inputs that the rules name, each once, sorted.
+func (s Size) SizeInputs() []string {
+	var inputs []string
+	for _, p := range s.Policies {
+		for _, r := range p.Rules {
+			if r.Input != "" {
+				inputs = append(inputs, r.Input)
+			}
+		}
+	}
+	slices.Sort(inputs)
+	return slices.Compact(inputs)
+}
+
+// KnownInputs says which inputs there are beside those metrics.
+func KnownInputs(metrics []string) []string {
+	known := slices.Concat([]string{InputClusters, InputLoad, InputReplicas}, metrics)
+	slices.SortFunc(known, strings.Compare)
+	return slices.Compact(known)
+}

@@ -1,0 +1,102 @@
+package memory
+
+import (
+	"maps"
+	"math"
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/plan"
+	"ballast/planner/size"
+)
+
+// Sizes is what is remembered of how large replicas are.
+type Sizes struct {
+	Rules   size.States                       `json:"rules,omitempty"`
+	Changes map[int]map[string]change.History `json:"changes,omitempty"` // by replica and resource
+	Resizes change.History                    `json:"resizes,omitzero"`  // of all of them
+	Peaks   map[int]Peak                      `json:"peaks,omitempty"`   // of memory, by replica
+	Found   *plan.Resources                   `json:"found,omitempty"`   // what the template had before ballast held it
+	Blocked map[string]time.Time              `json:"blocked,omitempty"` // changes that do not happen, and since when
+}
+
+// none reports whether there is nothing to remember.
+func (s Sizes) none() bool {
+	return len(s.Rules)+len(s.Changes)+len(s.Peaks)+len(s.Blocked) == 0 && s.Found == nil
+}
+
+// Peak is the most memory that a replica was seen to use, in whole steps, and when it was that much last.
+type Peak struct {
+	Bytes int64     `json:"bytes"`
+	At    time.Time `json:"at"`
+}
+
+const (
+	// peakStep is what peaks are rounded up to: a limit that follows one must not change with every megabyte.
+	peakStep = 64 << 20
+	// peakFor is how long a peak counts.
+	peakFor = 7 * 24 * time.Hour
+	// mostPeak is more memory than any node has.
+	mostPeak = 1 << 50
+)
+
+// Next is the peak after another look.
+func (p Peak) Next(bytes int64, now time.Time) Peak {
+	bytes = min(max(bytes, 0), mostPeak)
+	bytes = (bytes + peakStep - 1) / peakStep * peakStep
+	if bytes >= p.Bytes || now.Sub(p.At) >= peakFor {
+		return Peak{bytes, now}
+	}
+	return p
+}
+
+// mostSamples bounds what all rules remember together: some 30 bytes each.
+const mostSamples = 20_000
+
+// bounded is the memory with no more samples than that: neighbours become one, so that what is held back waits longer and never
+// shorter.
+func (s Sizes) bounded() Sizes {
+	samples := 0
+	for _, states := range s.Rules {
+		for _, state := range states {
+			samples += len(state.Window) + len(state.Ring)
+		}
+	}
+	if samples <= mostSamples {
+		return s
+	}
+	rules := size.States{}
+	for key, states := range s.Rules {
+		rules[key] = maps.Clone(states)
+		for replica, state := range states {
+			state.Window, state.Ring = halved(state.Window), nil
+			rules[key][replica] = state
+		}
+	}
+	s.Rules = rules
+	return s.bounded()
+}
+
+func halved(w []size.Stretch) []size.Stretch {
+	if len(w) < 2 {
+		return nil
+	}
+	out := make([]size.Stretch, 0, (len(w)+1)/2)
+	for i := 0; i < len(w); i += 2 {
+		last := w[min(i+1, len(w)-1)]
+		out = append(out, size.Stretch{At: last.At, Lo: math.Min(w[i].Lo, last.Lo), Hi: math.Max(w[i].Hi, last.Hi)})
+	}
+	return out
+}
+
+// until takes what lies ahead as now; what the rules and the histories have of times they take themselves.
+func (s Sizes) until(now time.Time) Sizes {
+	peaks := maps.Clone(s.Peaks)
+	for replica, peak := range peaks {
+		if peak.At.After(now) {
+			peaks[replica] = Peak{peak.Bytes, now}
+		}
+	}
+	s.Peaks, s.Blocked = peaks, mapUntil(s.Blocked, now)
+	return s
+}

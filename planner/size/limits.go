@@ -1,0 +1,95 @@
+package size
+
+import (
+	"math/big"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Resources are a container's requests and limits by resource.
+type Resources struct {
+	Requests map[string]resource.Quantity
+	Limits   map[string]resource.Quantity
+}
+
+// Headroom is how far a limit lies above its request: the larger of Value and Percent of the request more.
+type Headroom struct {
+	Value   *resource.Quantity
+	Percent int
+}
+
+func (h Headroom) given() bool { return h.Value != nil || h.Percent > 0 }
+
+// Limit is the limit that goes with a new request, where limit and request are what stood before; nil is none:
+//
+//  1. without a limit there is none;
+//  2. where there was no request it is the new one;
+//  3. what was equal stays equal;
+//  4. without parameters it grows and shrinks as the request does;
+//  5. with parameters it is the larger of request + value and request * (1 + percent).
+func Limit(limit, request *resource.Quantity, next resource.Quantity, h Headroom) *resource.Quantity {
+	switch {
+	case limit == nil || limit.IsZero():
+		return nil
+	case request == nil || request.IsZero(), limit.Cmp(*request) == 0:
+		return &next
+	case !h.given():
+		q := share(*limit, next, *request)
+		return &q
+	}
+	return h.above(next, limit.Format)
+}
+
+func (h Headroom) above(request resource.Quantity, format resource.Format) *resource.Quantity {
+	most := new(big.Rat).Mul(exact(request), big.NewRat(int64(100+h.Percent), 100))
+	if h.Value != nil {
+		if by := new(big.Rat).Add(exact(request), exact(*h.Value)); by.Cmp(most) > 0 {
+			most = by
+		}
+	}
+	q := quantity(most, format)
+	return &q
+}
+
+// NotBelow is the limit, or the peak where that is higher: a memory limit below what was used is an OOM kill.
+func NotBelow(limit resource.Quantity, peak float64) resource.Quantity {
+	n := ceiling(finite(peak))
+	if !n.IsInt64() || limit.CmpInt64(n.Int64()) >= 0 {
+		return limit
+	}
+	return *resource.NewQuantity(n.Int64(), limit.Format)
+}
+
+// Cap cuts requests to their limits, in copies.
+func (r Resources) Cap() Resources {
+	out := Resources{Requests: map[string]resource.Quantity{}, Limits: map[string]resource.Quantity{}}
+	for name, q := range r.Limits {
+		out.Limits[name] = q
+	}
+	for name, q := range r.Requests {
+		if limit, limited := r.Limits[name]; limited && !limit.IsZero() && q.Cmp(limit) > 0 {
+			q = limit
+		}
+		out.Requests[name] = q
+	}
+	return out
+}
+
+// Changed is what of a size differs from what stands: only that is written.
+func (r Resources) Changed(stands Resources) Resources {
+	return Resources{changed(r.Requests, stands.Requests), changed(r.Limits, stands.Limits)}
+}
+
+func changed(want, stands map[string]resource.Quantity) map[string]resource.Quantity {
+	var out map[string]resource.Quantity
+	for name, q := range want {
+		if now, there := stands[name]; there && now.Cmp(q) == 0 {
+			continue
+		}
+		if out == nil {
+			out = map[string]resource.Quantity{}
+		}
+		out[name] = q
+	}
+	return out
+}
