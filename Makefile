@@ -13,7 +13,7 @@ COUNT   ?= 6
 PACKAGES ?= ./...
 # They begin no goroutine and share nothing between any (planner/cycle's TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine),
 # and take eight times as long under the race detector, which could find nothing in them.
-PURE    := $(addprefix ballast/planner/,calibrate change cycle cycle/input cycle/memory cycle/problem cycle/standing diff evaluate failover gz index measure normalize partition partition/constraint partition/fresh partition/sticky placement plan poll/pods replay replay/instant replay/picture replay/trace rollout sharding sim/life telemetry)
+PURE    := $(addprefix ballast/planner/,calibrate change cycle cycle/input cycle/memory cycle/problem cycle/standing diff evaluate failover gz index measure normalize partition partition/bars partition/constraint partition/exact partition/fresh partition/sticky placement plan poll/pods replay replay/instant replay/picture replay/trace rollout sharding sim/life telemetry)
 # Test files of other packages of which the same is true, or that weigh what the detector would add to: of those packages these tests
 # run without it, and all others with it.
 ALONE   := certs/next_property_test.go cmd/ballast/replay/pictures_test.go planner/controller/crash*_test.go webhook/amount_test.go
@@ -74,6 +74,7 @@ soak: binaries ## the full counts, about two hours; figures with commit and seed
 	@set -o pipefail; BALLAST_CRASH_RUNS=200 BALLAST_SEED=$(SEED) go test -count=1 -v -timeout 60m -run 'TestCrash' ./planner/controller | grep -E 'runs|faults|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_LIVES=1000 BALLAST_SEED=$(SEED) go test -count=1 -v -timeout 60m -run 'TestLives' ./planner/sim/life | grep -E 'lives of|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_WEEKS=10 go test -count=1 -v -timeout 60m -run 'TestAWeekOfTheShippedConfigurationRests' ./planner/cycle | grep -E 'rollouts,|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; BALLAST_BARS=all go test -count=1 -v -timeout 60m -run 'TestBars' ./planner/partition/bars | grep -E ' met$$|NOT MET$$|^ok|^FAIL' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_WEEKS=1 go test -count=1 -timeout 60m -run 'TestThePicturesAreMadeAgain' ./cmd/ballast/replay | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_TRANSITIONS=10000 go test -count=1 -v -timeout 60m ./e2e/transitions | grep -E 'transitions|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_FLOOD_CONNECTIONS=20000 go test -count=1 -v -timeout 30m -run TestNoFloodEnds ./cmd/ballast/webhook | grep -E 'connections were opened|at most|^(ok|FAIL|---)' | tee -a docs/soak.md
@@ -89,6 +90,7 @@ soak: binaries ## the full counts, about two hours; figures with commit and seed
 
 bench: binaries ## time, bytes and allocations of each phase and of a whole cycle, COUNT times each, through benchstat
 	@mkdir -p bin
+	BALLAST_BARS=all go test -count=1 -v -run TestBars -timeout 60m ./planner/partition/bars | tee bin/bars.txt
 	go test -run '^$$' -bench . -skip ThroughAPIServer -benchmem -count $(COUNT) -timeout 60m ./planner/... ./webhook/... | tee bin/bench.txt
 	BALLAST_BENCH_ROUNDS=10 go test -run '^$$' -bench ThroughAPIServer -timeout 60m ./webhook/matrix | tee -a bin/bench.txt
 	@cd lint && go run golang.org/x/perf/cmd/benchstat ../bin/bench.txt

@@ -295,7 +295,7 @@ func (h *history) write() *bytes.Buffer {
 
 func (h *history) text() *bytes.Buffer {
 	types := map[string]string{"argocd_app_info": "gauge", "argocd_cluster_events": "counter", "argocd_app_reconcile": "histogram", "argocd_cluster_api_resource_objects": "gauge", "up": "gauge",
-		"process_resident_memory_bytes": "gauge", "process_start_time_seconds": "gauge", "argocd_cluster_cache_age_seconds": "gauge", "argocd_cluster_connection_status": "gauge",
+		"process_resident_memory_bytes": "gauge", "process_start_time_seconds": "gauge", "argocd_cluster_cache_age_seconds": "gauge", "argocd_cluster_connection_status": "gauge", "ballast:argocd_cluster_events:rate10m": "gauge",
 		"container_memory_working_set_bytes": "gauge", "container_cpu_usage_seconds": "counter"}
 	var out bytes.Buffer
 	for _, family := range slices.Sorted(maps.Keys(h.families)) {

@@ -103,6 +103,7 @@ type Prometheus struct {
 
 	PodLabel string            `json:"podLabel,omitempty"`                // of the series, with the pod's name
 	Matchers map[string]string `json:"matchers,omitempty" null:"default"` // labels that every series has which is of this Argo CD
+	Recorded bool              `json:"recorded,omitempty"`                // the default set by the recording rule of components/recording-rules
 	Metrics  []Metric          `json:"metrics" null:"default"`
 }
 

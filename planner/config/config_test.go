@@ -90,6 +90,9 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 			c.Partition.Sticky, c.Partition.LPT = nil, &LPT{}
 			c.Evaluate = Evaluate{MostWanted: &MostWanted{Window: Duration(24 * time.Hour), MinSamples: 10}}
 		},
+		"recorded": func(c *PlannerConfig) {
+			c.Poll.Prometheus.URL, c.Poll.Prometheus.Recorded = "http://prometheus:9090", true
+		},
 		"pods": func(c *PlannerConfig) {
 			c.Poll.MinCoverage, c.Poll.Prometheus, c.Poll.Pods = "0.8", nil, &Pods{}
 			c.Index.PNorm.Weights = map[string]Decimal{"objects": "0.5", "events": "0.5", "reconciles": "0", "apps": "0"}
@@ -139,7 +142,8 @@ func TestEveryGoodFileIsNamedAbove(t *testing.T) {
 		got = append(got, strings.TrimSuffix(filepath.Base(f), ".good.yaml"))
 	}
 	want := []string{"beside-the-implementation", "change-by-the-minute", "change-unlimited", "failover-off", "failover-patient", "full", "groups", "http-bound-token", "json",
-		"lpt", "memory-learned", "memory-of-the-limit", "memory", "minimal", "nulls", "other-implementations", "pods", "replicas-workload", "rollout-live-defaults", "rollout-live", "rollout-x0y", "sticky"}
+		"lpt", "memory-learned", "memory-of-the-limit", "memory", "minimal", "nulls", "other-implementations", "pods", "recorded", "replicas-workload", "rollout-live-defaults",
+		"rollout-live", "rollout-x0y", "sticky"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -53,6 +53,9 @@ func (s Prometheus) validate(interval Duration, p *field.Path) field.ErrorList {
 	if s.Metrics != nil && len(s.Metrics) == 0 {
 		errs = append(errs, field.Required(at, "name at least one, or leave metrics out for the default set"))
 	}
+	if s.Recorded && s.Metrics != nil {
+		errs = append(errs, field.Forbidden(p.Child("recorded"), "it is of the default set, and metrics replaces that: leave one of the two out"))
+	}
 	seen := map[string]bool{}
 	for i, m := range s.Metrics {
 		errs = append(errs, m.validate(at.Index(i))...)

@@ -30,6 +30,7 @@ type Explanation struct {
 	To       int        `json:"to"`                // where the candidate has it; -1: nowhere else
 	Verdict  string     `json:"verdict"`
 	At       time.Time  `json:"at"`
+	Fleet    *Yardstick `json:"fleet,omitempty"` // all clusters, beside what is possible at best
 }
 
 // ValueOf is one of a cluster's metrics.
@@ -94,6 +95,7 @@ func Explain(in input.Inputs, out Outcome, name string) (Explanation, error) {
 		}
 	}
 	e.choices(a, out, i, unit)
+	e.Fleet = a.yardstick(out)
 	return e, nil
 }
 

@@ -187,6 +187,17 @@ func (a *adoption) scattered(u discover.Unit, home, to int) (servers int) {
 	return servers
 }
 
+// serversElsewhere is how many servers of a unit have another replica than that one: each is a move for the budget.
+func (a *adoption) serversElsewhere(u discover.Unit, replica int) int {
+	servers := map[string]bool{}
+	for _, i := range u.Clusters {
+		if a.standing(i) != replica {
+			servers[a.fleet.Clusters[i].Shard.Server] = true
+		}
+	}
+	return len(servers)
+}
+
 // apartOf are the groups that keep units apart, by their places.
 func (a *adoption) apartOf(units []discover.Unit, groups []group) []constraint.Group {
 	var out []constraint.Group

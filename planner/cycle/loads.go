@@ -174,6 +174,8 @@ func MetricsOf(c config.PlannerConfig) []poll.Metric {
 	switch {
 	case c.Poll.Prometheus == nil:
 		return podsmetrics.Metrics()
+	case c.Poll.Prometheus.Metrics == nil && c.Poll.Prometheus.Recorded:
+		return poll.RecordedMetrics()
 	case c.Poll.Prometheus.Metrics == nil:
 		return poll.DefaultMetrics()
 	}

@@ -13,7 +13,7 @@ import (
 
 // renew takes a plan that is made anew where the one in force leaves an overload that no few moves relieve. It comes about
 // whole or not at all: all its moves must have room in the budget now, and what it saves over the horizon must outweigh them.
-func (d *division) renew(p constraint.Problem, stays sticky.Answer, now terms) {
+func (d *division) renew(a *adoption, p constraint.Problem, stays sticky.Answer, now terms) {
 	if now.horizon == 0 || len(stays.Over) == 0 || len(stays.Moves) > 0 {
 		return
 	}
@@ -28,7 +28,7 @@ func (d *division) renew(p constraint.Problem, stays sticky.Answer, now terms) {
 	moves, offer := 0, evaluate.Offer{Saves: overload(stays.Loads, d.line) - overload(anew.Loads, d.line)}
 	for k, to := range anew.Of {
 		if to != stays.Of[k] {
-			moves++
+			moves += a.serversElsewhere(d.groups[k], to)
 			offer.Costs += d.items[k].Load
 		}
 	}

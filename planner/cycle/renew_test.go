@@ -64,6 +64,29 @@ func TestNoPartOfAPlanMadeAnewIsTaken(t *testing.T) {
 	}
 }
 
+// A group that stays together is as many moves as it has servers: one of its two would be half of a plan.
+func TestAGroupIsAsManyMovesOfAPlanMadeAnewAsItHasServers(t *testing.T) {
+	w := shippedPlans(t, 15)
+	for r, loads := range [3][]float64{{44, 12, 45, 44, 0}, {64, 63, 3, 16, 4}, {50, 58, 56, 55, 0}} {
+		names := w.on(r)
+		for k, name := range names {
+			w.setLoad(name, loads[k])
+		}
+		if r == 1 {
+			w.place(names[2], r, "pay")
+			w.place(names[4], r, "pay")
+		}
+	}
+	w.in.Config.Partition.Groups = []config.Group{together("pay")}
+	w.in.Config.Change = config.Default().Change
+	w.cycles(60, func(int) {})
+	// It moves six units: five of one cluster, and the group.
+	want := "; a plan made anew would relieve it by 7 moves, of which the move budget has room for 1 now"
+	if got := w.last.Candidate.Verdict; !strings.Contains(got, want) {
+		t.Errorf("the verdict is %q, want in it %q", got, want)
+	}
+}
+
 // What moves would have saved, and an even share of before, are loads: in another unit they are no measure of what is now.
 func TestLoadsOfAnotherUnitAreForgotten(t *testing.T) {
 	w := shippedPlans(t, 60)

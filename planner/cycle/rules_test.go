@@ -12,6 +12,7 @@ import (
 	"ballast/planner/observed"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
+	"ballast/planner/poll"
 )
 
 // place is where a rule is to hold: what makes clusters look for a replica.
@@ -55,8 +56,17 @@ func TestEveryRuleHoldsEverywhere(t *testing.T) {
 			want: map[string]map[string]int{"evacuation": {"e": 0, "f": 1}, "failover": {"e": 0, "f": 1}}},
 		"bounds of it": {set: func(w *world) { w.in.Config.Partition.MinReplicas, w.in.Config.Partition.MaxReplicas = &three, &three },
 			want: map[string]map[string]int{"evacuation": {"e": 0, "f": 1}, "failover": {"e": 0, "f": 1}}},
-		"one server": {set: func(w *world) { w.shares("f", "e") },
-			want: map[string]map[string]int{"evacuation": {"e": 0, "f": 0}, "failover": {"e": 0, "f": 0}}},
+		"one server": {set: func(w *world) { w.shares("f", "e") }, // the new one joins c and d, and the two of one server are one
+			want: map[string]map[string]int{"evacuation": {"e": 0, "f": 0}, "failover": {"e": 0, "f": 0}, "arrival": {"c": 2}}},
+		"in-cluster, on replica 0 for Argo CD": {set: func(w *world) {
+			w.in.Discovered.InClusterEnabled = true
+			w.in.Fetched[0].Samples = append(w.in.Fetched[0].Samples, poll.Sample{Key: plan.InClusterServer, Value: 1})
+		}, want: map[string]map[string]int{"evacuation": {"e": 1, "f": 0}, "failover": {"e": 1, "f": 0}}},
+		"in-cluster, on a cordoned replica": {set: func(w *world) {
+			w.in.Discovered.InClusterEnabled = true
+			w.in.Cordon = "0=" + w.in.Now.Add(100*time.Hour).UTC().Format(time.RFC3339)
+		}, want: map[string]map[string]int{"partition": {"a": 1, "b": 2}, "evacuation": {"a": 1, "e": 0, "f": 0},
+			"failover": {"a": 1, "b": 1, "e": 1, "f": 1}, "arrival": {"a": 1, "b": 2}}},
 		"together": {labelled: map[string][]string{"e": {"pay"}, "f": {"pay"}}, groups: []config.Group{together("pay")},
 			want: map[string]map[string]int{"evacuation": {"e": 0, "f": 0}, "failover": {"e": 0, "f": 0}}},
 		"apart": {labelled: map[string][]string{"a": {"hubs"}, "e": {"hubs"}}, groups: []config.Group{apart("hubs")},
@@ -93,6 +103,11 @@ func TestEveryRuleHoldsEverywhere(t *testing.T) {
 				}
 				for name, at := range test.want[p.name] {
 					want[name] = at
+				}
+				for _, c := range w.last.Fleet.Clusters {
+					if at := c.FixedAt; c.Implicit && (at == nil || *at != 0) {
+						t.Errorf("the in-cluster is on %v", at)
+					}
 				}
 				if diff := cmp.Diff(want, got); diff != "" || w.in.InForce.Replicas != 3 {
 					t.Errorf("%d replicas, %v (-want +got):\n%s", w.in.InForce.Replicas, problems(w.last), diff)

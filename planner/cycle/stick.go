@@ -77,7 +77,7 @@ func (d *division) stick(a *adoption, b partition.Bounds, loads []plan.Load, c *
 	for k, u := range d.groups {
 		d.musts += a.scattered(u, p.Now[k], d.answer.Of[k])
 	}
-	d.renew(p, answer, now)
+	d.renew(a, p, answer, now)
 	return nil
 }
 

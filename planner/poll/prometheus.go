@@ -97,7 +97,7 @@ func NewWith(q Querier, c Config) *Prometheus {
 func (p *Prometheus) Fetch(ctx context.Context, metrics []Metric, fleet discover.Fleet, now time.Time) []Fetched {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.config.Within, errLate)
 	defer cancel()
-	f := fetch{Prometheus: p, now: now}
+	f := fetch{Prometheus: p, now: now, ages: map[aged]*reply{}}
 	f.group.SetLimit(p.config.Concurrency)
 	theirs := f.targets(ctx, metrics)
 	fetched := make([]Fetched, len(metrics))
@@ -132,7 +132,11 @@ type fetch struct {
 	group    errgroup.Group
 	timeouts atomic.Int32
 	kept     atomic.Int64 // bytes that the answers leave
+	ages     map[aged]*reply
 }
+
+// aged is an age query, which several metrics may share: it is asked once.
+type aged struct{ query, label string }
 
 // reply is what was read of the answer to one query.
 type reply struct {
@@ -218,7 +222,7 @@ func (r reply) size() (sum int64) {
 
 // fleet asks for a metric of all clusters and for its age; the function it returns gives the samples.
 func (f *fetch) fleet(ctx context.Context, m Metric, vars promql.FleetVars, into *Fetched) func() {
-	var values, ages reply
+	values, ages := reply{}, &reply{}
 	query, err := promql.RenderFleet(m.Query, vars)
 	if err != nil {
 		into.Err = err.Error()
@@ -232,8 +236,11 @@ func (f *fetch) fleet(ctx context.Context, m Metric, vars promql.FleetVars, into
 	if m.AgeQuery != "" {
 		if query, err = promql.RenderFleet(m.AgeQuery, vars); err != nil {
 			ages.err = err
+		} else if once := (aged{query, m.Match.Label}); f.ages[once] != nil {
+			ages = f.ages[once]
 		} else {
-			f.ask(ctx, query, &ages, read)
+			f.ages[once] = ages
+			f.ask(ctx, query, ages, read)
 		}
 	}
 	return func() {
@@ -247,7 +254,7 @@ func (f *fetch) fleet(ctx context.Context, m Metric, vars promql.FleetVars, into
 				"as no cluster's has; look for the cluster Secret that has it, and for its Applications", values.passed, m.Match.Label, meter.MaxString>>10))
 		}
 		if m.AgeQuery != "" {
-			into.setAges(m, ages)
+			into.setAges(m, *ages)
 		}
 	}
 }

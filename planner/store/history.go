@@ -261,3 +261,10 @@ func (s *Store) WriteHistory(ctx context.Context, h History, now time.Time) (His
 	h.SavedAt, h.Dropped, h.object = now.UTC().Truncate(time.Second), dropped, cm
 	return h, nil
 }
+
+// IsHistory reports whether a ConfigMap is a history: it says when it was saved, or has the words of people.
+func IsHistory(cm *corev1.ConfigMap) bool {
+	_, saved := cm.Data[keySavedAt]
+	_, words := cm.BinaryData[PartWords]
+	return saved || words
+}

@@ -20,7 +20,8 @@ func NewExplainCommand() *cobra.Command {
 		Short: "Say why a cluster is on its replica, and what each other one would be to it",
 		Long: `explain runs one cycle, as plan does, and prints what it means to one cluster: its values and its load, what share of the fleet
 and of its replica that is, why it is where it is, and for each replica what it would carry with the cluster on it, how level the
-fleet would be then, and what speaks against it. It writes nothing.
+fleet would be then, and what speaks against it; then how few replicas, how low a makespan and how few moves would be possible for the
+fleet by load alone, as far as that can be proved in a moment. It writes nothing.
 
 CLUSTER is the name of its Secret, its own name, or its server.`,
 		Example: `  ballast explain prod-eu --prometheus http://localhost:9090
@@ -85,7 +86,45 @@ func (e explained) WriteTable(w io.Writer) error {
 		to = fmt.Sprintf("it would go to replica %d", e.To)
 	}
 	say.To(w, "\nBy the partition %s. The plan: %s.\n", to, e.Verdict)
-	return nil
+	if e.Fleet == nil {
+		return nil
+	}
+	return fleet{*e.Fleet}.write(w)
+}
+
+// fleet prints how all clusters are divided.
+type fleet struct{ cycle.Yardstick }
+
+func (f fleet) write(w io.Writer) error {
+	say.To(w, "\nThe fleet, beside what is possible by load alone:\n")
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	if f.Fewest != nil {
+		say.To(t, "  replicas\t%d\tthe fewest that carry no more than %s each: %s\n", f.Replicas, f.Capacity.Display(), count(*f.Fewest))
+	}
+	least := f.Level.Best.Display() + " (proved)"
+	if !f.Level.Proved {
+		least = fmt.Sprintf("between %s and %s", f.Level.Least.Display(), f.Level.Best.Display())
+	}
+	say.To(t, "  makespan\t%s\tthe least of %s: %s; %.2f of the lower bound\n", f.Makespan.Display(), say.Plural(f.Replicas, "replica"), least,
+		float64(f.Makespan)/float64(max(f.Level.Least, 1)))
+	switch {
+	case f.Stuck:
+		say.To(t, "  moves\t-\tnone bring every replica to %s or below (proved)\n", f.MovesUntil.Display())
+	case f.Moves != nil:
+		say.To(t, "  moves\t-\tthe fewest until no replica carries more than %s: %s\n", f.MovesUntil.Display(), count(*f.Moves))
+	}
+	return t.Flush()
+}
+
+// count says what is known of a least number.
+func count(l cycle.Least) string {
+	switch {
+	case l.Proved:
+		return fmt.Sprintf("%d (proved)", l.Least)
+	case l.Best == nil:
+		return fmt.Sprintf("%d or more", l.Least)
+	}
+	return fmt.Sprintf("between %d and %d", l.Least, *l.Best)
 }
 
 func (e explained) values(w io.Writer) error {

@@ -54,8 +54,10 @@ func namesMade(kind string) []string {
 		return []string{"ballast-root", "ballast-ca"}
 	case "Certificate":
 		return []string{"ballast-ca", "ballast-webhook"}
-	case "MutatingWebhookConfiguration", "PriorityClass", "PrometheusRule", "PodMonitor":
+	case "MutatingWebhookConfiguration", "PriorityClass", "PodMonitor":
 		return []string{"ballast"}
+	case "PrometheusRule":
+		return []string{"ballast", "ballast-recording"}
 	}
 	return nil
 }

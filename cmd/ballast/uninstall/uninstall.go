@@ -166,6 +166,9 @@ func (o *options) config() config.PlannerConfig {
 // target is the plan's, else the one that is found; goesOn says that a rollout of it is to end first.
 func (o *options) target(ctx context.Context, c client.Client) (target plan.Target, w discover.Workload, goesOn bool, err error) {
 	cfg := o.config()
+	if err := o.onlyOwn(ctx, c); err != nil {
+		return plan.Target{}, discover.Workload{}, false, err
+	}
 	doc, err := connect.ReadDocument(ctx, c, cfg)
 	if err != nil {
 		return plan.Target{}, discover.Workload{}, false, err

@@ -1,6 +1,7 @@
 package sticky_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"ballast/planner/partition"
 	"ballast/planner/partition/constraint"
 	"ballast/planner/partition/sticky"
+	"ballast/planner/plan"
 )
 
 // A replica that somebody added gets its share from the fullest, in as many calls as the limit takes, and then nothing moves.
@@ -20,8 +22,8 @@ func TestAReplicaThatWasAddedIsFilled(t *testing.T) {
 		most  int
 	}{
 		"at once":        {moves: []int{9, 0}},
-		"by and by":      {moves: []int{5, 0}, most: 5}, // half of an even share is enough to stay
-		"no more than 1": {moves: []int{1, 1, 1, 1, 0}, most: 1},
+		"by and by":      {moves: []int{5, 0}, most: 5},             // half of an even share is enough to stay
+		"no more than 1": {moves: []int{1, 1, 1, 1, 1, 0}, most: 1}, // half of 9 is more than 4
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := constraint.Problem{Items: items(loads), Bounds: partition.Bounds{MaxReplicas: 16, Fixed: 10}, Now: make([]int, 90), Replicas: 10}
@@ -83,4 +85,12 @@ func TestAMoveSaysForWhoseSakeItIs(t *testing.T) {
 			}
 		}
 	})
+}
+
+func items(loads []float64) []partition.Item {
+	out := make([]partition.Item, len(loads))
+	for i, l := range loads {
+		out[i] = partition.Item{ID: fmt.Sprintf("c%05d", i), Load: plan.Load(l * float64(plan.LoadUnit)), Clusters: 1, Replica: partition.Free}
+	}
+	return out
 }

@@ -15,6 +15,7 @@ const nowhere = partition.Free
 type state struct {
 	c       *constraint.Setting
 	o       Options
+	unit    unit
 	n       int // replicas
 	of      []int
 	load    []plan.Load
@@ -52,7 +53,8 @@ type because struct {
 
 func newState(c *constraint.Setting, o Options) *state {
 	n := min(max(c.Replicas, c.Least), c.Most)
-	s := &state{c: c, o: o, of: make([]int, len(c.Items)), why: map[int32]because{}, ops: o.Budget, sake: nowhere}
+	c, unit := refined(c)
+	s := &state{c: c, o: o, unit: unit, of: make([]int, len(c.Items)), why: map[int32]because{}, ops: o.Budget, sake: nowhere}
 	if c.Groups.Any() {
 		s.taken = constraint.Taken{}
 	}
@@ -106,7 +108,7 @@ func (s *state) unopen() {
 func (s *state) limits() {
 	full := s.c.Capacity
 	even := s.even()
-	even = max(even, min(s.o.Even/s.unit(), even+even/2))
+	even = max(even, min(s.unit.from(s.o.Even), even+even/2))
 	switch {
 	case s.c.Bounds.Fixed > 0: // balance only
 		full = slack(even, s.o.Low)
@@ -303,16 +305,6 @@ func (s *state) may(i, r int) bool {
 // fits: a replica without items takes any.
 func (s *state) fits(i, r int, limit line) bool {
 	return s.units[r] == 0 || s.load[r]+s.c.Loads[i] <= limit.load && s.holds(i, r, limit.memory)
-}
-
-// unit is what the items' loads were divided by.
-func (s *state) unit() plan.Load {
-	for i, load := range s.c.Loads {
-		if load > 0 {
-			return s.c.Items[i].Load / load
-		}
-	}
-	return 1
 }
 
 // least is the least loaded replica that takes an item, nowhere if none does.

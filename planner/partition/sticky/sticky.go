@@ -23,7 +23,6 @@ package sticky
 import (
 	"cmp"
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"ballast/planner/partition"
@@ -195,8 +194,7 @@ func (s *state) again(d Drain) {
 
 func (s *state) answer(d Drain) Answer {
 	a := Answer{Partition: s.c.Build(s.c.Items, slices.Clone(s.of), s.n), Drain: d, Cut: s.cut, High: s.high.load, Low: s.low.load, Full: s.full.load, HighMemory: s.high.memory}
-	unit := s.unit()
-	a.High, a.Low, a.Full, a.Even = a.High*unit, a.Low*unit, a.Full*unit, s.even()*unit
+	a.High, a.Low, a.Full, a.Even = s.unit.to(a.High), s.unit.to(a.Low), s.unit.to(a.Full), s.unit.to(s.even())
 	for i, to := range s.of {
 		it := &s.c.Items[i]
 		if it.Replica != partition.Free && s.c.IsClosed(to) && s.c.Stands(i) != to {
@@ -219,11 +217,4 @@ func (s *state) answer(d Drain) Answer {
 }
 
 // shareOf is a share of a load, rounded down; it saturates.
-func shareOf(load, share plan.Load) plan.Load {
-	hi, lo := bits.Mul64(uint64(load), uint64(share))
-	if hi >= uint64(plan.LoadUnit) {
-		return plan.Load(1<<63 - 1)
-	}
-	quo, _ := bits.Div64(hi, lo, uint64(plan.LoadUnit))
-	return plan.Load(min(quo, 1<<63-1))
-}
+func shareOf(load, share plan.Load) plan.Load { return mulDiv(load, share, plan.LoadUnit) }

@@ -1,4 +1,4 @@
-package sticky_test
+package bars_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"ballast/planner/partition"
 	"ballast/planner/partition/constraint"
+	"ballast/planner/partition/fresh"
 	"ballast/planner/partition/sticky"
 	"ballast/planner/plan"
 )
@@ -75,4 +76,26 @@ func scarce(in []partition.Item, full plan.Load, now partition.Partition) constr
 	p := constraint.Problem{Items: in, Now: now.Of, Replicas: now.Replicas}
 	p.Bounds = partition.Bounds{MaxReplicas: 4096, Capacity: full, Memory: memory[len(memory)*99/100]}
 	return p
+}
+
+func BenchmarkFresh(b *testing.B) {
+	for _, n := range []int{1000, 10_000, 100_000} {
+		in := whole(classes(n, 1)["lognormal 1"])
+		for _, of := range []string{"fresh", "lpt"} {
+			b.Run(fmt.Sprintf("%s/clusters=%d", of, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					var err error
+					if of == "fresh" {
+						_, err = fresh.Plan(constraint.Problem{Items: in, Bounds: partition.Bounds{MaxReplicas: 1 << 20}}, fresh.Options{})
+					} else {
+						_, err = partition.LPT(in, partition.Bounds{MaxReplicas: 1 << 20})
+					}
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
 }

@@ -1,0 +1,52 @@
+package uninstall
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/plan"
+	"ballast/planner/store"
+)
+
+// onlyOwn refuses ConfigMaps that the flags name and that are not ballast's: they would be annotated, and deleted.
+func (o *options) onlyOwn(ctx context.Context, c client.Reader) error {
+	for _, named := range []struct {
+		flag, name, what string
+		is               func(*corev1.ConfigMap) bool
+	}{
+		{"plan-configmap", o.plan, "plan", isPlan},
+		{"history-configmap", o.history, "history", func(cm *corev1.ConfigMap) bool { return hasNothing(cm) || store.IsHistory(cm) }},
+	} {
+		cm := &corev1.ConfigMap{}
+		err := c.Get(ctx, client.ObjectKey{Namespace: o.cluster.Namespace, Name: named.name}, cm)
+		switch {
+		case client.IgnoreNotFound(err) != nil:
+			return fmt.Errorf("reading ConfigMap %q in %q: %w", named.name, o.cluster.Namespace, err)
+		case err == nil && !named.is(cm):
+			return fmt.Errorf("ConfigMap %q in %q is no %s of ballast's, and uninstall would delete it: name the one that `plan` in ConfigMap ballast-config does "+
+				"with --%s; where this is the one and somebody spoiled it, delete it yourself, and run uninstall again",
+				named.name, o.cluster.Namespace, named.what, named.flag)
+		}
+	}
+	return nil
+}
+
+// isPlan reports whether it is a plan, one that was damaged, or what people wrote for the first plan.
+func isPlan(cm *corev1.ConfigMap) bool {
+	if plan.ParseDocument(cm.Data, nil).Plan != nil {
+		return true
+	}
+	for name := range cm.Annotations {
+		if strings.HasPrefix(name, plan.Group+"/") {
+			return true
+		}
+	}
+	_, pins := cm.Data[plan.KeyPins]
+	return pins && len(cm.Data) == 1 && len(cm.BinaryData) == 0
+}
+
+func hasNothing(cm *corev1.ConfigMap) bool { return len(cm.Data) == 0 && len(cm.BinaryData) == 0 }

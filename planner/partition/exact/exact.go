@@ -1,0 +1,185 @@
+// Package exact says how good a division could be at best, and whether it proved that: the fewest replicas, the least
+// makespan, the fewest moves. It is a yardstick for tests, benchmarks and `ballast explain`, and no part of a plan: the
+// questions are hard, and each takes as many steps as it was given, not as many as it needs.
+//
+// Of the rules it knows what stays where it is, and no other: what it proves to be impossible is so with any rules.
+package exact
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"ballast/planner/plan"
+)
+
+// None is the Best of a Bound for which nothing was found.
+const None = math.MaxInt64
+
+// Bound is what is known of a least value: none is below Least, and Best was found.
+type Bound struct {
+	Least int64
+	Best  int64
+}
+
+// Proved reports whether Best is the least there is.
+func (b Bound) Proved() bool { return b.Least == b.Best }
+
+// Replicas is the fewest replicas for loads of which none may carry more than its capacity. A load above the capacity has
+// one of its own.
+func Replicas(loads []plan.Load, capacity plan.Load, steps int) Bound {
+	rest, own := descending(loads), int64(0)
+	for len(rest) > 0 && rest[0] > capacity {
+		rest, own = rest[1:], own+1
+	}
+	if len(rest) == 0 {
+		return Bound{max(own, 1), max(own, 1)}
+	}
+	b := Bound{int64(lowest(rest, capacity)), int64(len(firstFit(rest, capacity)))}
+	for !b.Proved() && steps > 0 {
+		s := search{full: capacity, steps: steps / 2, left: steps / 2}
+		answer, most := s.fit(rest, int(b.Least))
+		steps -= s.used()
+		if answer == fits && most <= capacity {
+			b.Best = b.Least
+			break
+		}
+		if answer == fails {
+			b.Least++
+			continue
+		}
+		s = search{full: capacity, steps: steps, left: steps}
+		if answer, _ = s.fit(rest, int(b.Best-1)); answer != fits {
+			break
+		}
+		steps -= s.used()
+		b.Best--
+	}
+	return Bound{b.Least + own, b.Best + own}
+}
+
+// tries is in how many parts the steps for a makespan are spent.
+const tries = 16
+
+// Makespan is the least load of the fullest of that many replicas.
+func Makespan(loads []plan.Load, replicas, steps int) Bound {
+	sorted := descending(loads)
+	if len(sorted) == 0 || replicas < 1 {
+		return Bound{}
+	}
+	low, high := leastFull(sorted, replicas), greedy(sorted, replicas)
+	from := low // below which nothing is looked for any more, proved or not
+	for from < high && steps > 0 {
+		full := from + (high-from)/2
+		if from == low {
+			full = low // most often it is
+		}
+		part := max(steps/tries, min(steps, 1000))
+		s := search{full: full, steps: part, left: part}
+		answer, most := s.fit(sorted, replicas)
+		steps -= s.used()
+		switch answer {
+		case fits:
+			high = most
+		case fails:
+			low, from = max(low, full+1), full+1
+		default:
+			from = full + 1
+		}
+	}
+	return Bound{int64(low), int64(high)}
+}
+
+// descending are the loads above 0, the heaviest first.
+func descending(loads []plan.Load) []plan.Load {
+	sorted := slices.DeleteFunc(slices.Clone(loads), func(l plan.Load) bool { return l <= 0 })
+	slices.SortFunc(sorted, func(a, b plan.Load) int { return cmp.Compare(b, a) })
+	return sorted
+}
+
+// firstFit is what each replica carries by the rule that the first that has room takes the heaviest left.
+func firstFit(sorted []plan.Load, full plan.Load) (bins []plan.Load) {
+	for _, l := range sorted {
+		at := slices.IndexFunc(bins, func(b plan.Load) bool { return b <= full-l })
+		if at < 0 {
+			at, bins = len(bins), append(bins, 0)
+		}
+		bins[at] += l
+	}
+	return bins
+}
+
+// greedy is the makespan of the heaviest first to the least loaded.
+func greedy(sorted []plan.Load, replicas int) plan.Load {
+	bins := make([]plan.Load, min(replicas, len(sorted)))
+	for _, l := range sorted {
+		at := 0
+		for r := range bins {
+			if bins[r] < bins[at] {
+				at = r
+			}
+		}
+		bins[at] += l
+	}
+	return slices.Max(bins)
+}
+
+// leastFull is a capacity below which the loads fit on no so many replicas.
+func leastFull(sorted []plan.Load, replicas int) plan.Load {
+	low, high := sorted[0], plan.Load(0)
+	for _, l := range sorted {
+		high += l
+	}
+	low = max(low, (high-1)/plan.Load(replicas)+1)
+	for k := 1; k*replicas < len(sorted); k++ { // of k*replicas+1 some k+1 share one
+		var share plan.Load
+		for _, l := range sorted[k*replicas-k : k*replicas+1] {
+			share += l
+		}
+		low = max(low, share)
+	}
+	for low < high {
+		if mid := low + (high-low)/2; lowest(sorted, mid) > replicas {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
+// lowest is a number of replicas below which the loads, none above full, fit on none: Martello and Toth's L2. For each
+// threshold k, those above full-k share with none of k or more, those above half of full with no other such, and the rest
+// of k or more must fit beside them or on more.
+func lowest(sorted []plan.Load, full plan.Load) int {
+	n := len(sorted)
+	sums := make([]plan.Load, n+1)
+	for i, l := range sorted {
+		sums[i+1] = sums[i] + l
+	}
+	above := func(load plan.Load) int {
+		at, _ := slices.BinarySearchFunc(sorted, load, func(l, load plan.Load) int {
+			if l > load {
+				return -1
+			}
+			return 1
+		})
+		return at
+	}
+	half := above(full / 2)
+	best := max(half, replicasOf(sums[n], full))
+	for at := n - 1; at >= half; at-- {
+		k := sorted[at]
+		big := above(full - k)
+		room := plan.Load(half-big)*full - (sums[half] - sums[big])
+		best = max(best, half+replicasOf(sums[above(k-1)]-sums[half]-room, full))
+	}
+	return best
+}
+
+func replicasOf(load, full plan.Load) int {
+	if load <= 0 {
+		return 0
+	}
+	return int((load-1)/full) + 1
+}
