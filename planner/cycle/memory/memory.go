@@ -2,7 +2,6 @@
 package memory
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"time"
@@ -127,58 +126,54 @@ func packed(v any) func() ([]byte, error) {
 func Of(parts map[string][]byte) (Memory, []error) {
 	var m Memory
 	var dropped []error
-	if part, ok := parts[partFleet]; ok {
-		var fleet fleetMemory
-		if err := partBounds().UnpackJSON(part, &fleet); err != nil {
-			dropped = append(dropped, fmt.Errorf("reading what was known of the fleet: %w", err))
-		} else {
-			m.Known, m.Gone, m.Young, m.Before = fleet.Known, fleet.Gone, fleet.Young, fleet.Before
+	for _, p := range m.readers() {
+		part, there := parts[p.name]
+		if !there {
+			continue
 		}
-	}
-	if part, ok := parts[partChanges]; ok {
-		var changes Changes
-		if err := partBounds().UnpackJSON(part, &changes); err != nil {
-			dropped = append(dropped, fmt.Errorf("reading what was known of moves: %w", err))
-		} else {
-			m.Changes = changes
-		}
-	}
-	if part, ok := parts[partLimits]; ok {
-		var limits limitsMemory
-		if err := partBounds().UnpackJSON(part, &limits); err != nil {
-			dropped = append(dropped, fmt.Errorf("reading what limits changes: %w", err))
-		} else {
-			m.join(limits)
-		}
-	}
-	if part, ok := parts[partLastGood]; ok {
-		if err := m.LastGood.UnmarshalBinary(part); err != nil {
-			dropped = append(dropped, fmt.Errorf("reading the last good values: %w", err))
-		}
-	}
-	if part, ok := parts[partTaken]; ok {
-		taken := Taken{}
-		err := partBounds().UnpackJSON(part, &taken)
-		if err = cmp.Or(err, taken.bounded()); err != nil {
-			dropped = append(dropped, fmt.Errorf("reading what clusters take of memory: %w", err))
-		} else {
-			m.Taken = taken.refit()
-		}
-	}
-	if part, ok := parts[partVotes]; ok {
-		if err := m.Votes.UnmarshalBinary(part); err != nil {
-			dropped = append(dropped, fmt.Errorf("reading the votes: %w", err))
-		}
-	}
-	if part, ok := parts[partSizes]; ok {
-		var sizes Sizes
-		if err := partBounds().UnpackJSON(part, &sizes); err != nil {
-			dropped = append(dropped, fmt.Errorf("reading what was known of sizes: %w", err))
-		} else {
-			m.Sizes = sizes
+		if err := p.read(part); err != nil {
+			dropped = append(dropped, fmt.Errorf("reading %s: %w", p.what, err))
 		}
 	}
 	return m, dropped
+}
+
+// reader takes one part in; what it cannot read changes nothing.
+type reader struct {
+	name, what string
+	read       func([]byte) error
+}
+
+func (m *Memory) readers() []reader {
+	return []reader{
+		{partFleet, "what was known of the fleet", unpacked(func(f fleetMemory) error {
+			m.Known, m.Gone, m.Young, m.Before = f.Known, f.Gone, f.Young, f.Before
+			return nil
+		})},
+		{partChanges, "what was known of moves", unpacked(func(c Changes) error { m.Changes = c; return nil })},
+		{partLimits, "what limits changes", unpacked(func(l limitsMemory) error { m.join(l); return nil })},
+		{partLastGood, "the last good values", m.LastGood.UnmarshalBinary},
+		{partTaken, "what clusters take of memory", unpacked(func(t Taken) error {
+			if err := t.bounded(); err != nil {
+				return err
+			}
+			m.Taken = t.refit()
+			return nil
+		})},
+		{partVotes, "the votes", m.Votes.UnmarshalBinary},
+		{partSizes, "what was known of sizes", unpacked(func(s Sizes) error { m.Sizes = s; return nil })},
+	}
+}
+
+// unpacked takes in what a part has, if that can be read.
+func unpacked[T any](take func(T) error) func([]byte) error {
+	return func(part []byte) error {
+		var v T
+		if err := partBounds().UnpackJSON(part, &v); err != nil {
+			return err
+		}
+		return take(v)
+	}
 }
 
 // Memory is what a cycle hands to the next one, through the history ConfigMap, so that it survives a change of leaders.
