@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"ballast/planner/plan"
 	"ballast/webhook/inforce"
 )
@@ -139,7 +137,7 @@ func (v *Verdict) holdResources(c Container, path string, want []inforce.Quantit
 	for _, h := range want {
 		v.Enforced = append(v.Enforced, Field{h.Section + "." + h.Name, h.Text})
 		got := c.quantity(h)
-		if q, err := resource.ParseQuantity(got); err == nil && q.Cmp(h.Value) == 0 {
+		if q, err := plan.ReadQuantity(got); err == nil && q.Cmp(h.Value) == 0 {
 			continue
 		}
 		if got != "" {
@@ -196,7 +194,7 @@ func printableQuantity(s string) string {
 	if s == "" {
 		return ""
 	}
-	q, err := resource.ParseQuantity(s)
+	q, err := plan.ReadQuantity(s)
 	if err != nil {
 		return invalid
 	}

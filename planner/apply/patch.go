@@ -12,7 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ballast/planner/diff"
@@ -97,7 +96,7 @@ func unlike(stands corev1.ResourceList, want map[string]string) map[string]strin
 	lacks := map[string]string{}
 	for name, text := range want {
 		has, there := stands[corev1.ResourceName(name)]
-		q, err := resource.ParseQuantity(text)
+		q, err := plan.ReadQuantity(text)
 		if !there || err != nil || has.Cmp(q) != 0 {
 			lacks[name] = text
 		}

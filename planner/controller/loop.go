@@ -270,6 +270,8 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 		// What was decided was not written: the vote stands as it was, and nothing moved.
 		l.memory.Votes, l.memory.Changes = in.Memory.Votes, in.Memory.Changes
 		l.memory.Young, l.memory.Rebased, l.memory.Before = in.Memory.Young, in.Memory.Rebased, in.Memory.Before
+		was, now := in.Memory.Sizes, &l.memory.Sizes
+		now.Changes, now.Resizes, now.Killed = was.Changes, was.Resizes, was.Killed
 		l.repairs.addHealed(in.Healed)
 		return result, err
 	}

@@ -39,6 +39,9 @@ func (c *cycle) learnMemory() {
 	c.out.Memory.Taken = c.in.Memory.Taken.Next(c.podsInUse(ids), ids, c.in.Now)
 }
 
+// mostLearned is more of anything than a fleet has; what says more is nobody's measure.
+const mostLearned = 1e18
+
 // podsInUse looks at every pod that says what it owns and how much memory it has in use. One that shares a cluster with another, or
 // whose clusters move, is left out: what it has in use is of both.
 func (c *cycle) podsInUse(ids []string) (looks []memory.Look) {
@@ -61,6 +64,9 @@ func (c *cycle) podsInUse(ids []string) (looks []memory.Look) {
 	}
 	for _, p := range c.in.Observed.Pods {
 		if says := p.Ready && p.Answered && p.Memory > 0; !says || mixed[p.Replica] || values[p.Replica] == nil {
+			continue
+		}
+		if slices.ContainsFunc(values[p.Replica], func(v float64) bool { return v > mostLearned }) { // one such figure would fit nothing for days
 			continue
 		}
 		sum := sha256.New()

@@ -14,6 +14,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/size"
 )
@@ -87,6 +88,7 @@ type sizer struct {
 	wanted   size.Result
 	now      map[int]size.Resources // in force, by replica
 	urgent   map[int]string         // replicas that grow at once, and why
+	kills    map[int]time.Time      // OOM kills that nobody grew for yet
 	memory   memory.Sizes
 	changed  []string // in words
 	out      *Sizing
@@ -105,7 +107,7 @@ func (c *cycle) size(a *adoption) {
 			problem.ClipList(strangers), c.in.Workload.Container)})
 		return
 	}
-	s := &sizer{cycle: c, a: a, verdicts: c.sizeVerdicts(a), replicas: sized(a), memory: c.in.Memory.Sizes, urgent: map[int]string{},
+	s := &sizer{cycle: c, a: a, verdicts: c.sizeVerdicts(a), replicas: sized(a), memory: c.in.Memory.Sizes, urgent: map[int]string{}, kills: map[int]time.Time{},
 		uniform: conf.Apply == config.Template || a.next.Target.Kind == plan.Deployment,
 		out:     &Sizing{Apply: cmp.Or(conf.Apply, config.InPlace)}}
 	if s.replicas == 0 {
@@ -180,13 +182,21 @@ func (s *sizer) see() {
 			continue
 		}
 		used := p.Memory
+		if p.MemoryLimit > 0 { // no container uses more, whoever says so
+			used = min(used, p.MemoryLimit)
+		}
 		if s.killed(p.Replica, p.OOMKilled, p.KilledAt) {
-			used = max(used, p.MemoryLimit/5*6)
-			s.urgent[s.of(p.Replica)] = "it was OOM-killed since its last change"
+			used = max(used, s.afterKill(p.MemoryLimit))
+			s.urgent[s.of(p.Replica)], s.kills[p.Replica] = "it was OOM-killed since it grew last", p.KilledAt
 		}
 		peaks[p.Replica] = peaks[p.Replica].Next(used, s.in.Now)
 	}
 	s.memory.Peaks = peaks
+	s.memory.Killed = maps.Clone(s.memory.Killed)
+	maps.DeleteFunc(s.memory.Killed, func(replica int, _ int64) bool { return replica >= s.replicas })
+	if s.memory.Killed == nil && len(s.kills) > 0 {
+		s.memory.Killed = map[int]int64{}
+	}
 	for replica := range s.receivers(s.a) {
 		if s.urgent[s.of(replica)] == "" {
 			s.urgent[s.of(replica)] = "clusters are about to move to it"
@@ -202,11 +212,57 @@ func (s *sizer) of(replica int) int {
 	return replica
 }
 
-// killed reports whether a replica was OOM-killed since its last change; what is longer ago than a day says nothing of today.
+// ahead is how far a node's clock may be before ours.
+const ahead = 5 * time.Minute
+
+// killed reports whether a replica was OOM-killed since it grew for a kill: each counts once, by the time that its node says. What
+// is longer ago than a day says nothing of today, and what is ahead of every clock is no kill.
 func (s *sizer) killed(replica int, oom bool, at time.Time) bool {
-	last := s.memory.Changes[s.of(replica)][size.Memory].Last
-	recent := s.in.Now.Sub(at) < 24*time.Hour
-	return oom && recent && at.Unix() >= last
+	ago := s.in.Now.Sub(at)
+	recent := ago < 24*time.Hour && ago > -ahead
+	return oom && recent && at.Unix() > s.memory.Killed[replica]
+}
+
+// afterKill is what a replica may be taken to use that was killed at that limit: a fifth more, as far as a node has it.
+func (s *sizer) afterKill(limit int64) int64 {
+	more := limit / 5 * 6
+	if most, bounded := s.in.Config.Size.Cap()[size.Memory]; bounded {
+		more = min(more, max(most.Value(), limit))
+	}
+	return more
+}
+
+// grewFor remembers the kills that a change of a size's memory answers.
+func (s *sizer) grewFor(replica int) {
+	for killed, at := range s.kills {
+		if s.of(killed) == replica {
+			s.memory.Killed[killed] = at.Unix()
+		}
+	}
+}
+
+// mostUrgent are the ordinals, those first that grow at once: what a rate has room for is theirs.
+func (s *sizer) mostUrgent() []int {
+	all := s.ordinals()
+	slices.SortStableFunc(all, func(a, b int) int { return discover.FalseFirst(s.urgent[a] == "", s.urgent[b] == "") })
+	return all
+}
+
+// limitAlone keeps a request that is to shrink as it stands where its limit must grow: the whole would wait for the shrinking.
+func limitAlone(now, want size.Resources, name string) size.Resources {
+	limit, limited := want.Limits[name]
+	was, had := now.Limits[name]
+	request, requested := want.Requests[name]
+	stands, stood := now.Requests[name]
+	if !limited || !had || limit.Cmp(was) <= 0 {
+		return want
+	}
+	if !requested || !stood || request.Cmp(stands) >= 0 {
+		return want
+	}
+	out := over(want, size.Resources{})
+	out.Requests[name] = stands
+	return out
 }
 
 // held is what ballast holds a replica at; nil: nothing.
@@ -267,13 +323,15 @@ func (s *sizer) decide() map[int]size.Resources {
 	histories, before := map[int]map[string]change.History{}, s.memory.Blocked
 	s.memory.Blocked = map[string]time.Time{}
 	next := map[int]size.Resources{}
-	for _, replica := range s.ordinals() {
+	for _, replica := range s.mostUrgent() {
 		histories[replica] = map[string]change.History{}
 		next[replica] = s.heldOnly(replica)
 		changed := false
 		for _, name := range []string{size.CPU, size.Memory} {
 			h, took := s.one(replica, name, next[replica], before)
-			changed = changed || took
+			if changed = changed || took; took && name == size.Memory {
+				s.grewFor(replica)
+			}
 			if h.Last != 0 || len(h.Wishes)+len(h.Events) > 0 {
 				histories[replica][name] = h
 			}
@@ -313,8 +371,11 @@ func (s *sizer) heldOnly(replica int) size.Resources {
 func (s *sizer) one(replica int, name string, next size.Resources, before map[string]time.Time) (change.History, bool) {
 	h, rules := s.memory.Changes[replica][name], s.rules(name)
 	now, want := s.now[replica], s.wanted.Sizes[replica]
+	if s.urgent[replica] != "" {
+		want = limitAlone(now, want, name)
+	}
 	lead, stands, wanted := leading(now, want, name)
-	if !wanted {
+	if nothing := lead.Sign() <= 0; !wanted || nothing { // there is nothing to hold a container at
 		s.unseen(replica, name, before)
 		return h, false
 	}
@@ -322,7 +383,7 @@ func (s *sizer) one(replica int, name string, next size.Resources, before map[st
 		h = h.Wish(s.in.Now, stands.MilliValue(), rules.Up, rules.Down)
 	}
 	h = h.Wish(s.in.Now, lead.MilliValue(), rules.Up, rules.Down)
-	if lead.Cmp(stands) == 0 {
+	if sizeText(name, lead) == sizeText(name, stands) {
 		if !same(next, want, name) && s.gate(true) == nil {
 			take(next, want, name)
 		}
@@ -424,6 +485,10 @@ func take(next, want size.Resources, name string) {
 			list.to[name] = q
 		}
 	}
+	request := next.Requests[name]
+	if limit, limited := next.Limits[name]; limited && limit.Cmp(request) < 0 { // held from before: no rule makes one any more
+		next.Limits[name] = request
+	}
 }
 
 // same reports whether a resource's request and limit are the same in both.
@@ -489,6 +554,8 @@ func (s *sizer) apply(sizes map[int]size.Resources) {
 	}
 	if err := sizesFault(s.a.next); err != nil && sizesFault(before) == nil {
 		s.a.next.Sizes, s.a.next.Resources, s.out.Resized = before.Sizes, before.Resources, 0
+		was := s.in.Memory.Sizes // nothing changed
+		s.memory.Changes, s.memory.Resizes, s.memory.Killed = was.Changes, was.Resizes, was.Killed
 		s.problem(problem.Problem{Phase: problem.PhaseSize, Kind: "SizePolicyRefused", Message: "sizes stay as they are: " + err.Error()})
 	}
 	for _, replica := range s.ordinals() {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"ballast/planner/change"
 	"ballast/planner/config"
@@ -164,5 +165,95 @@ func TestTheTemplateHasOneSizeOnceADay(t *testing.T) {
 	w.run(2)
 	if got := w.in.InForce.Resources; got.Requests["memory"] != "5Gi" || got.Limits["memory"] != "10Gi" {
 		t.Errorf("a day later it is %v", got)
+	}
+}
+
+// killedWorld is a fleet at rest whose replica 1 was OOM-killed at its limit of 2560Mi, so long after now.
+func killedWorld(t *testing.T, after time.Duration) *world {
+	t.Helper()
+	w := sizedWorld(2, 2, 2)
+	w.in.Pins = plan.Pins{"c000": 0, "c001": 1, "c002": 2}
+	w.run(5)
+	w.in.Observed.Known = true
+	for r := range 3 {
+		w.in.Observed.Pods = append(w.in.Observed.Pods, observed.Pod{Replica: r, Name: "p", Ready: true, Claimed: true, Answered: true, MemoryLimit: 2560 << 20})
+	}
+	w.in.Observed.Pods[1].OOMKilled, w.in.Observed.Pods[1].KilledAt = true, w.in.Now.Add(after)
+	return w
+}
+
+// A kill counts once, whatever its node's clock says; one that is ahead of every clock is none.
+func TestAnOOMKillCountsOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		after time.Duration
+		want  string
+	}{
+		"by a node that is ahead":    {4 * time.Minute, "3Gi"},
+		"by a node that is behind":   {-4 * time.Minute, "3Gi"},
+		"by a clock of next century": {79 * 365 * 24 * time.Hour, "2560Mi"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := killedWorld(t, test.after)
+			for range 20 {
+				w.run(1)
+				for r, size := range w.memories() { // the pods follow
+					q := resource.MustParse(size[1])
+					w.in.Observed.Pods[r].MemoryLimit = q.Value()
+				}
+			}
+			if got := w.memories()[1][1]; got != test.want {
+				t.Errorf("the limit is %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// While a request waits to shrink, a killed replica's limit grows all the same.
+func TestAnOOMKillIsHeardWhileTheRequestIsToShrink(t *testing.T) {
+	w := killedWorld(t, time.Second)
+	w.in.Config.Change.Down.Mode = change.Off
+	w.setLoad("c001", 0)
+	w.run(3)
+	if got := w.memories()[1]; got != [2]string{"1280Mi", "3Gi"} {
+		t.Errorf("replica 1 has %v, want its request as it was and 3Gi; blocked %v", got, w.last.Sizing.Blocked)
+	}
+}
+
+// A pod whose request is its limit stays so: what was seen in use raises both, since another class is no size in place.
+func TestWhatIsGuaranteedStaysSo(t *testing.T) {
+	w := sizedWorld(2, 2, 2)
+	w.in.Workload.Resources = &plan.Resources{Requests: map[string]string{"memory": "1Gi", "cpu": "1"}, Limits: map[string]string{"memory": "1Gi", "cpu": "1"}}
+	w.in.Pins = plan.Pins{"c000": 0, "c001": 1, "c002": 2}
+	w.in.Observed.Known = true
+	for r := range 3 {
+		w.in.Observed.Pods = append(w.in.Observed.Pods, observed.Pod{Replica: r, Name: "p", Ready: true, Claimed: true, Answered: true, MemoryLimit: 4 << 30, Memory: 3 << 30})
+	}
+	w.run(5)
+	for r, got := range w.memories() {
+		if got != [2]string{"3Gi", "3Gi"} {
+			t.Errorf("replica %d has %v, want 3Gi of both", r, got)
+		}
+	}
+}
+
+// A rule that asks an empty replica for nothing keeps nobody's size from changing.
+func TestARuleThatAsksForNothingFreezesNobody(t *testing.T) {
+	w := sizedWorld(20, 20, 0)
+	for i := range w.in.Config.Size.Policies {
+		for k := range w.in.Config.Size.Policies[i].Rules {
+			w.in.Config.Size.Policies[i].Rules[k].Base = "0"
+		}
+	}
+	w.in.Pins = plan.Pins{"c000": 0, "c001": 1, "c002": 2}
+	w.run(5)
+	w.setLoad("c000", 40)
+	w.run(45)
+	for _, p := range w.last.Problems {
+		if p.Kind == "SizePolicyRefused" {
+			t.Errorf("%s", p.Message)
+		}
+	}
+	if got := w.memories()[0][0]; got != "4Gi" {
+		t.Errorf("replica 0 requests %s, want 4Gi; blocked %v", got, w.last.Sizing.Blocked)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 )
@@ -84,11 +82,11 @@ func sameQuantity(a, b string) bool {
 	if a == b {
 		return true
 	}
-	x, err := resource.ParseQuantity(a)
+	x, err := plan.ReadQuantity(a)
 	if err != nil {
 		return false
 	}
-	y, err := resource.ParseQuantity(b)
+	y, err := plan.ReadQuantity(b)
 	return err == nil && x.Cmp(y) == 0
 }
 

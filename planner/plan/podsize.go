@@ -119,7 +119,7 @@ func quantity(text string) (resource.Quantity, bool) {
 	if text == "" {
 		return resource.Quantity{}, false
 	}
-	q, err := resource.ParseQuantity(text)
+	q, err := ReadQuantity(text)
 	return q, err == nil && q.Sign() > 0
 }
 

@@ -231,7 +231,7 @@ func (q Question) capped(size Resources) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(size.Requests)) {
 		most, known := q.NodeCap[name]
 		if request := size.Requests[name]; known && request.Cmp(most) > 0 {
-			size.Requests[name] = most
+			size.Requests[name] = Whole(name, most)
 			names = append(names, name)
 		}
 	}
@@ -250,7 +250,11 @@ func (q Question) limit(replica int, size Resources) {
 		}
 	}
 	if limit, limited := size.Limits[Memory]; limited {
-		size.Limits[Memory] = NotBelow(limit, q.Peak[replica])
+		raised := NotBelow(limit, q.Peak[replica])
+		if request, is := size.Requests[Memory]; is && request.Cmp(limit) == 0 { // equal stays equal: another class is no size in place
+			size.Requests[Memory] = raised
+		}
+		size.Limits[Memory] = raised
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"ballast/planner/plan"
 )
 
 // Wrong is a mistake in a rule: the field's path in it, and what to write instead.
@@ -132,7 +134,7 @@ func ParseQuantity(text string) (resource.Quantity, error) {
 	if len(text) > most {
 		return resource.Quantity{}, fmt.Errorf("reading the quantity %.40q: it has more than %d characters", text, most)
 	}
-	q, err := resource.ParseQuantity(text)
+	q, err := plan.ReadQuantity(text)
 	if err != nil {
 		return resource.Quantity{}, fmt.Errorf("reading the quantity %q: %w", text, err)
 	}

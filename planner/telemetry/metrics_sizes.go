@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"ballast/planner/cycle"
 	"ballast/planner/plan"
@@ -77,7 +76,7 @@ func replicaLabel(replica int) string {
 
 // number is a quantity of the plan's; what is none is 0.
 func number(text string) float64 {
-	q, err := resource.ParseQuantity(text)
+	q, err := plan.ReadQuantity(text)
 	if err != nil {
 		return 0
 	}

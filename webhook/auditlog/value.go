@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"ballast/planner/plan"
 	"ballast/planner/printable"
 )
@@ -148,7 +146,7 @@ func isQuantity(s string) bool {
 	if len(s) > 24 {
 		return false
 	}
-	_, err := resource.ParseQuantity(s)
+	_, err := plan.ReadQuantity(s)
 	return err == nil
 }
 
@@ -173,11 +171,11 @@ func same(a, b string) bool {
 	if a == b {
 		return true
 	}
-	p, err := resource.ParseQuantity(a)
+	p, err := plan.ReadQuantity(a)
 	if err != nil {
 		return false
 	}
-	q, err := resource.ParseQuantity(b)
+	q, err := plan.ReadQuantity(b)
 	return err == nil && p.Cmp(q) == 0
 }
 

@@ -251,7 +251,7 @@ func Held(r *plan.Resources) []Quantity {
 		values map[string]string
 	}{{"limits", r.Limits}, {"requests", r.Requests}} {
 		for _, name := range slices.Sorted(maps.Keys(section.values)) {
-			if q, err := resource.ParseQuantity(section.values[name]); err == nil {
+			if q, err := plan.ReadQuantity(section.values[name]); err == nil {
 				list = append(list, Quantity{section.name, name, q, q.String()})
 			}
 		}

@@ -61,11 +61,14 @@ func newConfigCheckCommand() *cobra.Command {
 	}
 }
 
+// mostRead is more than any configuration or manifest may have: what is longer is refused by its reader.
+const mostRead = 4 << 20
+
 func readConfig(stdin io.Reader, name string) ([]byte, error) {
 	var data []byte
 	var err error
 	if name == "-" {
-		data, err = io.ReadAll(stdin)
+		data, err = io.ReadAll(io.LimitReader(stdin, mostRead))
 	} else {
 		data, err = os.ReadFile(name)
 	}

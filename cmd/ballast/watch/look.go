@@ -61,8 +61,8 @@ type watcher struct {
 	scraper      *ownership.Scraper
 	proxy        *proxy // nil: pods are asked at their own addresses
 	applications *nudge.Nudger
-	figures      *figures        // nil: none are served
-	seen         map[string]bool // servers that somebody named
+	figures      *figures             // nil: none are served
+	seen         map[string]time.Time // servers that somebody named, and when one did last
 	last         recalled
 }
 
@@ -128,7 +128,7 @@ func (w *watcher) secrets(ctx context.Context) (discover.Input, error) {
 func (w *watcher) shown(ctx context.Context, reports []ownership.PodReport, l *look) (fleet discover.Fleet) {
 	for _, r := range reports {
 		for server := range r.Servers {
-			w.seen[server] = true
+			w.seen[server] = l.At
 		}
 	}
 	named, err := w.applications.Destinations(ctx, w.namespace, listedFor)
@@ -144,18 +144,39 @@ func (w *watcher) shown(ctx context.Context, reports []ownership.PodReport, l *l
 			byName++
 			continue
 		}
-		w.seen[plan.NormalizeServer(d.Server)] = true
+		w.seen[plan.NormalizeServer(d.Server)] = l.At
 	}
 	if byName > 0 {
 		l.Trouble = append(l.Trouble, fmt.Sprintf(
 			"Applications name %s by name alone: without the right to list cluster Secrets nobody knows which those are",
 			say.Plural(byName, "cluster")))
 	}
+	w.forget(l)
 	for _, server := range slices.Sorted(maps.Keys(w.seen)) {
 		fleet.Units = append(fleet.Units, discover.Unit{Server: server, Clusters: []int{len(fleet.Clusters)}})
 		fleet.Clusters = append(fleet.Clusters, discover.Cluster{Shard: plan.Shard{UID: server, ID: server, Name: server, Server: server}})
 	}
 	return fleet
+}
+
+const (
+	// forgottenAfter is how long a server counts that nobody names any more.
+	forgottenAfter = 24 * time.Hour
+	// mostServers are remembered, more than any Argo CD has: a pod may name any number.
+	mostServers = 20_000
+)
+
+// forget keeps what is remembered within bounds.
+func (w *watcher) forget(l *look) {
+	maps.DeleteFunc(w.seen, func(_ string, named time.Time) bool { return l.At.Sub(named) > forgottenAfter })
+	if len(w.seen) <= mostServers {
+		return
+	}
+	oldest := slices.SortedFunc(maps.Keys(w.seen), func(a, b string) int { return cmp.Or(w.seen[b].Compare(w.seen[a]), cmp.Compare(a, b)) })
+	for _, server := range oldest[mostServers:] {
+		delete(w.seen, server)
+	}
+	l.Trouble = append(l.Trouble, fmt.Sprintf("more than %d servers are named: the rest is not watched", mostServers))
 }
 
 // patience is how long a replica that is not ready is no fault.

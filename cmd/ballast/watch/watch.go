@@ -134,7 +134,7 @@ func (o *options) watcher() (*watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{reader: c, namespace: o.cluster.Namespace, clock: clock.RealClock{}, seen: map[string]bool{}}
+	w := &watcher{reader: c, namespace: o.cluster.Namespace, clock: clock.RealClock{}, seen: map[string]time.Time{}}
 	scrape := ownership.ScrapeOptions{}
 	if o.via == viaAPIServer {
 		if w.proxy, err = newProxy(cfg, o.cluster.Namespace); err != nil {

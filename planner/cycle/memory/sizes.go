@@ -3,6 +3,7 @@ package memory
 import (
 	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"ballast/planner/change"
@@ -18,17 +19,20 @@ type Sizes struct {
 	Peaks   map[int]Peak                      `json:"peaks,omitempty"`   // of memory, by replica
 	Found   *plan.Resources                   `json:"found,omitempty"`   // what the template had before ballast held it
 	Blocked map[string]time.Time              `json:"blocked,omitempty"` // changes that do not happen, and since when
+	Killed  map[int]int64                     `json:"killed,omitempty"`  // the OOM kill that a replica grew for last, by its node's clock
 }
 
 // none reports whether there is nothing to remember.
 func (s Sizes) none() bool {
-	return len(s.Rules)+len(s.Changes)+len(s.Peaks)+len(s.Blocked) == 0 && s.Found == nil
+	return len(s.Rules)+len(s.Changes)+len(s.Peaks)+len(s.Blocked)+len(s.Killed) == 0 && s.Found == nil
 }
 
-// Peak is the most memory that a replica was seen to use, in whole steps, and when it was that much last.
+// Peak is the most memory that a replica was seen to use, in whole steps, and when it was that much last. Later are the lower ones
+// after it, which hold once it is too old.
 type Peak struct {
 	Bytes int64     `json:"bytes"`
 	At    time.Time `json:"at"`
+	Later []Peak    `json:"later,omitempty"`
 }
 
 const (
@@ -38,16 +42,27 @@ const (
 	peakFor = 7 * 24 * time.Hour
 	// mostPeak is more memory than any node has.
 	mostPeak = 1 << 50
+	// mostPeaks are remembered of a replica.
+	mostPeaks = 8
 )
 
-// Next is the peak after another look.
+// Next is the peak after another look. Nothing that is seen is no use of nothing.
 func (p Peak) Next(bytes int64, now time.Time) Peak {
 	bytes = min(max(bytes, 0), mostPeak)
 	bytes = (bytes + peakStep - 1) / peakStep * peakStep
-	if bytes >= p.Bytes || now.Sub(p.At) >= peakFor {
-		return Peak{bytes, now}
+	all := append([]Peak{{Bytes: p.Bytes, At: p.At}}, p.Later...)
+	all = slices.DeleteFunc(all, func(q Peak) bool { return q.Bytes <= bytes || now.Sub(q.At) >= peakFor })
+	if bytes > 0 {
+		all = append(all, Peak{Bytes: bytes, At: now})
 	}
-	return p
+	for i := len(all); i > mostPeaks; i-- { // the two last become one, so that more is remembered, and for longer
+		all[i-2].At = all[i-1].At
+		all = all[:i-1]
+	}
+	if len(all) == 0 {
+		return Peak{}
+	}
+	return Peak{all[0].Bytes, all[0].At, append([]Peak(nil), all[1:]...)}
 }
 
 // mostSamples bounds what all rules remember together: some 30 bytes each.
@@ -94,8 +109,15 @@ func (s Sizes) until(now time.Time) Sizes {
 	peaks := maps.Clone(s.Peaks)
 	for replica, peak := range peaks {
 		if peak.At.After(now) {
-			peaks[replica] = Peak{peak.Bytes, now}
+			peak.At = now
 		}
+		peak.Later = slices.Clone(peak.Later)
+		for i, later := range peak.Later {
+			if later.At.After(now) {
+				peak.Later[i].At = now
+			}
+		}
+		peaks[replica] = peak
 	}
 	s.Peaks, s.Blocked = peaks, mapUntil(s.Blocked, now)
 	return s

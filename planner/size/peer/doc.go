@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	yamlnode "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
@@ -25,11 +26,31 @@ func asJSON(data []byte) ([]byte, error) {
 	if bytes.Contains(data, []byte("\n---\n")) {
 		return nil, errors.New("reading the manifest: it has several documents: convert them one by one")
 	}
+	var doc yamlnode.Node
+	if err := yamlnode.Unmarshal(data, &doc); err != nil {
+		return nil, fmt.Errorf("reading the manifest: %w", err)
+	}
+	if n := aliased(&doc); n != nil {
+		return nil, fmt.Errorf("reading the manifest: line %d has an anchor or alias: write the value out", n.Line)
+	}
 	text, err := yaml.YAMLToJSON(data)
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifest: %w", err)
 	}
 	return text, nil
+}
+
+// aliased finds an anchor or alias, by which a few bytes become any number.
+func aliased(n *yamlnode.Node) *yamlnode.Node {
+	if n.Kind == yamlnode.AliasNode || n.Anchor != "" {
+		return n
+	}
+	for _, c := range n.Content {
+		if found := aliased(c); found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 // Kind is a manifest's kind; empty where it has none.
