@@ -213,6 +213,21 @@ func TestPodsAreAskedThroughTheAPIServer(t *testing.T) {
 	}
 }
 
+// Who names any number of servers takes no more memory than those of a large fleet, and those that nobody names any more go.
+func TestWhatIsNamedIsBounded(t *testing.T) {
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	w, l := &watcher{seen: map[string]time.Time{"https://old": now.Add(-25 * time.Hour)}}, &look{At: now}
+	for i := range mostServers + 5 {
+		w.seen[fmt.Sprint("https://", i)] = now.Add(-time.Duration(i) * time.Second)
+	}
+	w.forget(l)
+	_, newest := w.seen["https://0"]
+	_, oldest := w.seen[fmt.Sprint("https://", mostServers+4)]
+	if len(w.seen) != mostServers || !newest || oldest || len(l.Trouble) != 1 {
+		t.Errorf("%d are remembered, the newest %v, the oldest %v; not seen %v", len(w.seen), newest, oldest, l.Trouble)
+	}
+}
+
 func TestWatchRefusesWhatItCannotDo(t *testing.T) {
 	o := options{via: "magic", interval: time.Millisecond, metricsPort: 70000}
 	want := "--via: \"magic\" is neither api-server nor pods\n--interval: 1ms is less than a second: " +

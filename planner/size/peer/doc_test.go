@@ -1,0 +1,15 @@
+package peer
+
+import (
+	"strings"
+	"testing"
+)
+
+// An alias makes any number of bytes of a few: no manifest needs one.
+func TestAManifestWithAnAliasIsRefused(t *testing.T) {
+	bomb := "kind: ScalingPolicy\na: &a \"" + strings.Repeat("<", 1000) + "\"\nb: [" + strings.Repeat("*a,", 1000) + "*a]\n"
+	_, err := Kind([]byte(bomb))
+	if err == nil || err.Error() != "reading the manifest: line 2 has an anchor or alias: write the value out" {
+		t.Errorf("it is answered %v", err)
+	}
+}
