@@ -159,12 +159,13 @@ func (s *seen) checkSharding() []Finding {
 	if w.EnvReplicas != nil {
 		env = *w.EnvReplicas
 	}
+	differs := w.EnvReplicas != nil && env != fmt.Sprint(w.Replicas)
 	switch {
 	case w.EnvMixed:
 		return fault(plan.EnvReplicas+" stands several times, and not with one value", "leave one entry in the container's env")
 	case w.EnvUnknown && w.EnvSaid == nil:
 		return warn(plan.EnvReplicas+" comes from a reference that ballast cannot read", "give it a value in the pod template")
-	case w.Kind == plan.StatefulSet && w.EnvReplicas != nil && env != fmt.Sprint(w.Replicas) && s.in.InForce == nil:
+	case w.Kind == plan.StatefulSet && differs && s.in.InForce == nil:
 		return warn(fmt.Sprintf("%s is %s and %s run: pods own by another number than there is", plan.EnvReplicas, env,
 			say.Plural(w.Replicas, "replica")), "ballast adopts what the pods really own, and sets the env once (rollout.live)")
 	}

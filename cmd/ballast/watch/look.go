@@ -271,7 +271,8 @@ func (l *look) tell(w io.Writer, before *look) {
 			say.To(w, "%s  over: %s\n", at, line)
 		}
 	}
-	if len(now) == 0 && l.asked && (before == nil || len(known) > 0) {
+	news := before == nil || len(known) > 0
+	if len(now) == 0 && l.asked && news {
 		say.To(w, "%s  every cluster that pods show has one owner, and every replica is well\n", at)
 	}
 }
