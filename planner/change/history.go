@@ -31,7 +31,7 @@ func (w *Wish) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &row); err != nil {
 		return fmt.Errorf("reading a wish: %w", err)
 	}
-	if len(row) != 3 || row[0] < 0 || row[0] > maxUnix || row[1] > row[2] {
+	if timed := len(row) == 3 && row[0] >= 0 && row[0] <= maxUnix; !timed || row[1] > row[2] {
 		return fmt.Errorf("reading a wish: %v is not seconds, the lowest and the highest", row)
 	}
 	*w = Wish{row[0], row[1], row[2]}
@@ -131,8 +131,8 @@ func Stabilize(current, desired int64, wishes []Wish, up, down time.Duration, no
 func stableAt(current, desired int64, wishes []Wish, window time.Duration, now time.Time) time.Time {
 	at := now
 	for _, w := range wishes {
-		against := desired > current && w.Lo <= current || desired < current && w.Hi >= current
-		if end := time.Unix(w.At, 0).UTC().Add(window); against && end.After(at) {
+		holdsUp, holdsDown := desired > current && w.Lo <= current, desired < current && w.Hi >= current
+		if end := time.Unix(w.At, 0).UTC().Add(window); (holdsUp || holdsDown) && end.After(at) {
 			at = end
 		}
 	}

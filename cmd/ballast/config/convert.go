@@ -51,7 +51,8 @@ func newConfigConvertCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.container, "container", "", "the container of a manifest with several that is the application-controller's")
-	cmd.Flags().StringVar(&o.capacity, "capacity", "", "the load that a replica carries today: turns replica counts of an Hvpa's intervals into loads")
+	cmd.Flags().StringVar(&o.capacity, "capacity", "",
+		"the load that a replica carries today: turns replica counts of an Hvpa's intervals into loads")
 	return cmd
 }
 
@@ -69,7 +70,8 @@ func (c *converted) note(format string, args ...any) {
 
 // waits notes the default that a manifest does not know.
 func (c *converted) waits() {
-	c.note("a smaller size also waits for change.down.stabilizationWindow, which is %s by default; 0s turns it off", config.Default().Change.Down.StabilizationWindow)
+	c.note("a smaller size also waits for change.down.stabilizationWindow, which is %s by default; 0s turns it off",
+		config.Default().Change.Down.StabilizationWindow)
 }
 
 func convert(data []byte, o convertOptions) (converted, error) {

@@ -88,7 +88,8 @@ func (c *converted) resizing(name string, s peer.ScaleType, earlier change.Mode,
 // fewBytes notes a memory value that was hardly meant: HVPA's own sample writes "3".
 func (c *converted) fewBytes(name string, p peer.Params) {
 	const few = 1 << 20
-	if q, err := p.Memory.Value.Quantity(); err == nil && q != nil && !q.IsZero() && q.CmpInt64(few) < 0 {
+	q, err := p.Memory.Value.Quantity()
+	if given := err == nil && q != nil && !q.IsZero(); given && q.CmpInt64(few) < 0 {
 		c.note("%s.memory.value %q is that many bytes, there as here", name, q.String())
 	}
 }
@@ -99,7 +100,9 @@ func sizeStep(p peer.Params, name string) (*config.SizeStep, error) {
 	if err != nil {
 		return nil, err
 	}
-	if least.Percent != nil && *least.Percent == 0 || least.Value != nil && *least.Value == 0 {
+	anyPercent := least.Percent != nil && *least.Percent == 0
+	anyValue := least.Value != nil && *least.Value == 0
+	if anyPercent || anyValue {
 		return nil, nil // nothing is too small
 	}
 	step := &config.SizeStep{}
