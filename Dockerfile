@@ -11,10 +11,11 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=""
+ARG COMMIT=""
 ARG TARGETOS
 ARG TARGETARCH
 RUN CGO_ENABLED=0 GOOS=${TARGETOS} GOARCH=${TARGETARCH} \
-    go build -trimpath -ldflags "-s -w -X ballast/cmd/ballast/version.version=${VERSION}" -o /out/ballast ./cmd/ballast
+    go build -trimpath -ldflags "-s -w -X ballast/cmd/ballast/version.version=${VERSION} -X ballast/cmd/ballast/version.commit=${COMMIT}" -o /out/ballast ./cmd/ballast
 
 FROM ${BASE_IMAGE}
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt

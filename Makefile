@@ -13,15 +13,17 @@ COUNT   ?= 6
 PACKAGES ?= ./...
 # They begin no goroutine and share nothing between any (planner/cycle's TestWhatIsTestedWithoutTheRaceDetectorHasNoGoroutine),
 # and take eight times as long under the race detector, which could find nothing in them.
-PURE    := $(addprefix ballast/planner/,calibrate change cycle cycle/input cycle/memory cycle/problem cycle/standing diff evaluate failover gz index measure normalize partition partition/bars partition/constraint partition/exact partition/fresh partition/sticky placement plan poll/pods replay replay/instant replay/picture replay/trace rollout sharding sim/life size size/peer telemetry)
+PURE    := $(addprefix ballast/planner/,calibrate change cycle cycle/adopt cycle/division cycle/gate cycle/ground cycle/input cycle/member cycle/memory cycle/outcome cycle/problem cycle/resize cycle/standing decisions diff evaluate failover gz index measure normalize page partition partition/bars partition/constraint partition/exact partition/fresh partition/pack partition/sticky placement plan poll/pods replay replay/bill replay/instant replay/picture replay/trace rollout sharding sim/life size size/inputs size/peer telemetry)
 # Test files of other packages of which the same is true, or that weigh what the detector would add to: of those packages these tests
 # run without it, and all others with it.
-ALONE   := certs/next_property_test.go cmd/ballast/replay/pictures_test.go planner/controller/crash*_test.go webhook/amount_test.go
+ALONE   := certs/next_property_test.go cmd/ballast/replay/pictures_test.go webhook/amount_test.go
 # And those that test a process of their own, built as it is shipped: the detector would see nothing but who floods it, and
 # makes that eight times as slow.
 PROCESS := cmd/ballast/webhook/flood_test.go cmd/ballast/webhook/memory_test.go
-# They drive processes: a control plane, Argo CD's controllers, ballast. e2e/suite builds its ballast with the detector.
-DRIVEN  := $(addprefix ballast/e2e/,canary demo gaps locks poll rollouts suite)
+# They drive processes: a control plane, Argo CD's controllers, ballast. e2e/suite builds its ballast with the detector. manifests
+# sends an API server what is as large as may be, which the detector makes several times as slow. In e2e/crash one goroutine does
+# one thing after another, whatever a leader would do at the same time.
+DRIVEN  := ballast/manifests $(addprefix ballast/e2e/,canary crash demo gaps locks newcomer poll rollouts sizes suite)
 ALONE_TESTS := ^($(shell grep -ohE '^func Test[A-Za-z0-9]+' $(ALONE) $(PROCESS) | cut -c6- | paste -sd'|'))$$
 ALONE_IN := $(addprefix ballast/,$(sort $(patsubst %/,%,$(dir $(wildcard $(ALONE) $(PROCESS))))))
 # What debuggers need takes half of the time that a test's binary is linked in, and there are some seventy. `make verify` vets.
@@ -30,14 +32,14 @@ LIGHT   := -vet=off -ldflags='-s -w'
 AT_ONCE ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak race bench e2e lint fmt verify golden pictures manifests image clean binaries build
+.PHONY: help demo test test-page page-pictures soak race bench e2e lint fmt verify golden pictures sizes manifests image release clean binaries build
 
 help: ## what there is
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## bin/ballast
 	@mkdir -p bin
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X ballast/cmd/ballast/version.version=$(VERSION)" -o bin/ballast ./cmd/ballast
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X ballast/cmd/ballast/version.version=$(VERSION) -X ballast/cmd/ballast/version.commit=$(COMMIT)" -o bin/ballast ./cmd/ballast
 
 binaries: ## the control plane the tests and the demo run on, built once into the cache
 	@go run ./e2e/plane/cmd/assets > /dev/null
@@ -50,13 +52,25 @@ test: binaries ## everything, in seeded slices, with the race detector where the
 	for p in $$all; do case " $(PURE) " in *" $$p "*) pure="$$pure $$p"; continue;; esac; case " $(DRIVEN) " in *" $$p "*) driven="$$driven $$p";; *) raced="$$raced $$p";; esac; done; \
 	for p in $$raced; do case " $(ALONE_IN) " in *" $$p "*) alone="$$alone $$p";; esac; done; \
 	{ plain=0; [ -z "$$alone" ] || go test $(LIGHT) -timeout 35m -p 1 -run '$(ALONE_TESTS)' $$alone || plain=1; \
-	  [ -z "$$pure" ] || go test $(LIGHT) -timeout 35m -p 1 $$pure || plain=1; exit $$plain; } > bin/pure.txt 2>&1 & \
+	  [ -z "$$pure" ] || GOGC=400 go test $(LIGHT) -timeout 35m -p 1 $$pure || plain=1; exit $$plain; } > bin/pure.txt 2>&1 & \
 	failed=0; [ -z "$$driven" ] || go test $(LIGHT) -json -timeout 35m -p $(AT_ONCE) $$driven | bin/progress || failed=1; \
 	[ -z "$$raced" ] || go test $(LIGHT) -json -race -timeout 35m -p $(AT_ONCE) -skip '$(ALONE_TESTS)' $$raced | bin/progress || failed=1; \
 	wait $$! || failed=1; cat bin/pure.txt; exit $$failed
 
 race: binaries ## every package with the race detector, also those that begin no goroutine
 	go test -race -timeout 60m -p $(AT_ONCE) $(PACKAGES)
+
+# The browser is Debian's chromium, or whatever BALLAST_CHROMIUM names; axe-core comes from npm, by the lock file, once. Where
+# either is missing it says so and what needs it is not tested; BALLAST_CHROMIUM_NEEDED=1, as .ci/run sets it, makes that a failure.
+test-page: ## the page in a real headless Chromium, and what axe finds in it
+	@for b in "$$BALLAST_CHROMIUM" chromium chromium-browser google-chrome; do [ -n "$$b" ] && command -v "$$b" > /dev/null && found=1; done; \
+	[ -n "$$found" ] || { echo "make test-page: the page is not tested, there is no Chromium (apt-get install chromium, or BALLAST_CHROMIUM=/path/to/it)"; [ -z "$$BALLAST_CHROMIUM_NEEDED" ]; exit; }; \
+	cd e2e/page && { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --prefer-offline --no-audit --no-fund --loglevel=error || \
+	  { echo "make test-page: npm ci failed, so axe is not asked"; [ -z "$$BALLAST_CHROMIUM_NEEDED" ]; }; } && go test -count=1 -timeout 20m
+
+page-pictures: ## the pictures of docs/page.md, by the same Chromium
+	@mkdir -p docs/page
+	cd e2e/page && BALLAST_CHROMIUM_NEEDED=1 BALLAST_PAGE_PICTURES=$(CURDIR)/docs/page go test -count=1 -timeout 20m -run TestThePagesPicturesAreMadeAgain .
 
 e2e: binaries ## only the end-to-end suite
 	go test -race -timeout 20m ./e2e/...
@@ -71,13 +85,15 @@ soak: binaries ## the full counts, about two hours; figures with commit and seed
 	  go test -count=1 -timeout 60m ./$$p -rapid.checks=$(CHECKS) -rapid.seed=$(SEED) | tee -a docs/soak.md || exit 1; done
 	@set -o pipefail; BALLAST_SOAK_RESTARTS=50 BALLAST_SOAK_ROTATIONS=20 BALLAST_SOAK_CALLS=100000 \
 	  go test -count=1 -v -timeout 60m -run 'TestEveryWritePath/rolling' ./webhook/matrix | grep -E 'writes|^(ok|FAIL|---)' | tee -a docs/soak.md
-	@set -o pipefail; BALLAST_CRASH_RUNS=200 BALLAST_SEED=$(SEED) go test -count=1 -v -timeout 60m -run 'TestCrash' ./planner/controller | grep -E 'runs|faults|^(ok|FAIL|---)' | tee -a docs/soak.md
-	@set -o pipefail; BALLAST_LIVES=1000 BALLAST_SEED=$(SEED) go test -count=1 -v -timeout 60m -run 'TestLives' ./planner/sim/life | grep -E 'lives of|^(ok|FAIL|---)' | tee -a docs/soak.md
-	@set -o pipefail; BALLAST_WEEKS=10 go test -count=1 -v -timeout 60m -run 'TestAWeekOfTheShippedConfigurationRests' ./planner/cycle | grep -E 'rollouts,|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; BALLAST_CRASH_RUNS=200 BALLAST_SEED=$(SEED) go test -count=1 -v -timeout 60m -run 'TestCrash' ./e2e/crash | grep -E 'runs|faults|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; BALLAST_LIVES=1000 BALLAST_SEED=$(SEED) go test -count=1 -v -timeout 5h -run "^TestLives\$\$" ./planner/sim/life | grep -E 'lives of|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; BALLAST_SIZED_LIVES=200 go test -count=1 -v -timeout 60m -run 'TestSizedLives' ./planner/sim/life | grep -E 'lives of|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; BALLAST_WEEKS=10 go test -count=1 -v -timeout 60m -run 'TestAWeekOfTheShippedConfigurationRests|TestASteadyFleetWritesNoPlan' ./planner/cycle | grep -E 'rollouts,|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_BARS=all go test -count=1 -v -timeout 60m -run 'TestBars' ./planner/partition/bars | grep -E ' met$$|NOT MET$$|^ok|^FAIL' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_WEEKS=1 go test -count=1 -timeout 60m -run 'TestThePicturesAreMadeAgain' ./cmd/ballast/replay | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_TRANSITIONS=10000 go test -count=1 -v -timeout 60m ./e2e/transitions | grep -E 'transitions|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_FLOOD_CONNECTIONS=20000 go test -count=1 -v -timeout 30m -run TestNoFloodEnds ./cmd/ballast/webhook | grep -E 'connections were opened|at most|^(ok|FAIL|---)' | tee -a docs/soak.md
+	@set -o pipefail; BALLAST_RELEASE_TWICE=1 go test -count=1 -v -timeout 60m -run TestTwoBuilds ./manifests/release | grep -E 'twice|^(ok|FAIL|---)' | tee -a docs/soak.md
 	@set -o pipefail; BALLAST_CANARY_SECRETS=1000 go test -count=1 -timeout 30m ./e2e/canary | tee -a docs/soak.md
 	@# A fuzzer whose time ends while it works may fail with "context deadline exceeded" alone: it has found nothing then.
 	@grep -rlE '^func Fuzz' --include='*_test.go' planner webhook certs | sort | while read -r f; do \
@@ -111,23 +127,37 @@ golden: ## write the golden files anew
 
 # cmd/ballast/replay's TestThePicturesAreMadeAgain reads these lines, and runs them.
 PICTURE := replay --config shipped --config lpt --config legacy --config round-robin --config consistent-hashing -o svg
+SIZED   := replay --config in-place=docs/sizing/fleet.yaml --generate clusters=40,days=1,spikes=1,joins=3,leaves=3
 pictures: ## the pictures of docs/planning.md, by ballast replay: the same bytes each time, until decisions change
 	@mkdir -p docs/planning
 	go run ./cmd/ballast $(PICTURE) --generate clusters=40,days=1,spikes=1,joins=3,leaves=3 > docs/planning/day.svg
 	go run ./cmd/ballast $(PICTURE) --generate clusters=60,days=7,spikes=0.5,joins=3,leaves=2 > docs/planning/week.svg
 
+sizes: ## the figures and the picture of docs/sizing.md, by ballast replay: the same bytes each time, until decisions change
+	go run ./cmd/ballast $(SIZED) > docs/sizing/day.txt
+	go run ./cmd/ballast $(SIZED) -o svg > docs/sizing/day.svg
+
 manifests: ## print what the quick start applies
 	@$$(go run ./e2e/plane/cmd/assets)/kubectl kustomize manifests/overlays/cert-manager
 
 verify: ## tidy modules, formatted code, nothing large, clean tree
-	@for m in . lint e2e/kube e2e/tools e2e/prometheus e2e/argocd; do (cd $$m && go mod tidy -diff) || { echo "$$m/go.mod is not tidy: run go mod tidy there"; exit 1; }; done
+	@for m in . lint e2e/kube e2e/tools e2e/prometheus e2e/argocd e2e/helm e2e/page; do (cd $$m && go mod tidy -diff) || { echo "$$m/go.mod is not tidy: run go mod tidy there"; exit 1; }; done
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run make fmt"; exit 1; }
 	@large=$$(git ls-files -z | xargs -0 -r find 2>/dev/null -size +1024k); test -z "$$large" || { echo "$$large: over 1 MiB; every clone would have it: git rm --cached"; exit 1; }
 	go vet ./...
+	cd e2e/page && go vet ./...
 	@if [ -n "$$CI" ]; then test -z "$$(git status --porcelain)" || { git status --short; echo "the tree is not clean"; exit 1; }; fi
 
 image: ## a static image, with docker, or with podman: make image CONTAINER=podman
-	$(CONTAINER) build --build-arg VERSION=$(VERSION) -t ballast:$(VERSION) .
+	$(CONTAINER) build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) -t ballast:$(VERSION) .
+
+# The image is pulled from IMAGE:VERSION, and the archives of the krew manifest from URL, once you have put them there.
+IMAGE ?= ballast
+URL   ?= https://releases.invalid/ballast/$(VERSION)
+release: ## bin/release: binaries, image, chart, YAML, krew manifest, SBOM and checksums, without a container engine
+	@rm -rf bin/release
+	go run ./manifests/release/cmd/release -out bin/release -version $(VERSION) -commit $(COMMIT) -time $$(git log -1 --format=%ct) -image $(IMAGE) -url $(URL)
+	@cd bin/release && sha256sum --quiet -c SHA256SUMS && ls
 
 clean: ## remove what was built in the checkout; the cache stays
 	rm -rf bin

@@ -185,7 +185,7 @@ func TestEveryAlertSaysWhatToDo(t *testing.T) {
 		if !slices.Contains([]string{"critical", "warning", "info"}, a.Labels["severity"]) || len(a.Labels) != 1 {
 			t.Errorf("%s has the labels %v", a.Alert, a.Labels)
 		}
-		if n := len(summary); n < 20 || n > 120 || len(a.Annotations) != 2 {
+		if n := len(summary); n < 20 || n > 120 || len(a.Annotations) != 3 || a.Annotations["runbook_url"] == "" {
 			t.Errorf("%s: a summary of %d characters, and annotations %v", a.Alert, n, a.Annotations)
 		}
 		if strings.Contains(description, "{{") {

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+
+	"ballast/cmd/ballast/serve"
 )
 
 func TestEveryPodIsHardened(t *testing.T) {
@@ -56,7 +58,7 @@ func TestBothDeploymentsRunAsAgreed(t *testing.T) {
 		Mounts                                map[string]string
 		Env                                   map[string]string
 	}
-	env := map[string]string{"POD_IP": "status.podIP", "POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace"}
+	env := map[string]string{"POD_IP": "status.podIP", "POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace", serve.MemoryVariable: "limits.memory"}
 	spread := []string{"kubernetes.io/hostname", "topology.kubernetes.io/zone"}
 	want := map[string]shape{
 		"ballast-planner": {2, "ballast-planner", "ballast", "ballast:dev",
@@ -79,7 +81,11 @@ func TestBothDeploymentsRunAsAgreed(t *testing.T) {
 			s.Ports[p.Name] = p.ContainerPort
 		}
 		for _, e := range c.Env {
-			s.Env[e.Name] = e.ValueFrom.FieldRef.FieldPath
+			if from := e.ValueFrom; from.ResourceFieldRef != nil {
+				s.Env[e.Name] = from.ResourceFieldRef.Resource
+			} else {
+				s.Env[e.Name] = from.FieldRef.FieldPath
+			}
 		}
 		for _, constraint := range pod.TopologySpreadConstraints {
 			s.Spread = append(s.Spread, constraint.TopologyKey)

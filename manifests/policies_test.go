@@ -1,11 +1,12 @@
 package manifests
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,7 @@ func TestThePolicies(t *testing.T) {
 		{overlays()["retarget-example"], namespace, plannerAccount, workload},
 	} {
 		t.Run(at.namespace, func(t *testing.T) {
+			t.Parallel() // each in a namespace of its own
 			b := installBase(t, config, at.dir, at.namespace, at.account, at.workload)
 			b.boundsThePlansConfigMap(t)
 			b.boundsEachSteeringAnnotation(t)
@@ -56,7 +58,8 @@ type baseBed struct {
 	namespace, workload string
 	person, planner     client.WithWatch
 	config              *rest.Config
-	user                string // the planner's
+	user                string            // the planner's
+	standing            *corev1.ConfigMap // the plan that a planWrite without one of its own is tried against; nil: none stands
 }
 
 // as is somebody who may do everything.
@@ -143,16 +146,55 @@ type planWrite struct {
 
 func (w planWrite) judge(t *testing.T, b *baseBed, as client.Client) {
 	t.Helper()
-	stands := b.planMap(func(cm *corev1.ConfigMap) {
+	if w.stands != nil || b.standing == nil {
+		b.stand(t, w.stands)
+	}
+	written := b.standing.DeepCopy()
+	w.change(written)
+	told(t, as.Update(t.Context(), written, client.DryRunAll), w.told)
+	if w.stands != nil {
+		b.clear(t)
+	}
+}
+
+// stand has the planner make the plan's ConfigMap. It stands for all cases that ask for no other, since none writes but by a dry-run.
+func (b *baseBed) stand(t *testing.T, change func(*corev1.ConfigMap)) {
+	t.Helper()
+	b.clear(t)
+	cm := b.planMap(func(cm *corev1.ConfigMap) {
 		cm.Data["plan"], cm.Data["pins"], cm.Annotations = thePlan("renamed"), "prod-eu: 3\n", ownNotes()
 	})
-	if w.stands != nil {
-		w.stands(stands)
+	if change != nil {
+		change(cm)
 	}
-	b.must(t, b.planner.Create(t.Context(), stands))
-	w.change(stands)
-	told(t, as.Update(t.Context(), stands, client.DryRunAll), w.told)
-	b.must(t, b.person.Delete(t.Context(), stands))
+	b.must(t, b.planner.Create(t.Context(), cm))
+	b.standing = cm
+}
+
+func (b *baseBed) clear(t *testing.T) {
+	t.Helper()
+	if b.standing != nil {
+		b.must(t, b.person.Delete(t.Context(), b.standing))
+		b.standing = nil
+	}
+}
+
+// judgeAll judges first what needs no ConfigMap of its own: that one is made once.
+func (b *baseBed) judgeAll(t *testing.T, cases map[string]planWrite, judge func(t *testing.T, w planWrite)) {
+	t.Helper()
+	for _, name := range slices.SortedFunc(maps.Keys(cases), func(x, y string) int {
+		return cmp.Or(cmp.Compare(rank(cases[x]), rank(cases[y])), cmp.Compare(x, y))
+	}) {
+		t.Run(name, func(t *testing.T) { judge(t, cases[name]) })
+	}
+	b.clear(t)
+}
+
+func rank(w planWrite) int {
+	if w.stands == nil {
+		return 0
+	}
+	return 1
 }
 
 func told(t *testing.T, err error, want string) {
@@ -174,7 +216,7 @@ func (b *baseBed) boundsThePlansConfigMap(t *testing.T) {
 	pins := func(n int) func(*corev1.ConfigMap) {
 		return func(cm *corev1.ConfigMap) { cm.Data["pins"] = strings.Repeat("#", n) }
 	}
-	for name, w := range map[string]planWrite{
+	b.judgeAll(t, map[string]planWrite{
 		"a pin":                        {change: func(cm *corev1.ConfigMap) { cm.Data["pins"] += "prod-us: 1\n" }},
 		"a break-glass":                {change: annotated("ballast.argoproj.io/enforcement", 3)},
 		"96 KiB of pins":               {change: pins(96 << 10)},
@@ -220,9 +262,7 @@ func (b *baseBed) boundsThePlansConfigMap(t *testing.T) {
 		"a time that protobuf has":         {change: writtenAt(time.Date(300_000, 1, 1, 0, 0, 0, 0, time.UTC)), told: beyondJSON},
 		"a time that got in":               {stands: writtenAt(lastOfAll), change: annotated("ballast.argoproj.io/enforcement", 3)},
 		"a list that is started from anew": {stands: writers(2, 20<<10), change: func(cm *corev1.ConfigMap) { cm.ManagedFields = []metav1.ManagedFieldsEntry{{}} }},
-	} {
-		t.Run(name, func(t *testing.T) { w.judge(t, b, b.person) })
-	}
+	}, func(t *testing.T, w planWrite) { w.judge(t, b, b.person) })
 }
 
 // steering are the annotations by which people steer, and the most bytes that each may have.
@@ -236,6 +276,7 @@ func steering() map[string]int {
 
 func (b *baseBed) boundsEachSteeringAnnotation(t *testing.T) {
 	const tooLong = "one of ballast's annotations is too long: cordon has 16384 bytes at most"
+	cases := map[string]planWrite{}
 	for key, most := range steering() {
 		for name, w := range map[string]planWrite{
 			"as long as may be":       {change: annotated(key, most)},
@@ -246,9 +287,10 @@ func (b *baseBed) boundsEachSteeringAnnotation(t *testing.T) {
 			"longer than it was":      {stands: annotated(key, most+1), change: annotated(key, most+2), told: tooLong},
 			"taken from what is long": {stands: annotated(key, most+1), change: func(cm *corev1.ConfigMap) { delete(cm.Annotations, key) }},
 		} {
-			t.Run(key+" "+name, func(t *testing.T) { w.judge(t, b, b.person) })
+			cases[key+" "+name] = w
 		}
 	}
+	b.judgeAll(t, cases, func(t *testing.T, w planWrite) { w.judge(t, b, b.person) })
 }
 
 // steersAFullConfigMap: whoever may write the ConfigMap fills it with as much of everything as passes, and people steer
@@ -312,13 +354,40 @@ func (b *baseBed) fillsTheWriters(t *testing.T, cm *corev1.ConfigMap) {
 		full.ManagedFields = append(full.ManagedFields, own...)
 		return b.person.Update(t.Context(), full, append(opts, client.FieldOwner("kubectl-annotate"))...)
 	}
-	long := sort.Search(64<<10, func(n int) bool { return writes(n+1, client.DryRunAll) != nil })
+	const most = 64 << 10 // of names; beside those of the long one's entry, "f:data" and "f:", stand the other 51's and the object's own
+	long := most - len("f:data"+"f:") - 51*len("f:data"+"f:<")
+	for _, entry := range own {
+		var fields map[string]any
+		raw, err := json.Marshal(entry.FieldsV1)
+		b.must(t, err)
+		b.must(t, json.Unmarshal(raw, &fields))
+		long -= names(fields)
+	}
 	told(t, writes(long+1, client.DryRunAll), "or more than 65536 bytes of names")
 	b.must(t, writes(long))
 	b.must(t, b.person.Get(t.Context(), client.ObjectKeyFromObject(cm), cm))
 	if applied := len(cm.ManagedFields); applied < 53 {
 		t.Fatalf("%d writers are kept", applied)
 	}
+}
+
+// names is how long the names are in a list of fields, but for those of ballast's annotations and of what these are in.
+func names(fields map[string]any) int {
+	n := 0
+	for name, below := range fields {
+		inner, _ := below.(map[string]any)
+		if name != "f:annotations" {
+			n += len(name) + names(inner)
+			continue
+		}
+		n -= len("f:metadata")
+		for annotation := range inner {
+			if annotation != "." && !strings.HasPrefix(annotation, "f:ballast.argoproj.io/") {
+				n += len(annotation)
+			}
+		}
+	}
+	return n
 }
 
 func manyKeys(cm *corev1.ConfigMap, n int) {
@@ -407,13 +476,11 @@ func (b *baseBed) keepsThePlansOneWriter(t *testing.T) {
 		cases["no "+key] = planWrite{change: func(cm *corev1.ConfigMap) { delete(cm.Annotations, key) }, told: oneWriter}
 		cases["a new "+key] = planWrite{stands: func(cm *corev1.ConfigMap) { delete(cm.Annotations, key) }, change: annotated(key, 9), told: oneWriter}
 	}
-	for name, w := range cases {
-		t.Run(name, func(t *testing.T) {
-			w.judge(t, b, b.person)
-			w.told = ""
-			w.judge(t, b, b.planner)
-		})
-	}
+	b.judgeAll(t, cases, func(t *testing.T, w planWrite) {
+		w.judge(t, b, b.person)
+		w.told = ""
+		w.judge(t, b, b.planner)
+	})
 	for writer, c := range map[string]struct{ named, told string }{ // whom a plan names is no better than whoever wrote it
 		"renamed":           {named: "renamed", told: oneWriter},
 		"alice@example.com": {named: `"alice@example.com"`, told: oneWriter},
@@ -633,12 +700,16 @@ func (b *baseBed) holdsThePlannerToTheNudge(t *testing.T) {
 	})
 }
 
+// ownWrite is a write of a person's to a ConfigMap that is the planner's alone.
+type ownWrite struct {
+	change func(*corev1.ConfigMap)
+	told   string // empty = accepted
+}
+
+const itsAlone = "what is in ballast-history and ballast-plan-status is the planner's alone: delete the ConfigMap, and the planner begins another one"
+
 func (b *baseBed) keepsTheHistorysOneWriter(t *testing.T) {
-	const itsAlone = "what is in ballast-history and ballast-plan-status is the planner's alone: delete the ConfigMap, and the planner begins another one"
-	for name, w := range map[string]struct {
-		change func(*corev1.ConfigMap)
-		told   string
-	}{
+	cases := map[string]ownWrite{
 		"a note":                {change: annotated("note", 100)},
 		"a long note":           {change: annotated("note", 220<<10), told: "metadata.annotations has"},
 		"another record":        {change: func(cm *corev1.ConfigMap) { cm.BinaryData["records"] = []byte("forged") }, told: itsAlone},
@@ -647,26 +718,28 @@ func (b *baseBed) keepsTheHistorysOneWriter(t *testing.T) {
 		"text":                  {change: notes(1), told: itsAlone},
 		"an immutable one":      {change: func(cm *corev1.ConfigMap) { cm.Immutable = ptr.To(true) }, told: "the ConfigMap stays mutable"},
 		"a finalizer of others": {change: func(cm *corev1.ConfigMap) { cm.Finalizers = []string{"example.com/a"} }},
-	} {
-		b.keepsOneWriter(t, "ballast-history", "history "+name, w.change, w.told, itsAlone)
-		b.keepsOneWriter(t, "ballast-plan-status", "status "+name, w.change, w.told, itsAlone)
 	}
+	b.keepsOneWriter(t, "ballast-history", "history", cases)
+	b.keepsOneWriter(t, "ballast-plan-status", "status", cases)
 }
 
 // keepsOneWriter: nobody but the planner makes such a ConfigMap or writes its data.
-func (b *baseBed) keepsOneWriter(t *testing.T, configMap, name string, change func(*corev1.ConfigMap), refused, itsAlone string) {
-	t.Run(name, func(t *testing.T) {
-		cm := b.planMap(func(cm *corev1.ConfigMap) {
-			cm.Name, cm.BinaryData, cm.Annotations = configMap, map[string][]byte{"records": make([]byte, 900<<10)}, map[string]string{}
-		})
-		told(t, b.person.Create(t.Context(), cm.DeepCopy(), client.DryRunAll), itsAlone) // a backup, or one in the planner's place
-		b.must(t, b.planner.Create(t.Context(), cm))
-		cm.Data, cm.Annotations = map[string]string{}, map[string]string{}
-		change(cm)
-		told(t, b.person.Update(t.Context(), cm.DeepCopy(), client.DryRunAll), refused)
-		if refused == itsAlone {
-			told(t, b.planner.Update(t.Context(), cm, client.DryRunAll), "")
-		}
-		b.must(t, b.person.Delete(t.Context(), cm))
+func (b *baseBed) keepsOneWriter(t *testing.T, configMap, called string, cases map[string]ownWrite) {
+	cm := b.planMap(func(cm *corev1.ConfigMap) {
+		cm.Name, cm.BinaryData, cm.Annotations = configMap, map[string][]byte{"records": make([]byte, 900<<10)}, map[string]string{}
 	})
+	told(t, b.person.Create(t.Context(), cm.DeepCopy(), client.DryRunAll), itsAlone) // a backup, or one in the planner's place
+	b.must(t, b.planner.Create(t.Context(), cm))
+	for name, c := range cases {
+		t.Run(called+" "+name, func(t *testing.T) {
+			written := cm.DeepCopy()
+			written.Data, written.Annotations = map[string]string{}, map[string]string{}
+			c.change(written)
+			told(t, b.person.Update(t.Context(), written.DeepCopy(), client.DryRunAll), c.told)
+			if c.told == itsAlone {
+				told(t, b.planner.Update(t.Context(), written, client.DryRunAll), "")
+			}
+		})
+	}
+	b.must(t, b.person.Delete(t.Context(), cm))
 }

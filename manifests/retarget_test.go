@@ -24,9 +24,15 @@ const (
 	webhookAccount = "my-argo-ballast-webhook"
 )
 
+// withoutCommand is the manifests' text but for the command that the containers run, by which the planner's policy finds the
+// controller's among them: its name stays whatever the workload is called.
+func withoutCommand(manifests []byte) string {
+	return strings.ReplaceAll(string(manifests), "'"+plan.ControllerCommand+"'", "")
+}
+
 // TestRetargetedNothingOldIsLeft reads the text as a whole: what the base says of its target stands nowhere any more.
 func TestRetargetedNothingOldIsLeft(t *testing.T) {
-	text := string(build(t, overlays()["retarget-example"]))
+	text := withoutCommand(build(t, overlays()["retarget-example"]))
 	for _, old := range []string{
 		`\bargocd\n`, `"argocd"`, `\bargocd/`, `\.argocd\.`, // the namespace, wherever it stands; labels have argocd.argoproj.io
 		`[^-]argocd-application-controller`, `ballast-argocd-application-controller`, // the workload and its Lease

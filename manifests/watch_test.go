@@ -34,6 +34,7 @@ func TestTheWatchIsOneDeploymentThatOnlyLooks(t *testing.T) {
 	}
 	rules := []rbacv1.PolicyRule{
 		{APIGroups: []string{"apps"}, Resources: []string{"statefulsets", "deployments"}, Verbs: []string{"get", "list"}},
+		{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"list"}},
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
 		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"},
 			ResourceNames: []string{"argocd-cm", "argocd-cmd-params-cm", "argocd-app-controller-shard-cm"}},

@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ballast/planner/plan"
-	"ballast/webhook/inforce"
 	"ballast/webhook/intake"
 )
 
@@ -19,7 +18,7 @@ import (
 // character as it is written.
 func putBack(planBytes, noteBytes int, character string) string {
 	var notes []string
-	for _, key := range inforce.PlannersAnnotations() {
+	for _, key := range plan.PlannersAnnotations() {
 		notes = append(notes, `"`+key+`":"`+strings.Repeat(character, noteBytes/len(character))+`"`)
 	}
 	return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","namespace":"argocd","operation":"UPDATE",` +

@@ -27,8 +27,10 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"ballast/planner/plan"
+	"ballast/webhook/decision"
 	"ballast/webhook/inforce"
 	"ballast/webhook/intake"
+	"ballast/webhook/objects"
 )
 
 // sized is a plan of n clusters with names of 69 characters, among them the fixture's.
@@ -73,14 +75,14 @@ func TestPinsOfAFleetToComeAreJudgedInTime(t *testing.T) {
 	stands := object(t, mixedPlan(7400), "")
 	s := knowing(t, stands)
 	start := time.Now()
-	v := DecidePlan(s, Request{User: person}, edited(stands, func(o *PlanObject) { o.HasPins, o.Pins = true, pinsToCome(500) }), stands)
-	if took := time.Since(start); took > generous || len(v.Warnings) != maxWarnings || v.Reason != plan.InPlan {
+	v := decision.Plan(s, decision.Request{User: person}, edited(stands, func(o *objects.Plan) { o.HasPins, o.Pins = true, pinsToCome(500) }), stands)
+	if took := time.Since(start); took > generous || len(v.Warnings) != 5 || v.Reason != plan.InPlan {
 		t.Errorf("reason %s, %d warnings after %s", v.Reason, len(v.Warnings), took)
 	}
 	// And so are mistakes that stood before.
-	old := edited(stands, func(o *PlanObject) { o.HasPins, o.Pins = true, strings.ReplaceAll(pinsToCome(2900), ": 1", ": 99") })
+	old := edited(stands, func(o *objects.Plan) { o.HasPins, o.Pins = true, strings.ReplaceAll(pinsToCome(2900), ": 1", ": 99") })
 	start = time.Now()
-	v = DecidePlan(s, Request{User: person}, edited(old, func(o *PlanObject) { o.Pins = "prod-eu: 1\n" + o.Pins }), old)
+	v = decision.Plan(s, decision.Request{User: person}, edited(old, func(o *objects.Plan) { o.Pins = "prod-eu: 1\n" + o.Pins }), old)
 	if took := time.Since(start); took > generous || v.Reason != plan.InPlan {
 		t.Errorf("reason %s after %s: %s", v.Reason, took, v.Denied)
 	}
@@ -103,17 +105,17 @@ func BenchmarkDecide(b *testing.B) {
 		}
 		for _, tc := range []struct {
 			name   string
-			decide func(*inforce.State, *review) (Verdict, error)
+			decide func(*inforce.State, *review) (decision.Verdict, error)
 			rv     review
 			want   plan.Reason
 		}{
-			{"cluster", reviewCluster, review{Request: Request{Namespace: "argocd", Name: "prod-eu", User: person}, object: secret, old: secret}, plan.Restored},
-			{"newCluster", reviewCluster, review{Request: Request{Namespace: "argocd", Name: "unknown", User: person, Create: true}, object: unknown}, plan.Assigned},
-			{"controller", reviewController, review{Request: Request{Namespace: "argocd", Name: workload, Kind: plan.StatefulSet, User: person}, object: set}, plan.Restored},
-			{"scale", reviewScale, review{Request: Request{Namespace: "argocd", Name: workload, Kind: plan.StatefulSet, User: person}, object: []byte(`{"spec":{"replicas":9}}`)}, plan.Restored},
-			{"pod", reviewPod, review{Request: Request{Namespace: "argocd", Name: workload + "-0", User: person, Create: true}, object: []byte(podOf(workload+"-0", `{"name":"application-controller"}`))}, plan.InPlan},
-			{"unknownPins", reviewPlan, review{Request: Request{Namespace: "argocd", Name: "ballast-plan", User: person}, object: toCome, old: configMap}, plan.InPlan},
-			{"plan", reviewPlan, review{Request: Request{Namespace: "argocd", Name: "ballast-plan", User: person}, object: configMap, old: configMap}, plan.InPlan},
+			{"cluster", reviewCluster, review{Request: decision.Request{Namespace: "argocd", Name: "prod-eu", User: person}, object: secret, old: secret}, plan.Restored},
+			{"newCluster", reviewCluster, review{Request: decision.Request{Namespace: "argocd", Name: "unknown", User: person, Create: true}, object: unknown}, plan.Assigned},
+			{"controller", reviewController, review{Request: decision.Request{Namespace: "argocd", Name: workload, Kind: plan.StatefulSet, User: person}, object: set}, plan.Restored},
+			{"scale", reviewScale, review{Request: decision.Request{Namespace: "argocd", Name: workload, Kind: plan.StatefulSet, User: person}, object: []byte(`{"spec":{"replicas":9}}`)}, plan.Restored},
+			{"pod", reviewPod, review{Request: decision.Request{Namespace: "argocd", Name: workload + "-0", User: person, Create: true}, object: []byte(podOf(workload+"-0", `{"name":"application-controller"}`))}, plan.InPlan},
+			{"unknownPins", reviewPlan, review{Request: decision.Request{Namespace: "argocd", Name: "ballast-plan", User: person}, object: toCome, old: configMap}, plan.InPlan},
+			{"plan", reviewPlan, review{Request: decision.Request{Namespace: "argocd", Name: "ballast-plan", User: person}, object: configMap, old: configMap}, plan.InPlan},
 		} {
 			b.Run(fmt.Sprintf("kind=%s/clusters=%d", tc.name, clusters), func(b *testing.B) {
 				b.ReportAllocs()
@@ -294,12 +296,12 @@ func TestADecisionCostsTheSameWhateverThePlansSize(t *testing.T) {
 	secret := []byte(clusterSecret)
 	unknown := []byte(strings.Replace(clusterSecret, "prod-eu", "unknown", 1))
 	set := []byte(workloadWith("9", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"9"}]}`))
-	on := func(name, kind string) Request {
-		return Request{Namespace: "argocd", Name: name, Kind: kind, User: person}
+	on := func(name, kind string) decision.Request {
+		return decision.Request{Namespace: "argocd", Name: name, Kind: kind, User: person}
 	}
 	small, large := inforce.Of(identity(), plan.NewView(sized(100), nil)), inforce.Of(identity(), plan.NewView(sized(7500), nil))
 	for name, tc := range map[string]struct {
-		decide func(*inforce.State, *review) (Verdict, error)
+		decide func(*inforce.State, *review) (decision.Verdict, error)
 		review review
 		want   plan.Reason
 	}{

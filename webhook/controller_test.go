@@ -11,8 +11,11 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	"ballast/planner/plan"
+	"ballast/planner/printable"
+	"ballast/webhook/decision"
 	"ballast/webhook/fixture"
 	"ballast/webhook/inforce"
+	"ballast/webhook/objects"
 )
 
 // reporter is what a helper needs of a test or a property.
@@ -23,7 +26,7 @@ type reporter interface {
 }
 
 // apply does to a document what the API server does with a patch, by the same library.
-func apply(t reporter, object string, patches []Op) string {
+func apply(t reporter, object string, patches []decision.Op) string {
 	t.Helper()
 	raw, err := json.Marshal(patches)
 	if err != nil {
@@ -63,14 +66,14 @@ func stop(p *plan.Plan, since time.Time) { fixture.StopAll(p, since) }
 
 func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 	const agrees = `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}]}`
-	both := func(replicas, env string) []Field {
-		return []Field{{"replicas", replicas}, {"ARGOCD_CONTROLLER_REPLICAS", env}}
+	both := func(replicas, env string) []decision.Field {
+		return []decision.Field{{Name: "replicas", Value: replicas}, {Name: "ARGOCD_CONTROLLER_REPLICAS", Value: env}}
 	}
 	sized := withPlan(nil, func(p *plan.Plan) {
 		p.Resources = &plan.Resources{Requests: map[string]string{"cpu": "500m", "memory": "2Gi"}, Limits: map[string]string{"memory": "4096Mi"}}
 	})
-	sizedFields := func(replicas, env, memoryLimit, cpu, memory string) []Field {
-		return append(both(replicas, env), Field{"limits.memory", memoryLimit}, Field{"requests.cpu", cpu}, Field{"requests.memory", memory})
+	sizedFields := func(replicas, env, memoryLimit, cpu, memory string) []decision.Field {
+		return append(both(replicas, env), decision.Field{Name: "limits.memory", Value: memoryLimit}, decision.Field{Name: "requests.cpu", Value: cpu}, decision.Field{Name: "requests.memory", Value: memory})
 	}
 	deployment := withPlan(nil, func(p *plan.Plan) { p.Target.Kind = plan.Deployment })
 	for name, tc := range map[string]struct {
@@ -79,8 +82,8 @@ func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 		object    string
 		stored    string // what the object is after the patch
 		reason    plan.Reason
-		requested []Field
-		enforced  []Field
+		requested []decision.Field
+		enforced  []decision.Field
 		warnings  []string
 	}{
 		"a workload as planned passes": {state: withPlan(nil, nil), object: workloadWith("4", agrees), stored: workloadWith("4", agrees),
@@ -120,12 +123,12 @@ func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 		"a token in the env is not printed": {state: withPlan(nil, nil),
 			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"eyJhbGciOi"}]}`),
 			stored: workloadWith("4", agrees),
-			reason: plan.Restored, requested: both("4", invalid), enforced: both("4", "16"),
+			reason: plan.Restored, requested: both("4", printable.Invalid), enforced: both("4", "16"),
 			warnings: []string{"ballast: ARGOCD_CONTROLLER_REPLICAS invalid was asked, 16 stays (plan 17)"}},
 		"an entry that is longer than any number is not an absent one": {state: withPlan(nil, nil),
 			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"`+strings.Repeat("9", 2<<10)+`"}]}`),
 			stored: workloadWith("4", agrees),
-			reason: plan.Restored, requested: both("4", invalid), enforced: both("4", "16"),
+			reason: plan.Restored, requested: both("4", printable.Invalid), enforced: both("4", "16"),
 			warnings: []string{"ballast: ARGOCD_CONTROLLER_REPLICAS invalid was asked, 16 stays (plan 17)"}},
 		"the container of another name is found by its env": {state: withPlan(nil, nil),
 			object: workloadWith("4", `{"name":"sidecar","args":["--watch","argocd-application-controller"]},{"name":"renamed","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"1"}]}`),
@@ -142,18 +145,18 @@ func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 			reason: plan.Restored, requested: both("4", ""), enforced: both("4", "16")},
 		"without the container the replicas are held, and it is told": {state: withPlan(nil, nil),
 			object: workloadWith("9", `{"name":"other"},{"name":"more"}`), stored: workloadWith("4", `{"name":"other"},{"name":"more"}`),
-			reason: plan.Restored, requested: []Field{{"replicas", "9"}}, enforced: []Field{{"replicas", "4"}},
+			reason: plan.Restored, requested: []decision.Field{{Name: "replicas", Value: "9"}}, enforced: []decision.Field{{Name: "replicas", Value: "4"}},
 			warnings: []string{"ballast: 9 replicas were asked, 4 stay (plan 17); to fix a number, set partition.replicas in ballast-config",
 				"ballast: no container runs argocd-application-controller, so ARGOCD_CONTROLLER_REPLICAS is not held"}},
 		"an env of 0 is never held: every pod would own every cluster": {state: withPlan(nil, func(p *plan.Plan) { p.ControllerReplicas = 0 }),
 			object: workloadWith("4", agrees), stored: workloadWith("4", agrees),
-			reason: plan.InPlan, requested: both("4", "16"), enforced: []Field{{"replicas", "4"}}},
+			reason: plan.InPlan, requested: both("4", "16"), enforced: []decision.Field{{Name: "replicas", Value: "4"}}},
 		"free replicas are left, the env is held": {state: withPlan(nil, func(p *plan.Plan) { p.FreeReplicas = true }),
 			object: workloadWith("9", agrees), stored: workloadWith("9", agrees),
-			reason: plan.InPlan, requested: both("9", "16"), enforced: []Field{{"ARGOCD_CONTROLLER_REPLICAS", "16"}}},
+			reason: plan.InPlan, requested: both("9", "16"), enforced: []decision.Field{{Name: "ARGOCD_CONTROLLER_REPLICAS", Value: "16"}}},
 		"a Deployment without the env gets none": {state: deployment, kind: plan.Deployment,
 			object: workloadWith("4", `{"name":"application-controller"}`), stored: workloadWith("4", `{"name":"application-controller"}`),
-			reason: plan.InPlan, requested: both("4", ""), enforced: []Field{{"replicas", "4"}}},
+			reason: plan.InPlan, requested: both("4", ""), enforced: []decision.Field{{Name: "replicas", Value: "4"}}},
 		"a Deployment with the env is held at it": {state: deployment, kind: plan.Deployment,
 			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"2"}]}`), stored: workloadWith("4", agrees),
 			reason: plan.Restored, requested: both("4", "2"), enforced: both("4", "16"),
@@ -163,16 +166,16 @@ func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 			warnings: []string{"ballast: 4 replicas were asked, 0 stay (plan 17); to fix a number, set partition.replicas in ballast-config"}},
 		"one that no planner ends lets replicas pass, and holds the env": {state: stopping(lapsed),
 			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"1"}]}`), stored: workloadWith("4", agrees),
-			reason: plan.StalePlan, requested: both("4", "1"), enforced: []Field{{"ARGOCD_CONTROLLER_REPLICAS", "16"}},
+			reason: plan.StalePlan, requested: both("4", "1"), enforced: []decision.Field{{Name: "ARGOCD_CONTROLLER_REPLICAS", Value: "16"}},
 			warnings: []string{lapsedSaid, "ballast: ARGOCD_CONTROLLER_REPLICAS 1 was asked, 16 stays (plan 17)"}},
 		"and 0 pass, too": {state: stopping(lapsed), object: workloadWith("0", agrees), stored: workloadWith("0", agrees),
-			reason: plan.StalePlan, requested: both("0", "16"), enforced: []Field{{"ARGOCD_CONTROLLER_REPLICAS", "16"}}},
+			reason: plan.StalePlan, requested: both("0", "16"), enforced: []decision.Field{{Name: "ARGOCD_CONTROLLER_REPLICAS", Value: "16"}}},
 		"another kind under the name is not ours": {state: withPlan(nil, nil), kind: plan.Deployment,
 			object: workloadWith("9", agrees), stored: workloadWith("9", agrees), reason: plan.Unmanaged, requested: both("9", "16")},
 		"a workload that opted out is left": {state: withPlan(nil, nil),
 			object: `{"metadata":{"annotations":{"ballast.argoproj.io/unmanaged":"true"}},"spec":{"replicas":9}}`,
 			stored: `{"metadata":{"annotations":{"ballast.argoproj.io/unmanaged":"true"}},"spec":{"replicas":9}}`,
-			reason: plan.Unmanaged, requested: []Field{{"replicas", "9"}, {"unmanaged", "true"}}, enforced: []Field{{"unmanaged", "true"}}},
+			reason: plan.Unmanaged, requested: []decision.Field{{Name: "replicas", Value: "9"}, {Name: "unmanaged", Value: "true"}}, enforced: []decision.Field{{Name: "unmanaged", Value: "true"}}},
 		"in Observe every write passes": {state: withPlan(nil, func(p *plan.Plan) { p.Mode = plan.Observe }),
 			object: workloadWith("9", agrees), stored: workloadWith("9", agrees), reason: plan.Observing, requested: both("9", "16")},
 		"the same sizes in other words pass": {state: sized,
@@ -198,12 +201,12 @@ func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 			if kind == "" {
 				kind = plan.StatefulSet
 			}
-			rv := &review{Request: Request{Kind: kind, Namespace: "argocd", Name: workload, User: person, At: decided}, object: mustParse(t, tc.object)}
+			rv := &review{Request: decision.Request{Kind: kind, Namespace: "argocd", Name: workload, User: person, At: decided}, object: mustParse(t, tc.object)}
 			got, err := reviewController(tc.state, rv)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := Verdict{Reason: tc.reason, Revision: 17, Patches: got.Patches, Requested: tc.requested, Enforced: tc.enforced, Warnings: tc.warnings}
+			want := decision.Verdict{Reason: tc.reason, Revision: 17, Patches: got.Patches, Requested: tc.requested, Enforced: tc.enforced, Warnings: tc.warnings}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("verdict (-want +got):\n%s", diff)
 			}
@@ -225,45 +228,45 @@ func tree(t testing.TB, doc string) any {
 
 func TestDecideScaleHoldsTheTargetsReplicas(t *testing.T) {
 	const word = "to fix a number, set partition.replicas in ballast-config"
-	on := Request{Kind: plan.StatefulSet, Namespace: "argocd", Name: workload, User: person, At: decided}
+	on := decision.Request{Kind: plan.StatefulSet, Namespace: "argocd", Name: workload, User: person, At: decided}
 	other := on
 	other.Name = "argocd-repo-server"
-	replicas := func(n string) []Field { return []Field{{"replicas", n}} }
+	replicas := func(n string) []decision.Field { return []decision.Field{{Name: "replicas", Value: n}} }
 	for name, tc := range map[string]struct {
 		state   *inforce.State
-		request Request
+		request decision.Request
 		object  string
-		want    Verdict
+		want    decision.Verdict
 	}{
 		"the planned number passes": {withPlan(nil, nil), on, `{"spec":{"replicas":4}}`,
-			Verdict{Reason: plan.InPlan, Revision: 17, Requested: replicas("4"), Enforced: replicas("4")}},
+			decision.Verdict{Reason: plan.InPlan, Revision: 17, Requested: replicas("4"), Enforced: replicas("4")}},
 		"another number is put back": {withPlan(nil, nil), on, `{"spec":{"replicas":9}}`,
-			Verdict{Reason: plan.Restored, Revision: 17, Requested: replicas("9"), Enforced: replicas("4"), Patches: []Op{{"replace", "/spec/replicas", 4}},
+			decision.Verdict{Reason: plan.Restored, Revision: 17, Requested: replicas("9"), Enforced: replicas("4"), Patches: []decision.Op{{Op: "replace", Path: "/spec/replicas", Value: 4}},
 				Warnings: []string{"ballast: 9 replicas were asked, 4 stay (plan 17); " + word}}},
 		"an absent number is 0": {withPlan(nil, nil), on, `{"spec":{}}`,
-			Verdict{Reason: plan.Restored, Revision: 17, Requested: replicas("0"), Enforced: replicas("4"), Patches: []Op{{"add", "/spec/replicas", 4}},
+			decision.Verdict{Reason: plan.Restored, Revision: 17, Requested: replicas("0"), Enforced: replicas("4"), Patches: []decision.Op{{Op: "add", Path: "/spec/replicas", Value: 4}},
 				Warnings: []string{"ballast: 0 replicas were asked, 4 stay (plan 17); " + word}}},
 		"a plan of 0 lets an absent number pass": {withPlan(nil, func(p *plan.Plan) { p.Replicas = 0 }), on, `{"spec":{}}`,
-			Verdict{Reason: plan.InPlan, Revision: 17, Requested: replicas("0"), Enforced: replicas("0")}},
+			decision.Verdict{Reason: plan.InPlan, Revision: 17, Requested: replicas("0"), Enforced: replicas("0")}},
 		"a stop holds 0 for a while": {stopping(decided.Add(-plan.StopHeld)), on, `{"spec":{"replicas":4}}`,
-			Verdict{Reason: plan.Restored, Revision: 17, Requested: replicas("4"), Enforced: replicas("0"), Patches: []Op{{"replace", "/spec/replicas", 0}},
+			decision.Verdict{Reason: plan.Restored, Revision: 17, Requested: replicas("4"), Enforced: replicas("0"), Patches: []decision.Op{{Op: "replace", Path: "/spec/replicas", Value: 0}},
 				Warnings: []string{"ballast: 4 replicas were asked, 0 stay (plan 17); " + word}}},
 		"a stop that no planner ends lets people bring replicas back": {stopping(lapsed), on, `{"spec":{"replicas":4}}`,
-			Verdict{Reason: plan.StalePlan, Revision: 17, Requested: replicas("4"), Warnings: []string{lapsedSaid}}},
+			decision.Verdict{Reason: plan.StalePlan, Revision: 17, Requested: replicas("4"), Warnings: []string{lapsedSaid}}},
 		"or keep them where they are": {stopping(lapsed), on, `{"spec":{}}`,
-			Verdict{Reason: plan.StalePlan, Revision: 17, Requested: replicas("0")}},
+			decision.Verdict{Reason: plan.StalePlan, Revision: 17, Requested: replicas("0")}},
 		"another workload is not ours, whatever was stopped": {stopping(lapsed), other, `{"spec":{"replicas":9}}`,
-			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: replicas("9")}},
+			decision.Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: replicas("9")}},
 		"an absent spec is made": {withPlan(nil, nil), on, `{}`,
-			Verdict{Reason: plan.Restored, Revision: 17, Requested: replicas("0"), Enforced: replicas("4"), Patches: []Op{{"add", "/spec", map[string]int{"replicas": 4}}},
+			decision.Verdict{Reason: plan.Restored, Revision: 17, Requested: replicas("0"), Enforced: replicas("4"), Patches: []decision.Op{{Op: "add", Path: "/spec", Value: map[string]int{"replicas": 4}}},
 				Warnings: []string{"ballast: 0 replicas were asked, 4 stay (plan 17); " + word}}},
 		"free replicas are left": {withPlan(nil, func(p *plan.Plan) { p.FreeReplicas = true }), on, `{"spec":{"replicas":9}}`,
-			Verdict{Reason: plan.InPlan, Revision: 17, Requested: replicas("9")}},
+			decision.Verdict{Reason: plan.InPlan, Revision: 17, Requested: replicas("9")}},
 		"a workload that opted out is left": {withPlan(nil, func(p *plan.Plan) { p.Unmanaged = true }), on, `{"spec":{"replicas":9}}`,
-			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: replicas("9")}},
+			decision.Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: replicas("9")}},
 		"another workload is not ours": {withPlan(nil, nil), other, `{"spec":{"replicas":9}}`,
-			Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: replicas("9")}},
-		"without a plan every write passes": {inforce.Of(identity(), nil), on, `{"spec":{"replicas":9}}`, Verdict{Reason: plan.NoPlan, Requested: replicas("9")}},
+			decision.Verdict{Reason: plan.Unmanaged, Revision: 17, Requested: replicas("9")}},
+		"without a plan every write passes": {inforce.Of(identity(), nil), on, `{"spec":{"replicas":9}}`, decision.Verdict{Reason: plan.NoPlan, Requested: replicas("9")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := reviewScale(tc.state, &review{Request: tc.request, object: mustParse(t, tc.object)})
@@ -293,11 +296,11 @@ func TestTheContainerIsFoundAsThePlannerFindsIt(t *testing.T) {
 	}
 	for name, tc := range table {
 		t.Run(name, func(t *testing.T) {
-			object, err := decodeWorkload(mustParse(t, workloadWith("4", string(tc.Containers[1:len(tc.Containers)-1]))))
+			object, err := objects.DecodeWorkload(mustParse(t, workloadWith("4", string(tc.Containers[1:len(tc.Containers)-1]))))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := findController(object.Containers, tc.Named); got != tc.Want {
+			if got := objects.FindController(object.Containers, tc.Named); got != tc.Want {
 				t.Errorf("container %d, want %d", got, tc.Want)
 			}
 		})

@@ -3,12 +3,13 @@ package webhook
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"testing"
 
 	"ballast/planner/plan"
-	"ballast/webhook/inforce"
+	"ballast/webhook/decision"
 )
 
 // family is the paths that the patches of one webhook may touch, and what may stand there: of a parent that is made because
@@ -52,7 +53,7 @@ func families() map[string]family {
 		"scale": {regexp.MustCompile(`^/spec/replicas$`), map[*regexp.Regexp]wholeCheck{regexp.MustCompile(`^/spec$`): onlyKeys("replicas")}},
 		kindPlan: {regexp.MustCompile(`^/data/(plan|pins)$|^/immutable$|^/metadata/annotations/ballast\.argoproj\.io~1(revision|decided-at|decided-by|reason|stage|digest)$`), map[*regexp.Regexp]wholeCheck{
 			regexp.MustCompile(`^/data$`):                 onlyKeys(plan.KeyPlan, plan.KeyPins),
-			regexp.MustCompile(`^/metadata/annotations$`): onlyKeys(inforce.PlannersAnnotations()...),
+			regexp.MustCompile(`^/metadata/annotations$`): onlyKeys(plan.PlannersAnnotations()...),
 		}},
 	}
 }
@@ -63,7 +64,7 @@ func onlyKeys(keys ...string) wholeCheck {
 		if !ok {
 			return fmt.Errorf("%v is no mapping", value)
 		}
-		for _, key := range sortedKeys(m) {
+		for _, key := range slices.Sorted(maps.Keys(m)) {
 			if !slices.Contains(keys, key) {
 				return fmt.Errorf("key %q is not ballast's", key)
 			}
@@ -73,7 +74,7 @@ func onlyKeys(keys ...string) wholeCheck {
 }
 
 // fits says why an operation of a webhook's patch does more than it may.
-func fits(webhook string, op Op) error {
+func fits(webhook string, op decision.Op) error {
 	if op.Op != "add" && op.Op != "replace" && (op.Op != "remove" || webhook != kindPlan) {
 		return fmt.Errorf("a patch of %s does %q at %s", webhook, op.Op, op.Path)
 	}
@@ -104,27 +105,27 @@ func fits(webhook string, op Op) error {
 func TestAFamilyHoldsItsOwnFieldsOnly(t *testing.T) {
 	for name, tc := range map[string]struct {
 		webhook string
-		op      Op
+		op      decision.Op
 		want    bool
 	}{
-		"the shard":                         {"clusters", Op{"replace", "/data/shard", "Mw=="}, true},
-		"another key":                       {"clusters", Op{"replace", "/data/config", "Mw=="}, false},
-		"data with the shard":               {"clusters", Op{"add", "/data", map[string]string{"shard": "Mw=="}}, true},
-		"data with more":                    {"clusters", Op{"add", "/data", map[string]string{"shard": "Mw==", "config": ""}}, false},
-		"the shard's removal":               {"clusters", Op{Op: "remove", Path: "/data/shard"}, false},
-		"a workload's replicas":             {"controllers", Op{"replace", "/spec/replicas", 4}, true},
-		"a workload's spec":                 {"controllers", Op{"add", "/spec", map[string]int{"replicas": 4}}, false},
-		"a pod's size":                      {"pods", Op{"replace", "/spec/containers/1/resources/limits/memory", "4Gi"}, true},
-		"an initialising container's":       {"pods", Op{"replace", "/spec/initContainers/1/resources/limits/memory", "4Gi"}, false},
-		"a pod's env":                       {"pods", Op{"add", "/spec/containers/1/env/-", map[string]string{"name": plan.EnvReplicas, "value": "4"}}, false},
-		"a scale's spec":                    {"scale", Op{"add", "/spec", map[string]int{"replicas": 4}}, true},
-		"an entry of ours":                  {"controllers", Op{"add", "/spec/template/spec/containers/1/env/-", map[string]string{"name": plan.EnvReplicas, "value": "4"}}, true},
-		"an entry of others":                {"controllers", Op{"add", "/spec/template/spec/containers/1/env/-", map[string]string{"name": "A", "value": "4"}}, false},
-		"a whole env":                       {"controllers", Op{"add", "/spec/template/spec/containers/1/env", []map[string]string{{"name": plan.EnvReplicas, "value": "4"}}}, true},
-		"a plan in a Secret":                {"clusters", Op{"replace", "/data/plan", ""}, false},
-		"annotations with people's":         {kindPlan, Op{"add", "/metadata/annotations", map[string]string{plan.AnnotationPaused: "true"}}, false},
-		"annotations of ours":               {kindPlan, Op{"add", "/metadata/annotations", map[string]string{plan.AnnotationDigest: ""}}, true},
-		"immutable, which is to be no more": {kindPlan, Op{Op: "remove", Path: "/immutable"}, true},
+		"the shard":                         {"clusters", decision.Op{Op: "replace", Path: "/data/shard", Value: "Mw=="}, true},
+		"another key":                       {"clusters", decision.Op{Op: "replace", Path: "/data/config", Value: "Mw=="}, false},
+		"data with the shard":               {"clusters", decision.Op{Op: "add", Path: "/data", Value: map[string]string{"shard": "Mw=="}}, true},
+		"data with more":                    {"clusters", decision.Op{Op: "add", Path: "/data", Value: map[string]string{"shard": "Mw==", "config": ""}}, false},
+		"the shard's removal":               {"clusters", decision.Op{Op: "remove", Path: "/data/shard"}, false},
+		"a workload's replicas":             {"controllers", decision.Op{Op: "replace", Path: "/spec/replicas", Value: 4}, true},
+		"a workload's spec":                 {"controllers", decision.Op{Op: "add", Path: "/spec", Value: map[string]int{"replicas": 4}}, false},
+		"a pod's size":                      {"pods", decision.Op{Op: "replace", Path: "/spec/containers/1/resources/limits/memory", Value: "4Gi"}, true},
+		"an initialising container's":       {"pods", decision.Op{Op: "replace", Path: "/spec/initContainers/1/resources/limits/memory", Value: "4Gi"}, false},
+		"a pod's env":                       {"pods", decision.Op{Op: "add", Path: "/spec/containers/1/env/-", Value: map[string]string{"name": plan.EnvReplicas, "value": "4"}}, false},
+		"a scale's spec":                    {"scale", decision.Op{Op: "add", Path: "/spec", Value: map[string]int{"replicas": 4}}, true},
+		"an entry of ours":                  {"controllers", decision.Op{Op: "add", Path: "/spec/template/spec/containers/1/env/-", Value: map[string]string{"name": plan.EnvReplicas, "value": "4"}}, true},
+		"an entry of others":                {"controllers", decision.Op{Op: "add", Path: "/spec/template/spec/containers/1/env/-", Value: map[string]string{"name": "A", "value": "4"}}, false},
+		"a whole env":                       {"controllers", decision.Op{Op: "add", Path: "/spec/template/spec/containers/1/env", Value: []map[string]string{{"name": plan.EnvReplicas, "value": "4"}}}, true},
+		"a plan in a Secret":                {"clusters", decision.Op{Op: "replace", Path: "/data/plan", Value: ""}, false},
+		"annotations with people's":         {kindPlan, decision.Op{Op: "add", Path: "/metadata/annotations", Value: map[string]string{plan.AnnotationPaused: "true"}}, false},
+		"annotations of ours":               {kindPlan, decision.Op{Op: "add", Path: "/metadata/annotations", Value: map[string]string{plan.AnnotationDigest: ""}}, true},
+		"immutable, which is to be no more": {kindPlan, decision.Op{Op: "remove", Path: "/immutable"}, true},
 	} {
 		if err := fits(tc.webhook, tc.op); (err == nil) != tc.want {
 			t.Errorf("%s: %v", name, err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ballast/planner/plan"
+	"ballast/webhook/decision"
 	"ballast/webhook/inforce"
 	"ballast/webhook/rawjson"
 )
@@ -24,7 +25,7 @@ func TestANewClusterGoesByItsGroups(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v, err := reviewCluster(s, &review{Request: Request{Create: true, Kind: "Secret", Namespace: "argocd", Name: "new"}, object: object})
+			v, err := reviewCluster(s, &review{Request: decision.Request{Create: true, Kind: "Secret", Namespace: "argocd", Name: "new"}, object: object})
 			if err != nil || len(v.Enforced) != 1 || v.Enforced[0].Value != want {
 				t.Fatalf("labels %s: %+v, %v, want shard %s", labels, v, err, want)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"ballast/planner/plan"
 	"ballast/planner/printable"
+	"ballast/webhook/decision"
 	"ballast/webhook/inforce"
 	"ballast/webhook/intake"
 	"ballast/webhook/rawjson"
@@ -25,161 +26,6 @@ type Plans interface {
 	State() *inforce.State
 	// Fresh is the plan as it stands in the API server.
 	Fresh(context.Context) (*inforce.State, error)
-}
-
-// kind is one webhook: its name in metrics and logs, its path, and its decision.
-type kind struct {
-	name, path string
-	decide     func(*inforce.State, *review) (Verdict, error)
-}
-
-// kinds are the five webhooks of the configuration.
-func kinds() []kind {
-	return []kind{
-		{"clusters", "/clusters", withObject(reviewCluster)},
-		{"controllers", "/controllers", withObject(reviewController)},
-		{"scale", "/scale", withObject(reviewScale)},
-		{kindPlan, "/plan", withObject(reviewPlan)},
-		{"pods", "/pods", withObject(reviewPod)},
-	}
-}
-
-// withObject refuses a request without an object, which no patch could apply to.
-func withObject(decide func(*inforce.State, *review) (Verdict, error)) func(*inforce.State, *review) (Verdict, error) {
-	return func(s *inforce.State, rv *review) (Verdict, error) {
-		if rv.object.Kind() != '{' {
-			return Verdict{}, rawjson.ErrMalformed
-		}
-		return decide(s, rv)
-	}
-}
-
-const kindPlan = "plan"
-
-func reviewCluster(s *inforce.State, rv *review) (Verdict, error) {
-	object, err := decodeSecret(rv.object)
-	if err != nil {
-		return Verdict{}, err
-	}
-	old, err := decodeSecret(rv.old)
-	if err != nil {
-		return Verdict{}, err
-	}
-	object.LeftOut, old.LeftOut = leavesOut(s, rv.object), leavesOut(s, rv.old)
-	object.Groups = groupsOf(s, rv.object)
-	return DecideCluster(s, rv.Request, object, old), nil
-}
-
-func reviewController(s *inforce.State, rv *review) (Verdict, error) {
-	object, err := decodeWorkload(rv.object)
-	if err != nil {
-		return Verdict{}, err
-	}
-	old := Workload{Notes: readNotes(rv.old.Field("metadata").Field("annotations"))}
-	return DecideController(s, rv.Request, object, old), nil
-}
-
-func reviewScale(s *inforce.State, rv *review) (Verdict, error) {
-	object, err := decodeScale(rv.object)
-	if err != nil {
-		return Verdict{}, err
-	}
-	return DecideScale(s, rv.Request, object), nil
-}
-
-func reviewPod(s *inforce.State, rv *review) (Verdict, error) {
-	object, err := decodePod(rv.object)
-	if err != nil {
-		return Verdict{}, err
-	}
-	return DecidePod(s, rv.Request, object), nil
-}
-
-func reviewPlan(s *inforce.State, rv *review) (Verdict, error) {
-	if rv.Name != s.ConfigMap || rv.Namespace != s.Namespace {
-		return Verdict{Reason: plan.Unmanaged, Revision: s.Revision()}, nil // an API server without matchConditions asks about every ConfigMap
-	}
-	object, old, err := readPlanObjects(rv)
-	if s.IsPlanner(rv.User) { // who is admitted whatever it writes
-		v := DecidePlan(s, rv.Request, object, old)
-		v.probePlan(rv)
-		return v, nil
-	}
-	if err != nil {
-		return Verdict{}, err
-	}
-	return DecidePlan(s, rv.Request, object, old), nil
-}
-
-func readPlanObjects(rv *review) (object, old PlanObject, err error) {
-	if object, err = decodePlanObject(rv.object, intake.RequestLimit); err != nil {
-		return object, old, err
-	}
-	old, err = decodePlanObject(rv.old, intake.StoredLimit)
-	return object, old, err
-}
-
-// The memory that a review of the plan takes beside its body. A node of YAML takes 160 bytes, its place in its parent 8
-// to 16 and its text 8, and two bytes of a flow sequence make one: up to 100 bytes a byte. An answer that puts a plan
-// back holds it as text, as a patch, in base64 and in the answer: measured, up to 11 bytes a byte, and twice that of characters
-// that are two in an escape. What weighs more than parseMost counts as that. People's
-// pins, beside the largest plan, weigh no more than parseLight: those have a budget of their own, so that no flood of heavier
-// reviews keeps one waiting, however many of them fit in beside each other.
-const (
-	parseLight = 20 << 20
-	parseMost  = 44 << 20
-	parseCost  = 100 // a byte of text that is decoded
-	answerCost = 16  // a byte of the plan that may be put back
-)
-
-// parses are the budgets of what is decoded.
-type parses struct{ light, heavy *intake.Budget }
-
-func newParses() parses { return parses{intake.NewBudget(parseLight), intake.NewBudget(parseMost)} }
-
-// of is the budget that a weight is taken from.
-func (p parses) of(weight int64) *intake.Budget {
-	if weight <= parseLight {
-		return p.light
-	}
-	return p.heavy
-}
-
-// reserved is a part of the budget of parses; the zero one is none.
-type reserved struct {
-	of     *intake.Budget
-	weight int64
-}
-
-// shrink gives all of it back but so much.
-func (r *reserved) shrink(to int64) {
-	if r.weight > to {
-		r.of.Release(r.weight - to)
-		r.weight = to
-	}
-}
-
-// weight is what a review of the plan takes, told before anything of it is decoded. A plan that was read before is not
-// decoded.
-func (rv *review) weight(kept *inforce.Stored) int64 {
-	text, weight := "", int64(0)
-	if kept != nil {
-		text, weight = kept.Text, int64(len(kept.Text))*answerCost
-	}
-	weight += int64(len(rv.old.Field("metadata").Field("annotations"))) * answerCost
-	for _, object := range []rawjson.Node{rv.object, rv.old} {
-		for key, data := range object.Members {
-			if !key.Is("data") {
-				continue
-			}
-			for key, value := range data.Members {
-				if key.Is(plan.KeyPins) || key.Is(plan.KeyPlan) && !value.Is(text) {
-					weight += int64(len(value)) * parseCost
-				}
-			}
-		}
-	}
-	return min(weight, parseMost)
 }
 
 type handler struct {
@@ -295,7 +141,7 @@ func (h *handler) refuse(w http.ResponseWriter, err error) {
 
 // answered is a verdict, the state that it began with (nil after a panic), and what it holds of the budget of parses.
 type answered struct {
-	Verdict
+	decision.Verdict
 	state *inforce.State
 	held  reserved
 }
@@ -311,7 +157,7 @@ func (h *handler) answer(r *http.Request, rv *review) (a answered, err error) {
 	}()
 	if rv.operation != operationCreate && rv.operation != operationUpdate {
 		rv.operation = operationUpdate // a label of a closed set; no other is registered
-		a.Verdict = Verdict{Reason: plan.Unmanaged}
+		a.Verdict = decision.Verdict{Reason: plan.Unmanaged}
 		return a, nil
 	}
 	a.state = h.plans.State()
@@ -326,7 +172,7 @@ func (h *handler) answer(r *http.Request, rv *review) (a answered, err error) {
 
 // decideFresh decides, by the plan as it stands now where the one that is known would turn the planner back: the
 // planner writes the plan first, and its watch may be ahead of ours.
-func (h *handler) decideFresh(ctx context.Context, s *inforce.State, rv *review) (Verdict, error) {
+func (h *handler) decideFresh(ctx context.Context, s *inforce.State, rv *review) (decision.Verdict, error) {
 	v, err := h.decide(s, rv)
 	if err != nil || len(v.Patches) == 0 || h.name == kindPlan || !s.IsPlanner(rv.User) {
 		return v, err
@@ -339,7 +185,7 @@ func (h *handler) decideFresh(ctx context.Context, s *inforce.State, rv *review)
 
 // fault answers for ballast's own failure, which an alert counts, and for an object that cannot be read, which is none:
 // the API server sends no such object, and whoever can reach the port can. Errors here name no content of an object.
-func (h *handler) fault(operation string, err error) Verdict {
+func (h *handler) fault(operation string, err error) decision.Verdict {
 	if errors.Is(err, rawjson.ErrMalformed) {
 		h.metrics.malformed.WithLabelValues(h.name).Inc()
 		h.log.V(1).Info("an object cannot be read, the write passed unchanged", "operation", operation, "why", err.Error())
@@ -347,7 +193,7 @@ func (h *handler) fault(operation string, err error) Verdict {
 		h.metrics.faults.WithLabelValues(h.name).Inc()
 		h.log.Error(err, "internal fault, the write passed unchanged", "operation", operation)
 	}
-	return Verdict{Reason: plan.Faulted, Revision: h.plans.State().Revision(), Warnings: []string{"ballast: internal fault, write passed unchanged"}}
+	return decision.Verdict{Reason: plan.Faulted, Revision: h.plans.State().Revision(), Warnings: []string{"ballast: internal fault, write passed unchanged"}}
 }
 
 // The longest values of a log line: names and users as Kubernetes has them, and twenty pins.
@@ -359,16 +205,16 @@ const (
 // record logs a rewrite, a refusal or a powerful act, and every call at V(1); values are those of the audit
 // annotations. Unless the caller was verified to be the API server, by its client certificate, a line tells what
 // somebody on the network sent.
-func (h *handler) record(r *http.Request, rv *review, v Verdict) {
+func (h *handler) record(r *http.Request, rv *review, v decision.Verdict) {
 	log := h.log
-	if len(v.Patches) == 0 && v.Denied == "" && !slices.ContainsFunc(v.Enforced, Field.isAct) {
+	if len(v.Patches) == 0 && v.Denied == "" && !slices.ContainsFunc(v.Enforced, decision.Field.IsAct) {
 		log = log.V(1)
 	}
 	if !log.Enabled() {
 		return
 	}
 	name := func(s string) string { return printable.Text(s, maxLoggedName) }
-	fields := func(list []Field) string { return printable.Text(printFields(list), maxLoggedFields) }
+	fields := func(list []decision.Field) string { return printable.Text(decision.PrintFields(list), maxLoggedFields) }
 	log.Info("write answered", "verified", intake.Verified(r), "operation", rv.operation, "namespace", name(rv.Namespace),
 		"name", name(rv.Name), "user", name(rv.User), "dryRun", rv.dryRun, "reason", v.Reason, "revision", v.Revision,
 		"requested", fields(v.Requested), "enforced", fields(v.Enforced))

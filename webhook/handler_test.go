@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"ballast/planner/plan"
+	"ballast/webhook/decision"
 	"ballast/webhook/inforce"
 	"ballast/webhook/intake"
 )
@@ -406,7 +407,7 @@ func FuzzHandler(f *testing.F) {
 }
 
 // fuzzed is the patch that a webhook answers a body with; not answered is one that was refused, by HTTP or for its pins.
-func fuzzed(t *testing.T, h http.Handler, k kind, body []byte) (ops []Op, answered bool) {
+func fuzzed(t *testing.T, h http.Handler, k kind, body []byte) (ops []decision.Op, answered bool) {
 	t.Helper()
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, k.path, bytes.NewReader(body)))
@@ -431,7 +432,7 @@ func fuzzed(t *testing.T, h http.Handler, k kind, body []byte) (ops []Op, answer
 }
 
 // patched is a review whose object has had a patch, written anew; a body that is no JSON, or has no object, is none.
-func patched(t *testing.T, body []byte, ops []Op) ([]byte, bool) {
+func patched(t *testing.T, body []byte, ops []decision.Op) ([]byte, bool) {
 	t.Helper()
 	var review map[string]any
 	if json.Unmarshal(body, &review) != nil {

@@ -9,7 +9,10 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/plan"
+	"ballast/planner/printable"
+	"ballast/webhook/decision"
 	"ballast/webhook/inforce"
+	"ballast/webhook/objects"
 	"ballast/webhook/rawjson"
 )
 
@@ -42,9 +45,11 @@ func TestDecidePod(t *testing.T) {
 		first = "argocd-application-controller-0"
 		third = "argocd-application-controller-2"
 	)
-	general := func(cpu, memory string) []Field { return []Field{{"requests.cpu", cpu}, {"requests.memory", memory}} }
-	own := func(limit, request string) []Field {
-		return []Field{{"limits.memory", limit}, {"requests.memory", request}}
+	general := func(cpu, memory string) []decision.Field {
+		return []decision.Field{{Name: "requests.cpu", Value: cpu}, {Name: "requests.memory", Value: memory}}
+	}
+	own := func(limit, request string) []decision.Field {
+		return []decision.Field{{Name: "limits.memory", Value: limit}, {Name: "requests.memory", Value: request}}
 	}
 	deployed := func(name, hash, owner string) string {
 		return podMade(name+`"generateName":"argocd-application-controller-7d9-","labels":{"pod-template-hash":"`+hash+`"},"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"`+owner+`","controller":true}]`,
@@ -61,30 +66,30 @@ func TestDecidePod(t *testing.T) {
 		object   string
 		update   bool
 		foreign  bool // another namespace
-		patch    []Op
+		patch    []decision.Op
 		reason   plan.Reason
-		asked    []Field
-		enforced []Field
+		asked    []decision.Field
+		enforced []decision.Field
 		warnings []string
 	}{
 		"the default, and what the plan does not name stays": {state: inPods(nil), object: podOf(first, small),
-			patch:  []Op{{"replace", "/spec/containers/0/resources/requests/cpu", "1"}, {"replace", "/spec/containers/0/resources/requests/memory", "2Gi"}},
+			patch:  []decision.Op{{Op: "replace", Path: "/spec/containers/0/resources/requests/cpu", Value: "1"}, {Op: "replace", Path: "/spec/containers/0/resources/requests/memory", Value: "2Gi"}},
 			reason: plan.Restored, asked: general("250m", "1Gi"), enforced: general("1", "2Gi"),
 			warnings: []string{"ballast: requests.cpu, requests.memory stay as planned (plan 17)"}},
 		"its own": {state: inPods(nil), object: podOf(third, `{"name":"sidecar"},`+small),
-			patch:  []Op{{"replace", "/spec/containers/1/resources/limits/memory", "8Gi"}, {"replace", "/spec/containers/1/resources/requests/memory", "6Gi"}},
+			patch:  []decision.Op{{Op: "replace", Path: "/spec/containers/1/resources/limits/memory", Value: "8Gi"}, {Op: "replace", Path: "/spec/containers/1/resources/requests/memory", Value: "6Gi"}},
 			reason: plan.Restored, asked: own("4Gi", "1Gi"), enforced: own("8Gi", "6Gi"),
 			warnings: []string{"ballast: limits.memory, requests.memory stay as planned (plan 17)"}},
 		"what the template has not is added without a word": {state: inPods(nil),
 			object: podOf(first, `{"name":"application-controller"},{"name":"sidecar","resources":{"requests":{"cpu":"1"}}}`),
-			patch:  []Op{{"add", "/spec/containers/0/resources", map[string]map[string]string{"requests": {"cpu": "1", "memory": "2Gi"}}}},
+			patch:  []decision.Op{{Op: "add", Path: "/spec/containers/0/resources", Value: map[string]map[string]string{"requests": {"cpu": "1", "memory": "2Gi"}}}},
 			reason: plan.Restored, asked: general("", ""), enforced: general("1", "2Gi")},
 		"as planned": {state: inPods(nil), object: podOf(first, `{"name":"application-controller","resources":{"requests":{"cpu":"1000m","memory":"2048Mi"}}}`),
 			reason: plan.InPlan, asked: general("1", "2Gi"), enforced: general("1", "2Gi")},
 		"by the last good plan": {state: stale, object: podOf(first, `{"name":"application-controller","resources":{"requests":{"cpu":"1","memory":"2Gi"}}}`),
 			reason: plan.StalePlan, asked: general("1", "2Gi"), enforced: general("1", "2Gi")},
 		"a pod of a Deployment, whose name is made later": {state: deployment, object: deployed("", "7d9", "argocd-application-controller-7d9"),
-			patch:  []Op{{"replace", "/spec/containers/0/resources/requests/cpu", "1"}, {"replace", "/spec/containers/0/resources/requests/memory", "2Gi"}},
+			patch:  []decision.Op{{Op: "replace", Path: "/spec/containers/0/resources/requests/cpu", Value: "1"}, {Op: "replace", Path: "/spec/containers/0/resources/requests/memory", Value: "2Gi"}},
 			reason: plan.Restored, asked: general("250m", "1Gi"), enforced: general("1", "2Gi"),
 			warnings: []string{"ballast: requests.cpu, requests.memory stay as planned (plan 17)"}},
 		"another Deployment's":               {state: deployment, object: deployed("", "7d9", "argocd-application-controller-x-7d9"), reason: plan.Unmanaged},
@@ -93,14 +98,14 @@ func TestDecidePod(t *testing.T) {
 		"a guaranteed pod": {state: inPods(nil), object: podOf(first, exact), reason: plan.Immutable, asked: general("1", "1Gi"),
 			warnings: []string{keeps + "its request of memory would be above its limit: let the size na..."}},
 		"a pod that would be another class": {state: inPods(func(p *plan.Plan) { p.Sizes.Default = plan.Resources{Limits: map[string]string{"memory": "2Gi"}} }), object: podOf(first, exact),
-			reason: plan.Immutable, asked: []Field{{"limits.memory", "1Gi"}},
+			reason: plan.Immutable, asked: []decision.Field{{Name: "limits.memory", Value: "1Gi"}},
 			warnings: []string{keeps + "its quality of service would be Burstable and no longer Guarant..."}},
 		"a pod that asks for nothing": {state: inPods(nil), object: podOf(first, `{"name":"application-controller"}`), reason: plan.Immutable, asked: general("", ""),
 			warnings: []string{keeps + "its quality of service would be Burstable and no longer BestEff..."}},
 		"not where an initialising container asks": {state: inPods(nil),
 			object: podMade(`"name":"`+first+`","ownerReferences":[{"apiVersion":"apps/v1","kind":"StatefulSet","name":"argocd-application-controller","controller":true}]`,
 				`"initContainers":[{"name":"copy","resources":{"limits":{"cpu":"1"}}}],"containers":[{"name":"application-controller"}]`),
-			patch:  []Op{{"add", "/spec/containers/0/resources", map[string]map[string]string{"requests": {"cpu": "1", "memory": "2Gi"}}}},
+			patch:  []decision.Op{{Op: "add", Path: "/spec/containers/0/resources", Value: map[string]map[string]string{"requests": {"cpu": "1", "memory": "2Gi"}}}},
 			reason: plan.Restored, asked: general("", ""), enforced: general("1", "2Gi")},
 		"a pod with resources as a whole": {state: inPods(nil),
 			object: podMade(`"name":"`+first+`","ownerReferences":[{"apiVersion":"apps/v1","kind":"StatefulSet","name":"argocd-application-controller","controller":true}]`,
@@ -108,7 +113,7 @@ func TestDecidePod(t *testing.T) {
 			reason: plan.Immutable, asked: general("250m", "1Gi"), warnings: []string{keeps + "the pod has resources as a whole (spec.resources): take them ou..."}},
 		"a pod without a controller's container": {state: inPods(nil), object: podOf(first, `{"name":"a"},{"name":"b"}`), reason: plan.Unmanaged,
 			warnings: []string{"ballast: no container is found that runs argocd-application-controller, so the pod keeps its template's size"}},
-		"a pod with more containers than are read": {state: inPods(nil), object: podOf(first, small+strings.Repeat(`,{"name":"a"}`, maxContainers)), reason: plan.Unmanaged,
+		"a pod with more containers than are read": {state: inPods(nil), object: podOf(first, small+strings.Repeat(`,{"name":"a"}`, objects.MaxContainers)), reason: plan.Unmanaged,
 			warnings: []string{"ballast: no container is found that runs argocd-application-controller, so the pod keeps its template's size"}},
 		"a pod that opted out": {state: inPods(nil), object: podMade(`"name":"`+first+`","annotations":{"ballast.argoproj.io/unmanaged":"true"},"ownerReferences":[{"apiVersion":"apps/v1","kind":"StatefulSet","name":"argocd-application-controller","controller":true}]`,
 			`"containers":[`+small+`]`), reason: plan.Unmanaged},
@@ -125,20 +130,20 @@ func TestDecidePod(t *testing.T) {
 		"no plan":                      {state: inforce.Of(identity(), nil), object: podOf(first, small), reason: plan.NoPlan},
 		"a frozen plan's mode is Hold": {state: inPods(func(p *plan.Plan) { p.Mode = plan.Hold }), object: podOf(first, `{"name":"application-controller","resources":{"requests":{"cpu":"1","memory":"2Gi"}}}`), reason: plan.InPlan, asked: general("1", "2Gi"), enforced: general("1", "2Gi")},
 		"quantities that nobody can read": {state: inPods(nil), object: podOf(first, `{"name":"application-controller","resources":{"requests":{"cpu":"eyJhbGciOi","memory":"1Gi"}}}`),
-			patch:  []Op{{"replace", "/spec/containers/0/resources/requests/cpu", "1"}, {"replace", "/spec/containers/0/resources/requests/memory", "2Gi"}},
-			reason: plan.Restored, asked: general(invalid, "1Gi"), enforced: general("1", "2Gi"), warnings: []string{"ballast: requests.cpu, requests.memory stay as planned (plan 17)"}},
+			patch:  []decision.Op{{Op: "replace", Path: "/spec/containers/0/resources/requests/cpu", Value: "1"}, {Op: "replace", Path: "/spec/containers/0/resources/requests/memory", Value: "2Gi"}},
+			reason: plan.Restored, asked: general(printable.Invalid, "1Gi"), enforced: general("1", "2Gi"), warnings: []string{"ballast: requests.cpu, requests.memory stay as planned (plan 17)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			object, err := decodePod(mustParse(t, tc.object))
+			object, err := objects.DecodePod(mustParse(t, tc.object))
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := Request{Create: !tc.update, Namespace: "argocd", User: "system:serviceaccount:kube-system:statefulset-controller", At: decided}
+			r := decision.Request{Create: !tc.update, Namespace: "argocd", User: "system:serviceaccount:kube-system:statefulset-controller", At: decided}
 			if tc.foreign {
 				r.Namespace = "elsewhere"
 			}
-			got := DecidePod(tc.state, r, object)
-			want := Verdict{Reason: tc.reason, Revision: tc.state.Revision(), Patches: tc.patch, Requested: tc.asked, Enforced: tc.enforced, Warnings: tc.warnings}
+			got := decision.Pod(tc.state, r, object)
+			want := decision.Verdict{Reason: tc.reason, Revision: tc.state.Revision(), Patches: tc.patch, Requested: tc.asked, Enforced: tc.enforced, Warnings: tc.warnings}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -151,7 +156,7 @@ func TestAPodThatCannotBeReadIsMalformed(t *testing.T) {
 		"no spec": `{"metadata":{}}`, "a spec that is a list": `{"spec":[]}`, "containers that are no list": `{"spec":{"containers":{}}}`,
 		"a container that is a word": `{"spec":{"containers":["a"]}}`, "initContainers that are no list": `{"spec":{"initContainers":{}}}`,
 	} {
-		if p, err := decodePod(mustParse(t, doc)); err == nil {
+		if p, err := objects.DecodePod(mustParse(t, doc)); err == nil {
 			t.Errorf("%s is read as %+v", name, p)
 		}
 	}
@@ -178,16 +183,16 @@ func TestNoSizeChangesThePodsClass(t *testing.T) {
 		if err != nil || len(v.Patches) == 0 {
 			return
 		}
-		before, err := decodePod(object)
+		before, err := objects.DecodePod(object)
 		if err != nil {
 			t.Fatal(err)
 		}
-		after, err := decodePod(rawjson.Node(apply(t, string(object), v.Patches)))
+		after, err := objects.DecodePod(rawjson.Node(apply(t, string(object), v.Patches)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := findController(before.Containers, s.View.Plan.Target.Container)
-		if why := before.size(at).Misfit(after.size(at).Controller); why != "" {
+		at := objects.FindController(before.Containers, s.View.Plan.Target.Container)
+		if why := before.Size(at).Misfit(after.Size(at).Controller); why != "" {
 			t.Errorf("%s became what it cannot be: %s", object, why)
 		}
 	})

@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"ballast/planner/plan"
+	"ballast/webhook/decision"
 	"ballast/webhook/inforce"
+	"ballast/webhook/objects"
 )
 
 // A probe is a dry-run by the planner: it writes what the webhook has to correct, and nothing is stored. The API server
@@ -17,7 +19,7 @@ import (
 func isProbe(s *inforce.State, rv *review) bool { return rv.dryRun && s.IsPlanner(rv.User) }
 
 // answerProbe closes the connection behind the answer, and says whether it was new.
-func answerProbe(w http.ResponseWriter, v *Verdict, fresh bool) {
+func answerProbe(w http.ResponseWriter, v *decision.Verdict, fresh bool) {
 	w.Header().Set("Connection", "close")
 	said := plan.ProbedOnUsed
 	if fresh {
@@ -28,14 +30,14 @@ func answerProbe(w http.ResponseWriter, v *Verdict, fresh bool) {
 
 // probePlan puts the answer where a probe of the plan's webhook put its question: nothing else of the planner's writes
 // is changed, so that nothing else could show that the webhook is there.
-func (v *Verdict) probePlan(rv *review) {
+func probePlan(v *decision.Verdict, rv *review) {
 	if !rv.dryRun {
 		return
 	}
-	answer, asked := plan.ProbeAnswer(rv.object.Field("metadata").Field("annotations").Field(plan.AnnotationProbe).Text(maxWord))
+	answer, asked := plan.ProbeAnswer(rv.object.Field("metadata").Field("annotations").Field(plan.AnnotationProbe).Text(objects.MaxWord))
 	if !asked {
 		return
 	}
 	path := "/metadata/annotations/" + strings.ReplaceAll(plan.AnnotationProbe, "/", "~1")
-	v.Patches = append(v.Patches, Op{Op: "replace", Path: path, Value: answer})
+	v.Patches = append(v.Patches, decision.Op{Op: "replace", Path: path, Value: answer})
 }

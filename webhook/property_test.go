@@ -10,7 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/plan"
+	"ballast/webhook/decision"
 	"ballast/webhook/inforce"
+	"ballast/webhook/objects"
 	"ballast/webhook/rawjson"
 )
 
@@ -56,8 +58,8 @@ func drawName(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"prod-eu", "prod-us", "new", "other", ""}).Draw(t, "name")
 }
 
-func drawRequest(t *rapid.T) Request {
-	return Request{
+func drawRequest(t *rapid.T) decision.Request {
+	return decision.Request{
 		Create: rapid.Bool().Draw(t, "create"), Namespace: "argocd", User: rapid.SampledFrom([]string{person, plannerUser}).Draw(t, "user"),
 		Kind: rapid.SampledFrom([]string{plan.StatefulSet, plan.Deployment}).Draw(t, "requestKind"),
 		Name: rapid.SampledFrom([]string{workload, "prod-eu", "new", ""}).Draw(t, "requestName"),
@@ -113,10 +115,10 @@ func drawWorkload(t *rapid.T) map[string]any {
 	return map[string]any{"metadata": map[string]any{"name": workload}, "spec": spec}
 }
 
-func drawPlanObject(t *rapid.T, stands PlanObject) map[string]any {
+func drawPlanObject(t *rapid.T, stands objects.Plan) map[string]any {
 	metadata := map[string]any{"name": "ballast-plan"}
 	notes := map[string]any{"mine": "note"}
-	for _, key := range append(inforce.PlannersAnnotations(), plan.AnnotationEnforcement) {
+	for _, key := range append(plan.PlannersAnnotations(), plan.AnnotationEnforcement) {
 		maybe(t, notes, key, rapid.SampledFrom([]string{stands.Annotations[key], "99"}).Draw(t, key))
 	}
 	if rapid.Bool().Draw(t, "whole") {
@@ -146,7 +148,7 @@ func document(t *rapid.T, v any) rawjson.Node {
 }
 
 // holds checks what every verdict keeps to, and that a second pass over the patched object finds nothing to do.
-func holds(t *rapid.T, webhook string, decide func(*inforce.State, *review) (Verdict, error), s *inforce.State, rv review) {
+func holds(t *rapid.T, webhook string, decide func(*inforce.State, *review) (decision.Verdict, error), s *inforce.State, rv review) {
 	v, err := decide(s, &rv)
 	if err != nil {
 		t.Fatalf("deciding on %s: %v", rv.object, err)
@@ -157,7 +159,7 @@ func holds(t *rapid.T, webhook string, decide func(*inforce.State, *review) (Ver
 		}
 	}
 	for _, w := range v.Warnings {
-		if len(w) > MaxWarning || !strings.HasPrefix(w, "ballast: ") {
+		if len(w) > decision.MaxWarning || !strings.HasPrefix(w, "ballast: ") {
 			t.Errorf("warning of %d bytes: %s", len(w), w)
 		}
 	}
@@ -199,7 +201,7 @@ func strip(v any) any {
 		out := map[string]any{}
 		for key, value := range v {
 			switch key {
-			case "shard", "replicas", fieldImmutable, plan.KeyPlan, plan.KeyPins, "cpu", "memory", "example.com/gpu":
+			case "shard", "replicas", "immutable", plan.KeyPlan, plan.KeyPins, "cpu", "memory", "example.com/gpu":
 				continue
 			}
 			if strings.HasPrefix(key, plan.Group+"/") {
@@ -279,8 +281,8 @@ func TestFiftyNewClustersLeaveNoReplicaAboveTwiceTheMean(t *testing.T) {
 		s := inforce.Of(identity(), plan.NewView(p, nil))
 		salt := rapid.StringMatching(`[a-z]{8}`).Draw(t, "salt")
 		for i := range 50 {
-			v := DecideCluster(s, Request{Create: true, Namespace: "argocd", Name: fmt.Sprintf("n-%d", i)},
-				Secret{Cluster: true, HasData: true, Server: fmt.Sprintf("https://%s-%d.example", salt, i)}, Secret{})
+			v := decision.Cluster(s, decision.Request{Create: true, Namespace: "argocd", Name: fmt.Sprintf("n-%d", i)},
+				objects.Secret{Cluster: true, HasData: true, Server: fmt.Sprintf("https://%s-%d.example", salt, i)}, objects.Secret{})
 			count[int(v.Enforced[0].Value[0]-'0')]++
 		}
 		mean := float64(p.Replicas*25+50) / float64(p.Replicas)

@@ -8,12 +8,14 @@ import (
 
 	"ballast/planner/plan"
 	"ballast/planner/printable"
+	"ballast/webhook/decision"
+	"ballast/webhook/objects"
 	"ballast/webhook/rawjson"
 )
 
 // review is an AdmissionReview request, read in place: its nodes live as long as the body.
 type review struct {
-	Request
+	decision.Request
 	uid         string
 	operation   string
 	dryRun      bool
@@ -27,7 +29,6 @@ var errNoReview = errors.New("the body is no admission.k8s.io/v1 AdmissionReview
 // no user's name; a longer one than this is nobody's that we know.
 const (
 	maxUID  = 64
-	maxName = 253
 	maxUser = 4 << 10
 )
 
@@ -77,7 +78,7 @@ func (rv *review) read(request rawjson.Node) {
 			rv.dryRun = value.True()
 		}
 	}
-	rv.uid, rv.Name, rv.Namespace = uid.Text(maxUID), name.Text(maxName), namespace.Text(maxName)
+	rv.uid, rv.Name, rv.Namespace = uid.Text(maxUID), name.Text(objects.MaxName), namespace.Text(objects.MaxName)
 	rv.Kind, rv.User = kindOf(resource.Field("resource")), user.Field("username").Legible(maxUser)
 	rv.operation = operation.Text(len(operationUpdate))
 	rv.Create = rv.operation == operationCreate
@@ -132,11 +133,11 @@ type audit struct {
 }
 
 // encodeAnswer writes a verdict as the API server reads it.
-func encodeAnswer(uid string, v Verdict) ([]byte, error) {
+func encodeAnswer(uid string, v decision.Verdict) ([]byte, error) {
 	r := response{UID: uid, Allowed: v.Denied == "", Warnings: v.Warnings,
-		Audit: audit{v.Reason, revision(v.Revision), printFields(v.Requested), printFields(v.Enforced)}}
+		Audit: audit{v.Reason, decision.PrintRevision(v.Revision), decision.PrintFields(v.Requested), decision.PrintFields(v.Enforced)}}
 	if v.Denied != "" {
-		r.Status = &status{Code: 422, Reason: "Invalid", Message: printable.Text(v.Denied, maxMessage)}
+		r.Status = &status{Code: 422, Reason: "Invalid", Message: printable.Text(v.Denied, decision.MaxMessage)}
 	} else if len(v.Patches) > 0 {
 		patch, err := marshal(v.Patches)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/plan"
+	"ballast/webhook/decision"
 	"ballast/webhook/rawjson"
 )
 
@@ -29,7 +30,7 @@ func TestWhatThePlannersSelectorLeavesOutPasses(t *testing.T) {
 				}
 			})
 			object := fmt.Sprintf(`{"metadata":{"name":"prod-eu","namespace":"argocd","labels":{%s}},"data":{"server":"aHR0cHM6Ly9h","shard":"MQ=="}}`, labels)
-			v, err := reviewCluster(state, &review{Request: Request{Namespace: "argocd", Name: "prod-eu", User: person}, object: mustParse(t, object), old: mustParse(t, object)})
+			v, err := reviewCluster(state, &review{Request: decision.Request{Namespace: "argocd", Name: "prod-eu", User: person}, object: mustParse(t, object), old: mustParse(t, object)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,23 +58,23 @@ func TestWhoTakesASecretOutOfTheSelectorsSightIsInTheAuditLog(t *testing.T) {
 	for name, test := range map[string]struct {
 		old, object rawjson.Node
 		create      bool
-		acts        []Field
+		acts        []decision.Field
 		warns       bool
 	}{
-		"out":           {secret("a"), secret("b"), false, []Field{{"selected", ""}}, true},
-		"back":          {secret("b"), secret("a"), false, []Field{{"selected", "true"}}, false},
+		"out":           {secret("a"), secret("b"), false, []decision.Field{{Name: "selected", Value: ""}}, true},
+		"back":          {secret("b"), secret("a"), false, []decision.Field{{Name: "selected", Value: "true"}}, false},
 		"it stays":      {secret("a"), secret("a"), false, nil, false},
 		"it stays out":  {secret("b"), secret("c"), false, nil, false},
 		"it is made so": {nil, secret("b"), true, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v, err := reviewCluster(state, &review{Request: Request{Namespace: "argocd", Name: "prod-eu", User: person, Create: test.create}, object: test.object, old: test.old})
+			v, err := reviewCluster(state, &review{Request: decision.Request{Namespace: "argocd", Name: "prod-eu", User: person, Create: test.create}, object: test.object, old: test.old})
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got []Field
+			var got []decision.Field
 			for _, f := range v.Enforced {
-				if f.isAct() {
+				if f.IsAct() {
 					got = append(got, f)
 				}
 			}

@@ -144,13 +144,13 @@ func namesRights(t *testing.T, s *fixture.Site) {
 	works(t, carol, "", "resume")
 	_, notes := works(t, carol, "", "evacuate", "2", "--dry-run")
 	fixture.Holds(t, notes, "note: without the right to list Secrets")
-	if _, _, failure := steer(t, carol, "", "rollback", "14", "--yes"); !strings.Contains(failure, `"ballast-history"`) || !strings.HasSuffix(failure, "\nthis needs get on that ConfigMap") {
+	if _, _, failure := steer(t, carol, "", "rollback", "14", "--yes"); !strings.Contains(failure, `"ballast-history"`) || !strings.Contains(failure, "\nthis needs get on that ConfigMap\nthe right to get configmaps is missing: `kubectl auth can-i get configmaps --namespace=argocd` says no; ") {
 		t.Errorf("without the right to read the history: %q", failure)
 	}
 	dave := s.Granted("dave", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}})
 	works(t, dave, "", "rollback", "14", "--dry-run")
 	for _, args := range [][]string{{"freeze"}, {"evacuate", "1"}, {"rollback", "14", "--yes"}} {
-		if _, _, failure := steer(t, dave, "", args...); !strings.HasPrefix(failure, `annotating the plan ConfigMap "ballast-plan" in "argocd": `) || !strings.HasSuffix(failure, "\nthis needs get and patch on that ConfigMap, and no other right to write") {
+		if _, _, failure := steer(t, dave, "", args...); !strings.HasPrefix(failure, `annotating the plan ConfigMap "ballast-plan" in "argocd": `) || !strings.Contains(failure, "\nthis needs get and patch on that ConfigMap, and no other right to write\nthe right to patch configmaps is missing: `kubectl auth can-i patch configmaps --namespace=argocd` says no; ") {
 			t.Errorf("%v without the right to patch: %q", args, failure)
 		}
 	}

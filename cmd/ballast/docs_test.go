@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"ballast/planner/plan"
 )
 
 // documents are the files that people read, with their text.
@@ -114,7 +116,7 @@ func TestTheDocumentsNameMakeTargetsThatExist(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for file, text := range documents(t) {
-		for _, m := range regexp.MustCompile("(?m)(?:`|^ {4}|^)make ([a-z]+)").FindAllStringSubmatch(text, -1) {
+		for _, m := range regexp.MustCompile("(?m)(?:`|^ {4}|^)make ([a-z-]+)").FindAllStringSubmatch(text, -1) {
 			seen[m[1]] = true
 			if !regexp.MustCompile(`(?m)^` + m[1] + `:`).Match(makefile) {
 				t.Errorf("%s names make %s, and the Makefile has no such target", file, m[1])
@@ -143,4 +145,66 @@ func TestHelpCallsEveryValueByOneWord(t *testing.T) {
 		}
 	}
 	check(newRootCommand())
+}
+
+// TestEveryExitCodeIsDocumented: the page names each code that a command's help names, and no other.
+func TestEveryExitCodeIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/reference/exit-codes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `ballast (\\w+)[^`]*` \\| (\\d) \\|").FindAllStringSubmatch(string(text), -1) {
+		documented[m[1]] = m[2]
+	}
+	said := map[string]string{}
+	for _, cmd := range newRootCommand().Commands() {
+		help := strings.Join(strings.Fields(cmd.Long+" "+cmd.Flags().FlagUsages()), " ")
+		if !strings.Contains(help, "exit code") {
+			continue
+		}
+		for _, m := range regexp.MustCompile(`\b(?:with|it is|code is|without faults,|all is well,|code) ([23])\b`).FindAllStringSubmatch(help, -1) {
+			said[cmd.Name()] = m[1]
+		}
+	}
+	if diff := cmp.Diff(documented, said); diff != "" {
+		t.Errorf("(-the page +help):\n%s", diff)
+	}
+}
+
+// TestSecuritySaysHowToReport: in private, with what stands there: commands, flags, files and the break-glass are ballast's own.
+func TestSecuritySaysHowToReport(t *testing.T) {
+	all := documents(t)
+	text := strings.Join(strings.Fields(all["../../SECURITY.md"]), " ")
+	for _, said := range []string{
+		"private security advisory", "Do not open a public issue", "Never send a kubeconfig, a token, or a cluster Secret", "within a week",
+		"kubectl -n argocd annotate configmap ballast-plan " + plan.AnnotationEnforcement + "=off",
+	} {
+		if !strings.Contains(text, said) {
+			t.Errorf("SECURITY.md does not say %q", said)
+		}
+	}
+	if !strings.Contains(all["../../README.md"], "(SECURITY.md)") {
+		t.Error("README.md does not lead there")
+	}
+	named := map[string]bool{}
+	for _, m := range regexp.MustCompile("`ballast (\\w+)(?: --([a-z-]+))?").FindAllStringSubmatch(text, -1) {
+		cmd, _, err := newRootCommand().Find([]string{m[1]})
+		if err != nil || m[2] != "" && cmd.Flags().Lookup(m[2]) == nil {
+			t.Errorf("SECURITY.md names %s, which is no command: %v", m[0], err)
+		}
+		named[m[1]] = true
+	}
+	if diff := cmp.Diff(map[string]bool{"version": true, "plan": true, "audit": true, "uninstall": true}, named); diff != "" {
+		t.Errorf("commands (-want +named):\n%s", diff)
+	}
+	links := regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1)
+	for _, m := range links {
+		if _, err := os.Stat(filepath.Join("../..", m[1])); err != nil {
+			t.Errorf("SECURITY.md leads to %s: %v", m[1], err)
+		}
+	}
+	if len(links) == 0 {
+		t.Error("SECURITY.md leads nowhere; the test reads it wrongly")
+	}
 }

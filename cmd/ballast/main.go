@@ -13,7 +13,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once, as it would without us
-	if err := newRootCommand().ExecuteContext(ctx); err != nil {
+	root := newRootCommand()
+	root.SetArgs(asCalled(root, os.Args))
+	if err := root.ExecuteContext(ctx); err != nil {
 		say.Error(say.Clean(os.Stderr), err)
 		os.Exit(say.ExitCode(err))
 	}

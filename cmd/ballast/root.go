@@ -6,6 +6,7 @@ import (
 	"ballast/cmd/ballast/audit"
 	"ballast/cmd/ballast/calibrate"
 	"ballast/cmd/ballast/certs"
+	"ballast/cmd/ballast/complete"
 	"ballast/cmd/ballast/config"
 	"ballast/cmd/ballast/doctor"
 	"ballast/cmd/ballast/evacuate"
@@ -18,7 +19,6 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/status"
 	"ballast/cmd/ballast/uninstall"
-	"ballast/cmd/ballast/version"
 	"ballast/cmd/ballast/watch"
 	"ballast/cmd/ballast/webhook"
 	"ballast/cmd/ballast/whatif"
@@ -42,17 +42,6 @@ Start with "ballast plan": it only reads, needs no installation, and says what b
 		planner.NewCommand(), webhook.NewCommand(), config.NewCommand(),
 		freeze.NewCommand(), freeze.NewResumeCommand(), evacuate.NewCommand(), rollback.NewCommand(), rebase.NewCommand(),
 		uninstall.NewCommand(), audit.NewCommand(), certs.NewCommand(), newVersionCommand())
+	complete.Register(root)
 	return root
-}
-
-func newVersionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			say.To(cmd.OutOrStdout(), "ballast %s\n", version.Build())
-			return nil
-		},
-	}
 }

@@ -23,10 +23,13 @@ type told struct {
 
 // meanings are those of names whose words are made up when they are told.
 var meanings = map[string]string{
+	"ChangeBlocked": "a change of sizes, or of the number of replicas, waits: since when, why, and what would be otherwise",
 	"CordonRefused": "an entry of the annotation cordon cannot be read", "Doubled": "several pods reconcile one cluster", "PodsUnseen": "what the pods say of themselves cannot be read",
 	"MemoryUnknown": "what a replica has of memory, or what clusters take of it, is not known", "MemoryShort": "a replica has not the memory for its clusters, and no plan mends it",
+	"GroupLeaves": "a group leaves out clusters that it selects, and why", "RebaseRefused": "references are not taken anew, or back, and why",
 	"RulesClash": "pins, groups and bounds cannot all be kept", "SizeHeld": "pods are left at their size, and why",
-	"Refused": "no candidate fits the configuration", "RollbackRefused": "the plan that a person asks for cannot be gone back to", "Shrunk": "more clusters are gone at once than is believed",
+	"RestartWaits": "the one restart of rollout.live is left to whoever changes the pod template next (rollout.live.adopt)",
+	"Refused":      "no candidate fits the configuration", "RollbackRefused": "the plan that a person asks for cannot be gone back to", "Shrunk": "more clusters are gone at once than is believed",
 	"Unwell": "a replica is unwell, and why", "RolloutFinished": "a rollout ended as wanted", "BudgetTooSmall": "what is to move never finds room in change.moves.rate",
 	"RolloutTurnedBack": "a stage passed its deadline, and the way back begins", "RolloutReverted": "the way back ended", "RolloutGaveUp": "a rollout ended where it was",
 	"PlanForeign": "the plan that stood was written by nobody who has this installation's key", "PlanBroken": "the plan that stood does not match its digest", "PlanOlder": "the plan that stood was an older one",

@@ -21,6 +21,7 @@ import (
 	admissionregistration "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/yaml"
 
+	"ballast/cmd/ballast/watch"
 	"ballast/planner/telemetry"
 	"ballast/webhook"
 	"ballast/webhook/source"
@@ -218,13 +219,16 @@ func (d described) Unregister(prometheus.Collector) bool    { return false }
 func metricsPage(t *testing.T) string {
 	desc := regexp.MustCompile(`fqName: "([^"]*)", help: "((?:[^"\\]|\\.)*)".*variableLabels: \{([^}]*)\}`)
 	var b strings.Builder
-	b.WriteString("# Metrics\n\nNames and labels are a contract; help texts are not. Beside these, ports show Go's and controller-runtime's own.\n")
+	b.WriteString("# Metrics\n\nNames and labels are a contract; help texts are not. Beside these, ports show Go's and controller-runtime's own.\n" +
+		"Those of ballast_cluster show nothing without telemetry.clusters in the configuration. The planner serves plain HTTP alone and has no " +
+		"certificate; the webhook's end is ballast_webhook_certificate_expiry_timestamp_seconds.\n")
 	for _, part := range []struct {
 		title    string
 		register func(prometheus.Registerer)
 	}{
 		{"Planner", func(r prometheus.Registerer) { telemetry.NewMetrics(r) }},
 		{"Webhook", func(r prometheus.Registerer) { webhook.NewMetrics(r); source.NewMetrics(r) }},
+		{"ballast watch", func(r prometheus.Registerer) { watch.NewFigures(r) }},
 	} {
 		var all []prometheus.Collector
 		part.register(described{&all})

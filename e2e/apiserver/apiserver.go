@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -44,7 +45,8 @@ func (s *Shared) Start(t testing.TB) *rest.Config {
 		if err != nil {
 			t.Fatal(err)
 		}
-		env := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir}
+		env := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir,
+			ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: time.Minute}
 		env.ControlPlane.GetAPIServer().Out, env.ControlPlane.GetAPIServer().Err = io.Discard, io.Discard
 		if s.config, err = env.Start(); err != nil {
 			t.Fatal(err)

@@ -172,7 +172,7 @@ func (s *sizes) runs(t *testing.T, name string, conditions ...corev1.PodConditio
 // due is what differs of the pods, as the planner sees them.
 func (s *sizes) due(t *testing.T) (diff.Result, []observed.Pod) {
 	t.Helper()
-	c, err := ownership.List(t.Context(), s.planner, s.plan.Target, time.Now())
+	c, err := ownership.List(t.Context(), s.planner, s.plan.Target, "", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,6 +313,17 @@ func (s *sizes) bounded(t *testing.T) {
 	const larger = `{"spec":{"containers":[{"name":"application-controller","resources":{"requests":{"cpu":"2"}}}]}}`
 	s.resize(t, s.planner, "argocd-server-0", larger, "the planner sizes the application-controller's pods and no other")
 	s.resize(t, s.planner, controllers+"-too-0", larger, "the planner sizes the application-controller's pods and no other")
+	set := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: controllers, UID: "1", Controller: new(true)}
+	named, foreign := set, set
+	named.Controller, foreign.APIVersion = nil, "apps.example.com/v1"
+	for name, owner := range map[string]metav1.OwnerReference{controllers + "-named-0": named, controllers + "-foreign-0": foreign} {
+		s.must(s.site.Admin.Create(t.Context(), pod(name, []metav1.OwnerReference{owner})))
+		s.resize(t, s.planner, name, larger, "the planner sizes the application-controller's pods and no other")
+	}
+	for _, of := range []string{`"containers":[{"name":"sidecar","resources":{"requests":{"cpu":"2"}}}]`,
+		`"containers":[{"name":"sidecar","resources":{"requests":{"cpu":"2"}}},{"name":"application-controller","resources":{"requests":{"cpu":"2"}}}]`} {
+		s.resize(t, s.planner, controllers+"-0", `{"spec":{`+of+`}}`, "of a pod the planner sizes the application-controller's container and no other")
+	}
 	s.stands(t, "argocd-server-0", "sidecar 250m 512Mi - -", "application-controller 250m 512Mi - -")
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: hooked.Namespace, Name: controllers + "-0"}}
 	for what, err := range map[string]error{

@@ -44,7 +44,10 @@ func TestOnARealAPIServer(t *testing.T) {
 		{"a Lease of an older version is anybody's", takesAnOldLease},
 		{"a lost race is a conflict", losesARace},
 		{"thousands of managers keep nobody from writing the Lease", writesALeaseOfManyManagers},
+		{"what sizes read of nodes, with component size-nodes and without", readsNodes},
+		{"what sizes read of an HPA", readsAnHPA},
 		{"with KEDA's CRD", withKEDA},
+		{"with the VPA's CRD", withVPA},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, newWorld(t, config)) })
 	}

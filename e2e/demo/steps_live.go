@@ -69,7 +69,7 @@ func (s *story) startLive(ctx context.Context, argocd plane.ArgoCD) (w *gaps.Sit
 	}
 	err = s.out.busy(fmt.Sprintf("another control plane, %d application-controllers of Argo CD v3.2.11, %d clusters", liveBefore, liveClusters), func() error {
 		w, err = gaps.Start(context.WithoutCancel(ctx), gaps.Options{Binaries: s.binaries, ArgoCD: argocd, Ballast: s.ballast(),
-			Replicas: liveBefore, ControllerReplicas: liveBefore, Clusters: liveClusters, Dir: dir, Log: log})
+			Replicas: liveBefore, ControllerReplicas: liveBefore, Clusters: liveClusters, Requests: requests(liveApps), Dir: dir, Log: log})
 		return err
 	})
 	if err != nil {

@@ -51,6 +51,7 @@ func (s *story) steps() []step {
 		{"The planner's leader is killed", s.leaderKilled},
 		{"The API server's audit log: who tried what, and what was enforced", s.audit},
 		{"A replica more, live, with Argo CD's own application-controllers", s.live},
+		{"A replica grows, in place", s.resize},
 	}
 }
 

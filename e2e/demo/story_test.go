@@ -14,7 +14,7 @@ func TestTheStory(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	for _, want := range []string{
-		"1/8  A fleet", "2/8  Before", "3/8  People", "4/8  A person pins", "5/8  Clusters", "6/8  The planner's leader", "7/8  The API server's audit log", "8/8  A replica more",
+		"1/9  A fleet", "2/9  Before", "3/9  People", "4/9  A person pins", "5/9  Clusters", "6/9  The planner's leader", "7/9  The API server's audit log", "8/9  A replica more", "9/9  A replica grows",
 		"Warning: ballast: shard", "checks passed in",
 	} {
 		if !strings.Contains(out.String(), want) {

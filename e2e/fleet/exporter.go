@@ -41,6 +41,21 @@ func (f *Fleet) NewExporter(now func() time.Time) *Exporter {
 	return &Exporter{fleet: f, now: now, processes: map[string]*process{}}
 }
 
+// SetApps has a cluster of the fleet have that many Applications from now on.
+func (e *Exporter) SetApps(c Cluster, apps int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	server := trim(c.Server)
+	known := e.fleet.Of(server)
+	known.Work.Apps = apps
+	e.fleet.byServer[server] = known
+	for _, p := range e.processes {
+		if h := p.holdings[server]; h != nil {
+			h.cluster.Work.Apps = apps
+		}
+	}
+}
+
 // observe takes over what the API server shows now.
 func (e *Exporter) observe(secrets []Secret, pods []pod) {
 	e.mu.Lock()

@@ -225,3 +225,25 @@ func TestTargetsAreLabelledAsAPodScrape(t *testing.T) {
 		t.Errorf("targets (-want +got):\n%s", diff)
 	}
 }
+
+// TestAClusterGetsApplications: in the process that has it, and in one that begins to have it later.
+func TestAClusterGetsApplications(t *testing.T) {
+	f, c := New(Options{Seed: 1, Clusters: 9}), newClock()
+	e := f.NewExporter(c.now)
+	e.observe(secretsOf(f, "0"), []pod{testPod("c-0", "a", 2), testPod("c-1", "b", 2)})
+	e.SetApps(f.Clusters[0], 40)
+	e.SetApps(f.Clusters[1], 0)
+	shown := func(pod string) (apps [2]float64) {
+		families, _ := get(t, e, pod)
+		for i := range apps {
+			apps[i] = sum(families["argocd_app_info"], "dest_server", trim(f.Clusters[i].Server))
+		}
+		return apps
+	}
+	got := [][2]float64{shown("c-0")}
+	e.observe(secretsOf(f, "1"), []pod{testPod("c-0", "a", 2), testPod("c-1", "b", 2)})
+	got = append(got, shown("c-0"), shown("c-1"))
+	if diff := cmp.Diff([][2]float64{{40, 0}, {0, 0}, {40, 0}}, got); diff != "" {
+		t.Errorf("Applications of two clusters before and after they move (-want +got):\n%s", diff)
+	}
+}

@@ -54,9 +54,18 @@ func (s *Site) addClusters(ctx context.Context) error {
 		if _, err := s.Client.CoreV1().Secrets(s.Fleet.Namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("creating cluster secret %q: %w", c.Name, err)
 		}
-		if _, err := s.objects.Resource(applications).Namespace(s.Fleet.Namespace).Create(ctx, application(s.Fleet.Namespace, c), metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("creating application %q: %w", c.Name, err)
+		if err := s.AddApplication(ctx, c, c.Name); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// AddApplication makes an Application of that name that deploys into a cluster.
+func (s *Site) AddApplication(ctx context.Context, c Cluster, name string) error {
+	app := application(s.Fleet.Namespace, name, c)
+	if _, err := s.objects.Resource(applications).Namespace(s.Fleet.Namespace).Create(ctx, app, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating application %q: %w", name, err)
 	}
 	return nil
 }
@@ -98,13 +107,13 @@ func (s *Site) clusterConfig(token string) ([]byte, error) {
 	return config, nil
 }
 
-func application(namespace string, c Cluster) *unstructured.Unstructured {
+func application(namespace, name string, c Cluster) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
-		"metadata": map[string]any{"name": c.Name, "namespace": namespace},
+		"metadata": map[string]any{"name": name, "namespace": namespace},
 		"spec": map[string]any{
 			"project":     "default",
-			"source":      map[string]any{"repoURL": "https://git.example.com/fleet.git", "path": c.Name, "targetRevision": "HEAD"},
+			"source":      map[string]any{"repoURL": "https://git.example.com/fleet.git", "path": name, "targetRevision": "HEAD"},
 			"destination": map[string]any{"server": c.Server, "namespace": "default"},
 		},
 	}}

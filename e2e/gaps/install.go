@@ -139,6 +139,7 @@ func (s *Site) workload() (runtime.Object, error) {
 	sts.Namespace = s.Fleet.Namespace
 	sts.Spec.Replicas = ptr.To(int32(s.options.Replicas))
 	sts.Spec.Template.Labels[programLabel] = fleet.Workload
+	sts.Spec.Template.Spec.Containers[0].Resources.Requests = s.options.Requests
 	for i := range sts.Spec.Template.Spec.Containers[0].Env {
 		if e := &sts.Spec.Template.Spec.Containers[0].Env[i]; e.Name == fleet.ReplicasEnv {
 			e.Value = strconv.Itoa(s.options.ControllerReplicas)

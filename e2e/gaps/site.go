@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/dynamic"
 
 	"ballast/e2e/fleet"
@@ -26,9 +27,10 @@ type Options struct {
 	Clusters           int // default 24
 	// Shard is data.shard of the cluster Secret of that number; nil deals them out in turn, and "" is none.
 	Shard     func(i int) string
-	Algorithm string        // controller.sharding.algorithm; empty: Argo CD's default
-	Dynamic   bool          // dynamic cluster distribution: a Deployment, whose pods claim their slots
-	Resync    time.Duration // timeout.reconciliation; default 1 h, so that nothing but a nudge wakes an owner
+	Algorithm string              // controller.sharding.algorithm; empty: Argo CD's default
+	Dynamic   bool                // dynamic cluster distribution: a Deployment, whose pods claim their slots
+	Resync    time.Duration       // timeout.reconciliation; default 1 h, so that nothing but a nudge wakes an owner
+	Requests  corev1.ResourceList // of an application-controller; upstream's manifests have none
 
 	Dir string    // as plane.Options.Dir
 	Log io.Writer // as plane.Options.Log

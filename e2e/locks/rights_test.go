@@ -36,11 +36,13 @@ func rights(w *world) {
 			"poddisruptionbudgets.policy [] [] [list]",
 			"pods [] [] [get list watch]",
 			"pods/resize [] [] [patch]",
+			"replicasets.apps [] [] [list]",
 			"scaledobjects.keda.sh [] [] [list]",
 			"secrets [] [] [get list watch patch]",
 			"statefulsets.apps [] [] [get list watch]",
 			"statefulsets.apps [] [argocd-application-controller] [patch]",
 			"statefulsets.apps/scale [] [argocd-application-controller] [patch]",
+			"verticalpodautoscalers.autoscaling.k8s.io [] [] [list]",
 		}, []string{
 			"mutatingwebhookconfigurations.admissionregistration.k8s.io [] [ballast.argocd] [get]",
 			"mutatingwebhookconfigurations.admissionregistration.k8s.io [] [ballast] [get]",

@@ -21,6 +21,20 @@ func TestArgoCDSaysTheVersionThatItsModuleRequires(t *testing.T) {
 	}
 }
 
+func TestHelmSaysTheVersionThatItsModuleRequires(t *testing.T) {
+	root, err := repoRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile(filepath.Join(root, "e2e", "helm", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "helm.sh/helm/v3 " + helmVersion + " //"; !strings.Contains(string(mod), want) {
+		t.Errorf("e2e/helm/go.mod does not require %q", want)
+	}
+}
+
 func TestAChangeOfArgoCDsPartBuildsNothingElseAnew(t *testing.T) {
 	e2e := t.TempDir()
 	for _, module := range []string{"kube", "prometheus", "tools", "argocd/views"} {

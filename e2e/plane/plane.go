@@ -58,6 +58,9 @@ type Plane struct {
 	parts    []*child // in the order of their start
 	stopped  bool     // Stop has taken the parts
 	kubelets []*kubelet
+
+	resizer    *resizer
+	background sync.WaitGroup // ends with ctx
 }
 
 // startTimeout is for the slowest shared machine: a plane takes some 4 seconds
@@ -141,6 +144,9 @@ func (p *Plane) bringUp(ctx context.Context) error {
 		return err
 	}
 	if err := p.connect(); err != nil {
+		return err
+	}
+	if err := p.step("sizes", func() error { return p.startResizer(ctx) }); err != nil {
 		return err
 	}
 	kwok, err := p.startKwok()
@@ -227,6 +233,7 @@ func (p *Plane) Stop() {
 		for _, k := range kubelets {
 			k.wait()
 		}
+		p.background.Wait()
 		p.endParts(parts)
 		if p.forward != nil {
 			if err := p.forward.close(); err != nil {

@@ -86,7 +86,7 @@ func exitCode(err error) int32 {
 // deleted meanwhile is no fault.
 func (r *podRunner) report(ctx context.Context) {
 	pod := r.current()
-	patch, err := json.Marshal(map[string]any{"status": r.status.podPatch(pod)})
+	patch, err := json.Marshal(map[string]any{"status": r.status.podPatch(pod, r.kubelet.plane.resizer.of(pod))})
 	if err != nil || string(patch) == r.status.written && shownReady(pod) == r.status.ready {
 		return
 	}
@@ -107,11 +107,13 @@ func shownReady(pod *corev1.Pod) bool {
 }
 
 // podPatch never takes a pod back to Pending: a restart is no new pod.
-func (s *podStatus) podPatch(pod *corev1.Pod) map[string]any {
-	patch := map[string]any{
-		"conditions":        s.conditions(pod),
-		"containerStatuses": s.containers(pod),
+func (s *podStatus) podPatch(pod *corev1.Pod, size grant) map[string]any {
+	containers, conditions := s.containers(pod), size.conditions(pod)
+	size.dress(containers)
+	for _, c := range s.conditions(pod) {
+		conditions = append(conditions, c)
 	}
+	patch := map[string]any{"conditions": conditions, "containerStatuses": containers}
 	if !s.startedAt.IsZero() {
 		patch["phase"] = corev1.PodRunning
 	}

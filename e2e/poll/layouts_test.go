@@ -318,12 +318,28 @@ func serve(t *testing.T, binaries plane.Binaries, past *bytes.Buffer) string {
 	if out, err := exec.CommandContext(t.Context(), binaries.Path("promtool"), "tsdb", "create-blocks-from", "openmetrics", filepath.Join(dir, "past.om"), filepath.Join(dir, "data")).CombinedOutput(); err != nil {
 		t.Fatalf("importing the past: %v\n%s", err, out)
 	}
+	for range 5 {
+		if url, taken := serveOn(t, binaries, dir, freeAddress(t)); !taken {
+			return url
+		}
+	}
+	t.Fatal("five free ports were another's by the time that Prometheus listened")
+	return ""
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := listener.Addr().String()
-	_ = listener.Close()
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// serveOn runs it on an address. taken says that another listens there by now.
+func serveOn(t *testing.T, binaries plane.Binaries, dir, address string) (url string, taken bool) {
+	t.Helper()
 	var log bytes.Buffer
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, binaries.Path("prometheus"), "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
@@ -342,28 +358,36 @@ func serve(t *testing.T, binaries plane.Binaries, past *bytes.Buffer) string {
 			t.Log(log.String())
 		}
 	})
-	awaitReady(t, "http://"+address, ended)
-	return "http://" + address
+	if awaitReady(t, "http://"+address, ended) {
+		return "http://" + address, false
+	}
+	if !strings.Contains(log.String(), "address already in use") {
+		t.Fatalf("Prometheus ended by itself:\n%s", log.String())
+	}
+	return "", true
 }
 
-func awaitReady(t *testing.T, url string, ended <-chan struct{}) {
+// awaitReady reports whether it is ready before it ends.
+func awaitReady(t *testing.T, url string, ended <-chan struct{}) bool {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(time.Minute)
 	for {
-		if response, err := http.Get(url + "/-/ready"); err == nil {
-			_ = response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return
-			}
-		}
 		select {
 		case <-ended:
-			t.Fatal("Prometheus ended by itself")
+			return false
 		case <-deadline:
 			t.Fatal("Prometheus is not ready within a minute")
 		case <-tick.C:
+		}
+		response, err := http.Get(url + "/-/ready")
+		if err != nil {
+			continue
+		}
+		_ = response.Body.Close()
+		if response.StatusCode == http.StatusOK {
+			return true
 		}
 	}
 }
@@ -450,13 +474,14 @@ func controllers(workload string) []ownership.Controller {
 	return pods
 }
 
-// reports are what the pods of the history say of who owns what.
+// reports are what the pods of the history say of who owns what. Nobody says so of c: its one Application writes its URL with a slash,
+// by which Argo CD finds no cluster, so it tells of no owner.
 func reports(workload string) []ownership.PodReport {
 	want := []ownership.PodReport{
 		{Servers: map[string]ownership.ServerReport{
 			"https://a.example.com": {Apps: 4, Cached: true, CacheAge: 17, Connected: true, Reconciles: 7200, Counts: ownership.ShowsReconciles}, "https://b.example.com": {Reconciles: 12600, Counts: ownership.ShowsReconciles}, "https://d.example.com": {Reconciles: 7050, Counts: ownership.ShowsReconciles}}},
 		{Servers: map[string]ownership.ServerReport{
-			"https://b.example.com": {Apps: 1, Reconciles: 1800, Counts: ownership.ShowsReconciles}, "https://c.example.com": {Apps: 1, Reconciles: 1200, Counts: ownership.ShowsReconciles}, "https://d.example.com": {Apps: 2, Reconciles: 150, Counts: ownership.ShowsReconciles}}},
+			"https://b.example.com": {Apps: 1, Reconciles: 1800, Counts: ownership.ShowsReconciles}, "https://d.example.com": {Apps: 2, Reconciles: 150, Counts: ownership.ShowsReconciles}}},
 	}
 	for i, pod := range controllers(workload) {
 		pod.Memory = 1 << 30

@@ -100,6 +100,12 @@ func (s *Site) InstallBallast(ctx context.Context, config map[string]any) error 
 	if err := s.Configure(ctx, config); err != nil {
 		return err
 	}
+	return s.RunBallastsPods(ctx)
+}
+
+// RunBallastsPods gives ballast's pods their processes, once its manifests are applied, and returns when both Deployments are
+// available and the API server knows the webhook's CA.
+func (s *Site) RunBallastsPods(ctx context.Context) error {
 	if err := s.Plane.RunPods(ctx, s.ballast); err != nil {
 		return fmt.Errorf("running ballast's pods: %w", err)
 	}
@@ -175,7 +181,7 @@ func (s *Site) overlay(ctx context.Context, config map[string]any) ([]byte, erro
 	kustomization, err := yaml.Marshal(types.Kustomization{
 		TypeMeta:  types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind},
 		Resources: []string{base},
-		Patches:   []types.Patch{{Patch: string(patch)}},
+		Patches:   append([]types.Patch{{Patch: string(patch)}}, s.Patches...),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("marshalling the kustomization: %w", err)
@@ -192,14 +198,22 @@ func (s *Site) overlay(ctx context.Context, config map[string]any) ([]byte, erro
 
 // relativeBase is the way from a folder to the shipped overlay: kustomize takes no absolute one.
 func relativeBase(ctx context.Context, dir string) (string, error) {
-	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	manifests, err := manifests(ctx)
 	if err != nil {
-		return "", fmt.Errorf("finding the checkout: %w", err)
+		return "", err
 	}
-	shipped := filepath.Join(filepath.Dir(strings.TrimSpace(string(mod))), "manifests", "overlays", "cert-manager")
-	base, err := filepath.Rel(dir, shipped)
+	base, err := filepath.Rel(dir, filepath.Join(manifests, "overlays", "cert-manager"))
 	if err != nil {
 		return "", fmt.Errorf("finding the shipped overlay from %q: %w", dir, err)
 	}
 	return base, nil
+}
+
+// manifests is the checkout's folder of that name.
+func manifests(ctx context.Context) (string, error) {
+	mod, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("finding the checkout: %w", err)
+	}
+	return filepath.Join(filepath.Dir(strings.TrimSpace(string(mod))), "manifests"), nil
 }

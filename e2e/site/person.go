@@ -29,6 +29,7 @@ func (s *Site) Person(ctx context.Context, user string) (kubeconfig string, err 
 	return s.user(ctx, user, []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"secrets", "configmaps"}, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
 		{APIGroups: []string{""}, Resources: []string{"pods", "events"}, Verbs: []string{"get", "list", "watch", "delete"}},
+		{APIGroups: []string{""}, Resources: []string{"pods/resize"}, Verbs: []string{"get", "update", "patch"}},
 		{
 			APIGroups: []string{"apps"}, Resources: []string{"statefulsets", "statefulsets/scale", "deployments", "deployments/scale"},
 			Verbs: []string{"get", "list", "watch", "update", "patch"},

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/kustomize/api/types"
 
 	"ballast/e2e/fleet"
 	"ballast/e2e/plane"
@@ -41,8 +42,11 @@ type Site struct {
 	Client kubernetes.Interface
 	// Prometheus is its URL once Monitor is done.
 	Prometheus string
+	// Patches are what a person's overlay changes of ballast's manifests beside the configuration.
+	Patches []types.Patch
 
 	ballast string
+	kubectl string
 	log     io.Writer
 	server  *http.Server
 	address string             // the server's
@@ -64,7 +68,8 @@ func Start(ctx context.Context, o Options) (*Site, error) {
 		return nil, fmt.Errorf("making the administrator's client: %w", err)
 	}
 	f := fleet.New(o.Fleet)
-	s := &Site{Plane: p, Fleet: f, Exporter: f.NewExporter(time.Now), Client: client, ballast: o.Ballast, log: cmp.Or(o.Log, io.Discard)}
+	s := &Site{Plane: p, Fleet: f, Exporter: f.NewExporter(time.Now), Client: client, ballast: o.Ballast, kubectl: o.Binaries.Path("kubectl"),
+		log: cmp.Or(o.Log, io.Discard)}
 	s.doors = &doors{handler: s.Exporter.Handler(), at: p.PodAddress}
 	if err := s.serveMetrics(); err != nil {
 		p.Stop()

@@ -16,10 +16,11 @@ import (
 	"ballast/e2e/site"
 )
 
-// burst is how many clusters come at once, and burstWithin how soon all of them are there: as many as somebody adds by a script.
+// burst is how many clusters come at once, as many as somebody adds by a script, and burstWithin how soon all of them are there: within
+// half of the planner's interval here, so that at most one cycle sees a part of them.
 const (
 	burst       = 50
-	burstWithin = time.Second
+	burstWithin = 5 * time.Second
 )
 
 // createAtOnce creates so many cluster Secrets in parallel. The API server's own times say how long it took, to a second.

@@ -90,6 +90,7 @@ type Applier struct {
 	Options
 	pace   *pace
 	resize unsized
+	limits unsized // since when it is known to lower no memory limit of a running pod
 }
 
 // NewApplier makes an Applier; its backoffs begin anew.
@@ -106,7 +107,8 @@ func New(o Options) *Applier {
 	return &Applier{Options: o, pace: newPace(o.BudgetPerMinute)}
 }
 
-// Apply writes steps against the target's namespace: the workload's in their order, the Secrets' side by side. Each
+// Apply writes steps against the target's namespace: the pods' sizes side by side, then the workload's in their order and the Secrets'
+// side by side. Each
 // reads what stands just before it writes, and no failure keeps the others from being tried. A cluster is nudged as
 // soon as its own Secret is written.
 func (a *Applier) Apply(ctx context.Context, target plan.Target, steps []diff.Step) Report {
@@ -127,6 +129,15 @@ func (a *Applier) Apply(ctx context.Context, target plan.Target, steps []diff.St
 		return result
 	}
 	after := nudgesOf(steps)
+	for i, s := range steps { // a replica is larger before it gets more
+		if s, ok := s.(diff.PatchPod); ok {
+			group.Go(func() error {
+				run(i, a.podWrite(target, s))
+				return nil
+			})
+		}
+	}
+	_ = group.Wait()
 	for i, s := range steps {
 		switch s := s.(type) {
 		case diff.PatchWorkload:
@@ -137,11 +148,6 @@ func (a *Applier) Apply(ctx context.Context, target plan.Target, steps []diff.St
 				if n, moves := after[s.Secret]; moves {
 					report.Results[n] = a.nudge(ctx, target.Namespace, steps[n].(diff.Nudge), written)
 				}
-				return nil
-			})
-		case diff.PatchPod:
-			group.Go(func() error {
-				run(i, a.podWrite(target, s))
 				return nil
 			})
 		case diff.Nudge:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/answer"
@@ -28,7 +30,7 @@ var ErrNoResize = errors.New("the API server has no pods/resize, which Kubernete
 // resizeAgain is when an API server that has no pods/resize is asked again: a control plane is upgraded while planners run.
 const resizeAgain = time.Hour
 
-// unsized is since when the API server is known to have no pods/resize; zero: it has, or nobody knows.
+// unsized is since when the API server is known to lack something of pods/resize; zero: it has it, or nobody knows.
 type unsized struct {
 	mu    sync.Mutex
 	since time.Time
@@ -75,13 +77,15 @@ func (a *Applier) writePod(ctx context.Context, target plan.Target, s diff.Patch
 	if len(lacks.Requests)+len(lacks.Limits) == 0 {
 		return "", errUnchanged
 	}
-	patch, err := sizePatch(live.UID, c.Name, lacks)
-	if err != nil {
-		return "", fmt.Errorf("sizing pod %q: %w", key, err)
+	err := a.resizePod(ctx, &live, c.Name, lacks)
+	if keepsLimit(err) {
+		a.limits.learn(a.Clock.Now())
+		rest := diff.KeepingMemory(ownership.PodSize(&live, &live.Spec.Containers[at]), lacks)
+		if len(rest.Requests)+len(rest.Limits) == 0 {
+			return "", fmt.Errorf("sizing pod %q: the API server lowers no memory limit of a running pod: %w", key, errRefused)
+		}
+		err = a.resizePod(ctx, &live, c.Name, rest)
 	}
-	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
-	err = a.Client.SubResource("resize").Patch(ctx, object, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(FieldManager))
 	switch {
 	case err == nil:
 		return sizeManager(live.ManagedFields), nil
@@ -94,12 +98,38 @@ func (a *Applier) writePod(ctx context.Context, target plan.Target, s diff.Patch
 	return sizeManager(live.ManagedFields), fmt.Errorf("sizing pod %q: %w", key, answer.Unquoted(err))
 }
 
+// resizePod asks for a container's size by the subresource, for the pod that was read.
+func (a *Applier) resizePod(ctx context.Context, live *corev1.Pod, container string, size plan.Resources) error {
+	patch, err := sizePatch(live.UID, container, size)
+	if err != nil {
+		return err
+	}
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name}}
+	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+	return a.Client.SubResource("resize").Patch(ctx, object, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner(FieldManager))
+}
+
+// KeepsLimits reports whether the API server was seen to lower no memory limit of a running pod, as Kubernetes 1.33 does not.
+func (a *Applier) KeepsLimits() bool { return a.limits.wait(a.Clock.Now()) > 0 }
+
+// keepsLimit reports whether an API server refuses a pod's size for its lower memory limit.
+func keepsLimit(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+		return false
+	}
+	d := status.Status().Details
+	return d != nil && slices.ContainsFunc(d.Causes, func(c metav1.StatusCause) bool {
+		return c.Type == metav1.CauseType(field.ErrorTypeForbidden) && strings.Contains(c.Message, "memory limits cannot be decreased")
+	})
+}
+
 // maySize says why a pod that was read just now must not be sized; an empty reason says that it may.
 func maySize(live *corev1.Pod, target plan.Target, at int, size plan.Resources) string {
 	switch {
 	case live.DeletionTimestamp != nil:
 		return "it is being deleted"
-	case !ownership.Belongs(live, target):
+	case !ownership.Belongs(live, target, ""):
 		return "it is no pod of the workload's any more"
 	case live.Annotations[plan.AnnotationUnmanaged] == "true":
 		return "it is annotated as unmanaged"

@@ -25,3 +25,17 @@ func Refusal(err error) (why string, refused bool) {
 	}
 	return said.Error(), true
 }
+
+// nodeCapacity is the cause that Kubernetes 1.36 and newer give where a pod's new size is more than its node can give any pod.
+const nodeCapacity metav1.CauseType = "NodeCapacity"
+
+// RefusedForRoom reports whether the API server refuses a pod's size since its node has less to give. Any other rule, a quota say, is
+// none of the node's.
+func RefusedForRoom(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsForbidden(err) || !errors.As(err, &status) {
+		return false
+	}
+	d := status.Status().Details
+	return d != nil && slices.ContainsFunc(d.Causes, func(c metav1.StatusCause) bool { return c.Type == nodeCapacity })
+}

@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"ballast/planner/answer"
 )
 
 // TestWhatIsRefusedForGood: what the API server says of an object, and not of itself.
@@ -38,5 +40,29 @@ func TestWhatIsRefusedForGood(t *testing.T) {
 				t.Errorf("%q, %t; want %q", why, refused, test.want)
 			}
 		})
+	}
+}
+
+// Of what the API server refuses only what its node cannot give is a matter of room, also where nothing is quoted.
+func TestWhatIsRefusedForANodesRoom(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	because := func(cause metav1.CauseType) error {
+		err := apierrors.NewForbidden(pods, "a", errors.New("node didn't have enough allocatable resources"))
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: cause}}
+		return answer.Unquoted(fmt.Errorf("sizing: %w", err))
+	}
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"none":                {nil, false},
+		"its node's capacity": {because("NodeCapacity"), true},
+		"its platform":        {because("UnsupportedPlatform"), false},
+		"a quota":             {apierrors.NewForbidden(pods, "a", errors.New("exceeded quota")), false},
+		"busy":                {apierrors.NewTooManyRequests("later", 1), false},
+	} {
+		if got := RefusedForRoom(test.err); got != test.want {
+			t.Errorf("%s: %t, want %t", name, got, test.want)
+		}
 	}
 }

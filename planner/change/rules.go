@@ -18,9 +18,6 @@ const (
 	Moves Direction = "moves" // clusters from one to another, and no number changes
 )
 
-// Directions lists them.
-func Directions() []Direction { return []Direction{Out, In, Up, Down, Moves} }
-
 // Mode is when a direction may be taken at all.
 type Mode string
 
@@ -157,6 +154,14 @@ func (r Rules) Replicas(a Ask, h History) Verdict {
 func (r Rules) Resources(a Ask, h, fleet History) Verdict {
 	j := judge{Ask: a, History: h.until(a.Now), fleet: fleet.until(a.Now), grow: r.Up, shrink: r.Down, up: Up, down: Down}
 	return j.run([]func(Policy) *Block{j.off, j.cooldown, j.unstable, j.window, j.small}, j.room)
+}
+
+// Asked are the rules for what a person asks for: modes, windows and rates hold, and nothing is waited for or too small.
+func (r Rules) Asked() Rules {
+	for _, p := range []*Policy{&r.Up, &r.Down} {
+		p.Cooldown, p.Stabilization, p.MinChange = 0, 0, MinChange{}
+	}
+	return r
 }
 
 // MayMove is what keeps clusters from moving now, beside their budget: nothing, or one block.
@@ -346,20 +351,4 @@ func (j judge) room(p Policy, stable int64) (int64, *Block) {
 		return stable, nil
 	}
 	return j.Current, &Block{RateLimit, next, "the rate allows no more now"}
-}
-
-// Termination is how a container last ended; see OOM.
-type Termination struct {
-	Reason   string
-	At       time.Time
-	Restarts int  // of the container
-	Seen     int  // restarts that were known before
-	Assigned bool // the pod has a node
-	AsSized  bool // the pod has the size in force: what an earlier one died of says nothing of it
-}
-
-// OOM reports whether a replica was killed for its memory since its last change.
-func OOM(t Termination, last time.Time) bool {
-	fresh := t.Reason == "OOMKilled" && t.Restarts > t.Seen
-	return fresh && t.Assigned && t.AsSized && !t.At.Before(last)
 }

@@ -118,31 +118,6 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-func TestAnOOMKillCounts(t *testing.T) {
-	kill := Termination{Reason: "OOMKilled", At: at(10), Restarts: 1, Assigned: true, AsSized: true}
-	for name, test := range map[string]struct {
-		edit func(*Termination)
-		last time.Time
-		want bool
-	}{
-		"since the last change":        {func(*Termination) {}, at(0), true},
-		"as it was made":               {func(*Termination) {}, at(10), true},
-		"before it":                    {func(*Termination) {}, at(11), false},
-		"of another reason":            {func(k *Termination) { k.Reason = "Error" }, at(0), false},
-		"without a restart":            {func(k *Termination) { k.Restarts = 0 }, at(0), false},
-		"that was known":               {func(k *Termination) { k.Seen = 1 }, at(0), false},
-		"of a pod without a node":      {func(k *Termination) { k.Assigned = false }, at(0), false},
-		"of a pod of an earlier size":  {func(k *Termination) { k.AsSized = false }, at(0), false},
-		"where nothing changed so far": {func(*Termination) {}, time.Time{}, true},
-	} {
-		k := kill
-		test.edit(&k)
-		if got := OOM(k, test.last); got != test.want {
-			t.Errorf("%s: %t", name, got)
-		}
-	}
-}
-
 func anyPolicy(t *rapid.T, name string) Policy {
 	seconds := func(what string) time.Duration {
 		return time.Duration(rapid.SampledFrom([]int{0, 60, 600, 7200}).Draw(t, name+what)) * time.Second

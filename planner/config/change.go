@@ -64,21 +64,27 @@ func (c Change) SizeRules(resource string) change.Rules {
 func (r Resizing) policy(resource string) change.Policy {
 	p := r.Timing.policy()
 	p.Stabilization = time.Duration(r.StabilizationWindow)
-	if step := r.MinChange.of(resource); step != nil {
-		if step.Value != "" {
-			value := milli(step.Value.Parsed())
-			p.MinChange.Value = &value
-		}
-		if step.Percentage > 0 {
-			percent := int(step.Percentage)
-			p.MinChange.Percent = &percent
-		}
+	step := r.MinChange.of(resource)
+	if step == nil {
+		step = leastChange()
+	}
+	if step.Value != "" {
+		value := milli(step.Value.Parsed())
+		p.MinChange.Value = &value
+	}
+	if step.Percentage > 0 {
+		percent := int(step.Percentage)
+		p.MinChange.Percent = &percent
 	}
 	for _, pace := range r.Rate {
-		p.Rate = append(p.Rate, change.Pace{Count: pace.Replicas, Percent: pace.Percent, Period: time.Duration(pace.Period)})
+		p.Rate = append(p.Rate, pace.pace())
 	}
 	return p
 }
+
+// leastChange is the least change where none is given: a tenth, from which on the updater of Kubernetes' VPA takes action
+// (--pod-update-threshold).
+func leastChange() *SizeStep { return &SizeStep{Percentage: 10} }
 
 func (s *SizeSteps) of(resource string) *SizeStep {
 	switch {
@@ -140,7 +146,7 @@ func (r Resizing) validate(p *field.Path) (errs field.ErrorList) {
 
 func (s SizeStep) validate(p *field.Path) field.ErrorList {
 	if s.Value == "" && s.Percentage == 0 {
-		return field.ErrorList{field.Required(p, "write value, percentage or both, or leave it out: any change is large enough then")}
+		return field.ErrorList{field.Required(p, "write value, percentage or both, or leave it out: a tenth of what is in force counts then")}
 	}
 	return between(p.Child("percentage"), s.Percentage, 0, 100)
 }

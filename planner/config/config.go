@@ -33,6 +33,7 @@ type PlannerConfig struct {
 	Change     Change      `json:"change"`
 	Rollout    Rollout     `json:"rollout"`
 	Failover   *Failover   `json:"failover" null:"off"` // nil: no replica's clusters move because it is unwell
+	Telemetry  Telemetry   `json:"telemetry,omitzero"`
 }
 
 // Objects names the ConfigMaps in the target's namespace that the planner writes.
@@ -119,6 +120,32 @@ type Metric struct {
 	NoData          *Decimal `json:"noData,omitempty"` // for a cluster that never had a value; nil: such a cluster has none
 }
 
+// OfClusters are the metrics that say something of clusters. nil is the default set: metrics of replicas take nothing's place.
+func (s Prometheus) OfClusters() []Metric {
+	if s.Metrics == nil || len(s.Metrics) > 0 && len(s.Metrics) == len(s.OfReplicas()) {
+		return nil
+	}
+	out := []Metric{}
+	for _, m := range s.Metrics {
+		if !m.ofReplicas() {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// OfReplicas are the metrics that say something of replicas, by the names of their pods: inputs of size rules, and no load.
+func (s Prometheus) OfReplicas() (out []Metric) {
+	for _, m := range s.Metrics {
+		if m.ofReplicas() {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func (m Metric) ofReplicas() bool { return m.Match != nil && m.Match.To == MatchReplica }
+
 // Match joins a sample to the cluster whose field To equals the sample's Label, after Aliases (label value: field
 // value).
 type Match struct {
@@ -130,11 +157,13 @@ type Match struct {
 // MatchField is a cluster's field that samples are joined by.
 type MatchField string
 
-// The fields: the server URL, the cluster's own name (data.name), the name of its Secret.
+// The fields: the server URL, the cluster's own name (data.name), the name of its Secret. MatchReplica is none of a cluster: the
+// label has the name of a replica's pod.
 const (
-	MatchServer MatchField = "server"
-	MatchName   MatchField = "name"
-	MatchID     MatchField = "id"
+	MatchServer  MatchField = "server"
+	MatchName    MatchField = "name"
+	MatchID      MatchField = "id"
+	MatchReplica MatchField = "replica"
 )
 
 // Normalize makes metrics of different units comparable.
@@ -226,6 +255,8 @@ type MostWanted struct {
 
 // Change says how much may change in a time.
 type Change struct {
+	Out      Scaling  `json:"out,omitzero"`
+	In       Scaling  `json:"in,omitzero"`
 	Up       Resizing `json:"up,omitzero"`
 	Down     Resizing `json:"down,omitzero"`
 	Moves    Moves    `json:"moves"`
@@ -259,11 +290,21 @@ type Rollout struct {
 }
 
 // LiveRollout moves clusters in waves and restarts nothing. Nudge refreshes one Application of a moved cluster, so that
-// its new owner starts at once.
+// its new owner starts at once. Adopt says when the one restart comes that sets the env.
 type LiveRollout struct {
-	MaxMovesPerWave int  `json:"maxMovesPerWave"`
-	Nudge           bool `json:"nudge"`
+	MaxMovesPerWave int   `json:"maxMovesPerWave"`
+	Nudge           bool  `json:"nudge"`
+	Adopt           Adopt `json:"adopt"`
 }
+
+// Adopt is when the env comes that mode live holds for good.
+type Adopt string
+
+// The times of it.
+const (
+	AdoptNow      Adopt = "Now"             // by a restart of its own
+	AdoptWithNext Adopt = "WithNextRollout" // with the next change of the pod template that anybody makes
+)
 
 // X0YRollout stops every replica while clusters change owners.
 type X0YRollout struct{}
@@ -278,6 +319,12 @@ type DefaultRollout struct {
 type Failover struct {
 	After  Duration `json:"after"`
 	Settle Duration `json:"settle"`
+}
+
+// Telemetry says what the planner's own metrics have beside what every installation has. Clusters is of how many clusters,
+// the heaviest first, they show load, values and replica; 0 is of none.
+type Telemetry struct {
+	Clusters int `json:"clusters"`
 }
 
 // Default is the whole configuration as it is without a file.
@@ -314,7 +361,7 @@ func Default() PlannerConfig {
 			{Percent: 10, Period: Duration(time.Hour)},
 			{Percent: 25, Period: Duration(24 * time.Hour)},
 		}}, Restarts: Restarts{Every: Duration(24 * time.Hour)}},
-		Rollout:  Rollout{Live: &LiveRollout{MaxMovesPerWave: 5, Nudge: true}, StageTimeout: Duration(10 * time.Minute)},
+		Rollout:  Rollout{Live: &LiveRollout{MaxMovesPerWave: 5, Nudge: true, Adopt: AdoptNow}, StageTimeout: Duration(10 * time.Minute)},
 		Failover: &Failover{After: Duration(5 * time.Minute), Settle: Duration(10 * time.Minute)},
 	}
 }
@@ -332,4 +379,4 @@ func (c *CostBenefit) setDefaults() { c.Horizon = Duration(24 * time.Hour) }
 
 func (m *MostWanted) setDefaults() { m.Window, m.MinSamples = Duration(24*time.Hour), 10 }
 
-func (l *LiveRollout) setDefaults() { l.MaxMovesPerWave, l.Nudge = 5, true }
+func (l *LiveRollout) setDefaults() { l.MaxMovesPerWave, l.Nudge, l.Adopt = 5, true, AdoptNow }

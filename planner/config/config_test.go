@@ -63,10 +63,13 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 		"failover-off":     func(c *PlannerConfig) { c.Failover = nil },
 		"failover-patient": func(c *PlannerConfig) { c.Failover = &Failover{After: Duration(15 * time.Minute)} },
 		"rollout-live": func(c *PlannerConfig) {
-			c.Rollout = Rollout{Live: &LiveRollout{MaxMovesPerWave: 25, Nudge: true}, StageTimeout: Duration(10 * time.Minute)}
+			c.Rollout = Rollout{Live: &LiveRollout{MaxMovesPerWave: 25, Nudge: true, Adopt: AdoptNow}, StageTimeout: Duration(10 * time.Minute)}
 		},
 		"rollout-live-defaults": func(c *PlannerConfig) {
-			c.Rollout = Rollout{Live: &LiveRollout{MaxMovesPerWave: 5, Nudge: true}, StageTimeout: Duration(10 * time.Minute)}
+			c.Rollout = Rollout{Live: &LiveRollout{MaxMovesPerWave: 5, Nudge: true, Adopt: AdoptNow}, StageTimeout: Duration(10 * time.Minute)}
+		},
+		"rollout-live-adopt": func(c *PlannerConfig) {
+			c.Rollout = Rollout{Live: &LiveRollout{MaxMovesPerWave: 5, Nudge: true, Adopt: AdoptWithNext}, StageTimeout: Duration(10 * time.Minute)}
 		},
 		"rollout-x0y": func(c *PlannerConfig) {
 			c.Rollout = Rollout{X0Y: &X0YRollout{}, StageTimeout: Duration(20 * time.Minute)}
@@ -86,6 +89,17 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 			half := Decimal("0.5")
 			c.Partition.Capacity, c.Partition.Sticky = &half, &Sticky{High: "0.9", Low: "0.7", Drain: "0.6"}
 			c.Evaluate.CostBenefit.Horizon = Duration(72 * time.Hour)
+		},
+		"weights": func(c *PlannerConfig) {
+			least, most, capacity, at, long := 2, 12, Decimal("1.5"), Duration(0), Duration(6*time.Hour)
+			c.Partition.MinReplicas, c.Partition.MaxReplicas, c.Partition.Capacity = &least, &most, &capacity
+			c.Partition.Sticky.DownWindow = Duration(2 * time.Hour)
+			c.Size.Weights = []WeightInterval{{From: "4", Weight: 60}, {From: "0", To: "4"}}
+			c.Size.Policies = []SizePolicy{{Name: "ours", Rules: []SizeRule{{List: Requests, Resource: "memory", Base: "1Gi", Slope: "2Gi", Input: InputLoad}}}}
+			c.Change.Out = Scaling{Timing: Timing{Mode: change.Maintenance, Windows: []Window{{Begin: "22:00", End: "02:00", TimeZone: "Europe/Berlin"}},
+				Cooldown: Duration(10 * time.Minute)}, StabilizationWindow: &at,
+				Rate: []Pace{{Replicas: 2, Period: Duration(time.Hour)}, {Percent: 50, Period: Duration(24 * time.Hour)}}}
+			c.Change.In = Scaling{Timing: Timing{Mode: change.Off}, StabilizationWindow: &long, MinChange: &CountStep{Value: 2, Percentage: 20}}
 		},
 		"lpt": func(c *PlannerConfig) {
 			c.Partition.Sticky, c.Partition.LPT = nil, &LPT{}
@@ -116,6 +130,19 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 		"memory-learned": func(c *PlannerConfig) {
 			c.Index.Dimensions = &Dimensions{Memory: &Memory{Base: "0", LimitShare: "0.8"}}
 		},
+		"size-inputs": func(c *PlannerConfig) {
+			c.Poll.Prometheus.Metrics = []Metric{{ID: "workingSet", Match: &Match{Label: "pod", To: MatchReplica},
+				Query: `max by (pod) (container_memory_working_set_bytes{ {{.targets}},container="application-controller"})`}}
+			c.Size.Defaults = true
+			c.Size.NodeCap = SizeCap{CPU: "14", FromNodes: &FromNodes{Reserve: 20}}
+			c.Size.Policies = []SizePolicy{{Name: "ours", Rules: []SizeRule{
+				{List: Requests, Resource: "memory", Slope: "1", Input: "workingSet", Scope: ScopeReplica},
+				{Name: "cores", List: Requests, Resource: "cpu", Base: "200m", Slope: "10m", Input: "cores"},
+				{Name: "nodes", List: Requests, Resource: "cpu", Slope: "1m", Input: "nodes", Scope: ScopeTotal},
+				{Name: "vpa", List: Requests, Resource: "cpu", Slope: "100m", Input: "vpaTargetCPU"},
+				{Name: "hpa", List: Requests, Resource: "cpu", Slope: "1m", Input: "hpaReplicas"},
+			}}}
+		},
 		"size": func(c *PlannerConfig) {
 			c.Size = Size{Apply: Template, Limits: SizeLimits{Memory: &Headroom{Value: "512Mi", Percentage: 20}}, NodeCap: SizeCap{CPU: "16", Memory: "60Gi"}, Policies: []SizePolicy{
 				{Name: "default", Rules: []SizeRule{
@@ -139,8 +166,9 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 				MinChange: &SizeSteps{CPU: &SizeStep{Value: "100m", Percentage: 10}, Memory: &SizeStep{Value: "256Mi"}},
 				Rate:      []Pace{{Replicas: 2, Period: Duration(time.Hour)}, {Percent: 25, Period: Duration(24 * time.Hour)}}}
 		},
-		"nulls": func(*PlannerConfig) {},
-		"json":  func(c *PlannerConfig) { c.Mode = plan.Hold },
+		"telemetry": func(c *PlannerConfig) { c.Telemetry.Clusters = 5000 },
+		"nulls":     func(*PlannerConfig) {},
+		"json":      func(c *PlannerConfig) { c.Mode = plan.Hold },
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Parse(read(t, name+".good.yaml"))
@@ -167,7 +195,7 @@ func TestEveryGoodFileIsNamedAbove(t *testing.T) {
 	}
 	want := []string{"beside-the-implementation", "change-by-the-minute", "change-sizes", "change-unlimited", "failover-off", "failover-patient", "full", "groups",
 		"http-bound-token", "json", "lpt", "memory-learned", "memory-of-the-limit", "memory", "minimal", "nulls", "other-implementations", "pods", "recorded",
-		"replicas-workload", "rollout-live-defaults", "rollout-live", "rollout-x0y", "size", "sticky"}
+		"replicas-workload", "rollout-live-adopt", "rollout-live-defaults", "rollout-live", "rollout-x0y", "size-inputs", "size", "sticky", "telemetry", "weights"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

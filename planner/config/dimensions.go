@@ -126,11 +126,11 @@ func (m Memory) validate(p *field.Path) field.ErrorList {
 
 // validateMemoryWeights wants metrics' ids, where those are known here; of the default set the poll phase knows them.
 func (c PlannerConfig) validateMemoryWeights(p *field.Path) field.ErrorList {
-	if c.Poll.Prometheus == nil || c.Poll.Prometheus.Metrics == nil {
+	if c.Poll.Prometheus == nil || c.Poll.Prometheus.OfClusters() == nil {
 		return nil
 	}
 	var ids []string
-	for _, m := range c.Poll.Prometheus.Metrics {
+	for _, m := range c.Poll.Prometheus.OfClusters() {
 		ids = append(ids, m.ID)
 	}
 	return UnknownMetrics(c.Index.Dimensions.Memory.Weights, ids, p)

@@ -10,10 +10,13 @@ import (
 
 // Size says how large each replica is. Without policies its requests and limits are people's.
 type Size struct {
+	Defaults bool         `json:"defaults,omitempty"` // the shipped policy, below all others
 	Policies []SizePolicy `json:"policies" null:"default"`
 	Apply    SizeApply    `json:"apply"`
 	Limits   SizeLimits   `json:"limits,omitzero"`
 	NodeCap  SizeCap      `json:"nodeCap,omitzero"`
+
+	Weights []WeightInterval `json:"weights,omitempty" null:"default"` // how growth is shared between more replicas and larger ones
 }
 
 // SizeLimits are how far limits lie above requests where no rule makes them.
@@ -28,11 +31,19 @@ type Headroom struct {
 	Percentage Percent  `json:"percentage,omitempty"`
 }
 
-// SizeCap is the most that one replica may request: what a node can give it.
+// SizeCap is the most that one replica may request: what a node can give it. Of what is not written here, FromNodes reads it.
 type SizeCap struct {
-	CPU    Quantity `json:"cpu,omitempty"`
-	Memory Quantity `json:"memory,omitempty"`
+	CPU       Quantity   `json:"cpu,omitempty"`
+	Memory    Quantity   `json:"memory,omitempty"`
+	FromNodes *FromNodes `json:"fromNodes,omitempty" null:"default"`
 }
+
+// FromNodes is the allocatable of the largest node that the pods may run on, without a reserve for what else runs there.
+type FromNodes struct {
+	Reserve Percent `json:"reserve"`
+}
+
+func (f *FromNodes) setDefaults() { f.Reserve = 10 }
 
 // SizeApply is how pods come to their size.
 type SizeApply string

@@ -10,8 +10,9 @@ import (
 
 // Merged are the rules of all policies as they hold.
 func (s Size) Merged() []size.Rule {
-	policies := make([]size.Policy, len(s.Policies))
-	for i, p := range s.Policies {
+	all := s.All()
+	policies := make([]size.Policy, len(all))
+	for i, p := range all {
 		policies[i] = size.Policy{Name: p.Name, Priority: p.Priority}
 		for _, r := range p.Rules {
 			policies[i].Rules = append(policies[i].Rules, s.rule(r))
@@ -23,7 +24,7 @@ func (s Size) Merged() []size.Rule {
 // PolicyOf is the name of the policy whose rule that is.
 func (s Size) PolicyOf(r size.Rule) string {
 	name, highest := "", 0
-	for _, p := range s.Policies {
+	for _, p := range s.All() {
 		for _, own := range p.Rules {
 			same := string(own.List) == string(r.List) && own.Resource == r.Resource && own.Name == r.Name
 			if same && (name == "" || p.Priority > highest) {
@@ -44,7 +45,7 @@ func (s Size) rule(r SizeRule) size.Rule {
 	}
 	switch {
 	case r.Scope != "":
-	case r.Input == "", r.Input == InputReplicas:
+	case r.Input == "", ofFleet(r.Input):
 		rule.Scope = size.Total
 	default:
 		rule.Scope = size.Replica
@@ -88,7 +89,7 @@ func (s Size) Headrooms() map[string]size.Headroom {
 	return out
 }
 
-// Cap is the most of each resource that one replica may request.
+// Cap is the most of each resource that one replica may request, as it is written.
 func (s Size) Cap() map[string]resource.Quantity {
 	out := map[string]resource.Quantity{}
 	for name, most := range map[string]Quantity{size.CPU: s.NodeCap.CPU, size.Memory: s.NodeCap.Memory} {

@@ -25,6 +25,8 @@ const (
 	maxTime        = Duration(366 * 24 * time.Hour)
 	maxReplicas    = 999 // Argo CD's largest known fleets have dozens
 	maxConcurrency = 64  // above, ballast is Prometheus's load
+
+	maxShownClusters = 5000 // the largest fleet that ballast is tested with; seven series each with the default metrics
 )
 
 // Validate reports every mistake, in the order of the fields.
@@ -45,9 +47,11 @@ func (c PlannerConfig) Validate() field.ErrorList {
 	errs = append(errs, c.Partition.validate(field.NewPath("partition"))...)
 	errs = append(errs, c.Evaluate.validate(c.Interval, field.NewPath("evaluate"))...)
 	errs = append(errs, c.validateSize(field.NewPath("size"))...)
+	errs = append(errs, c.validateIntervals(field.NewPath("size", "weights"))...)
 	errs = append(errs, c.Change.validate(field.NewPath("change"))...)
 	errs = append(errs, c.Rollout.validate(field.NewPath("rollout"))...)
 	errs = append(errs, c.validateScaler()...)
+	errs = append(errs, between(field.NewPath("telemetry", "clusters"), c.Telemetry.Clusters, 0, maxShownClusters)...)
 	return append(errs, c.Failover.validate(field.NewPath("failover"))...)
 }
 
@@ -187,6 +191,11 @@ func (c PlannerConfig) validateScaler() field.ErrorList {
 		errs = append(errs, field.Invalid(field.NewPath("rollout", "x0y"), field.OmitValueType{},
 			"stops and starts every replica, and partition.replicas: workload leaves spec.replicas to people: "+
 				"set rollout.live or rollout.default, or a number of replicas"))
+	}
+	if live := c.Rollout.Live; live != nil && live.Adopt == AdoptWithNext {
+		errs = append(errs, field.Invalid(field.NewPath("rollout", "live", "adopt"), field.OmitValueType{},
+			"WithNextRollout may bring the env while replicas come or go that people scale (partition.replicas: workload): "+
+				"set Now, or a number of replicas"))
 	}
 	if c.Target.Kind == plan.Deployment {
 		errs = append(errs, field.Invalid(field.NewPath("partition", "replicas"), field.OmitValueType{},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -18,7 +19,8 @@ const (
 )
 
 func (c Change) validate(p *field.Path) field.ErrorList {
-	errs := append(c.Up.validate(p.Child("up")), c.Down.validate(p.Child("down"))...)
+	errs := append(c.Out.validate(p.Child("out")), c.In.validate(p.Child("in"))...)
+	errs = append(errs, slices.Concat(c.Up.validate(p.Child("up")), c.Down.validate(p.Child("down")))...)
 	errs = append(errs, between(p.Child("restarts", "every"), c.Restarts.Every, 0, maxRatePeriod)...)
 	errs = append(errs, c.Moves.validate(p.Child("moves"))...)
 	p = p.Child("moves", "rate")
@@ -48,6 +50,7 @@ func (r Rollout) validate(p *field.Path) field.ErrorList {
 	errs := oneImplementation(&r, p)
 	if r.Live != nil {
 		errs = append(errs, between(p.Child("live", "maxMovesPerWave"), r.Live.MaxMovesPerWave, 1, maxMovesPerWave)...)
+		errs = append(errs, only(p.Child("live", "adopt"), r.Live.Adopt, AdoptNow, AdoptWithNext)...)
 	}
 	return append(errs, between(p.Child("stageTimeout"), r.StageTimeout, minStageTimeout, maxTime)...)
 }

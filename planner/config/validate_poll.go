@@ -53,7 +53,7 @@ func (s Prometheus) validate(interval Duration, p *field.Path) field.ErrorList {
 	if s.Metrics != nil && len(s.Metrics) == 0 {
 		errs = append(errs, field.Required(at, "name at least one, or leave metrics out for the default set"))
 	}
-	if s.Recorded && s.Metrics != nil {
+	if s.Recorded && s.OfClusters() != nil {
 		errs = append(errs, field.Forbidden(p.Child("recorded"), "it is of the default set, and metrics replaces that: leave one of the two out"))
 	}
 	seen := map[string]bool{}
@@ -116,10 +116,13 @@ func (m Metric) validate(p *field.Path) field.ErrorList {
 		errs = append(errs, field.Forbidden(p.Child("ageQuery"), "it answers for the whole fleet, as query does: delete it"))
 	}
 	if m.Match != nil {
-		errs = append(errs, only(p.Child("match", "to"), m.Match.To, MatchServer, MatchName, MatchID)...)
+		errs = append(errs, only(p.Child("match", "to"), m.Match.To, MatchServer, MatchName, MatchID, MatchReplica)...)
 		if !regexp.MustCompile(labelNamePattern).MatchString(m.Match.Label) {
 			errs = append(errs, field.Invalid(p.Child("match", "label"), m.Match.Label, "is not the name of a label"))
 		}
+	}
+	if m.ofReplicas() {
+		errs = append(errs, m.validateReplica(p)...)
 	}
 	if m.NoData != nil && m.NoData.Float() < 0 {
 		errs = append(errs, field.Invalid(p.Child("noData"), string(*m.NoData), "is below 0"))
@@ -127,10 +130,26 @@ func (m Metric) validate(p *field.Path) field.ErrorList {
 	return errs
 }
 
+// validateReplica refuses what counts for clusters alone.
+func (m Metric) validateReplica(p *field.Path) (errs field.ErrorList) {
+	if m.NoData != nil {
+		const why = "it is for clusters: a replica of which nothing is measured keeps its size; delete it"
+		errs = append(errs, field.Forbidden(p.Child("noData"), why))
+	}
+	if len(m.Match.Aliases) > 0 {
+		errs = append(errs, field.Forbidden(p.Child("match", "aliases"), "they are for clusters: the label has the pod's own name; delete them"))
+	}
+	if !strings.Contains(m.Query, ".targets") && !strings.Contains(m.Query, "namespace=") {
+		errs = append(errs, field.Invalid(p.Child("query"), field.OmitValueType{},
+			"names no namespace, and another Argo CD's pods have the same names: write {{.targets}} in its braces, or namespace=\"...\""))
+	}
+	return errs
+}
+
 // validateWeights wants a weight for each metric and no other, where the metrics are known here: a nil set is the
 // default one, which the poll phase fills in, and then asks Validate again.
 func (c PlannerConfig) validateWeights() field.ErrorList {
-	if c.Index.PNorm == nil || c.Poll.Prometheus == nil || c.Poll.Prometheus.Metrics == nil {
+	if c.Index.PNorm == nil || c.Poll.Prometheus == nil || c.Poll.Prometheus.OfClusters() == nil {
 		return nil
 	}
 	at, weights := field.NewPath("index", "pNorm", "weights"), c.Index.PNorm.Weights
@@ -139,7 +158,7 @@ func (c PlannerConfig) validateWeights() field.ErrorList {
 	}
 	var errs field.ErrorList
 	named := map[string]bool{}
-	for _, m := range c.Poll.Prometheus.Metrics {
+	for _, m := range c.Poll.Prometheus.OfClusters() {
 		if _, ok := weights[m.ID]; !ok && !named[m.ID] {
 			errs = append(errs, field.Required(at.Key(m.ID), "the metric has no weight: give it one, 0 to leave it out of the load"))
 		}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ const (
 	mostSizeRules = size.MaxRules // of all policies: each is worked out for each replica in each cycle
 	mostPriority  = 1_000_000
 	mostHeadroom  = 1000 // percent
+	mostReserve   = 90   // percent of a node
 )
 
 // sizeRuleKey is what a rule of a higher priority replaces.
@@ -42,6 +44,10 @@ func (c PlannerConfig) validateSize(p *field.Path) (errs field.ErrorList) {
 			errs = append(errs, field.Invalid(at.Child("name"), policy.Name, fmt.Sprintf("is the name of policies[%d], too: give each its own", before)))
 		}
 		named[policy.Name] = i
+		if c.Size.Defaults && policy.Name == ShippedPolicy {
+			const why = "is the name of the policy that size.defaults switches on: give yours another"
+			errs = append(errs, field.Invalid(at.Child("name"), policy.Name, why))
+		}
 		errs = append(errs, between(at.Child("priority"), policy.Priority, -mostPriority, mostPriority)...)
 		if len(policy.Rules) == 0 {
 			errs = append(errs, field.Required(at.Child("rules"), "write a rule, like {list: requests, resource: memory, base: 1Gi}, or delete the policy"))
@@ -104,7 +110,20 @@ func (c PlannerConfig) validateSizeRule(r SizeRule, p *field.Path) (errs field.E
 			errs = append(errs, field.Required(p.Child(d.name), "write max, delaySeconds or both: without them nothing is held back"))
 		}
 	}
-	return append(errs, r.validateInput(p)...)
+	errs = append(errs, c.Size.boundless(r, p)...)
+	return append(errs, append(r.validateInput(p), c.validateScope(r, p)...)...)
+}
+
+// boundless refuses what grows with the number of clusters without an end: who may create Secrets would size pods by it as no node can.
+// What nodeCap.fromNodes reads is no end: while the nodes are not known it bounds nothing.
+func (s Size) boundless(r SizeRule, p *field.Path) field.ErrorList {
+	most := map[string]Quantity{size.CPU: s.NodeCap.CPU, size.Memory: s.NodeCap.Memory}[r.Resource]
+	ends := r.Max != "" || most != ""
+	if r.Input != InputClusters || ends {
+		return nil
+	}
+	return field.ErrorList{field.Required(p.Child("max"), fmt.Sprintf(
+		"write the most that it may come to, or what a node can give as size.nodeCap.%s: whoever may create cluster Secrets raises their number", r.Resource))}
 }
 
 func (r SizeRule) validateInput(p *field.Path) (errs field.ErrorList) {
@@ -117,12 +136,6 @@ func (r SizeRule) validateInput(p *field.Path) (errs field.ErrorList) {
 	}
 	if r.Per != "" {
 		errs = append(errs, positive(r.Per, p.Child("per"))...)
-	}
-	switch {
-	case r.Input == InputReplicas && r.Scope != "" && r.Scope != ScopeTotal:
-		errs = append(errs, field.Invalid(p.Child("scope"), string(r.Scope), "is not that of the number of replicas: write total, or leave it out"))
-	case r.Input == InputClusters && r.Scope == ScopeCluster:
-		errs = append(errs, field.Invalid(p.Child("scope"), string(r.Scope), "has one cluster, whichever it is: write replica, or total"))
 	}
 	return errs
 }
@@ -172,13 +185,16 @@ func (n SizeCap) validate(p *field.Path) (errs field.ErrorList) {
 			errs = append(errs, positive(of.most, p.Child(of.name))...)
 		}
 	}
+	if from := n.FromNodes; from != nil {
+		errs = append(errs, between(p.Child("fromNodes", "reserve"), from.Reserve, 0, mostReserve)...)
+	}
 	return errs
 }
 
 // SizeInputs are the inputs that the rules name, each once, sorted.
 func (s Size) SizeInputs() []string {
 	var inputs []string
-	for _, p := range s.Policies {
+	for _, p := range s.All() {
 		for _, r := range p.Rules {
 			if r.Input != "" {
 				inputs = append(inputs, r.Input)
@@ -191,7 +207,7 @@ func (s Size) SizeInputs() []string {
 
 // KnownInputs says which inputs there are beside those metrics.
 func KnownInputs(metrics []string) []string {
-	known := slices.Concat([]string{InputClusters, InputLoad, InputReplicas}, metrics)
+	known := slices.Concat([]string{InputClusters, InputLoad, InputReplicas}, slices.Collect(maps.Keys(surroundings())), metrics)
 	slices.SortFunc(known, strings.Compare)
 	return slices.Compact(known)
 }

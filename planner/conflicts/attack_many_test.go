@@ -16,7 +16,7 @@ func TestWhoMakesThousandsOfAutoscalersHoldsNoCycleUp(t *testing.T) {
 	for i := range many {
 		list = append(list, Autoscaler{Kind: HPA, Namespace: "argocd", Name: fmt.Sprintf("h%05d", i), Owner: "absent", TargetKind: "StatefulSet", TargetName: controller, Min: 1, Max: 9})
 	}
-	found := Autoscalers(planOf(4), list)
+	found := autoscalers(planOf(4), list, 0)
 	if len(found) != 21 {
 		t.Fatalf("%d findings", len(found))
 	}

@@ -33,7 +33,7 @@ func TestAutoscalersOfTheWorkload(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := planOf(4)
 			p.FreeReplicas = test.free
-			if diff := cmp.Diff(test.want, Autoscalers(p, test.list)); diff != "" {
+			if diff := cmp.Diff(test.want, autoscalers(p, test.list, 0)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -9,6 +9,7 @@ type Kind string
 // The kinds of findings.
 const (
 	Autoscaled Kind = "Autoscaled" // somebody else scales the workload
+	Resized    Kind = "Resized"    // somebody else changes the size of its pods
 	PDBBlocks  Kind = "PDBBlocks"  // no node that runs a replica can be drained
 	CannotLook Kind = "CannotLook" // the right to find out is missing
 )

@@ -3,7 +3,6 @@ package conflicts
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/paged"
@@ -30,6 +28,7 @@ func Look(ctx context.Context, r client.Reader, p plan.Plan) ([]Finding, error) 
 	l.hpas(p.Target)
 	l.scaledObjects(p.Target)
 	found := autoscalers(p, l.scalers, l.unlisted)
+	found = append(found, l.resizers(p)...)
 	found = append(found, l.budgets(p)...)
 	return append(found, l.denied...), errors.Join(l.errs...)
 }
@@ -146,38 +145,24 @@ type scaledObject struct {
 		Name      string `json:"name"`
 	} `json:"metadata"`
 	Spec struct {
-		MinReplicaCount lenient[int]         `json:"minReplicaCount"`
-		MaxReplicaCount lenient[int]         `json:"maxReplicaCount"`
-		ScaleTargetRef  lenient[scaleTarget] `json:"scaleTargetRef"`
+		MinReplicaCount paged.Lenient[int]         `json:"minReplicaCount"`
+		MaxReplicaCount paged.Lenient[int]         `json:"maxReplicaCount"`
+		ScaleTargetRef  paged.Lenient[scaleTarget] `json:"scaleTargetRef"`
 	} `json:"spec"`
 }
 
 type scaleTarget struct {
-	APIVersion lenient[string] `json:"apiVersion"`
-	Kind       lenient[string] `json:"kind"`
-	Name       lenient[string] `json:"name"`
+	APIVersion paged.Lenient[string] `json:"apiVersion"`
+	Kind       paged.Lenient[string] `json:"kind"`
+	Name       paged.Lenient[string] `json:"name"`
 }
-
-// lenient is a field that may be of any type.
-type lenient[T any] struct{ value *T }
-
-// UnmarshalJSON has no error: what is no T is absent.
-func (l *lenient[T]) UnmarshalJSON(data []byte) error {
-	var value T
-	if json.Unmarshal(data, &value) == nil {
-		l.value = &value
-	}
-	return nil
-}
-
-func (l lenient[T]) or(otherwise T) T { return ptr.Deref(l.value, otherwise) }
 
 func (o scaledObject) autoscaler() Autoscaler {
-	ref := o.Spec.ScaleTargetRef.or(scaleTarget{})
-	a := Autoscaler{Kind: ScaledObject, Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, TargetKind: cmp.Or(ref.Kind.or(""), kedaTargetKind),
-		Min: o.Spec.MinReplicaCount.or(0), Max: o.Spec.MaxReplicaCount.or(kedaMaxReplicas)}
-	if isApps(ref.APIVersion.or("")) {
-		a.TargetName = ref.Name.or("")
+	ref := o.Spec.ScaleTargetRef.Or(scaleTarget{})
+	a := Autoscaler{Kind: ScaledObject, Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, TargetKind: cmp.Or(ref.Kind.Or(""), kedaTargetKind),
+		Min: o.Spec.MinReplicaCount.Or(0), Max: o.Spec.MaxReplicaCount.Or(kedaMaxReplicas)}
+	if isApps(ref.APIVersion.Or("")) {
+		a.TargetName = ref.Name.Or("")
 	}
 	return a
 }

@@ -42,13 +42,11 @@ const mostBlocked = 10
 
 // blockedText is what waits, in one line; when it may happen changes from cycle to cycle, and is left to the status.
 func blockedText(out cycle.Outcome) string {
-	if out.Sizing == nil {
-		return ""
-	}
 	var said []string
-	for i, b := range out.Sizing.Blocked {
+	waiting := out.Waiting()
+	for i, b := range waiting {
 		if i == mostBlocked {
-			said = append(said, fmt.Sprintf("and %d more", len(out.Sizing.Blocked)-i))
+			said = append(said, fmt.Sprintf("and %d more", len(waiting)-i))
 			break
 		}
 		b.Until, b.Why = time.Time{}, ""

@@ -36,6 +36,7 @@ type asker struct {
 	neighboursAt time.Time
 	resizable    *bool
 	resizableAt  time.Time
+	around       around
 }
 
 // enforcement is whether the webhooks hold the plan in force, nil where that cannot be asked: nothing is enforced, or
@@ -49,7 +50,7 @@ func (a *asker) enforcement(ctx context.Context, in input.Inputs, fresh time.Dur
 	if a.probed.holds && age >= 0 && age < fresh {
 		return &a.probed.holds, nil
 	}
-	found := a.Probe(ctx, held(in))
+	found := a.Probe(ctx, Held(in))
 	if found.Asked == 0 {
 		return a.notAsked()
 	}
@@ -62,8 +63,8 @@ func (a *asker) enforcement(ctx context.Context, in input.Inputs, fresh time.Dur
 	return &holds, found.Unheld
 }
 
-// held is what the webhooks hold while nobody has switched them off.
-func held(in input.Inputs) probe.Held {
+// Held is what the webhooks hold while nobody has switched them off: what a probe asks them for.
+func Held(in input.Inputs) probe.Held {
 	fleet := standing.Fleet(in)
 	p := *in.InForce
 	if r := p.Rollout; p.Replicas == 0 && r != nil && plan.StopLapsed(r.Since, in.Now) {

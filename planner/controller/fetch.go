@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"reflect"
+	"slices"
 	"time"
 
 	"ballast/planner/config"
@@ -10,15 +11,16 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/telemetry"
 )
 
 // waveLook is how often a rollout that waits for owners is looked at. A wave of a few clusters takes seconds, and what
 // it waits for, no watch tells of.
 const waveLook = 5 * time.Second
 
-// pause is how long the loop waits for the next cycle where nothing changes: until Prometheus is to be asked again,
+// Pause is how long the loop waits for the next cycle where nothing changes: until Prometheus is to be asked again,
 // whatever changes ran cycles since it was.
-func (l *Loop) pause() time.Duration {
+func (l *Loop) Pause() time.Duration {
 	interval := time.Duration(l.Config().Interval)
 	if p := l.plan.newest().Plan; p != nil && underWay(*p) {
 		return min(interval, waveLook)
@@ -67,5 +69,8 @@ func (a *asker) once(in input.Inputs, ask func() ([]poll.Fetched, poll.Fetched))
 	now.fetched, now.owners = ask()
 	a.last = now
 	a.Metrics.PhaseTime.WithLabelValues("fetch").Observe(a.Clock.Since(started).Seconds())
+	if slices.ContainsFunc(append(slices.Clone(now.fetched), now.owners), func(f poll.Fetched) bool { return f.Err != "" }) {
+		a.Metrics.ObservePhaseError(telemetry.PhaseFetch)
+	}
 	return a.last.fetched, a.last.owners
 }

@@ -10,6 +10,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
+	"ballast/planner/poll"
 	"ballast/planner/telemetry"
 
 	"github.com/go-logr/logr"
@@ -17,20 +18,35 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// countingPrometheus knows no series, and how often it was asked.
+type countingPrometheus struct{ asks int }
+
+var _ Fetcher = (*countingPrometheus)(nil)
+
+// Fetch implements Fetcher.
+func (p *countingPrometheus) Fetch(_ context.Context, metrics []poll.Metric, _ discover.Fleet, _ time.Time) []poll.Fetched {
+	p.asks++
+	fetched := make([]poll.Fetched, len(metrics))
+	for i, m := range metrics {
+		fetched[i].Metric = m.ID
+	}
+	return fetched
+}
+
 // TestPrometheusIsAskedOnceAnInterval, whatever number of cycles changes run: whoever may write a Secret must not make a
 // shared Prometheus work a minute's queries each second. And the next answer is not put off by them.
 func TestPrometheusIsAskedOnceAnInterval(t *testing.T) {
 	c, clock := config.Default(), clocktesting.NewFakeClock(epoch)
 	l := NewLoop(Options{Config: func() config.PlannerConfig { return c }, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(), Clock: clock})
-	prom := &prometheusFake{loads: map[string]float64{}}
+	prom := &countingPrometheus{}
 	asks := func() int {
 		l.asks.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
-		return prom.asked()
+		return prom.asks
 	}
 	var got []int
 	for range 119 { // a change a second
 		got = append(got, asks())
-		if left, want := l.pause(), time.Minute-clock.Since(l.asks.last.at); left != want {
+		if left, want := l.Pause(), time.Minute-clock.Since(l.asks.last.at); left != want {
 			t.Errorf("%s after the answer the next cycle comes in %s, want %s", clock.Since(l.asks.last.at), left, want)
 		}
 		clock.Step(time.Second)
@@ -43,15 +59,15 @@ func TestPrometheusIsAskedOnceAnInterval(t *testing.T) {
 		t.Errorf("asked so often by each second (-want +got):\n%s", diff)
 	}
 	clock.Step(time.Minute)
-	if left := l.pause(); left != time.Minute {
+	if left := l.Pause(); left != time.Minute {
 		t.Errorf("an answer that is old puts the next cycle off for %s, want %s", left, time.Minute)
 	}
 	l.asks.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
-	before := prom.asked()
+	before := prom.asks
 	l.asks.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "another"}})
 	c.Poll.Prometheus.Timeout++
-	if asks(); prom.asked() != before+2 {
-		t.Errorf("another workload and another configuration were asked for %d times, want 2", prom.asked()-before)
+	if asks(); prom.asks != before+2 {
+		t.Errorf("another workload and another configuration were asked for %d times, want 2", prom.asks-before)
 	}
 }
 
@@ -61,11 +77,11 @@ func TestNoAnswerIsPlannedWithUntilItIsTooOld(t *testing.T) {
 	c, clock := config.Default(), clocktesting.NewFakeClock(epoch)
 	c.Interval, c.Poll.Prometheus.MaxAge = config.Duration(30*time.Minute), config.Duration(10*time.Minute)
 	l := NewLoop(Options{Config: func() config.PlannerConfig { return c }, Metrics: telemetry.NewMetrics(prometheus.NewRegistry()), Log: logr.Discard(), Clock: clock})
-	prom := &prometheusFake{loads: map[string]float64{}}
+	prom := &countingPrometheus{}
 	var asked []int
 	for range 13 { // a change a minute
 		l.asks.fetch(context.Background(), prom, input.Inputs{Now: clock.Now(), Config: c, Workload: discover.Workload{Name: "controller"}})
-		asked = append(asked, prom.asked())
+		asked = append(asked, prom.asks)
 		clock.Step(time.Minute)
 	}
 	if diff := cmp.Diff([]int{1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3}, asked); diff != "" {

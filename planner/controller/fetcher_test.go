@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/planner/config"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
@@ -28,7 +29,8 @@ func TestTheFetcherAsksForThePodsOfTheTargetsNamespace(t *testing.T) {
 		_, _ = w.Write([]byte(target))
 	}))
 	t.Cleanup(server.Close)
-	c := shippedConfig(t, plan.Observe, server.URL)
+	c := config.Default()
+	c.Poll.Prometheus.URL = server.URL
 	f, err := NewFetcher(c, plan.Target{Kind: plan.StatefulSet, Namespace: "argo", Name: "c"})
 	if err != nil {
 		t.Fatal(err)

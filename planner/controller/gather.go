@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -73,10 +74,10 @@ func (l *looker) stands(ctx context.Context, c config.PlannerConfig, known disco
 	return Look(ctx, l.Reader, c, known, of)
 }
 
-// Measure asks Prometheus about a fleet: the metrics, and who owns what.
+// Measure asks Prometheus about a fleet: the metrics, those of replicas behind those of clusters, and who owns what.
 func Measure(ctx context.Context, f Fetcher, c config.PlannerConfig, in discover.Input, now time.Time) ([]poll.Fetched, poll.Fetched) {
 	fleet, _, _ := discover.Discover(in, discover.Known{}, discover.Options{MaxShrink: 1}, now) // nothing known, so nothing is lost
-	metrics := cycle.MetricsOf(c)
+	metrics := slices.Concat(cycle.MetricsOf(c), cycle.ReplicaMetricsOf(c))
 	fetched := f.Fetch(ctx, append(append([]poll.Metric{}, metrics...), ownerMetric()), fleet, now)
 	return fetched[:len(metrics)], fetched[len(metrics)]
 }

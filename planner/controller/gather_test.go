@@ -18,21 +18,21 @@ import (
 
 // TestOfTooManySecretsRepairsSeeTheKnownOnes, as the cycle does: somebody's are older than those that were made anew by a restore.
 func TestOfTooManySecretsRepairsSeeTheKnownOnes(t *testing.T) {
-	secrets := map[string]*corev1.Secret{}
+	var secrets []corev1.Secret
 	add := func(name string, made time.Time) {
-		secrets[name] = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(made)},
-			Data: map[string][]byte{"name": []byte(name), "server": []byte("https://" + name)}}
+		secrets = append(secrets, corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(made)},
+			Data: map[string][]byte{"name": []byte(name), "server": []byte("https://" + name)}})
 	}
 	for i := range 20_000 {
 		add(fmt.Sprintf("own%05d", i), epoch)
 	}
 	add("prod", epoch.Add(time.Hour))
 	add("stage", epoch.Add(time.Hour))
-	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: crashWorkload}, Spec: appsv1.StatefulSetSpec{Template: corev1.PodTemplateSpec{
+	set := appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "argocd-application-controller"}, Spec: appsv1.StatefulSetSpec{Template: corev1.PodTemplateSpec{
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "application-controller"}}}}}}
 	c := newWorld().in.Config
-	c.Target = plan.Target{Kind: plan.StatefulSet, Name: crashWorkload, Container: "application-controller"}
-	l := NewLoop(Options{Reader: &crashCache{secrets: secrets, set: set}})
+	c.Target = plan.Target{Kind: plan.StatefulSet, Name: "argocd-application-controller", Container: "application-controller"}
+	l := NewLoop(Options{Reader: standsCache{secrets, set}})
 	var out cycle.Outcome
 	out.Memory.Known = discover.Known{Clusters: []string{"prod"}}
 	l.repairs.show(input.Inputs{}, out)

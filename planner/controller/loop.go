@@ -27,6 +27,7 @@ import (
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
+	"ballast/planner/size/inputs"
 	"ballast/planner/store"
 	"ballast/planner/telemetry"
 )
@@ -38,11 +39,12 @@ type Options struct {
 	Store       *store.Store
 	Applier     *apply.Applier
 	NewFetcher  func(config.PlannerConfig, plan.Target) (Fetcher, error)
-	Probe       func(context.Context, probe.Held) probe.Result                                                           // whether the webhooks hold the plan; nil: never asked
-	Observe     func(context.Context, Fetcher, plan.Target, int, discover.Fleet) (input.Observed, []ownership.PodReport) // the pods; nil: nothing is known of them
-	Neighbours  func(context.Context, plan.Plan) ([]conflicts.Finding, error)                                            // nil: never asked
-	Installed   func(context.Context, installation.Names) (installation.Seen, error)                                     // nil: never asked
-	Resizes     func(context.Context) (bool, error)                                                                      // whether the API server has pods/resize; nil: never asked
+	Probe       func(context.Context, probe.Held) probe.Result                                                            // whether the webhooks hold the plan; nil: never asked
+	Observe     func(context.Context, Fetcher, discover.Workload, discover.Fleet) (input.Observed, []ownership.PodReport) // the pods; nil: nothing is known of them
+	Neighbours  func(context.Context, plan.Plan) ([]conflicts.Finding, error)                                             // nil: never asked
+	Installed   func(context.Context, installation.Names) (installation.Seen, error)                                      // nil: never asked
+	Resizes     func(context.Context) (bool, error)                                                                       // whether the API server has pods/resize; nil: never asked
+	Surround    func(context.Context, plan.Target, inputs.Wants) (inputs.Surroundings, error)                             // what size rules read beside loads; nil: never asked
 	Emit        func(discover.Workload, ...telemetry.Event)
 	Metrics     *telemetry.Metrics
 	Log         logr.Logger
@@ -79,6 +81,7 @@ type Loop struct {
 	unrenewed bool // people were told that the plan's key cannot be made anew
 	bringing  bool // without the key a plan was written that brings back what x0y stopped, and the workload is at 0 still
 	news      telemetry.News
+	blocked   telemetry.BlockedNews
 }
 
 // NewLoop makes a loop; Run starts it.
@@ -121,34 +124,19 @@ func (l *Loop) Run(ctx context.Context) error {
 	defer func() { stop(); repairs.Wait() }() // nothing that ends Run may wait for repairs that do not end
 	for {
 		started := l.Clock.Now()
-		result, err := l.guarded(ctx)
+		result, err := l.Once(ctx)
 		l.Metrics.Cycles.WithLabelValues(result).Inc()
 		l.Metrics.CycleTime.Observe(l.Clock.Since(started).Seconds())
 		if err != nil && ctx.Err() == nil {
 			l.Log.Error(err, "cycle failed; the plan in force stays enforced")
+			l.Metrics.ObservePhaseError(l.phase)
 			l.status.publishFailure(ctx, err)
 		}
 		l.alive()
-		if !await(ctx, l.Clock, l.changed, l.pause()) {
+		if !await(ctx, l.Clock, l.changed, l.Pause()) {
 			return nil
 		}
 	}
-}
-
-// guarded runs a cycle. Whatever it was given, the process goes on: a cycle that panics has failed, the plan in force
-// stays, and the next one reads everything anew.
-func (l *Loop) guarded(ctx context.Context) (result string, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			l.repairs.addHealed(l.taken) // nobody counted them
-			result, err = "failed", l.panics.caught(l.phase, p)
-		}
-		l.taken = nil
-	}()
-	if result, err = l.cycle(ctx); err == nil {
-		l.panics.calm()
-	}
-	return result, err
 }
 
 // takeOver takes the last leader's memory, once. Without it nothing is planned: a vote would begin anew, and a lost
@@ -264,14 +252,13 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 		l.repairs.addHealed(in.Healed)
 		return "failed", err
 	}
+	storing := l.Clock.Now()
 	result, written, err := l.write(ctx, in, out, base)
+	l.Metrics.PhaseTime.WithLabelValues("store").Observe(l.Clock.Since(storing).Seconds())
 	l.memory = out.Memory
 	if err != nil || result == "conflict" {
 		// What was decided was not written: the vote stands as it was, and nothing moved.
-		l.memory.Votes, l.memory.Changes = in.Memory.Votes, in.Memory.Changes
-		l.memory.Young, l.memory.Rebased, l.memory.Before = in.Memory.Young, in.Memory.Rebased, in.Memory.Before
-		was, now := in.Memory.Sizes, &l.memory.Sizes
-		now.Changes, now.Resizes, now.Killed = was.Changes, was.Resizes, was.Killed
+		l.memory = l.memory.Unwritten(in.Memory)
 		l.repairs.addHealed(in.Healed)
 		return result, err
 	}
@@ -279,7 +266,9 @@ func (l *Loop) decide(ctx context.Context, in input.Inputs, base store.Snapshot)
 	if written, err = l.answer(ctx, in, out, written); err != nil {
 		return "failed", err
 	}
+	l.Metrics.ObserveDecided(written.Meta.DecidedAt)
 	l.drifted.raise()
+	out.Memory = l.memory // with what was told
 	if err := l.archive.remember(ctx, out, written); err != nil {
 		return result, err
 	}
@@ -331,7 +320,9 @@ func (l *Loop) gather(ctx context.Context, c config.PlannerConfig) (input.Inputs
 	l.phase = telemetry.PhaseGather
 	l.taken = l.repairs.takeHealed()
 	in.Healed, in.Barred, in.Unsized = l.taken, l.refused.now(), l.refused.pods()
-	in.Resizes = l.asks.resizes(ctx)
+	in.Roomless = l.refused.roomless()
+	in.Resizes, in.KeepsLimits = l.asks.resizes(ctx), l.Applier.KeepsLimits()
+	in.Surroundings = l.asks.surroundings(ctx, in)
 	in.Neighbours = l.asks.neighbours(ctx, in)
 	in.Installation = l.asks.installation(ctx, in)
 	return in, snapshot, nil

@@ -14,7 +14,7 @@ import (
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/ownership"
-	"ballast/planner/plan"
+	"ballast/planner/telemetry"
 )
 
 // Observer asks the application-controllers' pods who has which cluster, and Prometheus for those that cannot be
@@ -27,14 +27,14 @@ type Observer struct {
 	Clock  clock.PassiveClock
 }
 
-// Observe looks at the pods of a workload of that many replicas, and answers what it makes of that and what each said. It
+// Observe looks at the pods of a workload, and answers what it makes of that and what each said. It
 // never fails as a whole: what could not be seen is a sentence in the answer, and makes nothing move. Without a Fetcher
 // no Prometheus is asked.
 func (o *Observer) Observe(
-	ctx context.Context, f Fetcher, target plan.Target, replicas int, fleet discover.Fleet,
+	ctx context.Context, f Fetcher, w discover.Workload, fleet discover.Fleet,
 ) (input.Observed, []ownership.PodReport) {
 	now := o.Clock.Now()
-	controllers, err := ownership.List(ctx, o.Reader, target, now)
+	controllers, err := ownership.List(ctx, o.Reader, standing.TargetOf(w), w.UID, now)
 	if err != nil {
 		return input.Observed{Trouble: []string{err.Error()}}, nil
 	}
@@ -46,9 +46,9 @@ func (o *Observer) Observe(
 	}
 	seen := input.Observed{Known: true, Dynamic: controllers.Dynamic, Pods: ownership.Pods(reports), Work: workOf(reports), Trouble: controllers.Problems}
 	if controllers.Dynamic {
-		seen.Slots = controllers.Slots(replicas, now)
+		seen.Slots = controllers.Slots(w.Replicas, now)
 	}
-	if seen.Reported, err = o.reported(ctx, target.Namespace, reports, fleet); err != nil {
+	if seen.Reported, err = o.reported(ctx, w.Namespace, reports, fleet); err != nil {
 		seen.Trouble = append(seen.Trouble, err.Error())
 	}
 	for _, r := range reports {
@@ -130,8 +130,11 @@ func (a *asker) observe(ctx context.Context, f Fetcher, in input.Inputs) (input.
 	}
 	fleet, _, _ := discover.Discover(in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, in.Now) // nothing known, so nothing is lost
 	started := a.Clock.Now()
-	seen, reports := a.Observe(ctx, f, standing.TargetOf(in.Workload), in.Workload.Replicas, fleet)
+	seen, reports := a.Observe(ctx, f, in.Workload, fleet)
 	a.Metrics.PhaseTime.WithLabelValues("observe").Observe(a.Clock.Since(started).Seconds())
+	if len(seen.Trouble) > 0 {
+		a.Metrics.ObservePhaseError(telemetry.PhaseObserve)
+	}
 	return seen, reports
 }
 

@@ -99,8 +99,8 @@ func TestAPodThatIsReadyByItsStatusAloneIsTold(t *testing.T) {
 	}
 	o := Observer{Reader: b.Build(), Clock: clocktesting.NewFakePassiveClock(epoch),
 		Scrape: ownership.NewScraper(ownership.ScrapeOptions{Client: &http.Client{Transport: answersOnly("10.0.0.1:8082")}})}
-	target := plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: "argocd-application-controller", Container: "application-controller"}
-	seen, _ := o.Observe(t.Context(), &prometheusFake{loads: map[string]float64{}}, target, 2, discover.Fleet{})
+	w := discover.Workload{Kind: plan.StatefulSet, Namespace: "argocd", Name: "argocd-application-controller", Container: "application-controller", Replicas: 2}
+	seen, _ := o.Observe(t.Context(), &countingPrometheus{}, w, discover.Fleet{})
 
 	type pod struct{ Ready, Answered bool }
 	var pods []pod
@@ -114,7 +114,7 @@ func TestAPodThatIsReadyByItsStatusAloneIsTold(t *testing.T) {
 	if told := strings.Join(seen.Trouble, "; "); strings.Contains(told, alone) {
 		t.Errorf("with a Prometheus, people are told %q", told)
 	}
-	if seen, _ := o.Observe(t.Context(), nil, target, 2, discover.Fleet{}); len(seen.Trouble) != 1 || !strings.HasSuffix(seen.Trouble[0], alone) {
+	if seen, _ := o.Observe(t.Context(), nil, w, discover.Fleet{}); len(seen.Trouble) != 1 || !strings.HasSuffix(seen.Trouble[0], alone) {
 		t.Errorf("without a Prometheus, people are told %q", seen.Trouble)
 	}
 	if told := strings.Join(seen.Trouble, "; "); !strings.HasPrefix(told, "nothing is known of what argocd-application-controller-1 owns: ") {

@@ -13,8 +13,11 @@ const (
 	// barredFrom is after how many refusals in a row a Secret counts as one that cannot be written: an admission webhook
 	// that restarts refuses some.
 	barredFrom = 3
-	// barredFor is for how long after the last one. Then a change that needs it tries again.
-	barredFor = 10 * time.Minute
+	// barredFor is for how long after the last one: longer than the longest wait between two writes of one value (10 min), or
+	// each would begin the count anew. Then a change that needs it tries again.
+	barredFor = 25 * time.Minute
+	// unsizedFor is the same for a pod's size, of which one refusal is enough.
+	unsizedFor = 10 * time.Minute
 )
 
 // refusedWrites are of one Secret, by the API server in a row, the last one at that time.
@@ -22,6 +25,8 @@ type refusedWrites struct {
 	times int
 	at    time.Time
 	why   string
+
+	roomless bool // of a pod: its node has less to give
 }
 
 // refusals are the Secrets and pods whose writes the API server refuses; repairs note them, and cycles ask.
@@ -49,23 +54,39 @@ func (r *refusals) note(result apply.Result) {
 	why, refused := apply.Refusal(result.Err)
 	switch {
 	case refused:
-		of[name] = refusedWrites{times: of[name].times + 1, at: r.Clock.Now(), why: why}
+		of[name] = refusedWrites{times: of[name].times + 1, at: r.Clock.Now(), why: why, roomless: apply.RefusedForRoom(result.Err)}
 	case result.Err == nil, result.Outcome == apply.Refused: // gone, or people's meanwhile: discovery sees that, and it may come back
 		delete(of, name)
 	}
 }
 
 // now are the Secrets that cannot be written now, with the API server's words.
-func (r *refusals) now() map[string]string { return r.of(r.refused, barredFrom) }
+func (r *refusals) now() map[string]string { return r.of(r.refused, barredFrom, barredFor) }
 
 // pods are those whose size cannot be changed now, with the API server's words.
-func (r *refusals) pods() map[string]string { return r.of(r.unsized, 1) }
+func (r *refusals) pods() map[string]string { return r.of(r.unsized, 1, unsizedFor) }
 
-func (r *refusals) of(refused map[string]refusedWrites, from int) map[string]string {
+// roomless are those of them whose nodes have less to give.
+func (r *refusals) roomless() map[string]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var pods map[string]bool
+	for name, b := range r.unsized {
+		if b.roomless && pods == nil {
+			pods = map[string]bool{}
+		}
+		if b.roomless {
+			pods[name] = true
+		}
+	}
+	return pods
+}
+
+func (r *refusals) of(refused map[string]refusedWrites, from int, during time.Duration) map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := r.Clock.Now()
-	maps.DeleteFunc(refused, func(_ string, b refusedWrites) bool { return at.Sub(b.at) >= barredFor || at.Before(b.at) })
+	maps.DeleteFunc(refused, func(_ string, b refusedWrites) bool { return at.Sub(b.at) >= during || at.Before(b.at) })
 	var who map[string]string
 	for name, b := range refused {
 		if b.times < from {

@@ -85,6 +85,7 @@ func (r *repairs) run(ctx context.Context) {
 		var err error
 		if wait, err = r.look(ctx); err != nil && ctx.Err() == nil {
 			r.Log.Error(err, "repairing failed; it is tried again")
+			r.Metrics.ObservePhaseError(telemetry.PhaseApply)
 		}
 	}
 }
@@ -147,7 +148,8 @@ func (r *repairs) due(d plan.Document, fleet discover.Fleet, w discover.Workload
 	seen.Pods, seen.Owned, seen.OwnersKnown, seen.Looked, seen.Repaired = last.pods, last.owned, last.owners, last.at, r.Applier.Repaired()
 	live := r.Config().Rollout.Live
 	o := diff.Options{BreakGlass: d.BreakGlass, Nudge: live != nil && live.Nudge, Now: r.Clock.Now()}
-	o.NoResize = last.resizes != nil && !*last.resizes
+	o.NoResize, o.KeepsLimits, o.Refused = last.resizes != nil && !*last.resizes, r.Applier.KeepsLimits(), r.refused.pods()
+	o.Roomless = r.refused.roomless()
 	return diff.Steps(plan.NewView(*d.Plan, standing.Pins(d.Pins, fleet.Clusters)), seen, o)
 }
 
@@ -156,21 +158,13 @@ func (r *repairs) due(d plan.Document, fleet discover.Fleet, w discover.Workload
 func (r *repairs) reportSteps(w discover.Workload, done apply.Report) (again time.Duration) {
 	again = lookAgain
 	for _, result := range done.Results {
-		kind := "shard"
-		switch result.Step.(type) {
-		case diff.PatchWorkload:
-			kind = "workload"
-		case diff.PatchPod:
-			kind = "pod"
-		case diff.Nudge:
-			kind = "nudge"
-		}
-		r.Metrics.Steps.WithLabelValues(kind, string(result.Outcome)).Inc()
+		r.Metrics.Steps.WithLabelValues(telemetry.KindOf(result.Step), string(result.Outcome)).Inc()
 		r.refused.note(result)
 		r.sizes.note(w, result)
 		switch result.Outcome {
 		case apply.Applied:
 			r.Log.Info("wrote", "step", result.Step.String())
+			r.Metrics.ObservePutBack(result.Step)
 			r.noteHealed(result.Step, w)
 			if !result.Until.IsZero() { // a nudge may be lost
 				again = min(again, max(result.Until.Sub(r.Clock.Now()), lookSoon))
@@ -183,6 +177,9 @@ func (r *repairs) reportSteps(w discover.Workload, done apply.Report) (again tim
 		case apply.Deferred:
 			again = min(again, max(result.Until.Sub(r.Clock.Now()), lookSoon))
 		}
+	}
+	if slices.ContainsFunc(done.Results, func(result apply.Result) bool { return result.Outcome == apply.Failed }) {
+		r.Metrics.ObservePhaseError(telemetry.PhaseApply)
 	}
 	for _, c := range done.Contested {
 		r.Emit(w, telemetry.Contested(c))

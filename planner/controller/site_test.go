@@ -2,11 +2,7 @@ package controller
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"time"
 
-	"ballast/planner/config"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/standing"
@@ -18,29 +14,10 @@ import (
 	"ballast/planner/sim"
 )
 
-// What these tests expect of the core, by value.
-const (
-	heldOffFor = 30 * time.Minute // after a rollout that failed
-	crashGain  = 0.01             // of the makespan, which is worth a move
-)
-
-func crashModeOf(r config.Rollout) string {
-	switch {
-	case r.Live != nil:
-		return plan.ModeLive
-	case r.X0Y != nil:
-		return plan.ModeX0Y
-	}
-	return plan.ModeDefault
-}
-
-func namesIn[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
 // Names of the simulation that every test here uses.
 var (
-	epoch     = sim.Epoch
-	server    = sim.Server
-	lognormal = sim.Lognormal
+	epoch  = sim.Epoch
+	server = sim.Server
 )
 
 // world is a fleet that does at once what it is told.

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -98,7 +100,19 @@ func TestAPodThatIsRefusedItsSizeIsNoSecret(t *testing.T) {
 	if got := l.refused.pods(); len(got) != 1 || !strings.HasPrefix(got["a"], "Forbidden") {
 		t.Errorf("pods %v", got)
 	}
+	if got := l.refused.roomless(); got != nil {
+		t.Errorf("pods %v have no room, by a quota", got)
+	}
+	capacity := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New("node didn't have enough allocatable resources"))
+	capacity.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: "NodeCapacity"}}
+	l.refused.note(apply.Result{Step: diff.PatchPod{Pod: "a"}, Outcome: apply.Failed, Err: fmt.Errorf("sizing: %w", capacity)})
+	if got := l.refused.roomless(); !got["a"] || len(got) != 1 {
+		t.Errorf("pods %v have no room, want a", got)
+	}
 	l.refused.note(apply.Result{Step: diff.PatchPod{Pod: "a"}, Outcome: apply.Applied})
+	if got := l.refused.roomless(); got != nil {
+		t.Errorf("pods %v have no room, after it was sized", got)
+	}
 	if got := l.refused.pods(); got != nil {
 		t.Errorf("pods %v, after it was sized", got)
 	}

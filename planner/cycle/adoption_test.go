@@ -9,6 +9,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
@@ -86,7 +87,7 @@ func (a *adopting) observed(t *testing.T) {
 }
 
 // mend does a cycle's steps, one at a time.
-func (a *adopting) mend(t *testing.T, out Outcome) {
+func (a *adopting) mend(t *testing.T, out outcome.Outcome) {
 	for _, step := range diff.Steps(plan.NewView(a.in.InForce.Clone(), out.Pins), standing.Seen(a.in.InForce.Clusters, out.Fleet, a.in.Memory.Known, a.in.Workload), diff.Options{}).Steps {
 		switch s := step.(type) {
 		case diff.PatchShard:

@@ -3,6 +3,7 @@ package cycle
 import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/discover"
 	"ballast/planner/sharding"
 )
@@ -17,7 +18,7 @@ type Alternative struct {
 
 // Alternatives are, by the loads of one cycle, the fleet as it is, the candidate, what lpt would deal, and where Argo CD's own
 // algorithms put clusters over as many replicas as there are. None where there is no candidate.
-func Alternatives(in input.Inputs, out Outcome) []Alternative {
+func Alternatives(in input.Inputs, out outcome.Outcome) []Alternative {
 	if out.Candidate == nil || out.Loads == nil {
 		return nil
 	}
@@ -32,17 +33,17 @@ func Alternatives(in input.Inputs, out Outcome) []Alternative {
 		}
 	}
 	for _, algorithm := range []sharding.Algorithm{sharding.Legacy, sharding.RoundRobin, sharding.ConsistentHashing} {
-		all = append(all, out.by(algorithm, applications(in, out.Fleet)))
+		all = append(all, by(out, algorithm, applications(in, out.Fleet)))
 	}
 	return all
 }
 
-func alternativeOf(name string, c Candidate) Alternative {
+func alternativeOf(name string, c outcome.Candidate) Alternative {
 	return Alternative{Name: name, Replicas: len(c.Replicas), Imbalance: Imbalance(c.Replicas), Moves: len(c.Moves)}
 }
 
 // by is where an algorithm of Argo CD's puts clusters whose Secrets name no replica.
-func (o Outcome) by(algorithm sharding.Algorithm, apps map[string]int) Alternative {
+func by(o outcome.Outcome, algorithm sharding.Algorithm, apps map[string]int) Alternative {
 	replicas := len(o.Now)
 	clusters := make([]discover.Cluster, len(o.Fleet.Clusters))
 	for i, c := range o.Fleet.Clusters {

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ballast/planner/cycle/gate"
 )
 
 // TestTheArchitectureHasTheTablesOfTheCode: whoever looks for what stops a failover finds it there.
@@ -24,11 +26,11 @@ func TestTheArchitectureHasTheTablesOfTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	var gateRows, proposalRows []string
-	for _, g := range gates() {
-		gateRows = append(gateRows, fmt.Sprintf("| %s | %s | %s |", g.name, actionNames(g.blocks), g.kind))
+	for _, g := range gate.Table() {
+		gateRows = append(gateRows, fmt.Sprintf("| %s | %s | %s |", g.Name, g.Blocks, g.Kind))
 	}
 	for _, p := range proposals() {
-		proposalRows = append(proposalRows, fmt.Sprintf("| %s | `%s` |", actionNames(p.asks), madeBy(p)))
+		proposalRows = append(proposalRows, fmt.Sprintf("| %s | `%s` |", p.asks, madeBy(p)))
 	}
 	for table, want := range map[string][]string{"gates": gateRows, "proposals": proposalRows} {
 		if diff := cmp.Diff(want, rowsOf(t, string(text), table)); diff != "" {
@@ -45,19 +47,6 @@ func rowsOf(t *testing.T, text, table string) []string {
 		t.Fatalf("there is no table of %s", table)
 	}
 	return strings.Split(strings.TrimSpace(m[1]), "\n")[2:]
-}
-
-func actionNames(a action) string {
-	if a == everything {
-		return "everything"
-	}
-	var names []string
-	for act := setEnv; act != 0; act <<= 1 {
-		if a&act != 0 {
-			names = append(names, actions[act])
-		}
-	}
-	return strings.Join(names, ", ")
 }
 
 // madeBy is the name of the function that makes a proposal.

@@ -1,8 +1,10 @@
 package cycle
 
 import (
+	"ballast/planner/cycle/adopt"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/resize"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -33,13 +35,17 @@ func planFaultProblem(kind string) problem.Problem {
 func withinBounds(p plan.Plan, in input.Inputs, fleet discover.Fleet) plan.Plan {
 	p = p.Clone()
 	stands := evidenced(in.Workload, fleet)
-	p.MaxReplicas = min(max(p.MaxReplicas, 1), max(defaultMaxReplicas, stands))
-	most := max(maxReplicas(in.Config.Partition, p), stands)
-	if p.Replicas < 0 || p.Replicas == 0 && !noReplicaRuns(p.Rollout) {
+	p.MaxReplicas = min(max(p.MaxReplicas, 1), max(adopt.DefaultMaxReplicas, stands))
+	most := max(adopt.MaxReplicas(in.Config.Partition, p), stands)
+	if p.Replicas < 0 || p.Replicas == 0 && !adopt.NoReplicaRuns(p.Rollout) {
 		p.Replicas = standing.Replicas(in.Workload)
 	}
 	p.Replicas = min(p.Replicas, most)
 	p.ControllerReplicas = boundedEnv(p.ControllerReplicas, most, in.Workload)
+	p.NextControllerReplicas = boundedEnv(p.NextControllerReplicas, most, in.Workload)
+	if in.Observed.Known { // what the pods have stands, and while nobody sees it nothing is taken from them
+		resize.Evidence{Size: in.Config.Size, Template: in.Workload.Resources, Pods: in.Observed.Pods, Memory: in.Memory.Sizes}.Bound(p)
+	}
 	if r := p.Rollout; r != nil {
 		boundRollout(r, most, in.Workload)
 	}
@@ -49,14 +55,6 @@ func withinBounds(p plan.Plan, in input.Inputs, fleet discover.Fleet) plan.Plan 
 		}
 	}
 	return p
-}
-
-// noReplicaRuns reports whether a rollout is in one of the two stages in which no replica runs.
-func noReplicaRuns(r *plan.Rollout) bool {
-	if r == nil || r.Mode != plan.ModeX0Y {
-		return false
-	}
-	return r.Stage == plan.Draining || r.Stage == plan.Assigning
 }
 
 // evidenced is the number of replicas that there is evidence of: pods, the env, and shards that Secrets carry.

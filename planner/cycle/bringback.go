@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"ballast/planner/cycle/adopt"
 	"ballast/planner/cycle/input"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -14,7 +15,7 @@ func BringBack(stands plan.Plan, in input.Inputs) (plan.Plan, bool) {
 	nothing := discover.Known{} // is known, so nothing is lost
 	fleet, _, _ := discover.Discover(in.Discovered, nothing, discover.Options{MaxShrink: 1}, in.Now)
 	bounded := withinBounds(stands, in, fleet)
-	if !stands.Mode.Enforced() || !noReplicaRuns(stands.Rollout) {
+	if !stands.Mode.Enforced() || !adopt.NoReplicaRuns(stands.Rollout) {
 		return bounded, false
 	}
 	return rollout.Abandon(bounded), true

@@ -12,7 +12,9 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/cycle/adopt"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -118,7 +120,7 @@ func TestARollbackUnderTheShippedBudget(t *testing.T) {
 }
 
 // bounded is a cycle in front of a decision: so many clusters, all on replica 0 but for those that are told, and a budget.
-func bounded(t *testing.T, r config.Rollout, percent, replicas int, on map[string]int) (*cycle, *adoption) {
+func bounded(t *testing.T, r config.Rollout, percent, replicas int, on map[string]int) (*outcome.Draft, *adopt.Adoption) {
 	t.Helper()
 	w := newWorld(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 	w.in.Config.Rollout, w.in.Config.Change.Moves.Rate = r, []config.Rate{{Percent: percent, Period: config.Duration(time.Hour)}}
@@ -129,12 +131,12 @@ func bounded(t *testing.T, r config.Rollout, percent, replicas int, on map[strin
 	w.cycle()
 	w.in.InForce.Mode, w.in.Config.Mode = plan.Enforce, plan.Enforce
 	w.in.InForce.Replicas = replicas
-	c := &cycle{in: w.in, out: Outcome{Memory: w.in.Memory}}
-	if !c.discover() {
+	c := &outcome.Draft{In: w.in, Out: outcome.Outcome{Memory: w.in.Memory}}
+	if fleet := (discovery{c}); !fleet.discover() {
 		t.Fatal("nothing is seen")
 	}
-	a := adopt(w.in, c.out.Fleet, *w.in.InForce, nil)
-	c.count(a.beside)
+	a := adopt.Plan(w.in, c.Out.Fleet, *w.in.InForce, nil)
+	ledger{c}.count(a.Beside)
 	return c, a
 }
 
@@ -175,18 +177,18 @@ func TestWhatTheBudgetLeavesOfAChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, a := bounded(t, test.rollout, test.percent, 3, spread)
-			c.enter(change.Balance, test.used)
-			c.out.Budget = change.Look(c.out.Memory.Changes.Ledger, ratesOf(c.in), 10, c.in.Now)
-			s := snapshotOf(c.out, a)
+			ledger{c}.enter(change.Balance, test.used)
+			c.Out.Budget = change.Look(c.Out.Memory.Changes.Ledger, ratesOf(c.In), 10, c.In.Now)
+			s := snapshotOf(c.Out, a.Ground)
 			w := s.wantOf(test.replicas, test.to)
-			if got, _ := s.limit(w, test.cause, s.rolloutOptions(test.cause)); got != test.waits {
+			if got, _ := limit(s, w, test.cause, rolloutOptions(s, test.cause)); got != test.waits {
 				t.Errorf("waits %q, want %q", got, test.waits)
 			}
 			if test.waits != "" {
 				return
 			}
 			var moves []string
-			for _, m := range rollout.Moves(a.next, plan.Plan{Clusters: w.Rows}) {
+			for _, m := range rollout.Moves(a.Next, plan.Plan{Clusters: w.Rows}) {
 				moves = append(moves, m.Cluster)
 			}
 			if diff := cmp.Diff(test.moves, moves); diff != "" || w.Replicas != test.ends {
@@ -203,22 +205,22 @@ func TestClustersOfOneServerDoNotPartForTheBudget(t *testing.T) {
 	for i, name := range []string{"c009", "c008", "c007", "c006"} {
 		of[name] = 1
 		if i < 3 { // three Secrets of one server
-			k := slices.IndexFunc(a.fleet.Clusters, func(c discover.Cluster) bool { return c.Shard.ID == name })
-			a.fleet.Clusters[k].Shard.Server = "https://same"
-			a.beside.Add(name, "https://same")
+			k := slices.IndexFunc(a.Fleet.Clusters, func(c discover.Cluster) bool { return c.Shard.ID == name })
+			a.Fleet.Clusters[k].Shard.Server = "https://same"
+			a.Beside.Add(name, "https://same")
 		}
 	}
 	of["c005"] = 1
-	s := snapshotOf(c.out, a)
+	s := snapshotOf(c.Out, a.Ground)
 	w := s.wantOf(3, of)
-	if waits, _ := s.limit(w, change.Balance, s.rolloutOptions(change.Balance)); waits != "" {
+	if waits, _ := limit(s, w, change.Balance, rolloutOptions(s, change.Balance)); waits != "" {
 		t.Errorf("it waits: %s", waits)
 	}
 	var want []rollout.Move // the budget is 2: that server, and the heavier one of the others
 	for _, name := range []string{"c006", "c007", "c008", "c009"} {
-		want = append(want, rollout.Move{Cluster: name, From: 0, To: 1, Load: a.next.Clusters[name].Load})
+		want = append(want, rollout.Move{Cluster: name, From: 0, To: 1, Load: a.Next.Clusters[name].Load})
 	}
-	if diff := cmp.Diff(want, rollout.Moves(a.next, plan.Plan{Clusters: w.Rows})); diff != "" {
+	if diff := cmp.Diff(want, rollout.Moves(a.Next, plan.Plan{Clusters: w.Rows})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

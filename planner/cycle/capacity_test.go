@@ -11,7 +11,10 @@ import (
 	"pgregory.net/rapid"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/discover"
 	"ballast/planner/measure"
 	"ballast/planner/partition"
@@ -75,7 +78,7 @@ func TestNothingButAPersonChangesTheNumberOfReplicas(t *testing.T) {
 		t.Run(name+" does", func(t *testing.T) {
 			w := adopted(t, slices.Repeat([]float64{10}, 20)...)
 			test.says(&w.in.Config.Partition)
-			w.until(t, fmt.Sprintf("%d replicas", test.want), 6*time.Hour, func(Outcome) bool {
+			w.until(t, fmt.Sprintf("%d replicas", test.want), 6*time.Hour, func(outcome.Outcome) bool {
 				return w.in.Workload.Replicas == test.want && w.in.InForce.Rollout == nil
 			})
 		})
@@ -87,9 +90,9 @@ func TestACountHasRoomBeforeItFalls(t *testing.T) {
 	w := adopted(t, slices.Repeat([]float64{10}, 20)...)
 	capacity := config.Decimal("0.25") // five clusters
 	w.in.Config.Partition.Capacity = &capacity
-	w.until(t, "4 replicas", 6*time.Hour, func(Outcome) bool { return w.in.Workload.Replicas == 4 && w.in.InForce.Rollout == nil })
+	w.until(t, "4 replicas", 6*time.Hour, func(outcome.Outcome) bool { return w.in.Workload.Replicas == 4 && w.in.InForce.Rollout == nil })
 	w.setLoad("c000", 11)
-	w.until(t, "a fifth", 6*time.Hour, func(Outcome) bool { return w.in.Workload.Replicas == 5 && w.in.InForce.Rollout == nil })
+	w.until(t, "a fifth", 6*time.Hour, func(outcome.Outcome) bool { return w.in.Workload.Replicas == 5 && w.in.InForce.Rollout == nil })
 	w.setLoad("c000", 10)
 	for range 6 * 60 {
 		if w.step(time.Minute); w.in.Workload.Replicas != 5 {
@@ -99,7 +102,7 @@ func TestACountHasRoomBeforeItFalls(t *testing.T) {
 	for i := range 10 {
 		w.setLoad(fmt.Sprintf("c%03d", i), 5)
 	}
-	w.until(t, "four again, which have room now", 6*time.Hour, func(Outcome) bool { return w.in.Workload.Replicas == 4 && w.in.InForce.Rollout == nil })
+	w.until(t, "four again, which have room now", 6*time.Hour, func(outcome.Outcome) bool { return w.in.Workload.Replicas == 4 && w.in.InForce.Rollout == nil })
 }
 
 // Whoever has one cluster say a thousand, for good or for ten minutes before its series end, has nobody else's clusters packed
@@ -132,9 +135,9 @@ func TestWhatIsHeldForLongMakesNoRoom(t *testing.T) {
 		w.step(time.Minute)
 	}
 	room := func() string {
-		c, a := &cycle{in: w.in, out: w.last}, &adoption{in: w.in, fleet: w.last.Fleet}
-		c.limit(a)
-		return a.capacity.Display()
+		c, a := &outcome.Draft{In: w.in, Out: w.last}, &ground.Ground{In: w.in, Fleet: w.last.Fleet}
+		measuring{c}.limit(a)
+		return a.Capacity.Display()
 	}
 	before, alone := room(), w.on(w.row(t, "c000"))
 	own := w.secret("c000").Server
@@ -171,15 +174,15 @@ func TestTheAgeOfAValueDecidesWhetherItMakesRoom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(slices.Repeat([]float64{10}, 20)...)
 			out := w.cycle()
-			c := &cycle{in: w.in, out: out}
-			c.in.Memory.Heaviest, c.out.Memory.Heaviest = memory.Heaviest{}, memory.Heaviest{}
-			c.out.Loads, c.out.Table.Frozen = slices.Repeat([]plan.Load{10}, 20), test.frozen
-			c.out.Loads[7] = 1000
-			c.out.Table.Columns[0].Flags[7] = test.flag
-			c.out.Table.Columns[0].SampledAt[7] = w.in.Now.Add(-test.age).UnixMilli()
-			a := &adoption{in: w.in, fleet: c.out.Fleet}
-			if c.limit(a); a.capacity != test.want {
-				t.Errorf("a replica may carry %d, want %d", a.capacity, test.want)
+			c := &outcome.Draft{In: w.in, Out: out}
+			c.In.Memory.Heaviest, c.Out.Memory.Heaviest = memory.Heaviest{}, memory.Heaviest{}
+			c.Out.Loads, c.Out.Table.Frozen = slices.Repeat([]plan.Load{10}, 20), test.frozen
+			c.Out.Loads[7] = 1000
+			c.Out.Table.Columns[0].Flags[7] = test.flag
+			c.Out.Table.Columns[0].SampledAt[7] = w.in.Now.Add(-test.age).UnixMilli()
+			a := &ground.Ground{In: w.in, Fleet: c.Out.Fleet}
+			if (measuring{c}).limit(a); a.Capacity != test.want {
+				t.Errorf("a replica may carry %d, want %d", a.Capacity, test.want)
 			}
 		})
 	}
@@ -210,7 +213,7 @@ func TestOneHeavyClusterMakesNoRoomForAFailover(t *testing.T) {
 	gone := w.on(0)
 	w.setLoad("c007", 1000)
 	w.down[0] = true
-	w.until(t, "replica 0 is empty", time.Hour, func(Outcome) bool { return len(w.on(0)) == 0 })
+	w.until(t, "replica 0 is empty", time.Hour, func(outcome.Outcome) bool { return len(w.on(0)) == 0 })
 	on := map[int]int{}
 	for _, name := range gone {
 		on[w.row(t, name)]++
@@ -251,7 +254,7 @@ func TestALooseCapacityIsDealtLevel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := count(items, b, 1)
+		got, err := division.Count(items, b, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/plan"
 )
 
@@ -26,8 +27,8 @@ func (w *liveWorld) byCause() map[change.Cause]int {
 
 // TestEveryCauseCountsAgainstTheBudget: whatever gave a cluster another replica, everything that may wait waits for it.
 func TestEveryCauseCountsAgainstTheBudget(t *testing.T) {
-	atRest := func(w *liveWorld) func(Outcome) bool {
-		return func(Outcome) bool { return len(w.moved()) > 0 && w.in.InForce.Rollout == nil }
+	atRest := func(w *liveWorld) func(outcome.Outcome) bool {
+		return func(outcome.Outcome) bool { return len(w.moved()) > 0 && w.in.InForce.Rollout == nil }
 	}
 	for cause, run := range map[change.Cause]func(*testing.T, *liveWorld) int{
 		change.Balance: func(t *testing.T, w *liveWorld) int {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
@@ -35,8 +36,7 @@ func Compare(in input.Inputs) Comparison {
 	seen := standing.Seen(in.InForce.Clusters, fleet, in.Memory.Known, in.Workload)
 	seen.Accepted = in.Discovered.AcceptDiscovery
 	seen.Pods = in.Observed.Pods
-	o := diff.Options{BreakGlass: in.BreakGlass, NoResize: in.Resizes != nil && !*in.Resizes, Now: in.Now}
-	c.Agenda = diff.Steps(view, seen, o)
+	c.Agenda = diff.Steps(view, seen, sizeOptions(in))
 	loads, owners, replicas := make([]plan.Load, len(fleet.Clusters)), make([]int, len(fleet.Clusters)), in.InForce.Replicas
 	for i, cl := range fleet.Clusters {
 		// A row's load is for display; one that cannot be read counts as nothing.
@@ -53,7 +53,7 @@ func Compare(in input.Inputs) Comparison {
 
 // MovesUnderWay are the moves of the rollout under way, by cluster. While rows are the old ones they say where clusters
 // come from, and afterwards Was does; the way back of x0y says only where they go.
-func MovesUnderWay(v *plan.View) []Move {
+func MovesUnderWay(v *plan.View) []outcome.Move {
 	r := v.Plan.Rollout
 	names := map[string]bool{}
 	for name := range r.Moves {
@@ -62,10 +62,10 @@ func MovesUnderWay(v *plan.View) []Move {
 	for name := range r.Was {
 		names[name] = true
 	}
-	var moves []Move
+	var moves []outcome.Move
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		row, known := v.Plan.Clusters[name]
-		m := Move{Cluster: name, From: sharding.Nobody, To: row.Replica}
+		m := outcome.Move{Cluster: name, From: sharding.Nobody, To: row.Replica}
 		was, left := r.Was[name]
 		to, goes := r.Moves[name]
 		switch {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -94,7 +95,7 @@ func TestCompareSaysWhatDiffersFromThePlan(t *testing.T) {
 			if diff := cmp.Diff(test.steps, stepsOf(got.Agenda)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.problems, problems(Outcome{Problems: got.Problems})); diff != "" {
+			if diff := cmp.Diff(test.problems, problems(outcome.Outcome{Problems: got.Problems})); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})
@@ -114,17 +115,17 @@ func TestWhichClustersGoWhere(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		rollout *plan.Rollout
-		want    []Move
+		want    []outcome.Move
 	}{
-		"a wave, whose rows are the new ones": {under(plan.ModeLive, plan.Moving, to("c001", 1), to("c001", 0)), []Move{{"c001", 0, 1}}},
-		"a wave that goes back":               {under(plan.ModeLive, plan.Reverting, to("c001", 1), to("c001", 2)), []Move{{"c001", 2, 1}}},
+		"a wave, whose rows are the new ones": {under(plan.ModeLive, plan.Moving, to("c001", 1), to("c001", 0)), []outcome.Move{{Cluster: "c001", From: 0, To: 1}}},
+		"a wave that goes back":               {under(plan.ModeLive, plan.Reverting, to("c001", 1), to("c001", 2)), []outcome.Move{{Cluster: "c001", From: 2, To: 1}}},
 		"before the first wave":               {under(plan.ModeLive, plan.Scaling, nil, nil), nil},
-		"x0y, while pods stop":                {under(plan.ModeX0Y, plan.Draining, to("c001", 2, "c000", 1), nil), []Move{{"c000", 0, 1}, {"c001", 1, 2}}},
-		"x0y, whose rows are the new ones":    {under(plan.ModeX0Y, plan.Assigning, nil, to("c001", 2, "c002", 2)), []Move{{"c001", 2, 1}}},
-		"x0y, on its way back":                {under(plan.ModeX0Y, plan.Reverting, nil, to("c001", 0, "c002", 2)), []Move{{"c001", 1, 0}}},
-		"default, before it assigns":          {under(plan.ModeDefault, plan.Scaling, to("c001", 2), nil), []Move{{"c001", 1, 2}}},
-		"default, whose rows are the new":     {under(plan.ModeDefault, plan.Assigning, to("c001", 1), nil), []Move{{"c001", sharding.Nobody, 1}}},
-		"a cluster that is not planned yet":   {under(plan.ModeDefault, plan.Scaling, to("new", 2), nil), []Move{{"new", sharding.Nobody, 2}}},
+		"x0y, while pods stop":                {under(plan.ModeX0Y, plan.Draining, to("c001", 2, "c000", 1), nil), []outcome.Move{{Cluster: "c000", From: 0, To: 1}, {Cluster: "c001", From: 1, To: 2}}},
+		"x0y, whose rows are the new ones":    {under(plan.ModeX0Y, plan.Assigning, nil, to("c001", 2, "c002", 2)), []outcome.Move{{Cluster: "c001", From: 2, To: 1}}},
+		"x0y, on its way back":                {under(plan.ModeX0Y, plan.Reverting, nil, to("c001", 0, "c002", 2)), []outcome.Move{{Cluster: "c001", From: 1, To: 0}}},
+		"default, before it assigns":          {under(plan.ModeDefault, plan.Scaling, to("c001", 2), nil), []outcome.Move{{Cluster: "c001", From: 1, To: 2}}},
+		"default, whose rows are the new":     {under(plan.ModeDefault, plan.Assigning, to("c001", 1), nil), []outcome.Move{{Cluster: "c001", From: sharding.Nobody, To: 1}}},
+		"a cluster that is not planned yet":   {under(plan.ModeDefault, plan.Scaling, to("new", 2), nil), []outcome.Move{{Cluster: "new", From: sharding.Nobody, To: 2}}},
 		"one that is gone":                    {under(plan.ModeX0Y, plan.Assigning, nil, to("gone", 2)), nil},
 	} {
 		t.Run(name, func(t *testing.T) {

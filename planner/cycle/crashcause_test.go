@@ -9,7 +9,9 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -47,15 +49,15 @@ func TestAFailoverAndADrainStopAndRestartNobody(t *testing.T) {
 		"default, restart": {Default: &config.DefaultRollout{RolloutRestart: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := snapshotOf(Outcome{}, &adoption{in: input.Inputs{Config: newWorld().in.Config}})
-			s.in.Config.Rollout = configured
+			s := snapshotOf(outcome.Outcome{}, &ground.Ground{In: input.Inputs{Config: newWorld().in.Config}})
+			s.In.Config.Rollout = configured
 			for _, cause := range []change.Cause{change.Failover, change.Drain} {
-				if o := s.rolloutOptions(cause); o.Mode != plan.ModeDefault || o.RolloutRestart {
+				if o := rolloutOptions(s, cause); o.Mode != plan.ModeDefault || o.RolloutRestart {
 					t.Errorf("%s: mode %s, restart %t", cause, o.Mode, o.RolloutRestart)
 				}
 			}
 			want := rollout.Options{Mode: modeOf(configured), RolloutRestart: configured.Default != nil && configured.Default.RolloutRestart}
-			if o := s.rolloutOptions(change.Balance); o.Mode != want.Mode || o.RolloutRestart != want.RolloutRestart {
+			if o := rolloutOptions(s, change.Balance); o.Mode != want.Mode || o.RolloutRestart != want.RolloutRestart {
 				t.Errorf("balance: mode %s, restart %t", o.Mode, o.RolloutRestart)
 			}
 		})
@@ -69,7 +71,7 @@ func TestOnlyStagesThatReplacePodsKeepReplicasFromBeingJudged(t *testing.T) {
 		{Mode: plan.ModeDefault, Stage: plan.Reverting}, {Mode: plan.ModeX0Y, Stage: plan.Draining}, {Mode: plan.ModeX0Y, Stage: plan.Assigning},
 		{Mode: plan.ModeX0Y, Stage: plan.Restoring}, {Mode: plan.ModeLive, Stage: plan.Scaling}, {Mode: plan.ModeLive, Stage: plan.Moving}, {Mode: plan.ModeLive, Stage: plan.Verifying},
 	} {
-		got[r.Mode+" "+string(r.Stage)] = rolling(newWorld().in, plan.Plan{Rollout: &r})
+		got[r.Mode+" "+string(r.Stage)] = ground.Rolling(newWorld().in, plan.Plan{Rollout: &r})
 	}
 	want := map[string]bool{"default Assigning": false, "default Scaling": true, "default Restarting": true, "default Reverting": true, "x0y Draining": true,
 		"x0y Assigning": true, "x0y Restoring": true, "live Scaling": true, "live Moving": false, "live Verifying": false}

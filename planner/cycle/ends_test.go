@@ -13,6 +13,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
@@ -28,7 +29,7 @@ func inWaves(t *testing.T) *liveWorld {
 		w.setLoad(s.Name, float64(10+20*(i%7)))
 	}
 	w.waves = nil
-	w.until(t, "a wave of many", time.Hour, func(Outcome) bool { return len(w.waves) == 1 })
+	w.until(t, "a wave of many", time.Hour, func(outcome.Outcome) bool { return len(w.waves) == 1 })
 	if r := w.in.InForce.Rollout; r.Waves < 5 {
 		t.Fatalf("the test itself failed: %d waves are expected", r.Waves)
 	}
@@ -52,7 +53,7 @@ func TestABalanceMakesRoomForAReplicaThatIsUnwellOrCordoned(t *testing.T) {
 			}
 			strike(w, replica)
 			before, waves := w.on(replica), 0
-			w.until(t, "its clusters leave", 20*time.Minute, func(out Outcome) bool {
+			w.until(t, "its clusters leave", 20*time.Minute, func(out outcome.Outcome) bool {
 				for _, now := range w.on(replica) {
 					if !slices.Contains(before, now) {
 						t.Fatalf("%s came to replica %d, which is %s", now, replica, name)
@@ -67,7 +68,7 @@ func TestABalanceMakesRoomForAReplicaThatIsUnwellOrCordoned(t *testing.T) {
 				}
 				return w.in.InForce.Rollout != nil && (cause == change.Drain || cause == change.Failover)
 			})
-			w.until(t, "it is empty", time.Hour, func(Outcome) bool { return len(w.on(replica)) == 0 })
+			w.until(t, "it is empty", time.Hour, func(outcome.Outcome) bool { return len(w.on(replica)) == 0 })
 		})
 	}
 }
@@ -86,7 +87,7 @@ func TestNoReplicaGoesWhileNothingMayBeDecided(t *testing.T) {
 			w.in.Config.Evaluate = config.Evaluate{None: &config.None{}}
 			had := w.in.InForce.Replicas
 			w.in.Config.Partition.Replicas = &config.Replicas{Fixed: had - 1}
-			w.until(t, "it verifies", time.Hour, func(Outcome) bool { r := w.in.InForce.Rollout; return r != nil && r.Stage == plan.Verifying })
+			w.until(t, "it verifies", time.Hour, func(outcome.Outcome) bool { r := w.in.InForce.Rollout; return r != nil && r.Stage == plan.Verifying })
 			stop(&w.in, true)
 			for range 60 {
 				w.step(time.Minute)
@@ -95,7 +96,7 @@ func TestNoReplicaGoesWhileNothingMayBeDecided(t *testing.T) {
 				t.Errorf("%d replicas by the plan and %d that run, want %d; rollout %+v", p.Replicas, w.in.Workload.Replicas, had, p.Rollout)
 			}
 			stop(&w.in, false)
-			w.until(t, "the replica goes", time.Hour, func(Outcome) bool { return w.in.Workload.Replicas == had-1 && w.in.InForce.Rollout == nil })
+			w.until(t, "the replica goes", time.Hour, func(outcome.Outcome) bool { return w.in.Workload.Replicas == had-1 && w.in.InForce.Rollout == nil })
 		})
 	}
 }
@@ -116,7 +117,7 @@ func TestWhatAPersonAskedForScalesAllTheSame(t *testing.T) {
 			earlier.Clusters[name] = row
 		}
 		w.in.Rollback = &input.Rollback{Revision: 1, Plan: &earlier}
-		w.until(t, "the earlier plan holds", time.Hour, func(out Outcome) bool { return out.Done })
+		w.until(t, "the earlier plan holds", time.Hour, func(out outcome.Outcome) bool { return out.Done })
 		if w.in.Workload.Replicas != had-1 {
 			t.Errorf("%d replicas, want %d", w.in.Workload.Replicas, had-1)
 		}
@@ -125,7 +126,7 @@ func TestWhatAPersonAskedForScalesAllTheSame(t *testing.T) {
 		w := stopped(t)
 		had := w.in.InForce.Replicas
 		w.in.Pins = plan.Pins{"c004": had}
-		var out Outcome
+		var out outcome.Outcome
 		for range 60 {
 			out = w.step(time.Minute)
 		}
@@ -137,7 +138,7 @@ func TestWhatAPersonAskedForScalesAllTheSame(t *testing.T) {
 			t.Errorf("problems %q, want among them %q", messages(out), want)
 		}
 		w.in.Paused, w.in.Tripped = false, ""
-		w.until(t, "the cluster is there", time.Hour, func(Outcome) bool {
+		w.until(t, "the cluster is there", time.Hour, func(outcome.Outcome) bool {
 			return w.in.InForce.Rollout == nil && w.in.Workload.Replicas == had+1 && w.owners()["c004"] == had
 		})
 	})
@@ -171,10 +172,10 @@ func TestAnAutoscalerMayHaveMoreReplicasThanThePlan(t *testing.T) {
 	w.in.Config.Partition.MaxReplicas = ptr.To(6)
 	w.people()
 	w.scale(2)
-	w.until(t, "the plan has two replicas", 3*time.Hour, func(Outcome) bool { return w.in.InForce.Replicas == 2 && w.in.InForce.Rollout == nil })
+	w.until(t, "the plan has two replicas", 3*time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Replicas == 2 && w.in.InForce.Rollout == nil })
 	w.scale(8)
 	gaveUp := ""
-	w.until(t, "the plan has all that it may have", 3*time.Hour, func(out Outcome) bool {
+	w.until(t, "the plan has all that it may have", 3*time.Hour, func(out outcome.Outcome) bool {
 		if out.Progress.Outcome == rollout.GaveUp {
 			gaveUp = out.Progress.Why
 		}
@@ -221,7 +222,7 @@ func TestReplicasThatAnAutoscalerTookAwayLeaveNoOrphans(t *testing.T) {
 			}
 			w.scale(had - 2)
 			told := false
-			w.until(t, "every cluster has an owner", 25*time.Minute, func(out Outcome) bool {
+			w.until(t, "every cluster has an owner", 25*time.Minute, func(out outcome.Outcome) bool {
 				if trip := out.Memory.Changes.Trip; trip != nil {
 					t.Fatalf("it tripped: %s", trip.Why)
 				}
@@ -254,7 +255,7 @@ func TestAnAutoscalerIsObeyedUpwards(t *testing.T) {
 			stop(&w.in)
 			had, before := w.in.InForce.Replicas, w.owners()
 			w.scale(had + 1)
-			w.until(t, "the plan follows", 20*time.Minute, func(Outcome) bool { return w.in.InForce.Replicas == had+1 && w.in.InForce.Rollout == nil })
+			w.until(t, "the plan follows", 20*time.Minute, func(outcome.Outcome) bool { return w.in.InForce.Replicas == had+1 && w.in.InForce.Rollout == nil })
 			if !maps.Equal(before, w.owners()) {
 				t.Errorf("clusters moved: %v, before %v", w.owners(), before)
 			}
@@ -305,8 +306,8 @@ func TestARollbackNeedNotWaitForTheWavesOfABalance(t *testing.T) {
 	}
 	earlier.Rollout = nil
 	w.in.Rollback = &input.Rollback{Revision: 1, Plan: &earlier}
-	w.until(t, "the way back begins", 5*time.Minute, func(out Outcome) bool { return out.Memory.Changes.Cause == change.Rollback })
-	w.until(t, "the earlier plan holds", 20*time.Minute, func(out Outcome) bool { return out.Done })
+	w.until(t, "the way back begins", 5*time.Minute, func(out outcome.Outcome) bool { return out.Memory.Changes.Cause == change.Rollback })
+	w.until(t, "the earlier plan holds", 20*time.Minute, func(out outcome.Outcome) bool { return out.Done })
 	for name, row := range earlier.Clusters {
 		if got := w.owners()[name]; got != row.Replica {
 			t.Errorf("%s is on %d, and was on %d", name, got, row.Replica)

@@ -10,6 +10,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/outcome"
 )
 
 // takenOver is a fleet that is level when it is taken over.
@@ -59,7 +60,7 @@ func TestGrowthWithoutACapacityIsToldAndMovesNothing(t *testing.T) {
 	grow(14)
 	capacity := config.Decimal("0.33") // what a third of the fleet made
 	w.in.Config.Partition.Capacity = &capacity
-	w.until(t, "a replica comes", 24*time.Hour, func(Outcome) bool { return w.in.InForce.Replicas > replicas })
+	w.until(t, "a replica comes", 24*time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Replicas > replicas })
 	if told() || !w.last.Line.Configured || w.in.Memory.Evidence != (memory.Evidence{}) {
 		t.Errorf("%+v, %+v", w.last.Line, w.in.Memory.Evidence)
 	}

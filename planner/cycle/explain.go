@@ -7,7 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/member"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/measure"
 	"ballast/planner/plan"
@@ -54,15 +57,15 @@ type ChoiceOf struct {
 }
 
 // Explain says it of a cycle and its outcome. The cluster is named by its Secret, its own name or its server.
-func Explain(in input.Inputs, out Outcome, name string) (Explanation, error) {
+func Explain(in input.Inputs, out outcome.Outcome, name string) (Explanation, error) {
 	i, err := Named(out, name)
 	if err != nil {
 		return Explanation{}, err
 	}
 	cl := out.Fleet.Clusters[i]
 	e := Explanation{Cluster: cl.Shard.ID, Server: cl.Shard.Server, Replica: -1, To: -1, At: in.Now, Verdict: "no evidence, no move: without believable metrics everything stays as it is"}
-	unit, a := []int{i}, explaining(in, out)
-	for _, u := range a.units() {
+	unit, g := []int{i}, explaining(in, out)
+	for _, u := range g.Units().All() {
 		if slices.Contains(u.Clusters, i) {
 			unit = u.Clusters
 		}
@@ -74,9 +77,9 @@ func Explain(in input.Inputs, out Outcome, name string) (Explanation, error) {
 		if out.Loads != nil {
 			e.Load += out.Loads[k]
 		}
-		e.Takes = e.Takes.Plus(a.takes(k))
+		e.Takes = e.Takes.Plus(g.InUse.Takes(k))
 	}
-	e.Room = a.memoryRoom()
+	e.Room = g.InUse.Most()
 	if row, ok := out.Next.Clusters[e.Cluster]; ok {
 		e.Replica = row.Replica
 	}
@@ -90,46 +93,47 @@ func Explain(in input.Inputs, out Outcome, name string) (Explanation, error) {
 	}
 	if c := out.Candidate; c != nil {
 		e.Verdict = c.Verdict
-		if at := slices.IndexFunc(c.Moves, func(m Move) bool { return m.Cluster == e.Cluster }); at >= 0 {
+		if at := slices.IndexFunc(c.Moves, func(m outcome.Move) bool { return m.Cluster == e.Cluster }); at >= 0 {
 			e.To = c.Moves[at].To
 		}
 	}
-	e.choices(a, out, i, unit)
-	e.Fleet = a.yardstick(out)
+	e.choices(g, out, i, unit)
+	e.Fleet = yardstick(g, out)
 	return e, nil
 }
 
-// explaining is the adoption as far as an outcome shows it.
-func explaining(in input.Inputs, out Outcome) *adoption {
-	return &adoption{in: in, fleet: out.Fleet, owners: standing.Owners(in, out.Fleet), pins: out.Pins, next: out.Next,
-		groups: groupsOf(in.Config.Partition, out.Fleet), inUse: out.InUse}
+// explaining is the ground as far as an outcome shows it.
+func explaining(in input.Inputs, out outcome.Outcome) *ground.Ground {
+	g := &ground.Ground{In: in, Fleet: out.Fleet, Owners: standing.Owners(in, out.Fleet), Pins: out.Pins, Next: out.Next, InUse: out.InUse}
+	member.Choose(g)
+	return g
 }
 
-// grouped is which group speaks against a replica for a unit; empty: none does.
-func (a *adoption) grouped(unit []int, replica int) string {
-	for _, g := range a.groups {
-		ours := slices.ContainsFunc(g.members, func(i int) bool { return slices.Contains(unit, i) })
-		other := slices.IndexFunc(g.members, func(i int) bool { return !slices.Contains(unit, i) && a.standing(i) == replica })
-		if g.apart && ours && other >= 0 {
-			return fmt.Sprintf("group %q keeps it apart from %q, which is there", g.name, a.fleet.Clusters[g.members[other]].Shard.ID)
+// partedFrom is which group speaks against a replica for a unit; empty: none does.
+func partedFrom(g *ground.Ground, unit []int, replica int) string {
+	for _, by := range g.Groups {
+		ours := slices.ContainsFunc(by.Members, func(i int) bool { return slices.Contains(unit, i) })
+		other := slices.IndexFunc(by.Members, func(i int) bool { return !slices.Contains(unit, i) && g.Standing(i) == replica })
+		if by.Apart && ours && other >= 0 {
+			return fmt.Sprintf("group %q keeps it apart from %q, which is there", by.Name, g.Fleet.Clusters[by.Members[other]].Shard.ID)
 		}
 	}
 	return ""
 }
 
 // pinnedBeside is what a group keeps a unit with that cannot leave its replica; empty: nothing.
-func (a *adoption) pinnedBeside(i int, unit []int) string {
-	server := a.fleet.Clusters[i].Shard.Server
+func pinnedBeside(g *ground.Ground, i int, unit []int) string {
+	server := g.Fleet.Clusters[i].Shard.Server
 	for _, k := range unit {
-		if other := a.fleet.Clusters[k]; other.Shard.Server != server && a.firm(k).At >= 0 {
-			return fmt.Sprintf("a group has it stay together with %q, which cannot leave replica %d", other.Shard.ID, a.firm(k).At)
+		if other := g.Fleet.Clusters[k]; other.Shard.Server != server && g.Firm(k).At >= 0 {
+			return fmt.Sprintf("a group has it stay together with %q, which cannot leave replica %d", other.Shard.ID, g.Firm(k).At)
 		}
 	}
 	return ""
 }
 
 // Named finds a cluster by what people call it.
-func Named(out Outcome, name string) (int, error) {
+func Named(out outcome.Outcome, name string) (int, error) {
 	found := -1
 	for i, cl := range out.Fleet.Clusters {
 		switch {
@@ -149,7 +153,7 @@ func Named(out Outcome, name string) (int, error) {
 }
 
 // because is why a cluster is where it is.
-func because(out Outcome, i int) string {
+func because(out outcome.Outcome, i int) string {
 	cl := out.Fleet.Clusters[i]
 	row, planned := out.Next.Clusters[cl.Shard.ID]
 	pin, pinned := out.Pins[cl.Shard.ID]
@@ -171,7 +175,7 @@ func because(out Outcome, i int) string {
 }
 
 // stays says what keeps a cluster on its replica whatever is measured; empty: nothing does.
-func stays(out Outcome, i int) string {
+func stays(out outcome.Outcome, i int) string {
 	cl := out.Fleet.Clusters[i]
 	_, pinned := out.Pins[cl.Shard.ID]
 	peoples := cl.Unmanaged || cl.Immutable
@@ -181,7 +185,7 @@ func stays(out Outcome, i int) string {
 	return ""
 }
 
-func (e *Explanation) choices(a *adoption, out Outcome, i int, unit []int) {
+func (e *Explanation) choices(g *ground.Ground, out outcome.Outcome, i int, unit []int) {
 	var total plan.Load
 	for _, r := range out.Now {
 		total += r.TotalLoad
@@ -190,7 +194,7 @@ func (e *Explanation) choices(a *adoption, out Outcome, i int, unit []int) {
 		return
 	}
 	e.OfFleet = float64(e.Load) / float64(total)
-	fixed := cmp.Or(stays(out, i), a.pinnedBeside(i, unit))
+	fixed := cmp.Or(stays(out, i), pinnedBeside(g, i, unit))
 	for _, r := range out.Now {
 		own := r.ID == e.Replica
 		c := ChoiceOf{Replica: r.ID, Clusters: len(r.LoadIndexes), Carries: r.TotalLoad, With: r.TotalLoad}
@@ -199,7 +203,7 @@ func (e *Explanation) choices(a *adoption, out Outcome, i int, unit []int) {
 		}
 		if !own {
 			c.With += e.Load
-			c.Against = cmp.Or(fixed, against(a, out, r, e.Load, unit))
+			c.Against = cmp.Or(fixed, against(g, out, r, e.Load, unit))
 		}
 		if out.InUse != nil && r.ID < len(out.InUse.Now) {
 			if c.InUse = out.InUse.Now[r.ID]; !own {
@@ -212,7 +216,7 @@ func (e *Explanation) choices(a *adoption, out Outcome, i int, unit []int) {
 }
 
 // with is the makespan over the mean with the cluster on that replica.
-func (e *Explanation) with(out Outcome, replica int, total plan.Load) float64 {
+func (e *Explanation) with(out outcome.Outcome, replica int, total plan.Load) float64 {
 	var most plan.Load
 	for _, r := range out.Now {
 		load := r.TotalLoad
@@ -228,23 +232,23 @@ func (e *Explanation) with(out Outcome, replica int, total plan.Load) float64 {
 }
 
 // tooLittle says that a replica has not the memory for clusters; empty: it has.
-func (a *adoption) tooLittle(unit []int, r plan.Replica) string {
-	if a.inUse == nil || r.ID >= len(a.inUse.Now) {
+func tooLittle(g *ground.Ground, unit []int, r plan.Replica) string {
+	if g.InUse == nil || r.ID >= len(g.InUse.Now) {
 		return ""
 	}
 	var takes plan.Bytes
 	for _, i := range unit {
-		takes = takes.Plus(a.takes(i))
+		takes = takes.Plus(g.InUse.Takes(i))
 	}
-	with, empty := a.inUse.Now[r.ID].Plus(takes), len(r.LoadIndexes) == 0
-	if takes == 0 || empty || with <= a.inUse.Room {
+	with, empty := g.InUse.Now[r.ID].Plus(takes), len(r.LoadIndexes) == 0
+	if takes == 0 || empty || with <= g.InUse.Room {
 		return ""
 	}
-	return fmt.Sprintf("it would have %s of memory in use, of %s", with, a.inUse.Room)
+	return fmt.Sprintf("it would have %s of memory in use, of %s", with, g.InUse.Room)
 }
 
 // against is what speaks against a replica for clusters of that load.
-func against(a *adoption, out Outcome, r plan.Replica, load plan.Load, unit []int) string {
+func against(g *ground.Ground, out outcome.Outcome, r plan.Replica, load plan.Load, unit []int) string {
 	var says []string
 	if slices.Contains(out.Cordoned, r.ID) {
 		says = append(says, "a person wants it empty")
@@ -254,13 +258,13 @@ func against(a *adoption, out Outcome, r plan.Replica, load plan.Load, unit []in
 			says = append(says, "it is unwell")
 		}
 	}
-	if why := a.grouped(unit, r.ID); why != "" {
+	if why := partedFrom(g, unit, r.ID); why != "" {
 		says = append(says, why)
 	}
-	if most := a.in.Config.Partition.MaxClustersPerReplica; most > 0 && len(r.LoadIndexes)+len(unit) > most {
+	if most := g.In.Config.Partition.MaxClustersPerReplica; most > 0 && len(r.LoadIndexes)+len(unit) > most {
 		says = append(says, fmt.Sprintf("it has %d clusters, and maxClustersPerReplica is %d", len(r.LoadIndexes), most))
 	}
-	if why := a.tooLittle(unit, r); why != "" {
+	if why := tooLittle(g, unit, r); why != "" {
 		says = append(says, why)
 	}
 	if c := out.Candidate; c != nil && c.Low > 0 && r.TotalLoad+load > c.Low {

@@ -9,6 +9,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/outcome"
 )
 
 // TestNoPodsFiguresKeepTheHistoryFromBeingWritten: what a pod says it did goes into the memory when a wave begins, and
@@ -26,7 +27,7 @@ func TestNoPodsFiguresKeepTheHistoryFromBeingWritten(t *testing.T) {
 		}, map[change.Portion]change.Work{change.PortionOf(0, "https://a"): {Reconciles: 1, Seconds: math.MaxFloat64}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &cycle{in: input.Inputs{Observed: input.Observed{Work: tc.work}}}
+			c := &watch{Draft: &outcome.Draft{In: input.Inputs{Observed: input.Observed{Work: tc.work}}}}
 			began := c.signs(nil)
 			if diff := cmp.Diff(tc.want, began.Work); diff != "" {
 				t.Errorf("work (-want +got):\n%s", diff)

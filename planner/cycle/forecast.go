@@ -4,7 +4,9 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -19,6 +21,7 @@ type Forecast struct {
 	PerWave  int        `json:"perWave,omitempty"`  // mode live: clusters in a wave at most
 	Waves    int        `json:"waves,omitempty"`    // mode live: at least
 	Once     bool       `json:"once,omitempty"`     // mode live: one restart, for the env alone, comes before everything else
+	WithNext bool       `json:"withNext,omitempty"` // that restart waits for a change of the pod template that anybody makes
 	Restarts bool       `json:"restarts,omitempty"` // pods that run restart for what is to be
 	Limited  bool       `json:"limited,omitempty"`  // there is a move budget
 	Done     time.Time  `json:"done,omitzero"`      // when the budget lets the last cluster move at the earliest; zero: never
@@ -27,15 +30,18 @@ type Forecast struct {
 
 // Foresee says it of an outcome; nil where there is no candidate, nothing to do for it, or a rollout under way, after
 // which all is measured anew.
-func Foresee(in input.Inputs, out Outcome) *Forecast {
+func Foresee(in input.Inputs, out outcome.Outcome) *Forecast {
 	if out.Candidate == nil || in.InForce != nil && in.InForce.Rollout != nil {
 		return nil
 	}
-	s := snapshotOf(out, &adoption{in: in, next: out.Next, fleet: out.Fleet, pins: out.Pins, beside: standing.Servers(out.Fleet)})
+	s := snapshotOf(out, &ground.Ground{In: in, Next: out.Next, Fleet: out.Fleet, Pins: out.Pins, Beside: standing.Servers(out.Fleet)})
 	replicas := len(out.Candidate.Replicas)
 	v := &Forecast{From: plan.Count{Replicas: out.Next.Replicas, ControllerReplicas: out.Next.ControllerReplicas},
-		To:    plan.Count{Replicas: replicas, ControllerReplicas: s.envOf(replicas)},
-		Moves: serversOf(s.beside, clustersOf(out.Candidate.Moves), out.Next), Once: s.prepares()}
+		To:    plan.Count{Replicas: replicas, ControllerReplicas: s.Env().Of(replicas)},
+		Moves: serversOf(s.Beside, clustersOf(out.Candidate.Moves), out.Next), Once: s.Env().Prepares(), WithNext: s.Env().Awaits()}
+	if v.WithNext {
+		v.To.ControllerReplicas = s.Env().Constant()
+	}
 	if out.Next.FreeReplicas {
 		v.To.Replicas = v.From.Replicas
 	}
@@ -58,7 +64,7 @@ func Foresee(in input.Inputs, out Outcome) *Forecast {
 
 // asks adds what the mode asks for.
 func (s *snapshot) asks(v *Forecast) {
-	o, next := s.rolloutOptions(change.Balance), s.next
+	o, next := rolloutOptions(s, change.Balance), s.Next
 	rereads := next.Target.Kind == plan.Deployment && v.From.Replicas != v.To.Replicas // its pods read their number once
 	switch v.Mode = o.Mode; o.Mode {
 	case plan.ModeLive:
@@ -66,7 +72,7 @@ func (s *snapshot) asks(v *Forecast) {
 		v.Waves = (v.Moves + v.PerWave - 1) / v.PerWave
 		v.Restarts = rereads
 		v.Missing = rollout.Missing(next, s.seen())
-		if unsaid := rollout.Unsaid(s.seen()); unsaid != "" && s.in.Observed.Known {
+		if unsaid := rollout.Unsaid(s.seen()); unsaid != "" && s.In.Observed.Known {
 			v.Missing = append(v.Missing, unsaid)
 		}
 	case plan.ModeX0Y:

@@ -17,6 +17,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
@@ -117,7 +118,7 @@ func encodeInputs(t *testing.T, in input.Inputs) []byte {
 }
 
 // goldenText is the plan as it would be written, under what a cycle says of it.
-func goldenText(t *testing.T, in input.Inputs, out Outcome) string {
+func goldenText(t *testing.T, in input.Inputs, out outcome.Outcome) string {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "# changed: %t\n", out.Changed)

@@ -105,7 +105,6 @@ func TestRulesThatClashAreNamedAndKeepThePlan(t *testing.T) {
 		}
 		return of
 	}
-	three := 3
 	for name, test := range map[string]struct {
 		labelled map[string][]string
 		groups   []config.Group
@@ -115,21 +114,9 @@ func TestRulesThatClashAreNamedAndKeepThePlan(t *testing.T) {
 		"pins against apart": {all("hubs", "a", "b", "c"), []config.Group{apart("hubs"), apart("others")},
 			func(w *world) { w.in.Pins = plan.Pins{"a": 0, "b": 0, "c": 1} },
 			`group "hubs" is kept apart (3 clusters); "a" is pinned to replica 0; "b" is pinned to replica 0`},
-		"more than there may be replicas": {all("hubs", "a", "b", "c", "d"), []config.Group{apart("hubs")},
-			func(w *world) { w.in.Config.Partition.MaxReplicas = &three },
-			`group "hubs" is kept apart (4 clusters); there are exactly 3 replicas`},
 		"pins against together": {all("pay", "a", "b", "c"), []config.Group{together("pay")},
 			func(w *world) { w.in.Pins = plan.Pins{"a": 0, "c": 1} },
 			`group "pay" stays together (3 clusters); "a" is pinned to replica 0; "c" is pinned to replica 1`},
-		"together against the cap": {all("pay", "a", "b", "c"), []config.Group{together("pay"), apart("hubs")},
-			func(w *world) { w.in.Config.Partition.MaxClustersPerReplica = 2 },
-			`group "pay" stays together (3 clusters); a replica has at most 2 clusters (partition.maxClustersPerReplica)`},
-		"together against apart": {map[string][]string{"a": {"pay", "hubs"}, "b": {"pay", "hubs"}}, []config.Group{together("pay"), apart("hubs")},
-			func(*world) {},
-			`group "pay" stays together (2 clusters); group "hubs" is kept apart (2 clusters)`},
-		"a pin of one that a group binds to another": {map[string][]string{"a": {"pay", "hubs"}, "b": {"pay"}, "c": {"hubs"}}, []config.Group{together("pay"), apart("hubs")},
-			func(w *world) { w.in.Pins = plan.Pins{"b": 1, "c": 1} },
-			`group "pay" stays together (2 clusters); group "hubs" is kept apart (2 clusters); "b" is pinned to replica 1; "c" is pinned to replica 1`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := grouped(on, test.labelled, test.groups...)

@@ -3,7 +3,9 @@ package cycle
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -64,7 +67,7 @@ func TestAReplicaThatRunsOutOfMemoryIsRelieved(t *testing.T) {
 	if got, want := w.last.Candidate.Verdict, "moves for replicas that have not enough memory"; !strings.Contains(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	w.until(t, "all are within their memory", time.Hour, func(Outcome) bool { return w.in.InForce.Rollout == nil && slices.Max(w.inUse()) <= 200 })
+	w.until(t, "all are within their memory", time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Rollout == nil && slices.Max(w.inUse()) <= 200 })
 	if n := len(w.moved()); n < 1 || n > 4 || w.moved()[grows] != nil {
 		t.Errorf("%d clusters moved: %v", n, w.moved())
 	}
@@ -111,7 +114,7 @@ func TestWhatIsKnownOfMemoryIsTold(t *testing.T) {
 	if want := "partition/MemoryShort/" + heavy; !slices.Contains(problems(w.last), want) {
 		t.Errorf("%v, want %s", problems(w.last), want)
 	}
-	w.until(t, "the others have left it", 3*time.Hour, func(Outcome) bool { return w.in.InForce.Rollout == nil && len(w.on(w.row(t, heavy))) == 1 })
+	w.until(t, "the others have left it", 3*time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Rollout == nil && len(w.on(w.row(t, heavy))) == 1 })
 	if slices.Contains(problems(w.last), unknown) {
 		t.Errorf("%v", problems(w.last))
 	}
@@ -156,7 +159,7 @@ func TestADeadReplicasClustersGoWhereThereIsMemory(t *testing.T) {
 	w.setObjects(w.on(1)[0], 1)
 	w.step(time.Minute)
 	w.down[0] = true
-	w.until(t, "replica 0 is empty", 3*time.Hour, func(Outcome) bool { return len(w.on(0)) == 0 })
+	w.until(t, "replica 0 is empty", 3*time.Hour, func(outcome.Outcome) bool { return len(w.on(0)) == 0 })
 	if got := w.inUse(); slices.Max(got) > 200 {
 		t.Errorf("%v MiB are in use of 200", got)
 	}
@@ -170,9 +173,9 @@ func TestARollbackKeepsToTheMemory(t *testing.T) {
 		w.setObjects(name, 30)
 	}
 	w.in.Config.Change.Moves.Rate = nil
-	w.until(t, "all are within their memory", 3*time.Hour, func(Outcome) bool { return w.in.InForce.Rollout == nil && slices.Max(w.inUse()) <= 200 })
+	w.until(t, "all are within their memory", 3*time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Rollout == nil && slices.Max(w.inUse()) <= 200 })
 	w.in.Rollback = &input.Rollback{Revision: earlier.Revision, Plan: &earlier}
-	w.until(t, "it is answered", 3*time.Hour, func(out Outcome) bool {
+	w.until(t, "it is answered", 3*time.Hour, func(out outcome.Outcome) bool {
 		if slices.Max(w.inUse()) > 200 {
 			t.Fatalf("%v MiB are in use of 200", w.inUse())
 		}
@@ -180,6 +183,54 @@ func TestARollbackKeepsToTheMemory(t *testing.T) {
 	})
 	if !slices.Contains(problems(w.last), "rollout/RollbackSkips/"+plan.AnnotationRollback) {
 		t.Errorf("%v", problems(w.last))
+	}
+}
+
+// goingBack is a fleet of which one replica has all clusters, and no memory for more than half of each of the others; all but
+// a few are to go back to those.
+func goingBack(n int) (*snapshot, map[string]int) {
+	on, back := map[string]int{}, map[string]int{}
+	for i := range n {
+		name := fmt.Sprintf("c%05d", i)
+		on[name], back[name] = 0, i%3
+	}
+	w := grouped(on, nil)
+	w.cycle()
+	s := preview(w.in)
+	s.InUse = &outcome.InUse{Room: plan.Bytes(n), Of: make([]plan.Bytes, n), Now: []plan.Bytes{plan.Bytes(10 * n), 0, 0}}
+	for i := range n {
+		s.InUse.Of[i] = plan.Bytes(1 + i*14/n)
+	}
+	return s, back
+}
+
+func TestWhatGoesBackIsWithinTheMemory(t *testing.T) {
+	s, back := goingBack(400)
+	stay := keepWithin(s, back, 3)
+	on := s.InUse.On(3, func(i int) int { return back[s.Fleet.Clusters[i].Shard.ID] }) // what stays is on 0
+	for r := 1; r < 3; r++ {
+		if on[r] > 400 || on[r] < 390 {
+			t.Errorf("replica %d has %d of 400", r, on[r])
+		}
+	}
+	if len(stay)+len(back) != 400 || len(stay) == 0 {
+		t.Errorf("%d stay, and %d go", len(stay), len(back))
+	}
+	for _, name := range stay { // the largest of each replica
+		if at, _ := strconv.Atoi(name[1:]); at < 200 {
+			t.Errorf("%s stays, which takes little", name)
+		}
+	}
+}
+
+func BenchmarkKeepWithin(b *testing.B) {
+	for _, n := range []int{1000, 4000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s, back := goingBack(n)
+			for b.Loop() {
+				keepWithin(s, maps.Clone(back), 3)
+			}
+		})
 	}
 }
 
@@ -197,5 +248,59 @@ func TestWithoutTheDimensionNothingIsKnownOfIt(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string(nil), problems(w.last)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Where size rules make the limits a small replica's is nobody's room: the node cap is, and without it nothing is bounded.
+func TestLimitsThatSizesMakeAreNoRoom(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*liveWorld)
+		room   plan.Bytes
+		from   string
+	}{
+		"the limits are people's":     {func(w *liveWorld) { w.in.Config.Size = config.Size{} }, 120 << 20, "1 of the pods' limit of 120 MiB"},
+		"cpu alone has a rule":        {func(w *liveWorld) { w.in.Config.Size.Policies[0].Rules[0].Resource = "cpu" }, 120 << 20, "1 of the pods' limit of 120 MiB"},
+		"nobody says what a node has": {func(*liveWorld) {}, 0, ""},
+		"the node cap":                {func(w *liveWorld) { w.in.Config.Size.NodeCap.Memory = "2Gi" }, 2 << 30, "1 of the node cap of 2 GiB"},
+		"a share of the node cap": {func(w *liveWorld) {
+			w.in.Config.Size.NodeCap.Memory = "2Gi"
+			w.in.Config.Index.Dimensions.Memory.LimitShare = "0.5"
+		}, 1 << 30, "0.5 of the node cap of 2 GiB"},
+		"the capacity": {func(w *liveWorld) {
+			capacity := config.Bytes("300Mi")
+			w.in.Config.Index.Dimensions.Memory.Capacity = &capacity
+		}, 300 << 20, "index.dimensions.memory.capacity"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := remembering(t, 30, 200) // 100 MiB each
+			w.shape = func(p *observed.Pod) { p.MemoryLimit = int64(120+200*p.Replica) << 20 }
+			w.in.Config.Size = config.Size{Apply: config.InPlace, Policies: []config.SizePolicy{{Name: "ours", Rules: []config.SizeRule{
+				{List: config.Requests, Resource: "memory", Base: "1Gi"}}}}}
+			tc.change(w)
+			w.step(time.Minute)
+			told := slices.Contains(problems(w.last), "index/MemoryUnknown/")
+			if tc.from == "" {
+				if w.last.InUse != nil || !told {
+					t.Errorf("bounded by %+v, told %t", w.last.InUse, told)
+				}
+				return
+			}
+			if got := w.last.InUse; got == nil || got.Room != tc.room || got.From != tc.from || told {
+				t.Errorf("%+v, told %t; want %d by %q", got, told, tc.room, tc.from)
+			}
+		})
+	}
+}
+
+// Sizes per replica, of which one is small: the fleet opens no replica for want of memory that each has for itself.
+func TestASmallReplicaStarvesNoOther(t *testing.T) {
+	w := remembering(t, 30, 200)
+	w.in.Config.Change.Moves.Rate = nil
+	w.in.Config.Size = config.Size{Apply: config.InPlace, NodeCap: config.SizeCap{Memory: "1Gi"}, Policies: []config.SizePolicy{{Name: "ours",
+		Rules: []config.SizeRule{{List: config.Requests, Resource: "memory", Slope: "1Mi", Input: "objects"}}}}}
+	w.shape = func(p *observed.Pod) { p.MemoryLimit = []int64{90, 120, 120, 120}[min(p.Replica, 3)] << 20 } // of 100 MiB that each takes
+	w.cycles(180, func(int) {})
+	if w.in.InForce.Replicas != 3 || len(w.moved()) > 0 {
+		t.Errorf("%d replicas, moved %v", w.in.InForce.Replicas, w.moved())
 	}
 }

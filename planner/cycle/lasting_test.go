@@ -11,6 +11,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
@@ -37,7 +38,7 @@ func TestMaxReplicasBelowASecretThatNobodyMayWriteRests(t *testing.T) {
 				w := newLiveWorld(skewed(24)...)
 				w.in.Config.Rollout = rollout
 				w.in.Config.Partition.Replicas, w.in.Config.Partition.MaxReplicas = &config.Replicas{Fixed: 5}, ptr.To(6)
-				w.until(t, "five", 30*time.Hour, func(Outcome) bool { return w.in.InForce.Replicas == 5 && w.in.InForce.Rollout == nil })
+				w.until(t, "five", 30*time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Replicas == 5 && w.in.InForce.Rollout == nil })
 				w.add("zz", 1)
 				w.secret("zz").Shard = discover.ShardValue{State: discover.ShardValid, N: 4}
 				spoil(w.secret("zz"))
@@ -75,7 +76,7 @@ func levelled(t *testing.T) *liveWorld {
 func TestNobodyWaitsADayForWhatHeWrote(t *testing.T) {
 	soon := func(t *testing.T, w *liveWorld, what string, done func() bool) {
 		t.Helper()
-		w.until(t, what, time.Hour, func(Outcome) bool { return done() })
+		w.until(t, what, time.Hour, func(outcome.Outcome) bool { return done() })
 	}
 	t.Run("a number", func(t *testing.T) {
 		w := levelled(t)
@@ -106,7 +107,7 @@ func TestANumberInStepsRestartsTheFleetOnceADay(t *testing.T) {
 			w := newLiveWorld(skewed(60)...)
 			w.in.Config.Rollout, w.in.Config.Change = rollout, config.Default().Change
 			w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 6}
-			w.until(t, "six", 100*time.Hour, func(Outcome) bool { return w.in.Workload.Replicas == 6 && w.in.InForce.Rollout == nil })
+			w.until(t, "six", 100*time.Hour, func(outcome.Outcome) bool { return w.in.Workload.Replicas == 6 && w.in.InForce.Rollout == nil })
 			for range 26 * 60 {
 				w.step(time.Minute)
 			}
@@ -138,13 +139,13 @@ func TestADeploymentsReplicasGoAsTheBudgetLetsThem(t *testing.T) {
 				rollout.Default.RolloutRestart = false
 			}
 			w.in.Config.Partition.MaxReplicas = ptr.To(3)
-			w.until(t, "a level fleet", 3*time.Hour, func(Outcome) bool { return len(w.on(2)) == 4 && w.in.InForce.Rollout == nil })
+			w.until(t, "a level fleet", 3*time.Hour, func(outcome.Outcome) bool { return len(w.on(2)) == 4 && w.in.InForce.Rollout == nil })
 			w.in.Memory.Changes.Restarted, w.in.Memory.Changes.Ledger = time.Time{}, nil
 			w.in.Config.Change = config.Default().Change
 			w.in.Config.Change.Moves.Rate = []config.Rate{{Percent: 10, Period: config.Duration(time.Hour)}, {Percent: 50, Period: config.Duration(24 * time.Hour)}}
 			w.in.Config.Partition.MaxReplicas = ptr.To(1)
 			began, restarts, last := w.in.Now, 0, time.Time{}
-			w.until(t, "one replica", 28*time.Hour, func(Outcome) bool { // eight clusters, one an hour and six a day
+			w.until(t, "one replica", 28*time.Hour, func(outcome.Outcome) bool { // eight clusters, one an hour and six a day
 				if at := w.in.Memory.Changes.Restarted; !at.Equal(last) {
 					last, restarts = at, restarts+1
 				}
@@ -200,11 +201,11 @@ func TestAPlansPinWaitsForNoSecrets(t *testing.T) {
 			}
 			had := w.in.InForce.Replicas
 			w.secret("c005").Pin = fmt.Sprint(had)
-			w.until(t, "the Secret's pin", 5*time.Hour, func(Outcome) bool { return w.in.InForce.Replicas == had+1 && w.in.InForce.Rollout == nil })
+			w.until(t, "the Secret's pin", 5*time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Replicas == had+1 && w.in.InForce.Rollout == nil })
 			w.secret("c005").Pin = fmt.Sprint(had + 3)
 			w.step(time.Minute)
 			w.in.Pins = plan.Pins{"c001": had + 1}
-			w.until(t, "the plan's pin", time.Hour, func(Outcome) bool { return w.row(t, "c001") == had+1 && w.in.InForce.Rollout == nil })
+			w.until(t, "the plan's pin", time.Hour, func(outcome.Outcome) bool { return w.row(t, "c001") == had+1 && w.in.InForce.Rollout == nil })
 		})
 	}
 }
@@ -298,6 +299,33 @@ func TestNoRebaseUnderACapacity(t *testing.T) {
 	}
 }
 
+// TestReferencesUnderACapacityAreNotTakenAnewByThemselves: a fleet that doubles in its first hours would have twice the references, and
+// half of its replicas at the load that it has. Without the capacity they are taken at once.
+func TestReferencesUnderACapacityAreNotTakenAnewByThemselves(t *testing.T) {
+	w := shippedPlans(t, 60)
+	w.in.Config.Partition.Capacity = ptr.To(config.Decimal("0.4"))
+	w.cycles(60, func(int) {})
+	for i := range 60 {
+		w.setLoad(fmt.Sprintf("c%03d", i), 20)
+	}
+	w.cycles(1000, func(minute int) {
+		if n := w.in.InForce.Replicas; minute > 600 && n != 6 {
+			t.Fatalf("minute %d: %d replicas, want the 6 that carry twice the load", minute, n)
+		}
+	})
+	told := slices.ContainsFunc(messages(w.last), func(m string) bool {
+		return strings.HasPrefix(m, "RebaseRefused: the references are not what is usual (apps is 600 and a full window shows 1200) and are kept: partition.capacity is a share")
+	})
+	if got := w.in.InForce.References["apps"]; got != "600" || !told {
+		t.Errorf("the reference is %s, want 600, and it says %q", got, messages(w.last))
+	}
+	w.in.Config.Partition.Capacity = nil
+	w.cycles(2, func(int) {})
+	if got := w.in.InForce.References["apps"]; got != "1200" {
+		t.Errorf("without a capacity the reference is %s, want 1200: %q", got, messages(w.last))
+	}
+}
+
 // TestWhatMovedLatelyMayOnlyRise whatever the mode: a new owner has made nothing yet.
 func TestWhatMovedLatelyMayOnlyRise(t *testing.T) {
 	for mode, rollout := range rolloutsOf() {
@@ -311,7 +339,7 @@ func TestWhatMovedLatelyMayOnlyRise(t *testing.T) {
 			row.Replica = 0
 			back.Clusters[name] = row
 			w.in.Rollback = &input.Rollback{Revision: 1, Plan: &back}
-			w.until(t, "it moved", time.Hour, func(Outcome) bool { return w.row(t, name) == 0 && w.in.InForce.Rollout == nil })
+			w.until(t, "it moved", time.Hour, func(outcome.Outcome) bool { return w.row(t, name) == 0 && w.in.InForce.Rollout == nil })
 			w.in.Rollback = nil
 			w.setLoad(name, 1)
 			measured := func() float64 {

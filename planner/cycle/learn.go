@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -16,7 +17,7 @@ var rates = []string{"events", "reconciles"}
 
 // takenMetrics are the metrics that memory may follow.
 func takenMetrics(c config.PlannerConfig) (ids []string) {
-	own := c.Poll.Prometheus != nil && c.Poll.Prometheus.Metrics != nil
+	own := c.Poll.Prometheus != nil && c.Poll.Prometheus.OfClusters() != nil
 	for _, m := range MetricsOf(c) {
 		if own || !slices.Contains(rates, m.ID) {
 			ids = append(ids, m.ID)
@@ -26,17 +27,17 @@ func takenMetrics(c config.PlannerConfig) (ids []string) {
 }
 
 // learnMemory notes what pods have in use beside what their clusters' metrics add up to, where no weights are configured.
-func (c *cycle) learnMemory() {
-	m := remembers(c.in.Config)
+func (u memoryUse) learnMemory() {
+	m := remembers(u.In.Config)
 	if m == nil || m.Weights != nil {
-		c.out.Memory.Taken = memory.Taken{}
+		u.Out.Memory.Taken = memory.Taken{}
 		return
 	}
-	if c.out.Table.Columns == nil || c.out.Table.Frozen || !c.in.Observed.Reported.Asked {
+	if u.Out.Table.Columns == nil || u.Out.Table.Frozen || !u.In.Observed.Reported.Asked {
 		return
 	}
-	ids := takenMetrics(c.in.Config)
-	c.out.Memory.Taken = c.in.Memory.Taken.Next(c.podsInUse(ids), ids, c.in.Now)
+	ids := takenMetrics(u.In.Config)
+	u.Out.Memory.Taken = u.In.Memory.Taken.Next(u.podsInUse(ids), ids, u.In.Now)
 }
 
 // mostLearned is more of anything than a fleet has; what says more is nobody's measure.
@@ -44,17 +45,17 @@ const mostLearned = 1e18
 
 // podsInUse looks at every pod that says what it owns and how much memory it has in use. One that shares a cluster with another, or
 // whose clusters move, is left out: what it has in use is of both.
-func (c *cycle) podsInUse(ids []string) (looks []memory.Look) {
+func (u memoryUse) podsInUse(ids []string) (looks []memory.Look) {
 	values, names, mixed := map[int][]float64{}, map[int][]string{}, map[int]bool{}
-	for i, cl := range c.out.Fleet.Clusters {
-		shown := c.in.Observed.Reported.Clusters[cl.Shard.ID]
-		_, moves := c.in.Memory.Changes.Moved[cl.Shard.ID]
+	for i, cl := range u.Out.Fleet.Clusters {
+		shown := u.In.Observed.Reported.Clusters[cl.Shard.ID]
+		_, moves := u.In.Memory.Changes.Moved[cl.Shard.ID]
 		for _, r := range shown.Owners {
 			mixed[r] = mixed[r] || moves || len(shown.Owners) > 1
 			if values[r] == nil {
 				values[r] = make([]float64, len(ids))
 			}
-			for _, col := range c.out.Table.Columns {
+			for _, col := range u.Out.Table.Columns {
 				if k := slices.Index(ids, col.ID); k >= 0 {
 					values[r][k] += col.Values[i]
 				}
@@ -62,7 +63,7 @@ func (c *cycle) podsInUse(ids []string) (looks []memory.Look) {
 			names[r] = append(names[r], cl.Shard.ID)
 		}
 	}
-	for _, p := range c.in.Observed.Pods {
+	for _, p := range u.In.Observed.Pods {
 		if says := p.Ready && p.Answered && p.Memory > 0; !says || mixed[p.Replica] || values[p.Replica] == nil {
 			continue
 		}
@@ -80,7 +81,7 @@ func (c *cycle) podsInUse(ids []string) (looks []memory.Look) {
 
 // weighsMemory is what one more of each metric takes, and a replica without any cluster, by the configuration, else by what was
 // learned: what that is off by is left free. why says that it is not known.
-func (c *cycle) weighsMemory(m config.Memory) (weights map[string]float64, base plan.Bytes, why string) {
+func (u memoryUse) weighsMemory(m config.Memory) (weights map[string]float64, base plan.Bytes, why string) {
 	if m.Weights != nil {
 		weights = make(map[string]float64, len(m.Weights))
 		for id, w := range m.Weights {
@@ -88,7 +89,7 @@ func (c *cycle) weighsMemory(m config.Memory) (weights map[string]float64, base 
 		}
 		return weights, m.Base.Bytes(), ""
 	}
-	t := c.out.Memory.Taken
+	t := u.Out.Memory.Taken
 	if t.Fit == nil {
 		if why = t.Why; why == "" {
 			why = "no pod was seen for long enough with the same clusters"
@@ -104,10 +105,10 @@ func (c *cycle) weighsMemory(m config.Memory) (weights map[string]float64, base 
 
 // bears has a replica bear at least what one is seen to: where a pod has less in use than all there is, what its clusters take by
 // what was learned is no too much.
-func (c *cycle) bears(a *adoption, all plan.Bytes) {
-	for _, p := range c.in.Observed.Pods {
-		if within := observedWithin(p, all); within && p.Replica >= 0 && p.Replica < len(a.inUse.Now) {
-			a.inUse.Room = max(a.inUse.Room, a.inUse.Now[p.Replica])
+func (u memoryUse) bears(g *ground.Ground, all plan.Bytes) {
+	for _, p := range u.In.Observed.Pods {
+		if within := observedWithin(p, all); within && p.Replica >= 0 && p.Replica < len(g.InUse.Now) {
+			g.InUse.Room = max(g.InUse.Room, g.InUse.Now[p.Replica])
 		}
 	}
 }

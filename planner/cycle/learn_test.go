@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/observed"
 )
 
@@ -83,7 +84,7 @@ func TestMemoryIsLearnedOfThePods(t *testing.T) {
 	}
 	grows := w.on(0)[0]
 	w.setObjects(grows, 230)
-	w.until(t, "a replica is relieved", 3*time.Hour, func(Outcome) bool {
+	w.until(t, "a replica is relieved", 3*time.Hour, func(outcome.Outcome) bool {
 		return w.in.InForce.Rollout == nil && len(w.moved()) > 0 && slices.Max(w.inUse()) <= 250
 	})
 	if w.moved()[grows] != nil {

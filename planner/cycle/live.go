@@ -38,11 +38,6 @@ func inCluster(fleet discover.Fleet, in input.Inputs) observed.InCluster {
 	return observed.InCluster{}
 }
 
-// constantEnv is what ARGOCD_CONTROLLER_REPLICAS is held at for good in mode live: with it above every replica there
-// will ever be, and every Secret explicit, replicas come and go and no pod has to read it again. One that was found
-// larger stays.
-func (a *adoption) constantEnv() int { return max(a.next.MaxReplicas, a.next.ControllerReplicas) }
-
 func envFound(n int) string {
 	if n == 0 {
 		return "none"
@@ -62,34 +57,24 @@ func destination(mode string, now plan.Plan, want rollout.Proposal) map[string]i
 	return target
 }
 
-// prepares reports whether the one restart that the mode live needs is still to come, or in the others one that ends
-// that clusters have several owners.
-func (a *adoption) prepares() bool {
-	ours := a.next.Target.Kind == plan.StatefulSet && !a.next.Unmanaged
-	if a.in.Config.Rollout.Live == nil {
-		return ours && a.envTooLow()
-	}
-	return ours && a.next.ControllerReplicas != a.constantEnv()
-}
-
-// envTooLow reports whether Argo CD counts fewer replicas than there are: those beyond are replica 0 once more, and where
-// it counts one, each of them has every cluster.
-func (a *adoption) envTooLow() bool {
-	return a.next.Target.Kind == plan.StatefulSet && a.next.ControllerReplicas < a.next.Replicas
-}
-
 // tellRestart says in Observe and Hold what mode live will do once: people hear of a restart before it comes.
-func (c *cycle) tellRestart(s *snapshot) {
-	if s.next.Rollout != nil || !s.prepares() || s.next.Mode == plan.Enforce {
+func (c starting) tellRestart(s *snapshot) {
+	if s.Next.Rollout != nil || !s.Env().Prepares() || s.Next.Mode == plan.Enforce {
 		return
 	}
-	if s.in.Config.Rollout.Live == nil {
-		c.problem(problem.Problem{Phase: problem.PhaseRollout, Kind: "RestartAhead", Message: fmt.Sprintf(
+	if s.In.Config.Rollout.Live == nil {
+		c.Tell(problem.Problem{Phase: problem.PhaseRollout, Kind: "RestartAhead", Message: fmt.Sprintf(
 			"the application-controller restarts when the mode becomes Enforce: %s changes from %s to %d, the number of replicas, since below it clusters have several owners",
-			plan.EnvReplicas, envFound(s.next.ControllerReplicas), s.envOf(s.next.Replicas))})
+			plan.EnvReplicas, envFound(s.Next.ControllerReplicas), s.Env().Of(s.Next.Replicas))})
 		return
 	}
-	c.problem(problem.Problem{Phase: problem.PhaseRollout, Kind: "RestartAhead", Message: fmt.Sprintf(
+	if s.Env().Awaits() {
+		c.Tell(problem.Problem{Phase: problem.PhaseRollout, Kind: "RestartAhead", Message: fmt.Sprintf(
+			"rollout.live waits, once the mode is Enforce, for a change of the pod template that anybody makes: %s changes from %s to %d with it and stays there",
+			plan.EnvReplicas, envFound(s.Next.ControllerReplicas), s.Env().Constant())})
+		return
+	}
+	c.Tell(problem.Problem{Phase: problem.PhaseRollout, Kind: "RestartAhead", Message: fmt.Sprintf(
 		"rollout.live restarts the application-controller once, when the mode becomes Enforce: %s changes from %s to %d and stays there, so that nothing restarts for scaling afterwards",
-		plan.EnvReplicas, envFound(s.next.ControllerReplicas), s.constantEnv())})
+		plan.EnvReplicas, envFound(s.Next.ControllerReplicas), s.Env().Constant())})
 }

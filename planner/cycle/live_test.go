@@ -14,6 +14,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
@@ -42,7 +43,7 @@ type liveWorld struct {
 
 func newLiveWorld(loads ...float64) *liveWorld {
 	w := &liveWorld{world: newWorld(loads...), down: map[int]bool{}, taken: map[string]bool{}, history: map[string][]int{}}
-	w.in.Config.Rollout = config.Rollout{Live: &config.LiveRollout{MaxMovesPerWave: 5, Nudge: true}, StageTimeout: config.Duration(10 * time.Minute)}
+	w.in.Config.Rollout = config.Rollout{Live: &config.LiveRollout{MaxMovesPerWave: 5, Nudge: true, Adopt: config.AdoptNow}, StageTimeout: config.Duration(10 * time.Minute)}
 	w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(2 * time.Minute), MinSamples: 3}}
 	w.in.Config.Partition.MinReplicas = nil
 	return w
@@ -104,7 +105,7 @@ func (w *liveWorld) reconcile(s discover.Secret, owners []int) {
 }
 
 // step runs a cycle and notes who owns what, the env and the waves.
-func (w *liveWorld) step(pause time.Duration) Outcome {
+func (w *liveWorld) step(pause time.Duration) outcome.Outcome {
 	w.in.Now = w.in.Now.Add(pause)
 	w.observe()
 	before := w.in.InForce
@@ -128,7 +129,7 @@ func (w *liveWorld) step(pause time.Duration) Outcome {
 }
 
 // until runs cycles until that holds, for at most that long.
-func (w *liveWorld) until(t *testing.T, what string, atMost time.Duration, holds func(Outcome) bool) Outcome {
+func (w *liveWorld) until(t *testing.T, what string, atMost time.Duration, holds func(outcome.Outcome) bool) outcome.Outcome {
 	t.Helper()
 	for end := w.in.Now.Add(atMost); w.in.Now.Before(end); {
 		if out := w.step(30 * time.Second); holds(out) {
@@ -136,10 +137,10 @@ func (w *liveWorld) until(t *testing.T, what string, atMost time.Duration, holds
 		}
 	}
 	t.Fatalf("waited %s in vain: %s; the last problems: %v; the plan: %+v", atMost, what, messages(w.last), w.in.InForce.Rollout)
-	return Outcome{}
+	return outcome.Outcome{}
 }
 
-func messages(out Outcome) []string {
+func messages(out outcome.Outcome) []string {
 	var m []string
 	for _, p := range out.Problems {
 		m = append(m, p.Kind+": "+p.Message)
@@ -151,7 +152,7 @@ func messages(out Outcome) []string {
 func adopted(t *testing.T, loads ...float64) *liveWorld {
 	t.Helper()
 	w := newLiveWorld(loads...)
-	w.until(t, "the env is 16 and every Secret stamped", time.Hour, func(Outcome) bool {
+	w.until(t, "the env is 16 and every Secret stamped", time.Hour, func(outcome.Outcome) bool {
 		return standing.ControllerReplicas(w.in.Workload) == 16 && w.in.InForce.Rollout == nil
 	})
 	w.waves = nil
@@ -163,7 +164,7 @@ func undecided(t *testing.T, loads ...float64) *liveWorld {
 	t.Helper()
 	w := adopted(t, loads...)
 	w.in.Config.Evaluate = config.Evaluate{MostWanted: &config.MostWanted{Window: config.Duration(100 * time.Hour), MinSamples: 1000}}
-	w.until(t, "what was begun is over", 3*time.Hour, func(Outcome) bool { return w.in.InForce.Rollout == nil })
+	w.until(t, "what was begun is over", 3*time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Rollout == nil })
 	w.history, w.envs, w.counts = map[string][]int{}, nil, nil
 	w.step(time.Minute)
 	return w
@@ -193,7 +194,7 @@ func TestLivePreparesWithOneRestartAndThenRestartsNothing(t *testing.T) {
 		w.in.Discovered.Secrets[i].Shard = discover.ShardValue{State: discover.ShardValid, N: i % 3}
 	}
 	var reasons []string
-	w.until(t, "a level fleet", 3*time.Hour, func(out Outcome) bool {
+	w.until(t, "a level fleet", 3*time.Hour, func(out outcome.Outcome) bool {
 		if out.Changed {
 			reasons = append(reasons, out.Reason)
 		}
@@ -278,15 +279,15 @@ func TestAWaveThatOrphansStopsEverythingUntilAPersonClearsIt(t *testing.T) {
 	for i := range w.in.Discovered.Secrets {
 		w.setLoad(w.in.Discovered.Secrets[i].Name, float64(10+90*(i%2)))
 	}
-	w.until(t, "a first wave is done", 2*time.Hour, func(Outcome) bool { return len(w.waves) >= 2 })
+	w.until(t, "a first wave is done", 2*time.Hour, func(outcome.Outcome) bool { return len(w.waves) >= 2 })
 	w.taken["c039"] = true
-	out := w.until(t, "it trips", 15*time.Minute, func(out Outcome) bool { return out.Memory.Changes.Trip != nil })
+	out := w.until(t, "it trips", 15*time.Minute, func(out outcome.Outcome) bool { return out.Memory.Changes.Trip != nil })
 	if !strings.Contains(out.Memory.Changes.Trip.Why, `cluster "c039" has no owner`) {
 		t.Errorf("it tripped because %q", out.Memory.Changes.Trip.Why)
 	}
 	w.in.Tripped = out.Memory.Changes.Trip.Why // the leader's annotation
 	w.taken = map[string]bool{}
-	w.until(t, "the wave under way ends", 20*time.Minute, func(Outcome) bool { return w.in.InForce.Rollout == nil })
+	w.until(t, "the wave under way ends", 20*time.Minute, func(outcome.Outcome) bool { return w.in.InForce.Rollout == nil })
 	stopped := len(w.waves)
 	for _, s := range w.in.Discovered.Secrets { // there is much to level, now and later
 		w.setLoad(s.Name, float64(10+90*(w.in.InForce.Clusters[s.Name].Replica%2)))
@@ -298,7 +299,7 @@ func TestAWaveThatOrphansStopsEverythingUntilAPersonClearsIt(t *testing.T) {
 		t.Errorf("%d waves began after it tripped", len(w.waves)-stopped)
 	}
 	w.in.Tripped = ""
-	w.until(t, "it goes on", 3*time.Hour, func(Outcome) bool { return len(w.waves) > stopped })
+	w.until(t, "it goes on", 3*time.Hour, func(outcome.Outcome) bool { return len(w.waves) > stopped })
 }
 
 func TestASlowClusterMakesNoSlowReplica(t *testing.T) {
@@ -314,7 +315,7 @@ func TestASlowClusterMakesNoSlowReplica(t *testing.T) {
 		return w
 	}
 	moved := func(w *liveWorld) (names []string) {
-		w.until(t, "a first wave is done", 2*time.Hour, func(Outcome) bool { return len(w.waves) >= 1 && w.in.InForce.Rollout == nil })
+		w.until(t, "a first wave is done", 2*time.Hour, func(outcome.Outcome) bool { return len(w.waves) >= 1 && w.in.InForce.Rollout == nil })
 		for name, owners := range w.history {
 			if len(owners) > 1 {
 				names = append(names, name)
@@ -358,7 +359,7 @@ func TestTheClustersOfAReplicaThatIsUnwellMoveAndComeBackOnlyByBalance(t *testin
 	}
 	ill := w.owners()
 	w.down[2] = true
-	w.until(t, "replica 2 is empty", time.Hour, func(Outcome) bool { return w.in.InForce.Rollout == nil && len(w.on(2)) == 0 })
+	w.until(t, "replica 2 is empty", time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Rollout == nil && len(w.on(2)) == 0 })
 	for name, r := range ill {
 		now := w.owners()[name]
 		if r != 2 && now != r {
@@ -404,7 +405,7 @@ func TestACordonedReplicaIsEmptiedAndReceivesNothing(t *testing.T) {
 	w.in.Pins = plan.Pins{pinned: 1}
 	w.in.Cordon = "1=" + w.in.Now.Add(2*time.Hour).UTC().Format(time.RFC3339)
 	const why = "empties replica 1 as asked: moves 3 clusters"
-	w.until(t, "replica 1 is empty but for the pinned cluster", time.Hour, func(out Outcome) bool {
+	w.until(t, "replica 1 is empty but for the pinned cluster", time.Hour, func(out outcome.Outcome) bool {
 		if out.Changed && out.Reason != why { // whatever stage it is in
 			t.Errorf("revision %d stands because %q, want %q", w.in.InForce.Revision, out.Reason, why)
 		}
@@ -429,10 +430,10 @@ func TestAPersonGoesBackToAnEarlierPlan(t *testing.T) {
 	for _, name := range w.on(0) {
 		w.setLoad(name, 1000)
 	}
-	w.until(t, "the fleet was levelled", 3*time.Hour, func(Outcome) bool { return len(w.waves) > 0 && w.in.InForce.Rollout == nil })
+	w.until(t, "the fleet was levelled", 3*time.Hour, func(outcome.Outcome) bool { return len(w.waves) > 0 && w.in.InForce.Rollout == nil })
 	w.in.Paused = true // frozen: nothing but what people ask for
 	w.in.Rollback = &input.Rollback{Revision: earlier.Revision, Plan: &earlier}
-	out := w.until(t, "the earlier plan holds", time.Hour, func(out Outcome) bool { return out.Done })
+	out := w.until(t, "the earlier plan holds", time.Hour, func(out outcome.Outcome) bool { return out.Done })
 	if !out.Memory.HoldOff.Equal(w.in.Now) || len(out.Memory.Votes.Ballots) != 0 {
 		t.Errorf("what the person took back may be decided again at once: held off since %s, %d votes", out.Memory.HoldOff, len(out.Memory.Votes.Ballots))
 	}
@@ -461,9 +462,9 @@ func TestAFrozenFleetEndsItsWaveAndBeginsNoOther(t *testing.T) {
 	for i := range w.in.Discovered.Secrets {
 		w.setLoad(w.in.Discovered.Secrets[i].Name, float64(10+90*(i%2)))
 	}
-	w.until(t, "a wave", 2*time.Hour, func(Outcome) bool { return len(w.waves) == 1 })
+	w.until(t, "a wave", 2*time.Hour, func(outcome.Outcome) bool { return len(w.waves) == 1 })
 	w.in.Paused = true
-	w.until(t, "the rollout is over", time.Hour, func(Outcome) bool { return w.in.InForce.Rollout == nil })
+	w.until(t, "the rollout is over", time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Rollout == nil })
 	if diff := cmp.Diff(1, len(w.waves)); diff != "" {
 		t.Errorf("waves (-want +got):\n%s", diff)
 	}
@@ -479,13 +480,13 @@ func TestANewLeaderWithoutMemoryEndsTheRolloutSafely(t *testing.T) {
 	for i := range w.in.Discovered.Secrets {
 		w.setLoad(w.in.Discovered.Secrets[i].Name, float64(10+90*(i%2)))
 	}
-	w.until(t, "a wave", 2*time.Hour, func(Outcome) bool { return len(w.waves) == 1 })
+	w.until(t, "a wave", 2*time.Hour, func(outcome.Outcome) bool { return len(w.waves) == 1 })
 	w.in.Memory.Changes, w.in.Memory.Votes = memory.Changes{}, evaluate.History{}
-	w.until(t, "the rollout is over", time.Hour, func(Outcome) bool { return w.in.InForce.Rollout == nil })
+	w.until(t, "the rollout is over", time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Rollout == nil })
 	if len(w.waves) != 1 {
 		t.Errorf("%d waves: whoever does not know where to may begin none", len(w.waves))
 	}
-	w.until(t, "the next decision goes on", 3*time.Hour, func(Outcome) bool { return len(w.waves) > 1 })
+	w.until(t, "the next decision goes on", 3*time.Hour, func(outcome.Outcome) bool { return len(w.waves) > 1 })
 }
 
 func TestWhatLiveLacksIsSaidAndNothingBegins(t *testing.T) {
@@ -528,7 +529,7 @@ func TestAWaveCountsOnceHoweverLongItTakes(t *testing.T) {
 		w.setLoad(w.in.Discovered.Secrets[i].Name, float64(10+90*(i%2)))
 		w.taken[w.in.Discovered.Secrets[i].Name] = true // nobody takes up what is given to him
 	}
-	w.until(t, "a wave", 2*time.Hour, func(Outcome) bool { return len(w.waves) == 1 })
+	w.until(t, "a wave", 2*time.Hour, func(outcome.Outcome) bool { return len(w.waves) == 1 })
 	for range 8 {
 		w.step(30 * time.Second)
 	}

@@ -5,89 +5,18 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
-	"time"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/index"
 	"ballast/planner/measure"
 	"ballast/planner/normalize"
-	"ballast/planner/placement"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+
 	podsmetrics "ballast/planner/poll/pods"
 )
-
-// standings is what is known of the clusters beside their metrics. Without Applications, by their number and by all
-// pods, a cluster needs no series.
-func (c *cycle) standings(a *adoption) measure.Standings {
-	reported := c.in.Observed.Reported
-	answered := map[int]bool{}
-	for _, p := range reported.Pods {
-		answered[p.Replica] = answered[p.Replica] || p.Ready && p.Answered
-	}
-	unserved := c.unserved()
-	all := make(measure.Standings, len(c.out.Fleet.Clusters))
-	for i, cl := range c.out.Fleet.Clusters {
-		name := cl.Shard.ID
-		s := measure.Standing{Uncounted: !c.out.Memory.Known.Has(name), Moved: !c.in.Had(name, cl.Shard.Server), Replica: placement.NoReplica}
-		if row, planned := a.next.Clusters[name]; planned {
-			s.Replica = row.Replica
-		}
-		s.Unserved = unserved(name, s.Replica)
-		if shown, looked := reported.Clusters[name]; looked && reported.Asked && answered[s.Replica] {
-			s.Gone = len(shown.Live) == 0
-			s.Idle = shown.Apps == 0 && len(shown.Owners) == 0
-			s.Uncounted = s.Uncounted || s.Idle
-		}
-		all[i] = s
-	}
-	return all
-}
-
-// unserved tells whether nobody works on a cluster, or somebody else since just now, as far as is known before this cycle's
-// look: of those that no replica has, that are on one which is not ready, or that moved within a wave's time.
-func (c *cycle) unserved() func(name string, replica int) bool {
-	m, moved := c.in.Memory.Changes, map[string]bool{}
-	for name, at := range m.Moved {
-		moved[name] = c.in.Now.Sub(at) < justMoved
-	}
-	if p := c.in.InForce; p != nil && p.Rollout != nil {
-		for name := range MovedBy(*p.Rollout) {
-			moved[name] = true
-		}
-	}
-	return func(name string, replica int) bool {
-		_, lost := m.Ownership.Lost[name]
-		down := c.in.Observed.Known && replica >= 0 && !works(c.in.Observed.Pods, replica)
-		return lost || down || moved[name]
-	}
-}
-
-// justMoved is how long what is measured of a cluster that moved is less than it makes: two of the ten minutes that the default
-// rates look back.
-const justMoved = 20 * time.Minute
-
-// noteMoved remembers, whatever the mode, which clusters a rollout under way has moved.
-func (c *cycle) noteMoved(r plan.Rollout) {
-	c.forgetMoved()
-	m := &c.out.Memory.Changes
-	moved := maps.Clone(m.Moved)
-	for name := range MovedBy(r) {
-		if moved == nil {
-			moved = map[string]time.Time{}
-		}
-		moved[name] = c.in.Now
-	}
-	m.Moved = moved
-}
-
-// forgetMoved drops those that did not move lately.
-func (c *cycle) forgetMoved() {
-	m := &c.out.Memory.Changes
-	m.Moved = maps.Clone(m.Moved)
-	maps.DeleteFunc(m.Moved, func(_ string, at time.Time) bool { return c.in.Now.Sub(at) >= justMoved })
-}
 
 // loadsOf turns a table into loads: normalize, then index. references are the plan's, and come back with those of
 // metrics that had none; they stay as they are for ever after, so that a load means the same next year.
@@ -169,18 +98,33 @@ func WeightsOf(c config.PlannerConfig) map[string]float64 {
 	return weights
 }
 
-// MetricsOf is what the configuration asks for: its own metrics, else the default set, of Prometheus or of the pods.
+// MetricsOf is what the configuration asks for of clusters: its own metrics, else the default set, of Prometheus or of the pods.
 func MetricsOf(c config.PlannerConfig) []poll.Metric {
-	switch {
-	case c.Poll.Prometheus == nil:
+	p := c.Poll.Prometheus
+	if p == nil {
 		return podsmetrics.Metrics()
-	case c.Poll.Prometheus.Metrics == nil && c.Poll.Prometheus.Recorded:
+	}
+	own := p.OfClusters()
+	switch {
+	case own == nil && p.Recorded:
 		return poll.RecordedMetrics()
-	case c.Poll.Prometheus.Metrics == nil:
+	case own == nil:
 		return poll.DefaultMetrics()
 	}
-	metrics := make([]poll.Metric, len(c.Poll.Prometheus.Metrics))
-	for i, m := range c.Poll.Prometheus.Metrics {
+	return pollMetrics(own)
+}
+
+// ReplicaMetricsOf is what the configuration asks for of replicas, for their sizes.
+func ReplicaMetricsOf(c config.PlannerConfig) []poll.Metric {
+	if c.Poll.Prometheus == nil {
+		return nil
+	}
+	return pollMetrics(c.Poll.Prometheus.OfReplicas())
+}
+
+func pollMetrics(configured []config.Metric) []poll.Metric {
+	metrics := make([]poll.Metric, len(configured))
+	for i, m := range configured {
 		metrics[i] = poll.Metric{ID: m.ID, Query: m.Query, QueryPerCluster: m.QueryPerCluster, AgeQuery: m.AgeQuery}
 		if m.Match != nil {
 			metrics[i].Match = poll.Match{Label: m.Match.Label, To: poll.MatchTo(m.Match.To), Aliases: m.Match.Aliases}
@@ -191,4 +135,18 @@ func MetricsOf(c config.PlannerConfig) []poll.Metric {
 		}
 	}
 	return metrics
+}
+
+// believedLast are the loads of what was measured and believed last, by cluster; of one that never was there is none.
+func believedLast(g *ground.Ground) map[string]plan.Load {
+	t := g.In.Memory.LastGood.Table(MetricsOf(g.In.Config))
+	loads, _, problem := loadsOf(g.In.Config, t, g.Next.References)
+	if problem != nil {
+		return nil
+	}
+	believed := make(map[string]plan.Load, len(t.Shards))
+	for i, s := range t.Shards {
+		believed[s.ID] = loads[i]
+	}
+	return believed
 }

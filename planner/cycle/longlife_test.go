@@ -16,6 +16,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/ownership"
@@ -321,7 +322,7 @@ func TestTheFleetRestartsOnceADay(t *testing.T) {
 			}
 			before := len(restarts)
 			w.in.Pins = plan.Pins{"c007": 4} // a person's word waits for no day
-			w.until(t, "five replicas", time.Hour, func(Outcome) bool { note(); return w.in.Workload.Replicas == 5 && w.in.InForce.Rollout == nil })
+			w.until(t, "five replicas", time.Hour, func(outcome.Outcome) bool { note(); return w.in.Workload.Replicas == 5 && w.in.InForce.Rollout == nil })
 			if name == "x0y" && len(restarts) != before+1 {
 				t.Errorf("a pin of data.pins: %d stops, want one", len(restarts)-before)
 			}
@@ -353,7 +354,7 @@ func TestWhatIsRefusedKeepsOthersNotWaiting(t *testing.T) {
 		t.Fatalf("the test needs a pin that waits, and c003 on %d: %v, on %d", to, problems(w.last), w.row(t, "c003"))
 	}
 	w.in.Rollback = &input.Rollback{Revision: earlier.Revision, Plan: &earlier}
-	w.until(t, "the earlier plan holds", time.Hour, func(out Outcome) bool { return out.Done })
+	w.until(t, "the earlier plan holds", time.Hour, func(out outcome.Outcome) bool { return out.Done })
 	if at := w.row(t, "c003"); at != earlier.Clusters["c003"].Replica {
 		t.Errorf("c003 is on %d, want %d as before", at, earlier.Clusters["c003"].Replica)
 	}
@@ -480,7 +481,7 @@ func TestAReplicaThatIsDownKeepsItsLoad(t *testing.T) {
 		back.Clusters[on[0]] = row
 		return &back
 	}()}
-	w.until(t, "it moved", time.Hour, func(out Outcome) bool { return w.row(t, on[0]) == 0 && w.in.InForce.Rollout == nil })
+	w.until(t, "it moved", time.Hour, func(out outcome.Outcome) bool { return w.row(t, on[0]) == 0 && w.in.InForce.Rollout == nil })
 	w.setLoad(on[0], 1)
 	w.step(time.Minute)
 	if at(on[0]) != 5 {

@@ -5,23 +5,26 @@ import (
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
 )
 
 // rolloutOptions are those of a rollout for that cause.
-func (s *snapshot) rolloutOptions(cause change.Cause) rollout.Options {
-	r := s.in.Config.Rollout
+func rolloutOptions(s *snapshot, cause change.Cause) rollout.Options {
+	r := s.In.Config.Rollout
 	o := rollout.Options{Mode: modeOf(r), StageTimeout: time.Duration(r.StageTimeout), DrainTimeout: drainTimeout,
-		MaxClusters: s.mostClusters(), Memory: s.memoryRoom(), Bytes: s.byName, Budget: s.movesLeft(cause), Ends: s.ends(cause), TurnsBack: s.turnsBack}
+		MaxClusters: s.MostClusters(), Memory: s.InUse.Most(), Bytes: s.ByName, Budget: movesLeft(s, cause), Ends: ends(s, cause), TurnsBack: s.turnsBack,
+		Small: small(s, cause)}
 	switch {
 	case r.Live != nil:
 		o.MaxMovesPerWave = r.Live.MaxMovesPerWave
 	case r.Default != nil:
 		o.RolloutRestart = r.Default.RolloutRestart
 	}
-	o.Rescue, o.Partial = empties(cause) || s.leavesTaken(cause), s.partial
+	o.KeepEnv = s.Env().Awaits()
+	o.Rescue, o.Partial = empties(cause) || leavesTaken(s, cause), s.Partial
 	if empties(cause) && o.Mode != plan.ModeLive {
 		// An unwell pod keeps all behind it from starting (OrderedReady): for its sake, or that of one replica that a person
 		// wants empty, nobody else may stop.
@@ -36,40 +39,43 @@ func (s *snapshot) rolloutOptions(cause change.Cause) rollout.Options {
 
 // ends says why the rollout under way is to end where it may: what is left of it is decided anew when the reason is
 // gone. One that waited instead would keep people's wishes and a failover waiting, too.
-func (s *snapshot) ends(cause change.Cause) string {
+func ends(s *snapshot, cause change.Cause) string {
 	switch {
-	case s.in.Paused && !byPerson(cause):
+	case s.In.Paused && !byPerson(cause):
 		return "a person paused it"
-	case stopsFor(cause, s.in, s.changes) && !byPerson(cause):
+	case stopsFor(cause, s.In, s.changes) && !byPerson(cause):
 		return "ballast stopped itself and nobody has cleared it"
-	case s.partial && !empties(cause) && !s.leavesTaken(cause):
-		return goneAtOnce
-	case s.leavesTaken(cause) && s.next.Rollout != nil && standing.Replicas(s.in.Workload) >= s.next.Rollout.From.Replicas:
+	case s.Partial && !empties(cause) && !leavesTaken(s, cause):
+		return gate.GoneAtOnce
+	case leavesTaken(s, cause) && s.Next.Rollout != nil && standing.Replicas(s.In.Workload) >= s.Next.Rollout.From.Replicas:
 		return "the replicas that were taken away are back"
 	case cause != change.Balance && cause != "":
 	case len(s.closed()) > 0:
 		return "a replica is unwell or cordoned"
-	case s.in.Rollback != nil:
+	case s.In.Rollback != nil:
 		return "a person asked for an earlier plan"
+	}
+	if levels(cause) {
+		return tooLarge(s)
 	}
 	return ""
 }
 
 // movesLeft is how many clusters may change their replica now, for that cause. A person's own word
 // waits neither for a pause nor for a trip to be cleared: to take a change back is what both are for.
-func (s *snapshot) movesLeft(cause change.Cause) int {
-	if stopsFor(cause, s.in, s.changes) && !byPerson(cause) {
+func movesLeft(s *snapshot, cause change.Cause) int {
+	if stopsFor(cause, s.In, s.changes) && !byPerson(cause) {
 		return 0 // a wave that is under way ends, and no other begins
 	}
 	if cause != "" && !cause.Limited() {
 		return math.MaxInt
 	}
-	return s.budgetOf(cause).Left
+	return budgetOf(s, cause).Left
 }
 
 // budgetOf is the move budget as moves of that cause have it.
-func (s *snapshot) budgetOf(cause change.Cause) change.Budget {
-	return change.Look(s.changes.Ledger.Before(cause), ratesOf(s.in), s.budget.Of, s.in.Now)
+func budgetOf(s *snapshot, cause change.Cause) change.Budget {
+	return change.Look(s.changes.Ledger.Before(cause), ratesOf(s.In), s.budget.Of, s.In.Now)
 }
 
 // empties reports whether a rollout for that cause empties a replica that is unwell or cordoned.
@@ -77,14 +83,14 @@ func empties(cause change.Cause) bool { return cause == change.Failover || cause
 
 // leavesTaken reports whether a rollout for that cause, under way or about to begin, has clusters leave replicas that
 // people took away: nobody has those, as on a replica that is dead.
-func (s *snapshot) leavesTaken(cause change.Cause) bool {
-	if cause != change.Pin || !s.next.FreeReplicas {
+func leavesTaken(s *snapshot, cause change.Cause) bool {
+	if cause != change.Pin || !s.Next.FreeReplicas {
 		return false
 	}
-	if r := s.next.Rollout; r != nil {
+	if r := s.Next.Rollout; r != nil {
 		return r.Replicas < r.From.Replicas
 	}
-	return standing.Replicas(s.in.Workload) < s.next.Replicas
+	return standing.Replicas(s.In.Workload) < s.Next.Replicas
 }
 
 func byPerson(cause change.Cause) bool {

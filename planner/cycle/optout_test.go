@@ -8,6 +8,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/plan"
 )
 
@@ -92,19 +93,19 @@ func TestNothingBeginsThatNeedsAWorkloadThatOptedOut(t *testing.T) {
 func TestLiveLevelsAWorkloadThatOptedOut(t *testing.T) {
 	w := newLiveWorld(lognormal(4, 24)...)
 	w.in.Workload.Unmanaged = true
-	w.until(t, "a wave", 2*time.Hour, func(Outcome) bool { return len(w.waves) > 0 })
-	w.until(t, "rest", 2*time.Hour, func(Outcome) bool { return w.in.InForce.Rollout == nil })
+	w.until(t, "a wave", 2*time.Hour, func(outcome.Outcome) bool { return len(w.waves) > 0 })
+	w.until(t, "rest", 2*time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Rollout == nil })
 	for range 90 { // a wave's harm is looked for in the hour after it
 		w.step(time.Minute)
 	}
 	w.down[2] = true
-	w.until(t, "replica 2 is empty", 2*time.Hour, func(Outcome) bool { return len(w.on(2)) == 0 })
+	w.until(t, "replica 2 is empty", 2*time.Hour, func(outcome.Outcome) bool { return len(w.on(2)) == 0 })
 	if p := w.in.InForce; p.ControllerReplicas != 3 || *w.in.Workload.EnvReplicas != "3" {
 		t.Errorf("the plan has env %d, the workload env %s; want 3", p.ControllerReplicas, *w.in.Workload.EnvReplicas)
 	}
 	delete(w.down, 2)
 	w.in.Workload.Unmanaged = false
-	w.until(t, "the one restart", 4*time.Hour, func(Outcome) bool { return w.in.InForce.ControllerReplicas == 16 })
+	w.until(t, "the one restart", 4*time.Hour, func(outcome.Outcome) bool { return w.in.InForce.ControllerReplicas == 16 })
 }
 
 // wayTo is a plan in the history with so many replicas.

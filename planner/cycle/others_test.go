@@ -13,6 +13,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/rollout"
@@ -84,7 +85,7 @@ func TestNoWaveWaitsForAClusterThatNobodyGets(t *testing.T) {
 				w.step(time.Minute)
 			}
 			w.in.Cordon = "2=" + w.in.Now.Add(5*time.Hour).UTC().Format(time.RFC3339)
-			w.until(t, "replica 2 is empty, and all is at rest", 8*time.Minute, func(Outcome) bool {
+			w.until(t, "replica 2 is empty, and all is at rest", 8*time.Minute, func(outcome.Outcome) bool {
 				return len(w.of(2)) == 0 && w.in.InForce.Rollout == nil
 			})
 			if !w.in.Memory.HoldOff.IsZero() {
@@ -164,7 +165,7 @@ func TestATripKeepsNobodyOnADeadReplica(t *testing.T) {
 			}
 			moves := w.on(2)[0]
 			w.in.Cordon = "2=" + w.in.Now.Add(2*time.Minute).UTC().Format(time.RFC3339)
-			w.until(t, "a cluster moved", 10*time.Minute, func(Outcome) bool { return w.row(t, moves) != 2 && w.in.InForce.Rollout == nil })
+			w.until(t, "a cluster moved", 10*time.Minute, func(outcome.Outcome) bool { return w.row(t, moves) != 2 && w.in.InForce.Rollout == nil })
 			test.harm(w, w.row(t, moves))
 			for range 6 {
 				w.step(time.Minute)
@@ -204,7 +205,7 @@ func TestNobodysPinsKeepAFailoverWaiting(t *testing.T) {
 			}
 			w.down[1] = true
 			begun, since := w.in.Now, w.in.Now
-			w.until(t, "replica 1 is empty", 8*time.Minute, func(out Outcome) bool {
+			w.until(t, "replica 1 is empty", 8*time.Minute, func(out outcome.Outcome) bool {
 				own, p := w.secret("own"), w.in.InForce
 				switch {
 				case test.pinned && p.Rollout == nil && own.Pin == "":
@@ -333,7 +334,7 @@ func TestAClusterIsFailedOverFreelyOnceADay(t *testing.T) {
 			}
 			left := w.on(2)
 			w.down[2] = true
-			w.until(t, "replica 2 is empty", 30*time.Minute, func(Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
+			w.until(t, "replica 2 is empty", 30*time.Minute, func(outcome.Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
 			clear(w.down)
 			for end := w.in.Now.Add(test.after); w.in.Now.Before(end); {
 				w.step(time.Minute)
@@ -362,7 +363,7 @@ func TestATripForMemoryTakesThePlaceOfAnother(t *testing.T) {
 	orphan := &change.Trip{At: w.in.Now, Reason: change.Orphaned, Why: "cluster \"c009\" has no owner"}
 	w.in.Memory.Changes.Trip, w.in.Memory.Changes.TripTold, w.in.Tripped = orphan, true, orphan.Why
 	w.down[2] = true
-	w.until(t, "a cluster failed over", 20*time.Minute, func(Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
+	w.until(t, "a cluster failed over", 20*time.Minute, func(outcome.Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
 	received := w.in.Memory.Changes.Watch.Receivers[0]
 	w.shape = func(p *observed.Pod) { p.OOMKilled, p.KilledAt = p.Replica == received, w.in.Now }
 	out := w.step(time.Minute)
@@ -406,7 +407,7 @@ func TestNobodysIdleClustersAreRescuedFirst(t *testing.T) {
 		w.step(time.Minute)
 	}
 	w.in.Memory.Changes.Ledger, w.down[2] = nil, true
-	w.until(t, "the fleet's clusters have left the dead replica", 15*time.Minute, func(Outcome) bool {
+	w.until(t, "the fleet's clusters have left the dead replica", 15*time.Minute, func(outcome.Outcome) bool {
 		return !slices.ContainsFunc(fleet, func(name string) bool { return w.row(t, name) == 2 })
 	})
 }
@@ -466,7 +467,7 @@ func TestWhatCannotBeConnectedKeepsNoFailoverWaiting(t *testing.T) {
 		w.add(own, 100)
 		w.secret(own).Pin = "2"
 	}
-	step := func() Outcome {
+	step := func() outcome.Outcome {
 		w.in.Now = w.in.Now.Add(30 * time.Second)
 		w.observe()
 		for name, c := range w.in.Observed.Reported.Clusters {

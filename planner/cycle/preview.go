@@ -5,7 +5,11 @@ import (
 	"math"
 	"slices"
 
+	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/member"
+	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/resize"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/failover"
@@ -31,12 +35,13 @@ func RowsAsSecrets(p plan.Plan) discover.Input {
 // Prometheus say. Loads are those of the rows' decision.
 func preview(in input.Inputs) *snapshot {
 	fleet := standing.Fleet(in)
-	a := &adoption{in: in, fleet: fleet, owners: standing.Owners(in, fleet), pins: standing.Pins(in.Pins, fleet.Clusters), next: in.InForce.Clone(), beside: standing.Servers(fleet)}
-	a.regroup()
-	s := snapshotOf(Outcome{Memory: in.Memory}, a)
+	g := ground.New(in, fleet, standing.Pins(in.Pins, fleet.Clusters), *in.InForce)
+	member.Choose(g)
+	g.Regroup()
+	s := snapshotOf(outcome.Outcome{Memory: in.Memory}, g)
 	s.loads = make([]plan.Load, len(fleet.Clusters))
 	for i, cl := range fleet.Clusters {
-		s.loads[i] = plan.LoadOf(a.next.Clusters[cl.Shard.ID].Load)
+		s.loads[i] = plan.LoadOf(g.Next.Clusters[cl.Shard.ID].Load)
 	}
 	if cordons, err := plan.ParseCordons(in.Cordon); err == nil {
 		s.cordoned = plan.Cordoned(cordons, in.Now)
@@ -70,18 +75,20 @@ type WayBack struct {
 	Pins     plan.Pins      // that hold meanwhile: data.pins and the Secrets' annotations together
 	Fleet    discover.Fleet // what stands
 	Cordoned []int
+	Sizes    []resize.SizeBack // that come back, as far as the rules of change let them
 }
 
 // PreviewRollback is the way back to the plan of in.Rollback, by the proposal that the leader will consider.
 func PreviewRollback(in input.Inputs) WayBack {
 	s := preview(in)
-	w := WayBack{Replicas: s.next.Replicas, Rows: s.next.Clusters, Pins: s.pins, Fleet: s.fleet, Cordoned: s.cordoned}
-	if why := in.Rollback.Refused(s.next); why != "" {
+	w := WayBack{Replicas: s.Next.Replicas, Rows: s.Next.Clusters, Pins: s.Pins, Fleet: s.Fleet, Cordoned: s.cordoned}
+	if why := in.Rollback.Refused(s.Next); why != "" {
 		w.Refused = why
 		return w
 	}
 	if p := rollback(s); p != nil && p.want != nil {
 		w.Replicas, w.Rows = p.want.Replicas, p.want.Rows
 	}
+	w.Sizes = resize.Differences(s.Next, *in.Rollback.Plan, w.Replicas)
 	return w
 }

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/gate"
+	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
@@ -40,7 +41,7 @@ type proposed struct {
 // proposal is one that a cycle considers: the actions of which a gate must leave one open, and the change, if there is
 // any.
 type proposal struct {
-	asks action
+	asks gate.Action
 	made func(*snapshot) *proposed
 }
 
@@ -49,12 +50,12 @@ type proposal struct {
 // all of it before what was elected.
 func proposals() []proposal {
 	return []proposal{
-		{setEnv, prepare},
-		{followUp | followOut, peoplesReplicas},
-		{pinOut, pinsBeyond},
-		{rollBack, rollback},
-		{failOver | drain, evacuation},
-		{balance, level},
+		{gate.SetEnv, prepare},
+		{gate.FollowUp | gate.FollowOut, peoplesReplicas},
+		{gate.PinOut, pinsBeyond},
+		{gate.RollBack, rollback},
+		{gate.FailOver | gate.Drain, evacuation},
+		{gate.Balance, level},
 	}
 }
 
@@ -69,33 +70,55 @@ func level(s *snapshot) *proposed {
 	if replica, down := down(s); down {
 		return &proposed{verdict: fmt.Sprintf("waits: replica %d is not ready, and nothing is levelled out onto it", replica)}
 	}
-	chosen := s.chosen(*s.elected)
-	w := s.wantOf(s.elected.Replicas, chosen)
-	moves := s.moves(chosen)
-	if len(moves) == 0 && w.Replicas == s.next.Replicas && w.ControllerReplicas == s.next.ControllerReplicas {
+	fixed, replicas := s.In.Config.Partition.Replicas, s.elected.Replicas
+	asked := fixed != nil && fixed.Fixed == replicas && replicas != s.Next.Replicas
+	most := s.In.Config.Partition.MaxReplicas
+	beyond := most != nil && s.Next.Replicas > *most && replicas < s.Next.Replicas
+	insists := asked || beyond
+	chosen, waits := withRoom(s, division.Chosen(s.Ground, *s.elected), insists)
+	if insists { // what stays may be on a replica that is to go: it goes where there is room
+		maps.DeleteFunc(chosen, func(_ string, at int) bool { return at >= replicas })
+	}
+	w := s.wantOf(replicas, chosen)
+	if insists {
+		for name, row := range w.Rows {
+			chosen[name] = row.Replica
+		}
+	}
+	moves := s.Moves(chosen)
+	nothing := len(moves) == 0 && w.Replicas == s.Next.Replicas && w.ControllerReplicas == s.Next.ControllerReplicas
+	switch {
+	case waits != "" && (nothing || replicas < s.Next.Replicas && !insists):
+		return &proposed{verdict: "waits: " + waits}
+	case nothing:
 		return nil
 	}
-	fixed := s.in.Config.Partition.Replicas
-	asked := fixed != nil && fixed.Fixed == w.Replicas && w.Replicas != s.next.Replicas
-	why := fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d: makespan over mean %.2f instead of %.2f",
-		serversOf(s.beside, clustersOf(moves), s.next), serversOf(s.beside, maps.Keys(s.next.Clusters), s.next), w.Replicas, s.next.Replicas, Imbalance(s.candidate.Replicas), Imbalance(s.now))
+	why := fmt.Sprintf("moves %d of %d clusters, %d replicas instead of %d",
+		serversOf(s.Beside, clustersOf(moves), s.Next), serversOf(s.Beside, maps.Keys(s.Next.Clusters), s.Next), w.Replicas, s.Next.Replicas)
+	pays := s.worth
+	if waits == "" {
+		why += fmt.Sprintf(": makespan over mean %.2f instead of %.2f", Imbalance(s.candidate.Replicas), Imbalance(s.now))
+	} else {
+		why += "; other moves wait: " + waits
+		pays = pays.of(moves)
+	}
 	if s.worth.said != "" {
 		why += "; " + s.worth.said
 	}
-	if waits := s.restartPays(w); waits != "" {
+	if waits := restartPays(s, w); waits != "" {
 		return &proposed{verdict: waits}
 	}
-	return &proposed{want: w, cause: change.Balance, asked: asked, why: why, worth: s.worth}
+	return &proposed{want: w, cause: change.Balance, asked: asked, why: why, worth: pays}
 }
 
 // down names a replica that nobody works for now, as far as pods are seen: a new leader does not know for how long it
 // has been so, and would undo what the last one did about it.
 func down(s *snapshot) (int, bool) {
-	if !s.in.Observed.Known {
+	if !s.In.Observed.Known {
 		return 0, false
 	}
-	for replica := range s.next.Replicas {
-		if !works(s.in.Observed.Pods, replica) {
+	for replica := range s.Next.Replicas {
+		if !works(s.In.Observed.Pods, replica) {
 			return replica, true
 		}
 	}
@@ -106,22 +129,22 @@ func down(s *snapshot) (int, bool) {
 // within today's bounds. Once it holds, the balance is left alone for as long as after a rollout that failed, or
 // ballast would undo at once what the person asked for.
 func rollback(s *snapshot) *proposed {
-	r := s.in.Rollback
+	r := s.In.Rollback
 	if r == nil || s.done {
 		return nil
 	}
-	if why := r.Refused(s.next); why != "" {
+	if why := r.Refused(s.Next); why != "" {
 		return &proposed{done: true, told: []problem.Problem{{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackRefused", Message: why}}}
 	}
 	replicas := r.Plan.Replicas
-	if s.next.FreeReplicas {
-		replicas = s.next.Replicas
+	if s.Next.FreeReplicas {
+		replicas = s.Next.Replicas
 	}
 	back, closed := map[string]int{}, s.closed()
 	var stay []string
-	for _, cl := range s.fleet.Clusters {
+	for _, cl := range s.Fleet.Clusters {
 		name := cl.Shard.ID
-		now, present := s.next.Clusters[name]
+		now, present := s.Next.Clusters[name]
 		if !present {
 			continue
 		}
@@ -132,7 +155,7 @@ func rollback(s *snapshot) *proposed {
 			}
 			back[name] = row.Replica
 		}
-		if pin, pinned := s.pins[name]; pinned && pin < s.next.MaxReplicas && !s.next.FreeReplicas {
+		if pin, pinned := s.Pins[name]; pinned && pin < s.Next.MaxReplicas && !s.Next.FreeReplicas {
 			replicas = max(replicas, pin+1)
 		}
 	}
@@ -141,29 +164,29 @@ func rollback(s *snapshot) *proposed {
 		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
 			"of what is to go back to revision %d, %s stay: the replica is unwell or cordoned", r.Revision, problem.ClipList(stay))})
 	}
-	if beside := s.keepApart(back, replicas); len(beside) > 0 {
+	if beside := keepApart(s, back, replicas); len(beside) > 0 {
 		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
 			"of what is to go back to revision %d, %s stay: a group keeps them apart from what is there", r.Revision, problem.ClipList(beside))})
 	}
-	if full := s.keepWithin(back, replicas); len(full) > 0 {
+	if full := keepWithin(s, back, replicas); len(full) > 0 {
 		told = append(told, problem.Problem{Phase: problem.PhaseRollout, Subject: plan.AnnotationRollback, Kind: "RollbackSkips", Message: fmt.Sprintf(
 			"of what is to go back to revision %d, %s stay: the replica has not the memory", r.Revision, problem.ClipList(full))})
 	}
 	w := s.wantOf(replicas, back)
-	if len(rollout.Moves(s.next, plan.Plan{Clusters: w.Rows})) == 0 && replicas == s.next.Replicas {
+	if len(rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})) == 0 && replicas == s.Next.Replicas {
 		return &proposed{done: true, holds: true, told: told}
 	}
 	return &proposed{want: w, cause: change.Rollback, told: told, why: fmt.Sprintf("goes back to revision %d, as a person asked", r.Revision)}
 }
 
 // keepApart takes out of back what would share a replica with another one of its group, and names that.
-func (s *snapshot) keepApart(back map[string]int, replicas int) (stay []string) {
-	for again := len(s.groups) > 0; again; {
+func keepApart(s *snapshot, back map[string]int, replicas int) (stay []string) {
+	for again := len(s.Groups) > 0; again; {
 		again = false
 		rows := s.wantOf(replicas, back).Rows
-		for _, g := range s.groups {
-			for _, name := range s.crowded(g, rows) {
-				if to, goes := back[name]; goes && to != s.next.Clusters[name].Replica {
+		for _, g := range s.Groups {
+			for _, name := range crowded(s, g, rows) {
+				if to, goes := back[name]; goes && to != s.Next.Clusters[name].Replica {
 					delete(back, name)
 					stay, again = append(stay, name), true
 				}
@@ -175,13 +198,13 @@ func (s *snapshot) keepApart(back map[string]int, replicas int) (stay []string) 
 }
 
 // crowded are the clusters of a group that is kept apart which share a replica by those rows.
-func (s *snapshot) crowded(g group, rows map[string]plan.Row) (names []string) {
-	if !g.apart {
+func crowded(s *snapshot, g ground.Group, rows map[string]plan.Row) (names []string) {
+	if !g.Apart {
 		return nil
 	}
 	on := map[int][]string{}
-	for _, i := range g.members {
-		name, at := s.fleet.Clusters[i].Shard.ID, s.standing(i)
+	for _, i := range g.Members {
+		name, at := s.Fleet.Clusters[i].Shard.ID, s.Standing(i)
 		if row, planned := rows[name]; planned {
 			at = row.Replica
 		}
@@ -200,29 +223,29 @@ func (s *snapshot) crowded(g group, rows map[string]plan.Row) (names []string) {
 // no replicas waiting that stand as they do; after a rollout that failed only those that people took away are urgent,
 // for their clusters have no owner.
 func peoplesReplicas(s *snapshot) *proposed {
-	if !s.next.FreeReplicas {
+	if !s.Next.FreeReplicas {
 		return nil
 	}
-	found := s.peoples()
-	fewer := found < s.next.Replicas && s.may(followOut)
-	more := found > s.next.Replicas && s.may(followUp)
+	found := s.Peoples()
+	fewer := found < s.Next.Replicas && s.may(gate.FollowOut)
+	more := found > s.Next.Replicas && s.may(gate.FollowUp)
 	if !fewer && !more {
 		return nil
 	}
-	return &proposed{want: s.wantOf(found, nil), cause: change.Pin, why: fmt.Sprintf("the workload has %d replicas instead of %d", standing.Replicas(s.in.Workload), s.next.Replicas)}
+	return &proposed{want: s.wantOf(found, nil), cause: change.Pin, why: fmt.Sprintf("the workload has %d replicas instead of %d", standing.Replicas(s.In.Workload), s.Next.Replicas)}
 }
 
 // pinsBeyond are the replicas that pins ask for, where they are ballast's to bring about: the modes x0y and default
 // restart the others for replicas that come.
 func pinsBeyond(s *snapshot) *proposed {
-	if s.next.FreeReplicas || s.next.Unmanaged || stranded(s.next, s.replicas) {
+	if s.Next.FreeReplicas || s.Next.Unmanaged || stranded(s.Next, s.replicas) {
 		return nil
 	}
-	byPlan := func(name string) bool { _, known := s.in.Pins[name]; return known }
-	if replicas, why := s.pinnedBeyond(byPlan); why != "" { // what waits for a Secret's must not make these wait
+	byPlan := func(name string) bool { _, known := s.In.Pins[name]; return known }
+	if replicas, why := pinnedBeyond(s, byPlan); why != "" { // what waits for a Secret's must not make these wait
 		return &proposed{want: s.wantOf(replicas, nil), cause: change.Pin, why: why}
 	}
-	replicas, why := s.pinnedBeyond(func(name string) bool { return !byPlan(name) })
+	replicas, why := pinnedBeyond(s, func(name string) bool { return !byPlan(name) })
 	if why == "" {
 		return nil
 	}
@@ -230,13 +253,13 @@ func pinsBeyond(s *snapshot) *proposed {
 }
 
 // pinnedBeyond is how many replicas the pins of those clusters ask for, and why that is more than there are; empty: it is not.
-func (s *snapshot) pinnedBeyond(counts func(name string) bool) (replicas int, why string) {
-	replicas = s.next.Replicas
-	for _, name := range slices.Sorted(maps.Keys(s.pins)) {
-		if _, known := s.next.Clusters[name]; !known || !counts(name) {
+func pinnedBeyond(s *snapshot, counts func(name string) bool) (replicas int, why string) {
+	replicas = s.Next.Replicas
+	for _, name := range slices.Sorted(maps.Keys(s.Pins)) {
+		if _, known := s.Next.Clusters[name]; !known || !counts(name) {
 			continue
 		}
-		if pin := s.pins[name]; pin >= replicas && pin < s.next.MaxReplicas {
+		if pin := s.Pins[name]; pin >= replicas && pin < s.Next.MaxReplicas {
 			replicas, why = pin+1, fmt.Sprintf("%s is pinned to replica %d", name, pin)
 		}
 	}
@@ -262,29 +285,29 @@ func stranded(p plan.Plan, v failover.Verdict) bool {
 
 // prepare is the env that the mode live needs once, and in the others one that gives each cluster one owner.
 func prepare(s *snapshot) *proposed {
-	if !s.prepares() {
+	if !s.Env().Prepares() {
 		return nil
 	}
-	w := s.wantOf(s.next.Replicas, nil)
+	w := s.wantOf(s.Next.Replicas, nil)
 	why := fmt.Sprintf("%s becomes %d instead of %s, which restarts the application-controller: below the number of replicas it gives clusters several owners",
-		plan.EnvReplicas, w.ControllerReplicas, envFound(s.next.ControllerReplicas))
-	if s.in.Config.Rollout.Live != nil {
+		plan.EnvReplicas, w.ControllerReplicas, envFound(s.Next.ControllerReplicas))
+	if s.In.Config.Rollout.Live != nil {
 		why = fmt.Sprintf("prepares live rollouts: %s becomes %d for good, "+
-			"which restarts the application-controller once, and scaling restarts nothing afterwards", plan.EnvReplicas, s.constantEnv())
+			"which restarts the application-controller once, and scaling restarts nothing afterwards", plan.EnvReplicas, s.Env().Constant())
 	}
-	return &proposed{want: w, cause: change.Balance, why: why, atOnce: s.envTooLow()}
+	return &proposed{want: w, cause: change.Balance, why: why, atOnce: s.Env().TooLow()}
 }
 
 // evacuation is where the clusters of replicas go that are unwell, or that a person wants empty.
 func evacuation(s *snapshot) *proposed {
 	var unwell []int
-	if s.may(failOver) {
+	if s.may(gate.FailOver) {
 		unwell = s.replicas.Unwell()
 	}
-	if len(unwell) == 0 && (len(s.cordoned) == 0 || !s.may(drain)) {
+	if len(unwell) == 0 && (len(s.cordoned) == 0 || !s.may(gate.Drain)) {
 		return nil
 	}
-	e := failover.Evacuate(request(s, unwell), s.in.Now)
+	e := failover.Evacuate(request(s, unwell), s.In.Now)
 	p := &proposed{last: &e.Last, cause: change.Failover}
 	for _, n := range e.Notes {
 		p.told = append(p.told, problem.Problem{Phase: problem.PhaseRollout, Subject: cmp.Or(n.Cluster, fmt.Sprintf("replica %d", n.Replica)), Kind: string(n.Kind), Message: n.Message})
@@ -292,51 +315,51 @@ func evacuation(s *snapshot) *proposed {
 	if e.FailedOver == 0 {
 		p.cause = change.Drain
 	}
-	if len(e.Moves) == 0 || p.cause == change.Drain && !s.may(drain) {
+	if len(e.Moves) == 0 || p.cause == change.Drain && !s.may(gate.Drain) {
 		return p
 	}
 	asked := ""
 	if p.cause == change.Drain {
 		asked = " as asked"
 	}
-	p.why = "empties " + replicaList(append(slices.Clone(unwell), s.cordoned...)) + asked + ": moves " + problem.Plural(serversOf(s.beside, maps.Keys(e.Moves), s.next), "cluster")
-	p.want = s.wantOf(s.next.Replicas, e.Moves)
-	p.want.ControllerReplicas = s.next.ControllerReplicas
+	p.why = "empties " + division.ReplicaList(append(slices.Clone(unwell), s.cordoned...)) + asked + ": moves " + problem.Plural(serversOf(s.Beside, maps.Keys(e.Moves), s.Next), "cluster")
+	p.want = s.wantOf(s.Next.Replicas, e.Moves)
+	p.want.ControllerReplicas = s.Next.ControllerReplicas
 	return p
 }
 
 func request(s *snapshot, unwell []int) failover.Request {
 	again := map[string]bool{}
 	for name, at := range s.changes.Failed {
-		again[name] = s.in.Now.Sub(at) < failedOnce
+		again[name] = s.In.Now.Sub(at) < failedOnce
 	}
 	working := map[int]bool{}
 	for _, replica := range unwell {
-		working[replica] = works(s.in.Observed.Pods, replica) || s.changes.Replicas.Recovers(replica, time.Duration(s.in.Config.Failover.After), s.in.Now)
+		working[replica] = works(s.In.Observed.Pods, replica) || s.changes.Replicas.Recovers(replica, time.Duration(s.In.Config.Failover.After), s.In.Now)
 	}
-	r := failover.Request{View: plan.NewView(s.next.Clone(), s.pins), Again: again, Unwell: unwell, Works: working, Shut: s.shut(),
-		MaxClusters: s.mostClusters(), Budget: s.budgetOf(change.Drain).Left, Rescue: s.budgetOf(change.Failover).Left,
-		Last:    s.in.Memory.Changes.Failover,
-		Servers: s.gathered(unwell, working), Apart: map[string][]string{}, Beyond: make([][]string, s.next.Replicas), Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.next.Replicas)}
-	if s.may(drain) {
+	r := failover.Request{View: plan.NewView(s.Next.Clone(), s.Pins), Again: again, Unwell: unwell, Works: working, Shut: s.shut(),
+		MaxClusters: s.MostClusters(), Budget: budgetOf(s, change.Drain).Left, Rescue: budgetOf(s, change.Failover).Left,
+		Last:    s.In.Memory.Changes.Failover,
+		Servers: gathered(s, unwell, working), Apart: map[string][]string{}, Beyond: make([][]string, s.Next.Replicas), Fixed: map[string]bool{}, Gone: map[string]bool{}, Loads: map[string]plan.Load{}, Beside: make([]plan.Load, s.Next.Replicas)}
+	if s.may(gate.Drain) {
 		r.Cordoned = s.cordoned
 	} else {
 		r.Shut = append(r.Shut, s.cordoned...)
 	}
 	// as the partition has it
-	r.Capacity = cmp.Or(boundsOf(s.in.Config.Partition, s.in.Workload, s.adoption).Capacity, s.capacity)
-	r.Memory, r.Bytes, r.BytesBeside = s.memoryRoom(), s.byName, make([]plan.Bytes, s.next.Replicas)
+	r.Capacity = cmp.Or(division.Bounds(s.Ground).Capacity, s.Capacity)
+	r.Memory, r.Bytes, r.BytesBeside = s.InUse.Most(), s.ByName, make([]plan.Bytes, s.Next.Replicas)
 	optedOut := map[string]bool{} // what stays together with a Secret that nobody may move stays with it
 	of := func(cl discover.Cluster) string { return r.Servers.Of(cl.Shard.ID, "") }
-	for _, cl := range s.fleet.Clusters {
+	for _, cl := range s.Fleet.Clusters {
 		if together := of(cl); cl.Unmanaged && together != "" {
 			optedOut[together] = true
 		}
 	}
-	for name := range s.next.Clusters {
-		r.Gone[name] = !standing.Has(s.fleet, name)
+	for name := range s.Next.Clusters {
+		r.Gone[name] = !standing.Has(s.Fleet, name)
 	}
-	for i, cl := range s.fleet.Clusters {
+	for i, cl := range s.Fleet.Clusters {
 		name := cl.Shard.ID
 		if s.loads != nil {
 			r.Loads[name] = s.loads[i]
@@ -347,17 +370,17 @@ func request(s *snapshot, unwell []int) failover.Request {
 		if len(cl.Apart) > 0 {
 			r.Apart[name] = cl.Apart
 		}
-		if _, row := s.next.Clusters[name]; row || s.owners[i] < 0 || s.owners[i] >= len(r.Beside) {
+		if _, row := s.Next.Clusters[name]; row || s.Owners[i] < 0 || s.Owners[i] >= len(r.Beside) {
 			continue
 		}
-		r.Beyond[s.owners[i]] = placement.Joined(r.Beyond[s.owners[i]], cl.Apart)
-		r.BytesBeside[s.owners[i]] = r.BytesBeside[s.owners[i]].Plus(s.takes(i))
+		r.Beyond[s.Owners[i]] = placement.Joined(r.Beyond[s.Owners[i]], cl.Apart)
+		r.BytesBeside[s.Owners[i]] = r.BytesBeside[s.Owners[i]].Plus(s.InUse.Takes(i))
 		if s.loads != nil {
-			r.Beside[s.owners[i]] += s.loads[i]
+			r.Beside[s.Owners[i]] += s.loads[i]
 		}
 	}
-	if s.partial {
-		s.fromMemory(&r)
+	if s.Partial {
+		fromMemory(s.Ground, &r)
 	}
 	return r
 }
@@ -365,56 +388,22 @@ func request(s *snapshot, unwell []int) failover.Request {
 // gathered is what leaves a replica together: the clusters of one server, and those of a group wherever they are, so that they
 // join the others. A group with a cluster that cannot leave a replica for which nobody works lets the others go: no cluster
 // is without an owner for a group's sake.
-func (s *snapshot) gathered(unwell []int, works map[int]bool) *placement.Servers {
-	if len(s.groups) == 0 {
-		return s.beside
+func gathered(s *snapshot, unwell []int, works map[int]bool) *placement.Servers {
+	if len(s.Groups) == 0 {
+		return s.Beside
 	}
 	holds := map[string]bool{} // groups, by name
-	for _, g := range s.groups {
-		for _, i := range g.members {
-			at := s.firm(i).At
-			holds[g.name] = holds[g.name] || slices.Contains(unwell, at) && !works[at]
+	for _, g := range s.Groups {
+		for _, i := range g.Members {
+			at := s.Firm(i).At
+			holds[g.Name] = holds[g.Name] || slices.Contains(unwell, at) && !works[at]
 		}
 	}
-	free := slices.DeleteFunc(slices.Clone(s.groups), func(g group) bool { return holds[g.name] })
-	joined := s.links(free, whole)
-	clusters := slices.Clone(s.fleet.Clusters)
+	free := slices.DeleteFunc(slices.Clone(s.Groups), func(g ground.Group) bool { return holds[g.Name] })
+	joined := s.Units().Links(free, ground.Whole)
+	clusters := slices.Clone(s.Fleet.Clusters)
 	for i := range clusters {
-		clusters[i].Bound = joined.leads(clusters[i])
+		clusters[i].Bound = joined.Leads(clusters[i])
 	}
 	return standing.Servers(discover.Fleet{Clusters: clusters})
-}
-
-func replicaList(replicas []int) string {
-	slices.Sort(replicas)
-	names := make([]string, 0, len(replicas))
-	for _, r := range slices.Compact(replicas) {
-		names = append(names, strconv.Itoa(r))
-	}
-	return "replica " + strings.Join(names, ", ")
-}
-
-// envOf is the env that goes with so many replicas, since an Argo CD without one believes in one replica; one that was
-// found larger stays as large, so that no pod restarts for it; so does one that an autoscaler has gone up to, which goes down and up
-// again.
-func (a *adoption) envOf(replicas int) int {
-	switch {
-	case a.next.Unmanaged && replicas == a.next.Replicas:
-		return a.next.ControllerReplicas // people's
-	case a.in.Config.Rollout.Live != nil:
-		return max(replicas, a.constantEnv())
-	case (a.next.ControllerReplicas > a.next.Replicas || a.next.FreeReplicas) && a.inClusterBelow(replicas):
-		return max(replicas, a.next.ControllerReplicas)
-	}
-	return replicas
-}
-
-// inClusterBelow reports whether an implicit in-cluster, whose shard only the env decides, is on one of these replicas.
-func (a *adoption) inClusterBelow(replicas int) bool {
-	for _, c := range a.fleet.Clusters {
-		if c.FixedAt != nil && *c.FixedAt >= replicas {
-			return false
-		}
-	}
-	return true
 }

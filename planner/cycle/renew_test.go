@@ -34,7 +34,7 @@ func TestWhatNoFewMovesRelieveIsMadeAnewWhereThatPays(t *testing.T) {
 			reason = w.last.Reason
 		}
 	})
-	want := map[string][]int{names[0][2]: {0, 1}, names[1][2]: {1, 2}, names[1][3]: {1, 0}, names[2][3]: {2, 0}}
+	want := map[string][]int{names[0][2]: {0, 1}, names[1][2]: {1, 0}, names[1][3]: {1, 0}, names[2][0]: {2, 0}}
 	got := map[string][]int{}
 	for name, was := range w.history {
 		if len(was) > 1 {

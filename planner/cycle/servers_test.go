@@ -12,6 +12,8 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/cycle/adopt"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/rollout"
 )
 
@@ -165,19 +167,19 @@ func TestTheBudgetCountsServers(t *testing.T) {
 			w.in.Config.Change.Moves.Rate, w.in.Memory.Changes.Ledger = []config.Rate{{Percent: 100, Period: config.Duration(time.Hour)}}, nil
 			c, a := w.deciding(t)
 			to := map[string]int{}
-			for name, row := range a.next.Clusters {
+			for name, row := range a.Next.Clusters {
 				if name == "c000" || strings.HasPrefix(name, "twin-") || strings.HasPrefix(name, "other-") {
-					to[name] = (row.Replica + 1) % a.next.Replicas
+					to[name] = (row.Replica + 1) % a.Next.Replicas
 				}
 			}
-			next, err := rollout.Begin(a.next, *snapshotOf(c.out, a).wantOf(a.next.Replicas, to), rollout.Options{Mode: "default"}, w.in.Now)
+			next, err := rollout.Begin(a.Next, *snapshotOf(c.Out, a.Ground).wantOf(a.Next.Replicas, to), rollout.Options{Mode: "default"}, w.in.Now)
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.in.InForce, c.out.Memory.Changes.Cause = &next, change.Balance
-			c.count(a.beside)
+			c.In.InForce, c.Out.Memory.Changes.Cause = &next, change.Balance
+			ledger{c}.count(a.Beside)
 			want := change.Window{Rate: change.Rate{Percent: 100, Period: time.Hour}, Allowed: test.size, Used: test.moves}
-			if diff := cmp.Diff([]change.Window{want}, c.out.Budget.Windows); diff != "" {
+			if diff := cmp.Diff([]change.Window{want}, c.Out.Budget.Windows); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -185,14 +187,14 @@ func TestTheBudgetCountsServers(t *testing.T) {
 }
 
 // deciding is a cycle in front of its decision.
-func (w *liveWorld) deciding(t *testing.T) (*cycle, *adoption) {
+func (w *liveWorld) deciding(t *testing.T) (*outcome.Draft, *adopt.Adoption) {
 	t.Helper()
-	c := &cycle{in: w.in, out: Outcome{Memory: w.in.Memory}}
-	if !c.discover() {
+	c := &outcome.Draft{In: w.in, Out: outcome.Outcome{Memory: w.in.Memory}}
+	if fleet := (discovery{c}); !fleet.discover() {
 		t.Fatal("nothing is seen")
 	}
-	a := adopt(w.in, c.out.Fleet, *w.in.InForce, nil)
-	c.count(a.beside)
+	a := adopt.Plan(w.in, c.Out.Fleet, *w.in.InForce, nil)
+	ledger{c}.count(a.Beside)
 	return c, a
 }
 

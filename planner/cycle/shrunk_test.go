@@ -15,6 +15,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
@@ -235,7 +236,6 @@ func TestWhatIsGoneAtOnceLevelsAndScalesNothing(t *testing.T) {
 		"a new Secret":           func(w *liveWorld) { w.add("zz-new", 30) },
 		"a rollback":             func(w *liveWorld) { w.in.Rollback = &input.Rollback{Revision: 1, Plan: shifted(*w.in.InForce)} },
 		"another env":            func(w *liveWorld) { w.in.Config.Partition.MaxReplicas = ptr.To(20) },
-		"the mode":               func(w *liveWorld) { w.in.Config.Mode = plan.Hold },
 		"a Secret that opts out": func(w *liveWorld) { w.secret("c003").Unmanaged = true },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -294,7 +294,7 @@ func TestNoReplicaGoesWhileTheDiscoveryIsRefused(t *testing.T) {
 			}
 			w.in.Config.Rollout, w.in.Config.Evaluate = rollout, config.Evaluate{None: &config.None{}}
 			w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 2}
-			w.until(t, "it shrinks", 2*time.Hour, func(Outcome) bool { return w.in.InForce.Rollout != nil && w.in.InForce.Rollout.Replicas == 2 })
+			w.until(t, "it shrinks", 2*time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Rollout != nil && w.in.InForce.Rollout.Replicas == 2 })
 			back := w.lose(func(name string) bool { return name < "c008" })
 			for range 28 {
 				w.step(time.Minute)
@@ -306,7 +306,7 @@ func TestNoReplicaGoesWhileTheDiscoveryIsRefused(t *testing.T) {
 				t.Errorf("a rollout of 10 minutes a stage is still under way: %+v", r)
 			}
 			w.in.Discovered.Secrets = append(back, w.in.Discovered.Secrets...)
-			w.until(t, "it shrinks when they are back", 2*time.Hour, func(Outcome) bool { return w.in.InForce.Rollout == nil && w.in.InForce.Replicas == 2 })
+			w.until(t, "it shrinks when they are back", 2*time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Rollout == nil && w.in.InForce.Replicas == 2 })
 		})
 	}
 }
@@ -354,7 +354,7 @@ func TestWhatIsNotSeenIsCarriedAllTheSame(t *testing.T) {
 	hidden := w.lose(func(name string) bool { return strings.HasSuffix(name, "hidden") })
 	w.step(time.Minute)
 	w.down[2] = true
-	w.until(t, "replica 2 is empty", 20*time.Minute, func(Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
+	w.until(t, "replica 2 is empty", 20*time.Minute, func(outcome.Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
 	if findProblem(w.last, "Shrunk").Kind == "" {
 		t.Fatalf("the discovery is believed: %v", problems(w.last))
 	}
@@ -410,6 +410,7 @@ func TestWhatRescuesNobody(t *testing.T) {
 			w.refuse(t)
 			happen(w)
 			before := w.in.InForce.Clone()
+			before.Mode = w.in.Config.Mode // which waits for no list
 			w.down[2] = true
 			for range 25 {
 				w.step(time.Minute)
@@ -421,12 +422,68 @@ func TestWhatRescuesNobody(t *testing.T) {
 	}
 }
 
+// TestAModeThatHoldsLessWaitsForNoList: who turns ballast down while a discovery is refused is heard at once, also where a plan of before
+// was put back; what is turned up waits until the list is believed. The rows stay.
+func TestAModeThatHoldsLessWaitsForNoList(t *testing.T) {
+	for name, test := range map[string]struct {
+		was, asked, want plan.Mode
+		deleted          bool
+	}{
+		"Enforce to Hold":                       {was: plan.Enforce, asked: plan.Hold, want: plan.Hold},
+		"Enforce to Observe":                    {was: plan.Enforce, asked: plan.Observe, want: plan.Observe},
+		"Hold to Observe":                       {was: plan.Hold, asked: plan.Observe, want: plan.Observe},
+		"Hold to Enforce":                       {was: plan.Hold, asked: plan.Enforce, want: plan.Hold},
+		"Observe to Enforce":                    {was: plan.Observe, asked: plan.Enforce, want: plan.Observe},
+		"Enforce to Observe, the plan deleted":  {was: plan.Enforce, asked: plan.Observe, want: plan.Observe, deleted: true},
+		"Enforce to Enforce, the plan deleted":  {was: plan.Enforce, asked: plan.Enforce, want: plan.Enforce, deleted: true},
+		"Observe, an enforced plan is put back": {was: plan.Observe, asked: plan.Observe, want: plan.Observe},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := outnumbered(t)
+			w.in.Config.Mode = test.was
+			w.step(time.Minute)
+			w.refuse(t)
+			before := w.in.InForce.Clone()
+			if name == "Observe, an enforced plan is put back" {
+				before.Mode = plan.Enforce
+				back := before.Clone()
+				w.in.InForce = &back
+			}
+			if w.in.Config.Mode = test.asked; test.deleted {
+				w.in.Last, w.in.InForce = &before, nil
+			}
+			w.step(time.Minute)
+			if got := w.in.InForce; got.Mode != test.want || !cmp.Equal(got.Clusters, before.Clusters) || got.Replicas != before.Replicas {
+				t.Errorf("mode %s, %d replicas, want %s and %d, and the rows as they were: %s", got.Mode, got.Replicas, test.want, before.Replicas, w.last.Reason)
+			}
+			if findProblem(w.last, "Shrunk").Kind == "" {
+				t.Errorf("the discovery is believed: %v", messages(w.last))
+			}
+		})
+	}
+}
+
+// TestAModeThatHoldsLessEndsARolloutWhoseListIsGone, but not one that has stopped every replica.
+func TestAModeThatHoldsLessEndsARolloutWhoseListIsGone(t *testing.T) {
+	for mode, want := range map[string]plan.Mode{plan.ModeLive: plan.Observe, plan.ModeX0Y: plan.Enforce} {
+		w := outnumbered(t)
+		w.refuse(t)
+		under := w.in.InForce.Clone()
+		under.Rollout = &plan.Rollout{Mode: mode, Stage: plan.Draining, Since: w.in.Now, From: plan.Count{Replicas: 3, ControllerReplicas: 16}, Replicas: 3, ControllerReplicas: 16}
+		w.in.Config.Mode, w.in.InForce = plan.Observe, &under
+		out := Run(w.in)
+		if waits := findProblem(out, "ModeWaits").Kind != ""; out.Next.Mode != want || (out.Next.Rollout == nil) != (want == plan.Observe) || waits != (want == plan.Enforce) {
+			t.Errorf("%s: mode %s, rollout %+v, told to wait: %t, want mode %s", mode, out.Next.Mode, out.Next.Rollout, waits, want)
+		}
+	}
+}
+
 // TestRowsOfWhatIsGoneKeepNoRescueWaiting: once the discovery is believed, the rows stay for an hour, and say
 // nothing of what is there.
 func TestRowsOfWhatIsGoneKeepNoRescueWaiting(t *testing.T) {
 	w := outnumbered(t)
 	w.refuse(t)
-	w.until(t, "the discovery is believed", time.Hour, func(out Outcome) bool { return findProblem(out, "Shrunk").Kind == "" })
+	w.until(t, "the discovery is believed", time.Hour, func(out outcome.Outcome) bool { return findProblem(out, "Shrunk").Kind == "" })
 	w.down[2] = true
 	if steps := w.stepsUntilEmpty(2); steps > 30 || len(w.unseen()) != 56 {
 		t.Errorf("%v are on replica 2 after %d steps, with %d rows of what is gone: %s", w.ofFleet(2), steps, len(w.unseen()), w.last.Progress.Why)
@@ -452,15 +509,15 @@ func TestWhoseSecretIsNotSeenIsRemembered(t *testing.T) {
 // TestTheWorkOfWhatMovedIsApartWhetherItIsSeenOrNot: one that takes long by nature makes no replica slower, and trips nothing.
 func TestTheWorkOfWhatMovedIsApartWhetherItIsSeenOrNot(t *testing.T) {
 	done := func(n uint64) change.Work { return change.Work{Reconciles: n, Seconds: 10 * float64(n)} }
-	c := &cycle{in: input.Inputs{
+	c := &watch{Draft: &outcome.Draft{In: input.Inputs{
 		InForce:  &plan.Plan{Clusters: map[string]plan.Row{"moved": {Server: plan.ServerHash(server("moved"))}, "stays": {Server: plan.ServerHash(server("stays"))}}},
 		Observed: input.Observed{Work: map[int]input.ServerWork{0: {server("moved"): done(5), server("stays"): done(1)}}},
-	}}
+	}}}
 	want := map[change.Portion]change.Work{change.PortionOf(0, server("stays")): done(1)}
 	if diff := cmp.Diff(want, c.work([]string{"moved", "never planned"})); diff != "" {
 		t.Errorf("what is not seen (-want +got):\n%s", diff)
 	}
-	c.out.Fleet = standing.Fleet(input.Inputs{Discovered: discover.Input{Secrets: []discover.Secret{sim.Secret("moved"), sim.Secret("stays")}}})
+	c.Out.Fleet = standing.Fleet(input.Inputs{Discovered: discover.Input{Secrets: []discover.Secret{sim.Secret("moved"), sim.Secret("stays")}}})
 	if diff := cmp.Diff(want, c.work([]string{"moved"})); diff != "" {
 		t.Errorf("what is seen (-want +got):\n%s", diff)
 	}

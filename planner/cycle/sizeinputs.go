@@ -4,25 +4,22 @@ import (
 	"slices"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
 	"ballast/planner/size"
 )
 
+// readings are what size rules read.
+type readings struct{ *outcome.Draft }
+
 // has lists for each replica the clusters that it has, or that are about to come to it or to leave it: what it must have room for.
-func (c *cycle) has(a *adoption, replicas int) [][]int {
+func (d readings) has(g *ground.Ground, replicas int) [][]int {
 	of := make([][]int, replicas)
-	target, r := c.out.Memory.Changes.Target, a.next.Rollout
-	for i, cl := range a.fleet.Clusters {
-		at := []int{a.standing(i)}
-		if r != nil {
-			for _, moves := range []map[string]int{target, r.Moves, r.Was} {
-				if to, goes := moves[cl.Shard.ID]; goes {
-					at = append(at, to)
-				}
-			}
-		}
-		slices.Sort(at)
-		for _, replica := range slices.Compact(at) {
+	for i, cl := range g.Fleet.Clusters {
+		for _, replica := range d.needsRoom(g.Next.Rollout, cl.Shard.ID, g.Standing(i)) {
 			if replica >= 0 && replica < replicas {
 				of[replica] = append(of[replica], i)
 			}
@@ -31,55 +28,66 @@ func (c *cycle) has(a *adoption, replicas int) [][]int {
 	return of
 }
 
-// receivers are the replicas that clusters are about to come to, by the rollout under way.
-func (c *cycle) receivers(a *adoption) map[int]bool {
-	r := a.next.Rollout
-	if r == nil {
-		return nil
-	}
-	to := map[int]bool{}
-	for name, row := range a.next.Clusters {
-		for _, moves := range []map[string]int{c.out.Memory.Changes.Target, r.Moves} {
-			if replica, goes := moves[name]; goes && (replica != row.Replica || r.Was[name] != replica) {
-				to[replica] = true
+// needsRoom are the replicas that must have room for a cluster: the one that has it, and those of the rollout under way.
+func (d readings) needsRoom(r *plan.Rollout, name string, has int) []int {
+	at := []int{has}
+	if r != nil {
+		for _, moves := range []map[string]int{d.Out.Memory.Changes.Target, r.Moves, r.Was} {
+			if to, goes := moves[name]; goes {
+				at = append(at, to)
 			}
 		}
 	}
-	return to
+	slices.Sort(at)
+	return slices.Compact(at)
+}
+
+// sizeReadings are the inputs of size rules, by what is seen, or while a discovery is refused by what was believed last.
+func (d readings) sizeReadings(g *ground.Ground, replicas int) map[string]size.Reading {
+	if g.Partial {
+		return d.lastReadings(g, replicas)
+	}
+	return d.readings(g, d.has(g, replicas))
 }
 
 // readings are the inputs of size rules, as they are now. What is not believed, or was not measured, is missing.
-func (c *cycle) readings(a *adoption, of [][]int) map[string]size.Reading {
-	ones := make([]float64, len(a.fleet.Clusters))
-	for i, cl := range a.fleet.Clusters {
-		if !cl.Skip {
+func (d readings) readings(g *ground.Ground, of [][]int) map[string]size.Reading {
+	ones := make([]float64, len(g.Fleet.Clusters))
+	for i, cl := range g.Fleet.Clusters {
+		if !cl.Skip && !d.isNew(cl) {
 			ones[i] = 1
 		}
 	}
 	readings := map[string]size.Reading{
 		config.InputClusters: reading(ones, of),
-		config.InputReplicas: {Total: float64(a.next.Replicas)},
+		config.InputReplicas: {Total: float64(g.Next.Replicas)},
 		config.InputLoad:     {Missing: true},
 	}
-	for _, m := range MetricsOf(c.in.Config) {
+	for _, m := range MetricsOf(d.In.Config) {
 		readings[m.ID] = size.Reading{Missing: true}
 	}
-	if c.out.Table.Frozen {
+	d.readAside(g, len(of), readings)
+	if d.Out.Table.Frozen {
 		return readings
 	}
-	for _, column := range c.out.Table.Columns {
+	for _, column := range d.Out.Table.Columns {
 		if !column.Refused {
 			readings[column.ID] = reading(column.Values, of)
 		}
 	}
-	if c.out.Loads != nil {
-		loads := make([]float64, len(c.out.Loads))
-		for i, load := range c.out.Loads {
+	if d.Out.Loads != nil {
+		loads := make([]float64, len(d.Out.Loads))
+		for i, load := range d.Out.Loads {
 			loads[i] = load.Float()
 		}
 		readings[config.InputLoad] = reading(loads, of)
 	}
 	return readings
+}
+
+// isNew reports whether a cluster counts for no size yet: who makes Secrets and deletes them again would resize pods by it.
+func (d readings) isNew(cl discover.Cluster) bool {
+	return d.In.Now.Sub(cl.Created) < discover.KnownAfter && !d.Out.Memory.Known.Has(cl.Shard.ID)
 }
 
 // reading sums up what clusters make.
@@ -100,10 +108,10 @@ func reading(values []float64, of [][]int) size.Reading {
 }
 
 // sized is how many replicas have a size: those that there are, and those that come.
-func sized(a *adoption) int {
-	replicas := max(a.next.Replicas, standing.Replicas(a.in.Workload))
-	if r := a.next.Rollout; r != nil {
+func sized(g *ground.Ground) int {
+	replicas := max(g.Next.Replicas, standing.Replicas(g.In.Workload))
+	if r := g.Next.Rollout; r != nil {
 		replicas = max(replicas, r.Replicas, r.From.Replicas)
 	}
-	return min(replicas, a.next.MaxReplicas)
+	return min(replicas, g.Next.MaxReplicas)
 }

@@ -9,6 +9,8 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/resize"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/size"
@@ -23,6 +25,10 @@ func sizedWorld(loads ...float64) *world {
 		{List: config.Requests, Resource: "memory", Base: "1Gi"},
 		{Name: "apps", List: config.Requests, Resource: "memory", Slope: "100Mi", Input: "apps", Quantize: &config.Quantize{Step: "256Mi"}},
 	}}}}
+	w.in.Memory.Sizes.Peaks = map[int]memory.Peak{} // limits shrink where something was seen in use
+	for r := range 16 {
+		w.in.Memory.Sizes.Peaks[r] = memory.Peak{Bytes: 64 << 20, At: w.in.Now}
+	}
 	return w
 }
 
@@ -74,7 +80,7 @@ func TestALoadStepRaisesOneReplicaOnce(t *testing.T) {
 	if w.memoryOf(1) != [2]string{"2Gi", "4Gi"} {
 		t.Fatalf("it shrank before the window was over: %v", w.memories())
 	}
-	want := []Blocked{{Replica: 1, Resource: "memory", Direction: change.Down, Reason: change.StabilizationWindow, From: "2Gi", To: "1280Mi"}}
+	want := []resize.Blocked{{Replica: 1, Resource: "memory", Direction: change.Down, Reason: change.StabilizationWindow, From: "2Gi", To: "1280Mi"}}
 	got := w.last.Sizing.Blocked
 	for i := range got {
 		if got[i].Since.IsZero() || !got[i].Until.After(w.in.Now) {
@@ -230,8 +236,8 @@ func TestWhatIsGuaranteedStaysSo(t *testing.T) {
 	}
 	w.run(5)
 	for r, got := range w.memories() {
-		if got != [2]string{"3Gi", "3Gi"} {
-			t.Errorf("replica %d has %v, want 3Gi of both", r, got)
+		if got != [2]string{"3712Mi", "3712Mi"} {
+			t.Errorf("replica %d has %v, want 3712Mi of both", r, got)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package cycle
 import (
 	"fmt"
 	"maps"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -11,13 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/outcome"
+	"ballast/planner/sim"
 )
 
 // shippedPlans is an adopted fleet under the shipped partition and evaluation, three replicas, evenly loaded.
 func shippedPlans(t *testing.T, clusters int) *liveWorld {
 	t.Helper()
 	w := adopted(t, slices.Repeat([]float64{10}, clusters)...)
-	w.until(t, "it is level", 3*time.Hour, func(out Outcome) bool { return w.in.InForce.Rollout == nil && Imbalance(out.Now) < 1.05 })
+	w.until(t, "it is level", 3*time.Hour, func(out outcome.Outcome) bool { return w.in.InForce.Rollout == nil && Imbalance(out.Now) < 1.05 })
 	w.in.Config.Evaluate, w.in.Config.Partition = config.Default().Evaluate, config.Default().Partition
 	w.history = map[string][]int{}
 	w.step(time.Minute)
@@ -82,7 +86,7 @@ func TestAPlanSaysWhatItIsWorth(t *testing.T) {
 	if !strings.HasPrefix(verdict(), "waits until it pays: it would have saved ") {
 		t.Errorf("%q", verdict())
 	}
-	out := w.until(t, "something moves", 3*time.Hour, func(Outcome) bool { return w.in.InForce.Rollout != nil })
+	out := w.until(t, "something moves", 3*time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Rollout != nil })
 	for _, part := range []string{"moves 3 of 60 clusters, 3 replicas instead of 3", "would have saved", "load hours of overload so far, and costs"} {
 		if !strings.Contains(out.Reason, part) {
 			t.Errorf("%q is not in the reason %q", part, out.Reason)
@@ -241,5 +245,24 @@ func TestARestartOfTheFleetHasToPay(t *testing.T) {
 				t.Errorf("the first cluster moved after %d min, want %v: %q", first, between, w.last.Candidate.Verdict)
 			}
 		})
+	}
+}
+
+// TestASteadyFleetWritesNoPlan: 5 % of jitter for a day of cycles, a minute each, a week in make soak, and the plan is written not once.
+func TestASteadyFleetWritesNoPlan(t *testing.T) {
+	w := shippedPlans(t, 60)
+	w.in.Config.Change = config.Default().Change
+	r := rand.New(rand.NewPCG(1, 5))
+	days := 1
+	if sim.FromEnv(t, "BALLAST_WEEKS", 1) > 1 {
+		days = 7
+	}
+	for minute := range days * 24 * 60 {
+		for i := range 60 {
+			w.setLoad(fmt.Sprintf("c%03d", i), 10*math.Exp(0.05*r.NormFloat64()))
+		}
+		if out := w.step(time.Minute); out.Changed {
+			t.Fatalf("minute %d writes a plan: %s", minute, out.Reason)
+		}
 	}
 }

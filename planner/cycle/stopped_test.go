@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
@@ -114,7 +116,7 @@ func TestBreakGlassLeavesNoFleetStopped(t *testing.T) {
 	}
 }
 
-func findProblem(out Outcome, kind string) problem.Problem {
+func findProblem(out outcome.Outcome, kind string) problem.Problem {
 	for _, p := range out.Problems {
 		if p.Kind == kind {
 			return p
@@ -176,7 +178,7 @@ func TestWhatOnlyPeopleMayWriteKeepsNothingWaiting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := adopted(t, skewed(24)...)
-			w.until(t, "it is level", 12*time.Hour, func(out Outcome) bool { return len(w.waves) > 0 && w.in.InForce.Rollout == nil })
+			w.until(t, "it is level", 12*time.Hour, func(out outcome.Outcome) bool { return len(w.waves) > 0 && w.in.InForce.Rollout == nil })
 			w.add("zz", 0)
 			change(w.secret("zz"))
 			w.step(time.Minute)
@@ -184,12 +186,12 @@ func TestWhatOnlyPeopleMayWriteKeepsNothingWaiting(t *testing.T) {
 				t.Errorf("people are told %q of %v", told.Message, problems(w.last))
 			}
 			w.in.Pins = plan.Pins{"c003": 13}
-			w.until(t, "the pin holds, and no stage waited for its deadline", 9*time.Minute, func(Outcome) bool {
+			w.until(t, "the pin holds, and no stage waited for its deadline", 9*time.Minute, func(outcome.Outcome) bool {
 				return w.in.InForce.Replicas == 14 && w.row(t, "c003") == 13 && w.in.InForce.Rollout == nil
 			})
 			w.imbalanced()
 			waves := len(w.waves)
-			w.until(t, "a wave levels", 3*time.Hour, func(Outcome) bool { return len(w.waves) > waves })
+			w.until(t, "a wave levels", 3*time.Hour, func(outcome.Outcome) bool { return len(w.waves) > waves })
 			if diff := cmp.Diff([]int{3, 16}, w.envs); diff != "" {
 				t.Errorf("the env over time (-want +got):\n%s", diff)
 			}
@@ -232,7 +234,7 @@ func TestWhoKeepsMoreReplicasThanTheNumberIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := adopted(t, skewed(24)...)
 			w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 5}
-			w.until(t, "there are five replicas", 12*time.Hour, func(Outcome) bool { return w.in.InForce.Replicas == 5 && w.in.InForce.Rollout == nil })
+			w.until(t, "there are five replicas", 12*time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Replicas == 5 && w.in.InForce.Rollout == nil })
 			w.add("zz", 1)
 			w.secret("zz").Shard = on4
 			w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 3}
@@ -260,7 +262,7 @@ func TestASecretThatNobodyMayWriteAnyMoreFailsNoRollout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := adopted(t, skewed(24)...)
 			w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 6}
-			w.until(t, "there are six replicas", 12*time.Hour, func(Outcome) bool { return w.in.InForce.Replicas == 6 && w.in.InForce.Rollout == nil })
+			w.until(t, "there are six replicas", 12*time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Replicas == 6 && w.in.InForce.Rollout == nil })
 			var own string
 			for cluster, row := range w.in.InForce.Clusters {
 				if row.Replica == 4 && own < cluster {
@@ -268,7 +270,9 @@ func TestASecretThatNobodyMayWriteAnyMoreFailsNoRollout(t *testing.T) {
 				}
 			}
 			w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 3}
-			w.until(t, "replicas are about to go", 12*time.Hour, func(Outcome) bool { return w.in.InForce.Rollout != nil && w.in.InForce.Rollout.Stage == plan.Moving })
+			w.until(t, "replicas are about to go", 12*time.Hour, func(outcome.Outcome) bool {
+				return w.in.InForce.Rollout != nil && w.in.InForce.Rollout.Stage == plan.Moving
+			})
 			w.secret(own).Shard = discover.ShardValue{State: discover.ShardValid, N: 4}
 			lock(w.secret(own))
 			gaveUp := ""
@@ -592,7 +596,7 @@ func TestNobodysOrphanTripsAnything(t *testing.T) {
 		w.step(time.Minute)
 	}
 	w.down[2] = true
-	w.until(t, "replica 2 is empty, and at rest", time.Hour, func(Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
+	w.until(t, "replica 2 is empty, and at rest", time.Hour, func(outcome.Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
 	delete(w.down, 2)
 	w.secret("own").Shard = discover.ShardValue{State: discover.ShardNegative}
 	for range 12 {
@@ -631,7 +635,7 @@ func TestNoOrphanOfOthersTripsAnything(t *testing.T) {
 				w.step(time.Minute)
 			}
 			w.down[2] = true
-			w.until(t, "replica 2 is empty, and at rest", time.Hour, func(Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
+			w.until(t, "replica 2 is empty, and at rest", time.Hour, func(outcome.Outcome) bool { return len(w.on(2)) == 0 && w.in.InForce.Rollout == nil })
 			delete(w.down, 2)
 			if test.change(w); !w.idle["c001"] {
 				w.taken = map[string]bool{"c001": true}
@@ -668,7 +672,7 @@ func TestTwinsBeyondThePlannedKeepNothingWaiting(t *testing.T) {
 			w.taken = map[string]bool{}
 			w.breaks(w.on(2)[0])
 			ends(w)
-			w.until(t, "replica 2 is empty, and at rest", 30*time.Minute, func(out Outcome) bool {
+			w.until(t, "replica 2 is empty, and at rest", 30*time.Minute, func(out outcome.Outcome) bool {
 				if out.Progress.Outcome == rollout.TurnedBack {
 					t.Fatalf("turned back: %v", out.Progress)
 				}
@@ -731,8 +735,8 @@ func TestATwinKeepsNoReplicaByItsServersOwner(t *testing.T) {
 		"a twin on a replica beyond":        {discover.Cluster{Alone: true, Immutable: true, Explicit: discover.ShardValue{State: discover.ShardValid, N: 99}}, placement.NoReplica},
 		"a twin that ballast may write too": {discover.Cluster{Follows: true, Explicit: on1}, placement.NoReplica},
 	} {
-		a := &adoption{fleet: discover.Fleet{Clusters: []discover.Cluster{test.cluster}}, owners: []int{4}, next: plan.Plan{Replicas: 5, MaxReplicas: 16}}
-		if got := a.firm(0).At; got != test.want {
+		a := &ground.Ground{Fleet: discover.Fleet{Clusters: []discover.Cluster{test.cluster}}, Owners: []int{4}, Next: plan.Plan{Replicas: 5, MaxReplicas: 16}}
+		if got := a.Firm(0).At; got != test.want {
 			t.Errorf("%s: on replica %d, want %d", name, got, test.want)
 		}
 	}
@@ -820,7 +824,7 @@ func TestAMissingKeyIsToldAsLongAsItIs(t *testing.T) {
 				t.Errorf("a rollout was begun: %v, want %v", begun, !test.stopped)
 			}
 			w.in.Keyless = ""
-			w.until(t, "there are five replicas", 12*time.Hour, func(Outcome) bool { return w.in.InForce.Replicas == 5 && w.in.InForce.Rollout == nil })
+			w.until(t, "there are five replicas", 12*time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Replicas == 5 && w.in.InForce.Rollout == nil })
 		})
 	}
 }

@@ -20,19 +20,19 @@ import (
 // where none of them counts what placement answers. The Secrets of one server have one, and one that ballast may not
 // write keeps its own.
 func (s *snapshot) settle(replicas int, decided map[string]int) map[string]int {
-	clusters := make([]placement.Cluster, 0, len(s.next.Clusters))
+	clusters := make([]placement.Cluster, 0, len(s.Next.Clusters))
 	var last map[string]plan.Load
-	if s.partial {
-		last = s.lastLoads()
+	if s.Partial {
+		last = lastLoads(s.Ground)
 	}
-	for i := range s.fleet.Clusters {
-		p := s.cluster(i)
+	for i := range s.Fleet.Clusters {
+		p := s.Cluster(i)
 		p.Load = last[p.Name]
 		if s.loads != nil {
 			p.Load = s.loads[i]
 		}
-		_, row := s.next.Clusters[p.Name]
-		pin, pinned := s.pins[p.Name]
+		_, row := s.Next.Clusters[p.Name]
+		pin, pinned := s.Pins[p.Name]
 		to, chosen := decided[p.Name]
 		switch {
 		case row && pinned && pin < replicas:
@@ -42,13 +42,13 @@ func (s *snapshot) settle(replicas int, decided map[string]int) map[string]int {
 		}
 		clusters = append(clusters, p)
 	}
-	for _, name := range standing.RowsWithoutSecret(s.next.Clusters, s.fleet) {
-		row := s.next.Clusters[name]
-		gone := placement.Cluster{Name: name, Server: s.beside.Of(name, row.Server), At: row.Replica, Claim: placement.Follows, Load: last[name], Memory: s.byName[name]}
+	for _, name := range standing.RowsWithoutSecret(s.Next.Clusters, s.Fleet) {
+		row := s.Next.Clusters[name]
+		gone := placement.Cluster{Name: name, Server: s.Beside.Of(name, row.Server), At: row.Replica, Claim: placement.Follows, Load: last[name], Memory: s.ByName[name]}
 		clusters = append(clusters, gone)
 	}
 	of := make(map[string]int, len(clusters))
-	for i, to := range placement.Settle(clusters, s.bins(replicas), s.memoryPolicy()) {
+	for i, to := range placement.Settle(clusters, s.bins(replicas), placement.Policy{MaxClusters: s.MostClusters(), Memory: s.InUse.Most()}) {
 		of[clusters[i].Name] = to
 	}
 	return of
@@ -56,66 +56,66 @@ func (s *snapshot) settle(replicas int, decided map[string]int) map[string]int {
 
 // wantOf words a target for the rollout: clusters whose replica was decided, and all others where they settle.
 func (s *snapshot) wantOf(replicas int, decided map[string]int) *rollout.Proposal {
-	rows, of := make(map[string]plan.Row, len(s.next.Clusters)), s.settle(replicas, decided)
-	for name, row := range s.next.Clusters {
-		if !s.staysAsItIs(name, row, of[name]) {
+	rows, of := make(map[string]plan.Row, len(s.Next.Clusters)), s.settle(replicas, decided)
+	for name, row := range s.Next.Clusters {
+		if !staysAsItIs(s.Ground, name, row, of[name]) {
 			row.Replica = of[name]
-			pin, pinned := s.pins[name]
+			pin, pinned := s.Pins[name]
 			row.Pinned = pinned && pin == row.Replica
 		}
 		rows[name] = row
 	}
-	return &rollout.Proposal{Replicas: replicas, ControllerReplicas: s.envOf(replicas), Rows: rows}
+	return &rollout.Proposal{Replicas: replicas, ControllerReplicas: s.Env().Of(replicas), Rows: rows}
 }
 
 // limit leaves moves for later that the budget has no room for. It answers what all of it waits for, "" where it may
 // begin: mode live, which looks at the budget before each wave, for room for one move; x0y, which stops every replica,
 // for room for as many as there ever is room for, and what a person asked for, which should stop them once, for all. Where
 // replicas that go restart the others, too, they do so at the end alone, and none of the steps before it is a restart.
-func (s *snapshot) limit(w *rollout.Proposal, cause change.Cause, o rollout.Options) (waits string, told []problem.Problem) {
-	moves := rollout.Moves(s.next, plan.Plan{Clusters: w.Rows})
-	servers := s.servers(moves)
+func limit(s *snapshot, w *rollout.Proposal, cause change.Cause, o rollout.Options) (waits string, told []problem.Problem) {
+	moves := rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})
+	servers := servers(s, moves)
 	switch {
 	case !cause.Limited() || servers <= o.Budget:
 		return "", nil
 	case o.Mode == plan.ModeX0Y:
-		if most := s.mostAtOnce(); cause == change.Balance && most > 0 && most < servers {
+		if most := mostAtOnce(s); cause == change.Balance && most > 0 && most < servers {
 			cut(s, w, moves, most)
 			servers = most
 		}
 		if servers <= o.Budget {
 			return "", nil
 		}
-		return s.room(cause, servers, ", since every replica stops for it", ", or set rollout.live, which moves some at a time")
+		return room(s, cause, servers, ", since every replica stops for it", ", or set rollout.live, which moves some at a time")
 	case o.Mode == plan.ModeLive:
 		if o.Budget < 1 {
-			return s.room(cause, 1, "", "")
+			return room(s, cause, 1, "", "")
 		}
-		if s.scalingRestarts(w) && w.Replicas < s.next.Replicas {
+		if scalingRestarts(s, w) && w.Replicas < s.Next.Replicas {
 			cut(s, w, moves, o.Budget)
 		}
 		return "", nil
 	}
 	cut(s, w, moves, o.Budget)
-	if o.Budget < 1 && w.Replicas == s.next.Replicas {
-		return s.room(cause, 1, "", "")
+	if o.Budget < 1 && w.Replicas == s.Next.Replicas {
+		return room(s, cause, 1, "", "")
 	}
 	return "", nil
 }
 
 // mostAtOnce is how many moves the rates ever have room for at once.
-func (s *snapshot) mostAtOnce() int {
+func mostAtOnce(s *snapshot) int {
 	most := math.MaxInt
-	for _, r := range ratesOf(s.in) {
+	for _, r := range ratesOf(s.In) {
 		most = min(most, r.Allowed(s.budget.Of))
 	}
 	return most
 }
 
 // room says when the budget has room for so many moves at once, and where it never has, with the mend.
-func (s *snapshot) room(cause change.Cause, moves int, since, mend string) (waits string, told []problem.Problem) {
-	budget := s.budgetOf(cause)
-	at, ok := change.When(s.changes.Ledger.Before(cause), ratesOf(s.in), s.budget.Of, s.in.Now, moves)
+func room(s *snapshot, cause change.Cause, moves int, since, mend string) (waits string, told []problem.Problem) {
+	budget := budgetOf(s, cause)
+	at, ok := change.When(s.changes.Ledger.Before(cause), ratesOf(s.In), s.budget.Of, s.In.Now, moves)
 	switch {
 	case moves == 1:
 		return "waits for the move budget: " + budget.String(), nil
@@ -135,12 +135,12 @@ func cut(s *snapshot, w *rollout.Proposal, moves []rollout.Move, budget int) {
 		return cmp.Or(discover.FalseFirst(!goes(x), !goes(y)), cmp.Compare(plan.LoadOf(y.Load), plan.LoadOf(x.Load)))
 	})
 	leaving := slices.DeleteFunc(slices.Clone(moves), func(m rollout.Move) bool { return !goes(m) })
-	if s.servers(leaving) > budget {
-		w.Replicas, w.ControllerReplicas = s.next.Replicas, s.next.ControllerReplicas
+	if servers(s, leaving) > budget {
+		w.Replicas, w.ControllerReplicas = s.Next.Replicas, s.Next.ControllerReplicas
 	}
-	for _, unit := range placement.Group(len(moves), func(i int) string { return s.beside.Of(moves[i].Cluster, w.Rows[moves[i].Cluster].Server) }) {
+	for _, unit := range placement.Group(len(moves), func(i int) string { return s.Beside.Of(moves[i].Cluster, w.Rows[moves[i].Cluster].Server) }) {
 		if budget > 0 {
-			budget -= s.servers(pick(moves, unit))
+			budget -= servers(s, pick(moves, unit))
 			continue
 		}
 		for _, i := range unit {
@@ -149,6 +149,18 @@ func cut(s *snapshot, w *rollout.Proposal, moves []rollout.Move, budget int) {
 			w.Rows[moves[i].Cluster] = row
 		}
 	}
+}
+
+// servers is how many moves those clusters' are: one for each server.
+func servers(s *snapshot, moves []rollout.Move) int {
+	names := func(yield func(string) bool) {
+		for _, m := range moves {
+			if !yield(m.Cluster) {
+				return
+			}
+		}
+	}
+	return serversOf(s.Beside, names, s.Next)
 }
 
 func pick(moves []rollout.Move, unit []int) []rollout.Move {
@@ -164,28 +176,28 @@ func pick(moves []rollout.Move, unit []int) []rollout.Move {
 const betweenStops = 24 * time.Hour
 
 // restarts reports whether what is wanted restarts the fleet in that mode.
-func (s *snapshot) restarts(w *rollout.Proposal, o rollout.Options) bool {
-	moves := len(rollout.Moves(s.next, plan.Plan{Clusters: w.Rows})) > 0
+func restarts(s *snapshot, w *rollout.Proposal, o rollout.Options) bool {
+	moves := len(rollout.Moves(s.Next, plan.Plan{Clusters: w.Rows})) > 0
 	switch {
 	case o.Mode == plan.ModeX0Y:
-		return moves || w.Replicas != s.next.Replicas || w.ControllerReplicas != s.next.ControllerReplicas
-	case s.scalingRestarts(w):
+		return moves || w.Replicas != s.Next.Replicas || w.ControllerReplicas != s.Next.ControllerReplicas
+	case scalingRestarts(s, w):
 		return true
-	case s.next.Target.Kind != plan.Deployment && w.ControllerReplicas != s.next.ControllerReplicas:
+	case s.Next.Target.Kind != plan.Deployment && w.ControllerReplicas != s.Next.ControllerReplicas:
 		return true
 	}
 	return o.Mode == plan.ModeDefault && o.RolloutRestart && moves
 }
 
 // scalingRestarts reports whether what is wanted scales a Deployment, whose pods read their number once.
-func (s *snapshot) scalingRestarts(w *rollout.Proposal) bool {
-	return s.next.Target.Kind == plan.Deployment && w.Replicas != s.next.Replicas && !s.next.FreeReplicas
+func scalingRestarts(s *snapshot, w *rollout.Proposal) bool {
+	return s.Next.Target.Kind == plan.Deployment && w.Replicas != s.Next.Replicas && !s.Next.FreeReplicas
 }
 
 // restartAgain is when ballast may restart the fleet again by itself; zero: now.
-func (s *snapshot) restartAgain() time.Time {
-	every, last := time.Duration(s.in.Config.Change.Restarts.Every), s.changes.Restarted
-	if since := s.in.Now.Sub(last); last.IsZero() || since < 0 || since >= every { // a clock that went back counts as long ago
+func restartAgain(s *snapshot) time.Time {
+	every, last := time.Duration(s.In.Config.Change.Restarts.Every), s.changes.Restarted
+	if since := s.In.Now.Sub(last); last.IsZero() || since < 0 || since >= every { // a clock that went back counts as long ago
 		return time.Time{}
 	}
 	return last.Add(every)
@@ -193,27 +205,27 @@ func (s *snapshot) restartAgain() time.Time {
 
 // waitsFor is what a proposal waits for; empty: it may begin.
 func (s *snapshot) waitsFor(p *proposed, o rollout.Options) (kind, waits string, told []problem.Problem) {
-	if until := s.in.Memory.HeldUntil(s.in.Now); o.Mode == plan.ModeX0Y && !until.IsZero() { // it would stop every replica again and again
+	if until := s.In.Memory.HeldUntil(s.In.Now); o.Mode == plan.ModeX0Y && !until.IsZero() { // it would stop every replica again and again
 		return "HeldOff", fmt.Sprintf("waits until %s, since a rollout failed or went back to an earlier plan, and rollout.x0y stops every replica", until.UTC().Format(time.RFC3339)), nil
 	}
-	since, again := s.in.Now.Sub(s.changes.Stopped), s.changes.Stopped.Add(betweenStops)
+	since, again := s.In.Now.Sub(s.changes.Stopped), s.changes.Stopped.Add(betweenStops)
 	lately := since >= 0 && since < betweenStops // a clock that went back counts as long ago
-	if p.bySecret && lately && s.restarts(p.want, o) {
+	if p.bySecret && lately && restarts(s, p.want, o) {
 		return "PinWaits", fmt.Sprintf("waits until %s, since every replica restarts for it, and did so for another pin; a pin in data.pins of the plan ConfigMap waits for nothing",
 			again.UTC().Format(time.RFC3339)), nil
 	}
-	if since := s.in.Now.Sub(s.changes.PinFailed); p.bySecret && since >= 0 && since < betweenStops {
+	if since := s.In.Now.Sub(s.changes.PinFailed); p.bySecret && since >= 0 && since < betweenStops {
 		return "PinWaits", fmt.Sprintf("waits until %s, since the last rollout that a Secret's pin asked for failed; a pin in data.pins of the plan ConfigMap waits for nothing",
 			s.changes.PinFailed.Add(betweenStops).UTC().Format(time.RFC3339)), nil
 	}
-	if waits, told = s.limit(p.want, p.cause, o); waits != "" {
+	if waits, told = limit(s, p.want, p.cause, o); waits != "" {
 		return "BudgetWaits", waits, told
 	}
-	atOnce := p.atOnce || p.asked && p.want.Replicas != s.next.Replicas // which the budget may have put off
+	atOnce := p.atOnce || p.asked && p.want.Replicas != s.Next.Replicas // which the budget may have put off
 	waitsItsTurn := p.cause == change.Balance && !atOnce
-	if again := s.restartAgain(); waitsItsTurn && !again.IsZero() && s.restarts(p.want, o) {
+	if again := restartAgain(s); waitsItsTurn && !again.IsZero() && restarts(s, p.want, o) {
 		return "RestartWaits", fmt.Sprintf("waits until %s, since every replica restarts for it, and did so at %s (change.restarts.every is %s); rollout.live restarts none",
-			again.UTC().Format(time.RFC3339), s.changes.Restarted.UTC().Format(time.RFC3339), time.Duration(s.in.Config.Change.Restarts.Every)), nil
+			again.UTC().Format(time.RFC3339), s.changes.Restarted.UTC().Format(time.RFC3339), time.Duration(s.In.Config.Change.Restarts.Every)), nil
 	}
 	return "", "", told
 }
@@ -223,15 +235,26 @@ func (s *snapshot) refuses(next plan.Plan, o rollout.Options) (kind, why string)
 	if room := plan.Room(next); room < 0 {
 		return "PlanFull", fmt.Sprintf("what is to begin takes %d bytes more than a plan may have, so it does not (rollout.live writes some moves at a time)", -room)
 	}
-	if s.next.Unmanaged && needsWorkload(s.next, next, o) {
+	if s.Next.Unmanaged && needsWorkload(s.Next, next, o) {
 		return "WorkloadUnmanaged", fmt.Sprintf("the workload is annotated as unmanaged, and nothing begins that changes its replicas or its env or restarts it; "+
 			"take the annotation %s off for what waits", plan.AnnotationUnmanaged)
 	}
-	scales := next.Rollout != nil && next.Rollout.Replicas != s.next.Replicas && !s.next.FreeReplicas
+	scales := next.Rollout != nil && next.Rollout.Replicas != s.Next.Replicas && !s.Next.FreeReplicas
 	stops := next.Rollout != nil && o.Mode == plan.ModeX0Y
-	down := s.in.Enforcement != nil && !*s.in.Enforcement
+	down := s.In.Enforcement != nil && !*s.In.Enforcement
 	if down && (scales || stops) {
 		return "EnforcementDown", ""
 	}
 	return "", ""
+}
+
+// needsWorkload reports whether a rollout writes to the workload: another number of replicas or another env, or a
+// restart.
+func needsWorkload(now, next plan.Plan, o rollout.Options) bool {
+	r := next.Rollout
+	if r == nil {
+		return false
+	}
+	return !now.FreeReplicas && r.Replicas != now.Replicas || r.ControllerReplicas != now.ControllerReplicas ||
+		r.Mode == plan.ModeX0Y || r.Mode == plan.ModeDefault && o.RolloutRestart
 }

@@ -13,6 +13,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/discover"
 	"ballast/planner/placement"
 	"ballast/planner/plan"
@@ -121,7 +122,7 @@ func TestWhatHasTheServerOfASecretThatOptedOutStaysWithIt(t *testing.T) {
 	on := w.owners()["c000"]
 	w.step(time.Minute)
 	w.in.Cordon = fmt.Sprintf("%d=%s", on, w.in.Now.Add(2*time.Hour).UTC().Format(time.RFC3339))
-	w.until(t, "the replica is empty but for the other", time.Hour, func(Outcome) bool {
+	w.until(t, "the replica is empty but for the other", time.Hour, func(outcome.Outcome) bool {
 		left := slices.DeleteFunc(w.on(on), func(cluster string) bool { return cluster == "c000" })
 		return w.in.InForce.Rollout == nil && cmp.Equal([]string{"c001"}, left)
 	})
@@ -270,7 +271,7 @@ func TestEveryProposalKeepsToTheRules(t *testing.T) {
 	})
 }
 
-func (w *lives) togetherIn(t *rapid.T, out Outcome) {
+func (w *lives) togetherIn(t *rapid.T, out outcome.Outcome) {
 	parted, on := w.parted(out), map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(w.in.InForce.Clusters)) {
 		server, replica := w.secret(name).Server, w.in.InForce.Clusters[name].Replica
@@ -282,7 +283,7 @@ func (w *lives) togetherIn(t *rapid.T, out Outcome) {
 }
 
 // parted are the servers whose Secrets are pinned apart.
-func (w *lives) parted(out Outcome) map[string]bool {
+func (w *lives) parted(out outcome.Outcome) map[string]bool {
 	parted, pins := map[string]bool{}, map[string]int{}
 	for name, pin := range out.Pins {
 		server := w.secret(name).Server
@@ -294,7 +295,7 @@ func (w *lives) parted(out Outcome) map[string]bool {
 
 // decidedWell looks at what was decided in this cycle. What a person chose is not judged: a pin, the rows of an earlier
 // plan.
-func (w *lives) decidedWell(t *rapid.T, before plan.Plan, out Outcome) {
+func (w *lives) decidedWell(t *rapid.T, before plan.Plan, out outcome.Outcome) {
 	after := w.in.InForce
 	if before.Rollout != nil || after.Rollout == nil {
 		return
@@ -349,7 +350,7 @@ func (w *lives) decidedWell(t *rapid.T, before plan.Plan, out Outcome) {
 
 // belongs reports whether a cluster goes where a pin of its server is, or another Secret of it, or was in the plan that
 // a person goes back to.
-func (w *lives) belongs(before plan.Plan, out Outcome, name string, replica int) bool {
+func (w *lives) belongs(before plan.Plan, out outcome.Outcome, name string, replica int) bool {
 	for _, s := range w.in.Discovered.Secrets {
 		if s.Server != w.secret(name).Server {
 			continue
@@ -375,7 +376,7 @@ func (w *lives) secrets(name string) (n int) {
 	return n
 }
 
-func (w *lives) closed(out Outcome, replica int) bool {
+func (w *lives) closed(out outcome.Outcome, replica int) bool {
 	for _, s := range out.Replicas.Sick {
 		if s.Replica == replica {
 			return true

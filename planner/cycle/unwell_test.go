@@ -11,6 +11,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/failover"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -52,7 +53,7 @@ func TestAnEvacuationWaitsForNoBalanceAndNothingComesMeanwhile(t *testing.T) {
 	for i := range w.in.Discovered.Secrets {
 		w.setLoad(w.in.Discovered.Secrets[i].Name, float64(10+90*(i%2)))
 	}
-	w.until(t, "a wave of many", 2*time.Hour, func(Outcome) bool { return len(w.waves) == 1 })
+	w.until(t, "a wave of many", 2*time.Hour, func(outcome.Outcome) bool { return len(w.waves) == 1 })
 	if r := w.in.InForce.Rollout; r.Waves < 4 {
 		t.Fatalf("%d waves are few", r.Waves)
 	}
@@ -67,8 +68,8 @@ func TestAnEvacuationWaitsForNoBalanceAndNothingComesMeanwhile(t *testing.T) {
 	for _, name := range w.on(receiver) {
 		before[name] = true
 	}
-	w.until(t, "the evacuation began", 2*time.Minute, func(Outcome) bool { return w.in.Memory.Changes.Cause == change.Drain })
-	w.until(t, "the cordoned replica is empty", time.Hour, func(Outcome) bool {
+	w.until(t, "the evacuation began", 2*time.Minute, func(outcome.Outcome) bool { return w.in.Memory.Changes.Cause == change.Drain })
+	w.until(t, "the cordoned replica is empty", time.Hour, func(outcome.Outcome) bool {
 		for _, name := range w.on(receiver) {
 			if !before[name] {
 				t.Fatalf("%s came to the cordoned replica %d", name, receiver)
@@ -110,13 +111,13 @@ func TestAFailoverThatIsTakenBackDoesNotGoBackToTheDead(t *testing.T) {
 		w.step(time.Minute) // settled
 	}
 	w.down[2], w.waves = true, nil
-	w.until(t, "the first wave", 20*time.Minute, func(Outcome) bool { return len(w.waves) == 1 })
+	w.until(t, "the first wave", 20*time.Minute, func(outcome.Outcome) bool { return len(w.waves) == 1 })
 	rescued := w.in.InForce.Rollout.Moves
 	w.shape = func(p *observed.Pod) { p.Memory, p.MemoryLimit = 99, 100 }
 	for name := range rescued {
 		w.taken[name] = true
 	}
-	out := w.until(t, "the wave is over", 5*time.Minute, func(Outcome) bool { return w.in.InForce.Rollout == nil })
+	out := w.until(t, "the wave is over", 5*time.Minute, func(outcome.Outcome) bool { return w.in.InForce.Rollout == nil })
 	if out.Progress.Outcome != rollout.GaveUp {
 		t.Errorf("it ended as %+v", out.Progress)
 	}
@@ -154,7 +155,7 @@ func TestWithoutTheAnswerOfEveryPodOnlyAFailoverBegins(t *testing.T) {
 	before := w.on(0)
 	w.in.Config.Partition.Replicas, w.in.Pins = &config.Replicas{Fixed: 3}, nil
 	w.down[2] = true
-	w.until(t, "replica 2 is empty", 2*time.Hour, func(Outcome) bool { return len(w.on(2)) == 0 })
+	w.until(t, "replica 2 is empty", 2*time.Hour, func(outcome.Outcome) bool { return len(w.on(2)) == 0 })
 	if diff := cmp.Diff(before, w.on(0)); diff != "" {
 		t.Errorf("what the replica has that does not answer (-want +got):\n%s", diff)
 	}
@@ -185,7 +186,7 @@ func TestAFaultStopsWhatBallastBeginsByItself(t *testing.T) {
 				t.Errorf("the verdict is %q", got)
 			}
 			w.taken, w.doubled = map[string]bool{}, nil
-			w.until(t, "it goes on when all is well", 2*time.Hour, func(Outcome) bool { return len(w.waves) > 0 })
+			w.until(t, "it goes on when all is well", 2*time.Hour, func(outcome.Outcome) bool { return len(w.waves) > 0 })
 		})
 	}
 }
@@ -202,7 +203,7 @@ func TestAReplicaThatKeepsDyingIsEmptiedAndTripsNothing(t *testing.T) {
 			}
 			w.waves = nil
 			w.shape = d.shape(w)
-			w.until(t, "replica 2 is empty", 2*time.Hour, func(out Outcome) bool {
+			w.until(t, "replica 2 is empty", 2*time.Hour, func(out outcome.Outcome) bool {
 				if trip := out.Memory.Changes.Trip; trip != nil {
 					t.Fatalf("it tripped with %d clusters left on replica 2, because %s", len(w.on(2)), trip.Why)
 				}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/discover"
 )
 
@@ -86,7 +87,7 @@ func TestAnElectionKeepsToWhatStands(t *testing.T) {
 		for range 200 {
 			w.step(time.Minute)
 		}
-		w.until(t, "nine votes", time.Hour, func(out Outcome) bool { return len(out.Memory.Votes.Ballots) == 9 })
+		w.until(t, "nine votes", time.Hour, func(out outcome.Outcome) bool { return len(out.Memory.Votes.Ballots) == 9 })
 		return w
 	}
 	t.Run("a server that is another's now", func(t *testing.T) {

@@ -78,8 +78,14 @@ func TestAWeekOfTheShippedConfigurationRests(t *testing.T) {
 					if got.rollouts >= 7 || got.moves > clusters/5 {
 						t.Errorf("%s, want fewer than one rollout a day, and no more than a fifth of the clusters", got)
 					}
+					if noise := swing == 0; noise && got.rollouts > 1 {
+						t.Errorf("%s, want one rollout at most where noise is all that there is", got)
+					}
 					if seeds > 1 {
-						t.Logf("with lpt and mostWanted: %s", week(t, clusters, seed+1, swing, dealt()))
+						anew := week(t, clusters, seed+1, swing, dealt())
+						if t.Logf("with lpt and mostWanted: %s", anew); anew.rollouts >= 7 {
+							t.Errorf("with lpt and mostWanted: %s, want fewer than one rollout a day", anew)
+						}
 					}
 				})
 			}

@@ -2,11 +2,12 @@ package cycle
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/gate"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/evaluate"
 	"ballast/planner/measure"
@@ -23,63 +24,80 @@ type worth struct {
 	asked  bool
 }
 
+// of is what those moves alone cost: a replica that none of them relieves or fills goes on saving.
+func (w worth) of(moves []outcome.Move) worth {
+	spends := make(map[int]evaluate.Offer, len(w.spends))
+	for _, m := range moves {
+		for _, replica := range []int{m.From, m.To} {
+			if o, offered := w.spends[replica]; offered {
+				spends[replica] = o
+			}
+		}
+	}
+	w.spends = spends
+	return w
+}
+
+// weighing finds of a division what pays.
+type weighing struct{ *dividing }
+
 // weigh elects the moves that pay: those of which the overload that they mend has lasted. What a rule or a person asks for,
 // and a replica that is not needed, waits for nothing.
-func (c *cycle) weigh(s *snapshot, d division) (*evaluate.Candidate, worth) {
-	if s.next.Rollout != nil {
-		c.out.Candidate.Verdict = "not weighed while a rollout is under way"
+func (c weighing) weigh(s *snapshot, d division.Division) (*evaluate.Candidate, worth) {
+	if s.Next.Rollout != nil {
+		c.Out.Candidate.Verdict = "not weighed while a rollout is under way"
 		return nil, worth{}
 	}
-	c.unheld(s, d.offers)
-	savings := c.in.Memory.Savings.Next(d.offers, c.in.Now, evaluate.Terms{
-		Horizon: time.Duration(c.in.Config.Evaluate.CostBenefit.Horizon), Longest: c.longest(), Price: s.price()})
-	c.out.Memory.Savings = savings
+	unheld(c.Out.Table, s, d.Offers)
+	savings := c.In.Memory.Savings.Next(lookOut(c.Out.Table, s, d), c.In.Now, evaluate.Terms{
+		Horizon: time.Duration(c.In.Config.Evaluate.CostBenefit.Horizon), Longest: longest(c.In), Price: price(s)})
+	c.Out.Memory.Savings = savings
 	if verdict := c.nothingToWeigh(s, d); verdict != "" {
-		c.out.Candidate.Verdict = verdict
+		c.Out.Candidate.Verdict = verdict
 		return nil, worth{}
 	}
 	paying, pays := c.paying(s, d, savings)
 	switch {
 	case !pays:
-		c.out.Candidate.Verdict = "waits until it pays: it " + savings.Weigh(d.offers).String()
+		c.Out.Candidate.Verdict = "waits until it pays: it " + savings.Weigh(d.Offers).String()
 		return nil, worth{}
-	case !s.may(balance):
-		c.out.Candidate.Verdict = fmt.Sprintf("nothing begins while %s", s.verdicts[balance])
+	case !s.may(gate.Balance):
+		c.Out.Candidate.Verdict = fmt.Sprintf("nothing begins while %s", s.verdicts[gate.Balance])
 		return nil, worth{}
 	}
-	c.show(s, paying)
-	w := worth{said: paying.because(savings), spends: paying.offers, saved: savings.Weigh(paying.offers).Saved,
-		asked: paying.musts > 0 || s.worded(paying) || len(paying.offers) == 0}
-	c.out.Candidate.Verdict = w.said
-	return &evaluate.Candidate{Replicas: paying.answer.Replicas, Of: paying.of}, w
+	show(c.Draft, s, paying)
+	w := worth{said: paying.Because(savings), spends: paying.Offers, saved: savings.Weigh(paying.Offers).Saved,
+		asked: paying.Musts > 0 || worded(s, paying) || len(paying.Offers) == 0}
+	c.Out.Candidate.Verdict = w.said
+	return &evaluate.Candidate{Replicas: paying.Answer.Replicas, Of: paying.Of}, w
 }
 
 // nothingToWeigh is why there is nothing to decide; empty: there is something.
-func (c *cycle) nothingToWeigh(s *snapshot, d division) string {
+func (c weighing) nothingToWeigh(s *snapshot, d division.Division) string {
 	switch {
-	case s.next.FreeReplicas && d.answer.Replicas != s.next.Replicas:
-		return fmt.Sprintf("waits until the plan has the workload's %s", problem.Plural(d.answer.Replicas, "replica"))
-	case d.changes(s):
+	case s.Next.FreeReplicas && d.Answer.Replicas != s.Next.Replicas:
+		return fmt.Sprintf("waits until the plan has the workload's %s", problem.Plural(d.Answer.Replicas, "replica"))
+	case d.Changes(s.Ground):
 		return ""
-	case len(d.over) > 0:
-		return fmt.Sprintf("stays as it is, though %s carries more than it may: pins, caps, closed replicas or the others' load leave nothing to move%s", replicaList(d.over), d.declined)
+	case len(d.Over) > 0:
+		return fmt.Sprintf("stays as it is, though %s carries more than it may: pins, caps, closed replicas or the others' load leave nothing to move%s", division.ReplicaList(d.Over), d.Declined)
 	}
 	return "stays as it is: no replica carries more than it may"
 }
 
 // unheld takes away what an offer saves where values that nobody measures now may be all of it.
-func (c *cycle) unheld(s *snapshot, offers map[int]evaluate.Offer) {
-	for i := range c.out.Fleet.Clusters {
-		replica := s.standing(i)
-		if o, offered := offers[replica]; offered && c.held(i) && s.loads[i] >= o.Saves {
+func unheld(t measure.Table, s *snapshot, offers map[int]evaluate.Offer) {
+	for i := range s.Fleet.Clusters {
+		replica := s.Standing(i)
+		if o, offered := offers[replica]; offered && held(t, i) && s.loads[i] >= o.Saves {
 			offers[replica] = evaluate.Offer{Costs: o.Costs}
 		}
 	}
 }
 
 // held reports whether one of a cluster's values is not of this cycle.
-func (c *cycle) held(i int) bool {
-	for _, column := range c.out.Table.Columns {
+func held(t measure.Table, i int) bool {
+	for _, column := range t.Columns {
 		if column.Flags[i] == measure.Held {
 			return true
 		}
@@ -88,8 +106,8 @@ func (c *cycle) held(i int) bool {
 }
 
 // price is what all moves have to pay together where they restart every replica: what all clusters make.
-func (s *snapshot) price() (all plan.Load) {
-	if !movesRestart(s.in.Config.Rollout) && s.in.Config.Rollout.Live != nil && s.next.Target.Kind != plan.Deployment {
+func price(s *snapshot) (all plan.Load) {
+	if !movesRestart(s.In.Config.Rollout) && s.In.Config.Rollout.Live != nil && s.Next.Target.Kind != plan.Deployment {
 		return 0
 	}
 	for _, r := range s.now {
@@ -99,11 +117,11 @@ func (s *snapshot) price() (all plan.Load) {
 }
 
 // restartPays says what a change waits for that restarts every replica: until it would have saved what that costs, too.
-func (s *snapshot) restartPays(w *rollout.Proposal) (waits string) {
-	if s.worth.said == "" || s.worth.asked || !s.restarts(w, s.rolloutOptions(change.Balance)) {
+func restartPays(s *snapshot, w *rollout.Proposal) (waits string) {
+	if s.worth.said == "" || s.worth.asked || !restarts(s, w, rolloutOptions(s, change.Balance)) {
 		return ""
 	}
-	restart := evaluate.Worth{Saved: s.worth.saved, Costs: s.price().Float() * evaluate.Cold.Seconds()}
+	restart := evaluate.Worth{Saved: s.worth.saved, Costs: price(s).Float() * evaluate.Cold.Seconds()}
 	if restart.Saved >= restart.Costs {
 		return ""
 	}
@@ -115,48 +133,31 @@ func (s *snapshot) restartPays(w *rollout.Proposal) (waits string) {
 const rounds = 8
 
 // paying is of a division what pays; false: nothing does.
-func (c *cycle) paying(s *snapshot, d division, savings evaluate.Savings) (division, bool) {
+func (c weighing) paying(s *snapshot, d division.Division, savings evaluate.Savings) (division.Division, bool) {
 	switch {
-	case s.worded(d):
+	case worded(s, d):
 		return d, true
-	case c.in.Config.Partition.Sticky == nil:
-		return d, d.musts > 0 || savings.PayTogether(d.offers)
+	case c.In.Config.Partition.Sticky == nil:
+		return d, d.Musts > 0 || savings.PayTogether(d.Offers)
 	}
 	waits, t := map[int]bool{}, c.terms(s)
-	t.drainDue = c.drainDue()
+	t.DrainDue = c.drainDue()
 	for round := range rounds {
 		before := len(waits)
-		for replica, o := range d.offers {
+		for replica, o := range d.Offers {
 			if !savings.Pays(replica, o) {
 				waits[replica] = true
 			}
 		}
 		if len(waits) == before {
-			return d, d.changes(s)
+			return d, d.Changes(s.Ground)
 		}
-		t.patient = func(replica int) bool { return round == rounds-1 || waits[replica] }
+		t.Patient = func(replica int) bool { return round == rounds-1 || waits[replica] }
 		var err error
-		if d, err = divide(c.in, s.adoption, s.loads, t); err != nil {
+		if d, err = division.Divide(s.Ground, s.loads, t); err != nil {
 			return d, false // it was said of the first one
 		}
-		c.unheld(s, d.offers)
+		unheld(c.Out.Table, s, d.Offers)
 	}
-	return d, d.changes(s) // what rules ask for
-}
-
-// because is why a division is taken.
-func (d division) because(savings evaluate.Savings) string {
-	switch {
-	case d.anew:
-		return "made anew, for no few moves relieve " + replicaList(slices.Collect(maps.Keys(d.offers))) + ": " + savings.Weigh(d.offers).String()
-	case len(d.offers) > 0:
-		return savings.Weigh(d.offers).String()
-	case d.starved > 0:
-		return fmt.Sprintf("%s for replicas that have not enough memory", problem.Plural(d.starved, "move"))
-	case d.musts > 0:
-		return "a rule asks for " + problem.Plural(d.musts, "move")
-	case d.drain.Fits:
-		return fmt.Sprintf("replica %d has not been needed for as long as partition.sticky.downWindow", d.drain.Replica)
-	}
-	return "as many replicas as are asked for"
+	return d, d.Changes(s.Ground) // what rules ask for
 }

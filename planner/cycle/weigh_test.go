@@ -10,6 +10,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/poll"
 )
 
@@ -226,7 +227,7 @@ func TestARollbackLastsForAHorizon(t *testing.T) {
 		earlier.Clusters[name] = row
 	}
 	w.in.Rollback = &input.Rollback{Revision: 1, Plan: &earlier}
-	w.until(t, "it is gone back to", time.Hour, func(out Outcome) bool { return out.Done })
+	w.until(t, "it is gone back to", time.Hour, func(out outcome.Outcome) bool { return out.Done })
 	w.in.Rollback = nil
 	undone := -1
 	for minute := range 26 * 60 {

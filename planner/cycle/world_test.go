@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/diff"
 	"ballast/planner/discover"
@@ -29,7 +30,7 @@ var (
 type world struct {
 	in     input.Inputs
 	writes int
-	last   Outcome
+	last   outcome.Outcome
 
 	refuses map[string]bool // Secrets that the API server lets nobody write
 }
@@ -76,7 +77,7 @@ func (w *world) remove(name string) {
 func (w *world) secret(name string) *discover.Secret { return sim.Find(w.in.Discovered.Secrets, name) }
 
 // cycle runs one cycle, writes its plan and does its steps.
-func (w *world) cycle() Outcome {
+func (w *world) cycle() outcome.Outcome {
 	out := Run(w.in)
 	w.last = out
 	w.in.Memory = out.Memory
@@ -95,7 +96,7 @@ func (w *world) cycle() Outcome {
 	return out
 }
 
-func (w *world) apply(out Outcome) {
+func (w *world) apply(out outcome.Outcome) {
 	view := plan.NewView(w.in.InForce.Clone(), out.Pins)
 	agenda := diff.Steps(view, standing.Seen(w.in.InForce.Clusters, out.Fleet, w.in.Memory.Known, w.in.Workload), diff.Options{BreakGlass: w.in.BreakGlass})
 	steps := slices.DeleteFunc(agenda.Steps, func(s diff.Step) bool {
@@ -123,7 +124,7 @@ func (w *world) row(t *testing.T, name string) int {
 }
 
 // problems are the kinds that a cycle reported, with their subjects.
-func problems(out Outcome) []string {
+func problems(out outcome.Outcome) []string {
 	var kinds []string
 	for _, p := range out.Problems {
 		kinds = append(kinds, string(p.Phase)+"/"+p.Kind+"/"+p.Subject)

@@ -1,6 +1,8 @@
 package cycle
 
 import (
+	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/partition/exact"
 	"ballast/planner/plan"
 )
@@ -37,19 +39,19 @@ type LeastLoad struct {
 const yardstickSteps = 200_000
 
 // yardstick measures a fleet; nil: nothing is known of its loads.
-func (a *adoption) yardstick(out Outcome) *Yardstick {
+func yardstick(g *ground.Ground, out outcome.Outcome) *Yardstick {
 	s, all := exact.Standing{Replicas: len(out.Now)}, plan.Load(0)
 	if out.Loads == nil || len(out.Now) == 0 {
 		return nil
 	}
-	for _, u := range a.units() {
+	for _, u := range g.Units().All() {
 		var load plan.Load
 		for _, i := range u.Clusters {
 			load += out.Loads[i]
 		}
 		all += load
-		if at := a.home(u, out.Loads); at >= 0 && at < s.Replicas {
-			s.Loads, s.Now, s.Fixed = append(s.Loads, load), append(s.Now, at), append(s.Fixed, !a.movable(u) || a.firm(u.Clusters[0]).At >= 0)
+		if at := g.Units().Home(u, out.Loads); at >= 0 && at < s.Replicas {
+			s.Loads, s.Now, s.Fixed = append(s.Loads, load), append(s.Now, at), append(s.Fixed, !g.Movable(u) || g.Firm(u.Clusters[0]).At >= 0)
 		}
 	}
 	if all == 0 {

@@ -120,34 +120,81 @@ func (a *Result) pods(p plan.Plan, seen observed.State, o Options) {
 			continue
 		}
 		lacks := lacking(pod.Size.Asks.Controller, size)
-		if len(pairs(lacks)) == 0 {
+		switch {
+		case len(pairs(lacks)) == 0:
+			continue
+		case seen.Workload.Unmanaged, pod.Size.Unmanaged:
+			a.Held = append(a.Held, Held{Reason: HeldUnmanaged, Pod: pod.Name})
 			continue
 		}
-		unmanaged := seen.Workload.Unmanaged || pod.Size.Unmanaged
-		if why, words := leftAlone(*pod.Size, size, lacks, o); unmanaged || why != "" {
-			if unmanaged {
-				why, words = HeldUnmanaged, ""
-			}
-			a.Held = append(a.Held, Held{Reason: why, Pod: pod.Name, Words: words})
-			continue
+		now, left := split(*pod.Size, lacks, o)
+		for _, l := range left {
+			l.Pod = pod.Name
+			a.Held = append(a.Held, l)
 		}
-		a.Steps = append(a.Steps, PatchPod{Pod: pod.Name, Replica: pod.Replica, Size: lacks, Was: standing(pod.Size.Asks.Controller, lacks), Why: Sized})
+		if len(pairs(now)) > 0 {
+			a.Steps = append(a.Steps, PatchPod{Pod: pod.Name, Replica: pod.Replica, Size: now, Was: standing(pod.Size.Asks.Controller, now), Why: Sized})
+		}
 	}
 }
 
-// leftAlone says why a pod is left at its size; without a reason it is not.
-func leftAlone(has observed.Size, size, lacks plan.Resources, o Options) (why HeldReason, words string) {
+// split is what of a size a running pod can be given now, and why it is left without the rest. One resource that waits for a
+// new pod keeps no other from changing.
+func split(has observed.Size, lacks plan.Resources, o Options) (now plan.Resources, left []Held) {
 	if o.NoResize {
-		return HeldNoResize, "the API server is older than Kubernetes 1.33, and has no pods/resize: it gets its size when it is made anew, or set size.apply: template"
+		return plan.Resources{}, []Held{{Reason: HeldNoResize,
+			Words: "the API server is older than Kubernetes 1.33, and has no pods/resize: it gets its size when it is made anew, or set size.apply: template"}}
 	}
-	if words := has.Asks.Misfit(size); words != "" {
-		return HeldMisfit, words
-	}
+	now = lacks
 	for _, name := range has.Restarts {
-		_, requested := lacks.Requests[name]
-		if _, limited := lacks.Limits[name]; requested || limited {
-			return HeldRestarts, fmt.Sprintf("its resizePolicy restarts the container for %s: take that out of the pod template; it gets its size when it is made anew", name)
+		_, requested := now.Requests[name]
+		if _, limited := now.Limits[name]; requested || limited {
+			now = without(now, name)
+			left = append(left, Held{Reason: HeldRestarts, Words: fmt.Sprintf(
+				"its resizePolicy restarts the container for %s: take that out of the pod template; it gets its size when it is made anew", name)})
 		}
 	}
-	return "", ""
+	if o.KeepsLimits && LowersMemory(has.Asks.Controller, now) {
+		now = KeepingMemory(has.Asks, now)
+		left = append(left, Held{Reason: HeldKeepsLimit,
+			Words: "the API server lowers no memory limit of a running pod (Kubernetes 1.33): it gets the lower one when it is made anew"})
+	}
+	if words := has.Asks.Misfit(now); words != "" {
+		return plan.Resources{}, append(left, Held{Reason: HeldMisfit, Words: words})
+	}
+	return now, left
+}
+
+// LowersMemory reports whether a container has a higher memory limit than a size.
+func LowersMemory(has, size plan.Resources) bool {
+	was, err := plan.ReadQuantity(has.Limits["memory"])
+	if err != nil {
+		return false
+	}
+	is, err := plan.ReadQuantity(size.Limits["memory"])
+	return err == nil && is.Cmp(was) < 0
+}
+
+// KeepingMemory is what of a size a pod can be given that keeps its memory limit: all but that, and where its request would
+// then make it another class of pod, no memory at all.
+func KeepingMemory(asks plan.PodSize, size plan.Resources) plan.Resources {
+	kept := plan.Resources{Requests: size.Requests, Limits: but(size.Limits, "memory")}
+	if asks.Misfit(kept) != "" {
+		return without(kept, "memory")
+	}
+	return kept
+}
+
+// without is a size without one resource.
+func without(r plan.Resources, name string) plan.Resources {
+	return plan.Resources{Requests: but(r.Requests, name), Limits: but(r.Limits, name)}
+}
+
+func but(values map[string]string, name string) map[string]string {
+	rest := maps.Clone(values)
+	delete(rest, name)
+	if len(rest) == 0 {
+		return nil
+	}
+	return rest
 }

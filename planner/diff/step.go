@@ -106,10 +106,12 @@ const (
 	HeldMisfit       HeldReason = "Misfit"       // Kubernetes would refuse the pod's size
 	HeldRestarts     HeldReason = "Restarts"     // the pod's own resizePolicy restarts its container for the size
 	HeldNoResize     HeldReason = "NoResize"     // the API server cannot change the size of a running pod
+	HeldKeepsLimit   HeldReason = "KeepsLimit"   // the API server lowers no memory limit of a running pod
+	HeldUnsized      HeldReason = "Unsized"      // the replica that gets the cluster is to be larger first
 )
 
 // Held is a difference that Steps leaves alone for now. Secret and Pod are empty where the workload is held back; By then
-// names the Secret in the way. Of a pod Words say why.
+// names the Secret in the way. Of a pod, and of what waits for one, Words say why.
 type Held struct {
 	Secret string     `json:"secret,omitempty"`
 	Reason HeldReason `json:"reason"`
@@ -124,6 +126,10 @@ func (h Held) Message() string {
 	switch h.Reason {
 	case HeldImmutable:
 		return fmt.Sprintf("Secret %q is immutable, so it cannot be given shard %d", h.Secret, h.Shard)
+	case HeldUnsized:
+		return fmt.Sprintf("Secret %q waits for shard %d: %s", h.Secret, h.Shard, h.Words)
+	case HeldKeepsLimit:
+		return fmt.Sprintf("pod %q keeps its memory limit: %s", h.Pod, h.Words)
 	case HeldMisfit, HeldRestarts, HeldNoResize:
 		return fmt.Sprintf("pod %q is left at its size: %s", h.Pod, h.Words)
 	case HeldUnmanaged:

@@ -10,21 +10,25 @@ import (
 	"ballast/planner/plan"
 )
 
-// Result is what differs from the plan: what to write, the workload first, the Secrets by name and the pods by replica, and what is left
-// alone, with the reason.
+// Result is what differs from the plan: what to write, the workload first, then the pods by replica and the Secrets by name, and what
+// is left alone, with the reason. A replica is to be large enough before it gets clusters.
 type Result struct {
 	Steps []Step `json:"steps,omitempty"`
 	Held  []Held `json:"held,omitempty"`
 }
 
 // Options say what Steps may list. BreakGlass is a person's, and nothing is; Nudge lets a moved cluster's new owner be
-// woken; NoResize says that the API server cannot change the size of a running pod; Now tells a stop that has lasted too
-// long from one that goes on.
+// woken; NoResize says that the API server cannot change the size of a running pod, KeepsLimits that it lowers no memory limit of
+// one, Refused has its words for each pod whose size it refuses, and Roomless names those of them whose node has less to give; Now tells a stop that has lasted too long from one that goes on.
 type Options struct {
 	BreakGlass bool
 	Nudge      bool
 	NoResize   bool
 	Now        time.Time
+
+	KeepsLimits bool
+	Refused     map[string]string
+	Roomless    map[string]bool
 }
 
 // Steps lists what differs between what stands and what the plan enforces now. There is nothing to do while the plan
@@ -38,10 +42,10 @@ func Steps(v *plan.View, seen observed.State, o Options) Result {
 	}
 	var a Result
 	a.workload(v, seen, o.Now)
-	a.secrets(v, seen)
 	if !o.BreakGlass {
 		a.pods(v.Plan, seen, o)
 	}
+	a.secrets(v, seen, growing(v.Plan, seen, o))
 	if o.Nudge {
 		a.nudges(v, seen)
 		a.wakes(v, seen)
@@ -49,7 +53,7 @@ func Steps(v *plan.View, seen observed.State, o Options) Result {
 	return a
 }
 
-func (a *Result) secrets(v *plan.View, seen observed.State) {
+func (a *Result) secrets(v *plan.View, seen observed.State, growing map[int]string) {
 	limit := stampLimit(v.Plan, seen)
 	for _, s := range seen.Sorted() {
 		replica, reason, ok := v.Effective(s.Name)
@@ -63,6 +67,8 @@ func (a *Result) secrets(v *plan.View, seen observed.State) {
 			a.Held = append(a.Held, Held{Secret: s.Name, Reason: HeldUnmanaged, Shard: replica})
 		case replica >= limit:
 			a.Held = append(a.Held, Held{Secret: s.Name, Reason: HeldBeyondReach, Shard: replica})
+		case growing[replica] != "" && waits(v.Plan, seen, s, reason):
+			a.Held = append(a.Held, Held{Secret: s.Name, Reason: HeldUnsized, Shard: replica, Words: growing[replica]})
 		default:
 			a.Steps = append(a.Steps, PatchShard{Secret: s.Name, Shard: replica, Was: s.Display(), Why: whyStamp(v.Plan, s, reason)})
 		}
@@ -152,7 +158,7 @@ func guarded(v *plan.View, seen observed.State, at time.Time) (plan.Count, *Held
 	if p.FreeReplicas && (p.Rollout == nil || p.Rollout.Mode != plan.ModeX0Y) {
 		want.Replicas = stands.Replicas
 	}
-	if !p.HoldsEnv() {
+	if !p.HoldsEnv() || p.Awaits(stands.ControllerReplicas) {
 		want.ControllerReplicas = stands.ControllerReplicas
 	}
 	now := stands.Reach(p.Target.Kind)

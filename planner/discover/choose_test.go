@@ -27,7 +27,7 @@ func made(t testing.TB, name string, minute int, change ...func(*corev1.Secret))
 	for _, c := range change {
 		c(s)
 	}
-	kept, err := TransformSecret(s)
+	kept, err := transformed(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func TestAConfigIsReadAsArgoCDReadsIt(t *testing.T) {
 			t.Errorf("%s: %t, Argo CD %t, want %t", raw, got, argo, want)
 		}
 		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string][]byte{"name": []byte("a"), "config": []byte(raw)}}
-		kept, err := TransformSecret(s)
+		kept, err := transformed(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestALargeSecretIsKeptSmall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			whole := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Labels: labels}, Data: data}
-			kept, err := TransformSecret(whole)
+			kept, err := transformed(whole)
 			if err != nil {
 				t.Fatal(err)
 			}

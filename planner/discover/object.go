@@ -22,7 +22,7 @@ const (
 // each as large as etcd takes it, and the planner keeps all of them.
 const (
 	longestCluster = 512
-	longestServer  = 512
+	LongestServer  = 512
 )
 
 // FromSecret keeps of a Secret what is planned with. A Secret without data, or without any at all, is one like any
@@ -44,13 +44,13 @@ func FromSecret(s *corev1.Secret) Secret {
 		HasData:       len(s.Data) > 0,
 		Unread:        !configReads(s.Data[keyConfig]),
 		Deleting:      s.DeletionTimestamp != nil,
-		TooLong:       len(name) > longestCluster || len(server) > longestServer,
+		TooLong:       len(name) > longestCluster || len(server) > LongestServer,
 		Created:       s.CreationTimestamp.UTC(),
 	}
 	if len(name) <= longestCluster {
 		kept.Cluster = string(name)
 	}
-	if len(server) <= longestServer {
+	if len(server) <= LongestServer {
 		kept.Server = string(server)
 	}
 	return kept

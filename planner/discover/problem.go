@@ -44,7 +44,7 @@ func leftOut(s Secret) (Problem, bool) {
 	case !s.HasData:
 		return Problem{s.Name, MissingData, fmt.Sprintf("Secret %q has no data and is left out: give it name, server and config, or delete it", s.Name)}, true
 	case s.TooLong:
-		return Problem{s.Name, TooLong, fmt.Sprintf("Secret %q is left out: its data.name has more than %d bytes, or its data.server more than %d, which no cluster has: see who made it", s.Name, longestCluster, longestServer)}, true
+		return Problem{s.Name, TooLong, fmt.Sprintf("Secret %q is left out: its data.name has more than %d bytes, or its data.server more than %d, which no cluster has: see who made it", s.Name, longestCluster, LongestServer)}, true
 	case plan.NormalizeServer(s.Server) == "":
 		return Problem{s.Name, MissingServer, fmt.Sprintf("Secret %q has no data.server and is left out: set the cluster's URL, or delete the Secret", s.Name)}, true
 	}

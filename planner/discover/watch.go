@@ -28,18 +28,13 @@ const (
 	keyAlgorithm      = "controller.sharding.algorithm"
 )
 
-// Transform is TransformSecret for a cache of the Secrets that a selector chooses: of labels it keeps those that it
-// asks for, and those of that name for partition.groups.
+// Transform strips a Secret before the informer of a cache keeps it, of those that a selector chooses: credentials, last-applied and
+// managed fields never stay in memory. Of labels it keeps those that the selector asks for, and those of that name for
+// partition.groups. What is planned with is packed, for FromSecret to read. What is no Secret passes as it is.
 func Transform(selector labels.Selector, groups ...string) func(any) (any, error) {
 	requirements, _ := selector.Requirements()
 	var shared sharedLabels
 	return func(obj any) (any, error) { return transform(obj, requirements, groups, &shared) }
-}
-
-// TransformSecret strips a Secret before an informer keeps it: credentials, last-applied and managed fields never stay
-// in memory. What is planned with is packed, for FromSecret to read. What is no Secret passes as it is.
-func TransformSecret(obj any) (any, error) {
-	return Transform(labels.SelectorFromSet(labels.Set{plan.SecretTypeLabel: plan.SecretTypeCluster}))(obj)
 }
 
 func transform(obj any, asked labels.Requirements, groups []string, shared *sharedLabels) (any, error) {
@@ -263,7 +258,7 @@ func listWorkloads(ctx context.Context, r client.Reader, target plan.Target) ([]
 
 func fromStatefulSet(s *appsv1.StatefulSet) found {
 	return found{object: s, pod: &s.Spec.Template, workload: Workload{
-		Kind: plan.StatefulSet, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID), Replicas: orOne(s.Spec.Replicas),
+		Kind: plan.StatefulSet, Namespace: s.Namespace, Name: s.Name, UID: string(s.UID), Replicas: asked(s.Spec.Replicas),
 		ReadyReplicas: int(s.Status.ReadyReplicas), UpdatedReplicas: int(s.Status.UpdatedReplicas), CurrentReplicas: int(s.Status.Replicas),
 		CurrentRevision: s.Status.CurrentRevision, UpdateRevision: s.Status.UpdateRevision,
 		Generation: s.Generation, ObservedGeneration: s.Status.ObservedGeneration,
@@ -272,18 +267,22 @@ func fromStatefulSet(s *appsv1.StatefulSet) found {
 
 func fromDeployment(d *appsv1.Deployment) found {
 	return found{object: d, pod: &d.Spec.Template, workload: Workload{
-		Kind: plan.Deployment, Namespace: d.Namespace, Name: d.Name, UID: string(d.UID), Replicas: orOne(d.Spec.Replicas),
+		Kind: plan.Deployment, Namespace: d.Namespace, Name: d.Name, UID: string(d.UID), Replicas: asked(d.Spec.Replicas),
 		ReadyReplicas: int(d.Status.ReadyReplicas), UpdatedReplicas: int(d.Status.UpdatedReplicas), CurrentReplicas: int(d.Status.Replicas),
 		Generation: d.Generation, ObservedGeneration: d.Status.ObservedGeneration,
 	}}
 }
 
-// orOne is the API server's default for an absent number of replicas.
-func orOne(n *int32) int {
+// MostReplicas is as many replicas as a workload is believed to ask for, twice what maxReplicas may be. Whoever may scale it may write
+// two thousand million, for which no planner has the memory.
+const MostReplicas = 2000
+
+// asked is the number that a workload asks for; absent it is the API server's default.
+func asked(n *int32) int {
 	if n == nil {
 		return 1
 	}
-	return int(*n)
+	return min(int(*n), MostReplicas)
 }
 
 // read adds what the container says; an empty name finds it.

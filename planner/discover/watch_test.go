@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -47,7 +48,7 @@ func TestNoCredentialStaysInMemory(t *testing.T) {
 	s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: canary, FieldsV1: metav1.NewFieldsV1(canary)}}
 	s.OwnerReferences = []metav1.OwnerReference{{Name: canary}}
 	s.Finalizers = []string{canary}
-	transformed, err := TransformSecret(s)
+	transformed, err := transformed(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,8 +85,8 @@ func TestTheTransformChangesNothingThatIsPlannedWith(t *testing.T) {
 		for _, key := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{plan.AnnotationPin, plan.AnnotationUnmanaged, AnnotationSkipReconcile}), rapid.ID).Draw(t, "annotations") {
 			metav1.SetMetaDataAnnotation(&s.ObjectMeta, key, texts.Draw(t, key))
 		}
-		once, _ := TransformSecret(s.DeepCopy())
-		twice, _ := TransformSecret(once)
+		once, _ := transformed(s.DeepCopy())
+		twice, _ := transformed(once)
 		want, got := FromSecret(s), FromSecret(once.(*corev1.Secret))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("(-want +got):\n%s", diff)
@@ -98,7 +99,7 @@ func TestTheTransformChangesNothingThatIsPlannedWith(t *testing.T) {
 
 func TestTheTransformPassesOtherObjects(t *testing.T) {
 	cm := &corev1.ConfigMap{Data: map[string]string{"a": "b"}}
-	if got, err := TransformSecret(cm); err != nil || got != any(cm) {
+	if got, err := transformed(cm); err != nil || got != any(cm) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -218,6 +219,8 @@ func TestFindTarget(t *testing.T) {
 			{Name: "ARGOCD_CONTROLLER_SHARDING_ALGORITHM", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{Key: "controller.sharding.algorithm"}}}}})}}
 	dynamic := &appsv1.Deployment{ObjectMeta: meta("argocd-application-controller", controller),
 		Spec: appsv1.DeploymentSpec{Replicas: &three, Template: pod(corev1.Container{Name: "c", Env: []corev1.EnvVar{{Name: "ARGOCD_ENABLE_DYNAMIC_CLUSTER_DISTRIBUTION", Value: "true"}}})}}
+	most := int32(math.MaxInt32)
+	vast := &appsv1.Deployment{ObjectMeta: dynamic.ObjectMeta, Spec: appsv1.DeploymentSpec{Replicas: &most, Template: pod(corev1.Container{Name: "c"})}}
 	dynamic.Annotations = map[string]string{plan.AnnotationUnmanaged: "true"}
 	everywhere, some := "", "team-a,team-b,sre-*"
 	told := &appsv1.StatefulSet{ObjectMeta: meta("example-application-controller", controller), Spec: appsv1.StatefulSetSpec{Template: pod(corev1.Container{Name: "operator",
@@ -250,6 +253,11 @@ func TestFindTarget(t *testing.T) {
 			objects: []client.Object{upstream, api}, target: argocd,
 			wantTarget: plan.Target{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-application-controller", Container: "argocd-application-controller"},
 			want:       Workload{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-application-controller", Container: "argocd-application-controller", Replicas: 1},
+		},
+		"more replicas than anybody has": {
+			objects: []client.Object{vast}, target: argocd,
+			wantTarget: plan.Target{Kind: "Deployment", Namespace: "argocd", Name: "argocd-application-controller", Container: "c"},
+			want:       Workload{Kind: "Deployment", Namespace: "argocd", Name: "argocd-application-controller", Container: "c", Replicas: 2000},
 		},
 		"a Deployment": {
 			objects: []client.Object{dynamic, api}, target: argocd,
@@ -349,7 +357,7 @@ func TestAnUpdateThatChangesNothingPlannedWithRunsNoCycle(t *testing.T) {
 		s := clusterSecret("prod")
 		s.Data["shard"] = []byte("1")
 		change(s)
-		kept, err := TransformSecret(s)
+		kept, err := transformed(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -396,4 +404,9 @@ func TestAnUpdateThatChangesNothingPlannedWithRunsNoCycle(t *testing.T) {
 			t.Errorf("%s runs a cycle: %t, want %t", name, got, test.want)
 		}
 	}
+}
+
+// transformed is an object as a cache of the Secrets with Argo CD's label keeps it.
+func transformed(obj any) (any, error) {
+	return Transform(labels.SelectorFromSet(labels.Set{plan.SecretTypeLabel: plan.SecretTypeCluster}))(obj)
 }

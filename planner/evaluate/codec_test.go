@@ -40,14 +40,25 @@ func busy(clusters, samples, replicas int) evaluate.History {
 	return h
 }
 
+// fullDay are the votes of a day, one a minute, for the candidates of a history.
+func fullDay(h evaluate.History) evaluate.History {
+	for i := len(h.Ballots); i < 24*60; i++ {
+		b := h.Ballots[(i*7)%len(h.Ballots)]
+		b.At = noon.Add(time.Duration(i)*time.Minute + 123456789)
+		h.Ballots = append(h.Ballots, b)
+	}
+	return h
+}
+
 func TestAFullHistoryFitsAConfigMap(t *testing.T) {
+	const kept = evaluate.DefaultMaxAssignments / 5_000
 	for name, test := range map[string]struct {
 		h    evaluate.History
 		most int
 	}{
-		"no two candidates alike": {busy(5_000, 60, 128), 400_000},
-		"all nearly alike":        {seldom(5_000, 60, 60, 20), 100_000},
-		"the same few":            {seldom(5_000, 5, 60, 20), 50_000},
+		"no two candidates alike": {fullDay(busy(5_000, kept, 128)), 200 << 10},
+		"all nearly alike":        {fullDay(seldom(5_000, kept, kept, 20)), 100_000},
+		"the same few":            {fullDay(seldom(5_000, 5, kept, 20)), 50_000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, err := test.h.MarshalBinary()

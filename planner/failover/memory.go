@@ -23,6 +23,7 @@ type History struct {
 	Down     time.Time   `json:"down,omitzero"`
 	Restarts []time.Time `json:"restarts,omitempty"`
 	OOM      time.Time   `json:"oom,omitzero"`
+	Ahead    bool        `json:"ahead,omitempty"` // its last restart was dated ahead, and counted as it was seen
 }
 
 // Recovers reports whether a replica that does not work at this look may be back at the next: it has done so for less
@@ -41,10 +42,12 @@ func (m Memory) rolling(f Fleet, now time.Time) Memory {
 		next.Rolling = now
 	}
 	for replica, pod := range f.pods() {
-		h := History{Pod: pod.Name, Count: pod.Restarts}
-		if was := m.Replicas[replica]; was.Pod == h.Pod && was.Count == h.Count && !f.up(pod) {
+		h, was := History{Pod: pod.Name, Count: pod.Restarts}, m.Replicas[replica]
+		same := was.Pod == h.Pod && was.Count == h.Count
+		if same && !f.up(pod) {
 			h.Down = was.Down
 		}
+		h.Ahead = pod.RestartedAt.After(now) || same && was.Ahead
 		next.Replicas[replica] = h
 	}
 	return next
@@ -72,7 +75,8 @@ func (m Memory) looked(f Fleet, o Options, now time.Time) Memory {
 }
 
 // taking adds the pod's restarts and its OOM kill. Of a pod that is new, or was not looked at for long, only the last
-// restart has a known time. What happened before the last rollout was over does not count.
+// restart has a known time. A time that lies ahead is none: by a node's clock one kill would stand until ours reaches it. What
+// happened before the last rollout was over does not count.
 func (h History) taking(pod observed.Pod, blind bool, rolled, now time.Time) History {
 	same := pod.Name == h.Pod && pod.Restarts >= h.Count
 	restarts := pod.Restarts - h.Count
@@ -82,8 +86,8 @@ func (h History) taking(pod observed.Pod, blind bool, rolled, now time.Time) His
 	if !same {
 		restarts = min(pod.Restarts, 1)
 	}
-	at, known := pod.RestartedAt.UTC(), !pod.RestartedAt.IsZero()
-	if !known || at.After(now) {
+	at, known := pod.RestartedAt.UTC(), !pod.RestartedAt.IsZero() && !pod.RestartedAt.After(now)
+	if !known {
 		at = now
 	}
 	counts := at.After(rolled)
@@ -93,9 +97,11 @@ func (h History) taking(pod observed.Pod, blind bool, rolled, now time.Time) His
 			h.Restarts = append(h.Restarts, at)
 		}
 	}
-	if keep := same && !known && !h.OOM.IsZero(); pod.OOMKilled && counts && !keep {
+	stands := same && restarts == 0 // as it was seen before, when its time was as little known
+	if old := stands && (h.Ahead || !blind && !known); pod.OOMKilled && counts && !old {
 		h.OOM = at
 	}
+	h.Ahead = pod.RestartedAt.After(now) || stands && h.Ahead
 	if pod.Name != "" {
 		h.Pod, h.Count = pod.Name, pod.Restarts
 	}

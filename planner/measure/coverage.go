@@ -88,7 +88,7 @@ type coverage struct {
 	sumBefore, sumNow   float64
 	fallBefore, fallNow float64 // of the one that fell most
 	fresh               int     // that have a value, whether they count or not
-	had, have           bool    // any had a value last time, or has it both times; whether they count or not
+	had, have           bool    // any had a value last time, or has it both times; whether they count or not, but for idle ones
 }
 
 func (j *joiner) cover(c Column, last *LastColumn) coverage {
@@ -99,7 +99,7 @@ func (j *joiner) cover(c Column, last *LastColumn) coverage {
 		if c.Flags[i] == Fresh {
 			v.fresh++
 		}
-		v.had = v.had || measured
+		v.had = v.had || measured && !s.Idle
 		v.have = v.have || measured && c.Flags[i] == Fresh
 		switch {
 		case !measured || s.Uncounted || s.Moved:

@@ -161,6 +161,7 @@ func TestWhatCountsForTheCoverage(t *testing.T) {
 	for name, test := range map[string]struct {
 		lost             string
 		uncounted, moved string
+		idle             string
 		refused          bool
 	}{
 		"two of ten are too many":                   {lost: "ab", refused: true},
@@ -170,6 +171,8 @@ func TestWhatCountsForTheCoverage(t *testing.T) {
 		"nor does what moved":                       {lost: "a", moved: "bcdefg", refused: true},
 		"nothing is left of what counts":            {lost: "ab", uncounted: "cdefghij", refused: true},
 		"nothing is left, and nothing of it counts": {lost: "abcdefghij", uncounted: "abcdefghij", refused: true},
+		"and their pods say that they are idle":     {lost: "abcdefghij", uncounted: "abcdefghij", idle: "abcdefghij"},
+		"all but one are idle":                      {lost: "abcdefghij", uncounted: "abcdefghi", idle: "abcdefghi", refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := usual
@@ -178,6 +181,7 @@ func TestWhatCountsForTheCoverage(t *testing.T) {
 			for i, c := range ten.Clusters {
 				o.Standings[i].Uncounted = strings.Contains(test.uncounted, c.Shard.ID)
 				o.Standings[i].Moved = strings.Contains(test.moved, c.Shard.ID)
+				o.Standings[i].Idle = strings.Contains(test.idle, c.Shard.ID)
 			}
 			table := joined(t, test.lost, last, o, noon)
 			if table.Columns[0].Refused != test.refused {

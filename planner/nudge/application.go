@@ -120,7 +120,7 @@ type annotations struct {
 // What no name, and no cluster's URL that anybody uses, is longer than. A longer one is nobody's, and is not kept.
 const (
 	longestName   = 253
-	longestServer = 1 << 10
+	LongestServer = 1 << 10
 )
 
 // document is the part of an Application, as it is in the API, that is read.
@@ -157,7 +157,7 @@ func (d document) application() Application {
 		}
 	}
 	a.Skipped, _ = strconv.ParseBool(d.Metadata.Annotations.Skip)
-	if len(a.Server) > longestServer || len(a.Cluster) > longestName {
+	if len(a.Server) > LongestServer || len(a.Cluster) > longestName {
 		a.Server, a.Cluster = "", ""
 	}
 	for _, c := range d.Status.Conditions {

@@ -60,6 +60,16 @@ type Pod struct {
 	Size        *Size     `json:"size,omitempty"`
 }
 
+// aheadOf is how far a node's clock may be before ours.
+const aheadOf = 5 * time.Minute
+
+// KilledLately reports whether the kill is of the last day: what is longer ago says nothing of today, and what is ahead of every
+// clock is no kill.
+func (p Pod) KilledLately(now time.Time) bool {
+	ago := now.Sub(p.KilledAt)
+	return ago < 24*time.Hour && ago > -aheadOf
+}
+
 // Owned is who reconciles a cluster. Owners are the replicas whose own metrics carry it now, Live those of them that
 // have it connected (its cache has an age and its connection status is 1), both ascending. Idle says that no
 // Application has this destination: then nobody ever reports it, and nothing is lost.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"ballast/planner/plan"
 )
 
 // What Argo CD keeps of its dynamic cluster distribution, and the env that tunes it.
@@ -84,7 +86,7 @@ func parseClaim(entry json.RawMessage) (Claim, error) {
 	}
 	claim := Claim{Shard: *c.ShardNumber, Controller: c.ControllerName}
 	if c.HeartbeatTime != nil && c.HeartbeatTime.Unix() > 0 {
-		claim.Heartbeat = c.HeartbeatTime.UTC()
+		claim.Heartbeat = plan.WithinJSON(*c.HeartbeatTime)
 	}
 	return claim, nil
 }

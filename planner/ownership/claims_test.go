@@ -71,7 +71,7 @@ func FuzzClaims(f *testing.F) {
 	for _, seed := range []string{
 		"", "null", "[]", "[null]", `[{"ShardNumber":0,"ControllerName":"a","HeartbeatTime":"2026-03-01T11:59:55Z"},{"ShardNumber":1,"ControllerName":"","HeartbeatTime":null}]`,
 		`[{"ShardNumber":-1}]`, `[{"shardnumber":3,"HEARTBEATTIME":"2026-03-01T11:59:55.5+02:00"}]`, `[{"ShardNumber":1e3}]`, `[{"ShardNumber":0},{"ShardNumber":0}]`, `[[]]`, `{"a":1}`,
-		`[{"ShardNumber":0,"HeartbeatTime":"9999-12-31T23:59:59Z"}]`, `[{"ShardNumber":0,"HeartbeatTime":"1969-12-31T23:59:59Z"}]`,
+		`[{"ShardNumber":0,"HeartbeatTime":"9999-12-31T23:59:59Z"}]`, `[{"ShardNumber":0,"HeartbeatTime":"9999-12-31T23:59:59-12:00"}]`, `[{"ShardNumber":0,"HeartbeatTime":"1969-12-31T23:59:59Z"}]`,
 	} {
 		f.Add(seed)
 	}

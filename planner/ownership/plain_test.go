@@ -21,8 +21,10 @@ func TestPlainLinesAreReadWithoutTheParser(t *testing.T) {
 		`{server="a",kind="{}, x="} -1`:                      {"a", -1, true},
 		`{group="apps"} 3`:                                   {"", 3, true},
 		`{server="a\\"b"} 1`:                                 {},
-		`{server="a\"b"} 1`:                                  {},
-		`{server="ä"} 1`:                                     {},
+		`{server="a\"b\\c\nd"} 1`:                            {"a\"b\\c\nd", 1, true},
+		`{server="ä",other="="} 1`:                           {"ä", 1, true},
+		`{server="a\xb"} 1`:                                  {},
+		"{server=\"a\xff\"} 1":                               {},
 		`{server="a"} 1 1700000000`:                          {},
 		`{server="a",server="b"} 1`:                          {},
 		`{server="a",} 1`:                                    {},
@@ -56,6 +58,7 @@ func FuzzPlainLine(f *testing.F) {
 	f.Add(`{server="a",kind="b",} 1`)
 	f.Add(`{server="a"} 1e999`)
 	f.Add(`{server="a"} 1 5`)
+	f.Add(`{server="ä\"b\\c\nd"} 1`)
 	f.Add(`{le="1",quantile="x",server=""} .5`)
 	f.Fuzz(func(t *testing.T, rest string) {
 		if strings.ContainsAny(rest, "\n") {

@@ -12,9 +12,13 @@ import (
 	"ballast/planner/plan"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -43,12 +47,25 @@ func newPod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 	}
 	if hash := strings.Split(strings.TrimPrefix(name, controllerName+"-"), "-"); len(hash) == 2 {
 		p.Labels = map[string]string{"pod-template-hash": hash[0]}
-		p.OwnerReferences[0].Kind, p.OwnerReferences[0].Name = "ReplicaSet", controllerName+"-"+hash[0]
+		set := replicaSet(hash[0])
+		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
 	}
 	for _, c := range change {
 		c(p)
 	}
 	return p
+}
+
+// replicaSet is the Deployment's of that hash.
+func replicaSet(hash string) *appsv1.ReplicaSet {
+	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: controllerName, UID: "the-deployments"}}
+	return &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: controllerName + "-" + hash, Namespace: "argocd", UID: types.UID("uid-" + hash),
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, appsv1.SchemeGroupVersion.WithKind("Deployment"))}}}
+}
+
+// cluster has the objects, and the Deployment's ReplicaSets of every hash that tests use.
+func cluster(objects ...client.Object) client.WithWatch {
+	return fake.NewClientBuilder().WithObjects(objects...).WithObjects(replicaSet("5d9f7"), replicaSet("66f00"), replicaSet("5b7cf")).Build()
 }
 
 func begun(ago time.Duration) corev1.ContainerState {
@@ -77,7 +94,7 @@ func probe(seconds int32) func(*corev1.Pod) {
 
 func list(t *testing.T, of plan.Target, objects ...client.Object) Controllers {
 	t.Helper()
-	c, err := List(t.Context(), fake.NewClientBuilder().WithObjects(objects...).Build(), of, noon())
+	c, err := List(t.Context(), cluster(objects...), of, "", noon())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,6 +223,78 @@ func TestOnlyTheTargetsPodsCount(t *testing.T) {
 	}
 }
 
+// TestAPodOfAnotherUIDIsNone: whoever may make pods writes their owner, a version that nobody serves and a UID that nobody has, which keeps
+// Kubernetes from deleting them.
+func TestAPodOfAnotherUIDIsNone(t *testing.T) {
+	owned := func(version, uid string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.OwnerReferences[0].APIVersion, p.OwnerReferences[0].UID = version, types.UID(uid)
+		}
+	}
+	c := fake.NewClientBuilder().WithObjects(newPod(controllerName+"-0", owned("apps/v1", "ours")),
+		newPod(controllerName+"-1", owned("apps/v1", "theirs")), newPod(controllerName+"-2", owned("apps/v9", "ours"))).Build()
+	for uid, want := range map[string][]string{
+		"ours": {"0 " + controllerName + "-0"},
+		"":     {"0 " + controllerName + "-0", "1 " + controllerName + "-1"}, // nobody knows the UID
+	} {
+		got, err := List(t.Context(), c, target(plan.StatefulSet), uid, noon())
+		if diff := cmp.Diff(want, numbered(got)); err != nil || diff != "" {
+			t.Errorf("uid %q: %v (-want +got):\n%s", uid, err, diff)
+		}
+	}
+}
+
+// TestAPodOfNoReplicaSetOfTheDeploymentIsNone: a name is anybody's to write, a UID is the API server's. Where ReplicaSets may not be
+// listed, as under the roles of an older installation, names have to do, and that is said.
+func TestAPodOfNoReplicaSetOfTheDeploymentIsNone(t *testing.T) {
+	ours, theirs := controllerName+"-5d9f7-aaaaa", controllerName+"-5d9f7-bbbbb"
+	forged := newPod(theirs, func(p *corev1.Pod) { p.OwnerReferences[0].UID = "nobodys" })
+	beside := newPod(controllerName + "-0dd0d-ccccc")
+	set := replicaSet("0dd0d") // as one of the Deployment's, and another's
+	set.OwnerReferences[0].UID = "another-deployments"
+	swapped := newPod(controllerName+"-66f00-ddddd", func(p *corev1.Pod) { p.OwnerReferences[0].UID = "uid-5d9f7" })
+	c := cluster(newPod(ours), forged, beside, set, swapped)
+	denied := interceptor.NewClient(c, interceptor.Funcs{List: func(ctx context.Context, r client.WithWatch, l client.ObjectList, o ...client.ListOption) error {
+		if _, sets := l.(*metav1.PartialObjectMetadataList); sets {
+			return apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "replicasets"}, "", nil)
+		}
+		return r.List(ctx, l, o...)
+	}})
+	all := []string{"0 " + beside.Name, "0 " + ours, "0 " + theirs, "0 " + swapped.Name}
+	for name, test := range map[string]struct {
+		reader   client.Reader
+		uid      string
+		want     []string
+		problems []string
+	}{
+		"known":              {c, "the-deployments", []string{"0 " + ours}, nil},
+		"the UID is unknown": {c, "", []string{"0 " + beside.Name, "0 " + ours}, nil},
+		"of another's UID":   {c, "another-deployments", []string{"0 " + beside.Name}, nil},
+		"may not be listed":  {denied, "the-deployments", all, []string{`the ReplicaSets in "argocd" may not be listed, so the pods of Deployment "argocd-application-controller" are known by their owners' names alone: allow list on replicasets.apps`}},
+	} {
+		got, err := List(t.Context(), test.reader, target(plan.Deployment), test.uid, noon())
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(test.want, numbered(got)) + cmp.Diff(test.problems, got.Problems); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestPodsWithoutNumberEndNobody: so many are kept, and the rest is told of.
+func TestPodsWithoutNumberEndNobody(t *testing.T) {
+	var objects []client.Object
+	for i := range mostPods + 2 {
+		objects = append(objects, newPod(fmt.Sprintf("%s-%d", controllerName, i)))
+	}
+	got := list(t, target(plan.StatefulSet), objects...)
+	want := []string{fmt.Sprintf(`StatefulSet %q has 5002 pods, of which 2 are not looked at`, controllerName)}
+	if diff := cmp.Diff(want, got.Problems); len(got.Pods) != 5000 || diff != "" {
+		t.Errorf("%d pods are kept (-want +got):\n%s", len(got.Pods), diff)
+	}
+}
+
 // numbered lists the pods as "replica name", with what their claim lacks.
 func numbered(c Controllers) []string {
 	var out []string
@@ -324,15 +413,21 @@ func TestWhatCannotBeReadIsAnError(t *testing.T) {
 	down := errors.New("the API server is away")
 	objects := []client.Object{newPod(controllerName+"-5d9f7-aaaaa", env(dynamicEnv, "true"))}
 	for want, funcs := range map[string]interceptor.Funcs{
-		`listing the pods in "argocd": the API server is away`: {List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+		`listing the ReplicaSets in "argocd": the API server is away`: {List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 			return down
+		}},
+		`listing the pods in "argocd": the API server is away`: {List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, o ...client.ListOption) error {
+			if _, pods := l.(*corev1.PodList); pods {
+				return down
+			}
+			return c.List(ctx, l, o...)
 		}},
 		`reading ConfigMap "argocd-app-controller-shard-cm" in "argocd": the API server is away`: {Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 			return down
 		}},
 	} {
-		reader := interceptor.NewClient(fake.NewClientBuilder().WithObjects(objects...).Build(), funcs)
-		got, err := List(t.Context(), reader, target(plan.Deployment), noon())
+		reader := interceptor.NewClient(cluster(objects...), funcs)
+		got, err := List(t.Context(), reader, target(plan.Deployment), "", noon())
 		if !errors.Is(err, down) || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}

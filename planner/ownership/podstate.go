@@ -13,31 +13,58 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
 	metricsPortName = "metrics"
 	metricsPort     = 8082 // Argo CD's default
 	oomKilled       = "OOMKilled"
+	workloads       = "apps/v1" // the only version that Kubernetes serves
 )
 
-// Belongs reports whether the pod is one of the target's and not over. A Deployment's pods are owned by a ReplicaSet
-// that is called like the Deployment and the pods' template hash, so that no ReplicaSet has to be read. Whoever makes or
-// patches a pod writes its owner, but not its name after it was made: the workload's controllers leave a pod of another
-// name alone, and give one of their own that they did not make up, or delete it.
-func Belongs(p *corev1.Pod, target plan.Target) bool {
+// owners are what the target's pods are controlled by.
+type owners struct {
+	target plan.Target
+	uid    string               // the target's, "" where it is not known
+	sets   map[types.UID]string // a Deployment's ReplicaSets, by their names; nil where they are not known
+}
+
+// controls reports whether a ReplicaSet is one of the target's.
+func (o owners) controls(set metav1.Object) bool {
+	ref := metav1.GetControllerOf(set)
+	if ref == nil || ref.APIVersion != workloads || ref.Kind != plan.Deployment {
+		return false
+	}
+	return ref.Name == o.target.Name && (o.uid == "" || string(ref.UID) == o.uid)
+}
+
+// of reports whether the pod is one of the target's and not over. A Deployment's pods are owned by a ReplicaSet that is called
+// like the Deployment and the pods' template hash. Whoever makes or patches a pod writes its owner, but not its name after it was
+// made: the workload's controllers leave a pod of another name alone, and so they do one of another UID, which the garbage
+// collector deletes, but only in the version that it knows.
+func (o owners) of(p *corev1.Pod) bool {
 	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 		return false
 	}
-	owner := metav1.GetControllerOf(p)
-	if owner == nil || !strings.HasPrefix(owner.APIVersion, "apps/") {
+	ref := metav1.GetControllerOf(p)
+	if ref == nil || ref.APIVersion != workloads {
 		return false
 	}
-	if target.Kind == plan.Deployment {
-		hash := p.Labels["pod-template-hash"]
-		return owner.Kind == "ReplicaSet" && hash != "" && owner.Name == target.Name+"-"+hash && generated(p.Name, owner.Name)
+	if o.target.Kind != plan.Deployment {
+		ours := o.uid == "" || string(ref.UID) == o.uid
+		return ours && ref.Kind == plan.StatefulSet && ref.Name == o.target.Name && ordinal(p.Name, ref.Name) != NoReplica
 	}
-	return owner.Kind == plan.StatefulSet && owner.Name == target.Name && ordinal(p.Name, target.Name) != NoReplica
+	hash := p.Labels["pod-template-hash"]
+	if ref.Kind != "ReplicaSet" || hash == "" || ref.Name != o.target.Name+"-"+hash {
+		return false
+	}
+	return (o.sets == nil || o.sets[ref.UID] == ref.Name) && generated(p.Name, ref.Name)
+}
+
+// Belongs reports whether the pod, by what it says of its owner, is one of the target's and not over; List asks the owner, too.
+func Belongs(p *corev1.Pod, target plan.Target, uid string) bool {
+	return owners{target: target, uid: uid}.of(p)
 }
 
 // What the API server makes of generateName: as much of it as leaves room for its own five characters.
@@ -75,9 +102,7 @@ func fromPod(p *corev1.Pod, container string) Controller {
 		return c
 	}
 	c.Size = sizeOf(p, spec)
-	if limit, found := spec.Resources.Limits[corev1.ResourceMemory]; found {
-		c.MemoryLimit = limit.Value()
-	}
+	c.MemoryLimit = memoryLimit(p, spec)
 	if p.Status.PodIP != "" {
 		c.Address = net.JoinHostPort(p.Status.PodIP, strconv.Itoa(portOf(spec)))
 	}
@@ -92,6 +117,25 @@ func fromPod(p *corev1.Pod, container string) Controller {
 		}
 	}
 	return c
+}
+
+// memoryLimit is what the node has given the container, and where that is not told, or is more, what the pod asks for: a node that has
+// no room lets a pod run at what it had, and who writes pods' status makes no limit larger by it.
+func memoryLimit(p *corev1.Pod, spec *corev1.Container) int64 {
+	asked, found := spec.Resources.Limits[corev1.ResourceMemory]
+	if !found {
+		return 0
+	}
+	for i := range p.Status.ContainerStatuses {
+		s := &p.Status.ContainerStatuses[i]
+		if s.Name != spec.Name || s.Resources == nil {
+			continue
+		}
+		if has, told := s.Resources.Limits[corev1.ResourceMemory]; told && has.Sign() > 0 { // 0 would be none, which its spec denies
+			return min(has.Value(), asked.Value())
+		}
+	}
+	return asked.Value()
 }
 
 // lastRestart says when the container last began anew, or ended if it has not begun again.
@@ -164,36 +208,30 @@ const (
 	distributionOn
 )
 
-// dynamic reads the env of the pods; where they differ, as during a rollout, one that distributes is enough. A value by
+// dynamic reads the env of a pod. Where pods differ, as during a rollout, one that distributes is enough. A value by
 // reference is not followed: the ConfigMap's being there then decides.
-func dynamic(pods []corev1.Pod, container string) distribution {
-	most := distributionOff
-	for i := range pods {
-		env := envOf(&pods[i], container, discover.EnvDynamic)
-		switch on, _ := strconv.ParseBool(env.Value); {
-		case on:
-			most = distributionOn
-		case env.ValueFrom != nil:
-			most = max(most, distributionUnknown)
-		}
+func dynamic(pod *corev1.Pod, container string) distribution {
+	env := envOf(pod, container, discover.EnvDynamic)
+	switch on, _ := strconv.ParseBool(env.Value); {
+	case on:
+		return distributionOn
+	case env.ValueFrom != nil:
+		return distributionUnknown
 	}
-	return most
+	return distributionOff
 }
 
-// patienceOf reads how often heartbeats are written; where the pods differ, the most patient setting counts.
-func patienceOf(pods []corev1.Pod, container string) Patience {
-	p := Patience{}
-	for i := range pods {
-		c := controllerOf(&pods[i], container)
-		if c == nil {
-			continue
-		}
-		p.Heartbeat = max(p.Heartbeat, heartbeatTime(envOf(&pods[i], container, EnvHeartbeat).Value))
-		if c.ReadinessProbe != nil && c.ReadinessProbe.PeriodSeconds > 0 {
-			p.Probe = max(p.Probe, time.Duration(c.ReadinessProbe.PeriodSeconds)*time.Second)
-		}
+// patienceOf reads how often a pod writes heartbeats. Where pods differ, the most patient setting counts.
+func patienceOf(pod *corev1.Pod, container string) Patience {
+	c, p := controllerOf(pod, container), Patience{Heartbeat: defaultHeartbeat, Probe: defaultHeartbeat}
+	if c == nil {
+		return p
 	}
-	return Patience{Heartbeat: max(p.Heartbeat, defaultHeartbeat), Probe: max(p.Probe, defaultHeartbeat)}
+	p.Heartbeat = max(p.Heartbeat, heartbeatTime(envOf(pod, container, EnvHeartbeat).Value))
+	if c.ReadinessProbe != nil && c.ReadinessProbe.PeriodSeconds > 0 {
+		p.Probe = max(p.Probe, time.Duration(c.ReadinessProbe.PeriodSeconds)*time.Second)
+	}
+	return p
 }
 
 // heartbeatTime reads the env as Argo CD does: what is no number from 10 to 60 is 10.

@@ -112,7 +112,7 @@ func take(fetched map[string]poll.Fetched, reports []PodReport, at map[string]in
 	for _, metric := range []string{metricAppInfo, metricCacheAge, metricConnected, metricReconciles, metricSeconds} {
 		for _, sample := range fetched[metric].Samples {
 			pod, server, _ := strings.Cut(sample.Key, separator)
-			server = strings.TrimRight(server, "/")
+			server = urlOf(metric, server)
 			i, ours := at[pod]
 			if !ours || server == "" {
 				continue

@@ -36,7 +36,7 @@ func seconds(ago time.Duration) float64 { return float64(noon().Add(-ago).UnixMi
 func TestPrometheusIsAskedInstead(t *testing.T) {
 	pods := []Controller{running("ac-0", "10.0.0.1:8082"), running("ac-1", ""), running("ac-2", ""), running("ac-3", "")}
 	got := Ask(t.Context(), store{
-		metricAppInfo:  {{Key: "ac-0|https://a/", Value: 3}, {Key: "ac-0|https://b", Value: 1}, {Key: "stranger-0|https://a", Value: 9}, {Key: "ac-2|https://c", Value: 1}, {Key: "ac-0", Value: 1}},
+		metricAppInfo:  {{Key: "ac-0|https://a", Value: 3}, {Key: "ac-0|https://b", Value: 1}, {Key: "ac-0|https://b/", Value: 7}, {Key: "stranger-0|https://a", Value: 9}, {Key: "ac-2|https://c", Value: 1}, {Key: "ac-0", Value: 1}},
 		metricCacheAge: {{Key: "ac-0|https://a", Value: 17}, {Key: "ac-0|https://b", Value: -1}, {Key: "ac-1|https://d", Value: 400}},
 		metricConnected: {
 			{Key: "ac-0|https://a", Value: 1}, {Key: "ac-0|https://b", Value: 1}, {Key: "ac-1|https://d", Value: 0},

@@ -18,6 +18,7 @@ import (
 type ScrapeOptions struct {
 	Client      *http.Client  // default NewClient; redirects are never followed
 	Timeout     time.Duration // of one pod, from dialling to the last byte; default 5 s
+	Total       time.Duration // of all pods: those that are not asked by then are not; default 12 times that of one
 	Concurrency int           // pods asked at once; default 8
 	MaxBody     int64         // bytes of one answer, of which little is kept; default 64 MiB: 5,000 Applications take some 10 MB
 }
@@ -28,6 +29,7 @@ type Scraper struct{ o ScrapeOptions }
 // NewScraper makes a scraper; nothing is asked yet.
 func NewScraper(o ScrapeOptions) *Scraper {
 	o.Timeout = cmp.Or(max(o.Timeout, 0), 5*time.Second)
+	o.Total = cmp.Or(max(o.Total, 0), 12*o.Timeout)
 	o.Concurrency = cmp.Or(max(o.Concurrency, 0), 8)
 	o.MaxBody = cmp.Or(max(o.MaxBody, 0), 64<<20)
 	c := NewClient()
@@ -57,6 +59,8 @@ func NewClient() *http.Client {
 // wrong stands in the reports, which are in the order of the pods. clock says when an answer was complete.
 func (s *Scraper) Scrape(ctx context.Context, pods []Controller, clock func() time.Time) []PodReport {
 	reports := make([]PodReport, len(pods))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.o.Total, fmt.Errorf("asking all pods took more than %s", s.o.Total))
+	defer cancel()
 	var kept atomic.Int64 // bytes that the reports take
 	var group errgroup.Group
 	group.SetLimit(s.o.Concurrency)
@@ -74,6 +78,8 @@ func (s *Scraper) ask(ctx context.Context, pod Controller, clock func() time.Tim
 	report.Controller = pod
 	err := errors.New("its container does not run")
 	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
 	case pod.Running && pod.Address == "":
 		err = errors.New("it has no address yet")
 	case pod.Running:

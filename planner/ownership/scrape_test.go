@@ -178,6 +178,23 @@ func TestAnAskerThatIsStoppedLeavesAtOnce(t *testing.T) {
 	}
 }
 
+// TestPodsThatKeepSilentKeepNobodyForLong: whoever makes pods makes as many as he likes that take a connection and say nothing.
+func TestPodsThatKeepSilentKeepNobodyForLong(t *testing.T) {
+	asked := atomic.Int64{}
+	address := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		<-r.Context().Done()
+	})
+	pods := make([]Controller, 200)
+	for i := range pods {
+		pods[i] = running(fmt.Sprint(i), address)
+	}
+	reports := NewScraper(ScrapeOptions{Timeout: time.Hour, Total: 50 * time.Millisecond}).Scrape(t.Context(), pods, noon)
+	if last := reports[199].Err; last != `asking pod "199" for its metrics: asking all pods took more than 50ms` || asked.Load() > 8 {
+		t.Errorf("%d were asked; of the last: %s", asked.Load(), last)
+	}
+}
+
 func TestAnInjectedClientKeepsItsTransportButFollowsNothing(t *testing.T) {
 	var followed atomic.Int32
 	elsewhere := serve(t, func(http.ResponseWriter, *http.Request) { followed.Add(1) })

@@ -9,6 +9,8 @@ import (
 	"math"
 	"strings"
 
+	"ballast/planner/discover"
+
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -144,7 +146,16 @@ func (t *text) take(line []byte) error {
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", metric, err)
 	}
-	return t.keep(metric, strings.TrimRight(server, "/"), value)
+	return t.keep(metric, urlOf(metric, server), value)
+}
+
+// urlOf is a server as a cluster's Secret has it, without a slash behind it. An Application that writes one names no cluster, and
+// every pod shows it: Argo CD finds none by such a URL.
+func urlOf(metric, server string) string {
+	if strings.HasSuffix(server, "/") && serverLabel(metric) == "dest_server" {
+		return ""
+	}
+	return strings.TrimRight(server, "/")
 }
 
 // sample is the server and the value of a line.
@@ -167,7 +178,7 @@ func (t *text) sample(metric string, line, rest []byte) (server string, value fl
 
 // parse reads the one sample of a line. No line before it gave a type.
 func (t *text) parse(metric string, line []byte) (*dto.Metric, error) {
-	if bytes.Count(line, []byte{'='}) > mostLabels {
+	if labelsIn(line) > mostLabels {
 		return nil, errSample
 	}
 	families, err := t.parser.TextToMetricFamilies(io.MultiReader(bytes.NewReader(line), strings.NewReader("\n")))
@@ -176,6 +187,20 @@ func (t *text) parse(metric string, line []byte) (*dto.Metric, error) {
 		return nil, errSample
 	}
 	return samples[0], nil
+}
+
+// labelsIn is how many labels a line has: each has its value in quotes, and in a value quotes are escaped. What stands in a
+// value is a tenant's.
+func labelsIn(line []byte) (quotes int) {
+	for i := 0; i < len(line); i++ {
+		switch line[i] {
+		case '\\':
+			i++
+		case '"':
+			quotes++
+		}
+	}
+	return quotes / 2
 }
 
 // splitName cuts behind a metric's name.
@@ -215,6 +240,9 @@ func (t *text) keep(metric, server string, value float64) error {
 		if metric == metricAppInfo {
 			t.report.Unplaced++
 		}
+		return nil
+	}
+	if len(server) > discover.LongestServer { // no cluster that is planned for has it, and it would take the others' room
 		return nil
 	}
 	g := t.servers[server]

@@ -50,6 +50,7 @@ type Bin struct {
 	Memory   plan.Bytes
 	Clusters int
 	Open     bool
+	Cramped  bool // its node is full: of replicas that may receive alike another one does
 	Apart    []string
 }
 
@@ -149,9 +150,9 @@ func (p Policy) fullest(u Unit, bins []Bin) int {
 }
 
 // lightest is the replica with the least load, of those with the fewest clusters: of the open ones, of those without a
-// group that the unit keeps apart from, of those that the cap leaves room for it.
+// group that the unit keeps apart from, of those that the cap leaves room for it, of those whose node is not full.
 func (p Policy) lightest(u Unit, bins []Bin) int {
-	lighter := func(a, b Bin) bool { return a.Compare(b) < 0 }
+	lighter := func(a, b Bin) bool { return cmp.Or(crampedLast(a, b), a.Compare(b)) < 0 }
 	anyOpen := slices.ContainsFunc(bins, func(b Bin) bool { return b.Open })
 	may := func(b Bin) bool { return b.Open == anyOpen }
 	room := func(b Bin) bool { return may(b) && p.room(b.With(0, len(u.Names))) }
@@ -166,10 +167,23 @@ func (p Policy) lightest(u Unit, bins []Bin) int {
 	return p.roomiest(bins, allowed)
 }
 
+// crampedLast orders the replicas whose node is full behind the others.
+func crampedLast(a, b Bin) int {
+	switch {
+	case a.Cramped == b.Cramped:
+		return 0
+	case a.Cramped:
+		return 1
+	}
+	return -1
+}
+
 // roomiest is the replica that has the least memory in use, where none has enough.
 func (p Policy) roomiest(bins []Bin, allowed []func(Bin) bool) int {
 	for _, allows := range allowed {
-		less := func(a, b Bin) bool { return cmp.Or(cmp.Compare(a.Memory, b.Memory), a.Compare(b)) < 0 }
+		less := func(a, b Bin) bool {
+			return cmp.Or(crampedLast(a, b), cmp.Compare(a.Memory, b.Memory), a.Compare(b)) < 0
+		}
 		if to := best(bins, allows, less); to != NoReplica {
 			return to
 		}

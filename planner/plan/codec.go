@@ -32,6 +32,7 @@ type wire struct {
 	Unmanaged          bool              `json:"unmanaged,omitempty"`
 	ControllerReplicas int               `json:"controllerReplicas"`
 	MaxReplicas        int               `json:"maxReplicas"`
+	NextEnv            int               `json:"nextControllerReplicas,omitempty"`
 	Resources          *Resources        `json:"resources,omitempty"`
 	References         map[string]string `json:"references,omitempty"`
 	Cordoned           []int             `json:"cordoned,omitempty"`
@@ -45,7 +46,7 @@ type wire struct {
 // MarshalJSON writes the plan as its document's JSON.
 func (p Plan) MarshalJSON() ([]byte, error) {
 	return json.Marshal(wire{APIVersion: APIVersion, Kind: Kind, Revision: p.Revision, Mode: p.Mode, Target: p.Target, PlannerUser: p.PlannerUser, Selector: p.Selector,
-		Replicas: p.Replicas, FreeReplicas: p.FreeReplicas, Unmanaged: p.Unmanaged, ControllerReplicas: p.ControllerReplicas, MaxReplicas: p.MaxReplicas, Resources: p.Resources,
+		Replicas: p.Replicas, FreeReplicas: p.FreeReplicas, Unmanaged: p.Unmanaged, ControllerReplicas: p.ControllerReplicas, MaxReplicas: p.MaxReplicas, NextEnv: p.NextControllerReplicas, Resources: p.Resources,
 		References: p.References, Cordoned: p.Cordoned, Sizes: p.Sizes.wire(), Groups: p.Groups, Clusters: p.Clusters, Rollout: p.Rollout})
 }
 
@@ -63,7 +64,7 @@ func (p *Plan) UnmarshalJSON(data []byte) error {
 func (w wire) plan() (Plan, error) {
 	sizes, err := sizesOf(w.Sizes)
 	return Plan{Revision: w.Revision, Mode: w.Mode, Target: w.Target, PlannerUser: w.PlannerUser, Selector: w.Selector, FreeReplicas: w.FreeReplicas, Unmanaged: w.Unmanaged, Replicas: w.Replicas,
-		ControllerReplicas: w.ControllerReplicas, MaxReplicas: w.MaxReplicas, Resources: w.Resources, References: w.References,
+		ControllerReplicas: w.ControllerReplicas, MaxReplicas: w.MaxReplicas, NextControllerReplicas: w.NextEnv, Resources: w.Resources, References: w.References,
 		Cordoned: w.Cordoned, Sizes: sizes, Groups: w.Groups, Clusters: w.Clusters, Rollout: w.Rollout}, err
 }
 
@@ -129,6 +130,9 @@ func writeHead(b *strings.Builder, p Plan) {
 	fmt.Fprintf(b, "apiVersion: %s\nkind: %s\nrevision: %d\nmode: %s\n", APIVersion, Kind, p.Revision, scalar(string(p.Mode)))
 	fmt.Fprintf(b, "target: {kind: %s, namespace: %s, name: %s, container: %s}\n", scalar(p.Target.Kind), scalar(p.Target.Namespace), scalar(p.Target.Name), scalar(p.Target.Container))
 	fmt.Fprintf(b, "plannerUser: %s\nreplicas: %d\ncontrollerReplicas: %d\nmaxReplicas: %d\n", scalar(p.PlannerUser), p.Replicas, p.ControllerReplicas, p.MaxReplicas)
+	if p.NextControllerReplicas > 0 {
+		fmt.Fprintf(b, "nextControllerReplicas: %d\n", p.NextControllerReplicas)
+	}
 	if p.Selector != "" {
 		fmt.Fprintf(b, "selector: %s\n", scalar(p.Selector))
 	}

@@ -27,8 +27,8 @@ const (
 	AnnotationMAC       = Group + "/mac"        // proves to the next leader that a planner wrote data.plan
 
 	// Annotations of the plan ConfigMap that people write.
-	AnnotationPaused          = Group + "/paused"           // "true": no new decisions, enforcement goes on
-	AnnotationEnforcement     = Group + "/enforcement"      // "off": every write passes but data.plan's and what policies refuse; the planner writes nothing of Argo CD's
+	AnnotationPaused          = Group + "/paused"           // "true": ballast begins nothing by itself; what people ask for, what follows an autoscaler, and enforcement go on
+	AnnotationEnforcement     = Group + "/enforcement"      // "off": every write passes but data.plan's and what policies refuse; the planner writes nothing of Argo CD's, once replicas that rollout.x0y stopped are back
 	AnnotationAcceptDiscovery = Group + "/accept-discovery" // the number of clusters that is right although it shrank
 	AnnotationPausedReason    = Group + "/paused-reason"    // why, for people
 	AnnotationPausedBy        = Group + "/paused-by"        // who, for people
@@ -57,6 +57,12 @@ const (
 // MaxNoteBytes bounds the values of people's annotations that are lists: nobody cordons more than some hundred
 // replicas, and an annotation may have 256 KiB.
 const MaxNoteBytes = 16 << 10
+
+// PlannersAnnotations are the annotations of the plan ConfigMap that only the planner writes.
+func PlannersAnnotations() []string {
+	return []string{AnnotationDecidedAt, AnnotationDecidedBy, AnnotationDigest, AnnotationMAC, AnnotationReason,
+		AnnotationRevision, AnnotationStage}
+}
 
 // Digest is what stands in AnnotationDigest: the sha256 of data.plan in hex.
 func Digest(planText string) string {

@@ -161,6 +161,8 @@ func (g ClusterGroup) Selector() string { return cmp.Or(g.Apart, g.Together) }
 // Unmanaged says that the workload carries the annotation by which it opted out: neither of them is held, nor its
 // resources. The plan has to say so since a write to the workload's scale does not show its annotations. Cordoned are the
 // replicas that people want empty, ascending, and Groups are partition.groups by name: both decide where a new cluster goes.
+// NextControllerReplicas is what the env becomes with the next change of the pod template that anybody makes, and what it is held at
+// from then on; 0 = nothing waits for one. A webhook that does not know it leaves the env as it is.
 // Resources are what the pod template is held at, Sizes what running pods are; a plan has at most one of them.
 type Plan struct {
 	Revision           int64
@@ -173,13 +175,16 @@ type Plan struct {
 	Unmanaged          bool
 	ControllerReplicas int
 	MaxReplicas        int
-	Resources          *Resources
-	References         map[string]string
-	Cordoned           []int
-	Sizes              *Sizes
-	Groups             map[string]ClusterGroup
-	Clusters           map[string]Row
-	Rollout            *Rollout
+
+	NextControllerReplicas int
+
+	Resources  *Resources
+	References map[string]string
+	Cordoned   []int
+	Sizes      *Sizes
+	Groups     map[string]ClusterGroup
+	Clusters   map[string]Row
+	Rollout    *Rollout
 }
 
 // FormatValue prints a metric's value as a decimal string, without an exponent.

@@ -39,6 +39,9 @@ func (p Plan) Validate() error {
 	if p.ControllerReplicas < 0 || p.ControllerReplicas > ReplicaLimit {
 		bad("controllerReplicas: %d is not between 0 and %d", p.ControllerReplicas, ReplicaLimit)
 	}
+	if n := p.NextControllerReplicas; n < 0 || n > ReplicaLimit {
+		bad("nextControllerReplicas: %d is not between 0 and %d", n, ReplicaLimit)
+	}
 	if p.MaxReplicas < 1 || p.MaxReplicas > ReplicaLimit {
 		bad("maxReplicas: %d is not between 1 and %d", p.MaxReplicas, ReplicaLimit)
 	}
@@ -145,11 +148,14 @@ func (p Plan) Clone() Plan {
 // HoldsEnv reports whether the plan says anything of the env: 0 stands for the absent env of a fleet as found.
 func (p Plan) HoldsEnv() bool { return p.Target.Kind != Deployment && p.ControllerReplicas > 0 }
 
+// Awaits reports whether an env is the one that the plan waits for: it came with a change of the pod template, and stays.
+func (p Plan) Awaits(env int) bool { return env > 0 && env == p.NextControllerReplicas }
+
 // SameEnforced reports whether two plans enforce the same: everything but the revision and the loads, which are those
 // of the decision and change with it only. A plan that is the same is not written again.
 func (p Plan) SameEnforced(o Plan) bool {
 	if p.Mode != o.Mode || p.Target != o.Target || p.PlannerUser != o.PlannerUser || p.Selector != o.Selector || p.Replicas != o.Replicas || p.FreeReplicas != o.FreeReplicas || p.Unmanaged != o.Unmanaged ||
-		p.ControllerReplicas != o.ControllerReplicas || p.MaxReplicas != o.MaxReplicas || !maps.Equal(p.References, o.References) {
+		p.ControllerReplicas != o.ControllerReplicas || p.MaxReplicas != o.MaxReplicas || p.NextControllerReplicas != o.NextControllerReplicas || !maps.Equal(p.References, o.References) {
 		return false
 	}
 	if !slices.Equal(p.Cordoned, o.Cordoned) || !maps.EqualFunc(p.Groups, o.Groups, ClusterGroup.same) {

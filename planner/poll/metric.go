@@ -16,6 +16,8 @@ const (
 	ToServer MatchTo = "server" // the server URL; also the zero value's meaning
 	ToName   MatchTo = "name"   // data.name
 	ToID     MatchTo = "id"     // the Secret's name
+
+	ToReplica MatchTo = "replica" // the name of a replica's pod, and nothing of a cluster
 )
 
 // Match joins the series of one answer to the clusters. Aliases says what a label's value stands for where it is no

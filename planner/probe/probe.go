@@ -106,7 +106,11 @@ func ofWorkload(h Held) []question {
 		q.fails = "let a wrong " + plan.EnvReplicas + " of %s pass a dry-run"
 		q.patchType = types.StrategicMergePatchType
 		q.got = func(u *unstructured.Unstructured) (string, error) { return envOf(u, p.Target.Container) }
-		q.of = []object{{p.Target.Name, envPatch(p.Target.Container, p.ControllerReplicas+1), strconv.Itoa(p.ControllerReplicas)}}
+		held := p.ControllerReplicas
+		if stands, err := strconv.Atoi(*h.Workload.EnvReplicas); err == nil && p.Awaits(stands) {
+			held = stands
+		}
+		q.of = []object{{p.Target.Name, envPatch(p.Target.Container, held+1), strconv.Itoa(held)}}
 		return []question{q}
 	}
 	return nil

@@ -1,8 +1,12 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
+
+	"ballast/planner/replay/bill"
 )
 
 // Column is one of a report's figures as people see it.
@@ -52,3 +56,40 @@ func level(r Report, v float64) string {
 }
 
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }
+
+// SizeColumn is one of the figures of a way to size replicas, as people see it.
+type SizeColumn struct {
+	Name, Says string
+	Cell       func(Report, bill.Way) string
+}
+
+// SizeColumns are those of a table in which ways to size the same replicas stand side by side.
+func SizeColumns() []SizeColumn {
+	count := func(n func(bill.Way) int) func(Report, bill.Way) string {
+		return func(_ Report, w bill.Way) string { return strconv.Itoa(n(w)) }
+	}
+	return []SizeColumn{
+		{"SETUP", "what was replayed", func(r Report, _ bill.Way) string { return r.Name }},
+		{"SIZES", "by whom: ballast; the largest that a replica ever had, for all; what CPVPS and HVPA make of the same rules, of the largest replica",
+			func(_ Report, w bill.Way) string { return w.Name }},
+		{"CHANGES", "of sizes, while replicas run: of one replica each, or of the pod template", count(func(w bill.Way) int { return w.Changes })},
+		{"RESIZES", "pods that were resized in place", count(func(w bill.Way) int { return w.Resizes })},
+		{"RESTARTS", "pods that restarted for their size: each lists every object of its clusters anew",
+			count(func(w bill.Way) int { return w.Restarts })},
+		{"GIB-HOURS", "memory requested, over time", func(_ Report, w bill.Way) string { return hours(w.GiBHours) }},
+		{"CORE-HOURS", "cpu requested, over time", func(_ Report, w bill.Way) string { return hours(w.CoreHours) }},
+		{"LARGEST", "the most that one replica requested", func(_ Report, w bill.Way) string { return amount(w.Largest) }},
+	}
+}
+
+func hours(v float64) string {
+	if v == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(v, 'f', 1, 64)
+}
+
+func amount(a bill.Amount) string {
+	both := strings.TrimSpace(a.CPU + " " + a.Memory)
+	return cmp.Or(both, "-")
+}

@@ -2,12 +2,14 @@ package replay
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"ballast/planner/config"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/plan"
+	"ballast/planner/replay/bill"
 )
 
 // TooFull is how much more than it would have in an ideal plan the fullest replica may carry until it counts as too full.
@@ -16,24 +18,30 @@ const TooFull = 1.2
 // Report is what a setup made of a trace. MaxOverIdeal is what the fullest replica carried over what it would in an ideal
 // plan for as many replicas: an even share, or the heaviest cluster where that is more.
 type Report struct {
-	Name           string    `json:"name"`
-	From           time.Time `json:"from"`
-	To             time.Time `json:"to"`
-	Cycles         int       `json:"cycles"`
-	Clusters       int       `json:"clusters"`       // the most at once
-	Plans          int       `json:"plans"`          // how often the plan was written
-	Rollouts       int       `json:"rollouts"`       // that began, whatever their cause
-	Rebalances     int       `json:"rebalances"`     // those of them that level or change the number of replicas
-	Moves          int       `json:"moves"`          // clusters that changed their replica
-	Replicas       Replicas  `json:"replicas"`       // over time
-	MaxOverIdeal   Levels    `json:"maxOverIdeal"`   // over time
-	AboveTooFull   float64   `json:"aboveTooFull"`   // share of the time in which it was above 1.2
-	Capacity       float64   `json:"capacity"`       // partition.capacity; 0: the configuration has none
-	AboveCapacity  *float64  `json:"aboveCapacity"`  // share of the time in which a replica carried more than that; null without one
-	Unmeasured     int       `json:"unmeasured"`     // cycles in which no load was known
-	Kept           []Count   `json:"kept,omitempty"` // why loads moved nothing, by kind of problem, in so many cycles
-	SeriesInterval string    `json:"seriesInterval"`
-	Series         []Point   `json:"series"`
+	Name           string     `json:"name"`
+	From           time.Time  `json:"from"`
+	To             time.Time  `json:"to"`
+	Cycles         int        `json:"cycles"`
+	Clusters       int        `json:"clusters"`        // the most at once
+	Plans          int        `json:"plans"`           // how often the plan was written
+	Rollouts       int        `json:"rollouts"`        // that began, whatever their cause
+	Rebalances     int        `json:"rebalances"`      // those of them that level or change the number of replicas
+	Moves          int        `json:"moves"`           // clusters that changed their replica
+	Replicas       Replicas   `json:"replicas"`        // over time
+	MaxOverIdeal   Levels     `json:"maxOverIdeal"`    // over time
+	AboveTooFull   float64    `json:"aboveTooFull"`    // share of the time in which it was above 1.2
+	Capacity       float64    `json:"capacity"`        // partition.capacity; 0: the configuration has none
+	AboveCapacity  *float64   `json:"aboveCapacity"`   // share of the time in which a replica carried more than that; null without one
+	Unmeasured     int        `json:"unmeasured"`      // cycles in which no load was known
+	Kept           []Count    `json:"kept,omitempty"`  // why loads moved nothing, by kind of problem, in so many cycles
+	Sizes          *bill.Bill `json:"sizes,omitempty"` // what sizes cost; nil without size policies
+	SeriesInterval string     `json:"seriesInterval"`
+	Series         []Point    `json:"series"`
+}
+
+// Sized reports whether any of these has sizes.
+func Sized(reports []Report) bool {
+	return slices.ContainsFunc(reports, func(r Report) bool { return r.Sizes != nil })
 }
 
 // Replicas is how many there were.
@@ -64,7 +72,8 @@ type Point struct {
 	At           time.Time `json:"at"` // its begin
 	Replicas     int       `json:"replicas"`
 	MaxOverIdeal float64   `json:"maxOverIdeal"`
-	Moves        int       `json:"moves"` // so far
+	Moves        int       `json:"moves"`               // so far
+	Memory       float64   `json:"memoryGiB,omitempty"` // that sizes request of all replicas, at its end
 }
 
 // tally counts while a run goes on.
@@ -76,6 +85,7 @@ type tally struct {
 	replicas         int // summed over measured cycles
 	level            float64
 	kept             map[string]int
+	bill             bill.Tally
 	series           series
 }
 
@@ -119,7 +129,8 @@ func (t *tally) count(in input.Inputs, out cycle.Outcome) {
 	} else {
 		over = t.measure(out)
 	}
-	t.series.add(in.Now, Point{Replicas: in.Workload.Replicas, MaxOverIdeal: over, Moves: t.Moves})
+	t.bill.Count(in.Now, out.Sizing, out.Next, in.Workload.Replicas, time.Duration(in.Config.Interval))
+	t.series.add(in.Now, Point{Replicas: in.Workload.Replicas, MaxOverIdeal: over, Moves: t.Moves, Memory: t.bill.Reserved()})
 }
 
 // measure takes in how level the fleet stands.
@@ -176,7 +187,7 @@ func (t *tally) report(last time.Time) Report {
 			r.AboveCapacity = &above
 		}
 	}
-	r.Kept = sortedCounts(t.kept)
+	r.Kept, r.Sizes = sortedCounts(t.kept), t.bill.Bill()
 	r.Series, r.SeriesInterval = t.series.points, config.Duration(t.series.width).String()
 	return r
 }

@@ -51,7 +51,8 @@ func Advance(v *plan.View, seen observed.State, target map[string]int, o Options
 	elapsed, most := max(at.Sub(p.Rollout.Since), 0), deadline(*p.Rollout, o)
 	progress.Left = max(most-elapsed, 0)
 	progress.Late = elapsed >= most
-	t := transition{v: v, p: p, seen: seen, target: target, o: o, at: at, progress: progress}
+	t := newTransition(ground{v: v, p: p, seen: seen, target: target, o: o, at: at})
+	t.progress = progress
 	t.run()
 	return t.p, t.progress
 }

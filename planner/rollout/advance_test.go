@@ -19,8 +19,8 @@ func stageWorld(t *testing.T, to int, shards map[string]int, stage plan.Stage) p
 		t.Fatal(err)
 	}
 	if p.Rollout.Stage != stage {
-		t := transition{p: p, at: start}
-		t.enterDefault(stage, Advanced, "")
+		t := newTransition(ground{p: p, at: start})
+		restarts{t}.enter(stage, Advanced, "")
 		p = t.p
 	}
 	return p

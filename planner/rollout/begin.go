@@ -27,7 +27,9 @@ type Proposal struct {
 // waves or before replicas go; empty: it goes on. Two are of mode default, too. Rescue: clusters leave replicas that
 // are unwell or cordoned, and those whose Secrets are there do, whatever number of others is gone; no replica goes for
 // it. Partial: the Secrets that are seen are not believed to be all, so that no replica goes. Memory is what the clusters of a
-// replica may take together, 0 = not known, and Bytes what each takes: what moves live heeds it.
+// replica may take together, 0 = not known, and Bytes what each takes: what moves live heeds it. Small are the replicas that are to
+// be larger before they receive, and why: of mode live, and not for clusters that nobody works for. KeepEnv is of mode live: the env that
+// it would set waits for somebody's change of the pod template, and one that is enough for the replicas stays.
 type Options struct {
 	Mode            string        `json:"mode,omitempty"`
 	RolloutRestart  bool          `json:"rolloutRestart,omitempty"`
@@ -42,10 +44,12 @@ type Options struct {
 	Insists         bool          `json:"insists,omitempty"`
 	Rescue          bool          `json:"rescue,omitempty"`
 	Partial         bool          `json:"partial,omitempty"`
+	KeepEnv         bool          `json:"keepEnv,omitempty"`
 	Ends            string        `json:"ends,omitempty"`
 	TurnsBack       string        `json:"turnsBack,omitempty"`
 
 	Bytes map[string]plan.Bytes `json:"bytes,omitempty"`
+	Small map[int]string        `json:"small,omitempty"`
 }
 
 // Errors that refuse to begin a rollout.
@@ -61,7 +65,8 @@ var (
 func Begin(now plan.Plan, next Proposal, o Options, at time.Time) (plan.Plan, error) {
 	p := now.Clone()
 	mode := cmp.Or(o.Mode, plan.ModeDefault)
-	if mode == plan.ModeLive && !now.Unmanaged && !o.Rescue {
+	keeps := o.KeepEnv && next.Replicas <= now.ControllerReplicas
+	if mode == plan.ModeLive && !now.Unmanaged && !o.Rescue && !keeps {
 		next.ControllerReplicas = liveEnv(now, next.Replicas)
 	}
 	moves := Moves(now, plan.Plan{Clusters: next.Rows})
@@ -76,17 +81,17 @@ func Begin(now plan.Plan, next Proposal, o Options, at time.Time) (plan.Plan, er
 	}
 	p.Rollout = &plan.Rollout{Mode: mode, From: wayBack(now), Replicas: to.Replicas, ControllerReplicas: to.ControllerReplicas}
 	p.Clusters = maps.Clone(next.Rows)
-	t := transition{p: p, at: at}
+	t := newTransition(ground{p: p, at: at})
 	switch mode {
 	case plan.ModeLive:
 		withhold(&t.p, now, next.Rows, moves)
-		t.beginLive()
+		live{t}.begin()
 	case plan.ModeX0Y:
 		p.Rollout.Moves = withhold(&t.p, now, next.Rows, moves)
-		t.beginX0Y()
+		x0y{t}.begin()
 	default:
 		p.Rollout.Moves = postpone(&t.p, now, next.Rows, moves)
-		t.enterDefault(first(t.p), Advanced, "")
+		restarts{t}.enter(first(t.p), Advanced, "")
 	}
 	return t.p, nil
 }

@@ -8,14 +8,17 @@ import (
 	"ballast/planner/plan"
 )
 
+// restarts are the stages of mode default: pods read their new env and shards as they restart.
+type restarts struct{ *transition }
+
 // assigning waits until every managed Secret carries its replica and, before the workload shrinks, until no Secret at
 // all carries one that goes.
-func (t *transition) assigning() {
+func (t restarts) assigning() {
 	behind := laggards(t.v, t.seen)
 	var stray []string
 	if shrinks(t.p) {
 		limit := t.p.Rollout.To().Reach(t.p.Target.Kind)
-		t.settleBelow(limit)
+		t.rows.settleBelow(limit)
 		stray = strays(t.seen, limit, present(t.p, t.seen, limit, t.p.Rollout.From.Reach(t.p.Target.Kind)))
 	}
 	unseen := t.unseen() || t.o.Partial && shrinks(t.p)
@@ -41,7 +44,7 @@ func present(p plan.Plan, seen observed.State, limit, from int) int {
 }
 
 // replacing waits until every pod runs the newest template and is ready.
-func (t *transition) replacing() {
+func (t restarts) replacing() {
 	p := t.held()
 	done := t.seen.Workload.Settled(p) && (!p.Restarts() || t.seen.Workload.RestartedSince(p.Rollout.Since))
 	why := replicasSeen(p, t.seen.Workload)
@@ -59,14 +62,14 @@ func (t *transition) replacing() {
 	case stage == plan.Scaling && !done && t.p.FreeReplicas: // there is no way back to replicas that are people's; the next decision follows them
 		t.end(GaveUp, why)
 	case stage == plan.Scaling && !done:
-		t.enterDefault(plan.Reverting, TurnedBack, why)
+		t.enter(plan.Reverting, TurnedBack, why)
 	default:
 		t.next(why)
 	}
 }
 
 // next goes on to the stage that follows, or ends the rollout.
-func (t *transition) next(why string) {
+func (t restarts) next(why string) {
 	following := plan.Restarting
 	switch stage := t.p.Rollout.Stage; {
 	case stage == plan.Assigning && shrinks(t.p):
@@ -77,21 +80,20 @@ func (t *transition) next(why string) {
 		t.end(Finished, why)
 		return
 	}
-	t.enterDefault(following, Advanced, why)
+	t.enter(following, Advanced, why)
 }
 
-// enterDefault begins a stage of mode default: its count and its rows hold with it.
-func (t *transition) enterDefault(stage plan.Stage, outcome Outcome, why string) {
+// enter begins a stage of mode default: its count and its rows hold with it.
+func (t restarts) enter(stage plan.Stage, outcome Outcome, why string) {
 	r := t.p.Rollout
-	t.enter(stage, outcome, why)
+	t.transition.enter(stage, outcome, why)
 	switch stage {
 	case plan.Scaling:
 		t.hold(r.To())
 	case plan.Reverting:
 		t.hold(r.From)
 	case plan.Assigning:
-		rows := transition{v: plan.NewView(t.p, nil), p: t.p, seen: t.seen}
-		rows.move(r.Moves)
+		layout{&ground{v: plan.NewView(t.p, nil), p: t.p, seen: t.seen}}.move(r.Moves)
 	}
 	if assignsLater := stage == plan.Scaling && !shrinks(t.p); stage != plan.Assigning && !assignsLater {
 		r.Moves = nil

@@ -19,9 +19,12 @@ func liveEnv(now plan.Plan, replicas int) int {
 	return max(now.MaxReplicas, now.ControllerReplicas, replicas)
 }
 
-// beginLive begins with the env, where it is another one: setting it is the one announced restart, and the replicas
+// live are the stages of mode live: clusters move in waves, and no pod restarts for them.
+type live struct{ *transition }
+
+// begin begins with the env, where it is another one: setting it is the one announced restart, and the replicas
 // stay as they are meanwhile.
-func (t *transition) beginLive() {
+func (t live) begin() {
 	r := t.p.Rollout
 	switch {
 	case t.p.ControllerReplicas != r.ControllerReplicas:
@@ -43,7 +46,7 @@ func falls(r *plan.Rollout) bool { return r.Replicas < r.From.Replicas }
 func renews(r *plan.Rollout) bool { return r.From.ControllerReplicas != r.ControllerReplicas }
 
 // scaling waits for the env's restart, and then for the replicas that come. Nothing moves meanwhile.
-func (t *transition) scaling() {
+func (t live) scaling() {
 	r := t.p.Rollout
 	done, why := t.replaced()
 	switch {
@@ -69,16 +72,16 @@ func (t *transition) scaling() {
 }
 
 // moving waits for the present wave and begins the next one.
-func (t *transition) moving() {
+func (t live) moving() {
 	if len(t.p.Rollout.Moves) == 0 {
 		t.nextWave("")
 		return
 	}
-	if trouble := t.trouble(); trouble != "" {
+	if trouble := t.answers.trouble(); trouble != "" {
 		t.turnBack(trouble)
 		return
 	}
-	rest, unconnected := t.unfinished()
+	rest, unconnected := t.answers.unfinished()
 	switch {
 	case rest == "":
 		t.nextWave(fmt.Sprintf("wave %d is done; ", t.p.Rollout.Wave))
@@ -96,7 +99,7 @@ func (t *transition) moving() {
 // for its deadline.
 const connecting = 2 * time.Minute
 
-func (t *transition) rescued() bool {
+func (t live) rescued() bool {
 	if !t.o.Rescue || t.elapsed() < connecting {
 		return false
 	}
@@ -109,11 +112,11 @@ func (t *transition) rescued() bool {
 }
 
 // nextWave enters the next wave, or what comes after the last one.
-func (t *transition) nextWave(done string) {
+func (t live) nextWave(done string) {
 	r := t.p.Rollout
-	left := t.remaining()
+	left := t.waves.remaining()
 	if len(left) == 0 && !t.unseen() {
-		t.settleGone()
+		t.rows.settleGone()
 		r.Moves, r.Was = nil, nil
 		t.enter(plan.Verifying, Advanced, done+"every cluster has its replica")
 		return
@@ -122,7 +125,7 @@ func (t *transition) nextWave(done string) {
 		t.end(Finished, fmt.Sprintf("%s%s: where the other clusters go is decided anew", done, t.o.Ends))
 		return
 	}
-	wave, blocked, spent := t.choose(left)
+	wave, blocked, spent := t.waves.choose(left)
 	switch {
 	case len(wave) > 0:
 		t.enterWave(wave, left, done)
@@ -140,7 +143,7 @@ func (t *transition) nextWave(done string) {
 
 // turnBack takes the present wave back: to where its clusters came from, but for those that somebody decided about
 // meanwhile, and those that came from replicas that people took away, or for which nobody works.
-func (t *transition) turnBack(why string) {
+func (t live) turnBack(why string) {
 	r := t.p.Rollout
 	back, forth := map[string]int{}, map[string]int{}
 	for name, to := range r.Moves {
@@ -153,7 +156,7 @@ func (t *transition) turnBack(why string) {
 		}
 		back[name] = was
 	}
-	t.reassign(t.p.Replicas, back)
+	t.rows.reassign(t.p.Replicas, back)
 	for name, was := range back {
 		if forth[name] = r.Moves[name]; t.p.Clusters[name].Replica != was { // another Secret of its server stays
 			delete(back, name)
@@ -170,20 +173,20 @@ func (t *transition) turnBack(why string) {
 
 // unserved reports whether nobody works for a replica's clusters, as far as is known: then they are to leave it, and
 // nothing goes back to it.
-func (t *transition) unserved(replica int) bool {
-	return t.o.Unwell[replica] || len(t.seen.Pods) > 0 && t.seen.Asleep(replica) != ""
+func (g *ground) unserved(replica int) bool {
+	return g.o.Unwell[replica] || len(g.seen.Pods) > 0 && g.seen.Asleep(replica) != ""
 }
 
-func (t *transition) pinnedTo(name string, replica int) bool {
-	pin, pinned := t.v.Pin(name)
+func (g *ground) pinnedTo(name string, replica int) bool {
+	pin, pinned := g.v.Pin(name)
 	return pinned && pin == replica
 }
 
 // retreat brings the count back where replicas came and nothing is on them, and otherwise ends the rollout.
-func (t *transition) retreat(back, end Outcome, why string) {
+func (t live) retreat(back, end Outcome, why string) {
 	r := t.p.Rollout
 	r.Moves, r.Was = nil, nil
-	if !grows(r) || t.p.FreeReplicas || t.p.Replicas == r.From.Replicas || t.occupied(r.From.Replicas) {
+	if !grows(r) || t.p.FreeReplicas || t.p.Replicas == r.From.Replicas || t.rows.occupied(r.From.Replicas) {
 		t.end(end, why)
 		return
 	}
@@ -193,19 +196,19 @@ func (t *transition) retreat(back, end Outcome, why string) {
 
 // occupied reports whether a row is at or above a number of replicas, or a Secret that ballast may not write. A pin
 // there never holds before the rollout has ended, nor does it afterwards if they go.
-func (t *transition) occupied(replicas int) bool {
-	for _, row := range t.p.Clusters {
+func (l layout) occupied(replicas int) bool {
+	for _, row := range l.p.Clusters {
 		if row.Replica >= replicas {
 			return true
 		}
 	}
-	return slices.ContainsFunc(t.seen.Secrets, func(s observed.Secret) bool {
-		return !s.Managed() && s.Valid && s.Shard >= replicas && s.Shard < t.p.Replicas
+	return slices.ContainsFunc(l.seen.Secrets, func(s observed.Secret) bool {
+		return !s.Managed() && s.Valid && s.Shard >= replicas && s.Shard < l.p.Replicas
 	})
 }
 
 // reverting waits for a wave that was turned back, and then for the count.
-func (t *transition) reverting() {
+func (t live) reverting() {
 	if len(t.p.Rollout.Moves) == 0 {
 		done, why := t.replaced()
 		switch {
@@ -218,7 +221,7 @@ func (t *transition) reverting() {
 		}
 		return
 	}
-	rest := t.unreturned()
+	rest := t.answers.unreturned()
 	switch {
 	case rest == "":
 		t.retreat(Advanced, Reverted, "the wave's clusters are back where they were")
@@ -231,14 +234,14 @@ func (t *transition) reverting() {
 
 // verifying looks whether every cluster has its one owner, and, before replicas go, whether nothing is left on them.
 // They do not go while a cluster has several.
-func (t *transition) verifying() {
+func (t live) verifying() {
 	r := t.p.Rollout
-	if falls(r) && slices.ContainsFunc(t.remaining(), func(u unit) bool { return u.leaves }) {
+	if falls(r) && slices.ContainsFunc(t.waves.remaining(), func(u unit) bool { return u.leaves }) {
 		t.enter(plan.Moving, Advanced, "a cluster came to a replica that is to go")
 		return
 	}
-	grave := cmp.Or(t.left(), t.several())
-	switch why := cmp.Or(grave, t.disagreement()); {
+	grave := cmp.Or(t.answers.left(), t.answers.several())
+	switch why := cmp.Or(grave, t.answers.disagreement()); {
 	case why == "":
 		t.verified("every cluster has its one owner")
 	case !t.progress.Late:
@@ -250,7 +253,7 @@ func (t *transition) verifying() {
 	}
 }
 
-func (t *transition) verified(why string) {
+func (t live) verified(why string) {
 	if !falls(t.p.Rollout) {
 		t.end(Finished, why)
 		return
@@ -259,9 +262,9 @@ func (t *transition) verified(why string) {
 		t.end(Finished, fmt.Sprintf("%s; the workload stays at %d replicas: %s", why, t.p.Replicas, t.o.Ends))
 		return
 	}
-	t.settleGone()
+	t.rows.settleGone()
 	if t.p.FreeReplicas {
-		t.reassign(t.p.Rollout.Replicas, nil) // what nobody may write stays on a replica that is gone, and its row must not
+		t.rows.reassign(t.p.Rollout.Replicas, nil) // what nobody may write stays on a replica that is gone, and its row must not
 	}
 	t.p.Replicas = t.p.Rollout.Replicas
 	t.enter(plan.Shrinking, Advanced, why)
@@ -269,10 +272,10 @@ func (t *transition) verified(why string) {
 
 // shrinking waits until the replicas that were left are gone. A workload that could not be made smaller by then stays
 // as it is: somebody carries a shard that goes, or it is unmanaged.
-func (t *transition) shrinking() {
+func (t live) shrinking() {
 	r := t.p.Rollout
 	done, why := t.replaced()
-	if unclaimed := t.unclaimed(); done && unclaimed != "" && !t.progress.Late {
+	if unclaimed := t.answers.unclaimed(); done && unclaimed != "" && !t.progress.Late {
 		done, why = false, unclaimed
 	}
 	switch {

@@ -20,16 +20,19 @@ func nears(p observed.Pod) bool {
 	return p.Memory > 0 && p.MemoryLimit > 0 && 100*p.Memory >= nearLimit*p.MemoryLimit
 }
 
+// answers are what the pods, and the Secrets, say of a wave and of the fleet.
+type answers struct{ *ground }
+
 // cannotReceive says why no wave may be begun onto a replica. In a Deployment pods claim replicas, whichever they find:
 // no wave is begun before those that are there have claimed theirs.
-func (t *transition) cannotReceive(replica int) string {
-	if why := t.unclaimed(); why != "" {
+func (a answers) cannotReceive(replica int) string {
+	if why := a.unclaimed(); why != "" {
 		return why
 	}
-	if why := t.seen.Asleep(replica); why != "" {
+	if why := a.seen.Asleep(replica); why != "" {
 		return why
 	}
-	for _, p := range t.seen.PodsOf(replica) {
+	for _, p := range a.seen.PodsOf(replica) {
 		if nears(p) {
 			return nearing(p)
 		}
@@ -41,17 +44,17 @@ func (t *transition) cannotReceive(replica int) string {
 // and has none. A slot that nobody is there to claim is that of a pod which hangs, or is gone for good: its clusters
 // have to leave it. So have those of a slot that was unclaimed for as long as makes a replica unwell: its pod may be ready
 // and never claim it.
-func (t *transition) unclaimed() string {
-	if t.p.Target.Kind != plan.Deployment || !slices.ContainsFunc(t.seen.Pods, func(p observed.Pod) bool { return p.Ready && !p.Claimed }) {
+func (a answers) unclaimed() string {
+	if a.p.Target.Kind != plan.Deployment || !slices.ContainsFunc(a.seen.Pods, func(p observed.Pod) bool { return p.Ready && !p.Claimed }) {
 		return ""
 	}
-	running := t.p.Replicas
-	if t.p.FreeReplicas {
-		running = t.seen.Workload.Count().Replicas
+	running := a.p.Replicas
+	if a.p.FreeReplicas {
+		running = a.seen.Workload.Count().Replicas
 	}
 	for r := range running {
-		left := t.o.Rescue && t.o.Unwell[r]
-		if why := t.seen.Asleep(r); why != "" && !left {
+		left := a.o.Rescue && a.o.Unwell[r]
+		if why := a.seen.Asleep(r); why != "" && !left {
 			return why
 		}
 	}
@@ -63,14 +66,14 @@ func nearing(p observed.Pod) string {
 }
 
 // unseen reports whether too few of the plan's Secrets are seen to go by them. A rescue goes by those that are there.
-func (t *transition) unseen() bool { return !t.o.Rescue && t.seen.Blind(t.p) }
+func (g *ground) unseen() bool { return !g.o.Rescue && g.seen.Blind(g.p) }
 
 // blind says why nothing can be said of the fleet as a whole.
-func (t *transition) blind() string {
+func (g *ground) blind() string {
 	switch {
-	case t.unseen():
+	case g.unseen():
 		return "most of the plan's Secrets are not seen"
-	case !t.seen.OwnersKnown:
+	case !g.seen.OwnersKnown:
 		return observed.Unsaid
 	}
 	return ""
@@ -80,28 +83,28 @@ func (t *transition) blind() string {
 // wave does not mend, and for all that is known another wave would make more of them. What nobody works for is worse
 // off where it is, and needs no more than an answer of who receives it. A person's own word waits for no fault: it may
 // be the mend.
-func (t *transition) risk(u unit) string {
+func (a answers) risk(u unit) string {
 	switch {
-	case t.unserved(u.from):
+	case a.unserved(u.from):
 		for _, name := range u.Names {
-			if slices.Contains(t.seen.Doubled, name) && !t.disputed(name) {
+			if slices.Contains(a.seen.Doubled, name) && !a.disputed(name) {
 				return observed.Severally(name)
 			}
 		}
-		return t.seen.Mute(u.Home)
-	case !t.seen.OwnersKnown:
+		return a.seen.Mute(u.Home)
+	case !a.seen.OwnersKnown:
 		return observed.Unsaid
-	case t.o.Insists:
+	case a.o.Insists:
 		return ""
 	}
-	return t.seen.Fault(t.p)
+	return a.seen.Fault(a.p)
 }
 
 // trouble says why the present wave must stop: a replica that receives died of it, or is about to.
-func (t *transition) trouble() string {
-	since := t.p.Rollout.Since
-	for _, replica := range t.receivers() {
-		for _, p := range t.seen.PodsOf(replica) {
+func (a answers) trouble() string {
+	since := a.p.Rollout.Since
+	for _, replica := range a.receivers() {
+		for _, p := range a.seen.PodsOf(replica) {
 			died := p.RestartedAt.After(since)
 			switch {
 			case p.OOMKilled && (died || !p.Ready && p.RestartedAt.IsZero()): // killed, and not started again yet
@@ -117,10 +120,10 @@ func (t *transition) trouble() string {
 }
 
 // concerned are the replicas whose answers say whether the present wave is done.
-func (t *transition) concerned() []int {
-	replicas := t.receivers()
-	for _, was := range t.p.Rollout.Was {
-		if !t.unserved(was) {
+func (a answers) concerned() []int {
+	replicas := a.receivers()
+	for _, was := range a.p.Rollout.Was {
+		if !a.unserved(was) {
 			replicas = append(replicas, was)
 		}
 	}
@@ -128,10 +131,10 @@ func (t *transition) concerned() []int {
 }
 
 // receivers are the replicas that the present wave gives clusters to, ascending.
-func (t *transition) receivers() []int {
+func (a answers) receivers() []int {
 	set := map[int]bool{}
-	for name := range t.p.Rollout.Moves {
-		if to, _, known := t.v.Effective(name); known {
+	for name := range a.p.Rollout.Moves {
+		if to, _, known := a.v.Effective(name); known {
 			set[to] = true
 		}
 	}
@@ -141,37 +144,37 @@ func (t *transition) receivers() []int {
 // unfinished says what the present wave waits for. unconnected says that its clusters are all owned as they should be,
 // and that each of those that nobody has connected went to a replica that has others connected: then the cluster is
 // what cannot be reached, and to take the wave back would help nobody.
-func (t *transition) unfinished() (rest string, unconnected bool) {
-	if t.unseen() {
-		return t.blind(), false
+func (a answers) unfinished() (rest string, unconnected bool) {
+	if a.unseen() {
+		return a.blind(), false
 	}
-	if rest = t.uncarried(); rest != "" {
+	if rest = a.uncarried(); rest != "" {
 		return rest, false
 	}
-	for _, replica := range t.receivers() {
-		if why := t.seen.Asleep(replica); why != "" {
+	for _, replica := range a.receivers() {
+		if why := a.seen.Asleep(replica); why != "" {
 			return why, false
 		}
 	}
-	return t.untaken()
+	return a.untaken()
 }
 
 // unreturned is unfinished for a wave that goes back. Where nobody says who owns what, Secrets that are written are
 // enough: the replicas that had those clusters are as good as they were.
-func (t *transition) unreturned() string {
-	rest := t.uncarried()
-	if rest == "" && t.seen.OwnersKnown {
-		rest, _ = t.untaken()
+func (a answers) unreturned() string {
+	rest := a.uncarried()
+	if rest == "" && a.seen.OwnersKnown {
+		rest, _ = a.untaken()
 	}
 	return rest
 }
 
 // uncarried says which of the wave's Secrets are not written yet.
-func (t *transition) uncarried() string {
+func (a answers) uncarried() string {
 	var behind []string
-	for _, s := range t.seen.Sorted() {
-		_, moves := t.p.Rollout.Moves[s.Name]
-		if replica, _, known := t.v.Effective(s.Name); moves && known && s.Managed() && !s.Carries(replica) {
+	for _, s := range a.seen.Sorted() {
+		_, moves := a.p.Rollout.Moves[s.Name]
+		if replica, _, known := a.v.Effective(s.Name); moves && known && s.Managed() && !s.Carries(replica) {
 			behind = append(behind, s.Name)
 		}
 	}
@@ -183,15 +186,15 @@ func (t *transition) uncarried() string {
 
 // untaken says which of the wave's clusters its new owner does not have yet. Who receives must answer, and so must who
 // gives if anybody works there: a pod that keeps silent may still have what it gave.
-func (t *transition) untaken() (rest string, unconnected bool) {
-	if why := t.seen.Mute(t.concerned()...); why != "" {
+func (a answers) untaken() (rest string, unconnected bool) {
+	if why := a.seen.Mute(a.concerned()...); why != "" {
 		return why, false
 	}
 	idle := false
-	for _, s := range t.seen.Sorted() {
-		_, moves := t.p.Rollout.Moves[s.Name]
-		replica, _, known := t.v.Effective(s.Name)
-		owned, told := t.seen.Owned[s.Name]
+	for _, s := range a.seen.Sorted() {
+		_, moves := a.p.Rollout.Moves[s.Name]
+		replica, _, known := a.v.Effective(s.Name)
+		owned, told := a.seen.Owned[s.Name]
 		switch {
 		case !moves || !known || !s.Managed() || !s.Awaited(owned):
 		case !told:
@@ -200,7 +203,7 @@ func (t *transition) untaken() (rest string, unconnected bool) {
 		case !slices.Equal(owned.Owners, []int{replica}):
 			return fmt.Sprintf("cluster %q is owned by %s instead of replica %d", s.Name, owners(owned.Owners), replica), false
 		case !slices.Contains(owned.Live, replica):
-			idle = idle || !t.works(replica)
+			idle = idle || !a.works(replica)
 			rest = cmp.Or(rest, fmt.Sprintf("replica %d has not connected cluster %q", replica, s.Name))
 		}
 	}
@@ -208,8 +211,8 @@ func (t *transition) untaken() (rest string, unconnected bool) {
 }
 
 // works reports whether a replica has any cluster connected.
-func (t *transition) works(replica int) bool {
-	for _, owned := range t.seen.Owned {
+func (g *ground) works(replica int) bool {
+	for _, owned := range g.seen.Owned {
 		if slices.Contains(owned.Live, replica) {
 			return true
 		}
@@ -218,30 +221,30 @@ func (t *transition) works(replica int) bool {
 }
 
 // disputed reports whether people's own Secret of a cluster's server decides who has it.
-func (t *transition) disputed(name string) bool {
-	if t.disputes == nil {
-		t.disputes = map[string]bool{}
-		for _, s := range t.seen.Secrets {
-			t.disputes[s.Name] = s.Disputed
+func (g *ground) disputed(name string) bool {
+	if g.disputes == nil {
+		g.disputes = map[string]bool{}
+		for _, s := range g.seen.Secrets {
+			g.disputes[s.Name] = s.Disputed
 		}
 	}
-	return t.disputes[name]
+	return g.disputes[name]
 }
 
 // left says what is still on replicas that are to go.
-func (t *transition) left() string {
-	r := t.p.Rollout
+func (a answers) left() string {
+	r := a.p.Rollout
 	if !falls(r) {
 		return ""
 	}
-	if why := t.blind(); why != "" {
+	if why := a.blind(); why != "" {
 		return why
 	}
-	if stray := strays(t.seen, r.Replicas, present(t.p, t.seen, r.Replicas, r.From.Replicas)); len(stray) > 0 {
+	if stray := strays(a.seen, r.Replicas, present(a.p, a.seen, r.Replicas, r.From.Replicas)); len(stray) > 0 {
 		return waitsFor(nil, stray, false)
 	}
-	for _, name := range slices.Sorted(maps.Keys(t.seen.Owned)) {
-		for _, owner := range t.seen.Owned[name].Owners {
+	for _, name := range slices.Sorted(maps.Keys(a.seen.Owned)) {
+		for _, owner := range a.seen.Owned[name].Owners {
 			if owner >= r.Replicas {
 				return fmt.Sprintf("cluster %q is owned by replica %d, which is to go", name, owner)
 			}
@@ -252,12 +255,12 @@ func (t *transition) left() string {
 
 // several names the first cluster that several replicas own, or several pods of one: a replica may go, and with it the
 // owner that was to stay.
-func (t *transition) several() string {
-	for _, name := range slices.Sorted(maps.Keys(t.seen.Owned)) {
-		if _, planned := t.p.Clusters[name]; !planned || t.disputed(name) {
+func (a answers) several() string {
+	for _, name := range slices.Sorted(maps.Keys(a.seen.Owned)) {
+		if _, planned := a.p.Clusters[name]; !planned || a.disputed(name) {
 			continue
 		}
-		if len(t.seen.Owned[name].Owners) > 1 || slices.Contains(t.seen.Doubled, name) {
+		if len(a.seen.Owned[name].Owners) > 1 || slices.Contains(a.seen.Doubled, name) {
 			return observed.Severally(name)
 		}
 	}
@@ -266,26 +269,26 @@ func (t *transition) several() string {
 
 // disagreement names the first cluster that is not owned as its Secret says. One that only people may write, and whose
 // Secret names no replica, is owned by whom an algorithm says, if by anybody.
-func (t *transition) disagreement() string {
-	if why := t.blind(); why != "" {
+func (a answers) disagreement() string {
+	if why := a.blind(); why != "" {
 		return why
 	}
-	if behind := laggards(t.v, t.seen); len(behind) > 0 {
+	if behind := laggards(a.v, a.seen); len(behind) > 0 {
 		return waitsFor(behind, nil, false)
 	}
-	limit := t.seen.Workload.Count().Reach(t.p.Target.Kind)
-	for _, s := range t.seen.Sorted() {
-		replica, _, known := t.v.Effective(s.Name)
+	limit := a.seen.Workload.Count().Reach(a.p.Target.Kind)
+	for _, s := range a.seen.Sorted() {
+		replica, _, known := a.v.Effective(s.Name)
 		if !s.Managed() {
 			known, replica = known && s.Valid && s.Shard < limit, s.Shard
 		}
-		owned, told := t.seen.Owned[s.Name]
+		owned, told := a.seen.Owned[s.Name]
 		switch {
 		case !known || !s.Awaited(owned):
 		case !told:
 			return fmt.Sprintf("nobody says who owns cluster %q", s.Name)
 		case s.Disputed && len(owned.Owners) > 0: // whoever it is
-		case t.o.Unwell[replica] && len(owned.Owners) == 0: // what is left there for another time
+		case a.o.Unwell[replica] && len(owned.Owners) == 0: // what is left there for another time
 		case !slices.Equal(owned.Owners, []int{replica}):
 			return fmt.Sprintf("cluster %q is owned by %s instead of replica %d", s.Name, owners(owned.Owners), replica)
 		}

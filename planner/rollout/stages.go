@@ -18,22 +18,27 @@ type stage struct {
 // each holds and waits for; TestTheDocHasEveryStage holds it to this table.
 func stages() []stage {
 	return []stage{
-		{plan.ModeDefault, plan.Scaling, (*transition).replacing},
-		{plan.ModeDefault, plan.Assigning, (*transition).assigning},
-		{plan.ModeDefault, plan.Restarting, (*transition).replacing},
-		{plan.ModeDefault, plan.Reverting, (*transition).replacing},
+		{plan.ModeDefault, plan.Scaling, of(restarts.replacing)},
+		{plan.ModeDefault, plan.Assigning, of(restarts.assigning)},
+		{plan.ModeDefault, plan.Restarting, of(restarts.replacing)},
+		{plan.ModeDefault, plan.Reverting, of(restarts.replacing)},
 
-		{plan.ModeLive, plan.Scaling, (*transition).scaling},
-		{plan.ModeLive, plan.Moving, (*transition).moving},
-		{plan.ModeLive, plan.Verifying, (*transition).verifying},
-		{plan.ModeLive, plan.Shrinking, (*transition).shrinking},
-		{plan.ModeLive, plan.Reverting, (*transition).reverting},
+		{plan.ModeLive, plan.Scaling, of(live.scaling)},
+		{plan.ModeLive, plan.Moving, of(live.moving)},
+		{plan.ModeLive, plan.Verifying, of(live.verifying)},
+		{plan.ModeLive, plan.Shrinking, of(live.shrinking)},
+		{plan.ModeLive, plan.Reverting, of(live.reverting)},
 
-		{plan.ModeX0Y, plan.Draining, (*transition).draining},
-		{plan.ModeX0Y, plan.Assigning, (*transition).rewriting},
-		{plan.ModeX0Y, plan.Restoring, (*transition).restoring},
-		{plan.ModeX0Y, plan.Reverting, (*transition).returning},
+		{plan.ModeX0Y, plan.Draining, of(x0y.draining)},
+		{plan.ModeX0Y, plan.Assigning, of(x0y.rewriting)},
+		{plan.ModeX0Y, plan.Restoring, of(x0y.restoring)},
+		{plan.ModeX0Y, plan.Reverting, of(x0y.returning)},
 	}
+}
+
+// of is a stage's work on a transition.
+func of[M ~struct{ *transition }](run func(M)) func(*transition) {
+	return func(t *transition) { run(M{t}) }
 }
 
 // run lets the stage that is under way look at what stands. A stop of all replicas that is not wanted any more turns
@@ -41,8 +46,8 @@ func stages() []stage {
 // 0.
 func (t *transition) run() {
 	r := t.p.Rollout
-	if why := t.stopEnds(); why != "" {
-		t.revert(why)
+	if why := (x0y{t}).stopEnds(); why != "" {
+		x0y{t}.revert(why)
 		return
 	}
 	all := stages()

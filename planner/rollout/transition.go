@@ -10,46 +10,59 @@ import (
 	"ballast/planner/plan"
 )
 
-// transition is one call of Advance in the modes live and x0y: what it was given, the plan it changes, and what it
-// answers.
+// transition is one call of Advance: the ground that it stands on, what changes the plan and answers questions there, and what it
+// answers itself. The stages of the modes are restarts', live's and x0y's.
 type transition struct {
+	*ground
+	rows     layout
+	answers  answers
+	waves    chooser
+	progress Progress
+}
+
+func newTransition(g ground) *transition {
+	rows, said := layout{&g}, answers{&g}
+	return &transition{ground: &g, rows: rows, answers: said, waves: chooser{&g, rows, said}}
+}
+
+// ground is what a stage stands on: what Advance was given, and the plan as it is by now.
+type ground struct {
 	v        *plan.View
 	p        plan.Plan
 	seen     observed.State
 	target   map[string]int
 	o        Options
 	at       time.Time
-	progress Progress
 	beside   *placement.Servers // what stays together; made when it is asked for
 	disputes map[string]bool    // by Secret; made when it is asked for
 }
 
 // together is what a cluster has in common with those that it stays together with, by the Secrets that are seen.
-func (t *transition) together(name string) string {
-	return t.groups().Of(name, t.hash(name))
+func (g *ground) together(name string) string {
+	return g.groups().Of(name, g.hash(name))
 }
 
 // servers is how many servers the plan's clusters have.
-func (t *transition) servers() int { return t.groups().Count(maps.Keys(t.p.Clusters), t.hash) }
+func (g *ground) servers() int { return g.groups().Count(maps.Keys(g.p.Clusters), g.hash) }
 
-func (t *transition) hash(name string) string { return t.p.Clusters[name].Server }
+func (g *ground) hash(name string) string { return g.p.Clusters[name].Server }
 
-func (t *transition) groups() *placement.Servers {
-	if t.beside == nil {
-		t.beside = placement.NewServers(len(t.seen.Secrets))
-		for _, s := range t.seen.Secrets {
+func (g *ground) groups() *placement.Servers {
+	if g.beside == nil {
+		g.beside = placement.NewServers(len(g.seen.Secrets))
+		for _, s := range g.seen.Secrets {
 			switch {
 			case s.Alone:
-				t.beside.Add(s.Name, "")
+				g.beside.Add(s.Name, "")
 			case s.Server != "":
-				t.beside.Add(s.Name, s.Server)
+				g.beside.Add(s.Name, s.Server)
 				if s.Bound != "" {
-					t.beside.Bind(s.Server, s.Bound)
+					g.beside.Bind(s.Server, s.Bound)
 				}
 			}
 		}
 	}
-	return t.beside
+	return g.beside
 }
 
 func (t *transition) wait(why string) { t.progress.Why = "waiting: " + why }
@@ -98,25 +111,25 @@ func (t *transition) replaced() (bool, string) {
 
 // held is the plan, with as many replicas as people have where those are more than it may ever have: nothing waits for
 // them to go.
-func (t *transition) held() plan.Plan {
-	p := t.p
-	beyond := p.FreeReplicas && p.Rollout.Mode != plan.ModeX0Y && t.seen.Workload.Count().Replicas > p.MaxReplicas
+func (g *ground) held() plan.Plan {
+	p := g.p
+	beyond := p.FreeReplicas && p.Rollout.Mode != plan.ModeX0Y && g.seen.Workload.Count().Replicas > p.MaxReplicas
 	if beyond && p.Replicas == p.MaxReplicas {
-		p.Replicas = t.seen.Workload.Replicas
+		p.Replicas = g.seen.Workload.Replicas
 	}
 	return p
 }
 
 // kept says what keeps a workload from being made smaller.
-func (t *transition) kept() string {
-	w := t.seen.Workload
-	if t.p.FreeReplicas || w == nil || w.Replicas <= t.p.Replicas {
+func (g *ground) kept() string {
+	w := g.seen.Workload
+	if g.p.FreeReplicas || w == nil || w.Replicas <= g.p.Replicas {
 		return ""
 	}
-	next := plan.Count{Replicas: t.p.Replicas, ControllerReplicas: t.p.ControllerReplicas}.Reach(t.p.Target.Kind)
-	now := w.Count().Reach(t.p.Target.Kind)
-	stray := strays(t.seen, next, now)
-	switch unseen := next < now && t.seen.Blind(t.p); {
+	next := plan.Count{Replicas: g.p.Replicas, ControllerReplicas: g.p.ControllerReplicas}.Reach(g.p.Target.Kind)
+	now := w.Count().Reach(g.p.Target.Kind)
+	stray := strays(g.seen, next, now)
+	switch unseen := next < now && g.seen.Blind(g.p); {
 	case w.Unmanaged:
 		return fmt.Sprintf("the workload is annotated as unmanaged, and stays at %d replicas", w.Replicas)
 	case unseen || len(stray) > 0:
@@ -126,9 +139,9 @@ func (t *transition) kept() string {
 }
 
 // setRow gives a cluster a replica; whether that is a person's pin goes with it.
-func (t *transition) setRow(name string, replica int) {
-	row := t.p.Clusters[name]
-	pin, pinned := t.v.Pin(name)
+func (l layout) setRow(name string, replica int) {
+	row := l.p.Clusters[name]
+	pin, pinned := l.v.Pin(name)
 	row.Replica, row.Pinned = replica, pinned && pin == replica
-	t.p.Clusters[name] = row
+	l.p.Clusters[name] = row
 }

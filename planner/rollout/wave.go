@@ -24,19 +24,19 @@ type unit struct {
 func loadOf(row plan.Row) plan.Load { return plan.LoadOf(row.Load) + 1 }
 
 // remaining lists the units that are not where they go, by name.
-func (t *transition) remaining() []unit {
-	secrets, to := t.seen.Sorted(), t.destinations()
+func (c chooser) remaining() []unit {
+	secrets, to := c.seen.Sorted(), c.rows.destinations()
 	var units []unit
 	server := func(i int) string { return secrets[i].Together() }
 	for _, members := range placement.Group(len(secrets), server) {
 		u := unit{Unit: placement.Unit{Home: placement.NoReplica}, connected: true, idle: true}
 		for _, i := range members {
 			if s := secrets[i]; s.Managed() {
-				t.joins(&u, s, to)
+				c.joins(&u, s, to)
 			}
 		}
 		if len(u.Names) > 0 {
-			u.unserved = t.unserved(u.from)
+			u.unserved = c.unserved(u.from)
 			units = append(units, u)
 		}
 	}
@@ -44,9 +44,9 @@ func (t *transition) remaining() []unit {
 }
 
 // joins adds a cluster to its unit, if it is to move and goes with the others.
-func (t *transition) joins(u *unit, s observed.Secret, destinations map[string]int) {
-	row, known := t.p.Clusters[s.Name]
-	from, _, _ := t.v.Effective(s.Name)
+func (c chooser) joins(u *unit, s observed.Secret, destinations map[string]int) {
+	row, known := c.p.Clusters[s.Name]
+	from, _, _ := c.v.Effective(s.Name)
 	to := destinations[s.Name]
 	if !known || from == to || len(u.Names) > 0 && to != u.Home {
 		return // pinned apart: the next waves move it
@@ -54,10 +54,10 @@ func (t *transition) joins(u *unit, s observed.Secret, destinations map[string]i
 	if len(u.Names) == 0 {
 		u.from, u.Home = from, to
 	}
-	owned, told := t.seen.Owned[s.Name]
-	u.Unit = u.With(s.Name, loadOf(row)).Taking(t.o.Bytes[s.Name])
+	owned, told := c.seen.Owned[s.Name]
+	u.Unit = u.With(s.Name, loadOf(row)).Taking(c.o.Bytes[s.Name])
 	u.Apart = placement.Joined(u.Apart, s.Apart)
-	u.leaves = u.leaves || from >= t.p.Rollout.Replicas
+	u.leaves = u.leaves || from >= c.p.Rollout.Replicas
 	u.idle = u.idle && !s.Awaited(owned)
 	u.connected = u.connected && (!s.Awaited(owned) || len(owned.Live) > 0)
 	if !told && !s.Skip {
@@ -66,18 +66,18 @@ func (t *transition) joins(u *unit, s observed.Secret, destinations map[string]i
 }
 
 // carried is the load of each replica by the rows, once those units are where they go.
-func (t *transition) carried(moved []unit) []plan.Load {
-	size := max(t.p.Replicas, t.p.Rollout.Replicas, t.p.Rollout.From.Replicas)
-	for _, row := range t.p.Clusters {
+func (c chooser) carried(moved []unit) []plan.Load {
+	size := max(c.p.Replicas, c.p.Rollout.Replicas, c.p.Rollout.From.Replicas)
+	for _, row := range c.p.Clusters {
 		size = max(size, row.Replica+1)
 	}
 	loads := make([]plan.Load, size)
-	for _, row := range t.p.Clusters {
+	for _, row := range c.p.Clusters {
 		loads[row.Replica] += loadOf(row)
 	}
 	for _, u := range moved {
 		for _, name := range u.Names {
-			loads[t.p.Clusters[name].Replica] -= loadOf(t.p.Clusters[name])
+			loads[c.p.Clusters[name].Replica] -= loadOf(c.p.Clusters[name])
 		}
 		loads[u.Home] += u.Load
 	}
@@ -85,28 +85,28 @@ func (t *transition) carried(moved []unit) []plan.Load {
 }
 
 // inUse is the memory that each replica's clusters take by the rows; nil: nobody knows.
-func (t *transition) inUse(replicas int) []plan.Bytes {
-	if t.o.Memory <= 0 {
+func (c chooser) inUse(replicas int) []plan.Bytes {
+	if c.o.Memory <= 0 {
 		return nil
 	}
 	all := make([]plan.Bytes, replicas)
-	for name, row := range t.p.Clusters {
-		all[row.Replica] = all[row.Replica].Plus(t.o.Bytes[name])
+	for name, row := range c.p.Clusters {
+		all[row.Replica] = all[row.Replica].Plus(c.o.Bytes[name])
 	}
 	return all
 }
 
 // enterWave gives a wave's clusters their new rows.
-func (t *transition) enterWave(wave, left []unit, done string) {
+func (t live) enterWave(wave, left []unit, done string) {
 	r := t.p.Rollout
 	moving, most := 0, max(t.o.MaxMovesPerWave, 1)
 	waits := -len(wave)
 	for _, u := range left {
-		waits += t.moves(u)
+		waits += t.waves.moves(u)
 	}
 	for _, u := range wave {
-		moving += t.moves(u)
-		waits += 1 - t.moves(u)
+		moving += t.waves.moves(u)
+		waits += 1 - t.waves.moves(u)
 	}
 	r.Wave++
 	r.Waves = r.Wave + (waits+most-1)/most
@@ -115,7 +115,7 @@ func (t *transition) enterWave(wave, left []unit, done string) {
 		for _, name := range u.Names {
 			r.Was[name], _, _ = t.v.Effective(name)
 			r.Moves[name] = u.Home
-			t.setRow(name, u.Home)
+			t.rows.setRow(name, u.Home)
 		}
 	}
 	t.enter(plan.Moving, Advanced, fmt.Sprintf("%swave %d of %d moves %d of %d clusters", done, r.Wave, r.Waves, moving, t.servers()))

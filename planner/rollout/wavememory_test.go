@@ -51,12 +51,13 @@ func TestAWaveKeepsToTheMemory(t *testing.T) {
 
 // TestWhatARowTakesIsInUse: by the rows, and nothing where nobody knows the memory.
 func TestWhatARowTakesIsInUse(t *testing.T) {
-	tr := &transition{p: newPlan(2, 2, map[string]int{"a": 0, "b": 1, "c": 1}), o: Options{Memory: 10, Bytes: map[string]plan.Bytes{"a": 1, "b": 2, "c": 3}}}
-	if got := tr.inUse(3); !slices.Equal(got, []plan.Bytes{1, 5, 0}) {
+	o := Options{Memory: 10, Bytes: map[string]plan.Bytes{"a": 1, "b": 2, "c": 3}}
+	c := newTransition(ground{p: newPlan(2, 2, map[string]int{"a": 0, "b": 1, "c": 1}), o: o}).waves
+	if got := c.inUse(3); !slices.Equal(got, []plan.Bytes{1, 5, 0}) {
 		t.Errorf("%v", got)
 	}
-	tr.o.Memory = 0
-	if got := tr.inUse(3); got != nil {
+	c.o.Memory = 0
+	if got := c.inUse(3); got != nil {
 		t.Errorf("%v", got)
 	}
 }

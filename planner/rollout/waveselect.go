@@ -12,6 +12,13 @@ import (
 // written, and turned back, well within its deadline.
 const mostNamed = 1000
 
+// chooser chooses the next wave of a live rollout.
+type chooser struct {
+	*ground
+	rows    layout
+	answers answers
+}
+
 // choose answers the next wave, or why there is none; spent says that it is for want of a budget.
 //
 // The rule: no replica comes above the heaviest load that any replica has now or will have in the end, what arrives in
@@ -24,29 +31,29 @@ const mostNamed = 1000
 // in an exchange, one goes alone, the one that exceeds it least. A server is one move, whatever number of Secrets it has; a unit of more than a wave may
 // name goes alone too, and so does a group of more servers than a wave may move. Each unit of the wave takes one look at
 // all that are left.
-func (t *transition) choose(left []unit) (wave []unit, blocked string, spent bool) {
-	limit, room := min(max(t.o.MaxMovesPerWave, 1), t.o.Budget), min(t.room(left), mostNamed)
-	if t.unseen() {
-		return nil, t.blind(), false
+func (c chooser) choose(left []unit) (wave []unit, blocked string, spent bool) {
+	limit, room := min(max(c.o.MaxMovesPerWave, 1), c.o.Budget), min(c.room(left), mostNamed)
+	if c.unseen() {
+		return nil, c.blind(), false
 	}
 	if limit < 1 {
 		return nil, "the budget of moves is used up", true
 	}
-	free, blocked := t.movable(left)
+	free, blocked := c.movable(left)
 	if len(free) == 0 {
 		return nil, blocked, false
 	}
-	now := t.carried(nil)
-	d := &selection{now: now, least: slices.Clone(now), ceiling: max(slices.Max(now), slices.Max(t.carried(left))), taken: t.taken(),
-		memory: t.o.Memory, inUse: t.inUse(len(now))}
+	now := c.carried(nil)
+	d := &selection{now: now, least: slices.Clone(now), ceiling: max(slices.Max(now), slices.Max(c.carried(left))), taken: c.taken(),
+		memory: c.o.Memory, inUse: c.inUse(len(now))}
 	for moves := 0; moves < limit; {
-		i := d.next(free, len(wave) == 0, room, func(u unit) bool { return moves+t.moves(u) <= limit })
+		i := d.next(free, len(wave) == 0, room, func(u unit) bool { return moves+c.moves(u) <= limit })
 		if i < 0 {
 			break
 		}
 		u := free[i]
 		free = slices.Delete(free, i, i+1)
-		wave, room, moves = append(wave, u), room-len(u.Names), moves+t.moves(u)
+		wave, room, moves = append(wave, u), room-len(u.Names), moves+c.moves(u)
 		alone := d.crowds(u) || d.lacks(u) > 0
 		d.take(u)
 		d.now[u.Home] += u.Load
@@ -60,14 +67,14 @@ func (t *transition) choose(left []unit) (wave []unit, blocked string, spent boo
 
 // room is how many clusters of those that are left a wave may name, so that the plan can be written: each stands in it
 // twice. One goes always: new rows leave room for so many.
-func (t *transition) room(left []unit) int {
+func (c chooser) room(left []unit) int {
 	longest := 0
 	for _, u := range left {
 		for _, name := range u.Names {
 			longest = max(longest, plan.RowBytes(name))
 		}
 	}
-	at := t.p
+	at := c.p
 	rest := *at.Rollout
 	rest.Moves, rest.Was = nil, nil
 	at.Rollout = &rest
@@ -75,19 +82,22 @@ func (t *transition) room(left []unit) int {
 }
 
 // movable are the units that may move now, and why the first of the others may not.
-func (t *transition) movable(left []unit) (free []unit, blocked string) {
+func (c chooser) movable(left []unit) (free []unit, blocked string) {
 	shut := map[int]string{}
 	for _, u := range left {
 		why, asked := shut[u.Home]
 		if !asked {
-			why = t.cannotReceive(u.Home)
+			why = c.answers.cannotReceive(u.Home)
 			shut[u.Home] = why
 		}
-		if t.o.Closed[u.Home] && !t.pinnedTo(u.Names[0], u.Home) { // a pin is a person's word
+		if c.o.Closed[u.Home] && !c.pinnedTo(u.Names[0], u.Home) { // a pin is a person's word
 			why = cmp.Or(why, fmt.Sprintf("replica %d is unwell or cordoned", u.Home))
 		}
-		why = cmp.Or(t.risk(u), why)
-		if u.unknown != "" && t.seen.OwnersKnown {
+		if !u.unserved {
+			why = cmp.Or(c.o.Small[u.Home], why)
+		}
+		why = cmp.Or(c.answers.risk(u), why)
+		if u.unknown != "" && c.seen.OwnersKnown {
 			why = fmt.Sprintf("nobody says who owns cluster %q", u.unknown)
 		}
 		if why == "" {
@@ -123,15 +133,15 @@ type seat struct {
 }
 
 // taken counts the clusters of groups on each replica.
-func (t *transition) taken() map[seat]int {
+func (c chooser) taken() map[seat]int {
 	var taken map[seat]int
-	for _, s := range t.seen.Secrets {
+	for _, s := range c.seen.Secrets {
 		for _, group := range s.Apart {
 			if taken == nil {
 				taken = map[seat]int{}
 			}
 			at := s.Shard
-			if replica, _, known := t.v.Effective(s.Name); known {
+			if replica, _, known := c.v.Effective(s.Name); known {
 				at = replica
 			}
 			taken[seat{group, at}]++
@@ -156,7 +166,7 @@ func (d *selection) take(u unit) {
 }
 
 // moves is how many moves a unit's are.
-func (t *transition) moves(u unit) int { return t.groups().Count(slices.Values(u.Names), t.hash) }
+func (c chooser) moves(u unit) int { return c.groups().Count(slices.Values(u.Names), c.hash) }
 
 // next is the index of the unit that goes next, -1 for none; room is how many clusters the wave may still name, and within
 // the budget says which units it may still move; the first one may exceed both.

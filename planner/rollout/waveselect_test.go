@@ -29,8 +29,22 @@ func TestAWaveIsChosenSoThatNobodyIsOverloadedOnTheWay(t *testing.T) {
 		perWave        int
 		budget         int
 		change         func(*observed.State)
+		small          map[int]string
 		want           string
 	}{
+		"a receiver that is to be larger first keeps nobody else waiting": {
+			stands: shards{"a": 0, "b": 0}, target: shards{"a": 1, "b": 2}, perWave: 5, budget: math.MaxInt, small: map[int]string{1: "it grows"},
+			want: "Advanced: Moving 1/2 3/16 rows [a0 b2] moves [b2] was [b0]; wave 1 of 2 moves 1 of 2 clusters",
+		},
+		"a wave waits for the receiver that is to be larger": {
+			stands: shards{"a": 0, "b": 0}, target: shards{"a": 1, "b": 1}, perWave: 5, budget: math.MaxInt, small: map[int]string{1: "it grows"},
+			want: "Waiting: Moving 3/16 rows [a0 b0]; waiting: it grows",
+		},
+		"what nobody works for waits for no size": {
+			stands: shards{"a": 0, "b": 2}, target: shards{"a": 1, "b": 1}, perWave: 5, budget: math.MaxInt, small: map[int]string{1: "it grows"},
+			change: func(s *observed.State) { s.Pods[0].Ready = false },
+			want:   "Advanced: Moving 1/2 3/16 rows [a1 b2] moves [a1] was [a0]; wave 1 of 2 moves 1 of 2 clusters",
+		},
 		"from the heaviest first, and the heavier one of it": {
 			stands: shards{"a": 0, "b": 0, "c": 1, "d": 1}, target: shards{"a": 2, "b": 2, "c": 2, "d": 2},
 			loads: map[string]string{"a": "1", "b": "1.5", "c": "4", "d": "3"}, perWave: 2, budget: math.MaxInt,
@@ -110,7 +124,7 @@ func TestAWaveIsChosenSoThatNobodyIsOverloadedOnTheWay(t *testing.T) {
 				test.change(&seen)
 			}
 			p := during(three, three, plan.Moving, nil, func(p *plan.Plan) { p.Clusters = loaded(test.stands, test.loads) })
-			o := Options{StageTimeout: time.Hour, MaxMovesPerWave: test.perWave, Budget: test.budget}
+			o := Options{StageTimeout: time.Hour, MaxMovesPerWave: test.perWave, Budget: test.budget, Small: test.small}
 			if diff := cmp.Diff(test.want, told(Advance(plan.NewView(p, nil), seen, test.target, o, start))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

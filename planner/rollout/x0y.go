@@ -8,14 +8,17 @@ import (
 	"ballast/planner/plan"
 )
 
-// beginX0Y begins with no replica, and with the env and the rows as they are.
-func (t *transition) beginX0Y() {
+// x0y are the stages of mode x0y: no replica runs while the Secrets are rewritten.
+type x0y struct{ *transition }
+
+// begin begins with no replica, and with the env and the rows as they are.
+func (t x0y) begin() {
 	t.enter(plan.Draining, Advanced, "")
 	t.p.Replicas = 0
 }
 
 // stopEnds says why a stop of all replicas is not to go on; empty where there is none, or where it goes on.
-func (t *transition) stopEnds() string {
+func (t x0y) stopEnds() string {
 	switch {
 	case !t.p.Rollout.Stops():
 		return ""
@@ -32,7 +35,7 @@ func (t *transition) stopEnds() string {
 }
 
 // draining waits until no pod is left; then the rows are the new ones.
-func (t *transition) draining() {
+func (t x0y) draining() {
 	r := t.p.Rollout
 	switch {
 	case t.seen.Stopped():
@@ -42,7 +45,7 @@ func (t *transition) draining() {
 				r.Was[name] = row.Replica
 			}
 		}
-		t.move(r.Moves)
+		t.rows.move(r.Moves)
 		r.Moves = nil
 		t.enter(plan.Assigning, Advanced, "no replica runs")
 	case t.progress.Late:
@@ -53,7 +56,7 @@ func (t *transition) draining() {
 }
 
 // rewriting waits until every managed Secret carries its replica, while no pod reads them.
-func (t *transition) rewriting() {
+func (t x0y) rewriting() {
 	behind, unseen, stopped := laggards(t.v, t.seen), t.seen.Blind(t.p), t.seen.Stopped()
 	why := "every cluster Secret carries its replica"
 	switch {
@@ -77,7 +80,7 @@ func (t *transition) rewriting() {
 }
 
 // restoring waits until the replicas are back.
-func (t *transition) restoring() {
+func (t x0y) restoring() {
 	r := t.p.Rollout
 	done, why := t.replaced()
 	switch behind := t.behind(); {
@@ -97,7 +100,7 @@ func (t *transition) restoring() {
 // behind are the Secrets of ballast's that still carry a shard at or above the smaller count, where the way back is to
 // a larger one: to the pods that run it means replica 0, and to those that would come beside them it means another.
 // Their rows are new already, and they are written as soon as they can be.
-func (t *transition) behind() []string {
+func (t x0y) behind() []string {
 	low, high := t.p.Rollout.To().Reach(t.p.Target.Kind), t.p.Rollout.From.Reach(t.p.Target.Kind)
 	var names []string
 	for _, s := range t.seen.Sorted() {
@@ -110,22 +113,22 @@ func (t *transition) behind() []string {
 
 // revert brings back the count, and the rows as far as they are below both counts: pods of both may run. The others
 // come back when all are of one count.
-func (t *transition) revert(why string) {
+func (t x0y) revert(why string) {
 	r := t.p.Rollout
 	safe := min(r.From.Reach(t.p.Target.Kind), r.To().Reach(t.p.Target.Kind))
 	back := maps.Clone(r.Was)
 	maps.DeleteFunc(back, func(_ string, was int) bool { return was >= safe })
 	r.Moves = nil
 	t.hold(r.From)
-	t.reassign(t.p.Replicas, back)
+	t.rows.reassign(t.p.Replicas, back)
 	t.enter(plan.Reverting, TurnedBack, why)
 }
 
 // returning waits until the count is what it was, and then for the rows that had to wait for it.
-func (t *transition) returning() {
+func (t x0y) returning() {
 	r := t.p.Rollout
 	if len(r.Moves) > 0 {
-		switch rest := t.unreturned(); {
+		switch rest := t.answers.unreturned(); {
 		case rest == "":
 			t.end(Reverted, "every cluster is back where it was")
 		case t.progress.Late:
@@ -154,7 +157,7 @@ func (t *transition) returning() {
 			back[name] = was
 		}
 	}
-	t.reassign(r.From.Replicas, back)
+	t.rows.reassign(r.From.Replicas, back)
 	r.Moves, r.Was = back, nil
 	if len(back) == 0 {
 		t.end(Reverted, why)
@@ -165,14 +168,14 @@ func (t *transition) returning() {
 
 // down reports whether the workload still stands at 0, and is ballast's to bring back: no deadline ends a rollout
 // there, since afterwards its replicas may be people's.
-func (t *transition) down() bool {
+func (t x0y) down() bool {
 	w := t.seen.Workload
 	return w != nil && w.Replicas < 1 && !w.Unmanaged
 }
 
 // mixed reports whether pods of the smaller count may still run on the way back to a larger one. The rollout under way
 // is what keeps pins and new clusters below both; without it they would have two owners, however long the pods take.
-func (t *transition) mixed() bool {
+func (t x0y) mixed() bool {
 	r, w := t.p.Rollout, t.seen.Workload
 	larger := r.From.Reach(t.p.Target.Kind) > r.To().Reach(t.p.Target.Kind)
 	if !larger || w == nil {
@@ -204,7 +207,7 @@ func Abandon(p plan.Plan) plan.Plan {
 		p.Replicas, p.ControllerReplicas, p.FreeReplicas = max(r.From.Replicas, 1), r.From.ControllerReplicas, false
 		back = r.Was
 	}
-	t := transition{v: plan.NewView(p, nil), p: p}
-	t.reassign(p.Replicas, back)
-	return p
+	g := &ground{v: plan.NewView(p, nil), p: p}
+	layout{g}.reassign(p.Replicas, back)
+	return g.p
 }

@@ -58,6 +58,9 @@ func (f *Fleet) SecretsOf(secret string) []string {
 
 // heard is the Secret that a pod goes by: Argo CD keeps one a server, the one it heard of last.
 func (f *Fleet) heard(p *Pod, cluster string) string {
+	if len(f.Twins) == 0 {
+		return cluster
+	}
 	secrets := f.SecretsOf(cluster)
 	if len(secrets) == 1 {
 		return secrets[0]
@@ -103,11 +106,14 @@ func (f *Fleet) own(p *Pod, c string, now time.Time) {
 		delete(p.Took, c)
 		return
 	}
-	_, took := p.Took[c]
-	resync := f.Resync + time.Duration(f.Draw(uint64(f.Resync/2), "resync", c))
-	if !took && (!p.Gained[c].After(p.Ready) || !now.Before(p.Gained[c].Add(resync))) {
+	if _, took := p.Took[c]; !took && (!p.Gained[c].After(p.Ready) || !now.Before(p.Gained[c].Add(f.resync(c)))) {
 		p.Took[c] = now
 	}
+}
+
+// resync is how long a cluster waits for its owner's next resync.
+func (f *Fleet) resync(cluster string) time.Duration {
+	return f.Resync + time.Duration(f.Draw(uint64(f.Resync/2), "resync", cluster))
 }
 
 // Nudge wakes a cluster's owner. One that has not heard of the Secret yet does nothing.
@@ -167,12 +173,15 @@ func (f *Fleet) report(p *Pod, now time.Time) ownership.PodReport {
 	r := ownership.PodReport{Controller: ownership.Controller{
 		Pod:     observed.Pod{Replica: p.Ordinal, Name: PodName(p.Ordinal), Ready: f.Up(p, now), Claimed: !f.Deployment || f.Up(p, now) && !f.Slotless[p.Ordinal], Started: p.Runs},
 		Running: p.running(now) && !f.Dead(p.Ordinal, now), Terminating: !p.Gone.IsZero()}}
+	if p.Gone.IsZero() {
+		r.Size = p.Size
+	}
 	r.Restarts, r.RestartedAt, r.OOMKilled = p.Restarts, p.RestartedAt, p.OOMKilled
 	if p.OOMKilled {
 		r.KilledAt = p.RestartedAt
 	}
 	if p.Memory > 0 {
-		r.Memory, r.MemoryLimit = p.Memory, MemoryLimit
+		r.Memory, r.MemoryLimit = p.Memory, f.limitOf(p)
 	}
 	if times, at := f.killed(p.Ordinal, now); times > 0 {
 		r.Restarts, r.RestartedAt, r.OOMKilled, r.KilledAt = times, at, true, at

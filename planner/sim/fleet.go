@@ -1,13 +1,13 @@
 package sim
 
 import (
-	"hash/fnv"
 	"maps"
 	"slices"
 	"strconv"
 	"time"
 
 	"ballast/planner/diff"
+	"ballast/planner/observed"
 )
 
 // Timing is how long Kubernetes and Argo CD take.
@@ -44,6 +44,7 @@ type Pod struct {
 	RestartedAt time.Time
 	OOMKilled   bool
 	Memory      int64
+	Size        *observed.Size // nil: it has none
 }
 
 // Fleet is what Kubernetes and Argo CD make of the application-controller and the cluster Secrets: the StatefulSet's
@@ -69,6 +70,7 @@ type Fleet struct {
 	Slotless    map[int]bool      // ordinals of a Deployment whose pods find no free slot, and own nothing
 	Unreachable map[string]bool   // clusters that nobody can connect
 	Twins       map[string]string // Secrets of another one's server, and which that is
+	Sizing      *Sizing           // nil: pods have no sizes
 
 	acted time.Time // when the StatefulSet's controller acted last
 }
@@ -98,12 +100,22 @@ func (f *Fleet) Retire(secret string) {
 
 // Draw is a number below n that only the seed and the words decide.
 func (f *Fleet) Draw(n uint64, words ...string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(strconv.FormatUint(f.Seed, 10)))
+	var seed [20]byte
+	h := fnv1a(fnvBasis, strconv.AppendUint(seed[:0], f.Seed, 10))
 	for _, w := range words {
-		_, _ = h.Write([]byte("/" + w))
+		h = fnv1a(fnv1a(h, "/"), w)
 	}
-	return (h.Sum64() ^ h.Sum64()>>29) % n
+	return (h ^ h>>29) % n
+}
+
+const fnvBasis, fnvPrime = 14695981039346656037, 1099511628211
+
+// fnv1a goes on with hash/fnv's 64-bit FNV-1a, without an allocation: simulations draw some million numbers.
+func fnv1a[T string | []byte](h uint64, text T) uint64 {
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * fnvPrime
+	}
+	return h
 }
 
 // A container that keeps being killed is so every dies, and is backed off for most of that.
@@ -126,7 +138,12 @@ func (f *Fleet) Dead(ordinal int, now time.Time) bool {
 }
 
 // Template is what a pod that starts now is made of.
-func (f *Fleet) Template() string { return f.Env + "@" + f.RestartedAt }
+func (f *Fleet) Template() string {
+	if f.Sizing == nil {
+		return f.Env + "@" + f.RestartedAt
+	}
+	return f.Env + "@" + f.RestartedAt + "@" + f.Sizing.words
+}
 
 func (p *Pod) running(now time.Time) bool {
 	return !now.Before(p.Runs) && (p.Gone.IsZero() || now.Before(p.Gone))
@@ -165,6 +182,7 @@ func (f *Fleet) start(ordinal int, now time.Time) {
 	}
 	f.Pods[ordinal] = &Pod{Ordinal: ordinal, Env: env, Template: f.Template(), Runs: runs, Ready: runs.Add(takes),
 		Gained: map[string]time.Time{}, Took: map[string]time.Time{}}
+	f.sized(f.Pods[ordinal])
 }
 
 // Patch is a write to the workload.
@@ -179,6 +197,9 @@ func (f *Fleet) Patch(s diff.PatchWorkload) {
 	if s.RestartedAt != "" {
 		f.RestartedAt = s.RestartedAt
 	}
+	if f.Sizing != nil {
+		f.Sizing.template(f.Sizing.Template.With(s.Resources))
+	}
 }
 
 // Crash restarts a pod's container in its place.
@@ -192,6 +213,7 @@ func (f *Fleet) Crash(ordinal int, oom bool, now time.Time) {
 // Control is one act of the StatefulSet's controller: a pod that is not ready blocks all others.
 func (f *Fleet) Control(now time.Time) {
 	f.hold(now)
+	f.nodes(now)
 	highest := -1
 	for _, i := range slices.Sorted(maps.Keys(f.Pods)) {
 		if p := f.Pods[i]; !p.Gone.IsZero() && !now.Before(p.Gone) {

@@ -1,7 +1,6 @@
 package size
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -18,8 +17,18 @@ type Reading struct {
 	Missing bool
 }
 
-// at is the reading of a rule's scope; one replica's, or where one size is for all that of the largest.
+// at is the reading of a rule's scope. What is no number is not known: whoever answers the planner may say of several clusters what
+// no sum can hold.
 func (r Reading) at(scope Scope, replica int) (float64, bool) {
+	value, known := r.of(scope, replica)
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		return 0, false
+	}
+	return value, known
+}
+
+// of is one replica's, or where one size is for all that of the largest.
+func (r Reading) of(scope Scope, replica int) (float64, bool) {
 	if r.Missing {
 		return 0, false
 	}
@@ -223,7 +232,8 @@ func (q Question) size(replica int, all, own map[Field]sum) (Resources, []string
 	}
 	capped := q.capped(out)
 	q.limit(replica, out)
-	return out.Cap(), capped
+	again := q.capped(out) // a request that equals its limit grew with it
+	return out.Cap(), slices.Compact(slices.Sorted(slices.Values(append(capped, again...))))
 }
 
 // capped cuts requests to what a node can give, and names them.
@@ -238,7 +248,7 @@ func (q Question) capped(size Resources) (names []string) {
 	return names
 }
 
-// limit adds the limits that no rule computes, and keeps each above the peak.
+// limit adds the limits that no rule computes, and keeps that of memory above the peak.
 func (q Question) limit(replica int, size Resources) {
 	for name, request := range size.Requests {
 		if _, ruled := size.Limits[name]; ruled {
@@ -250,7 +260,7 @@ func (q Question) limit(replica int, size Resources) {
 		}
 	}
 	if limit, limited := size.Limits[Memory]; limited {
-		raised := NotBelow(limit, q.Peak[replica])
+		raised := NotBelow(limit, q.Peak[replica], q.most(Memory))
 		if request, is := size.Requests[Memory]; is && request.Cmp(limit) == 0 { // equal stays equal: another class is no size in place
 			size.Requests[Memory] = raised
 		}
@@ -258,10 +268,11 @@ func (q Question) limit(replica int, size Resources) {
 	}
 }
 
-// SortRows orders rows for people: by rule as merged, then by ordinal.
-func SortRows(rows []Row) {
-	slices.SortStableFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(a.Rule.Container, b.Rule.Container), cmp.Compare(a.Rule.List, b.Rule.List),
-			cmp.Compare(a.Rule.Resource, b.Rule.Resource), cmp.Compare(a.Rule.Name, b.Rule.Name), cmp.Compare(a.Replica, b.Replica))
-	})
+// most is what a node can give of a resource; nil: not known.
+func (q Question) most(name string) *resource.Quantity {
+	most, known := q.NodeCap[name]
+	if !known {
+		return nil
+	}
+	return &most
 }

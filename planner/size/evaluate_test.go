@@ -57,7 +57,11 @@ func TestSizes(t *testing.T) {
 		"no larger than a node": {Question{Rules: []Rule{replicaRule}, NodeCap: quantities("memory", "1300Mi")},
 			map[int]shown{0: {map[string]string{"memory": "1224Mi"}, map[string]string{}}, 1: {map[string]string{"memory": "1300Mi"}, map[string]string{}}}, map[int][]string{1: {"memory"}}},
 		"the limit in proportion, and not below the peak": {Question{Rules: []Rule{replicaRule}, Found: Resources{quantities("memory", "1Gi"), quantities("memory", "2Gi", "cpu", "1")}, Peak: map[int]float64{0: 3 << 30}},
-			map[int]shown{0: {map[string]string{"memory": "1224Mi"}, map[string]string{"memory": "3Gi"}}, 1: {map[string]string{"memory": "1424Mi"}, map[string]string{"memory": "2848Mi"}}}, nil},
+			map[int]shown{0: {map[string]string{"memory": "1224Mi"}, map[string]string{"memory": "3712Mi"}}, 1: {map[string]string{"memory": "1424Mi"}, map[string]string{"memory": "2848Mi"}}}, nil},
+		"a peak raises what is guaranteed no further than a node": {Question{Rules: []Rule{replicaRule}, Found: Resources{quantities("memory", "1Gi"), quantities("memory", "1Gi")},
+			Peak: map[int]float64{0: 3 << 30, 1: 4 << 30}, NodeCap: quantities("memory", "3500Mi")},
+			map[int]shown{0: {map[string]string{"memory": "3500Mi"}, map[string]string{"memory": "3500Mi"}}, 1: {map[string]string{"memory": "3500Mi"}, map[string]string{"memory": "4Gi"}}},
+			map[int][]string{1: {"memory"}}},
 		"a request cut to its limit": {Question{Rules: []Rule{replicaRule, {Container: "c", List: Limits, Resource: Memory, Base: q("1300Mi"), Scope: Total}}},
 			map[int]shown{0: {map[string]string{"memory": "1224Mi"}, map[string]string{"memory": "1300Mi"}}, 1: {map[string]string{"memory": "1300Mi"}, map[string]string{"memory": "1300Mi"}}}, nil},
 		"nothing of what has seen no input": {Question{Rules: []Rule{replicaRule, {Container: "c", List: Requests, Resource: CPU, Base: q("1"), Slope: q("1m"), Input: "other", Scope: Total}}},
@@ -292,17 +296,19 @@ func TestIntervalsAreWhole(t *testing.T) {
 	}
 }
 
-// TestABorderHasHysteresis: a load that wanders about it changes the interval once.
-func TestABorderHasHysteresis(t *testing.T) {
-	one := 1.0
-	in, _ := Check([]Interval{{0, &one, 0}, {1, nil, 100}})
-	var last *float64
+// TestABorderIsNoLeap: a load that wanders about a border asks for the same replicas from either side.
+func TestABorderIsNoLeap(t *testing.T) {
+	ten := 10.0
+	in, _ := Check([]Interval{{0, &ten, 0}, {ten, nil, 100}})
+	f := Fleet{Replicas: 2, Capacity: 2.5, Min: 1, Max: 16, Intervals: in}
 	var got []int
-	for _, load := range []float64{0.9, 1.05, 0.95, 1.09, 1.11, 1.0, 0.95, 0.91, 0.89, 1.0} {
-		i := in.Keeps(load, last, 0.1)
-		last, got = &in[i].From, append(got, i)
+	for _, load := range []float64{5, 9, 10, 10.1, 20, 40, 9.9, 7.6, 2.5} {
+		f.Load = load
+		f.FullestOf = func(replicas int) float64 { return load / float64(replicas) }
+		f.Now = 2
+		got = append(got, f.Decide().Replicas)
 	}
-	if diff := cmp.Diff([]int{0, 0, 0, 0, 1, 1, 1, 1, 0, 0}, got); diff != "" {
+	if diff := cmp.Diff([]int{2, 4, 4, 4, 4, 4, 4, 4, 1}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -335,5 +341,22 @@ func TestReplicasAgainstSizes(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWhatNoSumHoldsIsNotKnown: nor does it get to where it could not be written.
+func TestWhatNoSumHoldsIsNotKnown(t *testing.T) {
+	for name, r := range map[string]Reading{
+		"beyond all numbers":   {Total: math.Inf(1), Cluster: math.Inf(1), Replica: map[int]float64{0: math.Inf(1)}},
+		"no number":            {Total: math.NaN(), Cluster: math.NaN(), Replica: map[int]float64{0: math.NaN()}},
+		"of no replica at all": {Missing: false, Total: math.Inf(-1), Cluster: math.Inf(-1)},
+	} {
+		for _, scope := range []Scope{Total, Cluster, Replica} {
+			for _, replica := range []int{0, All} {
+				if value, known := r.at(scope, replica); value != 0 || known {
+					t.Errorf("%s, of %s %d: %v, known %t", name, scope, replica, value, known)
+				}
+			}
+		}
 	}
 }

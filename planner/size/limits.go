@@ -1,6 +1,7 @@
 package size
 
 import (
+	"math"
 	"math/big"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -51,13 +52,46 @@ func (h Headroom) above(request resource.Quantity, format resource.Format) *reso
 	return &q
 }
 
-// NotBelow is the limit, or the peak where that is higher: a memory limit below what was used is an OOM kill.
-func NotBelow(limit resource.Quantity, peak float64) resource.Quantity {
-	n := ceiling(finite(peak))
-	if !n.IsInt64() || limit.CmpInt64(n.Int64()) >= 0 {
+const (
+	// aboveThePeak is how far above the most that was seen in use a memory limit stays, in percent: at nine tenths of it a replica
+	// receives no cluster.
+	aboveThePeak = 20
+	// FloorStep is what that is rounded up to.
+	FloorStep = 64 << 20
+)
+
+// NotBelow is the limit, or where that is higher a fifth above the peak, as far as a node has it, and never less than the peak:
+// a memory limit below what was used is an OOM kill. most nil: nobody knows what a node has.
+func NotBelow(limit resource.Quantity, peak float64, most *resource.Quantity) resource.Quantity {
+	floor := above(peak)
+	if most != nil && floor != nil && most.Cmp(*floor) < 0 {
+		floor = most
+		if used := whole(peak); used != nil && used.CmpInt64(most.Value()+FloorStep) >= 0 { // not for what it was rounded up by
+			floor = used
+		}
+	}
+	if floor == nil || limit.Cmp(*floor) >= 0 {
 		return limit
 	}
-	return *resource.NewQuantity(n.Int64(), limit.Format)
+	return *resource.NewQuantity(floor.Value(), limit.Format)
+}
+
+// above is a fifth above a peak; nil where that is no number, or beyond all.
+func above(peak float64) *resource.Quantity {
+	q := whole(math.Ceil(peak/FloorStep*(100+aboveThePeak)/100) * FloorStep)
+	if q == nil {
+		return whole(peak)
+	}
+	return q
+}
+
+// whole is that many bytes; nil where no quantity has them.
+func whole(bytes float64) *resource.Quantity {
+	n := ceiling(finite(bytes))
+	if !n.IsInt64() {
+		return nil
+	}
+	return resource.NewQuantity(n.Int64(), resource.BinarySI)
 }
 
 // Cap cuts requests to their limits, in copies.

@@ -75,8 +75,9 @@ type Quantum struct {
 // Smoothing takes the input's Target percentile over the last Samples, and leaves a value alone that lies between what
 // the Low and the High percentile give. In thousandths.
 type Smoothing struct {
-	Target, Low, High int // 0: 800, and 100 below and above Target
-	Samples           int // 0: 30
+	Target, Low, High int           // 0: 800, and 100 below and above Target
+	Samples           int           // 0: 30
+	Every             time.Duration // of samples that come more often the latest of each counts; 0: all do
 }
 
 const (

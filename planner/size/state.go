@@ -25,7 +25,26 @@ type State struct {
 	Input    float64            `json:"in,omitempty"`
 	Window   []Stretch          `json:"window,omitempty"` // oldest first
 	Ring     []float64          `json:"ring,omitempty"`   // oldest first
+	RingAt   int64              `json:"ringAt,omitempty"` // of the ring's latest
 	Value    *resource.Quantity `json:"value,omitempty"`  // what was decided last
+}
+
+// UnmarshalJSON reads what was decided last as sizes are read everywhere: twelve letters must not be a number of gigabytes.
+func (s *State) UnmarshalJSON(data []byte) error {
+	type plain State
+	read := struct {
+		*plain
+		Value *string `json:"value"` // instead of plain's
+	}{plain: (*plain)(s)}
+	if err := json.Unmarshal(data, &read); err != nil || read.Value == nil {
+		return err
+	}
+	q, err := ParseQuantity(*read.Value)
+	if err != nil {
+		return err
+	}
+	s.Value = &q
+	return nil
 }
 
 // Stretch is the samples of a stretch of time: when the latest was, the lowest and the highest.
@@ -65,12 +84,23 @@ func (s State) Observe(r Rule, now time.Time, input float64) State {
 	}
 	s.At, s.Input = t, input
 	s.Window = windowed(s.Window, Stretch{t, input, input}, int64(max(r.DelayUp.For, r.DelayDown.For)/time.Second))
-	if r.Smoothing == nil {
-		s.Ring = nil
+	return s.ring(r.Smoothing, t, input)
+}
+
+// ring adds a sample to those of which percentiles are taken: one of each Every, the latest. Cycles come more often than that while
+// a rollout is under way, and of one answer each would count again.
+func (s State) ring(m *Smoothing, t int64, input float64) State {
+	if m == nil {
+		s.Ring, s.RingAt = nil, 0
 		return s
 	}
-	keep := max(min(r.Smoothing.withDefaults().Samples, MaxSamples), 1)
-	s.Ring = append(slices.Clone(s.Ring[max(0, len(s.Ring)-keep+1):]), input)
+	every := max(int64(m.Every/time.Second), 1)
+	before := s.Ring
+	if len(before) > 0 && s.RingAt/every == t/every && m.Every > 0 {
+		before = before[:len(before)-1]
+	}
+	keep := max(min(m.withDefaults().Samples, MaxSamples), 1)
+	s.Ring, s.RingAt = append(slices.Clone(before[max(0, len(before)-keep+1):]), input), t
 	return s
 }
 
@@ -111,6 +141,7 @@ func extremes(w []Stretch) []Stretch {
 func (s State) until(now time.Time) State {
 	t := now.Unix()
 	s.Since, s.LastUp, s.LastDown, s.At = min(s.Since, t), min(s.LastUp, t), min(s.LastDown, t), min(s.At, t)
+	s.RingAt = min(s.RingAt, t)
 	if len(s.Window) == 0 || s.Window[len(s.Window)-1].At <= t {
 		return s
 	}

@@ -163,3 +163,8 @@ func Whole(name string, q resource.Quantity) resource.Quantity {
 	}
 	return q
 }
+
+// Times is a quantity times a number, in whole thousandths.
+func Times(q resource.Quantity, n *big.Rat) resource.Quantity {
+	return quantity(new(big.Rat).Mul(exact(q), n), q.Format)
+}

@@ -79,33 +79,49 @@ func (in Intervals) Holds(load float64) int {
 	return max(i-1, min(0, len(in)-1))
 }
 
-// Keeps is Holds, with memory: the interval that held last goes on to until the load is beyond its border by a share.
-func (in Intervals) Keeps(load float64, last *float64, hysteresis float64) int {
-	now := in.Holds(load)
-	if last == nil || now < 0 {
-		return now
+// least is the smallest load that counts: that of nothing has no logarithm.
+const least = 1e-9
+
+// Growth is by what factor replicas become more while the load goes from one value to another: each part of the way counts with
+// what the weight of its interval leaves. So it leaps at no border, and is the same whichever way the load came. Without intervals
+// there is one weight for all of it.
+func (in Intervals) Growth(from, to float64, otherwise int) float64 {
+	if from <= 0 {
+		return 1
 	}
-	was := in.Holds(*last)
-	switch {
-	case now > was && load < in[was+1].From*(1+hysteresis):
-		return was
-	case now < was && load > in[was].From*(1-hysteresis):
-		return was
+	if len(in) == 0 {
+		in = Intervals{{Weight: otherwise}}
 	}
-	return now
+	from, to = math.Max(from, least), math.Max(to, least)
+	low, high, sum := math.Min(from, to), math.Max(from, to), 0.0
+	for i, one := range in {
+		begin, end := math.Max(one.From, low), high
+		if i+1 < len(in) {
+			end = math.Min(in[i+1].From, high)
+		}
+		if begin < end {
+			sum += (math.Log(end) - math.Log(begin)) * (1 - float64(one.Weight)/100)
+		}
+	}
+	if to < from {
+		sum = -sum
+	}
+	return math.Exp(sum)
 }
 
 // Fleet is what replicas and their capacity follow from. Loads are in one unit.
 type Fleet struct {
-	Replicas      int     // in force
-	Capacity      float64 // in force, of each replica
-	Load          float64 // the whole
-	Heaviest      float64 // cluster
-	Min, Max      int     // replicas
-	NodeCap       float64 // the most load that one replica can be made to carry; 0: no bound
-	Hysteresis    float64 // a share: how far below capacity the fullest replica may be, and beyond a border the load
-	LastFrom      *float64
-	FullestOf     func(replicas int) float64 // the load of the fullest replica where there are so many
+	Replicas   int                        // where the growth is counted from
+	Capacity   float64                    // and what each of those carries
+	Now        int                        // replicas in force; 0: Replicas are, and stay where they fit
+	Load       float64                    // the whole
+	Heaviest   float64                    // cluster
+	Min, Max   int                        // replicas
+	NodeCap    float64                    // the most load that one replica can be made to carry; 0: no bound
+	Hysteresis float64                    // a share: how much more load fewer replicas must be enough for, and how far below capacity the fullest may be
+	FullestOf  func(replicas int) float64 // the load of the fullest replica where there are so many
+	// Request is what the largest of so many asks for, as a share of a node, with so much more of everything; nil: NodeCap says.
+	Request       func(replicas int, spare float64) float64
 	Intervals     Intervals
 	DefaultWeight int // without intervals
 }
@@ -114,32 +130,68 @@ type Fleet struct {
 type Split struct {
 	Replicas int
 	Capacity float64
-	Weight   int
-	From     *float64 // of the interval that holds: the next Fleet's LastFrom
-	OverNode bool     // even so the fullest replica is larger than a node
+	Weight   int  // of the load's interval
+	OverNode bool // even so the fullest replica is larger than a node
+	Fewer    int  // replicas that the weights ask for, of which each would be larger than they ask; 0: none
 	Why      string
 }
 
 // Decide shares the growth between more replicas and larger ones.
 func (f Fleet) Decide() Split {
 	s := Split{Replicas: clamp(f.Replicas, f.Min, f.Max), Weight: f.DefaultWeight}
-	if i := f.Intervals.Keeps(f.Load, f.LastFrom, f.Hysteresis); i >= 0 {
-		s.Weight, s.From = f.Intervals[i].Weight, &f.Intervals[i].From
+	if i := f.Intervals.Holds(f.Load); i >= 0 {
+		s.Weight = f.Intervals[i].Weight
 	}
-	if f.fits(s.Replicas) {
+	if f.Now == 0 && f.fits(s.Replicas) {
 		s.Capacity, s.Why = f.Capacity, "what is in force fits"
 		return f.under(s)
 	}
-	ratio := 1.0
-	if whole := float64(f.Replicas) * f.Capacity; whole > 0 {
-		ratio = f.Load / whole
+	s.Replicas = f.count(f.Load)
+	if s.Replicas < f.Now {
+		f.shrink(&s)
 	}
-	n := float64(f.Replicas) * math.Pow(ratio, 1-float64(s.Weight)/100)
-	s.Replicas = clamp(int(math.Ceil(math.Min(n, 1<<20)-rounding)), f.Min, f.Max)
 	s.Capacity = f.needs(s.Replicas)
-	s.Why = fmt.Sprintf("%d %% of a load of %.3g of what is in force makes replicas larger", s.Weight, ratio)
+	s.Why = fmt.Sprintf("%d replicas of %.3g grow to %.2f for a load of %.3g", f.Replicas, f.Capacity, f.exact(f.Load), f.Load)
 	return f.under(s)
 }
+
+// shrink takes away the replicas that are not needed for somewhat more load either, and none whose work makes the others larger
+// than the weights ask.
+func (f Fleet) shrink(s *Split) {
+	s.Replicas = min(f.count(f.Load*(1+f.Hysteresis)), clamp(f.Now, f.Min, f.Max))
+	asked, least := f.Asked()*(1+f.Hysteresis), s.Replicas
+	for s.Replicas < min(f.Now, f.Max) && f.larger(s.Replicas, asked) {
+		s.Replicas++
+	}
+	if s.Replicas > least {
+		s.Fewer = least
+	}
+}
+
+// larger reports whether the fullest of so many replicas is larger than that, and than it is of those in force.
+func (f Fleet) larger(replicas int, asked float64) bool {
+	need := f.needs(replicas)
+	return need > asked*(1+rounding) && need > f.needs(f.Now)*(1+rounding)
+}
+
+// exact is how many replicas a load asks for, as a fraction.
+func (f Fleet) exact(load float64) float64 {
+	n := float64(f.Replicas) * f.Intervals.Growth(float64(f.Replicas)*f.Capacity, load, f.DefaultWeight)
+	return math.Max(math.Min(n, 1<<20), least)
+}
+
+func (f Fleet) count(load float64) int {
+	return clamp(int(math.Ceil(f.exact(load)-rounding)), f.Min, f.Max)
+}
+
+// Horizontal is how many replicas there would be if none became larger.
+func (f Fleet) Horizontal() int {
+	f.Intervals, f.DefaultWeight = nil, 0
+	return f.count(f.Load)
+}
+
+// Asked is the load of one replica as the weights ask.
+func (f Fleet) Asked() float64 { return f.Load / f.exact(f.Load) }
 
 // rounding forgives what a power loses: 2.0000000001 replicas are two.
 const rounding = 1e-9
@@ -158,41 +210,59 @@ func (f Fleet) needs(replicas int) float64 {
 	return math.Max(f.FullestOf(replicas), f.Heaviest)
 }
 
-// under adds replicas while the fullest one is larger than a node and more of them make it smaller.
+// under adds the replicas by which none is larger than a node any more. Where no number does that, since a cluster or a rule asks for
+// more than a node has whatever their number is, those come that make the largest smaller, and none goes.
 func (f Fleet) under(s Split) Split {
-	if f.NodeCap <= 0 || s.Capacity <= f.NodeCap {
-		return s
+	if f.overNode(s.Replicas) {
+		s.Replicas, s.OverNode = f.roomier(s.Replicas)
+		s.Capacity, s.Why = f.needs(s.Replicas), "the node cap asks for more replicas"
 	}
-	for s.Replicas < f.Max && s.Capacity > f.NodeCap && s.Capacity > f.Heaviest {
-		s.Replicas++
-		s.Capacity = f.needs(s.Replicas)
-		s.Why = "the node cap asks for more replicas"
-	}
-	s.OverNode = s.Capacity > f.NodeCap
 	return s
 }
 
-func clamp(n, low, high int) int { return max(min(n, high), low, 1) }
-
-// Fullest is the load of the fullest replica where each cluster, the heaviest first, goes to the least loaded one: what
-// Fleet.FullestOf is where no partitioner is at hand.
-func Fullest(clusters []float64) func(replicas int) float64 {
-	loads := slices.Clone(clusters)
-	slices.SortFunc(loads, func(a, b float64) int { return cmp.Compare(b, a) })
-	return func(replicas int) float64 {
-		bins := make([]float64, max(replicas, 1))
-		for _, load := range loads {
-			least := 0
-			for i := range bins {
-				if bins[i] < bins[least] {
-					least = i
-				}
-			}
-			bins[least] += load
+// roomier is the least number of replicas, that or more, of which none is larger than a node; else over, and as many as there are, or as
+// make the largest smallest.
+func (f Fleet) roomier(replicas int) (found int, over bool) {
+	found = replicas
+	least := f.request(found, f.spare())
+	for n := replicas + 1; n <= f.Max; n++ {
+		if !f.overNode(n) {
+			return n, false
 		}
-		return slices.Max(bins)
+		if request := f.request(n, f.spare()); request < least*(1-smaller) {
+			found, least = n, request
+		}
 	}
+	return max(found, min(f.Now, f.Max)), true
 }
+
+// smaller is by what share more replicas must make the largest one smaller to be worth it.
+const smaller = 0.01
+
+// overNode reports whether one of so many is larger than a node with somewhat more of everything, since none stays level; of fewer than
+// there are, with yet more.
+func (f Fleet) overNode(replicas int) bool {
+	spare := f.spare()
+	if replicas < f.Now {
+		spare *= spare
+	}
+	return f.request(replicas, spare) > 1
+}
+
+func (f Fleet) spare() float64 { return 1 + f.Hysteresis }
+
+// request is what the largest of so many asks for, as a share of a node.
+func (f Fleet) request(replicas int, spare float64) float64 {
+	switch {
+	case f.Request != nil:
+		return f.Request(replicas, spare)
+	case f.NodeCap > 0:
+		return f.needs(replicas) / f.NodeCap
+	}
+	return 0
+}
+
+func clamp(n, low, high int) int { return max(min(n, high), low, 1) }
 
 // String is for people: each interval with its weight.
 func (in Intervals) String() string {

@@ -16,6 +16,7 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/resize"
 	"ballast/planner/failover"
 	"ballast/planner/ownership"
 	"ballast/planner/plan"
@@ -45,7 +46,10 @@ type Status struct {
 	HeldUntil    time.Time         `json:"heldUntil,omitzero"` // a rollout failed, and nothing that levels begins before
 	Budget       *Budget           `json:"budget,omitempty"`
 	Candidate    *Candidate        `json:"candidate,omitempty"`
-	Blocked      []cycle.Blocked   `json:"blocked,omitempty"` // changes that are wanted, and what keeps them from happening
+	Line         *Line             `json:"line,omitempty"`
+	Blocked      []resize.Blocked  `json:"blocked,omitempty"` // changes that are wanted, and what keeps them from happening
+	Replicas     []Replica         `json:"replicas,omitempty"`
+	Elsewhere    []Elsewhere       `json:"elsewhere,omitempty"` // clusters that are not where the plan has them; without a grace period
 	Unwell       []Unwell          `json:"unwell,omitempty"`
 	FailoverHeld string            `json:"failoverHeld,omitempty"` // why nothing is done about them
 	Orphaned     []Fault           `json:"orphaned,omitempty"`
@@ -89,6 +93,13 @@ type Candidate struct {
 	Verdict  string `json:"verdict"`
 }
 
+// Line is what a replica may carry by the configuration, or else what one is known to bear since then.
+type Line struct {
+	Load       plan.Load `json:"load"`
+	Configured bool      `json:"configured,omitempty"`
+	Since      time.Time `json:"since,omitzero"`
+}
+
 // Unwell is a replica whose clusters are to go elsewhere.
 type Unwell struct {
 	Replica int             `json:"replica"`
@@ -114,13 +125,19 @@ func Of(in input.Inputs, out cycle.Outcome, inForce *plan.Plan, leader string, b
 		s.Revision = inForce.Revision
 		s.Rollout = rolloutOf(in, out, *inForce)
 		s.Budget = budgetOf(out.Budget)
+		view := plan.NewView(*inForce, out.Pins)
+		s.Replicas = replicasOf(in, out, view)
+		if in.Observed.Reported.Asked {
+			s.Elsewhere = elsewhereOf(out, view)
+		}
 	}
 	if c := out.Candidate; c != nil {
 		s.Candidate = &Candidate{Replicas: len(c.Replicas), Moves: len(c.Moves), Verdict: c.Verdict}
 	}
-	if out.Sizing != nil {
-		s.Blocked = slices.Clone(out.Sizing.Blocked)
+	if l := out.Line; l != nil {
+		s.Line = &Line{Load: l.Load, Configured: l.Configured, Since: l.Since}
 	}
+	s.Blocked = out.Waiting()
 	for _, sick := range out.Replicas.Sick {
 		s.Unwell = append(s.Unwell, Unwell{sick.Replica, sick.Reason, sick.Since, sick.Pod, sick.String()})
 	}
@@ -221,9 +238,13 @@ func budgetOf(b change.Budget) *Budget {
 // cut bounds the lists, so that the text fits whatever is in them.
 func (s *Status) cut() {
 	for limit := most; limit > 0; limit /= 2 {
-		s.Omitted += cut(&s.Unwell, limit) + cut(&s.Orphaned, limit) + cut(&s.Doubled, limit) + cut(&s.Problems, limit) + cut(&s.Blocked, limit)
+		s.Omitted += cut(&s.Unwell, limit) + cut(&s.Orphaned, limit) + cut(&s.Doubled, limit) + cut(&s.Problems, limit) + cut(&s.Blocked, limit) +
+			cut(&s.Elsewhere, limit) + cut(&s.Replicas, 4*limit)
 		for i := range s.Doubled {
 			cut(&s.Doubled[i].Owners, most)
+		}
+		for i := range s.Elsewhere {
+			s.Elsewhere[i].Owners = s.Elsewhere[i].Owners[:min(len(s.Elsewhere[i].Owners), most)] // the outcome's own
 		}
 		if text, err := s.Encode(); err == nil && len(text) <= MaxBytes {
 			return
@@ -268,6 +289,7 @@ func (s Status) Same(other Status) bool {
 		s.Candidate, other.Candidate = &a, &b
 	}
 	s.LookedAt, other.LookedAt = time.Time{}, time.Time{}
+	s.Replicas, other.Replicas = sameReplicas(s.Replicas), sameReplicas(other.Replicas)
 	if s.Rollout != nil && other.Rollout != nil { // seconds that were rounded make no news
 		a, b := *s.Rollout, *other.Rollout
 		if gap := a.Deadline.Sub(b.Deadline).Abs(); gap <= 2*time.Second {

@@ -166,12 +166,14 @@ func TestWhoIsUnwellAndWhatHasNoReplica(t *testing.T) {
 	out.Verdict = ownership.Verdict{Orphans: []ownership.Orphan{{Cluster: "b", Since: noon, Last: 2}, {Cluster: "c", Since: noon, Last: ownership.NoReplica}},
 		Doubled: []ownership.Doubled{{Cluster: "a", Since: noon, Owners: []int{0, 1}}}}
 	out.Candidate = &cycle.Candidate{Replicas: make([]plan.Replica, 4), Moves: make([]cycle.Move, 2), Verdict: "better by 3%"}
+	out.Line = &cycle.Line{Load: 7, Since: noon.Add(-time.Hour), Fullest: 2, Share: 0.5}
 	out.Budget = change.Budget{Left: 3, Next: noon, Windows: []change.Window{{Rate: change.Rate{Percent: 10, Period: time.Hour}, Allowed: 5, Used: 2}}, Causes: map[change.Cause]int{change.Balance: 2}}
 	got := Of(in, out, p, "me", Status{})
 	got.Conditions = nil
 	want := Status{Leader: "me", LookedAt: noon, Revision: 7,
 		Budget:    &Budget{Message: out.Budget.String(), Left: ptr.To(3), Windows: []Window{{"1h0m0s", 10, 5, 2}}, Causes: map[string]int{"Balance": 2}},
 		Candidate: &Candidate{Replicas: 4, Moves: 2, Verdict: "better by 3%"},
+		Line:      &Line{Load: 7, Since: noon.Add(-time.Hour)},
 		Unwell:    []Unwell{{1, failover.OOMKilled, noon.Add(-time.Hour), "c-1", sick.String()}}, FailoverHeld: out.Replicas.String(),
 		Orphaned: []Fault{{Cluster: "b", Since: noon, Last: ptr.To(2)}, {Cluster: "c", Since: noon}}, Doubled: []Fault{{Cluster: "a", Since: noon, Owners: []int{0, 1}}}}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {

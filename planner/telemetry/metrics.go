@@ -70,6 +70,11 @@ type Metrics struct {
 	tripped     prometheus.Gauge
 	wave        *prometheus.GaugeVec
 	sizes       sizeMetrics
+	counts      countMetrics
+	blocked     blockedMetrics
+	basis       basisMetrics
+	each        clusterMetrics
+	Work        WorkMetrics
 }
 
 // NewMetrics registers the planner's metrics.
@@ -136,7 +141,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		m.Panics.WithLabelValues(phase)
 	}
 	m.registerOwnership(r)
-	m.sizes = newSizeMetrics(r)
+	m.sizes, m.counts, m.blocked, m.basis = newSizeMetrics(r), newCountMetrics(r), newBlockedMetrics(r), newBasisMetrics(r)
+	m.each, m.Work = newClusterMetrics(r), newWorkMetrics(r)
 	r.MustRegister(m.Cycles, m.CycleTime, m.PhaseTime, m.Leader, m.revision, m.mode, m.rollout, m.replicas, m.clusters, m.load, m.count,
 		m.imbalance, m.moves, m.votes, m.values, m.problems, m.Steps, m.Held, m.Writes, m.PlanRefused, m.breakGlass, m.Enforcement,
 		m.Configured, m.paused, m.ConfigError, m.Panics, m.lastCycle)
@@ -187,6 +193,10 @@ func (m *Metrics) ObserveOutcome(in input.Inputs, out cycle.Outcome, now time.Ti
 	m.observeValues(out.Table)
 	m.observeOwnership(in, out)
 	m.sizes.observe(out.Sizing)
+	m.counts.observe(out.Counts)
+	m.blocked.observe(out)
+	m.basis.observe(out)
+	m.each.observe(in.Config.Telemetry.Clusters, out)
 }
 
 func (m *Metrics) observeProblems(out cycle.Outcome) {

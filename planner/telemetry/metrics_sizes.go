@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"ballast/planner/cycle"
+	"ballast/planner/cycle/resize"
 	"ballast/planner/plan"
 	"ballast/planner/size"
 )
@@ -34,7 +34,7 @@ func newSizeMetrics(r prometheus.Registerer) sizeMetrics {
 	return m
 }
 
-func (m sizeMetrics) observe(s *cycle.Sizing) {
+func (m sizeMetrics) observe(s *resize.Sizing) {
 	for _, of := range []*prometheus.GaugeVec{m.input, m.computed, m.decided, m.held, m.blocked} {
 		of.Reset()
 	}

@@ -36,6 +36,12 @@ rules:
   - group: ""
     resources: [pods]
 - level: Metadata
+  namespaces: [argocd]
+  verbs: [update, patch]
+  resources:
+  - group: ""
+    resources: [pods/resize]
+- level: Metadata
   verbs: [create, update, patch, delete, deletecollection]
   resources:
   - group: admissionregistration.k8s.io

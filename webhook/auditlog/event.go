@@ -82,6 +82,9 @@ func parse(line []byte, p planners) (e event, w Write, ours bool, err error) {
 	if kind := e.unasked(p); kind != "" {
 		w = e.write(kind)
 		w.Effect, w.Reason, w.Requested, w.Enforced = Unasked, NotAsked, absent, absent
+		if kind == kindPod && p.wrote(e) {
+			w.Effect = Agreed // it gives pods the plan's sizes
+		}
 		return e, w, true, nil
 	}
 	return e, Write{}, false, nil

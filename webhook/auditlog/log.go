@@ -88,7 +88,7 @@ func (l *Log) Read(name string, r io.Reader, each func(Write) error) error {
 // part.
 func concerned(line []byte) bool {
 	has := func(text string) bool { return bytes.Contains(line, []byte(text)) }
-	return has(plan.Group) || has(`"`+verbDelete) || has(`"`+ownPrefix) || has(`"subresource"`) && has(`"status"`)
+	return has(plan.Group) || has(`"`+verbDelete) || has(`"`+ownPrefix) || has(`"subresource"`) && (has(`"status"`) || has(`"resize"`))
 }
 
 // line reads one line. Only one that may concern ballast is decoded.

@@ -36,6 +36,8 @@ func (e event) unasked(p planners) string {
 		return when(changes && !e.keepsStatus(), kindStatefulSet)
 	case "apps/deployments/status":
 		return when(changes && !e.keepsStatus(), kindDeployment)
+	case "/pods/resize":
+		return when(changes, kindPod)
 	case "admissionregistration.k8s.io/mutatingwebhookconfigurations/":
 		return when(changes && own, "mutatingwebhookconfiguration")
 	case "admissionregistration.k8s.io/validatingadmissionpolicies/":
@@ -78,7 +80,12 @@ type planners []string
 // keep reports whether an event is a planner's own upkeep of one of these objects: it writes its history every few
 // minutes. The shipped planner is one account of the object's own namespace; no part of a name is believed.
 func (p planners) keep(e event, names ...string) bool {
-	if e.ImpersonatedUser != nil || !slices.Contains(names, e.ObjectRef.Name) {
+	return slices.Contains(names, e.ObjectRef.Name) && p.wrote(e)
+}
+
+// wrote reports whether an event is a planner's own.
+func (p planners) wrote(e event) bool {
+	if e.ImpersonatedUser != nil {
 		return false
 	}
 	if len(p) == 0 {
@@ -116,8 +123,19 @@ func (s *sites) concern(w Write) bool {
 		return here || isOwn(w.Name)
 	case w.Kind == kindConfigMap:
 		return strings.HasPrefix(w.Name, ownPrefix) || slices.Contains(s.objects, w.Namespace+"/"+w.Object())
+	case w.Kind == kindPod:
+		return strings.Contains(w.Name, "application-controller-") || s.podOf(w)
 	case w.Kind == kindStatefulSet, w.Kind == kindDeployment:
 		return strings.HasSuffix(w.Name, "application-controller") || slices.Contains(s.objects, w.Namespace+"/"+w.Object())
 	}
 	return true
+}
+
+// podOf reports whether a pod is called like one of a workload's that the log told of.
+func (s *sites) podOf(w Write) bool {
+	return slices.ContainsFunc(s.objects, func(object string) bool {
+		rest, here := strings.CutPrefix(object, w.Namespace+"/")
+		kind, name, _ := strings.Cut(rest, "/")
+		return here && (kind == kindStatefulSet || kind == kindDeployment) && strings.HasPrefix(w.Name, name+"-")
+	})
 }

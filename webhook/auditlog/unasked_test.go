@@ -25,6 +25,11 @@ func TestDeletionsAreShownWhereBallastIsAtWork(t *testing.T) {
 	asked := func(namespace, group, resource, name, webhook string) map[string]any {
 		return map[string]any{"annotations": said(webhook, "InPlan", "-", "-"), "objectRef": in(namespace, group, resource, name)}
 	}
+	resized := func(namespace, name, user string) map[string]any {
+		o := object("", "pods", "resize", name)
+		o["namespace"] = namespace
+		return map[string]any{"verb": "patch", "annotations": nil, "objectRef": o, "user": map[string]any{"username": user}}
+	}
 	for name, c := range map[string]struct {
 		known  []string
 		events []map[string]any
@@ -43,6 +48,10 @@ func TestDeletionsAreShownWhereBallastIsAtWork(t *testing.T) {
 		"a workload of another name": {nil, []map[string]any{asked("hub", "apps", "deployments", "acd", "controllers"), deleted("hub", "apps", "deployments", "acd"), deleted("hub", "apps", "statefulsets", "acd")},
 			[]string{"deployment/acd"}},
 		"all ConfigMaps there": {[]string{"argocd"}, []map[string]any{deleted("argocd", "", "configmaps", ""), deleted("other", "", "configmaps", "")}, []string{"configmap/(all that match)"}},
+		"resizes of the workload's pods": {nil, []map[string]any{resized("hub", "openshift-gitops-application-controller-2", "alice"), resized("hub", "redis-0", "alice"),
+			resized("hub", "openshift-gitops-application-controller-2", "system:serviceaccount:hub:ballast-planner"), resized("hub", "acd-7d9-x", "alice"),
+			asked("hub", "apps", "deployments", "acd", "controllers"), resized("hub", "acd-7d9-x", "alice"), resized("other", "acd-7d9-x", "alice")},
+			[]string{"pod/openshift-gitops-application-controller-2", "pod/acd-7d9-x"}},
 		"webhook configurations": {nil, []map[string]any{registration("mutatingwebhookconfigurations", "ballast.argocd", "delete"), registration("mutatingwebhookconfigurations", "", "deletecollection")},
 			[]string{"mutatingwebhookconfiguration/ballast.argocd", "mutatingwebhookconfiguration/(all that match)"}},
 	} {

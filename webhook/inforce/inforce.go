@@ -86,12 +86,6 @@ func selectorOf(text string) labels.Selector {
 	return selector
 }
 
-// PlannersAnnotations are the annotations of the plan ConfigMap that only the planner writes.
-func PlannersAnnotations() []string {
-	return []string{plan.AnnotationDecidedAt, plan.AnnotationDecidedBy, plan.AnnotationDigest, plan.AnnotationMAC, plan.AnnotationReason,
-		plan.AnnotationRevision, plan.AnnotationStage}
-}
-
 // Next is the state after the plan ConfigMap became this: a plan that matches its digest is in force, anything else
 // leaves the last good one in force and says so.
 func (s *State) Next(data, annotations map[string]string) *State {
@@ -220,6 +214,11 @@ func (s *State) MaxReplicas() int {
 	return s.View.Plan.MaxReplicas
 }
 
+// AwaitsTemplate reports whether the plan waits for a change of the pod template, so that a decision has to know the one before.
+func (s *State) AwaitsTemplate() bool {
+	return s != nil && s.View != nil && s.View.Plan.NextControllerReplicas > 0
+}
+
 // Enforced is the reason of a decision that was made by the plan: a stale one says so instead.
 func (s *State) Enforced(why plan.Reason) plan.Reason {
 	if s.Stale {
@@ -231,7 +230,7 @@ func (s *State) Enforced(why plan.Reason) plan.Reason {
 // PlannersOf are those of the annotations that only the planner writes.
 func PlannersOf(annotations map[string]string) map[string]string {
 	kept := map[string]string{}
-	for _, key := range PlannersAnnotations() {
+	for _, key := range plan.PlannersAnnotations() {
 		if value, ok := annotations[key]; ok {
 			kept[key] = value
 		}

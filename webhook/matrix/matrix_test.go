@@ -14,6 +14,7 @@ func TestEveryWritePath(t *testing.T) {
 	t.Run("clusters", s.clusters)
 	t.Run("many clusters at once", s.manyClusters)
 	t.Run("workloads", s.workloads)
+	t.Run("changes of the pod template", s.templateChanges)
 	t.Run("pods", s.pods)
 	t.Run("plan", s.plans)
 	t.Run("the planner's writes", s.plannersWrites)

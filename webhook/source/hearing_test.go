@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"ballast/webhook/fixture"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"ballast/webhook/fixture"
 )
 
 // listening is a source with a clock and a log of its own.

@@ -63,7 +63,7 @@ const auditExamples = `  ballast audit /var/log/kubernetes/audit.log
 const auditActs = `The powerful acts, as they stand under REQUESTED; a dash takes away, and "invalid" is what ballast does not read
     pins.CLUSTER, pins     a pin in data.pins; of more than 20, how many
     enforcement=off        break-glass: every write passes but one to data.plan, and what the API server's policies refuse
-    paused=true            freeze: no new decisions
+    paused=true            freeze: it begins nothing by itself
     cordon=3,5             replicas to empty
     rollback-to=12         back to an earlier plan
     rebase=true            references are taken anew (undo: as they were before)
@@ -80,7 +80,8 @@ too): what people had written there comes back with it. In any other write of it
 Shown are also those that no webhook is asked about (NotAsked): deletions of Secrets (the log does not tell which were a
 cluster's), of the plan, the history and the workload; writes to ballast's ConfigMaps and Secrets, but for its planner's to
 plan, history and key; changes of its webhook configuration and admission policies; writes to the workload's status by
-others than Kubernetes' controllers, which may bring an opt-out along (the log does not tell). Deletions of Secrets are
+others than Kubernetes' controllers, which may bring an opt-out along (the log does not tell); resizes of the workload's pods
+(patch resize), which ballast puts back; its own are shown by --all. Deletions of Secrets are
 shown in namespace argocd, in those that -n names, and in those where the log has shown ballast at work before. A deletion
 is never shown as a dry run: what makes it one stands in the request's body, which the log does not hold. The planner is the
 ServiceAccount ballast-planner of the namespace; --planner-user names the one that you renamed.`

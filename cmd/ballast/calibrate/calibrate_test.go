@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,6 +100,21 @@ func TestTheConfigurationIsOne(t *testing.T) {
 	delete(got, "capacity")
 	if diff := cmp.Diff(want, got); diff != "" || math.Abs(capacity-exact) > 1e-3*exact || cfg.Normalize.Reference == nil {
 		t.Errorf("capacity %g of %g (-want +got):\n%s", capacity, exact, diff)
+	}
+	fit := found.Fits[slices.IndexFunc(found.Fits, func(f calibrate.Fit) bool { return f.Resource == calibrate.Memory })]
+	memory := cfg.Index.Dimensions.Memory
+	if base := memory.Base.Float(); base < fit.Base+fit.Margin || base > fit.Base+fit.Margin+1 || memory.LimitShare != "0.85" {
+		t.Errorf("memory has a base of %g and %s of the limit, want %g and 0.85", base, memory.LimitShare, fit.Base+fit.Margin)
+	}
+	for id, per := range fit.Per {
+		if w := memory.Weights[id].Float(); w < per || w > per+0.001 {
+			t.Errorf("%s has a weight of %g in memory, want %g", id, w, per)
+		}
+	}
+	bare, err := find(samples(func(s *calibrate.Samples) { s.Limits = nil }), "", 0.85)
+	fixture.MustDo(t, err)
+	if strings.Contains(bare.Config, "dimensions") {
+		t.Errorf("without a limit it has a bound of memory:\n%s", bare.Config)
 	}
 }
 

@@ -185,7 +185,7 @@ func ownersOf(owners poll.Fetched, fleet discover.Fleet) map[string][]int {
 	of, first, unsure := map[string][]int{}, map[string]string{}, map[string]bool{}
 	for _, sample := range owners.Samples {
 		pod, server, ok := strings.Cut(sample.Key, "|")
-		if !ok {
+		if !ok || strings.HasSuffix(server, "/") { // an Application that names no cluster: every pod shows it
 			continue
 		}
 		server = plan.NormalizeServer(server)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,15 +56,39 @@ func find(s calibrate.Samples, of calibrate.Resource, fill float64) (*found, err
 		f.Notes = append(f.Notes, fmt.Sprintf("%s: %v", fit.Resource, err))
 		return f, nil
 	}
-	f.Advice, f.Config = &advice, block(s, fit, advice)
+	f.Advice, f.Config = &advice, block(s, fit, advice, f.memory(), fill)
 	if advice.Why != "" {
 		f.Notes = append(f.Notes, "no capacity: "+advice.Why)
 	}
 	return f, nil
 }
 
-// block is the part of the configuration that says the advice.
-func block(s calibrate.Samples, f calibrate.Fit, a calibrate.Advice) string {
+// memory is the fit of memory that a bound may go by; nil: none is, or a pod without any cluster is as full as it may be.
+func (f *found) memory() *calibrate.Fit {
+	at := slices.IndexFunc(f.Fits, func(fit calibrate.Fit) bool { return fit.Resource == calibrate.Memory })
+	limit, limited := f.Limits[calibrate.Memory]
+	if at < 0 || !limited || !f.Fits[at].Trusted() {
+		return nil
+	}
+	if fit := &f.Fits[at]; fit.Base+fit.Margin < f.fill*limit {
+		return fit
+	}
+	return nil
+}
+
+// bound is what no replica's clusters may take together of its memory, whatever their load.
+func bound(b *strings.Builder, memory calibrate.Fit, fill float64) {
+	say.To(b, "  dimensions:\n")
+	say.To(b, "    memory: # a bound beside the load; the base is what a pod takes without any cluster, and what the fit is off by\n")
+	say.To(b, "      limitShare: \"%s\"\n", strconv.FormatFloat(fill, 'f', -1, 64))
+	say.To(b, "      base: \"%d\"\n      weights:\n", int64(math.Ceil(memory.Base+memory.Margin)))
+	for _, id := range slices.Sorted(maps.Keys(memory.Per)) {
+		say.To(b, "        %s: \"%s\"\n", id, strconv.FormatFloat(math.Ceil(memory.Per[id]*1000)/1000, 'f', -1, 64))
+	}
+}
+
+// block is the part of the configuration that says the advice, and the bound of memory where there is one.
+func block(s calibrate.Samples, f calibrate.Fit, a calibrate.Advice, memory *calibrate.Fit, fill float64) string {
 	var b strings.Builder
 	say.To(&b, "# fitted to the pods' %s: R2 %.2f, of %s of %s\n", f.Resource, f.R2,
 		say.Plural(f.Samples, "sample"), say.Plural(f.Pods, "pod"))
@@ -77,6 +102,9 @@ func block(s calibrate.Samples, f calibrate.Fit, a calibrate.Advice) string {
 	say.To(&b, "normalize:\n  %s: {}\nindex:\n  pNorm:\n    p: \"1\"\n    weights:\n", kind)
 	for _, id := range slices.Sorted(maps.Keys(a.Weights)) {
 		say.To(&b, "      %s: \"%s\"\n", id, strconv.FormatFloat(a.Weights[id], 'f', -1, 64))
+	}
+	if memory != nil {
+		bound(&b, *memory, fill)
 	}
 	if a.Capacity != nil {
 		say.To(&b, "partition:\n  capacity: \"%s\"\n", significant(*a.Capacity))

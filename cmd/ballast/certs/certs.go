@@ -52,11 +52,12 @@ Two at once do not fight. No key is ever printed.`
 func NewCommand() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
-		Use:   "certs",
-		Short: "Make and renew the webhook's certificates, where there is no cert-manager",
-		Long:  certsHelp,
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		Use:     "certs",
+		Short:   "Make and renew the webhook's certificates, where there is no cert-manager",
+		Long:    certsHelp,
+		Example: `  ballast certs --namespace=argocd   # in its pod`,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	defaults := certs.DefaultSettings()
 	f := cmd.Flags()

@@ -46,7 +46,7 @@ func newConfigCheckCommand() *cobra.Command {
 		Short: "List every mistake of a configuration file with its path, line and mend; - reads standard input",
 		Example: `  ballast config default > config.yaml
   ballast config check config.yaml`,
-		Args: cobra.ExactArgs(1),
+		Args: say.One("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := readConfig(cmd.InOrStdin(), args[0])
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ballast/cmd/ballast/fixture"
 	"ballast/cmd/ballast/settings"
 	"ballast/planner/config"
 )
@@ -43,6 +44,7 @@ func TestConfigDefaultPrintsTheDefaults(t *testing.T) {
 	if failure != "" {
 		t.Fatal(failure)
 	}
+	fixture.Golden(t, "default", out)
 	got, err := config.Parse([]byte(out), settings.CheckMetrics)
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func newConfigConvertCommand() *cobra.Command {
 		Short: "Turn a CPVPS ScalingPolicy or an Hvpa into a configuration, and say what changes in meaning; - reads standard input",
 		Example: `  kubectl -n argocd get hvpa controller -o yaml | ballast config convert - --capacity 0.5
   ballast config convert scalingpolicy.yaml`,
-		Args: cobra.ExactArgs(1),
+		Args: say.One("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := readConfig(cmd.InOrStdin(), args[0])
 			if err != nil {
@@ -60,7 +60,8 @@ func newConfigConvertCommand() *cobra.Command {
 type converted struct {
 	size      *config.Size
 	up, down  *config.Resizing
-	partition map[string]int
+	out, in   *config.Scaling
+	partition map[string]any
 	notes     []string
 }
 
@@ -95,6 +96,12 @@ func (c converted) text() ([]byte, error) {
 		body["size"] = c.size
 	}
 	change := map[string]any{}
+	if c.out != nil {
+		change["out"] = c.out
+	}
+	if c.in != nil {
+		change["in"] = c.in
+	}
 	if c.up != nil {
 		change["up"] = c.up
 	}
@@ -111,10 +118,24 @@ func (c converted) text() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := config.Parse(data); err != nil {
-		return nil, fmt.Errorf("what it says is no configuration of ours: %w", err)
+	return data, c.readBack(body)
+}
+
+// readBack reads the configuration as if it had the end of a rule of clusters that a note asks the operator for.
+func (c converted) readBack(body map[string]any) error {
+	if c.size != nil {
+		ended := *c.size
+		ended.NodeCap = config.SizeCap{CPU: "1k", Memory: "1Ti"}
+		body["size"] = ended
 	}
-	return data, nil
+	data, err := yaml.Marshal(body)
+	if err != nil {
+		return err
+	}
+	if _, err := config.Parse(data); err != nil {
+		return fmt.Errorf("what it says is no configuration of ours: %w", err)
+	}
+	return nil
 }
 
 // written is a quantity as the configuration has it; nothing for 0.

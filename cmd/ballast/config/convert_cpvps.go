@@ -67,23 +67,35 @@ func (c *converted) noteCPVPS(manifest peer.CPVPS, policy size.Policy, container
 	}
 	c.note("sizes are applied in place, without a restart; size.apply: template restarts every pod, as CPVPS does")
 	c.waits()
+	c.note("a change of less than a tenth waits, too: change.up.minChange and change.down.minChange; " +
+		"{cpu: {value: \"0\"}, memory: {value: \"0\"}} turns that off")
 	var inputs []string
-	delayed, both := false, map[string]int{}
+	delayed, endless, both := false, false, map[string]int{}
 	for _, r := range policy.Rules {
 		if r.Input != "" {
 			inputs = append(inputs, r.Input)
 		}
+		endless = endless || r.Input == config.InputClusters && r.Max == nil
 		delayed = delayed || r.DelayDown.For > 0 && r.Input != ""
 		both[r.Resource] |= map[size.List]int{size.Requests: 1, size.Limits: 2}[r.List]
 	}
 	slices.Sort(inputs)
 	for _, input := range slices.Compact(inputs) {
+		if config.SourceOf(input) == config.FromNodesInput {
+			c.note("input %q: that of the cluster that ballast runs in, as allocatable; install component size-nodes", input)
+		}
 		if !slices.Contains(config.KnownInputs(nil), input) {
-			c.note("input %q: let poll have a metric of that id; scope is total, as there; with scope: replica each replica gets its own size", input)
+			c.note("input %q: let poll have a metric of that id; scope is total, as there; "+
+				"with scope: replica each replica gets its own size", input)
 		}
 	}
+	if endless {
+		c.note("input clusters: write the rule's max, or size.nodeCap, which `ballast config check` asks for: " +
+			"whoever may create cluster Secrets raises their number")
+	}
 	if delayed {
-		c.note("delayScaleDown: a step up is applied at once, where CPVPS waits delaySeconds; after a scale-down the next one waits delaySeconds, where CPVPS goes down at each change")
+		c.note("delayScaleDown: a step up is applied at once, where CPVPS waits delaySeconds; " +
+			"after a scale-down the next one waits delaySeconds, where CPVPS goes down at each change")
 	}
 	for _, name := range []string{size.CPU, size.Memory} {
 		switch both[name] {
@@ -100,8 +112,8 @@ func (c *converted) noteCPVPS(manifest peer.CPVPS, policy size.Policy, container
 
 // sizeRule is a rule as it is written.
 func sizeRule(r size.Rule) config.SizeRule {
-	out := config.SizeRule{Name: r.Name, List: config.SizeList(r.List), Resource: r.Resource, Base: written(r.Base), Slope: written(r.Slope), Input: r.Input,
-		Per: written(r.Per), Min: writtenPointer(r.Min), Max: writtenPointer(r.Max),
+	out := config.SizeRule{Name: r.Name, List: config.SizeList(r.List), Resource: r.Resource, Base: written(r.Base), Slope: written(r.Slope),
+		Input: r.Input, Per: written(r.Per), Min: writtenPointer(r.Min), Max: writtenPointer(r.Max),
 		DelayScaleDown: sizeDelay(r.DelayDown), DelayScaleUp: sizeDelay(r.DelayUp)}
 	if r.Input == "" || r.Slope.IsZero() { // base alone, there and here
 		out.Input, out.Slope, out.Per, out.DelayScaleDown = "", "", "", nil

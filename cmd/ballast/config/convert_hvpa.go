@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -21,7 +20,7 @@ func convertHVPA(data []byte, o convertOptions) (converted, error) {
 	}
 	spec := manifest.Spec
 	c.size = &config.Size{Policies: []config.SizePolicy{}, Apply: config.InPlace}
-	c.note("the sizes came from a VPA's recommendation: write size.policies with rules of your own inputs; as converted nothing is sized")
+	c.note("the sizes came from a VPA's recommendation: write size.policies with rules of your own inputs")
 	c.note("sizes are applied in place, without a restart; size.apply: template restarts every pod, as HVPA does")
 	if c.up, err = c.resizing("vpa.scaleUp", spec.Vpa.ScaleUp, spec.Vpa.Earlier.UpdateMode, true, spec); err != nil {
 		return c, err
@@ -35,12 +34,43 @@ func convertHVPA(data []byte, o convertOptions) (converted, error) {
 	if err := c.bounds(spec, o); err != nil {
 		return c, err
 	}
-	c.replicas(spec)
+	if err := c.replicas(spec); err != nil {
+		return c, err
+	}
 	return c, c.intervals(spec, o)
 }
 
 // resizing is one direction of the sizes.
 func (c *converted) resizing(name string, s peer.ScaleType, earlier change.Mode, up bool, spec peer.HVPASpec) (*config.Resizing, error) {
+	timing, err := c.timing(name, s, earlier, up, spec)
+	if err != nil {
+		return nil, err
+	}
+	out := &config.Resizing{Timing: timing}
+	if out.Cooldown > 0 {
+		c.note("%s: stabilizationDuration is the cooldown, counted for each replica and resource, and not for the whole workload", name)
+	}
+	steps := &config.SizeSteps{}
+	if steps.CPU, err = sizeStep(s.MinChange, size.CPU); err != nil {
+		return nil, fmt.Errorf("reading %s.minChange.cpu: %w", name, err)
+	}
+	if steps.Memory, err = sizeStep(s.MinChange, size.Memory); err != nil {
+		return nil, fmt.Errorf("reading %s.minChange.memory: %w", name, err)
+	}
+	c.fewBytes(name+".minChange", s.MinChange)
+	if !up {
+		c.waits()
+	}
+	out.MinChange = steps
+	if zero := (config.SizeStep{Value: "0"}); *steps.CPU != zero || *steps.Memory != zero {
+		c.note("%s: minChange is the smaller of value and percentage, as there; not given it is 200m and 200M, as there", name)
+		c.note("%s: minChange holds nothing back while a replica is over its capacity", name)
+	}
+	return out, nil
+}
+
+// timing is the mode, the window and the cooldown of a direction.
+func (c *converted) timing(name string, s peer.ScaleType, earlier change.Mode, up bool, spec peer.HVPASpec) (config.Timing, error) {
 	mode := s.UpdatePolicy.UpdateMode
 	if mode == "" {
 		mode = earlier
@@ -52,37 +82,17 @@ func (c *converted) resizing(name string, s peer.ScaleType, earlier change.Mode,
 		}
 		c.note("%s: ScaleUp is up Auto, down Off: here %s", name, mode)
 	}
-	out := &config.Resizing{Timing: config.Timing{Mode: mode, Cooldown: config.Duration(s.Stabilization())}}
+	out := config.Timing{Mode: mode, Cooldown: config.Duration(s.Stabilization())}
 	if s.StabilizationDuration != "" && s.Stabilization() == 0 {
-		c.note("%s: the stabilizationDuration %.40q is no length of time, and counts for nothing there: it is left out", name, s.StabilizationDuration)
+		c.note("%s: the stabilizationDuration %.40q is no length of time, "+
+			"and counts for nothing there: it is left out", name, s.StabilizationDuration)
 	}
-	if out.Cooldown > 0 {
-		c.note("%s: stabilizationDuration is the cooldown, counted for each replica and resource, and not for the whole workload", name)
+	if mode != change.Maintenance {
+		return out, nil
 	}
-	if mode == change.Maintenance {
-		window, err := c.window(name, spec)
-		if err != nil {
-			return nil, err
-		}
-		out.Windows = window
-	}
-	steps := &config.SizeSteps{}
-	var err error
-	if steps.CPU, err = sizeStep(s.MinChange, size.CPU); err != nil {
-		return nil, fmt.Errorf("reading %s.minChange.cpu: %w", name, err)
-	}
-	if steps.Memory, err = sizeStep(s.MinChange, size.Memory); err != nil {
-		return nil, fmt.Errorf("reading %s.minChange.memory: %w", name, err)
-	}
-	c.fewBytes(name+".minChange", s.MinChange)
-	if !up {
-		c.waits()
-	}
-	if steps.CPU != nil || steps.Memory != nil {
-		out.MinChange = steps
-		c.note("%s: minChange is the smaller of value and percentage, as there, and holds nothing back while a replica is over its capacity; not given it is 200m and 200M, as there", name)
-	}
-	return out, nil
+	window, err := c.window(name, spec)
+	out.Windows = window
+	return out, err
 }
 
 // fewBytes notes a memory value that was hardly meant: HVPA's own sample writes "3".
@@ -94,7 +104,7 @@ func (c *converted) fewBytes(name string, p peer.Params) {
 	}
 }
 
-// sizeStep is a least change; nil for none.
+// sizeStep is a least change; that of 0 is none.
 func sizeStep(p peer.Params, name string) (*config.SizeStep, error) {
 	least, err := p.MinChange(name)
 	if err != nil {
@@ -103,7 +113,7 @@ func sizeStep(p peer.Params, name string) (*config.SizeStep, error) {
 	anyPercent := least.Percent != nil && *least.Percent == 0
 	anyValue := least.Value != nil && *least.Value == 0
 	if anyPercent || anyValue {
-		return nil, nil // nothing is too small
+		return &config.SizeStep{Value: "0"}, nil // nothing is too small
 	}
 	step := &config.SizeStep{}
 	if least.Value != nil {
@@ -188,72 +198,6 @@ func (c *converted) bounds(spec peer.HVPASpec, o convertOptions) error {
 	}
 	if c.size.NodeCap != (config.SizeCap{}) {
 		c.note("maxAllowed is size.nodeCap: no replica requests more")
-	}
-	return nil
-}
-
-// replicas are the bounds of their number, and what is not converted of the HPA.
-func (c *converted) replicas(spec peer.HVPASpec) {
-	if !spec.Hpa.Deploy {
-		return
-	}
-	t := spec.Hpa.Template.Spec
-	c.partition = map[string]int{"minReplicas": 1}
-	if t.MinReplicas != nil {
-		c.partition["minReplicas"] = *t.MinReplicas
-	}
-	if t.MaxReplicas > 0 {
-		c.partition["maxReplicas"] = t.MaxReplicas
-	}
-	c.note("the number of replicas follows from the clusters' load and partition.capacity, and not from the HPA's %d metrics", len(t.Metrics))
-	c.note("HVPA takes a share of the HPA's difference and rounds it away from what is (up: ceil, down: floor); ours is as many as the load needs, rounded up")
-	for _, one := range []struct {
-		name string
-		peer.ScaleType
-	}{{"hpa.scaleUp", spec.Hpa.ScaleUp}, {"hpa.scaleDown", spec.Hpa.ScaleDown}} {
-		if mode := one.UpdatePolicy.UpdateMode; mode != "" && mode != change.Auto || one.Stabilization() > 0 {
-			c.note("%s is not converted: change has no directions for the number of replicas; partition.sticky.downWindow is how long fewer wait", one.name)
-		}
-	}
-}
-
-// intervals says what the weights by replica counts are as loads.
-func (c *converted) intervals(spec peer.HVPASpec, o convertOptions) error {
-	if len(spec.Intervals) == 0 {
-		return nil
-	}
-	c.note("weightBasedScalingIntervals are not converted: the number of replicas follows from the load alone, and each replica's size from its own inputs")
-	capacity := 0.0
-	if o.capacity != "" {
-		var err error
-		if capacity, err = strconv.ParseFloat(o.capacity, 64); err != nil || !(capacity > 0 && capacity < 1e9) {
-			return fmt.Errorf("--capacity %.40q is no load above 0", o.capacity)
-		}
-	}
-	least, most := 1, spec.Hpa.Template.Spec.MaxReplicas
-	if spec.Hpa.Template.Spec.MinReplicas != nil {
-		least = *spec.Hpa.Template.Spec.MinReplicas
-	}
-	next := 0
-	for _, in := range spec.Intervals {
-		if in.Start == 0 || in.Last == 0 {
-			c.note("an interval leaves out where it starts or ends: %d and %d, the least and the most replicas, are meant", least, most)
-		}
-		in = in.Within(least, most)
-		switch {
-		case next > 0 && in.Start > next:
-			c.note("nothing is said of %d to %d replicas: HVPA takes a weight of 0", next, in.Start-1)
-		case next > 0 && in.Start < next:
-			c.note("two intervals speak of %d to %d replicas: HVPA takes the first", in.Start, min(next-1, in.Last))
-		}
-		next = max(next, in.Last+1)
-		if capacity > 0 {
-			c.note("%d to %d replicas, at %v each, are a load of %v to %v: %d %% of the growth vertical", in.Start, in.Last, capacity,
-				float64(in.Start-1)*capacity, float64(in.Last)*capacity, in.VpaWeight)
-		}
-	}
-	if capacity == 0 {
-		c.note("give --capacity, the load of a replica today, to see the intervals as loads")
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ spec:
           segments: [{at: 4, every: 4}, {at: 32, every: 8}, {at: 500}]
           delayScaleDown: {max: 2, delaySeconds: 300}
       - resource: memory
+        max: 8Gi
         function: {base: 1Gi, input: clusters, slope: 64Mi}
       limits:
       - resource: cpu
@@ -95,7 +96,9 @@ func TestConvert(t *testing.T) {
 		manifest string
 		flags    []string
 	}{
-		"a ScalingPolicy":              {scalingPolicy, []string{"--container", "application-controller"}},
+		"a ScalingPolicy": {scalingPolicy, []string{"--container", "application-controller"}},
+		"a ScalingPolicy without an end": {strings.Replace(scalingPolicy, "        max: 8Gi\n", "", 1),
+			[]string{"--container", "application-controller"}},
 		"a ScalingPolicy from earlier": {earlier, nil},
 		"an Hvpa":                      {hvpa, nil},
 		"an Hvpa of mode ScaleUp":      {scaleUp, nil},
@@ -106,8 +109,15 @@ func TestConvert(t *testing.T) {
 			if failure != "" {
 				t.Fatal(failure)
 			}
-			if _, err := config.Parse([]byte(out)); err != nil {
+			asked := "" // what a note asks the operator for
+			if name == "a ScalingPolicy without an end" {
+				asked = "size.policies[0].rules[1].max: Required value: write the most that it may come to"
+			}
+			switch _, err := config.Parse([]byte(out)); {
+			case asked == "" && err != nil:
 				t.Errorf("it does not parse: %v", err)
+			case asked != "" && (err == nil || !strings.HasPrefix(err.Error(), asked) || strings.Contains(err.Error(), ", size.")):
+				t.Errorf("it is asked for %v", err)
 			}
 			fixture.Golden(t, strings.ReplaceAll(name, " ", "-"), out)
 		})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,8 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/cmd/ballast/settings"
 	"ballast/planner/config"
+	"ballast/planner/cycle"
+	"ballast/planner/poll"
 	"ballast/planner/size"
 )
 
@@ -19,7 +22,7 @@ func newConfigExplainCommand() *cobra.Command {
 		Use:     "explain FILE",
 		Short:   "Print the rules of sizes as they hold, merged of all policies; - reads standard input",
 		Example: `  ballast config explain config.yaml`,
-		Args:    cobra.ExactArgs(1),
+		Args:    say.One("a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := readConfig(cmd.InOrStdin(), args[0])
 			if err != nil {
@@ -29,13 +32,14 @@ func newConfigExplainCommand() *cobra.Command {
 			if err != nil {
 				return reportMistakes(cmd.OutOrStdout(), args[0], err)
 			}
-			return explainSizes(cmd.OutOrStdout(), c.Size)
+			return explainSizes(cmd.OutOrStdout(), c)
 		},
 	}
 }
 
 // explainSizes prints each rule that holds, and the policy that it is of.
-func explainSizes(w io.Writer, s config.Size) error {
+func explainSizes(w io.Writer, c config.PlannerConfig) error {
+	s := c.Size
 	rules := s.Merged()
 	if len(rules) == 0 {
 		say.To(w, "No policy says how large replicas are: their requests and limits are yours.\n")
@@ -47,7 +51,50 @@ func explainSizes(w io.Writer, s config.Size) error {
 	for _, r := range rules {
 		say.To(t, "  %s\t%s\t%s\t%s\t%s\n", r.List, r.Resource, cmp.Or(r.Name, "-"), s.PolicyOf(r), formula(r))
 	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return explainInputs(w, c, rules)
+}
+
+// explainInputs prints what rules that hold read, and where that comes from.
+func explainInputs(w io.Writer, c config.PlannerConfig, rules []size.Rule) error {
+	var inputs []string
+	for _, r := range rules {
+		if r.Input != "" {
+			inputs = append(inputs, r.Input)
+		}
+	}
+	slices.Sort(inputs)
+	if from := c.Size.NodeCap.FromNodes; from != nil {
+		say.To(w, "what size.nodeCap does not write is the largest node that the pods may run on, but %s (component size-nodes)\n", from.Reserve)
+	}
+	if len(inputs) == 0 {
+		return nil
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	say.To(t, "  input\tcomes from\n")
+	for _, input := range slices.Compact(inputs) {
+		say.To(t, "  %s\t%s\n", input, comesFrom(c, input))
+	}
 	return t.Flush()
+}
+
+func comesFrom(c config.PlannerConfig, input string) string {
+	ofReplicas := slices.ContainsFunc(cycle.ReplicaMetricsOf(c), func(m poll.Metric) bool { return m.ID == input })
+	switch source := config.SourceOf(input); {
+	case ofReplicas:
+		return "a metric of replicas, by the names of their pods"
+	case source == config.FromPods:
+		return "what each replica's pod says of itself"
+	case source == config.FromNodesInput:
+		return "the allocatable of all nodes of this cluster (component size-nodes)"
+	case source != config.FromFleet:
+		return "the " + string(source) + " of the workload"
+	case slices.Contains(config.KnownInputs(nil), input):
+		return "the plan"
+	}
+	return "a metric of clusters"
 }
 
 // formula is what a rule computes, in one line.

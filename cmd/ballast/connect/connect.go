@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,7 +55,10 @@ func (o *Options) Register(cmd *cobra.Command) {
 // explain says what to do about an API server that does not answer.
 func (o *Options) explain(err error) error {
 	var call *url.Error
+	var status apierrors.APIStatus
 	switch {
+	case errors.As(err, &status) && apierrors.IsForbidden(err):
+		return missing(err, o.Namespace)
 	case errors.Is(err, ending.ErrLeftBehind):
 		return fmt.Errorf("interrupted before API server %q answered", o.host.Load())
 	case errors.As(err, &call) && call.Timeout():
@@ -69,6 +73,9 @@ func (o *Options) REST() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &o.overrides).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("there is no kubeconfig, and this is no pod: name one by --kubeconfig or KUBECONFIG, as for kubectl")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}

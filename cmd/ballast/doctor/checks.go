@@ -38,6 +38,8 @@ func checks() []check {
 		{"in-cluster", true, (*seen).checkInCluster},
 		{"metrics", true, (*seen).checkMetrics},
 		{"scrapes", true, (*seen).checkScrapes},
+		{"size inputs", true, (*seen).checkSizeInputs},
+		{"sizes", true, (*seen).checkSizes},
 		{"autoscalers", true, (*seen).checkNeighbours},
 		{"GitOps", true, (*seen).checkOwners},
 		{"plan size", true, (*seen).checkSize},
@@ -177,12 +179,12 @@ func (s *seen) checkRest() (all []Finding) {
 	for _, p := range s.out.Problems {
 		inSecrets := slices.ContainsFunc(s.out.Fleet.Problems,
 			func(d discover.Problem) bool { return string(d.Kind) == p.Kind && d.Secret == p.Subject })
-		if inSecrets || p.Phase == problem.PhasePoll {
+		if inSecrets || p.Phase == problem.PhasePoll || ofSizeInputs(p) {
 			continue
 		}
 		f := Finding{Result: Warning, Message: p.Kind + ": " + p.Message}
 		switch {
-		case p.Kind == "RestartAhead": // what to expect, and nothing to mend
+		case p.Kind == "RestartAhead", p.Kind == "RestartWaits": // what to expect, and nothing to mend
 			f.Result = OK
 		case p.Keeps:
 			f.Result = Fault

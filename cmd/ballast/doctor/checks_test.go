@@ -16,8 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
@@ -33,6 +35,7 @@ import (
 	"ballast/planner/installation"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/size/inputs"
 	"ballast/planner/status"
 )
 
@@ -45,6 +48,8 @@ func healthy(t *testing.T) *seen {
 		notSeen: map[string]error{},
 		writers: map[string][]string{"argocd-server": {"dev", "prod"}},
 		scrapes: []poll.Sample{{Key: "pod-0", Value: 30}, {Key: "pod-1", Value: 60}}}
+	s.resizes, s.pods = ptr.To(true), templateOf(corev1.PodSpec{Containers: []corev1.Container{{Name: "beside"}, {Name: "application-controller",
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"memory": resource.MustParse("1Gi")}}}}}, "application-controller")
 	s.in = input.Inputs{Now: noon, Config: config.Default(), PlannerUser: "system:serviceaccount:argocd:ballast-planner"}
 	s.in.Workload = discover.Workload{Kind: plan.StatefulSet, Namespace: "argocd", Name: "argocd-application-controller",
 		Container: "application-controller", Replicas: 2, ReadyReplicas: 2, EnvReplicas: ptr.To("2")}
@@ -172,13 +177,17 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		"scrapes that are too rare": {func(s *seen) { s.scrapes[0].Value = 151 },
 			[]string{"Fault scrapes: a pod is scraped every 151 s, and the shortest window of a query is 600 s"}},
 		"no series of the process": {func(s *seen) { s.scrapes = nil }, []string{"Unknown scrapes: no series process_resident_memory_bytes"}},
+		"nodes that size rules read and nobody may list": {func(s *seen) {
+			s.in.Config.Size = config.Size{Apply: config.InPlace, Policies: []config.SizePolicy{{Name: "ours", Rules: []config.SizeRule{
+				{List: config.Requests, Resource: "cpu", Slope: "10m", Input: config.InputCores}}}}}
+			s.in.Surroundings.Nodes = &inputs.Nodes{Why: "ballast may not list nodes: install component size-nodes"}
+		}, []string{"Warning size inputs: SizeInputMissing: size rules read cores, of which nothing is known: ballast may not list nodes: install"}},
 		"an autoscaler": {func(s *seen) {
 			s.neighbours = []conflicts.Finding{{Kind: conflicts.Autoscaled, Subject: "hpa", Message: "HPA hpa scales it"}}
 		}, []string{"Warning autoscalers: Autoscaled: HPA hpa scales it"}},
 		"a VPA that evicts": {func(s *seen) {
-			s.resizers = []resizer{{"vpa", "Auto"}, {"other", "Off"},
-				{"third", "Initial"}}
-		}, []string{"Warning autoscalers: VerticalPodAutoscaler vpa evicts pods"}},
+			s.neighbours = []conflicts.Finding{{Kind: conflicts.Resized, Subject: "VPA argocd/vpa", Message: "VPA argocd/vpa evicts or resizes pods"}}
+		}, []string{"Warning autoscalers: Resized: VPA argocd/vpa evicts or resizes pods"}},
 		"External Secrets": {func(s *seen) { s.writers["external-secrets"] = []string{"dev"} },
 			[]string{`Warning GitOps: "external-secrets" writes the data of 1 cluster Secret`}},
 		"Argo CD by itself": {func(s *seen) { s.template.Annotations = map[string]string{"argocd.argoproj.io/tracking-id": "x"} },

@@ -190,15 +190,6 @@ func (s *seen) checkNeighbours() (all []Finding) {
 		}
 		all = append(all, Finding{Result: Warning, Message: fmt.Sprintf("%s: %s", f.Kind, f.Message)})
 	}
-	for _, r := range s.resizers {
-		if r.mode == "Off" || r.mode == "Initial" {
-			continue
-		}
-		all = append(all, Finding{Result: Warning,
-			Message: fmt.Sprintf("VerticalPodAutoscaler %s evicts pods of the application-controller to resize them: "+
-				"each time a replica's clusters have no owner meanwhile", r.name),
-			Mend: "set its updatePolicy.updateMode to Off, and read its recommendation"})
-	}
 	if len(all) == 0 {
 		return ok("none scales or resizes the workload, and its nodes can be drained")
 	}

@@ -100,7 +100,7 @@ func (s *seen) checkRights() []Finding {
 			lacks = append(lacks, ruleWords(r))
 		}
 		return []Finding{{Result: Fault, Message: "the planner lacks " + say.Plural(len(lacks), "right"), Subjects: lacks,
-			Mend: "apply the manifests of this release again"}}
+			Mend: "apply the manifests of this release again; what is to list nodes, for sizes, is component size-nodes"}}
 	}
 	return ok("the planner has every right that the manifests give it")
 }

@@ -14,10 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,6 +29,7 @@ import (
 	"ballast/planner/installation"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
+	"ballast/planner/size/inputs"
 	"ballast/planner/status"
 	"ballast/planner/store"
 )
@@ -48,11 +46,12 @@ type seen struct {
 	out        cycle.Outcome
 	template   metav1.ObjectMeta // the workload's own
 	image      string
+	pods       *podTemplate        // nil: not known
+	resizes    *bool               // whether the API server has pods/resize; nil: not known
 	writers    map[string][]string // Secrets by the manager that writes their data
 	scrapes    []poll.Sample       // seconds between two, by pod
 	scrapesErr string
 	neighbours []conflicts.Finding
-	resizers   []resizer
 	certs      bool // cert-manager serves its API
 	hidden     bool // whether a webhook is installed may not be read
 	webhook    *admissionv1.MutatingWebhookConfiguration
@@ -62,9 +61,6 @@ type seen struct {
 	denied     []rbacv1.PolicyRule
 	rightsErr  error
 }
-
-// resizer is a VerticalPodAutoscaler over the workload.
-type resizer struct{ name, mode string }
 
 // couldNot keeps why something could not be looked at, and reports whether it could.
 func (s *seen) couldNot(what string, err error) bool {
@@ -94,7 +90,7 @@ func (o *options) look(ctx context.Context, cmd *cobra.Command) (*seen, error) {
 	}
 	s := &seen{now: time.Now().UTC().Truncate(time.Second), kubernetes: v.GitVersion, notSeen: map[string]error{}}
 	progress := cmd.ErrOrStderr()
-	s.certs = hasCertManager(d, s)
+	s.certs, s.resizes = hasCertManager(d, s), hasResize(d, s)
 	var cfg config.PlannerConfig
 	if cfg, s.config = o.source.Config(ctx, cmd, c, progress); s.config == nil { // the rest goes by it
 		s.namespace = cfg.Target.Namespace
@@ -127,7 +123,6 @@ func (s *seen) lookAtFleet(ctx context.Context, c client.Client, progress io.Wri
 	found, err := conflicts.Look(ctx, c, p)
 	s.couldNot("autoscalers and disruption budgets", err)
 	s.neighbours = found
-	s.lookAtResizers(ctx, c)
 }
 
 func (s *seen) target() plan.Target {
@@ -137,22 +132,22 @@ func (s *seen) target() plan.Target {
 
 func (s *seen) lookAtWorkload(ctx context.Context, c client.Client) {
 	key := client.ObjectKey{Namespace: s.in.Workload.Namespace, Name: s.in.Workload.Name}
-	var containers []corev1.Container
+	var spec corev1.PodSpec
 	var err error
 	if s.in.Workload.Kind == plan.Deployment {
 		var live appsv1.Deployment
 		err = c.Get(ctx, key, &live)
-		s.template, containers = live.ObjectMeta, live.Spec.Template.Spec.Containers
+		s.template, spec = live.ObjectMeta, live.Spec.Template.Spec
 	} else {
 		var live appsv1.StatefulSet
 		err = c.Get(ctx, key, &live)
-		s.template, containers = live.ObjectMeta, live.Spec.Template.Spec.Containers
+		s.template, spec = live.ObjectMeta, live.Spec.Template.Spec
 	}
 	if s.couldNot("the workload", err) {
 		return
 	}
-	if i, err := discover.FindContainer(containers); err == nil && i >= 0 {
-		s.image = containers[i].Image
+	if s.pods = templateOf(spec, s.in.Workload.Container); s.pods != nil {
+		s.image = s.pods.controller().Image
 	}
 }
 
@@ -203,28 +198,6 @@ func (s *seen) lookAtScrapes(ctx context.Context) {
 	s.scrapes, s.scrapesErr = got[0].Samples, got[0].Err
 }
 
-// lookAtResizers finds the VerticalPodAutoscalers over the workload.
-func (s *seen) lookAtResizers(ctx context.Context, c client.Client) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscalerList"})
-	err := c.List(ctx, list, client.InNamespace(s.namespace), client.Limit(500))
-	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-		return // none is installed
-	}
-	if s.couldNot("VerticalPodAutoscalers", err) {
-		return
-	}
-	for _, vpa := range list.Items {
-		kind, _, _ := unstructured.NestedString(vpa.Object, "spec", "targetRef", "kind")
-		name, _, _ := unstructured.NestedString(vpa.Object, "spec", "targetRef", "name")
-		if kind != s.in.Workload.Kind || name != s.in.Workload.Name {
-			continue
-		}
-		mode, _, _ := unstructured.NestedString(vpa.Object, "spec", "updatePolicy", "updateMode")
-		s.resizers = append(s.resizers, resizer{vpa.GetName(), mode})
-	}
-}
-
 func (s *seen) lookAtInstallation(ctx context.Context, c client.Client) {
 	names := installation.Names{Namespace: s.namespace, Workload: s.in.Workload.Name, Plan: s.in.Config.Plan.ConfigMap}
 	shipped, err := installation.Shipped(names)
@@ -256,6 +229,9 @@ func (s *seen) lookAtRights(ctx context.Context, c client.Client) {
 	if err != nil {
 		s.rightsErr = err
 		return
+	}
+	if inputs.WantsOf(s.in.Config.Size).Nodes {
+		rights = append(rights, rightOf("list", "", "nodes", "", ""))
 	}
 	user := s.in.PlannerUser
 	if user == "" {

@@ -56,7 +56,7 @@ Without a replica, it lists those that are cordoned.`,
   ballast evacuate 3 --for 2h --wait && kubectl drain node-17
   ballast evacuate                        # which replicas are cordoned, and until when
   ballast evacuate 3 --off`,
-		Args: cobra.MaximumNArgs(1),
+		Args: say.AtMostOne("a replica"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.keepSet = cmd.Flags().Changed("for")
 			if len(args) == 0 {

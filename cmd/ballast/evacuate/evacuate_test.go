@@ -140,7 +140,7 @@ func TestEvacuateRefusesFlagsThatContradictEachOther(t *testing.T) {
 		"for ever":                    {[]string{"1", "--for", "8000h"}, "--for: 8000h0m0s is not between 1m0s and 744h0m0s"},
 		"no time to wait":             {[]string{"1", "--wait", "--timeout", "0s"}, "--timeout: 0s is not above 0"},
 		"an end of nobody in special": {[]string{"--off"}, "REPLICA: name the replica: ballast evacuate 3"},
-		"two replicas":                {[]string{"1", "2"}, "accepts at most 1 arg(s), received 2"},
+		"two replicas":                {[]string{"1", "2"}, `ballast evacuate takes a replica, and there are 2: ["1" "2"], as in: ballast evacuate 3 --dry-run`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, _, failure := run(t, "", "", append([]string{"evacuate"}, test.args...)...); failure != test.want {

@@ -59,7 +59,7 @@ func resumes(t *testing.T, s *fixture.Site) {
 		fixture.Holds(t, fixture.First(works(t, s.Alice, "", "freeze", "--reason", "x", "-o", "json")), `"tripped": "cluster \"dev\" has no owner"`)
 	})
 	s.Writes(t, 1, func() {
-		fixture.Holds(t, fixture.First(works(t, s.Alice, "y\n", "resume")), "Not frozen: the planner decides")
+		fixture.Golden(t, "resumed-after-a-trip", fixture.First(works(t, s.Alice, "y\n", "resume")))
 	})
 	s.Stands(t, map[string]string{plan.AnnotationPaused: "", plan.AnnotationPausedBy: "", plan.AnnotationTripped: ""})
 	s.Plans(t, fixture.Steered(nil), stopped)

@@ -31,7 +31,9 @@ func NewCommand() *cobra.Command {
 		Long: `freeze stops decisions, not enforcement. From here on the planner begins nothing by itself: it levels nothing out, scales
 nothing, and fails nothing over. What is decided stays: every write is still made to agree with the plan, what drifts is repaired,
 and a cluster that is added gets a replica. What people ask for is still done: "ballast evacuate", "ballast rollback", and a pin,
-but for one to a replica that there is not yet: it waits, since replicas that come restart the others in some modes.
+but for one to a replica that there is not yet: it waits, since replicas that come restart the others in some modes. So is what
+follows an autoscaler (partition.replicas: workload): the clusters of replicas that it took away get others, and those that it
+adds are taken into the plan.
 
 A live rollout that the planner began ends with the wave that is under way, so that no cluster is left between two replicas, and
 no replica goes that was to; what is left of it is decided anew after the freeze. In the other modes it goes on to its end, for
@@ -61,10 +63,11 @@ func NewResumeCommand() *cobra.Command {
 		Long: `resume clears both things that keep the planner from deciding: a freeze, and that it stopped itself.
 
 ballast stops itself when a wave of moves is followed within 15 minutes by a cluster without an owner, a replica killed for its
-memory, or one that reconciles much slower. Then it begins nothing by itself any more but failovers, and after a kill for memory
-not even those, until a person has looked: the annotation ballast.argoproj.io/tripped on the plan ConfigMap says what happened.
-resume shows it, with the freeze that it ends, too, if somebody froze it beside, asks, and takes both away. The moves of that wave
-stay; "ballast rollback" takes them back, before as well as after.
+memory, or one that reconciles much slower; and when the same rollout fails for the third time in a day. Then it begins nothing by
+itself any more but failovers, and after a kill for memory not even those, until a person has looked: the annotation
+ballast.argoproj.io/tripped on the plan ConfigMap says what happened. resume shows it, with the freeze that it ends, too, if
+somebody froze it beside, asks, and takes both away. The moves of that wave stay; "ballast rollback" takes them back, before as
+well as after.
 
 It needs get and patch on that ConfigMap.`,
 		Example: "  ballast resume",

@@ -27,7 +27,7 @@ CLUSTER is the name of its Secret, its own name, or its server.`,
 		Example: `  ballast explain prod-eu --prometheus http://localhost:9090
   ballast explain https://10.0.0.1 -o yaml
   ballast explain prod-eu --inputs inputs.json   # of a bug report`,
-		Args: cobra.ExactArgs(1),
+		Args: say.One("a cluster"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := say.CheckForm(o.output); err != nil {
 				return err

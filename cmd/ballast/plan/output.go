@@ -16,9 +16,11 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/resize"
 	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/measure"
+	"ballast/planner/page"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
 	"ballast/planner/sharding"
@@ -45,6 +47,7 @@ func writePlanTable(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 	if err := writeCandidate(w, in, out, all); err != nil {
 		return err
 	}
+	writeCounts(w, out.Counts)
 	if err := writeSizes(w, out.Sizing); err != nil {
 		return err
 	}
@@ -246,7 +249,12 @@ var alternativeNames = map[string]string{
 // writeAhead says in a line or two how it would come about, and what comes before.
 func writeAhead(w io.Writer, a cycle.Forecast, now time.Time) {
 	say.To(w, "\nRollout %s: %s%s\n", a.Mode, strings.Join(aheadSteps(a, now), ", "), aheadPace(a, now))
-	if a.Once {
+	switch {
+	case a.WithNext:
+		say.To(w, "  Before that, once and for all: %s becomes %d with the next change of the pod template that anybody makes "+
+			"(rollout.live.adopt); the rest waits for it.\n",
+			plan.EnvReplicas, a.To.ControllerReplicas)
+	case a.Once:
 		say.To(w, "  Before that, once and for all: %s becomes %d, which restarts the application-controller.\n", plan.EnvReplicas, a.To.ControllerReplicas)
 	}
 	if n := len(a.Missing); n > 0 {
@@ -324,7 +332,7 @@ type planResult struct {
 	Line      *cycle.Line        `json:"line,omitempty"`
 	InUse     *cycle.InUse       `json:"inUse,omitempty"`
 	Candidate *cycle.Candidate   `json:"candidate,omitempty"`
-	Sizing    *cycle.Sizing      `json:"sizing,omitempty"`
+	Sizing    *resize.Sizing     `json:"sizing,omitempty"`
 
 	Alternatives []cycle.Alternative `json:"alternatives,omitempty"`
 
@@ -342,6 +350,16 @@ func writePlanJSON(w io.Writer, in input.Inputs, out cycle.Outcome) error {
 		}
 	}
 	return say.JSON(w, r)
+}
+
+// writePlanHTML prints a page that stands alone.
+func writePlanHTML(w io.Writer, in input.Inputs, out cycle.Outcome) error {
+	text, err := page.Alone(page.OfCycle(in, out, alternativeNames))
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
 }
 
 // writePlanYAML prints the document that would be written now.

@@ -27,10 +27,13 @@ import (
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/standing"
 	"ballast/planner/discover"
 	"ballast/planner/plan"
 	"ballast/planner/printable"
+	"ballast/planner/size/inputs"
 	"ballast/planner/store"
+	"ballast/planner/surroundings"
 )
 
 type options struct {
@@ -42,6 +45,7 @@ type options struct {
 	saveInputs string
 	inputs     string
 	all        bool
+	exitCode   bool
 }
 
 // register adds the flags that say where a cycle's inputs come from.
@@ -76,9 +80,13 @@ nothing and needs nothing installed. Where ballast is installed, it goes by the 
 planner does, but for the files that it names for its Prometheus: they are in the planner's pod, and none of this machine's is read.
 With poll.pods it goes by what a running planner saw of the pods, which its history has.
 
-The workload is found by its labels, whatever it is called. Of the Secrets only name, server, shard, labels and annotations are looked at.`,
+The workload is found by its labels, whatever it is called. Of the Secrets only name, server, shard, labels and annotations are looked at.
+
+The exit code is 0, and 1 where there is no answer. With --exit-code it is 2 where anything would change, whatever it waits for: clusters
+that move, the number of replicas, sizes, the one restart that sets the env, cluster Secrets that are without a shard yet.`,
 		Example: `  ballast plan --prometheus http://localhost:9090
   ballast plan --config ballast.yaml -o json
+  ballast plan --prometheus http://localhost:9090 -o html > plan.html   # the page, as one file that loads nothing
   ballast plan --prometheus http://localhost:9090 --save-inputs inputs.json   # for a bug report: names, servers and loads, no credential known by its place`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -86,7 +94,9 @@ The workload is found by its labels, whatever it is called. Of the Secrets only 
 		},
 	}
 	o.register(cmd)
-	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table, json or yaml (the plan document)")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "table", "table, wide (every move), json, yaml (the plan document), html (a page that stands alone), or the answer alone: patch, external-secrets or helm-values")
+	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "end with exit code 2 where anything would change: "+
+		"clusters that move, the number of replicas, sizes, the one restart, Secrets without a shard")
 	cmd.Flags().StringVar(&o.saveInputs, "save-inputs", "",
 		"also write the cycle's inputs to this `file`, as JSON: what a bug report needs to be understood; "+
 			"names and servers, no credential that is known by its place")
@@ -96,8 +106,8 @@ The workload is found by its labels, whatever it is called. Of the Secrets only 
 }
 
 func (o *options) run(ctx context.Context, out, progress io.Writer, namespaceSet bool) error {
-	if o.output != "table" && o.output != "json" && o.output != "yaml" {
-		return fmt.Errorf("--output: %q is not table, json or yaml", o.output)
+	if _, alone := answers[o.output]; !alone && !slices.Contains([]string{"table", "wide", "json", "yaml", "html"}, o.output) {
+		return fmt.Errorf("--output: %q is not table, wide, json, yaml, html, patch, external-secrets or helm-values", o.output)
 	}
 	in, err := o.gather(ctx, progress, namespaceSet)
 	if err != nil {
@@ -117,13 +127,25 @@ func (o *options) run(ctx context.Context, out, progress io.Writer, namespaceSet
 	if err != nil {
 		return err
 	}
+	if err := o.write(out, in, result); err != nil || !o.exitCode {
+		return err
+	}
+	return exitCode(in, result)
+}
+
+// write prints a cycle in the form that was asked for.
+func (o *options) write(out io.Writer, in input.Inputs, result cycle.Outcome) error {
 	switch o.output {
 	case "json":
 		return writePlanJSON(out, in, result)
 	case "yaml":
 		return writePlanYAML(out, result)
+	case "html":
+		return writePlanHTML(out, in, result)
+	case "table", "wide":
+		return writePlanTable(out, in, result, o.all || o.output == "wide")
 	}
-	return writePlanTable(out, in, result, o.all)
+	return writeAnswer(out, o.output, in, result)
 }
 
 // gather is what a cycle sees now, or saw when it was saved.
@@ -152,19 +174,24 @@ const mostInputs = 256 << 20
 
 // readInputs reads what saveInputs wrote.
 func readInputs(file string) (in input.Inputs, err error) {
-	info, err := os.Stat(file)
+	opened, err := os.Open(file)
 	if err != nil {
 		return in, fmt.Errorf("--inputs: %w", err)
 	}
-	if info.Size() > mostInputs {
-		return in, fmt.Errorf("--inputs: %s has %d bytes, and a cycle's inputs have at most %d", file, info.Size(), int64(mostInputs))
-	}
-	data, err := os.ReadFile(file)
+	defer opened.Close()
+	data, err := io.ReadAll(io.LimitReader(opened, mostInputs+1)) // a pipe has no size, and may have no end
 	if err != nil {
 		return in, fmt.Errorf("--inputs: %w", err)
+	}
+	if len(data) > mostInputs {
+		return in, fmt.Errorf("--inputs: %s has more than %d bytes, which is more than a cycle's inputs have", file, int64(mostInputs))
 	}
 	if err := json.Unmarshal(data, &in); err != nil {
 		return in, fmt.Errorf("--inputs: %s is no file that ballast plan --save-inputs wrote: %w", file, err)
+	}
+	if n := in.Workload.Replicas; n > discover.MostReplicas {
+		return in, fmt.Errorf("--inputs: %s is no file that ballast plan --save-inputs wrote: a workload of %d replicas is written as one of %d",
+			file, n, discover.MostReplicas)
 	}
 	if in.Now.IsZero() || in.Config.Kind == "" {
 		return in, fmt.Errorf("--inputs: %s is no file that ballast plan --save-inputs wrote: it has no time, or no configuration", file)
@@ -285,6 +312,9 @@ func observe(ctx context.Context, c client.Client, cfg config.PlannerConfig, pro
 	in.Memory = saved.Memory()
 	if doc.Plan != nil {
 		in.PlannerUser = doc.Plan.PlannerUser
+	}
+	if in.Surroundings, err = surroundings.Look(ctx, c, standing.TargetOf(in.Workload), inputs.WantsOf(cfg.Size), in.Now); err != nil {
+		say.To(progress, "note: not all that size rules read is known: %v\n", err)
 	}
 	if cfg.Poll.Pods != nil {
 		in.Fetched, err = fromPlanner(ctx, c, cfg, in, progress)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -209,9 +210,10 @@ func TestExplainGolden(t *testing.T) {
 func TestInputsThatAreNone(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.json")
 	for text, want := range map[string]string{
-		"":               "is no file that ballast plan --save-inputs wrote: unexpected end of JSON input",
-		`{"config": {}}`: "it has no time, or no configuration",
-		`[1]`:            "is no file that ballast plan --save-inputs wrote: json: cannot unmarshal array",
+		"":                                       "is no file that ballast plan --save-inputs wrote: unexpected end of JSON input",
+		`{"config": {}}`:                         "it has no time, or no configuration",
+		`{"workload": {"replicas": 2000000000}}`: "a workload of 2000000000 replicas is written as one of 2000",
+		`[1]`:                                    "is no file that ballast plan --save-inputs wrote: json: cannot unmarshal array",
 	} {
 		fixture.MustDo(t, os.WriteFile(file, []byte(text), 0o600))
 		if _, err := readInputs(file); err == nil || !strings.Contains(err.Error(), want) {
@@ -220,5 +222,27 @@ func TestInputsThatAreNone(t *testing.T) {
 	}
 	if _, err := readInputs(file + "x"); err == nil || !strings.HasPrefix(err.Error(), "--inputs: ") {
 		t.Errorf("no file: %v", err)
+	}
+}
+
+// TestThePageOfAPlanSaysWhatTheTableDoes: as one file that loads nothing, with each move where it is from and where it goes.
+func TestThePageOfAPlanSaysWhatTheTableDoes(t *testing.T) {
+	in := seenCycle(t, "elected-move")
+	in.Config.Mode = plan.Observe
+	out := cycle.Run(in)
+	var text bytes.Buffer
+	fixture.MustDo(t, writePlanHTML(&text, in, out))
+	fixture.Holds(t, text.String(), "What each replica carries now", "What each would carry", "Argo CD&#39;s legacy", "Nothing was changed.")
+	if len(out.Candidate.Moves) == 0 {
+		t.Fatal("nothing moves")
+	}
+	for _, m := range out.Candidate.Moves {
+		fixture.Holds(t, text.String(), fmt.Sprintf(`<th scope="row">%s</th>`, m.Cluster), fmt.Sprintf(`<span class="mark moving">moving</span> replica %d to %d `, m.From, m.To),
+			fmt.Sprintf("replica %d · %s: load ", m.From, m.Cluster), fmt.Sprintf("replica %d · %s: load ", m.To, m.Cluster))
+	}
+	for _, loads := range []string{" src=", "<link", "@import"} {
+		if strings.Contains(text.String(), loads) {
+			t.Errorf("the file has %q", loads)
+		}
 	}
 }

@@ -54,9 +54,15 @@ type planning struct {
 // startPlanner runs a planner on that API server as the command does, with its own configuration.
 func startPlanner(t *testing.T, server *rest.Config, identity, planMap string) *planning {
 	t.Helper()
+	text := fmt.Sprintf("apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\nplan: {configMap: %s, history: %s-history}\npoll: {prometheus: {url: \"http://127.0.0.1:%s\", timeout: 1s}}\n", planMap, planMap, fixture.FreePort(t))
+	return startConfigured(t, server, identity, text, prometheus.NewRegistry())
+}
+
+// startConfigured runs a planner by that configuration, with its metrics in that registry.
+func startConfigured(t *testing.T, server *rest.Config, identity, text string, registry *prometheus.Registry) *planning {
+	t.Helper()
 	p := &planning{t: t, metrics: fixture.FreePort(t), health: fixture.FreePort(t)}
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	text := fmt.Sprintf("apiVersion: ballast.argoproj.io/v1alpha1\nkind: PlannerConfig\nplan: {configMap: %s, history: %s-history}\npoll: {prometheus: {url: \"http://127.0.0.1:%s\", timeout: 1s}}\n", planMap, planMap, fixture.FreePort(t))
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +72,7 @@ func startPlanner(t *testing.T, server *rest.Config, identity, planMap string) *
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancelCause(t.Context())
-	app := &plannerApp{rest: rest.CopyConfig(server), stop: stop, metrics: telemetry.NewMetrics(prometheus.NewRegistry()),
+	app := &plannerApp{rest: rest.CopyConfig(server), stop: stop, metrics: telemetry.NewMetrics(registry),
 		options: &options{config: file, bindAddress: "127.0.0.1", metricsPort: metricsPort, healthPort: healthPort, identity: identity, grace: grace},
 		log:     funcr.New(func(_, args string) { p.write(args) }, funcr.Options{})}
 	for _, step := range []func() error{app.loadConfig, func() error { return app.findTarget(ctx) }, func() error { return app.assemble(ctx) }} {

@@ -44,7 +44,9 @@ import (
 	"ballast/planner/paged"
 	"ballast/planner/plan"
 	"ballast/planner/probe"
+	"ballast/planner/size/inputs"
 	"ballast/planner/store"
+	"ballast/planner/surroundings"
 	"ballast/planner/telemetry"
 )
 
@@ -59,13 +61,15 @@ type options struct {
 	bindAddress string
 	metricsPort int
 	healthPort  int
+	pageAddress string
+	pageHosts   []string
 	identity    string
 	grace       time.Duration // that a target stays another installation's; 0: conflicts.DefaultGrace
 	stopGrace   time.Duration // for parts that do not end; 0: stopGrace
 }
 
-// PlannerMemory is below the shipped Deployment's limit of 512 MiB.
-const PlannerMemory = 420 << 20
+// Memory is below the shipped Deployment's limit.
+func Memory() serve.Memory { return serve.Memory{Limit: 420 << 20, Container: 512 << 20} }
 
 const plannerHelp = `Run the planner: measure the fleet, decide which replica owns which cluster, write the plan, and keep what stands in
 agreement with it. Two replicas run it; the one that holds the Lease ballast-<workload> plans, the other takes over from the
@@ -73,22 +77,28 @@ plan and history ConfigMaps and moves nothing by doing so. A planner with anothe
 is not ready, and says who owns the workload, until that one has been gone for ten minutes.
 
 It needs the ServiceAccount of the shipped manifests: in Argo CD's namespace it reads Secrets, ConfigMaps, workloads, their pods, and
-what else scales or guards them, and beside it the webhook configuration that it is installed with; patches data.shard of cluster
-Secrets, three fields of the application-controller and, with component nudge, an annotation of Applications; and writes its two
-ConfigMaps, the key in Secret ballast-plan-key that vouches for them, its Lease and events.
+what else scales or guards them, and beside it the webhook configuration that it is installed with. It patches data.shard of cluster
+Secrets; of the application-controller's workload the replicas, ARGOCD_CONTROLLER_REPLICAS, the container's resources and the restart
+annotation; the size of its running pods (pods/resize); and, with component nudge, an annotation of Applications. It writes its
+ConfigMaps ballast-plan, ballast-history and ballast-plan-status, the key in Secret ballast-plan-key that vouches for the first two,
+its Lease and events.
 
 How far it goes is the configuration's mode: Observe (default) writes these last and nothing of Argo CD's, Hold keeps what is, Enforce
 moves and scales.
+Every replica serves a page of the fleet on its loopback, which only shows: kubectl -n argocd port-forward deploy/ballast-planner 8082,
+then http://localhost:8082. Of a cluster Secret it has the name, the cluster's name and its server.
+
 The configuration is read again when its file changes; a mistake keeps the last good one and is told by event, log and metric.`
 
 func NewCommand() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
-		Use:   "planner",
-		Short: "Run the planner, one of which leads",
-		Long:  plannerHelp,
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		Use:     "planner",
+		Short:   "Run the planner, one of which leads",
+		Long:    plannerHelp,
+		Example: `  ballast planner --config=config.yaml   # in its pod, or beside a kubeconfig`,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	host, _ := os.Hostname()
 	f := cmd.Flags()
@@ -96,6 +106,8 @@ func NewCommand() *cobra.Command {
 	f.StringVar(&o.bindAddress, "bind-address", "", "address of both ports (default: all addresses)")
 	f.IntVar(&o.metricsPort, "metrics-port", 8080, "port of /metrics, plain HTTP")
 	f.IntVar(&o.healthPort, "health-port", 8081, "port of /healthz and /readyz, plain HTTP")
+	f.StringVar(&o.pageAddress, "page-address", "127.0.0.1:8082", "`address` of the page for people, plain HTTP, read by kubectl port-forward; empty for none")
+	f.StringSliceVar(&o.pageHosts, "page-host", nil, "a `name` by which the page may be asked for beside localhost, where --page-address is no loopback's")
 	f.StringVar(&o.identity, "identity", envOr("POD_NAME", host), "name of this replica in the plan's decided-by")
 	o.log.Register(cmd)
 	return cmd
@@ -127,7 +139,7 @@ func (o *options) run(ctx context.Context) error {
 	// A wave of 5,000 stamps should take seconds; the applier bounds what goes at once.
 	cfg.UserAgent, cfg.QPS, cfg.Burst = "ballast-planner/"+version.Build(), 200, 400
 
-	serve.BoundMemory(PlannerMemory)
+	Memory().Bound()
 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -311,6 +323,9 @@ func (a *plannerApp) assemble(ctx context.Context) error {
 	if err := a.servePlain(); err != nil {
 		return err
 	}
+	if err := a.servePage(); err != nil {
+		return err
+	}
 	if err := a.manager.Add(manager.RunnableFunc(a.loop.Run)); err != nil { // needs the Lease, as every plain Runnable
 		return fmt.Errorf("adding the loop: %w", err)
 	}
@@ -351,6 +366,9 @@ func (a *plannerApp) newLoop(c config.PlannerConfig, probes client.Client) *cont
 		Observe:    a.newObserver(nudger).Observe,
 		Neighbours: func(ctx context.Context, p plan.Plan) ([]conflicts.Finding, error) {
 			return conflicts.Look(ctx, a.reader, p)
+		},
+		Surround: func(ctx context.Context, t plan.Target, w inputs.Wants) (inputs.Surroundings, error) {
+			return surroundings.Look(ctx, a.reader, t, w, time.Now())
 		},
 		Probe: func(ctx context.Context, h probe.Held) probe.Result {
 			return probe.Ask(ctx, probes, h)

@@ -35,7 +35,10 @@ func (o *options) print(out io.Writer, h trace.Header, reports []replay.Report) 
 		Metrics: h.Metrics, From: reports[0].From, To: reports[0].To, Clusters: reports[0].Clusters}}
 	switch o.output {
 	case asHTML:
-		_, err := out.Write(picture.Page(picture.Title(o.source(), reports), reports, r.Remarks))
+		text, err := picture.Page(picture.Title(o.source(), reports), reports, r.Remarks)
+		if err == nil {
+			_, err = out.Write(text)
+		}
 		return err
 	case asSVG:
 		_, err := out.Write(picture.SVG(picture.Title(o.source(), reports), reports))
@@ -67,6 +70,11 @@ func remarks(h trace.Header, reports []replay.Report) (all []string) {
 		for _, k := range r.Kept {
 			all = append(all, fmt.Sprintf("%s: in %s loads moved nothing, for %s.", r.Name, say.Plural(k.Cycles, "cycle"), k.Kind))
 		}
+		if r.Sizes != nil {
+			for _, b := range r.Sizes.Blocked {
+				all = append(all, fmt.Sprintf("%s: in %s a change of size waited, for %s.", r.Name, say.Plural(b.Cycles, "cycle"), b.Reason))
+			}
+		}
 		if r.Unmeasured > 0 && r.Unmeasured < r.Cycles {
 			all = append(all, fmt.Sprintf("%s: in %s no load was known; they count for no share of the time.", r.Name, say.Plural(r.Unmeasured, "cycle")))
 		}
@@ -95,11 +103,39 @@ func (r result) WriteTable(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if err := r.writeSizes(w); err != nil {
+		return err
+	}
 	say.To(w, "\nMAX/IDEAL is what the fullest replica carried over what it would in an ideal plan: an even share, or the heaviest cluster.\n")
 	for _, remark := range r.Remarks {
 		say.To(w, "%s\n", remark)
 	}
 	return nil
+}
+
+// writeSizes is the table of what sizes cost, of the setups that have some.
+func (r result) writeSizes(w io.Writer) error {
+	if !replay.Sized(r.Setups) {
+		return nil
+	}
+	say.To(w, "\n")
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	for i, c := range replay.SizeColumns() {
+		say.To(t, tab(i)+"%s", c.Name)
+	}
+	say.To(t, "\n")
+	for _, s := range r.Setups {
+		if s.Sizes == nil {
+			continue
+		}
+		for _, way := range s.Sizes.Ways {
+			for i, c := range replay.SizeColumns() {
+				say.To(t, tab(i)+"%s", c.Cell(s, way))
+			}
+			say.To(t, "\n")
+		}
+	}
+	return t.Flush()
 }
 
 func tab(i int) string {

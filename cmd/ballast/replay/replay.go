@@ -80,7 +80,7 @@ func NewCommand() *cobra.Command {
 		Short:   "Show what a configuration would have made of a recorded load",
 		Long:    long + trace.Describe(),
 		Example: examples,
-		Args:    cobra.MaximumNArgs(1),
+		Args:    say.AtMostOne("a trace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				o.trace = args[0]

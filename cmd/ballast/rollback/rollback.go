@@ -38,7 +38,12 @@ func NewCommand() *cobra.Command {
 		Long: `rollback takes the fleet back to a plan that was in force: every cluster to the replica it had then, and as many replicas as there
 were. The planner does it like any other change: in waves, within the move budget, watched, and turned back where a wave fails;
 a freeze does not keep it from that, nor does a trip. It is a new decision and gets a new revision. Then the balance is left alone
-for half an hour; if things are to stay so, "ballast freeze".
+for evaluate.costBenefit.horizon (24h by default), and for half an hour where another policy evaluates; if things are to stay so,
+"ballast freeze".
+
+Where size policies hold sizes, those of then come back once the clusters are where they were, and hold for as long as the balance
+is left alone, but for what is in use: no memory limit goes below it. Modes, windows and rates of change.up and change.down hold; a
+freeze keeps them from coming back.
 
 Without a revision it lists the plans that are kept, the last ten, with the moves that each would take from now. With one it shows
 the difference and asks. Clusters that are pinned now stay where they are, as do those whose Secret is immutable, unmanaged
@@ -54,7 +59,7 @@ without list on secrets, clusters whose Secret is immutable, unmanaged or not se
   ballast rollback 14 --dry-run   # what would change
   ballast rollback 14
   ballast rollback --off          # stop going back; what moved so far stays`,
-		Args: cobra.MaximumNArgs(1),
+		Args: say.AtMostOne("a revision"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

@@ -30,6 +30,15 @@ func backFrom(now plan.Plan, secrets steer.Standing, then plan.Plan) difference 
 	return wayBack(plan.Document{Plan: &now, Pins: secrets.Pins}, secrets, then, fixture.Noon)
 }
 
+// sizedAt is a plan whose replica 1 is of a size of its own.
+func sizedAt(memory string) func(*plan.Plan) {
+	return func(p *plan.Plan) {
+		usual := plan.Resources{Requests: map[string]string{"memory": "1Gi"}, Limits: map[string]string{"memory": "4Gi"}}
+		own := plan.Resources{Requests: map[string]string{"memory": memory}, Limits: map[string]string{"memory": "4Gi"}}
+		p.Sizes = &plan.Sizes{Default: usual, Replicas: map[int]plan.Resources{1: own}}
+	}
+}
+
 func TestRollbackGolden(t *testing.T) {
 	then := fixture.Steered(fixture.Four)
 	then.Revision = 14
@@ -41,6 +50,8 @@ func TestRollbackGolden(t *testing.T) {
 	same := fixture.Steered(nil)
 	same.Revision = 16
 	secrets := steer.Standing{Pins: plan.Pins{"dev": 2, "prod-eu": 0}, Fixed: map[string]bool{"prod-us": true}}
+	sized, grown := fixture.Steered(sizedAt("1280Mi")), fixture.Steered(sizedAt("2Gi"))
+	sized.Revision = 16
 	asked := func(d difference, change func(*difference)) difference { change(&d); return d }
 	moves := func(n int) *int { return &n }
 	inForce, before := keptAs(fixture.Steered(nil), 17, fixture.Noon.Add(-3*time.Minute), "moves 3 of 7 clusters"), keptAs(then, 14, fixture.Noon.Add(-26*time.Hour), "took over the fleet as it is")
@@ -54,6 +65,7 @@ func TestRollbackGolden(t *testing.T) {
 		"to-fewer-replicas":  backFrom(fixture.Steered(nil), steer.Standing{}, two),
 		"replicas-of-people": backFrom(fixture.Steered(func(p *plan.Plan) { p.FreeReplicas = true }), steer.Standing{}, then),
 		"nothing":            backFrom(fixture.Steered(nil), steer.Standing{}, same),
+		"sizes":              backFrom(grown, steer.Standing{}, sized),
 		"asked":              asked(backFrom(fixture.Steered(nil), steer.Standing{}, then), func(d *difference) { d.asked, d.shown, d.Changed = true, true, true }),
 		"asked-unseen":       asked(backFrom(fixture.Steered(nil), steer.Standing{}, then), func(d *difference) { d.asked, d.Changed = true, true }),
 		"asked-before":       asked(backFrom(fixture.Steered(nil), steer.Standing{}, then), func(d *difference) { d.asked, d.shown = true, true }),

@@ -14,27 +14,30 @@ import (
 	"ballast/cmd/ballast/steer"
 	"ballast/planner/cycle"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/resize"
 	"ballast/planner/plan"
+	"ballast/planner/size"
 )
 
 // difference is the way from the plan in force back to one that is kept.
 type difference struct {
-	From      int64          `json:"from"`
-	To        int64          `json:"to"`
-	Replicas  [2]int         `json:"replicas"` // now and then
-	Moves     []cycle.Move   `json:"moves"`
-	Displaced []string       `json:"displaced,omitempty"` // on a replica that goes, or then on one that there is not: the planner places them
-	Pinned    []string       `json:"pinned,omitempty"`    // stay, though they were elsewhere
-	Fixed     []string       `json:"fixed,omitempty"`     // stay, for nobody may write their Secret
-	Cordoned  []string       `json:"cordoned,omitempty"`  // stay, for the replica they were on is cordoned
-	Beyond    []string       `json:"beyond,omitempty"`    // stay, for the replica they were on is not there, and the replicas are people's
-	Beside    []string       `json:"beside,omitempty"`    // stay with another Secret of their server, or for a group's sake
-	Gone      []string       `json:"gone,omitempty"`      // were there then, and are no more
-	Then      []plan.Replica `json:"then"`
-	Asked     string         `json:"asked,omitempty"` // a rollback that was asked for before
-	Waits     string         `json:"waits,omitempty"`
-	Changed   bool           `json:"changed"`
-	DryRun    bool           `json:"dryRun,omitempty"`
+	From      int64             `json:"from"`
+	To        int64             `json:"to"`
+	Replicas  [2]int            `json:"replicas"` // now and then
+	Moves     []cycle.Move      `json:"moves"`
+	Displaced []string          `json:"displaced,omitempty"` // on a replica that goes, or then on one that there is not: the planner places them
+	Pinned    []string          `json:"pinned,omitempty"`    // stay, though they were elsewhere
+	Fixed     []string          `json:"fixed,omitempty"`     // stay, for nobody may write their Secret
+	Cordoned  []string          `json:"cordoned,omitempty"`  // stay, for the replica they were on is cordoned
+	Beyond    []string          `json:"beyond,omitempty"`    // stay, for the replica they were on is not there, and the replicas are people's
+	Beside    []string          `json:"beside,omitempty"`    // stay with another Secret of their server, or for a group's sake
+	Gone      []string          `json:"gone,omitempty"`      // were there then, and are no more
+	Then      []plan.Replica    `json:"then"`
+	Sizes     []resize.SizeBack `json:"sizes,omitempty"`
+	Asked     string            `json:"asked,omitempty"` // a rollback that was asked for before
+	Waits     string            `json:"waits,omitempty"`
+	Changed   bool              `json:"changed"`
+	DryRun    bool              `json:"dryRun,omitempty"`
 
 	loads map[string]string
 	asked bool // the planner was asked for it
@@ -48,7 +51,7 @@ func wayBack(doc plan.Document, secrets steer.Standing, then plan.Plan, at time.
 	in.Rollback = &input.Rollback{Revision: then.Revision, Plan: &then}
 	way := cycle.PreviewRollback(in)
 	d := difference{From: now.Revision, To: then.Revision, Replicas: [2]int{steer.ReplicasAhead(now), way.Replicas},
-		Moves: []cycle.Move{}, loads: map[string]string{}}
+		Moves: []cycle.Move{}, Sizes: way.Sizes, loads: map[string]string{}}
 	view := plan.NewView(now, way.Pins)
 	for _, name := range slices.Sorted(maps.Keys(now.Clusters)) {
 		d.loads[name] = now.Clusters[name].Load
@@ -91,7 +94,7 @@ func (d *difference) tell(name string, at int, way cycle.WayBack, secrets steer.
 
 // nothing reports whether there is nothing to go back from.
 func (d difference) nothing() bool {
-	return len(d.Moves)+len(d.Displaced) == 0 && d.Replicas[0] == d.Replicas[1]
+	return len(d.Moves)+len(d.Displaced)+len(d.Sizes) == 0 && d.Replicas[0] == d.Replicas[1]
 }
 
 func (d difference) WriteTable(w io.Writer) error {
@@ -133,6 +136,13 @@ func (d difference) writeWay(w io.Writer) error {
 		}
 	}
 	d.writeStays(w)
+	for _, s := range d.Sizes {
+		who := fmt.Sprintf("replica %d", s.Replica)
+		if s.Replica == size.All {
+			who = "every replica"
+		}
+		say.To(w, "  - size of %s: %s instead of %s, as far as change.up and change.down let it\n", who, say.Size(s.Then), say.Size(s.Now))
+	}
 	say.To(w, "\nThen, by the loads of the last decision:\n")
 	if err := say.Bars(w, d.Then); err != nil {
 		return err

@@ -3,6 +3,8 @@ package say
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -132,4 +134,21 @@ func Span(d time.Duration) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
+}
+
+// Size is a container's requests and limits in a few words.
+func Size(r plan.Resources) string {
+	var words []string
+	for _, list := range []struct {
+		name string
+		of   map[string]string
+	}{{"requests", r.Requests}, {"limits", r.Limits}} {
+		for _, resource := range slices.Sorted(maps.Keys(list.of)) {
+			words = append(words, fmt.Sprintf("%s.%s %s", list.name, resource, list.of[resource]))
+		}
+	}
+	if len(words) == 0 {
+		return "nothing"
+	}
+	return strings.Join(words, ", ")
 }

@@ -35,15 +35,34 @@ const (
 // the webhook's own memory peaks at some 22 MiB instead of 34. An operator's GOGC wins.
 const gcPercent = 40
 
-// BoundMemory sets the collector's bounds, where the environment does not: it works for every MiB from limit on, which
-// is below the shipped container's, for the rest is the program's own file and what is outside the heap.
-func BoundMemory(limit int64) {
+// MemoryVariable is the environment's variable with the container's memory limit in bytes, as the shipped Deployments have it
+// from the downward API.
+const MemoryVariable = "MEMORY_LIMIT"
+
+// Memory is what a long-running command may use of its container's memory: the collector works for every MiB from Limit on, for
+// the rest is the program's own file and what is outside the heap.
+type Memory struct {
+	Limit     int64 // bytes, where the container has what it is shipped with
+	Container int64 // bytes that it is shipped with
+}
+
+// Bound sets the collector's bounds, where the environment does not. In a container of another size the limit is in proportion.
+func (m Memory) Bound() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(limit)
+		debug.SetMemoryLimit(m.of(os.Getenv(MemoryVariable)))
 	}
+}
+
+// of is the limit in a container of so many bytes; what is no number is the shipped one's.
+func (m Memory) of(container string) int64 {
+	has, err := strconv.ParseInt(container, 10, 64)
+	if err != nil || has <= 0 {
+		return m.Limit
+	}
+	return int64(float64(m.Limit) * float64(has) / float64(m.Container))
 }
 
 // PlainServer serves one of the plain ports.

@@ -25,7 +25,7 @@ func CheckMetrics(c config.PlannerConfig) field.ErrorList {
 			errs = append(errs, checkQueries(m, at.Index(i))...)
 		}
 	}
-	defaults := c.Poll.Prometheus == nil || c.Poll.Prometheus.Metrics == nil
+	defaults := c.Poll.Prometheus == nil || c.Poll.Prometheus.OfClusters() == nil
 	if defaults && c.Index.PNorm != nil && c.Index.PNorm.Weights != nil {
 		errs = append(errs, checkDefaultWeights(c.Index.PNorm.Weights)...)
 	}
@@ -41,6 +41,13 @@ func checkInputs(c config.PlannerConfig) field.ErrorList {
 	var errs field.ErrorList
 	var metrics []string
 	for _, m := range cycle.MetricsOf(c) {
+		metrics = append(metrics, m.ID)
+	}
+	for _, m := range cycle.ReplicaMetricsOf(c) {
+		if slices.Contains(metrics, m.ID) {
+			errs = append(errs, field.Invalid(field.NewPath("poll", "prometheus", "metrics"), m.ID,
+				"is the id of a metric of replicas, and of a default metric: give the first another one"))
+		}
 		metrics = append(metrics, m.ID)
 	}
 	known := config.KnownInputs(metrics)

@@ -23,6 +23,7 @@ func showsWhatIsUnderWay(t *testing.T, s *fixture.Site) {
 	s.Keeps(t, fixture.Steered(nil))
 	s.Fleet(t, p)
 	said := fixture.Well()
+	said.LookedAt = time.Now().UTC().Truncate(time.Second)
 	said.Rollout = &status.Rollout{Stage: plan.Moving, Since: p.Rollout.Since, Waits: "replica 0 is not ready", Deadline: p.Rollout.Since.Add(10 * time.Minute), After: 1}
 	kept := store.New(store.Options{Client: s.Planner, Reader: s.Planner, Namespace: "argocd", Plan: "ballast-plan"})
 	fixture.MustDo(t, kept.WriteStatus(t.Context(), *said))
@@ -34,7 +35,9 @@ func showsWhatIsUnderWay(t *testing.T, s *fixture.Site) {
 	if diff := cmp.Diff(want, got.Rollout); diff != "" {
 		t.Errorf("the rollout (-want +got):\n%s", diff)
 	}
-	wantPods := []podStatus{{Replica: 0, Name: fixture.ControllerName + "-0", Claimed: true, MemoryLimit: 2 << 30, Clusters: 2, Load: "0.51"}}
+	two := map[string]string{"memory": "2Gi"}
+	wantPods := []podStatus{{Replica: 0, Name: fixture.ControllerName + "-0", Claimed: true, MemoryLimit: 2 << 30, Clusters: 2, Load: "0.51",
+		Asked: plan.Resources{Requests: two, Limits: two}}} // the API server's default of a request is the limit
 	if diff := cmp.Diff(wantPods, got.Pods); diff != "" {
 		t.Errorf("the pods (-want +got):\n%s", diff)
 	}

@@ -13,6 +13,7 @@ import (
 	"ballast/cmd/ballast/say"
 	"ballast/planner/plan"
 	"ballast/planner/sharding"
+	"ballast/planner/status"
 )
 
 func (s *Overview) WriteTable(w io.Writer) error {
@@ -38,6 +39,8 @@ func (s *Overview) WriteTable(w io.Writer) error {
 			return err
 		}
 	}
+	s.writeSizes(w)
+	s.writeElsewhere(w)
 	s.writeTrouble(w)
 	s.writeBudget(w)
 	for _, b := range s.Blocked {
@@ -46,6 +49,7 @@ func (s *Overview) WriteTable(w io.Writer) error {
 	s.writeLists(w)
 	s.writeBeside(w)
 	say.Problems(w, s.Problems)
+	s.writeDecisions(w)
 	return nil
 }
 
@@ -208,12 +212,19 @@ func (s *Overview) writeReplicas(w io.Writer) error {
 			replicas = append(replicas, s.carriedBy(p.Replica)) // it comes, or it goes
 		}
 	}
+	known := map[int]status.Replica{}
+	for _, r := range s.Known {
+		known[r.Replica] = r
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i, r := range replicas {
 		if i > 0 && r.ID == replicas[i-1].ID {
 			continue // one of two pods while a Deployment replaces them
 		}
 		say.To(t, "  %d\t%s\t%s\t%s", r.ID, say.Bar(r.TotalLoad, most), r.TotalLoadDisplay, say.Plural(len(r.LoadIndexes), "cluster"))
+		if len(known) > 0 {
+			say.To(t, "\t%s\t%s", owns(known[r.ID]), s.sampled(known[r.ID]))
+		}
 		switch {
 		case len(pods[r.ID]) > 0:
 			say.To(t, "\t%s", strings.Join(pods[r.ID], "; beside it: "))

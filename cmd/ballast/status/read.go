@@ -34,6 +34,7 @@ type observation struct {
 	workload   discover.Workload
 	lease      *coordinationv1.Lease
 	known      discover.Known
+	records    []store.Record         // earlier plans, newest first
 	said       *status.Status         // nil: no leader said anything, or it may not be read
 	pods       *ownership.Controllers // nil: they could not be listed
 	neighbours []conflicts.Finding
@@ -56,7 +57,11 @@ func (o *options) read(ctx context.Context, c client.Client) (*observation, erro
 	m := &steer.PlanMap{Client: c, Key: client.ObjectKey{Namespace: o.cluster.Namespace, Name: o.plan}}
 	var cm corev1.ConfigMap
 	if err := c.Get(ctx, m.Key, &cm); err != nil {
-		return nil, fmt.Errorf("reading the plan ConfigMap %q in %q: %w", o.plan, o.cluster.Namespace, err)
+		mend := ""
+		if apierrors.IsNotFound(err) {
+			mend = "\nis ballast installed there? --namespace and --plan-configmap say where to look; the first plan takes about a minute"
+		}
+		return nil, fmt.Errorf("reading the plan ConfigMap %q in %q: %w%s", o.plan, o.cluster.Namespace, err, mend)
 	}
 	s.state = steer.StateOf(&cm)
 	s.readConfig(ctx, c, o)
@@ -66,7 +71,7 @@ func (o *options) read(ctx context.Context, c client.Client) (*observation, erro
 		return nil, connect.ExplainDenied(err, o.cluster.Namespace)
 	}
 	s.readLease(ctx, c)
-	pods, err := ownership.List(ctx, c, s.target(), s.now)
+	pods, err := ownership.List(ctx, c, s.target(), s.workload.UID, s.now)
 	if s.note("pods", err); err == nil {
 		s.pods = &pods
 	}
@@ -121,6 +126,7 @@ func (s *observation) readLeaders(ctx context.Context, c client.Client) {
 	}
 	h, problems, err := kept.ReadHistory(ctx)
 	s.note("configmap "+name, err)
+	s.records = h.Plans
 	saved, dropped := memory.OfSaved(h.Parts)
 	s.known = saved.Known
 	if len(dropped) > 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,11 +44,13 @@ func TestStatusGolden(t *testing.T) {
 		"owned-by-another":     ownedByAnother,
 		"x0y-that-nobody-ends": x0yThatNobodyEnds,
 		"live-lacks-a-shard":   liveLacksAShard,
+		"sizes-and-owners":     sizesAndOwners,
 		"another-leader-looks": func(w *fixture.World) { liveWave(w); w.Said.Revision-- },
 		"a-leader-is-away":     leaderIsAway,
 		"nothing-beside-is-seen": func(w *fixture.World) {
 			w.Forbidden = []string{"pods", "leases", "horizontalpodautoscalers", "poddisruptionbudgets", "ballast-history", "ballast-config", "ballast-plan-status"}
 		},
+		"after-three-decisions": func(w *fixture.World) { kept(t, w) },
 		"before-the-first-word": func(w *fixture.World) { w.Said, w.Lease, w.Config = nil, nil, "" },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,6 +144,50 @@ func unwellAndOrphaned(w *fixture.World) {
 	w.Said.Omitted = 7
 }
 
+// sizesAndOwners is a fleet whose replicas are sized one by one: the first as it is to be, the second waits for its node, the third
+// has another size than the plan's. Some clusters are not where the plan has them.
+func sizesAndOwners(w *fixture.World) {
+	of := func(cpu, memory string) plan.Resources {
+		return plan.Resources{Requests: map[string]string{"cpu": cpu, "memory": memory}, Limits: map[string]string{"memory": memory}}
+	}
+	w.Plan.Sizes = &plan.Sizes{Default: of("1", "2Gi"), Replicas: map[int]plan.Resources{1: of("1", "3Gi"), 2: of("2", "4Gi")}}
+	sized := func(pod int, asks, has plan.Resources) {
+		p := w.Pods[pod]
+		p.Spec.Containers[0].Resources = requirements(asks)
+		r := requirements(has)
+		p.Status.ContainerStatuses[0].Resources = &r
+	}
+	sized(0, of("1000m", "2048Mi"), of("1", "2Gi"))
+	sized(1, of("1", "3Gi"), of("1", "2Gi"))
+	sized(2, of("1", "4Gi"), of("1", "4Gi"))
+	w.Pods[1].Status.Conditions = append(w.Pods[1].Status.Conditions,
+		corev1.PodCondition{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonDeferred})
+	w.Plan.Replicas = 4 // the fourth is as the first
+	w.Stands(4, 16)
+	w.Pods = append(w.Pods, fixture.ControllerPod(fixture.ControllerName+"-3"))
+	sized(3, of("1", "2Gi"), of("1", "2Gi"))
+	one, three := 1, 3
+	w.Said.Replicas = []status.Replica{
+		{Replica: 0, Owns: &one, Sampled: fixture.Noon.Add(-42 * time.Second), Wanted: of("1", "2Gi")},
+		{Replica: 1, Owns: &three, Sampled: fixture.Noon.Add(-3 * time.Hour), Wanted: of("1", "5Gi")},
+		{Replica: 2, Wanted: of("2", "4Gi")},
+	}
+	w.Said.Elsewhere = []status.Elsewhere{{Cluster: "dev", Planned: 2, Owners: []int{1}}, {Cluster: "lab", Planned: 2},
+		{Cluster: "prod-ap", Planned: 2, Owners: []int{0, 1}},
+		{Cluster: "prod-eu", Planned: 0, Owners: []int{1}}, {Cluster: "prod-us", Planned: 1, Owners: []int{2}}, {Cluster: "stage-eu", Planned: 2}}
+}
+
+func requirements(r plan.Resources) corev1.ResourceRequirements {
+	list := func(of map[string]string) corev1.ResourceList {
+		out := corev1.ResourceList{}
+		for name, text := range of {
+			out[corev1.ResourceName(name)] = resource.MustParse(text)
+		}
+		return out
+	}
+	return corev1.ResourceRequirements{Requests: list(r.Requests), Limits: list(r.Limits)}
+}
+
 func liveLacksAShard(w *fixture.World) {
 	w.OptedOut()
 	w.Said.Problems = []problem.Problem{{Phase: problem.PhaseRollout, Kind: "LiveNotReady",
@@ -183,7 +231,7 @@ func TestStatusEndsAsItDidBefore(t *testing.T) {
 		t.Errorf("without a plan it prints %q, want %q", table.String(), want)
 	}
 	o := &options{output: "wide"}
-	if err := o.run(t.Context(), &table); err == nil || err.Error() != `--output: "wide" is none of table, json and yaml` {
+	if err := o.run(t.Context(), &table, io.Discard); err == nil || err.Error() != `--output: "wide" is none of table, json and yaml` {
 		t.Errorf("another form: %v", err)
 	}
 }

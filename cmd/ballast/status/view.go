@@ -41,6 +41,8 @@ func (v *observation) overview() Overview {
 	if v.said != nil {
 		s.takeOver(*v.said)
 	}
+	s.Decisions = decidedOf(v.state, v.records)
+	s.Needs = s.needs()
 	return s
 }
 
@@ -95,8 +97,12 @@ func (s *Overview) showPods(v *observation) {
 	s.seesPods = true
 	for _, p := range v.pods.Pods {
 		r := s.carriedBy(p.Replica)
-		s.Pods = append(s.Pods, podStatus{Replica: p.Replica, Name: p.Name, Ready: p.Ready, Terminating: p.Terminating, Claimed: p.Claimed, Restarts: p.Restarts,
-			RestartedAt: p.RestartedAt, OOMKilled: p.OOMKilled, MemoryLimit: p.MemoryLimit, Clusters: len(r.LoadIndexes), Load: r.TotalLoadDisplay})
+		shown := podStatus{Replica: p.Replica, Name: p.Name, Ready: p.Ready, Terminating: p.Terminating, Claimed: p.Claimed, Restarts: p.Restarts,
+			RestartedAt: p.RestartedAt, OOMKilled: p.OOMKilled, MemoryLimit: p.MemoryLimit, Clusters: len(r.LoadIndexes), Load: r.TotalLoadDisplay}
+		if p.Size != nil {
+			shown.Asked, shown.Has, shown.Resize = p.Size.Asks.Controller, p.Size.Has, p.Size.Resize
+		}
+		s.Pods = append(s.Pods, shown)
 	}
 	for _, unseen := range v.pods.Problems {
 		s.Problems = append(s.Problems, problem.Problem{Phase: problem.PhaseOwnership, Kind: "PodsUnseen", Message: unseen})
@@ -137,7 +143,7 @@ func (v *observation) inputs() input.Inputs {
 func (s *Overview) takeOver(said status.Status) {
 	s.LookedAt, s.Conditions, s.Budget, s.Candidate = said.LookedAt, said.Conditions, said.Budget, said.Candidate
 	s.Unwell, s.FailoverOff, s.Orphaned, s.Doubled, s.Omitted = said.Unwell, said.FailoverHeld, said.Orphaned, said.Doubled, said.Omitted
-	s.Blocked = said.Blocked
+	s.Blocked, s.Known, s.Elsewhere = said.Blocked, said.Replicas, said.Elsewhere
 	if said.HeldUntil.After(s.now) {
 		s.HeldUntil = said.HeldUntil
 	}

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/planner/plan"
+	"ballast/planner/status"
 	"ballast/planner/store"
 )
 
@@ -19,6 +20,7 @@ func (o *options) onlyOwn(ctx context.Context, c client.Reader) error {
 		is               func(*corev1.ConfigMap) bool
 	}{
 		{"plan-configmap", o.plan, "plan", isPlan},
+		{"plan-configmap", status.Name(o.plan), "status", isStatus},
 		{"history-configmap", o.history, "history", func(cm *corev1.ConfigMap) bool { return hasNothing(cm) || store.IsHistory(cm) }},
 	} {
 		cm := &corev1.ConfigMap{}
@@ -45,8 +47,17 @@ func isPlan(cm *corev1.ConfigMap) bool {
 			return true
 		}
 	}
-	_, pins := cm.Data[plan.KeyPins]
-	return pins && len(cm.Data) == 1 && len(cm.BinaryData) == 0
+	return hasOnly(cm, plan.KeyPins)
+}
+
+// isStatus reports whether nothing stands there but what a leader says.
+func isStatus(cm *corev1.ConfigMap) bool {
+	return hasNothing(cm) || hasOnly(cm, status.Key)
+}
+
+func hasOnly(cm *corev1.ConfigMap, key string) bool {
+	_, has := cm.Data[key]
+	return has && len(cm.Data) == 1 && len(cm.BinaryData) == 0
 }
 
 func hasNothing(cm *corev1.ConfigMap) bool { return len(cm.Data) == 0 && len(cm.BinaryData) == 0 }

@@ -1,8 +1,10 @@
 package uninstall
 
 import (
+	"bytes"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,9 +48,9 @@ func TestWhatUninstallLeaves(t *testing.T) {
 			target, w, _, err := o.target(t.Context(), c)
 			fixture.MustDo(t, err)
 			steps := o.steps(target, w)
-			for _, step := range steps {
-				fixture.MustDo(t, step.do(t.Context(), c))
-			}
+			var out bytes.Buffer
+			fixture.MustDo(t, o.carryOut(t.Context(), c, steps, &out))
+			fixture.Golden(t, strings.ReplaceAll(name, " ", "-"), out.String())
 			if got := steps[len(steps)-1].what; got != test.says {
 				t.Errorf("the last step says %q, want %q", got, test.says)
 			}

@@ -43,7 +43,7 @@ func namesMade(kind string) []string {
 	case "Role", "RoleBinding":
 		return []string{"ballast-planner", "ballast-planner-target", "ballast-planner-nudge", "ballast-webhook", "ballast-certs"}
 	case "ClusterRole", "ClusterRoleBinding":
-		return []string{"ballast-planner", "ballast-planner-nudge", "ballast-certs"}
+		return []string{"ballast-planner", "ballast-planner-nudge", "ballast-planner-nodes", "ballast-certs"}
 	case "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
 		return []string{"ballast-plan", "ballast-planner", "ballast-floor", "ballast-certs", "ballast-certs-webhooks"}
 	case "Service":

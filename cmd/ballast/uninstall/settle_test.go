@@ -2,6 +2,7 @@ package uninstall
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -92,6 +93,54 @@ func TestARolloutEndsBeforeBallastGoes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestARolloutOfEachModeEndsBeforeBallastGoes: in the midst of a wave, of a restart for another number, and of a stop of all replicas.
+func TestARolloutOfEachModeEndsBeforeBallastGoes(t *testing.T) {
+	stages := map[string]plan.Rollout{
+		plan.ModeLive:    {Stage: plan.Moving, Replicas: 4, ControllerReplicas: 16, From: plan.Count{Replicas: 4, ControllerReplicas: 16}, Wave: 1, Waves: 2, Moves: map[string]int{"a": 1}, Was: map[string]int{}},
+		plan.ModeDefault: {Stage: plan.Scaling, Replicas: 5, ControllerReplicas: 5, From: plan.Count{Replicas: 4, ControllerReplicas: 4}, Moves: map[string]int{}, Was: map[string]int{}},
+		plan.ModeX0Y:     {Stage: plan.Draining, Replicas: 4, ControllerReplicas: 4, From: plan.Count{Replicas: 4, ControllerReplicas: 4}, Moves: map[string]int{}, Was: map[string]int{}},
+	}
+	for mode, rollout := range stages {
+		for _, ends := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, a planner ends it: %t", mode, ends), func(t *testing.T) {
+				o := &options{plan: "ballast-plan", history: "ballast-history", timeout: 50 * time.Millisecond, keepPlan: true, every: time.Millisecond, now: func() time.Time { return fixture.Noon }}
+				o.cluster.Namespace = "argocd"
+				back := int32(0)
+				if ends {
+					back, o.timeout = 4, time.Minute
+				}
+				c := leading(t, o, fixture.Noon.Add(-time.Second), back)
+				rollout.Mode, rollout.Since = mode, fixture.Noon
+				rollsOut(t, c, o.plan, rollout)
+				_, w, err := o.settled(t.Context(), c, fixture.ControllerName)
+				if want := fmt.Sprintf("it did not end within 50ms and is at %s, in mode %s", rollout.Stage, mode); !ends {
+					if err == nil || !strings.Contains(err.Error(), want) {
+						t.Errorf("it ends with %v, want %q", err, want)
+					}
+					return
+				}
+				if err != nil || w.Replicas != 4 {
+					t.Errorf("%d replicas, want 4: %v", w.Replicas, err)
+				}
+			})
+		}
+	}
+}
+
+// rollsOut puts a rollout into the plan that is in force.
+func rollsOut(t *testing.T, c client.Client, name string, rollout plan.Rollout) {
+	t.Helper()
+	var cm corev1.ConfigMap
+	fixture.MustDo(t, c.Get(t.Context(), client.ObjectKey{Namespace: "argocd", Name: name}, &cm))
+	p, err := plan.Decode(cm.Data[plan.KeyPlan])
+	fixture.MustDo(t, err)
+	p.Rollout, p.Replicas, p.ControllerReplicas = &rollout, rollout.From.Replicas, rollout.From.ControllerReplicas
+	text, err := plan.Encode(p)
+	fixture.MustDo(t, err)
+	cm.Data[plan.KeyPlan], cm.Annotations[plan.AnnotationDigest] = text, plan.Digest(text)
+	fixture.MustDo(t, c.Update(t.Context(), &cm))
 }
 
 // TestWhatNoFreezeEndsIsNamed, and the freeze that kept nothing is taken away again.

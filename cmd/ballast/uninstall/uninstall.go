@@ -44,6 +44,7 @@ type options struct {
 
 	heartbeat  heartbeat
 	foreigners []foreigner // of the step that goes on
+	sizes      string      // what becomes of those that the plan holds
 }
 
 // NewCommand makes `ballast uninstall`.
@@ -64,11 +65,14 @@ func NewCommand() *cobra.Command {
      class; then the plan, its history and status, and their key in Secret ballast-plan-key, which --keep-plan keeps: break-glass ends instead,
      and pins, a freeze, a cordon and a trip last as long as that plan: who deletes it before the next installation takes them back
 
-Cluster Secrets keep their shard: each cluster stays where it is. Another installation in the cluster is not touched: of what has no
+Cluster Secrets keep their shard: each cluster stays where it is. Pods keep their sizes: it says which ones the pod template, which a pod that
+is made anew goes by, has otherwise. Another installation in the cluster is not touched: of what has no
 namespace, uninstall takes what calls, binds or is named after its own. What has ballast's label under a name that ballast's manifests
 do not give is told, and stays. It runs with your own rights: list and delete on all of
 these (Secrets and the Lease are deleted by name, without list; the Lease takes get),
 get and patch on the plan ConfigMap, patch on the history's under --keep-plan, and list and patch on the workload.`,
+		Example: `  ballast uninstall -n argocd               # says what it does, and asks first
+  ballast uninstall -n argocd --keep-plan   # for an installation to come`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
@@ -95,6 +99,9 @@ func (o *options) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if o.sizes != "" && !o.yes {
+		say.To(out, "Sizes: %s.\n", o.sizes)
+	}
 	question := fmt.Sprintf("Take ballast out of %s, where %s %s has %s?", o.cluster.Namespace, w.Kind, w.Name, say.Plural(w.Replicas, "replica"))
 	if !o.yes && !say.Confirm(in, out, question) {
 		return errors.New("nothing was changed")
@@ -110,6 +117,9 @@ func (o *options) run(ctx context.Context, in io.Reader, out io.Writer) error {
 		return err
 	}
 	say.To(out, "ballast is gone. Every cluster Secret keeps its shard.\n")
+	if o.sizes != "" {
+		say.To(out, "Sizes: %s.\n", o.sizes)
+	}
 	return nil
 }
 
@@ -185,6 +195,7 @@ func (o *options) target(ctx context.Context, c client.Client) (target plan.Targ
 	if target, w, err = discover.FindTarget(ctx, c, want, doc.Plan); err != nil {
 		return target, w, false, err
 	}
+	o.sizes = sizesLeft(doc.Plan, w)
 	if goesOn, err = o.underWay(ctx, c, doc, target.Name); err == nil && !goesOn {
 		err = o.standsStill(doc, w)
 	}

@@ -8,19 +8,20 @@ import (
 	"ballast/planner/ownership"
 )
 
-// figures are the metrics of a watch that runs in a pod.
-type figures struct {
+// Figures are the metrics of a watch that runs in a pod.
+type Figures struct {
 	orphaned, doubled, unwell, silent, looked prometheus.Gauge
 	clusters                                  *prometheus.GaugeVec
 }
 
-func newFigures(r prometheus.Registerer) *figures {
+// NewFigures registers them.
+func NewFigures(r prometheus.Registerer) *Figures {
 	gauge := func(name, help string) prometheus.Gauge {
 		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "ballast_watch_" + name, Help: help})
 		r.MustRegister(g)
 		return g
 	}
-	f := &figures{
+	f := &Figures{
 		orphaned: gauge("orphaned_clusters", "Clusters that nobody reconciles."),
 		doubled:  gauge("doubled_clusters", "Clusters that several replicas reconcile."),
 		unwell:   gauge("unwell_replicas", "Replicas that are not ready for long, restart again and again, or were killed for their memory."),
@@ -34,7 +35,7 @@ func newFigures(r prometheus.Registerer) *figures {
 }
 
 // show sets them by a look.
-func (f *figures) show(l *look) {
+func (f *Figures) show(l *look) {
 	if f == nil {
 		return
 	}

@@ -61,7 +61,7 @@ type watcher struct {
 	scraper      *ownership.Scraper
 	proxy        *proxy // nil: pods are asked at their own addresses
 	applications *nudge.Nudger
-	figures      *figures             // nil: none are served
+	figures      *Figures             // nil: none are served
 	seen         map[string]time.Time // servers that somebody named, and when one did last
 	last         recalled
 }
@@ -76,7 +76,7 @@ func (w *watcher) look(ctx context.Context) (*look, error) {
 	}
 	now := w.clock.Now().UTC()
 	target := plan.Target{Kind: workload.Kind, Namespace: workload.Namespace, Name: workload.Name, Container: workload.Container}
-	pods, err := ownership.List(ctx, w.reader, target, now)
+	pods, err := ownership.List(ctx, w.reader, target, workload.UID, now)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package watch
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -22,6 +24,8 @@ type proxy struct {
 }
 
 func newProxy(cfg *rest.Config, namespace string) (*proxy, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return unheard{next} })
 	transport, err := rest.TransportFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %q: %w", cfg.Host, err)
@@ -30,6 +34,7 @@ func newProxy(cfg *rest.Config, namespace string) (*proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the address of API server %q: %w", cfg.Host, err)
 	}
+	base.Path = cmp.Or(base.Path, "/") // else what is joined to it begins without one, which HTTP/1.1 does not have
 	return &proxy{namespace: namespace, base: base, transport: transport, pods: map[string]string{}}, nil
 }
 
@@ -56,4 +61,17 @@ func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	asked.URL = p.base.JoinPath("api", "v1", "namespaces", p.namespace, "pods", name+":"+port, "proxy", r.URL.Path)
 	asked.Host = ""
 	return p.transport.RoundTrip(asked)
+}
+
+// unheard makes an error of an answer 401, before what holds the person's credentials hears of it: a pod may answer so, and each
+// time a credential plugin would be run anew. Credentials that have ended are renewed by the request for the pods, which comes first.
+type unheard struct{ next http.RoundTripper }
+
+func (u unheard) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := u.next.RoundTrip(r)
+	if err != nil || answer.StatusCode != http.StatusUnauthorized {
+		return answer, err
+	}
+	_ = answer.Body.Close() // nothing of it is read
+	return nil, errors.New("the answer is 401 Unauthorized")
 }

@@ -44,9 +44,10 @@ func NewCommand() *cobra.Command {
 reconciles, which several replicas do, and which replicas are unwell. It needs no Prometheus, no webhook and no ballast installed,
 and changes nothing: ten minutes after reading this you know whether your Argo CD has an orphan.
 
-It needs list on pods, statefulsets and deployments, list on Applications, and get on pods/proxy (--via pods asks the pods at their
-own addresses instead, which works from within the cluster). Where it may list cluster Secrets it knows the clusters by their names;
-else by the servers that pods show and Applications name, and an Application that names its cluster by name alone tells of none.
+It needs list on pods, statefulsets, deployments and replicasets, list on Applications, and get on pods/proxy (--via pods asks the
+pods at their own addresses instead, which works from within the cluster). Where it may list cluster Secrets it knows the clusters by
+their names; else by the servers that pods show and Applications name, and an Application that names its cluster by name alone tells of
+none.
 
 A cluster is orphaned once nobody has it for two minutes although it has Applications, or had an owner before. With --once the
 exit code is 2 if one is, or several have one, or a replica is unwell.`,
@@ -66,6 +67,9 @@ exit code is 2 if one is, or several have one, or a replica is unwell.`,
 	cmd.Flags().StringVar(&o.bind, "bind-address", "", "address that /metrics listens at; empty: all")
 	return cmd
 }
+
+// Memory is below the shipped Deployment's limit.
+func Memory() serve.Memory { return serve.Memory{Limit: 200 << 20, Container: 256 << 20} }
 
 func (o *options) check() error {
 	var errs []error
@@ -97,6 +101,9 @@ func (o *options) run(ctx context.Context, out, notes io.Writer) error {
 		return err
 	}
 	defer stop()
+	if o.metricsPort != 0 { // in a pod
+		Memory().Bound()
+	}
 	say.To(notes, "looking at the application-controllers in %s every %s\n", o.cluster.Namespace, say.Span(o.interval))
 	return o.watch(ctx, w, clock.RealClock{}, out)
 }
@@ -157,7 +164,7 @@ func (o *options) serves(w *watcher) (stop func(), err error) {
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
-	w.figures = newFigures(registry)
+	w.figures = NewFigures(registry)
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", serve.MetricsHandler(registry, clock.RealClock{}))
 	server := serve.PlainServer(mux)

@@ -138,7 +138,7 @@ func TestWatchFindsOrphansFromThePodsAlone(t *testing.T) {
 		return s.Granted("nina", rules...)
 	})
 	registry := prometheus.NewRegistry()
-	f.figures = newFigures(registry)
+	f.figures = NewFigures(registry)
 	f.pods[0].has(dev, prod)
 	f.pods[1].has(stage)
 	whole := "REPLICA  POD                              READY  CLUSTERS\n" +
@@ -256,7 +256,7 @@ func shippedRules(t *testing.T) []rbacv1.PolicyRule {
 // Each metric that the shipped alerts ask for is one that watch shows.
 func TestTheAlertsAskForWhatIsShown(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	f := newFigures(registry)
+	f := NewFigures(registry)
 	f.show(&look{Replicas: []replica{{}}})
 	families, err := registry.Gather()
 	fixture.MustDo(t, err)

@@ -44,8 +44,8 @@ type options struct {
 	lameDuck     time.Duration
 }
 
-// WebhookMemory is below the shipped Deployment's limit of 256 MiB.
-const WebhookMemory = 200 << 20
+// Memory is below the shipped Deployment's limit.
+func Memory() serve.Memory { return serve.Memory{Limit: 200 << 20, Container: 256 << 20} }
 
 const webhookHelp = `Serve the admission webhook: every write to Argo CD's cluster Secrets and to its application-controller is
 made to agree with the plan in the plan ConfigMap, whoever writes and by whichever path.
@@ -58,9 +58,10 @@ length 411: of those the webhook configuration's failurePolicy judges, which as 
 
   path          answers writes to                       and holds
   /clusters     cluster Secrets                         data.shard
-  /controllers  the StatefulSet or Deployment           replicas, ARGOCD_CONTROLLER_REPLICAS
+  /controllers  the StatefulSet or Deployment           replicas, ARGOCD_CONTROLLER_REPLICAS, resources
   /scale        its scale subresource                   spec.replicas
   /plan         the plan ConfigMap                      data.plan; edited rows become pins
+  /pods         new pods of the workload                requests and limits of their replica's size
 
 How to see what it did: each call leaves the audit annotations reason, revision, requested and enforced in the
 API server's audit log (level Metadata is enough), and each rewritten value a warning to who wrote it.
@@ -77,11 +78,12 @@ answering for --lame-duck, each call on a connection that is then closed; then i
 func NewCommand() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
-		Use:   "webhook",
-		Short: "Serve the admission webhook that makes every write agree with the plan",
-		Long:  webhookHelp,
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		Use:     "webhook",
+		Short:   "Serve the admission webhook that makes every write agree with the plan",
+		Long:    webhookHelp,
+		Example: `  ballast webhook --namespace=argocd --cert-dir=/etc/ballast/tls   # in its pod`,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.namespace, "namespace", "argocd", "Argo CD's namespace, where the plan ConfigMap is")
@@ -104,7 +106,7 @@ func (o *options) run(ctx context.Context) error {
 	if len(o.clientNames) > 0 && o.clientCAFile == "" {
 		return errors.New("--client-name needs --client-ca-file: without a CA nobody's name is verified")
 	}
-	serve.BoundMemory(WebhookMemory)
+	Memory().Bound()
 	log, err := o.log.Logger()
 	if err != nil {
 		return err

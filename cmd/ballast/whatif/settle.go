@@ -226,7 +226,7 @@ func (a *Answer) costs(with rest) {
 	}
 	a.Cost, a.loads = Cost{Clusters: len(moves)}, map[string]string{}
 	objects := slices.IndexFunc(with.last.Table.Columns, func(c measure.Column) bool { return c.ID == "objects" })
-	if p := a.in.Config.Poll.Prometheus; objects >= 0 && (p == nil || p.Metrics == nil) {
+	if p := a.in.Config.Poll.Prometheus; objects >= 0 && (p == nil || p.OfClusters() == nil) {
 		a.Cost.Objects = new(float64)
 	}
 	for i, cl := range with.last.Fleet.Clusters {

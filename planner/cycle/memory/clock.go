@@ -31,11 +31,12 @@ func (m Memory) Until(now time.Time) Memory {
 	m.Changes.Failures = m.Changes.Failures.Until(now)
 	m.Taken = m.Taken.Until(now)
 	m.Sizes = m.Sizes.until(now)
+	m.Counts = m.Counts.until(now)
 	return m
 }
 
 // mapUntil leaves the map that it was given as it is.
-func mapUntil(times map[string]time.Time, now time.Time) map[string]time.Time {
+func mapUntil[K comparable](times map[K]time.Time, now time.Time) map[K]time.Time {
 	ahead := false
 	for _, t := range times {
 		ahead = ahead || t.After(now)

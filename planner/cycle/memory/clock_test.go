@@ -2,6 +2,7 @@ package memory
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
@@ -16,7 +17,7 @@ func TestNoTimeLiesAhead(t *testing.T) {
 	var walk func(path string, v reflect.Value, each func(path string, v reflect.Value) reflect.Value)
 	walk = func(path string, v reflect.Value, each func(string, reflect.Value) reflect.Value) {
 		switch {
-		case ownRule[path]:
+		case ownRule[path], strings.Count(path, "[]") > 2: // a type that holds itself
 		case v.Type() == reflect.TypeFor[time.Time]():
 			if next := each(path, v); v.CanSet() {
 				v.Set(next)
@@ -25,6 +26,7 @@ func TestNoTimeLiesAhead(t *testing.T) {
 			for i := range v.NumField() {
 				walk(path+"."+v.Type().Field(i).Name, v.Field(i), each)
 			}
+		case v.Kind() == reflect.Pointer && v.IsNil() && strings.Contains(path, "[]"): // a number's digits, and so on without an end
 		case v.Kind() == reflect.Pointer && v.Type().Elem().Kind() == reflect.Struct:
 			if v.IsNil() && v.CanSet() {
 				v.Set(reflect.New(v.Type().Elem()))
@@ -40,10 +42,25 @@ func TestNoTimeLiesAhead(t *testing.T) {
 		case v.Kind() == reflect.Map && v.Type().Elem() == reflect.TypeFor[time.Time]():
 			if v.IsNil() && v.CanSet() {
 				v.Set(reflect.MakeMap(v.Type()))
-				v.SetMapIndex(reflect.ValueOf("c"), reflect.ValueOf(now))
+				key := reflect.ValueOf("c")
+				if v.Type().Key() != key.Type() {
+					key = reflect.Zero(v.Type().Key())
+				}
+				v.SetMapIndex(key, reflect.ValueOf(now))
 			}
 			for _, key := range v.MapKeys() {
 				v.SetMapIndex(key, each(path, v.MapIndex(key)))
+			}
+		case v.Kind() == reflect.Map && v.Type().Elem().Kind() == reflect.Struct:
+			if v.IsNil() && v.CanSet() {
+				v.Set(reflect.MakeMap(v.Type()))
+				v.SetMapIndex(reflect.Zero(v.Type().Key()), reflect.Zero(v.Type().Elem()))
+			}
+			for _, key := range v.MapKeys() {
+				one := reflect.New(v.Type().Elem()).Elem()
+				one.Set(v.MapIndex(key))
+				walk(path+"[]", one, each)
+				v.SetMapIndex(key, one)
 			}
 		}
 	}

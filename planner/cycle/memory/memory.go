@@ -49,7 +49,7 @@ type limitsMemory struct {
 	Trip     *change.Trip     `json:"trip,omitempty"`
 	TripTold bool             `json:"tripTold,omitempty"`
 	Failover failover.Last    `json:"failover,omitzero"`
-	HoldOff  time.Time        `json:"holdOff,omitzero"`
+	HoldOff  time.Time        `json:"HoldOffFor,omitzero"`
 	Stopped  time.Time        `json:"stopped,omitzero"`
 	Restart  time.Time        `json:"restarted,omitzero"`
 	Pin      time.Time        `json:"pinFailed,omitzero"`
@@ -63,6 +63,7 @@ type limitsMemory struct {
 	Evidence Evidence         `json:"evidence,omitzero"`
 	Unit     string           `json:"unit,omitempty"`
 	Limit    plan.Bytes       `json:"memoryLimit,omitempty"`
+	Counts   Counts           `json:"counts,omitzero"`
 }
 
 // split takes out of the memory what is bounded.
@@ -70,7 +71,7 @@ func (m Memory) split() (limitsMemory, Changes) {
 	c := m.Changes
 	l := limitsMemory{Ledger: c.Ledger, Cause: c.Cause, Counted: c.Counted, Trip: c.Trip, TripTold: c.TripTold, Failover: c.Failover, HoldOff: m.HoldOff,
 		Heaviest: m.Heaviest, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Limit: m.Limit, Evidence: m.Evidence, Rebased: m.Rebased, Refused: m.Refused,
-		Stopped: c.Stopped, Restart: c.Restarted, Pin: c.PinFailed, Failures: c.Failures}
+		Stopped: c.Stopped, Restart: c.Restarted, Pin: c.PinFailed, Failures: c.Failures, Counts: m.Counts}
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = nil, "", time.Time{}, nil, false, failover.Last{}
 	c.Stopped, c.Restarted, c.PinFailed, c.Failures = time.Time{}, time.Time{}, time.Time{}, nil
 	return l, c
@@ -81,7 +82,7 @@ func (m *Memory) join(l limitsMemory) {
 	c := &m.Changes
 	c.Ledger, c.Cause, c.Counted, c.Trip, c.TripTold, c.Failover = l.Ledger, l.Cause, l.Counted, l.Trip, l.TripTold, l.Failover
 	m.Savings, m.Spare, m.Even, m.Unit, m.Evidence, m.Limit = l.Savings, l.Spare, l.Even, l.Unit, l.Evidence, l.Limit
-	m.HoldOff, m.Heaviest, m.Rebased, m.Refused = l.HoldOff, l.Heaviest, l.Rebased, l.Refused
+	m.HoldOff, m.Heaviest, m.Rebased, m.Refused, m.Counts = l.HoldOff, l.Heaviest, l.Rebased, l.Refused, l.Counts
 	c.Stopped, c.Restarted, c.PinFailed, c.Failures = l.Stopped, l.Restart, l.Pin, l.Failures
 }
 
@@ -186,7 +187,7 @@ type Memory struct {
 	Refused  time.Time            `json:"refused,omitzero"` // when the metrics were not believed last
 	LastGood measure.LastGood     `json:"lastGood,omitzero"`
 	Votes    evaluate.History     `json:"votes,omitzero"`
-	HoldOff  time.Time            `json:"holdOff,omitzero"` // when a rollout failed last
+	HoldOff  time.Time            `json:"HoldOffFor,omitzero"` // when a rollout failed last
 	Heaviest Heaviest             `json:"heaviest,omitzero"`
 	Savings  evaluate.Savings     `json:"savings,omitzero"` // what moves would have saved
 	Spare    Spare                `json:"spare,omitzero"`
@@ -197,6 +198,7 @@ type Memory struct {
 	Taken    Taken                `json:"taken,omitzero"`
 	Changes  Changes              `json:"changes,omitzero"`
 	Sizes    Sizes                `json:"sizes,omitzero"`
+	Counts   Counts               `json:"counts,omitzero"`
 
 	// The Secrets as they were seen last: their servers, and when each was made. Never in the history; the next leader
 	// goes by the rows.
@@ -244,23 +246,28 @@ type Changes struct {
 	Ownership ownership.Memory     `json:"ownership,omitzero"`
 }
 
-// holdOff is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is likely
+// HoldOffFor is how long nothing begins after a rollout that failed: whatever kept pods from getting ready then is likely
 // to be there still, and each try restarts them.
-const holdOff = 30 * time.Minute
+const HoldOffFor = 30 * time.Minute
 
 // HeldUntil is when a rollout that failed no longer keeps others from beginning; zero where it does not.
 func (m Memory) HeldUntil(now time.Time) time.Time {
 	since := now.Sub(m.HoldOff)
-	if m.HoldOff.IsZero() || since < 0 || since >= holdOff {
+	if m.HoldOff.IsZero() || since < 0 || since >= HoldOffFor {
 		return time.Time{}
 	}
-	return m.HoldOff.Add(holdOff)
+	return m.HoldOff.Add(HoldOffFor)
 }
 
-// In is the memory of a fleet whose loads are in that unit: a load in another one is no measure of it, and is forgotten.
-func (m Memory) In(unit string) Memory {
+// In is the memory of a fleet whose loads are in that unit: a load in another one is no measure of it, and is forgotten. Where growth
+// counts from stays the same where it is known how many of the new ones one of the old ones is; 0: it is not.
+func (m Memory) In(unit string, ratio float64) Memory {
 	if m.Unit != "" && m.Unit != unit {
 		m.Even, m.Savings = Even{}, evaluate.Savings{Back: m.Savings.Back}
+		m.Counts.Start.Load *= ratio
+	}
+	if m.Unit == "" && m.Counts.Start.Of == "" {
+		m.Counts.Start.Of = Unknown
 	}
 	m.Unit = unit
 	return m

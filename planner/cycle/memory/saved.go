@@ -20,11 +20,13 @@ type Saved struct {
 	Limit    plan.Bytes
 	Taken    Taken
 	Sizes    Sizes
+	Counts   Counts
 }
 
 // Memory is what of it a cycle goes by.
 func (s Saved) Memory() Memory {
-	return Memory{Changes: s.Changes, Known: s.Known, Savings: s.Savings, Spare: s.Spare, Even: s.Even, Unit: s.Unit, Evidence: s.Evidence, Limit: s.Limit, Taken: s.Taken, Sizes: s.Sizes}
+	return Memory{Changes: s.Changes, Known: s.Known, Savings: s.Savings, Spare: s.Spare, Even: s.Even, Unit: s.Unit, Evidence: s.Evidence, Limit: s.Limit, Taken: s.Taken, Sizes: s.Sizes,
+		Counts: s.Counts}
 }
 
 // OfSaved reads it from the history's parts. What cannot be read is left out and reported.
@@ -36,5 +38,6 @@ func OfSaved(parts map[string][]byte) (Saved, []error) {
 		}
 	}
 	m, dropped := Of(asked)
-	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Evidence: m.Evidence, Limit: m.Limit, Taken: m.Taken, Sizes: m.Sizes}, dropped
+	return Saved{Changes: m.Changes, Known: m.Known, Savings: m.Savings, Spare: m.Spare, Even: m.Even, Unit: m.Unit, Evidence: m.Evidence, Limit: m.Limit, Taken: m.Taken, Sizes: m.Sizes,
+		Counts: m.Counts}, dropped
 }

@@ -33,6 +33,7 @@ func TestRecallReadsWhatTheLeaderSaved(t *testing.T) {
 		"all of it":                    {whole, "", Saved{Changes: changes}, nil},
 		"no rollout failed":            {Memory{Changes: changes}, "", Saved{Changes: changes}, nil},
 		"what moves are worth":         {Memory{Savings: worth, Spare: spare, Even: Even{3, 100, sim.Epoch}}, "", Saved{Savings: worth, Spare: spare, Even: Even{3, 100, sim.Epoch}}, nil},
+		"where growth is counted from": {Memory{Counts: Counts{Start: Start{Replicas: 3, Load: 30, Of: "x"}}}, "", Saved{Counts: Counts{Start: Start{Replicas: 3, Load: 30, Of: "x"}}}, nil},
 		"nothing":                      {Memory{}, "", Saved{}, nil},
 		"moves that cannot be read":    {whole, partChanges, Saved{Changes: limits}, []string{broken}},
 		"limits that cannot be read":   {whole, partLimits, Saved{Changes: others}, []string{"reading what limits changes: "}},

@@ -14,17 +14,52 @@ import (
 // Sizes is what is remembered of how large replicas are.
 type Sizes struct {
 	Rules   size.States                       `json:"rules,omitempty"`
-	Changes map[int]map[string]change.History `json:"changes,omitempty"` // by replica and resource
+	Changes map[int]map[string]change.History `json:"changes,omitempty"` // by replica, and by resource; wishes for limits stand apart: see LimitOf
 	Resizes change.History                    `json:"resizes,omitzero"`  // of all of them
 	Peaks   map[int]Peak                      `json:"peaks,omitempty"`   // of memory, by replica
 	Found   *plan.Resources                   `json:"found,omitempty"`   // what the template had before ballast held it
+	Written *plan.Resources                   `json:"written,omitempty"` // what the template has since ballast held it
+	Held    *plan.Sizes                       `json:"held,omitempty"`    // the sizes in force that Changes and Killed know of
 	Blocked map[string]time.Time              `json:"blocked,omitempty"` // changes that do not happen, and since when
 	Killed  map[int]int64                     `json:"killed,omitempty"`  // the OOM kill that a replica grew for last, by its node's clock
+	NoRoom  map[int]time.Time                 `json:"noRoom,omitempty"`  // replicas whose nodes had no room for their size, and when last
+	Back    *SizesBack                        `json:"back,omitempty"`    // what a person went back to
+	Unfit   map[int]Unfit                     `json:"unfit,omitempty"`   // replicas whose nodes never have room for their size
 }
+
+// Unfit is since when a replica's node is known to never have room for its size, and since when and at what the replica stays for that;
+// zero: it does not yet.
+type Unfit struct {
+	Since time.Time      `json:"since"`
+	Stays time.Time      `json:"stays,omitzero"`
+	Has   plan.Resources `json:"has,omitzero"`
+}
+
+func (u Unfit) until(now time.Time) Unfit {
+	if u.Since.After(now) {
+		u.Since = now
+	}
+	if u.Stays.After(now) {
+		u.Stays = now
+	}
+	return u
+}
+
+// SizesBack is the sizes of an earlier plan that a person went back to, by replica, and when; Clusters is how many each had then.
+type SizesBack struct {
+	At       time.Time              `json:"at"`
+	Of       map[int]plan.Resources `json:"of,omitempty"`
+	Clusters map[int]int            `json:"clusters,omitempty"`
+}
+
+// LimitOf is the key under which the wishes for a resource's limit are remembered.
+func LimitOf(resource string) string { return resource + ".limit" }
 
 // none reports whether there is nothing to remember.
 func (s Sizes) none() bool {
-	return len(s.Rules)+len(s.Changes)+len(s.Peaks)+len(s.Blocked)+len(s.Killed) == 0 && s.Found == nil
+	entries := len(s.Rules) + len(s.Changes) + len(s.Peaks) + len(s.Blocked) + len(s.Killed) + len(s.NoRoom) + len(s.Unfit)
+	stands := s.Found != nil || s.Held != nil || s.Back != nil
+	return entries == 0 && !stands
 }
 
 // Peak is the most memory that a replica was seen to use, in whole steps, and when it was that much last. Later are the lower ones
@@ -119,6 +154,14 @@ func (s Sizes) until(now time.Time) Sizes {
 		}
 		peaks[replica] = peak
 	}
-	s.Peaks, s.Blocked = peaks, mapUntil(s.Blocked, now)
+	if back := s.Back; back != nil && back.At.After(now) {
+		s.Back = &SizesBack{At: now, Of: back.Of, Clusters: back.Clusters}
+	}
+	unfit := maps.Clone(s.Unfit)
+	for replica, u := range unfit {
+		unfit[replica] = u.until(now)
+	}
+	s.Unfit = unfit
+	s.Peaks, s.Blocked, s.NoRoom = peaks, mapUntil(s.Blocked, now), mapUntil(s.NoRoom, now)
 	return s
 }

@@ -34,7 +34,7 @@ func ControllerReplicas(w discover.Workload) int {
 	if err != nil || n < 1 {
 		return 1
 	}
-	return n
+	return min(n, discover.MostReplicas)
 }
 
 // Env is what the plan holds the env at: as found, and not at all where there is none, since adding it would

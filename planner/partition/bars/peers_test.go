@@ -114,6 +114,9 @@ func bytesOfAPlan(t *testing.T, rows *table) {
 				t.Fatal(err)
 			}
 		})
+		if ours > most {
+			t.Errorf("a fresh plan of %d clusters allocates %.1f MB, want at most %.0f", clusters, ours, most)
+		}
 		rows.add(row{what: fmt.Sprintf("bytes of a fresh plan, %d clusters", clusters), bar: fmt.Sprintf("<= %.0f MB", most), met: ours <= most,
 			cells: [columns]string{fmt.Sprintf("%.1f MB", ours), fmt.Sprintf("%.1f MB", lpt)}})
 	}

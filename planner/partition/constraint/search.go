@@ -49,7 +49,48 @@ func (h *hall) solve(gone map[Constraint]bool) ([]int, verdict) {
 		return nil, clashes
 	}
 	v := r.seatAll(free)
+	if v == unknown && r.inTurn(free) {
+		v = seated
+	}
 	return r.at, v
+}
+
+// inTurn seats those first that have the most neighbours among each other: where each has, of those that come before it, fewer than
+// there are seats, each finds one, however long a search for others takes.
+func (r *round) inTurn(free []int) bool {
+	left := make(map[int]int, len(free)) // how many neighbours each of those has that are to come before it
+	for _, k := range free {
+		for _, other := range r.nextTo[k] {
+			if r.share(k, other) {
+				left[k]++
+			}
+		}
+	}
+	var turn []int
+	for rest := slices.Clone(free); len(rest) > 0; {
+		last := slices.IndexFunc(rest, func(k int) bool { return left[k] < len(r.seats) })
+		if last < 0 {
+			return false
+		}
+		k := rest[last]
+		turn, rest = append(turn, k), slices.Delete(rest, last, last+1)
+		for _, other := range r.nextTo[k] {
+			if r.share(k, other) {
+				left[other]--
+			}
+		}
+	}
+	for _, k := range slices.Backward(turn) {
+		choices := r.choices(k)
+		if len(choices) == 0 {
+			for _, k := range free {
+				r.at[k] = partition.Free
+			}
+			return false
+		}
+		r.at[k] = choices[0]
+	}
+	return true
 }
 
 // simply leaves everything where it stands, and seats the others in turn, those with the most neighbours first.

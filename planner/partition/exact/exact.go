@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 
+	"ballast/planner/partition/pack"
 	"ballast/planner/plan"
 )
 
@@ -35,7 +36,7 @@ func Replicas(loads []plan.Load, capacity plan.Load, steps int) Bound {
 	if len(rest) == 0 {
 		return Bound{max(own, 1), max(own, 1)}
 	}
-	b := Bound{int64(lowest(rest, capacity)), int64(len(firstFit(rest, capacity)))}
+	b := Bound{int64(pack.LeastReplicas(rest, capacity)), int64(len(firstFit(rest, capacity)))}
 	for !b.Proved() && steps > 0 {
 		s := search{full: capacity, steps: steps / 2, left: steps / 2}
 		answer, most := s.fit(rest, int(b.Least))
@@ -67,7 +68,7 @@ func Makespan(loads []plan.Load, replicas, steps int) Bound {
 	if len(sorted) == 0 || replicas < 1 {
 		return Bound{}
 	}
-	low, high := leastFull(sorted, replicas), greedy(sorted, replicas)
+	low, high := pack.LeastMakespan(sorted, replicas), greedy(sorted, replicas)
 	from := low // below which nothing is looked for any more, proved or not
 	for from < high && steps > 0 {
 		full := from + (high-from)/2
@@ -122,64 +123,4 @@ func greedy(sorted []plan.Load, replicas int) plan.Load {
 		bins[at] += l
 	}
 	return slices.Max(bins)
-}
-
-// leastFull is a capacity below which the loads fit on no so many replicas.
-func leastFull(sorted []plan.Load, replicas int) plan.Load {
-	low, high := sorted[0], plan.Load(0)
-	for _, l := range sorted {
-		high += l
-	}
-	low = max(low, (high-1)/plan.Load(replicas)+1)
-	for k := 1; k*replicas < len(sorted); k++ { // of k*replicas+1 some k+1 share one
-		var share plan.Load
-		for _, l := range sorted[k*replicas-k : k*replicas+1] {
-			share += l
-		}
-		low = max(low, share)
-	}
-	for low < high {
-		if mid := low + (high-low)/2; lowest(sorted, mid) > replicas {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	return low
-}
-
-// lowest is a number of replicas below which the loads, none above full, fit on none: Martello and Toth's L2. For each
-// threshold k, those above full-k share with none of k or more, those above half of full with no other such, and the rest
-// of k or more must fit beside them or on more.
-func lowest(sorted []plan.Load, full plan.Load) int {
-	n := len(sorted)
-	sums := make([]plan.Load, n+1)
-	for i, l := range sorted {
-		sums[i+1] = sums[i] + l
-	}
-	above := func(load plan.Load) int {
-		at, _ := slices.BinarySearchFunc(sorted, load, func(l, load plan.Load) int {
-			if l > load {
-				return -1
-			}
-			return 1
-		})
-		return at
-	}
-	half := above(full / 2)
-	best := max(half, replicasOf(sums[n], full))
-	for at := n - 1; at >= half; at-- {
-		k := sorted[at]
-		big := above(full - k)
-		room := plan.Load(half-big)*full - (sums[half] - sums[big])
-		best = max(best, half+replicasOf(sums[above(k-1)]-sums[half]-room, full))
-	}
-	return best
-}
-
-func replicasOf(load, full plan.Load) int {
-	if load <= 0 {
-		return 0
-	}
-	return int((load-1)/full) + 1
 }

@@ -1,9 +1,9 @@
 // Package fresh divides a fleet as if nothing were in force: as few replicas as it finds, never more than LPT, and level.
 //
-// LPT says how many replicas are enough. Where a lower bound leaves fewer possible, best fit and minimum bin slack are
-// tried with the capacity, the latter again and again on some of the replicas (with a generator of fixed seed, and a
-// budget of steps). Then exchanges between replicas level what came out. Fixed items, caps, groups, closed replicas and the
-// memory are kept to as sticky keeps to them; within them only LPT, or sticky from nothing, and exchanges are used.
+// LPT says how many replicas are enough. Where their number is fixed and a plan in force has it, the fullest is relieved from there,
+// by moves of little load. Where a lower bound leaves fewer possible, or as many with a lower makespan, package pack
+// looks for them within a budget of steps. Then exchanges between replicas level what came out. Caps, groups, closed replicas
+// and the memory are kept to as sticky keeps to them; within them only LPT, or sticky from nothing, and exchanges are used.
 package fresh
 
 import (
@@ -36,9 +36,15 @@ func Plan(p constraint.Problem, o Options) (partition.Partition, error) {
 	if o.Steps == 0 && len(p.Items) <= largeFleet {
 		o.Steps = 3_000_000
 	}
-	s := newState(&c, base, o.Steps)
-	s.fewer()
-	s.level()
+	var s *state
+	if p.Bounds.Fixed > 0 && stands(&p, base.Replicas) {
+		s = newState(&c, p.Now, base.Replicas)
+		s.relieve(slices.Max(newState(&c, base.Of, base.Replicas).load), o.Steps)
+	} else {
+		s = newState(&c, base.Of, base.Replicas)
+		s.fewer(o.Steps)
+		s.level()
+	}
 	out := c.Build(p.Items, s.of, s.n)
 	if !plain(p) {
 		return out, nil
@@ -47,6 +53,20 @@ func Plan(p constraint.Problem, o Options) (partition.Partition, error) {
 		out = base
 	}
 	return relabelled(p, out), nil
+}
+
+// stands reports whether the plan in force has so many replicas, each item on one of them, and each pinned item on its own.
+func stands(p *constraint.Problem, replicas int) bool {
+	if p.Now == nil || p.Replicas != replicas || p.Bounds.MaxClusters > 0 || !plain(*p) {
+		return false
+	}
+	for i := range p.Items {
+		at, pin := p.Stands(i), p.Items[i].Replica
+		if at == partition.Free || pin != partition.Free && pin != at {
+			return false
+		}
+	}
+	return true
 }
 
 // worse: more replicas, or as many with a higher makespan.

@@ -3,6 +3,7 @@ package fresh_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -124,4 +125,36 @@ func TestOrderAndUnitsDoNotMatter(t *testing.T) {
 			}
 		}
 	})
+}
+
+// With the number fixed and in force, the fullest carries about the least that is possible, by moves of little load: twice three
+// that are at 12 and 6 are level once one of 3 moves.
+func TestAPlanInForceIsRelievedByFewMoves(t *testing.T) {
+	p := constraint.Problem{Replicas: 2, Bounds: partition.Bounds{MaxReplicas: 2, Fixed: 2}}
+	for i, load := range []plan.Load{5, 4, 3, 1, 2, 3} {
+		p.Items = append(p.Items, partition.Item{ID: fmt.Sprintf("c%02d", i), Load: load, Clusters: 1, Replica: partition.Free})
+		p.Now = append(p.Now, i/3)
+	}
+	got, err := fresh.Plan(p, fresh.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{0, 0, 1, 1, 1, 1}; !slices.Equal(got.Of, want) {
+		t.Errorf("got %v, want %v", got.Of, want)
+	}
+}
+
+func TestWhatIsPinnedStaysAndTheOthersAreDealtAroundIt(t *testing.T) {
+	p := constraint.Problem{Bounds: partition.Bounds{MaxReplicas: 9, Capacity: 10}}
+	for i, load := range []plan.Load{4, 6, 6, 5, 5, 2, 2} {
+		p.Items = append(p.Items, partition.Item{ID: fmt.Sprintf("c%02d", i), Load: load, Clusters: 1, Replica: partition.Free})
+	}
+	p.Items[0].Replica = 0
+	got, err := fresh.Plan(p, fresh.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Replicas != 3 || got.Of[0] != 0 || got.Makespan() != 10 {
+		t.Errorf("%d replicas, the pinned on %d, the fullest at %d; want 3, 0 and 10", got.Replicas, got.Of[0], got.Makespan())
+	}
 }

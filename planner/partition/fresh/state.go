@@ -2,7 +2,6 @@ package fresh
 
 import (
 	"cmp"
-	"math/rand/v2"
 	"slices"
 
 	"ballast/planner/partition"
@@ -13,6 +12,7 @@ import (
 // state is a partition in the making. Member are the free items of each replica, the lightest first.
 type state struct {
 	c       *constraint.Setting
+	order   []int32 // all items, the lightest first
 	n       int
 	of      []int
 	load    []plan.Load
@@ -21,14 +21,14 @@ type state struct {
 	member  [][]int32
 	taken   constraint.Taken
 	memory  []plan.Bytes // by replica; nil: it bounds nothing
-	full    plan.Load
-	ops     int
-	random  *rand.Rand
 }
 
-func newState(c *constraint.Setting, base partition.Partition, steps int) *state {
-	s := &state{c: c, n: base.Replicas, of: slices.Clone(base.Of), full: c.Capacity, ops: steps,
-		random: rand.New(rand.NewPCG(1, 1))}
+func newState(c *constraint.Setting, of []int, replicas int) *state {
+	s := &state{c: c, n: replicas, of: slices.Clone(of), order: make([]int32, len(of))}
+	for i := range s.order {
+		s.order[i] = int32(i)
+	}
+	slices.SortFunc(s.order, s.lighter)
 	if c.Groups.Any() {
 		s.taken = constraint.Taken{}
 	}
@@ -62,24 +62,18 @@ func (s *state) count() {
 	s.list(units)
 }
 
-// list makes the members of all replicas: one sort of all items.
+// list makes the members of all replicas, of so many units each.
 func (s *state) list(units []int) {
-	order := make([]int32, 0, len(s.of))
-	for i := range s.of {
-		if !s.stays(i) {
-			order = append(order, int32(i))
-		}
-	}
-	slices.SortFunc(order, s.lighter)
 	s.member = make([][]int32, s.n)
-	backing, at := make([]int32, len(order)), 0
+	backing, at := make([]int32, len(s.order)), 0
 	for r, n := range units {
 		s.member[r] = backing[at : at : at+n]
 		at += n
 	}
-	for _, i := range order {
-		r := s.of[i]
-		s.member[r] = append(s.member[r], i)
+	for _, i := range s.order {
+		if r := s.of[i]; !s.stays(int(i)) {
+			s.member[r] = append(s.member[r], i)
+		}
 	}
 }
 
@@ -93,45 +87,4 @@ func (s *state) lighter(a, b int32) int {
 		return cmp.Compare(la, lb)
 	}
 	return cmp.Compare(s.c.Items[a].ID, s.c.Items[b].ID)
-}
-
-// bound is a number of replicas below which no plan is: Martello and Toth's L2. For a threshold k, items above full-k
-// share with none of k or more, those above half share with no other such, and the rest must fit beside them.
-func (s *state) bound(order []int32) int {
-	n := len(order) // the heaviest first
-	sums := make([]plan.Load, n+1)
-	for i, item := range order {
-		sums[i+1] = sums[i] + s.c.Loads[item]
-	}
-	upTo := func(above plan.Load) int { // how many are above it
-		at, _ := slices.BinarySearchFunc(order, above, func(i int32, above plan.Load) int {
-			if s.c.Loads[i] > above {
-				return -1
-			}
-			return 1
-		})
-		return at
-	}
-	best := max(s.c.Least, share(sums[n], s.full))
-	half := upTo(s.full / 2)
-	last := plan.Load(-1)
-	for at := n - 1; at >= half; at-- {
-		k := s.c.Loads[order[at]]
-		if k == last {
-			continue
-		}
-		last = k
-		big, small := upTo(s.full-k), upTo(k-1)
-		room := plan.Load(half-big)*s.full - (sums[half] - sums[big])
-		best = max(best, half+share(max(sums[small]-sums[half]-room, 0), s.full))
-	}
-	return max(best, half)
-}
-
-// share is how many replicas a load fills, rounded up.
-func share(load, full plan.Load) int {
-	if load == 0 {
-		return 0
-	}
-	return int((load-1)/full) + 1
 }

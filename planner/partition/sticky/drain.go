@@ -8,8 +8,11 @@ func (s *state) drainable() bool {
 	return h >= s.c.Least && h > 0 && s.pinned[h] == 0
 }
 
+// draining takes the highest replica out of use.
+type draining struct{ *state }
+
 // drain finds out whether the others can take what the highest replica has, and moves it if that is due.
-func (s *state) drain() Drain {
+func (s draining) drain() Drain {
 	if !s.drainable() {
 		s.reopen()
 		return Drain{}
@@ -35,7 +38,7 @@ func (s *state) drain() Drain {
 }
 
 // empty moves all items of a replica to the others, the heaviest first; all or none.
-func (s *state) empty(h int, find func(i, not int, limit line) int) bool {
+func (s draining) empty(h int, find func(i, not int, limit line) int) bool {
 	if s.units[h] == 0 {
 		return true
 	}

@@ -6,9 +6,12 @@ import (
 	"ballast/planner/plan"
 )
 
+// filling gives replicas that have next to nothing their share.
+type filling struct{ *state }
+
 // fill gives replicas that have less than half of an even share what the fullest others can spare, where the number of
 // replicas is not for the load to say: somebody added one, and it would stand idle for as long as no other is above high.
-func (s *state) fill() {
+func (s filling) fill() {
 	if s.c.Bounds.Fixed == 0 && s.n > s.c.Least {
 		return
 	}
@@ -32,7 +35,7 @@ func (s *state) fill() {
 }
 
 // neediest is the least loaded replica that has less than half of an even share, and for which something may be done.
-func (s *state) neediest(even plan.Load) int {
+func (s filling) neediest(even plan.Load) int {
 	best := nowhere
 	for _, r := range s.tree.order {
 		r := int(r)
@@ -46,7 +49,7 @@ func (s *state) neediest(even plan.Load) int {
 
 // spare is the heaviest item of the fullest replica that can do without: with it the one is at or below an even share, and
 // without it the other has half of one.
-func (s *state) spare(to int, even plan.Load) int {
+func (s filling) spare(to int, even plan.Load) int {
 	donors := make([]int, 0, s.n)
 	for d := range s.n {
 		if d != to && s.units[d] > 1 && s.load[d] > even {

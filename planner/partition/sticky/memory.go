@@ -52,8 +52,11 @@ func (s *state) tightest(i int) int {
 	return best
 }
 
+// bearing brings replicas within their memory.
+type bearing struct{ *state }
+
 // bear brings every replica within its memory, whatever that costs: a pod that has not enough is killed, with all its clusters.
-func (s *state) bear() {
+func (s bearing) bear() {
 	if s.mem == nil || !s.anyStarved() {
 		return
 	}
@@ -72,7 +75,7 @@ func (s *state) bear() {
 	s.cut = s.cut || s.ops < 0
 }
 
-func (s *state) anyStarved() bool {
+func (s bearing) anyStarved() bool {
 	for r := range s.n {
 		if s.starved(r) {
 			return true
@@ -84,7 +87,7 @@ func (s *state) anyStarved() bool {
 // lighten takes memory off a replica: one item, else several, else by a swap, else with one more replica. Where that is not
 // possible, what helps is moved all the same. A replica that is starved may have others carry any load, and makes do with what
 // there is; else they stay at or below low.
-func (s *state) lighten(d int, why Why) bool {
+func (s bearing) lighten(d int, why Why) bool {
 	lines, enough := []line{s.low}, s.high.memory
 	if why == Starved {
 		lines, enough = []line{s.low, s.high, s.most()}, s.full.memory
@@ -102,12 +105,12 @@ func (s *state) lighten(d int, why Why) bool {
 		return true
 	}
 	helps := s.giveUseful(d, s.mem[d]-enough, last, why)
-	s.closeEmpty()
+	relief(s).closeEmpty()
 	return helps
 }
 
 // openFor opens a replica for what fits nowhere.
-func (s *state) openFor(d int, need plan.Bytes, limit line, why Why) bool {
+func (s bearing) openFor(d int, need plan.Bytes, limit line, why Why) bool {
 	for s.n < s.c.Most {
 		if r := s.open(); s.shut[r] {
 			continue
@@ -119,7 +122,7 @@ func (s *state) openFor(d int, need plan.Bytes, limit line, why Why) bool {
 }
 
 // byMemory are the items of a replica that may move, those that take the least memory first.
-func (s *state) byMemory(r int) []int32 {
+func (s bearing) byMemory(r int) []int32 {
 	all := slices.Clone(s.members(r))
 	s.ops -= len(all)
 	slices.SortFunc(all, func(a, b int32) int {
@@ -129,7 +132,7 @@ func (s *state) byMemory(r int) []int32 {
 }
 
 // giveOne moves the item that takes the least of those that take enough.
-func (s *state) giveOne(d int, need plan.Bytes, limit line, why Why) bool {
+func (s bearing) giveOne(d int, need plan.Bytes, limit line, why Why) bool {
 	for _, i := range s.byMemory(d) {
 		if s.c.Bytes[i] < need || s.ops < 0 {
 			continue
@@ -143,7 +146,7 @@ func (s *state) giveOne(d int, need plan.Bytes, limit line, why Why) bool {
 }
 
 // giveSome moves those that take the most, of which another replica holds each; all that is needed, or none.
-func (s *state) giveSome(d int, need plan.Bytes, limit line, why Why) bool {
+func (s bearing) giveSome(d int, need plan.Bytes, limit line, why Why) bool {
 	mark := len(s.journal)
 	if s.give(d, need, limit, why, 1) <= 0 {
 		return true
@@ -153,14 +156,14 @@ func (s *state) giveSome(d int, need plan.Bytes, limit line, why Why) bool {
 }
 
 // giveUseful moves what helps, if that is not enough.
-func (s *state) giveUseful(d int, need plan.Bytes, limit line, why Why) bool {
+func (s bearing) giveUseful(d int, need plan.Bytes, limit line, why Why) bool {
 	mark := len(s.journal)
 	s.give(d, need, limit, why, max(s.full.memory.Share(s.o.Useful), 1))
 	return len(s.journal) > mark
 }
 
 // give moves items of that size or more until enough is gone. It answers what is left of the need.
-func (s *state) give(d int, need plan.Bytes, limit line, why Why, least plan.Bytes) plan.Bytes {
+func (s bearing) give(d int, need plan.Bytes, limit line, why Why, least plan.Bytes) plan.Bytes {
 	for _, i := range slices.Backward(s.byMemory(d)) {
 		if done := need <= 0 || s.units[d] < 2 || s.c.Bytes[i] < least; done || s.ops < 0 {
 			break
@@ -174,11 +177,11 @@ func (s *state) give(d int, need plan.Bytes, limit line, why Why, least plan.Byt
 }
 
 // swapMemory exchanges an item for one of another replica that takes less.
-func (s *state) swapMemory(d int, need plan.Bytes, limit line, why Why) bool {
+func (s bearing) swapMemory(d int, need plan.Bytes, limit line, why Why) bool {
 	if s.c.IsClosed(d) {
 		return false
 	}
-	ours, receivers := s.byMemory(d), s.receivers(d)
+	ours, receivers := s.byMemory(d), relief(s).receivers(d)
 	for _, a := range ours {
 		if s.c.Bytes[a] < need {
 			continue
@@ -199,7 +202,7 @@ func (s *state) swapMemory(d int, need plan.Bytes, limit line, why Why) bool {
 }
 
 // trade moves b to d and a to r, if the rules let both, and the load of d is no more than it was, or may be.
-func (s *state) trade(a, b int32, r, d int, why Why) bool {
+func (s bearing) trade(a, b int32, r, d int, why Why) bool {
 	mark, loads := len(s.journal), max(s.high.load, s.load[d])
 	s.shift(int(b), nowhere, MadeRoom)
 	s.shift(int(a), nowhere, why)
@@ -207,7 +210,7 @@ func (s *state) trade(a, b int32, r, d int, why Why) bool {
 		s.shift(int(a), r, why)
 		if s.may(int(b), d) && s.load[d]+s.c.Loads[b] <= loads {
 			s.shift(int(b), d, MadeRoom)
-			s.squeeze(mark)
+			relief(s).squeeze(mark)
 			return true
 		}
 	}
@@ -219,7 +222,7 @@ func (s *state) trade(a, b int32, r, d int, why Why) bool {
 const repackSteps = 1_000_000
 
 // repack looks for any plan within the memory and the rules, with as much where it is as it finds first; none: everything stays.
-func (s *state) repack() {
+func (s bearing) repack() {
 	p := packer{s: s, steps: min(repackSteps, s.ops)}
 	for r := range s.n {
 		p.items = append(p.items, s.members(r)...)
@@ -239,7 +242,7 @@ func (s *state) repack() {
 
 // packer is a depth-first search: items that take the most first, each where it was, else on the others, the emptiest first.
 type packer struct {
-	s     *state
+	s     bearing
 	items []int32
 	homes []int
 	rest  plan.Bytes // of the items that have no place yet
@@ -329,7 +332,7 @@ func (p *packer) room() (bytes plan.Bytes) {
 }
 
 // settled leaves of the steps since what came of them: one for each item that has another place.
-func (s *state) settled(before int) {
+func (s bearing) settled(before int) {
 	steps := slices.Clone(s.journal[before:])
 	s.journal = s.journal[:before]
 	first := map[int32]step{}

@@ -13,6 +13,7 @@ import (
 
 	"ballast/planner/partition"
 	"ballast/planner/partition/constraint"
+	"ballast/planner/partition/fresh"
 	"ballast/planner/partition/sticky"
 	"ballast/planner/plan"
 )
@@ -204,6 +205,71 @@ func over(p constraint.Problem, of []int, high plan.Load) (sum plan.Load) {
 	return sum
 }
 
+// TestNoMoveIsWithoutAGain draws fleets that were at rest and whose loads changed: in others nearly every move is a rule's.
+func TestNoMoveIsWithoutAGain(t *testing.T) {
+	var relieved, filled int
+	for round := 0; round == 0 || !t.Failed() && round < 100 && (relieved < 20 || filled < 5); round++ {
+		rapid.Check(t, func(t *rapid.T) {
+			r, f := checkGain(t)
+			relieved += r
+			filled += f
+		})
+	}
+	if !t.Failed() && (relieved < 20 || filled < 5) {
+		t.Errorf("%d plans relieve or drain and %d fill: too few to say anything", relieved, filled)
+	}
+}
+
+// checkGain draws a fleet that is at rest, changes loads of it, and counts what it looked at: a plan that relieves or drains, or
+// one that fills, and does nothing else.
+func checkGain(t *rapid.T) (relieved, filled int) {
+	p, o := drawProblem(t), drawOptions(t)
+	rest := ask(t, p, sticky.Options{})
+	if rest == nil {
+		return 0, 0
+	}
+	p.Now, p.Replicas = rest.Of, rest.Replicas
+	for i := range p.Items {
+		if rapid.Bool().Draw(t, "changes") {
+			p.Items[i].Load = plan.Load(rapid.Int64Range(0, 60).Draw(t, "its load now"))
+		}
+	}
+	a := ask(t, p, o)
+	if a == nil || len(a.Moves) == 0 {
+		return 0, 0
+	}
+	before, why := slices.Clone(a.Of), map[sticky.Why]int{}
+	for _, m := range a.Moves {
+		before[m.Item] = m.From
+		why[m.Why]++
+	}
+	switch len(a.Moves) {
+	case why[sticky.Overload] + why[sticky.MadeRoom] + why[sticky.Drained]:
+		if !gains(p, before, a) {
+			t.Fatalf("moves without a gain: %+v", a.Moves)
+		}
+		return 1, 0
+	case why[sticky.Filled]:
+		if was, is := unlevel(p, before), unlevel(p, a.Of); is >= was {
+			t.Fatalf("filling makes the fleet no more level (%d was %d): %+v", is, was, a.Moves)
+		}
+		return 0, 1
+	}
+	return 0, 0
+}
+
+// unlevel is the sum of the squares of the replicas' loads: the less, the more level.
+func unlevel(p constraint.Problem, of []int) (sum int64) {
+	loads := map[int]int64{}
+	for i, r := range of {
+		loads[r] += int64(p.Items[i].Load)
+	}
+	for _, load := range loads {
+		sum += load * load
+	}
+	return sum
+}
+
 func TestWhatIsInForceIsAnsweredWithNoMove(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, o := drawProblem(t), drawOptions(t)
@@ -319,13 +385,18 @@ func anyLoads(t *testing.T, raw []byte, most, replicas uint8, capacity int64, du
 			p.Items[k].Memory = plan.Bytes(raw[3*k+1]) << (raw[3*k] % 54)
 		}
 	}
-	a, err := sticky.Plan(p, sticky.Options{DrainDue: due, MaxMoves: int(most % 7)})
-	if err != nil {
-		return
+	if a, err := sticky.Plan(p, sticky.Options{DrainDue: due, MaxMoves: int(most % 7)}); err == nil {
+		checkPlaces(t, "sticky", p, a.Of, a.Replicas)
 	}
-	for i, r := range a.Of {
-		if r < 0 || r >= a.Replicas {
-			t.Fatalf("%q is on replica %d of %d", p.Items[i].ID, r, a.Replicas)
+	if a, err := fresh.Plan(p, fresh.Options{}); err == nil {
+		checkPlaces(t, "fresh", p, a.Of, a.Replicas)
+	}
+}
+
+func checkPlaces(t *testing.T, by string, p constraint.Problem, of []int, replicas int) {
+	for i, r := range of {
+		if at := p.Items[i].Replica; r < 0 || r >= replicas || at != partition.Free && at != r {
+			t.Fatalf("%s has %q, pinned to %d, on replica %d of %d", by, p.Items[i].ID, at, r, replicas)
 		}
 	}
 }

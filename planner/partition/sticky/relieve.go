@@ -6,8 +6,11 @@ import (
 	"ballast/planner/plan"
 )
 
+// relief brings replicas below high.
+type relief struct{ *state }
+
 // relieve brings replicas below high, the most loaded first, until nothing more can be done.
-func (s *state) relieve() {
+func (s relief) relieve() {
 	for {
 		d := s.worst()
 		if d == nowhere {
@@ -31,7 +34,7 @@ func (s *state) relieve() {
 }
 
 // worst is the most loaded replica that is to give items up and that was not found to be beyond help.
-func (s *state) worst() int {
+func (s relief) worst() int {
 	worst := nowhere
 	for r := range s.n {
 		if s.heavy(r) && !s.spent[r] && (worst == nowhere || s.less(worst, r)) {
@@ -42,7 +45,7 @@ func (s *state) worst() int {
 }
 
 // counted are the moves since, of items that had a replica.
-func (s *state) counted(before int) (n int) {
+func (s relief) counted(before int) (n int) {
 	for _, st := range s.journal[before:] {
 		if !s.arrives(int(st.item)) {
 			n++
@@ -52,7 +55,7 @@ func (s *state) counted(before int) (n int) {
 }
 
 // shorten leaves of the last action what the limit allows: single moves help by themselves, others only together.
-func (s *state) shorten(d, before int) {
+func (s relief) shorten(d, before int) {
 	if s.o.MaxMoves == 0 || s.moves+s.counted(before) <= s.o.MaxMoves {
 		return
 	}
@@ -67,12 +70,12 @@ func (s *state) shorten(d, before int) {
 }
 
 // together reports whether the last action made room: its moves help only all at once.
-func (s *state) together(before int) bool {
+func (s relief) together(before int) bool {
 	return slices.ContainsFunc(s.journal[before:], func(st step) bool { return st.from != s.journal[before].from })
 }
 
 // closeEmpty takes back a replica that was opened for what was then not moved.
-func (s *state) closeEmpty() {
+func (s relief) closeEmpty() {
 	for s.n > max(s.c.Replicas, s.c.Least) && s.units[s.n-1] == 0 {
 		s.unopen()
 	}
@@ -80,9 +83,9 @@ func (s *state) closeEmpty() {
 }
 
 // unload brings one replica below high, with as few moves as it finds.
-func (s *state) unload(d int) bool {
+func (s relief) unload(d int) bool {
 	if s.load[d] <= s.high.load {
-		return s.lighten(d, Overload)
+		return bearing(s).lighten(d, Overload)
 	}
 	need := max(s.load[d]-s.down.load, s.useful)
 	set := s.fewest(d, need)
@@ -109,7 +112,7 @@ func (s *state) unload(d int) bool {
 
 // fewest are the fewest items that weigh enough together, of those about the lightest, the heaviest first. An item above
 // low goes nowhere but to an empty replica: where there is none the others leave it alone instead.
-func (s *state) fewest(d int, need plan.Load) []int32 {
+func (s relief) fewest(d int, need plan.Load) []int32 {
 	all := s.members(d)
 	s.ops -= len(all)
 	if empty := len(s.tree.order) > 0 && s.units[s.tree.order[0]] == 0; !empty {
@@ -134,7 +137,7 @@ func (s *state) fewest(d int, need plan.Load) []int32 {
 }
 
 // descending leaves out those without load, which would be moved for nothing.
-func (s *state) descending(all []int32) (set []int32) {
+func (s relief) descending(all []int32) (set []int32) {
 	for k := len(all) - 1; k >= 0 && s.c.Loads[all[k]] > 0; k-- {
 		set = append(set, all[k])
 	}
@@ -142,7 +145,7 @@ func (s *state) descending(all []int32) (set []int32) {
 }
 
 // pair is the lightest two that weigh enough.
-func (s *state) pair(all []int32, need plan.Load) []int32 {
+func (s relief) pair(all []int32, need plan.Load) []int32 {
 	best, sum := []int32(nil), plan.Load(0)
 	for a, b := 0, len(all)-1; a < b; {
 		both := s.c.Loads[all[a]] + s.c.Loads[all[b]]
@@ -159,7 +162,7 @@ func (s *state) pair(all []int32, need plan.Load) []int32 {
 }
 
 // lightest is the k heaviest, with the lightest in the place of the last that leaves them heavy enough.
-func (s *state) lightest(all []int32, k int, spare plan.Load) []int32 {
+func (s relief) lightest(all []int32, k int, spare plan.Load) []int32 {
 	set := make([]int32, 0, k)
 	for n := 1; n < k; n++ {
 		set = append(set, all[len(all)-n])
@@ -169,7 +172,7 @@ func (s *state) lightest(all []int32, k int, spare plan.Load) []int32 {
 }
 
 // send moves each of the set where find says; all or none.
-func (s *state) send(set []int32, d int, find func(i, not int, limit line) int) bool {
+func (s relief) send(set []int32, d int, find func(i, not int, limit line) int) bool {
 	mark := len(s.journal)
 	for _, i := range set {
 		to := find(int(i), d, s.low)
@@ -186,7 +189,7 @@ func (s *state) send(set []int32, d int, find func(i, not int, limit line) int) 
 const tries = 64
 
 // others tries the heavier single ones, which a rule may let go where the lightest may not, then pairs of lighter ones.
-func (s *state) others(d int, need plan.Load) bool {
+func (s relief) others(d int, need plan.Load) bool {
 	all := s.members(d)
 	from := s.from(all, need)
 	for _, i := range all[from:min(from+tries, len(all))] {
@@ -211,7 +214,7 @@ func (s *state) from(all []int32, load plan.Load) int {
 }
 
 // exchange swaps an item for a lighter one of another replica.
-func (s *state) exchange(d int, need plan.Load) bool {
+func (s relief) exchange(d int, need plan.Load) bool {
 	if s.c.IsClosed(d) {
 		return false
 	}
@@ -236,7 +239,7 @@ func (s *state) exchange(d int, need plan.Load) bool {
 }
 
 // pushOn moves an item to a replica that passes one of its own on to a third.
-func (s *state) pushOn(d int, need plan.Load) bool {
+func (s relief) pushOn(d int, need plan.Load) bool {
 	all, receivers := slices.Clone(s.members(d)), s.receivers(d)
 	for _, a := range all[s.from(all, need):] {
 		for _, r := range receivers {
@@ -258,7 +261,7 @@ func (s *state) pushOn(d int, need plan.Load) bool {
 }
 
 // receivers are the other replicas that receive, the least loaded first.
-func (s *state) receivers(d int) []int32 {
+func (s relief) receivers(d int) []int32 {
 	all := slices.DeleteFunc(slices.Clone(s.tree.order), func(r int32) bool { return int(r) == d })
 	slices.SortFunc(all, func(a, b int32) int {
 		if s.less(int(a), int(b)) {
@@ -270,7 +273,7 @@ func (s *state) receivers(d int) []int32 {
 }
 
 // pass moves b from r to another replica, then a to r, if the rules let both.
-func (s *state) pass(a, b, r, to int, limit line) bool {
+func (s relief) pass(a, b, r, to int, limit line) bool {
 	mark, d := len(s.journal), s.of[a]
 	s.shift(b, nowhere, MadeRoom)
 	s.shift(a, nowhere, Overload)
@@ -287,7 +290,7 @@ func (s *state) pass(a, b, r, to int, limit line) bool {
 }
 
 // squeeze writes the two stopovers of pass out of the journal: one step an item.
-func (s *state) squeeze(mark int) {
+func (s relief) squeeze(mark int) {
 	j := s.journal[mark:]
 	b, a := j[0], j[1]
 	a.to, b.to = j[2].to, j[3].to
@@ -295,7 +298,7 @@ func (s *state) squeeze(mark int) {
 }
 
 // piecemeal moves the heaviest that fits, again and again, until that is enough.
-func (s *state) piecemeal(d int, need plan.Load) bool {
+func (s relief) piecemeal(d int, need plan.Load) bool {
 	mark, left := len(s.journal), need
 	for left > 0 {
 		all := s.members(d)
@@ -320,7 +323,7 @@ func (s *state) piecemeal(d int, need plan.Load) bool {
 }
 
 // more opens a replica for those that fit nowhere. At the most replicas, it moves what helps somewhat.
-func (s *state) more(set []int32, d int, need plan.Load) bool {
+func (s relief) more(set []int32, d int, need plan.Load) bool {
 	for s.n < s.c.Most {
 		r := s.open()
 		if s.shut[r] {
@@ -340,7 +343,7 @@ func (s *state) more(set []int32, d int, need plan.Load) bool {
 }
 
 // help moves the heaviest that fit, as long as each takes enough off to be worth it.
-func (s *state) help(d int, need plan.Load) {
+func (s relief) help(d int, need plan.Load) {
 	for need > 0 && s.units[d] > 1 && s.ops >= 0 {
 		all, to := s.members(d), nowhere
 		at := min(s.from(all, need), len(all)-1)

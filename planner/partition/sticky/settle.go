@@ -8,9 +8,12 @@ import (
 	"ballast/planner/plan"
 )
 
+// settling puts items where they stand or must be.
+type settling struct{ *state }
+
 // settle puts every item where it stands or must be, then those that have no place yet, the heaviest first. It answers
 // those that weigh nothing: they wait until all others are placed, which must not depend on them.
-func (s *state) settle() (light []int32, err error) {
+func (s settling) settle() (light []int32, err error) {
 	homeless := append(s.seatStanding(), s.driveApart()...)
 	slices.SortFunc(homeless, s.heavier)
 	for k, i := range homeless {
@@ -39,7 +42,7 @@ func (s *state) settle() (light []int32, err error) {
 }
 
 // seatStanding puts pins and what stands; it answers the others.
-func (s *state) seatStanding() (homeless []int32) {
+func (s settling) seatStanding() (homeless []int32) {
 	for i := range s.of {
 		at, stands := s.c.Items[i].Replica, s.c.Stands(i)
 		switch {
@@ -60,12 +63,12 @@ func (s *state) seatStanding() (homeless []int32) {
 		}
 		s.put(i, at, 1)
 	}
-	s.tree.heapify(s)
+	s.tree.heapify(s.state)
 	return homeless
 }
 
 // driveApart takes away what a group does not let stay: the lightest, those that are fixed never.
-func (s *state) driveApart() (homeless []int32) {
+func (s settling) driveApart() (homeless []int32) {
 	if s.taken == nil {
 		return nil
 	}
@@ -81,7 +84,7 @@ func (s *state) driveApart() (homeless []int32) {
 }
 
 // uncap moves the lightest from replicas with too many clusters to where there is room.
-func (s *state) uncap() {
+func (s settling) uncap() {
 	most := s.c.Bounds.MaxClusters
 	for again := most > 0; again; {
 		again = false
@@ -97,7 +100,7 @@ func (s *state) uncap() {
 }
 
 // above are the items that may leave a replica with too many clusters.
-func (s *state) above(r, most int) []int32 {
+func (s settling) above(r, most int) []int32 {
 	if s.cluster[r] <= most || s.units[r] < 2 {
 		return nil
 	}
@@ -105,7 +108,7 @@ func (s *state) above(r, most int) []int32 {
 }
 
 // room is a replica whose cap leaves room for an item of r, another one if none does.
-func (s *state) room(i, r int) int {
+func (s settling) room(i, r int) int {
 	for _, limit := range []line{s.high, s.full, s.most()} {
 		if to := s.least(i, r, limit); to != nowhere {
 			return to
@@ -123,7 +126,7 @@ func (s *state) room(i, r int) int {
 }
 
 // place finds each a replica; it reports whether all groups could be kept apart.
-func (s *state) place(homeless []int32) bool {
+func (s settling) place(homeless []int32) bool {
 	for _, i := range homeless {
 		to := s.somewhere(int(i))
 		if to == nowhere {
@@ -135,7 +138,7 @@ func (s *state) place(homeless []int32) bool {
 }
 
 // somewhere is a replica for an item that has none: the first of these that there is.
-func (s *state) somewhere(i int) int {
+func (s settling) somewhere(i int) int {
 	if r := s.least(i, nowhere, s.high); r != nowhere {
 		return r
 	}
@@ -174,7 +177,7 @@ func (s *state) apart(i, r int) bool { return s.taken == nil || !s.taken.Has(s.c
 
 // seatAll gives up what place began: every item of a group has the seat that was found when the problem was checked,
 // then the others are placed.
-func (s *state) seatAll(homeless []int32) {
+func (s settling) seatAll(homeless []int32) {
 	for _, i := range s.seated() {
 		if s.of[i] != nowhere {
 			s.shift(i, nowhere, s.why[int32(i)].Why)
@@ -197,7 +200,7 @@ func (s *state) seatAll(homeless []int32) {
 	}
 }
 
-func (s *state) seated() []int {
+func (s settling) seated() []int {
 	var items []int
 	for i := range s.of {
 		if _, is := s.c.Seats[i]; is {

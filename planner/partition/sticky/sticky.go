@@ -157,20 +157,20 @@ func PlanChecked(c *constraint.Setting, o Options) (Answer, error) {
 		return Answer{}, err
 	}
 	s := newState(c, o)
-	light, err := s.settle()
+	light, err := settling{s}.settle()
 	if err != nil {
 		return Answer{}, err
 	}
-	s.bear()
+	bearing{s}.bear()
 	drained := Drain{}
 	if s.overloaded() {
 		s.reopen()
-		s.relieve()
+		relief{s}.relieve()
 	} else {
-		drained = s.drain()
+		drained = draining{s}.drain()
 	}
-	s.fill()
-	s.place(light)
+	filling{s}.fill()
+	settling{s}.place(light)
 	s.again(drained)
 	return s.answer(drained), nil
 }
@@ -180,11 +180,11 @@ func (s *state) again(d Drain) {
 	const rounds = 8
 	for range rounds {
 		before := len(s.journal)
-		s.uncap()
-		s.bear()
+		settling{s}.uncap()
+		bearing{s}.bear()
 		if s.overloaded() && !d.Fits {
 			clear(s.spent)
-			s.relieve()
+			relief{s}.relieve()
 		}
 		if len(s.journal) == before {
 			return

@@ -1,47 +1,76 @@
 package picture
 
 import (
-	"bytes"
 	"fmt"
-	"html"
+	"html/template"
 	"time"
 
+	"ballast/planner/page"
+	"ballast/planner/printable"
 	"ballast/planner/replay"
 )
 
-const pageStyle = `body{font:14px/1.5 sans-serif;margin:2em auto;max-width:1000px;padding:0 1em;color:#222}
-table{border-collapse:collapse;margin:1em 0}th,td{padding:.3em .8em;border-bottom:1px solid #ddd;text-align:right}
-th:first-child,td:first-child{text-align:left}th{font-weight:600}svg{max-width:100%;height:auto}p.note{color:#555}`
+// maxText bounds what people named, in characters.
+const maxText = 500
 
-// Page is a page that stands alone: the figures, the picture, and what they mean. It loads nothing and runs nothing.
-func Page(title string, reports []replay.Report, notes []string) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>%s</title>\n<style>%s</style></head><body>\n",
-		html.EscapeString(title), pageStyle)
-	fmt.Fprintf(&b, "<h1>%s</h1>\n<table><thead><tr>", html.EscapeString(title))
-	for _, c := range replay.Columns() {
-		fmt.Fprintf(&b, "<th title=\"%s\">%s</th>", html.EscapeString(c.Says), html.EscapeString(c.Name))
+// Page is a page that stands alone, by the page's own renderer: the figures, the picture, and what they mean. It loads nothing and
+// runs nothing.
+func Page(title string, reports []replay.Report, notes []string) ([]byte, error) {
+	return page.Alone(View(title, reports, notes))
+}
+
+// View is that page's content.
+func View(title string, reports []replay.Report, notes []string) page.View {
+	v := page.View{Report: true, Title: printable.Text(title, maxText), Mode: "replay", Tables: []page.Table{figures(reports)}}
+	if replay.Sized(reports) {
+		v.Tables = append(v.Tables, sizes(reports))
 	}
-	b.WriteString("</tr></thead><tbody>\n")
-	for _, r := range reports {
-		b.WriteString("<tr>")
-		for _, c := range replay.Columns() {
-			fmt.Fprintf(&b, "<td>%s</td>", html.EscapeString(c.Cell(r)))
-		}
-		b.WriteString("</tr>\n")
-	}
-	b.WriteString("</tbody></table>\n")
-	b.Write(SVG(title, reports))
-	b.WriteString("<ul>\n")
-	for _, c := range replay.Columns()[1:] {
-		fmt.Fprintf(&b, "<li><b>%s</b>: %s</li>\n", html.EscapeString(c.Name), html.EscapeString(c.Says))
-	}
-	b.WriteString("</ul>\n")
 	for _, n := range notes {
-		fmt.Fprintf(&b, "<p class=\"note\">%s</p>\n", html.EscapeString(n))
+		v.Notes = append(v.Notes, page.Note{Level: page.Info, Title: "Note", Text: printable.Text(n, maxText)})
 	}
-	b.WriteString("</body></html>\n")
-	return b.Bytes()
+	v.Drawings = []page.Drawing{{ID: "drawing", Title: "Over time",
+		Says: "The same figures over time, a line a configuration. The tables have them as numbers.",
+		SVG:  template.HTML(SVG(title, reports))}} // whose texts are escaped: TestWhateverIsDrawnIsXML
+	for _, c := range replay.Columns()[1:] {
+		v.Foot = append(v.Foot, c.Name+": "+c.Says)
+	}
+	return v
+}
+
+func figures(reports []replay.Report) page.Table {
+	t := page.Table{ID: "figures", Title: "Figures", Caption: "What each configuration made of the same loads"}
+	for _, c := range replay.Columns() {
+		t.Head = append(t.Head, c.Name)
+	}
+	for _, r := range reports {
+		var row []string
+		for _, c := range replay.Columns() {
+			row = append(row, printable.Text(c.Cell(r), maxText))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// sizes is the table of what sizes cost.
+func sizes(reports []replay.Report) page.Table {
+	t := page.Table{ID: "sizes", Title: "Sizes", Caption: "What sizes would have cost, each way of choosing them"}
+	for _, c := range replay.SizeColumns() {
+		t.Head = append(t.Head, c.Name)
+	}
+	for _, r := range reports {
+		if r.Sizes == nil {
+			continue
+		}
+		for _, way := range r.Sizes.Ways {
+			var row []string
+			for _, c := range replay.SizeColumns() {
+				row = append(row, printable.Text(c.Cell(r, way), maxText))
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	return t
 }
 
 // Title says what was replayed.

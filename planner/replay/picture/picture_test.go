@@ -88,11 +88,20 @@ func TestWhateverIsDrawnIsXML(t *testing.T) {
 func TestAPageHasEveryFigure(t *testing.T) {
 	r := report("a & b", replay.Point{Replicas: 2, MaxOverIdeal: 1.5})
 	r.Cycles, r.Moves, r.Rebalances, r.Replicas, r.MaxOverIdeal, r.AboveTooFull = 1, 7, 3, replay.Replicas{Last: 4, Least: 2, Most: 5}, replay.Levels{Mean: 1.25, Most: 1.5, Last: 1.125}, 0.333
-	page := string(Page("title <1>", []replay.Report{r}, []string{"a <note>"}))
-	for _, want := range []string{"<title>title &lt;1&gt;</title>", "<td>a &amp; b</td><td>3</td><td>7</td><td>4 (2 to 5)</td><td>1.250</td><td>1.500</td><td>1.125</td><td>33.3 %</td><td>-</td>",
-		`<p class="note">a &lt;note&gt;</p>`, "<svg "} {
+	text, err := Page("title <1>", []replay.Report{r}, []string{"a <note>"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	for _, want := range []string{"<title>title &lt;1&gt; · ballast</title>", "<th scope=\"row\">a &amp; b</th><td>3</td><td>7</td><td>4 (2 to 5)</td><td>1.250</td><td>1.500</td><td>1.125</td><td>33.3 %</td><td>-</td>",
+		`<strong>Note.</strong> a &lt;note&gt;</p>`, `<title>title &lt;1&gt;</title>`, "<svg xmlns="} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s:\n%s", want, page)
+		}
+	}
+	for _, not := range []string{"<script", "script-src", "What waits", `id="clusters"`, `id="cluster-table"`, "Load again"} {
+		if strings.Contains(page, not) {
+			t.Errorf("a report of no fleet has %s in it", not)
 		}
 	}
 }

@@ -48,9 +48,9 @@ type chart struct {
 	line   float64 // drawn across; 0: none
 }
 
-func charts() []chart {
+func charts(reports []replay.Report) []chart {
 	whole := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-	return []chart{
+	all := []chart{
 		{title: "what the fullest replica carries over what it would in an ideal plan, the most in each stretch", floor: 1, line: replay.TooFull,
 			of: func(p replay.Point) (float64, bool) { return p.MaxOverIdeal, p.MaxOverIdeal > 0 }, format: whole},
 		{title: "clusters that moved so far", steps: true, format: whole,
@@ -58,6 +58,11 @@ func charts() []chart {
 		{title: "replicas", steps: true, format: whole,
 			of: func(p replay.Point) (float64, bool) { return float64(p.Replicas), true }},
 	}
+	if replay.Sized(reports) {
+		all = append(all, chart{title: "memory that sizes request of all replicas, in GiB", steps: true, format: whole,
+			of: func(p replay.Point) (float64, bool) { return p.Memory, p.Memory > 0 }})
+	}
+	return all
 }
 
 // drawing is a picture under way.
@@ -78,7 +83,7 @@ func SVG(title string, reports []replay.Report) []byte {
 			d.to = r.To
 		}
 	}
-	all := charts()
+	all := charts(reports)
 	height := head + len(all)*(panel+gap) + foot - gap + 20
 	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12" role="img">`,
 		width, height, width, height)

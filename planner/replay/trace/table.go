@@ -99,7 +99,13 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// ownColumns is how many columns are no metric's.
+const ownColumns = 5
+
 func (t *Table) columnsOf(head []string) error {
+	if most := MostMetrics + ownColumns; len(head) > most {
+		return fmt.Errorf("%d columns are more than the %d that a trace may have", len(head), most)
+	}
 	t.columns = slices.Clone(head)
 	for i, name := range head {
 		if slices.Contains(head[:i], name) {

@@ -64,20 +64,6 @@ type Source interface {
 	Share() float64
 }
 
-// All reads a source to its end.
-func All(s Source) (steps []Step, err error) {
-	for {
-		step, err := s.Next()
-		if errors.Is(err, io.EOF) {
-			return steps, nil
-		}
-		if err != nil {
-			return steps, err
-		}
-		steps = append(steps, step)
-	}
-}
-
 // named fills in what follows from the name.
 func (c Cluster) named() Cluster {
 	if c.Server == "" {
@@ -165,4 +151,18 @@ func follows(before, at time.Time) error {
 		return fmt.Errorf("%s comes after %s: steps stand in the order of time, each once", at.Format(time.RFC3339), before.Format(time.RFC3339))
 	}
 	return nil
+}
+
+// All reads a source to its end: what a test, or whoever looks at a short trace, wants of it.
+func All(s Source) (steps []Step, err error) {
+	for {
+		step, err := s.Next()
+		if errors.Is(err, io.EOF) {
+			return steps, nil
+		}
+		if err != nil {
+			return steps, err
+		}
+		steps = append(steps, step)
+	}
 }

@@ -30,6 +30,19 @@ type counted struct {
 	n  int
 }
 
+// clone shares nothing that changes.
+func (b budget) clone() budget {
+	times := func(of map[change.Cause][]time.Time) map[change.Cause][]time.Time {
+		c := maps.Clone(of)
+		for cause := range c {
+			c[cause] = slices.Clone(c[cause])
+		}
+		return c
+	}
+	b.moved, b.onward, b.failed = times(b.moved), times(b.onward), maps.Clone(b.failed)
+	return b
+}
+
 // leaders is the time by the leader's clock.
 func (j *judge) leaders() time.Time { return j.Now.Add(j.Skew) }
 

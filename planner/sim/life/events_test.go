@@ -18,6 +18,7 @@ const (
 	kept   draw = iota // as the kept seeds were drawn
 	wider              // clusters come and go, modes change, the break-glass opens, maxReplicas follows the fleet, Deployments
 	widest             // more Deployments, with pods that find no slot; rolling restarts; plan and history put back or lost together
+	sized              // and sizes by policies, nodes without room, clusters that take more memory than the rules say
 )
 
 var (
@@ -25,15 +26,16 @@ var (
 		"refused", "unreachable", "stuck", "resume", "rollback", "plan", "clock", "settings", "cordon", "scale", "optout", "optin"}
 	widerEvents  = append(slices.Clone(keptEvents), "comes", "comes", "goes", "goes", "several go", "mode", "glass", "most", "mend")
 	widestEvents = append(slices.Clone(widerEvents), "restart", "backup", "restore", "restore", "lost", "slotless")
+	sizedEvents  = append(slices.Clone(widestEvents), "node full", "node small", "node room", "hungry", "hungry", "up", "down", "slope", "policies", "apply")
 )
 
 func (d draw) events() []string {
-	return [][]string{keptEvents, widerEvents, widestEvents}[d]
+	return [][]string{keptEvents, widerEvents, widestEvents, sizedEvents}[d]
 }
 
 // deployed reports whether a life is a Deployment's.
 func (d draw) deployed(seed uint64) bool {
-	return d == wider && seed%5 == 0 || d == widest && seed%3 == 0
+	return d == wider && seed%5 == 0 || d == widest && seed%3 == 0 || d == sized && seed%4 == 0
 }
 
 // further is a misfortune of the wider draw.
@@ -81,11 +83,11 @@ func (l *luck) last(event string) error {
 			return l.saves()
 		}
 	case "restore":
-		if l.saved == nil {
+		if l.backed == nil {
 			return nil
 		}
-		l.note("plan %d and its history are put back", l.saved.plan.Revision)
-		return l.restore(*l.saved)
+		l.note("plan %d and its history are put back", l.backed.plan.Revision)
+		return l.restore(*l.backed)
 	case "lost":
 		l.note("somebody deletes the plan and its history")
 		l.lose()
@@ -94,6 +96,8 @@ func (l *luck) last(event string) error {
 			l.Slotless[ordinal] = true
 			l.note("%d finds no slot", ordinal)
 		}
+	default:
+		l.resize(event)
 	}
 	return nil
 }
@@ -106,10 +110,13 @@ func (l *luck) over() {
 		}
 		delete(l.ends, what)
 		l.note("%s is over", what)
-		if what == "glass" {
+		switch what {
+		case "glass":
 			l.Glass = false
-		} else {
+		case "mode":
 			l.Config.Mode = plan.Enforce
+		default:
+			l.unresize(what)
 		}
 	}
 }

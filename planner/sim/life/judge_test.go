@@ -17,18 +17,20 @@ type judge struct {
 	before  *plan.Plan // the plan at the last look
 	envs    []time.Time
 	written int // of Counts["envs"]
+	zero    time.Time
 
 	still     still
 	budget    budget
 	receivers receivers
 	owned     owned
 	anew      anew
+	saved     known // with the backup
 }
 
 // judged has a life judged from now on.
 func (l *luck) judged(t testing.TB) *judge {
 	j := &judge{luck: l, t: t, owned: newOwned()}
-	l.Watch, l.Wrote = func(*Life) { j.look() }, j.wrote
+	l.Watch, l.Wrote, l.onSave = func(*Life) { j.look() }, j.wrote, func() { j.saved = j.knows() }
 	return j
 }
 
@@ -38,27 +40,42 @@ func (j *judge) fail(format string, args ...any) {
 }
 
 func (j *judge) look() {
-	if err := j.savesLater(); err != nil {
-		j.fail("%v", err)
-	}
 	j.begunAnew()
 	j.restarts()
 	j.since()
 	j.moves()
+	if err := j.savesLater(); err != nil {
+		j.fail("%v", err)
+	}
 	j.ownerless()
 	j.forgotten()
 	if j.Plan == nil {
 		return
 	}
 	j.changed()
-	if j.Replicas < 1 && j.Config.Rollout.X0Y == nil {
-		j.fail("the workload stands at %d replicas", j.Replicas)
-	}
+	j.stopped()
 	j.together()
 	for _, name := range j.Clusters {
 		j.doubled(name)
 	}
 	j.before = j.Plan
+}
+
+// comesBack is how long replicas take to be asked for again once a plan stops them no more: a write that was lost is done again.
+const comesBack = 2 * time.Minute
+
+// stopped: no replica is asked for only while a plan of ours stops them all.
+func (j *judge) stopped() {
+	if j.Replicas > 0 || j.Plan.StopsAll() {
+		j.zero = time.Time{}
+		return
+	}
+	if j.zero.IsZero() {
+		j.zero = j.Now
+	}
+	if j.Config.Rollout.X0Y == nil || j.Now.Sub(j.zero) > comesBack {
+		j.fail("the workload stands at %d replicas since %s", j.Replicas, j.zero)
+	}
 }
 
 // changed judges a plan beside the one before it.
@@ -76,6 +93,7 @@ func (j *judge) changed() {
 	j.heldPlan()
 	j.receives()
 	j.failedOver()
+	j.sizes()
 }
 
 // begins reports whether a rollout began with the present plan.

@@ -50,6 +50,7 @@ type Life struct {
 	Skew     time.Duration   // by how much the leader's clock is ahead
 	History  []plan.Plan     // the plans that were written
 	Last     cycle.Outcome
+	Began    *plan.Plan // the plan that was put back with its history last; nil: both were lost last, or neither ever
 
 	Moves  map[change.Cause]int // clusters that moved
 	Counts map[string]int       // what else happened, by what
@@ -141,6 +142,10 @@ func (l *Life) Workload() discover.Workload {
 	w.ReadyReplicas, w.UpdatedReplicas = int(status.ReadyReplicas), int(status.UpdatedReplicas)
 	w.Generation, w.ObservedGeneration, w.RestartedAt = l.Generation, l.Observed, l.RestartedAt
 	w.EnvReplicas = nil
+	if l.Sizing != nil {
+		template := l.Sizing.Template
+		w.Resources = &template
+	}
 	if l.Deployment {
 		w.Kind, w.DynamicDistribution = plan.Deployment, true
 		return w
@@ -274,6 +279,9 @@ func (l *Life) do(step diff.Step) {
 			l.Hidden = false
 		}
 		l.Patch(s)
+	case diff.PatchPod:
+		l.Counts["resizes"]++
+		l.Resize(s.Replica, s.Size, l.Now)
 	case diff.Nudge:
 		if l.Now.Sub(l.nudged[s.Cluster]) >= nudgeAgain {
 			l.nudged[s.Cluster] = l.Now

@@ -17,6 +17,12 @@ type receivers struct {
 	carried map[int]plan.Load
 }
 
+// clone shares nothing that changes.
+func (r receivers) clone() receivers {
+	r.carried = maps.Clone(r.carried)
+	return r
+}
+
 // arrival is what a failover gives a replica: the clusters of one server.
 type arrival struct {
 	to    int

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"testing"
 	"time"
 
+	"ballast/planner/change"
 	"ballast/planner/cycle/memory"
 	"ballast/planner/plan"
 )
@@ -38,6 +40,7 @@ func (l *Life) restore(b backup) error {
 		return fmt.Errorf("reading the memory: %w", dropped[0])
 	}
 	p := b.plan.Clone()
+	l.Began = &p
 	l.Plan, l.History, l.memory, l.parts = &p, slices.Clone(b.history), m, b.parts
 	l.Pins, l.Paused, l.Glass, l.Tripped, l.Cordon, l.Rollback = maps.Clone(b.pins), b.paused, b.glass, b.tripped, b.cordon, nil
 	l.begunAnew()
@@ -46,6 +49,7 @@ func (l *Life) restore(b backup) error {
 
 // lose takes the plan and its history away together, with what people wrote beside them.
 func (l *Life) lose() {
+	l.Began = nil
 	l.Plan, l.History, l.memory, l.parts = nil, nil, memory.Memory{}, nil
 	l.Pins, l.Paused, l.Glass, l.Tripped, l.Cordon, l.Rollback = nil, false, false, "", "", nil
 	l.begunAnew()
@@ -65,7 +69,10 @@ func (l *luck) saves() error {
 		return nil
 	}
 	b, err := l.backup()
-	l.saved, l.later = &b, false
+	l.backed, l.later = &b, false
+	if l.onSave != nil {
+		l.onSave()
+	}
 	l.note("a backup of plan %d, rollout %+v", b.plan.Revision, b.plan.Rollout)
 	return err
 }
@@ -88,14 +95,84 @@ type anew struct {
 // soon is how long nothing is decided after that: ten votes take longer.
 const soon = 8 * time.Minute
 
-// begunAnew forgets what the leader forgot: what moved since the backup, and the plan of before. It stops no fleet that runs.
+// known is what ballast remembers of moves, which a backup has too.
+type known struct {
+	budget    budget
+	receivers receivers
+}
+
+// knows is what ballast remembers now.
+func (j *judge) knows() known { return known{j.budget.clone(), j.receivers.clone()} }
+
+// begunAnew knows what the leader does: of a backup the moves that were made before it, and nothing where all is lost. The first
+// plan is judged beside the one that was put back. It stops no fleet that runs.
 func (j *judge) begunAnew() {
 	if n := j.Counts["begun anew"]; n != j.anew.times {
 		j.anew = anew{n, j.Now, j.Replicas}
-		j.before, j.receivers = nil, receivers{}
-		j.budget = budget{counted: j.budget.counted, looked: j.budget.looked}
+		moves, servers, looked := j.budget.counted, j.budget.servers, j.budget.looked
+		j.before, j.budget, j.receivers = j.Began, budget{looked: looked}, receivers{}
+		if j.before != nil {
+			was := known{j.saved.budget.clone(), j.saved.receivers.clone()}
+			j.budget, j.receivers = was.budget, was.receivers
+			servers = append(servers, counted{j.Now, j.serversOf(*j.before)}) // what went meanwhile is not believed at once
+		}
+		j.budget.counted, j.budget.servers = moves, servers
 	}
 	if stops := j.anew.replicas > 0 && j.Replicas == 0; stops && j.Now.Sub(j.anew.at) < soon {
 		j.fail("%d replicas were stopped %s after the plan and its history were put back or lost", j.anew.replicas, j.Now.Sub(j.anew.at))
+	}
+}
+
+// serversOf is how many servers a plan has.
+func (j *judge) serversOf(p plan.Plan) (n int) {
+	for name := range p.Clusters {
+		if j.First(name) == name {
+			n++
+		}
+	}
+	return n
+}
+
+// TestTheJudgeKnowsWhatABackupKnows: the moves of a failover, whose hour it is, and the plan beside which the first one is judged; and
+// nothing of that where plan and history are lost.
+func TestTheJudgeKnowsWhatABackupKnows(t *testing.T) {
+	l, j := twinned(t, configuration())
+	l.Pass(2 * time.Hour)
+	l.Broken[2] = true
+	l.Pass(20 * time.Minute)
+	moved, at := len(j.budget.moved[change.Failover]), j.budget.at
+	if moved == 0 || j.budget.emptied != 2 {
+		t.Fatalf("%d clusters were failed over, last off replica %d", moved, j.budget.emptied)
+	}
+	if err := l.saves(); err != nil {
+		t.Fatal(err)
+	}
+	delete(l.Broken, 2)
+	for _, name := range []string{"c02", "c03", "c04"} {
+		l.Retire(name)
+	}
+	l.Pass(2 * time.Hour)
+	l.dies(1)
+	l.Pass(20 * time.Minute)
+	if n := len(j.budget.moved[change.Failover]); n <= moved || j.budget.emptied != 1 {
+		t.Fatalf("%d clusters were failed over so far, last off replica %d, want more than %d", n, j.budget.emptied, moved)
+	}
+	if most := j.share(100); most != 7 {
+		t.Fatalf("%d servers within two hours, want 7", most)
+	}
+	if err := l.restore(*l.backed); err != nil {
+		t.Fatal(err)
+	}
+	j.begunAnew()
+	if n := len(j.budget.moved[change.Failover]); n != moved || j.budget.emptied != 2 || !j.budget.at.Equal(at) {
+		t.Errorf("put back: %d clusters failed over, last off replica %d at %s, want %d, 2 and %s", n, j.budget.emptied, j.budget.at, moved, at)
+	}
+	if j.before == nil || j.before.Revision != l.backed.plan.Revision || j.share(100) != 10 {
+		t.Errorf("put back: the first plan is judged beside %+v, by %d servers, want revision %d and 10", j.before, j.share(100), l.backed.plan.Revision)
+	}
+	l.lose()
+	j.begunAnew()
+	if n := len(j.budget.moved[change.Failover]); n != 0 || j.before != nil {
+		t.Errorf("lost: %d clusters failed over, the plan before is %+v", n, j.before)
 	}
 }

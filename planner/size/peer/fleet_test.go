@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,7 +115,7 @@ func hvpaDay(t *testing.T, b *strings.Builder, most int, weights []WeightInterva
 		replicas int
 		each     float64
 	}{2, today}
-	f := size.Fleet{Replicas: 2, Capacity: today, Min: 1, Max: most, Hysteresis: 0.1, Intervals: ours}
+	f := size.Fleet{Replicas: 2, Capacity: today, Now: 2, Min: 1, Max: most, Hysteresis: 0.1, Intervals: ours}
 	for hour, factor := range day {
 		loads := make([]float64, clusters)
 		for i := range loads {
@@ -122,9 +123,9 @@ func hvpaDay(t *testing.T, b *strings.Builder, most int, weights []WeightInterva
 		}
 		load := 0.1 * factor * clusters
 		theirs.replicas, theirs.each = hvpaHour(t, s, theirs.replicas, theirs.each, load, now.Add(time.Duration(hour)*time.Hour))
-		f.Load, f.Heaviest, f.FullestOf = load, loads[0], size.Fullest(loads)
+		f.Load, f.Heaviest, f.FullestOf = load, loads[0], fullest(loads)
 		split := f.Decide()
-		f.Replicas, f.Capacity, f.LastFrom = split.Replicas, split.Capacity, split.From
+		f.Now = split.Replicas
 		short := ""
 		if float64(theirs.replicas)*theirs.each < load-1e-9 {
 			short = "  too small"
@@ -157,4 +158,25 @@ func hvpaHour(t *testing.T, s HVPASpec, replicas int, each, load float64, at tim
 		each = request.AsApproximateFloat64()
 	}
 	return int(verdict.Value), each
+}
+
+// fullest is the load of the fullest replica where each cluster, the heaviest first, goes to the least loaded one: what
+// size.Fleet.FullestOf is where no partitioner is at hand.
+func fullest(clusters []float64) func(replicas int) float64 {
+	loads := slices.Clone(clusters)
+	slices.Sort(loads)
+	slices.Reverse(loads)
+	return func(replicas int) float64 {
+		bins := make([]float64, max(replicas, 1))
+		for _, load := range loads {
+			least := 0
+			for i := range bins {
+				if bins[i] < bins[least] {
+					least = i
+				}
+			}
+			bins[least] += load
+		}
+		return slices.Max(bins)
+	}
 }

@@ -515,11 +515,11 @@ func oomKill(t *testing.T, v vector) {
 	read(t, v.promised(), &out)
 	got := false
 	for _, s := range in.New {
-		k := change.Termination{Reason: s.LastTermination, At: now, Restarts: s.Restarts, Assigned: true, AsSized: true}
+		k := termination{Reason: s.LastTermination, At: now, Restarts: s.Restarts, Assigned: true, AsSized: true}
 		if i := slices.IndexFunc(in.Old, func(o status) bool { return o.Name == s.Name }); i >= 0 {
 			k.Seen = in.Old[i].Restarts
 		}
-		got = got || change.OOM(k, now.Add(-time.Minute))
+		got = got || oom(k, now.Add(-time.Minute))
 	}
 	if got != out.OOM {
 		t.Errorf("%t, want %t", got, out.OOM)
@@ -569,7 +569,7 @@ func override(t *testing.T, v vector) {
 	if in.LastScalingAgo != "" {
 		last = ago(in.LastScalingAgo, 0)
 	}
-	got := change.OOM(change.Termination{Reason: in.Terminated, At: ago(in.OomAgo, time.Minute), Restarts: in.Restarts,
+	got := oom(termination{Reason: in.Terminated, At: ago(in.OomAgo, time.Minute), Restarts: in.Restarts,
 		Assigned: in.NodeName == nil || *in.NodeName != "", AsSized: text(t, fields["pod.memory"]) == text(t, fields["template.memory"])}, last)
 	if got && !in.AlreadySet != out.SetsOverride {
 		t.Errorf("%t, want %t", got, out.SetsOverride)

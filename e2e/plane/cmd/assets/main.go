@@ -29,6 +29,9 @@ func run() error {
 	if _, err := plane.BuildArgoCD(ctx, os.Stderr); err != nil {
 		return err
 	}
+	if _, err := plane.BuildHelm(ctx, os.Stderr); err != nil {
+		return err
+	}
 	fmt.Println(b.Dir)
 	return nil
 }

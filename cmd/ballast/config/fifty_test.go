@@ -1,0 +1,220 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
+
+	"ballast/cmd/ballast/fixture"
+	"ballast/planner/config"
+	"ballast/planner/cycle"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/standing"
+	"ballast/planner/diff"
+	"ballast/planner/discover"
+	"ballast/planner/plan"
+	"ballast/planner/poll"
+	"ballast/planner/replay/instant"
+	"ballast/planner/size/inputs"
+)
+
+// day is by how much a fleet of 50 clusters, of a load of 0.1 and four cores each, makes of that in each hour.
+var day = []float64{1, 1, 1, 1.02, 1, 1.3, 1.8, 2.6, 4, 6, 6, 5.9, 6, 5.95, 6, 5, 3.5, 2.4, 2.4, 2.3, 1.5, 1, 1.02, 1}
+
+const fifty = 50
+
+// examples are those of CPVPS's and HVPA's documents, each as its manifest has it.
+func examples() []struct{ name, manifest string } {
+	cpvps := func(function, smoothing string) string {
+		return "kind: ScalingPolicy\nmetadata: {name: controller}\nspec:\n  containers: [{name: c, resources: {requests: [" +
+			"{resource: cpu, function: " + function + "}]}}]\n  smoothing: " + smoothing + "\n"
+	}
+	hvpa := func(most int, intervals string) string {
+		return fmt.Sprintf(`kind: Hvpa
+metadata: {name: controller}
+spec:
+  hpa:
+    deploy: true
+    scaleUp: {updatePolicy: {updateMode: Auto}}
+    scaleDown: {updatePolicy: {updateMode: Auto}}
+    template: {spec: {minReplicas: 1, maxReplicas: %d}}
+  vpa:
+    deploy: true
+    scaleUp: {updatePolicy: {updateMode: Auto}, stabilizationDuration: 2m, minChange: {cpu: {value: 100m, percentage: 10}}}
+    scaleDown: {updatePolicy: {updateMode: Auto}, stabilizationDuration: 15m, minChange: {cpu: {value: 100m, percentage: 10}}}
+  weightBasedScalingIntervals: %s
+`, most, intervals)
+	}
+	return []struct{ name, manifest string }{
+		{"CPVPS: segments", cpvps(`{base: 200m, input: cores, slope: 10m, `+
+			`segments: [{at: 4, every: 4}, {at: 32, every: 8}, {at: 256, every: 64}]}`, `{}`)},
+		{"CPVPS: every core, from 16 on each fourth", cpvps(`{base: 100m, input: cores, slope: 10m, `+
+			`segments: [{at: 0, every: 1}, {at: 16, every: 4}]}`, `{}`)},
+		{"CPVPS: a tolerance of 20 cores", cpvps(`{input: cores, slope: 10m}`, `{delayScaleDown: {inputs: {cores: 20}}}`)},
+		{"CPVPS: down after three hours", cpvps(`{base: 200m, input: cores, slope: 10m, delayScaleDown: {delaySeconds: 10800}}`, `{}`)},
+		{"CPVPS: percentiles", cpvps(`{base: 200m, input: cores, slope: 10m}`,
+			`{percentile: {target: 0.80, lowThreshold: 0.60, highThreshold: 0.95}}`)},
+		{"HVPA: horizontal, then a share, then horizontal", hvpa(10, `[{vpaWeight: 0, startReplicaCount: 1, lastReplicaCount: 2}, `+
+			`{vpaWeight: 60, startReplicaCount: 3, lastReplicaCount: 7}, {vpaWeight: 0, startReplicaCount: 8, lastReplicaCount: 10}]`)},
+		{"HVPA: vertical on one replica, then a share, then horizontal", hvpa(10,
+			`[{vpaWeight: 100, startReplicaCount: 1, lastReplicaCount: 1}, `+
+				`{vpaWeight: 60, startReplicaCount: 2, lastReplicaCount: 4}, {vpaWeight: 0, startReplicaCount: 5, lastReplicaCount: 10}]`)},
+		{"HVPA: horizontal up to three, then vertical", hvpa(4, `[{vpaWeight: 0, startReplicaCount: 1, lastReplicaCount: 3}, `+
+			`{vpaWeight: 100, startReplicaCount: 4, lastReplicaCount: 4}]`)},
+		{"HVPA: half and half", hvpa(7, `[{vpaWeight: 50, startReplicaCount: 1, lastReplicaCount: 7}]`)},
+	}
+}
+
+// TestTheExamplesSizeAFleetOf50 goes the whole way, from the manifest by the file that `ballast config convert` makes of it to the
+// sizes that the plan holds: what a day makes of them, from two replicas on.
+func TestTheExamplesSizeAFleetOf50(t *testing.T) {
+	var b strings.Builder
+	for _, one := range examples() {
+		fmt.Fprintf(&b, "%s\n", one.name)
+		text, failure := runConfig(t, one.manifest, "convert", "-", "--capacity", "2.5")
+		if failure != "" {
+			t.Fatalf("%s: %s", one.name, failure)
+		}
+		a, last := installed(t, text), ""
+		for hour, factor := range day {
+			a.during(t, hour, factor)
+			if strings.HasPrefix(one.name, "HVPA") {
+				a.enough(t, hour, factor)
+			}
+			if held := a.held(); held != last {
+				fmt.Fprintf(&b, "  %02d:00  load %5.2f  %5.0f cores  %s\n", hour, 0.1*factor*fifty, 4*factor*fifty, held)
+				last = held
+			}
+		}
+	}
+	fixture.Golden(t, "fifty", b.String())
+}
+
+// site is an Argo CD that does at once what it is told, under a configuration.
+type site struct{ in input.Inputs }
+
+// installed is a fleet under a converted file, to which its operator has added where the loads come from, and that any number of
+// clusters may move.
+func installed(t *testing.T, text string) *site {
+	t.Helper()
+	file := map[string]any{}
+	fixture.MustDo(t, yaml.Unmarshal([]byte(text), &file))
+	file["mode"], file["interval"] = "Enforce", "10m"
+	file["poll"] = map[string]any{"prometheus": map[string]any{"metrics": []any{map[string]any{"id": "work", "query": "work",
+		"match": map[string]any{"label": "server", "to": "server"}}}}}
+	file["index"] = map[string]any{"pNorm": map[string]any{"weights": map[string]any{"work": "1"}}}
+	file["normalize"] = map[string]any{"none": map[string]any{}}
+	change, _ := file["change"].(map[string]any)
+	if change == nil {
+		change = map[string]any{}
+	}
+	change["moves"] = map[string]any{"rate": []any{}}
+	file["change"] = change
+	whole, err := yaml.Marshal(file)
+	fixture.MustDo(t, err)
+	c, err := config.Parse(whole)
+	fixture.MustDo(t, err)
+	held, env := true, "2"
+	a := &site{input.Inputs{Config: c, PlannerUser: "system:serviceaccount:argocd:ballast-planner", Enforcement: &held,
+		Discovered: discover.Input{Namespace: "argocd"},
+		Workload: discover.Workload{Kind: plan.StatefulSet, Namespace: "argocd", Name: "argocd-application-controller", Container: "c",
+			Replicas: 2, ReadyReplicas: 2, UpdatedReplicas: 2, CurrentReplicas: 2, EnvReplicas: &env,
+			Resources: &plan.Resources{Requests: map[string]string{"cpu": "1"}}}}}
+	for i := range fifty {
+		name := fmt.Sprintf("c%02d", i)
+		a.in.Discovered.Secrets = append(a.in.Discovered.Secrets, discover.Secret{UID: name, Name: name, Namespace: "argocd", Cluster: name,
+			Server: "https://" + name, HasData: true, Shard: discover.ShardValue{State: discover.ShardValid, N: i % 2}})
+	}
+	return a
+}
+
+// during is an hour in which the planner looks every ten minutes.
+func (a *site) during(t *testing.T, hour int, factor float64) {
+	t.Helper()
+	begin := time.Date(2026, 11, 20, hour, 0, 0, 0, time.UTC)
+	for look := range 6 {
+		a.in.Now = begin.Add(time.Duration(look) * 10 * time.Minute)
+		a.in.Surroundings.Nodes = &inputs.Nodes{At: a.in.Now, Count: fifty, Cores: 4 * factor * fifty}
+		a.in.Fetched = []poll.Fetched{{Metric: "work"}}
+		for _, s := range a.in.Discovered.Secrets {
+			a.in.Fetched[0].Samples = append(a.in.Fetched[0].Samples, poll.Sample{Key: s.Server, Value: 0.1 * factor, At: a.in.Now})
+		}
+		fleet, _, _ := discover.Discover(a.in.Discovered, discover.Known{}, discover.Options{MaxShrink: 1}, a.in.Now)
+		owners := make([]int, len(fleet.Clusters))
+		for i, c := range fleet.Clusters {
+			owners[i] = c.Explicit.N
+		}
+		a.in.Observed = input.Observed{Known: true, Pods: instant.Pods(a.in.Workload)}
+		a.in.Observed.Reported = instant.Report(a.in.Observed.Pods, fleet, owners, a.in.Now)
+		a.cycle(t)
+	}
+}
+
+func (a *site) cycle(t *testing.T) {
+	t.Helper()
+	out := cycle.Run(a.in)
+	for _, p := range out.Problems {
+		if p.Keeps {
+			t.Fatalf("%s: %s: %s", a.in.Now, p.Kind, p.Message)
+		}
+	}
+	a.in.Memory = out.Memory
+	if out.Changed {
+		next := out.Next.Clone()
+		next.Revision = 1
+		if a.in.InForce != nil {
+			next.Revision = a.in.InForce.Revision + 1
+		}
+		a.in.InForce = &next
+	}
+	view := plan.NewView(a.in.InForce.Clone(), out.Pins)
+	seen := standing.Seen(a.in.InForce.Clusters, out.Fleet, a.in.Memory.Known, a.in.Workload)
+	instant.Do(diff.Steps(view, seen, diff.Options{}).Steps, &a.in.Workload, a.in.Discovered.Secrets)
+}
+
+// enough asserts that no replica is held a tenth below what its own clusters need: the file says a core for a load of 2.5.
+func (a *site) enough(t *testing.T, hour int, factor float64) {
+	t.Helper()
+	loads := map[int]float64{}
+	for _, s := range a.in.Discovered.Secrets {
+		loads[s.Shard.N] += 0.1 * factor
+	}
+	for replica, load := range loads {
+		size, _ := a.in.InForce.SizeOf(replica)
+		got := resource.MustParse(size.Requests["cpu"])
+		if need := load / 2.5; got.AsApproximateFloat64() < need*0.9 {
+			t.Errorf("%02d:00: replica %d has %s, and its clusters need %.3f cores", hour, replica, got.String(), need)
+		}
+	}
+}
+
+// held is what the plan holds each replica at, and how many have the same.
+func (a *site) held() string {
+	p := a.in.InForce
+	var said []string
+	count, last := 0, ""
+	flush := func() {
+		if count > 0 {
+			said = append(said, strconv.Itoa(count)+" x "+last)
+		}
+	}
+	for replica := range p.Replicas {
+		size, held := p.SizeOf(replica)
+		text := size.Requests["cpu"]
+		if !held {
+			text = "none"
+		}
+		if text != last {
+			flush()
+			count, last = 0, text
+		}
+		count++
+	}
+	flush()
+	return strings.Join(said, ", ")
+}

@@ -1,0 +1,78 @@
+package newcomer
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"ballast/e2e/plane"
+	"ballast/e2e/site"
+)
+
+// shared is ballast, built of this checkout once for all tests.
+var shared struct {
+	dir  string
+	once sync.Once
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	var err error
+	if shared.dir, err = os.MkdirTemp("", "ballast-newcomer-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(shared.dir)
+	os.Exit(code)
+}
+
+func built(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(shared.dir, "ballast")
+	shared.once.Do(func() { shared.err = site.BuildBallast(context.WithoutCancel(t.Context()), file, false) })
+	must(t, shared.err)
+	return file
+}
+
+func TestANewcomerWithKustomize(t *testing.T) { walkIt(t, kustomize()) }
+
+func TestANewcomerWithHelm(t *testing.T) {
+	command, err := plane.BuildHelm(t.Context(), os.Stderr)
+	must(t, err)
+	walkIt(t, helm(command))
+}
+
+// byHelmAlone are commands that run where ballast makes its certificates itself.
+func byHelmAlone() []string { return []string{"certs"} }
+
+// TestEachCommandIsWalked: a new command is a step of the way, too. walkIt holds each step to the commands that it names.
+func TestEachCommandIsWalked(t *testing.T) {
+	walked := byHelmAlone()
+	for _, s := range steps() {
+		walked = append(walked, s.commands...)
+	}
+	same(t, "commands", tree(t, built(t)), alone(walked))
+}
+
+// tree is every command that does something, by its words after ballast.
+func tree(t *testing.T, ballast string, path ...string) []string {
+	t.Helper()
+	help, err := exec.CommandContext(t.Context(), ballast, append(slices.Clone(path), "--help")...).Output()
+	must(t, err)
+	names := subcommands(string(help))
+	if len(names) == 0 {
+		return []string{strings.Join(path, " ")}
+	}
+	var all []string
+	for _, name := range names {
+		all = append(all, tree(t, ballast, append(slices.Clone(path), name)...)...)
+	}
+	return alone(all)
+}

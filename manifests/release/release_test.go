@@ -1,0 +1,403 @@
+package release
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"sigs.k8s.io/yaml"
+
+	"ballast/cmd/ballast/version"
+	"ballast/e2e/plane"
+	"ballast/e2e/site"
+)
+
+func options(t *testing.T) Options {
+	return Options{Checkout: "../..", Out: filepath.Join(t.TempDir(), "out"), Version: "v1.2.3", Commit: "abcdef0",
+		Time: time.Date(2026, 11, 26, 5, 0, 0, 0, time.UTC), Image: "registry.example/ballast", URL: "https://example.com/v1.2.3/"}
+}
+
+// small are binaries that take no time to build: one of Go, for the SBOM, and words.
+func small(t *testing.T) map[string][]byte {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module small\n\ngo 1.26\n", "main.go": "package main\n\nfunc main() {}\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", "small", ".")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	binary, err := os.ReadFile(filepath.Join(dir, "small"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]byte{"linux/amd64": binary, "linux/arm64": []byte("linux arm64"), "darwin/amd64": []byte("darwin amd64"), "darwin/arm64": []byte("darwin arm64")}
+}
+
+// tree is every file below a folder, by name.
+func tree(t *testing.T, root string) map[string]string {
+	t.Helper()
+	files, err := entries(root, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, f := range files {
+		got[f.name] = digest(f.data)
+	}
+	return got
+}
+
+func TestTheSameBinariesGiveTheSameBytes(t *testing.T) {
+	binaries := small(t)
+	one, two := options(t), options(t)
+	for _, o := range []Options{one, two} {
+		if err := Assemble(o, binaries); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(tree(t, one.Out), tree(t, two.Out)); diff != "" {
+		t.Errorf("-once +twice:\n%s", diff)
+	}
+	var names []string
+	entries, err := os.ReadDir(one.Out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	want := []string{"SHA256SUMS", "ballast-1.2.3.tgz", "ballast-v1.2.3-darwin-amd64.tar.gz", "ballast-v1.2.3-darwin-arm64.tar.gz", "ballast-v1.2.3-image.tar",
+		"ballast-v1.2.3-linux-amd64.tar.gz", "ballast-v1.2.3-linux-arm64.tar.gz", "ballast-v1.2.3.spdx.json", "image", "install-self-signed.yaml", "install-watch.yaml", "install.yaml", "krew.yaml"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	check := exec.CommandContext(t.Context(), "sha256sum", "--strict", "-c", "SHA256SUMS")
+	check.Dir = one.Out
+	if out, err := check.CombinedOutput(); err != nil || strings.Count(string(out), ": OK\n") != len(want)-2 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	theImageIsWhole(t, one)
+	theKrewManifestIsTrue(t, one)
+	theChartIsHelms(t, one)
+	for _, name := range []string{"install.yaml", "install-self-signed.yaml", "install-watch.yaml"} {
+		text, err := os.ReadFile(filepath.Join(one.Out, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "image: registry.example/ballast:v1.2.3\n") || strings.Contains(string(text), "ballast:dev") {
+			t.Errorf("%s names another image", name)
+		}
+	}
+}
+
+// theImageIsWhole by go-containerregistry's own judgement, and of two architectures.
+func theImageIsWhole(t *testing.T, o Options) {
+	t.Helper()
+	index, err := layout.ImageIndexFromPath(filepath.Join(o.Out, "image"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Index(index); err != nil {
+		t.Error(err)
+	}
+	top, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := index.ImageIndex(top.Manifests[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner, err := both.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range inner.Manifests {
+		img, err := both.Image(m.Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := img.ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strings.Join([]string{m.Platform.OS, m.Platform.Architecture, file.OS, file.Architecture, file.Config.User, strings.Join(file.Config.Entrypoint, " ")}, " "))
+	}
+	if diff := cmp.Diff([]string{"linux amd64 linux amd64 65532:65532 /ballast", "linux arm64 linux arm64 65532:65532 /ballast"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func theKrewManifestIsTrue(t *testing.T, o Options) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(o.Out, "krew.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifest struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+		Spec struct {
+			Version     string `json:"version"`
+			Short       string `json:"shortDescription"`
+			Description string `json:"description"`
+			Platforms   []struct {
+				Selector struct {
+					MatchLabels map[string]string `json:"matchLabels"`
+				} `json:"selector"`
+				URI    string `json:"uri"`
+				SHA256 string `json:"sha256"`
+				Bin    string `json:"bin"`
+			} `json:"platforms"`
+		} `json:"spec"`
+	}
+	if err := yaml.UnmarshalStrict(text, &manifest); err != nil {
+		t.Fatal(err)
+	}
+	if manifest.Metadata.Name != "ballast" || manifest.Spec.Version != "v1.2.3" || len(manifest.Spec.Platforms) != 4 {
+		t.Errorf("it is of %q, version %q, for %d platforms", manifest.Metadata.Name, manifest.Spec.Version, len(manifest.Spec.Platforms))
+	}
+	for _, p := range manifest.Spec.Platforms {
+		file, of := strings.CutPrefix(p.URI, "https://example.com/v1.2.3/")
+		data, err := os.ReadFile(filepath.Join(o.Out, file))
+		if err != nil || !of || digest(data) != p.SHA256 {
+			t.Errorf("%s: %v, or of another digest", p.URI, err)
+		}
+		if files := unpacked(t, bytes.NewReader(data)); string(files[p.Bin].data) == "" || files[p.Bin].mode != 0o755 {
+			t.Errorf("%s has no program %q", file, p.Bin)
+		}
+		if want := o.archive(p.Selector.MatchLabels["os"] + "/" + p.Selector.MatchLabels["arch"]); file != want {
+			t.Errorf("%s is for %s", file, want)
+		}
+	}
+}
+
+func unpacked(t *testing.T, r io.Reader) map[string]entry {
+	t.Helper()
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return untarred(t, z)
+}
+
+func untarred(t *testing.T, from io.Reader) map[string]entry {
+	t.Helper()
+	files := map[string]entry{}
+	r := tar.NewReader(from)
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[h.Name] = entry{h.Name, h.Mode, data}
+	}
+}
+
+func theChartIsHelms(t *testing.T, o Options) {
+	t.Helper()
+	helm, err := plane.BuildHelm(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := filepath.Join(o.Out, "ballast-1.2.3.tgz")
+	if out, err := exec.CommandContext(t.Context(), helm, "lint", "--strict", packed).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	shown, err := exec.CommandContext(t.Context(), helm, "show", "chart", packed).CombinedOutput()
+	if err != nil || !strings.Contains(string(shown), "\nversion: 1.2.3\n") || !strings.Contains(string(shown), "appVersion: v1.2.3\n") {
+		t.Errorf("%v\n%s", err, shown)
+	}
+	out, err := exec.CommandContext(t.Context(), helm, "template", "b", packed).CombinedOutput()
+	if err != nil || strings.Count(string(out), `image: "registry.example/ballast:v1.2.3"`) != 2 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestVersionsOfTheChart(t *testing.T) {
+	for version, want := range map[string]string{"v1.2.3": "1.2.3", "1.2.3-rc.1": "1.2.3-rc.1", "dc16826": "0.0.0-gdc16826", "0123456-dirty": "0.0.0-g0123456-dirty", "v1": "0.0.0-gv1"} {
+		if got := chartVersion(version); got != want {
+			t.Errorf("%s is %s, want %s", version, got, want)
+		}
+	}
+}
+
+// The image's own binary, out of its unpacked layers, as its user, with nothing beside it: as a container would run it.
+func TestTheImagesBinaryRuns(t *testing.T) {
+	if err := site.DependOnSources(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	o := options(t)
+	binary, err := Build(t.Context(), o, "linux", runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := image(binary, runtime.GOARCH, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	unpackImage(t, img, root)
+	for args, want := range map[string]string{
+		"version":        "ballast v1.2.3\ncommit abcdef0\n" + runtime.Version() + " linux/" + runtime.GOARCH + "\nproven with Kubernetes " + version.ProvenKubernetes + " and Argo CD " + version.ProvenArgoCD + "\n",
+		"config default": "kind: PlannerConfig\n",
+	} {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(root, "ballast"), strings.Fields(args)...)
+		cmd.Env = []string{}
+		if os.Geteuid() == 0 {
+			cmd.Path, cmd.Dir = "/ballast", "/"
+			cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: 65532, Gid: 65532, NoSetGroups: true}}
+		}
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("ballast %s: %v\n%s", args, err, out)
+		}
+	}
+	roots, err := os.ReadFile(filepath.Join(root, "etc/ssl/certs/ca-certificates.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(roots, []byte("BEGIN CERTIFICATE")); n < 100 || !x509.NewCertPool().AppendCertsFromPEM(roots) {
+		t.Errorf("it has %d certificates", n)
+	}
+	theSBOMIsOf(t, binary, o)
+}
+
+func unpackImage(t *testing.T, img v1.Image, root string) {
+	t.Helper()
+	layers, err := img.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range layers {
+		r, err := l.Uncompressed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, f := range untarred(t, r) {
+			path := filepath.Join(root, name)
+			if strings.HasSuffix(name, "/") {
+				continue
+			}
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, f.data, os.FileMode(f.mode)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for dir := root; len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil { // for the image's user
+			t.Fatal(err)
+		}
+	}
+}
+
+func theSBOMIsOf(t *testing.T, binary []byte, o Options) {
+	t.Helper()
+	text, err := sbom(bytes.NewReader(binary), digest(binary), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc spdx
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"stdlib": strings.TrimPrefix(runtime.Version(), "go"), "ballast": "v1.2.3"}
+	for _, module := range []string{"k8s.io/client-go", "github.com/spf13/cobra", "github.com/prometheus/common"} {
+		want[module] = regexp.MustCompile(`(?m)^\s*` + module + ` (\S+)`).FindStringSubmatch(string(mod))[1]
+	}
+	got, ids := map[string]string{}, map[string]bool{}
+	for _, p := range doc.Packages {
+		if want[p.Name] != "" {
+			got[p.Name] = p.Version
+		}
+		ids[p.ID] = true
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if len(ids) != len(doc.Packages) || len(doc.Relationships) != len(doc.Packages) {
+		t.Errorf("%d packages have %d names and %d relationships", len(doc.Packages), len(ids), len(doc.Relationships))
+	}
+	if strings.Contains(string(text), "go-containerregistry") {
+		t.Error("it lists what the binary is not linked of")
+	}
+}
+
+// Two builds, in two folders and with two caches, are one: for `make soak`, since the second builds everything anew.
+func TestTwoBuildsAreTheSame(t *testing.T) {
+	if os.Getenv("BALLAST_RELEASE_TWICE") == "" {
+		t.Skip("BALLAST_RELEASE_TWICE is not set: it takes minutes")
+	}
+	o := options(t)
+	once, err := Build(t.Context(), o, "linux", "amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := t.TempDir()
+	list, err := exec.CommandContext(t.Context(), "git", "-C", o.Checkout, "ls-files", "cmd", "planner", "webhook", "certs", "manifests/base", "go.mod", "go.sum").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.Lines(string(list)) {
+		name = strings.TrimSpace(name)
+		data, err := os.ReadFile(filepath.Join(o.Checkout, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(copied, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(copied, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("GOCACHE", t.TempDir())
+	o.Checkout = copied
+	twice, err := Build(t.Context(), o, "linux", "amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(once, twice) {
+		t.Errorf("%s and %s", digest(once), digest(twice))
+	}
+	t.Logf("built twice: %s", digest(once))
+}

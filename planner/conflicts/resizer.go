@@ -1,0 +1,94 @@
+package conflicts
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/paged"
+	"ballast/planner/plan"
+	"ballast/planner/size/inputs"
+)
+
+// VPA is what VerticalPodAutoscalers are called in findings.
+const VPA = "VPA"
+
+// Resizers finds the VPAs that change the size of the workload's pods, by name. One that only recommends is none.
+func Resizers(p plan.Plan, list []inputs.VPA) (found []Finding) {
+	list = slices.SortedFunc(slices.Values(list), func(a, b inputs.VPA) int { return cmp.Compare(a.Metadata.Name, b.Metadata.Name) })
+	for _, v := range list {
+		running, fresh := v.Resizes(p.Target.Container)
+		if !v.Over(p.Target) || !fresh {
+			continue
+		}
+		does := "evicts or resizes pods"
+		if !running {
+			does = "gives new pods another size"
+		}
+		held := ""
+		if p.Sizes != nil || p.Resources != nil {
+			held = ", and ballast holds their size"
+		}
+		subject := VPA + " " + v.Metadata.Namespace + "/" + v.Metadata.Name
+		found = append(found, Finding{Kind: Resized, Subject: subject, Message: fmt.Sprintf(
+			"%s %s of %s %s (updateMode %s)%s: set its updatePolicy.updateMode to Off; "+
+				"size rules may read what it recommends (input vpaTargetMemory)",
+			subject, does, p.Target.Kind, p.Target.Name, v.Mode(), held)})
+	}
+	return found
+}
+
+// resizers are the VPAs of the namespace that change the workload's pods.
+func (l *look) resizers(p plan.Plan) (found []Finding) {
+	more := 0
+	list := paged.NewList[inputs.VPA](inputs.VPAKind())
+	l.list(list, "verticalpodautoscalers.autoscaling.k8s.io", func() {
+		found = append(found, Resizers(p, list.Kept)...)
+		if beyond := len(found) - mostTold; beyond > 0 {
+			found, more = found[:mostTold], more+beyond
+		}
+	})
+	found = append(found, l.operator(p)...)
+	if more > 0 {
+		found = append(found, Finding{Kind: Resized, Subject: "more VPAs", Message: fmt.Sprintf(
+			"%d more VPAs change the pods of %s %s: kubectl -n %s get vpa lists them; see who may create them",
+			more, p.Target.Kind, p.Target.Name, p.Target.Namespace)})
+	}
+	return found
+}
+
+// operator is the Argo CD operator's resource that the workload belongs to, where ballast holds sizes in the pod template: it writes
+// that template, too.
+func (l *look) operator(p plan.Plan) []Finding {
+	if p.Resources == nil {
+		return nil
+	}
+	workload := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: p.Target.Kind}}
+	switch err := l.r.Get(l.ctx, client.ObjectKey{Namespace: p.Target.Namespace, Name: p.Target.Name}, workload); {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err): // a cycle says so
+		return nil
+	case err != nil:
+		l.errs = append(l.errs, fmt.Errorf("reading whose %s %q is: %w", p.Target.Kind, p.Target.Name, err))
+		return nil
+	}
+	return Operated(p, workload.OwnerReferences)
+}
+
+// Operated finds the operator's resource among the owners of a workload whose template ballast holds.
+func Operated(p plan.Plan, owners []metav1.OwnerReference) (found []Finding) {
+	for _, o := range owners {
+		if o.Kind != "ArgoCD" || p.Resources == nil {
+			continue
+		}
+		subject := o.Kind + " " + p.Target.Namespace + "/" + o.Name
+		found = append(found, Finding{Kind: Resized, Subject: subject, Message: fmt.Sprintf(
+			"%s writes the resources of %s %s, too, and ballast holds them: leave them out of its spec.controller.resources, "+
+				"or set size.apply: inPlace, which leaves the pod template alone", subject, p.Target.Kind, p.Target.Name)})
+	}
+	return found
+}

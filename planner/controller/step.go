@@ -1,0 +1,32 @@
+package controller
+
+import (
+	"context"
+	"time"
+)
+
+// What Run does in its own time, for whoever lets time pass otherwise, as a simulation does: Once, Pause, Repair and Woken.
+
+// Once runs one cycle. Whatever it was given, the process goes on: a cycle that panics has failed, the plan in force
+// stays, and the next one reads everything anew. Run's goroutine alone calls it, or nobody runs Run.
+func (l *Loop) Once(ctx context.Context) (result string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.repairs.addHealed(l.taken) // nobody counted them
+			result, err = "failed", l.panics.caught(l.phase, p)
+		}
+		l.taken = nil
+	}()
+	if result, err = l.cycle(ctx); err == nil {
+		l.panics.calm()
+	}
+	return result, err
+}
+
+// Repair looks once whether what stands agrees with the plan, writes what does not, and answers when to look again.
+func (l *Loop) Repair(ctx context.Context) (again time.Duration, err error) {
+	return l.repairs.look(ctx)
+}
+
+// Woken are what wakes cycles and repairs before their time. A value in one is a change that it has not taken up yet.
+func (l *Loop) Woken() (cycles, repairs <-chan struct{}) { return l.changed, l.drifted }

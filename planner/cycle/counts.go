@@ -1,0 +1,122 @@
+package cycle
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/outcome"
+	"ballast/planner/cycle/resize"
+	"ballast/planner/observed"
+	"ballast/planner/plan"
+	"ballast/planner/size"
+)
+
+// tally is a number of replicas that is wanted, and what stands.
+type tally struct {
+	now, wanted int
+	musts       int  // replicas that pins, Secrets that nobody may write, caps and groups ask for: nothing holds those back
+	due         bool // it is wanted now: what is merely not needed waits for downWindow first
+	over        bool // a replica carries more than it may
+}
+
+// counting asks the rules of change for the number of replicas.
+type counting struct{ *outcome.Draft }
+
+// judgeCount asks change.out and change.in for how many of the replicas that are wanted there may be now, of however many: all of
+// those that people did not ask for.
+func (c counting) judgeCount(s *snapshot, d division.Division, wanted int, due bool) (allowed int) {
+	if division.Counted(s.Ground, false) {
+		c.Out.Memory.Counts.History, c.Out.Memory.Counts.Blocked = change.History{}, nil
+		return wanted
+	}
+	of := tally{now: min(division.SettledReplicas(s.Next), d.Bounds.MaxReplicas), wanted: wanted, musts: max(division.MustHave(s.Ground), s.Held()), due: due,
+		over: d.Starved > 0 || c.overloaded(s.now, d.Bounds.Capacity)}
+	for _, item := range d.Items {
+		of.musts = max(of.musts, item.Replica+1)
+	}
+	return c.allowed(s, of)
+}
+
+// overloaded reports whether a replica carries more than it may.
+func (c counting) overloaded(now []plan.Replica, capacity plan.Load) bool {
+	most := mostLoad(c.Out.Counts, capacity)
+	return most > 0 && slices.ContainsFunc(now, func(r plan.Replica) bool { return r.TotalLoad.Float() > most })
+}
+
+// allowed is how many of the replicas that are wanted there may be now, with what is in the way of the others.
+func (c counting) allowed(s *snapshot, of tally) int {
+	rules, m := c.In.Config.CountRules(), &c.Out.Memory.Counts
+	h := c.In.Memory.Counts.History
+	if h.Last == 0 && len(h.Wishes) == 0 { // what stands was wanted until now
+		h = h.Wish(c.In.Now, int64(of.now), rules.Out, rules.In)
+	}
+	h = h.Wish(c.In.Now, int64(of.wanted), rules.Out, rules.In)
+	before := m.Blocked
+	m.History, m.Blocked = h, nil
+	if of.wanted > of.now && of.wanted <= of.musts {
+		return of.wanted
+	}
+	ask := change.Ask{Now: c.In.Now, Current: int64(of.now), Wanted: int64(of.wanted), OverCapacity: of.over, OOMKilled: c.killedSince(h.Last)}
+	if s.Next.Rollout != nil {
+		ask.Known = []change.BlockReason{change.RolloutInProgress}
+	}
+	v := rules.Replicas(ask, h)
+	if resting := s.Next.Rollout == nil || s.Weighed > 0; of.due && resting { // what a partition asks for midway says little
+		c.blockCount(v, of, before)
+	}
+	allowed := int(v.Value)
+	if of.wanted > of.now {
+		allowed = max(allowed, min(of.musts, of.wanted))
+	}
+	return allowed
+}
+
+// killedSince reports whether a replica was OOM-killed since the number changed last, and within a day.
+func (c counting) killedSince(last int64) bool {
+	return slices.ContainsFunc(c.In.Observed.Pods, func(p observed.Pod) bool {
+		return p.OOMKilled && p.KilledLately(c.In.Now) && p.KilledAt.Unix() > last
+	})
+}
+
+// blockCount says what keeps the number from changing, and since when: the rules of change, or the weights themselves.
+func (c counting) blockCount(v change.Verdict, of tally, before map[string]time.Time) {
+	b := resize.Blocked{Replica: size.All, Resource: resize.ResourceReplicas, Direction: v.Direction, From: strconv.Itoa(of.now), To: strconv.Itoa(of.wanted)}
+	w := c.Counts().Weights
+	switch {
+	case len(v.Blocks) > 0:
+		b.Reason, b.Until, b.Why = v.Blocks[0].Reason, v.Blocks[0].Until, v.Blocks[0].Why
+	case w == nil || of.wanted != of.now:
+		return
+	case w.Fewer > 0:
+		b.Reason, b.Direction, b.To = change.Paradoxical, change.In, strconv.Itoa(w.Fewer)
+		b.Why = "each of them would be larger than the weights ask"
+	case w.Weight == 100 && w.Horizontal != of.now:
+		b.Reason, b.Direction, b.To = change.Weight, change.Out, strconv.Itoa(w.Horizontal)
+		if w.Horizontal < of.now {
+			b.Direction = change.In
+		}
+		b.Why = "all of the load's interval makes replicas larger or smaller"
+	default:
+		return
+	}
+	key := string(b.Direction) + "/" + string(b.Reason)
+	since, known := before[key]
+	if !known {
+		since = c.In.Now
+	}
+	b.Since, c.Out.Memory.Counts.Blocked = since, map[string]time.Time{key: since}
+	c.Counts().Blocked = []resize.Blocked{b}
+}
+
+// countScaled remembers another number of replicas that begins to come about, whoever asked for it.
+func (c starting) countScaled(now, next plan.Plan) {
+	r := next.Rollout
+	if r == nil || r.Replicas == now.Replicas || now.FreeReplicas {
+		return
+	}
+	rules, m := c.In.Config.CountRules(), &c.Out.Memory.Counts
+	m.History = m.History.Changed(c.In.Now, r.Replicas-now.Replicas, rules.Out, rules.In)
+}

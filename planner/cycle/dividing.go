@@ -1,0 +1,113 @@
+package cycle
+
+import (
+	"maps"
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/config"
+	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/outcome"
+	"ballast/planner/evaluate"
+	"ballast/planner/measure"
+)
+
+// dividing asks for divisions until what comes of it may be.
+type dividing struct {
+	*outcome.Draft
+	allowedReplicas int  // what change.out and change.in let there be now; 0: as many as are wanted
+	drainShut       bool // they let the highest replica not go now
+}
+
+// terms are those of this cycle. Where moves restart every replica, or a person says how many there are, all of them go at once.
+func (c *dividing) terms(s *snapshot) division.Terms {
+	number := c.In.Config.Partition.Replicas
+	asked := number != nil && number.Fixed > 0 && number.Fixed != s.Next.Replicas
+	closed := s.closed()
+	maps.Copy(closed, cramped(c.In))
+	t := division.Terms{Closed: closed, Even: c.In.Memory.Even.Held(s.Next.Replicas, c.In.Now), All: asked || movesRestart(c.In.Config.Rollout),
+		Replicas: c.allowedReplicas}
+	if weighs := c.In.Config.Evaluate.CostBenefit; weighs != nil {
+		t.Anew, t.Horizon = budgetOf(s, change.Balance).Left, time.Duration(weighs.Horizon)
+	}
+	return t
+}
+
+// movesRestart reports whether moves alone restart every replica in that mode.
+func movesRestart(r config.Rollout) bool {
+	return r.X0Y != nil || r.Default != nil && r.Default.RolloutRestart
+}
+
+// partitioned divides the fleet, and drains the highest replica once it has not been needed for long.
+func (c *dividing) partitioned(s *snapshot) (division.Division, error) {
+	if c.In.Config.Partition.Sticky == nil {
+		c.Out.Memory.Spare = memory.Spare{}
+		d, err := division.Divide(s.Ground, s.loads, division.Terms{})
+		if err != nil || !c.holdsCount(s, d, d.Answer.Replicas) {
+			return d, err
+		}
+		return c.divideHeld(s, division.Terms{Replicas: c.allowedReplicas}, d)
+	}
+	t := c.terms(s)
+	d, err := division.Divide(s.Ground, s.loads, t)
+	if err != nil {
+		return d, err
+	}
+	drains := d.Drain.Fits && d.Answer.Replicas == s.Next.Replicas
+	if !drains && c.holdsCount(s, d, d.Answer.Replicas) {
+		if d, err = c.divideHeld(s, c.terms(s), d); err != nil {
+			return d, err
+		}
+	}
+	c.Out.Memory.Even = c.In.Memory.Even.Next(d.Answer.Replicas, d.Even, c.In.Now)
+	if !d.Drain.Fits {
+		c.Out.Memory.Spare = memory.Spare{}
+		return d, nil
+	}
+	c.Out.Memory.Spare = c.In.Memory.Spare.Next(d.Drain.Replica, c.In.Now, longest(c.In))
+	c.drainShut = drains && counting{c.Draft}.judgeCount(s, d, d.Drain.Replica, c.drainDue()) > d.Drain.Replica
+	if t.DrainDue = c.drainDue(); !t.DrainDue {
+		return d, nil
+	}
+	return division.Divide(s.Ground, s.loads, t)
+}
+
+// drainDue reports whether the highest replica has not been needed for as long as it takes.
+func (c *dividing) drainDue() bool {
+	spare := c.Out.Memory.Spare
+	return !c.drainShut && !spare.At.IsZero() && spare.For >= time.Duration(c.In.Config.Partition.Sticky.DownWindow)
+}
+
+// longest is how much of the time since the last cycle counts: nobody looked in between.
+func longest(in input.Inputs) time.Duration { return 2 * time.Duration(in.Config.Interval) }
+
+// holdsCount reports whether fewer changes of the number of replicas are let through now than are wanted.
+func (c *dividing) holdsCount(s *snapshot, d division.Division, wanted int) bool {
+	allowed := counting{c.Draft}.judgeCount(s, d, wanted, true)
+	if allowed == wanted || s.Next.Rollout != nil {
+		return false
+	}
+	c.allowedReplicas = allowed
+	return true
+}
+
+// divideHeld divides among as many replicas as there may be now, and keeps in mind what the number that is wanted would save: once it
+// may come, that counts as lasting since it was wanted.
+func (c *dividing) divideHeld(s *snapshot, t division.Terms, wanted division.Division) (division.Division, error) {
+	d, err := division.Divide(s.Ground, s.loads, t)
+	d.Outlook = wanted.Offers
+	return d, err
+}
+
+// lookOut is what a division offers, with what it would by the number that is wanted.
+func lookOut(t measure.Table, s *snapshot, d division.Division) map[int]evaluate.Offer {
+	if len(d.Outlook) == 0 {
+		return d.Offers
+	}
+	offers := maps.Clone(d.Outlook)
+	unheld(t, s, offers)
+	maps.Copy(offers, d.Offers)
+	return offers
+}

@@ -1,0 +1,269 @@
+// Package division asks the partition where clusters go, from what stands or anew, within all rules; and says which of those clash.
+package division
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/cycle/standing"
+	"ballast/planner/discover"
+	"ballast/planner/evaluate"
+	"ballast/planner/partition"
+	"ballast/planner/partition/sticky"
+	"ballast/planner/placement"
+	"ballast/planner/plan"
+	"ballast/planner/printable"
+)
+
+// defaultMinReplicas is how few replicas there may be where nobody said and the fleet had them: one replica's failure
+// must not stop the whole fleet.
+const defaultMinReplicas = 2
+
+// Division is the partition's question and answer: groups as items, and the clusters' replicas that come of it.
+type Division struct {
+	groups []discover.Unit
+	full   plan.Load // what a replica may carry; 0: nothing says it
+	Items  []partition.Item
+	Bounds partition.Bounds
+	Answer partition.Partition
+	Of     map[string]int // managed clusters' replicas, by Secret
+
+	Offers map[int]evaluate.Offer // what the moves save and cost, by the replica for whose sake they are
+	Musts  int                    // moves that a rule asks for
+	anew   bool                   // the plan in force was no beginning
+
+	Declined string // why no plan was made anew that would be better
+	Drain    sticky.Drain
+	Over     []int     // replicas above the line that nothing relieves
+	line     plan.Load // a replica above it is overloaded
+	Even     plan.Load // the present even share
+	Low      plan.Load // up to which one takes on others'; 0: the partition knows none
+	Starved  int       // moves that a lack of memory asks for
+	limited  bool      // change.out or change.in lets there be no more now
+
+	Outlook map[int]evaluate.Offer // where they do, what the number that is wanted would save and cost
+}
+
+// Divide asks the partition for the best distribution from what stands.
+func Divide(g *ground.Ground, loads []plan.Load, now Terms) (Division, error) {
+	d := Division{groups: g.Units().All(), Bounds: Bounds(g)}
+	err := rulebook{g}.merged(d.Bounds.MaxClusters)
+	if err != nil {
+		return Division{}, err
+	}
+	if d.Items, err = ItemsOf(g, d.groups, loads); err != nil {
+		return Division{}, err
+	}
+	if now.Replicas > 0 {
+		d.Bounds.Fixed, d.Bounds.MinReplicas, d.limited = now.Replicas, min(d.Bounds.MinReplicas, now.Replicas), true
+	}
+	bounds := d.Bounds // what is derived is no bound that votes must agree on
+	if bounds.Capacity == 0 {
+		bounds.Capacity = g.Capacity
+	}
+	bounds.Held, bounds.Memory = g.Held(), g.InUse.Most()
+	d.full = bounds.Capacity
+	if g.In.Config.Partition.Sticky != nil {
+		err = d.stick(g, bounds, loads, g.In.Config.Partition.Sticky, now)
+	} else {
+		err = d.deal(g, bounds)
+	}
+	if err != nil {
+		return Division{}, err
+	}
+	d.Of = make(map[string]int, len(g.Fleet.Clusters))
+	for k, u := range d.groups {
+		for _, i := range u.Clusters {
+			if c := g.Fleet.Clusters[i]; standing.Managed(c) {
+				d.Of[c.Shard.ID] = d.Answer.Of[k]
+				if at := g.Firm(i).At; at >= 0 && at < d.Answer.Replicas {
+					d.Of[c.Shard.ID] = at // another one of its server may be firmer
+				}
+			}
+		}
+	}
+	return d, nil
+}
+
+// ItemsOf makes an item of each group, in their order; fixed are pins, and what no write can move.
+func ItemsOf(g *ground.Ground, groups []discover.Unit, loads []plan.Load) ([]partition.Item, error) {
+	items := make([]partition.Item, len(groups))
+	var firm []placement.Cluster
+	for k, u := range groups {
+		item := partition.Item{ID: g.Fleet.Clusters[u.Clusters[0]].Shard.ID, Clusters: len(u.Clusters)}
+		firm = firm[:0]
+		var err error
+		for _, i := range u.Clusters {
+			if item.Load, err = plan.SumLoads(item.Load, loads[i]); err != nil {
+				return nil, fmt.Errorf("adding up the loads of %q: %w", printable.Server(u.Server), err)
+			}
+			item.Memory = item.Memory.Plus(g.InUse.Takes(i))
+			firm = append(firm, g.Firm(i))
+		}
+		item.Replica = placement.Home(firm, func(replica int) bool { return replica >= 0 })
+		items[k] = item
+	}
+	return items, nil
+}
+
+// Terms are what a division is asked for, beside the fleet and its rules.
+type Terms struct {
+	All      bool                   // all that is worth it at once, however much that is
+	Even     plan.Load              // an even share of before
+	Closed   map[int]bool           // replicas that receive nothing
+	DrainDue bool                   // the highest replica has not been needed for long
+	Patient  func(replica int) bool // nothing is done for that replica's sake now; nil: for every one there is
+	Anew     int                    // moves that a plan made anew may take
+	Horizon  time.Duration          // over which that has to pay; 0: none is made
+	Replicas int                    // so many, since change.out or change.in lets there be no others now; 0: as many as are wanted
+}
+
+// Basis is what candidates must agree on to be votes of one election: the bounds. What is pinned or comes meanwhile
+// goes where it must, whatever candidate is elected.
+func (d Division) Basis() string {
+	b := d.Bounds
+	sum := sha256.Sum256(fmt.Appendf(nil, "%+v\n", struct {
+		MinReplicas, MaxReplicas, Fixed, MaxClusters int
+		Capacity                                     plan.Load
+	}{b.MinReplicas, b.MaxReplicas, b.Fixed, b.MaxClusters, b.Capacity}))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Allows reports whether a candidate of another cycle keeps to what is pinned now, and to the most clusters of a
+// replica.
+func (d Division) Allows(g *ground.Ground, c evaluate.Candidate) bool {
+	if c.Replicas < g.Held() {
+		return false
+	}
+	clusters := make([]int, max(c.Replicas, 1))
+	for k, u := range d.groups {
+		at := d.Items[k].Replica
+		if at < 0 {
+			at = decided(g, u, c)
+		}
+		if at >= c.Replicas {
+			return false
+		}
+		if at >= 0 {
+			clusters[at] += d.Items[k].Clusters
+		}
+	}
+	if most := d.Bounds.MaxClusters; most > 0 && slices.Max(clusters) > most {
+		return false
+	}
+	return d.keepsGroups(g, c) && d.keepsMemory(g, c)
+}
+
+// keepsMemory reports whether a candidate of another cycle has no replica lack more memory than the one of now does.
+func (d Division) keepsMemory(g *ground.Ground, c evaluate.Candidate) bool {
+	if g.InUse == nil {
+		return true
+	}
+	at := make([]int, len(d.groups))
+	for k, u := range d.groups {
+		if at[k] = d.Items[k].Replica; at[k] < 0 {
+			at[k] = decided(g, u, c)
+		}
+	}
+	return lacks(d.Items, at, c.Replicas, g.InUse.Most()) <= lacks(d.Items, d.Answer.Of, d.Answer.Replicas, g.InUse.Most())
+}
+
+// keepsGroups reports whether a candidate of another cycle has those together and apart that are to be so now.
+func (d Division) keepsGroups(g *ground.Ground, c evaluate.Candidate) bool {
+	if len(g.Groups) == 0 {
+		return true
+	}
+	at := make([]int, len(d.groups))
+	for k, u := range d.groups {
+		at[k] = d.Items[k].Replica
+		if at[k] < 0 {
+			at[k] = decided(g, u, c)
+		}
+		for _, i := range u.Clusters {
+			cl := g.Fleet.Clusters[i]
+			if to, chosen := c.Of[cl.Shard.ID]; chosen && !cl.Follows && to != at[k] {
+				return false
+			}
+		}
+	}
+	for _, by := range g.Units().Apart(d.groups, g.Groups) {
+		taken := map[int]bool{}
+		for _, k := range by.Items {
+			if taken[at[k]] {
+				return false
+			}
+			taken[at[k]] = true
+		}
+	}
+	return true
+}
+
+// Chosen is where a candidate has each cluster, those of one server by the one that leads it: it may be of another
+// cycle, in which they had different ones.
+func Chosen(g *ground.Ground, c evaluate.Candidate) map[string]int {
+	of := maps.Clone(c.Of)
+	for _, u := range g.Fleet.Groups() {
+		if len(u.Clusters) == 1 {
+			continue
+		}
+		at := decided(g, u, c)
+		for _, i := range u.Clusters {
+			if name := g.Fleet.Clusters[i].Shard.ID; at >= 0 && g.Fleet.Clusters[i].Follows {
+				if _, also := of[name]; also {
+					of[name] = at
+				}
+			}
+		}
+	}
+	return of
+}
+
+// decided is where a candidate has a group: where the one that leads it has its place.
+func decided(g *ground.Ground, u discover.Unit, c evaluate.Candidate) int {
+	for _, i := range u.Clusters {
+		if to, chosen := c.Of[g.Fleet.Clusters[i].Shard.ID]; chosen && !g.Fleet.Clusters[i].Follows {
+			return to
+		}
+	}
+	return g.Standing(u.Clusters[0])
+}
+
+// Changes reports whether it is another plan than the one in force.
+func (d *Division) Changes(g *ground.Ground) bool {
+	return len(g.Moves(d.Of)) > 0 || d.Answer.Replicas != g.Next.Replicas
+}
+
+// Because is why a division is taken.
+func (d Division) Because(savings evaluate.Savings) string {
+	switch {
+	case d.anew:
+		return "made anew, for no few moves relieve " + ReplicaList(slices.Collect(maps.Keys(d.Offers))) + ": " + savings.Weigh(d.Offers).String()
+	case len(d.Offers) > 0:
+		return savings.Weigh(d.Offers).String()
+	case d.Starved > 0:
+		return fmt.Sprintf("%s for replicas that have not enough memory", problem.Plural(d.Starved, "move"))
+	case d.Musts > 0:
+		return "a rule asks for " + problem.Plural(d.Musts, "move")
+	case d.Drain.Fits:
+		return fmt.Sprintf("replica %d has not been needed for as long as partition.sticky.downWindow", d.Drain.Replica)
+	}
+	return "as many replicas as are asked for"
+}
+
+// ReplicaList names replicas for people.
+func ReplicaList(replicas []int) string {
+	slices.Sort(replicas)
+	names := make([]string, 0, len(replicas))
+	for _, r := range slices.Compact(replicas) {
+		names = append(names, strconv.Itoa(r))
+	}
+	return "replica " + strings.Join(names, ", ")
+}

@@ -1,0 +1,240 @@
+// Package gate is the table of what blocks which action, and its verdicts.
+package gate
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/plan"
+)
+
+// Action is a change that a cycle may begin; a gate names those that it blocks.
+type Action uint16
+
+const (
+	SetEnv      Action = 1 << iota // the one restart that mode live needs
+	FollowUp                       // replicas that people added, where they are people's
+	FollowOut                      // replicas that people took away
+	PinOut                         // a pin beyond the replicas
+	RollBack                       // an earlier plan, as a person asked
+	FailOver                       // off a replica that is unwell
+	Drain                          // off a replica that a person cordoned
+	Balance                        // what was elected
+	SizeUp                         // a replica's size, in place
+	SizeDown                       // a replica's size, in place
+	SizeRestart                    // the template's size, for which every pod restarts
+
+	Everything = Action(1<<11 - 1)
+	sizes      = SizeUp | SizeDown                                          // change running pods, and neither Secrets nor the workload
+	frozen     = SetEnv | PinOut | FailOver | Balance | sizes | SizeRestart // what waits while a person stops ballast
+	moves      = FailOver | Drain                                           // other Secrets, and neither replicas nor env
+	follows    = FollowUp | FollowOut
+)
+
+// String names actions as the table in ARCHITECTURE.md does.
+func (a Action) String() string {
+	if a == Everything {
+		return "everything"
+	}
+	all := []string{"setEnv", "followUp", "followOut", "pinOut", "rollBack", "failOver", "drain", "balance", "sizeUp", "sizeDown", "sizeRestart"}
+	var names []string
+	for k, name := range all {
+		if a&(SetEnv<<k) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// stoppedItself is why nothing begins after a trip.
+const stoppedItself = "ballast stopped itself and nobody has cleared it"
+
+// GoneAtOnce is why nothing but a rescue begins while a discovery is refused.
+const GoneAtOnce = "too many cluster Secrets are gone at once"
+
+// RestartWaits is the brief of the gate that is shut while the one restart of mode live is left to people.
+const RestartWaits = "the one restart of rollout.live waits for a change of the pod template"
+
+// gate blocks actions while it is shut.
+type gate struct {
+	Name   string
+	Blocks Action
+	Kind   string                   // of the Problem that tells people why; empty where they are told otherwise
+	brief  string                   // why, for the candidate's verdict; empty: as shut says it
+	shut   func(Situation) string   // why, as a sentence; empty while the gate is open
+	about  func(s Situation) string // the Problem's subject; nil for none
+}
+
+// open is what a gate answers that is open, and shutNow one whose brief says it all.
+const (
+	open    = ""
+	shutNow = "shut"
+)
+
+func when(shut bool) string {
+	if shut {
+		return shutNow
+	}
+	return open
+}
+
+// Table is the table of what blocks which action, in the order in which the first that is shut is named. Secrets that
+// wait for their owner, and what mode live lacks, block what changes replicas or env: an algorithm answers otherwise
+// then, for a cluster without a shard; once the env is live's for good, for one that people have to mend, it does not.
+// A replica that is unwell or cordoned is emptied meanwhile: one Secret that nobody can write must not keep the others'
+// clusters without an owner. A size in place changes no owner, no replica and no env, so that it waits for little: a replica
+// grows while a rollout is under way, while a discovery is refused, and after a trip, whose harm may be that it is too small; it shrinks at
+// rest alone.
+func Table() []gate {
+	return []gate{
+		{Name: "breakGlass", Blocks: Everything, brief: "enforcement is off",
+			shut: func(s Situation) string { return when(s.BreakGlass) }},
+		{Name: "paused", Blocks: frozen, brief: "a person paused it",
+			shut: func(s Situation) string { return when(s.Paused) }},
+		{Name: "tripped", Blocks: frozen &^ (FailOver | SizeUp), brief: stoppedItself,
+			shut: func(s Situation) string { return when(s.Tripped) }},
+		{Name: "starved", Blocks: FailOver, brief: stoppedItself,
+			shut: func(s Situation) string { return when(s.Starved) }},
+		{Name: "followFails", Blocks: FollowUp, brief: stoppedItself,
+			shut: func(s Situation) string { return when(s.Failing == change.Pin) }},
+		{Name: "rollbackFails", Blocks: RollBack, brief: stoppedItself,
+			shut: func(s Situation) string { return when(s.Failing == change.Rollback) }},
+		{Name: "drainFails", Blocks: Drain, brief: stoppedItself,
+			shut: func(s Situation) string { return when(s.Failing == change.Drain) }},
+		{Name: "firstPlan", Blocks: Everything, brief: "there is no plan yet",
+			shut: func(s Situation) string { return when(s.First) }},
+		{Name: "shrunk", Blocks: Everything &^ (moves | FollowOut | SizeUp), brief: GoneAtOnce,
+			shut: func(s Situation) string { return when(s.Partial) }},
+		{Name: "heldOff", Blocks: SetEnv | FollowUp | PinOut | Balance | SizeRestart, Kind: "HeldOff", brief: "a rollout failed or went back to an earlier plan a short while ago",
+			shut: Situation.heldOff},
+		{Name: "keyless", Blocks: Everything &^ (sizes | SizeRestart), brief: "the plan's key is missing, and a leader after this one could not bring back what rollout.x0y stops",
+			shut: func(s Situation) string { return when(s.Keyless) }},
+		{Name: "unstamped", Blocks: Everything &^ (moves | follows | sizes), Kind: "Unstamped", brief: "present owners are written",
+			shut: Situation.unstampedSecrets, about: func(s Situation) string { return s.Unstamped[0] }},
+		{Name: "liveLacks", Blocks: Everything &^ (moves | follows | sizes | SizeRestart), Kind: "LiveNotReady", brief: "rollout.live waits",
+			shut: Situation.liveLacks},
+		{Name: "liveEnv", Blocks: SetEnv, Kind: "LiveNotReady", brief: "rollout.live waits",
+			shut: Situation.liveEnv},
+		{Name: "liveBlind", Blocks: Everything &^ (follows | FailOver | sizes | SizeRestart), Kind: "LiveNotReady", brief: "rollout.live waits",
+			shut: Situation.liveBlind},
+		{Name: "scaledDeployment", Blocks: Everything &^ (FailOver | FollowOut | sizes), Kind: "ScaledDeployment", brief: "an autoscaler's Deployment",
+			shut: func(s Situation) string { return s.Scaled }},
+		{Name: "fault", Blocks: Balance,
+			shut: func(s Situation) string { return s.Fault }},
+		{Name: "changeMoves", Blocks: Balance,
+			shut: func(s Situation) string { return s.MoveBlock }},
+		{Name: "mode", Blocks: Everything,
+			shut: func(s Situation) string {
+				if s.Mode != plan.Enforce {
+					return "the mode is " + string(s.Mode)
+				}
+				return open
+			}},
+		{Name: "underWay", Blocks: Everything &^ SizeUp, brief: "a rollout is under way",
+			shut: func(s Situation) string { return when(s.UnderWay) }},
+		{Name: "restartWaits", Blocks: Everything &^ (moves | follows | sizes | SizeRestart), Kind: "RestartWaits", brief: RestartWaits,
+			shut: func(s Situation) string { return s.Restart }},
+	}
+}
+
+// Situation is what the gates look at.
+type Situation struct {
+	BreakGlass, Paused, Tripped bool
+	Starved                     bool         // tripped, and for memory as far as is known
+	Failing                     change.Cause // tripped, since rollouts for that cause failed again and again
+	First                       bool         // no plan is in force
+	Partial                     bool         // the discovery is refused; people are told of it as Shrunk
+	Mode                        plan.Mode    // of the plan
+	UnderWay                    bool
+	Keyless                     bool      // in mode x0y: a leader after this one could not bring back what is stopped
+	HeldUntil                   time.Time // nothing begins before, after a rollout that failed; zero: none did
+	Unstamped                   []string  // Secrets whose cluster is still owned by an algorithm
+	Missing                     []string  // what mode live lacks
+	EnvLacks                    []string  // what it lacks for another env alone
+	Unsaid                      string    // why nobody could tell whether a live rollout does well
+	MoveBlock                   string    // why change.moves lets nothing that levels begin now
+	Scaled                      string    // pods of a Deployment that people or an autoscaler scale
+	Fault                       string    // in mode live: a cluster that no replica has, or several
+	Restart                     string    // in mode live: what its one restart waits for
+}
+
+// AtRest reports whether a plan is enforced and nothing is under way: gates tell people of something only then.
+func (s Situation) AtRest() bool {
+	enforced := !s.BreakGlass && s.Mode == plan.Enforce
+	return enforced && !s.First && !s.UnderWay
+}
+
+func (s Situation) heldOff() string {
+	if s.HeldUntil.IsZero() {
+		return open
+	}
+	return fmt.Sprintf("a rollout failed or went back to an earlier plan; nothing that levels, grows or pins begins before %s", s.HeldUntil.Format(time.RFC3339))
+}
+
+func (s Situation) unstampedSecrets() string {
+	if len(s.Unstamped) == 0 {
+		return open
+	}
+	return fmt.Sprintf("%s without the replica that owns its cluster now, the first is %q: present owners are written before anything else begins but a failover, a drain and what follows the workload's replicas",
+		problem.Plural(len(s.Unstamped), "Secret"), s.Unstamped[0])
+}
+
+func (s Situation) liveLacks() string {
+	if len(s.Missing) == 0 || len(s.Unstamped) > 0 {
+		return open
+	}
+	return "rollout.live begins nothing yet but a failover, a drain and what follows the workload's replicas: " + strings.Join(s.Missing, "; ")
+}
+
+func (s Situation) liveEnv() string {
+	if len(s.EnvLacks) == 0 {
+		return open
+	}
+	return "rollout.live changes no " + plan.EnvReplicas + ": " + strings.Join(s.EnvLacks, "; ")
+}
+
+func (s Situation) liveBlind() string {
+	if s.Unsaid == "" {
+		return open
+	}
+	return "rollout.live begins nothing but a failover to replicas that say what they own: " + s.Unsaid
+}
+
+// Verdicts is why each action may not begin; an action that may is absent.
+type Verdicts map[Action]string
+
+// Judge asks every gate of a table, and tells people of those that they can mend.
+func Judge(table []gate, s Situation, tell func(problem.Problem)) Verdicts {
+	shut, told := Verdicts{}, map[string]bool{}
+	for _, g := range table {
+		why := g.shut(s)
+		if why == open {
+			continue
+		}
+		if g.Kind != "" && s.AtRest() && !told[g.Kind] {
+			told[g.Kind] = true
+			p := problem.Problem{Phase: problem.PhaseRollout, Kind: g.Kind, Message: why}
+			if g.about != nil {
+				p.Subject = g.about(s)
+			}
+			tell(p)
+		}
+		if g.brief != "" {
+			why = g.brief
+		}
+		shut.Add(g.Blocks, why)
+	}
+	return shut
+}
+
+// Add shuts actions; the first reason stays.
+func (v Verdicts) Add(blocked Action, why string) {
+	for act := SetEnv; act != 0; act <<= 1 {
+		if blocked&act != 0 && v[act] == "" {
+			v[act] = why
+		}
+	}
+}

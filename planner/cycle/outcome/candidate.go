@@ -1,0 +1,34 @@
+package outcome
+
+import (
+	"ballast/planner/plan"
+)
+
+// Candidate is what the partition would do, whether or not it is decided for.
+type Candidate struct {
+	Replicas []plan.Replica `json:"replicas"`
+	Moves    []Move         `json:"moves,omitempty"`
+	Lost     []string       `json:"lost,omitempty"`
+	Verdict  string         `json:"verdict"` // what the evaluation says of it
+
+	Low plan.Load `json:"low,omitempty"` // up to which a replica takes on others' clusters; 0: the partition knows none
+
+	Memory []Fit `json:"memory,omitempty"` // of Moves, in their order; none: nothing is bounded by it
+}
+
+// Fit is whether a move's new owner has the memory for it: what it has in use before all moves, and after them.
+type Fit struct {
+	Cluster string     `json:"cluster"`
+	To      int        `json:"to"`
+	Takes   plan.Bytes `json:"takes"`
+	Before  plan.Bytes `json:"before"`
+	After   plan.Bytes `json:"after"`
+	Fits    bool       `json:"fits"`
+}
+
+// Move is one cluster's change of replica.
+type Move struct {
+	Cluster string `json:"cluster"`
+	From    int    `json:"from"`
+	To      int    `json:"to"`
+}

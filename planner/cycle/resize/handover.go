@@ -1,0 +1,96 @@
+package resize
+
+import (
+	"time"
+
+	"ballast/planner/cycle/memory"
+	"ballast/planner/plan"
+)
+
+// handsOver reports whether pods are held in place and the template is to hold them from now on.
+func (q Question) handsOver() bool { return q.template() && q.Plan.Sizes != nil }
+
+// covers reports whether the template would hold all that pods are held at in place and that rules still name.
+func (q Question) covers(template plan.Resources) bool {
+	named := map[string]bool{}
+	for _, rule := range q.Size.Merged() {
+		named[rule.Resource] = true
+	}
+	lacks := func(held, of map[string]string) bool {
+		for name := range held {
+			if _, there := of[name]; named[name] && !there {
+				return true
+			}
+		}
+		return false
+	}
+	for _, replica := range q.all() {
+		if held, ok := q.Plan.SizeOf(replica); ok && (lacks(held.Requests, template.Requests) || lacks(held.Limits, template.Limits)) {
+			return false
+		}
+	}
+	return true
+}
+
+// all are the replicas, whatever they share.
+func (q Question) all() []int {
+	out := make([]int, q.Replicas)
+	for r := range out {
+		out[r] = r
+	}
+	return out
+}
+
+// inForce are a plan's sizes, in either way; nil: it has none.
+func inForce(p plan.Plan) *plan.Sizes {
+	if p.Resources != nil {
+		return &plan.Sizes{Default: *p.Resources}
+	}
+	return p.Sizes
+}
+
+// newer are the resources, by ordinal, of which the plan in force has another size than the memory knows of: another leader
+// changed it, whose memory this one has not got, or a person had an earlier one brought back.
+func (q Question) newer() map[int]map[string]bool {
+	if q.Memory.Held == nil || inForce(q.Plan) == nil || q.handsOver() {
+		return nil
+	}
+	known := q.Plan
+	known.Sizes, known.Resources = q.Memory.Held, nil
+	if q.template() {
+		known.Sizes, known.Resources = nil, &q.Memory.Held.Default
+	}
+	out := map[int]map[string]bool{}
+	for _, replica := range q.ordinals() {
+		was, is := quantitiesOf(q.held(known, replica)), quantitiesOf(q.held(q.Plan, replica))
+		for _, name := range resources() {
+			if same(was, is, name) {
+				continue
+			}
+			if out[replica] == nil {
+				out[replica] = map[string]bool{}
+			}
+			out[replica][name] = true
+		}
+	}
+	return out
+}
+
+// Released is what is remembered of sizes while no policy makes any: what replicas were seen to use and which kills they grew for, for
+// as long as that counts, and what the template had.
+func Released(m memory.Sizes, now time.Time) memory.Sizes {
+	kept := memory.Sizes{Killed: m.Killed, Found: m.Found, Written: m.Written, Resizes: m.Resizes}
+	for replica, peak := range m.Peaks {
+		if peak = peak.Next(0, now); peak.Bytes == 0 {
+			continue
+		}
+		if kept.Peaks == nil {
+			kept.Peaks = map[int]memory.Peak{}
+		}
+		kept.Peaks[replica] = peak
+	}
+	if kept.Peaks == nil {
+		kept.Killed = nil
+	}
+	return kept
+}

@@ -1,0 +1,206 @@
+package resize
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"ballast/planner/change"
+	"ballast/planner/cycle/memory"
+	"ballast/planner/size"
+)
+
+// judge holds each wish against the gates and the rules of change. Its Memory is what is remembered of it.
+type judge struct {
+	Question
+	view
+	wanted  size.Result
+	asked   map[int]bool // ordinals for whose size nothing is waited
+	unfit   map[int]memory.Unfit
+	beyond  map[int]size.Resources
+	before  map[string]time.Time // what was blocked by the last cycle, and since when
+	changed []string             // in words
+	out     *Sizing
+}
+
+// decide judges each resource of each replica, and answers the sizes that hold from now on.
+func (j *judge) decide() map[int]size.Resources {
+	histories := map[int]map[string]change.History{}
+	j.before, j.Memory.Blocked = j.Memory.Blocked, map[string]time.Time{}
+	next := map[int]size.Resources{}
+	for _, replica := range j.mostUrgent(j.ordinals()) {
+		next[replica], histories[replica] = j.heldOnly(replica), map[string]change.History{}
+		changed := false
+		for _, name := range resources() {
+			m, took := j.one(replica, name, next[replica])
+			if changed = changed || took; took && grew(j.now[replica], next[replica]) {
+				j.grewFor(replica)
+			}
+			m.keep(histories[replica], name)
+		}
+		if changed {
+			j.out.Resized++
+			j.Memory.Resizes = j.Memory.Resizes.Changed(j.Now, 1, j.rules(size.CPU).Up, j.rules(size.CPU).Down)
+		}
+	}
+	j.Memory.Changes = histories
+	j.left()
+	j.beyondNodes()
+	return next
+}
+
+// grew reports whether a size has more memory than what stands: a higher limit, and without one a higher request.
+func grew(now, next size.Resources) bool {
+	was, is := now.Limits[size.Memory], next.Limits[size.Memory]
+	if is.IsZero() {
+		was, is = now.Requests[size.Memory], next.Requests[size.Memory]
+	}
+	return is.Cmp(was) > 0
+}
+
+// grewFor remembers the kills that a growth of a size's memory answers.
+func (j *judge) grewFor(replica int) {
+	for killed, at := range j.kills {
+		if j.of(killed) == replica {
+			j.Memory.Killed[killed] = at.Unix()
+		}
+	}
+}
+
+// heldOnly is what of a replica ballast holds now and its rules still name, also while one of them has not seen its input yet.
+func (j *judge) heldOnly(replica int) size.Resources {
+	out := size.Resources{Requests: map[string]resource.Quantity{}, Limits: map[string]resource.Quantity{}}
+	held, wanted := quantitiesOf(j.held(j.Plan, replica)), j.wanted.Sizes[replica]
+	for name := range j.namedResources() {
+		request, limit := unknown(j.wanted.Rows, replica, name)
+		for _, list := range []struct {
+			from, want, to map[string]resource.Quantity
+			unknown        bool
+		}{{held.Requests, wanted.Requests, out.Requests, request}, {held.Limits, wanted.Limits, out.Limits, limit}} {
+			_, still := list.want[name]
+			if q, is := list.from[name]; is && (still || list.unknown || len(list.want) == 0) {
+				list.to[name] = q
+			}
+		}
+	}
+	return out
+}
+
+// one decides one resource of one replica, in place in next. It answers what is remembered of it, and whether it changes.
+func (j *judge) one(replica int, name string, next size.Resources) (remembered, bool) {
+	now, want := j.now[replica], j.wanted.Sizes[replica]
+	if j.urgent[replica] != "" {
+		want = limitAlone(now, want, name)
+	}
+	if !j.asked[replica] {
+		want = limitAhead(now, want, name, j.rules(name))
+	}
+	m := j.remembered(replica, name)
+	lead, stands, wanted := leading(now, want, name)
+	if nothing := lead.Sign() <= 0; !wanted || nothing { // there is nothing to hold a container at
+		j.unseen(replica, name)
+		return m, false
+	}
+	rules := j.rules(name)
+	m = m.wish(j.Now, now, want, name, rules)
+	if sizeText(name, lead) == sizeText(name, stands) {
+		if !same(next, want, name) && j.gate(true) == nil {
+			take(next, want, name)
+		}
+		return m, false
+	}
+	ask := change.Ask{Now: j.Now, Current: stands.MilliValue(), Wanted: lead.MilliValue(), OOMKilled: j.urgent[replica] != "",
+		OverCapacity: j.overloaded(replica), Of: j.Replicas}
+	judged := rules
+	if j.asked[replica] {
+		judged = rules.Asked()
+	}
+	v, grows := judged.Resources(ask, m.leading(requestLeads(now, want, name)), j.Memory.Resizes), ask.Wanted > ask.Current
+	if shut := j.gate(grows); shut != nil {
+		v.Value, v.Blocks = ask.Current, append([]change.Block{*shut}, v.Blocks...)
+	}
+	j.block(replica, name, v, stands, lead)
+	if v.Value == ask.Current {
+		return m, false
+	}
+	got := *resource.NewMilliQuantity(v.Value, lead.Format)
+	size := composed(now, want, name, got, grows)
+	if grows && got.Cmp(lead) != 0 {
+		size = m.stableLimit(j.Now, now, size, name, rules.Up.Stabilization)
+	}
+	take(next, size, name)
+	j.changed = append(j.changed, fmt.Sprintf("%s %s %s instead of %s", j.named(replica), name, sizeText(name, got), sizeText(name, stands)))
+	m.request = m.request.Changed(j.Now, 1, rules.Up, rules.Down)
+	return m, true
+}
+
+// overloaded reports whether an ordinal carries more than it may.
+func (j *judge) overloaded(replica int) bool {
+	return j.Over[replica] || j.uniform() && len(j.Over) > 0
+}
+
+// gate is what lets no size change that way, beside the rules of change; nil: nothing.
+func (j *judge) gate(grows bool) *change.Block {
+	why := j.Shut.Down
+	switch {
+	case j.template():
+		why = j.Shut.Restart
+	case grows:
+		why = j.Shut.Up
+	}
+	if why != "" {
+		reason := change.UpdatePolicy
+		if j.Plan.Rollout != nil {
+			reason = change.RolloutInProgress
+		}
+		return &change.Block{Reason: reason, Why: why}
+	}
+	if again := j.Shut.RestartAgain; j.template() && !again.IsZero() {
+		return &change.Block{Reason: change.RateLimit, Until: again,
+			Why: "every replica restarts for it, and did so less than change.restarts.every ago"}
+	}
+	return nil
+}
+
+// block says what keeps a change from happening, and since when. Each cycle says it anew.
+func (j *judge) block(replica int, name string, v change.Verdict, from, to resource.Quantity) {
+	if len(v.Blocks) == 0 {
+		return
+	}
+	b := v.Blocks[0]
+	if b.Reason == change.TooSmall { // package change counts thousandths
+		least := resource.NewMilliQuantity(j.rules(name).Of(v.Direction).MinChange.Threshold(from.MilliValue()), from.Format)
+		b.Why = "it is less than a change of " + sizeText(name, rounded(name, *least))
+	}
+	j.blocked(Blocked{Replica: j.shown(replica), Resource: name, Direction: v.Direction, Reason: b.Reason, Until: b.Until, Why: b.Why,
+		From: sizeText(name, from), To: sizeText(name, rounded(name, to))})
+}
+
+func (j *judge) blocked(b Blocked) {
+	key := b.Key()
+	since, known := j.before[key]
+	if !known {
+		since = j.Now
+	}
+	b.Since, j.Memory.Blocked[key] = since, since
+	j.out.Blocked = append(j.out.Blocked, b)
+}
+
+// unseen says of a resource that rules name and whose inputs nobody has seen yet that it waits for them.
+func (j *judge) unseen(replica int, name string) {
+	var inputs []string
+	for _, row := range j.wanted.Rows {
+		mine := row.Replica == replica || row.Replica == size.All
+		if mine && !row.Known && row.Rule.Resource == name {
+			inputs = append(inputs, row.Rule.Input)
+		}
+	}
+	slices.Sort(inputs)
+	if inputs = slices.Compact(inputs); len(inputs) > 0 {
+		j.blocked(Blocked{Replica: j.shown(replica), Resource: name, Reason: change.StaleInput,
+			Why: "nothing is known of " + strings.Join(inputs, ", ")})
+	}
+}

@@ -1,0 +1,119 @@
+package resize
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"ballast/planner/change"
+	"ballast/planner/size"
+)
+
+// leading is the quantity by which a change of a resource is judged, and what stands of it: the request, and where that stays or
+// is nobody's the limit.
+func leading(now, want size.Resources, name string) (lead, stands resource.Quantity, wanted bool) {
+	if requestLeads(now, want, name) {
+		return want.Requests[name], now.Requests[name], true
+	}
+	limit, limited := want.Limits[name]
+	return limit, now.Limits[name], limited
+}
+
+// requestLeads reports whether a change is judged by the request.
+func requestLeads(now, want size.Resources, name string) bool {
+	request, ruled := want.Requests[name]
+	_, limited := want.Limits[name]
+	stands := now.Requests[name]
+	return ruled && (request.Cmp(stands) != 0 || !limited)
+}
+
+// composed is one resource of a size whose leading quantity is got. The limit does not shrink where that grows, nor where it
+// shrinks less far than is wanted, and is never below the request.
+func composed(now, want size.Resources, name string, got resource.Quantity, grows bool) size.Resources {
+	out := size.Resources{Requests: map[string]resource.Quantity{}, Limits: map[string]resource.Quantity{}}
+	request, ruled := want.Requests[name]
+	limit, limited := want.Limits[name]
+	wanted, _, _ := leading(now, want, name)
+	if requestLeads(now, want, name) || !limited {
+		request = got
+	} else {
+		limit = got
+	}
+	was, had := now.Limits[name]
+	if whole := got.Cmp(wanted) == 0; had && was.Cmp(limit) > 0 && (grows || !whole) {
+		limit = was
+	}
+	if ruled {
+		out.Requests[name] = request
+	}
+	if limited {
+		if ruled && limit.Cmp(request) < 0 {
+			limit = request
+		}
+		out.Limits[name] = limit
+	}
+	return out
+}
+
+// limitAlone keeps a request that is to shrink as it stands where its limit must grow: the whole would wait for the shrinking.
+func limitAlone(now, want size.Resources, name string) size.Resources {
+	limit, limited := want.Limits[name]
+	was, had := now.Limits[name]
+	request, requested := want.Requests[name]
+	stands, stood := now.Requests[name]
+	if !limited || !had || limit.Cmp(was) <= 0 {
+		return want
+	}
+	if !requested || !stood || request.Cmp(stands) >= 0 {
+		return want
+	}
+	out := over(want, size.Resources{})
+	out.Requests[name] = stands
+	return out
+}
+
+// limitAhead keeps a request as it stands whose change is less than the least one, where the limit grows by that or more: it would
+// wait for the request.
+func limitAhead(now, want size.Resources, name string, rules change.Rules) size.Resources {
+	request, requested := want.Requests[name]
+	stands, stood := now.Requests[name]
+	limit, was := want.Limits[name], now.Limits[name]
+	if !requested || !stood || was.IsZero() {
+		return want
+	}
+	by := limit.MilliValue() - was.MilliValue()
+	if by <= 0 || by < rules.Up.MinChange.Threshold(was.MilliValue()) {
+		return want
+	}
+	changes, least := request.MilliValue()-stands.MilliValue(), rules.Up.MinChange
+	if changes < 0 {
+		changes, least = -changes, rules.Down.MinChange
+	}
+	if changes >= least.Threshold(stands.MilliValue()) {
+		return want
+	}
+	out := over(want, size.Resources{})
+	out.Requests[name] = stands
+	return out
+}
+
+// take writes one resource of a size.
+func take(next, want size.Resources, name string) {
+	for _, list := range []struct{ want, to map[string]resource.Quantity }{{want.Requests, next.Requests}, {want.Limits, next.Limits}} {
+		if q, is := list.want[name]; is && q.Sign() > 0 {
+			list.to[name] = q
+		}
+	}
+	request := next.Requests[name]
+	if limit, limited := next.Limits[name]; limited && limit.Cmp(request) < 0 { // held from before: no rule makes one any more
+		next.Limits[name] = request
+	}
+}
+
+// same reports whether a resource's request and limit are the same in both.
+func same(a, b size.Resources, name string) bool {
+	equal := func(a, b map[string]resource.Quantity) bool {
+		x, xs := a[name]
+		y, ys := b[name]
+		return xs == ys && x.Cmp(y) == 0
+	}
+	return equal(a.Requests, b.Requests) && equal(a.Limits, b.Limits)
+}

@@ -1,0 +1,96 @@
+package resize
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/config"
+	"ballast/planner/diff"
+	"ballast/planner/plan"
+	"ballast/planner/size"
+)
+
+// Sizing is what a cycle found out about sizes.
+type Sizing struct {
+	Apply    config.SizeApply `json:"apply"`
+	Rules    []SizeRow        `json:"rules,omitempty"`
+	Replicas []ReplicaSize    `json:"replicas,omitempty"`
+	Blocked  []Blocked        `json:"blocked,omitempty"`
+	Unmet    []diff.Unmet     `json:"unmet,omitempty"`   // pods that have not got the size that the plan held them at
+	Resized  int              `json:"resized,omitempty"` // replicas that get another size by this cycle
+}
+
+// SizeRow is what one rule makes of one replica's input. Replica is size.All where it is one for all.
+type SizeRow struct {
+	Rule     string  `json:"rule"`
+	Replica  int     `json:"replica"`
+	Input    float64 `json:"input"`
+	Known    bool    `json:"known"`
+	Computed string  `json:"computed"`
+	Value    string  `json:"value"`
+	Held     string  `json:"held,omitempty"` // what holds the computed value back
+}
+
+// ReplicaSize is a replica's size: what the rules want, and what holds after this cycle.
+type ReplicaSize struct {
+	Replica int            `json:"replica"`
+	Wanted  plan.Resources `json:"wanted"`
+	InForce plan.Resources `json:"inForce"`
+}
+
+// By is how many replicas a change of their number is of; of a size it is 0.
+func (b Blocked) By() float64 {
+	if b.Resource != ResourceReplicas {
+		return 0
+	}
+	from, _ := strconv.Atoi(b.From) // numbers of ours
+	to, _ := strconv.Atoi(b.To)
+	return math.Abs(float64(to - from))
+}
+
+// Blocked is a change that is wanted and does not happen now. Replica is size.All for all of them.
+type Blocked struct {
+	Replica   int                `json:"replica"`
+	Resource  string             `json:"resource,omitempty"`
+	Direction change.Direction   `json:"direction,omitempty"`
+	Reason    change.BlockReason `json:"reason"`
+	From      string             `json:"from,omitempty"`
+	To        string             `json:"to,omitempty"` // what would be otherwise
+	Since     time.Time          `json:"since"`
+	Until     time.Time          `json:"until,omitzero"` // zero: nobody knows
+	Why       string             `json:"why,omitempty"`
+}
+
+// Key names what is blocked and why: as long as it is, since then.
+func (b Blocked) Key() string {
+	return fmt.Sprintf("%d/%s/%s/%s", b.Replica, b.Resource, b.Direction, b.Reason)
+}
+
+// ResourceReplicas is what a Blocked of the number of replicas is of.
+const ResourceReplicas = "replicas"
+
+// String is a line for people.
+func (b Blocked) String() string {
+	said := fmt.Sprintf("replica %d: %s", b.Replica, b.Resource)
+	switch {
+	case b.Resource == ResourceReplicas:
+		said = "the number of replicas:"
+	case b.Replica == size.All:
+		said = "every replica: " + b.Resource
+	}
+	if b.To != "" {
+		said += fmt.Sprintf(" %s instead of %s", b.To, cmp.Or(b.From, "none"))
+	}
+	said += fmt.Sprintf(" waits since %s: %s", b.Since.UTC().Format(time.RFC3339), b.Reason)
+	if b.Why != "" {
+		said += " (" + b.Why + ")"
+	}
+	if !b.Until.IsZero() {
+		said += ", until " + b.Until.UTC().Format(time.RFC3339)
+	}
+	return said
+}

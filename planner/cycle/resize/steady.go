@@ -1,0 +1,57 @@
+package resize
+
+import (
+	"math/big"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"ballast/planner/size"
+)
+
+// spare is how much more, in percent, a size on a lower level must have room for before it is wanted: an input that swings about a
+// level's edge would have a replica resized for every swing.
+const spare = 10
+
+// rest leaves a replica on the level that it has where a tenth more of its inputs would need that level. It goes by what stands and
+// not by what a rule wanted once, so that a spike that the rules of change held back makes nothing grow later.
+func (w wishes) rest(q Question, v view, asked size.Question) {
+	rules, leveled := slices.Clone(asked.Rules), map[string]bool{}
+	for i, r := range rules {
+		rules[i].DelayUp, rules[i].Smoothing = size.Delay{}, nil
+		if r.Quantum != nil {
+			rules[i].Slope, leveled[r.Resource] = spared(r.Slope), true
+		}
+	}
+	if len(leveled) == 0 {
+		return
+	}
+	asked.Rules = rules
+	more, _ := size.Evaluate(asked, q.Memory.Rules)
+	for replica, wanted := range w.Sizes {
+		stays := size.Resources{Requests: keeping(wanted.Requests, more.Sizes[replica].Requests, v.now[replica].Requests, leveled),
+			Limits: keeping(wanted.Limits, more.Sizes[replica].Limits, v.now[replica].Limits, leveled)}
+		w.Sizes[replica] = over(wanted, stays)
+	}
+}
+
+// keeping are the quantities of levels that stay as they stand: they are to shrink, and with more of their inputs are not.
+func keeping(wanted, more, now map[string]resource.Quantity, leveled map[string]bool) map[string]resource.Quantity {
+	stay := map[string]resource.Quantity{}
+	for name, q := range wanted {
+		stands, larger := now[name], more[name]
+		if leveled[name] && stands.Cmp(q) > 0 && larger.Cmp(stands) >= 0 {
+			stay[name] = stands
+		}
+	}
+	return stay
+}
+
+// spared is the slope by which a tenth more of an input counts; of one below 0, by which a tenth less does.
+func spared(slope resource.Quantity) resource.Quantity {
+	times := big.NewRat(100+spare, 100)
+	if slope.Sign() < 0 {
+		times.Inv(times)
+	}
+	return size.Times(slope, times)
+}

@@ -1,0 +1,86 @@
+package cycle
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/cycle/gate"
+	"ballast/planner/cycle/ground"
+	"ballast/planner/discover"
+	"ballast/planner/observed"
+	"ballast/planner/plan"
+	"ballast/planner/rollout"
+)
+
+// situation works out what the gates look at.
+func (s *snapshot) situation() gate.Situation {
+	now := gate.Situation{BreakGlass: s.In.BreakGlass, Paused: s.In.Paused, Tripped: tripped(s.In, s.changes), First: s.In.InForce == nil,
+		Partial: s.Partial, Mode: s.Next.Mode, UnderWay: s.Next.Rollout != nil}
+	now.Starved = now.Tripped && stopsFor(change.Failover, s.In, s.changes)
+	if trip := s.changes.Trip; trip != nil {
+		now.Failing = trip.Cause
+	}
+	if !now.AtRest() {
+		return now
+	}
+	now.HeldUntil, now.Unstamped = s.In.Memory.HeldUntil(s.In.Now), unstamped(s.Ground)
+	now.MoveBlock = moveBlock(s)
+	now.Keyless = s.In.Keyless != "" && modeOf(s.In.Config.Rollout) == plan.ModeX0Y
+	now.Scaled = scaledDeployment(s.Next)
+	if s.In.Config.Rollout.Live == nil {
+		return now
+	}
+	seen := s.seen()
+	seen.Secrets = slices.DeleteFunc(seen.Secrets, func(stamp observed.Secret) bool { // what the plan has no room for stays where it is
+		_, planned := s.Next.Clusters[stamp.Name]
+		return !planned && !stamp.Immutable && !stamp.Unmanaged
+	})
+	now.Missing, now.Unsaid = rollout.Missing(s.Next, seen), rollout.Unsaid(seen)
+	now.EnvLacks = rollout.EnvLacks(s.Next, seen)
+	now.Fault = seen.Fault(s.Next)
+	now.Restart = s.Env().RestartWaits()
+	return now
+}
+
+// unstamped are the Secrets whose cluster is still owned by an algorithm. An algorithm answers otherwise as soon as the
+// number of replicas changes, in some pods before others: two owners. So every present owner is written first.
+func unstamped(g *ground.Ground) []string {
+	var names []string
+	for _, cl := range g.Fleet.Clusters {
+		_, planned := g.Next.Clusters[cl.Shard.ID] // what the plan has no room for is nobody's to write
+		writable := planned && !cl.Immutable && !cl.Skip
+		if writable && cl.Explicit.State != discover.ShardValid {
+			names = append(names, cl.Shard.ID)
+		}
+	}
+	return names
+}
+
+// moveBlock is why change.moves lets nothing that levels begin now, beside its rates.
+func moveBlock(s *snapshot) string {
+	var h change.History
+	if n := len(s.changes.Ledger); n > 0 {
+		h.Last = s.changes.Ledger[n-1].At.Unix()
+	}
+	blocks := s.In.Config.Change.MoveRules().MayMove(s.In.Now, h)
+	if len(blocks) == 0 {
+		return ""
+	}
+	why := fmt.Sprintf("change.moves: %s (%s)", blocks[0].Why, blocks[0].Reason)
+	if until := blocks[0].Until; !until.IsZero() {
+		why += ", until " + until.UTC().Format(time.RFC3339)
+	}
+	return why
+}
+
+// scaledDeployment is why next to nothing begins on a Deployment whose replicas are people's: its pods read their number once,
+// at their start, so those of before and after a change own by different numbers, and nothing restarts them.
+func scaledDeployment(p plan.Plan) string {
+	if p.Target.Kind != plan.Deployment || !p.FreeReplicas {
+		return ""
+	}
+	return "pods of a Deployment read their number of replicas once, at their start, so that with partition.replicas: workload a cluster may have two owners after each change: " +
+		"only a failover begins, and what follows replicas that were taken away; set partition.replicas to a number, or leave it out, or run the controller as a StatefulSet"
+}

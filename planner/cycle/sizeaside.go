@@ -1,0 +1,131 @@
+package cycle
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"ballast/planner/config"
+	"ballast/planner/cycle/ground"
+	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/plan"
+	"ballast/planner/poll"
+	"ballast/planner/size"
+	"ballast/planner/size/inputs"
+)
+
+// readAside adds the inputs that say nothing of clusters: they are known whatever is believed of loads. What a rule wants and is
+// not known is told with its reason, each for itself.
+func (d readings) readAside(g *ground.Ground, replicas int, readings map[string]size.Reading) {
+	for _, name := range d.In.Config.Size.SizeInputs() {
+		source := config.SourceOf(name)
+		if source == config.FromFleet {
+			continue
+		}
+		reading, why := d.In.Surroundings.Of(name, d.In.Now)
+		if source == config.FromPods {
+			reading, why = d.inUse(g, replicas)
+		}
+		readings[name] = reading
+		d.inputMissing(name, why)
+	}
+	for _, m := range ReplicaMetricsOf(d.In.Config) {
+		reading, why := d.ofReplicas(g, m, replicas)
+		readings[m.ID] = reading
+		if slices.Contains(d.In.Config.Size.SizeInputs(), m.ID) {
+			d.inputMissing(m.ID, why)
+		}
+	}
+}
+
+func (d readings) inputMissing(name, why string) {
+	if why != "" {
+		d.Tell(problem.Problem{Phase: problem.PhaseSize, Subject: name, Kind: "SizeInputMissing",
+			Message: "size rules read " + name + ", of which nothing is known: " + why + "; what they decided stays, and other rules go on"})
+	}
+}
+
+// ofReplicas is a metric of replicas, by the pods of the workload.
+func (d readings) ofReplicas(g *ground.Ground, m poll.Metric, replicas int) (size.Reading, string) {
+	if g.Next.Target.Kind == plan.Deployment {
+		return size.Reading{Missing: true}, "the pods of a Deployment have no ordinals by which they are replicas"
+	}
+	fetched := poll.Fetched{Metric: m.ID, Err: "it was not asked for"}
+	if i := slices.IndexFunc(d.In.Fetched, func(f poll.Fetched) bool { return f.Metric == m.ID }); i >= 0 {
+		fetched = d.In.Fetched[i]
+	}
+	pods := inputs.Pods{Workload: g.Next.Target.Name, Replicas: replicas}
+	if d.In.Observed.Known {
+		pods.Seen = map[int]bool{}
+		for _, p := range d.In.Observed.Pods {
+			pods.Seen[p.Replica] = true
+		}
+	}
+	r, why := inputs.OfReplicas(fetched, pods, d.In.Now.Add(-d.In.Config.Poll.MaxAge()))
+	return d.whole(g, r), why
+}
+
+// whole is a reading of replicas; where they all get one size, it is missing unless each has a value: the largest of some is not the
+// largest.
+func (d readings) whole(g *ground.Ground, r size.Reading) size.Reading {
+	uniform := d.In.Config.Size.Apply == config.Template || g.Next.Target.Kind == plan.Deployment
+	r.Missing = r.Missing || uniform && len(r.Replica) < g.Next.Replicas
+	return r
+}
+
+// inUse is the memory that each replica's pod says that it has in use; of two pods of one replica the larger.
+func (d readings) inUse(g *ground.Ground, replicas int) (size.Reading, string) {
+	r := size.Reading{Replica: map[int]float64{}}
+	for _, p := range d.In.Observed.Pods {
+		used := p.Memory
+		if p.MemoryLimit > 0 { // no container uses more, whoever says so
+			used = min(used, p.MemoryLimit)
+		}
+		if used > 0 && p.Replica >= 0 && p.Replica < replicas {
+			r.Replica[p.Replica] = max(r.Replica[p.Replica], float64(used))
+		}
+	}
+	if len(r.Replica) == 0 {
+		return size.Reading{Missing: true}, "no pod says what memory it has in use; ballast asks at their metrics ports"
+	}
+	return d.whole(g, r), ""
+}
+
+// seenInputs are the inputs that say what pods have had, and nothing of clusters that come: by themselves, by a metric, or by what a
+// VerticalPodAutoscaler makes of them.
+func seenInputs(conf config.PlannerConfig) map[string]bool {
+	seen := map[string]bool{}
+	for _, name := range conf.Size.SizeInputs() {
+		source := config.SourceOf(name)
+		seen[name] = source == config.FromPods || source == config.FromVPA
+	}
+	for _, m := range ReplicaMetricsOf(conf) {
+		seen[m.ID] = true
+	}
+	return seen
+}
+
+// ofClusters are the answers of metrics that say something of clusters.
+func ofClusters(metrics []poll.Metric, all []poll.Fetched) []poll.Fetched {
+	named := map[string]bool{}
+	for _, m := range metrics {
+		named[m.ID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(f poll.Fetched) bool { return !named[f.Metric] })
+}
+
+// nodeCap is the most of each resource that one replica may request: as it is written, and else as the nodes have it.
+func nodeCap(in input.Inputs) map[string]resource.Quantity {
+	s := in.Config.Size
+	most := s.Cap()
+	if s.NodeCap.FromNodes == nil {
+		return most
+	}
+	for name, room := range in.Surroundings.Nodes.Cap(int(s.NodeCap.FromNodes.Reserve), in.Now) {
+		if _, written := most[name]; !written {
+			most[name] = room
+		}
+	}
+	return most
+}

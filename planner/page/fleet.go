@@ -1,0 +1,278 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ballast/planner/cycle"
+	"ballast/planner/plan"
+	"ballast/planner/sharding"
+	"ballast/planner/status"
+)
+
+// most bounds how many replicas are drawn: a document may say anything.
+const most = 1000
+
+// known is a cluster with where it is and what becomes of it.
+type known struct {
+	plan.Shard
+	at   int // sharding.Nobody: nowhere
+	load plan.Load
+	planned, gone,
+	pinned bool
+	move   *cycle.Move
+	faults []Mark
+	apart  string
+}
+
+// scene is what a page's parts are made of.
+type scene struct {
+	Fleet
+	view     *plan.View // nil: there is no plan
+	clusters []known
+	replicas int
+	capacity plan.Load
+	line     string // what the capacity is
+}
+
+// Of makes a page's content.
+func Of(f Fleet) View {
+	s := sceneOf(f)
+	v := View{Title: "No plan", Mode: "No plan", AsOf: moment(f.Now), Standing: standing(f), Notes: notes(f), Conditions: conditions(f), Waits: waits(s), Decisions: decided(f),
+		Clusters: clusterTable(s), Foot: foot(f)}
+	if p := f.Document.Plan; p != nil {
+		v.Title = name(p.Target.Namespace + "/" + p.Target.Name)
+		v.Mode = name(string(p.Mode))
+		v.Stacks = []Stack{drawStack("replicas", "What each replica carries", columnsOf(s), s.capacity, s.line)}
+		v.Replicas = replicaTable(s)
+	}
+	v.Facts = facts(s)
+	if v.Over = over(f.Kept, f.Now); v.Over == nil {
+		v.OverNone = "Nothing to draw yet: it takes two decisions that the history has."
+	}
+	return v
+}
+
+func sceneOf(f Fleet) scene {
+	s := scene{Fleet: f}
+	p := f.Document.Plan
+	if p == nil {
+		for _, c := range f.Clusters {
+			s.clusters = append(s.clusters, known{Shard: c, at: sharding.Nobody})
+		}
+		slices.SortFunc(s.clusters, func(a, b known) int { return plan.CompareShards(a.Shard, b.Shard) })
+		return s
+	}
+	s.view = plan.NewView(*p, f.Pins)
+	s.clusters = knownOf(s.view, f)
+	s.replicas = p.Replicas
+	for _, c := range s.clusters {
+		s.replicas = max(s.replicas, c.at+1)
+		if c.move != nil {
+			s.replicas = max(s.replicas, c.move.To+1)
+		}
+	}
+	s.replicas = min(s.replicas, most)
+	if f.Status != nil && f.Status.Line != nil {
+		s.capacity, s.line = f.Status.Line.Load, lineText(*f.Status.Line)
+	}
+	return s
+}
+
+// lineText says what a capacity is.
+func lineText(l status.Line) string {
+	if l.Configured {
+		return "partition.capacity, what a replica may carry"
+	}
+	return "known to be borne since " + l.Since.UTC().Format(time.DateOnly)
+}
+
+// knownOf is every cluster that a Secret or a row names, by name.
+func knownOf(v *plan.View, f Fleet) []known {
+	moves := map[string]*cycle.Move{}
+	if v.Plan.Rollout != nil {
+		for _, m := range cycle.MovesUnderWay(v) {
+			moves[m.Cluster] = &m
+		}
+	}
+	faults, shards := faultsOf(f.Status), map[string]plan.Shard{}
+	for _, c := range f.Clusters {
+		shards[c.ID] = c
+	}
+	names := maps.Clone(shards)
+	for n := range v.Plan.Clusters {
+		if _, there := names[n]; !there {
+			names[n] = plan.Shard{ID: n}
+		}
+	}
+	list := make([]known, 0, len(names))
+	for _, n := range slices.Sorted(maps.Keys(names)) {
+		row, planned := v.Plan.Clusters[n]
+		_, there := shards[n]
+		_, pinned := f.Pins[n]
+		c := known{Shard: names[n], at: sharding.Nobody, load: max(plan.LoadOf(row.Load), 0), planned: planned, gone: f.Clusters != nil && !there,
+			pinned: pinned || row.Pinned, move: moves[n], faults: faults[n], apart: f.Apart[n]}
+		if at, _, ok := v.Effective(n); ok && at >= 0 && at < most {
+			c.at = at
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+func faultsOf(said *status.Status) map[string][]Mark {
+	marks := map[string][]Mark{}
+	if said == nil {
+		return marks
+	}
+	for _, f := range said.Orphaned {
+		text := "no replica has it since " + moment(f.Since)
+		if f.Last != nil {
+			text += fmt.Sprintf("; replica %d had it last", *f.Last)
+		}
+		marks[f.Cluster] = append(marks[f.Cluster], Mark{Orphaned, text})
+	}
+	for _, f := range said.Doubled {
+		marks[f.Cluster] = append(marks[f.Cluster], Mark{Doubled, fmt.Sprintf("replicas %s have it since %s", joined(f.Owners), moment(f.Since))})
+	}
+	return marks
+}
+
+func joined(list []int) string {
+	words := make([]string, len(list))
+	for i, n := range list {
+		words[i] = strconv.Itoa(n)
+	}
+	return strings.Join(words, ", ")
+}
+
+// marks are what the table says of a cluster.
+func (c known) marks(pins plan.Pins) []Mark {
+	list := slices.Clone(c.faults)
+	if c.move != nil {
+		list = append(list, Mark{Moving, moved(*c.move)})
+	}
+	if pin, ok := pins[c.ID]; ok {
+		text := fmt.Sprintf("to replica %d", pin)
+		if pin != c.at {
+			text += ", which waits"
+		}
+		list = append(list, Mark{Pinned, text})
+	} else if c.pinned {
+		list = append(list, Mark{Pinned, ""})
+	}
+	switch {
+	case c.apart != "":
+		list = append(list, Mark{Apart, line(c.apart)})
+	case !c.planned:
+		list = append(list, Mark{Unplanned, "the plan does not have it yet"})
+	case c.gone:
+		list = append(list, Mark{Gone, "its Secret is not there"})
+	}
+	slices.SortStableFunc(list, func(a, b Mark) int {
+		return cmp.Compare(slices.Index(kinds(), a.Kind), slices.Index(kinds(), b.Kind))
+	})
+	return list
+}
+
+func moved(m cycle.Move) string {
+	if m.From == sharding.Nobody {
+		return fmt.Sprintf("to replica %d", m.To)
+	}
+	return fmt.Sprintf("replica %d to %d", m.From, m.To)
+}
+
+// says is a cluster in its column.
+func (c known) says(pins plan.Pins) string {
+	text := fmt.Sprintf("%s: load %s", name(c.ID), c.load.Display())
+	for _, m := range c.marks(pins) {
+		text += ", " + string(m.Kind)
+		if m.Says != "" {
+			text += " (" + m.Says + ")"
+		}
+	}
+	return text
+}
+
+// columnsOf are the clusters by replica. One that moves is in the column that it has, and an outline in the one it goes to.
+func columnsOf(s scene) [][]item {
+	columns := make([][]item, s.replicas)
+	for _, c := range s.clusters {
+		if c.at < 0 || c.at >= s.replicas {
+			continue
+		}
+		it := item{name: c.ID, load: c.load, says: c.says(s.Pins)}
+		switch {
+		case c.move != nil && c.move.To != c.at:
+			it.kind = boxLeaving
+			if to := c.move.To; to >= 0 && to < s.replicas {
+				ghost := it
+				ghost.kind = boxArriving
+				columns[to] = append(columns[to], ghost)
+			}
+		case c.pinned:
+			it.kind = boxPinned
+		}
+		columns[c.at] = append(columns[c.at], it)
+	}
+	return columns
+}
+
+// shownRows is how many clusters are shown at once, and mostRows how many a page has at all: whoever may create Secrets makes as many
+// as they like, and each costs the planner that draws it.
+const (
+	shownRows = 100
+	mostRows  = 5000
+)
+
+func clusterTable(s scene) Clusters {
+	t := Clusters{Shown: len(s.clusters) > shownRows}
+	totals := make([]plan.Load, s.replicas)
+	for _, c := range s.clusters {
+		if c.at >= 0 && c.at < s.replicas {
+			totals[c.at] = totals[c.at].Plus(c.load)
+		}
+	}
+	found := map[Kind]bool{}
+	for i, c := range s.clusters[:t.bound(len(s.clusters))] {
+		row := ClusterRow{Name: name(c.ID), Called: name(c.Name), Server: serverOf(c.Shard), At: "-", Load: c.load.Display(), Share: "-",
+			Marks: c.marks(s.Pins), Later: i >= shownRows}
+		if c.at >= 0 && c.at < s.replicas {
+			row.At, row.Share = strconv.Itoa(c.at), percent(c.load, totals[c.at])
+		}
+		for _, m := range row.Marks {
+			found[m.Kind] = true
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	for i := range s.replicas {
+		t.At = append(t.At, strconv.Itoa(i))
+	}
+	for _, k := range kinds() {
+		if found[k] {
+			t.Marks = append(t.Marks, string(k))
+		}
+	}
+	return t
+}
+
+// bound is how many of so many clusters get a row, and says that of the others.
+func (t *Clusters) bound(all int) int {
+	if all > mostRows {
+		t.More = fmt.Sprintf("%s more have no row: these are the first %s of %s.", count(all-mostRows), count(mostRows), plural(all, "cluster"))
+	}
+	return min(all, mostRows)
+}
+
+// percent is a share of a whole with one decimal.
+func percent(part, whole plan.Load) string {
+	if whole <= 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64) + "%"
+}

@@ -1,0 +1,277 @@
+package page
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"ballast/planner/cycle"
+	"ballast/planner/decisions"
+	"ballast/planner/plan"
+	"ballast/planner/status"
+)
+
+// outdated is how old the leader's word may be: it says something once a minute, and a cycle may take minutes.
+const outdated = 5 * time.Minute
+
+// notes are what people have to know before they read on.
+func notes(f Fleet) []Note {
+	var list []Note
+	add := func(l Level, title, text string) { list = append(list, Note{l, title, line(text)}) }
+	d := f.Document
+	switch {
+	case d.Plan == nil && d.PlanErr != nil:
+		add(Bad, "The plan is not in force", d.PlanErr.Error())
+	case d.Plan == nil:
+		add(Neutral, "There is no plan yet", "The first one takes the fleet as it is.")
+	}
+	if d.BreakGlass {
+		add(Bad, "Enforcement is off", "A person broke the glass: every write passes but one to the plan, and ballast writes nothing of Argo CD's.")
+	}
+	if d.Tripped != "" {
+		add(Bad, "ballast stopped itself", d.Tripped+". Look into it, then: ballast resume")
+	}
+	if d.Paused {
+		add(Warn, "Paused", f.Pause.says()+"Nothing new is decided, and enforcement goes on. It ends by: ballast resume")
+	}
+	switch said := f.Status; {
+	case said == nil:
+		add(Neutral, "No leader has said how things are", "Conditions, faults and what waits are the leader's word, and there is none yet.")
+	case f.Now.Sub(said.LookedAt) > outdated:
+		add(Bad, "No leader looks", fmt.Sprintf("The last look was %s, at %s: see the pods of the planner.", since(said.LookedAt, f.Now), moment(said.LookedAt)))
+	}
+	for _, u := range f.Unseen {
+		add(Warn, "Not everything is seen", u)
+	}
+	return list
+}
+
+// says is a sentence, and empty where nothing is written.
+func (p Pause) says() string {
+	switch {
+	case p.By != "" && p.Why != "":
+		return p.By + " froze it: " + p.Why + ". "
+	case p.By != "":
+		return p.By + " froze it. "
+	case p.Why != "":
+		return "It was frozen: " + p.Why + ". "
+	}
+	return ""
+}
+
+func conditions(f Fleet) []Condition {
+	if f.Status == nil {
+		return nil
+	}
+	var list []Condition
+	for _, c := range f.Status.Conditions {
+		list = append(list, Condition{Level: levelOf(c), Name: line(string(c.Type)), State: line(string(c.Status)), Reason: line(string(c.Reason)),
+			Message: line(c.Message), Lasted: lasted(c.LastTransitionTime, f.Now)})
+	}
+	return list
+}
+
+// levelOf says how much a condition asks for people.
+func levelOf(c status.Condition) Level {
+	switch {
+	case c.Type == status.Progressing && c.Status == status.True:
+		return Info
+	case c.Type == status.Progressing, c.Status == status.Unknown, c.Reason == status.Observing, c.Reason == status.NoPlan:
+		return Neutral
+	case c.Type == status.Planning && c.Status != status.True:
+		return Warn
+	case (c.Type == status.Degraded) == (c.Status == status.True):
+		return Bad
+	}
+	return Good
+}
+
+// facts are the figures of the head.
+func facts(s scene) []Fact {
+	p := s.Document.Plan
+	list := []Fact{{"Clusters", count(len(s.clusters)), ""}}
+	if p == nil {
+		return list
+	}
+	sums, all, pinned, moving := make([]plan.Replica, s.replicas), plan.Load(0), 0, 0
+	for _, c := range s.clusters {
+		if c.at >= 0 && c.at < s.replicas {
+			sums[c.at].TotalLoad, all = sums[c.at].TotalLoad.Plus(c.load), all.Plus(c.load)
+		}
+		if c.pinned {
+			pinned++
+		}
+		if c.move != nil {
+			moving++
+		}
+	}
+	replicas := count(p.Replicas)
+	if p.Rollout != nil && p.Rollout.Replicas != p.Replicas {
+		replicas += " → " + count(p.Rollout.Replicas)
+	}
+	list = append(list, Fact{"Replicas", replicas, ""},
+		Fact{"Load", all.Display(), "as of the last decision"},
+		Fact{"Fullest over mean", strconv.FormatFloat(cycle.Imbalance(sums), 'f', 2, 64), "1 is level"})
+	if s.capacity > 0 {
+		list = append(list, Fact{"Capacity", s.capacity.Display(), s.line})
+	}
+	list = append(list, Fact{"Pinned", count(pinned), "by people"}, Fact{"Moving", count(moving), "in this wave"})
+	return list
+}
+
+// standing says which plan is in force, and who leads.
+func standing(f Fleet) []string {
+	var list []string
+	if p := f.Document.Plan; p != nil {
+		text := "revision " + strconv.FormatInt(p.Revision, 10)
+		if !f.Decided.At.IsZero() {
+			text += ", decided " + since(f.Decided.At, f.Now)
+		}
+		list = append(list, text)
+	}
+	if f.Status != nil && f.Status.Leader != "" {
+		list = append(list, line(fmt.Sprintf("%s leads, and looked %s", f.Status.Leader, since(f.Status.LookedAt, f.Now))))
+	}
+	return list
+}
+
+// waits are what is wanted and does not happen, and what is wrong, the worst first.
+func waits(s scene) []Wait {
+	var list []Wait
+	add := func(l Level, what, why, times string) { list = append(list, Wait{l, line(what), line(why), times}) }
+	for _, p := range s.Document.PinProblems {
+		add(Warn, "A pin is not read", p.Error(), "")
+	}
+	if said := s.Status; said != nil {
+		faults(*said, s.Now, add)
+		blocked(*said, s.Document.Plan, s.Now, add)
+		wanted(*said, s.Now, add)
+	}
+	bySeverity(list)
+	return list
+}
+
+// faults are replicas and clusters that are not as they should be, and what phases refuse.
+func faults(said status.Status, now time.Time, add func(l Level, what, why, times string)) {
+	for _, u := range said.Unwell {
+		add(Bad, fmt.Sprintf("Replica %d is unwell", u.Replica), u.Message, lastedFor(u.Since, now))
+	}
+	if said.FailoverHeld != "" {
+		add(Bad, "Nothing fails over", said.FailoverHeld, "")
+	}
+	for _, f := range said.Orphaned {
+		why := ""
+		if f.Last != nil {
+			why = fmt.Sprintf("replica %d had it last", *f.Last)
+		}
+		add(Bad, "Cluster "+name(f.Cluster)+" has no replica", why, lastedFor(f.Since, now))
+	}
+	for _, f := range said.Doubled {
+		add(Bad, "Cluster "+name(f.Cluster)+" has several replicas", "replicas "+joined(f.Owners)+" have it", lastedFor(f.Since, now))
+	}
+	for _, p := range said.Problems {
+		level, what := Info, string(p.Phase)+": "+p.Kind
+		if p.Keeps {
+			level, what = Warn, what+" keeps the plan as it is"
+		}
+		add(level, what, p.Message, "")
+	}
+	if said.Omitted > 0 {
+		add(Info, plural(said.Omitted, "more entry"), "They had no room in what the leader says.", "")
+	}
+}
+
+// blocked are sizes that wait, and the rollout under way.
+func blocked(said status.Status, p *plan.Plan, now time.Time, add func(l Level, what, why, times string)) {
+	if r := said.Rollout; r != nil && p != nil && said.Revision == p.Revision {
+		level, why := Info, r.Waits
+		if why == "" {
+			why = "the stage has just begun"
+		}
+		if r.Late {
+			level, why = Warn, why+"; it is past its deadline"
+		}
+		if r.After > 0 {
+			why += "; then " + plural(r.After, "cluster") + " more"
+		}
+		times := lastedFor(r.Since, now)
+		if r.Deadline.After(now) {
+			times += ", deadline in " + span(r.Deadline.Sub(now))
+		}
+		add(level, "Rollout: "+string(r.Stage), why, times)
+	}
+	for _, b := range said.Blocked {
+		what := fmt.Sprintf("Replica %d: %s", b.Replica, b.Resource)
+		if b.Replica < 0 {
+			what = "Every replica: " + b.Resource
+		}
+		if b.To != "" {
+			what += " " + b.To
+		}
+		if b.From != "" {
+			what += " instead of " + b.From
+		}
+		times := lastedFor(b.Since, now)
+		if b.Until.After(now) {
+			times += ", until " + moment(b.Until)
+		}
+		add(Warn, what, strings.TrimSuffix(string(b.Reason)+": "+b.Why, ": "), times)
+	}
+}
+
+// wanted is what levelling would do, and what keeps it.
+func wanted(said status.Status, now time.Time, add func(l Level, what, why, times string)) {
+	if said.HeldUntil.After(now) {
+		add(Warn, "Nothing begins", "A rollout failed or went back to an earlier plan.", "until "+moment(said.HeldUntil))
+	}
+	if c := said.Candidate; c != nil && c.Moves > 0 {
+		add(Neutral, fmt.Sprintf("Levelling would move %s on %s", plural(c.Moves, "cluster"), plural(c.Replicas, "replica")), c.Verdict, "")
+	}
+	if b := said.Budget; b != nil {
+		level, times := Neutral, ""
+		if b.Left != nil && *b.Left == 0 {
+			level = Info
+			if b.Next.After(now) {
+				times = "more at " + moment(b.Next)
+			}
+		}
+		add(level, "Move budget", b.Message, times)
+	}
+}
+
+// decided are the plans that are kept, newest first, with what changed from each to the next.
+func decided(f Fleet) []Decision {
+	var list []Decision
+	for i, k := range f.Kept {
+		d := Decision{Revision: strconv.FormatInt(k.Plan.Revision, 10), At: moment(k.At), Ago: since(k.At, f.Now), By: line(k.By), Reason: line(k.Reason)}
+		c := carriedBy(k)
+		if i+1 < len(f.Kept) {
+			d.Figures = changes(f.Kept[i+1].Plan, k.Plan)
+		}
+		if c.mean > 0 {
+			d.Figures = append(d.Figures, fmt.Sprintf("fullest over mean %.2f", float64(c.fullest)/float64(c.mean)))
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// changes says in figures what differs between two plans.
+func changes(before, after plan.Plan) []string {
+	words := decisions.Between(before, after).Words()
+	for i, w := range words {
+		words[i] = line(w)
+	}
+	return words
+}
+
+// foot says what the page cannot.
+func foot(Fleet) []string {
+	return []string{
+		"Loads are as of the last decision; the values of this minute are in the metrics.",
+		"Decisions, and the load over time, are as far as the history keeps plans: ten, and none from the middle of a rollout but the newest.",
+		"Whose writes were put back is not here: the planner does not see them. ballast audit reads it from the API server's audit log.",
+		"Of a cluster Secret this page has its name, the cluster's name and its server, and nothing else.",
+	}
+}

@@ -1,0 +1,274 @@
+// Package bill counts what sizes cost over a replayed time: pods resized and restarted, memory and cores reserved, beside the
+// same size for all, and beside what CPVPS and HVPA would have made of the same rules.
+package bill
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"ballast/planner/config"
+	"ballast/planner/cycle/resize"
+	"ballast/planner/plan"
+	"ballast/planner/size"
+)
+
+// Bill is what sizes came to: ours first, then the same size for all, then the peers.
+type Bill struct {
+	Apply   config.SizeApply `json:"apply"`
+	Ways    []Way            `json:"ways"`
+	Blocked []Blocked        `json:"blocked,omitempty"`
+}
+
+// Way is one way to size the same replicas.
+type Way struct {
+	Name      string  `json:"name"`
+	Changes   int     `json:"changes"`   // of a replica's size, while it ran
+	Resizes   int     `json:"resizes"`   // pods that were resized in place
+	Restarts  int     `json:"restarts"`  // pods that restarted for their size
+	GiBHours  float64 `json:"gibHours"`  // of memory that was requested
+	CoreHours float64 `json:"coreHours"` // of cpu
+	Largest   Amount  `json:"largest"`   // that one replica requested
+}
+
+// Amount is a request of each resource, as Kubernetes writes it; empty: none.
+type Amount struct {
+	CPU    string `json:"cpu,omitempty"`
+	Memory string `json:"memory,omitempty"`
+}
+
+// Blocked is how many cycles had a change that waited, by its reason.
+type Blocked struct {
+	Reason string `json:"reason"`
+	Cycles int    `json:"cycles"`
+}
+
+// The names of the ways.
+const (
+	Ours  = "ballast"
+	Same  = "the same for all"
+	CPVPS = "CPVPS's rules"
+	HVPA  = "HVPA's rules"
+)
+
+// request is what one replica asks for, in thousandths: cores, and bytes.
+type request map[string]int64
+
+// Tally counts while a replay goes on. The zero value has counted nothing.
+type Tally struct {
+	apply    config.SizeApply
+	ours     account
+	cpvps    account
+	hvpa     account
+	theirs   hvpa
+	one      request // the size that CPVPS's rules have in force
+	was      []request
+	replicas float64 // hours of them
+	blocked  map[string]int
+}
+
+// Count takes in a cycle: what sizes are about to hold, of so many replicas and for so long. Without sizes it counts nothing.
+func (t *Tally) Count(now time.Time, s *resize.Sizing, next plan.Plan, replicas int, lasts time.Duration) {
+	if s == nil || replicas == 0 {
+		return
+	}
+	t.apply = s.Apply
+	hours := lasts.Hours()
+	t.replicas += float64(replicas) * hours
+	sizes := held(next, replicas)
+	changed := differing(t.was, sizes)
+	if s.Apply == config.Template {
+		t.ours.restarts += changed
+	} else {
+		t.ours.resizes += changed
+	}
+	t.ours.changes += changed
+	for _, r := range sizes {
+		t.ours.reserve(r, 1, hours)
+	}
+	t.was = sizes
+	raw, delayed := wanted(s)
+	t.cpvpsTakes(delayed, replicas, hours)
+	if t.theirs.takes(now, raw) {
+		t.hvpa.restart(replicas)
+	}
+	t.hvpa.reserve(t.theirs.stands, replicas, hours)
+	t.wait(s.Blocked)
+}
+
+// cpvpsTakes is its loop: whatever the rules say is in the template at once, and every pod restarts for it.
+func (t *Tally) cpvpsTakes(wanted request, replicas int, hours float64) {
+	if len(wanted) > 0 && !maps.Equal(wanted, t.one) {
+		if t.one != nil {
+			t.cpvps.restart(replicas)
+		}
+		t.one = wanted
+	}
+	t.cpvps.reserve(t.one, replicas, hours)
+}
+
+func (t *Tally) wait(blocked []resize.Blocked) {
+	if t.blocked == nil {
+		t.blocked = map[string]int{}
+	}
+	seen := map[string]bool{}
+	for _, b := range blocked {
+		if reason := string(b.Reason); !seen[reason] {
+			seen[reason] = true
+			t.blocked[reason]++
+		}
+	}
+}
+
+// Bill is what was counted; nil where no sizes were decided.
+func (t *Tally) Bill() *Bill {
+	if t.replicas == 0 {
+		return nil
+	}
+	same := account{}
+	same.reserve(t.ours.largest, 1, t.replicas)
+	b := &Bill{Apply: t.apply, Ways: []Way{t.ours.way(Ours), same.way(Same), t.cpvps.way(CPVPS), t.hvpa.way(HVPA)}}
+	for _, reason := range slices.Sorted(maps.Keys(t.blocked)) {
+		b.Blocked = append(b.Blocked, Blocked{reason, t.blocked[reason]})
+	}
+	return b
+}
+
+// Reserved is the memory that our sizes request now, in GiB.
+func (t *Tally) Reserved() float64 {
+	sum := int64(0)
+	for _, r := range t.was {
+		sum += r[size.Memory]
+	}
+	return rounded(float64(sum) / 1000 / (1 << 30))
+}
+
+// account is what one way has come to.
+type account struct {
+	changes, resizes, restarts int
+	gib, cores                 float64 // hours of them
+	largest                    request
+}
+
+func (a *account) restart(replicas int) {
+	a.changes++
+	a.restarts += replicas
+}
+
+func (a *account) reserve(r request, replicas int, hours float64) {
+	a.gib += float64(r[size.Memory]) / 1000 / (1 << 30) * float64(replicas) * hours
+	a.cores += float64(r[size.CPU]) / 1000 * float64(replicas) * hours
+	for name, milli := range r {
+		if a.largest == nil {
+			a.largest = request{}
+		}
+		a.largest[name] = max(a.largest[name], milli)
+	}
+}
+
+func (a account) way(name string) Way {
+	w := Way{Name: name, Changes: a.changes, Resizes: a.resizes, Restarts: a.restarts, GiBHours: rounded(a.gib), CoreHours: rounded(a.cores)}
+	if milli, named := a.largest[size.CPU]; named {
+		w.Largest.CPU = resource.NewMilliQuantity(milli, resource.DecimalSI).String()
+	}
+	if milli, named := a.largest[size.Memory]; named {
+		bytes, format := (milli+999)/1000, resource.BinarySI
+		if bytes%1024 != 0 {
+			format = resource.DecimalSI
+		}
+		w.Largest.Memory = resource.NewQuantity(bytes, format).String()
+	}
+	return w
+}
+
+// rounded keeps two digits behind the point.
+func rounded(v float64) float64 { return math.Round(v*100) / 100 }
+
+// held are the requests that a plan holds each replica at.
+func held(p plan.Plan, replicas int) []request {
+	all := make([]request, replicas)
+	for r := range all {
+		own, sized := p.SizeOf(r)
+		if !sized && p.Resources != nil {
+			own = *p.Resources
+		}
+		all[r] = requestOf(own)
+	}
+	return all
+}
+
+func requestOf(r plan.Resources) request {
+	out := request{}
+	for name, text := range r.Requests {
+		if q, err := size.ParseQuantity(text); err == nil {
+			out[name] = q.MilliValue()
+		}
+	}
+	return out
+}
+
+// differing is how many replicas that were there have another size now: one that comes has its size from the start.
+func differing(was, now []request) (n int) {
+	for r := range min(len(was), len(now)) {
+		if len(was[r]) > 0 && !maps.Equal(was[r], now[r]) {
+			n++
+		}
+	}
+	return n
+}
+
+// wanted is the one size that fits the largest replica by the rules of requests: as they compute it, and as their own delays leave
+// it. A resource of which an input is not known is in neither.
+func wanted(s *resize.Sizing) (raw, delayed request) {
+	type sums struct{ computed, value request }
+	of := map[int]sums{}
+	unknown := map[string]bool{}
+	for _, row := range s.Rules {
+		name, counts := requests(row.Rule)
+		if !counts {
+			continue
+		}
+		computed, value, known := amounts(row)
+		if !known {
+			unknown[name] = true
+			continue
+		}
+		if of[row.Replica].computed == nil {
+			of[row.Replica] = sums{request{}, request{}}
+		}
+		of[row.Replica].computed[name] += computed
+		of[row.Replica].value[name] += value
+	}
+	all := of[size.All]
+	raw, delayed = request{}, request{}
+	for replica, sum := range of {
+		for name := range sum.value {
+			if unknown[name] {
+				continue
+			}
+			computed, value := sum.computed[name], sum.value[name]
+			if replica != size.All {
+				computed, value = computed+all.computed[name], value+all.value[name]
+			}
+			raw[name], delayed[name] = max(raw[name], computed), max(delayed[name], value)
+		}
+	}
+	return raw, delayed
+}
+
+// requests is the resource of a rule of requests, by its name for people.
+func requests(rule string) (resource string, is bool) {
+	list, rest, _ := strings.Cut(rule, "/")
+	resource, _, _ = strings.Cut(rest, "/")
+	return resource, list == string(size.Requests)
+}
+
+func amounts(row resize.SizeRow) (computed, value int64, known bool) {
+	c, err := size.ParseQuantity(row.Computed)
+	v, also := size.ParseQuantity(row.Value)
+	return c.MilliValue(), v.MilliValue(), row.Known && err == nil && also == nil
+}
