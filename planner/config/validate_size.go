@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -18,6 +19,8 @@ const (
 	mostPriority  = 1_000_000
 	mostHeadroom  = 1000 // percent
 	mostReserve   = 90   // percent of a node
+
+	mostSizeInterval = Duration(24 * time.Hour)
 )
 
 // sizeRuleKey is what a rule of a higher priority replaces.
@@ -35,6 +38,7 @@ func (c PlannerConfig) validateSize(p *field.Path) (errs field.ErrorList) {
 	}
 	errs = append(errs, c.Size.Limits.validate(p.Child("limits"))...)
 	errs = append(errs, c.Size.NodeCap.validate(p.Child("nodeCap"))...)
+	errs = append(errs, between(p.Child("interval"), c.Size.Interval, 0, mostSizeInterval)...)
 	p = p.Child("policies")
 	named, rules := map[string]int{}, 0
 	for i, policy := range c.Size.Policies {

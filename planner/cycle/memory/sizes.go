@@ -25,6 +25,7 @@ type Sizes struct {
 	NoRoom  map[int]time.Time                 `json:"noRoom,omitempty"`  // replicas whose nodes had no room for their size, and when last
 	Back    *SizesBack                        `json:"back,omitempty"`    // what a person went back to
 	Unfit   map[int]Unfit                     `json:"unfit,omitempty"`   // replicas whose nodes never have room for their size
+	Decided time.Time                         `json:"decided,omitzero"`  // when sizes were decided last, where they are not in each cycle
 }
 
 // Unfit is since when a replica's node is known to never have room for its size, and since when and at what the replica stays for that;

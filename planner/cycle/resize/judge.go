@@ -47,6 +47,9 @@ func (j *judge) decide() map[int]size.Resources {
 		}
 	}
 	j.Memory.Changes = histories
+	if j.decides() && j.gate(true) == nil {
+		j.Memory.Decided = j.Now
+	}
 	j.left()
 	j.beyondNodes()
 	return next
@@ -119,6 +122,10 @@ func (j *judge) one(replica int, name string, next size.Resources) (remembered, 
 		judged = rules.Asked()
 	}
 	v, grows := judged.Resources(ask, m.leading(requestLeads(now, want, name)), j.Memory.Resizes), ask.Wanted > ask.Current
+	if until := j.undecided(replica); v.Value != ask.Current && !until.IsZero() {
+		v.Value, v.Blocks = ask.Current, []change.Block{{Reason: change.StabilizationWindow, Until: until,
+			Why: fmt.Sprintf("sizes are decided every %s (size.interval)", time.Duration(j.Size.Interval))}}
+	}
 	if shut := j.gate(grows); shut != nil {
 		v.Value, v.Blocks = ask.Current, append([]change.Block{*shut}, v.Blocks...)
 	}
@@ -135,6 +142,21 @@ func (j *judge) one(replica int, name string, next size.Resources) (remembered, 
 	j.changed = append(j.changed, fmt.Sprintf("%s %s %s instead of %s", j.named(replica), name, sizeText(name, got), sizeText(name, stands)))
 	m.request = m.request.Changed(j.Now, 1, rules.Up, rules.Down)
 	return m, true
+}
+
+// decides reports whether this cycle is one in which sizes are decided. Where a gate is shut none is, and the next one does.
+func (j *judge) decides() bool {
+	since := j.Now.Sub(j.Memory.Decided)
+	return j.Size.Interval > 0 && (since < 0 || since >= time.Duration(j.Size.Interval))
+}
+
+// undecided is when an ordinal's size is decided next; zero: now. Who grows at once, and what a person went back to, waits for none.
+func (j *judge) undecided(ordinal int) time.Time {
+	waits := j.urgent[ordinal] == "" && !j.asked[ordinal]
+	if j.Size.Interval == 0 || j.decides() || !waits {
+		return time.Time{}
+	}
+	return j.Memory.Decided.Add(time.Duration(j.Size.Interval))
 }
 
 // overloaded reports whether an ordinal carries more than it may.
