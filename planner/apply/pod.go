@@ -69,7 +69,7 @@ func (a *Applier) writePod(ctx context.Context, target plan.Target, s diff.Patch
 		return "", fmt.Errorf("reading pod %q: %w", key, err)
 	}
 	at := slices.IndexFunc(live.Spec.Containers, func(c corev1.Container) bool { return c.Name == target.Container })
-	if why := maySize(&live, target, at, s.Size); why != "" {
+	if why := maySize(&live, target, at, s); why != "" {
 		return "", fmt.Errorf("sizing pod %q: %s: %w", key, why, errRefused)
 	}
 	c := live.Spec.Containers[at]
@@ -125,8 +125,10 @@ func keepsLimit(err error) bool {
 }
 
 // maySize says why a pod that was read just now must not be sized; an empty reason says that it may.
-func maySize(live *corev1.Pod, target plan.Target, at int, size plan.Resources) string {
+func maySize(live *corev1.Pod, target plan.Target, at int, s diff.PatchPod) string {
 	switch {
+	case s.UID != "" && s.UID != string(live.UID):
+		return "it is another one than was looked at"
 	case live.DeletionTimestamp != nil:
 		return "it is being deleted"
 	case !ownership.Belongs(live, target, ""):
@@ -136,7 +138,7 @@ func maySize(live *corev1.Pod, target plan.Target, at int, size plan.Resources) 
 	case at < 0:
 		return fmt.Sprintf("it has no container %q", target.Container)
 	}
-	return ownership.PodSize(live, &live.Spec.Containers[at]).Misfit(size)
+	return ownership.PodSize(live, &live.Spec.Containers[at]).Misfit(s.Size)
 }
 
 // sizePatch is the strategic merge patch of a container's resources, for the pod of that UID.

@@ -90,6 +90,7 @@ func TestMaySize(t *testing.T) {
 		want   string
 	}{
 		"as it was seen": {func(*corev1.Pod) {}, ""},
+		"made anew":      {func(p *corev1.Pod) { p.UID = "uid-2" }, "it is another one than was looked at"},
 		"being deleted":  {func(p *corev1.Pod) { p.DeletionTimestamp = &now }, "it is being deleted"},
 		"another's":      {func(p *corev1.Pod) { p.OwnerReferences = nil }, "it is no pod of the workload's any more"},
 		"opted out":      {func(p *corev1.Pod) { p.Annotations = map[string]string{plan.AnnotationUnmanaged: "true"} }, "it is annotated as unmanaged"},
@@ -98,14 +99,14 @@ func TestMaySize(t *testing.T) {
 			"its quality of service would be Burstable and no longer BestEffort: let the pod template ask for something of what the size names"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "c-0", OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "c", Controller: &yes}}},
+			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "c-0", UID: "uid-1", OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "c", Controller: &yes}}},
 				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "application-controller", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}}}}}
 			test.change(p)
 			at := 0
 			if p.Spec.Containers[0].Name != target.Container {
 				at = -1
 			}
-			if diff := cmp.Diff(test.want, maySize(p, target, at, size)); diff != "" {
+			if diff := cmp.Diff(test.want, maySize(p, target, at, diff.PatchPod{Pod: "c-0", UID: "uid-1", Size: size})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -33,7 +33,7 @@ func (p *publisher) publishFailure(ctx context.Context, failure error) {
 	p.sayStatus(ctx, status.Failed(before, failure, p.Identity, p.Clock.Now().UTC().Truncate(time.Second)))
 }
 
-// lastStatus is what was said last, by the leader before this one, too: conditions last longer than leaders.
+// lastStatus is what was said last. Of the leader before this one it is since when its conditions hold: they last longer than leaders.
 func (p *publisher) lastStatus(ctx context.Context) status.Status {
 	if p.read {
 		return p.status
@@ -41,7 +41,7 @@ func (p *publisher) lastStatus(ctx context.Context) status.Status {
 	if before, err := p.Store.ReadStatus(ctx); err == nil {
 		p.read = true
 		if before != nil {
-			p.status = *before
+			p.status = status.Heard(*before, p.Clock.Now())
 		}
 	}
 	return p.status

@@ -12,9 +12,10 @@ import (
 )
 
 // PatchPod gives the controller's container of a running pod its size, in place: nothing restarts. Size is what differs,
-// Was what stands of it, for display.
+// Was what stands of it, for display. UID is of the pod that was looked at: another one of its name is not sized.
 type PatchPod struct {
 	Pod     string         `json:"pod"`
+	UID     string         `json:"uid,omitempty"`
 	Replica int            `json:"replica"`
 	Size    plan.Resources `json:"size"`
 	Was     plan.Resources `json:"was,omitzero"`
@@ -133,7 +134,7 @@ func (a *Result) pods(p plan.Plan, seen observed.State, o Options) {
 			a.Held = append(a.Held, l)
 		}
 		if len(pairs(now)) > 0 {
-			a.Steps = append(a.Steps, PatchPod{Pod: pod.Name, Replica: pod.Replica, Size: now, Was: standing(pod.Size.Asks.Controller, now), Why: Sized})
+			a.Steps = append(a.Steps, PatchPod{Pod: pod.Name, UID: pod.UID, Replica: pod.Replica, Size: now, Was: standing(pod.Size.Asks.Controller, now), Why: Sized})
 		}
 	}
 }

@@ -47,6 +47,7 @@ type InCluster struct {
 type Pod struct {
 	Replica     int       `json:"replica"`
 	Name        string    `json:"name"`
+	UID         string    `json:"uid,omitempty"`
 	Ready       bool      `json:"ready,omitempty"`
 	Restarts    int       `json:"restarts,omitempty"`
 	Started     time.Time `json:"started,omitzero"`

@@ -94,7 +94,7 @@ func ordinal(pod, set string) int {
 // says.
 func fromPod(p *corev1.Pod, container string) Controller {
 	c := Controller{
-		Pod:         observed.Pod{Name: p.Name, Ready: p.DeletionTimestamp == nil && isReady(p)},
+		Pod:         observed.Pod{Name: p.Name, UID: string(p.UID), Ready: p.DeletionTimestamp == nil && isReady(p)},
 		Terminating: p.DeletionTimestamp != nil,
 	}
 	spec := controllerOf(p, container)

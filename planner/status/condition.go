@@ -65,6 +65,7 @@ const (
 	NotAsked    Reason = "NotAsked"    // Enforced: nobody asked them
 	BreakGlass  Reason = "BreakGlass"  // Enforced: a person switched it off
 	NoPlan      Reason = "NoPlan"      // Enforced: there is no plan yet
+	NotLooked   Reason = "NotLooked"   // Enforced, Progressing, Degraded: this leader has not ended a cycle yet
 	AtRest      Reason = "AtRest"      // Progressing: nothing is under way
 	IsUnwell    Reason = "Unwell"      // Degraded: a replica is unwell
 	WholeFleet  Reason = "WholeFleet"  // Degraded: more than half of the replicas are
@@ -145,6 +146,28 @@ func degradedOf(in input.Inputs, out cycle.Outcome, s Status) Condition {
 		c.Status, c.Reason = False, AsPlanned
 	}
 	return c
+}
+
+// Heard is what is kept of the status of the leader before: since when its conditions are what they are, and nothing that is said
+// in this leader's name. Whoever may write the ConfigMap may have written it.
+func Heard(former Status, now time.Time) Status {
+	var s Status
+	for _, kind := range []Type{Planning, Enforced, Progressing, Degraded} {
+		at := slices.IndexFunc(former.Conditions, func(c Condition) bool { return c.Type == kind })
+		if at >= 0 && !former.Conditions[at].LastTransitionTime.After(now) {
+			c := former.Conditions[at]
+			s.Conditions = append(s.Conditions, Condition{Type: kind, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
+		}
+	}
+	return s
+}
+
+// notLooked are the conditions that a leader says nothing of, whose first cycle ended early.
+func notLooked() (all []Condition) {
+	for _, kind := range []Type{Enforced, Progressing, Degraded} {
+		all = append(all, Condition{Type: kind, Status: Unknown, Reason: NotLooked, Message: "this leader has not ended a cycle yet"})
+	}
+	return all
 }
 
 // lasting takes over since when conditions are what they are.

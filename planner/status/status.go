@@ -160,13 +160,18 @@ func Of(in input.Inputs, out cycle.Outcome, inForce *plan.Plan, leader string, b
 	return s
 }
 
-// Failed is the status of a cycle that ended early: what was known is as it was, but for that.
+// Failed is the status of a cycle that ended early: what this leader knew is as it was, but for that. Of one that ended none before,
+// nothing else is known.
 func Failed(before Status, failure error, leader string, now time.Time) Status {
 	s := before
+	if before.Leader == "" {
+		s = Status{Conditions: notLooked()}
+	}
 	s.Leader, s.LookedAt = leader, now
 	planning := Condition{Type: Planning, Status: False, Reason: CycleFailed, Message: printable.Text(strings.ReplaceAll(failure.Error(), "\n", "; "), maxMessage)}
-	rest := slices.DeleteFunc(slices.Clone(before.Conditions), func(c Condition) bool { return c.Type == Planning })
+	rest := slices.DeleteFunc(slices.Clone(s.Conditions), func(c Condition) bool { return c.Type == Planning })
 	s.Conditions = lasting(append([]Condition{planning}, rest...), before.Conditions, now)
+	s.cut()
 	return s
 }
 

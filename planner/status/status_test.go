@@ -216,6 +216,44 @@ func TestAConditionLastsForAsLongAsItHolds(t *testing.T) {
 	}
 }
 
+// TestNothingThatWasForgedIsSaidInANewLeadersName: of the status that it finds it keeps since when conditions hold, and none that is ahead.
+func TestNothingThatWasForgedIsSaidInANewLeadersName(t *testing.T) {
+	in, out, p := looked()
+	was := Of(in, out, p, "first", Status{})
+	was.Conditions[0].Message, was.Conditions[3].LastTransitionTime = "all is well", noon.Add(24*time.Hour)
+	was.Conditions = append(was.Conditions, Condition{Type: "Forged", Status: True, Reason: "Forged"})
+	was.Problems = []problem.Problem{{Kind: "Forged"}}
+	was.Orphaned = []Fault{{Cluster: "forged"}}
+	lines := func(s Status) (all []string) {
+		for _, c := range s.Conditions {
+			all = append(all, fmt.Sprint(c.line(), ", since ", c.LastTransitionTime.Sub(noon)))
+		}
+		return all
+	}
+	const unknown = "=Unknown NotLooked: this leader has not ended a cycle yet, since "
+	now := noon.Add(time.Hour)
+	s := Failed(Heard(was, now), errors.New("no API server"), "second", now)
+	want := []string{"Planning=False CycleFailed: no API server, since 1h0m0s", "Enforced" + unknown + "1h0m0s", "Progressing" + unknown + "1h0m0s", "Degraded" + unknown + "1h0m0s"}
+	if diff := cmp.Diff(want, lines(s)); diff != "" {
+		t.Errorf("its first cycle failed (-want +got):\n%s", diff)
+	}
+	s.Conditions = nil
+	if diff := cmp.Diff(Status{Leader: "second", LookedAt: now}, s); diff != "" {
+		t.Errorf("its first cycle failed (-want +got):\n%s", diff)
+	}
+	in.Now = now
+	s = Of(in, out, p, "second", Heard(was, now))
+	if got, want := s.Conditions[0].LastTransitionTime, noon; !got.Equal(want) {
+		t.Errorf("Planning is as it was since %s, want %s", got, want)
+	}
+	if got := s.Conditions[3].LastTransitionTime; !got.Equal(now) {
+		t.Errorf("Degraded is as it is since %s, which is ahead; want %s", got, now)
+	}
+	if len(s.Orphaned)+len(s.Problems) > 0 {
+		t.Errorf("the second leader says %+v and %+v", s.Orphaned, s.Problems)
+	}
+}
+
 // TestWhatIsNoNews: when it was said, and a deadline that was rounded another way.
 func TestWhatIsNoNews(t *testing.T) {
 	in, out, p := looked()

@@ -98,3 +98,20 @@ func inUseUpTo(most config.Quantity) config.Size {
 	return config.Size{Apply: config.InPlace, Policies: []config.SizePolicy{{Name: "ours", Rules: []config.SizeRule{
 		{List: config.Requests, Resource: "memory", Slope: "1.25", Input: config.InputMemoryInUse, Max: most}}}}}
 }
+
+// TestWhatAPodWithoutALimitSaysIsNoMoreThanANodeHas: a rule's limit never goes below what was seen in use, and a pod's word is no node.
+func TestWhatAPodWithoutALimitSaysIsNoMoreThanANodeHas(t *testing.T) {
+	f := newFleet(1)
+	f.Template = &plan.Resources{Requests: map[string]string{"memory": "2Gi"}}
+	f.Size = config.Size{Apply: config.InPlace, Policies: []config.SizePolicy{{Name: "ours", Rules: []config.SizeRule{
+		{List: config.Limits, Resource: "memory", Base: "3Gi"}}}}}
+	f.NodeCap = map[string]resource.Quantity{"memory": resource.MustParse("5Gi")}
+	f.Pods = []observed.Pod{{Replica: 0, Name: "c-0", Ready: true, Memory: 1 << 50}}
+	for range 5 {
+		f.run()
+	}
+	wants(t, f, "a pod says that it uses a pebibyte", [2]string{"", "5Gi"})
+	if got := f.Memory.Peaks[0].Bytes; got != 5<<30 {
+		t.Errorf("%d bytes are remembered as used, want 5Gi", got)
+	}
+}

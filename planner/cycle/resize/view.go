@@ -2,6 +2,7 @@ package resize
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -73,10 +74,7 @@ func (q Question) foundAnew() bool {
 
 // pod takes in what one pod uses, and whether it was killed.
 func (v view) pod(q Question, p observed.Pod) {
-	used := p.Memory
-	if p.MemoryLimit > 0 { // no container uses more, whoever says so
-		used = min(used, mostSeen(p.MemoryLimit))
-	}
+	used := min(p.Memory, mostUsed(q, p))
 	switch {
 	case !p.OOMKilled || !q.fresh(p):
 	case v.overtaken[q.of(p.Replica)][size.Memory], q.comes(p): // the size that the memory does not know of may be the answer to it
@@ -86,6 +84,17 @@ func (v view) pod(q Question, p observed.Pod) {
 		v.urgent[q.of(p.Replica)], v.kills[p.Replica] = "it was OOM-killed since it grew last", p.KilledAt
 	}
 	v.peaks[p.Replica] = v.peaks[p.Replica].Next(used, q.Now)
+}
+
+// mostUsed is the most that a pod can have in use, whoever says so: what its limit lets it, or, without one, what a node has.
+func mostUsed(q Question, p observed.Pod) int64 {
+	if p.MemoryLimit > 0 {
+		return mostSeen(p.MemoryLimit)
+	}
+	if most, known := q.NodeCap[size.Memory]; known {
+		return most.Value()
+	}
+	return math.MaxInt64
 }
 
 // mostSeen is the most that counts as used under a limit: a fifth above it is that limit, so that what is seen in use keeps a limit from
