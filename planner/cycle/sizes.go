@@ -55,7 +55,7 @@ func (s sizing) size(g *ground.Ground) {
 	answer := resize.Decide(resize.Question{Now: s.In.Now, Interval: time.Duration(s.In.Config.Interval), Size: conf,
 		Change: s.In.Config.Change, Plan: g.Next, Replicas: replicas, Template: s.In.Workload.Resources, Pods: s.In.Observed.Pods,
 		Readings: readings{s.Draft}.sizeReadings(g, replicas), Clusters: s.clustersBy(g, replicas), Receivers: receiversOf(g.Next, s.Out.Memory.Changes.Target),
-		Seen: seenInputs(s.In.Config), NodeCap: nodeCap(s.In), Over: s.overCapacity(g), Unmet: unmet(s.In, g.Next), Shut: s.shutSizes(g), Back: s.wentBack(g), Memory: s.In.Memory.Sizes})
+		Seen: seenInputs(s.In.Config), NodeCap: nodeCap(s.In), Over: s.overCapacity(g), Unmet: unmet(s.In, g.Next), Shut: s.shutSizes(g), Back: s.wentBack(g), Memory: rememberNodes(s.In)})
 	g.Next.Sizes, g.Next.Resources = answer.Sizes, answer.Resources
 	s.Out.Memory.Sizes, s.Out.Sizing = answer.Memory, answer.Sizing
 	for _, p := range answer.Problems {
@@ -155,12 +155,18 @@ func (s sizing) wentBack(g *ground.Ground) resize.Back {
 // nodeCapUnknown says why the nodes bound no replica, where they are to.
 func (s sizing) nodeCapUnknown() {
 	conf := s.In.Config.Size
-	if conf.NodeCap.FromNodes == nil || len(nodeCap(s.In)) == 2 {
+	from := conf.NodeCap.FromNodes
+	if from == nil || len(conf.Cap()) == 2 || len(s.In.Surroundings.Nodes.Cap(int(from.Reserve), s.In.Now)) > 0 {
 		return
 	}
 	why := "none of them has room for a pod of the workload"
 	if _, unseen := s.In.Surroundings.Of(config.InputNodes, s.In.Now); unseen != "" {
 		why = unseen
+	}
+	if len(nodesGive(s.In)) > 0 {
+		s.Tell(problem.Problem{Phase: problem.PhaseSize, Kind: "NodeCapUnknown",
+			Message: "size.nodeCap.fromNodes bounds replicas by the nodes as they were seen last: " + why})
+		return
 	}
 	s.Tell(problem.Problem{Phase: problem.PhaseSize, Kind: "NodeCapUnknown",
 		Message: "size.nodeCap.fromNodes bounds no replica: " + why + "; write size.nodeCap.cpu and memory to be bounded meanwhile"})

@@ -25,6 +25,7 @@ type Sizes struct {
 	NoRoom  map[int]time.Time                 `json:"noRoom,omitempty"`  // replicas whose nodes had no room for their size, and when last
 	Back    *SizesBack                        `json:"back,omitempty"`    // what a person went back to
 	Unfit   map[int]Unfit                     `json:"unfit,omitempty"`   // replicas whose nodes never have room for their size
+	Nodes   map[string]string                 `json:"nodes,omitempty"`   // what nodes give one replica, as they were seen last
 	Decided time.Time                         `json:"decided,omitzero"`  // when sizes were decided last, where they are not in each cycle
 }
 
@@ -58,7 +59,7 @@ func LimitOf(resource string) string { return resource + ".limit" }
 
 // none reports whether there is nothing to remember.
 func (s Sizes) none() bool {
-	entries := len(s.Rules) + len(s.Changes) + len(s.Peaks) + len(s.Blocked) + len(s.Killed) + len(s.NoRoom) + len(s.Unfit)
+	entries := len(s.Rules) + len(s.Changes) + len(s.Peaks) + len(s.Blocked) + len(s.Killed) + len(s.NoRoom) + len(s.Unfit) + len(s.Nodes)
 	stands := s.Found != nil || s.Held != nil || s.Back != nil
 	return entries == 0 && !stands
 }

@@ -110,7 +110,7 @@ func (q Question) answer(v view, w wishes) Answer {
 	j.Memory.Found, j.Memory.Peaks, j.Memory.Killed, j.Memory.Rules = v.found, v.peaks, maps.Clone(v.killed), w.states
 	j.Memory.NoRoom, j.Memory.Back, j.Memory.Unfit = q.noRoom(w.beyond), w.back, w.unfit
 	sizes := j.decide()
-	a := Answer{Sizing: j.out, Memory: j.Memory, Problems: slices.Concat(w.problems(), q.tight(), w.unfitting()), Note: q.note(j.out.Resized, j.changed)}
+	a := Answer{Sizing: j.out, Memory: j.Memory, Problems: slices.Concat(w.problems(), v.problems(), q.tight(), w.unfitting()), Note: q.note(j.out.Resized, j.changed)}
 	if q.template() {
 		a.Resources = held(sizes[0])
 	} else {
