@@ -158,6 +158,9 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 				}},
 			}}
 		},
+		"size-move-away": func(c *PlannerConfig) {
+			c.Size.Interval, c.Size.MoveAway = Duration(15*time.Minute), &MoveAway{After: Duration(time.Hour)}
+		},
 		"change-sizes": func(c *PlannerConfig) {
 			c.Change.Up = Resizing{Timing: Timing{Mode: change.Maintenance, Cooldown: Duration(10 * time.Minute),
 				Windows: []Window{{Begin: "22:00", End: "02:00:30", TimeZone: "Europe/Berlin", Weekdays: []string{"Sat", "Sunday"}}}}}
@@ -195,7 +198,7 @@ func TestEveryGoodFileIsNamedAbove(t *testing.T) {
 	}
 	want := []string{"beside-the-implementation", "change-by-the-minute", "change-sizes", "change-unlimited", "failover-off", "failover-patient", "full", "groups",
 		"http-bound-token", "json", "lpt", "memory-learned", "memory-of-the-limit", "memory", "minimal", "nulls", "other-implementations", "pods", "recorded",
-		"replicas-workload", "rollout-live-adopt", "rollout-live-defaults", "rollout-live", "rollout-x0y", "size-inputs", "size", "sticky", "telemetry", "weights"}
+		"replicas-workload", "rollout-live-adopt", "rollout-live-defaults", "rollout-live", "rollout-x0y", "size-inputs", "size-move-away", "size", "sticky", "telemetry", "weights"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
