@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +39,7 @@ func TestNudger(t *testing.T) {
 		"one Application is refreshed, and nothing else of it changes":         refreshesOne,
 		"a destination by name is as good":                                     refreshesByName,
 		"one with thousands of managers is passed over":                        passesOverACrowd,
+		"one whose annotations are full is passed over":                        passesOverWhatIsFull,
 		"a cluster without an Application needs no nudge":                      needsNone,
 		"a repeated nudge asks again":                                          asksAgain,
 		"a request that is pending is made anew as it was":                     renewsPending,
@@ -79,6 +81,20 @@ func passesOverACrowd(t *testing.T, w *world) {
 	w.must(w.client.Delete(t.Context(), b))
 	_, err := w.newNudger("").Nudge(t.Context(), w.own, "cluster-eu", eu, "")
 	if !errors.Is(err, nudge.ErrCrowded) {
+		t.Errorf("where it is the only one: %v", err)
+	}
+}
+
+// passesOverWhatIsFull: the API server takes 256 KiB of annotations, and no byte more.
+func passesOverWhatIsFull(t *testing.T, w *world) {
+	full := w.application(w.own, "a", eu, func(u *unstructured.Unstructured) {
+		u.SetAnnotations(map[string]string{"theirs": strings.Repeat("x", 256<<10-len("theirs"))})
+	})
+	b := w.application(w.own, "b", eu, nil)
+	w.equal(w.own+"/b", w.nudge(eu, ""))
+	w.equal([]string{"", "normal"}, []string{w.refresh(full), w.refresh(b)})
+	w.must(w.client.Delete(t.Context(), b))
+	if _, err := w.newNudger("").Nudge(t.Context(), w.own, "cluster-eu", eu, ""); !apierrors.IsInvalid(err) {
 		t.Errorf("where it is the only one: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"ballast/planner/config"
 	"ballast/planner/cycle/adopt"
+	"ballast/planner/discover"
 	"ballast/planner/plan"
 )
 
@@ -31,6 +32,10 @@ func TestEveryNumberOfAPlanIsBounded(t *testing.T) {
 		w.in.Paused = rapid.Bool().Draw(t, "paused")
 		if rapid.Bool().Draw(t, "the env is left to people") {
 			w.in.Config.Rollout.Default, w.in.Config.Rollout.Live = nil, &config.LiveRollout{MaxMovesPerWave: 5, Adopt: config.AdoptWithNext}
+		}
+		if rapid.Bool().Draw(t, "a Secret that people keep says anything") {
+			kept := &w.in.Discovered.Secrets[4]
+			kept.Unmanaged, kept.Shard = true, discover.ShardValue{State: discover.ShardValid, N: plan.ReplicaLimit - 2}
 		}
 		p := w.in.InForce.Clone()
 		p.NextControllerReplicas = number.Draw(t, "next env")

@@ -98,6 +98,33 @@ func TestNoWaveWaitsForAClusterThatNobodyGets(t *testing.T) {
 	}
 }
 
+// TestNoWaveIsBlamedForARestartOfTomorrow: a node whose clock is ahead, or who writes a pod's status, dates a restart ahead that was
+// before the waves. Each wave that came to its replica was turned back for it, and three in a day tripped ballast.
+func TestNoWaveIsBlamedForARestartOfTomorrow(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"by hours": 6 * time.Hour, "by minutes, which pass during the waves": 4 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(24)...)
+			for range 30 {
+				w.step(time.Minute)
+			}
+			at := w.in.Now.Add(ahead)
+			w.shape = func(p *observed.Pod) {
+				if p.Replica != 2 {
+					p.Restarts, p.RestartedAt = 1, at
+				}
+			}
+			w.step(time.Minute)
+			w.in.Cordon = "2=" + w.in.Now.Add(5*time.Hour).UTC().Format(time.RFC3339)
+			w.until(t, "replica 2 is empty, and all is at rest", 30*time.Minute, func(out outcome.Outcome) bool {
+				if out.Progress.Outcome == rollout.TurnedBack {
+					t.Fatalf("turned back: %v", out.Progress)
+				}
+				return len(w.of(2)) == 0 && w.in.InForce.Rollout == nil
+			})
+		})
+	}
+}
+
 // breaks has nobody get those clusters any more, in a way that ballast does not know of.
 func (w *liveWorld) breaks(names ...string) {
 	for _, name := range names {

@@ -64,7 +64,7 @@ func (s *snapshot) mayAny(actions gate.Action) bool {
 // seen is what stands, with what the pods say of themselves.
 func (s *snapshot) seen() observed.State {
 	seen := standing.Seen(s.Next.Clusters, s.Fleet, s.known, s.In.Workload)
-	seen.Pods, seen.OwnersKnown, seen.Owned = s.In.Observed.Pods, s.In.Observed.Reported.Asked, s.verdict.Owned
+	seen.Pods, seen.OwnersKnown, seen.Owned = s.changes.Replicas.Dated(s.In.Observed.Pods, s.In.Now), s.In.Observed.Reported.Asked, s.verdict.Owned
 	let := excused(s.Fleet, s.verdict, s.known, s.In.Now)
 	seen.Orphans = bereft(s.Fleet, s.verdict, let)
 	if len(let) > 0 {

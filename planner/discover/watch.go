@@ -159,14 +159,14 @@ func FindTarget(ctx context.Context, r client.Reader, target plan.Target, of *pl
 		l := f.object.GetLabels()
 		return l["app.kubernetes.io/part-of"] != "argocd" || l["app.kubernetes.io/component"] != "application-controller"
 	})
-	fits, beside, err := thePlans(of, target, fits)
+	fits, beside, err := thePlans(of, target, fits, all)
 	if err != nil {
 		return plan.Target{}, Workload{}, err
 	}
 	if len(fits) != 1 {
 		return plan.Target{}, Workload{}, notOne(target, fits, all)
 	}
-	w, err := fits[0].read(target.Container)
+	w, err := fits[0].read(target.Container, of)
 	if err != nil {
 		return plan.Target{}, Workload{}, err
 	}
@@ -183,8 +183,9 @@ func FindTarget(ctx context.Context, r client.Reader, target plan.Target, of *pl
 }
 
 // thePlans is the workload that a plan is of, alone of those that fit, and the others. Whoever may create a workload
-// must neither take the fleet over by it, nor leave nobody in charge. A plan of what the target rules out says nothing.
-func thePlans(of *plan.Plan, target plan.Target, fits []found) (its, beside []found, err error) {
+// must neither take the fleet over by it, nor leave nobody in charge; nor who takes the labels off by which it was found: then it is
+// known by what it runs. A plan of what the target rules out says nothing.
+func thePlans(of *plan.Plan, target plan.Target, fits, all []found) (its, beside []found, err error) {
 	if of == nil {
 		return fits, nil, nil
 	}
@@ -192,12 +193,11 @@ func thePlans(of *plan.Plan, target plan.Target, fits []found) (its, beside []fo
 	if !admits(target.Kind, of.Target.Kind) || !admits(target.Name, of.Target.Name) {
 		return fits, nil, nil
 	}
-	for _, f := range fits {
-		if f.workload.Kind == of.Target.Kind && f.workload.Name == of.Target.Name {
-			its = append(its, f)
-			continue
-		}
-		beside = append(beside, f)
+	ours := func(f found) bool { return f.workload.is(of.Target) }
+	others := func(f found) bool { return !ours(f) }
+	its, beside = slices.DeleteFunc(slices.Clone(fits), others), slices.DeleteFunc(fits, ours)
+	if len(its) == 0 {
+		its = slices.DeleteFunc(slices.Clone(all), func(f found) bool { return others(f) || !runsController(f.pod.Spec.Containers) })
 	}
 	if len(its) == 0 {
 		return nil, nil, fmt.Errorf("finding the application-controller in %q: the plan is of %s %s, which is not there or lacks Argo CD's labels; would fit: %s; set target.kind and target.name if another is the one",
@@ -285,13 +285,23 @@ func asked(n *int32) int {
 	return min(int(*n), MostReplicas)
 }
 
-// read adds what the container says; an empty name finds it.
-func (f found) read(container string) (Workload, error) {
+// is reports whether the workload is that target's.
+func (w Workload) is(t plan.Target) bool { return w.Kind == t.Kind && w.Name == t.Name }
+
+// read adds what the container says; an empty name finds it. Where none stands out it is the plan's, if the workload is: whoever may
+// add a container must not leave nobody in charge.
+func (f found) read(container string, of *plan.Plan) (Workload, error) {
 	w, containers := f.workload, f.pod.Spec.Containers
-	at := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == container })
+	named := func(name string) int {
+		return slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == name })
+	}
+	at := named(container)
 	if container == "" {
 		var err error
-		if at, err = FindContainer(containers); err != nil {
+		if at, err = FindContainer(containers); err != nil && of != nil && w.is(of.Target) {
+			at = named(of.Target.Container)
+		}
+		if at < 0 {
 			return Workload{}, fmt.Errorf("reading %s %q: %w", w.Kind, w.Name, err)
 		}
 	}

@@ -234,6 +234,18 @@ func TestFindTarget(t *testing.T) {
 		Requests: corev1.ResourceList{"cpu": resource.MustParse("1500m"), "memory": resource.MustParse("2048Mi"), "ephemeral-storage": resource.MustParse("1Gi")},
 		Limits:   corev1.ResourceList{"memory": resource.MustParse("4Gi")}}
 	api := &appsv1.Deployment{ObjectMeta: meta("argocd-server", server), Spec: appsv1.DeploymentSpec{Template: pod(corev1.Container{Name: "server"})}}
+	same := func(name, env string) corev1.Container {
+		return corev1.Container{Name: name, Args: []string{"/usr/local/bin/argocd-application-controller"}, Env: []corev1.EnvVar{{Name: EnvReplicas, Value: env}}}
+	}
+	bare := &appsv1.StatefulSet{ObjectMeta: meta("argocd-application-controller", nil), Spec: appsv1.StatefulSetSpec{Template: pod(same("application-controller", "4"))}}
+	cache := &appsv1.StatefulSet{ObjectMeta: meta("argocd-redis", nil), Spec: appsv1.StatefulSetSpec{Template: pod(corev1.Container{Name: "application-controller"})}}
+	doubled := &appsv1.StatefulSet{ObjectMeta: meta("argocd-application-controller", controller),
+		Spec: appsv1.StatefulSetSpec{Template: pod(same("argocd-application-controller", "4"), same("application-controller", "1"))}}
+	ofContainer := func(name string) *plan.Plan {
+		p := planOf("StatefulSet", "argocd-application-controller")
+		p.Target.Container = name
+		return p
+	}
 	argocd := plan.Target{Namespace: "argocd"}
 	tests := map[string]struct {
 		objects    []client.Object
@@ -311,6 +323,32 @@ func TestFindTarget(t *testing.T) {
 			objects: []client.Object{api}, target: argocd, of: planOf("StatefulSet", "argocd-application-controller"),
 			wantErr: `finding the application-controller in "argocd": the plan is of StatefulSet argocd-application-controller, which is not there or lacks Argo CD's labels; ` +
 				`would fit: none; set target.kind and target.name if another is the one`,
+		},
+		"that of the plan has lost its labels": {
+			objects: []client.Object{bare, dynamic}, target: argocd, of: planOf("StatefulSet", "argocd-application-controller"),
+			wantTarget: plan.Target{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-application-controller", Container: "application-controller"},
+			want: Workload{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-application-controller", Container: "application-controller", Replicas: 1,
+				EnvReplicas: &four, Beside: "Deployment argocd-application-controller"},
+		},
+		"what a plan names has no labels and runs something else": {
+			objects: []client.Object{cache, dynamic}, target: argocd, of: planOf("StatefulSet", "argocd-redis"),
+			wantErr: `finding the application-controller in "argocd": the plan is of StatefulSet argocd-redis, which is not there or lacks Argo CD's labels; ` +
+				`would fit: Deployment argocd-application-controller; set target.kind and target.name if another is the one`,
+		},
+		"a container that looks the same beside that of the plan": {
+			objects: []client.Object{doubled}, target: argocd, of: ofContainer("argocd-application-controller"),
+			wantTarget: plan.Target{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-application-controller", Container: "argocd-application-controller"},
+			want:       Workload{Kind: "StatefulSet", Namespace: "argocd", Name: "argocd-application-controller", Container: "argocd-application-controller", Replicas: 1, EnvReplicas: &four},
+		},
+		"two that look the same, and no plan": {
+			objects: []client.Object{doubled}, target: argocd,
+			wantErr: `reading StatefulSet "argocd-application-controller": finding the application-controller's container: none of "argocd-application-controller", "application-controller" ` +
+				`stands out by the command argocd-application-controller, the env ARGOCD_CONTROLLER_REPLICAS or its name; set target.container`,
+		},
+		"two that look the same, and a plan of another container": {
+			objects: []client.Object{doubled}, target: argocd, of: ofContainer("main"),
+			wantErr: `reading StatefulSet "argocd-application-controller": finding the application-controller's container: none of "argocd-application-controller", "application-controller" ` +
+				`stands out by the command argocd-application-controller, the env ARGOCD_CONTROLLER_REPLICAS or its name; set target.container`,
 		},
 		"another, which a person named": {
 			objects: []client.Object{dynamic, api}, target: plan.Target{Namespace: "argocd", Kind: "Deployment"}, of: planOf("StatefulSet", "argocd-application-controller"),

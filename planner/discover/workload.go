@@ -86,16 +86,25 @@ func resourcesOf(c corev1.Container) *plan.Resources {
 
 // FindContainer finds the application-controller among a pod's containers by plan.FindController, as the webhook does.
 func FindContainer(containers []corev1.Container) (int, error) {
+	if at := plan.FindController(signsOf(containers), ""); at >= 0 {
+		return at, nil
+	}
+	return -1, fmt.Errorf("finding the application-controller's container: none of %s stands out by the command %s, the env %s or its name; "+
+		"set target.container", cmp.Or(containerNames(containers), "no containers"), plan.ControllerCommand, EnvReplicas)
+}
+
+func signsOf(containers []corev1.Container) []plan.ContainerSigns {
 	signs := make([]plan.ContainerSigns, len(containers))
 	for i, c := range containers {
 		signs[i] = plan.ContainerSigns{Name: c.Name, Words: slices.Concat(c.Command, c.Args),
 			HasEnv: slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == EnvReplicas })}
 	}
-	if at := plan.FindController(signs, ""); at >= 0 {
-		return at, nil
-	}
-	return 0, fmt.Errorf("finding the application-controller's container: none of %s stands out by the command %s, the env %s or its name; "+
-		"set target.container", cmp.Or(containerNames(containers), "no containers"), plan.ControllerCommand, EnvReplicas)
+	return signs
+}
+
+// runsController reports whether one of them is an application-controller by more than its name.
+func runsController(containers []corev1.Container) bool {
+	return slices.ContainsFunc(signsOf(containers), plan.ContainerSigns.IsController)
 }
 
 // env is a container's variable: its value, and whether it is there with a value of its own. Of several entries the

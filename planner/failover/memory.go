@@ -108,6 +108,24 @@ func (h History) taking(pod observed.Pod, blind bool, rolled, now time.Time) His
 	return h.since(now.Add(-window))
 }
 
+// Dated are the pods with their last restarts as they were seen, where a node dates one ahead: by that date it would be blamed on each
+// wave that comes until our clock reaches it. One that nobody saw, or that is long ago, has no time.
+func (m Memory) Dated(pods []observed.Pod, now time.Time) []observed.Pod {
+	pods = slices.Clone(pods)
+	for i, pod := range pods {
+		h := m.Replicas[pod.Replica]
+		ahead := h.Ahead && h.Pod == pod.Name && h.Count == pod.Restarts
+		if !ahead && !pod.RestartedAt.After(now) {
+			continue
+		}
+		pods[i].RestartedAt = time.Time{}
+		if n := len(h.Restarts); ahead && n > 0 {
+			pods[i].RestartedAt = h.Restarts[n-1]
+		}
+	}
+	return pods
+}
+
 // since forgets what is older.
 func (h History) since(from time.Time) History {
 	h.Restarts = slices.DeleteFunc(h.Restarts, func(at time.Time) bool { return !at.After(from) })

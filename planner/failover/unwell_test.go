@@ -158,6 +158,34 @@ func TestUnwellReplicas(t *testing.T) {
 }
 
 // TestAFleetThatFallsPodByPodIsAWholeFleet: the first that is unwell is not emptied onto those that fell after it.
+// TestARestartIsDatedAsItWasSeen where its node's clock is ahead, once and for all.
+func TestARestartIsDatedAsItWasSeen(t *testing.T) {
+	_, m := Judge(seen(pod(1, restarted(1, 600))).fleet(false), patience, at(30), Memory{})
+	for name, test := range map[string]struct {
+		pod    observed.Pod
+		minute float64
+		want   time.Time
+	}{
+		"at the next look":                     {pod(1, restarted(1, 600)), 31, at(30)},
+		"and when our clock has reached it":    {pod(1, restarted(1, 600)), 601, at(30)},
+		"another one":                          {pod(1, restarted(2, 32)), 33, at(32)},
+		"another one that is ahead, too":       {pod(1, restarted(2, 600)), 33, time.Time{}},
+		"one of another pod":                   {pod(1, named("another"), restarted(1, 20)), 31, at(20)},
+		"one of a replica that nobody judged":  {pod(7, restarted(1, 600)), 31, time.Time{}},
+		"one that is not ahead, of a well one": {pod(2, restarted(1, 20)), 31, at(20)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			given := []observed.Pod{test.pod}
+			if got := m.Dated(given, at(test.minute))[0].RestartedAt; !got.Equal(test.want) {
+				t.Errorf("it restarted at %s, want %s", got, test.want)
+			}
+			if !given[0].RestartedAt.Equal(test.pod.RestartedAt) {
+				t.Errorf("what was given is changed to %s", given[0].RestartedAt)
+			}
+		})
+	}
+}
+
 func TestAFleetThatFallsPodByPodIsAWholeFleet(t *testing.T) {
 	falling := func(fall int) (looks []look) { // one every 20 s
 		for second := 0; second <= 5*60; second += 20 {

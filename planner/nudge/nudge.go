@@ -98,7 +98,7 @@ func (n *Nudger) find(ctx context.Context, namespace, server, name string) (stri
 func (n *Nudger) refreshOne(ctx context.Context, candidates []Application, server, name string) (string, error) {
 	var forbidden error
 	tolerate := func(err error) error {
-		if isForbidden(err) || errors.Is(err, ErrCrowded) {
+		if isForbidden(err) || errors.Is(err, ErrCrowded) || isFull(err) {
 			forbidden = err
 			return nil
 		}
@@ -143,6 +143,11 @@ func (n *Nudger) read(ctx context.Context, a Application) (Application, error) {
 		return Application{}, fmt.Errorf("refreshing Application %q in %q: %w", a.Name, a.Namespace, ErrCrowded)
 	}
 	return fromUnstructured(&u)
+}
+
+// isFull reports whether the API server takes no annotation more of that Application, whose writer filled it up.
+func isFull(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
 // ErrCrowded: of a time that JSON does not have the API server makes no patch, and it merges all managers of an object with each write, for half a minute where they are

@@ -53,6 +53,9 @@ func (c ContainerSigns) runsController() bool {
 	return isController(c.Words[0]) || isLauncher(c.Words[0]) && c.namesController()
 }
 
+// IsController reports whether the container runs the binary, or has the env that only it reads.
+func (c ContainerSigns) IsController() bool { return c.HasEnv || c.runsController() }
+
 func (c ContainerSigns) hasEnv() bool { return c.HasEnv }
 
 // namesController looks into words, too: a shell's line is one.

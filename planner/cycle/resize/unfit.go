@@ -64,7 +64,8 @@ func noLess(has size.Resources, found *plan.Resources) size.Resources {
 }
 
 // within is a size that requests no more than has, but for what the nodes are known to give. A limit takes no room of a node's; one that
-// equals its request stays equal where it does in the pod, and is never less than the pod's.
+// equals its request stays equal where it does in the pod, and is never less than the pod's, as far as it is wanted: who writes the pod's
+// status makes it no larger than that.
 func within(wanted, has size.Resources, nodes map[string]resource.Quantity) size.Resources {
 	less := over(wanted, size.Resources{})
 	for name, request := range wanted.Requests {
@@ -76,12 +77,19 @@ func within(wanted, has size.Resources, nodes map[string]resource.Quantity) size
 		if limit, limited := wanted.Limits[name]; limited && limit.Cmp(request) == 0 {
 			less.Limits[name] = stands
 			if most, is := has.Limits[name]; is && most.Cmp(stands) > 0 {
-				less.Limits[name] = most
+				less.Limits[name] = least(most, limit)
 			}
 		}
 		less.Requests[name] = stands
 	}
 	return less
+}
+
+func least(a, b resource.Quantity) resource.Quantity {
+	if b.Cmp(a) < 0 {
+		return b
+	}
+	return a
 }
 
 // unfit are the replicas whose nodes never have room for their size, as far as each has a size of its own.

@@ -61,6 +61,22 @@ func TestASizeThatNoNodeHasDoesNotStay(t *testing.T) {
 	wants(t, f, "a day later", back, [2]string{"5024Mi", "10048Mi"})
 }
 
+// TestNoStatusMakesTheLimitOfAReplicaThatFitsNowhereLarger than what is wanted, however much it says that the pod has.
+func TestNoStatusMakesTheLimitOfAReplicaThatFitsNowhereLarger(t *testing.T) {
+	f := newFleet(2)
+	f.Template = &plan.Resources{Requests: map[string]string{"memory": "1Gi"}, Limits: map[string]string{"memory": "1Gi"}}
+	f.runs(3, 10, 10)
+	has, _ := f.Plan.SizeOf(1)
+	has = plan.Resources{Requests: has.Requests, Limits: map[string]string{"memory": "100Ti"}}
+	f.Pods = []observed.Pod{{Replica: 1, Name: "c-1", Size: &observed.Size{Has: has}}}
+	f.Change.Down.StabilizationWindow = config.Duration(2 * time.Hour)
+	f.run(10, 40)
+	wants(t, f, "as it is to be", [2]string{"2024Mi", "2024Mi"}, [2]string{"5024Mi", "5024Mi"})
+	f.Unmet = []diff.Unmet{{Replica: 1, Pod: "c-1", State: diff.PodInfeasible, Short: true, Words: small}}
+	f.runs(62, 10, 40)
+	wants(t, f, "after an hour", [2]string{"2024Mi", "2024Mi"}, [2]string{"2024Mi", "5024Mi"})
+}
+
 // Where the nodes are known to have such room it waits for a pod that is made anew.
 func TestASizeThatANodeHasWaitsForAnotherPod(t *testing.T) {
 	f := infeasible(t)

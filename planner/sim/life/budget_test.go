@@ -25,9 +25,10 @@ type budget struct {
 	worked  bool // it worked since, for a while
 }
 
+// counted is how many servers there were, and how many of them the largest group has that stays together.
 type counted struct {
-	at time.Time
-	n  int
+	at         time.Time
+	n, largest int
 }
 
 // clone shares nothing that changes.
@@ -58,7 +59,7 @@ func (j *judge) moves() {
 		b.moved, b.onward, b.failed = map[change.Cause][]time.Time{}, map[change.Cause][]time.Time{}, map[string]time.Time{}
 	}
 	b.shift(j.leaders())
-	b.servers = append(b.servers, counted{j.Now, len(j.Clusters) - len(j.Twins)})
+	b.servers = append(b.servers, counted{j.Now, len(j.Clusters) - len(j.Twins), j.largest()})
 	for len(b.servers) > 1 && j.Now.Sub(b.servers[0].at) > 2*time.Hour {
 		b.servers = b.servers[1:]
 	}
@@ -114,7 +115,7 @@ func earlier(a, b time.Time) time.Time {
 func (j *judge) spent(cause change.Cause, back bool) {
 	asked := cause == change.Drain || cause == change.Rollback
 	for _, rate := range j.Config.Change.Moves.Rate {
-		since, most := j.leaders().Add(-time.Duration(rate.Period)), j.share(rate.Percent)
+		since, most := j.leaders().Add(-time.Duration(rate.Period)), j.share(rate.Percent)+j.beyond()
 		switch {
 		case cause == change.Balance:
 			if n := within(j.budget.onward[cause], since); n > most {
@@ -144,6 +145,31 @@ func (j *judge) share(percent int) int {
 		n = max(n, c.n)
 	}
 	return max(1, percent*n/100)
+}
+
+// beyond is how many more than that share may move: a group that stays together goes whole once there is room for one of its servers.
+func (j *judge) beyond() int {
+	n := 0
+	for _, c := range j.budget.servers {
+		n = max(n, c.largest-1)
+	}
+	return n
+}
+
+// largest is how many servers the largest group has that the last cycle kept together.
+func (j *judge) largest() (most int) {
+	of := map[string]map[string]bool{}
+	for _, c := range j.Last.Fleet.Clusters {
+		if c.Bound == "" {
+			continue
+		}
+		if of[c.Bound] == nil {
+			of[c.Bound] = map[string]bool{}
+		}
+		of[c.Bound][c.Shard.Server] = true
+		most = max(most, len(of[c.Bound]))
+	}
+	return most
 }
 
 // fewest is how many it may have been at least, in the last two hours.

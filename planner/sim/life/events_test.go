@@ -15,27 +15,29 @@ import (
 type draw int
 
 const (
-	kept   draw = iota // as the kept seeds were drawn
-	wider              // clusters come and go, modes change, the break-glass opens, maxReplicas follows the fleet, Deployments
-	widest             // more Deployments, with pods that find no slot; rolling restarts; plan and history put back or lost together
-	sized              // and sizes by policies, nodes without room, clusters that take more memory than the rules say
+	kept    draw = iota // as the kept seeds were drawn
+	wider               // clusters come and go, modes change, the break-glass opens, maxReplicas follows the fleet, Deployments
+	widest              // more Deployments, with pods that find no slot; rolling restarts; plan and history put back or lost together
+	sized               // and sizes by policies, nodes without room, clusters that take more memory than the rules say
+	strange             // the widest, beside groups, memory, an env that is not the replicas, one that is awaited, no webhooks, refusals
 )
 
 var (
 	keptEvents = []string{"crash", "oom", "elect", "deaf", "lossy", "pin", "unpin", "pause", "load", "shard", "broken", "dies",
 		"refused", "unreachable", "stuck", "resume", "rollback", "plan", "clock", "settings", "cordon", "scale", "optout", "optin"}
-	widerEvents  = append(slices.Clone(keptEvents), "comes", "comes", "goes", "goes", "several go", "mode", "glass", "most", "mend")
-	widestEvents = append(slices.Clone(widerEvents), "restart", "backup", "restore", "restore", "lost", "slotless")
-	sizedEvents  = append(slices.Clone(widestEvents), "node full", "node small", "node room", "hungry", "hungry", "up", "down", "slope", "policies", "apply")
+	widerEvents   = append(slices.Clone(keptEvents), "comes", "comes", "goes", "goes", "several go", "mode", "glass", "most", "mend")
+	widestEvents  = append(slices.Clone(widerEvents), "restart", "backup", "restore", "restore", "lost", "slotless")
+	strangeEvents = append(slices.Clone(widestEvents), "unheld", "barred", "barred", "regrouped", "restart", "restart")
+	sizedEvents   = append(slices.Clone(widestEvents), "node full", "node small", "node room", "hungry", "hungry", "up", "down", "slope", "policies", "apply")
 )
 
 func (d draw) events() []string {
-	return [][]string{keptEvents, widerEvents, widestEvents, sizedEvents}[d]
+	return [][]string{keptEvents, widerEvents, widestEvents, sizedEvents, strangeEvents}[d]
 }
 
 // deployed reports whether a life is a Deployment's.
 func (d draw) deployed(seed uint64) bool {
-	return d == wider && seed%5 == 0 || d == widest && seed%3 == 0 || d == sized && seed%4 == 0
+	return d == wider && seed%5 == 0 || (d == widest || d == strange) && seed%3 == 0 || d == sized && seed%4 == 0
 }
 
 // further is a misfortune of the wider draw.
@@ -78,6 +80,7 @@ func (l *luck) last(event string) error {
 		l.RestartedAt = l.Now.UTC().Format(time.RFC3339)
 		l.Generation++
 		l.note("a person restarts the workload")
+		l.joins()
 	case "backup":
 		if l.later = l.coin.IntN(2) == 0; !l.later {
 			return l.saves()
@@ -96,6 +99,8 @@ func (l *luck) last(event string) error {
 			l.Slotless[ordinal] = true
 			l.note("%d finds no slot", ordinal)
 		}
+	case "unheld", "barred", "regrouped":
+		l.odd(event)
 	default:
 		l.resize(event)
 	}
@@ -115,6 +120,8 @@ func (l *luck) over() {
 			l.Glass = false
 		case "mode":
 			l.Config.Mode = plan.Enforce
+		case "unheld":
+			l.Unheld = false
 		default:
 			l.unresize(what)
 		}

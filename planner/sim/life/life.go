@@ -40,15 +40,18 @@ type Life struct {
 	Glass    bool // break-glass is on: nothing is enforced
 	Tripped  string
 	Rollback *input.Rollback
-	Refused  map[string]bool // Secrets that nobody may write
-	Deaf     bool            // Prometheus does not answer
-	Lossy    bool            // one write of ten is lost
-	Hidden   bool            // the env is by a reference, until somebody writes a number in its place
-	Said     string          // what that reference says, which pods may have started before
-	OptedOut map[string]bool // Secrets that people write, and ballast does not
-	Cordon   string          // replicas that people want empty
-	Skew     time.Duration   // by how much the leader's clock is ahead
-	History  []plan.Plan     // the plans that were written
+	Refused  map[string]bool              // Secrets that nobody may write
+	Barred   map[string]bool              // those of them of which nothing says so but the API server, at each write
+	Unheld   bool                         // the webhooks do not answer
+	Labels   map[string]map[string]string // of Secrets
+	Deaf     bool                         // Prometheus does not answer
+	Lossy    bool                         // one write of ten is lost
+	Hidden   bool                         // the env is by a reference, until somebody writes a number in its place
+	Said     string                       // what that reference says, which pods may have started before
+	OptedOut map[string]bool              // Secrets that people write, and ballast does not
+	Cordon   string                       // replicas that people want empty
+	Skew     time.Duration                // by how much the leader's clock is ahead
+	History  []plan.Plan                  // the plans that were written
 	Last     cycle.Outcome
 	Began    *plan.Plan // the plan that was put back with its history last; nil: both were lost last, or neither ever
 
@@ -69,7 +72,7 @@ type Life struct {
 // New is a fleet as it was before ballast came, with clusters of those loads: nobody has planned yet.
 func New(seed uint64, c config.PlannerConfig, replicas int, env string, loads map[string]float64) *Life {
 	l := &Life{Fleet: sim.NewFleet(seed, sim.Usual(), slices.Sorted(maps.Keys(loads))), Now: sim.Epoch, Config: c, Loads: maps.Clone(loads),
-		coin: rand.New(rand.NewPCG(seed, 3)), Refused: map[string]bool{}, OptedOut: map[string]bool{},
+		coin: rand.New(rand.NewPCG(seed, 3)), Refused: map[string]bool{}, OptedOut: map[string]bool{}, Barred: map[string]bool{}, Labels: map[string]map[string]string{},
 		Counts: map[string]int{}, Moves: map[change.Cause]int{},
 		given: map[string]bool{}, nudged: map[string]time.Time{}}
 	l.Gauges = 30 * time.Second
@@ -126,7 +129,10 @@ func (l *Life) Discovered() discover.Input {
 	for _, name := range l.Clusters {
 		s := sim.Secret(name)
 		s.Server = l.ServerOf(name)
-		s.Immutable, s.Unmanaged = l.Refused[name], l.OptedOut[name]
+		s.Immutable, s.Unmanaged = l.Refused[name] && !l.Barred[name], l.OptedOut[name]
+		if labels := l.Labels[name]; labels != nil {
+			s.Labels = discover.LabelsOf(labels, l.Config.Partition.LabelKeys())
+		}
 		if shard, stamped := l.Shards[name]; stamped {
 			s.Shard = discover.ShardValue{State: discover.ShardValid, N: shard}
 		}
@@ -161,12 +167,18 @@ func (l *Life) Workload() discover.Workload {
 
 // Inputs is what the leader gathers.
 func (l *Life) Inputs() input.Inputs {
-	held := true
+	held := !l.Unheld
 	in := input.Inputs{
 		Now: l.Now.Add(l.Skew), Config: l.Config, Cordon: l.Cordon, PlannerUser: sim.PlannerUser, Memory: l.memory,
 		InForce: l.Plan, Pins: l.Pins, Paused: l.Paused, BreakGlass: l.Glass, Tripped: l.Tripped, Rollback: l.Rollback,
 		Discovered: l.Discovered(), Workload: l.Workload(), Fetched: []poll.Fetched{l.fetched()},
 		Enforcement: &held, Healed: slices.Sorted(maps.Keys(l.given)),
+	}
+	for name := range l.Barred {
+		if in.Barred == nil {
+			in.Barred = map[string]string{}
+		}
+		in.Barred[name] = "a policy refuses it"
 	}
 	if n := len(l.History); n > 0 && l.Plan == nil { // as the controller has it of the history
 		in.Last = &l.History[n-1]
@@ -238,6 +250,7 @@ func (l *Life) Retire(name string) {
 	l.Fleet.Retire(name)
 	delete(l.Loads, name)
 	delete(l.Refused, name)
+	delete(l.Barred, name)
 	delete(l.OptedOut, name)
 }
 
@@ -267,6 +280,10 @@ const nudgeAgain = 30 * time.Second
 func (l *Life) do(step diff.Step) {
 	switch s := step.(type) {
 	case diff.PatchShard:
+		if l.Barred[s.Secret] {
+			l.Counts["refused"]++
+			return
+		}
 		l.Counts["shards"]++
 		if s.Why == diff.Drifted || s.Why == diff.Broken {
 			l.given[s.Secret] = true

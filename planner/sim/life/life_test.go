@@ -242,7 +242,8 @@ func (l *luck) peace() {
 	l.note("peace")
 	l.Deaf, l.Lossy, l.Paused, l.Stuck, l.Tripped, l.Pins = false, false, false, false, "", nil
 	l.Rollback, l.Cordon, l.Skew = nil, "", 0
-	l.Glass, l.Config.Mode = false, plan.Enforce
+	l.Glass, l.Unheld, l.Config.Mode = false, false, plan.Enforce
+	clear(l.Barred)
 	clear(l.Broken)
 	clear(l.Dies)
 	clear(l.Refused)
@@ -303,7 +304,7 @@ func (l *luck) fatal(t testing.TB, format string, args ...any) {
 // and in peace everything comes to rest as the plan says.
 func TestLives(t *testing.T) {
 	lives, first := sim.FromEnv(t, "BALLAST_LIVES", 40), sim.FromEnv(t, "BALLAST_SEED", 1)
-	drawn := draw(min(sim.FromEnv(t, "BALLAST_DRAW", uint64(widest)), uint64(sized))) // of another one a seed means another life
+	drawn := draw(min(sim.FromEnv(t, "BALLAST_DRAW", uint64(widest)), uint64(strange))) // of another one a seed means another life
 	hours, counts, moves, waits := 0.0, map[string]int{}, map[change.Cause]int{}, map[string]int{}
 	for seed := first; seed < first+lives; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
@@ -369,8 +370,11 @@ func live(t *testing.T, seed uint64, d draw) *luck {
 	if seed%4 == 3 {
 		l.twins(seed)
 	}
-	if d == sized {
+	switch d {
+	case sized:
 		l.sizes(seed)
+	case strange:
+		l.oddly(seed)
 	}
 	l.judged(t)
 	l.Pass(30 * time.Minute)

@@ -23,7 +23,7 @@ func (r receivers) clone() receivers {
 	return r
 }
 
-// arrival is what a failover gives a replica: the clusters of one server.
+// arrival is what a failover gives a replica: the clusters of one server, or of a group that stays together.
 type arrival struct {
 	to    int
 	load  plan.Load
@@ -92,7 +92,7 @@ func (j *judge) arrivals(loads map[string]plan.Load) (from int, arrivals []arriv
 			continue
 		}
 		from = left
-		server := j.First(name)
+		server := cmp.Or(j.found(name).Bound, j.First(name)) // a group goes whole
 		if of[server] == nil {
 			of[server], servers = &arrival{to: targets[name]}, append(servers, server)
 		}
@@ -143,7 +143,7 @@ func (j *judge) capacity(loads map[string]plan.Load) plan.Load {
 	}
 	servers := map[string]plan.Load{}
 	for name, load := range loads {
-		servers[j.First(name)] += load
+		servers[cmp.Or(j.found(name).Bound, j.First(name))] += load
 	}
 	heaviest := plan.Load(0)
 	for _, load := range servers {

@@ -114,7 +114,7 @@ func (j *judge) begunAnew() {
 		if j.before != nil {
 			was := known{j.saved.budget.clone(), j.saved.receivers.clone()}
 			j.budget, j.receivers = was.budget, was.receivers
-			servers = append(servers, counted{j.Now, j.serversOf(*j.before)}) // what went meanwhile is not believed at once
+			servers = append(servers, counted{j.Now, j.serversOf(*j.before), j.largest()}) // what went meanwhile is not believed at once
 		}
 		j.budget.counted, j.budget.servers = moves, servers
 	}
