@@ -20,6 +20,7 @@ const (
 	widest              // more Deployments, with pods that find no slot; rolling restarts; plan and history put back or lost together
 	sized               // and sizes by policies, nodes without room, clusters that take more memory than the rules say
 	strange             // the widest, beside groups, memory, an env that is not the replicas, one that is awaited, no webhooks, refusals
+	rich                // the sized, beside weights, a node cap, what pods use, sizes at an interval, clusters that leave full nodes
 )
 
 var (
@@ -29,15 +30,17 @@ var (
 	widestEvents  = append(slices.Clone(widerEvents), "restart", "backup", "restore", "restore", "lost", "slotless")
 	strangeEvents = append(slices.Clone(widestEvents), "unheld", "barred", "barred", "regrouped", "restart", "restart")
 	sizedEvents   = append(slices.Clone(widestEvents), "node full", "node small", "node room", "hungry", "hungry", "up", "down", "slope", "policies", "apply")
+	richEvents    = append(slices.Clone(sizedEvents), "rollback", "rollback", "node full", "node small")
 )
 
 func (d draw) events() []string {
-	return [][]string{keptEvents, widerEvents, widestEvents, sizedEvents, strangeEvents}[d]
+	return [][]string{keptEvents, widerEvents, widestEvents, sizedEvents, strangeEvents, richEvents}[d]
 }
 
 // deployed reports whether a life is a Deployment's.
 func (d draw) deployed(seed uint64) bool {
-	return d == wider && seed%5 == 0 || (d == widest || d == strange) && seed%3 == 0 || d == sized && seed%4 == 0
+	every := map[draw]uint64{wider: 5, widest: 3, sized: 4, strange: 3, rich: 4}[d]
+	return every > 0 && seed%every == 0
 }
 
 // further is a misfortune of the wider draw.

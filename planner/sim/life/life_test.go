@@ -304,7 +304,7 @@ func (l *luck) fatal(t testing.TB, format string, args ...any) {
 // and in peace everything comes to rest as the plan says.
 func TestLives(t *testing.T) {
 	lives, first := sim.FromEnv(t, "BALLAST_LIVES", 40), sim.FromEnv(t, "BALLAST_SEED", 1)
-	drawn := draw(min(sim.FromEnv(t, "BALLAST_DRAW", uint64(widest)), uint64(strange))) // of another one a seed means another life
+	drawn := draw(min(sim.FromEnv(t, "BALLAST_DRAW", uint64(widest)), uint64(rich))) // of another one a seed means another life
 	hours, counts, moves, waits := 0.0, map[string]int{}, map[change.Cause]int{}, map[string]int{}
 	for seed := first; seed < first+lives; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
@@ -375,6 +375,9 @@ func live(t *testing.T, seed uint64, d draw) *luck {
 		l.sizes(seed)
 	case strange:
 		l.oddly(seed)
+	case rich:
+		l.sizes(seed)
+		l.richly(seed)
 	}
 	l.judged(t)
 	l.Pass(30 * time.Minute)
