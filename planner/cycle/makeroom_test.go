@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"ballast/planner/change"
 	"ballast/planner/config"
+	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -140,4 +142,59 @@ func TestWhatIsPinnedDoesNotLeaveACrampedReplica(t *testing.T) {
 	if diff := cmp.Diff(map[string]bool{"c002": true}, left); diff != "" {
 		t.Errorf("on replica 1 (-want +got):\n%s", diff)
 	}
+}
+
+// Whatever stands on a replica whose node has no room: only clusters of it leave, no pinned one, one stays at least, no receiver carries as
+// much as it did, and together they are no more than what makes the difference but for the last one.
+func TestWhatLeavesACrampedReplicaKeepsToTheRules(t *testing.T) {
+	const rounding = 0.001
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(3, 9).Draw(rt, "clusters")
+		loads, at := make([]float64, n), make([]int, n)
+		for i := range n {
+			loads[i], at[i] = float64(rapid.IntRange(1, 9).Draw(rt, "load")), rapid.SampledFrom([]int{0, 1, 1, 2}).Draw(rt, "at")
+		}
+		w, _ := sizedLive(t, at...)
+		w.in.Pins = plan.Pins{}
+		for i := range n {
+			name := w.in.Discovered.Secrets[i].Name
+			if w.setLoad(name, loads[i]); rapid.IntRange(0, 4).Draw(rt, "pinned") == 0 {
+				w.in.Pins[name] = at[i]
+			}
+		}
+		w.steps(2 * time.Minute)
+		has := rapid.IntRange(0, 99).Draw(rt, "has")
+		w.in.Config.Size.MoveAway = &config.MoveAway{After: config.Duration(time.Hour)}
+		w.in.Memory.Sizes.Cramped = map[int]memory.Cramped{1: {Since: w.in.Now.Add(-2 * time.Hour), Has: has}}
+		carries, lightest := map[int]float64{}, 0.0
+		before := w.at()
+		for i := range n {
+			carries[before[w.in.Discovered.Secrets[i].Name]] += loads[i]
+		}
+		most, left, on := carries[1], 0.0, 0
+		out := w.step(30 * time.Second)
+		for i := range n {
+			name := w.in.Discovered.Secrets[i].Name
+			to, goes := out.Memory.Changes.Target[name]
+			if goes = goes && out.Next.Rollout != nil && to != before[name]; !goes {
+				if before[name] == 1 {
+					on++
+				}
+				continue
+			}
+			if _, pinned := w.in.Pins[name]; pinned || before[name] != 1 {
+				rt.Errorf("%s goes from %d to %d, pinned %t", name, before[name], to, pinned)
+			}
+			if carries[to] += loads[i]; carries[to] > most+rounding {
+				rt.Errorf("replica %d carries %.0f then, and replica 1 carried %.0f", to, carries[to], most)
+			}
+			if left += loads[i]; lightest == 0 || loads[i] < lightest {
+				lightest = loads[i]
+			}
+		}
+		goal := most * float64(100-has) / 100
+		if left > 0 && (on == 0 || left-lightest > goal+rounding) {
+			rt.Errorf("%.0f of %.0f leave, the lightest %.0f of it, where %.1f are enough; %d clusters stay", left, most, lightest, goal, on)
+		}
+	})
 }
