@@ -96,8 +96,10 @@ func TestByTheTemplateOneRolloutIsAnnouncedWaitsForWavesAndHappensOnce(t *testin
 	}
 
 	l.Cordon = "1=" + l.Now.Add(6*time.Hour).UTC().Format(time.RFC3339)
-	for l.Plan.Rollout == nil || l.Plan.Rollout.Stage != plan.Moving {
-		l.Pass(act)
+	for end := l.Now.Add(time.Hour); l.Plan.Rollout == nil || l.Plan.Rollout.Stage != plan.Moving; l.Pass(act) {
+		if l.Now.After(end) {
+			t.Fatalf("nothing is drained for an hour: %v", l.Last.Problems)
+		}
 	}
 	l.each(20)
 	l.Pass(time.Minute) // a cycle has seen it
