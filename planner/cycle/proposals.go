@@ -324,9 +324,28 @@ func evacuation(s *snapshot) *proposed {
 		asked = " as asked"
 	}
 	p.why = "empties " + division.ReplicaList(append(slices.Clone(unwell), s.cordoned...)) + asked + ": moves " + problem.Plural(serversOf(s.Beside, maps.Keys(e.Moves), s.Next), "cluster")
-	p.want = s.wantOf(s.Next.Replicas, e.Moves)
+	p.want = s.wantParted(s.Next.Replicas, e.Moves, pinnedBack(s, unwell))
 	p.want.ControllerReplicas = s.Next.ControllerReplicas
 	return p
+}
+
+// pinnedBack are the clusters on unwell replicas whose group a pin keeps there: they leave without it.
+func pinnedBack(s *snapshot, unwell []int) map[string]bool {
+	parted := map[string]bool{}
+	for _, g := range s.Groups {
+		held := map[int]bool{}
+		for _, i := range g.Members {
+			if pin, pinned := s.Pins[s.Fleet.Clusters[i].Shard.ID]; pinned && pin == s.Standing(i) {
+				held[pin] = slices.Contains(unwell, pin)
+			}
+		}
+		for _, i := range g.Members {
+			if !g.Apart && held[s.Standing(i)] {
+				parted[s.Fleet.Clusters[i].Shard.ID] = true
+			}
+		}
+	}
+	return parted
 }
 
 func request(s *snapshot, unwell []int) failover.Request {

@@ -69,6 +69,9 @@ func TestEveryRuleHoldsEverywhere(t *testing.T) {
 			"failover": {"a": 1, "b": 1, "e": 1, "f": 1}, "arrival": {"a": 1, "b": 2}}},
 		"together": {labelled: map[string][]string{"e": {"pay"}, "f": {"pay"}}, groups: []config.Group{together("pay")},
 			want: map[string]map[string]int{"evacuation": {"e": 0, "f": 0}, "failover": {"e": 0, "f": 0}}},
+		"together, and a pin of one": {labelled: map[string][]string{"e": {"pay"}, "f": {"pay"}}, groups: []config.Group{together("pay")},
+			set:  func(w *world) { w.in.Pins = plan.Pins{"e": 2} },
+			want: map[string]map[string]int{"failover": {"f": 0}}}, // nobody is without an owner for a group's sake
 		"apart": {labelled: map[string][]string{"a": {"hubs"}, "e": {"hubs"}}, groups: []config.Group{apart("hubs")},
 			want: map[string]map[string]int{"evacuation": {"e": 1, "f": 0}, "failover": {"e": 1, "f": 0}}},
 		"apart, with one on each": {labelled: map[string][]string{"a": {"hubs"}, "c": {"hubs"}, "e": {"hubs"}}, groups: []config.Group{apart("hubs")},

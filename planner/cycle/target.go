@@ -18,8 +18,8 @@ import (
 
 // settle answers a replica below that number for every row: a pin's, else the decided one, else the one it has, and
 // where none of them counts what placement answers. The Secrets of one server have one, and one that ballast may not
-// write keeps its own.
-func (s *snapshot) settle(replicas int, decided map[string]int) map[string]int {
+// write keeps its own. Parted are clusters that leave a group whose pin keeps it where nobody works.
+func (s *snapshot) settle(replicas int, decided map[string]int, parted map[string]bool) map[string]int {
 	clusters := make([]placement.Cluster, 0, len(s.Next.Clusters))
 	var last map[string]plan.Load
 	if s.Partial {
@@ -27,6 +27,9 @@ func (s *snapshot) settle(replicas int, decided map[string]int) map[string]int {
 	}
 	for i := range s.Fleet.Clusters {
 		p := s.Cluster(i)
+		if parted[p.Name] {
+			p.Server = s.Fleet.Clusters[i].OfServer()
+		}
 		p.Load = last[p.Name]
 		if s.loads != nil {
 			p.Load = s.loads[i]
@@ -56,7 +59,12 @@ func (s *snapshot) settle(replicas int, decided map[string]int) map[string]int {
 
 // wantOf words a target for the rollout: clusters whose replica was decided, and all others where they settle.
 func (s *snapshot) wantOf(replicas int, decided map[string]int) *rollout.Proposal {
-	rows, of := make(map[string]plan.Row, len(s.Next.Clusters)), s.settle(replicas, decided)
+	return s.wantParted(replicas, decided, nil)
+}
+
+// wantParted is wantOf, where some clusters do not stay with their groups.
+func (s *snapshot) wantParted(replicas int, decided map[string]int, parted map[string]bool) *rollout.Proposal {
+	rows, of := make(map[string]plan.Row, len(s.Next.Clusters)), s.settle(replicas, decided, parted)
 	for name, row := range s.Next.Clusters {
 		if !staysAsItIs(s.Ground, name, row, of[name]) {
 			row.Replica = of[name]

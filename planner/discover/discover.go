@@ -73,8 +73,8 @@ func (c Cluster) Together() string {
 	return cmp.Or(c.Bound, c.Shard.Server)
 }
 
-// server is what it has in common with the other Secrets of its server; empty: it stays alone.
-func (c Cluster) server() string {
+// OfServer is what it has in common with the other Secrets of its server; empty: it stays alone.
+func (c Cluster) OfServer() string {
 	c.Bound = ""
 	return c.Together()
 }
@@ -100,7 +100,7 @@ func (f Fleet) Groups() []Unit {
 	if !slices.ContainsFunc(f.Clusters, func(c Cluster) bool { return c.Alone }) {
 		return f.Units
 	}
-	return grouped(f.Clusters, Cluster.server)
+	return grouped(f.Clusters, Cluster.OfServer)
 }
 
 // Discover lists the fleet and compares it with the last accepted one. The error, a *ShrinkError, says that too many

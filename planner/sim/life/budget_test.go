@@ -192,13 +192,13 @@ func within(times []time.Time, since time.Time) (n int) {
 }
 
 // failedOver judges a failover as it begins: one replica an hour, and what a failover moved within the day waits for the
-// budget, but for one cluster.
+// budget, but for one cluster. A group that stays together is one.
 func (j *judge) failedOver() {
 	b := &j.budget
 	if b.worked = b.worked || j.serves(b.emptied); !j.begins() || j.memory.Changes.Cause != change.Failover {
 		return
 	}
-	cordoned, again, targets := j.cordoned(), 0, j.targets()
+	cordoned, again, targets, groups := j.cordoned(), 0, j.targets(), map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(targets)) {
 		to := targets[name]
 		from := j.stood(name)
@@ -206,9 +206,11 @@ func (j *judge) failedOver() {
 			continue // a drain goes along, and Secrets of one server go together
 		}
 		j.oneAnHour(from)
-		if j.again(name) {
+		group := j.found(name).Bound
+		if j.again(name) && !groups[group] {
 			again++
 		}
+		groups[group] = group != ""
 	}
 	for _, rate := range j.Config.Change.Moves.Rate {
 		since, most := j.leaders().Add(-time.Duration(rate.Period)), j.share(rate.Percent)
