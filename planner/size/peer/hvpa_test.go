@@ -209,6 +209,11 @@ func weightFromIntervals(t *testing.T, v vector) {
 	if got := s.Weight(in.CurrentReplicas, in.DesiredReplicas); got != out.VpaWeight || 100-got != out.HpaWeight {
 		t.Errorf("%d, want %d", got, out.VpaWeight)
 	}
+	for _, span := range s.Spans() { // what `ballast config convert` goes by; a weight of 100 is what it says a note of
+		if holds := span.Start <= in.CurrentReplicas && in.CurrentReplicas <= span.Last; holds && span.VpaWeight < 100 && span.VpaWeight != out.VpaWeight {
+			t.Errorf("converted %d, want %d", span.VpaWeight, out.VpaWeight)
+		}
+	}
 }
 
 func weightedReplicas(t *testing.T, v vector) {
