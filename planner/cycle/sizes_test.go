@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -104,6 +105,24 @@ func TestWithoutPoliciesNothingIsSized(t *testing.T) {
 	w.run(1)
 	if w.in.InForce.Sizes != nil || w.last.Sizing != nil || w.in.Memory.Sizes.Rules != nil {
 		t.Errorf("the plan has %+v, the outcome %+v", w.in.InForce.Sizes, w.last.Sizing)
+	}
+}
+
+// Who takes the policies away is told what becomes of the pods: those of a template restart once somebody writes another size into it.
+func TestWhatComesWithoutPoliciesIsSaid(t *testing.T) {
+	for apply, want := range map[config.SizeApply]string{
+		config.InPlace: "size.policies are gone, so no size is held any more: running pods stay as large as they are, and each gets the pod template's size when it is made anew",
+		config.Template: "size.policies are gone, so the pod template is held at no size any more: it stays as it is until somebody writes another one, " +
+			"as a GitOps tool does at once, and every pod restarts for that",
+	} {
+		w := sizedWorld(20, 1, 1)
+		w.in.Config.Size.Apply = apply
+		w.run(10)
+		w.in.Config.Size.Policies = nil
+		w.run(1)
+		if got := w.last.Reason; !strings.Contains(got, want) {
+			t.Errorf("%s: said is %q, want %q", apply, got, want)
+		}
 	}
 }
 
