@@ -53,7 +53,11 @@ func vectors(t testing.TB) []vector {
 	return all.Vectors
 }
 
-// TestTheVectorsOfHVPA runs every vector; one whose function nothing answers fails.
+// TestTheVectorsOfHVPA runs every vector; one whose function nothing answers fails. What of HVPA ballast does not do, or does in another
+// way, runs against the peer's own model, which nothing that is built needs: weights_test.go answers getVpaWeightFromIntervals,
+// isHpaScaleOutLimited, isScalingOff, isEvictionEvent, isOomKillEvent, getPodEventHandler and the shares of getWeightedReplicas, and
+// buckets_test.go GetBuckets, GetReplicasForResource and getScalingRecommendations. All others run what is built. So do the weights, as
+// `ballast config convert` reads them (Spans), and the OOM kills, in TestTheKillsOfHVPA of package ownership.
 func TestTheVectorsOfHVPA(t *testing.T) {
 	runs := map[string]func(*testing.T, vector){
 		"getVpaWeightFromIntervals":                   weightFromIntervals,
