@@ -186,6 +186,9 @@ func (s Sizes) until(now time.Time) Sizes {
 	for replica, c := range cramped {
 		cramped[replica] = c.until(now)
 	}
+	if s.Decided.After(now) {
+		s.Decided = now
+	}
 	s.Unfit, s.Cramped = unfit, cramped
 	s.Peaks, s.Blocked, s.NoRoom = peaks, mapUntil(s.Blocked, now), mapUntil(s.NoRoom, now)
 	return s
