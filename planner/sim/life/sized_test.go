@@ -181,10 +181,8 @@ func (l *luck) sizesStand(killed, plans int) error {
 	case s == nil:
 		return fmt.Errorf("nothing is sized")
 	}
-	for _, b := range l.Last.Sizing.Blocked {
-		if b.Reason != change.Weight && b.Reason != change.Paradoxical { // of weights, for as long as the load is what it is
-			return fmt.Errorf("it is blocked in peace: %v", b)
-		}
+	if waits := slices.DeleteFunc(slices.Clone(l.Last.Sizing.Blocked), l.stays); len(waits) > 0 {
+		return fmt.Errorf("it is blocked in peace: %v", waits)
 	}
 	return l.sizesHold()
 }
