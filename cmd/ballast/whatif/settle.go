@@ -15,7 +15,6 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
-	"ballast/planner/measure"
 	"ballast/planner/plan"
 )
 
@@ -225,8 +224,8 @@ func (a *Answer) costs(with rest) {
 		moves[m.Cluster] = true
 	}
 	a.Cost, a.loads = Cost{Clusters: len(moves)}, map[string]string{}
-	objects := slices.IndexFunc(with.last.Table.Columns, func(c measure.Column) bool { return c.ID == "objects" })
-	if p := a.in.Config.Poll.Prometheus; objects >= 0 && (p == nil || p.OfClusters() == nil) {
+	objects := cycle.Objects(a.in.Config, with.last.Table)
+	if objects != nil {
 		a.Cost.Objects = new(float64)
 	}
 	for i, cl := range with.last.Fleet.Clusters {
@@ -234,7 +233,7 @@ func (a *Answer) costs(with rest) {
 			a.loads[cl.Shard.ID] = load.Display()
 			a.Cost.LoadHours += load.Float() * evaluate.Cold.Hours()
 			if a.Cost.Objects != nil {
-				*a.Cost.Objects += with.last.Table.Columns[objects].Values[i]
+				*a.Cost.Objects += objects[i]
 			}
 		}
 	}
