@@ -96,7 +96,7 @@ func TestExplainSaysWhatAMoveCosts(t *testing.T) {
 	if m := e.Moving; m.Clusters != 2 || m.LoadHours != 0.5*0.25 || m.Restarts || !m.Limited {
 		t.Errorf("two of four go: %+v", m)
 	}
-	w.in.Config.Rollout = config.Rollout{X0Y: &config.X0Y{}}
+	w.in.Config.Rollout = config.Rollout{X0Y: &config.X0YRollout{}}
 	w.cycle()
 	if e, err = Explain(w.in, w.last, "a"); err != nil {
 		t.Fatal(err)

@@ -32,6 +32,7 @@ type Answer struct {
 	Ahead    *cycle.Forecast `json:"ahead,omitempty"`
 	Verdict  string          `json:"verdict"`            // of the evaluation, at rest
 	Problems []Problem       `json:"problems,omitempty"` // that the fleet does not have now
+	Fit      Fit             `json:"fit"`
 
 	loads map[string]string // of what moves, as people read them
 	in    input.Inputs
@@ -162,6 +163,7 @@ func answer(now cycle.Outcome, without, with rest, supposed input.Inputs, c chan
 	if err := a.lose(with, c.lose); err != nil {
 		return nil, err
 	}
+	a.fit(cmp.Or(with.last.Line, without.last.Line))
 	return a, nil
 }
 
