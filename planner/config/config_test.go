@@ -119,6 +119,10 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 					{Key: "tier", Operator: "In", Values: []string{"hub", "core"}}}}},
 			}
 		},
+		"dimensions-work": func(c *PlannerConfig) { c.Index.Dimensions = &Dimensions{Work: &Work{}} },
+		"dimensions-both": func(c *PlannerConfig) {
+			c.Index.Dimensions = &Dimensions{Work: &Work{}, Memory: &Memory{Weights: map[string]Bytes{"objects": "2Ki"}, Base: "0", LimitShare: "0.8"}}
+		},
 		"memory": func(c *PlannerConfig) {
 			capacity := Bytes("4.5Gi")
 			c.Index.Dimensions = &Dimensions{Memory: &Memory{Weights: map[string]Bytes{"objects": "1.25Ki", "apps": "30000"}, Base: "256Mi", Capacity: &capacity,
@@ -196,7 +200,7 @@ func TestEveryGoodFileIsNamedAbove(t *testing.T) {
 	for _, f := range files {
 		got = append(got, strings.TrimSuffix(filepath.Base(f), ".good.yaml"))
 	}
-	want := []string{"beside-the-implementation", "change-by-the-minute", "change-sizes", "change-unlimited", "failover-off", "failover-patient", "full", "groups",
+	want := []string{"beside-the-implementation", "change-by-the-minute", "change-sizes", "change-unlimited", "dimensions-both", "dimensions-work", "failover-off", "failover-patient", "full", "groups",
 		"http-bound-token", "json", "lpt", "memory-learned", "memory-of-the-limit", "memory", "minimal", "nulls", "other-implementations", "pods", "recorded",
 		"replicas-workload", "rollout-live-adopt", "rollout-live-defaults", "rollout-live", "rollout-x0y", "size-inputs", "size-move-away", "size", "sticky", "telemetry", "weights"}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -170,6 +170,53 @@ func TestTwinsThatCannotBeReadHideNoOrphan(t *testing.T) {
 	}
 }
 
+// TestAKillIsJudgedAsItWasSeen: a node whose clock is ahead dates one of before a wave behind it, and one of the wave's so late that it
+// seemed to be nobody's.
+func TestAKillIsJudgedAsItWasSeen(t *testing.T) {
+	for name, test := range map[string]struct {
+		ahead  time.Duration
+		before bool // the kill was before the wave
+		trips  bool
+	}{
+		"before the wave, dated into it": {25 * time.Minute, true, false},
+		"by the wave, dated long after":  {20 * time.Minute, false, true},
+		"by the wave, by a good clock":   {0, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := undecided(t, skewed(24)...)
+			for range 30 {
+				w.step(time.Minute)
+			}
+			kill := func(replica int) {
+				at := w.in.Now.Add(test.ahead)
+				w.shape = func(p *observed.Pod) {
+					if p.Replica == replica || replica < 0 && p.Replica != 2 {
+						p.Restarts, p.RestartedAt, p.OOMKilled, p.KilledAt = 1, at, true, at
+					}
+				}
+			}
+			if test.before {
+				kill(-1)
+				for range 17 { // they were unwell
+					w.step(time.Minute)
+				}
+			}
+			moves := w.on(2)[0]
+			w.in.Cordon = "2=" + w.in.Now.Add(2*time.Minute).UTC().Format(time.RFC3339)
+			w.until(t, "a cluster moved", 10*time.Minute, func(outcome.Outcome) bool { return w.row(t, moves) != 2 && w.in.InForce.Rollout == nil })
+			if !test.before {
+				kill(w.row(t, moves))
+			}
+			for range 8 {
+				w.step(time.Minute)
+			}
+			if trip := w.in.Memory.Changes.Trip; (trip != nil) != test.trips || trip != nil && trip.Reason != change.OOMKilled {
+				t.Errorf("tripped: %+v, want it: %t; %v", trip, test.trips, messages(w.last))
+			}
+		})
+	}
+}
+
 // TestATripKeepsNobodyOnADeadReplica, unless it was for memory: whoever breaks a cluster of his own just after a wave stops levelling by
 // it, and no failover.
 func TestATripKeepsNobodyOnADeadReplica(t *testing.T) {

@@ -183,8 +183,8 @@ func tripWhy(t *change.Trip) string {
 func (w *watch) signs(apart []string) change.Signs {
 	s := change.Signs{Work: change.Believable(w.work(apart)), Apart: apart}
 	s.Orphans = bereft(w.Out.Fleet, w.Out.Verdict, excused(w.Out.Fleet, w.Out.Verdict, w.Out.Memory.Known, w.In.Now))
-	for _, p := range w.In.Observed.Pods {
-		if p.OOMKilled {
+	for _, p := range w.Out.Memory.Changes.Replicas.Dated(w.In.Observed.Pods, w.In.Now) {
+		if p.OOMKilled && !p.KilledAt.IsZero() {
 			s.Kills = append(s.Kills, change.Kill{Pod: p.Name, Replica: p.Replica, At: p.KilledAt})
 		}
 	}

@@ -120,7 +120,7 @@ func (a *Result) workload(v *plan.View, seen observed.State, now time.Time) {
 	if v.Plan.HoldsEnv() && want.ControllerReplicas != stands.ControllerReplicas {
 		step.ControllerReplicas = &want.ControllerReplicas
 	}
-	if held == nil && v.Plan.Restarts() && !seen.Workload.RestartedSince(v.Plan.Rollout.Since) {
+	if held == nil && v.Plan.Restarts() && !seen.Workload.RestartedSince(v.Plan.Rollout.Since, now) {
 		step.RestartedAt = v.Plan.Rollout.Since.UTC().Format(time.RFC3339)
 	}
 	var above []string

@@ -29,6 +29,7 @@ func TestSteps(t *testing.T) {
 		pins       plan.Pins
 		seen       observed.State
 		breakGlass bool
+		now        time.Time
 		want       Result
 	}{
 		"nothing differs": {plan: three(nil), seen: fixture.Stands(fixture.Standing(3, fixture.Ptr(3)), inPlace)},
@@ -172,9 +173,17 @@ func TestSteps(t *testing.T) {
 			}),
 			seen: fixture.Stands(&observed.Workload{Replicas: 3, ControllerReplicas: fixture.Ptr(3), RestartedAt: fixture.Start.Add(time.Minute).Format(time.RFC3339)}, inPlace),
 		},
+		"one that lies ahead does not": {
+			plan: three(func(p *plan.Plan) {
+				p.Rollout = rollout(plan.Restarting, plan.Count{Replicas: 3, ControllerReplicas: 3}, plan.Count{Replicas: 3, ControllerReplicas: 3})
+			}),
+			seen: fixture.Stands(&observed.Workload{Replicas: 3, ControllerReplicas: fixture.Ptr(3), RestartedAt: fixture.Start.Add(6 * time.Hour).Format(time.RFC3339)}, inPlace),
+			now:  fixture.Start.Add(time.Minute),
+			want: Result{Steps: []Step{PatchWorkload{RestartedAt: "2026-08-01T12:00:00Z", Why: Rolling}}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Steps(plan.NewView(test.plan, test.pins), test.seen, Options{BreakGlass: test.breakGlass})
+			got := Steps(plan.NewView(test.plan, test.pins), test.seen, Options{BreakGlass: test.breakGlass, Now: test.now})
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"ballast/planner/plan"
 )
 
 // mostSources is how many of a container's envFrom are looked through: each is a read in every cycle.
@@ -17,6 +20,29 @@ const mostSources = 16
 
 // errUnseen stands for a value that no ConfigMap shows.
 var errUnseen = errors.New("it stands in no ConfigMap that can be read")
+
+// follow reads what the container's variables refer to. A Deployment of which nobody can say whether its clusters are distributed
+// dynamically counts with a number that cannot be seen: its pods say who has which cluster.
+func (w *Workload) follow(ctx context.Context, r client.Reader, c corev1.Container) (err error) {
+	if w.EnvUnknown {
+		if w.EnvSaid, err = said(ctx, r, w.Namespace, c, EnvReplicas); err != nil {
+			return err
+		}
+	}
+	_, written := setting(c, flagDynamic, EnvDynamic)
+	if w.Kind != plan.Deployment || written || !elsewhere(c, EnvDynamic) {
+		return nil
+	}
+	switch dynamic, err := said(ctx, r, w.Namespace, c, EnvDynamic); {
+	case err != nil:
+		return err
+	case dynamic == nil:
+		w.EnvUnknown, w.EnvSaid = true, nil
+	default:
+		w.DynamicDistribution, _ = strconv.ParseBool(*dynamic)
+	}
+	return nil
+}
 
 // said is what a variable's reference holds, as the kubelet would give it to a pod that starts now: empty where the
 // reference is optional and leads nowhere. Nil: it is no ConfigMap's, or may not be read. A Secret is never read for it.

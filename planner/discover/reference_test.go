@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"ballast/planner/plan"
 )
 
 func keyRef(name, key string, optional *bool) corev1.EnvVar {
@@ -82,5 +84,41 @@ func TestAReferenceThatMayNotBeReadIsUnknown(t *testing.T) {
 		if got != nil || (err != nil) != fails {
 			t.Errorf("of %v it gives %v, %v", of, got, err)
 		}
+	}
+}
+
+// TestADeploymentsSwitchByReference: whether its clusters are distributed dynamically says with how many replicas its pods count.
+func TestADeploymentsSwitchByReference(t *testing.T) {
+	switches := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "switches"}, Data: map[string]string{"on": "true", "off": "false"}}
+	by := func(key string) corev1.Container {
+		e := keyRef("switches", key, nil)
+		e.Name = EnvDynamic
+		return corev1.Container{Env: []corev1.EnvVar{e}}
+	}
+	flagged := by("none")
+	flagged.Args = []string{flagDynamic}
+	for name, test := range map[string]struct {
+		container        corev1.Container
+		kind             string
+		dynamic, unknown bool
+	}{
+		"on":                            {by("on"), plan.Deployment, true, false},
+		"off":                           {by("off"), plan.Deployment, false, false},
+		"a key that nobody has":         {by("none"), plan.Deployment, false, true},
+		"another variable":              {corev1.Container{Env: []corev1.EnvVar{{Name: EnvDynamic, Value: "$(X)"}}}, plan.Deployment, false, true},
+		"a Secret may have it":          {corev1.Container{EnvFrom: []corev1.EnvFromSource{secretSource()}}, plan.Deployment, false, true},
+		"the command line has the word": {flagged, plan.Deployment, true, false},
+		"a StatefulSet does not ask":    {by("none"), plan.StatefulSet, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.container.Name = "c"
+			w, err := found{workload: Workload{Kind: test.kind, Namespace: "argocd"}, object: &corev1.Pod{}, pod: &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{test.container}}}}.read("c", nil)
+			if err == nil {
+				err = w.follow(t.Context(), fake.NewClientBuilder().WithObjects(switches).Build(), test.container)
+			}
+			if err != nil || w.DynamicDistribution != test.dynamic || w.EnvUnknown != test.unknown {
+				t.Errorf("dynamic %t, unknown %t, %v; want %t, %t", w.DynamicDistribution, w.EnvUnknown, err, test.dynamic, test.unknown)
+			}
+		})
 	}
 }

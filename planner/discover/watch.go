@@ -170,11 +170,9 @@ func FindTarget(ctx context.Context, r client.Reader, target plan.Target, of *pl
 	if err != nil {
 		return plan.Target{}, Workload{}, err
 	}
-	if w.EnvUnknown {
-		at := slices.IndexFunc(fits[0].pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == w.Container })
-		if w.EnvSaid, err = said(ctx, r, w.Namespace, fits[0].pod.Spec.Containers[at], EnvReplicas); err != nil {
-			return plan.Target{}, Workload{}, err
-		}
+	at := slices.IndexFunc(fits[0].pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == w.Container })
+	if err := w.follow(ctx, r, fits[0].pod.Spec.Containers[at]); err != nil {
+		return plan.Target{}, Workload{}, err
 	}
 	if len(beside) > 0 {
 		w.Beside = workloadNames(beside)

@@ -108,19 +108,24 @@ func (h History) taking(pod observed.Pod, blind bool, rolled, now time.Time) His
 	return h.since(now.Add(-window))
 }
 
-// Dated are the pods with their last restarts as they were seen, where a node dates one ahead: by that date it would be blamed on each
-// wave that comes until our clock reaches it. One that nobody saw, or that is long ago, has no time.
+// Dated are the pods with their last restarts and OOM kills as they were seen, where a node dates them ahead: by that date they would be
+// blamed on each wave that comes until our clock reaches it. What nobody saw, or is long ago, has no time.
 func (m Memory) Dated(pods []observed.Pod, now time.Time) []observed.Pod {
 	pods = slices.Clone(pods)
 	for i, pod := range pods {
 		h := m.Replicas[pod.Replica]
 		ahead := h.Ahead && h.Pod == pod.Name && h.Count == pod.Restarts
-		if !ahead && !pod.RestartedAt.After(now) {
-			continue
+		if ahead || pod.RestartedAt.After(now) {
+			pods[i].RestartedAt = time.Time{}
 		}
-		pods[i].RestartedAt = time.Time{}
+		if ahead || pod.KilledAt.After(now) {
+			pods[i].KilledAt = time.Time{}
+		}
 		if n := len(h.Restarts); ahead && n > 0 {
 			pods[i].RestartedAt = h.Restarts[n-1]
+		}
+		if ahead && pod.OOMKilled {
+			pods[i].KilledAt = h.OOM
 		}
 	}
 	return pods

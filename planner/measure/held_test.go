@@ -25,7 +25,9 @@ func TestAValueIsHeldForADay(t *testing.T) {
 		steps []step
 		want  time.Duration // how long a's value stood after noon; 0: to the end
 		low   float64       // minCoverage
+		ahead time.Duration // by how much the clock was, where the last leader ran
 	}{
+		"of a leader of tomorrow":             {ahead: 6 * time.Hour, steps: []step{{2 * day, "a", false}}, want: day},
 		"its series end":                      {steps: []step{{2 * day, "a", false}}, want: day},
 		"Prometheus is away":                  {steps: []step{{5 * day, "a", true}}},
 		"it is away, and back":                {steps: []step{{time.Hour, "a", false}, {4 * day, "a", true}, {6 * day, "a", false}}, want: 4*day + 22*time.Hour},
@@ -48,7 +50,7 @@ func TestAValueIsHeldForADay(t *testing.T) {
 			if o.Standings = onTwo(); test.own {
 				o.Standings[0] = test.alone
 			}
-			last := NewLastGood(joined(t, "", LastGood{}, o, noon.Add(-time.Minute)), LastGood{})
+			last := NewLastGood(joined(t, "", LastGood{}, o, noon.Add(test.ahead-time.Minute)), LastGood{})
 			at, stood := time.Duration(0), time.Duration(0)
 			for _, s := range test.steps {
 				for ; at < s.until; at += time.Minute {

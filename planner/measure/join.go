@@ -31,6 +31,7 @@ func Join(metrics []poll.Metric, fleet discover.Fleet, fetched []poll.Fetched, l
 	if err := checkIDs(metrics); err != nil {
 		return Table{}, err
 	}
+	last = last.until(now)
 	t := Table{At: now, Shards: make([]plan.Shard, len(fleet.Clusters)), Columns: make([]Column, 0, len(metrics))}
 	for i, c := range fleet.Clusters {
 		t.Shards[i] = c.Shard

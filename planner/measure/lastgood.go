@@ -2,6 +2,7 @@ package measure
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,10 +33,28 @@ type LastColumn struct {
 	Low          Low       `json:"low,omitzero"`
 }
 
+// until has no value of the future: a clock that was ahead once kept each from growing old until it was reached again.
+func (g LastGood) until(now time.Time) LastGood {
+	latest := now.Unix()
+	for k, column := range g.Columns {
+		if !slices.ContainsFunc(column.At, func(at int64) bool { return at > latest }) {
+			continue
+		}
+		column.At = slices.Clone(column.At)
+		for i := range column.At {
+			column.At[i] = min(column.At[i], latest)
+		}
+		g.Columns = slices.Clone(g.Columns)
+		g.Columns[k] = column
+	}
+	return g
+}
+
 // NewLastGood is what to keep of a table, given what was kept before. Clusters that are gone are forgotten; a refused
 // column stays as it was. Values are rounded before they are stored, so that the leader that measured them and the one
 // that reads them hold the same.
 func NewLastGood(t Table, last LastGood) LastGood {
+	last = last.until(t.At)
 	old := last.rows(t)
 	next := LastGood{IDs: make([]string, len(t.Shards)), Columns: make([]LastColumn, len(t.Columns))}
 	for i, s := range t.Shards {

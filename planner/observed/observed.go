@@ -187,13 +187,15 @@ func (w *Workload) Stopped() bool {
 // Deployment's leaves out pods that are ending.
 func (s State) Stopped() bool { return s.Workload.Stopped() && len(s.Pods) == 0 }
 
-// RestartedSince reports whether the pod template was marked for a restart at or after a time, by whomever.
-func (w *Workload) RestartedSince(since time.Time) bool {
+// RestartedSince reports whether the pod template was marked for a restart at or after a time, by whomever. A mark that lies ahead of now
+// (zero: nobody knows) is by a clock that was ahead, and says nothing: pods that are older than a growth would be taken for new.
+func (w *Workload) RestartedSince(since, now time.Time) bool {
 	if w == nil {
 		return false
 	}
 	at, err := time.Parse(time.RFC3339, w.RestartedAt)
-	return err == nil && !at.Before(since.Truncate(time.Second))
+	ahead := !now.IsZero() && at.After(now)
+	return err == nil && !ahead && !at.Before(since.Truncate(time.Second))
 }
 
 // Repair is a Secret's shard as a repair wrote it, and when.

@@ -99,7 +99,10 @@ func TestAWorkloadIsSettledAsThePlanHoldsIt(t *testing.T) {
 		}
 	}
 	at := time.Date(2026, 11, 23, 7, 0, 0, 0, time.UTC)
-	if !well.RestartedSince(at) || well.RestartedSince(at.Add(time.Second)) {
+	if !well.RestartedSince(at, at) || well.RestartedSince(at.Add(time.Second), at.Add(time.Second)) {
 		t.Error("a restart counts from its own second on, and no later")
+	}
+	if well.RestartedSince(at, at.Add(-time.Second)) || !well.RestartedSince(at, time.Time{}) {
+		t.Error("one that lies ahead counts, or one does not where nobody knows the time")
 	}
 }

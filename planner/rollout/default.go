@@ -46,7 +46,7 @@ func present(p plan.Plan, seen observed.State, limit, from int) int {
 // replacing waits until every pod runs the newest template and is ready.
 func (t restarts) replacing() {
 	p := t.held()
-	done := t.seen.Workload.Settled(p) && (!p.Restarts() || t.seen.Workload.RestartedSince(p.Rollout.Since))
+	done := t.seen.Workload.Settled(p) && (!p.Restarts() || t.seen.Workload.RestartedSince(p.Rollout.Since, t.at))
 	why := replicasSeen(p, t.seen.Workload)
 	if !done {
 		why = cmp.Or(t.kept(), why)

@@ -102,7 +102,7 @@ func (t *transition) replaced() (bool, string) {
 	if r := p.Rollout; w != nil && p.FreeReplicas && r.Mode == plan.ModeLive && p.Replicas == r.From.Replicas {
 		p.Replicas = w.Replicas
 	}
-	done := w.Settled(p) && (!p.Restarts() || w.RestartedSince(p.Rollout.Since))
+	done := w.Settled(p) && (!p.Restarts() || w.RestartedSince(p.Rollout.Since, t.at))
 	if kept := t.kept(); !done && kept != "" {
 		return false, kept
 	}

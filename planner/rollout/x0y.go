@@ -181,7 +181,7 @@ func (t x0y) mixed() bool {
 	if !larger || w == nil {
 		return false
 	}
-	unmarked := t.p.Restarts() && !w.RestartedSince(r.Since) // a Deployment's pods are replaced only then
+	unmarked := t.p.Restarts() && !w.RestartedSince(r.Since, t.at) // a Deployment's pods are replaced only then
 	return unmarked || !w.ObservedCurrent || w.Updated < w.Current
 }
 

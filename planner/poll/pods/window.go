@@ -74,11 +74,11 @@ func raise(ring []slot, at int64, value float64) {
 }
 
 // Take adds a scrape of the pods of a fleet that has these server URLs. What it says of other servers is named and not
-// kept. A clock that went back forgets what is after it, and the counters before it.
+// kept. A clock that went back, or was ahead where the last leader ran, forgets what is after it, and the counters before it.
 func (w *Window) Take(reports []ownership.PodReport, fleet []string, now time.Time) {
 	w.know(fleet)
 	at := now.UnixMilli()
-	if w.newest > at {
+	if max(w.newest, w.restored) > at || w.closed > stepOf(at) {
 		w.goBack(at)
 	}
 	w.strangers, w.silence = nil, "the application-controller has no pods"
@@ -131,16 +131,23 @@ func (w *Window) know(fleet []string) {
 func (w *Window) goBack(at int64) {
 	clear(w.processes)
 	w.series = 0
-	w.newest, w.began, w.closed = at, min(w.began, at), min(w.closed, stepOf(at))
+	w.newest, w.began, w.closed, w.restored = at, min(w.began, at), min(w.closed, stepOf(at)), min(w.restored, at)
 	for _, s := range w.servers {
-		for i := range s.seen {
-			s.seen[i] = min(s.seen[i], at)
-		}
-		for _, ring := range s.rings() {
-			for i := range ring {
-				if int64(ring[i].at) > slotOf(at) {
-					ring[i] = slot{}
-				}
+		s.goBack(at)
+	}
+	for _, s := range w.saved {
+		s.goBack(at)
+	}
+}
+
+func (s *server) goBack(at int64) {
+	for i := range s.seen {
+		s.seen[i] = min(s.seen[i], at)
+	}
+	for _, ring := range s.rings() {
+		for i := range ring {
+			if int64(ring[i].at) > slotOf(at) {
+				ring[i] = slot{}
 			}
 		}
 	}

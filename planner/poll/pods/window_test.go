@@ -231,6 +231,42 @@ func TestAClockThatStepsForgetsNothingOfBefore(t *testing.T) {
 	}
 }
 
+// TestALeaderOfTomorrowLeavesNoRateThatStands: where the last leader's clock was a day ahead, what the pods show now counts at once.
+func TestALeaderOfTomorrowLeavesNoRateThatStands(t *testing.T) {
+	take := func(w *Window, at time.Time, events int) {
+		w.Take([]ownership.PodReport{says(0, at, map[string]ownership.ServerReport{"a": {Apps: 1, Events: float64(events), Objects: 7, Counts: all}})}, []string{"a"}, at)
+	}
+	var last Window
+	tomorrow := noon.Add(24 * time.Hour)
+	for n := range 61 {
+		take(&last, tomorrow.Add(time.Duration(n)*time.Minute), 60*n)
+	}
+	packed, err := last.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w Window
+	if err := w.UnmarshalBinary(packed); err != nil {
+		t.Fatal(err)
+	}
+	now := noon
+	for n := range 31 {
+		now = noon.Add(time.Duration(n) * time.Minute)
+		take(&w, now, 120*n)
+	}
+	answer := w.Fetched(now)
+	if diff := cmp.Diff(map[string]float64{"a": 2}, values(t, answer, "events")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, f := range answer {
+		for _, s := range f.Samples {
+			if s.At.After(now) {
+				t.Errorf("%s of %s was seen at %s, after %s", f.Metric, s.Key, s.At, now)
+			}
+		}
+	}
+}
+
 // Whoever begins to look has last good values for three hours, beside what is measured since.
 func TestLastGoodValuesStandForWhatNobodySaw(t *testing.T) {
 	in := discover.Input{Namespace: "argocd", Secrets: []discover.Secret{{UID: "a", Name: "a", Cluster: "a", Server: "https://a/", HasData: true}}}
