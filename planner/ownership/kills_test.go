@@ -38,7 +38,7 @@ var differ = map[string]string{
 }
 
 // TestTheKillsOfHVPA runs HVPA's vectors of OOM kills through what is built: the pod's status is read (List), and a kill is taken for
-// one where the replica's memory limit grows for it (resize.Decide).
+// one where a growth that waits is let through for it (resize.Decide).
 func TestTheKillsOfHVPA(t *testing.T) {
 	runs := map[string]func(*testing.T, json.RawMessage) (got bool){"isOomKillEvent": event, "getPodEventHandler": override}
 	ran := 0
@@ -100,24 +100,48 @@ type end struct {
 	share    float64 // of the memory limit that the plan holds, which the pod has; 0: all of it
 }
 
-// replica is one that requests 1Gi for each of its applications, with a limit of twice that. Each look at its pod is a cycle.
-type replica struct{ resize.Question }
+// replica is one that requests 1Gi for each of its applications, with a limit of twice that. Each look at its pod is a cycle. It has
+// one application, and waits three hours to grow.
+type replica struct {
+	resize.Question
+	apps float64
+}
 
 func newReplica() *replica {
-	return &replica{resize.Question{Replicas: 1,
+	r := &replica{apps: 1, Question: resize.Question{Replicas: 1,
 		Size: config.Size{Apply: config.InPlace, Policies: []config.SizePolicy{{Name: "ours", Rules: []config.SizeRule{
 			{List: config.Requests, Resource: size.Memory, Slope: "1Gi", Input: "apps"}}}}},
 		Plan: plan.Plan{Revision: 1, Mode: plan.Enforce, Replicas: 1, ControllerReplicas: 16, MaxReplicas: 16,
 			Target: plan.Target{Kind: plan.StatefulSet, Namespace: "argocd", Name: workload, Container: "application-controller"}},
 		Template: &plan.Resources{Requests: map[string]string{size.Memory: "1Gi"}, Limits: map[string]string{size.Memory: "2Gi"}},
 	}}
+	r.Change.Up.StabilizationWindow = config.Duration(3 * time.Hour)
+	return r
 }
 
-// look is a cycle with so many applications: whether the replica's memory limit grows in it.
-func (r *replica) look(t *testing.T, at time.Time, apps float64, last end) bool {
+// counts is a cycle with an application more: whether that waits no more, since the container was killed.
+func (r *replica) counts(t *testing.T, at time.Time, last end) bool {
+	t.Helper()
+	r.apps++
+	return r.look(t, at, last)
+}
+
+// scales is a cycle with an application more for which the replica grows without waiting.
+func (r *replica) scales(t *testing.T, at time.Time, last end) {
+	t.Helper()
+	waits := r.Change.Up.StabilizationWindow
+	r.Change.Up.StabilizationWindow = 0
+	if !r.counts(t, at, last) {
+		t.Fatal("it is not scaled")
+	}
+	r.Change.Up.StabilizationWindow = waits
+}
+
+// look is a cycle: whether the replica's memory limit grows in it.
+func (r *replica) look(t *testing.T, at time.Time, last end) bool {
 	t.Helper()
 	was := r.limit(t)
-	r.Now, r.Readings = at, map[string]size.Reading{"apps": {Replica: map[int]float64{0: apps}}}
+	r.Now, r.Readings = at, map[string]size.Reading{"apps": {Replica: map[int]float64{0: r.apps}}}
 	r.Pods = seen(t, r.Plan.Target, was, last, at)
 	answer := resize.Decide(r.Question)
 	r.Plan.Sizes, r.Memory = answer.Sizes, answer.Memory
@@ -180,14 +204,14 @@ func event(t *testing.T, data json.RawMessage) bool {
 		t.Fatalf("of several containers: %s", data)
 	}
 	r, is := newReplica(), end{reason: in.New[0].LastTermination, at: now.Add(-time.Minute), restarts: in.New[0].Restarts}
-	r.look(t, now.Add(-10*time.Minute), 1, end{})
+	r.look(t, now.Add(-10*time.Minute), end{})
 	for _, old := range in.Old {
 		was := end{reason: old.LastTermination, at: now.Add(-6 * time.Minute), restarts: old.Restarts}
-		if r.look(t, now.Add(-5*time.Minute), 1, was); is.restarts == was.restarts {
+		if r.look(t, now.Add(-5*time.Minute), was); is.restarts == was.restarts {
 			is.at = was.at
 		}
 	}
-	return r.look(t, now, 1, is)
+	return r.counts(t, now, is)
 }
 
 // override is a kill beside a change of the size: whether the size is to grow for it at once.
@@ -211,24 +235,22 @@ func override(t *testing.T, data json.RawMessage) bool {
 		}
 		return now.Add(-d)
 	}
-	r, apps := newReplica(), 1.0
+	r := newReplica()
 	killed := end{reason: in.Terminated, at: ago(in.OomAgo, "1m"), restarts: in.Restarts, unplaced: in.NodeName != nil && *in.NodeName == ""}
 	if in.Pod != in.Template {
 		pod, template := resource.MustParse(in.Pod), resource.MustParse(in.Template)
 		killed.share = pod.AsApproximateFloat64() / template.AsApproximateFloat64()
 	}
-	r.look(t, now.Add(-2*time.Hour), apps, end{})
+	r.look(t, now.Add(-2*time.Hour), end{})
 	if in.LastScalingAgo != "" {
 		at, before := ago(in.LastScalingAgo, ""), end{}
-		if apps = 2; killed.at.Before(at) {
+		if killed.at.Before(at) {
 			before = killed
 		}
-		if !r.look(t, at, apps, before) {
-			t.Fatal("it is not scaled")
-		}
+		r.scales(t, at, before)
 	}
-	if in.AlreadySet && !r.look(t, now.Add(-30*time.Second), apps, killed) {
+	if in.AlreadySet && !r.counts(t, now.Add(-30*time.Second), killed) {
 		t.Fatal("it is not set already")
 	}
-	return r.look(t, now, apps, killed)
+	return r.counts(t, now, killed)
 }
