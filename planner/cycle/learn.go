@@ -52,6 +52,14 @@ type has struct {
 	parts  [memory.Parts][]float64 // of those whose names fall into it
 }
 
+func newHas(metrics int) *has {
+	h := &has{values: make([]float64, metrics), unsure: make([]float64, metrics)}
+	for part := range h.parts {
+		h.parts[part] = make([]float64, metrics)
+	}
+	return h
+}
+
 // clustersOf is what each replica has, by the pods themselves.
 func (u memoryUse) clustersOf(ids []string) map[int]*has {
 	all := map[int]*has{}
@@ -62,10 +70,7 @@ func (u memoryUse) clustersOf(ids []string) map[int]*has {
 		for _, r := range shown.Owners {
 			h := all[r]
 			if h == nil {
-				h = &has{values: make([]float64, len(ids)), unsure: make([]float64, len(ids))}
-				for k := range h.parts {
-					h.parts[k] = make([]float64, len(ids))
-				}
+				h = newHas(len(ids))
 				all[r] = h
 			}
 			h.names = append(h.names, cl.Shard.ID)
@@ -131,7 +136,8 @@ func (u memoryUse) podsInUse(ids []string) (looks []memory.Look) {
 		if says := p.Ready && p.Answered && p.Memory > 0; !says || h == nil || !h.says() {
 			continue
 		}
-		looks = append(looks, memory.Look{Pod: p.Name, Started: p.Started, Of: h.of(), Shape: h.shape(), Values: h.values, Memory: float64(p.Memory)})
+		looks = append(looks, memory.Look{Pod: p.Name, Started: p.Started, Of: h.of(), Shape: h.shape(), Values: h.values,
+			Memory: float64(p.Memory)})
 	}
 	return looks
 }

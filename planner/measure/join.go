@@ -35,7 +35,8 @@ func Join(metrics []poll.Metric, fleet discover.Fleet, fetched []poll.Fetched, l
 	for i, c := range fleet.Clusters {
 		t.Shards[i] = c.Shard
 	}
-	j := joiner{fleet: fleet, carriers: carry(fleet), indexes: map[poll.MatchTo]index{}, rows: last.rows(t), names: last.Names, options: o, now: now}
+	j := joiner{fleet: fleet, carriers: carry(fleet), indexes: map[poll.MatchTo]index{}, rows: last.rows(t), names: last.Names,
+		options: o, now: now}
 	samples := 0
 	for _, m := range metrics {
 		answer := answerTo(m, fetched)

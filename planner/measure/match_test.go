@@ -29,8 +29,8 @@ func TestASecondClusterOfANameTakesNoSeries(t *testing.T) {
 	both := answer(poll.Sample{Key: "the-a", Value: 7}, poll.Sample{Key: "the-c", Value: 3})
 	for name, created := range map[string][]int{"a new Secret": {9, 0, 9}, "an older one": {9, 90, 9}} {
 		t.Run(name, func(t *testing.T) {
-			before, err := Join([]poll.Metric{byName()}, made(created...),
-				answer(poll.Sample{Key: "the-a", Value: 7}, poll.Sample{Key: "the-b", Value: 1}, poll.Sample{Key: "the-c", Value: 3}), LastGood{}, usual, noon)
+			each := answer(poll.Sample{Key: "the-a", Value: 7}, poll.Sample{Key: "the-b", Value: 1}, poll.Sample{Key: "the-c", Value: 3})
+			before, err := Join([]poll.Metric{byName()}, made(created...), each, LastGood{}, usual, noon)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +52,8 @@ func TestASecondClusterOfANameTakesNoSeries(t *testing.T) {
 					t.Fatalf("after %d minutes the values are %v, %v", minute, c.Values, c.Flags)
 				}
 				if minute == 0 {
-					want := Problem{"apps", SharedName, `metric "apps": "the-a": several clusters are called so, and the one that was first has the value; match by server or id`}
+					want := Problem{"apps", SharedName, `metric "apps": "the-a": several clusters are called so, ` +
+						`and the one that was first has the value; match by server or id`}
 					if diff := cmp.Diff(want, table.Problems[0]); diff != "" {
 						t.Errorf("(-want +got):\n%s", diff)
 					}
