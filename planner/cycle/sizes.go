@@ -29,7 +29,11 @@ func (s sizing) size(g *ground.Ground) {
 		return
 	}
 	if len(conf.All()) == 0 {
-		if g.Next.Sizes != nil || g.Next.Resources != nil {
+		switch {
+		case g.Next.Resources != nil:
+			s.Note("size.policies are gone, so the pod template is held at no size any more: it stays as it is until somebody writes another one, " +
+				"as a GitOps tool does at once, and every pod restarts for that")
+		case g.Next.Sizes != nil:
 			s.Note("size.policies are gone, so no size is held any more: running pods stay as large as they are, " +
 				"and each gets the pod template's size when it is made anew")
 		}

@@ -95,7 +95,8 @@ func Decide(q Question) Answer {
 	a.Sizing.Replicas = q.shownSizes(q.with(a), w.Sizes)
 	a.Memory.Held = inForce(q.with(a))
 	if a.Resources != nil {
-		written := resourcesOf(over(quantitiesOf(v.found), quantitiesOf(a.Resources)))
+		left := q.leftInTemplate()
+		written := resourcesOf(over(over(quantitiesOf(v.found), quantitiesOf(&left)), quantitiesOf(a.Resources)))
 		a.Memory.Written = &written
 	}
 	if a.Sizing.Resized == 0 {
