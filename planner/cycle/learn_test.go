@@ -171,6 +171,16 @@ func TestAClusterThatHopsKeepsNothingFromBeingLearned(t *testing.T) {
 	}
 }
 
+// TestALightClusterThatHopsKeepsNothingFromBeingLearned: what comes and goes again has changed nothing, however often.
+func TestALightClusterThatHopsKeepsNothingFromBeingLearned(t *testing.T) {
+	w := learning(t, 300, func(int, int) float64 { return 0 })
+	w.setObjects("c007", 1)
+	w.hops("c007", 6)
+	if n := len(w.in.Memory.Taken.Rows); n == 0 {
+		t.Error("no sample was taken in six hours")
+	}
+}
+
 // One that carries much, and one that is exchanged for another, begin the half hour anew.
 func TestWhatCarriesMuchIsNoSampleWhileItHops(t *testing.T) {
 	w := learning(t, 300, func(int, int) float64 { return 0 })

@@ -15,12 +15,21 @@ import (
 	"ballast/planner/plan"
 )
 
+// goneBack reports whether a person went back to an earlier plan within the horizon of what is weighed: that is left alone.
+func goneBack(s *snapshot) bool {
+	weighs, back := s.In.Config.Evaluate.CostBenefit, s.In.Memory.Savings.Back
+	return weighs != nil && !back.IsZero() && s.In.Now.Sub(back) < time.Duration(weighs.Horizon)
+}
+
 // makeRoom has clusters leave the replicas whose nodes have had no room for their size for as long as size.moveAway says: the fewest that
 // make what is left need what the pod has, as their loads say it, and at least one stays. They go where there is room, to no replica that
 // would carry as much as the one that they leave did.
 func makeRoom(s *snapshot) *proposed {
 	away, live := s.In.Config.Size.MoveAway, s.In.Config.Rollout.Live != nil
 	if away == nil || s.loads == nil || !live {
+		return nil
+	}
+	if goneBack(s) {
 		return nil
 	}
 	if _, away := down(s); away || len(s.cordoned)+len(s.replicas.Sick) > 0 {

@@ -35,8 +35,7 @@ type Taken struct {
 
 	Of    map[string]string    `json:"of,omitempty"`    // which clusters a pod has
 	Since map[string]time.Time `json:"since,omitempty"` // it has them, but for some that are light
-	Shape map[string][]float64 `json:"shape,omitempty"` // how what they make is spread
-	Came  map[string]float64   `json:"came,omitempty"`  // the share of it that came or went since then
+	Shape map[string][]float64 `json:"shape,omitempty"` // how what they made was spread when that time began
 }
 
 // Look is what is seen of a pod: which clusters it has, what their metrics add up to, and how many bytes it has in use.
@@ -56,18 +55,16 @@ func (t Taken) Next(looks []Look, metrics []string, now time.Time) Taken {
 	}
 	of, since := make(map[string]string, len(looks)), make(map[string]time.Time, len(looks))
 	var shape map[string][]float64
-	var came map[string]float64
 	rows := slices.Clip(t.Rows)
 	for _, l := range looks {
 		of[l.Pod], since[l.Pod] = l.Of, now
 		if l.Shape != nil {
 			shape = with(shape, l.Pod, l.Shape)
 		}
-		changed := t.changed(l)
-		if at, known := t.Since[l.Pod]; known && changed <= Light && !l.Started.After(at) {
+		if at, known := t.Since[l.Pod]; known && t.changed(l) <= Light && !l.Started.After(at) {
 			since[l.Pod] = at
-			if changed > 0 {
-				came = with(came, l.Pod, changed)
+			if before := t.Shape[l.Pod]; before != nil {
+				shape = with(shape, l.Pod, before) // what comes and goes again has changed nothing
 			}
 		}
 		if t.due(l.Pod, since[l.Pod], now) {
@@ -75,7 +72,7 @@ func (t Taken) Next(looks []Look, metrics []string, now time.Time) Taken {
 			rows = append(rows, calibrate.Row{Pod: l.Pod, At: now, Values: l.Values, Memory: &bytes})
 		}
 	}
-	t.Of, t.Since, t.Shape, t.Came = of, since, shape, came
+	t.Of, t.Since, t.Shape = of, since, shape
 	if len(rows) > len(t.Rows) {
 		t.Rows = rows[max(len(rows)-mostTaken, 0):]
 		t.fit()
@@ -91,12 +88,12 @@ func with[V any](m map[string]V, key string, value V) map[string]V {
 	return m
 }
 
-// changed is the share of what a pod's clusters make that came or went since it has them.
+// changed is the share of what a pod's clusters make that is of others than when its time began.
 func (t Taken) changed(l Look) float64 {
 	before := t.Shape[l.Pod]
 	switch {
 	case t.Of[l.Pod] == l.Of:
-		return t.Came[l.Pod]
+		return 0
 	case len(before) != Parts || len(l.Shape) != Parts:
 		return 1
 	}
@@ -104,7 +101,7 @@ func (t Taken) changed(l Look) float64 {
 	for part, share := range l.Shape {
 		differs += math.Abs(share - before[part])
 	}
-	return t.Came[l.Pod] + differs/2 // what came is a share of one part, and missing in the others
+	return differs / 2 // what came is a share of one part, and missing in the others
 }
 
 // due reports whether a pod is to be sampled: its clusters have settled, and there is no sample of them, or an old one.

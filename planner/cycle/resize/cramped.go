@@ -13,7 +13,7 @@ import (
 const leftFor = 24 * time.Hour
 
 // cramped remembers the replicas whose nodes have no room for what is wanted, where clusters are to leave them for that. The time begins
-// anew while a rollout is under way: what they need changes with it.
+// anew with a rollout that takes clusters from a replica or gives it some: what it needs changes with it.
 func (q Question) cramped(w wishes) map[int]memory.Cramped {
 	if q.Size.MoveAway == nil || q.uniform() {
 		return nil
@@ -24,14 +24,16 @@ func (q Question) cramped(w wishes) map[int]memory.Cramped {
 		if q.Now.Sub(c.Left) >= leftFor {
 			c.Left = time.Time{}
 		}
-		if known := !c.Since.IsZero() || !c.Left.IsZero(); known && q.Givers[replica] {
+		after := time.Duration(q.Size.MoveAway.After)
+		if lasts := !c.Since.IsZero() && q.Now.Sub(c.Since) >= after; lasts && q.Givers[replica] {
 			c.Left = q.Now
 		}
 		has := q.hasOf(w, replica)
+		_, receives := q.Receivers[replica]
 		switch {
 		case has >= whole:
 			c.Since, c.Has = time.Time{}, 0
-		case c.Since.IsZero() || q.Plan.Rollout != nil:
+		case c.Since.IsZero() || receives || q.Givers[replica]:
 			c.Since, c.Has = q.Now, has
 		default:
 			c.Has = has
