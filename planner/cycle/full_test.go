@@ -50,7 +50,7 @@ func TestThePlanSaysWhoHasAsManyClustersAsItMay(t *testing.T) {
 // TestThePlanSaysWhoHasNoMemoryForOneMore: and memory that jitters about the line writes no plan.
 func TestThePlanSaysWhoHasNoMemoryForOneMore(t *testing.T) {
 	w := remembering(t, 30, 200) // ten clusters of 10 MiB each; high is 190 MiB, low 170
-	w.cycles(360, func(int) {}) // what moved while the fleet was levelled, and the references, are measured anew
+	w.cycles(360, func(int) {})  // what moved while the fleet was levelled, and the references, are measured anew
 	first := w.on(0)
 	takes := func(all float64) {
 		for _, name := range first {
