@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ballast/planner/cycle/adopt"
+	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
@@ -326,6 +327,8 @@ func (w pinning) pinWaits(g *ground.Ground, replica int) (kind, why string) {
 func (c *cycle) finish(a *adopt.Adoption) {
 	c.Notes = append(a.Notes, c.Notes...)
 	adopt.SayArrivals(a.Ground)
+	adopt.SayFull(a.Ground, c.Out.Memory.Changes.Target)
+	c.noteFull(a.Next.Full)
 	c.Out.Next = a.Next
 	c.Out.Changed = c.In.InForce == nil || c.redated || !a.Next.SameEnforced(*c.In.InForce)
 	if !c.Out.Changed {
@@ -345,6 +348,17 @@ func (c *cycle) finish(a *adopt.Adoption) {
 		c.Note("what is enforced changed with the configuration or the Secrets")
 	}
 	c.Out.Reason = strings.Join(c.Notes, "; ")
+}
+
+// noteFull says that other replicas than before take no new cluster.
+func (c *cycle) noteFull(full []int) {
+	switch {
+	case c.In.InForce == nil || slices.Equal(full, c.In.InForce.Full):
+	case len(full) == 0:
+		c.Note("no replica is full any more: each takes new clusters")
+	default:
+		c.Note(division.ReplicaList(slices.Clone(full)) + " takes no new cluster while another one does: it is full")
+	}
 }
 
 // stampLoads writes the loads of this decision into the rows; the last ones stay while nothing is known. Where they

@@ -14,13 +14,16 @@ import (
 
 // Arrivals answers for clusters that a plan does not know. Webhook and planner ask the same question of the same plan,
 // so its answer rests on the plan alone: it is the same from every webhook replica and at every retry, and nothing is
-// remembered. What only the planner knows (the cap, which replicas are unwell) moves an arrival later, if at all.
+// remembered. What only the planner knows (which replicas are unwell), and what several that come between two plans do
+// together, moves an arrival later, if at all.
 type Arrivals struct {
 	view    *plan.View
 	servers map[string]int // the replica of the rows with a server
 	rows    map[string]int // how many there are
 	weights []float64
+	places  []int        // that the rows leave of the most clusters; nil: any number
 	closed  map[int]bool // cordoned
+	full    map[int]bool // takes none while another replica does
 	groups  []group      // by name
 }
 
@@ -45,14 +48,9 @@ func readGroups(p plan.Plan) (groups []group) {
 
 // NewArrivals indexes a plan: once a change of it.
 func NewArrivals(v *plan.View) *Arrivals {
-	a := &Arrivals{view: v, servers: make(map[string]int, len(v.Plan.Clusters)),
-		rows: make(map[string]int, len(v.Plan.Clusters)), weights: freeCapacity(v), groups: readGroups(v.Plan)}
-	if len(v.Plan.Cordoned) > 0 {
-		a.closed = make(map[int]bool, len(v.Plan.Cordoned))
-		for _, replica := range v.Plan.Cordoned {
-			a.closed[replica] = true
-		}
-	}
+	a := &Arrivals{view: v, servers: make(map[string]int, len(v.Plan.Clusters)), rows: make(map[string]int, len(v.Plan.Clusters)),
+		closed: setOf(v.Plan.Cordoned), full: setOf(v.Plan.Full), groups: readGroups(v.Plan)}
+	a.weigh()
 	for name, row := range v.Plan.Clusters {
 		if row.Server == "" {
 			continue
@@ -68,6 +66,14 @@ func NewArrivals(v *plan.View) *Arrivals {
 	return a
 }
 
+func setOf(replicas []int) map[int]bool {
+	set := make(map[int]bool, len(replicas))
+	for _, replica := range replicas {
+		set[replica] = true
+	}
+	return set
+}
+
 // Shared reports whether the plan has another Secret of the server than the named one.
 func (a *Arrivals) Shared(server, name string) bool {
 	hash, own := plan.ServerHash(server), 0
@@ -79,8 +85,8 @@ func (a *Arrivals) Shared(server, name string) bool {
 
 // Place is the replica of a row with that server, else the valid shard that the cluster has already (current, NoReplica
 // for none) while that replica stays, else that of a group that it stays together with, else weighted rendezvous hashing
-// of the server over the replicas' free capacity: of those that no person wants empty, of those without a cluster that it
-// is to be apart from.
+// of the server over the replicas' free capacity: of those that no person wants empty, of those that are not full, of those
+// without a cluster that it is to be apart from. Where all are full they count as if none were.
 func (a *Arrivals) Place(server string, current int, groups []string) int {
 	if replica, ok := a.servers[plan.ServerHash(server)]; ok {
 		return replica
@@ -88,21 +94,49 @@ func (a *Arrivals) Place(server string, current int, groups []string) int {
 	if a.view.Stays(current) {
 		return current
 	}
-	may := func(replica int) bool { return !a.closed[replica] }
 	apart, beside := a.asks(groups)
-	for _, replica := range beside {
-		if a.view.Stays(replica) && may(replica) {
-			return replica
-		}
-	}
-	alone := func(replica int) bool { return may(replica) && !apart[replica] }
 	server = plan.NormalizeServer(server)
-	for _, allowed := range []func(int) bool{alone, may} {
-		if replica := a.rendezvous(server, allowed); replica != NoReplica {
-			return replica
+	for _, may := range []func(int) bool{a.roomy, a.open} {
+		for _, replica := range beside {
+			if a.view.Stays(replica) && may(replica) {
+				return replica
+			}
+		}
+		alone := func(replica int) bool { return may(replica) && !apart[replica] }
+		for _, allowed := range []func(int) bool{alone, may} {
+			if replica := a.rendezvous(server, allowed); replica != NoReplica {
+				return replica
+			}
 		}
 	}
 	return max(a.rendezvous(server, func(int) bool { return true }), 0)
+}
+
+func (a *Arrivals) open(replica int) bool { return !a.closed[replica] }
+
+func (a *Arrivals) roomy(replica int) bool { return a.open(replica) && !a.full[replica] }
+
+// AllFull reports whether every replica that may have a new cluster is full.
+func (a *Arrivals) AllFull() bool {
+	if len(a.full) == 0 {
+		return false
+	}
+	for replica := range a.weights {
+		if a.roomy(replica) {
+			return false
+		}
+	}
+	return true
+}
+
+// Took counts a cluster for which nobody else asks, so that several that are placed one after the other leave room to each other.
+func (a *Arrivals) Took(replica int) {
+	if a.places == nil || replica < 0 || replica >= len(a.places) {
+		return
+	}
+	if a.places[replica]--; a.places[replica] <= 0 {
+		a.full[replica] = true
+	}
 }
 
 // Groups are those of the plan that a Secret's labels put it in, by name.
@@ -164,10 +198,15 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// freeCapacity weighs each replica by what it carries below twice the mean, the bound that a burst of new clusters must
+// aBurst is how many clusters may come between two plans: where a replica has room for fewer it is chosen the more seldom, so that
+// those of one burst do not all find its last place.
+const aBurst = 50
+
+// weigh weighs each replica by what it carries below twice the mean, the bound that a burst of new clusters must
 // keep. Where no row has a load yet, clusters count instead. A full replica keeps 1/64 of the mean: rows are as old as
 // their decision, and no replica may be shut for good.
-func freeCapacity(v *plan.View) []float64 {
+func (a *Arrivals) weigh() {
+	v := a.view
 	n := v.Stable()
 	carried, clusters := make([]plan.Load, n), make([]plan.Load, n)
 	var total plan.Load
@@ -185,9 +224,23 @@ func freeCapacity(v *plan.View) []float64 {
 		carried, total = clusters, plan.Load(len(v.Plan.Clusters))
 	}
 	mean := max(float64(total)/float64(n), 1)
-	weights := make([]float64, n)
+	a.weights = make([]float64, n)
 	for i, c := range carried {
-		weights[i] = max(2*mean-float64(c), mean/64)
+		a.weights[i] = max(2*mean-float64(c), mean/64)
 	}
-	return weights
+	a.countPlaces(clusters)
+}
+
+// countPlaces counts what the rows leave of the most clusters. Full, which the planner counts with all that has no row, says who takes
+// none; what is left says how many of a burst come.
+func (a *Arrivals) countPlaces(clusters []plan.Load) {
+	most := a.view.Plan.MaxClusters
+	if most <= 0 {
+		return
+	}
+	a.places = make([]int, len(clusters))
+	for i, n := range clusters {
+		a.places[i] = most - int(n)
+		a.weights[i] *= float64(min(max(a.places[i], 1), aBurst)) / aBurst
+	}
 }

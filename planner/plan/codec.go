@@ -36,6 +36,8 @@ type wire struct {
 	Resources          *Resources        `json:"resources,omitempty"`
 	References         map[string]string `json:"references,omitempty"`
 	Cordoned           []int             `json:"cordoned,omitempty"`
+	MaxClusters        int               `json:"maxClusters,omitempty"`
+	Full               []int             `json:"full,omitempty"`
 
 	Sizes    map[string]Resources    `json:"sizes,omitempty"`
 	Groups   map[string]ClusterGroup `json:"groups,omitempty"`
@@ -45,9 +47,11 @@ type wire struct {
 
 // MarshalJSON writes the plan as its document's JSON.
 func (p Plan) MarshalJSON() ([]byte, error) {
-	return json.Marshal(wire{APIVersion: APIVersion, Kind: Kind, Revision: p.Revision, Mode: p.Mode, Target: p.Target, PlannerUser: p.PlannerUser, Selector: p.Selector,
-		Replicas: p.Replicas, FreeReplicas: p.FreeReplicas, Unmanaged: p.Unmanaged, ControllerReplicas: p.ControllerReplicas, MaxReplicas: p.MaxReplicas, NextEnv: p.NextControllerReplicas, Resources: p.Resources,
-		References: p.References, Cordoned: p.Cordoned, Sizes: p.Sizes.wire(), Groups: p.Groups, Clusters: p.Clusters, Rollout: p.Rollout})
+	return json.Marshal(wire{APIVersion: APIVersion, Kind: Kind, Revision: p.Revision, Mode: p.Mode, Target: p.Target,
+		PlannerUser: p.PlannerUser, Selector: p.Selector, Replicas: p.Replicas, FreeReplicas: p.FreeReplicas, Unmanaged: p.Unmanaged,
+		ControllerReplicas: p.ControllerReplicas, MaxReplicas: p.MaxReplicas, NextEnv: p.NextControllerReplicas, Resources: p.Resources,
+		References: p.References, Cordoned: p.Cordoned, MaxClusters: p.MaxClusters, Full: p.Full, Sizes: p.Sizes.wire(), Groups: p.Groups,
+		Clusters: p.Clusters, Rollout: p.Rollout})
 }
 
 // UnmarshalJSON reads the plan from its document's JSON.
@@ -63,9 +67,9 @@ func (p *Plan) UnmarshalJSON(data []byte) error {
 
 func (w wire) plan() (Plan, error) {
 	sizes, err := sizesOf(w.Sizes)
-	return Plan{Revision: w.Revision, Mode: w.Mode, Target: w.Target, PlannerUser: w.PlannerUser, Selector: w.Selector, FreeReplicas: w.FreeReplicas, Unmanaged: w.Unmanaged, Replicas: w.Replicas,
-		ControllerReplicas: w.ControllerReplicas, MaxReplicas: w.MaxReplicas, NextControllerReplicas: w.NextEnv, Resources: w.Resources, References: w.References,
-		Cordoned: w.Cordoned, Sizes: sizes, Groups: w.Groups, Clusters: w.Clusters, Rollout: w.Rollout}, err
+	return Plan{Revision: w.Revision, Mode: w.Mode, Target: w.Target, PlannerUser: w.PlannerUser,
+		Selector: w.Selector, FreeReplicas: w.FreeReplicas, Unmanaged: w.Unmanaged, Replicas: w.Replicas, ControllerReplicas: w.ControllerReplicas,
+		MaxReplicas: w.MaxReplicas, NextControllerReplicas: w.NextEnv, Resources: w.Resources, References: w.References, Cordoned: w.Cordoned, MaxClusters: w.MaxClusters, Full: w.Full, Sizes: sizes, Groups: w.Groups, Clusters: w.Clusters, Rollout: w.Rollout}, err
 }
 
 // Encode writes data.plan: rows sorted by name, one a line, the same bytes for the same plan. A plan that would not fit
@@ -150,6 +154,12 @@ func writeHead(b *strings.Builder, p Plan) {
 	}
 	if len(p.Cordoned) > 0 {
 		fmt.Fprintf(b, "cordoned: %s\n", numbers(p.Cordoned))
+	}
+	if p.MaxClusters > 0 {
+		fmt.Fprintf(b, "maxClusters: %d\n", p.MaxClusters)
+	}
+	if len(p.Full) > 0 {
+		fmt.Fprintf(b, "full: %s\n", numbers(p.Full))
 	}
 	writeSizes(b, p.Sizes)
 	writeGroups(b, p.Groups)

@@ -102,6 +102,7 @@ func drawPlan(t *rapid.T) Plan {
 	}
 	p.Sizes = drawSizes(t, p.MaxReplicas)
 	p.Cordoned = rapid.SliceOfN(rapid.IntRange(0, 63), 0, 4).Draw(t, "cordoned")
+	p.MaxClusters, p.Full = rapid.IntRange(0, ClusterLimit).Draw(t, "most clusters"), rapid.SliceOfN(rapid.IntRange(0, 63), 0, 4).Draw(t, "full")
 	for _, n := range rapid.SliceOfN(name, 0, 4).Draw(t, "groups") {
 		g := ClusterGroup{At: rapid.SliceOfN(rapid.IntRange(0, 63), 0, 4).Draw(t, "on")}
 		selector := rapid.StringN(1, 40, 200).Draw(t, "of the group")
@@ -178,6 +179,51 @@ clusters:
 		if change(&other); p.SameEnforced(other) {
 			t.Errorf("%s makes no difference", name)
 		}
+	}
+}
+
+// An old plan is written as before, to the letter, and a webhook that does not know the two fields enforces all the others.
+func TestWhoIsFullIsWrittenALineEach(t *testing.T) {
+	without, err := Encode(example())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := example()
+	p.MaxClusters, p.Full = 50, []int{0, 2}
+	got, err := Encode(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Replace(without, "clusters:\n", "maxClusters: 50\nfull: [0, 2]\nclusters:\n", 1), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	old, err := Decode(without)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Encode(old); err != nil || Digest(again) != Digest(without) {
+		t.Errorf("a plan of before has another digest once it was read: %v\n%s", err, again)
+	}
+	for name, change := range map[string]func(*Plan){
+		"another number":  func(p *Plan) { p.MaxClusters = 51 },
+		"any number":      func(p *Plan) { p.MaxClusters = 0 },
+		"another replica": func(p *Plan) { p.Full[1] = 1 },
+		"none is full":    func(p *Plan) { p.Full = nil },
+	} {
+		other := p.Clone()
+		if change(&other); p.SameEnforced(other) {
+			t.Errorf("%s makes no difference", name)
+		}
+	}
+	p.MaxClusters, p.Full = -1, []int{ReplicaLimit}
+	want := "maxClusters: -1 is not between 0 and 1000000\nfull: 1000000 is not between 0 and 999999"
+	if got := fmt.Sprint(p.Validate()); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	p.MaxClusters, p.Full = ClusterLimit+1, make([]int, 1001)
+	want = "maxClusters: 1000001 is not between 0 and 1000000\nfull: it has 1001 replicas, and at most 1000 are read"
+	if got := fmt.Sprint(p.Validate()); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -423,6 +469,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add("clusters: {a: {replica: 1e9}}")
 	f.Add(strings.Replace(good, "resources: ", "sizes:\n  default: {limits: {cpu: \"1e99\"}}\n  \"3\": ", 1))
 	f.Add(strings.Replace(good, "resources: ", "sizes: {\"03\": {}}\nresources: ", 1))
+	f.Add(strings.Replace(good, "resources: ", "maxClusters: 50\nfull: [0, 2]\nresources: ", 1))
 	f.Add("a: &a [*a]")
 	f.Add(good + "rollout:\n  mode: live\n  moves: {a: 1, b: 2}\n  was: {a: 0, b: 1}\n")
 	f.Add("Rollout:\n  #0000000\nrollout:\n  was: {A: 0}\n") // which a reader of lines once took apart

@@ -161,6 +161,8 @@ func (g ClusterGroup) Selector() string { return cmp.Or(g.Apart, g.Together) }
 // Unmanaged says that the workload carries the annotation by which it opted out: neither of them is held, nor its
 // resources. The plan has to say so since a write to the workload's scale does not show its annotations. Cordoned are the
 // replicas that people want empty, ascending, and Groups are partition.groups by name: both decide where a new cluster goes.
+// So do MaxClusters, how many clusters a replica may have (0 = any number), and Full, ascending: the replicas that have as many, or no
+// memory for one more. While another replica may have it a new cluster goes there; a webhook that does not know the two goes by neither.
 // NextControllerReplicas is what the env becomes with the next change of the pod template that anybody makes, and what it is held at
 // from then on; 0 = nothing waits for one. A webhook that does not know it leaves the env as it is.
 // Resources are what the pod template is held at, Sizes what running pods are; a plan has at most one of them.
@@ -175,12 +177,14 @@ type Plan struct {
 	Unmanaged          bool
 	ControllerReplicas int
 	MaxReplicas        int
+	MaxClusters        int
 
 	NextControllerReplicas int
 
 	Resources  *Resources
 	References map[string]string
 	Cordoned   []int
+	Full       []int
 	Sizes      *Sizes
 	Groups     map[string]ClusterGroup
 	Clusters   map[string]Row

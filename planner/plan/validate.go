@@ -10,6 +10,9 @@ import (
 // ReplicaLimit is the number no replica reaches: a shard has at most six digits.
 const ReplicaLimit = 1_000_000
 
+// ClusterLimit is more clusters than a plan has room for.
+const ClusterLimit = 1_000_000
+
 // MaxRevision bounds revisions: far more than will ever be written, and far from where counting on overflows. Anybody
 // who may write the ConfigMap can forge a plan with its digest, and no number in it may use the revisions up.
 const MaxRevision = 1 << 52
@@ -81,6 +84,10 @@ func (p Plan) validateGroups(bad func(format string, args ...any)) {
 		}
 	}
 	replicas("cordoned", p.Cordoned)
+	if n := p.MaxClusters; n < 0 || n > ClusterLimit {
+		bad("maxClusters: %d is not between 0 and %d", n, ClusterLimit)
+	}
+	replicas("full", p.Full)
 	if len(p.Groups) > maxGroups {
 		bad("groups: there are %d, and at most %d are read", len(p.Groups), maxGroups)
 		return
@@ -127,6 +134,7 @@ func (p Plan) Clone() Plan {
 	p.Clusters = maps.Clone(p.Clusters)
 	p.References = maps.Clone(p.References)
 	p.Cordoned = slices.Clone(p.Cordoned)
+	p.Full = slices.Clone(p.Full)
 	p.Groups = maps.Clone(p.Groups)
 	for name, g := range p.Groups {
 		g.At = slices.Clone(g.At)
@@ -156,6 +164,9 @@ func (p Plan) Awaits(env int) bool { return env > 0 && env == p.NextControllerRe
 func (p Plan) SameEnforced(o Plan) bool {
 	if p.Mode != o.Mode || p.Target != o.Target || p.PlannerUser != o.PlannerUser || p.Selector != o.Selector || p.Replicas != o.Replicas || p.FreeReplicas != o.FreeReplicas || p.Unmanaged != o.Unmanaged ||
 		p.ControllerReplicas != o.ControllerReplicas || p.MaxReplicas != o.MaxReplicas || p.NextControllerReplicas != o.NextControllerReplicas || !maps.Equal(p.References, o.References) {
+		return false
+	}
+	if p.MaxClusters != o.MaxClusters || !slices.Equal(p.Full, o.Full) {
 		return false
 	}
 	if !slices.Equal(p.Cordoned, o.Cordoned) || !maps.EqualFunc(p.Groups, o.Groups, ClusterGroup.same) {

@@ -56,6 +56,10 @@ func decideCluster(s *inforce.State, r Request, object, old objects.Secret) Verd
 		v.warn("ballast: data.server is missing or too long, so no replica can be assigned; the shard is left as written")
 		return v
 	}
+	if why == plan.Assigned && !s.View.Stays(old.Replica()) && s.Arrivals.AllFull() {
+		said := fmt.Sprintf("ballast: every replica is full (clusters or memory), this one goes to %d", replica)
+		v.warn(said+"; raise the limits or partition.maxReplicas", said)
+	}
 	v.holdShard(s, name, strconv.Itoa(replica), why, object, old)
 	return v
 }

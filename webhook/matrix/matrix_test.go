@@ -13,6 +13,7 @@ func TestEveryWritePath(t *testing.T) {
 	s := startSite(t)
 	t.Run("clusters", s.clusters)
 	t.Run("many clusters at once", s.manyClusters)
+	t.Run("full replicas", s.fullReplicas)
 	t.Run("workloads", s.workloads)
 	t.Run("changes of the pod template", s.templateChanges)
 	t.Run("sizes of the pod template", s.templates)

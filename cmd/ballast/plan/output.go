@@ -44,6 +44,7 @@ func writePlanTable(w io.Writer, in input.Inputs, out cycle.Outcome, all bool) e
 	}
 	writeLine(w, out.Line)
 	writeInUse(w, out.InUse)
+	writeFull(w, out.Next.Full)
 	if err := writeCandidate(w, in, out, all); err != nil {
 		return err
 	}
@@ -84,6 +85,15 @@ func writeInUse(w io.Writer, u *cycle.InUse) {
 	if u.Learned != nil {
 		say.To(w, "  %s\n", learned(*u.Learned))
 	}
+}
+
+// writeFull says which replicas take no new cluster.
+func writeFull(w io.Writer, full []int) {
+	if len(full) == 0 {
+		return
+	}
+	say.To(w, "Full: replica %s; a new cluster goes to another one while there is one.\n",
+		strings.Trim(strings.ReplaceAll(fmt.Sprint(full), " ", ", "), "[]"))
 }
 
 // learned says what clusters take of memory by what the pods have in use, and how well that tells it.

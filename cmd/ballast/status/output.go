@@ -167,7 +167,7 @@ func (s *Overview) describeCounts() string {
 	return said
 }
 
-// writeAsked says what people asked for, and what keeps ballast from deciding.
+// writeAsked says what people asked for, what keeps ballast from deciding, and which replicas take no new cluster.
 func (s *Overview) writeAsked(w io.Writer) {
 	if s.Tripped != "" {
 		say.To(w, "Tripped  ballast stopped itself: %s\n         look into it, then: ballast resume\n", s.Tripped)
@@ -187,6 +187,9 @@ func (s *Overview) writeAsked(w io.Writer) {
 	for _, c := range s.Cordons {
 		say.To(w, "Cordon   replica %d until %s (%s): %s still there\n",
 			c.Replica, c.Until.Format(time.RFC3339), say.Span(c.Until.Sub(s.now)), say.Plural(c.Clusters, "cluster"))
+	}
+	if s.Plan != nil && len(s.Plan.Full) > 0 {
+		say.To(w, "Full     replica %s: a new cluster goes to another one while there is one\n", numbers(s.Plan.Full))
 	}
 }
 

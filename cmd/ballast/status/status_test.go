@@ -50,6 +50,7 @@ func TestStatusGolden(t *testing.T) {
 		"nothing-beside-is-seen": func(w *fixture.World) {
 			w.Forbidden = []string{"pods", "leases", "horizontalpodautoscalers", "poddisruptionbudgets", "ballast-history", "ballast-config", "ballast-plan-status"}
 		},
+		"two-are-full":          func(w *fixture.World) { w.Plan.MaxClusters, w.Plan.Full = 3, []int{0, 2} },
 		"after-three-decisions": func(w *fixture.World) { kept(t, w) },
 		"before-the-first-word": func(w *fixture.World) { w.Said, w.Lease, w.Config = nil, nil, "" },
 	} {

@@ -19,13 +19,14 @@ func cordonedNow(in input.Inputs, most int) []int {
 	return cordoned[:min(len(cordoned), mostListed)]
 }
 
-// SayArrivals writes into the plan what decides where a new cluster goes. While a discovery is refused the groups stay as
-// they are: what is not seen may be there all the same.
+// SayArrivals writes into the plan what decides where a new cluster goes. While a discovery is refused all but the cordons
+// stays as it is: what is not seen may be there all the same.
 func SayArrivals(g *ground.Ground) {
 	g.Next.Cordoned = cordonedNow(g.In, max(g.Next.MaxReplicas, g.Next.Replicas))
 	if g.Partial {
 		return
 	}
+	g.Next.MaxClusters = min(g.MostClusters(), plan.ClusterLimit)
 	g.Next.Groups = nil
 	for _, by := range g.Groups {
 		if g.Next.Groups == nil {

@@ -130,8 +130,9 @@ func (l layout) place(clusters []int) {
 		if c.Explicit.State == discover.ShardValid {
 			current = c.Explicit.N
 		}
-		groups := arrivals.Groups(labels.Set(c.Labels.Set()))
-		l.Next.Clusters[c.Shard.ID] = plan.Row{Replica: arrivals.Place(c.Shard.Server, current, groups)}
+		to := arrivals.Place(c.Shard.Server, current, arrivals.Groups(labels.Set(c.Labels.Set())))
+		arrivals.Took(to)
+		l.Next.Clusters[c.Shard.ID] = plan.Row{Replica: to}
 	}
 }
 

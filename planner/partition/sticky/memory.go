@@ -34,7 +34,7 @@ func (s *state) holds(i, r int, memory plan.Bytes) bool {
 }
 
 // starved reports whether a replica of several items has not enough memory. One item alone has what there is.
-func (s *state) starved(r int) bool { return s.units[r] > 1 && s.mem[r] > s.full.memory }
+func (s *state) starved(r int) bool { return s.bears[r] > 1 && s.mem[r] > s.full.memory }
 
 // tightest is a replica for an item that no other takes within the rules: the cap gives way before the memory does, which then
 // is exceeded by as little as can be.
@@ -165,7 +165,7 @@ func (s bearing) giveUseful(d int, need plan.Bytes, limit line, why Why) bool {
 // give moves items of that size or more until enough is gone. It answers what is left of the need.
 func (s bearing) give(d int, need plan.Bytes, limit line, why Why, least plan.Bytes) plan.Bytes {
 	for _, i := range slices.Backward(s.byMemory(d)) {
-		if done := need <= 0 || s.units[d] < 2 || s.c.Bytes[i] < least; done || s.ops < 0 {
+		if done := need <= 0 || s.bears[d] < 2 || s.c.Bytes[i] < least; done || s.ops < 0 {
 			break
 		}
 		if to := s.least(int(i), d, limit); to != nowhere {

@@ -312,7 +312,7 @@ func (s relief) piecemeal(d int, need plan.Load) bool {
 				break
 			}
 		}
-		if to == nowhere || s.units[d] < 2 {
+		if to == nowhere || s.bears[d] < 2 {
 			s.undo(mark)
 			return false
 		}
@@ -344,7 +344,7 @@ func (s relief) more(set []int32, d int, need plan.Load) bool {
 
 // help moves the heaviest that fit, as long as each takes enough off to be worth it.
 func (s relief) help(d int, need plan.Load) {
-	for need > 0 && s.units[d] > 1 && s.ops >= 0 {
+	for need > 0 && s.bears[d] > 1 && s.ops >= 0 {
 		all, to := s.members(d), nowhere
 		at := min(s.from(all, need), len(all)-1)
 		for ; at >= 0 && s.c.Loads[all[at]] >= s.useful; at-- {

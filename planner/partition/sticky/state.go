@@ -22,6 +22,7 @@ type state struct {
 	cluster []int
 	units   []int // items, by replica
 	pinned  []int // fixed items, by replica
+	bears   []int // items that carry a load or take memory, by replica: one alone gains nothing elsewhere
 	taken   constraint.Taken
 	tree    ranking // replicas that receive, least loaded first
 	shut    []bool  // replicas that do not receive now
@@ -73,7 +74,7 @@ func (s *state) open() int {
 	r := s.n
 	s.n++
 	s.load, s.cluster = append(s.load, 0), append(s.cluster, 0)
-	s.units, s.pinned = append(s.units, 0), append(s.pinned, 0)
+	s.units, s.pinned, s.bears = append(s.units, 0), append(s.pinned, 0), append(s.bears, 0)
 	s.shut, s.spent = append(s.shut, s.c.IsClosed(r)), append(s.spent, false)
 	if s.member != nil {
 		s.member = append(s.member, nil)
@@ -94,7 +95,7 @@ func (s *state) unopen() {
 	s.tree.remove(s, r)
 	s.tree.shrink()
 	s.n = r
-	s.load, s.cluster, s.units, s.pinned = s.load[:r], s.cluster[:r], s.units[:r], s.pinned[:r]
+	s.load, s.cluster, s.units, s.pinned, s.bears = s.load[:r], s.cluster[:r], s.units[:r], s.pinned[:r], s.bears[:r]
 	s.shut, s.spent = s.shut[:r], s.spent[:r]
 	if s.member != nil {
 		s.member = s.member[:r]
@@ -169,6 +170,9 @@ func (s *state) put(i, r, sign int) {
 	}
 	s.cluster[r] += sign * s.c.Items[i].Clusters
 	s.units[r] += sign
+	if s.c.Loads[i] > 0 || s.bytes(i) > 0 {
+		s.bears[r] += sign
+	}
 	if s.c.Items[i].Replica != partition.Free {
 		s.pinned[r] += sign
 	}
@@ -278,7 +282,7 @@ func (s *state) heavier(a, b int32) int {
 
 // heavy reports whether a replica is to give items up.
 func (s *state) heavy(r int) bool {
-	movable := s.units[r] > 1 && s.pinned[r] < s.units[r]
+	movable := s.bears[r] > 1 && s.pinned[r] < s.units[r]
 	above := s.load[r] > s.high.load || s.mem != nil && s.mem[r] > s.high.memory
 	return movable && above && !s.patient(r)
 }

@@ -26,6 +26,24 @@ func alike(load plan.Load, on ...int) constraint.Problem {
 	return p
 }
 
+// A replica with one item that carries something gives it up to nobody, however many empty ones are beside it: it would be as much
+// elsewhere.
+func TestOneItemBesideEmptyOnesStays(t *testing.T) {
+	for _, bounds := range []partition.Bounds{{MinReplicas: 1, MaxReplicas: 3, Fixed: 3}, {MinReplicas: 1, MaxReplicas: 3, Capacity: 10},
+		{MinReplicas: 1, MaxReplicas: 3, Fixed: 3, Memory: 10}} {
+		p := alike(0, 4, 0, 0)
+		p.Bounds = bounds
+		p.Items[2].Load, p.Items[2].Memory = 20, 20
+		a, err := sticky.Plan(p, sticky.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []int{0, 0, 0, 0}; !slices.Equal(a.Of, want) {
+			t.Errorf("%+v: they go to %v, want %v", bounds, a.Of, want)
+		}
+	}
+}
+
 // Loads that have much in common are few parts each, and shares of them must not be rounded to these.
 func TestLoadsThatAreAlikeComeToRestEvenly(t *testing.T) {
 	shipped := sticky.Options{High: plan.LoadUnit * 95 / 100, Down: plan.LoadUnit * 90 / 100, Low: plan.LoadUnit * 85 / 100}

@@ -1,0 +1,107 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"ballast/planner/plan"
+)
+
+func TestArrivalsKeepOffWhoIsFull(t *testing.T) {
+	groups := map[string]plan.ClusterGroup{"hubs": {Apart: "tier=hub", At: []int{1, 2}}, "pay": {Together: "team=pay", At: []int{0}}}
+	for name, test := range map[string]struct {
+		full, cordoned []int
+		groups         []string
+		want           []int // where 200 servers go
+		all            bool
+	}{
+		"none is full":                               {want: []int{0, 1, 2, 3}},
+		"two are":                                    {full: []int{0, 3}, want: []int{1, 2}},
+		"before groups that stay together":           {full: []int{0}, groups: []string{"pay"}, want: []int{1, 2, 3}},
+		"before groups that are apart":               {full: []int{0, 3}, groups: []string{"hubs"}, want: []int{1, 2}},
+		"not before a cordon":                        {full: []int{0, 1, 2}, cordoned: []int{3}, want: []int{0, 1, 2}, all: true},
+		"all are: as if none were":                   {full: []int{0, 1, 2, 3}, want: []int{0, 1, 2, 3}, all: true},
+		"all are, and the group is together":         {full: []int{0, 1, 2, 3}, groups: []string{"pay"}, want: []int{0}, all: true},
+		"all are, and the group is apart":            {full: []int{0, 1, 2, 3}, groups: []string{"hubs"}, want: []int{0, 3}, all: true},
+		"all are cordoned, which is no lack of room": {cordoned: []int{0, 1, 2, 3}, want: []int{0, 1, 2, 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := plan.Plan{Replicas: 4, Full: test.full, Cordoned: test.cordoned, Groups: groups,
+				Clusters: map[string]plan.Row{"a": {Replica: 0, Server: plan.ServerHash("https://a")}}}
+			a := NewArrivals(plan.NewView(p, nil))
+			var got []int
+			for i := range 200 {
+				got = append(got, a.Place(fmt.Sprint("https://new-", i), NoReplica, test.groups))
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(test.want, slices.Compact(got)); diff != "" || a.AllFull() != test.all {
+				t.Errorf("all are full: %v; they go (-want +got):\n%s", a.AllFull(), diff)
+			}
+			if at := a.Place("https://a", NoReplica, nil); at != 0 {
+				t.Errorf("a second Secret of a known server went to %d, and the first is on 0", at)
+			}
+			if at := a.Place("https://b", 3, nil); at != 3 {
+				t.Errorf("one that has shard 3 went to %d", at)
+			}
+		})
+	}
+}
+
+// TestABurstFindsTheRoomThatThereIs: of a replica with one place left and one with many, hardly any of a burst find the one.
+func TestABurstFindsTheRoomThatThereIs(t *testing.T) {
+	p := plan.Plan{Replicas: 2, MaxClusters: 60, Clusters: map[string]plan.Row{}}
+	for i := range 69 {
+		p.Clusters[fmt.Sprint("c", i)] = plan.Row{Replica: i / 59, Load: "1"} // 59 on one, and 10 on the other
+	}
+	p.Clusters["heavy"] = plan.Row{Replica: 1, Load: "48"} // so that both carry as much
+	count := [2]int{}
+	a := NewArrivals(plan.NewView(p, nil))
+	for i := range 40 {
+		count[a.Place(fmt.Sprint("https://new-", i), NoReplica, nil)]++
+	}
+	p.MaxClusters = 0
+	level := [2]int{}
+	a = NewArrivals(plan.NewView(p, nil))
+	for i := range 40 {
+		level[a.Place(fmt.Sprint("https://new-", i), NoReplica, nil)]++
+	}
+	if count[0] > 3 || level[0] < 10 {
+		t.Errorf("%v of 40 come where one has one place, and %v without a bound", count, level)
+	}
+}
+
+// TestSeveralThatAreCountedKeepTheBound: whatever the rows, clusters that are placed one after the other go beyond the bound only
+// where no replica that may have them has room.
+func TestSeveralThatAreCountedKeepTheBound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, most := rapid.IntRange(1, 5).Draw(t, "replicas"), rapid.IntRange(1, 6).Draw(t, "most")
+		p := plan.Plan{Replicas: n, MaxClusters: most, Clusters: map[string]plan.Row{}}
+		has := make([]int, n)
+		for i := range rapid.IntRange(0, 20).Draw(t, "clusters") {
+			at := rapid.IntRange(0, n-1).Draw(t, "at")
+			has[at]++
+			p.Clusters[fmt.Sprint("c", i)] = plan.Row{Replica: at, Load: rapid.SampledFrom([]string{"", "1", "7"}).Draw(t, "load")}
+		}
+		p.Cordoned = rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 0, n, rapid.ID).Draw(t, "cordoned")
+		for replica, clusters := range has {
+			if clusters >= most {
+				p.Full = append(p.Full, replica)
+			}
+		}
+		a := NewArrivals(plan.NewView(p, nil))
+		for i := range rapid.IntRange(0, 20).Draw(t, "new") {
+			roomy := func(r int) bool { return has[r] < most && !slices.Contains(p.Cordoned, r) }
+			some := slices.ContainsFunc(indexes(n), roomy)
+			to := a.Place(fmt.Sprint("https://new-", i), NoReplica, nil)
+			if some && !roomy(to) {
+				t.Fatalf("the %dth goes to replica %d, of %v clusters, %d at most, %v cordoned", i+1, to, has, most, p.Cordoned)
+			}
+			has[to]++
+			a.Took(to)
+		}
+	})
+}
