@@ -15,29 +15,31 @@ import (
 type draw int
 
 const (
-	kept    draw = iota // as the kept seeds were drawn
-	wider               // clusters come and go, modes change, the break-glass opens, maxReplicas follows the fleet, Deployments
-	widest              // more Deployments, with pods that find no slot; rolling restarts; plan and history put back or lost together
-	sized               // and sizes by policies, nodes without room, clusters that take more memory than the rules say
-	strange             // the widest, beside groups, memory, an env that is not the replicas, one that is awaited, no webhooks, refusals
+	kept     draw = iota // as the kept seeds were drawn
+	wider                // clusters come and go, modes change, the break-glass opens, maxReplicas follows the fleet, Deployments
+	widest               // more Deployments, with pods that find no slot; rolling restarts; plan and history put back or lost together
+	sized                // and sizes by policies, nodes without room, clusters that take more memory than the rules say
+	strange              // the widest, beside groups, memory, an env that is not the replicas, one that is awaited, no webhooks, refusals
+	stranger             // and silent pods, Secrets' own pins, clocks of nodes and of people that are ahead
 )
 
 var (
 	keptEvents = []string{"crash", "oom", "elect", "deaf", "lossy", "pin", "unpin", "pause", "load", "shard", "broken", "dies",
 		"refused", "unreachable", "stuck", "resume", "rollback", "plan", "clock", "settings", "cordon", "scale", "optout", "optin"}
-	widerEvents   = append(slices.Clone(keptEvents), "comes", "comes", "goes", "goes", "several go", "mode", "glass", "most", "mend")
-	widestEvents  = append(slices.Clone(widerEvents), "restart", "backup", "restore", "restore", "lost", "slotless")
-	strangeEvents = append(slices.Clone(widestEvents), "unheld", "barred", "barred", "regrouped", "restart", "restart")
-	sizedEvents   = append(slices.Clone(widestEvents), "node full", "node small", "node room", "hungry", "hungry", "up", "down", "slope", "policies", "apply")
+	widerEvents    = append(slices.Clone(keptEvents), "comes", "comes", "goes", "goes", "several go", "mode", "glass", "most", "mend")
+	widestEvents   = append(slices.Clone(widerEvents), "restart", "backup", "restore", "restore", "lost", "slotless")
+	strangeEvents  = append(slices.Clone(widestEvents), "unheld", "barred", "barred", "regrouped", "restart", "restart")
+	strangerEvents = append(slices.Clone(strangeEvents), "silent", "silent", "asks", "asks", "asks", "asks no more", "node clock", "node clock", "restart ahead")
+	sizedEvents    = append(slices.Clone(widestEvents), "node full", "node small", "node room", "hungry", "hungry", "up", "down", "slope", "policies", "apply")
 )
 
 func (d draw) events() []string {
-	return [][]string{keptEvents, widerEvents, widestEvents, sizedEvents, strangeEvents}[d]
+	return [][]string{keptEvents, widerEvents, widestEvents, sizedEvents, strangeEvents, strangerEvents}[d]
 }
 
 // deployed reports whether a life is a Deployment's.
 func (d draw) deployed(seed uint64) bool {
-	return d == wider && seed%5 == 0 || (d == widest || d == strange) && seed%3 == 0 || d == sized && seed%4 == 0
+	return d == wider && seed%5 == 0 || slices.Contains([]draw{widest, strange, stranger}, d) && seed%3 == 0 || d == sized && seed%4 == 0
 }
 
 // further is a misfortune of the wider draw.
@@ -65,6 +67,8 @@ func (l *luck) further(event, cluster string) error {
 		clear(l.Broken)
 		clear(l.Dies)
 		clear(l.Slotless)
+		clear(l.Silent)
+		clear(l.Ahead)
 		l.Stuck = false
 		l.note("people mend what is ill")
 	default:
@@ -101,6 +105,8 @@ func (l *luck) last(event string) error {
 		}
 	case "unheld", "barred", "regrouped":
 		l.odd(event)
+	case "silent", "asks", "asks no more", "node clock", "restart ahead":
+		l.odder(event)
 	default:
 		l.resize(event)
 	}
