@@ -138,13 +138,13 @@ func ratesOf(in input.Inputs) []change.Rate {
 }
 
 // fleetSize is how many servers the move budget is a share of: those that ballast moves, and that were there for an hour.
-// Who may create Secrets must not lift the budget by it. What is gone is known while a discovery is refused, and counts
-// by its rows.
+// Who may create Secrets must not lift the budget by it, nor by one of another's server that nobody may write. What is gone is known
+// while a discovery is refused, and counts by its rows.
 func fleetSize(fleet discover.Fleet, known discover.Known, beside *placement.Servers, p *plan.Plan) int {
 	gone := unseenRows(fleet, known, p)
 	names := func(yield func(string) bool) {
 		for _, cl := range fleet.Clusters {
-			if standing.Managed(cl) && known.Has(cl.Shard.ID) && !yield(cl.Shard.ID) {
+			if standing.Managed(cl) && !cl.Alone && known.Has(cl.Shard.ID) && !yield(cl.Shard.ID) {
 				return
 			}
 		}

@@ -31,6 +31,7 @@ type liveWorld struct {
 	doubled map[string]bool // clusters that replica 0 has, too
 	taken   map[string]bool // clusters that nobody takes up, whatever their Secret says
 	idle    map[string]bool // clusters without an Application
+	placed  map[string]int  // where Argo CD's algorithm has clusters whose Secrets name no replica
 	shape   func(*observed.Pod)
 	history map[string][]int
 	envs    []int
@@ -74,8 +75,12 @@ func (w *liveWorld) observe() {
 			o.Reported.Clusters[s.Name] = c
 			continue
 		}
-		if holder, up := holders[s.Shard.N]; up && s.Shard.State == discover.ShardValid && !w.taken[s.Name] {
-			c.Owners, c.Live, c.Cached, c.Holders = []int{s.Shard.N}, []int{s.Shard.N}, []int{s.Shard.N}, []int{holder}
+		at, placed := w.placed[s.Name]
+		if !placed {
+			at, placed = s.Shard.N, s.Shard.State == discover.ShardValid
+		}
+		if holder, up := holders[at]; up && placed && !w.taken[s.Name] {
+			c.Owners, c.Live, c.Cached, c.Holders = []int{at}, []int{at}, []int{at}, []int{holder}
 		}
 		if w.doubled[s.Name] && s.Shard.N != 0 {
 			c.Owners, c.Live, c.Holders = []int{0, s.Shard.N}, []int{0, s.Shard.N}, []int{holders[0], holders[s.Shard.N]}

@@ -141,6 +141,24 @@ func serversAreTogether(t *testing.T, w *liveWorld) {
 	}
 }
 
+// TestASecondSecretThatNobodyMayWriteLiftsNoBudget: it stands alone, and is no server of its own.
+func TestASecondSecretThatNobodyMayWriteLiftsNoBudget(t *testing.T) {
+	w := undecided(t, skewed(10)...)
+	w.twin("c000", 5)
+	for i := range w.in.Discovered.Secrets {
+		if s := &w.in.Discovered.Secrets[i]; strings.HasPrefix(s.Name, "twin-") {
+			s.Immutable = true
+		}
+	}
+	w.step(time.Minute)
+	w.known()
+	w.in.Config.Change.Moves.Rate = []config.Rate{{Percent: 100, Period: config.Duration(time.Hour)}}
+	w.step(time.Minute)
+	if got := w.last.Budget.Windows[0].Allowed; got != 10 {
+		t.Errorf("all of the fleet are %d moves, want those of 10 servers", got)
+	}
+}
+
 // TestTheBudgetCountsServers: twins neither use it up nor enlarge it, and as many servers as Secrets count as many.
 func TestTheBudgetCountsServers(t *testing.T) {
 	for name, test := range map[string]struct {

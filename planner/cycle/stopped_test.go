@@ -258,6 +258,9 @@ func TestASecretThatNobodyMayWriteAnyMoreFailsNoRollout(t *testing.T) {
 		"opted out":               func(s *discover.Secret) { s.Unmanaged = true },
 		"being deleted":           func(s *discover.Secret) { s.Deleting = true },
 		"immutable, its pin gone": func(s *discover.Secret) { s.Immutable, s.Pin = true, "0" },
+		"opted out, its shard gone, where Argo CD's algorithm has it on 4": func(s *discover.Secret) {
+			s.Unmanaged, s.Shard = true, discover.ShardValue{}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := adopted(t, skewed(24)...)
@@ -274,7 +277,9 @@ func TestASecretThatNobodyMayWriteAnyMoreFailsNoRollout(t *testing.T) {
 				return w.in.InForce.Rollout != nil && w.in.InForce.Rollout.Stage == plan.Moving
 			})
 			w.secret(own).Shard = discover.ShardValue{State: discover.ShardValid, N: 4}
-			lock(w.secret(own))
+			if lock(w.secret(own)); w.secret(own).Shard.State == discover.ShardAbsent {
+				w.placed = map[string]int{own: 4}
+			}
 			gaveUp := ""
 			for range 6 * 60 {
 				if w.step(time.Minute); w.last.Progress.Outcome == rollout.GaveUp || w.last.Progress.Outcome == rollout.TurnedBack {

@@ -205,7 +205,7 @@ func (l layout) retarget() {
 	if !slices.Contains([]plan.Stage{plan.Assigning, plan.Moving, plan.Verifying}, under.Stage) {
 		return
 	}
-	least := l.Held()
+	least := max(l.Held(), l.Owned())
 	for name, replica := range l.Pins {
 		if _, known := l.Next.Clusters[name]; known && replica < l.Next.Replicas {
 			least = max(least, replica+1)

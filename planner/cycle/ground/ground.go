@@ -94,6 +94,18 @@ func (g *Ground) Carries(i int) int {
 	return placement.NoReplica
 }
 
+// Owned is the number of replicas that people's Secrets need which name none: Argo CD has them where it has them, whatever ballast does.
+func (g *Ground) Owned() (replicas int) {
+	for i, c := range g.Fleet.Clusters {
+		peoples := (c.Immutable || c.Unmanaged) && !c.Implicit
+		names := c.Explicit.State == discover.ShardValid
+		if peoples && !names && !g.followsCount(c) && g.Owners[i] < g.Next.Replicas {
+			replicas = max(replicas, g.Owners[i]+1)
+		}
+	}
+	return replicas
+}
+
 // Held is the number of replicas that such Secrets need.
 func (g *Ground) Held() (replicas int) {
 	for i := range g.Fleet.Clusters {

@@ -195,7 +195,7 @@ func within(times []time.Time, since time.Time) (n int) {
 // budget, but for one cluster. A group that stays together is one.
 func (j *judge) failedOver() {
 	b := &j.budget
-	if b.worked = b.worked || j.serves(b.emptied); !j.begins() || j.memory.Changes.Cause != change.Failover {
+	if !j.begins() || j.memory.Changes.Cause != change.Failover {
 		return
 	}
 	cordoned, again, targets, groups := j.cordoned(), 0, j.targets(), map[string]bool{}

@@ -52,6 +52,7 @@ func (j *judge) look() {
 	if j.Plan == nil {
 		return
 	}
+	j.budget.worked = j.budget.worked || j.serves(j.budget.emptied) || j.unknown()
 	j.changed()
 	j.stopped()
 	j.together()
@@ -59,6 +60,11 @@ func (j *judge) look() {
 		j.doubled(name)
 	}
 	j.before = j.Plan
+}
+
+// unknown reports whether nobody can tell a replica that is down from one that will be back: the history was lost lately.
+func (j *judge) unknown() bool {
+	return j.anew.times > 0 && j.Config.Failover != nil && j.Now.Sub(j.anew.at) < time.Duration(j.Config.Failover.After)
 }
 
 // comesBack is how long replicas take to be asked for again once a plan stops them no more: a write that was lost is done again.
