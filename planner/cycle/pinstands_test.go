@@ -1,7 +1,6 @@
 package cycle
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -27,8 +26,8 @@ func pinFails(t *testing.T, rollout config.Rollout) *liveWorld {
 	w.few(3 * 60)
 	w.secret("c005").Pin = "12"
 	w.few(2 * 60)
-	if w.in.Memory.Changes.PinFailed.IsZero() || w.in.InForce.Rollout != nil || w.in.InForce.Replicas != 3 {
-		t.Fatalf("%d replicas, under way %+v, and the pin failed at %s", w.in.InForce.Replicas, w.in.InForce.Rollout, w.in.Memory.Changes.PinFailed)
+	if p, failed := w.in.InForce, w.in.Memory.Changes.PinFailed; failed.IsZero() || p.Rollout != nil || p.Replicas != 3 {
+		t.Fatalf("%d replicas, under way %+v, and the pin failed at %s", p.Replicas, p.Rollout, failed)
 	}
 	return w
 }
@@ -47,8 +46,9 @@ func TestASecretsPinThatFailsStopsNoLevelling(t *testing.T) {
 					most = max(most, w.in.InForce.Rollout.Replicas)
 				}
 			}
-			if level := Imbalance(w.last.Now); level > 1.1 || most != 3 || w.last.Memory.Changes.Trip != nil {
-				t.Errorf("makespan over mean %.2f, up to %d replicas, trip %+v; %v", level, most, w.last.Memory.Changes.Trip, messages(w.last))
+			trip := w.last.Memory.Changes.Trip
+			if level := Imbalance(w.last.Now); level > 1.1 || most != 3 || trip != nil {
+				t.Errorf("makespan over mean %.2f, up to %d replicas, trip %+v; %v", level, most, trip, messages(w.last))
 			}
 			if !slices.Contains(problems(w.last), "rollout/PinWaits/Pin") {
 				t.Errorf("the pin waits, and people are told %v", problems(w.last))
@@ -67,7 +67,9 @@ func TestASecretsPinThatWaitsForTheDayStopsNoLevelling(t *testing.T) {
 			w := newLiveWorld(skewed(24)...)
 			w.in.Config.Rollout = rollout
 			w.secret("c005").Pin = "3"
-			w.until(t, "the first pin", 5*time.Hour, func(outcome.Outcome) bool { return w.in.InForce.Replicas == 4 && w.in.InForce.Rollout == nil })
+			w.until(t, "the first pin", 5*time.Hour, func(outcome.Outcome) bool {
+				return w.in.InForce.Replicas == 4 && w.in.InForce.Rollout == nil
+			})
 			w.secret("c007").Pin = "9"
 			w.imbalanced()
 			for range 20 * 60 {
@@ -79,7 +81,9 @@ func TestASecretsPinThatWaitsForTheDayStopsNoLevelling(t *testing.T) {
 			if level := Imbalance(w.last.Now); level > 1.15 || w.row(t, "c005") != 3 {
 				t.Errorf("makespan over mean %.2f, the first pin's cluster on replica %d: %v", level, w.row(t, "c005"), messages(w.last))
 			}
-			w.until(t, "the second pin", 24*time.Hour, func(outcome.Outcome) bool { return w.row(t, "c007") == 9 && w.in.InForce.Rollout == nil })
+			w.until(t, "the second pin", 24*time.Hour, func(outcome.Outcome) bool {
+				return w.row(t, "c007") == 9 && w.in.InForce.Rollout == nil
+			})
 		})
 	}
 }
@@ -130,7 +134,7 @@ func TestNoVoteBringsAboutWhatASecretsPinWaitsFor(t *testing.T) {
 			most = max(most, w.in.InForce.Rollout.Replicas)
 		}
 	}
-	if w.in.Memory.Changes.PinFailed.IsZero() || most > 3 {
-		t.Errorf("the pin failed at %s, and a vote began %d replicas after it: %s", w.in.Memory.Changes.PinFailed, most, fmt.Sprint(messages(w.last)))
+	if failed := w.in.Memory.Changes.PinFailed; failed.IsZero() || most > 3 {
+		t.Errorf("the pin failed at %s, and a vote began %d replicas after it: %v", failed, most, messages(w.last))
 	}
 }

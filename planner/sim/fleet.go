@@ -81,8 +81,8 @@ type Fleet struct {
 // NewFleet has those clusters and no pod yet.
 func NewFleet(seed uint64, timing Timing, clusters []string) *Fleet {
 	return &Fleet{Timing: timing, Seed: seed, Clusters: clusters, Shards: map[string]int{}, Pods: map[int]*Pod{},
-		Broken: map[int]bool{}, Dies: map[int]time.Time{}, Slotless: map[int]bool{}, Unreachable: map[string]bool{}, Twins: map[string]string{},
-		Silent: map[int]bool{}, Ahead: map[int]time.Duration{}}
+		Broken: map[int]bool{}, Dies: map[int]time.Time{}, Slotless: map[int]bool{}, Unreachable: map[string]bool{},
+		Twins: map[string]string{}, Silent: map[int]bool{}, Ahead: map[int]time.Duration{}}
 }
 
 // Join is a Secret that somebody makes, without a shard.

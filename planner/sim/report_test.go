@@ -28,7 +28,8 @@ func TestWhatAPodSaysOfItself(t *testing.T) {
 			test.change(f)
 			r := f.Reports(now)[1]
 			if r.Answered() != test.answered || len(r.Servers) != test.servers || !r.Ready {
-				t.Errorf("answered %t, %d clusters, ready %t; want %t, %d and true", r.Answered(), len(r.Servers), r.Ready, test.answered, test.servers)
+				t.Errorf("answered %t, %d clusters, ready %t; want %t, %d and true",
+					r.Answered(), len(r.Servers), r.Ready, test.answered, test.servers)
 			}
 			if at := Epoch.Add(test.dated); !r.KilledAt.Equal(at) || !r.RestartedAt.Equal(at) || !r.Started.Equal(at) {
 				t.Errorf("killed at %s, restarted at %s, started at %s; want %s", r.KilledAt, r.RestartedAt, r.Started, at)

@@ -170,8 +170,9 @@ func TestARolloutThatBeginsWhileAPersonThinksIsNotCut(t *testing.T) {
 			c := stoppedSite(t, 4, 4, "argocd")
 			if test.leads {
 				holder := "ballast-planner-a"
-				fixture.MustDo(t, c.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "ballast-" + fixture.ControllerName},
-					Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: ptr.To(metav1.NewMicroTime(fixture.Noon))}}))
+				fixture.MustDo(t, c.Create(t.Context(), &coordinationv1.Lease{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "argocd", Name: "ballast-" + fixture.ControllerName},
+					Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: ptr.To(metav1.NewMicroTime(fixture.Noon))}}))
 			}
 			holds(t, c, o.plan, test.before)
 			var said strings.Builder
@@ -185,7 +186,8 @@ func TestARolloutThatBeginsWhileAPersonThinksIsNotCut(t *testing.T) {
 			if err != nil || goesOn != test.goesOn || w.Replicas != 4 {
 				t.Errorf("%d replicas, a rollout goes on: %t, want %t; %v", w.Replicas, goesOn, test.goesOn, err)
 			}
-			if asked := strings.Contains(said.String(), "Take ballast out of argocd, where StatefulSet argocd-application-controller has 4 replicas? [y/N]"); asked == test.yes {
+			const question = "Take ballast out of argocd, where StatefulSet argocd-application-controller has 4 replicas? [y/N]"
+			if asked := strings.Contains(said.String(), question); asked == test.yes {
 				t.Errorf("the person hears %q", said.String())
 			}
 		})

@@ -125,7 +125,8 @@ func (o *options) agreed(ctx context.Context, c client.Client, in io.Reader, out
 	if o.sizes != "" {
 		say.To(out, "Sizes: %s.\n", o.sizes)
 	}
-	question := fmt.Sprintf("Take ballast out of %s, where %s %s has %s?", o.cluster.Namespace, w.Kind, w.Name, say.Plural(w.Replicas, "replica"))
+	question := fmt.Sprintf("Take ballast out of %s, where %s %s has %s?",
+		o.cluster.Namespace, w.Kind, w.Name, say.Plural(w.Replicas, "replica"))
 	if !say.Confirm(in, out, question) {
 		return target, w, false, errors.New("nothing was changed")
 	}

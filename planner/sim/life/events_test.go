@@ -29,8 +29,9 @@ var (
 	widerEvents    = append(slices.Clone(keptEvents), "comes", "comes", "goes", "goes", "several go", "mode", "glass", "most", "mend")
 	widestEvents   = append(slices.Clone(widerEvents), "restart", "backup", "restore", "restore", "lost", "slotless")
 	strangeEvents  = append(slices.Clone(widestEvents), "unheld", "barred", "barred", "regrouped", "restart", "restart")
-	strangerEvents = append(slices.Clone(strangeEvents), "silent", "silent", "asks", "asks", "asks", "asks no more", "node clock", "node clock", "restart ahead")
-	sizedEvents    = append(slices.Clone(widestEvents), "node full", "node small", "node room", "hungry", "hungry", "up", "down", "slope", "policies", "apply")
+	strangerEvents = append(slices.Clone(strangeEvents), "silent", "silent", "asks", "asks", "asks", "asks no more",
+		"node clock", "node clock", "restart ahead")
+	sizedEvents = append(slices.Clone(widestEvents), "node full", "node small", "node room", "hungry", "hungry", "up", "down", "slope", "policies", "apply")
 )
 
 func (d draw) events() []string {

@@ -73,7 +73,8 @@ type Life struct {
 // New is a fleet as it was before ballast came, with clusters of those loads: nobody has planned yet.
 func New(seed uint64, c config.PlannerConfig, replicas int, env string, loads map[string]float64) *Life {
 	l := &Life{Fleet: sim.NewFleet(seed, sim.Usual(), slices.Sorted(maps.Keys(loads))), Now: sim.Epoch, Config: c, Loads: maps.Clone(loads),
-		coin: rand.New(rand.NewPCG(seed, 3)), Refused: map[string]bool{}, OptedOut: map[string]bool{}, Asks: map[string]string{}, Barred: map[string]bool{}, Labels: map[string]map[string]string{},
+		coin: rand.New(rand.NewPCG(seed, 3)), Refused: map[string]bool{}, OptedOut: map[string]bool{}, Asks: map[string]string{},
+		Barred: map[string]bool{}, Labels: map[string]map[string]string{},
 		Counts: map[string]int{}, Moves: map[change.Cause]int{},
 		given: map[string]bool{}, nudged: map[string]time.Time{}}
 	l.Gauges = 30 * time.Second
