@@ -3,12 +3,15 @@ package webhook
 import (
 	"encoding/json"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"pgregory.net/rapid"
 
 	"ballast/planner/plan"
 	"ballast/planner/printable"
@@ -16,6 +19,7 @@ import (
 	"ballast/webhook/fixture"
 	"ballast/webhook/inforce"
 	"ballast/webhook/objects"
+	"ballast/webhook/rawjson"
 )
 
 // reporter is what a helper needs of a test or a property.
@@ -75,6 +79,13 @@ func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 	sizedFields := func(replicas, env, memoryLimit, cpu, memory string) []decision.Field {
 		return append(both(replicas, env), decision.Field{Name: "limits.memory", Value: memoryLimit}, decision.Field{Name: "requests.cpu", Value: cpu}, decision.Field{Name: "requests.memory", Value: memory})
 	}
+	requested := withPlan(nil, func(p *plan.Plan) {
+		p.Resources = &plan.Resources{Requests: map[string]string{"cpu": "500m", "memory": "4Gi"}}
+	})
+	withResources := func(resources string) string {
+		return workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}],"resources":`+resources+`}`)
+	}
+	asked := func(fields ...decision.Field) []decision.Field { return append(both("4", "16"), fields...) }
 	deployment := withPlan(nil, func(p *plan.Plan) { p.Target.Kind = plan.Deployment })
 	for name, tc := range map[string]struct {
 		state     *inforce.State
@@ -195,6 +206,23 @@ func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 			object: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}],"resources":{"limits":{"memory":"4Gi"}}}`),
 			stored: workloadWith("4", `{"name":"application-controller","env":[{"name":"ARGOCD_CONTROLLER_REPLICAS","value":"16"}],"resources":{"limits":{"memory":"4Gi"},"requests":{"cpu":"500m","memory":"2Gi"}}}`),
 			reason: plan.Restored, requested: sizedFields("4", "16", "4Gi", "", ""), enforced: sizedFields("4", "16", "4Gi", "500m", "2Gi")},
+		"a limit of people's below the planned request passes with its own request": {state: requested,
+			object: withResources(`{"limits":{"memory":"2Gi"},"requests":{"cpu":"500m","memory":"1Gi"}}`),
+			stored: withResources(`{"limits":{"memory":"2Gi"},"requests":{"cpu":"500m","memory":"1Gi"}}`),
+			reason: plan.Immutable, requested: asked(decision.Field{Name: "requests.cpu", Value: "500m"}, decision.Field{Name: "requests.memory", Value: "1Gi"}),
+			enforced: asked(decision.Field{Name: "requests.cpu", Value: "500m"}),
+			warnings: []string{"ballast: memory passes as asked: with plan 17 its request 4Gi would be above its limit 2Gi"}},
+		"and what else the plan names is held beside it": {state: requested,
+			object: withResources(`{"limits":{"memory":"2Gi"}}`), stored: withResources(`{"limits":{"memory":"2Gi"},"requests":{"cpu":"500m"}}`),
+			reason: plan.Restored, requested: asked(decision.Field{Name: "requests.cpu"}, decision.Field{Name: "requests.memory"}),
+			enforced: asked(decision.Field{Name: "requests.cpu", Value: "500m"}),
+			warnings: []string{"ballast: memory passes as asked: with plan 17 its request 4Gi would be above its limit 2Gi"}},
+		"a limit of people's above it stays beside it": {state: requested,
+			object: withResources(`{"limits":{"memory":"6Gi"},"requests":{"cpu":"500m","memory":"1Gi"}}`),
+			stored: withResources(`{"limits":{"memory":"6Gi"},"requests":{"cpu":"500m","memory":"4Gi"}}`),
+			reason: plan.Restored, requested: asked(decision.Field{Name: "requests.cpu", Value: "500m"}, decision.Field{Name: "requests.memory", Value: "1Gi"}),
+			enforced: asked(decision.Field{Name: "requests.cpu", Value: "500m"}, decision.Field{Name: "requests.memory", Value: "4Gi"}),
+			warnings: []string{"ballast: requests.memory stay as planned (plan 17)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kind := tc.kind
@@ -215,6 +243,48 @@ func TestDecideControllerHoldsReplicasEnvAndResources(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whatever the plan holds, the webhook makes no pod template that Kubernetes refuses of one that it takes.
+func TestNoTemplateIsGivenARequestAboveItsLimit(t *testing.T) {
+	draw := func(t *rapid.T, of string) plan.Resources {
+		r := plan.Resources{Requests: map[string]string{}, Limits: map[string]string{}}
+		for _, name := range []string{"cpu", "memory"} {
+			request := rapid.IntRange(1, 8).Draw(t, of+" of "+name)
+			if rapid.Bool().Draw(t, of+" requests "+name) {
+				r.Requests[name] = strconv.Itoa(request)
+			}
+			if rapid.Bool().Draw(t, of+" limits "+name) {
+				r.Limits[name] = strconv.Itoa(request + rapid.IntRange(0, 4).Draw(t, of+" has more "+name))
+			}
+		}
+		return r
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		held := draw(t, "the plan")
+		state := withPlan(nil, func(p *plan.Plan) { p.Resources = &held })
+		resources, err := json.Marshal(draw(t, "the object"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc := workloadWith("4", `{"name":"application-controller","resources":`+string(resources)+`}`)
+		request := decision.Request{Kind: plan.StatefulSet, Namespace: "argocd", Name: workload, User: person, At: decided}
+		got, err := reviewController(state, &review{Request: request, object: rawjson.Node(doc)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := objects.DecodeWorkload(rawjson.Node(apply(t, doc, got.Patches)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := after.Containers[0]
+		for name, text := range c.Requests {
+			request, limit := resource.MustParse(text), c.Limits[name]
+			if limit != "" && request.Cmp(resource.MustParse(limit)) > 0 {
+				t.Errorf("%s became one that requests %s of %s with a limit of %s", doc, text, name, limit)
+			}
+		}
+	})
 }
 
 func tree(t testing.TB, doc string) any {

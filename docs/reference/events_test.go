@@ -27,7 +27,7 @@ var meanings = map[string]string{
 	"CordonRefused": "an entry of the annotation cordon cannot be read", "Doubled": "several pods reconcile one cluster", "PodsUnseen": "what the pods say of themselves cannot be read",
 	"MemoryUnknown": "what a replica has of memory, or what clusters take of it, is not known", "MemoryShort": "a replica has not the memory for its clusters, and no plan mends it",
 	"GroupLeaves": "a group leaves out clusters that it selects, and why", "RebaseRefused": "references are not taken anew, or back, and why",
-	"RulesClash": "pins, groups and bounds cannot all be kept", "SizeHeld": "pods are left at their size, and why",
+	"RulesClash": "pins, groups and bounds cannot all be kept", "SizeHeld": "pods, or the pod template, are left at their size, and why",
 	"RestartWaits": "the one restart of rollout.live is left to whoever changes the pod template next (rollout.live.adopt)",
 	"Refused":      "no candidate fits the configuration", "RollbackRefused": "the plan that a person asks for cannot be gone back to", "Shrunk": "more clusters are gone at once than is believed",
 	"Unwell": "a replica is unwell, and why", "RolloutFinished": "a rollout ended as wanted", "BudgetTooSmall": "what is to move never finds room in change.moves.rate",

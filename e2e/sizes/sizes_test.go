@@ -24,6 +24,7 @@ func TestSizes(t *testing.T) {
 		{"a load step raises one replica's request in its window, once, and no pod restarts", (*world).loadStep},
 		{"a pod that was deleted comes back with its size", (*world).deleted},
 		{"what a person makes of a pod's size is put back", (*world).putBack},
+		{"under break-glass sizes are people's, and once it is over the plan's", (*world).breakGlass},
 		{"what a node puts off or refuses is shown, asked for once, and done when there is room", (*world).noRoom},
 		{"a pod that was OOM-killed goes up at once", (*world).oomKilled},
 		{"by the template it is one rollout, and no second one that day", (*world).template},
@@ -86,11 +87,7 @@ func (w *world) loadStep() {
 	w.blockedSoon()
 	w.metricSoon("")
 	w.same(before, generation)
-	for replica, want := range []map[string]int{{}, {site.PlannerUser: 1}, {}} {
-		if diff := cmp.Diff(want, w.resizes(replica, since)); diff != "" {
-			w.Errorf("resizes of replica %d by user (-want +got):\n%s", replica, diff)
-		}
-	}
+	w.resizedBy("in its window", since, map[string]int{}, map[string]int{site.PlannerUser: 1}, map[string]int{})
 }
 
 func (w *world) deleted() {
@@ -149,6 +146,42 @@ func (w *world) putBack() {
 	})
 	w.sizesSoon(w.all()...)
 	w.same(before, generation)
+}
+
+// breakGlass has a person resize a pod, and another pod made anew, while nothing is enforced.
+func (w *world) breakGlass() {
+	since, before := time.Now(), w.life(1)
+	w.kubectl("annotate", "configmap", site.PlanConfigMap, "ballast.argoproj.io/enforcement=off")
+	w.eventSoon("EnforcementOff", "every write passes")
+	w.resize(2, "1Gi")
+	w.kubectl("delete", "pod", podName(1), "--wait=false")
+	w.soon("another pod", func(ctx context.Context) error {
+		p, err := w.Client.CoreV1().Pods(w.Fleet.Namespace).Get(ctx, podName(1), metav1.GetOptions{})
+		if err == nil && (p.UID == before.UID || len(p.Status.ContainerStatuses) == 0) {
+			err = fmt.Errorf("it is %s", p.UID)
+		}
+		return err
+	})
+	w.must(w.WaitReady(w.Context(), replicas))
+	w.sizesSoon(w.at(0), both("512Mi", "1Gi"), both("1Gi", w.at(2).Limit))
+	w.resizedBy("under break-glass", since, map[string]int{}, map[string]int{}, map[string]int{"alice": 1})
+	lives := w.lives()
+	w.kubectl("annotate", "configmap", site.PlanConfigMap, "ballast.argoproj.io/enforcement-")
+	w.sizesSoon(w.all()...)
+	w.resizedBy("once it is over", since, map[string]int{}, map[string]int{site.PlannerUser: 1}, map[string]int{"alice": 1, site.PlannerUser: 1})
+	if diff := cmp.Diff(lives, w.lives()); diff != "" {
+		w.Errorf("a pod restarted (-before +after):\n%s", diff)
+	}
+}
+
+// resizedBy asserts who resized each replica's pod since then.
+func (w *world) resizedBy(when string, since time.Time, want ...map[string]int) {
+	w.Helper()
+	for replica, by := range want {
+		if diff := cmp.Diff(by, w.resizes(replica, since)); diff != "" {
+			w.Errorf("%s: resizes of replica %d by user (-want +got):\n%s", when, replica, diff)
+		}
+	}
 }
 
 // noRoom takes a replica's node first so that its growth has to wait for room, and then so that it refuses all growth.

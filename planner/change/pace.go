@@ -106,9 +106,9 @@ func LeastIn(current int, paces []Pace, sel Select, events []Event, now time.Tim
 	return slices.Min(limits)
 }
 
-// Room is how many more of so many may be resized or restarted now, and from when on the next one may; math.MaxInt
-// without paces. All of them hold. Percentages allow one at least.
-func Room(paces []Pace, events []Event, of int, now time.Time) (left int, next time.Time) {
+// Room is how many more of so many may grow now, or shrink, and from when on the next one may; math.MaxInt without paces. All of them
+// hold. Percentages allow one at least. What went the other way takes no room.
+func Room(paces []Pace, events []Event, of int, grows bool, now time.Time) (left int, next time.Time) {
 	left, next = math.MaxInt, now
 	for _, p := range paces {
 		allowed := p.Count
@@ -116,13 +116,16 @@ func Room(paces []Pace, events []Event, of int, now time.Time) (left int, next t
 			allowed = max(1, p.Percent*of/100)
 		}
 		added, removed := by(events, p.Period, now)
-		used := added + removed
+		used := removed
+		if grows {
+			used = added
+		}
 		left = min(left, max(allowed-used, 0))
 		for _, e := range events { // oldest first: as they leave the period, others fit
 			if used < allowed {
 				break
 			}
-			if now.Unix()-e.At < int64(p.Period/time.Second) {
+			if e.By > 0 == grows && now.Unix()-e.At < int64(p.Period/time.Second) {
 				used -= max(e.By, -e.By)
 				next = later(next, time.Unix(e.At, 0).UTC().Add(p.Period))
 			}

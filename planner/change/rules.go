@@ -346,7 +346,7 @@ func (j judge) room(p Policy, stable int64) (int64, *Block) {
 	if p.Select == SelectDisabled {
 		return j.Current, &Block{Reason: RateLimit, Why: "the rate is disabled"}
 	}
-	left, next := Room(p.Rate, j.fleet.Events, j.Of, j.Now)
+	left, next := Room(p.Rate, j.fleet.Events, j.Of, j.grows(), j.Now)
 	if left > 0 {
 		return stable, nil
 	}

@@ -73,7 +73,7 @@ func TestWhatIsInTheWay(t *testing.T) {
 
 func TestResizesHaveARateForTheWholeFleet(t *testing.T) {
 	rules := Rules{Down: Policy{Rate: []Pace{{Count: 2, Period: time.Hour}, {Percent: 10, Period: 10 * time.Minute}}}}
-	fleet := History{Events: []Event{{at(-3000).Unix(), 1}, {at(-500).Unix(), 1}}}
+	fleet := History{Events: []Event{{at(-3000).Unix(), -1}, {at(-700).Unix(), 9}, {at(-500).Unix(), -1}}}
 	got := rules.Resources(Ask{Now: at(0), Current: 500, Wanted: 300, Of: 12}, History{}, fleet)
 	want := Verdict{Down, 500, []Block{{RateLimit, at(600).UTC(), "the rate allows no more now"}}, at(600).UTC()}
 	if diff := cmp.Diff(want, got); diff != "" {

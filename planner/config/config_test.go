@@ -119,6 +119,10 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 					{Key: "tier", Operator: "In", Values: []string{"hub", "core"}}}}},
 			}
 		},
+		"dimensions-work": func(c *PlannerConfig) { c.Index.Dimensions = &Dimensions{Work: &Work{}} },
+		"dimensions-both": func(c *PlannerConfig) {
+			c.Index.Dimensions = &Dimensions{Work: &Work{}, Memory: &Memory{Weights: map[string]Bytes{"objects": "2Ki"}, Base: "0", LimitShare: "0.8"}}
+		},
 		"memory": func(c *PlannerConfig) {
 			capacity := Bytes("4.5Gi")
 			c.Index.Dimensions = &Dimensions{Memory: &Memory{Weights: map[string]Bytes{"objects": "1.25Ki", "apps": "30000"}, Base: "256Mi", Capacity: &capacity,
@@ -158,6 +162,9 @@ func TestGoodFilesAreReadOverTheDefaults(t *testing.T) {
 				}},
 			}}
 		},
+		"size-move-away": func(c *PlannerConfig) {
+			c.Size.Interval, c.Size.MoveAway = Duration(15*time.Minute), &MoveAway{After: Duration(time.Hour)}
+		},
 		"change-sizes": func(c *PlannerConfig) {
 			c.Change.Up = Resizing{Timing: Timing{Mode: change.Maintenance, Cooldown: Duration(10 * time.Minute),
 				Windows: []Window{{Begin: "22:00", End: "02:00:30", TimeZone: "Europe/Berlin", Weekdays: []string{"Sat", "Sunday"}}}}}
@@ -193,9 +200,9 @@ func TestEveryGoodFileIsNamedAbove(t *testing.T) {
 	for _, f := range files {
 		got = append(got, strings.TrimSuffix(filepath.Base(f), ".good.yaml"))
 	}
-	want := []string{"beside-the-implementation", "change-by-the-minute", "change-sizes", "change-unlimited", "failover-off", "failover-patient", "full", "groups",
+	want := []string{"beside-the-implementation", "change-by-the-minute", "change-sizes", "change-unlimited", "dimensions-both", "dimensions-work", "failover-off", "failover-patient", "full", "groups",
 		"http-bound-token", "json", "lpt", "memory-learned", "memory-of-the-limit", "memory", "minimal", "nulls", "other-implementations", "pods", "recorded",
-		"replicas-workload", "rollout-live-adopt", "rollout-live-defaults", "rollout-live", "rollout-x0y", "size-inputs", "size", "sticky", "telemetry", "weights"}
+		"replicas-workload", "rollout-live-adopt", "rollout-live-defaults", "rollout-live", "rollout-x0y", "size-inputs", "size-move-away", "size", "sticky", "telemetry", "weights"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

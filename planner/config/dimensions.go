@@ -13,9 +13,24 @@ import (
 	"ballast/planner/plan"
 )
 
-// Dimensions are loads beside the one that is levelled, which is work.
+// Dimensions are the loads of a cluster, by name: Work is the one that is levelled, which is there named or not, and Memory bounds it.
 type Dimensions struct {
+	Work   *Work   `json:"work,omitempty"`
 	Memory *Memory `json:"memory,omitempty"`
+}
+
+// Work is the load that Index makes of the metrics. It has no setting of its own: pNorm says what it is made of, partition.capacity
+// what a replica may carry.
+type Work struct{}
+
+func (*Work) mend(field string) string {
+	switch field {
+	case "capacity":
+		return "is not a field: the capacity of work is partition.capacity: set that"
+	case "weights", "p":
+		return "is not a field: the weights and the norm of work are index.pNorm's: set them there"
+	}
+	return "is not a field: work has no setting: index.pNorm says what it is made of, and partition.capacity what a replica may carry; write work: {}"
 }
 
 // Memory bounds what the clusters of a replica take of its memory together. A cluster takes the sum of its metrics, each times its
@@ -77,6 +92,9 @@ func (c PlannerConfig) validateDimensions(p *field.Path) field.ErrorList {
 	d := c.Index.Dimensions
 	if d == nil {
 		return nil
+	}
+	if d.Memory == nil && d.Work != nil {
+		return nil // as without any
 	}
 	if d.Memory == nil {
 		return field.ErrorList{field.Required(p, "name memory, which is the one dimension that there is beside work, or leave dimensions out")}

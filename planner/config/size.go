@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"time"
 
 	yamlnode "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,6 +16,8 @@ type Size struct {
 	Apply    SizeApply    `json:"apply"`
 	Limits   SizeLimits   `json:"limits,omitzero"`
 	NodeCap  SizeCap      `json:"nodeCap,omitzero"`
+	Interval Duration     `json:"interval,omitempty"`                // at which sizes are decided; 0: in each cycle
+	MoveAway *MoveAway    `json:"moveAway,omitempty" null:"default"` // off a replica whose node has no room for its size
 
 	Weights []WeightInterval `json:"weights,omitempty" null:"default"` // how growth is shared between more replicas and larger ones
 }
@@ -44,6 +47,13 @@ type FromNodes struct {
 }
 
 func (f *FromNodes) setDefaults() { f.Reserve = 10 }
+
+// MoveAway has clusters leave a replica whose node has had no room for its size for as long as After.
+type MoveAway struct {
+	After Duration `json:"after"`
+}
+
+func (m *MoveAway) setDefaults() { m.After = Duration(time.Hour) }
 
 // SizeApply is how pods come to their size.
 type SizeApply string

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -18,6 +19,9 @@ const (
 	mostPriority  = 1_000_000
 	mostHeadroom  = 1000 // percent
 	mostReserve   = 90   // percent of a node
+
+	mostSizeInterval = Duration(24 * time.Hour)
+	leastMoveAway    = Duration(10 * time.Minute) // a node that is scaled up or replaced takes minutes
 )
 
 // sizeRuleKey is what a rule of a higher priority replaces.
@@ -35,6 +39,8 @@ func (c PlannerConfig) validateSize(p *field.Path) (errs field.ErrorList) {
 	}
 	errs = append(errs, c.Size.Limits.validate(p.Child("limits"))...)
 	errs = append(errs, c.Size.NodeCap.validate(p.Child("nodeCap"))...)
+	errs = append(errs, between(p.Child("interval"), c.Size.Interval, 0, mostSizeInterval)...)
+	errs = append(errs, c.validateMoveAway(p.Child("moveAway"))...)
 	p = p.Child("policies")
 	named, rules := map[string]int{}, 0
 	for i, policy := range c.Size.Policies {
@@ -62,6 +68,22 @@ func (c PlannerConfig) validateSize(p *field.Path) (errs field.ErrorList) {
 		errs = append(errs, field.Invalid(p, field.OmitValueType{}, fmt.Sprintf("have %d rules: leave %d at most", rules, mostSizeRules)))
 	}
 	return errs
+}
+
+// validateMoveAway refuses what no pod would ever leave its size for, and moves that stop or restart replicas.
+func (c PlannerConfig) validateMoveAway(p *field.Path) (errs field.ErrorList) {
+	if c.Size.MoveAway == nil {
+		return nil
+	}
+	if c.Size.Apply == Template {
+		errs = append(errs, field.Invalid(p, field.OmitValueType{},
+			"goes by what nodes say of pods that are resized in place, and size.apply is template: delete one of them"))
+	}
+	if c.Rollout.Live == nil {
+		errs = append(errs, field.Invalid(p, field.OmitValueType{},
+			"moves clusters by itself, and only rollout.live restarts and stops nothing for that: set rollout.live, or delete it"))
+	}
+	return append(errs, required(p.Child("after"), c.Size.MoveAway.After, leastMoveAway, mostSizeInterval)...)
 }
 
 func validateSizeName(name string, p *field.Path) (errs field.ErrorList) {

@@ -23,11 +23,11 @@ type sizeNews struct {
 	refused map[string]string
 }
 
-// tell tells of the pods that are held back for another reason than before.
+// tell tells of the pods, and of the pod template, that are held back for another reason than before.
 func (n *sizeNews) tell(w discover.Workload, held []diff.Held) {
 	now, news := map[string]string{}, []string(nil)
 	for _, h := range held {
-		if h.Pod == "" {
+		if h.Pod == "" && h.Reason != diff.HeldMisfit { // of the pod template there is one at most
 			continue
 		}
 		now[h.Pod] = h.Message()

@@ -71,6 +71,8 @@ func TestPeopleAreToldOnceOfASizeThatIsNotGiven(t *testing.T) {
 	takes(`SizeHeld: pod "c-0" is left at its size: so; pod "c-1" is left at its size: so`)
 	n.tell(discover.Workload{}, []diff.Held{misfit("c-0", "so"), misfit("c-1", "otherwise")})
 	takes(`SizeHeld: pod "c-1" is left at its size: otherwise`)
+	n.tell(discover.Workload{}, []diff.Held{misfit("", "so"), misfit("c-1", "otherwise"), {Secret: "a", Reason: diff.HeldUnsized}})
+	takes("SizeHeld: the pod template is left at its size: so")
 	n.tell(discover.Workload{}, nil)
 	n.tell(discover.Workload{}, []diff.Held{misfit("c-0", "so")})
 	takes(`SizeHeld: pod "c-0" is left at its size: so`)

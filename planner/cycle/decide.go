@@ -113,7 +113,7 @@ func show(c *outcome.Draft, s *snapshot, d division.Division) {
 			return to
 		}
 		return s.Owners[i]
-	}), Low: d.Low}
+	}), Low: d.Low, High: d.High()}
 	for _, lost := range d.Answer.Lost {
 		can.Lost = append(can.Lost, lost.String())
 	}

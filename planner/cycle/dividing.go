@@ -11,14 +11,15 @@ import (
 	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/evaluate"
-	"ballast/planner/measure"
+	"ballast/planner/plan"
 )
 
 // dividing asks for divisions until what comes of it may be.
 type dividing struct {
 	*outcome.Draft
-	allowedReplicas int  // what change.out and change.in let there be now; 0: as many as are wanted
-	drainShut       bool // they let the highest replica not go now
+	allowedReplicas int         // what change.out and change.in let there be now; 0: as many as are wanted
+	drainShut       bool        // they let the highest replica not go now
+	held            []plan.Load // what values of earlier cycles make of each cluster's load
 }
 
 // terms are those of this cycle. Where moves restart every replica, or a person says how many there are, all of them go at once.
@@ -102,12 +103,12 @@ func (c *dividing) divideHeld(s *snapshot, t division.Terms, wanted division.Div
 }
 
 // lookOut is what a division offers, with what it would by the number that is wanted.
-func lookOut(t measure.Table, s *snapshot, d division.Division) map[int]evaluate.Offer {
+func (c *dividing) lookOut(s *snapshot, d division.Division) map[int]evaluate.Offer {
 	if len(d.Outlook) == 0 {
 		return d.Offers
 	}
 	offers := maps.Clone(d.Outlook)
-	unheld(t, s, offers)
+	unheld(c.held, s, offers)
 	maps.Copy(offers, d.Offers)
 	return offers
 }

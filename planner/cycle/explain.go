@@ -33,7 +33,12 @@ type Explanation struct {
 	To       int        `json:"to"`                // where the candidate has it; -1: nowhere else
 	Verdict  string     `json:"verdict"`
 	At       time.Time  `json:"at"`
-	Fleet    *Yardstick `json:"fleet,omitempty"` // all clusters, beside what is possible at best
+	Moving   *Moving    `json:"moving,omitempty"` // to the best other replica
+	Fleet    *Yardstick `json:"fleet,omitempty"`  // all clusters, beside what is possible at best
+
+	fixed string        // what keeps it on its replica whatever is measured; empty: nothing does
+	total plan.Load     // of the fleet
+	table measure.Table // of the outcome
 }
 
 // ValueOf is one of a cluster's metrics.
@@ -98,6 +103,7 @@ func Explain(in input.Inputs, out outcome.Outcome, name string) (Explanation, er
 		}
 	}
 	e.choices(g, out, i, unit)
+	e.Moving = e.moving(in, out, unit)
 	e.Fleet = yardstick(g, out)
 	return e, nil
 }
@@ -194,7 +200,7 @@ func (e *Explanation) choices(g *ground.Ground, out outcome.Outcome, i int, unit
 		return
 	}
 	e.OfFleet = float64(e.Load) / float64(total)
-	fixed := cmp.Or(stays(out, i), pinnedBeside(g, i, unit))
+	e.total, e.table, e.fixed = total, out.Table, cmp.Or(stays(out, i), pinnedBeside(g, i, unit))
 	for _, r := range out.Now {
 		own := r.ID == e.Replica
 		c := ChoiceOf{Replica: r.ID, Clusters: len(r.LoadIndexes), Carries: r.TotalLoad, With: r.TotalLoad}
@@ -203,21 +209,25 @@ func (e *Explanation) choices(g *ground.Ground, out outcome.Outcome, i int, unit
 		}
 		if !own {
 			c.With += e.Load
-			c.Against = cmp.Or(fixed, against(g, out, r, e.Load, unit))
+			c.Against = cmp.Or(e.fixed, against(g, out, r, e.Load, unit))
 		}
 		if out.InUse != nil && r.ID < len(out.InUse.Now) {
 			if c.InUse = out.InUse.Now[r.ID]; !own {
 				c.InUse = c.InUse.Plus(e.Takes)
 			}
 		}
-		c.Imbalance = e.with(out, r.ID, total)
+		c.Imbalance = e.with(out, r.ID)
 		e.Choices = append(e.Choices, c)
 	}
 }
 
 // with is the makespan over the mean with the cluster on that replica.
-func (e *Explanation) with(out outcome.Outcome, replica int, total plan.Load) float64 {
-	var most plan.Load
+func (e *Explanation) with(out outcome.Outcome, replica int) float64 {
+	return float64(e.makespan(out, replica)) * float64(max(len(out.Now), replica+1)) / float64(e.total)
+}
+
+// makespan is what the fullest replica carries with the cluster on that one, which may be one that there is not yet.
+func (e *Explanation) makespan(out outcome.Outcome, replica int) (most plan.Load) {
 	for _, r := range out.Now {
 		load := r.TotalLoad
 		if r.ID == e.Replica {
@@ -228,7 +238,10 @@ func (e *Explanation) with(out outcome.Outcome, replica int, total plan.Load) fl
 		}
 		most = max(most, load)
 	}
-	return float64(most) * float64(len(out.Now)) / float64(total)
+	if replica >= len(out.Now) {
+		most = max(most, e.Load)
+	}
+	return most
 }
 
 // tooLittle says that a replica has not the memory for clusters; empty: it has.

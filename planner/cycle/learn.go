@@ -3,6 +3,7 @@ package cycle
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"math"
 	"slices"
 
 	"ballast/planner/config"
@@ -43,38 +44,100 @@ func (u memoryUse) learnMemory() {
 // mostLearned is more of anything than a fleet has; what says more is nobody's measure.
 const mostLearned = 1e18
 
-// podsInUse looks at every pod that says what it owns and how much memory it has in use. One that shares a cluster with another, or
-// whose clusters move, is left out: what it has in use is of both.
-func (u memoryUse) podsInUse(ids []string) (looks []memory.Look) {
-	values, names, mixed := map[int][]float64{}, map[int][]string{}, map[int]bool{}
+// has is what a replica's clusters add up to, by metric.
+type has struct {
+	names  []string
+	values []float64
+	unsure []float64               // of those that another replica has, too, or that move
+	parts  [memory.Parts][]float64 // of those whose names fall into it
+}
+
+func newHas(metrics int) *has {
+	h := &has{values: make([]float64, metrics), unsure: make([]float64, metrics)}
+	for part := range h.parts {
+		h.parts[part] = make([]float64, metrics)
+	}
+	return h
+}
+
+// clustersOf is what each replica has, by the pods themselves.
+func (u memoryUse) clustersOf(ids []string) map[int]*has {
+	all := map[int]*has{}
 	for i, cl := range u.Out.Fleet.Clusters {
 		shown := u.In.Observed.Reported.Clusters[cl.Shard.ID]
 		_, moves := u.In.Memory.Changes.Moved[cl.Shard.ID]
+		part := int(sha256.Sum256([]byte(cl.Shard.ID))[0]) % memory.Parts
 		for _, r := range shown.Owners {
-			mixed[r] = mixed[r] || moves || len(shown.Owners) > 1
-			if values[r] == nil {
-				values[r] = make([]float64, len(ids))
+			h := all[r]
+			if h == nil {
+				h = newHas(len(ids))
+				all[r] = h
 			}
+			h.names = append(h.names, cl.Shard.ID)
 			for _, col := range u.Out.Table.Columns {
-				if k := slices.Index(ids, col.ID); k >= 0 {
-					values[r][k] += col.Values[i]
+				k := slices.Index(ids, col.ID)
+				if k < 0 {
+					continue
+				}
+				h.values[k] += col.Values[i]
+				h.parts[part][k] += col.Values[i]
+				if moves || len(shown.Owners) > 1 {
+					h.unsure[k] += col.Values[i]
 				}
 			}
-			names[r] = append(names[r], cl.Shard.ID)
 		}
 	}
+	return all
+}
+
+// says reports whether what the pod has in use is of its own clusters alone, but for what is light, and is anybody's measure.
+func (h *has) says() bool {
+	for k, v := range h.values {
+		if h.unsure[k] > memory.Light*v || v > mostLearned { // one such figure would fit nothing for days
+			return false
+		}
+	}
+	return true
+}
+
+// of is a hash of the clusters' names.
+func (h *has) of() string {
+	sum := sha256.New()
+	for _, name := range h.names {
+		sum.Write([]byte(name + "\x00"))
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// shape is how what they add up to is spread over the parts that their names fall into.
+func (h *has) shape() []float64 {
+	shape, measures := make([]float64, memory.Parts), 0.0
+	for k, all := range h.values {
+		if all <= 0 {
+			continue
+		}
+		measures++
+		for part := range shape {
+			shape[part] += h.parts[part][k] / all
+		}
+	}
+	for part := range shape {
+		shape[part] = math.Round(shape[part]/max(measures, 1)*1e4) / 1e4 // it is kept in the history
+	}
+	return shape
+}
+
+// podsInUse looks at every pod that says what it owns and how much memory it has in use. One that shares a cluster with another, or
+// whose clusters move, is left out, unless they are light: what it has in use is of both.
+func (u memoryUse) podsInUse(ids []string) (looks []memory.Look) {
+	clusters := u.clustersOf(ids)
 	for _, p := range u.In.Observed.Pods {
-		if says := p.Ready && p.Answered && p.Memory > 0; !says || mixed[p.Replica] || values[p.Replica] == nil {
+		h := clusters[p.Replica]
+		if says := p.Ready && p.Answered && p.Memory > 0; !says || h == nil || !h.says() {
 			continue
 		}
-		if slices.ContainsFunc(values[p.Replica], func(v float64) bool { return v > mostLearned }) { // one such figure would fit nothing for days
-			continue
-		}
-		sum := sha256.New()
-		for _, name := range names[p.Replica] {
-			sum.Write([]byte(name + "\x00"))
-		}
-		looks = append(looks, memory.Look{Pod: p.Name, Started: p.Started, Of: hex.EncodeToString(sum.Sum(nil)[:8]), Values: values[p.Replica], Memory: float64(p.Memory)})
+		looks = append(looks, memory.Look{Pod: p.Name, Started: p.Started, Of: h.of(), Shape: h.shape(), Values: h.values,
+			Memory: float64(p.Memory)})
 	}
 	return looks
 }

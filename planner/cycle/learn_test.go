@@ -13,6 +13,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/observed"
+	"ballast/planner/sim"
 )
 
 // learning is a fleet whose memory dimension has no weights. A pod has 50 MiB in use, and one more for each object of its clusters, and
@@ -132,5 +133,50 @@ func TestAPodThatSharesAClusterIsNoSample(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"argocd-application-controller-2"}, pods); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// hops has a cluster pinned to the next replica every three minutes for so many hours.
+func (w *liveWorld) hops(name string, hours int) {
+	for minute := range hours * 60 {
+		if minute%60 == 0 {
+			for i := range 30 {
+				if other := fmt.Sprintf("c%03d", i); other != name {
+					w.setObjects(other, 8+float64((w.in.InForce.Clusters[other].Replica*5+minute/60*3)%7))
+				}
+			}
+		}
+		if minute%3 == 0 {
+			w.secret(name).Pin = fmt.Sprint(minute / 3 % w.in.Workload.Replicas)
+		}
+		w.step(time.Minute)
+	}
+}
+
+// Who pins an idle cluster of his to one replica after the other keeps no memory from being learned.
+func TestAClusterThatHopsKeepsNothingFromBeingLearned(t *testing.T) {
+	w := learning(t, 300, func(int, int) float64 { return 0 })
+	sim.SetLoad(&w.in.Fetched[0], "c007", 0)
+	w.setObjects("c007", 0)
+	w.hops("c007", 24)
+	if n := len(w.moved()["c007"]); n < 400 {
+		t.Fatalf("it hopped %d times", n)
+	}
+	fit := w.in.Memory.Taken.Fit
+	if fit == nil {
+		t.Fatalf("nothing is learned: %q of %d samples", w.in.Memory.Taken.Why, len(w.in.Memory.Taken.Rows))
+	}
+	if got := []float64{math.Round(fit.Base / (1 << 20)), math.Round(fit.Per["objects"] / (1 << 20))}; !slices.Equal(got, []float64{50, 1}) {
+		t.Errorf("%v MiB, and %v an object: %+v", got[0], got[1], fit)
+	}
+}
+
+// One that carries much, and one that is exchanged for another, begin the half hour anew.
+func TestWhatCarriesMuchIsNoSampleWhileItHops(t *testing.T) {
+	w := learning(t, 300, func(int, int) float64 { return 0 })
+	w.setObjects("c007", 40)
+	w.hops("c007", 6)
+	if n := len(w.in.Memory.Taken.Rows); n > 0 {
+		t.Errorf("%d samples were taken", n)
 	}
 }

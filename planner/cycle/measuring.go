@@ -67,7 +67,8 @@ func (m measuring) standings(g *ground.Ground) measure.Standings {
 	all := make(measure.Standings, len(m.Out.Fleet.Clusters))
 	for i, cl := range m.Out.Fleet.Clusters {
 		name := cl.Shard.ID
-		s := measure.Standing{Uncounted: !m.Out.Memory.Known.Has(name), Moved: !m.In.Had(name, cl.Shard.Server), Replica: placement.NoReplica}
+		fresh := !m.Out.Memory.Known.Has(name)
+		s := measure.Standing{Uncounted: fresh, New: fresh, Moved: !m.In.Had(name, cl.Shard.Server), Replica: placement.NoReplica}
 		if row, planned := g.Next.Clusters[name]; planned {
 			s.Replica = row.Replica
 		}

@@ -55,6 +55,7 @@ func proposals() []proposal {
 		{gate.PinOut, pinsBeyond},
 		{gate.RollBack, rollback},
 		{gate.FailOver | gate.Drain, evacuation},
+		{gate.Balance, makeRoom},
 		{gate.Balance, level},
 	}
 }

@@ -27,6 +27,26 @@ func receiversOf(p plan.Plan, target map[string]int) map[int]bool {
 	return to
 }
 
+// giversOf are the replicas that clusters are about to leave, or are leaving.
+func giversOf(p plan.Plan, target map[string]int) map[int]bool {
+	r := p.Rollout
+	if r == nil {
+		return nil
+	}
+	from := map[int]bool{}
+	for name, row := range p.Clusters {
+		for _, moves := range []map[string]int{target, r.Moves} {
+			if to, goes := moves[name]; goes && to != row.Replica {
+				from[row.Replica] = true
+			}
+		}
+		if was, moved := r.Was[name]; moved && was != row.Replica {
+			from[was] = true
+		}
+	}
+	return from
+}
+
 // sizeOptions is what is known of what pods can be given.
 func sizeOptions(in input.Inputs) diff.Options {
 	return diff.Options{BreakGlass: in.BreakGlass, NoResize: in.Resizes != nil && !*in.Resizes, Now: in.Now, KeepsLimits: in.KeepsLimits,
@@ -75,11 +95,18 @@ func tooLarge(s *snapshot) string {
 	return ""
 }
 
-// cramped are the replicas whose nodes had no room for their size within the last hour: nothing is levelled to them.
+// cramped are the replicas whose nodes had no room for their size within the last hour, or that clusters left for that within the last
+// day: nothing is levelled to them.
 func cramped(in input.Inputs) map[int]bool {
 	full := map[int]bool{}
+	if len(in.Config.Size.All()) == 0 {
+		return full
+	}
 	for replica := range in.Memory.Sizes.NoRoom {
-		full[replica] = len(in.Config.Size.All()) > 0
+		full[replica] = true
+	}
+	for replica, c := range in.Memory.Sizes.Cramped {
+		full[replica] = full[replica] || in.Config.Size.MoveAway != nil && !c.Left.IsZero()
 	}
 	return full
 }

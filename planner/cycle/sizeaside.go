@@ -8,6 +8,7 @@ import (
 	"ballast/planner/config"
 	"ballast/planner/cycle/ground"
 	"ballast/planner/cycle/input"
+	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/plan"
 	"ballast/planner/poll"
@@ -117,15 +118,43 @@ func ofClusters(metrics []poll.Metric, all []poll.Fetched) []poll.Fetched {
 
 // nodeCap is the most of each resource that one replica may request: as it is written, and else as the nodes have it.
 func nodeCap(in input.Inputs) map[string]resource.Quantity {
-	s := in.Config.Size
-	most := s.Cap()
-	if s.NodeCap.FromNodes == nil {
-		return most
-	}
-	for name, room := range in.Surroundings.Nodes.Cap(int(s.NodeCap.FromNodes.Reserve), in.Now) {
+	most := in.Config.Size.Cap()
+	for name, room := range nodesGive(in) {
 		if _, written := most[name]; !written {
 			most[name] = room
 		}
 	}
 	return most
+}
+
+// nodesGive is what the nodes can give one replica, where that is asked for. While they are not known it is what they gave when they were
+// seen last: no replica is to grow without bound for an answer that is late.
+func nodesGive(in input.Inputs) map[string]resource.Quantity {
+	from := in.Config.Size.NodeCap.FromNodes
+	if from == nil {
+		return nil
+	}
+	if now := in.Surroundings.Nodes.Cap(int(from.Reserve), in.Now); len(now) > 0 {
+		return now
+	}
+	last := map[string]resource.Quantity{}
+	for name, text := range in.Memory.Sizes.Nodes {
+		if q, err := size.ParseQuantity(text); err == nil && q.Sign() > 0 {
+			last[name] = q
+		}
+	}
+	return last
+}
+
+// rememberNodes is the memory of sizes with what the nodes give.
+func rememberNodes(in input.Inputs) memory.Sizes {
+	sizes := in.Memory.Sizes
+	sizes.Nodes = nil
+	for name, room := range nodesGive(in) {
+		if sizes.Nodes == nil {
+			sizes.Nodes = map[string]string{}
+		}
+		sizes.Nodes[name] = room.String()
+	}
+	return sizes
 }

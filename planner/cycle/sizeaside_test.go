@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ballast/planner/config"
+	"ballast/planner/cycle/memory"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/problem"
 	"ballast/planner/observed"
@@ -227,5 +228,31 @@ func TestTheShippedPolicyFollowsWhatPodsUse(t *testing.T) {
 	w.run(1)
 	if diff := cmp.Diff([]string{"memoryInUse"}, missingInputs(w.last)); diff != "" {
 		t.Errorf("named (-want +got):\n%s", diff)
+	}
+}
+
+// While the nodes are not known replicas stay within what they gave when they were seen last, also under a new leader, and that is told.
+func TestNodesThatAreNotSeenBoundAsTheyDid(t *testing.T) {
+	w := asideWorld()
+	w.in.Config.Size.NodeCap.FromNodes = &config.FromNodes{Reserve: 10}
+	w.in.Surroundings.Nodes.Largest = &inputs.Room{Node: "a", CPU: 4000, Memory: 5 << 30}
+	w.uses(6, 1, 3, 0.5)
+	w.in.Surroundings.Nodes = nil
+	parts, stale := w.in.Memory.Parts(nil)
+	if len(stale) > 0 {
+		t.Fatal(stale)
+	}
+	known, dropped := memory.Of(parts)
+	if len(dropped) > 0 {
+		t.Fatal(dropped)
+	}
+	w.in.Memory = known
+	w.uses(6, 1, 20, 0.5)
+	if diff := cmp.Diff([]string{"2Gi", "4608Mi", "1Gi"}, w.requests("memory")); diff != "" {
+		t.Errorf("-want +got:\n%s\n%v", diff, problems(w.last))
+	}
+	const want = "size.nodeCap.fromNodes bounds replicas by the nodes as they were seen last: "
+	if p := findProblem(w.last, "NodeCapUnknown"); !strings.HasPrefix(p.Message, want) {
+		t.Errorf("told %q, want %q", p.Message, want)
 	}
 }

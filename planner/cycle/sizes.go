@@ -29,7 +29,11 @@ func (s sizing) size(g *ground.Ground) {
 		return
 	}
 	if len(conf.All()) == 0 {
-		if g.Next.Sizes != nil || g.Next.Resources != nil {
+		switch {
+		case g.Next.Resources != nil:
+			s.Note("size.policies are gone, so the pod template is held at no size any more: it stays as it is until somebody writes another one, " +
+				"as a GitOps tool does at once, and every pod restarts for that")
+		case g.Next.Sizes != nil:
 			s.Note("size.policies are gone, so no size is held any more: running pods stay as large as they are, " +
 				"and each gets the pod template's size when it is made anew")
 		}
@@ -54,8 +58,8 @@ func (s sizing) size(g *ground.Ground) {
 	s.noResize()
 	answer := resize.Decide(resize.Question{Now: s.In.Now, Interval: time.Duration(s.In.Config.Interval), Size: conf,
 		Change: s.In.Config.Change, Plan: g.Next, Replicas: replicas, Template: s.In.Workload.Resources, Pods: s.In.Observed.Pods,
-		Readings: readings{s.Draft}.sizeReadings(g, replicas), Clusters: s.clustersBy(g, replicas), Receivers: receiversOf(g.Next, s.Out.Memory.Changes.Target),
-		Seen: seenInputs(s.In.Config), NodeCap: nodeCap(s.In), Over: s.overCapacity(g), Unmet: unmet(s.In, g.Next), Shut: s.shutSizes(g), Back: s.wentBack(g), Memory: s.In.Memory.Sizes})
+		Readings: readings{s.Draft}.sizeReadings(g, replicas), Clusters: s.clustersBy(g, replicas), Receivers: receiversOf(g.Next, s.Out.Memory.Changes.Target), Givers: giversOf(g.Next, s.Out.Memory.Changes.Target),
+		Seen: seenInputs(s.In.Config), NodeCap: nodeCap(s.In), Over: s.overCapacity(g), Unmet: unmet(s.In, g.Next), Shut: s.shutSizes(g), Back: s.wentBack(g), Memory: rememberNodes(s.In)})
 	g.Next.Sizes, g.Next.Resources = answer.Sizes, answer.Resources
 	s.Out.Memory.Sizes, s.Out.Sizing = answer.Memory, answer.Sizing
 	for _, p := range answer.Problems {
@@ -155,12 +159,18 @@ func (s sizing) wentBack(g *ground.Ground) resize.Back {
 // nodeCapUnknown says why the nodes bound no replica, where they are to.
 func (s sizing) nodeCapUnknown() {
 	conf := s.In.Config.Size
-	if conf.NodeCap.FromNodes == nil || len(nodeCap(s.In)) == 2 {
+	from := conf.NodeCap.FromNodes
+	if from == nil || len(conf.Cap()) == 2 || len(s.In.Surroundings.Nodes.Cap(int(from.Reserve), s.In.Now)) > 0 {
 		return
 	}
 	why := "none of them has room for a pod of the workload"
 	if _, unseen := s.In.Surroundings.Of(config.InputNodes, s.In.Now); unseen != "" {
 		why = unseen
+	}
+	if len(nodesGive(s.In)) > 0 {
+		s.Tell(problem.Problem{Phase: problem.PhaseSize, Kind: "NodeCapUnknown",
+			Message: "size.nodeCap.fromNodes bounds replicas by the nodes as they were seen last: " + why})
+		return
 	}
 	s.Tell(problem.Problem{Phase: problem.PhaseSize, Kind: "NodeCapUnknown",
 		Message: "size.nodeCap.fromNodes bounds no replica: " + why + "; write size.nodeCap.cpu and memory to be bounded meanwhile"})

@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"ballast/planner/change"
 	"ballast/planner/config"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/cycle/outcome"
 	"ballast/planner/cycle/resize"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
@@ -107,6 +109,24 @@ func TestWithoutPoliciesNothingIsSized(t *testing.T) {
 	}
 }
 
+// Who takes the policies away is told what becomes of the pods: those of a template restart once somebody writes another size into it.
+func TestWhatComesWithoutPoliciesIsSaid(t *testing.T) {
+	for apply, want := range map[config.SizeApply]string{
+		config.InPlace: "size.policies are gone, so no size is held any more: running pods stay as large as they are, and each gets the pod template's size when it is made anew",
+		config.Template: "size.policies are gone, so the pod template is held at no size any more: it stays as it is until somebody writes another one, " +
+			"as a GitOps tool does at once, and every pod restarts for that",
+	} {
+		w := sizedWorld(20, 1, 1)
+		w.in.Config.Size.Apply = apply
+		w.run(10)
+		w.in.Config.Size.Policies = nil
+		w.run(1)
+		if got := w.last.Reason; !strings.Contains(got, want) {
+			t.Errorf("%s: said is %q, want %q", apply, got, want)
+		}
+	}
+}
+
 // In Observe people see what sizes would be, and the plan has none.
 func TestObserveSaysSizesAndHoldsNone(t *testing.T) {
 	w := sizedWorld(20, 1, 1)
@@ -171,6 +191,45 @@ func TestTheTemplateHasOneSizeOnceADay(t *testing.T) {
 	w.run(2)
 	if got := w.in.InForce.Resources; got.Requests["memory"] != "5Gi" || got.Limits["memory"] != "10Gi" {
 		t.Errorf("a day later it is %v", got)
+	}
+}
+
+// The one rollout for the template's size waits for a wave that is under way, is shown as waiting, and happens once after it.
+func TestTheTemplateWaitsForWaves(t *testing.T) {
+	w := adopted(t, skewed(24)...)
+	w.in.Config.Partition.Replicas = &config.Replicas{Fixed: 6}
+	w.until(t, "clusters are about to move", 12*time.Hour, func(outcome.Outcome) bool {
+		return w.in.InForce.Rollout != nil && w.in.InForce.Rollout.Stage == plan.Moving
+	})
+	sized := sizedWorld()
+	w.in.Config.Size, w.in.Workload.Resources = sized.in.Config.Size, sized.in.Workload.Resources
+	w.in.Config.Size.Apply = config.Template
+	waves, waited := 0, 0
+	for end := w.in.Now.Add(12 * time.Hour); w.in.InForce.Rollout != nil && w.in.Now.Before(end); {
+		if w.step(30 * time.Second); w.in.InForce.Rollout == nil {
+			break
+		}
+		if waves++; w.in.InForce.Resources != nil {
+			t.Fatalf("in stage %s the template is held at %v", w.in.InForce.Rollout.Stage, w.in.InForce.Resources)
+		}
+		for _, b := range w.last.Sizing.Blocked {
+			if b.Reason == change.RolloutInProgress && b.Replica == size.All {
+				waited++
+			}
+		}
+	}
+	if w.in.InForce.Rollout != nil || waves == 0 || waited != waves {
+		t.Fatalf("of %d cycles of the rollout %d say that the template waits: %+v", waves, waited, w.last.Sizing.Blocked)
+	}
+	var held []plan.Resources
+	for range 72 * 12 {
+		w.step(5 * time.Minute)
+		if r := w.in.InForce.Resources; r != nil && (len(held) == 0 || !held[len(held)-1].Same(*r)) {
+			held = append(held, *r)
+		}
+	}
+	if len(held) != 1 {
+		t.Errorf("after it the template is held at %v, want one size", held)
 	}
 }
 

@@ -2,9 +2,11 @@ package cycle
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ballast/planner/change"
+	"ballast/planner/config"
 	"ballast/planner/cycle/division"
 	"ballast/planner/cycle/gate"
 	"ballast/planner/cycle/outcome"
@@ -48,8 +50,9 @@ func (c weighing) weigh(s *snapshot, d division.Division) (*evaluate.Candidate, 
 		c.Out.Candidate.Verdict = "not weighed while a rollout is under way"
 		return nil, worth{}
 	}
-	unheld(c.Out.Table, s, d.Offers)
-	savings := c.In.Memory.Savings.Next(lookOut(c.Out.Table, s, d), c.In.Now, evaluate.Terms{
+	c.held = heldLoads(c.In.Config, c.Out.Table, s)
+	unheld(c.held, s, d.Offers)
+	savings := c.In.Memory.Savings.Next(c.lookOut(s, d), c.In.Now, evaluate.Terms{
 		Horizon: time.Duration(c.In.Config.Evaluate.CostBenefit.Horizon), Longest: longest(c.In), Price: price(s)})
 	c.Out.Memory.Savings = savings
 	if verdict := c.nothingToWeigh(s, d); verdict != "" {
@@ -86,23 +89,40 @@ func (c weighing) nothingToWeigh(s *snapshot, d division.Division) string {
 }
 
 // unheld takes away what an offer saves where values that nobody measures now may be all of it.
-func unheld(t measure.Table, s *snapshot, offers map[int]evaluate.Offer) {
-	for i := range s.Fleet.Clusters {
+func unheld(made []plan.Load, s *snapshot, offers map[int]evaluate.Offer) {
+	for i, load := range made {
 		replica := s.Standing(i)
-		if o, offered := offers[replica]; offered && held(t, i) && s.loads[i] >= o.Saves {
+		if o, offered := offers[replica]; offered && load > 0 && load >= o.Saves {
 			offers[replica] = evaluate.Offer{Costs: o.Costs}
 		}
 	}
 }
 
-// held reports whether one of a cluster's values is not of this cycle.
-func held(t measure.Table, i int) bool {
-	for _, column := range t.Columns {
-		if column.Flags[i] == measure.Held {
-			return true
+// heldLoads is what values of earlier cycles make of each cluster's load; nil: there are none. Where a value is divided by what all
+// others have, a cluster of which one is held is taken for one that nobody measures.
+func heldLoads(c config.PlannerConfig, t measure.Table, s *snapshot) []plan.Load {
+	some, fresh := map[int]bool{}, t
+	fresh.Columns = slices.Clone(t.Columns)
+	for k, column := range t.Columns {
+		fresh.Columns[k].Values = slices.Clone(column.Values)
+		for i, flag := range column.Flags {
+			if flag == measure.Held {
+				fresh.Columns[k].Values[i], some[i] = 0, true
+			}
 		}
 	}
-	return false
+	if len(some) == 0 {
+		return nil
+	}
+	made := make([]plan.Load, len(s.loads))
+	measured, _, problem := loadsOf(c, fresh, s.Next.References)
+	relative := c.Normalize.Robust != nil || c.Normalize.MinMax != nil
+	for i := range some {
+		if made[i] = s.loads[i]; problem == nil && !relative {
+			made[i] -= min(measured[i], made[i])
+		}
+	}
+	return made
 }
 
 // price is what all moves have to pay together where they restart every replica: what all clusters make.
@@ -157,7 +177,7 @@ func (c weighing) paying(s *snapshot, d division.Division, savings evaluate.Savi
 		if d, err = division.Divide(s.Ground, s.loads, t); err != nil {
 			return d, false // it was said of the first one
 		}
-		unheld(c.Out.Table, s, d.Offers)
+		unheld(c.held, s, d.Offers)
 	}
 	return d, d.Changes(s.Ground) // what rules ask for
 }

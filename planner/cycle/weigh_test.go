@@ -12,6 +12,7 @@ import (
 	"ballast/planner/cycle/input"
 	"ballast/planner/cycle/outcome"
 	"ballast/planner/poll"
+	"ballast/planner/sim"
 )
 
 // clustersOn is how many clusters each replica has.
@@ -195,6 +196,27 @@ func TestValuesThatNobodyMeasuresSaveNothing(t *testing.T) {
 	w.in.Fetched[0].Samples = slices.DeleteFunc(w.in.Fetched[0].Samples, func(s poll.Sample) bool { return s.Key == server(a) })
 	if first := w.cycles(12*60, func(int) {}); first >= 0 {
 		t.Errorf("after %d min %v moved", first, w.moved())
+	}
+}
+
+// TestOneValueThatIsHeldKeepsNobodyWhereHeIs: of a cluster that fills its replica one small metric ended, and all that makes its load is
+// measured. The others are levelled off it.
+func TestOneValueThatIsHeldKeepsNobodyWhereHeIs(t *testing.T) {
+	w := shippedPlans(t, 60)
+	w.in.Config.Poll.Prometheus.Metrics = append(slices.Clone(w.in.Config.Poll.Prometheus.Metrics),
+		config.Metric{ID: "beside", Query: "beside", Match: &config.Match{Label: "dest_server", To: config.MatchServer}})
+	w.in.Config.Index.PNorm.Weights = map[string]config.Decimal{"apps": "0.95", "beside": "0.05"}
+	w.in.Fetched = append(w.in.Fetched, poll.Fetched{Metric: "beside"})
+	for _, s := range w.in.Discovered.Secrets {
+		sim.SetLoad(&w.in.Fetched[1], s.Name, 1)
+	}
+	w.cycles(60, func(int) {})
+	a := w.on(0)[0]
+	w.setLoad(a, 150)
+	w.cycles(3, func(int) {})
+	w.in.Fetched[1].Samples = slices.DeleteFunc(w.in.Fetched[1].Samples, func(s poll.Sample) bool { return s.Key == server(a) })
+	if first := w.cycles(6*60, func(int) {}); first < 0 {
+		t.Errorf("nothing moved in six hours: %q", w.last.Candidate.Verdict)
 	}
 }
 

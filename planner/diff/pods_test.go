@@ -101,6 +101,12 @@ func TestTheTemplateIsHeldAtItsResources(t *testing.T) {
 			Result{Steps: []Step{PatchWorkload{Resources: plan.Resources{Requests: amounts{"cpu": "1"}}, Why: Sized}}}},
 		"with the replicas": {given(nil, func(s *observed.State) { s.Workload.Replicas = 1 }), Result{Steps: []Step{PatchWorkload{Replicas: fixture.Ptr(2), Resources: *p.Resources, Why: Drifted}},
 			Held: []Held{{Secret: "b", Reason: HeldBeyondReach, Shard: 1}, {Secret: "c", Reason: HeldBeyondReach, Shard: 1}}}},
+		"a limit that people gave it, above the request": {
+			given(&plan.Resources{Requests: amounts{"cpu": "1", "memory": "2Gi"}, Limits: amounts{"cpu": "2", "memory": "4Gi"}}, nil), Result{}},
+		"a limit that people gave it, below the request": {given(&plan.Resources{Requests: amounts{"cpu": "250m"}, Limits: amounts{"cpu": "500m"}}, nil),
+			Result{Steps: []Step{PatchWorkload{Resources: plan.Resources{Requests: amounts{"memory": "2Gi"}, Limits: amounts{"memory": "4Gi"}}, Why: Sized}},
+				Held: []Held{{Reason: HeldMisfit, Words: "its request of cpu would be above its limit, of which the plan holds one: " +
+					"change the other in the pod template, or let the rules name both"}}}},
 		"opted out": {given(nil, func(s *observed.State) { s.Workload.Unmanaged = true }), Result{Held: []Held{{Reason: HeldUnmanaged}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,6 +136,7 @@ func TestAPodsStepSaysWhatItDoes(t *testing.T) {
 	}
 	for h, want := range map[Held]string{
 		{Reason: HeldMisfit, Pod: "c-3", Words: "of that"}: `pod "c-3" is left at its size: of that`,
+		{Reason: HeldMisfit, Words: "of that"}:             `the pod template is left at its size: of that`,
 		{Reason: HeldUnmanaged, Pod: "c-3"}:                `pod "c-3" is annotated as unmanaged, so it is left at its size`,
 	} {
 		if got := h.Message(); got != want {

@@ -131,6 +131,9 @@ func (h Held) Message() string {
 	case HeldKeepsLimit:
 		return fmt.Sprintf("pod %q keeps its memory limit: %s", h.Pod, h.Words)
 	case HeldMisfit, HeldRestarts, HeldNoResize:
+		if h.Pod == "" {
+			return "the pod template is left at its size: " + h.Words
+		}
 		return fmt.Sprintf("pod %q is left at its size: %s", h.Pod, h.Words)
 	case HeldUnmanaged:
 		if h.Pod != "" {

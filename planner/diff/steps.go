@@ -4,6 +4,8 @@
 package diff
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"ballast/planner/observed"
@@ -121,8 +123,9 @@ func (a *Result) workload(v *plan.View, seen observed.State, now time.Time) {
 	if held == nil && v.Plan.Restarts() && !seen.Workload.RestartedSince(v.Plan.Rollout.Since, now) {
 		step.RestartedAt = v.Plan.Rollout.Since.UTC().Format(time.RFC3339)
 	}
+	var above []string
 	if held == nil && v.Plan.Resources != nil {
-		step.Resources = lacking(given(seen.Workload), *v.Plan.Resources)
+		step.Resources, above = fitting(given(seen.Workload), *v.Plan.Resources)
 	}
 	differs := step.Replicas != nil || step.ControllerReplicas != nil || step.RestartedAt != "" || len(pairs(step.Resources)) > 0
 	if step.Replicas == nil && step.ControllerReplicas == nil && step.RestartedAt == "" {
@@ -137,9 +140,19 @@ func (a *Result) workload(v *plan.View, seen observed.State, now time.Time) {
 	case held != nil:
 		a.Held = append(a.Held, *held)
 	}
+	if len(above) > 0 {
+		a.Held = append(a.Held, Held{Reason: HeldMisfit, Words: fmt.Sprintf("its request of %s would be above its limit, of which the plan "+
+			"holds one: change the other in the pod template, or let the rules name both", strings.Join(above, " and "))})
+	}
 	if differs {
 		a.Steps = append(a.Steps, step)
 	}
+}
+
+// fitting is what of a size a pod template does not have and can have, and the resources that it cannot have as the plan holds them.
+func fitting(has, size plan.Resources) (lacks plan.Resources, above []string) {
+	fits, above := has.Fitting(size)
+	return lacking(has, fits), above
 }
 
 // guarded is the count the workload may be brought to now: the plan's, at least one replica, and not below a shard that

@@ -33,13 +33,13 @@ func (w *Workload) follow(ctx context.Context, r client.Reader, c corev1.Contain
 	if w.Kind != plan.Deployment || written || !elsewhere(c, EnvDynamic) {
 		return nil
 	}
-	switch dynamic, err := said(ctx, r, w.Namespace, c, EnvDynamic); {
-	case err != nil:
+	dynamic, err := said(ctx, r, w.Namespace, c, EnvDynamic)
+	if err != nil {
 		return err
-	case dynamic == nil:
+	}
+	// "true" gives nobody's cluster to another replica than its pods say. A word that it is not may be younger than the pods.
+	if w.DynamicDistribution, _ = strconv.ParseBool(ptr.Deref(dynamic, "")); !w.DynamicDistribution {
 		w.EnvUnknown, w.EnvSaid = true, nil
-	default:
-		w.DynamicDistribution, _ = strconv.ParseBool(*dynamic)
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func TestADeploymentsSwitchByReference(t *testing.T) {
 		dynamic, unknown bool
 	}{
 		"on":                            {by("on"), plan.Deployment, true, false},
-		"off":                           {by("off"), plan.Deployment, false, false},
+		"off, which pods may not know":  {by("off"), plan.Deployment, false, true},
 		"a key that nobody has":         {by("none"), plan.Deployment, false, true},
 		"another variable":              {corev1.Container{Env: []corev1.EnvVar{{Name: EnvDynamic, Value: "$(X)"}}}, plan.Deployment, false, true},
 		"a Secret may have it":          {corev1.Container{EnvFrom: []corev1.EnvFromSource{secretSource()}}, plan.Deployment, false, true},

@@ -444,3 +444,90 @@ func BenchmarkJudge(b *testing.B) {
 		_, m = Judge(f, patience, now, m)
 	}
 }
+
+// starving is so many clusters on a replica that is to be empty, for which no other has the memory.
+func starving(clusters int) Request {
+	all, bytes := make(map[string]plan.Row, clusters+16), make(map[string]plan.Bytes, clusters+16)
+	for i := range 16 {
+		name := fmt.Sprintf("stands-%02d", i)
+		all[name], bytes[name] = plan.Row{Replica: i, Server: plan.ServerHash("https://" + name)}, 95
+	}
+	for i := range clusters {
+		name := fmt.Sprintf("cluster-%05d", i)
+		all[name], bytes[name] = plan.Row{Replica: 5, Server: plan.ServerHash("https://" + name)}, plan.Bytes(1+i%10)
+	}
+	return request(rows(16, all), cordoned(5), budget(1000), capacity(400), memory(100, bytes))
+}
+
+// Who makes thousands of clusters that starve keeps no cycle waiting: each of them stays, moves where it fits, or waits.
+func TestThousandsThatStarveTakeNoMinute(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Request)
+		kind   NoteKind
+		told   int // of it, at least
+		stays  bool
+	}{
+		"for memory":                  {func(*Request) {}, MemoryStays, 4900, true},
+		"of a group":                  {apart, GroupStays, 5000, true},
+		"where nobody has them":       {dying(5000), MemoryCrowded, 4900, false},
+		"and most of them may not go": {dying(10), MemoryCrowded, 10, false},
+		"and half of them may":        {dying(2500), MemoryCrowded, 2500, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := starving(5000)
+			tc.change(&r)
+			began := time.Now()
+			e := Evacuate(r, start)
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("it took %s", took)
+			}
+			told := 0
+			for _, n := range e.Notes {
+				if n.Kind == tc.kind {
+					told++
+				}
+			}
+			if told < tc.told || tc.stays && told+len(e.Moves) != 5001 {
+				t.Errorf("%d are told of, %d move", told, len(e.Moves))
+			}
+			if !tc.stays {
+				return
+			}
+			in, groups := map[int]plan.Bytes{}, map[int]int{}
+			for name, to := range e.Moves {
+				in[to], groups[to] = in[to]+r.Bytes[name], groups[to]+1
+			}
+			for replica := range 16 {
+				if most := plan.Bytes(5); tc.kind == MemoryStays && in[replica] > most {
+					t.Errorf("replica %d takes %d more, and has %d", replica, in[replica], most)
+				}
+				if tc.kind == GroupStays && groups[replica] > 1 {
+					t.Errorf("replica %d takes %d of one group", replica, groups[replica])
+				}
+			}
+		})
+	}
+}
+
+// dying has nobody work for replica 5, and so many leave it at once.
+func dying(rescue int) func(*Request) {
+	return func(r *Request) { r.Cordoned, r.Unwell, r.Rescue = nil, []int{5}, rescue }
+}
+
+// apart has all of a request's clusters kept apart, and memory without a bound.
+func apart(r *Request) {
+	r.Memory, r.Apart = 0, map[string][]string{}
+	for name := range r.View.Plan.Clusters {
+		if name != "stands-05" {
+			r.Apart[name] = []string{"prod"}
+		}
+	}
+}
+
+// BenchmarkStarving is 5,000 clusters of which next to none has room elsewhere.
+func BenchmarkStarving(b *testing.B) {
+	r := starving(5000)
+	for b.Loop() {
+		sinkMoves += len(Evacuate(r, start).Moves)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"ballast/planner/placement"
+	"ballast/planner/plan"
 )
 
 // group is the clusters that stay together: those with one server, or of a group, where one of them cannot move with that one.
@@ -111,34 +112,32 @@ func (e *evacuation) empty(replicas []int, left int, limits func() func(unit) bo
 // choose answers which units move now and which wait; elsewhere: what is limited goes to another replica that takes it on
 // freely, if there is one.
 func (e *evacuation) choose(units []unit, left int, limited func(unit) bool, elsewhere bool) (now, later []unit) {
+	loads, bins := e.carried(), slices.Clone(e.bins) // with what moves now
 	for _, u := range units {
 		switch {
-		case !limited(u), elsewhere && e.elsewhere(&u, now, limited):
-			now = append(now, u)
+		case !limited(u), elsewhere && e.elsewhere(&u, loads, bins, limited):
 		case left > 0:
 			left -= e.servers(u)
-			now = append(now, u)
 		default:
 			later = append(later, u)
+			continue
 		}
+		now = append(now, u)
+		loads[u.To] += min(u.Load, math.MaxInt64/4)
+		bins[u.To] = bins[u.To].Take(u.Unit)
 	}
 	return now, later
 }
 
-// elsewhere gives a unit to the lightest replica that takes it on freely beside those, if there is one. One that joins
+// elsewhere gives a unit to the lightest of those replicas that takes it on freely, if there is one. One that joins
 // others of its server has no choice, and a cap of clusters was kept to where it was placed.
-func (e *evacuation) elsewhere(u *unit, beside []unit, limited func(unit) bool) bool {
+func (e *evacuation) elsewhere(u *unit, loads []plan.Load, bins []placement.Bin, limited func(unit) bool) bool {
 	if fixed := u.Home != placement.NoReplica || len(u.Apart) > 0; fixed || e.MaxClusters > 0 {
 		return false
 	}
-	loads, bins := e.carried(), slices.Clone(e.bins)
-	for _, b := range beside {
-		loads[b.To] += min(b.Load, math.MaxInt64/4)
-		bins[b.To] = bins[b.To].Take(b.Unit)
-	}
 	var replicas []int
-	for replica, b := range e.bins {
-		if b.Open && replica != u.To && e.policy().Holds(bins[replica], u.Unit) {
+	for replica, b := range bins {
+		if b.Open && replica != u.To && e.policy().Holds(b, u.Unit) {
 			replicas = append(replicas, replica)
 		}
 	}
@@ -158,25 +157,46 @@ func (e *evacuation) servers(u unit) int {
 	return e.Servers.Count(slices.Values(u.Names), func(name string) string { return e.View.Plan.Clusters[name].Server })
 }
 
+// atOnce is the share of those that stay that is taken out in one look, one in so many and at least one: to look anew after
+// each of thousands would take minutes. What would have room once others stay goes with the next cycle.
+const atOnce = 8
+
 // uncrowded leaves what a replica has that works where it is, if every other one has a cluster of its group, or not the memory.
 func (e *evacuation) uncrowded(units []unit) []unit {
 	for {
-		stays := slices.IndexFunc(units, func(u unit) bool { return (u.Crowds || u.Starves) && !e.bereft(e.at(u.Names[0])) })
-		if stays < 0 {
+		var stay []int
+		for i, u := range units {
+			if (u.Crowds || u.Starves) && !e.bereft(e.at(u.Names[0])) {
+				stay = append(stay, i)
+			}
+		}
+		if len(stay) == 0 {
 			return units
 		}
-		u := units[stays]
-		at := e.at(u.Names[0])
-		if u.Starves {
-			e.note(MemoryStays, u.Names[0], at, "cluster %q stays on replica %d, which is %s, for no replica that may take it has the %s of memory that it takes: "+
-				"add a replica, or raise the memory", u.Names[0], at, e.state(at), u.Memory)
-		} else {
-			e.note(GroupStays, u.Names[0], at, "cluster %q stays on replica %d, which is %s, for every replica that may take it has another one of %s, "+
-				"which is kept apart: add a replica, or change the group", u.Names[0], at, e.state(at), quoted(u.Apart))
+		stay = stay[:max(len(stay)/atOnce, 1)]
+		goes, next := make([]unit, 0, len(units)-len(stay)), 0
+		for i, u := range units {
+			if next < len(stay) && stay[next] == i {
+				e.tellStays(u)
+				next++
+				continue
+			}
+			goes = append(goes, u)
 		}
-		units = slices.Delete(units, stays, stays+1)
+		units = goes
 		e.place(units) // anew: what stays takes no room
 	}
+}
+
+func (e *evacuation) tellStays(u unit) {
+	at := e.at(u.Names[0])
+	if u.Starves {
+		e.note(MemoryStays, u.Names[0], at, "cluster %q stays on replica %d, which is %s, for no replica that may take it has the %s of memory that it takes: "+
+			"add a replica, or raise the memory", u.Names[0], at, e.state(at), u.Memory)
+		return
+	}
+	e.note(GroupStays, u.Names[0], at, "cluster %q stays on replica %d, which is %s, for every replica that may take it has another one of %s, "+
+		"which is kept apart: add a replica, or change the group", u.Names[0], at, e.state(at), quoted(u.Apart))
 }
 
 // bereft reports whether nobody works for a replica.

@@ -21,6 +21,7 @@ func codecBounds() gz.Bounds { return gz.Bounds{Bytes: 8 << 20, Nested: 5 * (1 +
 type document struct {
 	Version int      `json:"version"`
 	IDs     []string `json:"ids"`
+	Names   []string `json:"names,omitempty"`
 	Columns []column `json:"columns"`
 }
 
@@ -39,7 +40,7 @@ type column struct {
 
 // MarshalBinary writes the last good values as the history keeps them. The same values give the same bytes.
 func (l LastGood) MarshalBinary() ([]byte, error) {
-	d := document{Version: codecVersion, IDs: l.IDs}
+	d := document{Version: codecVersion, IDs: l.IDs, Names: l.Names}
 	for _, c := range l.Columns {
 		kept := column{ID: c.ID, Values: c.Values, Measured: c.Measured, DroppedSince: c.DroppedSince, DropsFirst: c.DropsFirst, Held: c.Held, Low: c.Low}
 		kept.Age = make([]int64, len(c.At))
@@ -66,7 +67,7 @@ func (l *LastGood) UnmarshalBinary(stored []byte) error {
 	if err := d.check(); err != nil {
 		return err
 	}
-	*l = LastGood{IDs: d.IDs}
+	*l = LastGood{IDs: d.IDs, Names: d.Names}
 	for _, c := range d.Columns {
 		read := LastColumn{ID: c.ID, Values: c.Values, Measured: c.Measured, DroppedSince: c.DroppedSince, DropsFirst: c.DropsFirst, Held: c.Held, Low: c.Low, At: c.Age}
 		for i, age := range c.Age {
@@ -86,6 +87,9 @@ func (d document) check() error {
 		if d.IDs[i-1] >= d.IDs[i] {
 			return fmt.Errorf("ID %q follows %q", d.IDs[i], d.IDs[i-1])
 		}
+	}
+	if len(d.Names) > 0 && len(d.Names) != len(d.IDs) {
+		return fmt.Errorf("they have %d names for %d IDs", len(d.Names), len(d.IDs))
 	}
 	for _, c := range d.Columns {
 		if len(c.Values) != len(d.IDs) || len(c.Age) != len(d.IDs) || len(c.Measured) != len(d.IDs) {

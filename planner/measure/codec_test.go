@@ -204,6 +204,7 @@ func TestWhatCannotBeReadIsNotWritten(t *testing.T) {
 		"a column without values": {LastGood{IDs: []string{"a"}, Columns: []LastColumn{{ID: "m"}}}, "0 values, 0 times and 0 marks for 1 IDs"},
 		"IDs out of order":        {LastGood{IDs: []string{"b", "a"}}, `ID "a" follows "b"`},
 		"a value below 0":         {of(-1), "below 0"},
+		"too few names":           {LastGood{IDs: []string{"a"}, Names: []string{"", ""}}, "2 names for 1 IDs"},
 		"no number":               {of(math.NaN()), "NaN"},
 		"an infinite value":       {of(math.Inf(1)), "+Inf"},
 		"too many columns":        {LastGood{Columns: make([]LastColumn, 2600)}, "arrays and objects, and at most 5125"},

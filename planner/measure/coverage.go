@@ -26,6 +26,7 @@ const lossesFor = 24 * time.Hour
 // Standing is what else is known of a cluster, for judging whether a missing value is a fault of the measurement.
 type Standing struct {
 	Uncounted bool // neither measured nor lost: its Secret is not known for an hour, or not ballast's, or it has no Applications
+	New       bool // its Secret is not known for an hour, or not ballast's
 	Moved     bool // its Secret has another server than before: what was measured was another cluster
 	Gone      bool // its replica's pod answered, and no pod is both responsible for it and connected to it: its series may end
 	Idle      bool // it has no Applications, by their number and by all pods: its series ended

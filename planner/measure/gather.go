@@ -20,6 +20,7 @@ type gathered struct {
 	old       []string
 	unmatched []string
 	ambiguous []string
+	shared    []string // that others have, too, and that count for the first
 	matched   int
 	duplicate string
 }
@@ -29,7 +30,11 @@ func (j *joiner) gather(m poll.Metric, answer poll.Fetched) gathered {
 	g := gathered{got: make([]bool, n), values: make([]float64, n), at: make([]int64, n), keys: make([]string, n)}
 	x := j.index(m)
 	for _, s := range answer.Samples {
-		switch i := x.find(s.Key, m.Match.Aliases); {
+		i := x.find(s.Key, m.Match.Aliases)
+		if x.led[i] {
+			g.shared = append(g.shared, s.Key)
+		}
+		switch {
 		case i == ambiguous:
 			g.ambiguous = append(g.ambiguous, s.Key)
 		case i == nobody:
@@ -91,6 +96,7 @@ func (g *gathered) report(report func(ProblemKind, string)) {
 		text string
 	}{
 		{SharedName, g.ambiguous, "several clusters are called so; match by server or id"},
+		{SharedName, g.shared, "several clusters are called so, and the one that was first has the value; match by server or id"},
 		{BadValue, g.bad, "the value is negative or not a number, so the last good one stands"},
 		{OldValue, g.old, "the newest sample is older than maxAge, so the last good one stands"},
 	} {

@@ -36,12 +36,16 @@ func Join(metrics []poll.Metric, fleet discover.Fleet, fetched []poll.Fetched, l
 	for i, c := range fleet.Clusters {
 		t.Shards[i] = c.Shard
 	}
-	j := joiner{fleet: fleet, carriers: carry(fleet), indexes: map[poll.MatchTo]index{}, rows: last.rows(t), options: o, now: now}
+	j := joiner{fleet: fleet, carriers: carry(fleet), indexes: map[poll.MatchTo]index{}, rows: last.rows(t), names: last.Names,
+		options: o, now: now}
 	samples := 0
 	for _, m := range metrics {
 		answer := answerTo(m, fetched)
 		samples += len(answer.Samples)
 		column, problems := j.join(m, answer, last.column(m.ID))
+		if m.Match.To == poll.ToName {
+			column.names = j.namesOf()
+		}
 		t.Columns = append(t.Columns, column)
 		t.Problems = append(t.Problems, problems...)
 		t.Frozen = t.Frozen || column.Refused
@@ -82,7 +86,8 @@ type joiner struct {
 	fleet    discover.Fleet
 	carriers []int
 	indexes  map[poll.MatchTo]index
-	rows     []int // by cluster: its row in the last good columns, or -1
+	rows     []int    // by cluster: its row in the last good columns, or -1
+	names    []string // by row: the key of the name that was the cluster's
 	options  Options
 	now      time.Time
 }
@@ -105,9 +110,13 @@ func (j *joiner) index(m poll.Metric) index {
 	if m.PerCluster() {
 		to = poll.ToID
 	}
+	return j.indexBy(to)
+}
+
+func (j *joiner) indexBy(to poll.MatchTo) index {
 	x, found := j.indexes[to]
 	if !found {
-		x = newIndex(j.fleet, j.carriers, to)
+		x = j.newIndex(to)
 		j.indexes[to] = x
 	}
 	return x

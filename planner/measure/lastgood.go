@@ -11,9 +11,11 @@ import (
 )
 
 // LastGood is the last value of every metric and cluster that could be believed. It is kept in the history, so that a
-// new leader, too, holds what it cannot measure. IDs are sorted and every column has a value for each.
+// new leader, too, holds what it cannot measure. IDs are sorted and every column has a value for each. Names has for each
+// the key of the name that is its, where a metric goes by names.
 type LastGood struct {
 	IDs     []string     `json:"ids,omitempty"`
+	Names   []string     `json:"names,omitempty"`
 	Columns []LastColumn `json:"columns,omitempty"`
 }
 
@@ -61,6 +63,9 @@ func NewLastGood(t Table, last LastGood) LastGood {
 		next.IDs[i] = s.ID
 	}
 	for c, column := range t.Columns {
+		if column.names != nil {
+			next.Names = column.names
+		}
 		before := last.column(column.ID)
 		kept := newLastColumn(column.ID, len(t.Shards))
 		kept.DroppedSince = column.droppedSince.UTC().Truncate(time.Second)

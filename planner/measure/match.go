@@ -2,6 +2,8 @@ package measure
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -11,41 +13,95 @@ import (
 
 const (
 	nobody    = -1 // no cluster has that key
-	ambiguous = -2 // several clusters have it, and it says nothing of any
+	ambiguous = -2 // several clusters have it, none of them is first, and it says nothing of any
 )
 
 // index finds the cluster that a key names.
 type index struct {
 	exact  map[string]int
 	folded map[string]int // server URLs with scheme and host in small letters; nil unless the key is a server URL
+	led    map[int]bool   // the clusters that have a key that others have, too, and that it is taken for
 }
 
-// newIndex indexes the fleet by what a label names. carriers are the clusters that stand for their unit.
-func newIndex(fleet discover.Fleet, carriers []int, to poll.MatchTo) index {
-	x := index{exact: make(map[string]int, len(fleet.Clusters))}
-	if to == poll.ToID || to == poll.ToName {
-		for i, c := range fleet.Clusters {
-			key := c.Shard.ID
-			if to == poll.ToName {
-				key = c.Shard.Name
-			}
-			put(x.exact, key, i)
+// newIndex indexes the fleet by what a label names. A key that several clusters have is that of the first by order, for
+// who makes another cluster with it must not take the series of one that was there; where none is first, it is nobody's.
+func (j *joiner) newIndex(to poll.MatchTo) index {
+	x := index{exact: make(map[string]int, len(j.fleet.Clusters)), led: map[int]bool{}}
+	switch to {
+	case poll.ToID:
+		for i, c := range j.fleet.Clusters {
+			x.exact[c.Shard.ID] = i
 		}
 		return x
+	case poll.ToName:
+		named := make(map[string][]int, len(j.fleet.Clusters))
+		for i, c := range j.fleet.Clusters {
+			named[c.Shard.Name] = append(named[c.Shard.Name], i)
+		}
+		x.put(x.exact, named, j.namedFirst)
+		return x
 	}
-	x.folded = make(map[string]int, len(fleet.Units))
-	for _, u := range fleet.Units {
-		x.exact[u.Server] = carriers[u.Clusters[0]]
-		put(x.folded, foldServer(u.Server), carriers[u.Clusters[0]])
+	folded := make(map[string][]int, len(j.fleet.Units))
+	for _, u := range j.fleet.Units {
+		carrier := j.carriers[u.Clusters[0]]
+		x.exact[u.Server] = carrier
+		folded[foldServer(u.Server)] = append(folded[foldServer(u.Server)], carrier)
 	}
+	x.folded = make(map[string]int, len(folded))
+	x.put(x.folded, folded, j.first)
 	return x
 }
 
-func put(m map[string]int, key string, i int) {
-	if _, taken := m[key]; taken {
-		i = ambiguous
+// put takes each key for the first of those that have it.
+func (x index) put(into map[string]int, of map[string][]int, order func(a, b int) int) {
+	for key, all := range of {
+		first := slices.MinFunc(all, order)
+		for _, i := range all {
+			if i != first && order(i, first) == 0 {
+				first = ambiguous
+				break
+			}
+		}
+		if into[key] = first; first != ambiguous && len(all) > 1 {
+			x.led[first] = true
+		}
 	}
-	m[key] = i
+}
+
+// first orders clusters that have one key: those first that carry load, were there for an hour with the server that they
+// have, and are the oldest.
+func (j *joiner) first(a, b int) int {
+	x, y, s, t := j.fleet.Clusters[a], j.fleet.Clusters[b], j.options.Standings.of(a), j.options.Standings.of(b)
+	return cmp.Or(discover.FalseFirst(x.Skip, y.Skip), discover.FalseFirst(s.New, t.New), discover.FalseFirst(s.Moved, t.Moved),
+		x.Created.Compare(y.Created))
+}
+
+// namedFirst orders by who had the name last time before by age: the oldest may have had another.
+func (j *joiner) namedFirst(a, b int) int {
+	return cmp.Or(discover.FalseFirst(j.options.Standings.of(a).New, j.options.Standings.of(b).New),
+		discover.FalseFirst(!j.hadName(a), !j.hadName(b)), j.first(a, b))
+}
+
+func (j *joiner) hadName(i int) bool {
+	row := j.rows[i]
+	return row >= 0 && row < len(j.names) && j.names[row] == nameKey(j.fleet.Clusters[i].Shard.Name)
+}
+
+// namesOf are for each cluster the key of the name that is its; empty where another has it.
+func (j *joiner) namesOf() []string {
+	x, names := j.indexBy(poll.ToName), make([]string, len(j.fleet.Clusters))
+	for i, c := range j.fleet.Clusters {
+		if x.exact[c.Shard.Name] == i {
+			names[i] = nameKey(c.Shard.Name)
+		}
+	}
+	return names
+}
+
+// nameKey is a name in the history: of any length in the same room, and nobody finds another with the same.
+func nameKey(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:8])
 }
 
 // find is the index of the cluster, nobody or ambiguous. What is written exactly so comes first: to Argo CD,

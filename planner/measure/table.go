@@ -88,6 +88,7 @@ type Column struct {
 	droppedSince, dropsFirst time.Time
 	held                     []int64 // by cluster: for how many seconds others were measured and it was not; nil: none was held, or the column is refused
 	low                      Low
+	names                    []string // by cluster: the key of the name that is its; nil where the metric goes by something else
 	standings                Standings
 }
 

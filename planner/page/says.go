@@ -271,7 +271,9 @@ func foot(Fleet) []string {
 	return []string{
 		"Loads are as of the last decision; the values of this minute are in the metrics.",
 		"Decisions, and the load over time, are as far as the history keeps plans: ten, and none from the middle of a rollout but the newest.",
-		"Whose writes were put back is not here: the planner does not see them. ballast audit reads it from the API server's audit log.",
+		"Whose writes were put back is not here: the planner does not see them. " +
+			"ballast audit -o totals FILE reads it from the API server's audit log, a row a user; " +
+			"without one the webhook's own log names the user of each write that it changed or refused (write answered).",
 		"Of a cluster Secret this page has its name, the cluster's name and its server, and nothing else.",
 	}
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -94,6 +95,26 @@ func (p PodSize) Misfit(size Resources) string {
 		mend = "let the size leave a limit above its request"
 	}
 	return fmt.Sprintf("its quality of service would be %s and no longer %s: %s", is, was, mend)
+}
+
+// Fitting is what of a size a container that asks for this can be given, and the resources whose request would be above their limit:
+// Kubernetes refuses the whole write for one of them. Webhook and planner both ask here what of the plan a pod template can hold.
+func (r Resources) Fitting(size Resources) (fits Resources, above []string) {
+	sized, fits := r.With(size), size.clone()
+	for _, name := range slices.Sorted(maps.Keys(overlaid(size.Requests, size.Limits))) {
+		request, err := ReadQuantity(sized.Requests[name])
+		if err != nil {
+			continue
+		}
+		limit, err := ReadQuantity(sized.Limits[name])
+		if err != nil || request.Cmp(limit) <= 0 {
+			continue
+		}
+		delete(fits.Requests, name)
+		delete(fits.Limits, name)
+		above = append(above, name)
+	}
+	return fits, above
 }
 
 // asked are a container's requests and limits of what decides about a pod's class. A limit without a request is one.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -45,6 +46,49 @@ func TestMisfit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A pod template holds what of a size it can have: a limit that nobody but people has in it bounds the request.
+func TestWhatOfASizeATemplateCanHold(t *testing.T) {
+	type m = map[string]string
+	size := ask(m{"cpu": "1", "memory": "4Gi"}, m{"cpu": "2"})
+	for name, test := range map[string]struct {
+		has, fits Resources
+		above     []string
+	}{
+		"no limit":                    {ask(m{"memory": "1Gi"}, nil), size, nil},
+		"a limit above the request":   {ask(m{"memory": "1Gi"}, m{"memory": "6Gi"}), size, nil},
+		"a limit that equals it":      {ask(nil, m{"memory": "4096Mi"}), size, nil},
+		"a limit below it":            {ask(m{"memory": "1Gi"}, m{"memory": "2Gi"}), ask(m{"cpu": "1"}, m{"cpu": "2"}), []string{"memory"}},
+		"a limit that the size holds": {ask(m{"cpu": "100m"}, m{"cpu": "500m"}), size, nil},
+		"a limit of nothing":          {ask(nil, m{"memory": "0"}), ask(m{"cpu": "1"}, m{"cpu": "2"}), []string{"memory"}},
+		"a limit that is none":        {ask(nil, m{"memory": "much"}), size, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fits, above := test.has.Fitting(size)
+			if !fits.Same(test.fits) || !slices.Equal(above, test.above) {
+				t.Errorf("got %+v and %v, want %+v and %v", fits, above, test.fits, test.above)
+			}
+		})
+	}
+	if fits, above := ask(m{"memory": "4Gi"}, nil).Fitting(ask(nil, m{"memory": "2Gi"})); !fits.empty() || !slices.Equal(above, []string{"memory"}) {
+		t.Errorf("a limit below the request that stands: got %+v and %v", fits, above)
+	}
+}
+
+// Whatever a container asks for that Kubernetes took, it takes what fits, too.
+func TestWhatFitsIsNeverAboveItsLimit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		has, size := drawSize(t), drawSize(t)
+		fits, above := has.Fitting(size)
+		all := has.With(fits)
+		if _, refused := all.Fitting(all); len(refused) > 0 {
+			t.Fatalf("%+v with %+v of %+v has requests above their limits: %v", has, fits, size, refused)
+		}
+		if len(above) == 0 && !fits.Same(size) {
+			t.Fatalf("nothing of %+v is above its limit in %+v, and %+v fits", size, has, fits)
+		}
+	})
 }
 
 // A pod's other containers decide as one what they decide each for itself.

@@ -9,7 +9,7 @@ const (
 	Restored   Reason = "Restored"   // the plan's value was put back
 	Assigned   Reason = "Assigned"   // a cluster that is not in the plan has a replica now
 	Pinned     Reason = "Pinned"     // a person's pin decided
-	Immutable  Reason = "Immutable"  // an immutable Secret cannot be rewritten
+	Immutable  Reason = "Immutable"  // an immutable Secret cannot be rewritten, nor a size be given that Kubernetes would refuse
 	NoPlan     Reason = "NoPlan"     // there is no plan to enforce
 	StalePlan  Reason = "StalePlan"  // the plan's digest does not match, and the last good one is enforced, as it is for five minutes after its ConfigMap was deleted; or it stopped every replica too long ago to hold them
 	Observing  Reason = "Observing"  // the mode, or break-glass, lets every write pass but one to data.plan

@@ -62,6 +62,7 @@ type Prometheus struct {
 	querier func(*meter.Allowance) Querier // of one query
 	turn    meter.Turn                     // of large answers
 	config  Config
+	hung    hung
 }
 
 // New makes the client; nothing is asked yet.
@@ -93,7 +94,7 @@ func NewWith(q Querier, c Config) *Prometheus {
 // reconciled. It never fails as a whole: what went wrong stands in the answers. As many timeouts as queries run at once
 // are taken for a Prometheus that hangs, and what was not asked by then is not asked any more; nor is what was not asked
 // within the time of all. So a Fetch ends in time however many clusters there are, and however slow the answers come.
-// What is asked of the whole fleet comes first.
+// What is asked of the whole fleet comes first, and a query for a cluster that timed out before comes last.
 func (p *Prometheus) Fetch(ctx context.Context, metrics []Metric, fleet discover.Fleet, now time.Time) []Fetched {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.config.Within, errLate)
 	defer cancel()
@@ -115,10 +116,15 @@ func (p *Prometheus) Fetch(ctx context.Context, metrics []Metric, fleet discover
 	}
 	for i, m := range metrics {
 		if m.PerCluster() {
-			finish = append(finish, f.perCluster(ctx, m, fleet, &fetched[i]))
+			finish = append(finish, f.perCluster(m, fleet, &fetched[i]))
 		}
 	}
+	p.hung.last(f.each)
+	for _, q := range f.each {
+		f.ask(ctx, q.query, q.into, single)
+	}
 	_ = f.group.Wait() // the errors stand in the answers
+	p.hung.note(f.each, now)
 	for _, done := range finish {
 		done()
 	}
@@ -133,6 +139,7 @@ type fetch struct {
 	timeouts atomic.Int32
 	kept     atomic.Int64 // bytes that the answers leave
 	ages     map[aged]*reply
+	each     []question // of one cluster
 }
 
 // aged is an age query, which several metrics may share: it is asked once.
@@ -146,6 +153,7 @@ type reply struct {
 	found    bool
 	warnings []string
 	err      error
+	hung     bool // there was no answer within the timeout
 }
 
 var (
@@ -175,6 +183,7 @@ func (f *fetch) askNow(ctx context.Context, query string, into *reply, read func
 		into.err = errLate
 	case err != nil && errors.Is(bounded.Err(), context.DeadlineExceeded):
 		f.timeouts.Add(1)
+		into.hung = true
 		into.err = fmt.Errorf("no answer within %s: %w", f.config.Timeout, err)
 	case err != nil:
 		into.err = err
@@ -332,8 +341,8 @@ func (into *Fetched) setAges(m Metric, ages reply) {
 	}
 }
 
-// perCluster asks for every cluster alone; the function it returns gives the samples.
-func (f *fetch) perCluster(ctx context.Context, m Metric, fleet discover.Fleet, into *Fetched) func() {
+// perCluster has every cluster asked for alone; the function it returns gives the samples.
+func (f *fetch) perCluster(m Metric, fleet discover.Fleet, into *Fetched) func() {
 	parsed, err := promql.ParseTemplate(m.QueryPerCluster)
 	if err != nil {
 		into.Err = err.Error()
@@ -349,7 +358,7 @@ func (f *fetch) perCluster(ctx context.Context, m Metric, fleet discover.Fleet, 
 			replies[i].err = err
 			continue
 		}
-		f.ask(ctx, query, &replies[i], single)
+		f.each = append(f.each, question{of: asked{m.ID, c.Shard.ID}, query: query, into: &replies[i]})
 	}
 	return func() { into.collect(fleet, replies) }
 }

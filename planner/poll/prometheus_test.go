@@ -245,6 +245,48 @@ func TestAPrometheusThatHangsIsGivenUpOn(t *testing.T) {
 	}
 }
 
+// hanging is a Querier that does not answer some queries, and answers the others with 2.
+type hanging map[string]bool
+
+func (h hanging) Query(ctx context.Context, query string, _ time.Time, _ ...promv1.Option) (model.Value, promv1.Warnings, error) {
+	if h[query] {
+		<-ctx.Done()
+		return nil, nil, ctx.Err()
+	}
+	return &model.Scalar{Value: 2}, nil, nil
+}
+
+// Clusters whose queries hang, the first of all, keep the others from being asked once, and not for good.
+func TestQueriesThatHangKeepNoOthersForGood(t *testing.T) {
+	fleet := bigFleet(50)
+	h := hanging{}
+	for _, c := range fleet.Clusters[:6] {
+		h["a"+c.Shard.ID] = true
+	}
+	p := NewWith(h, Config{Timeout: 20 * time.Millisecond, Within: time.Hour, Concurrency: 4})
+	metrics := []Metric{{ID: "a", QueryPerCluster: "a{{.id}}"}, {ID: "b", QueryPerCluster: "b{{.id}}"}}
+	samples := func(minute int) [2]int {
+		fetched := p.Fetch(t.Context(), metrics, fleet, noon.Add(time.Duration(minute)*time.Minute))
+		return [2]int{len(fetched[0].Samples), len(fetched[1].Samples)}
+	}
+	samples(0) // four hang
+	samples(1) // and two
+	for minute := 2; minute < 6; minute++ {
+		if got := samples(minute); got != [2]int{44, 50} {
+			t.Errorf("after %d minutes, %v clusters have a value", minute, got)
+		}
+	}
+	clear(h)
+	for minute := 6; minute < 8; minute++ {
+		if got := samples(minute); got != [2]int{50, 50} {
+			t.Errorf("after %d minutes none hangs, and %v clusters have a value", minute, got)
+		}
+	}
+	if len(p.hung.at) != 0 {
+		t.Errorf("%d are remembered", len(p.hung.at))
+	}
+}
+
 // TestAPrometheusThatAnswersJustInTimeEndsInTime: each query well within its timeout, and all of them within theirs. What
 // is asked of the whole fleet comes first; a metric of which some clusters were not asked for is refused.
 func TestAPrometheusThatAnswersJustInTimeEndsInTime(t *testing.T) {

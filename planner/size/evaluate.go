@@ -66,6 +66,7 @@ type Question struct {
 	Headroom map[string]Headroom          // by resource
 	Peak     map[int]float64              // bytes of memory that a replica was seen to use
 	NodeCap  map[string]resource.Quantity // the most that a node can give one replica; absent: not known
+	Held     bool                         // sizes are held at what comes out: 0 is what the workload had, and without that the least
 	Now      time.Time
 }
 
@@ -78,8 +79,8 @@ type Row struct {
 	Decision
 }
 
-// Result is the sizes by ordinal. A resource whose rules have not seen their inputs yet is in none of them. Capped names
-// the resources that were to be larger than a node.
+// Result is the sizes by ordinal. A request or a limit of which a rule has not seen its input yet is in none of them. Capped names the
+// resources that were to be larger than a node, memory also where its limit is less above the peak than it should be for that.
 type Result struct {
 	Sizes  map[int]Resources
 	Capped map[int][]string
@@ -221,19 +222,55 @@ func (q Question) size(replica int, all, own map[Field]sum) (Resources, []string
 	}
 	for f := range fields {
 		s := all[f].and(own[f])
-		if s.unknown {
-			continue
-		}
-		if f.List == Limits {
-			out.Limits[f.Resource] = Whole(f.Resource, s.value)
-		} else {
-			out.Requests[f.Resource] = Whole(f.Resource, s.value)
+		switch value := Whole(f.Resource, s.value); {
+		case s.unknown:
+		case f.List == Limits:
+			out.Limits[f.Resource] = value
+		default:
+			out.Requests[f.Resource] = value
 		}
 	}
+	if q.Held {
+		q.notNothing(out, fields)
+	}
 	capped := q.capped(out)
-	q.limit(replica, out)
+	capped = append(capped, q.limit(replica, out, fields)...)
 	again := q.capped(out) // a request that equals its limit grew with it
 	return out.Cap(), slices.Compact(slices.Sorted(slices.Values(append(capped, again...))))
+}
+
+// notNothing has what the workload had in place of a size of 0, which nothing can be held at. A request without that is the least there
+// is, and a limit without that is nobody's.
+func (q Question) notNothing(size Resources, ruled map[Field]bool) {
+	for name, request := range size.Requests {
+		if request.Sign() > 0 {
+			continue
+		}
+		if had := q.Found.Requests[name]; had.Sign() > 0 {
+			size.Requests[name] = had
+		} else {
+			size.Requests[name] = smallest(name)
+		}
+	}
+	for name, limit := range size.Limits {
+		if limit.Sign() > 0 {
+			continue
+		}
+		delete(size.Limits, name)
+		for f := range ruled {
+			if f.List == Limits && f.Resource == name { // it follows the request, as where no rule makes one
+				delete(ruled, f)
+			}
+		}
+	}
+}
+
+// smallest is the least of a resource that a container can be held at.
+func smallest(name string) resource.Quantity {
+	if name == CPU {
+		return *resource.NewMilliQuantity(1, resource.DecimalSI)
+	}
+	return *resource.NewQuantity(1<<20, resource.BinarySI)
 }
 
 // capped cuts requests to what a node can give, and names them.
@@ -248,10 +285,14 @@ func (q Question) capped(size Resources) (names []string) {
 	return names
 }
 
-// limit adds the limits that no rule computes, and keeps that of memory above the peak.
-func (q Question) limit(replica int, size Resources) {
+// limit adds the limits that no rule makes, and keeps that of memory above the peak. It names memory where a node has less than that.
+func (q Question) limit(replica int, size Resources, fields map[Field]bool) (short []string) {
+	ruled := map[string]bool{}
+	for f := range fields {
+		ruled[f.Resource] = ruled[f.Resource] || f.List == Limits
+	}
 	for name, request := range size.Requests {
-		if _, ruled := size.Limits[name]; ruled {
+		if ruled[name] {
 			continue
 		}
 		was, had := q.Found.Limits[name], q.Found.Requests[name]
@@ -265,7 +306,11 @@ func (q Question) limit(replica int, size Resources) {
 			size.Requests[Memory] = raised
 		}
 		size.Limits[Memory] = raised
+		if Short(raised, q.Peak[replica]) {
+			short = append(short, Memory)
+		}
 	}
+	return short
 }
 
 // most is what a node can give of a resource; nil: not known.

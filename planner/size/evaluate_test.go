@@ -61,7 +61,7 @@ func TestSizes(t *testing.T) {
 		"a peak raises what is guaranteed no further than a node": {Question{Rules: []Rule{replicaRule}, Found: Resources{quantities("memory", "1Gi"), quantities("memory", "1Gi")},
 			Peak: map[int]float64{0: 3 << 30, 1: 4 << 30}, NodeCap: quantities("memory", "3500Mi")},
 			map[int]shown{0: {map[string]string{"memory": "3500Mi"}, map[string]string{"memory": "3500Mi"}}, 1: {map[string]string{"memory": "3500Mi"}, map[string]string{"memory": "4Gi"}}},
-			map[int][]string{1: {"memory"}}},
+			map[int][]string{0: {"memory"}, 1: {"memory"}}},
 		"a request cut to its limit": {Question{Rules: []Rule{replicaRule, {Container: "c", List: Limits, Resource: Memory, Base: q("1300Mi"), Scope: Total}}},
 			map[int]shown{0: {map[string]string{"memory": "1224Mi"}, map[string]string{"memory": "1300Mi"}}, 1: {map[string]string{"memory": "1300Mi"}, map[string]string{"memory": "1300Mi"}}}, nil},
 		"nothing of what has seen no input": {Question{Rules: []Rule{replicaRule, {Container: "c", List: Requests, Resource: CPU, Base: q("1"), Slope: q("1m"), Input: "other", Scope: Total}}},

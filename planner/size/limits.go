@@ -76,6 +76,12 @@ func NotBelow(limit resource.Quantity, peak float64, most *resource.Quantity) re
 	return *resource.NewQuantity(floor.Value(), limit.Format)
 }
 
+// Short reports whether a memory limit is less than a fifth above the peak: NotBelow was bounded by a node.
+func Short(limit resource.Quantity, peak float64) bool {
+	floor := above(peak)
+	return floor != nil && limit.Cmp(*floor) < 0
+}
+
 // above is a fifth above a peak; nil where that is no number, or beyond all.
 func above(peak float64) *resource.Quantity {
 	q := whole(math.Ceil(peak/FloorStep*(100+aboveThePeak)/100) * FloorStep)

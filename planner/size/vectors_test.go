@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -376,6 +377,62 @@ func texts(in map[string]resource.Quantity) map[string]string {
 	return out
 }
 
+// containerRules are the rules that a policy has for one container.
+type containerRules struct {
+	Name             string
+	Limits, Requests []peer.ScalingRule
+}
+
+func (c containerRules) rules(t *testing.T) (all []size.Rule) {
+	t.Helper()
+	for _, given := range []struct {
+		list  size.List
+		rules []peer.ScalingRule
+	}{{size.Limits, c.Limits}, {size.Requests, c.Requests}} {
+		for _, one := range given.rules {
+			r, err := one.Rule(c.Name, given.list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// inWords is what a vector says of a policy where it has none as a document: "limits.cpu base 100m, requests.cpu base 300m".
+var inWords = regexp.MustCompile(`(limits|requests)\.(cpu|memory)|base ([0-9]+m?)`)
+
+// policyOf is a vector's policy, a document or words; words are of the container dns.
+func policyOf(t *testing.T, data json.RawMessage) []containerRules {
+	t.Helper()
+	if data[0] == '{' {
+		var policy struct{ Containers []containerRules }
+		read(t, data, &policy)
+		return policy.Containers
+	}
+	var text, list, name string
+	read(t, data, &text)
+	c := containerRules{Name: "dns"}
+	for _, said := range inWords.FindAllStringSubmatch(text, -1) {
+		if said[1] != "" {
+			list, name = said[1], said[2]
+			continue
+		}
+		var r peer.ScalingRule
+		read(t, json.RawMessage(fmt.Sprintf(`{"resource": %q, "function": {"base": %q}}`, name, said[3])), &r)
+		if list == "limits" {
+			c.Limits = append(c.Limits, r)
+		} else {
+			c.Requests = append(c.Requests, r)
+		}
+	}
+	if len(c.Limits)+len(c.Requests) != 2 {
+		t.Fatalf("%q is read as %+v", text, c)
+	}
+	return []containerRules{c}
+}
+
 func computeResources(t *testing.T, v vector) {
 	var in struct {
 		Inputs map[string]float64
@@ -383,55 +440,37 @@ func computeResources(t *testing.T, v vector) {
 		Policy json.RawMessage
 	}
 	read(t, v.In, &in)
-	var rules []size.Rule
-	base := func(list size.List, name, amount string) size.Rule {
-		return size.Rule{Name: name, Container: "dns", List: list, Resource: size.CPU, Base: resource.MustParse(amount), Scope: size.Total}
-	}
 	type patch struct {
 		Name string
 		listed
 	}
 	var out struct{ PatchContainers []patch }
 	read(t, v.Out, &out)
+	var p size.Policy
+	for _, c := range policyOf(t, in.Policy) {
+		if _, there := in.Pod[c.Name]; !there { // theirs invents it; ours sizes the controller's container alone
+			out.PatchContainers = slices.DeleteFunc(out.PatchContainers, func(p patch) bool { return p.Name == c.Name })
+			continue
+		}
+		p.Rules = append(p.Rules, c.rules(t)...)
+	}
 	switch v.Quirk {
 	case "name-not-implemented": // one key, one rule: the last one, which is told of; of two names the sum
-		p := size.Policy{Rules: []size.Rule{base(size.Requests, "", "100m"), base(size.Requests, "", "300m")}}
 		if diff := cmp.Diff([]int{1}, p.Twice()); diff != "" {
 			t.Errorf("told of -want +got:\n%s", diff)
 		}
-		rules = size.Merge([]size.Policy{p})
-		named := size.Merge([]size.Policy{{Rules: []size.Rule{base(size.Requests, "a", "100m"), base(size.Requests, "b", "300m")}}})
-		result, _ := size.Evaluate(size.Question{Rules: named, Replicas: []int{0}, Now: at(0)}, nil)
+		named := size.Policy{Rules: slices.Clone(p.Rules)}
+		for i := range named.Rules {
+			named.Rules[i].Name = strconv.Itoa(i)
+		}
+		result, _ := size.Evaluate(size.Question{Rules: size.Merge([]size.Policy{named}), Replicas: []int{0}, Now: at(0)}, nil)
 		if got := texts(result.Sizes[0].Requests); got["cpu"] != "400m" {
 			t.Errorf("of two names: %v", got)
 		}
-	case "requests-may-exceed-limits":
-		rules = []size.Rule{base(size.Limits, "", "100m"), base(size.Requests, "", "300m")}
+	case "requests-may-exceed-limits": // ours never do
 		out.PatchContainers[0].Requests["cpu"] = "100m"
-	default:
-		var policy struct {
-			Containers []struct {
-				Name             string
-				Limits, Requests []peer.ScalingRule
-			}
-		}
-		read(t, in.Policy, &policy)
-		for _, c := range policy.Containers {
-			if _, there := in.Pod[c.Name]; !there { // theirs invents it; ours sizes the controller's container alone
-				out.PatchContainers = slices.DeleteFunc(out.PatchContainers, func(p patch) bool { return p.Name == c.Name })
-				continue
-			}
-			for list, given := range map[size.List][]peer.ScalingRule{size.Limits: c.Limits, size.Requests: c.Requests} {
-				for _, one := range given {
-					r, err := one.Rule(c.Name, list)
-					if err != nil {
-						t.Fatal(err)
-					}
-					rules = append(rules, r)
-				}
-			}
-		}
 	}
+	rules := size.Merge([]size.Policy{p})
 	stands := in.Pod["dns"].resources(t)
 	inputs := map[string]size.Reading{}
 	for name, value := range in.Inputs {

@@ -2,6 +2,7 @@ package decision
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,7 +46,7 @@ func decideController(s *inforce.State, r Request, object, old objects.Workload)
 		v.Reason = plan.StalePlan
 	case len(v.Patches) > 0:
 		v.Reason = s.Enforced(plan.Restored)
-	default:
+	case v.Reason == "":
 		v.Reason = s.Enforced(plan.InPlan)
 	}
 	return v
@@ -107,7 +108,27 @@ func (v *Verdict) holdContainer(s *inforce.State, r Request, object, old objects
 	if want > 0 && (r.Kind != plan.Deployment || len(c.Env) > 0) {
 		v.holdEnv(c, prefix+"/env", want)
 	}
-	v.holdResources(c, prefix+"/resources", s.Resources)
+	v.holdResources(c, prefix+"/resources", v.fitting(c, s))
+}
+
+// fitting are the quantities of the plan that the container can have beside what the write has of others: where its own limit is
+// below the plan's request, that request would have the API server refuse the whole write.
+func (v *Verdict) fitting(c objects.Container, s *inforce.State) []inforce.Quantity {
+	if len(s.Resources) == 0 {
+		return nil
+	}
+	asks := plan.Resources{Requests: c.Requests, Limits: c.Limits}
+	_, above := asks.Fitting(*s.View.Plan.Resources)
+	if len(above) == 0 {
+		return s.Resources
+	}
+	v.Reason = plan.Immutable
+	sized := asks.With(*s.View.Plan.Resources)
+	for _, name := range above {
+		v.warn(fmt.Sprintf("ballast: %s passes as asked: with plan %d its request %s would be above its limit %s",
+			name, v.Revision, printableQuantity(sized.Requests[name]), printableQuantity(sized.Limits[name])))
+	}
+	return slices.DeleteFunc(slices.Clone(s.Resources), func(h inforce.Quantity) bool { return slices.Contains(above, h.Name) })
 }
 
 // holdEnv sets every entry of the env in place, so that the order stays and no duplicate comes up.

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -66,15 +67,24 @@ func (b *Budget) Acquire(ctx context.Context, from netip.Addr, weight int64) err
 // book gives a claim its start: now, or when its address has had what it asked for before.
 func (b *Budget) book(from netip.Addr, weight int64) (start int64) {
 	if len(b.ends) >= maxEnds {
-		for address, end := range b.ends {
-			if end <= b.now {
-				delete(b.ends, address)
-			}
-		}
+		b.forget()
 	}
 	start = max(b.now, b.ends[from])
 	b.ends[from] = start + weight
 	return start
+}
+
+// forget makes room for other addresses: those whose share is over go, and where none of them is, the half that had
+// least. Who comes from more addresses than these is new from the next one anyway.
+func (b *Budget) forget() {
+	forgetTo := func(last int64) {
+		maps.DeleteFunc(b.ends, func(_ netip.Addr, end int64) bool { return end <= last })
+	}
+	forgetTo(b.now)
+	if len(b.ends) >= maxEnds {
+		ends := slices.Sorted(maps.Values(b.ends))
+		forgetTo(ends[len(ends)/2])
+	}
 }
 
 func (b *Budget) grant(weight, start int64) {
@@ -104,8 +114,10 @@ func (b *Budget) leave(c *claim) bool {
 		return false
 	}
 	b.waiting = slices.Delete(b.waiting, at, at+1)
-	b.ends[c.from] -= c.weight // it had nothing
-	b.serve()                  // it may have stood in the way of smaller ones
+	if _, remembered := b.ends[c.from]; remembered {
+		b.ends[c.from] -= c.weight // it had nothing
+	}
+	b.serve() // it may have stood in the way of smaller ones
 	return true
 }
 

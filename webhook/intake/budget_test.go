@@ -88,6 +88,48 @@ func TestAddressesOfOldAreForgotten(t *testing.T) {
 	}
 }
 
+// Each address comes once, so that none moves the time on, some with much; one that had more than they stays behind.
+func TestAddressesThatComeOnceAreForgotten(t *testing.T) {
+	heavy := netip.MustParseAddr("10.1.0.1")
+	for name, waiting := range map[string]bool{"while none waits": false, "while others wait": true} {
+		t.Run(name, func(t *testing.T) {
+			b := NewBudget(10)
+			b.ends[heavy] = 1 << 20
+			if waiting {
+				b.free = 0
+			}
+			for i := range 10 * maxEnds {
+				from := netip.AddrFrom16([16]byte{0xfd, 0, 14: byte(i >> 8), 15: byte(i)})
+				if !waiting {
+					b.TryAcquire(from, int64(1+i%7))
+					b.Release(int64(1 + i%7))
+					continue
+				}
+				c := b.enqueue(from, int64(1+i%7))
+				b.free = c.weight
+				b.serve()
+			}
+			if len(b.ends) > maxEnds || b.ends[heavy] != 1<<20 {
+				t.Errorf("%d addresses are remembered, and of one that had most %d", len(b.ends), b.ends[heavy])
+			}
+			if b.now != 0 || len(b.waiting) > 0 {
+				t.Errorf("the time is %d, %d wait", b.now, len(b.waiting))
+			}
+		})
+	}
+}
+
+// Who gives up after it was forgotten is remembered no more.
+func TestAClaimThatIsGivenUpIsForgotten(t *testing.T) {
+	b := NewBudget(10)
+	b.free = 0
+	first := b.enqueue(netip.MustParseAddr("10.1.0.1"), 3)
+	delete(b.ends, first.from)
+	if !b.leave(first) || len(b.ends) != 0 {
+		t.Errorf("%v is remembered", b.ends)
+	}
+}
+
 func TestABudgetIsGivenBackWhole(t *testing.T) {
 	b := NewBudget(10)
 	if !b.TryAcquire(netip.Addr{}, 4) {

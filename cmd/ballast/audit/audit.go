@@ -97,7 +97,7 @@ const auditReasons = `Reasons
     PlanKept      the plan, which only the planner writes, was put back
     StalePlan     the plan is damaged or was deleted, and the last good one decided; or it stopped every replica, and no
                   planner ended that within 15 minutes: replicas pass then
-    Immutable     the Secret can no longer be changed, so that its shard stays
+    Immutable     the Secret can no longer be changed, so that its shard stays; or Kubernetes would refuse the size
     NoPlan        there is no plan: it passed
     Observing     the plan only observes, or enforcement is switched off: it passed
     Unmanaged     the object is none of ballast's, or opted out: it passed

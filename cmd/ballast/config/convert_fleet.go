@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"ballast/planner/change"
@@ -71,7 +72,11 @@ func (c *converted) intervals(spec peer.HVPASpec, o convertOptions) error {
 	if len(spec.Intervals) == 0 {
 		return nil
 	}
-	whole := c.whole(spec)
+	whole := c.spans(spec)
+	if len(whole) == 0 {
+		c.note("weightBasedScalingIntervals are left out: minReplicas is above maxReplicas")
+		return nil
+	}
 	if o.capacity == "" {
 		c.note("weightBasedScalingIntervals are size.weights, by load instead of by replicas: " +
 			"give --capacity, the load that a replica carries today")
@@ -128,31 +133,31 @@ func number(f float64) config.Decimal {
 	return config.Decimal(text)
 }
 
-// whole are the intervals without gaps and overlaps, as HVPA reads them: of two the first holds, and what none speaks of has a
-// weight of 0.
-func (c *converted) whole(spec peer.HVPASpec) (whole []peer.WeightInterval) {
-	least, most := 1, spec.Hpa.Template.Spec.MaxReplicas
-	if spec.Hpa.Template.Spec.MinReplicas != nil {
-		least = *spec.Hpa.Template.Spec.MinReplicas
+// spans are the intervals without gaps and overlaps, and neighbours of one weight as one.
+func (c *converted) spans(spec peer.HVPASpec) (whole []peer.Span) {
+	least, most := spec.Bounds()
+	open := func(in peer.WeightInterval) bool { return in.Start == 0 || in.Last == 0 }
+	if slices.ContainsFunc(spec.Intervals, open) {
+		c.note("an interval leaves out where it starts or ends: %d and %d, the least and the most replicas, are meant", least, most)
 	}
-	next := 0
-	for _, in := range spec.Intervals {
-		if in.Start == 0 || in.Last == 0 {
-			c.note("an interval leaves out where it starts or ends: %d and %d, the least and the most replicas, are meant", least, most)
-		}
-		in = in.Within(least, most)
+	for _, span := range spec.Spans() {
 		switch {
-		case next > 0 && in.Start > next:
-			c.note("nothing is said of %d to %d replicas: HVPA takes a weight of 0", next, in.Start-1)
-			whole = append(whole, peer.WeightInterval{Start: next, Last: in.Start - 1})
-		case next > 0 && in.Start < next:
-			c.note("two intervals speak of %d to %d replicas: HVPA takes the first", in.Start, min(next-1, in.Last))
-			in.Start = next
+		case span.Said == 0:
+			c.note("nothing is said of %d to %d replicas: HVPA takes a weight of 0", span.Start, span.Last)
+		case span.Said > 1:
+			c.note("%d intervals speak of %d to %d replicas: HVPA takes the one that is listed first", span.Said, span.Start, span.Last)
 		}
-		if next = max(next, in.Last+1); in.Start <= in.Last {
-			in.VpaWeight = min(max(in.VpaWeight, 0), 100)
-			whole = append(whole, in)
+		if last := len(whole) - 1; last >= 0 && whole[last].VpaWeight == span.VpaWeight {
+			whole[last].Last = span.Last
+			continue
 		}
+		whole = append(whole, span)
+	}
+	all := func(s peer.Span) bool { return s.VpaWeight == 100 }
+	part := func(in peer.WeightInterval) bool { return in.VpaWeight < 100 }
+	if slices.ContainsFunc(whole, all) && slices.ContainsFunc(spec.Intervals, part) {
+		c.note("a weight of 100 keeps the number of replicas here: HVPA takes the next weight below 100 of its list in its place where " +
+			"the HPA wants more, and the last one before it where the HPA wants fewer")
 	}
 	return whole
 }

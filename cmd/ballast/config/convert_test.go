@@ -1,8 +1,11 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"ballast/cmd/ballast/fixture"
 	"ballast/planner/config"
@@ -120,6 +123,67 @@ func TestConvert(t *testing.T) {
 				t.Errorf("it is asked for %v", err)
 			}
 			fixture.Golden(t, strings.ReplaceAll(name, " ", "-"), out)
+		})
+	}
+}
+
+// HVPA takes the first interval of its list that has the number of replicas, in whatever order they are, and 0 where there is none.
+func TestIntervalsAreReadInTheOrderOfTheirList(t *testing.T) {
+	type w = config.WeightInterval
+	for name, test := range map[string]struct {
+		intervals string
+		want      []config.WeightInterval
+		notes     []string
+	}{
+		"out of order": {"[{startReplicaCount: 5, lastReplicaCount: 10, vpaWeight: 60}, {startReplicaCount: 1, lastReplicaCount: 4}]",
+			[]w{{From: "0", To: "4", Weight: 0}, {From: "4", Weight: 60}}, nil},
+		"a gap in front": {"[{startReplicaCount: 3, lastReplicaCount: 10, vpaWeight: 50}]",
+			[]w{{From: "0", To: "2", Weight: 0}, {From: "2", Weight: 50}},
+			[]string{"nothing is said of 1 to 2 replicas: HVPA takes a weight of 0"}},
+		"a gap behind": {"[{lastReplicaCount: 5, vpaWeight: 50}]",
+			[]w{{From: "0", To: "5", Weight: 50}, {From: "5", Weight: 0}},
+			[]string{"an interval leaves out where it starts or ends: 1 and 10, the least and the most replicas, are meant",
+				"nothing is said of 6 to 10 replicas: HVPA takes a weight of 0"}},
+		"one within another": {
+			"[{startReplicaCount: 4, lastReplicaCount: 6, vpaWeight: 30}, {startReplicaCount: 1, lastReplicaCount: 10, vpaWeight: 80}]",
+			[]w{{From: "0", To: "3", Weight: 80}, {From: "3", To: "6", Weight: 30}, {From: "6", Weight: 80}},
+			[]string{"2 intervals speak of 4 to 6 replicas: HVPA takes the one that is listed first"}},
+		"neighbours of one weight": {
+			"[{startReplicaCount: 6, lastReplicaCount: 10, vpaWeight: 40}, {startReplicaCount: 1, lastReplicaCount: 5, vpaWeight: 40}]",
+			[]w{{From: "0", Weight: 40}}, nil},
+		"beyond the most": {
+			"[{startReplicaCount: 1, lastReplicaCount: 99, vpaWeight: 40}, {startReplicaCount: 12, lastReplicaCount: 20, vpaWeight: 90}]",
+			[]w{{From: "0", Weight: 40}}, nil},
+		"a weight of 100": {
+			"[{startReplicaCount: 1, lastReplicaCount: 5, vpaWeight: 100}, {startReplicaCount: 6, lastReplicaCount: 10, vpaWeight: 20}]",
+			[]w{{From: "0", To: "5", Weight: 100}, {From: "5", Weight: 20}},
+			[]string{"a weight of 100 keeps the number of replicas here: HVPA takes the next weight below 100 of its list in its place " +
+				"where the HPA wants more, and the last one before it where the HPA wants fewer"}},
+		"nothing but 100": {"[{startReplicaCount: 1, lastReplicaCount: 10, vpaWeight: 100}]", []w{{From: "0", Weight: 100}}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			manifest := "kind: Hvpa\nspec:\n  hpa: {deploy: true, template: {spec: {minReplicas: 1, maxReplicas: 10}}}\n" +
+				"  weightBasedScalingIntervals: " + test.intervals + "\n"
+			var notes []string
+			c, err := convert([]byte(manifest), convertOptions{capacity: "1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, note := range c.notes {
+				about := func(words string) bool { return strings.Contains(note, words) }
+				if slices.ContainsFunc([]string{"leaves out where", "intervals speak of", "nothing is said", "a weight of 100"}, about) {
+					notes = append(notes, note)
+				}
+			}
+			if diff := cmp.Diff(test.want, c.size.Weights); diff != "" {
+				t.Errorf("weights (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.notes, notes); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+			if text, err := c.text(); err != nil {
+				t.Errorf("it is none of ours: %v\n%s", err, text)
+			}
 		})
 	}
 }

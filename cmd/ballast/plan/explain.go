@@ -20,8 +20,9 @@ func NewExplainCommand() *cobra.Command {
 		Short: "Say why a cluster is on its replica, and what each other one would be to it",
 		Long: `explain runs one cycle, as plan does, and prints what it means to one cluster: its values and its load, what share of the fleet
 and of its replica that is, why it is where it is, and for each replica what it would carry with the cluster on it, how level the
-fleet would be then, and what speaks against it; then how few replicas, how low a makespan and how few moves would be possible for the
-fleet by load alone, as far as that can be proved in a moment. It writes nothing.
+fleet would be then, and what speaks against it; what a move to the best of them would gain and cost, and whether to leave the cluster
+where it is; then how few replicas, how low a makespan and how few moves would be possible for the fleet by load alone, as far as that
+can be proved in a moment. It writes nothing.
 
 CLUSTER is the name of its Secret, its own name, or its server.`,
 		Example: `  ballast explain prod-eu --prometheus http://localhost:9090
@@ -86,10 +87,55 @@ func (e explained) WriteTable(w io.Writer) error {
 		to = fmt.Sprintf("it would go to replica %d", e.To)
 	}
 	say.To(w, "\nBy the partition %s. The plan: %s.\n", to, e.Verdict)
+	if e.Moving != nil {
+		e.moving(w, *e.Moving)
+	}
 	if e.Fleet == nil {
 		return nil
 	}
 	return fleet{*e.Fleet}.write(w)
+}
+
+// moving prints what a move would gain and cost, and whether to leave the cluster where it is.
+func (e explained) moving(w io.Writer, m cycle.Moving) {
+	if m.To >= 0 {
+		say.To(w, "\nOn replica %d, the best other one, the fullest would carry %s, and %s now (makespan/mean %.2f); "+
+			"of overload it would mend %s.\n",
+			m.To, m.After.Display(), m.Makespan.Display(), m.Level, m.Saves.Display())
+		say.To(w, "It would cost %.3g load hours: %s from an empty cache%s%s.\n", m.LoadHours, starting(m), listed(m), e.budget(m))
+	}
+	say.To(w, "%s\n", m.Answer)
+}
+
+// starting is who starts from an empty cache.
+func starting(m cycle.Moving) string {
+	switch {
+	case m.Restarts:
+		return "every replica restarts, and starts"
+	case m.Clusters == 1:
+		return "its new owner starts"
+	}
+	return fmt.Sprintf("%s go, and their new owner starts", say.Plural(m.Clusters, "cluster"))
+}
+
+func listed(m cycle.Moving) string {
+	if m.Objects == nil {
+		return ""
+	}
+	return fmt.Sprintf(", and lists %.0f objects anew", *m.Objects)
+}
+
+// budget is when the move budget lets it come about.
+func (e explained) budget(m cycle.Moving) string {
+	switch {
+	case !m.Limited:
+		return ""
+	case m.Done.IsZero():
+		return "; the move budget never has room for it"
+	case m.Done.After(e.At):
+		return fmt.Sprintf("; by the move budget in %s at the earliest", say.Span(m.Done.Sub(e.At)))
+	}
+	return "; the move budget has room for it now"
 }
 
 // fleet prints how all clusters are divided.

@@ -28,14 +28,16 @@ type traceView struct {
 	Step     string    `json:"step"`
 	Metrics  []string  `json:"metrics"`
 	Clusters int       `json:"clusters"` // the most at once
+	Evidence evidence  `json:"evidence"`
 }
 
-func (o *options) print(out io.Writer, h trace.Header, reports []replay.Report) error {
+func (o *options) print(out io.Writer, h trace.Header, read trace.Evidence, reports []replay.Report) error {
 	r := result{Setups: reports, Remarks: remarks(h, reports), Trace: traceView{Source: o.source(), Step: config.Duration(h.Step).String(),
-		Metrics: h.Metrics, From: reports[0].From, To: reports[0].To, Clusters: reports[0].Clusters}}
+		Metrics: h.Metrics, From: reports[0].From, To: reports[0].To, Clusters: reports[0].Clusters, Evidence: o.evidence(h, read, reports)}}
 	switch o.output {
 	case asHTML:
-		text, err := picture.Page(picture.Title(o.source(), reports), reports, r.Remarks)
+		notes := append([]string{r.Trace.Evidence.says(r.Trace), r.Trace.Evidence.assumes()}, r.Remarks...)
+		text, err := picture.Page(picture.Title(o.source(), reports), reports, notes)
 		if err == nil {
 			_, err = out.Write(text)
 		}
@@ -60,35 +62,59 @@ func (o *options) source() string {
 	return o.trace
 }
 
-// remarks say what the figures rest on where that is not what people would think.
+// remarks say what the figures rest on where that is not what people would think. What holds of several setups is said once.
 func remarks(h trace.Header, reports []replay.Report) (all []string) {
 	if replay.Worked(h) {
 		all = append(all, "The trace has loads, and not what they are made of: "+
 			"poll, normalize and index of the configurations are set aside.")
 	}
+	var said []string
+	of := map[string][]string{} // the setups of which each holds
 	for _, r := range reports {
-		for _, k := range r.Kept {
-			all = append(all, fmt.Sprintf("%s: in %s loads moved nothing, for %s.", r.Name, say.Plural(k.Cycles, "cycle"), k.Kind))
-		}
-		if r.Sizes != nil {
-			for _, b := range r.Sizes.Blocked {
-				all = append(all, fmt.Sprintf("%s: in %s a change of size waited, for %s.", r.Name, say.Plural(b.Cycles, "cycle"), b.Reason))
+		for _, remark := range remarksOf(r) {
+			if of[remark] == nil {
+				said = append(said, remark)
 			}
+			of[remark] = append(of[remark], r.Name)
 		}
-		if r.Unmeasured > 0 && r.Unmeasured < r.Cycles {
-			all = append(all, fmt.Sprintf("%s: in %s no load was known; they count for no share of the time.", r.Name, say.Plural(r.Unmeasured, "cycle")))
+	}
+	for _, remark := range said {
+		all = append(all, setups(of[remark], len(reports))+": "+remark)
+	}
+	return all
+}
+
+// setups names some of so many.
+func setups(names []string, all int) string {
+	if all > 1 && len(names) == all {
+		return "every setup"
+	}
+	return strings.Join(names, ", ")
+}
+
+func remarksOf(r replay.Report) (all []string) {
+	for _, k := range r.Kept {
+		all = append(all, fmt.Sprintf("in %s loads moved nothing, for %s.", say.Plural(k.Cycles, "cycle"), k.Kind))
+	}
+	if r.Sizes != nil {
+		for _, b := range r.Sizes.Blocked {
+			all = append(all, fmt.Sprintf("in %s a change of size waited, for %s.", say.Plural(b.Cycles, "cycle"), b.Reason))
 		}
-		if r.Unmeasured == r.Cycles {
-			all = append(all, fmt.Sprintf("%s: no load was ever known: look at the trace's values.", r.Name))
-		}
+	}
+	switch {
+	case r.Unmeasured == r.Cycles:
+		all = append(all, "no load was ever known: look at the trace's values.")
+	case r.Unmeasured > 0:
+		all = append(all, fmt.Sprintf("in %s no load was known; they count for no share of the time.", say.Plural(r.Unmeasured, "cycle")))
 	}
 	return all
 }
 
 // WriteTable implements say.Result.
 func (r result) WriteTable(w io.Writer) error {
-	say.To(w, "%s: %s, %s to %s, a step every %s\n\n", r.Trace.Source, say.Plural(r.Trace.Clusters, "cluster"),
+	say.To(w, "%s: %s, %s to %s, a step every %s\n", r.Trace.Source, say.Plural(r.Trace.Clusters, "cluster"),
 		r.Trace.From.Format("2006-01-02 15:04"), r.Trace.To.Format("2006-01-02 15:04"), r.Trace.Step)
+	say.To(w, "%s\n%s\n\n", r.Trace.Evidence.says(r.Trace), r.Trace.Evidence.assumes())
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	for i, c := range replay.Columns() {
 		say.To(t, tab(i)+"%s", c.Name)

@@ -164,11 +164,12 @@ func (o *options) run(ctx context.Context, in io.Reader, out, progress io.Writer
 	if err != nil {
 		return err
 	}
-	reports, err := play(ctx, source, setups, o.replicas, &teller{out: progress, now: o.now})
+	counted := &trace.Counted{Source: source}
+	reports, err := play(ctx, counted, setups, o.replicas, &teller{out: progress, now: o.now})
 	if err != nil {
 		return err
 	}
-	return o.print(out, source.Header(), reports)
+	return o.print(out, source.Header(), counted.Evidence(), reports)
 }
 
 // quicker lets the collector wait for more garbage than usual: a cycle makes much of it and keeps little. The function that

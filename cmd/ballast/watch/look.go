@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"ballast/cmd/ballast/say"
-	"ballast/planner/config"
 	"ballast/planner/discover"
 	"ballast/planner/failover"
 	"ballast/planner/nudge"
@@ -61,6 +60,7 @@ type watcher struct {
 	scraper      *ownership.Scraper
 	proxy        *proxy // nil: pods are asked at their own addresses
 	applications *nudge.Nudger
+	selects      selects
 	figures      *Figures             // nil: none are served
 	seen         map[string]time.Time // servers that somebody named, and when one did last
 	last         recalled
@@ -94,9 +94,12 @@ func (w *watcher) look(ctx context.Context) (*look, error) {
 
 // fleet is every cluster that is known of: by its Secret, where those may be read, else by what pods show and Applications name.
 func (w *watcher) fleet(ctx context.Context, reports []ownership.PodReport, l *look) (fleet discover.Fleet, count ownership.Applications) {
-	in, err := w.secrets(ctx)
+	in, doubt, err := w.secrets(ctx, l.At)
 	switch {
 	case err == nil:
+		if doubt != "" {
+			l.Trouble = append(l.Trouble, doubt)
+		}
 		fleet, _, _ = discover.Discover(in, discover.Known{}, discover.Options{MaxShrink: 1}, l.At) // nothing known, so nothing is lost
 	case !apierrors.IsForbidden(err):
 		l.Trouble = append(l.Trouble, say.OneLine(err.Error()))
@@ -116,12 +119,14 @@ func (w *watcher) fleet(ctx context.Context, reports []ownership.PodReport, l *l
 	return fleet, found
 }
 
-func (w *watcher) secrets(ctx context.Context) (discover.Input, error) {
-	selector, err := discover.Selector(config.Default().Discover.Selector)
+// secrets are the clusters' as far as they may be listed; doubt says why they may not be those that the planner takes.
+func (w *watcher) secrets(ctx context.Context, now time.Time) (in discover.Input, doubt string, err error) {
+	selector, doubt, err := w.selects.find(ctx, w.reader, w.namespace, now)
 	if err != nil {
-		return discover.Input{}, err
+		return discover.Input{}, "", err
 	}
-	return discover.ReadInput(ctx, w.reader, w.namespace, selector, discover.Known{})
+	in, err = discover.ReadInput(ctx, w.reader, w.namespace, selector, discover.Known{})
+	return in, doubt, err
 }
 
 // shown is the fleet as pods and Applications name it, by servers.

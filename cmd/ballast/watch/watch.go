@@ -32,6 +32,8 @@ type options struct {
 	once        bool
 	metricsPort int
 	bind        string
+	selector    string
+	installed   string // the ConfigMap with the planner's configuration
 }
 
 // NewCommand is `ballast watch`.
@@ -47,12 +49,14 @@ and changes nothing: ten minutes after reading this you know whether your Argo C
 It needs list on pods, statefulsets, deployments and replicasets, list on Applications, and get on pods/proxy (--via pods asks the
 pods at their own addresses instead, which works from within the cluster). Where it may list cluster Secrets it knows the clusters by
 their names; else by the servers that pods show and Applications name, and an Application that names its cluster by name alone tells of
-none.
+none. Cluster Secrets are those that the installed planner takes for such (discover.selector, where its ConfigMap may be read), else those
+of Argo CD's own label; --selector says others.
 
 A cluster is orphaned once nobody has it for two minutes although it has Applications, or had an owner before. With --once the
 exit code is 2 if one is, or several have one, or a replica is unwell.`,
 		Example: `  ballast watch
   ballast watch --once --via pods
+  ballast watch --selector argocd.argoproj.io/secret-type=cluster,team=a
   ballast watch --metrics-port 8080 --via pods   # in a pod: ballast_watch_orphaned_clusters and others, for alerts`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -65,6 +69,10 @@ exit code is 2 if one is, or several have one, or a replica is unwell.`,
 	cmd.Flags().BoolVar(&o.once, "once", false, "look for as long as a verdict takes, some two minutes, say it, and end")
 	cmd.Flags().IntVar(&o.metricsPort, "metrics-port", 0, "port of /metrics, plain HTTP; 0 serves none")
 	cmd.Flags().StringVar(&o.bind, "bind-address", "", "address that /metrics listens at; empty: all")
+	cmd.Flags().StringVar(&o.selector, "selector", "",
+		"which Secrets are clusters, by `labels` (default: the installed planner's discover.selector, else Argo CD's own label)")
+	cmd.Flags().StringVar(&o.installed, "config-configmap", "ballast-config",
+		"name of the ConfigMap with the installed planner's configuration")
 	return cmd
 }
 
@@ -81,6 +89,9 @@ func (o *options) check() error {
 	}
 	if o.metricsPort < 0 || o.metricsPort > 65535 {
 		errs = append(errs, fmt.Errorf("--metrics-port: %d is no port", o.metricsPort))
+	}
+	if _, err := o.asked(); err != nil {
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
@@ -141,7 +152,12 @@ func (o *options) watcher() (*watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{reader: c, namespace: o.cluster.Namespace, clock: clock.RealClock{}, seen: map[string]time.Time{}}
+	asked, err := o.asked()
+	if err != nil {
+		return nil, err
+	}
+	w := &watcher{reader: c, namespace: o.cluster.Namespace, clock: clock.RealClock{}, seen: map[string]time.Time{},
+		selects: selects{asked: asked, installed: o.installed}}
 	scrape := ownership.ScrapeOptions{}
 	if o.via == viaAPIServer {
 		if w.proxy, err = newProxy(cfg, o.cluster.Namespace); err != nil {

@@ -50,7 +50,7 @@ func (a *Answer) WriteTable(w io.Writer) error {
 			return err
 		}
 	}
-	say.To(w, "\nNothing was changed.\n")
+	say.To(w, "\nNothing was changed.\n\n%s\n", a.Fit)
 	return nil
 }
 

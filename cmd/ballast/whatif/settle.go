@@ -15,7 +15,6 @@ import (
 	"ballast/planner/discover"
 	"ballast/planner/evaluate"
 	"ballast/planner/failover"
-	"ballast/planner/measure"
 	"ballast/planner/plan"
 )
 
@@ -33,6 +32,7 @@ type Answer struct {
 	Ahead    *cycle.Forecast `json:"ahead,omitempty"`
 	Verdict  string          `json:"verdict"`            // of the evaluation, at rest
 	Problems []Problem       `json:"problems,omitempty"` // that the fleet does not have now
+	Fit      Fit             `json:"fit"`
 
 	loads map[string]string // of what moves, as people read them
 	in    input.Inputs
@@ -163,6 +163,7 @@ func answer(now cycle.Outcome, without, with rest, supposed input.Inputs, c chan
 	if err := a.lose(with, c.lose); err != nil {
 		return nil, err
 	}
+	a.fit(cmp.Or(with.last.Line, without.last.Line))
 	return a, nil
 }
 
@@ -225,8 +226,8 @@ func (a *Answer) costs(with rest) {
 		moves[m.Cluster] = true
 	}
 	a.Cost, a.loads = Cost{Clusters: len(moves)}, map[string]string{}
-	objects := slices.IndexFunc(with.last.Table.Columns, func(c measure.Column) bool { return c.ID == "objects" })
-	if p := a.in.Config.Poll.Prometheus; objects >= 0 && (p == nil || p.OfClusters() == nil) {
+	objects := cycle.Objects(a.in.Config, with.last.Table)
+	if objects != nil {
 		a.Cost.Objects = new(float64)
 	}
 	for i, cl := range with.last.Fleet.Clusters {
@@ -234,7 +235,7 @@ func (a *Answer) costs(with rest) {
 			a.loads[cl.Shard.ID] = load.Display()
 			a.Cost.LoadHours += load.Float() * evaluate.Cold.Hours()
 			if a.Cost.Objects != nil {
-				*a.Cost.Objects += with.last.Table.Columns[objects].Values[i]
+				*a.Cost.Objects += objects[i]
 			}
 		}
 	}

@@ -31,6 +31,10 @@ What is supposed may be combined. Clusters are added as the webhook takes them i
 the fleet comes to rest; what is lost is lost then, and failover moves its clusters. A loss alone happens to the fleet as it is.
 Every replica that is not lost is taken to work, and the mode to enforce.
 
+The last line answers: whether it fits, on how many replicas, how full the fullest would be and by how many moves. It fits where
+every cluster has a replica and none carries more than it may (partition.capacity), or without that, than one is known to bear; what
+is beyond that is not known to fit. The exit code is 0 whatever the answer, and 1 where there is none; -o json has it under fit.
+
 CLUSTER is the name of its Secret, its own name, or its server.`,
 		Example: `  ballast whatif --add 20 --like prod-eu --prometheus http://localhost:9090
   ballast whatif --remove prod-us --remove prod-ap

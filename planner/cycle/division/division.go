@@ -251,6 +251,14 @@ func (d *Division) Changes(g *ground.Ground) bool {
 	return len(g.Moves(d.Of)) > 0 || d.Answer.Replicas != g.Next.Replicas
 }
 
+// High is the line above which a replica is overloaded; 0: the partition knows none.
+func (d Division) High() plan.Load {
+	if d.Low == 0 {
+		return 0
+	}
+	return d.line
+}
+
 // Because is why a division is taken.
 func (d Division) Because(savings evaluate.Savings) string {
 	switch {

@@ -25,6 +25,27 @@ type Sizes struct {
 	NoRoom  map[int]time.Time                 `json:"noRoom,omitempty"`  // replicas whose nodes had no room for their size, and when last
 	Back    *SizesBack                        `json:"back,omitempty"`    // what a person went back to
 	Unfit   map[int]Unfit                     `json:"unfit,omitempty"`   // replicas whose nodes never have room for their size
+	Cramped map[int]Cramped                   `json:"cramped,omitempty"` // replicas that clusters are to leave since their nodes have no room
+	Nodes   map[string]string                 `json:"nodes,omitempty"`   // what nodes give one replica, as they were seen last
+	Decided time.Time                         `json:"decided,omitzero"`  // when sizes were decided last, where they are not in each cycle
+}
+
+// Cramped is since when a replica's node has had no room for what its rules want it to request, of which its pod has that many percent,
+// and when clusters left it for that last; zero: the node has room, or none left it within the day.
+type Cramped struct {
+	Since time.Time `json:"since,omitzero"`
+	Has   int       `json:"has,omitempty"`
+	Left  time.Time `json:"left,omitzero"`
+}
+
+func (c Cramped) until(now time.Time) Cramped {
+	if c.Since.After(now) {
+		c.Since = now
+	}
+	if c.Left.After(now) {
+		c.Left = now
+	}
+	return c
 }
 
 // Unfit is since when a replica's node is known to never have room for its size, and since when and at what the replica stays for that;
@@ -57,7 +78,7 @@ func LimitOf(resource string) string { return resource + ".limit" }
 
 // none reports whether there is nothing to remember.
 func (s Sizes) none() bool {
-	entries := len(s.Rules) + len(s.Changes) + len(s.Peaks) + len(s.Blocked) + len(s.Killed) + len(s.NoRoom) + len(s.Unfit)
+	entries := len(s.Rules) + len(s.Changes) + len(s.Peaks) + len(s.Blocked) + len(s.Killed) + len(s.NoRoom) + len(s.Unfit) + len(s.Nodes) + len(s.Cramped)
 	stands := s.Found != nil || s.Held != nil || s.Back != nil
 	return entries == 0 && !stands
 }
@@ -161,7 +182,14 @@ func (s Sizes) until(now time.Time) Sizes {
 	for replica, u := range unfit {
 		unfit[replica] = u.until(now)
 	}
-	s.Unfit = unfit
+	cramped := maps.Clone(s.Cramped)
+	for replica, c := range cramped {
+		cramped[replica] = c.until(now)
+	}
+	if s.Decided.After(now) {
+		s.Decided = now
+	}
+	s.Unfit, s.Cramped = unfit, cramped
 	s.Peaks, s.Blocked, s.NoRoom = peaks, mapUntil(s.Blocked, now), mapUntil(s.NoRoom, now)
 	return s
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -14,6 +15,12 @@ const (
 	settled = 30 * time.Minute
 	// sampledEvery is how often a pod that keeps its clusters is sampled.
 	sampledEvery = 6 * time.Hour
+	// Light is the share of what a pod's clusters make that may come and go, or be another pod's, too, and changes nothing of what is
+	// believed: one cluster that carries next to nothing and goes from pod to pod must not keep all of them from being believed.
+	Light = 0.05
+	// Parts are the parts that the clusters of a pod fall into by their names. What comes and goes shows in how what they make is
+	// spread over these, whatever is remembered of each.
+	Parts = 16
 	// mostTaken bounds the history: some six days of ten pods.
 	mostTaken = 240
 )
@@ -26,8 +33,10 @@ type Taken struct {
 	Fit     *calibrate.Fit  `json:"fit,omitempty"`
 	Why     string          `json:"why,omitempty"`
 
-	Of    map[string]string    `json:"of,omitempty"` // which clusters a pod has
-	Since map[string]time.Time `json:"since,omitempty"`
+	Of    map[string]string    `json:"of,omitempty"`    // which clusters a pod has
+	Since map[string]time.Time `json:"since,omitempty"` // it has them, but for some that are light
+	Shape map[string][]float64 `json:"shape,omitempty"` // how what they make is spread
+	Came  map[string]float64   `json:"came,omitempty"`  // the share of it that came or went since then
 }
 
 // Look is what is seen of a pod: which clusters it has, what their metrics add up to, and how many bytes it has in use.
@@ -35,6 +44,7 @@ type Look struct {
 	Pod     string
 	Started time.Time
 	Of      string
+	Shape   []float64 // how the values are spread over Parts; nil: nobody knows
 	Values  []float64
 	Memory  float64
 }
@@ -45,23 +55,56 @@ func (t Taken) Next(looks []Look, metrics []string, now time.Time) Taken {
 		t = Taken{Metrics: slices.Clone(metrics)}
 	}
 	of, since := make(map[string]string, len(looks)), make(map[string]time.Time, len(looks))
+	var shape map[string][]float64
+	var came map[string]float64
 	rows := slices.Clip(t.Rows)
 	for _, l := range looks {
 		of[l.Pod], since[l.Pod] = l.Of, now
-		if at, known := t.Since[l.Pod]; known && t.Of[l.Pod] == l.Of && !l.Started.After(at) {
+		if l.Shape != nil {
+			shape = with(shape, l.Pod, l.Shape)
+		}
+		changed := t.changed(l)
+		if at, known := t.Since[l.Pod]; known && changed <= Light && !l.Started.After(at) {
 			since[l.Pod] = at
+			if changed > 0 {
+				came = with(came, l.Pod, changed)
+			}
 		}
 		if t.due(l.Pod, since[l.Pod], now) {
 			bytes := l.Memory
 			rows = append(rows, calibrate.Row{Pod: l.Pod, At: now, Values: l.Values, Memory: &bytes})
 		}
 	}
-	t.Of, t.Since = of, since
+	t.Of, t.Since, t.Shape, t.Came = of, since, shape, came
 	if len(rows) > len(t.Rows) {
 		t.Rows = rows[max(len(rows)-mostTaken, 0):]
 		t.fit()
 	}
 	return t
+}
+
+func with[V any](m map[string]V, key string, value V) map[string]V {
+	if m == nil {
+		m = map[string]V{}
+	}
+	m[key] = value
+	return m
+}
+
+// changed is the share of what a pod's clusters make that came or went since it has them.
+func (t Taken) changed(l Look) float64 {
+	before := t.Shape[l.Pod]
+	switch {
+	case t.Of[l.Pod] == l.Of:
+		return t.Came[l.Pod]
+	case len(before) != Parts || len(l.Shape) != Parts:
+		return 1
+	}
+	differs := 0.0
+	for part, share := range l.Shape {
+		differs += math.Abs(share - before[part])
+	}
+	return t.Came[l.Pod] + differs/2 // what came is a share of one part, and missing in the others
 }
 
 // due reports whether a pod is to be sampled: its clusters have settled, and there is no sample of them, or an old one.

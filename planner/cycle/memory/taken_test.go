@@ -49,6 +49,49 @@ func TestAPodIsSampledOnceItsClustersHaveSettled(t *testing.T) {
 	}
 }
 
+// spread is a look at a pod with clusters of these weights, each in the part that its number says.
+func spread(of string, weights map[int]float64) Look {
+	l, all := pod("a", of, 1, 2), 0.0
+	l.Shape = make([]float64, Parts)
+	for _, w := range weights {
+		all += w
+	}
+	for part, w := range weights {
+		l.Shape[part] = w / all
+	}
+	return l
+}
+
+func TestWhatIsLightComesAndGoes(t *testing.T) {
+	at := func(minutes int) time.Time { return sim.Epoch.Add(time.Duration(minutes) * time.Minute) }
+	whole := map[int]float64{1: 50, 2: 50}
+	for name, tc := range map[string]struct {
+		with map[int]float64 // every other three minutes
+		of   string
+		want bool
+	}{
+		"what carries nothing":         {whole, "x, and one that is idle", true},
+		"next to nothing":              {map[int]float64{1: 50, 2: 50, 3: 0.1}, "x, and a light one", true},
+		"a twentieth, over and over":   {map[int]float64{1: 50, 2: 50, 3: 4}, "x, and another", false},
+		"one for another":              {map[int]float64{1: 50, 4: 50}, "y", false},
+		"it makes more, and none came": {map[int]float64{1: 50, 2: 90}, "x", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var m Taken
+			for minute := range 120 {
+				l := spread("x", whole)
+				if minute/3%2 == 1 {
+					l = spread(tc.of, tc.with)
+				}
+				m = m.Next([]Look{l}, taken, at(minute))
+			}
+			if got := len(m.Rows) > 0; got != tc.want {
+				t.Errorf("%d samples; %+v", len(m.Rows), m)
+			}
+		})
+	}
+}
+
 // learned takes so many samples of pods whose clusters make what draw says.
 func learned(pods, samples int, draw func(pod, sample int) Look) Taken {
 	var m Taken

@@ -11,7 +11,8 @@ type Candidate struct {
 	Lost     []string       `json:"lost,omitempty"`
 	Verdict  string         `json:"verdict"` // what the evaluation says of it
 
-	Low plan.Load `json:"low,omitempty"` // up to which a replica takes on others' clusters; 0: the partition knows none
+	Low  plan.Load `json:"low,omitempty"`  // up to which a replica takes on others' clusters; 0: the partition knows none
+	High plan.Load `json:"high,omitempty"` // above which a replica is overloaded; 0: the partition knows none
 
 	Memory []Fit `json:"memory,omitempty"` // of Moves, in their order; none: nothing is bounded by it
 }

@@ -1,8 +1,10 @@
 package resize
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"ballast/planner/change"
 	"ballast/planner/cycle/memory"
+	"ballast/planner/discover"
 	"ballast/planner/size"
 )
 
@@ -33,23 +36,77 @@ func (j *judge) decide() map[int]size.Resources {
 	next := map[int]size.Resources{}
 	for _, replica := range j.mostUrgent(j.ordinals()) {
 		next[replica], histories[replica] = j.heldOnly(replica), map[string]change.History{}
-		changed := false
+		changed := map[int]bool{} // by what is remembered of a growth, and of a shrinking: each direction has its own rate
 		for _, name := range resources() {
-			m, took := j.one(replica, name, next[replica])
-			if changed = changed || took; took && grew(j.now[replica], next[replica]) {
+			m, by := j.one(replica, name, next[replica])
+			if changed[by] = true; by != 0 && grew(j.now[replica], next[replica]) {
 				j.grewFor(replica)
 			}
 			m.keep(histories[replica], name)
 		}
-		if changed {
-			j.out.Resized++
-			j.Memory.Resizes = j.Memory.Resizes.Changed(j.Now, 1, j.rules(size.CPU).Up, j.rules(size.CPU).Down)
-		}
+		j.resized(changed[1], changed[-1])
 	}
 	j.Memory.Changes = histories
+	if j.decides() && j.gate(true) == nil {
+		j.Memory.Decided = j.Now
+	}
 	j.left()
 	j.beyondNodes()
 	return next
+}
+
+// resized counts a replica that grows or shrinks, or does both.
+func (j *judge) resized(grows, shrinks bool) {
+	if grows || shrinks {
+		j.out.Resized++
+	}
+	of := j.rules(size.CPU)
+	if grows {
+		j.Memory.Resizes = j.Memory.Resizes.Changed(j.Now, 1, of.Up, of.Down)
+	}
+	if shrinks {
+		j.Memory.Resizes = j.Memory.Resizes.Changed(j.Now, -1, of.Up, of.Down)
+	}
+}
+
+// mostUrgent are the ordinals in the order in which they get what a rate has room for: who grows at once, who carries more than it may,
+// growth before shrinking, and whom the rate has held back for longest.
+func (j *judge) mostUrgent(all []int) []int {
+	since := j.ratedSince()
+	slices.SortStableFunc(all, func(a, b int) int {
+		return cmp.Or(discover.FalseFirst(j.urgent[a] == "", j.urgent[b] == ""), discover.FalseFirst(!j.overloaded(a), !j.overloaded(b)),
+			discover.FalseFirst(!j.toGrow(a), !j.toGrow(b)), since(a).Compare(since(b)))
+	})
+	return all
+}
+
+// toGrow reports whether an ordinal is to have more of anything.
+func (j *judge) toGrow(ordinal int) bool {
+	now, want := j.now[ordinal], j.wanted.Sizes[ordinal]
+	for _, name := range resources() {
+		lead, stands, wanted := leading(now, want, name)
+		if wanted && lead.Cmp(stands) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// ratedSince is since when a rate has held an ordinal back; now where none does.
+func (j *judge) ratedSince() func(ordinal int) time.Time {
+	since := map[string]time.Time{}
+	for key, at := range j.before {
+		replica, of, _ := strings.Cut(key, "/")
+		if earliest, known := since[replica]; strings.HasSuffix(of, "/"+string(change.RateLimit)) && (!known || at.Before(earliest)) {
+			since[replica] = at
+		}
+	}
+	return func(ordinal int) time.Time {
+		if at, held := since[strconv.Itoa(j.shown(ordinal))]; held {
+			return at
+		}
+		return j.Now
+	}
 }
 
 // grew reports whether a size has more memory than what stands: a higher limit, and without one a higher request.
@@ -70,18 +127,23 @@ func (j *judge) grewFor(replica int) {
 	}
 }
 
-// heldOnly is what of a replica ballast holds now and its rules still name, also while one of them has not seen its input yet.
+// heldOnly is what of a replica ballast holds now and its rules still make, also while one of them has not seen its input yet. Under a
+// freeze, and whatever else lets nothing shrink, it is all of that.
 func (j *judge) heldOnly(replica int) size.Resources {
 	out := size.Resources{Requests: map[string]resource.Quantity{}, Limits: map[string]resource.Quantity{}}
 	held, wanted := quantitiesOf(j.held(j.Plan, replica)), j.wanted.Sizes[replica]
-	for name := range j.namedResources() {
+	keeps, named := j.Shut.Down != "", j.namedResources()
+	for _, name := range resources() {
+		if !named[name] && !keeps {
+			continue
+		}
 		request, limit := unknown(j.wanted.Rows, replica, name)
 		for _, list := range []struct {
 			from, want, to map[string]resource.Quantity
 			unknown        bool
 		}{{held.Requests, wanted.Requests, out.Requests, request}, {held.Limits, wanted.Limits, out.Limits, limit}} {
 			_, still := list.want[name]
-			if q, is := list.from[name]; is && (still || list.unknown || len(list.want) == 0) {
+			if q, is := list.from[name]; is && (still || list.unknown || keeps) {
 				list.to[name] = q
 			}
 		}
@@ -89,8 +151,9 @@ func (j *judge) heldOnly(replica int) size.Resources {
 	return out
 }
 
-// one decides one resource of one replica, in place in next. It answers what is remembered of it, and whether it changes.
-func (j *judge) one(replica int, name string, next size.Resources) (remembered, bool) {
+// one decides one resource of one replica, in place in next. It answers what is remembered of it, and whether it grows (1), shrinks (-1)
+// or stays (0).
+func (j *judge) one(replica int, name string, next size.Resources) (m remembered, by int) {
 	now, want := j.now[replica], j.wanted.Sizes[replica]
 	if j.urgent[replica] != "" {
 		want = limitAlone(now, want, name)
@@ -98,11 +161,11 @@ func (j *judge) one(replica int, name string, next size.Resources) (remembered, 
 	if !j.asked[replica] {
 		want = limitAhead(now, want, name, j.rules(name))
 	}
-	m := j.remembered(replica, name)
+	m = j.remembered(replica, name)
 	lead, stands, wanted := leading(now, want, name)
 	if nothing := lead.Sign() <= 0; !wanted || nothing { // there is nothing to hold a container at
 		j.unseen(replica, name)
-		return m, false
+		return m, 0
 	}
 	rules := j.rules(name)
 	m = m.wish(j.Now, now, want, name, rules)
@@ -110,7 +173,7 @@ func (j *judge) one(replica int, name string, next size.Resources) (remembered, 
 		if !same(next, want, name) && j.gate(true) == nil {
 			take(next, want, name)
 		}
-		return m, false
+		return m, 0
 	}
 	ask := change.Ask{Now: j.Now, Current: stands.MilliValue(), Wanted: lead.MilliValue(), OOMKilled: j.urgent[replica] != "",
 		OverCapacity: j.overloaded(replica), Of: j.Replicas}
@@ -119,22 +182,56 @@ func (j *judge) one(replica int, name string, next size.Resources) (remembered, 
 		judged = rules.Asked()
 	}
 	v, grows := judged.Resources(ask, m.leading(requestLeads(now, want, name)), j.Memory.Resizes), ask.Wanted > ask.Current
+	if until := j.undecided(replica); v.Value != ask.Current && !until.IsZero() {
+		v.Value, v.Blocks = ask.Current, []change.Block{{Reason: change.StabilizationWindow, Until: until,
+			Why: fmt.Sprintf("sizes are decided every %s (size.interval)", time.Duration(j.Size.Interval))}}
+	}
 	if shut := j.gate(grows); shut != nil {
 		v.Value, v.Blocks = ask.Current, append([]change.Block{*shut}, v.Blocks...)
 	}
 	j.block(replica, name, v, stands, lead)
 	if v.Value == ask.Current {
-		return m, false
+		return m, 0
 	}
 	got := *resource.NewMilliQuantity(v.Value, lead.Format)
 	size := composed(now, want, name, got, grows)
 	if grows && got.Cmp(lead) != 0 {
 		size = m.stableLimit(j.Now, now, size, name, rules.Up.Stabilization)
 	}
+	j.withUnseenLimit(replica, size, name)
 	take(next, size, name)
 	j.changed = append(j.changed, fmt.Sprintf("%s %s %s instead of %s", j.named(replica), name, sizeText(name, got), sizeText(name, stands)))
-	m.request = m.request.Changed(j.Now, 1, rules.Up, rules.Down)
-	return m, true
+	if by = -1; grows {
+		by = 1
+	}
+	m.request = m.request.Changed(j.Now, by, rules.Up, rules.Down)
+	return m, by
+}
+
+// withUnseenLimit adds to a size what stands of a limit whose rule has not seen its input yet, where the request is above that: it is as
+// large then.
+func (j *judge) withUnseenLimit(replica int, got size.Resources, name string) {
+	_, unseen := unknown(j.wanted.Rows, replica, name)
+	request, stands := got.Requests[name], j.now[replica].Limits[name]
+	above := stands.Sign() > 0 && request.Cmp(stands) > 0
+	if _, limited := got.Limits[name]; unseen && !limited && above {
+		got.Limits[name] = request
+	}
+}
+
+// decides reports whether this cycle is one in which sizes are decided. Where a gate is shut none is, and the next one does.
+func (j *judge) decides() bool {
+	since := j.Now.Sub(j.Memory.Decided)
+	return j.Size.Interval > 0 && (since < 0 || since >= time.Duration(j.Size.Interval))
+}
+
+// undecided is when an ordinal's size is decided next; zero: now. Who grows at once, and what a person went back to, waits for none.
+func (j *judge) undecided(ordinal int) time.Time {
+	waits := j.urgent[ordinal] == "" && !j.asked[ordinal]
+	if j.Size.Interval == 0 || j.decides() || !waits {
+		return time.Time{}
+	}
+	return j.Memory.Decided.Add(time.Duration(j.Size.Interval))
 }
 
 // overloaded reports whether an ordinal carries more than it may.

@@ -26,7 +26,7 @@ func requestLeads(now, want size.Resources, name string) bool {
 }
 
 // composed is one resource of a size whose leading quantity is got. The limit does not shrink where that grows, nor where it
-// shrinks less far than is wanted, and is never below the request.
+// shrinks less far than is wanted; it does not grow where that shrinks, and is never below the request.
 func composed(now, want size.Resources, name string, got resource.Quantity, grows bool) size.Resources {
 	out := size.Resources{Requests: map[string]resource.Quantity{}, Limits: map[string]resource.Quantity{}}
 	request, ruled := want.Requests[name]
@@ -38,7 +38,10 @@ func composed(now, want size.Resources, name string, got resource.Quantity, grow
 		limit = got
 	}
 	was, had := now.Limits[name]
-	if whole := got.Cmp(wanted) == 0; had && was.Cmp(limit) > 0 && (grows || !whole) {
+	shrinks, whole := was.Cmp(limit) > 0, got.Cmp(wanted) == 0
+	stays := shrinks && (grows || !whole)
+	waits := !shrinks && !grows && requestLeads(now, want, name)
+	if had && (stays || waits) {
 		limit = was
 	}
 	if ruled {
@@ -70,8 +73,8 @@ func limitAlone(now, want size.Resources, name string) size.Resources {
 	return out
 }
 
-// limitAhead keeps a request as it stands whose change is less than the least one, where the limit grows by that or more: it would
-// wait for the request.
+// limitAhead keeps a request as it stands whose change is less than the least one, or that is to shrink, where the limit grows by the
+// least change or more: it would wait for the request. Where no limit may grow the request shrinks alone.
 func limitAhead(now, want size.Resources, name string, rules change.Rules) size.Resources {
 	request, requested := want.Requests[name]
 	stands, stood := now.Requests[name]
@@ -83,11 +86,12 @@ func limitAhead(now, want size.Resources, name string, rules change.Rules) size.
 	if by <= 0 || by < rules.Up.MinChange.Threshold(was.MilliValue()) {
 		return want
 	}
-	changes, least := request.MilliValue()-stands.MilliValue(), rules.Up.MinChange
-	if changes < 0 {
-		changes, least = -changes, rules.Down.MinChange
+	changes := request.MilliValue() - stands.MilliValue()
+	large := changes >= rules.Up.MinChange.Threshold(stands.MilliValue())
+	if shrinks := changes < 0; shrinks {
+		large = rules.Up.Mode == change.Off && -changes >= rules.Down.MinChange.Threshold(stands.MilliValue())
 	}
-	if changes >= least.Threshold(stands.MilliValue()) {
+	if large {
 		return want
 	}
 	out := over(want, size.Resources{})

@@ -43,6 +43,7 @@ type Question struct {
 	NodeCap   map[string]resource.Quantity // the most of each resource that one replica may request; absent: not known
 	Clusters  map[int]int                  // by replica, as far as it has any
 	Receivers map[int]bool                 // replicas that clusters are about to come to
+	Givers    map[int]bool                 // those that clusters are about to leave
 	Over      map[int]bool                 // replicas that carry more than a person said that they may
 	Unmet     []diff.Unmet                 // pods that have not got the size that the plan held them at
 	Shut      Shut
@@ -95,7 +96,8 @@ func Decide(q Question) Answer {
 	a.Sizing.Replicas = q.shownSizes(q.with(a), w.Sizes)
 	a.Memory.Held = inForce(q.with(a))
 	if a.Resources != nil {
-		written := resourcesOf(over(quantitiesOf(v.found), quantitiesOf(a.Resources)))
+		left := q.leftInTemplate()
+		written := resourcesOf(over(over(quantitiesOf(v.found), quantitiesOf(&left)), quantitiesOf(a.Resources)))
 		a.Memory.Written = &written
 	}
 	if a.Sizing.Resized == 0 {
@@ -109,8 +111,9 @@ func (q Question) answer(v view, w wishes) Answer {
 	j := judge{Question: q, view: v, wanted: w.Result, asked: w.asked, unfit: w.unfit, beyond: w.beyond, out: &Sizing{Apply: q.apply(), Rules: w.rows(), Unmet: q.Unmet}}
 	j.Memory.Found, j.Memory.Peaks, j.Memory.Killed, j.Memory.Rules = v.found, v.peaks, maps.Clone(v.killed), w.states
 	j.Memory.NoRoom, j.Memory.Back, j.Memory.Unfit = q.noRoom(w.beyond), w.back, w.unfit
+	j.Memory.Cramped = q.cramped(w)
 	sizes := j.decide()
-	a := Answer{Sizing: j.out, Memory: j.Memory, Problems: slices.Concat(w.problems(), q.tight(), w.unfitting()), Note: q.note(j.out.Resized, j.changed)}
+	a := Answer{Sizing: j.out, Memory: j.Memory, Problems: slices.Concat(w.problems(), v.problems(), q.tight(), w.unfitting()), Note: q.note(j.out.Resized, j.changed)}
 	if q.template() {
 		a.Resources = held(sizes[0])
 	} else {

@@ -194,6 +194,61 @@ func TestInPlaceTakesOverWithoutAGap(t *testing.T) {
 	wants(t, f, "each by its own rules, limits as people's template had them", [2]string{"2024Mi", "4048Mi"}, [2]string{"7024Mi", "14048Mi"})
 }
 
+// Of the template the plan holds what it names alone: a limit that people give it later counts as if it had always been there.
+func TestALimitThatPeopleGiveTheTemplateLaterCounts(t *testing.T) {
+	type m = map[string]string
+	f := newFleet(1)
+	f.Size.Apply, f.Template = config.Template, &plan.Resources{Requests: m{"memory": "1Gi"}}
+	f.runs(5, 30)
+	ours := &plan.Resources{Requests: m{"memory": "4024Mi"}}
+	if diff := cmp.Diff(ours, f.Plan.Resources); diff != "" {
+		t.Fatalf("without a limit (-want +got):\n%s", diff)
+	}
+	holds := func(when string, found, want *plan.Resources) {
+		t.Helper()
+		f.run(30)
+		if diff := cmp.Diff([]*plan.Resources{found, want}, []*plan.Resources{f.Memory.Found, f.Plan.Resources}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	f.Template = ours
+	holds("the template as ballast wrote it", &plan.Resources{Requests: m{"memory": "1Gi"}}, ours)
+	f.Shut.Restart = "it may not restart now"
+	f.Template = &plan.Resources{Requests: m{"memory": "1Gi"}, Limits: m{"memory": "2Gi"}}
+	holds("with a limit below the request, which the webhook leaves out", f.Template, ours)
+	f.Template = ours
+	holds("and without it again", &plan.Resources{Requests: m{"memory": "1Gi"}}, ours)
+	f.Shut.Restart = ""
+	f.Template = &plan.Resources{Requests: m{"memory": "1Gi"}, Limits: m{"memory": "2Gi"}}
+	both := &plan.Resources{Requests: m{"memory": "4024Mi"}, Limits: m{"memory": "8048Mi"}}
+	people := f.Template
+	holds("once it may restart", people, both)
+	f.Template = both
+	holds("what is held now is as it was before", people, both)
+}
+
+// What a rule made that is gone stays in the template, where nobody takes it out, and is no limit that people gave it.
+func TestWhatARuleLeavesInTheTemplateIsNotPeoples(t *testing.T) {
+	type m = map[string]string
+	f := newFleet(1)
+	f.Size.Apply, f.Template = config.Template, &plan.Resources{Requests: m{"cpu": "1", "memory": "1Gi"}}
+	rules := &f.Size.Policies[0].Rules
+	*rules = append(*rules, config.SizeRule{List: config.Limits, Resource: "cpu", Base: "2"}, config.SizeRule{List: config.Limits, Resource: "memory", Base: "8Gi"})
+	f.run(30)
+	both := &plan.Resources{Requests: m{"memory": "4024Mi"}, Limits: m{"cpu": "2", "memory": "8Gi"}}
+	if diff := cmp.Diff(both, f.Plan.Resources); diff != "" {
+		t.Fatalf("with both rules (-want +got):\n%s", diff)
+	}
+	f.Template = &plan.Resources{Requests: m{"cpu": "1", "memory": "4024Mi"}, Limits: m{"cpu": "2", "memory": "8Gi"}}
+	f.run(30)
+	*rules = (*rules)[:len(*rules)-1]
+	f.runs(3, 30)
+	want := []*plan.Resources{{Requests: m{"cpu": "1", "memory": "1Gi"}}, {Requests: m{"memory": "4024Mi"}, Limits: m{"cpu": "2"}}}
+	if diff := cmp.Diff(want, []*plan.Resources{f.Memory.Found, f.Plan.Resources}); diff != "" {
+		t.Errorf("without that of memory, people's and held (-want +got):\n%s", diff)
+	}
+}
+
 // What replicas were seen to use outlasts policies that are taken away and come back.
 func TestPeaksOutlastPolicies(t *testing.T) {
 	f := newFleet(1)

@@ -31,7 +31,25 @@ func (w wishes) rest(q Question, v view, asked size.Question) {
 	for replica, wanted := range w.Sizes {
 		stays := size.Resources{Requests: keeping(wanted.Requests, more.Sizes[replica].Requests, v.now[replica].Requests, leveled),
 			Limits: keeping(wanted.Limits, more.Sizes[replica].Limits, v.now[replica].Limits, leveled)}
+		follow(stays, wanted, more.Sizes[replica], v.now[replica], asked.Rules)
 		w.Sizes[replica] = over(wanted, stays)
+	}
+}
+
+// follow has a limit that no rule makes go with a request that stays on its level: it is that of a tenth more, and no more than stands.
+func follow(stays, wanted, more, now size.Resources, rules []size.Rule) {
+	for name := range stays.Requests {
+		ruled := slices.ContainsFunc(rules, func(r size.Rule) bool { return r.List == size.Limits && r.Resource == name })
+		limit, limited := more.Limits[name]
+		if ruled || !limited {
+			continue
+		}
+		if most, stands := now.Limits[name]; stands && most.Cmp(limit) < 0 {
+			limit = most
+		}
+		if least := wanted.Limits[name]; limit.Cmp(least) > 0 {
+			stays.Limits[name] = limit
+		}
 	}
 }
 

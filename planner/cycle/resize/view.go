@@ -1,6 +1,7 @@
 package resize
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -9,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"ballast/planner/cycle/memory"
-	"ballast/planner/discover"
+	"ballast/planner/cycle/problem"
 	"ballast/planner/observed"
 	"ballast/planner/plan"
 	"ballast/planner/size"
@@ -23,17 +24,15 @@ type view struct {
 	killed map[int]int64          // the OOM kill that a replica grew for last
 	kills  map[int]time.Time      // OOM kills that nobody grew for yet
 	urgent map[int]string         // ordinals that grow at once, and why
+	forged map[int]bool           // replicas that kills have raised as far as kills may
 
 	overtaken map[int]map[string]bool // resources whose size the memory knows nothing of
 }
 
 // viewOf takes in what stands, peaks of memory, and who was killed for want of it.
 func viewOf(q Question) view {
-	v := view{found: q.Memory.Found, now: map[int]size.Resources{}, peaks: map[int]memory.Peak{}, killed: maps.Clone(q.Memory.Killed),
-		kills: map[int]time.Time{}, urgent: map[int]string{}, overtaken: q.newer()}
-	if q.foundAnew() {
-		v.found = q.Template
-	}
+	v := view{found: q.found(), now: map[int]size.Resources{}, peaks: map[int]memory.Peak{}, killed: maps.Clone(q.Memory.Killed),
+		kills: map[int]time.Time{}, urgent: map[int]string{}, forged: map[int]bool{}, overtaken: q.newer()}
 	found := quantitiesOf(v.found)
 	for _, r := range q.ordinals() {
 		v.now[r] = found
@@ -61,6 +60,61 @@ func viewOf(q Question) view {
 		}
 	}
 	return v
+}
+
+// found is the pod template as people have it: what the plan holds there, or held and nobody changed since, as it was before that; all
+// else as it is.
+func (q Question) found() *plan.Resources {
+	was, is, held := q.Memory.Found, q.Template, q.Plan.Resources
+	switch {
+	case q.foundAnew():
+		return is
+	case held == nil, is == nil:
+		return was
+	}
+	left := q.leftInTemplate()
+	return &plan.Resources{Requests: peoples(was.Requests, is.Requests, held.Requests, left.Requests),
+		Limits: peoples(was.Limits, is.Limits, held.Limits, left.Limits)}
+}
+
+// peoples are the quantities of a list that are people's: those that are ours as they were, the others as they are. nil: none.
+func peoples(was, is map[string]string, ours ...map[string]string) map[string]string {
+	all := maps.Clone(is)
+	for _, list := range ours {
+		for name := range list {
+			delete(all, name)
+			text, had := was[name]
+			if had && all == nil {
+				all = map[string]string{}
+			}
+			if had {
+				all[name] = text
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+// leftInTemplate is what the template has as ballast wrote it, held now or no more: nobody takes a quantity out of it that no rule makes
+// any more.
+func (q Question) leftInTemplate() plan.Resources {
+	if q.Memory.Written == nil || q.Template == nil {
+		return plan.Resources{}
+	}
+	same := func(is, written map[string]string) map[string]string {
+		all := map[string]string{}
+		for name, text := range is {
+			if written[name] == text {
+				all[name] = text
+			}
+		}
+		return all
+	}
+	is, written := q.Template, q.Memory.Written
+	return plan.Resources{Requests: same(is.Requests, written.Requests), Limits: same(is.Limits, written.Limits)}
 }
 
 // foundAnew reports whether the template is as people have it. As long as it is as ballast wrote it, what it had before counts.
@@ -129,9 +183,20 @@ func (v view) afterKill(q Question, p observed.Pod) int64 {
 		plain = found
 	}
 	if most := plain.Value(); most > 0 && p.MemoryLimit/mostByKills >= most {
+		v.forged[p.Replica] = true
 		return 0
 	}
 	return p.MemoryLimit
+}
+
+// problems name the replicas whose kills raise nothing any more.
+func (v view) problems() (all []problem.Problem) {
+	for _, replica := range slices.Sorted(maps.Keys(v.forged)) {
+		all = append(all, problem.Problem{Phase: problem.PhaseSize, Subject: fmt.Sprintf("replica %d", replica), Kind: "NodeTooSmall", Message: fmt.Sprintf(
+			"replica %d was OOM-killed at four times the memory limit that the pod template or the policies give it, and kills raise it no further: "+
+				"have a rule give it more, or write size.nodeCap.memory, up to which they do", replica)})
+	}
+	return all
 }
 
 // withoutPeaks is the memory limit that the policies make for a replica, whatever was seen in use.
@@ -151,10 +216,4 @@ func (v view) used(q Question) map[int]float64 {
 		out[at] = max(out[at], float64(peak.Bytes))
 	}
 	return out
-}
-
-// mostUrgent are the ordinals, those first that grow at once: what a rate has room for is theirs.
-func (v view) mostUrgent(all []int) []int {
-	slices.SortStableFunc(all, func(a, b int) int { return discover.FalseFirst(v.urgent[a] == "", v.urgent[b] == "") })
-	return all
 }

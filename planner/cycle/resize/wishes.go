@@ -46,7 +46,7 @@ func wish(q Question, v view) (w wishes) {
 // asks is what the sizes follow from.
 func asks(q Question, v view) size.Question {
 	return size.Question{Rules: sampled(q.Size.Merged(), q.Interval), Inputs: q.Readings, Replicas: q.ordinals(), Uniform: q.uniform(),
-		InForce: v.now, Found: quantitiesOf(v.found), Headroom: q.Size.Headrooms(), Peak: v.used(q), NodeCap: q.NodeCap, Now: q.Now}
+		InForce: v.now, Found: quantitiesOf(v.found), Headroom: q.Size.Headrooms(), Peak: v.used(q), NodeCap: q.NodeCap, Held: true, Now: q.Now}
 }
 
 // keep leaves a replica as large as it is where only a delay of growth, or smoothing, keeps its wish smaller: it grew at once for
@@ -81,7 +81,7 @@ func (w wishes) rows() (all []SizeRow) {
 func (w wishes) problems() (all []problem.Problem) {
 	for _, replica := range slices.Sorted(maps.Keys(w.Capped)) {
 		all = append(all, problem.Problem{Phase: problem.PhaseSize, Kind: "NodeTooSmall", Message: fmt.Sprintf(
-			"replica %d is to request more %s than size.nodeCap, or memoryInUse without one than four times its first limit: "+
+			"replica %d is to have more %s than size.nodeCap, or memoryInUse without one than four times its first limit: "+
 				"it gets that, and its clusters need more replicas or a larger node",
 			replica, strings.Join(w.Capped[replica], " and "))})
 	}

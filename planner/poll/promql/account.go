@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -25,6 +26,7 @@ var (
 	errVerb            = fmt.Errorf("printf takes %%s, %%d, %%q, %%v, %%x, %%t, %%c, %%e, %%f and %%g in order, "+
 		"up to %d wide, in a format of %d bytes", maxWidth, maxFormat)
 	errTooLong   = errors.New("the query is longer than 64 KiB")
+	errCharacter = errors.New("printf's %c makes a quote, a backslash or a control character of a number: write it into the format")
 	errDictPairs = errors.New("dict takes keys that are text, each with its value")
 )
 
@@ -154,12 +156,25 @@ func (a *account) trimAll(cutset, text string) (string, error) {
 // verbs are a format that takes its arguments in order; no * and no [1], which make one argument wide, or many times.
 var verbs = regexp.MustCompile(`^(?:[^%]|%%|%[-+# 0]*[0-9]{0,2}(?:\.[0-9]{0,2})?[sdqvxXtceEfFgG])*$`)
 
+// character is a format that makes a letter of a number.
+var character = regexp.MustCompile(`%[-+# 0-9.]*c`)
+
+// quotes reports whether a value is the number of a letter that is escaped in values.
+func quotes(value any) bool {
+	n, err := strconv.ParseInt(fmt.Sprint(value), 10, 32)
+	_, isText := value.(string)
+	return err == nil && !isText && needsEscape(rune(n))
+}
+
 func (a *account) printf(format string, values ...any) (string, error) {
 	if err := a.read(append(values, format)...); err != nil {
 		return "", err
 	}
 	if len(format) > maxFormat || !verbs.MatchString(format) {
 		return "", errVerb
+	}
+	if character.MatchString(format) && slices.ContainsFunc(values, quotes) {
+		return "", errCharacter
 	}
 	if err := a.charge(maxWidth * len(values)); err != nil {
 		return "", err

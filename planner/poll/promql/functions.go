@@ -61,6 +61,8 @@ func functions(a *account) template.FuncMap {
 	}
 	for name, f := range map[string]any{
 		"print": fmt.Sprint, "println": fmt.Sprintln, "urlquery": template.URLQueryEscaper,
+		"b64dec": escaped(all["b64dec"].(func(string) string)), "b32dec": escaped(all["b32dec"].(func(string) string)),
+		"urlParse": urlParse(all["urlParse"].(func(string) map[string]any)),
 	} {
 		offered[name] = a.charged(f)
 	}
@@ -74,6 +76,24 @@ func functions(a *account) template.FuncMap {
 		offered[must+"ReplaceAll"], offered[must+"ReplaceAllLiteral"] = a.regexReplaceAll, a.regexReplaceAllLiteral
 	}
 	return offered
+}
+
+// escaped is a function that decodes: what a value hid comes to light escaped.
+func escaped(decode func(string) string) func(string) string {
+	return func(text string) string { return Escape(decode(text)) }
+}
+
+// urlParse decodes a URL's path and fragment.
+func urlParse(parse func(string) map[string]any) func(string) map[string]any {
+	return func(url string) map[string]any {
+		parts := parse(url)
+		for name, part := range parts {
+			if text, ok := part.(string); ok {
+				parts[name] = Escape(text)
+			}
+		}
+		return parts
+	}
 }
 
 // refusal is why a template may not use a function, and what to write instead.

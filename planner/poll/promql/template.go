@@ -26,11 +26,14 @@ const (
 
 // Template is a query with holes for a cluster. What fills them is escaped for a PromQL string in double or single
 // quotes, so that no cluster's name or URL can end the string it stands in; an ordinary one is not changed by that.
+// Functions may cut or decode what is escaped: where what an action gives would end the string all the same, the query
+// is refused for that cluster. A hole outside of quotes is PromQL that whoever names the cluster writes.
 type Template struct {
 	parsed *template.Template
 
 	mu    sync.Mutex // one rendering at a time
 	spent *account   // by the rendering
+	out   *bounded   // of the rendering
 }
 
 var (
@@ -67,6 +70,8 @@ func parseTemplate(text string) (*Template, error) {
 	if err := judge(tree.Root, offered); err != nil {
 		return nil, err
 	}
+	watch(tree.Root)
+	offered[keeps] = t.keepsItsPlace
 	var err error
 	t.parsed, err = template.New(name).Funcs(offered).Option("missingkey=error").AddParseTree(name, tree)
 	return t, err
@@ -140,12 +145,11 @@ func Matchers(labels map[string]string) string {
 func (t *Template) execute(data map[string]string) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	*t.spent = newAccount()
-	var out bounded
-	if err := t.parsed.Execute(&out, data); err != nil {
+	*t.spent, t.out = newAccount(), &bounded{}
+	if err := t.parsed.Execute(t.out, data); err != nil {
 		return "", shortened(err)
 	}
-	return out.String(), nil
+	return t.out.String(), nil
 }
 
 // shortened keeps both ends of an error: where in the template, and why.
@@ -157,13 +161,17 @@ func shortened(err error) error {
 	return errors.New(strings.ToValidUTF8(text[:maxError/2]+"…"+text[len(text)-maxError/2:], ""))
 }
 
-// bounded refuses to grow beyond maxQuery.
-type bounded struct{ bytes.Buffer }
+// bounded refuses to grow beyond maxQuery, and knows where in the query its end is.
+type bounded struct {
+	bytes.Buffer
+	at place
+}
 
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > maxQuery {
 		return 0, errTooLong
 	}
+	b.at, _ = b.at.after(string(p))
 	return b.Buffer.Write(p)
 }
 

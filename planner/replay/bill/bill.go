@@ -100,13 +100,17 @@ func (t *Tally) Count(now time.Time, s *resize.Sizing, next plan.Plan, replicas 
 	t.wait(s.Blocked)
 }
 
-// cpvpsTakes is its loop: whatever the rules say is in the template at once, and every pod restarts for it.
+// cpvpsTakes is its loop: whatever the rules say is in the template at once, and every pod restarts for it. A resource of which an input
+// is not known stays as it is there.
 func (t *Tally) cpvpsTakes(wanted request, replicas int, hours float64) {
-	if len(wanted) > 0 && !maps.Equal(wanted, t.one) {
+	next := request{}
+	maps.Copy(next, t.one)
+	maps.Copy(next, wanted)
+	if !maps.Equal(next, t.one) {
 		if t.one != nil {
 			t.cpvps.restart(replicas)
 		}
-		t.one = wanted
+		t.one = next
 	}
 	t.cpvps.reserve(t.one, replicas, hours)
 }

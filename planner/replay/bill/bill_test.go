@@ -86,6 +86,30 @@ func TestHVPAWaits(t *testing.T) {
 	}
 }
 
+// A replica that comes has no input yet: what the peers hold of that resource stays, and nothing restarts for it.
+func TestAnInputThatIsNotKnownTakesNothingBack(t *testing.T) {
+	var tally Tally
+	now := time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC)
+	row := func(name string, replica int, value string) resize.SizeRow {
+		return resize.SizeRow{Rule: "requests/" + name, Replica: replica, Known: value != "", Computed: value, Value: value}
+	}
+	for hour, rows := range [][]resize.SizeRow{
+		{row("cpu", 0, "1"), row("memory", 0, "4Gi")},
+		{row("cpu", 0, "1"), row("memory", 0, "4Gi"), row("cpu", 1, "1"), row("memory", 1, "")},
+		{row("cpu", 0, "2"), row("memory", 0, "4Gi"), row("cpu", 1, "1"), row("memory", 1, "")},
+		{row("cpu", 0, "2"), row("memory", 0, "4Gi"), row("cpu", 1, "1"), row("memory", 1, "1Gi")},
+	} {
+		tally.Count(now.Add(time.Duration(hour)*time.Hour), &resize.Sizing{Rules: rows}, plan.Plan{}, 2, time.Hour)
+	}
+	want := []Way{
+		{Name: CPVPS, Changes: 1, Restarts: 2, GiBHours: 4 * 2 * 4, CoreHours: 2 * (1 + 1 + 2 + 2), Largest: Amount{CPU: "2", Memory: "4Gi"}},
+		{Name: HVPA, Changes: 1, Restarts: 2, GiBHours: 4 * 2 * 4, CoreHours: 2 * (1 + 1 + 2 + 2), Largest: Amount{CPU: "2", Memory: "4Gi"}},
+	}
+	if diff := cmp.Diff(want, tally.Bill().Ways[2:]); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestWithoutSizesThereIsNoBill(t *testing.T) {
 	var tally Tally
 	tally.Count(time.Now(), nil, plan.Plan{}, 3, time.Hour)

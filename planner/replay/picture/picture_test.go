@@ -47,6 +47,62 @@ func TestLinesAreWhereTheValuesAre(t *testing.T) {
 	}
 }
 
+// TestNoNameOfTheLegendIsOnAnother, or beyond the picture, or on a panel, however many there are and however long they are.
+func TestNoNameOfTheLegendIsOnAnother(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var reports []replay.Report
+		for range rapid.IntRange(0, 30).Draw(t, "setups") {
+			reports = append(reports, replay.Report{Name: rapid.StringMatching(`[a-zé]{1,90}`).Draw(t, "name")})
+		}
+		entries, rows := legend(reports)
+		if len(entries) != len(reports) {
+			t.Fatalf("%d names of %d", len(entries), len(reports))
+		}
+		end := func(e entry) float64 { return e.x + 24 + character*float64(len([]rune(e.name))) }
+		for i, e := range entries {
+			beside := i > 0 && entries[i-1].y == e.y
+			if beside && end(entries[i-1]) >= e.x || end(e) > width-right || e.x < left {
+				t.Errorf("%q at %v, %d", e.name, e.x, e.y)
+			}
+			if bottom := head + (rows-1)*row; e.y+4 >= bottom {
+				t.Errorf("%q is on the first panel: %d of %d", e.name, e.y, bottom)
+			}
+		}
+	})
+}
+
+// TestNoTimeIsOnAnother, or beyond the picture, however long a trace is, up to nine years.
+func TestNoTimeIsOnAnother(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		from := nine.Add(time.Duration(rapid.Int64Range(0, int64(48*time.Hour)).Draw(t, "from")))
+		long := rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour, 365 * 24 * time.Hour}).Draw(t, "unit")
+		d := &drawing{from: from, to: from.Add(long * time.Duration(rapid.IntRange(1, 9).Draw(t, "long")))}
+		all := d.moments()
+		for i, m := range all {
+			half := character * float64(len(m.text)) / 2
+			if m.x-half < 0 || m.x+half > width {
+				t.Errorf("%s is at %v", m.text, m.x)
+			}
+			if i > 0 && all[i-1].x+half >= m.x-half {
+				t.Errorf("%s at %v and %s at %v are on each other", all[i-1].text, all[i-1].x, m.text, m.x)
+			}
+		}
+	})
+}
+
+// TestALongTitleEndsWithinThePicture, and is whole for whoever asks.
+func TestALongTitleEndsWithinThePicture(t *testing.T) {
+	title := strings.Repeat("long ", 60)
+	svg := string(SVG(title, nil))
+	if want := "<title>" + title + "</title>"; !strings.Contains(svg, want) {
+		t.Errorf("it lacks %s", want)
+	}
+	drawn := regexp.MustCompile(`font-weight="bold">([^<]*)<`).FindStringSubmatch(svg)
+	if n := len([]rune(drawn[1])); n != headline || float64(n)*character > width-left-right || !strings.HasSuffix(drawn[1], "…") {
+		t.Errorf("%d characters are drawn: %q", n, drawn[1])
+	}
+}
+
 func TestAnAxisHasRoundLines(t *testing.T) {
 	for span, want := range map[float64]float64{0: 1, 1: 0.2, 0.5: 0.1, 4: 1, 5: 1, 6: 2, 10: 2, 13: 5, 26: 10, 0.03: 0.01, 700: 200} {
 		if got := tick(span); got != want {

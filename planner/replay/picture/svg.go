@@ -20,6 +20,11 @@ const (
 	panel       = 150
 	gap         = 46
 	foot        = 28
+
+	character = 7.2 // the width of most
+	row       = 20  // of the legend
+	longest   = 48  // characters of a name in the legend
+	headline  = 123 // characters of the title that fit
 )
 
 // colours can be told apart by most people (Okabe and Ito).
@@ -84,17 +89,22 @@ func SVG(title string, reports []replay.Report) []byte {
 		}
 	}
 	all := charts(reports)
-	height := head + len(all)*(panel+gap) + foot - gap + 20
+	names, rows := legend(reports)
+	below := head + (rows-1)*row
+	height := below + len(all)*(panel+gap) + foot - gap + 20
 	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12" role="img">`,
 		width, height, width, height)
 	d.printf(`<title>%s</title>`, html.EscapeString(title))
 	d.printf(`<rect width="%d" height="%d" fill="#ffffff"/>`, width, height)
-	d.text(left, 18, "start", "bold", title)
-	d.legend()
-	for i, c := range all {
-		d.chart(c, head+i*(panel+gap)+16)
+	d.text(left, 18, "start", "bold", shortened(title, headline))
+	for i, n := range names {
+		d.printf(`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke-width="3" %s/>`, n.x, n.y, n.x+18, n.y, style(i))
+		d.text(n.x+24, float64(n.y)+4, "start", "normal", n.name)
 	}
-	d.days(head+16, height-foot)
+	for i, c := range all {
+		d.chart(c, below+i*(panel+gap)+16)
+	}
+	d.days(below+16, height-foot)
 	d.printf(`</svg>`)
 	return d.Bytes()
 }
@@ -105,13 +115,34 @@ func (d *drawing) text(x, y float64, anchor, weight, s string) {
 	d.printf(`<text x="%.1f" y="%.1f" text-anchor="%s" font-weight="%s">%s</text>`, x, y, anchor, weight, html.EscapeString(s))
 }
 
-func (d *drawing) legend() {
-	x := float64(left)
-	for i, r := range d.reports {
-		d.printf(`<line x1="%.1f" y1="36" x2="%.1f" y2="36" stroke-width="3" %s/>`, x, x+18, style(i))
-		d.text(x+24, 40, "start", "normal", r.Name)
-		x += 44 + 7.2*float64(len([]rune(r.Name)))
+// entry is where the legend has a report's name.
+type entry struct {
+	name string
+	x    float64
+	y    int
+}
+
+// legend is where each report's name stands, beside each other as long as there is room; and in how many rows.
+func legend(reports []replay.Report) (entries []entry, rows int) {
+	x, rows := float64(left), 1
+	for _, r := range reports {
+		name := shortened(r.Name, longest)
+		wide := 44 + character*float64(len([]rune(name)))
+		if x > left && x+wide > width-right {
+			x, rows = left, rows+1
+		}
+		entries = append(entries, entry{name, x, 36 + (rows-1)*row})
+		x += wide
 	}
+	return entries, rows
+}
+
+// shortened is a text of so many characters at most.
+func shortened(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
 }
 
 func (d *drawing) x(at time.Time) float64 {
@@ -189,24 +220,39 @@ func tick(span float64) float64 {
 	return 10 * power
 }
 
-// days marks the time below all panels.
-func (d *drawing) days(top, bottom int) {
+// moment is a time that is marked, with where its text stands.
+type moment struct {
+	at   time.Time
+	text string
+	x    float64
+}
+
+// moments are round times, of which at most nine fit.
+func (d *drawing) moments() (all []moment) {
 	span := d.to.Sub(d.from)
 	step, format := time.Duration(0), "2006-01-02"
 	const hour, day = time.Hour, 24 * time.Hour
 	for _, s := range []time.Duration{time.Minute, 10 * time.Minute, hour, 3 * hour, 6 * hour, day, 7 * day, 28 * day, 365 * day} {
-		if step = s; span <= 9*s {
+		if step = s; span <= 8*s {
 			break
 		}
 	}
 	if step < 24*time.Hour {
 		format = "01-02 15:04"
 	}
+	half := character * float64(len(format)) / 2
 	for at := d.from.Truncate(step); !at.After(d.to); at = at.Add(step) {
-		if at.Before(d.from) {
-			continue
+		if !at.Before(d.from) {
+			all = append(all, moment{at, at.UTC().Format(format), min(d.x(at), width-half)})
 		}
-		d.printf(`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#eeeeee"/>`, d.x(at), top, d.x(at), bottom-8)
-		d.text(d.x(at), float64(bottom)+8, "middle", "normal", at.UTC().Format(format))
+	}
+	return all
+}
+
+// days marks the time below all panels.
+func (d *drawing) days(top, bottom int) {
+	for _, m := range d.moments() {
+		d.printf(`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#eeeeee"/>`, d.x(m.at), top, d.x(m.at), bottom-8)
+		d.text(m.x, float64(bottom)+8, "middle", "normal", m.text)
 	}
 }

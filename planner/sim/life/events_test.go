@@ -20,27 +20,31 @@ const (
 	widest               // more Deployments, with pods that find no slot; rolling restarts; plan and history put back or lost together
 	sized                // and sizes by policies, nodes without room, clusters that take more memory than the rules say
 	strange              // the widest, beside groups, memory, an env that is not the replicas, one that is awaited, no webhooks, refusals
-	stranger             // and silent pods, Secrets' own pins, clocks of nodes and of people that are ahead
+	rich                 // the sized, beside weights, a node cap, what pods use, sizes at an interval, clusters that leave full nodes
+	stranger             // the strange, and silent pods, Secrets' own pins, clocks of nodes and of people that are ahead
 )
 
 var (
 	keptEvents = []string{"crash", "oom", "elect", "deaf", "lossy", "pin", "unpin", "pause", "load", "shard", "broken", "dies",
 		"refused", "unreachable", "stuck", "resume", "rollback", "plan", "clock", "settings", "cordon", "scale", "optout", "optin"}
-	widerEvents    = append(slices.Clone(keptEvents), "comes", "comes", "goes", "goes", "several go", "mode", "glass", "most", "mend")
-	widestEvents   = append(slices.Clone(widerEvents), "restart", "backup", "restore", "restore", "lost", "slotless")
-	strangeEvents  = append(slices.Clone(widestEvents), "unheld", "barred", "barred", "regrouped", "restart", "restart")
+	widerEvents   = append(slices.Clone(keptEvents), "comes", "comes", "goes", "goes", "several go", "mode", "glass", "most", "mend")
+	widestEvents  = append(slices.Clone(widerEvents), "restart", "backup", "restore", "restore", "lost", "slotless")
+	strangeEvents = append(slices.Clone(widestEvents), "unheld", "barred", "barred", "regrouped", "restart", "restart")
+	sizedEvents   = append(slices.Clone(widestEvents), "node full", "node small", "node room", "hungry", "hungry", "up", "down", "slope", "policies", "apply")
+	richEvents    = append(slices.Clone(sizedEvents), "rollback", "rollback", "node full", "node small")
+
 	strangerEvents = append(slices.Clone(strangeEvents), "silent", "silent", "asks", "asks", "asks", "asks no more",
 		"node clock", "node clock", "restart ahead")
-	sizedEvents = append(slices.Clone(widestEvents), "node full", "node small", "node room", "hungry", "hungry", "up", "down", "slope", "policies", "apply")
 )
 
 func (d draw) events() []string {
-	return [][]string{keptEvents, widerEvents, widestEvents, sizedEvents, strangeEvents, strangerEvents}[d]
+	return [][]string{keptEvents, widerEvents, widestEvents, sizedEvents, strangeEvents, richEvents, strangerEvents}[d]
 }
 
 // deployed reports whether a life is a Deployment's.
 func (d draw) deployed(seed uint64) bool {
-	return d == wider && seed%5 == 0 || slices.Contains([]draw{widest, strange, stranger}, d) && seed%3 == 0 || d == sized && seed%4 == 0
+	every := map[draw]uint64{wider: 5, widest: 3, sized: 4, strange: 3, rich: 4, stranger: 3}[d]
+	return every > 0 && seed%every == 0
 }
 
 // further is a misfortune of the wider draw.

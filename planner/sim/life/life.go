@@ -174,7 +174,7 @@ func (l *Life) Inputs() input.Inputs {
 	in := input.Inputs{
 		Now: l.Now.Add(l.Skew), Config: l.Config, Cordon: l.Cordon, PlannerUser: sim.PlannerUser, Memory: l.memory,
 		InForce: l.Plan, Pins: l.Pins, Paused: l.Paused, BreakGlass: l.Glass, Tripped: l.Tripped, Rollback: l.Rollback,
-		Discovered: l.Discovered(), Workload: l.Workload(), Fetched: []poll.Fetched{l.fetched()},
+		Discovered: l.Discovered(), Workload: l.Workload(), Fetched: append([]poll.Fetched{l.fetched()}, l.used()...),
 		Enforcement: &held, Healed: slices.Sorted(maps.Keys(l.given)),
 	}
 	for name := range l.Barred {
@@ -206,6 +206,23 @@ func (l *Life) fetched() poll.Fetched {
 		f.Samples = append(f.Samples, poll.Sample{Key: sim.Server(name), Value: l.Loads[name], At: l.Now})
 	}
 	return f
+}
+
+// used is Prometheus' answer to the metrics of replicas: the memory that each pod has in use.
+func (l *Life) used() (all []poll.Fetched) {
+	for _, m := range cycle.ReplicaMetricsOf(l.Config) {
+		f := poll.Fetched{Metric: m.ID}
+		if l.Deaf {
+			f.Err = "connection refused"
+		}
+		for _, ordinal := range slices.Sorted(maps.Keys(l.Pods)) {
+			if p := l.Pods[ordinal]; !l.Deaf && p.Memory > 0 && p.Gone.IsZero() {
+				f.Samples = append(f.Samples, poll.Sample{Key: sim.PodName(ordinal), Value: float64(p.Memory), At: l.Now})
+			}
+		}
+		all = append(all, f)
+	}
+	return all
 }
 
 func (l *Life) cycle() {

@@ -383,6 +383,9 @@ func live(t *testing.T, seed uint64, d draw) *luck {
 		l.sizes(seed)
 	case strange, stranger:
 		l.oddly(seed)
+	case rich:
+		l.sizes(seed)
+		l.richly(seed)
 	}
 	l.judged(t)
 	l.Pass(30 * time.Minute)

@@ -20,7 +20,8 @@ type sizing struct {
 	change config.Change
 	hunger map[string]float64
 
-	received int // replicas that clusters were about to come to
+	received int  // replicas that clusters were about to come to
+	seen     bool // rules read what pods have in use, which of a pod that comes nobody knows
 }
 
 // perApp is what an Application takes of memory where nothing is out of the ordinary, and slope what the rules have for one.
@@ -140,6 +141,9 @@ func (l *luck) roomAgain() {
 	}
 	clear(l.Sizing.Full)
 	clear(l.Sizing.Small)
+	if l.Config.Size.NodeCap.Memory != "" { // who takes more than a node has is killed for ever
+		clear(l.sizing.hunger)
+	}
 }
 
 // sizesRest: in peace what was blocked is applied once its block ends, every container has the size that the plan has for it and
@@ -176,8 +180,9 @@ func (l *luck) sizesStand(killed, plans int) error {
 		return fmt.Errorf("%d plans within the last hour of peace", plans)
 	case s == nil:
 		return fmt.Errorf("nothing is sized")
-	case len(s.Blocked) > 0:
-		return fmt.Errorf("it is blocked in peace: %v", s.Blocked)
+	}
+	if waits := slices.DeleteFunc(slices.Clone(l.Last.Sizing.Blocked), l.stays); len(waits) > 0 {
+		return fmt.Errorf("it is blocked in peace: %v", waits)
 	}
 	return l.sizesHold()
 }
@@ -237,7 +242,8 @@ func (j *judge) sizes() {
 func (j *judge) receiversAreLarge() {
 	r, up := j.Plan.Rollout, j.Config.Change.Up
 	waits := up.Mode != "" && up.Mode != change.Auto || len(up.Rate) > 0 || j.Paused || j.Glass || j.Tripped != ""
-	if r == nil || waits || j.Config.Size.Apply == config.Template || len(j.Config.Size.Policies) == 0 || j.Last.Table.Frozen {
+	unknown := j.Last.Table.Frozen || j.sizing.seen
+	if r == nil || waits || j.Config.Size.Apply == config.Template || len(j.Config.Size.Policies) == 0 || unknown {
 		return
 	}
 	apps, receives := map[int]float64{}, map[int]bool{}
@@ -265,6 +271,9 @@ func (j *judge) receiversAreLarge() {
 				q := rule.Value(apps[replica], true)
 				need += q.Value()
 			}
+		}
+		if most := sim.Bytes(string(j.Config.Size.NodeCap.Memory)); most > 0 {
+			need = min(need, most)
 		}
 		held, is := j.Plan.SizeOf(replica)
 		if has := sim.Bytes(held.Requests["memory"]); is && has < need {

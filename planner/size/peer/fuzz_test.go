@@ -47,6 +47,13 @@ func FuzzReadHVPA(f *testing.F) {
 		for current := range 5 {
 			h.Spec.Weight(current, 3)
 		}
+		next, _ := h.Spec.Bounds()
+		for _, span := range h.Spec.Spans() {
+			if span.Start != next || span.Last < span.Start {
+				t.Errorf("%+v does not begin with %d replicas", span, next)
+			}
+			next = span.Last + 1
+		}
 		if _, err := h.Spec.Replicas(2, 4, 50, Moment{Now: now}); err != nil && h.Spec.Window == nil {
 			t.Error(err)
 		}

@@ -53,7 +53,11 @@ func vectors(t testing.TB) []vector {
 	return all.Vectors
 }
 
-// TestTheVectorsOfHVPA runs every vector; one whose function nothing answers fails.
+// TestTheVectorsOfHVPA runs every vector; one whose function nothing answers fails. What of HVPA ballast does not do, or does in another
+// way, runs against the peer's own model, which nothing that is built needs: weights_test.go answers getVpaWeightFromIntervals,
+// isHpaScaleOutLimited, isScalingOff, isEvictionEvent, isOomKillEvent, getPodEventHandler and the shares of getWeightedReplicas, and
+// buckets_test.go GetBuckets, GetReplicasForResource and getScalingRecommendations. All others run what is built. So do the weights, as
+// `ballast config convert` reads them (Spans), and the OOM kills, in TestTheKillsOfHVPA of package ownership.
 func TestTheVectorsOfHVPA(t *testing.T) {
 	runs := map[string]func(*testing.T, vector){
 		"getVpaWeightFromIntervals":                   weightFromIntervals,
@@ -208,6 +212,11 @@ func weightFromIntervals(t *testing.T, v vector) {
 	s.Hpa.Template.Spec.MinReplicas, s.Hpa.Template.Spec.MaxReplicas = &in.MinReplicas, in.MaxReplicas
 	if got := s.Weight(in.CurrentReplicas, in.DesiredReplicas); got != out.VpaWeight || 100-got != out.HpaWeight {
 		t.Errorf("%d, want %d", got, out.VpaWeight)
+	}
+	for _, span := range s.Spans() { // what `ballast config convert` goes by; a weight of 100 is what it says a note of
+		if holds := span.Start <= in.CurrentReplicas && in.CurrentReplicas <= span.Last; holds && span.VpaWeight < 100 && span.VpaWeight != out.VpaWeight {
+			t.Errorf("converted %d, want %d", span.VpaWeight, out.VpaWeight)
+		}
 	}
 }
 

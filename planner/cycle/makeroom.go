@@ -1,0 +1,171 @@
+package cycle
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"ballast/planner/change"
+	"ballast/planner/cycle/division"
+	"ballast/planner/cycle/problem"
+	"ballast/planner/partition"
+	"ballast/planner/placement"
+	"ballast/planner/plan"
+)
+
+// makeRoom has clusters leave the replicas whose nodes have had no room for their size for as long as size.moveAway says: the fewest that
+// make what is left need what the pod has, as their loads say it, and at least one stays. They go where there is room, to no replica that
+// would carry as much as the one that they leave did.
+func makeRoom(s *snapshot) *proposed {
+	away, live := s.In.Config.Size.MoveAway, s.In.Config.Rollout.Live != nil
+	if away == nil || s.loads == nil || !live {
+		return nil
+	}
+	if _, away := down(s); away || len(s.cordoned)+len(s.replicas.Sick) > 0 {
+		return nil
+	}
+	var off []int
+	for _, replica := range slices.Sorted(maps.Keys(s.In.Memory.Sizes.Cramped)) {
+		c := s.In.Memory.Sizes.Cramped[replica]
+		if lasts := !c.Since.IsZero() && s.In.Now.Sub(c.Since) >= time.Duration(away.After); lasts && replica < s.Next.Replicas {
+			off = append(off, replica)
+		}
+	}
+	if len(off) == 0 {
+		return nil
+	}
+	r, err := newRelieving(s)
+	if err != nil {
+		return nil // the partition said so
+	}
+	p := &proposed{cause: change.Balance}
+	for _, replica := range off {
+		if !r.relieve(replica, s.In.Memory.Sizes.Cramped[replica].Has) {
+			p.told = append(p.told, problem.Problem{Phase: problem.PhaseSize, Subject: "size.moveAway", Kind: "NodeFull", Message: fmt.Sprintf(
+				"the node of replica %d has had no room for its size for %s, and no cluster can leave it: it has one alone, "+
+					"those that it has are fixed, or no other replica has room", replica, time.Duration(away.After))})
+		}
+	}
+	if len(r.to) == 0 {
+		return p
+	}
+	p.why = fmt.Sprintf("moves %s off %s: the node has had no room for its size for %s (size.moveAway)",
+		problem.Plural(serversOf(s.Beside, maps.Keys(r.to), s.Next), "cluster"), division.ReplicaList(off), time.Duration(away.After))
+	p.want = s.wantOf(s.Next.Replicas, r.to)
+	p.want.ControllerReplicas = s.Next.ControllerReplicas
+	return p
+}
+
+// relieving is where clusters can go.
+type relieving struct {
+	*snapshot
+	bins   []placement.Bin
+	policy placement.Policy
+	items  []partition.Item
+	units  [][]int // the clusters of each item
+	to     map[string]int
+}
+
+// newRelieving has each replica carry what stands on it. A replica whose node is full, or that may not grow, receives nothing.
+func newRelieving(s *snapshot) (*relieving, error) {
+	r := &relieving{snapshot: s, bins: s.bins(s.Next.Replicas), to: map[string]int{}, policy: placement.Policy{
+		Capacity: cmp.Or(division.Bounds(s.Ground).Capacity, s.Capacity), MaxClusters: s.MostClusters(), Memory: s.InUse.Most()}}
+	groups := s.Units().All()
+	var err error
+	if r.items, err = division.ItemsOf(s.Ground, groups, s.loads); err != nil {
+		return nil, err
+	}
+	for _, u := range groups {
+		r.units = append(r.units, u.Clusters)
+	}
+	for i, cl := range s.Fleet.Clusters {
+		if at := s.Standing(i); at >= 0 && at < len(r.bins) {
+			r.bins[at] = r.bins[at].Take(placement.Unit{Names: []string{cl.Shard.ID}, Load: s.loads[i], Memory: s.InUse.Takes(i), Apart: cl.Apart})
+		}
+	}
+	for replica := range r.bins {
+		_, held := s.ungrown[replica]
+		r.bins[replica].Open = r.bins[replica].Open && !r.bins[replica].Cramped && !held
+	}
+	return r, nil
+}
+
+// relieve finds places for what is to leave a replica whose pod has that many percent of what it needs; false: nothing leaves it.
+func (r *relieving) relieve(replica, has int) bool {
+	carried := r.bins[replica].Load
+	goal := carried - plan.Load(float64(carried)*float64(has)/100)
+	leaving := r.fewest(replica, max(goal, 1))
+	units := make([]placement.Unit, len(leaving))
+	for k, item := range leaving {
+		units[k] = r.unit(item)
+	}
+	bins := slices.Clone(r.bins)
+	bins[replica].Open = false
+	if !slices.ContainsFunc(bins, func(b placement.Bin) bool { return b.Open }) {
+		return false
+	}
+	moved := false
+	for k, placed := range placement.Place(units, bins, r.policy) {
+		if !r.takes(placed, units[k], carried) {
+			continue
+		}
+		r.bins[placed.To], moved = r.bins[placed.To].Take(units[k]), true
+		for _, name := range units[k].Names {
+			r.to[name] = placed.To
+		}
+	}
+	return moved
+}
+
+// takes reports whether a unit goes where it was placed: to a replica that may receive it and carries less with it than the one that it
+// leaves carried.
+func (r *relieving) takes(placed placement.Placed, u placement.Unit, carried plan.Load) bool {
+	if placed.To == placement.NoReplica || placed.Crowds || placed.Starves {
+		return false
+	}
+	b := r.bins[placed.To]
+	with := b.With(u.Load, len(u.Names))
+	fits := r.policy.MaxClusters <= 0 || with.Clusters <= r.policy.MaxClusters
+	return b.Open && fits && with.Load < carried
+}
+
+// unit is an item as it is placed.
+func (r *relieving) unit(item int) placement.Unit {
+	u := placement.Unit{Home: placement.NoReplica, Load: r.items[item].Load, Memory: r.items[item].Memory}
+	for _, i := range r.units[item] {
+		u.Names = append(u.Names, r.Fleet.Clusters[i].Shard.ID)
+		u.Apart = placement.Joined(u.Apart, r.Fleet.Clusters[i].Apart)
+	}
+	slices.Sort(u.Names)
+	return u
+}
+
+// fewest are the fewest items of a replica that carry so much together, of those about the lightest. One stays.
+func (r *relieving) fewest(replica int, goal plan.Load) (chosen []int) {
+	all, free := 0, []int(nil)
+	for k, clusters := range r.units {
+		here := func(i int) bool { return r.Standing(i) == replica }
+		if !slices.ContainsFunc(clusters, here) {
+			continue
+		}
+		all++
+		whole := !slices.ContainsFunc(clusters, func(i int) bool { return !here(i) })
+		if whole && r.items[k].Replica == partition.Free && r.items[k].Load > 0 {
+			free = append(free, k)
+		}
+	}
+	slices.SortFunc(free, func(a, b int) int {
+		return cmp.Or(cmp.Compare(r.items[a].Load, r.items[b].Load), cmp.Compare(r.items[a].ID, r.items[b].ID))
+	})
+	most := min(len(free), all-1)
+	if one := slices.IndexFunc(free, func(k int) bool { return r.items[k].Load >= goal }); one >= 0 && most > 0 {
+		return free[one : one+1]
+	}
+	for sum := plan.Load(0); len(chosen) < most && sum < goal; {
+		next := free[len(free)-1-len(chosen)]
+		chosen, sum = append(chosen, next), sum+r.items[next].Load
+	}
+	return chosen
+}
