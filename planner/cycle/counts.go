@@ -80,7 +80,8 @@ func (c counting) killedSince(last int64) bool {
 	answered := c.In.Memory.Counts.Killed
 	return slices.ContainsFunc(c.In.Observed.Pods, func(p observed.Pod) bool {
 		at := p.KilledAt.Unix()
-		return p.OOMKilled && p.KilledLately(c.In.Now) && at > last && at != answered[p.Replica]
+		since := at > last && at != answered[p.Replica]
+		return since && p.OOMKilled && p.KilledLately(c.In.Now)
 	})
 }
 

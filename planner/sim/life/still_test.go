@@ -104,7 +104,8 @@ func (j *judge) peoples(name string) bool {
 	return slices.ContainsFunc(j.SecretsOf(name), func(secret string) bool {
 		_, pinned := j.Pins[secret]
 		_, asks := plan.ParsePin(j.Asks[secret])
-		return pinned || asks || j.OptedOut[secret] || j.Refused[secret]
+		own := j.OptedOut[secret] || j.Refused[secret]
+		return pinned || asks || own
 	})
 }
 
